@@ -56,7 +56,7 @@ func (c *Config) Validate() []error {
 	var all []error
 	problem := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
 	all = append(all, c.validateAgents()...)
-	all = append(all, c.ContextConfig.validate(time.Duration(c.RetentionDays)*24*time.Hour)...)
+	all = append(all, c.validateContext(time.Duration(c.RetentionDays)*24*time.Hour)...)
 	for name, n := range map[string]int{"MAX_AGENTS": c.MaxAgents, "TURN_ATTEMPTS": c.TurnAttempts, "IMPULSE_THRESHOLD": c.ImpulseThreshold} {
 		if n < 1 {
 			problem("%s: must be at least 1", name)

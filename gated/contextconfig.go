@@ -25,7 +25,7 @@ func (c ContextConfig) settings() contextobjects.Settings {
 }
 
 // validate checks that objects end, and do not outlive the messages that they come from.
-func (c ContextConfig) validate(retention time.Duration) (all []error) {
+func (c ContextConfig) validateContext(retention time.Duration) (all []error) {
 	for name, d := range map[string]time.Duration{"CONTEXT_TTL_MEDIUM": c.ContextTTLMedium, "CONTEXT_TTL_MEDIA": c.ContextTTLMedia,
 		"CONTEXT_TTL_SHORT": c.ContextTTLShort, "CONTEXT_POLL_GRACE": c.ContextPollGrace, "CONTEXT_TTL_MAX": c.ContextTTLMax} {
 		if err := config.CheckInterval(name, d); err != nil {

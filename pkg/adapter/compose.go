@@ -24,6 +24,11 @@ type Composer[C any] interface {
 	// Edit turns the first part of an edited text into the edit of a message.
 	Edit(target string, text C) C
 	Delete(target string) C
+	PollComposer[C]
+}
+
+// PollComposer makes the parts of polls.
+type PollComposer[C any] interface {
 	Poll(m *msg.Message, p *msg.Poll) ([]C, error)
 	// ClosePoll closes the poll of a message.
 	ClosePoll(target string, p *msg.Poll) []C

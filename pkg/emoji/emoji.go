@@ -87,7 +87,7 @@ func For(platform, given string) (string, error) {
 		}
 	case platform == "slack":
 		if name := Name(given); name == "" || len(name) > maxLength || !isName(name) {
-			return "", fmt.Errorf("%.40q is not known as a reaction on Slack: give a common emoji, or its name on Slack between colons, as in :tada:", given)
+			return "", fmt.Errorf("%.40q is not known as a reaction on Slack: give a common emoji, or its name on Slack between colons, as in :tada: for a party popper", given)
 		}
 	case platform == "discord" && isGuildEmoji(given):
 	case !Is(given):

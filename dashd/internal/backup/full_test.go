@@ -25,11 +25,11 @@ const (
 // filling is a context that fills a disk as soon as a file on it has `written` bytes: a backup and a restore look
 // at their context before each piece of a file.
 type filling struct {
-	context.Context
-	t     *testing.T
-	disk  string
-	file  string
-	leave int64 // bytes that stay free
+	context.Context //nolint:containedctx // it is one
+	t               *testing.T
+	disk            string
+	file            string
+	leave           int64 // bytes that stay free
 }
 
 func (f *filling) filler() string { return filepath.Join(f.disk, "filler") }

@@ -1,7 +1,6 @@
 package compose
 
 import (
-	"arizuko/pkg/daemon"
 	"maps"
 	"os"
 	"path"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"arizuko/pkg/daemon"
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"

@@ -1,10 +1,11 @@
 package docs
 
 import (
-	"arizuko/pkg/daemon"
 	"os"
 	"strings"
 	"testing"
+
+	"arizuko/pkg/daemon"
 )
 
 func TestGlossary_IsSortedUniqueAndTrue(t *testing.T) {

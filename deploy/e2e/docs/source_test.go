@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"arizuko/pkg/daemon"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"arizuko/pkg/daemon"
 )
 
 // products are the folders whose programs operators run.

@@ -1,12 +1,13 @@
 package docs
 
 import (
-	"arizuko/pkg/daemon"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"arizuko/pkg/daemon"
 )
 
 // systemctl finds a command for a unit, and its name.

@@ -200,6 +200,7 @@ func differences() map[string]difference {
 		"outbound file typing.go":   {"slakd", shows},
 		"Sender EndTyping":          {"slakd", shows},
 		"Sender RemoveStaleMarks":   {"slakd", shows},
+		"outbound file forms.go":    {"teled", "Telegram refuses calls that work in another form, one by one"},
 		"outbound file entities.go": {"teled", "Telegram's formatting is ranges of the text, which move when a mark is put in front"},
 
 		"events file gateway.go":   {"discd", session},
@@ -217,6 +218,7 @@ func differences() map[string]difference {
 		"setting SigningSecret": {"slakd", tokens},
 
 		"inbound NewGuilds": {"discd", "Discord's events name channels by id only, and describe them in events before"},
+		"inbound PollRef":   {"teled", "Telegram's votes name the poll, and neither its message nor its chat"},
 		"inbound Commands":  {"discd", "Discord offers the commands that a bot has registered"},
 		"inbound Command":   {"slakd", "a slash command does not come as an event"},
 		"inbound Decode":    {"slakd", "the kind of an event depends on three fields"},

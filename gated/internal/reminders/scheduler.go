@@ -187,7 +187,7 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 	var err error
 	if f.decision, err = decide(r, now); err != nil {
 		f.problem = err.Error()
-		return f, nil
+		return f, nil //nolint:nilerr // the reminder ends with it
 	}
 	leads, err := s.chats.Leads(ctx, r.ChatJID, r.Folder)
 	if err != nil {

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"crypto/rand"
+	"log/slog"
 	"slices"
 
 	"arizuko/gated/internal/contextobjects"
@@ -144,13 +145,13 @@ func (c *Caller) chainOf(ctx context.Context, r store.Reader, m *msg.Message, re
 	return chain, nil
 }
 
-// logObjects writes the one line of a call about context objects.
-func (c *Caller) logObjects(what string, q *contextobjects.Query, count int, scope contextobjects.Scope, all []contextobjects.Match, truncated bool) {
+// objectLog is for the one line of a call about context objects.
+func (c *Caller) objectLog(q *contextobjects.Query, count int, scope contextobjects.Scope, all []contextobjects.Match, truncated bool) *slog.Logger {
 	ids := make([]string, 0, len(all))
 	for _, m := range all[:min(len(all), 3)] {
 		ids = append(ids, m.Object.ID)
 	}
-	c.Services.Log.Info(what, "request", rand.Text()[:8], "chat", q.ChatJID, "topic", q.Topic, "count", count, "scope", scope, "ids", ids, "truncated", truncated)
+	return c.Services.Log.With("request", rand.Text()[:8], "chat", q.ChatJID, "topic", q.Topic, "count", count, "scope", scope, "ids", ids, "truncated", truncated)
 }
 
 // results clamps max_results.

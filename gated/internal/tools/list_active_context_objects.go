@@ -44,7 +44,7 @@ func listActiveContextObjects() Tool {
 		}
 		q.Kinds, q.Max = kinds, results(in.MaxResults)
 		res := c.Services.Objects.Lookup(q, nil)
-		c.logObjects("context objects listed", q, len(res.Matches), res.Scope, res.Matches, res.Truncated)
+		c.objectLog(q, len(res.Matches), res.Scope, res.Matches, res.Truncated).Info("context objects listed")
 		return listContextOut{describeMatches(q, res.Matches), string(res.Scope), q.Now, res.Truncated}, nil
 	})
 }

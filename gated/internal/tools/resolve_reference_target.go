@@ -69,7 +69,7 @@ func resolve(ctx context.Context, c *Caller, in resolveIn) (out resolveOut, err 
 			}
 			res.Matches[0].Object, res.Matches[0].Reasons = &touched, res.Matches[0].Reasons|msg.ActivatedByResolver
 		}
-		c.logObjects("reference resolved", q, len(res.Matches), res.Scope, res.Matches, res.Truncated)
+		c.objectLog(q, len(res.Matches), res.Scope, res.Matches, res.Truncated).Info("reference resolved")
 		return describeResolution(q, res), nil
 	})
 }
