@@ -113,6 +113,7 @@ type Fault struct {
 type Removal struct {
 	Name         string
 	Conversation Conversation
+	LeavesChat   bool // only a part of the chat is gone, and answers go to the rest of it
 	Apply        func()
 }
 

@@ -244,10 +244,10 @@ func (d *Discord) Removals() []Removal {
 	abroad := d.Guild("Abroad", d.bob)
 	blocked, muted, deleted, kicked, locked := d.NewDM("Ann"), d.NewGroup("muted"), d.NewGroup("deleted"), d.channel(abroad, "kicked"), d.NewThread("locked")
 	return []Removal{
-		{"the bot is blocked", blocked, func() { d.Block(d.users[blocked.Chat], true) }},
-		{"the bot loses its permission to write", muted, func() { d.at(muted).Deny(discord.SendMessages) }},
-		{"a channel is deleted", deleted, func() { d.at(deleted).DeleteChannel() }},
-		{"the bot is kicked", kicked, abroad.RemoveBot},
-		{"a thread is locked", locked, func() { d.at(locked).Archive(true, true) }},
+		{Name: "the bot is blocked", Conversation: blocked, Apply: func() { d.Block(d.users[blocked.Chat], true) }},
+		{Name: "the bot loses its permission to write", Conversation: muted, Apply: func() { d.at(muted).Deny(discord.SendMessages) }},
+		{Name: "a channel is deleted", Conversation: deleted, Apply: func() { d.at(deleted).DeleteChannel() }},
+		{Name: "the bot is kicked", Conversation: kicked, Apply: abroad.RemoveBot},
+		{Name: "a thread is locked", Conversation: locked, Apply: func() { d.at(locked).Archive(true, true) }},
 	}
 }

@@ -239,8 +239,8 @@ func (s *Slack) SetTokenValid(ok bool) {
 func (s *Slack) Removals() []Removal {
 	archived, kicked, deleted := s.NewGroup("archived"), s.NewGroup("kicked"), s.NewGroup("deleted")
 	return []Removal{
-		{"a channel is archived", archived, func() { s.at(archived).Archive(s.users[archived.Chat]) }},
-		{"the bot is kicked", kicked, func() { s.at(kicked).KickBot(s.users[kicked.Chat]) }},
-		{"a channel is deleted", deleted, func() { s.at(deleted).DeleteChannel() }},
+		{Name: "a channel is archived", Conversation: archived, Apply: func() { s.at(archived).Archive(s.users[archived.Chat]) }},
+		{Name: "the bot is kicked", Conversation: kicked, Apply: func() { s.at(kicked).KickBot(s.users[kicked.Chat]) }},
+		{Name: "a channel is deleted", Conversation: deleted, Apply: func() { s.at(deleted).DeleteChannel() }},
 	}
 }

@@ -276,11 +276,11 @@ func (t *Telegram) Removals() []Removal {
 	blocked, gone, kicked, deleted := t.NewDM("Ann"), t.NewDM("Ben"), t.NewGroup("Kicked"), t.NewGroup("Deleted")
 	topic := t.NewThread("Temporary")
 	return []Removal{
-		{"the bot is blocked", blocked, func() { t.Block(t.users[blocked.Chat]) }},
-		{"an account is deleted", gone, func() { t.Deactivate(t.users[gone.Chat]) }},
-		{"the bot is kicked", kicked, func() { t.rooms[kicked.Chat].RemoveBot(t.users[kicked.Chat]) }},
-		{"a group is deleted", deleted, func() { t.rooms[deleted.Chat].DeleteGroup() }},
-		{"a topic is deleted", topic, func() {
+		{Name: "the bot is blocked", Conversation: blocked, Apply: func() { t.Block(t.users[blocked.Chat]) }},
+		{Name: "an account is deleted", Conversation: gone, Apply: func() { t.Deactivate(t.users[gone.Chat]) }},
+		{Name: "the bot is kicked", Conversation: kicked, Apply: func() { t.rooms[kicked.Chat].RemoveBot(t.users[kicked.Chat]) }},
+		{Name: "a group is deleted", Conversation: deleted, Apply: func() { t.rooms[deleted.Chat].DeleteGroup() }},
+		{Name: "a topic is deleted", Conversation: topic, LeavesChat: true, Apply: func() {
 			thread, _ := strconv.Atoi(topic.Thread) // valid, since topic has formatted it
 			t.Place(t.rooms[topic.Chat].ChatID, thread).DeleteTopic()
 		}},

@@ -193,6 +193,8 @@ func differences() map[string]difference {
 		shows   = "Slack has no typing indicator for bots: a reaction and a status replace it, and have to be removed"
 		session = "Discord sends events in sessions of its gateway, and does not repeat those that a bot has missed"
 		posts   = "Slack sends events over a socket, or posts them; they contain ids instead of names"
+		// nameless are votes.
+		nameless = "Telegram's votes name the poll, and neither its message nor its chat"
 	)
 	return map[string]difference{
 		"outbound file find.go":     {"discd slakd", finds},
@@ -200,6 +202,7 @@ func differences() map[string]difference {
 		"outbound file typing.go":   {"slakd", shows},
 		"Sender EndTyping":          {"slakd", shows},
 		"Sender RemoveStaleMarks":   {"slakd", shows},
+		"outbound file thread.go":   {"discd", "Discord's threads are made by a call, Slack's by an answer, and a bot cannot make them on Telegram everywhere"},
 		"outbound file forms.go":    {"teled", "Telegram refuses calls that work in another form, one by one"},
 		"outbound file entities.go": {"teled", "Telegram's formatting is ranges of the text, which move when a mark is put in front"},
 
@@ -218,7 +221,8 @@ func differences() map[string]difference {
 		"setting SigningSecret": {"slakd", tokens},
 
 		"inbound NewGuilds": {"discd", "Discord's events name channels by id only, and describe them in events before"},
-		"inbound PollRef":   {"teled", "Telegram's votes name the poll, and neither its message nor its chat"},
+		"inbound PollRef":   {"teled", nameless},
+		"inbound Ballot":    {"teled", nameless},
 		"inbound Commands":  {"discd", "Discord offers the commands that a bot has registered"},
 		"inbound Command":   {"slakd", "a slash command does not come as an event"},
 		"inbound Decode":    {"slakd", "the kind of an event depends on three fields"},
