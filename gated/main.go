@@ -19,6 +19,7 @@ import (
 	"arizuko/gated/internal/agentuser"
 	"arizuko/gated/internal/api"
 	"arizuko/gated/internal/broadcasts"
+	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/cli"
 	"arizuko/gated/internal/conformance"
 	"arizuko/gated/internal/contextobjects"
@@ -164,7 +165,9 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	if g.objects, err = contextobjects.Open(ctx, g.cfg.settings(), g.Store, g.Now().UnixMilli()); err != nil {
 		return err
 	}
-	g.tools.services.Objects = g.objects
+	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now, Objects: g.objects}, g.Store, g.agents, g.Log, g.Metrics)
+	g.tools.services.Objects, g.tools.services.Reminders = g.objects, g.reminders
+	g.tools.services.Chats, g.tools.services.Zone = chats.New(g.Store.Reader), time.Local.String()
 	routd := httpx.NewDirectClient(string(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)), g.Secret)
 	g.tools.services.Routd = routd
 	g.serveTools()
@@ -179,9 +182,8 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Routd: routd,
 		Onbod: g.client(g.cfg.OnbodURL.Or(g.cfg.OnbodAddr)),
 		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
-		Now:   g.Now, Report: g.problems.ofMessages,
+		Now:   g.Now, Report: g.problems.ofMessages, Objects: g.objects,
 	}, g.Store, g.agents, g.Wake.C(), g.Log, g.Metrics)
-	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now}, g.Store, g.agents, g.Log, g.Metrics)
 	g.broadcasts = broadcasts.New(g.Store, g.Log, g.Now)
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, Now: g.Now}, g.Store, g.Log, g.Metrics)
 	router := g.Router.With(httpx.Bearer(g.Secret))
@@ -196,7 +198,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(string(base), g.Secret) }
 
 func (g *gated) run(ctx context.Context) error {
-	closer := &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log}
+	closer := &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log, Objects: g.objects}
 	return g.Run(ctx, g.gateway.Run, closer.Run, g.agents.Run, g.reminders.Run, g.broadcasts.Run, g.retention.Run, g.contextObjects, g.checkpoints, g.tryAgents, g.watchTools)
 }
 

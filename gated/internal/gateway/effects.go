@@ -122,9 +122,18 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 		return tx.Vote(e.Poll, m.Sender, m.SenderName, &e.Vote, m.ReceivedAt)
 	case decide.EndPoll:
 		p.at = e.Row
-		return tx.EndPoll(e.Poll, e.Result, p.row(e.Row).ReceivedAt)
+		return p.endPoll(tx, &e)
 	}
 	return p.applyParked(tx, e) // or what is acted on after the commit
+}
+
+// endPoll closes a poll as its platform has.
+func (p *plan) endPoll(tx *store.Tx, e *decide.EndPoll) error {
+	at := p.row(e.Row).ReceivedAt
+	if err := tx.EndPoll(e.Poll, e.Result, at); err != nil || p.g.cfg.Objects == nil {
+		return err
+	}
+	return p.g.cfg.Objects.ClosePoll(tx, p.batch.Chat.JID, e.Poll, at, p.g.now())
 }
 
 // maxFileWait is how long a turn waits for the attachments of its rows, in ms.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/decide"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
@@ -68,6 +69,8 @@ type Config struct {
 
 	ResolveTimeout time.Duration // of one question to routd; 0: 2 s
 	CommandWait    time.Duration // how long commands wait for routd's answer; 0: 50 ms
+
+	Objects *contextobjects.Index // in which polls end; nil for none
 
 	Report func(waits []string) // receives the daemons that messages wait for, in words, at each change; may be nil
 }

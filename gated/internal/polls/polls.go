@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -27,6 +28,8 @@ type Closer struct {
 	Every time.Duration // how often to look
 	Now   func() time.Time
 	Log   *slog.Logger
+	// Objects are the active context objects, of which a closed poll is one for a short time.
+	Objects *contextobjects.Index
 
 	started, lookedAt time.Time
 }
@@ -99,7 +102,12 @@ func (c *Closer) closeUndelivered(ctx context.Context, now time.Time) error {
 }
 
 func (c *Closer) close(ctx context.Context, p *msg.StoredPoll, at int64) error {
-	err := c.Store.Write(ctx, func(tx *store.Tx) error { return tx.ClosePoll(p.ID, at) })
+	err := c.Store.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.ClosePoll(p.ID, at); err != nil {
+			return err
+		}
+		return c.Objects.ClosePoll(tx, p.ChatJID, p.ID, at, c.Now().UnixMilli())
+	})
 	if errors.Is(err, store.ErrStale) { // a tool or its platform has closed it
 		return nil
 	}

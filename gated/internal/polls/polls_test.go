@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -25,7 +26,10 @@ func newHarness(t *testing.T) *harness {
 }
 
 func (h *harness) restart() {
-	h.c = &Closer{Store: h.st, Now: func() time.Time { return h.clock }, Log: slog.New(slog.DiscardHandler)}
+	h.c = &Closer{
+		Store: h.st, Now: func() time.Time { return h.clock }, Log: slog.New(slog.DiscardHandler),
+		Objects: contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights()}),
+	}
 }
 
 func (h *harness) write(fn func(*store.Tx) error) {

@@ -144,7 +144,7 @@ func (s *Scheduler) cancel(r *http.Request) (line Line, err error) {
 		return line, apierr.New(apierr.NotFound, "no reminder %d", id)
 	}
 	err = s.st.Write(r.Context(), func(tx *store.Tx) error {
-		if err := tx.EndReminder(id, msg.ReminderCancelled, request.By, "", s.now()); err != nil {
+		if err := s.endIn(tx, before, request.By, "", s.now()); err != nil {
 			return err
 		}
 		return tx.PutAudit(request.By, "cancel reminder", strconv.FormatInt(id, 10)+" of "+before.Folder+" in "+before.ChatJID, s.now())

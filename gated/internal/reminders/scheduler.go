@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/chats"
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -38,6 +39,7 @@ type Dispatcher interface {
 type Config struct {
 	MaxAgents int // how many agents may be busy at once
 	Now       func() time.Time
+	Objects   *contextobjects.Index // of which reminders may be some; nil for none
 }
 
 // Scheduler fires reminders.
@@ -156,7 +158,7 @@ func (s *Scheduler) fire(ctx context.Context, due []*msg.Reminder) error {
 			return err
 		}
 		firings = append(firings, f)
-		writes = append(writes, func(tx *store.Tx) error { return f.write(tx, now) })
+		writes = append(writes, func(tx *store.Tx) error { return s.write(tx, f, now) })
 	}
 	var turns []*msg.Turn
 	var failed error
@@ -213,12 +215,30 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 	return f, nil
 }
 
-func (f *firing) write(tx *store.Tx, now int64) (err error) {
+func (s *Scheduler) write(tx *store.Tx, f *firing, now int64) (err error) {
 	if f.problem != "" {
-		return tx.EndReminder(f.ID, msg.ReminderCancelled, "gated", f.problem, now)
+		return s.endIn(tx, f.Reminder, "gated", f.problem, now)
 	}
-	f.fired, err = tx.FireReminder(f.Reminder, f.Firing, now)
-	return err
+	if f.fired, err = tx.FireReminder(f.Reminder, f.Firing, now); err != nil {
+		return err
+	}
+	return s.setDue(tx, f.Reminder, f.Next, now)
+}
+
+// endIn cancels a reminder.
+func (s *Scheduler) endIn(tx *store.Tx, r *msg.Reminder, by, problem string, now int64) error {
+	if err := tx.EndReminder(r.ID, msg.ReminderCancelled, by, problem, now); err != nil {
+		return err
+	}
+	return s.setDue(tx, r, 0, now)
+}
+
+// setDue notes in the active context objects when a reminder fires next, 0 for never.
+func (s *Scheduler) setDue(tx *store.Tx, r *msg.Reminder, next, now int64) error {
+	if s.cfg.Objects == nil {
+		return nil
+	}
+	return s.cfg.Objects.SetReminderDue(tx, r.ChatJID, r.ID, next, now)
 }
 
 // note counts and logs what became of a reminder.

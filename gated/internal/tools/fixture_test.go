@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -48,6 +49,9 @@ type fixture struct {
 	drained                     []int64
 	clock                       time.Time
 	ownPoll, foreignPoll        int64 // ids of open polls
+	ownReminder                 int64 // ids of active reminders
+	foreignReminder             int64
+	changes                     int // of reminders
 	routd                       *fakeRoutd
 }
 
@@ -60,6 +64,7 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	f.services.Objects = contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{
 		Medium: 2 * time.Hour, Media: time.Hour, Short: 20 * time.Minute, PollGrace: 15 * time.Minute, Max: 24 * time.Hour,
 	}})
+	f.services.Chats, f.services.Zone, f.services.Reminders = chats.New(f.st.Reader), "UTC", f
 	f.routd = newFakeRoutd(f)
 	if tools == nil {
 		tools = Registry()
@@ -72,6 +77,11 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 				return err
 			}
 		}
+		for jid, folder := range map[string]string{chat: folder, foreignChat: "other"} {
+			if err := tx.PutRoute(&msg.Route{Match: "chat_jid=" + jid, Target: folder}); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	f.own, f.turn, f.access = f.startRun(folder, chat, "who deploys?")
@@ -80,7 +90,26 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	other.Close()
 	f.addFiles()
 	f.ownPoll, f.foreignPoll = f.poll(folder, chat, "mine?"), f.poll("other", foreignChat, "a secret of others?")
+	f.ownReminder, f.foreignReminder = f.reminder(folder, chat), f.reminder("other", foreignChat)
 	return f
+}
+
+// reminder stores an active reminder of a group in a chat.
+func (f *fixture) reminder(folder, chat string) int64 {
+	f.t.Helper()
+	r := &msg.Reminder{
+		Folder: folder, ChatJID: chat, Kind: msg.ReminderText, Body: "stand-up", Cron: "25 9 * * *", TimeZone: "UTC", Missed: msg.MissedOne,
+		State: msg.ReminderActive, NextSlot: f.clock.UnixMilli() + 1000, CreatedAt: 1, UpdatedAt: 1,
+	}
+	f.write(func(tx *store.Tx) error { return tx.PutReminder(r) })
+	return r.ID
+}
+
+// Changed is called when reminders change.
+func (f *fixture) Changed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.changes++
 }
 
 // poll stores an open poll of a group in a chat.

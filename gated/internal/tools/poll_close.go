@@ -35,7 +35,11 @@ func pollClose() Tool {
 			}
 			out = pollCloseOut{PollID: poll.ID, State: string(msg.PollClosed)}
 			if poll.State == msg.PollOpen {
-				err = tx.ClosePoll(poll.ID, c.Services.now())
+				now := c.Services.now()
+				if err := tx.ClosePoll(poll.ID, now); err != nil {
+					return out, err
+				}
+				err = c.Services.Objects.ClosePoll(tx, poll.ChatJID, poll.ID, now, now)
 			}
 			return out, err
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -55,11 +56,30 @@ func pollCreate() Tool {
 				return out, err
 			}
 			stored := &msg.StoredPoll{MessageID: out.MessageID, Folder: c.Folder, ChatJID: m.ChatJID, Topic: c.Topic, Poll: *poll, CreatedAt: m.Timestamp}
-			err = tx.PutPoll(stored)
+			if err = tx.PutPoll(stored); err != nil {
+				return out, err
+			}
 			out.PollID, out.ClosesAt = stored.ID, timeText(poll.ClosesAt)
-			return out, err
+			return out, c.activatePoll(ctx, tx, contextobjects.PollCreated, stored)
 		})
 	})
+}
+
+// activatePoll makes a poll of the caller's chat an active context object.
+func (c *Caller) activatePoll(ctx context.Context, tx *store.Tx, event contextobjects.Event, p *msg.StoredPoll) error {
+	topic, _, err := c.contextTopic(ctx, tx.Reader)
+	if err != nil {
+		return err
+	}
+	by, err := c.sender(tx)
+	if err != nil {
+		return err
+	}
+	_, err = c.Services.Objects.Activate(tx, event, contextobjects.Object{
+		ChatJID: p.ChatJID, Topic: topic, Kind: msg.ContextPoll, ID: msg.ContextObjectID(msg.ContextPoll, p.ID), SourceMessageID: p.MessageID,
+		Label: p.Poll.Question, CreatedBy: by, CreatedByBot: true, ClosedAt: p.ClosedAt,
+	}, c.Services.now())
+	return err
 }
 
 // newPoll returns the poll that the caller asks for, or a refusal that names the limit of its chat.

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 const (
@@ -70,7 +72,17 @@ func pollList() Tool {
 			}
 			out.Polls = append(out.Polls, lineOf(p, votes))
 		}
-		return out, nil
+		if len(polls) == 0 {
+			return out, nil
+		}
+		return out, c.Services.Store.Write(ctx, func(tx *store.Tx) error {
+			for _, p := range polls {
+				if err := c.activatePoll(ctx, tx, contextobjects.PollListed, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	})
 }
 

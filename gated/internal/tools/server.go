@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/buildinfo"
@@ -41,6 +42,10 @@ type Services struct {
 	Files Files
 	Routd *httpx.Client // answers about engagement
 	Now   func() time.Time
+	Chats *chats.Chats
+	Zone  string // the time zone of reminders that name none, by its IANA name or "Local"
+	// Reminders schedules again after a change.
+	Reminders interface{ Changed() }
 	// Objects are the active context objects of all chats.
 	Objects *contextobjects.Index
 	Log     *slog.Logger

@@ -1,0 +1,81 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+
+	"arizuko/pkg/store"
+)
+
+type broadcastIn struct {
+	Text  string   `json:"text" jsonschema:"the message, in markdown"`
+	Chats []string `json:"chats,omitempty" jsonschema:"chats that your group answers, such as telegram:-100123; left out: all of them"`
+}
+
+type broadcastOut struct {
+	MessageIDs []int64 `json:"message_ids" jsonschema:"one message a chat"`
+}
+
+// maxBroadcastChats bounds one call, which is one transaction.
+const maxBroadcastChats = 100
+
+func broadcast() Tool {
+	return define(Tool{
+		Name: "broadcast", Title: "Write to all chats", Kind: Adds,
+		Description: "Sends a message to chats that your group answers, at their top level and not as a reply: by default to all of them, this one included. Use it only when a user asks for an announcement, " +
+			"since each reader of each chat is disturbed. Answers to it start no conversation by themselves. For this chat alone use send_message.",
+		Bounds:  map[string]Bound{"text": Text(1, maxText), "chats": List(1, maxBroadcastChats), "chats[]": Text(3, maxTopic)},
+		Example: `{"text":"the server is back","chats":["OWN_CHAT"]}`,
+		Foreign: []string{`{"text":"hi","chats":["FOREIGN_CHAT"]}`, `{"text":"hi","chats":["OWN_CHAT","FOREIGN_CHAT"]}`},
+	}, func(ctx context.Context, c *Caller, in broadcastIn) (out broadcastOut, err error) {
+		in.Text = c.clean(in.Text)
+		if in.Text == "" {
+			return out, refuse("text is empty: there is nothing to send")
+		}
+		chats, err := c.broadcastChats(ctx, in.Chats)
+		if err != nil {
+			return out, err
+		}
+		return once(ctx, c, in, func(tx *store.Tx) (out broadcastOut, err error) {
+			for _, jid := range chats {
+				id, err := tx.PutBroadcastMessage(jid, in.Text, c.Services.now())
+				if err != nil {
+					return out, err
+				}
+				out.MessageIDs = append(out.MessageIDs, id)
+			}
+			return out, nil
+		})
+	})
+}
+
+// broadcastChats returns the named chats, by default all of the caller's group, or a refusal.
+func (c *Caller) broadcastChats(ctx context.Context, named []string) ([]string, error) {
+	seen := map[string]bool{}
+	for _, jid := range named {
+		leads, err := c.Services.Chats.Leads(ctx, jid, c.Folder)
+		if err != nil {
+			return nil, err
+		}
+		if !leads {
+			return nil, refuse("chat %.100q is out of reach: no route leads from it to %s", jid, c.Folder)
+		}
+		if seen[jid] {
+			return nil, refuse("chat %.100q is named twice: name each chat once", jid)
+		}
+		seen[jid] = true
+	}
+	if len(named) > 0 {
+		return named, nil
+	}
+	all, err := c.Services.Chats.Of(ctx, c.Folder, maxBroadcastChats+1)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("list the chats of %s: %w", c.Folder, err)
+	case len(all) == 0:
+		return nil, refuse("no chat is routed to %s: there is no one to write to", c.Folder)
+	case len(all) > maxBroadcastChats:
+		return nil, refuse("%s answers more than %d chats: name those to write to, or ask an operator to use gated broadcast", c.Folder, maxBroadcastChats)
+	}
+	return all, nil
+}

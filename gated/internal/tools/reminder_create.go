@@ -1,0 +1,75 @@
+package tools
+
+import (
+	"context"
+
+	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/reminders"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+type reminderCreateIn struct {
+	Kind     string  `json:"kind" jsonschema:"text: the body is sent to the chat as it is; prompt: the body is a task for yourself, whose answer is sent"`
+	Body     string  `json:"body" jsonschema:"the text in markdown, or the task, with all that you need to know then"`
+	DueAt    string  `json:"due_at,omitempty" jsonschema:"for a reminder that fires once: RFC 3339 with an offset, as 2026-11-23T09:00:00+01:00, or without one for the local time of time_zone"`
+	Cron     string  `json:"cron,omitempty" jsonschema:"for one that repeats: minute hour day-of-month month day-of-week, as 30 9 * * mon-fri; at most every 10 minutes"`
+	TimeZone string  `json:"time_zone,omitempty" jsonschema:"an IANA name such as Europe/Berlin; left out: that of this instance"`
+	Missed   string  `json:"missed,omitempty" jsonschema:"what becomes of times that pass while arizuko is down: one, the last fires late (the default), or skip"`
+	Topic    *string `json:"topic,omitempty" jsonschema:"the topic in which a prompt runs; left out: the current one"`
+}
+
+func reminderCreate() Tool {
+	return define(Tool{
+		Name: "reminder_create", Title: "Make a reminder", Kind: Adds,
+		Description: "Makes a reminder in this chat: a text to send, or a prompt for yourself, once at due_at or again and again by cron. Use it when a user wants to be reminded, or wants something done later or regularly. " +
+			"It is sent at the top level of the chat, not as a reply and not into a thread. Tell the user when it fires: next_at.",
+		Bounds:  reminderBounds(),
+		Example: `{"kind":"text","body":"stand-up in 5 minutes","cron":"25 9 * * mon-fri","time_zone":"Europe/Berlin"}`,
+	}, func(ctx context.Context, c *Caller, in reminderCreateIn) (out reminderOut, err error) {
+		topic, err := c.reminderTopic(in.Topic)
+		if err != nil {
+			return out, err
+		}
+		r := msg.Reminder{Folder: c.Folder, ChatJID: c.ChatJID, Topic: topic, Missed: msg.MissedOne}
+		spec := reminders.Spec{Kind: in.Kind, Body: c.clean(in.Body), DueAt: in.DueAt, Cron: in.Cron, TimeZone: in.TimeZone, Missed: in.Missed}
+		leads, err := c.Services.Chats.Leads(ctx, c.ChatJID, c.Folder)
+		if err != nil {
+			return out, err
+		}
+		out, err = once(ctx, c, in, func(tx *store.Tx) (reminderOut, error) { return c.createReminder(ctx, tx, r, spec, leads) })
+		if err == nil {
+			c.Services.Reminders.Changed()
+		}
+		return out, err
+	})
+}
+
+// createReminder stores a reminder of the caller. leads says whether a route leads from the chat to the caller's group.
+func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminder, spec reminders.Spec, leads bool) (out reminderOut, err error) {
+	if escalated, err := c.escalated(tx); err != nil || escalated || !leads {
+		if err == nil {
+			err = refuse("group %s is not routed to this chat itself: ask the group that delegated to you to make the reminder", c.Folder)
+		}
+		return out, err
+	}
+	if err := spec.Apply(&r, c.Services.Zone, c.Services.Now()); err != nil {
+		return out, refuse("%v", err)
+	}
+	ofFolder, ofChat, err := tx.CountReminders(ctx, r.Folder, r.ChatJID)
+	if err != nil {
+		return out, err
+	}
+	if ofFolder >= reminders.MaxPerFolder || ofChat >= reminders.MaxPerChat {
+		return out, refuse("there are %d reminders for this chat (at most %d) and %d of this group (at most %d): cancel some with reminder_cancel first",
+			ofChat, reminders.MaxPerChat, ofFolder, reminders.MaxPerFolder)
+	}
+	if r.CreatedBy, err = c.sender(tx); err != nil {
+		return out, err
+	}
+	r.UpdatedBy, r.CreatedAt, r.UpdatedAt = r.CreatedBy, c.Services.now(), c.Services.now()
+	if err := tx.PutReminder(&r); err != nil {
+		return out, err
+	}
+	return newReminderOut(&r), c.activateReminder(ctx, tx, contextobjects.ReminderCreated, &r)
+}

@@ -1,0 +1,71 @@
+package tools
+
+import (
+	"context"
+	"slices"
+
+	"arizuko/gated/internal/contextobjects"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// maxActivated is how many of a list's entries become active context objects, which a chat has few of.
+const maxActivated = 20
+
+type reminderListIn struct {
+	State string `json:"state,omitempty" jsonschema:"active (the default), done or cancelled"`
+	All   bool   `json:"all,omitempty" jsonschema:"those of your group in all its chats, instead of this chat alone"`
+	After int64  `json:"after,omitempty" jsonschema:"only those with a higher id: last of the page before"`
+}
+
+type reminderListOut struct {
+	Reminders []reminderOut `json:"reminders" jsonschema:"by id"`
+	More      bool          `json:"more" jsonschema:"there are further ones: ask again with after"`
+	Last      int64         `json:"last,omitempty" jsonschema:"the value of after for the next page"`
+}
+
+func reminderList() Tool {
+	return define(Tool{
+		Name: "reminder_list", Title: "List reminders", Kind: Reads,
+		Description: "Lists the reminders of your group for this chat, or for all its chats. Use it before you change or cancel one, and when a user asks what is planned.",
+		Bounds: map[string]Bound{
+			"state": OneOf(string(msg.ReminderActive), string(msg.ReminderDone), string(msg.ReminderCancelled)), "after": Number(0, maxID),
+		},
+		Example: `{}`,
+	}, func(ctx context.Context, c *Caller, in reminderListIn) (out reminderListOut, err error) {
+		const pageRows = 50
+		state := msg.ReminderState(in.State)
+		if state == "" {
+			state = msg.ReminderActive
+		}
+		var all []*msg.Reminder
+		if in.All {
+			all, err = c.Services.Store.FolderReminders(ctx, c.Folder, state, in.After, pageRows+1)
+		} else {
+			all, err = c.Services.Store.ChatReminders(ctx, c.ChatJID, state, in.After, pageRows+1)
+		}
+		if err != nil {
+			return out, err
+		}
+		if out.More = len(all) > pageRows; out.More {
+			all = all[:pageRows]
+			out.Last = all[pageRows-1].ID
+		}
+		all = slices.DeleteFunc(all, func(r *msg.Reminder) bool { return !c.Reaches(r.Folder) })
+		out.Reminders = []reminderOut{}
+		for _, r := range all {
+			out.Reminders = append(out.Reminders, newReminderOut(r))
+		}
+		if state != msg.ReminderActive || len(all) == 0 {
+			return out, nil
+		}
+		return out, c.Services.Store.Write(ctx, func(tx *store.Tx) error {
+			for _, r := range all[:min(len(all), maxActivated)] {
+				if err := c.activateReminder(ctx, tx, contextobjects.ReminderListed, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}

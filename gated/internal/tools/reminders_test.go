@@ -1,0 +1,110 @@
+package tools
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/gated/internal/reminders"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// ownReminders are the active ones of the fixture's chat.
+func (f *fixture) ownReminders() []*msg.Reminder {
+	f.t.Helper()
+	all, err := f.st.ChatReminders(f.t.Context(), chat, msg.ReminderActive, 0, 1000)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return all
+}
+
+func TestReminderCreate_Reminder_FiresInItsZoneAndIsActive(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	out := f.works("reminder_create", `{"kind":"text","body":"stand-up","due_at":"2023-11-15T09:00:00","time_zone":"Europe/Berlin"}`)
+	if !strings.Contains(out, `"next_at":"2023-11-15T09:00:00+01:00"`) {
+		t.Errorf("result %s", out)
+	}
+	all := f.ownReminders()
+	made := all[len(all)-1]
+	if made.Folder != folder || made.CreatedBy != "telegram:7" || time.UnixMilli(made.NextSlot).UTC().Hour() != 8 || f.changes != 1 {
+		t.Errorf("%+v, %d changes", made, f.changes)
+	}
+	if list := f.works("list_active_context_objects", `{"allowed_kinds":["reminder"]}`); !strings.Contains(list, "activated_by_reminder_create") || !strings.Contains(list, "future_reminder") {
+		t.Errorf("active: %s", list)
+	}
+	f.refused("reminder_create", `{"kind":"text","body":"late","due_at":"2023-11-01T09:00:00Z"}`, "has passed: it is 2023-11-14")
+	f.refused("reminder_create", `{"kind":"text","body":"often","cron":"* * * * *"}`, "every 10 minutes at most")
+	f.refused("reminder_create", `{"kind":"text","body":"when"}`, "Give due_at")
+}
+
+func TestReminderCreate_TooManyForAChat_IsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for range reminders.MaxPerChat - len(f.ownReminders()) {
+		f.reminder(folder, chat)
+	}
+	f.refused("reminder_create", `{"kind":"text","body":"one more","cron":"0 9 * * *"}`, "cancel some")
+}
+
+func TestReminderUpdateAndCancel_OwnReminder_Change(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.works("reminder_update", `{"id":OWN_REMINDER,"cron":"0 7 * * *"}`)
+	if r := f.ownReminders()[0]; r.Cron != "0 7 * * *" || r.Body != "stand-up" || time.UnixMilli(r.NextSlot).UTC().Hour() != 7 || f.changes != 1 {
+		t.Errorf("%+v, %d changes", r, f.changes)
+	}
+	f.works("reminder_cancel", `{"id":OWN_REMINDER}`)
+	if all := f.ownReminders(); len(all) != 0 {
+		t.Errorf("still active: %+v", all)
+	}
+	f.refused("reminder_update", `{"id":OWN_REMINDER,"body":"x"}`, "is cancelled")
+}
+
+func TestReminderList_OtherGroupsOfTheChat_AreLeftOut(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.reminder("other", chat)
+	f.reminder("acme/eng", chat)
+	if list := f.works("reminder_list", `{}`); strings.Count(list, `"body"`) != 2 {
+		t.Errorf("listed: %s", list)
+	}
+	if active := f.works("list_active_context_objects", `{}`); strings.Count(active, "activated_by_reminder_list") != 2 {
+		t.Errorf("active: %s", active)
+	}
+}
+
+func TestBroadcast_AllChats_ReachesThoseOfTheGroupAtTheTopLevel(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(func(tx *store.Tx) error {
+		for _, jid := range []string{chat, foreignChat} {
+			if err := tx.PutChat(jid, msg.ChatGroup, "", 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	last := func() int64 {
+		id, err := f.st.LastMessageID(f.t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	before := last()
+	f.works("broadcast", `{"text":"hello <internal>not this</internal>"}`)
+	f.refused("broadcast", `{"text":"hi","chats":["OWN_CHAT","OWN_CHAT"]}`, "twice")
+	if n := last() - before; n != 1 {
+		t.Fatalf("%d messages", n)
+	}
+	m, err := f.st.Message(t.Context(), before+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.ChatJID != chat || m.Content != "hello" || m.Source != msg.SourceBroadcast || m.ThreadID != "" || m.OutState != msg.OutQueued {
+		t.Errorf("%+v", m)
+	}
+}
