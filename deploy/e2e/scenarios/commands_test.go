@@ -14,9 +14,16 @@ func TestCommands_AnyUserAndChat_AreAnswered(t *testing.T) {
 	for _, chat := range []string{"telegram:5", "web:main", "discord:55"} { // the last one is unrouted
 		f.WantReply(f.Say(chat, "/ping"), "pong")
 		f.WantReply(f.Say(chat, "/chatid"), chat)
-		for _, command := range []string{"/new", "/stop", "/status", "/ping", "/chatid", "/help", "/approve", "/reject"} {
-			if help := f.Reply(f.Say(chat, "/help")).Content; !strings.Contains(help, command) {
+		help := f.Reply(f.Say(chat, "/help")).Content
+		for _, command := range []string{"/new", "/stop", "/status", "/ping", "/chatid", "/help"} {
+			if !strings.Contains(help, command) {
 				t.Errorf("/help lacks %s:\n%s", command, help)
+			}
+		}
+		ofOperator := f.Reply(f.Put(msg.Message{ChatJID: chat, Sender: operator, Content: "/help"})[0]).Content
+		for _, command := range []string{"/approve", "/reject"} {
+			if strings.Contains(help, command) || !strings.Contains(ofOperator, command) {
+				t.Errorf("%s is for operators; /help for users:\n%s\nfor operators:\n%s", command, help, ofOperator)
 			}
 		}
 	}
