@@ -179,9 +179,9 @@ type scenarioRun struct {
 	sessions map[wantTurn]string // session ids by folder and topic
 }
 
-// waitingAgent is the demo agent, except that it answers "wait for it" only after releaseAgents.
+// waitingAgent is the demo agent, except that it answers "wait until released" only after releaseAgents.
 const waitingAgent = `while IFS= read -r line; do
-	case $line in *"wait for it"*) until [ -e released ]; do sleep 0.02; done ;; esac
+	case $line in *"wait until released"*) until [ -e released ]; do sleep 0.02; done ;; esac
 	printf '%s\n' "$line"
 done | exec %demo`
 

@@ -23,14 +23,14 @@ func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
 			says(59, group, "lunch?").observed(),
 		}},
 		{title: "a follow-up while the agent works needs no mention", steps: []step{
-			mentions(0, group, "t1", "wait for it").starts(inGroup, msg.ReasonRoute).runsOn(),
+			mentions(0, group, "t1", "wait until released").starts(inGroup, msg.ReasonRoute).runsOn(),
 			says(30, group, "and hurry").starts(inGroup, msg.ReasonEngaged).runsOn(),
 			releaseAgents(31, group),
 			says(50, group, "thanks").starts(inGroup, msg.ReasonEngaged),
 		}},
 		{title: "a conversation goes on though its answers come after the end of the window", steps: []step{
 			mention,
-			says(19, group, "wait for it").starts(inGroup, msg.ReasonEngaged).runsOn(),
+			says(19, group, "wait until released").starts(inGroup, msg.ReasonEngaged).runsOn(),
 			says(25, group, "are you still there?").starts(inGroup, msg.ReasonEngaged).runsOn(),
 			releaseAgents(30, group),
 			says(49, group, "thanks").starts(inGroup, msg.ReasonEngaged),
@@ -99,7 +99,7 @@ func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
 		}},
 		{title: "a delegated question engages until the child has answered", steps: []step{
 			mentions(0, group, "t1", "silent please").starts(inGroup, msg.ReasonRoute).endsAs(msg.ReasonSilent),
-			delegate(group, "t1", "main/eng", "wait for it"),
+			delegate(group, "t1", "main/eng", "wait until released"),
 			says(5, group, "and hurry").starts(inGroup, msg.ReasonEngaged),
 			releaseAgents(10, group),
 			says(29, group, "thanks").starts(inGroup, msg.ReasonEngaged),
@@ -136,7 +136,7 @@ func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
 			says(4, thread, "good").starts(opened, msg.ReasonEngaged),
 		}},
 		{title: "@ while the agent works ends the claim, and the answer opens no window", steps: []step{
-			mentions(0, group, "t1", "wait for it").starts(inGroup, msg.ReasonRoute).runsOn(),
+			mentions(0, group, "t1", "wait until released").starts(inGroup, msg.ReasonRoute).runsOn(),
 			says(1, group, "@").decided(msg.ReasonStickyReset),
 			says(2, group, "lunch?").observed(),
 			releaseAgents(3, group),
@@ -151,7 +151,7 @@ func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
 			says(25, group, "lunch?").observed(),
 		}},
 		{title: "ended by the API while the agent works, the answer opens no window", steps: []step{
-			mentions(0, group, "t1", "wait for it").starts(inGroup, msg.ReasonRoute).runsOn(),
+			mentions(0, group, "t1", "wait until released").starts(inGroup, msg.ReasonRoute).runsOn(),
 			engage(group, "", 0),
 			says(1, group, "lunch?").observed(),
 			releaseAgents(2, group),
@@ -160,7 +160,7 @@ func TestEngagement_Window_OpensSlidesAndEnds(t *testing.T) {
 			says(5, group, "thanks").starts(inGroup, msg.ReasonEngaged),
 		}},
 		{title: "a turn that is resumed after a kill of gated still engages", steps: []step{
-			mentions(0, group, "t1", "wait for it").starts(inGroup, msg.ReasonRoute).runsOn(),
+			mentions(0, group, "t1", "wait until released").starts(inGroup, msg.ReasonRoute).runsOn(),
 			action(killGated),
 			says(1, group, "and hurry").starts(inGroup, msg.ReasonEngaged).runsOn(),
 			releaseAgents(2, group),
@@ -222,7 +222,7 @@ func TestEngagement_RoutdOutage_DecidedByTimeOfMessage(t *testing.T) {
 				end,
 			}},
 			{title: outage.name + ": an answer delivered meanwhile opens the window", steps: []step{
-				mentions(0, group, "t1", "wait for it").starts(inGroup, msg.ReasonRoute).runsOn(),
+				mentions(0, group, "t1", "wait until released").starts(inGroup, msg.ReasonRoute).runsOn(),
 				begin,
 				releaseAgents(5, group),
 				says(24, group, "thanks").starts(inGroup, msg.ReasonEngaged).afterOutage(),
@@ -233,7 +233,7 @@ func TestEngagement_RoutdOutage_DecidedByTimeOfMessage(t *testing.T) {
 			}},
 			{title: outage.name + ": an answer delivered meanwhile extends the window", steps: []step{
 				mentions(0, group, "t1", "what broke?").starts(inGroup, msg.ReasonRoute),
-				says(10, group, "wait for it").starts(inGroup, msg.ReasonEngaged).runsOn(),
+				says(10, group, "wait until released").starts(inGroup, msg.ReasonEngaged).runsOn(),
 				begin,
 				releaseAgents(15, group),
 				says(34, group, "thanks").starts(inGroup, msg.ReasonEngaged).afterOutage(),

@@ -150,7 +150,7 @@ func TestTargets_GatedKilledDuringRequest_IsRepeated(t *testing.T) {
 	f := start(t, harness.Options{Env: []string{"DAEMONS=tickets=" + h.URL}})
 	f.AddRoute("platform=discord", "daemon:tickets")
 	row := f.Say("discord:5", "printer on fire")
-	// The first request holds the lock of the hook, so the test cannot wait for it.
+	// The first request holds the lock of the hook, so the test cannot wait until released.
 	waitScanned(f)
 	f.Kill(harness.Gated)
 	close(release)
