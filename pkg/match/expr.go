@@ -2,6 +2,7 @@ package match
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -97,6 +98,21 @@ func (e Expr) Matches(ev *Event) bool {
 		}
 	}
 	return true
+}
+
+// OfSenders reports whether e asks who wrote an event.
+func (e Expr) OfSenders() bool {
+	return slices.ContainsFunc(e.pairs, func(p pair) bool { return p.key == sender || p.key == senderName })
+}
+
+// NamesChat reports whether e asks for a room.
+func (e Expr) NamesChat() bool {
+	return slices.ContainsFunc(e.pairs, func(p pair) bool { return p.key == chatJID || p.key == room })
+}
+
+// OfVerbs reports whether e asks what an event is.
+func (e Expr) OfVerbs() bool {
+	return slices.ContainsFunc(e.pairs, func(p pair) bool { return p.key == verb })
 }
 
 // Reaches reports whether e can match any event of a chat: its pairs about the chat match,

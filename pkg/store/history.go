@@ -7,10 +7,6 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// spokenRows is the condition of what users and bots wrote, and was not withdrawn.
-const spokenRows = `m.verb IN ('message', 'mention', 'reply') AND m.kind IN ('message', 'file', 'poll') AND m.content <> ''
-		AND (m.out_state IS NULL OR m.out_state NOT IN ('failed', 'cancelled')) AND (m.disposition IS NULL OR m.disposition NOT IN ('prefix', 'onboarding'))`
-
 // Search is what SearchMessages looks for.
 type Search struct {
 	Folder  string // the group whose rows are searched

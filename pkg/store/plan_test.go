@@ -239,7 +239,7 @@ func namedQueries(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := []string{"observedRows", "contextColumns", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
+	parts := []string{"observedRows", "spokenRows", "contextColumns", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
 		"requestColumns", "requestChat", "pollColumns", "reminderColumns"}
 	parts = append(parts, "said", "inChange", "outChange", "lastChange", "recentColumns", "recentRows")
 	for _, name := range files {

@@ -17,6 +17,14 @@ const (
 		OR EXISTS (SELECT 1 FROM (SELECT thread_id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 1000)
 			WHERE thread_id = ?2)`
 
+	// spokenRows is the condition of what users and bots wrote, and was not withdrawn. What senders wrote whom a group
+	// ignores or does not admit is left out.
+	spokenRows = `m.verb IN ('message', 'mention', 'reply') AND m.kind IN ('message', 'file', 'poll') AND m.content <> ''
+		AND (m.out_state IS NULL OR m.out_state NOT IN ('failed', 'cancelled')) AND (m.disposition IS NULL OR m.disposition NOT IN ('prefix', 'onboarding'))
+		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted')
+		AND NOT EXISTS (SELECT 1 FROM messages d INDEXED BY messages_target WHERE d.chat_jid = m.chat_jid AND d.target_id = m.platform_id
+			AND d.direction = 'in' AND d.verb = 'delete' AND ifnull(d.reason, '') NOT IN ('builtin_drop', 'no_access'))`
+
 	// Of the newest 10,000 rows.
 	querySearchChat = `SELECT ` + messageColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id < ?2
 		ORDER BY id DESC LIMIT 10000) c JOIN messages m ON m.id = c.id

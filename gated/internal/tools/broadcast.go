@@ -60,6 +60,9 @@ func (c *Caller) broadcastChats(ctx context.Context, named []string) ([]string, 
 		if !leads {
 			return nil, refuse("chat %.100q is out of reach: no route leads from it to %s", jid, c.Folder)
 		}
+		if err := c.CheckChat(ctx, c.Services.Store.Reader, jid); err != nil {
+			return nil, err
+		}
 		if seen[jid] {
 			return nil, refuse("chat %.100q is named twice: name each chat once", jid)
 		}

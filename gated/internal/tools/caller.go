@@ -25,7 +25,9 @@ type Caller struct {
 	ThreadID string
 	Place    string // the key of engagement, and the topic of outbound rows
 	Depth    int    // delegations above the turn
-	RootTurn int64  // the turn that the limit of delegations counts against
+	// Delegated: the answer goes to another group's chat, or to a group.
+	Delegated bool
+	RootTurn  int64 // the turn that the limit of delegations counts against
 	// AssistantName is the name on the run's messages.
 	AssistantName string
 	// Observe is what the run may read of the group's other chats.
@@ -64,7 +66,7 @@ func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller,
 	}
 	return &Caller{
 		Services: s, Tool: tool, RunID: a.run.ID, TurnID: t.ID, Folder: t.Folder, ChatJID: t.ChatJID, Topic: t.Topic, ThreadID: t.ThreadID,
-		Place: t.Place, Depth: t.Depth, RootTurn: t.Root(), AssistantName: assistant, Observe: cmp.Or(observe, groupconfig.ObserveShared), Redact: a.redact, access: a,
+		Place: t.Place, Depth: t.Depth, Delegated: t.Kind == msg.Delegated, RootTurn: t.Root(), AssistantName: assistant, Observe: cmp.Or(observe, groupconfig.ObserveShared), Redact: a.redact, access: a,
 	}, nil
 }
 
@@ -100,10 +102,14 @@ func (c *Caller) CheckFolder(folder string) error {
 	return nil
 }
 
+// isOwn reports whether a chat is the caller's. That of a delegated turn is the chat of
+// the group that asked: the answer goes there, and nothing more.
+func (c *Caller) isOwn(jid string) bool { return jid == c.ChatJID && !c.Delegated }
+
 // CheckChat returns a refusal unless a chat is the caller's, or is answered by a group
 // within its reach.
 func (c *Caller) CheckChat(ctx context.Context, r store.Reader, jid string) error {
-	if jid == c.ChatJID || c.Reaches(msg.AddressedFolder(jid)) {
+	if c.isOwn(jid) || c.Reaches(msg.AddressedFolder(jid)) {
 		return nil
 	}
 	home, err := r.LastHome(ctx, jid)
@@ -125,7 +131,7 @@ func (c *Caller) CheckMessage(ctx context.Context, r store.Reader, id int64) (*m
 	if err != nil {
 		return nil, err
 	}
-	if m != nil && m.ChatJID == c.ChatJID {
+	if m != nil && c.isOwn(m.ChatJID) {
 		return m, nil
 	}
 	if m != nil {

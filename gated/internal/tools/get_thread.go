@@ -45,7 +45,7 @@ func getThread() Tool {
 		}
 		var mine []*msg.Message
 		for _, row := range rows {
-			owned := row.ChatJID == c.ChatJID // a chat of another group may have rows of both
+			owned := c.isOwn(row.ChatJID) // a chat of another group may have rows of both
 			if !owned {
 				if owned, err = c.owns(ctx, r.Reader, row); err != nil {
 					return out, err

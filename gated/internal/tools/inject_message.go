@@ -2,16 +2,23 @@ package tools
 
 import (
 	"context"
+	"strings"
 
+	"arizuko/gated/internal/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
 type injectMessageIn struct {
 	ChatJID    string `json:"chat_jid" jsonschema:"a chat that your group or one below it answers, such as telegram:-100123 or group:acme/eng"`
-	Content    string `json:"content" jsonschema:"the text, which is treated as if a user had written it there: #name at its start runs it in that topic, @name in that group"`
+	Content    string `json:"content" jsonschema:"the text, which is treated as if a user had written it there: #name at its start runs it in that topic"`
 	Topic      string `json:"topic,omitempty" jsonschema:"the topic of the chat, such as #deploy, or a thread of it"`
 	SenderName string `json:"sender_name,omitempty" jsonschema:"the name shown as the sender's; left out: your group's"`
+}
+
+func (in *injectMessageIn) platform() string {
+	platform, _ := msg.SplitJID(in.ChatJID)
+	return platform
 }
 
 func injectMessage() Tool {
@@ -19,7 +26,7 @@ func injectMessage() Tool {
 		Name: injectName, Title: "Write into a chat like a user", Kind: Adds,
 		Description: "Puts a message into a chat as if a user had written it there, so that the chat's agent sees or answers it by the chat's own rules. It is not sent to the platform. " +
 			"Use it to start work in another chat or topic. To write to the users of this chat, use send_message; to give work to a group below and have it answered here, use delegate. " +
-			"You are no operator: commands of operators are refused.",
+			"Commands such as /new and names of groups such as @eng are refused.",
 		Bounds:  map[string]Bound{"chat_jid": Text(3, maxTopic), "content": Text(1, maxText), "topic": Text(0, maxTopic), "sender_name": Text(0, maxTopic)},
 		Example: `{"chat_jid":"OWN_CHAT","content":"#deploy go on with step 2"}`,
 		Foreign: []string{`{"chat_jid":"FOREIGN_CHAT","content":"hi"}`, `{"chat_jid":"group:other","content":"hi"}`, `{"chat_jid":"web:other","content":"hi"}`},
@@ -30,6 +37,9 @@ func injectMessage() Tool {
 		in.Content = c.clean(in.Content)
 		if in.Content == "" {
 			return out, refuse("content is empty: there is nothing to write")
+		}
+		if _, isCommand := layers.ParseCommand(in.Content, in.platform(), func(string) bool { return true }); isCommand || strings.HasPrefix(in.Content, "@") {
+			return out, refuse("commands and @names are for users: write plain text; reset_session begins a new session, delegate asks a group below yours")
 		}
 		return forward(ctx, c, in, func(tx *store.Tx, t *msg.Turn) (*msg.Message, error) {
 			if err := c.CheckChat(ctx, tx.Reader, in.ChatJID); err != nil {

@@ -43,6 +43,9 @@ func sendFile() Tool {
 			return out, err
 		}
 		in.Caption = c.clean(in.Caption)
+		if err := c.checkDailyFiles(ctx, c.Services.Store.Reader, 0); err != nil {
+			return out, err
+		}
 		a, err := c.publish(in)
 		if err != nil {
 			return out, err
@@ -52,12 +55,8 @@ func sendFile() Tool {
 			if err != nil {
 				return out, err
 			}
-			sent, err := tx.SentFileBytes(ctx, c.ChatJID, m.ReceivedAt-dayMS)
-			if err != nil {
+			if err := c.checkDailyFiles(ctx, tx.Reader, a.Size); err != nil {
 				return out, err
-			}
-			if sent+a.Size > maxDailyFiles {
-				return out, refuse("this chat has got %d MB of files in a day, which is the limit: send no more today, and say so", sent>>20)
 			}
 			m.Kind, m.Content, m.Attachments = msg.KindFile, in.Caption, []msg.Attachment{a}
 			out.Name, out.Size = a.Name, a.Size
@@ -65,6 +64,16 @@ func sendFile() Tool {
 			return out, err
 		})
 	})
+}
+
+// checkDailyFiles returns a refusal if the chat has no room for size more bytes today. It is asked before the file is copied,
+// too: a copy that is not sent fills the disk all the same.
+func (c *Caller) checkDailyFiles(ctx context.Context, r store.Reader, size int64) error {
+	sent, err := r.SentFileBytes(ctx, c.ChatJID, c.Services.now()-dayMS)
+	if err == nil && (sent >= maxDailyFiles || sent+size > maxDailyFiles) {
+		err = refuse("this chat has got %d MB of files in a day, which is the limit: send no more today, and say so", sent>>20)
+	}
+	return err
 }
 
 // publish copies the file of a call.

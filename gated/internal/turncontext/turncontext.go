@@ -125,6 +125,9 @@ type Shown struct {
 // stored, without the turn's rows, the reply chain and what was shown; "" if none are
 // left.
 func (r Reader) Window(ctx context.Context, t *msg.Turn, batch, chain []*msg.Message, shown Shown, assistant string) (string, error) {
+	if t.Kind == msg.Delegated { // its chat is another group's
+		return "", nil
+	}
 	recent, err := r.Store.Recent(ctx, scope(t), Newest(batch))
 	if err != nil {
 		return "", err

@@ -28,7 +28,8 @@ func newEngagementFixture(t *testing.T) *fixture {
 	for _, route := range []string{
 		`{"match":"chat_jid=telegram:-1 verb=mention","target":"acme/eng"}`,
 		`{"match":"chat_jid=telegram:-2","target":"ops#observe"}`,
-		`{"match":"platform=slack sender=slack:U*","target":"acme/eng/oncall"}`,
+		`{"match":"chat_jid=slack:C1 sender=slack:U*","target":"acme/eng/oncall"}`,
+		`{"match":"sender=telegram:42","target":"ops"}`,
 	} {
 		f.must(t, 201, "POST", "/v1/routes", route)
 	}
@@ -194,6 +195,7 @@ func TestEngage_Caller_Authority(t *testing.T) {
 		"a route has it observe":                         {call{"telegram:-2", "ops", "ops"}, "", true},
 		"a route leads below it":                         {call{"telegram:-1", "acme", "acme"}, "", true},
 		"a route asks for senders there":                 {call{"slack:C1", "acme/eng", "acme"}, "", true},
+		"a route asks for a sender in any chat":          {call{"telegram:-9", "ops", "ops"}, "", false},
 		"it engages a group below it":                    {call{"telegram:-1", "acme/hr", "acme"}, "", true},
 		"a route leads above it":                         {call{"telegram:-1", "acme/eng/oncall", "acme/eng/oncall"}, "", false},
 		"a route leads beside it":                        {call{"telegram:-1", "acme/hr", "acme/hr"}, "", false},

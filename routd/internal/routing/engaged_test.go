@@ -214,11 +214,17 @@ func TestRouted_FolderOfAnyRouteOfChat_True(t *testing.T) {
 		{ID: 4, Match: "chat_jid=telegram:-2", Target: "gone"},
 		{ID: 5, Match: "chatjid=telegram:-3", Target: "acme"},
 		{ID: 6, Match: "chat_jid=telegram:-4", Target: "daemon:ops"},
+		{ID: 7, Match: "chat_jid=slack:C2 sender=slack:U1", Target: "ops"},
+		{ID: 8, Match: "chat_jid=matrix:1", Target: "acme"},
+		{ID: 9, Match: "platform=matrix", Target: "ops"},
 	}, groups("acme", "acme/eng", "ops"), defaults())
 	all := []string{"acme", "acme/eng", "acme/eng/oncall", "ac", "ops", "gone", "acme/", ""}
 	for jid, want := range map[string][]string{
 		"telegram:-1":    {"acme", "acme/eng"},
-		"slack:C1":       {"ops"},
+		"slack:C1":       nil, // a route of a sender, wherever he writes
+		"slack:C2":       {"ops"},
+		"matrix:1":       {"acme"}, // no row gets past it
+		"matrix:2":       {"ops"},
 		"discord:1":      nil,
 		"telegram:-2":    nil,
 		"telegram:-3":    nil,

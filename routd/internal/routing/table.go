@@ -143,17 +143,27 @@ func (t *Table) Route(id int64) *msg.Route {
 }
 
 // Routed reports whether a route leads from a chat to the folder or one below it, to trigger or to
-// observe.
+// observe. A route for some senders of any chat says nothing about this one, and none counts
+// after one that takes all rows of the chat.
 func (t *Table) Routed(chatJID, folder string) bool {
 	if msg.Within(msg.AddressedFolder(chatJID), folder) {
 		return true
 	}
 	chat := match.EventOf(chatJID, "", "", "")
-	return slices.ContainsFunc(t.routes, func(r msg.Route) bool {
+	for _, r := range t.routes {
 		expr, exprErr := match.ParseMatch(r.Match)
 		target, targetErr := match.ParseTarget(r.Target)
-		return exprErr == nil && targetErr == nil && msg.Within(target.Folder, folder) && t.Has(target.Folder) && expr.Reaches(&chat)
-	})
+		if exprErr != nil || targetErr != nil || expr.OfSenders() && !expr.NamesChat() || !expr.Reaches(&chat) {
+			continue
+		}
+		if msg.Within(target.Folder, folder) && t.Has(target.Folder) {
+			return true
+		}
+		if !expr.OfSenders() && !expr.OfVerbs() {
+			return false
+		}
+	}
+	return false
 }
 
 // Notes returns the problem of each invalid row, one line each.

@@ -1,0 +1,81 @@
+package tools
+
+import (
+	"strings"
+	"testing"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// A child at work for its parent answers into the parent's chat, and can do nothing else there.
+func TestDelegatedTurn_ChatOfItsParent_IsOutOfReach(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	m := &msg.Message{ChatJID: "group:acme/eng", Direction: msg.In, Content: "look into it", Sender: "agent:acme", ForwardedFrom: &msg.ReturnAddress{
+		Kind: msg.Delegation, TurnID: f.turn.ID, RootTurnID: f.turn.ID, Depth: 1, Folder: folder, ChatJID: chat,
+	}}
+	turn := &msg.Turn{Kind: msg.Delegated, Folder: "acme/eng", ChatJID: chat, Topic: "#d1", Surface: "group", Depth: 1, RootTurnID: f.turn.ID, CreatedAt: 1}
+	run := msg.Run{Folder: "acme/eng", Topic: "#d1", ChatJID: chat, Runtime: "process", StartedAt: 1}
+	f.write(func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(m); err != nil {
+			return err
+		}
+		turn.TriggerMessageID = m.ID
+		if _, err := tx.PutTurn(turn, 5); err != nil {
+			return err
+		}
+		return tx.StartRun(&run, turn.ID)
+	})
+	child := f.tokens.Issue(run, strings.NewReplacer().Replace)
+	t.Cleanup(child.Close)
+	child.Begin(turn.ID, "ari", "all")
+	child.SetTurn(turn.ID)
+	for tool, arguments := range map[string]string{
+		"inject_message": `{"chat_jid":"OWN_CHAT","content":"hi"}`, "get_thread": `{"message_id":OWN_MESSAGE}`, "broadcast": `{"text":"hi","chats":["OWN_CHAT"]}`,
+	} {
+		if text, isError := f.callAs(child, tool, arguments); !isError || !strings.Contains(text, "reach") {
+			t.Errorf("%s: %v %q", tool, isError, text)
+		}
+	}
+	if text, isError := f.callAs(child, "search_messages", `{"text":"deploys"}`); isError || strings.Contains(text, "who deploys") {
+		t.Errorf("search: %v %s", isError, text)
+	}
+	if text, isError := f.callAs(child, "send_message", `{"text":"found it"}`); isError {
+		t.Errorf("send_message: %s", text)
+	}
+}
+
+func TestInjectMessage_CommandsAndNames_AreRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, content := range []string{"/stop", "/new go on", "/approve ABCD-1234 main", "@eng", "@eng do it", "@"} {
+		f.refused("inject_message", `{"chat_jid":"OWN_CHAT","content":"`+content+`"}`, "are for users")
+	}
+}
+
+func TestSearchMessages_WithdrawnAndRefusedRows_AreLeftOut(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(func(tx *store.Tx) error {
+		for _, m := range []*msg.Message{
+			{ChatJID: chat, PlatformID: "p1", Direction: msg.In, Content: "needle of a stranger", Sender: "telegram:66", Timestamp: 1, ReceivedAt: 2},
+			{ChatJID: chat, PlatformID: "p2", Direction: msg.In, Content: "needle that is deleted", Sender: "telegram:7", Timestamp: 1, ReceivedAt: 2},
+			{ChatJID: chat, PlatformID: "p2:d", TargetID: "p2", Verb: msg.VerbDelete, Direction: msg.In, Sender: "telegram:7", Timestamp: 3, ReceivedAt: 3},
+			{ChatJID: chat, PlatformID: "p3", Direction: msg.In, Content: "needle that stays", Sender: "telegram:7", Timestamp: 1, ReceivedAt: 2},
+		} {
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			if m.PlatformID == "p1" {
+				if err := tx.Decide(m.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoAccess}, 3); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if found := f.works("search_messages", `{"text":"needle"}`); strings.Count(found, "needle") != 1 || !strings.Contains(found, "stays") {
+		t.Errorf("found %s", found)
+	}
+}
