@@ -54,11 +54,13 @@ func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
 	h := newHarness(t)
 	h.routd.route(toDaemon)
 	var texts []string
+	answers := make(chan struct{})
 	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var req daemonRequest
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || req.RouteID != 7 {
 			t.Errorf("request %+v, %v", req, err)
 		}
+		<-answers
 		texts = append(texts, req.Message.Content) // no two calls of a chat overlap
 		httpx.JSON(w, http.StatusOK, map[string]string{"reply": "noted " + req.Message.Content})
 	}))
@@ -71,6 +73,7 @@ func TestDaemon_AcceptsRows_OneAfterAnother(t *testing.T) {
 	ping := h.put("/ping")
 	h.step()
 	h.is(ping, "command/command ")
+	close(answers)
 	h.finishCalls()
 	h.is(first, "routed/daemon daemon:crm")
 	h.is(second, "routed/daemon daemon:crm")
