@@ -90,10 +90,15 @@ func TestDelivery_Files(t *testing.T) {
 		t.Errorf("the row is %q, the messages %+v", sent.PlatformID, all)
 	}
 	r.DelayShares(1)
-	if sent := r.ends(cat(""), msg.OutSent); sent.PlatformID != "" {
-		t.Errorf("a message without a share event has the id %q", sent.PlatformID)
+	sent = r.ends(cat(""), msg.OutSent)
+	if all := thread.Messages(); sent.PlatformID == "" || sent.PlatformID != all[len(all)-1].TS {
+		t.Errorf("shared late, the row is %q, the messages %+v", sent.PlatformID, all)
 	}
-	r.expect(thread, "a _cat_ [cat.txt]", "[cat.txt]")
+	r.DelayShares(1 << 20)
+	if sent := r.ends(cat("see"), msg.OutSent); sent.PlatformID != "" {
+		t.Errorf("a message that Slack never names has the id %q", sent.PlatformID)
+	}
+	r.expect(thread, "a _cat_ [cat.txt]", "[cat.txt]", "see [cat.txt]")
 	for _, c := range r.Sent() {
 		if len(c.Files) > 0 && string(c.Files[0].Data) != "meow" {
 			t.Errorf("sent %q", c.Files[0].Data)
