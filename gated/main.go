@@ -4,6 +4,7 @@
 //	gated [serve]          until SIGTERM
 //	gated check | health   checks the configuration; asks whether gated is ready
 //	gated why MESSAGE      prints what is stored about a message
+//	gated context show TURN   prints the prompt of a turn again
 //	gated reminders, broadcast   through the running gated
 //	gated agent try | conform -- COMMAND   talks to an agent; checks it against the protocol
 package main
@@ -78,6 +79,7 @@ func commands() map[string]pkgcli.Func {
 		return cfg.client()
 	})
 	all["agent"], all["why"] = conformance.Command(agentEnviron, hidden().String, os.Stdin), explain
+	all["context"] = contextCommand
 	return all
 }
 

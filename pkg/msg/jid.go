@@ -58,6 +58,7 @@ func AddressedFolder(jid string) string {
 // has stored yet.
 func KindOfJID(jid string) ChatKind {
 	platform, room := SplitJID(jid)
+	platform, _, _ = strings.Cut(platform, "+") // the name of a further account
 	switch {
 	case platform == PlatformWeb:
 		return ChatWeb

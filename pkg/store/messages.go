@@ -177,18 +177,27 @@ func (r Reader) DerivedFrom(ctx context.Context, id int64) ([]*msg.Message, erro
 	return r.messages(ctx, queryDerivedFrom, id)
 }
 
-// Observed returns rows of other chats for a folder's prompt: routed to the
-// folder, decided after decision `after` and received since `since`, not empty,
-// and not from bots. It returns the newest limit of them, oldest first, and how
-// many older ones were left out. shared excludes rows of DMs. Only the folder's
-// last 10,000 rows are considered.
-func (r Reader) Observed(ctx context.Context, folder, exceptChat string, after, since int64, shared bool, limit int) (rows []*msg.Message, left int, err error) {
-	rows, err = r.messages(ctx, queryObserved, folder, after, exceptChat, since, shared, limit)
+// ObservedQuery is which rows Observed returns.
+type ObservedQuery struct {
+	Folder         string // the group that they were routed to
+	ExceptChat     string
+	After, Through int64 // decided after this decision, and up to that one
+	Since          int64 // received since then, in unix ms
+	Shared         bool  // not those of direct messages
+	Limit          int   // the newest ones
+}
+
+// Observed returns rows of other chats for a folder's prompt, oldest first, without
+// empty ones and those of bots, and how many older ones were left out. Only the last
+// 10,000 rows that the decisions leave are considered.
+func (r Reader) Observed(ctx context.Context, q ObservedQuery) (rows []*msg.Message, left int, err error) {
+	args := []any{q.Folder, q.After, q.ExceptChat, q.Since, q.Shared, q.Through}
+	rows, err = r.messages(ctx, queryObserved, append(args, q.Limit)...)
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(rows) == limit {
-		_, err = r.q.get(ctx, []any{&left}, queryObservedCount, folder, after, exceptChat, since, shared)
+	if len(rows) == q.Limit {
+		_, err = r.q.get(ctx, []any{&left}, queryObservedCount, args...)
 		left -= len(rows)
 	}
 	slices.Reverse(rows)

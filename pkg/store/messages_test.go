@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -325,7 +326,7 @@ func TestObserved_Excludes(t *testing.T) {
 	for _, set := range tests {
 		observe(t, s, set)
 	}
-	rows, left, err := s.Observed(t.Context(), folder, chat, after, 1000, false, 100)
+	rows, left, err := s.Observed(t.Context(), observedSince(after, 1000, false, 100))
 	if len(rows) != 0 || left != 0 || err != nil {
 		t.Errorf("shown: %+v, %d left out, %v", rows, left, err)
 	}
@@ -336,22 +337,26 @@ func TestObserved_Excludes(t *testing.T) {
 		m.Content, m.Attachments = "", []msg.Attachment{{Name: "cat.jpg"}}
 	})
 	dm := observe(t, s, func(m *msg.Message, _ *store.Decision) { m.ChatJID = "slack:D1" })
-	unknown := observe(t, s, func(m *msg.Message, _ *store.Decision) { m.ChatJID = "slack:D2" }) // no chats row says it is a DM
+	undescribed := observe(t, s, func(m *msg.Message, _ *store.Decision) { m.ChatJID = "slack:D2" })
 	for _, tt := range []struct {
 		name   string
 		after  int64
 		shared bool
 		want   []*msg.Message
 	}{
-		{"all", after, false, []*msg.Message{plain, routed, file, dm, unknown}},
-		{"shared", after, true, []*msg.Message{plain, routed, file, unknown}},
-		{"from the start", 0, true, []*msg.Message{early, plain, routed, file, unknown}},
+		{"all", after, false, []*msg.Message{plain, routed, file, dm, undescribed}},
+		{"shared", after, true, []*msg.Message{plain, routed, file}},
+		{"from the start", 0, true, []*msg.Message{early, plain, routed, file}},
 	} {
-		rows, left, err := s.Observed(t.Context(), folder, chat, tt.after, 1000, tt.shared, 100)
+		rows, left, err := s.Observed(t.Context(), observedSince(tt.after, 1000, tt.shared, 100))
 		if err != nil || left != 0 || !slices.Equal(ids(rows), ids(tt.want)) {
 			t.Errorf("%s: rows %v, %d left out, %v; want rows %v", tt.name, ids(rows), left, err, ids(tt.want))
 		}
 	}
+}
+
+func observedSince(after, since int64, shared bool, limit int) store.ObservedQuery {
+	return store.ObservedQuery{Folder: folder, ExceptChat: chat, After: after, Through: math.MaxInt64, Since: since, Shared: shared, Limit: limit}
 }
 
 func ids(rows []*msg.Message) (all []int64) {
@@ -376,7 +381,7 @@ func TestObserved_OrderedByDecision(t *testing.T) {
 		want = append(want, rows[i].ID)
 	}
 	for limit, wantLeft := range map[int]int{1: 4, 4: 1, 5: 0, 6: 0} {
-		got, left, err := s.Observed(t.Context(), folder, chat, 0, 0, false, limit)
+		got, left, err := s.Observed(t.Context(), observedSince(0, 0, false, limit))
 		newest := want[len(want)-min(limit, len(want)):]
 		if !slices.Equal(ids(got), newest) || left != wantLeft || err != nil {
 			t.Errorf("limit %d: %v and %d left out, want %v and %d (%v)", limit, ids(got), left, newest, wantLeft, err)
@@ -397,11 +402,11 @@ func TestObserved_ManyRows_IsBounded(t *testing.T) {
 		})
 	}
 	bury(9_999)
-	if rows, _, err := s.Observed(t.Context(), folder, chat, 0, 0, false, 100); !slices.Equal(ids(rows), []int64{buried.ID}) || err != nil {
+	if rows, _, err := s.Observed(t.Context(), observedSince(0, 0, false, 100)); !slices.Equal(ids(rows), []int64{buried.ID}) || err != nil {
 		t.Errorf("below 9,999 rows: %v, %v", ids(rows), err)
 	}
 	bury(1)
-	if rows, left, err := s.Observed(t.Context(), folder, chat, 0, 0, false, 100); len(rows) != 0 || left != 0 || err != nil {
+	if rows, left, err := s.Observed(t.Context(), observedSince(0, 0, false, 100)); len(rows) != 0 || left != 0 || err != nil {
 		t.Errorf("below 10,000 rows: %v, %d, %v", ids(rows), left, err)
 	}
 }

@@ -32,14 +32,19 @@ const (
 	queryTurnMessages = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`
 	queryTurnReplies  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' ORDER BY m.id`
 	queryDerivedFrom  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`
-	observedRows      = `(SELECT id, decision_seq, chat_jid FROM messages INDEXED BY messages_routed
-		WHERE routed_to = ?1 AND decision_seq > ?2 ORDER BY decision_seq DESC LIMIT 10000) o
+	// directMessages is the condition of a row o of a direct message. A chat that no adapter has described is judged by its
+	// address, as msg.KindOfJID does.
+	directMessages = `ifnull((SELECT c.kind = 'dm' FROM chats c WHERE c.jid = o.chat_jid),
+		o.chat_jid GLOB 'telegram:[^-]*' OR o.chat_jid GLOB 'telegram+*:[^-]*' OR o.chat_jid GLOB 'discord:dm-*' OR o.chat_jid GLOB 'discord+*:dm-*'
+		OR o.chat_jid GLOB 'slack:D*' OR o.chat_jid GLOB 'slack+*:D*')`
+	observedRows = `(SELECT id, decision_seq, chat_jid FROM messages INDEXED BY messages_routed
+		WHERE routed_to = ?1 AND decision_seq > ?2 AND decision_seq <= ?6 ORDER BY decision_seq DESC LIMIT 10000) o
 		JOIN messages m ON m.id = o.id
 		WHERE o.chat_jid <> ?3 AND m.received_at >= ?4 AND m.is_bot_message = 0
 		AND (m.content <> '' OR m.attachments IS NOT NULL)
 		AND m.disposition IN ('routed', 'observed') AND m.verb NOT IN ('edit', 'delete')
-		AND NOT (?5 AND EXISTS (SELECT 1 FROM chats c WHERE c.jid = m.chat_jid AND c.kind = 'dm'))`
-	queryObserved      = `SELECT ` + messageColumns + ` FROM ` + observedRows + ` ORDER BY o.decision_seq DESC LIMIT ?6+0`
+		AND NOT (?5 AND ` + directMessages + `)`
+	queryObserved      = `SELECT ` + messageColumns + ` FROM ` + observedRows + ` ORDER BY o.decision_seq DESC LIMIT ?7+0`
 	queryObservedCount = `SELECT count(*) FROM ` + observedRows
 	queryLastStaleAt   = `SELECT received_at FROM messages INDEXED BY messages_stale WHERE chat_jid = ? AND reason = 'stale'
 		ORDER BY id DESC LIMIT 1`

@@ -32,7 +32,7 @@ const (
 	querySearchRouted = `SELECT ` + messageColumns + ` FROM (SELECT id, decision_seq, chat_jid FROM messages INDEXED BY messages_routed
 		WHERE routed_to = ?1 ORDER BY decision_seq DESC LIMIT 10000) o JOIN messages m ON m.id = o.id
 		WHERE o.id < ?2 AND o.chat_jid <> ?4 AND ` + spokenRows + ` AND m.content LIKE ?3 ESCAPE '\'
-		AND NOT (?5 AND EXISTS (SELECT 1 FROM chats c WHERE c.jid = o.chat_jid AND c.kind = 'dm')) ORDER BY o.decision_seq DESC LIMIT ?6+0`
+		AND NOT (?5 AND ` + directMessages + `) ORDER BY o.decision_seq DESC LIMIT ?6+0`
 	// Of the 1,000 rows of the chat before and after.
 	queryBeforeMessage = `SELECT ` + messageColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id <= ?2
 		ORDER BY id DESC LIMIT 1000) c JOIN messages m ON m.id = c.id WHERE m.thread_id = ?3 AND ` + spokenRows + ` ORDER BY c.id DESC LIMIT ?4+0`

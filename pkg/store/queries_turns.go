@@ -13,8 +13,8 @@ const (
 		ORDER BY t.id DESC LIMIT ?2+0`
 	queryChatTurns = `SELECT ` + turnColumns + ` FROM turns t WHERE t.chat_jid = ?1 AND (?2 = '' OR t.state = ?2)
 		ORDER BY t.id DESC LIMIT ?3+0`
-	queryShownUpto = `SELECT observed_upto FROM turns INDEXED BY turns_session WHERE folder = ? AND topic = ? AND state = 'done'
-		ORDER BY id DESC LIMIT 1`
+	queryLastAnswered = `SELECT observed_upto, ifnull(ended_at, 0) FROM turns INDEXED BY turns_session WHERE folder = ? AND topic = ? AND state = 'done'
+		AND id < ? ORDER BY id DESC LIMIT 1`
 	queryLastHome = `SELECT routed_to FROM (SELECT routed_to, reason FROM messages INDEXED BY messages_chat
 		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) WHERE reason IN ('route', 'engaged', 'sticky_target', 'address') LIMIT 1`
 	queryLastTurnAt = `SELECT started_at FROM turns INDEXED BY turns_folder WHERE folder = ? AND id <> ? AND started_at IS NOT NULL

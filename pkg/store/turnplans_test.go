@@ -20,9 +20,9 @@ func turnPlans() map[string][2]string {
 			"SCAN turns USING COVERING INDEX turns_queued\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryRunTurns": {queryRunTurns, "SEARCH t USING INDEX turns_run (run_id=?)"},
 		// A list for operators, newest first: it stops when the page is full.
-		"queryTurns":     {queryTurns, "SCAN t"},
-		"queryChatTurns": {queryChatTurns, "SEARCH t USING INDEX turns_chat (chat_jid=?)"},
-		"queryShownUpto": {queryShownUpto, "SEARCH turns USING INDEX turns_session (folder=? AND topic=?)"},
+		"queryTurns":        {queryTurns, "SCAN t"},
+		"queryChatTurns":    {queryChatTurns, "SEARCH t USING INDEX turns_chat (chat_jid=?)"},
+		"queryLastAnswered": {queryLastAnswered, "SEARCH turns USING INDEX turns_session (folder=? AND topic=? AND id<?)"},
 		// of at most 1,000 rows
 		"queryLastHome":    {queryLastHome, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-1)"},
 		"queryLastTurnAt":  {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=?)"},

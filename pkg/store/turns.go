@@ -61,11 +61,17 @@ func (r Reader) Turns(ctx context.Context, state msg.TurnState, chatJID string, 
 	return r.queryTurns(ctx, query, state, limit)
 }
 
-// ShownUpto is the decision up to which a session's prompts have shown observed
-// rows: that of its last finished turn.
-func (r Reader) ShownUpto(ctx context.Context, folder, topic string) (seq int64, err error) {
-	_, err = r.q.get(ctx, []any{&seq}, queryShownUpto, folder, topic)
-	return seq, err
+// Answered is what the next prompts of a session depend on.
+type Answered struct {
+	ObservedUpto int64 // its prompts have shown observed rows up to this decision
+	EndedAt      int64 // unix ms
+}
+
+// LastAnswered is the last finished turn of a session with an id below `before`, zero
+// if there is none.
+func (r Reader) LastAnswered(ctx context.Context, folder, topic string, before int64) (a Answered, err error) {
+	_, err = r.q.get(ctx, []any{&a.ObservedUpto, &a.EndedAt}, queryLastAnswered, folder, topic, before)
+	return a, err
 }
 
 // LastTurnAt is when the folder's last turn other than except began, 0 if there

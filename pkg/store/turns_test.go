@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -530,13 +531,13 @@ func TestTurns_Filters(t *testing.T) {
 	}
 }
 
-func TestShownUptoLastTurnAtLastHome(t *testing.T) {
+func TestLastAnsweredLastTurnAtLastHome(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	if got := must(s.LastHome(t.Context(), chat))(t); got != "" {
 		t.Errorf("home %q", got)
 	}
-	if got := must(s.ShownUpto(t.Context(), folder, ""))(t); got != 0 {
+	if got := must(s.LastAnswered(t.Context(), folder, "", math.MaxInt64))(t).ObservedUpto; got != 0 {
 		t.Errorf("shown up to %d", got)
 	}
 	done := queued(t, s)
@@ -546,7 +547,7 @@ func TestShownUptoLastTurnAtLastHome(t *testing.T) {
 	reply(t, s, frame, 300)
 	partial := piped(t, s, run)
 	reply(t, s, store.Reply{RunID: run.ID, TurnID: partial.ID, Text: "part", ObservedUpto: 9}, 310)
-	if got := must(s.ShownUpto(t.Context(), folder, ""))(t); got != 7 {
+	if got := must(s.LastAnswered(t.Context(), folder, "", math.MaxInt64))(t).ObservedUpto; got != 7 {
 		t.Errorf("shown up to %d while the next turn runs", got)
 	}
 	write(t, s, func(tx *store.Tx) error {
@@ -556,10 +557,13 @@ func TestShownUptoLastTurnAtLastHome(t *testing.T) {
 	write(t, s, func(tx *store.Tx) error {
 		return tx.FinishTurn(failing, msg.TurnFailed, msg.ReasonAgentError, "broke", 330)
 	})
-	if got := must(s.ShownUpto(t.Context(), folder, ""))(t); got != 9 {
+	if got := must(s.LastAnswered(t.Context(), folder, "", math.MaxInt64))(t).ObservedUpto; got != 9 {
 		t.Errorf("shown up to %d, want the value of the last done turn", got)
 	}
-	if got := must(s.ShownUpto(t.Context(), folder, "#else"))(t); got != 0 {
+	if got := must(s.LastAnswered(t.Context(), folder, "", partial.ID))(t); got.ObservedUpto != 7 || got.EndedAt != 300 {
+		t.Errorf("before turn %d: %+v", partial.ID, got)
+	}
+	if got := must(s.LastAnswered(t.Context(), folder, "#else", math.MaxInt64))(t).ObservedUpto; got != 0 {
 		t.Errorf("another topic was shown up to %d", got)
 	}
 

@@ -51,7 +51,7 @@ func (r *run) ignore(f agentproto.Frame) {
 func (r *run) answer(t *msg.Turn, f agentproto.Frame, text string) {
 	reply := store.Reply{
 		RunID: r.row.ID, TurnID: t.ID, Final: ends(f), SessionID: r.session(t, f), ObservedUpto: r.shownThrough[t.ID],
-		Text: text, Sender: msg.AgentSender(t.Folder), SenderName: r.shown.assistant, Problem: r.lost(t),
+		Text: text, Sender: msg.AgentSender(t.Folder), SenderName: r.current.AssistantName, Problem: r.lost(t),
 	}
 	if f.Status == agentproto.StatusError {
 		reply.Kind = msg.ErrorKind(f.ErrorKind())

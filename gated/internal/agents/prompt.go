@@ -7,32 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/prompt"
 	"arizuko/gated/internal/turncontext"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
-const (
-	// observedRows is how many rows of other chats a prompt shows.
-	observedRows = 100
-	// observedSince is how far back the first turn of a session looks.
-	observedSince = 24 * time.Hour
-	// pastSessions is how many former sessions a new one is shown.
-	pastSessions = 3
-)
-
-// shown is what a run has been shown, so that a turn piped into it repeats
-// nothing.
-type shown struct {
-	assistant string
-	observe   groupconfig.Observe
-	prompted  bool
-	through   int64          // the last decision shown
-	rows      map[int64]bool // messages shown, in a batch or as reply chain
-	recent    int64          // the recent lines of the chat up to this row
-}
+// pastSessions is how many former sessions a new one is shown.
+const pastSessions = 3
 
 // promptText is a built prompt and the session it is for.
 type promptText struct {
@@ -43,7 +25,7 @@ type promptText struct {
 // prompt builds a turn's prompt, retrying while the database fails.
 func (r *run) prompt(t *msg.Turn) (p promptText, err error) {
 	err = r.m.retryDB(r.m.ctx, "read turn", func() (err error) {
-		facts, err := r.m.st.PromptFacts(r.m.ctx, t, r.row.ID, r.shown.recent)
+		facts, err := r.m.st.PromptFacts(r.m.ctx, t, r.row.ID, r.shown.Upto)
 		if err != nil {
 			return err
 		}
@@ -148,125 +130,29 @@ func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, 
 }
 
 func (r *run) assemble(t *msg.Turn, facts store.PromptFacts) (p promptText, err error) {
-	st := r.m.st
-	in := prompt.Input{Turn: t, Kind: facts.Kind, Title: facts.Title, Operators: r.m.cfg.Operators, Location: r.m.cfg.Location}
-	if in.Messages, err = st.TurnMessages(r.m.ctx, t.ID); err != nil {
-		return p, err
+	q := turncontext.Request{Turn: t, Facts: facts, Shown: r.shown, Moment: turncontext.Now(r.m.cfg.Now())}
+	q.Shown.Own = func(turn int64) bool {
+		_, own := r.shownThrough[turn]
+		return own
 	}
-	if err = r.m.linkFiles(t.Folder, in.Messages); err != nil {
-		return p, err
-	}
-	if facts.HasSystem {
-		system, err := st.TurnSystemMessages(r.m.ctx, t.ID)
-		if err != nil {
-			return p, err
-		}
-		for _, s := range system {
-			in.System = append(in.System, prompt.SystemLine{Origin: s.Origin, Event: s.Event, Body: s.Body})
-		}
-	}
-	group, err := r.group(facts.Groups)
-	if err != nil {
+	if q.Group, err = r.group(facts.Groups); err != nil {
 		return p, err
 	}
 	if !r.started {
-		if p.session, err = st.Session(r.m.ctx, t.Folder, t.Topic); err != nil {
+		if p.session, err = r.m.st.Session(r.m.ctx, t.Folder, t.Topic); err != nil {
 			return p, err
 		}
+		q.NewSession = p.session == ""
 	}
-	begins := !r.started && p.session == ""
-	if err = r.chatContext(t, group, facts.Unseen, begins, &in); err != nil {
-		return p, err
-	}
-	through, err := r.observe(t, group, facts.LastDecision, &in)
+	reader := turncontext.Reader{Store: r.m.st.Reader, Operators: r.m.cfg.Operators, Location: r.m.cfg.Location, Files: r.m.linkFiles}
+	made, err := reader.Read(r.m.ctx, q)
 	if err != nil {
 		return p, err
 	}
-	r.remember(group, through, &in)
-	r.shownThrough[t.ID] = through
-	p.text = prompt.Build(in)
+	r.shown.Add(&made)
+	r.shownThrough[t.ID] = made.Through
+	p.text = made.Text
 	return p, nil
-}
-
-// chatContext adds what the chat has around the turn's messages: the reply chain and
-// the recent lines. unseen says whether the chat has rows that the run does not know; begins
-// whether the session is new.
-func (r *run) chatContext(t *msg.Turn, g groupconfig.Config, unseen, begins bool, in *prompt.Input) error {
-	reader := turncontext.Reader{Store: r.m.st.Reader}
-	newest := turncontext.Newest(in.Messages)
-	rows := in.Messages
-	if begins {
-		link, err := reader.ForkLink(r.m.ctx, t)
-		if err != nil {
-			return err
-		}
-		if link != nil {
-			rows = append([]*msg.Message{link}, rows...)
-		}
-	}
-	chain, err := reader.ReplyChain(r.m.ctx, rows, newest, func(id int64) bool { return r.shown.rows[id] })
-	if err != nil {
-		return err
-	}
-	in.ReplyChain, in.RowIDs = chain.Rows, chain.RowIDs
-	if prompt.ShouldSkipContext(in.Messages) {
-		return nil
-	}
-	if unseen {
-		shown := turncontext.Shown{Upto: r.shown.recent, Rows: r.shown.rows, Own: func(turn int64) bool {
-			_, own := r.shownThrough[turn]
-			return own
-		}}
-		if in.ChannelContext, err = reader.Window(r.m.ctx, t, in.Messages, in.ReplyChain, shown, g.AssistantName); err != nil {
-			return err
-		}
-	}
-	r.shown.recent = max(r.shown.recent, newest)
-	return nil
-}
-
-// remember records what the prompt shows.
-func (r *run) remember(g groupconfig.Config, through int64, in *prompt.Input) {
-	if r.shown.rows == nil {
-		r.shown.rows = map[int64]bool{}
-	}
-	r.shown.prompted, r.shown.through, r.shown.assistant, r.shown.observe = true, through, g.AssistantName, g.Observe
-	for _, m := range in.Messages {
-		r.shown.rows[m.ID] = true
-	}
-	for _, m := range in.ReplyChain {
-		r.shown.rows[m.ID] = true
-	}
-}
-
-// observe adds the rows of other chats that the session has not seen, and returns
-// the last decision that it has now seen. through is the last decision there is.
-func (r *run) observe(t *msg.Turn, g groupconfig.Config, through int64, in *prompt.Input) (int64, error) {
-	after := r.shown.through
-	if !r.shown.prompted {
-		var err error
-		if after, err = r.m.st.ShownUpto(r.m.ctx, t.Folder, t.Topic); err != nil {
-			return 0, err
-		}
-	}
-	if g.Observe == groupconfig.ObserveNone || prompt.ShouldSkipContext(in.Messages) {
-		return after, nil
-	}
-	var since int64
-	if after == 0 {
-		since = r.m.cfg.Now().Add(-observedSince).UnixMilli()
-	}
-	rows, left, err := r.m.st.Observed(r.m.ctx, t.Folder, t.ChatJID, after, since, g.Observe == groupconfig.ObserveShared, observedRows)
-	if err != nil {
-		return 0, err
-	}
-	for _, row := range rows { // rows may have been decided since
-		through = max(through, row.DecisionSeq)
-	}
-	in.Observed = turncontext.Bound(rows)
-	in.ObservedLeft = left + len(rows) - len(in.Observed)
-	in.ChatTitles, err = turncontext.Reader{Store: r.m.st.Reader}.Titles(r.m.ctx, rows)
-	return through, err
 }
 
 // group is the group's current configuration, read again at a new version; while

@@ -143,19 +143,19 @@ func TestObservedRows(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
 	observed := func() []string { return texts(r.last().prompt.Observed.Rows) }
-	r.observe("telegram:2", "one")
-	r.observe("telegram:3", "two")
+	r.observe("telegram:-2", "one")
+	r.observe("telegram:-3", "two")
 	r.observe("telegram:1", "of the chat itself")
 	r.answered(r.ask("!session s1; say hi"))
 	diff(t, "first", observed(), []string{"one", "two"})
 	r.answered(r.ask("piped"))
 	diff(t, "nothing twice", observed(), []string(nil))
-	r.observe("telegram:2", "three")
+	r.observe("telegram:-2", "three")
 	r.answered(r.ask("🚫 alone please"))
 	diff(t, "in isolation", observed(), []string(nil))
 	r.answered(r.ask("and now"))
 	diff(t, "after that", observed(), []string{"three"})
-	r.observe("telegram:2", "four")
+	r.observe("telegram:-2", "four")
 	r.answered(r.ask("another run, same session", chat("telegram:4")))
 	// The folder's own rows of the other chat count: the session is one.
 	got := observed()
@@ -166,13 +166,14 @@ func TestObservedRows(t *testing.T) {
 
 func TestObserved_RowsAreBounded(t *testing.T) {
 	t.Parallel()
+	const maxObserved = 100
 	r := newHarness(t)
-	for i := range observedRows + 5 {
-		r.observe("telegram:2", fmt.Sprint(i))
+	for i := range maxObserved + 5 {
+		r.observe("telegram:-2", fmt.Sprint(i))
 	}
 	r.answered(r.ask("hi"))
 	observed := r.last().prompt.Observed
-	if n := len(observed.Rows); n != observedRows || observed.LeftOut != 5 || observed.Rows[0].Text != "5" {
+	if n := len(observed.Rows); n != maxObserved || observed.LeftOut != 5 || observed.Rows[0].Text != "5" {
 		t.Errorf("%d rows from %q on, %d left out", n, observed.Rows[0].Text, observed.LeftOut)
 	}
 }
@@ -183,7 +184,7 @@ func TestObserved_GroupConfiguration(t *testing.T) {
 		want   []string
 	}{
 		{`{}`, []string{"in public"}},
-		{`{"observe":"all"}`, []string{"in private", "in public"}},
+		{`{"observe":"all"}`, []string{"in private", "in a chat not described yet", "in public"}},
 		{`{"observe":"shared"}`, []string{"in public"}},
 		{`{"observe":"none"}`, nil},
 	}
@@ -191,13 +192,14 @@ func TestObserved_GroupConfiguration(t *testing.T) {
 		t.Run(tt.config, func(t *testing.T) {
 			r := newHarness(t)
 			r.write(func(tx *store.Tx) error {
-				if err := tx.PutChat("telegram:2", msg.ChatDM, "Bob", 1); err != nil {
+				if err := tx.PutChat("discord:5", msg.ChatDM, "Bob", 1); err != nil {
 					return err
 				}
 				_, err := tx.PutGroup(&msg.Group{Folder: "main", Config: []byte(tt.config)})
 				return err
 			})
-			r.observe("telegram:2", "in private")
+			r.observe("discord:5", "in private")
+			r.observe("telegram:2", "in a chat not described yet")
 			r.observe("telegram:-3", "in public")
 			r.answered(r.ask("hi"))
 			diff(t, "observed", texts(r.last().prompt.Observed.Rows), tt.want)
@@ -208,7 +210,7 @@ func TestObserved_GroupConfiguration(t *testing.T) {
 func TestObserved_Retry_ShowsThemAgain(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
-	r.observe("telegram:2", "one")
+	r.observe("telegram:-2", "one")
 	r.answered(r.ask("!once exit 1; say hi"))
 	diff(t, "second attempt", texts(r.last().prompt.Observed.Rows), []string{"one"})
 }

@@ -14,6 +14,7 @@ import (
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
 	"arizuko/gated/internal/tools"
+	"arizuko/gated/internal/turncontext"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
@@ -56,7 +57,7 @@ type run struct {
 	unanswered    []*msg.Turn
 	last          *msg.Turn // the turn answered last
 	answered      bool
-	shown         shown
+	shown         turncontext.Shown
 	shownThrough  map[int64]int64   // turn → the last decision in its prompt
 	outputs       map[int64]*output // by turn
 	ignored       int               // frames for no turn of the run
@@ -399,7 +400,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	if r.unanswered = append(r.unanswered, t); len(r.unanswered) == 1 {
 		r.deadline.Reset(r.timeout())
 	}
-	r.access.Begin(t.ID, r.shown.assistant, r.shown.observe)
+	r.access.Begin(t.ID, r.current.AssistantName, r.current.Observe)
 	r.setTurnAtWork()
 	r.logPrompt(t, len(p.text))
 	r.m.meter.began(r.row.Runtime, t, r.m.cfg.Now())
@@ -424,7 +425,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 // thread, so that it holds for all its turns.
 func (r *run) systemText(t *msg.Turn) string {
 	return briefing.Text(briefing.Input{
-		Assistant: r.shown.assistant, Names: r.m.cfg.Names, ChatJID: t.ChatJID, Surface: t.Surface, Ceiling: t.Ceiling,
+		Assistant: r.current.AssistantName, Names: r.m.cfg.Names, ChatJID: t.ChatJID, Surface: t.Surface, Ceiling: t.Ceiling,
 		Tools: r.access.Tools(),
 	})
 }

@@ -22,12 +22,16 @@ const inbox = "inbox"
 // Take copies an attachment of a message, number n from 0, into the group's inbox, and returns
 // its path in the group's folder. A copy that is there stays.
 func (f *Files) Take(folder string, row *msg.Message, n int) (string, error) {
-	a := &row.Attachments[n]
-	name := fmt.Sprintf("%d-%d-%s", row.ID, n+1, safeName(a))
-	if err := f.take(folder, a.Path, name); err != nil {
+	to := InboxPath(row, n)
+	if err := f.take(folder, row.Attachments[n].Path, path.Base(to)); err != nil {
 		return "", err
 	}
-	return path.Join(inbox, name), nil
+	return to, nil
+}
+
+// InboxPath is the path of the copy of an attachment, number n from 0, in its group's folder.
+func InboxPath(row *msg.Message, n int) string {
+	return path.Join(inbox, fmt.Sprintf("%d-%d-%s", row.ID, n+1, safeName(&row.Attachments[n])))
 }
 
 // take copies <data>/<from>, which must be under media/, into the inbox. It opens

@@ -1,232 +1,124 @@
-// Package turncontext reads what a turn's prompt shows besides its messages: the chain
-// of messages that these reply to, and the recent lines of the chat.
+// Package turncontext reads what a turn's prompt shows: its messages, what they reply to,
+// the recent lines of the chat, and rows of the group's other chats.
 package turncontext
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
+	"time"
 
-	"arizuko/gated/internal/window"
+	"arizuko/gated/internal/prompt"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
-const (
-	// maxChain is how far a reply chain is followed.
-	maxChain = 20
-	// maxRow and maxBlock bound one row of context, and each block of them, in bytes.
-	maxRow   = 8 << 10
-	maxBlock = 256 << 10
-)
-
-// Reader reads the context of turns.
-type Reader struct{ Store store.Reader }
-
-// Chain is the messages that the rows of a turn reply to, oldest first.
-type Chain struct {
-	Rows   []*msg.Message
-	RowIDs map[string]int64 // row ids by platform id, of the chain and of the turn's rows
+// Reader reads prompts.
+type Reader struct {
+	Store     store.Reader
+	Operators map[string]bool // senders whose messages prompts mark
+	Location  *time.Location  // of times in prompts
+	// Files replaces the paths of attachments by those in the group's folder, "" with an
+	// error in the attachment if there is none.
+	Files func(folder string, rows []*msg.Message) error
 }
 
-// ReplyChain follows the replies of a turn's rows, with edits up to row upto applied.
-// It leaves out deleted messages, and those that known reports; it follows no chain
-// beyond them.
-func (r Reader) ReplyChain(ctx context.Context, batch []*msg.Message, upto int64, known func(id int64) bool) (Chain, error) {
-	c := Chain{RowIDs: map[string]int64{}}
-	seen := map[int64]bool{}
-	for _, m := range batch {
-		seen[m.ID] = true
-		if m.PlatformID != "" {
-			c.RowIDs[m.PlatformID] = m.ID
+// Request is the turn whose prompt is read.
+type Request struct {
+	Turn  *msg.Turn
+	Facts store.PromptFacts
+	Group groupconfig.Config // of the turn's group
+	Shown Shown
+	// NewSession says that the agent begins a session with this prompt.
+	NewSession bool
+	Moment     Moment
+}
+
+// Shown is what the run of a turn has been shown. The zero value is that of a run before
+// its first prompt.
+type Shown struct {
+	Prompted bool
+	Through  int64                 // rows of other chats up to this decision
+	Upto     int64                 // recent lines of the chat up to this row
+	Rows     map[int64]bool        // other rows, by id
+	Own      func(turn int64) bool // reports its own turns, whose answers it wrote; nil for none
+}
+
+// Moment is the time at which a prompt is made: rows of other chats are those that were
+// there then.
+type Moment struct {
+	At         time.Time
+	BeforeTurn int64 // of the turns answered before, those with a lower id
+	Through    int64 // decisions up to this one
+}
+
+// Prompt is a prompt and what it adds to what its run has been shown.
+type Prompt struct {
+	Text    string
+	Through int64 // see Shown
+	upto    int64
+	rows    []*msg.Message
+}
+
+// Add adds what a prompt shows.
+func (s *Shown) Add(p *Prompt) {
+	if s.Rows == nil {
+		s.Rows = map[int64]bool{}
+	}
+	for _, m := range p.rows {
+		s.Rows[m.ID] = true
+	}
+	s.Prompted, s.Through, s.Upto = true, p.Through, max(s.Upto, p.upto)
+}
+
+// Read makes the prompt of a turn, with what its run has not been shown yet.
+func (r Reader) Read(ctx context.Context, q Request) (p Prompt, err error) {
+	in := prompt.Input{Turn: q.Turn, Kind: q.Facts.Kind, Title: q.Facts.Title, Operators: r.Operators, Location: r.Location}
+	if in.Messages, err = r.Store.TurnMessages(ctx, q.Turn.ID); err != nil {
+		return p, err
+	}
+	if err = r.Files(q.Turn.Folder, in.Messages); err != nil {
+		return p, err
+	}
+	if q.Facts.HasSystem {
+		if in.System, err = r.system(ctx, q.Turn.ID); err != nil {
+			return p, err
 		}
 	}
-	follow := func(chatJID, link string) error {
-		for range maxChain {
-			if link == "" || c.RowIDs[link] != 0 {
-				return nil
-			}
-			parent, err := r.Store.MessageByPlatformID(ctx, chatJID, link)
-			if err != nil || parent == nil {
-				return err
-			}
-			c.RowIDs[link] = parent.ID
-			if seen[parent.ID] || known(parent.ID) {
-				return nil
-			}
-			seen[parent.ID] = true
-			if err := r.addChanged(ctx, &c, parent, upto); err != nil {
-				return err
-			}
-			link = parent.ReplyToID
+	chain, err := r.replyChain(ctx, &q, in.Messages)
+	if err != nil {
+		return p, err
+	}
+	in.ReplyChain, in.RowIDs = chain.rows, chain.rowIDs
+
+	isolated := prompt.ShouldSkipContext(in.Messages)
+	if !isolated {
+		if in.ChannelContext, err = r.window(ctx, &q, in.Messages, chain.rows); err != nil {
+			return p, err
 		}
-		return nil
+		p.upto = newest(in.Messages)
 	}
-	for _, m := range batch {
-		if err := errors.Join(follow(m.ChatJID, m.ReplyToID), follow(m.ChatJID, m.TargetID)); err != nil {
-			return c, err
-		}
+	if p.Through, err = r.observed(ctx, &q, isolated, &in); err != nil {
+		return p, err
 	}
-	slices.SortFunc(c.Rows, func(a, b *msg.Message) int { return cmp.Compare(a.ID, b.ID) })
-	c.Rows = Bound(c.Rows)
-	return c, nil
+	p.rows = append(p.rows, in.Messages...)
+	p.rows = append(p.rows, in.ReplyChain...)
+	p.Text = prompt.Build(in)
+	return p, nil
 }
 
-// ForkLink stands for a reply to the message at which the fork that a turn runs in
-// begins, so that its chain is followed; nil if the turn's topic is no fork.
-func (r Reader) ForkLink(ctx context.Context, t *msg.Turn) (*msg.Message, error) {
-	fork, err := r.Store.Fork(ctx, t.ChatJID, t.Topic)
-	if err != nil || fork == nil || fork.Folder != t.Folder {
-		return nil, err
+func (r Reader) system(ctx context.Context, turn int64) (lines []prompt.SystemLine, err error) {
+	stored, err := r.Store.TurnSystemMessages(ctx, turn)
+	for _, s := range stored {
+		lines = append(lines, prompt.SystemLine{Origin: s.Origin, Event: s.Event, Body: s.Body})
 	}
-	m, err := r.Store.Message(ctx, fork.MessageID)
-	if err != nil || m == nil || m.PlatformID == "" {
-		return nil, err
-	}
-	return &msg.Message{ChatJID: m.ChatJID, ReplyToID: m.PlatformID}, nil
+	return lines, err
 }
 
-// addChanged adds a row to the chain as its last edit left it, unless it was deleted.
-func (r Reader) addChanged(ctx context.Context, c *Chain, m *msg.Message, upto int64) error {
-	change, err := r.Store.LastChange(ctx, m.ID, upto)
-	switch {
-	case err != nil:
-		return err
-	case change == nil:
-	case change.Deleted:
-		return nil
-	default:
-		m.Content = change.Content
-	}
-	c.Rows = append(c.Rows, m)
-	return nil
-}
-
-// Newest is the highest id of a turn's rows: its context is of the time when that row
+// newest is the highest id of a turn's rows: its context is of the time when that row
 // was stored.
-func Newest(batch []*msg.Message) (id int64) {
+func newest(batch []*msg.Message) (id int64) {
 	for _, m := range batch {
 		id = max(id, m.ID)
 	}
 	return id
-}
-
-// Shown is what the run of a turn has been shown.
-type Shown struct {
-	Upto int64                 // recent lines up to this row
-	Rows map[int64]bool        // other rows, by id
-	Own  func(turn int64) bool // reports its own turns, whose answers it wrote; nil for none
-}
-
-// Window writes the recent lines of a turn's chat as they were when its newest row was
-// stored, without the turn's rows, the reply chain and what was shown; "" if none are
-// left.
-func (r Reader) Window(ctx context.Context, t *msg.Turn, batch, chain []*msg.Message, shown Shown, assistant string) (string, error) {
-	if t.Kind == msg.Delegated { // its chat is another group's
-		return "", nil
-	}
-	recent, err := r.Store.Recent(ctx, scope(t), Newest(batch))
-	if err != nil {
-		return "", err
-	}
-	except := map[int64]bool{}
-	for _, m := range batch {
-		except[m.ID], except[m.DerivedFrom] = true, true
-	}
-	for _, m := range chain {
-		except[m.ID] = true
-	}
-	rows := make([]window.Row, len(recent))
-	for i := range recent {
-		m := &recent[i]
-		rows[i] = window.Row{
-			ID: m.ID, Parent: m.Parent, Time: m.Timestamp, Sender: m.Sender, Name: m.SenderName, Own: m.Own, Text: textOf(m), More: m.Omitted,
-		}
-		if m.ID <= shown.Upto || shown.Rows[m.ID] || m.Own && shown.Own != nil && shown.Own(m.TurnID) {
-			except[m.ID] = true
-		}
-	}
-	return window.Text(window.Input{
-		Rows: rows, Except: func(id int64) bool { return except[id] }, You: trigger(t, batch), Assistant: assistant,
-	}), nil
-}
-
-// scope is the part of the chat around a turn: its thread, the topic of a web chat,
-// else all of it. A thread that the turn's answer opens has nothing in it yet.
-func scope(t *msg.Turn) store.Scope {
-	s := store.Scope{ChatJID: t.ChatJID}
-	if platform, _ := msg.SplitJID(t.ChatJID); platform == msg.PlatformWeb {
-		s.WebTopic = &t.Place
-	} else if t.ThreadID != t.ReplyTo {
-		s.ThreadID = t.ThreadID
-	}
-	return s
-}
-
-// trigger is the sender of the message that the turn answers.
-func trigger(t *msg.Turn, batch []*msg.Message) (sender string) {
-	for _, m := range batch {
-		if sender = m.Sender; m.ID == t.TriggerMessageID {
-			break
-		}
-	}
-	return sender
-}
-
-// textOf is the text of a row, with what it has instead of a text or besides.
-func textOf(m *store.Recent) string {
-	var parts []string
-	if m.Content != "" {
-		parts = append(parts, m.Content)
-	}
-	if m.Kind == msg.KindPoll {
-		if poll, err := msg.ParsePoll(m.Content); err == nil {
-			parts[0] = fmt.Sprintf("[poll: %s %s]", poll.Question, strings.Join(poll.Options, " / "))
-		}
-	}
-	const most = 5
-	for i, a := range m.Attachments {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("[%d more files]", len(m.Attachments)-most))
-			break
-		}
-		parts = append(parts, fmt.Sprintf("[file: %.100s]", cmp.Or(a.Name, a.MIME, "unnamed")))
-	}
-	return strings.Join(parts, " ")
-}
-
-// Bound bounds a block of context: long rows are cut, and the newest rows kept.
-func Bound(rows []*msg.Message) []*msg.Message {
-	size := 0
-	for i := len(rows) - 1; i >= 0; i-- {
-		m := rows[i]
-		if over := len(m.Content) - maxRow; over > 0 {
-			m.Content = fmt.Sprintf("%s… [%d bytes more]", strings.ToValidUTF8(m.Content[:maxRow], ""), over)
-		}
-		if size += len(m.Content); size > maxBlock {
-			return rows[i+1:]
-		}
-	}
-	return rows
-}
-
-// Titles returns the titles of the chats of rows, by JID.
-func (r Reader) Titles(ctx context.Context, rows []*msg.Message) (map[string]string, error) {
-	titles := map[string]string{}
-	for _, row := range rows {
-		if _, known := titles[row.ChatJID]; known {
-			continue
-		}
-		chat, err := r.Store.Chat(ctx, row.ChatJID)
-		if err != nil {
-			return nil, err
-		}
-		if chat != nil {
-			titles[row.ChatJID] = chat.Title
-		}
-	}
-	return titles, nil
 }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"arizuko/gated/internal/turncontext"
+	"arizuko/migrations"
+	pkgcli "arizuko/pkg/cli"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/store"
+)
+
+// contextHelp says what the rows do not tell about a former prompt.
+const contextHelp = `
+Prints the prompt of a turn that has started, made again from the rows; gated need not run.
+It is the first prompt of a run: what its agent had been shown before is not stored, and is shown.
+It cannot tell:
+  <system> lines    deleted once the turn is answered
+  names             assistant, titles, operators and "observe" are those of today
+  later changes     what was deleted by retention, a chat that has moved, an ended fork, an answer that failed to arrive
+  <observed>        of a turn without an answer: all rows until now
+Secrets of gated and control characters are replaced.`
+
+// contextCommand is "gated context show TURN". It reads the database itself, so that gated
+// need not run.
+func contextCommand(ctx context.Context, args []string, out io.Writer) error {
+	line := pkgcli.Daemon{Name: "gated"}.Line("context show TURN", out)
+	rest, err := line.Read(args, 2)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(out, contextHelp)
+		return err
+	case err != nil:
+		return err
+	case len(rest) == 0 || rest[0] != "show":
+		return line.UsageError("say what to do: show")
+	case len(rest) == 1:
+		return line.UsageError("TURN is missing: give turns.id, which is turn= in the log and in `gated why MESSAGE`")
+	}
+	id, err := strconv.ParseInt(rest[1], 10, 64)
+	if err != nil || id <= 0 {
+		return line.UsageError("%q is not the id of a turn", rest[1])
+	}
+	text, err := promptAgain(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, hidden().String(pkgcli.Printable(text)))
+	return err
+}
+
+func promptAgain(ctx context.Context, turn int64) (text string, err error) {
+	cfg, err := loadConfig()
+	if err != nil {
+		return "", err
+	}
+	st, err := store.OpenReadOnly(ctx, cfg.DBPath(), migrations.Latest())
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	reader := turncontext.Reader{Store: st.Reader, Operators: cfg.Operators, Location: time.Local, Files: turncontext.InboxPaths}
+	return reader.Again(ctx, turn, groupconfig.Config{AssistantName: cfg.AssistantName})
+}

@@ -1,0 +1,90 @@
+package turncontext
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"arizuko/gated/internal/window"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// window writes the recent lines of a turn's chat as they were when its newest row was
+// stored, without the turn's rows, the reply chain and what was shown; "" if none are
+// left.
+func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Message) (string, error) {
+	if !q.Facts.Unseen || q.Turn.Kind == msg.Delegated { // a delegated turn's chat is another group's
+		return "", nil
+	}
+	recent, err := r.Store.Recent(ctx, scope(q.Turn), newest(batch))
+	if err != nil {
+		return "", err
+	}
+	except := map[int64]bool{}
+	for _, m := range batch {
+		except[m.ID], except[m.DerivedFrom] = true, true
+	}
+	for _, m := range chain {
+		except[m.ID] = true
+	}
+	shown := &q.Shown
+	rows := make([]window.Row, len(recent))
+	for i := range recent {
+		m := &recent[i]
+		rows[i] = window.Row{
+			ID: m.ID, Parent: m.Parent, Time: m.Timestamp, Sender: m.Sender, Name: m.SenderName, Own: m.Own, Text: textOf(m), More: m.Omitted,
+		}
+		if m.ID <= shown.Upto || shown.Rows[m.ID] || m.Own && shown.Own != nil && shown.Own(m.TurnID) {
+			except[m.ID] = true
+		}
+	}
+	return window.Text(window.Input{
+		Rows: rows, Except: func(id int64) bool { return except[id] }, You: trigger(q.Turn, batch), Assistant: q.Group.AssistantName,
+	}), nil
+}
+
+// scope is the part of the chat around a turn: its thread, the topic of a web chat,
+// else all of it. A thread that the turn's answer opens has nothing in it yet.
+func scope(t *msg.Turn) store.Scope {
+	s := store.Scope{ChatJID: t.ChatJID}
+	if platform, _ := msg.SplitJID(t.ChatJID); platform == msg.PlatformWeb {
+		s.WebTopic = &t.Place
+	} else if t.ThreadID != t.ReplyTo {
+		s.ThreadID = t.ThreadID
+	}
+	return s
+}
+
+// trigger is the sender of the message that the turn answers.
+func trigger(t *msg.Turn, batch []*msg.Message) (sender string) {
+	for _, m := range batch {
+		if sender = m.Sender; m.ID == t.TriggerMessageID {
+			break
+		}
+	}
+	return sender
+}
+
+// textOf is the text of a row, with what it has instead of a text or besides.
+func textOf(m *store.Recent) string {
+	var parts []string
+	if m.Content != "" {
+		parts = append(parts, m.Content)
+	}
+	if m.Kind == msg.KindPoll {
+		if poll, err := msg.ParsePoll(m.Content); err == nil {
+			parts[0] = fmt.Sprintf("[poll: %s %s]", poll.Question, strings.Join(poll.Options, " / "))
+		}
+	}
+	const most = 5
+	for i, a := range m.Attachments {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("[%d more files]", len(m.Attachments)-most))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("[file: %.100s]", cmp.Or(a.Name, a.MIME, "unnamed")))
+	}
+	return strings.Join(parts, " ")
+}
