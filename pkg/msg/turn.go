@@ -1,5 +1,10 @@
 package msg
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Limits of one turn; further rows make another turn after it.
 const (
 	MaxTurnRows  = 100
@@ -63,6 +68,24 @@ func (t *Turn) Lane() string { return t.Address().Lane(t.Kind) }
 // Alone reports whether the turn shares no process with other turns: it is
 // delegated, or has failed before and could fail others with it.
 func (t *Turn) Alone() bool { return t.Kind == Delegated || t.Attempts > 0 }
+
+// Request is the id of the row by which another group asked for what the turn works on, 0 if none did. Also of a turn
+// that goes on with it, once a question of its own is answered: both share the request's topic, see DelegatedTopic.
+func (t *Turn) Request() int64 {
+	if t.Kind == Delegated {
+		return t.TriggerMessageID
+	}
+	name, ok := strings.CutPrefix(t.Topic, TopicSigil)
+	if !ok || !isDelegated(name) {
+		return 0
+	}
+	id, _ := strconv.ParseInt(strings.TrimPrefix(name, delegated), 10, 64)
+	return id
+}
+
+// WorksForGroup reports whether the turn works on what another group has asked for. Its chat is then the one that the
+// request comes from, or one between groups.
+func (t *Turn) WorksForGroup() bool { return t.Request() != 0 }
 
 // TurnKind is what started a turn.
 type TurnKind string

@@ -68,3 +68,18 @@ func (r Reader) Around(ctx context.Context, m *msg.Message, limit int) ([]*msg.M
 	after, err := r.messages(ctx, queryAfterMessage, m.ChatJID, m.ID, m.ThreadID, limit)
 	return append(before, after...), err
 }
+
+// Ancestors returns the messages that a message answers by its chain of replies, the nearest
+// first, at most limit. The chain ends before a message that is not stored, or that it has already.
+func (r Reader) Ancestors(ctx context.Context, m *msg.Message, limit int) (chain []*msg.Message, err error) {
+	seen := map[int64]bool{m.ID: true}
+	for len(chain) < limit && m.ReplyToID != "" {
+		m, err = r.MessageByPlatformID(ctx, m.ChatJID, m.ReplyToID)
+		if err != nil || m == nil || seen[m.ID] {
+			return chain, err
+		}
+		seen[m.ID] = true
+		chain = append(chain, m)
+	}
+	return chain, nil
+}

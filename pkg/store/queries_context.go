@@ -33,5 +33,5 @@ const (
 	queryChatHasTopics = `SELECT EXISTS (SELECT 1 FROM platform_threads WHERE chat_jid = ?1)
 		OR EXISTS (SELECT 1 FROM topic_threads WHERE chat_jid = ?1)
 		OR EXISTS (SELECT 1 FROM (SELECT topic, kind FROM turns INDEXED BY turns_chat WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 100)
-			WHERE topic <> '' AND kind <> 'delegated')`
+			WHERE topic <> '' AND kind <> 'delegated' AND NOT (topic GLOB '#d[0-9]*' AND topic NOT GLOB '#d*[^0-9]*'))`
 )

@@ -155,7 +155,7 @@ func (tx *Tx) PutNotice(t *msg.Turn, text string, now int64) error {
 // PutInterimNotice sends a notice about a turn that goes on. The group that escalated
 // gets none: it would take it for the answer.
 func (tx *Tx) PutInterimNotice(t *msg.Turn, text string, now int64) error {
-	asker, err := tx.Asker(t)
+	asker, err := tx.Asker(uncancelled(), t)
 	if err != nil || asker != nil {
 		return err
 	}
@@ -164,27 +164,28 @@ func (tx *Tx) PutInterimNotice(t *msg.Turn, text string, now int64) error {
 
 // Asker returns the return address of an escalation, whose asking group waits for the
 // turn's answer; nil for any other turn.
-func (tx *Tx) Asker(t *msg.Turn) (*msg.ReturnAddress, error) {
-	if t.Kind != msg.Delegated {
+func (r Reader) Asker(ctx context.Context, t *msg.Turn) (*msg.ReturnAddress, error) {
+	request := t.Request()
+	if request == 0 {
 		return nil, nil
 	}
-	trigger, err := tx.Message(uncancelled(), t.TriggerMessageID)
-	if err != nil || trigger == nil || trigger.ForwardedFrom == nil || trigger.ForwardedFrom.Kind != msg.Escalation {
+	row, err := r.Message(ctx, request)
+	if err != nil || row == nil || row.ForwardedFrom == nil || row.ForwardedFrom.Kind != msg.Escalation {
 		return nil, err
 	}
-	return trigger.ForwardedFrom, nil
+	return row.ForwardedFrom, nil
 }
 
 // Escalated reports whether a group waits for the turn's answer, and not a chat.
-func (tx *Tx) Escalated(t *msg.Turn) (bool, error) {
-	asker, err := tx.Asker(t)
+func (r Reader) Escalated(ctx context.Context, t *msg.Turn) (bool, error) {
+	asker, err := r.Asker(ctx, t)
 	return asker != nil, err
 }
 
 // putOut writes an outbound row to the turn's chat, or, for an escalation, an
 // answer to the group that asked.
 func (tx *Tx) putOut(t *msg.Turn, out *msg.Message, now int64) error {
-	asker, err := tx.Asker(t)
+	asker, err := tx.Asker(uncancelled(), t)
 	if err != nil {
 		return err
 	}

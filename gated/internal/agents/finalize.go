@@ -196,7 +196,7 @@ func (r *run) finalizeTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64
 // that failed in the same way within the hour.
 func (r *run) failTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64) error {
 	f := left.failure
-	escalated, err := tx.Escalated(t)
+	escalated, err := tx.Escalated(r.m.ctx, t)
 	if err != nil {
 		return err
 	}

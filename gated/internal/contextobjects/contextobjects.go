@@ -67,6 +67,31 @@ func (e Event) Reason() Reasons {
 	return 0
 }
 
+// AgentEvents returns the events that agents report themselves. The others belong to a tool.
+func AgentEvents() []Event {
+	return []Event{ArticleSummarized, URLDiscussed, MediaInspected, SummaryReused, FollowupAttached}
+}
+
+// Kinds returns the kinds that the event can be about.
+func (e Event) Kinds() []Kind {
+	switch e {
+	case ArticleSummarized, SummaryReused:
+		return []Kind{msg.ContextArticle, msg.ContextLink, msg.ContextSummary}
+	case URLDiscussed:
+		return []Kind{msg.ContextArticle, msg.ContextLink}
+	case MediaInspected:
+		return []Kind{msg.ContextImage, msg.ContextVideo, msg.ContextVoice, msg.ContextDocument, msg.ContextPDF}
+	case PollCreated, PollListed:
+		return []Kind{msg.ContextPoll}
+	case ReminderCreated, ReminderListed, ReminderUpdated:
+		return []Kind{msg.ContextReminder}
+	}
+	return msg.ContextKinds()
+}
+
+// Fits reports whether the event can be about a kind.
+func (e Event) Fits(kind Kind) bool { return slices.Contains(e.Kinds(), kind) }
+
 // explicit are the reasons of all events but the resolver's.
 const explicit = msg.ActivatedBySummary | msg.ActivatedByURLDiscussion | msg.ActivatedByMediaInspection |
 	msg.ActivatedByPollCreate | msg.ActivatedByPollList | msg.ActivatedByReminderCreate | msg.ActivatedByReminderList |

@@ -68,6 +68,9 @@ func (x *Index) Activate(tx *store.Tx, event Event, o Object, now int64) (Object
 	if reason == 0 {
 		return o, fmt.Errorf("unknown event %q", event)
 	}
+	if !event.Fits(o.Kind) {
+		return o, fmt.Errorf("%s is about none of kind %s", event, o.Kind)
+	}
 	jid, err := tx.Address(context.Background(), o.ChatJID)
 	if err != nil {
 		return o, err

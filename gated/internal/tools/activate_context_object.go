@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
-	"slices"
 
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
@@ -13,8 +12,8 @@ import (
 )
 
 type activateIn struct {
-	Event           string `json:"event" jsonschema:"what you have just done: article_summarized, url_discussed, media_inspected, summary_reused or followup_attached"`
-	Kind            string `json:"kind" jsonschema:"one of article, link, media.image, media.video, media.voice, media.document, media.pdf, poll, reminder, summary, bot_message, message"`
+	Event           string `json:"event" jsonschema:"what you have just done"`
+	Kind            string `json:"kind" jsonschema:"what kind of object it is"`
 	SourceMessageID int64  `json:"source_message_id,omitempty" jsonschema:"the message of this chat that it is in"`
 	Label           string `json:"label,omitempty" jsonschema:"a short title, in the words that users would use"`
 	URL             string `json:"url,omitempty" jsonschema:"of an article or link; needed if there is no source_message_id"`
@@ -31,24 +30,11 @@ func activateContextObject() Tool {
 		Description: "Notes that the conversation is now about an object, so that later messages can refer to it. Call it right after you have summarized an article, discussed a URL, " +
 			"looked into an image, video, voice message or document, used a summary again, or answered a follow-up about an object. " +
 			"Bad: an attachment that was merely handed over, an old link in the history, media of another topic, something mentioned in passing. Polls and reminders are noted by their own tools.",
-		Bounds: map[string]Bound{"event": OneOf("article_summarized", "url_discussed", "media_inspected", "summary_reused", "followup_attached"),
-			"kind": Text(1, maxKind), "label": Text(0, maxUser), "url": Text(0, 2048), "source_message_id": Clamped()},
+		Bounds: map[string]Bound{"event": OneOf(names(contextobjects.AgentEvents())...),
+			"kind": OneOf(names(msg.ContextKinds())...), "label": Text(0, maxUser), "url": Text(0, 2048), "source_message_id": Clamped()},
 		Example: `{"event":"url_discussed","kind":"link","url":"https://example.org/tides","label":"Tides"}`,
 		Foreign: []string{`{"event":"article_summarized","kind":"article","source_message_id":FOREIGN_MESSAGE}`},
 	}, activate)
-}
-
-// kindsOfEvent are the kinds that an event can be about; nil stands for all.
-func kindsOfEvent(e contextobjects.Event) []contextobjects.Kind {
-	switch e {
-	case contextobjects.ArticleSummarized, contextobjects.SummaryReused:
-		return []contextobjects.Kind{msg.ContextArticle, msg.ContextLink, msg.ContextSummary}
-	case contextobjects.URLDiscussed:
-		return []contextobjects.Kind{msg.ContextArticle, msg.ContextLink}
-	case contextobjects.MediaInspected:
-		return []contextobjects.Kind{msg.ContextImage, msg.ContextVideo, msg.ContextVoice, msg.ContextDocument, msg.ContextPDF}
-	}
-	return nil
 }
 
 func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, err error) {
@@ -57,10 +43,10 @@ func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, e
 	if err != nil {
 		return out, refuse("%v", err)
 	}
-	if fit := kindsOfEvent(event); fit != nil && !slices.Contains(fit, kind) {
-		return out, refuse("%s is about none of kind %s: use one of %v", event, kind, fit)
+	if !event.Fits(kind) {
+		return out, refuse("%s is about none of kind %s: use one of %v", event, kind, event.Kinds())
 	}
-	o := contextobjects.Object{ChatJID: c.ChatJID, Kind: kind, SourceMessageID: in.SourceMessageID, Label: c.clean(in.Label), URL: c.clean(in.URL)}
+	o := contextobjects.Object{ChatJID: c.Turn.ChatJID, Kind: kind, SourceMessageID: in.SourceMessageID, Label: c.clean(in.Label), URL: c.clean(in.URL)}
 	if in.SourceMessageID == 0 {
 		u, err := url.Parse(in.URL)
 		if kind.TTL() != msg.ContextTTLMedium || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -74,15 +60,17 @@ func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, e
 			return activateOut{}, err
 		}
 		stored, err := c.Services.Objects.Activate(tx, event, o, c.Services.now())
-		return activateOut{stored.ID, stored.ActiveUntil}, err
+		return activateOut{ObjectID: stored.ID, ActiveUntil: stored.ActiveUntil}, err
 	})
 }
 
 // completeObject adds what the rows have of an object, and checks that its message is of the chat and topic.
-func (c *Caller) completeObject(ctx context.Context, tx *store.Tx, o *contextobjects.Object) (err error) {
-	if o.Topic, _, err = c.contextTopic(ctx, tx.Reader); err != nil {
+func (c *Caller) completeObject(ctx context.Context, tx *store.Tx, o *contextobjects.Object) error {
+	topic, known, err := c.contextTopic(ctx, tx.Reader)
+	if err != nil {
 		return err
 	}
+	o.Topic = topic
 	if o.SourceMessageID == 0 {
 		return nil
 	}
@@ -90,20 +78,26 @@ func (c *Caller) completeObject(ctx context.Context, tx *store.Tx, o *contextobj
 	if err != nil {
 		return err
 	}
-	if o.Kind.IsMedia() && m.ThreadID != c.ThreadID {
-		return refuse("message %d is of another topic: its media is active there only", m.ID)
+	if o.Kind.IsMedia() {
+		of, err := c.topicOf(ctx, tx.Reader, m)
+		if err != nil {
+			return err
+		}
+		if m.ThreadID != c.Turn.ThreadID || known && of != topic {
+			return refuse("message %d is of another topic: its media is active there only", m.ID)
+		}
 	}
 	o.CreatedBy = m.Sender
 	if m.Direction == msg.Out {
 		o.CreatedBy, o.CreatedByBot = "", true
 	}
-	known, err := tx.ContextObjectOf(ctx, c.ChatJID, o.Kind, m.ID, c.Services.now())
+	stored, err := tx.ContextObjectOf(ctx, c.Turn.ChatJID, o.Kind, m.ID, c.Services.now())
 	if err != nil {
 		return err
 	}
 	switch own := o.Kind == msg.ContextPoll || o.Kind == msg.ContextReminder; {
-	case known != nil:
-		o.ID, o.DueAt = known.ID, known.DueAt
+	case stored != nil:
+		o.ID, o.DueAt = stored.ID, stored.DueAt
 	case own:
 		return refuse("no %s of message %d is active: list it with its own tool, which makes it active", o.Kind, m.ID)
 	}

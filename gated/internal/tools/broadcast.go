@@ -53,12 +53,12 @@ func broadcast() Tool {
 func (c *Caller) broadcastChats(ctx context.Context, named []string) ([]string, error) {
 	seen := map[string]bool{}
 	for _, jid := range named {
-		leads, err := c.Services.Chats.Leads(ctx, jid, c.Folder)
+		leads, err := c.Services.Chats.Leads(ctx, jid, c.Turn.Folder)
 		if err != nil {
 			return nil, err
 		}
 		if !leads {
-			return nil, refuse("chat %.100q is out of reach: no route leads from it to %s", jid, c.Folder)
+			return nil, refuse("chat %.100q is out of reach: no route leads from it to %s", jid, c.Turn.Folder)
 		}
 		if err := c.CheckChat(ctx, c.Services.Store.Reader, jid); err != nil {
 			return nil, err
@@ -71,14 +71,14 @@ func (c *Caller) broadcastChats(ctx context.Context, named []string) ([]string, 
 	if len(named) > 0 {
 		return named, nil
 	}
-	all, err := c.Services.Chats.Of(ctx, c.Folder, maxBroadcastChats+1)
+	all, err := c.Services.Chats.Of(ctx, c.Turn.Folder, maxBroadcastChats+1)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("list the chats of %s: %w", c.Folder, err)
+		return nil, fmt.Errorf("list the chats of %s: %w", c.Turn.Folder, err)
 	case len(all) == 0:
-		return nil, refuse("no chat is routed to %s: there is no one to write to", c.Folder)
+		return nil, refuse("no chat is routed to %s: there is no one to write to", c.Turn.Folder)
 	case len(all) > maxBroadcastChats:
-		return nil, refuse("%s answers more than %d chats: name those to write to, or ask an operator to use gated broadcast", c.Folder, maxBroadcastChats)
+		return nil, refuse("%s answers more than %d chats: name those to write to, or ask an operator to use gated broadcast", c.Turn.Folder, maxBroadcastChats)
 	}
 	return all, nil
 }

@@ -17,17 +17,9 @@ type Caller struct {
 	Services *Services
 	Tool     string // the tool's name
 	RunID    int64
-	// Of the turn at work: its group, and where its answer goes.
-	TurnID   int64
-	Folder   string
-	ChatJID  string
-	Topic    string // decides the session
-	ThreadID string
-	Place    string // the key of engagement, and the topic of outbound rows
-	Depth    int    // delegations above the turn
-	// Delegated: the answer goes to another group's chat, or to a group.
-	Delegated bool
-	RootTurn  int64 // the turn that the limit of delegations counts against
+	// Turn is the turn at work as it was stored when the call began. What changes while it runs, such as its state, is
+	// read again where it matters.
+	Turn *msg.Turn
 	// AssistantName is the name on the run's messages.
 	AssistantName string
 	// Observe is what the run may read of the group's other chats.
@@ -65,8 +57,8 @@ func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller,
 		return nil, errEnded
 	}
 	return &Caller{
-		Services: s, Tool: tool, RunID: a.run.ID, TurnID: t.ID, Folder: t.Folder, ChatJID: t.ChatJID, Topic: t.Topic, ThreadID: t.ThreadID,
-		Place: t.Place, Depth: t.Depth, Delegated: t.Kind == msg.Delegated, RootTurn: t.Root(), AssistantName: assistant, Observe: cmp.Or(observe, groupconfig.ObserveShared), Redact: a.redact, access: a,
+		Services: s, Tool: tool, RunID: a.run.ID, Turn: t, AssistantName: assistant,
+		Observe: cmp.Or(observe, groupconfig.ObserveShared), Redact: a.redact, access: a,
 	}, nil
 }
 
@@ -75,36 +67,32 @@ func (a *Access) serves(t *msg.Turn) bool {
 	return t != nil && t.State == msg.TurnRunning && t.RunID == a.run.ID && msg.Within(t.Folder, a.run.Folder) && a.ctx.Err() == nil
 }
 
-// turn reads the caller's turn in a transaction. It returns a refusal if the turn is not
-// open any more, or the run has ended.
-func (c *Caller) turn(tx *store.Tx) (*msg.Turn, error) {
-	t, err := tx.Turn(context.Background(), c.TurnID)
-	if err != nil {
-		return nil, err
+// checkOpen returns a refusal if the caller's turn is not open any more, or the run has ended.
+func (c *Caller) checkOpen(ctx context.Context, r store.Reader) error {
+	t, err := r.Turn(ctx, c.Turn.ID)
+	if err == nil && !c.access.serves(t) {
+		err = errEnded
 	}
-	if !c.access.serves(t) {
-		return nil, errEnded
-	}
-	return t, nil
+	return err
 }
 
 // Reaches reports whether a folder is the caller's own or below it.
-func (c *Caller) Reaches(folder string) bool { return msg.Within(folder, c.Folder) }
+func (c *Caller) Reaches(folder string) bool { return msg.Within(folder, c.Turn.Folder) }
 
 // CheckFolder returns a refusal unless folder is a valid name within the caller's reach.
 func (c *Caller) CheckFolder(folder string) error {
 	if err := msg.ValidFolder(folder); err != nil {
-		return refuse("%v: give the full name of a group, such as %s", err, c.Folder)
+		return refuse("%v: give the full name of a group, such as %s", err, c.Turn.Folder)
 	}
 	if !c.Reaches(folder) {
-		return refuse("group %s is out of reach: you reach %s and the groups below it", folder, c.Folder)
+		return refuse("group %s is out of reach: you reach %s and the groups below it", folder, c.Turn.Folder)
 	}
 	return nil
 }
 
-// isOwn reports whether a chat is the caller's. That of a delegated turn is the chat of
-// the group that asked: the answer goes there, and nothing more.
-func (c *Caller) isOwn(jid string) bool { return jid == c.ChatJID && !c.Delegated }
+// isOwn reports whether a chat is the caller's to read. The chat of a turn that works for
+// another group is that group's: the answer goes there, and nothing more.
+func (c *Caller) isOwn(jid string) bool { return jid == c.Turn.ChatJID && !c.Turn.WorksForGroup() }
 
 // CheckChat returns a refusal unless a chat is the caller's, or is answered by a group
 // within its reach.
@@ -117,7 +105,7 @@ func (c *Caller) CheckChat(ctx context.Context, r store.Reader, jid string) erro
 		return err
 	}
 	if !c.Reaches(home) {
-		return refuse("chat %.100q is out of reach: you reach the chats that %s and the groups below it answer, such as this one, %s", jid, c.Folder, c.ChatJID)
+		return refuse("chat %.100q is out of reach: you reach the chats that %s and the groups below it answer, such as this one, %s", jid, c.Turn.Folder, c.Turn.ChatJID)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	"slices"
 
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
@@ -15,7 +14,6 @@ import (
 const (
 	maxChain  = 20 // messages of a reply chain
 	maxUser   = 200
-	maxKind   = 30 // characters of a kind
 	maxPhrase = 4000
 )
 
@@ -59,90 +57,135 @@ func describeMatches(q *contextobjects.Query, all []contextobjects.Match) []cont
 	return out
 }
 
-// contextTopic is the topic that the caller's objects belong to: the turn's, for a delegated turn
-// that of the turn it was delegated from. known is false if that turn is of another chat or gone.
+// contextTopic is the topic that the caller's objects belong to: the turn's, and if that works for another group that of
+// the turn which asked for it. known is false if there is no such turn of this chat any more; topic is then the turn's
+// own.
 func (c *Caller) contextTopic(ctx context.Context, r store.Reader) (topic string, known bool, err error) {
-	if c.RootTurn == c.TurnID {
-		return c.Topic, true, nil
+	t := c.Turn
+	if !t.WorksForGroup() || c.platform() == msg.PlatformGroup { // between groups each request has a topic
+		return t.Topic, true, nil
 	}
-	root, err := r.Turn(ctx, c.RootTurn)
-	if err != nil || root == nil || root.ChatJID != c.ChatJID {
-		return "", false, err
+	for range msg.MaxDelegationDepth {
+		row, err := r.Message(ctx, t.Request())
+		if err != nil || row == nil || row.ForwardedFrom == nil {
+			return c.Turn.Topic, false, err
+		}
+		if t, err = r.Turn(ctx, row.ForwardedFrom.TurnID); err != nil || t == nil {
+			return c.Turn.Topic, false, err
+		}
+		if !t.WorksForGroup() {
+			break
+		}
 	}
-	return root.Topic, true, nil
+	if t.WorksForGroup() || t.ChatJID != c.Turn.ChatJID {
+		return c.Turn.Topic, false, nil
+	}
+	return t.Topic, true, nil
 }
 
 // contextQuery is a query for what the caller sees. replyTo is the message that is answered, 0 for none.
 func (c *Caller) contextQuery(ctx context.Context, r store.Reader, in contextIn) (q *contextobjects.Query, replyTo int64, err error) {
-	if in.ChatID != nil && *in.ChatID != c.ChatJID {
+	if in.ChatID != nil && *in.ChatID != c.Turn.ChatJID {
 		return nil, 0, refuse("chat %.100q is out of reach here: leave chat_id out, only objects of this chat are listed", *in.ChatID)
 	}
 	if err := c.Services.Objects.Follow(ctx, r, c.Services.now()); err != nil {
 		return nil, 0, err
 	}
-	q = &contextobjects.Query{ChatJID: c.ChatJID, Sender: in.SenderUserID, Now: c.Services.now()}
+	q = &contextobjects.Query{ChatJID: c.Turn.ChatJID, Sender: in.SenderUserID, Now: c.Services.now()}
 	if q.Topic, q.TopicKnown, err = c.contextTopic(ctx, r); err != nil {
 		return nil, 0, err
 	}
 	if in.TopicID != nil {
 		q.Topic, q.TopicKnown = *in.TopicID, true
 	}
-	if q.Topics, err = r.ChatHasTopics(ctx, c.ChatJID); err != nil {
+	if q.Topics, err = r.ChatHasTopics(ctx, c.Turn.ChatJID); err != nil {
 		return nil, 0, err
 	}
-	current := in.CurrentMessageID
-	if current == 0 {
-		t, err := r.Turn(ctx, c.TurnID)
-		if err != nil || t == nil {
-			return nil, 0, err
-		}
-		current = t.TriggerMessageID
-	}
-	m, err := c.ownMessage(ctx, r, current)
+	m, err := c.currentMessage(ctx, r, in.CurrentMessageID)
 	if err != nil {
 		return nil, 0, err
 	}
-	if q.Sender == "" && m.Direction == msg.In {
+	if q.Sender == "" && m != nil && m.Direction == msg.In {
 		q.Sender = m.Sender
 	}
 	q.ReplyChain, err = c.chainOf(ctx, r, m, in.ReplyToMessageID)
-	if len(q.ReplyChain) > 1 {
+	if replyTo = in.ReplyToMessageID; replyTo == 0 && len(q.ReplyChain) > 1 {
 		replyTo = q.ReplyChain[1]
 	}
 	return q, replyTo, err
 }
 
+// currentMessage returns the message that the caller asks about: by default the one that the turn answers, nil if that
+// is of another chat, such as a request of another group or the prompt of a reminder.
+func (c *Caller) currentMessage(ctx context.Context, r store.Reader, id int64) (*msg.Message, error) {
+	if id != 0 {
+		return c.ownMessage(ctx, r, id)
+	}
+	m, err := r.Message(ctx, c.Turn.TriggerMessageID)
+	if err != nil || m == nil || m.ChatJID != c.Turn.ChatJID {
+		return nil, err
+	}
+	return m, nil
+}
+
 // ownMessage returns a message of the caller's chat.
 func (c *Caller) ownMessage(ctx context.Context, r store.Reader, id int64) (*msg.Message, error) {
 	m, err := c.CheckMessage(ctx, r, id)
-	if err == nil && m.ChatJID != c.ChatJID {
+	if err == nil && m.ChatJID != c.Turn.ChatJID {
 		err = refuse("message %d is out of reach here: it is of another chat", id)
 	}
 	return m, err
 }
 
-// chainOf are a message and those it answers, the nearest first. replyTo takes the place of what the
+// chainOf are a message, nil for none, and those it answers, the nearest first. replyTo takes the place of what the
 // message answers; 0 leaves that.
-func (c *Caller) chainOf(ctx context.Context, r store.Reader, m *msg.Message, replyTo int64) ([]int64, error) {
-	chain := []int64{m.ID}
+func (c *Caller) chainOf(ctx context.Context, r store.Reader, m *msg.Message, replyTo int64) (chain []int64, err error) {
+	if m != nil {
+		chain = append(chain, m.ID)
+	}
 	if replyTo != 0 {
-		next, err := c.ownMessage(ctx, r, replyTo)
-		if err != nil {
+		if m, err = c.ownMessage(ctx, r, replyTo); err != nil {
 			return nil, err
 		}
-		chain, m = append(chain, next.ID), next
+		chain = append(chain, m.ID)
 	}
-	for len(chain) <= maxChain && m.ReplyToID != "" {
-		next, err := r.MessageByPlatformID(ctx, c.ChatJID, m.ReplyToID)
+	if m == nil {
+		return chain, nil
+	}
+	above, err := r.Ancestors(ctx, m, maxChain)
+	for _, next := range above {
+		chain = append(chain, next.ID)
+	}
+	return chain, err
+}
+
+// topicOf is the topic that a message of the caller's chat belongs to. One that no group has answered is judged by the
+// present topic of its thread, and by what the chat is pinned to.
+func (c *Caller) topicOf(ctx context.Context, r store.Reader, m *msg.Message) (string, error) {
+	if m.TurnID != 0 {
+		t, err := r.Turn(ctx, m.TurnID)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		if next == nil || slices.Contains(chain, next.ID) {
-			break
+		if t != nil && !t.WorksForGroup() && (m.Direction == msg.In || m.Topic == t.Place) {
+			return t.Topic, nil
 		}
-		chain, m = append(chain, next.ID), next
 	}
-	return chain, nil
+	bound, err := r.TopicOfThread(ctx, m.ChatJID, m.ThreadID)
+	if err != nil {
+		return "", err
+	}
+	sticky := ""
+	if m.Direction == msg.In {
+		chat, err := r.Chat(ctx, m.ChatJID)
+		if err != nil {
+			return "", err
+		}
+		if chat != nil {
+			sticky = chat.StickyTopic
+		}
+	}
+	return msg.EffectiveTopic(sticky, m.Topic, m.ThreadID, bound), nil
 }
 
 // objectLog is for the one line of a call about context objects.

@@ -34,11 +34,11 @@ func delegate() Tool {
 		if in.Prompt == "" {
 			return out, refuse("prompt is empty: say what the other agent is to do")
 		}
-		return forward(ctx, c, in, func(tx *store.Tx, t *msg.Turn) (*msg.Message, error) {
+		return forward(ctx, c, in, func(tx *store.Tx) (*msg.Message, error) {
 			if err := c.checkBelow(ctx, tx, in.Folder); err != nil {
 				return nil, err
 			}
-			return c.request(tx, t, msg.Delegation, in.Folder, in.Prompt)
+			return c.request(ctx, tx, msg.Delegation, in.Folder, in.Prompt)
 		})
 	})
 }
@@ -51,7 +51,7 @@ func (c *Caller) checkBelow(ctx context.Context, tx *store.Tx, folder string) er
 	}
 	var below []string
 	for _, g := range groups {
-		if g.Folder != c.Folder && c.Reaches(g.Folder) {
+		if g.Folder != c.Turn.Folder && c.Reaches(g.Folder) {
 			if g.Folder == folder {
 				return nil
 			}
@@ -59,7 +59,7 @@ func (c *Caller) checkBelow(ctx context.Context, tx *store.Tx, folder string) er
 		}
 	}
 	if len(below) == 0 {
-		return refuse("there is no group below %s: do the work yourself", c.Folder)
+		return refuse("there is no group below %s: do the work yourself", c.Turn.Folder)
 	}
 	const maxNamed = 20
 	if len(below) > maxNamed {

@@ -20,7 +20,7 @@ func disengage() Tool {
 		if err != nil {
 			return out, err
 		}
-		if out, err = c.askEngagement(ctx, routeapi.EngagementRequest{JID: &in.JID, Topic: &place, TTL: new(int64), Caller: c.Folder}); err != nil {
+		if out, err = c.askEngagement(ctx, routeapi.EngagementRequest{JID: &in.JID, Topic: &place, TTL: new(int64), Caller: c.Turn.Folder}); err != nil {
 			return out, err
 		}
 		return once(ctx, c, in, func(tx *store.Tx) (engageOut, error) {

@@ -51,7 +51,7 @@ const maxID = 1 << 53
 
 // checkEditable returns a refusal unless a message is one of the caller's group in its chat.
 func (c *Caller) checkEditable(m *msg.Message) error {
-	own := m.Direction == msg.Out && m.ChatJID == c.ChatJID && m.Sender == "agent:"+c.Folder && (m.Source == msg.SourceAgent || m.Source == msg.SourceTool)
+	own := m.Direction == msg.Out && m.ChatJID == c.Turn.ChatJID && m.Sender == msg.AgentSender(c.Turn.Folder) && (m.Source == msg.SourceAgent || m.Source == msg.SourceTool)
 	switch {
 	case !own:
 		return refuse("message %d is not one that you sent into this chat: edit your own messages only, and send a new one otherwise", m.ID)

@@ -39,7 +39,7 @@ func engage() Tool {
 		if err != nil {
 			return out, err
 		}
-		return c.askEngagement(ctx, routeapi.EngagementRequest{JID: &in.JID, Topic: &place, Folder: c.Folder, Caller: c.Folder})
+		return c.askEngagement(ctx, routeapi.EngagementRequest{JID: &in.JID, Topic: &place, Folder: c.Turn.Folder, Caller: c.Turn.Folder})
 	})
 }
 
@@ -60,7 +60,7 @@ func (c *Caller) askEngagement(ctx context.Context, request routeapi.EngagementR
 	switch apierr.KindOf(err) {
 	case "":
 	case apierr.Forbidden:
-		return out, refuse("%.100q is out of reach: %v. You reach the chats that are routed to %s and the groups below it, such as this one, %s", *request.JID, err, c.Folder, c.ChatJID)
+		return out, refuse("%.100q is out of reach: %v. You reach the chats that are routed to %s and the groups below it, such as this one, %s", *request.JID, err, c.Turn.Folder, c.Turn.ChatJID)
 	case apierr.BadRequest, apierr.NotFound, apierr.Conflict:
 		return out, refuse("%v: take jid and place from <turn>", err)
 	case apierr.Unavailable:

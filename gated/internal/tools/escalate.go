@@ -23,19 +23,19 @@ func escalate() Tool {
 		if in.Prompt == "" {
 			return out, refuse("prompt is empty: say what you want to know")
 		}
-		return forward(ctx, c, in, func(tx *store.Tx, t *msg.Turn) (*msg.Message, error) {
+		return forward(ctx, c, in, func(tx *store.Tx) (*msg.Message, error) {
 			above, err := c.above(ctx, tx)
 			if err != nil {
 				return nil, err
 			}
-			return c.request(tx, t, msg.Escalation, above, in.Prompt)
+			return c.request(ctx, tx, msg.Escalation, above, in.Prompt)
 		})
 	})
 }
 
 // above returns the nearest group above the caller's, since not each parent is a group.
 func (c *Caller) above(ctx context.Context, tx *store.Tx) (string, error) {
-	for folder := msg.Parent(c.Folder); folder != ""; folder = msg.Parent(folder) {
+	for folder := msg.Parent(c.Turn.Folder); folder != ""; folder = msg.Parent(folder) {
 		group, err := tx.Group(ctx, folder)
 		if err != nil {
 			return "", err
@@ -44,5 +44,5 @@ func (c *Caller) above(ctx context.Context, tx *store.Tx) (string, error) {
 			return folder, nil
 		}
 	}
-	return "", refuse("there is no group above %s: decide it yourself, or ask the user", c.Folder)
+	return "", refuse("there is no group above %s: decide it yourself, or ask the user", c.Turn.Folder)
 }

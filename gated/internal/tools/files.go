@@ -31,14 +31,14 @@ func asRefusal(err error) error {
 
 // platform is that of the caller's chat.
 func (c *Caller) platform() string {
-	platform, _ := msg.SplitJID(c.ChatJID)
+	platform, _ := msg.SplitJID(c.Turn.ChatJID)
 	return platform
 }
 
-// checkOutside returns a refusal in a chat of another group, which no adapter delivers to.
-func (c *Caller) checkOutside() error {
+// checkReaders returns a refusal in a chat between groups, which no adapter delivers to.
+func (c *Caller) checkReaders() error {
 	if c.platform() == msg.PlatformGroup {
-		return refuse("you answer another group and no chat: put the text into your answer")
+		return refuse("no user reads this chat, which is between groups: put it into your answer")
 	}
 	return nil
 }

@@ -49,32 +49,32 @@ func forkTopic() Tool {
 
 // fork is the fork that a call asks for.
 func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.Fork, error) {
-	if c.Depth > 0 {
+	if c.Turn.WorksForGroup() {
 		return nil, refuse("you work for another group, in a topic of this task alone: say in your answer what was wrong, and that group corrects it")
 	}
 	off, err := c.forkedMessage(ctx, tx, in.OffMessageID)
 	if err != nil {
 		return nil, err
 	}
-	f := &msg.Fork{ChatJID: c.ChatJID, Folder: c.Folder, ThreadID: c.ThreadID, MessageID: off.ID, CreatedAt: c.Services.now()}
-	if f.Topic, err = c.forkName(ctx, tx, in.Topic); err != nil || c.ThreadID != "" {
+	f := &msg.Fork{ChatJID: c.Turn.ChatJID, Folder: c.Turn.Folder, ThreadID: c.Turn.ThreadID, MessageID: off.ID, CreatedAt: c.Services.now()}
+	if f.Topic, err = c.forkName(ctx, tx, in.Topic); err != nil || c.Turn.ThreadID != "" {
 		return f, err
 	}
-	chat, err := tx.Chat(ctx, c.ChatJID)
+	chat, err := tx.Chat(ctx, c.Turn.ChatJID)
 	if err != nil {
 		return nil, err
 	}
-	kind := msg.KindOfJID(c.ChatJID)
+	kind := msg.KindOfJID(c.Turn.ChatJID)
 	if chat != nil {
 		kind = chat.Kind
 	}
-	if msg.ForkThread(c.ChatJID, kind, "-") == "" {
+	if msg.ForkThread(c.Turn.ChatJID, kind, "-") == "" {
 		return f, nil
 	}
 	if off.PlatformID == "" {
 		return nil, refuse("message %d is not delivered yet, so no thread can begin at it: try again later, or give off_message_id of an older one", off.ID)
 	}
-	f.ThreadID, f.OwnThread = msg.ForkThread(c.ChatJID, kind, off.PlatformID), true
+	f.ThreadID, f.OwnThread = msg.ForkThread(c.Turn.ChatJID, kind, off.PlatformID), true
 	return f, c.checkThreadFree(ctx, tx, f)
 }
 
@@ -102,7 +102,7 @@ func (c *Caller) forkedMessage(ctx context.Context, tx *store.Tx, id int64) (*ms
 	if err != nil {
 		return nil, err
 	}
-	if m.ChatJID != c.ChatJID || m.ThreadID != c.ThreadID {
+	if m.ChatJID != c.Turn.ChatJID || m.ThreadID != c.Turn.ThreadID {
 		return nil, refuse("message %d is not in this place: give off_message_id of a message of the current topic", id)
 	}
 	return m, nil
@@ -114,7 +114,7 @@ const maxCorrected = 20
 // corrected is the group's message that the turn's replies lead to, else its newest
 // answer in this place; 0 for none.
 func (c *Caller) corrected(ctx context.Context, tx *store.Tx) (int64, error) {
-	rows, err := tx.TurnMessages(ctx, c.TurnID)
+	rows, err := tx.TurnMessages(ctx, c.Turn.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -124,15 +124,15 @@ func (c *Caller) corrected(ctx context.Context, tx *store.Tx) (int64, error) {
 			if m == nil || m.ReplyToID == "" {
 				break
 			}
-			if m, err = tx.MessageByPlatformID(ctx, c.ChatJID, m.ReplyToID); err != nil {
+			if m, err = tx.MessageByPlatformID(ctx, c.Turn.ChatJID, m.ReplyToID); err != nil {
 				return 0, err
 			}
-			if m != nil && m.Direction == msg.Out && m.ThreadID == c.ThreadID && m.ChatJID == c.ChatJID {
+			if m != nil && m.Direction == msg.Out && m.ThreadID == c.Turn.ThreadID && m.ChatJID == c.Turn.ChatJID {
 				return m.ID, nil
 			}
 		}
 	}
-	return tx.LastAnswer(ctx, c.Folder, c.ChatJID, c.Place)
+	return tx.LastAnswer(ctx, c.Turn.Folder, c.Turn.ChatJID, c.Turn.Place)
 }
 
 // maxForks bounds the forks of one name that a group has at once.
@@ -144,29 +144,29 @@ func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (stri
 		return asked, c.checkForkName(ctx, tx, asked)
 	}
 	for n := 1; n <= maxForks; n++ {
-		topic := msg.CorrectionTopic(c.Topic, n)
+		topic := msg.CorrectionTopic(c.Turn.Topic, n)
 		if len(topic) > maxTopic {
 			return "", refuse("the name of this topic is too long to fork it: give a shorter topic, such as #fix")
 		}
-		taken, err := tx.ForkTaken(ctx, c.Folder, c.ChatJID, topic)
+		taken, err := tx.ForkTaken(ctx, c.Turn.Folder, c.Turn.ChatJID, topic)
 		if err != nil || !taken {
 			return topic, err
 		}
 	}
-	return "", refuse("topic %q has %d forks already: disengage those that are settled", c.Topic, maxForks)
+	return "", refuse("topic %q has %d forks already: disengage those that are settled", c.Turn.Topic, maxForks)
 }
 
 // checkForkName returns a refusal unless a topic that was asked for can become a fork.
 func (c *Caller) checkForkName(ctx context.Context, tx *store.Tx, topic string) error {
-	example := msg.CorrectionTopic(c.Topic, 1)
+	example := msg.CorrectionTopic(c.Turn.Topic, 1)
 	base, _, named := strings.Cut(topic, msg.TopicSigil)
 	switch {
-	case !named || !msg.ValidTopic(topic[len(base):]) || base != "" && base != c.ThreadID:
+	case !named || !msg.ValidTopic(topic[len(base):]) || base != "" && base != c.Turn.ThreadID:
 		return refuse("topic %.80q cannot be a fork: write the current topic, # and a name of letters, digits, - and _, such as %s", topic, example)
-	case topic == c.Topic:
+	case topic == c.Turn.Topic:
 		return refuse("topic %.80q is the current one: give another, such as %s", topic, example)
 	}
-	taken, err := tx.ForkTaken(ctx, c.Folder, c.ChatJID, topic)
+	taken, err := tx.ForkTaken(ctx, c.Turn.Folder, c.Turn.ChatJID, topic)
 	if err == nil && taken {
 		err = refuse("topic %.80q exists already: work there, with send_message and that topic, or leave topic out for a free name", topic)
 	}

@@ -27,28 +27,24 @@ const limitNotice = "(My agents passed this request on to each other more often 
 
 // forward writes a row by which an agent makes a group work, in the transaction of the
 // call. It counts against the request from which the turn comes.
-func forward[In any](ctx context.Context, c *Caller, in In, write func(tx *store.Tx, t *msg.Turn) (*msg.Message, error)) (out messageOut, err error) {
+func forward[In any](ctx context.Context, c *Caller, in In, write func(tx *store.Tx) (*msg.Message, error)) (out messageOut, err error) {
 	out, err = once(ctx, c, in, func(tx *store.Tx) (out messageOut, err error) {
-		t, err := c.turn(tx)
-		if err != nil {
-			return out, err
-		}
-		if t.Depth >= msg.MaxDelegationDepth {
+		if c.Turn.Depth >= msg.MaxDelegationDepth {
 			return out, errTooDeep
 		}
-		n, err := tx.CountCallsOfRoot(ctx, t.Root(), [...]string{delegateName, escalateName, injectName})
+		n, err := tx.CountCallsOfRoot(ctx, c.Turn.Root(), [...]string{delegateName, escalateName, injectName})
 		if err != nil {
 			return out, err
 		}
 		if n >= msg.MaxDelegations {
 			return out, errTooMuch
 		}
-		m, err := write(tx, t)
+		m, err := write(tx)
 		if err != nil {
 			return out, err
 		}
 		now := c.Services.now()
-		m.Direction, m.Sender, m.SenderName = msg.In, msg.AgentSender(c.Folder), cmp.Or(m.SenderName, c.Folder)
+		m.Direction, m.Sender, m.SenderName = msg.In, msg.AgentSender(c.Turn.Folder), cmp.Or(m.SenderName, c.Turn.Folder)
 		m.Timestamp, m.ReceivedAt = now, now
 		out.MessageID, _, err = tx.PutMessage(m)
 		return out, err
@@ -62,11 +58,10 @@ func forward[In any](ctx context.Context, c *Caller, in In, write func(tx *store
 // noticeLimit notifies the chat of the request, once.
 func (c *Caller) noticeLimit(ctx context.Context) error {
 	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-		t, err := c.turn(tx)
-		if err != nil {
+		if err := c.checkOpen(ctx, tx.Reader); err != nil {
 			return err
 		}
-		root, err := tx.Turn(ctx, t.Root())
+		root, err := tx.Turn(ctx, c.Turn.Root())
 		if err != nil || root == nil {
 			return err
 		}
@@ -78,17 +73,20 @@ func (c *Caller) noticeLimit(ctx context.Context) error {
 	})
 }
 
-// returnAddress is where the answer to a row for another group goes. A group that waits
-// for the answer of the turn itself gets this one too, straight from the group that has it.
-func (c *Caller) returnAddress(tx *store.Tx, t *msg.Turn, kind msg.ReturnKind) (*msg.ReturnAddress, error) {
-	asker, err := tx.Asker(t)
-	if err != nil {
-		return nil, err
-	}
-	if asker != nil {
-		back := *asker
-		back.TurnID, back.Depth = t.ID, t.Depth+1
-		return &back, nil
+// returnAddress is where the answer to a row for another group goes: to the caller's place. Of work that is passed on
+// below, a group that waits for the answer of the turn itself gets this one too, straight from the group that has it.
+func (c *Caller) returnAddress(ctx context.Context, tx *store.Tx, kind msg.ReturnKind) (*msg.ReturnAddress, error) {
+	t := c.Turn
+	if kind == msg.Delegation {
+		asker, err := tx.Asker(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if asker != nil {
+			back := *asker
+			back.TurnID, back.Depth = t.ID, t.Depth+1
+			return &back, nil
+		}
 	}
 	return &msg.ReturnAddress{
 		Kind: kind, TurnID: t.ID, RootTurnID: t.Root(), Depth: t.Depth + 1, Folder: t.Folder, ChatJID: t.ChatJID,
@@ -98,8 +96,8 @@ func (c *Caller) returnAddress(tx *store.Tx, t *msg.Turn, kind msg.ReturnKind) (
 }
 
 // request is a row by which one group asks another to work.
-func (c *Caller) request(tx *store.Tx, t *msg.Turn, kind msg.ReturnKind, folder, prompt string) (*msg.Message, error) {
-	address, err := c.returnAddress(tx, t, kind)
+func (c *Caller) request(ctx context.Context, tx *store.Tx, kind msg.ReturnKind, folder, prompt string) (*msg.Message, error) {
+	address, err := c.returnAddress(ctx, tx, kind)
 	if err != nil {
 		return nil, err
 	}

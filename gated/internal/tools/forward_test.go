@@ -106,17 +106,30 @@ func (f *fixture) delegatedTurn(depth int) *Access {
 func (f *fixture) turnFor(chat string, from *msg.ReturnAddress) *Access {
 	f.t.Helper()
 	m := &msg.Message{ChatJID: "group:acme", Direction: msg.In, Content: "may I?", Sender: "agent:acme/eng", ForwardedFrom: from}
-	turn := &msg.Turn{Kind: msg.Delegated, Folder: folder, ChatJID: chat, Topic: "#d1", Surface: "group", Depth: from.Depth, RootTurnID: from.RootTurnID, CreatedAt: 1}
-	run := msg.Run{Folder: folder, Topic: "#d1", ChatJID: chat, Runtime: "process", StartedAt: 1}
+	_, access := f.startTurn(m, &msg.Turn{Kind: msg.Delegated, Folder: folder, ChatJID: chat, Depth: from.Depth, RootTurnID: from.RootTurnID})
+	return access
+}
+
+// startTurn stores a row, unless it is stored, and gives a turn about it to a new run. A delegated turn gets the topic of its row.
+func (f *fixture) startTurn(m *msg.Message, turn *msg.Turn) (*msg.Turn, *Access) {
+	f.t.Helper()
+	m.Direction, turn.Surface, turn.CreatedAt = msg.In, "group", 1
+	run := msg.Run{Folder: turn.Folder, ChatJID: turn.ChatJID, Runtime: "process", StartedAt: 1}
 	f.write(func(tx *store.Tx) error {
-		if _, _, err := tx.PutMessage(m); err != nil {
-			return err
+		if m.ID == 0 {
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+		}
+		run.Topic = msg.DelegatedTopic(m.ID) // a topic may have a single run, and a test needs several turns
+		if turn.Kind == msg.Delegated {
+			turn.Topic = msg.DelegatedTopic(m.ID)
 		}
 		turn.TriggerMessageID = m.ID
 		if _, err := tx.PutTurn(turn, 5); err != nil {
 			return err
 		}
-		if err := tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDelegated, RoutedTo: folder, TurnID: turn.ID}, 3); err != nil {
+		if err := tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDelegated, RoutedTo: turn.Folder, TurnID: turn.ID}, 3); err != nil {
 			return err
 		}
 		return tx.StartRun(&run, turn.ID)
@@ -125,7 +138,7 @@ func (f *fixture) turnFor(chat string, from *msg.ReturnAddress) *Access {
 	f.t.Cleanup(access.Close)
 	access.Begin(turn.ID, "ari", groupconfig.ObserveShared)
 	access.SetTurn(turn.ID)
-	return access
+	return turn, access
 }
 
 func TestDelegate_InATurnThatAnswersAGroup_AnswerGoesToThatGroup(t *testing.T) {

@@ -47,7 +47,7 @@ func getAttachment() Tool {
 		case a.Path == "":
 			return out, refuse("the file %.100q of message %d is gone: ask its sender to send it again", a.Name, m.ID)
 		}
-		if out.Path, err = c.Services.Files.Take(c.Folder, m, n-1); err != nil {
+		if out.Path, err = c.Services.Files.Take(c.Turn.Folder, m, n-1); err != nil {
 			return out, refuse("the file %.100q of message %d is not stored any more: ask its sender to send it again", a.Name, m.ID)
 		}
 		out.Name, out.MIME, out.Size = a.Name, a.MIME, a.Size
@@ -66,7 +66,7 @@ func (c *Caller) fetched(ctx context.Context, id int64, n int) (*msg.Message, er
 	}
 	if m.PendingFiles > 0 {
 		if err := st.Write(ctx, func(tx *store.Tx) error {
-			if _, err := c.turn(tx); err != nil {
+			if err := c.checkOpen(ctx, tx.Reader); err != nil {
 				return err
 			}
 			return tx.WantFiles(id)

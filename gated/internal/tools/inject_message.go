@@ -32,7 +32,7 @@ func injectMessage() Tool {
 		Foreign: []string{`{"chat_jid":"FOREIGN_CHAT","content":"hi"}`, `{"chat_jid":"group:other","content":"hi"}`, `{"chat_jid":"web:other","content":"hi"}`},
 	}, func(ctx context.Context, c *Caller, in injectMessageIn) (out messageOut, err error) {
 		if platform, room := msg.SplitJID(in.ChatJID); platform == "" || room == "" {
-			return out, refuse("chat_jid %.100q is no address of a chat: it reads platform:room, such as %s", in.ChatJID, c.ChatJID)
+			return out, refuse("chat_jid %.100q is no address of a chat: it reads platform:room, such as %s", in.ChatJID, c.Turn.ChatJID)
 		}
 		in.Content = c.clean(in.Content)
 		if in.Content == "" {
@@ -41,13 +41,13 @@ func injectMessage() Tool {
 		if _, isCommand := layers.ParseCommand(in.Content, in.platform(), func(string) bool { return true }); isCommand || strings.HasPrefix(in.Content, "@") {
 			return out, refuse("commands and @names are for users: write plain text; reset_session begins a new session, delegate asks a group below yours")
 		}
-		return forward(ctx, c, in, func(tx *store.Tx, t *msg.Turn) (*msg.Message, error) {
+		return forward(ctx, c, in, func(tx *store.Tx) (*msg.Message, error) {
 			if err := c.CheckChat(ctx, tx.Reader, in.ChatJID); err != nil {
 				return nil, err
 			}
 			there := *c
-			if in.ChatJID != c.ChatJID {
-				there.ChatJID, there.Topic, there.ThreadID, there.Place = in.ChatJID, "", "", ""
+			if in.ChatJID != c.Turn.ChatJID {
+				there.Turn = &msg.Turn{Folder: c.Turn.Folder, ChatJID: in.ChatJID}
 			}
 			thread, place, err := there.placeOf(ctx, tx.Reader, in.Topic)
 			if err != nil {
@@ -55,7 +55,7 @@ func injectMessage() Tool {
 			}
 			return &msg.Message{
 				ChatJID: in.ChatJID, Verb: msg.VerbMessage, Content: in.Content, SenderName: in.SenderName, Topic: place, ThreadID: thread,
-				Source: msg.SourceTool, ForwardedFrom: &msg.ReturnAddress{Kind: msg.Injection, TurnID: t.ID, RootTurnID: t.Root(), Depth: t.Depth + 1, Folder: t.Folder},
+				Source: msg.SourceTool, ForwardedFrom: &msg.ReturnAddress{Kind: msg.Injection, TurnID: c.Turn.ID, RootTurnID: c.Turn.Root(), Depth: c.Turn.Depth + 1, Folder: c.Turn.Folder},
 			}, nil
 		})
 	})

@@ -42,12 +42,12 @@ func inspectSession() Tool {
 		if in.Limit != nil {
 			limit = min(max(*in.Limit, 1), maxRecent)
 		}
-		out = inspectSessionOut{Folder: c.Folder, Topic: in.Topic, Recent: []recentRun{}}
+		out = inspectSessionOut{Folder: c.Turn.Folder, Topic: in.Topic, Recent: []recentRun{}}
 		r := c.Services.Store
-		if out.SessionID, err = r.Session(ctx, c.Folder, in.Topic); err != nil {
+		if out.SessionID, err = r.Session(ctx, c.Turn.Folder, in.Topic); err != nil {
 			return out, err
 		}
-		past, err := r.PastSessions(ctx, c.Folder, in.Topic, math.MaxInt64, limit)
+		past, err := r.PastSessions(ctx, c.Turn.Folder, in.Topic, math.MaxInt64, limit)
 		for _, p := range past {
 			p.Error = c.Redact(p.Error)
 			out.Recent = append(out.Recent, recentRun(p))

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/pkg/msg"
 )
 
 type listContextIn struct {
@@ -12,7 +13,7 @@ type listContextIn struct {
 	CurrentMessageID int64    `json:"current_message_id,omitempty" jsonschema:"left out: the message you answer"`
 	ReplyToMessageID int64    `json:"reply_to_message_id,omitempty" jsonschema:"left out: what the current message replies to"`
 	SenderUserID     string   `json:"sender_user_id,omitempty" jsonschema:"sender id as in prompts; left out: that of the current message"`
-	AllowedKinds     []string `json:"allowed_kinds,omitempty" jsonschema:"only these kinds: article, link, media.image, media.video, media.voice, media.document, media.pdf, poll, reminder, summary, bot_message, message; left out: all"`
+	AllowedKinds     []string `json:"allowed_kinds,omitempty" jsonschema:"only these kinds; left out: all"`
 	MaxResults       *int     `json:"max_results,omitempty" jsonschema:"from 1 to 20; left out: 5"`
 }
 
@@ -30,7 +31,7 @@ func listActiveContextObjects() Tool {
 			"Good: to be aware of the context, as for \"what are we discussing?\", or for a follow-up after a summary, a media analysis, a poll or a reminder. " +
 			"Bad: the final choice of what a user means (use resolve_reference_target), a search of the history (use search_messages), broad recall. It changes nothing.",
 		Bounds: map[string]Bound{"chat_id": Text(0, maxUser), "topic_id": Text(0, maxTopic), "sender_user_id": Text(0, maxUser), "current_message_id": Clamped(),
-			"reply_to_message_id": Clamped(), "allowed_kinds": List(0, 12), "allowed_kinds[]": Text(1, maxKind), "max_results": Clamped()},
+			"reply_to_message_id": Clamped(), "allowed_kinds": List(0, 12), "allowed_kinds[]": OneOf(names(msg.ContextKinds())...), "max_results": Clamped()},
 		Example: `{"allowed_kinds":["poll","media.image"],"max_results":3}`,
 		Foreign: []string{`{"chat_id":"FOREIGN_CHAT"}`, `{"current_message_id":FOREIGN_MESSAGE}`, `{"reply_to_message_id":FOREIGN_MESSAGE}`},
 	}, func(ctx context.Context, c *Caller, in listContextIn) (out listContextOut, err error) {
@@ -38,13 +39,15 @@ func listActiveContextObjects() Tool {
 		if err != nil {
 			return out, refuse("%v", err)
 		}
-		q, _, err := c.contextQuery(ctx, c.Services.Store.Reader, contextIn{in.ChatID, in.TopicID, in.CurrentMessageID, in.ReplyToMessageID, in.SenderUserID})
+		q, _, err := c.contextQuery(ctx, c.Services.Store.Reader, contextIn{
+			ChatID: in.ChatID, TopicID: in.TopicID, CurrentMessageID: in.CurrentMessageID, ReplyToMessageID: in.ReplyToMessageID, SenderUserID: in.SenderUserID,
+		})
 		if err != nil {
 			return out, err
 		}
 		q.Kinds, q.Max = kinds, results(in.MaxResults)
 		res := c.Services.Objects.Lookup(q, nil)
 		c.objectLog(q, len(res.Matches), res.Scope, res.Matches, res.Truncated).Info("context objects listed")
-		return listContextOut{describeMatches(q, res.Matches), string(res.Scope), q.Now, res.Truncated}, nil
+		return listContextOut{Objects: describeMatches(q, res.Matches), ScopeUsed: string(res.Scope), GeneratedAt: q.Now, Truncated: res.Truncated}, nil
 	})
 }

@@ -30,12 +30,12 @@ func once[In, Out any](ctx context.Context, c *Caller, in In, effect func(tx *st
 	case <-ctx.Done():
 		return out, ctx.Err()
 	}
-	call := hash + "." + strconv.Itoa(c.access.actedBefore(c.TurnID, hash))
+	call := hash + "." + strconv.Itoa(c.access.actedBefore(c.Turn.ID, hash))
 	err = c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-		if _, err := c.turn(tx); err != nil {
+		if err := c.checkOpen(ctx, tx.Reader); err != nil {
 			return err
 		}
-		stored, found, err := tx.ToolCall(ctx, c.TurnID, call)
+		stored, found, err := tx.ToolCall(ctx, c.Turn.ID, call)
 		if err != nil {
 			return err
 		}
@@ -49,14 +49,14 @@ func once[In, Out any](ctx context.Context, c *Caller, in In, effect func(tx *st
 		})
 	})
 	if err == nil {
-		c.access.noteActed(c.TurnID, hash)
+		c.access.noteActed(c.Turn.ID, hash)
 	}
 	return out, err
 }
 
 // act carries out a call that is not stored, and stores its result.
 func (c *Caller) act(tx *store.Tx, call string, effect func() (any, error)) error {
-	n, err := tx.CountToolCalls(context.Background(), c.TurnID)
+	n, err := tx.CountToolCalls(context.Background(), c.Turn.ID)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (c *Caller) act(tx *store.Tx, call string, effect func() (any, error)) erro
 	if err != nil {
 		return fmt.Errorf("encode the result of %s: %w", c.Tool, err)
 	}
-	return tx.PutToolCall(c.TurnID, call, c.Tool, result, c.Services.now())
+	return tx.PutToolCall(c.Turn.ID, call, c.Tool, result, c.Services.now())
 }
 
 // hashCall is the same for calls of a tool with equal arguments. The arguments are

@@ -11,10 +11,10 @@ import (
 // placeOf returns the thread and the place of a topic of the caller's chat: "#name", a
 // thread, or a fork such as "<thread>#fix". It returns a refusal for what is neither.
 func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thread, place string, err error) {
-	if topic == c.Topic || topic == c.Place {
-		return c.ThreadID, c.Place, nil
+	if topic == c.Turn.Topic || topic == c.Turn.Place {
+		return c.Turn.ThreadID, c.Turn.Place, nil
 	}
-	if fork, err := r.Fork(ctx, c.ChatJID, topic); err != nil || fork != nil && fork.Folder == c.Folder {
+	if fork, err := r.Fork(ctx, c.Turn.ChatJID, topic); err != nil || fork != nil && fork.Folder == c.Turn.Folder {
 		if err != nil {
 			return "", "", err
 		}
@@ -34,7 +34,7 @@ func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thr
 		}
 		return base, topic, nil
 	}
-	if thread, err = r.ThreadOfTopic(ctx, c.ChatJID, topic); err != nil {
+	if thread, err = r.ThreadOfTopic(ctx, c.Turn.ChatJID, topic); err != nil {
 		return "", "", err
 	}
 	return thread, msg.Place(thread, topic), nil
@@ -42,10 +42,10 @@ func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thr
 
 // isThread reports whether the caller's chat has a thread.
 func (c *Caller) isThread(ctx context.Context, r store.Reader, thread string) (bool, error) {
-	if thread == c.ThreadID {
+	if thread == c.Turn.ThreadID {
 		return true, nil
 	}
-	return r.HasThread(ctx, c.ChatJID, thread)
+	return r.HasThread(ctx, c.Turn.ChatJID, thread)
 }
 
 // forkPlace is the topic of a message to a fork: its thread's place, or, in a place that

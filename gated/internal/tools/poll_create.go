@@ -55,7 +55,7 @@ func pollCreate() Tool {
 			if out.MessageID, _, err = tx.PutMessage(m); err != nil {
 				return out, err
 			}
-			stored := &msg.StoredPoll{MessageID: out.MessageID, Folder: c.Folder, ChatJID: m.ChatJID, Topic: c.Topic, Poll: *poll, CreatedAt: m.Timestamp}
+			stored := &msg.StoredPoll{MessageID: out.MessageID, Folder: c.Turn.Folder, ChatJID: m.ChatJID, Topic: c.Turn.Topic, Poll: *poll, CreatedAt: m.Timestamp}
 			if err = tx.PutPoll(stored); err != nil {
 				return out, err
 			}
@@ -71,7 +71,7 @@ func (c *Caller) activatePoll(ctx context.Context, tx *store.Tx, event contextob
 	if err != nil {
 		return err
 	}
-	by, err := c.sender(tx)
+	by, err := c.sender(ctx, tx.Reader)
 	if err != nil {
 		return err
 	}
@@ -84,10 +84,10 @@ func (c *Caller) activatePoll(ctx context.Context, tx *store.Tx, event contextob
 
 // newPoll returns the poll that the caller asks for, or a refusal that names the limit of its chat.
 func (c *Caller) newPoll(in pollCreateIn) (*msg.Poll, error) {
-	limits, ok := msg.PollLimitsOf(c.ChatJID)
-	if !ok {
-		return nil, refuse("no user reads this chat, which is between groups: ask for a poll in your answer")
+	if err := c.checkReaders(); err != nil {
+		return nil, err
 	}
+	limits, _ := msg.PollLimitsOf(c.Turn.ChatJID) // a chat that users read has some
 	now := c.Services.now()
 	poll := &msg.Poll{Question: oneLine(c.clean(in.Question)), Multiple: in.Multiple}
 	for _, option := range in.Options {

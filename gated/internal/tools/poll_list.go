@@ -58,7 +58,7 @@ func pollList() Tool {
 	}, func(ctx context.Context, c *Caller, in pollListIn) (out pollListOut, err error) {
 		out.Polls = []pollLine{}
 		state := msg.PollState(cmp.Or(in.State, string(msg.PollOpen)))
-		polls, err := c.Services.Store.PollsOf(ctx, c.ChatJID, c.Folder, state, math.MaxInt64, maxPolls+1)
+		polls, err := c.Services.Store.PollsOf(ctx, c.Turn.ChatJID, c.Turn.Folder, state, math.MaxInt64, maxPolls+1)
 		if err != nil {
 			return out, err
 		}

@@ -15,22 +15,8 @@ func TestDelegatedTurn_ChatOfItsParent_IsOutOfReach(t *testing.T) {
 	m := &msg.Message{ChatJID: "group:acme/eng", Direction: msg.In, Content: "look into it", Sender: "agent:acme", ForwardedFrom: &msg.ReturnAddress{
 		Kind: msg.Delegation, TurnID: f.turn.ID, RootTurnID: f.turn.ID, Depth: 1, Folder: folder, ChatJID: chat,
 	}}
-	turn := &msg.Turn{Kind: msg.Delegated, Folder: "acme/eng", ChatJID: chat, Topic: "#d1", Surface: "group", Depth: 1, RootTurnID: f.turn.ID, CreatedAt: 1}
-	run := msg.Run{Folder: "acme/eng", Topic: "#d1", ChatJID: chat, Runtime: "process", StartedAt: 1}
-	f.write(func(tx *store.Tx) error {
-		if _, _, err := tx.PutMessage(m); err != nil {
-			return err
-		}
-		turn.TriggerMessageID = m.ID
-		if _, err := tx.PutTurn(turn, 5); err != nil {
-			return err
-		}
-		return tx.StartRun(&run, turn.ID)
-	})
-	child := f.tokens.Issue(run, strings.NewReplacer().Replace)
-	t.Cleanup(child.Close)
+	turn, child := f.startTurn(m, &msg.Turn{Kind: msg.Delegated, Folder: "acme/eng", ChatJID: chat, Depth: 1, RootTurnID: f.turn.ID})
 	child.Begin(turn.ID, "ari", "all")
-	child.SetTurn(turn.ID)
 	for tool, arguments := range map[string]string{
 		"inject_message": `{"chat_jid":"OWN_CHAT","content":"hi"}`, "get_thread": `{"message_id":OWN_MESSAGE}`, "broadcast": `{"text":"hi","chats":["OWN_CHAT"]}`,
 	} {

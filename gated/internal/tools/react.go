@@ -23,7 +23,7 @@ func react() Tool {
 		Example: `{"message_id":OWN_ANSWER,"emoji":"👍"}`,
 		Foreign: []string{`{"message_id":FOREIGN_MESSAGE,"emoji":"👍"}`, `{"message_id":FOREIGN_ANSWER,"emoji":"👍"}`},
 	}, func(ctx context.Context, c *Caller, in reactIn) (out changedOut, err error) {
-		if err := c.checkOutside(); err != nil {
+		if err := c.checkReaders(); err != nil {
 			return out, err
 		}
 		content, err := emoji.For(c.platform(), in.Emoji)
@@ -64,7 +64,7 @@ func (c *Caller) reactable(ctx context.Context, r store.Reader, id int64) (*msg.
 		}
 	}
 	switch {
-	case m.ChatJID != c.ChatJID:
+	case m.ChatJID != c.Turn.ChatJID:
 		return nil, refuse("message %d is of another chat: react to messages of this one", id)
 	case m.Direction == msg.Out && m.Kind.Changes():
 		return nil, refuse("message %d is an edit or a reaction: give the id of a message", id)

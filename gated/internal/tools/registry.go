@@ -108,10 +108,11 @@ func Registry() []Tool {
 	}
 }
 
-// names are the names of the registry's tools.
-func names() (all []string) {
-	for _, t := range Registry() {
-		all = append(all, t.Name)
+// names are the words of a list of a package's own.
+func names[T ~string](words []T) []string {
+	all := make([]string, len(words))
+	for i, word := range words {
+		all[i] = string(word)
 	}
 	return all
 }

@@ -241,7 +241,7 @@ func TestCaller_Reach_NeverExceedsItsFolder(t *testing.T) {
 		if rapid.Bool().Draw(t, "related") {
 			named = own + rapid.SampledFrom([]string{"", "/", "x", "-x", "/x", "/../other", "/x/y", "+x", " ", "//"}).Draw(t, "suffix")
 		}
-		c := &Caller{Folder: own}
+		c := &Caller{Turn: &msg.Turn{Folder: own}}
 		err := c.CheckFolder(named)
 		below := named == own || strings.HasPrefix(named, own+"/")
 		if err == nil && (!below || msg.ValidFolder(named) != nil) {
@@ -251,7 +251,7 @@ func TestCaller_Reach_NeverExceedsItsFolder(t *testing.T) {
 			t.Fatalf("%s does not reach %s: %v", own, named, err)
 		}
 		// What it may pass on is within what it has.
-		if child := (&Caller{Folder: named}); err == nil {
+		if child := (&Caller{Turn: &msg.Turn{Folder: named}}); err == nil {
 			deeper := path.Draw(t, "deeper")
 			if child.Reaches(deeper) && !c.Reaches(deeper) {
 				t.Fatalf("%s reaches %s by %s", own, deeper, named)

@@ -24,7 +24,7 @@ func reminderCancel() Tool {
 			if err != nil {
 				return out, err
 			}
-			by, err := c.sender(tx)
+			by, err := c.sender(ctx, tx.Reader)
 			if err != nil {
 				return out, err
 			}

@@ -31,9 +31,9 @@ func reminderCreate() Tool {
 		if err != nil {
 			return out, err
 		}
-		r := msg.Reminder{Folder: c.Folder, ChatJID: c.ChatJID, Topic: topic, Missed: msg.MissedOne}
+		r := msg.Reminder{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Topic: topic, Missed: msg.MissedOne}
 		spec := reminders.Spec{Kind: in.Kind, Body: c.clean(in.Body), DueAt: in.DueAt, Cron: in.Cron, TimeZone: in.TimeZone, Missed: in.Missed}
-		leads, err := c.Services.Chats.Leads(ctx, c.ChatJID, c.Folder)
+		leads, err := c.Services.Chats.Leads(ctx, c.Turn.ChatJID, c.Turn.Folder)
 		if err != nil {
 			return out, err
 		}
@@ -47,11 +47,11 @@ func reminderCreate() Tool {
 
 // createReminder stores a reminder of the caller. leads says whether a route leads from the chat to the caller's group.
 func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminder, spec reminders.Spec, leads bool) (out reminderOut, err error) {
-	if escalated, err := c.escalated(tx); err != nil || escalated || !leads {
-		if err == nil {
-			err = refuse("group %s is not routed to this chat itself: ask the group that delegated to you to make the reminder", c.Folder)
-		}
+	if err := c.checkReaders(); err != nil {
 		return out, err
+	}
+	if !leads {
+		return out, refuse("group %s does not answer this chat itself: ask the group that delegated to you to make the reminder", c.Turn.Folder)
 	}
 	if err := spec.Apply(&r, c.Services.Zone, c.Services.Now()); err != nil {
 		return out, refuse("%v", err)
@@ -64,7 +64,7 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 		return out, refuse("there are %d reminders for this chat (at most %d) and %d of this group (at most %d): cancel some with reminder_cancel first",
 			ofChat, reminders.MaxPerChat, ofFolder, reminders.MaxPerFolder)
 	}
-	if r.CreatedBy, err = c.sender(tx); err != nil {
+	if r.CreatedBy, err = c.sender(ctx, tx.Reader); err != nil {
 		return out, err
 	}
 	r.UpdatedBy, r.CreatedAt, r.UpdatedAt = r.CreatedBy, c.Services.now(), c.Services.now()

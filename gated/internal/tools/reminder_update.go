@@ -43,7 +43,7 @@ func reminderUpdate() Tool {
 			if err := spec.Apply(r, c.Services.Zone, c.Services.Now()); err != nil {
 				return out, refuse("%v", err)
 			}
-			if r.UpdatedBy, err = c.sender(tx); err != nil {
+			if r.UpdatedBy, err = c.sender(ctx, tx.Reader); err != nil {
 				return out, err
 			}
 			r.UpdatedAt = c.Services.now()

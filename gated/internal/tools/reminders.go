@@ -70,9 +70,9 @@ func (c *Caller) ownReminder(ctx context.Context, r store.Reader, id int64) (*ms
 // reminderTopic returns the topic of a reminder: the caller's, or one of the chat.
 func (c *Caller) reminderTopic(topic *string) (string, error) {
 	if topic == nil {
-		return c.Topic, nil
+		return c.Turn.Topic, nil
 	}
-	if *topic != "" && *topic != c.Topic && !msg.ValidTopic(*topic) {
+	if *topic != "" && *topic != c.Turn.Topic && !msg.ValidTopic(*topic) {
 		return "", refuse("topic %.80q is not valid: write # and a name of letters, digits, - and _, such as #standup", *topic)
 	}
 	return *topic, nil
@@ -80,7 +80,7 @@ func (c *Caller) reminderTopic(topic *string) (string, error) {
 
 // activateReminder makes a reminder of the caller's chat an active context object.
 func (c *Caller) activateReminder(ctx context.Context, tx *store.Tx, event contextobjects.Event, r *msg.Reminder) error {
-	if r.ChatJID != c.ChatJID {
+	if r.ChatJID != c.Turn.ChatJID {
 		return nil
 	}
 	topic, _, err := c.contextTopic(ctx, tx.Reader)
@@ -88,21 +88,17 @@ func (c *Caller) activateReminder(ctx context.Context, tx *store.Tx, event conte
 		return err
 	}
 	_, err = c.Services.Objects.Activate(tx, event, contextobjects.Object{
-		ChatJID: c.ChatJID, Topic: topic, Kind: msg.ContextReminder, ID: msg.ContextObjectID(msg.ContextReminder, r.ID),
+		ChatJID: c.Turn.ChatJID, Topic: topic, Kind: msg.ContextReminder, ID: msg.ContextObjectID(msg.ContextReminder, r.ID),
 		Label: r.Body, CreatedBy: r.CreatedBy, CreatedByBot: true, DueAt: r.NextSlot,
 	}, c.Services.now())
 	return err
 }
 
 // sender is who wrote the message that the turn answers.
-func (c *Caller) sender(tx *store.Tx) (string, error) {
-	t, err := c.turn(tx)
-	if err != nil {
-		return "", err
-	}
-	m, err := tx.Message(context.Background(), t.TriggerMessageID)
+func (c *Caller) sender(ctx context.Context, r store.Reader) (string, error) {
+	m, err := r.Message(ctx, c.Turn.TriggerMessageID)
 	if err != nil || m == nil {
-		return msg.AgentSender(c.Folder), err
+		return msg.AgentSender(c.Turn.Folder), err
 	}
 	return m.Sender, nil
 }

@@ -31,8 +31,8 @@ func resetSession() Tool {
 		switch {
 		case in.Topic != nil:
 			topic = *in.Topic
-		case in.GroupFolder == c.Folder:
-			topic = c.Topic
+		case in.GroupFolder == c.Turn.Folder:
+			topic = c.Turn.Topic
 		}
 		var run int64
 		out, err = once(ctx, c, in, func(tx *store.Tx) (resetSessionOut, error) {

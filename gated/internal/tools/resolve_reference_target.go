@@ -10,7 +10,7 @@ import (
 
 type resolveIn struct {
 	RawText          string   `json:"raw_text,omitempty" jsonschema:"the user's words; an object's id, URL or whole label in them decides, nothing else is read from them"`
-	Kind             string   `json:"kind,omitempty" jsonschema:"one of article, link, media.image, media.video, media.voice, media.document, media.pdf, poll, reminder, summary, bot_message, message"`
+	Kind             string   `json:"kind,omitempty" jsonschema:"what kind of object is meant; left out: any"`
 	Ordinal          *int     `json:"ordinal,omitempty" jsonschema:"1 is the oldest that fits, 2 the second, -1 the newest"`
 	LabelWords       []string `json:"label_words,omitempty" jsonschema:"words that all stand in its title"`
 	ReplyToMessageID int64    `json:"reply_to_message_id,omitempty" jsonschema:"left out: what the message you answer replies to"`
@@ -30,7 +30,7 @@ func resolveReferenceTarget() Tool {
 		Description: "Finds the one object of this conversation that a user refers to, as in \"translate it\", \"close that poll\", \"the second article\". " +
 			"Good: before you act on a target that the user did not name exactly. Bad: to see what there is (use list_active_context_objects), or to search the history. " +
 			"It guesses nothing: if it is ambiguous, ask. What it resolves stays active for longer.",
-		Bounds: map[string]Bound{"raw_text": Text(0, maxPhrase), "kind": Text(0, maxKind), "ordinal": Number(-100, 100), "label_words": List(0, 20),
+		Bounds: map[string]Bound{"raw_text": Text(0, maxPhrase), "kind": OneOf(names(msg.ContextKinds())...), "ordinal": Number(-100, 100), "label_words": List(0, 20),
 			"label_words[]": Text(1, 100), "reply_to_message_id": Clamped()},
 		Example: `{"kind":"poll","ordinal":-1}`,
 		Foreign: []string{`{"reply_to_message_id":FOREIGN_MESSAGE}`},
@@ -80,7 +80,7 @@ func (c *Caller) resolveMessage(ctx context.Context, tx *store.Tx, q *contextobj
 	if err != nil || m == nil {
 		return err
 	}
-	o := contextobjects.Object{ChatJID: c.ChatJID, Topic: q.Topic, Kind: msg.ContextMessage, SourceMessageID: id, CreatedBy: m.Sender}
+	o := contextobjects.Object{ChatJID: c.Turn.ChatJID, Topic: q.Topic, Kind: msg.ContextMessage, SourceMessageID: id, CreatedBy: m.Sender}
 	if m.Direction == msg.Out {
 		o.Kind, o.CreatedBy, o.CreatedByBot = msg.ContextBotMessage, "", true
 	}

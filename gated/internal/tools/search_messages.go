@@ -52,8 +52,8 @@ func searchMessages() Tool {
 		if strings.TrimSpace(in.Text) == "" {
 			return out, refuse("text is blank: name a word that the message has")
 		}
-		s := store.Search{Folder: c.Folder, ChatJID: c.ChatJID, Text: in.Text, Before: in.Before, Limit: in.Limit, Others: store.ObserveScope(c.Observe)}
-		if c.Delegated {
+		s := store.Search{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Text: in.Text, Before: in.Before, Limit: in.Limit, Others: store.ObserveScope(c.Observe)}
+		if !c.isOwn(s.ChatJID) {
 			s.ChatJID = ""
 		}
 		if s.Before == 0 {
@@ -79,7 +79,7 @@ func searchMessages() Tool {
 // observed leaves out rows of chats that the run may not read: the query knows only of
 // direct messages whose chat an adapter has described.
 func (c *Caller) observed(ctx context.Context, rows []*msg.Message) (kept []*msg.Message, err error) {
-	may := map[string]bool{c.ChatJID: !c.Delegated}
+	may := map[string]bool{c.Turn.ChatJID: c.isOwn(c.Turn.ChatJID)}
 	for _, m := range rows {
 		if _, known := may[m.ChatJID]; !known {
 			if may[m.ChatJID], err = c.observes(ctx, c.Services.Store.Reader, m.ChatJID); err != nil {

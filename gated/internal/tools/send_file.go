@@ -39,7 +39,7 @@ func sendFile() Tool {
 		},
 		Example: `{"path":"out/report.txt","caption":"the **report**"}`,
 	}, func(ctx context.Context, c *Caller, in sendFileIn) (out sendFileOut, err error) {
-		if err := c.checkOutside(); err != nil {
+		if err := c.checkReaders(); err != nil {
 			return out, err
 		}
 		in.Caption = c.clean(in.Caption)
@@ -69,7 +69,7 @@ func sendFile() Tool {
 // checkDailyFiles returns a refusal if the chat has no room for size more bytes today. It is asked before the file is copied,
 // too: a copy that is not sent fills the disk all the same.
 func (c *Caller) checkDailyFiles(ctx context.Context, r store.Reader, size int64) error {
-	sent, err := r.SentFileBytes(ctx, c.ChatJID, c.Services.now()-dayMS)
+	sent, err := r.SentFileBytes(ctx, c.Turn.ChatJID, c.Services.now()-dayMS)
 	if err == nil && (sent >= maxDailyFiles || sent+size > maxDailyFiles) {
 		err = refuse("this chat has got %d MB of files in a day, which is the limit: send no more today, and say so", sent>>20)
 	}
@@ -78,6 +78,6 @@ func (c *Caller) checkDailyFiles(ctx context.Context, r store.Reader, size int64
 
 // publish copies the file of a call.
 func (c *Caller) publish(in sendFileIn) (a msg.Attachment, err error) {
-	a, err = c.Services.Files.Publish(c.Folder, in.Path, c.Redact(in.Name), msg.MaxUpload(c.platform()), c.Services.Now())
+	a, err = c.Services.Files.Publish(c.Turn.Folder, in.Path, c.Redact(in.Name), msg.MaxUpload(c.platform()), c.Services.Now())
 	return a, asRefusal(err)
 }

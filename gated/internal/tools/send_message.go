@@ -59,16 +59,13 @@ func (c *Caller) clean(text string) string { return c.Redact(agentproto.Strip(te
 // outbound returns a message to the caller's chat, without content. topic is one of the
 // chat, or "" for the place of the turn.
 func (c *Caller) outbound(ctx context.Context, tx *store.Tx, topic string) (*msg.Message, error) {
-	if escalated, err := c.escalated(tx); err != nil || escalated {
-		if err == nil {
-			err = refuse("you answer another group and no chat: put the text into your answer")
-		}
+	if err := c.checkReaders(); err != nil {
 		return nil, err
 	}
 	now := c.Services.now()
 	m := &msg.Message{
-		ChatJID: c.ChatJID, Direction: msg.Out, IsBot: true, Sender: "agent:" + c.Folder, SenderName: c.AssistantName,
-		Topic: c.Place, ThreadID: c.ThreadID, TurnID: c.TurnID, Source: msg.SourceTool, Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(c.ChatJID),
+		ChatJID: c.Turn.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(c.Turn.Folder), SenderName: c.AssistantName,
+		Topic: c.Turn.Place, ThreadID: c.Turn.ThreadID, TurnID: c.Turn.ID, Source: msg.SourceTool, Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(c.Turn.ChatJID),
 	}
 	if topic == "" {
 		return m, nil
@@ -76,12 +73,4 @@ func (c *Caller) outbound(ctx context.Context, tx *store.Tx, topic string) (*msg
 	var err error
 	m.ThreadID, m.Topic, err = c.placeOf(ctx, tx.Reader, topic)
 	return m, err
-}
-
-func (c *Caller) escalated(tx *store.Tx) (bool, error) {
-	t, err := c.turn(tx)
-	if err != nil {
-		return false, err
-	}
-	return tx.Escalated(t)
 }

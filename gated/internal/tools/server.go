@@ -69,6 +69,7 @@ func NewHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 
 func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics prometheus.Registerer, tools []Tool) http.Handler {
 	s := &Server{tokens: tokens, services: services, log: log, calls: newCalls(metrics, tools), known: map[string]bool{}}
+	tokens.offer(tools)
 	server := mcp.NewServer(&mcp.Implementation{Name: "arizuko", Title: "arizuko", Version: buildinfo.Version()}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
@@ -185,7 +186,7 @@ func (s *Server) note(access *Access, tool string, c *call, took time.Duration) 
 	s.calls.WithLabelValues(tool, c.outcome).Inc()
 	keys := []any{"tool", tool, "run", access.run.ID, "folder", access.run.Folder, "state", c.outcome, "took", took}
 	if c.caller != nil {
-		keys = append(keys, "turn", c.caller.TurnID)
+		keys = append(keys, "turn", c.caller.Turn.ID)
 	}
 	switch {
 	case c.outcome == outcomeFailed:

@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,8 +25,9 @@ const (
 // Tokens are the tokens of live runs. They exist in memory alone: a restart of gated
 // ends all runs. The zero value is empty.
 type Tokens struct {
-	mu   sync.Mutex
-	live map[[sha256.Size]byte]*Access
+	mu      sync.Mutex
+	live    map[[sha256.Size]byte]*Access
+	offered []string // the names of the tools that are served
 }
 
 // Access is what a token gives: the tools, on behalf of one run. A nil Access is that of
@@ -66,6 +68,16 @@ func (t *Tokens) Issue(run msg.Run, redact func(string) string) *Access {
 	return a
 }
 
+// offer says which tools are served.
+func (t *Tokens) offer(tools []Tool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.offered = nil
+	for _, tool := range tools {
+		t.offered = append(t.offered, tool.Name)
+	}
+}
+
 // Find returns the access of a request's bearer token, nil if no live run has it.
 func (t *Tokens) Find(r *http.Request) *Access {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -93,7 +105,9 @@ func (a *Access) Tools() []string {
 	if a == nil {
 		return nil
 	}
-	return names()
+	a.tokens.mu.Lock()
+	defer a.tokens.mu.Unlock()
+	return slices.Clone(a.tokens.offered)
 }
 
 // Close makes the token invalid and ends its calls. It may be called more than once.

@@ -1,0 +1,228 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"arizuko/gated/internal/contextobjects"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// turnCase is a turn of one of the kinds that there are, and the topic to which what it speaks about belongs.
+type turnCase struct {
+	turn   *msg.Turn
+	access *Access
+	topic  string
+	known  bool
+}
+
+// eachKindOfTurn returns one turn of each kind. Those in the fixture's chat come of a turn in #deploy.
+func (f *fixture) eachKindOfTurn() map[string]turnCase {
+	f.t.Helper()
+	const topic, other = "#deploy", "#ops"
+	cases := map[string]turnCase{"ordinary": {f.turn, f.access, "", true}}
+	add := func(name, topic string, known bool, m *msg.Message, t *msg.Turn) *msg.Turn {
+		turn, access := f.startTurn(m, t)
+		cases[name] = turnCase{turn, access, topic, known}
+		return turn
+	}
+	user := func() *msg.Message {
+		return &msg.Message{ChatJID: chat, Content: "hi", Sender: "telegram:7", Source: "telegram"}
+	}
+	of := func(kind msg.ReturnKind, t *msg.Turn) *msg.ReturnAddress {
+		return &msg.ReturnAddress{Kind: kind, TurnID: t.ID, RootTurnID: t.Root(), Depth: t.Depth + 1, Folder: t.Folder, ChatJID: t.ChatJID, Topic: t.Topic}
+	}
+	row := func(jid string, from *msg.ReturnAddress) *msg.Message {
+		return &msg.Message{ChatJID: jid, Content: "hi", Sender: "agent:x", IsBot: from.Kind != msg.Injection, ForwardedFrom: from}
+	}
+	turn := func(kind msg.TurnKind, folder, jid, topic string, from *msg.Turn) *msg.Turn {
+		t := &msg.Turn{Kind: kind, Folder: folder, ChatJID: jid, Topic: topic, Place: topic}
+		if from != nil {
+			t.Depth, t.RootTurnID = from.Depth+1, from.Root()
+		}
+		return t
+	}
+	root := add("ordinary in a topic", topic, true, user(), turn(msg.Conversation, folder, chat, topic, nil))
+	injected := add("injected", other, true, row(chat, of(msg.Injection, root)), turn(msg.Conversation, folder, chat, other, root))
+	child := add("delegated", topic, true, row("group:acme/eng", of(msg.Delegation, root)), turn(msg.Delegated, "acme/eng", chat, "", root))
+	add("delegated by an injected turn", other, true, row("group:acme/eng", of(msg.Delegation, injected)), turn(msg.Delegated, "acme/eng", chat, "", injected))
+	grandchild := add("delegated twice", topic, true, row("group:acme/no/deep", of(msg.Delegation, child)), turn(msg.Delegated, "acme/no/deep", chat, "", child))
+	asked := add("escalated", "", true, row("group:acme", of(msg.Escalation, grandchild)), turn(msg.Delegated, folder, "group:acme", "", grandchild))
+	add("answer to a child's question", topic, true, row(chat, of(msg.Answer, asked)), turn(msg.Conversation, "acme/no/deep", chat, grandchild.Topic, grandchild))
+	add("answer to an own question", topic, true, row(chat, of(msg.Answer, asked)), turn(msg.Conversation, folder, chat, topic, root))
+	prompt := &msg.Message{ChatJID: "group:acme", Content: "check the tides", Sender: "reminder:1", IsBot: true, Source: msg.SourceReminder, Topic: topic}
+	add("prompt of a reminder", topic, true, prompt, turn(msg.Broadcast, folder, chat, topic, nil))
+	gone := of(msg.Delegation, root)
+	gone.TurnID = 4711
+	add("delegated by a turn that is gone", "", false, row("group:acme/eng", gone), turn(msg.Delegated, "acme/eng", chat, "", root))
+	for name, c := range cases {
+		if c.turn.Kind == msg.Delegated && (c.turn.ChatJID != chat || !c.known) {
+			c.topic = c.turn.Topic
+			cases[name] = c
+		}
+	}
+	return cases
+}
+
+func TestContextTools_EachKindOfTurn_HaveItsTopic(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for name, c := range f.eachKindOfTurn() {
+		caller, err := f.services.caller(t.Context(), c.access, "test")
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		topic, known, err := caller.contextTopic(t.Context(), f.st.Reader)
+		if err != nil || topic != c.topic || known != c.known {
+			t.Errorf("%s: topic %q, known %v, %v, want %q, %v", name, topic, known, err, c.topic, c.known)
+		}
+		label := strings.ReplaceAll(name, "'", "")
+		arguments := fmt.Sprintf(`{"event":"url_discussed","kind":"link","url":"https://example.org/%d","label":%q}`, c.turn.ID, label)
+		for _, call := range [][2]string{{"activate_context_object", arguments}, {"list_active_context_objects", `{"max_results":20}`}, {"resolve_reference_target", fmt.Sprintf(`{"raw_text":%q}`, label)}} {
+			text, isError := f.callAs(c.access, call[0], call[1])
+			if isError || call[0] != "activate_context_object" && !strings.Contains(text, label) {
+				t.Errorf("%s: %s: %s", name, call[0], text)
+			}
+		}
+		q := contextobjects.Query{ChatJID: c.turn.ChatJID, Topic: c.topic, TopicKnown: true, Topics: true, Max: 20, Now: f.services.now()}
+		if !slices.ContainsFunc(f.services.Objects.Lookup(&q, nil).Matches, func(m contextobjects.Match) bool { return m.Object.Label == label }) {
+			t.Errorf("%s: the object is not of topic %q", name, c.topic)
+		}
+	}
+}
+
+// The message that the turn answers may be of another chat: then there is neither a reply chain nor a sender.
+func TestContextQuery_TriggerOfAnotherChat_IsLeftOut(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for name, c := range f.eachKindOfTurn() {
+		caller, err := f.services.caller(t.Context(), c.access, "test")
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		q, _, err := caller.contextQuery(t.Context(), f.st.Reader, contextIn{})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		trigger, err := f.st.Message(t.Context(), c.turn.TriggerMessageID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if here := trigger.ChatJID == c.turn.ChatJID; here != (len(q.ReplyChain) == 1) || here != (q.Sender != "") {
+			t.Errorf("%s: chain %v, sender %q", name, q.ReplyChain, q.Sender)
+		}
+	}
+}
+
+func TestForkTopic_EachKindOfTurn_OnlyThatOfAnotherGroupIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for name, c := range f.eachKindOfTurn() {
+		caller, err := f.services.caller(t.Context(), c.access, "test")
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		f.write(func(tx *store.Tx) error {
+			_, err := caller.fork(t.Context(), tx, forkTopicIn{OffMessageID: f.own.ID})
+			if refused := err != nil && strings.Contains(err.Error(), "another group"); refused != caller.Turn.WorksForGroup() {
+				t.Errorf("%s: %v", name, err)
+			}
+			return nil
+		})
+	}
+}
+
+func TestContextTools_CancelledTurn_IsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	c := f.caller("list_active_context_objects")
+	f.exec(`DELETE FROM turns WHERE id = ?`, f.turn.ID)
+	if err := c.checkOpen(t.Context(), f.st.Reader); err != errEnded {
+		t.Errorf("a turn that is gone: %v", err)
+	}
+	if _, err := f.services.caller(t.Context(), f.access, "list_active_context_objects"); err != errEnded {
+		t.Errorf("a turn that is gone: %v", err)
+	}
+}
+
+func TestActivateContextObject_MediaOfAnotherTopic_IsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	cases := f.eachKindOfTurn()
+	inGeneral, inDeploy := f.own.ID, cases["ordinary in a topic"].turn.TriggerMessageID
+	observed := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "a picture", Topic: "#deploy", Sender: "telegram:8"}
+	f.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(observed); return err })
+	for name, want := range map[string]map[int64]bool{
+		"ordinary":            {inGeneral: true, inDeploy: false, observed.ID: false},
+		"ordinary in a topic": {inGeneral: false, inDeploy: true, observed.ID: true},
+		"injected":            {inGeneral: false, inDeploy: false, observed.ID: false},
+	} {
+		for id, allowed := range want {
+			arguments := fmt.Sprintf(`{"event":"media_inspected","kind":"media.image","source_message_id":%d}`, id)
+			text, isError := f.callAs(cases[name].access, "activate_context_object", arguments)
+			if isError == allowed || isError && !strings.Contains(text, "of another topic") {
+				t.Errorf("%s: message %d: %v %s", name, id, isError, text)
+			}
+		}
+	}
+}
+
+// C asks P, which asks R: R's answer goes to P, and P's to C.
+func TestEscalate_TwoLevelsUp_EachAnswerGoesToItsAsker(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(func(tx *store.Tx) error {
+		_, err := tx.PutGroup(&msg.Group{Folder: "acme/eng/lib", Name: "lib", CreatedAt: 1, Config: []byte("{}")})
+		return err
+	})
+	_, origin, c := f.startRun("acme/eng/lib", "telegram:-9", "may I?")
+	last := func() *msg.Message {
+		rows := f.forwarded()
+		return rows[len(rows)-1]
+	}
+	runs := map[int64]int64{} // by turn
+	// turnOf decides a row between groups as the gateway does.
+	turnOf := func(m *msg.Message) (*msg.Turn, *Access) {
+		from := m.ForwardedFrom
+		turn := &msg.Turn{Kind: msg.Delegated, Folder: msg.AddressedFolder(m.ChatJID), ChatJID: m.ChatJID, Depth: from.Depth, RootTurnID: from.RootTurnID}
+		if from.Kind == msg.Answer {
+			turn.Kind, turn.Folder, turn.Topic = msg.Conversation, from.Folder, from.Topic
+		}
+		turn, access := f.startTurn(m, turn)
+		runs[turn.ID] = access.run.ID
+		return turn, access
+	}
+	escalate := func(a *Access) {
+		t.Helper()
+		if text, isError := f.callAs(a, "escalate", `{"prompt":"may I?"}`); isError {
+			t.Fatal(text)
+		}
+	}
+	answer := func(turn *msg.Turn, text string) {
+		t.Helper()
+		f.write(func(tx *store.Tx) error {
+			return tx.AnswerTurn(store.Reply{RunID: runs[turn.ID], TurnID: turn.ID, Text: text, Final: true}, 9)
+		})
+	}
+	escalate(c)
+	asksP, p := turnOf(last())
+	escalate(p)
+	if got := last(); got.ChatJID != "group:acme" || got.ForwardedFrom.Folder != "acme/eng" || got.ForwardedFrom.Topic != asksP.Topic {
+		t.Fatalf("P's question: %+v %+v", got, got.ForwardedFrom)
+	}
+	asksR, _ := turnOf(last())
+	answer(asksR, "yes")
+	got := last()
+	if got.ChatJID != "group:acme/eng" || got.ForwardedFrom.Folder != "acme/eng" || got.Topic != asksP.Topic || got.Content != "yes" {
+		t.Fatalf("R's answer: %+v %+v", got, got.ForwardedFrom)
+	}
+	hears, _ := turnOf(got)
+	answer(hears, "R says yes")
+	got = last()
+	if got.ChatJID != "telegram:-9" || got.Direction != msg.In || got.ForwardedFrom.Folder != "acme/eng/lib" || got.Topic != origin.Topic || got.Content != "R says yes" {
+		t.Errorf("P's answer: %+v %+v", got, got.ForwardedFrom)
+	}
+}
