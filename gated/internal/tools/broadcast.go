@@ -37,6 +37,7 @@ func broadcast() Tool {
 			return out, err
 		}
 		return once(ctx, c, in, func(tx *store.Tx) (out broadcastOut, err error) {
+			out.MessageIDs = []int64{}
 			for _, jid := range chats {
 				id, err := tx.PutBroadcastMessage(jid, in.Text, c.Services.now())
 				if err != nil {

@@ -40,7 +40,7 @@ and reaches the run's group and the groups below it, nothing else.
   cancelled, calls are refused.
 - Calls that change something are **stored with their result**. A retried turn that makes the same call again, with equal
   arguments, gets the result of the first and changes nothing; of several equal calls each counts for itself.
-- A refusal is a result with ` + "`isError`" + `, whose text says what to do instead. Unknown fields are refused.
+- A refusal is a result with ` + "`isError`" + `, whose text says what to do instead. Unknown fields are refused, and null is a field left out.
 - At most 8 calls of a run are handled at once, each for at most 30 s; a turn can change something 200 times.
 
 `

@@ -1,8 +1,11 @@
 package tools
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -152,5 +155,34 @@ func schemaOf[T any](tool string) *jsonschema.Schema {
 	if err != nil {
 		panic(fmt.Sprintf("schema of %s: %v", tool, err))
 	}
+	withoutNull(s)
 	return s
+}
+
+// withoutNull gives each field one type. The package also allows null for lists and pointers, but some
+// clients drop a field whose type is a choice. An argument that is null is the same as none, see [leftOut].
+func withoutNull(s *jsonschema.Schema) {
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	if s.Items != nil {
+		withoutNull(s.Items)
+	}
+	for _, property := range s.Properties {
+		withoutNull(property)
+	}
+}
+
+// leftOut is arguments without those that are null: some models send null for what they leave out.
+func leftOut(arguments json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if !bytes.Contains(arguments, []byte("null")) || json.Unmarshal(arguments, &fields) != nil {
+		return arguments // what is invalid is refused later
+	}
+	maps.DeleteFunc(fields, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
+	cleaned, err := json.Marshal(fields)
+	if err != nil {
+		return arguments
+	}
+	return cleaned
 }

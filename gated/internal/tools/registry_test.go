@@ -48,6 +48,27 @@ func TestTools_Example_WorksAndIsLogged(t *testing.T) {
 	})
 }
 
+// Some clients drop a field whose type is a choice.
+func TestTools_Schemas_EachFieldHasOneType(t *testing.T) {
+	t.Parallel()
+	eachTool(t, func(t *testing.T, tool Tool) {
+		var check func(path string, s *jsonschema.Schema)
+		check = func(path string, s *jsonschema.Schema) {
+			if s.Type == "" || len(s.Types) > 0 {
+				t.Errorf("%s is of type %q%q", path, s.Type, s.Types)
+			}
+			if s.Items != nil {
+				check(path+"[]", s.Items)
+			}
+			for name, property := range s.Properties {
+				check(path+"."+name, property)
+			}
+		}
+		check("input", tool.input)
+		check("output", tool.output)
+	})
+}
+
 func TestTools_TokenOfNoLiveRun_IsUnauthorized(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {

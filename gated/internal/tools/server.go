@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -77,7 +79,7 @@ func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 		s.known[t.Name] = true
 		t.add(server, t.spec())
 	}
-	server.AddReceivingMiddleware(s.aroundCalls)
+	server.AddReceivingMiddleware(onlyTools, s.aroundCalls)
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 	})
@@ -128,6 +130,18 @@ func (c *call) end(err error) error {
 	return errors.New(text)
 }
 
+// onlyTools refuses the methods of capabilities that the server does not declare. The SDK would answer
+// some of them, with empty lists.
+func onlyTools(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch family, _, _ := strings.Cut(method, "/"); family {
+		case "prompts", "resources", "completion", "logging":
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: there are tools only"}
+		}
+		return next(ctx, method, req)
+	}
+}
+
 // aroundCalls bounds, counts and logs tool calls. A panic costs its call alone.
 func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
@@ -140,6 +154,7 @@ func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
 			s.calls.WithLabelValues(unknownTool, outcomeInvalid).Inc()
 			return next(ctx, method, req)
 		}
+		params.Arguments = leftOut(params.Arguments)
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		defer context.AfterFunc(access.ctx, cancel)()

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -187,6 +188,43 @@ func TestServer_ManyCalls_AreBoundedPerRun(t *testing.T) {
 	for range n + 1 {
 		if !<-done {
 			t.Error("a call was refused")
+		}
+	}
+}
+
+// Some models send null for what they leave out.
+func TestServer_NullArgument_IsLeftOut(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.works("send_message", `{"text":"the word null","topic":null}`)
+	f.refused("send_message", `{"text":null}`, "text")
+	f.refused("send_message", `{"text":"x","other":1,"topic":null}`, "other")
+	f.works("list_active_context_objects", `{"allowed_kinds":null,"chat_id":null}`)
+}
+
+// Methods of capabilities that the server does not declare are unknown: there is no empty list of them.
+func TestServer_UndeclaredMethods_AreUnknown(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, method := range []string{
+		"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "resources/subscribe",
+		"completion/complete", "logging/setLevel",
+	} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{}}`
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		res, err := bearer(f.access.Token()).RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil || !strings.Contains(string(answer), `"code":-32601`) {
+			t.Errorf("%s: %v, %s", method, err, answer)
 		}
 	}
 }
