@@ -48,7 +48,13 @@ if [ ${#packages[@]} -gt 0 ]; then
   DEBIAN_FRONTEND=noninteractive $install -qq
 fi
 
-agents=deploy/agents/claude
-if ! [ $agents/node_modules/.package-lock.json -nt $agents/package-lock.json ]; then
-  npm ci --prefix $agents --no-fund --no-audit
-fi
+pids=()
+for folder in deploy/agents/claude deploy/e2e/mcp; do
+  if ! [ $folder/node_modules/.package-lock.json -nt $folder/package-lock.json ]; then
+    npm ci --prefix $folder --no-fund --no-audit &
+    pids+=($!)
+  fi
+done
+for pid in "${pids[@]}"; do
+  wait "$pid"
+done
