@@ -72,8 +72,8 @@ CREATE TABLE broadcasts (
 ) STRICT;
 CREATE INDEX broadcasts_open ON broadcasts (id) WHERE ended_at IS NULL;
 
--- Topics that a tool has forked off a message, until they are disengaged. own_thread: thread_id is a thread that begins
--- at that message, and topic_threads binds it; else replies to the fork's messages in that place run in the fork.
+-- Topics that a tool has forked off a message. own_thread: thread_id is a thread that begins at that message, whose
+-- messages run in the fork; else replies to the fork's messages in that place do. Once ended, all of them run in the parent.
 CREATE TABLE forks (
   chat_jid   TEXT NOT NULL,
   topic      TEXT NOT NULL,
@@ -82,7 +82,10 @@ CREATE TABLE forks (
   own_thread INTEGER NOT NULL CHECK (own_thread IN (0, 1)),
   message_id INTEGER NOT NULL REFERENCES messages (id),
   created_at INTEGER NOT NULL,
+  ended_at   INTEGER, -- NULL while open
   PRIMARY KEY (chat_jid, topic)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX forks_session ON forks (folder, topic);
+CREATE INDEX forks_open ON forks (chat_jid, thread_id) WHERE ended_at IS NULL;
+CREATE INDEX forks_own_thread ON forks (chat_jid, thread_id) WHERE own_thread = 1;
 CREATE INDEX forks_message ON forks (message_id);

@@ -7,25 +7,60 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Fork returns a fork that was not ended, nil if there is none of that topic.
-func (r Reader) Fork(ctx context.Context, chatJID, topic string) (*msg.Fork, error) {
+// Parts of queries. Of a thread it is the open fork, else the newest one.
+const (
+	forkColumns  = `chat_jid, topic, folder, thread_id, own_thread, message_id, created_at, ifnull(ended_at, 0)`
+	forkOfThread = `FROM forks n INDEXED BY forks_own_thread WHERE n.own_thread = 1 AND `
+	newestFork   = `ORDER BY n.ended_at IS NULL DESC, n.created_at DESC, n.topic DESC LIMIT 1`
+)
+
+func scanFork(scan scanner) (*msg.Fork, error) {
 	var f msg.Fork
-	found, err := r.q.get(ctx, []any{&f.ChatJID, &f.Topic, &f.Folder, &f.ThreadID, &f.OwnThread, &f.MessageID, &f.CreatedAt}, queryFork, chatJID, topic)
-	if err != nil || !found {
-		return nil, err
-	}
-	return &f, nil
+	err := scan(&f.ChatJID, &f.Topic, &f.Folder, &f.ThreadID, &f.OwnThread, &f.MessageID, &f.CreatedAt, &f.EndedAt)
+	return &f, err
 }
 
-// ForkTaken reports whether a topic cannot become a fork of a group in a chat: it is one
-// already, in any chat, or a thread is bound to it.
+// firstFork returns the only fork that a query finds, nil for none.
+func (r Reader) firstFork(ctx context.Context, query string, args ...any) (*msg.Fork, error) {
+	found, err := collect(ctx, r.q, scanFork, query, args...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// Fork returns a fork, open or ended, nil if there is none of that topic.
+func (r Reader) Fork(ctx context.Context, chatJID, topic string) (*msg.Fork, error) {
+	return r.firstFork(ctx, queryFork, chatJID, topic)
+}
+
+// ForkOfThread returns the fork whose own thread it is, the open one or the newest of those
+// that have ended; nil for none.
+func (r Reader) ForkOfThread(ctx context.Context, chatJID, thread string) (*msg.Fork, error) {
+	return r.firstFork(ctx, queryForkOfThread, chatJID, thread)
+}
+
+// OpenForks are the topics of the open forks of a group in a chat, the oldest first, at most limit.
+func (r Reader) OpenForks(ctx context.Context, folder, chatJID string, limit int) ([]string, error) {
+	return collect(ctx, r.q, one[string], queryOpenForks, chatJID, folder, limit)
+}
+
+// ForkTaken reports whether a topic cannot become a fork of a group in a chat: there is or
+// was such a fork in the chat, the group has an open one in another chat, whose session it
+// would share, or users have begun the topic.
 func (r Reader) ForkTaken(ctx context.Context, folder, chatJID, topic string) (taken bool, err error) {
 	_, err = r.q.get(ctx, []any{&taken}, queryForkTaken, folder, chatJID, topic)
 	return taken, err
 }
 
-// PutFork stores a fork, and binds its own thread. A topic that is a fork already is an
-// ErrRefused.
+// LastFork is the highest number that a correction has in a chat, 0 for none. first is the
+// topic of number 1.
+func (r Reader) LastFork(ctx context.Context, chatJID, first string) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryLastFork, chatJID, first)
+	return n, err
+}
+
+// PutFork stores an open fork. A topic that is or was a fork of the chat is an ErrRefused.
 func (tx *Tx) PutFork(f *msg.Fork) error {
 	jid, err := tx.Address(uncancelled(), f.ChatJID)
 	if err != nil {
@@ -34,50 +69,58 @@ func (tx *Tx) PutFork(f *msg.Fork) error {
 	if _, err := tx.exec(insertFork, jid, f.Topic, f.Folder, f.ThreadID, f.OwnThread, f.MessageID, f.CreatedAt); err != nil {
 		return fmt.Errorf("fork %s: %w", f.Topic, err)
 	}
-	if !f.OwnThread {
-		return nil
-	}
-	return tx.BindThread(jid, f.ThreadID, f.Topic)
+	return nil
 }
 
-// EndFork ends a fork. A thread of its own stays bound.
-func (tx *Tx) EndFork(chatJID, topic string) error {
+// EndFork ends a fork, if it is open.
+func (tx *Tx) EndFork(chatJID, topic string, now int64) error {
 	jid, err := tx.Address(uncancelled(), chatJID)
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(deleteFork, jid, topic)
+	_, err = tx.exec(endFork, max(now, 1), jid, topic)
 	return err
 }
 
-// ForkOfRow is the fork that a message runs in since it replies to one of the fork's; "" for none. In
-// a thread whose replies do not say what they answer, all messages run in its newest fork.
-func (r Reader) ForkOfRow(ctx context.Context, m *msg.Message) (topic string, err error) {
+// ForksOfRow are the forks that a message may run in, those of all groups, the first of a
+// group being its own: forks of the message's place that it replies to, then the one whose
+// own thread it is in, which may have ended. In a thread whose replies do not say what they
+// answer, a message replies to every fork, the newest first.
+func (r Reader) ForksOfRow(ctx context.Context, m *msg.Message) ([]*msg.Fork, error) {
+	forks, err := r.repliedForks(ctx, m)
+	if err != nil || m.ThreadID == "" {
+		return forks, err
+	}
+	own, err := r.ForkOfThread(ctx, m.ChatJID, m.ThreadID)
+	if err != nil || own == nil {
+		return forks, err
+	}
+	return append(forks, own), nil
+}
+
+func (r Reader) repliedForks(ctx context.Context, m *msg.Message) (replied []*msg.Fork, err error) {
 	linked := msg.LinksReplies(m.ChatJID, m.ThreadID)
 	if linked && m.ReplyToID == "" {
-		return "", nil
+		return nil, nil
 	}
-	forks, err := collect(ctx, r.q, one[string], queryForksInside, m.ChatJID, m.ThreadID)
-	if err != nil || len(forks) == 0 {
-		return "", err
-	}
-	if !linked {
-		return forks[0], nil
+	forks, err := collect(ctx, r.q, scanFork, queryForksInside, m.ChatJID, m.ThreadID)
+	if err != nil || len(forks) == 0 || !linked {
+		return forks, err
 	}
 	target, err := r.MessageByPlatformID(ctx, m.ChatJID, m.ReplyToID)
 	if err != nil || target == nil || target.Direction != msg.Out {
-		return "", err
+		return nil, err
 	}
 	t, err := r.Turn(ctx, target.TurnID)
-	if err != nil {
-		return "", err
+	if err != nil || t == nil {
+		return nil, err
 	}
-	for _, fork := range forks {
-		if target.Topic == fork || t != nil && t.Topic == fork {
-			return fork, nil
+	for _, f := range forks {
+		if f.Folder == t.Folder && (target.Topic == f.Topic || t.Topic == f.Topic) {
+			replied = append(replied, f)
 		}
 	}
-	return "", nil
+	return replied, nil
 }
 
 // LastAnswer is the newest message of a group's agent in a place of a chat, 0 for none.

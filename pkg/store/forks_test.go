@@ -1,7 +1,11 @@
 package store_test
 
 import (
+	"errors"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -30,57 +34,226 @@ func inFork(t *testing.T, s *store.Store, chat, thread, turnTopic, rowTopic, id 
 	return id
 }
 
-func TestForkOfRow_RepliesToItsMessages(t *testing.T) {
+// putFork stores a fork of a group.
+func putFork(t *testing.T, s *store.Store, f msg.Fork) {
+	t.Helper()
+	f.MessageID = 1
+	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.PutFork(&f) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func endFork(t *testing.T, s *store.Store, chat, topic string, now int64) {
+	t.Helper()
+	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.EndFork(chat, topic, now) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantForks fails the test unless a message runs in those forks; "/" marks one that has ended.
+func wantForks(t *testing.T, s *store.Store, m msg.Message, want ...string) {
+	t.Helper()
+	forks, err := s.ForksOfRow(t.Context(), &m)
+	var got []string
+	for _, f := range forks {
+		got = append(got, f.Folder+" "+f.Topic+map[bool]string{true: "/"}[f.EndedAt != 0])
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%s %q, reply to %q: %q %v, want %q", m.ChatJID, m.ThreadID, m.ReplyToID, got, err, want)
+	}
+}
+
+func TestForksOfRow_RepliesToItsMessages(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	chat, slack := "telegram:-1", "slack:C1"
+	chat := "telegram:-1"
 	parent := inFork(t, s, chat, "", "", "", "1")
 	answer := inFork(t, s, chat, "", "#fix", "", "2")
 	question := inFork(t, s, chat, "", "", "#fix", "3")
 	elsewhere := inFork(t, s, chat, "9", "9#fix", "9", "4")
+	putFork(t, s, msg.Fork{ChatJID: chat, Topic: "#fix", Folder: "f", CreatedAt: 1})
+	check := func(thread, replyTo string, want ...string) {
+		t.Helper()
+		wantForks(t, s, msg.Message{ChatJID: chat, ThreadID: thread, ReplyToID: replyTo}, want...)
+	}
+	check("", "")
+	check("", "unknown")
+	check("", parent)
+	check("", answer, "f #fix")
+	check("", question, "f #fix")
+	check("9", elsewhere) // there is no such fork
+	endFork(t, s, chat, "#fix", 5)
+	check("", answer)
+	check("", question)
+}
+
+// In a thread on Slack, what a message replies to is not known.
+func TestForksOfRow_UnlinkedThread_AllOpenForks(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	slack := "slack:C1"
 	off := inFork(t, s, slack, "1.2", "1.2", "1.2", "1.3")
-	fork := func(chat, topic, thread string, own bool, at int64) {
+	for at, f := range []msg.Fork{{Topic: "1.2#fix", Folder: "f"}, {Topic: "1.2#fix2", Folder: "f"}, {Topic: "1.2#other", Folder: "g"}} {
+		f.ChatJID, f.ThreadID, f.CreatedAt = slack, "1.2", int64(at)+1
+		putFork(t, s, f)
+	}
+	wantForks(t, s, msg.Message{ChatJID: slack, ThreadID: "1.2", ReplyToID: "1.2"}, "g 1.2#other", "f 1.2#fix2", "f 1.2#fix")
+	endFork(t, s, slack, "1.2#fix2", 5)
+	wantForks(t, s, msg.Message{ChatJID: slack, ThreadID: "1.2", ReplyToID: "1.2"}, "g 1.2#other", "f 1.2#fix")
+	wantForks(t, s, msg.Message{ChatJID: slack, ThreadID: "8.8", ReplyToID: "8.8"})
+	wantForks(t, s, msg.Message{ChatJID: slack, ReplyToID: off})
+}
+
+func TestForksOfRow_OwnThread_AfterItsEndToo(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	inFork(t, s, "slack:C1", "", "", "", "2.2")
+	own := msg.Fork{ChatJID: "slack:C1", Topic: "#fix", Folder: "f", ThreadID: "2.2", OwnThread: true, CreatedAt: 7}
+	putFork(t, s, own)
+	inside := msg.Message{ChatJID: "slack:C1", ThreadID: "2.2", ReplyToID: "2.2"}
+	wantForks(t, s, inside, "f #fix")
+	putFork(t, s, msg.Fork{ChatJID: "slack:C1", Topic: "#fix#fix", Folder: "f", ThreadID: "2.2", CreatedAt: 8})
+	wantForks(t, s, inside, "f #fix#fix", "f #fix")
+	endFork(t, s, "slack:C1", "#fix#fix", 9)
+	endFork(t, s, "slack:C1", "#fix", 10)
+	endFork(t, s, "slack:C1", "#fix", 11) // again
+	wantForks(t, s, inside, "f #fix/")
+	own.MessageID, own.EndedAt = 1, 10
+	got, err := s.ForkOfThread(t.Context(), "slack:C1", "2.2")
+	if diff := cmp.Diff(&own, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	again := own
+	again.Topic, again.CreatedAt, again.EndedAt = "#fix2", 6, 0 // the clock was set back
+	putFork(t, s, again)
+	wantForks(t, s, inside, "f #fix2")
+}
+
+func TestForkTaken_OncePerChat_AndWhileOpenPerGroup(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	inFork(t, s, "telegram:-1", "", "", "", "1")
+	for _, f := range []msg.Fork{
+		{ChatJID: "telegram:-1", Topic: "#fix"}, {ChatJID: "telegram:-1", Topic: "#fix10"}, {ChatJID: "telegram:-1", Topic: "#fix#fix"},
+		{ChatJID: "telegram:-1", Topic: "#fix-99"}, {ChatJID: "telegram:-1", Topic: "#fixed"}, {ChatJID: "web:f", Topic: "#tab"},
+	} {
+		f.Folder, f.CreatedAt = "f", 1
+		putFork(t, s, f)
+	}
+	check := func(folder, chat, topic string, want bool) {
 		t.Helper()
-		err := s.Write(t.Context(), func(tx *store.Tx) error {
-			return tx.PutFork(&msg.Fork{ChatJID: chat, Topic: topic, Folder: "f", ThreadID: thread, OwnThread: own, MessageID: 1, CreatedAt: at})
-		})
-		if err != nil {
-			t.Fatal(err)
+		if taken, err := s.ForkTaken(t.Context(), folder, chat, topic); taken != want || err != nil {
+			t.Errorf("%s %s %s: %v %v, want %v", folder, chat, topic, taken, err, want)
 		}
 	}
-	fork(chat, "#fix", "", false, 1)
-	fork(slack, "1.2#fix", "1.2", false, 1)
-	fork(slack, "1.2#fix2", "1.2", false, 2)
-	fork(slack, "#fix", "2.2", true, 1)
-	check := func(chat, thread, replyTo, want string) {
-		t.Helper()
-		got, err := s.ForkOfRow(t.Context(), &msg.Message{ChatJID: chat, ThreadID: thread, ReplyToID: replyTo})
-		if err != nil || got != want {
-			t.Errorf("%s %q, reply to %q: %q %v, want %q", chat, thread, replyTo, got, err, want)
+	for _, ended := range []bool{false, true} {
+		check("f", "telegram:-1", "#fix", true)
+		check("g", "telegram:-1", "#fix", true)
+		check("f", "telegram:-2", "#fix", !ended)
+		check("g", "telegram:-2", "#fix", false)
+		check("f", "telegram:-2", "#tab", true) // a tab stays
+		endFork(t, s, "telegram:-1", "#fix", 5)
+		endFork(t, s, "web:f", "#tab", 5)
+	}
+	for chat, want := range map[string]int{"telegram:-1": 10, "telegram:-2": 0} {
+		if n, err := s.LastFork(t.Context(), chat, "#fix"); n != want || err != nil {
+			t.Errorf("the last fork of %s is %d, %v, want %d", chat, n, err, want)
 		}
 	}
-	check(chat, "", "", "")
-	check(chat, "", "unknown", "")
-	check(chat, "", parent, "")
-	check(chat, "", answer, "#fix")
-	check(chat, "", question, "#fix")
-	check(chat, "9", elsewhere, "") // not a fork any more
-	check(slack, "1.2", "1.2", "1.2#fix2")
-	check(slack, "", off, "")
-	check(slack, "2.2", "2.2", "") // by its binding
-	if topic, err := s.TopicOfThread(t.Context(), slack, "2.2"); topic != "#fix" || err != nil {
-		t.Errorf("its own thread is bound to %q %v", topic, err)
+	open, err := s.OpenForks(t.Context(), "f", "telegram:-1", 3)
+	if want := []string{"#fix#fix", "#fix-99", "#fix10"}; !slices.Equal(open, want) || err != nil {
+		t.Errorf("open: %q %v, want %q", open, err, want)
 	}
-	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.EndFork(chat, "#fix") }); err != nil {
+}
+
+func TestForkTaken_TopicOfUsers(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	inFork(t, s, "telegram:-1", "", "", "", "1")
+	run := msg.Run{Folder: "f", Topic: "#fix", ChatJID: "telegram:-1", Runtime: "process", StartedAt: 1}
+	err := s.Write(t.Context(), func(tx *store.Tx) error {
+		if err := tx.BindThread("telegram:-1", "33", "#bound"); err != nil {
+			return err
+		}
+		if err := tx.StartRun(&run, 1); err != nil {
+			return err
+		}
+		return tx.StoreSession(run.ID, "f", "#fix", "session", 1)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	check(chat, "", answer, "")
-	if taken, err := s.ForkTaken(t.Context(), "f", slack, "#fix"); !taken || err != nil {
-		t.Errorf("a bound topic is free: %v", err)
+	for _, tt := range []struct {
+		folder, chat, topic string
+		want                bool
+	}{
+		{"f", "telegram:-2", "#fix", true}, {"g", "telegram:-2", "#fix", false}, {"g", "telegram:-1", "#bound", true}, {"g", "telegram:-2", "#bound", false},
+	} {
+		if taken, err := s.ForkTaken(t.Context(), tt.folder, tt.chat, tt.topic); taken != tt.want || err != nil {
+			t.Errorf("%+v: %v %v", tt, taken, err)
+		}
 	}
-	if taken, err := s.ForkTaken(t.Context(), "f", chat, "#fix2"); taken || err != nil {
-		t.Errorf("an unused topic is taken: %v", err)
+}
+
+func TestPutFork_NameOfAnEndedFork_Refused(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	inFork(t, s, "telegram:-1", "", "", "", "1")
+	f := msg.Fork{ChatJID: "telegram:-1", Topic: "#fix", Folder: "f", CreatedAt: 1, MessageID: 1}
+	putFork(t, s, f)
+	endFork(t, s, "telegram:-1", "#fix", 2)
+	f.Folder = "g"
+	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.PutFork(&f) }); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("the same name again: %v", err)
 	}
+}
+
+// A question to a fork's own thread, sent by a turn in the parent, calls the group there.
+func TestDeliveryChanges_MessageToForksThread_CountsThere(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	parent := queued(t, s, func(turn *msg.Turn) { turn.ChatJID, turn.Place, turn.Folder, turn.Topic = "discord:5", "", "f", "" })
+	inside := queued(t, s, func(turn *msg.Turn) {
+		turn.ChatJID, turn.ThreadID, turn.Place, turn.Folder, turn.Topic = "discord:5", "77", "77", "f", "#fix"
+	})
+	other := queued(t, s, func(turn *msg.Turn) { turn.ChatJID, turn.Place, turn.Folder, turn.Topic = "discord:5", "", "g", "" })
+	putFork(t, s, msg.Fork{ChatJID: "discord:5", Topic: "#fix", Folder: "f", ThreadID: "77", OwnThread: true, CreatedAt: 900})
+	sent := func(turn *msg.Turn, thread string) {
+		t.Helper()
+		m := stored(t, s, &msg.Message{ChatJID: "discord:5", Direction: msg.Out, Source: msg.SourceTool, TurnID: turn.ID, ThreadID: thread, OutState: msg.OutQueued})
+		write(t, s, func(tx *store.Tx) error { return tx.ClaimOutbound(m.ID, 1, 950) })
+		deliver(t, s, store.Delivery{MessageID: m.ID, State: msg.OutSent}, 960)
+	}
+	sent(parent, "77") // the question
+	sent(inside, "77")
+	sent(inside, "") // the corrected answer
+	sent(other, "77")
+	sent(parent, "88") // a thread of no fork
+	type change struct {
+		Folder, Place string
+		Claims        bool
+		ClaimedAt     int64
+	}
+	at := func(turn *msg.Turn) int64 { return must(s.Message(t.Context(), turn.TriggerMessageID))(t).ReceivedAt }
+	want := []change{
+		{"f", "77", true, 900}, {"f", "77", false, at(inside)}, {"f", "77", false, at(inside)}, {"g", "", false, at(other)}, {"f", "", false, at(parent)},
+	}
+	check := func(want []change) {
+		t.Helper()
+		var got []change
+		for _, d := range must(s.DeliveryChanges(t.Context(), 0, 100))(t) {
+			if d.State == msg.OutSent {
+				got = append(got, change{d.Folder, d.Place, d.Claims, d.ClaimedAt})
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	check(want)
+	endFork(t, s, "discord:5", "#fix", 970)
+	want[0].Claims = false
+	check(want)
 }
 
 func TestMoveChat_ForksMove(t *testing.T) {

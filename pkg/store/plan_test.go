@@ -108,8 +108,9 @@ func queryPlans() map[string][2]string {
 		"queryWebTopics": {queryWebTopics, topics},
 		"queryDeliveryChanges": {queryDeliveryChanges, "SEARCH d USING INDEX deliveries_seq (seq>?)\n" + messageRow + "\n" +
 			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\n" +
-			"SEARCH q USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nCORRELATED SCALAR SUBQUERY 1\n" +
-			"SEARCH r USING INDEX messages_turn (turn_id=?)"},
+			"SEARCH q USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH f USING PRIMARY KEY (chat_jid=? AND topic=?) LEFT-JOIN\n" +
+			"CORRELATED SCALAR SUBQUERY 2\nSEARCH n USING INDEX forks_own_thread (chat_jid=? AND thread_id=?)\nUSE TEMP B-TREE FOR ORDER BY\n" + // a few of a thread
+			"CORRELATED SCALAR SUBQUERY 1\nSEARCH r USING INDEX messages_turn (turn_id=?)"},
 		"queryClaimTurns": {queryClaimTurns, "COMPOUND QUERY\nLEFT-MOST SUBQUERY\nCO-ROUTINE (subquery-1)\n" +
 			"SEARCH turns USING COVERING INDEX turns_claims (chat_jid=? AND place=?)\nSCAN (subquery-1)\nUNION ALL\n" +
 			"CO-ROUTINE (subquery-3)\nSEARCH turns USING INDEX turns_open_claims (chat_jid=? AND place=?)\nSCAN (subquery-3)"},

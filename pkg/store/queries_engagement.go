@@ -5,13 +5,19 @@ const (
 	// A claim begins with the first row of its turn that claims, and is renewed by the last one: a turn
 	// that waits takes in newer rows. The open claims come beside the newest ones: a turn may take longer
 	// than many short ones after it.
-	claimingRow          = `r.direction = 'in' AND (r.verb IN ('mention', 'reply') OR r.reason = 'engaged')`
-	queryDeliveryChanges = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(t.place,''), ifnull(o.folder,''),
-		ifnull(o.claims_engagement,0) AND (t.ended_at IS NULL OR m.received_at <= t.ended_at),
-		ifnull((SELECT max(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + claimingRow + `), ifnull(q.received_at,0))
+	claimingRow = `r.direction = 'in' AND (r.verb IN ('mention', 'reply') OR r.reason = 'engaged')`
+	// A message to a fork's own thread from another place counts for that thread, and calls its group
+	// there: what users then write in the thread is for the fork.
+	queryDeliveryChanges = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(f.thread_id, ifnull(t.place,'')),
+		ifnull(f.folder, ifnull(o.folder,'')),
+		CASE WHEN f.topic IS NOT NULL THEN f.ended_at IS NULL
+			ELSE ifnull(o.claims_engagement,0) AND (t.ended_at IS NULL OR m.received_at <= t.ended_at) END,
+		ifnull(f.created_at, ifnull((SELECT max(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + claimingRow + `), ifnull(q.received_at,0)))
 		FROM deliveries d INDEXED BY deliveries_seq JOIN messages m ON m.id = d.message_id
 		LEFT JOIN turns t ON t.id = m.turn_id LEFT JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) AND o.kind <> 'broadcast'
 		LEFT JOIN messages q ON q.id = o.trigger_message_id
+		LEFT JOIN forks f ON f.chat_jid = m.chat_jid AND f.folder = t.folder AND t.place <> m.thread_id
+			AND f.topic = (SELECT topic ` + forkOfThread + `n.chat_jid = m.chat_jid AND n.thread_id = m.thread_id ` + newestFork + `)
 		WHERE d.seq > ? ORDER BY d.seq LIMIT ?+0`
 	queryClaimTurns = `SELECT id, ended FROM (SELECT id, ifnull(ended_at, 0) AS ended FROM turns INDEXED BY turns_claims
 		WHERE claims_engagement = 1 AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 32)

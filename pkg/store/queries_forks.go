@@ -2,12 +2,22 @@ package store
 
 // The statements on forks of topics.
 const (
-	queryFork        = `SELECT chat_jid, topic, folder, thread_id, own_thread, message_id, created_at FROM forks WHERE chat_jid = ? AND topic = ?`
-	queryForksInside = `SELECT topic FROM forks WHERE chat_jid = ? AND thread_id = ? AND own_thread = 0 ORDER BY created_at DESC, topic`
-	queryForkTaken   = `SELECT EXISTS (SELECT 1 FROM forks WHERE folder = ?1 AND topic = ?3)
-		OR EXISTS (SELECT 1 FROM topic_threads WHERE chat_jid = ?2 AND topic = ?3)`
+	queryFork = `SELECT ` + forkColumns + ` FROM forks WHERE chat_jid = ? AND topic = ?`
+	// Of a place that forks share, the newest first.
+	queryForksInside = `SELECT ` + forkColumns + ` FROM forks INDEXED BY forks_open WHERE chat_jid = ? AND thread_id = ? AND own_thread = 0 AND ended_at IS NULL
+		ORDER BY created_at DESC, topic DESC`
+	queryForkOfThread = `SELECT ` + forkColumns + ` ` + forkOfThread + `chat_jid = ? AND thread_id = ? ` + newestFork
+	queryOpenForks    = `SELECT topic FROM forks INDEXED BY forks_open WHERE chat_jid = ? AND folder = ? AND ended_at IS NULL ORDER BY created_at, topic LIMIT ?+0`
+	// A tab of a web chat stays one when its fork has ended. A topic with a session that never was a fork is one of users.
+	queryForkTaken = `SELECT EXISTS (SELECT 1 FROM forks WHERE chat_jid = ?2 AND topic = ?3)
+		OR EXISTS (SELECT 1 FROM forks WHERE folder = ?1 AND topic = ?3 AND (ended_at IS NULL OR chat_jid LIKE 'web:%'))
+		OR EXISTS (SELECT 1 FROM topic_threads WHERE chat_jid = ?2 AND topic = ?3)
+		OR EXISTS (SELECT 1 FROM sessions WHERE group_folder = ?1 AND topic = ?3 AND NOT EXISTS (SELECT 1 FROM forks WHERE folder = ?1 AND topic = ?3))`
+	// The first is <topic>#fix, the others end in a number.
+	queryLastFork = `SELECT ifnull(max(CASE WHEN topic = ?2 THEN 1 ELSE CAST(substr(topic, length(?2) + 1) AS INTEGER) END), 0)
+		FROM forks WHERE chat_jid = ?1 AND topic >= ?2 AND topic < ?2 || ':'`
 	insertFork = `INSERT INTO forks (chat_jid, topic, folder, thread_id, own_thread, message_id, created_at) VALUES (?,?,?,?,?,?,?)`
-	deleteFork = `DELETE FROM forks WHERE chat_jid = ? AND topic = ?`
+	endFork    = `UPDATE forks SET ended_at = ? WHERE chat_jid = ? AND topic = ? AND ended_at IS NULL`
 	// Of the newest 1,000 rows of the chat.
 	queryLastAnswer = `SELECT id FROM (SELECT id, direction, source, topic, turn_id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 1000) m
 		WHERE m.direction = 'out' AND m.source IN ('agent', 'tool') AND m.topic = ?2

@@ -202,6 +202,13 @@ func (r *fixture) engage(chatJID, place string, at, until int64) {
 	})
 }
 
+// fork stores a fork with a thread of its own, off the first message there is.
+func (r *fixture) fork(folder, topic, thread string) {
+	r.t.Helper()
+	f := &msg.Fork{ChatJID: tele, Topic: topic, Folder: folder, ThreadID: thread, OwnThread: true, MessageID: 1, CreatedAt: now}
+	r.write(func(tx *store.Tx) error { return tx.PutFork(f) })
+}
+
 // pin pins a chat as a bare token does, age milliseconds ago.
 func (r *fixture) pin(chatJID, folder, topic string, age int64) {
 	r.t.Helper()

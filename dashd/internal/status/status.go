@@ -179,6 +179,13 @@ func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
 }
 
 func (s *Status) topic(ctx context.Context, c *chat) (string, error) {
+	fork, err := s.cfg.Store.ForkOfThread(ctx, c.ChatJID, c.ThreadID)
+	if err != nil || fork != nil && fork.Folder == c.group {
+		if err != nil {
+			return "", err
+		}
+		return cmp.Or(c.info.StickyTopic, fork.RunsIn()), nil
+	}
 	bound, err := s.cfg.Store.TopicOfThread(ctx, c.ChatJID, c.ThreadID)
 	return msg.EffectiveTopic(c.info.StickyTopic, cmp.Or(c.ThreadID, c.Topic), c.ThreadID, bound), err
 }

@@ -153,6 +153,49 @@ Engaged: main answers everything here for another 4 min.
 Healthy: dashd, gated, routd`,
 		more: fmt.Sprintf(`main "#deploy" s-9 %d null 0`, now+4*minute+2*second),
 	}, {
+		name: "the thread of a fork that is open",
+		at:   Where{ChatJID: tele, ThreadID: "7"},
+		seed: func(r *fixture) {
+			r.homes[tele] = "main"
+			r.answered(tele, "s-9", minute, inTopic("#deploy#fix"))
+			r.fork("main", "#deploy#fix", "7")
+		},
+		want: `Group: main
+Topic: #deploy#fix
+Session: continues with the next message
+Now: nothing to do
+Healthy: dashd, gated, routd`,
+		more: `main "#deploy#fix" s-9 null null 0`,
+	}, {
+		name: "the thread of a fork that has ended",
+		at:   Where{ChatJID: tele, ThreadID: "7"},
+		seed: func(r *fixture) {
+			r.homes[tele] = "main"
+			r.answered(tele, "s-1", minute, inTopic("#deploy"))
+			r.fork("main", "#deploy#fix", "7")
+			r.write(func(tx *store.Tx) error { return tx.EndFork(tele, "#deploy#fix", now) })
+		},
+		want: `Group: main
+Topic: #deploy
+Session: continues with the next message
+Now: nothing to do
+Healthy: dashd, gated, routd`,
+		more: `main "#deploy" s-1 null null 0`,
+	}, {
+		name: "the thread of another group's fork",
+		at:   Where{ChatJID: tele, ThreadID: "7"},
+		seed: func(r *fixture) {
+			r.homes[tele] = "main"
+			r.answered(tele, "s-7", minute, inThread("7"))
+			r.fork("other", "#fix", "7")
+		},
+		want: `Group: main
+Topic: this thread
+Session: continues with the next message
+Now: nothing to do
+Healthy: dashd, gated, routd`,
+		more: `main "7" s-7 null null 0`,
+	}, {
 		name: "pinned to a group and a topic, which ended the window",
 		at:   Where{ChatJID: tele, ThreadID: "7"},
 		seed: func(r *fixture) {

@@ -10,22 +10,22 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// openThread creates the thread of a row at the message whose id it has, if the thread is
-// bound to a topic. Otherwise the thread is not one of ours, and it returns refused. A
-// thread that exists already is no error.
+// openThread creates the thread of a row at the message whose id it has, if it is that of a
+// fork. Otherwise the thread is not one of ours, and it returns refused. A thread that exists
+// already is no error.
 func (s *Sender) openThread(ctx context.Context, m *msg.Message, refused error) error {
-	topic, err := s.Store.TopicOfThread(ctx, m.ChatJID, m.ThreadID)
+	fork, err := s.Store.ForkOfThread(ctx, m.ChatJID, m.ThreadID)
 	if err != nil {
 		return err
 	}
-	if topic == "" {
+	if fork == nil {
 		return refused
 	}
 	channel, err := channelOf(m.ChatJID, "")
 	if err != nil {
 		return err
 	}
-	name := strings.ReplaceAll(strings.TrimPrefix(topic, msg.TopicSigil), msg.TopicSigil, " ")
+	name := strings.ReplaceAll(strings.TrimPrefix(fork.Topic, msg.TopicSigil), msg.TopicSigil, " ")
 	path := "channels/" + channel + "/messages/" + m.ThreadID + "/threads"
 	err = s.API.Call(ctx, http.MethodPost, path, discordapi.Params{"name": name[:min(len(name), maxThreadName)]}, nil)
 	if err != nil && !discordapi.RefusedFor(err, threadExists) {

@@ -13,17 +13,20 @@ import (
 	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
-// forked makes a row for a thread at the channel's first message, which a fork is bound to.
-func (b *senderFixture) forked(t *testing.T, bound bool) (*msg.Message, adapter.Part) {
+// forked makes a row for a thread at the channel's first message, which may be a fork's.
+func (b *senderFixture) forked(t *testing.T, exists bool) (*msg.Message, adapter.Part) {
 	t.Helper()
 	thread := b.channel.Messages()[0].ID
-	if bound {
-		err := b.Store.Write(t.Context(), func(tx *store.Tx) error { return tx.BindThread(b.address(b.channel.ChannelID), thread, "#deploy#fix") })
-		if err != nil {
-			t.Fatal(err)
-		}
+	m, part := b.row(t, msg.Message{Content: "when then?", ThreadID: thread})
+	known, err := b.Store.Fork(t.Context(), m.ChatJID, "#deploy#fix")
+	if err == nil && exists && known == nil {
+		fork := &msg.Fork{ChatJID: m.ChatJID, Topic: "#deploy#fix", ThreadID: thread, OwnThread: true, MessageID: m.ID}
+		err = b.Store.Write(t.Context(), func(tx *store.Tx) error { return tx.PutFork(fork) })
 	}
-	return b.row(t, msg.Message{Content: "when then?", ThreadID: thread})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, part
 }
 
 func TestSend_ForkWithoutThread_CreatesItOnce(t *testing.T) {

@@ -124,7 +124,7 @@ func (w *step) newSession(r *Row, folder string) {
 	}
 	topic, ack := r.Command.Topic, "new session in "+r.Command.Topic
 	if topic == "" {
-		topic, ack = w.topicOf(r, r.Topic), "new session"
+		topic, ack = w.topicOf(r, folder, r.Topic), "new session"
 	}
 	w.ended = true
 	var asked *entry
@@ -170,7 +170,7 @@ func (w *step) stop(r *Row) {
 		e.Folder = r.Answer.Home
 	}
 	if platform, _ := msg.SplitJID(r.ChatJID); platform == msg.PlatformWeb {
-		e.Topic, e.OneTopic = w.topicOf(r, r.Topic), true
+		e.Topic, e.OneTopic = w.topicOf(r, e.Folder, r.Topic), true
 	}
 	w.add(e)
 	w.answer(r, "stopped")

@@ -475,3 +475,39 @@ func rowsOf(effects []Effect) (all []int64) {
 	slices.SortFunc(all, cmp.Compare)
 	return all
 }
+
+func TestStep_Forks_RowsOfTheirGroup(t *testing.T) {
+	open := &msg.Fork{Topic: "#fix", Folder: "main", ThreadID: "7", OwnThread: true}
+	ended := &msg.Fork{Topic: "#fix", Folder: "main", ThreadID: "7", OwnThread: true, EndedAt: 5}
+	endedBelow := &msg.Fork{Topic: "#deploy#fix", Folder: "main", ThreadID: "7", OwnThread: true, EndedAt: 5}
+	inside := &msg.Fork{Topic: "#fix#fix", Folder: "main", ThreadID: "7"}
+	others := &msg.Fork{Topic: "#other", Folder: "other", ThreadID: "7"}
+	for _, tt := range []struct {
+		text, bound, pin, want string
+		forks                  []*msg.Fork
+	}{
+		{text: "Tuesday", want: "turn main7 [1]"},
+		{text: "Tuesday", forks: []*msg.Fork{open}, want: "turn main#fix [1]"},
+		{text: "Tuesday", forks: []*msg.Fork{inside, open}, want: "turn main#fix#fix [1]"},
+		{text: "Tuesday", forks: []*msg.Fork{others, open}, want: "turn main#fix [1]"},
+		{text: "Tuesday", forks: []*msg.Fork{others}, want: "turn main7 [1]"},
+		{text: "Tuesday", forks: []*msg.Fork{others}, bound: "#deploy", want: "turn main#deploy [1]"},
+		{text: "Tuesday", forks: []*msg.Fork{open}, bound: "#deploy", want: "turn main#fix [1]"},
+		{text: "Tuesday", forks: []*msg.Fork{ended}, want: "turn main [1]"},
+		{text: "Tuesday", forks: []*msg.Fork{endedBelow}, want: "turn main#deploy [1]"},
+		{text: "Tuesday", forks: []*msg.Fork{open}, pin: "#pinned", want: "turn main#pinned [1]"},
+		{text: "Tuesday", forks: []*msg.Fork{ended}, pin: "#pinned", want: "turn main#pinned [1]"},
+		{text: "#ops Tuesday", forks: []*msg.Fork{open}, want: "1 prefix/prefix_topic main; turn main#ops [1=Tuesday]"},
+		{text: "@eng Tuesday", forks: []*msg.Fork{open}, want: "1 prefix/prefix_group main/eng; turn main/eng7 [1=Tuesday]"},
+	} {
+		f := facts(row(1, tt.text, func(r *Row) {
+			r.ThreadID, r.Topic, r.Forks, r.Bound = "7", "7", tt.forks, tt.bound
+			if strings.HasPrefix(tt.text, "@eng") {
+				r.Answer.Folder = "main/eng"
+			}
+		}))
+		f.Chat.StickyTopic = tt.pin
+		_, effects := Step(State{}, f)
+		diff(t, tt.text, said(effects), tt.want)
+	}
+}

@@ -42,7 +42,7 @@ func (w *step) prefix(r *Row) bool {
 	own := r.Topic
 	if p.Topic != "" {
 		own = p.Topic
-		e.topic, e.place = w.topicOf(r, own), msg.Place(r.ThreadID, own)
+		e.topic, e.place = w.topicOf(r, p.Folder, own), msg.Place(r.ThreadID, own)
 		if r.Answer.OpensThread {
 			w.openThread(e, r.Answer.ThreadID)
 		}

@@ -28,11 +28,12 @@ type Row struct {
 	Quota   Quota                // of its sender in that group
 	Foreign bool                 // of a /stop or /status whose group is not known: only other senders used the chat
 
-	Pin      *Pin    // of a bare token that may pin the chat
-	Prefix   *Prefix // of a row that names its group or topic
-	Bound    string  // the fork that it replies to, else the named topic its thread is bound to, "" for none
-	BotTurns int     // how many turns its sender, a bot, has started in this chat within BotTime
-	Return   *Return // of a row that an agent wrote
+	Pin      *Pin        // of a bare token that may pin the chat
+	Prefix   *Prefix     // of a row that names its group or topic
+	Bound    string      // the named topic its thread is bound to, "" for none
+	Forks    []*msg.Fork // that it may run in, of all groups; the first of a group is its own
+	BotTurns int         // how many turns its sender, a bot, has started in this chat within BotTime
+	Return   *Return     // of a row that an agent wrote
 
 	Problem string // why its facts could not be read
 }

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"slices"
 
 	"arizuko/pkg/msg"
@@ -39,7 +40,7 @@ func (w *step) entry(r *Row, reason msg.Reason) *entry {
 		e.reason = msg.ReasonEditAddressed
 	}
 	e.depth, e.root = r.chain()
-	e.topic = w.topicOf(r, r.Topic)
+	e.topic = w.topicOf(r, e.folder, r.Topic)
 	if r.Answer.OpensThread {
 		w.openThread(e, r.Answer.ThreadID)
 	}
@@ -60,13 +61,17 @@ func (w *step) openThread(e *entry, threadID string) {
 	w.bound[threadID] = e.topic
 }
 
-// topicOf returns the topic in which a row with the given topic of its own runs.
-func (w *step) topicOf(r *Row, own string) string {
-	bound := w.bound[r.ThreadID]
-	if bound == "" {
-		bound = r.Bound
+// topicOf returns the topic in which a row with the given topic of its own runs, for a
+// group. Forks of other groups are none of its.
+func (w *step) topicOf(r *Row, folder, own string) string {
+	if own == "" || own == r.ThreadID {
+		for _, f := range r.Forks {
+			if f.Folder == folder {
+				return cmp.Or(w.f.Chat.StickyTopic, f.RunsIn())
+			}
+		}
 	}
-	return msg.EffectiveTopic(w.f.Chat.StickyTopic, own, r.ThreadID, bound)
+	return msg.EffectiveTopic(w.f.Chat.StickyTopic, own, r.ThreadID, cmp.Or(w.bound[r.ThreadID], r.Bound))
 }
 
 // turns groups rows into turns, in the order of each turn's first row.

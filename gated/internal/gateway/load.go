@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -334,11 +333,9 @@ func (g *Gateway) completeRow(ctx context.Context, b *batch, r *decide.Row) (err
 			return err
 		}
 	}
-	fork, err := g.st.ForkOfRow(ctx, r.Message)
-	if err != nil {
+	if r.Forks, err = g.st.ForksOfRow(ctx, r.Message); err != nil {
 		return err
 	}
-	r.Bound = cmp.Or(fork, r.Bound)
 	if r.IsBot && r.Answer.Action == routeapi.Trigger {
 		r.BotTurns, err = g.st.BotTurns(ctx, r.ChatJID, r.Sender, r.ReceivedAt-decide.BotTime)
 	}

@@ -11,24 +11,30 @@ func disengage() Tool {
 	return define(Tool{
 		Name: "disengage", Title: "Stop listening in a place", Kind: Removes,
 		Description: "Ends what engage or an answer of yours has begun: messages of the place start no turn any more, unless they mention you or reply to you. Use it when a conversation is over, or a user asks you to be quiet. " +
-			"With the topic of a fork it ends the fork, and nothing else: replies run in the parent topic again. Other places of the chat stay as they are.",
+			"With the topic of a fork it ends the fork, and nothing else: what replies to its messages, or is written in its thread, runs in the parent topic again. Other places of the chat stay as they are.",
 		Bounds:  engageBounds(),
 		Example: `{"jid":"OWN_CHAT","topic":""}`,
 		Foreign: []string{`{"jid":"FOREIGN_CHAT","topic":""}`},
 	}, func(ctx context.Context, c *Caller, in engageIn) (out engageOut, err error) {
-		place, err := c.engagementPlace(ctx, in)
+		fork, err := c.forkIn(ctx, c.Services.Store.Reader, in)
 		if err != nil {
 			return out, err
 		}
-		if out, err = c.askEngagement(ctx, routeapi.EngagementRequest{JID: &in.JID, Topic: &place, TTL: new(int64), Caller: c.Turn.Folder}); err != nil {
+		request := routeapi.EngagementRequest{JID: &in.JID, Topic: &in.Topic, TTL: new(int64), Caller: c.Turn.Folder}
+		if fork != nil {
+			err = c.endForkWindow(ctx, request, fork)
+		} else {
+			out, err = c.askEngagement(ctx, request)
+		}
+		if err != nil {
 			return out, err
 		}
 		return once(ctx, c, in, func(tx *store.Tx) (engageOut, error) {
-			fork, err := tx.Fork(ctx, in.JID, in.Topic)
-			if err != nil || fork == nil || !c.Reaches(fork.Folder) {
+			fork, err := c.forkIn(ctx, tx.Reader, in)
+			if err != nil || fork == nil {
 				return out, err
 			}
-			return out, tx.EndFork(in.JID, in.Topic)
+			return out, tx.EndFork(in.JID, in.Topic, c.Services.now())
 		})
 	})
 }

@@ -35,41 +35,39 @@ func engage() Tool {
 		Example:     `{"jid":"OWN_CHAT","topic":""}`,
 		Foreign:     []string{`{"jid":"FOREIGN_CHAT","topic":""}`},
 	}, func(ctx context.Context, c *Caller, in engageIn) (out engageOut, err error) {
-		place, err := c.engagementPlace(ctx, in)
+		fork, err := c.forkIn(ctx, c.Services.Store.Reader, in)
 		if err != nil {
 			return out, err
+		}
+		place := in.Topic
+		if fork != nil {
+			place = fork.Place()
 		}
 		return c.askEngagement(ctx, routeapi.EngagementRequest{JID: &in.JID, Topic: &place, Folder: c.Turn.Folder, Caller: c.Turn.Folder})
 	})
 }
 
-// engagementPlace is the place that a call means: a fork in a thread of its own is where
-// that thread is.
-func (c *Caller) engagementPlace(ctx context.Context, in engageIn) (string, error) {
-	fork, err := c.Services.Store.Fork(ctx, in.JID, in.Topic)
-	if err != nil || fork == nil || !fork.OwnThread || !c.Reaches(fork.Folder) {
-		return in.Topic, err
-	}
-	return fork.ThreadID, nil
-}
-
 // askEngagement asks routd to open or end a window, which may be repeated.
 func (c *Caller) askEngagement(ctx context.Context, request routeapi.EngagementRequest) (out engageOut, err error) {
 	var answer routeapi.Engagement
-	err = c.Services.Routd.Do(ctx, http.MethodPost, routeapi.EngagementPath, request, &answer)
-	switch apierr.KindOf(err) {
-	case "":
-	case apierr.Forbidden:
-		return out, refuse("%.100q is out of reach: %v. You reach the chats that are routed to %s and the groups below it, such as this one, %s", *request.JID, err, c.Turn.Folder, c.Turn.ChatJID)
-	case apierr.BadRequest, apierr.NotFound, apierr.Conflict:
-		return out, refuse("%v: take jid and place from <turn>", err)
-	case apierr.Unavailable:
-		return out, refuse("routd, which keeps engagement, does not answer now: nothing has changed, so try again later, once")
-	default:
-		return out, err
+	if err = c.Services.Routd.Do(ctx, http.MethodPost, routeapi.EngagementPath, request, &answer); err != nil {
+		return out, c.explainEngagement(request, err)
 	}
 	if answer.Folder != nil && answer.Until != nil {
 		out = engageOut{Engaged: true, Folder: *answer.Folder, EngagedUntil: *answer.Until}
 	}
 	return out, nil
+}
+
+// explainEngagement turns an error of routd into a refusal if the model can act on it.
+func (c *Caller) explainEngagement(request routeapi.EngagementRequest, err error) error {
+	switch apierr.KindOf(err) {
+	case apierr.Forbidden:
+		return refuse("%.100q is out of reach: %v. You reach the chats that are routed to %s and the groups below it, such as this one, %s", *request.JID, err, c.Turn.Folder, c.Turn.ChatJID)
+	case apierr.BadRequest, apierr.NotFound, apierr.Conflict:
+		return refuse("%v: take jid and place from <turn>", err)
+	case apierr.Unavailable:
+		return refuse("routd, which keeps engagement, does not answer now: nothing has changed, so try again later, once")
+	}
+	return err
 }

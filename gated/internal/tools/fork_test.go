@@ -2,11 +2,13 @@ package tools
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -99,7 +101,7 @@ func (f *fixture) answered(text, replyTo, platformID string) *msg.Message {
 }
 
 // in moves the fixture's run to a turn in another chat and place.
-func (f *fixture) in(chatJID, thread, topic string) {
+func (f *fixture) in(chatJID, thread, topic string, set ...func(*msg.Turn)) {
 	f.t.Helper()
 	m := &msg.Message{
 		ChatJID: chatJID, Direction: msg.In, Content: "that is wrong", Sender: "x:7", ThreadID: thread, Topic: thread, ReplyToID: "wrong-" + chatJID + thread,
@@ -111,6 +113,9 @@ func (f *fixture) in(chatJID, thread, topic string) {
 		}
 		f.turn = &msg.Turn{
 			Kind: msg.Conversation, Folder: folder, ChatJID: chatJID, Topic: topic, ThreadID: thread, Place: thread, TriggerMessageID: m.ID, CreatedAt: 1,
+		}
+		for _, each := range set {
+			each(f.turn)
 		}
 		if _, err := tx.PutTurn(f.turn, 5); err != nil {
 			return err
@@ -149,6 +154,10 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 			f.answered("something newer", "", "newer")
 			before := f.ask(folder, "telegram:-6", "something else").TurnID
 			f.write(func(tx *store.Tx) error {
+				former := &msg.Fork{ChatJID: "telegram:-6", Topic: tt.want, Folder: folder, MessageID: wrong.ID, CreatedAt: 1}
+				if err := errors.Join(tx.PutFork(former), tx.EndFork(former.ChatJID, former.Topic, 2)); err != nil {
+					return err
+				}
 				earlier := msg.Run{Folder: folder, Topic: tt.want, ChatJID: tt.chat, Runtime: "process", StartedAt: 1}
 				if err := tx.StartRun(&earlier, before); err != nil {
 					return err
@@ -178,8 +187,8 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 				t.Errorf("a message to the fork: %+v", sent[len(sent)-1])
 			}
 			f.works("disengage", fmt.Sprintf(`{"jid":%q,"topic":%q}`, tt.chat, tt.want))
-			if fork, err = f.st.Fork(t.Context(), tt.chat, tt.want); fork != nil || err != nil {
-				t.Errorf("the fork is still there: %+v %v", fork, err)
+			if fork, err = f.st.Fork(t.Context(), tt.chat, tt.want); err != nil || fork.EndedAt != f.clock.UnixMilli() {
+				t.Errorf("the fork has not ended: %+v %v", fork, err)
 			}
 			if f.routd.windows[""] != folder {
 				t.Error("the parent's window is ended")
@@ -221,13 +230,201 @@ func TestForkTopic_Refusals(t *testing.T) {
 	f.refused("fork_topic", `{"off_message_id":OWN_MESSAGE}`, "not in this place")
 }
 
-// Parent and fork have different places where the fork has a thread.
+// The parent's place is where the fork was begun, whatever its topic.
 func TestSendMessage_ForkToParent(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.in("discord:5", "9", "#fix")
-	f.works("send_message", `{"text":"it is Tuesday","topic":""}`)
-	if sent := f.outbound(); len(sent) != 1 || sent[0].ThreadID != "" || sent[0].Topic != "" {
-		t.Errorf("sent: %+v", sent)
+	for _, tt := range []struct{ chat, thread, topic, parent, parentThread, parentPlace string }{
+		{"discord:5", "9", "#fix", "", "", ""},                      // the fork's own thread
+		{"discord:5", "9", "#deploy#fix", "#deploy", "", "#deploy"}, // likewise
+		{"telegram:-5", "", "#fix", "", "", ""},
+		{"telegram:-5", "33", "#deploy#fix", "#deploy", "33", "33"},
+		{"telegram:-5", "33", "33#fix", "33", "33", "33"},
+		{"web:acme", "", "#fix", "", "", ""},
+	} {
+		t.Run(tt.chat+" "+tt.topic, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.in(tt.chat, tt.thread, tt.topic)
+			fork := &msg.Fork{
+				ChatJID: tt.chat, Topic: tt.topic, Folder: folder, ThreadID: tt.thread, OwnThread: strings.HasPrefix(tt.chat, "discord"),
+				MessageID: f.own.ID, CreatedAt: 1,
+			}
+			f.write(func(tx *store.Tx) error { return tx.PutFork(fork) })
+			f.works("send_message", fmt.Sprintf(`{"text":"it is Tuesday","topic":%q}`, tt.parent))
+			if sent := f.outbound(); len(sent) != 1 || sent[0].ThreadID != tt.parentThread || sent[0].Topic != tt.parentPlace {
+				t.Errorf("sent: %+v", sent)
+			}
+			if fork, err := f.st.Fork(t.Context(), tt.chat, tt.topic); err != nil || fork.EndedAt != 0 {
+				t.Errorf("the fork: %+v %v", fork, err)
+			}
+		})
 	}
+}
+
+// In a Slack thread, the answer to the parent ends the fork: what follows is for the parent.
+func TestSendMessage_ForkInSlackThread_EndsIt(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.in("slack:C5", "1.2", "1.2#fix")
+	f.write(func(tx *store.Tx) error {
+		return tx.PutFork(&msg.Fork{ChatJID: "slack:C5", Topic: "1.2#fix", Folder: folder, ThreadID: "1.2", MessageID: f.own.ID, CreatedAt: 1})
+	})
+	ended := func() bool {
+		t.Helper()
+		fork, err := f.st.Fork(t.Context(), "slack:C5", "1.2#fix")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fork.EndedAt != 0
+	}
+	f.works("send_message", `{"text":"so when?"}`)
+	f.works("send_message", `{"text":"so when?","topic":"1.2#fix"}`)
+	if ended() {
+		t.Fatal("a question of the fork has ended it")
+	}
+	f.works("send_message", `{"text":"it is Tuesday","topic":"1.2"}`)
+	if !ended() {
+		t.Error("the answer to the parent has not ended the fork")
+	}
+	f.works("disengage", `{"jid":"slack:C5","topic":"1.2#fix"}`)
+	for _, m := range f.outbound() {
+		if m.ThreadID != "1.2" {
+			t.Errorf("sent to thread %q: %s", m.ThreadID, m.Content)
+		}
+	}
+}
+
+func TestForkTopic_Names_AreNotUsedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.in("telegram:-5", "", "")
+	f.answered("Monday", "", "wrong")
+	fork := func(want string) {
+		t.Helper()
+		if got := f.works("fork_topic", `{}`); got != fmt.Sprintf(`{"thread_id":"","topic":%q}`, want) {
+			t.Errorf("fork: %s, want %s", got, want)
+		}
+	}
+	fork("#fix")
+	fork("#fix2")
+	f.works("disengage", `{"jid":"telegram:-5","topic":"#fix"}`)
+	f.refused("fork_topic", `{"topic":"#fix"}`, "was a fork that is over")
+	f.refused("send_message", `{"text":"so when?","topic":"#fix"}`, "is over")
+	fork("#fix3")
+	f.works("fork_topic", `{"topic":"#dates"}`)
+	fork("#fix4")
+	// A group that users address by name in the same chat.
+	f.write(func(tx *store.Tx) error {
+		return tx.PutFork(&msg.Fork{ChatJID: "telegram:-5", Topic: "#fix5", Folder: "other", MessageID: f.own.ID, CreatedAt: 1})
+	})
+	fork("#fix6")
+	f.refused("fork_topic", `{"topic":"#fix5"}`, "exists already")
+	// One that is open in another chat of the group, and one that users have begun.
+	f.write(func(tx *store.Tx) error {
+		return tx.PutFork(&msg.Fork{ChatJID: "telegram:-6", Topic: "#fix7", Folder: folder, MessageID: f.own.ID, CreatedAt: 1})
+	})
+	fork("#fix8")
+	f.in("telegram:-7", "", "#deploy")
+	f.answered("Monday", "", "wrong-7")
+	fork("#deploy#fix")
+	f.refused("fork_topic", `{"topic":"#other"}`, "is not a fork of the current one: write the current topic, # and a name of letters, digits, - and _, such as #deploy#fix")
+	f.in("telegram:-7", "", "#deploy#fix")
+	f.answered("Tuesday", "", "wrong-8")
+	fork("#deploy#fix#fix")
+}
+
+// As long as forks are ended, there may be any number of them.
+func TestForkTopic_OpenForks_AreLimited(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.in("slack:C5", "", "")
+	newFork := func(n int) string {
+		f.clock = f.clock.Add(time.Second)
+		wrong := f.answered("Monday", "", fmt.Sprintf("wrong-%d", n))
+		text, _ := f.call("fork_topic", fmt.Sprintf(`{"off_message_id":%d}`, wrong.ID))
+		return text
+	}
+	for n := range maxForks {
+		if got := newFork(n); strings.Contains(got, "disengage") {
+			t.Fatalf("fork %d: %s", n, got)
+		}
+	}
+	if got := newFork(100); !strings.HasPrefix(got, "this chat has 20 open forks: disengage those that are settled, of #fix, #fix2,") {
+		t.Errorf("one too many: %s", got)
+	}
+	for n := range 2 * maxForks {
+		f.write(func(tx *store.Tx) error { return tx.EndFork("slack:C5", msg.CorrectionTopic("", n+1), 5) })
+		if got, want := newFork(200+n), fmt.Sprintf(`{"thread_id":"wrong-%d","topic":"#fix%d"}`, 200+n, maxForks+1+n); got != want {
+			t.Fatalf("after %d have ended: %s, want %s", n+1, got, want)
+		}
+	}
+}
+
+func TestForkTopic_ThreadWithConversation_Refused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.in("slack:C5", "", "")
+	fork := fmt.Sprintf(`{"off_message_id":%d}`, f.answered("Monday", "", "1.5").ID)
+	f.works("fork_topic", fork)
+	f.refused("fork_topic", fork, "is topic #fix already: work there")
+	f.works("disengage", `{"jid":"slack:C5","topic":"#fix"}`)
+	if got := f.works("fork_topic", fork); got != `{"thread_id":"1.5","topic":"#fix2"}` {
+		t.Errorf("again off the same message: %s", got)
+	}
+	talked, earlier := f.answered("Tuesday", "", "1.7"), f.ask(folder, "telegram:-6", "something else").TurnID
+	run := msg.Run{Folder: folder, Topic: "1.7", ChatJID: "slack:C5", Runtime: "process", StartedAt: 1}
+	f.write(func(tx *store.Tx) error {
+		return errors.Join(tx.StartRun(&run, earlier), tx.StoreSession(run.ID, folder, "1.7", "of its thread", 1))
+	})
+	f.refused("fork_topic", fmt.Sprintf(`{"off_message_id":%d}`, talked.ID), "is topic 1.7 already")
+}
+
+func TestForkTopic_PinnedChat_Refused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(func(tx *store.Tx) error {
+		return errors.Join(tx.EnsureChat(chat, 1), tx.PinTopic(chat, "#deploy"))
+	})
+	f.refused("fork_topic", `{"off_message_id":OWN_MESSAGE}`, "pinned this chat to topic #deploy")
+}
+
+// A turn with the answer to an escalation, or of an injected message, has a depth too.
+func TestForkTopic_TurnOfAnotherGroup(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		kind   msg.TurnKind
+		topic  string
+		depth  int
+		allows bool
+	}{
+		{msg.Conversation, "", 2, true}, {msg.Conversation, "#deploy", 1, true}, {msg.Delegated, "#d7", 1, false}, {msg.Conversation, "#d7", 2, false},
+	} {
+		f := newFixture(t)
+		root := f.turn.ID
+		f.in("telegram:-5", "", tt.topic, func(turn *msg.Turn) { turn.Kind, turn.Depth, turn.RootTurnID = tt.kind, tt.depth, root })
+		f.answered("Monday", "", "wrong")
+		text, isError := f.call("fork_topic", `{}`)
+		if isError == tt.allows || isError && !strings.Contains(text, "you work for another group") {
+			t.Errorf("%+v: %v %s", tt, isError, text)
+		}
+	}
+}
+
+// The fork of a group that no route of the chat leads to, such as one called by @name.
+func TestDisengage_ForkWithoutWindow_Ends(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(func(tx *store.Tx) error {
+		return tx.PutFork(&msg.Fork{ChatJID: foreignChat, Topic: "#fix", Folder: "acme/eng", MessageID: f.own.ID, CreatedAt: 1})
+	})
+	f.works("disengage", `{"jid":"FOREIGN_CHAT","topic":"#fix"}`)
+	if fork, err := f.st.Fork(t.Context(), foreignChat, "#fix"); err != nil || fork.EndedAt == 0 {
+		t.Errorf("%+v %v", fork, err)
+	}
+	f.write(func(tx *store.Tx) error {
+		return tx.PutFork(&msg.Fork{ChatJID: foreignChat, Topic: "#fix2", Folder: "other", MessageID: f.own.ID, CreatedAt: 1})
+	})
+	f.refused("disengage", `{"jid":"FOREIGN_CHAT","topic":"#fix2"}`, "no route leads")
+	f.routd.down = true
+	f.refused("disengage", `{"jid":"FOREIGN_CHAT","topic":"#fix"}`, "try again later")
 }

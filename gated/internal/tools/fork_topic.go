@@ -2,9 +2,12 @@ package tools
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
+	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
 
@@ -22,7 +25,8 @@ func forkTopic() Tool {
 	return define(Tool{
 		Name: "fork_topic", Title: "Fork the topic", Kind: Adds,
 		Description: "Begins a topic beside the current one, with a fresh session that knows the corrected message and what it answers. Use it when a wrong answer takes some questions to correct. " +
-			"Then send_message with that topic asks the users there: what they write in the fork's thread, or in reply to the fork's messages where there is none, runs in the fork. " +
+			"Then send_message with that topic asks the users there. Where the fork has a thread of its own (Discord and Slack, outside of threads), all that they write in it runs in the fork; elsewhere, what replies to the fork's messages does; in the web chat the fork is a tab. " +
+			"A Slack thread does not show what a message replies to: there all messages run in the fork until it answers the parent topic. " +
 			"From the fork, post one corrected answer with send_message and the parent topic, and disengage the fork.",
 		Bounds:  map[string]Bound{"topic": Text(0, maxTopic), "off_message_id": Number(0, maxID)},
 		Example: `{"off_message_id":OWN_MESSAGE}`,
@@ -52,14 +56,6 @@ func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.F
 	if c.Turn.WorksForGroup() {
 		return nil, refuse("you work for another group, in a topic of this task alone: say in your answer what was wrong, and that group corrects it")
 	}
-	off, err := c.forkedMessage(ctx, tx, in.OffMessageID)
-	if err != nil {
-		return nil, err
-	}
-	f := &msg.Fork{ChatJID: c.Turn.ChatJID, Folder: c.Turn.Folder, ThreadID: c.Turn.ThreadID, MessageID: off.ID, CreatedAt: c.Services.now()}
-	if f.Topic, err = c.forkName(ctx, tx, in.Topic); err != nil || c.Turn.ThreadID != "" {
-		return f, err
-	}
 	chat, err := tx.Chat(ctx, c.Turn.ChatJID)
 	if err != nil {
 		return nil, err
@@ -67,9 +63,17 @@ func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.F
 	kind := msg.KindOfJID(c.Turn.ChatJID)
 	if chat != nil {
 		kind = chat.Kind
+		if chat.StickyTopic != "" {
+			return nil, refuse("users have pinned this chat to topic %s, so what they write would not reach a fork: correct the answer here", chat.StickyTopic)
+		}
 	}
-	if msg.ForkThread(c.Turn.ChatJID, kind, "-") == "" {
-		return f, nil
+	off, err := c.forkedMessage(ctx, tx, in.OffMessageID)
+	if err != nil {
+		return nil, err
+	}
+	f := &msg.Fork{ChatJID: c.Turn.ChatJID, Folder: c.Turn.Folder, ThreadID: c.Turn.ThreadID, MessageID: off.ID, CreatedAt: c.Services.now()}
+	if f.Topic, err = c.forkName(ctx, tx, in.Topic); err != nil || c.Turn.ThreadID != "" || msg.ForkThread(c.Turn.ChatJID, kind, "-") == "" {
+		return f, err
 	}
 	if off.PlatformID == "" {
 		return nil, refuse("message %d is not delivered yet, so no thread can begin at it: try again later, or give off_message_id of an older one", off.ID)
@@ -78,13 +82,27 @@ func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.F
 	return f, c.checkThreadFree(ctx, tx, f)
 }
 
-// checkThreadFree returns a refusal if the thread of a message is bound to a topic.
+// checkThreadFree returns a refusal if the thread of a message has a conversation already.
 func (c *Caller) checkThreadFree(ctx context.Context, tx *store.Tx, f *msg.Fork) error {
-	bound, err := tx.TopicOfThread(ctx, f.ChatJID, f.ThreadID)
-	if err == nil && bound != "" {
-		err = refuse("the thread of message %d is topic %s already: work there, with send_message and that topic, or give off_message_id of another message", f.MessageID, bound)
+	topic, err := tx.TopicOfThread(ctx, f.ChatJID, f.ThreadID)
+	if err != nil {
+		return err
 	}
-	return err
+	fork, err := tx.ForkOfThread(ctx, f.ChatJID, f.ThreadID)
+	if err != nil {
+		return err
+	}
+	if fork != nil && fork.EndedAt == 0 {
+		topic = fork.Topic
+	}
+	if topic == "" {
+		session, err := tx.Session(ctx, c.Turn.Folder, f.ThreadID)
+		if err != nil || session == "" {
+			return err
+		}
+		topic = f.ThreadID
+	}
+	return refuse("the thread of message %d is topic %s already: work there, with send_message and that topic, or give off_message_id of another message", f.MessageID, topic)
 }
 
 // forkedMessage is the message that a fork begins at: one of the caller's chat and thread.
@@ -135,40 +153,92 @@ func (c *Caller) corrected(ctx context.Context, tx *store.Tx) (int64, error) {
 	return tx.LastAnswer(ctx, c.Turn.Folder, c.Turn.ChatJID, c.Turn.Place)
 }
 
-// maxForks bounds the forks of one name that a group has at once.
-const maxForks = 20
+const (
+	// maxForks bounds the open forks of a group in a chat.
+	maxForks = 20
+	// maxForkNames bounds the search for a free name.
+	maxForkNames = 1000
+)
 
 // forkName is the topic of a fork: the one asked for, or the first free one.
 func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (string, error) {
+	open, err := tx.OpenForks(ctx, c.Turn.Folder, c.Turn.ChatJID, maxForks)
+	if err != nil {
+		return "", err
+	}
+	if len(open) == maxForks {
+		return "", refuse("this chat has %d open forks: disengage those that are settled, of %s", maxForks, strings.Join(open, ", "))
+	}
 	if asked != "" {
 		return asked, c.checkForkName(ctx, tx, asked)
 	}
-	for n := 1; n <= maxForks; n++ {
+	n, err := tx.LastFork(ctx, c.Turn.ChatJID, msg.CorrectionTopic(c.Turn.Topic, 1))
+	if err != nil {
+		return "", err
+	}
+	for range maxForkNames {
+		n++
 		topic := msg.CorrectionTopic(c.Turn.Topic, n)
 		if len(topic) > maxTopic {
-			return "", refuse("the name of this topic is too long to fork it: give a shorter topic, such as #fix")
+			return "", refuse("the name of this topic is too long to fork it: correct the answer here")
 		}
 		taken, err := tx.ForkTaken(ctx, c.Turn.Folder, c.Turn.ChatJID, topic)
 		if err != nil || !taken {
 			return topic, err
 		}
 	}
-	return "", refuse("topic %q has %d forks already: disengage those that are settled", c.Turn.Topic, maxForks)
+	return "", refuse("no name such as %s is free: give a topic with another one", msg.CorrectionTopic(c.Turn.Topic, n))
 }
 
 // checkForkName returns a refusal unless a topic that was asked for can become a fork.
 func (c *Caller) checkForkName(ctx context.Context, tx *store.Tx, topic string) error {
-	example := msg.CorrectionTopic(c.Turn.Topic, 1)
-	base, _, named := strings.Cut(topic, msg.TopicSigil)
-	switch {
-	case !named || !msg.ValidTopic(topic[len(base):]) || base != "" && base != c.Turn.ThreadID:
-		return refuse("topic %.80q cannot be a fork: write the current topic, # and a name of letters, digits, - and _, such as %s", topic, example)
-	case topic == c.Turn.Topic:
-		return refuse("topic %.80q is the current one: give another, such as %s", topic, example)
+	if _, ok := msg.ForkName(c.Turn.Topic, topic); !ok {
+		return refuse("topic %.80q is not a fork of the current one: write the current topic, # and a name of letters, digits, - and _, such as %s", topic, msg.CorrectionTopic(c.Turn.Topic, 1))
+	}
+	fork, err := tx.Fork(ctx, c.Turn.ChatJID, topic)
+	if err != nil {
+		return err
+	}
+	if fork != nil && fork.EndedAt != 0 {
+		return refuse("topic %.80q was a fork that is over: give another name, or leave topic out", topic)
 	}
 	taken, err := tx.ForkTaken(ctx, c.Turn.Folder, c.Turn.ChatJID, topic)
 	if err == nil && taken {
 		err = refuse("topic %.80q exists already: work there, with send_message and that topic, or leave topic out for a free name", topic)
 	}
 	return err
+}
+
+// endForkInThread ends the caller's fork with its message to a topic, if that is the parent,
+// in a thread where all messages run in the fork: from then on they run in the parent again.
+func (c *Caller) endForkInThread(ctx context.Context, tx *store.Tx, topic string) error {
+	fork, err := tx.Fork(ctx, c.Turn.ChatJID, c.Turn.Topic)
+	if err != nil || fork == nil || fork.OwnThread || fork.Folder != c.Turn.Folder || msg.LinksReplies(c.Turn.ChatJID, c.Turn.ThreadID) {
+		return err
+	}
+	if topic != fork.Parent() && topic != c.Turn.Place {
+		return nil
+	}
+	return tx.EndFork(c.Turn.ChatJID, c.Turn.Topic, c.Services.now())
+}
+
+// forkIn is the fork that a call about engagement names, open or ended; nil if its topic is
+// none of the caller's reach.
+func (c *Caller) forkIn(ctx context.Context, r store.Reader, in engageIn) (*msg.Fork, error) {
+	fork, err := r.Fork(ctx, in.JID, in.Topic)
+	if err != nil || fork == nil || !c.Reaches(fork.Folder) {
+		return nil, err
+	}
+	return fork, nil
+}
+
+// endForkWindow ends the window where a fork is, if its group may: without a window, it is
+// over as well.
+func (c *Caller) endForkWindow(ctx context.Context, request routeapi.EngagementRequest, fork *msg.Fork) error {
+	request.Topic, request.Caller = new(fork.Place()), fork.Folder
+	err := c.Services.Routd.Do(ctx, http.MethodPost, routeapi.EngagementPath, request, nil)
+	if err == nil || apierr.KindOf(err) == apierr.Forbidden {
+		return nil
+	}
+	return c.explainEngagement(request, err)
 }

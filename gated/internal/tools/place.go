@@ -14,11 +14,8 @@ func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thr
 	if topic == c.Turn.Topic || topic == c.Turn.Place {
 		return c.Turn.ThreadID, c.Turn.Place, nil
 	}
-	if fork, err := r.Fork(ctx, c.Turn.ChatJID, topic); err != nil || fork != nil && fork.Folder == c.Turn.Folder {
-		if err != nil {
-			return "", "", err
-		}
-		return fork.ThreadID, forkPlace(fork), nil
+	if thread, place, found, err := c.placeOfFork(ctx, r, topic); err != nil || found {
+		return thread, place, err
 	}
 	base, _, named := strings.Cut(topic, msg.TopicSigil)
 	if named && !msg.ValidTopic(topic[len(base):]) {
@@ -48,11 +45,23 @@ func (c *Caller) isThread(ctx context.Context, r store.Reader, thread string) (b
 	return r.HasThread(ctx, c.Turn.ChatJID, thread)
 }
 
-// forkPlace is the topic of a message to a fork: its thread's place, or, in a place that
-// it shares, its name.
-func forkPlace(f *msg.Fork) string {
-	if f.OwnThread {
-		return f.ThreadID
+// placeOfFork returns the thread and the place of a fork of the caller's group, or of the
+// parent of the one that it works in; found is false for every other topic. It returns a
+// refusal for a fork that has ended.
+func (c *Caller) placeOfFork(ctx context.Context, r store.Reader, topic string) (thread, place string, found bool, err error) {
+	current, err := r.Fork(ctx, c.Turn.ChatJID, c.Turn.Topic)
+	if err != nil {
+		return "", "", false, err
 	}
-	return f.Topic
+	if current != nil && current.Folder == c.Turn.Folder && topic == current.Parent() {
+		return current.ParentThread(), msg.Place(current.ParentThread(), topic), true, nil
+	}
+	fork, err := r.Fork(ctx, c.Turn.ChatJID, topic)
+	if err != nil || fork == nil || fork.Folder != c.Turn.Folder {
+		return "", "", false, err
+	}
+	if fork.EndedAt != 0 {
+		return "", "", false, refuse("the fork %s is over: leave topic out, or begin another with fork_topic", topic)
+	}
+	return fork.ThreadID, fork.Place(), true, nil
 }

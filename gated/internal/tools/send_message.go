@@ -38,6 +38,9 @@ func sendMessage() Tool {
 				if m.ThreadID, m.Topic, err = c.placeOf(ctx, tx.Reader, *in.Topic); err != nil {
 					return out, err
 				}
+				if err = c.endForkInThread(ctx, tx, *in.Topic); err != nil {
+					return out, err
+				}
 			}
 			m.Content = in.Text
 			out.MessageID, _, err = tx.PutMessage(m)

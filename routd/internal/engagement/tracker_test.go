@@ -538,3 +538,50 @@ func TestSnapshot_DatabaseClosed_Fails(t *testing.T) {
 		t.Errorf("%q, %v", got, snapshot.Err())
 	}
 }
+
+// A fork whose own thread it is, begun by a turn outside of threads, which a mention or nothing called.
+func TestSnapshot_ForksThread_EngagedByItsFirstMessage(t *testing.T) {
+	t.Parallel()
+	for _, verb := range []string{msg.VerbMessage, msg.VerbMention} {
+		s := newFixture(t)
+		row := &msg.Message{ChatJID: chat, Direction: msg.In, Verb: verb, ReceivedAt: 10}
+		parent := &msg.Turn{Kind: msg.Conversation, Folder: "eng", ChatJID: chat, ClaimsEngagement: verb == msg.VerbMention}
+		s.write(func(tx *store.Tx) error {
+			_, _, err := tx.PutMessage(row)
+			parent.TriggerMessageID = row.ID
+			_, putTurn := tx.PutTurn(parent, 0)
+			fork := &msg.Fork{ChatJID: chat, Topic: "#fix", Folder: "eng", ThreadID: thread, OwnThread: true, MessageID: row.ID, CreatedAt: 20}
+			return errors.Join(err, putTurn, tx.PutFork(fork))
+		})
+		at := func(place string, now int64) string {
+			t.Helper()
+			state, err := s.tracker.State(t.Context(), chat, place)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return state.Engaged(now)
+		}
+		s.deliver(parent, 30)
+		if got := at(thread, 40); got != "eng" {
+			t.Errorf("%s: in the fork's thread %q answers, want eng", verb, got)
+		}
+		s.write(func(tx *store.Tx) error { return tx.FinishTurn(parent, msg.TurnDone, msg.ReasonAnswered, "", 50) })
+		if got := at("", 60); got != "" {
+			t.Errorf("%s: the question to the fork opened a window for %q outside", verb, got)
+		}
+		inside := s.continued("eng", 70)
+		s.deliver(inside, 80)
+		s.engage("", 90, 0) // the fork is disengaged
+		s.write(func(tx *store.Tx) error { return tx.EndFork(chat, "#fix", 91) })
+		s.deliver(inside, 100)
+		s.deliver(parent, 110)
+		for _, restart := range []bool{false, true} {
+			if restart {
+				s.open()
+			}
+			if got := at(thread, 120) + at("", 120); got != "" {
+				t.Errorf("%s: %q answers after the end", verb, got)
+			}
+		}
+	}
+}
