@@ -288,10 +288,22 @@ type StoredPoll struct {
 	EndPending bool
 }
 
-// Takes reports whether a vote that arrived at a time, in unix ms, still counts: until the poll is
-// closed, and until its result is known.
-func (p *StoredPoll) Takes(receivedAt int64) bool {
-	return p.State == PollOpen || p.Poll.Result == nil && receivedAt <= p.ClosedAt
+// Takes reports whether a vote of a time, in unix ms, counts: until the poll closes, whether that is
+// stored yet or not, and until its result is known.
+func (p *StoredPoll) Takes(castAt int64) bool {
+	if p.Poll.ClosesAt != 0 && castAt > p.Poll.ClosesAt {
+		return false
+	}
+	return p.State == PollOpen || p.Poll.Result == nil && castAt <= p.ClosedAt
+}
+
+// CastAt is when a row's vote was cast, in unix ms: the platform's time, where it says one, which may be
+// long before the row arrived.
+func (m *Message) CastAt() int64 {
+	if m.Timestamp > 0 {
+		return min(m.Timestamp, m.ReceivedAt)
+	}
+	return m.ReceivedAt
 }
 
 // PollVote is what one voter chooses in a poll.

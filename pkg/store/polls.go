@@ -99,7 +99,7 @@ func (r Reader) SendsPoll(ctx context.Context, platform string) (sends bool, err
 	return sends, err
 }
 
-// VotesWaiting reports whether votes of a chat that arrived at the time before, in unix ms, or earlier
+// VotesWaiting reports whether votes of a chat that were cast at the time before, in unix ms, or earlier
 // are undecided.
 func (r Reader) VotesWaiting(ctx context.Context, chatJID string, before int64) (waiting bool, err error) {
 	_, err = r.q.get(ctx, []any{&waiting}, queryVotesWaiting, chatJID, before)
@@ -125,7 +125,7 @@ func (tx *Tx) PutPollRef(daemon, ref string, messageID int64) error {
 	return err
 }
 
-// Vote counts a vote of a voter that arrived at a time, in unix ms. It returns ErrStale if the poll no
+// Vote counts a vote of a voter, cast at a time, in unix ms. It returns ErrStale if the poll no
 // longer takes it.
 func (tx *Tx) Vote(pollID int64, voter, name string, vote *msg.Vote, at int64) error {
 	poll, err := tx.Poll(uncancelled(), pollID)

@@ -226,7 +226,7 @@ func TestPollRef_NamesTheMessage(t *testing.T) {
 	if must(s.VotesWaiting(t.Context(), chat, 5))(t) {
 		t.Error("votes wait in an empty chat")
 	}
-	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Verb: msg.VerbVote, Content: "{}", ReceivedAt: 5})
+	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Verb: msg.VerbVote, Content: "{}", Timestamp: 5, ReceivedAt: 9})
 	if !must(s.VotesWaiting(t.Context(), chat, 5))(t) || must(s.VotesWaiting(t.Context(), chat, 4))(t) {
 		t.Error("votes wait up to their time")
 	}

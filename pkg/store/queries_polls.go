@@ -20,7 +20,7 @@ const (
 	queryPollSending = `SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_outbox
 		WHERE out_state IN ('queued', 'sending') AND platform = ? AND kind = 'poll' AND +out_state = 'sending')`
 	queryVotesWaiting = `SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_undecided
-		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND received_at <= ? AND verb IN ('vote', 'reaction'))`
+		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND min(received_at, timestamp) <= ? AND verb IN ('vote', 'reaction'))`
 
 	insertPoll = `INSERT INTO polls (message_id, folder, chat_jid, topic, question, options, multiple, closes_at, state, created_at)
 		VALUES (?,?,?,?,?,?,?,?,'open',?)`

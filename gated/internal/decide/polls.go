@@ -64,7 +64,7 @@ func (b *Ballot) reason(r *Row) msg.Reason {
 		return msg.ReasonPollEnd
 	case !b.Vote.Fits(len(p.Poll.Options)), !b.chooses():
 		return msg.ReasonPollUnknown
-	case !p.Takes(r.ReceivedAt):
+	case !p.Takes(r.CastAt()):
 		return msg.ReasonPollClosed
 	}
 	return msg.ReasonVote

@@ -3,6 +3,7 @@ package gateway
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -11,9 +12,12 @@ import (
 )
 
 // poll stores an open poll of a chat, whose message is delivered with an id.
-func (h *harness) poll(chat, id string, multiple bool) *msg.StoredPoll {
+func (h *harness) poll(chat, id string, multiple bool, change ...func(*msg.StoredPoll)) *msg.StoredPoll {
 	h.t.Helper()
 	p := &msg.StoredPoll{Folder: "main", ChatJID: chat, CreatedAt: 1, Poll: msg.Poll{Question: "Lunch?", Options: []string{"a", "b", "c"}, Multiple: multiple}}
+	for _, f := range change {
+		f(p)
+	}
 	h.write(func(tx *store.Tx) error {
 		m := &msg.Message{ChatJID: chat, Direction: msg.Out, Kind: msg.KindPoll, Content: p.Poll.JSON(), OutState: msg.OutQueued}
 		if _, _, err := tx.PutMessage(m); err != nil {
@@ -95,6 +99,35 @@ func TestBallot_ThatDoesNotCount_IsDroppedWithAReason(t *testing.T) {
 	h.is(late, "dropped/poll_closed ")
 	if got := h.tally(p); got.Voters != 0 {
 		t.Errorf("counted: %+v", got)
+	}
+}
+
+// The poll is still open in the rows: gated was down, and its closer has not looked yet.
+func TestBallot_AfterClosesAt_DoesNotCount(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	closes := h.clock.UnixMilli() + 1000
+	p := h.poll(dm, "77", false, func(p *msg.StoredPoll) { p.Poll.ClosesAt = closes })
+	cast := func(voter string, at, arrived int64) *msg.Message {
+		return h.put(`{"options":[1]}`, verb(msg.VerbVote), func(m *msg.Message) {
+			m.Sender, m.TargetID, m.Timestamp, m.ReceivedAt = voter, "77", at, arrived
+		})
+	}
+	tests := map[*msg.Message]string{
+		cast("telegram:1", closes, closes):                     "observed/vote ",
+		cast("telegram:2", closes+1, closes+1):                 "dropped/poll_closed ",
+		cast("telegram:3", closes-500, closes+3_600_000):       "observed/vote ", // the adapter was down
+		cast("telegram:4", closes+9_000_000, closes-500):       "observed/vote ", // the platform's clock is ahead
+		cast("telegram:5", closes+3_000_000, closes+3_600_000): "dropped/poll_closed ",
+		cast("telegram:6", 0, closes+1):                        "dropped/poll_closed ",
+	}
+	h.clock = h.clock.Add(2 * time.Hour)
+	h.step()
+	for m, want := range tests {
+		h.is(m, want)
+	}
+	if diff := cmp.Diff(&msg.PollResult{Counts: []int{3, 0, 0}, Voters: 3}, h.tally(p)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
