@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 // manyObjects fills an index with chats of 100 live objects each, of all kinds, in three topics.
@@ -60,7 +62,8 @@ func TestLookup_AllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkLookup looks up in 10^6 live objects, 100 a chat. See docs/performance.md for its figures.
+// BenchmarkLookup looks up in 10^6 live objects, 100 a chat, as the tools do: one of the chats has been moved,
+// and a lookup in 1,000 is by its former address. See docs/performance.md for its figures.
 func BenchmarkLookup(b *testing.B) {
 	const chats = 10_000
 	var before, after runtime.MemStats
@@ -69,13 +72,50 @@ func BenchmarkLookup(b *testing.B) {
 	x := manyObjects(chats)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
+	st := storetest.Open(b)
+	moved := "telegram:-1000"
+	if err := st.Write(b.Context(), func(tx *store.Tx) error { return tx.MoveChat(moved, "telegram:-100123456", start) }); err != nil {
+		b.Fatal(err)
+	}
 	all := queries(chats, 4096)
+	for i := 0; i < len(all); i += 1000 {
+		all[i].ChatJID = moved
+	}
+	if _, err := x.Follow(b.Context(), st.Reader, moved, start); err != nil {
+		b.Fatal(err)
+	}
 	out := make([]Match, 0, MaxResults)
 	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		x.Lookup(&all[i%len(all)], out)
-		i++
+	for i := 0; b.Loop(); i++ {
+		q := all[i%len(all)]
+		var err error
+		if q.ChatJID, err = x.Follow(b.Context(), st.Reader, q.ChatJID, start); err != nil {
+			b.Fatal(err)
+		}
+		x.Lookup(&q, out)
 	}
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(x.Len()), "B/object")
+}
+
+// BenchmarkFollow reads the moves again, as a lookup does once in followDelay: 100 of 10,000 chats have moved.
+func BenchmarkFollow(b *testing.B) {
+	const chats = 10_000
+	x, st := manyObjects(chats), storetest.Open(b)
+	if err := st.Write(b.Context(), func(tx *store.Tx) error {
+		for i := range 100 {
+			if err := tx.MoveChat(fmt.Sprintf("telegram:-100%d", i), fmt.Sprintf("telegram:-200%d", i), start); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		b.Fatal(err)
+	}
+	now := int64(start)
+	for b.Loop() {
+		now += followDelay.Milliseconds()
+		if _, err := x.Follow(b.Context(), st.Reader, "telegram:-1005000", now); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

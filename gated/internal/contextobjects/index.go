@@ -2,7 +2,6 @@ package contextobjects
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +27,9 @@ type Index struct {
 	set   Settings
 	mu    sync.RWMutex
 	chats map[string]*chat // by address; none is empty
+	// moves are from each former address of a chat to its next, as they were stored at movesAt, unix ms.
+	moves   map[string]string
+	movesAt int64
 }
 
 // New makes an empty index.
@@ -96,10 +98,39 @@ func (x *Index) prune(now int64) {
 	}
 }
 
-// move gives a chat's objects another address; an object that is active there already stays.
-func (x *Index) move(from, to string, now int64) {
+// address is the present address of a chat. known is false if a move may have been missed.
+func (x *Index) address(jid string, now int64) (present string, known bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	present = lastAddress(x.moves, jid)
+	age := now - x.movesAt
+	return present, x.chats[present] != nil && age >= 0 && age < followDelay.Milliseconds()
+}
+
+func lastAddress(moves map[string]string, jid string) string {
+	for range maxAddress {
+		next, moved := moves[jid]
+		if !moved {
+			break
+		}
+		jid = next
+	}
+	return jid
+}
+
+// follow gives the objects of chats that were moved their present address.
+func (x *Index) follow(moves map[string]string, now int64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.moves, x.movesAt = moves, now
+	for from := range moves {
+		x.move(from, lastAddress(moves, from), now)
+	}
+}
+
+// move gives a chat's objects another address; an object that is active there already stays. The caller
+// has locked.
+func (x *Index) move(from, to string, now int64) {
 	moved := x.chats[from]
 	if moved == nil || from == to {
 		return
@@ -129,13 +160,6 @@ func (x *Index) replace(jid string, objects []Object) {
 		return
 	}
 	x.chats[jid] = x.newChat(objects)
-}
-
-// addresses are those of chats with objects.
-func (x *Index) addresses() []string {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return slices.Collect(maps.Keys(x.chats))
 }
 
 // newChat takes objects of one chat over.

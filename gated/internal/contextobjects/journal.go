@@ -19,9 +19,10 @@ const (
 	maxLabel    = 200  // runes
 	maxURL      = 2048 // bytes
 	pruneEvery  = time.Minute
-	prunePage   = 500 // rows a commit
-	maxAddress  = 16  // moves of one chat that are followed, as in the store
-	maxIDLength = 200 // bytes
+	prunePage   = 500             // rows a commit
+	maxAddress  = 16              // moves of one chat that are followed, as in the store
+	followDelay = 2 * time.Second // how late a move is noticed at most
+	maxIDLength = 200             // bytes
 )
 
 // ErrInactive means that an object is not active any more, or never was.
@@ -191,25 +192,25 @@ func cleanLabel(text string) string {
 	return text
 }
 
-// Follow gives the objects of chats that were moved their present address. The journal's rows move
-// with the chat.
-func (x *Index) Follow(ctx context.Context, r store.Reader, now int64) error {
+// Follow returns the present address of a chat that may have been moved, under which the index has its
+// objects. The journal's rows move with the chat. It reads the moves of chats if it did not lately, or knows
+// no objects of the chat: not in a write, which others wait for.
+func (x *Index) Follow(ctx context.Context, r store.Reader, jid string, now int64) (string, error) {
+	if present, known := x.address(jid, now); known {
+		return present, nil
+	}
+	err := x.followAll(ctx, r, now)
+	present, _ := x.address(jid, now)
+	return present, err
+}
+
+// followAll gives the objects of all chats that were moved their present address.
+func (x *Index) followAll(ctx context.Context, r store.Reader, now int64) error {
 	moves, _, err := r.ChatMoves(ctx)
-	if err != nil || len(moves) == 0 {
-		return err
+	if err == nil {
+		x.follow(moves, now)
 	}
-	for _, from := range x.addresses() {
-		to := from
-		for range maxAddress {
-			next, moved := moves[to]
-			if !moved {
-				break
-			}
-			to = next
-		}
-		x.move(from, to, now)
-	}
-	return nil
+	return err
 }
 
 // Run deletes what has ended, in memory and in the journal, until ctx ends.
@@ -219,7 +220,7 @@ func (x *Index) Run(ctx context.Context, st *store.Store, log *slog.Logger, now 
 	outage := store.NewOutage(log, "context objects")
 	for {
 		at := now().UnixMilli()
-		err := x.Follow(ctx, st.Reader, at)
+		err := x.followAll(ctx, st.Reader, at)
 		if err == nil {
 			err = x.Prune(ctx, st, at)
 		}

@@ -1,6 +1,7 @@
 package contextobjects
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -64,8 +65,10 @@ func TestFollow_MovedChat_KeepsItsObjects(t *testing.T) {
 	f.activate(ArticleSummarized, object(msg.ContextArticle, 1))
 	f.write(func(tx *store.Tx) error { return tx.MoveChat(chatA, newer, f.now) })
 	f.activate(FollowupAttached, object(msg.ContextMessage, 2)) // by the former address
-	if err := f.x.Follow(t.Context(), f.st.Reader, f.now); err != nil {
-		t.Fatal(err)
+	for _, jid := range []string{chatA, newer} {
+		if present, err := f.x.Follow(t.Context(), f.st.Reader, jid, f.now); present != newer || err != nil {
+			t.Fatalf("%s is at %s, %v", jid, present, err)
+		}
 	}
 	q := f.query("")
 	q.ChatJID = newer
@@ -79,6 +82,38 @@ func TestFollow_MovedChat_KeepsItsObjects(t *testing.T) {
 	}
 	f.restart()
 	f.want("after a restart", q, ScopeChat, "article:1", "link:abc", "message:2")
+}
+
+// A chat that has objects is looked up without a read, also where chats have moved; a move is noticed after
+// followDelay.
+func TestFollow_ChatWithObjects_ReadsNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const newer = "telegram:-1001"
+	o := object(msg.ContextArticle, 1)
+	o.ChatJID = "telegram:-9"
+	f.activate(ArticleSummarized, object(msg.ContextArticle, 1))
+	f.activate(ArticleSummarized, o)
+	f.write(func(tx *store.Tx) error { return tx.MoveChat("telegram:-9", newer, f.now) })
+	follow := func(ctx context.Context, jid string) (string, error) { return f.x.Follow(ctx, f.st.Reader, jid, f.now) }
+	if present, err := follow(t.Context(), chatA); present != chatA || err != nil {
+		t.Fatalf("%s, %v", present, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel() // each read fails
+	f.now += followDelay.Milliseconds() - 1
+	for jid, want := range map[string]string{chatA: chatA, newer: newer, "telegram:-9": newer} {
+		if present, err := follow(ended, jid); present != want || err != nil {
+			t.Errorf("%s is at %s, %v", jid, present, err)
+		}
+	}
+	f.now++
+	if _, err := follow(ended, chatA); err == nil {
+		t.Error("moves were not read again")
+	}
+	if _, err := follow(ended, "telegram:-10"); err == nil {
+		t.Error("the chat of no objects: moves were not read")
+	}
 }
 
 // TestIndex_MemoryIsTheJournal applies events, failures, restarts and moves in any order: what is
@@ -114,7 +149,7 @@ func TestIndex_MemoryIsTheJournal(t *testing.T) {
 				f.write(func(tx *store.Tx) error { return f.x.ClosePoll(tx, chat, id, f.now, f.now) })
 			case 3:
 				f.write(func(tx *store.Tx) error { return tx.MoveChat(jid(1), jid(2), f.now) })
-				if err := f.x.Follow(t.Context(), st.Reader, f.now); err != nil {
+				if err := f.x.followAll(t.Context(), st.Reader, f.now); err != nil {
 					rt.Fatal(err)
 				}
 			default:

@@ -39,7 +39,11 @@ func listActiveContextObjects() Tool {
 		if err != nil {
 			return out, refuse("%v", err)
 		}
-		q, _, err := c.contextQuery(ctx, c.Services.Store.Reader, contextIn{
+		chat, err := c.contextChat(ctx)
+		if err != nil {
+			return out, err
+		}
+		q, _, err := c.contextQuery(ctx, c.Services.Store.Reader, chat, contextIn{
 			ChatID: in.ChatID, TopicID: in.TopicID, CurrentMessageID: in.CurrentMessageID, ReplyToMessageID: in.ReplyToMessageID, SenderUserID: in.SenderUserID,
 		})
 		if err != nil {

@@ -50,8 +50,12 @@ func resolve(ctx context.Context, c *Caller, in resolveIn) (out resolveOut, err 
 			return out, refuse("ordinal is 0: 1 is the oldest, -1 the newest, or leave it out")
 		}
 	}
+	chat, err := c.contextChat(ctx)
+	if err != nil {
+		return out, err
+	}
 	return once(ctx, c, in, func(tx *store.Tx) (resolveOut, error) {
-		q, replyTo, err := c.contextQuery(ctx, tx.Reader, contextIn{ReplyToMessageID: in.ReplyToMessageID})
+		q, replyTo, err := c.contextQuery(ctx, tx.Reader, chat, contextIn{ReplyToMessageID: in.ReplyToMessageID})
 		if err != nil {
 			return resolveOut{}, err
 		}
