@@ -43,7 +43,9 @@ type Config struct {
 	BotNames      []string         `env:"BOT_NAMES" doc:"further names of the bot after the @ of a command, as in /new@name"`
 	Operators     config.Operators `env:"OPERATORS" doc:"senders that may do everything, as telegram:123,slack:U0AB"`
 
-	RetentionDays int `env:"RETENTION_DAYS" envDefault:"0" doc:"history older than this many days is deleted; 0 keeps everything"`
+	RetentionDays int   `env:"RETENTION_DAYS" envDefault:"0" doc:"history older than this many days is deleted; 0 keeps everything"`
+	MediaQuota    int64 `env:"MEDIA_QUOTA" envDefault:"2147483648" doc:"what all files of messages may take on the disk, in bytes: gated removes the oldest that no open turn needs"`
+	MediaDaily    int64 `env:"MEDIA_DAILY" envDefault:"209715200" doc:"files of one chat that may be stored in a day, received and sent, in bytes"`
 
 	PollInterval     time.Duration `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is read without a poke"`
 	MaxAge           time.Duration `env:"MAX_AGE" envDefault:"24h" doc:"messages older than this on arrival are observed, not answered"`
@@ -66,6 +68,11 @@ func (c *Config) Validate() []error {
 		"POLL_INTERVAL": c.PollInterval, "IMPULSE_MAX_HOLD": c.ImpulseMaxHold} {
 		if err := config.CheckInterval(name, d); err != nil {
 			all = append(all, err)
+		}
+	}
+	for name, size := range map[string]int64{"MEDIA_QUOTA": c.MediaQuota, "MEDIA_DAILY": c.MediaDaily} {
+		if size < 1 {
+			problem("%s: must be above 0", name)
 		}
 	}
 	if c.AgentIdle < 0 {

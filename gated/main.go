@@ -161,9 +161,9 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: g.users,
 		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now, Operators: g.cfg.Operators,
 		Redact: config.NewRedactor(append(secrets, g.Secret)...).String, Report: g.problems.ofAgents,
-		Tools: g.tools.tokens, ToolsURL: g.cfg.toolsURLs(g.tools.Addr()),
+		MediaQuota: g.cfg.MediaQuota, Tools: g.tools.tokens, ToolsURL: g.cfg.toolsURLs(g.tools.Addr()),
 	}, g.Store, g.Log, g.Metrics)
-	g.tools.services.Runs, g.tools.services.Files = g.agents, g.agents.Files()
+	g.tools.services.Runs, g.tools.services.Files, g.tools.services.MediaDaily = g.agents, g.agents.Files(), g.cfg.MediaDaily
 	if g.objects, err = contextobjects.Open(ctx, g.cfg.settings(), g.Store, g.Now().UnixMilli()); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Now:   g.Now, Report: g.problems.ofMessages, Objects: g.objects,
 	}, g.Store, g.agents, g.Wake.C(), g.Log, g.Metrics)
 	g.broadcasts = broadcasts.New(g.Store, g.Log, g.Now)
-	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, Now: g.Now}, g.Store, g.Log, g.Metrics)
+	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, MediaQuota: g.cfg.MediaQuota, Now: g.Now}, g.Store, g.Log, g.Metrics)
 	router := g.Router.With(httpx.Bearer(g.Secret))
 	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(router)
 	g.reminders.Mount(router)

@@ -8,8 +8,8 @@ CREATE TABLE tool_calls (
   created_at INTEGER NOT NULL,
   PRIMARY KEY (turn_id, call)
 ) STRICT, WITHOUT ROWID;
--- Files that agents send into a chat, for the limit of a day.
-CREATE INDEX messages_files ON messages (chat_jid, received_at) WHERE kind = 'file';
+-- Files of a chat, for the limit of a day.
+CREATE INDEX messages_files ON messages (chat_jid, received_at) WHERE attachments IS NOT NULL;
 
 -- Polls: the votes, what platforms call a poll, and its end.
 

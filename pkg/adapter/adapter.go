@@ -67,10 +67,11 @@ type Options struct {
 	Pace Pace
 	// Redact hides secrets in what is sent and in errors; nil hides none.
 	Redact func(string) string
-	// Data is the data folder, below which downloaded files go; MediaMax is the largest file that
-	// is downloaded, in bytes. Only a Fetcher needs them.
-	Data     string
-	MediaMax int64
+	// Data is the data folder, below which downloaded files go. In bytes, MediaMax is the largest file
+	// that is downloaded, MediaQuota what all files take, and MediaDaily those of one chat in a day.
+	// Only a Fetcher needs them.
+	Data                             string
+	MediaMax, MediaQuota, MediaDaily int64
 	// Settled, if not nil, is called for every outbound row whose end is stored.
 	Settled func(*msg.Message)
 	Log     *slog.Logger

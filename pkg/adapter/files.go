@@ -47,6 +47,7 @@ type Fetcher interface {
 type fetching struct {
 	shell   *Shell
 	fetcher Fetcher
+	limits  *mediaLimits
 	ended   chan int64
 	calls   sync.WaitGroup
 	busy    map[int64]bool // rows
@@ -57,7 +58,7 @@ func (s *Shell) fetching() *fetching {
 	if !ok {
 		return nil
 	}
-	return &fetching{shell: s, fetcher: fetcher, ended: make(chan int64, maxFetches), busy: map[int64]bool{}}
+	return &fetching{shell: s, fetcher: fetcher, limits: newMediaLimits(s), ended: make(chan int64, maxFetches), busy: map[int64]bool{}}
 }
 
 // done receives the row of a message whose downloads have ended.
@@ -98,12 +99,20 @@ func (f *fetching) look(ctx context.Context) {
 func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 	var calls errgroup.Group
 	calls.SetLimit(maxFetches)
+	releases := make([]func(), len(m.Attachments)) // once their rows count
+	defer func() {
+		for _, release := range releases {
+			if release != nil {
+				release()
+			}
+		}
+	}()
 	fetching, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	for i := range m.Attachments {
 		if a := &m.Attachments[i]; a.Ref != "" {
 			calls.Go(func() error {
-				f.fetchOne(fetching, m, i)
+				releases[i] = f.fetchOne(fetching, m, i)
 				return nil
 			})
 		}
@@ -125,16 +134,17 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 	}
 }
 
-// fetchOne downloads one of a message's files, unless ctx ends, and retries failures that may pass.
-func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) {
+// fetchOne downloads one of a message's files, unless ctx ends, and retries failures that may pass. It
+// returns what is to be called once the file is stored, nil if there is none.
+func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) (stored func()) {
 	a := &m.Attachments[i]
 	var cause error
 	for _, wait := range append(fetchDelays(), 0) {
-		path, size, err := f.fetch(ctx, m, i)
+		path, size, stored, err := f.fetch(ctx, m, i)
 		if err == nil {
 			a.Path, a.Size, a.Ref = path, size, ""
 			f.shell.counters.fetched(size, nil)
-			return
+			return stored
 		}
 		if cause == nil || ctx.Err() == nil { // the reason before the timeout says more
 			cause = err
@@ -157,15 +167,34 @@ func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) {
 		f.shell.counters.fetched(0, cause)
 		f.shell.Log.Warn("download failed", "row", m.ID, "chat", m.ChatJID, "file", a.Name, "err", a.Error)
 	}
+	return nil
 }
 
-// fetch downloads one file under a temporary name and renames it, so that no reader sees half of
-// it. Its name begins with the row and the file's number, which makes it unique.
-func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path string, size int64, err error) {
+// fetch downloads one file, if there is room for it.
+func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path string, size int64, stored func(), err error) {
 	a, limit := m.Attachments[i], f.shell.MediaMax
 	if a.Size > limit {
-		return "", 0, tooLargeError{limit}
+		return "", 0, nil, tooLargeError{limit}
 	}
+	reserved := a.Size
+	if reserved <= 0 {
+		reserved = limit // the platform does not say
+	}
+	release, err := f.limits.reserve(ctx, m.ChatJID, reserved)
+	if err != nil {
+		return "", 0, nil, err
+	}
+	if path, size, err = f.download(ctx, m, i); err != nil {
+		release(0)
+		return "", 0, nil, err
+	}
+	return path, size, func() { release(size) }, nil
+}
+
+// download writes one file under a temporary name and renames it, so that no reader sees half of
+// it. Its name begins with the row and the file's number, which makes it unique.
+func (f *fetching) download(ctx context.Context, m *msg.Message, i int) (path string, size int64, err error) {
+	a, limit := m.Attachments[i], f.shell.MediaMax
 	month := time.UnixMilli(m.ReceivedAt).UTC().Format("200601")
 	path = filepath.Join(mediaFolder, month, fmt.Sprintf("%d-%d-%s", m.ID, i, safeName(a.Name)))
 	whole := filepath.Join(f.shell.Data, path)

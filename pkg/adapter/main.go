@@ -100,8 +100,9 @@ func (p Program[C]) Serve(ctx context.Context, cfg C, log io.Writer) error {
 	shell := New(platform, Options{
 		Platform: p.Platform, Daemon: p.Name, Listener: listener, Store: process.Store, Heartbeat: process.Heartbeat,
 		Wake: process.Wake.C(), Poll: settings.PollInterval, Bots: settings.Bots, Mark: settings.Resend == ResendMarked, Pace: p.Pace,
-		Data: common.Base.Data, MediaMax: settings.MediaMax, Redact: config.NewRedactor(append(secrets, process.Secret)...).String,
-		Log: process.Log, Metrics: process.Metrics, Now: process.Now,
+		Data: common.Base.Data, MediaMax: settings.MediaMax, MediaQuota: settings.MediaQuota, MediaDaily: settings.MediaDaily,
+		Redact: config.NewRedactor(append(secrets, process.Secret)...).String,
+		Log:    process.Log, Metrics: process.Metrics, Now: process.Now,
 	})
 	if m, ok := listener.(Mounter); ok {
 		m.Mount(process.Router, shell)

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"arizuko/pkg/config"
@@ -15,13 +16,17 @@ type Settings struct {
 	Bots         Bots          `env:"BOTS" envDefault:"none" doc:"which messages of other bots are stored: none, only those that mention this bot, or all"`
 	Resend       Resend        `env:"RESEND" envDefault:"mark" doc:"what happens to a message that may have arrived before a crash: mark (sent again as a possible duplicate) or drop"`
 	MediaMax     int64         `env:"MEDIA_MAX" envDefault:"20971520" doc:"largest file that is downloaded, in bytes"`
+	MediaQuota   int64         `env:"MEDIA_QUOTA" envDefault:"2147483648" doc:"what all files of messages may take on the disk, in bytes: gated removes the oldest that no open turn needs"`
+	MediaDaily   int64         `env:"MEDIA_DAILY" envDefault:"209715200" doc:"files of one chat that may be stored in a day, received and sent, in bytes"`
 }
 
 // Problems returns the invalid values that the types accept; an entry may be nil.
 func (s *Settings) Problems() []error {
 	errs := []error{config.CheckInterval("POLL_INTERVAL", s.PollInterval)}
-	if s.MediaMax <= 0 {
-		errs = append(errs, errors.New("MEDIA_MAX: must be above 0"))
+	for name, size := range map[string]int64{"MEDIA_MAX": s.MediaMax, "MEDIA_QUOTA": s.MediaQuota, "MEDIA_DAILY": s.MediaDaily} {
+		if size <= 0 {
+			errs = append(errs, fmt.Errorf("%s: must be above 0", name))
+		}
 	}
 	return errs
 }

@@ -42,6 +42,8 @@ func retentionPlans() map[string][2]string {
 		"queryBroadcastIsOld": {queryBroadcastIsOld, exists + "SEARCH broadcasts USING INTEGER PRIMARY KEY (rowid=?)"},
 		"deleteBroadcast":     {deleteBroadcast, "SEARCH broadcasts USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryRunExists":      {queryRunExists, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH runs USING INTEGER PRIMARY KEY (rowid=?)"},
-		"queryAttachments":    {queryAttachments, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)"},
+		"queryNeededFiles": {queryNeededFiles, "COMPOUND QUERY\nLEFT-MOST SUBQUERY\nSCAN t USING INDEX turns_open\n" +
+			"SEARCH m USING INDEX messages_turn (turn_id=?)\nUNION ALL\nSCAN m USING INDEX messages_outbox"},
+		"queryAttachments": {queryAttachments, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)"},
 	}
 }

@@ -9,7 +9,7 @@ func toolPlans() map[string][2]string {
 		"queryCallsOfRoot": {queryCallsOfRoot, "SEARCH tool_calls USING PRIMARY KEY (turn_id=?)\nLIST SUBQUERY 2\nCOMPOUND QUERY\nLEFT-MOST SUBQUERY\n" +
 			"SEARCH turns USING COVERING INDEX turns_root (root_turn_id=?)\nUNION ALL\nSCAN CONSTANT ROW"},
 		"insertToolCall":     {insertToolCall, noRead},
-		"querySentFileBytes": {querySentFileBytes, "SEARCH messages USING INDEX messages_files (chat_jid=? AND received_at>?)"},
+		"queryChatFileBytes": {queryChatFileBytes, "SEARCH m USING INDEX messages_files (chat_jid=? AND received_at>?)\nSCAN a VIRTUAL TABLE INDEX 1:"},
 		"queryThreadOfTopic": {queryThreadOfTopic, "SEARCH topic_threads USING PRIMARY KEY (chat_jid=?)"}, // a few of a chat
 		"queryHasThread": {queryHasThread, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH platform_threads USING PRIMARY KEY (chat_jid=? AND thread_id=?)\n" +
 			"SCALAR SUBQUERY 3\nCO-ROUTINE (subquery-2)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-2)"},

@@ -5,8 +5,10 @@ const (
 	queryToolCall      = `SELECT result FROM tool_calls WHERE turn_id = ? AND call = ?`
 	queryToolCallCount = `SELECT count(*) FROM tool_calls WHERE turn_id = ?`
 	insertToolCall     = `INSERT INTO tool_calls (turn_id, call, tool, result, created_at) VALUES (?,?,?,?,?)`
-	querySentFileBytes = `SELECT ifnull(sum(json_extract(attachments, '$[0].size')), 0) FROM messages INDEXED BY messages_files
-		WHERE kind = 'file' AND chat_jid = ? AND received_at > ?`
+	// Of attachments that are stored. Other daemons may have written JSON of another shape.
+	queryChatFileBytes = `SELECT CAST(total(CASE WHEN a.type = 'object' AND json_extract(a.value, '$.path') <> '' AND json_extract(a.value, '$.size') > 0
+		THEN json_extract(a.value, '$.size') END) AS INTEGER) FROM messages m INDEXED BY messages_files JOIN json_each(m.attachments) a
+		WHERE m.attachments IS NOT NULL AND m.chat_jid = ? AND m.received_at > ?`
 	// Calls of three tools in the turns of one root, itself included.
 	queryCallsOfRoot = `SELECT count(*) FROM tool_calls WHERE tool IN (?2, ?3, ?4)
 		AND turn_id IN (SELECT id FROM turns INDEXED BY turns_root WHERE root_turn_id = ?1 UNION ALL SELECT ?1)`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 
 	"arizuko/pkg/msg"
 )
@@ -92,9 +93,24 @@ func (r Reader) RunExists(ctx context.Context, id int64) (stored bool, err error
 // AttachmentPaths reads limit rows after an id and returns the paths of their
 // attachments, and the id to continue after, 0 at the end.
 func (r Reader) AttachmentPaths(ctx context.Context, after int64, limit int) (paths []string, next int64, err error) {
+	return r.attachmentPaths(ctx, queryAttachments, after, limit)
+}
+
+// NeededFiles returns the paths of the attachments of open turns, and of messages that are not sent yet.
+func (r Reader) NeededFiles(ctx context.Context) (map[string]bool, error) {
+	paths, _, err := r.attachmentPaths(ctx, queryNeededFiles)
+	needed := map[string]bool{}
+	for _, name := range paths {
+		needed[path.Clean(name)] = true
+	}
+	return needed, err
+}
+
+// attachmentPaths reads rows of an id and a list of attachments. last is the last id.
+func (r Reader) attachmentPaths(ctx context.Context, query string, args ...any) (paths []string, last int64, err error) {
 	err = r.q.each(ctx, func(scan scanner) (bool, error) {
 		var list *string
-		if err := scan(&next, &list); err != nil {
+		if err := scan(&last, &list); err != nil {
 			return false, err
 		}
 		var all []msg.Attachment
@@ -104,6 +120,6 @@ func (r Reader) AttachmentPaths(ctx context.Context, after int64, limit int) (pa
 			}
 		}
 		return true, nil
-	}, queryAttachments, after, limit)
-	return paths, next, err
+	}, query, args...)
+	return paths, last, err
 }

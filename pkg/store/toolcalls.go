@@ -33,10 +33,10 @@ func (tx *Tx) PutToolCall(turnID int64, call, tool string, result json.RawMessag
 	return err
 }
 
-// SentFileBytes is the size of the files that agents have sent into a chat since a time,
-// in unix ms, together, in bytes.
-func (r Reader) SentFileBytes(ctx context.Context, chatJID string, since int64) (n int64, err error) {
-	_, err = r.q.get(ctx, []any{&n}, querySentFileBytes, chatJID, since)
+// ChatFileBytes is the size of the stored files of a chat's messages since a time, in unix ms, in both
+// directions together, in bytes.
+func (r Reader) ChatFileBytes(ctx context.Context, chatJID string, since int64) (n int64, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryChatFileBytes, chatJID, since)
 	return n, err
 }
 

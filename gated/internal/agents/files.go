@@ -6,9 +6,7 @@ import (
 )
 
 // Files copies files between the groups' folders and the media folder.
-func (m *Manager) Files() *groupfiles.Files {
-	return &groupfiles.Files{Data: m.cfg.Data, Dir: m.groupDir}
-}
+func (m *Manager) Files() *groupfiles.Files { return m.files }
 
 // linkFiles copies the attachments of a turn's rows into the group's inbox and
 // replaces their paths. An attachment that cannot be copied gets an error instead
@@ -21,7 +19,7 @@ func (m *Manager) linkFiles(folder string, rows []*msg.Message) error {
 				a.Path = ""
 				continue
 			}
-			taken, err := m.Files().Take(folder, row, i)
+			taken, err := m.files.Take(folder, row, i)
 			if err != nil {
 				m.log.Warn("attachment not copied", "row", row.ID, "file", a.Path, "err", err)
 				a.Path, a.Error = "", "the file is not there any more"

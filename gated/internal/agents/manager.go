@@ -16,9 +16,11 @@ import (
 
 	"arizuko/gated/internal/agentuser"
 	"arizuko/gated/internal/groupdir"
+	"arizuko/gated/internal/groupfiles"
 	"arizuko/gated/internal/queue"
 	"arizuko/gated/internal/runtime"
 	"arizuko/gated/internal/tools"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -80,6 +82,8 @@ type Config struct {
 	ToolsURL  func(groupconfig.Runtime) string // where a runtime's agents reach the tools, "" if they cannot
 	Operators map[string]bool                  // senders whose messages prompts mark
 	Now       func() time.Time
+
+	MediaQuota int64 // of all files of messages, in bytes; 0: no limit
 }
 
 // Manager runs agents. Its methods may be called from any goroutine.
@@ -88,6 +92,7 @@ type Manager struct {
 	st       *store.Store
 	log      *slog.Logger
 	groups   *groupdir.Dirs
+	files    *groupfiles.Files
 	users    *agentuser.Users
 	queue    *queue.GroupQueue
 	meter    *meter
@@ -130,6 +135,10 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 	m := &Manager{
 		cfg: cfg, st: st, log: log, groups: groupdir.New(cfg.Groups), users: cfg.Users, ctx: ctx, cancel: stop, problems: newProblems(cfg.Report), runs: map[int64]*run{}, stored: map[string]bool{},
 		wake: make(chan struct{}, 1), poked: make(chan struct{}, 1), stops: make(chan struct{}, 1),
+	}
+	m.files = &groupfiles.Files{Data: cfg.Data, Dir: m.groupDir, Log: log}
+	if cfg.MediaQuota > 0 {
+		m.files.Usage = &disk.Usage{Folder: m.files.MediaFolder(), Quota: cfg.MediaQuota, Now: cfg.Now}
 	}
 	m.queue = queue.New(cfg.MaxAgents, cfg.Now, rows{m})
 	m.meter = newMeter(metrics, m.queue, st, cfg.Now, runtimeNames(cfg.Runtimes))

@@ -23,7 +23,8 @@ const inbox = "inbox"
 // its path in the group's folder. A copy that is there stays.
 func (f *Files) Take(folder string, row *msg.Message, n int) (string, error) {
 	to := InboxPath(row, n)
-	if err := f.take(folder, row.Attachments[n].Path, path.Base(to)); err != nil {
+	take := func() (any, error) { return nil, f.take(folder, row.Attachments[n].Path, path.Base(to)) }
+	if _, err, _ := f.taking.Do(path.Join(folder, to), take); err != nil {
 		return "", err
 	}
 	return to, nil
@@ -117,8 +118,8 @@ func chown(f *os.File, user runtime.User) error {
 	return f.Chown(user.UID, user.GID)
 }
 
-// copyOnce copies src to name in the inbox unless that exists. A copy, not a link: the
-// agent must not be able to change the stored file.
+// copyOnce copies src to name in the inbox unless that exists, shared on the disk where the file
+// system can. A copy, not a link: the agent must not be able to change the stored file.
 func copyOnce(root *os.Root, name string, src io.Reader, user runtime.User) error {
 	if _, err := root.Lstat(name); err == nil {
 		return nil
@@ -132,7 +133,9 @@ func copyOnce(root *os.Root, name string, src io.Reader, user runtime.User) erro
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(dst, src)
+	if from, ok := src.(*os.File); !ok || unix.IoctlFileClone(int(dst.Fd()), int(from.Fd())) != nil {
+		_, err = io.Copy(dst, src)
+	}
 	if err := errors.Join(err, chown(dst, user), dst.Close()); err != nil {
 		return err
 	}

@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
 	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -118,4 +120,31 @@ func TestCopyOnce_CopyIsReplacedMeanwhile_GivesNoForeignFile(t *testing.T) {
 		t.Error(err)
 	}
 	wantOwner(t, foreign, 0)
+}
+
+// Two calls of an agent want one file at a time: neither gets half of it.
+func TestTake_TwiceAtOnce_BothGetTheWholeFile(t *testing.T) {
+	const size = 8 << 20
+	f := newFiles(t, runtime.User{})
+	f.do(os.MkdirAll(filepath.Join(f.Data, "media"), 0o700), os.WriteFile(filepath.Join(f.Data, "media/big"), make([]byte, size), 0o600))
+	for row := range int64(10) {
+		m := &msg.Message{ID: row, Attachments: []msg.Attachment{{Path: "media/big", Name: "big"}}}
+		var calls sync.WaitGroup
+		start := make(chan struct{})
+		for range 4 {
+			calls.Go(func() {
+				<-start
+				taken, err := f.Take("acme", m, 0)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if info, err := os.Stat(f.path(taken)); err != nil || info.Size() != size {
+					t.Errorf("%s: %v, %v", taken, info, err)
+				}
+			})
+		}
+		close(start)
+		calls.Wait()
+	}
 }

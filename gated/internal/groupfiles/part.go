@@ -9,6 +9,12 @@ import (
 	"syscall"
 )
 
+// Copies are called <copyPrefix><random>-<name>, and <copyPrefix><random><partSuffix> until they are whole.
+const (
+	copyPrefix = "out-"
+	partSuffix = ".part"
+)
+
 // part is a file that is being written, under a name of its own.
 type part struct {
 	*os.File
@@ -16,7 +22,7 @@ type part struct {
 }
 
 func newPart(root *os.Root, folder string) (*part, error) {
-	name := path.Join(folder, "out-"+rand.Text()+".part")
+	name := path.Join(folder, copyPrefix+rand.Text()+partSuffix)
 	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err

@@ -2,8 +2,6 @@ package groupfiles
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -35,8 +33,8 @@ func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(form
 
 // Publish copies a file of a group's folder into the media folder, and returns it as an attachment
 // named name, "" for the file's own name. limit bounds its size, in bytes. The copy is what is sent,
-// however often that is tried. A repetition makes the same copy, whose name contains its hash. An error about
-// the file is a *Refusal: it has to be a regular file of 1 byte or more, and no part of its path may be a link.
+// however often that is tried. Each call makes a copy of its own: a caller that sends none discards it. An error
+// about the file is a *Refusal: it has to be a regular file of 1 byte or more, and no part of its path may be a link.
 func (f *Files) Publish(folder, from, name string, limit int64, now time.Time) (a msg.Attachment, err error) {
 	dir, _, err := f.Dir(folder)
 	if err != nil {
@@ -53,11 +51,50 @@ func (f *Files) Publish(folder, from, name string, limit int64, now time.Time) (
 	if space, err := disk.Of(f.Data); err != nil || space.Free < disk.Full+size {
 		return a, errors.Join(refuse("there is no room on the disk for a copy of the file: go on without it, and say so"), err)
 	}
+	written, err := f.reserve(size)
+	if err != nil {
+		return a, err
+	}
 	a = msg.Attachment{Name: shownName(cmp.Or(name, path.Base(filepath.ToSlash(from)))), Size: size}
 	if a.Path, a.MIME, err = f.store(src, size, &a, now); err != nil {
+		written(0)
 		return msg.Attachment{}, err
 	}
+	written(size)
 	return a, nil
+}
+
+// reserve takes room in the media folder, which the caller gives back with what it has written, in bytes.
+func (f *Files) reserve(size int64) (written func(n int64), err error) {
+	if f.Usage == nil {
+		return func(int64) {}, nil
+	}
+	ok, err := f.Usage.Reserve(size)
+	if err == nil && !ok {
+		f.Log.Warn("file not copied: the media folder is full (MEDIA_QUOTA)", "bytes", size)
+		err = refuse("there is no room for files here just now: go on without it, and say so")
+	}
+	return func(n int64) { f.Usage.Release(size, n) }, err
+}
+
+// Discard removes a copy that Publish has made, and that no message names.
+func (f *Files) Discard(a msg.Attachment) error {
+	root, err := os.OpenRoot(filepath.Join(f.Data, mediaFolder))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	name, ok := strings.CutPrefix(a.Path, mediaFolder+"/")
+	if !ok || !strings.HasPrefix(path.Base(name), copyPrefix) {
+		return fmt.Errorf("%q is no copy of a file that is sent", a.Path)
+	}
+	if err := root.Remove(filepath.FromSlash(name)); err != nil {
+		return err
+	}
+	if f.Usage != nil {
+		f.Usage.Release(0, -a.Size)
+	}
+	return nil
 }
 
 // store copies a file of a size into the media folder. It returns the path of the copy in the data folder, and its type.
@@ -67,9 +104,7 @@ func (f *Files) store(src *os.File, size int64, a *msg.Attachment, now time.Time
 		return "", "", err
 	}
 	defer root.Close()
-	// Copies of another day are others: retention may be about to remove one of long ago.
-	day := now.UTC()
-	folder := path.Join(mediaFolder, day.Format("200601"))
+	folder := path.Join(mediaFolder, now.UTC().Format("200601"))
 	if err := mkdirAll(root, folder); err != nil {
 		return "", "", err
 	}
@@ -82,14 +117,13 @@ func (f *Files) store(src *os.File, size int64, a *msg.Attachment, now time.Time
 	if err := copyWhole(part.File, src, size); err != nil {
 		return "", "", err
 	}
-	hash, kind, err := describe(part.File, a.Name)
-	if err == nil {
+	if kind, err = typeOf(part.File, a.Name); err == nil {
 		err = errors.Join(giveLike(root, part.File), part.Sync())
 	}
 	if err != nil {
 		return "", "", err
 	}
-	stored = path.Join(folder, fmt.Sprintf("out-%s-%s-%s", day.Format("02"), hash, safeName(a)))
+	stored = strings.TrimSuffix(part.name, partSuffix) + "-" + safeName(a)
 	return stored, kind, root.Rename(part.name, stored)
 }
 
@@ -180,23 +214,15 @@ func copyWhole(to, from *os.File, size int64) error {
 	return nil
 }
 
-// describe returns the beginning of a file's hash, and its type.
-func describe(f *os.File, name string) (hash, kind string, err error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return "", "", err
-	}
+// typeOf returns the type of a file that is sent under a name.
+func typeOf(f *os.File, name string) (string, error) {
 	head := make([]byte, 512)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return "", "", err
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
 	}
-	sum := sha256.New()
-	sum.Write(head[:n])
-	if _, err := io.Copy(sum, f); err != nil {
-		return "", "", err
-	}
-	kind, _, _ = strings.Cut(cmp.Or(mime.TypeByExtension(path.Ext(name)), http.DetectContentType(head[:n])), ";")
-	return hex.EncodeToString(sum.Sum(nil)[:12]), kind, nil
+	kind, _, _ := strings.Cut(cmp.Or(mime.TypeByExtension(path.Ext(name)), http.DetectContentType(head[:n])), ";")
+	return kind, nil
 }
 
 // shownName is a file's name as users see it: one line without slashes.

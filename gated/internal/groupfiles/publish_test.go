@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/disk"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -65,7 +68,7 @@ func TestPublish_RegularFile_CopiesItOnce(t *testing.T) {
 	f.write("out/report.txt", "all is well")
 	first, err := f.Publish("acme", "out/report.txt", "", limit, now())
 	f.do(err)
-	if first.Name != "report.txt" || first.MIME != "text/plain" || first.Size != 11 || !strings.HasPrefix(first.Path, "media/202611/out-22-") {
+	if first.Name != "report.txt" || first.MIME != "text/plain" || first.Size != 11 || !strings.HasPrefix(first.Path, "media/202611/out-") {
 		t.Errorf("%+v", first)
 	}
 	again, err := f.Publish("acme", f.path("out/report.txt"), "", limit, now().Add(time.Hour)) // as the agent may see it
@@ -73,10 +76,10 @@ func TestPublish_RegularFile_CopiesItOnce(t *testing.T) {
 	f.write("out/report.txt", "all is lost")
 	other, err := f.Publish("acme", "./out/../out/report.txt", "../a b\n.md", limit, now())
 	f.do(err)
-	if again != first || other.Path == first.Path || other.Name != "_a b_.md" {
+	if again.Name != first.Name || other.Name != "_a b_.md" {
 		t.Errorf("%+v, %+v", again, other)
 	}
-	for path, want := range map[string]string{first.Path: "all is well", other.Path: "all is lost"} {
+	for path, want := range map[string]string{first.Path: "all is well", again.Path: "all is well", other.Path: "all is lost"} {
 		info, err := os.Stat(filepath.Join(f.Data, path))
 		f.do(err)
 		if got, err := os.ReadFile(filepath.Join(f.Data, path)); string(got) != want || err != nil || info.Mode().Perm() != 0o600 {
@@ -87,6 +90,49 @@ func TestPublish_RegularFile_CopiesItOnce(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
+}
+
+func TestPublish_Discarded_LeavesTheOthers(t *testing.T) {
+	f := newFiles(t, runtime.User{})
+	f.write("a", "a")
+	first, err := f.Publish("acme", "a", "", limit, now())
+	f.do(err)
+	second, err := f.Publish("acme", "a", "", limit, now())
+	f.do(err, f.Discard(first))
+	if _, err := os.Stat(filepath.Join(f.Data, first.Path)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the first: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(f.Data, second.Path)); err != nil {
+		t.Errorf("the second: %v", err)
+	}
+	f.do(os.WriteFile(filepath.Join(f.Data, "media", "7-0-cat.jpg"), nil, 0o600), os.WriteFile(filepath.Join(f.Data, "out-secret"), nil, 0o600))
+	for _, path := range []string{"", "media", "media/7-0-cat.jpg", "out-secret", "media/../out-secret", "media/gone"} {
+		if err := f.Discard(msg.Attachment{Path: path}); err == nil {
+			t.Errorf("%q was removed", path)
+		}
+	}
+}
+
+func TestPublish_BeyondTheQuota_IsRefusedAndLogged(t *testing.T) {
+	f := newFiles(t, runtime.User{})
+	var log bytes.Buffer
+	f.Usage = &disk.Usage{Folder: filepath.Join(f.Data, "media"), Quota: 100, Now: now}
+	f.Log = slog.New(slog.NewTextHandler(&log, nil))
+	f.write("a", strings.Repeat("a", 60))
+	first, err := f.Publish("acme", "a", "", limit, now())
+	f.do(err)
+	for range 3 {
+		var refusal *Refusal
+		if _, err := f.Publish("acme", "a", "", limit, now()); !errors.As(err, &refusal) || !strings.Contains(err.Error(), "no room") {
+			t.Errorf("%v", err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(f.Data, "media/202611/*")); len(left) != 1 || err != nil || !strings.Contains(log.String(), "MEDIA_QUOTA") {
+		t.Errorf("%v, %v, log: %s", left, err, log.String())
+	}
+	f.do(f.Discard(first))
+	_, err = f.Publish("acme", "a", "", limit, now())
+	f.do(err)
 }
 
 func TestPublish_TypesOfFiles(t *testing.T) {

@@ -40,9 +40,12 @@ func (j *Job) purgeLogs(ctx context.Context, cutoff time.Time) (deleted int, err
 	return deleted, nil
 }
 
-// purgeMedia deletes the downloaded files that no row names.
+// mediaFolder holds the files of messages, inside the data folder.
+const mediaFolder = "media"
+
+// purgeMedia deletes the files of before cutoff that no row names.
 func (j *Job) purgeMedia(ctx context.Context, cutoff time.Time) (deleted int, err error) {
-	old, err := j.oldFiles("media", cutoff)
+	old, err := j.oldFiles(mediaFolder, cutoff)
 	if err != nil || len(old) == 0 {
 		return 0, err
 	}

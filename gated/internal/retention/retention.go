@@ -1,5 +1,5 @@
-// Package retention deletes what is older than RETENTION_DAYS, and moves what is
-// left of chats that got another address.
+// Package retention deletes what is older than RETENTION_DAYS, keeps the media folder within MEDIA_QUOTA,
+// and moves what is left of chats that got another address.
 package retention
 
 import (
@@ -31,18 +31,21 @@ const (
 
 // Config of a Job.
 type Config struct {
-	Days int    // what is older is deleted; 0 keeps everything
-	Data string // the data folder
-	Now  func() time.Time
+	Days       int    // what is older is deleted; 0 keeps everything
+	Data       string // the data folder
+	MediaQuota int64  // bytes; beyond about as many the oldest files are removed
+	Now        func() time.Time
 }
 
-// Job does both, in the background.
+// Job does all of it, in the background.
 type Job struct {
 	cfg    Config
 	st     *store.Store
 	log    *slog.Logger
 	purged *prometheus.CounterVec
 	pause  func(ctx context.Context, d time.Duration) // between pages
+
+	mediaFull bool // and the log says so
 }
 
 // New makes a job; Run starts it.
@@ -63,6 +66,8 @@ func (j *Job) Run(ctx context.Context) error {
 	defer moves.Stop()
 	purge := time.NewTimer(firstPurge)
 	defer purge.Stop()
+	trim := time.NewTicker(trimEvery)
+	defer trim.Stop()
 	j.finishMoves(ctx)
 	for {
 		select {
@@ -70,6 +75,10 @@ func (j *Job) Run(ctx context.Context) error {
 			return nil
 		case <-moves.C:
 			j.finishMoves(ctx)
+		case <-trim.C:
+			if _, err := j.TrimMedia(ctx); err != nil && ctx.Err() == nil {
+				j.log.Error("trimming the media folder failed; retrying", "wait", trimEvery, "err", err)
+			}
 		case <-purge.C:
 			wait := purgeEvery
 			if _, err := j.Purge(ctx); err != nil && ctx.Err() == nil {
@@ -99,13 +108,17 @@ func (c Counts) String() string {
 	return fmt.Sprintf("%d turns, %d messages, %d runs, %d broadcasts, %d logs, %d media files", c.Turns, c.Messages, c.Runs, c.Broadcasts, c.Logs, c.Media)
 }
 
-// Purge deletes what is older than Config.Days once. It may be interrupted
+// Purge deletes once what is older than Config.Days, and files that no row names. It may be interrupted
 // anywhere; the next one continues.
 func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
-	if j.cfg.Days == 0 {
-		return c, nil
-	}
 	start := j.cfg.Now()
+	if j.cfg.Days == 0 {
+		if c.Media, err = j.purgeMedia(ctx, start.Add(-minOrphanAge)); c.Media > 0 {
+			j.purged.WithLabelValues("media").Add(float64(c.Media))
+			j.log.Info("files that no message names removed", "count", c.Media)
+		}
+		return c, err
+	}
 	cutoff := start.AddDate(0, 0, -j.cfg.Days)
 	for _, step := range []struct {
 		kind  string
@@ -117,7 +130,7 @@ func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
 		{"runs", &c.Runs, func() (int, error) { return j.purgeRows(ctx, store.HistoryRuns, cutoff) }},
 		{"broadcasts", &c.Broadcasts, func() (int, error) { return j.purgeRows(ctx, store.HistoryBroadcasts, cutoff) }},
 		{"logs", &c.Logs, func() (int, error) { return j.purgeLogs(ctx, cutoff) }},
-		{"media", &c.Media, func() (int, error) { return j.purgeMedia(ctx, cutoff) }},
+		{"media", &c.Media, func() (int, error) { return j.purgeMedia(ctx, start.Add(-minOrphanAge)) }},
 	} {
 		*step.count, err = step.purge()
 		j.purged.WithLabelValues(step.kind).Add(float64(*step.count))

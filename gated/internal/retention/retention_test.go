@@ -132,7 +132,7 @@ func TestPurge_OldAndYoungRows_DeletesOld(t *testing.T) {
 func TestPurge_WithoutRetention_KeepsEverything(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, 0)
-	id := h.message(1)
+	id := h.message(1, "media/197001/x")
 	h.file("logs/main/run-1.log", 1)
 	h.file("media/197001/x", 1)
 	if got := h.purge(); got != (Counts{}) || len(h.stored(id)) != 1 || len(h.files()) != 2 || h.log.Len() > 0 {

@@ -132,8 +132,8 @@ func TestSendFile_Refused(t *testing.T) {
 		f.refused("send_file", fmt.Sprintf(`{"path":%q}`, path), why)
 	}
 	f.exec(`INSERT INTO messages (chat_jid, direction, kind, sender, content, attachments, timestamp, received_at, source, out_state)
-		VALUES (?, 'out', 'file', 'agent:acme', '', ?, 1, ?, 'tool', 'sent')`, chat, fmt.Sprintf(`[{"size":%d}]`, maxDailyFiles), f.services.now())
-	f.refused("send_file", `{"path":"out/report.txt"}`, "which is the limit")
+		VALUES (?, 'out', 'file', 'agent:acme', '', ?, 1, ?, 'tool', 'sent')`, chat, fmt.Sprintf(`[{"path":"media/x","size":%d}]`, f.services.MediaDaily), f.services.now())
+	f.refused("send_file", `{"path":"out/report.txt"}`, "is the limit")
 	if id := f.last().ID; id != before+1 {
 		t.Errorf("%d rows were written", id-before-1)
 	}

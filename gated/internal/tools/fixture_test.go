@@ -59,7 +59,7 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	t.Helper()
 	path := storetest.Path(t)
 	f := &fixture{t: t, st: storetest.OpenAt(t, path, nil), path: path, tokens: &Tokens{}, metrics: prometheus.NewRegistry(), log: &buffer{}, clock: time.UnixMilli(1_700_000_000_000)}
-	f.services = &Services{Store: f.st, Runs: f, Now: func() time.Time { return f.clock }}
+	f.services = &Services{Store: f.st, Runs: f, MediaDaily: 1 << 20, Now: func() time.Time { return f.clock }}
 	f.services.Log = slog.New(slog.NewTextHandler(f.log, nil))
 	f.services.Objects = contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{
 		Medium: 2 * time.Hour, Media: time.Hour, Short: 20 * time.Minute, PollGrace: 15 * time.Minute, Max: 24 * time.Hour,

@@ -11,9 +11,7 @@ const (
 	// maxPath bounds a path, and maxFileName a file's name, in characters.
 	maxPath     = 1000
 	maxFileName = 120
-	// maxDailyFiles bounds the files that agents send into a chat in a day, in bytes.
-	maxDailyFiles = 500 << 20
-	dayMS         = 24 * 60 * 60 * 1000
+	dayMS       = 24 * 60 * 60 * 1000
 )
 
 type sendFileIn struct {
@@ -69,9 +67,9 @@ func sendFile() Tool {
 // checkDailyFiles returns a refusal if the chat has no room for size more bytes today. It is asked before the file is copied,
 // too: a copy that is not sent fills the disk all the same.
 func (c *Caller) checkDailyFiles(ctx context.Context, r store.Reader, size int64) error {
-	sent, err := r.SentFileBytes(ctx, c.Turn.ChatJID, c.Services.now()-dayMS)
-	if err == nil && (sent >= maxDailyFiles || sent+size > maxDailyFiles) {
-		err = refuse("this chat has got %d MB of files in a day, which is the limit: send no more today, and say so", sent>>20)
+	stored, err := r.ChatFileBytes(ctx, c.Turn.ChatJID, c.Services.now()-dayMS)
+	if limit := c.Services.MediaDaily; err == nil && (stored >= limit || stored+size > limit) {
+		err = refuse("this chat has %d MB of files in a day, and %d MB is the limit: send no more today, and say so", stored>>20, limit>>20)
 	}
 	return err
 }

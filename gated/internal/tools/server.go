@@ -42,10 +42,12 @@ type Services struct {
 	Store *store.Store
 	Runs  Runs
 	Files Files
-	Routd *httpx.Client // answers about engagement
-	Now   func() time.Time
-	Chats *chats.Chats
-	Zone  string // the time zone of reminders that name none, by its IANA name or "Local"
+	// MediaDaily is what the files of a chat may have in a day, in bytes.
+	MediaDaily int64
+	Routd      *httpx.Client // answers about engagement
+	Now        func() time.Time
+	Chats      *chats.Chats
+	Zone       string // the time zone of reminders that name none, by its IANA name or "Local"
 	// Reminders schedules again after a change.
 	Reminders interface{ Changed() }
 	// Objects are the active context objects of all chats.

@@ -103,7 +103,7 @@ func TestContextQuery_TriggerOfAnotherChat_IsLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		q, _, err := caller.contextQuery(t.Context(), f.st.Reader, contextIn{})
+		q, _, err := caller.contextQuery(t.Context(), f.st.Reader, caller.Turn.ChatJID, contextIn{})
 		if err != nil {
 			t.Fatal(name, err)
 		}

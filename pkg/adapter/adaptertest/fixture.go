@@ -57,7 +57,7 @@ func (b *fixture) start() (stop func()) {
 			b.settled[m.ID]++
 		},
 		Redact: func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") },
-		Data:   b.TempDir(), MediaMax: 1 << 20, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
+		Data:   b.TempDir(), MediaMax: 1 << 20, MediaQuota: 1 << 30, MediaDaily: 1 << 30, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
 	}
 	if b.platform.Options != nil {
 		b.platform.Options(&o)

@@ -1,0 +1,98 @@
+package retention
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+const (
+	// trimEvery is how often the media folder is measured: 20,000 files take about 50 ms.
+	trimEvery = time.Minute
+	// A media folder that has more than trimAbove percent of MEDIA_QUOTA is trimmed to trimTo percent, so
+	// that there is always room for new files.
+	trimAbove, trimTo = 90, 80
+	// minMediaAge is the age from which a file may be removed for room: the row or the copy that it is
+	// written for may still be to come.
+	minMediaAge = 15 * time.Minute
+	// minOrphanAge is the age from which a file that no row names is removed.
+	minOrphanAge = 24 * time.Hour
+)
+
+// mediaFile is a file of the media folder.
+type mediaFile struct {
+	name    string // its slash-separated path in the data folder
+	size    int64
+	written time.Time
+}
+
+// TrimMedia removes the oldest files of messages that no open turn and no unsent message needs, if all
+// together have nearly MEDIA_QUOTA bytes.
+func (j *Job) TrimMedia(ctx context.Context) (removed int, err error) {
+	files, used, err := j.mediaFiles()
+	limit, to := j.cfg.MediaQuota/100*trimAbove, j.cfg.MediaQuota/100*trimTo
+	if err != nil || used <= limit {
+		j.mediaFull = false
+		return 0, err
+	}
+	needed, err := j.st.NeededFiles(ctx)
+	if err != nil {
+		return 0, err
+	}
+	slices.SortFunc(files, func(a, b mediaFile) int { return cmp.Or(a.written.Compare(b.written), cmp.Compare(a.name, b.name)) })
+	before := j.cfg.Now().Add(-minMediaAge)
+	for _, f := range files {
+		if used <= to || ctx.Err() != nil || !f.written.Before(before) {
+			break
+		}
+		if needed[f.name] {
+			continue
+		}
+		if err := j.remove(f.name); err != nil {
+			return removed, err
+		}
+		used -= f.size
+		removed++
+	}
+	j.purged.WithLabelValues("media").Add(float64(removed))
+	if removed > 0 {
+		j.log.Info("media folder trimmed to keep within MEDIA_QUOTA", "count", removed, "bytes", used)
+	}
+	full := used > limit
+	if full && !j.mediaFull {
+		j.log.Warn("media folder is full, and all its files are new or needed by open turns: raise MEDIA_QUOTA, or files are refused", "bytes", used)
+	}
+	j.mediaFull = full
+	return removed, ctx.Err()
+}
+
+// mediaFiles lists the files of the media folder, and their size together.
+func (j *Job) mediaFiles() (files []mediaFile, used int64, err error) {
+	err = filepath.WalkDir(filepath.Join(j.cfg.Data, mediaFolder), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return ignoreGone(err)
+		}
+		info, err := d.Info()
+		if err != nil {
+			return ignoreGone(err)
+		}
+		relative, err := filepath.Rel(j.cfg.Data, name)
+		files = append(files, mediaFile{path.Clean(filepath.ToSlash(relative)), info.Size(), info.ModTime()})
+		used += info.Size()
+		return err
+	})
+	return files, used, err
+}
+
+// ignoreGone is for a folder that is not there, and for files that were removed meanwhile.
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

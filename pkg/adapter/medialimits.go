@@ -1,0 +1,63 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"arizuko/pkg/disk"
+	"arizuko/pkg/msg"
+)
+
+// mediaLimits bounds what downloads take on the disk: of all chats by MEDIA_QUOTA, of each in a day by
+// MEDIA_DAILY.
+type mediaLimits struct {
+	shell *Shell
+	all   *disk.Usage
+
+	mu    sync.Mutex
+	chats map[string]int64 // bytes that no row has yet
+}
+
+func newMediaLimits(s *Shell) *mediaLimits {
+	return &mediaLimits{
+		shell: s, chats: map[string]int64{},
+		all: &disk.Usage{Folder: filepath.Join(s.Data, mediaFolder), Quota: s.MediaQuota, Now: s.Now},
+	}
+}
+
+// reserve takes room for a file of a chat, of a size in bytes. The caller gives it back with what it has
+// written. The error is a *Failure: permanent for the day's limit, transient for the quota, below which
+// gated removes files.
+func (l *mediaLimits) reserve(ctx context.Context, chatJID string, size int64) (written func(n int64), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	stored, err := l.shell.Store.ChatFileBytes(ctx, chatJID, l.shell.Now().Add(-24*time.Hour).UnixMilli())
+	if err != nil {
+		return nil, err
+	}
+	if stored+l.chats[chatJID]+size > l.shell.MediaDaily {
+		return nil, &Failure{Class: msg.Permanent, Err: fmt.Errorf("this chat has %d MiB of files in a day, and %d MiB is the limit (MEDIA_DAILY)",
+			(stored+l.chats[chatJID])>>20, l.shell.MediaDaily>>20)}
+	}
+	ok, err := l.all.Reserve(size)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, &Failure{Class: msg.Transient, Err: fmt.Errorf("there is no room for it: all files have %d MiB (MEDIA_QUOTA)", l.shell.MediaQuota>>20)}
+	}
+	l.chats[chatJID] += size
+	return func(n int64) { l.release(chatJID, size, n) }, nil
+}
+
+func (l *mediaLimits) release(chatJID string, size, written int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all.Release(size, written)
+	if l.chats[chatJID] -= size; l.chats[chatJID] <= 0 {
+		delete(l.chats, chatJID)
+	}
+}
