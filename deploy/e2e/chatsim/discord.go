@@ -153,7 +153,7 @@ func (d *Discord) Connected() bool { return d.Listening() }
 // Arrivals implements Transport.
 func (d *Discord) Arrivals() (all []Arrival) {
 	for _, call := range d.Sent() {
-		if conversation, known := d.chats[call.ChannelID]; known && call.Route == discord.CreateMessage && !call.Repeated {
+		if conversation, known := d.conversation(call.ChannelID); known && call.Route == discord.CreateMessage && !call.Repeated {
 			a := Arrival{ID: call.MessageID, Chat: conversation.Chat, Thread: conversation.Thread, Text: call.Text, ReplyTo: call.ReplyTo, At: call.At}
 			for _, f := range call.Files {
 				a.Files = append(a.Files, File{f.Name, f.Data})
@@ -162,6 +162,22 @@ func (d *Discord) Arrivals() (all []Arrival) {
 		}
 	}
 	return all
+}
+
+// conversation is that of a channel or thread; the bot may have made the thread.
+func (d *Discord) conversation(id string) (c Conversation, known bool) {
+	if c, known = d.chats[id]; known {
+		return c, true
+	}
+	for channel, c := range d.chats {
+		for _, thread := range d.Place(channel).Threads() {
+			if thread.ID == id {
+				c.Thread = id
+				return c, true
+			}
+		}
+	}
+	return Conversation{}, false
 }
 
 // ShowsWorking implements Transport.

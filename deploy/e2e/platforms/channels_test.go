@@ -3,6 +3,7 @@ package platforms
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func (w *tab) answers() (all []string) {
 	var page struct {
 		Messages []struct{ Direction, Content string }
 	}
-	w.OK(w.dashd.Do(w.T.Context(), http.MethodGet, "/chat/main/messages?limit=100&topic=%23"+strings.TrimPrefix(w.topic, "#"), nil, &page))
+	w.OK(w.dashd.Do(w.T.Context(), http.MethodGet, "/chat/main/messages?limit=100&topic="+url.QueryEscape(w.topic), nil, &page))
 	for _, m := range page.Messages {
 		if m.Direction == "out" {
 			all = append(all, m.Content)

@@ -22,7 +22,7 @@ const (
 )
 
 var programs = harness.NewPrograms("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/dashd", "arizuko/teled", "arizuko/discd",
-	"arizuko/slakd", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
+	"arizuko/slakd", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo", "arizuko/deploy/e2e/agents/caller")
 
 func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
 
@@ -58,7 +58,13 @@ func onEachPlatform(t *testing.T, scenario func(*fixture)) {
 // start makes a running instance with one platform.
 func start(t *testing.T, p chatsim.Platform) *fixture {
 	t.Helper()
-	i := newInstance(t)
+	return startWith(newInstance(t), p, "demo")
+}
+
+// startWith starts an instance with one platform and a program as its agent.
+func startWith(i *instance, p chatsim.Platform, agent string) *fixture {
+	i.T.Helper()
+	i.Instance.Env = append(i.Instance.Env, "AGENT_COMMAND=exec "+i.Instance.Program(agent))
 	f := i.serve(p)
 	i.start("routd", "gated", f.info.Daemon)
 	i.connect()

@@ -169,7 +169,7 @@ func (w *writer) toolUse() {
 	w.with("broadcast", "- broadcast: the same text to your group's chats. Only when asked for.")
 	w.with("delegate escalate", "- delegate: a group below yours does it, and its answer goes to this chat by itself; do not wait for it. escalate asks the group above yours, and its answer comes to you as a message.")
 	w.with("disengage engage", "- After an answer you get the messages of that place without a mention. disengage (jid and topic = place of <turn>) ends that: a conversation is over, users go on among themselves, or one asks you to be quiet. Then they mention you again. engage is the reverse.")
-	w.with("fork_topic disengage send_message", "- A wrong answer that takes some questions to correct: fork_topic opens the topic <topic>#fix, with a fresh session, and users' replies reach it. In a topic that ends in #fix, settle the correction; then post one corrected answer to the parent topic by send_message (topic), and disengage the fork. The parent conversation goes on undisturbed.")
+	w.with("fork_topic disengage send_message", "- A wrong answer that takes some questions to correct: fork_topic opens the topic <topic>#fix, the next time <topic>#fix2, with a fresh session, and users' replies reach it. In such a topic, settle the correction; then post one corrected answer to its parent <topic> by send_message (topic), and disengage the fork. The parent conversation goes on undisturbed.")
 	if rest := w.unnamed(); len(rest) > 0 {
 		w.line("- Further tools, by their descriptions: ", strings.Join(rest, ", "), ".")
 	}
