@@ -167,9 +167,10 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	if g.objects, err = contextobjects.Open(ctx, g.cfg.settings(), g.Store, g.Now().UnixMilli()); err != nil {
 		return err
 	}
-	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now, Objects: g.objects}, g.Store, g.agents, g.Log, g.Metrics)
+	homes := &chats.Chats{}
+	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now, Objects: g.objects, Chats: homes}, g.Store, g.agents, g.Log, g.Metrics)
 	g.tools.services.Objects, g.tools.services.Reminders = g.objects, g.reminders
-	g.tools.services.Chats, g.tools.services.Zone = chats.New(g.Store.Reader), time.Local.String()
+	g.tools.services.Chats, g.tools.services.Zone = homes, time.Local.String()
 	routd := httpx.NewDirectClient(string(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)), g.Secret)
 	g.tools.services.Routd = routd
 	g.serveTools()
@@ -186,7 +187,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
 		Now:   g.Now, Report: g.problems.ofMessages, Objects: g.objects,
 	}, g.Store, g.agents, g.Wake.C(), g.Log, g.Metrics)
-	g.broadcasts = broadcasts.New(g.Store, g.Log, g.Now)
+	g.broadcasts = broadcasts.New(g.Store, homes, g.Log, g.Now)
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, MediaQuota: g.cfg.MediaQuota, Now: g.Now}, g.Store, g.Log, g.Metrics)
 	router := g.Router.With(httpx.Bearer(g.Secret))
 	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(router)

@@ -1,37 +1,73 @@
 package routecheck
 
 import (
+	"cmp"
+	"slices"
+
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
 )
 
 // Chats says to which groups chats belong, by routes, pins and addresses. Engagement does not count.
 type Chats struct {
-	routes     []match.Route
+	routes     []match.Route // of registered groups and of no group, in the order in which they are tried
 	registered map[string]bool
+	bySender   bool
 }
 
 // NewChats takes the routing table and the registered groups.
 func NewChats(routes []msg.Route, groups []msg.Group) *Chats {
-	c := &Chats{routes: parse(routes), registered: make(map[string]bool, len(groups))}
+	c := &Chats{registered: make(map[string]bool, len(groups))}
 	for _, g := range groups {
 		c.registered[g.Folder] = msg.ValidFolder(g.Folder) == nil
+	}
+	for _, r := range parse(routes) {
+		if folder := r.Target.Folder; folder == "" || c.registered[folder] {
+			c.routes = append(c.routes, r)
+			c.bySender = c.bySender || r.Expr().OfSenders()
+		}
 	}
 	return c
 }
 
-// Home is the group that gets a plain message of a sender without routes of its own, "" for none.
-func (c *Chats) Home(chat *msg.Chat) string {
+// BySender reports whether a route asks who wrote a message.
+func (c *Chats) BySender() bool { return c.bySender }
+
+// Home is the group that answers a chat, "" for none: that of its pin or its address, else the one that gets a plain
+// message of a user; user is "" for any without routes of their own. Else it is the first group to which a route
+// leads that names the chat, for whatever messages. A route for some senders or verbs of any chat makes none its home.
+func (c *Chats) Home(chat *msg.Chat, user string) string {
 	if folder, fixed := c.fixed(chat); fixed {
 		return folder
 	}
-	plain := match.EventOf(chat.JID, "", "", msg.VerbMessage)
+	named := ""
+	plain, anything := match.EventOf(chat.JID, user, "", msg.VerbMessage), someMessage(chat.JID)
 	for i := range c.routes {
-		if expr := c.routes[i].Expr(); expr.Matches(&plain) {
-			return c.known(c.routes[i].Target.Folder)
+		expr, folder := c.routes[i].Expr(), c.routes[i].Target.Folder
+		if expr.Matches(&plain) {
+			return cmp.Or(folder, named)
+		}
+		if named == "" && expr.Reaches(&anything) && names(expr, chat.JID) {
+			named = folder
 		}
 	}
-	return ""
+	return named
+}
+
+// Names reports whether an address or a route names a chat, so that it can be meant before its first message.
+func (c *Chats) Names(jid string) bool {
+	anything := someMessage(jid)
+	return c.registered[msg.AddressedFolder(jid)] || slices.ContainsFunc(c.routes, func(r match.Route) bool {
+		expr := r.Expr()
+		return expr.Reaches(&anything) && names(expr, jid)
+	})
+}
+
+// names reports whether a route asks for this very chat.
+func names(expr match.Expr, jid string) bool {
+	_, room := msg.SplitJID(jid)
+	conditions := expr.Conditions()
+	return slices.Contains(conditions, "chat_jid="+jid) || slices.Contains(conditions, "room="+room)
 }
 
 // Leads reports whether any message of a chat can reach a group, to be answered or observed.
@@ -39,14 +75,10 @@ func (c *Chats) Leads(chat *msg.Chat, folder string) bool {
 	if !c.registered[folder] {
 		return false
 	}
-	if at, fixed := c.fixed(chat); fixed && at == folder {
-		return true
+	if at, fixed := c.fixed(chat); fixed {
+		return at == folder
 	}
-	if msg.AddressedFolder(chat.JID) != "" {
-		return false
-	}
-	// No sender and no verb: only a route that asks for neither matches, and no later one counts.
-	anything := match.EventOf(chat.JID, "", "", "\x00")
+	anything := someMessage(chat.JID)
 	for i := range c.routes {
 		expr := c.routes[i].Expr()
 		if c.routes[i].Target.Folder == folder && expr.Reaches(&anything) {
@@ -59,20 +91,19 @@ func (c *Chats) Leads(chat *msg.Chat, folder string) bool {
 	return false
 }
 
+// someMessage has no sender and no verb: only a route that asks for neither matches it, and no later one counts.
+func someMessage(jid string) match.Event { return match.EventOf(jid, "", "", "\x00") }
+
 // fixed is the group that a chat's pin or address names, whatever the routes say.
 func (c *Chats) fixed(chat *msg.Chat) (folder string, fixed bool) {
 	if c.registered[chat.StickyGroup] {
 		return chat.StickyGroup, true
 	}
 	if folder := msg.AddressedFolder(chat.JID); folder != "" {
-		return c.known(folder), true
+		if !c.registered[folder] {
+			folder = ""
+		}
+		return folder, true
 	}
 	return "", false
-}
-
-func (c *Chats) known(folder string) string {
-	if c.registered[folder] {
-		return folder
-	}
-	return ""
 }

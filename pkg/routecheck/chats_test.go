@@ -7,6 +7,41 @@ import (
 	"arizuko/pkg/routecheck"
 )
 
+// by is a route for a sender of any chat, at the top of a table.
+func by(sender, target string) msg.Route {
+	return msg.Route{Seq: -1, Match: "sender=" + sender, Target: target}
+}
+
+func TestChats_RoutesBySenderOrVerb_MakeNoChatTheirs(t *testing.T) {
+	t.Parallel()
+	groups := []msg.Group{{Folder: "main"}, {Folder: "ops"}}
+	for name, tc := range map[string]struct {
+		table []msg.Route
+		chat  msg.Chat
+		user  string
+		home  string
+	}{
+		"a chat of others":               {[]msg.Route{by("telegram:42", "ops"), {Match: "platform=telegram", Target: "main"}}, msg.Chat{JID: "telegram:77"}, "telegram:77", "main"},
+		"a chat without a route":         {[]msg.Route{by("telegram:42", "ops")}, msg.Chat{JID: "telegram:-1"}, "", ""},
+		"the sender's direct message":    {[]msg.Route{by("telegram:42", "ops"), {Match: "platform=telegram", Target: "main"}}, msg.Chat{JID: "telegram:42"}, "telegram:42", "ops"},
+		"a verb of any chat":             {[]msg.Route{{Match: "verb=mention", Target: "main"}}, msg.Chat{JID: "telegram:-1"}, "", ""},
+		"a verb of the chat":             {[]msg.Route{{Match: "chat_jid=telegram:-1 verb=mention", Target: "main"}, {Target: "builtin:drop"}}, msg.Chat{JID: "telegram:-1"}, "", "main"},
+		"a sender of the chat":           {[]msg.Route{{Match: "room=-1 sender=telegram:42", Target: "main"}}, msg.Chat{JID: "telegram:-1"}, "", "main"},
+		"a verb of chats of a kind":      {[]msg.Route{{Match: "chat_jid=telegram:-* verb=mention", Target: "main"}}, msg.Chat{JID: "telegram:-1"}, "", ""},
+		"a verb after a drop":            {[]msg.Route{{Match: "chat_jid=telegram:-1", Target: "builtin:drop"}, {Match: "chat_jid=telegram:-1 verb=mention", Target: "main"}}, msg.Chat{JID: "telegram:-1"}, "", ""},
+		"a group that is not registered": {[]msg.Route{{Match: "chat_jid=telegram:-1", Target: "gone"}, {Match: "platform=telegram", Target: "main"}}, msg.Chat{JID: "telegram:-1"}, "", "main"},
+		"a pin elsewhere":                {[]msg.Route{{Match: "chat_jid=telegram:-1", Target: "main"}}, msg.Chat{JID: "telegram:-1", StickyGroup: "ops"}, "", "ops"},
+	} {
+		chats := routecheck.NewChats(tc.table, groups)
+		if got := chats.Home(&tc.chat, tc.user); got != tc.home {
+			t.Errorf("%s: home is %q, want %q", name, got, tc.home)
+		}
+		if tc.chat.StickyGroup == "ops" && chats.Leads(&tc.chat, "main") {
+			t.Errorf("%s: it leads past its pin", name)
+		}
+	}
+}
+
 func TestChats_HomeAndLeads(t *testing.T) {
 	t.Parallel()
 	table := []msg.Route{
@@ -35,7 +70,7 @@ func TestChats_HomeAndLeads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := chats.Home(&tc.chat); got != tc.home {
+			if got := chats.Home(&tc.chat, ""); got != tc.home {
 				t.Errorf("home is %q, want %q", got, tc.home)
 			}
 			for folder, want := range tc.leads {

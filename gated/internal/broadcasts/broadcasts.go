@@ -61,8 +61,8 @@ type Broadcasts struct {
 }
 
 // New makes a Broadcasts.
-func New(st *store.Store, log *slog.Logger, now func() time.Time) *Broadcasts {
-	return &Broadcasts{st: st, chats: chats.New(st.Reader), log: log, now: now}
+func New(st *store.Store, all *chats.Chats, log *slog.Logger, now func() time.Time) *Broadcasts {
+	return &Broadcasts{st: st, chats: all, log: log, now: now}
 }
 
 // Send stores a broadcast and its rows. The same key again returns what the first request made, or completes it.
@@ -128,7 +128,7 @@ func (b *Broadcasts) targets(ctx context.Context, r *Request) (jids []string, er
 		if group == nil {
 			return nil, apierr.New(apierr.NotFound, "no group %.80q", r.Folder)
 		}
-		jids, err = b.chats.Of(ctx, r.Folder, MaxChats+1)
+		jids, err = b.chats.Of(ctx, b.st.Reader, r.Folder, MaxChats+1)
 		switch {
 		case err != nil:
 			return nil, busy(err)
@@ -269,7 +269,7 @@ func (b *Broadcasts) announceTo(ctx context.Context, version int64) error {
 		if config, err := groupconfig.Parse(g.Config); err != nil || !config.Announce {
 			continue // what is wrong with a config is said elsewhere
 		}
-		jids, err := b.chats.Of(ctx, g.Folder, MaxChats)
+		jids, err := b.chats.Of(ctx, b.st.Reader, g.Folder, MaxChats)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/internal/chats"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -25,7 +26,7 @@ type harness struct {
 func newHarness(t *testing.T, config string) *harness {
 	t.Helper()
 	h := &harness{t: t, st: storetest.Open(t)}
-	h.Broadcasts = New(h.st, slog.New(slog.DiscardHandler), func() time.Time { return time.UnixMilli(1000) })
+	h.Broadcasts = New(h.st, &chats.Chats{}, slog.New(slog.DiscardHandler), func() time.Time { return time.UnixMilli(1000) })
 	h.write(func(tx *store.Tx) error {
 		for _, folder := range []string{"main", "ops"} {
 			if _, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(config)}); err != nil {

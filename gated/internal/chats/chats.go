@@ -1,7 +1,9 @@
-// Package chats says which chats belong to a group, as the stored routes have it.
+// Package chats says which chats belong to a group, and where a group may write. Both follow the stored routes, pins
+// and groups as they are now; routd need not run.
 package chats
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -13,54 +15,87 @@ import (
 // pageRows is how many chats are read at once.
 const pageRows = 500
 
-// Chats reads routes, groups and chats. It is safe for concurrent use.
+// Chats keeps the table of routes between questions. It is safe for concurrent use. The zero value is empty. Its
+// methods read by r, which may be that of a transaction.
 type Chats struct {
-	st store.Reader
-
 	mu      sync.Mutex
 	version int64 // of routes and groups, 0 for none read
 	table   *routecheck.Chats
 }
 
-// New makes a Chats that reads from st.
-func New(st store.Reader) *Chats { return &Chats{st: st} }
-
-// Leads reports whether messages of a chat can reach a group.
-func (c *Chats) Leads(ctx context.Context, jid, folder string) (bool, error) {
-	table, err := c.routes(ctx)
+// Home returns the group that answers a chat now, "" for none: by its pin, its address, or the routes. In a direct
+// message the routes are asked about its user. A chat that the routes give to no group as a whole, since they ask for
+// certain senders or verbs of any chat, belongs to the group that answered there last, as long as a route still leads
+// to it.
+func (c *Chats) Home(ctx context.Context, r store.Reader, jid string) (string, error) {
+	table, err := c.routes(ctx, r)
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	if jid, err = c.st.Address(ctx, jid); err != nil {
-		return false, err
+	if jid, err = r.Address(ctx, jid); err != nil {
+		return "", err
 	}
-	chat, err := c.st.Chat(ctx, jid)
+	chat, err := r.Chat(ctx, jid)
 	if err != nil {
-		return false, err
+		return "", err
 	}
 	if chat == nil {
-		chat = &msg.Chat{JID: jid}
+		// A route for all chats of a platform is none for addresses that do not exist.
+		last, err := r.LastHome(ctx, jid)
+		if err != nil || last == "" && !table.Names(jid) {
+			return "", err
+		}
+		chat = &msg.Chat{JID: jid, Kind: msg.KindOfJID(jid)}
 	}
-	return table.Leads(chat, folder), nil
+	return home(ctx, r, table, chat)
 }
 
-// Of returns the addresses of a group's chats, at most limit, sorted; of all groups for "". Chats between groups are none.
-func (c *Chats) Of(ctx context.Context, folder string, limit int) (jids []string, err error) {
-	table, err := c.routes(ctx)
+func home(ctx context.Context, r store.Reader, table *routecheck.Chats, chat *msg.Chat) (folder string, err error) {
+	user := ""
+	if chat.Kind == msg.ChatDM && table.BySender() {
+		if user, err = r.LastUser(ctx, chat.JID); err != nil {
+			return "", err
+		}
+		user = cmp.Or(user, chat.JID) // the address of the user on Telegram
+	}
+	if folder = table.Home(chat, user); folder != "" {
+		return folder, nil
+	}
+	last, err := r.LastHome(ctx, chat.JID)
+	if err != nil || !table.Leads(chat, last) {
+		return "", err
+	}
+	return last, nil
+}
+
+// MayWrite reports whether a group may write into a chat of its own accord, not as an answer: the chat's home is the
+// group itself or below it.
+func (c *Chats) MayWrite(ctx context.Context, r store.Reader, jid, folder string) (bool, error) {
+	home, err := c.Home(ctx, r, jid)
+	return msg.Within(home, folder), err
+}
+
+// Of returns the addresses of the chats whose home is a group, at most limit, sorted. Chats between groups are none.
+func (c *Chats) Of(ctx context.Context, r store.Reader, folder string, limit int) (jids []string, err error) {
+	table, err := c.routes(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	for after := ""; ; {
-		page, err := c.st.ChatsPage(ctx, after, pageRows)
+		page, err := r.ChatsPage(ctx, after, pageRows)
 		if err != nil || len(page) == 0 {
 			return jids, err
 		}
 		for _, chat := range page {
 			after = chat.JID
-			if platform, _ := msg.SplitJID(chat.JID); platform == msg.PlatformGroup {
+			if platform, _ := msg.SplitJID(chat.JID); platform == msg.PlatformGroup || !table.Leads(chat, folder) {
 				continue
 			}
-			if home := table.Home(chat); home == "" || folder != "" && home != folder {
+			at, err := home(ctx, r, table, chat)
+			if err != nil {
+				return nil, err
+			}
+			if at != folder {
 				continue
 			}
 			if jids = append(jids, chat.JID); len(jids) == limit {
@@ -71,8 +106,8 @@ func (c *Chats) Of(ctx context.Context, folder string, limit int) (jids []string
 }
 
 // routes returns the table, read again if it has changed.
-func (c *Chats) routes(ctx context.Context) (*routecheck.Chats, error) {
-	version, err := c.st.RoutingVersion(ctx)
+func (c *Chats) routes(ctx context.Context, r store.Reader) (*routecheck.Chats, error) {
+	version, err := r.RoutingVersion(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +116,11 @@ func (c *Chats) routes(ctx context.Context) (*routecheck.Chats, error) {
 	if c.table != nil && c.version == version {
 		return c.table, nil
 	}
-	routes, err := c.st.Routes(ctx)
+	routes, err := r.Routes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	groups, err := c.st.Groups(ctx)
+	groups, err := r.Groups(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -40,13 +40,13 @@ type Config struct {
 	MaxAgents int // how many agents may be busy at once
 	Now       func() time.Time
 	Objects   *contextobjects.Index // of which reminders may be some; nil for none
+	Chats     *chats.Chats
 }
 
 // Scheduler fires reminders.
 type Scheduler struct {
 	cfg       Config
 	st        *store.Store
-	chats     *chats.Chats
 	agents    Dispatcher
 	log       *slog.Logger
 	meter     *meter
@@ -58,7 +58,7 @@ type Scheduler struct {
 // New makes a Scheduler that runs prompts through agents.
 func New(cfg Config, st *store.Store, agents Dispatcher, log *slog.Logger, reg prometheus.Registerer) *Scheduler {
 	return &Scheduler{
-		cfg: cfg, st: st, chats: chats.New(st.Reader), agents: agents, log: log, meter: newMeter(reg, st),
+		cfg: cfg, st: st, agents: agents, log: log, meter: newMeter(reg, st),
 		changed: make(chan struct{}, 1), outage: store.NewOutage(log, "fire reminders"),
 	}
 }
@@ -191,12 +191,12 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 		f.problem = err.Error()
 		return f, nil //nolint:nilerr // the reminder ends with it
 	}
-	leads, err := s.chats.Leads(ctx, r.ChatJID, r.Folder)
+	may, err := s.cfg.Chats.MayWrite(ctx, s.st.Reader, r.ChatJID, r.Folder)
 	if err != nil {
 		return nil, err
 	}
-	if !leads {
-		f.problem = "no route leads from the chat to the group any more"
+	if !may {
+		f.problem = "the chat is not the group's any more, by its routes and pins"
 		return f, nil
 	}
 	kind := msg.KindOfJID(r.ChatJID)

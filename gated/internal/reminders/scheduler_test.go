@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/gated/internal/chats"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -40,7 +41,7 @@ func newHarness(t *testing.T) *harness {
 // restart makes a new scheduler, as after a crash, and lets it align the reminders.
 func (h *harness) restart() {
 	h.t.Helper()
-	h.s = New(Config{MaxAgents: 1, Now: func() time.Time { return h.now }}, h.st, h, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	h.s = New(Config{MaxAgents: 1, Now: func() time.Time { return h.now }, Chats: &chats.Chats{}}, h.st, h, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	if err := h.s.realign(h.t.Context()); err != nil {
 		h.t.Fatal(err)
 	}
@@ -298,6 +299,26 @@ func TestScheduler_RouteGone_ReminderEnds(t *testing.T) {
 	h := newHarness(t)
 	r := h.daily()
 	h.write(func(tx *store.Tx) error { _, err := tx.DeleteRoute(1); return err })
+	h.at("2026-11-23T09:00:00Z")
+	h.expect(0, msg.ReminderCancelled, r)
+}
+
+func TestScheduler_ChatPinnedToAnotherGroup_ReminderEnds(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	r := h.daily()
+	h.write(func(tx *store.Tx) error {
+		if _, err := tx.PutGroup(&msg.Group{Folder: "ops", Config: []byte("{}")}); err != nil {
+			return err
+		}
+		if err := tx.PutRoute(&msg.Route{Match: "sender=telegram:42", Target: "main"}); err != nil {
+			return err
+		}
+		if err := tx.PutChat(chatJID, msg.ChatGroup, "", 1); err != nil {
+			return err
+		}
+		return tx.PinGroup(chatJID, "ops", 2)
+	})
 	h.at("2026-11-23T09:00:00Z")
 	h.expect(0, msg.ReminderCancelled, r)
 }

@@ -32,11 +32,11 @@ func broadcast() Tool {
 		if in.Text == "" {
 			return out, refuse("text is empty: there is nothing to send")
 		}
-		chats, err := c.broadcastChats(ctx, in.Chats)
-		if err != nil {
-			return out, err
-		}
-		return once(ctx, c, in, func(tx *store.Tx) (out broadcastOut, err error) {
+		var chats []string
+		return onceAfter(ctx, c, in, func() (err error) {
+			chats, err = c.broadcastChats(ctx, in.Chats)
+			return err
+		}, func(tx *store.Tx) (out broadcastOut, err error) {
 			out.MessageIDs = []int64{}
 			for _, jid := range chats {
 				id, err := tx.PutBroadcastMessage(jid, in.Text, c.Services.now())
@@ -54,13 +54,6 @@ func broadcast() Tool {
 func (c *Caller) broadcastChats(ctx context.Context, named []string) ([]string, error) {
 	seen := map[string]bool{}
 	for _, jid := range named {
-		leads, err := c.Services.Chats.Leads(ctx, jid, c.Turn.Folder)
-		if err != nil {
-			return nil, err
-		}
-		if !leads {
-			return nil, refuse("chat %.100q is out of reach: no route leads from it to %s", jid, c.Turn.Folder)
-		}
 		if err := c.CheckChat(ctx, c.Services.Store.Reader, jid); err != nil {
 			return nil, err
 		}
@@ -72,12 +65,12 @@ func (c *Caller) broadcastChats(ctx context.Context, named []string) ([]string, 
 	if len(named) > 0 {
 		return named, nil
 	}
-	all, err := c.Services.Chats.Of(ctx, c.Turn.Folder, maxBroadcastChats+1)
+	all, err := c.Services.Chats.Of(ctx, c.Services.Store.Reader, c.Turn.Folder, maxBroadcastChats+1)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("list the chats of %s: %w", c.Turn.Folder, err)
 	case len(all) == 0:
-		return nil, refuse("no chat is routed to %s: there is no one to write to", c.Turn.Folder)
+		return nil, refuse("no chat is answered by %s: there is none to write to", c.Turn.Folder)
 	case len(all) > maxBroadcastChats:
 		return nil, refuse("%s answers more than %d chats: name those to write to, or ask an operator to use gated broadcast", c.Turn.Folder, maxBroadcastChats)
 	}

@@ -94,20 +94,15 @@ func (c *Caller) CheckFolder(folder string) error {
 // another group is that group's: the answer goes there, and nothing more.
 func (c *Caller) isOwn(jid string) bool { return jid == c.Turn.ChatJID && !c.Turn.WorksForGroup() }
 
-// CheckChat returns a refusal unless a chat is the caller's, or is answered by a group
-// within its reach.
+// CheckChat returns a refusal unless a chat is one between groups within the caller's reach, or is answered by such a
+// group now. That the caller's turn is of the chat is not enough: a group that a user has called by its name answers the
+// user, and the chat stays that of another group.
 func (c *Caller) CheckChat(ctx context.Context, r store.Reader, jid string) error {
-	if c.isOwn(jid) || c.Reaches(msg.AddressedFolder(jid)) {
-		return nil
+	may, err := c.Services.Chats.MayWrite(ctx, r, jid, c.Turn.Folder)
+	if err == nil && !may {
+		err = refuse("chat %.100q is out of reach: you reach the chats that %s and the groups below it answer", jid, c.Turn.Folder)
 	}
-	home, err := r.LastHome(ctx, jid)
-	if err != nil {
-		return err
-	}
-	if !c.Reaches(home) {
-		return refuse("chat %.100q is out of reach: you reach the chats that %s and the groups below it answer, such as this one, %s", jid, c.Turn.Folder, c.Turn.ChatJID)
-	}
-	return nil
+	return err
 }
 
 // CheckMessage returns a message, or a refusal unless it is in the caller's chat, was
@@ -119,28 +114,25 @@ func (c *Caller) CheckMessage(ctx context.Context, r store.Reader, id int64) (*m
 	if err != nil {
 		return nil, err
 	}
-	if m != nil && c.isOwn(m.ChatJID) {
-		return m, nil
-	}
 	if m != nil {
-		observed, err := c.observes(ctx, r, m.ChatJID)
-		if err != nil {
-			return nil, err
+		shown, err := c.observes(ctx, r, m.ChatJID)
+		if err == nil && shown && !c.isOwn(m.ChatJID) {
+			shown, err = c.owns(ctx, r, m)
 		}
-		owned, err := c.owns(ctx, r, m)
-		if err != nil {
-			return nil, err
-		}
-		if observed && owned {
-			return m, nil
+		if err != nil || shown {
+			return m, err
 		}
 	}
 	// The same words for both: whether other groups have a message of that id is not said.
 	return nil, refuse("no message %d is in reach: take an id from the prompt, or from search_messages", id)
 }
 
-// observes reports whether the run may read the messages of another chat.
+// observes reports whether the run may read what was written in a chat: in its own all, in others what the group's
+// configuration lets it observe.
 func (c *Caller) observes(ctx context.Context, r store.Reader, jid string) (bool, error) {
+	if c.isOwn(jid) {
+		return true, nil
+	}
 	if c.Observe != groupconfig.ObserveShared {
 		return c.Observe == groupconfig.ObserveAll, nil
 	}

@@ -16,20 +16,10 @@ func disengage() Tool {
 		Example: `{"jid":"OWN_CHAT","topic":""}`,
 		Foreign: []string{`{"jid":"FOREIGN_CHAT","topic":""}`},
 	}, func(ctx context.Context, c *Caller, in engageIn) (out engageOut, err error) {
-		fork, err := c.forkIn(ctx, c.Services.Store.Reader, in)
-		if err != nil {
-			return out, err
-		}
-		request := routeapi.EngagementRequest{JID: &in.JID, Topic: &in.Topic, TTL: new(int64), Caller: c.Turn.Folder}
-		if fork != nil {
-			err = c.endForkWindow(ctx, request, fork)
-		} else {
-			out, err = c.askEngagement(ctx, request)
-		}
-		if err != nil {
-			return out, err
-		}
-		return once(ctx, c, in, func(tx *store.Tx) (engageOut, error) {
+		return onceAfter(ctx, c, in, func() (err error) {
+			out, err = c.disengage(ctx, in)
+			return err
+		}, func(tx *store.Tx) (engageOut, error) {
 			fork, err := c.forkIn(ctx, tx.Reader, in)
 			if err != nil || fork == nil {
 				return out, err
@@ -37,4 +27,20 @@ func disengage() Tool {
 			return out, tx.EndFork(in.JID, in.Topic, c.Services.now())
 		})
 	})
+}
+
+// disengage ends a window, or that of a fork, which a group within reach may have in another group's chat.
+func (c *Caller) disengage(ctx context.Context, in engageIn) (out engageOut, err error) {
+	fork, err := c.forkIn(ctx, c.Services.Store.Reader, in)
+	if err != nil {
+		return out, err
+	}
+	request := routeapi.EngagementRequest{JID: &in.JID, Topic: &in.Topic, TTL: new(int64), Caller: c.Turn.Folder}
+	if fork != nil {
+		return out, c.endForkWindow(ctx, request, fork)
+	}
+	if err := c.checkEngagement(ctx, in.JID); err != nil {
+		return out, err
+	}
+	return c.askEngagement(ctx, request)
 }

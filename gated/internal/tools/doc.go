@@ -12,9 +12,10 @@
 //     [Caller.CheckFolder], [Caller.CheckChat] and [Caller.CheckMessage] return the
 //     refusal. List such arguments in Tool.Foreign, so that a test requires the refusal.
 //   - An acting tool writes in [once]: its effect and its result are one transaction, and
-//     a retried turn that repeats the call gets the result of the first. What has to
-//     happen outside of the transaction comes before it, and must be harmless if it is
-//     repeated.
+//     a retried turn that repeats the call gets the result of the first, whatever has
+//     changed since: so no check that can change its answer comes before. What has to
+//     happen outside of the transaction is the prepare step of [onceAfter], and must be
+//     harmless if it is repeated.
 //   - [refuse] is an error that the model can act on: it says what to do instead. Any
 //     other error is logged, and the model reads that the tool has failed.
 //   - Each text, number and list of the input has bounds: see Bounds.

@@ -6,6 +6,7 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
 )
 
 type engageIn struct {
@@ -35,23 +36,43 @@ func engage() Tool {
 		Example:     `{"jid":"OWN_CHAT","topic":""}`,
 		Foreign:     []string{`{"jid":"FOREIGN_CHAT","topic":""}`},
 	}, func(ctx context.Context, c *Caller, in engageIn) (out engageOut, err error) {
-		fork, err := c.forkIn(ctx, c.Services.Store.Reader, in)
-		if err != nil {
-			return out, err
-		}
-		place := in.Topic
-		if fork != nil {
-			place = fork.Place()
-		}
-		return c.askEngagement(ctx, routeapi.EngagementRequest{JID: &in.JID, Topic: &place, Folder: c.Turn.Folder, Caller: c.Turn.Folder})
+		return onceAfter(ctx, c, in, func() (err error) {
+			out, err = c.engage(ctx, in)
+			return err
+		}, func(*store.Tx) (engageOut, error) { return out, nil })
 	})
+}
+
+// engage opens a window. A fork in a thread of its own is where that thread is.
+func (c *Caller) engage(ctx context.Context, in engageIn) (out engageOut, err error) {
+	if err := c.checkEngagement(ctx, in.JID); err != nil {
+		return out, err
+	}
+	fork, err := c.forkIn(ctx, c.Services.Store.Reader, in)
+	if err != nil {
+		return out, err
+	}
+	place := in.Topic
+	if fork != nil {
+		place = fork.Place()
+	}
+	return c.askEngagement(ctx, routeapi.EngagementRequest{JID: &in.JID, Topic: &place, Folder: c.Turn.Folder, Caller: c.Turn.Folder})
+}
+
+// checkEngagement returns a refusal unless a chat is the caller's, or one that it may write to. Routd has a check of its
+// own: it knows who is engaged.
+func (c *Caller) checkEngagement(ctx context.Context, jid string) error {
+	if c.isOwn(jid) {
+		return nil
+	}
+	return c.CheckChat(ctx, c.Services.Store.Reader, jid)
 }
 
 // askEngagement asks routd to open or end a window, which may be repeated.
 func (c *Caller) askEngagement(ctx context.Context, request routeapi.EngagementRequest) (out engageOut, err error) {
 	var answer routeapi.Engagement
 	if err = c.Services.Routd.Do(ctx, http.MethodPost, routeapi.EngagementPath, request, &answer); err != nil {
-		return out, c.explainEngagement(request, err)
+		return out, explainEngagement(request, err)
 	}
 	if answer.Folder != nil && answer.Until != nil {
 		out = engageOut{Engaged: true, Folder: *answer.Folder, EngagedUntil: *answer.Until}
@@ -60,10 +81,10 @@ func (c *Caller) askEngagement(ctx context.Context, request routeapi.EngagementR
 }
 
 // explainEngagement turns an error of routd into a refusal if the model can act on it.
-func (c *Caller) explainEngagement(request routeapi.EngagementRequest, err error) error {
+func explainEngagement(request routeapi.EngagementRequest, err error) error {
 	switch apierr.KindOf(err) {
 	case apierr.Forbidden:
-		return refuse("%.100q is out of reach: %v. You reach the chats that are routed to %s and the groups below it, such as this one, %s", *request.JID, err, c.Turn.Folder, c.Turn.ChatJID)
+		return refuse("%.100q is out of reach: %v", *request.JID, err)
 	case apierr.BadRequest, apierr.NotFound, apierr.Conflict:
 		return refuse("%v: take jid and place from <turn>", err)
 	case apierr.Unavailable:

@@ -15,6 +15,8 @@ type Files interface {
 	// Publish copies a file of a group's folder into the media folder. limit is in bytes.
 	// An error about the file is a *groupfiles.Refusal.
 	Publish(folder, path, name string, limit int64, now time.Time) (msg.Attachment, error)
+	// Discard removes a copy that Publish has made and no message names.
+	Discard(a msg.Attachment) error
 	// Take copies attachment n, from 0, of a message into a group's folder, and returns its
 	// path there.
 	Take(folder string, m *msg.Message, n int) (path string, err error)

@@ -64,7 +64,7 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	f.services.Objects = contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{
 		Medium: 2 * time.Hour, Media: time.Hour, Short: 20 * time.Minute, PollGrace: 15 * time.Minute, Max: 24 * time.Hour,
 	}})
-	f.services.Chats, f.services.Zone, f.services.Reminders = chats.New(f.st.Reader), "UTC", f
+	f.services.Chats, f.services.Zone, f.services.Reminders = &chats.Chats{}, "UTC", f
 	f.routd = newFakeRoutd(f)
 	if tools == nil {
 		tools = Registry()

@@ -81,8 +81,8 @@ func TestEngagement_Refusals(t *testing.T) {
 	for _, tool := range []string{"engage", "disengage"} {
 		f.refused(tool, `{"jid":"OWN_CHAT"}`, "topic")
 		f.refused(tool, `{"topic":""}`, "jid")
-		f.refused(tool, `{"jid":"nowhere","topic":""}`, "is not platform:room")
-		f.refused(tool, `{"jid":"FOREIGN_CHAT","topic":""}`, "no route leads from telegram:-2 to group acme")
+		f.refused(tool, `{"jid":"nowhere","topic":""}`, "out of reach")
+		f.refused(tool, `{"jid":"FOREIGN_CHAT","topic":""}`, "out of reach")
 	}
 	f.routd.down = true
 	f.refused("engage", `{"jid":"OWN_CHAT","topic":""}`, "try again later")
@@ -424,7 +424,7 @@ func TestDisengage_ForkWithoutWindow_Ends(t *testing.T) {
 	f.write(func(tx *store.Tx) error {
 		return tx.PutFork(&msg.Fork{ChatJID: foreignChat, Topic: "#fix2", Folder: "other", MessageID: f.own.ID, CreatedAt: 1})
 	})
-	f.refused("disengage", `{"jid":"FOREIGN_CHAT","topic":"#fix2"}`, "no route leads")
+	f.refused("disengage", `{"jid":"FOREIGN_CHAT","topic":"#fix2"}`, "out of reach")
 	f.routd.down = true
 	f.refused("disengage", `{"jid":"FOREIGN_CHAT","topic":"#fix"}`, "try again later")
 }

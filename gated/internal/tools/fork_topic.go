@@ -240,5 +240,5 @@ func (c *Caller) endForkWindow(ctx context.Context, request routeapi.EngagementR
 	if err == nil || apierr.KindOf(err) == apierr.Forbidden {
 		return nil
 	}
-	return c.explainEngagement(request, err)
+	return explainEngagement(request, err)
 }

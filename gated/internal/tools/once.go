@@ -20,6 +20,13 @@ const maxActing = 200
 // cancelled or has ended, and the error of effect, which undoes everything. Calls of one
 // run that act do so one after another.
 func once[In, Out any](ctx context.Context, c *Caller, in In, effect func(tx *store.Tx) (Out, error)) (out Out, err error) {
+	return onceAfter(ctx, c, in, func() error { return nil }, effect)
+}
+
+// onceAfter is once for calls that need something outside of the transaction: a file, an answer of another daemon, a
+// look at many rows. prepare does that, and only if no result is stored: what it checks may have changed since. It must
+// be harmless when repeated, since a kill may follow it.
+func onceAfter[In, Out any](ctx context.Context, c *Caller, in In, prepare func() error, effect func(tx *store.Tx) (Out, error)) (out Out, err error) {
 	hash, err := hashCall(c.Tool, in)
 	if err != nil {
 		return out, err
@@ -31,37 +38,49 @@ func once[In, Out any](ctx context.Context, c *Caller, in In, effect func(tx *st
 		return out, ctx.Err()
 	}
 	call := hash + "." + strconv.Itoa(c.access.actedBefore(c.Turn.ID, hash))
-	err = c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-		if err := c.checkOpen(ctx, tx.Reader); err != nil {
-			return err
+	found, err := c.stored(ctx, call, &out)
+	if err == nil && !found {
+		if err = prepare(); err == nil {
+			err = c.Services.Store.Write(ctx, func(tx *store.Tx) error {
+				return c.act(ctx, tx, call, func() (any, error) {
+					var err error
+					out, err = effect(tx)
+					return out, err
+				})
+			})
 		}
-		stored, found, err := tx.ToolCall(ctx, c.Turn.ID, call)
-		if err != nil {
-			return err
-		}
-		if found {
-			return json.Unmarshal(stored, &out)
-		}
-		return c.act(tx, call, func() (any, error) {
-			var err error
-			out, err = effect(tx)
-			return out, err
-		})
-	})
+	}
 	if err == nil {
 		c.access.noteActed(c.Turn.ID, hash)
 	}
 	return out, err
 }
 
-// act carries out a call that is not stored, and stores its result.
-func (c *Caller) act(tx *store.Tx, call string, effect func() (any, error)) error {
-	n, err := tx.CountToolCalls(context.Background(), c.Turn.ID)
-	if err != nil {
-		return err
+// stored decodes the result of a call into out, if it is stored. It returns a refusal if the turn may act no more.
+func (c *Caller) stored(ctx context.Context, call string, out any) (found bool, err error) {
+	r := c.Services.Store.Reader
+	if err := c.checkOpen(ctx, r); err != nil {
+		return false, err
 	}
-	if n >= maxActing {
-		return refuse("this turn has acted %d times, which is the limit: finish your answer without further tools", n)
+	result, found, err := r.ToolCall(ctx, c.Turn.ID, call)
+	if err != nil {
+		return false, err
+	}
+	if found {
+		return true, json.Unmarshal(result, out)
+	}
+	n, err := r.CountToolCalls(ctx, c.Turn.ID)
+	if err == nil && n >= maxActing {
+		err = refuse("this turn has acted %d times, which is the limit: finish your answer without further tools", n)
+	}
+	return false, err
+}
+
+// act carries out a call that is not stored, and stores its result. The calls of a turn that act follow one another, so
+// that what stored has found still holds, but for the end of the turn.
+func (c *Caller) act(ctx context.Context, tx *store.Tx, call string, effect func() (any, error)) error {
+	if err := c.checkOpen(ctx, tx.Reader); err != nil {
+		return err
 	}
 	out, err := effect()
 	if err != nil {

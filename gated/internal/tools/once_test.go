@@ -17,7 +17,7 @@ import (
 func (f *fixture) retry() {
 	f.t.Helper()
 	f.access.Close()
-	run := msg.Run{Folder: folder, ChatJID: chat, Runtime: "process", StartedAt: 2}
+	run := msg.Run{Folder: f.turn.Folder, ChatJID: f.turn.ChatJID, Runtime: "process", StartedAt: 2}
 	f.write(func(tx *store.Tx) error {
 		if err := tx.RequeueTurn(f.turn.ID, store.Requeue{}); err != nil {
 			return err

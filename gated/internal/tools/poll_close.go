@@ -29,7 +29,13 @@ func pollClose() Tool {
 			if err != nil {
 				return out, err
 			}
-			if poll == nil || !c.Reaches(poll.Folder) {
+			shown := false
+			if poll != nil && c.Reaches(poll.Folder) {
+				if shown, err = c.observes(ctx, tx.Reader, poll.ChatJID); err != nil {
+					return out, err
+				}
+			}
+			if !shown {
 				// The same words for both: whether other groups have a poll of that id is not said.
 				return out, refuse("no poll %d is in reach: take an id from poll_list", in.PollID)
 			}

@@ -42,11 +42,11 @@ func pollCreate() Tool {
 		},
 		Example: `{"question":"Where do we eat?","options":["Pizza","Sushi"]}`,
 	}, func(ctx context.Context, c *Caller, in pollCreateIn) (out pollCreateOut, err error) {
-		poll, err := c.newPoll(in)
-		if err != nil {
-			return out, err
-		}
 		return once(ctx, c, in, func(tx *store.Tx) (out pollCreateOut, err error) {
+			poll, err := c.newPoll(in)
+			if err != nil {
+				return out, err
+			}
 			m, err := c.outbound(ctx, tx, in.Topic)
 			if err != nil {
 				return out, err

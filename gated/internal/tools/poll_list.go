@@ -51,7 +51,7 @@ type pollOption struct {
 
 func pollList() Tool {
 	return define(Tool{
-		Name: "poll_list", Title: "List polls", Kind: Reads,
+		Name: "poll_list", Title: "List polls", Kind: Sets,
 		Description: "Lists your group's polls in this chat with their votes so far, or the final ones of closed polls. Use it before you speak about a poll's result, and to find a poll's id.",
 		Bounds:      map[string]Bound{"state": OneOf(string(msg.PollOpen), string(msg.PollClosed))},
 		Example:     `{}`,

@@ -33,11 +33,7 @@ func reminderCreate() Tool {
 		}
 		r := msg.Reminder{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Topic: topic, Missed: msg.MissedOne}
 		spec := reminders.Spec{Kind: in.Kind, Body: c.clean(in.Body), DueAt: in.DueAt, Cron: in.Cron, TimeZone: in.TimeZone, Missed: in.Missed}
-		leads, err := c.Services.Chats.Leads(ctx, c.Turn.ChatJID, c.Turn.Folder)
-		if err != nil {
-			return out, err
-		}
-		out, err = once(ctx, c, in, func(tx *store.Tx) (reminderOut, error) { return c.createReminder(ctx, tx, r, spec, leads) })
+		out, err = once(ctx, c, in, func(tx *store.Tx) (reminderOut, error) { return c.createReminder(ctx, tx, r, spec) })
 		if err == nil {
 			c.Services.Reminders.Changed()
 		}
@@ -45,13 +41,17 @@ func reminderCreate() Tool {
 	})
 }
 
-// createReminder stores a reminder of the caller. leads says whether a route leads from the chat to the caller's group.
-func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminder, spec reminders.Spec, leads bool) (out reminderOut, err error) {
+// createReminder stores a reminder of the caller.
+func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminder, spec reminders.Spec) (out reminderOut, err error) {
 	if err := c.checkReaders(); err != nil {
 		return out, err
 	}
-	if !leads {
-		return out, refuse("group %s does not answer this chat itself: ask the group that delegated to you to make the reminder", c.Turn.Folder)
+	may, err := c.Services.Chats.MayWrite(ctx, tx.Reader, r.ChatJID, r.Folder)
+	if err != nil {
+		return out, err
+	}
+	if !may {
+		return out, refuse("group %s does not answer this chat itself: tell the user to ask for it without @ and the name of a group, or the group that delegated to you", c.Turn.Folder)
 	}
 	if err := spec.Apply(&r, c.Services.Zone, c.Services.Now()); err != nil {
 		return out, refuse("%v", err)

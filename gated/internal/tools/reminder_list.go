@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"slices"
 
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
@@ -14,7 +13,7 @@ const maxActivated = 20
 
 type reminderListIn struct {
 	State string `json:"state,omitempty" jsonschema:"active (the default), done or cancelled"`
-	All   bool   `json:"all,omitempty" jsonschema:"those of your group in all its chats, instead of this chat alone"`
+	All   bool   `json:"all,omitempty" jsonschema:"those of your group in all its chats, instead of this chat alone; what is planned in direct messages is shown there only, unless the group is configured to show it"`
 	After int64  `json:"after,omitempty" jsonschema:"only those with a higher id: last of the page before"`
 }
 
@@ -26,7 +25,7 @@ type reminderListOut struct {
 
 func reminderList() Tool {
 	return define(Tool{
-		Name: "reminder_list", Title: "List reminders", Kind: Reads,
+		Name: "reminder_list", Title: "List reminders", Kind: Sets,
 		Description: "Lists the reminders of your group for this chat, or for all its chats. Use it before you change or cancel one, and when a user asks what is planned.",
 		Bounds: map[string]Bound{
 			"state": OneOf(string(msg.ReminderActive), string(msg.ReminderDone), string(msg.ReminderCancelled)), "after": Number(0, maxID),
@@ -51,7 +50,9 @@ func reminderList() Tool {
 			all = all[:pageRows]
 			out.Last = all[pageRows-1].ID
 		}
-		all = slices.DeleteFunc(all, func(r *msg.Reminder) bool { return !c.Reaches(r.Folder) })
+		if all, err = c.shownReminders(ctx, all); err != nil {
+			return out, err
+		}
 		out.Reminders = []reminderOut{}
 		for _, r := range all {
 			out.Reminders = append(out.Reminders, newReminderOut(r))
@@ -68,4 +69,20 @@ func reminderList() Tool {
 			return nil
 		})
 	})
+}
+
+// shownReminders leaves out reminders of groups out of reach, and of chats that the run may not read.
+func (c *Caller) shownReminders(ctx context.Context, all []*msg.Reminder) (shown []*msg.Reminder, err error) {
+	may := map[string]bool{}
+	for _, r := range all {
+		if _, known := may[r.ChatJID]; !known {
+			if may[r.ChatJID], err = c.observes(ctx, c.Services.Store.Reader, r.ChatJID); err != nil {
+				return nil, err
+			}
+		}
+		if may[r.ChatJID] && c.Reaches(r.Folder) {
+			shown = append(shown, r)
+		}
+	}
+	return shown, nil
 }

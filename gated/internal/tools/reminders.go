@@ -58,8 +58,14 @@ func (c *Caller) ownReminder(ctx context.Context, r store.Reader, id int64) (*ms
 	if err != nil {
 		return nil, err
 	}
-	if stored == nil || !c.Reaches(stored.Folder) {
-		return nil, refuse("no reminder %d is in reach: take an id from reminder_list", id)
+	shown := false
+	if stored != nil && c.Reaches(stored.Folder) {
+		if shown, err = c.observes(ctx, r, stored.ChatJID); err != nil {
+			return nil, err
+		}
+	}
+	if !shown {
+		return nil, refuse("no reminder %d is in reach: take an id from reminder_list. Those of a direct message are changed there", id)
 	}
 	if stored.State != msg.ReminderActive {
 		return nil, refuse("reminder %d is %s: make a new one with reminder_create", id, stored.State)

@@ -79,7 +79,7 @@ func searchMessages() Tool {
 // observed leaves out rows of chats that the run may not read: the query knows only of
 // direct messages whose chat an adapter has described.
 func (c *Caller) observed(ctx context.Context, rows []*msg.Message) (kept []*msg.Message, err error) {
-	may := map[string]bool{c.Turn.ChatJID: c.isOwn(c.Turn.ChatJID)}
+	may := map[string]bool{}
 	for _, m := range rows {
 		if _, known := may[m.ChatJID]; !known {
 			if may[m.ChatJID], err = c.observes(ctx, c.Services.Store.Reader, m.ChatJID); err != nil {

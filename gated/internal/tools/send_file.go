@@ -41,14 +41,14 @@ func sendFile() Tool {
 			return out, err
 		}
 		in.Caption = c.clean(in.Caption)
-		if err := c.checkDailyFiles(ctx, c.Services.Store.Reader, 0); err != nil {
-			return out, err
-		}
-		a, err := c.publish(in)
-		if err != nil {
-			return out, err
-		}
-		return once(ctx, c, in, func(tx *store.Tx) (out sendFileOut, err error) {
+		var a msg.Attachment
+		out, err = onceAfter(ctx, c, in, func() error {
+			if err := c.checkDailyFiles(ctx, c.Services.Store.Reader, 0); err != nil {
+				return err
+			}
+			a, err = c.publish(in)
+			return err
+		}, func(tx *store.Tx) (out sendFileOut, err error) {
 			m, err := c.outbound(ctx, tx, in.Topic)
 			if err != nil {
 				return out, err
@@ -61,6 +61,12 @@ func sendFile() Tool {
 			out.MessageID, _, err = tx.PutMessage(m)
 			return out, err
 		})
+		if err != nil && a.Path != "" {
+			if err := c.Services.Files.Discard(a); err != nil {
+				c.Services.Log.Error("copy of a file that is not sent stays", "turn", c.Turn.ID, "file", a.Path, "err", err)
+			}
+		}
+		return out, err
 	})
 }
 
