@@ -2,12 +2,14 @@ package agents
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"arizuko/gated/internal/briefing"
@@ -52,6 +54,9 @@ type run struct {
 	setup setup
 	inbox *mailbox
 	ctl   [controls]chan struct{}
+	// idle gets a channel that the loop closes when it handles nothing else.
+	idle  chan chan struct{}
+	piped atomic.Bool // there are several unanswered turns
 
 	proc          *runtime.Proc
 	unanswered    []*msg.Turn
@@ -74,7 +79,7 @@ type run struct {
 }
 
 func newRun(m *Manager, row msg.Run, setup setup) *run {
-	r := &run{m: m, row: row, setup: setup, inbox: newMailbox(), shownThrough: map[int64]int64{}, outputs: map[int64]*output{}}
+	r := &run{m: m, row: row, setup: setup, inbox: newMailbox(), idle: make(chan chan struct{}), shownThrough: map[int64]int64{}, outputs: map[int64]*output{}}
 	for i := range r.ctl {
 		r.ctl[i] = make(chan struct{}, 1)
 	}
@@ -91,6 +96,7 @@ func (r *run) serve(turn *msg.Turn) {
 	defer r.deadline.Stop()
 	if url := r.m.toolsURL(r.row.Runtime); url != "" {
 		r.access = r.m.cfg.Tools.Issue(r.row, r.setup.redact)
+		r.access.BeforeCalls(r.awaitFrames)
 		defer r.access.Close()
 	}
 	if err := r.launch(); err != nil {
@@ -163,6 +169,8 @@ func (r *run) loop() runtime.Exit {
 		select {
 		case <-r.inbox.ready:
 			r.readMail()
+		case handled := <-r.idle:
+			close(handled)
 		case ev := <-r.proc.Events():
 			switch {
 			case ev.Exit != nil:
@@ -466,5 +474,25 @@ func (r *run) setTurnAtWork() {
 	if len(r.unanswered) > 0 {
 		oldest = r.unanswered[0].ID
 	}
+	r.piped.Store(len(r.unanswered) > 1)
 	r.access.SetTurn(oldest)
+}
+
+// awaitFrames waits until the answers that the agent has written so far are stored, so that a tool call is attributed to
+// the turn after them. It returns the error of ctx.
+func (r *run) awaitFrames(ctx context.Context) error {
+	if !r.piped.Load() {
+		return nil // the agent has no other turn yet
+	}
+	if err := r.proc.AwaitOutput(ctx); err != nil {
+		return err
+	}
+	handled := make(chan struct{})
+	select {
+	case r.idle <- handled:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	<-handled
+	return nil
 }

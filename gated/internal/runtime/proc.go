@@ -349,6 +349,26 @@ func (p *Proc) readFrames() {
 	}
 }
 
+// outputPoll is how often AwaitOutput looks.
+const outputPoll = time.Millisecond
+
+// AwaitOutput waits until all frames that the agent has written so far are received from
+// Events. It returns the error of ctx.
+func (p *Proc) AwaitOutput(ctx context.Context) error {
+	poll := time.NewTicker(outputPoll)
+	defer poll.Stop()
+	for !p.stdout.used() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.reaped:
+			return nil
+		case <-poll.C:
+		}
+	}
+	return nil
+}
+
 func (p *Proc) readStderr() {
 	defer p.stderr.close()
 	in := bufio.NewReader(p.stderr)

@@ -185,7 +185,10 @@ func (c *call) enter(ctx context.Context, s *Services, access *Access, tool stri
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if c.caller, err = s.caller(ctx, access, tool); err != nil {
+	if err = access.await(ctx); err == nil {
+		c.caller, err = s.caller(ctx, access, tool)
+	}
+	if err != nil {
 		<-access.slots
 	}
 	return err

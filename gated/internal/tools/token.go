@@ -43,7 +43,8 @@ type Access struct {
 	cancel context.CancelFunc
 
 	mu        sync.Mutex
-	turn      int64 // the turn at work, 0 for none
+	before    func(context.Context) error // a call waits for it first; nil for nothing
+	turn      int64                       // the turn at work, 0 for none
 	assistant string
 	observe   groupconfig.Observe
 	acted     map[int64]map[string]int // turn → calls that acted in this attempt, by hash
@@ -131,6 +132,24 @@ func (a *Access) Begin(turn int64, assistant string, observe groupconfig.Observe
 	defer a.mu.Unlock()
 	delete(a.acted, turn)
 	a.assistant, a.observe = assistant, observe
+}
+
+// BeforeCalls sets what each call waits for before it is attributed to the turn at work.
+func (a *Access) BeforeCalls(wait func(context.Context) error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.before = wait
+}
+
+// await waits for what must precede a call. It returns the error of ctx.
+func (a *Access) await(ctx context.Context) error {
+	a.mu.Lock()
+	wait := a.before
+	a.mu.Unlock()
+	if wait == nil {
+		return nil
+	}
+	return wait(ctx)
 }
 
 // SetTurn says which turn the run works on: its oldest unanswered one, 0 for none. Calls
