@@ -71,6 +71,11 @@ const (
 	ConnectChat    Verb = "connect-chat"   // routd makes the group and the routes of an approved chat
 	TakeUp         Verb = "take-up"        // rows that waited for an approval are undecided again
 	DecideRequest  Verb = "decide-request" // a request ends
+	PutToolCall    Verb = "put-tool-call"  // what a tool does, with its result
+	FireReminder   Verb = "fire-reminder"  // a slot of a reminder becomes a message
+	PutBroadcast   Verb = "put-broadcast"  // a page of a broadcast's messages
+	PutVote        Verb = "put-vote"
+	EndPoll        Verb = "end-poll" // the end of a poll is queued
 )
 
 // Before is the point where the change is made, not committed yet.
@@ -87,7 +92,7 @@ func All() []Point {
 	for _, v := range []Verb{
 		PutMessage, Decide, PutTurn, TakeTurn, StartRun, RecordProcess, AnswerTurn, EndTurn, RequeueTurn, EndRun,
 		ClaimOutbound, PutDelivery, SettleOutbound, PutEngagement, PutCursor, Pin, ResetSession, CancelTurn, TakeSystem, ChangeContent,
-		PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp,
+		PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp, PutToolCall, FireReminder, PutBroadcast, PutVote, EndPoll,
 	} {
 		all = append(all, v.Before(), v.After())
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -58,6 +59,7 @@ func (tx *Tx) PutBroadcast(b *Broadcast) (fresh bool, err error) {
 // PutBroadcastPage stores the rows for the next limit chats of a broadcast, and ends it with the last one. done
 // is true if no row is missing any more.
 func (tx *Tx) PutBroadcastPage(key string, limit int, now int64) (done bool, err error) {
+	tx.note(failpoint.PutBroadcast)
 	b, err := tx.BroadcastByKey(uncancelled(), key)
 	if err != nil || b == nil || b.EndedAt != 0 {
 		return true, err

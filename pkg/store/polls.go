@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -128,6 +129,7 @@ func (tx *Tx) PutPollRef(daemon, ref string, messageID int64) error {
 // Vote counts a vote of a voter, cast at a time, in unix ms. It returns ErrStale if the poll no
 // longer takes it.
 func (tx *Tx) Vote(pollID int64, voter, name string, vote *msg.Vote, at int64) error {
+	tx.note(failpoint.PutVote)
 	poll, err := tx.Poll(uncancelled(), pollID)
 	if err != nil {
 		return err
@@ -186,6 +188,7 @@ func (tx *Tx) QueuePollEnd(id, now int64) (ended bool, err error) {
 	if err != nil || m == nil || m.OutState == msg.OutQueued || m.OutState == msg.OutSending {
 		return false, err
 	}
+	tx.note(failpoint.EndPoll)
 	votes, err := tx.PollVotes(uncancelled(), id)
 	if err != nil {
 		return false, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -125,6 +126,7 @@ type Firing struct {
 // FireReminder makes the message of a reminder's slot, with its turn, and moves the reminder on. fired is false
 // if the slot has fired before, or f has none. It returns ErrStale if the reminder was changed since r was read.
 func (tx *Tx) FireReminder(r *msg.Reminder, f Firing, now int64) (fired bool, err error) {
+	tx.note(failpoint.FireReminder)
 	state := msg.ReminderActive
 	if f.Next == 0 {
 		state = msg.ReminderDone

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"encoding/json"
+
+	"arizuko/pkg/failpoint"
 )
 
 // ToolCall returns the stored result of a turn's tool call, JSON; found is false for a
@@ -29,6 +31,7 @@ func (r Reader) CountCallsOfRoot(ctx context.Context, root int64, tools [3]strin
 // PutToolCall stores the first result of a turn's tool call, in the transaction of its
 // effect. A second one for the same call is an ErrRefused.
 func (tx *Tx) PutToolCall(turnID int64, call, tool string, result json.RawMessage, now int64) error {
+	tx.note(failpoint.PutToolCall)
 	_, err := tx.exec(insertToolCall, turnID, call, tool, string(result), now)
 	return err
 }

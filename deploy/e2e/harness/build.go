@@ -22,7 +22,9 @@ func build(tags string, daemonFlags, packages []string) (bin string, err error) 
 	if bin, err = os.MkdirTemp("", "arizuko-bin"); err != nil {
 		return "", err
 	}
-	agents, daemons := partition(packages, func(pkg string) bool { return strings.HasPrefix(pkg, agentPackages) })
+	agents, daemons := partition(packages, func(pkg string) bool {
+		return strings.HasPrefix(pkg, agentPackages) || strings.HasPrefix(pkg, testAgentPackages)
+	})
 	err = errors.Join(compile(bin, tags, daemonFlags, daemons), compile(bin, tags, nil, agents))
 	if err != nil {
 		return "", errors.Join(err, os.RemoveAll(bin))
@@ -30,9 +32,12 @@ func build(tags string, daemonFlags, packages []string) (bin string, err error) 
 	return bin, nil
 }
 
-// agentPackages are programs without the race detector: scenarios start hundreds of agents, and
-// the detector makes each start slow.
-const agentPackages = "arizuko/deploy/agents/"
+// These are programs without the race detector: scenarios start hundreds of agents, and the detector
+// makes each start slow.
+const (
+	agentPackages     = "arizuko/deploy/agents/"
+	testAgentPackages = "arizuko/deploy/e2e/agents/"
+)
 
 func compile(bin, tags string, flags, packages []string) error {
 	if len(packages) == 0 {

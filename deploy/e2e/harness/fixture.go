@@ -37,7 +37,7 @@ const RecordingAgent = "tee -a input.jsonl | exec %demo"
 // Options of a fixture.
 type Options struct {
 	Env   []string // further NAME=value for the daemons
-	Agent string   // the agents' command line, %demo in it being the demo agent; "" is the demo agent
+	Agent string   // the agents' command line, %demo and %caller in it being these agents; "" is the demo agent
 
 	Delivers bool          // real adapters deliver: an idle instance has no queued outbound rows
 	MaxWait  time.Duration // how long anything may take; 0 is one minute
@@ -91,7 +91,7 @@ func NewFixture(t testing.TB, p *Programs, o Options) *Fixture {
 		o.MaxWait = maxWait
 	}
 	i.Env = append(append(i.Env, "POLL_INTERVAL="+daemonPollInterval,
-		"AGENT_COMMAND="+strings.ReplaceAll(o.Agent, "%demo", i.Program("demo"))), o.Env...)
+		"AGENT_COMMAND="+strings.NewReplacer("%demo", i.Program("demo"), "%caller", i.Program("caller")).Replace(o.Agent)), o.Env...)
 	f := &Fixture{T: t, Instance: i, Data: i.Data, options: o, undecided: map[int64]bool{}}
 	t.Cleanup(f.release)
 	t.Cleanup(f.checkEnd)

@@ -1,14 +1,18 @@
-// Caller is an agent without a model, for tests: it calls the tools that its messages name. A line
+// Caller is an agent without a model, for tests: it does what the lines of its messages say, and its answer has a line for
+// each. Other lines are ignored; without any the answer is empty.
 //
-//	call TOOL ARGUMENTS
+//	call TOOL ARGUMENTS   calls a tool with arguments in JSON; answers its name and its result, or "error" and its text
+//	say TEXT              answers TEXT
+//	wait FILE             waits until there is a file of that name in its folder; answers nothing
 //
-// of a message, with the arguments in JSON, is a call. The answer has a line for each call, the tool's name and its result,
-// or "error" and its text; without calls it is empty. A message that begins with "say " is answered with the rest of it.
+// In arguments $this stands for the id of the message, $text for its text within a JSON string, and $message_id, $poll_id
+// and $id for that field of the last result that has it.
 package main
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -32,6 +36,7 @@ func main() {
 // run answers the inputs of one run, one after another.
 func run(in io.Reader, out io.Writer) error {
 	var start agentproto.Start
+	values := map[string]string{}
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -47,9 +52,9 @@ func run(in io.Reader, out io.Writer) error {
 				if start.SessionID == "" {
 					frame.NewSessionID = "caller-" + input.TurnID
 				}
-				frame.TurnID, frame.Result = input.TurnID, answer(start.MCP, input.Prompt)
+				frame.TurnID, frame.Result = input.TurnID, answer(start.MCP, values, input.Prompt)
 			case agentproto.Message:
-				frame.TurnID, frame.Result = input.TurnID, answer(start.MCP, input.Prompt)
+				frame.TurnID, frame.Result = input.TurnID, answer(start.MCP, values, input.Prompt)
 			default:
 				continue
 			}
@@ -66,30 +71,71 @@ func run(in io.Reader, out io.Writer) error {
 	}
 }
 
-// Text in a prompt is escaped: < and > only occur in tags.
+// message matches a message in a prompt. Text is escaped there: < and > only occur in tags.
 var (
-	messagesBlock = regexp.MustCompile(`(?s)<messages(?:\s[^>]*)?>(.*?)</messages>`)
-	anyTag        = regexp.MustCompile(`<[^>]*>`)
+	message = regexp.MustCompile(`(?s)<message(?: id="(\d+)")?(?:\s[^>]*)?>(.*?)</message>`)
+	anyTag  = regexp.MustCompile(`<[^>]*>`)
+	name    = regexp.MustCompile(`\$[a-z_]+`)
 )
 
-// answer does what the messages of a prompt say.
-func answer(mcp *agentproto.MCP, prompt string) string {
-	block := messagesBlock.FindStringSubmatch(prompt)
-	if block == nil {
-		return ""
-	}
+// answer does what the messages of a prompt say. values are what names in arguments stand for.
+func answer(mcp *agentproto.MCP, values map[string]string, prompt string) string {
+	_, block, _ := strings.Cut(prompt, "<messages")
 	var said []string
-	for line := range strings.Lines(html.UnescapeString(anyTag.ReplaceAllString(block[1], ""))) {
-		line = strings.TrimSpace(line)
-		if text, ok := strings.CutPrefix(line, "say "); ok {
-			said = append(said, text)
+	for _, m := range message.FindAllStringSubmatch(block, -1) {
+		text := html.UnescapeString(anyTag.ReplaceAllString(m[2], ""))
+		quoted, err := json.Marshal(text)
+		if err != nil {
+			return "error text: " + err.Error()
 		}
-		if order, ok := strings.CutPrefix(line, "call "); ok {
-			tool, arguments, _ := strings.Cut(order, " ")
-			said = append(said, tool+" "+call(mcp, tool, arguments))
+		values["$this"], values["$text"] = m[1], string(quoted[1:len(quoted)-1])
+		for line := range strings.Lines(text) {
+			said = append(said, follow(mcp, values, strings.TrimSpace(line))...)
 		}
 	}
 	return strings.Join(said, "\n")
+}
+
+// follow does what a line says, and returns the lines of its answer.
+func follow(mcp *agentproto.MCP, values map[string]string, line string) []string {
+	what, rest, _ := strings.Cut(line, " ")
+	switch what {
+	case "say":
+		return []string{rest}
+	case "wait":
+		await(rest)
+	case "call":
+		tool, arguments, _ := strings.Cut(rest, " ")
+		arguments = name.ReplaceAllStringFunc(arguments, func(n string) string { return cmp.Or(values[n], n) })
+		text := call(mcp, tool, arguments)
+		remember(values, text)
+		return []string{tool + " " + text}
+	}
+	return nil
+}
+
+// remember keeps the ids of a result.
+func remember(values map[string]string, result string) {
+	var ids map[string]json.RawMessage
+	if json.Unmarshal([]byte(result), &ids) != nil {
+		return
+	}
+	for _, field := range []string{"message_id", "poll_id", "id"} {
+		if id, has := ids[field]; has {
+			values["$"+field] = string(id)
+		}
+	}
+}
+
+// await waits until there is a file.
+func await(file string) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+	}
 }
 
 // call calls a tool, and returns its result or "error" and why there is none.

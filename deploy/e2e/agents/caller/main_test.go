@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -39,6 +40,34 @@ func TestRun_CallsToolsOfMessages(t *testing.T) {
 		f, err := frames.Next()
 		if err != nil || f.Result != want {
 			t.Errorf("%q, %v, want %q", f.Result, err, want)
+		}
+	}
+}
+
+func TestAnswer_NamesInArguments_StandForIDsAndText(t *testing.T) {
+	var calls []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		calls = append(calls, string(body))
+		fmt.Fprint(w, `{"result":{"content":[{"type":"text","text":"{\"message_id\":9,\"poll_id\":3}"}]}}`)
+	}))
+	defer server.Close()
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	prompt := `<reply_chain><message id="1">call react {}</message></reply_chain><messages>` +
+		`<message id="7" verb="message">wait go
+call react {"message_id":$this}
+call edit_message {"message_id":$message_id,"text":"$text $9 $other"}
+call poll_close {"poll_id":$poll_id}<attachment path="a"/></message></messages>`
+	got := answer(&agentproto.MCP{URL: server.URL}, map[string]string{}, prompt)
+	if want := "react R\nedit_message R\npoll_close R"; strings.ReplaceAll(got, `{"message_id":9,"poll_id":3}`, "R") != want {
+		t.Errorf("answer %q", got)
+	}
+	for i, want := range []string{`{"message_id":7}`, `\ncall poll_close {\"poll_id\":$poll_id} $9 $other"}`, `{"poll_id":3}`} {
+		if i >= len(calls) || !strings.Contains(calls[i], want) {
+			t.Errorf("call %d: %s, want %s", i, calls, want)
 		}
 	}
 }
