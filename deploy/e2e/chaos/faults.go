@@ -42,6 +42,9 @@ func (l *loadedInstance) faults(ctx context.Context, n int, seed uint64, out io.
 	if err := l.decideBacklog(ctx); err != nil {
 		return nil, err
 	}
+	if !l.provoked {
+		l.load.passOnTooOften(ctx)
+	}
 
 	var missed []error
 	for i, c := range plan(n, l.random) {
@@ -212,6 +215,9 @@ func (l *loadedInstance) killAnother(ctx context.Context, but string) error {
 func (l *loadedInstance) burst(ctx context.Context) {
 	if l.provoked {
 		return
+	}
+	if l.random.IntN(2) == 0 {
+		l.load.callTools(ctx)
 	}
 	for range 3 + l.random.IntN(6) {
 		l.load.act(ctx)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 
@@ -71,9 +72,15 @@ type generator struct {
 	unstored    []key                           // chat and platform id of messages that may not be stored yet
 
 	all []sentMessage
+
+	toolChats    []chatsim.Conversation // of toolsGroup
+	toolMessages []toolMessage
+	broadcasts   []effect // of broadcasts of operators
+	posted       int      // number of messages to web chats
 }
 
-func newGenerator(random *rand.Rand, platforms []chatsim.Platform, dashd *httpx.Client, f *foreignChat) *generator {
+// newGenerator makes a generator. toolChats are the chats of the group whose agents call tools.
+func newGenerator(random *rand.Rand, platforms []chatsim.Platform, toolChats []chatsim.Conversation, dashd *httpx.Client, f *foreignChat) *generator {
 	g := &generator{
 		random: random, platforms: map[string]chatsim.Platform{}, web: map[string]*webSender{}, foreign: f,
 		lastMessage: map[chatsim.Conversation]string{},
@@ -96,8 +103,9 @@ func newGenerator(random *rand.Rand, platforms []chatsim.Platform, dashd *httpx.
 		g.tracked = append(g.tracked, tracked)
 	}
 
-	for _, c := range webConversations {
-		if g.web[c.Chat] == nil {
+	g.toolChats = toolChats
+	for _, c := range slices.Concat(webConversations, toolChats) {
+		if platform, _ := msg.SplitJID(c.Chat); platform == msg.PlatformWeb && g.web[c.Chat] == nil {
 			g.web[c.Chat] = &webSender{dashd: dashd, folder: msg.AddressedFolder(c.Chat)}
 		}
 	}
@@ -174,15 +182,21 @@ func (g *generator) sendText(ctx context.Context, c chatsim.Conversation, text, 
 
 func (g *generator) send(ctx context.Context, c chatsim.Conversation, m sentMessage, verb string) {
 	g.all = append(g.all, m)
+	var file *chatsim.File
+	if m.file != "" {
+		file = &chatsim.File{Name: "notes.txt", Data: []byte(m.file)}
+	}
+	g.post(ctx, c, m.content, file, verb)
+}
+
+// post makes a user write a message in any conversation. Messages of web chats have no file.
+func (g *generator) post(ctx context.Context, c chatsim.Conversation, content string, file *chatsim.File, verb string) {
 	if web := g.web[c.Chat]; web != nil {
-		web.add(webMessage{m.content, c.Topic, fmt.Sprint(len(g.all))})
+		g.posted++
+		web.add(webMessage{content, c.Topic, fmt.Sprint(g.posted)})
 		return
 	}
-	a := chatsim.Action{Conversation: c, Verb: verb, Text: m.content}
-	if m.file != "" {
-		a.File = &chatsim.File{Name: "notes.txt", Data: []byte(m.file)}
-	}
-	g.perform(ctx, a)
+	g.perform(ctx, chatsim.Action{Conversation: c, Verb: verb, Text: content, File: file})
 }
 
 // perform performs an action outside the web chats and returns the id of the new message.
@@ -210,6 +224,9 @@ func (g *generator) greet(ctx context.Context) {
 		for _, c := range p.Conversations() {
 			g.perform(ctx, chatsim.Action{Conversation: c, Verb: msg.VerbMessage, Text: "silent hello"})
 		}
+	}
+	for _, c := range g.toolChats {
+		g.post(ctx, c, "hello", nil, msg.VerbMessage)
 	}
 }
 

@@ -51,7 +51,7 @@ func recordedGenerator(t *testing.T, seed uint64) *generator {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.Close() })
-	return newGenerator(seeded(seed), []chatsim.Platform{newRecorder()}, nil, &foreignChat{adapter: a})
+	return newGenerator(seeded(seed), []chatsim.Platform{newRecorder()}, nil, nil, &foreignChat{adapter: a})
 }
 
 // generate performs n actions.
@@ -282,7 +282,7 @@ func TestWebSender_Retries_InOrder(t *testing.T) {
 	d := &fakeDashd{}
 	server := httptest.NewServer(d)
 	defer server.Close()
-	g := newGenerator(seeded(1), []chatsim.Platform{&emptyPlatform{}}, httpx.NewClient(server.URL, ""), nil)
+	g := newGenerator(seeded(1), []chatsim.Platform{&emptyPlatform{}}, nil, httpx.NewClient(server.URL, ""), nil)
 	if len(g.web) != 2 {
 		t.Fatalf("%d web chats, want 2", len(g.web))
 	}

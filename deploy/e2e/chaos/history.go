@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+
+	"arizuko/pkg/msg"
 )
 
 // history is what the rows say about messages, turns and deliveries.
@@ -69,6 +71,8 @@ func (p part) less(q part) bool { return p.row < q.row || p.row == q.row && p.pa
 type delivery struct {
 	part
 	lane
+	kind                 msg.Kind
+	target               string // the message that the row changes, "" for none
 	id, state, sendError string
 	at                   int64 // unix ms
 	claims               bool  // an answer of a turn that claims engagement
@@ -210,13 +214,13 @@ func (h *history) addOutbound(r row, source, replyTo string) {
 }
 
 func (h *history) readDeliveries(db *sql.DB) error {
-	return each(db, `SELECT d.message_id, d.part, m.chat_jid, m.thread_id, ifnull(d.platform_id, ''), d.state, ifnull(d.error, ''), d.updated_at,
+	return each(db, `SELECT d.message_id, d.part, m.chat_jid, m.thread_id, m.kind, ifnull(m.target_id, ''), ifnull(d.platform_id, ''), d.state, ifnull(d.error, ''), d.updated_at,
 		ifnull(t.claims_engagement AND m.source = 'agent' AND m.received_at <= t.ended_at, 0), ifnull(t.folder, ''), ifnull(t.place, ''),
 		ifnull(q.received_at, 0)
 		FROM deliveries d JOIN messages m ON m.id = d.message_id LEFT JOIN turns t ON t.id = m.turn_id
 		LEFT JOIN messages q ON q.id = t.trigger_message_id ORDER BY d.message_id, d.part`, func(scan func(...any) error) error {
 		var d delivery
-		err := scan(&d.row, &d.part.part, &d.chat, &d.thread, &d.id, &d.state, &d.sendError, &d.at, &d.claims, &d.folder, &d.place, &d.calledAt)
+		err := scan(&d.row, &d.part.part, &d.chat, &d.thread, &d.kind, &d.target, &d.id, &d.state, &d.sendError, &d.at, &d.claims, &d.folder, &d.place, &d.calledAt)
 		h.deliveries = append(h.deliveries, d)
 		return err
 	})

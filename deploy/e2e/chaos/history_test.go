@@ -85,7 +85,7 @@ func TestReadHistory_OneOfEach_IsRead(t *testing.T) {
 	m7 := row{id: 7, turn: 3, chat: group, content: "m7", disposition: "routed", platformID: "p7"}
 	m8 := row{id: 8, chat: "telegram:-202", content: "m8", platformID: "p8"}
 	of := func(p part, at int64) delivery {
-		return delivery{part: p, lane: lane{chat: group}, state: "sent", at: at, calledAt: 600, folder: "main", place: "p"}
+		return delivery{part: p, lane: lane{chat: group}, kind: "message", state: "sent", at: at, calledAt: 600, folder: "main", place: "p"}
 	}
 	first, second := of(part{13, 0}, 2000), of(part{13, 1}, 2001)
 	first.claims, second.claims = true, true
@@ -107,8 +107,8 @@ func TestReadHistory_OneOfEach_IsRead(t *testing.T) {
 			11: "You said: m1", 12: "You said: m4", 13: "2/3 You said: m6\nYou said: m7\n(You said: so)", 14: "too late", 15: "a notice",
 		},
 		deliveries: []delivery{
-			{part: part{11, 0}, lane: lane{chat: chat}, id: "b11", state: "sent", at: 2002, calledAt: 100, folder: "main"},
-			{part: part{12, 0}, lane: lane{chat: chat}, state: "sent", at: 2005},
+			{part: part{11, 0}, lane: lane{chat: chat}, kind: "message", id: "b11", state: "sent", at: 2002, calledAt: 100, folder: "main"},
+			{part: part{12, 0}, lane: lane{chat: chat}, kind: "message", state: "sent", at: 2005},
 			first, second, of(part{14, 0}, 2003), of(part{15, 0}, 2004),
 		},
 		windows:  map[[2]string]window{{group, "p"}: {folder: "main", until: 4000}, {"telegram:104", ""}: {ended: 510}},

@@ -6,9 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -69,6 +73,7 @@ type loadedInstance struct {
 	provoked bool // there is no load but provocations
 	clockSet bool // timestamps of rows can't be compared
 	db       *sql.DB
+	gated    *httpx.Client
 
 	stop       context.CancelFunc // ends the generator's goroutines
 	background sync.WaitGroup     // the generator's goroutines
@@ -77,7 +82,7 @@ type loadedInstance struct {
 // build builds the programs, with failpoints.
 func build() (bin string, err error) {
 	return harness.Build("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/dashd", "arizuko/migrations/cmd/migrate",
-		"arizuko/deploy/agents/demo", "arizuko/teled", "arizuko/discd", "arizuko/slakd")
+		"arizuko/deploy/agents/demo", "arizuko/deploy/e2e/agents/caller", "arizuko/teled", "arizuko/discd", "arizuko/slakd")
 }
 
 // start starts an instance with groups and routes. env is added to its environment.
@@ -120,7 +125,8 @@ func (l *loadedInstance) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.createRoutes(ctx, routd); err != nil {
+	toolChats := newToolChats(l.platforms)
+	if err := l.createRoutes(ctx, routd, toolChats); err != nil {
 		return err
 	}
 	dashd, err := l.instance.Client("dashd")
@@ -128,6 +134,9 @@ func (l *loadedInstance) setUp(ctx context.Context) error {
 		return err
 	}
 
+	if l.gated, err = l.instance.Client("gated"); err != nil {
+		return err
+	}
 	onbod, err := l.instance.Client("onbod")
 	if err != nil {
 		return err
@@ -136,29 +145,39 @@ func (l *loadedInstance) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.load = newGenerator(rand.New(rand.NewPCG(l.random.Uint64(), 0)), l.platforms, dashd,
+	l.load = newGenerator(rand.New(rand.NewPCG(l.random.Uint64(), 0)), l.platforms, toolChats, dashd,
 		&foreignChat{adapter: adapter})
 	l.load.approver = &approver{onbod: onbod}
 	running, stop := context.WithCancel(ctx)
 	l.stop = stop
 	l.background.Go(func() { l.load.run(running) })
 	l.load.greet(ctx)
-	return l.awaitIdle(ctx)
+	if err := l.awaitIdle(ctx); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(l.instance.Data, "groups", msg.DirName(toolsGroup), sharedFile), []byte("notes"), 0o600)
 }
 
 // createRoutes creates the groups and routes. Conversations whose group must have no child are routed
 // to second.
-func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client) error {
+func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client, toolChats []chatsim.Conversation) error {
+	config := map[string]string{}
 	for _, folder := range groups {
-		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: folder, Config: json.RawMessage(harness.NoRate)}, nil); err != nil {
+		config[folder] = harness.NoRate
+	}
+	for _, folder := range []string{toolsGroup, toolsChild, provokedTools} {
+		config[folder] = fmt.Sprintf(`{"rate":0,"agent":{"command":%q}}`, "exec "+l.instance.Program("caller"))
+	}
+	for _, folder := range slices.Sorted(maps.Keys(config)) {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: folder, Config: json.RawMessage(config[folder])}, nil); err != nil {
 			return err
 		}
 	}
 
-	all := append([]msg.Route{
+	all := append(append(toolRoutes(toolChats), []msg.Route{
 		{Match: "platform=matrix room=" + provokedRoom + "*", Target: provokedGroup},
 		{Match: "platform=matrix room=" + unknownRoom + "*", Target: "daemon:onbod"},
-	}, routes("matrix", "dm-*")...)
+	}...), routes("matrix", "dm-*")...)
 	for _, p := range l.platforms {
 		all = append(all, routes(p.Info().Platform, p.Info().DMPattern)...)
 		for _, c := range p.Conversations() {

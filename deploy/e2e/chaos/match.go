@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"arizuko/deploy/e2e/chatsim"
+	"arizuko/pkg/msg"
 )
 
 // matcher finds the part of an outbound row that an arrival is.
@@ -20,6 +21,7 @@ type expectedPart struct {
 	text          string
 	markedCopy    string // the text when it is sent again
 	matched       string // the text of the last arrival that was matched with it
+	changes       bool   // it changes a message: nothing arrives
 	plain, copies int    // arrivals with text and with markedCopy
 }
 
@@ -38,12 +40,16 @@ func newMatcher(h *history, platform chatsim.Platform) *matcher {
 			continue
 		}
 		e := &expectedPart{delivery: d}
-		if parts := info.Split(h.content[d.row]); d.part.part < len(parts) {
+		parts, messages := partsOf(info, d, h.content[d.row])
+		if d.part.part < len(parts) {
 			e.text = parts[d.part.part]
 			e.markedCopy = chatsim.MarkedCopy(e.text)
 		}
 
 		m.all = append(m.all, e)
+		if e.changes = !messages || d.kind == msg.KindPoll && d.part.part >= len(parts); e.changes {
+			continue
+		}
 		if d.id != "" {
 			m.byID[[2]string{d.chat, d.id}] = e
 		}
@@ -52,6 +58,24 @@ func newMatcher(h *history, platform chatsim.Platform) *matcher {
 		}
 	}
 	return m
+}
+
+// partsOf returns the texts of the parts of a row; messages is false for one that only changes messages.
+func partsOf(info chatsim.Info, d delivery, content string) (parts []string, messages bool) {
+	switch {
+	case d.kind == msg.KindEdit || d.kind == msg.KindReaction || d.kind == msg.KindPoll && d.target != "":
+		return nil, false
+	case d.kind != msg.KindPoll:
+		return info.Split(content), true
+	}
+	poll, err := msg.ParsePoll(content)
+	if err != nil {
+		return []string{content}, true // it never arrives like this
+	}
+	if limits, _ := msg.PollLimitsOf(d.chat); limits.Native {
+		return []string{poll.Question}, true
+	}
+	return info.Split(poll.Text(msg.OptionEmoji)), true
 }
 
 // match returns the part of each arrival, nil for one that matches none.

@@ -10,6 +10,7 @@ import (
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
 	fp "arizuko/pkg/failpoint"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
 
@@ -43,6 +44,16 @@ func provocationOf(c crash) provocation {
 		return provocation{up: (*provoker).connect}
 	case fp.PutEngagement.Before(), fp.PutEngagement.After():
 		return provocation{up: (*provoker).mention}
+	case fp.PutToolCall.Before(), fp.PutToolCall.After():
+		return provocation{up: (*provoker).callTool}
+	case fp.FireReminder.Before(), fp.FireReminder.After():
+		return provocation{up: (*provoker).fireReminders}
+	case fp.PutBroadcast.Before(), fp.PutBroadcast.After():
+		return provocation{up: (*provoker).broadcast}
+	case fp.PutVote.Before(), fp.PutVote.After():
+		return provocation{up: (*provoker).vote}
+	case fp.EndPoll.Before(), fp.EndPoll.After():
+		return provocation{up: (*provoker).endPolls}
 	}
 	if c.daemon == "onbod" {
 		return provocation{up: (*provoker).connect}
@@ -73,10 +84,11 @@ type provoker struct {
 	daemon  string
 	seconds int                     // how long an agent works
 	process func() *harness.Process // of the daemon
+	gated   *httpx.Client
 }
 
 func (l *loadedInstance) newProvoker(daemon string, seconds int) *provoker {
-	return &provoker{l.load, l.db, daemon, seconds, func() *harness.Process { return l.instance.Process(daemon) }}
+	return &provoker{l.load, l.db, daemon, seconds, func() *harness.Process { return l.instance.Process(daemon) }, l.gated}
 }
 
 // run runs a part of a provocation, if there is one. It returns why that may have had no effect.

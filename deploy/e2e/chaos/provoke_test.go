@@ -25,7 +25,7 @@ func TestProvocationOf_EveryFailpoint_HasOne(t *testing.T) {
 func TestProvocationOf_PointOfAdapter_UsesItsPlatform(t *testing.T) {
 	platforms := []chatsim.Platform{chatsim.NewTelegram(platformSize, telegram.Options{}), chatsim.NewDiscord(platformSize, discord.Options{})}
 	for daemon, platform := range map[string]string{"teled": "telegram", "discd": "discord", "dashd": "web"} {
-		g := newGenerator(seeded(1), platforms, nil, nil)
+		g := newGenerator(seeded(1), platforms, nil, nil, nil)
 		how := provocationOf(crash{daemon, adapterPoints[0], maxNth})
 		if err := (&provoker{load: g, daemon: daemon}).run(t.Context(), how.up, maxNth); err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func TestProvoker_Run_ReachedIsNoMiss(t *testing.T) {
 }
 
 func TestGenerator_AnsweredChats_AreTracked(t *testing.T) {
-	g := newGenerator(seeded(1), newPlatforms(), nil, nil)
+	g := newGenerator(seeded(1), newPlatforms(), nil, nil, nil)
 	for _, daemon := range []string{"teled", "discd", "slakd"} {
 		chats := g.answeredChats(daemon)
 		if len(chats) < maxNth {

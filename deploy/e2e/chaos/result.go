@@ -53,7 +53,7 @@ func (l *loadedInstance) check(out io.Writer, skip func(invariants.Invariant) bo
 	if !l.clockSet {
 		r.checkEngagement(h)
 	}
-	return r, nil
+	return r, r.checkToolMessages(l.db, l.load)
 }
 
 // key is a text in a chat. All texts are different.
@@ -188,7 +188,7 @@ func (r *result) checkPart(e *expectedPart) {
 	switch {
 	case e.plain > 1:
 		r.add(invariants.Doubled, e.plain-1, "part %d of row %d arrived %d times unmarked", e.part.part, e.row, e.plain)
-	case e.plain+e.copies == 0 && e.state != "cancelled":
+	case e.plain+e.copies == 0 && e.state != "cancelled" && !e.changes:
 		r.add(invariants.Lost, 1, "part %d of row %d never arrived: state %s, error %q", e.part.part, e.row, e.state, e.sendError)
 	case e.state != "sent" && e.state != "ambiguous" && e.state != "cancelled":
 		r.add(invariants.Lost, 1, "part %d of row %d has state %s, error %q", e.part.part, e.row, e.state, e.sendError)

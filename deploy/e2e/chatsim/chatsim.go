@@ -142,7 +142,7 @@ type File struct {
 
 // Arrival is a message as users of the platform see it.
 type Arrival struct {
-	ID, Chat, Thread, Text string
+	ID, Chat, Thread, Text string // the question of a poll is its text
 	ReplyTo                string // the message that it links to
 	Files                  []File
 	At                     time.Time // when the request arrived

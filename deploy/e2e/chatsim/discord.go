@@ -155,6 +155,9 @@ func (d *Discord) Arrivals() (all []Arrival) {
 	for _, call := range d.Sent() {
 		if conversation, known := d.conversation(call.ChannelID); known && call.Route == discord.CreateMessage && !call.Repeated {
 			a := Arrival{ID: call.MessageID, Chat: conversation.Chat, Thread: conversation.Thread, Text: call.Text, ReplyTo: call.ReplyTo, At: call.At}
+			if call.Message != nil && call.Message.Poll != nil {
+				a.Text = call.Message.Poll.Question.Text
+			}
 			for _, f := range call.Files {
 				a.Files = append(a.Files, File{f.Name, f.Data})
 			}

@@ -162,11 +162,11 @@ func (t *Telegram) Connected() bool { return t.Polling() }
 // Arrivals implements Transport.
 func (t *Telegram) Arrivals() (all []Arrival) {
 	for _, call := range t.Sent() {
-		if call.Method != "sendMessage" && len(call.Files) == 0 {
+		if call.Method != "sendMessage" && call.Method != "sendPoll" && len(call.Files) == 0 {
 			continue
 		}
 		for _, m := range call.Messages {
-			a := Arrival{ID: strconv.Itoa(m.ID), Chat: telegramChat(m.Chat.ID), Text: call.Text, At: call.At}
+			a := Arrival{ID: strconv.Itoa(m.ID), Chat: telegramChat(m.Chat.ID), Text: call.Text + call.Params["question"], At: call.At}
 			if m.IsTopic {
 				a.Thread = strconv.Itoa(m.Thread)
 			}
