@@ -232,7 +232,8 @@ func toolRoutes(chats []chatsim.Conversation) (all []msg.Route) {
 	for _, c := range chats {
 		all = append(all, msg.Route{Match: "chat_jid=" + c.Chat, Target: toolsGroup})
 	}
-	return append(all, msg.Route{Match: "platform=matrix room=" + toolsChildRoom + "*", Target: toolsChild},
+	return append(all, msg.Route{Match: "platform=matrix room=" + toolsRoom + "*", Target: toolsGroup},
+		msg.Route{Match: "platform=matrix room=" + toolsChildRoom + "*", Target: toolsChild},
 		msg.Route{Match: "platform=matrix room=" + provokedToolsRoom + "*", Target: provokedTools})
 }
 
@@ -266,8 +267,7 @@ func (g *generator) sendToolMessage(ctx context.Context, c chatsim.Conversation,
 
 // passOnTooOften makes agents pass requests on to each other in a storm and in a loop, while daemons are killed.
 func (g *generator) passOnTooOften(ctx context.Context) {
-	for i, passOn := range []func(chatsim.Conversation, string) toolMessage{delegationStorm, delegationLoop} {
-		c := g.toolChats[i]
-		g.sendToolMessage(ctx, c, passOn(c, g.plainText()))
-	}
+	storm, loop := chatsim.Conversation{Chat: "matrix:" + toolsRoom + "storm"}, chatsim.Conversation{Chat: "matrix:" + toolsRoom + "loop", Thread: "t1", Topic: "t1"}
+	g.sendToolMessage(ctx, storm, delegationStorm(storm, g.plainText()))
+	g.sendToolMessage(ctx, loop, delegationLoop(loop, g.plainText()))
 }

@@ -55,6 +55,8 @@ type Users interface {
 	Conversations() []Conversation
 	// Do performs an action and returns the id of the new message, if there is one.
 	Do(a Action) (id string, err error)
+	// Vote makes the user of a conversation vote in the bot's poll of a message, for the option of a number from 1.
+	Vote(c Conversation, poll string, option int) error
 	// AllAcknowledged reports whether the adapter has acknowledged every event.
 	AllAcknowledged() bool
 }

@@ -144,6 +144,12 @@ func (d *Discord) otherBot() discord.User {
 	return *d.other
 }
 
+// Vote implements Users.
+func (d *Discord) Vote(c Conversation, poll string, option int) error {
+	d.at(c).Vote(d.users[c.Chat], poll, option, true)
+	return nil
+}
+
 // AllAcknowledged implements Users. Discord has no acknowledgements.
 func (d *Discord) AllAcknowledged() bool { return true }
 

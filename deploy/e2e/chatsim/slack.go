@@ -134,6 +134,11 @@ func (s *Slack) otherBot(c Conversation) slack.User {
 	return bot
 }
 
+// Vote implements Users: Slack has no polls, users react with numbers.
+func (s *Slack) Vote(c Conversation, poll string, option int) error {
+	return s.at(c).SetReaction(s.users[c.Chat], poll, []string{"one", "two", "three"}[option-1], true)
+}
+
 // AllAcknowledged implements Users.
 func (s *Slack) AllAcknowledged() bool { return s.Pending() == 0 }
 

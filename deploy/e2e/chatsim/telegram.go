@@ -153,6 +153,17 @@ func (t *Telegram) otherBot(chat string) telegram.User {
 	return bot
 }
 
+// Vote implements Users.
+func (t *Telegram) Vote(c Conversation, poll string, option int) error {
+	for _, m := range t.rooms[c.Chat].Messages() {
+		if m.Poll != nil && strconv.Itoa(m.ID) == poll {
+			t.AnswerPoll(t.users[c.Chat], m.Poll.ID, option-1)
+			return nil
+		}
+	}
+	return fmt.Errorf("no poll %s in %s", poll, c.Chat)
+}
+
 // AllAcknowledged implements Users.
 func (t *Telegram) AllAcknowledged() bool { return t.Pending() == 0 }
 

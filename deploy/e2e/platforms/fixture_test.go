@@ -2,6 +2,7 @@ package platforms
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -53,6 +54,27 @@ func onEachPlatform(t *testing.T, scenario func(*fixture)) {
 			scenario(start(t, newPlatform()))
 		})
 	}
+}
+
+// onEachPlatformWithTools is onEachPlatform with agents that call the tools that messages name. The group has a file
+// plan.txt.
+func onEachPlatformWithTools(t *testing.T, scenario func(*fixture)) {
+	t.Parallel()
+	for name, newPlatform := range map[string]func() chatsim.Platform{"telegram": newTelegram, "discord": newDiscord, "slack": newSlack} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := startWith(newInstance(t), newPlatform(), "caller")
+			f.ask(f.dm, "say hello")
+			f.waitArrival("hello")
+			f.OK(os.WriteFile(f.groupFile("plan.txt"), []byte("one, two"), 0o600))
+			scenario(f)
+		})
+	}
+}
+
+// groupFile is the path of a file in the folder of the group.
+func (i *instance) groupFile(name string) string {
+	return filepath.Join(i.Data, "groups", "main", name)
 }
 
 // start makes a running instance with one platform.
