@@ -76,7 +76,7 @@ func splitChatPath(path string) (folder, part string) {
 		return folder, ""
 	}
 	i := strings.LastIndexByte(path, '/')
-	if last := path[i+1:]; i > 0 && slices.Contains([]string{"messages", "topics", "events", "file"}, last) {
+	if last := path[i+1:]; i > 0 && slices.Contains([]string{"messages", "topics", "events", "file", "votes"}, last) {
 		return path[:i], last
 	}
 	return path, ""

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"arizuko/deploy/e2e/invariants"
 	"arizuko/pkg/msg"
@@ -12,16 +13,21 @@ import (
 
 // checkToolMessages checks that each toolMessage was stored and answered once, and what its calls have done.
 func (r *result) checkToolMessages(db *sql.DB, load *generator) error {
-	for _, e := range load.toolMessages {
-		refused, err := r.checkToolMessage(db, e)
+	for _, m := range load.toolMessages {
+		late, err := r.checkToolMessage(db, m)
 		if err != nil {
 			return err
 		}
-		for _, f := range e.effects {
-			if refused {
-				f.want = 0
+		effects := slices.Clone(m.effects)
+		if made, err := effects[0].count(db); err != nil {
+			return err
+		} else if late && m.late && made == 0 {
+			for i := range effects {
+				effects[i].want = 0
 			}
-			if err := r.checkEffect(db, f, e.content); err != nil {
+		}
+		for _, f := range effects {
+			if err := r.checkEffect(db, f, m.content); err != nil {
 				return err
 			}
 		}
@@ -31,13 +37,25 @@ func (r *result) checkToolMessages(db *sql.DB, load *generator) error {
 			return err
 		}
 	}
-	return r.checkEffect(db, effect{`SELECT count(*) FROM reminders WHERE state = 'active'`, nil, 0}, "reminders that should have fired")
+	active, err := effect{query: `SELECT count(*) FROM reminders WHERE state = 'active'`}.count(db)
+	if active > 0 {
+		r.add(invariants.Stuck, active, "%d reminders have not fired", active)
+	}
+	return err
+}
+
+// count is how many rows there are.
+func (f effect) count(db *sql.DB) (n int, err error) {
+	if err := db.QueryRow(f.query, f.args...).Scan(&n); err != nil {
+		return 0, fmt.Errorf("%s: %w", f.query, err)
+	}
+	return n, nil
 }
 
 func (r *result) checkEffect(db *sql.DB, f effect, of string) error {
-	var got int
-	if err := db.QueryRow(f.query, f.args...).Scan(&got); err != nil {
-		return fmt.Errorf("%s: %w", f.query, err)
+	got, err := f.count(db)
+	if err != nil {
+		return err
 	}
 	switch {
 	case got < f.want:
@@ -51,9 +69,9 @@ func (r *result) checkEffect(db *sql.DB, f effect, of string) error {
 // refusal matches a line of an answer about a call that failed.
 var refusal = regexp.MustCompile(`(?m)^(\w+) error .*$`)
 
-// checkToolMessage checks that an toolMessage was stored and answered once, and that only tools refused it that may. It reports
-// whether the tool did of which the whole toolMessage depends.
-func (r *result) checkToolMessage(db *sql.DB, e toolMessage) (refused bool, err error) {
+// checkToolMessage checks that an toolMessage was stored and answered once, and that only tools refused calls that may. late reports
+// that a reminder was refused, of this message or of another one that was answered with it.
+func (r *result) checkToolMessage(db *sql.DB, e toolMessage) (late bool, err error) {
 	var turn sql.NullInt64
 	var n int
 	err = db.QueryRow(`SELECT count(*), max(turn_id) FROM messages WHERE chat_jid = ? AND direction = 'in' AND content = ?`, e.chat, e.content).Scan(&n, &turn)
@@ -78,12 +96,12 @@ func (r *result) checkToolMessage(db *sql.DB, e toolMessage) (refused bool, err 
 	for _, answer := range answers {
 		for _, m := range refusal.FindAllStringSubmatch(answer, -1) {
 			switch {
-			case m[1] == e.mayRefuse:
-				refused = true
+			case m[1] == "reminder_create" && strings.Contains(m[0], "has passed"):
+				late = true
 			case !slices.Contains(e.refuses, m[1]):
 				r.add(invariants.Lost, 1, "%q in %s: turn %d: %s", e.content, e.chat, turn.Int64, m[0])
 			}
 		}
 	}
-	return refused, nil
+	return late, nil
 }

@@ -77,9 +77,28 @@ func (l *loadedInstance) outageOfAll(ctx context.Context, out io.Writer) (late, 
 	}
 	began := time.Now()
 	late = l.awaitConnected(ctx, out)
-	err = l.awaitIdle(ctx)
+	if err = l.awaitReminders(ctx); err == nil {
+		err = l.awaitIdle(ctx)
+	}
 	fmt.Fprintf(out, "idle %s after the outage\n", time.Since(began).Round(10*time.Millisecond))
 	return late, err
+}
+
+// awaitReminders waits until all reminders have fired, once every message that asks for one is handled.
+func (l *loadedInstance) awaitReminders(ctx context.Context) error {
+	if err := l.awaitIdle(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*reminderDelay)
+	defer cancel()
+	err := harness.Await(ctx, "reminders to fire", func() (done bool, err error) {
+		err = l.db.QueryRow(`SELECT count(*) = 0 FROM reminders WHERE state = 'active'`).Scan(&done)
+		return done, err
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil // the result counts them
+	}
+	return err
 }
 
 // awaitConnected waits until all adapters are connected, and returns which were not within reconnectTimeout.

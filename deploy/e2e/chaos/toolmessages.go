@@ -37,8 +37,8 @@ const reminderDelay = 20 * time.Second
 type toolMessage struct {
 	chat, content string
 	effects       []effect
-	// mayRefuse is a tool that may refuse its call, "" for none. Then nothing follows.
-	mayRefuse string
+	// late: reminder_create refuses the call if it is handled when the time has passed. Then nothing follows.
+	late bool
 	// refuses are tools that refuse some of their calls.
 	refuses []string
 }
@@ -126,10 +126,10 @@ func remindToAnswer(_ *generator, c chatsim.Conversation, text string) toolMessa
 		answerLine(chatsim.Conversation{Chat: c.Chat}, text))
 }
 
-// reminderMessage is refused if it is handled when the time of the reminder has passed.
+// reminderMessage asks for a reminder. Its first effect is the reminder itself.
 func reminderMessage(content, body string, fired effect) toolMessage {
-	return toolMessage{content: content, mayRefuse: "reminder_create", effects: []effect{
-		fired, {`SELECT count(*) FROM reminders WHERE body = ? AND state = 'done'`, []any{body}, 1},
+	return toolMessage{content: content, late: true, effects: []effect{
+		{`SELECT count(*) FROM reminders WHERE body = ? AND state = 'done'`, []any{body}, 1}, fired,
 	}}
 }
 
