@@ -11,16 +11,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/gated/internal/tools"
 	"arizuko/pkg/msg"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// allTools are the tools that the text has words for.
-func allTools() []string {
-	return strings.Fields(`reset_session inspect_session engage disengage fork_topic send_message edit_message send_file react get_attachment
-		broadcast delegate escalate search_messages get_thread reminder_create reminder_list reminder_update reminder_cancel
-		poll_create poll_close poll_list activate_context_object list_active_context_objects resolve_reference_target`)
+// allTools are the names of all tools that there are: one under a new name loses its words here.
+func allTools() (names []string) {
+	for _, tool := range tools.Registry() {
+		names = append(names, tool.Name)
+	}
+	return names
 }
 
 // surfaces are chats and threads of every surface.
@@ -44,9 +46,9 @@ func surfaces() []Input {
 
 func TestText_EachSurface_MatchesGolden(t *testing.T) {
 	for _, in := range surfaces() {
-		for suffix, tools := range map[string][]string{"": nil, "+tools": allTools()} {
+		for suffix, names := range map[string][]string{"": nil, "+tools": allTools()} {
 			t.Run(in.Surface+suffix, func(t *testing.T) {
-				in.Tools = tools
+				in.Tools = names
 				got := Text(in)
 				path := filepath.Join("testdata", in.Surface+suffix+".txt")
 				if *update {
@@ -106,7 +108,7 @@ func TestText_NamesOnlyOfferedTools(t *testing.T) {
 			t.Errorf("without %s (-offered +named):\n%s", missing, diff)
 		}
 	}
-	if in.Tools = append(allTools(), "later_tool"); !strings.Contains(Text(in), "\n- Further tools, by their descriptions: later_tool.\n") {
+	if in.Tools = append(allTools(), "later_tool"); !strings.Contains(Text(in), "\n- Further tools, by their descriptions: inject_message, later_tool.\n") {
 		t.Error("a tool without words of its own is not named")
 	}
 	in.Tools = nil

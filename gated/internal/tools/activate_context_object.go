@@ -55,13 +55,18 @@ func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, e
 		sum := sha256.Sum256([]byte(in.URL))
 		o.ID = "link:" + hex.EncodeToString(sum[:8])
 	}
-	return once(ctx, c, in, func(tx *store.Tx) (activateOut, error) {
+	out, err = once(ctx, c, in, func(tx *store.Tx) (activateOut, error) {
 		if err := c.completeObject(ctx, tx, &o); err != nil {
 			return activateOut{}, err
 		}
 		stored, err := c.Services.Objects.Activate(tx, event, o, c.Services.now())
 		return activateOut{ObjectID: stored.ID, ActiveUntil: stored.ActiveUntil}, err
 	})
+	if err == nil {
+		c.Services.Log.Info("context object activated", "request", c.Request, "run", c.RunID, "turn", c.Turn.ID, "chat", o.ChatJID, "topic", o.Topic,
+			"reason", string(event), "ids", []string{out.ObjectID})
+	}
+	return out, err
 }
 
 // completeObject adds what the rows have of an object, and checks that its message is of the chat and topic.

@@ -24,7 +24,7 @@ func broadcast() Tool {
 		Name: "broadcast", Title: "Write to all chats", Kind: Adds,
 		Description: "Sends a message to chats that your group answers, at their top level and not as a reply: by default to all of them, this one included. Use it only when a user asks for an announcement, " +
 			"since each reader of each chat is disturbed. Answers to it start no conversation by themselves. For this chat alone use send_message.",
-		Bounds:  map[string]Bound{"text": Text(1, maxText), "chats": List(1, maxBroadcastChats), "chats[]": Text(3, maxTopic)},
+		Bounds:  map[string]Bound{"text": Text(1, maxText), "chats": List(1, maxBroadcastChats), "chats[]": Text(3, maxJID)},
 		Example: `{"text":"the server is back","chats":["OWN_CHAT"]}`,
 		Foreign: []string{`{"text":"hi","chats":["FOREIGN_CHAT"]}`, `{"text":"hi","chats":["OWN_CHAT","FOREIGN_CHAT"]}`},
 	}, func(ctx context.Context, c *Caller, in broadcastIn) (out broadcastOut, err error) {

@@ -3,6 +3,7 @@ package tools
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 
@@ -16,6 +17,7 @@ import (
 type Caller struct {
 	Services *Services
 	Tool     string // the tool's name
+	Request  string // a random id of the call, which all its log lines have
 	RunID    int64
 	// Turn is the turn at work as it was stored when the call began. What changes while it runs, such as its state, is
 	// read again where it matters.
@@ -29,6 +31,9 @@ type Caller struct {
 
 	access *Access
 }
+
+// requestChars is enough of a random text to find the lines of a call in a log: 40 bits.
+const requestChars = 8
 
 // Refusal is an error that the model can act on: its text says what to do.
 type Refusal struct{ text string }
@@ -57,7 +62,7 @@ func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller,
 		return nil, errEnded
 	}
 	return &Caller{
-		Services: s, Tool: tool, RunID: a.run.ID, Turn: t, AssistantName: assistant,
+		Services: s, Tool: tool, Request: rand.Text()[:requestChars], RunID: a.run.ID, Turn: t, AssistantName: assistant,
 		Observe: cmp.Or(observe, groupconfig.ObserveShared), Redact: a.redact, access: a,
 	}, nil
 }

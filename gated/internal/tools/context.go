@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
 
 	"arizuko/gated/internal/contextobjects"
@@ -192,13 +191,14 @@ func (c *Caller) topicOf(ctx context.Context, r store.Reader, m *msg.Message) (s
 	return msg.EffectiveTopic(sticky, m.Topic, m.ThreadID, bound), nil
 }
 
-// objectLog is for the one line of a call about context objects.
+// objectLog is for the one line of a call about context objects. The line that the server logs of each call has the
+// same request.
 func (c *Caller) objectLog(q *contextobjects.Query, count int, scope contextobjects.Scope, all []contextobjects.Match, truncated bool) *slog.Logger {
 	ids := make([]string, 0, len(all))
 	for _, m := range all[:min(len(all), 3)] {
 		ids = append(ids, m.Object.ID)
 	}
-	return c.Services.Log.With("request", rand.Text()[:8], "chat", q.ChatJID, "topic", q.Topic, "count", count, "scope", scope, "ids", ids, "truncated", truncated)
+	return c.Services.Log.With("request", c.Request, "run", c.RunID, "turn", c.Turn.ID, "chat", q.ChatJID, "topic", q.Topic, "count", count, "scope", scope, "ids", ids, "truncated", truncated)
 }
 
 // results clamps max_results.

@@ -23,7 +23,7 @@ func TestActivateContextObject_EachEvent_IsListedAndResolved(t *testing.T) {
 			t.Errorf("%s: %s", c.event, got)
 		}
 		log := f.log.String()
-		for _, line := range []string{`msg="context objects listed" request=`, "chat=telegram:-1 topic=\"\" count=1 scope=reply_chain ids=[" + id + "] truncated=false", `msg="reference resolved"`} {
+		for _, line := range []string{`msg="context objects listed" request=`, `msg="context object activated" request=`, "reason=" + c.event + " ids=[" + id + "]", "chat=telegram:-1 topic=\"\" count=1 scope=reply_chain ids=[" + id + "] truncated=false", `msg="reference resolved"`} {
 			if !strings.Contains(log, line) {
 				t.Errorf("no %q in the log:\n%s", line, log)
 			}

@@ -208,7 +208,7 @@ func TestGetAttachment_Stored_IsCopiedIntoTheFolder(t *testing.T) {
 	f.refused("get_attachment", `{"message_id":OWN_FILE,"n":3}`, "has 2 files")
 	f.refused("get_attachment", `{"message_id":OWN_MESSAGE}`, "has no files")
 	f.setFiles(f.file, 0, msg.Attachment{Path: "media/202611/gone", Name: "gone.txt"})
-	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "not stored any more")
+	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "cannot be copied")
 	f.exec(`UPDATE messages SET disposition = 'dropped', reason = 'no_access' WHERE id = ?`, f.file.ID)
 	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "not for your group")
 }

@@ -18,8 +18,8 @@ const (
 
 // errTooMuch and errTooDeep end loops and storms of agents.
 var (
-	errTooMuch = &Refusal{"the request that you work on has been passed on 16 times, which is the limit: do the rest yourself, or say in your answer what is left undone"}
-	errTooDeep = &Refusal{"the request that you work on has been passed on 8 levels deep, which is the limit: answer it yourself, or say in your answer what is left undone"}
+	errTooMuch = refuse("the request that you work on has been passed on %d times, which is the limit: do the rest yourself, or say in your answer what is left undone", msg.MaxDelegations)
+	errTooDeep = refuse("the request that you work on has been passed on %d levels deep, which is the limit: answer it yourself, or say in your answer what is left undone", msg.MaxDelegationDepth)
 )
 
 // limitNotice is what the chat reads, once for each of its requests.

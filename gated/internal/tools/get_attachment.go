@@ -48,7 +48,8 @@ func getAttachment() Tool {
 			return out, refuse("the file %.100q of message %d is gone: ask its sender to send it again", a.Name, m.ID)
 		}
 		if out.Path, err = c.Services.Files.Take(c.Turn.Folder, m, n-1); err != nil {
-			return out, refuse("the file %.100q of message %d is not stored any more: ask its sender to send it again", a.Name, m.ID)
+			c.Services.Log.Warn("file of a message not copied", "request", c.Request, "turn", c.Turn.ID, "row", m.ID, "file", a.Path, "err", err)
+			return out, refuse("the file %.100q of message %d cannot be copied into your folder: go on without it, or ask its sender to send it again", a.Name, m.ID)
 		}
 		out.Name, out.MIME, out.Size = a.Name, a.MIME, a.Size
 		return out, nil

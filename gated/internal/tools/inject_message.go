@@ -27,7 +27,7 @@ func injectMessage() Tool {
 		Description: "Puts a message into a chat as if a user had written it there, so that the chat's agent sees or answers it by the chat's own rules. It is not sent to the platform. " +
 			"Use it to start work in another chat or topic. In this chat it starts a further turn of your own, which answers the text: do not answer yourself with it. To write to the users of this chat, use send_message; to give work to a group below and have it answered here, use delegate. " +
 			"Commands such as /new and names of groups such as @eng are refused.",
-		Bounds:  map[string]Bound{"chat_jid": Text(3, maxTopic), "content": Text(1, maxText), "topic": Text(0, maxTopic), "sender_name": Text(0, maxTopic)},
+		Bounds:  map[string]Bound{"chat_jid": Text(3, maxJID), "content": Text(1, maxText), "topic": Text(0, maxTopic), "sender_name": Text(0, maxTopic)},
 		Example: `{"chat_jid":"OWN_CHAT","content":"#deploy go on with step 2"}`,
 		Foreign: []string{`{"chat_jid":"FOREIGN_CHAT","content":"hi"}`, `{"chat_jid":"group:other","content":"hi"}`, `{"chat_jid":"web:other","content":"hi"}`},
 	}, func(ctx context.Context, c *Caller, in injectMessageIn) (out messageOut, err error) {

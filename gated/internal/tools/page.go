@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -14,7 +15,7 @@ import (
 // Page is the reference of all tools, in markdown: docs/tools.md.
 func Page() string {
 	var b strings.Builder
-	b.WriteString(pageHead)
+	fmt.Fprintf(&b, pageHead, maxConcurrentCalls, callTimeout/time.Second, maxActing)
 	b.WriteString("| tool | does | reads only | may remove | may be repeated |\n|---|---|---|---|---|\n")
 	for _, t := range Registry() {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | %s | %s |\n", t.Name, t.Name, t.Title, yes(t.Kind.ReadOnly), yes(t.Kind.Destructive), yes(t.Kind.Idempotent))
@@ -41,7 +42,7 @@ and reaches the run's group and the groups below it, nothing else.
 - Calls that change something are **stored with their result**. A retried turn that makes the same call again, with equal
   arguments, gets the result of the first and changes nothing; of several equal calls each counts for itself.
 - A refusal is a result with ` + "`isError`" + `, whose text says what to do instead. Unknown fields are refused, and null is a field left out.
-- At most 8 calls of a run are handled at once, each for at most 30 s; a turn can change something 200 times.
+- At most %d calls of a run are handled at once, each for at most %d s; a turn can change something %d times.
 
 `
 

@@ -206,7 +206,7 @@ func (s *Server) note(access *Access, tool string, c *call, took time.Duration) 
 	s.calls.WithLabelValues(tool, c.outcome).Inc()
 	keys := []any{"tool", tool, "run", access.run.ID, "folder", access.run.Folder, "state", c.outcome, "took", took}
 	if c.caller != nil {
-		keys = append(keys, "turn", c.caller.Turn.ID)
+		keys = append(keys, "turn", c.caller.Turn.ID, "request", c.caller.Request)
 	}
 	switch {
 	case c.outcome == outcomeFailed:
