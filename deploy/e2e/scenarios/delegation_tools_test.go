@@ -62,6 +62,23 @@ func TestEscalateTool_GatedKilled_AnswerReturnsOnceToAsker(t *testing.T) {
 	})
 }
 
+// A child asks its parent, which asks its own parent. The answer comes back the same way.
+func TestEscalateTool_TwoLevels_AnswerComesBackTheSameWay(t *testing.T) {
+	f := start(t, harness.Options{Agent: caller})
+	f.AddRoute("platform=discord", "main/eng/oncall")
+	f.Put(asked("discord:5", `call escalate {"prompt":`+quoted(`call escalate {"prompt":"say say say yes, on Friday"}`)+`}`))
+	wantInThread(f, "discord:5", "yes, on Friday")
+	got := f.Query(`SELECT folder FROM turns WHERE kind = 'delegated' ORDER BY id`)
+	if slices.Sort(got); !slices.Equal(slices.Compact(got), []string{"main", "main/eng"}) {
+		t.Errorf("delegated turns of %q", got)
+	}
+	for _, folder := range []string{"main", "main/eng"} {
+		if n := len(f.Outbound("group:" + folder)); n != 0 {
+			t.Errorf("%d answers in the internal chat of %s", n, folder)
+		}
+	}
+}
+
 // A delegated child asks its parent while it works for another one's chat.
 func TestEscalateTool_InDelegatedTurn_AnswerReachesOriginThread(t *testing.T) {
 	f := start(t, harness.Options{Agent: caller})
