@@ -89,6 +89,8 @@ type Shell struct {
 	lanes    laneLocks
 	reads    *store.Outage
 	writes   *store.Outage
+
+	pollWaits pollWaits
 }
 
 // New makes the shell of a platform. The caller runs Run.

@@ -19,7 +19,7 @@ func TestPollFor_PollIsBeingSent_WaitsForItsIDs(t *testing.T) {
 		find1 := func() (found bool, waited time.Duration) {
 			t.Helper()
 			began := time.Now()
-			poll, err := s.PollFor(t.Context(), find)
+			poll, err := s.PollFor(t.Context(), room, find)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,6 +32,20 @@ func TestPollFor_PollIsBeingSent_WaitsForItsIDs(t *testing.T) {
 		if found, waited := find1(); found || waited != pollTimeout {
 			t.Errorf("another poll is being sent: %v after %s", found, waited)
 		}
+		for range 10 { // further votes in polls of others
+			if found, waited := find1(); found || waited != 0 {
+				t.Errorf("it was waited for: %v after %s", found, waited)
+			}
+		}
+		if poll, err := s.PollFor(t.Context(), "discord:9", find); poll != nil || err != nil {
+			t.Errorf("in another chat: %+v, %v", poll, err)
+		}
+		r.write(func(tx *store.Tx) error { // it failed, and another one is sent
+			return tx.SettleOutbound(row.ID, msg.OutFailed, "")
+		})
+		row = &msg.Message{ChatJID: room, Direction: msg.Out, Kind: msg.KindPoll, Content: "{}", OutState: msg.OutQueued}
+		r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(row); return err })
+		r.write(func(tx *store.Tx) error { return tx.ClaimOutbound(row.ID, 1, 1) })
 		go func() {
 			Pause(t.Context(), time.Second)
 			r.write(func(tx *store.Tx) error { return tx.PutPollRef("d", "61", row.ID) })
@@ -42,7 +56,7 @@ func TestPollFor_PollIsBeingSent_WaitsForItsIDs(t *testing.T) {
 		other := &msg.Message{ChatJID: room, Direction: msg.In, PlatformID: "9"}
 		r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(other); return err })
 		r.write(func(tx *store.Tx) error { return tx.SettleOutbound(row.ID, msg.OutSent, "8") })
-		poll, err := s.PollFor(t.Context(), func(ctx context.Context) (*msg.Message, error) { return s.Store.Message(ctx, other.ID) })
+		poll, err := s.PollFor(t.Context(), "", func(ctx context.Context) (*msg.Message, error) { return s.Store.Message(ctx, other.ID) })
 		if poll != nil || err != nil {
 			t.Errorf("a message that is no poll: %+v, %v", poll, err)
 		}

@@ -241,7 +241,7 @@ func namedQueries(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	parts := []string{"observedRows", "directMessages", "spokenRows", "contextColumns", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
-		"requestColumns", "requestChat", "pollColumns", "reminderColumns"}
+		"requestColumns", "requestChat", "pollColumns", "countedOptions", "reminderColumns"}
 	parts = append(parts, "said", "inChange", "outChange", "lastChange", "recentColumns", "recentRows")
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)

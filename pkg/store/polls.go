@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -94,10 +95,43 @@ func (r Reader) MessageByPollRef(ctx context.Context, daemon, ref string) (*msg.
 	return r.Message(ctx, id)
 }
 
-// SendsPoll reports whether a poll of a platform is being sent, so that its ids may be known soon.
-func (r Reader) SendsPoll(ctx context.Context, platform string) (sends bool, err error) {
-	_, err = r.q.get(ctx, []any{&sends}, queryPollSending, platform)
-	return sends, err
+// PollsSending returns the outbound rows of polls that are being sent just now, so that their ids may be
+// known soon: in a chat, or with chatJID "" on a platform. Those that wait for another attempt are none.
+func (r Reader) PollsSending(ctx context.Context, platform, chatJID string) ([]int64, error) {
+	return collect(ctx, r.q, func(scan scanner) (id int64, err error) { return id, scan(&id) }, queryPollsSending, platform, chatJID)
+}
+
+// PollResult counts the votes of a poll.
+func (r Reader) PollResult(ctx context.Context, p *msg.StoredPoll) (*msg.PollResult, error) {
+	result := &msg.PollResult{Counts: make([]int, len(p.Poll.Options))}
+	err := r.q.each(ctx, func(scan scanner) (bool, error) {
+		var option, votes int
+		err := scan(&option, &votes)
+		if err == nil && option >= 1 && option <= len(result.Counts) {
+			result.Counts[option-1] = votes
+		}
+		return err == nil, err
+	}, queryPollCounts, p.ID, p.Poll.Multiple)
+	if err == nil {
+		_, err = r.q.get(ctx, []any{&result.Voters}, queryPollVoterCount, p.ID)
+	}
+	return result, err
+}
+
+// PollVoters returns for each option of a poll the names of the first voters who chose it, at most limit;
+// a voter without a name has its sender.
+func (r Reader) PollVoters(ctx context.Context, p *msg.StoredPoll, limit int) ([][]string, error) {
+	voters := make([][]string, len(p.Poll.Options))
+	err := r.q.each(ctx, func(scan scanner) (bool, error) {
+		var option int
+		var voter, name string
+		err := scan(&option, &voter, &name)
+		if err == nil && option >= 1 && option <= len(voters) {
+			voters[option-1] = append(voters[option-1], cmp.Or(name, voter))
+		}
+		return err == nil, err
+	}, queryPollVoters, p.ID, p.Poll.Multiple, limit)
+	return voters, err
 }
 
 // VotesWaiting reports whether votes of a chat that were cast at the time before, in unix ms, or earlier
@@ -189,12 +223,10 @@ func (tx *Tx) QueuePollEnd(id, now int64) (ended bool, err error) {
 		return false, err
 	}
 	tx.note(failpoint.EndPoll)
-	votes, err := tx.PollVotes(uncancelled(), id)
-	if err != nil {
+	content, stored := poll.Poll, (*msg.PollResult)(nil)
+	if content.Result, err = tx.PollResult(uncancelled(), poll); err != nil {
 		return false, err
 	}
-	content, stored := poll.Poll, (*msg.PollResult)(nil)
-	content.Result = content.Tally(votes)
 	if limits, _ := msg.PollLimitsOf(m.ChatJID); !limits.Native {
 		stored = content.Result
 	}

@@ -1,8 +1,10 @@
 package store_test
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -207,13 +209,25 @@ func TestPollRef_NamesTheMessage(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	p := poll(t, s, chat, "")
-	sends := func() bool { return must(s.SendsPoll(t.Context(), "telegram"))(t) }
+	sends := func() bool {
+		of := must(s.PollsSending(t.Context(), "telegram", chat))(t)
+		if all := must(s.PollsSending(t.Context(), "telegram", ""))(t); !slices.Equal(of, all) || len(must(s.PollsSending(t.Context(), "telegram", "telegram:-9"))(t)) > 0 {
+			t.Errorf("of its chat %v, of all %v", of, all)
+		}
+		return slices.Equal(of, []int64{p.MessageID})
+	}
 	if sends() {
 		t.Error("a queued poll is being sent")
 	}
 	write(t, s, func(tx *store.Tx) error { return tx.ClaimOutbound(p.MessageID, 1, 100) })
 	if !sends() {
 		t.Error("a claimed poll is not being sent")
+	}
+	write(t, s, func(tx *store.Tx) error {
+		return tx.PutDelivery(store.Delivery{MessageID: p.MessageID, State: msg.OutQueued, Attempts: 1, NotBefore: 1 << 50, ErrorClass: msg.Transient}, 1)
+	})
+	if sends() {
+		t.Error("a poll that waits for its next attempt is being sent")
 	}
 	for _, ref := range []string{"61", "61", "62"} { // a second copy has another id
 		write(t, s, func(tx *store.Tx) error { return tx.PutPollRef("teled", ref, p.MessageID) })
@@ -229,5 +243,36 @@ func TestPollRef_NamesTheMessage(t *testing.T) {
 	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Verb: msg.VerbVote, Content: "{}", Timestamp: 5, ReceivedAt: 9})
 	if !must(s.VotesWaiting(t.Context(), chat, 5))(t) || must(s.VotesWaiting(t.Context(), chat, 4))(t) {
 		t.Error("votes wait up to their time")
+	}
+}
+
+// The counts in SQL are those of msg.Poll.Tally, also of votes that programs of others wrote.
+func TestPollResult_IsTheTally(t *testing.T) {
+	t.Parallel()
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	db := must(sql.Open("sqlite3", path+"?_busy_timeout=10000"))(t)
+	t.Cleanup(func() { _ = db.Close() })
+	for _, multiple := range []bool{false, true} {
+		p := poll(t, s, chat, "")
+		if _, err := db.Exec(`UPDATE polls SET multiple = ? WHERE id = ?`, multiple, p.ID); err != nil {
+			t.Fatal(err)
+		}
+		for i, options := range []string{"[1]", "[2,1]", "[1,2]", "[]", "[9]", "[0,-1]", `{"0":1}`, `"x"`, "7", "null", "[2]"} {
+			if _, err := db.Exec(`INSERT INTO poll_votes (poll_id, voter, name, options, at) VALUES (?, ?, ?, ?, ?)`,
+				p.ID, fmt.Sprintf("telegram:%d", i), []string{"", "Ann"}[i%2], options, 100-i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p = must(s.Poll(t.Context(), p.ID))(t)
+		same(t, fmt.Sprintf("multiple %t", multiple), must(s.PollResult(t.Context(), p))(t), p.Poll.Tally(must(s.PollVotes(t.Context(), p.ID))(t)))
+		first := must(s.PollVoters(t.Context(), p, 2))(t)
+		want := []string{"Ann", "telegram:0"} // of [2,1] and [1]
+		if multiple {
+			want = []string{"telegram:2", "Ann"} // of [1,2] and [2,1]
+		}
+		if !slices.Equal(first[0], want) {
+			t.Errorf("multiple %t: voters %q, want %q", multiple, first, want)
+		}
 	}
 }

@@ -14,11 +14,19 @@ const (
 		WHERE p.end_pending = 1 AND p.id > ? ORDER BY p.id LIMIT ?+0`
 	queryPollsUndelivered = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_open CROSS JOIN messages m ON m.id = p.message_id
 		WHERE p.state = 'open' AND p.id > ? AND m.out_state IN ('failed', 'cancelled') ORDER BY p.id LIMIT ?+0`
-	queryPollVotes   = `SELECT voter, name, options, at FROM poll_votes WHERE poll_id = ?`
-	queryPollVote    = `SELECT options FROM poll_votes WHERE poll_id = ? AND voter = ?`
-	queryPollRef     = `SELECT message_id FROM poll_refs WHERE daemon = ? AND ref = ?`
-	queryPollSending = `SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_outbox
-		WHERE out_state IN ('queued', 'sending') AND platform = ? AND kind = 'poll' AND +out_state = 'sending')`
+	queryPollVotes = `SELECT voter, name, options, at FROM poll_votes WHERE poll_id = ?`
+	queryPollVote  = `SELECT options FROM poll_votes WHERE poll_id = ? AND voter = ?`
+	queryPollRef   = `SELECT message_id FROM poll_refs WHERE daemon = ? AND ref = ?`
+	// Those of which a call is under way: a poll that waits for its next attempt has no part that is being sent.
+	queryPollsSending = `SELECT m.id FROM messages m INDEXED BY messages_outbox CROSS JOIN deliveries d ON d.message_id = m.id
+		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?1 AND (?2 = '' OR m.chat_jid = ?2) AND m.kind = 'poll' AND d.state = 'sending' LIMIT 100`
+	// Options that count of a poll's votes: of several in a poll that takes one, the last.
+	countedOptions = `FROM poll_votes v JOIN json_each(v.options) o WHERE v.poll_id = ?1 AND json_type(v.options) = 'array' AND o.type = 'integer'
+		AND (?2 OR o.key = json_array_length(v.options) - 1)`
+	queryPollCounts     = `SELECT o.value, count(*) ` + countedOptions + ` GROUP BY o.value`
+	queryPollVoterCount = `SELECT count(*) FROM poll_votes WHERE poll_id = ? AND json_array_length(options) > 0`
+	queryPollVoters     = `SELECT option, voter, name FROM (SELECT o.value AS option, v.voter, v.name,
+		row_number() OVER (PARTITION BY o.value ORDER BY v.at, v.voter) AS place ` + countedOptions + `) WHERE place <= ?3 ORDER BY option, place`
 	queryVotesWaiting = `SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_undecided
 		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND min(received_at, timestamp) <= ? AND verb IN ('vote', 'reaction'))`
 

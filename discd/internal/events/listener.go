@@ -162,7 +162,7 @@ func (l *Listener) keepBallots(ctx context.Context, s *adapter.Shell, in *adapte
 		return nil
 	}
 	m := in.Messages[0]
-	poll, err := s.PollFor(ctx, func(ctx context.Context) (*msg.Message, error) {
+	poll, err := s.PollFor(ctx, m.ChatJID, func(ctx context.Context) (*msg.Message, error) {
 		return l.store.MessageByPlatformID(ctx, m.ChatJID, m.TargetID)
 	})
 	if poll == nil {

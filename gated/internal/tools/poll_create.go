@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"arizuko/gated/internal/contextobjects"
@@ -35,7 +36,7 @@ func pollCreate() Tool {
 	return define(Tool{
 		Name: "poll_create", Title: "Make a poll", Kind: Adds,
 		Description: "Posts a poll into this chat, on which its users vote: the platform's own on Telegram and Discord, elsewhere a text with numbered options. " +
-			"Use it when a group has to choose and the options are known. Votes start no turn: read them with poll_list. A question to one user is better asked in your answer.",
+			"Use it when a group has to choose and the options are known. Votes start no turn: read them with poll_list. Your group may have 20 open polls in a chat. A question to one user is better asked in your answer.",
 		Bounds: map[string]Bound{
 			"question": Text(1, maxPollQuestion), "options": List(msg.MinPollOptions, msg.MaxPollOptions), "options[]": Text(1, maxPollOption),
 			"closes_at": Text(0, 40), "topic": Text(0, maxTopic),
@@ -44,6 +45,9 @@ func pollCreate() Tool {
 	}, func(ctx context.Context, c *Caller, in pollCreateIn) (out pollCreateOut, err error) {
 		return once(ctx, c, in, func(tx *store.Tx) (out pollCreateOut, err error) {
 			poll, err := c.newPoll(in)
+			if err == nil {
+				err = c.checkOpenPolls(ctx, tx.Reader)
+			}
 			if err != nil {
 				return out, err
 			}
@@ -63,6 +67,15 @@ func pollCreate() Tool {
 			return out, c.activatePoll(ctx, tx, contextobjects.PollCreated, stored)
 		})
 	})
+}
+
+// checkOpenPolls returns a refusal if the group has as many open polls in the chat as it may.
+func (c *Caller) checkOpenPolls(ctx context.Context, r store.Reader) error {
+	open, err := r.PollsOf(ctx, c.Turn.ChatJID, c.Turn.Folder, msg.PollOpen, math.MaxInt64, maxPolls)
+	if err == nil && len(open) == maxPolls {
+		err = refuse("this chat has %d open polls, which is the limit: close those that are settled with poll_close, then make this one", maxPolls)
+	}
+	return err
 }
 
 // activatePoll makes a poll of the caller's chat an active context object.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -66,11 +65,11 @@ func pollList() Tool {
 			polls = polls[:maxPolls]
 		}
 		for _, p := range polls {
-			votes, err := c.Services.Store.PollVotes(ctx, p.ID)
+			line, err := c.pollLine(ctx, p)
 			if err != nil {
 				return out, err
 			}
-			out.Polls = append(out.Polls, lineOf(p, votes))
+			out.Polls = append(out.Polls, line)
 		}
 		if len(polls) == 0 {
 			return out, nil
@@ -86,27 +85,31 @@ func pollList() Tool {
 	})
 }
 
-// lineOf describes a poll. Where the platform has counted, its counts stand.
-func lineOf(p *msg.StoredPoll, votes []msg.PollVote) pollLine {
-	counted := p.Poll.Tally(votes)
+// pollLine describes a poll. Where the platform has counted, its counts stand.
+func (c *Caller) pollLine(ctx context.Context, p *msg.StoredPoll) (line pollLine, err error) {
+	counted, err := c.Services.Store.PollResult(ctx, p)
+	if err != nil {
+		return line, err
+	}
+	voters, err := c.Services.Store.PollVoters(ctx, p, maxVoterNames)
+	if err != nil {
+		return line, err
+	}
 	if final := p.Poll.Result; final != nil && len(final.Counts) == len(counted.Counts) {
 		counted.Counts, counted.Voters = final.Counts, cmp.Or(final.Voters, counted.Voters)
 	}
-	line := pollLine{
+	line = pollLine{
 		PollID: p.ID, MessageID: p.MessageID, Topic: p.Topic, Question: p.Poll.Question, Options: []pollOption{}, Multiple: p.Poll.Multiple,
 		Voters: counted.Voters, State: string(p.State), CreatedAt: timeText(p.CreatedAt), ClosesAt: timeText(p.Poll.ClosesAt), ClosedAt: timeText(p.ClosedAt),
 	}
-	slices.SortFunc(votes, func(a, b msg.PollVote) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Voter, b.Voter)) })
 	for i, text := range p.Poll.Options {
 		option := pollOption{Text: text, Votes: counted.Counts[i], Voters: []string{}}
-		for _, v := range votes {
-			if len(option.Voters) < maxVoterNames && slices.Contains(msg.Counted(v.Options, p.Poll.Multiple), i+1) {
-				option.Voters = append(option.Voters, oneLine(cmp.Or(v.Name, v.Voter)))
-			}
+		for _, name := range voters[i] {
+			option.Voters = append(option.Voters, oneLine(name))
 		}
 		line.Options = append(line.Options, option)
 	}
-	return line
+	return line, nil
 }
 
 // oneLine is a text without line breaks.

@@ -123,3 +123,17 @@ func TestPollList_CountsAndNamesVoters(t *testing.T) {
 		t.Errorf("the platform's counts: %+v", closed)
 	}
 }
+
+func TestPollCreate_TooManyOpenPolls_IsRefusedUntilOneIsClosed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for i := range maxPolls - 1 { // with OWN_POLL as many as may be
+		f.works("poll_create", fmt.Sprintf(`{"question":"Number %d?","options":["a","b"]}`, i))
+	}
+	const further = `{"question":"One more?","options":["a","b"]}`
+	if text, isError := f.call("poll_create", further); !isError || !strings.Contains(text, "poll_close") {
+		t.Errorf("%s", text)
+	}
+	f.works("poll_close", `{"poll_id":OWN_POLL}`)
+	f.works("poll_create", further)
+}

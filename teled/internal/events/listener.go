@@ -128,7 +128,7 @@ func (l *Listener) addBallot(ctx context.Context, s *adapter.Shell, me inbound.S
 	if ref == "" {
 		return nil
 	}
-	poll, err := s.PollFor(ctx, func(ctx context.Context) (*msg.Message, error) {
+	poll, err := s.PollFor(ctx, "", func(ctx context.Context) (*msg.Message, error) {
 		return l.Store.MessageByPollRef(ctx, s.Daemon, ref)
 	})
 	switch {
