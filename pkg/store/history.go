@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"arizuko/pkg/msg"
@@ -28,21 +29,65 @@ const (
 	ScopeNone   ObserveScope = "none"
 )
 
+// Bounds of a search in a chat, and of one in the other chats of a group. Each page is a statement of its own:
+// between them other readers of the process get a connection.
+const (
+	maxSearchRows  = 10_000
+	maxSearchBytes = 32 << 20
+	searchPageRows = 500
+	searchPageSize = 4 << 20 // bytes; a page has one row at least
+)
+
 // SearchMessages returns messages of a chat, and rows that were routed to a group in
-// other chats, newest first. It considers the last 10,000 rows of each.
+// other chats, newest first. It considers the last 10,000 rows of each, or their last 32 MiB. Contents are
+// cut after 8,192 characters.
 func (r Reader) SearchMessages(ctx context.Context, s Search) ([]*msg.Message, error) {
 	pattern := "%" + escapeLike(s.Text) + "%"
-	found, err := r.messages(ctx, querySearchChat, s.ChatJID, s.Before, pattern, s.Limit)
+	found, err := r.searchPages(ctx, s.Limit, s.Before, querySearchChatPage, s.ChatJID, func(from, before int64, limit int) ([]*msg.Message, error) {
+		return r.messages(ctx, querySearchChat, s.ChatJID, from, before, pattern, limit)
+	})
 	if err != nil || s.Others == ScopeNone {
 		return found, err
 	}
-	others, err := r.messages(ctx, querySearchRouted, s.Folder, s.Before, pattern, s.ChatJID, s.Others == ScopeShared, s.Limit)
+	others, err := r.searchPages(ctx, s.Limit, math.MaxInt64, querySearchRoutedPage, s.Folder, func(from, before int64, limit int) ([]*msg.Message, error) {
+		return r.messages(ctx, querySearchRouted, s.Folder, from, before, s.Before, s.ChatJID, pattern, s.Others == ScopeShared, limit)
+	})
 	if err != nil {
 		return nil, err
 	}
 	found = append(found, others...)
 	slices.SortFunc(found, func(a, b *msg.Message) int { return int(min(max(b.ID-a.ID, -1), 1)) })
 	return found[:min(len(found), s.Limit)], nil
+}
+
+// searchPages searches rows below a position, the highest first, until limit are found. pages lists their
+// positions and sizes for a key, and search looks in those from a position to below another one.
+func (r Reader) searchPages(ctx context.Context, limit int, before int64, pages, key string,
+	search func(from, before int64, limit int) ([]*msg.Message, error)) (found []*msg.Message, err error) {
+	for rows, bytes := 0, int64(0); rows < maxSearchRows && bytes < maxSearchBytes && len(found) < limit; {
+		from, n, size := before, 0, int64(0)
+		err := r.q.each(ctx, func(scan scanner) (bool, error) {
+			var position, length int64
+			if err := scan(&position, &length); err != nil {
+				return false, err
+			}
+			if n > 0 && size+length > searchPageSize {
+				return false, nil
+			}
+			from, n, size = position, n+1, size+length
+			return true, nil
+		}, pages, key, before, searchPageRows)
+		if err != nil || n == 0 {
+			return found, err
+		}
+		page, err := search(from, before, limit-len(found))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, page...)
+		before, rows, bytes = from, rows+n, bytes+size
+	}
+	return found, nil
 }
 
 // escapeLike makes LIKE's wildcards stand for themselves; the statement names the escape.
@@ -58,7 +103,7 @@ func escapeLike(text string) string {
 }
 
 // Around returns messages of a chat and thread around one of them: at most limit before
-// it and limit after it, with it, oldest first.
+// it and limit after it, with it, oldest first. Contents are cut after 8,192 characters.
 func (r Reader) Around(ctx context.Context, m *msg.Message, limit int) ([]*msg.Message, error) {
 	before, err := r.messages(ctx, queryBeforeMessage, m.ChatJID, m.ID, m.ThreadID, limit+1)
 	if err != nil {

@@ -22,8 +22,16 @@ const (
 	shortAttachments = `CASE WHEN octet_length(m.attachments) <= 1048576 THEN m.attachments END`
 )
 
-const messageColumns = `m.id, m.chat_jid, ifnull(m.platform_id,''), m.direction, m.kind, m.sender, ` + shortName + `,
-	m.is_bot_message, m.verb, ` + shortContent + `, ` + shortAttachments + `, m.topic, m.thread_id, ifnull(m.reply_to_id,''),
+const (
+	messageColumns = beforeContent + shortContent + `, ` + shortAttachments + afterContent
+	// foundColumns has the beginning of the content, for rows of which a reader shows no more.
+	foundColumns = beforeContent + `substr(m.content, 1, 8192), CASE WHEN octet_length(m.attachments) <= 65536 THEN m.attachments END` + afterContent
+)
+
+const beforeContent = `m.id, m.chat_jid, ifnull(m.platform_id,''), m.direction, m.kind, m.sender, ` + shortName + `,
+	m.is_bot_message, m.verb, `
+
+const afterContent = `, m.topic, m.thread_id, ifnull(m.reply_to_id,''),
 	ifnull(m.target_id,''), m.addressed, m.pending_files, m.timestamp, m.received_at, m.source,
 	ifnull(m.derived_from,0), m.forwarded_from, ifnull(m.routed_to,''), ifnull(m.disposition,''),
 	ifnull(m.reason,''), ifnull(m.decided_at,0), ifnull(m.decision_seq,0), ifnull(m.turn_id,0), ifnull(m.out_state,''),

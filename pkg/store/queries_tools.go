@@ -27,17 +27,19 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM messages d INDEXED BY messages_target WHERE d.chat_jid = m.chat_jid AND d.target_id = m.platform_id
 			AND d.direction = 'in' AND d.verb = 'delete' AND ifnull(d.reason, '') NOT IN ('builtin_drop', 'no_access'))`
 
-	// Of the newest 10,000 rows.
-	querySearchChat = `SELECT ` + messageColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id < ?2
-		ORDER BY id DESC LIMIT 10000) c JOIN messages m ON m.id = c.id
-		WHERE ` + spokenRows + ` AND m.content LIKE ?3 ESCAPE '\' ORDER BY c.id DESC LIMIT ?4+0`
-	querySearchRouted = `SELECT ` + messageColumns + ` FROM (SELECT id, decision_seq, chat_jid FROM messages INDEXED BY messages_routed
-		WHERE routed_to = ?1 ORDER BY decision_seq DESC LIMIT 10000) o JOIN messages m ON m.id = o.id
-		WHERE o.id < ?2 AND o.chat_jid <> ?4 AND ` + spokenRows + ` AND m.content LIKE ?3 ESCAPE '\'
-		AND NOT (?5 AND ` + directMessages + `) ORDER BY o.decision_seq DESC LIMIT ?6+0`
+	// The next rows to search, each with the bytes that this reads.
+	querySearchChatPage   = `SELECT id, octet_length(content) FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3+0`
+	querySearchRoutedPage = `SELECT decision_seq, octet_length(content) FROM messages INDEXED BY messages_routed
+		WHERE routed_to = ?1 AND decision_seq < ?2 ORDER BY decision_seq DESC LIMIT ?3+0`
+	querySearchChat = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_chat WHERE m.chat_jid = ?1 AND m.id >= ?2 AND m.id < ?3
+		AND ` + spokenRows + ` AND m.content LIKE ?4 ESCAPE '\' ORDER BY m.id DESC LIMIT ?5+0`
+	querySearchRouted = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_routed
+		WHERE m.routed_to = ?1 AND m.decision_seq >= ?2 AND m.decision_seq < ?3 AND m.id < ?4 AND m.chat_jid <> ?5 AND ` + spokenRows + `
+		AND m.content LIKE ?6 ESCAPE '\' AND NOT (?7 AND EXISTS (SELECT 1 FROM chats c WHERE c.jid = m.chat_jid AND c.kind = 'dm'))
+		ORDER BY m.decision_seq DESC LIMIT ?8+0`
 	// Of the 1,000 rows of the chat before and after.
-	queryBeforeMessage = `SELECT ` + messageColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id <= ?2
+	queryBeforeMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id <= ?2
 		ORDER BY id DESC LIMIT 1000) c JOIN messages m ON m.id = c.id WHERE m.thread_id = ?3 AND ` + spokenRows + ` ORDER BY c.id DESC LIMIT ?4+0`
-	queryAfterMessage = `SELECT ` + messageColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id > ?2
+	queryAfterMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id > ?2
 		ORDER BY id LIMIT 1000) c JOIN messages m ON m.id = c.id WHERE m.thread_id = ?3 AND ` + spokenRows + ` ORDER BY c.id LIMIT ?4+0`
 )

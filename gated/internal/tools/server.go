@@ -27,6 +27,8 @@ const (
 	// callTimeout bounds a call, its wait for others of the run included. It is below the
 	// time that httpx leaves for an answer.
 	callTimeout = 30 * time.Second
+	// maxReading bounds the calls of all runs that only read. It is below the number of readers of a store.
+	maxReading = 2
 	// methodCall is MCP's method of tool calls.
 	methodCall = "tools/call"
 )
@@ -63,7 +65,8 @@ type Server struct {
 	services *Services
 	log      *slog.Logger
 	calls    *prometheus.CounterVec
-	known    map[string]bool
+	known    map[string]Kind
+	reading  chan struct{} // has an element for each call that only reads
 }
 
 // NewHandler returns the HTTP handler of [Path]. metrics may be nil.
@@ -72,13 +75,13 @@ func NewHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 }
 
 func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics prometheus.Registerer, tools []Tool) http.Handler {
-	s := &Server{tokens: tokens, services: services, log: log, calls: newCalls(metrics, tools), known: map[string]bool{}}
+	s := &Server{tokens: tokens, services: services, log: log, calls: newCalls(metrics, tools), known: map[string]Kind{}, reading: make(chan struct{}, maxReading)}
 	tokens.offer(tools)
 	server := mcp.NewServer(&mcp.Implementation{Name: "arizuko", Title: "arizuko", Version: buildinfo.Version()}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	for _, t := range tools {
-		s.known[t.Name] = true
+		s.known[t.Name] = t.Kind
 		t.add(server, t.spec())
 	}
 	server.AddReceivingMiddleware(onlyTools, s.aroundCalls)
@@ -152,7 +155,8 @@ func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		access, _ := ctx.Value(accessKey{}).(*Access)
-		if !s.known[params.Name] {
+		kind, known := s.known[params.Name]
+		if !known {
 			s.calls.WithLabelValues(unknownTool, outcomeInvalid).Inc()
 			return next(ctx, method, req)
 		}
@@ -174,6 +178,13 @@ func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
 			return failed(c.end(err).Error()), nil
 		}
 		defer func() { <-access.slots }()
+		if kind == Reads {
+			release, err := s.beginReading(ctx)
+			if err != nil {
+				return failed(c.end(err).Error()), nil
+			}
+			defer release()
+		}
 		return next(context.WithValue(ctx, callKey{}, c), method, req)
 	}
 }
@@ -192,6 +203,17 @@ func (c *call) enter(ctx context.Context, s *Services, access *Access, tool stri
 		<-access.slots
 	}
 	return err
+}
+
+// beginReading waits until a further call may read: those of agents leave connections to the database for
+// messages.
+func (s *Server) beginReading(ctx context.Context) (release func(), err error) {
+	select {
+	case s.reading <- struct{}{}:
+		return func() { <-s.reading }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // failed is a tool's result that is an error.

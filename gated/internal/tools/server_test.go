@@ -228,3 +228,44 @@ func TestServer_UndeclaredMethods_AreUnknown(t *testing.T) {
 		}
 	}
 }
+
+// Reads of all runs together leave connections to the database for messages; what acts waits for none of them.
+func TestServer_ManyReads_AreBoundedForAllRuns(t *testing.T) {
+	t.Parallel()
+	begun, release := make(chan struct{}, 100), make(chan struct{})
+	reads := probe("reads", func(context.Context, *Caller) error {
+		begun <- struct{}{}
+		<-release
+		return nil
+	})
+	reads.Kind = Reads
+	f := newFixture(t, reads, probe("acts", func(context.Context, *Caller) error { return nil }))
+	_, _, other := f.startRun("acme/eng", "telegram:-9", "hi")
+	done := make(chan bool, 100)
+	const n = 2 * maxReading
+	for range n {
+		go func() {
+			_, isError := f.call("reads", "{}")
+			done <- !isError
+		}()
+		go func() {
+			_, isError := f.callAs(other, "reads", "{}")
+			done <- !isError
+		}()
+	}
+	for range maxReading {
+		<-begun
+	}
+	f.works("acts", "{}")
+	select {
+	case <-begun:
+		t.Error("one read too many")
+	default:
+	}
+	close(release)
+	for range 2 * n {
+		if !<-done {
+			t.Error("a call was refused")
+		}
+	}
+}

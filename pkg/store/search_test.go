@@ -1,0 +1,73 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// TestSearch_Pages has more rows than a page, of which one chat's were decided in another order.
+func TestSearch_Pages_FindTheNewestFirst(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	const rows = 1200
+	write(t, s, func(tx *store.Tx) error {
+		for i := range rows {
+			m := &msg.Message{ChatJID: []string{chat, "telegram:-5"}[i%2], Direction: msg.In, Content: fmt.Sprintf("word %d", i), Timestamp: 1, ReceivedAt: 1}
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			if err := tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder}, 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	search := store.Search{Folder: folder, ChatJID: chat, Text: "WORD 1", Before: 1 << 62, Limit: 1000, Others: store.ScopeAll}
+	var want []string
+	for i := rows - 1; i >= 0; i-- {
+		if text := fmt.Sprintf("word %d", i); text[5] == '1' {
+			want = append(want, text)
+		}
+	}
+	texts := func(limit int, before int64) (all []string) {
+		t.Helper()
+		search.Limit, search.Before = limit, before
+		for _, m := range must(s.SearchMessages(t.Context(), search))(t) {
+			all = append(all, m.Content)
+		}
+		return all
+	}
+	same(t, "all", texts(1000, 1<<62), want)
+	same(t, "the first", texts(3, 1<<62), want[:3])
+	same(t, "before row 20", texts(1000, 20), []string{"word 18", "word 17", "word 16", "word 15", "word 14", "word 13", "word 12", "word 11", "word 10", "word 1"})
+	search.Others = store.ScopeNone
+	for _, text := range texts(1000, 1<<62) {
+		if (text[len(text)-1]-'0')%2 != 0 {
+			t.Errorf("%q is of the other chat", text)
+		}
+	}
+}
+
+// A chat of pastes of 1 MiB: a search reads the last 32 MiB, and returns the beginning of each.
+func TestSearch_LargeRows_AreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	const size = 1 << 20
+	write(t, s, func(tx *store.Tx) error {
+		for i := range 40 {
+			if err := tx.Exec(`INSERT INTO messages (chat_jid, direction, content, timestamp, received_at)
+				VALUES (?, 'in', 'needle ' || ? || ' ' || hex(zeroblob(524288 - 8)), 1, 1)`, chat, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	found := must(s.SearchMessages(t.Context(), store.Search{Folder: folder, ChatJID: chat, Text: "needle", Before: 1 << 62, Limit: 100, Others: store.ScopeNone}))(t)
+	if n := len(found); n < 32 || n > 36 || found[0].ID != 40 || len(found[0].Content) != 8192 {
+		t.Errorf("%d rows of %d bytes found, of %d bytes", n, size, len(found[0].Content))
+	}
+}
