@@ -66,7 +66,10 @@ func documented(t *testing.T) map[string][]setting {
 	return all
 }
 
-// ofCompose are the variables that the files of Compose read, with their default there.
+// ofAgentsFile are defaults that deploy/compose/agents.yml changes: containers of agents have a network with gated.
+var ofAgentsFile = map[string]string{"AGENT_NETWORK": "arizuko-agents", "AGENT_MCP_URL": "http://gated:8084/mcp"}
+
+// ofCompose are the variables that the files of Compose read, with their default there, but for those of ofAgentsFile.
 func ofCompose(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{"COMPOSE_PROFILES": "", "COMPOSE_FILE": baseFile}
@@ -74,6 +77,12 @@ func ofCompose(t *testing.T) map[string]string {
 		for _, m := range reference.FindAllStringSubmatch(readFile(t, file), -1) {
 			if strings.Contains(m[0], ":?") {
 				m[2] = "" // a message, not a default
+			}
+			if value, changed := ofAgentsFile[m[1]]; changed && file == overrides[0] {
+				if m[2] != value {
+					t.Errorf("%s: %s is %q by default, want %q", file, m[1], m[2], value)
+				}
+				continue
 			}
 			if before, ok := all[m[1]]; ok && before != m[2] {
 				t.Errorf("%s: %s is %q by default, and %q elsewhere", file, m[1], m[2], before)

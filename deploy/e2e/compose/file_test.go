@@ -273,6 +273,34 @@ func TestFile_EngineSocket_OnlyWithAgentsFile(t *testing.T) {
 	}
 }
 
+// Agents in containers reach their tools in a network that has gated and them alone.
+func TestFile_Tools_OnlyInTheNetworkOfAgents(t *testing.T) {
+	t.Parallel()
+	if addr := *load(t, nil, baseFile).Services["gated"].Environment["GATED_MCP_ADDR"]; addr != "127.0.0.1:8084" {
+		t.Errorf("without containers of agents the tools are at %s", addr)
+	}
+	p := load(t, []string{"DOCKER_GID=998"}, baseFile, overrides[0])
+	for name, s := range p.Services {
+		if _, has := s.Networks["agents"]; has != (name == "gated") {
+			t.Errorf("%s: in the network of agents %v", name, has)
+		}
+		if name == "gated" && len(s.Ports) > 0 {
+			t.Errorf("gated publishes %+v", s.Ports)
+		}
+	}
+	gated := p.Services["gated"]
+	if _, has := gated.Networks["default"]; !has {
+		t.Error("gated does not reach the daemons")
+	}
+	for variable, want := range map[string]string{
+		"AGENT_NETWORK": p.Networks["agents"].Name, "AGENT_MCP_URL": "http://gated:8084/mcp", "GATED_MCP_ADDR": "0.0.0.0:8084",
+	} {
+		if got := *gated.Environment[variable]; got != want {
+			t.Errorf("%s=%s, want %s", variable, got, want)
+		}
+	}
+}
+
 func TestFile_SlackEvents_ReplaceSocketMode(t *testing.T) {
 	t.Parallel()
 	s := load(t, nil, baseFile, overrides[2]).Services["slakd"]

@@ -32,6 +32,9 @@ const (
 	daemonsUser = 1000
 )
 
+// agentsAddress is the machine's in the network of agents.
+const agentsAddress = "172.31.252.1"
+
 // ports are those in docker-compose.yml.
 var ports = map[string]int{"gated": 8080, "routd": 8081, "onbod": 8082, "dashd": 8083, "teled": 8091, "discd": 8092, "slakd": 8093}
 
@@ -40,6 +43,7 @@ var ports = map[string]int{"gated": 8080, "routd": 8081, "onbod": 8082, "dashd":
 // the instance.
 type instance struct {
 	t      *testing.T
+	root   *testing.T // of the whole instance
 	engine *docker.Engine
 	clone  string
 	data   string
@@ -62,7 +66,7 @@ func newInstance(t *testing.T) *instance {
 		}
 	})
 	i := &instance{
-		t: t, engine: engine, clone: filepath.Join(dir, "arizuko"), data: filepath.Join(dir, "data"),
+		t: t, root: t, engine: engine, clone: filepath.Join(dir, "arizuko"), data: filepath.Join(dir, "data"),
 		host: fmt.Sprintf("127.70.%d.%d", os.Getpid()>>8&255, 1+os.Getpid()%254),
 	}
 	i.shell(repository(t), `mkdir "$1" && git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$1"`, i.clone)
@@ -111,6 +115,7 @@ func (i *instance) configure(env ...string) {
 	for _, service := range project["services"].(map[string]any) {
 		i.onHost(service.(map[string]any))
 	}
+	delete(project, "networks") // no service is in one
 	content, err := yaml.Marshal(project)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(i.clone, "host.yml"), content, 0o600)
@@ -129,6 +134,9 @@ func (i *instance) onHost(service map[string]any) {
 		service["network_mode"] = "host"
 	}
 	environment, _ := service["environment"].(map[string]any)
+	if environment["GATED_MCP_ADDR"] == "0.0.0.0:8084" {
+		environment["GATED_MCP_ADDR"] = agentsAddress + ":8084"
+	}
 	for name, port := range ports {
 		name, addr := strings.ToUpper(name), fmt.Sprintf("%s:%d", i.host, port)
 		for variable, value := range map[string]string{name + "_ADDR": addr, name + "_URL": "http://" + addr} {

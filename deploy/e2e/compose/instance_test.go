@@ -129,7 +129,7 @@ func upWithoutKey(t *testing.T, i *instance) {
 	if link == nil {
 		t.Fatalf("no login link in the log of dashd:\n%s", i.logs("dashd"))
 	}
-	if answer := i.chat(i.browser(link[1]), "hello from compose"); !strings.Contains(answer, "You said: hello from compose") {
+	if answer := i.chat(i.browser(link[1]), "hello from compose", "hello from compose"); !strings.Contains(answer, "You said: hello from compose") {
 		t.Errorf("answer %q", answer)
 	}
 	if up := i.inspect("teled", "{{.State.Status}}"); up != "" {
@@ -146,8 +146,8 @@ func upWithoutKey(t *testing.T, i *instance) {
 	}
 }
 
-// chat writes a message in the web chat of the group main and returns the answer to it.
-func (i *instance) chat(client *http.Client, text string) (answer string) {
+// chat writes a message in the web chat of the group main and returns the answer to it, which has certain words.
+func (i *instance) chat(client *http.Client, text, words string) (answer string) {
 	i.t.Helper()
 	url := fmt.Sprintf("http://%s:%d/chat/main/messages", i.host, ports["dashd"])
 	body, err := json.Marshal(map[string]string{"text": text})
@@ -175,7 +175,7 @@ func (i *instance) chat(client *http.Client, text string) (answer string) {
 			i.t.Fatal(err)
 		}
 		for _, m := range page.Messages {
-			if m.Direction == "out" && strings.Contains(m.Content, text) {
+			if m.Direction == "out" && strings.Contains(m.Content, words) {
 				answer = m.Content
 			}
 		}
@@ -301,24 +301,34 @@ func (i *instance) wantOneAnswerEach(platform *chatsim.Telegram, texts []string)
 	}
 }
 
-// agentsInContainers gives gated the engine's socket, as deploy/compose/agents.yml does.
+// agentsInContainers gives gated the engine's socket, as deploy/compose/agents.yml does. Gated is in the
+// machine's network here, and serves the tools at its address in the network of the agents.
 func agentsInContainers(t *testing.T, i *instance) {
+	const image = "arizuko-caller:1"
+	i.engine.Network(i.root, "agents", agentsAddress)
+	caller := filepath.Join(t.TempDir(), "caller")
+	i.shell(i.clone, `CGO_ENABLED=0 go build -o "$1" arizuko/deploy/e2e/agents/caller`, caller)
+	i.engine.Import(t, image, map[string]string{"agent": caller})
 	socket := strings.TrimPrefix(i.engine.Host, "unix://")
 	info, err := os.Stat(socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	i.configure("COMPOSE_FILE=docker-compose.yml:deploy/compose/agents.yml", "ARIZUKO_DATA="+i.data, "DASH_PUBLIC_URL=http://"+i.host+":8083",
-		"DOCKER_SOCKET="+socket, fmt.Sprintf("DOCKER_GID=%d", info.Sys().(*syscall.Stat_t).Gid), "AGENT_NETWORK=none")
+		"DOCKER_SOCKET="+socket, fmt.Sprintf("DOCKER_GID=%d", info.Sys().(*syscall.Stat_t).Gid), "AGENT_IMAGE="+image,
+		"AGENT_NETWORK=agents", "AGENT_MCP_URL=http://"+agentsAddress+":8084")
 	i.up()
 	i.waitHealthy(essential...)
 	i.compose("exec", "-T", "gated", "/bin/gated", "check")
 	client := i.browser(strings.TrimSpace(i.compose("exec", "-T", "dashd", "/bin/dashd", "login")))
-	if answer := i.chat(client, "hello from a container"); !strings.Contains(answer, "You said: hello from a container") {
+	if answer := i.chat(client, `call send_message {"text":"from a container"}`, "send_message"); !strings.Contains(answer, `send_message {"message_id":`) {
 		t.Errorf("answer %q", answer)
 	}
+	if sent := i.query(`SELECT content FROM messages WHERE source = 'tool'`); len(sent) != 1 || sent[0] != "from a container" {
+		t.Errorf("messages of the tool: %q", sent)
+	}
 	agents := i.engine.Docker(t, "ps", "--filter", "label=arizuko.instance", "--format", "{{.Image}}")
-	if agents != "arizuko-demo" {
+	if agents != image {
 		t.Errorf("containers of agents: %q", agents)
 	}
 	if runtime := i.query(`SELECT runtime FROM runs ORDER BY id DESC LIMIT 1`); runtime[0] != "docker" {

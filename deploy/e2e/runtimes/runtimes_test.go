@@ -59,8 +59,14 @@ func TestRuntime_Docker(t *testing.T) {
 // build compiles a bundled agent as a static program.
 func build(t *testing.T, agent string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), agent)
-	cmd := exec.Command("go", "build", "-o", path, "arizuko/deploy/agents/"+agent)
+	return buildPackage(t, agent, "arizuko/deploy/agents/"+agent)
+}
+
+// buildPackage compiles a static program of that name.
+func buildPackage(t *testing.T, name, pkg string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	cmd := exec.Command("go", "build", "-o", path, pkg)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -37,7 +37,8 @@ type Engine struct {
 	log  string // path of its log file
 }
 
-// Start starts an engine until the end of the test. Containers have the networks none and host.
+// Start starts an engine until the end of the test. Containers have the networks none, host
+// and those of [Engine.Network].
 func Start(t testing.TB) *Engine {
 	t.Helper()
 	need.Program(t, "dockerd", "docker.io")
@@ -151,6 +152,18 @@ func (e *Engine) client(t testing.TB, stdin io.Reader, args ...string) string {
 		t.Fatalf("docker %q: %v\n%s", args, err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// Network creates a network, in which this machine has an IPv4 address, until the end of the test.
+func (e *Engine) Network(t testing.TB, name, address string) {
+	t.Helper()
+	e.Docker(t, "network", "create", "--subnet", address+"/24", "--gateway", address, name)
+	t.Cleanup(func() { // its interface would outlive the engine
+		for id := range strings.FieldsSeq(e.Docker(t, "ps", "--all", "--quiet", "--filter", "network="+name)) {
+			e.Docker(t, "rm", "--force", id)
+		}
+		e.Docker(t, "network", "rm", name)
+	})
 }
 
 // Import creates an image that runs /agent. The files are paths on this machine, by path in the
