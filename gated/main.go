@@ -170,7 +170,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	homes := &chats.Chats{}
 	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now, Objects: g.objects, Chats: homes}, g.Store, g.agents, g.Log, g.Metrics)
 	g.tools.services.Objects, g.tools.services.Reminders = g.objects, g.reminders
-	g.tools.services.Chats, g.tools.services.Zone = homes, time.Local.String()
+	g.tools.services.Chats, g.tools.services.Zone = homes, reminders.LocalZone()
 	routd := httpx.NewDirectClient(string(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)), g.Secret)
 	g.tools.services.Routd = routd
 	g.serveTools()

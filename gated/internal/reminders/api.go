@@ -1,10 +1,12 @@
 package reminders
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -118,7 +120,7 @@ func (s *Scheduler) line(r *http.Request, m *msg.Reminder) (Line, error) {
 	slot, row, err := s.st.LastSlot(r.Context(), m.ID)
 	return Line{
 		ID: m.ID, Folder: m.Folder, ChatJID: m.ChatJID, Topic: m.Topic, Kind: m.Kind, Body: m.Body, DueAt: m.DueAt, Cron: m.Cron,
-		TimeZone: m.TimeZone, Missed: m.Missed, State: m.State, NextSlot: m.NextSlot, LastSlot: slot, LastRow: row,
+		TimeZone: ZoneText(m.TimeZone, time.UnixMilli(cmp.Or(m.NextSlot, m.CreatedAt))), Missed: m.Missed, State: m.State, NextSlot: m.NextSlot, LastSlot: slot, LastRow: row,
 		CreatedBy: m.CreatedBy, Error: m.Error,
 	}, err
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -38,8 +39,9 @@ func newReminderOut(r *msg.Reminder) reminderOut {
 		return time.UnixMilli(ms).In(zone).Format(time.RFC3339)
 	}
 	return reminderOut{
-		ID: r.ID, Kind: string(r.Kind), Body: r.Body, ChatJID: r.ChatJID, Topic: r.Topic, DueAt: at(r.DueAt), Cron: r.Cron, TimeZone: r.TimeZone,
-		Missed: string(r.Missed), State: string(r.State), NextAt: at(r.NextSlot), Error: r.Error,
+		ID: r.ID, Kind: string(r.Kind), Body: r.Body, ChatJID: r.ChatJID, Topic: r.Topic, DueAt: at(r.DueAt), Cron: r.Cron,
+		TimeZone: reminders.ZoneText(r.TimeZone, time.UnixMilli(cmp.Or(r.NextSlot, r.DueAt, r.CreatedAt)).In(zone)),
+		Missed:   string(r.Missed), State: string(r.State), NextAt: at(r.NextSlot), Error: r.Error,
 	}
 }
 

@@ -49,7 +49,7 @@ type Services struct {
 	Routd      *httpx.Client // answers about engagement
 	Now        func() time.Time
 	Chats      *chats.Chats
-	Zone       string // the time zone of reminders that name none, by its IANA name or "Local"
+	Zone       string // the time zone of reminders that name none, see reminders.LocalZone
 	// Reminders schedules again after a change.
 	Reminders interface{ Changed() }
 	// Objects are the active context objects of all chats.
