@@ -12,6 +12,6 @@
 //	---ARIZUKO_OUTPUT_END---
 //
 // Everything else that an agent prints is logged. Both sides use this package: gated
-// [Encode], [Scanner] and [Strip]; agents written in Go [ReadInput] and
-// [WriteFrame].
+// [Encode], [Scanner] and [Strip]; agents written in Go [Serve], as in its example, or
+// for turns at the same time [ReadInput] and [WriteFrame].
 package agentproto

@@ -3,6 +3,7 @@ package agentproto
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -79,8 +80,11 @@ func Encode(in Input) ([]byte, error) {
 	return encodeLine(line)
 }
 
+// ErrUnknownType is the error of a line of a type that is not known. Later versions may add some: ignore it.
+var ErrUnknownType = errors.New("agentproto: unknown input type")
+
 // ReadInput parses one line of stdin. Unknown fields are ignored, so that an agent
-// keeps working when the protocol gets new ones; an unknown type is an error.
+// keeps working when the protocol gets new ones; an unknown type is [ErrUnknownType].
 func ReadInput(line []byte) (Input, error) {
 	var head struct {
 		Type string `json:"type"`
@@ -96,7 +100,7 @@ func ReadInput(line []byte) (Input, error) {
 	case "interrupt":
 		return Interrupt{}, nil
 	default:
-		return nil, fmt.Errorf("agentproto: unknown input type %q", head.Type)
+		return nil, fmt.Errorf("%w %q", ErrUnknownType, head.Type)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
-	"time"
 
 	"arizuko/pkg/agentproto"
 )
@@ -18,28 +17,21 @@ import (
 // statusOverloaded is the API's own status for overload.
 const statusOverloaded = 529
 
-// failure is why a turn failed.
-type failure struct {
-	kind       agentproto.Kind
-	text       string        // for operators
-	retryAfter time.Duration // 0 if the API did not say
+func permanent(format string, args ...any) agentproto.Failure {
+	return agentproto.Failure{Kind: agentproto.KindPermanent, Text: fmt.Sprintf(format, args...)}
 }
 
-func permanent(format string, args ...any) failure {
-	return failure{kind: agentproto.KindPermanent, text: fmt.Sprintf(format, args...)}
+func transient(format string, args ...any) agentproto.Failure {
+	return agentproto.Failure{Kind: agentproto.KindTransient, Text: fmt.Sprintf(format, args...)}
 }
 
-func transient(format string, args ...any) failure {
-	return failure{kind: agentproto.KindTransient, text: fmt.Sprintf(format, args...)}
-}
-
-func sessionLost(why string) failure {
-	return failure{kind: agentproto.KindSession, text: "the session cannot be resumed: " + excerpt(why)}
+func sessionLost(why string) agentproto.Failure {
+	return agentproto.Failure{Kind: agentproto.KindSession, Text: "the session cannot be resumed: " + excerpt(why)}
 }
 
 // resultFailure is the failure of a result. name is the CLI's own name for it, "" if
 // there is none. A failure of the model's API says nothing against the session.
-func resultFailure(l line, name string) failure {
+func resultFailure(l line, name string) agentproto.Failure {
 	status := l.APIStatus
 	switch {
 	case l.promptTooLong():
@@ -61,9 +53,9 @@ func resultFailure(l line, name string) failure {
 	case status >= 500:
 		return transient("the model's API is failing (%d)", status)
 	}
-	f := failure{kind: agentproto.KindTransient, text: "Claude Code failed: " + excerpt(cmp.Or(l.Result, strings.Join(l.Errors, "; "), l.Subtype))}
+	f := agentproto.Failure{Kind: agentproto.KindTransient, Text: "Claude Code failed: " + excerpt(cmp.Or(l.Result, strings.Join(l.Errors, "; "), l.Subtype))}
 	if l.refused() || strings.HasPrefix(l.Subtype, "error_max") { // a limit that is set in CLAUDE_ARGS
-		f.kind = agentproto.KindPermanent
+		f.Kind = agentproto.KindPermanent
 	}
 	return f
 }
@@ -108,7 +100,7 @@ var (
 // exitFailure is the failure of a turn in which the CLI exited with err; how describes
 // that, with the last line of stderr. loading means that it was resuming a session
 // and had not begun the turn: unless it was killed, the session made it exit.
-func exitFailure(err error, how string, loading bool) failure {
+func exitFailure(err error, how string, loading bool) agentproto.Failure {
 	switch {
 	case strings.Contains(how, "cannot be used with root"):
 		return permanent("Claude Code refuses CLAUDE_PERMISSION_MODE=bypassPermissions as root: run gated as another user, " +
@@ -132,7 +124,7 @@ func signalled(err error) bool {
 
 // startFailure is the failure to start the CLI. A program that is missing stays
 // missing; a lack of memory or processes passes.
-func startFailure(err error, text string) failure {
+func startFailure(err error, text string) agentproto.Failure {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, exec.ErrNotFound) ||
 		errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENOEXEC) {
 		return permanent("%s", text)

@@ -41,7 +41,7 @@ func TestResultFailure_EachFailure_HasKindAndHelpsOperator(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := resultFailure(tt.line, tt.name)
-		if got.kind != tt.kind || !strings.Contains(got.text, tt.want) || strings.ContainsAny(got.text, "\n{") {
+		if got.Kind != tt.kind || !strings.Contains(got.Text, tt.want) || strings.ContainsAny(got.Text, "\n{") {
 			t.Errorf("%+v: %+v, want %s, %q", tt.line, got, tt.kind, tt.want)
 		}
 	}
@@ -65,7 +65,7 @@ func TestExitFailure_OnlyLoadingSession_LosesIt(t *testing.T) {
 		{code, "--dangerously-skip-permissions cannot be used with root", false, "permanent"},
 	} {
 		how := tt.err.Error() + ": " + tt.stderr
-		if got := exitFailure(tt.err, how, tt.loading); got.kind != tt.kind {
+		if got := exitFailure(tt.err, how, tt.loading); got.Kind != tt.kind {
 			t.Errorf("%s, loading %v: %+v, want %s", how, tt.loading, got, tt.kind)
 		}
 	}
@@ -73,11 +73,11 @@ func TestExitFailure_OnlyLoadingSession_LosesIt(t *testing.T) {
 
 func TestStartFailure_MissingProgram_IsPermanent(t *testing.T) {
 	for name, want := range map[string]agentproto.Kind{"/nowhere/claude": "permanent", "nosuchclaude": "permanent", "/etc/passwd": "permanent"} {
-		if got := startFailure(exec.Command(name).Start(), "t"); got.kind != want {
+		if got := startFailure(exec.Command(name).Start(), "t"); got.Kind != want {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := startFailure(&os.PathError{Op: "fork/exec", Path: "claude", Err: syscall.EAGAIN}, "t"); got.kind != agentproto.KindTransient {
+	if got := startFailure(&os.PathError{Op: "fork/exec", Path: "claude", Err: syscall.EAGAIN}, "t"); got.Kind != agentproto.KindTransient {
 		t.Errorf("no process: %+v", got)
 	}
 }

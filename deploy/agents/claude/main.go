@@ -5,11 +5,8 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -38,44 +35,14 @@ func main() {
 	if err := adoptOrphans(); err != nil {
 		fmt.Fprintln(os.Stderr, "claude: cannot clean up processes of Claude Code:", err)
 	}
-	inputs, readErr := readInputs(os.Stdin)
-	err = newRun(cfg, os.Stdout, os.Stderr).serve(ctx, inputs)
+	r := newRun(ctx, cfg, os.Stderr)
+	err = agentproto.Serve(ctx, os.Stdin, os.Stdout, agentproto.Agent{Answer: r.answer, Idle: r.idle, Log: os.Stderr})
 	if err == nil {
-		err = <-readErr
+		err = r.end()
 	}
+	r.close()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "claude:", cfg.redact(err.Error()))
 		os.Exit(1)
-	}
-}
-
-// readInputs sends the inputs read from in until its end or an invalid line. The error, nil at the end,
-// can be received after inputs is closed.
-func readInputs(in io.Reader) (<-chan agentproto.Input, <-chan error) {
-	inputs, failed := make(chan agentproto.Input), make(chan error, 1)
-	go func() {
-		defer close(inputs)
-		failed <- eachInput(in, func(input agentproto.Input) { inputs <- input })
-	}()
-	return inputs, failed
-}
-
-func eachInput(in io.Reader, handle func(agentproto.Input)) error {
-	lines := bufio.NewReader(in)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			input, err := agentproto.ReadInput(line)
-			if err != nil {
-				return err
-			}
-			handle(input)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
 	}
 }

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"regexp"
-	"slices"
 	"time"
 
 	"arizuko/pkg/agentproto"
@@ -21,28 +19,23 @@ import (
 // API does that by mistake at times, but the CLI would retry for ten seconds.
 const maxAuthRetries = 1
 
-// errStopped is returned for a run that was terminated by a signal.
-var errStopped = errors.New("terminated")
-
 // run is one run of the agent. The CLI gets one turn at a time.
 type run struct {
-	cfg         Config
-	out, stderr io.Writer
-	start       agentproto.Start
-	cli         *cli         // nil before the first turn and after its end
-	session     string       // that the CLI has stored, "" if there is none yet
-	loading     bool         // the CLI was started to resume a session and has not begun a turn
-	waiting     []turn       // oldest first
-	running     *runningTurn // nil between turns
-	last        string       // the id of the turn answered last
-	ending      bool         // there is no more input
+	ctx     context.Context //nolint:containedctx // of the program: its end terminates the CLI
+	cfg     Config
+	stderr  io.Writer
+	cli     *cli             // nil before the first turn and after its end
+	begun   bool             // a turn has begun
+	session string           // that the CLI has stored, "" if there is none yet
+	loading bool             // the CLI was started to resume a session and has not begun a turn
+	lost    string           // why the session cannot be resumed, if an interrupted turn has shown that
+	running *runningTurn     // nil between turns
+	last    *agentproto.Turn // the turn answered last
 }
-
-type turn struct{ id, prompt string }
 
 // runningTurn is a turn that the CLI has got.
 type runningTurn struct {
-	turn
+	*agentproto.Turn
 	uuid    string        // of its message
 	begun   bool          // the CLI is working on it
 	dropped bool          // by an interrupt; its answer is not wanted
@@ -50,41 +43,67 @@ type runningTurn struct {
 	failure string        // the CLI's name for the last failure
 	delay   time.Duration // the CLI's last one before a retry; at least what the API asked for
 	resetAt time.Time     // of a usage limit that is reached; zero if none is
+	ended   bool          // with the following
+	reply   agentproto.Reply
+	err     error
 }
 
-func newRun(cfg Config, out, stderr io.Writer) *run { return &run{cfg: cfg, out: out, stderr: stderr} }
+func newRun(ctx context.Context, cfg Config, stderr io.Writer) *run {
+	return &run{ctx: ctx, cfg: cfg, stderr: stderr}
+}
 
-// serve answers turns until inputs is closed and all are answered, or until a turn fails: the rest is
-// left to another run.
-func (r *run) serve(ctx context.Context, inputs <-chan agentproto.Input) (err error) {
-	defer func() {
-		if r.cli != nil {
-			r.cli.close()
+// answer answers a turn. An interrupted one ends when the CLI has ended it: the CLI would
+// take the next message for a part of it.
+func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply, error) {
+	if !r.begun {
+		r.begun, r.session = true, t.Session
+		if t.Start.MCP != nil {
+			r.cfg.hide(t.Start.MCP.Token)
 		}
-	}()
-	for inputs != nil || r.cli != nil {
-		var lines <-chan line
-		if r.cli != nil {
-			lines = r.cli.lines
-		}
+	}
+	w := &runningTurn{Turn: t, uuid: newUUID()}
+	r.running = w
+	defer func() { r.running = nil }()
+	if err := r.launch(); err != nil {
+		return w.reply, err
+	}
+	interrupted := ctx.Done()
+	for !w.ended {
+		var err error
 		select {
-		case in, open := <-inputs:
-			if open {
-				err = r.receive(ctx, in)
-			} else {
-				inputs, r.ending = nil, true
-			}
-		case l, open := <-lines:
+		case l, open := <-r.cli.lines:
 			if open {
 				err = r.handleLine(l)
 			} else {
-				err = r.exited(ctx)
+				err = r.exited()
+			}
+		case <-interrupted:
+			if !errors.Is(context.Cause(ctx), agentproto.ErrInterrupted) {
+				return w.reply, context.Cause(ctx)
+			}
+			interrupted, w.dropped = nil, true
+			err = r.cli.send(newInterrupt("drop-" + w.uuid))
+		}
+		if err != nil {
+			return w.reply, err
+		}
+	}
+	return w.reply, w.err
+}
+
+// idle handles what the CLI says between turns.
+func (r *run) idle(ctx context.Context) error {
+	for r.cli != nil {
+		var err error
+		select {
+		case l, open := <-r.cli.lines:
+			if open {
+				err = r.handleLine(l)
+			} else {
+				err = r.exited()
 			}
 		case <-ctx.Done():
-			err = r.terminated()
-		}
-		if err == nil {
-			err = r.next()
+			return nil
 		}
 		if err != nil {
 			return err
@@ -93,75 +112,46 @@ func (r *run) serve(ctx context.Context, inputs <-chan agentproto.Input) (err er
 	return nil
 }
 
-// terminated reports the running turn as failed: unless gated ended the run, and ignores the frame, the
-// machine or an operator did, which says nothing against the session.
-func (r *run) terminated() error {
-	if r.running == nil || r.running.dropped {
-		return errStopped
-	}
-	return errors.Join(errStopped, r.fail(r.running.id, transient("the agent was terminated during a turn")))
-}
-
-func (r *run) receive(ctx context.Context, in agentproto.Input) error {
-	switch in := in.(type) {
-	case agentproto.Start:
-		r.start, r.session = in, in.SessionID
-		if in.MCP != nil {
-			r.cfg.hide(in.MCP.Token)
-		}
-		r.waiting = append(r.waiting, turn{in.TurnID, in.Prompt})
-	case agentproto.Message:
-		r.waiting = append(r.waiting, turn{in.TurnID, in.Prompt})
-	case agentproto.Interrupt:
-		return r.drop()
-	}
+// end ends the input of the CLI, and handles what it says until it exits.
+func (r *run) end() error {
 	if r.cli == nil {
-		return r.launch(ctx)
-	}
-	return nil
-}
-
-// drop drops all turns that are not answered.
-func (r *run) drop() error {
-	r.waiting = nil
-	if r.running == nil || r.running.dropped {
 		return nil
 	}
-	r.running.dropped = true
-	return r.cli.send(newInterrupt("drop-" + r.running.uuid))
-}
-
-// launch starts the CLI for the turns that wait, with the session to resume.
-func (r *run) launch(ctx context.Context) error {
-	oldest := r.waiting[0].id
-	if r.session != "" && !isUUID(r.session) { // of another agent
-		return r.fail(oldest, sessionLost("it is not one of Claude Code"))
+	r.cli.finish()
+	for l := range r.cli.lines {
+		if err := r.handleLine(l); err != nil {
+			return err
+		}
 	}
-	err := os.MkdirAll(r.cfg.ConfigDir, 0o700) // Claude Code would make it readable for other users
-	if err != nil {
-		return r.fail(oldest, startFailure(err, fmt.Sprintf("cannot create the folder of Claude Code: %v", err)))
-	}
-	c, err := startCLI(ctx, &r.cfg, r.session, r.start, r.stderr)
-	if err != nil {
-		return r.fail(oldest, startFailure(err, fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err)))
-	}
-	r.cli, r.loading = c, r.session != ""
 	return nil
 }
 
-// next sends the CLI its next turn or, if there will be none, ends its input.
-func (r *run) next() error {
+// close ends the CLI, without regard to what it says.
+func (r *run) close() {
+	if r.cli != nil {
+		r.cli.close()
+	}
+}
+
+// launch starts the CLI, unless it runs, with the session to resume, and sends it the running turn.
+func (r *run) launch() error {
 	switch {
-	case r.cli == nil || r.running != nil:
-		return nil
-	case len(r.waiting) > 0:
-		r.running = &runningTurn{turn: r.waiting[0], uuid: newUUID()}
-		r.waiting = r.waiting[1:]
-		return r.cli.send(newUserLine(r.running.uuid, r.running.prompt))
-	case r.ending:
-		r.cli.finish()
+	case r.lost != "":
+		return r.fail(sessionLost(r.lost))
+	case r.session != "" && !isUUID(r.session): // of another agent
+		return r.fail(sessionLost("it is not one of Claude Code"))
+	case r.cli == nil:
+		err := os.MkdirAll(r.cfg.ConfigDir, 0o700) // Claude Code would make it readable for other users
+		if err != nil {
+			return r.fail(startFailure(err, fmt.Sprintf("cannot create the folder of Claude Code: %v", err)))
+		}
+		c, err := startCLI(r.ctx, &r.cfg, r.session, r.running.Start, r.stderr)
+		if err != nil {
+			return r.fail(startFailure(err, fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err)))
+		}
+		r.cli, r.loading = c, r.session != ""
 	}
-	return nil
+	return r.cli.send(newUserLine(r.running.uuid, r.running.Prompt))
 }
 
 // handleLine handles a line of the CLI. Unknown types are ignored.
@@ -215,7 +205,7 @@ func (r *run) retrying(l line) error {
 	}
 	if l.ErrorStatus == http.StatusUnauthorized && l.Attempt > maxAuthRetries {
 		r.cli.cancel()
-		return r.fail(r.running.id, resultFailure(line{APIStatus: l.ErrorStatus}, ""))
+		return r.fail(resultFailure(line{APIStatus: l.ErrorStatus}, ""))
 	}
 	r.running.delay = time.Duration(l.RetryDelayMS * float64(time.Millisecond))
 	return nil
@@ -228,7 +218,7 @@ func (r *run) log(format string, args ...any) {
 // result handles the end of a turn of the CLI.
 func (r *run) result(l line) error {
 	if why := l.resumeFailure(); why != "" && r.loading {
-		return r.lost(why)
+		return r.loseSession(why)
 	}
 	if isUUID(l.SessionID) {
 		r.session = l.SessionID // stored at the end of the CLI, unless it is killed
@@ -237,18 +227,20 @@ func (r *run) result(l line) error {
 		return r.unprompted(l)
 	}
 	w := r.running
-	r.running, r.loading = nil, false
+	w.ended, r.loading = true, false
 	switch {
 	case w.dropped:
 		return nil
 	case l.invalid != nil:
-		return r.fail(w.id, transient("invalid answer of Claude Code: %v", l.invalid))
+		return r.fail(transient("invalid answer of Claude Code: %v", l.invalid))
 	case l.failed():
 		f := resultFailure(l, w.failure)
-		f.retryAfter = w.retryAfter(l)
-		return r.fail(w.id, f)
+		f.RetryAfter = w.retryAfter(l)
+		return r.fail(f)
 	}
-	return r.reply(w.id, l, w.said)
+	// One frame at the end, so that a turn that fails in a tool call is retried with nothing of it sent.
+	w.reply, r.last = r.reply(l, w.said), w.Turn
+	return nil
 }
 
 // retryAfter is how long to wait with the next attempt, 0 if the API did not answer.
@@ -262,73 +254,61 @@ func (w *runningTurn) retryAfter(l line) time.Duration {
 	return w.delay
 }
 
-// lost reports that the session cannot be resumed. Without a turn it does not matter yet.
-func (r *run) lost(why string) error {
-	w := r.running
-	r.running = nil
-	switch {
-	case w != nil && !w.dropped:
-		return r.fail(w.id, sessionLost(why))
-	case len(r.waiting) > 0:
-		return r.fail(r.waiting[0].id, sessionLost(why))
+// loseSession reports that the session cannot be resumed. Without a turn it does not matter yet.
+func (r *run) loseSession(why string) error {
+	if r.running != nil && !r.running.dropped {
+		return r.fail(sessionLost(why))
+	}
+	r.lost = why
+	if r.running != nil {
+		r.running.ended = true
 	}
 	return nil
 }
 
-// reply writes the answer of a turn: one frame at its end, so that a turn that fails in a tool call is
-// retried with nothing of it sent.
-func (r *run) reply(turnID string, l line, said said) error {
-	r.last = turnID
-	text := r.cfg.redact(said.answer(l.Result))
-	return agentproto.WriteFrame(r.out, agentproto.Frame{
-		Status: agentproto.StatusOK, TurnID: turnID, NewSessionID: l.SessionID, Result: agentproto.Cut(text, agentproto.MaxResult),
-	})
+// reply is the answer of a result, with what the model said before it.
+func (r *run) reply(l line, said said) agentproto.Reply {
+	return agentproto.Reply{Text: r.cfg.redact(said.answer(l.Result)), Session: l.SessionID}
 }
 
 // unprompted handles a result without a message, as of a finished task: another frame of the last turn.
 func (r *run) unprompted(l line) error {
-	if r.last == "" || l.Result == "" || len(l.UserMessages) > 0 || l.failed() {
+	if r.last == nil || l.Result == "" || len(l.UserMessages) > 0 || l.failed() {
 		r.log("ignored an unexpected result: %s", l.Subtype)
 		return nil
 	}
-	return r.reply(r.last, l, nil)
+	return r.last.Send(r.reply(l, nil))
 }
 
 // exited handles the end of the CLI. Between turns it does no harm: the next turn starts another, with
 // the same session.
-func (r *run) exited(ctx context.Context) error {
-	c, w, expected := r.cli, r.running, r.cli.ended
+func (r *run) exited() error {
+	c, w := r.cli, r.running
+	expected := c.ended
 	c.close()
-	r.cli, r.running = nil, nil
+	r.cli = nil
 	switch {
-	case w != nil && !w.dropped && (w.begun || !c.begun):
-		return r.fail(w.id, exitFailure(c.exit, c.ending(), r.loading))
-	case w != nil && !w.dropped: // it had ended before it got the turn
-		r.waiting = slices.Insert(r.waiting, 0, w.turn)
+	case w != nil && w.dropped:
+		w.ended = true
+	case w != nil && (w.begun || !c.begun):
+		return r.fail(exitFailure(c.exit, c.ending(), r.loading))
 	}
 	if !expected {
 		r.log("unexpected exit of Claude Code between turns: %s", c.ending())
 	}
-	if len(r.waiting) > 0 {
-		return r.launch(ctx)
+	if w != nil && !w.ended { // it had ended before it got the turn
+		return r.launch()
 	}
 	return nil
 }
 
-// fail reports a failed turn and ends the run. It names the session, which is kept unless it is the
-// failure.
-func (r *run) fail(turnID string, f failure) error {
-	text := r.cfg.redact(f.text)
-	frame := agentproto.Frame{
-		Status: agentproto.StatusError, TurnID: turnID, Error: agentproto.Truncate(text, agentproto.MaxError), Kind: f.kind,
+// fail is the failure of the running turn. It names the session, which is kept unless it is the failure.
+func (r *run) fail(f agentproto.Failure) error {
+	f.Text = r.cfg.redact(f.Text)
+	if f.Kind != agentproto.KindSession && isUUID(r.session) {
+		r.running.reply.Session = r.session
 	}
-	if f.kind != agentproto.KindSession && isUUID(r.session) {
-		frame.NewSessionID = r.session
-	}
-	if f.kind == agentproto.KindTransient {
-		frame.RetryAfter = min(math.Ceil(f.retryAfter.Seconds()), agentproto.MaxRetryAfter.Seconds())
-	}
-	return errors.Join(errors.New(text), agentproto.WriteFrame(r.out, frame))
+	return &f
 }
 
 var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)

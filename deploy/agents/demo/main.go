@@ -14,10 +14,8 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
+	"context"
 	"fmt"
-	"io"
 	"os"
 
 	"arizuko/pkg/agentproto"
@@ -31,44 +29,8 @@ func main() {
 	if args := os.Args[1:]; buildinfo.Print(os.Stdout, "demo", args) || buildinfo.Help(os.Stdout, usage, args) {
 		return
 	}
-	if err := run(os.Stdin, os.Stdout); err != nil {
+	if err := agentproto.Serve(context.Background(), os.Stdin, os.Stdout, agentproto.Agent{Answer: answer, Log: os.Stderr}); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
-	}
-}
-
-// run answers the inputs read from in until its end. It reads on while an answer is delayed, since an
-// interrupt must overtake it.
-func run(in io.Reader, out io.Writer) error {
-	inputs := make(chan agentproto.Input)
-	readErr := make(chan error, 1)
-	go func() {
-		readErr <- readInputs(in, inputs)
-		close(inputs)
-	}()
-	if err := newAgent(out).serve(inputs); err != nil {
-		return err
-	}
-	return <-readErr
-}
-
-// readInputs sends the inputs read from in. It returns nil at the end of in.
-func readInputs(in io.Reader, inputs chan<- agentproto.Input) error {
-	lines := bufio.NewReader(in)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			input, err := agentproto.ReadInput(line)
-			if err != nil {
-				return err
-			}
-			inputs <- input
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
 	}
 }

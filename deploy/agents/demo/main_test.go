@@ -145,7 +145,7 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 	})
 	t.Run("instructions", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(first("1", "old", "frames 3"), message("2", "silent"), message("3", "error"), message("4", "first", "frames 2"))
+		s.send(first("1", "old", "frames 3"), message("2", "silent"), message("3", "first", "frames 2"), message("4", "error"))
 		rest, code := s.end()
 		more := new(bool)
 		tail := "\n(topic #deploy · place 77 · surface telegram-topic · turn "
@@ -154,11 +154,11 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			{Status: "ok", TurnID: "1", Final: more, Result: "2/3 You said: frames 3" + tail + "1)"},
 			{Status: "ok", TurnID: "1", Result: "3/3 You said: frames 3" + tail + "1)"},
 			{Status: "ok", TurnID: "2"},
-			{Status: "error", TurnID: "3", Error: "error requested"},
-			{Status: "ok", TurnID: "4", Final: more, Result: "1/2 You said: first\nYou said: frames 2" + tail + "4)"},
-			{Status: "ok", TurnID: "4", Result: "2/2 You said: first\nYou said: frames 2" + tail + "4)"},
+			{Status: "ok", TurnID: "3", Final: more, Result: "1/2 You said: first\nYou said: frames 2" + tail + "3)"},
+			{Status: "ok", TurnID: "3", Result: "2/2 You said: first\nYou said: frames 2" + tail + "3)"},
+			{Status: "error", TurnID: "4", Error: "error requested"},
 		}
-		if diff := cmp.Diff(want, rest); diff != "" || code != 0 {
+		if diff := cmp.Diff(want, rest); diff != "" || code != 1 {
 			t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)
 		}
 	})
@@ -193,14 +193,28 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			t.Errorf("%d frames, exit code %d, %d bytes before the last frame", len(rest), code, size)
 		}
 	})
-	t.Run("errors", func(t *testing.T) {
+	t.Run("errors end the run", func(t *testing.T) {
+		for text, want := range map[string]agentproto.Frame{
+			"error transient 40": {Kind: "transient", RetryAfter: 40},
+			"error permanent":    {Kind: "permanent"},
+			"error session":      {Kind: "session"},
+		} {
+			s := open(t, binary)
+			s.send(first("1", "old", text), message("2", "left to the next run"))
+			rest, code := s.end()
+			want.Status, want.TurnID, want.Error = "error", "1", "error requested"
+			if diff := cmp.Diff([]agentproto.Frame{want}, rest); diff != "" || code != 1 {
+				t.Errorf("%s: exit code %d, frames (-want +got):\n%s", text, code, diff)
+			}
+		}
+	})
+	t.Run("an error with an answer", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(first("1", "old", "error transient 40"), message("2", "error permanent"), message("3", "error result"))
+		s.send(first("1", "old", "error result"), message("2", "silent"))
 		rest, code := s.end()
 		want := []agentproto.Frame{
-			{Status: "error", TurnID: "1", Error: "error requested", Kind: "transient", RetryAfter: 40},
-			{Status: "error", TurnID: "2", Error: "error requested", Kind: "permanent"},
-			{Status: "error", TurnID: "3", Error: "error requested", Result: "You said: error result\n(topic #deploy · place 77 · surface telegram-topic · turn 3)"},
+			{Status: "error", TurnID: "1", Error: "error requested", Result: "You said: error result\n(topic #deploy · place 77 · surface telegram-topic · turn 1)"},
+			{Status: "ok", TurnID: "2"},
 		}
 		if diff := cmp.Diff(want, rest); diff != "" || code != 0 {
 			t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)

@@ -42,8 +42,22 @@ func newCLI(program string, extra []string, model string, log io.Writer) *cli {
 // outcome is the result of a turn.
 type outcome struct {
 	text    string
-	session string   // of the conversation, "" for none
-	failure *failure // nil if there is an answer
+	session string              // of the conversation, "" for none
+	failure *agentproto.Failure // nil if there is an answer
+}
+
+// answer answers a turn. The system text is before the first prompt of a session. A failure names no
+// session: one that the turn continued is kept by its kind, and one that the turn began may not be stored.
+func (c *cli) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply, error) {
+	prompt := t.Prompt
+	if t.Start.System != "" && (t.Session == "" || c.sessions == nil) {
+		prompt = t.Start.System + "\n" + prompt
+	}
+	o := c.ask(ctx, t.Session, prompt)
+	if o.failure != nil {
+		return agentproto.Reply{}, o.failure
+	}
+	return agentproto.Reply{Text: o.text, Session: o.session}, nil
 }
 
 // ask runs a process for a prompt in a session, or in a new one. The end of ctx terminates the process.

@@ -13,24 +13,17 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// failure is why a turn has no answer.
-type failure struct {
-	kind       agentproto.Kind
-	text       string        // for operators
-	retryAfter time.Duration // 0 if the command did not say
-}
-
 // noAnswer is the failure of a command that ended well and printed no answer. It is not a silence: a
 // model that wants to be silent says so in its answer, by hidden text.
 const noAnswer = "it ended without an answer"
 
 // explain makes a failure of how a process ended, with the command's own words if it printed any.
 // reported is the error in its output, "" if there is none.
-func (c *cli) explain(err error, reported, stderr string) *failure {
+func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return &failure{kind: agentproto.KindPermanent, text: c.program + " is not installed, or not in PATH"}
+		return &agentproto.Failure{Kind: agentproto.KindPermanent, Text: c.program + " is not installed, or not in PATH"}
 	case c.lost != "" && err != nil && strings.Contains(stderr, c.lost):
 		return c.sessionLost(excerpt(errorLine(stderr)))
 	}
@@ -43,14 +36,14 @@ func (c *cli) explain(err error, reported, stderr string) *failure {
 	}
 	f := classify(cmp.Or(excerpt(stderr), reason))
 	if errors.As(err, &exit) && (exit.ExitCode() == exitNotExecutable || exit.ExitCode() == exitNotFound) {
-		f.kind = agentproto.KindPermanent
+		f.Kind = agentproto.KindPermanent
 	}
-	f.text = fmt.Sprintf("%s failed: %s", c.name, f.text)
+	f.Text = fmt.Sprintf("%s failed: %s", c.name, f.Text)
 	return &f
 }
 
-func (c *cli) sessionLost(why string) *failure {
-	return &failure{kind: agentproto.KindSession, text: fmt.Sprintf("%s cannot resume the session: %s", c.name, why)}
+func (c *cli) sessionLost(why string) *agentproto.Failure {
+	return &agentproto.Failure{Kind: agentproto.KindSession, Text: fmt.Sprintf("%s cannot resume the session: %s", c.name, why)}
 }
 
 // A shell's exit codes for a program that it cannot execute or find.
@@ -70,15 +63,15 @@ var (
 )
 
 // classify tells the kind of a failure by its text. The session survives a failure of the API.
-func classify(text string) failure {
-	f := failure{kind: agentproto.KindTransient, text: text, retryAfter: retryAfter(text)}
+func classify(text string) agentproto.Failure {
+	f := agentproto.Failure{Kind: agentproto.KindTransient, Text: text, RetryAfter: retryAfter(text)}
 	switch {
-	case f.retryAfter > 0:
+	case f.RetryAfter > 0:
 	case creditText.MatchString(text):
-		f.kind = agentproto.KindPermanent
+		f.Kind = agentproto.KindPermanent
 	case transientText.MatchString(text):
 	case permanentText.MatchString(text):
-		f.kind = agentproto.KindPermanent
+		f.Kind = agentproto.KindPermanent
 	}
 	return f
 }

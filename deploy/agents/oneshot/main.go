@@ -10,11 +10,8 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -39,32 +36,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cli := newCLI(os.Args[1], os.Args[2:], model(), os.Stderr)
-	if err := newRun(cli, os.Stdout).serve(ctx, readInputs(os.Stdin, os.Stderr)); err != nil {
+	if err := agentproto.Serve(ctx, os.Stdin, os.Stdout, agentproto.Agent{Answer: cli.answer, Log: os.Stderr}); err != nil {
 		fmt.Fprintln(os.Stderr, "oneshot:", err)
 		os.Exit(1)
 	}
-}
-
-// readInputs sends the inputs read from in until its end. Invalid lines are logged.
-func readInputs(in io.Reader, log io.Writer) <-chan agentproto.Input {
-	inputs := make(chan agentproto.Input)
-	go func() {
-		defer close(inputs)
-		lines := bufio.NewReader(in)
-		for {
-			line, err := lines.ReadBytes('\n')
-			if len(bytes.TrimSpace(line)) > 0 {
-				input, err := agentproto.ReadInput(line)
-				if err != nil {
-					fmt.Fprintln(log, "ignored:", err)
-				} else {
-					inputs <- input
-				}
-			}
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return inputs
 }

@@ -198,9 +198,24 @@ func startCommand(t *testing.T, program string) *agent {
 		t: t, in: make(chan agentproto.Input), log: &bytes.Buffer{}, done: make(chan error, 1), stop: stop,
 		frames: agentproto.NewScanner(r, io.Discard),
 	}
+	lines, input := io.Pipe()
 	go func() {
-		a.done <- newRun(newCLI(program, []string{"--extra"}, "m", a.log), w).serve(ctx, a.in)
+		defer input.Close()
+		for in := range a.in {
+			line, err := agentproto.Encode(in)
+			if err == nil {
+				_, err = input.Write(line)
+			}
+			if err != nil {
+				return // the run has ended
+			}
+		}
+	}()
+	go func() {
+		c := newCLI(program, []string{"--extra"}, "m", a.log)
+		a.done <- agentproto.Serve(ctx, lines, w, agentproto.Agent{Answer: c.answer, Log: a.log})
 		w.Close()
+		lines.Close()
 	}()
 	t.Cleanup(func() { stop(); r.Close() })
 	return a
@@ -410,11 +425,21 @@ func TestAgent_Terminated_StopsTurn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := start(t, "codex")
 	a.in <- agentproto.Start{TurnID: "1", Prompt: "slow"}
+	for { // until it runs
+		if _, err := os.Stat(callsFile); err == nil {
+			break
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case err := <-a.done:
+			t.Fatalf("the command was not called: %v", err)
+		}
+	}
 	a.stop()
 	if f := a.frame(); f.Kind != agentproto.KindTransient || f.TurnID != "1" {
 		t.Errorf("got %+v", f)
 	}
-	if err := <-a.done; !errors.Is(err, errStopped) {
+	if err := <-a.done; !errors.Is(err, agentproto.ErrTerminated) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -426,20 +451,5 @@ func TestAgent_GeminiFileReference_IsEscaped(t *testing.T) {
 	a.frame()
 	if got := calls(t)[0].Prompt; got != "<message>&#64;secret me&#64;x.org</message>" {
 		t.Errorf("prompt %q", got)
-	}
-}
-
-func TestReadInputs_InvalidLines_AreLogged(t *testing.T) {
-	var log bytes.Buffer
-	in := strings.NewReader("{\"type\":\"later\"}\n\nnonsense\n{\"type\":\"message\",\"turnId\":\"1\",\"x\":1}")
-	var got []agentproto.Input
-	for input := range readInputs(in, &log) {
-		got = append(got, input)
-	}
-	if diff := cmp.Diff([]agentproto.Input{agentproto.Message{TurnID: "1"}}, got); diff != "" {
-		t.Error(diff)
-	}
-	if n := strings.Count(log.String(), "ignored: "); n != 2 {
-		t.Errorf("log %q", log.String())
 	}
 }

@@ -10,13 +10,12 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"html"
-	"io"
 	"net/http"
 	"os"
 	"regexp"
@@ -27,48 +26,21 @@ import (
 )
 
 func main() {
-	if err := run(os.Stdin, os.Stdout); err != nil {
+	if err := agentproto.Serve(context.Background(), os.Stdin, os.Stdout, caller()); err != nil {
 		fmt.Fprintln(os.Stderr, "caller:", err)
 		os.Exit(1)
 	}
 }
 
-// run answers the inputs of one run, one after another.
-func run(in io.Reader, out io.Writer) error {
-	var start agentproto.Start
+func caller() agentproto.Agent {
 	values := map[string]string{}
-	lines := bufio.NewReader(in)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			input, err := agentproto.ReadInput(line)
-			if err != nil {
-				return err
-			}
-			frame := agentproto.Frame{Status: agentproto.StatusOK}
-			switch input := input.(type) {
-			case agentproto.Start:
-				start = input
-				if start.SessionID == "" {
-					frame.NewSessionID = "caller-" + input.TurnID
-				}
-				frame.TurnID, frame.Result = input.TurnID, answer(start.MCP, values, input.Prompt)
-			case agentproto.Message:
-				frame.TurnID, frame.Result = input.TurnID, answer(start.MCP, values, input.Prompt)
-			default:
-				continue
-			}
-			if err := agentproto.WriteFrame(out, frame); err != nil {
-				return err
-			}
+	return agentproto.Agent{Log: os.Stderr, Answer: func(ctx context.Context, t *agentproto.Turn) (r agentproto.Reply, err error) {
+		if t.Session == "" {
+			r.Session = "caller-" + t.ID
 		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+		r.Text = answer(ctx, t.Start.MCP, values, t.Prompt)
+		return r, nil
+	}}
 }
 
 // message matches a message in a prompt. Text is escaped there: < and > only occur in tags.
@@ -79,7 +51,7 @@ var (
 )
 
 // answer does what the messages of a prompt say. values are what names in arguments stand for.
-func answer(mcp *agentproto.MCP, values map[string]string, prompt string) string {
+func answer(ctx context.Context, mcp *agentproto.MCP, values map[string]string, prompt string) string {
 	_, block, _ := strings.Cut(prompt, "<messages")
 	var said []string
 	for _, m := range message.FindAllStringSubmatch(block, -1) {
@@ -90,24 +62,24 @@ func answer(mcp *agentproto.MCP, values map[string]string, prompt string) string
 		}
 		values["$this"], values["$text"] = m[1], string(quoted[1:len(quoted)-1])
 		for line := range strings.Lines(text) {
-			said = append(said, follow(mcp, values, strings.TrimSpace(line))...)
+			said = append(said, follow(ctx, mcp, values, strings.TrimSpace(line))...)
 		}
 	}
 	return strings.Join(said, "\n")
 }
 
 // follow does what a line says, and returns the lines of its answer.
-func follow(mcp *agentproto.MCP, values map[string]string, line string) []string {
+func follow(ctx context.Context, mcp *agentproto.MCP, values map[string]string, line string) []string {
 	what, rest, _ := strings.Cut(line, " ")
 	switch what {
 	case "say":
 		return []string{rest}
 	case "wait":
-		await(rest)
+		await(ctx, rest)
 	case "call":
 		tool, arguments, _ := strings.Cut(rest, " ")
 		arguments = name.ReplaceAllStringFunc(arguments, func(n string) string { return cmp.Or(values[n], n) })
-		text := call(mcp, tool, arguments)
+		text := call(ctx, mcp, tool, arguments)
 		remember(values, text)
 		return []string{tool + " " + text}
 	}
@@ -127,19 +99,24 @@ func remember(values map[string]string, result string) {
 	}
 }
 
-// await waits until there is a file.
-func await(file string) {
+// await waits until there is a file, or the turn ends.
+func await(ctx context.Context, file string) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for range tick.C {
+	for {
 		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
 			return
 		}
 	}
 }
 
 // call calls a tool, and returns its result or "error" and why there is none.
-func call(mcp *agentproto.MCP, tool, arguments string) string {
+func call(ctx context.Context, mcp *agentproto.MCP, tool, arguments string) string {
 	if mcp == nil {
 		return "error no tools"
 	}
@@ -149,7 +126,7 @@ func call(mcp *agentproto.MCP, tool, arguments string) string {
 	if err != nil {
 		return "error arguments: " + err.Error()
 	}
-	request, err := http.NewRequest(http.MethodPost, mcp.URL, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, mcp.URL, bytes.NewReader(body))
 	if err != nil {
 		return "error " + err.Error()
 	}

@@ -32,7 +32,7 @@ func TestRun_CallsToolsOfMessages(t *testing.T) {
 		}
 		in.Write(line)
 	}
-	if err := run(&in, &out); err != nil {
+	if err := agentproto.Serve(t.Context(), &in, &out, caller()); err != nil {
 		t.Fatal(err)
 	}
 	frames := agentproto.NewScanner(&out, io.Discard)
@@ -61,7 +61,7 @@ func TestAnswer_NamesInArguments_StandForIDsAndText(t *testing.T) {
 call react {"message_id":$this}
 call edit_message {"message_id":$message_id,"text":"$text $9 $other"}
 call poll_close {"poll_id":$poll_id}<attachment path="a"/></message></messages>`
-	got := answer(&agentproto.MCP{URL: server.URL}, map[string]string{}, prompt)
+	got := answer(t.Context(), &agentproto.MCP{URL: server.URL}, map[string]string{}, prompt)
 	if want := "react R\nedit_message R\npoll_close R"; strings.ReplaceAll(got, `{"message_id":9,"poll_id":3}`, "R") != want {
 		t.Errorf("answer %q", got)
 	}
