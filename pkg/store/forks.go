@@ -112,6 +112,9 @@ func (r Reader) repliedForks(ctx context.Context, m *msg.Message) (replied []*ms
 		return nil, err
 	}
 	t, err := r.Turn(ctx, target.TurnID)
+	if err == nil && t != nil && t.Kind == msg.Delegated { // its answer stands for that of the turn that asked
+		t, err = r.Turn(ctx, t.Root())
+	}
 	if err != nil || t == nil {
 		return nil, err
 	}

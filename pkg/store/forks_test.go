@@ -82,6 +82,12 @@ func TestForksOfRow_RepliesToItsMessages(t *testing.T) {
 	check("", answer, "f #fix")
 	check("", question, "f #fix")
 	check("9", elsewhere) // there is no such fork
+	inside := must(s.MessageByPlatformID(t.Context(), chat, answer))(t)
+	kid := queued(t, s, func(turn *msg.Turn) {
+		turn.Kind, turn.ChatJID, turn.Folder, turn.Topic, turn.RootTurnID = msg.Delegated, chat, "f/kid", "#d9", inside.TurnID
+	})
+	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.Out, TurnID: kid.ID, PlatformID: "7", OutState: msg.OutSent})
+	check("", "7", "f #fix")
 	endFork(t, s, chat, "#fix", 5)
 	check("", answer)
 	check("", question)

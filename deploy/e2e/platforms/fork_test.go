@@ -9,6 +9,7 @@ import (
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
+	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
@@ -82,9 +83,16 @@ func (c *correction) run() {
 	session := c.session(c.parent.Thread)
 	fork := msg.CorrectionTopic(c.parent.Thread, 1)
 
+	c.Kill(harness.Gated)
+	c.StartDaemon(harness.Gated, "FAILPOINT="+string(fp.PutMessage.After())) // the question is stored, its turn is not over
 	c.tell(c.parent, wrong.ID, fmt.Sprintf("no\ncall fork_topic {}\ncall send_message {\"text\":\"so when?\",\"topic\":%q}", fork))
+	c.waitKilled(harness.Gated)
+	if open := c.Query(`SELECT t.state FROM turns t JOIN messages m ON m.turn_id = t.id JOIN forks f WHERE m.content LIKE 'no%fork_topic%' AND f.topic = ?`, fork); len(open) != 1 || open[0] != "running" {
+		c.T.Fatalf("turns that have forked: %q, want one that runs", open)
+	}
+	c.Restart(harness.Gated)
 	question := c.waitArrival("so when?")
-	c.restartGated()
+	c.WaitIdle()
 	side := c.parent
 	if side.Thread = question.Thread; (side != c.parent) != (c.reach == byThread) {
 		c.T.Fatalf("the fork is in thread %q", side.Thread)
@@ -123,6 +131,16 @@ func (c *correction) tell(in chatsim.Conversation, to, text string) {
 		return
 	}
 	c.say(in, text)
+}
+
+// waitKilled waits until a daemon has reached its failpoint.
+func (i *instance) waitKilled(daemon string) {
+	i.T.Helper()
+	p := i.Instance.Process(daemon)
+	i.Until(daemon+" to end", func() bool { return !p.Running() })
+	if !p.Killed() {
+		i.T.Fatalf("%s ended with %s, want killed", daemon, p.State())
+	}
 }
 
 // restartGated kills gated, whatever it does at the moment.

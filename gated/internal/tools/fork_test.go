@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +154,7 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 			wrong := f.answered("Monday", "", "wrong-"+tt.chat+tt.thread)
 			f.answered("something newer", "", "newer")
 			before := f.ask(folder, "telegram:-6", "something else").TurnID
+			var earlierRun int64
 			f.write(func(tx *store.Tx) error {
 				former := &msg.Fork{ChatJID: "telegram:-6", Topic: tt.want, Folder: folder, MessageID: wrong.ID, CreatedAt: 1}
 				if err := errors.Join(tx.PutFork(former), tx.EndFork(former.ChatJID, former.Topic, 2)); err != nil {
@@ -162,6 +164,7 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 				if err := tx.StartRun(&earlier, before); err != nil {
 					return err
 				}
+				earlierRun = earlier.ID
 				return tx.StoreSession(earlier.ID, folder, tt.want, "of an earlier fork", 1)
 			})
 			want := fmt.Sprintf(`{"thread_id":%q,"topic":%q}`, tt.inThread, tt.want)
@@ -178,6 +181,11 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 			if session, err := f.st.Session(t.Context(), folder, tt.want); session != "" || err != nil {
 				t.Errorf("the fork has the session %q: %v", session, err)
 			}
+			f.mu.Lock()
+			if !slices.Equal(f.drained, []int64{earlierRun}) {
+				t.Errorf("runs %d are drained, want %d, which was in that session", f.drained, earlierRun)
+			}
+			f.mu.Unlock()
 			f.works("send_message", fmt.Sprintf(`{"text":"so when?","topic":%q}`, tt.want))
 			place := tt.want
 			if tt.own {
@@ -227,7 +235,7 @@ func TestForkTopic_Refusals(t *testing.T) {
 	f.in("slack:C5", "", "")
 	f.refused("fork_topic", `{}`, "give off_message_id")
 	f.refused("fork_topic", fmt.Sprintf(`{"off_message_id":%d}`, f.answered("Monday", "", "").ID), "is not delivered yet")
-	f.refused("fork_topic", `{"off_message_id":OWN_MESSAGE}`, "not in this place")
+	f.refused("fork_topic", `{"off_message_id":OWN_MESSAGE}`, "not in this chat and thread")
 }
 
 // The parent's place is where the fork was begun, whatever its topic.

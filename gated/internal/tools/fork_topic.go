@@ -13,7 +13,7 @@ import (
 
 type forkTopicIn struct {
 	Topic        string `json:"topic,omitempty" jsonschema:"the fork's topic: the current one with # and a name behind it; left out: the current one with #fix"`
-	OffMessageID int64  `json:"off_message_id,omitempty" jsonschema:"the message of the current topic that is corrected, by its id; left out: your answer that the user replied to, else your newest one"`
+	OffMessageID int64  `json:"off_message_id,omitempty" jsonschema:"the message that is corrected, by its id: one of this chat and thread; left out: your answer that the user replied to, else your newest one"`
 }
 
 type forkTopicOut struct {
@@ -121,7 +121,7 @@ func (c *Caller) forkedMessage(ctx context.Context, tx *store.Tx, id int64) (*ms
 		return nil, err
 	}
 	if m.ChatJID != c.Turn.ChatJID || m.ThreadID != c.Turn.ThreadID {
-		return nil, refuse("message %d is not in this place: give off_message_id of a message of the current topic", id)
+		return nil, refuse("message %d is not in this chat and thread: give off_message_id of one that is", id)
 	}
 	return m, nil
 }
