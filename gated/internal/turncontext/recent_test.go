@@ -1,0 +1,99 @@
+package turncontext
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// windowLines are the lines of a prompt's window without its headers.
+func windowLines(text string) (lines []string) {
+	_, after, _ := strings.Cut(text, "<channel_context>")
+	window, _, _ := strings.Cut(after, "</channel_context>")
+	for line := range strings.Lines(window) {
+		if said, ok := strings.CutPrefix(line, "  "); ok {
+			lines = append(lines, strings.TrimSpace(said))
+		}
+	}
+	return lines
+}
+
+func TestWindow_Scope(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, jid     string
+		thread, topic string
+		opens         bool
+		want          []string
+	}{
+		{"a group", "telegram:-1", "", "", false, []string{"of the topic", "of another thread", "of the thread", "of the chat"}},
+		{"a topic of a group", "telegram:-1", "", "#plans", false, []string{"of the topic", "of another thread", "of the thread", "of the chat"}},
+		{"a thread", "discord:9", "7", "", false, []string{"of the thread"}},
+		{"a thread that the answer opens", "slack:C1", "", "", true, []string{"of the topic", "of another thread", "of the thread", "of the chat"}},
+		{"the web chat", "web:acme", "", "", false, []string{"of another thread", "of the thread", "of the chat"}},
+		{"a topic of the web chat", "web:acme", "", "#plans", false, []string{"of the topic"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, tt.jid, msg.KindOfJID(tt.jid), "")
+			f.say("Alice", "", "", "of the chat")
+			f.thread = "7"
+			f.say("Bob", "", "", "of the thread")
+			f.thread = "8"
+			f.say("Carol", "", "", "of another thread")
+			f.thread, f.topic = "", "#plans"
+			f.say("Dan", "", "", "of the topic")
+			f.thread, f.topic = tt.thread, tt.topic
+			got := windowLines(f.prompt(f.turn(tt.opens, f.row("Eve", "", "", "what?"))))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWindow_PrefixedMessage_IsNotRepeated: the turn's row was made from the message that
+// the user wrote.
+func TestWindow_PrefixedMessage_IsNotRepeated(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "telegram:-1", msg.ChatGroup, "")
+	f.say("Alice", "", "", "hello")
+	written := f.put(f.row("Bob", "", "", "#plans what?"), store.Decision{Disposition: msg.Prefix, Reason: msg.ReasonPrefixTopic})
+	derived := f.row("Bob", "", "", "what?")
+	derived.PlatformID, derived.DerivedFrom, derived.Source, derived.Topic = "", written.ID, msg.SourcePrefix, "#plans"
+	if diff := cmp.Diff([]string{"hello"}, windowLines(f.prompt(f.turn(false, derived)))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWindow_DelegatedTurn_HasNone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "telegram:-1", msg.ChatGroup, "")
+	f.say("Alice", "", "", "of another group")
+	asked := f.turn(false, f.row("acme", "", "", "look"))
+	asked.Kind = msg.Delegated
+	if got := windowLines(f.prompt(asked)); got != nil {
+		t.Errorf("window %q", got)
+	}
+}
+
+// TestShown_FailedRead_ShowsNothing: a prompt that could not be made has shown nothing.
+func TestShown_FailedRead_ShowsNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "telegram:-1", msg.ChatGroup, "")
+	f.say("Alice", "", "", "hello")
+	turn := f.turn(false, f.row("Bob", "", "", "what?"))
+	broken := f.reader
+	broken.Files = func(string, []*msg.Message) error { return store.ErrClosed }
+	if _, err := broken.Read(t.Context(), Request{Turn: turn, Shown: f.shown}); err == nil {
+		t.Error("no error")
+	}
+	if diff := cmp.Diff([]string{"hello"}, windowLines(f.prompt(turn))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
