@@ -23,7 +23,7 @@ It is the first prompt of a run: what its agent had been shown before is not sto
 It cannot tell:
   <system> lines    deleted once the turn is answered
   names             assistant, titles, operators and "observe" are those of today
-  later changes     what was deleted by retention, a chat that has moved, an ended fork, an answer that failed to arrive
+  later changes     what was deleted by retention, a chat that has moved, an answer that failed to arrive
   <observed>        of a turn without an answer: all rows until now
 Secrets of gated and control characters are replaced.`
 

@@ -7,6 +7,7 @@ ALTER TABLE reminders DROP COLUMN error;
 ALTER TABLE reminders DROP COLUMN updated_by;
 ALTER TABLE reminders DROP COLUMN next_slot;
 DROP INDEX messages_thread;
+DROP INDEX messages_said;
 ALTER TABLE context_objects DROP COLUMN due_at;
 ALTER TABLE context_objects DROP COLUMN closed_at;
 ALTER TABLE context_objects DROP COLUMN url;

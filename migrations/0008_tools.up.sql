@@ -46,8 +46,11 @@ ALTER TABLE context_objects ADD COLUMN url TEXT NOT NULL DEFAULT '';
 ALTER TABLE context_objects ADD COLUMN closed_at INTEGER;
 ALTER TABLE context_objects ADD COLUMN due_at INTEGER;
 
--- The recent messages of a thread.
-CREATE INDEX messages_thread ON messages (chat_jid, thread_id, id) WHERE thread_id <> '';
+-- The recent messages of a chat, and of a thread: what users and bots wrote, and no votes, reactions, edits and joins.
+CREATE INDEX messages_said ON messages (chat_jid, id)
+  WHERE verb IN ('', 'message', 'mention', 'reply') AND kind IN ('message', 'file', 'poll');
+CREATE INDEX messages_thread ON messages (chat_jid, thread_id, id)
+  WHERE thread_id <> '' AND verb IN ('', 'message', 'mention', 'reply') AND kind IN ('message', 'file', 'poll');
 
 -- Reminders. next_slot: when an active one fires next, unix ms; NULL until gated has computed it. error: why gated ended
 -- it itself. updated_by: the sender or group that changed it last.

@@ -41,9 +41,6 @@ func SplitJID(jid string) (platform, room string) {
 // GroupJID is the address by which agents reach a group.
 func GroupJID(folder string) string { return PlatformGroup + ":" + folder }
 
-// AgentSender is the sender of what a group's agent writes.
-func AgentSender(folder string) string { return "agent:" + folder }
-
 // AddressedFolder is the folder that a web: or group: address names, "" for
 // the addresses of other platforms.
 func AddressedFolder(jid string) string {

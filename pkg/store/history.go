@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 
 	"arizuko/pkg/msg"
 )
@@ -12,7 +13,7 @@ import (
 type Search struct {
 	Folder  string // the group whose rows are searched
 	ChatJID string // the chat all of whose rows are searched
-	Text    string // that a row's content has, in any case for ASCII letters; its wildcards stand for themselves
+	Text    string // that a message has as its last edit left it, in any case for ASCII letters; its wildcards stand for themselves
 	Before  int64  // only rows with a lower id
 	Limit   int
 	// Others are the other chats whose rows are searched.
@@ -39,18 +40,18 @@ const (
 )
 
 // SearchMessages returns messages of a chat, and rows that were routed to a group in
-// other chats, newest first. It considers the last 10,000 rows of each, or their last 32 MiB. Contents are
+// other chats, newest first, as their last edits left them. It considers the last 10,000 rows of each, or their last 32 MiB. Contents are
 // cut after 8,192 characters.
 func (r Reader) SearchMessages(ctx context.Context, s Search) ([]*msg.Message, error) {
 	pattern := "%" + escapeLike(s.Text) + "%"
 	found, err := r.searchPages(ctx, s.Limit, s.Before, querySearchChatPage, s.ChatJID, func(from, before int64, limit int) ([]*msg.Message, error) {
-		return r.messages(ctx, querySearchChat, s.ChatJID, from, before, pattern, limit)
+		return r.asChanged(ctx, querySearchChat, s.ChatJID, allChanges, from, before, pattern, limit)
 	})
-	if err != nil || s.Others == ScopeNone {
+	if err != nil || s.Others != ScopeAll && s.Others != ScopeShared {
 		return found, err
 	}
 	others, err := r.searchPages(ctx, s.Limit, math.MaxInt64, querySearchRoutedPage, s.Folder, func(from, before int64, limit int) ([]*msg.Message, error) {
-		return r.messages(ctx, querySearchRouted, s.Folder, from, before, s.Before, s.ChatJID, pattern, s.Others == ScopeShared, limit)
+		return r.asChanged(ctx, querySearchRouted, s.Folder, allChanges, from, before, s.Before, s.ChatJID, pattern, s.Others == ScopeShared, limit)
 	})
 	if err != nil {
 		return nil, err
@@ -90,6 +91,30 @@ func (r Reader) searchPages(ctx context.Context, limit int, before int64, pages,
 	return found, nil
 }
 
+// allChanges is a row id after all edits and deletions.
+const allChanges = math.MaxInt64
+
+// maxFoundContent bounds an edited text, in bytes: as many as 8,192 characters can have.
+const maxFoundContent = 32 << 10
+
+// asChanged returns messages as their last edits left them.
+func (r Reader) asChanged(ctx context.Context, query string, args ...any) ([]*msg.Message, error) {
+	rows, err := r.messages(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range rows {
+		change, err := r.LastChange(ctx, m.ID, allChanges)
+		if err != nil {
+			return nil, err
+		}
+		if change != nil && !change.Deleted {
+			m.Content = strings.ToValidUTF8(change.Content[:min(len(change.Content), maxFoundContent)], "")
+		}
+	}
+	return rows, nil
+}
+
 // escapeLike makes LIKE's wildcards stand for themselves; the statement names the escape.
 func escapeLike(text string) string {
 	var b []byte
@@ -102,15 +127,15 @@ func escapeLike(text string) string {
 	return string(b)
 }
 
-// Around returns messages of a chat and thread around one of them: at most limit before
-// it and limit after it, with it, oldest first. Contents are cut after 8,192 characters.
+// Around returns messages of a chat and thread around one of them, as their last edits left
+// them: at most limit before it and limit after it, with it, oldest first. Contents are cut after 8,192 characters.
 func (r Reader) Around(ctx context.Context, m *msg.Message, limit int) ([]*msg.Message, error) {
-	before, err := r.messages(ctx, queryBeforeMessage, m.ChatJID, m.ID, m.ThreadID, limit+1)
+	before, err := r.asChanged(ctx, queryBeforeMessage, m.ChatJID, allChanges, m.ID, m.ThreadID, limit+1)
 	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(before)
-	after, err := r.messages(ctx, queryAfterMessage, m.ChatJID, m.ID, m.ThreadID, limit)
+	after, err := r.asChanged(ctx, queryAfterMessage, m.ChatJID, allChanges, m.ID, m.ThreadID, limit)
 	return append(before, after...), err
 }
 

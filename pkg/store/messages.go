@@ -212,14 +212,14 @@ func (r Reader) Observed(ctx context.Context, q ObservedQuery) (rows []*msg.Mess
 	return rows, left, err
 }
 
-// LastUser is the sender of the newest message of a user among a chat's last 1,000 rows,
+// LastUser is the sender of the newest message of a user among a chat's last 1,000 messages,
 // "" for none. What agents inject is none.
 func (r Reader) LastUser(ctx context.Context, chatJID string) (sender string, err error) {
 	_, err = r.q.get(ctx, []any{&sender}, queryLastUser, chatJID)
 	return sender, err
 }
 
-// LastHome is the folder that the newest of a chat's last 1,000 rows was routed
+// LastHome is the folder that the newest of a chat's last 1,000 messages was routed
 // to by a route, engagement, pin or address, "" for none. The routes may have changed since.
 func (r Reader) LastHome(ctx context.Context, chatJID string) (folder string, err error) {
 	_, err = r.q.get(ctx, []any{&folder}, queryLastHome, chatJID)

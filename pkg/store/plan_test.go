@@ -30,10 +30,10 @@ const (
 	runRow     = "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)"
 	logRow     = "SEARCH session_log USING INDEX sqlite_autoindex_session_log_1 (run_id=?)"
 	sessionRow = "SEARCH sessions USING PRIMARY KEY (group_folder=? AND topic=?)"
-	observed   = "CO-ROUTINE o\n" +
+	// of at most 10,000 index entries, and as far as the limit asks
+	observed = "CO-ROUTINE o\n" +
 		"SEARCH messages USING COVERING INDEX messages_routed (routed_to=? AND decision_seq>? AND decision_seq<?)\n" +
-		"SCAN o\n" + // of at most 10,000 index entries, and as far as the limit asks
-		"CORRELATED SCALAR SUBQUERY 2\nSEARCH c USING PRIMARY KEY (jid=?)\n" + messageRow
+		"SCAN o\n" + messageRow + "\nCORRELATED SCALAR SUBQUERY 2\nSEARCH c USING PRIMARY KEY (jid=?)"
 	original = "CORRELATED SCALAR SUBQUERY 1\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?)"
 	topics   = "CO-ROUTINE topics\nSETUP\nSEARCH messages USING INDEX messages_web (chat_jid=?)\n" +
 		"RECURSIVE STEP\nSCAN topics\nCORRELATED SCALAR SUBQUERY 2\nSEARCH messages USING INDEX messages_web (chat_jid=? AND topic>?)\n" +
@@ -240,7 +240,7 @@ func namedQueries(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := []string{"observedRows", "directMessages", "spokenRows", "contextColumns", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
+	parts := []string{"observedRows", "directMessages", "spoken", "spokenHere", "foundRows", "foundText", "withChange", "withChangeHere", "contextColumns", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
 		"requestColumns", "requestChat", "pollColumns", "countedOptions", "reminderColumns"}
 	parts = append(parts, "said", "inChange", "outChange", "lastChange", "recentColumns", "recentRows")
 	for _, name := range files {

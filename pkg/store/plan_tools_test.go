@@ -1,9 +1,18 @@
 package store
 
+import "fmt"
+
 // toolPlans has the expected plan of every statement in queries_tools.go.
 func toolPlans() map[string][2]string {
-	const deletion = "\nCORRELATED SCALAR SUBQUERY 2\nSEARCH d USING INDEX messages_target (chat_jid=? AND target_id=?)"
-	const searchDeletion = "\nCORRELATED SCALAR SUBQUERY 1\nSEARCH d USING INDEX messages_target (chat_jid=? AND target_id=?)"
+	// Of each row its last change, and of a poll its options.
+	changed := func(n int) string {
+		return fmt.Sprintf("\nSEARCH e USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nCORRELATED SCALAR SUBQUERY %d\n"+
+			"SEARCH c USING INDEX messages_target (chat_jid=? AND target_id=? AND rowid<?)\nCORRELATED SCALAR SUBQUERY %d\n"+
+			"SEARCH c USING INDEX messages_derived (derived_from=? AND rowid<?)", n, n+1)
+	}
+	pollWords := func(n int) string {
+		return fmt.Sprintf("\nCORRELATED SCALAR SUBQUERY %d\nSCAN json_each VIRTUAL TABLE INDEX 3:", n)
+	}
 	return map[string][2]string{
 		"queryToolCall":      {queryToolCall, "SEARCH tool_calls USING PRIMARY KEY (turn_id=? AND call=?)"},
 		"queryToolCallCount": {queryToolCallCount, "SEARCH tool_calls USING PRIMARY KEY (turn_id=?)"},
@@ -13,13 +22,13 @@ func toolPlans() map[string][2]string {
 		"queryChatFileBytes": {queryChatFileBytes, "SEARCH m USING INDEX messages_files (chat_jid=? AND received_at>?)\nSCAN a VIRTUAL TABLE INDEX 1:"},
 		"queryThreadOfTopic": {queryThreadOfTopic, "SEARCH topic_threads USING PRIMARY KEY (chat_jid=?)"}, // a few of a chat
 		"queryHasThread": {queryHasThread, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH platform_threads USING PRIMARY KEY (chat_jid=? AND thread_id=?)\n" +
-			"SCALAR SUBQUERY 3\nCO-ROUTINE (subquery-2)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-2)"},
-		"querySearchChatPage":   {querySearchChatPage, "SEARCH messages USING INDEX messages_chat (chat_jid=? AND id<?)"},
+			"SCALAR SUBQUERY 2\nSEARCH messages USING INDEX messages_thread (chat_jid=? AND thread_id=?)"},
+		"querySearchChatPage":   {querySearchChatPage, "SEARCH messages USING INDEX messages_said (chat_jid=? AND id<?)"},
 		"querySearchRoutedPage": {querySearchRoutedPage, "SEARCH messages USING INDEX messages_routed (routed_to=? AND decision_seq<?)"},
-		"querySearchChat":       {querySearchChat, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>? AND id<?)" + searchDeletion},
-		"querySearchRouted": {querySearchRouted, "SEARCH m USING INDEX messages_routed (routed_to=? AND decision_seq>? AND decision_seq<?)" + searchDeletion +
-			"\nCORRELATED SCALAR SUBQUERY 2\nSEARCH c USING PRIMARY KEY (jid=?)"},
-		"queryBeforeMessage": {queryBeforeMessage, "CO-ROUTINE c\nSEARCH messages USING COVERING INDEX messages_chat (chat_jid=? AND id<?)\nSCAN c\n" + messageRow + deletion},
-		"queryAfterMessage":  {queryAfterMessage, "CO-ROUTINE c\nSEARCH messages USING COVERING INDEX messages_chat (chat_jid=? AND id>?)\nSCAN c\n" + messageRow + deletion},
+		"querySearchChat":       {querySearchChat, "SEARCH m USING INDEX messages_said (chat_jid=? AND id>? AND id<?)" + changed(1) + pollWords(3)},
+		"querySearchRouted": {querySearchRouted, "SEARCH m USING INDEX messages_routed (routed_to=? AND decision_seq>? AND decision_seq<?)" +
+			"\nCORRELATED SCALAR SUBQUERY 4\nSEARCH c USING PRIMARY KEY (jid=?)" + changed(1) + pollWords(3)},
+		"queryBeforeMessage": {queryBeforeMessage, "CO-ROUTINE o\nSEARCH messages USING INDEX messages_said (chat_jid=? AND id<?)\nSCAN o\n" + messageRow + changed(2)},
+		"queryAfterMessage":  {queryAfterMessage, "CO-ROUTINE o\nSEARCH messages USING INDEX messages_said (chat_jid=? AND id>?)\nSCAN o\n" + messageRow + changed(2)},
 	}
 }

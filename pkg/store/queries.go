@@ -32,11 +32,11 @@ const (
 	queryTurnMessages = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`
 	queryTurnReplies  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' ORDER BY m.id`
 	queryDerivedFrom  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`
-	// directMessages is the condition of a row o of a direct message. A chat that no adapter has described is judged by its
+	// directMessages is the condition of a row m of a direct message. A chat that no adapter has described is judged by its
 	// address, as msg.KindOfJID does.
-	directMessages = `ifnull((SELECT c.kind = 'dm' FROM chats c WHERE c.jid = o.chat_jid),
-		o.chat_jid GLOB 'telegram:[^-]*' OR o.chat_jid GLOB 'telegram+*:[^-]*' OR o.chat_jid GLOB 'discord:dm-*' OR o.chat_jid GLOB 'discord+*:dm-*'
-		OR o.chat_jid GLOB 'slack:D*' OR o.chat_jid GLOB 'slack+*:D*')`
+	directMessages = `ifnull((SELECT c.kind = 'dm' FROM chats c WHERE c.jid = m.chat_jid),
+		m.chat_jid GLOB 'telegram:[^-]*' OR m.chat_jid GLOB 'telegram+*:[^-]*' OR m.chat_jid GLOB 'discord:dm-*' OR m.chat_jid GLOB 'discord+*:dm-*'
+		OR m.chat_jid GLOB 'slack:D*' OR m.chat_jid GLOB 'slack+*:D*')`
 	observedRows = `(SELECT id, decision_seq, chat_jid FROM messages INDEXED BY messages_routed
 		WHERE routed_to = ?1 AND decision_seq > ?2 AND decision_seq <= ?6 ORDER BY decision_seq DESC LIMIT 10000) o
 		JOIN messages m ON m.id = o.id

@@ -14,32 +14,37 @@ const (
 		AND turn_id IN (SELECT id FROM turns INDEXED BY turns_root WHERE root_turn_id = ?1 UNION ALL SELECT ?1)`
 
 	queryThreadOfTopic = `SELECT thread_id FROM topic_threads WHERE chat_jid = ? AND topic = ? ORDER BY thread_id LIMIT 1`
-	// A thread that the platform has described, or of one of the chat's newest 1,000 rows.
+	// A thread that the platform has described, or in which a message was written.
 	queryHasThread = `SELECT EXISTS (SELECT 1 FROM platform_threads WHERE chat_jid = ?1 AND thread_id = ?2)
-		OR EXISTS (SELECT 1 FROM (SELECT thread_id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 1000)
-			WHERE thread_id = ?2)`
+		OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_thread WHERE thread_id <> '' AND ` + spoken + ` AND chat_jid = ?1 AND thread_id = ?2)`
 
-	// spokenRows is the condition of what users and bots wrote, and was not withdrawn. What senders wrote whom a group
-	// ignores or does not admit is left out.
-	spokenRows = `m.verb IN ('message', 'mention', 'reply') AND m.kind IN ('message', 'file', 'poll') AND m.content <> ''
+	// foundRows is the condition of what users and bots wrote, as of row ?2, and was not deleted. What senders wrote whom a group
+	// ignores or does not admit is left out. e is the last edit or deletion of the row.
+	foundRows = `(m.content <> '' OR m.attachments IS NOT NULL)
 		AND (m.out_state IS NULL OR m.out_state NOT IN ('failed', 'cancelled')) AND (m.disposition IS NULL OR m.disposition NOT IN ('prefix', 'onboarding'))
 		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted')
-		AND NOT EXISTS (SELECT 1 FROM messages d INDEXED BY messages_target WHERE d.chat_jid = m.chat_jid AND d.target_id = m.platform_id
-			AND d.direction = 'in' AND d.verb = 'delete' AND ifnull(d.reason, '') NOT IN ('builtin_drop', 'no_access'))`
+		AND (e.id IS NULL OR e.verb <> 'delete' AND e.kind <> 'delete')`
+	spokenHere     = `m.verb IN ('', 'message', 'mention', 'reply') AND m.kind IN ('message', 'file', 'poll')`
+	withChangeHere = ` LEFT JOIN messages e ON e.id = ` + lastChange
+	withChange     = ` JOIN messages m ON m.id = o.id` + withChangeHere
+	// foundText is what is searched: a message as its last edit left it, a poll's question and options.
+	foundText = `CASE WHEN m.kind = 'poll' AND json_valid(m.content) THEN json_extract(m.content, '$.question')
+		|| ' ' || (SELECT group_concat(value, ' ') FROM json_each(m.content, '$.options')) ELSE ifnull(e.content, m.content) END`
 
 	// The next rows to search, each with the bytes that this reads.
-	querySearchChatPage   = `SELECT id, octet_length(content) FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3+0`
+	querySearchChatPage = `SELECT id, octet_length(content) FROM messages INDEXED BY messages_said WHERE ` + spoken + ` AND chat_jid = ?1 AND id < ?2
+		ORDER BY id DESC LIMIT ?3+0`
 	querySearchRoutedPage = `SELECT decision_seq, octet_length(content) FROM messages INDEXED BY messages_routed
 		WHERE routed_to = ?1 AND decision_seq < ?2 ORDER BY decision_seq DESC LIMIT ?3+0`
-	querySearchChat = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_chat WHERE m.chat_jid = ?1 AND m.id >= ?2 AND m.id < ?3
-		AND ` + spokenRows + ` AND m.content LIKE ?4 ESCAPE '\' ORDER BY m.id DESC LIMIT ?5+0`
-	querySearchRouted = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_routed
-		WHERE m.routed_to = ?1 AND m.decision_seq >= ?2 AND m.decision_seq < ?3 AND m.id < ?4 AND m.chat_jid <> ?5 AND ` + spokenRows + `
-		AND m.content LIKE ?6 ESCAPE '\' AND NOT (?7 AND EXISTS (SELECT 1 FROM chats c WHERE c.jid = m.chat_jid AND c.kind = 'dm'))
-		ORDER BY m.decision_seq DESC LIMIT ?8+0`
+	querySearchChat = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_said` + withChangeHere + `
+		WHERE ` + spokenHere + ` AND m.chat_jid = ?1 AND m.id >= ?3 AND m.id < ?4 AND ` + foundRows + ` AND ` + foundText + ` LIKE ?5 ESCAPE '\'
+		ORDER BY m.id DESC LIMIT ?6+0`
+	querySearchRouted = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_routed` + withChangeHere + `
+		WHERE m.routed_to = ?1 AND m.decision_seq >= ?3 AND m.decision_seq < ?4 AND m.id < ?5 AND m.chat_jid <> ?6 AND ` + spokenHere + ` AND ` + foundRows + `
+		AND ` + foundText + ` LIKE ?7 ESCAPE '\' AND NOT (?8 AND ` + directMessages + `) ORDER BY m.decision_seq DESC LIMIT ?9+0`
 	// Of the 1,000 rows of the chat before and after.
-	queryBeforeMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id <= ?2
-		ORDER BY id DESC LIMIT 1000) c JOIN messages m ON m.id = c.id WHERE m.thread_id = ?3 AND ` + spokenRows + ` ORDER BY c.id DESC LIMIT ?4+0`
-	queryAfterMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id > ?2
-		ORDER BY id LIMIT 1000) c JOIN messages m ON m.id = c.id WHERE m.thread_id = ?3 AND ` + spokenRows + ` ORDER BY c.id LIMIT ?4+0`
+	queryBeforeMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_said WHERE ` + spoken + ` AND chat_jid = ?1 AND id <= ?3
+		ORDER BY id DESC LIMIT 1000) o` + withChange + ` WHERE m.thread_id = ?4 AND ` + foundRows + ` ORDER BY o.id DESC LIMIT ?5+0`
+	queryAfterMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_said WHERE ` + spoken + ` AND chat_jid = ?1 AND id > ?3
+		ORDER BY id LIMIT 1000) o` + withChange + ` WHERE m.thread_id = ?4 AND ` + foundRows + ` ORDER BY o.id LIMIT ?5+0`
 )

@@ -2,13 +2,16 @@ package store
 
 // The statements on the recent lines of a chat.
 const (
+	// spoken is the condition of the indexes messages_said and messages_thread: no votes, reactions, edits, joins. Any number of
+	// those leaves the newest rows of a chat as they are.
+	spoken = `verb IN ('', 'message', 'mention', 'reply') AND kind IN ('message', 'file', 'poll')`
 	// What users and bots said, and the bot's own messages, as of row ?2. Not: commands and tokens, their answers, notices,
 	// reactions, joins, rows made from others, what was cancelled or failed, and what senders wrote whom a group ignores or does
 	// not admit. e is the last edit or deletion of the row.
-	said = `((m.direction = 'in' AND m.verb IN ('', 'message', 'mention', 'reply') AND m.derived_from IS NULL
+	said = `((m.direction = 'in' AND m.derived_from IS NULL
 		AND ifnull(m.disposition, '') NOT IN ('sticky', 'command')
 		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted'))
-		OR (m.direction = 'out' AND m.kind IN ('message', 'file', 'poll') AND m.source NOT IN ('notice', 'command')
+		OR (m.direction = 'out' AND m.source NOT IN ('notice', 'command')
 		AND ifnull(m.out_state, '') NOT IN ('failed', 'cancelled')))
 		AND (m.content <> '' OR m.attachments IS NOT NULL)
 		AND (e.id IS NULL OR e.verb <> 'delete' AND e.kind <> 'delete')`
@@ -20,16 +23,16 @@ const (
 		ORDER BY c.id DESC LIMIT 1)`
 	lastChange = `CASE m.direction WHEN 'in' THEN ` + inChange + ` ELSE ` + outChange + ` END`
 
-	// Of the newest 1000 rows of the chat, thread or topic, the newest 100 that count.
+	// Of the newest 1000 spoken rows of the chat, thread or topic, the newest 100 that count. A poll is read whole.
 	recentColumns = `SELECT m.id, m.turn_id, ifnull(m.platform_id, ''), ifnull(m.reply_to_id, ''), m.timestamp, m.direction = 'out', m.kind,
-		m.sender, ` + shortName + `, substr(ifnull(e.content, m.content), 1, 2048), octet_length(ifnull(e.content, m.content)),
+		m.sender, ` + shortName + `, substr(ifnull(e.content, m.content), 1, CASE m.kind WHEN 'poll' THEN 65536 ELSE 2048 END), octet_length(ifnull(e.content, m.content)),
 		CASE WHEN octet_length(m.attachments) <= 65536 THEN m.attachments END
 		FROM (SELECT id FROM messages INDEXED BY `
 	recentRows = ` AND id <= ?2 ORDER BY id DESC LIMIT 1000) r JOIN messages m ON m.id = r.id
 		LEFT JOIN messages e ON e.id = ` + lastChange + ` WHERE ` + said + ` ORDER BY r.id DESC LIMIT 100`
-	queryRecent       = recentColumns + `messages_chat WHERE chat_jid = ?1` + recentRows
-	queryRecentThread = recentColumns + `messages_thread WHERE thread_id <> '' AND chat_jid = ?1 AND thread_id = ?3` + recentRows
-	queryRecentTopic  = recentColumns + `messages_web WHERE platform = 'web' AND chat_jid = ?1 AND topic = ?3` + recentRows
+	queryRecent       = recentColumns + `messages_said WHERE ` + spoken + ` AND chat_jid = ?1` + recentRows
+	queryRecentThread = recentColumns + `messages_thread WHERE thread_id <> '' AND ` + spoken + ` AND chat_jid = ?1 AND thread_id = ?3` + recentRows
+	queryRecentTopic  = recentColumns + `messages_web WHERE platform = 'web' AND ` + spoken + ` AND chat_jid = ?1 AND topic = ?3` + recentRows
 	queryRecentParts  = `SELECT d.platform_id, d.message_id FROM json_each(?) own CROSS JOIN deliveries d
 		WHERE d.message_id = own.value AND d.platform_id IS NOT NULL`
 

@@ -20,7 +20,7 @@ type Recent struct {
 	Kind        msg.Kind
 	Sender      string
 	SenderName  string
-	Content     string // its first 2048 characters
+	Content     string // its first 2048 characters; of a poll all
 	Omitted     int    // bytes of the content that are left out
 	Attachments []msg.Attachment
 
@@ -36,7 +36,8 @@ type Scope struct {
 }
 
 // Recent returns the newest 100 rows that count in a chat, up to a row id, oldest
-// first. Only the newest 1,000 rows of any kind are considered.
+// first. Only the newest 1,000 messages of users and bots are considered, not votes,
+// reactions, edits and joins.
 func (r Reader) Recent(ctx context.Context, s Scope, upto int64) ([]Recent, error) {
 	query, args := queryRecent, []any{s.ChatJID, upto}
 	switch {

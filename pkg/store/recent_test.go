@@ -189,7 +189,7 @@ func TestRecent_IsBounded(t *testing.T) {
 		for i := range 1105 {
 			m := &msg.Message{ChatJID: chat, Direction: msg.In, Content: fmt.Sprint(i)}
 			if i >= 150 {
-				m.Verb, m.Content = msg.VerbReaction, "👍"
+				m.Direction, m.Source, m.OutState = msg.Out, msg.SourceNotice, msg.OutSent
 			}
 			if _, _, err := tx.PutMessage(m); err != nil {
 				return err

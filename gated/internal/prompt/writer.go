@@ -89,7 +89,7 @@ func (w *writer) open(row *msg.Message) {
 	w.WriteString("<message")
 	w.number("id", row.ID)
 	w.attr("sender", row.Sender)
-	w.attr("name", row.SenderName)
+	w.attr("name", row.Speaker())
 	if row.Direction != msg.Out && msg.IsOperator(w.operators, row.ChatJID, row.Sender) {
 		w.attr("operator", "true")
 	}

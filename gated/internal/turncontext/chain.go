@@ -98,6 +98,7 @@ func (r Reader) addChanged(ctx context.Context, c *chain, m *msg.Message, upto i
 	default:
 		m.Content = change.Content
 	}
+	m.Content = msg.ContentText(m.Kind, m.Content)
 	c.rows = append(c.rows, m)
 	return nil
 }

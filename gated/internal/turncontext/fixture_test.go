@@ -162,9 +162,14 @@ func (f *fixture) prompt(t *msg.Turn, events ...string) string {
 // answer stores the answer to a turn.
 func (f *fixture) answer(t *msg.Turn, id, text string) {
 	f.t.Helper()
+	f.answerWith(t, &msg.Message{PlatformID: id, Content: text})
+}
+
+func (f *fixture) answerWith(t *msg.Turn, m *msg.Message) {
+	f.t.Helper()
 	f.minute++
-	f.put(&msg.Message{
-		ChatJID: f.jid, PlatformID: id, Direction: msg.Out, Sender: msg.AgentSender(group), SenderName: "ari", IsBot: true, Content: text, Source: msg.SourceAgent,
-		ThreadID: t.ThreadID, Topic: t.Topic, ReplyToID: t.ReplyTo, TurnID: t.ID, OutState: msg.OutSent, Timestamp: f.now(), ReceivedAt: f.now(),
-	}, store.Decision{})
+	m.ChatJID, m.ThreadID, m.Topic, m.ReplyToID, m.TurnID = f.jid, t.ThreadID, t.Topic, t.ReplyTo, t.ID
+	m.Direction, m.Sender, m.SenderName, m.IsBot, m.Source = msg.Out, msg.AgentSender(group), "ari", true, msg.SourceAgent
+	m.OutState, m.Timestamp, m.ReceivedAt = msg.OutSent, f.now(), f.now()
+	f.put(m, store.Decision{})
 }

@@ -1,10 +1,7 @@
 package turncontext
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"strings"
 
 	"arizuko/gated/internal/window"
 	"arizuko/pkg/msg"
@@ -15,7 +12,7 @@ import (
 // stored, without the turn's rows, the reply chain and what was shown; "" if none are
 // left.
 func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Message) (string, error) {
-	if !q.Facts.Unseen || q.Turn.Kind == msg.Delegated { // a delegated turn's chat is another group's
+	if !q.Facts.Unseen || q.Turn.WorksForGroup() { // its chat is another group's
 		return "", nil
 	}
 	recent, err := r.Store.Recent(ctx, scope(q.Turn), newest(batch))
@@ -34,7 +31,11 @@ func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Mess
 	for i := range recent {
 		m := &recent[i]
 		rows[i] = window.Row{
-			ID: m.ID, Parent: m.Parent, Time: m.Timestamp, Sender: m.Sender, Name: m.SenderName, Own: m.Own, Text: textOf(m), More: m.Omitted,
+			ID: m.ID, Parent: m.Parent, Time: m.Timestamp, Sender: m.Sender, Name: m.SenderName, Own: m.Own,
+			Text: msg.TextOf(m.Kind, m.Content, m.Attachments), More: m.Omitted,
+		}
+		if !m.Own {
+			rows[i].Agent = msg.AgentOf(m.Sender)
 		}
 		if m.ID <= shown.Upto || shown.Rows[m.ID] || m.Own && shown.Own != nil && shown.Own(m.TurnID) {
 			except[m.ID] = true
@@ -65,26 +66,4 @@ func trigger(t *msg.Turn, batch []*msg.Message) (sender string) {
 		}
 	}
 	return sender
-}
-
-// textOf is the text of a row, with what it has instead of a text or besides.
-func textOf(m *store.Recent) string {
-	var parts []string
-	if m.Content != "" {
-		parts = append(parts, m.Content)
-	}
-	if m.Kind == msg.KindPoll {
-		if poll, err := msg.ParsePoll(m.Content); err == nil {
-			parts[0] = fmt.Sprintf("[poll: %s %s]", poll.Question, strings.Join(poll.Options, " / "))
-		}
-	}
-	const most = 5
-	for i, a := range m.Attachments {
-		if i == most {
-			parts = append(parts, fmt.Sprintf("[%d more files]", len(m.Attachments)-most))
-			break
-		}
-		parts = append(parts, fmt.Sprintf("[file: %.100s]", cmp.Or(a.Name, a.MIME, "unnamed")))
-	}
-	return strings.Join(parts, " ")
 }

@@ -135,6 +135,8 @@ func (n *names) name(row *Row) string {
 	switch {
 	case row.Own:
 		return n.assistant
+	case row.Agent != "":
+		return agentName(row)
 	case row.Sender == n.you && n.you != "":
 		return you
 	}
@@ -154,6 +156,24 @@ func (n *names) name(row *Row) string {
 	}
 	n.given[row.Sender], n.taken[strings.ToLower(name)] = name, true
 	return name
+}
+
+// agentName is the name of a row that a group's agent wrote as a user. It has brackets, which
+// no user's name has.
+func agentName(row *Row) string {
+	group := strings.Map(func(r rune) rune {
+		if r == '/' || r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, row.Agent)
+	if runes := []rune(group); len(runes) > maxName {
+		group = string(runes[:maxName])
+	}
+	if name := cleanName(row.Name); name != "" && row.Name != row.Agent {
+		return fmt.Sprintf("%s (agent %s)", name, group)
+	}
+	return group + " (agent)"
 }
 
 // cleanName leaves the letters, digits, emoji and spaces of a name, and what stands
