@@ -14,7 +14,7 @@ func forkPlans() map[string][2]string {
 		"queryLastFork": {queryLastFork, "SEARCH forks USING PRIMARY KEY (chat_jid=? AND topic>? AND topic<?)"},
 		"insertFork":    {insertFork, noRead},
 		"endFork":       {endFork, "SEARCH forks USING PRIMARY KEY (chat_jid=? AND topic=?)"},
-		"queryLastAnswer": {queryLastAnswer, "CO-ROUTINE m\nSEARCH messages USING INDEX messages_said (chat_jid=?)\nSCAN m\nCORRELATED SCALAR SUBQUERY 2\n" +
+		"queryLastAnswer": {queryLastAnswer, "CO-ROUTINE m\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN m\nCORRELATED SCALAR SUBQUERY 2\n" +
 			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
 	}
 }

@@ -9,7 +9,7 @@ func recentPlans() map[string][2]string {
 			"CORRELATED SCALAR SUBQUERY 3\nSEARCH c USING INDEX messages_derived (derived_from=? AND rowid<?)"
 	}
 	return map[string][2]string{
-		"queryRecent":       {queryRecent, recent("INDEX messages_said (chat_jid=? AND id<?)")},
+		"queryRecent":       {queryRecent, recent("COVERING INDEX messages_chat (chat_jid=? AND id<?)")},
 		"queryRecentThread": {queryRecentThread, recent("INDEX messages_thread (chat_jid=? AND thread_id=? AND id<?)")},
 		"queryRecentTopic":  {queryRecentTopic, recent("INDEX messages_web (chat_jid=? AND topic=? AND id<?)")},
 		"queryRecentParts":  {queryRecentParts, "SCAN own VIRTUAL TABLE INDEX 1:\nSEARCH d USING PRIMARY KEY (message_id=?)"},

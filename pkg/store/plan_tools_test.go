@@ -23,12 +23,12 @@ func toolPlans() map[string][2]string {
 		"queryThreadOfTopic": {queryThreadOfTopic, "SEARCH topic_threads USING PRIMARY KEY (chat_jid=?)"}, // a few of a chat
 		"queryHasThread": {queryHasThread, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH platform_threads USING PRIMARY KEY (chat_jid=? AND thread_id=?)\n" +
 			"SCALAR SUBQUERY 2\nSEARCH messages USING INDEX messages_thread (chat_jid=? AND thread_id=?)"},
-		"querySearchChatPage":   {querySearchChatPage, "SEARCH messages USING INDEX messages_said (chat_jid=? AND id<?)"},
+		"querySearchChatPage":   {querySearchChatPage, "SEARCH messages USING INDEX messages_chat (chat_jid=? AND id<?)"},
 		"querySearchRoutedPage": {querySearchRoutedPage, "SEARCH messages USING INDEX messages_routed (routed_to=? AND decision_seq<?)"},
-		"querySearchChat":       {querySearchChat, "SEARCH m USING INDEX messages_said (chat_jid=? AND id>? AND id<?)" + changed(1) + pollWords(3)},
+		"querySearchChat":       {querySearchChat, "SEARCH m USING INDEX messages_chat (chat_jid=? AND id>? AND id<?)" + changed(1) + pollWords(3)},
 		"querySearchRouted": {querySearchRouted, "SEARCH m USING INDEX messages_routed (routed_to=? AND decision_seq>? AND decision_seq<?)" +
 			"\nCORRELATED SCALAR SUBQUERY 4\nSEARCH c USING PRIMARY KEY (jid=?)" + changed(1) + pollWords(3)},
-		"queryBeforeMessage": {queryBeforeMessage, "CO-ROUTINE o\nSEARCH messages USING INDEX messages_said (chat_jid=? AND id<?)\nSCAN o\n" + messageRow + changed(2)},
-		"queryAfterMessage":  {queryAfterMessage, "CO-ROUTINE o\nSEARCH messages USING INDEX messages_said (chat_jid=? AND id>?)\nSCAN o\n" + messageRow + changed(2)},
+		"queryBeforeMessage": {queryBeforeMessage, "CO-ROUTINE o\nSEARCH messages USING COVERING INDEX messages_chat (chat_jid=? AND id<?)\nSCAN o\n" + messageRow + changed(2)},
+		"queryAfterMessage":  {queryAfterMessage, "CO-ROUTINE o\nSEARCH messages USING COVERING INDEX messages_chat (chat_jid=? AND id>?)\nSCAN o\n" + messageRow + changed(2)},
 	}
 }

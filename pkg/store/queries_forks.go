@@ -19,7 +19,7 @@ const (
 	insertFork = `INSERT INTO forks (chat_jid, topic, folder, thread_id, own_thread, message_id, created_at) VALUES (?,?,?,?,?,?,?)`
 	endFork    = `UPDATE forks SET ended_at = ? WHERE chat_jid = ? AND topic = ? AND ended_at IS NULL`
 	// Of the newest 1,000 spoken rows of the chat.
-	queryLastAnswer = `SELECT id FROM (SELECT id, direction, source, topic, turn_id FROM messages INDEXED BY messages_said
+	queryLastAnswer = `SELECT id FROM (SELECT id, direction, source, topic, turn_id FROM messages INDEXED BY messages_chat
 		WHERE ` + spoken + ` AND chat_jid = ?1 ORDER BY id DESC LIMIT 1000) m
 		WHERE m.direction = 'out' AND m.source IN ('agent', 'tool') AND m.topic = ?2
 		AND (SELECT folder FROM turns t WHERE t.id = m.turn_id) = ?3 ORDER BY id DESC LIMIT 1`

@@ -32,19 +32,19 @@ const (
 		|| ' ' || (SELECT group_concat(value, ' ') FROM json_each(m.content, '$.options')) ELSE ifnull(e.content, m.content) END`
 
 	// The next rows to search, each with the bytes that this reads.
-	querySearchChatPage = `SELECT id, octet_length(content) FROM messages INDEXED BY messages_said WHERE ` + spoken + ` AND chat_jid = ?1 AND id < ?2
+	querySearchChatPage = `SELECT id, octet_length(content) FROM messages INDEXED BY messages_chat WHERE ` + spoken + ` AND chat_jid = ?1 AND id < ?2
 		ORDER BY id DESC LIMIT ?3+0`
 	querySearchRoutedPage = `SELECT decision_seq, octet_length(content) FROM messages INDEXED BY messages_routed
 		WHERE routed_to = ?1 AND decision_seq < ?2 ORDER BY decision_seq DESC LIMIT ?3+0`
-	querySearchChat = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_said` + withChangeHere + `
+	querySearchChat = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_chat` + withChangeHere + `
 		WHERE ` + spokenHere + ` AND m.chat_jid = ?1 AND m.id >= ?3 AND m.id < ?4 AND ` + foundRows + ` AND ` + foundText + ` LIKE ?5 ESCAPE '\'
 		ORDER BY m.id DESC LIMIT ?6+0`
 	querySearchRouted = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_routed` + withChangeHere + `
 		WHERE m.routed_to = ?1 AND m.decision_seq >= ?3 AND m.decision_seq < ?4 AND m.id < ?5 AND m.chat_jid <> ?6 AND ` + spokenHere + ` AND ` + foundRows + `
 		AND ` + foundText + ` LIKE ?7 ESCAPE '\' AND NOT (?8 AND ` + directMessages + `) ORDER BY m.decision_seq DESC LIMIT ?9+0`
 	// Of the 1,000 rows of the chat before and after.
-	queryBeforeMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_said WHERE ` + spoken + ` AND chat_jid = ?1 AND id <= ?3
+	queryBeforeMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE ` + spoken + ` AND chat_jid = ?1 AND id <= ?3
 		ORDER BY id DESC LIMIT 1000) o` + withChange + ` WHERE m.thread_id = ?4 AND ` + foundRows + ` ORDER BY o.id DESC LIMIT ?5+0`
-	queryAfterMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_said WHERE ` + spoken + ` AND chat_jid = ?1 AND id > ?3
+	queryAfterMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE ` + spoken + ` AND chat_jid = ?1 AND id > ?3
 		ORDER BY id LIMIT 1000) o` + withChange + ` WHERE m.thread_id = ?4 AND ` + foundRows + ` ORDER BY o.id LIMIT ?5+0`
 )

@@ -15,9 +15,9 @@ const (
 		ORDER BY t.id DESC LIMIT ?3+0`
 	queryLastAnswered = `SELECT observed_upto, ifnull(ended_at, 0) FROM turns INDEXED BY turns_session WHERE folder = ? AND topic = ? AND state = 'done'
 		AND id < ? ORDER BY id DESC LIMIT 1`
-	queryLastHome = `SELECT routed_to FROM (SELECT routed_to, reason FROM messages INDEXED BY messages_said
+	queryLastHome = `SELECT routed_to FROM (SELECT routed_to, reason FROM messages INDEXED BY messages_chat
 		WHERE ` + spoken + ` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) WHERE reason IN ('route', 'engaged', 'sticky_target', 'address') LIMIT 1`
-	queryLastUser = `SELECT sender FROM (SELECT sender, direction, is_bot_message, source FROM messages INDEXED BY messages_said
+	queryLastUser = `SELECT sender FROM (SELECT sender, direction, is_bot_message, source FROM messages INDEXED BY messages_chat
 		WHERE ` + spoken + ` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) WHERE direction = 'in' AND is_bot_message = 0 AND source <> 'tool' LIMIT 1`
 	queryLastTurnAt = `SELECT started_at FROM turns INDEXED BY turns_folder WHERE folder = ? AND id <> ? AND started_at IS NOT NULL
 		ORDER BY id DESC LIMIT 1`

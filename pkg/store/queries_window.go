@@ -2,8 +2,8 @@ package store
 
 // The statements on the recent lines of a chat.
 const (
-	// spoken is the condition of the indexes messages_said and messages_thread: no votes, reactions, edits, joins. Any number of
-	// those leaves the newest rows of a chat as they are.
+	// spoken is the condition of the index messages_thread, and asked of messages_chat alone: no votes, reactions, edits, joins.
+	// Any number of those leaves the newest rows of a chat as they are.
 	spoken = `verb IN ('', 'message', 'mention', 'reply') AND kind IN ('message', 'file', 'poll')`
 	// What users and bots said, and the bot's own messages, as of row ?2. Not: commands and tokens, their answers, notices,
 	// reactions, joins, rows made from others, what was cancelled or failed, and what senders wrote whom a group ignores or does
@@ -30,7 +30,7 @@ const (
 		FROM (SELECT id FROM messages INDEXED BY `
 	recentRows = ` AND id <= ?2 ORDER BY id DESC LIMIT 1000) r JOIN messages m ON m.id = r.id
 		LEFT JOIN messages e ON e.id = ` + lastChange + ` WHERE ` + said + ` ORDER BY r.id DESC LIMIT 100`
-	queryRecent       = recentColumns + `messages_said WHERE ` + spoken + ` AND chat_jid = ?1` + recentRows
+	queryRecent       = recentColumns + `messages_chat WHERE ` + spoken + ` AND chat_jid = ?1` + recentRows
 	queryRecentThread = recentColumns + `messages_thread WHERE thread_id <> '' AND ` + spoken + ` AND chat_jid = ?1 AND thread_id = ?3` + recentRows
 	queryRecentTopic  = recentColumns + `messages_web WHERE platform = 'web' AND ` + spoken + ` AND chat_jid = ?1 AND topic = ?3` + recentRows
 	queryRecentParts  = `SELECT d.platform_id, d.message_id FROM json_each(?) own CROSS JOIN deliveries d

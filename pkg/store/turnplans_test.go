@@ -24,8 +24,8 @@ func turnPlans() map[string][2]string {
 		"queryChatTurns":    {queryChatTurns, "SEARCH t USING INDEX turns_chat (chat_jid=?)"},
 		"queryLastAnswered": {queryLastAnswered, "SEARCH turns USING INDEX turns_session (folder=? AND topic=? AND id<?)"},
 		// of at most 1,000 rows
-		"queryLastHome":    {queryLastHome, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_said (chat_jid=?)\nSCAN (subquery-1)"},
-		"queryLastUser":    {queryLastUser, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_said (chat_jid=?)\nSCAN (subquery-1)"},
+		"queryLastHome":    {queryLastHome, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-1)"},
+		"queryLastUser":    {queryLastUser, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-1)"},
 		"queryLastTurnAt":  {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=?)"},
 		"queryDelegated":   {queryDelegated, "SEARCH t USING INDEX turns_root (root_turn_id=?)"},
 		"queryDelegations": {queryDelegations, "SEARCH turns USING INDEX turns_root (root_turn_id=?)"},

@@ -180,10 +180,10 @@ func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
 
 func (s *Status) topic(ctx context.Context, c *chat) (string, error) {
 	fork, err := s.cfg.Store.ForkOfThread(ctx, c.ChatJID, c.ThreadID)
-	if err != nil || fork != nil && fork.Folder == c.group {
-		if err != nil {
-			return "", err
-		}
+	if err != nil {
+		return "", err
+	}
+	if fork != nil && fork.Folder == c.group {
 		return cmp.Or(c.info.StickyTopic, fork.RunsIn()), nil
 	}
 	bound, err := s.cfg.Store.TopicOfThread(ctx, c.ChatJID, c.ThreadID)

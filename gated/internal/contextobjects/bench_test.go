@@ -111,7 +111,7 @@ func BenchmarkFollow(b *testing.B) {
 	}); err != nil {
 		b.Fatal(err)
 	}
-	now := int64(start)
+	now := start
 	for b.Loop() {
 		now += followDelay.Milliseconds()
 		if _, err := x.Follow(b.Context(), st.Reader, "telegram:-1005000", now); err != nil {
