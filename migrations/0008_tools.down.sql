@@ -1,3 +1,4 @@
+ALTER TABLE stops DROP COLUMN sender;
 DROP TABLE forks;
 DROP TABLE broadcasts;
 DROP INDEX reminders_chat;

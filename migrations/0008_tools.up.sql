@@ -93,3 +93,6 @@ CREATE INDEX forks_session ON forks (folder, topic);
 CREATE INDEX forks_open ON forks (chat_jid, thread_id) WHERE ended_at IS NULL;
 CREATE INDEX forks_own_thread ON forks (chat_jid, thread_id) WHERE own_thread = 1;
 CREATE INDEX forks_message ON forks (message_id);
+
+-- sender: a /stop under way drops undecided rows of this sender alone; NULL: of all.
+ALTER TABLE stops ADD COLUMN sender TEXT;

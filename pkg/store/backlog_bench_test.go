@@ -99,7 +99,10 @@ func BenchmarkBacklog_Stop(b *testing.B) {
 			write(b, s, fn)
 			longest = max(longest, time.Since(start))
 		}
-		page(func(tx *store.Tx) error { _, _, err := tx.StopChat(chat, nil, 1, nil, 1000); return err })
+		page(func(tx *store.Tx) error {
+			_, _, err := tx.StopChat(store.Stop{ChatJID: chat, BeforeMessage: 1}, 1000)
+			return err
+		})
 		for stops := must(s.Stops(b.Context()))(b); len(stops) > 0; stops = must(s.Stops(b.Context()))(b) {
 			page(func(tx *store.Tx) error { _, _, err := tx.ContinueStop(stops[0], 1000); return err })
 		}

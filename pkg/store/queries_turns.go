@@ -95,12 +95,12 @@ const (
 	queryRunningOfChat = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY t.id`
 	queryQueuedOfChat  = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running')
 		AND t.state = 'queued' AND t.chat_jid = ? AND t.id > ? AND t.id <= ? ORDER BY t.id LIMIT ?+0`
-	queryStoppedRows = `SELECT m.id, m.topic, m.thread_id FROM messages m INDEXED BY messages_undecided
+	queryStoppedRows = `SELECT m.id, m.sender, m.topic, m.thread_id FROM messages m INDEXED BY messages_undecided
 		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid = ? AND m.id > ? AND m.id < ? ORDER BY m.id LIMIT ?+0`
 
 	queryStops       = `SELECT ` + stopColumns + ` FROM stops ORDER BY id`
 	queryStopsOfChat = `SELECT ` + stopColumns + ` FROM stops WHERE chat_jid = ? ORDER BY id` // an empty table, but for seconds
-	insertStop       = `INSERT INTO stops (chat_jid, topic, before_message, through_turn, after_message, after_turn, except_rows, created_at) VALUES (?,?,?,?,?,?,?,?)`
+	insertStop       = `INSERT INTO stops (chat_jid, topic, sender, before_message, through_turn, after_message, after_turn, except_rows, created_at) VALUES (?,?,?,?,?,?,?,?,?)`
 	updateStop       = `UPDATE stops SET after_message = ?, after_turn = ? WHERE id = ?`
 	deleteStop       = `DELETE FROM stops WHERE id = ?`
 

@@ -147,7 +147,7 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	var cancelled []*msg.Turn
 	var more bool
 	write(t, s, func(tx *store.Tx) (err error) {
-		cancelled, more, err = tx.StopChat(chat, nil, command, kept, 500)
+		cancelled, more, err = tx.StopChat(store.Stop{ChatJID: chat, BeforeMessage: command, Except: kept}, 500)
 		return err
 	})
 	// The running turn, and a page of 500 or what 50 ms suffice for.
@@ -198,7 +198,10 @@ func TestStopChat_RowsOfFormerAddressStillMove_EndsThemToo(t *testing.T) {
 	begun(t, s, running)
 	write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
 	command := inbound(t, s, newJID, "/stop").ID
-	write(t, s, func(tx *store.Tx) error { _, _, err := tx.StopChat(newJID, nil, command, nil, 500); return err })
+	write(t, s, func(tx *store.Tx) error {
+		_, _, err := tx.StopChat(store.Stop{ChatJID: newJID, BeforeMessage: command}, 500)
+		return err
+	})
 	moving := true
 	for stops := must(s.Stops(t.Context()))(t); len(stops) > 0; stops = must(s.Stops(t.Context()))(t) {
 		if moving { // a page of the move between two of the /stop
@@ -216,13 +219,51 @@ func TestStopChat_RowsOfFormerAddressStillMove_EndsThemToo(t *testing.T) {
 	}
 }
 
+func TestStopChat_OneSender_KeepsRowsOfOthersOnAllPages(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	senders := []string{"telegram:7", "telegram:8"}
+	write(t, s, func(tx *store.Tx) error {
+		for i := range 1200 {
+			if _, _, err := tx.PutMessage(&msg.Message{ChatJID: chat, Direction: msg.In, Sender: senders[i%2]}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	turn := queued(t, s)
+	more := false
+	write(t, s, func(tx *store.Tx) (err error) {
+		_, more, err = tx.StopChat(store.Stop{ChatJID: chat, Sender: &senders[0], BeforeMessage: 9999}, 500)
+		return err
+	})
+	stops := must(s.Stops(t.Context()))(t)
+	if !more || len(stops) != 1 || stops[0].CoversRow(&msg.Message{ID: 1, Sender: senders[1]}, "") || !stops[0].CoversRow(&msg.Message{ID: 1, Sender: senders[0]}, "") {
+		t.Fatalf("more %t, stops %+v", more, stops)
+	}
+	for ; len(stops) > 0; stops = must(s.Stops(t.Context()))(t) {
+		write(t, s, func(tx *store.Tx) error { _, _, err := tx.ContinueStop(stops[0], 600); return err })
+	}
+	for sender, want := range map[string]int{senders[0]: 600, senders[1]: 0} {
+		if n := get[int](t, s, `SELECT count(*) FROM messages WHERE reason = 'stopped' AND sender = '`+sender+`'`); n != want {
+			t.Errorf("%d rows of %s are dropped, want %d", n, sender, want)
+		}
+	}
+	if n := get[int](t, s, fmt.Sprintf(`SELECT count(*) FROM turns WHERE state = 'cancelled' AND id = %d`, turn.ID)); n != 1 {
+		t.Error("the turn of the chat is not cancelled")
+	}
+}
+
 func TestStopChat_OneTopic_KeepsTheOthers(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	a := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Topic: "#a"})
 	b := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Topic: "#b"})
 	topic := "#a"
-	write(t, s, func(tx *store.Tx) error { _, _, err := tx.StopChat(chat, &topic, 99, nil, 500); return err })
+	write(t, s, func(tx *store.Tx) error {
+		_, _, err := tx.StopChat(store.Stop{ChatJID: chat, Topic: &topic, BeforeMessage: 99}, 500)
+		return err
+	})
 	for id, want := range map[int64]msg.Reason{a.ID: msg.ReasonStopped, b.ID: ""} {
 		if got := must(s.Message(t.Context(), id))(t); got.Reason != want {
 			t.Errorf("row %d: %q", id, got.Reason)

@@ -26,6 +26,7 @@ type Stop struct {
 	ID            int64
 	ChatJID       string
 	Topic         *string // nil: of all topics
+	Sender        *string // of the rows; nil: of all senders
 	BeforeMessage int64
 	ThroughTurn   int64
 	AfterMessage  int64 // where the next page begins
@@ -34,11 +35,11 @@ type Stop struct {
 	CreatedAt     int64
 }
 
-const stopColumns = `id, chat_jid, topic, before_message, through_turn, after_message, after_turn, except_rows, created_at`
+const stopColumns = `id, chat_jid, topic, sender, before_message, through_turn, after_message, after_turn, except_rows, created_at`
 
 func scanStop(scan scanner) (s Stop, err error) {
 	var except []byte
-	err = scan(&s.ID, &s.ChatJID, &s.Topic, &s.BeforeMessage, &s.ThroughTurn, &s.AfterMessage, &s.AfterTurn, &except, &s.CreatedAt)
+	err = scan(&s.ID, &s.ChatJID, &s.Topic, &s.Sender, &s.BeforeMessage, &s.ThroughTurn, &s.AfterMessage, &s.AfterTurn, &except, &s.CreatedAt)
 	if err == nil {
 		err = json.Unmarshal(except, &s.Except)
 	}
@@ -58,17 +59,19 @@ func (r Reader) StopsOf(ctx context.Context, chatJID string) ([]Stop, error) {
 // CoversRow reports whether the /stop ends an undecided row of its chat, which is
 // pinned to stickyTopic, "" for none.
 func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
-	return m.ID < s.BeforeMessage && !slices.Contains(s.Except, m.ID) && (s.Topic == nil || msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
+	return m.ID < s.BeforeMessage && !slices.Contains(s.Except, m.ID) && (s.Sender == nil || m.Sender == *s.Sender) &&
+		(s.Topic == nil || msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
 }
 
 // StopChat ends what a chat has open, of any folder: undecided rows below
-// before, without those in except, are dropped, and turns cancelled. If topic is not nil,
-// only those of the topic, and turns delegated by them. Running turns are all
-// cancelled at once, their runs take no more turns; of the rest this is the first
-// page. more means that the rest is left to ContinueStop; until then it is not
+// s.BeforeMessage, without those in s.Except, are dropped, and turns cancelled. If s.Topic
+// is not nil, only those of the topic, and turns delegated by them; if s.Sender is not nil,
+// only rows of that sender, but turns of all. The caller sets these fields and ChatJID.
+// Running turns are all cancelled at once, their runs take no more turns; of the rest this
+// is the first page. more means that the rest is left to ContinueStop; until then it is not
 // started. The cancelled turns are returned as they were.
-func (tx *Tx) StopChat(chatJID string, topic *string, before int64, except []int64, now int64) (cancelled []*msg.Turn, more bool, err error) {
-	s := Stop{ChatJID: chatJID, Topic: topic, BeforeMessage: before, Except: append([]int64{}, except...), CreatedAt: now}
+func (tx *Tx) StopChat(s Stop, now int64) (cancelled []*msg.Turn, more bool, err error) {
+	s.Except, s.CreatedAt = append([]int64{}, s.Except...), now
 	if _, err := tx.get([]any{&s.ThroughTurn}, queryLastTurnID); err != nil {
 		return nil, false, err
 	}
@@ -87,7 +90,7 @@ func (tx *Tx) putStop(s Stop) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(insertStop, s.ChatJID, s.Topic, s.BeforeMessage, s.ThroughTurn, s.AfterMessage, s.AfterTurn, string(except), s.CreatedAt)
+	_, err = tx.exec(insertStop, s.ChatJID, s.Topic, s.Sender, s.BeforeMessage, s.ThroughTurn, s.AfterMessage, s.AfterTurn, string(except), s.CreatedAt)
 	return err
 }
 
@@ -207,7 +210,7 @@ func (tx *Tx) stopRows(s *Stop, chats []string, now int64) (more bool, err error
 	var rows []msg.Message
 	for _, jid := range chats {
 		page, err := collect(uncancelled(), tx.q, func(scan scanner) (m msg.Message, err error) {
-			err = scan(&m.ID, &m.Topic, &m.ThreadID)
+			err = scan(&m.ID, &m.Sender, &m.Topic, &m.ThreadID)
 			return m, err
 		}, queryStoppedRows, jid, s.AfterMessage, s.BeforeMessage, stopPage+1)
 		if err != nil {

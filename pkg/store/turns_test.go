@@ -479,7 +479,7 @@ func TestStopChat_CancelsOpenTurns(t *testing.T) {
 	cancel := func(topic *string) (cancelled []*msg.Turn) {
 		t.Helper()
 		write(t, s, func(tx *store.Tx) (err error) {
-			cancelled, _, err = tx.StopChat(chat, topic, 0, nil, 500)
+			cancelled, _, err = tx.StopChat(store.Stop{ChatJID: chat, Topic: topic}, 500)
 			return err
 		})
 		return cancelled

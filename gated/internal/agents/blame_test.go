@@ -351,7 +351,7 @@ func TestStop_Backlog_IsCarriedOutInPages(t *testing.T) {
 	var cancelled []*msg.Turn
 	var more bool
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, more, err = tx.StopChat("telegram:1", nil, 0, nil, r.cfg.Now().UnixMilli())
+		cancelled, more, err = tx.StopChat(store.Stop{ChatJID: "telegram:1"}, r.cfg.Now().UnixMilli())
 		return err
 	})
 	if !more || len(cancelled) >= backlog || cancelled[0].ID != running.ID {

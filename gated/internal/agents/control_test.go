@@ -122,7 +122,7 @@ func TestStop_WebTopic_StopsThatTopicOnly(t *testing.T) {
 	name := "#one"
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = tx.StopChat("web:main", &name, 0, nil, r.cfg.Now().UnixMilli())
+		cancelled, _, err = tx.StopChat(store.Stop{ChatJID: "web:main", Topic: &name}, r.cfg.Now().UnixMilli())
 		return err
 	})
 	r.m.Stop("main", &name, cancelled)
@@ -512,7 +512,7 @@ func TestStop_CrossesLastFrame_NextTurnIsAnswered(t *testing.T) {
 	})
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = tx.StopChat(stopped.ChatJID, nil, 0, nil, r.cfg.Now().UnixMilli())
+		cancelled, _, err = tx.StopChat(store.Stop{ChatJID: stopped.ChatJID}, r.cfg.Now().UnixMilli())
 		return err
 	})
 	open()

@@ -339,7 +339,7 @@ func (r *harness) cancelChat(folder, jid string) {
 	r.t.Helper()
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = tx.StopChat(jid, nil, 0, nil, r.cfg.Now().UnixMilli())
+		cancelled, _, err = tx.StopChat(store.Stop{ChatJID: jid}, r.cfg.Now().UnixMilli())
 		return err
 	})
 	r.m.Stop(folder, nil, cancelled)

@@ -163,11 +163,12 @@ func (w *step) newSessionEntry(r *Row, folder, topic string) *entry {
 // stop cancels the turns of this chat and drops the rows it holds: in a web chat
 // only those of the command's topic. The runs of the chat's group are interrupted
 // if it is known. In a chat without a group, where any stranger may write the command, the
-// questions of others go on waiting.
+// messages of others go on waiting, unless an operator writes it.
 func (w *step) stop(r *Row) {
 	e := StopChat{Row: r.ID, Except: append(slices.Clone(w.f.InCall), w.calls...), Sender: r.Sender, Operator: r.Operator}
 	if r.Known && r.Answer.Error == "" {
 		e.Folder = r.Answer.Home
+		e.OwnRows = e.Folder == "" && !r.Operator
 	}
 	if platform, _ := msg.SplitJID(r.ChatJID); platform == msg.PlatformWeb {
 		e.Topic, e.OneTopic = w.topicOf(r, e.Folder, r.Topic), true

@@ -92,6 +92,7 @@ type StopChat struct {
 	// Of the chat's parked rows those of Sender are dropped; of an operator's command, all.
 	Sender   string
 	Operator bool
+	OwnRows  bool // of the undecided rows, too, those of Sender alone are dropped
 }
 
 // ReplaceContent applies an edit to its undecided target.

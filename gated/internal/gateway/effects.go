@@ -271,14 +271,16 @@ func (g *Gateway) act(p *plan) {
 // page.
 func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 	p.at = e.Row
-	var topic *string
+	s := store.Stop{ChatJID: p.batch.Chat.JID, BeforeMessage: e.Row, Except: append(slices.Clone(e.Except), e.Row)}
 	if e.OneTopic {
-		topic = &e.Topic
+		s.Topic = &e.Topic
 	}
-	except := append(slices.Clone(e.Except), e.Row)
-	cancelled, _, err := tx.StopChat(p.batch.Chat.JID, topic, e.Row, except, p.batch.Now)
-	p.stops = append(p.stops, stopped{e.Folder, topic, cancelled})
-	if err == nil && topic == nil { // in the web chat nothing is parked
+	if e.OwnRows {
+		s.Sender = &e.Sender
+	}
+	cancelled, _, err := tx.StopChat(s, p.batch.Now)
+	p.stops = append(p.stops, stopped{e.Folder, s.Topic, cancelled})
+	if err == nil && s.Topic == nil { // in the web chat nothing is parked
 		sender := &e.Sender
 		if e.Operator {
 			sender = nil

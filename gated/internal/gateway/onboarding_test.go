@@ -395,6 +395,39 @@ func TestUnknownChat_Stop_DropsParkedRows(t *testing.T) {
 	}
 }
 
+// TestUnknownChat_OnbodDown_StopDropsOwnRows: nothing is parked yet, so the first rows of
+// all members are undecided.
+func TestUnknownChat_OnbodDown_StopDropsOwnRows(t *testing.T) {
+	t.Parallel()
+	h, o := withOnbod(t)
+	o.set(string(apierr.Unavailable))
+	other, own := h.put("of another member", from("telegram:8")), h.put("own")
+	h.step()
+	stop := h.stepped(h.put("/stop"))
+	h.is(stop, "command/command ")
+	diff(t, "replies", h.replies(stop), []string{"stopped"})
+	h.is(own, "dropped/stopped ")
+	h.is(other, "")
+	o.set("")
+	h.wait(maxRequestDelay)
+	h.parked(other)
+	h.routd.route(nil)
+	h.poke()
+	h.is(other, "routed/route main")
+}
+
+func TestUnknownChat_OnbodDown_StopOfOperator_DropsAllRows(t *testing.T) {
+	t.Parallel()
+	h, o := withOnbod(t)
+	o.set(string(apierr.Unavailable))
+	one, two := h.put("one", from("telegram:8")), h.put("two")
+	h.step()
+	stop := h.stepped(h.put("/stop", from("telegram:9")))
+	h.is(stop, "command/command ")
+	h.is(one, "dropped/stopped ")
+	h.is(two, "dropped/stopped ")
+}
+
 func TestUnknownChat_Edits_ChangeParkedRows(t *testing.T) {
 	t.Parallel()
 	h, _ := withOnbod(t)
