@@ -51,7 +51,8 @@ type Scheduler struct {
 	log       *slog.Logger
 	meter     *meter
 	changed   chan struct{}
-	lastClock time.Time
+	lastClock clockReading
+	alignFrom int64 // unix ms from which slots are to be computed again, 0 for no need
 	outage    *store.Outage
 }
 
@@ -73,15 +74,15 @@ func (s *Scheduler) Changed() {
 
 // Run fires reminders until ctx ends.
 func (s *Scheduler) Run(ctx context.Context) error {
-	aligned := false
 	for ctx.Err() == nil {
 		var wait time.Duration
 		err := s.guard(func() (err error) {
-			if s.setBack() || !aligned {
-				if err := s.realign(ctx); err != nil {
+			s.readClock()
+			if s.alignFrom != 0 {
+				if err := s.realign(ctx, s.alignFrom); err != nil {
 					return err
 				}
-				aligned = true
+				s.alignFrom = 0
 			}
 			wait, err = s.fireDue(ctx)
 			return err
@@ -115,11 +116,21 @@ func (s *Scheduler) sleep(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// setBack reports whether the wall clock was set back since the last call.
-func (s *Scheduler) setBack() bool {
-	now, last := s.cfg.Now(), s.lastClock
+// clockReading is what two clocks show at once: the wall clock, which may be set, and the monotonic one.
+type clockReading struct{ wall, monotonic time.Time }
+
+// readClock notes from when on slots are to be computed again: at the start from now, and when the wall clock was set back
+// since the last call from the earliest time that it may have shown since. Slots may have passed after it was set.
+func (s *Scheduler) readClock() {
+	now, last := clockReading{s.cfg.Now().Round(0), time.Now()}, s.lastClock
 	s.lastClock = now
-	return !last.IsZero() && now.Round(0).Sub(last.Round(0))-now.Sub(last) <= -clockStep // wall clock minus monotonic clock
+	elapsed := now.monotonic.Sub(last.monotonic)
+	switch {
+	case last.wall.IsZero():
+		s.alignFrom = now.wall.UnixMilli()
+	case now.wall.Sub(last.wall)-elapsed <= -clockStep:
+		s.alignFrom = now.wall.Add(-elapsed).UnixMilli()
+	}
 }
 
 // fireDue fires a page of due reminders, and returns the time until there is more to do.
@@ -275,10 +286,10 @@ func (s *Scheduler) end(ctx context.Context, r *msg.Reminder, problem string) er
 	return err
 }
 
-// realign computes the next slots of all reminders whose next slot is not known, or is later than it should be: they were
-// inserted by SQL, or computed while the clock was ahead or the time zone had other rules. Slots that have fired do not
-// fire again.
-func (s *Scheduler) realign(ctx context.Context) error {
+// realign computes the next slots after a time, in unix ms, of all reminders whose next slot is not known, or is later than
+// it should be: they were inserted by SQL, or computed while the clock was ahead or the time zone had other rules. Slots
+// that have fired do not fire again.
+func (s *Scheduler) realign(ctx context.Context, from int64) error {
 	for after := int64(0); ; {
 		all, err := s.st.ActiveReminders(ctx, after, realignPage)
 		if err != nil || len(all) == 0 {
@@ -286,7 +297,7 @@ func (s *Scheduler) realign(ctx context.Context) error {
 		}
 		for _, r := range all {
 			after = r.ID
-			at, err := next(r, s.now())
+			at, err := next(r, from)
 			if err != nil || at == r.NextSlot || r.NextSlot != 0 && r.NextSlot <= at {
 				continue // an error is met again, and ends the reminder, when it is due
 			}
@@ -294,7 +305,7 @@ func (s *Scheduler) realign(ctx context.Context) error {
 			if err != nil && !errors.Is(err, store.ErrStale) {
 				return err
 			}
-			s.log.Info("reminder scheduled again", "reminder", r.ID, "wait", time.Duration(at-s.now())*time.Millisecond)
+			s.log.Info("reminder scheduled again", "reminder", r.ID, "wait", time.Duration(max(at-s.now(), 0))*time.Millisecond)
 		}
 	}
 }

@@ -28,21 +28,26 @@ type harness struct {
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	h := &harness{t: t, st: storetest.Open(t), now: instant(t, "2026-11-23T08:00:00Z")}
+	h.group()
+	h.restart()
+	return h
+}
+
+func (h *harness) group() {
+	h.t.Helper()
 	h.write(func(tx *store.Tx) error {
 		if _, err := tx.PutGroup(&msg.Group{Folder: "main", Config: []byte("{}")}); err != nil {
 			return err
 		}
 		return tx.PutRoute(&msg.Route{Match: "chat_jid=" + chatJID, Target: "main"})
 	})
-	h.restart()
-	return h
 }
 
 // restart makes a new scheduler, as after a crash, and lets it align the reminders.
 func (h *harness) restart() {
 	h.t.Helper()
 	h.s = New(Config{MaxAgents: 1, Now: func() time.Time { return h.now }, Chats: &chats.Chats{}}, h.st, h, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	if err := h.s.realign(h.t.Context()); err != nil {
+	if err := h.s.realign(h.t.Context(), h.now.UnixMilli()); err != nil {
 		h.t.Fatal(err)
 	}
 }

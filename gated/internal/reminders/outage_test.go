@@ -1,0 +1,145 @@
+package reminders
+
+import (
+	"os"
+	"os/signal"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// TestRun_DiskFull_FiresOnceThereIsSpace is not parallel: for a while no file of this process may grow.
+func TestRun_DiskFull_FiresOnceThereIsSpace(t *testing.T) {
+	signal.Ignore(unix.SIGXFSZ)
+	defer signal.Reset(unix.SIGXFSZ)
+	synctest.Test(t, func(t *testing.T) {
+		path := storetest.Path(t)
+		failed := 0
+		h := harnessAt(t, path, func(err error) {
+			if err != nil {
+				failed++
+			}
+		})
+		h.put(msg.Reminder{DueAt: h.now.Add(time.Minute).UnixMilli()})
+		h.put(msg.Reminder{DueAt: h.now.Add(time.Minute).UnixMilli(), Kind: msg.ReminderPrompt})
+		h.now = h.now.Add(time.Minute)
+		wal, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := limitFiles(t, uint64(wal.Size()))
+		defer release()
+		go func() { _ = h.s.Run(t.Context()) }()
+		time.Sleep(3*retryDelay + retryDelay/2)
+		synctest.Wait()
+		if n := len(firedSlots(t, path)); n != 0 || failed != 4 || len(h.dispatched) != 0 {
+			t.Errorf("%d slots fired and %d turns dispatched in %d failed commits while the disk was full", n, len(h.dispatched), failed)
+		}
+		release()
+		time.Sleep(10 * retryDelay)
+		synctest.Wait()
+		if n := len(firedSlots(t, path)); n != 2 || failed != 4 || len(h.dispatched) != 1 {
+			t.Errorf("%d slots fired, %d turns dispatched, %d commits failed, want 2, 1 and 4", n, len(h.dispatched), failed)
+		}
+	})
+}
+
+// TestRun_SetBackWhileDiskFull_FiresAtTheRightTimeAgain is not parallel either.
+func TestRun_SetBackWhileDiskFull_FiresAtTheRightTimeAgain(t *testing.T) {
+	signal.Ignore(unix.SIGXFSZ)
+	defer signal.Reset(unix.SIGXFSZ)
+	synctest.Test(t, func(t *testing.T) {
+		path := storetest.Path(t)
+		h := harnessAt(t, path, func(error) {})
+		h.daily()
+		var clock wallClock
+		clock.set(instant(t, "2027-11-23T08:29:30Z")) // a year ahead: the slot of the day before is late
+		h.s.cfg.Now = clock.now
+		go func() { _ = h.s.Run(t.Context()) }()
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		wal, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := limitFiles(t, uint64(wal.Size()))
+		defer release()
+		clock.set(instant(t, "2026-11-23T08:20:00Z"))
+		time.Sleep(5 * time.Minute)
+		release()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		var slots []string
+		for _, f := range firedSlots(t, path) {
+			slots = append(slots, time.UnixMilli(f.slot).UTC().Format(time.RFC3339))
+		}
+		if want := []string{"2027-11-22T08:30:00Z", "2027-11-23T08:30:00Z", "2026-11-23T08:30:00Z"}; !slices.Equal(slots, want) {
+			t.Errorf("fired %s, want %s", slots, want)
+		}
+	})
+}
+
+// limitFiles makes writes past a size fail in this process, until release is called.
+func limitFiles(t *testing.T, size uint64) (release func()) {
+	t.Helper()
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	limited := before
+	limited.Cur = size
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limited); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestScheduler_DatabaseLocked_FiresOnceItIsFree(t *testing.T) {
+	t.Parallel()
+	path := storetest.Path(t)
+	h := harnessAt(t, path, func(error) {})
+	h.put(msg.Reminder{DueAt: h.now.UnixMilli() + 1})
+	h.now = h.now.Add(time.Second)
+	other := storetest.OpenAt(t, path, nil)
+	held, free, released := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		released <- other.Write(t.Context(), func(tx *store.Tx) error {
+			close(held)
+			<-free
+			return tx.EnsureChat("telegram:9", 1)
+		})
+	}()
+	<-held
+	done := make(chan error)
+	go func() {
+		_, err := h.s.fireDue(t.Context())
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("the page was written while another process held the lock: %v", err)
+	default:
+	}
+	close(free)
+	if err := <-released; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	h.at("2026-11-23T08:00:02Z")
+	if n := len(firedSlots(t, path)); n != 1 {
+		t.Errorf("%d slots fired", n)
+	}
+}
