@@ -1,28 +1,37 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	fake "arizuko/pkg/testkit/fakes/discord"
 )
 
 // queuePoll writes an outbound poll, or with a target the end of one, as gated does.
-func (r *harness) queuePoll(chatJID, target, content string) (id int64) {
+func (r *harness) queuePoll(chatJID, target, content string) int64 {
 	r.Helper()
-	id = r.queue(chatJID, "", content)
-	r.exec(`UPDATE messages SET kind = 'poll', target_id = nullif(?, '') WHERE id = ?`, target, id)
+	now := time.Now().UnixMilli()
+	r.exec(`INSERT INTO messages (chat_jid, direction, kind, sender, target_id, content, timestamp, received_at, source, out_state)
+		VALUES (?, 'out', 'poll', 'agent:main', nullif(?, ''), ?, ?, ?, 'agent', 'queued')`, chatJID, target, content, now, now)
+	id, err := strconv.ParseInt(r.text(`SELECT max(id) FROM messages WHERE direction = 'out'`), 10, 64)
+	if err != nil {
+		r.Fatal(err)
+	}
 	return id
 }
 
 func TestPoll_VotesAndEnd_AreStored(t *testing.T) {
 	r := newHarness(t, fake.Options{})
-	stop := r.connect()
-	stop() // so that the row is read as a poll
+	r.connect()
 	chat := "discord:" + r.general.ChannelID
 	const content = `{"question":"Lunch?","options":["yes","no"],"multiple":false,"closes_at":0}`
 	row := r.queuePoll(chat, "", content)
-	stop = r.connect()
 	var id string
 	r.until("the poll", func() bool {
 		id = r.text(`SELECT ifnull(platform_id, '') FROM messages WHERE id = ?`, row)
@@ -41,15 +50,111 @@ func TestPoll_VotesAndEnd_AreStored(t *testing.T) {
 		`vote{"options":[2],"change":"add"}` + id, `vote{"options":[2],"change":"remove"}` + id, `vote{"options":[1],"change":"add"}` + id,
 	}, "\n")
 	r.until("the votes", func() bool { return votes() == want })
-	stop()
 
 	end := r.queuePoll(chat, id, content)
 	again := r.queuePoll(chat, id, content)
-	r.connect()
 	for _, row := range []int64{end, again} { // closing twice does no harm
 		r.until("the end", func() bool { return r.text(`SELECT out_state FROM messages WHERE id = ?`, row) == "sent" })
 	}
 	r.until("the result", func() bool {
 		return strings.Contains(votes(), `poll_end{"result":{"counts":[1,0],"voters":1}}`+id) && strings.Contains(votes(), "poll_end{}"+id)
 	})
+}
+
+// openPoll has discd deliver a poll that takes several answers, and returns its row and its message.
+func (r *harness) openPoll(chatJID string) (row int64, id string) {
+	r.Helper()
+	const content = `{"question":"Lunch?","options":["yes","no"],"multiple":true,"closes_at":0}`
+	row = r.queuePoll(chatJID, "", content)
+	r.exec(`INSERT INTO polls (message_id, folder, chat_jid, topic, question, options, multiple, state, created_at)
+		VALUES (?, 'main', ?, '', 'Lunch?', '["yes","no"]', 1, 'open', 1)`, row, chatJID)
+	stop := r.connect()
+	defer stop()
+	r.until("the poll", func() bool {
+		id = r.text(`SELECT ifnull(platform_id, '') FROM messages WHERE id = ? AND out_state = 'sent'`, row)
+		return id != ""
+	})
+	return row, id
+}
+
+// votes are the stored votes: voter, change and option, in order. Users other than Alice are their ids.
+func (r *harness) votes() string {
+	r.Helper()
+	return strings.ReplaceAll(r.text(`SELECT ifnull(group_concat(substr(sender, 9) || ' ' || (content ->> 'change') || ' ' || (content ->> '$.options[0]'), char(10)), '')
+		FROM (SELECT * FROM messages WHERE verb = 'vote' ORDER BY id)`), r.alice.ID, "Alice")
+}
+
+// votersRead is how often discd has asked for the voters of an answer.
+func (r *harness) votersRead() int {
+	return len(slices.DeleteFunc(r.discord.Calls(), func(c fake.Call) bool { return c.Route != fake.GetVoters }))
+}
+
+func TestPoll_VotesWhileDown_AreReadAgain(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	r.connect()()
+	chat := "discord:" + r.general.ChannelID
+	row, id := r.openPoll(chat)
+	bob := r.discord.User("Bob", "bob")
+
+	stop := r.connect()
+	r.general.Vote(r.alice, id, 1, true)
+	r.until("a vote", func() bool { return r.votes() == "Alice add 1" })
+	stop()
+	// gated has counted that vote, and retention has removed its row; a vote of an earlier time is gone from Discord.
+	r.exec(`DELETE FROM messages WHERE verb = 'vote'`)
+	r.exec(`INSERT INTO poll_votes SELECT id, ?, 'Alice', '[1]', 1 FROM polls`, "discord:"+r.alice.ID)
+	r.exec(`INSERT INTO poll_votes SELECT id, 'discord:99', 'Carol', '[2]', 1 FROM polls`)
+
+	r.general.Vote(r.alice, id, 1, false)
+	r.general.Vote(r.alice, id, 2, true)
+	want := []string{"99 remove 2", "Alice add 2", "Alice remove 1", bob.ID + " add 2"}
+	for i := range 101 { // two pages
+		voter := r.discord.User(fmt.Sprint("Voter ", i), fmt.Sprint("voter", i))
+		r.general.Vote(voter, id, 1, true)
+		want = append(want, voter.ID+" add 1")
+	}
+	stop = r.connect()
+	r.until("the votes", func() bool { return strings.Contains(r.log.String(), "missed votes stored") })
+	r.general.Vote(bob, id, 2, true)
+	r.until("a live vote", func() bool { return strings.HasSuffix(r.votes(), bob.ID+" add 2") })
+	votes := strings.Split(r.votes(), "\n")
+	slices.Sort(votes)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, votes); diff != "" {
+		t.Errorf("votes (-want +got):\n%s", diff)
+	}
+	stop()
+
+	before := r.votersRead()
+	r.connect()
+	r.until("another reading", func() bool { return r.votersRead() >= before+3 })
+	r.general.Vote(bob, id, 1, true)
+	r.until("a live vote", func() bool { return strings.HasSuffix(r.votes(), bob.ID+" add 1") })
+	if got := strings.Count(r.votes(), "\n"); got != len(votes) {
+		t.Errorf("read again: %d new votes, want 1", got+1-len(votes))
+	}
+	if got := r.text(`SELECT count(*) FROM messages WHERE verb = 'vote' AND target_id = ? AND chat_jid = ?`, id, chat); got != fmt.Sprint(len(votes)+1) {
+		t.Errorf("%s votes have the poll %d as their target", got, row)
+	}
+}
+
+func TestPoll_VotersNotVisible_AreNotAskedForAgain(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	r.connect()()
+	chat := "discord:" + r.general.ChannelID
+	_, gone := r.openPoll(chat)
+	_, id := r.openPoll(chat)
+	r.general.Delete(gone)
+	r.general.Vote(r.alice, id, 1, true)
+	r.connect()
+	r.until("the vote", func() bool { return r.votes() == "Alice add 1" })
+	r.until("the refusal", func() bool { return strings.Contains(r.log.String(), "votes that were missed cannot be read") })
+	calls := r.votersRead()
+	r.discord.InvalidateSessions(false)
+	r.general.Vote(r.alice, id, 2, true)
+	r.until("the next session", func() bool { return r.votes() == "Alice add 1\nAlice add 2" })
+	r.until("the calls", func() bool { return r.votersRead() >= calls+2 })
+	if n := strings.Count(r.log.String(), "votes that were missed cannot be read"); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
 }

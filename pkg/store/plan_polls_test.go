@@ -10,6 +10,8 @@ func pollPlans() map[string][2]string {
 		"queryPollsDue":         {queryPollsDue, "SEARCH p USING INDEX polls_due (closes_at>? AND closes_at<?)"},
 		"queryPollsEnding":      {queryPollsEnding, "SEARCH p USING INDEX polls_ending (id>?)"},
 		"queryPollsUndelivered": {queryPollsUndelivered, "SEARCH p USING INDEX polls_open (id>?)\n" + messageRow},
+		"queryPollsOpen":        {queryPollsOpen, "SCAN p USING INDEX polls_open\n" + messageRow},
+		"queryVoteRows":         {queryVoteRows, "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=?)"},
 		"queryPollVotes":        {queryPollVotes, "SEARCH poll_votes USING PRIMARY KEY (poll_id=?)"},
 		"queryPollVote":         {queryPollVote, "SEARCH poll_votes USING PRIMARY KEY (poll_id=? AND voter=?)"},
 		"queryPollRef":          {queryPollRef, "SEARCH poll_refs USING PRIMARY KEY (daemon=? AND ref=?)"},

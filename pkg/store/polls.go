@@ -77,6 +77,38 @@ func (r Reader) PollVotes(ctx context.Context, pollID int64) ([]msg.PollVote, er
 	}, queryPollVotes, pollID)
 }
 
+// PollsOpen returns the open polls that users of a platform can see, the newest first, at most limit.
+func (r Reader) PollsOpen(ctx context.Context, platform string, limit int) ([]*msg.StoredPoll, error) {
+	return r.polls(ctx, queryPollsOpen, platform, limit)
+}
+
+// PollVotesStored returns by voter what each chooses in the poll of an outbound row once all votes that are
+// stored with the poll as their target are counted. At is 0 for votes that are not counted yet.
+func (r Reader) PollVotesStored(ctx context.Context, pollID int64, m *msg.Message) (map[string]msg.PollVote, error) {
+	type row struct{ sender, name, content string }
+	// The rows are read before the counts: one that is counted in between is counted twice, which changes nothing.
+	rows, err := collect(ctx, r.q, func(scan scanner) (v row, err error) { return v, scan(&v.sender, &v.name, &v.content) },
+		queryVoteRows, m.ChatJID, m.PlatformID)
+	if err != nil {
+		return nil, err
+	}
+	counted, err := r.PollVotes(ctx, pollID)
+	if err != nil {
+		return nil, err
+	}
+	stored := make(map[string]msg.PollVote, len(counted))
+	for _, v := range counted {
+		stored[v.Voter] = v
+	}
+	for _, row := range rows {
+		if vote, err := msg.ParseVote(row.content); err == nil {
+			v := stored[row.sender]
+			stored[row.sender] = msg.PollVote{Voter: row.sender, Name: row.name, Options: vote.Apply(v.Options), At: v.At}
+		}
+	}
+	return stored, nil
+}
+
 // parseOptions reads a list of options. JSON of another shape counts as none.
 func parseOptions(text string) (options []int) {
 	if json.Unmarshal([]byte(text), &options) != nil {

@@ -14,6 +14,11 @@ const (
 		WHERE p.end_pending = 1 AND p.id > ? ORDER BY p.id LIMIT ?+0`
 	queryPollsUndelivered = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_open CROSS JOIN messages m ON m.id = p.message_id
 		WHERE p.state = 'open' AND p.id > ? AND m.out_state IN ('failed', 'cancelled') ORDER BY p.id LIMIT ?+0`
+	// Those that users can see on a platform, the newest first.
+	queryPollsOpen = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_open CROSS JOIN messages m ON m.id = p.message_id
+		WHERE p.state = 'open' AND m.platform = ? AND m.platform_id IS NOT NULL ORDER BY p.id DESC LIMIT ?+0`
+	queryVoteRows = `SELECT sender, sender_name, content FROM messages INDEXED BY messages_target
+		WHERE chat_jid = ? AND target_id = ? AND direction = 'in' AND verb = 'vote' ORDER BY id`
 	queryPollVotes = `SELECT voter, name, options, at FROM poll_votes WHERE poll_id = ?`
 	queryPollVote  = `SELECT options FROM poll_votes WHERE poll_id = ? AND voter = ?`
 	queryPollRef   = `SELECT message_id FROM poll_refs WHERE daemon = ? AND ref = ?`

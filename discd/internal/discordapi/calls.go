@@ -2,6 +2,7 @@ package discordapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -29,6 +30,23 @@ func (c *Client) SessionsLeft(ctx context.Context) (n int, until time.Duration, 
 	}
 	err = c.Call(ctx, http.MethodGet, "gateway/bot", nil, &gateway)
 	return gateway.Limit.Remaining, time.Duration(gateway.Limit.ResetAfter) * time.Millisecond, err
+}
+
+// MaxVoters is how many voters Voters returns at most.
+const MaxVoters = 100
+
+// Voters returns the users who voted for an answer of a poll, by id, after the one with an id, "" for
+// the first.
+func (c *Client) Voters(ctx context.Context, channel, message string, answer int, after string) ([]User, error) {
+	var page struct {
+		Users []User `json:"users"`
+	}
+	path := fmt.Sprintf("channels/%s/polls/%s/answers/%d?limit=%d", channel, message, answer, MaxVoters)
+	if after != "" {
+		path += "&after=" + after
+	}
+	err := c.Call(ctx, http.MethodGet, path, nil, &page)
+	return page.Users, err
 }
 
 // Answer answers a command with a text that only its user sees.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
@@ -47,12 +48,15 @@ type Listener struct {
 	session string // of the gateway, in which its events are numbered
 	me      inbound.Self
 	read    *bookmarks
+	heard   map[heardVote]bool // from the session's start until the voters of polls are read, nil otherwise
+	hidden  map[int64]bool     // polls whose voters Discord does not show
 }
 
 // NewListener makes a listener for a bot's token.
 func NewListener(api *discordapi.Client, st *store.Store, token string) *Listener {
 	return &Listener{
 		api: api, store: st, gateway: NewGateway(token), guilds: inbound.NewGuilds(), convert: inbound.Convert, read: newBookmarks(nil),
+		hidden: map[int64]bool{},
 	}
 }
 
@@ -69,8 +73,17 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	defer l.gateway.close()
 	probe := time.NewTicker(probeInterval)
 	defer probe.Stop()
+	reading, stop := context.WithCancel(ctx)
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	defer stop()
+	var voters chan pollVoters // nil while none are read
 
 	for {
+		missed := voters
+		if len(l.gateway.queue()) > 0 { // live events first
+			missed = nil
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -78,6 +91,23 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 			s.Connected()
 		case e := <-l.gateway.queue():
 			err = l.receive(ctx, s, e)
+			if e.Type == "READY" {
+				l.heard = map[heardVote]bool{}
+			}
+			if err == nil && (e.Type == "READY" || e.Type == "RESUMED" && l.heard != nil) {
+				fresh := make(chan pollVoters)
+				voters = fresh
+				reader.Go(func() {
+					defer close(fresh)
+					l.readVoters(reading, s, fresh)
+				})
+			}
+		case v, more := <-missed:
+			if !more {
+				voters, l.heard = nil, nil
+				continue
+			}
+			err = l.storeMissed(ctx, s, v)
 		case <-broken:
 			if len(l.gateway.queue()) == 0 { // earlier events are received first
 				return errors.New("the connection to Discord's gateway has ended")
@@ -137,6 +167,7 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, e *discordgo.E
 		return nil
 	}
 
+	l.hear(u)
 	if err := l.keepBallots(ctx, s, &in); err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type Self struct {
 //	<message>:d                                   a deletion
 //	<message>:r:<user>:<emoji>:<session>.<event>  a reaction; "-" before the emoji if it was removed
 //	<message>:v:<user>:<answer>:<session>.<event> a vote; "-" before the answer if it was removed
+//	<message>:v:<user>:<answer>:<session>.missed  a vote read by MissedVotes
 //	<message>:end, <message>:result               the end of a poll, with and without its counts
 //	i:<interaction>                               a slash command, which cannot be replied to
 //	m:join:<user>:<milliseconds>                  a member, or the bot, joined the guild

@@ -2,6 +2,8 @@ package inbound
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
@@ -33,6 +35,50 @@ func vote(u *discordapi.Update, v *discordapi.PollVote, change msg.VoteChange, m
 		Sender:     jid(v.UserID), SenderName: known.nameOf(v.GuildID, v.UserID),
 		Verb: msg.VerbVote, Content: content.JSON(), TargetID: v.MessageID,
 	}), nil
+}
+
+// MissedVotes makes the rows of votes in the poll of an outbound row that were cast, or taken back, while
+// no session was there to send them: what differs between the voters of each answer and the votes that are
+// stored, by sender. The session, in which they are read once, makes the ids of the rows unique. skip
+// excludes votes that a session has sent since.
+func MissedVotes(
+	poll *msg.Message, voters map[int][]discordapi.User, stored map[string]msg.PollVote, session string, me Self, skip func(user string, answer int) bool,
+) (rows []*msg.Message) {
+	add := func(who adapter.Actor, answer int, change msg.VoteChange, sign string) {
+		_, user := msg.SplitJID(who.JID)
+		if user == me.ID || skip(user, answer) {
+			return
+		}
+		content := msg.Vote{Options: []int{answer}, Change: change}
+		rows = append(rows, &msg.Message{
+			PlatformID: fmt.Sprintf("%s:v:%s:%s%d:%s.missed", poll.PlatformID, user, sign, answer, session), ChatJID: poll.ChatJID,
+			ThreadID: poll.ThreadID, Topic: poll.ThreadID, Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
+			Verb: msg.VerbVote, Content: content.JSON(), TargetID: poll.PlatformID,
+		})
+	}
+	chosen := map[string][]int{} // by sender
+	for answer, users := range voters {
+		for i := range users {
+			chosen[jid(users[i].ID)] = append(chosen[jid(users[i].ID)], answer)
+		}
+	}
+	for _, sender := range slices.Sorted(maps.Keys(stored)) {
+		v := stored[sender]
+		for _, answer := range v.Options {
+			if !slices.Contains(chosen[sender], answer) {
+				add(adapter.Actor{JID: sender, Name: v.Name}, answer, msg.VoteRemoves, "-")
+			}
+		}
+	}
+	for _, answer := range slices.Sorted(maps.Keys(voters)) {
+		for i := range voters[answer] {
+			who := actor(&voters[answer][i], nil)
+			if !slices.Contains(stored[who.JID].Options, answer) {
+				add(who, answer, msg.VoteAdds, "")
+			}
+		}
+	}
+	return rows
 }
 
 // finalized reports whether a changed message is a poll that is closed and counted.

@@ -340,6 +340,39 @@ func TestPolls_Votes_SendEvents(t *testing.T) {
 	r.refuse(403, 50001, "POST", expire+theirs.ID+"/expire", "")
 }
 
+// Votes are there for who asks, also if no connection was there to send them.
+func TestPolls_Voters_AreListedByPage(t *testing.T) {
+	r := start(t, discord.Options{})
+	sent := r.must("POST", messages(r.general), `{"poll":{"question":{"text":"Lunch?"},"answers":[{"poll_media":{"text":"yes"}},{"poll_media":{"text":"no"}}],"allow_multiselect":true}}`).json()
+	id := sent["id"].(string)
+	var voters []string
+	for i := range 130 {
+		u := r.User(fmt.Sprint("User ", i), fmt.Sprint("user", i))
+		r.general.Vote(u, id, 2, true)
+		voters = append(voters, u.ID)
+	}
+	r.general.Vote(r.alice, id, 1, true)
+	r.general.Vote(r.alice, id, 1, false)
+	answers := "/channels/" + r.general.ChannelID + "/polls/" + id + "/answers/"
+	for query, want := range map[string][]string{
+		"1": {}, "2": voters[:25], "2?limit=100": voters[:100], "2?limit=100&after=" + voters[99]: voters[100:], "2?after=" + voters[129]: {},
+	} {
+		got := []string{}
+		for _, u := range r.must("GET", answers+query, "").json()["users"].([]any) {
+			got = append(got, u.(map[string]any)["id"].(string))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %d users %v, want %v", query, len(got), got, want)
+		}
+	}
+	for _, query := range []string{"2?limit=101", "2?limit=0", "2?after=x", "x"} {
+		r.refuse(400, 50035, "GET", answers+query, "")
+	}
+	r.refuse(404, 0, "GET", answers+"3", "")
+	r.refuse(404, 10008, "GET", "/channels/"+r.general.ChannelID+"/polls/7/answers/1", "")
+	r.refuse(404, 0, "GET", "/channels/"+r.general.ChannelID+"/polls/"+r.say(r.general, "x")+"/answers/1", "")
+}
+
 func TestPrivateChannels_OpenedOnce_BelongToNoGuild(t *testing.T) {
 	r := start(t, discord.Options{})
 	c := r.listen(allIntents)

@@ -3,6 +3,7 @@ package discord
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
 )
@@ -147,6 +148,40 @@ func (s *Server) vote(ch *channel, m *Message, by User, answer int, on bool) {
 		s.emit(ch.intent(GuildMessagePolls, DirectMessagePolls), name, event)
 	}
 	s.Notify()
+}
+
+// getVoters answers with the users who voted for an answer, by id.
+func (s *Server) getVoters(q *request) (any, error) {
+	const maxVoters, usualVoters = 100, 25
+	ch, m, err := s.message(q)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := q.number("limit", usualVoters, 1, maxVoters)
+	if err != nil {
+		return nil, err
+	}
+	after := q.query.Get("after")
+	if _, ok := snowflake(after); after != "" && !ok {
+		return nil, badSnowflake("after", after)
+	}
+	answer, err := strconv.Atoi(q.path("answer"))
+	switch {
+	case err != nil:
+		return nil, invalid("answer_id", "NUMBER_TYPE_COERCE", fmt.Sprintf("Value %q is not int.", q.path("answer")))
+	case !s.may(ch, ReadMessageHistory):
+		return nil, missingAccess()
+	case m.Poll == nil || !slices.ContainsFunc(m.Poll.Answers, func(a PollAnswer) bool { return a.ID == answer }):
+		return nil, noRoute() // Discord does not document a code
+	}
+	users := []User{}
+	for _, v := range ch.votes[m.ID] {
+		if v.answer == answer && (after == "" || compareIDs(v.user, after) > 0) {
+			users = append(users, s.users[v.user])
+		}
+	}
+	slices.SortFunc(users, func(a, b User) int { return compareIDs(a.ID, b.ID) })
+	return map[string]any{"users": users[:min(limit, len(users))]}, nil
 }
 
 // endPoll ends one of the bot's polls before its time.

@@ -23,6 +23,7 @@ const (
 	DeleteReaction = "DELETE /channels/{channel}/messages/{message}/reactions/{emoji}/@me"
 	TriggerTyping  = "POST /channels/{channel}/typing"
 	EndPoll        = "POST /channels/{channel}/polls/{message}/expire"
+	GetVoters      = "GET /channels/{channel}/polls/{message}/answers/{answer}"
 
 	StartThreadFromMessage = "POST /channels/{channel}/messages/{message}/threads"
 	StartThread            = "POST /channels/{channel}/threads"
@@ -61,7 +62,7 @@ func (s *Server) routeTable() http.Handler {
 
 		GetChannel: s.getChannel, GetMessages: s.getMessages, GetMessage: s.getMessage, CreateMessage: s.createMessage,
 		EditMessage: s.editMessage, DeleteMessage: s.deleteMessage, CreateReaction: s.createReaction,
-		DeleteReaction: s.deleteReaction, TriggerTyping: s.triggerTyping, EndPoll: s.endPoll,
+		DeleteReaction: s.deleteReaction, TriggerTyping: s.triggerTyping, EndPoll: s.endPoll, GetVoters: s.getVoters,
 
 		StartThreadFromMessage: s.startThreadFromMessage, StartThread: s.startThread, ListThreadMembers: s.listThreadMembers,
 		JoinThread: s.joinThread, LeaveThread: s.leaveThread,
