@@ -28,7 +28,7 @@ type Daemon struct {
 	Connect func() (*httpx.Client, error) // returns a client for the running daemon
 }
 
-// Call calls the daemon, see httpx.Client. If it is not running, the error says how to start it.
+// Call calls the daemon, see httpx.Client. If it is not running, the error says how to start it; it is apierr.Unavailable then.
 func (d Daemon) Call(ctx context.Context, method, path string, in, out any) error {
 	client, err := d.Connect()
 	if err != nil {
@@ -37,7 +37,7 @@ func (d Daemon) Call(ctx context.Context, method, path string, in, out any) erro
 	err = client.Do(ctx, method, path, in, out)
 	var network *net.OpError
 	if apierr.KindOf(err) == apierr.Unavailable && errors.As(err, &network) {
-		return fmt.Errorf("%s is not running at %s: start it with `%s`, or set %s_URL (%w)",
+		return apierr.New(apierr.Unavailable, "%s is not running at %s: start it with `%s`, or set %s_URL (%w)",
 			d.Name, client.Base, d.Name, strings.ToUpper(d.Name), network)
 	}
 	return err

@@ -45,7 +45,7 @@ func TestCall(t *testing.T) {
 	}
 	srv.Close()
 	want := "gated is not running at " + srv.URL + ": start it with `gated`, or set GATED_URL ("
-	if err := at(srv.URL).Call(t.Context(), "GET", "/", nil, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
+	if err := at(srv.URL).Call(t.Context(), "GET", "/", nil, nil); apierr.KindOf(err) != apierr.Unavailable || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("daemon down: %v", err)
 	}
 }

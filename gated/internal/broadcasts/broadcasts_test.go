@@ -27,6 +27,12 @@ func newHarness(t *testing.T, config string) *harness {
 	t.Helper()
 	h := &harness{t: t, st: storetest.Open(t)}
 	h.Broadcasts = New(h.st, &chats.Chats{}, slog.New(slog.DiscardHandler), func() time.Time { return time.UnixMilli(1000) })
+	h.fill(config)
+	return h
+}
+
+func (h *harness) fill(config string) {
+	h.t.Helper()
 	h.write(func(tx *store.Tx) error {
 		for _, folder := range []string{"main", "ops"} {
 			if _, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(config)}); err != nil {
@@ -46,7 +52,6 @@ func newHarness(t *testing.T, config string) *harness {
 		}
 		return tx.PinGroup("telegram:-2", "main", 1)
 	})
-	return h
 }
 
 func (h *harness) write(fn func(*store.Tx) error) {

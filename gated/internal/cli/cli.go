@@ -44,7 +44,7 @@ func (c *verbs) broadcast(ctx context.Context, args []string, out io.Writer) err
 		return line.UsageError("TEXT is missing")
 	}
 	if (*folder == "") == (*chats == "") {
-		return line.UsageError("give --folder or --chats")
+		return line.UsageError("give --folder or --chats, one of them")
 	}
 	r := broadcasts.Request{Folder: *folder, Text: strings.Join(rest, " "), By: localOperator, Key: *key}
 	if r.Key == "" {
@@ -67,7 +67,7 @@ func (c *verbs) broadcast(ctx context.Context, args []string, out io.Writer) err
 }
 
 func (c *verbs) reminders(ctx context.Context, args []string, out io.Writer) error {
-	line := c.Line("reminders [list [--folder FOLDER] [--chat CHAT] [--state active | done | cancelled] | cancel ID]", out)
+	line := c.Line("reminders [list [--folder FOLDER | --chat CHAT] [--state active | done | cancelled] | cancel ID]", out)
 	folder := line.String("folder", "", "of this group")
 	chat := line.String("chat", "", "of this chat")
 	state := line.String("state", "active", "which reminders")
@@ -76,9 +76,11 @@ func (c *verbs) reminders(ctx context.Context, args []string, out io.Writer) err
 		return err
 	}
 	switch {
+	case len(rest) == 1 && rest[0] == "cancel":
+		return line.UsageError("ID is missing")
 	case len(rest) == 2 && rest[0] == "cancel":
 		id, err := strconv.ParseInt(rest[1], 10, 64)
-		if err != nil {
+		if err != nil || id <= 0 {
 			return line.UsageError("%q is not the id of a reminder", rest[1])
 		}
 		var cancelled reminders.Line
@@ -87,10 +89,12 @@ func (c *verbs) reminders(ctx context.Context, args []string, out io.Writer) err
 		}
 		_, err = fmt.Fprintf(out, "reminder %d is cancelled\n", id)
 		return err
+	case *folder != "" && *chat != "":
+		return line.UsageError("give --folder or --chat, not both")
 	case len(rest) == 0, len(rest) == 1 && rest[0] == "list":
 		return c.listReminders(ctx, url.Values{"folder": {*folder}, "chat": {*chat}, "state": {*state}}, out)
 	}
-	return line.UsageError("unexpected argument %q", rest[0])
+	return line.UsageError("unexpected argument %q", rest[len(rest)-1])
 }
 
 func (c *verbs) listReminders(ctx context.Context, query url.Values, out io.Writer) error {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -19,8 +20,10 @@ import (
 // Path is the endpoint of gated that lists reminders. Below it are POST {id}/cancel.
 const Path = "/v1/reminders"
 
-// listRows is how many reminders one answer lists.
-const listRows = 200
+const (
+	listRows = 200 // how many reminders one answer lists
+	maxBy    = 200 // bytes of an operator's name
+)
 
 // Line is a reminder as operators see it. Times are unix ms, 0 for none.
 type Line struct {
@@ -76,10 +79,14 @@ func (s *Scheduler) list(r *http.Request) ([]Line, error) {
 	}
 	var all []*msg.Reminder
 	switch folder, chat := query.Get("folder"), query.Get("chat"); {
+	case folder != "" && chat != "":
+		return nil, apierr.New(apierr.BadRequest, "give folder or chat, not both")
 	case folder != "":
 		all, err = s.st.FolderReminders(r.Context(), folder, state, after, listRows)
 	case chat != "":
-		all, err = s.st.ChatReminders(r.Context(), chat, state, after, listRows)
+		if chat, err = s.st.Address(r.Context(), chat); err == nil {
+			all, err = s.st.ChatReminders(r.Context(), chat, state, after, listRows)
+		}
 	case state == msg.ReminderActive:
 		all, err = s.st.ActiveReminders(r.Context(), after, listRows)
 	default:
@@ -135,8 +142,8 @@ func (s *Scheduler) cancel(r *http.Request) (line Line, err error) {
 	if err != nil {
 		return line, err
 	}
-	if request.By == "" {
-		return line, apierr.New(apierr.BadRequest, "by is missing: it names the operator")
+	if strings.TrimSpace(request.By) == "" || len(request.By) > maxBy {
+		return line, apierr.New(apierr.BadRequest, "by is missing, or longer than %d bytes: it names the operator", maxBy)
 	}
 	before, err := s.st.Reminder(r.Context(), id)
 	if err != nil {
