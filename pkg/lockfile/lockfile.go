@@ -39,16 +39,11 @@ func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 type Lock struct{ file *os.File }
 
 // TryLock takes the lock at path without waiting and creates the file if there is none. If
-// another process, or another part of this one, holds the lock, the error is a *HeldError. A
-// file that root has made belongs to the owner of its folder, whose daemons have to open it. A
-// symbolic link at path is an error.
+// another process, or another part of this one, holds the lock, the error is a *HeldError. The
+// file is opened by Open.
 func TryLock(path string) (*Lock, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	file, err := Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
-	}
-	if err := giveToFolder(file); err != nil {
-		file.Close()
 		return nil, fmt.Errorf("lock: %w", err)
 	}
 	if err := flock(file); err != nil {
@@ -68,6 +63,19 @@ func TryLock(path string) (*Lock, error) {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
 	return &Lock{file}, nil
+}
+
+// Open opens a file to lock and makes it if there is none. One that root has made belongs to the
+// owner of its folder, whose daemons have to open it. A symbolic link at path is an error.
+func Open(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := giveToFolder(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // giveToFolder gives a file of root to the owner of its folder.

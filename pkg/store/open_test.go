@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -181,5 +182,33 @@ func TestWrite_LockedByShell_ReturnsErrLocked(t *testing.T) {
 	write(t, s, puts("four", nil))
 	if got := contents(t, s); len(got) != 2 {
 		t.Errorf("stored %v", got)
+	}
+}
+
+// A daemon of root, started before those of the user that the data folder belongs to, makes the files beside
+// the database.
+func TestOpen_AsRoot_FilesBelongToTheDatabasesUser(t *testing.T) {
+	if os.Geteuid() != 0 { // as pkg/testkit/need does, which this module does not import
+		if testing.Short() {
+			t.Skip("not with -short")
+		}
+		t.Fatal("only root gives files away: run this test with sudo")
+	}
+	path := storetest.Path(t)
+	for _, of := range []string{filepath.Dir(path), path} {
+		if err := os.Chown(of, 4242, 4243); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := storetest.OpenAt(t, path, nil)
+	inbound(t, s, chat, "hello")
+	for _, suffix := range []string{"-wal", "-shm", ".writelock"} {
+		info, err := os.Stat(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := info.Sys().(*syscall.Stat_t); st.Uid != 4242 || st.Gid != 4243 {
+			t.Errorf("%s belongs to %d:%d", suffix, st.Uid, st.Gid)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/failpoint"
+	"arizuko/pkg/lockfile"
 	"arizuko/pkg/msg"
 )
 
@@ -290,7 +291,7 @@ type writeLock struct {
 }
 
 func openWriteLock(path string) (*writeLock, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := lockfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
