@@ -39,6 +39,7 @@ type Instance struct {
 	Env  []string // of every program; to be extended before they start
 
 	bin       string
+	user      *syscall.Credential // of further starts and commands, nil for this process's
 	processes map[string]*Process
 }
 
@@ -104,7 +105,15 @@ func (i *Instance) Client(daemon string) (*httpx.Client, error) {
 func (i *Instance) Command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(i.Program(program), args...)
 	cmd.Env, cmd.Dir = i.Env, i.Data
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: i.user}
 	return cmd
+}
+
+// RunAs makes further starts and commands run as this user and group, without further groups, which
+// only root can do. The user can reach the programs and the data folder; whose that is stays.
+func (i *Instance) RunAs(uid, gid uint32) error {
+	i.user = &syscall.Credential{Uid: uid, Gid: gid}
+	return errors.Join(os.Chmod(i.Dir, 0o711), os.Chmod(i.bin, 0o711))
 }
 
 // Migrate creates the database or upgrades its schema.

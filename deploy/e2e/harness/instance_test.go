@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"arizuko/pkg/testkit/need"
 )
 
 // Scripts of daemons. They print "up" when their signal handlers are set.
@@ -434,4 +436,28 @@ func TestStart_ParentEnds_DaemonIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "gated to end", func() bool { return agents() == 0 })
+}
+
+func TestInstance_RunAs_DaemonsAndCommandsAreOfThatUser(t *testing.T) {
+	t.Parallel()
+	need.Root(t)
+	i := scripted(t, map[string]string{"gated": "id -u; id -g; echo up", "routd": "id -u; id -g; id -G"})
+	for _, name := range []string{"gated", "routd"} {
+		if err := os.Chmod(i.Program(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Dir(filepath.Dir(i.Program("gated"))), 0o711); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Chown(i.Data, 4242, 4243), i.RunAs(4242, 4243)); err != nil {
+		t.Fatal(err)
+	}
+	ended(t, start(t, i, "gated"))
+	if got := logged(t, i, "gated"); got != "4242\n4243\nup\n" {
+		t.Errorf("the daemon is of %q", got)
+	}
+	if out, err := i.Command("routd").CombinedOutput(); err != nil || string(out) != "4242\n4243\n4243\n" {
+		t.Errorf("the command is of %q, %v", out, err)
+	}
 }

@@ -19,7 +19,10 @@ type Process struct {
 func startProcess(cmd *exec.Cmd, stdout, stderr io.Writer) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

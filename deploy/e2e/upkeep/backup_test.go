@@ -109,6 +109,16 @@ func (l *load) write(n int) {
 	l.texts = append(l.texts, text)
 }
 
+// reach waits until so many messages are written.
+func (l *load) reach(count int) {
+	l.d.T.Helper()
+	l.d.Until(fmt.Sprintf("%d messages to be written", count), func() bool {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		return len(l.texts) >= count
+	})
+}
+
 // acknowledged holds the load up until all that was written is acknowledged and all files of it are fetched, and
 // returns the texts so far.
 func (l *load) acknowledged() []string {
@@ -147,6 +157,7 @@ func TestBackup_UnderLoadAndKills_RestoredElsewhereAnswers(t *testing.T) {
 	var last string
 	var before []string
 	for n, killed := range []string{"", harness.Gated, "teled", harness.Routd, "dashd"} {
+		l.reach(5 * (n + 1)) // a quick machine makes five backups in a few messages' time
 		before = l.acknowledged()
 		last = filepath.Join(d.Instance.Dir, fmt.Sprintf("b%d.tgz", n))
 		cmd := d.Instance.Command("dashd", "backup", last)
