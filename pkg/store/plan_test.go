@@ -107,7 +107,7 @@ func queryPlans() map[string][2]string {
 		// One step per topic, not per row.
 		"queryWebTopics": {queryWebTopics, topics},
 		"queryDeliveryChanges": {queryDeliveryChanges, "SEARCH d USING INDEX deliveries_seq (seq>?)\n" + messageRow + "\n" +
-			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\n" +
+			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH p USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\n" +
 			"SEARCH q USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH f USING PRIMARY KEY (chat_jid=? AND topic=?) LEFT-JOIN\n" +
 			"CORRELATED SCALAR SUBQUERY 2\nSEARCH n USING INDEX forks_own_thread (chat_jid=? AND thread_id=?)\nUSE TEMP B-TREE FOR ORDER BY\n" + // a few of a thread
 			"CORRELATED SCALAR SUBQUERY 1\nSEARCH r USING INDEX messages_turn (turn_id=?)"},
@@ -115,7 +115,7 @@ func queryPlans() map[string][2]string {
 			"SEARCH turns USING COVERING INDEX turns_claims (chat_jid=? AND place=?)\nSCAN (subquery-1)\nUNION ALL\n" +
 			"CO-ROUTINE (subquery-3)\nSEARCH turns USING INDEX turns_open_claims (chat_jid=? AND place=?)\nSCAN (subquery-3)"},
 		"queryClaim": {queryClaim, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)\n" +
-			"SEARCH o USING INTEGER PRIMARY KEY (rowid=?)\nSEARCH q USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"SEARCH p USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?)\nSEARCH q USING INTEGER PRIMARY KEY (rowid=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 1\nSEARCH r USING INDEX messages_turn (turn_id=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 2\nSEARCH r USING INDEX messages_turn (turn_id=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 3\nSEARCH m USING INDEX messages_turn (turn_id=?)\n" +
@@ -242,7 +242,7 @@ func namedQueries(t *testing.T) (names []string) {
 	}
 	parts := []string{"observedRows", "directMessages", "spoken", "spokenHere", "foundRows", "foundText", "withChange", "withChangeHere", "contextColumns", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
 		"requestColumns", "requestChat", "pollColumns", "countedOptions", "reminderColumns"}
-	parts = append(parts, "said", "inChange", "outChange", "lastChange", "recentColumns", "recentRows")
+	parts = append(parts, "rootHere", "said", "inChange", "outChange", "lastChange", "recentColumns", "recentRows")
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {

@@ -6,15 +6,18 @@ const (
 	// that waits takes in newer rows. The open claims come beside the newest ones: a turn may take longer
 	// than many short ones after it.
 	claimingRow = `r.direction = 'in' AND (r.verb IN ('mention', 'reply') OR r.reason = 'engaged')`
-	// A message to a fork's own thread from another place counts for that thread, and calls its group
-	// there: what users then write in the thread is for the fork.
+	// The work of another group, or of its own, that a turn began counts for that turn, as long as it answers in the same
+	// place: an injected message may run anywhere. A message to a fork's own thread from another place counts for that
+	// thread, and calls its group there: what users then write in the thread is for the fork.
+	rootHere             = `p.id = t.root_turn_id AND p.chat_jid = t.chat_jid AND p.place = t.place`
 	queryDeliveryChanges = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(f.thread_id, ifnull(t.place,'')),
 		ifnull(f.folder, ifnull(o.folder,'')),
 		CASE WHEN f.topic IS NOT NULL THEN f.ended_at IS NULL
 			ELSE ifnull(o.claims_engagement,0) AND (t.ended_at IS NULL OR m.received_at <= t.ended_at) END,
 		ifnull(f.created_at, ifnull((SELECT max(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + claimingRow + `), ifnull(q.received_at,0)))
 		FROM deliveries d INDEXED BY deliveries_seq JOIN messages m ON m.id = d.message_id
-		LEFT JOIN turns t ON t.id = m.turn_id LEFT JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) AND o.kind <> 'broadcast'
+		LEFT JOIN turns t ON t.id = m.turn_id LEFT JOIN turns p ON ` + rootHere + `
+		LEFT JOIN turns o ON o.id = ifnull(p.id, t.id) AND o.kind <> 'broadcast'
 		LEFT JOIN messages q ON q.id = o.trigger_message_id
 		LEFT JOIN forks f ON f.chat_jid = m.chat_jid AND f.folder = t.folder AND t.place <> m.thread_id
 			AND f.topic = (SELECT topic ` + forkOfThread + `n.chat_jid = m.chat_jid AND n.thread_id = m.thread_id ` + newestFork + `)
@@ -31,7 +34,7 @@ const (
 		AND m.source IN ('agent', 'tool')) THEN 0
 		ELSE max(t.ended_at, ifnull((SELECT max(d.updated_at) FROM messages m JOIN deliveries d ON d.message_id = m.id
 		WHERE m.turn_id = t.id AND m.received_at <= t.ended_at AND m.source IN ('agent', 'tool')), 0)) END, ifnull(t.ended_at, 0)
-		FROM turns t JOIN turns o ON o.id = ifnull(t.root_turn_id, t.id) JOIN messages q ON q.id = o.trigger_message_id
+		FROM turns t LEFT JOIN turns p ON ` + rootHere + ` JOIN turns o ON o.id = ifnull(p.id, t.id) JOIN messages q ON q.id = o.trigger_message_id
 		WHERE t.id = ?`
 	deliveriesRead      = `ifnull((SELECT CAST(value AS INTEGER) FROM cursors WHERE daemon = 'routd' AND key = 'deliveries'), 0)`
 	lastDelivery        = `(SELECT value FROM counters WHERE name = 'deliveries')`

@@ -357,6 +357,19 @@ func TestSnapshot_Scenarios_EngagedFolder(t *testing.T) {
 			},
 			folders{12: "eng", 16: "ops", 26: "eng", 31: "eng"},
 		},
+		"an answer to a message that an agent injected counts for its own turn alone": {
+			func(s *fixture) {
+				turn := s.call(msg.VerbMessage, "eng", 10)
+				elsewhere, injected := *turn, *turn
+				elsewhere.ThreadID, elsewhere.Place, elsewhere.ClaimsEngagement = "", "", true
+				s.write(func(tx *store.Tx) error { _, err := tx.PutTurn(&elsewhere, 0); return err })
+				injected.Folder, injected.RootTurnID = "ops", elsewhere.ID
+				s.write(func(tx *store.Tx) error { _, err := tx.PutTurn(&injected, 0); return err })
+				s.deliver(&injected, 30)
+				s.end(&injected, 31)
+			},
+			folders{20: "", 31: "", 40: ""},
+		},
 		"a broadcast turn slides nothing": {
 			func(s *fixture) {
 				s.engage("eng", 10, ttl)
