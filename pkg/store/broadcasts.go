@@ -41,6 +41,11 @@ func (r Reader) BroadcastByKey(ctx context.Context, key string) (*Broadcast, err
 	return first(collect(ctx, r.q, scanBroadcast, queryBroadcastByKey, key))
 }
 
+// BroadcastOf returns the broadcast that made a row, nil if none did. It reads all broadcasts.
+func (r Reader) BroadcastOf(ctx context.Context, message int64) (*Broadcast, error) {
+	return first(collect(ctx, r.q, scanBroadcast, queryBroadcastOf, message))
+}
+
 // OpenBroadcast returns the oldest broadcast of which rows are missing, nil if there is none.
 func (r Reader) OpenBroadcast(ctx context.Context) (*Broadcast, error) {
 	return first(collect(ctx, r.q, scanBroadcast, queryOpenBroadcast))

@@ -24,7 +24,8 @@ func reminderPlans() map[string][2]string {
 		"updateSlot":         {updateSlot, "SEARCH reminder_slots USING PRIMARY KEY (reminder_id=? AND slot=?)"},
 
 		"queryBroadcastByKey": {queryBroadcastByKey, "SEARCH broadcasts USING INDEX sqlite_autoindex_broadcasts_1 (key=?)"},
-		"queryOpenBroadcast":  {queryOpenBroadcast, "SCAN broadcasts USING INDEX broadcasts_open"}, // the first of them
+		"queryBroadcastOf":    {queryBroadcastOf, "SCAN broadcasts\nSCAN json_each EXISTS VIRTUAL TABLE INDEX 1:"}, // by hand
+		"queryOpenBroadcast":  {queryOpenBroadcast, "SCAN broadcasts USING INDEX broadcasts_open"},                 // the first of them
 		"insertBroadcast":     {insertBroadcast, noRead},
 		"updateBroadcast":     {updateBroadcast, "SEARCH broadcasts USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryChatsPage":      {queryChatsPage, "SEARCH chats USING PRIMARY KEY (jid>?)"},

@@ -28,7 +28,10 @@ const (
 	updateSlot         = `UPDATE reminder_slots SET message_id = ? WHERE reminder_id = ? AND slot = ?`
 
 	queryBroadcastByKey = `SELECT id, key, text, created_by, chats, message_ids, created_at, ifnull(ended_at, 0) FROM broadcasts WHERE key = ?`
-	queryOpenBroadcast  = `SELECT id, key, text, created_by, chats, message_ids, created_at, 0 FROM broadcasts INDEXED BY broadcasts_open
+	// For operators who ask about one message: there are few broadcasts.
+	queryBroadcastOf = `SELECT id, key, text, created_by, chats, message_ids, created_at, ifnull(ended_at, 0) FROM broadcasts
+		WHERE EXISTS (SELECT 1 FROM json_each(message_ids) WHERE value = ?)`
+	queryOpenBroadcast = `SELECT id, key, text, created_by, chats, message_ids, created_at, 0 FROM broadcasts INDEXED BY broadcasts_open
 		WHERE ended_at IS NULL ORDER BY id LIMIT 1`
 	insertBroadcast = `INSERT INTO broadcasts (key, text, created_by, chats, created_at) VALUES (?,?,?,?,?) ON CONFLICT (key) DO NOTHING`
 	updateBroadcast = `UPDATE broadcasts SET message_ids = ?, ended_at = ? WHERE id = ? AND ended_at IS NULL`

@@ -3,6 +3,7 @@ package store
 // The statements on the tool calls of agents.
 const (
 	queryToolCall      = `SELECT result FROM tool_calls WHERE turn_id = ? AND call = ?`
+	queryToolCalls     = `SELECT tool, result, created_at FROM tool_calls WHERE turn_id = ? ORDER BY created_at`
 	queryToolCallCount = `SELECT count(*) FROM tool_calls WHERE turn_id = ?`
 	insertToolCall     = `INSERT INTO tool_calls (turn_id, call, tool, result, created_at) VALUES (?,?,?,?,?)`
 	// Of attachments that are stored. Other daemons may have written JSON of another shape.

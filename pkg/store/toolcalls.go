@@ -15,6 +15,23 @@ func (r Reader) ToolCall(ctx context.Context, turnID int64, call string) (result
 	return json.RawMessage(text), found, err
 }
 
+// ToolCall is a tool call that has acted.
+type ToolCall struct {
+	Tool      string
+	Result    json.RawMessage
+	CreatedAt int64 // unix ms
+}
+
+// ToolCalls returns the calls of a turn that have acted, oldest first.
+func (r Reader) ToolCalls(ctx context.Context, turnID int64) ([]ToolCall, error) {
+	return collect(ctx, r.q, func(scan scanner) (c ToolCall, err error) {
+		var result string
+		err = scan(&c.Tool, &result, &c.CreatedAt)
+		c.Result = json.RawMessage(result)
+		return c, err
+	}, queryToolCalls, turnID)
+}
+
 // CountToolCalls is the number of a turn's tool calls that have acted.
 func (r Reader) CountToolCalls(ctx context.Context, turnID int64) (n int, err error) {
 	_, err = r.q.get(ctx, []any{&n}, queryToolCallCount, turnID)

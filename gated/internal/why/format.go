@@ -74,6 +74,7 @@ func writeHead(b *strings.Builder, p *Path, loc *time.Location) {
 	}
 	field("from", from)
 	field("source", m.Source)
+	field("comes from", p.Origins[m.ID])
 	field("platform id", m.PlatformID)
 	field("reply to", m.ReplyToID)
 	field("target", m.TargetID)
@@ -102,7 +103,7 @@ var lineEnds = strings.NewReplacer("\r\n", " ", "\n", " ")
 func events(p *Path) []event {
 	var all []event
 	for _, m := range p.Rows {
-		all = append(all, rowEvents(m)...)
+		all = append(all, rowEvents(m, p.Origins[m.ID])...)
 	}
 	for _, t := range p.Turns {
 		all = append(all, turnEvents(t)...)
@@ -115,13 +116,16 @@ func events(p *Path) []event {
 	return all
 }
 
-func rowEvents(m *msg.Message) []event {
+func rowEvents(m *msg.Message, origin string) []event {
 	stored := fmt.Sprintf("row %d stored", m.ID)
 	var all []event
 	if m.DerivedFrom != 0 {
 		all = append(all, event{at: m.DecidedAt, text: fmt.Sprintf("%s, derived from row %d: %s", stored, m.DerivedFrom, excerpt(m.Content))})
 	} else {
-		all = append(all, event{at: m.ReceivedAt, text: stored + by(m.Source)})
+		if stored += by(m.Source); origin != "" {
+			stored += ", from " + origin
+		}
+		all = append(all, event{at: m.ReceivedAt, text: stored})
 	}
 	if m.Disposition == "" {
 		return all
@@ -171,6 +175,7 @@ func turnEvents(t *Turn) []event {
 	for _, r := range t.Runs {
 		all = append(all, runEvents(t, r)...)
 	}
+	all = append(all, callEvents(t)...)
 	for _, r := range t.Replies {
 		all = append(all, replyEvents(r)...)
 	}

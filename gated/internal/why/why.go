@@ -28,6 +28,8 @@ type Path struct {
 	Replies []*Reply
 	// Request is the pending request of the chat, nil for none. Rows wait for it.
 	Request *store.Request
+	// Origins say what made rows, by their ids: a reminder, a broadcast, the end of a poll or a tool.
+	Origins map[int64]string
 }
 
 // Turn is a turn with its runs and its answers.
@@ -36,6 +38,7 @@ type Turn struct {
 	Batch   []int64            // ids of all its rows
 	Runs    []*store.RunResult // those of its folder and topic while it was open, oldest first
 	Replies []*Reply
+	Calls   []store.ToolCall // those that have acted, oldest first
 }
 
 // Reply is an outbound row with the parts it was cut into.
@@ -60,6 +63,7 @@ func Read(ctx context.Context, st store.Reader, id int64) (*Path, error) {
 	} else {
 		l.forwards(ctx, asked)
 	}
+	l.origins(ctx)
 	slices.SortFunc(l.path.Rows, func(a, b *msg.Message) int { return cmp.Compare(a.ID, b.ID) })
 	return l.path, l.err
 }
@@ -167,6 +171,9 @@ func (l *loader) turn(ctx context.Context, id int64) {
 		until = math.MaxInt64
 	}
 	if t.Runs, l.err = l.st.RunsDuring(ctx, row.Folder, row.Topic, row.CreatedAt, until, maxRuns); l.err != nil {
+		return
+	}
+	if t.Calls, l.err = l.st.ToolCalls(ctx, id); l.err != nil {
 		return
 	}
 	replies, err := l.st.TurnReplies(ctx, id)
