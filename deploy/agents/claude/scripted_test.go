@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -129,8 +130,13 @@ func TestAgent_CLIStays_IsTerminated(t *testing.T) {
 		end  func(*session)
 		code int
 	}{
-		"agent terminated": {func(s *session) { kill(s.t, s.cmd.Process.Pid, syscall.SIGTERM) }, 1},
-		"end of input":     {func(*session) {}, 0},
+		"agent terminated": {func(s *session) {
+			kill(s.t, s.cmd.Process.Pid, syscall.SIGTERM)
+			if f, err := s.frames.Next(); err != io.EOF { // before the end of its input
+				s.t.Errorf("got %+v, %v; want the end of the agent", f, err)
+			}
+		}, 1},
+		"end of input": {func(*session) {}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
