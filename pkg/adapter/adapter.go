@@ -89,8 +89,6 @@ type Shell struct {
 	lanes    laneLocks
 	reads    *store.Outage
 	writes   *store.Outage
-
-	pollWaits pollWaits
 }
 
 // New makes the shell of a platform. The caller runs Run.

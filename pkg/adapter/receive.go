@@ -28,7 +28,7 @@ type Inbound struct {
 // Moved is a chat's old address and its new one.
 type Moved struct{ From, To string }
 
-// Cursor is a daemon's own bookmark.
+// Cursor is a daemon's own bookmark; the value "" removes it.
 type Cursor struct{ Key, Value string }
 
 // Receive stores what came in; each message then has its row id. Messages of bots that Options.Bots
@@ -90,10 +90,18 @@ func (in *Inbound) write(ctx context.Context, tx *store.Tx, daemon string, now i
 			return err
 		}
 	}
-	if in.Cursor == nil {
+	return in.Cursor.write(tx, daemon)
+}
+
+// write stores a bookmark; nil is none.
+func (c *Cursor) write(tx *store.Tx, daemon string) error {
+	switch {
+	case c == nil:
 		return nil
+	case c.Value == "":
+		return tx.DeleteCursor(daemon, c.Key)
 	}
-	return tx.PutCursor(daemon, in.Cursor.Key, in.Cursor.Value)
+	return tx.PutCursor(daemon, c.Key, c.Value)
 }
 
 // followTarget puts a row into the thread of its target: of some events platforms name only the
@@ -145,7 +153,7 @@ func (s *Shell) storeCursor(ctx context.Context, c *Cursor) error {
 	if c == nil {
 		return nil
 	}
-	return s.Store.Write(ctx, func(tx *store.Tx) error { return tx.PutCursor(s.Daemon, c.Key, c.Value) })
+	return s.Store.Write(ctx, func(tx *store.Tx) error { return c.write(tx, s.Daemon) })
 }
 
 // event names for the log what came in.

@@ -4,9 +4,11 @@ package events
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,6 +44,7 @@ type Listener struct {
 	store   *store.Store
 	gateway *Gateway
 	guilds  *inbound.Guilds
+	ballots *adapter.Ballots
 	convert func(*discordapi.Update, inbound.Self, *inbound.Guilds) (adapter.Inbound, error)
 
 	// Set by Listen.
@@ -56,7 +59,7 @@ type Listener struct {
 func NewListener(api *discordapi.Client, st *store.Store, token string) *Listener {
 	return &Listener{
 		api: api, store: st, gateway: NewGateway(token), guilds: inbound.NewGuilds(), convert: inbound.Convert, read: newBookmarks(nil),
-		hidden: map[int64]bool{},
+		hidden: map[int64]bool{}, ballots: ballots(st),
 	}
 }
 
@@ -65,6 +68,9 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	wanted, err := l.prepare(ctx, s)
 	if err != nil {
 		return ConnectionError(err)
+	}
+	if err := l.ballots.Load(ctx, s); err != nil {
+		return err
 	}
 	broken, err := l.gateway.open(ctx, wanted)
 	if err != nil {
@@ -80,6 +86,10 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	var voters chan pollVoters // nil while none are read
 
 	for {
+		again, err := l.ballots.Retry(ctx, s)
+		if err != nil {
+			return err
+		}
 		missed := voters
 		if len(l.gateway.queue()) > 0 { // live events first
 			missed = nil
@@ -87,20 +97,15 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-again:
 		case <-probe.C:
 			s.Connected()
 		case e := <-l.gateway.queue():
 			err = l.receive(ctx, s, e)
-			if e.Type == "READY" {
-				l.heard = map[heardVote]bool{}
-			}
-			if err == nil && (e.Type == "READY" || e.Type == "RESUMED" && l.heard != nil) {
+			if err == nil && l.lacksVotes(e.Type) {
 				fresh := make(chan pollVoters)
 				voters = fresh
-				reader.Go(func() {
-					defer close(fresh)
-					l.readVoters(reading, s, fresh)
-				})
+				reader.Go(func() { l.readVoters(reading, s, fresh) })
 			}
 		case v, more := <-missed:
 			if !more {
@@ -168,7 +173,7 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, e *discordgo.E
 	}
 
 	l.hear(u)
-	if err := l.keepBallots(ctx, s, &in); err != nil {
+	if err := l.receiveBallot(ctx, s, &in); err != nil {
 		return err
 	}
 	if m := u.Message; m != nil { // the bot's own messages move the bookmark too
@@ -187,19 +192,35 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, e *discordgo.E
 	return l.backfill(ctx, s, u)
 }
 
-// keepBallots drops votes in polls of others, and the ends of those.
-func (l *Listener) keepBallots(ctx context.Context, s *adapter.Shell, in *adapter.Inbound) error {
+// receiveBallot drops votes in polls of others, and the ends of those. A vote in a poll that is being sent
+// waits for its id.
+func (l *Listener) receiveBallot(ctx context.Context, s *adapter.Shell, in *adapter.Inbound) error {
 	if len(in.Messages) != 1 || in.Messages[0].Verb != msg.VerbVote && in.Messages[0].Verb != msg.VerbPollEnd {
 		return nil
 	}
-	m := in.Messages[0]
-	poll, err := s.PollFor(ctx, m.ChatJID, func(ctx context.Context) (*msg.Message, error) {
-		return l.store.MessageByPlatformID(ctx, m.ChatJID, m.TargetID)
-	})
-	if poll == nil {
+	event, err := json.Marshal(in)
+	if err != nil {
+		s.SkipUndecoded("vote", err)
 		in.Messages = nil
+		return nil
 	}
+	m := in.Messages[0]
+	*in, err = l.ballots.Receive(ctx, s, adapter.Ballot{ChatJID: m.ChatJID, Ref: m.ChatJID + " " + m.TargetID, Event: event}, nil)
 	return err
+}
+
+// ballots finds the polls of votes by their messages.
+func ballots(st *store.Store) *adapter.Ballots {
+	return &adapter.Ballots{
+		Find: func(ctx context.Context, b *adapter.Ballot) (*msg.Message, error) {
+			chat, id, _ := strings.Cut(b.Ref, " ")
+			return st.MessageByPlatformID(ctx, chat, id)
+		},
+		Make: func(b *adapter.Ballot, _ *msg.Message) (in adapter.Inbound, err error) {
+			err = json.Unmarshal(b.Event, &in)
+			return in, err
+		},
+	}
 }
 
 // beginSession handles the events that begin or resume a session.

@@ -37,6 +37,15 @@ type heardVote struct {
 	answer        int
 }
 
+// lacksVotes reports whether the voters of polls are to be read after an event: at the start of a session,
+// and again if it is resumed before they were.
+func (l *Listener) lacksVotes(event string) bool {
+	if event == "READY" {
+		l.heard = map[heardVote]bool{}
+	}
+	return l.heard != nil && (event == "READY" || event == "RESUMED")
+}
+
 // hear remembers a vote that the session sends while the voters are read: it is newer than those.
 func (l *Listener) hear(u *discordapi.Update) {
 	for _, v := range []*discordapi.PollVote{u.Vote, u.VoteGone} {
@@ -48,7 +57,9 @@ func (l *Listener) hear(u *discordapi.Update) {
 
 // readVoters reads the voters of open polls, the newest first, since Discord does not repeat votes. It
 // runs beside the receive loop, which stores them. Polls that Discord refuses to show are not read again.
+// It closes read at its end.
 func (l *Listener) readVoters(ctx context.Context, s *adapter.Shell, read chan<- pollVoters) {
+	defer close(read)
 	var open []*msg.StoredPoll
 	if s.Retry(ctx, "reading open polls failed; retrying", func() (err error) {
 		open, err = l.store.PollsOpen(ctx, s.Platform, maxVotePolls)

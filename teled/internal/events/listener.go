@@ -21,6 +21,8 @@ const (
 	// pollTimeout is how long Telegram waits for an update before it answers with none. A longer one
 	// would only save calls: a poll that is lost is noticed after pollTimeout and ConnectTimeout.
 	pollTimeout = 5 * time.Second
+	// ballotDelay is pollTimeout while votes wait for a poll that is being sent.
+	ballotDelay = time.Second
 	// movesEvery is how often rows under former addresses are looked for.
 	movesEvery = 5 * time.Second
 )
@@ -28,12 +30,13 @@ const (
 // updates are the kinds of updates that are read; some are only sent if they are named.
 var updates = []string{"message", "edited_message", "channel_post", "edited_channel_post", "message_reaction", "my_chat_member", "chat_member", "poll", "poll_answer", "callback_query"}
 
-// Listener implements adapter.Listener. Its fields are set once.
+// Listener implements adapter.Listener. Its exported fields are set once.
 type Listener struct {
 	API   *telegramapi.Client
 	Store *store.Store
 
 	convert func(*telegramapi.Update, inbound.Self) (adapter.Inbound, error) // nil: inbound.Convert
+	ballots *adapter.Ballots                                                 // set by Listen
 }
 
 // Listen implements adapter.Listener.
@@ -51,8 +54,18 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	var moves sync.WaitGroup
 	defer moves.Wait()
 	defer stop()
+	l.ballots = l.newBallots(s.Daemon, me)
+	if err := l.ballots.Load(ctx, s); err != nil {
+		return err
+	}
 	moves.Go(func() { finishMoves(ctx, s) })
 	for wait := time.Duration(0); ; wait = pollTimeout { // the first poll shows whether polls work
+		if _, err := l.ballots.Retry(ctx, s); err != nil {
+			return err
+		}
+		if l.ballots.Waiting() {
+			wait = min(wait, ballotDelay)
+		}
 		batch, err := l.poll(ctx, offset, wait)
 		if err != nil {
 			return telegramapi.ConnectionError(err)
@@ -114,32 +127,29 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, me inbound.Sel
 		in, err = convert(&u, me)
 		return err
 	})
-	if err := l.addBallot(ctx, s, me, &u, &in); err != nil {
-		return offset, err
-	}
 	next := u.ID + 1
-	in.Cursor = &adapter.Cursor{Key: cursor, Value: strconv.FormatInt(next, 10)}
+	after := &adapter.Cursor{Key: cursor, Value: strconv.FormatInt(next, 10)}
+	if ref := inbound.PollRef(&u); ref != "" {
+		if in, err = l.ballots.Receive(ctx, s, adapter.Ballot{Ref: ref, Event: raw}, after); err != nil {
+			return offset, err
+		}
+	}
+	in.Cursor = after
 	return next, s.ReceiveAlways(ctx, in)
 }
 
-// addBallot adds the row of a vote, or of the end of a poll. Their updates name neither chat nor message.
-func (l *Listener) addBallot(ctx context.Context, s *adapter.Shell, me inbound.Self, u *telegramapi.Update, in *adapter.Inbound) error {
-	ref := inbound.PollRef(u)
-	if ref == "" {
-		return nil
+// newBallots finds the polls of votes, and of the ends of polls: their updates name neither chat nor message.
+func (l *Listener) newBallots(daemon string, me inbound.Self) *adapter.Ballots {
+	return &adapter.Ballots{
+		Find: func(ctx context.Context, b *adapter.Ballot) (*msg.Message, error) {
+			return l.Store.MessageByPollRef(ctx, daemon, b.Ref)
+		},
+		Make: func(b *adapter.Ballot, poll *msg.Message) (adapter.Inbound, error) {
+			var u telegramapi.Update
+			err := json.Unmarshal(b.Event, &u)
+			return inbound.Ballot(&u, poll, me), err
+		},
 	}
-	poll, err := s.PollFor(ctx, "", func(ctx context.Context) (*msg.Message, error) {
-		return l.Store.MessageByPollRef(ctx, s.Daemon, ref)
-	})
-	switch {
-	case err != nil:
-		return err
-	case poll == nil:
-		s.Log.Warn("vote ignored: its poll is not stored")
-		return nil
-	}
-	*in = inbound.Ballot(u, poll, me)
-	return nil
 }
 
 // updateID reads the id of an update that is otherwise invalid. Without one it returns offset, the id
