@@ -75,6 +75,29 @@ func (c *Chats) MayWrite(ctx context.Context, r store.Reader, jid, folder string
 	return msg.Within(home, folder), err
 }
 
+// MayRemind reports whether the reminders of a group in a chat still fire. A pin sends users' messages to another group
+// for a while and ends no reminder. Nor does a chat that the routes give to no group as a whole, as long as one of them
+// leads to the group.
+func (c *Chats) MayRemind(ctx context.Context, r store.Reader, jid, folder string) (bool, error) {
+	table, err := c.routes(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	if jid, err = r.Address(ctx, jid); err != nil {
+		return false, err
+	}
+	chat, err := r.Chat(ctx, jid)
+	if err != nil {
+		return false, err
+	}
+	if chat == nil {
+		chat = &msg.Chat{JID: jid, Kind: msg.KindOfJID(jid)}
+	}
+	chat.StickyGroup = ""
+	at, err := home(ctx, r, table, chat)
+	return msg.Within(at, folder) || at == "" && table.Leads(chat, folder), err
+}
+
 // Of returns the addresses of the chats whose home is a group, at most limit, sorted. Chats between groups are none.
 func (c *Chats) Of(ctx context.Context, r store.Reader, folder string, limit int) (jids []string, err error) {
 	table, err := c.routes(ctx, r)

@@ -1,6 +1,7 @@
 package reminders
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,8 @@ func (s *Scheduler) readClock() {
 	case last.wall.IsZero():
 		s.alignFrom = now.wall.UnixMilli()
 	case now.wall.Sub(last.wall)-elapsed <= -clockStep:
-		s.alignFrom = now.wall.Add(-elapsed).UnixMilli()
+		at := now.wall.Add(-elapsed).UnixMilli()
+		s.alignFrom = min(at, cmp.Or(s.alignFrom, at))
 	}
 }
 
@@ -202,12 +204,12 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 		f.problem = err.Error()
 		return f, nil //nolint:nilerr // the reminder ends with it
 	}
-	may, err := s.cfg.Chats.MayWrite(ctx, s.st.Reader, r.ChatJID, r.Folder)
+	may, err := s.cfg.Chats.MayRemind(ctx, s.st.Reader, r.ChatJID, r.Folder)
 	if err != nil {
 		return nil, err
 	}
 	if !may {
-		f.problem = "the chat is not the group's any more, by its routes and pins"
+		f.problem = "the chat is not the group's any more, by its routes"
 		return f, nil
 	}
 	kind := msg.KindOfJID(r.ChatJID)

@@ -308,24 +308,42 @@ func TestScheduler_RouteGone_ReminderEnds(t *testing.T) {
 	h.expect(0, msg.ReminderCancelled, r)
 }
 
-func TestScheduler_ChatPinnedToAnotherGroup_ReminderEnds(t *testing.T) {
+func TestScheduler_ChatOfAnotherGroup_ReminderEndsByRoutesAlone(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	r := h.daily()
-	h.write(func(tx *store.Tx) error {
-		if _, err := tx.PutGroup(&msg.Group{Folder: "ops", Config: []byte("{}")}); err != nil {
-			return err
-		}
-		if err := tx.PutRoute(&msg.Route{Match: "sender=telegram:42", Target: "main"}); err != nil {
-			return err
-		}
-		if err := tx.PutChat(chatJID, msg.ChatGroup, "", 1); err != nil {
-			return err
-		}
-		return tx.PinGroup(chatJID, "ops", 2)
-	})
-	h.at("2026-11-23T09:00:00Z")
-	h.expect(0, msg.ReminderCancelled, r)
+	pin := func(tx *store.Tx) error { return tx.PinGroup(chatJID, "ops", 2) }
+	route := func(match, target string) func(*store.Tx) error {
+		return func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Match: match, Target: target}) }
+	}
+	drop := func(tx *store.Tx) error { _, err := tx.DeleteRoute(1); return err }
+	bySender := route("sender=telegram:42", "main")
+	for name, tt := range map[string]struct {
+		changes []func(*store.Tx) error
+		sent    int
+		state   msg.ReminderState
+	}{
+		"pinned":                               {[]func(*store.Tx) error{pin}, 1, msg.ReminderActive},
+		"routed":                               {[]func(*store.Tx) error{drop, bySender, route("chat_jid="+chatJID, "ops")}, 0, msg.ReminderCancelled},
+		"no group's, but for a sender":         {[]func(*store.Tx) error{drop, bySender}, 1, msg.ReminderActive},
+		"no group's, but for mentions":         {[]func(*store.Tx) error{drop, route("verb=mention", "main")}, 1, msg.ReminderActive},
+		"no group's, mentions are for another": {[]func(*store.Tx) error{drop, route("verb=mention", "ops")}, 0, msg.ReminderCancelled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			r := h.daily()
+			h.write(func(tx *store.Tx) error {
+				if _, err := tx.PutGroup(&msg.Group{Folder: "ops", Config: []byte("{}")}); err != nil {
+					return err
+				}
+				return tx.PutChat(chatJID, msg.ChatGroup, "", 1)
+			})
+			for _, change := range tt.changes {
+				h.write(change)
+			}
+			h.at("2026-11-23T09:00:00Z")
+			h.expect(tt.sent, tt.state, r)
+		})
+	}
 }
 
 func TestScheduler_BadRow_EndsAloneAndIsExplained(t *testing.T) {
