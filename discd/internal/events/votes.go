@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -126,8 +127,11 @@ func (l *Listener) votersOf(ctx context.Context, m *msg.Message, answers int, ca
 				continue
 			}
 			voters[answer] = append(voters[answer], page...)
-			if len(page) < discordapi.MaxVoters || !discordapi.Younger(page[len(page)-1].ID, after) {
+			if len(page) < discordapi.MaxVoters {
 				break
+			}
+			if !discordapi.Younger(page[len(page)-1].ID, after) {
+				return nil, errors.New("a page of voters does not begin after the one before")
 			}
 			after = page[len(page)-1].ID
 		}

@@ -85,6 +85,8 @@ func (e Event) Kinds() []Kind {
 		return []Kind{msg.ContextPoll}
 	case ReminderCreated, ReminderListed, ReminderUpdated:
 		return []Kind{msg.ContextReminder}
+	case FollowupAttached: // a reminder has no message to name it by; the resolver touches it
+		return slices.DeleteFunc(msg.ContextKinds(), func(k Kind) bool { return k == msg.ContextReminder })
 	}
 	return msg.ContextKinds()
 }

@@ -155,12 +155,15 @@ func TestIndex_MemoryIsTheJournal(t *testing.T) {
 			default:
 				o := drawObject(rt)
 				o.ChatJID, o.ID, o.SourceMessageID = chat, msg.ContextObjectID(o.Kind, id), id
-				failure := error(nil)
+				event, failure := FollowupAttached, error(nil)
+				if !event.Fits(o.Kind) {
+					event = ReminderListed
+				}
 				if step == 4 {
 					failure = fmt.Errorf("the call failed")
 				}
 				_ = st.Write(t.Context(), func(tx *store.Tx) error {
-					if _, err := f.x.Activate(tx, FollowupAttached, o, f.now); err != nil {
+					if _, err := f.x.Activate(tx, event, o, f.now); err != nil {
 						rt.Fatal(err)
 					}
 					return failure

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -54,6 +55,9 @@ func broadcast() Tool {
 func (c *Caller) broadcastChats(ctx context.Context, named []string) ([]string, error) {
 	seen := map[string]bool{}
 	for _, jid := range named {
+		if platform, _ := msg.SplitJID(jid); platform == msg.PlatformGroup {
+			return nil, refuse("no user reads chat %.100q, which is between groups: name chats with users, or use delegate", jid)
+		}
 		if err := c.CheckChat(ctx, c.Services.Store.Reader, jid); err != nil {
 			return nil, err
 		}

@@ -121,7 +121,8 @@ func (c *Caller) CheckMessage(ctx context.Context, r store.Reader, id int64) (*m
 	}
 	if m != nil {
 		shown, err := c.observes(ctx, r, m.ChatJID)
-		if err == nil && shown && !c.isOwn(m.ChatJID) {
+		answer := m.ChatJID == c.Turn.ChatJID && m.Direction == msg.Out // also where the chat is another group's
+		if err == nil && (shown || answer) && !c.isOwn(m.ChatJID) {
 			shown, err = c.owns(ctx, r, m)
 		}
 		if err != nil || shown {

@@ -10,7 +10,7 @@ import (
 
 type delegateIn struct {
 	Folder string `json:"folder" jsonschema:"the group below yours that is to do the work, by its full name such as acme/eng"`
-	Prompt string `json:"prompt" jsonschema:"the work, with everything that the other agent must know: it sees neither this chat nor your session"`
+	Prompt string `json:"prompt" jsonschema:"the work, with everything that the other agent must know: it reads neither the messages of this chat nor your session"`
 }
 
 // messageOut is the result of tools that write one message.

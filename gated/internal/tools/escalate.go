@@ -8,7 +8,7 @@ import (
 )
 
 type escalateIn struct {
-	Prompt string `json:"prompt" jsonschema:"the question, with everything that the other agent must know: it sees neither this chat nor your session"`
+	Prompt string `json:"prompt" jsonschema:"the question, with everything that the other agent must know: it reads neither the messages of this chat nor your session"`
 }
 
 func escalate() Tool {

@@ -34,7 +34,7 @@ func injectMessage() Tool {
 		if platform, room := msg.SplitJID(in.ChatJID); platform == "" || room == "" {
 			return out, refuse("chat_jid %.100q is no address of a chat: it reads platform:room, such as %s", in.ChatJID, c.Turn.ChatJID)
 		}
-		in.Content = c.clean(in.Content)
+		in.Content = strings.TrimSpace(c.clean(in.Content))
 		if in.Content == "" {
 			return out, refuse("content is empty: there is nothing to write")
 		}

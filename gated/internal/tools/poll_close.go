@@ -31,7 +31,9 @@ func pollClose() Tool {
 			}
 			shown := false
 			if poll != nil && c.Reaches(poll.Folder) {
-				if shown, err = c.observes(ctx, tx.Reader, poll.ChatJID); err != nil {
+				if poll.ChatJID == c.Turn.ChatJID {
+					shown = true
+				} else if shown, err = c.observes(ctx, tx.Reader, poll.ChatJID); err != nil {
 					return out, err
 				}
 			}

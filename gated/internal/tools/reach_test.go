@@ -35,7 +35,7 @@ func TestDelegatedTurn_ChatOfItsParent_IsOutOfReach(t *testing.T) {
 func TestInjectMessage_CommandsAndNames_AreRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	for _, content := range []string{"/stop", "/new go on", "/approve ABCD-1234 main", "@eng", "@eng do it", "@"} {
+	for _, content := range []string{"/stop", "/new go on", "/approve ABCD-1234 main", "@eng", "@eng do it", "@", " @eng", "\u2003@eng do it"} {
 		f.refused("inject_message", `{"chat_jid":"OWN_CHAT","content":"`+content+`"}`, "are for users")
 	}
 }
