@@ -24,7 +24,7 @@ type getThreadOut struct {
 
 func getThread() Tool {
 	return define(Tool{
-		Name: "get_thread", Title: "Read around a message", Kind: Reads,
+		Name: "get_thread", Title: "Read around a message", Kind: Searches,
 		Description: "Shows the messages before and after a message in its chat, or in its thread if it is in one. Use it when a message alone does not say what it was about.",
 		Bounds:      map[string]Bound{"message_id": Number(1, math.MaxInt32*1e6), "around": Number(0, maxAround)},
 		Example:     `{"message_id":OWN_MESSAGE}`,

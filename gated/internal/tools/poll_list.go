@@ -50,7 +50,7 @@ type pollOption struct {
 
 func pollList() Tool {
 	return define(Tool{
-		Name: "poll_list", Title: "List polls", Kind: Sets,
+		Name: "poll_list", Title: "List polls", Kind: Lists,
 		Description: "Lists your group's polls in this chat with their votes so far, or the final ones of closed polls. Use it before you speak about a poll's result, and to find a poll's id.",
 		Bounds:      map[string]Bound{"state": OneOf(string(msg.PollOpen), string(msg.PollClosed))},
 		Example:     `{}`,
@@ -75,6 +75,9 @@ func pollList() Tool {
 			return out, nil
 		}
 		return out, c.Services.Store.Write(ctx, func(tx *store.Tx) error {
+			if err := c.checkOpen(ctx, tx.Reader); err != nil {
+				return err
+			}
 			for _, p := range polls {
 				if err := c.activatePoll(ctx, tx, contextobjects.PollListed, p); err != nil {
 					return err

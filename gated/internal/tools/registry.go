@@ -34,14 +34,17 @@ type Kind struct {
 	ReadOnly    bool // it changes nothing
 	Destructive bool // it may remove what a user or an agent made
 	Idempotent  bool // a repetition changes nothing more
+	Bulk        bool // it may read much from the database: few such calls run at once
 }
 
 // Kinds of tools.
 var (
-	Reads   = Kind{ReadOnly: true, Idempotent: true}
-	Adds    = Kind{}
-	Sets    = Kind{Idempotent: true}
-	Removes = Kind{Destructive: true, Idempotent: true}
+	Reads    = Kind{ReadOnly: true, Idempotent: true}
+	Searches = Kind{ReadOnly: true, Idempotent: true, Bulk: true}
+	Lists    = Kind{Idempotent: true, Bulk: true} // it makes active what it lists
+	Adds     = Kind{}
+	Sets     = Kind{Idempotent: true}
+	Removes  = Kind{Destructive: true, Idempotent: true}
 )
 
 // Bound limits a field of an input.

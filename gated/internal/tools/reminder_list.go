@@ -25,7 +25,7 @@ type reminderListOut struct {
 
 func reminderList() Tool {
 	return define(Tool{
-		Name: "reminder_list", Title: "List reminders", Kind: Sets,
+		Name: "reminder_list", Title: "List reminders", Kind: Lists,
 		Description: "Lists the reminders of your group for this chat, or for all its chats. Use it before you change or cancel one, and when a user asks what is planned.",
 		Bounds: map[string]Bound{
 			"state": OneOf(string(msg.ReminderActive), string(msg.ReminderDone), string(msg.ReminderCancelled)), "after": Number(0, maxID),
@@ -61,6 +61,9 @@ func reminderList() Tool {
 			return out, nil
 		}
 		return out, c.Services.Store.Write(ctx, func(tx *store.Tx) error {
+			if err := c.checkOpen(ctx, tx.Reader); err != nil {
+				return err
+			}
 			for _, r := range all[:min(len(all), maxActivated)] {
 				if err := c.activateReminder(ctx, tx, contextobjects.ReminderListed, r); err != nil {
 					return err

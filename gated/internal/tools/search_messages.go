@@ -44,7 +44,7 @@ type foundMessage struct {
 
 func searchMessages() Tool {
 	return define(Tool{
-		Name: "search_messages", Title: "Search messages", Kind: Reads,
+		Name: "search_messages", Title: "Search messages", Kind: Searches,
 		Description: "Finds earlier messages by their text after edits: all of this chat, and those of other chats that your group got. Use it when a user refers to something that is not in your prompt. " +
 			"get_thread shows the messages around one.",
 		Bounds:  map[string]Bound{"text": Text(2, maxTopic), "before": Number(0, math.MaxInt32*1e6), "limit": Number(0, maxFound)},

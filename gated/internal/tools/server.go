@@ -27,7 +27,7 @@ const (
 	// callTimeout bounds a call, its wait for others of the run included. It is below the
 	// time that httpx leaves for an answer.
 	callTimeout = 30 * time.Second
-	// maxReading bounds the calls of all runs that only read. It is below the number of readers of a store.
+	// maxReading bounds the calls of all runs that may read much. It is below the number of readers of a store.
 	maxReading = 2
 	// methodCall is MCP's method of tool calls.
 	methodCall = "tools/call"
@@ -66,7 +66,7 @@ type Server struct {
 	log      *slog.Logger
 	calls    *prometheus.CounterVec
 	known    map[string]Kind
-	reading  chan struct{} // has an element for each call that only reads
+	reading  chan struct{} // has an element for each call that may read much
 }
 
 // NewHandler returns the HTTP handler of [Path]. metrics may be nil.
@@ -178,7 +178,7 @@ func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
 			return failed(c.end(err).Error()), nil
 		}
 		defer func() { <-access.slots }()
-		if kind == Reads {
+		if kind.Bulk {
 			release, err := s.beginReading(ctx)
 			if err != nil {
 				return failed(c.end(err).Error()), nil
@@ -205,7 +205,7 @@ func (c *call) enter(ctx context.Context, s *Services, access *Access, tool stri
 	return err
 }
 
-// beginReading waits until a further call may read: those of agents leave connections to the database for
+// beginReading waits until a further call may read much: those of agents leave connections to the database for
 // messages.
 func (s *Server) beginReading(ctx context.Context) (release func(), err error) {
 	select {

@@ -229,8 +229,9 @@ func TestServer_UndeclaredMethods_AreUnknown(t *testing.T) {
 	}
 }
 
-// Reads of all runs together leave connections to the database for messages; what acts waits for none of them.
-func TestServer_ManyReads_AreBoundedForAllRuns(t *testing.T) {
+// Searches of all runs together leave connections to the database for messages; what acts, or reads little, waits for
+// none of them.
+func TestServer_ManySearches_AreBoundedForAllRuns(t *testing.T) {
 	t.Parallel()
 	begun, release := make(chan struct{}, 100), make(chan struct{})
 	reads := probe("reads", func(context.Context, *Caller) error {
@@ -238,8 +239,10 @@ func TestServer_ManyReads_AreBoundedForAllRuns(t *testing.T) {
 		<-release
 		return nil
 	})
-	reads.Kind = Reads
-	f := newFixture(t, reads, probe("acts", func(context.Context, *Caller) error { return nil }))
+	reads.Kind = Searches
+	looks := probe("looks", func(context.Context, *Caller) error { return nil })
+	looks.Kind = Reads
+	f := newFixture(t, reads, looks, probe("acts", func(context.Context, *Caller) error { return nil }))
 	_, _, other := f.startRun("acme/eng", "telegram:-9", "hi")
 	done := make(chan bool, 100)
 	const n = 2 * maxReading
@@ -257,6 +260,7 @@ func TestServer_ManyReads_AreBoundedForAllRuns(t *testing.T) {
 		<-begun
 	}
 	f.works("acts", "{}")
+	f.works("looks", "{}")
 	select {
 	case <-begun:
 		t.Error("one read too many")
