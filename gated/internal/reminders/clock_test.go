@@ -55,7 +55,7 @@ func TestRun_ClockIsSet_SlotsFireOnce(t *testing.T) {
 				synctest.Wait()
 				for _, jump := range tc.jumps {
 					clock.set(instant(t, jump))
-					time.Sleep(2 * time.Minute)
+					time.Sleep(2 * time.Minute) //nolint:forbidigo // in a bubble
 					synctest.Wait()
 				}
 				var slots []string

@@ -37,13 +37,13 @@ func TestRun_DiskFull_FiresOnceThereIsSpace(t *testing.T) {
 		release := limitFiles(t, uint64(wal.Size()))
 		defer release()
 		go func() { _ = h.s.Run(t.Context()) }()
-		time.Sleep(3*retryDelay + retryDelay/2)
+		time.Sleep(3*retryDelay + retryDelay/2) //nolint:forbidigo // in a bubble
 		synctest.Wait()
 		if n := len(firedSlots(t, path)); n != 0 || failed != 4 || len(h.dispatched) != 0 {
 			t.Errorf("%d slots fired and %d turns dispatched in %d failed commits while the disk was full", n, len(h.dispatched), failed)
 		}
 		release()
-		time.Sleep(10 * retryDelay)
+		time.Sleep(10 * retryDelay) //nolint:forbidigo // in a bubble
 		synctest.Wait()
 		if n := len(firedSlots(t, path)); n != 2 || failed != 4 || len(h.dispatched) != 1 {
 			t.Errorf("%d slots fired, %d turns dispatched, %d commits failed, want 2, 1 and 4", n, len(h.dispatched), failed)
@@ -63,7 +63,7 @@ func TestRun_SetBackWhileDiskFull_FiresAtTheRightTimeAgain(t *testing.T) {
 		clock.set(instant(t, "2027-11-23T08:29:30Z")) // a year ahead: the slot of the day before is late
 		h.s.cfg.Now = clock.now
 		go func() { _ = h.s.Run(t.Context()) }()
-		time.Sleep(2 * time.Minute)
+		time.Sleep(2 * time.Minute) //nolint:forbidigo // in a bubble
 		synctest.Wait()
 		wal, err := os.Stat(path + "-wal")
 		if err != nil {
@@ -72,9 +72,9 @@ func TestRun_SetBackWhileDiskFull_FiresAtTheRightTimeAgain(t *testing.T) {
 		release := limitFiles(t, uint64(wal.Size()))
 		defer release()
 		clock.set(instant(t, "2026-11-23T08:20:00Z"))
-		time.Sleep(5 * time.Minute)
+		time.Sleep(5 * time.Minute) //nolint:forbidigo // in a bubble
 		release()
-		time.Sleep(10 * time.Minute)
+		time.Sleep(10 * time.Minute) //nolint:forbidigo // in a bubble
 		synctest.Wait()
 		var slots []string
 		for _, f := range firedSlots(t, path) {
