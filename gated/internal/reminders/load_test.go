@@ -116,10 +116,10 @@ func TestScheduler_TenThousandDue_EachOnceInOrderPageByPage(t *testing.T) {
 		seen[f.reminder] = true
 	}
 	turns := map[int64]bool{}
-	for _, turn := range h.dispatched {
+	for _, turn := range h.turns() {
 		turns[turn.ID] = true
 	}
-	if len(fired) != count || len(h.dispatched) != prompts || len(turns) != prompts {
-		t.Errorf("%d of %d reminders fired; %d turns dispatched, %d of them different, want %d", len(fired), count, len(h.dispatched), len(turns), prompts)
+	if len(fired) != count || len(h.turns()) != prompts || len(turns) != prompts {
+		t.Errorf("%d of %d reminders fired; %d turns dispatched, %d of them different, want %d", len(fired), count, len(h.turns()), len(turns), prompts)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,10 +22,10 @@ func TestRun_DiskFull_FiresOnceThereIsSpace(t *testing.T) {
 	defer signal.Reset(unix.SIGXFSZ)
 	synctest.Test(t, func(t *testing.T) {
 		path := storetest.Path(t)
-		failed := 0
+		var failed atomic.Int32
 		h := harnessAt(t, path, func(err error) {
 			if err != nil {
-				failed++
+				failed.Add(1)
 			}
 		})
 		h.put(msg.Reminder{DueAt: h.now.Add(time.Minute).UnixMilli()})
@@ -39,14 +40,14 @@ func TestRun_DiskFull_FiresOnceThereIsSpace(t *testing.T) {
 		go func() { _ = h.s.Run(t.Context()) }()
 		time.Sleep(3*retryDelay + retryDelay/2) //nolint:forbidigo // in a bubble
 		synctest.Wait()
-		if n := len(firedSlots(t, path)); n != 0 || failed != 4 || len(h.dispatched) != 0 {
-			t.Errorf("%d slots fired and %d turns dispatched in %d failed commits while the disk was full", n, len(h.dispatched), failed)
+		if n := len(firedSlots(t, path)); n != 0 || failed.Load() != 4 || len(h.turns()) != 0 {
+			t.Errorf("%d slots fired and %d turns dispatched in %d failed commits while the disk was full", n, len(h.turns()), failed.Load())
 		}
 		release()
 		time.Sleep(10 * retryDelay) //nolint:forbidigo // in a bubble
 		synctest.Wait()
-		if n := len(firedSlots(t, path)); n != 2 || failed != 4 || len(h.dispatched) != 1 {
-			t.Errorf("%d slots fired, %d turns dispatched, %d commits failed, want 2, 1 and 4", n, len(h.dispatched), failed)
+		if n := len(firedSlots(t, path)); n != 2 || failed.Load() != 4 || len(h.turns()) != 1 {
+			t.Errorf("%d slots fired, %d turns dispatched, %d commits failed, want 2, 1 and 4", n, len(h.turns()), failed.Load())
 		}
 	})
 }

@@ -3,6 +3,8 @@ package reminders
 import (
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,7 +24,8 @@ type harness struct {
 	st         *store.Store
 	s          *Scheduler
 	now        time.Time
-	dispatched []*msg.Turn
+	mu         sync.Mutex
+	dispatched []*msg.Turn // guarded by mu: read by turns
 }
 
 func newHarness(t *testing.T) *harness {
@@ -52,7 +55,18 @@ func (h *harness) restart() {
 	}
 }
 
-func (h *harness) Dispatch(turns ...*msg.Turn) { h.dispatched = append(h.dispatched, turns...) }
+func (h *harness) Dispatch(turns ...*msg.Turn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dispatched = append(h.dispatched, turns...)
+}
+
+// turns are those that were dispatched.
+func (h *harness) turns() []*msg.Turn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.dispatched)
+}
 
 func (h *harness) write(fn func(*store.Tx) error) {
 	h.t.Helper()
@@ -153,10 +167,10 @@ func TestScheduler_Prompt_StoresBroadcastTurn(t *testing.T) {
 	h := newHarness(t)
 	h.put(msg.Reminder{Kind: msg.ReminderPrompt, DueAt: h.now.Add(time.Hour).UnixMilli(), Topic: "#standup"})
 	h.at("2026-11-23T09:00:01Z")
-	if len(h.dispatched) != 1 {
-		t.Fatalf("%d turns dispatched", len(h.dispatched))
+	if n := len(h.turns()); n != 1 {
+		t.Fatalf("%d turns dispatched", n)
 	}
-	turn, err := h.st.Turn(t.Context(), h.dispatched[0].ID)
+	turn, err := h.st.Turn(t.Context(), h.turns()[0].ID)
 	if err != nil || turn == nil {
 		t.Fatal(turn, err)
 	}
