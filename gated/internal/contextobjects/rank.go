@@ -1,10 +1,6 @@
 package contextobjects
 
-import (
-	"math"
-
-	"arizuko/pkg/msg"
-)
+import "arizuko/pkg/msg"
 
 // Bounds of Query.Max.
 const (
@@ -98,6 +94,7 @@ type ranking struct {
 	chain   [4]uint64 // bit n is set if the reply chain has an id that is n modulo 256
 	penalty bool
 	chained bool // an object in the reply chain was found
+	added   added
 }
 
 // candidate is an object with its score.
@@ -117,6 +114,7 @@ func (r *ranking) prepare() {
 		r.scope = ScopeTopic
 	}
 	r.penalty = topics && !r.TopicKnown
+	r.prepareScores()
 }
 
 func (r *ranking) inChain(id int64) bool {
@@ -131,45 +129,69 @@ func (r *ranking) inChain(id int64) bool {
 	return false
 }
 
-// score rates an object; ok is false if the query does not reach it. explain has the same cases.
+// score rates an object; ok is false if the query does not reach it. explain has the same cases. What
+// differs from object to object is added without a jump: the processor cannot predict it.
 func (r *ranking) score(k *key) (score int, ok bool) {
 	if r.Kinds&k.kinds == 0 && r.Kinds != 0 || k.end <= r.Now && k.reasons&msg.OpenPoll == 0 && !r.IncludeInactive {
 		return 0, false
 	}
-	w := r.weights
-	score = int(k.score)
-	inTopic := int(k.topic) == r.topic
-	switch {
-	case r.inChain(k.source):
-		score += w.ReplyChain
+	inTopic := one(int(k.topic) == r.topic)
+	w := &r.added
+	score = int(k.score) + w.always + w.topic*inTopic + w.open*one(k.due > r.Now) + w.owned*one(int(k.user) == r.user)
+	if r.inChain(k.source) {
+		score += w.chain
 		r.chained = true
-	case !inTopic && r.scope == ScopeTopic:
+	} else if inTopic == 0 && r.scope == ScopeTopic {
 		return 0, false
-	case r.penalty:
-		score += w.Fallback
-	}
-	if inTopic && r.scope == ScopeTopic {
-		score += w.Topic
-	}
-	if r.Kinds != 0 {
-		score += w.Kind
-	}
-	if k.due > r.Now {
-		score += w.Open
-	}
-	if int(k.user) == r.user {
-		score += w.Owned
 	}
 	left := r.left(k)
-	if left <= nearExpiry && k.reasons&msg.OpenPoll == 0 { // an open poll is never near its end
-		score += w.NearExpiry
+	// An open poll is never near its end.
+	score += w.nearExpiry * one(left <= nearExpiry) * one(k.reasons&msg.OpenPoll == 0)
+	return score + int(w.recent*left+rounding), true
+}
+
+// added is what the query adds to scores, by what an object is.
+type added struct {
+	always int // an object outside of the reply chain
+	chain  int // one in it, beside always
+
+	topic, open, owned, nearExpiry int
+	recent                         float64
+}
+
+func (r *ranking) prepareScores() {
+	w := r.weights
+	a := added{chain: w.ReplyChain, open: w.Open, owned: w.Owned, nearExpiry: w.NearExpiry, recent: float64(w.Recent)}
+	if r.scope == ScopeTopic {
+		a.topic = w.Topic
+	} else if r.penalty {
+		a.always, a.chain = w.Fallback, w.ReplyChain-w.Fallback
 	}
-	return score + int(float64(w.Recent)*left+rounding), true
+	if r.Kinds != 0 {
+		a.always += w.Kind
+	}
+	r.added = a
+}
+
+func one(holds bool) (n int) {
+	if holds {
+		n = 1
+	}
+	return n
 }
 
 // left is the part of its TTL that an object has left. A clock that went back makes nothing newer than
 // new.
-func (r *ranking) left(k *key) float64 { return min(max(float64(k.end-r.Now)*k.perLife, 0), 1) }
+func (r *ranking) left(k *key) float64 {
+	left := float64(k.end-r.Now) * k.perLife
+	if left > 1 {
+		return 1
+	}
+	if left < 0 {
+		return 0
+	}
+	return left
+}
 
 // explain returns the reasons of an object that the query reaches.
 func (r *ranking) explain(k *key) Reasons {
@@ -241,5 +263,6 @@ func confidence(score, highest int) float64 {
 	if highest <= 0 {
 		return 0
 	}
-	return math.Round(1000*min(max(float64(score)/float64(highest), 0), 1)) / 1000
+	score = min(max(score, 0), highest)
+	return float64((2000*score+highest)/(2*highest)) / 1000
 }
