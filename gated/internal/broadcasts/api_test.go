@@ -1,7 +1,6 @@
 package broadcasts
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -93,7 +92,7 @@ func TestAPI_BadRequest_IsRefusedAndSendsNothing(t *testing.T) {
 			}
 		})
 	}
-	if sent, who := h.sent(), audits(t, path); len(sent)+len(who) != 0 {
+	if sent, who := h.sent(), storetest.Audit(t, path); len(sent)+len(who) != 0 {
 		t.Errorf("sent to %q, audit rows %q", sent, who)
 	}
 }
@@ -123,7 +122,7 @@ func TestAPI_Repeated_HasOneAuditRow(t *testing.T) {
 	if status, answer := h.ask(secret, "POST", Path, body(t, map[string]any{"text": "other", "key": "k1"})); status != http.StatusConflict || !strings.Contains(answer, "another text") {
 		t.Errorf("the key of another text: %d %s", status, answer)
 	}
-	if diff := cmp.Diff([]string{"web:op: broadcast: 2 chats: down at 5"}, audits(t, path)); diff != "" {
+	if diff := cmp.Diff([]string{"web:op: broadcast: 2 chats: down at 5"}, storetest.Audit(t, path)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -136,30 +135,4 @@ func harnessAt(t *testing.T) (h *harness, path string) {
 	h.Broadcasts = New(h.st, &chats.Chats{}, slog.New(slog.DiscardHandler), func() time.Time { return time.UnixMilli(1000) })
 	h.fill("{}")
 	return h, path
-}
-
-// audits are the rows of the audit log.
-func audits(t *testing.T, path string) (all []string) {
-	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	rows, err := db.Query("SELECT who || ': ' || what || ': ' || detail FROM audit ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, text)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
 }

@@ -1,7 +1,6 @@
 package reminders
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -91,7 +90,7 @@ func TestAPI_BadRequest_IsRefusedAndChangesNothing(t *testing.T) {
 		})
 	}
 	h.expect(0, msg.ReminderActive, active)
-	if got := audits(t, path); len(got) != 0 {
+	if got := storetest.Audit(t, path); len(got) != 0 {
 		t.Errorf("audit rows %q", got)
 	}
 }
@@ -110,7 +109,7 @@ func TestAPI_Cancel_EndsItOnceWithAnAuditRow(t *testing.T) {
 	if status, body := h.ask(secret, "POST", cancel, `{"by":"web:op"}`); status != http.StatusConflict || !strings.Contains(body, "is cancelled") {
 		t.Errorf("again: %d %s", status, body)
 	}
-	if got, want := audits(t, path), []string{"web:op: cancel reminder: 1 of main in telegram:-1"}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, want := storetest.Audit(t, path), []string{"web:op: cancel reminder: 1 of main in telegram:-1"}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("audit rows %q, want %q", got, want)
 	}
 	h.at("2026-11-24T09:00:00Z")
@@ -141,30 +140,4 @@ func TestAPI_List_FiltersAndPages(t *testing.T) {
 			t.Errorf("%s: %d lines, want %d", query, len(got), want)
 		}
 	}
-}
-
-// audits are the rows of the audit log.
-func audits(t *testing.T, path string) (all []string) {
-	t.Helper()
-	db, err := sql.Open("sqlite3", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	rows, err := db.Query("SELECT who || ': ' || what || ': ' || detail FROM audit ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, text)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
 }

@@ -64,3 +64,29 @@ func OpenAt(t testing.TB, path string, poke func(string)) *store.Store {
 	})
 	return s
 }
+
+// Audit returns the audit log of a database, oldest first, as "who: what: detail".
+func Audit(t testing.TB, path string) (lines []string) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rows, err := db.Query("SELECT who || ': ' || what || ': ' || detail FROM audit ORDER BY id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
