@@ -2,8 +2,10 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -71,7 +73,7 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 			return telegramapi.ConnectionError(err)
 		}
 		s.Connected()
-		for _, raw := range batch {
+		for _, raw := range inOrder(batch) {
 			if offset, err = l.receive(ctx, s, me, raw, offset); err != nil {
 				return err
 			}
@@ -150,6 +152,25 @@ func (l *Listener) newBallots(daemon string, me inbound.Self) *adapter.Ballots {
 			return inbound.Ballot(&u, poll, me), err
 		},
 	}
+}
+
+// inOrder sorts updates by their ids: the offset that is stored with one counts all before it as read. An
+// update without an id stays behind the one before it.
+func inOrder(batch []json.RawMessage) []json.RawMessage {
+	type update struct {
+		id  int64
+		raw json.RawMessage
+	}
+	updates, last := make([]update, len(batch)), int64(0)
+	for i, raw := range batch {
+		last = cmp.Or(updateID(raw, 0), last)
+		updates[i] = update{last, raw}
+	}
+	slices.SortStableFunc(updates, func(a, b update) int { return cmp.Compare(a.id, b.id) })
+	for i, u := range updates {
+		batch[i] = u.raw
+	}
+	return batch
 }
 
 // updateID reads the id of an update that is otherwise invalid. Without one it returns offset, the id

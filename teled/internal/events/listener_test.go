@@ -211,6 +211,22 @@ func TestListen_Redelivery_IsOneRow(t *testing.T) {
 	}
 }
 
+// The offset that is stored with an update counts those before it as read: a kill between the two must not lose the older one.
+func TestListen_ReorderedUpdates_KillBetweenThemLosesNone(t *testing.T) {
+	updates := message(12, 2, "two") + "," + message(11, 1, "one")
+	f := newFixture(t, updates)
+	f.onLog = func(line string) {
+		if strings.Contains(line, `msg="event stored"`) {
+			f.stop()
+		}
+	}
+	f.run()
+	f.expectStored("12", "one")
+	f.onLog, f.batches = nil, []string{message(12, 2, "two")}
+	f.run()
+	f.expectStored("13", "one", "two")
+}
+
 // Whichever of the two writes fails, neither is stored.
 func TestListen_WriteFails_StoresNeitherRowNorOffset(t *testing.T) {
 	for name, table := range map[string]string{"message": "messages", "offset": "cursors"} {
