@@ -48,7 +48,8 @@ fuzz: ## every fuzz target, TOTAL executions (10000000) in all, or EXECS each; O
 soak: ## load for FOR (3m) with random kills, hangs and a clock that jumps
 	go run ./deploy/e2e/chaos soak $(if $(FOR),-for $(FOR)) $(if $(SEED),-seed $(SEED))
 
-verify: lint test race bench faults ## what .ci/run does, at full length: about an hour
+verify: lint test race bench faults ## what judges by figures or chance too, before an issue is closed and every night: about an hour
+	go test -tags failpoints arizuko/pkg/failpoint
 	$(MAKE) soak FOR=10m
 
 clean:

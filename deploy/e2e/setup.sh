@@ -44,14 +44,14 @@ if [ ${#packages[@]} -gt 0 ]; then
     chmod +x $policy
     trap 'rm -f $policy' EXIT
   fi
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive $install -qq
+  apt-get update -qq -o Acquire::Retries=5
+  DEBIAN_FRONTEND=noninteractive $install -qq -o Acquire::Retries=5
 fi
 
 pids=()
 for folder in deploy/agents/claude deploy/e2e/mcp; do
   if ! [ $folder/node_modules/.package-lock.json -nt $folder/package-lock.json ]; then
-    npm ci --prefix $folder --no-fund --no-audit &
+    npm ci --prefix $folder --no-fund --no-audit --fetch-retries=5 &
     pids+=($!)
   fi
 done
