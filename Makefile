@@ -2,10 +2,10 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 MODULES := $(patsubst ./%,%,$(shell go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p'))
 
-.PHONY: build dist run unit setup test race lint vuln tidy bench fuzz faults soak verify clean help
+.PHONY: build dist run unit setup test race acp lint vuln tidy bench fuzz faults soak failover pictures verify verify-postgres clean help
 
 build: ## all programs into bin/
-	umask 022 && go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION) -X main.buildVersion=$(VERSION)" -o bin/ ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/oneshot ./deploy/launcher
+	umask 022 && go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION) -X main.buildVersion=$(VERSION)" -o bin/ ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/acp ./deploy/agents/oneshot ./deploy/launcher
 
 dist: ## static programs and the context of the images, into dist/; needs busybox and docker's client
 	deploy/docker/dist.sh '$(VERSION)'
@@ -20,11 +20,15 @@ unit: ## the quick tests: needs only Go and a C compiler
 setup: ## installs what test needs besides Go, or names the command that does
 	@deploy/e2e/setup.sh
 
-test: setup ## everything, with real processes, database files, pages and agents
-	go test work
+test: setup ## everything, with real processes, database files, pages and agents; DB=postgres: the store, daemons and scenarios on a server
+	$(if $(filter postgres,$(DB)),go run ./pkg/testkit/postgres/cmd/withpostgres go test -timeout 20m arizuko/pkg/store/... arizuko/pkg/daemon arizuko/migrations/... arizuko/dashd/internal/backup arizuko/dashd/internal/doctor arizuko/deploy/e2e/foreign arizuko/deploy/e2e/invariants arizuko/deploy/e2e/scenarios,go test -timeout 20m work)
 
 race: setup ## the same under the race detector, daemons included; RACE names packages
-	go test -race $(or $(RACE),work)
+	go test -timeout 30m -race $(or $(RACE),work)
+
+acp: ## real agents of the Agent Client Protocol with fake models: 1.5 GB of npm packages, 15 minutes
+	for agent in acp claude; do npm ci --prefix deploy/agents/$$agent --no-fund --no-audit || exit 1; done
+	go test -tags realagents -timeout 40m -count=1 -run TestReal -v ./deploy/agents/acp ./deploy/agents/oneshot ./deploy/e2e/agents
 
 lint: ## plain words, formatting, vet, linters, and each module on its own
 	deploy/lint/lint.sh $(MODULES)
@@ -39,21 +43,33 @@ tidy: ## go.mod and go.sum of each module, and go.work.sum
 bench: ## the message path against a floor without logic; takes some minutes
 	go run ./deploy/e2e/bench $(ARGS)
 
-faults: ## daemons killed at N failpoints under load; without N once at each
-	go run ./deploy/e2e/chaos faults $(if $(N),-n $(N)) $(if $(SEED),-seed $(SEED))
+faults: ## daemons killed at N failpoints under load; without N once at each; DB=postgres: on a server
+	go run ./deploy/e2e/chaos faults $(if $(N),-n $(N)) $(if $(SEED),-seed $(SEED)) $(if $(DB),-db $(DB))
 
 fuzz: ## every fuzz target, TOTAL executions (10000000) in all, or EXECS each; ONLY picks some; an hour
 	@TOTAL=$(TOTAL) EXECS=$(EXECS) ONLY='$(ONLY)' PARALLEL=$(PARALLEL) deploy/e2e/fuzz.sh
 
-soak: ## load for FOR (3m) with random kills, hangs and a clock that jumps
-	go run ./deploy/e2e/chaos soak $(if $(FOR),-for $(FOR)) $(if $(SEED),-seed $(SEED))
+soak: ## load for FOR (3m) with kills, hangs, a clock that jumps, and outages of all platforms and the web chat
+	go run ./deploy/e2e/chaos soak $(if $(FOR),-for $(FOR)) $(if $(SEED),-seed $(SEED)) $(if $(DB),-db $(DB))
+
+failover: setup ## three machines on database servers with failover, all killed, suspended and cut off under load; 20 minutes; ONLY picks some
+	go test -tags failover -count=1 arizuko/pkg/testkit/patroni
+	go run ./deploy/e2e/chaos failover $(if $(ONLY),-only '$(ONLY)') $(if $(SEED),-seed $(SEED))
+
+pictures: ## the pictures of docs/tour.md and docs/run.md, made again in Chromium
+	go test ./deploy/e2e/tour -count=1 -pictures $(CURDIR)/docs/tour
 
 verify: lint test race bench faults ## what judges by figures or chance too, before an issue is closed and every night: about an hour
 	go test -tags failpoints arizuko/pkg/failpoint
 	$(MAKE) soak FOR=10m
 
+verify-postgres: failover ## the same on Postgres, with machines that fail over; another hour
+	$(MAKE) test DB=postgres
+	$(MAKE) faults DB=postgres
+	$(MAKE) soak FOR=10m DB=postgres
+
 clean:
 	rm -rf bin dist
 
 help:
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 10

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/wake"
 )
@@ -71,6 +71,27 @@ func TestChat_Folders_Found(t *testing.T) {
 	}
 }
 
+func TestChats_ManyGroups_InPages(t *testing.T) {
+	data := dataFolder(t)
+	shell(t, data, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 119) INSERT INTO registered_groups (folder, created_at) SELECT printf('g%03d', i), 0 FROM n`)
+	b := serve(t, data).operator()
+	var counts []int
+	for path := "/chat/"; path != ""; {
+		page := b.must(200, "GET", path, "").body
+		counts = append(counts, strings.Count(page, `<span class="last">`))
+		_, rest, more := strings.Cut(page, `href="/chat/?`)
+		if path = ""; more {
+			path = "/chat/?" + rest[:strings.Index(rest, `"`)]
+		}
+	}
+	if !slices.Equal(counts, []int{50, 50, 20}) {
+		t.Errorf("chats of each page: %v", counts)
+	}
+	if page := b.must(200, "GET", "/chat/?after=z", "").body; !strings.Contains(page, "No further chat") {
+		t.Error(page)
+	}
+}
+
 func TestChats_Listed_WithLastMessage(t *testing.T) {
 	data := dataFolder(t)
 	shell(t, data, `INSERT INTO registered_groups (folder, name, created_at) VALUES ('acme/eng', '<b>Eng</b>', 0)`)
@@ -89,23 +110,6 @@ func TestChats_Listed_WithLastMessage(t *testing.T) {
 	}
 	if page := b.must(200, "GET", "/chat/main", "").body; !strings.Contains(page, `data-last-id="1"`) || !strings.Contains(page, `data-assistant="arizuko"`) {
 		t.Errorf("the chat: %s", page)
-	}
-}
-
-func TestExcerpt_LongText_CutAt120Characters(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                                 "",
-		" a\n\n b\t":                       "a b",
-		strings.Repeat("é", 120):           strings.Repeat("é", 120),
-		strings.Repeat("é", 121):           strings.Repeat("é", 120) + "…",
-		strings.Repeat("😀", 500):           strings.Repeat("😀", 120) + "…",
-		strings.Repeat("\n", 999) + "late": "late",
-		"a\xffb":                           "ab",
-		"x" + strings.Repeat("😀", 119) + "\xf0\x9f": "x" + strings.Repeat("😀", 119),
-	} {
-		if got := excerpt(text); got != want {
-			t.Errorf("%q became %q", text, got)
-		}
 	}
 }
 
@@ -204,12 +208,12 @@ func TestStop_Streams_End(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data)
 	b := p.operator()
-	chat, overview := b.events("/chat/main/events"), b.events("/overview/events")
+	chat, all := b.events("/chat/main/events"), b.events("/events")
 	chat("typing")
-	overview("overview")
+	all("hello")
 	start := time.Now()
 	p.stop()
-	if got := chat("message") + overview("none"); got != "" {
+	if got := chat("stopping") + all("stopping") + all("none"); got != "{}" {
 		t.Errorf("after the stop: %s", got)
 	}
 	if took := time.Since(start); took > 3*time.Second {
@@ -223,20 +227,33 @@ func TestStop_Streams_End(t *testing.T) {
 	}
 }
 
-func TestOverview_NewRow_SendsFragment(t *testing.T) {
+// fragment fetches what a page shows as an open page does, and returns its tag; nothing if it has not changed.
+func (b *browser) fragment(path, tag string) (html, newTag string) {
+	b.t.Helper()
+	a := b.get(path, "Accept: application/json", "If-None-Match: "+tag)
+	if a.status == 304 && a.body == "" {
+		return "", a.Get("ETag")
+	}
+	var data struct{ HTML string }
+	if err := json.Unmarshal([]byte(a.body), &data); a.status != 200 || err != nil || a.Get("ETag") == "" {
+		b.t.Fatalf("GET %s: %d %v %.300s", path, a.status, err, a.body)
+	}
+	return data.HTML, a.Get("ETag")
+}
+
+func TestOverview_NewRow_ChangesFragment(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data)
 	b := p.operator()
-	next := b.events("/overview/events")
+	next := b.events("/events")
+	next("hello")
 	fragment := func() string {
 		t.Helper()
-		var data struct{ HTML string }
-		if err := json.Unmarshal([]byte(next("overview")), &data); err != nil {
-			t.Fatal(err)
-		}
-		return data.HTML
+		next("changed")
+		html, _ := b.fragment("/", "")
+		return html
 	}
-	if first := fragment(); !strings.Contains(first, "<dt>Undecided</dt><dd>0</dd>") {
+	if first, _ := b.fragment("/", ""); !strings.Contains(first, "<dt>Undecided</dt><dd>0</dd>") {
 		t.Errorf("the first: %s", first)
 	}
 	shell(t, data, `INSERT INTO messages (chat_jid, direction, timestamp, received_at) VALUES ('telegram:<b>7', 'in', 0, 0)`)
@@ -248,21 +265,6 @@ func TestOverview_NewRow_SendsFragment(t *testing.T) {
 	for _, shown := range []string{now, page} {
 		if !strings.Contains(shown, "telegram:&lt;b&gt;7") || !strings.Contains(shown, `<th scope="row">dashd</th>`) {
 			t.Errorf("the overview: %s", shown)
-		}
-	}
-}
-
-func TestSince_PerState(t *testing.T) {
-	for _, tt := range []struct {
-		state   msg.TurnState
-		started int64
-		want    int64
-	}{
-		{msg.TurnQueued, 0, 10}, {msg.TurnQueued, 20, 10}, {msg.TurnRunning, 20, 20},
-	} {
-		shown := pageTurns(1, []*msg.Turn{{State: tt.state, CreatedAt: 10, StartedAt: tt.started}})
-		if got := shown.Lines[0].Since; got != tt.want {
-			t.Errorf("%s, started at %d: since %d, want %d", tt.state, tt.started, got, tt.want)
 		}
 	}
 }

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"time"
 
+	"arizuko/dashd/internal/backup"
+	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/store"
 )
 
 // Config is dashd's environment.
@@ -18,25 +23,40 @@ type Config struct {
 	Proxies       config.Networks `env:"TRUSTED_PROXIES" doc:"addresses and networks of proxies, as in 127.0.0.1,10.0.0.0/8: only their X-Forwarded-For and X-Forwarded-Proto count"`
 	RoutdAddr     config.Addr     `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where routd listens, for ROUTD_URL"`
 	RoutdURL      config.URL      `env:"ROUTD_URL" doc:"where routd is called; default: ROUTD_ADDR"`
+	GatedAddr     config.Addr     `env:"GATED_ADDR" envDefault:"127.0.0.1:8080" doc:"where gated listens, for GATED_URL"`
+	GatedURL      config.URL      `env:"GATED_URL" doc:"where gated is called; default: GATED_ADDR"`
 	OnbodAddr     config.Addr     `env:"ONBOD_ADDR" envDefault:"127.0.0.1:8082" doc:"where onbod listens, for ONBOD_URL"`
 	OnbodURL      config.URL      `env:"ONBOD_URL" doc:"where onbod is called; default: ONBOD_ADDR"`
 	Operators     []string        `env:"OPERATORS" doc:"senders that may approve chats, as telegram:123,slack:U0AB: the same as gated's, shown in the first steps"`
 	Password      string          `env:"DASH_PASSWORD" secret:"true" doc:"logs in to the dashboard; without one there are one-time links, the first printed at start"`
 	AssistantName string          `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"name of agents before their first message; the same as gated's"`
+	Accounts      string          `env:"ACCOUNTS" doc:"daemons of further accounts that run with variables of this environment, as teled+work,slakd+home: the launcher starts them, and doctor examines them. A variable with _WORK at its end, as TELEGRAM_BOT_TOKEN_WORK, is the one without it for teled+work"`
 	PollInterval  time.Duration   `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is polled without a poke"`
+	MediaMax      int64           `env:"MEDIA_MAX" envDefault:"20971520" doc:"largest file of a message, in bytes"`
+	MediaQuota    int64           `env:"MEDIA_QUOTA" envDefault:"2147483648" doc:"what all files of messages may take on the disk, in bytes: gated removes the oldest that no open turn needs"`
+	MediaDaily    int64           `env:"MEDIA_DAILY" envDefault:"209715200" doc:"files of one chat that may be stored in a day, received and sent, in bytes"`
 }
 
 // Validate returns what the types cannot check.
-func (c *Config) Validate() error { return config.CheckInterval("POLL_INTERVAL", c.PollInterval) }
+func (c *Config) Validate() []error {
+	_, err := daemon.Accounts([]string{daemon.AccountsVariable + "=" + c.Accounts})
+	errs := []error{config.CheckInterval("POLL_INTERVAL", c.PollInterval), err}
+	for name, size := range map[string]int64{"MEDIA_MAX": c.MediaMax, "MEDIA_QUOTA": c.MediaQuota, "MEDIA_DAILY": c.MediaDaily} {
+		if size <= 0 {
+			errs = append(errs, fmt.Errorf("%s: must be above 0", name))
+		}
+	}
+	return errs
+}
 
 func loadConfig() (Config, error) { return config.Load[Config](environ()) }
 
 func environ() []string { return os.Environ() }
 
-// dataDir is ARIZUKO_DATA: backup and restore need nothing else of the environment.
-func dataDir() (string, error) {
+// place is ARIZUKO_DATA and ARIZUKO_DB: backup and restore need nothing else of the environment.
+func place() (backup.Place, error) {
 	cfg, err := config.Load[config.Base](os.Environ())
-	return cfg.Data, err
+	return backup.Place{Data: cfg.Data, Server: string(cfg.DB)}, err
 }
 
 // client returns a client of the running dashd.
@@ -46,4 +66,19 @@ func (c *Config) client() (*httpx.Client, error) {
 		return nil, err
 	}
 	return httpx.NewClient(string(c.URL.Or(c.Addr)), secret), nil
+}
+
+// settings are the settings as the dashboard shows them.
+func settings(cfg *Config) (all []pages.Setting) {
+	for _, s := range config.Show(*cfg) {
+		all = append(all, pages.Setting{Name: s.Name, Value: s.Value, Meaning: s.Doc, Default: s.Default})
+	}
+	return all
+}
+
+func paths(cfg *Config) []pages.Setting {
+	return []pages.Setting{
+		{Name: "Database", Value: store.Name(cfg.Database())}, {Name: "Groups", Value: cfg.GroupsDir()}, {Name: "Media", Value: cfg.MediaDir()},
+		{Name: "Logs", Value: cfg.LogsDir()}, {Name: "Sockets", Value: cfg.RunDir()},
+	}
 }

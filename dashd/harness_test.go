@@ -259,6 +259,16 @@ func (b *browser) form(path string, fields url.Values) answer {
 	return b.do(http.MethodPost, path, fields.Encode(), "Content-Type: application/x-www-form-urlencoded", "Origin: "+b.base)
 }
 
+// submit posts a form and follows to the page that says what became of it.
+func (b *browser) submit(path string, fields url.Values) answer {
+	b.t.Helper()
+	a := b.form(path, fields)
+	if a.status != http.StatusSeeOther {
+		b.t.Fatalf("POST %s: %d, want a redirect\n%.500s", path, a.status, a.body)
+	}
+	return b.must(http.StatusOK, http.MethodGet, a.Get("Location"), "")
+}
+
 // must makes a request and fails the test unless it is answered with status.
 func (b *browser) must(status int, method, path, body string, headers ...string) answer {
 	b.t.Helper()

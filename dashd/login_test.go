@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -22,13 +23,14 @@ func TestRoutes_WithoutLogin_Refused(t *testing.T) {
 	p := serve(t, dataFolder(t))
 	b := p.browser()
 	closed := 0
+	parameter := regexp.MustCompile(`\{[^}]*\}`)
 	err := chi.Walk(p.Router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if open[method+" "+route] || strings.HasPrefix(route, "/assets/") {
 			return nil
 		}
 		closed++
 		for _, path := range []string{"main", "main/", "main/messages", "main/topics", "main/events", "none", ""} {
-			path = strings.Replace(route, "*", path, 1)
+			path = parameter.ReplaceAllString(strings.Replace(route, "*", path, 1), "1")
 			for _, headers := range [][]string{
 				{"Accept: application/json"},
 				{"Accept: text/event-stream", "Authorization: Bearer guess"},
@@ -216,7 +218,7 @@ func TestHost_OtherNames_Refused(t *testing.T) {
 		res.Body.Close()
 		return res.StatusCode
 	}
-	for _, path := range []string{"/", "/login", "/chat/main", "/chat/main/messages", "/overview/events", "/status", "/assets/" + asset} {
+	for _, path := range []string{"/", "/login", "/chat/main", "/chat/main/messages", "/events", "/status", "/assets/" + asset} {
 		for _, host := range []string{"evil.example", "evil.example:8083", "dashd:8083"} {
 			if got := ask(b, host, path); got != 403 {
 				t.Errorf("%s at %s: %d", path, host, got)
@@ -277,7 +279,7 @@ func TestLogout_EndsSession(t *testing.T) {
 	thief := p.browser()
 	thief.must(200, "GET", "/chat/main", "", stolen)
 	ended := make(chan struct{}, 2)
-	for _, path := range []string{"/chat/main/events", "/overview/events"} {
+	for _, path := range []string{"/chat/main/events", "/events"} {
 		next := b.events(path)
 		go func() {
 			for next("none") != "" {

@@ -23,9 +23,12 @@ import (
 
 	"arizuko/dashd/internal/backup"
 	"arizuko/dashd/internal/cli"
+	"arizuko/dashd/internal/console"
 	"arizuko/dashd/internal/hosts"
+	"arizuko/dashd/internal/indexer"
 	"arizuko/dashd/internal/live"
 	"arizuko/dashd/internal/login"
+	"arizuko/dashd/internal/news"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
 	"arizuko/dashd/internal/webchat"
@@ -79,7 +82,7 @@ func program() daemon.Program {
 // commands are the subcommands: those that ask the running dashd, and those that need none.
 func commands() map[string]pkgcli.Func {
 	all := backup.Program{
-		Data: dataDir, Version: buildinfo.Version(), Schema: migrations.Latest(), In: os.Stdin, Log: os.Stderr,
+		Place: place, Version: buildinfo.Version(), Schema: migrations.Latest(), In: os.Stdin, Log: os.Stderr,
 	}.Commands()
 	maps.Copy(all, cli.Commands(func() (*httpx.Client, error) {
 		cfg, err := loadConfig()
@@ -95,16 +98,16 @@ func commands() map[string]pkgcli.Func {
 // dashd is a started process with its parts.
 type dashd struct {
 	*daemon.Process
-	cfg      Config
-	hosts    *hosts.Hosts
-	login    *login.Login
-	pages    *pages.Pages
-	status   *status.Status
-	hub      *live.Hub
-	chat     *webchat.Chat
-	onbod    *httpx.Client // decides requests; may be down
-	defaults defaults
-	outbox   chan struct{} // wakes the shell
+	cfg     Config
+	hosts   *hosts.Hosts
+	login   *login.Login
+	pages   *pages.Pages
+	status  *status.Status
+	hub     *live.Hub
+	chat    *webchat.Chat
+	console *console.Console
+	news    *news.News
+	outbox  chan struct{} // wakes the shell
 }
 
 // start opens everything; the caller calls run, or Close.
@@ -140,18 +143,34 @@ func (d *dashd) open() (err error) {
 		return err
 	}
 	d.status = status.New(status.Config{
-		Store: d.Store, Routd: httpx.NewClient(string(d.cfg.RoutdURL.Or(d.cfg.RoutdAddr)), d.Secret), Now: d.Now, Log: d.Log,
+		Store: d.Store, Routd: d.Client("routd", d.cfg.RoutdURL, d.cfg.RoutdAddr), Now: d.Now, Log: d.Log,
 	})
-	d.onbod = httpx.NewClient(string(d.cfg.OnbodURL.Or(d.cfg.OnbodAddr)), d.Secret)
 	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) }, d.Log)
+	d.console = console.New(console.Config{
+		Store: d.Store.Reader, Status: d.status, Pages: d.pages,
+		Routd: d.Client("routd", d.cfg.RoutdURL, d.cfg.RoutdAddr), Gated: d.Client("gated", d.cfg.GatedURL, d.cfg.GatedAddr),
+		Onbod: d.Client("onbod", d.cfg.OnbodURL, d.cfg.OnbodAddr), Operators: d.cfg.Operators, Data: d.cfg.Data, Now: d.Now, Log: d.Log,
+		Redact:   config.NewRedactor(append(config.Secrets(d.cfg), d.Secret)...).String,
+		Settings: settings(&d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
+	})
 	d.chat = &webchat.Chat{
 		Store: d.Store, Hub: d.hub, Data: d.cfg.Data, Assistant: d.cfg.AssistantName,
 		Sender: func(r *http.Request) (sender, name string) { return login.Sender(r.Context()), "operator" },
 		Shell: adapter.New(webchat.Platform{}, adapter.Options{
 			Platform: msg.PlatformWeb, Daemon: name, Store: d.Store, Heartbeat: d.Heartbeat, Wake: d.outbox,
-			Poll: d.cfg.PollInterval, Repeatable: true, Settled: func(*msg.Message) { d.hub.Notify() },
+			Poll: d.cfg.PollInterval, Settled: func(*msg.Message) { d.hub.Notify() },
+			Data: d.cfg.Data, MediaMax: d.cfg.MediaMax, MediaQuota: d.cfg.MediaQuota, MediaDaily: d.cfg.MediaDaily,
 			Log: d.Log, Metrics: d.Metrics, Now: d.Now,
 		}),
+	}
+	d.chat.Files = adapter.NewUploads(d.chat.Shell)
+	worker, err := d.pages.Asset("worker.js")
+	if err != nil {
+		return err
+	}
+	d.news = &news.News{
+		Store: d.Store.Reader, Hub: d.hub, Worker: worker,
+		Login: func(r *http.Request) string { return login.Sender(r.Context()) }, Log: d.Log,
 	}
 	d.measure()
 	d.routes()
@@ -165,16 +184,25 @@ func (d *dashd) base() config.URL {
 
 // run serves until ctx ends. The first link is printed to out, and not logged.
 func (d *dashd) run(ctx context.Context, out io.Writer) error {
+	if err := d.chat.Files.Clean(ctx); err != nil && ctx.Err() == nil {
+		d.Log.Error("removing unfinished uploads failed; the next start retries", "err", err)
+	}
 	d.Heartbeat.Report(daemon.Connected, "")
 	if d.cfg.PrintLink {
 		fmt.Fprintf(out, "log in: %s\n", d.login.Link())
 	}
-	return d.Run(ctx, d.chat.Shell.Run, d.notifyChanges)
+	index := &indexer.Indexer{Store: d.Store, Log: d.Log}
+	return d.Run(ctx, d.chat.Shell.Run, d.notifyChanges, index.Run)
 }
 
-// notifyChanges notifies the outbox and the open pages that rows may have changed.
+// notifyChanges notifies the outbox and, if rows have changed, the open pages.
 func (d *dashd) notifyChanges(ctx context.Context) error {
 	defer d.hub.Close()
+	watch, err := d.Store.Watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
 	ticker := time.NewTicker(d.cfg.PollInterval)
 	defer ticker.Stop()
 	for {
@@ -188,6 +216,12 @@ func (d *dashd) notifyChanges(ctx context.Context) error {
 			default:
 			}
 		}
-		d.hub.Notify()
+		changed, err := watch.Changed(ctx)
+		if err != nil && ctx.Err() == nil {
+			d.Log.Warn("watching the database failed", "err", err)
+		}
+		if changed {
+			d.hub.Notify()
+		}
 	}
 }

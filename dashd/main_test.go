@@ -20,10 +20,10 @@ func TestReadme_Table_MatchesConfig(t *testing.T) {
 
 func TestConfig_InvalidValues_AllReported(t *testing.T) {
 	_, err := config.Load[Config]([]string{
-		"DASHD_ADDR=8083", "DASHD_URL=localhost", "DASH_PUBLIC_URL=https://x?y", "POLL_INTERVAL=2ns",
+		"DASHD_ADDR=8083", "DASHD_URL=localhost", "DASH_PUBLIC_URL=https://x?y", "POLL_INTERVAL=2ns", "MEDIA_MAX=0", "MEDIA_DAILY=-1",
 	})
 	problems, ok := err.(config.Problems)
-	if !ok || len(problems) != 4 {
+	if !ok || len(problems) != 6 {
 		t.Errorf("got %v", err)
 	}
 }

@@ -3,18 +3,19 @@ package main
 import (
 	"cmp"
 	"context"
-	"html/template"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-chi/chi/v5"
 
-	"arizuko/dashd/internal/live"
+	"arizuko/dashd/internal/console"
+	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/webchat"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -26,19 +27,16 @@ func (d *dashd) routes() {
 	d.login.Mount(r)
 	r.Group(func(r chi.Router) {
 		r.Use(d.login.Require, d.login.SameOrigin)
-		r.Get("/", d.overviewPage)
-		r.Get("/overview/events", d.overviewEvents)
-		r.Get("/approvals", d.approvalsPage)
-		r.Get("/approvals/events", d.approvalsEvents)
-		r.Post("/approvals/{code}/approve", d.decide("approve", "folder"))
-		r.Post("/approvals/{code}/reject", d.decide("reject", "reason"))
+		d.console.Mount(r)
 		d.status.Mount(r)
+		r.Get("/events", d.news.Events)
 		r.Get("/chat", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/chat/", http.StatusSeeOther) })
 		r.Get("/chat/", d.chatsPage)
 		r.Get("/chat/*", d.inChat(map[string]inGroup{
 			"": d.chatPage, "messages": d.chat.History, "topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File,
+			"progress": d.chat.Progress,
 		}))
-		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post, "votes": d.chat.Vote}))
+		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post, "votes": d.chat.Vote, "answers": d.chat.Answer}))
 	})
 }
 
@@ -76,11 +74,14 @@ func splitChatPath(path string) (folder, part string) {
 		return folder, ""
 	}
 	i := strings.LastIndexByte(path, '/')
-	if last := path[i+1:]; i > 0 && slices.Contains([]string{"messages", "topics", "events", "file", "votes"}, last) {
+	if last := path[i+1:]; i > 0 && slices.Contains([]string{"messages", "topics", "events", "file", "votes", "answers", "progress"}, last) {
 		return path[:i], last
 	}
 	return path, ""
 }
+
+// maxChatLines is how many chats a page lists.
+const maxChatLines = 50
 
 func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
 	groups, err := d.Store.Groups(r.Context())
@@ -93,7 +94,16 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
 		httpx.Error(w, err)
 		return
 	}
-	page := pages.ChatsPage{Groups: make([]pages.GroupLine, len(groups)), Now: d.Now().UnixMilli(), Steps: !connected}
+	page := pages.ChatsPage{Now: d.Now().UnixMilli(), Steps: !connected}
+	if after := r.URL.Query().Get("after"); after != "" {
+		page.Later = true
+		groups = slices.DeleteFunc(groups, func(g msg.Group) bool { return g.Folder <= after })
+	}
+	if len(groups) > maxChatLines {
+		groups = groups[:maxChatLines]
+		page.Next = "/chat/?" + url.Values{"after": {groups[maxChatLines-1].Folder}}.Encode()
+	}
+	page.Groups = make([]pages.GroupLine, len(groups))
 	for i, g := range groups {
 		page.Groups[i] = pages.GroupLine{Folder: g.Folder, Name: g.Name}
 		last, err := d.Store.LastWebMessage(r.Context(), webchat.JID(g.Folder))
@@ -102,23 +112,10 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if last != nil {
-			page.Groups[i].Last, page.Groups[i].LastAt = excerpt(last.Content), last.ReceivedAt
+			page.Groups[i].Last, page.Groups[i].LastAt = console.Excerpt(last.Content), last.ReceivedAt
 		}
 	}
 	d.pages.Chats(w, page)
-}
-
-// maxExcerpt is how much of a message the list of chats shows, in characters.
-const maxExcerpt = 120
-
-func excerpt(text string) string {
-	text = strings.TrimSpace(text)
-	start := strings.ToValidUTF8(text[:min(len(text), 4*(maxExcerpt+1))], "") // no character has more than 4 bytes
-	line := []rune(strings.Join(strings.Fields(start), " "))
-	if len(line) > maxExcerpt {
-		return string(line[:maxExcerpt]) + "…"
-	}
-	return string(line)
 }
 
 func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) {
@@ -127,88 +124,29 @@ func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		httpx.Error(w, err)
 		return
 	}
-	d.pages.Chat(w, pages.ChatPage{Folder: g.Folder, Name: g.Name, Assistant: d.cfg.AssistantName, LastID: last})
-}
-
-func (d *dashd) overviewPage(w http.ResponseWriter, r *http.Request) {
-	fragment, err := d.facts(r.Context())
+	agent, err := d.agentOf(r.Context(), g)
 	if err != nil {
 		httpx.Error(w, err)
 		return
 	}
-	d.pages.Overview(w, pages.OverviewPage{Fragment: template.HTML(fragment)})
-}
-
-// fragmentEvery bounds how often a part of an open page is updated.
-const fragmentEvery = time.Second
-
-func (d *dashd) overviewEvents(w http.ResponseWriter, r *http.Request) {
-	d.fragmentEvents(w, r, "overview", d.facts)
-}
-
-// fragmentEvents sends a part of a page as HTML, in events of a name, again and again.
-func (d *dashd) fragmentEvents(w http.ResponseWriter, r *http.Request, event string, render func(context.Context) (string, error)) {
-	var sent time.Time
-	d.hub.Serve(w, r, func(s *live.Stream) error {
-		now := d.Now()
-		if now.Sub(sent) < fragmentEvery {
-			return nil // the next poll updates it
-		}
-		sent = now
-		html, err := render(r.Context())
-		if err != nil {
-			return err
-		}
-		return s.Event(event, 0, map[string]string{"html": html})
+	d.pages.Chat(w, pages.ChatPage{
+		Folder: g.Folder, Name: g.Name, Assistant: agent.name, Demo: agent.demo, LastID: last,
+		MaxFile: d.cfg.MediaMax, MaxFiles: webchat.MaxFiles, Login: login.Sender(r.Context()),
 	})
 }
 
-// facts renders the part of the overview that changes.
-func (d *dashd) facts(ctx context.Context) (string, error) {
-	f, err := d.status.Instance(ctx)
-	if err != nil {
-		return "", err
-	}
-	requests, _, err := d.Store.WaitingRequests(ctx)
-	if err != nil {
-		return "", err
-	}
-	steps, err := d.steps(ctx, f.Daemons)
-	if err != nil {
-		return "", err
-	}
-	shown := pages.Overview{
-		Pending: requests.Rows, Steps: steps,
-		Running: pageTurns(f.RunningCount, f.Running), Queued: pageTurns(f.QueuedCount, f.Queued), Now: f.Now,
-		Waiting: pages.WaitingLine{Rows: f.Inbound.Rows, Chat: f.Inbound.ChatJID, Since: f.Inbound.Since},
-		Unsent:  pages.WaitingLine{Rows: f.Outbound.Rows, Chat: f.Outbound.ChatJID, Since: f.Outbound.Since},
-	}
-	for _, line := range f.Daemons {
-		if line.Name == "routd" && line.Detail != "" {
-			shown.Routes, line.Detail = strings.Split(line.Detail, "\n"), "" // as routd reports its table
-		}
-		shown.Daemons = append(shown.Daemons, pages.DaemonLine{
-			Name: line.Name, Connection: string(line.Connection), Detail: line.Detail, Version: line.Version,
-			OK: line.OK, HeartbeatAt: line.HeartbeatAt,
-		})
-	}
-	return d.pages.OverviewFragment(shown)
+// agent is what answers in a group.
+type agent struct {
+	name string
+	demo bool
 }
 
-func pageTurns(count int, listed []*msg.Turn) pages.Turns {
-	lines := make([]pages.TurnLine, len(listed))
-	for i, t := range listed {
-		lines[i] = pages.TurnLine{
-			ID: t.ID, Folder: t.Folder, Chat: t.ChatJID, Topic: t.Topic, State: string(t.State),
-			Since: since(t), Attempts: t.Attempts, Error: t.Error,
-		}
+// agentOf returns the agent of a group: the demo agent unless the instance or the group has another one.
+func (d *dashd) agentOf(ctx context.Context, g *msg.Group) (a agent, err error) {
+	a.demo, err = d.Store.DemoAgent(ctx)
+	if c, err := groupconfig.Parse(g.Config); err == nil {
+		a.name, a.demo = c.AssistantName, a.demo && c.Agent.Command == "" && c.Agent.Image == ""
 	}
-	return pages.Turns{Count: count, Lines: lines}
-}
-
-func since(t *msg.Turn) int64 {
-	if t.State == msg.TurnQueued { // also after a requeue
-		return t.CreatedAt
-	}
-	return cmp.Or(t.StartedAt, t.CreatedAt)
+	a.name = cmp.Or(a.name, d.cfg.AssistantName)
+	return a, err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"strings"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/config"
@@ -12,14 +13,15 @@ import (
 type Config struct {
 	config.Base
 	adapter.Settings
-	Addr   config.Addr `env:"DISCD_ADDR" envDefault:"127.0.0.1:8092" doc:"address it listens on"`
-	Token  string      `env:"DISCORD_BOT_TOKEN" secret:"true" doc:"the bot's token, from the developer portal"`
-	APIURL config.URL  `env:"DISCORD_API_URL" envDefault:"https://discord.com" doc:"URL of Discord"`
+	Addr    config.Addr     `env:"DISCD_ADDR" envDefault:"127.0.0.1:8092" doc:"address it listens on"`
+	Account adapter.Account `env:"DISCD_ACCOUNT" doc:"name of a further account, as in work: its chats are discord+work:…, and this daemon is discd+work; the first one has none"`
+	Token   string          `env:"DISCORD_BOT_TOKEN" secret:"true" doc:"the bot's token, from the developer portal"`
+	APIURL  config.URL      `env:"DISCORD_API_URL" envDefault:"https://discord.com" doc:"URL of Discord"`
 }
 
 // Common implements adapter.Config.
 func (c Config) Common() adapter.Common {
-	return adapter.Common{Base: c.Base, Settings: c.Settings, Addr: c.Addr}
+	return adapter.Common{Base: c.Base, Settings: c.Settings, Addr: c.Addr, Account: c.Account}
 }
 
 // Validate returns the invalid values that the types accept.
@@ -28,7 +30,10 @@ func (c *Config) Validate() []error {
 	if c.Token == "" {
 		errs = append(errs, errors.New("DISCORD_BOT_TOKEN: is not set; https://discord.com/developers/applications, Bot, Reset Token shows one"))
 	}
-	return errs
+	if strings.Contains(string(c.APIURL), "/api") {
+		errs = append(errs, errors.New("DISCORD_API_URL: ends before /api, as in https://discord.com"))
+	}
+	return append(errs, adapter.TokenProblem("DISCORD_BOT_TOKEN", c.Token))
 }
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }

@@ -135,10 +135,80 @@ func TestInbound_Commands_AreStoredAndAnswered(t *testing.T) {
 	}
 	stop()
 	r.connect()
-	writes := slices.DeleteFunc(r.discord.Sent(), func(c fake.Call) bool { return c.Route != fake.OverwriteCommands })
-	if len(writes) != 1 || len(r.discord.Commands()) != len(inbound.Commands()) {
-		t.Errorf("commands were written %d times; there are %d", len(writes), len(r.discord.Commands()))
+	if n, want := r.commandCalls(fake.CreateCommand), len(inbound.Commands()); n != want || len(r.discord.Commands()) != want {
+		t.Errorf("commands were written %d times; there are %d, want %d", n, len(r.discord.Commands()), want)
 	}
+}
+
+// commandCalls counts the calls of a route about commands that were carried out.
+func (r *harness) commandCalls(route string) (n int) {
+	for _, c := range r.discord.Sent() {
+		if c.Route == route {
+			n++
+		}
+	}
+	return n
+}
+
+// The commands of the application that discd did not make stay, among them the entry point of an Activity.
+func TestCommands_OthersStay_ChangedOnesAreRepaired(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	r.discord.EntryPoint("launch")
+	stop := r.connect()
+	want := len(inbound.Commands()) + 1
+	r.until("the commands", func() bool { return len(r.discord.Commands()) == want })
+	stop()
+	r.discord.EditCommand("ping", "another text")
+	r.discord.AddCommand("dice", "rolls dice")
+	stop = r.connect()
+	stop()
+	r.connect()
+	for _, c := range r.discord.Commands() {
+		if c.Name == "ping" && c.Description == "another text" {
+			t.Error("a changed command is not repaired")
+		}
+	}
+	if n, created, edited := len(r.discord.Commands()), r.commandCalls(fake.CreateCommand), r.commandCalls(fake.EditCommand); n != want+1 || created != want-1 || edited != 1 {
+		t.Errorf("%d commands, %d created, %d edited", n, created, edited)
+	}
+}
+
+// A thread that begins with a message to the bot is joined, and so are those it answers in.
+func TestThreads_Addressed_AreJoined(t *testing.T) {
+	r := newHarness(t, fake.Options{JoinToHear: true})
+	r.connect()
+	asked := r.general.Say(r.alice, r.discord.Me().Mention()+" hello")
+	r.expect("mention: hello [#general]")
+	thread := r.general.ThreadFrom(r.alice, asked.ID, "hello")
+	r.until("the call", func() bool { return r.asked(fake.JoinThread, thread) == 1 })
+	thread.Say(r.alice, "and then?")
+	other := r.general.Thread(r.alice, "other")
+	other.Say(r.alice, "not heard")
+	r.queue("discord:"+r.general.ChannelID, other.ChannelID, "an answer")
+	r.until("the answer", func() bool { return r.asked(fake.CreateMessage, other) == 1 })
+	other.Say(r.alice, "heard")
+	r.expect("mention: hello [#general]", "message: and then? [#general / hello]", "message: heard [#general / other]")
+}
+
+// The end of a poll that came while discd was down has Discord's counts.
+func TestPolls_EndedWhileDown_HaveCounts(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	stop := r.connect()
+	r.exec(`INSERT INTO messages (chat_jid, direction, kind, sender, sender_name, content, timestamp, received_at, source, out_state)
+		VALUES (?, 'out', 'poll', 'agent:main', 'main', '{"question":"Lunch?","options":["soup","salad"]}', ?, ?, 'agent', 'queued')`,
+		"discord:"+r.general.ChannelID, time.Now().UnixMilli(), time.Now().UnixMilli())
+	id := ""
+	r.until("the poll", func() bool {
+		id = r.text(`SELECT ifnull(platform_id, '') FROM messages WHERE kind = 'poll' AND out_state = 'sent'`)
+		return id != ""
+	})
+	stop()
+	r.general.Vote(r.alice, id, 2, true)
+	r.general.EndPoll(id)
+	r.connect()
+	r.until("the end", func() bool {
+		return r.text(`SELECT content FROM messages WHERE verb = 'poll_end'`) == `{"result":{"counts":[0,1],"voters":1}}`
+	})
 }
 
 // At the first start there is nothing to backfill.
@@ -190,8 +260,27 @@ func byPlace(rows []string) []string {
 	return rows
 }
 
-// Newer messages are stored meanwhile.
-func TestBackfill_APIDown_NextSessionRetries(t *testing.T) {
+// Newer messages are stored meanwhile, and so are those of other channels.
+func TestBackfill_ChannelFails_IsReadWhenItWorks(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	quiet := r.guild.Channel("quiet")
+	stop := r.connect()
+	r.general.Say(r.alice, "before")
+	quiet.Say(r.alice, "before")
+	r.expect("message: before [#general]", "message: before [#quiet]")
+	stop()
+	r.general.Say(r.alice, "meanwhile")
+	quiet.Say(r.alice, "meanwhile")
+	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: 502})
+	stop = r.connect()
+	r.until("the channel that works", func() bool { return len(r.stored()) == 3 })
+	stop() // in the middle of it
+	r.connect()
+	r.expect("message: before [#general]", "message: before [#quiet]", "message: meanwhile [#quiet]", "message: meanwhile [#general]")
+}
+
+// What Discord refuses to show is asked for again when the bot's permissions change, not at each start.
+func TestBackfill_Refused_IsReadWhenPermissionsChange(t *testing.T) {
 	r := newHarness(t, fake.Options{})
 	stop := r.connect()
 	r.general.Say(r.alice, "before")
@@ -199,12 +288,24 @@ func TestBackfill_APIDown_NextSessionRetries(t *testing.T) {
 	stop()
 	r.general.Say(r.alice, "meanwhile")
 	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: 403, Code: 50001, Times: -1})
-	stop = r.connect()
-	r.general.Say(r.alice, "after")
-	r.expect("message: before [#general]", "message: after [#general]")
-	stop()
+	refusals := func() (n int) {
+		for _, c := range r.discord.Calls() {
+			if c.Route == fake.GetMessages && c.Status == 403 {
+				n++
+			}
+		}
+		return n
+	}
+	for range 3 {
+		stop = r.connect()
+		r.until("the refusal", func() bool { return refusals() == 1 && strings.Contains(r.log.String(), "does not show the channel") })
+		stop()
+	}
 	r.discord.ClearFaults()
 	r.connect()
+	r.general.Say(r.alice, "after")
+	r.expect("message: before [#general]", "message: after [#general]")
+	r.guild.Role("reader")
 	r.expect("message: before [#general]", "message: after [#general]", "message: meanwhile [#general]")
 }
 
@@ -257,7 +358,7 @@ func TestReconnect_AfterEachKindOfBreak(t *testing.T) {
 		},
 	} {
 		if testing.Short() && name != "the network breaks" {
-			continue // the library waits for seconds before it reconnects
+			continue // some wait for seconds before they reconnect
 		}
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t, fake.Options{Heartbeat: 100 * time.Millisecond})
@@ -290,7 +391,7 @@ func TestInbound_DuplicateAndInvalidEvents(t *testing.T) {
 	r.general.Say(r.alice, "third")
 	r.general.Say(r.alice, "second")
 	r.expect("message: first [#general]", "reaction: 👍 [#general]", "message: second [#general]", "message: third [#general]")
-	if got := strings.Count(r.log.String(), "undecodable event skipped"); got != 4 {
+	if got := strings.Count(r.log.String(), "undecodable event skipped"); got != 3 {
 		t.Errorf("%d events were skipped:\n%s", got, r.log.String())
 	}
 }

@@ -21,8 +21,7 @@ import (
 // maxWait bounds the wait for an expected event.
 const maxWait = 20 * time.Second
 
-// harness runs discd with a fake Discord and a database. Only one at a time: the library has one address
-// for all its sessions.
+// harness runs discd with a fake Discord and a database.
 type harness struct {
 	testing.TB
 	discord *fake.Server

@@ -20,9 +20,8 @@ func program() adapter.Program[Config] {
 	}
 }
 
-func build(cfg Config, p *daemon.Process) (adapter.Platform, adapter.Listener) {
-	events.Rebase(string(cfg.APIURL))
+func build(cfg Config, p *daemon.Process, as adapter.Identity) (adapter.Platform, adapter.Listener) {
 	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewCallClient())
-	return &outbound.Sender{API: api, Data: cfg.Data, Store: p.Store, Now: p.Now},
-		events.NewListener(api.With(adapter.NewListenClient()), p.Store, cfg.Token)
+	return &outbound.Sender{API: api, Identity: as, Data: cfg.Data, Store: p.Store, Now: p.Now},
+		events.NewListener(api.With(adapter.NewListenClient()), p.Store, cfg.Token, adapter.Network{})
 }

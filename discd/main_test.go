@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -42,6 +44,9 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 		"joins are not seen":            {fake.Options{Denied: fake.GuildMembers}, true, "", 0, []string{"Server Members Intent is off", "discord.com/developers/applications/"}, "Message Content"},
 		"content is not seen":           {fake.Options{Denied: fake.MessageContent}, true, "", 1, []string{"Message Content Intent is off", "discord.com/developers/applications/"}, "discd: ok"},
 		"a wrong token":                 {fake.Options{}, true, "DISCORD_BOT_TOKEN=wrong", 78, []string{"does not accept DISCORD_BOT_TOKEN"}, "connects"},
+		"Bot before the token":          {fake.Options{}, true, "DISCORD_BOT_TOKEN=Bot abc", 78, []string{`DISCORD_BOT_TOKEN: begins with "Bot "`}, "connects"},
+		"a token in quotes":             {fake.Options{}, true, "DISCORD_BOT_TOKEN='abc'", 78, []string{"DISCORD_BOT_TOKEN: contains a quote"}, "connects"},
+		"a path":                        {fake.Options{}, true, "DISCORD_API_URL=https://discord.com/api/v10", 78, []string{"DISCORD_API_URL: ends before /api"}, "connects"},
 		"Discord is not there":          {fake.Options{}, true, "DISCORD_API_URL=http://127.0.0.1:1", 1, []string{"http://127.0.0.1:1 does not answer"}, "connects"},
 		"a bad configuration":           {fake.Options{}, true, "BOTS=some", 78, []string{`BOTS="some": must be`}, "connects"},
 		"not running: health":           {fake.Options{}, true, "DISCD_ADDR=127.0.0.1:1", 1, []string{"refused"}, "connects"},
@@ -81,6 +86,34 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCheck_InteractionsEndpoint_IsNamed(t *testing.T) {
+	answers := map[string]string{
+		"/api/v9/users/@me":        `{"id":"1","username":"arizuko"}`,
+		"/api/v9/applications/@me": `{"id":"1","flags":16777215,"interactions_endpoint_url":"https://example.org/hook"}`,
+		"/api/v9/users/@me/guilds": `[{"id":"5","name":"Team"}]`,
+	}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, answers[r.URL.Path]) }))
+	defer api.Close()
+	t.Setenv("ARIZUKO_DATA", t.TempDir())
+	t.Setenv("DISCORD_API_URL", api.URL)
+	t.Setenv("DISCORD_BOT_TOKEN", "MTIz.secret-of-the-bot")
+	var out bytes.Buffer
+	code := program().Run(t.Context(), []string{"check"}, &out, &out)
+	const want = "commands are not received, they go to https://example.org/hook:\n  remove the Interactions Endpoint URL at https://discord.com/developers/applications/1/information\n"
+	if code != 0 || !strings.Contains(out.String(), want) {
+		t.Errorf("exit %d, want 0 and %q:\n%s", code, want, &out)
+	}
+}
+
+func TestCheck_OtherServer_NamesTheCause(t *testing.T) {
+	adaptertest.CheckServers(t, "DISCORD_API_URL", func(ctx context.Context, api string, out io.Writer) int {
+		t.Setenv("ARIZUKO_DATA", t.TempDir())
+		t.Setenv("DISCORD_API_URL", api)
+		t.Setenv("DISCORD_BOT_TOKEN", "MTIz.secret-of-the-bot")
+		return program().Run(ctx, []string{"check"}, out, out)
+	})
 }
 
 func TestCheck_ServerEchoesToken_IsRedacted(t *testing.T) {

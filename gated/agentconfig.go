@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -14,22 +15,24 @@ import (
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/config"
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/store"
 )
 
 // AgentConfig is how agents are run unless their group sets otherwise.
 type AgentConfig struct {
-	AgentRuntime  string            `env:"AGENT_RUNTIME" envDefault:"process" doc:"how agents run: process, on this machine, or docker, in containers"`
-	AgentSandbox  string            `env:"AGENT_SANDBOX" doc:"bwrap: bubblewrap confines the agents that run as process"`
-	AgentCommand  string            `env:"AGENT_COMMAND" doc:"the agent, run by sh -c in its group's folder, not with docker; default: the demo agent beside this program"`
-	AgentUser     string            `env:"AGENT_USER" doc:"if gated is root: the user that runs all agents, by name or number; default: a number for each group, which owns the group's folder"`
-	AgentReadable []string          `env:"AGENT_READABLE" doc:"with bwrap, or if gated is root: absolute paths that agents may read, besides the system's programs and this program's folder"`
-	AgentImage    string            `env:"AGENT_IMAGE" doc:"with docker: the image, which must be present; its own program is the agent"`
-	AgentNetwork  string            `env:"AGENT_NETWORK" envDefault:"bridge" doc:"with bwrap and docker: bridge, a network of the agent's own that reaches the outside world; none cuts agents off, from their model too; host shares this machine's; docker has further ones"`
-	AgentMemory   groupconfig.Bytes `env:"AGENT_MEMORY" envDefault:"2g" doc:"with bwrap and docker: memory of a run, swap included; 0 is no limit"`
-	AgentCPUs     float64           `env:"AGENT_CPUS" envDefault:"1" doc:"with bwrap and docker: processors of a run; 0 is no limit"`
-	AgentPIDs     int               `env:"AGENT_PIDS" envDefault:"512" doc:"with bwrap and docker: processes and threads of a run; 0 is no limit"`
-	AgentDocker   string            `env:"AGENT_DOCKER" envDefault:"docker" doc:"with docker: its client, and arguments before the subcommand"`
-	AgentEnv      []string          `env:"AGENT_ENV" doc:"names of variables that agents see besides PATH, HOME, LANG and TZ, such as API keys"`
+	AgentRuntime  string             `env:"AGENT_RUNTIME" envDefault:"process" doc:"how agents run: process, on this machine, or docker, in containers"`
+	AgentSandbox  string             `env:"AGENT_SANDBOX" doc:"bwrap: bubblewrap confines the agents that run as process"`
+	AgentCommand  string             `env:"AGENT_COMMAND" doc:"the agent, run by sh -c in its group's folder, not with docker; default: the demo agent beside this program"`
+	Agents        groupconfig.Agents `env:"AGENTS" doc:"further agents that groups may name in agent.name, as JSON: {\"codex\":{\"command\":\"exec codex-agent\",\"env\":[\"OPENAI_API_KEY\"]}}; each takes command, image, runtime, model, env and settings as a group's agent does"`
+	AgentUser     string             `env:"AGENT_USER" doc:"if gated is root: the user that runs all agents, by name or number; default: a number for each group, which owns the group's folder"`
+	AgentReadable []string           `env:"AGENT_READABLE" doc:"with bwrap, or if gated is root: absolute paths that agents may read, besides the system's programs and this program's folder"`
+	AgentImage    string             `env:"AGENT_IMAGE" doc:"with docker: the image, which must be present; its own program is the agent"`
+	AgentNetwork  string             `env:"AGENT_NETWORK" envDefault:"bridge" doc:"with bwrap and docker: bridge, a network of the agent's own that reaches the outside world; none cuts agents off, from their model too; host shares this machine's; docker has further ones"`
+	AgentMemory   groupconfig.Bytes  `env:"AGENT_MEMORY" envDefault:"2g" doc:"with bwrap and docker: memory of a run, swap included; 0 is no limit"`
+	AgentCPUs     float64            `env:"AGENT_CPUS" envDefault:"1" doc:"with bwrap and docker: processors of a run; 0 is no limit"`
+	AgentPIDs     int                `env:"AGENT_PIDS" envDefault:"512" doc:"with bwrap and docker: processes and threads of a run; 0 is no limit"`
+	AgentDocker   string             `env:"AGENT_DOCKER" envDefault:"docker" doc:"with docker: its client, and arguments before the subcommand"`
+	AgentEnv      []string           `env:"AGENT_ENV" doc:"names of variables that agents see besides PATH, HOME, LANG and TZ, such as API keys"`
 }
 
 func (c *AgentConfig) validateAgents() (all []error) {
@@ -94,6 +97,7 @@ func (c *Config) groupDefaults() (groupconfig.Config, error) {
 	}
 	return groupconfig.Config{
 		AssistantName: c.AssistantName,
+		Agents:        c.Agents,
 		Agent:         groupconfig.Agent{Runtime: c.runtime(), Command: command, Image: c.AgentImage, Env: c.AgentEnv},
 		Limits:        groupconfig.Limits{Memory: c.AgentMemory, CPUs: c.AgentCPUs, PIDs: c.AgentPIDs},
 		Timeouts:      groupconfig.Timeouts{Timeout: groupconfig.Duration(c.AgentTimeout), Idle: &idle},
@@ -146,6 +150,16 @@ func (c *AgentConfig) runtimes(data, tools string, environ []string) (map[groupc
 			Client: c.AgentDocker, Environ: environ, Instance: runtime.InstanceOf(data), Network: c.AgentNetwork,
 		},
 	}, nil
+}
+
+// noteAgent stores whether the demo agent answers: an empty web chat says so.
+func (g *gated) noteAgent(ctx context.Context) error {
+	demo := g.cfg.AgentCommand == "" && g.cfg.runtime() != groupconfig.Docker
+	stored, err := g.Store.DemoAgent(ctx)
+	if err != nil || stored == demo {
+		return err
+	}
+	return g.Store.Write(ctx, func(tx *store.Tx) error { return tx.SetDemoAgent(demo) })
 }
 
 // commandOrDemo is the agent's command line on this machine.

@@ -14,6 +14,7 @@ import (
 	"arizuko/gated/internal/runtime/enter"
 	"arizuko/pkg/config"
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
 )
 
 func TestMain(m *testing.M) {
@@ -127,6 +128,53 @@ func TestCheck(t *testing.T) {
 		}
 		if !strings.HasPrefix(out.String(), want) {
 			t.Errorf("%q: %q, want %q", command, &out, want)
+		}
+	}
+}
+
+func TestCheck_NamedAgents(t *testing.T) {
+	data := t.TempDir()
+	t.Setenv("ARIZUKO_DATA", data)
+	t.Setenv("ARIZUKO_SECRET", "0123456789abcdef")
+	t.Setenv("AGENT_COMMAND", "exec sh -s")
+	for agents, want := range map[string]string{
+		`{"codex":{"command":"exec sh"}}`:                                    "agents that groups may name: default, codex\n",
+		`{"codex":{"command":"nosuchagent -x"},"two":{"command":"exec sh"}}`: "agent codex of AGENTS cannot be run as process: the agent's program nosuchagent is not found",
+		`codex`: `AGENTS`,
+	} {
+		t.Setenv("AGENTS", agents)
+		var out bytes.Buffer
+		if err := check(t.Context(), &out); err != nil {
+			out.WriteString(err.Error())
+		}
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %q, want %q", agents, &out, want)
+		}
+	}
+}
+
+func TestUnknownAgents_GroupNamesOne_Warned(t *testing.T) {
+	groups := []msg.Group{{Folder: "a", Config: []byte(`{"agent":{"name":"gone"}}`)}, {Folder: "b", Config: []byte(`{"agent":{"name":"codex"}}`)}, {Folder: "c", Config: []byte(`{}`)}}
+	got := unknownAgents(groups, groupconfig.Config{Agents: groupconfig.Agents{"codex": {}}})
+	if len(got) != 1 || !strings.HasPrefix(got[0], `group a cannot answer: agent.name: there is no agent "gone"; AGENTS has: default, codex; switch it by /agent`) {
+		t.Errorf("%q", got)
+	}
+}
+
+// The web chat's first screen says so.
+func TestNoteAgent_StoresWhetherTheDemoAgentAnswers(t *testing.T) {
+	g := startGated(t, &syncBuffer{})
+	defer runGated(t, g)()
+	for _, tt := range []struct {
+		command, runtime string
+		want             bool
+	}{{"", "process", true}, {"", "docker", false}, {"", "process", true}, {"exec claude", "process", false}} {
+		g.cfg.AgentCommand, g.cfg.AgentRuntime = tt.command, tt.runtime
+		if err := g.noteAgent(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := g.Store.DemoAgent(t.Context()); got != tt.want || err != nil {
+			t.Errorf("%q as %s: %t, %v", tt.command, tt.runtime, got, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"arizuko/gated/internal/agentuser"
@@ -42,6 +43,11 @@ func check(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if len(defaults.Agents) > 0 {
+		if _, err := fmt.Fprintf(out, "agents that groups may name: %s\n", strings.Join(defaults.Agents.Names(), ", ")); err != nil {
+			return err
+		}
+	}
 	if err := limitsProblem(defaults, runtimes); err != nil {
 		if _, err := fmt.Fprintf(out, "agents run without all of their limits: %v\n", err); err != nil {
 			return err
@@ -52,19 +58,27 @@ func check(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	return warnOfStrangers(ctx, cfg, defaults, out)
+	return warnOfGroups(ctx, cfg, defaults, out)
 }
 
-// checkAgents checks whether agents with the default settings can be run.
+// checkAgents checks whether the default agent and those of AGENTS can be run.
 func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[groupconfig.Runtime]runtime.Runtime, users *agentuser.Users) error {
 	ctx, cancel := context.WithTimeout(ctx, checkWait)
 	defer cancel()
-	agent := defaults.Agent
-	spec := runtime.Spec{User: users.Example(), Command: agent.Command, Image: agent.Image, Env: runtime.Environ(environ(), agent.Env)}
-	if err := runtimes[agent.Runtime].Check(ctx, spec); err != nil {
-		return fmt.Errorf("agents cannot be run as %s: %w", agent.Runtime, err)
+	var all []error
+	for _, name := range defaults.Agents.Names() {
+		var c groupconfig.Config
+		what := "agents"
+		if name != groupconfig.DefaultAgent {
+			c.Agent.Name, what = name, "agent "+name+" of AGENTS"
+		}
+		agent := c.Over(defaults).Agent
+		spec := runtime.Spec{User: users.Example(), Command: agent.Command, Image: agent.Image, Env: runtime.Environ(environ(), agent.Env)}
+		if err := runtimes[agent.Runtime].Check(ctx, spec); err != nil {
+			all = append(all, fmt.Errorf("%s cannot be run as %s: %w", what, agent.Runtime, err))
+		}
 	}
-	return nil
+	return errors.Join(all...)
 }
 
 // limitsProblem is why agents with the default settings do not have all of their limits.

@@ -21,6 +21,8 @@ type Config struct {
 	Addr config.Addr `env:"GATED_ADDR" envDefault:"127.0.0.1:8080" doc:"where it listens"`
 	URL  config.URL  `env:"GATED_URL" doc:"where the commands find it; default: GATED_ADDR"`
 
+	Groups []string `env:"GATED_GROUPS" doc:"groups whose agents this gated runs, such as acme,acme/*, if several machines share the database; default: all"`
+
 	MCPAddr config.Addr `env:"GATED_MCP_ADDR" envDefault:"127.0.0.1:8084" doc:"where it serves the tools of agents, at /mcp"`
 	MCPURL  config.URL  `env:"AGENT_MCP_URL" doc:"where agents reach the tools, as in http://172.17.0.1:8084/mcp; default: GATED_MCP_ADDR"`
 
@@ -38,6 +40,8 @@ type Config struct {
 	MaxAgents     int              `env:"MAX_AGENTS" envDefault:"5" doc:"how many agents may be busy at once"`
 	AgentIdle     time.Duration    `env:"AGENT_IDLE" envDefault:"60s" doc:"how long an idle agent is kept running"`
 	AgentTimeout  time.Duration    `env:"AGENT_TIMEOUT" envDefault:"20m" doc:"how long a busy agent may write no frame before it is stopped"`
+	AskTimeout    time.Duration    `env:"ASK_TIMEOUT" envDefault:"10m" doc:"how long a question of an agent is open; no answer within it counts as no; at most 24h"`
+	WaitMark      time.Duration    `env:"WAIT_MARK" envDefault:"2s" doc:"how long a message may wait for its agent before it gets 👀 as a reaction, where the platform has reactions; 0 for never"`
 	TurnAttempts  int              `env:"TURN_ATTEMPTS" envDefault:"3" doc:"attempts of a turn before it fails"`
 	AssistantName string           `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"the name on answers; also the bot's after the @ of a command"`
 	BotNames      []string         `env:"BOT_NAMES" doc:"further names of the bot after the @ of a command, as in /new@name"`
@@ -64,7 +68,7 @@ func (c *Config) Validate() []error {
 			problem("%s: must be at least 1", name)
 		}
 	}
-	for name, d := range map[string]time.Duration{"AGENT_TIMEOUT": c.AgentTimeout, "MAX_AGE": c.MaxAge,
+	for name, d := range map[string]time.Duration{"AGENT_TIMEOUT": c.AgentTimeout, "ASK_TIMEOUT": c.AskTimeout, "MAX_AGE": c.MaxAge,
 		"POLL_INTERVAL": c.PollInterval, "IMPULSE_MAX_HOLD": c.ImpulseMaxHold} {
 		if err := config.CheckInterval(name, d); err != nil {
 			all = append(all, err)
@@ -74,6 +78,12 @@ func (c *Config) Validate() []error {
 		if size < 1 {
 			problem("%s: must be above 0", name)
 		}
+	}
+	if c.AskTimeout > 24*time.Hour {
+		problem("ASK_TIMEOUT: must be at most 24h")
+	}
+	if c.WaitMark < 0 {
+		problem("WAIT_MARK: must not be negative")
 	}
 	if c.AgentIdle < 0 {
 		problem("AGENT_IDLE: must not be negative")

@@ -60,11 +60,20 @@ func promptAgain(ctx context.Context, turn int64) (text string, err error) {
 	if err != nil {
 		return "", err
 	}
-	st, err := store.OpenReadOnly(ctx, cfg.DBPath(), migrations.Latest())
+	st, err := store.OpenReadOnly(ctx, cfg.Database(), migrations.Latest())
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	reader := turncontext.Reader{Store: st.Reader, Operators: cfg.Operators, Location: time.Local, Files: turncontext.InboxPaths}
-	return reader.Again(ctx, turn, groupconfig.Config{AssistantName: cfg.AssistantName})
+	return cfg.promptAgain(ctx, st.Reader, turn)
+}
+
+func (g *gated) promptAgain(ctx context.Context, turn int64) (string, error) {
+	text, err := g.cfg.promptAgain(ctx, g.Store.Reader, turn)
+	return hidden().String(text), err
+}
+
+func (c *Config) promptAgain(ctx context.Context, st store.Reader, turn int64) (string, error) {
+	reader := turncontext.Reader{Store: st, Operators: c.Operators, Location: time.Local, Files: turncontext.InboxPaths}
+	return reader.Again(ctx, turn, groupconfig.Config{AssistantName: c.AssistantName})
 }

@@ -43,7 +43,7 @@ func TestLog_DebugLevel_NamesEachStepOfAMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Poker.Poke("gated")
+	g.Poke("gated")
 	stop := runGated(t, g)
 	// The run ends when gated stops, which ends the wait for its last line.
 	log.await(t, `msg="answer stored"`)

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"arizuko/gated/internal/agents"
@@ -25,11 +26,13 @@ import (
 	"arizuko/gated/internal/conformance"
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/gateway"
+	"arizuko/gated/internal/lost"
 	"arizuko/gated/internal/polls"
 	"arizuko/gated/internal/reminders"
 	"arizuko/gated/internal/retention"
 	"arizuko/gated/internal/runtime"
 	"arizuko/gated/internal/runtime/enter"
+	"arizuko/gated/internal/transcribe"
 	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
@@ -97,13 +100,16 @@ type gated struct {
 	runtimes   map[groupconfig.Runtime]runtime.Runtime
 	users      *agentuser.Users
 	agents     *agents.Manager
+	transcribe *transcribe.Worker
 	gateway    *gateway.Gateway
+	polls      *polls.Closer
 	reminders  *reminders.Scheduler
 	broadcasts *broadcasts.Broadcasts
 	retention  *retention.Job
 	objects    *contextobjects.Index
 	checkpoint *store.Checkpointer
 	problems   *problems
+	pokes      chan struct{} // see forwardPokes
 
 	tools       toolServer
 	toolsFailed chan error
@@ -118,7 +124,7 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*gated, error) {
 	}
 	ended := newTurnsEnded()
 	p, err := daemon.Start(ctx, daemon.Options{
-		Name: "gated", Base: cfg.Base, Addr: cfg.Addr, Secrets: secrets, Log: log,
+		Name: "gated", Shared: true, Base: cfg.Base, Addr: cfg.Addr, Secrets: secrets, Log: log,
 		TurnEnded: func(state msg.TurnState, reason msg.Reason) {
 			ended.WithLabelValues(string(state), string(reason)).Inc()
 		},
@@ -130,8 +136,13 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*gated, error) {
 	g := &gated{
 		Process: p, cfg: cfg, defaults: defaults,
 		problems: &problems{ready: p.Ready, heartbeat: p.Heartbeat}, toolsFailed: make(chan error, 1),
+		pokes: make(chan struct{}, 1),
 	}
-	if err := g.open(ctx, secrets); err != nil {
+	err = g.open(ctx, secrets)
+	if err == nil {
+		err = g.noteAgent(ctx)
+	}
+	if err != nil {
 		p.Close()
 		return nil, err
 	}
@@ -139,7 +150,7 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*gated, error) {
 }
 
 func (g *gated) open(ctx context.Context, secrets []string) (err error) {
-	if g.checkpoint, err = store.OpenCheckpointer(g.cfg.DBPath()); err != nil {
+	if g.checkpoint, err = store.OpenCheckpointer(g.cfg.Database()); err != nil {
 		return err
 	}
 	g.Stop.Add("checkpoints", func(context.Context) error { return g.checkpoint.Close() })
@@ -156,22 +167,23 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	if g.users, err = g.cfg.users(root, g.Log); err != nil {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
+	hidden := config.NewRedactor(append(secrets, g.Secret)...)
 	g.agents = agents.New(agents.Config{
 		Defaults: g.defaults, Names: g.cfg.names(), Runtimes: g.runtimes, Environ: environ(),
 		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: g.users,
-		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now, Operators: g.cfg.Operators,
-		Redact: config.NewRedactor(append(secrets, g.Secret)...).String, Report: g.problems.ofAgents,
-		MediaQuota: g.cfg.MediaQuota, Tools: g.tools.tokens, ToolsURL: g.cfg.toolsURLs(g.tools.Addr()),
+		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now, Operators: g.cfg.Operators, AskTimeout: g.cfg.AskTimeout, WaitMark: g.cfg.WaitMark,
+		Redact: hidden.String, Growing: hidden.Growing, Report: g.problems.ofAgents,
+		Peers: g.peers(), MediaQuota: g.cfg.MediaQuota, MediaDaily: g.cfg.MediaDaily, Tools: g.tools.tokens, ToolsURL: g.cfg.toolsURLs(g.tools.Addr()),
 	}, g.Store, g.Log, g.Metrics)
-	g.tools.services.Runs, g.tools.services.Files, g.tools.services.MediaDaily = g.agents, g.agents.Files(), g.cfg.MediaDaily
-	if g.objects, err = contextobjects.Open(ctx, g.cfg.settings(), g.Store, g.Now().UnixMilli()); err != nil {
+	g.tools.services.Runs, g.tools.services.Asks, g.tools.services.Files, g.tools.services.MediaDaily = g.agents, g.agents, g.agents.Files(), g.cfg.MediaDaily
+	if g.objects, err = contextobjects.Open(ctx, g.contextSettings(), g.Store, g.Now().UnixMilli()); err != nil {
 		return err
 	}
 	homes := &chats.Chats{}
 	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now, Objects: g.objects, Chats: homes}, g.Store, g.agents, g.Log, g.Metrics)
 	g.tools.services.Objects, g.tools.services.Reminders = g.objects, g.reminders
 	g.tools.services.Chats, g.tools.services.Zone = homes, reminders.LocalZone()
-	routd := httpx.NewDirectClient(string(g.cfg.RoutdURL.Or(g.cfg.RoutdAddr)), g.Secret)
+	routd := g.DirectClient("routd", g.cfg.RoutdURL, g.cfg.RoutdAddr)
 	g.tools.services.Routd = routd
 	g.serveTools()
 	daemons, err := g.cfg.daemonURLs()
@@ -181,16 +193,18 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	g.gateway = gateway.New(gateway.Config{
 		Poll: g.cfg.PollInterval, MaxAge: g.cfg.MaxAge, MaxAgents: g.cfg.MaxAgents,
 		Impulse:   msg.DefaultImpulse(g.cfg.ImpulseThreshold, g.cfg.ImpulseMaxHold),
-		Operators: g.cfg.Operators, BotNames: g.cfg.names(), Daemons: daemons,
+		Operators: g.cfg.Operators, BotNames: g.cfg.names(), Daemons: daemons, Defaults: g.defaults,
 		Routd: routd,
-		Onbod: g.client(g.cfg.OnbodURL.Or(g.cfg.OnbodAddr)),
-		Dashd: g.client(g.cfg.DashdURL.Or(g.cfg.DashdAddr)),
+		Onbod: g.Client("onbod", g.cfg.OnbodURL, g.cfg.OnbodAddr),
+		Dashd: g.Client("dashd", g.cfg.DashdURL, g.cfg.DashdAddr),
 		Now:   g.Now, Report: g.problems.ofMessages, Objects: g.objects,
-	}, g.Store, g.agents, g.Wake.C(), g.Log, g.Metrics)
+	}, g.Store, g.storedTurns(root, hidden.String), g.wakes(), g.Log, g.Metrics)
 	g.broadcasts = broadcasts.New(g.Store, homes, g.Log, g.Now)
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, MediaQuota: g.cfg.MediaQuota, Now: g.Now}, g.Store, g.Log, g.Metrics)
 	router := g.Router.With(httpx.Bearer(g.Secret))
-	api.API{Store: g.Store, Agents: g.agents, Now: g.Now}.Mount(router)
+	api.API{Store: g.Store, Agents: g.agents, Context: g.promptAgain, Now: g.Now, Names: g.defaults.Agents.Names()}.Mount(router)
+	g.polls = &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log, Objects: g.objects}
+	g.polls.Mount(router)
 	g.reminders.Mount(router)
 	g.broadcasts.Mount(router)
 	g.problems.ofAgents(nil)
@@ -198,11 +212,39 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	return g.agents.Recover(ctx)
 }
 
-func (g *gated) client(base config.URL) *httpx.Client { return httpx.NewClient(string(base), g.Secret) }
-
 func (g *gated) run(ctx context.Context) error {
-	closer := &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log, Objects: g.objects}
-	return g.Run(ctx, g.gateway.Run, closer.Run, g.agents.Run, g.reminders.Run, g.broadcasts.Run, g.retention.Run, g.contextObjects, g.checkpoints, g.tryAgents, g.watchTools)
+	notices := &lost.Notices{Store: g.Store, Log: g.Log, Now: g.Now}
+	decides := g.lead(g.gateway.Run, g.polls.Run, g.transcribe.Run, g.reminders.Run, g.broadcasts.Run, notices.Run, g.retention.Run, g.contextObjects)
+	return g.Run(ctx, decides, g.agents.Run, g.forwardPokes, g.checkpoints, g.tryAgents, g.watchTools)
+}
+
+// storedTurns runs the turns that the gateway stores, and transcribes what they wait for.
+type storedTurns struct {
+	*agents.Manager
+	transcribe *transcribe.Worker
+}
+
+// storedTurns makes the worker that transcribes; Run starts it.
+func (g *gated) storedTurns(root string, redact func(string) string) storedTurns {
+	g.transcribe = transcribe.New(transcribe.Config{
+		Groups: g.agents, Runtimes: g.runtimes, Environ: environ(), Data: root, Redact: redact, Now: g.Now,
+	}, g.Store, g.Log, g.Metrics)
+	return storedTurns{g.agents, g.transcribe}
+}
+
+// Dispatch starts turns, or what they wait for.
+func (s storedTurns) Dispatch(turns ...*msg.Turn) {
+	s.Manager.Dispatch(turns...)
+	if slices.ContainsFunc(turns, func(t *msg.Turn) bool { return t.WaitsFor == msg.WaitsFiles }) {
+		s.transcribe.Poke()
+	}
+}
+
+// contextSettings are those of active context objects. On a server several gated may activate them.
+func (g *gated) contextSettings() contextobjects.Settings {
+	settings := g.cfg.settings()
+	settings.Shared = store.IsServer(g.cfg.Database())
+	return settings
 }
 
 // contextObjects deletes active context objects that have ended.
@@ -211,8 +253,11 @@ func (g *gated) contextObjects(ctx context.Context) error {
 }
 
 // checkpoints copies the write-ahead log back once a second, so that no
-// writer has to.
+// writer has to. A server does that itself.
 func (g *gated) checkpoints(ctx context.Context) error {
+	if store.IsServer(g.cfg.Database()) {
+		return nil
+	}
 	ticker := time.NewTicker(checkpointEvery)
 	defer ticker.Stop()
 	outage := store.NewOutage(g.Log, "checkpoint")

@@ -16,7 +16,7 @@ func newTurnsEnded() *prometheus.CounterVec {
 	}, []string{"state", "reason"})
 	for reason, state := range map[msg.Reason]msg.TurnState{
 		msg.ReasonAnswered: msg.TurnDone, msg.ReasonSilent: msg.TurnDone, msg.ReasonPartial: msg.TurnDone, msg.ReasonInterrupted: msg.TurnDone,
-		msg.ReasonAgentError: msg.TurnFailed, msg.ReasonAlreadyTold: msg.TurnFailed, msg.ReasonCancelled: msg.TurnCancelled,
+		msg.ReasonAgentError: msg.TurnFailed, msg.ReasonAlreadyTold: msg.TurnFailed, msg.ReasonCancelled: msg.TurnCancelled, msg.ReasonOverBudget: msg.TurnCancelled,
 	} {
 		ended.WithLabelValues(string(state), string(reason))
 	}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
+	"arizuko/gated/internal/runtime"
 	"arizuko/migrations"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/groupconfig"
@@ -17,13 +20,13 @@ import (
 	"arizuko/pkg/store"
 )
 
-// warnOfStrangers names the groups that strangers can reach and whose agents nothing confines. It reads
-// the database itself, so that gated need not run.
-func warnOfStrangers(ctx context.Context, cfg Config, defaults groupconfig.Config, out io.Writer) (err error) {
-	if _, err := os.Stat(cfg.DBPath()); errors.Is(err, os.ErrNotExist) {
+// warnOfGroups names the groups that strangers can reach and whose agents nothing confines, and those whose agents cannot run. It
+// reads the database itself, so that gated need not run.
+func warnOfGroups(ctx context.Context, cfg Config, defaults groupconfig.Config, out io.Writer) (err error) {
+	if _, err := os.Stat(cfg.DBPath()); cfg.DB == "" && errors.Is(err, os.ErrNotExist) {
 		return nil // not migrated yet
 	}
-	st, err := store.OpenReadOnly(ctx, cfg.DBPath(), migrations.Latest())
+	st, err := store.OpenReadOnly(ctx, cfg.Database(), migrations.Latest())
 	if err != nil {
 		return err
 	}
@@ -36,12 +39,55 @@ func warnOfStrangers(ctx context.Context, cfg Config, defaults groupconfig.Confi
 	if err != nil {
 		return err
 	}
-	for _, line := range unconfined(routes, groups, defaults) {
+	for _, line := range slices.Concat(unconfined(routes, groups, defaults), unknownAgents(groups, defaults)) {
+		if _, err := fmt.Fprintln(out, "warning:", cli.PrintableLine(line)); err != nil {
+			return err
+		}
+	}
+	return warnOfTranscribers(ctx, cfg, groups, defaults, out)
+}
+
+// warnOfTranscribers names the groups whose command for transcripts cannot be run, such as that of a missing program.
+func warnOfTranscribers(ctx context.Context, cfg Config, groups []msg.Group, defaults groupconfig.Config, out io.Writer) error {
+	root, rootErr := filepath.Abs(cfg.Data)
+	runtimes, err := cfg.runtimes(root, forward(string(cfg.MCPAddr)), environ())
+	users, usersErr := cfg.users(root, slog.New(slog.DiscardHandler))
+	if err := errors.Join(rootErr, err, usersErr); err != nil {
+		return err
+	}
+	for _, g := range groups {
+		c, err := groupconfig.Parse(g.Config)
+		if err != nil || c.Transcribe == "" {
+			continue
+		}
+		c = c.Over(defaults)
+		spec := runtime.Spec{User: users.Example(), Command: c.Transcribe, Image: c.Agent.Image, Env: runtime.Environ(environ(), nil)}
+		checking, cancel := context.WithTimeout(ctx, checkWait)
+		err = runtimes[c.Agent.Runtime].Check(checking, spec)
+		cancel()
+		if err == nil {
+			continue
+		}
+		line := fmt.Sprintf("group %s gets no transcripts of voice notes: its config.transcribe cannot be run as %s: %v", g.Folder, c.Agent.Runtime, err)
 		if _, err := fmt.Fprintln(out, "warning:", cli.PrintableLine(line)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unknownAgents returns a line for each group that names an agent which AGENTS does not have.
+func unknownAgents(groups []msg.Group, defaults groupconfig.Config) (lines []string) {
+	for _, g := range groups {
+		c, err := groupconfig.Parse(g.Config)
+		if err != nil {
+			continue // routd check says so
+		}
+		if err := defaults.Agents.Check(c.Agent.Name); err != nil {
+			lines = append(lines, fmt.Sprintf("group %s cannot answer: %v; switch it by /agent in its chat or by `routd groups set %[1]s --agent NAME`", g.Folder, err))
+		}
+	}
+	return lines
 }
 
 // unconfined returns a line for each group that strangers can reach while its agent runs as process.

@@ -63,12 +63,43 @@ func TestWarnOfStrangers_StoredRoutes_Named(t *testing.T) {
 	cfg.Data = filepath.Dir(path)
 	defaults := groupconfig.Config{Agent: groupconfig.Agent{Runtime: groupconfig.Process}}
 	var out bytes.Buffer
-	if err := warnOfStrangers(t.Context(), cfg, defaults, &out); err != nil || !strings.HasPrefix(out.String(), "warning: strangers can reach group acme (by route 1)") {
+	if err := warnOfGroups(t.Context(), cfg, defaults, &out); err != nil || !strings.HasPrefix(out.String(), "warning: strangers can reach group acme (by route 1)") {
 		t.Errorf("%v: %s", err, &out)
 	}
 	out.Reset()
 	cfg.Data = t.TempDir()
-	if err := warnOfStrangers(t.Context(), cfg, defaults, &out); err != nil || out.Len() > 0 {
+	if err := warnOfGroups(t.Context(), cfg, defaults, &out); err != nil || out.Len() > 0 {
 		t.Errorf("without a database: %v: %s", err, &out)
+	}
+}
+
+func TestCheck_TranscriberIsMissing_IsNamed(t *testing.T) {
+	path := storetest.Path(t)
+	st := storetest.OpenAt(t, path, nil)
+	err := st.Write(t.Context(), func(tx *store.Tx) error {
+		for folder, command := range map[string]string{"acme": "no-such-whisper -f {file}", "other": "cat {file}", "quiet": ""} {
+			config, err := json.Marshal(groupconfig.Config{Transcribe: command})
+			if err != nil {
+				return err
+			}
+			if _, err := tx.PutGroup(&msg.Group{Folder: folder, Config: config}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cfg Config
+	cfg.Data = filepath.Dir(path)
+	defaults := groupconfig.Config{Agent: groupconfig.Agent{Runtime: groupconfig.Process}}
+	var out bytes.Buffer
+	if err := warnOfGroups(t.Context(), cfg, defaults, &out); err != nil {
+		t.Fatal(err)
+	}
+	const want = "warning: group acme gets no transcripts of voice notes: its config.transcribe cannot be run as process: "
+	if got := out.String(); !strings.HasPrefix(got, want) || !strings.Contains(got, "no-such-whisper") || strings.Count(got, "\n") != 1 {
+		t.Errorf("%s", got)
 	}
 }

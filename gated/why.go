@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"time"
 
-	"arizuko/gated/internal/why"
 	"arizuko/migrations"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/store"
+	"arizuko/pkg/why"
 )
 
 // explain prints what is stored about a message. It reads the database itself,
@@ -34,7 +34,7 @@ func explain(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	st, err := store.OpenReadOnly(ctx, cfg.DBPath(), migrations.Latest())
+	st, err := store.OpenReadOnly(ctx, cfg.Database(), migrations.Latest())
 	if err != nil {
 		return err
 	}

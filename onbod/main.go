@@ -69,7 +69,7 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*onbod, error) {
 	if err != nil {
 		return nil, err
 	}
-	routd := httpx.NewClient(string(cfg.RoutdURL.Or(cfg.RoutdAddr)), p.Secret)
+	routd := p.Client("routd", cfg.RoutdURL, cfg.RoutdAddr)
 	p.Stop.Add("routd client", func(context.Context) error { routd.HTTP.CloseIdleConnections(); return nil })
 	o := onboarding.New(onboarding.Config{
 		Operators: cfg.Operators, TTL: cfg.TTL, MaxPerSender: cfg.MaxPerSender, MaxPerHour: cfg.MaxPerHour, MaxPending: cfg.MaxPending,

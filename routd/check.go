@@ -26,7 +26,7 @@ func check(ctx context.Context, out io.Writer) error {
 	if _, err := cfg.Secret(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(cfg.DBPath()); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(cfg.DBPath()); cfg.DB == "" && errors.Is(err, os.ErrNotExist) {
 		return nil // not migrated yet
 	}
 	table, err := readTable(ctx, cfg)
@@ -45,7 +45,7 @@ func check(ctx context.Context, out io.Writer) error {
 }
 
 func readTable(ctx context.Context, cfg Config) (table *routing.Table, err error) {
-	st, err := store.OpenReadOnly(ctx, cfg.DBPath(), migrations.Latest())
+	st, err := store.OpenReadOnly(ctx, cfg.Database(), migrations.Latest())
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func TestHTTP_WrongSecret_Unauthorized(t *testing.T) {
 	s := serve(t)
 	for _, call := range []string{
 		"POST /v1/resolve", "GET /v1/routes", "POST /v1/routes", "PUT /v1/routes/1", "DELETE /v1/routes/1",
-		"POST /v1/routes/test", "GET /v1/access", "GET /v1/engagement", "POST /v1/engagement",
+		"PUT /v1/routes", "POST /v1/routes/test", "GET /v1/access", "GET /v1/engagement", "POST /v1/engagement",
 		"GET /v1/groups", "POST /v1/groups", "GET /v1/groups/a/b", "PUT /v1/groups/a", "DELETE /v1/groups/a",
 	} {
 		method, path, _ := strings.Cut(call, " ")

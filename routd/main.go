@@ -93,8 +93,8 @@ func (d *routd) open(ctx context.Context) (err error) {
 	d.loader, err = routing.Open(ctx, d.Store, d.cfg.impulse(), func(t *routing.Table) {
 		invalidRows.Set(float64(t.InvalidRows()))
 		d.report(t)
-		d.Poker.Poke("gated") // rows that waited for a route can be decided
-		d.Poker.Poke("onbod") // chats that asked for a group may have one
+		d.Poke("gated") // rows that waited for a route can be decided
+		d.Poke("onbod") // chats that asked for a group may have one
 	})
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"arizuko/pkg/adapter"
@@ -15,8 +16,12 @@ import (
 
 // check prints what keeps slakd from working, and what it does not receive.
 func check(ctx context.Context, cfg Config, out io.Writer) error {
-	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, adapter.NewCallClient())
-	defer api.Close()
+	by := adapter.NewCallClient()
+	defer by.CloseIdleConnections()
+	if err := probe(ctx, cfg, by); err != nil {
+		return err
+	}
+	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, by)
 	me, err := api.AuthTestContext(ctx)
 	if err != nil {
 		return unusable(&cfg, slackapi.ConnectionError(err, slackapi.BotToken))
@@ -25,10 +30,7 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	if me.BotID == "" {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("SLACK_BOT_TOKEN is a user token; the bot's begins with xoxb-")}
 	}
-	lacking := slackapi.Missing(me.Header.Get("X-OAuth-Scopes"))
-	for _, scope := range lacking {
-		fmt.Fprintf(out, "the scope %s is missing: it is for %s\n", scope, slackapi.Scopes()[scope])
-	}
+	lacking := checkScopes(me.Header, out)
 	switch invited, err := api.InSomeChannel(ctx); {
 	case err != nil:
 		fmt.Fprintf(out, "cannot tell which channels it is in: %v\n", slackapi.Explain(err))
@@ -37,13 +39,44 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	}
 	fmt.Fprint(out, settingsHint)
 	if !cfg.socketMode() {
-		fmt.Fprintln(out, "events are posted: give the URL of /slack/events under Event Subscriptions, and for the slash command")
+		fmt.Fprintln(out, "events are posted: give the URL of /slack/events under Event Subscriptions, under Interactivity & Shortcuts, and for the slash command")
 		return missing(lacking)
 	}
 	if _, _, err := api.StartSocketModeContext(ctx); err != nil {
 		return unusable(&cfg, slackapi.ConnectionError(err, slackapi.AppToken))
 	}
 	return missing(lacking)
+}
+
+// probe checks that the server is Slack's Web API.
+func probe(ctx context.Context, cfg Config, by *http.Client) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, string(cfg.APIURL)+"/auth.test", nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+cfg.BotToken)
+	return adapter.Probe{
+		API: "Slack's Web API", Variable: "SLACK_API_URL", URL: cfg.APIURL,
+		Valid: func(answer map[string]any) bool {
+			ok, is := answer["ok"].(bool)
+			user, _ := answer["user_id"].(string)
+			return is && (!ok || user != "")
+		},
+	}.Run(ctx, by, req)
+}
+
+// checkScopes prints the scopes that the bot's token lacks, and returns them.
+func checkScopes(header http.Header, out io.Writer) (lacking []string) {
+	const name = "X-OAuth-Scopes"
+	if len(header.Values(name)) == 0 {
+		fmt.Fprintf(out, "cannot tell which scopes the bot has: the server sends no header %s\n", name)
+		return nil
+	}
+	lacking = slackapi.Missing(header.Get(name))
+	for _, scope := range lacking {
+		fmt.Fprintf(out, "the scope %s is missing: it is for %s\n", scope, slackapi.Scopes()[scope])
+	}
+	return lacking
 }
 
 // missing is the error of missing scopes.
@@ -58,6 +91,7 @@ func missing(scopes []string) error {
 // settingsHint names the settings that no token can query.
 const settingsHint = "settings that only the app's page shows, in case some events do not arrive:\n" +
 	"  Event Subscriptions, Subscribe to bot events: those in deploy/slack/manifest.yaml\n" +
+	"  Interactivity & Shortcuts: on, for the buttons of questions\n" +
 	"  App Home, Messages Tab: on, with \"Allow users to send Slash commands and messages from the messages tab\"\n"
 
 // unusable is the error of a connection that Slack refuses.

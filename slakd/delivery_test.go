@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
@@ -66,7 +66,7 @@ func TestDelivery_TextEditReactionDelete(t *testing.T) {
 	act(msg.KindDelete, answer.PlatformID, "", msg.OutSent)
 	r.expect(thread)
 	for _, c := range r.Sent() {
-		if len(c.Pings) > 0 || c.Broadcast || c.Method == "chat.postMessage" && c.Params["unfurl_links"] != "false" {
+		if len(c.Pings) > 0 || c.Broadcast || c.Method == "chat.postMessage" && (c.Params["unfurl_links"] != "false" || c.Params["unfurl_media"] != "false") {
 			t.Errorf("%s pings %q: %v", c.Method, c.Pings, c.Params)
 		}
 	}
@@ -177,10 +177,28 @@ func TestDelivery_UnavailableChats_FailOnlyTheirRows(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, fake.Options{})
 	archived, foreign := r.Channel("old", r.alice), r.ChannelWithoutBot("foreign", r.alice)
+	left, hidden, gone := r.Channel("left", r.alice), r.PrivateChannel("hidden", r.alice), r.Channel("gone", r.alice)
 	archived.Archive(r.alice)
+	left.KickBot(r.alice)
+	hidden.KickBot(r.alice)
+	gone.DeleteChannel()
 	r.start()
-	for _, p := range []fake.Place{archived, foreign, r.Place("C404", ""), r.team.Thread("1764000000.000100")} {
-		r.ends(r.say(p, "hello"), msg.OutFailed)
+	for _, tt := range []struct {
+		in   fake.Place
+		want string
+	}{
+		{archived, "is_archived: the channel is archived"},
+		{foreign, "not_in_channel: the bot is not in the channel: /invite it there"},
+		{left, "not_in_channel: the bot is not in the channel: /invite it there"},
+		{hidden, "channel_not_found: the channel does not exist, or the bot is not in it"},
+		{gone, "channel_not_found: the channel does not exist, or the bot is not in it"},
+		{r.Place("C404", ""), "channel_not_found: the channel does not exist, or the bot is not in it"},
+	} {
+		row := r.ends(r.say(tt.in, "hello"), msg.OutFailed)
+		parts, err := r.store.Deliveries(t.Context(), row.ID)
+		if err != nil || len(parts) != 1 || parts[0].ErrorClass != msg.Permanent || parts[0].Attempts > 1 || !strings.HasSuffix(parts[0].Error, tt.want) {
+			t.Errorf("%s: %+v, %v, want an error that ends with %q", tt.in.ChannelID, parts, err, tt.want)
+		}
 	}
 	r.ends(r.say(r.team, "hello"), msg.OutSent)
 	r.expect(r.team, "hello")
@@ -189,25 +207,7 @@ func TestDelivery_UnavailableChats_FailOnlyTheirRows(t *testing.T) {
 // works makes an agent work on a message until end is called.
 func (r *harness) works(p fake.Place, on string, topic string) (end func()) {
 	r.t.Helper()
-	jid := "slack:" + p.ChannelID
-	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: jid, ThreadID: p.ThreadTS, Topic: topic, CreatedAt: 1}
-	run := &msg.Run{Folder: "main", Topic: topic, ChatJID: jid, ThreadID: p.ThreadTS, StartedAt: 1}
-	trigger := &msg.Message{ChatJID: jid, PlatformID: on, Direction: msg.In, Content: "do something"}
-	r.write(func(tx *store.Tx) (err error) {
-		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
-			_, err = tx.PutTurn(turn, 0)
-		}
-		if err == nil {
-			err = tx.StartRun(run, turn.ID)
-		}
-		return err
-	})
-	return func() {
-		r.t.Helper()
-		r.write(func(tx *store.Tx) error {
-			return tx.AnswerTurn(store.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, 2)
-		})
-	}
+	return storetest.Work(r.t, r.store, "slack:"+p.ChannelID, p.ThreadTS, topic, on)
 }
 
 // marked waits until the marked messages in a place are these.
@@ -226,9 +226,7 @@ func (r *harness) marked(p fake.Place, want ...string) {
 
 func TestMarks_WhileAgentWorks(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, fake.Options{})
-	r.start()
-	r.connected()
+	r := newConnected(t, fake.Options{})
 	one, two := r.team.Say(r.alice, "one").TS, r.team.Say(r.bob, "two").TS
 	endOne := r.works(r.team, one, "#one")
 	r.marked(r.team, one)
@@ -277,9 +275,7 @@ func (r *harness) forgotten() {
 
 func TestMarks_ScopeMissing_DoesNotDelayDelivery(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "reactions:write" })})
-	r.start()
-	r.connected()
+	r := newConnected(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "reactions:write" })})
 	ts := r.team.Say(r.alice, "one").TS
 	r.confirmed()
 	end := r.works(r.team, ts, "")
@@ -293,9 +289,7 @@ func TestMarks_ScopeMissing_DoesNotDelayDelivery(t *testing.T) {
 
 func TestStatus_InPaneWhileAgentWorks(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, fake.Options{})
-	r.start()
-	r.connected()
+	r := newConnected(t, fake.Options{})
 	pane := r.OpenPane(r.alice, fake.Place{})
 	ts := pane.Say(r.alice, "sum this up").TS
 	r.confirmed()

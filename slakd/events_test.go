@@ -18,9 +18,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
@@ -33,55 +35,70 @@ func posted(t *testing.T) *harness {
 
 // Both ways of receiving events give one row for each action.
 func TestInbound_UserActions(t *testing.T) {
-	for way, make := range map[string]func(*testing.T) *harness{
-		"socket": func(t *testing.T) *harness { return newHarness(t, fake.Options{}) }, "posted": posted,
-	} {
-		t.Run(way, func(t *testing.T) {
-			t.Parallel()
-			r := make(t)
-			r.start()
-			r.connected()
-			r.DuplicateNext(1000)
-			me := r.Me().Mention()
-			first := r.team.Say(r.alice, "hello "+r.bob.Mention())
-			r.team.Say(r.alice, me+" what &amp; why?")
-			r.SetMentionFirst(true)
-			r.team.Reply(r.bob, first.TS, me+" and here?")
-			r.team.Edit(r.alice, first.TS, "hello all")
-			r.team.Unfurl(first.TS)
-			r.team.React(r.bob, first.TS, "tada")
-			r.team.Unreact(r.bob, first.TS, "tada")
-			r.team.Webhook("CI", "build failed") // messages of bots are not stored
-			r.team.SetTopic(r.alice, "tea")
-			gone := r.team.Say(r.bob, "oops")
-			r.team.Delete(r.bob, gone.TS)
-			carol := r.User("Carol", "carol")
-			r.team.Invite(r.alice, carol)
-			r.team.Leave(carol)
-			r.confirmed()
-			want := []string{
-				"message Alice: hello @Bob", "mention Alice: what & why?", "mention Bob: and here?", "edit Alice: hello all",
-				"reaction Bob: 🎉", "reaction Bob: -🎉", "message Bob: oops", "delete Bob:", "join Carol: was added by Alice", "leave Carol: left",
-			}
-			if diff := cmp.Diff(want, r.rows(r.team)); diff != "" {
-				t.Errorf("rows (-want +got):\n%s", diff)
-			}
-			rows := r.messages(r.team)
-			if m := rows[2]; m.ThreadID != first.TS || m.Topic != first.TS || m.ReplyToID != first.TS || rows[3].ThreadID != "" {
-				t.Errorf("the thread: %+v", m)
-			}
-			if chat, err := r.store.Chat(t.Context(), "slack:"+r.team.ChannelID); err != nil || chat.Title != "#team" || chat.Kind != msg.ChatChannel {
-				t.Errorf("the chat: %+v, %v", chat, err)
-			}
-		})
-	}
+	inBothWays(t, func(t *testing.T, r *harness) {
+		r.readUp(1)
+		r.DuplicateNext(1000)
+		me := r.Me().Mention()
+		first := r.team.Say(r.alice, "hello "+r.bob.Mention())
+		r.team.Say(r.alice, me+" what &amp; why?")
+		r.SetMentionFirst(true)
+		r.team.Reply(r.bob, first.TS, me+" and here?")
+		r.team.Edit(r.alice, first.TS, "hello all")
+		r.team.Unfurl(first.TS)
+		r.team.React(r.bob, first.TS, "tada")
+		r.team.Unreact(r.bob, first.TS, "tada")
+		r.team.Webhook("CI", "build failed") // messages of bots are not stored
+		r.team.SetTopic(r.alice, "tea")
+		gone := r.team.Say(r.bob, "oops")
+		r.team.Delete(r.bob, gone.TS)
+		carol := r.User("Carol", "carol")
+		r.team.Invite(r.alice, carol)
+		r.team.Leave(carol)
+		r.confirmed()
+		want := []string{
+			"message Alice: hello @Bob", "mention Alice: what & why?", "mention Bob: and here?", "edit Alice: hello all",
+			"reaction Bob: 🎉", "reaction Bob: -🎉", "message Bob: oops", "delete Bob:", "join Carol: was added by Alice", "leave Carol: left",
+		}
+		if diff := cmp.Diff(want, r.rows(r.team)); diff != "" {
+			t.Errorf("rows (-want +got):\n%s", diff)
+		}
+		rows := r.messages(r.team)
+		if m := rows[2]; m.ThreadID != first.TS || m.Topic != first.TS || m.ReplyToID != first.TS || rows[3].ThreadID != "" {
+			t.Errorf("the thread: %+v", m)
+		}
+		if chat, err := r.store.Chat(t.Context(), "slack:"+r.team.ChannelID); err != nil || chat.Title != "#team" || chat.Kind != msg.ChatChannel {
+			t.Errorf("the chat: %+v, %v", chat, err)
+		}
+	})
+}
+
+// While an agent works in a thread, Slack's button stops it like the command of that user there.
+func TestInbound_StopButton_IsTheCommand(t *testing.T) {
+	inBothWays(t, func(t *testing.T, r *harness) {
+		r.readUp(1)
+		r.DuplicateNext(1000)
+		first := r.team.Say(r.alice, "go")
+		thread := r.team.Thread(first.TS)
+		r.confirmed()
+		end := storetest.Work(t, r.store, "slack:"+r.team.ChannelID, first.TS, "", first.TS)
+		r.until("the button is shown", func() bool { return thread.Session() == "processing" })
+		thread.StopAgent(r.alice)
+		r.confirmed()
+		rows := r.messages(r.team)
+		if len(rows) != 2 {
+			t.Fatalf("%d rows", len(rows))
+		}
+		if m := rows[1]; m.Content != "/stop" || m.Sender != "slack:"+r.alice.ID || m.ThreadID != first.TS || m.Topic != first.TS || !m.Addressed {
+			t.Errorf("the row is %+v", m)
+		}
+		end()
+		r.until("the button is gone", func() bool { return thread.Session() == "active" })
+	})
 }
 
 func TestInbound_PrivateChats(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, fake.Options{})
-	r.start()
-	r.connected()
+	r := newConnected(t, fake.Options{})
 	r.dm.Say(r.alice, "hi")
 	group := r.GroupDM(r.alice, r.bob)
 	group.Say(r.bob, "hi both")
@@ -109,32 +126,23 @@ func TestInbound_PrivateChats(t *testing.T) {
 
 // A command is acknowledged after it is stored.
 func TestInbound_Commands(t *testing.T) {
-	for way, make := range map[string]func(*testing.T) *harness{
-		"socket": func(t *testing.T) *harness { return newHarness(t, fake.Options{}) }, "posted": posted,
-	} {
-		t.Run(way, func(t *testing.T) {
-			t.Parallel()
-			r := make(t)
-			r.start()
-			r.connected()
-			r.team.Command(r.alice, "/arizuko", "new hello")
-			r.team.Command(r.bob, "/stop", "")
-			r.confirmed()
-			if diff := cmp.Diff([]string{"message Alice: /new hello", "message Bob: /stop"}, r.rows(r.team)); diff != "" {
-				t.Errorf("rows (-want +got):\n%s", diff)
-			}
-			if shown := r.team.Ephemeral(); len(shown) != 2 || shown[0].Text == "" {
-				t.Errorf("shown: %+v", shown)
-			}
-		})
-	}
+	inBothWays(t, func(t *testing.T, r *harness) {
+		r.readUp(1)
+		r.team.Command(r.alice, "/arizuko", "new hello")
+		r.team.Command(r.bob, "/stop", "")
+		r.confirmed()
+		if diff := cmp.Diff([]string{"message Alice: /new hello", "message Bob: /stop"}, r.rows(r.team)); diff != "" {
+			t.Errorf("rows (-want +got):\n%s", diff)
+		}
+		if shown := r.team.Ephemeral(); len(shown) != 2 || shown[0].Text == "" {
+			t.Errorf("shown: %+v", shown)
+		}
+	})
 }
 
 func TestInbound_BotAdded(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, fake.Options{})
-	r.start()
-	r.connected()
+	r := newConnected(t, fake.Options{})
 	room := r.ChannelWithoutBot("new", r.alice)
 	room.InviteBot(r.alice)
 	r.confirmed()
@@ -145,9 +153,7 @@ func TestInbound_BotAdded(t *testing.T) {
 
 func TestInbound_WantedFiles_AreDownloaded(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, fake.Options{})
-	r.start()
-	r.connected()
+	r := newConnected(t, fake.Options{})
 	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow")}, "look")
 	page := "<!DOCTYPE html><html>a page</html>"
 	r.team.Share(r.alice, fake.Attachment{Name: "page.html", Data: []byte(page)}, "")
@@ -186,9 +192,7 @@ func (r *harness) wantFiles(numbers ...int) {
 
 func TestInbound_FilesScopeMissing_NamesTheScope(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "files:read" })})
-	r.start()
-	r.connected()
+	r := newConnected(t, fake.Options{Scopes: slices.DeleteFunc(fake.DefaultScopes(), func(s string) bool { return s == "files:read" })})
 	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow")}, "look")
 	r.confirmed()
 	r.wantFiles(0)
@@ -200,9 +204,7 @@ func TestInbound_FilesScopeMissing_NamesTheScope(t *testing.T) {
 
 func TestInbound_Renames_ChangeNames(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, fake.Options{})
-	r.start()
-	r.connected()
+	r := newConnected(t, fake.Options{})
 	r.team.Say(r.alice, "one "+r.bob.Mention())
 	r.confirmed()
 	r.RenameUser(r.bob, "Robert")
@@ -222,27 +224,20 @@ func TestInbound_Renames_ChangeNames(t *testing.T) {
 }
 
 func TestInbound_UndecodableEvents_AreSkippedAndCounted(t *testing.T) {
-	for way, make := range map[string]func(*testing.T) *harness{
-		"socket": func(t *testing.T) *harness { return newHarness(t, fake.Options{}) }, "posted": posted,
-	} {
-		t.Run(way, func(t *testing.T) {
-			t.Parallel()
-			r := make(t)
-			r.start()
-			r.connected()
-			r.Inject(`{"type": "message", "user": 7}`)
-			r.Inject(`{"type": "something_new", "user": {}}`) // an unknown event is ignored
-			r.Inject(`[]`)
-			r.team.Say(r.alice, "after")
-			r.confirmed()
-			if diff := cmp.Diff([]string{"message Alice: after"}, r.rows(r.team)); diff != "" {
-				t.Errorf("rows (-want +got):\n%s", diff)
-			}
-			if got := r.metric("arizuko_updates_undecoded_total"); got != "2" {
-				t.Errorf("%s are counted", got)
-			}
-		})
-	}
+	inBothWays(t, func(t *testing.T, r *harness) {
+		r.readUp(1)
+		r.Inject(`{"type": "message", "user": 7}`)
+		r.Inject(`{"type": "something_new", "user": {}}`) // an unknown event is ignored
+		r.Inject(`[]`)
+		r.team.Say(r.alice, "after")
+		r.confirmed()
+		if diff := cmp.Diff([]string{"message Alice: after"}, r.rows(r.team)); diff != "" {
+			t.Errorf("rows (-want +got):\n%s", diff)
+		}
+		if got := r.metric("arizuko_updates_undecoded_total"); got != "2" {
+			t.Errorf("%s are counted", got)
+		}
+	})
 }
 
 // metric is the value of a metric, as slakd exports it.
@@ -282,9 +277,7 @@ func (r *harness) get(path string) string {
 
 func TestReconnect_RefreshRequested_LogsNoError(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, fake.Options{})
-	r.start()
-	r.connected()
+	r := newConnected(t, fake.Options{})
 	r.team.Say(r.alice, "0")
 	r.Disconnect("refresh_requested")
 	r.team.Say(r.alice, "1")
@@ -300,25 +293,21 @@ func TestReconnect_RefreshRequested_LogsNoError(t *testing.T) {
 
 func TestReconnect_AfterBreaks_LosesNoEvent(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, fake.Options{})
-	r.start()
-	r.connected()
+	r := newConnected(t, fake.Options{RetryDelays: []time.Duration{0, 300 * time.Millisecond, 5 * time.Second}})
 	var want []string
 	for i := range 4 {
 		r.DropSockets()
 		r.team.Say(r.alice, strconv.Itoa(i))
 		want = append(want, "message Alice: "+strconv.Itoa(i))
 		r.confirmed()
+		r.stored(r.team, want...)
 	}
 	r.SetReachable(false)
 	r.connection("degraded")
 	r.SetReachable(true)
 	r.connected()
 	r.team.Say(r.alice, "back")
-	r.confirmed()
-	if diff := cmp.Diff(append(want, "message Alice: back"), r.rows(r.team)); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
+	r.stored(r.team, append(want, "message Alice: back")...)
 }
 
 func TestConnect_Refused_ReportsRemedy(t *testing.T) {
@@ -354,9 +343,7 @@ func TestConnect_Refused_ReportsRemedy(t *testing.T) {
 // Sockets do not depend on the bot's token.
 func TestConnect_BotTokenRevoked_IsReported(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, fake.Options{})
-	r.start()
-	r.connected()
+	r := newConnected(t, fake.Options{})
 	r.Revoke(r.BotToken(), "token_revoked")
 	if detail := r.connection("bad_credentials"); !strings.Contains(detail, "SLACK_BOT_TOKEN") {
 		t.Errorf("detail is %q", detail)
@@ -420,10 +407,10 @@ func TestPosts_WithoutValidSignature_AreRefused(t *testing.T) {
 		{"unsigned", "", event, now, 401},
 		{"old", fake.DefaultSigningSecret, event, now.Add(-6 * time.Minute), 401},
 		{"of a time to come", fake.DefaultSigningSecret, event, now.Add(6 * time.Minute), 401},
-		{"huge", fake.DefaultSigningSecret, `{"text":"` + strings.Repeat("x", 2<<20) + `"}`, now, 400},
+		{"too large", fake.DefaultSigningSecret, `{"text":"` + strings.Repeat("x", 1<<20) + `"}`, now, 400}, // by some bytes, so that all are written before the answer
 		{"no JSON", fake.DefaultSigningSecret, `{`, now, 200},
 	} {
-		req, err := http.NewRequestWithContext(r.ctx, http.MethodPost, "http://"+r.addr()+"/slack/events", bytes.NewReader([]byte(tt.body)))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+r.addr()+"/slack/events", bytes.NewReader([]byte(tt.body)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -466,9 +453,22 @@ func TestInbound_Bots_AreStoredAsConfigured(t *testing.T) {
 			r.team.Say(other, r.Me().Mention()+" you there?")
 			r.confirmed()
 			rows := slices.DeleteFunc(r.rows(r.team), func(row string) bool { return strings.HasPrefix(row, "join") })
-			if diff := cmp.Diff(want, rows); diff != "" {
+			if diff := cmp.Diff(want, rows, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestInbound_ConnectFile_IsFoundByItsID(t *testing.T) {
+	t.Parallel()
+	r := newConnected(t, fake.Options{})
+	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow"), Connect: true}, "look")
+	r.confirmed()
+	r.wantFiles(0)
+	r.until("the download has ended", func() bool { return r.messages(r.team)[0].PendingFiles == 0 })
+	a := r.messages(r.team)[0].Attachments[0]
+	if got, err := os.ReadFile(filepath.Join(r.data, a.Path)); a.Error != "" || err != nil || string(got) != "meow" {
+		t.Errorf("%q, %v: %+v", got, err, a)
 	}
 }

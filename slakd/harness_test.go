@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"fmt"
+	"hash/crc32"
 	"net"
 	"os"
 	"path/filepath"
@@ -36,7 +38,6 @@ func TestMain(m *testing.M) {
 type harness struct {
 	t *testing.T
 	*fake.Server
-	ctx   context.Context //nolint:containedctx // of the test
 	data  string
 	base  string
 	env   []string
@@ -80,10 +81,10 @@ func newHarness(t *testing.T, o fake.Options, env ...string) *harness {
 	if err := storetest.Migrate(path); err != nil {
 		t.Fatal(err)
 	}
+	if o.RetryDelays == nil { // Slack's last minutes
+		o.RetryDelays = []time.Duration{0, 50 * time.Millisecond, 250 * time.Millisecond}
+	}
 	r := &harness{t: t, Server: fake.New(o), data: data, store: storetest.OpenAt(t, path, nil), log: &log{}}
-	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
-	t.Cleanup(cancel)
-	r.ctx = ctx
 	if r.base, err = r.Start("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -97,10 +98,47 @@ func newHarness(t *testing.T, o fake.Options, env ...string) *harness {
 	return r
 }
 
-// freeAddr is an unused address.
+// newConnected is newReadUp for a slakd that runs until the test ends.
+func newConnected(t *testing.T, o fake.Options, env ...string) *harness {
+	t.Helper()
+	r, _ := newReadUp(t, o, env...)
+	return r
+}
+
+// newReadUp is newHarness with a slakd that has read the history for the first time.
+func newReadUp(t *testing.T, o fake.Options, env ...string) (r *harness, stop func()) {
+	t.Helper()
+	r = newHarness(t, o, env...)
+	return r, r.readUp(1)
+}
+
+// readUp runs slakd until stop is called, or the test ends, and waits until the history has been read for the nth time.
+func (r *harness) readUp(times int) (stop func()) {
+	r.t.Helper()
+	stop = r.start()
+	r.connected()
+	r.read(times)
+	return stop
+}
+
+// inBothWays runs a test with events that come by Socket Mode, and as posts.
+func inBothWays(t *testing.T, test func(t *testing.T, r *harness)) {
+	for way, make := range map[string]func(*testing.T) *harness{
+		"socket": func(t *testing.T) *harness { return newHarness(t, fake.Options{}) }, "posted": posted,
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			test(t, make(t))
+		})
+	}
+}
+
+// freeAddr is an unused address that stays free when slakd restarts: the ports of 127.0.0.1 are given to every connection of
+// the machine, those of the test's own loopback address to none.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	sum := crc32.ChecksumIEEE(fmt.Appendf(nil, "%s %d", t.Name(), os.Getpid()))
+	l, err := net.Listen("tcp", fmt.Sprintf("127.%d.%d.%d:0", 128|sum>>16&63, sum>>8&255, 1+sum%254))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,12 +198,13 @@ func (r *harness) connection(state string) (detail string) {
 // until waits for a condition.
 func (r *harness) until(what string, happens func() bool) {
 	r.t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
+	tick, deadline := time.NewTicker(10*time.Millisecond), time.NewTimer(maxWait)
 	defer tick.Stop()
+	defer deadline.Stop()
 	for !happens() {
 		select {
 		case <-tick.C:
-		case <-r.ctx.Done():
+		case <-deadline.C:
 			r.t.Fatalf("still waiting until %s; the log:\n%s", what, r.log)
 		}
 	}
@@ -174,7 +213,9 @@ func (r *harness) until(what string, happens func() bool) {
 // confirmed waits until every event has been acknowledged.
 func (r *harness) confirmed() {
 	r.t.Helper()
-	if err := r.WaitConfirmed(r.ctx); err != nil {
+	ctx, cancel := context.WithTimeout(r.t.Context(), maxWait)
+	defer cancel()
+	if err := r.WaitConfirmed(ctx); err != nil {
 		r.t.Fatalf("%d events are not acknowledged; the log:\n%s", r.Pending(), r.log)
 	}
 }
@@ -217,7 +258,7 @@ func (r *harness) say(p fake.Place, text string) int64 {
 
 func (r *harness) write(fn func(*store.Tx) error) {
 	r.t.Helper()
-	if err := r.store.Write(r.ctx, fn); err != nil {
+	if err := r.store.Write(r.t.Context(), fn); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -22,15 +22,15 @@ func program() adapter.Program[Config] {
 	}
 }
 
-func build(cfg Config, p *daemon.Process) (adapter.Platform, adapter.Listener) {
+func build(cfg Config, p *daemon.Process, as adapter.Identity) (adapter.Platform, adapter.Listener) {
 	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, adapter.NewCallClient())
 	listening := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, adapter.NewListenClient())
-	sender := &outbound.Sender{API: api, Data: cfg.Data, Store: p.Store, Daemon: name}
-	listener := &events.Listener{
-		API: listening, Names: events.NewNames(listening.Client, p.Now), RemoveStaleMarks: sender.RemoveStaleMarks, Now: p.Now,
+	sender := &outbound.Sender{API: api, Identity: as, Data: cfg.Data, Store: p.Store, Log: p.Log}
+	o := events.Options{
+		API: listening, Store: p.Store, Identity: as, RemoveStaleMarks: sender.RemoveStaleMarks, Now: p.Now,
 	}
 	if !cfg.socketMode() {
-		listener.SigningSecret = cfg.SigningSecret
+		o.SigningSecret = cfg.SigningSecret
 	}
-	return sender, listener
+	return sender, events.New(o)
 }

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -30,6 +32,8 @@ func TestConfigProblems(t *testing.T) {
 		problems int
 	}{
 		"nothing":        {nil, 2},
+		"a blank":        {[]string{"SLACK_BOT_TOKEN=xoxb-1 ", "SLACK_APP_TOKEN='xapp-1'"}, 2},
+		"no path":        {[]string{"SLACK_BOT_TOKEN=xoxb-1", "SLACK_APP_TOKEN=xapp-1", "SLACK_API_URL=https://slack.com"}, 1},
 		"bad values":     {[]string{"SLAKD_ADDR=8093", "SLACK_API_URL=slack.com", "BOTS=some", "RESEND=never", "MEDIA_MAX=0", "POLL_INTERVAL=2ns"}, 8},
 		"exchanged":      {[]string{"SLACK_BOT_TOKEN=xapp-1", "SLACK_APP_TOKEN=xoxb-1"}, 2},
 		"bot token only": {[]string{"SLACK_BOT_TOKEN=xoxb-1"}, 1},
@@ -73,7 +77,7 @@ func TestManifest_RequestsWhatIsUsed(t *testing.T) {
 	for _, event := range listed(t, "bot_events") {
 		kind, _, _ := strings.Cut(event, ".")
 		e, err := inbound.Decode([]byte(`{"event":{"type":"` + kind + `"}}`))
-		read := err == nil && (e.Message != nil || e.Reaction != nil || e.Member != nil || e.Pane != nil || e.Renamed != nil || e.User != nil)
+		read := err == nil && (e.Message != nil || e.Reaction != nil || e.Member != nil || e.Pane != nil || e.Stopped != nil || e.Renamed != nil || e.User != nil)
 		if !read && event != "assistant_thread_context_changed" { // an assistant has to ask for that
 			t.Errorf("%s is asked for, and not read", event)
 		}
@@ -145,15 +149,47 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 	}
 }
 
+func TestCheck_OtherServer_NamesTheCause(t *testing.T) {
+	adaptertest.CheckServers(t, "SLACK_API_URL", func(ctx context.Context, api string, out io.Writer) int {
+		for name, value := range map[string]string{
+			"ARIZUKO_DATA": t.TempDir(), "SLACK_API_URL": api + "/api/", "SLACK_BOT_TOKEN": "xoxb-1-secret", "SLACK_APP_TOKEN": "xapp-1-secret",
+		} {
+			t.Setenv(name, value)
+		}
+		return program().Run(ctx, []string{"check"}, out, out)
+	})
+}
+
+// Servers other than Slack's may not say which scopes a token has.
+func TestCheck_NoScopesHeader_IsNotTakenForNoScopes(t *testing.T) {
+	answers := map[string]string{
+		"/api/auth.test":             `{"ok":true,"user":"arizuko","user_id":"U1","bot_id":"B1","team":"Acme"}`,
+		"/api/conversations.list":    `{"ok":true,"channels":[{"id":"C1","is_member":true}]}`,
+		"/api/apps.connections.open": `{"ok":true,"url":"wss://example.org/"}`,
+	}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, answers[r.URL.Path]) }))
+	defer api.Close()
+	for name, value := range map[string]string{
+		"ARIZUKO_DATA": t.TempDir(), "SLACK_API_URL": api.URL + "/api/", "SLACK_BOT_TOKEN": "xoxb-1-secret", "SLACK_APP_TOKEN": "xapp-1-secret",
+	} {
+		t.Setenv(name, value)
+	}
+	var out bytes.Buffer
+	code := program().Run(t.Context(), []string{"check"}, &out, &out)
+	if text := out.String(); code != 0 || !strings.Contains(text, "cannot tell which scopes") || strings.Contains(text, "missing") {
+		t.Errorf("exit %d, want 0:\n%s", code, text)
+	}
+}
+
 func TestCheck_ServerEchoesToken_IsRedacted(t *testing.T) {
-	const bot, app, signing = "xoxb-1:secret/of+the bot", "xapp-1:secret/of+the app", "signing:secret/+ x"
+	const bot, app, signing = "xoxb-1:secret/of+the=bot", "xapp-1:secret/of+the=app", "signing:secret/+=x"
 	answers := map[string]int{
 		`{"ok":false,"error":"no_such_token %s \u001b[31m"}`:                                   http.StatusOK,
 		`{"ok":true,"user":"%s\u001b[2J","user_id":"U1","bot_id":"B1","team":"%s","url":"%s"}`: http.StatusOK,
 	}
 	adaptertest.CheckRedacts(t, []string{bot, app, signing}, answers, func(api string, out io.Writer) {
 		for name, value := range map[string]string{
-			"ARIZUKO_DATA": t.TempDir(), "SLACK_API_URL": api + "/", "SLACK_BOT_TOKEN": bot, "SLACK_APP_TOKEN": app, "SLACK_SIGNING_SECRET": signing,
+			"ARIZUKO_DATA": t.TempDir(), "SLACK_API_URL": api + "/api/", "SLACK_BOT_TOKEN": bot, "SLACK_APP_TOKEN": app, "SLACK_SIGNING_SECRET": signing,
 		} {
 			t.Setenv(name, value)
 		}

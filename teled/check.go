@@ -2,24 +2,34 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"time"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
 	"arizuko/teled/internal/telegramapi"
 )
 
+// rivalTimeout is how long check waits for an update: another program that polls ends that wait by its next poll.
+const rivalTimeout = 3 * time.Second
+
 // check prints what keeps teled from working, and what it does not receive.
 func check(ctx context.Context, cfg Config, out io.Writer) error {
-	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewCallClient())
-	defer api.Close()
+	by := adapter.NewCallClient()
+	defer by.CloseIdleConnections()
+	if err := probe(ctx, cfg, by); err != nil {
+		return err
+	}
+	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, by)
 	var me telegramapi.User
 	if err := api.Call(ctx, "getMe", nil, &me); err != nil {
 		if telegramapi.TokenRefused(err) {
 			return &daemon.ExitError{Code: daemon.ExitRefused, Err: telegramapi.ConnectionError(err)}
 		}
-		return fmt.Errorf("%s does not answer: %w", cfg.APIURL, err)
+		return err
 	}
 	fmt.Fprintf(out, "connects as: @%s (%d)\n", me.Username, me.ID)
 	if !me.CanReadAllGroupMessages {
@@ -30,8 +40,34 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	if !me.CanJoinGroups {
 		fmt.Fprintln(out, "the bot cannot be added to groups: send /setjoingroups to @BotFather to change that")
 	}
+	fmt.Fprintln(out, "anyone on Telegram may write to the bot: its access list in @BotFather keeps others away before they reach this machine")
+	if err := checkWebhook(ctx, api, cfg, out); err != nil {
+		return err
+	}
+	return checkRival(ctx, api, cfg, out)
+}
+
+// probe checks that the server is the Bot API.
+func probe(ctx context.Context, cfg Config, by *http.Client) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, string(cfg.APIURL)+"/bot"+cfg.Token+"/getMe", nil)
+	if err != nil {
+		return errors.New("TELEGRAM_API_URL and TELEGRAM_BOT_TOKEN make no URL: copy the token again")
+	}
+	return adapter.Probe{
+		API: "the Bot API", Variable: "TELEGRAM_API_URL", URL: cfg.APIURL,
+		Valid: func(answer map[string]any) bool {
+			ok, is := answer["ok"].(bool)
+			user, _ := answer["result"].(map[string]any)
+			return is && (!ok || user["id"] != nil)
+		},
+	}.Run(ctx, by, req)
+}
+
+// checkWebhook looks for a webhook, which receives the updates in place of teled.
+func checkWebhook(ctx context.Context, api *telegramapi.Client, cfg Config, out io.Writer) error {
 	var hook struct {
-		URL string `json:"url"`
+		URL     string `json:"url"`
+		Pending int    `json:"pending_update_count"`
 	}
 	if err := api.Call(ctx, "getWebhookInfo", nil, &hook); err != nil {
 		return err
@@ -39,6 +75,25 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	if hook.URL != "" {
 		return &daemon.ExitError{Code: daemon.ExitFailure, Err: fmt.Errorf(
 			"a webhook is set and updates go to %s: open %s/bot<token>/deleteWebhook once", hook.URL, cfg.APIURL)}
+	}
+	if hook.Pending > 0 {
+		fmt.Fprintf(out, "%d updates wait for teled\n", hook.Pending)
+	}
+	return nil
+}
+
+// checkRival looks for another program that reads the bot's updates. It does not while teled runs itself, which it
+// would disturb. The poll confirms no update.
+func checkRival(ctx context.Context, api *telegramapi.Client, cfg Config, out io.Writer) error {
+	if daemon.Running(cfg.Base, program().Identity(cfg).Daemon) {
+		fmt.Fprintln(out, "teled runs: not checked whether another program reads this bot's updates, its log would name that")
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, rivalTimeout+adapter.ConnectTimeout)
+	defer cancel()
+	err := api.Call(ctx, "getUpdates", telegramapi.Params{"limit": int64(1), "timeout": int64(rivalTimeout / time.Second)}, nil)
+	if err != nil {
+		return telegramapi.ConnectionError(err)
 	}
 	return nil
 }

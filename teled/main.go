@@ -20,8 +20,8 @@ func program() adapter.Program[Config] {
 	}
 }
 
-func build(cfg Config, p *daemon.Process) (adapter.Platform, adapter.Listener) {
+func build(cfg Config, p *daemon.Process, as adapter.Identity) (adapter.Platform, adapter.Listener) {
 	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewCallClient())
 	listening := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewListenClient())
-	return &outbound.Sender{API: api, Data: cfg.Data, Store: p.Store, Now: p.Now, Log: p.Log}, &events.Listener{API: listening, Store: p.Store}
+	return &outbound.Sender{API: api, Identity: as, Data: cfg.Data, Store: p.Store, Now: p.Now, Log: p.Log, Local: cfg.Local}, &events.Listener{API: listening, Store: p.Store, Local: cfg.Local}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,12 +35,20 @@ func TestConfigProblems(t *testing.T) {
 type botAPI struct {
 	readsAll, joinsGroups bool
 	webhook               string
+	rival                 bool
 }
 
 func (b botAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/bot" + token + "/getMe":
 		fmt.Fprintf(w, `{"ok":true,"result":{"id":12345,"is_bot":true,"username":"arizuko_bot","can_read_all_group_messages":%t,"can_join_groups":%t}}`, b.readsAll, b.joinsGroups)
+	case "/bot" + token + "/getUpdates":
+		if b.rival {
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprint(w, `{"ok":false,"error_code":409,"description":"Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"}`)
+			return
+		}
+		fmt.Fprint(w, `{"ok":true,"result":[]}`)
 	case "/bot" + token + "/getWebhookInfo":
 		fmt.Fprintf(w, `{"ok":true,"result":{"url":%q}}`, b.webhook)
 	default:
@@ -57,11 +66,19 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 		want string
 		not  string
 	}{
-		"no problem":       {good, "", []string{"check"}, 0, "connects as: @arizuko_bot (12345)\nteled: ok", "privacy mode"},
+		"further account":  {good, "TELED_ACCOUNT=work", []string{"check"}, 0, "teled+work: ok", "teled: ok"},
+		"invalid account":  {good, "TELED_ACCOUNT=Work", []string{"check"}, 78, `teled: TELED_ACCOUNT="Work": cannot be the name of an account`, "connects"},
+		"no problem":       {good, "", []string{"check"}, 0, "connects as: @arizuko_bot (12345)\nanyone on Telegram may write", "privacy mode"},
 		"privacy mode":     {botAPI{joinsGroups: true}, "", []string{"check"}, 0, "/setprivacy", "/setjoingroups"},
 		"no groups":        {botAPI{readsAll: true}, "", []string{"check"}, 0, "/setjoingroups", "/setprivacy"},
 		"webhook":          {botAPI{webhook: "https://example.org/hook"}, "", []string{"check"}, 1, "updates go to https://example.org/hook", "teled: ok"},
+		"access list":      {good, "", []string{"check"}, 0, "its access list in @BotFather", "privacy mode"},
+		"second poller":    {botAPI{readsAll: true, joinsGroups: true, rival: true}, "", []string{"check"}, 1, "another program reads this bot's updates: stop it, or use another bot", "teled: ok"},
 		"wrong token":      {good, "TELEGRAM_BOT_TOKEN=wrong", []string{"check"}, 78, "does not accept TELEGRAM_BOT_TOKEN: ask @BotFather", "connects"},
+		"token in quotes":  {good, `TELEGRAM_BOT_TOKEN="` + token + `"`, []string{"check"}, 78, "TELEGRAM_BOT_TOKEN: contains a quote", "connects"},
+		"token with blank": {good, "TELEGRAM_BOT_TOKEN=" + token + " ", nil, 78, "TELEGRAM_BOT_TOKEN: contains a blank", "connects"},
+		"token with bot":   {good, "TELEGRAM_BOT_TOKEN=bot" + token, nil, 78, "TELEGRAM_BOT_TOKEN: begins with bot", "connects"},
+		"wrong path":       {good, "TELEGRAM_API_URL=https://api.telegram.org/bot", nil, 78, "TELEGRAM_API_URL: ends before /bot", "connects"},
 		"not reachable":    {good, "TELEGRAM_API_URL=http://127.0.0.1:1", []string{"check"}, 1, "http://127.0.0.1:1 does not answer", "connects"},
 		"invalid value":    {good, "BOTS=some", []string{"check"}, 78, `BOTS="some": must be`, "connects"},
 		"not running":      {good, "TELED_ADDR=127.0.0.1:1", []string{"health"}, 1, "refused", "connects"},
@@ -85,6 +102,15 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCheck_OtherServer_NamesTheCause(t *testing.T) {
+	adaptertest.CheckServers(t, "TELEGRAM_API_URL", func(ctx context.Context, api string, out io.Writer) int {
+		t.Setenv("ARIZUKO_DATA", t.TempDir())
+		t.Setenv("TELEGRAM_API_URL", api)
+		t.Setenv("TELEGRAM_BOT_TOKEN", token)
+		return program().Run(ctx, []string{"check"}, out, out)
+	})
 }
 
 func TestCheck_ServerEchoesToken_IsRedacted(t *testing.T) {

@@ -41,6 +41,12 @@ for name in telegram_bot_token discord_bot_token slack_bot_token slack_app_token
   [ "$(id -u)" != 0 ] || chown "${ARIZUKO_UID:-1000}" "secrets/$name" # the daemons read them
 done
 
+# The database of deploy/compose/postgres.yml, with a password of its own.
+if ! [ -e secrets/database_url ]; then
+  (umask 077 && printf 'postgres://arizuko:%s@postgres/arizuko\n' "$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')" >secrets/database_url)
+  [ "$(id -u)" != 0 ] || chown "${ARIZUKO_UID:-1000}" secrets/database_url
+fi
+
 # Before the long part, so that a missing program is said at once.
 busybox=$(find_program "${BUSYBOX:-busybox}" 'install busybox-static, or name another one in BUSYBOX')
 client=${DOCKER_CLIENT:-docker}

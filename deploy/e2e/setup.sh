@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the tests need besides Go and a C compiler: missing system packages where it may
-# (root on Debian), and the npm packages of the agents. It installs nothing that is there.
+# (root on Debian), and the npm packages of agents and tests. It installs nothing that is there.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -30,6 +30,10 @@ need ssh openssh-client
 need setpriv util-linux
 need sqlite3 sqlite3
 need promtool prometheus
+need psql postgresql
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
+need patroni patroni python3-etcd
+need etcd etcd-server
 
 if [ ${#packages[@]} -gt 0 ]; then
   install="apt-get install -y ${packages[*]}"
@@ -49,7 +53,7 @@ if [ ${#packages[@]} -gt 0 ]; then
 fi
 
 pids=()
-for folder in deploy/agents/claude deploy/e2e/mcp; do
+for folder in deploy/agents/claude deploy/e2e/mcp deploy/e2e/clients; do
   if ! [ $folder/node_modules/.package-lock.json -nt $folder/package-lock.json ]; then
     npm ci --prefix $folder --no-fund --no-audit --fetch-retries=5 &
     pids+=($!)

@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
 )
 
 // Config is the part of the environment that the launcher itself reads.
@@ -16,6 +17,9 @@ type Config struct {
 }
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
+
+// furtherAccounts are the accounts that the environment names besides the first one of each platform.
+func furtherAccounts() ([]daemon.Account, error) { return daemon.Accounts(os.Environ()) }
 
 // isSet reports whether a secret is set, by value or as a file. Only the daemon that uses it checks
 // it: an invalid token must not keep other daemons from starting.

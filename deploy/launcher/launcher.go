@@ -47,7 +47,11 @@ func (l *launcher) run(ctx context.Context) error {
 	l.starter = newStarter()
 	defer l.starter.close()
 
-	start, skipped, err := choose(services(l.cfg), l.bin, isSet)
+	accounts, err := furtherAccounts()
+	if err != nil {
+		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
+	}
+	start, skipped, err := choose(services(l.cfg, accounts), l.bin, isSet)
 	if err != nil {
 		return err
 	}
@@ -86,7 +90,7 @@ func (l *launcher) lock() (*lockfile.Lock, error) {
 }
 
 func (l *launcher) migrate(ctx context.Context) error {
-	end := l.execute(ctx, "migrate", "up")
+	end := l.execute(ctx, service{name: "migrate"}, "up")
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/daemon"
 )
 
 func TestHistory_After_DecidesStep(t *testing.T) {
@@ -66,7 +68,11 @@ func TestLauncherExitCode_OfDaemon(t *testing.T) {
 }
 
 func TestChoose_TokensAndPrograms_StartOrSkip(t *testing.T) {
-	all := services(Config{RoutdAddr: "h:1", GatedAddr: "h:2", DashdAddr: "h:3"})
+	accounts, err := daemon.Accounts([]string{"ACCOUNTS=teled+work"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := services(Config{RoutdAddr: "h:1", GatedAddr: "h:2", DashdAddr: "h:3"}, accounts)
 	set := func(names ...string) func(string) bool {
 		return func(name string) bool { return slices.Contains(names, name) }
 	}
@@ -83,7 +89,13 @@ func TestChoose_TokensAndPrograms_StartOrSkip(t *testing.T) {
 			"slakd: not started, SLACK_BOT_TOKEN is not set", false},
 		"a token without a program": {"routd gated dashd", set("SLACK_BOT_TOKEN"), []string{"routd", "gated", "dashd"},
 			"slakd: not started, SLACK_BOT_TOKEN is set but there is no program at ", false},
-		"onbod":       {"routd gated dashd onbod", set(), []string{"routd", "gated", "onbod", "dashd"}, "", false},
+		"onbod": {"routd gated dashd onbod", set(), []string{"routd", "gated", "onbod", "dashd"}, "", false},
+		"a further account": {"routd gated dashd teled", set("TELEGRAM_BOT_TOKEN_WORK", "TELED_ADDR_WORK"), []string{"routd", "gated", "dashd", "teled+work"},
+			"teled: not started, TELEGRAM_BOT_TOKEN is not set", false},
+		"a further account without a token": {"routd gated dashd teled", set("TELEGRAM_BOT_TOKEN"), []string{"routd", "gated", "dashd", "teled"},
+			"teled+work: not started, TELEGRAM_BOT_TOKEN_WORK is not set", false},
+		"a further account without an address": {"routd gated dashd teled", set("TELEGRAM_BOT_TOKEN_WORK"), []string{"routd", "gated", "dashd"},
+			"teled+work: not started, TELED_ADDR_WORK is not set", false},
 		"no dashd":    {"routd gated", set(), nil, "", true},
 		"no programs": {"", set(), nil, "", true},
 	} {

@@ -63,11 +63,12 @@ func (e ending) String() string {
 
 // execute runs a program of the bin folder until it ends. When ctx ends, it gets SIGTERM. It is killed
 // with all its descendants after stopTimeout or when kill is closed.
-func (l *launcher) execute(ctx context.Context, name string, args ...string) ending {
-	out := &source{console: l.console, name: name}
-	cmd := exec.Command(filepath.Join(l.bin, name), args...)
+func (l *launcher) execute(ctx context.Context, s service, args ...string) ending {
+	out := &source{console: l.console, name: s.name}
+	cmd := exec.Command(filepath.Join(l.bin, s.program()), args...)
+	cmd.Env = s.environ(cmd.Environ())
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.Env = append(cmd.Environ(), "DASH_PRINT_LINK=false") // the launcher prints the link, once
+	cmd.Env = append(cmd.Env, "DASH_PRINT_LINK=false") // the launcher prints the link, once
 	cmd.WaitDelay = drainTimeout
 	// A separate group: Ctrl-C in a terminal goes to the launcher alone, which knows the order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
@@ -79,7 +80,7 @@ func (l *launcher) execute(ctx context.Context, name string, args ...string) end
 		_ = cmd.Wait() // the process state has more
 		close(ended)
 	}()
-	l.await(ctx, name, cmd.Process, ended)
+	l.await(ctx, s.name, cmd.Process, ended)
 	out.flush()
 	return ending{code: cmd.ProcessState.ExitCode(), how: cmd.ProcessState.String(), lastLine: out.lastLine}
 }

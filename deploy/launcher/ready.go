@@ -22,7 +22,7 @@ func (l *launcher) announce(ctx context.Context, start []service) error {
 		if !s.essential() {
 			continue
 		}
-		if err := call(ctx, client(s.ready, ""), http.MethodGet, "/readyz", nil, nil); err != nil {
+		if err := call(ctx, client(s.ready, ""), http.MethodGet, "/readyz", nil, new(httpx.Raw)); err != nil { // a text
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}

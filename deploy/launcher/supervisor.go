@@ -44,7 +44,7 @@ func (s *supervisor) run(ctx context.Context) {
 	past := newHistory()
 	for {
 		began := time.Now()
-		end := s.l.execute(ctx, s.name)
+		end := s.l.execute(ctx, s.service)
 		if ctx.Err() != nil {
 			return
 		}

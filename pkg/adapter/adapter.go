@@ -4,9 +4,9 @@
 package adapter
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,25 +23,33 @@ type Platform interface {
 	// the row: the row fails permanently.
 	Cut(m *msg.Message) ([]Part, error)
 	// Send delivers one part and returns the id the platform gave it, "" if it gives none. It never
-	// retries. An error is a *Failure, or a *Remark on a part that was sent; any other error counts
-	// as ambiguous.
+	// retries, nor sends another form of the part: that is Failure.Other. An error is a *Failure, or a
+	// *Remark on a part that was sent; any other error counts as ambiguous.
 	Send(ctx context.Context, m *msg.Message, part Part) (platformID string, err error)
 }
 
-// Finder is a platform that can look for a part that may have been sent.
+// Finder is a platform that can look for a part that may have been sent. It is not asked for parts that
+// are Repeatable.
 type Finder interface {
 	// Find returns the id of the part, "" if it is certain that it never arrived. A *Failure of
 	// class Permanent means that this cannot be found out; after other errors Find is retried.
 	Find(ctx context.Context, m *msg.Message, part Part) (platformID string, err error)
 }
 
-// Marker is a platform that can mark a part as a possible duplicate.
+// Marker is a platform that can mark a part as a possible duplicate. Parts that are Repeatable are not
+// marked.
 type Marker interface {
 	Mark(part Part) Part
 }
 
 // Part is what a platform sends at once, in a type of its own.
 type Part any
+
+// Repeatable is a Part of which sending it twice does no harm if Repeatable returns true, such as an edit:
+// one that may have arrived is sent again unchanged, and never searched for or marked.
+type Repeatable interface {
+	Repeatable() bool
+}
 
 // Upload is a Part with files.
 type Upload interface {
@@ -58,15 +66,19 @@ type Options struct {
 	Wake      <-chan struct{}   // new outbound rows may be there
 	Poll      time.Duration     // how often to look without being woken
 	Bots      Bots              // which messages of other bots are stored
-	// Repeatable means that sending a part twice does no harm: a part that may have arrived is
-	// sent again unchanged. On other platforms it ends as ambiguous.
-	Repeatable bool
+	MaxAge    time.Duration     // how old a missed message may be that a Listener reads later
+	// DeliveryMaxAge is how old a row may be that is still tried while its platform is out of reach, or
+	// fails: an older one fails as expired. 0 is a day.
+	DeliveryMaxAge time.Duration
 	// Mark lets a platform that is a Marker send a part that may have arrived again, marked as a
-	// possible duplicate: up to three times, once it is connected. Otherwise it is not sent again.
+	// possible duplicate, while the platform answers: up to four times within 36 minutes. Otherwise it
+	// is not sent again.
 	Mark bool
 	Pace Pace
 	// Redact hides secrets in what is sent and in errors; nil hides none.
 	Redact func(string) string
+	// Growing is Redact of a text whose end is still to come; nil is Redact.
+	Growing func(string) string
 	// Data is the data folder, below which downloaded files go. In bytes, MediaMax is the largest file
 	// that is downloaded, MediaQuota what all files take, and MediaDaily those of one chat in a day.
 	// Only a Fetcher needs them.
@@ -82,13 +94,16 @@ type Options struct {
 // Shell runs one platform's adapter.
 type Shell struct {
 	Options
-	platform Platform
-	counters *counters
-	pacer    *pacer
-	online   atomic.Bool // the platform's connection works
-	lanes    laneLocks
-	reads    *store.Outage
-	writes   *store.Outage
+	platform  Platform
+	previewer Previewer // nil if the platform shows no previews
+	// previewNews has a value when something may be due about a preview.
+	previewNews chan struct{}
+	counters    *counters
+	pacer       *pacer
+	admission   *admission
+	lanes       laneLocks
+	reads       *store.Outage
+	writes      *store.Outage
 }
 
 // New makes the shell of a platform. The caller runs Run.
@@ -96,9 +111,18 @@ func New(p Platform, o Options) *Shell {
 	if o.Redact == nil {
 		o.Redact = func(s string) string { return s }
 	}
+	if o.Growing == nil {
+		o.Growing = o.Redact
+	}
+	o.DeliveryMaxAge = cmp.Or(o.DeliveryMaxAge, 24*time.Hour)
 	_, fetches := p.(Fetcher)
+	previewer, previews := p.(Previewer)
+	admission := newAdmission(o.Listener != nil, o.Log)
+	if o.Listener != nil {
+		o.Metrics.MustRegister(unanswered(admission))
+	}
 	return &Shell{
-		Options: o, platform: p, counters: newCounters(&o, fetches),
-		pacer: newPacer(o.Pace, o.Now), reads: store.NewOutage(o.Log, "read"), writes: store.NewOutage(o.Log, "write"),
+		Options: o, platform: p, counters: newCounters(&o, fetches, previews), previewer: previewer, previewNews: make(chan struct{}, 1),
+		pacer: newPacer(o.Pace, o.Now), admission: admission, reads: store.NewOutage(o.Log, "read"), writes: store.NewOutage(o.Log, "write"),
 	}
 }

@@ -23,6 +23,7 @@ func (r *fixture) changed(kind msg.Kind, of int64, content string) int64 {
 // again what may not have arrived: neither is lost, and both name the message by the id that it got at last.
 func TestDeliver_ChangesOfAQueuedMessage_FollowItThroughCrashes(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
+		r.platform.repeats = true
 		r.platform.cut = func(m *msg.Message) ([]Part, error) {
 			if !m.Kind.Changes() {
 				return pieces(m.Content), nil
@@ -40,11 +41,11 @@ func TestDeliver_ChangesOfAQueuedMessage_FollowItThroughCrashes(t *testing.T) {
 		edited, reacted := r.changed(msg.KindEdit, id, "hello you"), r.changed(msg.KindReaction, id, "👍")
 		next := r.out("", "next")
 		for range 3 {
-			stop := r.start(repeatable)
+			stop := r.start()
 			pass(time.Second)
 			r.crash(stop)
 		}
-		r.start(repeatable)
+		r.start()
 		pass(time.Minute)
 		r.expectSent("hello", "hello", edit, edit, reaction, reaction, "next")
 		for _, row := range []int64{id, edited, reacted, next} {

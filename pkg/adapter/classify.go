@@ -16,7 +16,14 @@ var ErrUnsent = errors.New("not reached")
 type Failure struct {
 	Class msg.ErrorClass
 	After time.Duration // how long the platform asks to wait, 0 if it does not say
-	Err   error
+	// Account means that After holds for everything the account sends, not only for this lane.
+	Account bool
+	// Other, if not nil, is another form of a part that was refused: the shell sends it at once, as the
+	// same attempt. Remark says in what the form differs; the record of a part that was sent keeps it. An
+	// Other may be refused with an Other of its own. The failure is the part's only if no form is sent.
+	Other  Part
+	Remark string
+	Err    error
 }
 
 func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.Class, f.Err) }
@@ -24,7 +31,15 @@ func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.Class, f.Err) 
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Remark is returned by Send for a part that was sent in another form than intended. The record
+// unsent reports whether the platform was not reached.
+func (f *Failure) unsent() bool { return f.Class == msg.Transient && errors.Is(f.Err, ErrUnsent) }
+
+// answered reports whether the platform refused a call, so that it can be reached.
+func (f *Failure) answered() bool {
+	return f.Class == msg.Permanent || f.Class == msg.Rate || f.Class == msg.Auth
+}
+
+// Remark is returned by Send for a part that was sent in another form than the row asks for. The record
 // of the delivery keeps the text.
 type Remark struct{ Text string }
 
@@ -35,11 +50,14 @@ type Refusal struct {
 	Status     int    // of HTTP, 0 if Code says it all
 	Code       string // the platform's own error code, "" for none
 	RetryAfter time.Duration
+	// Foreign means that the answer is not the API's, but a page of a proxy or of a firewall in front of it.
+	Foreign bool
 }
 
 // Classes are the answers of an API whose class is not the default one. By default status 429 is a
 // rate failure, 5xx leaves it open whether the call was carried out, and every other status and
-// every code is permanent.
+// every code is permanent. A foreign answer that is not about the call itself is a transient failure, and
+// with status 429 one of the whole account, since it is about this machine's address.
 type Classes struct {
 	Status map[int]msg.ErrorClass
 	Code   map[string]msg.ErrorClass
@@ -53,7 +71,9 @@ func (c Classes) Classify(err error, refused *Refusal) *Failure {
 	case errors.As(err, &given):
 		return given
 	case refused != nil:
-		return &Failure{Class: c.of(refused), After: refused.RetryAfter, Err: err}
+		f := &Failure{Class: c.of(refused), After: refused.RetryAfter, Err: err}
+		f.Account = refused.Foreign && f.Class == msg.Rate
+		return f
 	case errors.Is(err, ErrUnsent):
 		return &Failure{Class: msg.Transient, Err: err}
 	}
@@ -61,6 +81,13 @@ func (c Classes) Classify(err error, refused *Refusal) *Failure {
 }
 
 func (c Classes) of(r *Refusal) msg.ErrorClass {
+	if r.Foreign {
+		switch r.Status {
+		case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusProxyAuthRequired,
+			http.StatusRequestTimeout:
+			return msg.Transient // it is about this machine or its way to the API, not about the call
+		}
+	}
 	if class, ok := c.Code[r.Code]; ok {
 		return class
 	}

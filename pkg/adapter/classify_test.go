@@ -33,6 +33,11 @@ func TestClassify(t *testing.T) {
 		"code of the table":     {io.EOF, &Refusal{Code: "ratelimited", RetryAfter: 3}, msg.Rate, 3},
 		"code before status":    {io.EOF, &Refusal{Status: 401, Code: "internal_error"}, msg.Ambiguous, 0},
 		"unknown code":          {io.EOF, &Refusal{Code: "is_archived"}, msg.Permanent, 0},
+		"page of a firewall":    {io.EOF, &Refusal{Status: 403, Foreign: true}, msg.Transient, 0},
+		"page instead of auth":  {io.EOF, &Refusal{Status: 401, Foreign: true}, msg.Transient, 0},
+		"page of a gateway":     {io.EOF, &Refusal{Status: 502, Foreign: true}, msg.Ambiguous, 0},
+		"page about the size":   {io.EOF, &Refusal{Status: 413, Foreign: true}, msg.Permanent, 0},
+		"page about the rate":   {io.EOF, &Refusal{Status: 429, RetryAfter: 3, Foreign: true}, msg.Rate, 3},
 		"no answer":             {io.ErrUnexpectedEOF, nil, msg.Ambiguous, 0},
 		"never sent":            {fmt.Errorf("call: %w", ErrUnsent), nil, msg.Transient, 0},
 		"broken while reading":  {&net.OpError{Op: "read"}, nil, msg.Ambiguous, 0},
@@ -41,6 +46,11 @@ func TestClassify(t *testing.T) {
 	} {
 		if f := classes.Classify(tt.err, tt.refused); f.Class != tt.class || f.After != tt.after || f.Err == nil {
 			t.Errorf("%s: %s after %s, want %s after %s", name, f.Class, f.After, tt.class, tt.after)
+		}
+	}
+	for foreign := range map[bool]int{true: 0, false: 0} {
+		if f := classes.Classify(io.EOF, &Refusal{Status: 429, Foreign: foreign}); f.Account != foreign {
+			t.Errorf("a rate failure, foreign %v, is one of the account: %v", foreign, f.Account)
 		}
 	}
 	if f := (Classes{}).Classify(io.EOF, &Refusal{Status: 401}); f.Class != msg.Permanent {

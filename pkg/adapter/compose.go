@@ -19,12 +19,18 @@ type Composer[C any] interface {
 	Texts(markdown string) []C
 	// Files sends files with a text, which may be empty.
 	Files(files []File, markdown string) []C
+	ChangeComposer[C]
+	PollComposer[C]
+	AskComposer[C]
+}
+
+// ChangeComposer makes the parts of changes of messages.
+type ChangeComposer[C any] interface {
 	// Reaction adds or removes the bot's reaction.
 	Reaction(target, emoji string, remove bool) (C, error)
 	// Edit turns the first part of an edited text into the edit of a message.
 	Edit(target string, text C) C
 	Delete(target string) C
-	PollComposer[C]
 }
 
 // PollComposer makes the parts of polls.
@@ -32,6 +38,17 @@ type PollComposer[C any] interface {
 	Poll(m *msg.Message, p *msg.Poll) ([]C, error)
 	// ClosePoll closes the poll of a message.
 	ClosePoll(target string, p *msg.Poll) []C
+}
+
+// AskComposer makes the parts of questions, which have buttons where the platform has some. The text has the number of
+// each option, too.
+type AskComposer[C any] interface {
+	// Ask makes the parts of the text that shows a question. The last one has a button for each option, which carries
+	// msg.ButtonData. The same text and question give the same parts, also once the question has ended: the edit that
+	// takes the buttons away is a row of its own.
+	Ask(a *msg.Ask, markdown string) []C
+	// TakeButtons takes the buttons of a question away with the edit of its message.
+	TakeButtons(edit C) C
 }
 
 // Compose makes the parts of a row. data is the data folder, which holds the attachments. An error
@@ -63,12 +80,20 @@ func Compose[C any](c Composer[C], m *msg.Message, data string) (parts []C, err 
 			return nil, err
 		}
 	default:
-		parts = c.Texts(m.Content)
+		parts = texts(c, m)
 	}
 	if len(parts) == 0 {
 		return nil, errors.New("the row is empty")
 	}
 	return parts, nil
+}
+
+// texts are the parts of a text, with buttons if it shows a question.
+func texts[C any](c Composer[C], m *msg.Message) []C {
+	if m.Ask != nil {
+		return c.Ask(m.Ask, m.Content)
+	}
+	return c.Texts(m.Content)
 }
 
 // change is for rows about another message.
@@ -89,7 +114,13 @@ func change[C any](c Composer[C], m *msg.Message) ([]C, error) {
 		}
 		return parts, nil
 	}
-	return editParts(c, targets, c.Texts(m.Content)), nil
+	edits := c.Texts(m.Content)
+	shown := min(len(targets), len(edits))
+	edits = editParts(c, targets, edits)
+	for i := 0; m.Ask != nil && i < shown; i++ {
+		edits[i] = c.TakeButtons(edits[i])
+	}
+	return edits, nil
 }
 
 // editParts edits the messages of a text, one after another. What does not fit into them follows, and
@@ -211,14 +242,5 @@ func (f *File) TooLarge(limit int64, takes string) string {
 	return fmt.Sprintf("The file `%s` is larger than the %d MB that %s.", f.Name, limit>>20, takes)
 }
 
-// duplicateMark begins a copy of a part that may have arrived already.
-const duplicateMark = "(possibly sent twice) "
-
-// MarkDuplicate puts the mark of a possible duplicate in front of a text, unless the text is empty
-// or would be longer than limit, as length measures it. shift is how many bytes were put in front.
-func MarkDuplicate(text string, limit int, length func(string) int) (marked string, shift int) {
-	if marked = duplicateMark + text; text == "" || length(marked) > limit {
-		return text, 0
-	}
-	return marked, len(duplicateMark)
-}
+// DuplicateMark begins a copy of a part that may have arrived already.
+const DuplicateMark = "(possibly sent twice) "

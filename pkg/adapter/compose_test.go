@@ -39,6 +39,11 @@ func (words) Delete(target string) string     { return "delete " + target }
 func (words) Poll(*msg.Message, *msg.Poll) ([]string, error) { return nil, nil }
 func (words) ClosePoll(string, *msg.Poll) []string           { return nil }
 
+func (w words) Ask(a *msg.Ask, markdown string) []string {
+	return append(w.Texts(markdown), fmt.Sprint(a.Options))
+}
+func (words) TakeButtons(edit string) string { return edit + " without buttons" }
+
 func sentParts(ids ...string) (parts []msg.SentPart) {
 	for _, id := range ids {
 		parts = append(parts, msg.SentPart{PlatformID: id, Sent: true})
@@ -53,6 +58,7 @@ func TestCompose_Changes(t *testing.T) {
 	text := func(ids ...string) *msg.Target { return target(msg.KindMessage, 0, sentParts(ids...)) }
 	longer := msg.SentEdit{Content: "a b c", Parts: sentParts("", "", "9")}
 	shorter := msg.SentEdit{Content: "a", Parts: sentParts("", "", "")}
+	ask := &msg.Ask{State: msg.AskOpen, Options: []string{"yes", "no"}}
 	failed := msg.SentEdit{Content: "a", Parts: []msg.SentPart{{}, {}}}
 	for name, tt := range map[string]struct {
 		row  msg.Message
@@ -72,6 +78,10 @@ func TestCompose_Changes(t *testing.T) {
 		"empty edit":                 {msg.Message{Kind: msg.KindEdit, Target: text("1")}, "the row is empty"},
 		"reaction":                   {msg.Message{Kind: msg.KindReaction, Target: text("1", "2"), Content: "👍"}, "react 1 👍 false"},
 		"reaction to a file":         {msg.Message{Kind: msg.KindReaction, Target: target(msg.KindFile, 1, sentParts("1", "2")), Content: "-👍"}, "react 1 👍 true"},
+		"question":                   {msg.Message{Kind: msg.KindMessage, Content: "x y", Ask: ask}, "x, y, [yes no]"},
+		"question that has ended":    {msg.Message{Kind: msg.KindMessage, Content: "x", Ask: &msg.Ask{State: msg.AskAnswered, Options: ask.Options}}, "x, [yes no]"},
+		"edit of a question":         {msg.Message{Kind: msg.KindEdit, Target: text("1"), Content: "x y", Ask: ask}, "edit 1 x without buttons, y"},
+		"shorter edit of a question": {msg.Message{Kind: msg.KindEdit, Target: text("1", "2"), Content: "x", Ask: ask}, "edit 1 x without buttons, delete 2"},
 		"delete":                     {msg.Message{Kind: msg.KindDelete, Target: target(msg.KindFile, 1, sentParts("1", "2"))}, "delete 1, delete 2"},
 		"target not sent":            {msg.Message{Kind: msg.KindEdit, Target: &msg.Target{Parts: []msg.SentPart{{}}}, Content: "x"}, "cannot edit a message that was not sent"},
 		"target never claimed":       {msg.Message{Kind: msg.KindReaction, Target: &msg.Target{}, Content: "👍"}, "cannot react to a message that was not sent"},

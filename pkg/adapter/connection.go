@@ -31,7 +31,7 @@ type Listener interface {
 
 // Connected reports that the platform's connection works.
 func (s *Shell) Connected() {
-	if !s.online.Swap(true) {
+	if s.admission.connection(true, false) {
 		s.Log.Info("connected", "platform", s.Platform)
 	}
 	s.Heartbeat.Report(daemon.Connected, "")
@@ -46,7 +46,8 @@ func (s *Shell) keepConnected(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := s.Now()
 		err := s.listen(ctx)
-		s.online.Store(false)
+		var failure *Failure
+		s.admission.connection(false, errors.As(err, &failure) && failure.answered())
 		if ctx.Err() != nil {
 			return
 		}
@@ -57,8 +58,7 @@ func (s *Shell) keepConnected(ctx context.Context) {
 		}
 		wait := pauses.NextBackOff()
 		state, detail := daemon.Degraded, s.Redact(err.Error())
-		var failure *Failure
-		if errors.As(err, &failure) {
+		if failure != nil {
 			wait = max(wait, failure.After)
 			if failure.Class == msg.Auth {
 				state, wait = daemon.BadCredentials, max(wait, authPause)
@@ -90,6 +90,3 @@ func (s *Shell) listen(ctx context.Context) (err error) {
 	}
 	return err
 }
-
-// offline reports that the platform has a listener that is not connected.
-func (s *Shell) offline() bool { return s.Listener != nil && !s.online.Load() }

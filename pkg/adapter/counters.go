@@ -27,9 +27,10 @@ type counters struct {
 	fromFuture prometheus.Counter
 	downloads  *prometheus.CounterVec
 	downloaded prometheus.Counter
+	previews   *prometheus.CounterVec
 }
 
-func newCounters(o *Options, fetches bool) *counters {
+func newCounters(o *Options, fetches, previews bool) *counters {
 	m := &counters{
 		platform: o.Platform,
 		parts: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -57,6 +58,9 @@ func newCounters(o *Options, fetches bool) *counters {
 		downloaded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "arizuko_download_bytes_total", Help: "Bytes of attachments that were downloaded.",
 		}),
+		previews: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "arizuko_previews_total", Help: "Messages that showed the progress of a turn, by how they ended: as the answer (final), deleted (removed), or perhaps left on the platform (lost).",
+		}, []string{"platform", "state"}),
 	}
 	for _, state := range []msg.OutState{msg.OutSent, msg.OutFailed, msg.OutAmbiguous} {
 		m.deliveries.WithLabelValues(o.Platform, string(state))
@@ -74,6 +78,12 @@ func newCounters(o *Options, fetches bool) *counters {
 		m.downloads.WithLabelValues("failed")
 		o.Metrics.MustRegister(m.downloads, m.downloaded)
 	}
+	if previews {
+		for _, state := range []store.PreviewState{store.PreviewFinal, store.PreviewRemoved, store.PreviewLost} {
+			m.previews.WithLabelValues(o.Platform, string(state))
+		}
+		o.Metrics.MustRegister(m.previews)
+	}
 	measureRows(o, fetches)
 	return m
 }
@@ -85,6 +95,15 @@ func lastEvent(o *Options) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "arizuko_last_event_timestamp_seconds", Help: "When the platform's last event came, as unix time; 0: none since the start.",
 	}, func() float64 { return float64(o.Heartbeat.EventAt()) / 1000 })
+}
+
+func unanswered(a *admission) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "arizuko_platform_unanswered_seconds", Help: "For how long the platform has answered no call, or has not been connected without answering one since; 0 while it answers. Rows wait meanwhile.",
+	}, func() float64 {
+		_, outFor := a.answers()
+		return outFor.Seconds()
+	})
 }
 
 // measureRows registers what is read from rows.
@@ -125,6 +144,11 @@ func (m *counters) recorded(parts []store.Delivery) {
 			m.parts.WithLabelValues(m.platform, string(p.State), cmp.Or(string(p.ErrorClass), noClass)).Inc()
 		}
 	}
+}
+
+// previewEnded counts a preview.
+func (m *counters) previewEnded(state store.PreviewState) {
+	m.previews.WithLabelValues(m.platform, string(state)).Inc()
 }
 
 // settled records how long a row took to be delivered.

@@ -1,13 +1,13 @@
 package adapter
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"arizuko/pkg/failpoint"
@@ -16,72 +16,68 @@ import (
 )
 
 const (
-	// maxAttempts bounds the retries of transient failures; with their pauses about 20 minutes.
-	maxAttempts = 12
-	firstPause  = time.Second
-	maxPause    = 5 * time.Minute
-	// maxCopies bounds the marked copies of a part: each of them may have arrived.
-	maxCopies = 3
-	// offlineCheck is how often a part that may have arrived checks whether its platform is
-	// connected, and maxOffline for how long: sending may work although listening does not.
-	offlineCheck = time.Second
-	maxOffline   = maxPause
-	// authPause is how often a part is retried while the credentials are refused.
-	authPause = time.Minute
+	// maxForms bounds the forms in which a part is tried.
+	maxForms = 8
 	// sendTimeout bounds the send of a part without files, and a search for one. minUploadRate, in bytes
 	// a second, says how much longer a file may take.
 	sendTimeout   = time.Minute
 	minUploadRate = 100_000
-	// maxWait bounds the wait of a row found in the database. No platform asks for more: a longer
-	// wait means that the clock was set back while the daemon was down.
-	maxWait = 24 * time.Hour
 )
 
-// delivery is one outbound row being delivered.
+// delivery is one outbound row being delivered: it reads the states of the parts, lets next decide, does
+// that, and records what after says.
 type delivery struct {
 	*Shell
+	in          *lane
 	row         *msg.Message
 	cut         []Part
 	renderErr   error // why the parts still open can't be sent, nil if they can
 	parts       []store.Delivery
-	startedPart int  // index of the part that this delivery, not one before a crash, began to send
-	waited      bool // not_before of the first open part has passed
-	hasPermit   bool // the pacer has given a permit for the next part
+	startedPart int    // index of the part that this delivery, not one before a crash, began to send
+	notBefore   bool   // not_before of the first open part is to be obeyed
+	permit      bool   // the pacer has given a permit for the next part
+	overtakes   bool   // a preview is to be removed, since the row goes out below it
+	givenUp     string // platform id of the preview whose message does not become the first part after all, "" for none
 }
 
-// deliver delivers an outbound row as far as possible now; the caller has the pacer's permit for its
-// next part. wait is how long the part after that has to wait besides its permit, 0 if the row is
-// settled. waited means that not_before of the row's first open part has passed. An error is one of
+// verdict is how a row was left.
+type verdict struct {
+	wait time.Duration // before its next step, 0 for none
+	held bool          // until the platform answers
+}
+
+// deliver delivers an outbound row of a lane as far as possible now; the caller has the pacer's permit for
+// its next part. waited means that not_before of the row's first open part has passed. An error is one of
 // the database.
-func (s *Shell) deliver(ctx context.Context, m *msg.Message, waited bool) (wait time.Duration, err error) {
+func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited bool) (v verdict, err error) {
 	m.Content = s.Redact(m.Content)
-	d := &delivery{Shell: s, row: m, startedPart: -1, waited: waited, hasPermit: true}
+	d := &delivery{Shell: s, in: l, row: m, startedPart: -1, notBefore: !waited, permit: true}
 	d.cut, d.renderErr = s.callCut(m)
 	err = d.claim(ctx)
 	switch {
 	case errors.Is(err, store.ErrStale), errors.Is(err, context.Canceled): // the row was cancelled, or the daemon stops
-		return 0, nil
+		return verdict{}, nil
 	case err != nil:
-		return 0, err
+		return verdict{}, err
 	case d.over(): // its parts were written by another process
-		return 0, d.record(ctx, nil)
+		return verdict{}, d.record(ctx, nil)
 	}
 	for i := range d.parts {
 		if !isOpen(d.parts[i]) {
 			continue
 		}
-		if (ctx.Err() != nil || !d.hasPermit) && d.startedPart != i {
-			return 0, nil
+		if (ctx.Err() != nil || !d.permit) && d.startedPart != i {
+			return verdict{}, nil
 		}
-		if wait, err := d.part(ctx, i); err != nil || isOpen(d.parts[i]) {
-			return wait, err
+		if v, err := d.part(ctx, i); err != nil || isOpen(d.parts[i]) {
+			return v, err
 		}
 	}
-	return 0, nil
+	return verdict{}, nil
 }
 
-// readTarget reads what a row about another outbound row is about. That one was delivered before, since it
-// is an older row of the same lane.
+// readTarget reads what a row about another outbound row is about, and the question that a row shows. The other row was
+// delivered before, since it is an older row of the same lane.
 func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
 	if m.Kind.Changes() {
 		m.Target, err = s.Store.Target(ctx, m)
@@ -91,7 +87,22 @@ func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
 			m.Target.Edits[i].Content = s.Redact(m.Target.Edits[i].Content)
 		}
 	}
+	if shows := showsAsk(m); err == nil && shows != 0 {
+		m.Ask, err = s.Store.AskOfMessage(ctx, shows)
+	}
 	return err
+}
+
+// showsAsk returns the row that shows the question of a row, if that may show or edit one; 0 if not. Answers of agents,
+// most of all rows, show none.
+func showsAsk(m *msg.Message) int64 {
+	switch {
+	case m.Kind == msg.KindEdit:
+		return m.DerivedFrom
+	case m.Kind == msg.KindMessage && m.TurnID != 0 && m.Source != msg.SourceAgent:
+		return m.ID
+	}
+	return 0
 }
 
 // callCut calls Cut. A panic fails only the row.
@@ -112,19 +123,32 @@ func (s *Shell) recoverPanic(doing string, err *error, where ...any) {
 func (d *delivery) claim(ctx context.Context) (err error) {
 	if d.row.OutState == msg.OutQueued {
 		d.startedPart = 0
+		defer d.lanes.lock(d.in.Lane)() // once a preview that is being made there is known
 		// Read in the same transaction: a part that is claimed and then not sent would look like
 		// one that a crash interrupted.
 		err = d.Store.Write(ctx, func(tx *store.Tx) (err error) {
 			if err = tx.ClaimOutbound(d.row.ID, len(d.cut), d.nowMS()); err == nil {
+				err = d.takeOver(tx)
+			}
+			if err == nil {
 				d.parts, err = tx.Deliveries(ctx, d.row.ID)
 			}
 			return err
 		})
+		if err == nil && d.parts[0].PlatformID != "" {
+			d.counters.previewEnded(store.PreviewFinal)
+		}
+		if d.overtakes {
+			d.lookAtPreviews()
+		}
 	} else {
 		d.parts, err = d.Store.Deliveries(ctx, d.row.ID)
 	}
 	if d.renderErr == nil && len(d.cut) != len(d.parts) {
 		d.renderErr = fmt.Errorf("the row renders as %d parts, but was claimed with %d", len(d.cut), len(d.parts))
+	}
+	if err == nil && d.renderErr == nil {
+		d.editPreview()
 	}
 	if err == nil && d.Log.Enabled(ctx, slog.LevelDebug) {
 		d.Log.Debug("delivery claimed", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "count", len(d.parts))
@@ -134,111 +158,168 @@ func (d *delivery) claim(ctx context.Context) (err error) {
 
 func isOpen(p store.Delivery) bool { return p.State == msg.OutQueued || p.State == msg.OutSending }
 
-// part sends one part, or returns how long it has to wait.
-func (d *delivery) part(ctx context.Context, i int) (wait time.Duration, err error) {
-	p := &d.parts[i]
-	switch {
-	case d.renderErr != nil && (d.Repeatable || !d.doubtful(i)):
-		p.State, p.ErrorClass, p.Error = msg.OutFailed, msg.Permanent, d.Redact(d.renderErr.Error())
-		return 0, d.record(ctx, d.follow(ctx, i))
-	case d.startedPart == i:
-	case p.NotBefore > d.nowMS() && !d.waited:
-		return min(d.until(p.NotBefore), maxWait), nil
-	case d.doubtful(i) && d.offline() && d.nowMS()-p.NotBefore < maxOffline.Milliseconds():
-		return offlineCheck, nil // the next send would probably be ambiguous again
+// part does the next steps of one part, until it has ended or has to wait.
+func (d *delivery) part(ctx context.Context, i int) (v verdict, err error) {
+	for {
+		switch s := next(d.parts[i], d.conditions(i)); s.do {
+		case doWait:
+			return verdict{wait: s.wait}, nil
+		case doPass:
+			return verdict{}, nil
+		case doHold:
+			return verdict{held: true}, nil
+		case doEnd:
+			return verdict{}, d.end(ctx, i, s.part)
+		case doSearch:
+			if wait, err := d.search(ctx, i); err != nil || !isOpen(d.parts[i]) || wait > 0 {
+				return verdict{wait: wait}, err
+			}
+		default:
+			return d.send(ctx, i, s.do)
+		}
 	}
-	d.waited, d.hasPermit = false, false
-	part, err := d.beginSend(ctx, i)
-	if err != nil || !isOpen(*p) {
-		return 0, err
-	}
-	if part == nil {
-		return d.until(p.NotBefore), nil
-	}
-	failpoint.At(failpoint.Sending)
-	id, err := d.send(ctx, part)
-	failpoint.At(failpoint.Sent)
-	d.settlePart(p, id, err)
-	err = d.record(ctx, d.follow(ctx, i))
-	return d.until(p.NotBefore), err
 }
 
-// doubtful reports whether a part may have arrived already: a crash interrupted the send, or the
-// platform did not answer.
-func (d *delivery) doubtful(i int) bool {
-	p := d.parts[i]
-	return p.State == msg.OutSending && d.startedPart != i || p.State == msg.OutQueued && p.ErrorClass == msg.Ambiguous
+// conditions are what the next step of part i depends on besides the part.
+func (d *delivery) conditions(i int) conditions {
+	finder, marker := d.finderAndMarker()
+	answers, outFor := d.admission.answers()
+	known := d.in.search.of == [2]int64{d.row.ID, int64(i)}
+	return conditions{
+		now: d.nowMS(), queuedAt: d.row.ReceivedAt, maxAge: d.DeliveryMaxAge,
+		started: d.startedPart == i, waited: !d.notBefore, renderErr: d.renderProblem(), repeatable: d.repeatable(i),
+		searchable: finder != nil && (!known || !d.in.search.impossible), searches: d.in.search.failed, markable: marker != nil,
+		mayCall: d.admission.mayCall(d.in.pass), answers: answers, outFor: outFor,
+	}
 }
 
-// beginSend records that a part is being sent, and returns what to send: the part, or a marked copy
-// if it may have arrived. nil means that it has to wait, or is settled.
-func (d *delivery) beginSend(ctx context.Context, i int) (part Part, err error) {
-	p := &d.parts[i]
+func (d *delivery) renderProblem() string {
 	if d.renderErr == nil {
-		part = d.cut[i]
+		return ""
 	}
-	finder, finds := d.platform.(Finder)
-	switch {
-	case d.startedPart == i:
-		return part, nil
-	case d.Repeatable && part != nil, !d.doubtful(i):
-		d.startedPart, p.State = i, msg.OutSending
-		return part, d.record(ctx, d.parts[i:i+1])
-	case finds && part != nil:
-		return d.find(ctx, finder, i)
-	}
-	return d.resendMarked(ctx, i, part)
+	return d.Redact(d.renderErr.Error())
 }
 
-// resendMarked prepares a marked copy of a part that may have arrived, or ends the part as ambiguous
-// if the platform or the configuration allows none.
-func (d *delivery) resendMarked(ctx context.Context, i int, part Part) (marked Part, err error) {
-	p := &d.parts[i]
-	marker, marks := d.platform.(Marker)
-	if !marks || !d.Mark || part == nil {
-		return nil, d.giveUp(ctx, i, cmp.Or(p.Error, "the daemon ended while this was being sent"))
+// finderAndMarker returns what the platform can do about a part that may have arrived, nil for what it can't.
+func (d *delivery) finderAndMarker() (f Finder, m Marker) {
+	f, _ = d.platform.(Finder)
+	if d.Mark {
+		m, _ = d.platform.(Marker)
 	}
-	if marked, err = d.callMark(marker, part); err != nil {
-		return nil, d.giveUp(ctx, i, d.Redact(err.Error()))
-	}
-	d.startedPart = i
-	p.State, p.ErrorClass, p.Error = msg.OutSending, msg.Ambiguous, "resent with a mark: it may have arrived before"
-	return marked, d.record(ctx, d.parts[i:i+1])
+	return f, m
 }
 
-// giveUp ends a part as ambiguous.
-func (d *delivery) giveUp(ctx context.Context, i int, why string) error {
-	p := &d.parts[i]
-	p.State, p.ErrorClass, p.Error = msg.OutAmbiguous, msg.Ambiguous, why
+// repeatable reports whether sending part i twice does no harm.
+func (d *delivery) repeatable(i int) bool {
+	if i >= len(d.cut) {
+		return false
+	}
+	part, ok := d.cut[i].(Repeatable)
+	return ok && part.Repeatable()
+}
+
+// end records that part i has ended.
+func (d *delivery) end(ctx context.Context, i int, as store.Delivery) error {
+	d.parts[i] = d.afterTakeOver(ctx, as, nil)
+	d.logEnd(&as)
 	return d.record(ctx, d.follow(ctx, i))
 }
 
-// find asks the platform whether a part has arrived. One that did not is sent as if for the first
-// time. After a permanent failure the platform is not asked again.
-func (d *delivery) find(ctx context.Context, finder Finder, i int) (Part, error) {
-	p := &d.parts[i]
-	id, err := d.ask(ctx, finder, d.cut[i])
-	p.NotBefore = 0
-	failure := &Failure{}
-	errors.As(err, &failure)
-	switch {
-	case failure.Class == msg.Permanent:
-		p.Error = d.Redact(err.Error())
-		return d.resendMarked(ctx, i, d.cut[i])
-	case err != nil && p.Attempts+1 < maxAttempts:
-		p.Attempts++
-		p.State, p.ErrorClass, p.Error = msg.OutQueued, msg.Ambiguous, d.Redact(err.Error())
-		p.NotBefore = d.nowMS() + max(pauseAfter(p.Attempts), failure.After).Milliseconds()
-		return nil, d.record(ctx, d.parts[i:i+1])
-	case err != nil:
-		return nil, d.giveUp(ctx, i, d.Redact(err.Error()))
-	case id != "":
-		p.State, p.PlatformID, p.ErrorClass, p.Error = msg.OutSent, id, "", ""
-		return nil, d.record(ctx, d.follow(ctx, i))
+// send sends part i, or a marked copy of it, and records the result.
+func (d *delivery) send(ctx context.Context, i int, as action) (v verdict, err error) {
+	p, c, part := &d.parts[i], d.conditions(i), d.cut[i]
+	if as == doMark {
+		if part, err = d.callMark(part); err != nil {
+			return verdict{}, d.end(ctx, i, ended(*p, msg.OutAmbiguous, msg.Ambiguous, d.Redact(err.Error())))
+		}
 	}
-	d.startedPart = i
-	p.State, p.ErrorClass, p.Error = msg.OutSending, "", ""
-	return d.cut[i], d.record(ctx, d.parts[i:i+1])
+	copied := as == doMark
+	if d.startedPart != i {
+		d.startedPart, *p = i, beginning(*p, as)
+		if err := d.record(ctx, d.parts[i:i+1]); err != nil {
+			return verdict{}, err
+		}
+	}
+	d.notBefore, d.permit = true, false
+	failpoint.At(failpoint.Sending)
+	began := time.Now()
+	id, err := d.sendForms(ctx, part)
+	failpoint.At(failpoint.Sent)
+	c.now = d.nowMS() // the clock may have been set meanwhile
+	d.noteAnswer(began, err)
+	*p = afterSend(*p, c, copied, id, err, d.textOf(err))
+	*p = d.afterTakeOver(ctx, *p, err)
+	if p.State == msg.OutSent {
+		d.Log.Debug("part sent", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part)
+	} else {
+		d.logEnd(p)
+	}
+	err = d.record(ctx, d.follow(ctx, i))
+	return verdict{wait: until(p.NotBefore, c.now)}, err
+}
+
+// textOf is what the record of a part says of an error, or of a remark.
+func (d *delivery) textOf(err error) string {
+	var remark *Remark
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &remark):
+		return d.Redact(remark.Text)
+	}
+	return d.Redact(err.Error())
+}
+
+// noteAnswer notes how a call ended that began at a time.
+func (d *delivery) noteAnswer(began time.Time, err error) {
+	var remark *Remark
+	f := failureOf(err)
+	switch {
+	case err == nil, errors.As(err, &remark), f.answered():
+		d.admission.answer()
+	case f.unsent(), f.Class == msg.Ambiguous:
+		if d.admission.noAnswer(d.in.pass, began, !f.unsent(), d.textOf(err)) {
+			d.pacer.stop(0)
+		}
+	}
+	d.holdAccount(f)
+}
+
+// holdAccount stops all calls for a time if a failure asks the account to wait.
+func (s *Shell) holdAccount(f *Failure) {
+	if f.Class == msg.Rate && f.Account {
+		s.admission.hold(f.After)
+		s.pacer.stop(f.After)
+	}
+}
+
+func (d *delivery) logEnd(p *store.Delivery) {
+	d.Log.Warn("delivery failed", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part, "class", p.ErrorClass, "state", p.State,
+		"wait", until(p.NotBefore, d.nowMS()), "err", p.Error)
+}
+
+// search asks the platform whether part i has arrived, and records the answer unless the part is sent next. wait is how
+// long the part has to wait before its next step.
+func (d *delivery) search(ctx context.Context, i int) (wait time.Duration, err error) {
+	p, c := &d.parts[i], d.conditions(i)
+	finder, _ := d.finderAndMarker()
+	d.notBefore = true
+	began := time.Now()
+	id, err := d.ask(ctx, finder, d.cut[i])
+	c.now = d.nowMS() // the clock may have been set meanwhile
+	d.noteAnswer(began, err)
+	after, searchable := afterSearch(*p, c, id, err, d.textOf(err))
+	if of := [2]int64{d.row.ID, int64(i)}; d.in.search.of != of {
+		d.in.search = search{of: of}
+	}
+	if d.in.search.impossible = !searchable; err != nil && c.answers {
+		d.in.search.failed++
+	}
+	*p = after
+	if isOpen(*p) && p.ErrorClass == "" { // it has not arrived
+		return 0, nil
+	}
+	return until(p.NotBefore, c.now), d.record(ctx, d.follow(ctx, i))
 }
 
 func (d *delivery) ask(ctx context.Context, f Finder, part Part) (id string, err error) {
@@ -248,16 +329,47 @@ func (d *delivery) ask(ctx context.Context, f Finder, part Part) (id string, err
 	return f.Find(ctx, d.row, part)
 }
 
-func (d *delivery) callMark(m Marker, part Part) (marked Part, err error) {
+func (d *delivery) callMark(part Part) (marked Part, err error) {
 	defer d.recoverPanic("marking", &err, "row", d.row.ID, "chat", d.row.ChatJID)
-	return m.Mark(part), nil
+	_, marker := d.finderAndMarker()
+	return marker.Mark(part), nil
 }
 
-// send bounds the send of a part, and leaves it some time when the daemon stops. A part whose Send
+// sendForms sends a part, and while it is refused with another form of it, that one. A part that was sent in
+// another form has a remark.
+func (d *delivery) sendForms(ctx context.Context, part Part) (platformID string, err error) {
+	var remarks []string
+	for range maxForms {
+		var failure *Failure
+		platformID, err = d.call(ctx, part)
+		if !errors.As(err, &failure) || failure.Other == nil {
+			break
+		}
+		if ctx.Err() != nil { // the daemon stops: the part, which was refused, is sent by the next one
+			return "", &Failure{Class: msg.Rate, Err: failure.Err}
+		}
+		if part = failure.Other; failure.Remark != "" {
+			remarks = append(remarks, failure.Remark)
+		}
+	}
+	var remark *Remark
+	switch {
+	case errors.As(err, &remark):
+		remarks = append(remarks, remark.Text)
+	case err != nil:
+		return "", err
+	}
+	if len(remarks) == 0 {
+		return platformID, nil
+	}
+	return platformID, &Remark{Text: strings.Join(remarks, "; ")}
+}
+
+// call bounds the send of a part, and leaves it some time when the daemon stops. A part whose Send
 // panics may have been sent.
-func (d *delivery) send(ctx context.Context, part Part) (platformID string, err error) {
+func (d *delivery) call(ctx context.Context, part Part) (platformID string, err error) {
 	defer d.recoverPanic("sending", &err, "row", d.row.ID, "chat", d.row.ChatJID)
-	defer d.lanes.lock(store.Lane{ChatJID: d.row.ChatJID, ThreadID: d.row.ThreadID})()
+	defer d.lanes.lock(d.in.Lane)()
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeoutOf(part))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
@@ -277,78 +389,6 @@ func sendTimeoutOf(part Part) time.Duration {
 	return timeout
 }
 
-// settlePart sets the state of a part after Send returned.
-func (d *delivery) settlePart(p *store.Delivery, platformID string, err error) {
-	before := p.ErrorClass
-	p.NotBefore, p.ErrorClass = 0, ""
-	var remark *Remark
-	if err == nil || errors.As(err, &remark) {
-		p.State, p.PlatformID = msg.OutSent, platformID
-		switch {
-		case remark != nil:
-			p.Error = d.Redact(remark.Text)
-		case before != msg.Ambiguous || d.Repeatable:
-			p.Error = ""
-		}
-		d.Log.Debug("part sent", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part)
-		return
-	}
-	failure := &Failure{Class: msg.Ambiguous, Err: err}
-	if errors.As(err, &failure); !failure.Class.Known() {
-		failure = &Failure{Class: msg.Ambiguous, Err: err}
-	}
-	p.ErrorClass, p.Error = failure.Class, d.Redact(err.Error())
-	resolvable := failure.Class == msg.Ambiguous && d.resolvable(before, p.Attempts)
-	if failure.Class == msg.Transient || resolvable {
-		p.Attempts++
-	}
-	again, state := nextTry(failure, p.Attempts)
-	if resolvable && p.Attempts < maxAttempts {
-		again, state = pauseAfter(p.Attempts), msg.OutQueued
-	}
-	if p.State = state; state == msg.OutQueued {
-		p.NotBefore = d.nowMS() + again.Milliseconds()
-		if before == msg.Ambiguous { // this send failed, but the one before may have arrived
-			p.ErrorClass = before
-		}
-	}
-	d.Log.Warn("delivery failed", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part, "class", failure.Class,
-		"state", p.State, "wait", again, "err", p.Error)
-}
-
-// resolvable reports whether there is a next step for a part that may have arrived, whose class and
-// attempts before the send are given: sending it again unchanged, searching for it, or sending a
-// marked copy.
-func (d *delivery) resolvable(before msg.ErrorClass, attempts int) bool {
-	_, finds := d.platform.(Finder)
-	_, marks := d.platform.(Marker)
-	if before == msg.Ambiguous { // the send was a marked copy
-		return d.Repeatable || marks && d.Mark && attempts < maxCopies
-	}
-	return d.Repeatable || finds || marks && d.Mark
-}
-
-// nextTry returns the state of a part after a failure, and when a queued one is retried. Rate limits
-// and refused credentials use up no attempt.
-func nextTry(f *Failure, attempts int) (time.Duration, msg.OutState) {
-	switch f.Class {
-	case msg.Rate:
-		return max(f.After, firstPause), msg.OutQueued
-	case msg.Auth:
-		return authPause, msg.OutQueued
-	case msg.Transient:
-		if attempts < maxAttempts {
-			return pauseAfter(attempts), msg.OutQueued
-		}
-		return 0, msg.OutFailed
-	case msg.Permanent:
-		return 0, msg.OutFailed
-	}
-	return 0, msg.OutAmbiguous
-}
-
-func pauseAfter(attempts int) time.Duration { return min(firstPause<<(attempts-1), maxPause) }
-
 // record writes the states of parts, and settles the row when none is open, in one transaction. It
 // retries until it succeeds or the daemon stops: the result of a send is known nowhere else.
 func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
@@ -360,14 +400,21 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 					return err
 				}
 			}
-			if over {
-				return tx.SettleOutbound(d.row.ID, d.outcome(), d.platformID())
+			if err := d.giveUpPreview(tx); err != nil || !over {
+				return err
 			}
-			return nil
+			if err := tx.SettleOutbound(d.row.ID, d.outcome(), d.platformID()); err != nil || d.outcome() != msg.OutFailed {
+				return err
+			}
+			return tx.EndUnopenedFork(d.row, d.nowMS())
 		})
 		if err == nil {
 			_ = d.writes.Note(ctx, nil)
 			d.counters.recorded(changed)
+			if d.givenUp != "" {
+				d.givenUp = ""
+				d.lookAtPreviews()
+			}
 		}
 		if err == nil && over {
 			d.reportSettled()
@@ -400,7 +447,8 @@ func (d *delivery) follow(ctx context.Context, i int) []store.Delivery {
 			d.parts[next].State = msg.OutCancelled
 		}
 	case msg.OutSent, msg.OutAmbiguous:
-		if next < len(d.parts) && isOpen(d.parts[next]) && ctx.Err() == nil && d.pacer.now(d.row.ChatJID) {
+		if next < len(d.parts) && isOpen(d.parts[next]) && ctx.Err() == nil &&
+			d.admission.mayCall(d.in.pass) && d.pacer.now(d.in.Lane) {
 			d.parts[next].State, d.startedPart = msg.OutSending, next
 			next++
 		}
@@ -437,8 +485,3 @@ func (d *delivery) outcome() msg.OutState {
 }
 
 func (d *delivery) nowMS() int64 { return d.Now().UnixMilli() }
-
-// until returns the time left before at, in unix ms.
-func (d *delivery) until(at int64) time.Duration {
-	return max(0, time.Duration(at-d.nowMS())*time.Millisecond)
-}

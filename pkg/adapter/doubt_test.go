@@ -46,7 +46,7 @@ func finds(id string, err error) func() (string, error) {
 
 func marking(o *Options) { o.Mark = true }
 
-const remark = "resent with a mark: it may have arrived before"
+const remark = markedRecord
 
 // crashing is a try to send in which the shell is killed.
 func (r *fixture) crashing(err error) outcome {
@@ -75,12 +75,12 @@ func TestMark_AmbiguousPart_SendsMarkedCopies(t *testing.T) {
 			store.Delivery{Attempts: 1, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, "c"}},
 		{"arrives at the third copy", []error{errCause}, []error{errCause, errCause}, "sent: sent sent sent",
 			store.Delivery{Attempts: 3, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, again, again, "c"}},
-		{"no fourth copy", []error{errCause}, []error{errCause, errCause, errCause}, "ambiguous: sent ambiguous sent",
-			store.Delivery{Attempts: 3, ErrorClass: ambiguous, Error: "HTTP 502"}, []string{"a", "b", again, again, again, "c"}},
+		{"no fifth copy", []error{errCause}, []error{errCause, errCause, errCause, errCause}, "failed: sent failed cancelled",
+			store.Delivery{Attempts: 5, ErrorClass: ambiguous, Error: "HTTP 502"}, []string{"a", "b", again, again, again, again}},
 		{"the doubt outlives failures", []error{errCause}, []error{failure(transient, 0), failure(msg.Rate, time.Minute), failure(msg.Auth, 0)},
-			"sent: sent sent sent", store.Delivery{Attempts: 2, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, again, again, again, "c"}},
-		{"and ends with them", []error{errCause}, []error{failure(transient, 0), failure(transient, 0), errCause}, "ambiguous: sent ambiguous sent",
-			store.Delivery{Attempts: 3, ErrorClass: ambiguous, Error: "HTTP 502"}, []string{"a", "b", again, again, again, "c"}},
+			"sent: sent sent sent", store.Delivery{Attempts: 1, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, again, again, again, "c"}},
+		{"which are no copies", []error{errCause}, []error{failure(transient, 0), failure(transient, 0), errCause}, "sent: sent sent sent",
+			store.Delivery{Attempts: 2, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, again, again, again, "c"}},
 		{"fails for good", []error{errCause}, []error{failure(permanent, 0)}, "failed: sent failed cancelled",
 			store.Delivery{Attempts: 1, ErrorClass: permanent, Error: "permanent: HTTP 502"}, []string{"a", "b", again}},
 		{"no doubt, no mark", []error{failure(transient, 0), failure(msg.Rate, 0)}, nil, "sent: sent sent sent",
@@ -136,12 +136,12 @@ func (p *pencilLine) Listen(ctx context.Context, s *Shell) error {
 
 func TestMark_Offline_WaitsForConnection(t *testing.T) {
 	for name, tt := range map[string]struct {
-		back time.Duration // the connection is, 0 for never
+		back time.Duration // the connection is
 		want time.Duration // the copy is sent
 	}{
-		"soon":  {back: time.Second, want: 2 * time.Second},
-		"late":  {back: time.Minute, want: time.Minute + time.Second},
-		"never": {want: maxOffline + firstPause},
+		"soon":      {back: time.Second, want: copyPauses()[0]},
+		"late":      {back: time.Minute, want: time.Minute},
+		"very late": {back: 20 * time.Hour, want: 20 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *fixture) {
@@ -154,14 +154,13 @@ func TestMark_Offline_WaitsForConnection(t *testing.T) {
 				})
 				r.start(marking)
 				p.connected <- true
-				if tt.back > 0 {
-					pass(tt.back)
-					p.connected <- true
-				}
+				pass(tt.back)
+				r.expectSent("a")
+				p.connected <- true
 				pass(time.Hour)
 				r.expect(id, "sent: sent")
 				r.expectSent("a", marked("a"))
-				if got := r.platform.calls[1].At.Sub(began); got < tt.want || got > tt.want+2*offlineCheck {
+				if got := r.platform.calls[1].At.Sub(began); got < tt.want || got > tt.want+time.Second {
 					t.Errorf("the copy was sent after %s, want about %s", got, tt.want)
 				}
 			})
@@ -189,9 +188,9 @@ func TestMark_RecordsDoubtBeforeSend(t *testing.T) {
 		})
 		r.start(marking, redacting)
 		synctest.Wait()
-		expect(store.Delivery{State: msg.OutQueued, Attempts: 1, NotBefore: time.Now().Add(firstPause).UnixMilli(),
+		expect(store.Delivery{State: msg.OutQueued, Attempts: 1, NotBefore: time.Now().Add(copyPauses()[0]).UnixMilli(),
 			ErrorClass: msg.Ambiguous, Error: "lost near [redacted]"})
-		pass(firstPause)
+		pass(copyPauses()[0])
 		expect(store.Delivery{State: msg.OutQueued, Attempts: 1, NotBefore: time.Now().Add(time.Minute).UnixMilli(),
 			ErrorClass: msg.Ambiguous, Error: "rate: HTTP 502"})
 		pass(time.Minute)
@@ -261,15 +260,15 @@ func TestFind_AmbiguousPart(t *testing.T) {
 		{"not found", []error{errCause}, nil, "sent: sent sent sent",
 			store.Delivery{Attempts: 1, PlatformID: idOf("b")}, []string{"a", "b", "b", "c"}},
 		{"found later", []error{errCause}, []func() (string, error){lost, lost, finds("7", nil)}, "sent: sent sent sent",
-			store.Delivery{Attempts: 3, PlatformID: "7"}, []string{"a", "b", "c"}},
+			store.Delivery{Attempts: 1, PlatformID: "7"}, []string{"a", "b", "c"}},
 		{"never to be seen", []error{errCause}, blind, "ambiguous: sent ambiguous sent",
-			store.Delivery{Attempts: maxAttempts - 1, ErrorClass: msg.Ambiguous, Error: "cannot see for [redacted]"}, []string{"a", "b", "c"}},
+			store.Delivery{Attempts: 1, ErrorClass: msg.Ambiguous, Error: "cannot see for [redacted]"}, []string{"a", "b", "c"}},
 		{"not found, and in doubt again", []error{errCause, errCause}, []func() (string, error){finds("", nil), finds("7", nil)},
 			"sent: sent sent sent", store.Delivery{Attempts: 2, PlatformID: "7"}, []string{"a", "b", "b", "c"}},
 		{"not found, and refused", []error{errCause, failure(msg.Permanent, 0)}, nil, "failed: sent failed cancelled",
 			store.Delivery{Attempts: 1, ErrorClass: msg.Permanent, Error: "permanent: HTTP 502"}, []string{"a", "b", "b"}},
 		{"panic", []error{errCause}, []func() (string, error){func() (string, error) { panic("blind") }, finds("7", nil)},
-			"sent: sent sent sent", store.Delivery{Attempts: 2, PlatformID: "7"}, []string{"a", "b", "c"}},
+			"sent: sent sent sent", store.Delivery{Attempts: 1, PlatformID: "7"}, []string{"a", "b", "c"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -308,7 +307,7 @@ func TestFind_PermanentFailure_SendsMarkedCopy(t *testing.T) {
 		sends  []string
 	}{
 		"the copy arrives": {nil, "sent: sent", []string{"a", again}},
-		"no fourth copy":   {[]error{errCause, errCause, errCause}, "ambiguous: ambiguous", []string{"a", again, again, again}},
+		"no fifth copy":    {[]error{errCause, errCause, errCause, errCause}, "failed: failed", []string{"a", again, again, again, again}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *fixture) {
@@ -328,7 +327,7 @@ func TestFind_PermanentFailure_SendsMarkedCopy(t *testing.T) {
 	}
 }
 
-func TestFind_Waits_UseUpAttempts(t *testing.T) {
+func TestFind_RateLimited_Waits(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		busy := finds("", failure(msg.Rate, 10*time.Minute))
 		r.as = &scriptedFinder{fake: r.platform, answers: map[string][]func() (string, error){"a": {busy, finds("7", nil)}}}

@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -24,7 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fake is a platform that cuts at "|" and sends as its scripts say.
 type fake struct {
-	cut func(*msg.Message) ([]Part, error) // in place of its own, if not nil
+	cut     func(*msg.Message) ([]Part, error) // in place of its own, if not nil
+	repeats bool                               // its parts are Repeatable
 
 	mu      sync.Mutex
 	scripts map[string][]outcome // what becomes of a part at each try; nothing left: it is sent
@@ -41,11 +42,30 @@ type call struct {
 	At   time.Time
 }
 
-func (f *fake) Cut(m *msg.Message) ([]Part, error) {
+func (f *fake) Cut(m *msg.Message) (parts []Part, err error) {
 	if f.cut != nil {
-		return f.cut(m)
+		parts, err = f.cut(m)
+	} else {
+		parts = pieces(m.Content)
 	}
-	return pieces(m.Content), nil
+	for i := range parts {
+		if f.repeats {
+			parts[i] = edit(parts[i].(string))
+		}
+	}
+	return parts, err
+}
+
+// edit is a part that may be sent twice.
+type edit string
+
+func (edit) Repeatable() bool { return true }
+
+func textOf(part Part) string {
+	if e, ok := part.(edit); ok {
+		return string(e)
+	}
+	return part.(string)
 }
 
 func pieces(content string) (parts []Part) {
@@ -56,7 +76,7 @@ func pieces(content string) (parts []Part) {
 }
 
 func (f *fake) Send(ctx context.Context, m *msg.Message, part Part) (string, error) {
-	text := part.(string)
+	text := textOf(part)
 	f.mu.Lock()
 	f.calls = append(f.calls, call{m.ID, text, time.Now()})
 	try := outcome(func(context.Context) error { return nil })
@@ -177,8 +197,6 @@ func redacting(o *Options) {
 
 var discard = slog.New(slog.DiscardHandler)
 
-func repeatable(o *Options) { o.Repeatable = true }
-
 // start runs a shell until stop is called, or the test ends. stop returns when the shell has ended.
 func (r *fixture) start(set ...func(*Options)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -203,6 +221,7 @@ func (r *fixture) outIn(chat, thread, content string) int64 {
 	r.t.Helper()
 	m := &msg.Message{
 		ChatJID: chat, ThreadID: thread, Direction: msg.Out, OutState: msg.OutQueued, Content: content, Source: msg.SourceAgent,
+		ReceivedAt: time.Now().UnixMilli(),
 	}
 	r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
 	return m.ID
@@ -230,23 +249,11 @@ func (r *fixture) begun(content string, states ...msg.OutState) int64 {
 // that is empty.
 func (r *fixture) works(chat, thread string) (end func(says string)) {
 	r.t.Helper()
-	turn := &msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: chat, ThreadID: thread, CreatedAt: 1}
-	r.runs++ // one folder has one agent at a time for each topic
-	run := &msg.Run{Folder: "acme", Topic: fmt.Sprint("#", r.runs), ChatJID: chat, ThreadID: thread, StartedAt: 1}
-	trigger := &msg.Message{ChatJID: chat, ThreadID: thread, Direction: msg.In, Content: "do something"}
-	r.write(func(tx *store.Tx) (err error) {
-		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
-			_, err = tx.PutTurn(turn, 0)
-		}
-		if err == nil {
-			err = tx.StartRun(run, turn.ID)
-		}
-		return err
-	})
+	a := r.agent(chat, thread, groupconfig.ProgressOff)
 	return func(says string) {
 		r.t.Helper()
 		r.write(func(tx *store.Tx) error {
-			return tx.AnswerTurn(store.Reply{RunID: run.ID, TurnID: turn.ID, Text: says, Final: true}, 2)
+			return tx.AnswerTurn(store.Reply{RunID: a.run.ID, TurnID: a.turn.ID, Text: says, Final: true}, 2)
 		})
 	}
 }

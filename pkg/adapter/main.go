@@ -10,6 +10,7 @@ import (
 	"arizuko/pkg/cli"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -23,18 +24,31 @@ type Common struct {
 	Base     config.Base
 	Settings Settings
 	Addr     config.Addr
+	Account  Account // of the platform; the first one has no name
+}
+
+// Identity is what distinguishes the daemons of two accounts of a platform.
+type Identity struct {
+	Platform string // the first part of its chat addresses: "telegram", of a further account "telegram+work"
+	Daemon   string // "teled", of a further account "teled+work"
 }
 
 // Program is a platform's daemon. C is its configuration.
 type Program[C Config] struct {
-	Name     string // of the daemon
-	Platform string // the first part of its chat addresses
+	Name     string // of the daemon of the first account
+	Platform string // the first part of that one's chat addresses
 	Pace     Pace
 	Load     func() (C, error)
 	// Check prints what keeps the daemon from working, and what it does not receive.
 	Check func(ctx context.Context, cfg C, out io.Writer) error
 	// Build makes what sends and what listens. A listener that is a Mounter also serves HTTP.
-	Build func(cfg C, p *daemon.Process) (Platform, Listener)
+	Build func(cfg C, p *daemon.Process, as Identity) (Platform, Listener)
+}
+
+// Identity is that of the daemon of a configuration's account.
+func (p Program[C]) Identity(cfg C) Identity {
+	account := string(cfg.Common().Account)
+	return Identity{Platform: msg.WithAccount(p.Platform, account), Daemon: msg.WithAccount(p.Name, account)}
 }
 
 // Mounter is a Listener to which the platform posts its events.
@@ -51,8 +65,9 @@ func Main[C Config](p Program[C]) {
 // contain words of the platform's server: secrets are redacted there, too.
 func (p Program[C]) Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	redactor := p.redactor()
+	cfg, _ := p.Load() // what is wrong with it is returned by each command
 	return daemon.Program{
-		Name: p.Name,
+		Name: p.Identity(cfg).Daemon,
 		Serve: func(ctx context.Context) error {
 			cfg, err := p.Load()
 			if err != nil {
@@ -65,6 +80,8 @@ func (p Program[C]) Run(ctx context.Context, args []string, stdout, stderr io.Wr
 			if err != nil {
 				return err
 			}
+			ctx, cancel := context.WithTimeout(ctx, CheckTimeout)
+			defer cancel()
 			return p.Check(ctx, cfg, out)
 		},
 		Addr: func() (config.Addr, error) {
@@ -88,21 +105,22 @@ func (p Program[C]) redactor() config.Redactor {
 
 // Serve runs the daemon until ctx ends. It logs to log.
 func (p Program[C]) Serve(ctx context.Context, cfg C, log io.Writer) error {
-	common, secrets := cfg.Common(), config.Secrets(cfg)
+	common, secrets, as := cfg.Common(), config.Secrets(cfg), p.Identity(cfg)
 	process, err := daemon.Start(ctx, daemon.Options{
-		Name: p.Name, Base: common.Base, Addr: common.Addr, Secrets: secrets, Log: log, Checkpoint: store.DefaultAutocheckpoint,
+		Name: as.Daemon, Base: common.Base, Addr: common.Addr, Secrets: secrets, Log: log, Checkpoint: store.DefaultAutocheckpoint,
 	})
 	if err != nil {
 		return err
 	}
-	platform, listener := p.Build(cfg, process)
-	settings := common.Settings
+	platform, listener := p.Build(cfg, process, as)
+	settings, redactor := common.Settings, config.NewRedactor(append(secrets, process.Secret)...)
 	shell := New(platform, Options{
-		Platform: p.Platform, Daemon: p.Name, Listener: listener, Store: process.Store, Heartbeat: process.Heartbeat,
-		Wake: process.Wake.C(), Poll: settings.PollInterval, Bots: settings.Bots, Mark: settings.Resend == ResendMarked, Pace: p.Pace,
+		Platform: as.Platform, Daemon: as.Daemon, Listener: listener, Store: process.Store, Heartbeat: process.Heartbeat,
+		Wake: process.Wake.C(), Poll: settings.PollInterval, Bots: settings.Bots, MaxAge: settings.MaxAge, Pace: p.Pace,
+		Mark: settings.Resend == ResendMarked, DeliveryMaxAge: settings.DeliveryMaxAge,
 		Data: common.Base.Data, MediaMax: settings.MediaMax, MediaQuota: settings.MediaQuota, MediaDaily: settings.MediaDaily,
-		Redact: config.NewRedactor(append(secrets, process.Secret)...).String,
-		Log:    process.Log, Metrics: process.Metrics, Now: process.Now,
+		Redact: redactor.String, Growing: redactor.Growing,
+		Log: process.Log, Metrics: process.Metrics, Now: process.Now,
 	})
 	if m, ok := listener.(Mounter); ok {
 		m.Mount(process.Router, shell)

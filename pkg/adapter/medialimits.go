@@ -61,3 +61,11 @@ func (l *mediaLimits) release(chatJID string, size, written int64) {
 		delete(l.chats, chatJID)
 	}
 }
+
+// shrink gives back what a file of a chat has not needed of the room that was taken for it, in bytes.
+func (l *mediaLimits) shrink(chatJID string, size, to int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all.Release(size-to, 0)
+	l.chats[chatJID] -= size - to
+}

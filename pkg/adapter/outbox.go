@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,28 +32,41 @@ type outbox struct {
 	lanes   map[store.Lane]*lane // those with rows to deliver
 	ready   []*lane              // first come, first served
 	waiting waitingLanes
-	working int // lanes that have a worker
+	held    []*lane   // until the platform answers
+	expires []*lane   // with rows that are too old, which need no platform
+	admitAt time.Time // when the first ready lane may be admitted, zero if none waits there
+	working int       // lanes that have a worker
 	ended   chan result
 	timer   *time.Timer // of the lane that has waited longest
 	through int64       // rows up to this one have been seen
 	moves   int         // how many chats were moved at the last sweep
 }
 
-// lane is a lane with rows to deliver. While it has a worker, only that uses waited and hasPermit.
+// lane is a lane with rows to deliver. While it has a worker, only that uses what is in the second part.
 type lane struct {
 	store.Lane
-	again     bool      // a row came while it had a worker
-	waited    int64     // the row whose wait is over, even if the clock was set back meanwhile
-	hasPermit bool      // of the pacer, for the next part
-	due       time.Time // while it waits
+	again bool      // a row came while it had a worker
+	due   time.Time // while it waits
+
+	pass   passage // how it was admitted
+	waited int64   // the row whose wait is over, even if the clock was set back meanwhile
+	permit permit  // of the pacer, for the next part
+	search search
+}
+
+// search is what is known of the search for a part.
+type search struct {
+	of         [2]int64 // its row and number
+	failed     int      // searches, while the platform answered
+	impossible bool     // it cannot be searched for
 }
 
 // result is how a worker left a lane.
 type result struct {
-	lane    *lane
-	empty   bool
-	wait    time.Duration // before the next step
-	movedTo store.Lane    // of an empty lane, if its chat was moved
+	lane  *lane
+	empty bool
+	verdict
+	movedTo store.Lane // of an empty lane, if its chat was moved
 }
 
 // Run listens and delivers outbound rows until ctx ends, and returns nil once no send is running.
@@ -70,11 +84,14 @@ func (s *Shell) Run(ctx context.Context) error {
 	defer o.timer.Stop()
 	shown := s.typing()
 	defer shown.wait()
+	previews := s.previews()
+	defer previews.wait()
 	files := s.fetching()
 	defer files.wait()
 	look := func() {
 		o.look(ctx)
 		shown.look(ctx)
+		previews.look(ctx)
 		files.look(ctx)
 	}
 	o.sweep(ctx)
@@ -92,8 +109,15 @@ func (s *Shell) Run(ctx context.Context) error {
 			look()
 		case <-sweep.C:
 			o.sweep(ctx)
+			o.expire(ctx)
+		case <-s.admission.changed:
+			o.ready, o.held = append(o.ready, o.held...), nil
 		case <-shown.due():
 			shown.look(ctx)
+		case <-previews.due():
+			previews.look(ctx)
+		case <-s.previewNews:
+			previews.look(ctx)
 		case row := <-files.done():
 			delete(files.busy, row)
 			files.look(ctx)
@@ -102,6 +126,30 @@ func (s *Shell) Run(ctx context.Context) error {
 		case <-o.due():
 			o.endWaits()
 		}
+	}
+}
+
+// expire lets the lanes go on whose rows are too old while the platform is out of reach: those rows end
+// without it.
+func (o *outbox) expire(ctx context.Context) {
+	if _, outFor := o.shell.admission.answers(); outFor < expiryGrace {
+		return
+	}
+	old, err := o.shell.Store.OldOutbound(ctx, o.shell.Platform, o.shell.Now().Add(-o.shell.DeliveryMaxAge).UnixMilli())
+	if o.shell.reads.Note(ctx, err) != nil {
+		return
+	}
+	due := map[store.Lane]bool{}
+	for _, l := range old {
+		due[l] = true
+	}
+	for _, from := range []*[]*lane{&o.ready, &o.held} {
+		*from = slices.DeleteFunc(*from, func(l *lane) bool {
+			if due[l.Lane] {
+				o.expires = append(o.expires, l)
+			}
+			return due[l.Lane]
+		})
 	}
 }
 
@@ -157,21 +205,44 @@ func (o *outbox) add(lanes ...store.Lane) {
 	}
 }
 
-// startWorkers gives free slots to the lanes that have been ready longest.
+// startWorkers gives free slots to the lanes that have been ready longest, as far as they are admitted.
 func (o *outbox) startWorkers(ctx context.Context) {
-	for o.working < maxSends && len(o.ready) > 0 && ctx.Err() == nil {
-		l := o.ready[0]
-		o.ready[0], o.ready = nil, o.ready[1:]
-		l.again, o.working = false, o.working+1
-		go func() { o.ended <- o.shell.deliverNext(ctx, l) }()
+	o.admitAt = time.Time{}
+	for o.working < maxSends && len(o.expires) > 0 && ctx.Err() == nil {
+		o.startWorker(ctx, shift(&o.expires), shut)
 	}
+	for o.working < maxSends && len(o.ready) > 0 && ctx.Err() == nil {
+		pass, wait := o.shell.admission.enter()
+		if pass == shut {
+			o.admitAt = time.Now().Add(wait)
+			return
+		}
+		o.startWorker(ctx, shift(&o.ready), pass)
+	}
+}
+
+func (o *outbox) startWorker(ctx context.Context, l *lane, through passage) {
+	l.again, l.pass, o.working = false, through, o.working+1
+	go func() { o.ended <- o.shell.deliverNext(ctx, l) }()
+}
+
+// shift removes the first of some lanes.
+func shift(lanes *[]*lane) *lane {
+	l := (*lanes)[0]
+	(*lanes)[0], *lanes = nil, (*lanes)[1:]
+	return l
 }
 
 // settle decides what becomes of a lane whose worker has ended.
 func (o *outbox) settle(r result) {
 	o.working--
 	l := r.lane
+	if l.pass == probe {
+		o.shell.admission.leave()
+	}
 	switch {
+	case r.held && !o.shell.admission.answering(): // which may have changed since
+		o.held = append(o.held, l)
 	case r.wait > 0:
 		l.due = time.Now().Add(r.wait)
 		heap.Push(&o.waiting, l)
@@ -185,12 +256,16 @@ func (o *outbox) settle(r result) {
 	}
 }
 
-// due fires when the wait of a lane is over.
+// due fires when the wait of a lane is over, its own or that to be admitted.
 func (o *outbox) due() <-chan time.Time {
-	if len(o.waiting) == 0 {
+	at := o.admitAt
+	if len(o.waiting) > 0 && (at.IsZero() || o.waiting[0].due.Before(at)) {
+		at = o.waiting[0].due
+	}
+	if at.IsZero() {
 		return nil
 	}
-	o.timer.Reset(time.Until(o.waiting[0].due))
+	o.timer.Reset(time.Until(at))
 	return o.timer.C
 }
 
@@ -214,25 +289,24 @@ func (s *Shell) deliverNext(ctx context.Context, l *lane) result {
 		err = s.readTarget(ctx, m)
 	}
 	if s.reads.Note(ctx, err) != nil {
-		return result{lane: l, wait: retryDelay}
+		return result{lane: l, verdict: verdict{wait: retryDelay}}
 	}
 	if m == nil {
 		return s.emptyLane(ctx, l)
 	}
-	if !l.hasPermit {
-		var wait time.Duration
-		if wait, l.hasPermit = s.pacer.take(l.ChatJID); wait > 0 {
-			return result{lane: l, wait: wait} // the row may be cancelled meanwhile
+	if l.pass != shut {
+		if wait := s.pacer.take(l.Lane, &l.permit); wait > 0 {
+			return result{lane: l, verdict: verdict{wait: wait}} // the row may be cancelled meanwhile
 		}
 	}
-	wait, err := s.deliver(ctx, m, m.ID == l.waited)
-	l.hasPermit = false
+	v, err := s.deliver(ctx, l, m, m.ID == l.waited)
+	l.permit = permit{}
 	if err != nil {
 		s.logWriteError(ctx, m, err)
-		return result{lane: l, wait: retryDelay}
+		return result{lane: l, verdict: verdict{wait: retryDelay}}
 	}
 	l.waited = m.ID
-	return result{lane: l, wait: wait}
+	return result{lane: l, verdict: v}
 }
 
 // logWriteError logs that what became of a row was not stored: once for all rows while the database fails, and

@@ -173,12 +173,13 @@ func TestOutbox_StopDuringSend_WaitsForGrace(t *testing.T) {
 // rows were begun before.
 func TestOutbox_Stop_StartsNoSend(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
+		r.platform.repeats = true
 		for i := range maxSends {
 			text := fmt.Sprint("busy ", i)
 			r.platform.script(text, takes(time.Second))
 			r.out(text, text)
 		}
-		stop := r.start(repeatable)
+		stop := r.start()
 		synctest.Wait()
 		waiting := []int64{r.begun("sending", msg.OutSending), r.begun("queued", msg.OutQueued)}
 		for i := range maxSends {

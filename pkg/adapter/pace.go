@@ -3,6 +3,8 @@ package adapter
 import (
 	"sync"
 	"time"
+
+	"arizuko/pkg/store"
 )
 
 // Limit allows Burst sends at once, and after that one in every Every. The zero Limit is none.
@@ -13,12 +15,14 @@ type Limit struct {
 
 // Pace holds the limits of a platform.
 type Pace struct {
-	Account Limit                        // over all chats
-	Chat    func(chatJID string) []Limit // in one chat; nil for no limit
+	Account Limit // over all lanes
+	// Lane returns the limits of a lane. Lanes with the same key share theirs: key is the chat on a
+	// platform that limits chats, and differs by thread on one that limits those. nil is no limit.
+	Lane func(store.Lane) (key string, limits []Limit)
 }
 
-// maxChats is how many chats are remembered at least before those whose limits are unused are forgotten.
-const maxChats = 1000
+// maxKeys is how many keys of lanes are remembered at least before those whose limits are unused are forgotten.
+const maxKeys = 1000
 
 // pacer gives permits to send parts. It is safe for concurrent use.
 type pacer struct {
@@ -27,9 +31,11 @@ type pacer struct {
 
 	mu      sync.Mutex
 	last    time.Time // of the last call
-	account meter
-	chats   map[string][]meter
-	most    int // how many chats may be remembered before some are forgotten
+	breaks  int       // how often calls were stopped
+	account meter     // of permits, which may be for later
+	calls   meter     // of those that were used
+	keys    map[string][]meter
+	most    int // how many keys may be remembered before some are forgotten
 }
 
 // meter applies a limit.
@@ -54,33 +60,115 @@ func (m *meter) take(at time.Time) {
 	m.full = m.full.Add(m.Every)
 }
 
-func newPacer(p Pace, clock func() time.Time) *pacer {
-	return &pacer{pace: p, clock: clock, account: meter{Limit: p.Account}, chats: map[string][]meter{}, most: maxChats}
+// maxLate is how many permits beyond a limit's burst may be used late, together with others.
+const maxLate = 2
+
+// late is the limit of the calls for which a limit gives permits.
+func (l Limit) late() Limit {
+	if l.Burst > 0 {
+		l.Burst += maxLate
+	}
+	return l
 }
 
-// take takes the next permit to send a part to a chat, and returns the time until it is valid. If
-// the chat's limit allows that later than the account's, no permit is taken, so that other chats
-// don't wait: the caller asks again after the wait.
-func (p *pacer) take(chatJID string) (wait time.Duration, taken bool) {
-	return p.upTo(chatJID, 1<<63-1)
+// permit is a permit for one call. The zero permit is none.
+type permit struct{ number int } // that of the pacer's break before it, from 1
+
+func newPacer(p Pace, clock func() time.Time) *pacer {
+	return &pacer{pace: p, clock: clock, account: meter{Limit: p.Account},
+		calls: meter{Limit: p.Account.late()}, keys: map[string][]meter{}, most: maxKeys}
+}
+
+// take takes the next permit to send a part to a lane, and returns the time until it is valid: the caller asks again
+// then, and gets 0 if it may call now. If the lane's limit allows that later than the account's, no permit is taken, so
+// that other lanes don't wait. A permit of before calls were stopped is void, and one of many that are used late waits:
+// all of them together would exceed the limits.
+func (p *pacer) take(l store.Lane, held *permit) (wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.time()
+	if held.number != p.breaks+1 {
+		if wait = p.permit(l, now, held); wait > 0 {
+			return wait
+		}
+	}
+	free := p.calls.free(now)
+	if !free.After(now) {
+		p.calls.take(now)
+	}
+	return free.Sub(now)
+}
+
+// permit takes a new permit in place of one that is void. The caller holds the lock.
+func (p *pacer) permit(l store.Lane, now time.Time, held *permit) (wait time.Duration) {
+	if limits := p.meters(l, now); held.number > 0 {
+		for i := range limits {
+			limits[i].full = limits[i].full.Add(-limits[i].Every)
+		}
+	}
+	*held = permit{}
+	wait, taken := p.upTo(l, now, 1<<63-1)
+	if taken {
+		held.number = p.breaks + 1
+	}
+	return wait
+}
+
+// stop voids the permits that were taken, and lets the account begin again after a wait, one call at a time: calls were
+// stopped for all lanes.
+func (p *pacer) stop(wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.breaks++
+	p.account.full = p.time().Add(wait + time.Duration(max(p.account.Burst-1, 0))*p.account.Every)
 }
 
 // now takes a permit if it is valid at once.
-func (p *pacer) now(chatJID string) bool {
-	_, taken := p.upTo(chatJID, 0)
+func (p *pacer) now(l store.Lane) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.time()
+	_, taken := p.upTo(l, now, 0)
+	if taken {
+		p.calls.take(now)
+	}
 	return taken
 }
 
-// upTo is take, except that it takes no permit that is valid only after more than maxWait.
-func (p *pacer) upTo(chatJID string, maxWait time.Duration) (wait time.Duration, taken bool) {
+// spare takes a permit if it is valid at once and leaves half of what each limit allows at once.
+func (p *pacer) spare(l store.Lane) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.clock()
-	if now.Before(p.last) { // the clock was set back
-		p.account.full, p.chats = time.Time{}, map[string][]meter{}
+	now := p.time()
+	return p.spareOf(now, p.meters(l, now))
+}
+
+// spareCall is spare for a call that only the account's limit counts.
+func (p *pacer) spareCall() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spareOf(p.time(), nil)
+}
+
+// spareOf is spare for meters. The caller holds the lock.
+func (p *pacer) spareOf(now time.Time, limits []meter) bool {
+	for _, m := range append([]meter{p.account}, limits...) {
+		m.Burst -= m.Burst / 2
+		if m.free(now).After(now) {
+			return false
+		}
 	}
-	p.last = now
-	limits := p.chat(chatJID, now)
+	p.account.take(now)
+	p.calls.take(now)
+	for i := range limits {
+		limits[i].take(now)
+	}
+	return true
+}
+
+// upTo takes a permit that is valid after at most maxWait. The caller holds the lock.
+func (p *pacer) upTo(l store.Lane, now time.Time, maxWait time.Duration) (wait time.Duration, taken bool) {
+	limits := p.meters(l, now)
 	at := p.account.free(now)
 	free := at
 	for i := range limits {
@@ -96,34 +184,45 @@ func (p *pacer) upTo(chatJID string, maxWait time.Duration) (wait time.Duration,
 	return at.Sub(now), true
 }
 
-func (p *pacer) chat(chatJID string, now time.Time) []meter {
-	if p.pace.Chat == nil {
-		return nil
+// time is the present one. The caller holds the lock.
+func (p *pacer) time() time.Time {
+	now := p.clock()
+	if now.Before(p.last) { // the clock was set back
+		p.account.full, p.calls.full, p.keys = time.Time{}, time.Time{}, map[string][]meter{}
 	}
-	limits, known := p.chats[chatJID]
-	if known {
-		return limits
-	}
-	if len(p.chats) >= p.most {
-		p.forget(now)
-		p.most = max(maxChats, 2*len(p.chats)) // so that a chat costs the same however many are in use
-	}
-	for _, l := range p.pace.Chat(chatJID) {
-		limits = append(limits, meter{Limit: l})
-	}
-	p.chats[chatJID] = limits
-	return limits
+	p.last = now
+	return now
 }
 
-// forget removes the chats whose limits are unused.
+func (p *pacer) meters(l store.Lane, now time.Time) []meter {
+	if p.pace.Lane == nil {
+		return nil
+	}
+	key, limits := p.pace.Lane(l)
+	meters, known := p.keys[key]
+	if known {
+		return meters
+	}
+	if len(p.keys) >= p.most {
+		p.forget(now)
+		p.most = max(maxKeys, 2*len(p.keys)) // so that a key costs the same however many are in use
+	}
+	for _, limit := range limits {
+		meters = append(meters, meter{Limit: limit})
+	}
+	p.keys[key] = meters
+	return meters
+}
+
+// forget removes the keys whose limits are unused.
 func (p *pacer) forget(now time.Time) {
-	for chat, limits := range p.chats {
+	for key, limits := range p.keys {
 		full := true
 		for i := range limits {
 			full = full && !limits[i].full.After(now)
 		}
 		if full {
-			delete(p.chats, chat)
+			delete(p.keys, key)
 		}
 	}
 }

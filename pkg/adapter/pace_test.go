@@ -39,8 +39,13 @@ func (r *fixture) sentTo() (chats map[string][]time.Time, all []time.Time) {
 
 func paced(p Pace) func(*Options) { return func(o *Options) { o.Pace = p } }
 
-// each returns the same limits for every chat.
-func each(limits ...Limit) func(string) []Limit { return func(string) []Limit { return limits } }
+// each returns the same limits for every chat, which its threads share.
+func each(limits ...Limit) func(store.Lane) (string, []Limit) {
+	return func(l store.Lane) (string, []Limit) { return l.ChatJID, limits }
+}
+
+// inChat is the lane of a chat outside of its threads.
+func inChat(chat string) store.Lane { return store.Lane{ChatJID: chat} }
 
 // A hundred chats share an account that is slower than all of them together.
 func TestPace_ThousandRows(t *testing.T) {
@@ -60,7 +65,7 @@ func TestPace_ThousandRows(t *testing.T) {
 			return nil
 		})
 		begin := time.Now()
-		r.start(paced(Pace{Account: account, Chat: each(perChat...)}))
+		r.start(paced(Pace{Account: account, Lane: each(perChat...)}))
 		pass(chats * rows * account.Every)
 		byChat, all := r.sentTo()
 		if len(all) != chats*rows {
@@ -113,11 +118,11 @@ func TestPace_ChatsShareAnAccount(t *testing.T) {
 					}
 				}
 				begin := time.Now()
-				r.start(paced(Pace{Account: tt.account, Chat: func(chat string) []Limit {
-					if chat == "irc:slow" {
-						return []Limit{slow}
+				r.start(paced(Pace{Account: tt.account, Lane: func(l store.Lane) (string, []Limit) {
+					if l.ChatJID == "irc:slow" {
+						return l.ChatJID, []Limit{slow}
 					}
-					return tt.quick
+					return l.ChatJID, tt.quick
 				}}))
 				pass(2 * time.Minute)
 				chats, all := r.sentTo()
@@ -151,7 +156,7 @@ func TestPace_CountsRetries(t *testing.T) {
 			r.platform.script(text, fails(failure(msg.Transient, 0)))
 			r.outIn("irc:"+text, "", text)
 		}
-		r.start(paced(Pace{Account: account, Chat: each(chat)}))
+		r.start(paced(Pace{Account: account, Lane: each(chat)}))
 		pass(time.Minute)
 		chats, all := r.sentTo()
 		if len(all) != 20 {
@@ -164,6 +169,74 @@ func TestPace_CountsRetries(t *testing.T) {
 	})
 }
 
+// Rows whose turn came while nothing may be sent are not sent all at once after that.
+func TestPace_AfterAStop_NoBurst(t *testing.T) {
+	unsent := &Failure{Class: msg.Transient, Err: ErrUnsent}
+	for name, script := range map[string][]outcome{
+		"the account waits":       {fails(&Failure{Class: msg.Rate, Account: true, After: 3 * time.Second, Err: errCause})},
+		"nothing is answered":     slices.Repeat([]outcome{fails(unsent)}, 4),
+		"the account waits twice": {fails(&Failure{Class: msg.Rate, Account: true, After: time.Second, Err: errCause}), fails(&Failure{Class: msg.Rate, Account: true, After: time.Second, Err: errCause})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *fixture) {
+				account := Limit{Every: time.Second / 10, Burst: 1}
+				r.platform.script("0", script...)
+				const chats, rows = 40, 3
+				for i := range chats * rows {
+					r.outIn(fmt.Sprintf("irc:%d", i%chats), "", fmt.Sprint(i))
+				}
+				r.start(paced(Pace{Account: account, Lane: each(Limit{Every: 2 * time.Second, Burst: 3})}))
+				pass(chats*rows*account.Every + 20*time.Second)
+				_, all := r.sentTo()
+				if len(all) < chats*rows+1 {
+					t.Fatalf("%d calls", len(all))
+				}
+				checkPace(t, "the account", all, account)
+			})
+		})
+	}
+}
+
+// A busy machine uses permits late. Those that are late together are spread once more.
+func TestPace_UsedLate_NoBurst(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 1}}, func() time.Time { return now })
+	held := make([]permit, 10)
+	for i := range held {
+		p.take(inChat(fmt.Sprint(i)), &held[i])
+	}
+	now = now.Add(time.Minute)
+	var waits []time.Duration
+	for i := range held {
+		waits = append(waits, p.take(inChat(fmt.Sprint(i)), &held[i]))
+	}
+	if want := []time.Duration{0, 0, 0, time.Second, time.Second}; !slices.Equal(waits[:5], want) {
+		t.Errorf("waits %v, want to begin with %v", waits, want)
+	}
+}
+
+// What is void counts for no limit.
+func TestPace_Stop_GivesTheLanesTheirPermitsBack(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 5}, Lane: each(Limit{Every: time.Minute, Burst: 2})}, func() time.Time { return now })
+	var held permit
+	p.take(inChat("chat"), &held)
+	p.stop(10 * time.Second)
+	var waits []time.Duration
+	for range 4 {
+		waits = append(waits, p.take(inChat("chat"), &held))
+		if now = now.Add(waits[len(waits)-1]); waits[len(waits)-1] == 0 {
+			held = permit{}
+		}
+	}
+	if want := []time.Duration{10 * time.Second, 0, time.Second, 0}; !slices.Equal(waits, want) {
+		t.Errorf("waits %v, want %v", waits, want)
+	}
+	if wait := p.take(inChat("chat"), &held); wait != 59*time.Second {
+		t.Errorf("the lane's next permit is %v away", wait)
+	}
+}
+
 // TestPace_KilledWhileWaiting_IsNotAmbiguous kills a shell while a part, and while a row, waits for its turn: neither is
 // on its way.
 func TestPace_KilledWhileWaiting_IsNotAmbiguous(t *testing.T) {
@@ -171,9 +244,9 @@ func TestPace_KilledWhileWaiting_IsNotAmbiguous(t *testing.T) {
 		name string
 		pace Pace
 	}{
-		{"chat", Pace{Chat: each(Limit{Every: time.Minute, Burst: 1})}},
+		{"chat", Pace{Lane: each(Limit{Every: time.Minute, Burst: 1})}},
 		{"account", Pace{Account: Limit{Every: time.Minute, Burst: 1}}},
-		{"both", Pace{Account: Limit{Every: time.Minute, Burst: 1}, Chat: each(Limit{Every: 30 * time.Second, Burst: 1})}},
+		{"both", Pace{Account: Limit{Every: time.Minute, Burst: 1}, Lane: each(Limit{Every: 30 * time.Second, Burst: 1})}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *fixture) {
@@ -211,7 +284,7 @@ func TestPace_CancelledWhileWaiting_IsNotSent(t *testing.T) {
 		m := &msg.Message{ChatJID: room, Direction: msg.Out, OutState: msg.OutQueued, TurnID: 7, Content: "cancelled"}
 		r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
 		r.out("", "last")
-		r.start(paced(Pace{Chat: each(Limit{Every: time.Minute, Burst: 1})}))
+		r.start(paced(Pace{Lane: each(Limit{Every: time.Minute, Burst: 1})}))
 		pass(time.Second)
 		r.write(func(tx *store.Tx) error { return tx.CancelReplies(7) })
 		pass(3 * time.Minute)
@@ -223,25 +296,25 @@ func TestPace_CancelledWhileWaiting_IsNotSent(t *testing.T) {
 func TestPace_ForgetsUnusedChats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := map[string]Limit{"busy": {Every: time.Hour, Burst: 2}}
-		p := newPacer(Pace{Chat: func(chat string) []Limit {
-			if l, ok := limits[chat]; ok {
-				return []Limit{l}
+		p := newPacer(Pace{Lane: func(in store.Lane) (string, []Limit) {
+			if l, ok := limits[in.ChatJID]; ok {
+				return in.ChatJID, []Limit{l}
 			}
-			return []Limit{{Every: time.Second, Burst: 1}}
+			return in.ChatJID, []Limit{{Every: time.Second, Burst: 1}}
 		}}, time.Now)
-		free := []bool{p.now("busy"), p.now("busy")}
-		for i := range maxChats - 1 {
-			p.take(fmt.Sprint("quiet ", i))
+		free := []bool{p.now(inChat("busy")), p.now(inChat("busy"))}
+		for i := range maxKeys - 1 {
+			p.take(inChat(fmt.Sprint("quiet ", i)), new(permit))
 		}
-		if len(p.chats) != maxChats {
-			t.Errorf("%d chats are remembered", len(p.chats))
+		if len(p.keys) != maxKeys {
+			t.Errorf("%d chats are remembered", len(p.keys))
 		}
 		pass(time.Minute)
-		p.take("one more")
-		if len(p.chats) != 2 {
-			t.Errorf("%d chats are remembered, want the busy one and the new one", len(p.chats))
+		p.take(inChat("one more"), new(permit))
+		if len(p.keys) != 2 {
+			t.Errorf("%d chats are remembered, want the busy one and the new one", len(p.keys))
 		}
-		free = append(free, p.now("busy"), p.now("quiet 7"), p.now("one more"))
+		free = append(free, p.now(inChat("busy")), p.now(inChat("quiet 7")), p.now(inChat("one more")))
 		if want := []bool{true, true, false, true, false}; !slices.Equal(free, want) {
 			t.Errorf("free: %v, want %v", free, want)
 		}
@@ -249,11 +322,11 @@ func TestPace_ForgetsUnusedChats(t *testing.T) {
 }
 
 func TestPace_NoLimits(t *testing.T) {
-	for _, p := range []Pace{{}, {Chat: each()}, {Chat: each(Limit{}, Limit{})}, {Account: Limit{Every: time.Hour}}} {
+	for _, p := range []Pace{{}, {Lane: each()}, {Lane: each(Limit{}, Limit{})}, {Account: Limit{Every: time.Hour}}} {
 		pc := newPacer(p, time.Now)
 		for range 100 {
-			if wait, taken := pc.take("chat"); wait != 0 || !taken || !pc.now("chat") {
-				t.Fatalf("%+v: wait %v, taken %v", p, wait, taken)
+			if wait := pc.take(inChat("chat"), new(permit)); wait != 0 || !pc.now(inChat("chat")) {
+				t.Fatalf("%+v: wait %v", p, wait)
 			}
 		}
 	}
@@ -262,16 +335,36 @@ func TestPace_NoLimits(t *testing.T) {
 func TestPace_ClockSet_DelaysNoLongerThanLimits(t *testing.T) {
 	for _, jump := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		now := time.Unix(1e9, 0)
-		p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 1}, Chat: each(Limit{Every: time.Minute, Burst: 1})},
+		p := newPacer(Pace{Account: Limit{Every: time.Second, Burst: 1}, Lane: each(Limit{Every: time.Minute, Burst: 1})},
 			func() time.Time { return now })
-		p.take("chat")
-		p.take("other")
+		p.take(inChat("chat"), new(permit))
+		p.take(inChat("other"), new(permit))
 		now = now.Add(jump)
-		if wait, _ := p.take("chat"); wait > time.Minute {
+		if wait := p.take(inChat("chat"), new(permit)); wait > time.Minute {
 			t.Errorf("set by %v: %v for the chat", jump, wait)
 		}
-		if wait, _ := p.take("new"); wait > 2*time.Second {
+		if wait := p.take(inChat("new"), new(permit)); wait > 2*time.Second {
 			t.Errorf("set by %v: %v for the account", jump, wait)
+		}
+	}
+}
+
+// Two threads of a chat share the chat's limit, or have one each.
+func TestPace_Key_SaysWhatIsShared(t *testing.T) {
+	limits := []Limit{{Every: time.Minute, Burst: 1}}
+	for name, tt := range map[string]struct {
+		key  func(store.Lane) string
+		want bool // the second thread may be sent to at once
+	}{
+		"the chat":   {func(l store.Lane) string { return l.ChatJID }, false},
+		"the thread": {func(l store.Lane) string { return l.ThreadID }, true},
+	} {
+		p := newPacer(Pace{Lane: func(l store.Lane) (string, []Limit) { return tt.key(l), limits }}, time.Now)
+		if !p.now(store.Lane{ChatJID: room, ThreadID: "1"}) {
+			t.Errorf("%s: the first thread waits", name)
+		}
+		if got := p.now(store.Lane{ChatJID: room, ThreadID: "2"}); got != tt.want {
+			t.Errorf("%s: the second thread may be sent to: %v", name, got)
 		}
 	}
 }

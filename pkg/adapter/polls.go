@@ -49,7 +49,7 @@ type waitingBallot struct {
 	since time.Time
 }
 
-// Load reads the votes that wait, when the receive loop begins. Its error is ctx's.
+// Load reads the votes that wait, when the receive loop begins. Its only error is ctx.Err().
 func (w *Ballots) Load(ctx context.Context, s *Shell) error {
 	var stored map[string]string
 	err := s.Retry(ctx, "reading waiting votes failed; retrying", func() (err error) {
@@ -70,7 +70,7 @@ func (w *Ballots) Load(ctx context.Context, s *Shell) error {
 func (w *Ballots) Waiting() bool { return len(w.waiting) > 0 }
 
 // Receive makes the rows of a vote. They are none in a poll of others, and none yet if the vote waits: it
-// is then stored together with the cursor. Its error is ctx's.
+// is then stored together with the cursor. Its only error is ctx.Err().
 func (w *Ballots) Receive(ctx context.Context, s *Shell, b Ballot, cursor *Cursor) (in Inbound, err error) {
 	behind := slices.ContainsFunc(w.waiting, func(other waitingBallot) bool { return other.Ref == b.Ref })
 	if !behind {
@@ -109,7 +109,7 @@ func (w *Ballots) Receive(ctx context.Context, s *Shell, b Ballot, cursor *Curso
 }
 
 // Retry stores the votes whose polls are known by now, and drops those that have waited long enough or
-// whose poll is not being sent. It returns when to call it again, nil if none wait. Its error is ctx's.
+// whose poll is not being sent. It returns when to call it again, nil if none wait. Its only error is ctx.Err().
 func (w *Ballots) Retry(ctx context.Context, s *Shell) (again <-chan time.Time, err error) {
 	if !w.Waiting() {
 		return nil, nil
@@ -149,7 +149,7 @@ func (w *Ballots) Retry(ctx context.Context, s *Shell) (again <-chan time.Time, 
 	return time.After(ballotInterval), nil
 }
 
-// end stores a vote that has waited, or drops it without a poll. Its error is ctx's.
+// end stores a vote that has waited, or drops it without a poll. Its only error is ctx.Err().
 func (w *Ballots) end(ctx context.Context, s *Shell, b *waitingBallot, poll *msg.Message) error {
 	if poll == nil {
 		s.Log.Info("vote ignored: it is in no poll that is stored", "wait", s.Now().Sub(b.since))
@@ -160,7 +160,7 @@ func (w *Ballots) end(ctx context.Context, s *Shell, b *waitingBallot, poll *msg
 }
 
 // find returns the poll of a vote, nil if it is no poll of the bot, and the polls that are being sent to
-// the chat. Its error is ctx's.
+// the chat. Its only error is ctx.Err().
 func (w *Ballots) find(ctx context.Context, s *Shell, b *Ballot) (poll *msg.Message, sending []int64, err error) {
 	err = s.Retry(ctx, "looking up poll failed; retrying", func() (err error) {
 		if sending, err = s.Store.PollsSending(ctx, s.Platform, b.ChatJID); err == nil { // before Find, so that no poll is missed

@@ -16,8 +16,8 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// step is one thing that happens to a shell.
-type step struct {
+// incident is one thing that happens to a shell.
+type incident struct {
 	What    string
 	Lane    store.Lane    // of a new row
 	Endings [][]string    // of the tries to send each of its parts, the next one succeeds
@@ -25,13 +25,13 @@ type step struct {
 	Time    time.Duration // that passes
 }
 
-func drawSteps(t *rapid.T) []step {
+func drawIncidents(t *rapid.T) []incident {
 	what := []string{"put", "put", "put", "cancel", "wait", "wait", "restart"}
 	endings := []string{"transient", "rate", "auth", "permanent", "lost", "arrived", "arrives slowly", "never ends"}
 	if rapid.Bool().Draw(t, "kills") {
 		what, endings = append(what, "crash"), append(endings, "killed before", "killed after")
 	}
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) (s step) {
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) (s incident) {
 		switch s.What = rapid.SampledFrom(what).Draw(t, "what"); s.What {
 		case "put":
 			s.Lane.ChatJID = rapid.SampledFrom([]string{room, "irc:other"}).Draw(t, "chat")
@@ -77,7 +77,7 @@ func (w recordingPlatform) Cut(m *msg.Message) ([]Part, error) { return w.m.plat
 func (w recordingPlatform) Send(ctx context.Context, m *msg.Message, part Part) (string, error) {
 	id, err := w.m.platform.Send(ctx, m, part)
 	if err == nil {
-		w.arrives(part.(string))
+		w.arrives(textOf(part))
 	}
 	return id, err
 }
@@ -119,7 +119,7 @@ func (m *model) problem(format string, args ...any) {
 	m.problems = append(m.problems, fmt.Sprintf(format, args...))
 }
 
-func (m *model) do(s step) {
+func (m *model) do(s incident) {
 	switch s.What {
 	case "put":
 		m.put(s)
@@ -138,7 +138,7 @@ func (m *model) do(s step) {
 // turnOf gives each row a turn of its own, by which it can be cancelled.
 func turnOf(row int) int64 { return int64(row + 1) }
 
-func (m *model) put(s step) {
+func (m *model) put(s incident) {
 	row := &modelRow{lane: s.Lane}
 	for part, endings := range s.Endings {
 		text := fmt.Sprintf("row %d part %d", len(m.rows), part)
@@ -153,7 +153,7 @@ func (m *model) put(s step) {
 	}
 	out := &msg.Message{
 		ChatJID: s.Lane.ChatJID, ThreadID: s.Lane.ThreadID, Direction: msg.Out, OutState: msg.OutQueued,
-		Content: strings.Join(row.parts, "|"), TurnID: turnOf(len(m.rows)),
+		Content: strings.Join(row.parts, "|"), TurnID: turnOf(len(m.rows)), ReceivedAt: time.Now().UnixMilli(),
 	}
 	m.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(out); return err })
 	row.id = out.ID
@@ -214,7 +214,8 @@ func (m *model) begin() {
 	case looksForIt:
 		m.as = findingRecorder{recordingPlatform{m}}
 	}
-	m.stop = m.start(func(o *Options) { o.Repeatable, o.Mark = m.power == repeats, true })
+	m.platform.repeats = m.power == repeats
+	m.stop = m.start(marking)
 }
 
 func (m *model) restart() {
@@ -322,7 +323,7 @@ func (m *model) checkPart(text string, d store.Delivery, calls []string) {
 			m.problem("%s may have arrived %d times", text, doubtful)
 		}
 	}
-	if doubtful := again - m.refusals[marked(text)]; doubtful > maxCopies+m.crashes {
+	if doubtful := again - m.refusals[marked(text)]; doubtful > len(copyPauses())+m.crashes {
 		m.problem("%s may have arrived %d times with a mark, after %d crashes", text, doubtful, m.crashes)
 	}
 	m.checkArrival(text, d.State, again)
@@ -368,7 +369,7 @@ func (m *model) checkSettled() {
 func TestShell_AnyFailuresAndStops_KeepsInvariants(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		power := rapid.SampledFrom([]string{powerless, repeats, remarks, looksForIt}).Draw(rt, "power")
-		steps := drawSteps(rt)
+		steps := drawIncidents(rt)
 		synctest.Test(t, func(t *testing.T) {
 			m := &model{fixture: newFixture(t), power: power, refusals: map[string]int{}, arrived: map[string]int{}}
 			m.begin()

@@ -19,10 +19,15 @@ const maxRefusals = 3
 // anything to the platform.
 type Inbound struct {
 	Messages []*msg.Message
-	Chats    []msg.Chat // what is known of the chats; their pins are not changed
-	Threads  []msg.Thread
-	Moved    *Moved  // a chat has another address now
-	Cursor   *Cursor // how far the platform has been read, nil to leave it
+	// Quoted are posts that the platform sent along: what a message answers, quotes or forwards, or what was
+	// written before it in its thread. Those whose platform ids are unknown in their chats are stored before
+	// Messages, as rows that start nothing: observed, with the reason quoted. A bot's post is stored whatever
+	// Options.Bots says, with IsBot; the bot's own too.
+	Quoted  []*msg.Message
+	Chats   []msg.Chat // what is known of the chats; their pins are not changed
+	Threads []msg.Thread
+	Moved   *Moved  // a chat has another address now
+	Cursor  *Cursor // how far the platform has been read, nil to leave it
 }
 
 // Moved is a chat's old address and its new one.
@@ -38,7 +43,8 @@ type Cursor struct{ Key, Value string }
 func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	now := s.Now().UnixMilli()
 	in.Messages = s.accepted(in.Messages)
-	for _, m := range in.Messages {
+	in.Quoted = in.quoted()
+	for _, m := range slices.Concat(in.Quoted, in.Messages) {
 		m.Direction, m.Source, m.ReceivedAt = msg.In, s.Daemon, now
 		if m.Timestamp == 0 {
 			m.Timestamp = now
@@ -65,6 +71,15 @@ func (s *Shell) accepted(messages []*msg.Message) []*msg.Message {
 	return slices.DeleteFunc(slices.Clone(messages), func(m *msg.Message) bool { return !s.Bots.Accepts(m) })
 }
 
+// quoted returns the posts that are stored with Messages, none without one: a post without a platform id
+// cannot be recognised when it comes again.
+func (in *Inbound) quoted() []*msg.Message {
+	if len(in.Messages) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(in.Quoted), func(m *msg.Message) bool { return m.PlatformID == "" })
+}
+
 // write stores everything. fresh[i] reports whether message i is new.
 func (in *Inbound) write(ctx context.Context, tx *store.Tx, daemon string, now int64, fresh []bool) (err error) {
 	if in.Moved != nil {
@@ -79,6 +94,11 @@ func (in *Inbound) write(ctx context.Context, tx *store.Tx, daemon string, now i
 	}
 	for _, t := range in.Threads {
 		if err := tx.PutThread(t); err != nil {
+			return err
+		}
+	}
+	for _, m := range in.Quoted {
+		if _, err := tx.PutQuoted(m); err != nil {
 			return err
 		}
 	}
@@ -132,7 +152,7 @@ func (s *Shell) logReceived(ctx context.Context, messages []*msg.Message, fresh 
 }
 
 // ReceiveAlways is Receive, retried until it succeeds. Of an event that the database refuses only the
-// cursor is stored, so that later events do not wait for it. Its error is ctx's.
+// cursor is stored, so that later events do not wait for it. Its only error is ctx.Err().
 func (s *Shell) ReceiveAlways(ctx context.Context, in Inbound) error {
 	refusals := 0
 	return s.Retry(ctx, "storing event failed; retrying", func() error {
@@ -169,7 +189,7 @@ func (in *Inbound) event() string {
 	return ""
 }
 
-// Retry calls do until it succeeds or ctx ends, and logs message with each error. Its error is ctx's.
+// Retry calls do until it succeeds or ctx ends, and logs message with each error. Its only error is ctx.Err().
 func (s *Shell) Retry(ctx context.Context, message string, do func() error) error {
 	for {
 		err := do()

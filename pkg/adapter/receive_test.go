@@ -128,3 +128,43 @@ func TestOutbox_DatabaseFails_IsTwoLines(t *testing.T) {
 		})
 	}
 }
+
+func TestReceive_QuotedPosts_AreStoredBeforeTheirAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		shell := r.shell() // BOTS=none
+		old, answer := post("1", "/stop all of it"), post("2", "@bot what about this?")
+		old.IsBot, old.Timestamp, answer.ReplyToID = true, 5, "1"
+		in := Inbound{Messages: []*msg.Message{answer}, Quoted: []*msg.Message{old, post("", "of no id")}}
+		for range 2 { // the second time it is a redelivery
+			if err := shell.Receive(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := r.row(1)
+		if got.PlatformID != "1" || got.Reason != msg.ReasonQuoted || got.Direction != msg.In || got.Source != shell.Daemon || got.Timestamp != 5 ||
+			got.ReceivedAt != time.Now().UnixMilli() || !got.IsBot {
+			t.Errorf("the quoted post is %+v", got)
+		}
+		if got := r.row(2); got.PlatformID != "2" || got.Disposition != "" {
+			t.Errorf("the answer is %+v", got)
+		}
+		if last, err := r.store.LastMessageID(t.Context()); last != 2 || err != nil {
+			t.Errorf("%d rows, %v", last, err)
+		}
+	})
+}
+
+func TestReceive_ExcludedMessage_QuotesNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		answer := post("2", "a bot's")
+		answer.IsBot = true
+		in := Inbound{Messages: []*msg.Message{answer}, Quoted: []*msg.Message{post("1", "hi")}, Cursor: &Cursor{"offset", "3"}}
+		if err := r.shell().Receive(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		if last, err := r.store.LastMessageID(t.Context()); last != 0 || err != nil {
+			t.Errorf("%d rows, %v", last, err)
+		}
+		r.expectCursor("3")
+	})
+}

@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,28 +37,49 @@ const (
 	downloadHeaderTimeout = 15 * time.Second
 )
 
-// NewCallClient makes the client for calls that send, search and download.
-func NewCallClient() *http.Client { return newHTTPClient(callSilence, callTimeout) }
-
-// NewListenClient makes the client for the calls of a Listener. Its connections are not shared with
-// those of a client for calls, and a dead one is noticed sooner.
-func NewListenClient() *http.Client { return newHTTPClient(listenSilence, ConnectTimeout) }
-
-// DialListener is the dial function of a Listener's websocket.
-func DialListener(ctx context.Context, network, addr string) (net.Conn, error) {
-	return dialer(listenSilence).DialContext(ctx, network, addr)
+// Network makes the connections of an adapter. The zero value is the machine's network; tests have one in
+// memory.
+type Network struct {
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // nil: by the machine
+	TLS  *tls.Config                                                       // of clients; nil for the default
 }
 
-func newHTTPClient(silence, timeout time.Duration) *http.Client {
+// NewCallClient makes a client of the machine's network for calls that send, search and download.
+func NewCallClient() *http.Client { return Network{}.CallClient() }
+
+// NewListenClient makes a client of the machine's network for the calls of a Listener.
+func NewListenClient() *http.Client { return Network{}.ListenClient() }
+
+// CallClient makes the client for calls that send, search and download.
+func (n Network) CallClient() *http.Client { return n.client(callSilence, callTimeout) }
+
+// ListenClient makes the client for the calls of a Listener. Its connections are not shared with
+// those of a client for calls, and a dead one is noticed sooner.
+func (n Network) ListenClient() *http.Client { return n.client(listenSilence, ConnectTimeout) }
+
+// DialListener is the dial function of a Listener's websocket.
+func (n Network) DialListener(ctx context.Context, network, addr string) (net.Conn, error) {
+	return n.dial(listenSilence)(ctx, network, addr)
+}
+
+func (n Network) client(silence, timeout time.Duration) *http.Client {
 	return &http.Client{Transport: &transport{timeout: timeout, base: &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         dialer(silence).DialContext,
+		DialContext:         n.dial(silence),
+		TLSClientConfig:     n.TLS.Clone(), // a transport changes its own
 		TLSHandshakeTimeout: ConnectTimeout,
 		MaxIdleConnsPerHost: maxIdleConns,
 		IdleConnTimeout:     idleTimeout,
 		ForceAttemptHTTP2:   true,
 		HTTP2:               &http.HTTP2Config{SendPingTimeout: silence / 2, PingTimeout: silence / 2, WriteByteTimeout: silence},
 	}}}
+}
+
+func (n Network) dial(silence time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	if n.Dial != nil {
+		return n.Dial
+	}
+	return dialer(silence).DialContext
 }
 
 // dialer makes connections that fail once the other side has acknowledged nothing for a while.
@@ -77,8 +101,8 @@ func dialer(silence time.Duration) *net.Dialer {
 	}
 }
 
-// transport gives every call a deadline, and wraps the error of one for which there was no connection
-// in ErrUnsent.
+// transport gives every call a deadline, and wraps the error of one that was not sent, or that the server has
+// refused to begin, in ErrUnsent.
 type transport struct {
 	base    *http.Transport
 	timeout time.Duration // of a call without a deadline
@@ -90,23 +114,71 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if _, bounded := ctx.Deadline(); !bounded {
 		ctx, cancel = context.WithTimeout(ctx, t.timeout)
 	}
-	// When WroteHeaders runs is not ordered with a call that ends early. GotConn has run before anything
-	// is written, and a retry by the base, which begins with GetConn, means that nothing was.
-	connected := false
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { connected = false },
-		GotConn: func(httptrace.GotConnInfo) { connected = true },
-	})
-	res, err := t.base.RoundTrip(req.WithContext(ctx))
+	var w writing
+	res, err := t.base.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, w.trace())))
 	if err != nil {
+		ended := ctx.Err() != nil
 		cancel()
-		if !connected && req.Response == nil { // not after a redirect, whose first request was answered
+		unsent := !w.mayHaveBegun(ended) || neverBegun(err)
+		if unsent && req.Response == nil { // not after a redirect, whose first request was answered
 			err = fmt.Errorf("%w: %w", ErrUnsent, err)
 		}
 		return nil, err
 	}
 	res.Body = &body{ReadCloser: res.Body, cancel: cancel}
 	return res, nil
+}
+
+// writing is how far the last attempt to send a request has come. The base makes another one only if the server has
+// not begun to carry out the one before.
+type writing struct {
+	connected bool        // there is a connection
+	wrote     atomic.Bool // the headers are written, and perhaps the body
+}
+
+// trace records the attempts. WroteHeaders would not do: it also runs after an error.
+func (w *writing) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{
+		GetConn:      func(string) { w.begin(false) },
+		GotConn:      func(httptrace.GotConnInfo) { w.begin(true) },
+		WroteRequest: func(httptrace.WroteRequestInfo) { w.wrote.Store(true) },
+	}
+}
+
+func (w *writing) begin(connected bool) {
+	w.connected = connected
+	w.wrote.Store(false)
+}
+
+// mayHaveBegun reports whether the server may have received the request. ended means that the call's context has ended:
+// the base does not wait then for the goroutine that writes, which may write still.
+func (w *writing) mayHaveBegun(ended bool) bool {
+	return w.connected && (ended || w.wrote.Load())
+}
+
+// refusedStream is HTTP/2's REFUSED_STREAM (RFC 9113, section 8.7).
+const refusedStream = 0x7
+
+// streamError is an error of one request on an HTTP/2 connection. net/http converts its own to any type with these fields.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+// Error implements error.
+func (e streamError) Error() string { return fmt.Sprintf("stream %d: code %d", e.StreamID, e.Code) }
+
+// neverBegun reports whether a server has answered that it did not begin to carry out a request: with REFUSED_STREAM,
+// or with a GOAWAY for the streams before it. The base repeats such a request, but not for ever, and not one whose body
+// can be read only once: its error for that is a text.
+func neverBegun(err error) bool {
+	if refused := (streamError{}); errors.As(err, &refused) {
+		return refused.Code == refusedStream
+	}
+	text := err.Error()
+	return strings.HasPrefix(text, "http2: Transport: cannot retry err [") &&
+		(strings.Contains(text, "; REFUSED_STREAM; received from peer") || strings.Contains(text, "graceful shutdown GOAWAY"))
 }
 
 // CloseIdleConnections is called by http.Client.CloseIdleConnections.

@@ -65,7 +65,7 @@ func TestTransport_FailsWithoutConnection_IsUnsent(t *testing.T) {
 	}{
 		"refused":          {NewCallClient(), "http://127.0.0.1:1"},
 		"TLS reset":        {NewCallClient(), "https://" + listen(t, func(c net.Conn) { c.Close() })},
-		"TLS hangs":        {newHTTPClient(time.Minute, 50*time.Millisecond), "https://" + listen(t, keepsSilent)},
+		"TLS hangs":        {Network{}.client(time.Minute, 50*time.Millisecond), "https://" + listen(t, keepsSilent)},
 		"refused by proxy": {proxied, "https://host.invalid"},
 	} {
 		if err := callURL(t.Context(), t, tt.client, tt.url); !errors.Is(err, ErrUnsent) {
@@ -81,7 +81,7 @@ func TestTransport_FailsAfterConnection_MayHaveArrived(t *testing.T) {
 		client *http.Client
 		serve  func(net.Conn)
 	}{
-		"hangs":    {t.Context(), newHTTPClient(time.Minute, 50*time.Millisecond), keepsSilent},
+		"hangs":    {t.Context(), Network{}.client(time.Minute, 50*time.Millisecond), keepsSilent},
 		"reset":    {t.Context(), NewCallClient(), func(c net.Conn) { _, _ = c.Read(make([]byte, 1)); c.Close() }},
 		"canceled": {canceled, NewCallClient(), func(c net.Conn) { _, _ = c.Read(make([]byte, 1)); cancel() }},
 	} {
@@ -107,7 +107,7 @@ func TestTransport_CallsDeadline_ReplacesTheDefault(t *testing.T) {
 		Pause(r.Context(), 200*time.Millisecond)
 	}))
 	t.Cleanup(slow.Close)
-	c := newHTTPClient(time.Minute, 20*time.Millisecond)
+	c := Network{}.client(time.Minute, 20*time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := callURL(ctx, t, c, slow.URL); err != nil {
@@ -130,7 +130,7 @@ func TestTransport_DeadHTTP2Connection_IsReplaced(t *testing.T) {
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	t.Cleanup(s.Close)
-	c := newHTTPClient(silence, time.Minute)
+	c := Network{}.client(silence, time.Minute)
 	base := c.Transport.(*transport).base
 	base.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig
 	base.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {

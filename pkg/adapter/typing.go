@@ -25,6 +25,9 @@ type TypingEnder interface {
 	EndTyping(ctx context.Context, in store.Lane) error
 }
 
+// typingRetry is the pause before an indicator for which the account was busy.
+const typingRetry = time.Second
+
 // typingTimeout bounds one call: a late indicator is wrong.
 const typingTimeout = 3 * time.Second
 
@@ -35,6 +38,7 @@ type typing struct {
 	ender  TypingEnder // nil if the indicator expires by itself
 	calls  sync.WaitGroup
 	shown  map[store.Lane]time.Time // when it was last shown in each lane where agents work
+	busy   bool                     // the account had no call to spare for one
 }
 
 func (s *Shell) typing() *typing {
@@ -58,6 +62,9 @@ func (t *typing) due() <-chan time.Time {
 	if wait <= 0 { // the last look failed
 		wait = t.typist.TypingFor()
 	}
+	if t.busy {
+		wait = min(wait, typingRetry)
+	}
 	return time.After(wait)
 }
 
@@ -68,7 +75,9 @@ func (t *typing) wait() {
 	}
 }
 
-// look shows the indicator in all lanes where that is due, and removes it where no agent works.
+// look shows the indicator in all lanes where that is due, and removes it where no agent works. While the account has
+// to wait, or the platform does not answer, it calls nothing, and it shows nothing while rows need all that the account
+// may call.
 func (t *typing) look(ctx context.Context) {
 	if t == nil {
 		return
@@ -81,18 +90,35 @@ func (t *typing) look(ctx context.Context) {
 		return
 	}
 	working := map[store.Lane]time.Time{}
+	t.busy = false
 	now := t.shell.Now()
+	mayCall := t.shell.admission.mayCall(open)
 	for _, lane := range lanes {
 		last, seen := t.shown[lane]
-		working[lane] = last
-		if ago := now.Sub(last); !seen || ago < 0 || ago >= t.typist.TypingFor() {
-			working[lane] = now
-			t.calls.Go(func() { t.show(ctx, lane) })
+		if !mayCall {
+			if seen {
+				working[lane] = last
+			}
+			continue
 		}
+		working[lane] = last
+		if ago := now.Sub(last); seen && ago >= 0 && ago < t.typist.TypingFor() {
+			continue
+		}
+		if !t.shell.pacer.spareCall() {
+			t.busy = true
+			continue
+		}
+		working[lane] = now
+		t.calls.Go(func() { t.show(ctx, lane) })
 	}
 	for lane := range t.shown {
-		if _, still := working[lane]; !still && t.ender != nil {
+		switch _, still := working[lane]; {
+		case still || t.ender == nil:
+		case mayCall:
 			t.calls.Go(func() { t.end(ctx, lane) })
+		default:
+			working[lane] = t.shown[lane]
 		}
 	}
 	t.shown = working

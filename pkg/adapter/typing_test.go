@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -390,4 +391,54 @@ func TestEndTyping_Fails_IsLogged(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestTyping_AccountHasToWait_ShowsAndEndsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		p := r.ender(nil)
+		ends := r.works(room, "")
+		r.start()
+		pass(time.Second)
+		r.platform.script("flood", fails(&Failure{Class: msg.Rate, After: 30 * time.Second, Account: true, Err: errCause}))
+		r.outIn("irc:flood", "", "flood")
+		r.look()
+		r.works("irc:other", "")
+		ends("")
+		pass(29 * time.Second)
+		expectShown(t, p.typist, "type irc:room 0s", "flood 1s")
+		pass(refresh)
+		r.look()
+		got := p.shown()[2:]
+		for _, want := range []string{"end irc:room", "type irc:other", "flood"} {
+			if !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, want) }) {
+				t.Errorf("no %q after the wait: %q", want, got)
+			}
+		}
+	})
+}
+
+// Rows come first: while some wait, an indicator is shown only if the account has a call to spare.
+func TestTyping_AccountIsBusy_RowsComeFirst(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		p := r.typist(nil)
+		const rows = 12
+		for i := range rows {
+			r.outIn(fmt.Sprintf("irc:%d", i%4), "", fmt.Sprint(i))
+		}
+		for i := range 3 {
+			r.works(fmt.Sprintf("irc:typing%d", i), "")
+		}
+		r.start(paced(Pace{Account: Limit{Every: time.Second, Burst: 1}}))
+		pass(20 * time.Second)
+		shown := p.shown()
+		if len(shown) < rows+4 {
+			t.Fatalf("rows and indicators %q", shown)
+		}
+		for i, s := range shown[:rows+4] {
+			isFirst, isRow := i == 0, !strings.HasPrefix(s, "type ")
+			if !isFirst && isRow != (i <= rows) || !strings.HasSuffix(s, fmt.Sprintf(" %ds", i)) {
+				t.Fatalf("%d: %q of %q", i, s, shown)
+			}
+		}
+	})
 }

@@ -2,8 +2,10 @@ package agentproto
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -69,12 +71,23 @@ type Frame struct {
 	RetryAfter float64 `json:"retry_after,omitempty"`
 	// TurnID is the turn this answers; "" means the oldest unanswered one.
 	TurnID string `json:"turnId,omitempty"`
+	// TurnIDs, in place of TurnID, are the turns that this answers together: one that was under way, and
+	// those that the agent has folded into it. Each is named once.
+	TurnIDs []string `json:"turnIds,omitempty"`
 	// Final is false when more frames of this turn follow; nil means true.
 	Final *bool `json:"final,omitempty"`
 }
 
 // More reports whether the agent announced further frames for the same turn.
 func (f Frame) More() bool { return f.Final != nil && !*f.Final }
+
+// Turns returns the turns that the frame names, none if it is for the oldest unanswered one.
+func (f Frame) Turns() []string {
+	if f.TurnID != "" {
+		return []string{f.TurnID}
+	}
+	return f.TurnIDs
+}
 
 // ErrorKind is the kind of a failure, session if it is missing or unknown: an
 // agent written for a later version must not fail twice because of it.
@@ -134,14 +147,48 @@ func parseFrame(body []byte) (Frame, error) {
 		*s = clean(*s)
 	}
 	f.Kind = Kind(clean(string(f.Kind)))
-	if err != nil {
-		return Frame{}, &Malformed{Reason: err.Error(), TurnID: f.TurnID, Excerpt: excerpt(body)}
+	for i := range f.TurnIDs {
+		f.TurnIDs[i] = clean(f.TurnIDs[i])
 	}
-	if f.Status != StatusOK && f.Status != StatusError {
-		reason := fmt.Sprintf("status is %q, want ok or error", Truncate(f.Status, 40))
-		return Frame{}, &Malformed{Reason: reason, TurnID: f.TurnID, Excerpt: excerpt(body)}
+	if err == nil {
+		err = f.check()
+	}
+	if err != nil {
+		return Frame{}, &Malformed{Reason: err.Error(), TurnID: f.firstTurn(), Excerpt: excerpt(body)}
 	}
 	return f, nil
+}
+
+// check returns what is wrong with a frame that could be decoded.
+func (f Frame) check() error {
+	if f.Status != StatusOK && f.Status != StatusError {
+		return fmt.Errorf("status is %q, want ok or error", Truncate(f.Status, 40))
+	}
+	switch {
+	case f.TurnIDs == nil:
+		return nil
+	case f.TurnID != "":
+		return errors.New("turnId and turnIds are both set, want one of them")
+	case len(f.TurnIDs) == 0 || len(f.TurnIDs) > MaxTurnIDs:
+		return fmt.Errorf("turnIds has %d turns, want 1 to %d", len(f.TurnIDs), MaxTurnIDs)
+	}
+	for i, id := range f.TurnIDs {
+		if id == "" {
+			return errors.New("turnIds has an empty text, want the turnId of a line")
+		}
+		if slices.Contains(f.TurnIDs[:i], id) {
+			return fmt.Errorf("turnIds names turn %q twice", Truncate(id, 40))
+		}
+	}
+	return nil
+}
+
+// firstTurn is the turn that pays for what is wrong with the frame, "" if it names none.
+func (f Frame) firstTurn() string {
+	if named := f.Turns(); len(named) > 0 {
+		return named[0]
+	}
+	return ""
 }
 
 func clean(s string) string {

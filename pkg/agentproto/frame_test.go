@@ -2,6 +2,9 @@ package agentproto
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"strings"
 	"testing"
 	"time"
 )
@@ -45,5 +48,30 @@ func TestWriteFrame_NoKind_OmitsKindAndDelay(t *testing.T) {
 	}
 	if bytes.Contains(out.Bytes(), []byte("kind")) || bytes.Contains(out.Bytes(), []byte("retry_after")) {
 		t.Errorf("frame %s", out.String())
+	}
+}
+
+func TestFrame_TurnIDs_AreChecked(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"status":"ok","turnIds":["1","2"]}`:                                       "",
+		`{"status":"ok","turnIds":null,"turnId":"1"}`:                               "",
+		`{"status":"ok","turnId":"1","turnIds":["1","2"]}`:                          "turnId and turnIds are both set",
+		`{"status":"ok","turnIds":[]}`:                                              "turnIds has 0 turns",
+		`{"status":"ok","turnIds":["7","8","7"]}`:                                   `turnIds names turn "7" twice`,
+		`{"status":"ok","turnIds":["7",""]}`:                                        "turnIds has an empty text",
+		`{"status":"ok","turnIds":[7]}`:                                             "cannot unmarshal",
+		`{"status":"ok","turnIds":["1"` + strings.Repeat(`,"2"`, MaxTurnIDs) + `]}`: "turnIds has 65 turns, want 1 to 64",
+	} {
+		out := FrameStart + "\n" + body + "\n" + FrameEnd + "\n"
+		f, err := NewScanner(strings.NewReader(out), io.Discard).NextFrame()
+		var bad *Malformed
+		switch {
+		case want == "" && (err != nil || len(f.Turns()) == 0):
+			t.Errorf("%s: %+v, %v", body, f, err)
+		case want != "" && (!errors.As(err, &bad) || !strings.Contains(bad.Reason, want)):
+			t.Errorf("%s: %v, want %q", body, err, want)
+		case strings.Contains(want, "twice") && bad.TurnID != "7":
+			t.Errorf("%s: turn %q pays, want the first", body, bad.TurnID)
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Input is one line on an agent's stdin: [Start], [Message] or [Interrupt].
+// Input is one line on an agent's stdin: [Start], [Message], [Answer] or [Interrupt].
 type Input interface{ inputType() string }
 
 // Start opens a run and carries its first turn.
@@ -33,6 +33,8 @@ type Start struct {
 	// characters. Both are hints: nothing is cut.
 	Surface string `json:"surface"`
 	Ceiling int    `json:"ceiling"`
+	// Model is the id of the model that an operator has chosen for the group; "" for the agent's own choice.
+	Model string `json:"model,omitempty"`
 	// MCP is where the agent's tools are served; nil when there are none.
 	MCP *MCP `json:"mcp,omitempty"`
 }
@@ -47,6 +49,9 @@ type MCP struct {
 type Message struct {
 	TurnID string `json:"turnId"`
 	Prompt string `json:"prompt"`
+	// Fold means that the agent may take the turn in while it works on the turns that it has not
+	// answered, and answer all of them with one frame; see [Features].
+	Fold bool `json:"fold,omitempty"`
 }
 
 // Interrupt makes the agent drop every turn that it has not answered yet.
@@ -69,6 +74,11 @@ func Encode(in Input) ([]byte, error) {
 		line = struct {
 			Type string `json:"type"`
 			Message
+		}{in.inputType(), in}
+	case Answer:
+		line = struct {
+			Type string `json:"type"`
+			Answer
 		}{in.inputType(), in}
 	case Interrupt:
 		line = struct {
@@ -97,6 +107,8 @@ func ReadInput(line []byte) (Input, error) {
 		return decodeInput[Start](line)
 	case "message":
 		return decodeInput[Message](line)
+	case "answer":
+		return decodeInput[Answer](line)
 	case "interrupt":
 		return Interrupt{}, nil
 	default:

@@ -27,6 +27,7 @@ func TestEncode(t *testing.T) {
 		{"start", start, common + "}\n"},
 		{"start with tools", withTools, common + `,"mcp":{"url":"http://h/mcp","token":"k"}}` + "\n"},
 		{"message", Message{TurnID: "13", Prompt: "a\r\nb"}, `{"type":"message","turnId":"13","prompt":"a\r\nb"}` + "\n"},
+		{"message to be folded", Message{TurnID: "13", Fold: true}, `{"type":"message","turnId":"13","prompt":"","fold":true}` + "\n"},
 		{"interrupt", Interrupt{}, `{"type":"interrupt"}` + "\n"},
 		{"bytes that are no text", Message{Prompt: "a\xff\x00"}, `{"type":"message","turnId":"","prompt":"a\ufffd\u0000"}` + "\n"},
 	}

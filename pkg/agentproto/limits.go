@@ -19,6 +19,8 @@ const (
 	// MaxParts is the size limit of the results before a turn's last frame, in bytes: that
 	// one has room for a whole result. One frame of MaxFrames is kept for it, too.
 	MaxParts = MaxResults - MaxResult
+	// MaxTurnIDs is the number of turns that one frame may answer. A run has fewer unanswered ones.
+	MaxTurnIDs = 64
 	// MaxSessionID is the size limit of a session id in bytes.
 	MaxSessionID = 256
 	// MaxError is the size limit of an error's text in bytes.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -21,7 +22,7 @@ func scan(t *testing.T, r io.Reader, discard io.Writer) (frames []Frame, broken 
 	t.Helper()
 	s := NewScanner(r, discard)
 	for {
-		f, err := s.Next()
+		f, err := s.NextFrame()
 		var bad *Malformed
 		switch {
 		case err == nil:
@@ -169,7 +170,7 @@ func TestScannerMemoryIsBounded(t *testing.T) {
 		for b.Loop() {
 			in := io.MultiReader(flood(size), strings.NewReader("\n"+FrameStart+"\n"), flood(size))
 			s := NewScanner(in, io.Discard)
-			if _, err := s.Next(); err == nil || err == io.EOF {
+			if _, err := s.NextFrame(); err == nil || err == io.EOF {
 				b.Fatalf("error %v, want a malformed frame", err)
 			}
 		}
@@ -184,10 +185,10 @@ func TestScanner_ReadError_IsReturned(t *testing.T) {
 	cut := errors.New("cut")
 	s := NewScanner(io.MultiReader(strings.NewReader(FrameStart+"\n{"), iotest.ErrReader(cut)), io.Discard)
 	var bad *Malformed
-	if _, err := s.Next(); !errors.As(err, &bad) {
+	if _, err := s.NextFrame(); !errors.As(err, &bad) {
 		t.Errorf("first error %v, want the open frame", err)
 	}
-	if _, err := s.Next(); err != cut {
+	if _, err := s.NextFrame(); err != cut {
 		t.Errorf("second error %v, want the reader's", err)
 	}
 }
@@ -276,4 +277,94 @@ func (c *choppyReader) Read(b []byte) (int, error) {
 	n := copy(b, c.rest[:1+c.cuts.IntN(len(c.rest))])
 	c.rest = c.rest[n:]
 	return n, nil
+}
+
+// events reads all events, and what is discarded.
+func events(t *testing.T, in string) (all []Event, discarded string) {
+	t.Helper()
+	var log bytes.Buffer
+	s := NewScanner(iotest.HalfReader(strings.NewReader(in)), &log)
+	for {
+		out, err := s.Next()
+		if err == io.EOF {
+			return all, log.String()
+		}
+		if err != nil || out.Event == nil {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		all = append(all, *out.Event)
+	}
+}
+
+func TestScanner_Events(t *testing.T) {
+	long := strings.Repeat("a", 3*lineBuffer)
+	tests := []struct {
+		name, in string
+		want     []Event
+	}{
+		{"status", `{"turnId":"7","type":"status","status":"idle","later":1}`, []Event{{TurnID: "7", Status: StatusIdle}}},
+		{"text", `{"type":"text","text":"hel\u0000lo"}`, []Event{{Text: new("hello")}}},
+		{"no text yet", `{"type":"text","text":""}`, []Event{{Text: new("")}}},
+		{"text of several pieces", `{"type":"text","text":"` + long + `"}`, []Event{{Text: new(long)}}},
+		{"tool", `{"type":"tool","id":"1","title":" a\nb ","kind":"read","status":"running"}`,
+			[]Event{{Tool: &Tool{ID: "1", Title: "a b", Kind: "read", Status: ToolRunning}}}},
+		{"tool as an object", `{"type":"tool","tool":{"id":"1","status":"failed"}}`, []Event{{Tool: &Tool{ID: "1", Status: ToolFailed}}}},
+		{"plan", `{"type":"plan","entries":[{"content":"a","status":"completed"},{"content":"b","status":"later"}]}`,
+			[]Event{{Plan: &Plan{[]Step{{"a", StepCompleted}, {"b", StepPending}}}}}},
+		{"long plan", `{"type":"plan","entries":[` + strings.Repeat(`{"content":"a"},`, 99) + `{"content":"b"}]}`,
+			[]Event{{Plan: &Plan{slices.Repeat([]Step{{"a", StepPending}}, MaxSteps)}}}},
+		{"usage", `{"type":"usage","input":5,"output":-1,"cost_usd":0.5}`, []Event{{Usage: &Usage{Input: 5, CostUSD: 0.5}}}},
+		{"usage beyond belief", `{"type":"usage","input":9000000000000000000,"cost_usd":1e300}`, []Event{{Usage: &Usage{Input: maxTokens, CostUSD: maxCost}}}},
+		{"features", `{"type":"features","turnId":"7","fold":true,"later":1}`, []Event{{Features: &Features{Fold: true}}}},
+		{"long title", `{"type":"tool","id":"1","status":"done","title":"` + strings.Repeat("ä", 200) + `"}`,
+			[]Event{{Tool: &Tool{ID: "1", Status: ToolDone, Title: strings.Repeat("ä", 100)}}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, end := range []string{"", "\n", "\r\n"} {
+				got, discarded := events(t, EventMark+" "+tt.in+end)
+				if diff := cmp.Diff(tt.want, got); diff != "" || discarded != "" {
+					t.Errorf("discarded %q, (-want +got):\n%s", discarded, diff)
+				}
+				var b bytes.Buffer
+				for _, e := range got {
+					if err := WriteEvent(&b, e); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if again, _ := events(t, b.String()); !cmp.Equal(got, again) {
+					t.Errorf("written and read again: %+v", again)
+				}
+			}
+		})
+	}
+}
+
+func TestScanner_NoEvent_IsDiscarded(t *testing.T) {
+	for _, body := range []string{
+		``, `hello`, `[]`, `{}`, `{"type":"later"}`, `{"type":"status"}`, `{"type":"status","status":"asleep"}`, `{"type":"text"}`,
+		`{"type":"text","text":5}`, `{"type":"features","fold":1}`, `{"type":"tool","status":"done"}`, `{"type":"tool","id":"1"}`, `{"type":"plan","entries":5}`,
+		`{"type":"tool","status":"done","id":"` + strings.Repeat("x", MaxToolID+1) + `"}`, `{"type":"usage","input":"5"}`, `{"type":"usage","cost_usd":1e999}`,
+		`{"type":"text","text":"` + strings.Repeat("x", MaxEvent) + `"}`,
+	} {
+		in := EventMark + " " + body + "\n"
+		got, discarded := events(t, in+"x"+in)
+		if len(got) != 0 || discarded != in+"x"+in {
+			t.Errorf("%.80q: %d events, %d of %d bytes are discarded", body, len(got), len(discarded), 2*len(in)+1)
+		}
+	}
+}
+
+func TestScanner_EventBetweenFrames(t *testing.T) {
+	event := EventMark + ` {"type":"status","status":"running"}` + "\n"
+	s := NewScanner(strings.NewReader(event+framed(`{"status":"ok","result":"a"}`)+event+FrameStart+"\n"+event+FrameEnd+"\n"), io.Discard)
+	for i, isEvent := range []bool{true, false, true} {
+		if out, err := s.Next(); err != nil || (out.Event != nil) != isEvent {
+			t.Fatalf("%d: %+v, %v", i, out, err)
+		}
+	}
+	var bad *Malformed
+	if _, err := s.Next(); !errors.As(err, &bad) { // inside a frame it is a part of the frame
+		t.Errorf("%v", err)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 )
@@ -31,6 +32,9 @@ type Agent struct {
 	// Idle, if there is one, is called after Answer when no turn waits, for what happens
 	// between turns. It has to return when its context ends. An error ends the run.
 	Idle func(ctx context.Context) error
+	// Folds: Answer looks at [Turn.Newer], so that what users say reaches the turn under way. An agent that learns
+	// later whether it can do that calls [Turn.AnnounceFold] instead.
+	Folds bool
 	// Log gets a line for each input that is ignored since its type is not known; nil for none.
 	Log io.Writer
 }
@@ -47,6 +51,56 @@ type Turn struct {
 
 	server *server
 	state  state
+	fold   bool       // it may be folded into another turn
+	newer  chan *Turn // turns that may be folded into this one
+	folded []string   // ids of turns that were
+}
+
+// maxNewer is how many turns wait to be received from Turn.Newer. Further ones are answered on their own.
+const maxNewer = 64
+
+// Newer gives, while Answer runs, the turns that came meanwhile and may be answered together with this one. What is done
+// with one is up to Answer: [Turn.Fold] makes it a part of this turn. Otherwise it is answered after it, as a turn of its
+// own. If folding was not announced, nothing comes.
+func (t *Turn) Newer() <-chan *Turn { return t.newer }
+
+// AnnounceFold says that Answer looks at [Turn.Newer] from now on, as Agent.Folds does for the whole run. It may be called
+// more than once.
+func (t *Turn) AnnounceFold() error {
+	s := t.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.folds {
+		return nil
+	}
+	s.folds = true
+	return WriteEvent(s.out, Event{Features: &Features{Fold: true}})
+}
+
+// Offer says which models the agent has, as in [Models]. It may be called more than once.
+func (t *Turn) Offer(m Models) error {
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	return WriteEvent(t.server.out, Event{Models: &m})
+}
+
+// Fold makes a turn that was received from Newer a part of this one: the answer is for both. It returns [ErrInterrupted] if
+// the turn was interrupted, or the error of the output. To fold a turn twice does nothing.
+func (t *Turn) Fold(newer *Turn) error {
+	s := t.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.waiting, newer)
+	switch {
+	case t.state == dropped || newer.state == dropped:
+		return ErrInterrupted
+	case i < 0 || t.state != open:
+		return nil
+	}
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	newer.state = answered
+	t.folded = append(t.folded, newer.ID)
+	return WriteEvent(s.out, Event{TurnID: newer.ID, Status: StatusRunning})
 }
 
 // Reply is what the agent says.
@@ -80,13 +134,28 @@ const (
 // message of the turn. It returns [ErrInterrupted] if the turn was interrupted, or the
 // error of the output.
 func (t *Turn) Send(r Reply) error {
-	frame := r.frame(t.ID)
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
+	frame := t.frame(r)
 	if t.state == open {
 		frame.Final = new(bool)
 	}
 	return t.write(frame)
+}
+
+// Emit says what the agent does, before its answer. It returns [ErrInterrupted] if the turn was interrupted, or the error
+// of the output. Gated keeps at most four states a second, so there is no need to emit fewer.
+func (t *Turn) Emit(e Event) error {
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	if t.state == dropped {
+		return ErrInterrupted
+	}
+	e.TurnID = t.ID
+	if e.Text != nil {
+		e.Text = new(Cut(*e.Text, MaxResult))
+	}
+	return WriteEvent(t.server.out, e)
 }
 
 // write writes a frame of the turn. The caller holds the lock.
@@ -100,10 +169,18 @@ func (t *Turn) write(f Frame) error {
 	return WriteFrame(t.server.out, f)
 }
 
-// end writes the turn's last frame.
-func (t *Turn) end(f Frame) error {
+// end writes the turn's last frame. A failure without an answer is that of the turn alone: those that were folded into it
+// are asked again.
+func (t *Turn) end(r Reply, failure error) error {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
+	f := t.frame(r)
+	if failure != nil {
+		f.fail(failure)
+		if f.Result == "" {
+			f.TurnID, f.TurnIDs = t.ID, nil
+		}
+	}
 	err := t.write(f)
 	if t.state == open {
 		t.state = answered
@@ -117,8 +194,15 @@ func (t *Turn) drop() {
 	t.state = dropped
 }
 
-func (r Reply) frame(turnID string) Frame {
-	return Frame{Status: StatusOK, TurnID: turnID, NewSessionID: r.Session, Result: Cut(r.Text, MaxResult)}
+// frame is a frame for the turn and those that were folded into it. The caller holds the lock.
+func (t *Turn) frame(r Reply) Frame {
+	f := Frame{Status: StatusOK, NewSessionID: r.Session, Result: Cut(r.Text, MaxResult)}
+	if len(t.folded) > 0 {
+		f.TurnIDs = append([]string{t.ID}, t.folded...)
+	} else {
+		f.TurnID = t.ID
+	}
+	return f
 }
 
 // fail makes the frame that of a failure.
@@ -133,15 +217,19 @@ func (f *Frame) fail(err error) {
 
 // server is one run.
 type server struct {
-	agent   Agent
-	start   Start
-	waiting []*Turn // oldest first
-	job     *job    // nil while neither Answer nor Idle runs
-	idled   bool    // Idle has returned since the last turn
+	agent Agent
+	start Start
+	job   *job // nil while neither Answer nor Idle runs
+	idled bool // Idle has returned since the last turn
 
 	mu      sync.Mutex // of the following, and of the states of turns
+	waiting []*Turn    // oldest first
 	out     io.Writer
 	session string
+	folds   bool                   // the agent has announced it
+	asked   map[askKey]chan Answer // questions that wait for their answers
+	// inputEnded: no answer can come any more.
+	inputEnded bool
 }
 
 // job is a call of Answer or Idle under way.
@@ -165,7 +253,12 @@ type outcome struct {
 // if ctx ends; and the error of in, which may be an invalid line, after the turns before it.
 // The read of in that is under way when Serve returns goes on.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, a Agent) error {
-	s := &server{agent: a, out: out}
+	s := &server{agent: a, out: out, folds: a.Folds, asked: map[askKey]chan Answer{}}
+	if a.Folds {
+		if err := WriteEvent(out, Event{Features: &Features{Fold: true}}); err != nil {
+			return err
+		}
+	}
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
 	inputs, readErr := s.read(reading, in)
@@ -240,14 +333,13 @@ func (s *server) log(err error) {
 
 // next begins the oldest turn or, if there may be further input, Idle.
 func (s *server) next(ctx context.Context, more bool) {
+	if s.job != nil {
+		return
+	}
+	t := s.oldest()
 	switch {
-	case s.job != nil:
-	case len(s.waiting) > 0:
-		t := s.waiting[0]
-		s.waiting, s.idled = s.waiting[1:], false
-		s.mu.Lock()
-		t.Session = s.session
-		s.mu.Unlock()
+	case t != nil:
+		s.idled = false
 		s.begin(ctx, t, func(ctx context.Context) outcome {
 			reply, err := s.agent.Answer(ctx, t)
 			return outcome{reply, err}
@@ -255,6 +347,33 @@ func (s *server) next(ctx context.Context, more bool) {
 	case more && s.agent.Idle != nil && !s.idled:
 		s.idled = true
 		s.begin(ctx, nil, func(ctx context.Context) outcome { return outcome{err: s.agent.Idle(ctx)} })
+	}
+}
+
+// oldest takes the oldest turn that waits, nil if none does, and offers it the others.
+func (s *server) oldest() *Turn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		return nil
+	}
+	t := s.waiting[0]
+	s.waiting = s.waiting[1:]
+	t.Session = s.session
+	for _, newer := range s.waiting {
+		t.offer(newer)
+	}
+	return t
+}
+
+// offer offers the running turn a newer one. The caller holds the lock.
+func (t *Turn) offer(newer *Turn) {
+	if !t.server.folds || !newer.fold {
+		return
+	}
+	select {
+	case t.newer <- newer:
+	default:
 	}
 }
 
@@ -274,23 +393,50 @@ func (s *server) receive(input Input, more bool) {
 		s.mu.Lock()
 		s.session = input.SessionID
 		s.mu.Unlock()
-		s.add(input.TurnID, input.Prompt)
+		s.add(input.TurnID, input.Prompt, false)
 	case Message:
-		s.add(input.TurnID, input.Prompt)
+		s.add(input.TurnID, input.Prompt, input.Fold)
+	case Answer:
+		s.answered(input)
 	case Interrupt:
-		s.waiting = nil
+		s.dropWaiting()
 		if s.job != nil && s.job.turn != nil {
 			s.job.turn.drop()
 			s.job.stop(ErrInterrupted)
 		}
 	}
-	if s.job != nil && s.job.turn == nil && (len(s.waiting) > 0 || !more) {
+	if !more {
+		s.endInput()
+	}
+	if s.job != nil && s.job.turn == nil && (s.waits() || !more) {
 		s.job.stop(context.Canceled)
 	}
 }
 
-func (s *server) add(id, prompt string) {
-	s.waiting = append(s.waiting, &Turn{ID: id, Prompt: prompt, Start: s.start, server: s})
+func (s *server) waits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting) > 0
+}
+
+func (s *server) dropWaiting() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.waiting {
+		t.state = dropped
+	}
+	s.waiting = nil
+}
+
+// add makes a turn wait, and offers it to the one that is being answered.
+func (s *server) add(id, prompt string, fold bool) {
+	t := &Turn{ID: id, Prompt: prompt, Start: s.start, server: s, fold: fold, newer: make(chan *Turn, maxNewer)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = append(s.waiting, t)
+	if s.job != nil && s.job.turn != nil {
+		s.job.turn.offer(t)
+	}
 }
 
 // finish ends the job with what it has returned.
@@ -305,15 +451,11 @@ func (s *server) finish(ctx context.Context, o outcome) error {
 	if t == nil {
 		return o.err
 	}
-	f := o.reply.frame(t.ID)
 	var failed error
-	if o.err != nil {
-		f.fail(o.err)
-		if f.Result == "" {
-			failed = o.err
-		}
+	if o.err != nil && o.reply.Text == "" {
+		failed = o.err
 	}
-	err := t.end(f)
+	err := t.end(o.reply, o.err)
 	if errors.Is(err, ErrInterrupted) {
 		return nil
 	}
@@ -328,9 +470,8 @@ func (s *server) terminate() error {
 	}
 	var err error
 	if t := s.job.turn; t != nil {
-		f := Frame{TurnID: t.ID}
-		f.fail(errors.New("the agent was terminated during a turn"))
-		if err = t.end(f); errors.Is(err, ErrInterrupted) {
+		err = t.end(Reply{}, errors.New("the agent was terminated during a turn"))
+		if errors.Is(err, ErrInterrupted) {
 			err = nil
 		}
 		t.drop()

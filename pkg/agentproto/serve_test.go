@@ -85,7 +85,7 @@ func (s *run) want(err error, frames ...frame) {
 	}
 	var got []frame
 	for scanner := agentproto.NewScanner(&s.out, io.Discard); ; {
-		f, err := scanner.Next()
+		f, err := scanner.NextFrame()
 		if err == io.EOF {
 			break
 		}
@@ -308,3 +308,127 @@ func TestServe_OutputGone_Ends(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func foldable(id string) agentproto.Message {
+	m := message(id)
+	m.Fold = true
+	return m
+}
+
+func TestServe_NewerTurn_IsFoldedIntoTheOneUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, agentproto.Agent{Folds: true, Answer: func(_ context.Context, turn *agentproto.Turn) (agentproto.Reply, error) {
+			text := turn.Prompt
+			for end := time.After(time.Second); ; {
+				select {
+				case newer := <-turn.Newer():
+					for range 2 {
+						if err := turn.Fold(newer); err != nil {
+							return agentproto.Reply{}, err
+						}
+					}
+					text += ", " + newer.Prompt
+					if newer.ID == "2" {
+						if err := turn.Send(agentproto.Reply{Text: "part"}); err != nil {
+							return agentproto.Reply{}, err
+						}
+					}
+				case <-end:
+					return agentproto.Reply{Text: text}, nil
+				}
+			}
+		}})
+		s.send(agentproto.Start{TurnID: "1", Prompt: "prompt 1"}, foldable("2"), message("3"), foldable("4"))
+		time.Sleep(1500 * time.Millisecond) //nolint:forbidigo // in a bubble: now turn 3 is under way
+		s.send(foldable("5"))
+		s.want(nil,
+			frame{Status: "ok", TurnIDs: []string{"1", "2"}, Result: "part", Final: new(bool)},
+			frame{Status: "ok", TurnIDs: []string{"1", "2", "4"}, Result: "prompt 1, prompt 2, prompt 4"},
+			frame{Status: "ok", TurnIDs: []string{"3", "5"}, Result: "prompt 3, prompt 5"})
+	})
+}
+
+func TestServe_Folds_AnnouncesAndSaysWhatItHasTakenIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, agentproto.Agent{Folds: true, Answer: func(_ context.Context, turn *agentproto.Turn) (agentproto.Reply, error) {
+			return agentproto.Reply{}, turn.Fold(<-turn.Newer())
+		}})
+		s.send(agentproto.Start{TurnID: "1"}, foldable("2"))
+		s.in.Close()
+		<-s.done
+		want := "\n" + agentproto.EventMark + ` {"type":"features","fold":true}` + "\n" +
+			"\n" + agentproto.EventMark + ` {"type":"status","turnId":"2","status":"running"}` + "\n" +
+			"\n" + agentproto.FrameStart + "\n" + `{"status":"ok","result":"","turnIds":["1","2"]}` + "\n" + agentproto.FrameEnd + "\n"
+		if diff := cmp.Diff(want, s.out.String()); diff != "" || s.err != nil {
+			t.Errorf("%v, output (-want +got):\n%s", s.err, diff)
+		}
+	})
+}
+
+// An agent that learns in its first turn that it can fold.
+func TestServe_AnnounceFold_OffersTurnsFromThenOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, agentproto.Agent{Answer: func(_ context.Context, turn *agentproto.Turn) (agentproto.Reply, error) {
+			for range 2 {
+				if err := turn.AnnounceFold(); err != nil {
+					return agentproto.Reply{}, err
+				}
+			}
+			return agentproto.Reply{}, turn.Fold(<-turn.Newer())
+		}})
+		s.send(agentproto.Start{TurnID: "1"})
+		synctest.Wait()
+		s.send(foldable("2"))
+		s.in.Close()
+		<-s.done
+		want := "\n" + agentproto.EventMark + ` {"type":"features","fold":true}` + "\n" +
+			"\n" + agentproto.EventMark + ` {"type":"status","turnId":"2","status":"running"}` + "\n" +
+			"\n" + agentproto.FrameStart + "\n" + `{"status":"ok","result":"","turnIds":["1","2"]}` + "\n" + agentproto.FrameEnd + "\n"
+		if diff := cmp.Diff(want, s.out.String()); diff != "" || s.err != nil {
+			t.Errorf("%v, output (-want +got):\n%s", s.err, diff)
+		}
+	})
+}
+
+// Turns that were offered and not folded are turns of their own, and those of a turn that fails are asked again.
+func TestServe_OfferedTurn_IsNotLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, agentproto.Agent{Folds: true, Answer: func(_ context.Context, turn *agentproto.Turn) (agentproto.Reply, error) {
+			time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+			if turn.ID == "2" {
+				if err := turn.Fold(<-turn.Newer()); err != nil {
+					return agentproto.Reply{}, err
+				}
+				return agentproto.Reply{}, errBroken
+			}
+			return agentproto.Reply{Text: turn.Prompt}, nil
+		}})
+		s.send(agentproto.Start{TurnID: "1", Prompt: "prompt 1"}, foldable("2"), foldable("3"), foldable("4"))
+		s.want(errBroken, ok("1", "prompt 1", ""),
+			frame{Status: "error", Kind: agentproto.KindTransient, Error: errBroken.Error(), TurnID: "2"})
+	})
+}
+
+func TestServe_Interrupt_DropsFoldedTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var late error
+		s := start(t, agentproto.Agent{Folds: true, Answer: func(ctx context.Context, turn *agentproto.Turn) (agentproto.Reply, error) {
+			if turn.ID == "4" {
+				return agentproto.Reply{Text: "after"}, nil
+			}
+			if err := turn.Fold(<-turn.Newer()); err != nil {
+				return agentproto.Reply{}, err
+			}
+			<-ctx.Done()
+			late = turn.Fold(<-turn.Newer())
+			return agentproto.Reply{Text: "too late"}, nil
+		}})
+		s.send(agentproto.Start{TurnID: "1"}, foldable("2"), foldable("3"), agentproto.Interrupt{}, message("4"))
+		s.want(nil, ok("4", "after", ""))
+		if !errors.Is(late, agentproto.ErrInterrupted) {
+			t.Errorf("folded after the interrupt: %v", late)
+		}
+	})
+}
+
+var errBroken = errors.New("broken")

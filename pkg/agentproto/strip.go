@@ -14,6 +14,19 @@ func Strip(text string) string {
 	return trimBlankLines(stripHidden(text))
 }
 
+// StripGrowing is Strip of a text whose end is still to come: an end with which an opening tag may begin is left out.
+func StripGrowing(text string) string {
+	visible := stripHidden(text)
+	if i := strings.LastIndexByte(visible, '<'); i >= 0 {
+		for _, tag := range hiddenTags {
+			if n := len(visible) - i; n <= len("<")+len(tag) && strings.EqualFold(visible[i:], ("<" + tag)[:n]) {
+				return trimBlankLines(visible[:i])
+			}
+		}
+	}
+	return trimBlankLines(visible)
+}
+
 func stripHidden(text string) string {
 	if !strings.Contains(text, "<") {
 		return text

@@ -69,3 +69,16 @@ func TestStripIsLinear(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 }
+
+func TestStripGrowing_ShowsNoBeginningOfATag(t *testing.T) {
+	const text = "a <b> <INTERNAL>no<think>e</think></INTERNAL> c <intern <think>d"
+	whole := Strip(text)
+	for end := range len(text) + 1 {
+		if got := StripGrowing(text[:end]); !strings.HasPrefix(whole, got) {
+			t.Errorf("of %q is shown: %q", text[:end], got)
+		}
+	}
+	if got := StripGrowing(text); got != whole {
+		t.Errorf("of all is shown: %q", got)
+	}
+}

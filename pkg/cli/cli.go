@@ -22,6 +22,9 @@ import (
 // after printing its help.
 type Func = func(ctx context.Context, args []string, out io.Writer) error
 
+// By is who asks for a change, in the audit, if it is the command line.
+const By = "cli"
+
 // Daemon is the daemon that is called.
 type Daemon struct {
 	Name    string
@@ -34,7 +37,7 @@ func (d Daemon) Call(ctx context.Context, method, path string, in, out any) erro
 	if err != nil {
 		return err
 	}
-	err = client.Do(ctx, method, path, in, out)
+	err = client.Do(httpx.WithBy(ctx, By), method, path, in, out)
 	var network *net.OpError
 	if apierr.KindOf(err) == apierr.Unavailable && errors.As(err, &network) {
 		return apierr.New(apierr.Unavailable, "%s is not running at %s: start it with `%s`, or set %s_URL (%w)",

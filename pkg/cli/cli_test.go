@@ -28,12 +28,12 @@ func TestCall(t *testing.T) {
 			return
 		}
 		body, _ := io.ReadAll(r.Body)
-		httpx.JSON(w, http.StatusOK, r.Method+" "+string(body)+" "+r.Header.Get("Authorization"))
+		httpx.JSON(w, http.StatusOK, r.Method+" "+string(body)+" "+r.Header.Get("Authorization")+" by "+httpx.By(r))
 	}))
 	defer srv.Close()
 	var said string
 	err := at(srv.URL).Call(t.Context(), http.MethodPost, "/v1/turns", 7, &said)
-	if err != nil || said != "POST 7 Bearer s3cret" {
+	if err != nil || said != "POST 7 Bearer s3cret by cli" {
 		t.Errorf("answered %q, %v", said, err)
 	}
 	err = at(srv.URL).Call(t.Context(), http.MethodGet, "/v1/none", nil, nil)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,12 +14,19 @@ import (
 // Base is the settings of every daemon; it is embedded in each daemon's configuration.
 type Base struct {
 	Data         string     `env:"ARIZUKO_DATA" envDefault:"./data" doc:"folder of the database, groups, media, logs and sockets"`
+	DB           Server     `env:"ARIZUKO_DB" secret:"true" doc:"URL of a database on a Postgres server, postgres://user:password@host/database; default: the file arizuko.db in the data folder"`
+	Host         string     `env:"ARIZUKO_HOST" doc:"name of this machine among those that share a database; default: the host's name"`
 	SharedSecret string     `env:"ARIZUKO_SECRET" secret:"true" doc:"bearer secret between the daemons; default: the file secret in the data folder, made by migrate"`
 	LogLevel     slog.Level `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	LogFormat    LogFormat  `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
 }
 
-func (b Base) DBPath() string     { return filepath.Join(b.Data, "arizuko.db") }
+// DBPath is the database's file, if it is one.
+func (b Base) DBPath() string { return filepath.Join(b.Data, "arizuko.db") }
+
+// Database is what the store opens: ARIZUKO_DB, or the file.
+func (b Base) Database() string { return cmp.Or(string(b.DB), b.DBPath()) }
+
 func (b Base) RunDir() string     { return filepath.Join(b.Data, "run") }
 func (b Base) GroupsDir() string  { return filepath.Join(b.Data, "groups") }
 func (b Base) MediaDir() string   { return filepath.Join(b.Data, "media") }
@@ -62,7 +70,7 @@ func (b Base) Logger(w io.Writer, daemon string, secrets ...string) *slog.Logger
 	if shared, err := b.Secret(); err == nil {
 		secrets = append([]string{shared}, secrets...)
 	}
-	out := NewRedactor(secrets...).Writer(w)
+	out := NewRedactor(append(b.DB.Secrets(), secrets...)...).Writer(w)
 	options := &slog.HandlerOptions{Level: b.LogLevel}
 	var handler slog.Handler = slog.NewTextHandler(out, options)
 	if b.LogFormat == "json" {

@@ -101,3 +101,21 @@ func TestRedactor_OverlappingSecrets_LongestFirst(t *testing.T) {
 		t.Errorf("the zero value changed it to %q", got)
 	}
 }
+
+func TestRedactor_GrowingText_ShowsNoBeginningOfASecret(t *testing.T) {
+	const text = "the key is sk-secret-1, once more: sk-secret-1-and-more, or abcdefxyz."
+	r := config.NewRedactor("sk-secret-1", "sk-secret-1-and-more", "abcdef", "defxyz")
+	whole, shown := r.String(text), ""
+	for end := range len(text) + 1 {
+		shown = r.Growing(text[:end])
+		if !strings.HasPrefix(whole, shown) {
+			t.Errorf("of %q is shown: %q", text[:end], shown)
+		}
+	}
+	if shown != whole {
+		t.Errorf("of all is shown: %q", shown)
+	}
+	if got := (config.Redactor{}).Growing(text); got != text {
+		t.Errorf("without secrets: %q", got)
+	}
+}

@@ -53,13 +53,18 @@ func Load[T any](environ []string) (T, error) {
 	return cfg, nil
 }
 
-// Secrets returns the non-empty values of T's secret fields, for a Redactor.
+// Secrets returns the non-empty values of T's secret fields, with the secrets in them, for a Redactor.
 func Secrets[T any](cfg T) []string {
 	var values []string
 	for _, s := range settings(reflect.ValueOf(&cfg).Elem(), "") {
-		if s.secret && s.value.Kind() == reflect.String && s.value.Len() > 0 {
-			values = append(values, s.value.String())
+		if !s.secret || s.value.Kind() != reflect.String || s.value.Len() == 0 {
+			continue
 		}
+		if parts, ok := s.value.Interface().(interface{ Secrets() []string }); ok {
+			values = append(values, parts.Secrets()...)
+			continue
+		}
+		values = append(values, s.value.String())
 	}
 	return values
 }

@@ -10,13 +10,16 @@ import (
 )
 
 // explain turns an error of the env library into one line that names the variable. It never
-// shows a secret's value: the parser's message, which may quote it, is left out.
+// shows a secret's value: the parser's message, which may quote it, is left out unless it is a wanted.
 func (s setting) explain(value string, err error) string {
 	if errors.As(err, new(env.VarIsNotSetError)) || errors.As(err, new(env.EmptyVarError)) {
 		if s.secret {
 			return fmt.Sprintf("%s: required, set it or %s_FILE", s.name, s.name)
 		}
 		return s.name + ": required"
+	}
+	if what, ok := cause(err).(wanted); ok { //nolint:errorlint // cause has unwrapped it
+		return s.name + ": " + string(what)
 	}
 	if s.secret {
 		return fmt.Sprintf("%s: not a valid %s", s.name, s.field.Type)
@@ -27,8 +30,8 @@ func (s setting) explain(value string, err error) string {
 	return fmt.Sprintf("%s=%.80q: %s", s.name, value, oneLine(reason(err)))
 }
 
-// reason is the innermost useful message. The library's errors do not unwrap.
-func reason(err error) string {
+// cause is the innermost error. The library's errors do not unwrap.
+func cause(err error) error {
 	var parse env.ParseError
 	if errors.As(err, &parse) {
 		err = parse.Err
@@ -37,6 +40,12 @@ func reason(err error) string {
 	if errors.As(err, &value) {
 		err = value.Err
 	}
+	return err
+}
+
+// reason is the innermost useful message.
+func reason(err error) string {
+	err = cause(err)
 	var number *strconv.NumError
 	if errors.As(err, &number) {
 		err = fmt.Errorf("cannot be parsed: %w", number.Err)

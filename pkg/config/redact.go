@@ -19,7 +19,10 @@ var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
 const redacted = "[redacted]"
 
 // Redactor replaces secrets in texts. The zero value replaces nothing.
-type Redactor struct{ replacer *strings.Replacer }
+type Redactor struct {
+	replacer *strings.Replacer
+	forms    []string // of the secrets
+}
 
 // NewRedactor replaces the given secrets, as they are and as they look inside quotes, JSON and
 // URLs. Secrets shorter than 6 bytes are ignored.
@@ -44,7 +47,7 @@ func NewRedactor(secrets ...string) Redactor {
 	for _, form := range forms {
 		pairs = append(pairs, form, redacted)
 	}
-	return Redactor{strings.NewReplacer(pairs...)}
+	return Redactor{strings.NewReplacer(pairs...), forms}
 }
 
 // String is text without the secrets.
@@ -53,6 +56,27 @@ func (r Redactor) String(text string) string {
 		return text
 	}
 	return r.replacer.Replace(text)
+}
+
+// Growing is String of a text whose end is still to come: an end with which a secret may begin is left out.
+func (r Redactor) Growing(text string) string {
+	for n := -1; n != 0; text = text[:len(text)-n] { // what is left may end with the beginning of another secret
+		n = 0
+		for _, form := range r.forms {
+			n = max(n, beginning(text, form))
+		}
+	}
+	return r.String(text)
+}
+
+// beginning is how many bytes at the end of a text are the beginning of a secret, not all of it.
+func beginning(text, secret string) int {
+	for n := min(len(secret)-1, len(text)); n > 0; n-- {
+		if strings.HasSuffix(text, secret[:n]) {
+			return n
+		}
+	}
+	return 0
 }
 
 // Writer redacts what is written to w, each Write on its own. Below a slog handler, which passes

@@ -86,12 +86,16 @@ type Operators map[string]bool
 // platforms that are not known here may be anything.
 func OperatorProblem(entry string) string {
 	platform, id, _ := strings.Cut(entry, ":")
+	platform, account, further := strings.Cut(platform, "+")
 	isID := func(prefix, chars string) bool { return strings.HasPrefix(id, prefix) && strings.Trim(id, chars) == "" }
 	const digits = "0123456789"
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	const lower = "abcdefghijklmnopqrstuvwxyz"
 	switch {
 	case platform == "" || id == "":
 		return "is not platform:user, as in telegram:123"
+	case further && (account == "" || strings.Trim(account, digits+lower+"_-") != ""):
+		return "has an account that cannot be, as in telegram+work:123"
 	case (platform == "telegram" || platform == "discord") && !isID("", digits):
 		return "is no id of " + platform + ", which are numbers"
 	case platform == "slack" && !isID("U", digits+letters) && !isID("W", digits+letters):

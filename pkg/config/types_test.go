@@ -50,6 +50,7 @@ func TestURL(t *testing.T) {
 func TestOperators(t *testing.T) {
 	for text, want := range map[string]int{
 		"telegram:42": 1, "discord:80351110224678912, slack:U0AB12": 2, "slack:W0AB": 1, "web:operator": 1, "matrix:@ada:example.org": 1, "": 0,
+		"telegram+work:42,telegram:42": 2, "slack+2:U0AB": 1, "telegram+work:@ada": -1, "slack+work:ada": -1, "telegram+:42": -1, "telegram+Work:42": -1,
 		"42": -1, "telegram:": -1, ":42": -1, "telegram:@ada": -1, "telegram:42,discord:ada": -1, "slack:ada": -1, "slack:u0ab": -1, "slack:C0AB": -1, "telegram:42,": -1,
 	} {
 		var o config.Operators

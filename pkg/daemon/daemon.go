@@ -15,9 +15,11 @@ import (
 	"syscall"
 	"time"
 
+	"arizuko/migrations"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
 	"arizuko/pkg/lockfile"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -59,7 +61,7 @@ func (p Program) Run(ctx context.Context, args []string, stdout, stderr io.Write
 	defer stop()
 	// A second signal kills the process, even if the stop is still waiting.
 	defer context.AfterFunc(ctx, stop)()
-	if buildinfo.Print(stdout, p.Name, args) {
+	if buildinfo.Print(stdout, p.program(), args) {
 		return ExitOK
 	}
 	err := p.dispatch(ctx, args, stdout)
@@ -100,13 +102,19 @@ func (p Program) dispatch(ctx context.Context, args []string, out io.Writer) err
 	return &ExitError{ExitRefused, errors.New(p.usage())}
 }
 
+// program is the name of the program, which is the daemon's without an account.
+func (p Program) program() string {
+	name, _ := msg.SplitAccount(p.Name)
+	return name
+}
+
 func (p Program) usage() string {
 	names := []string{"serve", "check", "health"}
 	for name := range p.Commands {
 		names = append(names, name)
 	}
 	slices.Sort(names[3:])
-	return fmt.Sprintf("usage: %s [%s | --help | --version]", p.Name, strings.Join(names, " | "))
+	return fmt.Sprintf("usage: %s [%s | --help | --version]", p.program(), strings.Join(names, " | "))
 }
 
 func (p Program) help() string {
@@ -116,7 +124,7 @@ func (p Program) help() string {
 	if len(p.Commands) > 0 {
 		help += "The other commands have a --help of their own.\n"
 	}
-	return help + "Settings are environment variables: " + p.Name + "/README.md lists them.\n"
+	return help + "Settings are environment variables: " + p.program() + "/README.md lists them.\n"
 }
 
 func (p Program) check(ctx context.Context, out io.Writer) error {
@@ -165,7 +173,8 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &exit):
 		return exit.Code
-	case errors.As(err, new(config.Problems)), errors.Is(err, store.ErrSchemaRefused):
+	case errors.As(err, new(config.Problems)), errors.Is(err, store.ErrSchemaRefused), errors.Is(err, store.ErrMoved),
+		errors.Is(err, migrations.ErrServer), errors.Is(err, store.ErrURL):
 		return ExitRefused
 	case errors.Is(err, lockfile.ErrHeld):
 		return ExitBusy

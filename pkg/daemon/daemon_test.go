@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"arizuko/migrations"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
@@ -48,6 +49,7 @@ func TestExitCodes(t *testing.T) {
 		"clean":     {nil, 0},
 		"failure":   {io.EOF, 1},
 		"problems":  {fmt.Errorf("load: %w", config.Problems{"A: one", "B: two"}), 78},
+		"server":    {fmt.Errorf("start: %w", migrations.ErrServer), 78},
 		"schema":    {fmt.Errorf("start: %w", store.ErrSchemaRefused), 78},
 		"lock":      {fmt.Errorf("start: %w", &lockfile.HeldError{Path: "x"}), 75},
 		"explicit":  {fmt.Errorf("start: %w", &daemon.ExitError{Code: 75, Err: io.EOF}), 75},

@@ -59,6 +59,11 @@ func (h *Heartbeat) Report(c Connection, detail string) {
 		return
 	}
 	h.row.Connection, h.row.Detail = string(c), detail
+	h.Refresh()
+}
+
+// Refresh writes the row at once.
+func (h *Heartbeat) Refresh() {
 	select {
 	case h.changed <- struct{}{}:
 	default:

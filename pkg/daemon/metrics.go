@@ -78,7 +78,7 @@ func observer(reg prometheus.Registerer, turnEnded func(msg.TurnState, msg.Reaso
 	}
 }
 
-func (p *Process) pokeFailed() func(daemon string, err error) {
+func (p *Process) countPokes() func(daemon string, err error) {
 	failed := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "arizuko_poke_errors_total", Help: "Pokes that failed, not counting daemons that are down or have a poke waiting.",
 	}, []string{"daemon"})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"os"
@@ -26,7 +27,6 @@ import (
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/pkg/wake"
 )
 
 const (
@@ -46,6 +46,7 @@ type Options struct {
 	Secrets    []string      // redacted in the log, besides the shared secret
 	Log        io.Writer     // where log lines go
 	Checkpoint int           // WAL pages until this process checkpoints by itself, 0 for never
+	Shared     bool          // all processes of this name that share a database work; else one does, and the others stand by
 	SchemaWait time.Duration // how long to wait for the migration, 0 for a minute
 	// TurnEnded is called for each turn whose end this process has stored; nil for nothing.
 	TurnEnded func(msg.TurnState, msg.Reason)
@@ -60,19 +61,21 @@ type Process struct {
 	Addr      string               // bound address of Router, host:port
 	Ready     *Readiness
 	Store     *store.Store
-	Wake      *wake.Listener // pokes of other daemons
-	Poker     *wake.Poker
+	Leases    *Leases // nil if the database is a file
+	Wake      Waker   // pokes of other daemons
+	Poke      func(daemon string)
 	Heartbeat *Heartbeat
 	Stop      *Stopper // add what the daemon starts itself
 
-	lines   *prometheus.CounterVec // of the log
-	server  *httpx.Server
-	handler atomic.Pointer[chi.Router]
-	serving chan error
+	lines      *prometheus.CounterVec // of the log
+	server     *httpx.Server
+	pokeFailed func(daemon string, err error)
+	handler    atomic.Pointer[chi.Router]
+	serving    chan error
 }
 
 // Start does what every daemon does first, in this order: take the singleton lock, answer
-// /readyz with what it waits for, wait for the schema, open the database and the poke socket.
+// /readyz with what it waits for, wait for the schema, open the database, join the processes that share it, open the poke socket.
 // If a step fails or ctx ends, the steps before it are undone. On success the caller adds its
 // routes and calls Run or Close.
 func Start(ctx context.Context, o Options) (*Process, error) {
@@ -83,7 +86,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		serving: make(chan error, 1),
 	}
 	p.measure(o)
-	for _, step := range []func(context.Context, Options) error{p.lock, p.listen, p.openStore, p.openSockets} {
+	for _, step := range []func(context.Context, Options) error{p.lock, p.listen, p.openStore, p.join, p.openSockets} {
 		if err := step(ctx, o); err != nil {
 			p.Close()
 			return nil, err
@@ -97,7 +100,7 @@ func (p *Process) lock(_ context.Context, o Options) error {
 	if err := os.MkdirAll(o.Base.RunDir(), 0o700); err != nil {
 		return &ExitError{ExitRefused, fmt.Errorf("ARIZUKO_DATA: %w", err)}
 	}
-	lock, err := lockfile.WaitLock(filepath.Join(o.Base.RunDir(), o.Name+".lock"), lockWait)
+	lock, err := lockfile.WaitLock(lockPath(o.Base, o.Name), lockWait)
 	if err != nil {
 		return err
 	}
@@ -139,10 +142,8 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 	p.Secret = secret
 	// A second time, because migrate may have made the secret in the meantime.
 	p.Log = p.counted(o.Base.Logger(o.Log, o.Name, o.Secrets...))
-	p.Poker = wake.NewPoker(o.Base.RunDir(), p.pokeFailed())
-	p.Stop.Add("poker", func(context.Context) error { p.Poker.Close(); return nil })
 	p.Store, err = store.Open(ctx, store.Options{
-		Path: o.Base.DBPath(), Autocheckpoint: o.Checkpoint, Poke: p.Poker.Poke, Observer: observer(p.Metrics, o.TurnEnded),
+		Path: o.Base.Database(), Autocheckpoint: o.Checkpoint, Poke: p.poker(o), Observer: observer(p.Metrics, o.TurnEnded),
 	})
 	if err != nil {
 		return err
@@ -164,7 +165,7 @@ func (p *Process) waitSchema(ctx context.Context, o Options) error {
 	}
 	wait, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := store.WaitSchema(wait, o.Base.DBPath(), migrations.Latest(), func(reason string, cause error) {
+	err := store.WaitSchema(wait, o.Base.Database(), migrations.Latest(), func(reason string, cause error) {
 		p.Ready.Wait("start", reason, cause)
 		keys := []any{"reason", reason}
 		if cause != nil {
@@ -178,13 +179,11 @@ func (p *Process) waitSchema(ctx context.Context, o Options) error {
 	return err
 }
 
-func (p *Process) openSockets(_ context.Context, o Options) error {
-	listener, err := wake.Listen(o.Base.RunDir(), o.Name)
-	if err != nil {
+func (p *Process) openSockets(_ context.Context, o Options) (err error) {
+	if p.Wake, err = p.listenForPokes(o); err != nil {
 		return err
 	}
-	p.Wake = listener
-	p.Stop.Add("wake", func(context.Context) error { return listener.Close() })
+	p.Stop.Add("wake", func(context.Context) error { return p.Wake.Close() })
 	// A second time, so that it stops before the store: requests need the store.
 	p.Stop.Add("http", p.server.Close)
 	return nil
@@ -205,7 +204,7 @@ func (p *Process) Run(ctx context.Context, loops ...func(context.Context) error)
 	p.Ready.Wait("start", "", nil)
 	p.Log.Info("ready", "addr", p.Addr)
 	group, ctx := errgroup.WithContext(ctx)
-	for _, loop := range slices.Concat(loops, []func(context.Context) error{p.Heartbeat.Run, p.watchServer}) {
+	for _, loop := range slices.Concat(loops, []func(context.Context) error{p.Heartbeat.Run, p.watchServer, p.Leases.watch}) {
 		group.Go(func() error { return loop(ctx) })
 	}
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
@@ -233,4 +232,18 @@ func (p *Process) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	p.Stop.StopAll(ctx, p.Log)
+}
+
+// Running reports whether a daemon runs on a data folder. One that cannot be locked counts as running.
+func Running(base config.Base, name string) bool {
+	lock, err := lockfile.TryLock(lockPath(base, name))
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return lock.Close() != nil
+}
+
+// lockPath is the file whose lock a daemon holds as long as it runs.
+func lockPath(base config.Base, name string) string {
+	return filepath.Join(base.RunDir(), name+".lock")
 }

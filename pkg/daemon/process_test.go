@@ -98,7 +98,7 @@ func TestProcess_StartRunStop(t *testing.T) {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 	}
-	p.Poker.Poke("gated")
+	p.Poke("gated")
 	<-p.Wake.C()
 	if _, err := daemon.Start(t.Context(), options(data)); !errors.Is(err, lockfile.ErrHeld) {
 		t.Errorf("a second process: %v", err)
@@ -285,8 +285,31 @@ func TestProcess_PokeFails_IsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	p.Poker.Poke(strings.Repeat("x", 120))
+	p.Poke(strings.Repeat("x", 120))
 	if _, body := fetch(t, "http://"+p.Addr+"/metrics"); !strings.Contains(body, "arizuko_poke_errors_total{") {
 		t.Error("no arizuko_poke_errors_total")
+	}
+}
+
+func TestRunning_LockHeld_IsTrue(t *testing.T) {
+	base := config.Base{Data: t.TempDir()}
+	if daemon.Running(base, "teled") {
+		t.Error("without a folder of locks")
+	}
+	if err := os.MkdirAll(base.RunDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := lockfile.TryLock(filepath.Join(base.RunDir(), "teled.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !daemon.Running(base, "teled") || daemon.Running(base, "discd") {
+		t.Error("not that of the lock")
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if daemon.Running(base, "teled") {
+		t.Error("after its end")
 	}
 }

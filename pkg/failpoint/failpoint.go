@@ -26,8 +26,18 @@ const (
 	Received   Point = "received"   // an adapter has received an event, not stored it yet
 	Sending    Point = "sending"    // an adapter has recorded that it sends a part, not sent it yet
 	Sent       Point = "sent"       // a part is sent, not recorded yet
+	Previewing Point = "previewing" // an adapter has stored that it makes a preview, not made it yet
+	Previewed  Point = "previewed"  // a preview is made, its id not stored yet
+	Unshown    Point = "unshown"    // the message of a preview is deleted, that is not stored yet
 	Requested  Point = "requested"  // gated has onbod's answer about a chat, not decided its rows yet
+	Pressed    Point = "pressed"    // a user's press of a button is stored, the platform has no answer to it yet
 	Connected  Point = "connected"  // onbod knows that routd has connected a chat, not stored the approval yet
+)
+
+// Points of the transcription of an audio file.
+const (
+	Transcribing Point = "transcribing" // the command is started
+	Transcribed  Point = "transcribed"  // the command has ended, the transcript is not stored yet
 )
 
 // Points of gated's first start after an update, when it moves nested folders of groups.
@@ -75,7 +85,20 @@ const (
 	FireReminder   Verb = "fire-reminder"  // a slot of a reminder becomes a message
 	PutBroadcast   Verb = "put-broadcast"  // a page of a broadcast's messages
 	PutVote        Verb = "put-vote"
-	EndPoll        Verb = "end-poll" // the end of a poll is queued
+	EndPoll        Verb = "end-poll"      // the end of a poll is queued
+	PutProgress    Verb = "put-progress"  // what an agent says of its work
+	PutAsk         Verb = "put-ask"       // a question, with the message that shows it
+	AnswerAsk      Verb = "answer-ask"    // a user's answer closes a question
+	ExpireAsk      Verb = "expire-ask"    // a question ends without an answer
+	BeginPreview   Verb = "begin-preview" // the message of a preview is going to be made
+	KeepPreview    Verb = "keep-preview"  // the id of that message
+	EndPreview     Verb = "end-preview"   // a preview is removed, or lost
+)
+
+// The verbs of the transcription of an audio file.
+const (
+	HoldTranscript Verb = "hold-transcript" // when the turn starts without the transcript
+	EndTranscript  Verb = "end-transcript"  // the transcript, or why there is none
 )
 
 // Before is the point where the change is made, not committed yet.
@@ -87,12 +110,14 @@ func (v Verb) After() Point { return Point(v) + ".after" }
 // All lists every point.
 func All() []Point {
 	all := []Point{
-		Read, Resolved, Spawned, Piping, Framed, Exited, Recovering, Checkpoint, Answering, Delivered, Received, Sending, Sent, Connected, Requested,
+		Read, Resolved, Spawned, Piping, Framed, Exited, Recovering, Checkpoint, Answering, Delivered, Received, Sending, Sent, Pressed, Connected, Requested,
+		Previewing, Previewed, Unshown, Transcribing, Transcribed,
 	}
 	for _, v := range []Verb{
 		PutMessage, Decide, PutTurn, TakeTurn, StartRun, RecordProcess, AnswerTurn, EndTurn, RequeueTurn, EndRun,
 		ClaimOutbound, PutDelivery, SettleOutbound, PutEngagement, PutCursor, Pin, ResetSession, CancelTurn, TakeSystem, ChangeContent,
-		PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp, PutToolCall, FireReminder, PutBroadcast, PutVote, EndPoll,
+		PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp, PutToolCall, FireReminder, PutBroadcast, PutVote, EndPoll, PutProgress, PutAsk, AnswerAsk, ExpireAsk,
+		BeginPreview, KeepPreview, EndPreview, HoldTranscript, EndTranscript,
 	} {
 		all = append(all, v.Before(), v.After())
 	}

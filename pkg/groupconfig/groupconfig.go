@@ -8,7 +8,12 @@
 //	  "rate": 60,
 //	  "reach": "none",
 //	  "pin": "operators",
+//	  "approvers": ["telegram:42"],
 //	  "observe": "all",
+//	  "long": "file",
+//	  "progress": "status",
+//	  "steer": "queue",
+//	  "budget": {"turn_usd": 0.5, "day_usd": 20},
 //	  "agent": {
 //	    "runtime": "docker",
 //	    "image": "arizuko-claude",
@@ -17,7 +22,8 @@
 //	    "settings": {"CLAUDE_PERMISSION_MODE": "acceptEdits"}
 //	  },
 //	  "limits": {"memory": "2g", "cpus": 1.5, "pids": 512},
-//	  "timeouts": {"timeout": "30m", "idle": "5m"}
+//	  "timeouts": {"timeout": "30m", "idle": "5m", "transcribe": "2m"},
+//	  "transcribe": "whisper-cli -m /opt/whisper/ggml-base.bin -np -nt -f {file}"
 //	}
 package groupconfig
 
@@ -32,16 +38,25 @@ import (
 
 // Config is a group's configuration. Fields that are not set fall back to the instance's.
 type Config struct {
-	AssistantName string   `json:"assistant_name,omitempty"` // the name its answers carry
-	Access        Access   `json:"access,omitzero"`
-	Rate          *int     `json:"rate,omitempty"` // turns per sender and hour, 0 for no limit; nil means not set
-	Reach         Reach    `json:"reach,omitempty"`
-	Pin           Pin      `json:"pin,omitempty"`
-	Observe       Observe  `json:"observe,omitempty"`
-	Announce      bool     `json:"announce,omitempty"` // its chats get a message after a migration
-	Agent         Agent    `json:"agent,omitzero"`
-	Limits        Limits   `json:"limits,omitzero"`
-	Timeouts      Timeouts `json:"timeouts,omitzero"`
+	AssistantName string    `json:"assistant_name,omitempty"` // the name its answers carry
+	Access        Access    `json:"access,omitzero"`
+	Rate          *int      `json:"rate,omitempty"` // turns per sender and hour, 0 for no limit; nil means not set
+	Reach         Reach     `json:"reach,omitempty"`
+	Pin           Pin       `json:"pin,omitempty"`
+	Approvers     Approvers `json:"approvers,omitzero"`
+	Observe       Observe   `json:"observe,omitempty"`
+	Long          Long      `json:"long,omitempty"`
+	Progress      Progress  `json:"progress,omitempty"`
+	Steer         Steer     `json:"steer,omitempty"`
+	Budget        Budget    `json:"budget,omitzero"`
+	Announce      bool      `json:"announce,omitempty"` // its chats get a message after a migration
+	Agent         Agent     `json:"agent,omitzero"`
+	Limits        Limits    `json:"limits,omitzero"`
+	Timeouts      Timeouts  `json:"timeouts,omitzero"`
+	// Transcribe is a command for sh -c that prints the words of an audio file, FilePlaceholder; "" for none.
+	Transcribe string `json:"transcribe,omitempty"`
+	// Agents are those that a group may name. Only an instance has some.
+	Agents Agents `json:"-"`
 }
 
 // Observe is which rows of other chats are shown to the agent.
@@ -53,6 +68,52 @@ const (
 	ObserveShared Observe = "shared" // no direct messages; the default
 	ObserveNone   Observe = "none"
 )
+
+// Long is how a table or code block of an answer is sent that does not fit into one message of the platform.
+type Long string
+
+// The values of Long.
+const (
+	LongParts Long = "parts" // in several messages; the default
+	LongFile  Long = "file"  // as a file after the answer
+)
+
+// Progress is how a chat shows the work on an answer before it is there. Not set, it is that of the chat's kind:
+// live in direct messages, threads and web chats, status elsewhere.
+type Progress string
+
+// The values of Progress.
+const (
+	ProgressLive   Progress = "live"   // the answer as it grows
+	ProgressStatus Progress = "status" // one line that says what the agent does, after 10 seconds
+	ProgressOff    Progress = "off"
+)
+
+// In returns what is shown in a chat; private is whether it is a direct message, a thread or a web chat.
+func (p Progress) In(private bool) Progress {
+	switch {
+	case p != "":
+		return p
+	case private:
+		return ProgressLive
+	}
+	return ProgressStatus
+}
+
+// Steer is what becomes of messages that come while an agent works on others of the same place.
+type Steer string
+
+// The values of Steer.
+const (
+	SteerFold  Steer = "fold"  // they reach it at once, if it can take them in; the default
+	SteerQueue Steer = "queue" // each turn is answered on its own
+)
+
+// Budget is what the group's agents may use, as they report it, in US dollars; 0 means no limit.
+type Budget struct {
+	TurnUSD float64 `json:"turn_usd,omitempty"` // for one turn
+	DayUSD  float64 `json:"day_usd,omitempty"`  // in a day of gated's time zone
+}
 
 // Runtime is a way to run an agent.
 type Runtime string
@@ -66,6 +127,7 @@ const (
 
 // Agent is the program that answers, and what it gets.
 type Agent struct {
+	Name    string  `json:"name,omitempty"`    // of one of AGENTS, "" for the default one
 	Runtime Runtime `json:"runtime,omitempty"` // where the group names an image, docker by default
 	Command string  `json:"command,omitempty"` // for sh -c; with docker, inside the image
 	Image   string  `json:"image,omitempty"`   // for docker, which runs the image's own program
@@ -83,10 +145,24 @@ type Limits struct {
 	PIDs   int     `json:"pids,omitempty"`
 }
 
+const (
+	// FilePlaceholder stands in Config.Transcribe for the file.
+	FilePlaceholder = "{file}"
+	// DefaultTranscribe is how long a message waits for its transcripts unless its group sets it.
+	DefaultTranscribe = Duration(time.Minute)
+)
+
 // Timeouts of a run.
 type Timeouts struct {
 	Timeout Duration  `json:"timeout,omitzero"` // without a frame while it has turns; 0 means not set
 	Idle    *Duration `json:"idle,omitempty"`   // kept alive without turns; nil means not set
+
+	Transcribe Duration `json:"transcribe,omitzero"` // how long a message may wait for its transcripts; 0 means not set
+}
+
+// ForTranscripts is how long a message waits for its transcripts.
+func (t Timeouts) ForTranscripts() time.Duration {
+	return time.Duration(cmp.Or(t.Transcribe, DefaultTranscribe))
 }
 
 // Over returns c, a group's configuration, with the instance's values where c sets none. What c says
@@ -94,7 +170,14 @@ type Timeouts struct {
 func (c Config) Over(instance Config) Config {
 	c.AssistantName = cmp.Or(c.AssistantName, instance.AssistantName)
 	c.Observe = cmp.Or(c.Observe, instance.Observe, ObserveShared)
-	c.Agent = c.Agent.over(instance.Agent)
+	c.Long = cmp.Or(c.Long, instance.Long, LongParts)
+	c.Steer = cmp.Or(c.Steer, instance.Steer, SteerFold)
+	base := instance.Agent
+	if named, ok := instance.Agents[c.Agent.Name]; ok {
+		base = named.over(instance.Agent)
+		c.Agent.Command = cmp.Or(c.Agent.Command, named.Command) // wherever the group runs it
+	}
+	c.Agent = c.Agent.over(base)
 	c.Limits.Memory = cmp.Or(c.Limits.Memory, instance.Limits.Memory)
 	c.Limits.CPUs = cmp.Or(c.Limits.CPUs, instance.Limits.CPUs)
 	c.Limits.PIDs = cmp.Or(c.Limits.PIDs, instance.Limits.PIDs)
@@ -127,14 +210,15 @@ func (a Agent) over(instance Agent) Agent {
 }
 
 // RunsLike reports whether an agent that began under one configuration may go on under the other:
-// they differ in nothing but what they say about members and announcements.
+// they differ in nothing but what they say about members, approvers, announcements, long blocks, progress, steering, budgets and transcripts.
 func (c Config) RunsLike(other Config) bool {
 	return reflect.DeepEqual(c.ofRuns(), other.ofRuns())
 }
 
 // ofRuns is what a run depends on.
 func (c Config) ofRuns() Config {
-	c.Access, c.Rate, c.Reach, c.Pin, c.Announce = nil, nil, "", "", false
+	c.Access, c.Rate, c.Reach, c.Pin, c.Approvers, c.Announce, c.Long, c.Progress, c.Steer = nil, nil, "", "", nil, false, "", "", ""
+	c.Budget, c.Transcribe, c.Timeouts.Transcribe = Budget{}, "", 0
 	return c
 }
 

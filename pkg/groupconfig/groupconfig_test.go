@@ -16,11 +16,12 @@ import (
 )
 
 const full = `{
-	"assistant_name": "Eng", "observe": "all",
-	"access": ["telegram:42", "slack+work:U0AB"], "rate": 0, "reach": "none", "pin": "operators",
+	"assistant_name": "Eng", "observe": "all", "long": "file", "progress": "status", "steer": "queue", "budget": {"turn_usd": 0.5, "day_usd": 20},
+	"access": ["telegram:42", "slack+work:U0AB"], "rate": 0, "reach": "none", "pin": "operators", "approvers": ["telegram:42"],
 	"agent": {"runtime": "docker", "image": "reg.example/a:1", "command": "exec me", "model": "m1", "env": ["KEY"], "settings": {"CLAUDE_MODEL": "m2"}},
 	"limits": {"memory": "1536m", "cpus": 1.5, "pids": 64},
-	"timeouts": {"timeout": "30m", "idle": "0s"}
+	"timeouts": {"timeout": "30m", "idle": "0s", "transcribe": "2m"},
+	"transcribe": "whisper-cli -f {file}"
 }`
 
 func TestParse(t *testing.T) {
@@ -31,14 +32,16 @@ func TestParse(t *testing.T) {
 	var never Duration
 	noLimit := 0
 	want := Config{
-		AssistantName: "Eng", Observe: ObserveAll,
-		Access: Access{"telegram:42", "slack+work:U0AB"}, Rate: &noLimit, Reach: ReachNone, Pin: PinOperators,
+		AssistantName: "Eng", Observe: ObserveAll, Long: LongFile, Progress: ProgressStatus, Steer: SteerQueue, Budget: Budget{TurnUSD: 0.5, DayUSD: 20},
+		Access: Access{"telegram:42", "slack+work:U0AB"}, Rate: &noLimit, Reach: ReachNone, Pin: PinOperators, Approvers: Approvers{"telegram:42"},
 		Agent: Agent{
 			Runtime: Docker, Image: "reg.example/a:1", Command: "exec me", Model: "m1",
 			Env: []string{"KEY"}, Settings: map[string]string{"CLAUDE_MODEL": "m2"},
 		},
 		Limits:   Limits{Memory: 1536 << 20, CPUs: 1.5, PIDs: 64},
-		Timeouts: Timeouts{Timeout: Duration(30 * time.Minute), Idle: &never},
+		Timeouts: Timeouts{Timeout: Duration(30 * time.Minute), Idle: &never, Transcribe: Duration(2 * time.Minute)},
+
+		Transcribe: "whisper-cli -f {file}",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -47,7 +50,7 @@ func TestParse(t *testing.T) {
 
 // TestMarshal checks that a configuration survives a round trip.
 func TestMarshal(t *testing.T) {
-	for _, raw := range []string{full, `{}`, `{"access":[]}`, `{"access":"everyone"}`, `{"timeouts":{"timeout":"1h30m5s","idle":"2h0m0s"}}`} {
+	for _, raw := range []string{full, `{}`, `{"access":[]}`, `{"access":"everyone"}`, `{"approvers":"operators"}`, `{"approvers":"everyone"}`, `{"timeouts":{"timeout":"1h30m5s","idle":"2h0m0s"}}`} {
 		config, err := Parse(json.RawMessage(raw))
 		if err != nil {
 			t.Fatal(err)
@@ -78,6 +81,8 @@ func TestProblems(t *testing.T) {
 		`{"assistant_name":7}`:      {"assistant_name: must be a text"},
 		`{"assistant_name":"a\nb"}`: {"assistant_name: must be one line"},
 		`{"access":"telegram:42"}`:  {`access: must be "everyone" or a list of sender ids, as in ["telegram:42"]`},
+		`{"approvers":"all"}`:       {`approvers: must be "operators", "everyone" or a list of sender ids, as in ["telegram:42"]`},
+		`{"approvers":["Dan"]}`:     {`approvers: "Dan" is no sender id: want platform:user, as in telegram:42`},
 		`{"access":null}`:           {`access: must be "everyone" or a list of sender ids, as in ["telegram:42"]`},
 		`{"access":[7]}`:            {`access: must be "everyone" or a list of sender ids, as in ["telegram:42"]`},
 		`{"access":["Dan","telegram:","a:b c","x:1","telegram:*"]}`: {
@@ -86,9 +91,19 @@ func TestProblems(t *testing.T) {
 			`access: "telegram:" is no sender id: want platform:user, as in telegram:42`,
 			`access: "telegram:*" is a pattern: name each sender`,
 		},
-		`{"rate":-1}`:              {"rate: must be a number from 0 to 10000"},
-		`{"rate":1.5}`:             {"rate: must be a number from 0 to 10000"},
-		`{"rate":null}`:            {"rate: must be a number from 0 to 10000"},
+		`{"rate":-1}`:                       {"rate: must be a number from 0 to 10000"},
+		`{"rate":1.5}`:                      {"rate: must be a number from 0 to 10000"},
+		`{"rate":null}`:                     {"rate: must be a number from 0 to 10000"},
+		`{"transcribe":" "}`:                {"transcribe: must not be blank; leave it out for no transcripts"},
+		`{"transcribe":"whisper-cli"}`:      {"transcribe: must have {file} where the audio file goes, as in whisper-cli -f {file}"},
+		`{"timeouts":{"transcribe":"11m"}}`: {"timeouts.transcribe: must be from 1s to 10m0s"},
+		`{"timeouts":{"transcribe":"1ms"}}`: {"timeouts.transcribe: must be from 1s to 10m0s"},
+		`{"budget":5}`:                      {"budget: must be a JSON object"},
+		`{"budget":{"days_usd":1}}`:         {`unknown setting "budget.days_usd"; did you mean budget.day_usd?`},
+		`{"budget":{"day_usd":0,"turn_usd":"5"}}`: {
+			"budget.day_usd: must be a number from 0.01 to 100000", "budget.turn_usd: must be a number from 0.01 to 100000",
+		},
+		`{"steer":"now"}`:          {"steer: must be one of [fold queue]"},
 		`{"reach":"all"}`:          {"reach: must be one of [world none]"},
 		`{"pin":"none"}`:           {"pin: must be one of [everyone operators]"},
 		`{"acess":[]}`:             {`unknown setting "acess"; did you mean access?`},
@@ -150,6 +165,9 @@ func TestPaths(t *testing.T) {
 	walk = func(prefix string, of reflect.Type) {
 		for field := range of.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name == "-" {
+				continue
+			}
 			want = append(want, prefix+name)
 			if field.Type.Kind() == reflect.Struct {
 				walk(prefix+name+".", field.Type)
@@ -209,26 +227,26 @@ func TestOver(t *testing.T) {
 		group, want Config
 	}{
 		{"nothing said", Config{}, Config{
-			AssistantName: "ari", Observe: ObserveShared,
+			AssistantName: "ari", Observe: ObserveShared, Long: LongParts, Steer: SteerFold,
 			Agent:  Agent{Runtime: Process, Command: "demo", Env: []string{"KEY"}, Settings: none},
 			Limits: instance.Limits, Timeouts: instance.Timeouts,
 		}},
 		{"an image means docker, without the machine's command", Config{Agent: Agent{Image: "mine"}}, Config{
-			AssistantName: "ari", Observe: ObserveShared,
+			AssistantName: "ari", Observe: ObserveShared, Long: LongParts, Steer: SteerFold,
 			Agent:  Agent{Runtime: Docker, Image: "mine", Env: []string{"KEY"}, Settings: none},
 			Limits: instance.Limits, Timeouts: instance.Timeouts,
 		}},
 		{"docker takes the instance's image", Config{Agent: Agent{Runtime: Docker, Command: "in it"}}, Config{
-			AssistantName: "ari", Observe: ObserveShared,
+			AssistantName: "ari", Observe: ObserveShared, Long: LongParts, Steer: SteerFold,
 			Agent:  Agent{Runtime: Docker, Image: "std", Command: "in it", Env: []string{"KEY"}, Settings: none},
 			Limits: instance.Limits, Timeouts: instance.Timeouts,
 		}},
 		{"all said", Config{
-			AssistantName: "Eng", Observe: ObserveNone,
+			AssistantName: "Eng", Observe: ObserveNone, Long: LongParts, Steer: SteerFold,
 			Agent:  Agent{Runtime: Bwrap, Command: "mine", Model: "m", Env: []string{"OTHER", "KEY"}, Settings: map[string]string{"A": "b"}},
 			Limits: Limits{Memory: 1 << 30, CPUs: 2, PIDs: 9}, Timeouts: Timeouts{Timeout: 1, Idle: &own},
 		}, Config{
-			AssistantName: "Eng", Observe: ObserveNone,
+			AssistantName: "Eng", Observe: ObserveNone, Long: LongParts, Steer: SteerFold,
 			Agent:  Agent{Runtime: Bwrap, Command: "mine", Model: "m", Env: []string{"KEY", "OTHER"}, Settings: map[string]string{"A": "b"}},
 			Limits: Limits{Memory: 1 << 30, CPUs: 2, PIDs: 9}, Timeouts: Timeouts{Timeout: 1, Idle: &own},
 		}},
@@ -265,6 +283,24 @@ func TestBytes(t *testing.T) {
 	for _, text := range []string{"", "k", "1.5g", "-1", "1t", "1 g", "99999999999g", "9223372036854775808"} {
 		if err := new(Bytes).UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+func TestProgress_NotSet_IsByChat(t *testing.T) {
+	for _, in := range []struct {
+		set     Progress
+		private bool
+		want    Progress
+	}{
+		{"", true, ProgressLive},
+		{"", false, ProgressStatus},
+		{ProgressOff, true, ProgressOff},
+		{ProgressStatus, true, ProgressStatus},
+		{ProgressLive, false, ProgressLive},
+	} {
+		if got := in.set.In(in.private); got != in.want {
+			t.Errorf("%q, private %t: %q, want %q", in.set, in.private, got, in.want)
 		}
 	}
 }

@@ -95,6 +95,25 @@ func (a Access) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(a))
 }
 
+// String is the JSON of the setting.
+func (a Access) String() string {
+	text, _ := a.MarshalJSON() // a list of texts always marshals
+	return string(text)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. It checks no sender: Parse does.
+func (a *Access) UnmarshalJSON(raw []byte) error {
+	var word string
+	if json.Unmarshal(raw, &word) == nil && word == Everyone {
+		*a = nil
+		return nil
+	}
+	var senders []string
+	err := json.Unmarshal(raw, &senders)
+	*a = append(Access{}, senders...) // what is no list admits operators alone
+	return err
+}
+
 func (a *Access) read(r *reader, path string, raw json.RawMessage) {
 	const want = `must be "everyone" or a list of sender ids, as in ["telegram:42"]`
 	var word string

@@ -79,3 +79,20 @@ func TestMembers_Admits(t *testing.T) {
 		}
 	}
 }
+
+func TestAccess_JSON_ComesBackAsItWas(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Access{`"everyone"`: nil, `[]`: {}, `["telegram:42","slack:U0AB"]`: {"telegram:42", "slack:U0AB"}} {
+		var got Access
+		if err := json.Unmarshal([]byte(text), &got); err != nil || !cmp.Equal(want, got) || got.String() != text {
+			t.Errorf("%s is read as %#v, %v, and written as %s", text, got, err, got)
+		}
+	}
+	var got Access
+	if err := json.Unmarshal([]byte(`null`), &got); err != nil || got == nil || (Members{Access: got}).Admits("telegram:42", false) {
+		t.Errorf("null admits a sender: %#v, %v", got, err)
+	}
+	if err := json.Unmarshal([]byte(`"all"`), &got); err == nil || (Members{Access: got}).Admits("telegram:42", false) {
+		t.Errorf("a word is read as %#v, %v", got, err)
+	}
+}

@@ -10,10 +10,10 @@ import (
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // secret reports whether a variable holds a token of the daemons, or names the file of one. With
-// it an agent could write as the bot, or call the daemons.
+// it an agent could write as the bot, call the daemons, or change the database.
 func secret(name string) bool {
 	return slices.Contains([]string{
-		"ARIZUKO_SECRET", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN",
+		"ARIZUKO_SECRET", "ARIZUKO_DB", "PGPASSWORD", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN",
 		"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET", "DASH_PASSWORD",
 	}, strings.TrimSuffix(name, "_FILE"))
 }

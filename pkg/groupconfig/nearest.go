@@ -9,9 +9,9 @@ import (
 // paths are all known paths.
 func paths() []string {
 	return []string{
-		"assistant_name", "access", "rate", "reach", "pin", "observe", "announce", "agent", "limits", "timeouts",
-		"agent.command", "agent.image", "agent.runtime", "agent.model", "agent.env", "agent.settings",
-		"limits.memory", "limits.cpus", "limits.pids", "timeouts.timeout", "timeouts.idle",
+		"assistant_name", "access", "rate", "reach", "pin", "approvers", "observe", "long", "progress", "steer", "budget", "announce", "agent", "limits", "timeouts", "transcribe",
+		"agent.name", "agent.command", "agent.image", "agent.runtime", "agent.model", "agent.env", "agent.settings",
+		"budget.turn_usd", "budget.day_usd", "limits.memory", "limits.cpus", "limits.pids", "timeouts.timeout", "timeouts.idle", "timeouts.transcribe",
 	}
 }
 

@@ -21,10 +21,14 @@ const (
 	minMemory  = 6 << 20 // docker's minimum
 	maxMemory  = 1 << 50
 	maxCPUs    = 1024
+	minBudget  = 0.01 // US dollars: a call of a model costs that soon
+	maxBudget  = 100_000.0
 	minPIDs    = 4       // the container's init, a shell, the agent and one more
 	maxPIDs    = 1 << 22 // Linux's maximum
 	minTimeout = time.Second
 	maxTimeout = 7 * 24 * time.Hour
+
+	maxTranscribe = 10 * time.Minute // messages wait meanwhile
 )
 
 // What is wanted of an object, and the problem with a whole configuration that is none.
@@ -56,12 +60,18 @@ func parse(raw json.RawMessage) (c Config, problems Problems) {
 		"access":         c.Access.read,
 		"rate":           rate(&c.Rate),
 		"reach":          oneOf(&c.Reach, ReachWorld, ReachNone),
+		"approvers":      c.Approvers.read,
 		"pin":            oneOf(&c.Pin, PinEveryone, PinOperators),
 		"observe":        oneOf(&c.Observe, ObserveAll, ObserveShared, ObserveNone),
+		"long":           oneOf(&c.Long, LongParts, LongFile),
+		"progress":       oneOf(&c.Progress, ProgressLive, ProgressStatus, ProgressOff),
+		"steer":          oneOf(&c.Steer, SteerFold, SteerQueue),
 		"announce":       yesNo(&c.Announce),
+		"budget":         c.Budget.read,
 		"agent":          c.Agent.read,
 		"limits":         c.Limits.read,
 		"timeouts":       c.Timeouts.read,
+		"transcribe":     transcribe(&c.Transcribe),
 	})
 	r.agree(c)
 	slices.Sort(r.problems)
@@ -74,6 +84,9 @@ func (r *reader) agree(c Config) {
 	if onMachine && c.Agent.Image != "" {
 		r.problem("agent.image", "needs the runtime docker, not %s", c.Agent.Runtime)
 	}
+	if c.Agent.Name != "" && (c.Agent.Command != "" || c.Agent.Image != "") {
+		r.problem("agent.name", "a group has either an agent of AGENTS or a command or image of its own")
+	}
 	if onMachine && c.Limits != (Limits{}) {
 		r.problem("limits", "need the runtime docker, not %s", c.Agent.Runtime)
 	}
@@ -81,12 +94,20 @@ func (r *reader) agree(c Config) {
 
 func (a *Agent) read(r *reader, path string, raw json.RawMessage) {
 	r.object(path, raw, fields{
+		"name":     namedAgent(&a.Name),
 		"runtime":  oneOf(&a.Runtime, Process, Bwrap, Docker),
 		"command":  command(&a.Command),
 		"image":    word(&a.Image),
 		"model":    line(&a.Model, maxText),
 		"env":      names(&a.Env),
 		"settings": settings(&a.Settings),
+	})
+}
+
+func (b *Budget) read(r *reader, path string, raw json.RawMessage) {
+	r.object(path, raw, fields{
+		"turn_usd": number(&b.TurnUSD, minBudget, maxBudget),
+		"day_usd":  number(&b.DayUSD, minBudget, maxBudget),
 	})
 }
 
@@ -100,10 +121,15 @@ func (l *Limits) read(r *reader, path string, raw json.RawMessage) {
 
 func (t *Timeouts) read(r *reader, path string, raw json.RawMessage) {
 	r.object(path, raw, fields{
-		"timeout": func(r *reader, path string, raw json.RawMessage) { t.Timeout = r.duration(path, raw, minTimeout) },
+		"timeout": func(r *reader, path string, raw json.RawMessage) {
+			t.Timeout = r.duration(path, raw, minTimeout, maxTimeout)
+		},
 		"idle": func(r *reader, path string, raw json.RawMessage) {
-			idle := r.duration(path, raw, 0)
+			idle := r.duration(path, raw, 0, maxTimeout)
 			t.Idle = &idle
+		},
+		"transcribe": func(r *reader, path string, raw json.RawMessage) {
+			t.Transcribe = r.duration(path, raw, minTimeout, maxTranscribe)
 		},
 	})
 }
@@ -151,7 +177,7 @@ func (r *reader) object(path string, raw json.RawMessage, known fields) {
 	}
 }
 
-func (r *reader) duration(path string, raw json.RawMessage, minimum time.Duration) Duration {
+func (r *reader) duration(path string, raw json.RawMessage, minimum, maximum time.Duration) Duration {
 	text, ok := into[string](r, path, raw, `a duration, as in "90s" or "20m"`)
 	if !ok {
 		return 0
@@ -160,8 +186,8 @@ func (r *reader) duration(path string, raw json.RawMessage, minimum time.Duratio
 	switch {
 	case err != nil:
 		r.problem(path, `%.80q is not a duration, as in "90s" or "20m"`, text)
-	case d < minimum || d > maxTimeout:
-		r.problem(path, "must be from %s to %s", minimum, maxTimeout)
+	case d < minimum || d > maximum:
+		r.problem(path, "must be from %s to %s", minimum, maximum)
 	}
 	return Duration(d)
 }
@@ -195,6 +221,18 @@ func command(to *string) field {
 	return func(r *reader, path string, raw json.RawMessage) {
 		*to, _ = into[string](r, path, raw, "a text")
 		checkValue(r, path, *to)
+	}
+}
+
+func transcribe(to *string) field {
+	return func(r *reader, path string, raw json.RawMessage) {
+		command(to)(r, path, raw)
+		switch {
+		case strings.TrimSpace(*to) == "" && *to != "":
+			r.problem(path, "must not be blank; leave it out for no transcripts")
+		case *to != "" && !strings.Contains(*to, FilePlaceholder):
+			r.problem(path, "must have %s where the audio file goes, as in whisper-cli -f %[1]s", FilePlaceholder)
+		}
 	}
 }
 

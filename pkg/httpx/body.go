@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -27,7 +28,7 @@ func timed(next http.Handler, timeout time.Duration) http.Handler {
 			return
 		}
 		control := http.NewResponseController(w)
-		b := &body{ReadCloser: r.Body, timeout: timeout}
+		b := &body{ReadCloser: r.Body, timeout: timeout, late: fmt.Sprintf("body: not received within %s", timeout)}
 		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
 			b.conn = c
 			c.setWaiting(true)
@@ -48,7 +49,8 @@ type body struct {
 	io.ReadCloser
 	conn    *conn // nil if the listener is not of this package
 	timeout time.Duration
-	ended   bool // read to the end
+	late    string // the error once the deadline has passed
+	ended   bool   // read to the end
 }
 
 // Read returns a bad_request when the deadline has passed.
@@ -61,7 +63,7 @@ func (b *body) Read(p []byte) (int, error) {
 			b.conn.setWaiting(false)
 		}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = apierr.New(apierr.BadRequest, "body: not received within %s", b.timeout)
+		err = apierr.New(apierr.BadRequest, "%s", b.late)
 	}
 	return n, err
 }

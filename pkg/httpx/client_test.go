@@ -142,3 +142,32 @@ func TestClient_UnencodableBody_ReturnsInternal(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestClient_WhatNoDaemonAnswers_IsForeign(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status          int
+		body            string
+		out             any
+		foreign, answer bool
+	}{
+		"HTML in place of JSON":      {200, "<html>", new(struct{}), true, false},
+		"HTML, and nothing expected": {200, "<html>", nil, true, false},
+		"nothing, but JSON expected": {200, "", new(struct{}), true, false},
+		"too long":                   {200, `"` + strings.Repeat("x", 9<<20) + `"`, new(string), true, false},
+		"an error in HTML":           {502, "<html>", nil, true, false},
+		"an error of a daemon":       {503, `{"error":{"kind":"unavailable","message":"starting"}}`, nil, false, true},
+		"JSON that is not expected":  {200, `{}`, nil, false, false},
+		"no content":                 {204, "", nil, false, false},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(tt.status)
+			_, _ = w.Write([]byte(tt.body))
+		}))
+		err := httpx.NewClient(server.URL, "").Do(t.Context(), http.MethodPost, "/", nil, tt.out)
+		if httpx.IsForeign(err) != tt.foreign || httpx.IsAnswer(err) != tt.answer || (err == nil) == (tt.foreign || tt.answer) {
+			t.Errorf("%s: %v", name, err)
+		}
+		server.Close()
+	}
+}

@@ -25,7 +25,7 @@ func NewDirectClient(base, secret string) *Client {
 		return NewClient(base, secret)
 	}
 	return &Client{Base: base, Secret: secret, HTTP: &http.Client{
-		Transport:     &direct{dialer: net.Dialer{Timeout: 2 * time.Second}, idle: make(chan *directConn, maxDirectIdle)},
+		Transport:     &direct{dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, idle: make(chan *directConn, maxDirectIdle)},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -33,8 +33,8 @@ func NewDirectClient(base, secret string) *Client {
 // direct is a transport in which the caller's goroutine writes the request and reads the answer. http.Transport has
 // two goroutines for each connection, so that a question costs two more wake-ups in each direction.
 type direct struct {
-	dialer net.Dialer
-	idle   chan *directConn
+	dial Dial
+	idle chan *directConn
 }
 
 type directConn struct {
@@ -94,7 +94,7 @@ func (d *direct) conn(ctx context.Context, host string) (c *directConn, reused b
 			continue
 		default:
 		}
-		conn, err := d.dialer.DialContext(ctx, "tcp", host)
+		conn, err := d.dial(ctx, "tcp", host)
 		if err != nil {
 			return nil, false, err
 		}

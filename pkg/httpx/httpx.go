@@ -39,7 +39,10 @@ func JSON(w http.ResponseWriter, status int, v any) {
 
 // Error answers with the status of the error's kind and {"error":{"kind","message"}}. The message
 // is that of the *apierr.Error; an internal error's message is not sent, NewRouter logs it instead.
-func Error(w http.ResponseWriter, err error) {
+func Error(w http.ResponseWriter, err error) { ErrorStatus(w, apierr.KindOf(err).Status(), err) }
+
+// ErrorStatus is Error with a status that says more than that of the error's kind.
+func ErrorStatus(w http.ResponseWriter, status int, err error) {
 	var body errorBody
 	body.Error.Kind, body.Error.Message = apierr.KindOf(err), "internal error"
 	var e *apierr.Error
@@ -49,7 +52,7 @@ func Error(w http.ResponseWriter, err error) {
 	if rec := recorderOf(w); rec != nil {
 		rec.err = err
 	}
-	JSON(w, body.Error.Kind.Status(), body)
+	JSON(w, status, body)
 }
 
 // Decode reads a request's body as one JSON value. For an unknown field, a second value or a wrong

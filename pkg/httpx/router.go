@@ -61,7 +61,7 @@ func HasSecret(r *http.Request, secret string) bool {
 
 func limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+		r.Body = &limitedBody{ReadCloser: http.MaxBytesReader(w, r.Body, MaxBody), whole: r.Body}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -1,10 +1,11 @@
 package match
 
-import "strings"
+import "arizuko/pkg/msg"
 
 // Event is the part of an inbound message that expressions match.
 type Event struct {
-	Platform   string // "telegram"
+	Platform   string // "telegram", on all accounts
+	Account    string // "work", "" for the first account of the platform
 	Room       string // "-1001234"
 	ChatJID    string // "telegram:-1001234"
 	Sender     string // "telegram:77"
@@ -12,11 +13,13 @@ type Event struct {
 	Verb       string // "" is "message"
 }
 
-// EventOf splits chatJID at its first colon into platform and room.
+// EventOf splits chatJID at its first colon into platform, with the account, and room.
 func EventOf(chatJID, sender, senderName, verb string) Event {
-	platform, room, _ := strings.Cut(chatJID, ":")
+	name, room := msg.SplitJID(chatJID)
+	platform, account := msg.SplitAccount(name)
 	return Event{
 		Platform:   platform,
+		Account:    account,
 		Room:       room,
 		ChatJID:    chatJID,
 		Sender:     sender,
@@ -35,6 +38,7 @@ const (
 	sender
 	senderName
 	platform
+	account
 	verb
 	numKeys
 )
@@ -60,6 +64,8 @@ func (k key) String() string {
 		return "sender_name"
 	case platform:
 		return "platform"
+	case account:
+		return "account"
 	default:
 		return "verb"
 	}
@@ -78,6 +84,8 @@ func (ev *Event) value(k key) string {
 		return ev.SenderName
 	case platform:
 		return ev.Platform
+	case account:
+		return ev.Account
 	default:
 		if ev.Verb == "" {
 			return "message"

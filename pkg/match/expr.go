@@ -1,9 +1,12 @@
 package match
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"arizuko/pkg/msg"
 )
 
 // Expr is a parsed match expression. The zero Expr matches everything.
@@ -17,9 +20,9 @@ type pair struct {
 }
 
 // ParseMatch parses key=glob pairs separated by white space. It refuses an unknown
-// key, a key given twice, a token without "=", a malformed glob, a sender that cannot be an id
-// and a sender_name that looks like one. A key with nothing after "=" matches the empty
-// value.
+// key, a key given twice, a token without "=", a malformed glob, a platform with an account, a sender
+// that cannot be an id and a sender_name that looks like one. A key with nothing after "=" matches the
+// empty value: account= is the first account of a platform, which has no name.
 func ParseMatch(expr string) (Expr, error) {
 	var e Expr
 	var seen [numKeys]bool
@@ -50,11 +53,12 @@ func ChatOf(expr string) (jid string, all bool) {
 			values[p.key] = p.glob.head
 		}
 	}
+	of, named := values[account]
 	switch {
 	case values[chatJID] != "":
 		return values[chatJID], false
-	case values[platform] != "" && values[room] != "":
-		return values[platform] + ":" + values[room], false
+	case values[platform] != "" && values[room] != "" && named:
+		return msg.JID(msg.WithAccount(values[platform], of), values[room]), false
 	}
 	return "", len(e.pairs) == 0
 }
@@ -66,14 +70,22 @@ func parsePair(token string) (pair, error) {
 	}
 	k, ok := parseKey(name)
 	if !ok {
-		return pair{}, fmt.Errorf("unknown key %.80q: use platform, room, chat_jid, sender, sender_name or verb", name)
+		return pair{}, fmt.Errorf("unknown key %.80q: use platform, account, room, chat_jid, sender, sender_name or verb", name)
 	}
 	g, err := parseGlob(pattern)
 	if err != nil {
 		return pair{}, fmt.Errorf("%s: bad glob %.80q: %w", k, pattern, err)
 	}
 	p := pair{key: k, glob: g}
-	return p, p.checkSender()
+	return p, cmp.Or(p.checkSender(), p.checkPlatform())
+}
+
+// checkPlatform refuses the name of an account in a platform, which is matched without it.
+func (p *pair) checkPlatform() error {
+	if name, of := msg.SplitAccount(p.glob.pattern); p.key == platform && name != p.glob.pattern {
+		return fmt.Errorf("platform: %.80q has an account: write platform=%.40s account=%.40s", p.glob.pattern, name, of)
+	}
+	return nil
 }
 
 // checkSender refuses a display name where an id is matched, and an id where display names

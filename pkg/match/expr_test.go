@@ -62,6 +62,42 @@ func TestExpr_Matches_Events(t *testing.T) {
 	}
 }
 
+func TestExpr_Matches_Accounts(t *testing.T) {
+	first := EventOf("telegram:-5", "telegram:77", "", "")
+	work := EventOf("telegram+work:-5", "telegram+work:77", "", "")
+	for text, want := range map[string]struct{ first, work bool }{
+		"platform=telegram":              {true, true},
+		"platform=telegram account=work": {false, true},
+		"platform=telegram account=":     {true, false},
+		"account=work":                   {false, true},
+		"account=":                       {true, false},
+		"account=*":                      {true, true},
+		"account=?*":                     {false, true},
+		"account=w*":                     {false, true},
+		"account=home":                   {false, false},
+		"room=-5":                        {true, true},
+		"chat_jid=telegram:-5":           {true, false},
+		"chat_jid=telegram+work:-5":      {false, true},
+		"chat_jid=telegram:*":            {true, false},
+		"chat_jid=telegram*:-5":          {true, true},
+		"sender=telegram:77":             {true, false}, // ids of other workspaces are those of other users
+		"sender=telegram+work:77":        {false, true},
+		"sender=telegram:*":              {true, false},
+	} {
+		expr, err := ParseMatch(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if got := expr.Matches(&first); got != want.first {
+			t.Errorf("%q matches the first account: %t", text, got)
+		}
+		if got := expr.Matches(&work); got != want.work {
+			t.Errorf("%q matches the account work: %t", text, got)
+		}
+	}
+}
+
 // Pairs about senders and verbs do not matter to whether a chat can be reached.
 func TestExpr_Reaches_IgnoresSenderAndVerb(t *testing.T) {
 	group := EventOf("telegram:-1001234", "", "", "")
@@ -130,6 +166,8 @@ func TestParseMatch_Invalid_Refused(t *testing.T) {
 		{"platform = telegram", `"platform" is not key=glob`},
 		{"sender_name=Ann Lee", `"Lee" is not key=glob`},
 		{"platform=a platform=a", "platform is given twice"},
+		{"platform=telegram+work", "write platform=telegram account=work"},
+		{"platform=telegram+*", "write platform=telegram account=*"},
 		{"sender=a:1 verb=b sender=c:1", "sender is given twice"},
 		{"sender=Ann", `"Ann" is not an id, which has a platform as in telegram:42: use sender_name for a display name`},
 		{"sender=77", `"77" is not an id`},
@@ -186,6 +224,7 @@ func naive(expr string, ev *Event) bool {
 		name, pattern, _ := strings.Cut(token, "=")
 		value := map[string]string{
 			"platform":    ev.Platform,
+			"account":     ev.Account,
 			"room":        ev.Room,
 			"chat_jid":    ev.ChatJID,
 			"sender":      ev.Sender,
@@ -205,7 +244,8 @@ func naive(expr string, ev *Event) bool {
 func TestChatOf(t *testing.T) {
 	for expr, want := range map[string]string{
 		"chat_jid=telegram:42": "telegram:42", "verb=reply chat_jid=telegram:42 sender=telegram:*": "telegram:42", `chat_jid=telegram:\*`: "telegram:*",
-		"platform=telegram room=42": "telegram:42", "platform=telegram": "", "room=42": "", "chat_jid=telegram:*": "", "chat_jid=": "",
+		"platform=telegram room=42": "", "platform=telegram room=42 account=": "telegram:42", "account=work platform=telegram room=42": "telegram+work:42",
+		"platform=telegram room=42 account=*": "", "platform=telegram": "", "room=42": "", "chat_jid=telegram:*": "", "chat_jid=": "",
 		"platform=tele* room=42": "", "nonsense": "", "": "",
 	} {
 		jid, all := ChatOf(expr)

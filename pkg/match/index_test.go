@@ -132,11 +132,11 @@ func TestExplain_RoutesBeforeMatch_SayWhyNot(t *testing.T) {
 func TestFirst_AnyTable_SameAsNaive(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"a", "a", "b", "/", ":", "*", "*", "?", "[ab]", "[^a]", `\*`, `\b`, "é", "message"})
 	value := rapid.Custom(func(t *rapid.T) string {
-		return join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "/", ":", "*", "é"}), 0, 4).Draw(t, "value"))
+		return join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "/", ":", "*", "é", "+"}), 0, 4).Draw(t, "value"))
 	})
 	row := rapid.Custom(func(t *rapid.T) Row {
 		keys := rapid.SliceOfNDistinct(rapid.SampledFrom(
-			[]string{"chat_jid", "room", "sender", "sender_name", "platform", "verb"}), 0, 3, rapid.ID).Draw(t, "keys")
+			[]string{"chat_jid", "room", "sender", "sender_name", "platform", "account", "verb"}), 0, 3, rapid.ID).Draw(t, "keys")
 		var tokens []string
 		for _, key := range keys {
 			token := key + "=" + join(rapid.SliceOfN(piece, 0, 4).Draw(t, key))
@@ -153,7 +153,7 @@ func TestFirst_AnyTable_SameAsNaive(t *testing.T) {
 	event := rapid.Custom(func(t *rapid.T) Event {
 		ev := EventOf(value.Draw(t, "jid"), value.Draw(t, "sender"), value.Draw(t, "name"), value.Draw(t, "verb"))
 		if rapid.Bool().Draw(t, "odd") {
-			ev.Platform, ev.Room = value.Draw(t, "platform"), value.Draw(t, "room")
+			ev.Platform, ev.Account, ev.Room = value.Draw(t, "platform"), value.Draw(t, "account"), value.Draw(t, "room")
 		}
 		return ev
 	})

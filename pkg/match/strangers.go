@@ -55,8 +55,9 @@ func (e Expr) AdmitsStrangersDMs() bool {
 				known = p.glob.head
 			}
 		case chatJID:
-			if platform, room, ok := strings.Cut(p.glob.head, ":"); ok {
-				known, head = platform, cmp.Or(head, room)
+			if name, room, ok := strings.Cut(p.glob.head, ":"); ok {
+				known, _ = msg.SplitAccount(name)
+				head = cmp.Or(head, room)
 			}
 		case room:
 			head = cmp.Or(p.glob.head, head)
@@ -99,8 +100,9 @@ func (e Expr) Conditions() []string {
 func (e Expr) NameLike() string {
 	for i := range e.pairs {
 		p := &e.pairs[i]
+		platform, _ := msg.SplitAccount(p.glob.head)
 		if p.key == sender && p.glob.kind != exact && !strings.Contains(p.glob.pattern, ":") &&
-			strings.Trim(p.glob.pattern, "*?") != "" && !slices.Contains(adapterPlatforms(), p.glob.head) {
+			strings.Trim(p.glob.pattern, "*?") != "" && !slices.Contains(adapterPlatforms(), platform) {
 			return p.glob.pattern
 		}
 	}

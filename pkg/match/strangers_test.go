@@ -26,6 +26,11 @@ func TestExpr_AdmitsStrangers_ByExpression(t *testing.T) {
 		"chat_jid=*:*":                        {true, true},
 		"chat_jid=web:*":                      {false, false},
 		"chat_jid=group:acme/*":               {false, false},
+		"chat_jid=telegram+work:-*":           {true, false},
+		"chat_jid=slack+work:C*":              {true, false},
+		"chat_jid=slack+work:D*":              {true, true},
+		"account=work":                        {true, true},
+		"platform=slack account=work room=C*": {true, false},
 		"platform=web":                        {false, false},
 		"platform=web verb=mention":           {false, false},
 		"platform=slack room=C*":              {true, false},
@@ -54,7 +59,7 @@ func TestExpr_AdmitsStrangers_ByExpression(t *testing.T) {
 func TestExpr_NameLike_SenderWithoutColon(t *testing.T) {
 	for text, want := range map[string]string{
 		"sender=*Lee": "*Lee", "sender=Ann*": "Ann*", "sender=*42": "*42", "sender=[A]nn": "[A]nn",
-		"sender=*": "", "sender=??": "", "sender=telegram:*": "", "sender=*:42": "", "sender=slack*": "",
+		"sender=*": "", "sender=??": "", "sender=telegram:*": "", "sender=*:42": "", "sender=slack*": "", "sender=slack+work*": "",
 		"sender_name=*Lee": "", "sender=telegram:42": "", "": "",
 	} {
 		expr, err := ParseMatch(text)

@@ -1,5 +1,7 @@
 package msg
 
+import "strings"
+
 // Address is the group that answers and where its answers go. One agent process
 // serves one address. Its projections are addresses too, with the other fields
 // empty.
@@ -27,4 +29,10 @@ func (a Address) Lane(kind TurnKind) string {
 		return a.Folder + " " + a.Topic // a folder has no space
 	}
 	return a.Folder
+}
+
+// FolderOfLane is the folder of the group in whose lane a turn waits.
+func FolderOfLane(lane string) string {
+	folder, _, _ := strings.Cut(lane, " ")
+	return folder
 }

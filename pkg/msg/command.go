@@ -20,6 +20,9 @@ const (
 	CommandHelp    = "help"
 	CommandApprove = "approve"
 	CommandReject  = "reject"
+	CommandWhy     = "why"
+	CommandAgent   = "agent"
+	CommandModel   = "model"
 )
 
 // GatewayCommand is a command that users write as "/name arguments".
@@ -37,10 +40,13 @@ func GatewayCommands() []GatewayCommand {
 		{CommandNew, "[#topic] [text]", "start a new session, then ask text", ForRouted},
 		{CommandStop, "", "stop what the agent is doing", ForRouted},
 		{CommandStatus, "", "show the state of this chat", ForRouted},
+		{CommandAgent, "[NAME]", "show the agents; operators switch to one", ForRouted},
+		{CommandModel, "[NAME]", "show the agent's models; operators choose one", ForRouted},
 		{CommandPing, "", "check that the gateway answers", ForAnyone},
 		{CommandChatID, "", "show the address of this chat", ForAnyone},
 		{CommandHelp, "", "show this list", ForAnyone},
 		{CommandApprove, "CODE [folder]", "connect a chat", ForOperators},
 		{CommandReject, "CODE [reason]", "reject a chat", ForOperators},
+		{CommandWhy, "[MESSAGE]", "as a reply: what became of that message", ForOperators},
 	}
 }

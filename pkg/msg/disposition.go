@@ -34,6 +34,7 @@ const (
 	ReasonDelegated        Reason = "delegated"
 	ReasonAnswer           Reason = "answer"
 	ReasonReset            Reason = "reset_text"
+	ReasonGrouped          Reason = "grouped"
 	ReasonReminder         Reason = "reminder"
 	ReasonBuiltinPing      Reason = "builtin_ping"
 	ReasonBuiltinDrop      Reason = "builtin_drop"
@@ -45,6 +46,7 @@ const (
 	ReasonRateLimit        Reason = "rate_limit"
 	ReasonPinDenied        Reason = "pin_denied"
 	ReasonStale            Reason = "stale"
+	ReasonQuoted           Reason = "quoted"
 	ReasonBotLoop          Reason = "bot_loop"
 	ReasonEditApplied      Reason = "edit_applied"
 	ReasonEditNote         Reason = "edit_note"
@@ -60,6 +62,11 @@ const (
 	ReasonPollEnd          Reason = "poll_end"
 	ReasonPollClosed       Reason = "poll_closed"
 	ReasonPollUnknown      Reason = "poll_unknown"
+	ReasonChosen           Reason = "chosen"
+	ReasonChoiceDenied     Reason = "choice_denied"
+	ReasonChoiceLate       Reason = "choice_late"
+	ReasonChoiceUnknown    Reason = "choice_unknown"
+	ReasonStopLate         Reason = "stop_late"
 	ReasonDuplicate        Reason = "duplicate"
 	ReasonBadRow           Reason = "bad_row"
 	ReasonFanOut           Reason = "fan_out"
@@ -74,11 +81,13 @@ const (
 const (
 	ReasonAnswered    Reason = "answered"
 	ReasonSilent      Reason = "silent"
+	ReasonFolded      Reason = "folded"
 	ReasonPartial     Reason = "partial"
 	ReasonInterrupted Reason = "interrupted"
 	ReasonAgentError  Reason = "agent_error"
 	ReasonAlreadyTold Reason = "already_told"
 	ReasonCancelled   Reason = "cancelled"
+	ReasonOverBudget  Reason = "over_budget"
 )
 
 // Reasons lists every code with its meaning, in the order of the life of a
@@ -101,6 +110,7 @@ var Reasons = []struct {
 	{ReasonDelegated, "another group delegated the row"},
 	{ReasonAnswer, "the parent group's answer to an escalation"},
 	{ReasonReset, "the text after /new, asked in the new session"},
+	{ReasonGrouped, "the row is part of an album or of a split text, whose first text is a command or names a group or topic: that holds for the row too"},
 	{ReasonReminder, "a reminder of the group was due: the row is its prompt"},
 	{ReasonBuiltinPing, "a route says the gateway answers pong"},
 	{ReasonBuiltinDrop, "a route says to ignore the row"},
@@ -117,6 +127,7 @@ var Reasons = []struct {
 	{ReasonRateLimit, "the sender has had as many turns of the group within the hour as its rate allows"},
 	{ReasonPinDenied, "the row was a bare token, and only operators may pin the chat"},
 	{ReasonStale, "the row was already older than MAX_AGE when it arrived"},
+	{ReasonQuoted, "the platform sent the post along with a message that answers, quotes or forwards it"},
 	{ReasonBotLoop, "another bot was answered here too often in a short time"},
 	{ReasonEditApplied, "the edit or deletion was applied to its target before that was decided"},
 	{ReasonEditNote, "the target had been decided: the change is a note in the next prompt"},
@@ -132,14 +143,21 @@ var Reasons = []struct {
 	{ReasonPollEnd, "the platform has closed a poll of the group"},
 	{ReasonPollClosed, "a vote in a poll that was closed before, or the end of one"},
 	{ReasonPollUnknown, "a vote in a poll that is not stored, or for an option that it does not have"},
-	{ReasonDuplicate, "the chat has a new address, and the message is stored there already"},
+	{ReasonChosen, "the answer to a question of an agent: it has got it"},
+	{ReasonChoiceDenied, "an answer to a question of an agent, by a user who may not answer it"},
+	{ReasonChoiceLate, "an answer to a question of an agent that was answered before, or had expired"},
+	{ReasonChoiceUnknown, "a button of no question of this chat, or of an option that the question does not have"},
+	{ReasonStopLate, "the press of a Stop button whose turn had ended"},
+	{ReasonDuplicate, "the message is stored in another row: the chat has a new address, or the post itself came after a message that quotes it"},
 	{ReasonBadRow, "the row cannot be handled; its error column says why"},
 	{ReasonFanOut, "the delegation went deeper or wider than allowed"},
 	{ReasonAnswered, "the agent answered"},
 	{ReasonSilent, "the agent chose to say nothing"},
+	{ReasonFolded, "the agent took the turn in while it worked on another one: that one's answer is for both"},
 	{ReasonPartial, "the agent failed after it had answered in part"},
 	{ReasonInterrupted, "gated stopped after part of the answer was stored"},
 	{ReasonAgentError, "the agent failed"},
 	{ReasonAlreadyTold, "the agent failed as it had in this chat within the hour: the chat got a notice then"},
 	{ReasonCancelled, "cancelled by /stop or an operator"},
+	{ReasonOverBudget, "a budget of the group is used up: the turn is asked again if an operator raises it"},
 }

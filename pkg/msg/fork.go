@@ -67,7 +67,7 @@ func ForkName(parent, topic string) (name string, ok bool) {
 // platform id; "" where the platform has no such threads, or the chat is a private one
 // without them.
 func ForkThread(chatJID string, kind ChatKind, platformID string) string {
-	switch platform, _ := SplitJID(chatJID); {
+	switch platform := FamilyOf(chatJID); {
 	case platform == "slack", platform == "discord" && kind != ChatDM:
 		return platformID
 	}
@@ -76,6 +76,5 @@ func ForkThread(chatJID string, kind ChatKind, platformID string) string {
 
 // LinksReplies reports whether a reply says which message of its thread it answers.
 func LinksReplies(chatJID, threadID string) bool {
-	platform, _ := SplitJID(chatJID)
-	return platform != "slack" || threadID == ""
+	return FamilyOf(chatJID) != "slack" || threadID == ""
 }

@@ -31,11 +31,55 @@ func IsOperator(operators map[string]bool, chatJID, sender string) bool {
 	return operators[sender] || platform == PlatformWeb && sender == WebOperator
 }
 
+// JID is the address of a room of a platform, or of a sender there.
+func JID(platform, room string) string { return platform + ":" + room }
+
 // SplitJID cuts a chat address at its first colon:
-// "telegram:-1001234" is platform "telegram", room "-1001234".
+// "telegram:-1001234" is platform "telegram", room "-1001234". The platform of a further account contains its
+// name: "telegram+work".
 func SplitJID(jid string) (platform, room string) {
 	platform, room, _ = strings.Cut(jid, ":")
 	return platform, room
+}
+
+// accountSign stands before the name of an account.
+const accountSign = "+"
+
+// WithAccount is the name of a platform or of its daemon for an account: "telegram" and "work" give
+// "telegram+work". The first account has no name.
+func WithAccount(name, account string) string {
+	if account == "" {
+		return name
+	}
+	return name + accountSign + account
+}
+
+// SplitAccount cuts the name of a platform or daemon into the name without an account, and the account:
+// "teled+work" into "teled" and "work".
+func SplitAccount(name string) (base, account string) {
+	base, account, _ = strings.Cut(name, accountSign)
+	return base, account
+}
+
+// maxAccount is the longest name of an account, in bytes. It is part of the path of a socket, which may have 107.
+const maxAccount = 32
+
+// IsAccount reports whether an account may have a name: a-z, 0-9, "_" and "-", beginning with a letter or digit,
+// and at most 32 of them.
+func IsAccount(name string) bool { return len(name) <= maxAccount && validSegment(name) }
+
+// FamilyOf is the platform of an address without the account: "telegram" for "telegram+work:-5".
+func FamilyOf(jid string) string {
+	platform, _ := SplitJID(jid)
+	family, _ := SplitAccount(platform)
+	return family
+}
+
+// AccountOf is the account of an address, "" for the first one of its platform.
+func AccountOf(jid string) string {
+	platform, _ := SplitJID(jid)
+	_, account := SplitAccount(platform)
+	return account
 }
 
 // GroupJID is the address by which agents reach a group.
@@ -54,34 +98,39 @@ func AddressedFolder(jid string) string {
 // KindOfJID guesses a chat's kind from its address, for chats that no adapter
 // has stored yet.
 func KindOfJID(jid string) ChatKind {
-	platform, room := SplitJID(jid)
-	platform, _, _ = strings.Cut(platform, "+") // the name of a further account
+	family := FamilyOf(jid)
+	_, room := SplitJID(jid)
 	switch {
-	case platform == PlatformWeb:
+	case family == PlatformWeb:
 		return ChatWeb
-	case platform == PlatformGroup:
+	case family == PlatformGroup:
 		return ChatInternal
-	case platform == "telegram" && room != "" && !strings.HasPrefix(room, "-"),
-		platform == "discord" && strings.HasPrefix(room, "dm-"),
-		platform == "slack" && strings.HasPrefix(room, "D"):
+	case family == "telegram" && room != "" && !strings.HasPrefix(room, "-"),
+		family == "discord" && strings.HasPrefix(room, "dm-"),
+		family == "slack" && strings.HasPrefix(room, "D"):
 		return ChatDM
 	}
 	return ChatGroup
 }
 
-// DaemonOf names the daemon that delivers a chat's outbound rows, "" for none:
-// rows of an internal chat are delivered once they are written, and other
-// platforms are served by foreign adapters, which poll.
+// DaemonOf names the daemon that delivers a chat's outbound rows, "" for none: rows of an internal chat are
+// delivered once they are written, and other platforms are served by foreign adapters, which poll. Each account
+// has a daemon of its own.
 func DaemonOf(jid string) string {
 	platform, _ := SplitJID(jid)
-	switch platform {
+	family, account, further := strings.Cut(platform, accountSign)
+	if further && !IsAccount(account) {
+		return ""
+	}
+	switch family {
 	case "telegram":
-		return "teled"
+		return WithAccount("teled", account)
 	case "discord":
-		return "discd"
+		return WithAccount("discd", account)
 	case "slack":
-		return "slakd"
-	case PlatformWeb:
+		return WithAccount("slakd", account)
+	}
+	if platform == PlatformWeb {
 		return "dashd"
 	}
 	return ""

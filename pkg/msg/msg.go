@@ -44,6 +44,7 @@ type Message struct {
 	TurnID        int64
 	OutState      OutState
 	Target        *Target // of an outbound row about another one, while it is delivered
+	Ask           *Ask    // of an outbound row that shows a question, while it is delivered
 }
 
 // Attachment is one entry of messages.attachments. Path is relative to the
@@ -57,6 +58,10 @@ type Attachment struct {
 	Size  int64  `json:"size"`
 	Error string `json:"error,omitempty"`
 	Ref   string `json:"ref,omitempty"` // what the platform calls the file
+
+	Duration int64 `json:"duration,omitempty"` // of a voice note, audio or video in whole seconds, 0 if unknown
+
+	Transcript *Transcript `json:"-"` // of an audio file, kept in a table of its own; nil for none
 }
 
 // Thread is one row of platform_threads: a thread as its platform has it.
@@ -66,6 +71,15 @@ type Thread struct {
 	Kind    string // the platform's own word, such as "forum_topic"
 	Title   string
 	Author  string // sender of the message the thread was started from, "" if unknown
+}
+
+// FilesFor reports whether the files of an inbound row are for a group: it got the row, or the row is a post that came
+// along with another message of the chat.
+func (m *Message) FilesFor(folder string) bool {
+	if m.Direction != In || m.Disposition != Routed && m.Disposition != Observed {
+		return false
+	}
+	return m.RoutedTo == folder || m.Reason == ReasonQuoted
 }
 
 // BetweenGroups reports whether one group sends the row to another. Such a row carries
@@ -158,6 +172,7 @@ const (
 	VerbTyping   = "typing"
 	VerbVote     = "vote"     // in a poll of the bot; the content is a Vote
 	VerbPollEnd  = "poll_end" // the platform has closed a poll of the bot; the content is a PollEnd
+	VerbAnswer   = "answer"   // a user has pressed a button of a question, or one that stops a turn; the content is a Press
 )
 
 // Sources of messages: what wrote the row. Inbound rows of adapters carry the
@@ -170,6 +185,7 @@ const (
 	SourceDelegate = "delegate"
 	SourcePrefix   = "prefix"
 	SourceReplay   = "replay"
+	SourceWaiting  = "waiting" // the reaction on a message that waits
 
 	SourceReminder  = "reminder"
 	SourceBroadcast = "broadcast"
@@ -193,19 +209,21 @@ type ErrorClass string
 
 // Classes of failures. Transient and rate errors pass by themselves, auth errors
 // once an operator fixes the credentials, permanent errors never. After an
-// ambiguous error the part may have been delivered.
+// ambiguous error the part may have been delivered. An expired part could not be
+// delivered in time.
 const (
 	Permanent ErrorClass = "permanent"
 	Transient ErrorClass = "transient"
 	Rate      ErrorClass = "rate"
 	Auth      ErrorClass = "auth"
 	Ambiguous ErrorClass = "ambiguous"
+	Expired   ErrorClass = "expired"
 )
 
 // Known reports whether c is one of the classes.
 func (c ErrorClass) Known() bool {
 	switch c {
-	case Permanent, Transient, Rate, Auth, Ambiguous:
+	case Permanent, Transient, Rate, Auth, Ambiguous, Expired:
 		return true
 	}
 	return false

@@ -93,12 +93,12 @@ type PollLimits struct {
 // PollLimitsOf returns the limits of a chat's platform. ok is false between groups, where nothing
 // is delivered.
 func PollLimitsOf(chatJID string) (limits PollLimits, ok bool) {
-	switch platform, _ := SplitJID(chatJID); {
-	case platform == PlatformGroup:
+	switch FamilyOf(chatJID) {
+	case PlatformGroup:
 		return PollLimits{}, false
-	case DaemonOf(chatJID) == "teled":
+	case "telegram":
 		return PollLimits{Question: 300, Option: 100, Native: true}, true
-	case DaemonOf(chatJID) == "discd":
+	case "discord":
 		return PollLimits{Question: 300, Option: 55, MaxOpen: 32 * 24 * 3_600_000, Native: true}, true
 	}
 	return PollLimits{Question: 300, Option: 200}, true

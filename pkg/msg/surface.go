@@ -18,7 +18,7 @@ const (
 // SurfaceOf computes the surface of a chat's thread. A Slack DM with a thread
 // is an assistant pane.
 func SurfaceOf(jid string, kind ChatKind, threadID string) Surface {
-	platform, _ := SplitJID(jid)
+	platform := FamilyOf(jid)
 	threaded := threadID != ""
 	switch platform {
 	case PlatformWeb:

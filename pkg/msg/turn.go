@@ -43,6 +43,7 @@ type Turn struct {
 	Frames           int       `json:"frames"`
 	Depth            int       `json:"depth"`
 	RootTurnID       int64     `json:"root_turn_id,omitempty"`
+	AnsweredWith     int64     `json:"answered_with,omitempty"` // the turn whose answer is for this one too
 	Error            string    `json:"error,omitempty"`
 	ErrorKind        ErrorKind `json:"error_kind,omitempty"`
 	CreatedAt        int64     `json:"created_at"`
@@ -68,6 +69,14 @@ func (t *Turn) Lane() string { return t.Address().Lane(t.Kind) }
 // Alone reports whether the turn shares no process with other turns: it is
 // delegated, or has failed before and could fail others with it.
 func (t *Turn) Alone() bool { return t.Kind == Delegated || t.Attempts > 0 }
+
+// Folds reports whether an agent may take the turn in while it works on another one, and answer both with one message:
+// both are of users of one place of a chat, whose lines go on there.
+func (t *Turn) Folds(into *Turn) bool {
+	return t.foldable() && into.foldable() && t.Address() == into.Address() && t.Place == into.Place
+}
+
+func (t *Turn) foldable() bool { return t.Kind == Conversation && !t.Alone() && !t.WorksForGroup() }
 
 // Request is the id of the row by which another group asked for what the turn works on, 0 if none did. Also of a turn
 // that goes on with it, once a question of its own is answered: both share the request's topic, see DelegatedTopic.
@@ -99,6 +108,9 @@ const (
 
 // TurnState is the state of a turn.
 type TurnState string
+
+// IsOpen reports whether the turn has not ended.
+func (s TurnState) IsOpen() bool { return s == TurnQueued || s == TurnRunning }
 
 // States of a turn. A running turn belongs to a run, which answers its turns one
 // after another.
@@ -140,11 +152,13 @@ type Run struct {
 	ChatJID   string
 	ThreadID  string
 	Runtime   string
+	Agent     string // its name in AGENTS, "" for the default one; only StartRun and StoreSession use it
 	PID       int
 	PIDStart  int64
 	Label     string
 	StartedAt int64
-	Draining  bool // it gets no more turns
+	Owner     int64 // the process whose agents they are, 0 for the only gated there is
+	Draining  bool  // it gets no more turns
 	ClosedAt  int64
 	EndedAt   int64
 }

@@ -26,8 +26,11 @@ type Opening struct {
 
 // String names the route, the group, and what closes it.
 func (o Opening) String() string {
+	return fmt.Sprintf("route %d (%.80s) %s", o.Route, cmp.Or(o.Match, "everything"), o.problem())
+}
+
+func (o Opening) problem() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "route %d (%.80s) ", o.Route, cmp.Or(o.Match, "everything"))
 	if o.Observes {
 		fmt.Fprintf(&b, "only observes, but lets any user reach group %s by a text that begins with #name or @name", o.Folder)
 	} else {
@@ -96,6 +99,7 @@ type Warning struct {
 	Route  int64
 	Folder string
 	Text   string
+	Beside string // the text where it stands beside its route: it does not name that
 }
 
 // MaxLines bounds how many warnings about a table are logged and shown at once; `routd check` has all.
@@ -116,25 +120,26 @@ func Lines(warnings []Warning, limit int) []string {
 // Warnings words what an operator should look at. The routes come first through which strangers reach
 // a group.
 func Warnings(routes []msg.Route, groups []msg.Group) (all []Warning) {
-	warn := func(route int64, folder, format string, args ...any) {
-		all = append(all, Warning{route, folder, fmt.Sprintf(format, args...)})
+	warn := func(route int64, folder, between, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		all = append(all, Warning{route, folder, fmt.Sprintf("route %d%s%s", route, between, text), text})
 	}
 	valid := parse(routes)
 	open := openings(valid, closedGroups(groups))
 	for _, o := range open {
-		warn(o.Route, o.Folder, "%s", o)
+		all = append(all, Warning{o.Route, o.Folder, o.String(), o.problem()})
 	}
 	reached := Reached(open, groups)
 	for _, folder := range slices.Sorted(maps.Keys(reached)) {
 		if o := reached[folder]; o.Folder != folder {
-			warn(o.Route, folder, "route %d lets any user reach group %s, too, by @name from the chats of %s: "+
-				`set "reach":"none" in the config of %[3]s`, o.Route, folder, o.Folder)
+			warn(o.Route, folder, " ", "lets any user reach group %s, too, by @name from the chats of %s: "+
+				`set "reach":"none" in the config of %[2]s`, folder, o.Folder)
 		}
 	}
 	for _, r := range valid {
 		if value := r.Expr().NameLike(); value != "" {
-			warn(r.ID, "", "route %d: sender=%.80s is compared with ids alone, such as telegram:42: "+
-				"use sender_name for a display name", r.ID, value)
+			warn(r.ID, "", ": ", "sender=%.80s is compared with ids alone, such as telegram:42: "+
+				"use sender_name for a display name", value)
 		}
 	}
 	return all
@@ -167,13 +172,14 @@ func closedGroups(groups []msg.Group) map[string]bool {
 	return closed
 }
 
-// implied adds the platform that a chat's address has.
+// implied adds the platform and the account that a chat's address has.
 func implied(conditions []string) []string {
 	conditions = slices.Clone(conditions)
 	for _, c := range conditions {
 		address, ok := strings.CutPrefix(c, "chat_jid=")
-		if platform, _, whole := strings.Cut(address, ":"); ok && whole && !strings.ContainsAny(platform, `*?[\`) {
-			conditions = append(conditions, "platform="+platform)
+		if name, _, whole := strings.Cut(address, ":"); ok && whole && !strings.ContainsAny(name, `*?[\`) {
+			platform, account := msg.SplitAccount(name)
+			conditions = append(conditions, "platform="+platform, "account="+account)
 		}
 	}
 	slices.Sort(conditions)
@@ -181,8 +187,14 @@ func implied(conditions []string) []string {
 }
 
 // anySubset reports whether a route before has some of the conditions and no others, so that it matches
-// everything that has them all. There are at most seven conditions, and so few subsets.
+// everything that has them all.
 func anySubset(matched map[string]bool, conditions []string) bool {
+	return slices.ContainsFunc(subsets(conditions), func(some string) bool { return matched[some] })
+}
+
+// subsets returns each choice of the conditions, joined. There are at most nine conditions, and so few subsets.
+func subsets(conditions []string) []string {
+	all := make([]string, 0, 1<<len(conditions))
 	for set := range 1 << len(conditions) {
 		var some []string
 		for i, c := range conditions {
@@ -190,9 +202,7 @@ func anySubset(matched map[string]bool, conditions []string) bool {
 				some = append(some, c)
 			}
 		}
-		if matched[strings.Join(some, " ")] {
-			return true
-		}
+		all = append(all, strings.Join(some, " "))
 	}
-	return false
+	return all
 }

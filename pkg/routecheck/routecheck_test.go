@@ -50,6 +50,9 @@ func TestOpenings_Tables(t *testing.T) {
 		"after the same":                {[]string{"verb=reply platform=slack → builtin:drop", "platform=slack verb=reply → acme"}, nil},
 		"after an invalid catch-all":    {[]string{" → gone", "platform=slack → acme"}, []string{"2 acme dm"}},
 		"after its platform":            {[]string{"platform=slack → builtin:drop", "chat_jid=slack:C* verb=mention → acme"}, nil},
+		"after its account":             {[]string{"platform=slack account=work → builtin:drop", "chat_jid=slack+work:C* → acme"}, nil},
+		"after another account":         {[]string{"platform=slack account= → builtin:drop", "chat_jid=slack+work:C* → acme"}, []string{"2 acme"}},
+		"after all accounts":            {[]string{"platform=slack → builtin:drop", "chat_jid=slack+work:C* → acme"}, nil},
 		"after another platform":        {[]string{"platform=slack → builtin:drop", "chat_jid=discord:* → acme"}, []string{"2 acme dm"}},
 		"two routes":                    {[]string{"platform=slack → acme", "platform=telegram → acme/eng"}, []string{"1 acme dm", "2 acme/eng dm"}},
 	} {
@@ -201,4 +204,35 @@ func TestOpenings_AnyStranger_OnlyThroughThem(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestShadowed_EarlierRouteMatchesAll_Named(t *testing.T) {
+	groups := []msg.Group{{Folder: "acme"}}
+	routes := []msg.Route{
+		{ID: 1, Seq: 1, Match: "platform=slack", Target: "acme"},
+		{ID: 2, Seq: 2, Match: "chat_jid=slack:C1 verb=mention", Target: "acme"},
+		{ID: 3, Seq: 2, Match: "chat_jid=telegram:-1 verb=mention", Target: "acme"},
+		{ID: 4, Seq: 3, Match: "", Target: "gone"}, // matches nothing: not registered
+		{ID: 5, Seq: 4, Match: "verb=mention chat_jid=telegram:-1", Target: "acme"},
+		{ID: 6, Seq: 5, Match: "", Target: "daemon:onbod"},
+		{ID: 7, Seq: 6, Match: "room=5", Target: "acme"},
+		{ID: 8, Seq: 0, Match: "bad", Target: "acme"},
+	}
+	want := map[int64]int64{2: 1, 5: 3, 7: 6}
+	if diff := cmp.Diff(want, Shadowed(routes, groups)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWarnings_Beside_DoesNotNameTheRoute(t *testing.T) {
+	groups := groups(map[string]string{"acme": "{}", "acme/eng": "{}"})
+	warnings := Warnings([]msg.Route{{ID: 77, Match: "platform=slack", Target: "acme"}, {ID: 78, Match: "sender=*Lee", Target: "acme"}}, groups)
+	if len(warnings) != 4 {
+		t.Errorf("%d warnings: %v", len(warnings), warnings)
+	}
+	for _, w := range warnings {
+		if !strings.HasPrefix(w.Text, "route 7") || !strings.HasSuffix(w.Text, w.Beside) || strings.Contains(w.Beside, "route 7") {
+			t.Errorf("%q beside its route is %q", w.Text, w.Beside)
+		}
+	}
 }

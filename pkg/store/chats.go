@@ -98,8 +98,8 @@ func (tx *Tx) PutThread(t msg.Thread) error {
 		return err
 	}
 	_, err = tx.exec(`INSERT INTO platform_threads (chat_jid, thread_id, kind, title, parent_author) VALUES (?,?,?,?,?)
-		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET kind = ifnull(nullif(excluded.kind, ''), kind),
-		title = ifnull(nullif(excluded.title, ''), title), parent_author = ifnull(nullif(excluded.parent_author, ''), parent_author)`,
+		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET kind = ifnull(nullif(excluded.kind, ''), platform_threads.kind),
+		title = ifnull(nullif(excluded.title, ''), platform_threads.title), parent_author = ifnull(nullif(excluded.parent_author, ''), platform_threads.parent_author)`,
 		jid, t.ID, t.Kind, cleanName(t.Title), cleanName(t.Author))
 	return err
 }
@@ -113,4 +113,13 @@ func (r Reader) Thread(ctx context.Context, chatJID, id string) (*msg.Thread, er
 		return nil, err
 	}
 	return &t, nil
+}
+
+// RecentThreads lists the threads of a chat whose newest message was stored since a time, in unix ms, the
+// one with the oldest such message first.
+func (r Reader) RecentThreads(ctx context.Context, chatJID string, since int64) ([]string, error) {
+	return collect(ctx, r.q, func(scan scanner) (id string, err error) {
+		err = scan(&id)
+		return id, err
+	}, queryRecentThreads, chatJID, since)
 }

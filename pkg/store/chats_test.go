@@ -1,9 +1,11 @@
 package store_test
 
 import (
+	"cmp"
+	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -41,7 +43,7 @@ func TestChats(t *testing.T) {
 	}
 	for _, step := range steps {
 		write(t, s, step.do)
-		if diff := cmp.Diff(&step.want, must(s.Chat(t.Context(), jid))(t)); diff != "" {
+		if diff := gocmp.Diff(&step.want, must(s.Chat(t.Context(), jid))(t)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, diff)
 		}
 	}
@@ -93,7 +95,22 @@ func TestDaemons(t *testing.T) {
 	beat(gated)
 	routd = store.Daemon{Name: "routd", Version: "2", StartedAt: 3, HeartbeatAt: 4, Connection: "degraded", LastEventAt: 5, LastProbeAt: 6, Detail: "x"}
 	beat(routd)
-	if diff := cmp.Diff([]store.Daemon{gated, routd}, must(s.Daemons(t.Context()))(t)); diff != "" {
+	if diff := gocmp.Diff([]store.Daemon{gated, routd}, must(s.Daemons(t.Context()))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRecentThreads_OfChatSinceTime(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	for i, m := range []msg.Message{
+		{ThreadID: "old", ReceivedAt: 100}, {ThreadID: "late", ReceivedAt: 100}, {ThreadID: "early", ReceivedAt: 200}, {ReceivedAt: 300},
+		{ThreadID: "late", ReceivedAt: 300}, {ThreadID: "old", ReceivedAt: 300, Verb: msg.VerbReaction}, {ThreadID: "elsewhere", ReceivedAt: 300, ChatJID: "slack:C2"},
+	} {
+		m.PlatformID, m.Direction, m.ChatJID = fmt.Sprint(i), msg.In, cmp.Or(m.ChatJID, "slack:C1")
+		write(t, s, func(tx *store.Tx) error { _, _, err := tx.PutMessage(&m); return err })
+	}
+	if diff := gocmp.Diff([]string{"early", "late"}, must(s.RecentThreads(t.Context(), "slack:C1", 200))(t)); diff != "" {
+		t.Errorf("threads (-want +got):\n%s", diff)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Checkpointer copies the write-ahead log into the database file on a
 // separate connection, so that no writer has to.
-type Checkpointer struct{ db *sql.DB }
+type Checkpointer struct{ db *sql.DB } // nil for a server, which does it itself
 
 // checkpointBusy bounds how long a RESTART waits for readers, in ms: while it
 // waits, writers wait too.
@@ -18,6 +18,9 @@ const checkpointBusy = "50"
 
 // OpenCheckpointer opens the checkpointing connection.
 func OpenCheckpointer(path string) (*Checkpointer, error) {
+	if IsServer(path) {
+		return &Checkpointer{}, nil
+	}
 	db, err := sql.Open("sqlite3", dsn(path, "rw", readerCacheKiB))
 	if err != nil {
 		return nil, err
@@ -41,6 +44,9 @@ type Checkpoint struct {
 // Run copies what it can without waiting, then restarts the log. A long reader
 // may prevent the restart: that is not an error, the next Run retries.
 func (c *Checkpointer) Run(ctx context.Context) (result Checkpoint, err error) {
+	if c.db == nil {
+		return Checkpoint{}, nil
+	}
 	for _, mode := range []string{"PASSIVE", "RESTART"} {
 		var copied int
 		err = c.db.QueryRowContext(ctx, `PRAGMA wal_checkpoint(`+mode+`)`).Scan(&result.Busy, &result.Pages, &copied)
@@ -53,4 +59,9 @@ func (c *Checkpointer) Run(ctx context.Context) (result Checkpoint, err error) {
 }
 
 // Close closes the connection.
-func (c *Checkpointer) Close() error { return c.db.Close() }
+func (c *Checkpointer) Close() error {
+	if c.db == nil {
+		return nil
+	}
+	return c.db.Close()
+}

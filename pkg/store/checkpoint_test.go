@@ -16,7 +16,7 @@ import (
 // checkpointer.
 func openCheckpointed(t *testing.T) (*store.Store, *store.Checkpointer, string) {
 	t.Helper()
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	s := must(store.Open(t.Context(), store.Options{Path: path}))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -141,7 +141,7 @@ func TestOpenCheckpointer_MissingFile_ReturnsError(t *testing.T) {
 
 func TestCheckpointer_AfterALargeWrite_LogIsCutBack(t *testing.T) {
 	t.Parallel()
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	s := storetest.OpenAt(t, path, nil)
 	write(t, s, func(tx *store.Tx) error {
 		var limit, lower int64

@@ -35,6 +35,17 @@ func (r Reader) EachContextObject(ctx context.Context, now int64, fn func(msg.Co
 	}, queryContextObjects, now)
 }
 
+// ContextObjectsOf returns the objects of a chat that are active at now, in unix ms.
+func (r Reader) ContextObjectsOf(ctx context.Context, chatJID string, now int64) ([]msg.ContextObject, error) {
+	return collect(ctx, r.q, func(scan scanner) (msg.ContextObject, error) {
+		o, err := scanContextObject(scan)
+		if err != nil {
+			return msg.ContextObject{}, err
+		}
+		return *o, nil
+	}, queryContextOfChat, chatJID, now)
+}
+
 // ContextObject returns an object by its id, also one that has ended; nil if it is not stored.
 func (r Reader) ContextObject(ctx context.Context, chatJID, id string) (*msg.ContextObject, error) {
 	return first(collect(ctx, r.q, scanContextObject, queryContextObject, chatJID, id))

@@ -10,6 +10,8 @@ import (
 	"os"
 
 	"github.com/mattn/go-sqlite3"
+
+	"arizuko/migrations/dbcopy"
 )
 
 const (
@@ -41,6 +43,25 @@ func Copy(ctx context.Context, src, dst string, progress func(done, total int64)
 	if err := copyDatabase(ctx, src, dst, progress); err != nil {
 		return fmt.Errorf("copy %s: %w", src, Explain(err))
 	}
+	return needNoOther(file)
+}
+
+// CopyServer is Copy for a database on a server: the copy is a file. progress is called every few thousand rows.
+func CopyServer(ctx context.Context, src, dst string, progress func(dbcopy.Progress) error) error {
+	_, err := dbcopy.Snapshot(ctx, src, dst, dbcopy.Options{Progress: progress})
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", Name(src), Explain(err))
+	}
+	file, err := os.OpenFile(dst, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return needNoOther(file)
+}
+
+// needNoOther makes a database, which no process uses, one that needs no files beside it, and puts it on disk.
+func needNoOther(file *os.File) error {
 	if _, err := file.WriteAt([]byte{1, 1}, headerWriteVersion); err != nil {
 		return err
 	}
@@ -193,7 +214,7 @@ func countRows(ctx context.Context, db *sql.Conn) (map[string]int64, error) {
 }
 
 func tableNames(ctx context.Context, db *sql.Conn) (names []string, err error) {
-	rows, err := db.QueryContext(ctx, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*'
+	rows, err := db.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT GLOB 'sqlite_*'
 		AND name NOT GLOB '*"*' ORDER BY name`)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ func noProgress(int64, int64) error { return nil }
 // TestCopy_WhileOthersWrite_IsOneMoment copies while two connections write rows in pairs.
 func TestCopy_WhileOthersWrite_IsOneMoment(t *testing.T) {
 	t.Parallel()
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var writers sync.WaitGroup
 	wrote := make(chan struct{}, 2)
@@ -70,7 +70,7 @@ func TestCopy_WhileOthersWrite_IsOneMoment(t *testing.T) {
 func TestCopy_ProgressFails_ReturnsItsError(t *testing.T) {
 	t.Parallel()
 	full := errors.New("full")
-	err := store.Copy(t.Context(), storetest.Path(t), filepath.Join(t.TempDir(), "copy.db"), func(int64, int64) error { return full })
+	err := store.Copy(t.Context(), storetest.File(t), filepath.Join(t.TempDir(), "copy.db"), func(int64, int64) error { return full })
 	if !errors.Is(err, full) {
 		t.Errorf("got %v", err)
 	}
@@ -81,7 +81,7 @@ func TestCopy_ProgressFails_ReturnsItsError(t *testing.T) {
 
 func TestInspectCopy_Broken_ReturnsErrDamaged(t *testing.T) {
 	t.Parallel()
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	dst := filepath.Join(t.TempDir(), "copy.db")
 	if err := store.Copy(t.Context(), path, dst, noProgress); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestInspectCopy_Broken_ReturnsErrDamaged(t *testing.T) {
 
 func TestRestoredCopy_CancelOpen_LeavesNothingToDo(t *testing.T) {
 	t.Parallel()
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	s := storetest.OpenAt(t, path, nil)
 	undecided := inbound(t, s, chat, "not decided")
 	outbound(t, s, chat, "", msg.OutQueued)

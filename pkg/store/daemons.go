@@ -15,14 +15,31 @@ type Daemon struct {
 	Detail      string
 }
 
-// Heartbeat writes a daemon's own row.
+// Heartbeat writes what a daemon reports of itself. Of several processes of a daemon each has a row in processes; the row in
+// daemons is of the one that has the daemon's lease.
 func (tx *Tx) Heartbeat(d Daemon) error {
+	if other, err := tx.reportProcess(d); err != nil || other {
+		return err
+	}
 	_, err := tx.exec(`INSERT INTO daemons (name, version, started_at, heartbeat_at, connection, last_event_at, last_probe_at, detail)
 		VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (name) DO UPDATE SET version = excluded.version, started_at = excluded.started_at,
 		heartbeat_at = excluded.heartbeat_at, connection = excluded.connection, last_event_at = excluded.last_event_at,
 		last_probe_at = excluded.last_probe_at, detail = excluded.detail`,
 		d.Name, d.Version, d.StartedAt, d.HeartbeatAt, d.Connection, null(d.LastEventAt), null(d.LastProbeAt), d.Detail)
 	return err
+}
+
+// reportProcess writes what a process reports, and reports whether another one has the lease of its daemon.
+func (tx *Tx) reportProcess(d Daemon) (other bool, err error) {
+	if tx.process == 0 {
+		return false, nil
+	}
+	if _, err := tx.exec(updateReported, tx.process, d.Connection, d.Detail); err != nil {
+		return false, err
+	}
+	var holder int64
+	held, err := tx.get([]any{&holder}, queryLeaseOf, d.Name)
+	return held && holder != tx.process, err
 }
 
 // Daemons returns the row of every daemon, sorted by name.

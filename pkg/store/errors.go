@@ -32,6 +32,12 @@ var ErrRefused = errors.New("write refused by the database")
 // stack. It is also an ErrRefused.
 var ErrPanic = errors.New("panic")
 
+// ErrUnreachable means that the Postgres server does not answer. The next use connects again.
+var ErrUnreachable = errors.New("database server not reachable: check that it runs and that ARIZUKO_DB names it; it is tried again by itself")
+
+// ErrURL means that the URL of a database is wrong.
+var ErrURL = errors.New("ARIZUKO_DB is not a URL such as postgres://user:password@host/database")
+
 // errUnopened is the reason of a file that cannot be opened.
 var errUnopened = errors.New("database not readable: check the owner and mode of the data folder and of arizuko.db*")
 
@@ -41,7 +47,7 @@ func Reason(err error) string {
 		return ""
 	}
 	err = Explain(err)
-	for _, known := range []error{ErrFull, ErrDamaged, ErrReadOnly, ErrLocked, errUnopened} {
+	for _, known := range []error{errServerFull, errServerReadOnly, errRefusedLogin, ErrUnreachable, ErrURL, ErrFull, ErrDamaged, ErrReadOnly, ErrLocked, errUnopened} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
@@ -54,7 +60,7 @@ func Reason(err error) string {
 func Explain(err error) error {
 	var se sqlite3.Error
 	if !errors.As(err, &se) || errors.Is(err, ErrDamaged) { // such as one that was explained already
-		return err
+		return explainPostgres(err)
 	}
 	if se.Code == sqlite3.ErrFull || se.SystemErrno == unix.ENOSPC || se.SystemErrno == unix.EDQUOT {
 		return fmt.Errorf("%w (%w)", ErrFull, err)

@@ -10,33 +10,46 @@ import (
 	"os"
 	"strings"
 
+	"arizuko/migrations"
 	"arizuko/pkg/msg"
 )
 
 // Schema is the state of a database's schema.
 type Schema struct {
 	Version int
-	Dirty   bool // a migration is running or has failed
-	Floor   int  // the oldest program that may use it was built for this version
+	Dirty   bool   // a migration is running or has failed
+	Floor   int    // the oldest program that may use it was built for this version
+	Moved   string // where its rows were copied to, and when; "" if they were not
 }
 
 // ReadSchema reads the schema of the database at path, whatever its version. The
-// error is an fs.ErrNotExist if there is no file, an ErrDamaged if it is no database.
+// error is an fs.ErrNotExist if there is no file, an ErrDamaged if it is no database, a migrations.ErrServer
+// if it is on a server that cannot be used.
 // Without the tables that have the schema's version, Version is 0.
 func ReadSchema(ctx context.Context, path string) (s Schema, err error) {
-	switch info, err := os.Stat(path); {
-	case err != nil:
-		return s, err
-	case !info.Mode().IsRegular(): // SQLite would wait for the other end of a named pipe
-		return s, fmt.Errorf("%w (%s is not a file)", ErrDamaged, path)
+	query := `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('schema_migrations', 'schema_floor')`
+	if IsServer(path) {
+		query = `SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name IN ('schema_migrations', 'schema_floor')`
+	} else {
+		switch info, err := os.Stat(path); {
+		case err != nil:
+			return s, err
+		case !info.Mode().IsRegular(): // SQLite would wait for the other end of a named pipe
+			return s, fmt.Errorf("%w (%s is not a file)", ErrDamaged, path)
+		}
 	}
-	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB))
+	db, err := openReading(path)
 	if err != nil {
 		return s, err
 	}
 	defer db.Close()
+	if IsServer(path) {
+		if err := migrations.CheckServer(ctx, db); err != nil {
+			return s, Explain(err)
+		}
+	}
 	var tables int
-	err = db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('schema_migrations', 'schema_floor')`).Scan(&tables)
+	err = db.QueryRowContext(ctx, query).Scan(&tables)
 	if err != nil || tables < 2 {
 		return s, Explain(err)
 	}
@@ -45,13 +58,16 @@ func ReadSchema(ctx context.Context, path string) (s Schema, err error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, nil
 	}
+	if err == nil {
+		s.Moved, err = migrations.Moved(ctx, db)
+	}
 	return s, Explain(err)
 }
 
 // maxDamage bounds the lines about a damaged database.
 const maxDamage = 10
 
-// Damage checks every page and index of the database at path, which takes minutes if
+// Damage checks every page and index of the database file at path, which takes minutes if
 // it is large, and returns what is wrong with it, at most ten lines.
 func Damage(ctx context.Context, path string) (lines []string, err error) {
 	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB))

@@ -18,7 +18,7 @@ import (
 
 func TestReadSchema(t *testing.T) {
 	t.Parallel()
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	if got := must(store.ReadSchema(t.Context(), path))(t); got != (store.Schema{Version: migrations.Latest(), Floor: got.Floor}) || got.Floor < 1 {
 		t.Errorf("read %+v", got)
 	}
@@ -42,7 +42,7 @@ func TestReadSchema(t *testing.T) {
 
 func TestDamage(t *testing.T) {
 	t.Parallel()
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	if lines := must(store.Damage(t.Context(), path))(t); lines != nil {
 		t.Errorf("a good database: %q", lines)
 	}
@@ -55,7 +55,7 @@ func TestDamage(t *testing.T) {
 
 func TestReadWAL(t *testing.T) {
 	t.Parallel()
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	if got := must(store.ReadWAL(path))(t); got != (store.WAL{}) {
 		t.Errorf("no log: %+v", got)
 	}
@@ -93,7 +93,7 @@ func change(t *testing.T, path, statements string, fns ...func(*sql.DB)) {
 
 func TestExamine_Rows(t *testing.T) {
 	t.Parallel()
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	s := storetest.OpenAt(t, path, nil)
 	change(t, path, `INSERT INTO messages (id, chat_jid, direction, timestamp, received_at, out_state) VALUES
 		(1, 'telegram:1', 'out', 5, 5, 'queued'), (2, 'telegram:2', 'out', 6, 6, 'sending'), (3, 'web:main', 'out', 4, 4, 'queued'),

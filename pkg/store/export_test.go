@@ -16,7 +16,7 @@ func (s *Store) SetLockTimeout(d time.Duration) { s.lockTimeout = d }
 // waiting for it. No write may be running.
 func (s *Store) LockCameTooLate() bool {
 	select {
-	case <-s.lock.pending:
+	case <-s.engine.(*sqlite).lock.pending:
 		return true
 	default:
 		return false
@@ -26,16 +26,31 @@ func (s *Store) LockCameTooLate() bool {
 // Queued is the number of calls of Write that wait for the writer.
 func (s *Store) Queued() int { return len(s.jobs) }
 
-// CountCommits counts the transactions that change something, from now on.
+// CountCommits counts the transactions that change something, from now on. No write may be running.
 func (s *Store) CountCommits() (*atomic.Int64, error) {
 	commits := new(atomic.Int64)
-	return commits, s.conn.Raw(func(driver any) error {
+	file, ok := s.engine.(*sqlite)
+	if !ok {
+		s.engine = countingEngine{s.engine, commits}
+		return commits, nil
+	}
+	return commits, file.conn.Raw(func(driver any) error {
 		driver.(*sqlite3.SQLiteConn).RegisterCommitHook(func() int {
 			commits.Add(1)
 			return 0
 		})
 		return nil
 	})
+}
+
+type countingEngine struct {
+	engine
+	commits *atomic.Int64
+}
+
+func (e countingEngine) commit(st *statements, poked []string) error {
+	e.commits.Add(1)
+	return e.engine.commit(st, poked)
 }
 
 // Exec runs any statement within a write.
@@ -56,3 +71,17 @@ func CheckOptions(ctx context.Context, c *sql.Conn, autocheckpoint int) error {
 
 // MoveSome moves one page of a chat.
 func (tx *Tx) MoveSome(from string, now int64) (more bool, err error) { return tx.moveSome(from, now) }
+
+// Path is the database's file.
+func (s *Store) Path() string {
+	if file, ok := s.engine.(*sqlite); ok {
+		return file.path
+	}
+	return ""
+}
+
+// TranslateForPostgres is a statement as a server gets it.
+func TranslateForPostgres(query string) string { return new(postgres).translate(query) }
+
+// AllPlans are all statements, each with SQLite's plan.
+func AllPlans() map[string][2]string { return allPlans() }

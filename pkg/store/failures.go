@@ -57,6 +57,7 @@ func (tx *Tx) ClearFailures(folder string) (cleared bool, lanes []string, err er
 	if err != nil || n == 0 {
 		return false, nil, err
 	}
+	tx.pokePeers()
 	lanes, err = collect(uncancelled(), tx.q, one[string], updateProbed, folder)
 	return true, lanes, err
 }

@@ -34,7 +34,7 @@ func functions(statement string) (names []string) {
 	keywords := []string{"check", "key", "unique", "in", "as", "exists", "cast", "values", "and", "or", "not", "default", "then", "when", "set", "select"}
 	for _, m := range beforeOf.FindAllStringSubmatch(statement, -1) {
 		before, name := strings.ToLower(m[1]), strings.ToLower(m[2])
-		isTable := slices.Contains([]string{"table", "references", "on", "into"}, before)
+		isTable := slices.Contains([]string{"table", "references", "on", "into", "using"}, before)
 		if !isTable && !slices.Contains(keywords, name) {
 			names = append(names, name)
 		}
@@ -44,7 +44,7 @@ func functions(statement string) (names []string) {
 
 func TestSchema_ForeignClients_NeedOnlySQLite340(t *testing.T) {
 	t.Parallel()
-	s := storetest.Open(t)
+	s := storetest.OpenAt(t, storetest.File(t), nil)
 	n := get[int](t, s, `SELECT count(*) FROM sqlite_master WHERE sql IS NOT NULL`)
 	called := map[string]bool{}
 	for i := range n {
@@ -76,7 +76,7 @@ func TestSchema_NewFunction_IsFound(t *testing.T) {
 // TestSchema_Defaults_AreValues evaluates every default.
 func TestSchema_Defaults_AreValues(t *testing.T) {
 	t.Parallel()
-	db, err := sql.Open("sqlite3", storetest.Path(t))
+	db, err := sql.Open("sqlite3", storetest.File(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,6 +82,28 @@ func (tx *Tx) EndFork(chatJID, topic string, now int64) error {
 	return err
 }
 
+// EndUnopenedFork ends the open fork whose own thread a failed row was for, if no message is in that thread: it could not be
+// opened, for example. The group's next prompt says so. Of any other row it changes nothing.
+func (tx *Tx) EndUnopenedFork(row *msg.Message, now int64) error {
+	if row.ThreadID == "" {
+		return nil
+	}
+	fork, err := tx.ForkOfThread(uncancelled(), row.ChatJID, row.ThreadID)
+	if err != nil || fork == nil || fork.EndedAt != 0 {
+		return err
+	}
+	var used bool
+	if _, err := tx.get([]any{&used}, queryThreadUsed, row.ChatJID, row.ThreadID); err != nil || used {
+		return err
+	}
+	if err := tx.EndFork(fork.ChatJID, fork.Topic, now); err != nil {
+		return err
+	}
+	body := fmt.Sprintf("The fork %s of chat %s is over: its thread could not be used, so users have not read what you wrote there. Correct the answer in topic %q.",
+		fork.Topic, fork.ChatJID, fork.Parent())
+	return tx.PutSystemMessage(fork.Folder, "gated", "fork_failed", body, now)
+}
+
 // ForksOfRow are the forks that a message may run in, those of all groups, the first of a
 // group being its own: forks of the message's place that it replies to, then the one whose
 // own thread it is in, which may have ended. In a thread whose replies do not say what they

@@ -184,7 +184,7 @@ func TestForkTaken_TopicOfUsers(t *testing.T) {
 		if err := tx.StartRun(&run, 1); err != nil {
 			return err
 		}
-		return tx.StoreSession(run.ID, "f", "#fix", "session", 1)
+		return tx.StoreSession(&msg.Run{ID: run.ID, Folder: "f", Topic: "#fix"}, "session", 1)
 	})
 	if err != nil {
 		t.Fatal(err)

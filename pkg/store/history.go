@@ -11,13 +11,30 @@ import (
 
 // Search is what SearchMessages looks for.
 type Search struct {
-	Folder  string // the group whose rows are searched
-	ChatJID string // the chat all of whose rows are searched
-	Text    string // that a message has as its last edit left it, in any case for ASCII letters; its wildcards stand for themselves
-	Before  int64  // only rows with a lower id
+	Folder  string         // the group whose rows are searched
+	ChatJID string         // the chat all of whose rows are searched
+	Text    string         // that a message has as its last edit left it, in any case for ASCII letters; its wildcards stand for themselves
+	Before  SearchPosition // only rows after it; the zero position is before the newest row
 	Limit   int
 	// Others are the other chats whose rows are searched.
 	Others ObserveScope
+}
+
+// SearchPosition is how far a search has gone: newest first, in the order of ids in the chat, and in that of decisions
+// in the other chats, where a row can be decided long after it was stored. 0 is the beginning of either.
+type SearchPosition struct{ ID, Decision int64 }
+
+// After returns the position after the first rows of a result.
+func (s *Search) After(found []*msg.Message) SearchPosition {
+	after := s.Before
+	for _, m := range found {
+		if m.ChatJID == s.ChatJID {
+			after.ID = m.ID
+		} else {
+			after.Decision = m.DecisionSeq
+		}
+	}
+	return after
 }
 
 // ObserveScope is how much of a group's other chats an agent may read.
@@ -40,25 +57,43 @@ const (
 )
 
 // SearchMessages returns messages of a chat, and rows that were routed to a group in
-// other chats, newest first, as their last edits left them. It considers the last 10,000 rows of each, or their last 32 MiB. Contents are
-// cut after 8,192 characters.
+// other chats, as their last edits left them. Those of the chat come newest first, and so do the others, by their
+// decision; of two rows next to each other the newer one comes first. It considers the last 10,000 rows of each, or
+// their last 32 MiB. Contents are cut after 8,192 characters.
 func (r Reader) SearchMessages(ctx context.Context, s Search) ([]*msg.Message, error) {
 	pattern := "%" + escapeLike(s.Text) + "%"
-	found, err := r.searchPages(ctx, s.Limit, s.Before, querySearchChatPage, s.ChatJID, func(from, before int64, limit int) ([]*msg.Message, error) {
+	found, err := r.searchPages(ctx, s.Limit, orNewest(s.Before.ID), querySearchChatPage, s.ChatJID, func(from, before int64, limit int) ([]*msg.Message, error) {
 		return r.asChanged(ctx, querySearchChat, s.ChatJID, allChanges, from, before, pattern, limit)
 	})
 	if err != nil || s.Others != ScopeAll && s.Others != ScopeShared {
 		return found, err
 	}
-	others, err := r.searchPages(ctx, s.Limit, math.MaxInt64, querySearchRoutedPage, s.Folder, func(from, before int64, limit int) ([]*msg.Message, error) {
-		return r.asChanged(ctx, querySearchRouted, s.Folder, allChanges, from, before, s.Before, s.ChatJID, pattern, s.Others == ScopeShared, limit)
+	others, err := r.searchPages(ctx, s.Limit, orNewest(s.Before.Decision), querySearchRoutedPage, s.Folder, func(from, before int64, limit int) ([]*msg.Message, error) {
+		return r.asChanged(ctx, querySearchRouted, s.Folder, allChanges, from, before, s.ChatJID, pattern, s.Others == ScopeShared, limit)
 	})
 	if err != nil {
 		return nil, err
 	}
-	found = append(found, others...)
-	slices.SortFunc(found, func(a, b *msg.Message) int { return int(min(max(b.ID-a.ID, -1), 1)) })
-	return found[:min(len(found), s.Limit)], nil
+	return merged(found, others, s.Limit), nil
+}
+
+func orNewest(position int64) int64 {
+	if position == 0 {
+		return math.MaxInt64
+	}
+	return position
+}
+
+// merged takes the row with the higher id of the first ones of two lists, again and again.
+func merged(a, b []*msg.Message, limit int) (all []*msg.Message) {
+	for len(all) < limit && len(a)+len(b) > 0 {
+		if len(b) == 0 || len(a) > 0 && a[0].ID > b[0].ID {
+			all, a = append(all, a[0]), a[1:]
+		} else {
+			all, b = append(all, b[0]), b[1:]
+		}
+	}
+	return all
 }
 
 // searchPages searches rows below a position, the highest first, until limit are found. pages lists their

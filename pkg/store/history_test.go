@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,7 +58,7 @@ func TestMessages_BelowVotesAndReactions_AreFound(t *testing.T) {
 }
 
 func search(text string) store.Search {
-	return store.Search{Folder: folder, ChatJID: chat, Text: text, Before: math.MaxInt64, Limit: 10, Others: store.ScopeShared}
+	return store.Search{Folder: folder, ChatJID: chat, Text: text, Limit: 10, Others: store.ScopeShared}
 }
 
 func textsOf(rows []*msg.Message) (all []string) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -46,12 +47,7 @@ func play(role, path string) error {
 	}
 	defer s.Close()
 	if role == roleStopper {
-		return s.Write(context.Background(), func(tx *store.Tx) error {
-			if err := puts("of the stopped process", nil)(tx); err != nil {
-				return err
-			}
-			return unix.Kill(os.Getpid(), unix.SIGSTOP)
-		})
+		return stopWithLock(s)
 	}
 	stop := make(chan struct{})
 	go func() {
@@ -69,6 +65,26 @@ func play(role, path string) error {
 		if _, _, err := s.PutMessage(context.Background(), row); err != nil {
 			return err
 		}
+	}
+}
+
+// stopWithLock stops this process within a transaction. A server may have ended that meanwhile: then it is tried again.
+func stopWithLock(s *store.Store) error {
+	stop := func() error {
+		runtime.LockOSThread() // a signal to this thread stops it before it goes on
+		return unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP)
+	}
+	for {
+		err := s.Write(context.Background(), func(tx *store.Tx) error {
+			if err := puts("of the stopped process", nil)(tx); err != nil {
+				return err
+			}
+			return stop()
+		})
+		if !errors.Is(err, store.ErrUnreachable) {
+			return err
+		}
+		stop = func() error { return nil }
 	}
 }
 
@@ -90,7 +106,7 @@ func daemon(t *testing.T, role, path string) (*exec.Cmd, io.WriteCloser, *bufio.
 
 func TestWriteLock_ManyProcesses_NoneStarves(t *testing.T) {
 	const processes, perProcess = 4, 150
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	s := storetest.OpenAt(t, path, nil)
 	var (
 		cmds   []*exec.Cmd
@@ -172,7 +188,7 @@ func stopped(t *testing.T, pid int) bool {
 // TestWriteLock_TimedOutWaiter_ReleasesIt lets a process time out and not write
 // again before it gets the lock.
 func TestWriteLock_TimedOutWaiter_ReleasesIt(t *testing.T) {
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	holder, impatient := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
 	impatient.SetLockTimeout(10 * time.Millisecond)
 	write(t, holder, func(*store.Tx) error {
@@ -197,7 +213,8 @@ func TestClose_WaitingForLock_Returns(t *testing.T) {
 	holder := storetest.OpenAt(t, path, nil)
 	impatient := must(store.Open(t.Context(), store.Options{Path: path}))(t)
 	impatient.SetLockTimeout(10 * time.Millisecond)
-	write(t, holder, func(*store.Tx) error {
+	write(t, holder, func(tx *store.Tx) error {
+		_ = must(tx.UndecidedChats(t.Context()))(t) // on a server, the first statement waits for the lock
 		if err := impatient.Write(t.Context(), puts("refused", nil)); !errors.Is(err, store.ErrLocked) {
 			t.Errorf("error %v", err)
 		}

@@ -16,7 +16,8 @@ import (
 // of megabytes must not stop a reader. 1048576 is maxContent.
 const (
 	shortContent = `CASE WHEN octet_length(m.content) <= 1048576 THEN m.content
-		ELSE CAST(substr(CAST(m.content AS BLOB), 1, 1048500) AS TEXT) || char(10) || '[cut: the message has ' || octet_length(m.content) || ' bytes]' END`
+		ELSE ` + cutContent + " || '\n[cut: the message has ' || octet_length(m.content) || ' bytes]' END"
+	cutContent       = `CAST(substr(CAST(m.content AS BLOB), 1, 1048500) AS TEXT)`
 	shortQuote       = `CASE WHEN octet_length(m.quote) <= 65536 THEN m.quote ELSE substr(m.quote, 1, 16384) END`
 	shortName        = `CASE WHEN octet_length(m.sender_name) <= 1024 THEN m.sender_name ELSE substr(m.sender_name, 1, 256) END`
 	shortAttachments = `CASE WHEN octet_length(m.attachments) <= 1048576 THEN m.attachments END`
@@ -185,6 +186,12 @@ func (r Reader) DerivedFrom(ctx context.Context, id int64) ([]*msg.Message, erro
 	return r.messages(ctx, queryDerivedFrom, id)
 }
 
+// GroupRows returns the first 256 rows of a chat with a group key, oldest first, decided ones too. Contents
+// are cut after 8,192 characters.
+func (r Reader) GroupRows(ctx context.Context, chatJID, key string) ([]*msg.Message, error) {
+	return r.messages(ctx, queryGroupRows, chatJID, key)
+}
+
 // ObservedQuery is which rows Observed returns.
 type ObservedQuery struct {
 	Folder         string // the group that they were routed to
@@ -213,7 +220,7 @@ func (r Reader) Observed(ctx context.Context, q ObservedQuery) (rows []*msg.Mess
 }
 
 // LastUser is the sender of the newest message of a user among a chat's last 1,000 messages,
-// "" for none. What agents inject is none.
+// "" for none. What agents inject is none, nor are quoted posts.
 func (r Reader) LastUser(ctx context.Context, chatJID string) (sender string, err error) {
 	_, err = r.q.get(ctx, []any{&sender}, queryLastUser, chatJID)
 	return sender, err
@@ -290,7 +297,7 @@ func (r Reader) FoldersOfSender(ctx context.Context, chatJID, sender string) (fo
 
 // PutMessage inserts a row of any kind and pokes the daemon that acts on it. If
 // its (chat, platform id) is stored already, nothing changes and the stored row's
-// id is returned with fresh false. Zero fields take the column's default. Texts
+// id is returned with fresh false; but for a quoted post, see PutQuoted. Zero fields take the column's default. Texts
 // that are too long are cut, with a remark in the content; a message for a former
 // address of a chat goes to the present one. m is changed to what is stored.
 func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
@@ -306,23 +313,33 @@ func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 		m.ID = stored
 		return m.ID, false, err
 	}
-	res, err := tx.exec(insertMessage,
-		m.ChatJID, null(m.PlatformID), m.Direction, m.Kind, m.Sender, m.SenderName, m.IsBot, m.Verb, m.Content,
-		attachmentsJSON(m.Attachments), m.Topic, m.ThreadID, null(m.ReplyToID), null(m.TargetID), m.Addressed,
-		m.PendingFiles, m.Timestamp, m.ReceivedAt, m.Source, null(m.DerivedFrom), forwardedJSON(m.ForwardedFrom),
-		null(m.TurnID), null(m.OutState), m.FilesWanted, m.GroupKey, m.Quote)
+	if fresh, err = tx.insertMessage(m); err == nil && !fresh {
+		fresh, err = tx.insertInPlaceOfQuoted(m)
+	}
+	if err == nil && !fresh {
+		_, err = tx.get([]any{&m.ID}, queryMessageID, m.ChatJID, m.PlatformID)
+	}
 	if err != nil {
 		return 0, false, err
 	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		_, err = tx.get([]any{&m.ID}, queryMessageID, m.ChatJID, m.PlatformID)
-		return m.ID, false, err
+	if fresh {
+		tx.Poke(reader(m))
 	}
-	if m.ID, err = res.LastInsertId(); err != nil {
-		return 0, false, err
+	return m.ID, fresh, nil
+}
+
+// insertMessage inserts a row and sets its id. It reports false if the chat has a row
+// with its platform id.
+func (tx *Tx) insertMessage(m *msg.Message) (inserted bool, err error) {
+	id, inserted, err := tx.q.dialect.insert(tx.q, insertMessage, []any{
+		m.ChatJID, null(m.PlatformID), m.Direction, m.Kind, m.Sender, m.SenderName, m.IsBot, m.Verb, m.Content,
+		attachmentsJSON(m.Attachments), m.Topic, m.ThreadID, null(m.ReplyToID), null(m.TargetID), m.Addressed,
+		m.PendingFiles, m.Timestamp, m.ReceivedAt, m.Source, null(m.DerivedFrom), forwardedJSON(m.ForwardedFrom),
+		null(m.TurnID), null(m.OutState), m.FilesWanted, m.GroupKey, m.Quote})
+	if inserted {
+		m.ID = id
 	}
-	tx.Poke(reader(m))
-	return m.ID, true, nil
+	return inserted, err
 }
 
 // reader names the daemon that acts on a new row.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,7 +37,7 @@ func (m *model) attempt(t *rapid.T, fn func(tx *store.Tx, now int64) error) bool
 	switch {
 	case err == nil:
 		return true
-	case !errors.Is(err, store.ErrStale) && !strings.Contains(err.Error(), "UNIQUE constraint failed: runs.folder"):
+	case !errors.Is(err, store.ErrStale) && !errors.Is(err, store.ErrRefused):
 		t.Fatal(err)
 	}
 	return false

@@ -1,9 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"arizuko/pkg/msg"
 )
@@ -11,11 +11,21 @@ import (
 // movePage is how many rows of a moved chat one commit changes.
 const movePage = 1000
 
-// moved are the columns that hold a chat's address, except those of tables that grow with
-// messages.
-var moved = []string{
-	`topic_threads SET chat_jid`, `platform_threads SET chat_jid`, `chat_reply_state SET jid`, `context_objects SET chat_id`,
-	`onboarding_requests SET chat_jid`, `reminders SET chat_jid`, `polls SET chat_jid`, `stops SET chat_jid`, `forks SET chat_jid`,
+// AuditMove is what the audit calls the move of a chat to another address.
+const AuditMove = "move chat"
+
+// moved are the columns that hold a chat's address, except those of tables that grow with the messages, and what the new
+// address may have only one of: a row that it has already is not moved.
+var moved = []struct{ table, column, single string }{
+	{"topic_threads", "chat_jid", "o.thread_id = topic_threads.thread_id"},
+	{"platform_threads", "chat_jid", "o.thread_id = platform_threads.thread_id"},
+	{"chat_reply_state", "jid", "o.topic = chat_reply_state.topic"},
+	{"context_objects", "chat_id", "o.object_id = context_objects.object_id"},
+	{"onboarding_requests", "chat_jid", "o.state = 'pending' AND onboarding_requests.state = 'pending'"},
+	{"reminders", "chat_jid", "FALSE"},
+	{"polls", "chat_jid", "FALSE"},
+	{"stops", "chat_jid", "FALSE"},
+	{"forks", "chat_jid", "o.topic = forks.topic"},
 }
 
 // MoveChat changes a chat's address, as when a Telegram group becomes a
@@ -23,6 +33,7 @@ var moved = []string{
 // owned by other daemons. Its platform ids so far get the prefix "old:", since
 // the new chat counts from 1 again. A second move changes nothing. Where both
 // addresses have a row that cannot be merged, the new address's row stays.
+// A row of the audit says which routes were changed.
 //
 // MoveChat itself moves at most movePage messages and turns, those that wait first.
 // Store.FinishMoves moves the rest.
@@ -44,8 +55,13 @@ func (tx *Tx) MoveChat(from, to string, now int64) error {
 	if _, err := tx.exec(putAlias, from, to); err != nil {
 		return fmt.Errorf("move chat %s: %w", from, err)
 	}
-	if err := tx.moveRoutes(from, to); err != nil {
+	routes, err := tx.moveRoutes(from, to)
+	if err != nil {
 		return fmt.Errorf("move chat %s: routes: %w", from, err)
+	}
+	platform, _ := msg.SplitJID(to)
+	if err := tx.PutAudit(cmp.Or(msg.DaemonOf(to), platform), AuditMove, from+" to "+to+": "+routes, now); err != nil {
+		return fmt.Errorf("move chat %s: %w", from, err)
 	}
 	tx.Poke("routd")
 	if _, err := tx.moveSome(from, now); err != nil {
@@ -222,14 +238,18 @@ func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 	if _, err := tx.exec(updateMergeRequests, from, to, now); err != nil {
 		return fmt.Errorf("onboarding_requests: %w", err)
 	}
+	if err := tx.moveSpend(from, to); err != nil {
+		return fmt.Errorf("spend: %w", err)
+	}
 	// An ended object at the new address does not stand in the way of an active one.
 	if _, err := tx.exec(deleteEndedOfChat, to, now); err != nil {
 		return fmt.Errorf("context_objects: %w", err)
 	}
-	for _, column := range moved {
-		table, name, _ := strings.Cut(column, " SET ")
-		if _, err := tx.exec(`UPDATE OR IGNORE `+column+` = ? WHERE `+name+` = ?`, to, from); err != nil {
-			return fmt.Errorf("%s: %w", table, err)
+	for _, m := range moved {
+		_, err := tx.exec(`UPDATE `+m.table+` SET `+m.column+` = ?1 WHERE `+m.column+` = ?2
+			AND NOT EXISTS (SELECT 1 FROM `+m.table+` o WHERE o.`+m.column+` = ?1 AND `+m.single+`)`, to, from)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.table, err)
 		}
 	}
 	for _, query := range []string{`DELETE FROM chat_reply_state WHERE jid = ?`, deleteUnmovedContext} { // what could not be merged
@@ -242,7 +262,7 @@ func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 
 // moveChatRow keeps the old chat's pins if the new chat has a row already.
 func (tx *Tx) moveChatRow(from, to string) error {
-	if _, err := tx.exec(`UPDATE OR IGNORE chats SET jid = ? WHERE jid = ?`, to, from); err != nil {
+	if _, err := tx.exec(`UPDATE chats SET jid = ?1 WHERE jid = ?2 AND NOT EXISTS (SELECT 1 FROM chats o WHERE o.jid = ?1)`, to, from); err != nil {
 		return err
 	}
 	_, err := tx.exec(`UPDATE chats SET sticky_topic = ifnull(nullif(chats.sticky_topic, ''), o.sticky_topic),

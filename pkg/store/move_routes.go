@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"arizuko/pkg/match"
@@ -11,8 +13,9 @@ import (
 
 // moveRoutes changes the routes that name a chat by its former address. A row that
 // names only its room stays, since other platforms may have a room of that name: a
-// copy for the new address follows it. Patterns are an operator's and stay.
-func (tx *Tx) moveRoutes(from, to string) error {
+// copy for the new address follows it. Patterns are an operator's and stay. It returns what it did to which rows.
+func (tx *Tx) moveRoutes(from, to string) (done string, err error) {
+	var changed, copied []string
 	routes, err := tx.Routes(uncancelled())
 	for i := 0; err == nil && i < len(routes); i++ {
 		r := routes[i]
@@ -20,8 +23,10 @@ func (tx *Tx) moveRoutes(from, to string) error {
 		switch {
 		case expr == "":
 		case whole:
+			changed = append(changed, strconv.FormatInt(r.ID, 10))
 			_, err = tx.exec(`UPDATE routes SET match = ? WHERE id = ?`, expr, r.ID)
 		default:
+			copied = append(copied, strconv.FormatInt(r.ID, 10))
 			follows := i+1 < len(routes) && routes[i+1].Seq == r.Seq
 			r.Match = expr
 			if err = tx.copyRoute(r, follows); err == nil {
@@ -30,7 +35,18 @@ func (tx *Tx) moveRoutes(from, to string) error {
 			}
 		}
 	}
-	return err
+	return describeMovedRoutes(changed, copied), err
+}
+
+func describeMovedRoutes(changed, copied []string) string {
+	var done []string
+	if len(changed) > 0 {
+		done = append(done, "routes changed: "+strings.Join(changed, " "))
+	}
+	if len(copied) > 0 {
+		done = append(done, "routes copied for the new address: "+strings.Join(copied, " "))
+	}
+	return cmp.Or(strings.Join(done, "; "), "no route names it")
 }
 
 // copyRoute inserts a row directly after the one that it is a copy of. follows: rows
@@ -58,8 +74,8 @@ func (tx *Tx) shiftRoutes(seq, id int64) error {
 // "" if it does not name the chat. whole: the row names no other chat, so that
 // the new expression may replace the old one.
 func movedMatch(expr, from, to string) (moved string, whole bool) {
-	platform, oldRoom := msg.SplitJID(from)
-	newPlatform, newRoom := msg.SplitJID(to)
+	_, oldRoom := msg.SplitJID(from)
+	_, newRoom := msg.SplitJID(to)
 	words := strings.Fields(expr)
 	room, named := -1, -1
 	for i, word := range words {
@@ -74,10 +90,14 @@ func movedMatch(expr, from, to string) (moved string, whole bool) {
 		case key == "room":
 			return "", false
 		case key == "platform":
-			if ok, err := path.Match(pattern, platform); err != nil || !ok {
+			if ok, err := path.Match(pattern, msg.FamilyOf(from)); err != nil || !ok {
 				return "", false
 			}
 			named = i
+		case key == "account": // a group that moves does so for all accounts
+			if ok, err := path.Match(pattern, msg.AccountOf(from)); err != nil || !ok {
+				return "", false
+			}
 		}
 	}
 	switch {
@@ -86,11 +106,11 @@ func movedMatch(expr, from, to string) (moved string, whole bool) {
 	case room >= 0:
 		words[room] = "room=" + match.Escape(newRoom)
 	}
-	if whole || named >= 0 && literal(strings.TrimPrefix(words[named], "platform=")) == platform {
+	if whole || named >= 0 && literal(strings.TrimPrefix(words[named], "platform=")) == msg.FamilyOf(from) {
 		return strings.Join(words, " "), true
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return strings.HasPrefix(w, "platform=") })
-	return strings.Join(append([]string{"platform=" + match.Escape(newPlatform)}, words...), " "), false
+	return strings.Join(append([]string{"platform=" + match.Escape(msg.FamilyOf(to))}, words...), " "), false
 }
 
 // literal is the one value that a pattern of path.Match matches, "" if there may

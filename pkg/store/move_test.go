@@ -85,6 +85,11 @@ func TestMoveChat_MovesEveryTable(t *testing.T) {
 	if must(s.Address(t.Context(), from))(t) != to || must(s.Address(t.Context(), to))(t) != to {
 		t.Error("the old address has no alias")
 	}
+	audit := must(s.Audit(t.Context(), store.AuditQuery{Limit: 9}))(t)
+	moved := []store.AuditRow{{ID: 1, At: 50, Who: "teled", What: store.AuditMove, Detail: from + " to " + to + ": routes changed: 1 2"}}
+	if diff := cmp.Diff(moved, audit); diff != "" {
+		t.Errorf("audit (-want +got):\n%s", diff)
+	}
 }
 
 // oldChat stores n inbound rows, decided but for the last undecided ones, n outbound
@@ -95,8 +100,8 @@ func oldChat(t testing.TB, s *store.Store, n, undecided int) {
 		return errors.Join(
 			tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
 				INSERT INTO messages (chat_jid, platform_id, reply_to_id, direction, timestamp, received_at, disposition, reason, decided_at, decision_seq)
-				SELECT ?3, i, i - 1, 'in', i, i, iif(i > ?1 - ?2, NULL, 'dropped'), iif(i > ?1 - ?2, NULL, 'no_route'),
-					iif(i > ?1 - ?2, NULL, i), iif(i > ?1 - ?2, NULL, i) FROM n`, n, undecided, oldJID),
+				SELECT ?3, i, i - 1, 'in', i, i, CASE WHEN i > ?1 - ?2 THEN NULL ELSE 'dropped' END, CASE WHEN i > ?1 - ?2 THEN NULL ELSE 'no_route' END,
+					CASE WHEN i > ?1 - ?2 THEN NULL ELSE i END, CASE WHEN i > ?1 - ?2 THEN NULL ELSE i END FROM n`, n, undecided, oldJID),
 			tx.Exec(`INSERT INTO messages (chat_jid, platform_id, direction, timestamp, received_at, out_state)
 				SELECT chat_jid, 'o' || platform_id, 'out', timestamp, received_at, 'sent' FROM messages`),
 			tx.Exec(`INSERT INTO deliveries (message_id, part, state, platform_id) SELECT id, 0, 'sent', platform_id FROM messages WHERE direction = 'out'`),
@@ -161,10 +166,10 @@ func TestMoveChat_ManyRows_MovesPagesInOrder(t *testing.T) {
 	}
 	for what, query := range map[string]string{
 		"rows of the old chat":  `SELECT count(*) FROM messages WHERE chat_jid = 'telegram:-5'`,
-		"turns of the old chat": `SELECT count(*) FROM turns WHERE chat_jid = 'telegram:-5' OR reply_to NOT GLOB 'old:[0-9]*'`,
+		"turns of the old chat": `SELECT count(*) FROM turns WHERE chat_jid = 'telegram:-5' OR NOT glob('old:[0-9]*', reply_to)`,
 		"ids without one prefix": `SELECT count(*) FROM messages WHERE received_at < 10000 AND timestamp > 2
-			AND (platform_id NOT GLOB 'old:[o0-9]*' OR platform_id GLOB 'old:old*' OR reply_to_id NOT GLOB 'old:[0-9]*')`,
-		"parts without one prefix": `SELECT count(*) FROM deliveries WHERE platform_id NOT GLOB 'old:o[0-9]*'`,
+			AND (NOT glob('old:[o0-9]*', platform_id) OR glob('old:old*', platform_id) OR NOT glob('old:[0-9]*', reply_to_id))`,
+		"parts without one prefix": `SELECT count(*) FROM deliveries WHERE NOT glob('old:o[0-9]*', platform_id)`,
 		"moves under way":          `SELECT count(*) FROM chat_aliases WHERE moving = 1`,
 	} {
 		if got := get[int](t, s, query); got != 0 {
@@ -327,6 +332,10 @@ func TestMoveChat_Routes_OnlyThoseOfTheChat(t *testing.T) {
 		{"platform=telegram chat_jid=telegram:-5 room=-5", "platform=telegram chat_jid=telegram:-1005 room=-1005", none},
 		{"room=-5 platform=telegram", "room=-1005 platform=telegram", none},
 		{"platform=discord room=-5", "platform=discord room=-5", none},
+		{"platform=telegram account= room=-5", "platform=telegram account= room=-1005", none},
+		{"platform=telegram account=* room=-5", "platform=telegram account=* room=-1005", none},
+		{"platform=telegram account=work room=-5", "platform=telegram account=work room=-5", none},
+		{"account= room=-5", "account= room=-5", "platform=telegram account= room=-1005"},
 		{"room=-5 verb=mention", "room=-5 verb=mention", "platform=telegram room=-1005 verb=mention"},
 		{"platform=* room=-5", "platform=* room=-5", "platform=telegram room=-1005"},
 		{"room=-5*", "room=-5*", none},

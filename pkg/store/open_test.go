@@ -17,7 +17,7 @@ import (
 
 func TestOpen_SetsOptions(t *testing.T) {
 	t.Parallel()
-	s := storetest.Open(t)
+	s := storetest.OpenAt(t, storetest.File(t), nil)
 	written := map[string]string{
 		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "10000",
 		"wal_autocheckpoint": "10000", "query_only": "0",
@@ -53,7 +53,7 @@ func TestOpen_WrongOption_ReturnsError(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			db := must(sql.Open("sqlite3", "file:"+storetest.Path(t)+tt.options))(t)
+			db := must(sql.Open("sqlite3", "file:"+storetest.File(t)+tt.options))(t)
 			defer db.Close()
 			conn := must(db.Conn(t.Context()))(t)
 			defer conn.Close()
@@ -101,7 +101,7 @@ func TestOpen_UnusableFile_ReturnsError(t *testing.T) {
 func TestOpen_PathWithOptions_IsAFileName(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a b?mode=memory#%41&_synchronous=OFF.db")
-	plain := storetest.Path(t)
+	plain := storetest.File(t)
 	if err := os.Rename(plain, path); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestOpen_PathWithOptions_IsAFileName(t *testing.T) {
 
 func TestWrite_DatabaseFull_FailsUntilThereIsSpace(t *testing.T) {
 	t.Parallel()
-	s := storetest.Open(t)
+	s := storetest.OpenAt(t, storetest.File(t), nil)
 	big := strings.Repeat("x", 100<<10)
 	limit := func(pages int64) {
 		t.Helper()
@@ -158,7 +158,7 @@ func TestWrite_DatabaseFull_FailsUntilThereIsSpace(t *testing.T) {
 
 func TestWrite_LockedByShell_ReturnsErrLocked(t *testing.T) {
 	t.Parallel()
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	s := storetest.OpenAt(t, path, nil)
 	write(t, s, func(tx *store.Tx) error {
 		_, err := tx.Get(t.Context(), "PRAGMA busy_timeout=20", nil, new(int64))
@@ -194,7 +194,7 @@ func TestOpen_AsRoot_FilesBelongToTheDatabasesUser(t *testing.T) {
 		}
 		t.Fatal("only root gives files away: run this test with sudo")
 	}
-	path := storetest.Path(t)
+	path := storetest.File(t)
 	for _, of := range []string{filepath.Dir(path), path} {
 		if err := os.Chown(of, 4242, 4243); err != nil {
 			t.Fatal(err)

@@ -44,6 +44,15 @@ func (r Reader) NewOutbound(ctx context.Context, platform string, after int64) (
 	return lanes, last, err
 }
 
+// OldOutbound lists the lanes of a platform with outbound rows to deliver that were received before a time, in
+// unix ms.
+func (r Reader) OldOutbound(ctx context.Context, platform string, before int64) ([]Lane, error) {
+	return collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
+		err = scan(&l.ChatJID, &l.ThreadID)
+		return l, err
+	}, queryOldOutbound, platform, before)
+}
+
 // ActiveLanes lists the lanes of a platform that have a running turn.
 func (r Reader) ActiveLanes(ctx context.Context, platform string) ([]Lane, error) {
 	return collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
@@ -143,7 +152,10 @@ func (tx *Tx) ClaimOutbound(messageID int64, parts int, now int64) error {
 func (tx *Tx) PutDelivery(d Delivery, now int64) error {
 	tx.note(failpoint.PutDelivery)
 	_, err := tx.exec(putDelivery, d.MessageID, d.Part, d.State, d.Attempts, d.NotBefore, null(d.PlatformID),
-		null(d.ErrorClass), null(d.Error), now)
+		null(d.ErrorClass), null(cleanText(d.Error)), now)
+	if err == nil && d.PlatformID != "" {
+		_, err = tx.exec(updateEndQuotedOfOwn, d.MessageID, d.PlatformID) // a user answered it before this was known
+	}
 	if err == nil {
 		tx.Poke("routd") // the first part that is delivered opens an engagement
 	}

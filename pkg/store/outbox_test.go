@@ -167,8 +167,10 @@ func TestPutDelivery(t *testing.T) {
 	s := storetest.Open(t)
 	m := outbound(t, s, chat, "", msg.OutSending)
 	want := store.Delivery{MessageID: m.ID, Part: 1, State: msg.OutQueued, Attempts: 2, NotBefore: 99, PlatformID: "p",
-		ErrorClass: msg.Rate, Error: "slow down\x00\xff"}
-	for _, d := range []store.Delivery{{MessageID: m.ID, State: msg.OutSent}, want, {MessageID: m.ID, Part: 1, State: msg.OutSent}, want} {
+		ErrorClass: msg.Rate, Error: "slow down\uFFFD"}
+	unclean := want
+	unclean.Error = "slow\x00 down\xff"
+	for _, d := range []store.Delivery{{MessageID: m.ID, State: msg.OutSent}, want, {MessageID: m.ID, Part: 1, State: msg.OutSent}, unclean} {
 		write(t, s, func(tx *store.Tx) error { return tx.PutDelivery(d, 9) })
 	}
 	if diff := cmp.Diff([]store.Delivery{{MessageID: m.ID, State: msg.OutSent}, want}, must(s.Deliveries(t.Context(), m.ID))(t)); diff != "" {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -56,7 +57,7 @@ func (tx *Tx) TakeUpRow(id int64) error {
 // DropParked drops the parked rows of a chat.
 func (tx *Tx) DropParked(chatJID string, reason msg.Reason, now int64) error {
 	tx.note(failpoint.Decide)
-	ids, err := collect(uncancelled(), tx.q, one[int64], queryParkedIDs, chatJID, -1)
+	ids, err := collect(uncancelled(), tx.q, one[int64], queryParkedIDs, chatJID, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (tx *Tx) StopParked(chatJID string, sender *string, before, now int64) erro
 		return err
 	}
 	for _, jid := range chats {
-		rows, err := tx.Parked(uncancelled(), jid, -1)
+		rows, err := tx.Parked(uncancelled(), jid, math.MaxInt64)
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ type ReadOnly struct {
 // OpenReadOnly opens a database file for reading, whether daemons have it open
 // or not. It must be migrated to version built at least, see WaitSchema.
 func OpenReadOnly(ctx context.Context, path string, built int) (*ReadOnly, error) {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); !IsServer(path) && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no database at %s: set ARIZUKO_DATA to the data folder, or run `migrate up`", path)
 	}
 	reason, cause, err := schemaReason(ctx, path, built)
@@ -31,11 +31,11 @@ func OpenReadOnly(ctx context.Context, path string, built int) (*ReadOnly, error
 	if err != nil {
 		return nil, err
 	}
-	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB)+"&_query_only=true")
+	db, err := openReading(path)
 	if err != nil {
 		return nil, err
 	}
-	return &ReadOnly{Reader{&statements{prepare: db.PrepareContext}}, db}, nil
+	return &ReadOnly{Reader{&statements{prepare: db.PrepareContext, dialect: dialectOf(path)}}, db}, nil
 }
 
 // Close closes the file.

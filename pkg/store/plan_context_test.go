@@ -9,6 +9,7 @@ func contextPlans() map[string][2]string {
 		sorted    = "\nUSE TEMP B-TREE FOR ORDER BY"
 	)
 	return map[string][2]string{
+		"queryContextOfChat":   {queryContextOfChat, ofChat},
 		"queryContextObjects":  {queryContextObjects, "SCAN context_objects"}, // all of them, at start
 		"queryContextObject":   {queryContextObject, objectRow},
 		"queryContextOfSource": {queryContextOfSource, ofChat + sorted},
@@ -21,7 +22,7 @@ func contextPlans() map[string][2]string {
 		"deleteUnmovedContext": {deleteUnmovedContext, ofChat},
 		"queryChatHasTopics": {queryChatHasTopics, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\n" +
 			"SEARCH platform_threads USING PRIMARY KEY (chat_jid=?)\nSCALAR SUBQUERY 2\n" +
-			"SEARCH topic_threads USING PRIMARY KEY (chat_jid=?)\nSCALAR SUBQUERY 4\nCO-ROUTINE (subquery-3)\n" +
-			"SEARCH turns USING INDEX turns_chat (chat_jid=?)\nSCAN (subquery-3)"}, // 100 turns
+			"SEARCH topic_threads USING PRIMARY KEY (chat_jid=?)\nSCALAR SUBQUERY 4\nCO-ROUTINE t\n" +
+			"SEARCH turns USING INDEX turns_chat (chat_jid=?)\nSCAN t"}, // 100 turns
 	}
 }

@@ -11,9 +11,10 @@ func forkPlans() map[string][2]string {
 			"SEARCH forks USING INDEX forks_session (folder=? AND topic=?)\nSCALAR SUBQUERY 3\nSEARCH topic_threads USING PRIMARY KEY (chat_jid=?)\n" +
 			"SCALAR SUBQUERY 5\nSEARCH sessions USING PRIMARY KEY (group_folder=? AND topic=?)\n" +
 			"SCALAR SUBQUERY 4\nSEARCH forks USING COVERING INDEX forks_session (folder=? AND topic=?)"},
-		"queryLastFork": {queryLastFork, "SEARCH forks USING PRIMARY KEY (chat_jid=? AND topic>? AND topic<?)"},
-		"insertFork":    {insertFork, noRead},
-		"endFork":       {endFork, "SEARCH forks USING PRIMARY KEY (chat_jid=? AND topic=?)"},
+		"queryLastFork":   {queryLastFork, "SEARCH forks USING PRIMARY KEY (chat_jid=? AND topic>? AND topic<?)"},
+		"queryThreadUsed": {queryThreadUsed, exists + "SEARCH messages USING INDEX messages_thread (chat_jid=? AND thread_id=?)"},
+		"insertFork":      {insertFork, noRead},
+		"endFork":         {endFork, "SEARCH forks USING PRIMARY KEY (chat_jid=? AND topic=?)"},
 		"queryLastAnswer": {queryLastAnswer, "CO-ROUTINE m\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN m\nCORRELATED SCALAR SUBQUERY 2\n" +
 			"SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
 	}

@@ -3,17 +3,17 @@ package store
 // metricPlans has the expected plan of every statement in queries_metrics.go: a partial index is
 // read to its end or to the limit, no row but the oldest is.
 func metricPlans() map[string][2]string {
-	const counted, oldest = "CO-ROUTINE b\nCO-ROUTINE (subquery-2)\n", "\nSCAN (subquery-2)\nSCAN b\nCORRELATED SCALAR SUBQUERY 1\n" +
+	const counted, oldest = "CO-ROUTINE b\nCO-ROUTINE w\n", "\nSCAN w\nSCAN b\nCORRELATED SCALAR SUBQUERY 1\n" +
 		"SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"
 	return map[string][2]string{
 		"queryUndecidedBacklog": {queryUndecidedBacklog, counted + "SCAN messages USING INDEX messages_undecided" + oldest},
 		"queryParkedBacklog":    {queryParkedBacklog, counted + "SCAN messages USING COVERING INDEX messages_parked" + oldest},
 		"queryOutboxBacklog":    {queryOutboxBacklog, counted + "SEARCH messages USING INDEX messages_outbox (platform=?)" + oldest},
 		"queryFilesBacklog":     {queryFilesBacklog, counted + "SEARCH messages USING INDEX messages_wanted (platform=?)" + oldest},
-		"queryQueueBacklog": {queryQueueBacklog, "CO-ROUTINE q\nCO-ROUTINE (subquery-6)\nSCAN turns USING COVERING INDEX turns_queued\n" +
-			"SCAN (subquery-6)\nSCAN q\nCORRELATED SCALAR SUBQUERY 1\nSEARCH turns USING INTEGER PRIMARY KEY (rowid=?)\n" +
-			"SCALAR SUBQUERY 3\nCO-ROUTINE (subquery-2)\nSCAN turns USING COVERING INDEX turns_files\nSCAN (subquery-2)\n" +
-			"SCALAR SUBQUERY 5\nCO-ROUTINE (subquery-4)\nSCAN turns USING COVERING INDEX turns_probe\nSCAN (subquery-4)"},
+		"queryQueueBacklog": {queryQueueBacklog, "CO-ROUTINE q\nCO-ROUTINE w\nSCAN turns USING COVERING INDEX turns_queued\n" +
+			"SCAN w\nSCAN q\nCORRELATED SCALAR SUBQUERY 1\nSEARCH turns USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"SCALAR SUBQUERY 3\nCO-ROUTINE f\nSCAN turns USING COVERING INDEX turns_files\nSCAN f\n" +
+			"SCALAR SUBQUERY 5\nCO-ROUTINE p\nSCAN turns USING COVERING INDEX turns_probe\nSCAN p"},
 		"queryRunningBacklog": {queryRunningBacklog, "SCAN turns USING INDEX turns_run"},
 		"queryLiveRuns":       {queryLiveRuns, "SCAN runs USING INDEX runs_unended\nUSE TEMP B-TREE FOR GROUP BY"},
 	}

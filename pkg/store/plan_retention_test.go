@@ -13,6 +13,7 @@ func retentionPlans() map[string][2]string {
 			"SEARCH a USING INDEX sqlite_autoindex_asks_1 (turn_id=?)\nSCALAR SUBQUERY 5\nSCAN f USING INDEX messages_returning"},
 		"deleteToolCalls":    {deleteToolCalls, "SEARCH tool_calls USING PRIMARY KEY (turn_id=?)"},
 		"deleteTurnProgress": {deleteTurnProgress, "SEARCH turn_progress USING INTEGER PRIMARY KEY (rowid=?)"},
+		"deleteTranscripts":  {deleteTranscripts, "SEARCH transcripts USING INDEX sqlite_autoindex_transcripts_1 (message_id=?)"},
 		"deletePreviews":     {deletePreviews, "SEARCH previews USING INDEX previews_turn (turn_id=?)"},
 		"deleteAsks":         {deleteAsks, "SEARCH asks USING INDEX sqlite_autoindex_asks_1 (turn_id=?)"},
 		"deleteTurn":         {deleteTurn, "SEARCH turns USING INTEGER PRIMARY KEY (rowid=?)"},

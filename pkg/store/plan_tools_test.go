@@ -11,7 +11,7 @@ func toolPlans() map[string][2]string {
 			"SEARCH c USING INDEX messages_derived (derived_from=? AND rowid<?)", n, n+1)
 	}
 	pollWords := func(n int) string {
-		return fmt.Sprintf("\nCORRELATED SCALAR SUBQUERY %d\nSCAN json_each VIRTUAL TABLE INDEX 3:", n)
+		return fmt.Sprintf("\nCORRELATED SCALAR SUBQUERY %d\nSCAN json_each VIRTUAL TABLE INDEX 1:", n)
 	}
 	return map[string][2]string{
 		"queryToolCall":      {queryToolCall, "SEARCH tool_calls USING PRIMARY KEY (turn_id=? AND call=?)"},

@@ -50,6 +50,15 @@ func (r Reader) PollsOf(ctx context.Context, chatJID, folder string, state msg.P
 	return r.polls(ctx, queryPollsInState, chatJID, folder, state, before, limit)
 }
 
+// Polls returns the polls of all chats with an id below before, 0 for all, the newest first; only open ones if open.
+func (r Reader) Polls(ctx context.Context, open bool, before int64, limit int) ([]*msg.StoredPoll, error) {
+	query := queryPolls
+	if open {
+		query = queryAllOpen
+	}
+	return r.polls(ctx, query, orNewest(before), limit)
+}
+
 // PollsDue returns open polls whose time to close has come, the earliest first, at most limit.
 func (r Reader) PollsDue(ctx context.Context, now int64, limit int) ([]*msg.StoredPoll, error) {
 	return r.polls(ctx, queryPollsDue, now, limit)
@@ -176,14 +185,13 @@ func (r Reader) VotesWaiting(ctx context.Context, chatJID string, before int64) 
 // PutPoll stores an open poll whose outbound row is stored, and sets its id.
 func (tx *Tx) PutPoll(p *msg.StoredPoll) error {
 	options, _ := json.Marshal(p.Poll.Options) // plain strings: cannot fail
-	res, err := tx.exec(insertPoll, p.MessageID, p.Folder, p.ChatJID, p.Topic, p.Poll.Question, string(options), p.Poll.Multiple,
+	id, err := tx.insert(insertPoll, p.MessageID, p.Folder, p.ChatJID, p.Topic, p.Poll.Question, string(options), p.Poll.Multiple,
 		null(p.Poll.ClosesAt), p.CreatedAt)
 	if err != nil {
 		return fmt.Errorf("put poll: %w", err)
 	}
-	p.State = msg.PollOpen
-	p.ID, err = res.LastInsertId()
-	return err
+	p.State, p.ID = msg.PollOpen, id
+	return nil
 }
 
 // PutPollRef stores what a daemon's platform calls the poll of an outbound row.

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -251,18 +250,12 @@ func TestPollResult_IsTheTally(t *testing.T) {
 	t.Parallel()
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
-	db := must(sql.Open("sqlite3", path+"?_busy_timeout=10000"))(t)
-	t.Cleanup(func() { _ = db.Close() })
 	for _, multiple := range []bool{false, true} {
 		p := poll(t, s, chat, "")
-		if _, err := db.Exec(`UPDATE polls SET multiple = ? WHERE id = ?`, multiple, p.ID); err != nil {
-			t.Fatal(err)
-		}
+		storetest.Exec(t, path, `UPDATE polls SET multiple = ? WHERE id = ?`, map[bool]int{true: 1}[multiple], p.ID)
 		for i, options := range []string{"[1]", "[2,1]", "[1,2]", "[]", "[9]", "[0,-1]", `{"0":1}`, `"x"`, "7", "null", "[2]"} {
-			if _, err := db.Exec(`INSERT INTO poll_votes (poll_id, voter, name, options, at) VALUES (?, ?, ?, ?, ?)`,
-				p.ID, fmt.Sprintf("telegram:%d", i), []string{"", "Ann"}[i%2], options, 100-i); err != nil {
-				t.Fatal(err)
-			}
+			storetest.Exec(t, path, `INSERT INTO poll_votes (poll_id, voter, name, options, at) VALUES (?, ?, ?, ?, ?)`,
+				p.ID, fmt.Sprintf("telegram:%d", i), []string{"", "Ann"}[i%2], options, 100-i)
 		}
 		p = must(s.Poll(t.Context(), p.ID))(t)
 		same(t, fmt.Sprintf("multiple %t", multiple), must(s.PollResult(t.Context(), p))(t), p.Poll.Tally(must(s.PollVotes(t.Context(), p.ID))(t)))

@@ -30,13 +30,16 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?1) AND NOT EXISTS (` + movingIn + ` AND a.new_jid = ?1)
 		ORDER BY m.id LIMIT ?3+0`
 	queryTurnMessages = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`
-	queryTurnReplies  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' ORDER BY m.id`
-	queryDerivedFrom  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`
+	queryTurnReplies  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' AND m.source <> 'waiting' ORDER BY m.id`
+	// The first of a group: an album has ten, a text of the longest size 256 pieces.
+	queryGroupRows = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_groups
+		WHERE m.group_key <> '' AND m.chat_jid = ? AND m.group_key = ? ORDER BY m.id LIMIT 256`
+	queryDerivedFrom = `SELECT ` + messageColumns + ` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`
 	// directMessages is the condition of a row m of a direct message. A chat that no adapter has described is judged by its
 	// address, as msg.KindOfJID does.
 	directMessages = `ifnull((SELECT c.kind = 'dm' FROM chats c WHERE c.jid = m.chat_jid),
-		m.chat_jid GLOB 'telegram:[^-]*' OR m.chat_jid GLOB 'telegram+*:[^-]*' OR m.chat_jid GLOB 'discord:dm-*' OR m.chat_jid GLOB 'discord+*:dm-*'
-		OR m.chat_jid GLOB 'slack:D*' OR m.chat_jid GLOB 'slack+*:D*')`
+		glob('telegram:[^-]*', m.chat_jid) OR glob('telegram+*:[^-]*', m.chat_jid) OR glob('discord:dm-*', m.chat_jid) OR glob('discord+*:dm-*', m.chat_jid)
+		OR glob('slack:D*', m.chat_jid) OR glob('slack+*:D*', m.chat_jid))`
 	observedRows = `(SELECT id, decision_seq, chat_jid FROM messages INDEXED BY messages_routed
 		WHERE routed_to = ?1 AND decision_seq > ?2 AND decision_seq <= ?6 ORDER BY decision_seq DESC LIMIT 10000) o
 		JOIN messages m ON m.id = o.id
@@ -50,15 +53,15 @@ const (
 		ORDER BY id DESC LIMIT 1`
 	// Of the newest 500 rows of the chat: a loop of bots is faster than users.
 	queryBotTurns = `SELECT count(DISTINCT turn_id) FROM (SELECT turn_id, sender, is_bot_message, received_at FROM messages
-		WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 500) WHERE is_bot_message = 1 AND sender = ?2 AND turn_id IS NOT NULL AND received_at > ?3`
+		WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 500) n WHERE is_bot_message = 1 AND sender = ?2 AND turn_id IS NOT NULL AND received_at > ?3`
 	// Newest first; the reader stops at the first that is too old.
 	queryRecentTurns = `SELECT m.sender, ifnull(m.turn_id, 0), ifnull(m.decided_at, 0), m.disposition = 'routed' AND m.forwarded_from IS NULL
 		FROM messages m INDEXED BY messages_routed WHERE m.routed_to = ? ORDER BY m.decision_seq DESC LIMIT 100000`
 	// Of the newest 1000 rows of the chat.
 	queryLastRateLimit = `SELECT ifnull(max(decided_at), 0) FROM (SELECT sender, verb, reason, decided_at FROM messages INDEXED BY messages_chat
-		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) WHERE reason = 'rate_limit' AND sender = ? AND verb <> 'reaction'`
+		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE reason = 'rate_limit' AND sender = ? AND verb <> 'reaction'`
 	queryFoldersOfSender = `SELECT DISTINCT sender = ?2, routed_to FROM (SELECT sender, routed_to, turn_id FROM messages INDEXED BY messages_chat
-		WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 1000) WHERE turn_id IS NOT NULL AND routed_to IS NOT NULL`
+		WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 1000) n WHERE turn_id IS NOT NULL AND routed_to IS NOT NULL`
 	queryFiredEdit = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ? AND target_id = ? AND disposition = 'routed' AND reason = 'edit_addressed')`
 
 	insertMessage = `INSERT INTO messages (chat_jid, platform_id, direction, kind, sender, sender_name, is_bot_message,
@@ -66,6 +69,11 @@ const (
 		received_at, source, derived_from, forwarded_from, turn_id, out_state, files_wanted, group_key, quote)
 		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 		ON CONFLICT (chat_jid, platform_id) WHERE platform_id IS NOT NULL DO NOTHING`
+	// A row of a quoted post gives its platform id to the post itself.
+	updateEndQuoted = `UPDATE messages SET platform_id = NULL, disposition = 'dropped', reason = 'duplicate'
+		WHERE chat_jid = ? AND platform_id = ? AND disposition = 'observed' AND reason = 'quoted'`
+	updateEndQuotedOfOwn = `UPDATE messages SET platform_id = NULL, disposition = 'dropped', reason = 'duplicate'
+		WHERE chat_jid = (SELECT chat_jid FROM messages WHERE id = ?) AND platform_id = ? AND disposition = 'observed' AND reason = 'quoted'`
 	updateDecide = `UPDATE messages SET disposition = ?, reason = ?, routed_to = ?, turn_id = ?, topic = ?, thread_id = ?,
 		error = ?, decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL`
 	updateContent     = `UPDATE messages SET content = ?, addressed = ?, verb = ? WHERE id = ? AND disposition IS NULL`
@@ -88,6 +96,8 @@ const (
 		SELECT m.chat_jid, m.thread_id FROM head JOIN messages m ON m.id = head.id`
 	queryNewOutbound = `SELECT DISTINCT chat_jid, thread_id FROM messages NOT INDEXED
 		WHERE id > ? AND id <= ? AND out_state IN ('queued', 'sending') AND platform = ?||''`
+	queryOldOutbound = `SELECT DISTINCT chat_jid, thread_id FROM messages INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending') AND platform = ?||'' AND received_at < ?+0`
 	queryNextOutbound = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_outbox
 		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?1||'' AND m.chat_jid = ?2 AND m.thread_id = ?3
 		AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?2) AND NOT EXISTS (` + movingOut + ` AND a.new_jid = ?2) ORDER BY m.id LIMIT 1`
@@ -114,7 +124,7 @@ const (
 		error = excluded.error, updated_at = excluded.updated_at`
 
 	changes        = `m.kind IN ('edit', 'reaction', 'delete')`
-	visible        = `m.platform = 'web' AND m.verb <> 'vote' AND (m.direction = 'in' OR m.out_state IS NULL OR m.out_state NOT IN ('cancelled', 'failed'))`
+	visible        = `m.platform = 'web' AND m.verb NOT IN ('vote', 'answer') AND (m.direction = 'in' OR m.out_state IS NULL OR m.out_state NOT IN ('cancelled', 'failed'))`
 	notDerived     = `(m.derived_from IS NULL OR m.topic <> (SELECT topic FROM messages o WHERE o.id = m.derived_from))`
 	readable       = visible + ` AND (` + changes + ` OR ` + notDerived + `)`
 	delivered      = visible + ` AND NOT ` + changes + ` AND ` + notDerived + ` AND (m.out_state IS NULL OR m.out_state NOT IN ('queued', 'sending'))`
@@ -131,6 +141,9 @@ const (
 		WHERE m.chat_jid = ? AND m.target_id = ? AND m.direction = 'out' AND ` + changes + ` AND m.out_state IN ('sent', 'ambiguous') ORDER BY m.id`
 	queryWebEnd = `SELECT ifnull((SELECT min(id) - 1 FROM messages INDEXED BY messages_outbox
 		WHERE out_state IN ('queued', 'sending') AND platform = 'web' AND chat_jid = ?), (SELECT ifnull(max(id), 0) FROM messages))`
+	queryNewRows        = `SELECT id, chat_jid FROM messages NOT INDEXED WHERE id > ? ORDER BY id LIMIT ?+0`
+	queryWebUndelivered = `SELECT chat_jid, min(id) FROM messages INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending') AND platform = 'web' GROUP BY chat_jid`
 	queryWebTopics = `WITH RECURSIVE topics(topic) AS (
 		SELECT min(topic) FROM messages INDEXED BY messages_web WHERE platform = 'web' AND chat_jid = ?1
 		UNION ALL SELECT (SELECT min(topic) FROM messages INDEXED BY messages_web
@@ -140,12 +153,15 @@ const (
 			WHERE platform = 'web' AND chat_jid = ?1 AND topic = topics.topic)
 		WHERE topics.topic IS NOT NULL`
 
-	queryWaitingIn = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_undecided
-		WHERE direction = 'in' AND disposition IS NULL`
-	queryWaitingBefore = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_undecided
-		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND received_at <= ?`
-	queryWaitingOut = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_outbox
-		WHERE out_state IN ('queued', 'sending')`
+	queryWaitingIn = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_undecided
+		WHERE direction = 'in' AND disposition IS NULL) w
+		LEFT JOIN messages f ON f.id = w.oldest`
+	queryWaitingBefore = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_undecided
+		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND received_at <= ?) w
+		LEFT JOIN messages f ON f.id = w.oldest`
+	queryWaitingOut = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending')) w
+		LEFT JOIN messages f ON f.id = w.oldest`
 	queryQueuedBefore = `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND id < ?1 AND not_before <= ?2`
 
 	queryChat = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0)
@@ -154,6 +170,7 @@ const (
 	insertChat       = `INSERT INTO chats (jid, platform, kind, last_seen_at) VALUES (?,?,?,?) ON CONFLICT (jid) DO NOTHING`
 	queryState       = `SELECT value FROM router_state WHERE key = ?`
 	putState         = `INSERT INTO router_state (key, value) VALUES (?,?) ON CONFLICT (key) DO UPDATE SET value = excluded.value`
+	addState         = `INSERT INTO router_state (key, value) VALUES (?,?) ON CONFLICT (key) DO UPDATE SET value = router_state.value + excluded.value`
 	bumpState        = `INSERT INTO router_state (key, value) VALUES (?,1)
-		ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value`
+		ON CONFLICT (key) DO UPDATE SET value = router_state.value + 1 RETURNING value`
 )

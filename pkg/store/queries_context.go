@@ -7,13 +7,14 @@ const (
 		FROM context_objects`
 
 	// All of them, once at start, chat by chat.
-	queryContextObjects  = contextColumns + ` WHERE +active_until > ? ORDER BY chat_id, object_id`
+	queryContextObjects  = contextColumns + ` WHERE active_until+0 > ? ORDER BY chat_id, object_id`
+	queryContextOfChat   = contextColumns + ` WHERE chat_id = ? AND active_until+0 > ? ORDER BY object_id`
 	queryContextObject   = contextColumns + ` WHERE chat_id = ? AND object_id = ?`
 	queryContextOfSource = contextColumns + ` WHERE chat_id = ?1 AND kind = ?2 AND source_message_id = ?3 AND active_until > ?4
 		ORDER BY last_touched_at DESC LIMIT 1`
 	// Those of a chat beyond a number, open polls last.
 	queryContextExcess = `SELECT object_id FROM context_objects WHERE chat_id = ?1 AND object_id <> ?2 AND active_until > ?3
-		ORDER BY active_until = 9223372036854775807 DESC, last_touched_at DESC, object_id LIMIT -1 OFFSET ?4+0`
+		ORDER BY active_until = 9223372036854775807 DESC, last_touched_at DESC, object_id LIMIT 9223372036854775807 OFFSET ?4+0`
 	putContextObject = `INSERT INTO context_objects (chat_id, object_id, kind, topic_id, source_message_id, label, url, created_at,
 		last_touched_at, activation_reasons, created_by_user_id, created_by_bot, closed_at, due_at, active_until, ttl_class)
 		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
@@ -32,6 +33,6 @@ const (
 	// delegated turn is none of the chat's.
 	queryChatHasTopics = `SELECT EXISTS (SELECT 1 FROM platform_threads WHERE chat_jid = ?1)
 		OR EXISTS (SELECT 1 FROM topic_threads WHERE chat_jid = ?1)
-		OR EXISTS (SELECT 1 FROM (SELECT topic, kind FROM turns INDEXED BY turns_chat WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 100)
-			WHERE topic <> '' AND kind <> 'delegated' AND NOT (topic GLOB '#d[0-9]*' AND topic NOT GLOB '#d*[^0-9]*'))`
+		OR EXISTS (SELECT 1 FROM (SELECT topic, kind FROM turns INDEXED BY turns_chat WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 100) t
+			WHERE topic <> '' AND kind <> 'delegated' AND NOT (glob('#d[0-9]*', topic) AND NOT glob('#d*[^0-9]*', topic)))`
 )

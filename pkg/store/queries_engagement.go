@@ -13,7 +13,7 @@ const (
 	queryDeliveryChanges = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(f.thread_id, ifnull(t.place,'')),
 		ifnull(f.folder, ifnull(o.folder,'')),
 		CASE WHEN f.topic IS NOT NULL THEN f.ended_at IS NULL
-			ELSE ifnull(o.claims_engagement,0) AND (t.ended_at IS NULL OR m.received_at <= t.ended_at) END,
+			ELSE ifnull(o.claims_engagement,0) = 1 AND (t.ended_at IS NULL OR m.received_at <= t.ended_at) END,
 		ifnull(f.created_at, ifnull((SELECT max(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + claimingRow + `), ifnull(q.received_at,0)))
 		FROM deliveries d INDEXED BY deliveries_seq JOIN messages m ON m.id = d.message_id
 		LEFT JOIN turns t ON t.id = m.turn_id LEFT JOIN turns p ON ` + rootHere + `
@@ -23,9 +23,9 @@ const (
 			AND f.topic = (SELECT topic ` + forkOfThread + `n.chat_jid = m.chat_jid AND n.thread_id = m.thread_id ` + newestFork + `)
 		WHERE d.seq > ? ORDER BY d.seq LIMIT ?+0`
 	queryClaimTurns = `SELECT id, ended FROM (SELECT id, ifnull(ended_at, 0) AS ended FROM turns INDEXED BY turns_claims
-		WHERE claims_engagement = 1 AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 32)
+		WHERE claims_engagement = 1 AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 32) n
 		UNION ALL SELECT * FROM (SELECT id, 0 FROM turns INDEXED BY turns_open_claims
-		WHERE claims_engagement = 1 AND ended_at IS NULL AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 8)`
+		WHERE claims_engagement = 1 AND ended_at IS NULL AND chat_jid = ?1 AND place = ?2 ORDER BY id DESC LIMIT 8) o`
 	queryClaim = `SELECT o.folder,
 		ifnull((SELECT min(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + claimingRow + `), q.received_at),
 		ifnull((SELECT max(r.received_at) FROM messages r WHERE r.turn_id = o.id AND ` + claimingRow + `), q.received_at),
@@ -40,8 +40,8 @@ const (
 	lastDelivery        = `(SELECT value FROM counters WHERE name = 'deliveries')`
 	queryDeliveriesRead = `SELECT ` + deliveriesRead + `, ` + lastDelivery
 	queryEngagement     = `SELECT ` + engagementColumns + `, ifnull((SELECT sticky_at FROM chats WHERE jid = ?1), 0), ` + deliveriesRead + `, ` + lastDelivery + `
-		FROM (SELECT 1) LEFT JOIN chat_reply_state ON jid = ?1 AND topic = ?2`
+		FROM (SELECT 1) one LEFT JOIN chat_reply_state ON jid = ?1 AND topic = ?2`
 	queryEngagements = `SELECT ` + engagementColumns + ` FROM chat_reply_state WHERE jid = ?
-		ORDER BY engaged_until DESC, topic LIMIT 1000`
+		ORDER BY engaged_until DESC NULLS LAST, topic LIMIT 1000`
 	queryRoutingVersion = `SELECT value FROM counters WHERE name = 'routing'`
 )

@@ -7,19 +7,35 @@ const (
 		(SELECT platform, count(*) n, min(id) oldest FROM messages INDEXED BY messages_outbox
 			WHERE out_state IN ('queued', 'sending') GROUP BY platform) w
 		JOIN messages m ON m.id = w.oldest`
-	queryParkedAlone = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages m INDEXED BY messages_parked
+	queryParkedAlone = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages m INDEXED BY messages_parked
 		WHERE disposition = 'onboarding' AND received_at <= ?
-		AND NOT EXISTS (SELECT 1 FROM onboarding_requests r INDEXED BY onboarding_pending WHERE r.state = 'pending' AND r.chat_jid = m.chat_jid)`
-	queryWantedBefore = `SELECT count(*), ifnull(min(id),0), ifnull(chat_jid,''), ifnull(received_at,0) FROM messages INDEXED BY messages_wanted
-		WHERE pending_files > 0 AND files_wanted = 1 AND received_at <= ?`
-	queryWaitingRequests = `SELECT count(*), ifnull(code,''), ifnull(chat_jid,''), ifnull(min(created_at),0) FROM onboarding_requests INDEXED BY onboarding_pending
-		WHERE state = 'pending'`
+		AND NOT EXISTS (SELECT 1 FROM onboarding_requests r INDEXED BY onboarding_pending WHERE r.state = 'pending' AND r.chat_jid = m.chat_jid)) w
+		LEFT JOIN messages f ON f.id = w.oldest`
+	queryWantedBefore = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_wanted
+		WHERE pending_files > 0 AND files_wanted = 1 AND received_at <= ?) w
+		LEFT JOIN messages f ON f.id = w.oldest`
+	queryWaitingRequests = `SELECT w.n, ifnull(r.code,''), ifnull(r.chat_jid,''), ifnull(r.created_at,0)
+		FROM (SELECT count(*) AS n FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending') w
+		LEFT JOIN onboarding_requests r ON r.code = (SELECT code FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending'
+			ORDER BY created_at LIMIT 1)`
 	queryLimitedRequests = `SELECT count(*) FROM messages NOT INDEXED WHERE id > (SELECT max(id) FROM messages) - ?
 		AND reason = 'onboarding_limit' AND received_at >= ?`
 	queryUndelivered = `SELECT m.id, m.chat_jid, m.out_state, ifnull(d.error_class,''), ifnull(d.error,'') FROM messages m
 		LEFT JOIN deliveries d ON d.message_id = m.id AND d.state = m.out_state
 		AND d.part = (SELECT min(part) FROM deliveries f WHERE f.message_id = m.id AND f.state = m.out_state)
-		WHERE m.id > (SELECT max(id) FROM messages) - ?2 AND +m.out_state IN ('failed', 'ambiguous') AND m.received_at >= ?1 ORDER BY m.id DESC`
+		WHERE m.id > (SELECT max(id) FROM messages) - ?2 AND m.out_state||'' IN ('failed', 'ambiguous') AND m.received_at >= ?1 ORDER BY m.id DESC`
+	// Of the parts, the first one that did not arrive says why.
+	queryLostRows = `SELECT m.id, m.chat_jid, m.thread_id, m.topic, m.kind, m.source, substr(m.content, 1, 200), m.out_state,
+		ifnull(d.error_class,''), ifnull(d.error,''), (SELECT count(*) FROM deliveries p WHERE p.message_id = m.id),
+		(SELECT count(*) FROM deliveries p WHERE p.message_id = m.id AND p.state IN ('sent', 'ambiguous')), m.received_at,
+		ifnull((SELECT max(p.updated_at) FROM deliveries p WHERE p.message_id = m.id), m.received_at),
+		ifnull((SELECT max(n.id) FROM messages n INDEXED BY messages_derived WHERE n.derived_from = m.id AND n.direction = 'out' AND n.source = 'notice'), 0),
+		ifnull((SELECT max(n.id) FROM messages n INDEXED BY messages_derived WHERE n.derived_from = m.id AND n.direction = 'out' AND n.source <> 'notice'
+			AND n.kind = m.kind), 0)
+		FROM messages m INDEXED BY messages_lost LEFT JOIN deliveries d ON d.message_id = m.id
+		AND d.part = (SELECT min(f.part) FROM deliveries f WHERE f.message_id = m.id AND f.state = m.out_state)
+		WHERE m.out_state IN ('failed', 'ambiguous') AND m.received_at >= ?1 AND (?2 = '' OR m.chat_jid = ?2)
+		ORDER BY m.received_at DESC, m.id DESC LIMIT ?3+0`
 	queryArrivals     = `SELECT id, received_at FROM messages NOT INDEXED WHERE id > (SELECT max(id) FROM messages) - ? ORDER BY id`
 	queryLastRuntimes = `SELECT folder, runtime FROM runs NOT INDEXED ORDER BY id DESC LIMIT ?+0`
 )

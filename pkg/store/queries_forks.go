@@ -15,7 +15,10 @@ const (
 		OR EXISTS (SELECT 1 FROM sessions WHERE group_folder = ?1 AND topic = ?3 AND NOT EXISTS (SELECT 1 FROM forks WHERE folder = ?1 AND topic = ?3))`
 	// The first is <topic>#fix, the others end in a number.
 	queryLastFork = `SELECT ifnull(max(CASE WHEN topic = ?2 THEN 1 ELSE CAST(substr(topic, length(?2) + 1) AS INTEGER) END), 0)
-		FROM forks WHERE chat_jid = ?1 AND topic >= ?2 AND topic < ?2 || ':'`
+		FROM forks WHERE chat_jid = ?1 AND topic >= ?2 AND topic < ?2 || ':' AND NOT glob('*[^0-9]*', substr(topic, length(?2) + 1))`
+	// Whether a message is in a thread, or may be.
+	queryThreadUsed = `SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_thread WHERE thread_id <> '' AND ` + spoken + `
+		AND chat_jid = ? AND thread_id = ? AND (out_state IS NULL OR out_state NOT IN ('queued', 'sending', 'failed', 'cancelled')))`
 	insertFork = `INSERT INTO forks (chat_jid, topic, folder, thread_id, own_thread, message_id, created_at) VALUES (?,?,?,?,?,?,?)`
 	endFork    = `UPDATE forks SET ended_at = ? WHERE chat_jid = ? AND topic = ? AND ended_at IS NULL`
 	// Of the newest 1,000 spoken rows of the chat.

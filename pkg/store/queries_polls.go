@@ -8,6 +8,8 @@ const (
 	queryPollByMessage = `SELECT ` + pollColumns + ` FROM polls p WHERE p.message_id = ?`
 	queryPollsInState  = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_list
 		WHERE p.chat_jid = ? AND p.folder = ? AND p.state = ? AND p.id < ? ORDER BY p.id DESC LIMIT ?+0`
+	queryPolls    = `SELECT ` + pollColumns + ` FROM polls p WHERE p.id < ? ORDER BY p.id DESC LIMIT ?+0`
+	queryAllOpen  = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_open WHERE p.state = 'open' AND p.id < ? ORDER BY p.id DESC LIMIT ?+0`
 	queryPollsDue = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_due
 		WHERE p.state = 'open' AND p.closes_at IS NOT NULL AND p.closes_at <= ? ORDER BY p.closes_at LIMIT ?+0`
 	queryPollsEnding = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_ending
@@ -26,12 +28,12 @@ const (
 	queryPollsSending = `SELECT m.id FROM messages m INDEXED BY messages_outbox CROSS JOIN deliveries d ON d.message_id = m.id
 		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?1 AND (?2 = '' OR m.chat_jid = ?2) AND m.kind = 'poll' AND d.state = 'sending' LIMIT 100`
 	// Options that count of a poll's votes: of several in a poll that takes one, the last.
-	countedOptions = `FROM poll_votes v JOIN json_each(v.options) o WHERE v.poll_id = ?1 AND json_type(v.options) = 'array' AND o.type = 'integer'
+	countedOptions = `FROM poll_votes v CROSS JOIN json_each(v.options) o ON TRUE WHERE v.poll_id = ?1 AND json_type(v.options) = 'array' AND o.type = 'integer'
 		AND (?2 OR o.key = json_array_length(v.options) - 1)`
 	queryPollCounts     = `SELECT o.value, count(*) ` + countedOptions + ` GROUP BY o.value`
 	queryPollVoterCount = `SELECT count(*) FROM poll_votes WHERE poll_id = ? AND json_array_length(options) > 0`
 	queryPollVoters     = `SELECT option, voter, name FROM (SELECT o.value AS option, v.voter, v.name,
-		row_number() OVER (PARTITION BY o.value ORDER BY v.at, v.voter) AS place ` + countedOptions + `) WHERE place <= ?3 ORDER BY option, place`
+		row_number() OVER (PARTITION BY o.value ORDER BY v.at, v.voter) AS place ` + countedOptions + `) p WHERE place <= ?3 ORDER BY option, place`
 	queryVotesWaiting = `SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_undecided
 		WHERE direction = 'in' AND disposition IS NULL AND chat_jid = ? AND min(received_at, timestamp) <= ? AND verb IN ('vote', 'reaction'))`
 

@@ -23,14 +23,14 @@ const (
 		updated_by = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`
 	updateEndReminder = `UPDATE reminders SET state = ?, next_slot = NULL, error = ?, updated_by = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`
 	// Only as it was when its slot was computed.
-	updateFireReminder = `UPDATE reminders SET state = ?, next_slot = ? WHERE id = ? AND state = 'active' AND next_slot IS ? AND updated_at = ?`
+	updateFireReminder = `UPDATE reminders SET state = ?, next_slot = ? WHERE id = ? AND state = 'active' AND next_slot IS NOT DISTINCT FROM ? AND updated_at = ?`
 	insertSlot         = `INSERT INTO reminder_slots (reminder_id, slot) VALUES (?,?) ON CONFLICT DO NOTHING`
 	updateSlot         = `UPDATE reminder_slots SET message_id = ? WHERE reminder_id = ? AND slot = ?`
 
 	queryBroadcastByKey = `SELECT id, key, text, created_by, chats, message_ids, created_at, ifnull(ended_at, 0) FROM broadcasts WHERE key = ?`
 	// For operators who ask about one message: there are few broadcasts.
 	queryBroadcastOf = `SELECT id, key, text, created_by, chats, message_ids, created_at, ifnull(ended_at, 0) FROM broadcasts
-		WHERE EXISTS (SELECT 1 FROM json_each(message_ids) WHERE value = ?)`
+		WHERE EXISTS (SELECT 1 FROM json_each(message_ids) WHERE CAST(value AS INTEGER) = ?)`
 	queryOpenBroadcast = `SELECT id, key, text, created_by, chats, message_ids, created_at, 0 FROM broadcasts INDEXED BY broadcasts_open
 		WHERE ended_at IS NULL ORDER BY id LIMIT 1`
 	insertBroadcast = `INSERT INTO broadcasts (key, text, created_by, chats, created_at) VALUES (?,?,?,?,?) ON CONFLICT (key) DO NOTHING`

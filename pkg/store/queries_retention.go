@@ -18,7 +18,7 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM asks a WHERE a.turn_id = ?1 AND (a.state = 'open' OR a.ended_at >= ?2))
 		AND NOT EXISTS (SELECT 1 FROM messages f INDEXED BY messages_returning
 			WHERE f.direction = 'in' AND f.disposition IS NULL AND f.forwarded_from IS NOT NULL
-			AND ?1 IN (json_extract(f.forwarded_from, '$.turn_id'), json_extract(f.forwarded_from, '$.root_turn_id'))))`
+			AND ?1 IN (CAST(json_extract(f.forwarded_from, '$.turn_id') AS INTEGER), CAST(json_extract(f.forwarded_from, '$.root_turn_id') AS INTEGER))))`
 	deleteToolCalls    = `DELETE FROM tool_calls WHERE turn_id = ?1`
 	deleteTurnProgress = `DELETE FROM turn_progress WHERE turn_id = ?1`
 	deletePreviews     = `DELETE FROM previews WHERE turn_id = ?1`
@@ -28,7 +28,7 @@ const (
 	// A message is decided or delivered, its turn is gone, and no row that is left was
 	// made from it, answers it, or is about to change it.
 	queryMessageIsOld = `SELECT EXISTS (SELECT 1 FROM messages m WHERE m.id = ?1 AND m.received_at < ?2 AND ifnull(m.decided_at, 0) < ?2
-		AND (m.direction = 'out' OR m.disposition IS NOT NULL) AND m.disposition IS NOT 'onboarding'
+		AND (m.direction = 'out' OR m.disposition IS NOT NULL) AND m.disposition IS DISTINCT FROM 'onboarding'
 		AND ifnull(m.out_state, '') NOT IN ('queued', 'sending')
 		AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.id = m.turn_id)
 		AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.trigger_message_id = ?1)
@@ -39,11 +39,12 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM polls p WHERE p.message_id = ?1 AND (p.state = 'open' OR p.end_pending = 1 OR p.closed_at >= ?2))
 		AND NOT EXISTS (SELECT 1 FROM asks a WHERE a.message_id = ?1)
 		AND NOT EXISTS (SELECT 1 FROM chat_reply_state r WHERE r.jid = m.chat_jid AND r.last_reply_id = ?1))`
-	deleteForks      = `DELETE FROM forks WHERE message_id = ?1`
-	deleteDeliveries = `DELETE FROM deliveries WHERE message_id = ?1`
-	deletePollVotes  = `DELETE FROM poll_votes WHERE poll_id IN (SELECT id FROM polls WHERE message_id = ?1)`
-	deletePollRefs   = `DELETE FROM poll_refs WHERE message_id = ?1`
-	deletePolls      = `DELETE FROM polls WHERE message_id = ?1`
+	deleteTranscripts = `DELETE FROM transcripts WHERE message_id = ?1`
+	deleteForks       = `DELETE FROM forks WHERE message_id = ?1`
+	deleteDeliveries  = `DELETE FROM deliveries WHERE message_id = ?1`
+	deletePollVotes   = `DELETE FROM poll_votes WHERE poll_id IN (SELECT id FROM polls WHERE message_id = ?1)`
+	deletePollRefs    = `DELETE FROM poll_refs WHERE message_id = ?1`
+	deletePolls       = `DELETE FROM polls WHERE message_id = ?1`
 	// A reminder's last slot says that it has fired.
 	deleteSlots = `DELETE FROM reminder_slots WHERE message_id = ?1
 		AND slot < (SELECT max(slot) FROM reminder_slots l WHERE l.reminder_id = reminder_slots.reminder_id)`

@@ -7,8 +7,8 @@ const (
 	queryToolCallCount = `SELECT count(*) FROM tool_calls WHERE turn_id = ?`
 	insertToolCall     = `INSERT INTO tool_calls (turn_id, call, tool, result, created_at) VALUES (?,?,?,?,?)`
 	// Of attachments that are stored. Other daemons may have written JSON of another shape.
-	queryChatFileBytes = `SELECT CAST(total(CASE WHEN a.type = 'object' AND json_extract(a.value, '$.path') <> '' AND json_extract(a.value, '$.size') > 0
-		THEN json_extract(a.value, '$.size') END) AS INTEGER) FROM messages m INDEXED BY messages_files JOIN json_each(m.attachments) a
+	queryChatFileBytes = `SELECT ifnull(sum(CASE WHEN a.type = 'object' AND json_extract(a.value, '$.path') <> '' AND CAST(json_extract(a.value, '$.size') AS INTEGER) > 0
+		THEN CAST(json_extract(a.value, '$.size') AS INTEGER) END), 0) FROM messages m INDEXED BY messages_files CROSS JOIN json_each(m.attachments) a ON TRUE
 		WHERE m.attachments IS NOT NULL AND m.chat_jid = ? AND m.received_at > ?`
 	// Calls of three tools in the turns of one root, itself included.
 	queryCallsOfRoot = `SELECT count(*) FROM tool_calls WHERE tool IN (?2, ?3, ?4)
@@ -30,7 +30,7 @@ const (
 	withChange     = ` JOIN messages m ON m.id = o.id` + withChangeHere
 	// foundText is what is searched: a message as its last edit left it, a poll's question and options.
 	foundText = `CASE WHEN m.kind = 'poll' AND json_valid(m.content) THEN json_extract(m.content, '$.question')
-		|| ' ' || (SELECT group_concat(value, ' ') FROM json_each(m.content, '$.options')) ELSE ifnull(e.content, m.content) END`
+		|| ' ' || (SELECT group_concat(value, ' ') FROM json_each(json_extract(m.content, '$.options'))) ELSE ifnull(e.content, m.content) END`
 
 	// The next rows to search, each with the bytes that this reads.
 	querySearchChatPage = `SELECT id, octet_length(content) FROM messages INDEXED BY messages_chat WHERE ` + spoken + ` AND chat_jid = ?1 AND id < ?2
@@ -41,8 +41,8 @@ const (
 		WHERE ` + spokenHere + ` AND m.chat_jid = ?1 AND m.id >= ?3 AND m.id < ?4 AND ` + foundRows + ` AND ` + foundText + ` LIKE ?5 ESCAPE '\'
 		ORDER BY m.id DESC LIMIT ?6+0`
 	querySearchRouted = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_routed` + withChangeHere + `
-		WHERE m.routed_to = ?1 AND m.decision_seq >= ?3 AND m.decision_seq < ?4 AND m.id < ?5 AND m.chat_jid <> ?6 AND ` + spokenHere + ` AND ` + foundRows + `
-		AND ` + foundText + ` LIKE ?7 ESCAPE '\' AND NOT (?8 AND ` + directMessages + `) ORDER BY m.decision_seq DESC LIMIT ?9+0`
+		WHERE m.routed_to = ?1 AND m.decision_seq >= ?3 AND m.decision_seq < ?4 AND m.chat_jid <> ?5 AND ` + spokenHere + ` AND ` + foundRows + `
+		AND ` + foundText + ` LIKE ?6 ESCAPE '\' AND NOT (?7 AND ` + directMessages + `) ORDER BY m.decision_seq DESC LIMIT ?8+0`
 	// Of the 1,000 rows of the chat before and after.
 	queryBeforeMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE ` + spoken + ` AND chat_jid = ?1 AND id <= ?3
 		ORDER BY id DESC LIMIT 1000) o` + withChange + ` WHERE m.thread_id = ?4 AND ` + foundRows + ` ORDER BY o.id DESC LIMIT ?5+0`

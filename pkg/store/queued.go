@@ -43,8 +43,8 @@ func (r Reader) NextQueued(ctx context.Context, lane string, after, now int64) (
 		rows = 0
 		err = r.q.each(ctx, func(scan scanner) (bool, error) {
 			var id, notBefore int64
-			var behind, stopped bool
-			if err := scan(&id, &notBefore, &behind, &stopped); err != nil {
+			var behind, stopped, later bool
+			if err := scan(&id, &notBefore, &behind, &stopped, &later); err != nil {
 				return false, err
 			}
 			rows++
@@ -52,7 +52,7 @@ func (r Reader) NextQueued(ctx context.Context, lane string, after, now int64) (
 			case stopped, behind: // a stopped one never starts
 				next.Through = id
 				return true, nil
-			case notBefore <= now || notBefore > now+MaxWait:
+			case notBefore <= now || notBefore > now+MaxWait || later:
 				found = id
 				return false, nil
 			}
@@ -61,7 +61,7 @@ func (r Reader) NextQueued(ctx context.Context, lane string, after, now int64) (
 				next.Until = notBefore
 			}
 			return true, nil
-		}, queryNextQueued, lane, next.Through, queuedPage)
+		}, queryNextQueued, lane, next.Through, queuedPage, now)
 		if err != nil {
 			return next, err
 		}
@@ -88,6 +88,7 @@ func (r Reader) FilesReady(ctx context.Context) (map[int64]string, error) {
 
 // EndWait lets a queued turn start that waits for something.
 func (tx *Tx) EndWait(id int64, what msg.WaitsFor) error {
+	tx.pokePeers()
 	_, err := tx.exec(updateWaitOver, id, what)
 	return err
 }

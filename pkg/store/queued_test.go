@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -52,6 +53,7 @@ func TestNextQueued(t *testing.T) {
 	want("nothing new", second.ID, 100, 0, second.ID, 0)
 	want("its time has come", 0, 500, first.ID, 0, 0)
 	want("the clock was set back by more than any wait", 0, 500-store.MaxWait-1, first.ID, 0, 0)
+	want("the clock was set back to before it was stored", 0, 99, first.ID, 0, 0)
 	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(first.ID, msg.ReasonCancelled, 100) })
 	want("the next of the conversation", 0, 100, second.ID, 0, 0)
 	write(t, s, func(tx *store.Tx) error {
@@ -59,6 +61,30 @@ func TestNextQueued(t *testing.T) {
 	})
 	want("it is about to be stopped", 0, 100, 0, second.ID, 0)
 }
+
+func TestNextQueued_ClockSetBackToBeforeItsStart_StartsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := queued(t, s)
+	run := begun(t, s, turn) // at 200
+	write(t, s, func(tx *store.Tx) error {
+		return tx.RequeueTurn(turn.ID, store.Requeue{Attempt: true, WaitsFor: msg.WaitsRetry, NotBefore: 500})
+	})
+	write(t, s, func(tx *store.Tx) error { return tx.EndRun(run.ID, "broke", 210) })
+	for now, starts := range map[int64]bool{199: true, 200: false, 499: false, 500: true} {
+		found := must(s.NextQueued(t.Context(), folder, 0, now))(t)
+		if got := found.Turn != nil; got != starts {
+			t.Errorf("at %d: it starts: %t", now, got)
+		}
+		again := &msg.Run{Folder: turn.Folder, Topic: turn.Topic, ChatJID: turn.ChatJID, ThreadID: turn.ThreadID, Runtime: "process", StartedAt: now}
+		err := s.Write(t.Context(), func(tx *store.Tx) error { return errors.Join(tx.StartRun(again, turn.ID), errUndo) })
+		if stale := errors.Is(err, store.ErrStale); stale == starts {
+			t.Errorf("at %d: %v", now, err)
+		}
+	}
+}
+
+var errUndo = errors.New("undo")
 
 func TestNextQueued_LongBacklog_IsLookedAtInPages(t *testing.T) {
 	t.Parallel()

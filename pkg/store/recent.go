@@ -17,6 +17,7 @@ type Recent struct {
 	TurnID      int64
 	Timestamp   int64
 	Own         bool // the bot's
+	Quoted      bool // it is known only since a message that answers, quotes or forwards it brought it along
 	Kind        msg.Kind
 	Sender      string
 	SenderName  string
@@ -58,7 +59,7 @@ func scanRecent(scan scanner) (m Recent, err error) {
 	var size int
 	var turn sql.NullInt64
 	var attachments sql.NullString
-	err = scan(&m.ID, &turn, &m.platformID, &m.replyTo, &m.Timestamp, &m.Own, &m.Kind, &m.Sender, &m.SenderName, &m.Content, &size, &attachments)
+	err = scan(&m.ID, &turn, &m.platformID, &m.replyTo, &m.Timestamp, &m.Own, &m.Quoted, &m.Kind, &m.Sender, &m.SenderName, &m.Content, &size, &attachments)
 	m.TurnID, m.Omitted = turn.Int64, max(0, size-len(m.Content))
 	if attachments.Valid && json.Unmarshal([]byte(attachments.String), &m.Attachments) != nil {
 		m.Attachments = nil // JSON of another shape, by a foreign adapter

@@ -88,6 +88,7 @@ func (tx *Tx) PutReminder(r *msg.Reminder) (err error) {
 		return err
 	}
 	r.State = msg.ReminderActive
+	tx.pokePeers()
 	r.ID, err = tx.insert(insertReminder, r.Folder, r.ChatJID, r.Topic, r.Kind, cut(cleanText(r.Body), maxContent), null(r.DueAt),
 		null(r.Cron), r.TimeZone, r.Missed, null(r.NextSlot), r.CreatedBy, r.UpdatedBy, r.CreatedAt, r.UpdatedAt)
 	return err
@@ -95,6 +96,7 @@ func (tx *Tx) PutReminder(r *msg.Reminder) (err error) {
 
 // UpdateReminder stores a changed reminder. It returns ErrStale if it is not active.
 func (tx *Tx) UpdateReminder(r *msg.Reminder) error {
+	tx.pokePeers()
 	n, err := tx.change(updateReminder, r.Topic, r.Kind, cut(cleanText(r.Body), maxContent), null(r.DueAt), null(r.Cron), r.TimeZone,
 		r.Missed, null(r.NextSlot), r.UpdatedBy, r.UpdatedAt, r.ID)
 	if err == nil && n == 0 {

@@ -13,7 +13,7 @@ import (
 type History string
 
 // The kinds of history. What belongs to a row goes with it: the tool calls, questions,
-// progress and previews of a turn, the deliveries, forks, closed polls with their votes and reminder slots of a message,
+// progress and previews of a turn, the deliveries, transcripts, forks, closed polls with their votes and reminder slots of a message,
 // the session log of a run.
 const (
 	HistoryTurns    History = "turns"
@@ -36,7 +36,7 @@ func (h History) queries() purgeQueries {
 		return purgeQueries{queryTurnsPage, queryTurnIsOld, []string{deleteToolCalls, deleteTurnProgress, deletePreviews, deleteAsks, deleteTurn}}
 	case HistoryMessages:
 		return purgeQueries{queryMessagesPage, queryMessageIsOld,
-			[]string{deleteDeliveries, deleteForks, deletePollVotes, deletePollRefs, deletePolls, deleteSlots, updateLastSlot, deleteMessage}}
+			[]string{deleteDeliveries, deleteTranscripts, deleteForks, deletePollVotes, deletePollRefs, deletePolls, deleteSlots, updateLastSlot, deleteMessage}}
 	case HistoryRuns:
 		return purgeQueries{queryRunsPage, queryRunIsOld, []string{deleteRunLog, deleteRun}}
 	case HistoryBroadcasts:

@@ -38,6 +38,9 @@ func node(table string, id int64) string { return fmt.Sprintf("%s %d", table, id
 func (h *history) insert(table, columns string, args ...any) int64 {
 	h.ids[table]++
 	id := h.ids[table]
+	if h.s.Path() == "" { // a row's own id does not move a server's counter
+		h.exec(`SELECT setval(pg_get_serial_sequence('`+table+`', 'id'), ?)`, id)
+	}
 	h.exec(`INSERT INTO `+table+` (id, `+columns+`) VALUES (?`+strings.Repeat(`,?`, len(args))+`)`, append([]any{id}, args...)...)
 	h.rows = append(h.rows, node(table, id))
 	return id
@@ -279,7 +282,9 @@ func (h *history) purge(pages int) {
 func (h *history) checkKept() {
 	h.t.Helper()
 	var broken int
-	if must1(h.t, h.s, `SELECT count(*) FROM pragma_foreign_key_check`, &broken); broken > 0 {
+	if h.s.Path() == "" {
+		// A server refuses a row that refers to none.
+	} else if must1(h.t, h.s, `SELECT count(*) FROM pragma_foreign_key_check`, &broken); broken > 0 {
 		h.t.Fatalf("%d broken references", broken)
 	}
 	for row := range h.kept() {
@@ -294,16 +299,11 @@ func TestPurge_RandomHistory_KeepsWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	tables := []string{"asks", "poll_votes", "poll_refs", "polls", "chat_reply_state", "system_messages", "tool_calls", "turn_progress", "previews", "deliveries", "turns", "messages", "runs"}
+	ids := map[string]int64{} // of all runs: no id is handed out twice
 	rapid.Check(t, func(t *rapid.T) {
-		h := &history{t: t, s: s, keep: map[string]bool{}, needs: map[string][]string{}, ids: map[string]int64{}}
-		h.exec(`PRAGMA defer_foreign_keys = ON`)
+		h := &history{t: t, s: s, keep: map[string]bool{}, needs: map[string][]string{}, ids: ids}
 		for _, table := range tables {
 			h.exec(`DELETE FROM ` + table)
-		}
-		for _, table := range []string{"messages", "turns", "runs", "asks", "polls"} {
-			var last int64
-			must1(t, s, `SELECT ifnull(max(seq), 0) FROM sqlite_sequence WHERE name = '`+table+`'`, &last)
-			h.ids[table] = last
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"run":     func(t *rapid.T) { h.t = t; h.addRun() },
@@ -369,7 +369,7 @@ func TestPurge_ReminderSlots_KeepsTheLast(t *testing.T) {
 		}
 		return err
 	})
-	if got := get[string](t, s, `SELECT group_concat(slot || ifnull(message_id, ' none')) FROM reminder_slots`); got != "20 none" {
+	if got := get[string](t, s, `SELECT group_concat(slot || ' ' || CASE WHEN message_id IS NULL THEN 'none' ELSE 'one' END, ',') FROM reminder_slots`); got != "20 none" {
 		t.Errorf("slots %s", got)
 	}
 }
@@ -432,7 +432,7 @@ func BenchmarkPurge(b *testing.B) {
 	s := storetest.Open(b)
 	oldChat(b, s, 100_000, 0)
 	write(b, s, func(tx *store.Tx) error {
-		return errors.Join(tx.Exec(`UPDATE turns SET state = 'done', ended_at = 1`), tx.Exec(`UPDATE messages SET received_at = 1, decided_at = iif(disposition IS NULL, NULL, 1)`),
+		return errors.Join(tx.Exec(`UPDATE turns SET state = 'done', ended_at = 1`), tx.Exec(`UPDATE messages SET received_at = 1, decided_at = CASE WHEN disposition IS NULL THEN NULL ELSE 1 END`),
 			tx.Exec(`UPDATE deliveries SET updated_at = 1`))
 	})
 	b.ResetTimer()

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"database/sql"
 	"encoding/json"
 	"testing"
 
@@ -75,7 +74,7 @@ func TestRoutes_InvalidImpulse_IsAString(t *testing.T) {
 	t.Parallel()
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
-	shell(t, path, `INSERT INTO routes (target, impulse_config) VALUES ('a', '{"quiet'), ('b', ''), ('c', '7')`)
+	storetest.Exec(t, path, `INSERT INTO routes (target, impulse_config) VALUES ('a', '{"quiet'), ('b', ''), ('c', '7')`)
 	rows, err := s.Routes(t.Context())
 	if err != nil || len(rows) != 3 {
 		t.Fatal(rows, err)
@@ -110,33 +109,20 @@ func TestRoutingVersion_GrowsWithRoutesAndGroupsAlone(t *testing.T) {
 		`INSERT INTO routes (target) VALUES ('a'), ('b')`,
 		`UPDATE routes SET target = 'c'`,
 		`UPDATE routes SET impulse_config = '{}' WHERE id = 2`,
-		`INSERT OR REPLACE INTO routes (id, target) VALUES (1, 'd')`,
+		`INSERT INTO routes (id, target) VALUES (1, 'd') ON CONFLICT (id) DO UPDATE SET target = excluded.target`,
 		`DELETE FROM routes`,
 		`INSERT INTO registered_groups (folder) VALUES ('a')`,
 		`UPDATE registered_groups SET config = '{"observe":"none"}'`,
 		`DELETE FROM registered_groups`,
 	} {
-		shell(t, path, query)
+		storetest.Exec(t, path, query)
 		changed(query, true)
 	}
 	write(t, s, func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Target: "b"}) })
 	changed("a route of this process", true)
-	shell(t, path, `DELETE FROM counters WHERE name = 'routing'`)
+	storetest.Exec(t, path, `DELETE FROM counters WHERE name = 'routing'`)
 	if _, err := s.RoutingVersion(t.Context()); err == nil {
 		t.Error("changes are not counted, and no error")
-	}
-}
-
-// shell changes the database on another connection.
-func shell(t testing.TB, path, query string) {
-	t.Helper()
-	db, err := sql.Open("sqlite3", path+"?_busy_timeout=10000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.Exec(query); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -148,7 +134,7 @@ func TestHasGroupRoute(t *testing.T) {
 		target string
 		want   bool
 	}{{"daemon:onbod", false}, {"builtin:drop", false}, {"acme#observe", true}} {
-		change(t, path, `INSERT INTO routes (target) VALUES ('`+tt.target+`')`)
+		storetest.Exec(t, path, `INSERT INTO routes (target) VALUES ('`+tt.target+`')`)
 		if got := must(s.HasGroupRoute(t.Context()))(t); got != tt.want {
 			t.Errorf("with %s: %t", tt.target, got)
 		}

@@ -9,12 +9,12 @@ import (
 )
 
 const runColumns = `r.id, r.folder, r.topic, r.chat_jid, r.thread_id, r.runtime, ifnull(r.pid,0), ifnull(r.pid_start,0),
-	ifnull(r.label,''), r.started_at, r.draining, ifnull(r.closed_at,0), ifnull(r.ended_at,0)`
+	ifnull(r.label,''), r.started_at, r.draining, ifnull(r.closed_at,0), ifnull(r.ended_at,0), r.owner`
 
 func scanRun(scan scanner) (*msg.Run, error) {
 	var r msg.Run
 	err := scan(&r.ID, &r.Folder, &r.Topic, &r.ChatJID, &r.ThreadID, &r.Runtime, &r.PID, &r.PIDStart,
-		&r.Label, &r.StartedAt, &r.Draining, &r.ClosedAt, &r.EndedAt)
+		&r.Label, &r.StartedAt, &r.Draining, &r.ClosedAt, &r.EndedAt, &r.Owner)
 	return &r, err
 }
 
@@ -40,11 +40,19 @@ func (r Reader) RunTakes(ctx context.Context, id int64) (takes bool, err error) 
 // r.ID. It returns ErrStale if the turn is not queued, or is covered by a /stop.
 func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 	tx.note(failpoint.StartRun)
-	r.ID, err = tx.insert(insertRun, r.Folder, r.Topic, r.ChatJID, r.ThreadID, r.Runtime, r.StartedAt)
+	if err := tx.claimFolder(r.Folder); err != nil {
+		return fmt.Errorf("start a run for turn %d: %w", turnID, err)
+	}
+	r.Owner = tx.process
+	r.ID, err = tx.insert(insertRun, r.Folder, r.Topic, r.ChatJID, r.ThreadID, r.Runtime, r.Owner, r.StartedAt)
 	if err != nil {
 		return err
 	}
-	if _, err = tx.exec(insertLog, r.ID, r.StartedAt, r.Folder, r.Topic); err != nil {
+	session, err := tx.AgentSession(uncancelled(), r.Folder, r.Topic, r.Agent)
+	if err != nil {
+		return err
+	}
+	if _, err = tx.exec(insertLog, r.ID, r.StartedAt, r.Folder, r.Topic, r.Agent, session); err != nil {
 		return err
 	}
 	t, err := tx.Turn(uncancelled(), turnID)
@@ -56,6 +64,18 @@ func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 	}
 	tx.Poke(msg.DaemonOf(r.ChatJID)) // which shows typing
 	return tx.take(t, r.ID, r.StartedAt)
+}
+
+// claimFolder returns ErrStale if agents of another process work in a folder.
+func (tx *Tx) claimFolder(folder string) error {
+	if tx.process == 0 {
+		return nil
+	}
+	owner, err := tx.FolderOwner(uncancelled(), folder, tx.process)
+	if err == nil && owner != 0 {
+		err = fmt.Errorf("agents of process %d work in %s: %w", owner, folder, ErrStale)
+	}
+	return err
 }
 
 // RecordProcess stores how to find the run's process after a crash.
@@ -82,69 +102,121 @@ func (tx *Tx) EndRun(runID int64, problem string, now int64) error {
 	if _, err := tx.exec(updateEndRun, now, runID); err != nil {
 		return err
 	}
+	tx.pokePeers()
 	_, err := tx.exec(updateEndLog, now, problem, runID)
 	return err
 }
 
-// Reply is one frame of an agent for one of its turns.
+// Reply is one frame of an agent for one of its turns, or for several of them.
 type Reply struct {
 	RunID        int64
+	Agent        string // the run's
 	TurnID       int64
-	Text         string // "" for no message
-	Final        bool   // the last frame of the turn
-	SessionID    string // "" leaves the session unchanged
-	ObservedUpto int64  // the last decision that the prompt showed
+	With         []Folded         // further turns that it is for
+	Text         string           // "" for no message
+	Files        []msg.Attachment // sent after the text, each as a message of its own
+	Final        bool             // the last frame of the turn
+	SessionID    string           // "" leaves the session unchanged
+	ObservedUpto int64            // the last decision that the prompt showed
 	Sender       string
 	SenderName   string
 	Problem      string        // why the answer is only a part, "" if it is whole
 	Kind         msg.ErrorKind // of the problem
 }
 
+// Folded is a turn that the agent took in while it worked on another one.
+type Folded struct {
+	TurnID       int64
+	ObservedUpto int64 // the last decision that its prompt showed
+}
+
 // AnswerTurn stores one frame: the outbound row, the session and, with the last
-// frame, the end of the turn. For a turn that was cancelled or has left the run it
-// changes nothing and returns ErrStale.
+// frame, the end of the turn, and of those folded into it, which have no row of their own.
+// For a turn that was cancelled or has left the run it changes nothing and returns
+// ErrStale, unless there is a folded one that has not: then the frame is that one's.
 func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 	tx.note(failpoint.AnswerTurn)
-	t, err := tx.Turn(uncancelled(), r.TurnID)
-	if err != nil {
-		return err
+	var folded []*msg.Turn
+	for _, f := range append([]Folded{{r.TurnID, r.ObservedUpto}}, r.With...) {
+		t, err := tx.Turn(uncancelled(), f.TurnID)
+		if err != nil {
+			return err
+		}
+		if t != nil && t.RunID == r.RunID && (t.State == msg.TurnRunning || t.State == msg.TurnDone) {
+			t.ObservedUpto = f.ObservedUpto
+			folded = append(folded, t)
+		}
 	}
-	if t == nil || t.RunID != r.RunID || t.State == msg.TurnCancelled || t.State == msg.TurnQueued || t.State == msg.TurnFailed {
+	if len(folded) == 0 {
 		return fmt.Errorf("answer turn %d of run %d: %w", r.TurnID, r.RunID, ErrStale)
 	}
-	if err := tx.putReply(t, r, now); err != nil {
+	t := folded[0]
+	if err := tx.putReply(t, folded[1:], r, now); err != nil {
 		return err
 	}
-	if err := tx.storeSession(t, r, now); err != nil {
+	if err := tx.StoreSession(&msg.Run{ID: r.RunID, Folder: t.Folder, Topic: t.Topic, Agent: r.Agent}, r.SessionID, now); err != nil {
+		return err
+	}
+	for _, f := range folded {
+		if err := tx.answered(f, t, r, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answered stores that a frame was for a turn: for its own, or for the one that it was folded into.
+func (tx *Tx) answered(t, with *msg.Turn, r Reply, now int64) error {
+	if _, err := tx.exec(updateLog, r.SessionID, r.Final && t.State != msg.TurnDone, t.ID, r.RunID); err != nil {
 		return err
 	}
 	if !r.Final || t.State == msg.TurnDone {
-		_, err := tx.exec(updateFrame, r.Text != "", r.ObservedUpto, t.ID)
+		_, err := tx.exec(updateFrame, r.Text != "", t.ObservedUpto, t.ID)
 		return err
 	}
-	reason := msg.ReasonAnswered
+	e := ending{state: msg.TurnDone, reason: msg.ReasonAnswered, kind: r.Kind, problem: r.Problem, replied: r.Text != "", observedUpto: t.ObservedUpto}
 	switch {
+	case t.ID != with.ID:
+		e.reason, e.kind, e.problem, e.answeredWith = msg.ReasonFolded, "", "", with.ID
 	case r.Problem != "":
-		reason = msg.ReasonPartial
+		e.reason = msg.ReasonPartial
 	case r.Text == "" && t.Frames == 0:
-		reason = msg.ReasonSilent
+		e.reason = msg.ReasonSilent
 	}
 	tx.pokeTyping(t)
-	return tx.endTurn(t.ID, ending{
-		state: msg.TurnDone, reason: reason, kind: r.Kind, problem: r.Problem, replied: r.Text != "", observedUpto: r.ObservedUpto,
-	}, now)
+	return tx.endTurn(t.ID, e, now)
 }
 
-// putReply writes the agent's text to the turn's address.
-func (tx *Tx) putReply(t *msg.Turn, r Reply, now int64) error {
+// putReply writes the agent's text to the turn's address. Where turns were folded into it, it replies to what one turn of
+// all their rows would: the last mention or reply, else the last row.
+func (tx *Tx) putReply(t *msg.Turn, folded []*msg.Turn, r Reply, now int64) error {
 	if r.Text == "" {
 		return nil
 	}
 	out := &msg.Message{Sender: r.Sender, SenderName: r.SenderName, Content: r.Text, Source: msg.SourceAgent}
-	if t.Frames == 0 {
-		out.ReplyToID = t.ReplyTo
+	to := t
+	for _, f := range folded {
+		newer, err := tx.newerTrigger(to, f)
+		if err != nil {
+			return err
+		}
+		if newer {
+			to = f
+		}
 	}
-	return tx.putOut(t, out, now)
+	if to.Frames == 0 {
+		out.ReplyToID = to.ReplyTo
+	}
+	if err := tx.putOut(t, out, now); err != nil {
+		return err
+	}
+	for _, a := range r.Files {
+		file := &msg.Message{Kind: msg.KindFile, Sender: r.Sender, SenderName: r.SenderName, Source: msg.SourceAgent, Attachments: []msg.Attachment{a}}
+		if err := tx.putOut(t, file, now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PutNotice sends a notice of arizuko itself to the turn's address.
@@ -221,26 +293,22 @@ func OutStateOf(chatJID string) msg.OutState {
 	return msg.OutQueued
 }
 
-// storeSession stores the session of a live run and counts the turn's messages in
-// the session log.
-func (tx *Tx) storeSession(t *msg.Turn, r Reply, now int64) error {
-	if err := tx.StoreSession(r.RunID, t.Folder, t.Topic, r.SessionID, now); err != nil {
-		return err
-	}
-	_, err := tx.exec(updateLog, r.SessionID, r.Final && t.State != msg.TurnDone, t.ID, r.RunID)
-	return err
-}
-
-// StoreSession stores the session of a live run, unless it is "".
-func (tx *Tx) StoreSession(runID int64, folder, topic, session string, now int64) error {
+// StoreSession stores the session of a live run, unless it is "". That of another agent, which answered there before, is kept.
+func (tx *Tx) StoreSession(r *msg.Run, session string, now int64) error {
 	if session == "" {
 		return nil
 	}
-	live, err := tx.RunIsLive(uncancelled(), runID)
+	live, err := tx.RunIsLive(uncancelled(), r.ID)
 	if err != nil || !live {
 		return err
 	}
-	_, err = tx.exec(putSession, folder, topic, session, now)
+	if _, err = tx.exec(putKeptSession, r.Folder, r.Topic, r.Agent); err != nil {
+		return err
+	}
+	if _, err = tx.exec(deleteAgentKept, r.Folder, r.Topic, r.Agent); err != nil {
+		return err
+	}
+	_, err = tx.exec(putSession, r.Folder, r.Topic, r.Agent, session, now)
 	return err
 }
 

@@ -9,7 +9,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/mattn/go-sqlite3"
+
+	"arizuko/migrations"
 )
 
 // schemaPoll is how often a waiting daemon reads the schema's version.
@@ -18,10 +21,19 @@ const schemaPoll = 100 * time.Millisecond
 // ErrSchemaRefused means that this program is too old for the database.
 var ErrSchemaRefused = errors.New("this program is too old for the database: install the version that migrated it")
 
+// ErrMoved means that the rows of the database were copied to another one, where daemons go on.
+var ErrMoved = errors.New("the database was moved")
+
+func errMoved(to string) error {
+	return fmt.Errorf("%w: `migrate copy` has copied it to %s; set or unset ARIZUKO_DB so that it names that one, or run `migrate reopen` to use this one "+
+		"without what was stored since", ErrMoved, to)
+}
+
 // WaitSchema waits until the database at path is migrated, and not dirty, to at
 // least version built, the one this program was built for. A newer schema is
 // accepted if its compatibility floor is not above built; otherwise it returns
-// ErrSchemaRefused at once. waiting is called with each new reason to wait, in
+// ErrSchemaRefused at once, for a server that cannot be used a migrations.ErrServer, and for a database that was copied to
+// another one an ErrMoved. waiting is called with each new reason to wait, in
 // words, and the error that it comes from, if any. When ctx ends, its error is
 // returned with both.
 func WaitSchema(ctx context.Context, path string, built int, waiting func(reason string, cause error)) error {
@@ -46,17 +58,27 @@ func WaitSchema(ctx context.Context, path string, built int, waiting func(reason
 // schemaReason reads the schema's version once and returns the reason to wait, ""
 // for none. The reason names no path and no error; cause does.
 func schemaReason(ctx context.Context, path string, built int) (reason string, cause, err error) {
-	switch _, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return "there is no database yet: run `migrate up`", err, nil
-	case err != nil:
-		return errUnopened.Error(), err, nil
+	if !IsServer(path) {
+		switch _, err := os.Stat(path); {
+		case errors.Is(err, fs.ErrNotExist):
+			return "there is no database yet: run `migrate up`", err, nil
+		case err != nil:
+			return errUnopened.Error(), err, nil
+		}
 	}
-	db, err := sql.Open("sqlite3", dsn(path, "ro", readerCacheKiB))
+	db, err := openReading(path)
 	if err != nil {
 		return "", nil, err
 	}
 	defer db.Close()
+	if IsServer(path) {
+		switch err := migrations.CheckServer(ctx, db); {
+		case errors.Is(err, migrations.ErrServer):
+			return "", nil, err
+		case err != nil:
+			return Reason(err), err, nil
+		}
+	}
 	var version, floor int
 	var dirty bool
 	err = db.QueryRowContext(ctx, `SELECT version, dirty FROM schema_migrations LIMIT 1`).Scan(&version, &dirty)
@@ -76,13 +98,44 @@ func schemaReason(ctx context.Context, path string, built int) (reason string, c
 	if floor > built {
 		return "", nil, fmt.Errorf("%w (it was built for schema %d, the floor is %d)", ErrSchemaRefused, built, floor)
 	}
+	switch moved, err := migrations.Moved(ctx, db); {
+	case err != nil:
+		return Reason(err), err, nil
+	case moved != "":
+		return "", nil, errMoved(moved)
+	}
 	return "", nil, nil
 }
 
 // unmigrated reports whether a table or row is missing, as opposed to a file that cannot be read.
 func unmigrated(err error) bool {
 	var se sqlite3.Error
-	return errors.Is(err, sql.ErrNoRows) || errors.As(err, &se) && se.Code == sqlite3.ErrError
+	var answer *pgconn.PgError
+	return errors.Is(err, sql.ErrNoRows) || errors.As(err, &se) && se.Code == sqlite3.ErrError ||
+		errors.As(err, &answer) && answer.Code == undefinedTable
+}
+
+// undefinedTable is the code of Postgres for a table that is not there.
+const undefinedTable = "42P01"
+
+// openReading opens a database for reading: a file, or a server.
+func openReading(database string) (*sql.DB, error) {
+	if !IsServer(database) {
+		return sql.Open("sqlite3", dsn(database, "ro", readerCacheKiB)+"&_query_only=true")
+	}
+	config, err := postgresConfig(database)
+	if err != nil {
+		return nil, err
+	}
+	return openPool(reading(config), readers), nil
+}
+
+// dialectOf is the dialect of a database that is only read.
+func dialectOf(database string) dialect {
+	if IsServer(database) {
+		return &postgres{}
+	}
+	return &sqlite{}
 }
 
 func withCause(reason string, cause error) string {

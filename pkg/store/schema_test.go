@@ -38,7 +38,7 @@ func TestWaitSchema(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := storetest.Path(t)
-			shell(t, path, tt.change)
+			storetest.Exec(t, path, tt.change)
 			ctx, cancel := context.WithTimeout(t.Context(), maxWait)
 			defer cancel()
 			var reasons []string
@@ -62,6 +62,31 @@ func TestWaitSchema(t *testing.T) {
 				t.Errorf("error %v has no reason", err)
 			}
 		})
+	}
+}
+
+func TestSchema_DatabaseMoved_IsRefusedAndSaysWhereTo(t *testing.T) {
+	t.Parallel()
+	path := storetest.Path(t)
+	st := storetest.OpenAt(t, path, nil)
+	storetest.Exec(t, path, migrations.PutMoved, "postgres://db/arizuko at noon")
+	join := func() error {
+		return st.Write(t.Context(), func(tx *store.Tx) error {
+			_, _, err := tx.Join("gated", "host:/data", "127.0.0.1:1", "")
+			return err
+		})
+	}
+	wait := func() error {
+		return store.WaitSchema(t.Context(), path, migrations.Latest(), func(reason string, _ error) { t.Errorf("waits: %s", reason) })
+	}
+	for what, err := range map[string]error{"wait": wait(), "join": join()} {
+		if !errors.Is(err, store.ErrMoved) || !strings.Contains(err.Error(), "postgres://db/arizuko at noon") || !strings.Contains(err.Error(), "migrate reopen") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	storetest.Exec(t, path, migrations.DropMoved)
+	if err := errors.Join(wait(), join()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -89,7 +114,7 @@ func TestWaitSchema_UnusableFile_SaysWhatToDo(t *testing.T) {
 func TestWaitSchema_BelowFloor_ReturnsErrSchemaRefused(t *testing.T) {
 	t.Parallel()
 	path := storetest.Path(t)
-	shell(t, path, `UPDATE schema_migrations SET version = 99; UPDATE schema_floor SET floor = 50`)
+	storetest.Exec(t, path, `UPDATE schema_migrations SET version = 99; UPDATE schema_floor SET floor = 50`)
 	err := store.WaitSchema(t.Context(), path, 49, func(reason string, _ error) { t.Errorf("waits: %s", reason) })
 	if !errors.Is(err, store.ErrSchemaRefused) || !strings.Contains(err.Error(), "schema 49, the floor is 50") {
 		t.Errorf("error %v", err)
@@ -114,9 +139,9 @@ func TestWaitSchema_Migrated_Returns(t *testing.T) {
 			if err := storetest.Migrate(path); err != nil {
 				t.Error(err)
 			}
-			shell(t, path, `UPDATE schema_migrations SET dirty = true`)
+			storetest.Exec(t, path, `UPDATE schema_migrations SET dirty = true`)
 		case 3:
-			shell(t, path, `UPDATE schema_migrations SET dirty = false`)
+			storetest.Exec(t, path, `UPDATE schema_migrations SET dirty = false`)
 		}
 	})
 	if err != nil {

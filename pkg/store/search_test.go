@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"arizuko/pkg/msg"
@@ -26,14 +27,14 @@ func TestSearch_Pages_FindTheNewestFirst(t *testing.T) {
 		}
 		return nil
 	})
-	search := store.Search{Folder: folder, ChatJID: chat, Text: "WORD 1", Before: 1 << 62, Limit: 1000, Others: store.ScopeAll}
+	search := store.Search{Folder: folder, ChatJID: chat, Text: "WORD 1", Limit: 1000, Others: store.ScopeAll}
 	var want []string
 	for i := rows - 1; i >= 0; i-- {
 		if text := fmt.Sprintf("word %d", i); text[5] == '1' {
 			want = append(want, text)
 		}
 	}
-	texts := func(limit int, before int64) (all []string) {
+	texts := func(limit int, before store.SearchPosition) (all []string) {
 		t.Helper()
 		search.Limit, search.Before = limit, before
 		for _, m := range must(s.SearchMessages(t.Context(), search))(t) {
@@ -41,13 +42,49 @@ func TestSearch_Pages_FindTheNewestFirst(t *testing.T) {
 		}
 		return all
 	}
-	same(t, "all", texts(1000, 1<<62), want)
-	same(t, "the first", texts(3, 1<<62), want[:3])
-	same(t, "before row 20", texts(1000, 20), []string{"word 18", "word 17", "word 16", "word 15", "word 14", "word 13", "word 12", "word 11", "word 10", "word 1"})
+	newest := store.SearchPosition{}
+	same(t, "all", texts(1000, newest), want)
+	same(t, "the first", texts(3, newest), want[:3])
+	same(t, "before row 20", texts(1000, store.SearchPosition{ID: 20, Decision: 20}), []string{"word 18", "word 17", "word 16", "word 15", "word 14", "word 13", "word 12", "word 11", "word 10", "word 1"})
 	search.Others = store.ScopeNone
-	for _, text := range texts(1000, 1<<62) {
+	for _, text := range texts(1000, newest) {
 		if (text[len(text)-1]-'0')%2 != 0 {
 			t.Errorf("%q is of the other chat", text)
+		}
+	}
+}
+
+// TestSearch_PageByPage_FindsRowsDecidedLate stores rows of two chats and decides those of the other one in any order:
+// pages of any size have each row once.
+func TestSearch_PageByPage_FindsRowsDecidedLate(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	const rows = 24
+	var others []int64
+	for i := range rows {
+		m := stored(t, s, &msg.Message{ChatJID: []string{chat, "telegram:-5"}[i%2], Direction: msg.In, Content: "needle", Timestamp: 1, ReceivedAt: 1})
+		if i%2 == 1 {
+			others = append(others, m.ID)
+		}
+	}
+	for i := range others { // the first row is decided last, the fifth one before it, and so on
+		decide(t, s, others[(len(others)-i)*5%len(others)], store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRoute, RoutedTo: folder})
+	}
+	for limit := 1; limit <= rows; limit++ {
+		search, seen := search("needle"), map[int64]bool{}
+		search.Limit = limit
+		for range rows/limit + 1 {
+			page := must(s.SearchMessages(t.Context(), search))(t)
+			for _, m := range page {
+				if seen[m.ID] {
+					t.Errorf("pages of %d: row %d is on two", limit, m.ID)
+				}
+				seen[m.ID] = true
+			}
+			search.Before = search.After(page)
+		}
+		if len(seen) != rows {
+			t.Errorf("pages of %d: %d of %d rows found", limit, len(seen), rows)
 		}
 	}
 }
@@ -60,13 +97,13 @@ func TestSearch_LargeRows_AreBoundedInBytes(t *testing.T) {
 	write(t, s, func(tx *store.Tx) error {
 		for i := range 40 {
 			if err := tx.Exec(`INSERT INTO messages (chat_jid, direction, content, timestamp, received_at)
-				VALUES (?, 'in', 'needle ' || ? || ' ' || hex(zeroblob(524288 - 8)), 1, 1)`, chat, i); err != nil {
+				VALUES (?, 'in', ?, 1, 1)`, chat, fmt.Sprintf("needle %d %s", i, strings.Repeat("0", size-16))); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	found := must(s.SearchMessages(t.Context(), store.Search{Folder: folder, ChatJID: chat, Text: "needle", Before: 1 << 62, Limit: 100, Others: store.ScopeNone}))(t)
+	found := must(s.SearchMessages(t.Context(), store.Search{Folder: folder, ChatJID: chat, Text: "needle", Limit: 100, Others: store.ScopeNone}))(t)
 	if n := len(found); n < 32 || n > 36 || found[0].ID != 40 || len(found[0].Content) != 8192 {
 		t.Errorf("%d rows of %d bytes found, of %d bytes", n, size, len(found[0].Content))
 	}

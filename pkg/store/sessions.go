@@ -13,19 +13,38 @@ func (r Reader) Session(ctx context.Context, folder, topic string) (id string, e
 	return id, err
 }
 
-// EvictSession deletes a session that failed, and reports whether there was one;
-// the caller ends its run.
-func (tx *Tx) EvictSession(folder, topic string) (evicted bool, err error) {
-	n, err := tx.change(deleteSession, folder, topic)
-	return n > 0, err
+// AgentSession is the session that one agent has in a folder's topic, "" if it has none there: the topic's, or the one that is
+// kept while another agent answers. agent is its name in AGENTS, "" for the default one.
+func (r Reader) AgentSession(ctx context.Context, folder, topic, agent string) (id string, err error) {
+	_, err = r.q.get(ctx, []any{&id}, queryAgentSession, folder, topic, agent)
+	return id, err
 }
 
-// ResetSession deletes a session and closes its live run, so that no late frame
+// LastAgent is the agent that has answered in a folder's topic last, before a run; known is false if none has.
+func (r Reader) LastAgent(ctx context.Context, folder, topic string, beforeRun int64) (agent string, known bool, err error) {
+	known, err = r.q.get(ctx, []any{&agent}, queryLastAgent, folder, topic, beforeRun)
+	return agent, known, err
+}
+
+// EvictSession deletes a session of an agent that failed, and reports whether there was one;
+// the caller ends its run.
+func (tx *Tx) EvictSession(folder, topic, agent string) (evicted bool, err error) {
+	n, err := tx.change(deleteAgentSession, folder, topic, agent)
+	if err != nil {
+		return false, err
+	}
+	kept, err := tx.change(deleteAgentKept, folder, topic, agent)
+	return n+kept > 0, err
+}
+
+// ResetSession deletes the sessions of a topic, of all agents, and closes its live run, so that no late frame
 // stores it again. It returns the run, 0 if none was live.
 func (tx *Tx) ResetSession(folder, topic string, now int64) (runID int64, err error) {
 	tx.note(failpoint.ResetSession)
-	if _, err := tx.EvictSession(folder, topic); err != nil {
-		return 0, err
+	for _, query := range []string{deleteSession, deleteKeptSessions} {
+		if _, err := tx.exec(query, folder, topic); err != nil {
+			return 0, err
+		}
 	}
 	_, err = tx.get([]any{&runID}, updateCloseLive, now, folder, topic)
 	return runID, err
@@ -35,6 +54,7 @@ func (tx *Tx) ResetSession(folder, topic string, now int64) (runID int64, err er
 type PastSession struct {
 	StartedAt    int64
 	EndedAt      int64
+	Agent        string // its name in AGENTS, "" for the default one
 	SessionID    string
 	Result       string
 	Error        string
@@ -45,7 +65,7 @@ type PastSession struct {
 // run, newest first, at most limit.
 func (r Reader) PastSessions(ctx context.Context, folder, topic string, beforeRun int64, limit int) ([]PastSession, error) {
 	return collect(ctx, r.q, func(scan scanner) (p PastSession, err error) {
-		err = scan(&p.StartedAt, &p.EndedAt, &p.SessionID, &p.Result, &p.Error, &p.MessageCount)
+		err = scan(&p.StartedAt, &p.EndedAt, &p.Agent, &p.SessionID, &p.Result, &p.Error, &p.MessageCount)
 		return p, err
 	}, queryPastSessions, folder, topic, beforeRun, limit)
 }

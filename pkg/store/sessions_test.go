@@ -29,13 +29,65 @@ func TestSessions(t *testing.T) {
 			t.Errorf("topic %q: %q, want %q", topic, got, want)
 		}
 	}
-	write(t, s, func(tx *store.Tx) error { _, err := tx.EvictSession(folder, ""); return err })
+	write(t, s, func(tx *store.Tx) error { _, err := tx.EvictSession(folder, "", ""); return err })
 	if got := must(s.Session(t.Context(), folder, ""))(t); got != "" {
 		t.Errorf("evicted: %q", got)
 	}
 	if got := must(s.Session(t.Context(), folder, "#a"))(t); got != "two" {
 		t.Errorf("another topic: %q", got)
 	}
+}
+
+// A topic has one session for each agent, and the last of them is the topic's.
+func TestSessions_OfSeveralAgents_AreKept(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	talk := func(agent, id string) int64 {
+		turn := queued(t, s)
+		run := &msg.Run{Folder: turn.Folder, Topic: turn.Topic, ChatJID: turn.ChatJID, Runtime: "process", Agent: agent, StartedAt: 200}
+		write(t, s, func(tx *store.Tx) error { return tx.StartRun(run, turn.ID) })
+		frame := answer(run, turn, "ok")
+		frame.SessionID, frame.Agent = id, agent
+		reply(t, s, frame, 300)
+		write(t, s, func(tx *store.Tx) error { return tx.EndRun(run.ID, "", 400) })
+		return run.ID
+	}
+	check := func(when, topic, own, codex string) {
+		t.Helper()
+		got := []string{
+			must(s.Session(t.Context(), folder, ""))(t), must(s.AgentSession(t.Context(), folder, "", ""))(t), must(s.AgentSession(t.Context(), folder, "", "codex"))(t),
+		}
+		if diff := cmp.Diff([]string{topic, own, codex}, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	talk("", "d1")
+	check("before", "d1", "d1", "")
+	talk("codex", "c1")
+	check("switched", "c1", "d1", "c1")
+	last := talk("", "d2")
+	check("switched back", "d2", "d2", "c1")
+	if agent, known, err := s.LastAgent(t.Context(), folder, "", last); agent != "codex" || !known || err != nil {
+		t.Errorf("before the last run answered %q, %v, %v", agent, known, err)
+	}
+	var evicted []bool
+	write(t, s, func(tx *store.Tx) error {
+		for _, agent := range []string{"codex", "codex"} {
+			was, err := tx.EvictSession(folder, "", agent)
+			if err != nil {
+				return err
+			}
+			evicted = append(evicted, was)
+		}
+		return nil
+	})
+	check("evicted", "d2", "d2", "")
+	if diff := cmp.Diff([]bool{true, false}, evicted); diff != "" {
+		t.Error(diff)
+	}
+	talk("codex", "c2")
+	write(t, s, func(tx *store.Tx) error { _, err := tx.ResetSession(folder, "", 1); return err })
+	check("reset", "", "", "")
 }
 
 func TestSessionLog(t *testing.T) {

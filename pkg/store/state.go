@@ -7,6 +7,7 @@ const (
 	stateCursor      = "cursor"
 	stateDecisionSeq = "decision_seq"
 	stateAnnounced   = "announced_schema"
+	stateDemoAgent   = "demo_agent"
 )
 
 func (r Reader) state(ctx context.Context, key string) (value int64, err error) {
@@ -28,4 +29,20 @@ func (tx *Tx) SetCursor(id int64) error {
 func (tx *Tx) bump(key string) (value int64, err error) {
 	_, err = tx.get([]any{&value}, bumpState, key)
 	return value, err
+}
+
+// DemoAgent reports whether the demo agent answers where a group names no other one.
+func (r Reader) DemoAgent(ctx context.Context) (bool, error) {
+	value, err := r.state(ctx, stateDemoAgent)
+	return value == 1, err
+}
+
+// SetDemoAgent stores that.
+func (tx *Tx) SetDemoAgent(demo bool) error {
+	value := 0
+	if demo {
+		value = 1
+	}
+	_, err := tx.exec(putState, stateDemoAgent, value)
+	return err
 }

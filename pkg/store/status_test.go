@@ -142,3 +142,17 @@ func TestQueuedBefore(t *testing.T) {
 		}
 	}
 }
+
+func TestMinutes_CountsRowsByMinute(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	const start = int64(1_700_000_040_000)
+	for _, at := range []int64{start - 1, start, start + 59_999, start + 60_000, start + 180_000} {
+		stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Content: "x", ReceivedAt: at})
+	}
+	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.Out, Content: "y", OutState: msg.OutQueued, ReceivedAt: start + 1})
+	got, all, err := s.Minutes(t.Context(), start, 3)
+	if want := []store.Minute{{In: 2, Out: 1}, {In: 1}, {}}; err != nil || !all || !slices.Equal(got, want) {
+		t.Errorf("%v, all %t, %v", got, all, err)
+	}
+}

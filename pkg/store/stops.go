@@ -277,12 +277,14 @@ func (tx *Tx) ofTopic(t *msg.Turn, topic *string) (bool, error) {
 
 // DrainRun keeps a run from getting further turns.
 func (tx *Tx) DrainRun(runID int64) error {
+	tx.pokePeers()
 	_, err := tx.exec(updateDrain, runID)
 	return err
 }
 
 // DrainIdleRun does so if the run has no turn, and reports whether it did.
 func (tx *Tx) DrainIdleRun(runID int64) (bool, error) {
+	tx.pokePeers()
 	n, err := tx.change(updateDrainIdle, runID)
 	return n > 0, err
 }

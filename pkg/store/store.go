@@ -9,9 +9,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	_ "github.com/mattn/go-sqlite3" // the database/sql driver
@@ -28,7 +27,8 @@ const (
 	writerCacheKiB = 8192
 	readerCacheKiB = 2048
 	readers        = 4
-	maxQueued      = 64 // queued calls of Write; further callers wait
+	maxQueued      = 64              // queued calls of Write; further callers wait
+	closeTimeout   = 5 * time.Second // that a commit has to become known while the store closes
 
 	// maxIdleWAL is the size, in bytes, that the write-ahead log is cut back to when
 	// it starts over after a large write. It is above the log of a busy minute.
@@ -46,7 +46,7 @@ type Options struct {
 	// Autocheckpoint in WAL pages; 0 turns it off.
 	Autocheckpoint int
 	// Poke is called with the name of each daemon for which rows were committed;
-	// nil for none.
+	// nil for none, as with a server, which pokes daemons itself.
 	Poke func(daemon string)
 	// Observer receives what is measured; its functions must not block, and may be nil.
 	Observer Observer
@@ -63,15 +63,12 @@ type Observer struct {
 // concurrent use.
 type Store struct {
 	Reader
-	path   string
-	poke   func(string)
-	writer *sql.DB
-	read   *sql.DB
-	conn   *sql.Conn
-	lock   *writeLock
-	watch  Observer
-	jobs   chan []*job
-	done   chan struct{}
+	engine  engine
+	poke    func(string)
+	watch   Observer
+	process atomic.Int64 // see SetProcess; 0 if the database is a file
+	jobs    chan []*job
+	done    chan struct{}
 
 	lockTimeout time.Duration
 
@@ -99,86 +96,29 @@ var ErrClosed = errors.New("the store is closed")
 // Open opens an existing, migrated database file. It reads back every option
 // that durability and locking depend on and fails if one is not in effect.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{path: o.Path, poke: o.Poke, watch: o.Observer.complete(), lockTimeout: lockTimeout,
+	s := &Store{poke: o.Poke, watch: o.Observer.complete(), lockTimeout: lockTimeout,
 		jobs: make(chan []*job, maxQueued), done: make(chan struct{})}
 	if s.poke == nil {
 		s.poke = func(string) {}
 	}
 	if err := s.open(ctx, o); err != nil {
 		s.closeHandles()
-		return nil, fmt.Errorf("open %s: %w", o.Path, Explain(err))
+		return nil, fmt.Errorf("open %s: %w", Name(o.Path), Explain(err))
 	}
 	go s.writeLoop()
 	return s, nil
 }
 
 func (s *Store) open(ctx context.Context, o Options) (err error) {
-	if s.lock, err = openWriteLock(o.Path + ".writelock"); err != nil {
+	if s.engine, err = openEngine(ctx, o); err != nil {
 		return err
 	}
-	if s.writer, err = sql.Open("sqlite3", dsn(o.Path, "rw", writerCacheKiB)); err != nil {
-		return err
-	}
-	s.writer.SetMaxOpenConns(1)
-	if s.conn, err = s.writer.Conn(ctx); err != nil {
-		return err
-	}
-	if err = s.conn.PingContext(ctx); err != nil {
-		return err
-	}
-	for _, pragma := range []string{"wal_autocheckpoint=" + strconv.Itoa(o.Autocheckpoint), "journal_size_limit=" + strconv.Itoa(maxIdleWAL)} {
-		if _, err = s.conn.ExecContext(ctx, "PRAGMA "+pragma); err != nil {
-			return err
-		}
-	}
-	if err = checkOptions(ctx, s.conn, o.Autocheckpoint); err != nil {
-		return err
-	}
-	if s.read, err = sql.Open("sqlite3", dsn(o.Path, "ro", readerCacheKiB)+"&_query_only=true"); err != nil {
-		return err
-	}
-	s.read.SetMaxOpenConns(readers)
-	s.read.SetMaxIdleConns(readers)
-	s.Reader = Reader{&statements{prepare: s.read.PrepareContext}}
-	return s.read.PingContext(ctx)
+	s.Reader = Reader{&statements{prepare: s.engine.readers().PrepareContext, dialect: s.engine}}
+	return s.engine.readers().PingContext(ctx)
 }
 
-// dsn has the options of every connection. _txlock is for transactions that
-// database/sql begins; the writer executes BEGIN IMMEDIATE itself.
-func dsn(path, mode string, cacheKiB int) string {
-	v := url.Values{}
-	v.Set("mode", mode)
-	v.Set("_txlock", "immediate")
-	v.Set("_mutex", "no") // database/sql uses a connection from one goroutine at a time
-	v.Set("_synchronous", "FULL")
-	v.Set("_foreign_keys", "true")
-	v.Set("_busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10))
-	v.Set("_cache_size", strconv.Itoa(-cacheKiB))
-	if mode == "rw" {
-		v.Set("_journal_mode", "WAL")
-	}
-	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: v.Encode()}).String()
-}
-
-func checkOptions(ctx context.Context, c *sql.Conn, autocheckpoint int) error {
-	for _, want := range []struct{ pragma, value string }{
-		{"journal_mode", "wal"},
-		{"synchronous", "2"},
-		{"foreign_keys", "1"},
-		{"busy_timeout", strconv.FormatInt(busyTimeout.Milliseconds(), 10)},
-		{"wal_autocheckpoint", strconv.Itoa(autocheckpoint)},
-	} {
-		var got string
-		if err := c.QueryRowContext(ctx, "PRAGMA "+want.pragma).Scan(&got); err != nil {
-			return fmt.Errorf("read back %s: %w", want.pragma, err)
-		}
-		if got != want.value {
-			return fmt.Errorf("option %s is %q, not %q: this SQLite or file system may lose messages",
-				want.pragma, got, want.value)
-		}
-	}
-	return nil
-}
+// SetProcess says which row of processes is this process. Each later write fails with ErrFenced once that is fenced.
+func (s *Store) SetProcess(id int64) { s.process.Store(id) }
 
 // Close finishes the queued writes, then closes the file. Later writes return
 // ErrClosed.
@@ -191,24 +131,20 @@ func (s *Store) Close() error {
 	s.closed = true
 	close(s.jobs)
 	s.closing.Unlock()
-	<-s.done
+	select {
+	case <-s.done:
+	case <-time.After(closeTimeout):
+		s.engine.giveUp()
+		<-s.done
+	}
 	return s.closeHandles()
 }
 
 func (s *Store) closeHandles() error {
-	var errs []error
-	if s.conn != nil {
-		errs = append(errs, s.conn.Close())
+	if s.engine == nil {
+		return nil
 	}
-	for _, db := range []*sql.DB{s.writer, s.read} {
-		if db != nil {
-			errs = append(errs, db.Close())
-		}
-	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.close())
-	}
-	return errors.Join(errs...)
+	return s.engine.close()
 }
 
 // Reader carries the reading verbs. A Store reads from its pool and returns the
@@ -222,15 +158,18 @@ type Reader struct{ q *statements }
 // the context is checked before it and between its rows.
 type statements struct {
 	prepare     func(context.Context, string) (*sql.Stmt, error)
-	uncancelled bool     // in a transaction: the end of a caller's context stops no read
-	cache       sync.Map // query → *sql.Stmt
+	dialect     dialect
+	failed      error     // in a transaction: the first error of a statement since the write began
+	uncancelled bool      // in a transaction: the end of a caller's context stops no read
+	cache       sync.Map  // query → *sql.Stmt
+	pipe        *pipeline // in a transaction of a server, in place of prepare
 }
 
 func (p *statements) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 	if st, ok := p.cache.Load(query); ok {
 		return st.(*sql.Stmt), nil
 	}
-	st, err := p.prepare(ctx, query)
+	st, err := p.prepare(ctx, p.dialect.translate(query))
 	if err != nil {
 		return nil, fmt.Errorf("prepare %q: %w", query, err)
 	}
@@ -239,6 +178,43 @@ func (p *statements) stmt(ctx context.Context, query string) (*sql.Stmt, error) 
 		return other.(*sql.Stmt), nil
 	}
 	return st, nil
+}
+
+// savepoint begins a part of a transaction that undo takes back. It has a single level.
+func (p *statements) savepoint() error {
+	if p.pipe != nil {
+		p.pipe.savepoint()
+		return nil
+	}
+	_, err := p.exec("SAVEPOINT verb")
+	return err
+}
+
+// settle fails with the error of a statement of the part that was not sent yet.
+func (p *statements) settle() error {
+	if p.pipe == nil {
+		return nil
+	}
+	return p.pipe.settle()
+}
+
+// undo goes back to the savepoint.
+func (p *statements) undo() error {
+	if p.pipe != nil {
+		return p.pipe.undo()
+	}
+	_, err := p.exec("ROLLBACK TO verb")
+	return err
+}
+
+// release ends the part.
+func (p *statements) release() error {
+	if p.pipe != nil {
+		p.pipe.release()
+		return nil
+	}
+	_, err := p.exec("RELEASE verb")
+	return err
 }
 
 // ended returns the context's error if reads are to stop for it.
@@ -250,25 +226,59 @@ func (p *statements) ended(ctx context.Context) error {
 }
 
 // exec runs a statement that writes.
-func (p *statements) exec(query string, args ...any) (sql.Result, error) {
+func (p *statements) exec(query string, args ...any) (result sql.Result, err error) {
+	defer p.note(&err)
+	if p.pipe != nil {
+		return p.pipe.exec(p.pipe.text(p.dialect, query), p.dialect.arguments(args))
+	}
 	st, err := p.stmt(uncancelled(), query)
 	if err != nil {
 		return nil, err
 	}
-	return st.ExecContext(uncancelled(), args...)
+	return st.ExecContext(uncancelled(), p.dialect.arguments(args)...)
+}
+
+// later runs a statement that writes and whose result is not needed. A server gets it with the next one: its error then
+// fails the write.
+func (p *statements) later(query string, args ...any) error {
+	if p.pipe != nil {
+		p.pipe.later(p.pipe.text(p.dialect, query), p.dialect.arguments(args)...)
+		return nil
+	}
+	_, err := p.exec(query, args...)
+	return err
+}
+
+// note keeps the first error of a write's statements: it fails the write, whatever the writer makes of it.
+func (p *statements) note(err *error) {
+	if p.uncancelled && p.failed == nil && *err != nil {
+		p.failed = *err
+	}
 }
 
 // each calls row for every row of a query, until row returns false or an error.
 func (p *statements) each(ctx context.Context, row func(scan scanner) (more bool, err error), query string, args ...any) error {
+	return p.scan(ctx, false, row, query, args...)
+}
+
+// scan is each; if interrupts, the end of the context stops a step between two rows, too.
+func (p *statements) scan(ctx context.Context, interrupts bool, row func(scan scanner) (more bool, err error), query string, args ...any) (err error) {
+	defer p.note(&err)
 	if err := p.ended(ctx); err != nil {
 		return err
 	}
-	driver := context.WithoutCancel(ctx)
+	if p.pipe != nil {
+		return p.pipe.query(row, p.pipe.text(p.dialect, query), p.dialect.arguments(args))
+	}
+	driver := ctx
+	if !interrupts {
+		driver = context.WithoutCancel(ctx)
+	}
 	st, err := p.stmt(driver, query)
 	if err != nil {
 		return err
 	}
-	rows, err := st.QueryContext(driver, args...)
+	rows, err := st.QueryContext(driver, p.dialect.arguments(args)...)
 	if err != nil {
 		return err
 	}
@@ -286,16 +296,24 @@ func (p *statements) each(ctx context.Context, row func(scan scanner) (more bool
 }
 
 // get scans one row into dest and reports whether there was one.
-func (p *statements) get(ctx context.Context, dest []any, query string, args ...any) (bool, error) {
+func (p *statements) get(ctx context.Context, dest []any, query string, args ...any) (found bool, err error) {
+	defer p.note(&err)
 	if err := p.ended(ctx); err != nil {
 		return false, err
+	}
+	if p.pipe != nil {
+		err = p.pipe.query(func(scan scanner) (bool, error) {
+			found = true
+			return false, scan(dest...)
+		}, p.pipe.text(p.dialect, query), p.dialect.arguments(args))
+		return found && err == nil, err
 	}
 	driver := context.WithoutCancel(ctx)
 	st, err := p.stmt(driver, query)
 	if err != nil {
 		return false, err
 	}
-	switch err := st.QueryRowContext(driver, args...).Scan(dest...); {
+	switch err := st.QueryRowContext(driver, p.dialect.arguments(args)...).Scan(dest...); {
 	case errors.Is(err, sql.ErrNoRows):
 		return false, nil
 	case err != nil:

@@ -9,10 +9,13 @@ func turnPlans() map[string][2]string {
 		"queryOpenTurns": {queryOpenTurns, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
 		// The turns that agents work on, then the oldest ones of a chat, up to a limit.
 		"queryCountOpen": {queryCountOpen, "CO-ROUTINE r\nSCAN t USING INDEX turns_run\nSCAN r\n" +
-			"SCALAR SUBQUERY 2\nCO-ROUTINE (subquery-1)\nSEARCH t USING INDEX turns_open (chat_jid=?)\nSCAN (subquery-1)\n" +
+			"SCALAR SUBQUERY 2\nCO-ROUTINE o\nSEARCH t USING INDEX turns_open (chat_jid=?)\nSCAN o\n" +
 			"SCALAR SUBQUERY 3\nSEARCH t USING INDEX turns_open (chat_jid=?)"},
 		// All of a partial index: as many as agents work on.
 		"queryRunningPlaces": {queryRunningPlaces, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR DISTINCT"},
+		"queryWebWorking":    {queryWebWorking, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR DISTINCT"},
+		"queryChatWork":      {queryChatWork, "SCAN t USING INDEX turns_run\nSEARCH p USING INTEGER PRIMARY KEY (rowid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
+		"queryWebWork":       {queryWebWork, "SCAN t USING INDEX turns_run\nSEARCH p USING INTEGER PRIMARY KEY (rowid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryRunningTurns":  {queryRunningTurns, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryRunningCount":  {queryRunningCount, "SCAN turns USING COVERING INDEX turns_run"},
 		// The index is read to its end, the turns are not.
@@ -20,13 +23,20 @@ func turnPlans() map[string][2]string {
 			"SCAN turns USING COVERING INDEX turns_queued\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryRunTurns": {queryRunTurns, "SEARCH t USING INDEX turns_run (run_id=?)"},
 		// A list for operators, newest first: it stops when the page is full.
-		"queryTurns":        {queryTurns, "SCAN t"},
-		"queryChatTurns":    {queryChatTurns, "SEARCH t USING INDEX turns_chat (chat_jid=?)"},
+		"queryTurns":        {queryTurns, "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)"},
+		"queryChatTurns":    {queryChatTurns, "SEARCH t USING INDEX turns_chat (chat_jid=? AND id<?)"},
+		"queryFolderTurns":  {queryFolderTurns, "SEARCH t USING INDEX turns_folder (folder=? AND id<?)"},
 		"queryLastAnswered": {queryLastAnswered, "SEARCH turns USING INDEX turns_session (folder=? AND topic=? AND id<?)"},
 		// of at most 1,000 rows
-		"queryLastHome":    {queryLastHome, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-1)"},
-		"queryLastUser":    {queryLastUser, "CO-ROUTINE (subquery-1)\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN (subquery-1)"},
-		"queryLastTurnAt":  {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=?)"},
+		"queryLastHome":   {queryLastHome, "CO-ROUTINE n\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN n"},
+		"queryLastUser":   {queryLastUser, "CO-ROUTINE n\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN n"},
+		"queryLastTurnAt": {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=?)"},
+		"queryWaits": {queryWaits, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 3\nSEARCH t USING INTEGER PRIMARY KEY (rowid=?)\nCORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH o USING COVERING INDEX turns_run (run_id=? AND id<?)\nCORRELATED SCALAR SUBQUERY 2\nSEARCH p USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryWaitingMark": {queryWaitingMark, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
+		"updateCancelMark": {updateCancelMark, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryReacted":     {queryReacted, exists + "SEARCH m USING INDEX messages_turn (turn_id=? AND id>?)"},
+		"queryFoldedInto":  {queryFoldedInto, "SEARCH t USING INDEX turns_answered_with (answered_with=?)"},
 		"queryDelegated":   {queryDelegated, "SEARCH t USING INDEX turns_root (root_turn_id=?)"},
 		"queryDelegations": {queryDelegations, "SEARCH turns USING INDEX turns_root (root_turn_id=?)"},
 		"insertTurn":       {insertTurn, noRead},
@@ -54,15 +64,23 @@ func turnPlans() map[string][2]string {
 
 		"queryFolderUsed": {queryFolderUsed, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH registered_groups USING PRIMARY KEY (folder=?)\nSCALAR SUBQUERY 2\n" +
 			"SEARCH sessions USING PRIMARY KEY (group_folder=?)\nSCALAR SUBQUERY 3\nSEARCH turns USING INDEX turns_folder (folder=?)"},
-		"querySession":      {querySession, sessionRow},
-		"putSession":        {putSession, noRead},
-		"deleteSession":     {deleteSession, sessionRow},
-		"insertLog":         {insertLog, subquery + sessionRow},
-		"updateLog":         {updateLog, logRow + "\n" + subquery + "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
-		"updateEndLog":      {updateEndLog, logRow},
-		"queryPastSessions": {queryPastSessions, "SEARCH session_log USING INDEX session_log_topic (folder=? AND topic=?)"},
+		"querySession":       {querySession, sessionRow},
+		"putSession":         {putSession, noRead},
+		"queryAgentSession":  {queryAgentSession, "COMPOUND QUERY\nLEFT-MOST SUBQUERY\n" + sessionRow + "\nUNION ALL\n" + keptRow},
+		"putKeptSession":     {putKeptSession, sessionRow},
+		"deleteSession":      {deleteSession, sessionRow},
+		"deleteAgentSession": {deleteAgentSession, sessionRow},
+		"deleteKeptSessions": {deleteKeptSessions, "SEARCH kept_sessions USING PRIMARY KEY (group_folder=? AND topic=?)"},
+		"deleteAgentKept":    {deleteAgentKept, keptRow},
+		"queryLastAgent":     {queryLastAgent, "SEARCH session_log USING INDEX session_log_topic (folder=? AND topic=?)"},
+		"queryAgentModels":   {queryAgentModels, "SEARCH agent_models USING PRIMARY KEY (folder=? AND agent=?)"},
+		"putAgentModels":     {putAgentModels, noRead},
+		"insertLog":          {insertLog, noRead},
+		"updateLog":          {updateLog, logRow + "\n" + subquery + "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
+		"updateEndLog":       {updateEndLog, logRow},
+		"queryPastSessions":  {queryPastSessions, "SEARCH session_log USING INDEX session_log_topic (folder=? AND topic=?)"},
 
-		"queryPromptFacts": {queryPromptFacts, "CO-ROUTINE (subquery-7)\nSCAN CONSTANT ROW\nSCAN (subquery-7)\nSEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN\nSCALAR SUBQUERY 1\nSEARCH system_messages USING INDEX system_messages_folder (folder=?)\n" +
+		"queryPromptFacts": {queryPromptFacts, "CO-ROUTINE one\nSCAN CONSTANT ROW\nSCAN one\nSEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN\nSCALAR SUBQUERY 1\nSEARCH system_messages USING INDEX system_messages_folder (folder=?)\n" +
 			"SCALAR SUBQUERY 2\nSEARCH system_messages USING COVERING INDEX system_messages_turn (turn_id=?)\n" +
 			"SCALAR SUBQUERY 3\nSEARCH router_state USING PRIMARY KEY (key=?)\nSCALAR SUBQUERY 4\nSEARCH counters USING PRIMARY KEY (name=?)\n" +
 			"SCALAR SUBQUERY 6\nSEARCH m USING INDEX messages_chat (chat_jid=? AND id>?)\nCORRELATED SCALAR SUBQUERY 5\n" + "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
@@ -74,7 +92,7 @@ func turnPlans() map[string][2]string {
 		"queryLastTurnID":     {queryLastTurnID, "SEARCH turns"},
 		// A list for operators.
 		"queryOpenState":   {queryOpenState, "SCAN t USING INDEX turns_open\nUSE TEMP B-TREE FOR ORDER BY"},
-		"queryFailedState": {queryFailedState, "SEARCH t USING INDEX turns_state (state=?)"},
+		"queryFailedState": {queryFailedState, "SEARCH t USING INDEX turns_state (state=? AND id<?)"},
 		"updateJoin":       {updateJoin, turnRow},
 		"updateTake":       {updateTake, turnRow},
 		"updateRequeue":    {updateRequeue, turnRow},
@@ -90,19 +108,22 @@ func turnPlans() map[string][2]string {
 		// For a metric.
 		"queryQueuedCount": {queryQueuedCount, "SCAN turns USING COVERING INDEX turns_queued"},
 		// One row per process.
-		"queryBusyRuns": {queryBusyRuns, "SCAN b USING INDEX runs_unended\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
+		"queryBusyRuns": {queryBusyRuns, "SCAN b USING INDEX runs_unended\nCORRELATED SCALAR SUBQUERY 2\n" +
+			"SEARCH t USING COVERING INDEX turns_run (run_id=?)\nSEARCH a USING INDEX sqlite_autoindex_asks_1 (turn_id=?)\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
 		// The plan of a process's turns, and the first entry of the index of queued turns.
 		"queryRunFor": {queryRunFor, "SEARCH r USING INDEX runs_live (folder=? AND topic=?)\nSCALAR SUBQUERY 1\nSEARCH w USING INDEX turns_queued (lane=?)\n" +
 			"SCALAR SUBQUERY 2\nSEARCH group_failures USING PRIMARY KEY (folder=?)\nCORRELATED SCALAR SUBQUERY 3\nSEARCH a USING INDEX turns_run (run_id=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 4\nSEARCH o USING COVERING INDEX turns_run (run_id=?)\nCORRELATED SCALAR SUBQUERY 5\n" +
 			"SEARCH o USING COVERING INDEX turns_run (run_id=?)\nSCALAR SUBQUERY 6\nSCAN w USING COVERING INDEX turns_queued\n" +
 			"SCALAR SUBQUERY 7\nSCAN u USING INDEX runs_unended\nCORRELATED SCALAR SUBQUERY 8\nSEARCH o USING COVERING INDEX turns_run (run_id=?)\n" +
-			"SCALAR SUBQUERY 10\nSCAN b USING INDEX runs_unended\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
+			"SCALAR SUBQUERY 11\nSCAN b USING INDEX runs_unended\nCORRELATED SCALAR SUBQUERY 10\nSEARCH t USING COVERING INDEX turns_run (run_id=?)\nSEARCH a USING INDEX sqlite_autoindex_asks_1 (turn_id=?)\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
 		"queryRunLoad":  {queryRunLoad, "SEARCH turns USING INDEX turns_run (run_id=?)"},
 		"queryRunTakes": {queryRunTakes, exists + runRow},
 		// All of a small partial index.
-		"queryFilesReady": {queryFilesReady, "SCAN t USING INDEX turns_files\nCORRELATED SCALAR SUBQUERY 1\nSEARCH m USING INDEX messages_turn (turn_id=?)"},
-		"updateWaitOver":  {updateWaitOver, turnRow},
+		"queryFilesReady": {queryFilesReady, "SCAN t USING INDEX turns_files\nCORRELATED SCALAR SUBQUERY 2\nSEARCH m USING INDEX messages_turn (turn_id=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 1\nSEARCH a USING INDEX messages_platform_id (chat_jid=? AND platform_id=?)\n" +
+			"CORRELATED SCALAR SUBQUERY 3\nSEARCH x USING COVERING INDEX transcripts_wanted (turn_id=?)"},
+		"updateWaitOver": {updateWaitOver, turnRow},
 		// At most sixteen turns per process.
 		"queryRunningOfChat": {queryRunningOfChat, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryQueuedOfChat":  {queryQueuedOfChat, "SEARCH t USING INDEX turns_open (chat_jid=? AND id>? AND id<?)"},

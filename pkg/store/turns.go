@@ -8,21 +8,21 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// MaxWait is the longest wait of a queued turn. One that seems to wait for longer
-// may start: the clock was set back.
+// MaxWait is the longest wait of a queued turn. One that seems to wait for longer, or that was stored or began
+// later than now, may start: the clock was set back.
 const MaxWait = 3_600_000 // ms
 
 const turnColumns = `t.id, ifnull(t.run_id,0), t.kind, t.folder, t.chat_jid, t.topic, t.thread_id, t.place,
 	ifnull(t.reply_to,''), t.trigger_message_id, t.claims_engagement, t.surface, t.ceiling, t.state, t.reason,
 	t.attempts, t.not_before, t.waits_for, t.row_count, t.row_bytes, t.observed_upto, t.frames, t.depth,
-	ifnull(t.root_turn_id,0), t.error, t.error_kind, t.created_at, ifnull(t.started_at,0), ifnull(t.ended_at,0)`
+	ifnull(t.root_turn_id,0), ifnull(t.answered_with,0), t.error, t.error_kind, t.created_at, ifnull(t.started_at,0), ifnull(t.ended_at,0)`
 
 func scanTurn(scan scanner) (*msg.Turn, error) {
 	var t msg.Turn
 	err := scan(&t.ID, &t.RunID, &t.Kind, &t.Folder, &t.ChatJID, &t.Topic, &t.ThreadID, &t.Place,
 		&t.ReplyTo, &t.TriggerMessageID, &t.ClaimsEngagement, &t.Surface, &t.Ceiling, &t.State, &t.Reason,
 		&t.Attempts, &t.NotBefore, &t.WaitsFor, &t.RowCount, &t.RowBytes, &t.ObservedUpto, &t.Frames, &t.Depth,
-		&t.RootTurnID, &t.Error, &t.ErrorKind, &t.CreatedAt, &t.StartedAt, &t.EndedAt)
+		&t.RootTurnID, &t.AnsweredWith, &t.Error, &t.ErrorKind, &t.CreatedAt, &t.StartedAt, &t.EndedAt)
 	return &t, err
 }
 
@@ -45,20 +45,32 @@ func (r Reader) RunTurns(ctx context.Context, runID int64) ([]*msg.Turn, error) 
 	return r.queryTurns(ctx, queryRunTurns, runID)
 }
 
-// Turns returns turns, newest first, at most limit; only those of a state and of
-// a chat unless these are "".
-func (r Reader) Turns(ctx context.Context, state msg.TurnState, chatJID string, limit int) ([]*msg.Turn, error) {
-	if chatJID != "" {
-		return r.queryTurns(ctx, queryChatTurns, chatJID, state, limit)
+// TurnList is which turns Turns lists. Of State, ChatJID and Folder what is "" does not count.
+type TurnList struct {
+	State   msg.TurnState
+	ChatJID string
+	Folder  string // only turns that have started; not together with the others
+	Before  int64  // only those with a smaller id, 0 for all
+	Limit   int
+}
+
+// Turns lists turns, newest first.
+func (r Reader) Turns(ctx context.Context, l TurnList) ([]*msg.Turn, error) {
+	before := orNewest(l.Before)
+	switch {
+	case l.ChatJID != "":
+		return r.queryTurns(ctx, queryChatTurns, l.ChatJID, l.State, before, l.Limit)
+	case l.Folder != "":
+		return r.queryTurns(ctx, queryFolderTurns, l.Folder, before, l.Limit)
 	}
 	query := queryTurns // most turns are done: it stops when the page is full
-	switch state {
+	switch l.State {
 	case msg.TurnQueued, msg.TurnRunning:
 		query = queryOpenState
 	case msg.TurnFailed, msg.TurnCancelled:
 		query = queryFailedState
 	}
-	return r.queryTurns(ctx, query, state, limit)
+	return r.queryTurns(ctx, query, l.State, before, l.Limit)
 }
 
 // Answered is what the next prompts of a session depend on.
@@ -114,6 +126,7 @@ func (tx *Tx) PutTurn(t *msg.Turn, maxAgents int) (joined bool, err error) {
 // pokeForTurn pokes the adapter, which shows typing, and routd if the turn claims
 // engagement.
 func (tx *Tx) pokeForTurn(t *msg.Turn) {
+	tx.pokePeers()
 	if t.ClaimsEngagement {
 		tx.Poke("routd")
 	}
@@ -133,10 +146,10 @@ func (tx *Tx) runFor(t *msg.Turn, maxAgents int) (run int64, err error) {
 	return run, err
 }
 
-// FreeSlot reports whether fewer than maxAgents runs are busy.
+// FreeSlot reports whether fewer than maxAgents runs of this process are busy. One that waits for the answer to a question is not.
 func (tx *Tx) FreeSlot(maxAgents int) (bool, error) {
 	var busy int
-	_, err := tx.get([]any{&busy}, queryBusyRuns)
+	_, err := tx.get([]any{&busy}, queryBusyRunsOf, tx.process)
 	return busy < maxAgents, err
 }
 
@@ -218,7 +231,7 @@ func (tx *Tx) take(t *msg.Turn, runID, now int64) error {
 	if err != nil {
 		return err
 	}
-	if stopped || t.NotBefore > now && t.NotBefore <= now+MaxWait {
+	if stopped || waits(t, now) {
 		return fmt.Errorf("give turn %d to run %d: it is stopped or waits: %w", t.ID, runID, ErrStale)
 	}
 	n, err := tx.change(updateTake, runID, now, t.ID)
@@ -226,6 +239,11 @@ func (tx *Tx) take(t *msg.Turn, runID, now int64) error {
 		err = fmt.Errorf("give turn %d to run %d: %w", t.ID, runID, ErrStale)
 	}
 	return err
+}
+
+// waits reports whether a queued turn may not start yet. NextQueued has the same cases.
+func waits(t *msg.Turn, now int64) bool {
+	return t.NotBefore > now && t.NotBefore <= now+MaxWait && t.CreatedAt <= now && t.StartedAt <= now
 }
 
 // ending is how a turn ends.
@@ -237,6 +255,7 @@ type ending struct {
 	// Of the last frame:
 	replied      bool  // it has a message
 	observedUpto int64 // the last decision that the prompt showed
+	answeredWith int64 // the turn whose answer is for this one too, 0 for none
 }
 
 // endTurn sets an open turn's final state. The system messages that its prompt
@@ -244,7 +263,7 @@ type ending struct {
 // next prompt, except the one about the turn's own new session.
 func (tx *Tx) endTurn(id int64, e ending, now int64) error {
 	tx.note(failpoint.EndTurn)
-	n, err := tx.change(updateEndTurn, e.state, e.reason, e.problem, e.kind, now, id, e.replied, e.observedUpto)
+	n, err := tx.change(updateEndTurn, e.state, e.reason, e.problem, e.kind, now, id, e.replied, e.observedUpto, null(e.answeredWith))
 	if err != nil {
 		return err
 	}
@@ -252,8 +271,21 @@ func (tx *Tx) endTurn(id int64, e ending, now int64) error {
 		return fmt.Errorf("end turn %d: %w", id, ErrStale)
 	}
 	tx.ended = append(tx.ended, turnEnd{e.state, e.reason})
+	tx.pokePeers()
 	tx.Poke("routd")
-	if _, err = tx.exec(deleteSystem, id, e.state == msg.TurnDone); err != nil || e.state == msg.TurnDone {
+	if e.state != msg.TurnCancelled { // CancelTurn does it, behind its replies
+		if err := tx.UnmarkWaiting(id, now); err != nil {
+			return err
+		}
+	}
+	if err := tx.expireAsks(id, now); err != nil {
+		return err
+	}
+	if _, err = tx.exec(deleteSystem, id, e.state == msg.TurnDone); err != nil {
+		return err
+	}
+	if e.state == msg.TurnDone { // the answer is a message now
+		_, err = tx.exec(updateEndProgress, id)
 		return err
 	}
 	_, err = tx.exec(updateReleaseSystem, id)
@@ -267,7 +299,10 @@ func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
 	if err := tx.endTurn(id, ending{state: msg.TurnCancelled, reason: reason}, now); err != nil {
 		return err
 	}
-	return tx.CancelReplies(id)
+	if err := tx.CancelReplies(id); err != nil {
+		return err
+	}
+	return tx.UnmarkWaiting(id, now)
 }
 
 // Requeue says how an open turn is queued again.
@@ -282,9 +317,13 @@ type Requeue struct {
 // RequeueTurn queues an open turn again. It returns ErrStale if the turn has ended.
 func (tx *Tx) RequeueTurn(id int64, q Requeue) error {
 	tx.note(failpoint.RequeueTurn)
+	tx.pokePeers()
 	n, err := tx.change(updateRequeue, q.Attempt, q.WaitsFor, q.NotBefore, q.Problem, q.Kind, id)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("requeue turn %d: %w", id, ErrStale)
+	}
+	if err == nil {
+		_, err = tx.exec(deleteTurnProgress, id)
 	}
 	return err
 }
@@ -296,10 +335,17 @@ func (tx *Tx) ReviveTurn(id int64) error {
 	if err == nil && n == 0 {
 		err = fmt.Errorf("revive turn %d: %w", id, ErrStale)
 	}
-	if err == nil {
-		tx.Poke("gated")
+	if err != nil {
+		return err
 	}
+	tx.Poke("gated")
+	_, err = tx.exec(deleteTurnProgress, id)
 	return err
+}
+
+// FoldedInto returns the turns that were answered with a turn's answer, oldest first.
+func (r Reader) FoldedInto(ctx context.Context, turnID int64) ([]*msg.Turn, error) {
+	return r.queryTurns(ctx, queryFoldedInto, turnID)
 }
 
 // Delegated returns the turns delegated below a root turn, oldest first.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -510,22 +511,30 @@ func TestTurns_Filters(t *testing.T) {
 	a, b := queued(t, s), queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
 	c := queued(t, s)
 	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(a.ID, msg.ReasonCancelled, 1) })
+	started := queued(t, s, func(turn *msg.Turn) { turn.ChatJID, turn.Folder = "telegram:-3", "started" })
+	begun(t, s, started)
 	tests := []struct {
-		state msg.TurnState
-		chat  string
-		limit int
-		want  []int64
+		list store.TurnList
+		want []int64
 	}{
-		{"", "", 10, []int64{c.ID, b.ID, a.ID}},
-		{"", "", 2, []int64{c.ID, b.ID}},
-		{msg.TurnQueued, "", 10, []int64{c.ID, b.ID}},
-		{"", chat, 10, []int64{c.ID, a.ID}},
-		{"", chat, 1, []int64{c.ID}},
-		{msg.TurnCancelled, chat, 10, []int64{a.ID}},
-		{msg.TurnCancelled, "telegram:-2", 10, nil},
+		{store.TurnList{Limit: 10}, []int64{started.ID, c.ID, b.ID, a.ID}},
+		{store.TurnList{Before: started.ID, Limit: 2}, []int64{c.ID, b.ID}},
+		{store.TurnList{Before: b.ID, Limit: 2}, []int64{a.ID}},
+		{store.TurnList{State: msg.TurnQueued, Limit: 10}, []int64{c.ID, b.ID}},
+		{store.TurnList{State: msg.TurnQueued, Before: c.ID, Limit: 10}, []int64{b.ID}},
+		{store.TurnList{State: msg.TurnCancelled, Limit: 10}, []int64{a.ID}},
+		{store.TurnList{State: msg.TurnCancelled, Before: a.ID, Limit: 10}, nil},
+		{store.TurnList{ChatJID: chat, Limit: 10}, []int64{c.ID, a.ID}},
+		{store.TurnList{ChatJID: chat, Limit: 1}, []int64{c.ID}},
+		{store.TurnList{ChatJID: chat, Before: c.ID, Limit: 10}, []int64{a.ID}},
+		{store.TurnList{State: msg.TurnCancelled, ChatJID: chat, Limit: 10}, []int64{a.ID}},
+		{store.TurnList{State: msg.TurnCancelled, ChatJID: "telegram:-2", Limit: 10}, nil},
+		{store.TurnList{Folder: "started", Limit: 10}, []int64{started.ID}},
+		{store.TurnList{Folder: "started", Before: started.ID, Limit: 10}, nil},
+		{store.TurnList{Folder: a.Folder, Limit: 10}, nil}, // none has started
 	}
 	for _, tt := range tests {
-		if got := turnIDs(must(s.Turns(t.Context(), tt.state, tt.chat, tt.limit))(t)); !slices.Equal(got, tt.want) {
+		if got := turnIDs(must(s.Turns(t.Context(), tt.list))(t)); !slices.Equal(got, tt.want) {
 			t.Errorf("%+v: %v", tt, got)
 		}
 	}
@@ -581,5 +590,53 @@ func TestLastAnsweredLastTurnAtLastHome(t *testing.T) {
 	queued(t, s, func(turn *msg.Turn) { turn.Folder = "else" })
 	if got := must(s.LastHome(t.Context(), chat))(t); got != "else" {
 		t.Errorf("home %q", got)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	first := queued(t, s)
+	run := begun(t, s, first)
+	put := func(run *msg.Run, text string) func(*store.Tx) error {
+		return func(tx *store.Tx) error {
+			return tx.PutProgress(*run, first.ID, &store.Progress{State: agentproto.StatusRunning, Text: text, UpdatedAt: 5})
+		}
+	}
+	progress := func() *store.Progress {
+		t.Helper()
+		p, err := s.Progress(t.Context(), first.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if p := progress(); p != nil {
+		t.Errorf("before the first event: %+v", p)
+	}
+	write(t, s, put(run, "one"))
+	write(t, s, put(run, "two"))
+	want := &store.Progress{State: agentproto.StatusRunning, Text: "two", Plan: []agentproto.Step{}, Tools: []agentproto.Tool{}, UpdatedAt: 5}
+	if diff := cmp.Diff(want, progress()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	refused(t, s, "another run", put(&msg.Run{ID: run.ID + 1}, "three"))
+	write(t, s, func(tx *store.Tx) error { return tx.RequeueTurn(first.ID, store.Requeue{}) })
+	if p := progress(); p != nil {
+		t.Errorf("of a turn that is queued again: %+v", p)
+	}
+	refused(t, s, "a turn that is queued again", put(run, "late"))
+}
+
+func TestUsage_IsAdded(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := queued(t, s)
+	for _, u := range []agentproto.Usage{{Input: 5, Output: 1, ContextUsed: 6, ContextSize: 100, CostUSD: 0.25}, {Input: 1, CostUSD: 0.5}, {ContextUsed: 7}} {
+		write(t, s, func(tx *store.Tx) error { return tx.AddUsage(turn.ID, u, "2026-11-23") })
+	}
+	got, err := s.Usage(t.Context(), turn.ID)
+	if want := (agentproto.Usage{Input: 6, Output: 1, ContextUsed: 7, ContextSize: 100, CostUSD: 0.75}); err != nil || got != want {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"arizuko/pkg/msg"
 )
@@ -13,33 +14,55 @@ import (
 // shown with the row that they change: WebAfter returns them, for the change, and
 // WebHistory does not.
 
+// maxWebBatch is about how much text WebHistory and WebAfter return at once, in bytes, so that a few large rows do not
+// make their reader large: the last row goes beyond it.
+const maxWebBatch = 512 << 10
+
 // WebHistory returns the readable rows of a web chat before row id before, in
-// one topic unless topic is nil, oldest first; at most limit, the newest.
-func (r Reader) WebHistory(ctx context.Context, chatJID string, topic *string, before int64, limit int) (rows []*msg.Message, err error) {
+// one topic unless topic is nil, oldest first; at most limit, the newest, and fewer if they are
+// large. more means that there may be older ones.
+func (r Reader) WebHistory(ctx context.Context, chatJID string, topic *string, before int64, limit int) (rows []*msg.Message, more bool, err error) {
 	if topic == nil {
-		rows, err = r.messages(ctx, queryWebBefore, chatJID, before, limit)
+		rows, more, err = r.webBatch(ctx, limit, queryWebBefore, chatJID, before, limit)
 	} else {
-		rows, err = r.messages(ctx, queryWebTopicBefore, chatJID, *topic, before, limit)
+		rows, more, err = r.webBatch(ctx, limit, queryWebTopicBefore, chatJID, *topic, before, limit)
 	}
 	slices.Reverse(rows)
-	return rows, err
+	return rows, more, err
 }
 
 // WebAfter returns the readable rows of a web chat after a row id, oldest first,
-// at most limit. It stops at the first row that is not delivered yet: that one
-// will become readable, and must not follow one with a higher id. next is the id
-// to continue after.
-func (r Reader) WebAfter(ctx context.Context, chatJID string, after int64, limit int) (rows []*msg.Message, next int64, err error) {
-	all, err := r.messages(ctx, queryWebAfter, chatJID, after, limit)
+// at most limit, and fewer if they are large. It stops at the first row that is not delivered yet:
+// that one will become readable, and must not follow one with a higher id. next is the id
+// to continue after; more means that there may be more already.
+func (r Reader) WebAfter(ctx context.Context, chatJID string, after int64, limit int) (rows []*msg.Message, next int64, more bool, err error) {
+	all, more, err := r.webBatch(ctx, limit, queryWebAfter, chatJID, after, limit)
 	next = after
 	for _, m := range all {
 		if m.OutState == msg.OutQueued || m.OutState == msg.OutSending {
-			break
+			return rows, next, false, err
 		}
 		next = m.ID
 		rows = append(rows, m)
 	}
-	return rows, next, err
+	return rows, next, more, err
+}
+
+// webBatch returns the first rows of a query with a limit, and whether there may be more.
+func (r Reader) webBatch(ctx context.Context, limit int, query string, args ...any) (rows []*msg.Message, more bool, err error) {
+	size := 0
+	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+		m, err := scanMessage(scan)
+		if err != nil {
+			return false, err
+		}
+		rows, size = append(rows, m), size+len(m.Content)
+		return size < maxWebBatch, nil
+	}, query, args...)
+	if err != nil {
+		return nil, false, err
+	}
+	return rows, len(rows) == limit || size >= maxWebBatch, nil
 }
 
 // Changes returns the delivered edits, reactions and deletions of a row by agents,
@@ -68,6 +91,49 @@ func (r Reader) Changed(ctx context.Context, change *msg.Message) (*msg.Message,
 func (r Reader) WebEnd(ctx context.Context, chatJID string) (id int64, err error) {
 	_, err = r.q.get(ctx, []any{&id}, queryWebEnd, chatJID)
 	return id, err
+}
+
+// WebNews returns the web chats that have rows after a row id, each with the id of its newest one, and the id to
+// continue after. It reads at most limit rows, of all platforms; rows is how many it has read.
+func (r Reader) WebNews(ctx context.Context, after int64, limit int) (newest map[string]int64, next int64, rows int, err error) {
+	newest, next = map[string]int64{}, after
+	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+		var jid string
+		if err := scan(&next, &jid); err != nil {
+			return false, err
+		}
+		rows++
+		if strings.HasPrefix(jid, msg.PlatformWeb+":") {
+			newest[jid] = next
+		}
+		return true, nil
+	}, queryNewRows, after, limit)
+	return newest, next, rows, err
+}
+
+// WebUndelivered returns the oldest undelivered row of each web chat that has one.
+func (r Reader) WebUndelivered(ctx context.Context) (oldest map[string]int64, err error) {
+	oldest = map[string]int64{}
+	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+		var jid string
+		var id int64
+		err := scan(&jid, &id)
+		oldest[jid] = id
+		return true, err
+	}, queryWebUndelivered)
+	return oldest, err
+}
+
+// WebWorking returns the web chats where turns are running, each with their places, sorted.
+func (r Reader) WebWorking(ctx context.Context) (places map[string][]string, err error) {
+	places = map[string][]string{}
+	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+		var jid, place string
+		err := scan(&jid, &place)
+		places[jid] = append(places[jid], place)
+		return true, err
+	}, queryWebWorking)
+	return places, err
 }
 
 // WebTopic is a tab of a web chat.

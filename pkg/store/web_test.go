@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,7 +56,7 @@ func TestWebReadableRows(t *testing.T) {
 	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Content: "another platform's"})
 	decide(t, s, web(t, s, msg.Message{Content: "dropped"}).ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
 	want := []string{"out ", "out sent", "out ambiguous", "#deploy ship it", "derived, other topic", "dropped"}
-	if diff := cmp.Diff(want, texts(must(s.WebHistory(t.Context(), webChat, nil, newest, 100))(t))); diff != "" {
+	if diff := cmp.Diff(want, texts(webHistory(t, s, webChat, nil, newest, 100))); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
 	if got := must(s.LastWebMessage(t.Context(), webChat))(t); got == nil || got.Content != "dropped" {
@@ -65,19 +66,112 @@ func TestWebReadableRows(t *testing.T) {
 		want := map[string][]string{
 			"": {"out ", "out sent", "out ambiguous", "#deploy ship it", "dropped"}, "#deploy": {"derived, other topic"},
 		}[topic]
-		if diff := cmp.Diff(want, texts(must(s.WebHistory(t.Context(), webChat, &topic, newest, 100))(t))); diff != "" {
+		if diff := cmp.Diff(want, texts(webHistory(t, s, webChat, &topic, newest, 100))); diff != "" {
 			t.Errorf("history of %q (-want +got):\n%s", topic, diff)
 		}
 	}
 	// Rows of other platforms are not readable, even if requested.
-	if got := must(s.WebHistory(t.Context(), chat, nil, newest, 100))(t); got != nil {
+	if got := webHistory(t, s, chat, nil, newest, 100); got != nil {
 		t.Errorf("history of %s: %v", chat, texts(got))
 	}
-	if got, next, err := s.WebAfter(t.Context(), chat, 0, 100); got != nil || next != 0 || err != nil {
+	if got, next, more, err := s.WebAfter(t.Context(), chat, 0, 100); got != nil || next != 0 || more || err != nil {
 		t.Errorf("rows of %s: %v, %d, %v", chat, texts(got), next, err)
 	}
 	if got, err := s.LastWebMessage(t.Context(), chat); got != nil || err != nil {
 		t.Errorf("last of %s: %+v, %v", chat, got, err)
+	}
+}
+
+func webHistory(t testing.TB, s *store.Store, chatJID string, topic *string, before int64, limit int) []*msg.Message {
+	t.Helper()
+	rows, _, err := s.WebHistory(t.Context(), chatJID, topic, before, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// TestWebRows_Large_ReadInSmallBatches reads rows that together would make their reader large.
+func TestWebRows_Large_ReadInSmallBatches(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	const rows = 6
+	for range rows {
+		web(t, s, msg.Message{Content: strings.Repeat("x", 300<<10)})
+	}
+	read := func(what string, next func(at int64) ([]*msg.Message, bool, error)) {
+		t.Helper()
+		var seen []int64
+		for at, more := int64(0), true; more; at = seen[len(seen)-1] {
+			batch, again, err := next(at)
+			if more = again; err != nil || len(batch) > 2 || len(batch) == 0 && len(seen) < rows {
+				t.Fatalf("%s: %d rows at once, %v", what, len(batch), err)
+			}
+			for _, m := range batch {
+				seen = append(seen, m.ID)
+			}
+		}
+		if len(seen) != rows {
+			t.Errorf("%s: rows %v", what, seen)
+		}
+	}
+	read("after", func(at int64) ([]*msg.Message, bool, error) {
+		batch, _, more, err := s.WebAfter(t.Context(), webChat, at, 100)
+		return batch, more, err
+	})
+	read("before", func(at int64) ([]*msg.Message, bool, error) {
+		if at == 0 {
+			at = newest
+		}
+		batch, more, err := s.WebHistory(t.Context(), webChat, nil, at, 100)
+		slices.Reverse(batch)
+		return batch, more, err
+	})
+}
+
+func TestWebNews_EachChat_NewestRow(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	put := func(jid string, state msg.OutState) int64 {
+		m := msg.Message{ChatJID: jid, Direction: msg.In}
+		if state != "" {
+			m.Direction, m.OutState = msg.Out, state
+		}
+		return stored(t, s, &m).ID
+	}
+	put("web:a", "")
+	other := put(chat, "")
+	first := put("web:a", "queued")
+	put("web:a", "sending")
+	b := put("web:b", "sent")
+	sending := put("web:c", "sending")
+	last := put("webs:a", "queued")
+	type news struct {
+		Newest map[string]int64
+		Next   int64
+		Rows   int
+	}
+	for _, test := range []struct {
+		after int64
+		limit int
+		want  news
+	}{
+		{0, 2, news{map[string]int64{"web:a": 1}, other, 2}},
+		{other, 3, news{map[string]int64{"web:a": 4, "web:b": b}, b, 3}},
+		{b, 3, news{map[string]int64{"web:c": sending}, last, 2}},
+		{last, 3, news{map[string]int64{}, last, 0}},
+	} {
+		var got news
+		var err error
+		if got.Newest, got.Next, got.Rows, err = s.WebNews(t.Context(), test.after, test.limit); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("after %d (-want +got):\n%s", test.after, diff)
+		}
+	}
+	if diff := cmp.Diff(map[string]int64{"web:a": first, "web:c": sending}, must(s.WebUndelivered(t.Context()))(t)); diff != "" {
+		t.Errorf("undelivered (-want +got):\n%s", diff)
 	}
 }
 
@@ -98,7 +192,7 @@ func TestWebHistoryPages(t *testing.T) {
 	} {
 		before := int64(newest)
 		for i, want := range tt.want {
-			page := must(s.WebHistory(t.Context(), webChat, tt.topic, before, 4))(t)
+			page := webHistory(t, s, webChat, tt.topic, before, 4)
 			if diff := cmp.Diff(want, texts(page)); diff != "" {
 				t.Errorf("page %d (-want +got):\n%s", i, diff)
 			}
@@ -114,7 +208,7 @@ func TestWebAfter(t *testing.T) {
 	s := storetest.Open(t)
 	expect := func(what string, after int64, limit int, wantNext int64, want ...string) {
 		t.Helper()
-		rows, next, err := s.WebAfter(t.Context(), webChat, after, limit)
+		rows, next, _, err := s.WebAfter(t.Context(), webChat, after, limit)
 		if !slices.Equal(texts(rows), want) || next != wantNext || err != nil {
 			t.Errorf("%s: %v, %d, %v; want %v, %d", what, texts(rows), next, err, want, wantNext)
 		}
@@ -206,7 +300,7 @@ func TestWebAfter_AnyOrderOfDelivery_MissesNothing(t *testing.T) {
 			return m.ID
 		}
 		read := func(r *reader, limit int) {
-			page, next, err := s.WebAfter(rt.Context(), chatJID, r.at, limit)
+			page, next, _, err := s.WebAfter(rt.Context(), chatJID, r.at, limit)
 			if err != nil {
 				rt.Fatal(err)
 			}
@@ -235,7 +329,7 @@ func TestWebAfter_AnyOrderOfDelivery_MissesNothing(t *testing.T) {
 			},
 			"begin": func(rt *rapid.T) {
 				r := &reader{at: must(s.WebEnd(rt.Context(), chatJID))(t)}
-				for _, m := range must(s.WebHistory(rt.Context(), chatJID, nil, r.at+1, 1000))(t) {
+				for _, m := range webHistory(t, s, chatJID, nil, r.at+1, 1000) {
 					r.seen = append(r.seen, m.ID)
 				}
 				readers = append(readers, r)
@@ -251,7 +345,7 @@ func TestWebAfter_AnyOrderOfDelivery_MissesNothing(t *testing.T) {
 			settle(0, msg.OutSent)
 		}
 		var want []int64
-		for _, m := range must(s.WebHistory(rt.Context(), chatJID, nil, newest, 1000))(t) {
+		for _, m := range webHistory(t, s, chatJID, nil, newest, 1000) {
 			want = append(want, m.ID)
 		}
 		for _, r := range readers {

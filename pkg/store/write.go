@@ -5,15 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"arizuko/pkg/failpoint"
-	"arizuko/pkg/lockfile"
 	"arizuko/pkg/msg"
 )
 
@@ -32,10 +28,11 @@ type job struct {
 // error undoes only the write it occurred in.
 type Tx struct {
 	Reader
-	pokes []string
-	verbs []failpoint.Verb // whose failpoints surround the commit
-	ended []turnEnd
-	after []func()
+	process int64 // see Store.SetProcess
+	pokes   []string
+	verbs   []failpoint.Verb // whose failpoints surround the commit
+	ended   []turnEnd
+	after   []func()
 
 	aliases *bool // whether there are any, nil before that is read
 }
@@ -49,7 +46,8 @@ type turnEnd struct {
 // Write runs fn inside a transaction and returns once that is on disk.
 // Several callers share one commit. An error of fn undoes fn alone, unless
 // SQLite rolls back the whole transaction, as it may when the disk is full: then
-// every write in it fails with that error. fn must not block or call the
+// every write in it fails with that error. An error of a statement fails its write, even if
+// fn returns none: not all engines can go on after one. fn must not block or call the
 // network. Once queued, a write runs even if ctx ends, so that the caller always
 // knows whether it was committed.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
@@ -96,7 +94,6 @@ func (s *Store) enqueue(ctx context.Context, jobs []*job) error {
 
 func (s *Store) writeLoop() {
 	defer close(s.done)
-	st := &statements{prepare: s.conn.PrepareContext, uncancelled: true}
 	var group []*job
 	for jobs := range s.jobs {
 		group = append(group[:0], jobs...)
@@ -108,8 +105,8 @@ func (s *Store) writeLoop() {
 				more = false
 			}
 		}
-		tx := &Tx{Reader: Reader{st}}
-		s.commit(st, tx, group)
+		tx := &Tx{process: s.process.Load()}
+		s.commit(tx, group)
 		tx.reach(failpoint.Verb.After)
 		for _, fn := range tx.after {
 			fn()
@@ -128,8 +125,8 @@ func (s *Store) writeLoop() {
 
 // commit runs the group in one transaction. If that fails, so does every write
 // in it, and no daemon is poked.
-func (s *Store) commit(st *statements, tx *Tx, group []*job) {
-	err := s.transact(st, tx, group)
+func (s *Store) commit(tx *Tx, group []*job) {
+	err := s.transact(tx, group)
 	if err == nil {
 		return
 	}
@@ -141,76 +138,65 @@ func (s *Store) commit(st *statements, tx *Tx, group []*job) {
 	}
 }
 
-func (s *Store) transact(st *statements, tx *Tx, group []*job) (err error) {
+func (s *Store) transact(tx *Tx, group []*job) (err error) {
 	begun := time.Now()
-	err = s.begin(st)
-	locked := time.Now()
-	s.watch.Locked(locked.Sub(begun))
+	locked := begun
+	st, err := s.engine.begin(s.lockTimeout, tx.process, func() {
+		locked = time.Now()
+		s.watch.Locked(locked.Sub(begun))
+	})
 	defer func() { s.watch.Committed(time.Since(locked), Explain(err)) }()
 	if err != nil {
 		return err
 	}
-	defer s.lock.release()
+	tx.Reader = Reader{st}
 	for i, j := range group {
-		if err := runJob(st, tx, j, i == 0); err != nil {
-			_, _ = st.exec("ROLLBACK") // fails when SQLite has rolled back by itself
+		if err := s.runJob(st, tx, j, i == 0, len(group) == 1); err != nil {
+			s.engine.rollback(st)
 			return err
 		}
 	}
 	tx.reach(failpoint.Verb.Before)
-	if _, err := st.exec("COMMIT"); err != nil {
-		_, _ = st.exec("ROLLBACK")
-		return err
-	}
-	return nil
-}
-
-// begin waits for both locks, that of our processes and SQLite's, which a shell may hold. After an error
-// neither is held.
-func (s *Store) begin(st *statements) error {
-	if err := s.lock.acquire(s.lockTimeout); err != nil {
-		return err
-	}
-	if _, err := st.exec("BEGIN IMMEDIATE"); err != nil {
-		s.lock.release()
-		return err
-	}
-	return nil
+	return s.engine.commit(st, tx.pokes)
 }
 
 // runJob runs one write under a savepoint; the first of a transaction needs none, since there is nothing before
 // it to keep. An error of the write goes to its caller; the error returned means that the whole transaction is
-// rolled back.
-func runJob(st *statements, tx *Tx, j *job, first bool) error {
+// rolled back. What a write alone has left unsent goes with the COMMIT.
+func (s *Store) runJob(st *statements, tx *Tx, j *job, first, alone bool) error {
 	if !first {
-		if _, err := st.exec("SAVEPOINT verb"); err != nil {
+		if err := st.savepoint(); err != nil {
 			return err
 		}
 	}
 	poked, noted, ended, after := len(tx.pokes), len(tx.verbs), len(tx.ended), len(tx.after)
-	if err := call(j.fn, tx); err != nil {
+	st.failed = nil
+	err := call(j.fn, tx)
+	if err == nil {
+		err = st.failed
+	}
+	if err == nil && !alone {
+		err = st.settle()
+	}
+	if err != nil {
 		j.err = Explain(err)
 		tx.pokes, tx.verbs, tx.ended, tx.after = tx.pokes[:poked], tx.verbs[:noted], tx.ended[:ended], tx.after[:after]
-		if undo(st, first) != nil {
+		if s.undo(st, first) != nil {
 			return err
 		}
 	}
 	if first {
 		return nil
 	}
-	_, err := st.exec("RELEASE verb")
-	return err
+	return st.release()
 }
 
 // undo rolls back a write, and for the first of a transaction begins the transaction again.
-func undo(st *statements, first bool) error {
-	if !first {
-		_, err := st.exec("ROLLBACK TO verb")
-		return err
+func (s *Store) undo(st *statements, first bool) error {
+	if first {
+		return s.engine.restart(st)
 	}
-	_, _ = st.exec("ROLLBACK") // fails when SQLite has rolled back by itself
-	_, err := st.exec("BEGIN IMMEDIATE")
-	return err
+	return st.undo()
 }
 
 // call runs fn and turns a panic into ErrRefused, as for a row that violates a
@@ -224,10 +210,18 @@ func call(fn func(*Tx) error, tx *Tx) (err error) {
 	return fn(tx)
 }
 
-// Poke pokes a daemon once the transaction is committed.
+// Poke pokes a daemon once the transaction is committed: where the database is a server, all that listen there
+// (ListenForPokes); and by Options.Poke.
 func (tx *Tx) Poke(daemon string) {
 	if daemon != "" && !slices.Contains(tx.pokes, daemon) {
 		tx.pokes = append(tx.pokes, daemon)
+	}
+}
+
+// pokePeers pokes the other gated of a database that several share: a turn, a run, a question or a reminder has changed.
+func (tx *Tx) pokePeers() {
+	if tx.process != 0 {
+		tx.Poke("gated")
 	}
 }
 
@@ -249,7 +243,10 @@ func (tx *Tx) reach(side func(failpoint.Verb) failpoint.Point) {
 	}
 }
 
-func (tx *Tx) exec(query string, args ...any) (sql.Result, error) { return tx.q.exec(query, args...) }
+// exec runs a statement. Its error may be that of a later one: it fails the write in any case.
+func (tx *Tx) exec(query string, args ...any) (sql.Result, error) {
+	return nil, tx.q.later(query, args...)
+}
 
 // get reads the row that a writing verb returns or needs.
 func (tx *Tx) get(dest []any, query string, args ...any) (bool, error) {
@@ -262,7 +259,7 @@ func uncancelled() context.Context { return context.Background() }
 
 // change runs a statement and returns how many rows it changed.
 func (tx *Tx) change(query string, args ...any) (int64, error) {
-	res, err := tx.exec(query, args...)
+	res, err := tx.q.exec(query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -271,85 +268,10 @@ func (tx *Tx) change(query string, args ...any) (int64, error) {
 
 // insert runs an INSERT and returns the new row's id.
 func (tx *Tx) insert(query string, args ...any) (int64, error) {
-	res, err := tx.exec(query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return res.LastInsertId()
+	id, _, err := tx.q.dialect.insert(tx.q, query, args)
+	return id, err
 }
 
 // ErrLocked means that another process held the write lock for too long.
 var ErrLocked = errors.New("database locked: another process has held the write lock for 10 s, " +
 	"look for a stopped daemon or an open sqlite3 shell")
-
-// writeLock queues the processes that want to write. Waiters for SQLite's own
-// lock sleep and retry, which starves the one that sleeps longest; flock wakes
-// its waiters in order.
-type writeLock struct {
-	file    *os.File
-	pending chan error // receives the result of the running, blocking flock; nil if none runs
-}
-
-func openWriteLock(path string) (*writeLock, error) {
-	f, err := lockfile.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	return &writeLock{file: f}, nil
-}
-
-func (l *writeLock) acquire(timeout time.Duration) error {
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	for {
-		if l.pending == nil {
-			err := unix.Flock(int(l.file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-			if !errors.Is(err, unix.EWOULDBLOCK) {
-				return err
-			}
-			l.pending = make(chan error)
-			go l.wait(l.pending)
-		}
-		select {
-		case err, handedOver := <-l.pending:
-			l.pending = nil
-			if handedOver {
-				return err
-			}
-		case <-timer.C:
-			return ErrLocked
-		}
-	}
-}
-
-// wait passes the lock on to acquire once it has it. If acquire has timed out, it
-// releases the lock, so that a process that does not write any more blocks none.
-func (l *writeLock) wait(pending chan<- error) {
-	defer close(pending)
-	var err error = unix.EINTR
-	for errors.Is(err, unix.EINTR) {
-		err = unix.Flock(int(l.file.Fd()), unix.LOCK_EX)
-	}
-	select {
-	case pending <- err:
-	default:
-		l.release()
-	}
-}
-
-func (l *writeLock) release() {
-	// Unlocking a held lock cannot fail.
-	_ = unix.Flock(int(l.file.Fd()), unix.LOCK_UN)
-}
-
-func (l *writeLock) close() error {
-	if l.pending == nil {
-		return l.file.Close()
-	}
-	go func() {
-		for range l.pending { // until the flock returns
-		}
-		_ = l.file.Close() // which also releases the lock
-	}()
-	return nil
-}

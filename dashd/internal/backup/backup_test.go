@@ -25,8 +25,10 @@ import (
 type instance struct {
 	t    *testing.T
 	data string
-	st   *store.Store
-	log  bytes.Buffer
+	// database is the URL of a server, "" for the file in data.
+	database string
+	st       *store.Store
+	log      bytes.Buffer
 }
 
 func newInstance(t *testing.T) *instance {
@@ -57,16 +59,18 @@ func (i *instance) write(name, text string) {
 	i.ok(os.WriteFile(i.path(name), []byte(text), 0o600))
 }
 
-func (i *instance) say(text string) {
+func (i *instance) say(text string) (id int64) {
 	i.t.Helper()
+	m := &msg.Message{ChatJID: "telegram:1", Direction: msg.In, Content: text, Timestamp: 1, ReceivedAt: 1}
 	i.ok(i.st.Write(i.t.Context(), func(tx *store.Tx) error {
-		_, _, err := tx.PutMessage(&msg.Message{ChatJID: "telegram:1", Direction: msg.In, Content: text, Timestamp: 1, ReceivedAt: 1})
+		_, _, err := tx.PutMessage(m)
 		return err
 	}))
+	return m.ID
 }
 
 func (i *instance) creation(target string) Creation {
-	return Creation{Data: i.data, Target: target, Version: "v1", Now: time.Now, Out: io.Discard, Log: &i.log}
+	return Creation{Place: Place{i.data, i.database}, Target: target, Version: "v1", Now: time.Now, Out: io.Discard, Log: &i.log}
 }
 
 // backup makes a backup in a folder of its own and returns its path.

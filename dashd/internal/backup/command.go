@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/lockfile"
@@ -15,11 +16,17 @@ import (
 
 // Program is what the subcommands need of the process.
 type Program struct {
-	Data    func() (string, error) // the data folder
+	Place   func() (Place, error)
 	Version string
 	Schema  int // the newest that it knows
 	In      io.Reader
 	Log     io.Writer // standard error
+}
+
+// Place is where an instance keeps what it has.
+type Place struct {
+	Data   string // the data folder
+	Server string // the URL of the server with its database, "" for a file in Data
 }
 
 // Commands returns the subcommands backup and restore.
@@ -49,12 +56,12 @@ func (p Program) backup(ctx context.Context, args []string, out io.Writer) error
 }
 
 func (p Program) create(ctx context.Context, target string, out io.Writer) error {
-	data, err := p.Data()
+	place, err := p.Place()
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	s, err := Creation{Data: data, Target: target, Version: p.Version, Now: time.Now, Out: out, Log: p.Log}.Run(ctx)
+	s, err := Creation{Place: place, Target: target, Version: p.Version, Now: time.Now, Out: out, Log: p.Log}.Run(ctx)
 	if err != nil {
 		return exit(ctx, err, "no backup was written")
 	}
@@ -87,12 +94,16 @@ func (p Program) restore(ctx context.Context, args []string, out io.Writer) erro
 	case len(files) == 0:
 		return line.UsageError("FILE is missing: a backup, or - for standard input")
 	}
-	data, err := p.Data()
+	place, err := p.Place()
 	if err != nil {
 		return err
 	}
+	if place.Server != "" {
+		return exit(ctx, refuse("a backup is restored to a file: unset ARIZUKO_DB and repeat this, then set it again and run `migrate copy --to server`, "+
+			"which moves the restored instance to an empty database of the server"), "")
+	}
 	done, err := Restoration{
-		Data: data, Source: files[0], In: p.In, Known: p.Schema, Force: *force, CancelOpen: *cancel, Now: time.Now, Log: p.Log,
+		Data: place.Data, Source: files[0], In: p.In, Known: p.Schema, Force: *force, CancelOpen: *cancel, Now: time.Now, Log: p.Log,
 	}.Run(ctx)
 	if err != nil {
 		return exit(ctx, err, "")
@@ -117,7 +128,7 @@ func exit(ctx context.Context, err error, note string) error {
 	}
 	var no Refusal
 	switch {
-	case errors.As(err, &no), errors.Is(err, fs.ErrExist):
+	case errors.As(err, &no), errors.Is(err, fs.ErrExist), errors.Is(err, dbcopy.ErrRefused):
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	case errors.Is(err, lockfile.ErrHeld):
 		return &daemon.ExitError{Code: daemon.ExitBusy, Err: err}

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
 )
@@ -25,7 +26,7 @@ const Stdout = "-"
 
 // Creation is a backup to be made.
 type Creation struct {
-	Data    string // the data folder
+	Place
 	Target  string // the file, which must not exist, or Stdout
 	Version string // of this program
 	Now     func() time.Time
@@ -73,7 +74,10 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 	defer lock.Close()
 	report := newReport(c.Log)
 	s.Head = Head{Format: formatVersion, Version: c.Version, Instance: c.instance(), CreatedAt: c.Now().UTC()}
-	if err := c.measure(folder, &s.Head); err != nil {
+	if err := c.requireCurrent(ctx); err != nil {
+		return s, err
+	}
+	if err := c.measure(ctx, folder, &s.Head); err != nil {
 		return s, err
 	}
 	database, err := c.stage(ctx, folder, &s, report)
@@ -128,16 +132,39 @@ func (c Creation) instance() string {
 	return host + ":" + data
 }
 
-// measure fills in the sizes, and returns an ErrSpace if the disk may be too small. How well the archive can be
-// compressed is not known before.
-func (c Creation) measure(folder string, h *Head) error {
+// requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss what was stored since.
+func (c Creation) requireCurrent(ctx context.Context) error {
+	if c.Server != "" {
+		return nil // its copy refuses
+	}
+	schema, err := store.ReadSchema(ctx, filepath.Join(c.Data, databaseName))
+	if err == nil && schema.Moved != "" {
+		return refuse("the database was copied to %s: set ARIZUKO_DB, so that the backup is of that one", schema.Moved)
+	}
+	return nil // an error is reported by the copy
+}
+
+// databaseSize is about how large a copy of the database gets.
+func (c Creation) databaseSize(ctx context.Context) (int64, error) {
+	if c.Server != "" {
+		return store.ServerSize(ctx, c.Server)
+	}
 	info, err := os.Stat(filepath.Join(c.Data, databaseName))
 	if err != nil {
-		return fmt.Errorf("no database to back up: %w", err)
+		return 0, fmt.Errorf("no database to back up: %w", err)
 	}
-	h.Database = info.Size()
+	bytes := info.Size()
 	if log, err := os.Stat(filepath.Join(c.Data, databaseName+"-wal")); err == nil {
-		h.Database += log.Size() // the copy is at most that larger
+		bytes += log.Size() // the copy is at most that larger
+	}
+	return bytes, nil
+}
+
+// measure fills in the sizes, and returns an ErrSpace if the disk may be too small. How well the archive can be
+// compressed is not known before.
+func (c Creation) measure(ctx context.Context, folder string, h *Head) (err error) {
+	if h.Database, err = c.databaseSize(ctx); err != nil {
+		return err
 	}
 	for _, name := range []string{groupsName, mediaName} {
 		err := filepath.WalkDir(filepath.Join(c.Data, name), func(_ string, d fs.DirEntry, err error) error {
@@ -168,17 +195,7 @@ func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *repor
 		name = filepath.Join(folder, filepath.Base(c.Target)+".partial.db")
 	}
 	defer os.Remove(name)
-	next := int64(0)
-	err := store.Copy(ctx, filepath.Join(c.Data, databaseName), name, func(done, total int64) error {
-		r.progress("database: %s of %s copied", size(done), size(total))
-		if done < next {
-			return nil
-		}
-		next = done + checkEvery
-		// The log of the instance grows as long as the copy is being made.
-		return errors.Join(requireSpace(folder, 0), requireSpace(c.Data, 0))
-	})
-	if err != nil {
+	if err := c.copyDatabase(ctx, folder, name, r); err != nil {
 		return nil, err
 	}
 	r.progress("database: checking the copy")
@@ -188,6 +205,25 @@ func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *repor
 	}
 	s.Schema, s.Floor, s.Rows = info.Schema, info.Floor, info.Rows
 	return os.Open(name)
+}
+
+func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *report) error {
+	if c.Server != "" {
+		return store.CopyServer(ctx, c.Server, name, func(p dbcopy.Progress) error {
+			r.progress("database: %s", p)
+			return requireSpace(folder, 0)
+		})
+	}
+	next := int64(0)
+	return store.Copy(ctx, filepath.Join(c.Data, databaseName), name, func(done, total int64) error {
+		r.progress("database: %s of %s copied", size(done), size(total))
+		if done < next {
+			return nil
+		}
+		next = done + checkEvery
+		// The log of the instance grows as long as the copy is being made.
+		return errors.Join(requireSpace(folder, 0), requireSpace(c.Data, 0))
+	})
 }
 
 // write writes the archive to a name of its own, syncs it and renames it. It returns the size.
@@ -228,6 +264,9 @@ func (c Creation) archive(ctx context.Context, out io.Writer, database *os.File,
 		return err
 	}
 	live, err := os.Stat(filepath.Join(c.Data, databaseName))
+	if c.Server != "" {
+		live, err = os.Stat(c.Data)
+	}
 	if err != nil {
 		return err
 	}
@@ -240,7 +279,7 @@ func (c Creation) archive(ctx context.Context, out io.Writer, database *os.File,
 	if err := w.json(ctx, headName, s.Head, s.CreatedAt); err != nil {
 		return err
 	}
-	h := header(databaseName, live) // its owner; the copy has that of this process
+	h := header(databaseName, live) // its owner, or the folder's; the copy has that of this process
 	h.Typeflag, h.Mode, h.Size = tar.TypeReg, 0o600, info.Size()
 	if err := w.put(ctx, h, database); err != nil {
 		return err

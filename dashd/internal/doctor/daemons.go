@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -69,14 +70,26 @@ func (e *examination) expected() []string {
 	return slices.Compact(names)
 }
 
-// configured are the adapters whose token is in this environment.
+// configured are the adapters whose token is in this environment, and those of further accounts.
 func (e *examination) configured() (names []string) {
 	for _, a := range daemon.Adapters() {
 		if e.env.hasToken(a.Name) {
 			names = append(names, a.Name)
 		}
 	}
+	for i := range e.env.accounts {
+		names = append(names, e.env.accounts[i].Daemon)
+	}
 	return names
+}
+
+// checkOf is the command that checks a daemon in its environment.
+func checkOf(name string) string {
+	program, account := msg.SplitAccount(name)
+	if account == "" {
+		return "`" + program + " check`"
+	}
+	return fmt.Sprintf("`%s_ACCOUNT=%s %s check`", strings.ToUpper(program), account, program)
 }
 
 // alive reports whether a daemon has a recent heartbeat.
@@ -131,7 +144,7 @@ func (e *examination) gone(name string) {
 			level = Warning // on purpose, perhaps
 		}
 	}
-	e.add(level, "daemon-gone", text, fmt.Sprintf("start it: `make run`, `docker compose up -d %[1]s`, or `systemctl start arizuko@%[1]s`; then look at its log", name))
+	e.add(level, "daemon-gone", text, fmt.Sprintf("start it: `make run`, `docker compose up -d %[1]s`, or `systemctl start arizuko@%[1]s`; then look at its log", strings.ReplaceAll(name, "+", "-")))
 }
 
 // connection checks a daemon that runs.
@@ -152,7 +165,7 @@ func (e *examination) connection(row store.Daemon) {
 		e.problem(id, row.Name+" has no working connection to its platform: "+orUnknown(row.Detail), fix)
 	case state == daemon.Connecting && row.StartedAt < e.before(maxConnecting):
 		e.problem("connecting", fmt.Sprintf("%s started %s and has not connected to its platform yet", row.Name, e.ago(row.StartedAt)),
-			"run `"+row.Name+" check` in its environment: it says whether the platform can be reached")
+			"run "+checkOf(row.Name)+" in its environment: it says whether the platform can be reached")
 	}
 }
 
@@ -168,7 +181,7 @@ func credentialsFix(name string) string {
 	if variable == "" {
 		variable = "its token"
 	}
-	return fmt.Sprintf("set %s to the current token, run `%s check`, and restart %[2]s", variable, name)
+	return fmt.Sprintf("set %s to the current token, run %s, and restart %s", variable, checkOf(name), name)
 }
 
 // connectionFix returns the kind of a bad connection, and the remedy, from what the adapter reports.
@@ -179,7 +192,7 @@ func connectionFix(name, detail string) (id, fix string) {
 	case strings.Contains(detail, "another program reads"):
 		return "poller", "one token, one poller: stop the other program or instance that uses this token, or give this one a bot of its own"
 	}
-	return "connection", "run `" + name + " check` in its environment, and look at its log; it reconnects by itself"
+	return "connection", "run " + checkOf(name) + " in its environment, and look at its log; it reconnects by itself"
 }
 
 // gatedDegraded reports what keeps agents from being started. Groups that fail have findings of their own.

@@ -48,6 +48,9 @@ func size(n int64) string {
 
 // wal checks whether checkpoints keep up. It must run before the database is opened, see store.ReadWAL.
 func (e *examination) wal() {
+	if e.Base.DB != "" {
+		return // a server has one of its own
+	}
 	w, err := store.ReadWAL(e.Base.DBPath())
 	if err != nil {
 		e.problem("wal-unreadable", "the write-ahead log cannot be read: "+err.Error(), "run this as the user that runs the daemons")
@@ -62,11 +65,13 @@ func (e *examination) wal() {
 	}
 }
 
-// database checks the schema and opens the database, if it can be read.
 // newLog returns a function that removes the empty write-ahead log which reading has left, if there was none
 // before: no daemon runs then. SQLite removes it itself when the last connection that may write is closed.
 func (e *examination) newLog(ctx context.Context) (remove func()) {
 	wal := e.Base.DBPath() + "-wal"
+	if e.Base.DB != "" {
+		return func() {}
+	}
 	if _, err := os.Lstat(wal); err == nil {
 		return func() {}
 	}
@@ -82,9 +87,11 @@ func (e *examination) newLog(ctx context.Context) (remove func()) {
 	}
 }
 
+// database checks the schema and opens the database, if it can be read.
 func (e *examination) database(ctx context.Context) {
-	path, built := e.Base.DBPath(), migrations.Latest()
-	s, err := store.ReadSchema(ctx, path)
+	database, built := e.Base.Database(), migrations.Latest()
+	path := store.Name(database)
+	s, err := store.ReadSchema(ctx, database)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.problem("database-missing", "there is no database at "+path, "set ARIZUKO_DATA to the data folder; for a new instance run `migrate up`, else restore a backup")
@@ -98,9 +105,13 @@ func (e *examination) database(ctx context.Context) {
 		e.problem("schema-old", fmt.Sprintf("a migration is pending: the schema is at %d and this program needs %d", s.Version, built), "back up, then run `migrate up`")
 	case s.Floor > built:
 		e.refused("schema-new", fmt.Sprintf("this program was built for schema %d and the database needs programs built for %d or later", built, s.Floor), "install the version that migrated the database, or roll back")
+	case s.Moved != "":
+		e.refused("database-moved", path+" was copied to "+s.Moved+": daemons do not start on it",
+			"set or unset ARIZUKO_DB so that it names that one; `migrate reopen` makes this one usable again, without what was stored since")
 	default:
 		e.fact(fmt.Sprintf("schema: %d", s.Version))
-		e.open(ctx, path, built)
+		e.server(ctx, database)
+		e.open(ctx, database, built)
 		return
 	}
 	e.schema = true
@@ -114,6 +125,10 @@ func (e *examination) open(ctx context.Context, path string, built int) {
 	}
 	e.st = st
 	if !e.Deep {
+		return
+	}
+	if store.IsServer(path) {
+		e.fact("integrity check: none, a server's database is checked by pg_amcheck")
 		return
 	}
 	lines, err := store.Damage(ctx, path)
@@ -137,6 +152,8 @@ func (e *examination) unreadable(err error) {
 	id, fix := "database-unreadable", "run this as the user that runs the daemons; `dashd doctor --deep` checks the file"
 	if errors.Is(err, store.ErrDamaged) {
 		id, fix = "database-damaged", damagedFix
+	} else if e.Base.DB != "" {
+		fix = "check that the server runs, that this machine reaches it, and what ARIZUKO_DB says"
 	}
 	if !e.has(id) {
 		e.problem(id, "the database cannot be read: "+err.Error(), fix)

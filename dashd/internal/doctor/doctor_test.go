@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -238,6 +239,53 @@ func TestExamine_Platforms(t *testing.T) {
 		{"never connects", func(x *instance) { connected(x); x.daemon("teled", "connecting", second) },
 			"connecting teled started 60 min ago and has not connected", "teled check", 1},
 	})
+}
+
+func TestExamine_FurtherAccounts(t *testing.T) {
+	work := func(x *instance) {
+		x.env("ACCOUNTS=teled+work", "TELEGRAM_BOT_TOKEN_WORK="+token, "OPERATORS=telegram:42")
+		x.program("teled", `[ "$TELED_ACCOUNT $TELEGRAM_BOT_TOKEN" = "work `+token+`" ] || { echo "teled+work: of $TELED_ACCOUNT" >&2; exit 1; }`)
+	}
+	runAll(t, []broken{
+		{"connected", func(x *instance) { work(x); x.daemon("teled+work", "connected", second) }, "", "", 0},
+		{"never started", work, "daemon-gone teled+work has never run", "`systemctl start arizuko@teled-work`", 1},
+		{"bad token", func(x *instance) { work(x); x.detail("teled+work", "bad_credentials", "401") },
+			"credentials teled+work cannot log in: 401", "run `TELED_ACCOUNT=work teled check`, and restart teled+work", 1},
+		{"check fails", func(x *instance) {
+			work(x)
+			x.daemon("teled+work", "connected", second)
+			x.program("teled", `echo "teled+work: refused" >&2; exit 1`)
+		}, "check teled+work: refused", "`TELED_ACCOUNT=work teled check`", 1},
+		{"unknown program", func(x *instance) { x.env("ACCOUNTS=gated+work") }, `config ACCOUNTS: "gated+work" is not an adapter`, "correct it", 78},
+		{"one token for two", func(x *instance) {
+			work(x)
+			x.env("TELEGRAM_BOT_TOKEN=" + token)
+			x.daemon("teled", "connected", second)
+			x.daemon("teled+work", "connected", second)
+			x.program("teled", "exit 0")
+		}, "secret-reused TELEGRAM_BOT_TOKEN and TELEGRAM_BOT_TOKEN_WORK have the same value", "its own", 78},
+		{"token handed to agents", func(x *instance) {
+			work(x)
+			x.daemon("teled+work", "connected", second)
+			x.env("AGENT_ENV=TELEGRAM_BOT_TOKEN_WORK")
+		}, "secret-to-agents AGENT_ENV hands TELEGRAM_BOT_TOKEN_WORK to every agent", "remove it", 78},
+		{"undelivered", func(x *instance) { x.outbound("telegram+work:1", "queued", hour) },
+			"unsent 1 message waits for telegram+work, the oldest (1, to telegram+work:1) for 60 min: teled+work does not run",
+			"start teled+work, which needs TELEGRAM_BOT_TOKEN and TELED_ACCOUNT=work", 1},
+	})
+}
+
+func TestEndpoints_FurtherAccount_WhereItsAddressIs(t *testing.T) {
+	t.Parallel()
+	for _, e := range (Peers{}).Endpoints([]string{"ACCOUNTS=teled+work,slakd+x", "TELED_ADDR_WORK=127.0.0.1:8094"}) {
+		switch {
+		case e.Name == "teled+work" && e.URL == "http://127.0.0.1:8094" && e.Local:
+			return
+		case strings.Contains(e.Name, "+"):
+			t.Errorf("%+v", e)
+		}
+	}
+	t.Error("teled+work is not asked")
 }
 
 func TestExamine_Configuration(t *testing.T) {
@@ -478,9 +526,15 @@ func TestRunCheck_Hangs_ItsChildrenEndToo(t *testing.T) {
 	if c := <-done; c.problem == "" {
 		t.Errorf("the check ended with %+v", c)
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err == nil && !strings.Contains(string(stat), ") Z ") {
-		t.Errorf("process %d lives: %s", pid, stat)
+	// It was killed, and ends once it is scheduled.
+	for deadline := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d lives: %s", pid, stat)
+		}
 	}
 }
 

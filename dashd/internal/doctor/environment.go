@@ -2,18 +2,22 @@ package doctor
 
 import (
 	"cmp"
+	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
 )
 
 // Environment is what the doctor reads of the other daemons' environment. Each of them has its own defaults
 // and checks.
 type Environment struct {
 	Secret         string   `env:"ARIZUKO_SECRET" secret:"true"`
+	Database       string   `env:"ARIZUKO_DB" secret:"true"`
 	Password       string   `env:"DASH_PASSWORD" secret:"true"`
 	TelegramToken  string   `env:"TELEGRAM_BOT_TOKEN" secret:"true"`
 	DiscordToken   string   `env:"DISCORD_BOT_TOKEN" secret:"true"`
@@ -26,11 +30,28 @@ type Environment struct {
 	AgentEnv       []string `env:"AGENT_ENV"`
 	MaxAgents      int      `env:"MAX_AGENTS" envDefault:"5"`
 	secretVariable map[string]string
+	accounts       []daemon.Account // those that ACCOUNTS names
 }
 
-// hasToken reports whether the token of an adapter is in this environment.
+// hasToken reports whether the token of an adapter, also of a further account, is in this environment.
 func (v *Environment) hasToken(adapter string) bool {
-	return v.secretVariable[daemon.TokenVariable(adapter)] != ""
+	for i := range v.accounts {
+		if a := &v.accounts[i]; a.Daemon == adapter {
+			return a.HasToken()
+		}
+	}
+	_, account := msg.SplitAccount(adapter)
+	return account == "" && v.secretVariable[daemon.TokenVariable(adapter)] != ""
+}
+
+// of is the environment of a daemon.
+func (v *Environment) of(name string, all []string) []string {
+	for i := range v.accounts {
+		if v.accounts[i].Daemon == name {
+			return v.accounts[i].Environ
+		}
+	}
+	return all
 }
 
 // secretName finds variables of the environment that look like secrets, such as API keys of agents.
@@ -44,14 +65,15 @@ func (e *examination) environment() {
 		problems = append(problems, strings.Split(err.Error(), "\n")...)
 	}
 	e.env = env
-	e.env.secretVariable = map[string]string{
-		"ARIZUKO_SECRET": env.Secret, "DASH_PASSWORD": env.Password, "TELEGRAM_BOT_TOKEN": env.TelegramToken,
-		"DISCORD_BOT_TOKEN": env.DiscordToken, "SLACK_BOT_TOKEN": env.SlackToken, "SLACK_APP_TOKEN": env.SlackAppToken,
-		"SLACK_SIGNING_SECRET": env.SlackSigning,
+	e.env.secretVariable = env.secrets()
+	for _, problem := range e.accounts() {
+		if !slices.Contains(problems, problem) { // dashd checks ACCOUNTS, too
+			problems = append(problems, problem)
+		}
 	}
 	shared, _ := e.Base.Secret() // its absence is reported with the folder
 	e.secret = shared
-	e.redact = config.NewRedactor(append(e.secrets(), shared)...)
+	e.redact = config.NewRedactor(slices.Concat(e.secrets(), e.Base.DB.Secrets(), []string{shared})...)
 	for _, line := range problems {
 		e.refused("config", line, "correct it in the environment, then run `dashd doctor` again")
 	}
@@ -61,6 +83,38 @@ func (e *examination) environment() {
 		e.warn("slack-both", "SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set: slakd uses Socket Mode, and events that Slack posts to /slack/events are not read",
 			"unset the one that you do not use; with Socket Mode, switch Enable Events' request URL off on the app's page")
 	}
+}
+
+// secrets are the secrets by the names of their variables.
+func (v *Environment) secrets() map[string]string {
+	return map[string]string{
+		"ARIZUKO_SECRET": v.Secret, "ARIZUKO_DB": v.Database, "DASH_PASSWORD": v.Password, "TELEGRAM_BOT_TOKEN": v.TelegramToken,
+		"DISCORD_BOT_TOKEN": v.DiscordToken, "SLACK_BOT_TOKEN": v.SlackToken, "SLACK_APP_TOKEN": v.SlackAppToken,
+		"SLACK_SIGNING_SECRET": v.SlackSigning,
+	}
+}
+
+// accounts reads the environments of further accounts, and returns what is wrong with them.
+func (e *examination) accounts() (problems []string) {
+	accounts, err := daemon.Accounts(e.Environ)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	e.env.accounts = accounts
+	for i := range accounts {
+		a := &accounts[i]
+		env, err := config.Load[Environment](a.Environ)
+		if wrong := new(config.Problems); errors.As(err, wrong) {
+			for _, problem := range *wrong {
+				problems = append(problems, a.Daemon+": "+problem)
+			}
+		}
+		own := env.secrets()
+		for _, secret := range a.Secrets {
+			e.env.secretVariable[secret+a.Suffix] = own[secret]
+		}
+	}
+	return problems
 }
 
 // secrets are the values that no output may have.
@@ -79,7 +133,7 @@ func (e *examination) secrets() (values []string) {
 
 // sharedSecrets finds secrets that are used for two things, or handed to agents.
 func (e *examination) sharedSecrets() {
-	names := []string{"ARIZUKO_SECRET", "DASH_PASSWORD", "TELEGRAM_BOT_TOKEN", "DISCORD_BOT_TOKEN", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"}
+	names := slices.Sorted(maps.Keys(e.env.secretVariable))
 	first := map[string]string{}
 	for _, name := range names {
 		value := e.env.secretVariable[name]

@@ -72,7 +72,7 @@ func (e *examination) secretFile() {
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
 		e.problem("secret-mode", fmt.Sprintf("%s has mode %04o: other users of this machine can call the daemons", path, info.Mode().Perm()), "chmod 600 "+path)
 	}
-	if _, err := os.Stat(e.Base.DBPath()); e.secret == "" && err == nil { // without a database `migrate up` makes both
+	if _, err := os.Stat(e.Base.DBPath()); e.secret == "" && (err == nil || e.Base.DB != "") { // without a database `migrate up` makes both
 		_, problem := e.Base.Secret()
 		e.refused("secret-missing", problem.Error(), "run `migrate up`: it makes the secret; or set ARIZUKO_SECRET for all daemons")
 	}
@@ -83,6 +83,9 @@ func (e *examination) secretFile() {
 
 // databaseFiles checks the owner and mode of the database. A file that root has made cannot be written by others.
 func (e *examination) databaseFiles(user uint32) {
+	if e.Base.DB != "" {
+		return
+	}
 	for _, suffix := range []string{"", "-wal", "-shm", ".writelock"} {
 		path := e.Base.DBPath() + suffix
 		info, err := os.Stat(path)
@@ -115,8 +118,11 @@ func staleSocket(path string) bool {
 	return errors.Is(unix.Connect(fd, &unix.SockaddrUnix{Name: path}), unix.ECONNREFUSED)
 }
 
-// socketProblem says why pokes do not reach a daemon that runs, "" if they do.
+// socketProblem says why pokes do not reach a daemon that runs, "" if they do. With a server they go over that.
 func (e *examination) socketProblem(name string) string {
+	if e.Base.DB != "" {
+		return ""
+	}
 	path := filepath.Join(e.Base.RunDir(), name+".sock")
 	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):

@@ -80,6 +80,8 @@ func (e *examination) unready() {
 				"stop that instance, or set "+variable+"_ADDR to a free port; if it is this one, start it with this ARIZUKO_DATA")
 		case a.refused:
 			e.refused("secret-differs", name+" does not accept the shared secret", "give all daemons the same ARIZUKO_SECRET, or the same data folder, and restart "+name)
+		case a.status == http.StatusServiceUnavailable && e.standsBy(a):
+			e.fact(strings.Join(a.lines, "; "))
 		case a.status == http.StatusServiceUnavailable:
 			e.problem("not-ready", name+" is not ready: "+strings.Join(a.lines, "; "), "it continues by itself once that is repaired; its log says more")
 		case a.status != http.StatusOK:

@@ -1,6 +1,9 @@
 package doctor
 
-import "arizuko/pkg/config"
+import (
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+)
 
 // Peers is where the other daemons listen.
 type Peers struct {
@@ -15,9 +18,9 @@ type Peers struct {
 	SlakdAddr config.Addr `env:"SLAKD_ADDR" envDefault:"127.0.0.1:8093"`
 }
 
-// Endpoints returns what to ask of each.
-func (p Peers) Endpoints() []Endpoint {
-	return []Endpoint{
+// Endpoints returns what to ask of each, of further accounts those with an address in the environment.
+func (p Peers) Endpoints(environ []string) []Endpoint {
+	all := []Endpoint{
 		{Name: "routd", URL: p.RoutdURL.Or(p.RoutdAddr), Private: "/v1/groups"},
 		{Name: "gated", URL: p.GatedURL.Or(p.GatedAddr), Private: "/v1/turns?state=running"},
 		{Name: "onbod", URL: p.OnbodURL.Or(p.OnbodAddr), Private: "/v1/requests"},
@@ -25,4 +28,12 @@ func (p Peers) Endpoints() []Endpoint {
 		{Name: "discd", URL: p.DiscdAddr.URL(), Local: true},
 		{Name: "slakd", URL: p.SlakdAddr.URL(), Local: true},
 	}
+	accounts, _ := daemon.Accounts(environ) // invalid ones are reported by environment
+	for i := range accounts {
+		var addr config.Addr
+		if err := addr.UnmarshalText([]byte(accounts[i].Variable(accounts[i].AddrVariable()))); err == nil && addr != "" {
+			all = append(all, Endpoint{Name: accounts[i].Daemon, URL: addr.URL(), Local: true})
+		}
+	}
+	return all
 }

@@ -10,7 +10,7 @@ import (
 func TestEndpoints_AreOfAllOtherDaemons(t *testing.T) {
 	t.Parallel()
 	names := []string{"dashd"}
-	for _, e := range (Peers{}).Endpoints() {
+	for _, e := range (Peers{}).Endpoints(nil) {
 		names = append(names, e.Name)
 	}
 	want := daemon.Suite()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
 )
 
 const (
@@ -41,13 +42,14 @@ func (e *examination) startChecks(ctx context.Context) (wait func() []check) {
 	names := slices.DeleteFunc(append(daemon.Core(), e.configured()...), func(name string) bool { return name == "dashd" })
 	results := make([]check, len(names))
 	for i, name := range names {
-		path := filepath.Join(e.Bin, name)
+		program, _ := msg.SplitAccount(name)
+		path := filepath.Join(e.Bin, program)
 		if info, err := os.Stat(path); err != nil || info.IsDir() {
 			missing = append(missing, name)
 			continue
 		}
 		e.checked[name] = true
-		group.Go(func() { results[i] = runCheck(ctx, name, path, e.Environ) })
+		group.Go(func() { results[i] = runCheck(ctx, name, path, e.env.of(name, e.Environ)) })
 	}
 	if len(missing) > 0 {
 		e.fact(fmt.Sprintf("not beside dashd, so their own checks did not run: %s. Run `NAME check` where each runs, as in `docker compose exec gated gated check`",
@@ -96,7 +98,7 @@ func (e *examination) programs(all []check) {
 		e.warnings(c)
 		switch {
 		case c.problem != "":
-			e.problem("check-failed", "`"+c.name+" check` failed: "+c.problem, "run it by hand: what it waits for may hang")
+			e.problem("check-failed", checkOf(c.name)+" failed: "+c.problem, "run it by hand: what it waits for may hang")
 		case c.code != 0:
 			e.checkErrors(c)
 		}
@@ -114,7 +116,7 @@ func (e *examination) warnings(c check) {
 		case strings.HasPrefix(text, "strangers can reach"):
 			e.problem("unconfined", text[:cutAt(text, "; ")], strings.TrimPrefix(text[cutAt(text, "; "):], "; "))
 		case is:
-			e.warn("check", c.name+": "+text, "`"+c.name+" check` and its README say more")
+			e.warn("check", c.name+": "+text, checkOf(c.name)+" and its README say more")
 		default:
 			e.warn("limits", line, "`gated check` and gated's README, Runtimes, say what it needs")
 		}
@@ -143,7 +145,7 @@ func (e *examination) checkErrors(c check) {
 			return
 		}
 		n++
-		fix := "correct that, then run `" + c.name + " check` until it says ok"
+		fix := "correct that, then run " + checkOf(c.name) + " until it says ok"
 		if c.code == daemon.ExitRefused {
 			e.refused("check", c.name+": "+line, fix)
 		} else {

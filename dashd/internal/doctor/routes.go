@@ -110,7 +110,9 @@ func (e *examination) runtime(folder string, config []byte) string {
 
 // noOperators warns of an instance with a platform where no user may approve anything.
 func (e *examination) noOperators(ctx context.Context) error {
-	connected := slices.ContainsFunc(daemon.Adapters(), func(a daemon.Adapter) bool { return e.env.hasToken(a.Name) || e.alive(a.Name) })
+	connected := slices.ContainsFunc(e.expected(), func(name string) bool {
+		return daemon.TokenVariable(name) != "" && (e.env.hasToken(name) || e.alive(name))
+	})
 	switch {
 	case !connected:
 		return nil

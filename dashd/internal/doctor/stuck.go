@@ -102,7 +102,7 @@ func (e *examination) turns(ctx context.Context) error {
 		return err
 	}
 	e.queue(running, queued, total)
-	failed, err := e.st.Turns(ctx, msg.TurnFailed, "", maxTurns)
+	failed, err := e.st.Turns(ctx, store.TurnList{State: msg.TurnFailed, Limit: maxTurns})
 	if err != nil {
 		return err
 	}
@@ -193,6 +193,9 @@ func (e *examination) outbound(ctx context.Context) error {
 			if variable := daemon.TokenVariable(name); variable != "" && !e.env.hasToken(name) {
 				fix += ", which needs " + variable
 			}
+			if program, account := msg.SplitAccount(name); account != "" {
+				fix += fmt.Sprintf(" and %s_ACCOUNT=%s", strings.ToUpper(program), account)
+			}
 			e.problem("unsent", text+": "+name+" does not run", fix)
 		case daemon.Connection(e.rows[name].Connection) != daemon.Connected:
 			// The connection is a finding of its own.
@@ -214,7 +217,7 @@ func (e *examination) unsent(ctx context.Context, w store.PlatformWaiting, name,
 	if err != nil {
 		return err
 	}
-	fix := "look at " + name + "'s log and run `" + name + " check`; it retries by itself for a day"
+	fix := "look at " + name + "'s log and run " + checkOf(name) + "; it retries by itself for a day"
 	for _, p := range parts {
 		switch {
 		case p.State == msg.OutSending && p.UpdatedAt < e.before(maxUnsent):
@@ -269,7 +272,7 @@ func (e *examination) undelivered(ctx context.Context) error {
 		}
 		if n > 0 {
 			e.warn("delivery-"+string(state), fmt.Sprintf("%s within a day (%s)%s", count(n, words[0], words[1]), strings.Join(ids, ", "), last),
-				"`gated why ID` says more; a failed message is not sent again: answer in the chat if it matters")
+				"`gated why ID` says more; `gated lost` lists them, `gated lost resend ID` sends a copy")
 		}
 	}
 	return nil
@@ -292,7 +295,7 @@ func (e *examination) failing(ctx context.Context) error {
 	groups, err := e.st.FailingGroups(ctx)
 	for _, g := range groups {
 		e.problem("group-fails", fmt.Sprintf("the last %d turns of %s failed alike, since %s: %s", g.Count, g.Folder, e.ago(g.Since), g.Problem),
-			"correct the cause (`gated agent try` shows the agent's output, logs/"+msg.DirName(g.Folder)+"/ its log); one turn a minute is tried, and the others follow once it is answered")
+			"correct the cause (`gated agent try` shows the agent's output, logs/"+g.Folder+"/ has its log); one turn a minute is tried, and the others follow once it is answered")
 	}
 	return err
 }

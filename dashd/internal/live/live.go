@@ -78,7 +78,7 @@ func (h *Hub) subscribe() (*signals, error) {
 	defer h.mu.Unlock()
 	// Half of the connections at most: an open stream is not closed for a new connection.
 	if limit := min(maxStreams, httpx.MaxConns()/2); len(h.streams) >= limit {
-		return nil, apierr.New(apierr.Unavailable, "%d pages are open already", limit)
+		return nil, apierr.New(apierr.Unavailable, "too many pages are open (%d): close some", limit)
 	}
 	s := &signals{changed: make(chan struct{}, 1), logins: make(chan struct{}, 1)}
 	h.streams[s] = struct{}{}
@@ -91,9 +91,18 @@ func (h *Hub) unsubscribe(s *signals) {
 	delete(h.streams, s)
 }
 
-// Serve answers with an event stream. update is called at once and after each Notify, and writes what
-// is new; its first error ends the stream. Browsers reconnect by themselves.
-func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, update func(*Stream) error) {
+// Feed is what an event stream sends.
+type Feed struct {
+	// Update is called at once, after each Notify and with each ping, and writes what is new; its first error ends the stream.
+	Update func(*Stream) error
+	// Every bounds how often Update is called; changes in between are written together. 0 for no bound.
+	Every time.Duration
+	// Stopping writes a last event when the hub closes; nil for none.
+	Stopping func(*Stream) error
+}
+
+// Serve answers with an event stream. Clients reconnect by themselves.
+func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, feed Feed) {
 	wake, err := h.subscribe()
 	if err != nil {
 		httpx.Error(w, err)
@@ -109,27 +118,45 @@ func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, update func(*Stream)
 	w.Header().Set("Connection", "close") // the last deadline would break the answer to another request
 	s := &Stream{w: w, control: http.NewResponseController(w)}
 	defer func() { _ = s.extend() }() // for the end of the stream
-	if s.write([]byte("retry: 1000\n\n")) != nil {
-		return
+	if s.write([]byte("retry: 1000\n\n")) == nil {
+		h.follow(s, r, wake, feed)
 	}
+}
+
+// follow updates a stream until it ends.
+func (h *Hub) follow(s *Stream, r *http.Request, wake *signals, feed Feed) {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
-	for update(s) == nil {
-		select {
-		case <-wake.changed:
-		case <-wake.logins:
-			if !h.valid(r) {
-				return
-			}
-		case <-ping.C:
-			if !h.valid(r) || s.Event("ping", 0, struct{}{}) != nil {
-				return
-			}
-		case <-r.Context().Done():
-			return
-		case <-h.closed:
-			return
+	for feed.Update(s) == nil {
+		changed, pause := wake.changed, time.NewTimer(feed.Every)
+		if feed.Every > 0 {
+			changed = nil // until the pause is over
 		}
+		for again := false; !again; {
+			select {
+			case <-changed:
+				again = true
+			case <-pause.C:
+				changed = wake.changed
+			case <-wake.logins:
+				if !h.valid(r) {
+					return
+				}
+			case <-ping.C:
+				if !h.valid(r) || s.Event("ping", 0, struct{}{}) != nil {
+					return
+				}
+				again = true
+			case <-r.Context().Done():
+				return
+			case <-h.closed:
+				if feed.Stopping != nil {
+					_ = feed.Stopping(s) // a client that is gone misses nothing
+				}
+				return
+			}
+		}
+		pause.Stop()
 	}
 }
 

@@ -27,6 +27,9 @@ type site struct {
 	ended  atomic.Bool // the login
 	served atomic.Int32
 	conns  chan net.Conn
+
+	every    time.Duration
+	stopping func(*Stream) error
 }
 
 func newSite(t *testing.T, look func(*Stream) error) *site {
@@ -35,7 +38,7 @@ func newSite(t *testing.T, look func(*Stream) error) *site {
 	s.hub = NewHub(func(*http.Request) bool { return !s.ended.Load() }, slog.New(slog.DiscardHandler))
 	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
 	router.Get("/", func(w http.ResponseWriter, r *http.Request) {
-		s.hub.Serve(w, r, look)
+		s.hub.Serve(w, r, Feed{Update: look, Every: s.every, Stopping: s.stopping})
 		s.served.Add(1)
 	})
 	server := &http.Server{Handler: router}
@@ -157,6 +160,48 @@ func TestNotify_DuringUpdate_OneMore(t *testing.T) {
 			t.Errorf("%d looks, want 2", got)
 		}
 		close(gate)
+	})
+}
+
+// Changes in quick succession are written together, the last one too.
+func TestServe_Every_BoundsUpdates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var updates atomic.Int32
+		s := newSite(t, func(*Stream) error { updates.Add(1); return nil })
+		s.every = time.Second
+		s.open()
+		for range 35 {
+			<-time.After(100 * time.Millisecond)
+			s.hub.Notify()
+		}
+		synctest.Wait()
+		if got := updates.Load(); got != 4 { // at 0 s, 1 s, 2 s and 3 s
+			t.Errorf("%d updates in 3.5 s", got)
+		}
+		<-time.After(time.Second)
+		synctest.Wait()
+		if got := updates.Load(); got != 5 {
+			t.Errorf("%d updates after the last change", got)
+		}
+		<-time.After(time.Second)
+		s.hub.Notify()
+		synctest.Wait()
+		if got := updates.Load(); got != 6 {
+			t.Errorf("%d updates: one after a pause must not wait", got)
+		}
+	})
+}
+
+func TestServe_Stopping_WritesLastEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(t, nothing)
+		s.stopping = func(s *Stream) error { return s.Event("stopping", 0, nil) }
+		p := s.open()
+		synctest.Wait()
+		s.hub.Close()
+		p.want("event: stopping\ndata: null\n\n")
+		p.want("")
+		s.over(1)
 	})
 }
 
@@ -282,7 +327,7 @@ func TestServe_TooManyStreams_Unavailable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := `{"error":{"kind":"unavailable","message":"500 pages are open already"}}` + "\n"
+		want := `{"error":{"kind":"unavailable","message":"too many pages are open (500): close some"}}` + "\n"
 		if p.res.StatusCode != http.StatusServiceUnavailable || string(body) != want {
 			t.Errorf("one page too many: %d %s", p.res.StatusCode, body)
 		}

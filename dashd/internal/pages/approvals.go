@@ -2,8 +2,6 @@ package pages
 
 import (
 	"fmt"
-	"html/template"
-	"net/http"
 	"strings"
 )
 
@@ -53,27 +51,6 @@ func (g GroupChats) Label() string {
 		text += fmt.Sprintf(" and %d more", g.More)
 	}
 	return text
-}
-
-// ApprovalsPage is the page of the requests. Fragment comes from ApprovalsFragment; Notice and Problem are
-// what became of the form that was sent, "" for none.
-type ApprovalsPage struct {
-	Fragment        template.HTML
-	Notice, Problem string
-}
-
-// ApprovalsFragment renders what changes on the page of the requests.
-func (p *Pages) ApprovalsFragment(a Approvals) (string, error) {
-	var b strings.Builder
-	if err := p.templates.ExecuteTemplate(&b, "requests.html", a); err != nil {
-		return "", fmt.Errorf("render the requests: %w", err)
-	}
-	return b.String(), nil
-}
-
-// Approvals writes the page of the requests.
-func (p *Pages) Approvals(w http.ResponseWriter, status int, page ApprovalsPage) {
-	p.page(w, status, "approvals.html", page)
 }
 
 // Steps lead an operator to the first chat of a platform that is connected.

@@ -1,13 +1,20 @@
 package pages_test
 
 import (
+	"cmp"
+	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,13 +33,51 @@ type row struct {
 	HTML       string `json:"html,omitempty"`
 	Timestamp  int64  `json:"timestamp"`
 	TurnID     *int64 `json:"turn_id"`
+	Files      []file `json:"files,omitempty"`
+}
+
+// file is a file of a message. content is what a page has sent.
+type file struct {
+	Name    string `json:"name"`
+	MIME    string `json:"mime"`
+	Size    int64  `json:"size"`
+	URL     string `json:"url,omitempty"`
+	Image   bool   `json:"image,omitempty"`
+	Error   string `json:"error,omitempty"`
+	content string
+}
+
+// work is the work of an agent on a turn.
+type work struct {
+	TurnID    int64  `json:"turn_id"`
+	Topic     string `json:"topic"`
+	State     string `json:"state"`
+	HTML      string `json:"html"`
+	Tools     []tool `json:"tools"`
+	Plan      []step `json:"plan"`
+	RunningMS int64  `json:"running_ms"`
+	UpdatedAt int64  `json:"updated_at"`
+}
+
+type tool struct {
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Status string `json:"status"`
+}
+
+type step struct {
+	Content string `json:"content"`
+	Status  string `json:"status"`
 }
 
 type post struct {
 	Text     string `json:"text"`
 	Topic    string `json:"topic"`
 	ClientID string `json:"client_id"`
+	files    []file
 }
+
+const operator = "web:operator"
 
 // backend is the chat of the group "acme/eng" in memory, with the endpoints that a page uses.
 type backend struct {
@@ -45,16 +90,32 @@ type backend struct {
 	rows    []row
 	clients map[string]int64 // row of each client_id
 	typing  []string
-	facts   string        // what the overview or the requests show
+	work    []work        // what agents say of their work
+	shows   string        // how much of it the chat shows
+	facts   string        // what the page at / shows
 	posts   []post        // as they came, repeats included
-	after   []int64       // where each stream began
+	fetched []int64       // after which row pages asked for what is new
+	looks   int           // requests for work
+	fetches int           // requests of open pages for operators
+	streams int           // that were opened
+	open    int           // streams that are open
+	worker  string        // address of the worker that streams name
+	login   string        // of streams
 	down    bool          // every connection breaks
+	cuts    int           // how often all streams were cut
 	deaf    int           // this many streams, the oldest ones, stay open and say nothing
+	mute    bool          // streams that are opened say nothing at all
+	full    bool          // no stream is opened
+	stop    bool          // streams end as those of a server that stops
+	broken  bool          // an open page for operators is refused
+	fail    func() bool   // whether a request for what is new fails
 	deny    int           // status that posts are refused with
 	out     bool          // the login has ended
 	forget  bool          // posts are stored, but their answers get lost
 	hold    chan struct{} // posts are answered when it closes
-	later   func()        // what happens once a stream is open
+	stall   chan struct{} // the files of posts are read when it closes
+	demo    bool
+	later   func() // what happens once a stream is open
 }
 
 func newBackend(t *testing.T) *backend {
@@ -63,18 +124,26 @@ func newBackend(t *testing.T) *backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &backend{pages: p, changed: make(chan struct{}), clients: map[string]int64{}}
+	worker, err := p.Asset("worker.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &backend{pages: p, changed: make(chan struct{}), clients: map[string]int64{}, worker: worker, login: operator}
 	mux := http.NewServeMux()
 	mux.Handle("/assets/", p.Assets())
+	// The same files under the address of another version.
+	current := strings.Split(worker, "/")[2]
+	mux.HandleFunc("/assets/next/", func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = strings.Replace(r.URL.Path, "next", current, 1)
+		p.Assets().ServeHTTP(w, r)
+	})
 	mux.HandleFunc("GET /{$}", b.overview)
-	mux.HandleFunc("GET /overview/events", b.fragmentEvents("overview"))
-	mux.HandleFunc("GET /approvals", func(w http.ResponseWriter, _ *http.Request) { b.pages.Approvals(w, 200, pages.ApprovalsPage{}) })
-	mux.HandleFunc("GET /approvals/events", b.fragmentEvents("approvals"))
+	mux.HandleFunc("GET /events", b.api(b.events))
 	mux.HandleFunc("GET /chat/acme/eng", b.page)
 	mux.HandleFunc("GET /chat/acme/eng/messages", b.api(b.messages))
 	mux.HandleFunc("GET /chat/acme/eng/topics", b.api(b.topics))
+	mux.HandleFunc("GET /chat/acme/eng/progress", b.api(b.progress))
 	mux.HandleFunc("POST /chat/acme/eng/messages", b.api(b.post))
-	mux.HandleFunc("GET /chat/acme/eng/events", b.api(b.events))
 	b.handler = mux
 	server := httptest.NewServer(pages.Secure(mux))
 	t.Cleanup(func() {
@@ -122,7 +191,7 @@ func (b *backend) add(r row) int64 {
 
 func (b *backend) page(w http.ResponseWriter, _ *http.Request) {
 	last := get(b, func() int64 { return int64(len(b.rows)) })
-	b.pages.Chat(w, pages.ChatPage{Folder: "acme/eng", Name: "Engineering", Assistant: "Ada", LastID: last})
+	b.pages.Chat(w, pages.ChatPage{Folder: "acme/eng", Name: "Engineering", Assistant: "Ada", LastID: last, Demo: b.demo, MaxFile: 1 << 20, MaxFiles: 10, Login: operator})
 }
 
 func (b *backend) api(next http.HandlerFunc) http.HandlerFunc {
@@ -148,6 +217,10 @@ func (b *backend) messages(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := r.URL.Query()
+	if q.Has("after") {
+		b.newRows(w, q)
+		return
+	}
 	before, limit := int64(1<<62), 50
 	if n, err := strconv.ParseInt(q.Get("before"), 10, 64); err == nil {
 		before = n
@@ -163,6 +236,18 @@ func (b *backend) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	cut := max(0, len(found)-limit)
 	answer(w, http.StatusOK, map[string]any{"messages": found[cut:], "more": cut > 0})
+}
+
+func (b *backend) progress(w http.ResponseWriter, _ *http.Request) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.looks++
+	turns := []work{}
+	for _, each := range b.work {
+		each.Tools, each.Plan = append([]tool{}, each.Tools...), append([]step{}, each.Plan...)
+		turns = append(turns, each)
+	}
+	answer(w, http.StatusOK, map[string]any{"shows": cmp.Or(b.shows, "live"), "turns": turns})
 }
 
 func (b *backend) topics(w http.ResponseWriter, _ *http.Request) {
@@ -183,8 +268,8 @@ func (b *backend) topics(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (b *backend) post(w http.ResponseWriter, r *http.Request) {
-	var p post
-	if err := json.NewDecoder(r.Body).Decode(&p); err != nil || p.Text == "" || p.ClientID == "" {
+	p, err := b.readPost(r)
+	if err != nil || p.Text == "" && len(p.files) == 0 || p.ClientID == "" {
 		refuse(w, http.StatusBadRequest)
 		return
 	}
@@ -198,7 +283,7 @@ func (b *backend) post(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if id = b.clients[p.ClientID]; id == 0 {
-			id = b.add(row{Direction: "in", Topic: p.Topic, Sender: "web:operator", SenderName: "Operator", Content: p.Text})
+			id = b.add(row{Direction: "in", Topic: p.Topic, Sender: "web:operator", SenderName: "Operator", Content: p.Text, Files: p.files})
 			b.clients[p.ClientID] = id
 		}
 	})
@@ -218,70 +303,178 @@ func (b *backend) post(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (b *backend) events(w http.ResponseWriter, r *http.Request) {
-	after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+// readPost reads a message, as JSON or as a form with files.
+func (b *backend) readPost(r *http.Request) (p post, err error) {
+	parts, err := r.MultipartReader()
 	if err != nil {
+		return p, json.NewDecoder(r.Body).Decode(&p)
+	}
+	stall := get(b, func() chan struct{} { return b.stall })
+	for {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			return p, nil
+		}
+		if err != nil {
+			return p, err
+		}
+		if part.FormName() == "file" && stall != nil {
+			select {
+			case <-stall:
+			case <-r.Context().Done():
+			}
+		}
+		content, err := io.ReadAll(part)
+		if err != nil {
+			return p, err
+		}
+		switch part.FormName() {
+		case "text":
+			p.Text = string(content)
+		case "topic":
+			p.Topic = string(content)
+		case "client_id":
+			p.ClientID = string(content)
+		case "file":
+			p.files = append(p.files, file{Name: part.FileName(), Size: int64(len(content)), URL: "/file", content: string(content)})
+		}
+	}
+}
+
+// newRows answers with at most two rows, so that pages have to ask again.
+func (b *backend) newRows(w http.ResponseWriter, q url.Values) {
+	after, err := strconv.ParseInt(q.Get("after"), 10, 64)
+	if err != nil || after < 0 || q.Has("topic") || q.Has("before") {
 		refuse(w, http.StatusBadRequest)
+		return
+	}
+	b.fetched = append(b.fetched, after)
+	if b.fail != nil && b.fail() {
+		refuse(w, http.StatusInternalServerError)
+		return
+	}
+	found := append([]row{}, b.rows[min(int(after), len(b.rows)):]...)
+	more := len(found) > 2
+	found = found[:min(2, len(found))]
+	answer(w, http.StatusOK, map[string]any{"messages": found, "next": after + int64(len(found)), "more": more})
+}
+
+func (b *backend) events(w http.ResponseWriter, r *http.Request) {
+	if get(b, func() bool { return b.full }) {
+		tooManyStreams(w)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
-	var stream int
+	var stream, cuts int
 	b.set(func() {
-		b.after = append(b.after, after)
-		stream = len(b.after)
+		b.streams++
+		b.open++
+		stream, cuts = b.streams, b.cuts
 		if b.later != nil {
 			b.later()
 		}
 	})
-	shown := ""
+	defer b.set(func() { b.open-- })
+	send := func(name string, data any) { fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, encode(data)) }
+	if get(b, func() bool { return b.mute }) {
+		_ = http.NewResponseController(w).Flush() // the peer is gone: the context says so
+		<-r.Context().Done()
+		return
+	}
+	send("hello", get(b, func() map[string]string { return map[string]string{"worker": b.worker, "login": b.login} }))
+	shown, shownWork := "no state", "no state"
 	for {
 		b.mu.Lock()
-		changed, down, typing, rows := b.changed, b.down, slices.Clone(b.typing), b.rows
-		deaf, out := stream <= b.deaf, b.out
+		changed, down, typing, last := b.changed, b.down, slices.Clone(b.typing), len(b.rows)
+		running := map[int64]int64{}
+		for _, w := range b.work {
+			running[w.TurnID] = w.UpdatedAt
+		}
+		deaf, out, stop, cut := stream <= b.deaf, b.out, b.stop, cuts != b.cuts
 		b.mu.Unlock()
-		if down || out {
+		if down || out || cut {
 			panic(http.ErrAbortHandler)
 		}
-		for ; !deaf && after < int64(len(rows)); after++ {
-			fmt.Fprintf(w, "id: %d\nevent: message\ndata: %s\n\n", after+1, encode(rows[after]))
+		if !deaf {
+			send("changed", map[string]any{"chats": map[string]int{"acme/eng": last}})
 		}
-		if state := encode(map[string][]string{"topics": append([]string{}, typing...)}); !deaf && state != shown {
-			fmt.Fprintf(w, "event: typing\ndata: %s\n\n", state)
+		if state := encode(typing); !deaf && state != shown {
+			send("typing", map[string]any{"chats": map[string][]string{"acme/eng": append([]string{}, typing...)}})
 			shown = state
 		}
+		if state := encode(running); !deaf && state != shownWork {
+			send("progress", map[string]any{"chats": map[string]any{"acme/eng": running}})
+			shownWork = state
+		}
+		if stop {
+			send("stopping", struct{}{})
+			return
+		}
 		_ = http.NewResponseController(w).Flush() // the peer is gone: the context says so
-		select {
-		case <-changed:
-		case <-r.Context().Done():
+		if !awaitChange(r.Context(), changed, func() { b.ping(w, stream) }) {
 			return
 		}
 	}
 }
 
-func (b *backend) overview(w http.ResponseWriter, _ *http.Request) {
-	b.pages.Overview(w, pages.OverviewPage{Fragment: template.HTML(get(b, func() string { return b.facts }))})
+// pingInterval is how often the server says something on a quiet stream: a page that a user looks at takes one that is silent for 20 s
+// for dead.
+const pingInterval = 15 * time.Second
+
+// ping says that a stream is alive, unless it says nothing.
+func (b *backend) ping(w http.ResponseWriter, stream int) {
+	if !get(b, func() bool { return stream <= b.deaf }) {
+		fmt.Fprint(w, "event: ping\ndata: {}\n\n")
+		_ = http.NewResponseController(w).Flush() // the peer is gone: the context says so
+	}
 }
 
-// fragmentEvents sends what the page shows under the name of an event.
-func (b *backend) fragmentEvents(name string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for {
-			b.mu.Lock()
-			changed, facts := b.changed, b.facts
-			b.mu.Unlock()
-			if facts != "" {
-				fmt.Fprintf(w, "event: %s\ndata: %s\n\n", name, encode(map[string]string{"html": facts}))
-			}
-			_ = http.NewResponseController(w).Flush() // the peer is gone: the context says so
-			select {
-			case <-changed:
-			case <-r.Context().Done():
-				return
-			}
+func tooManyStreams(w http.ResponseWriter) {
+	w.WriteHeader(http.StatusServiceUnavailable)
+	fmt.Fprint(w, `{"error":{"kind":"unavailable","message":"too many pages are open (500): close some"}}`)
+}
+
+// awaitChange waits until changed is closed, and calls ping now and then. It returns false if ctx ends first.
+func awaitChange(ctx context.Context, changed <-chan struct{}, ping func()) bool {
+	ticker := time.NewTicker(pingInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-changed:
+			return true
+		case <-ticker.C:
+			ping()
+		case <-ctx.Done():
+			return false
 		}
 	}
+}
+
+// overview is a page for operators.
+func (b *backend) overview(w http.ResponseWriter, r *http.Request) {
+	facts := get(b, func() string { return b.facts })
+	tag := fmt.Sprintf("%q", fmt.Sprintf("%x", sha256.Sum256([]byte(facts))))
+	if r.Header.Get("Accept") != "application/json" {
+		b.pages.View(w, 200, pages.View{Title: "Overview", Section: "/", Tag: tag, Login: operator, Fragment: template.HTML(facts)})
+		return
+	}
+	b.api(func(w http.ResponseWriter, r *http.Request) {
+		b.mu.Lock()
+		b.fetches++
+		broken := b.broken
+		b.mu.Unlock()
+		if broken {
+			refuse(w, http.StatusNotFound)
+			return
+		}
+		if r.Header.Get("If-None-Match") == tag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		w.Header().Set("ETag", tag)
+		answer(w, http.StatusOK, map[string]string{"html": facts})
+	})(w, r)
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -38,6 +38,12 @@ func TestChatPage_InBrowser(t *testing.T) {
 		{"bare topic", bareTopic},
 		{"drafts", drafts},
 		{"typing", typing},
+		{"work live", workLive},
+		{"work with hostile text", workHostile},
+		{"work over a reload", workOverReload},
+		{"work in a line", workInALine},
+		{"work not shown", workNotShown},
+		{"stop button", stopButton},
 		{"unread", unread},
 		{"hostile text", hostileText},
 		{"many tabs", manyTabs},
@@ -45,12 +51,22 @@ func TestChatPage_InBrowser(t *testing.T) {
 		{"no lock, no random id", plainHTTP},
 		{"touch", touch},
 		{"words for times", wordsForTimes},
+		{"first screen", firstScreen},
+		{"files sent", filesSent},
+		{"files refused by the page", filesRefusedByThePage},
+		{"files dropped and pasted", filesDroppedAndPasted},
+		{"files kept over a reload", filesKeptOverReload},
+		{"files cancelled", filesCancelled},
+		{"files, answer lost", filesAnswerLost},
+		{"files not kept", filesNotKept},
+		{"files with hostile names", filesHostileNames},
 		{"overview", liveOverview},
 		{"approvals", liveApprovals},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, newBackend(t), b.Open(t)) })
 	}
 	t.Run("two pages", func(t *testing.T) { twoPages(t, newBackend(t), b.Open(t), b.Open(t)) })
+	t.Run("files of two pages", func(t *testing.T) { filesTwoPages(t, newBackend(t), b.Open(t), b.Open(t)) })
 	t.Run("looks", func(t *testing.T) { looks(t, b) })
 }
 
@@ -93,7 +109,7 @@ func reconnect(t *testing.T, b *backend, p *browser.Tab) {
 	b.say("", "<p>1</p>")
 	p.Wait(countOf(".message", 1))
 	b.set(func() { b.down = true })
-	p.Wait(`document.getElementById("connection").textContent === "Reconnecting…"`)
+	p.Wait(isReconnecting)
 	b.say("", "<p>2</p>")
 	b.say("#deploy", "<p>elsewhere</p>")
 	b.say("", "<p>3</p>")
@@ -102,11 +118,12 @@ func reconnect(t *testing.T, b *backend, p *browser.Tab) {
 	b.say("", "<p>4</p>")
 	p.Wait(countOf(".panel:not([hidden]) .message", 4))
 	expect(t, "the log", p.MessageBodies(".message"), []string{"1", "2", "3", "4"})
-	expect(t, "where the streams began", get(b, func() []int64 { return b.after }), []int64{0, 1})
+	expect(t, "streams", get(b, func() int { return b.streams }), 2)
 }
 
 // sleep: the connection is dead, and the page can notice that only by the time that has passed.
 func sleep(t *testing.T, b *backend, p *browser.Tab) {
+	p.Prepare(noWorker)
 	p.Visit(b.url + chat)
 	p.WaitConnected()
 	b.say("", "<p>before</p>")
@@ -115,7 +132,7 @@ func sleep(t *testing.T, b *backend, p *browser.Tab) {
 	b.say("", "<p>meanwhile</p>")
 	browser.Eval[bool](p, `((now) => { Date.now = () => now() + 60_000; document.dispatchEvent(new Event("visibilitychange")); return true; })(Date.now.bind(Date))`)
 	p.Wait(countOf(".message", 2))
-	expect(t, "streams", get(b, func() int { return len(b.after) }), 2)
+	expect(t, "streams", get(b, func() int { return b.streams }), 2)
 }
 
 func loginEnded(t *testing.T, b *backend, p *browser.Tab) {
@@ -129,7 +146,7 @@ func loginEnded(t *testing.T, b *backend, p *browser.Tab) {
 	b.set(func() { b.out = false })
 	browser.Eval[bool](p, `document.dispatchEvent(new Event("visibilitychange"))`) // back from the login in another tab
 	p.Wait(countOf(".log .message.in", 1))
-	p.Wait(`document.getElementById("connection").textContent === ""`)
+	p.Wait(isLive)
 }
 
 func numbered(from, to int) (texts []string) {
@@ -351,7 +368,7 @@ func keyboardAlone(t *testing.T, b *backend, p *browser.Tab) {
 	// Starts where a click on the background leads.
 	browser.Eval[bool](p, `(document.activeElement.blur(), document.body.tabIndex = -1, document.body.focus(), true)`)
 	var stops []string
-	for range 12 {
+	for range 24 {
 		p.TypeKeys(kb.Tab)
 		stops = append(stops, browser.Eval[string](p, `(e => e.innerText?.split(",")[0] || e.id || e.className)(document.activeElement)`))
 		seen := browser.Eval[bool](p, `(s => s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2)(getComputedStyle(document.activeElement))`)
@@ -362,7 +379,7 @@ func keyboardAlone(t *testing.T, b *backend, p *browser.Tab) {
 			break
 		}
 	}
-	want := []string{"Skip to the message box", "arizuko", "Overview", "Chats", "Approvals", "Log out", "main", "New topic"}
+	want := []string{"Skip to the message box", "arizuko", "Menu", "Log out", "main", "New topic"}
 	expect(t, "stops", stops[:min(len(stops), len(want))], want)
 	if !slices.Contains(stops, "text") {
 		t.Errorf("the message box is not reached: %v", stops)
@@ -382,7 +399,7 @@ func touch(t *testing.T, b *backend, p *browser.Tab) {
 	p.SendMessage("one")
 	p.TypeKeys("two")
 	expect(t, "in the box", browser.Eval[string](p, `document.getElementById("text").value`), "one\ntwo")
-	p.Click("#composer button")
+	p.Click("#composer .send")
 	p.Wait(countOf(".log .message.in", 1))
 	expect(t, "sent", p.MessageBodies(".message"), []string{"one\ntwo"})
 }

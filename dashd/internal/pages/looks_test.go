@@ -2,10 +2,10 @@ package pages_test
 
 import (
 	"flag"
-	"html/template"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +16,31 @@ import (
 )
 
 var shots = flag.String("shots", "", "write screenshots into this folder")
+
+// look is a page to look at, and what to wait for.
+type look struct{ name, path, ready string }
+
+func sampleLooks() (all []look) {
+	for _, s := range samples() {
+		all = append(all, look{s.name, "/sample/" + s.name, `document.querySelectorAll("details:not(.menu)").forEach((d) => d.open = true) || true`})
+	}
+	return all
+}
+
+// allLooks are the samples and the pages that have a frame of their own.
+func allLooks() []look {
+	return append(sampleLooks(), []look{
+		{"chat", chat, countOf(".panel:not([hidden]) .message", 7) + ` && document.querySelector(".panel:not([hidden]) .typing").textContent && document.querySelector(".unread")`},
+		{"chat-first", "/chat/acme/new", `document.querySelector(".welcome")?.checkVisibility()`},
+		{"chat-files", chat, countOf(".panel:not([hidden]) .message", 7) + " && (" + countOf(".chosen li", 3) + " || !" +
+			choice("quarterly report.pdf", strings.Repeat("x", 350_000), "notes.md", "# notes", strings.Repeat("a long name ", 8)+".csv", "1,2") + ")"},
+		{"chats", "/chat/", "true"},
+		{"no-chats", "/none", "true"},
+		{"login", "/login", "true"},
+		{"link", "/link", "true"},
+		{"problem", "/problem", "true"},
+	}...)
+}
 
 // looks opens every page in both sizes and schemes.
 func looks(t *testing.T, b *browser.Browser) {
@@ -28,20 +53,7 @@ func looks(t *testing.T, b *browser.Browser) {
 		p.Resize(size.width, 800)
 		for _, scheme := range []string{"light", "dark"} {
 			p.SetColorScheme(scheme)
-			for _, page := range []struct{ name, path, ready string }{
-				{"chat", chat, countOf(".panel:not([hidden]) .message", 6) + ` && document.querySelector(".panel:not([hidden]) .typing").textContent && document.querySelector(".unread")`},
-				{"chats", "/chat/", "true"},
-				{"no-chats", "/none", "true"},
-				{"overview", "/", "true"},
-				{"fresh", "/fresh", "true"},
-				{"steps", "/steps", "true"},
-				{"connected", "/connected", "true"},
-				{"approvals", "/approvals", `document.querySelector("details").open = true`},
-				{"no-approvals", "/no-approvals", "true"},
-				{"login", "/login", "true"},
-				{"link", "/link", "true"},
-				{"problem", "/problem", "true"},
-			} {
+			for _, page := range allLooks() {
 				name := page.name + "-" + size.name + "-" + scheme
 				t.Run(name, func(t *testing.T) {
 					p := p.WithTest(t)
@@ -66,11 +78,11 @@ func liveOverview(t *testing.T, b *backend, p *browser.Tab) {
 	now := time.Now().UnixMilli()
 	facts := sampleFacts(now)
 	fragment := func() string {
-		html, err := b.pages.OverviewFragment(facts)
+		html, err := b.pages.Fragment("overview.html", facts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return html
+		return string(html)
 	}
 	b.facts = fragment()
 	p.Visit(b.url + "/")
@@ -82,7 +94,7 @@ func liveOverview(t *testing.T, b *backend, p *browser.Tab) {
 	facts.Running.Lines[0].Chat, facts.Queued = "web:changed", pages.Turns{}
 	b.set(func() { b.facts = fragment() })
 	p.Wait(`document.querySelector("#facts").textContent.includes("web:changed")`)
-	expect(t, "the focus", browser.Eval[string](p, `document.activeElement.getAttribute("href")`), "/chat/main/")
+	expect(t, "the focus", browser.Eval[string](p, `document.activeElement.getAttribute("href")`), "/turns/412")
 	p.Wait(`!document.querySelector("#queued ~ .scroll")`)
 }
 
@@ -90,14 +102,14 @@ func liveOverview(t *testing.T, b *backend, p *browser.Tab) {
 func liveApprovals(t *testing.T, b *backend, p *browser.Tab) {
 	shown := pages.Approvals{Pending: []pages.RequestLine{{Code: "ABCD-1234", Chat: "telegram:5"}}, Groups: []pages.GroupChats{{Folder: "main"}}}
 	set := func() {
-		html, err := b.pages.ApprovalsFragment(shown)
+		html, err := b.pages.Fragment("approvals.html", shown)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.set(func() { b.facts = html })
+		b.set(func() { b.facts = string(html) })
 	}
 	set()
-	p.Visit(b.url + "/approvals")
+	p.Visit(b.url + "/")
 	p.Wait(`document.querySelector("#folder-ABCD-1234")`)
 	p.Do(chromedp.Focus(chromedp.CSS(`#folder-ABCD-1234`)))
 	p.TypeKeys("eng")
@@ -118,7 +130,6 @@ func newSite(t *testing.T) string {
 	b := newBackend(t)
 	now := time.Now().UnixMilli()
 	fillChat(b, now)
-	facts := sampleFacts(now)
 	mux := http.NewServeMux()
 	for path, write := range map[string]func(http.ResponseWriter){
 		"/chat/": func(w http.ResponseWriter) {
@@ -128,101 +139,42 @@ func newSite(t *testing.T) string {
 				{Folder: "acme/eng/oncall"},
 			}})
 		},
-		"/none":  func(w http.ResponseWriter) { b.pages.Chats(w, pages.ChatsPage{}) },
-		"/{$}":   func(w http.ResponseWriter) { overview(t, b.pages, w, facts) },
-		"/fresh": func(w http.ResponseWriter) { overview(t, b.pages, w, pages.Overview{Now: now}) },
-		"/steps": func(w http.ResponseWriter) {
-			overview(t, b.pages, w, pages.Overview{Now: now, Steps: sampleSteps(false)})
-		},
-		"/connected": func(w http.ResponseWriter) {
-			overview(t, b.pages, w, pages.Overview{Now: now, Pending: 2, Steps: sampleSteps(true)})
-		},
-		"/approvals": func(w http.ResponseWriter) {
-			approvals(t, b.pages, w, sampleApprovals(now), "Connected Engineering to the group eng. It shares files and sessions with Ops.")
-		},
-		"/no-approvals": func(w http.ResponseWriter) { approvals(t, b.pages, w, pages.Approvals{Now: now}, "") },
-		"/link":         func(w http.ResponseWriter) { b.pages.Login(w, 403, pages.LoginPage{}) },
-		"/problem":      func(w http.ResponseWriter) { b.pages.Problem(w, 404, "No such chat", "There is no group acme/ops.") },
+		"/none":    func(w http.ResponseWriter) { b.pages.Chats(w, pages.ChatsPage{}) },
+		"/link":    func(w http.ResponseWriter) { b.pages.Login(w, 403, pages.LoginPage{}) },
+		"/problem": func(w http.ResponseWriter) { b.pages.Problem(w, 404, "No such chat", "There is no group acme/ops.") },
 		"/login": func(w http.ResponseWriter) {
 			b.pages.Login(w, 403, pages.LoginPage{Password: true, Problem: "That is not the password."})
 		},
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { write(w) })
 	}
-	mux.Handle("/overview/events", b.handler)
+	for _, s := range samples() {
+		mux.HandleFunc("/sample/"+s.name, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Accept") == "application/json" {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			view(t, b.pages, w, s, s.data(now), pages.View{Tag: "sample", Login: operator, Title: strings.ToUpper(s.name[:1]) + s.name[1:], Notice: "Saved: the change holds from the next message on."})
+		})
+	}
 	mux.Handle("/chat/acme/", b.handler)
+	mux.HandleFunc("/chat/acme/new", func(w http.ResponseWriter, _ *http.Request) {
+		b.pages.Chat(w, pages.ChatPage{Folder: "acme/new", Assistant: "Ada", Demo: true, MaxFile: 20 << 20, MaxFiles: 10, Login: operator})
+	})
+	mux.HandleFunc("/chat/acme/new/messages", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, map[string]any{"messages": []row{}, "more": false, "next": 0})
+	})
+	mux.HandleFunc("/chat/acme/new/topics", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]any{"topics": []row{}})
+	})
 	mux.Handle("/assets/", b.handler)
+	mux.Handle("/events", b.handler)
 	server := httptest.NewServer(pages.Secure(mux))
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 	})
 	return server.URL
-}
-
-func overview(t *testing.T, p *pages.Pages, w http.ResponseWriter, facts pages.Overview) {
-	fragment, err := p.OverviewFragment(facts)
-	if err != nil {
-		t.Error(err)
-	}
-	p.Overview(w, pages.OverviewPage{Fragment: template.HTML(fragment)})
-}
-
-func sampleSteps(connected bool) *pages.Steps {
-	s := &pages.Steps{Platforms: []pages.Platform{
-		{Name: "Telegram", Daemon: "teled", Token: "TELEGRAM_BOT_TOKEN", Where: "from @BotFather, command /newbot", Connected: connected, OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry"},
-		{Name: "Discord", Daemon: "discd", Token: "DISCORD_BOT_TOKEN", Where: "from the developer portal, Bot, Reset Token", OperatorID: "discord: and your user id (Advanced, Developer Mode on; then Copy User ID in your profile)"},
-		{Name: "Slack", Daemon: "slakd", Token: "SLACK_BOT_TOKEN", Where: "and SLACK_APP_TOKEN, from your app's page", OperatorID: "slack: and your member id (your profile, Copy member ID)"},
-	}}
-	if !connected {
-		s.Daemons = []string{"onbod"}
-		s.Platforms[2].Problem = "Slack does not accept SLACK_BOT_TOKEN: invalid_auth"
-		return s
-	}
-	s.Requests = sampleApprovals(0).Pending
-	return s
-}
-
-func sampleApprovals(now int64) pages.Approvals {
-	return pages.Approvals{
-		Now: now, Down: true, More: 3,
-		Pending: []pages.RequestLine{
-			{Code: "KQVD-4821", Chat: "telegram:-1001234567890", Kind: "group chat", Title: "Engineering: builds, releases and everything that breaks at night", Sender: "telegram:4211223344", SenderName: "Ada Lovelace",
-				Sample: "@arizuko can you say why the nightly build is red? It has been since Tuesday, and TestWriteOrder looks like it waits for a lock that no process holds.", CreatedAt: now - 90_000, DefaultFolder: "telegram-engineering-builds-releases-and-ev"},
-			{Code: "BMRT-0077", Chat: "discord:dm-99887766554433", Kind: "direct chat", CreatedAt: now - 7_200_000},
-			{Code: "XPLS-5150", Chat: "slack:C0ABC", Kind: "group chat", Title: "ops", Sender: "slack:U0AB", SenderName: "Grace", Sample: "hello", CreatedAt: now - 90_000_000, Approving: "acme/ops"},
-		},
-		Decided: []pages.RequestLine{
-			{Code: "QWRT-1234", Chat: "telegram:42", Title: "", State: "approved", Folder: "acme/eng", By: "telegram:42", DecidedAt: now - 3_600_000},
-			{Code: "ZXCV-9876", Chat: "telegram:-100777", Title: "Free coins, click here", State: "rejected", Reason: "spam", By: "web:operator", DecidedAt: now - 86_400_000},
-		},
-		Groups: []pages.GroupChats{{Folder: "acme/eng", Chats: []string{"Dev (telegram:-100)", "slack:C0DEF"}, More: 2}, {Folder: "main"}},
-	}
-}
-
-func sampleFacts(now int64) pages.Overview {
-	return pages.Overview{
-		Daemons: []pages.DaemonLine{
-			{Name: "dashd", Connection: "connected", Version: "v0.3.0", OK: true, HeartbeatAt: now - 2_000},
-			{Name: "gated", Connection: "connected", Version: "v0.3.0", OK: true, HeartbeatAt: now - 3_000},
-			{Name: "routd", Connection: "connected", Version: "v0.3.0", OK: true, HeartbeatAt: now - 1_000},
-			{Name: "teled", Connection: "bad credentials", Detail: "getMe: 401 Unauthorized: the token is not known", Version: "v0.3.0", HeartbeatAt: now - 180_000},
-		},
-		Routes: []string{
-			`route 3 matches nothing: match: sender: "Ann" is not an id, which has a platform as in telegram:42: use sender_name for a display name`,
-			"route 7 (platform=telegram) lets any user reach group main; direct messages of all of them share its sessions: " +
-				"match a sender or a room, or set access in the group's config",
-		},
-		Running: pages.Turns{Count: 1, Lines: []pages.TurnLine{
-			{ID: 412, Folder: "main", Chat: "web:main", Topic: "#deploy", State: "running", Since: now - 95_000, Attempts: 1},
-		}},
-		Queued: pages.Turns{Count: 2, Lines: []pages.TurnLine{
-			{ID: 413, Folder: "acme/eng", Chat: "telegram:-1001234567", State: "queued", Since: now - 30_000, Attempts: 2, Error: "exit status 1: the agent ended without an answer"},
-			{ID: 414, Folder: "acme/eng", Chat: "slack:C0ABC", Topic: "#fix", State: "queued", Since: now - 12_000},
-		}},
-		Waiting: pages.WaitingLine{Rows: 3, Chat: "telegram:-1001234567", Since: now - 240_000},
-		Now:     now,
-	}
 }
 
 // fillChat stores a conversation that shows what messages may hold.
@@ -241,6 +193,11 @@ func fillChat(b *backend, now int64) {
 	say(3, "in", "", "Great, open a pull request.")
 	say(2, "out", "", "<p>On it. I will run the whole suite first.</p>")
 	b.typing = []string{""}
+	b.work = []work{{
+		TurnID: 9, State: "running", UpdatedAt: 1, HTML: "<p>The suite is <strong>half</strong> through; so far all is green.</p>",
+		Plan:  []step{{"Run the suite", "in_progress"}, {"Open a pull request", "pending"}},
+		Tools: []tool{{"1", "git push", "done"}, {"2", "make test", "running"}, {"3", "Fetch the flake report", "failed"}},
+	}}
 	say(1, "in", "#deploy", "Roll out v0.3.0 to staging")
 	b.later = func() { say(0, "out", "#deploy", "<p>v0.3.0 is on staging.</p>") }
 	say(500, "in", "#ideas", "A digest of the week, every Friday?")

@@ -30,7 +30,7 @@ func New() (*Pages, error) {
 	if p.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": newTurnTable, "request": newRequestCard}
+	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": newTurnTable, "spendLines": newSpendTable, "request": newRequestCard, "navigation": navigation, "duration": duration, "verbs": verbs, "until": until, "left": left, "bytes": byteSize}
 	p.templates, err = template.New("").Funcs(functions).ParseFS(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse the templates: %w", err)
@@ -40,6 +40,9 @@ func New() (*Pages, error) {
 
 // Assets serves the styles and scripts that the pages refer to, below /assets/.
 func (p *Pages) Assets() http.Handler { return p.assets }
+
+// Asset returns the path of a style or script.
+func (p *Pages) Asset(name string) (string, error) { return p.assets.url(name) }
 
 // LoginPage is the login.
 type LoginPage struct {
@@ -56,8 +59,10 @@ func (p *Pages) Login(w http.ResponseWriter, status int, page LoginPage) {
 // ChatsPage is the front page of the web chat.
 type ChatsPage struct {
 	Groups []GroupLine
-	Now    int64 // unix ms
-	Steps  bool  // no chat of a platform is connected: point to the first steps
+	Now    int64  // unix ms
+	Steps  bool   // no chat of a platform is connected: point to the first steps
+	Next   string // address of further groups, "" for none
+	Later  bool   // it is not the first page
 }
 
 // GroupLine is one group in the list. LastAt is when its last message came, in unix ms, 0 if
@@ -75,8 +80,12 @@ func (p *Pages) Chats(w http.ResponseWriter, page ChatsPage) {
 // ChatPage is the chat with one group.
 type ChatPage struct {
 	Folder, Name string
-	Assistant    string // name of the agent before its first message
-	LastID       int64  // the newest row: the page asks for the events after it
+	Assistant    string // name of the agent
+	Demo         bool   // the agent is the demo agent
+	LastID       int64  // the newest row: the page asks for what is new after it
+	MaxFile      int64  // largest file that can be sent, in bytes
+	MaxFiles     int    // of a message
+	Login        string // of the operator
 }
 
 // Title returns the group's name, else its folder.
@@ -95,16 +104,6 @@ func title(name, folder string) string {
 // Chat writes the chat page.
 func (p *Pages) Chat(w http.ResponseWriter, page ChatPage) {
 	p.page(w, http.StatusOK, "chat.html", page)
-}
-
-// OverviewPage is the overview. Fragment comes from OverviewFragment.
-type OverviewPage struct {
-	Fragment template.HTML
-}
-
-// Overview writes the overview page.
-func (p *Pages) Overview(w http.ResponseWriter, page OverviewPage) {
-	p.page(w, http.StatusOK, "overview.html", page)
 }
 
 // Problem writes a page with an error, e.g. that there is no such chat.

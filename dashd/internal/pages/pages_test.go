@@ -1,9 +1,9 @@
 package pages_test
 
 import (
-	"html/template"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -29,27 +29,7 @@ func rendered(t *testing.T, text string) map[string]*httptest.ResponseRecorder {
 		page(w)
 		return w
 	}
-	turn := []pages.TurnLine{{ID: 1, Folder: text, Chat: text, Topic: text, State: text, Attempts: 2, Error: text}}
-	waiting := pages.WaitingLine{Rows: 1, Chat: text, Since: 1}
-	request := pages.RequestLine{
-		Code: text, Chat: text, Kind: text, Title: text, Sender: text, SenderName: text, Sample: text, DefaultFolder: text,
-		State: text, Folder: text, Reason: text, By: text,
-	}
-	noted := request
-	noted.Approving = text
-	platform := pages.Platform{Name: text, Daemon: text, Token: text, Where: text, OperatorID: text}
-	refused := platform
-	refused.Problem = text
-	steps := &pages.Steps{
-		Daemons: []string{text}, Platforms: []pages.Platform{platform, refused}, Operators: []string{text}, Invalid: []string{text},
-		Requests: []pages.RequestLine{request},
-	}
-	facts := pages.Overview{
-		Pending: 1, Steps: steps,
-		Daemons: []pages.DaemonLine{{Name: text, Connection: text, Detail: text, Version: text}}, Routes: []string{text},
-		Running: pages.Turns{Count: 1, Lines: turn}, Queued: pages.Turns{Count: 52, Lines: turn}, Waiting: waiting, Unsent: waiting, Now: 10,
-	}
-	return map[string]*httptest.ResponseRecorder{
+	all := map[string]*httptest.ResponseRecorder{
 		"login": write(func(w http.ResponseWriter) {
 			p.Login(w, http.StatusForbidden, pages.LoginPage{Next: text, Problem: text, Password: true})
 		}),
@@ -60,26 +40,16 @@ func rendered(t *testing.T, text string) map[string]*httptest.ResponseRecorder {
 			p.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{{Folder: text, Name: text, Last: text, LastAt: 1}}})
 		}),
 		"chat": write(func(w http.ResponseWriter) {
-			p.Chat(w, pages.ChatPage{Folder: text, Name: text, Assistant: text, LastID: 7})
+			p.Chat(w, pages.ChatPage{Folder: text, Name: text, Assistant: text, LastID: 7, Login: text})
 		}),
-		"approvals": write(func(w http.ResponseWriter) {
-			approvals(t, p, w, pages.Approvals{
-				Pending: []pages.RequestLine{request, noted}, More: 1, Decided: []pages.RequestLine{request}, Down: true, Now: 10,
-				Groups: []pages.GroupChats{{Folder: text, Chats: []string{text}, More: 1}},
-			}, text)
-		}),
-		"overview": write(func(w http.ResponseWriter) { overview(t, p, w, facts) }),
-		"problem":  write(func(w http.ResponseWriter) { p.Problem(w, http.StatusNotFound, text, text) }),
+		"problem": write(func(w http.ResponseWriter) { p.Problem(w, http.StatusNotFound, text, text) }),
 	}
-}
-
-func approvals(t *testing.T, p *pages.Pages, w http.ResponseWriter, a pages.Approvals, text string) {
-	t.Helper()
-	fragment, err := p.ApprovalsFragment(a)
-	if err != nil {
-		t.Fatal(err)
+	for _, s := range samples() {
+		all[s.name] = write(func(w http.ResponseWriter) {
+			view(t, p, w, s, s.hostile(text), pages.View{Title: text, Notice: text, Problem: text, Up: []pages.Link{{Path: text, Text: text}}, Tag: text, Login: text})
+		})
 	}
-	p.Approvals(w, http.StatusOK, pages.ApprovalsPage{Fragment: template.HTML(fragment), Notice: text, Problem: text})
+	return all
 }
 
 func TestPages_HostileText_Escaped(t *testing.T) {
@@ -148,35 +118,41 @@ func TestPages_Words(t *testing.T) {
 		{"a link that is used up", func(w http.ResponseWriter) { p.Login(w, 403, pages.LoginPage{}) }, "dashd login", "<form"},
 		{"a password", func(w http.ResponseWriter) { p.Login(w, 200, pages.LoginPage{Password: true, Next: "/chat/a"}) }, `name="next" value="/chat/a"`, "alert"},
 		{"the newest row", func(w http.ResponseWriter) { p.Chat(w, pages.ChatPage{Folder: "a/b", LastID: 41}) }, `data-folder="a/b" data-assistant="" data-last-id="41"`, "Password"},
-		{"no request", func(w http.ResponseWriter) { approvals(t, p, w, pages.Approvals{}, "") }, "No request is waiting", "<form method=\"post\" action=\"/approvals"},
+		{"no request", func(w http.ResponseWriter) { fragment(t, p, w, "approvals.html", pages.Approvals{}) }, "No request is waiting", "<form method=\"post\" action=\"/approvals"},
 		{"a request", func(w http.ResponseWriter) {
-			approvals(t, p, w, pages.Approvals{Pending: []pages.RequestLine{{Code: "ABCD-1234", Chat: "telegram:-5", DefaultFolder: "telegram-dev"}},
-				Groups: []pages.GroupChats{{Folder: "eng"}, {Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}}, "")
+			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []pages.RequestLine{{Code: "ABCD-1234", Chat: "telegram:-5", DefaultFolder: "telegram-dev"}},
+				Groups: []pages.GroupChats{{Folder: "eng"}, {Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}})
 		}, `placeholder="telegram-dev"`, "onbod is not running"},
 		{"what is shared", func(w http.ResponseWriter) {
-			approvals(t, p, w, pages.Approvals{Pending: []pages.RequestLine{{}}, Groups: []pages.GroupChats{{Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}}, "")
+			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []pages.RequestLine{{}}, Groups: []pages.GroupChats{{Folder: "ops", Chats: []string{"Dev (telegram:-7)"}, More: 2}}})
 		}, `<option value="ops">shared with Dev (telegram:-7) and 2 more</option>`, "shared with no other chat"},
 		{"an approval under way", func(w http.ResponseWriter) {
-			approvals(t, p, w, pages.Approvals{Pending: []pages.RequestLine{{Code: "ABCD-1234", Approving: "eng"}}}, "")
+			fragment(t, p, w, "approvals.html", pages.Approvals{Pending: []pages.RequestLine{{Code: "ABCD-1234", Approving: "eng"}}})
 		}, "Approved into eng", "<form method=\"post\" action=\"/approvals"},
 		{"first steps", func(w http.ResponseWriter) {
-			overview(t, p, w, pages.Overview{Steps: &pages.Steps{Platforms: []pages.Platform{{Name: "Telegram", Daemon: "teled", Token: "TELEGRAM_BOT_TOKEN"}}}})
+			fragment(t, p, w, "overview.html", pages.Overview{Steps: &pages.Steps{Platforms: []pages.Platform{{Name: "Telegram", Daemon: "teled", Token: "TELEGRAM_BOT_TOKEN"}}}})
 		}, "<code>TELEGRAM_BOT_TOKEN</code>", "Operators:"},
 		{"first steps, connected", func(w http.ResponseWriter) {
-			overview(t, p, w, pages.Overview{Steps: &pages.Steps{Operators: []string{"telegram:42"}, Platforms: []pages.Platform{{Name: "Telegram", Connected: true}, {Name: "Slack", Token: "SLACK_BOT_TOKEN"}}}})
+			fragment(t, p, w, "overview.html", pages.Overview{Steps: &pages.Steps{Operators: []string{"telegram:42"}, Platforms: []pages.Platform{{Name: "Telegram", Connected: true}, {Name: "Slack", Token: "SLACK_BOT_TOKEN"}}}})
 		}, "Connected to Telegram", "SLACK_BOT_TOKEN"},
 		{"first steps, a request", func(w http.ResponseWriter) {
-			overview(t, p, w, pages.Overview{Pending: 1, Steps: &pages.Steps{Requests: []pages.RequestLine{{Code: "ABCD-1234", Chat: "telegram:5"}}}})
+			fragment(t, p, w, "overview.html", pages.Overview{Pending: 1, Steps: &pages.Steps{Requests: []pages.RequestLine{{Code: "ABCD-1234", Chat: "telegram:5"}}}})
 		}, `action="/approvals/ABCD-1234/approve"`, "its request appears here"},
-		{"no first steps", func(w http.ResponseWriter) { overview(t, p, w, pages.Overview{}) }, "No daemon has reported yet", "First steps"},
-		{"a fresh instance", func(w http.ResponseWriter) { overview(t, p, w, pages.Overview{Now: 1}) }, "No daemon has reported yet", "oldest"},
-		{"a daemon that is gone", func(w http.ResponseWriter) { overview(t, p, w, sampleFacts(1e12)) }, "1 down", "4 well"},
-		{"times", func(w http.ResponseWriter) { overview(t, p, w, sampleFacts(1e12)) }, `<time datetime="2001-09-09T01:42:40Z">4 min ago</time>`, "never"},
+		{"no first steps", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", pages.Overview{}) }, "No daemon has reported yet", "First steps"},
+		{"a fresh instance", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", pages.Overview{Now: 1}) }, "No daemon has reported yet", "oldest"},
+		{"a daemon that is gone", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleFacts(1e12)) }, "1 down", "4 well"},
+		{"one machine", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleFacts(1e12)) }, "Daemons", "Machines"},
+		{"machines, in time", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleMachines(1e12)) }, "not renewed for 8.0 s", "renewed for 2"},
+		{"machines, one gone", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleMachines(1e12)) }, `<span class="state bad">ended 28 s ago</span>`, "ended 2 "},
+		{"times", func(w http.ResponseWriter) { fragment(t, p, w, "overview.html", sampleFacts(1e12)) }, `<time datetime="2001-09-09T01:42:40Z">4 min ago</time>`, "never"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := httptest.NewRecorder()
 			test.page(w)
 			body := w.Body.String()
+			if _, main, framed := strings.Cut(body, "<main"); framed {
+				body = main
+			}
 			if !strings.Contains(body, test.want) {
 				t.Errorf("want %q in\n%s", test.want, body)
 			}
@@ -192,8 +168,8 @@ func TestAssets_OfChatPage_Served(t *testing.T) {
 	w := httptest.NewRecorder()
 	p.Chat(w, pages.ChatPage{Folder: "a"})
 	links := regexp.MustCompile(`/assets/[^"]+`).FindAllString(w.Body.String(), -1)
-	if len(links) != 3 {
-		t.Fatalf("the chat page links to %v, want an icon, a style sheet and a script", links)
+	if len(links) != 5 {
+		t.Fatalf("the chat page links to %v, want an icon, two style sheets and two scripts", links)
 	}
 	fetch := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
@@ -232,7 +208,7 @@ func TestSecure_EveryResponse_HasHeaders(t *testing.T) {
 		t.Errorf("status %d, want that of the handler", w.Code)
 	}
 	for name, want := range map[string]string{
-		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 		"X-Content-Type-Options":  "nosniff",
 		"X-Frame-Options":         "DENY",
 		"Referrer-Policy":         "same-origin",
@@ -246,11 +222,28 @@ func TestSecure_EveryResponse_HasHeaders(t *testing.T) {
 func TestOverview_UnlistedTurns_Counted(t *testing.T) {
 	p := newPages(t)
 	line := []pages.TurnLine{{ID: 1}}
-	html, err := p.OverviewFragment(pages.Overview{Running: pages.Turns{Count: 1, Lines: line}, Queued: pages.Turns{Count: 52, Lines: line}})
+	w := httptest.NewRecorder()
+	fragment(t, p, w, "overview.html", pages.Overview{Running: pages.Turns{Count: 1, Lines: line}, Queued: pages.Turns{Count: 52, Lines: line}})
+	html := w.Body.String()
+	if strings.Count(html, " more</a></p>") != 1 || !strings.Contains(html, "and 51 more") || !strings.Contains(html, "<dd>52</dd>") {
+		t.Errorf("51 of 52 turns go unmentioned in\n%s", html)
+	}
+}
+
+// A rule that is not closed puts all rules after it into its own block.
+func TestStyle_Blocks_AreClosed(t *testing.T) {
+	style, err := os.ReadFile("assets/style.css")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Count(html, " more</p>") != 1 || !strings.Contains(html, "and 51 more") || !strings.Contains(html, "<dd>52</dd>") {
-		t.Errorf("51 of 52 turns go unmentioned in\n%s", html)
+	depth := 0
+	for i, line := range strings.Split(string(style), "\n") {
+		if strings.HasPrefix(line, "/*") && depth > 0 {
+			t.Errorf("line %d: a comment of a part inside of a block", i+1)
+		}
+		depth += strings.Count(line, "{") - strings.Count(line, "}")
+	}
+	if depth != 0 {
+		t.Errorf("%d blocks are not closed", depth)
 	}
 }

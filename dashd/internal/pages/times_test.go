@@ -27,3 +27,14 @@ func TestAgo_Ages_RoundedToUnit(t *testing.T) {
 		}
 	}
 }
+
+func TestAhead_RoundedToUnit(t *testing.T) {
+	const minute, hour = 60_000, 3_600_000
+	for left, want := range map[int64]string{
+		-5: "now", 0: "now", 1: "in less than a minute", minute: "in 1 min", 2*hour - 1: "in 119 min", 2 * hour: "in 2 h", 47 * hour: "in 47 h", 50 * hour: "in 2 d",
+	} {
+		if got := ahead(1000, 1000+left); got != want {
+			t.Errorf("%d ms: %s, want %s", left, got, want)
+		}
+	}
+}

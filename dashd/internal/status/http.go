@@ -18,7 +18,7 @@ import (
 // maxParameter bounds each parameter, in bytes; no platform's ids come near it.
 const maxParameter = 512
 
-// Mount adds GET /status?chat_jid=&thread_id=&topic=; the caller adds the login middleware.
+// Mount adds GET /status?chat_jid=&thread_id=&topic=&spend=; the caller adds the login middleware.
 func (s *Status) Mount(r chi.Router) { r.Get("/status", s.serve) }
 
 func (s *Status) serve(w http.ResponseWriter, r *http.Request) {
@@ -60,6 +60,7 @@ func parseWhere(rawQuery string) (at Where, err error) {
 			return at, apierr.New(apierr.BadRequest, "%s must be text of at most %d bytes", name, maxParameter)
 		}
 	}
+	at.Spend = query.Get("spend") == "true"
 	platform, room := msg.SplitJID(at.ChatJID)
 	if at.ChatJID != "" && (platform == "" || room == "") {
 		return at, apierr.New(apierr.BadRequest, "chat_jid %q is not platform:room", at.ChatJID)

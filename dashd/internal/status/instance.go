@@ -24,8 +24,10 @@ type Daemon struct {
 	HeartbeatAt int64             `json:"heartbeat_at"`
 
 	// For operators; not part of a report, which goes to chats.
-	Version string `json:"-"`
-	Detail  string `json:"-"`
+	Version     string `json:"-"`
+	Detail      string `json:"-"`
+	LastEventAt int64  `json:"-"` // of its platform, 0 for none
+	LastProbeAt int64  `json:"-"` // when its connection last worked, 0 for never
 }
 
 // silent reports whether the daemon has ended without reporting that.
@@ -38,12 +40,17 @@ func (s *Status) Daemons(ctx context.Context) ([]Daemon, error) { return s.daemo
 
 func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
 	rows, err := s.cfg.Store.Daemons(ctx)
+	if err != nil {
+		return nil, err
+	}
+	processes, err := s.cfg.Store.Processes(ctx)
 	all := make([]Daemon, len(rows)) // an empty list in JSON, never null
 	for i, row := range rows {
 		d := Daemon{
 			Name: row.Name, Connection: daemon.Connection(row.Connection), HeartbeatAt: row.HeartbeatAt,
-			Version: row.Version, Detail: row.Detail,
+			Version: row.Version, Detail: row.Detail, LastEventAt: row.LastEventAt, LastProbeAt: row.LastProbeAt,
 		}
+		d.addOthers(processes)
 		d.OK = d.Connection == daemon.Connected && !d.silent(now)
 		all[i] = d
 	}
@@ -54,6 +61,8 @@ func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
 type Facts struct {
 	Now          int64 // unix ms
 	Daemons      []Daemon
+	Machines     []Process   // those that share the database; nil if there is one machine
+	Unheld       []string    // what to do where no process works of those that do something alone
 	Running      []*msg.Turn // oldest first, at most 50
 	RunningCount int
 	Queued       []*msg.Turn // the same of those in the queue
@@ -66,6 +75,9 @@ type Facts struct {
 func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	f.Now = s.now()
 	if f.Daemons, err = s.daemons(ctx, f.Now); err != nil {
+		return f, err
+	}
+	if f.Machines, f.Unheld, err = s.machines(ctx, f.Daemons, f.Now); err != nil {
 		return f, err
 	}
 	if f.Running, f.RunningCount, err = s.cfg.Store.RunningTurns(ctx, maxListed); err != nil {

@@ -45,6 +45,7 @@ type Where struct {
 	ChatJID  string // platform:room
 	ThreadID string // the platform's thread, "" for the chat as a whole
 	Topic    string // a message's own topic where there is no thread, as a tab of a web chat has; "" for none
+	Spend    bool   // the report says what was spent: an operator asks
 }
 
 // Report is what /status answers. Without a chat, and where a chat has none of it, Group,
@@ -73,6 +74,7 @@ type chat struct {
 	engaged msg.Engagement // zero while no group is engaged
 	work    work
 	waiting store.Waiting
+	spent   *spent
 	request *store.Request // the pending one of a chat without a group, nil for none
 }
 
@@ -119,8 +121,40 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	if c.engaged, err = s.engagement(ctx, c); err != nil {
 		return err
 	}
-	c.work, err = s.work(ctx, c)
+	if c.work, err = s.work(ctx, c); err != nil {
+		return err
+	}
+	c.spent, err = s.spentBy(ctx, c)
 	return err
+}
+
+// spent is what agents have used, in US dollars.
+type spent struct {
+	today float64 // by the chat's group, on this day of dashd's time zone
+	turn  float64 // by the turn at work
+}
+
+// spentBy returns what the chat's group and its turn at work have used; nil where no operator asks.
+func (s *Status) spentBy(ctx context.Context, c *chat) (*spent, error) {
+	if !c.Spend || c.group == "" {
+		return nil, nil
+	}
+	day := s.cfg.Now().Local().Format(time.DateOnly)
+	group, err := s.cfg.Store.FolderSpend(ctx, c.group, day, day)
+	if err != nil {
+		return nil, err
+	}
+	all := &spent{today: group.CostUSD}
+	if c.work.begun == 0 {
+		return all, nil
+	}
+	running, err := s.cfg.Store.Turns(ctx, store.TurnList{ChatJID: c.ChatJID, State: msg.TurnRunning, Limit: 1})
+	if err != nil || len(running) == 0 {
+		return all, err
+	}
+	used, err := s.cfg.Store.Usage(ctx, running[0].ID)
+	all.turn = used.CostUSD
+	return all, err
 }
 
 // home returns the chat's group: routd's answer or, without one, the last group that the rows show.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/agentproto"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -290,6 +291,28 @@ func TestChat_ExpiredWindow_NotEngaged(t *testing.T) {
 	}
 }
 
+// Costs are for operators: gated says that one asks.
+func TestChat_OperatorAsks_SaysWhatWasSpent(t *testing.T) {
+	r := newFixture(t)
+	r.healthy()
+	r.group("main")
+	r.homes[tele] = "main"
+	working := r.turn(tele, minute)
+	r.run(working, minute)
+	day := time.UnixMilli(now).Local()
+	r.write(func(tx *store.Tx) error {
+		return tx.AddUsage(working.ID, agentproto.Usage{CostUSD: 0.25}, day.Format(time.DateOnly))
+	})
+	r.sql(`INSERT INTO spend (day, folder, chat_jid, cost_usd) VALUES (?, 'main', 'web:main', 1), (?, 'main', 'web:main', 50), (?, 'other', 'web:other', 7)`,
+		day.Format(time.DateOnly), day.AddDate(0, 0, -1).Format(time.DateOnly), day.Format(time.DateOnly))
+	if text := r.chat(Where{ChatJID: tele, Spend: true}).Text; !strings.Contains(text, "Spent today by main: $1.25, by the turn at work: $0.25.") {
+		t.Error(text)
+	}
+	if text := r.chat(Where{ChatJID: tele}).Text; strings.Contains(text, "$") {
+		t.Error(text)
+	}
+}
+
 // Requests for more than the home would claim engagement.
 func TestChat_Routd_AskedForHomeOnly(t *testing.T) {
 	r := newFixture(t)
@@ -398,7 +421,7 @@ func TestChat_RoutdHangs_TimesOut(t *testing.T) {
 func TestChat_TurnWaits_SaysWhatFor(t *testing.T) {
 	for waits, want := range map[msg.WaitsFor]string{
 		msg.WaitsRetry:   "Now: failed, next attempt in 25 s\n",
-		msg.WaitsFiles:   "Now: attachments are being downloaded, I begin at the latest in 25 s\n",
+		msg.WaitsFiles:   "Now: attachments are being downloaded or transcribed, I begin at the latest in 25 s\n",
 		msg.WaitsMachine: "Now: the agent cannot be started right now, next attempt in 25 s\n",
 		msg.WaitsProbe:   "Now: the agent fails for all messages, next attempt in 25 s\n",
 	} {

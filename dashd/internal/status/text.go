@@ -43,6 +43,13 @@ func (c *chat) text() string {
 	if c.group != "" || c.work.place != nil {
 		lines = append(lines, "Now: "+c.work.text(c.now))
 	}
+	if c.spent != nil {
+		line := fmt.Sprintf("Spent today by %s: $%.2f", plain(c.group), c.spent.today)
+		if c.spent.turn > 0 {
+			line += fmt.Sprintf(", by the turn at work: $%.2f", c.spent.turn)
+		}
+		lines = append(lines, line+".")
+	}
 	if waiting != "" && !late {
 		lines = append(lines, waiting)
 	}
@@ -122,7 +129,7 @@ func (w work) text(now int64) string {
 func (w work) waiting() string {
 	switch w.waits {
 	case msg.WaitsFiles:
-		return "attachments are being downloaded, I begin at the latest"
+		return "attachments are being downloaded or transcribed, I begin at the latest"
 	case msg.WaitsMachine:
 		return "the agent cannot be started right now, next attempt"
 	case msg.WaitsProbe:

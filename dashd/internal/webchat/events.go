@@ -9,19 +9,22 @@ import (
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // feed is the state of one page's event stream.
 type feed struct {
 	chat   *Chat
+	folder string
 	jid    string
 	form   form
 	last   int64 // id of the last row
 	typing []string
+	work   map[int64]store.Work // that was sent, by turn
 }
 
-// Events streams a chat: each message in the order of its row, messages that agents change, and in which topics agents
-// work. The id of a change is that of its own row.
+// Events streams a chat: each message in the order of its row, messages that agents change, in which topics agents
+// work, and what they say of it. The id of a change is that of its own row.
 func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	last, err := c.Store.WebEnd(r.Context(), JID(g.Folder))
 	if err == nil {
@@ -31,14 +34,14 @@ func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		httpx.Error(w, err)
 		return
 	}
-	f := &feed{chat: c, jid: JID(g.Folder), form: formOf(r.URL.Query()), last: last}
-	c.Hub.Serve(w, r, func(s *live.Stream) error {
+	f := &feed{chat: c, folder: g.Folder, jid: JID(g.Folder), form: formOf(r.URL.Query()), last: last, work: map[int64]store.Work{}}
+	c.Hub.Serve(w, r, live.Feed{Update: func(s *live.Stream) error {
 		err := f.update(r.Context(), s)
 		if err != nil && r.Context().Err() == nil {
 			c.Shell.Log.Warn("event stream failed", "chat", f.jid, "err", err)
 		}
 		return err
-	})
+	}})
 }
 
 // lastSeen returns the id of the last message that the page has.
@@ -56,8 +59,12 @@ func lastSeen(r *http.Request, newest int64) (int64, error) {
 
 // update sends what is new.
 func (f *feed) update(ctx context.Context, s *live.Stream) error {
+	work, err := f.readWork(ctx)
+	if err != nil {
+		return err
+	}
 	for {
-		rows, next, err := f.chat.Store.WebAfter(ctx, f.jid, f.last, readAtOnce)
+		rows, next, more, err := f.chat.Store.WebAfter(ctx, f.jid, f.last, readAtOnce)
 		if err != nil {
 			return err
 		}
@@ -67,27 +74,43 @@ func (f *feed) update(ctx context.Context, s *live.Stream) error {
 			}
 		}
 		f.last = next
-		if len(rows) < readAtOnce {
+		if !more {
 			break
 		}
 	}
-	return f.updateTyping(ctx, s)
+	if err := f.updateTyping(ctx, s); err != nil {
+		return err
+	}
+	return f.updateProgress(ctx, s, work)
 }
 
 // send sends a row: a message, or the message that it changes.
-func (f *feed) send(ctx context.Context, s *live.Stream, m *msg.Message) (err error) {
-	event, shown := "message", m
-	if m.Kind.Changes() && m.Direction == msg.Out {
-		event = "change"
-		if shown, err = f.chat.Store.Changed(ctx, m); err != nil || shown == nil || shown.ChatJID != f.jid {
-			return err
-		}
+func (f *feed) send(ctx context.Context, s *live.Stream, m *msg.Message) error {
+	shown, isChange, err := f.chat.shown(ctx, m)
+	if err != nil || shown == nil {
+		return err
 	}
 	data, err := f.chat.onPage(ctx, shown, f.form)
 	if err != nil {
 		return err
 	}
+	event := "message"
+	if isChange {
+		event = "change"
+	}
 	return s.Event(event, m.ID, data)
+}
+
+// shown returns the row that pages show for a row: itself, or the one of its chat that it changes, nil if that is gone.
+func (c *Chat) shown(ctx context.Context, m *msg.Message) (row *msg.Message, isChange bool, err error) {
+	if !m.Kind.Changes() || m.Direction != msg.Out {
+		return m, false, nil
+	}
+	row, err = c.Store.Changed(ctx, m)
+	if row != nil && row.ChatJID != m.ChatJID {
+		row = nil
+	}
+	return row, true, err
 }
 
 // updateTyping sends the topics in which an agent works, if they have changed.

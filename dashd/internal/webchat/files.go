@@ -33,16 +33,11 @@ func filesOf(m *msg.Message) (all []file) {
 		f := file{Name: cmp.Or(a.Name, path.Base(a.Path)), MIME: a.MIME, Size: a.Size, Error: a.Error}
 		if a.Path != "" {
 			f.URL = "/chat/" + msg.AddressedFolder(m.ChatJID) + "/file?" + url.Values{"message": {fmt.Sprint(m.ID)}, "n": {fmt.Sprint(i + 1)}}.Encode()
-			f.Image = isImage(a.MIME)
+			f.Image = msg.IsPicture(a.MIME)
 		}
 		all = append(all, f)
 	}
 	return all
-}
-
-// isImage reports whether browsers may show a type: those that cannot run anything.
-func isImage(kind string) bool {
-	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind)
 }
 
 // File answers with an attachment of a message of the chat: shown by browsers if it is an image, else downloaded.
@@ -65,7 +60,7 @@ func (c *Chat) File(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		return
 	}
 	kind, how := "application/octet-stream", "attachment"
-	if isImage(a.MIME) {
+	if msg.IsPicture(a.MIME) {
 		kind, how = a.MIME, "inline"
 	}
 	h := w.Header()

@@ -2,6 +2,7 @@ package webchat
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -43,9 +44,12 @@ type fixture struct {
 	st   *store.Store
 	db   *sql.DB // another process
 	base string
+	// config is that of the group of a request.
+	config string
 }
 
-func newFixture(t *testing.T) *fixture {
+// options change the options of the shell.
+func newFixture(t *testing.T, options ...func(*adapter.Options)) *fixture {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "arizuko.db")
 	if err := storetest.Migrate(path); err != nil {
@@ -58,31 +62,48 @@ func newFixture(t *testing.T) *fixture {
 	t.Cleanup(func() { db.Close() })
 	r := &fixture{st: storetest.OpenAt(t, path, nil), db: db, hub: live.NewHub(func(*http.Request) bool { return true }, slog.New(slog.DiscardHandler))}
 	log := slog.New(slog.DiscardHandler)
-	r.chat = &Chat{
-		Store: r.st, Hub: r.hub, Data: t.TempDir(), Assistant: "Robot",
-		Sender: func(*http.Request) (string, string) { return "web:operator", "operator" },
-		Shell: adapter.New(Platform{}, adapter.Options{
-			Platform: msg.PlatformWeb, Daemon: "dashd", Store: r.st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
-			Heartbeat: daemon.NewHeartbeat("dashd", "", log, func(context.Context, store.Daemon) error { return nil }),
-		}),
-	}
-	router := httpx.NewRouter(log, nil)
-	of := func(serve func(http.ResponseWriter, *http.Request, *msg.Group)) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			serve(w, r, &msg.Group{Folder: chi.URLParam(r, "folder"), Name: "The " + chi.URLParam(r, "folder")})
-		}
-	}
-	router.Post("/{folder}/messages", of(r.chat.Post))
-	router.Post("/{folder}/votes", of(r.chat.Vote))
-	router.Get("/{folder}/messages", of(r.chat.History))
-	router.Get("/{folder}/topics", of(r.chat.Topics))
-	router.Get("/{folder}/events", of(r.chat.Events))
-	router.Get("/{folder}/file", of(r.chat.File))
-	server := httptest.NewServer(router)
+	r.chat = newChat(r.st, r.hub, t.TempDir(), log, options...)
+	server := httptest.NewServer(routes(r.chat, log, func() string { return r.config }))
 	t.Cleanup(server.Close)
 	t.Cleanup(r.hub.Close)
 	r.base = server.URL
 	return r
+}
+
+// newChat makes a chat whose shell does not run.
+func newChat(st *store.Store, hub *live.Hub, data string, log *slog.Logger, options ...func(*adapter.Options)) *Chat {
+	o := adapter.Options{
+		Platform: msg.PlatformWeb, Daemon: "dashd", Store: st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
+		Heartbeat: daemon.NewHeartbeat("dashd", "", log, func(context.Context, store.Daemon) error { return nil }),
+		Data:      data, MediaMax: 1 << 20, MediaQuota: 1 << 30, MediaDaily: 1 << 30,
+	}
+	for _, change := range options {
+		change(&o)
+	}
+	shell := adapter.New(Platform{}, o)
+	return &Chat{
+		Store: st, Hub: hub, Data: data, Assistant: "Robot", Shell: shell, Files: adapter.NewUploads(shell),
+		Sender: func(*http.Request) (string, string) { return "web:operator", "operator" },
+	}
+}
+
+// routes serves a chat as dashd does, without logins.
+func routes(c *Chat, log *slog.Logger, config func() string) http.Handler {
+	router := httpx.NewRouter(log, nil)
+	of := func(serve func(http.ResponseWriter, *http.Request, *msg.Group)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			serve(w, r, &msg.Group{Folder: chi.URLParam(r, "folder"), Name: "The " + chi.URLParam(r, "folder"), Config: json.RawMessage(cmp.Or(config(), "{}"))})
+		}
+	}
+	router.Post("/{folder}/messages", of(c.Post))
+	router.Post("/{folder}/votes", of(c.Vote))
+	router.Post("/{folder}/answers", of(c.Answer))
+	router.Get("/{folder}/messages", of(c.History))
+	router.Get("/{folder}/topics", of(c.Topics))
+	router.Get("/{folder}/events", of(c.Events))
+	router.Get("/{folder}/file", of(c.File))
+	router.Get("/{folder}/progress", of(c.Progress))
+	return router
 }
 
 // ask makes a request and returns the answer's status and body.

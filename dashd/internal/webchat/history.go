@@ -27,7 +27,7 @@ const (
 	// maxShown is how much of a message is shown, in bytes: more than users may type, and than agents
 	// may answer at once. In JSON that may be 4 MiB, if all of it needs escaping twice.
 	maxShown = 256 << 10
-	// readAtOnce bounds the rows in memory; the store cuts each at 1 MiB.
+	// readAtOnce bounds the rows in memory; the store returns fewer if they are large.
 	readAtOnce = 8
 )
 
@@ -55,7 +55,10 @@ type message struct {
 	Deleted    bool          `json:"deleted,omitempty"`   // without text then
 	Reactions  []string      `json:"reactions,omitempty"` // of agents
 	Files      []file        `json:"files,omitempty"`
-	Poll       *poll         `json:"poll,omitempty"` // of a poll, to vote in it
+	Poll       *poll         `json:"poll,omitempty"`     // of a poll, to vote in it
+	Question   *question     `json:"question,omitempty"` // of an open question of an agent, to answer it
+	// Change is the row that has changed this one, in an answer with what is new; 0 for a new row.
+	Change int64 `json:"change,omitempty"`
 }
 
 // onPage returns a row as pages see it, with its changes.
@@ -70,6 +73,9 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 	}
 	text, open := pollText(m)
 	shown.Poll = open
+	if shown.Question, err = c.openQuestion(ctx, m); err != nil {
+		return message{}, err
+	}
 	content := shorten(shown.apply(text, changes))
 	shown.Content = &content
 	if m.TurnID != 0 {
@@ -102,7 +108,7 @@ func (s *message) apply(content string, changes []*msg.Message) string {
 		}
 	}
 	if s.Deleted {
-		s.Files, s.Reactions, s.Poll, content = nil, nil, nil, ""
+		s.Files, s.Reactions, s.Poll, s.Question, content = nil, nil, nil, nil, ""
 	}
 	return content
 }
@@ -149,8 +155,13 @@ func number(text string, unset int64) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// History answers with a page of stored messages, oldest first: the newest that fit.
+// History answers with a page of stored messages, oldest first: the newest that fit. With a parameter "after" it answers
+// with what is new.
 func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	if r.URL.Query().Has("after") {
+		c.newRows(w, r, g)
+		return
+	}
 	page, err := readHistoryPage(r.URL.Query())
 	if err != nil {
 		httpx.Error(w, err)
@@ -161,11 +172,17 @@ func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		httpx.Error(w, err)
 		return
 	}
+	slices.Reverse(rows)
+	writeRows(w, rows, fmt.Sprintf(`"more":%t`, more))
+}
+
+// writeRows answers with rows in JSON, and further fields.
+func writeRows(w http.ResponseWriter, rows [][]byte, fields string) {
 	w.Header().Set("Content-Type", "application/json")
 	// A write fails only if the client has gone away: the rest is not written then.
-	_, err = io.WriteString(w, `{"messages":[`)
-	for i, row := range slices.Backward(rows) {
-		if err == nil && i < len(rows)-1 {
+	_, err := io.WriteString(w, `{"messages":[`)
+	for i, row := range rows {
+		if err == nil && i > 0 {
 			_, err = io.WriteString(w, ",")
 		}
 		if err == nil {
@@ -173,7 +190,7 @@ func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		}
 	}
 	if err == nil {
-		_, _ = fmt.Fprintf(w, `],"more":%t}`+"\n", more)
+		_, _ = fmt.Fprintf(w, "],%s}\n", fields)
 	}
 }
 
@@ -182,7 +199,7 @@ func (c *Chat) history(ctx context.Context, jid string, page historyPage) (rows 
 	size, before := 0, page.before
 	for {
 		count := min(readAtOnce, page.limit-len(rows)+1) // one more, to know whether there are more
-		batch, err := c.Store.WebHistory(ctx, jid, page.topic, before, count)
+		batch, more, err := c.Store.WebHistory(ctx, jid, page.topic, before, count)
 		if err != nil {
 			return nil, false, err
 		}
@@ -203,7 +220,7 @@ func (c *Chat) history(ctx context.Context, jid string, page historyPage) (rows 
 			}
 			rows, size, before = append(rows, row), size+len(row), m.ID
 		}
-		if len(batch) < count {
+		if !more {
 			return rows, false, nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -32,8 +33,14 @@ const (
 // is recorded, so there is nothing to send, and nothing that can fail.
 type Platform struct{}
 
+// page is the only part of a row.
+type page struct{}
+
+// Repeatable implements adapter.Repeatable.
+func (page) Repeatable() bool { return true }
+
 // Cut leaves a row in one piece.
-func (Platform) Cut(m *msg.Message) ([]adapter.Part, error) { return []adapter.Part{m}, nil }
+func (Platform) Cut(*msg.Message) ([]adapter.Part, error) { return []adapter.Part{page{}}, nil }
 
 // Send gives a row its own id as the platform's.
 func (Platform) Send(_ context.Context, m *msg.Message, _ adapter.Part) (string, error) {
@@ -45,7 +52,8 @@ type Chat struct {
 	Store *store.Store
 	Shell *adapter.Shell
 	Hub   *live.Hub
-	Data  string // the data folder
+	Files *adapter.Uploads // what pages send
+	Data  string           // the data folder
 	// Assistant is the name shown for outbound rows without one, such as notices.
 	Assistant string
 	// Sender returns the sender of a request's message.
@@ -62,17 +70,30 @@ type posted struct {
 	ClientID string `json:"client_id"` // makes a repeat the same row
 }
 
-// Post stores a message of a page.
+// Post stores a message of a page: JSON, or a form with files.
 func (c *Chat) Post(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		c.postForm(w, r, g)
+		return
+	}
 	p, err := httpx.Decode[posted](r)
 	if err == nil {
-		err = p.check()
+		err = p.check(0)
+	}
+	var id int64
+	if err == nil {
+		id, err = c.receive(r, g, &p, nil)
 	}
 	if err != nil {
 		httpx.Error(w, err)
 		return
 	}
-	m := &msg.Message{ChatJID: JID(g.Folder), PlatformID: p.platformID(), Content: p.Text, Topic: p.Topic}
+	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": id})
+}
+
+// receive stores a message and returns the id of its row, which may also be there if it fails.
+func (c *Chat) receive(r *http.Request, g *msg.Group, p *posted, files []msg.Attachment) (id int64, err error) {
+	m := &msg.Message{ChatJID: JID(g.Folder), PlatformID: p.platformID(), Content: p.Text, Topic: p.Topic, Attachments: files}
 	m.Sender, m.SenderName = c.Sender(r)
 	err = c.Shell.Receive(r.Context(), adapter.Inbound{
 		Messages: []*msg.Message{m},
@@ -80,19 +101,19 @@ func (c *Chat) Post(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	})
 	if err != nil {
 		c.Shell.Log.Error("storing message failed", "chat", m.ChatJID, "err", err)
-		httpx.Error(w, apierr.New(apierr.Unavailable, "the message could not be stored; send it again"))
-		return
+		return m.ID, apierr.New(apierr.Unavailable, "the message could not be stored; send it again")
 	}
 	c.Hub.Notify()
-	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})
+	return m.ID, nil
 }
 
-func (p *posted) check() error {
+// check returns what is wrong with a message that has so many files.
+func (p *posted) check(files int) error {
 	if p.Topic != "" && !strings.HasPrefix(p.Topic, msg.TopicSigil) {
 		p.Topic = msg.TopicSigil + p.Topic
 	}
 	switch {
-	case strings.TrimSpace(p.Text) == "":
+	case strings.TrimSpace(p.Text) == "" && files == 0:
 		return apierr.New(apierr.BadRequest, "text: is empty")
 	case len(p.Text) > maxText:
 		return apierr.New(apierr.BadRequest, "text: has more than %d bytes", maxText)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/agentproto/agenttest"
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
@@ -22,24 +23,24 @@ func TestAgent_NextRun_ResumesSession(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
 	s := r.open("CLAUDE_MODEL=claude-fake-1")
-	s.send(first("1", "", "say hello"))
-	f := s.wantAnswer("1", "hello")
+	s.Send(agenttest.First("1", "", "say hello"))
+	f := s.WantAnswer("1", "hello")
 	if !isUUID(f.NewSessionID) {
 		t.Errorf("session %q", f.NewSessionID)
 	}
-	s.send(message("2", "recall"))
-	s.wantAnswer("2", "Before: say hello")
-	s.wantExit(0)
+	s.Send(agenttest.Further("2", "recall"))
+	s.WantAnswer("2", "Before: say hello")
+	s.WantExit(0)
 	if model := r.model.MessageCalls()[0].Request.Model; model != "claude-fake-1" {
 		t.Errorf("model %q", model)
 	}
 
 	again := r.open("AGENT_MODEL=claude-fake-2")
-	again.send(first("3", f.NewSessionID, "recall"))
-	if g := again.wantAnswer("3", "Before: say hello\nrecall"); g.NewSessionID != f.NewSessionID {
+	again.Send(agenttest.First("3", f.NewSessionID, "recall"))
+	if g := again.WantAnswer("3", "Before: say hello\nrecall"); g.NewSessionID != f.NewSessionID {
 		t.Errorf("session %q became %q", f.NewSessionID, g.NewSessionID)
 	}
-	again.wantExit(0)
+	again.WantExit(0)
 	calls := r.model.MessageCalls()
 	if model := calls[len(calls)-1].Request.Model; model != "claude-fake-2" {
 		t.Errorf("model %q", model)
@@ -54,25 +55,23 @@ func TestAgent_NextRun_ResumesSession(t *testing.T) {
 func TestAgent_MessagesDuringTurn_AnsweredInOrder(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open()
-	s.send(first("1", "", "slow 1 say one"))
-	s.waitCall("slow 1 say one")
-	s.send(message("2", "say two"), message("3", "say three"))
-	s.wantAnswer("1", "one")
-	s.wantAnswer("2", "two")
-	s.wantAnswer("3", "three")
-	s.wantExit(0)
+	s.begin("slow 1 say one")
+	s.Send(agenttest.Further("2", "say two"), agenttest.Further("3", "say three"))
+	s.WantAnswer("1", "one")
+	s.WantAnswer("2", "two")
+	s.WantAnswer("3", "three")
+	s.WantExit(0)
 }
 
 // Claude Code itself would answer both with one result.
-func TestAgent_MessageDuringToolCall_AnsweredSeparately(t *testing.T) {
+func TestAgent_TurnThatMayNotBeFolded_AnsweredSeparately(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *),Bash(echo *)")
-	s.send(first("1", "", "tool Bash sleep 1; echo done"))
-	s.waitCall("tool Bash sleep 1; echo done")
-	s.send(message("2", "say two"))
-	s.wantAnswer("1", "The tool said: done")
-	s.wantAnswer("2", "two")
-	s.wantExit(0)
+	s.begin("tool Bash sleep 1; echo done")
+	s.Send(agenttest.Further("2", "say two"))
+	s.WantAnswer("1", "The tool said: done")
+	s.WantAnswer("2", "two")
+	s.WantExit(0)
 }
 
 // The CLI names the folder of a project's sessions after the working folder, and finds
@@ -86,9 +85,9 @@ func TestAgent_FolderMoved_SessionGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := r.open()
-	s.send(first("1", "", "say hello"))
-	id := s.wantAnswer("1", "hello").NewSessionID
-	s.wantExit(0)
+	s.Send(agenttest.First("1", "", "say hello"))
+	id := s.WantAnswer("1", "hello").NewSessionID
+	s.WantExit(0)
 	for _, name := range []string{"acme+eng", "elsewhere", strings.Repeat("long", 60)} {
 		to := filepath.Join(groups, name)
 		if err := os.Rename(r.group, to); err != nil {
@@ -96,11 +95,11 @@ func TestAgent_FolderMoved_SessionGoesOn(t *testing.T) {
 		}
 		r.group, r.home = to, t.TempDir()
 		s = r.open()
-		s.send(first("2", id, "recall"))
-		if f := s.next(); f.Status != agentproto.StatusOK || f.NewSessionID != id || !strings.HasPrefix(f.Result, "Before: say hello") {
+		s.Send(agenttest.First("2", id, "recall"))
+		if f := s.Next(); f.Status != agentproto.StatusOK || f.NewSessionID != id || !strings.HasPrefix(f.Result, "Before: say hello") {
 			t.Errorf("in %s: %+v", name, f)
 		}
-		s.wantExit(0)
+		s.WantExit(0)
 		if name == "acme+eng" {
 			if projects, err := filepath.Glob(filepath.Join(r.group, ".claude/projects/*")); len(projects) != 1 || err != nil {
 				t.Errorf("projects %v, %v: its memory is in one of them", projects, err)
@@ -114,9 +113,9 @@ func TestAgent_SessionOfOtherGroup_IsUnknown(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
 	s := r.open()
-	s.send(first("1", "", "say hello"))
-	id := s.wantAnswer("1", "hello").NewSessionID
-	s.wantExit(0)
+	s.Send(agenttest.First("1", "", "say hello"))
+	id := s.WantAnswer("1", "hello").NewSessionID
+	s.WantExit(0)
 	if left, _ := os.ReadDir(r.home); len(left) != 0 {
 		t.Errorf("files in the home: %v", left)
 	}
@@ -127,20 +126,19 @@ func TestAgent_SessionOfOtherGroup_IsUnknown(t *testing.T) {
 
 	r.group = t.TempDir()
 	s = r.open()
-	s.send(first("2", id, "recall"))
-	s.wantError("2", agentproto.KindSession, "No conversation found")
-	s.wantExit(1)
+	s.Send(agenttest.First("2", id, "recall"))
+	s.WantError("2", agentproto.KindSession, "No conversation found")
+	s.WantExit(1)
 }
 
 func TestAgent_Interrupt_DropsOpenTurns(t *testing.T) {
 	t.Parallel()
 	t.Run("then end of input", func(t *testing.T) {
 		s := newFixture(t).open()
-		s.send(first("1", "", "slow 600 say never"))
-		s.waitCall("slow 600 say never")
-		s.send(message("2", "say nor this"), agentproto.Interrupt{})
+		s.begin("slow 600 say never")
+		s.Send(agenttest.Further("2", "say nor this"), agentproto.Interrupt{})
 		begun := time.Now()
-		s.wantExit(0)
+		s.WantExit(0)
 		// After its grace of a second gated would terminate the agent.
 		if took := time.Since(begun); took > 10*time.Second {
 			t.Errorf("the end took %v", took)
@@ -151,34 +149,34 @@ func TestAgent_Interrupt_DropsOpenTurns(t *testing.T) {
 	})
 	t.Run("then another turn", func(t *testing.T) {
 		s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash")
-		s.send(agentproto.Interrupt{}, first("1", "", "tool Bash sleep 600"))
+		s.Send(agentproto.Interrupt{}, agenttest.First("1", "", "tool Bash sleep 600"))
 		s.waitCall("tool Bash sleep 600")
-		s.send(agentproto.Interrupt{}, agentproto.Interrupt{}, message("2", "slow 600 say never"))
+		s.Send(agentproto.Interrupt{}, agentproto.Interrupt{}, agenttest.Further("2", "slow 600 say never"))
 		s.waitCall("slow 600 say never")
-		s.send(agentproto.Interrupt{}, message("3", "say after"))
-		s.wantAnswer("3", "after")
-		s.send(agentproto.Interrupt{})
-		s.wantExit(0)
+		s.Send(agentproto.Interrupt{}, agenttest.Further("3", "say after"))
+		s.WantAnswer("3", "after")
+		s.Send(agentproto.Interrupt{})
+		s.WantExit(0)
 	})
 }
 
 func TestAgent_EndOfInput_AnswersOpenTurns(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *)")
-	s.send(first("1", "", "tool Bash sleep 1"), message("2", "tool Bash mkfifo denied"), message("3", "say three"))
-	rest, code := s.end()
+	s.Send(agenttest.First("1", "", "tool Bash sleep 1"), agenttest.Further("2", "tool Bash mkfifo denied"), agenttest.Further("3", "say three"))
+	rest, code := s.End()
 	if len(rest) != 3 || code != 0 || rest[2].Result != "three" || !strings.Contains(rest[1].Result, "an operator may allow it") {
 		t.Errorf("exit code %d, frames %+v", code, rest)
 	}
-	t.Run("without a turn", func(t *testing.T) { newFixture(t).open().wantExit(0) })
+	t.Run("without a turn", func(t *testing.T) { newFixture(t).open().WantExit(0) })
 	t.Run("invalid line", func(t *testing.T) {
 		s := newFixture(t).open()
-		s.send(first("1", "", "slow 1 say hello"))
-		if _, err := s.stdin.Write([]byte("nonsense\n")); err != nil {
+		s.Send(agenttest.First("1", "", "slow 1 say hello"))
+		if _, err := s.Stdin.Write([]byte("nonsense\n")); err != nil {
 			t.Fatal(err)
 		}
-		s.wantAnswer("1", "hello")
-		s.wantExit(1)
+		s.WantAnswer("1", "hello")
+		s.WantExit(1)
 	})
 }
 
@@ -187,12 +185,12 @@ func TestAgent_EndOfRun_LeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*session){
 		"terminated": func(s *session) {
-			kill(s.t, s.cmd.Process.Pid, syscall.SIGTERM)
-			s.wantError("1", agentproto.KindTransient, "was terminated")
+			kill(s.t, s.Cmd.Process.Pid, syscall.SIGTERM)
+			s.WantError("1", agentproto.KindTransient, "was terminated")
 		},
 		"crashed": func(s *session) {
 			kill(s.t, s.cliPID(), syscall.SIGKILL)
-			s.wantError("1", agentproto.KindTransient, "signal: killed")
+			s.WantError("1", agentproto.KindTransient, "signal: killed")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,16 +199,16 @@ func TestAgent_EndOfRun_LeavesNoProcess(t *testing.T) {
 			if err := syscall.Mkfifo(running, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s.send(first("1", "", "tool Bash echo > running; exec sleep 600"))
+			s.Send(agenttest.First("1", "", "tool Bash echo > running; exec sleep 600"))
 			if _, err := os.ReadFile(running); err != nil { // waits for the command
 				t.Fatal(err)
 			}
-			all := descendants(t, s.cmd.Process.Pid)
+			all := descendants(t, s.Cmd.Process.Pid)
 			if len(all) < 2 {
 				t.Fatalf("processes of Claude Code and the command: %v", all)
 			}
 			end(s)
-			s.wantExit(1)
+			s.WantExit(1)
 			for _, pid := range all {
 				if err := syscall.Kill(pid, 0); err == nil {
 					t.Errorf("process %d still exists", pid)
@@ -230,30 +228,30 @@ func kill(t *testing.T, pid int, sig syscall.Signal) {
 func TestAgent_Permissions_DeniedUnlessAllowed(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
-	s := r.open("CLAUDE_ALLOWED_TOOLS=Bash(mkfifo allowed)")
-	s.send(first("1", "", "tool Bash mkfifo allowed"))
-	s.wantAnswer("1", "The tool said: (Bash completed with no output)")
-	s.send(message("2", "tool Bash mkfifo denied"))
-	if f := s.next(); !strings.Contains(f.Result, "The tool failed: There are no permission prompts here.") ||
+	s := r.open("CLAUDE_ALLOWED_TOOLS=Bash(mkfifo allowed)", "CLAUDE_PERMISSIONS=deny")
+	s.Send(agenttest.First("1", "", "tool Bash mkfifo allowed"))
+	s.WantAnswer("1", "The tool said: (Bash completed with no output)")
+	s.Send(agenttest.Further("2", "tool Bash mkfifo denied"))
+	if f := s.Next(); !strings.Contains(f.Result, "The tool failed: There are no permission prompts here.") ||
 		!strings.Contains(f.Result, "adding Bash to CLAUDE_ALLOWED_TOOLS") {
 		t.Errorf("got %+v", f)
 	}
 	file := filepath.Join(r.group, "notes.txt")
-	s.send(message("3", `tool Write {"file_path":"`+file+`","content":"x"}`))
-	if f := s.next(); !strings.HasPrefix(f.Result, "The tool said: File created") {
+	s.Send(agenttest.Further("3", `tool Write {"file_path":"`+file+`","content":"x"}`))
+	if f := s.Next(); !strings.HasPrefix(f.Result, "The tool said: File created") {
 		t.Errorf("got %+v", f)
 	}
 	outside := filepath.Join(r.home, "notes.txt")
-	s.send(message("4", `tool Write {"file_path":"`+outside+`","content":"x"}`))
+	s.Send(agenttest.Further("4", `tool Write {"file_path":"`+outside+`","content":"x"}`))
 	// The tool is allowed, and only the path is not.
-	if f := s.next(); !strings.Contains(f.Result, "this path is outside your working folder") || strings.Contains(f.Result, "CLAUDE_ALLOWED_TOOLS") {
+	if f := s.Next(); !strings.Contains(f.Result, "this path is outside your working folder") || strings.Contains(f.Result, "CLAUDE_ALLOWED_TOOLS") {
 		t.Errorf("got %+v", f)
 	}
-	s.send(message("5", `tool AskUserQuestion {"questions":[]}`))
-	if f := s.next(); !strings.HasPrefix(f.Result, "The tool failed:") {
+	s.Send(agenttest.Further("5", `tool AskUserQuestion {"questions":[]}`))
+	if f := s.Next(); !strings.HasPrefix(f.Result, "The tool failed:") {
 		t.Errorf("got %+v", f)
 	}
-	s.wantExit(0)
+	s.WantExit(0)
 	for path, want := range map[string]bool{filepath.Join(r.group, "allowed"): true, filepath.Join(r.group, "denied"): false, file: true, outside: false} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
@@ -265,14 +263,14 @@ func TestAgent_BypassPermissionsAsRoot_IsRefused(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
 	s := r.open("CLAUDE_PERMISSION_MODE=bypassPermissions", "IS_SANDBOX=1")
-	s.send(first("1", "", "tool Bash touch file"))
-	s.wantAnswer("1", "The tool said: (Bash completed with no output)")
-	s.wantExit(0)
+	s.Send(agenttest.First("1", "", "tool Bash touch file"))
+	s.WantAnswer("1", "The tool said: (Bash completed with no output)")
+	s.WantExit(0)
 	if os.Geteuid() == 0 {
 		s = r.open("CLAUDE_PERMISSION_MODE=bypassPermissions")
-		s.send(first("1", "", "say hello"))
-		s.wantError("1", agentproto.KindPermanent, "refuses CLAUDE_PERMISSION_MODE=bypassPermissions as root")
-		s.wantExit(1)
+		s.Send(agenttest.First("1", "", "say hello"))
+		s.WantError("1", agentproto.KindPermanent, "refuses CLAUDE_PERMISSION_MODE=bypassPermissions as root")
+		s.WantExit(1)
 	}
 }
 
@@ -280,6 +278,12 @@ const mcpToken = "token-of-the-tools-0001"
 
 // tools is an MCP server with one tool, for clients with the token.
 func tools(t *testing.T, called chan<- string) *agentproto.MCP {
+	t.Helper()
+	return slowTools(t, called, 0)
+}
+
+// slowTools is tools, whose answer takes a time, and is kept alive meanwhile as gated keeps it alive: by white space.
+func slowTools(t *testing.T, called chan<- string, wait time.Duration) *agentproto.MCP {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var in struct {
@@ -306,6 +310,7 @@ func tools(t *testing.T, called chan<- string) *agentproto.MCP {
 			result = `{"tools":[{"name":"send_message","description":"d","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}]}`
 		case "tools/call":
 			called <- in.Params.Arguments.Text
+			keptAlive(w, r, wait)
 			result = `{"content":[{"type":"text","text":"sent"}]}`
 		default:
 			result = `{}`
@@ -317,14 +322,34 @@ func tools(t *testing.T, called chan<- string) *agentproto.MCP {
 	return &agentproto.MCP{URL: server.URL, Token: mcpToken}
 }
 
+// keptAlive writes white space until a time has passed, or the client is gone.
+func keptAlive(w http.ResponseWriter, r *http.Request, wait time.Duration) {
+	if wait == 0 {
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	done := time.After(wait)
+	for {
+		_, _ = w.Write([]byte("\n"))
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-time.After(min(wait/8, 20*time.Second)):
+		case <-r.Context().Done():
+			return
+		case <-done:
+			return
+		}
+	}
+}
+
 func TestAgent_MCPTools_CalledWithoutLeakingToken(t *testing.T) {
 	t.Parallel()
 	called := make(chan string, 1)
 	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash", "CLAUDE_CODE_MAX_RETRIES=0")
-	start := first("1", "", `tool mcp__arizuko__send_message {"text":"hi"}`)
+	start := agenttest.First("1", "", `tool mcp__arizuko__send_message {"text":"hi"}`)
 	start.MCP = tools(t, called)
-	s.send(start)
-	s.wantAnswer("1", "The tool said: sent")
+	s.Send(start)
+	s.WantAnswer("1", "The tool said: sent")
 	if got := <-called; got != "hi" {
 		t.Errorf("called with %q", got)
 	}
@@ -334,22 +359,22 @@ func TestAgent_MCPTools_CalledWithoutLeakingToken(t *testing.T) {
 			t.Errorf("%s: %v, %q", name, err, content)
 		}
 	}
-	s.send(message("2", "tool Bash env"))
-	if f := s.next(); !strings.Contains(f.Result, "ANTHROPIC_API_KEY=[redacted]") || strings.Contains(f.Result, "MCP_TOKEN") {
+	s.Send(agenttest.Further("2", "tool Bash env"))
+	if f := s.Next(); !strings.Contains(f.Result, "ANTHROPIC_API_KEY=[redacted]") || strings.Contains(f.Result, "MCP_TOKEN") {
 		t.Errorf("got %+v", f)
 	}
-	s.wantExit(0)
+	s.WantExit(0)
 }
 
 func TestAgent_UnreachableMCPTools_WorksWithoutThem(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open()
-	start := first("1", "", "say hello")
+	start := agenttest.First("1", "", "say hello")
 	start.MCP = &agentproto.MCP{URL: "http://127.0.0.1:1/mcp", Token: mcpToken}
-	s.send(start)
-	s.wantAnswer("1", "hello")
-	s.wantExit(0)
-	if !strings.Contains(s.log.String(), "tools of arizuko: failed") {
+	s.Send(start)
+	s.WantAnswer("1", "hello")
+	s.WantExit(0)
+	if !strings.Contains(s.Log.String(), "tools of arizuko: failed") {
 		t.Error("the failure is not logged")
 	}
 }
@@ -370,10 +395,10 @@ func TestAgent_OddTexts_AreAnswered(t *testing.T) {
 		return anthropic.Reply{Text: "<" + content[len(content)-1].Text + ">"}
 	})
 	s := r.open()
-	s.send(agentproto.Start{TurnID: "1", Prompt: "/clear"}, agentproto.Message{TurnID: "2", Prompt: "\x00\x1b\u2028\"\\\r\n\xff end"},
-		agentproto.Message{TurnID: "3", Prompt: strings.Repeat("word ", 20_000) + "end"}, message("4", "much"), agentproto.Message{TurnID: "5"})
+	s.Send(agentproto.Start{TurnID: "1", Prompt: "/clear"}, agentproto.Message{TurnID: "2", Prompt: "\x00\x1b\u2028\"\\\r\n\xff end"},
+		agentproto.Message{TurnID: "3", Prompt: strings.Repeat("word ", 20_000) + "end"}, agenttest.Further("4", "much"), agentproto.Message{TurnID: "5"})
 	for _, id := range []string{"1", "2", "3", "4", "5"} {
-		f := s.next()
+		f := s.Next()
 		if f.Status != agentproto.StatusOK || f.TurnID != id {
 			t.Errorf("got %s for turn %s: %.200q", f.Status, f.TurnID, f.Result+f.Error)
 		}
@@ -388,5 +413,5 @@ func TestAgent_OddTexts_AreAnswered(t *testing.T) {
 			}
 		}
 	}
-	s.wantExit(0)
+	s.WantExit(0)
 }

@@ -3,12 +3,14 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"arizuko/deploy/agents/internal/permission"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/config"
 )
@@ -17,9 +19,11 @@ import (
 // its credentials.
 type Config struct {
 	Command        string   `env:"CLAUDE_COMMAND" envDefault:"claude" doc:"Claude Code's program: a path, or a name in PATH"`
-	Model          string   `env:"CLAUDE_MODEL" doc:"the model, by its name or an alias such as sonnet; default: AGENT_MODEL, else Claude Code's default"`
-	AgentModel     string   `env:"AGENT_MODEL" doc:"the model if CLAUDE_MODEL is not set"`
+	Model          string   `env:"CLAUDE_MODEL" doc:"the model of groups that choose none, by its name or an alias such as sonnet; default: Claude Code's"`
+	AgentModel     string   `env:"AGENT_MODEL" doc:"the model that the group has chosen (agent.model, /model); gated sets it"`
+	Models         []string `env:"CLAUDE_MODELS" envDefault:"sonnet,opus,haiku" doc:"models that /model offers, by their names or aliases"`
 	PermissionMode string   `env:"CLAUDE_PERMISSION_MODE" envDefault:"acceptEdits" doc:"acceptEdits, dontAsk, plan, bypassPermissions or another mode of Claude Code's"`
+	Permissions    string   `env:"CLAUDE_PERMISSIONS" envDefault:"ask" doc:"what to do about tools that need a permission: ask the users who may give it (approvers of the group's configuration), or deny"`
 	AllowedTools   string   `env:"CLAUDE_ALLOWED_TOOLS" doc:"tools that need no permission, besides arizuko's own, in Claude Code's notation: Bash(git *),WebFetch"`
 	Args           []string `env:"CLAUDE_ARGS" envSeparator:" " doc:"further arguments of Claude Code, separated by spaces"`
 	MaxRetries     int      `env:"CLAUDE_CODE_MAX_RETRIES" envDefault:"4" doc:"how often a call of the model's API is retried; 4 retries take about ten seconds"`
@@ -33,6 +37,9 @@ type Config struct {
 func (c *Config) Validate() error {
 	if c.MaxRetries < 0 {
 		return errors.New("CLAUDE_CODE_MAX_RETRIES: must not be negative")
+	}
+	if c.Permissions != permission.SettingAsk && c.Permissions != permission.SettingDeny {
+		return fmt.Errorf("CLAUDE_PERMISSIONS: want %s or %s", permission.SettingAsk, permission.SettingDeny)
 	}
 	return nil
 }
@@ -55,6 +62,20 @@ func (c *Config) hide(secret string) {
 	c.secrets = config.NewRedactor(append(config.SecretValues(c.environ), secret)...)
 }
 
+// chosen is the model that is asked for, "" for Claude Code's default.
+func (c *Config) chosen() string { return cmp.Or(c.AgentModel, c.Model) }
+
+// offered are the models that users may choose. current is the one in use.
+func (c *Config) offered(current string) agentproto.Models {
+	m := agentproto.Models{Current: current}
+	for _, name := range c.Models {
+		if name = strings.TrimSpace(name); name != "" {
+			m.Models = append(m.Models, agentproto.Model{ID: name})
+		}
+	}
+	return m
+}
+
 // cliEnviron is the CLI's environment: that of the agent, and settings that suit a run without a
 // terminal, unless the environment sets them otherwise.
 func (c *Config) cliEnviron() []string {
@@ -68,6 +89,9 @@ func (c *Config) cliEnviron() []string {
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		// With search enabled, the model does not see its tools until it searches for them.
 		"ENABLE_TOOL_SEARCH=false",
+		// A call of ask_user waits for a user, for a day at most. Without the second one the CLI gives a call up after five
+		// minutes without a message of the server.
+		"MCP_TOOL_TIMEOUT=90000000", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT=90000000",
 		// Nothing may outlive the run, and a run without a turn soon ends.
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_CRON=1",
 	} {
@@ -80,9 +104,13 @@ func (c *Config) cliEnviron() []string {
 }
 
 // disabledTools wait for input at a terminal or for a time after the run, speak to other agents of the
-// machine, or are for a developer's repository. Their descriptions were 31 of the 66 kB of a first request.
+// machine, are for a developer's repository, or read again what the model has just written. Their descriptions were 31 of the
+// 66 kB of a first request.
 const disabledTools = "AskUserQuestion,EnterPlanMode,ExitPlanMode,ScheduleWakeup," +
-	"Monitor,TaskStop,ListAgents,SendMessage,Workflow,EnterWorktree,ExitWorktree,ReportFindings"
+	"Monitor,TaskStop,TaskGet,TaskList,ListAgents,SendMessage,Workflow,EnterWorktree,ExitWorktree,ReportFindings"
+
+// planTools are those by which the model keeps the plan that users see. The CLI offers them only if they are named.
+const planTools = createTask + "," + updateTask
 
 // maxSystem bounds the system text, in bytes: Linux takes no argument above 128 KiB.
 const maxSystem = 64 << 10
@@ -92,19 +120,17 @@ const maxSystem = 64 << 10
 // begin with a dash follow an equals sign.
 func (c *Config) cliArgs(session, mcp, system string) []string {
 	args := []string{
-		"-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json",
+		"-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json", "--include-partial-messages",
 		"--permission-prompt-tool=stdio", "--permission-mode=" + c.PermissionMode, "--disallowedTools=" + disabledTools,
 		"--strict-mcp-config",
 	}
-	allowed := c.AllowedTools
+	allowed := strings.TrimPrefix(c.AllowedTools+","+planTools, ",")
 	if mcp != "" {
 		args = append(args, "--mcp-config="+mcp)
-		allowed = strings.TrimPrefix(allowed+",mcp__"+mcpServer, ",")
+		allowed += ",mcp__" + mcpServer
 	}
-	if allowed != "" {
-		args = append(args, "--allowedTools="+allowed)
-	}
-	if model := cmp.Or(c.Model, c.AgentModel); model != "" {
+	args = append(args, "--allowedTools="+allowed)
+	if model := c.chosen(); model != "" {
 		args = append(args, "--model="+model)
 	}
 	if system = strings.ReplaceAll(system, "\x00", ""); system != "" {

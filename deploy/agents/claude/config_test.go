@@ -25,7 +25,7 @@ func load(t *testing.T, environ ...string) Config {
 
 func TestConfig_CLIArgs_OfSettings(t *testing.T) {
 	always := []string{
-		"-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json", "--permission-prompt-tool=stdio",
+		"-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json", "--include-partial-messages", "--permission-prompt-tool=stdio",
 		"--permission-mode=acceptEdits", "--disallowedTools=" + disabledTools, "--strict-mcp-config",
 	}
 	tests := map[string]struct {
@@ -33,14 +33,15 @@ func TestConfig_CLIArgs_OfSettings(t *testing.T) {
 		session, mcp, system string
 		want                 []string // besides always
 	}{
-		"nothing": {},
+		"nothing": {want: []string{"--allowedTools=TaskCreate,TaskUpdate"}},
 		"all": {
 			[]string{"CLAUDE_MODEL=opus", "AGENT_MODEL=haiku", "CLAUDE_ALLOWED_TOOLS=Bash(git log *),WebFetch", "CLAUDE_ARGS=--add-dir  /srv --effort high "},
 			"s", "/dev/fd/3", "--resume=x\x00\ntwo lines",
-			[]string{"--mcp-config=/dev/fd/3", "--allowedTools=Bash(git log *),WebFetch,mcp__arizuko", "--model=opus", "--append-system-prompt=--resume=x\ntwo lines", "--resume=s", "--add-dir", "/srv", "--effort", "high"},
+			[]string{"--mcp-config=/dev/fd/3", "--allowedTools=Bash(git log *),WebFetch,TaskCreate,TaskUpdate,mcp__arizuko", "--model=haiku", "--append-system-prompt=--resume=x\ntwo lines", "--resume=s", "--add-dir", "/srv", "--effort", "high"},
 		},
-		"tools alone": {nil, "", "/dev/fd/3", "", []string{"--mcp-config=/dev/fd/3", "--allowedTools=mcp__arizuko"}},
-		"AGENT_MODEL": {[]string{"AGENT_MODEL=haiku"}, "", "", "", []string{"--model=haiku"}},
+		"tools alone":  {nil, "", "/dev/fd/3", "", []string{"--mcp-config=/dev/fd/3", "--allowedTools=TaskCreate,TaskUpdate,mcp__arizuko"}},
+		"CLAUDE_MODEL": {[]string{"CLAUDE_MODEL=opus"}, "", "", "", []string{"--allowedTools=TaskCreate,TaskUpdate", "--model=opus"}},
+		"AGENT_MODEL":  {[]string{"AGENT_MODEL=haiku"}, "", "", "", []string{"--allowedTools=TaskCreate,TaskUpdate", "--model=haiku"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,14 +58,14 @@ func TestConfig_CLIEnviron_DefaultsYieldToSettings(t *testing.T) {
 		"defaults": {nil, []string{
 			"CLAUDE_CODE_MAX_RETRIES=4", "CLAUDE_CONFIG_DIR=/groups/main/x",
 			"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-			"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_CRON=1",
+			"ENABLE_TOOL_SEARCH=false", "MCP_TOOL_TIMEOUT=90000000", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT=90000000", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_CRON=1",
 		}},
 		"set": {
 			[]string{"ANTHROPIC_API_KEY=k", "DISABLE_TELEMETRY=0", "DISABLE_AUTOUPDATER=", "CLAUDE_CODE_MAX_RETRIES=1", "CLAUDE_CONFIG_DIR=x"},
 			[]string{
 				"ANTHROPIC_API_KEY=k", "DISABLE_TELEMETRY=0", "CLAUDE_CODE_MAX_RETRIES=1", "CLAUDE_CONFIG_DIR=/groups/main/x",
 				"DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-				"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_CRON=1",
+				"ENABLE_TOOL_SEARCH=false", "MCP_TOOL_TIMEOUT=90000000", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT=90000000", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_CRON=1",
 			},
 		},
 	}

@@ -2,32 +2,16 @@ package main
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"io/fs"
 	"net/http"
-	"os/exec"
 	"regexp"
 	"strings"
-	"syscall"
 
+	"arizuko/deploy/agents/internal/failure"
 	"arizuko/pkg/agentproto"
 )
 
 // statusOverloaded is the API's own status for overload.
 const statusOverloaded = 529
-
-func permanent(format string, args ...any) agentproto.Failure {
-	return agentproto.Failure{Kind: agentproto.KindPermanent, Text: fmt.Sprintf(format, args...)}
-}
-
-func transient(format string, args ...any) agentproto.Failure {
-	return agentproto.Failure{Kind: agentproto.KindTransient, Text: fmt.Sprintf(format, args...)}
-}
-
-func sessionLost(why string) agentproto.Failure {
-	return agentproto.Failure{Kind: agentproto.KindSession, Text: "the session cannot be resumed: " + excerpt(why)}
-}
 
 // resultFailure is the failure of a result. name is the CLI's own name for it, "" if
 // there is none. A failure of the model's API says nothing against the session.
@@ -35,25 +19,25 @@ func resultFailure(l line, name string) agentproto.Failure {
 	status := l.APIStatus
 	switch {
 	case l.promptTooLong():
-		return permanent("the conversation is too long for the model: send less, or /new for a new one")
+		return failure.Permanent("the conversation is too long for the model: send less, or /new for a new one")
 	case status == http.StatusPaymentRequired, name == "billing_error":
-		return permanent("the account at the model's API has no credit left")
+		return failure.Permanent("the account at the model's API has no credit left")
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return permanent("the model's API refuses the credentials (%d): check ANTHROPIC_API_KEY or the other credentials", status)
+		return failure.Permanent("the model's API refuses the credentials (%d): check ANTHROPIC_API_KEY or the other credentials", status)
 	case name == "authentication_failed":
-		return permanent("Claude Code has no credentials: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN, and name it in AGENT_ENV")
+		return failure.Permanent("Claude Code has no credentials: set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN, and name it in AGENT_ENV")
 	case status == http.StatusNotFound, name == "model_not_found":
-		return permanent("the model's API does not know the model, or not this account for it (404): check CLAUDE_MODEL")
+		return failure.Permanent("the model's API does not know the model, or not this account for it (404): check CLAUDE_MODEL")
 	case status == http.StatusRequestEntityTooLarge:
-		return permanent("the conversation with its images is too large for the model's API (413)")
+		return failure.Permanent("the conversation with its images is too large for the model's API (413)")
 	case status == http.StatusTooManyRequests:
-		return transient("the rate limit of the model's API is reached (429)")
+		return failure.Transient("the rate limit of the model's API is reached (429)")
 	case status == statusOverloaded:
-		return transient("the model's API is overloaded (529)")
+		return failure.Transient("the model's API is overloaded (529)")
 	case status >= 500:
-		return transient("the model's API is failing (%d)", status)
+		return failure.Transient("the model's API is failing (%d)", status)
 	}
-	f := agentproto.Failure{Kind: agentproto.KindTransient, Text: "Claude Code failed: " + excerpt(cmp.Or(l.Result, strings.Join(l.Errors, "; "), l.Subtype))}
+	f := agentproto.Failure{Kind: agentproto.KindTransient, Text: "Claude Code failed: " + failure.Excerpt(cmp.Or(l.Result, strings.Join(l.Errors, "; "), l.Subtype))}
 	if l.refused() || strings.HasPrefix(l.Subtype, "error_max") { // a limit that is set in CLAUDE_ARGS
 		f.Kind = agentproto.KindPermanent
 	}
@@ -90,12 +74,8 @@ func (l *line) resumeFailure() string {
 	return ""
 }
 
-var (
-	// usageError matches what the CLI prints about its arguments before it exits.
-	usageError = regexp.MustCompile(`(^|: )error: |cannot be used with root`)
-	// lackOfSystem matches errors that pass with the state of the machine.
-	lackOfSystem = regexp.MustCompile(`ENOSPC|EDQUOT|EMFILE|ENFILE|ENOMEM|EAGAIN|EIO\b|[Oo]ut of memory`)
-)
+// usageError matches what the CLI prints about its arguments before it exits.
+var usageError = regexp.MustCompile(`(^|: )error: |cannot be used with root`)
 
 // exitFailure is the failure of a turn in which the CLI exited with err; how describes
 // that, with the last line of stderr. loading means that it was resuming a session
@@ -103,43 +83,12 @@ var (
 func exitFailure(err error, how string, loading bool) agentproto.Failure {
 	switch {
 	case strings.Contains(how, "cannot be used with root"):
-		return permanent("Claude Code refuses CLAUDE_PERMISSION_MODE=bypassPermissions as root: run gated as another user, " +
+		return failure.Permanent("Claude Code refuses CLAUDE_PERMISSION_MODE=bypassPermissions as root: run gated as another user, " +
 			"or set IS_SANDBOX=1, and name it in AGENT_ENV, if the runtime confines the agent")
 	case usageError.MatchString(how):
-		return permanent("Claude Code exited during a turn: %s", excerpt(how))
-	case loading && !signalled(err) && !lackOfSystem.MatchString(how):
-		return sessionLost("Claude Code exited: " + how)
+		return failure.Permanent("Claude Code exited during a turn: %s", failure.Excerpt(how))
+	case loading && !failure.Signalled(err) && !failure.IsLackOfSystem(how):
+		return failure.SessionLost("Claude Code exited: " + how)
 	}
-	return transient("Claude Code exited during a turn: %s", excerpt(how))
-}
-
-func signalled(err error) bool {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return false
-	}
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	return ok && status.Signaled()
-}
-
-// startFailure is the failure to start the CLI. A program that is missing stays
-// missing; a lack of memory or processes passes.
-func startFailure(err error, text string) agentproto.Failure {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, exec.ErrNotFound) ||
-		errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENOEXEC) {
-		return permanent("%s", text)
-	}
-	return transient("%s", text)
-}
-
-// excerpt is the beginning of the first line of a text, without JSON.
-func excerpt(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	text, _, _ = strings.Cut(text, "{")
-	const maxExcerpt = 300
-	text = strings.TrimSpace(text)
-	if len(text) > maxExcerpt {
-		text = strings.ToValidUTF8(text[:maxExcerpt], "") + "…"
-	}
-	return cmp.Or(text, "no error was printed")
+	return failure.Transient("Claude Code exited during a turn: %s", failure.Excerpt(how))
 }

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
-	"unicode/utf8"
 
 	"arizuko/pkg/agentproto"
 )
@@ -68,24 +65,6 @@ func TestExitFailure_OnlyLoadingSession_LosesIt(t *testing.T) {
 		if got := exitFailure(tt.err, how, tt.loading); got.Kind != tt.kind {
 			t.Errorf("%s, loading %v: %+v, want %s", how, tt.loading, got, tt.kind)
 		}
-	}
-}
-
-func TestStartFailure_MissingProgram_IsPermanent(t *testing.T) {
-	for name, want := range map[string]agentproto.Kind{"/nowhere/claude": "permanent", "nosuchclaude": "permanent", "/etc/passwd": "permanent"} {
-		if got := startFailure(exec.Command(name).Start(), "t"); got.Kind != want {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-	if got := startFailure(&os.PathError{Op: "fork/exec", Path: "claude", Err: syscall.EAGAIN}, "t"); got.Kind != agentproto.KindTransient {
-		t.Errorf("no process: %+v", got)
-	}
-}
-
-func TestExcerpt_LongText_IsCut(t *testing.T) {
-	got := excerpt("x" + strings.Repeat("é", 300))
-	if len(got) > 310 || !utf8.ValidString(got) || !strings.HasSuffix(got, "é…") {
-		t.Errorf("got %d bytes: %q", len(got), got)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/agentproto/agenttest"
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
@@ -18,19 +19,19 @@ import (
 func (r *fixture) remembered(extra ...string) (s *session, id string) {
 	r.t.Helper()
 	s = r.open(extra...)
-	s.send(first("1", "", "say hello"))
-	return s, s.wantAnswer("1", "hello").NewSessionID
+	s.Send(agenttest.First("1", "", "say hello"))
+	return s, s.WantAnswer("1", "hello").NewSessionID
 }
 
 // wantMemory fails the test unless a new run with the session knows the first turn.
 func (r *fixture) wantMemory(id string) {
 	r.t.Helper()
 	s := r.open()
-	s.send(first("9", id, "recall"))
-	if f := s.next(); !strings.HasPrefix(f.Result, "Before: say hello") || f.NewSessionID != id {
+	s.Send(agenttest.First("9", id, "recall"))
+	if f := s.Next(); !strings.HasPrefix(f.Result, "Before: say hello") || f.NewSessionID != id {
 		r.t.Errorf("with session %s got %+v", id, f)
 	}
-	s.wantExit(0)
+	s.WantExit(0)
 }
 
 func TestAgent_FailingAPI_KeepsConversation(t *testing.T) {
@@ -79,16 +80,16 @@ func TestAgent_FailingAPI_KeepsConversation(t *testing.T) {
 			s, id := r.remembered(settings...)
 			before := len(s.model.Calls())
 			s.model.InjectFault(tc.fault)
-			s.send(message("2", "say two"))
+			s.Send(agenttest.Further("2", "say two"))
 			if tc.kind == "" {
-				s.wantAnswer("2", "two")
-				s.wantExit(0)
+				s.WantAnswer("2", "two")
+				s.WantExit(0)
 			} else {
-				f := s.wantError("2", tc.kind, tc.want)
+				f := s.WantError("2", tc.kind, tc.want)
 				if int(f.RetryAfter) < tc.seconds[0] || int(f.RetryAfter) > tc.seconds[1] || f.NewSessionID != id {
 					t.Errorf("retry after %v s, session %q, want %v and %q", f.RetryAfter, f.NewSessionID, tc.seconds, id)
 				}
-				s.wantExit(1)
+				s.WantExit(1)
 			}
 			if n := len(s.model.Calls()) - before; n > tc.calls {
 				t.Errorf("%d calls, want %d", n, tc.calls)
@@ -116,16 +117,16 @@ func TestAgent_FirstTurnFails_NamesSession(t *testing.T) {
 		r := newFixture(t)
 		s := r.open("CLAUDE_CODE_MAX_RETRIES=0")
 		s.model.InjectFault(always(529))
-		s.send(first("1", "", "say hello"))
-		f := s.wantError("1", agentproto.KindTransient, "overloaded")
-		s.wantExit(1)
+		s.Send(agenttest.First("1", "", "say hello"))
+		f := s.WantError("1", agentproto.KindTransient, "overloaded")
+		s.WantExit(1)
 		s.model.ClearFaults()
 		s = r.open()
-		s.send(first("1", f.NewSessionID, "say two"))
-		if g := s.wantAnswer("1", "two"); g.NewSessionID != f.NewSessionID {
+		s.Send(agenttest.First("1", f.NewSessionID, "say two"))
+		if g := s.WantAnswer("1", "two"); g.NewSessionID != f.NewSessionID {
 			t.Errorf("session %q became %q", f.NewSessionID, g.NewSessionID)
 		}
-		s.wantExit(0)
+		s.WantExit(0)
 		calls := s.model.MessageCalls()
 		if body := string(calls[len(calls)-1].Body); !strings.Contains(body, "say hello") {
 			t.Error("the model did not get the message of the failed turn")
@@ -134,13 +135,12 @@ func TestAgent_FirstTurnFails_NamesSession(t *testing.T) {
 	t.Run("killed", func(t *testing.T) {
 		t.Parallel()
 		s := newFixture(t).open()
-		s.send(first("1", "", "slow 600 say hello"))
-		s.waitCall("slow 600 say hello")
+		s.begin("slow 600 say hello")
 		kill(s.t, s.cliPID(), syscall.SIGKILL)
-		if f := s.wantError("1", agentproto.KindTransient, "signal: killed"); f.NewSessionID != "" {
+		if f := s.WantError("1", agentproto.KindTransient, "signal: killed"); f.NewSessionID != "" {
 			t.Errorf("it names the session %s", f.NewSessionID)
 		}
-		s.wantExit(1)
+		s.WantExit(1)
 	})
 }
 
@@ -155,12 +155,12 @@ func TestAgent_InvalidCredentials_EndRunWithError(t *testing.T) {
 			r.key = tc.key
 			s := r.open()
 			begun := time.Now()
-			s.send(first("1", "", "say hello"))
-			s.wantError("1", agentproto.KindPermanent, tc.want)
+			s.Send(agenttest.First("1", "", "say hello"))
+			s.WantError("1", agentproto.KindPermanent, tc.want)
 			if took := time.Since(begun); took > 8*time.Second { // Claude Code would retry for ten
 				t.Errorf("it took %v", took)
 			}
-			s.wantExit(1)
+			s.WantExit(1)
 		})
 	}
 }
@@ -172,9 +172,9 @@ func TestAgent_UnreachableAPI_EndsRunWithError(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := r.open("CLAUDE_CODE_MAX_RETRIES=1")
-	s.send(first("1", "", "say hello"))
-	s.wantError("1", agentproto.KindTransient, "Connection")
-	s.wantExit(1)
+	s.Send(agenttest.First("1", "", "say hello"))
+	s.WantError("1", agentproto.KindTransient, "Connection")
+	s.WantExit(1)
 }
 
 func TestAgent_SessionCannotBeResumed_ReportsIt(t *testing.T) {
@@ -189,7 +189,7 @@ func TestAgent_SessionCannotBeResumed_ReportsIt(t *testing.T) {
 			t.Parallel()
 			r := newFixture(t)
 			s, id := r.remembered()
-			s.wantExit(0)
+			s.WantExit(0)
 			if err := change(r.sessionFile(id)); err != nil {
 				t.Fatal(err)
 			}
@@ -232,9 +232,9 @@ func (r *fixture) wantLost(id string) {
 	r.t.Helper()
 	s := r.open()
 	before := len(s.model.Calls())
-	s.send(first("1", id, "recall"), message("2", "say two"))
-	s.wantError("1", agentproto.KindSession, "the session cannot be resumed")
-	s.wantExit(1)
+	s.Send(agenttest.First("1", id, "recall"), agenttest.Further("2", "say two"))
+	s.WantError("1", agentproto.KindSession, "the session cannot be resumed")
+	s.WantExit(1)
 	if n := len(s.model.Calls()); n != before {
 		r.t.Errorf("%d calls of the model without the session", n-before)
 	}
@@ -244,7 +244,7 @@ func TestAgent_SessionFileCutOff_IsResumed(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
 	s, id := r.remembered()
-	s.wantExit(0)
+	s.WantExit(0)
 	file := r.sessionFile(id)
 	info, err := os.Stat(file)
 	if err == nil {
@@ -262,22 +262,22 @@ func TestAgent_CLIKilled_KeepsConversation(t *testing.T) {
 		t.Parallel()
 		r := newFixture(t)
 		s, id := r.remembered()
-		s.send(message("2", "slow 600 say never"), message("3", "say three"))
+		s.Send(agenttest.Further("2", "slow 600 say never"), agenttest.Further("3", "say three"))
 		s.waitCall("slow 600 say never")
 		kill(t, s.cliPID(), syscall.SIGKILL)
-		s.wantError("2", agentproto.KindTransient, "exited during a turn: signal: killed")
-		s.wantExit(1)
+		s.WantError("2", agentproto.KindTransient, "exited during a turn: signal: killed")
+		s.WantExit(1)
 		r.wantMemory(id)
 	})
 	t.Run("in a tool", func(t *testing.T) {
 		t.Parallel()
 		r := newFixture(t)
 		s, id := r.remembered("CLAUDE_ALLOWED_TOOLS=Bash")
-		s.send(message("2", "tool Bash sleep 600"))
+		s.Send(agenttest.Further("2", "tool Bash sleep 600"))
 		s.waitCall("tool Bash sleep 600")
 		kill(t, s.cliPID(), syscall.SIGKILL)
-		s.wantError("2", agentproto.KindTransient, "signal: killed")
-		s.wantExit(1)
+		s.WantError("2", agentproto.KindTransient, "signal: killed")
+		s.WantExit(1)
 		r.wantMemory(id)
 	})
 	t.Run("between turns", func(t *testing.T) {
@@ -287,11 +287,11 @@ func TestAgent_CLIKilled_KeepsConversation(t *testing.T) {
 		pid := s.cliPID()
 		kill(t, pid, syscall.SIGKILL)
 		s.waitGone(pid)
-		s.send(message("2", "recall"))
-		if f := s.next(); f.Result != "Before: say hello" || f.NewSessionID != id {
+		s.Send(agenttest.Further("2", "recall"))
+		if f := s.Next(); f.Result != "Before: say hello" || f.NewSessionID != id {
 			t.Errorf("got %+v", f)
 		}
-		s.wantExit(0)
+		s.WantExit(0)
 	})
 }
 
@@ -315,13 +315,13 @@ func TestAgent_InvalidSettings_EndRunWithError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newFixture(t).open(tc.set)
-			s.send(first("1", "", "say hello"), message("2", "say two"))
-			s.wantError("1", agentproto.KindPermanent, tc.want)
-			s.wantExit(1)
+			s.Send(agenttest.First("1", "", "say hello"), agenttest.Further("2", "say two"))
+			s.WantError("1", agentproto.KindPermanent, tc.want)
+			s.WantExit(1)
 		})
 	}
 	t.Run("number", func(t *testing.T) {
 		s := newFixture(t).open("CLAUDE_CODE_MAX_RETRIES=-1")
-		s.wantExit(exitConfig)
+		s.WantExit(exitConfig)
 	})
 }

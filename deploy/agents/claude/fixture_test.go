@@ -1,22 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"html"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"arizuko/pkg/agentproto"
+	"arizuko/pkg/agentproto/agenttest"
 	"arizuko/pkg/testkit/fakes/anthropic"
 	"arizuko/pkg/testkit/need"
 )
@@ -104,11 +99,7 @@ func fixtureWith(t *testing.T, command string) *fixture {
 // session is a running agent.
 type session struct {
 	*fixture
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	frames *agentproto.Scanner
-	log    *buffer // stderr, and stdout outside the frames
-	seen   []agentproto.Frame
+	*agenttest.Run
 }
 
 // open starts the agent in the group's folder, with extra added to its environment.
@@ -120,31 +111,8 @@ func (r *fixture) open(extra ...string) *session {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + r.home, "LANG=C.UTF-8", "TMPDIR=" + r.t.TempDir(),
 		"CLAUDE_COMMAND=" + r.command, "ANTHROPIC_API_KEY=" + r.key, "ANTHROPIC_BASE_URL=" + r.base,
 	}, extra...)
-	s := &session{fixture: r, cmd: cmd, log: &buffer{}}
-	cmd.Stderr = s.log
-	var err error
-	if s.stdin, err = cmd.StdinPipe(); err != nil {
-		r.t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		r.t.Fatal(err)
-	}
-	s.frames = agentproto.NewScanner(stdout, s.log)
-	// A hanging agent is killed, and the end of its output fails the test.
-	killer := time.AfterFunc(maxWait, func() { _ = cmd.Process.Kill() })
-	r.t.Cleanup(func() {
-		killer.Stop()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		s.checkSecrets()
-		if r.t.Failed() {
-			r.t.Logf("log of the agent:\n%s", s.log)
-		}
-	})
+	s := &session{r, agenttest.Start(r.t, cmd, maxWait)}
+	r.t.Cleanup(s.checkSecrets)
 	return s
 }
 
@@ -155,10 +123,10 @@ func (s *session) checkSecrets() {
 		if secret == "" {
 			continue
 		}
-		if strings.Contains(s.log.String(), secret) {
+		if strings.Contains(s.Log.String(), secret) {
 			s.t.Errorf("%q is in the log", secret)
 		}
-		for _, f := range s.seen {
+		for _, f := range s.Frames {
 			if strings.Contains(f.Result+f.Error, secret) {
 				s.t.Errorf("%q is in the frame %+v", secret, f)
 			}
@@ -166,84 +134,11 @@ func (s *session) checkSecrets() {
 	}
 }
 
-func (s *session) send(inputs ...agentproto.Input) {
+// begin starts the run with an order, as turn 1, and waits until the model has it.
+func (s *session) begin(order string) {
 	s.t.Helper()
-	for _, in := range inputs {
-		line, err := agentproto.Encode(in)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if _, err := s.stdin.Write(line); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-}
-
-// next returns the next frame; without one the test fails.
-func (s *session) next() agentproto.Frame {
-	s.t.Helper()
-	f, err := s.frames.Next()
-	if err != nil {
-		s.t.Fatalf("no frame: %v", err)
-	}
-	s.seen = append(s.seen, f)
-	return f
-}
-
-// end closes the agent's input and returns its remaining frames and exit code.
-func (s *session) end() (rest []agentproto.Frame, code int) {
-	s.t.Helper()
-	if err := s.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		s.t.Fatal(err)
-	}
-	for {
-		f, err := s.frames.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.seen = append(s.seen, f)
-		rest = append(rest, f)
-	}
-	_ = s.cmd.Wait()
-	return rest, s.cmd.ProcessState.ExitCode()
-}
-
-// wantExit is end for an agent without remaining frames.
-func (s *session) wantExit(want int) {
-	s.t.Helper()
-	if rest, code := s.end(); len(rest) != 0 || code != want {
-		s.t.Errorf("remaining frames %+v, exit code %d, want none and %d", rest, code, want)
-	}
-}
-
-// wantAnswer fails the test unless the next frame answers a turn with that text.
-func (s *session) wantAnswer(turnID, text string) agentproto.Frame {
-	s.t.Helper()
-	f := s.next()
-	if f.Status != agentproto.StatusOK || f.TurnID != turnID || f.Result != text {
-		s.t.Errorf("got %+v, want turn %s answered %q", f, turnID, text)
-	}
-	return f
-}
-
-// wantError fails the test unless the next frame is an error of a turn, of that kind, that contains that
-// text. It returns the frame.
-func (s *session) wantError(turnID string, kind agentproto.Kind, words string) agentproto.Frame {
-	s.t.Helper()
-	f := s.next()
-	if f.Status != agentproto.StatusError || f.TurnID != turnID || f.Kind != kind || !strings.Contains(f.Error, words) {
-		s.t.Errorf("got %+v, want turn %s to fail, %s, with %q", f, turnID, kind, words)
-	}
-	if strings.ContainsAny(f.Error, "{}\n") {
-		s.t.Errorf("not readable for operators: %q", f.Error)
-	}
-	if kind == agentproto.KindSession && f.NewSessionID != "" {
-		s.t.Errorf("it names the lost session %s", f.NewSessionID)
-	}
-	return f
+	s.Send(agenttest.First("1", "", order))
+	s.waitCall(order)
 }
 
 // waitCall waits for a call of the model with an order.
@@ -259,7 +154,7 @@ func (s *session) waitCall(order string) {
 // cliPID is the process id of the CLI.
 func (s *session) cliPID() int {
 	s.t.Helper()
-	all := descendants(s.t, s.cmd.Process.Pid)
+	all := descendants(s.t, s.Cmd.Process.Pid)
 	if len(all) == 0 {
 		s.t.Fatal("the agent has no child")
 	}
@@ -287,34 +182,4 @@ func descendants(t *testing.T, pid int) (all []int) {
 		}
 	}
 	return all
-}
-
-func prompt(text string) string {
-	return `<turn jid="telegram:1" place=""/><messages><message id="1" name="a">` + html.EscapeString(text) + `</message></messages>`
-}
-
-func first(id, sessionID, text string) agentproto.Start {
-	return agentproto.Start{TurnID: id, Prompt: prompt(text), SessionID: sessionID}
-}
-
-func message(id, text string) agentproto.Message {
-	return agentproto.Message{TurnID: id, Prompt: prompt(text)}
-}
-
-// buffer is safe for concurrent use.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

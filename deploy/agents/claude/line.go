@@ -38,7 +38,16 @@ type line struct {
 	ParentToolUse string          `json:"parent_tool_use_id"` // of the tool call that a subagent works for
 	Error         string          `json:"error"`              // the CLI's name for a failure, such as rate_limit
 
+	// stream_event: of the model's API
+	Event json.RawMessage `json:"event"`
+
+	// user: what a tool has returned
+	ToolUseResult json.RawMessage `json:"tool_use_result"`
+
 	// result
+	Usage          json.RawMessage `json:"usage"`          // of the turn
+	ModelUsage     json.RawMessage `json:"modelUsage"`     // of the process, by model
+	TotalCost      json.RawMessage `json:"total_cost_usd"` // of the process
 	IsError        bool            `json:"is_error"`
 	Result         string          `json:"result"`
 	Errors         []string        `json:"errors"`
@@ -47,13 +56,18 @@ type line struct {
 	UserMessages   []string        `json:"user_message_uuids"`
 	Origin         json.RawMessage `json:"origin"` // of a turn that no message started
 
+	// command_lifecycle: how far a message is
+	CommandUUID string `json:"command_uuid"`
+	State       string `json:"state"` // queued, started, completed or cancelled
+
 	// control_request
 	RequestID string `json:"request_id"`
 	Request   struct {
-		Subtype     string `json:"subtype"`
-		ToolName    string `json:"tool_name"`
-		BlockedPath string `json:"blocked_path"`
-		ReasonType  string `json:"decision_reason_type"`
+		Subtype     string          `json:"subtype"`
+		ToolName    string          `json:"tool_name"`
+		Input       json.RawMessage `json:"input"`
+		BlockedPath string          `json:"blocked_path"`
+		ReasonType  string          `json:"decision_reason_type"`
 	} `json:"request"`
 
 	invalid error // from parsing
@@ -98,21 +112,29 @@ func newInterrupt(id string) controlRequest {
 	return controlRequest{"control_request", id, map[string]any{"subtype": "interrupt"}}
 }
 
+// newCancel takes back a message that the CLI has not begun.
+func newCancel(uuid string) controlRequest {
+	return controlRequest{"control_request", "cancel-" + uuid, map[string]any{"subtype": "cancel_async_message", "message_uuid": uuid}}
+}
+
 type controlResponse struct {
 	Type     string         `json:"type"`
 	Response map[string]any `json:"response"`
 }
 
-// answer is the response to a control request: permissions are denied, others are not supported.
-func answer(l line) controlResponse {
-	if l.Request.Subtype != "can_use_tool" {
+// mayUseTool is the subtype of a control request for a permission.
+const mayUseTool = "can_use_tool"
+
+// answer is the response to a control request: a permission is denied for a reason, others are not supported.
+func answer(l line, reason string) controlResponse {
+	if l.Request.Subtype != mayUseTool {
 		return controlResponse{"control_response", map[string]any{
 			"subtype": "error", "request_id": l.RequestID, "error": "not supported by this client",
 		}}
 	}
 	return controlResponse{"control_response", map[string]any{
 		"subtype": "success", "request_id": l.RequestID,
-		"response": map[string]any{"behavior": "deny", "message": denial(l)},
+		"response": map[string]any{"behavior": "deny", "message": reason},
 	}}
 }
 

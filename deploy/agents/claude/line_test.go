@@ -24,7 +24,7 @@ func FuzzReadLine(f *testing.F) {
 			t.Fatalf("%q: %v", data, l.invalid)
 		}
 		_ = l.failed()
-		sent, err := json.Marshal(answer(l))
+		sent, err := json.Marshal(answer(l, denial(l)))
 		if err != nil || !json.Valid(sent) || !utf8.Valid(sent) {
 			t.Fatalf("answer %q to %q: %v", sent, data, err)
 		}

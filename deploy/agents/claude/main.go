@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"arizuko/deploy/agents/internal/subprocess"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/buildinfo"
 )
@@ -32,11 +33,11 @@ func main() {
 		fmt.Fprintf(os.Stderr, "claude: configuration:\n%v\n", err)
 		os.Exit(exitConfig)
 	}
-	if err := adoptOrphans(); err != nil {
+	if err := subprocess.AdoptOrphans(); err != nil {
 		fmt.Fprintln(os.Stderr, "claude: cannot clean up processes of Claude Code:", err)
 	}
 	r := newRun(ctx, cfg, os.Stderr)
-	err = agentproto.Serve(ctx, os.Stdin, os.Stdout, agentproto.Agent{Answer: r.answer, Idle: r.idle, Log: os.Stderr})
+	err = agentproto.Serve(ctx, os.Stdin, os.Stdout, agentproto.Agent{Answer: r.answer, Idle: r.idle, Folds: true, Log: os.Stderr})
 	if err == nil {
 		err = r.end()
 	}

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"time"
 
+	"arizuko/deploy/agents/internal/failure"
+	"arizuko/deploy/agents/internal/permission"
 	"arizuko/pkg/agentproto"
 )
 
@@ -19,27 +21,39 @@ import (
 // API does that by mistake at times, but the CLI would retry for ten seconds.
 const maxAuthRetries = 1
 
-// run is one run of the agent. The CLI gets one turn at a time.
+// run is one run of the agent. The CLI gets one turn at a time, and those that may be folded into it.
 type run struct {
 	ctx     context.Context //nolint:containedctx // of the program: its end terminates the CLI
 	cfg     Config
 	stderr  io.Writer
-	cli     *cli             // nil before the first turn and after its end
-	begun   bool             // a turn has begun
-	session string           // that the CLI has stored, "" if there is none yet
-	loading bool             // the CLI was started to resume a session and has not begun a turn
-	lost    string           // why the session cannot be resumed, if an interrupted turn has shown that
-	running *runningTurn     // nil between turns
-	last    *agentproto.Turn // the turn answered last
+	cli     *cli         // nil before the first turn and after its end
+	begun   bool         // a turn has begun
+	session string       // that the CLI has stored, "" if there is none yet
+	loading bool         // the CLI was started to resume a session and has not begun a turn
+	lost    string       // why the session cannot be resumed, if an interrupted turn has shown that
+	running *runningTurn // nil between turns
+	// given are turns that came while the CLI worked on another one, by the uuids of their messages. The CLI takes them in
+	// at its next call of the model, or begins them afterwards.
+	given map[string]*agentproto.Turn
+	last  *agentproto.Turn // the turn answered last
+	plan  plan
+	// offered is the model in use that users were shown last, "" before.
+	offered string
 }
 
 // runningTurn is a turn that the CLI has got.
 type runningTurn struct {
 	*agentproto.Turn
-	uuid    string        // of its message
-	begun   bool          // the CLI is working on it
+	uuid  string // of its message
+	begun bool   // the CLI is working on it
+
+	ctx     context.Context //nolint:containedctx // of its questions
+	asked   map[string]int  // how often each input was asked about, by hash
+	decided chan decision   // answers of users
+
 	dropped bool          // by an interrupt; its answer is not wanted
 	said    said          // by the model so far
+	shown   shown         // of the work, in events
 	failure string        // the CLI's name for the last failure
 	delay   time.Duration // the CLI's last one before a retry; at least what the API asked for
 	resetAt time.Time     // of a usage limit that is reached; zero if none is
@@ -49,7 +63,7 @@ type runningTurn struct {
 }
 
 func newRun(ctx context.Context, cfg Config, stderr io.Writer) *run {
-	return &run{ctx: ctx, cfg: cfg, stderr: stderr}
+	return &run{ctx: ctx, cfg: cfg, stderr: stderr, given: map[string]*agentproto.Turn{}}
 }
 
 // answer answers a turn. An interrupted one ends when the CLI has ended it: the CLI would
@@ -63,6 +77,7 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 	}
 	w := &runningTurn{Turn: t, uuid: newUUID()}
 	r.running = w
+	defer w.withContext(ctx)()
 	defer func() { r.running = nil }()
 	if err := r.launch(); err != nil {
 		return w.reply, err
@@ -71,18 +86,22 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 	for !w.ended {
 		var err error
 		select {
-		case l, open := <-r.cli.lines:
+		case l, open := <-r.cli.program.Lines:
 			if open {
 				err = r.handleLine(l)
 			} else {
 				err = r.exited()
 			}
+		case newer := <-w.Newer():
+			err = r.give(newer)
+		case d := <-w.decided:
+			err = r.decide(d)
 		case <-interrupted:
 			if !errors.Is(context.Cause(ctx), agentproto.ErrInterrupted) {
 				return w.reply, context.Cause(ctx)
 			}
 			interrupted, w.dropped = nil, true
-			err = r.cli.send(newInterrupt("drop-" + w.uuid))
+			err = r.interrupt()
 		}
 		if err != nil {
 			return w.reply, err
@@ -91,12 +110,58 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 	return w.reply, w.err
 }
 
+// give gives the CLI a turn that it may take in while it works on another one, unless it has it.
+func (r *run) give(t *agentproto.Turn) error {
+	if r.running.dropped || r.givenAs(t) != "" {
+		return nil
+	}
+	uuid := newUUID()
+	r.given[uuid] = t
+	return r.cli.program.Send(newUserLine(uuid, t.Prompt))
+}
+
+// givenAs is the uuid of the message of a turn that the CLI has before its time, "" if it has not.
+func (r *run) givenAs(t *agentproto.Turn) string {
+	for uuid, g := range r.given {
+		if g == t {
+			return uuid
+		}
+	}
+	return ""
+}
+
+// takenIn makes the turns of messages that the CLI works on parts of the running turn.
+func (r *run) takenIn(uuids ...string) error {
+	for _, uuid := range uuids {
+		newer, ok := r.given[uuid]
+		if !ok || r.running == nil || uuid == r.running.uuid {
+			continue
+		}
+		delete(r.given, uuid)
+		if err := r.running.Fold(newer); err != nil && !errors.Is(err, agentproto.ErrInterrupted) {
+			return err
+		}
+	}
+	return nil
+}
+
+// interrupt makes the CLI drop the running turn, and those that it has before their time.
+func (r *run) interrupt() error {
+	for uuid := range r.given {
+		if err := r.cli.program.Send(newCancel(uuid)); err != nil {
+			return err
+		}
+	}
+	clear(r.given)
+	return r.cli.program.Send(newInterrupt("drop-" + r.running.uuid))
+}
+
 // idle handles what the CLI says between turns.
 func (r *run) idle(ctx context.Context) error {
 	for r.cli != nil {
 		var err error
 		select {
-		case l, open := <-r.cli.lines:
+		case l, open := <-r.cli.program.Lines:
 			if open {
 				err = r.handleLine(l)
 			} else {
@@ -117,8 +182,8 @@ func (r *run) end() error {
 	if r.cli == nil {
 		return nil
 	}
-	r.cli.finish()
-	for l := range r.cli.lines {
+	r.cli.program.Finish()
+	for l := range r.cli.program.Lines {
 		if err := r.handleLine(l); err != nil {
 			return err
 		}
@@ -129,48 +194,62 @@ func (r *run) end() error {
 // close ends the CLI, without regard to what it says.
 func (r *run) close() {
 	if r.cli != nil {
-		r.cli.close()
+		r.cli.program.Close()
 	}
 }
 
-// launch starts the CLI, unless it runs, with the session to resume, and sends it the running turn.
+// launch starts the CLI, unless it runs, with the session to resume, and sends it the running turn, unless it has it.
 func (r *run) launch() error {
 	switch {
 	case r.lost != "":
-		return r.fail(sessionLost(r.lost))
+		return r.fail(failure.SessionLost(r.lost))
 	case r.session != "" && !isUUID(r.session): // of another agent
-		return r.fail(sessionLost("it is not one of Claude Code"))
+		return r.fail(failure.SessionLost("it is not one of Claude Code"))
 	case r.cli == nil:
 		err := os.MkdirAll(r.cfg.ConfigDir, 0o700) // Claude Code would make it readable for other users
 		if err != nil {
-			return r.fail(startFailure(err, fmt.Sprintf("cannot create the folder of Claude Code: %v", err)))
+			return r.fail(failure.OfStart(err, fmt.Sprintf("cannot create the folder of Claude Code: %v", err)))
 		}
 		c, err := startCLI(r.ctx, &r.cfg, r.session, r.running.Start, r.stderr)
 		if err != nil {
-			return r.fail(startFailure(err, fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err)))
+			return r.fail(failure.OfStart(err, fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err)))
 		}
 		r.cli, r.loading = c, r.session != ""
 	}
-	return r.cli.send(newUserLine(r.running.uuid, r.running.Prompt))
+	if uuid := r.givenAs(r.running.Turn); uuid != "" {
+		r.running.uuid = uuid
+		delete(r.given, uuid)
+		return nil
+	}
+	return r.cli.program.Send(newUserLine(r.running.uuid, r.running.Prompt))
 }
 
 // handleLine handles a line of the CLI. Unknown types are ignored.
 func (r *run) handleLine(l line) error {
+	if l.Type == "assistant" && r.running != nil {
+		r.running.failure = cmp.Or(l.Error, r.running.failure)
+		r.running.said.add(l)
+	}
+	if err := r.show(l); err != nil {
+		return err
+	}
 	switch l.Type {
 	case "system":
 		return r.system(l)
-	case "assistant":
-		if r.running != nil {
-			r.running.failure = cmp.Or(l.Error, r.running.failure)
-			r.running.said.add(l)
-		}
 	case "rate_limit_event":
 		if l.RateLimit.Status == "rejected" && l.RateLimit.ResetsAt > 0 && r.running != nil {
 			r.running.resetAt = time.Unix(l.RateLimit.ResetsAt, 0)
 		}
+	case "command_lifecycle":
+		if l.State == "started" {
+			return r.takenIn(l.CommandUUID)
+		}
 	case "control_request":
+		if l.Request.Subtype == mayUseTool && r.cfg.Permissions == permission.SettingAsk {
+			return r.askPermission(l)
+		}
 		r.log("%s %s: denied", l.Request.Subtype, l.Request.ToolName)
-		return r.cli.send(answer(l))
+		return r.cli.program.Send(answer(l, denial(l)))
 	case "result":
 		return r.result(l)
 	}
@@ -181,7 +260,7 @@ func (r *run) handleLine(l line) error {
 func (r *run) system(l line) error {
 	switch l.Subtype {
 	case "init":
-		r.loading, r.cli.begun = false, true
+		r.loading, r.cli.begun, r.cli.model = false, true, l.Model
 		if r.running != nil {
 			r.running.begun = true
 		}
@@ -191,11 +270,22 @@ func (r *run) system(l line) error {
 				r.log("tools of %s: %s", server.Name, server.Status)
 			}
 		}
+		return r.offer(l.Model)
 	case "api_retry":
 		r.log("the model's API answered %d; retry %d", l.ErrorStatus, l.Attempt)
 		return r.retrying(l)
 	}
 	return nil
+}
+
+// offer says which models users may choose, once for each model in use.
+func (r *run) offer(model string) error {
+	current := cmp.Or(r.cfg.chosen(), model)
+	if r.running == nil || r.offered == current {
+		return nil
+	}
+	r.offered = current
+	return r.running.Offer(r.cfg.offered(current))
 }
 
 // retrying handles a failed call of the model's API that the CLI is about to retry.
@@ -204,7 +294,7 @@ func (r *run) retrying(l line) error {
 		return nil
 	}
 	if l.ErrorStatus == http.StatusUnauthorized && l.Attempt > maxAuthRetries {
-		r.cli.cancel()
+		r.cli.program.Terminate()
 		return r.fail(resultFailure(line{APIStatus: l.ErrorStatus}, ""))
 	}
 	r.running.delay = time.Duration(l.RetryDelayMS * float64(time.Millisecond))
@@ -226,13 +316,16 @@ func (r *run) result(l line) error {
 	if r.running == nil || !l.answers(r.running.uuid) {
 		return r.unprompted(l)
 	}
+	if err := r.takenIn(l.UserMessages...); err != nil {
+		return err
+	}
 	w := r.running
 	w.ended, r.loading = true, false
 	switch {
 	case w.dropped:
 		return nil
 	case l.invalid != nil:
-		return r.fail(transient("invalid answer of Claude Code: %v", l.invalid))
+		return r.fail(failure.Transient("invalid answer of Claude Code: %v", l.invalid))
 	case l.failed():
 		f := resultFailure(l, w.failure)
 		f.RetryAfter = w.retryAfter(l)
@@ -257,7 +350,7 @@ func (w *runningTurn) retryAfter(l line) time.Duration {
 // loseSession reports that the session cannot be resumed. Without a turn it does not matter yet.
 func (r *run) loseSession(why string) error {
 	if r.running != nil && !r.running.dropped {
-		return r.fail(sessionLost(why))
+		return r.fail(failure.SessionLost(why))
 	}
 	r.lost = why
 	if r.running != nil {
@@ -284,17 +377,18 @@ func (r *run) unprompted(l line) error {
 // the same session.
 func (r *run) exited() error {
 	c, w := r.cli, r.running
-	expected := c.ended
-	c.close()
+	expected := c.program.Finished()
+	c.program.Close()
 	r.cli = nil
+	clear(r.given) // they are given to the next one in their turn
 	switch {
 	case w != nil && w.dropped:
 		w.ended = true
 	case w != nil && (w.begun || !c.begun):
-		return r.fail(exitFailure(c.exit, c.ending(), r.loading))
+		return r.fail(exitFailure(c.program.Exit(), c.program.Ending(), r.loading))
 	}
 	if !expected {
-		r.log("unexpected exit of Claude Code between turns: %s", c.ending())
+		r.log("unexpected exit of Claude Code between turns: %s", c.program.Ending())
 	}
 	if w != nil && !w.ended { // it had ended before it got the turn
 		return r.launch()

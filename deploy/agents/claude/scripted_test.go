@@ -11,7 +11,9 @@ import (
 	"syscall"
 	"testing"
 
+	"arizuko/deploy/agents/internal/subprocess"
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/agentproto/agenttest"
 )
 
 // For what the real Claude Code cannot be made to do, the test binary is a fake CLI: a helper process
@@ -23,6 +25,15 @@ var scripts = map[string][]string{
 		`{"type":"prophecy","result":{"is":"odd"}}`, `{"type":"system","subtype":"weather","error":{"a":1}}`, `[]`, `null`, `not JSON`, ``,
 		`{"type":"stream_event","event":{}}`, `{"type":"assistant","message":{"content":[]},"error":null}`,
 		`{"type":"result","subtype":"success","result":"fine","session_id":"s","user_message_uuids":["UUID"],"origin":null,"extra":[1]}`,
+	},
+	"events": {
+		`{"type":"stream_event","event":7}`, `{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":5}}}`,
+		`{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"1","name":"odd","input":[]},{"type":"tool_use","id":"2","name":"Bash","input":{"command":"ls"}}]}}`,
+		`{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"9","name":"Bash","input":{}}]},"parent_tool_use_id":"2"}`,
+		`{"type":"user","message":"text"}`, `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"2"},{"type":"tool_result","tool_use_id":"8"}]}}`,
+		`{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"3","name":"TodoWrite","input":{"todos":[{"content":"a","status":"in_progress"},{"content":"b","status":"pending"}]}}]}}`,
+		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"3"}]},"tool_use_result":"fine"}`,
+		`{"type":"result","subtype":"success","result":"fine","session_id":"s","user_message_uuids":["UUID"],"usage":[],"modelUsage":5,"total_cost_usd":"much"}`,
 	},
 	"older": {`{"type":"result","subtype":"success","result":"fine","session_id":"s"}`},
 	"unprompted": {
@@ -68,7 +79,7 @@ func fakeCLI(script string) int {
 				fmt.Fprintln(os.Stderr, "terminating")
 				return 143
 			case "HUGE":
-				fmt.Println(strings.Repeat("x", maxLine+1))
+				fmt.Println(strings.Repeat("x", subprocess.MaxLine+1))
 			case "ECHO":
 				if !in.Scan() {
 					return 3
@@ -107,10 +118,10 @@ func TestAgent_UnusualCLIOutput_IsHandled(t *testing.T) {
 	for script, want := range tests {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
-			s := fixtureWith(t, os.Args[0]).open("SCRIPT=" + script)
-			s.send(first("1", "", "one"), message("2", "two"))
+			s := fixtureWith(t, os.Args[0]).open("SCRIPT="+script, "CLAUDE_PERMISSIONS=deny")
+			s.Send(agenttest.First("1", "", "one"), agenttest.Further("2", "two"))
 			for _, w := range want {
-				f := s.next()
+				f := s.Next()
 				if f.Status != w.Status || f.TurnID != w.TurnID || !strings.Contains(f.Result, w.Result) || !strings.Contains(f.Error, w.Error) {
 					t.Errorf("got %+v, want %+v", f, w)
 				}
@@ -119,7 +130,7 @@ func TestAgent_UnusualCLIOutput_IsHandled(t *testing.T) {
 			if want[0].Status == agentproto.StatusError {
 				code = 1
 			}
-			s.wantExit(code)
+			s.WantExit(code)
 		})
 	}
 }
@@ -131,8 +142,8 @@ func TestAgent_CLIStays_IsTerminated(t *testing.T) {
 		code int
 	}{
 		"agent terminated": {func(s *session) {
-			kill(s.t, s.cmd.Process.Pid, syscall.SIGTERM)
-			if f, err := s.frames.Next(); err != io.EOF { // before the end of its input
+			kill(s.t, s.Cmd.Process.Pid, syscall.SIGTERM)
+			if f, err := s.Outputs.NextFrame(); err != io.EOF { // before the end of its input
 				s.t.Errorf("got %+v, %v; want the end of the agent", f, err)
 			}
 		}, 1},
@@ -141,11 +152,11 @@ func TestAgent_CLIStays_IsTerminated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := fixtureWith(t, os.Args[0]).open("SCRIPT=stay")
-			s.send(first("1", "", "one"))
-			s.wantAnswer("1", "fine")
+			s.Send(agenttest.First("1", "", "one"))
+			s.WantAnswer("1", "fine")
 			tt.end(s)
-			s.wantExit(tt.code)
-			if !strings.Contains(s.log.String(), "terminating") {
+			s.WantExit(tt.code)
+			if !strings.Contains(s.Log.String(), "terminating") {
 				t.Error("the CLI got no SIGTERM")
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/agentproto/agenttest"
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
 
@@ -32,19 +33,19 @@ func TestAgent_SystemText_ReachesModel(t *testing.T) {
 	const system = "--resume=nothing\n# Where you are\n\nYou are \"Fido\", a member of chats; 'quoted' $HOME `id` \\ é.\n"
 	const want = "I read: You are \"Fido\", a member of chats; 'quoted' $HOME `id` \\ é."
 	s := r.open()
-	start := first("1", "", "who are you?")
+	start := agenttest.First("1", "", "who are you?")
 	start.System = system
-	s.send(start)
-	id := s.wantAnswer("1", want).NewSessionID
-	s.send(message("2", "and again?"))
-	s.wantAnswer("2", want)
-	s.wantExit(0)
-	start = first("3", id, "still?")
+	s.Send(start)
+	id := s.WantAnswer("1", want).NewSessionID
+	s.Send(agenttest.Further("2", "and again?"))
+	s.WantAnswer("2", want)
+	s.WantExit(0)
+	start = agenttest.First("3", id, "still?")
 	start.System = system
 	s = r.open()
-	s.send(start)
-	s.wantAnswer("3", want)
-	s.wantExit(0)
+	s.Send(start)
+	s.WantAnswer("3", want)
+	s.WantExit(0)
 	calls := r.model.MessageCalls()
 	if text := calls[0].Request.System.Text(); !strings.Contains(text, system[:len(system)-1]) {
 		t.Errorf("the system prompt is %s", text)
@@ -55,9 +56,9 @@ func TestAgent_SystemText_ReachesModel(t *testing.T) {
 func TestAgent_Tools_AreThoseOfAChat(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open()
-	s.send(first("1", "", "say hello"))
-	s.wantAnswer("1", "hello")
-	s.wantExit(0)
+	s.Send(agenttest.First("1", "", "say hello"))
+	s.WantAnswer("1", "hello")
+	s.WantExit(0)
 	call := s.model.MessageCalls()[0]
 	var body struct{ Tools []json.RawMessage }
 	if err := json.Unmarshal(call.Body, &body); err != nil {
@@ -72,7 +73,7 @@ func TestAgent_Tools_AreThoseOfAChat(t *testing.T) {
 	}
 	t.Logf("%d bytes of tools, %d in all", size, len(call.Body))
 	slices.Sort(names)
-	want := []string{"Agent", "Bash", "Edit", "NotebookEdit", "Read", "Skill", "WebFetch", "WebSearch", "Write"}
+	want := []string{"Agent", "Bash", "Edit", "NotebookEdit", "Read", "Skill", "TaskCreate", "TaskUpdate", "WebFetch", "WebSearch", "Write"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("tools (-want +got):\n%s", diff)
 	}
@@ -95,10 +96,10 @@ func TestAgent_TextBeforeToolCall_IsPartOfAnswer(t *testing.T) {
 		return anthropic.Reply{Text: "The build is red since noon.", Tools: []anthropic.ToolUse{{Name: "Bash", Input: map[string]any{"command": "echo hi"}}}}
 	})
 	s := r.open("CLAUDE_ALLOWED_TOOLS=Bash")
-	s.send(first("1", "", "how is the build?"), message("2", "again?"))
-	s.wantAnswer("1", "The build is red since noon.\n\nDone.")
-	s.wantAnswer("2", "The build is red since noon.\n\nDone.")
-	s.wantExit(0)
+	s.Send(agenttest.First("1", "", "how is the build?"), agenttest.Further("2", "again?"))
+	s.WantAnswer("1", "The build is red since noon.\n\nDone.")
+	s.WantAnswer("2", "The build is red since noon.\n\nDone.")
+	s.WantExit(0)
 }
 
 // A turn that fails after a tool call is retried whole: nothing of it has been answered.
@@ -112,9 +113,9 @@ func TestAgent_FailureAfterToolCall_AnswersNothing(t *testing.T) {
 		return anthropic.Reply{Text: "I look.", Tools: []anthropic.ToolUse{{Name: "Bash", Input: map[string]any{"command": "echo hi"}}}}
 	})
 	s := r.open("CLAUDE_ALLOWED_TOOLS=Bash", "CLAUDE_CODE_MAX_RETRIES=0")
-	s.send(first("1", "", "how is the build?"))
-	if f := s.wantError("1", agentproto.KindPermanent, ""); f.Result != "" {
+	s.Send(agenttest.First("1", "", "how is the build?"))
+	if f := s.WantError("1", agentproto.KindPermanent, ""); f.Result != "" {
 		t.Errorf("it has a result: %+v", f)
 	}
-	s.wantExit(1)
+	s.WantExit(1)
 }

@@ -1,10 +1,21 @@
 // Demo is an agent without a model. It echoes every message together with the data of its turn, so
 // that an installation can be tried and tested without a key.
 //
+// It offers two models, quiet and loud, which answers in capital letters.
+//
 // A message may begin with instructions:
 //
 //	slow N     answer after N seconds; /stop cancels it
 //	frames N   answer in N frames
+//	spend N    say that the turn costs N dollars, little by little
+//	fold       answer what comes meanwhile together with this, after N
+//	           seconds with slow N, else after two
+//	work       show a plan and tools before the answer, in N seconds
+//	           with slow N, else in two
+//	stream     show the answer piece by piece, likewise
+//	ask_permission  ask for permission to append a line to permitted.jsonl
+//	           in the group's folder, and do it if it is allowed
+//	ask_user A B …  ask which one of the words, or yes or no, before the answer
 //	silent     answer nothing
 //	system     answer with the system text of the run
 //	crash      exit with code 1, without a frame
@@ -29,7 +40,7 @@ func main() {
 	if args := os.Args[1:]; buildinfo.Print(os.Stdout, "demo", args) || buildinfo.Help(os.Stdout, usage, args) {
 		return
 	}
-	if err := agentproto.Serve(context.Background(), os.Stdin, os.Stdout, agentproto.Agent{Answer: answer, Log: os.Stderr}); err != nil {
+	if err := agentproto.Serve(context.Background(), os.Stdin, os.Stdout, agentproto.Agent{Answer: answer, Folds: true, Log: os.Stderr}); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"html"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/agentproto/agenttest"
 )
 
 // build compiles the agent.
@@ -26,107 +25,26 @@ func build(t *testing.T) string {
 	return path
 }
 
-// session is a running demo agent.
-type session struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	frames *agentproto.Scanner
-}
-
-func open(t *testing.T, binary string) *session {
+// open starts the agent.
+func open(t *testing.T, binary string) *agenttest.Run {
 	t.Helper()
 	cmd := exec.Command(binary)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	// A hanging agent is killed, and the end of its output fails the test.
-	killer := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
-	t.Cleanup(func() {
-		killer.Stop()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	return &session{t, cmd, stdin, agentproto.NewScanner(stdout, io.Discard)}
-}
-
-func (s *session) send(inputs ...agentproto.Input) {
-	s.t.Helper()
-	for _, in := range inputs {
-		line, err := agentproto.Encode(in)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if _, err := s.stdin.Write(line); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-}
-
-func (s *session) next() agentproto.Frame {
-	s.t.Helper()
-	f, err := s.frames.Next()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return f
-}
-
-// end closes the agent's input and returns its remaining frames and exit code.
-func (s *session) end() (rest []agentproto.Frame, code int) {
-	s.t.Helper()
-	if err := s.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		s.t.Fatal(err)
-	}
-	for {
-		f, err := s.frames.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		rest = append(rest, f)
-	}
-	_ = s.cmd.Wait()
-	return rest, s.cmd.ProcessState.ExitCode()
-}
-
-func prompt(texts ...string) string {
-	var b strings.Builder
-	b.WriteString(`<turn jid="telegram:1"/><messages>`)
-	for _, text := range texts {
-		b.WriteString(`<message id="1" name="a">` + html.EscapeString(text) + `</message>`)
-	}
-	b.WriteString(`</messages>`)
-	return b.String()
+	cmd.Dir = t.TempDir()
+	return agenttest.Start(t, cmd, 20*time.Second)
 }
 
 func first(id, sessionID, text string) agentproto.Start {
-	return agentproto.Start{
-		TurnID: id, Prompt: prompt(text), SessionID: sessionID, Topic: "#deploy", EngageTopic: "77", Surface: "telegram-topic",
-	}
-}
-
-func message(id string, texts ...string) agentproto.Message {
-	return agentproto.Message{TurnID: id, Prompt: prompt(texts...)}
+	line := agenttest.First(id, sessionID, text)
+	line.Topic, line.EngageTopic, line.Surface = "#deploy", "77", "telegram-topic"
+	return line
 }
 
 func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 	binary := build(t)
 	t.Run("conversation", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(first("1", "", "<b> & hello"))
-		f := s.next()
+		s.Send(first("1", "", "<b> & hello"))
+		f := s.Next()
 		if !strings.HasPrefix(f.NewSessionID, "demo-") {
 			t.Errorf("session %q", f.NewSessionID)
 		}
@@ -134,19 +52,50 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 		if diff := cmp.Diff(agentproto.Frame{Status: "ok", Result: want, TurnID: "1", NewSessionID: f.NewSessionID}, f); diff != "" {
 			t.Errorf("first frame (-want +got):\n%s", diff)
 		}
-		s.send(message("2", "one", "two"))
+		s.Send(agenttest.Further("2", "one", "two"))
 		want = "You said: one\nYou said: two\n(topic #deploy · place 77 · surface telegram-topic · turn 2)"
-		if diff := cmp.Diff(agentproto.Frame{Status: "ok", Result: want, TurnID: "2"}, s.next()); diff != "" {
+		if diff := cmp.Diff(agentproto.Frame{Status: "ok", Result: want, TurnID: "2"}, s.Next()); diff != "" {
 			t.Errorf("second frame (-want +got):\n%s", diff)
 		}
-		if rest, code := s.end(); len(rest) != 0 || code != 0 {
+		if rest, code := s.End(); len(rest) != 0 || code != 0 {
 			t.Errorf("then %+v, exit code %d", rest, code)
+		}
+	})
+	t.Run("models", func(t *testing.T) {
+		for model, want := range map[string]agentproto.Frame{
+			"":      {Status: "ok", TurnID: "1", Result: "You said: hello\n(topic #deploy · place 77 · surface telegram-topic · turn 1)"},
+			"loud":  {Status: "ok", TurnID: "1", Result: "You said: HELLO\n(topic #deploy · place 77 · surface telegram-topic · turn 1)"},
+			"other": {Status: "error", TurnID: "1", Kind: agentproto.KindPermanent, Error: `there is no model "other": the demo agent has quiet and loud`},
+		} {
+			s := open(t, binary)
+			start := first("1", "old", "hello")
+			start.Model = model
+			s.Send(start)
+			var offered *agentproto.Models
+			for {
+				out, err := s.Outputs.Next()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if out.Event != nil && out.Event.Models != nil {
+					offered = out.Event.Models
+				}
+				if out.Frame != nil {
+					if diff := cmp.Diff(want, *out.Frame); diff != "" {
+						t.Errorf("model %q (-want +got):\n%s", model, diff)
+					}
+					break
+				}
+			}
+			if offered == nil || len(offered.Models) != 2 || offered.Current != map[string]string{"": "quiet"}[model]+model {
+				t.Errorf("model %q: offered %+v", model, offered)
+			}
 		}
 	})
 	t.Run("instructions", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(first("1", "old", "frames 3"), message("2", "silent"), message("3", "first", "frames 2"), message("4", "error"))
-		rest, code := s.end()
+		s.Send(first("1", "old", "frames 3"), agenttest.Further("2", "silent"), agenttest.Further("3", "first", "frames 2"), agenttest.Further("4", "error"))
+		rest, code := s.End()
 		more := new(bool)
 		tail := "\n(topic #deploy · place 77 · surface telegram-topic · turn "
 		want := []agentproto.Frame{
@@ -162,27 +111,186 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)
 		}
 	})
+	t.Run("events", func(t *testing.T) {
+		s := open(t, binary)
+		s.Send(first("1", "old", "work stream slow 0.1 show it"))
+		var steps, tools []string
+		var text string
+		var used *agentproto.Usage
+		for {
+			out, err := s.Outputs.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.Frame != nil {
+				if out.Frame.Result != text {
+					t.Errorf("streamed %q, answered %q", text, out.Frame.Result)
+				}
+				break
+			}
+			e := out.Event
+			switch {
+			case e.Features != nil || e.Models != nil:
+			case e.TurnID != "1":
+				t.Errorf("an event of turn %q", e.TurnID)
+			case e.Text != nil:
+				if !strings.HasPrefix(*e.Text, text) {
+					t.Errorf("%q is followed by %q", text, *e.Text)
+				}
+				text = *e.Text
+			case e.Tool != nil:
+				tools = append(tools, e.Tool.ID+" "+string(e.Tool.Status))
+			case e.Plan != nil:
+				for _, step := range e.Plan.Entries {
+					steps = append(steps, string(step.Status[0]))
+				}
+			case e.Usage != nil:
+				used = e.Usage
+			}
+		}
+		if got := strings.Join(tools, ", "); got != "1 running, 1 done, 2 running, 2 done, 3 running, 3 done" {
+			t.Errorf("tools %s", got)
+		}
+		if got := strings.Join(steps, ""); got != "ipp"+"cip"+"cip"+"cci"+"cci"+"ccc" {
+			t.Errorf("plans %s", got)
+		}
+		if used == nil || used.Input == 0 || used.Output == 0 || used.CostUSD == 0 {
+			t.Errorf("usage %+v", used)
+		}
+		if rest, code := s.End(); len(rest) != 0 || code != 0 {
+			t.Errorf("then %+v, exit code %d", rest, code)
+		}
+	})
+	t.Run("spend", func(t *testing.T) {
+		s := open(t, binary)
+		s.Send(first("1", "old", "spend 0.5 slow 0.1"))
+		said, before := 0, 0.0
+		for {
+			out, err := s.Outputs.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.Frame != nil {
+				break
+			}
+			if u := out.Event.Usage; u != nil {
+				if u.CostUSD <= before {
+					t.Errorf("%v after %v", u.CostUSD, before)
+				}
+				said, before = said+1, u.CostUSD
+			}
+		}
+		if said != 10 || before != 0.5 {
+			t.Errorf("said %d times, the last time %v", said, before)
+		}
+		if rest, code := s.End(); len(rest) != 0 || code != 0 {
+			t.Errorf("then %+v, exit code %d", rest, code)
+		}
+	})
+	t.Run("fold", func(t *testing.T) {
+		s := open(t, binary)
+		more := func(id, text string) agentproto.Message {
+			m := agenttest.Further(id, text)
+			m.Fold = true
+			return m
+		}
+		s.Send(first("1", "old", "fold slow 0.5 first"), more("2", "second"), agenttest.Further("3", "third"))
+		rest, code := s.End()
+		tail := "\n(topic #deploy · place 77 · surface telegram-topic · turn "
+		want := []agentproto.Frame{
+			{Status: "ok", TurnIDs: []string{"1", "2"}, Result: "You said: fold slow 0.5 first\nYou said: second" + tail + "1)"},
+			{Status: "ok", TurnID: "3", Result: "You said: third" + tail + "3)"},
+		}
+		if diff := cmp.Diff(want, rest); diff != "" || code != 0 {
+			t.Errorf("exit code %d, frames (-want +got):\n%s", code, diff)
+		}
+	})
+	t.Run("questions", func(t *testing.T) {
+		s := open(t, binary)
+		s.Send(first("1", "old", "ask_permission ask_user red green"))
+		for _, want := range []agentproto.Answer{{AskID: "permission", Option: "Allow once", By: "telegram:1"}, {AskID: "ask", Option: "green", Reason: agentproto.AskAnswered}} {
+			out, err := s.Outputs.Next()
+			for err == nil && out.Event != nil && (out.Event.Features != nil || out.Event.Models != nil) {
+				out, err = s.Outputs.Next()
+			}
+			if err != nil || out.Event == nil || out.Event.Ask == nil || out.Event.Ask.ID != want.AskID || out.Event.Ask.Check() != nil {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			want.TurnID, want.PayloadHash = "1", out.Event.Ask.PayloadHash
+			s.Send(want)
+		}
+		if f := s.Next(); !strings.HasPrefix(f.Result, "Permission: allowed by telegram:1.\nAnswer: green (answered)\nYou said: ") {
+			t.Errorf("answer %q", f.Result)
+		}
+		if rest, code := s.End(); len(rest) != 0 || code != 0 {
+			t.Errorf("then %+v, exit code %d", rest, code)
+		}
+	})
+	t.Run("permissions", func(t *testing.T) {
+		// A retried turn gets the same answer, and one that was given for something else is none.
+		s := open(t, binary)
+		for i, tt := range []struct {
+			turn, option, hash string // hash "" is that of the question
+			want               string
+		}{
+			{"1", "Deny", "", "Permission: denied."},
+			{"2", "", "", "Permission: denied."},
+			{"3", "Allow once", "sha256:of another line", "Permission: denied."},
+			{"4", "Allow once", "", "Permission: allowed by telegram:1."},
+			{"4", "Allow once", "", "Permission: allowed by telegram:1."},
+			{"5", "Allow once", "", "Permission: allowed by telegram:1."},
+		} {
+			if i == 0 {
+				s.Send(first(tt.turn, "old", "ask_permission x"))
+			} else {
+				s.Send(agenttest.Further(tt.turn, "ask_permission x"))
+			}
+			out, err := s.Outputs.Next()
+			for err == nil && (out.Event == nil || out.Event.Ask == nil) {
+				out, err = s.Outputs.Next()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			hash := tt.hash
+			if hash == "" {
+				hash = out.Event.Ask.PayloadHash
+			}
+			s.Send(agentproto.Answer{TurnID: tt.turn, AskID: "permission", Option: tt.option, By: "telegram:1", PayloadHash: hash})
+			if f := s.Next(); !strings.HasPrefix(f.Result, tt.want+"\nYou said: ask_permission x") {
+				t.Errorf("answer %d: %q, want %q", i, f.Result, tt.want)
+			}
+		}
+		if rest, code := s.End(); len(rest) != 0 || code != 0 {
+			t.Errorf("then %+v, exit code %d", rest, code)
+		}
+		got, err := os.ReadFile(filepath.Join(s.Cmd.Dir, permittedFile))
+		want := `{"turn":"4","text":"ask_permission x"}` + "\n" + `{"turn":"5","text":"ask_permission x"}` + "\n"
+		if string(got) != want || err != nil {
+			t.Errorf("it has done %q, %v, want %q", got, err, want)
+		}
+	})
 	t.Run("system text", func(t *testing.T) {
 		s := open(t, binary)
 		start := first("1", "", "system")
 		start.System = "# Where you are\n<here>"
-		s.send(start, message("2", "slow 0 system"))
-		rest, code := s.end()
+		s.Send(start, agenttest.Further("2", "slow 0 system"))
+		rest, code := s.End()
 		if len(rest) != 2 || code != 0 || rest[0].Result != start.System || rest[1].Result != start.System {
 			t.Errorf("exit code %d, frames %+v", code, rest)
 		}
 	})
 	t.Run("no system text", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(first("1", "", "system"))
-		if rest, code := s.end(); len(rest) != 1 || code != 0 || rest[0].Result != "The start line has no system text." {
+		s.Send(first("1", "", "system"))
+		if rest, code := s.End(); len(rest) != 1 || code != 0 || rest[0].Result != "The start line has no system text." {
 			t.Errorf("exit code %d, frames %+v", code, rest)
 		}
 	})
 	t.Run("long parts are within the limits of a turn", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(first("1", "old", "frames 9\n"+strings.Repeat("long ", 50_000)))
-		rest, code := s.end()
+		s.Send(first("1", "old", "frames 9\n"+strings.Repeat("long ", 50_000)))
+		rest, code := s.End()
 		size := 0
 		for _, f := range rest {
 			if f.More() {
@@ -200,8 +308,8 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			"error session":      {Kind: "session"},
 		} {
 			s := open(t, binary)
-			s.send(first("1", "old", text), message("2", "left to the next run"))
-			rest, code := s.end()
+			s.Send(first("1", "old", text), agenttest.Further("2", "left to the next run"))
+			rest, code := s.End()
 			want.Status, want.TurnID, want.Error = "error", "1", "error requested"
 			if diff := cmp.Diff([]agentproto.Frame{want}, rest); diff != "" || code != 1 {
 				t.Errorf("%s: exit code %d, frames (-want +got):\n%s", text, code, diff)
@@ -210,8 +318,8 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 	})
 	t.Run("an error with an answer", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(first("1", "old", "error result"), message("2", "silent"))
-		rest, code := s.end()
+		s.Send(first("1", "old", "error result"), agenttest.Further("2", "silent"))
+		rest, code := s.End()
 		want := []agentproto.Frame{
 			{Status: "error", TurnID: "1", Error: "error requested", Result: "You said: error result\n(topic #deploy · place 77 · surface telegram-topic · turn 1)"},
 			{Status: "ok", TurnID: "2"},
@@ -222,16 +330,16 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 	})
 	t.Run("crash", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(first("1", "old", "crash"))
-		if rest, code := s.end(); len(rest) != 0 || code != 1 {
+		s.Send(first("1", "old", "crash"))
+		if rest, code := s.End(); len(rest) != 0 || code != 1 {
 			t.Errorf("frames %+v, exit code %d", rest, code)
 		}
 	})
 	t.Run("slow answers in order after the end of input", func(t *testing.T) {
 		s := open(t, binary)
 		began := time.Now()
-		s.send(first("1", "old", "slow 0.3"), message("2", "fast"))
-		rest, code := s.end()
+		s.Send(first("1", "old", "slow 0.3"), agenttest.Further("2", "fast"))
+		rest, code := s.End()
 		if len(rest) != 2 || rest[0].TurnID != "1" || rest[1].TurnID != "2" || code != 0 {
 			t.Errorf("frames %+v, exit code %d", rest, code)
 		}
@@ -241,25 +349,25 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 	})
 	t.Run("interrupt", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(first("1", "old", "slow 600"), message("2", "after it"), agentproto.Interrupt{}, message("3", "go on"))
-		if rest, code := s.end(); len(rest) != 1 || rest[0].TurnID != "3" || code != 0 {
+		s.Send(first("1", "old", "slow 600"), agenttest.Further("2", "after it"), agentproto.Interrupt{}, agenttest.Further("3", "go on"))
+		if rest, code := s.End(); len(rest) != 1 || rest[0].TurnID != "3" || code != 0 {
 			t.Errorf("frames %+v, exit code %d", rest, code)
 		}
 	})
 	t.Run("interrupt without a turn", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(agentproto.Interrupt{})
-		if rest, code := s.end(); len(rest) != 0 || code != 0 {
+		s.Send(agentproto.Interrupt{})
+		if rest, code := s.End(); len(rest) != 0 || code != 0 {
 			t.Errorf("frames %+v, exit code %d", rest, code)
 		}
 	})
 	t.Run("an invalid line", func(t *testing.T) {
 		s := open(t, binary)
-		s.send(first("1", "old", "hi"))
-		if _, err := io.WriteString(s.stdin, "nonsense\n"); err != nil {
+		s.Send(first("1", "old", "hi"))
+		if _, err := io.WriteString(s.Stdin, "nonsense\n"); err != nil {
 			t.Fatal(err)
 		}
-		if rest, code := s.end(); len(rest) != 1 || code != 1 {
+		if rest, code := s.End(); len(rest) != 1 || code != 1 {
 			t.Errorf("frames %+v, exit code %d", rest, code)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 var (
 	messagesBlock = regexp.MustCompile(`(?s)<messages(?:\s[^>]*)?>(.*?)</messages>`)
 	messageTag    = regexp.MustCompile(`(?s)<message(?:\s[^>]*[^/>])?>(.*?)</message>`)
+	transcriptTag = regexp.MustCompile(`(?s)<transcript(?:\s[^>]*)?>(.*?)</transcript>`)
 	anyTag        = regexp.MustCompile(`<[^>]*>`)
 )
 
@@ -26,8 +27,18 @@ func messageTexts(prompt string) []string {
 	}
 	var texts []string
 	for _, m := range messageTag.FindAllStringSubmatch(block[1], -1) {
-		text := html.UnescapeString(anyTag.ReplaceAllString(m[1], ""))
+		text := html.UnescapeString(anyTag.ReplaceAllString(transcriptTag.ReplaceAllString(m[1], ""), ""))
 		texts = append(texts, strings.TrimSpace(text))
+	}
+	return texts
+}
+
+// transcripts returns those of the audio files of the turn's messages.
+func transcripts(prompt string) (texts []string) {
+	for _, block := range messagesBlock.FindAllString(prompt, 1) {
+		for _, t := range transcriptTag.FindAllStringSubmatch(block, -1) {
+			texts = append(texts, strings.TrimSpace(html.UnescapeString(t[1])))
+		}
 	}
 	return texts
 }
@@ -35,7 +46,13 @@ func messageTexts(prompt string) []string {
 // order is the instructions in a message.
 type order struct {
 	slow   time.Duration
-	frames int // 0 and 1 are both one frame
+	frames int      // 0 and 1 are both one frame
+	work   bool     // it shows a plan and tools before it answers
+	stream bool     // it shows the answer piece by piece
+	ask    []string // options of a question, the answer to which it says
+	allow  bool     // it asks for permission to append a line to a file
+	spend  float64  // US dollars that it says it has used, little by little
+	fold   bool     // what comes while it works is a part of the answer
 	silent bool
 	system bool
 	fail   bool
@@ -45,7 +62,10 @@ type order struct {
 	crash  bool
 }
 
-const maxSlow = 3600 // seconds
+const (
+	maxSlow  = 3600 // seconds
+	maxSpend = 1000 // US dollars
+)
 
 // parseOrder parses the instructions at the beginning of a text, in any order and case. With a number
 // that is missing or out of range it is ordinary text.
@@ -67,6 +87,20 @@ func (o *order) apply(words []string) int {
 	switch words[0] {
 	case "silent":
 		o.silent = true
+	case "fold":
+		o.fold = true
+	case "ask_user":
+		o.ask = words[1:]
+		if (&agentproto.Ask{Question: "?", Options: o.ask}).Check() != nil {
+			o.ask = []string{"yes", "no"}
+		}
+		return len(words)
+	case "ask_permission":
+		o.allow = true
+	case "work":
+		o.work = true
+	case "stream":
+		o.stream = true
 	case "system":
 		o.system = true
 	case "error":
@@ -80,6 +114,13 @@ func (o *order) apply(words []string) int {
 			return 0
 		}
 		o.slow = time.Duration(seconds * float64(time.Second))
+		return 2
+	case "spend":
+		usd, ok := number(words, maxSpend)
+		if !ok {
+			return 0
+		}
+		o.spend = usd
 		return 2
 	case "frames":
 		frames, ok := number(words, agentproto.MaxFrames)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -33,6 +34,18 @@ func TestMessageTexts_OfTurn_AreUnescaped(t *testing.T) {
 	}
 }
 
+func TestTranscripts_AreApartFromTexts(t *testing.T) {
+	const prompt = `<observed><message><attachment><transcript by="machine">old</transcript></attachment></message></observed>
+<messages><message id="1">listen<attachment name="v.ogg"><transcript by="machine">a &lt;b&gt;
+c</transcript></attachment></message></messages>`
+	if diff := cmp.Diff([]string{"a <b>\nc"}, transcripts(prompt)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"listen"}, messageTexts(prompt)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestParseOrder_LeadingWords_AreInstructions(t *testing.T) {
 	tests := []struct {
 		text string
@@ -44,6 +57,9 @@ func TestParseOrder_LeadingWords_AreInstructions(t *testing.T) {
 		{"Slow 0.5 and the rest", order{slow: 500 * time.Millisecond}},
 		{"frames 3\nslow 1", order{frames: 3, slow: time.Second}},
 		{"slow 1 crash", order{slow: time.Second, crash: true}},
+		{"fold slow 2", order{fold: true, slow: 2 * time.Second}},
+		{"spend 0.5 slow 2 x", order{spend: 0.5, slow: 2 * time.Second}},
+		{"spend much", order{}},
 		{"silent", order{silent: true}},
 		{"error", order{fail: true}},
 		{"error transient", order{fail: true, kind: agentproto.KindTransient}},
@@ -63,7 +79,7 @@ func TestParseOrder_LeadingWords_AreInstructions(t *testing.T) {
 		{"silently", order{}},
 	}
 	for _, tt := range tests {
-		if got := parseOrder(tt.text); got != tt.want {
+		if got := parseOrder(tt.text); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%q: %+v, want %+v", tt.text, got, tt.want)
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"arizuko/deploy/agents/internal/paragraphs"
 	"arizuko/pkg/agentproto"
 )
 
@@ -49,6 +49,9 @@ type outcome struct {
 // answer answers a turn. The system text is before the first prompt of a session. A failure names no
 // session: one that the turn continued is kept by its kind, and one that the turn began may not be stored.
 func (c *cli) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply, error) {
+	if f := c.replaced(); f != nil {
+		return agentproto.Reply{}, f
+	}
 	prompt := t.Prompt
 	if t.Start.System != "" && (t.Session == "" || c.sessions == nil) {
 		prompt = t.Start.System + "\n" + prompt
@@ -166,25 +169,8 @@ func (p *parser) apply(e event) {
 	p.ended = false
 }
 
-// answer is all texts as paragraphs. If they are too long together, the oldest are left out. Each of them is
-// stripped of its hidden parts by itself: a tag that is not closed hides nothing of the next one. If all are
-// hidden, the answer is the last one as it is: a silence, but not nothing.
-func (p *parser) answer() string {
-	joined := strings.TrimSpace(p.text)
-	if len(p.before) == 0 {
-		return joined
-	}
-	last := joined
-	joined = agentproto.Strip(joined)
-	for _, text := range slices.Backward(p.before) {
-		text = strings.TrimSpace(agentproto.Strip(text))
-		if text != "" && len(text)+len("\n\n")+len(joined) > agentproto.MaxResult {
-			break
-		}
-		joined = strings.TrimSpace(text + "\n\n" + joined)
-	}
-	return cmp.Or(joined, last)
-}
+// answer is all texts as paragraphs.
+func (p *parser) answer() string { return paragraphs.Join(append(p.before, p.text)) }
 
 // tail is a writer that keeps the end of what it passes on.
 type tail struct {

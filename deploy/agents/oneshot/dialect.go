@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -34,66 +32,20 @@ type event struct {
 
 // dialectOf selects the dialect by the name of the program.
 func dialectOf(program string) dialect {
-	d := dialect{name: filepath.Base(program), escape: func(prompt string) string { return prompt }}
+	d := dialect{name: filepath.Base(program)}
 	switch d.name {
-	case "codex":
-		d.args, d.read, d.sessions, d.lost = codexArgs, readCodex, uuid, "no rollout found"
 	case "gemini":
 		d.args, d.read, d.sessions, d.lost = geminiArgs, readGemini, uuid, "Error resuming session"
 		// Gemini replaces @path by that file, whichever user wrote it.
 		d.escape = func(prompt string) string { return strings.ReplaceAll(prompt, "@", "&#64;") }
-	case "opencode":
-		d.args, d.read, d.sessions, d.lost = opencodeArgs, readOpencode, opencodeSession, "Session not found"
 	default:
 		d.args = func(extra []string, _, _ string) []string { return extra }
+		d.escape = func(prompt string) string { return prompt }
 	}
 	return d
 }
 
-var (
-	uuid            = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-	opencodeSession = regexp.MustCompile(`^ses_[0-9A-Za-z]+$`)
-)
-
-// A group's folder is no git repository.
-func codexArgs(extra []string, model, session string) []string {
-	args := append([]string{"exec", "--json", "--skip-git-repo-check"}, extra...)
-	if model != "" {
-		args = append(args, "--model="+model)
-	}
-	if session != "" {
-		args = append(args, "resume", session)
-	}
-	return append(args, "-")
-}
-
-// readCodex reads each message of the agent as a text.
-func readCodex(line []byte) (e event) {
-	var l struct {
-		Type     string `json:"type"`
-		ThreadID string `json:"thread_id"`
-		Message  string `json:"message"`
-		Item     struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		} `json:"item"`
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	_ = json.Unmarshal(line, &l) // other lines are not for programs
-	switch {
-	case l.Type == "thread.started":
-		e.session = l.ThreadID
-	case l.Type == "item.completed" && l.Item.Type == "agent_message":
-		e.text, e.ends = l.Item.Text, true
-	case l.Type == "error":
-		e.failure = l.Message
-	case l.Type == "turn.failed":
-		e.failure = l.Error.Message
-	}
-	return e
-}
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // The group's folder is as trusted as the rest of the agent's input. Without --skip-trust gemini does
 // nothing in it.
@@ -132,49 +84,6 @@ func readGemini(line []byte) (e event) {
 		e.ends = true
 	case l.Type == "result":
 		e.failure = l.Error.Message
-	}
-	return e
-}
-
-func opencodeArgs(extra []string, model, session string) []string {
-	args := append([]string{"run", "--format=json"}, extra...)
-	if model != "" {
-		args = append(args, "--model="+model)
-	}
-	if session != "" {
-		args = append(args, "--session="+session)
-	}
-	return args
-}
-
-// readOpencode reads pieces of text, which a step ends.
-func readOpencode(line []byte) (e event) {
-	var l struct {
-		Type      string `json:"type"`
-		SessionID string `json:"sessionID"`
-		Part      struct {
-			Text string `json:"text"`
-		} `json:"part"`
-		Error struct {
-			Name string `json:"name"`
-			Data struct {
-				Message string `json:"message"`
-				Status  int    `json:"statusCode"`
-			} `json:"data"`
-		} `json:"error"`
-	}
-	_ = json.Unmarshal(line, &l)
-	e.session = l.SessionID
-	switch l.Type {
-	case "step_start":
-		e.ends = true
-	case "text":
-		e.text = l.Part.Text
-	case "error":
-		e.failure = cmp.Or(l.Error.Data.Message, l.Error.Name)
-		if l.Error.Data.Status != 0 {
-			e.failure = fmt.Sprintf("%s (%d)", e.failure, l.Error.Data.Status)
-		}
 	}
 	return e
 }

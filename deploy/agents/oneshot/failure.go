@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
-	"regexp"
+	"path/filepath"
 	"strings"
-	"time"
 
+	"arizuko/deploy/agents/internal/failure"
 	"arizuko/pkg/agentproto"
 )
 
@@ -34,12 +35,31 @@ func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 	} else {
 		stderr = reported // what a program prints as it ends well is no error
 	}
-	f := classify(cmp.Or(excerpt(stderr), reason))
+	f := failure.Classify(cmp.Or(excerpt(stderr), reason))
 	if errors.As(err, &exit) && (exit.ExitCode() == exitNotExecutable || exit.ExitCode() == exitNotFound) {
 		f.Kind = agentproto.KindPermanent
 	}
 	f.Text = fmt.Sprintf("%s failed: %s", c.name, f.Text)
 	return &f
+}
+
+// acpCommands are the commands of the Agent Client Protocol of programs that this agent ran before the agent acp
+// did; %s is the program.
+var acpCommands = map[string]string{"codex": "codex-acp", "opencode": "%s acp"}
+
+// replaced says which line runs a program that this agent no longer runs; nil for other programs.
+func (c *cli) replaced() *agentproto.Failure {
+	command, moved := acpCommands[c.name]
+	if !moved {
+		return nil
+	}
+	bridge := "acp"
+	if self, err := os.Executable(); err == nil {
+		bridge = filepath.Join(filepath.Dir(self), bridge)
+	}
+	line := "exec " + bridge + " " + strings.ReplaceAll(command, "%s", c.program)
+	return &agentproto.Failure{Kind: agentproto.KindPermanent, Text: fmt.Sprintf("oneshot no longer runs %s: set AGENT_COMMAND, or agent.command of the group, to '%s'; "+
+		"docs/bring-your-agent.md says which package it needs", c.name, line)}
 }
 
 func (c *cli) sessionLost(why string) *agentproto.Failure {
@@ -51,48 +71,3 @@ const (
 	exitNotExecutable = 126
 	exitNotFound      = 127
 )
-
-// The commands report errors of a model's API in its own words, in any case.
-var (
-	retryText = regexp.MustCompile(`(?i)(?:(?:try again|retry) (?:in|after)|retry-after:?) (\d[\d.hms]*)( ?min)?`)
-	// transientText is looked for before permanentText: a rate limit may mention the key.
-	transientText = regexp.MustCompile(`(?i)\b(408|429|5\d\d)\b|rate.?limit|overloaded|unavailable|timed? ?out`)
-	creditText    = regexp.MustCompile(`(?i)insufficient_quota|billing|credit balance|\b402\b`)
-	permanentText = regexp.MustCompile(`(?i)\b(401|403)\b|unauthorized|bad key|api.?key|authenticat|auth method|not logged in|permission_denied|` +
-		`model\b.*\b(not found|not exist|not supported)|unknown model|model_not_found|context.?(length|window)|too (long|large)`)
-)
-
-// classify tells the kind of a failure by its text. The session survives a failure of the API.
-func classify(text string) agentproto.Failure {
-	f := agentproto.Failure{Kind: agentproto.KindTransient, Text: text, RetryAfter: retryAfter(text)}
-	switch {
-	case f.RetryAfter > 0:
-	case creditText.MatchString(text):
-		f.Kind = agentproto.KindPermanent
-	case transientText.MatchString(text):
-	case permanentText.MatchString(text):
-		f.Kind = agentproto.KindPermanent
-	}
-	return f
-}
-
-// retryAfter is the delay that a text asks for, as in "try again in 6m0s", "retry after 20 seconds" or "in 2 min".
-func retryAfter(text string) time.Duration {
-	found := retryText.FindStringSubmatch(text)
-	if found == nil {
-		return 0
-	}
-	number := strings.TrimRight(strings.ToLower(found[1]), ".")
-	if d, err := time.ParseDuration(number); err == nil {
-		return d
-	}
-	unit := "s"
-	if found[2] != "" {
-		unit = "m"
-	}
-	d, err := time.ParseDuration(number + unit)
-	if err != nil {
-		return 0
-	}
-	return d
-}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +16,7 @@ import (
 // command's arguments and prints what the command was recorded to print, see testdata.
 func TestMain(m *testing.M) {
 	switch name := filepath.Base(os.Args[0]); name {
-	case "codex", "gemini", "opencode", "plain":
+	case "gemini", "plain":
 		os.Exit(fakeCommand(name, os.Args[1:]))
 	}
 	os.Exit(m.Run())
@@ -83,12 +82,6 @@ func fakeCommand(name string, args []string) int {
 
 // lines are what the commands print: answer takes a session and a text as JSON, failed a session.
 var lines = map[string]struct{ session, answer, failed, lost string }{
-	"codex": {
-		"01a1ff98-089e-7af1-ba12-86303db8081f",
-		`{"type":"thread.started","thread_id":%q}` + "\n" + `{"type":"item.completed","item":{"type":"agent_message","text":%s}}` + "\n",
-		`{"type":"thread.started","thread_id":%q}` + "\n" + `{"type":"turn.failed","error":{"message":"bad key"}}` + "\n",
-		"Error: thread/resume: thread/resume failed: no rollout found for thread id 1 (code -32600)\n\nStack backtrace:\n   0: <unknown>",
-	},
 	"gemini": {
 		"8e3a5e4f-696c-4943-bf87-9af9da23ee28",
 		`{"type":"init","session_id":%q}` + "\n" + `{"type":"message","role":"user","content":"not this"}` + "\n" +
@@ -96,25 +89,14 @@ var lines = map[string]struct{ session, answer, failed, lost string }{
 		`{"type":"init","session_id":%q}` + "\n" + `{"type":"result","status":"error","error":{"type":"unknown","message":"bad key"}}` + "\n",
 		"Error resuming session: Invalid session identifier \"1\".\n  Use --list-sessions to see available sessions",
 	},
-	"opencode": {
-		"ses_e0067dc3affedgwlTolatL393U",
-		`{"type":"text","sessionID":%q,"part":{"type":"text","text":%s}}` + "\n",
-		`{"type":"error","sessionID":%q,"error":{"name":"APIError","data":{"message":"bad key","statusCode":401}}}` + "\n",
-		"\x1b[91m\x1b[1mError: \x1b[0mSession not found",
-	},
 	"plain": {"none", "%.0s%s", "%.0s", ""},
 }
 
 // resumed is the session in the arguments.
 func resumed(args []string) string {
-	if i := slices.Index(args, "resume"); i >= 0 {
-		return args[i+1]
-	}
 	for _, arg := range args {
-		for _, flag := range []string{"--resume=", "--session="} {
-			if id, is := strings.CutPrefix(arg, flag); is {
-				return id
-			}
+		if id, is := strings.CutPrefix(arg, "--resume="); is {
+			return id
 		}
 	}
 	return ""

@@ -1,12 +1,9 @@
 // Oneshot is an agent that runs a command which takes a prompt and ends with its answer:
 //
-//	oneshot codex [ARGUMENTS…]
-//	oneshot gemini [ARGUMENTS…]
-//	oneshot opencode [ARGUMENTS…]
 //	oneshot ANYTHING [ARGUMENTS…]   reads the prompt from stdin and prints the answer
+//	oneshot gemini [ARGUMENTS…]     is recognized by the name of the program: its sessions are resumed
 //
-// Each turn runs the command once. The first three are recognized by the name of the program: their
-// sessions are resumed.
+// Each turn runs the command once. Programs of the Agent Client Protocol run better by the agent acp.
 package main
 
 import (

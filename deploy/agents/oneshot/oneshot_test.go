@@ -20,13 +20,9 @@ import (
 
 func TestParser_RecordedOutput_AnswerSessionFailure(t *testing.T) {
 	for file, want := range map[string]parser{
-		"codex-tool":      {text: "You said something", session: "01a1ff9e-480f-7183-97b6-9980aa741f70"},
-		"gemini-tool":     {text: "You said something", session: "c68ab4e2-1bcd-4bb8-acfd-65bfa23e40d0"},
-		"opencode-tool":   {text: "You said something", session: "ses_e0060c00cffeqrtVLVAsccd5H1"},
-		"codex-failed":    {session: "01a1ff98-82dc-7f12-a5c8-70d9c44736e8", failure: "unexpected status 401 Unauthorized: bad key, url: http://127.0.0.1:18777/v1/responses"},
-		"gemini-failed":   {session: "fb866633-5196-4a19-a6be-6b662c18d40f", failure: `[API Error: {"error":{"message":"bad key","type":"invalid_request_error","code":"invalid_api_key"}}]`},
-		"opencode-failed": {session: "ses_e00667560ffeMyaxwHAQbNMq0a", failure: "bad key (401)"},
-		"gemini-loop":     {session: "8e3a5e4f-696c-4943-bf87-9af9da23ee28", failure: "Loop detected, stopping execution"},
+		"gemini-tool":   {text: "You said something", session: "c68ab4e2-1bcd-4bb8-acfd-65bfa23e40d0"},
+		"gemini-failed": {session: "fb866633-5196-4a19-a6be-6b662c18d40f", failure: `[API Error: {"error":{"message":"bad key","type":"invalid_request_error","code":"invalid_api_key"}}]`},
+		"gemini-loop":   {session: "8e3a5e4f-696c-4943-bf87-9af9da23ee28", failure: "Loop detected, stopping execution"},
 	} {
 		output, err := os.ReadFile(filepath.Join("testdata", file+".jsonl"))
 		if err != nil {
@@ -94,12 +90,12 @@ func TestAgent_FailureAfterToolCall_AnswersNothing(t *testing.T) {
 
 // Commands without sessions need the system text in each turn, others once in a session.
 func TestAgent_SystemText_BeginsSession(t *testing.T) {
-	for name, session := range map[string]string{"codex": "", "gemini": "", "opencode": "", "plain": "", "resumed": "01a1ff98-089e-7af1-ba12-86303db8081f"} {
+	for name, session := range map[string]string{"gemini": "", "plain": "", "resumed": "01a1ff98-089e-7af1-ba12-86303db8081f"} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			program := name
 			if name == "resumed" {
-				program = "codex"
+				program = "gemini"
 				if err := os.WriteFile(session, nil, 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -131,7 +127,7 @@ func TestAgent_SystemText_BeginsSession(t *testing.T) {
 }
 
 func TestParser_EndlessLine_IsBounded(t *testing.T) {
-	r := parser{read: readCodex}
+	r := parser{read: readGemini}
 	chunk := bytes.Repeat([]byte("x"), 1<<20)
 	for range maxLine / len(chunk) {
 		if _, err := r.Write(chunk); err != nil {
@@ -148,12 +144,8 @@ func TestDialect_Args_OfEachCommand(t *testing.T) {
 	for _, tt := range []struct {
 		program, model, session, want string
 	}{
-		{"codex", "", "", "exec --json --skip-git-repo-check --x y -"},
-		{"/opt/codex", "m", "s", "exec --json --skip-git-repo-check --x y --model=m resume s -"},
 		{"gemini", "", "", "--output-format=stream-json --skip-trust --x y --prompt="},
-		{"gemini", "m", "s", "--output-format=stream-json --skip-trust --x y --model=m --resume=s --prompt="},
-		{"opencode", "", "", "run --format=json --x y"},
-		{"opencode", "m", "s", "run --format=json --x y --model=m --session=s"},
+		{"/opt/gemini", "m", "s", "--output-format=stream-json --skip-trust --x y --model=m --resume=s --prompt="},
 		{"llm", "m", "s", "--x y"},
 	} {
 		got := strings.Join(dialectOf(tt.program).args(extra, tt.model, tt.session), " ")
@@ -223,7 +215,7 @@ func startCommand(t *testing.T, program string) *agent {
 
 func (a *agent) frame() agentproto.Frame {
 	a.t.Helper()
-	f, err := a.frames.Next()
+	f, err := a.frames.NextFrame()
 	if err != nil {
 		a.t.Fatalf("no frame: %v", err)
 	}
@@ -244,7 +236,7 @@ func (a *agent) wantAnswer(turn, text string) agentproto.Frame {
 func (a *agent) closeInput() error {
 	a.t.Helper()
 	close(a.in)
-	if f, err := a.frames.Next(); err != io.EOF {
+	if f, err := a.frames.NextFrame(); err != io.EOF {
 		a.t.Errorf("unexpected frame: %+v, %v", f, err)
 	}
 	return <-a.done
@@ -267,59 +259,67 @@ func calls(t *testing.T) (all []call) {
 }
 
 func TestAgent_NextRun_ResumesSession(t *testing.T) {
-	for _, name := range []string{"codex", "gemini", "opencode"} {
-		t.Run(name, func(t *testing.T) {
+	t.Chdir(t.TempDir())
+	a := start(t, "gemini")
+	a.in <- agentproto.Start{TurnID: "1", Prompt: "one"}
+	a.in <- agentproto.Message{TurnID: "2", Prompt: "two"}
+	session := a.wantAnswer("1", "heard one").NewSessionID
+	if again := a.wantAnswer("2", "heard two").NewSessionID; session != lines["gemini"].session || again != session {
+		t.Errorf("sessions %q, %q", session, again)
+	}
+	if err := a.closeInput(); err != nil {
+		t.Error(err)
+	}
+	b := start(t, "gemini")
+	b.in <- agentproto.Start{TurnID: "3", Prompt: "three", SessionID: session}
+	b.wantAnswer("3", "heard three")
+	if err := b.closeInput(); err != nil {
+		t.Error(err)
+	}
+	var sessions []string
+	for _, c := range calls(t) {
+		sessions = append(sessions, resumed(c.Args))
+	}
+	if diff := cmp.Diff([]string{"", session, session}, sessions); diff != "" {
+		t.Errorf("resumed (-want +got):\n%s", diff)
+	}
+}
+
+func TestAgent_SessionCannotBeResumed_ReportsIt(t *testing.T) {
+	const gone = "11111111-1111-4111-8111-111111111111"
+	for _, session := range []string{gone, "demo-abc", "--version"} {
+		t.Run(session, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			a := start(t, name)
-			a.in <- agentproto.Start{TurnID: "1", Prompt: "one"}
-			a.in <- agentproto.Message{TurnID: "2", Prompt: "two"}
-			session := a.wantAnswer("1", "heard one").NewSessionID
-			if again := a.wantAnswer("2", "heard two").NewSessionID; session != lines[name].session || again != session {
-				t.Errorf("sessions %q, %q", session, again)
+			a := start(t, "gemini")
+			a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: session}
+			f := a.frame()
+			if f.Status != agentproto.StatusError || f.Kind != agentproto.KindSession || !strings.Contains(f.Error, "cannot resume the session") {
+				t.Errorf("got %+v", f)
 			}
-			if err := a.closeInput(); err != nil {
-				t.Error(err)
+			if err := <-a.done; err == nil {
+				t.Error("the run has not failed")
 			}
-			b := start(t, name)
-			b.in <- agentproto.Start{TurnID: "3", Prompt: "three", SessionID: session}
-			b.wantAnswer("3", "heard three")
-			if err := b.closeInput(); err != nil {
-				t.Error(err)
+			if session == gone {
+				return
 			}
-			var sessions []string
-			for _, c := range calls(t) {
-				sessions = append(sessions, resumed(c.Args))
-			}
-			if diff := cmp.Diff([]string{"", session, session}, sessions); diff != "" {
-				t.Errorf("resumed (-want +got):\n%s", diff)
+			if _, err := os.Stat(callsFile); err == nil {
+				t.Error("the command was called")
 			}
 		})
 	}
 }
 
-func TestAgent_SessionCannotBeResumed_ReportsIt(t *testing.T) {
-	for name, gone := range map[string]string{
-		"codex": "11111111-1111-4111-8111-111111111111", "gemini": "11111111-1111-4111-8111-111111111111", "opencode": "ses_1",
-	} {
-		for _, session := range []string{gone, "demo-abc", "--version"} {
-			t.Run(name+" "+session, func(t *testing.T) {
-				t.Chdir(t.TempDir())
-				a := start(t, name)
-				a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: session}
-				f := a.frame()
-				if f.Status != agentproto.StatusError || f.Kind != agentproto.KindSession || !strings.Contains(f.Error, "cannot resume the session") {
-					t.Errorf("got %+v", f)
-				}
-				if err := <-a.done; err == nil {
-					t.Error("the run has not failed")
-				}
-				if session == gone {
-					return
-				}
-				if _, err := os.Stat(callsFile); err == nil {
-					t.Error("the command was called")
-				}
-			})
+// Lines of earlier versions name the one that replaces them, and run nothing.
+func TestAgent_ReplacedCommand_NamesTheNewLine(t *testing.T) {
+	for name, want := range map[string]string{"codex": "/acp codex-acp'", "/opt/opencode": "/acp /opt/opencode acp'"} {
+		a := startCommand(t, name)
+		a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: "01a1ff98-089e-7af1-ba12-86303db8081f"}
+		f := a.frame()
+		if f.Kind != agentproto.KindPermanent || !strings.Contains(f.Error, "set AGENT_COMMAND, or agent.command of the group, to 'exec /") || !strings.Contains(f.Error, want) {
+			t.Errorf("%s: got %+v", name, f)
+		}
+		if err := <-a.done; err == nil {
+			t.Errorf("%s: the run has not failed", name)
 		}
 	}
 }
@@ -340,7 +340,7 @@ func TestAgent_PlainCommand_OutputIsAnswer(t *testing.T) {
 }
 
 func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
-	for _, name := range []string{"codex", "gemini", "opencode", "plain"} {
+	for _, name := range []string{"gemini", "plain"} {
 		for order, tt := range map[string]struct {
 			kind agentproto.Kind
 			want string
@@ -382,7 +382,7 @@ func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
 
 func TestAgent_HiddenText_IsAnswer(t *testing.T) {
 	t.Chdir(t.TempDir())
-	a := start(t, "codex")
+	a := start(t, "gemini")
 	a.in <- agentproto.Start{TurnID: "1", Prompt: "<internal>nothing to say</internal>"}
 	a.wantAnswer("1", "heard <internal>nothing to say</internal>")
 	if err := a.closeInput(); err != nil {
@@ -401,7 +401,7 @@ func TestAgent_MissingCommand_EndsRunWithError(t *testing.T) {
 
 func TestAgent_Interrupt_DropsOpenTurns(t *testing.T) {
 	t.Chdir(t.TempDir())
-	a := start(t, "codex")
+	a := start(t, "gemini")
 	a.in <- agentproto.Start{TurnID: "1", Prompt: "slow"}
 	a.in <- agentproto.Message{TurnID: "2", Prompt: "slow too"}
 	a.in <- agentproto.Interrupt{}
@@ -423,7 +423,7 @@ func TestAgent_Interrupt_DropsOpenTurns(t *testing.T) {
 
 func TestAgent_Terminated_StopsTurn(t *testing.T) {
 	t.Chdir(t.TempDir())
-	a := start(t, "codex")
+	a := start(t, "gemini")
 	a.in <- agentproto.Start{TurnID: "1", Prompt: "slow"}
 	for { // until it runs
 		if _, err := os.Stat(callsFile); err == nil {

@@ -21,7 +21,7 @@ const maxConform = 4 * time.Minute
 const parallel = "3"
 
 var programs = harness.NewPrograms("", "arizuko/gated", "arizuko/deploy/agents/demo", "arizuko/deploy/agents/claude",
-	"arizuko/deploy/agents/oneshot")
+	"arizuko/deploy/agents/acp", "arizuko/deploy/agents/acp/internal/fakeagent", "arizuko/deploy/agents/oneshot")
 
 func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
 
@@ -61,7 +61,7 @@ func conform(t *testing.T, command string, env ...string) map[string]string {
 // wantNotShown fails the test unless exactly these cases are not shown and all others are ok.
 func wantNotShown(t *testing.T, results map[string]string, want ...string) {
 	t.Helper()
-	const cases = 20
+	const cases = 24
 	if len(results) != cases {
 		t.Errorf("results of %d cases, want %d: %v", len(results), cases, results)
 	}
@@ -83,9 +83,9 @@ func TestConform_Demo(t *testing.T) {
 	wantNotShown(t, conform(t, "exec "+program(t, "demo")))
 }
 
-// The real Claude Code calls a fake model that follows instructions.
-func TestConform_Claude(t *testing.T) {
-	t.Parallel()
+// claudeCode is the real CLI.
+func claudeCode(t *testing.T) string {
+	t.Helper()
 	cli := os.Getenv("CLAUDE_CLI")
 	if cli == "" {
 		cli = "../../agents/claude/node_modules/.bin/claude"
@@ -97,6 +97,12 @@ func TestConform_Claude(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: install it with `npm ci --prefix deploy/agents/claude`, or name one in CLAUDE_CLI", err)
 	}
+	return cli
+}
+
+// The real Claude Code calls a fake model that follows instructions.
+func TestConform_Claude(t *testing.T) {
+	t.Parallel()
 	model := anthropic.New(anthropic.Options{})
 	base, err := model.Start("127.0.0.1:0")
 	if err != nil {
@@ -104,12 +110,29 @@ func TestConform_Claude(t *testing.T) {
 	}
 	defer model.Close()
 	results := conform(t, "exec "+program(t, "claude"), "AGENT_ENV=ANTHROPIC_API_KEY,ANTHROPIC_BASE_URL,CLAUDE_COMMAND",
-		"ANTHROPIC_API_KEY="+model.Key(), "ANTHROPIC_BASE_URL="+base, "CLAUDE_COMMAND="+cli)
-	wantNotShown(t, results, "several frames", "many frames", "silence", "an error", "an error that keeps the session")
+		"ANTHROPIC_API_KEY="+model.Key(), "ANTHROPIC_BASE_URL="+base, "CLAUDE_COMMAND="+claudeCode(t))
+	wantNotShown(t, results, "a turn folded into the one under way", "a question to the user", "several frames", "many frames", "silence", "an error", "an error that keeps the session")
+}
+
+// The fake agent ends with an error if the bridge breaks the Agent Client Protocol.
+func TestConform_ACP(t *testing.T) {
+	t.Parallel()
+	notShown := []string{"several frames", "many frames", "silence", "an error"}
+	for faults, more := range map[string][]string{
+		"":                                 {"a turn folded into the one under way"},
+		"steering system stays slow-start": nil,
+		"no-resume late-replay noise no-http completed-only stubborn": {"a turn folded into the one under way"},
+	} {
+		t.Run(faults, func(t *testing.T) {
+			t.Parallel()
+			results := conform(t, "exec "+program(t, "acp")+" "+program(t, "fakeagent")+" "+faults)
+			wantNotShown(t, results, append(more, notShown...)...)
+		})
+	}
 }
 
 func TestConform_Oneshot(t *testing.T) {
 	t.Parallel()
 	results := conform(t, "exec "+program(t, "oneshot")+" sh -c 'if grep -q slow; then sleep 3; fi; echo hello'")
-	wantNotShown(t, results, "a session is taken up again", "several frames", "many frames", "silence", "an error", "an error that keeps the session")
+	wantNotShown(t, results, "a session is taken up again", "a turn folded into the one under way", "a question to the user", "a choice of models", "several frames", "many frames", "events while it works", "silence", "an error", "an error that keeps the session")
 }

@@ -65,7 +65,7 @@ func (b *bench) adapters(ctx context.Context) (all []figure, err error) {
 
 func (b *bench) measureAdapter(ctx context.Context, p platform) (figures []figure, err error) {
 	chats := b.pick(100, 5)
-	s, err := b.newAdapterSystem(ctx, p.make(chats))
+	s, err := b.newAdapterSystem(ctx, p.make(chats+liveTurns))
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +92,12 @@ func (b *bench) measureAdapter(ctx context.Context, p platform) (figures []figur
 	}
 
 	rows, many := b.pick(9, 3), b.pick(100, 10)
-	took, err := s.measureFlood(ctx, rows, many)
+	before := s.platform.RateLimited()
+	took, err := s.measureFloodBesideTurns(ctx, rows, many)
 	if err != nil {
 		return nil, err
 	}
-	refused := float64(s.platform.RateLimited())
+	refused := float64(s.platform.RateLimited() - before)
 	others := (chats - 1) * rows
 	// What the busy chat may send meanwhile counts too. A quick run has too few rows for that.
 	meanwhile := min(many, p.chat.burst+int(p.account.minDuration(others)/p.chat.interval))
@@ -107,7 +108,8 @@ func (b *bench) measureAdapter(ctx context.Context, p platform) (figures []figur
 		note: fmt.Sprintf("%.3g s ÷ %.3g s", took.Seconds(), allowed.Seconds()),
 		unit: "×", budget: 1.2, measured: ratio, compared: ratio,
 	}, figure{
-		name: p.name + ": calls that the platform refused for their rate meanwhile", budget: none, measured: refused,
+		name:   fmt.Sprintf("%s: calls that the platform refused for their rate meanwhile, with %d turns at work whose progress is shown", p.name, liveTurns),
+		budget: none, measured: refused,
 	}), nil
 }
 
@@ -244,8 +246,10 @@ func (s *adapterSystem) measureCommits(ctx context.Context, n int) (all []time.D
 	return all, nil
 }
 
-// dms are the chats with the limit of DMs.
-func (s *adapterSystem) dms() (all []string) {
+// dms are the chats with the limit of DMs, but for those of live turns.
+func (s *adapterSystem) dms() []string { return s.allDMs()[liveTurns:] }
+
+func (s *adapterSystem) allDMs() (all []string) {
 	for _, c := range s.platform.Conversations() {
 		if !c.NeedsMention {
 			all = append(all, c.Chat)

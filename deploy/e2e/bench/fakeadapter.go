@@ -19,22 +19,36 @@ const answerTimeout = 60 * time.Second
 // fakeAdapter stands in for teled: it inserts messages and reads the answers.
 type fakeAdapter struct {
 	store  *store.Store
-	poker  *wake.Poker
-	wake   *wake.Listener
+	poker  *wake.Poker // of the daemons on a file
+	wake   listener
 	commit atomic.Int64 // time of the last commit that poked a daemon, unix ns
 	count  atomic.Int64 // of messages so far
 }
 
-func openAdapter(ctx context.Context, data config.Base) (a *fakeAdapter, err error) {
+// listener receives the adapter's pokes.
+type listener interface {
+	C() <-chan struct{}
+	Close() error
+}
+
+// openAdapter opens the database of a data folder.
+func openAdapter(ctx context.Context, database string, data config.Base) (a *fakeAdapter, err error) {
 	a = &fakeAdapter{poker: wake.NewPoker(data.RunDir(), func(string, error) {})}
-	if a.wake, err = wake.Listen(data.RunDir(), msg.DaemonOf(chatJID(0))); err != nil {
+	daemon, poke := msg.DaemonOf(chatJID(0)), a.poker.Poke
+	if store.IsServer(database) {
+		poke = func(string) {} // the transaction does
+		a.wake, err = store.ListenForPokes(database, daemon, func(error) {})
+	} else {
+		a.wake, err = wake.Listen(data.RunDir(), daemon)
+	}
+	if err != nil {
 		return nil, err
 	}
 	a.store, err = store.Open(ctx, store.Options{
-		Path: data.DBPath(), Autocheckpoint: store.DefaultAutocheckpoint,
+		Path: database, Autocheckpoint: store.DefaultAutocheckpoint,
 		Poke: func(daemon string) {
 			a.commit.Store(time.Now().UnixNano())
-			a.poker.Poke(daemon)
+			poke(daemon)
 		},
 	})
 	return a, err

@@ -26,6 +26,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"arizuko/pkg/testkit/postgres"
 )
 
 // options are the command line's.
@@ -47,6 +49,9 @@ type bench struct {
 	dir     string // the parent of the data folders
 
 	systems []*system // stopped at the end of the scenario
+
+	server    *postgres.Server // nil until a scenario needs it
+	databases int              // that it has
 }
 
 // scenario measures some figures of the table.
@@ -64,9 +69,11 @@ func scenarios() []scenario {
 		{"stored", (*bench).stored, false},
 		{"idle", (*bench).idle, true},
 		{"adapters", (*bench).adapters, true},
+		{"progress", (*bench).progress, false},
 		{"agents", (*bench).agents, false},
 		{"backlog", (*bench).backlog, false},
 		{"breakdown", (*bench).breakdown, false},
+		{"postgres", (*bench).postgres, false},
 	}
 }
 
@@ -122,6 +129,7 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 		return false, err
 	}
 	defer func() { _ = os.RemoveAll(b.dir) }()
+	defer func() { err = errors.Join(err, b.stopServer()) }()
 	if b.bin, err = build(""); err != nil {
 		return false, err
 	}

@@ -2,13 +2,16 @@ package main
 
 import (
 	"math"
+	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
 
@@ -18,7 +21,7 @@ func TestChoose_Names_SelectParts(t *testing.T) {
 		compared bool
 		want     []string
 	}{
-		{only: "", want: []string{"latency", "sustained", "routing", "stored", "idle", "adapters", "agents", "backlog", "breakdown"}},
+		{only: "", want: []string{"latency", "sustained", "routing", "stored", "idle", "adapters", "progress", "agents", "backlog", "breakdown", "postgres"}},
 		{only: "", compared: true, want: []string{"latency", "sustained", "idle", "adapters"}},
 		{only: "idle,latency", want: []string{"idle", "latency"}},
 		{only: "idle,speed", want: nil},
@@ -158,7 +161,7 @@ func TestStoredHistory_LeavesNoOpenWork(t *testing.T) {
 	if open, err := st.OpenTurns(t.Context()); err != nil || len(open) > 0 {
 		t.Errorf("%d open turns, %v", len(open), err)
 	}
-	turns, err := st.Turns(t.Context(), msg.TurnDone, chatJID(6), 1000)
+	turns, err := st.Turns(t.Context(), store.TurnList{State: msg.TurnDone, ChatJID: chatJID(6), Limit: 1000})
 	if err != nil || len(turns) != 1100/7 {
 		t.Fatalf("%d turns in the last chat, %v", len(turns), err)
 	}
@@ -174,5 +177,27 @@ func TestRates_CPUPerMessage(t *testing.T) {
 		if got := r.cpuPerMessage(daemon); got != want {
 			t.Errorf("%s: %v µs, want %v", daemon, got, want)
 		}
+	}
+}
+
+func TestProcessClock_CountsTheTimeOfAProcess(t *testing.T) {
+	var before, after unix.Timespec
+	if err := unix.ClockGettime(processClock(os.Getpid()), &before); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); time.Since(began) < 20*time.Millisecond; { // at work
+	}
+	if err := unix.ClockGettime(processClock(os.Getpid()), &after); err != nil {
+		t.Fatal(err)
+	}
+	if used := time.Duration(after.Nano() - before.Nano()); used <= 0 || used > time.Minute {
+		t.Errorf("used %s", used)
+	}
+}
+
+func TestMedianSum_OfSomeDaemons(t *testing.T) {
+	rounds := []cpuTimes{{"gated": 5, "teled": 1, "discd": 100}, {"gated": 1, "teled": 1}, {"gated": 2, "teled": 90}}
+	if got := medianSum(rounds, "gated", "teled"); got != 6 {
+		t.Errorf("got %d", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 )
 
 const (
@@ -37,6 +38,8 @@ const floorName = "floor"
 type system struct {
 	adapter  *fakeAdapter
 	instance *harness.Instance
+	peers    []*harness.Instance // other machines, each with a gated, on the same database
+	proxy    *storetest.Proxy    // between the daemons and the server, nil for none
 	isFloor  bool
 }
 
@@ -101,19 +104,26 @@ func (s *system) awaitFloor(ctx context.Context) error {
 }
 
 // newSystem makes a data folder with a migrated database, without daemons.
-func (b *bench) newSystem(ctx context.Context) (*system, error) {
+func (b *bench) newSystem(ctx context.Context) (*system, error) { return b.newSystemOn(ctx, "") }
+
+// newSystemOn is newSystem with the URL of an empty database, "" for a file in the data folder.
+func (b *bench) newSystemOn(ctx context.Context, database string) (*system, error) {
 	i, err := harness.NewIn(b.dir, b.bin)
 	if err != nil {
 		return nil, err
 	}
 	s := &system{instance: i}
+	if database != "" {
+		i.UseDatabase(database)
+		i.Env = append(i.Env, "ARIZUKO_HOST=machine1")
+	}
 	if err := i.Migrate(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(s.paths().RunDir(), 0o700); err != nil {
 		return nil, err
 	}
-	if s.adapter, err = openAdapter(ctx, s.paths()); err != nil {
+	if s.adapter, err = openAdapter(ctx, i.Database(), s.paths()); err != nil {
 		return nil, err
 	}
 	b.systems = append(b.systems, s)
@@ -151,7 +161,18 @@ func groupFolder(n int) string { return fmt.Sprintf("group-%d", n) }
 func (s *system) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	return errors.Join(s.instance.StopAll(ctx), s.adapter.close(), s.instance.Close())
+	var errs []error
+	for _, i := range append(s.peers, s.instance) {
+		errs = append(errs, i.StopAll(ctx))
+	}
+	errs = append(errs, s.adapter.close())
+	for _, i := range append(s.peers, s.instance) {
+		errs = append(errs, i.Close())
+	}
+	if s.proxy != nil {
+		errs = append(errs, s.proxy.Close())
+	}
+	return errors.Join(errs...)
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -20,12 +20,17 @@ func TestWebChat_InBrowser(t *testing.T) {
 		{"a login ends and no text is lost", loginEnds},
 		{"everything works by keyboard", keyboardOnly},
 		{"topics run in parallel", topicsInParallel},
+		{"an answer grows", liveAnswer},
+		{"a question is answered once, by keyboard", questionButtons},
+		{"daemons are killed around the answer to a question", questionWhileKilled},
+		{"a question fits a phone", questionOnPhone},
 		{"a prefix writes to another topic", prefixedTopic},
 		{"a reload during a turn", reloadDuringTurn},
 		{"commands are answered", commandsAreAnswered},
 		{"two pages show the same", twoPagesInSync},
 		{"a second group has its own chat", secondGroup},
 		{"a long message", longMessage},
+		{"files reach the agent", filesReachAgent},
 		{"history loads on scrolling up", historyOnScroll},
 		{"hostile text stays text", hostileText},
 		{"each daemon is killed", daemonsKilled},
@@ -34,6 +39,7 @@ func TestWebChat_InBrowser(t *testing.T) {
 		{"the overview is live", overviewIsLive},
 		{"every page fits a phone and dark mode", everyPageFits},
 		{"a conversation", conversation},
+		{"routes are edited, tested, compared and saved", routesEdited},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
 			t.Parallel()

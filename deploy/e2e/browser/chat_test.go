@@ -2,6 +2,8 @@ package browser_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +36,27 @@ func topicsInParallel(t *testing.T, b *browser.Browser) {
 	if len(apart) > 0 {
 		t.Error("the two turns ran in sequence")
 	}
+}
+
+// liveAnswer: what the agent says of its work is shown, over a reload, until the answer takes its place.
+func liveAnswer(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	p.SendMessage("work stream slow 6 show it")
+	p.Wait(`document.querySelectorAll(".progress .plan li").length === 3 && document.querySelector(".progress .tools li")`)
+	p.Do(chromedp.Reload())
+	p.Wait(`document.querySelectorAll(".progress .plan li").length === 3`)
+	p.Wait(`document.querySelector(".progress .body").textContent.includes("work stream")`)
+	p.shows("> work stream slow 6 show it", "< work stream slow 6 show it")
+	p.Wait(`!document.querySelector(".progress") && document.querySelector(".stop").hidden`)
+
+	p.tab("#stopped")
+	p.SendMessage("work slow 20 go on")
+	p.Wait(`document.querySelector(".panel:not([hidden]) .progress .plan li")`)
+	p.Click(".panel:not([hidden]) .stop")
+	p.Wait(`!document.querySelector(".progress")`)
+	p.showsWorking("")
+	equal(t, "turns", i.Query(`SELECT state FROM turns ORDER BY id`), []string{"done", "cancelled"})
 }
 
 func prefixedTopic(t *testing.T, b *browser.Browser) {
@@ -143,7 +166,8 @@ func secondGroup(t *testing.T, b *browser.Browser) {
 	p := i.logIn(b)
 	p.SendMessage("to main")
 	p.shows("> to main", "< to main")
-	p.Click(`nav a[href="/chat/"]`)
+	p.Click(".menu summary")
+	p.Click(`.menu nav a[href="/chat/"]`)
 	p.says(".chats", "Engineering")
 	p.says(".chats", "No messages yet")
 	p.Click(`a[href="/chat/acme/eng/"]`)
@@ -163,7 +187,7 @@ func longMessage(t *testing.T, b *browser.Browser) {
 	p := i.logIn(b)
 	const lines = 1024 // of 100 bytes each
 	browser.Eval[bool](p.Tab, fmt.Sprintf(`(document.getElementById("text").value = Array.from({length: %d}, (_, n) => String(n).padStart(99, ".")).join("\n"), true)`, lines))
-	p.Click("#composer button")
+	p.Click("#composer .send")
 	last := strings.Repeat(".", 95) + fmt.Sprint(lines-1)
 	p.Wait(`document.querySelector(".log .message.in")?.textContent.includes(` + quoted(last) + `)`)
 	p.Wait(`document.querySelector(".log .message.out")?.textContent.includes(` + quoted(last) + `)`)
@@ -171,6 +195,29 @@ func longMessage(t *testing.T, b *browser.Browser) {
 	p.CheckFits()
 	p.SendMessage("still there?")
 	p.has("< still there?")
+}
+
+// filesReachAgent: one of them is larger than what other requests may be.
+func filesReachAgent(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	browser.Eval[bool](p.Tab, `(() => {
+		const chosen = new DataTransfer(), input = document.getElementById("files");
+		chosen.items.add(new File(["one, two"], "notes.txt", { type: "text/plain" }));
+		chosen.items.add(new File([new Uint8Array(5 << 20)], "large.bin"));
+		input.files = chosen.files;
+		return input.dispatchEvent(new Event("change"));
+	})()`)
+	p.SendMessage("look")
+	p.shows("> look", "< look")
+	p.Wait(`document.querySelectorAll(".log .in .files a").length === 2 && !localStorage.length`)
+	equal(t, "the file as it comes down", browser.Await[string](p.Tab, `fetch(document.querySelector(".log .in .files a").href).then((answer) => answer.text())`), "one, two")
+	for name, size := range map[string]int64{"1-1-notes.txt": 8, "1-2-large.bin": 5 << 20} {
+		info, err := os.Stat(filepath.Join(i.Instance.Data, "groups", "main", "inbox", name))
+		if err != nil || info.Size() != size {
+			t.Errorf("the agent's copy of %s: %v, %v", name, info, err)
+		}
+	}
 }
 
 func historyOnScroll(t *testing.T, b *browser.Browser) {

@@ -1,15 +1,11 @@
 package browser_test
 
 import (
-	"flag"
 	"os"
 	"testing"
 
 	"arizuko/deploy/e2e/harness"
 )
-
-// shots is the folder for the README's screenshots.
-var shots = flag.String("shots", "", "write chat.png and chat-phone.png into this folder")
 
 // parallel is how many instances run at once: each is mostly waiting, but a small machine has to
 // carry all their processes, and a browser.

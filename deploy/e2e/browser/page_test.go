@@ -37,7 +37,7 @@ func (p *page) visitChat(i *instance, folder, topic string) {
 
 // chatLines is a JavaScript expression: the lines of the open panel, "> " before messages of users and
 // "< " before answers. Echoes of the demo agent are reduced to the echoed texts.
-const chatLines = `[...document.querySelectorAll(".panel:not([hidden]) .message")].flatMap((e) => {
+const chatLines = `[...document.querySelectorAll(".panel:not([hidden]) .message:not(.progress)")].flatMap((e) => {
 	const text = e.querySelector(".body").innerText.trim();
 	if (e.classList.contains("in")) return ["> " + text];
 	const echoes = text.split("\n").filter((line) => line.includes("You said: "));

@@ -51,7 +51,7 @@ func everyPageFits(t *testing.T, b *browser.Browser) {
 	}
 }
 
-// worker is an agent with fixed answers, for the screenshots.
+// worker is an agent with fixed answers, in markdown.
 const worker = `#!/bin/sh
 while read -r line; do
   case "$line" in
@@ -79,13 +79,4 @@ func conversation(t *testing.T, b *browser.Browser) {
 	p.SendMessage("Great, fix it please.")
 	p.Wait(`document.querySelector(".panel:not([hidden]) .out em")`)
 	p.Wait(`document.querySelector("[role=tab].working") === null`)
-	if *shots == "" {
-		return
-	}
-	p.SetColorScheme("light")
-	p.Screenshot(filepath.Join(*shots, "chat.png"))
-	p.Resize(375, 760)
-	p.SetColorScheme("dark")
-	p.WaitLayout()
-	p.Screenshot(filepath.Join(*shots, "chat-phone.png"))
 }

@@ -6,8 +6,8 @@ import "strings"
 var invariants = []struct{ broken, query string }{
 	{"a turn has failed or is open", `SELECT id, state, reason FROM turns WHERE state NOT IN ('done', 'cancelled')`},
 	{"a routed row has no turn", `SELECT id, content FROM messages WHERE disposition = 'routed' AND turn_id IS NULL`},
-	{"a row of a page was neither routed nor a command", `SELECT id, content, disposition, reason FROM messages
-		WHERE direction = 'in' AND disposition NOT IN ('routed', 'command', 'prefix', 'sticky')`},
+	{"a row of a page was neither routed nor a command nor the answer to a question", `SELECT id, content, disposition, reason FROM messages
+		WHERE direction = 'in' AND disposition NOT IN ('routed', 'command', 'prefix', 'sticky') AND NOT (verb = 'answer' AND reason = 'chosen')`},
 	{"an answer was not sent", `SELECT id, out_state FROM messages WHERE direction = 'out' AND out_state IS NOT 'sent'`},
 	{"an answer does not have exactly one delivery", `SELECT m.id, count(d.part) FROM messages m LEFT JOIN deliveries d ON d.message_id = m.id
 		WHERE direction = 'out' GROUP BY m.id HAVING count(*) <> 1 OR ifnull(max(d.state), '') <> 'sent'`},

@@ -25,14 +25,14 @@ const (
 )
 
 // faults kills daemons at n failpoints under load; with provoked only under the load that each needs.
-func faults(ctx context.Context, bin string, seed uint64, n int, provoked bool, out io.Writer) (r *result, err error) {
-	l, err := start(ctx, bin, seed)
+func faults(ctx context.Context, o options, n int, provoked bool, out io.Writer) (r *result, err error) {
+	l, err := start(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.tearDown()) }()
 	l.provoked = provoked
-	return l.faults(ctx, n, seed, out)
+	return l.faults(ctx, n, o.seed, out)
 }
 
 // faults kills daemons at n failpoints, one after another, makes all platforms unreachable for a

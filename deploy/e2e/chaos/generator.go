@@ -62,8 +62,9 @@ type generator struct {
 	mutating  []chatsim.Conversation      // users change messages, so only the rows are checked
 	web       map[string]*webSender       // by JID
 	foreign   *foreignChat
-	approver  *approver // nil: there are no unknown chats
-	unknown   int       // chats that no route led to a group
+	approver  *approver              // nil: there are no unknown chats
+	newcomers []chatsim.Conversation // unknown chats; nil for those of the foreign platform
+	unknown   int                    // chats that no route led to a group
 	failure   firstError
 	hostile   bool // some messages make the agent fail
 
@@ -112,13 +113,30 @@ func newGenerator(random *rand.Rand, platforms []chatsim.Platform, toolChats []c
 	return g
 }
 
+// leaveOutForeign lets users write nowhere on the foreign platform. Newcomers are the unknown chats.
+func (g *generator) leaveOutForeign(newcomers []chatsim.Conversation) {
+	for i := range g.tracked {
+		g.tracked[i] = withoutForeign(g.tracked[i])
+	}
+	g.tracked = slices.DeleteFunc(g.tracked, func(all []chatsim.Conversation) bool { return len(all) == 0 })
+	g.mutating = withoutForeign(g.mutating)
+	g.newcomers = newcomers
+}
+
+// withoutForeign leaves out conversations of the foreign platform.
+func withoutForeign(all []chatsim.Conversation) []chatsim.Conversation {
+	return slices.DeleteFunc(slices.Clone(all), func(c chatsim.Conversation) bool { return strings.HasPrefix(c.Chat, "matrix:") })
+}
+
 // run posts queued web messages and confirms what the foreign adapter has to send, until ctx ends.
 func (g *generator) run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, s := range g.web {
 		all.Go(func() { s.run(ctx) })
 	}
-	all.Go(func() { g.foreign.deliver(ctx, g.failure.set) })
+	if g.foreign != nil {
+		all.Go(func() { g.foreign.deliver(ctx, g.failure.set) })
+	}
 	if g.approver != nil {
 		all.Go(func() { g.approver.run(ctx) })
 	}
@@ -131,7 +149,7 @@ func (g *generator) act(ctx context.Context) {
 		g.mutate(ctx)
 		return
 	}
-	if g.approver != nil && g.unknown < maxUnknown && g.random.IntN(20) == 0 {
+	if g.approver != nil && g.knowsUnknown() && g.random.IntN(20) == 0 {
 		g.writeFromUnknown(ctx, 1+g.random.IntN(4))
 		return
 	}
@@ -258,6 +276,18 @@ func (g *generator) text() string {
 		order = "silent "
 	case n == 29:
 		order = fmt.Sprintf("slow 1.%d ", g.random.IntN(5))
+	case n == 30:
+		order = fmt.Sprintf("work stream slow 0.%02d ", 1+g.random.IntN(99))
+	case n == 31: // long enough for a preview
+		order = fmt.Sprintf("work stream slow 1.%d ", 5+g.random.IntN(5))
+	case n == 32:
+		order = "silent work stream slow 1.5 "
+	case n == 33:
+		order = "ask_user red green " // no user answers
+	case n == 34: // what comes meanwhile is a part of its answer
+		order = fmt.Sprintf("fold slow 1.%d ", g.random.IntN(9))
+	case n == 35:
+		order = "ask_permission " // likewise
 	case n == 27 && g.hostile:
 		order = "crash "
 	case n == 28 && g.hostile:
@@ -298,6 +328,22 @@ func (g *generator) answeredChats(daemon string) (all []chatsim.Conversation) {
 	return all
 }
 
+// previewChats are the tracked conversations of an adapter's platform whose previews are messages: direct chats of Telegram
+// have drafts.
+func (g *generator) previewChats(daemon string) (all []chatsim.Conversation) {
+	for _, p := range g.platforms {
+		if p.Info().Daemon != daemon {
+			continue
+		}
+		for _, c := range p.Conversations() {
+			if !c.Mutates && (c.NeedsMention || daemon != "teled") {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
 // maxText is a length in bytes that every platform accepts from users. The answer takes more than
 // one part.
 const maxText = 1980
@@ -310,6 +356,12 @@ func (g *generator) mutate(ctx context.Context) {
 		a.Text = g.text()
 	case n < 7:
 		a.Text = []string{"#pinned", "#", "@eng", "@"}[g.random.IntN(4)]
+	case n == 7 && g.random.IntN(2) == 0:
+		g.written++
+		if g.pressStop(a.Conversation) {
+			return
+		}
+		a.Text = "work stream slow 9 " + g.plainText() // so that there is a button next time
 	case n == 7:
 		a.Text = "/stop"
 	case n == 8:

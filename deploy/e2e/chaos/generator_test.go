@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ func actionsOf(g *generator) []chatsim.Action { return g.platforms["telegram"].(
 // recordedGenerator returns a generator on a recorder, without dashd.
 func recordedGenerator(t *testing.T, seed uint64) *generator {
 	t.Helper()
-	a, err := foreign.Open(filepath.Dir(storetest.Path(t)), func(string, error) {})
+	a, err := foreign.Open(storetest.File(t), t.TempDir(), func(string, error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +164,7 @@ func TestGenerator_PerformsEveryAction(t *testing.T) {
 	seen := map[string]bool{}
 	note := func(verb, text string) {
 		seen[verb] = true
-		for _, word := range regexp.MustCompile(`^[#/@]\S*|\b(slow|frames|silent|crash|error)\b`).FindAllString(text, -1) {
+		for _, word := range regexp.MustCompile(`^[#/@]\S*|\b(slow|frames|work|stream|silent|crash|error)\b`).FindAllString(text, -1) {
 			seen[word] = true
 		}
 	}
@@ -177,7 +176,7 @@ func TestGenerator_PerformsEveryAction(t *testing.T) {
 	}
 	for _, want := range []string{
 		"message", "mention", "edit", "delete", "reaction", "#task", "#pinned", "#", "@eng", "@", "/new", "/ping", "/stop",
-		"slow", "frames", "silent", "crash", "error",
+		"slow", "frames", "work", "stream", "silent", "crash", "error",
 	} {
 		if !seen[want] {
 			t.Errorf("%s never happens", want)

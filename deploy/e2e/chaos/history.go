@@ -54,6 +54,7 @@ type file struct{ Path, Error, content string }
 type turn struct {
 	reason string
 	frames int
+	with   int64  // the turn whose answer is for this one too, 0 for none
 	last   string // content of its last message
 }
 
@@ -123,13 +124,13 @@ func each(db *sql.DB, query string, fn func(scan func(...any) error) error) erro
 }
 
 func (h *history) readTurns(db *sql.DB) error {
-	return each(db, `SELECT t.id, t.reason, t.frames, t.claims_engagement, t.folder, t.chat_jid, t.place, m.received_at
+	return each(db, `SELECT t.id, t.reason, t.frames, ifnull(t.answered_with, 0), t.claims_engagement, t.folder, t.chat_jid, t.place, m.received_at
 		FROM turns t JOIN messages m ON m.id = t.trigger_message_id ORDER BY t.id`, func(scan func(...any) error) error {
 		var id, at int64
 		var t turn
 		var claims bool
 		var folder, chat, place string
-		if err := scan(&id, &t.reason, &t.frames, &claims, &folder, &chat, &place, &at); err != nil {
+		if err := scan(&id, &t.reason, &t.frames, &t.with, &claims, &folder, &chat, &place, &at); err != nil {
 			return err
 		}
 		h.turns[id] = t
@@ -215,7 +216,7 @@ func (h *history) addOutbound(r row, source, replyTo string) {
 
 func (h *history) readDeliveries(db *sql.DB) error {
 	return each(db, `SELECT d.message_id, d.part, m.chat_jid, m.thread_id, m.kind, ifnull(m.target_id, ''), ifnull(d.platform_id, ''), d.state, ifnull(d.error, ''), d.updated_at,
-		ifnull(t.claims_engagement AND m.source = 'agent' AND m.received_at <= t.ended_at, 0), ifnull(t.folder, ''), ifnull(t.place, ''),
+		CASE WHEN t.claims_engagement = 1 AND m.source = 'agent' AND m.received_at <= t.ended_at THEN 1 ELSE 0 END, ifnull(t.folder, ''), ifnull(t.place, ''),
 		ifnull(q.received_at, 0)
 		FROM deliveries d JOIN messages m ON m.id = d.message_id LEFT JOIN turns t ON t.id = m.turn_id
 		LEFT JOIN messages q ON q.id = t.trigger_message_id ORDER BY d.message_id, d.part`, func(scan func(...any) error) error {

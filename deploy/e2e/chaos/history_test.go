@@ -215,6 +215,13 @@ func TestLoadedInstance_Check(t *testing.T) {
 				p := l.platforms[0].(*receivedPlatform)
 				p.all = append(p.all, chatsim.Arrival{ID: "9", Chat: chat})
 			}},
+		"a preview is left": {skip: none, want: counts{invariants.Stuck: 1},
+			change: leavePreview},
+		"a preview is left, and counted": {skip: none,
+			update: `INSERT INTO previews (turn_id, chat_jid, state, created_at, updated_at) VALUES (1, 'telegram:101', 'lost', 1, 1)`,
+			change: leavePreview},
+		"a preview is open": {skip: none, want: counts{invariants.Stuck: 1},
+			update: `INSERT INTO previews (turn_id, chat_jid, state, created_at, updated_at) VALUES (1, 'telegram:101', 'open', 1, 1)`},
 		"window too short": {skip: none, want: counts{invariants.Lost: 1},
 			update: `UPDATE chat_reply_state SET engaged_until = 2999`},
 		"window too short, clock was set": {skip: none,
@@ -241,6 +248,10 @@ func TestLoadedInstance_Check(t *testing.T) {
 			}
 		})
 	}
+}
+
+func leavePreview(l *loadedInstance) {
+	l.platforms[0].(*receivedPlatform).left = []chatsim.Arrival{{ID: "9", Chat: chat}}
 }
 
 // failed makes the turn fail after its answer, with a notice.

@@ -17,8 +17,6 @@ import (
 	"sync"
 	"time"
 
-	_ "github.com/mattn/go-sqlite3" // reads the rows, as any client may
-
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/foreign"
 	"arizuko/deploy/e2e/harness"
@@ -26,6 +24,7 @@ import (
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/fakes/discord"
 	"arizuko/pkg/testkit/fakes/slack"
 	"arizuko/pkg/testkit/fakes/telegram"
@@ -58,7 +57,7 @@ func newPlatforms() []chatsim.Platform {
 	return []chatsim.Platform{
 		chatsim.NewTelegram(platformSize, telegram.Options{}),
 		chatsim.NewDiscord(platformSize, discord.Options{Heartbeat: time.Second}),
-		chatsim.NewSlack(platformSize, slack.Options{AckTimeout: time.Second, Retries: 100}),
+		chatsim.NewSlack(platformSize, slack.Options{AckTimeout: time.Second, RetryDelays: []time.Duration{0, time.Second, 5 * time.Second}}),
 	}
 }
 
@@ -69,9 +68,10 @@ type loadedInstance struct {
 	platforms []chatsim.Platform
 	load      *generator
 
-	outages  map[chatsim.Platform]outage
-	provoked bool // there is no load but provocations
-	clockSet bool // timestamps of rows can't be compared
+	sites    []site
+	outages  map[string]outage // by name of the site
+	provoked bool              // there is no load but provocations
+	clockSet bool              // timestamps of rows can't be compared
 	db       *sql.DB
 	gated    *httpx.Client
 
@@ -86,18 +86,28 @@ func build() (bin string, err error) {
 }
 
 // start starts an instance with groups and routes. env is added to its environment.
-func start(ctx context.Context, bin string, seed uint64, env ...string) (*loadedInstance, error) {
-	i, err := harness.New(bin)
+func start(ctx context.Context, o options, env ...string) (*loadedInstance, error) {
+	i, err := harness.New(o.bin)
 	if err != nil {
 		return nil, err
 	}
-	l := &loadedInstance{instance: i, random: rand.New(rand.NewPCG(seed, 0)), platforms: newPlatforms(), outages: map[chatsim.Platform]outage{}}
-	i.Env = append(append(i.Env, "POLL_INTERVAL=200ms", "ENGAGEMENT_TTL="+engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "LOG_LEVEL=warn", "REQUESTS_PER_SENDER=10000", "REQUESTS_PER_HOUR=10000",
-		"AGENT_COMMAND=exec "+i.Program("demo")), env...)
+	if o.database != "" {
+		i.UseDatabase(o.database)
+	}
+	l := &loadedInstance{instance: i, random: rand.New(rand.NewPCG(o.seed, 0)), platforms: newPlatforms(), outages: map[string]outage{}}
+	i.Env = slices.Concat(i.Env, settings(i), env)
 	if err := l.setUp(ctx); err != nil {
 		return nil, errors.Join(err, l.tearDown())
 	}
 	return l, nil
+}
+
+// settings are those of the daemons of an instance under load.
+func settings(i *harness.Instance) []string {
+	return []string{
+		"POLL_INTERVAL=200ms", "ENGAGEMENT_TTL=" + engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "ASK_TIMEOUT=" + askTimeout,
+		"LOG_LEVEL=warn", "REQUESTS_PER_SENDER=10000", "REQUESTS_PER_HOUR=10000", "AGENT_COMMAND=exec " + i.Program("demo"),
+	}
 }
 
 func (l *loadedInstance) setUp(ctx context.Context) error {
@@ -112,7 +122,7 @@ func (l *loadedInstance) setUp(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if l.db, err = sql.Open("sqlite3", "file:"+l.instance.Database()+"?_busy_timeout=20000&mode=ro"); err != nil {
+	if l.db, err = storetest.OpenSQL(l.instance.Database()); err != nil {
 		return err
 	}
 
@@ -121,32 +131,48 @@ func (l *loadedInstance) setUp(ctx context.Context) error {
 			return err
 		}
 	}
-	routd, err := l.instance.Client("routd")
+	adapter, err := foreign.Open(l.instance.Database(), l.instance.Data, func(string, error) {}) // pokes to killed daemons fail
+	if err != nil {
+		return err
+	}
+	return l.beginLoad(ctx, l.instance.Client, &foreignChat{adapter: adapter})
+}
+
+// beginLoad makes the groups and routes, and the generator, whose users greet. client makes clients of daemons. Without a foreign
+// adapter users write to the platforms and the web chat alone.
+func (l *loadedInstance) beginLoad(ctx context.Context, client func(daemon string) (*httpx.Client, error), f *foreignChat) error {
+	routd, err := client("routd")
 	if err != nil {
 		return err
 	}
 	toolChats := newToolChats(l.platforms)
-	if err := l.createRoutes(ctx, routd, toolChats); err != nil {
+	var newcomers []chatsim.Conversation
+	if f == nil {
+		toolChats = withoutForeign(toolChats)
+		newcomers = newNewcomers(l.platforms[0])
+	}
+	if err := l.createRoutes(ctx, routd, toolChats, newcomers); err != nil {
 		return err
 	}
-	dashd, err := l.instance.Client("dashd")
+	dashd, err := client("dashd")
 	if err != nil {
 		return err
 	}
+	web := newWebNetwork(dashd.HTTP.Transport)
+	dashd.HTTP.Transport = web
+	l.sites = sitesOf(l.platforms, web)
 
-	if l.gated, err = l.instance.Client("gated"); err != nil {
+	if l.gated, err = client("gated"); err != nil {
 		return err
 	}
-	onbod, err := l.instance.Client("onbod")
+	onbod, err := client("onbod")
 	if err != nil {
 		return err
 	}
-	adapter, err := foreign.Open(l.instance.Data, func(string, error) {}) // pokes to killed daemons fail
-	if err != nil {
-		return err
+	l.load = newGenerator(rand.New(rand.NewPCG(l.random.Uint64(), 0)), l.platforms, toolChats, dashd, f)
+	if f == nil {
+		l.load.leaveOutForeign(newcomers)
 	}
-	l.load = newGenerator(rand.New(rand.NewPCG(l.random.Uint64(), 0)), l.platforms, toolChats, dashd,
-		&foreignChat{adapter: adapter})
 	l.load.approver = &approver{onbod: onbod}
 	running, stop := context.WithCancel(ctx)
 	l.stop = stop
@@ -160,10 +186,10 @@ func (l *loadedInstance) setUp(ctx context.Context) error {
 
 // createRoutes creates the groups and routes. Conversations whose group must have no child are routed
 // to second.
-func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client, toolChats []chatsim.Conversation) error {
+func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client, toolChats, newcomers []chatsim.Conversation) error {
 	config := map[string]string{}
 	for _, folder := range groups {
-		config[folder] = harness.NoRate
+		config[folder] = `{"rate":0,"progress":"live","approvers":"everyone"}` // so that groups have previews too, and permissions
 	}
 	for _, folder := range []string{toolsGroup, toolsChild, provokedTools} {
 		config[folder] = fmt.Sprintf(`{"rate":0,"agent":{"command":%q}}`, "exec "+l.instance.Program("caller"))
@@ -174,7 +200,7 @@ func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client, 
 		}
 	}
 
-	all := append(append(toolRoutes(toolChats), []msg.Route{
+	all := append(append(append(unknownRoutes(newcomers), toolRoutes(toolChats)...), []msg.Route{
 		{Match: "platform=matrix room=" + provokedRoom + "*", Target: provokedGroup},
 		{Match: "platform=matrix room=" + unknownRoom + "*", Target: "daemon:onbod"},
 	}...), routes("matrix", "dm-*")...)
@@ -252,7 +278,8 @@ func (l *loadedInstance) readProgress() (p progress, err error) {
 	err = l.db.QueryRow(`SELECT (SELECT count(*) FROM messages WHERE direction = 'in' AND (disposition IS NULL OR disposition = 'onboarding'))
 		+ (SELECT count(*) FROM turns WHERE ended_at IS NULL)
 		+ (SELECT count(*) FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending'))
-		+ (SELECT count(*) FROM messages WHERE pending_files > 0 AND files_wanted = 1),
+		+ (SELECT count(*) FROM messages WHERE pending_files > 0 AND files_wanted = 1)
+		+ (SELECT count(*) FROM previews WHERE state = 'open'),
 		(SELECT max(id) FROM messages), (SELECT ifnull(sum(attempts), 0) FROM turns), (SELECT ifnull(max(seq), 0) FROM deliveries),
 		min(ifnull((SELECT min(not_before) FROM turns WHERE ended_at IS NULL AND not_before > ?1), ?2),
 		ifnull((SELECT min(d.not_before) FROM deliveries d JOIN messages m ON m.id = d.message_id
@@ -289,6 +316,9 @@ func (l *loadedInstance) stopLoad() {
 // tearDown kills and closes everything.
 func (l *loadedInstance) tearDown() error {
 	l.stopLoad()
+	for _, p := range l.sites {
+		l.endOutage(p)
+	}
 	var errs []error
 	for _, p := range l.platforms {
 		errs = append(errs, p.Close())
@@ -296,7 +326,7 @@ func (l *loadedInstance) tearDown() error {
 	if l.db != nil {
 		errs = append(errs, l.db.Close())
 	}
-	if l.load != nil {
+	if l.load != nil && l.load.foreign != nil {
 		errs = append(errs, l.load.foreign.adapter.Close())
 	}
 	return errors.Join(append(errs, l.instance.Close())...)
@@ -308,6 +338,7 @@ func (l *loadedInstance) diagnostics() string {
 	for _, query := range []string{
 		`SELECT 'turn', id, run_id, folder, chat_jid, topic, state, attempts, not_before, created_at FROM turns WHERE ended_at IS NULL`,
 		`SELECT 'request', code, chat_jid, state, folder, decided_by FROM onboarding_requests WHERE state = 'pending'`,
+		`SELECT 'preview', id, turn_id, chat_jid, thread_id, platform_id, ending FROM previews WHERE state = 'open'`,
 		`SELECT 'run', id, folder, topic, pid, started_at, closed_at FROM runs WHERE ended_at IS NULL`,
 		`SELECT 'row', id, chat_jid, direction, disposition, out_state, content FROM messages WHERE disposition IS NULL AND direction = 'in'
 			OR disposition = 'onboarding' OR out_state IN ('queued', 'sending')`,

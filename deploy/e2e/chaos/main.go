@@ -1,8 +1,9 @@
 // Chaos tests whole instances under load: one program kills daemons at failpoints, another disturbs
 // them for a long time.
 //
-//	chaos faults [-n N] [-seed S] [-provoked]
-//	chaos soak [-for 3m] [-seed S]
+//	chaos faults [-n N] [-seed S] [-provoked] [-db postgres]
+//	chaos soak [-for 3m] [-seed S] [-db postgres]
+//	chaos failover [-only PATTERN] [-seed S]: several machines, and the database servers that they share
 //
 // Progress goes to stderr, the result to stdout: its last line counts messages that were lost,
 // doubled, reordered or stuck. The exit code is 0 if all counts are 0.
@@ -18,6 +19,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"arizuko/pkg/testkit/postgres"
 )
 
 func main() {
@@ -42,16 +45,20 @@ func run(ctx context.Context, args []string, out io.Writer) (r *result, err erro
 	if len(args) == 0 {
 		args = []string{""}
 	}
+	if args[0] == "failover" {
+		return failoverCommand(ctx, args[1:], out)
+	}
 	flags := flag.NewFlagSet("chaos "+args[0], flag.ContinueOnError)
 	n := flags.Int("n", pointCount(), "faults: how often a daemon is killed; by default once per failpoint")
 	length := flags.Duration("for", 3*time.Minute, "soak: duration of the load")
 	provoked := flags.Bool("provoked", false, "faults: no random load and one try, to test that provocations alone reach each failpoint")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the random choices, to repeat a run")
+	db := flags.String("db", "sqlite", "where the database is: sqlite, a file, or postgres, a server that is started for the run")
 	if err := flags.Parse(args[1:]); err != nil {
 		return nil, err
 	}
-	if args[0] != "faults" && args[0] != "soak" {
-		return nil, errors.New("usage: chaos faults|soak [flags]")
+	if args[0] != "faults" && args[0] != "soak" || *db != "sqlite" && *db != "postgres" {
+		return nil, errors.New("usage: chaos faults|soak|failover [flags]")
 	}
 	fmt.Fprintf(out, "seed %d\n", *seed)
 
@@ -60,8 +67,24 @@ func run(ctx context.Context, args []string, out io.Writer) (r *result, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(bin)) }()
-	if args[0] == "soak" {
-		return soak(ctx, bin, *seed, *length, out)
+	o := options{bin: bin, seed: *seed}
+	if *db == "postgres" {
+		server, startErr := postgres.Start(ctx, "")
+		if startErr != nil {
+			return nil, startErr
+		}
+		defer func() { err = errors.Join(err, server.Stop()) }()
+		o.database = server.URL()
 	}
-	return faults(ctx, bin, *seed, *n, *provoked, out)
+	if args[0] == "soak" {
+		return soak(ctx, o, *length, out)
+	}
+	return faults(ctx, o, *n, *provoked, out)
+}
+
+// options are what faults and soak have in common.
+type options struct {
+	bin      string // the folder of the programs
+	database string // its URL, "" for a file
+	seed     uint64
 }

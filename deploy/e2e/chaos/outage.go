@@ -5,74 +5,153 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"sync"
 	"time"
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/msg"
 )
 
 const (
 	// maxOutage is the longest time that a platform is unreachable between two crashes; finalOutage
-	// that of all platforms at the end.
+	// that of all sites at the end.
 	maxOutage   = 3 * time.Second
 	finalOutage = time.Minute
 	// reconnectTimeout is how long after an outage an adapter may take until it is connected again.
 	reconnectTimeout = 15 * time.Second
 )
 
+// site is where outages happen: a platform, or what is between browsers and the web chat.
+type site struct {
+	name    string // as in JIDs
+	network chatsim.Network
+	faults  chatsim.FaultInjector // nil for the web chat, whose outages let requests pass
+}
+
+// sitesOf lists the platforms and the web chat.
+func sitesOf(platforms []chatsim.Platform, web *webNetwork) (all []site) {
+	for _, p := range platforms {
+		all = append(all, site{p.Info().Platform, p, p})
+	}
+	return append(all, site{name: msg.PlatformWeb, network: web})
+}
+
+// outageKinds are the ways in which a site is out of reach: its server refuses connections, resets them, hangs, or
+// is replaced by a proxy that answers with pages.
+func outageKinds() []outageKind {
+	return []outageKind{refuses, resets, hangs, http.StatusBadGateway, http.StatusServiceUnavailable}
+}
+
+// outageKind is refuses, resets, hangs, or the status of a page.
+type outageKind int
+
+const (
+	refuses outageKind = iota
+	resets
+	hangs
+)
+
+// String names the kind in the log.
+func (k outageKind) String() string {
+	switch k {
+	case refuses:
+		return "refuses connections"
+	case resets:
+		return "resets connections"
+	case hangs:
+		return "hangs"
+	}
+	return fmt.Sprintf("answers pages of %d", int(k))
+}
+
+// randomKind returns one of outageKinds.
+func (l *loadedInstance) randomKind() outageKind {
+	all := outageKinds()
+	return all[l.random.IntN(len(all))]
+}
+
 // disruptPlatform injects a random fault into one platform, or cuts it off for a while.
 func (l *loadedInstance) disruptPlatform() {
-	p := l.platforms[l.random.IntN(len(l.platforms))]
-	if l.random.IntN(4) > 0 {
-		p.InjectRandomFault(l.random)
+	p := l.sites[l.random.IntN(len(l.sites))]
+	if p.faults != nil && l.random.IntN(4) > 0 {
+		p.faults.InjectRandomFault(l.random)
 		return
 	}
-	l.endOutage(p)
-	restore := cutOff(p, l.random.IntN(4) == 0)
-	l.outages[p] = outage{time.AfterFunc(time.Duration(l.random.Int64N(int64(maxOutage))), restore), restore}
-}
-
-// cutOff cuts a platform off and returns a function that restores it. With hangs, connections are accepted and
-// requests not answered; else they are refused.
-func cutOff(p chatsim.Platform, hangs bool) (restore func()) {
-	if hangs {
-		p.SetAnswering(false)
-		return func() { p.SetAnswering(true) }
+	if time.Now().After(l.outages[p.name].plannedTill) {
+		l.beginOutage(p, l.randomKind(), time.Duration(l.random.Int64N(int64(maxOutage))), false)
 	}
-	p.SetReachable(false)
-	return func() { p.SetReachable(true) }
 }
 
-// outage is a platform's outage that will end by itself.
+// beginOutage cuts a site off for a time. A planned outage is not ended by a random one.
+func (l *loadedInstance) beginOutage(p site, kind outageKind, length time.Duration, planned bool) {
+	l.endOutage(p)
+	restore := l.cutOff(p, kind)
+	o := outage{timer: time.AfterFunc(length, restore), restore: restore}
+	if planned {
+		o.plannedTill = time.Now().Add(length)
+	}
+	l.outages[p.name] = o
+}
+
+// cutOff cuts a site off and returns a function that restores it once. Failures end the run.
+func (l *loadedInstance) cutOff(p site, kind outageKind) (restore func()) {
+	l.load.failure.set(setOutage(p.network, kind, true))
+	return sync.OnceFunc(func() { l.load.failure.set(setOutage(p.network, kind, false)) })
+}
+
+// setOutage begins or ends an outage.
+func setOutage(n chatsim.Network, kind outageKind, on bool) error {
+	switch {
+	case kind == refuses:
+		return n.SetListening(!on)
+	case kind == resets:
+		n.SetReachable(!on)
+	case kind == hangs:
+		n.SetAnswering(!on)
+	case on:
+		n.SetPaging(int(kind))
+	default:
+		n.SetPaging(0)
+	}
+	return nil
+}
+
+// outage is a site's outage that will end by itself.
 type outage struct {
-	timer   *time.Timer
-	restore func()
+	timer       *time.Timer
+	restore     func()    // returns when the site is restored, by this call or another
+	plannedTill time.Time // the end of a planned one
 }
 
-// endOutage ends a platform's outage that would end by itself later.
-func (l *loadedInstance) endOutage(p chatsim.Platform) {
-	if o, ok := l.outages[p]; ok && o.timer.Stop() {
+// endOutage ends a site's outage that would end by itself later.
+func (l *loadedInstance) endOutage(p site) {
+	if o, ok := l.outages[p.name]; ok {
+		o.timer.Stop()
 		o.restore()
 	}
-	delete(l.outages, p)
+	delete(l.outages, p.name)
 }
 
-// outageOfAll cuts all platforms off for finalOutage, while users keep writing. late says which adapters were
+// outageOfAll cuts all sites off for finalOutage, while users keep writing. late says which adapters were
 // not connected again within reconnectTimeout.
 func (l *loadedInstance) outageOfAll(ctx context.Context, out io.Writer) (late, err error) {
 	var restore []func()
-	for _, p := range l.platforms {
+	for _, p := range l.sites {
 		l.endOutage(p)
-		hangs := l.random.IntN(2) == 0
-		fmt.Fprintf(out, "outage of %s: hangs=%t\n", p.Info().Platform, hangs)
-		restore = append(restore, cutOff(p, hangs))
+		kind := l.randomKind()
+		fmt.Fprintf(out, "outage of %s: it %s\n", p.name, kind)
+		restore = append(restore, l.cutOff(p, kind))
 	}
 	for began := time.Now(); time.Since(began) < finalOutage && ctx.Err() == nil; {
 		l.burst(ctx)
 		pause(ctx, time.Second)
 	}
-	for i, p := range l.platforms {
-		p.ClearFaults() // else connecting may fail for another reason
+	for i, p := range l.sites {
+		if p.faults != nil {
+			p.faults.ClearFaults() // else connecting may fail for another reason
+		}
 		restore[i]()
 	}
 	began := time.Now()

@@ -21,22 +21,29 @@ func (c crash) String() string { return fmt.Sprintf("%s:%d", c.point, c.nth) }
 // maxNth is the highest nth of a plan.
 const maxNth = 8
 
-// adapterPoints are the failpoints of daemons that deliver, except the cursor's, which not all have.
+// adapterPoints are the failpoints of daemons that deliver, except the cursor's: the web chat reads no platform.
 var adapterPoints = slices.Concat([]fp.Point{fp.Received, fp.Sending, fp.Sent},
 	around(fp.PutMessage, fp.ClaimOutbound, fp.PutDelivery, fp.SettleOutbound))
+
+// platformPoints are further failpoints of the daemons that are connected to a platform.
+var platformPoints = slices.Concat([]fp.Point{fp.Pressed}, previewPoints, around(fp.PutCursor))
+
+// previewPoints are those of the messages that show a turn's progress.
+var previewPoints = slices.Concat([]fp.Point{fp.Previewing, fp.Previewed, fp.Unshown}, around(fp.BeginPreview, fp.KeepPreview, fp.EndPreview))
 
 // pathPoints are all failpoints on the path of a message, by daemon.
 var pathPoints = map[string][]fp.Point{
 	"gated": slices.Concat([]fp.Point{fp.Read, fp.Resolved, fp.Requested, fp.Spawned, fp.Piping, fp.Framed, fp.Exited, fp.Recovering, fp.Checkpoint},
 		around(fp.PutMessage, fp.Decide, fp.PutTurn, fp.TakeTurn, fp.StartRun, fp.RecordProcess, fp.AnswerTurn, fp.EndTurn,
 			fp.RequeueTurn, fp.EndRun, fp.Pin, fp.ResetSession, fp.CancelTurn, fp.TakeSystem, fp.ChangeContent, fp.TakeUp,
-			fp.PutToolCall, fp.FireReminder, fp.PutBroadcast, fp.PutVote, fp.EndPoll)),
+			fp.PutToolCall, fp.FireReminder, fp.PutBroadcast, fp.PutVote, fp.EndPoll, fp.PutProgress,
+			fp.PutAsk, fp.AnswerAsk, fp.ExpireAsk)),
 	"routd": slices.Concat([]fp.Point{fp.Answering, fp.Delivered}, around(fp.PutEngagement, fp.PutCursor, fp.ConnectChat)),
 	"onbod": slices.Concat([]fp.Point{fp.Connected}, around(fp.PutRequest, fp.NoteApproval, fp.DecideRequest)),
 	"dashd": adapterPoints,
-	"teled": slices.Concat(adapterPoints, around(fp.PutCursor)),
-	"discd": slices.Concat(adapterPoints, around(fp.PutCursor)),
-	"slakd": adapterPoints,
+	"teled": slices.Concat(adapterPoints, platformPoints),
+	"discd": slices.Concat(adapterPoints, platformPoints),
+	"slakd": slices.Concat(adapterPoints, platformPoints),
 }
 
 func around(verbs ...fp.Verb) (points []fp.Point) {
@@ -64,8 +71,11 @@ func plan(n int, random *rand.Rand) (crashes []crash) {
 // nthOf chooses how often a daemon reaches a point until it is killed.
 func nthOf(point fp.Point, random *rand.Rand) int {
 	n := 1 + random.IntN(maxNth)
-	if point == fp.Recovering {
+	switch {
+	case point == fp.Recovering:
 		return 1 // gated reaches it once for each agent that it left at work
+	case slices.Contains(previewPoints, point):
+		return min(n, 2) // each takes seconds
 	}
 	return n
 }

@@ -52,6 +52,18 @@ func provocationOf(c crash) provocation {
 		return provocation{up: (*provoker).broadcast}
 	case fp.PutVote.Before(), fp.PutVote.After():
 		return provocation{up: (*provoker).vote}
+	case fp.PutProgress.Before(), fp.PutProgress.After():
+		return provocation{up: (*provoker).showWork}
+	case fp.PutAsk.Before(), fp.PutAsk.After(), fp.AnswerAsk.Before(), fp.AnswerAsk.After():
+		return provocation{up: (*provoker).answerAsks}
+	case fp.ExpireAsk.Before(), fp.ExpireAsk.After():
+		return provocation{up: (*provoker).stopAsks}
+	case fp.Pressed:
+		return provocation{up: (*provoker).pressButtons}
+	case fp.Previewing, fp.Previewed, fp.BeginPreview.Before(), fp.BeginPreview.After(), fp.KeepPreview.Before(), fp.KeepPreview.After():
+		return provocation{up: (*provoker).showPreviews}
+	case fp.Unshown, fp.EndPreview.Before(), fp.EndPreview.After():
+		return provocation{up: (*provoker).removePreviews}
 	case fp.EndPoll.Before(), fp.EndPoll.After():
 		return provocation{up: (*provoker).endPolls}
 	}
@@ -142,8 +154,8 @@ func (p *provoker) awaitRunning(ctx context.Context, c chatsim.Conversation) err
 }
 
 func (p *provoker) awaitDelivered(ctx context.Context, c chatsim.Conversation) error {
-	return p.await(ctx, "the answer to be delivered", `SELECT total(out_state = 'sent') > 0
-		AND total(direction = 'in' AND disposition IS NULL OR out_state IN ('queued', 'sending')) = 0
+	return p.await(ctx, "the answer to be delivered", `SELECT count(CASE WHEN out_state = 'sent' THEN 1 END) > 0
+		AND count(CASE WHEN direction = 'in' AND disposition IS NULL OR out_state IN ('queued', 'sending') THEN 1 END) = 0
 		AND NOT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ?1 AND ended_at IS NULL) FROM messages WHERE chat_jid = ?1`, c.Chat)
 }
 
@@ -170,6 +182,43 @@ func (p *provoker) converseOnPlatform(ctx context.Context, n int) error {
 	chats := p.load.answeredChats(p.daemon)
 	for i := range n {
 		p.load.sendText(ctx, chats[i%len(chats)], p.load.plainText(), msg.VerbMessage)
+	}
+	return nil
+}
+
+// showWork has n messages answered by agents that say what they do.
+func (p *provoker) showWork(ctx context.Context, n int) error {
+	for range n {
+		c := p.newChat()
+		p.load.sendText(ctx, c, "work stream slow 0.5 "+p.load.plainText(), msg.VerbMessage)
+		if err := p.awaitDelivered(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showPreviews has n messages answered by agents that take long enough to be shown at work, on the platform of the daemon.
+func (p *provoker) showPreviews(ctx context.Context, n int) error {
+	return p.preview(ctx, n, "work stream slow 2 ")
+}
+
+// removePreviews is showPreviews, without answers.
+func (p *provoker) removePreviews(ctx context.Context, n int) error {
+	return p.preview(ctx, n, "silent work stream slow 2 ")
+}
+
+func (p *provoker) preview(ctx context.Context, n int, order string) error {
+	chats := p.load.previewChats(p.daemon)
+	for i := range n {
+		c := chats[i%len(chats)]
+		p.load.sendText(ctx, c, order+p.load.plainText(), verbIn(c))
+		err := p.await(ctx, "the preview to end", `SELECT NOT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ?1 AND ended_at IS NULL)
+			AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ?1 AND (direction = 'in' AND disposition IS NULL OR out_state IN ('queued', 'sending')))
+			AND NOT EXISTS (SELECT 1 FROM previews WHERE chat_jid = ?1 AND state = 'open')`, c.Chat)
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

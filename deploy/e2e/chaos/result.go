@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"database/sql"
 	"fmt"
 	"io"
 	"slices"
@@ -49,9 +51,15 @@ func (l *loadedInstance) check(out io.Writer, skip func(invariants.Invariant) bo
 	r.checkAnswers(h, l.load.all, l.load.hostile)
 	for _, p := range l.platforms {
 		r.checkSends(h, p)
+		if err := r.checkPreviews(l.db, p); err != nil {
+			return nil, err
+		}
 	}
 	if !l.clockSet {
 		r.checkEngagement(h)
+	}
+	if err := r.checkPermissions(l.db, l.instance.Data); err != nil {
+		return nil, err
 	}
 	return r, r.checkToolMessages(l.db, l.load)
 }
@@ -101,8 +109,9 @@ func (r *result) checkReplies(m sentMessage, n int) {
 // silent only on request, and only hostile agents may fail.
 func (r *result) checkAnswer(h *history, m sentMessage, in row, answeredIn map[int64]bool, hostile bool) {
 	t := h.turns[in.turn]
+	answering := cmp.Or(t.with, in.turn)
 	for id := range answeredIn {
-		if id != in.turn {
+		if id != answering {
 			r.add(invariants.Doubled, 1, "%q in %s is row %d of turn %d, but turn %d answered it", m.content, m.chat, in.id, in.turn, id)
 		}
 	}
@@ -117,6 +126,8 @@ func (r *result) checkAnswer(h *history, m sentMessage, in row, answeredIn map[i
 	switch t.reason {
 	case "answered":
 		ok = answeredIn[in.turn]
+	case "folded": // into another one, whose answer is for both
+		ok = answeredIn[answering]
 	case "silent":
 		ok = strings.HasPrefix(t.last, "silent ")
 	case "interrupted":
@@ -157,6 +168,20 @@ func (r *result) checkSends(h *history, platform chatsim.Platform) {
 	for _, e := range m.all {
 		r.checkPart(e)
 	}
+}
+
+// checkPreviews checks that no preview is left on a platform but those that a crash left before their ids were stored. Of
+// these it is not known whether they were made.
+func (r *result) checkPreviews(db *sql.DB, platform chatsim.Platform) error {
+	name := platform.Info().Platform
+	lost, err := effect{query: `SELECT count(*) FROM previews WHERE state = 'lost' AND glob(? || ':*', chat_jid)`, args: []any{name}}.count(db)
+	if err != nil {
+		return err
+	}
+	if left := platform.LeftPreviews(); len(left) > lost {
+		r.add(invariants.Stuck, len(left)-lost, "%d previews are left on %s, of which %d were lost: the first one in %s at %s", len(left), name, lost, left[0].Chat, left[0].At)
+	}
+	return nil
 }
 
 // countArrival counts an arrival of a part, and checks its place, text and order. Copies may arrive in

@@ -41,6 +41,11 @@ func oneTurn(content, reason string, change func(*history)) *history {
 	return h
 }
 
+// foldedInto makes the turn one that another turn answered too.
+func foldedInto(other int64) func(*history) {
+	return func(h *history) { h.turns[1] = turn{reason: "folded", with: other, last: h.turns[1].last} }
+}
+
 // answered makes the answers of turns repeat a prompt.
 func answered(text string, turns ...int64) func(*history) {
 	return func(h *history) {
@@ -130,6 +135,12 @@ func TestResult_CheckAnswers(t *testing.T) {
 		"answered by another turn": {
 			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", answered("m1", 2)),
 			want: counts{invariants.Doubled: 1, invariants.Lost: 1}},
+		"answered with another turn": {
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "folded", with(foldedInto(2), answered("m1", 2)))},
+		"taken in, and not in the answer": {
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "folded", foldedInto(2)), want: lost},
+		"taken in, and answered by its own turn as well": {
+			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "folded", with(foldedInto(2), answered("m1", 1, 2))), want: doubled},
 		"silent on request": {
 			sent: sentMessage{chat, "silent m1", "silent m1", true, ""}, history: oneTurn("silent m1", "silent", nil)},
 		"silent on request of the turn's last message": {
@@ -230,10 +241,12 @@ func state(index int, state string) func(*history) {
 // receivedPlatform is a platform with given arrivals. It splits rows at "|".
 type receivedPlatform struct {
 	chatsim.Platform
-	all []chatsim.Arrival
+	all, left []chatsim.Arrival
 }
 
 func (p *receivedPlatform) Arrivals() []chatsim.Arrival { return p.all }
+
+func (p *receivedPlatform) LeftPreviews() []chatsim.Arrival { return p.left }
 
 func (p *receivedPlatform) Info() chatsim.Info {
 	return chatsim.Info{

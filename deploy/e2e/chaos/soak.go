@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -35,17 +36,17 @@ esac; exec `
 
 // soak puts an instance under load for a time. In the first two thirds daemons are killed, stopped and
 // suspended and the clock jumps. In the last third only agents fail, and no daemon may grow.
-func soak(ctx context.Context, bin string, seed uint64, length time.Duration, out io.Writer) (r *result, err error) {
-	clock := filepath.Join(bin, "clock")
-	l, err := start(ctx, bin, seed, "FAILPOINT_CLOCK="+clock, "TURN_ATTEMPTS=2", "AGENT_TIMEOUT=3s",
-		"AGENT_COMMAND="+misbehaving+filepath.Join(bin, "demo"))
+func soak(ctx context.Context, o options, length time.Duration, out io.Writer) (r *result, err error) {
+	clock := filepath.Join(o.bin, "clock")
+	l, err := start(ctx, o, "FAILPOINT_CLOCK="+clock, "TURN_ATTEMPTS=2", "AGENT_TIMEOUT=3s",
+		"AGENT_COMMAND="+misbehaving+filepath.Join(o.bin, "demo"))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.tearDown()) }()
 	l.load.hostile, l.clockSet = true, true
 
-	d := &disruptor{loaded: l, clock: clock, count: map[string]int{}}
+	d := &disruptor{loaded: l, clock: clock, count: map[string]int{}, out: out}
 	if err := d.run(ctx, length*2/3); err != nil {
 		return nil, err
 	}
@@ -85,12 +86,58 @@ type disruptor struct {
 	loaded *loadedInstance
 	clock  string         // the file that sets the daemons' clock
 	count  map[string]int // by kind of disruption
+	next   []disruption   // the rest of the round
+	out    io.Writer
 }
 
+// plannedOutage is one of the outages that each soak has: every site in every way, one after another.
+type plannedOutage struct {
+	site site
+	kind outageKind
+}
+
+// planOutages returns the outages in random order.
+func planOutages(sites []site, random *rand.Rand) (all []plannedOutage) {
+	for _, p := range sites {
+		for _, kind := range outageKinds() {
+			all = append(all, plannedOutage{p, kind})
+		}
+	}
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// disruption is what is done to a daemon, to a platform, or to the clock of all daemons.
+type disruption struct{ kind, daemon string }
+
+// planDisruptions returns a round in random order: each daemon is killed, stopped and suspended, the clock jumps
+// in both directions, and faults or short outages come to random platforms.
+func planDisruptions(random *rand.Rand) (all []disruption) {
+	for _, name := range daemons {
+		for _, kind := range []string{"kill", "stop", "hang", "platform"} {
+			all = append(all, disruption{kind, name})
+		}
+	}
+	all = append(all, disruption{kind: "clock back"}, disruption{kind: "clock forward"})
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// run disrupts for a time. Of the planned outages each takes four fifths of its share of that: a minute and
+// more of twenty.
 func (d *disruptor) run(ctx context.Context, length time.Duration) error {
-	until := time.Now().Add(length)
-	next := time.Now().Add(disruptionInterval)
-	for time.Now().Before(until) && ctx.Err() == nil {
+	began := time.Now()
+	until, next := began.Add(length), began.Add(disruptionInterval)
+	planned := planOutages(d.loaded.sites, d.loaded.random)
+	share := length / time.Duration(len(planned))
+	for i := 0; time.Now().Before(until) && ctx.Err() == nil; {
+		if i < len(planned) && time.Since(began) >= time.Duration(i)*share {
+			o := planned[i]
+			i++
+			fmt.Fprintf(d.out, "outage of %s for %s: it %s\n", o.site.name, share*4/5, o.kind)
+			d.loaded.beginOutage(o.site, o.kind, share*4/5, true)
+			d.count["outage"]++
+		}
 		d.loaded.sendOne(ctx)
 		if time.Now().Before(next) {
 			continue
@@ -103,11 +150,14 @@ func (d *disruptor) run(ctx context.Context, length time.Duration) error {
 	return ctx.Err()
 }
 
-// disrupt makes one random disruption.
+// disrupt makes the next disruption.
 func (d *disruptor) disrupt(ctx context.Context) error {
 	l := d.loaded
-	name := daemons[l.random.IntN(len(daemons))]
-	kind := []string{"kill", "kill", "stop", "hang", "clock", "platform", "platform"}[l.random.IntN(7)]
+	if len(d.next) == 0 {
+		d.next = planDisruptions(l.random)
+	}
+	kind, name := d.next[0].kind, d.next[0].daemon
+	d.next = d.next[1:]
 	d.count[kind]++
 
 	switch kind {
@@ -126,8 +176,10 @@ func (d *disruptor) disrupt(ctx context.Context) error {
 	case "platform":
 		l.disruptPlatform()
 		return nil
-	case "clock":
-		return d.setClock(time.Duration(l.random.Int64N(int64(2*maxClockJump))) - maxClockJump)
+	case "clock back":
+		return d.setClock(-time.Duration(l.random.Int64N(int64(maxClockJump))))
+	case "clock forward":
+		return d.setClock(time.Duration(l.random.Int64N(int64(maxClockJump))))
 	}
 
 	l.sendOne(ctx)

@@ -59,7 +59,7 @@ func sentRows(c chatsim.Conversation, source string, kind msg.Kind, content stri
 // answerLine is a line of one answer in a chat.
 func answerLine(c chatsim.Conversation, line string) effect {
 	return effect{`SELECT count(*) FROM messages WHERE direction = 'out' AND source = 'agent' AND chat_jid = ? AND thread_id = ?
-		AND instr(char(10) || content || char(10), char(10) || ? || char(10)) > 0`, []any{c.Chat, c.Thread, line}, 1}
+		AND instr(? || content || ?, ?) > 0`, []any{c.Chat, c.Thread, "\n", "\n", "\n" + line + "\n"}, 1}
 }
 
 // limitNotices are the notices of a chat that its agents have passed a request on too often.
@@ -249,6 +249,9 @@ func (g *generator) otherToolChat(c chatsim.Conversation) chatsim.Conversation {
 func (g *generator) callTools(ctx context.Context) {
 	kinds := toolMessageKinds()
 	n := g.random.IntN(len(kinds) + 1)
+	if n == len(kinds) && g.foreign == nil {
+		n = 0
+	}
 	if n == len(kinds) {
 		c := chatsim.Conversation{Chat: "matrix:" + toolsChildRoom + "1"}
 		g.sendToolMessage(ctx, c, escalateQuestion(c, g.plainText()))

@@ -46,13 +46,39 @@ func (a *approver) run(ctx context.Context) {
 	}
 }
 
+// newNewcomers makes unknown chats on a platform.
+func newNewcomers(p chatsim.Platform) (all []chatsim.Conversation) {
+	for i := range maxUnknown {
+		all = append(all, p.NewDM(fmt.Sprintf("Newcomer %d", i)))
+	}
+	return all
+}
+
+// unknownRoutes lead newcomers to onbod.
+func unknownRoutes(newcomers []chatsim.Conversation) (all []msg.Route) {
+	for _, c := range newcomers {
+		platform, room := msg.SplitJID(c.Chat)
+		all = append(all, msg.Route{Match: "platform=" + platform + " room=" + room, Target: "daemon:onbod"})
+	}
+	return all
+}
+
+// knowsUnknown reports whether there are chats left that are unknown.
+func (g *generator) knowsUnknown() bool {
+	return g.unknown < maxUnknown && (g.newcomers == nil || g.unknown < len(g.newcomers))
+}
+
 // writeFromUnknown writes n messages in a chat that no route leads to a group. All must be answered once it
 // is approved.
 func (g *generator) writeFromUnknown(ctx context.Context, n int) chatsim.Conversation {
 	g.unknown++
 	c := chatsim.Conversation{Chat: fmt.Sprintf("matrix:%s%d", unknownRoom, g.unknown)}
+	verb := msg.VerbMention
+	if g.newcomers != nil {
+		c, verb = g.newcomers[g.unknown-1], msg.VerbMessage
+	}
 	for range n {
-		g.sendText(ctx, c, g.plainText(), msg.VerbMention)
+		g.sendText(ctx, c, g.plainText(), verb)
 	}
 	return c
 }
@@ -61,7 +87,7 @@ func (g *generator) writeFromUnknown(ctx context.Context, n int) chatsim.Convers
 func (p *provoker) connect(ctx context.Context, n int) error {
 	for range n {
 		c := p.load.writeFromUnknown(ctx, 2)
-		err := p.await(ctx, "an unknown chat to be answered", `SELECT total(disposition = 'routed') = 2 FROM messages WHERE chat_jid = ? AND direction = 'in'`, c.Chat)
+		err := p.await(ctx, "an unknown chat to be answered", `SELECT count(CASE WHEN disposition = 'routed' THEN 1 END) = 2 FROM messages WHERE chat_jid = ? AND direction = 'in'`, c.Chat)
 		if err != nil {
 			return err
 		}

@@ -3,10 +3,16 @@
 package chatsim
 
 import (
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"arizuko/pkg/msg"
 )
 
 // Platform records what its users did and what it received. It is safe for concurrent use, except
@@ -15,6 +21,7 @@ type Platform interface {
 	Info() Info
 	ConversationMaker
 	Users
+	Presser
 	Transport
 	Network
 	FaultInjector
@@ -46,6 +53,9 @@ type ConversationMaker interface {
 	NewThread(title string) Conversation
 }
 
+// markRoom is what adapters leave of a part's limit for the mark of a copy, in characters.
+const markRoom = len("(possibly sent twice) ")
+
 // MarkedCopy is the text of a part that may be a duplicate.
 func MarkedCopy(text string) string { return "(possibly sent twice) " + text }
 
@@ -61,14 +71,54 @@ type Users interface {
 	AllAcknowledged() bool
 }
 
+// Presser presses buttons under messages of the bot, and sees its reactions to messages of users.
+type Presser interface {
+	Reactor
+	// Buttons are the labels of the buttons under a message and its text.
+	Buttons(c Conversation, message string) (labels []string, text string)
+	// Press presses a button by its label, as the user of the conversation or as another one. It returns an id of the press.
+	Press(c Conversation, message, label string, other bool) (press string, err error)
+	// RefuseButtons makes the platform refuse the next message of the bot because of its buttons.
+	RefuseButtons()
+	// Stoppable lists the messages of a conversation that have a button which stops an agent.
+	Stoppable(c Conversation) (messages []string)
+	// PressAnswer is what the user of a press alone reads, "" for nothing. ok is false until the adapter has answered.
+	PressAnswer(c Conversation, press string) (text string, ok bool)
+}
+
+// Reactor shows the bot's reactions to messages of users.
+type Reactor interface {
+	// BotReactions are the emoji, or the names of emoji, with which the bot has reacted to a message.
+	BotReactions(c Conversation, message string) []string
+	// ForbidReactions makes the platform refuse reactions of the bot in a chat.
+	ForbidReactions(c Conversation)
+}
+
+// hasStop reports whether one of the buttons of a message stops an agent.
+func hasStop(buttons map[string]string) bool {
+	press, ours := msg.ParseButtonData(buttons[msg.StopLabel])
+	return ours && press.Stop > 0
+}
+
+// sorted are the labels of buttons, with the data of one of them.
+func sorted(buttons map[string]string, label string) (labels []string, data string, err error) {
+	data, found := buttons[label]
+	if !found {
+		err = fmt.Errorf("no button %q in %q", label, buttons)
+	}
+	return slices.Sorted(maps.Keys(buttons)), data, err
+}
+
 // Transport connects a platform with its adapter.
 type Transport interface {
 	// Serve listens on an address of the host and returns the adapter's environment.
 	Serve(host string) (env []string, err error)
 	// Connected reports whether the adapter is connected, so that it gets events.
 	Connected() bool
-	// Arrivals lists what the adapter sent, in order of arrival.
+	// Arrivals lists what the adapter sent, in order of arrival. A preview that became an answer arrived when it did.
 	Arrivals() []Arrival
+	// LeftPreviews lists the previews of answers that are there and say nothing.
+	LeftPreviews() []Arrival
 	// ShowsWorking reports whether the bot has shown in a conversation that it is working.
 	ShowsWorking(c Conversation) bool
 	// RateLimited counts the calls refused with 429.
@@ -78,11 +128,15 @@ type Transport interface {
 
 // Network is what is between a platform and its adapter.
 type Network interface {
-	// SetReachable cuts or restores it.
+	// SetListening with false makes the platform refuse connections; with true it listens again, on the same address.
+	SetListening(ok bool) error
+	// SetReachable with false resets all connections, and later ones before they are answered.
 	SetReachable(ok bool)
 	// SetAnswering with false closes all connections, and makes the platform accept new ones without an
 	// answer.
 	SetAnswering(ok bool)
+	// SetPaging closes all connections, and answers all requests with a proxy's page of a status, until it is 0.
+	SetPaging(status int)
 	// DropConnections closes all open connections. New ones are accepted.
 	DropConnections()
 }
@@ -97,6 +151,8 @@ type FaultInjector interface {
 	DuplicateAndReorder(n int)
 	// FailNextSend makes the next message fail.
 	FailNextSend(f Fault)
+	// FailEdits makes edits of messages fail until ClearFaults; they are not made.
+	FailEdits()
 	// SetTokenValid revokes or restores the bot's token.
 	SetTokenValid(ok bool)
 	// Removals creates a conversation for each way in which the bot can lose access to one.
@@ -150,6 +206,9 @@ type Arrival struct {
 	At                     time.Time // when the request arrived
 }
 
+// slowEdit is longer than adapters wait for the change of a preview.
+const slowEdit = 7 * time.Second
+
 // faultName describes a fault.
 func faultName(drops, malformed, after, limited bool, status int) string {
 	name := "slow"
@@ -167,6 +226,22 @@ func faultName(drops, malformed, after, limited bool, status int) string {
 		name += " after processing"
 	}
 	return name
+}
+
+// server is what a platform listens with.
+type server interface {
+	Base() string
+	Start(addr string) (base string, err error)
+	Close() error
+}
+
+// setListening makes a server refuse connections, or listen where it did before.
+func setListening(s server, ok bool) error {
+	if !ok {
+		return s.Close()
+	}
+	_, err := s.Start(strings.TrimPrefix(s.Base(), "http://"))
+	return err
 }
 
 // listenOn is the address of a platform on a host.

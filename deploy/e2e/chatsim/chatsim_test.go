@@ -76,3 +76,27 @@ func TestPlatform_InjectRandomFault_DescribesIt(t *testing.T) {
 		}
 	})
 }
+
+// TestPlatform_RandomFaults_HaveEveryKind: each kind of fault happens on each platform.
+func TestPlatform_RandomFaults_HaveEveryKind(t *testing.T) {
+	eachPlatform(t, func(t *testing.T, p Platform) {
+		found := map[string]bool{}
+		random := rand.New(rand.NewPCG(1, 0))
+		for range 2000 {
+			name := p.InjectRandomFault(random)
+			if _, fault, ofCall := strings.Cut(name, ": "); ofCall {
+				name = fault
+			}
+			found[strings.ReplaceAll(name, "update", "event")] = true
+		}
+		p.ClearFaults()
+		for _, want := range []string{
+			"500", "502 after processing", "503", "429", "slow", "connection dropped", "connection dropped after processing",
+			"malformed response after processing", "duplicate events", "reordered events", "redelivered events", "malformed event",
+		} {
+			if !found[want] {
+				t.Errorf("no fault %q", want)
+			}
+		}
+	})
+}

@@ -97,7 +97,7 @@ func (d *Discord) Info() Info {
 	return Info{
 		Daemon: "discd", Platform: "discord", DMPattern: "dm-*",
 		Split: func(content string) []string {
-			return render.Discord(content, 2000) // characters, as the API allows
+			return render.Discord(content, 2000-markRoom) // characters, as the API allows
 		},
 		TokenEnv: "DISCORD_BOT_TOKEN", Surfaces: Surfaces{DM: "discord-dm", Group: "discord-channel", Thread: "discord-thread"},
 		LinksReplies: true, FindsMessages: true, ReportsDeletions: true,
@@ -150,6 +150,66 @@ func (d *Discord) Vote(c Conversation, poll string, option int) error {
 	return nil
 }
 
+// message is a message of a conversation, with an error if there is none.
+func (d *Discord) message(c Conversation, id string) (discord.Message, error) {
+	for _, m := range d.at(c).Messages() {
+		if m.ID == id {
+			return m, nil
+		}
+	}
+	return discord.Message{}, fmt.Errorf("no message %s in %s", id, c.Chat)
+}
+
+// Buttons implements Presser.
+func (d *Discord) Buttons(c Conversation, message string) (labels []string, text string) {
+	m, _ := d.message(c, message) // none has no buttons
+	labels, _, _ = sorted(m.Buttons(), "")
+	return labels, m.Content
+}
+
+// Press implements Presser.
+func (d *Discord) Press(c Conversation, message, label string, other bool) (press string, err error) {
+	by := d.users[c.Chat]
+	if other {
+		by = d.User("Eve", "eve")
+		d.guild.Join(by)
+	}
+	m, err := d.message(c, message)
+	if err != nil {
+		return "", err
+	}
+	_, data, err := sorted(m.Buttons(), label)
+	if err != nil {
+		return "", err
+	}
+	given, err := d.at(c).TryPress(by, message, data)
+	return given.ID + " " + given.Token, err
+}
+
+// Stoppable implements Presser.
+func (d *Discord) Stoppable(c Conversation) (messages []string) {
+	for _, m := range d.at(c).Messages() {
+		if hasStop(m.Buttons()) {
+			messages = append(messages, m.ID)
+		}
+	}
+	return messages
+}
+
+// BotReactions implements Reactor.
+func (d *Discord) BotReactions(c Conversation, message string) []string {
+	return d.at(c).Reactions(message)[d.Me().ID]
+}
+
+// ForbidReactions implements Reactor.
+func (d *Discord) ForbidReactions(c Conversation) { d.at(c).Deny(discord.AddReactions) }
+
+// PressAnswer implements Presser.
+func (d *Discord) PressAnswer(_ Conversation, press string) (text string, ok bool) {
+	id, token, _ := strings.Cut(press, " ")
+	return d.Server.PressAnswer(discord.Interaction{ID: id, Token: token})
+}
+
 // AllAcknowledged implements Users. Discord has no acknowledgements.
 func (d *Discord) AllAcknowledged() bool { return true }
 
@@ -157,9 +217,22 @@ func (d *Discord) AllAcknowledged() bool { return true }
 func (d *Discord) Connected() bool { return d.Listening() }
 
 // Arrivals implements Transport.
-func (d *Discord) Arrivals() (all []Arrival) {
+func (d *Discord) Arrivals() []Arrival { return d.shown().arrivals() }
+
+// LeftPreviews implements Transport.
+func (d *Discord) LeftPreviews() []Arrival { return d.shown().leftPreviews() }
+
+func (d *Discord) shown() *shown {
+	all := &shown{}
 	for _, call := range d.Sent() {
-		if conversation, known := d.conversation(call.ChannelID); known && call.Route == discord.CreateMessage && !call.Repeated {
+		conversation, known := d.conversation(call.ChannelID)
+		switch {
+		case !known:
+		case call.Route == discord.EditMessage:
+			all.changed(conversation.Chat, call.MessageID, call.Text, call.At)
+		case call.Route == discord.DeleteMessage:
+			all.deleted(conversation.Chat, call.MessageID)
+		case call.Route == discord.CreateMessage && !call.Repeated:
 			a := Arrival{ID: call.MessageID, Chat: conversation.Chat, Thread: conversation.Thread, Text: call.Text, ReplyTo: call.ReplyTo, At: call.At}
 			if call.Message != nil && call.Message.Poll != nil {
 				a.Text = call.Message.Poll.Question.Text
@@ -167,7 +240,7 @@ func (d *Discord) Arrivals() (all []Arrival) {
 			for _, f := range call.Files {
 				a.Files = append(a.Files, File{f.Name, f.Data})
 			}
-			all = append(all, a)
+			all.made(a)
 		}
 	}
 	return all
@@ -212,6 +285,15 @@ func (d *Discord) InjectRandomFault(random *rand.Rand) string {
 		{Route: discord.CreateMessage, Drop: true},
 		{Route: discord.CreateMessage, Drop: true, After: true},
 		{Route: discord.CreateMessage, Body: "<html>gateway</html>", After: true},
+		{Route: discord.EditMessage, Status: 502, After: true},
+		{Route: discord.EditMessage, Status: 500},
+		{Route: discord.EditMessage, RetryAfter: time.Duration(n) * time.Second},
+		{Route: discord.EditMessage, Drop: true},
+		{Route: discord.EditMessage, Drop: true, After: true},
+		{Route: discord.EditMessage, Delay: slowEdit},
+		{Route: discord.DeleteMessage, Status: 503},
+		{Route: discord.DeleteMessage, Drop: true, After: true},
+		{Route: discord.DeleteMessage, RetryAfter: time.Duration(n) * time.Second},
 		{Route: discord.GetMessages, Status: 503},
 		{Route: discord.Connect, Drop: true},
 		{Route: discord.Download, Status: 503},
@@ -244,6 +326,9 @@ func (d *Discord) InjectRandomFault(random *rand.Rand) string {
 	return other.name
 }
 
+// SetListening implements Network.
+func (d *Discord) SetListening(ok bool) error { return setListening(d, ok) }
+
 // DropConnections implements Network.
 func (d *Discord) DropConnections() { d.Disconnect() }
 
@@ -261,6 +346,18 @@ func (d *Discord) FailNextSend(f Fault) {
 	})
 }
 
+// RefuseButtons implements Presser.
+func (d *Discord) RefuseButtons() {
+	const body = `{"message":"Invalid Form Body","code":50035,"errors":{"components":{"0":{"components":{"0":{"label":` +
+		`{"_errors":[{"code":"BASE_TYPE_BAD_LENGTH","message":"Must be between 1 and 80 in length."}]}}}}}}}`
+	d.InjectFault(discord.Fault{Route: discord.CreateMessage, Status: http.StatusBadRequest, Body: body})
+}
+
+// FailEdits implements FaultInjector.
+func (d *Discord) FailEdits() {
+	d.InjectFault(discord.Fault{Route: discord.EditMessage, Status: 500, Times: -1})
+}
+
 // SetTokenValid implements FaultInjector.
 func (d *Discord) SetTokenValid(ok bool) { d.Revoke(!ok) }
 
@@ -273,6 +370,6 @@ func (d *Discord) Removals() []Removal {
 		{Name: "the bot loses its permission to write", Conversation: muted, Apply: func() { d.at(muted).Deny(discord.SendMessages) }},
 		{Name: "a channel is deleted", Conversation: deleted, Apply: func() { d.at(deleted).DeleteChannel() }},
 		{Name: "the bot is kicked", Conversation: kicked, Apply: abroad.RemoveBot},
-		{Name: "a thread is locked", Conversation: locked, Apply: func() { d.at(locked).Archive(true, true) }},
+		{Name: "a thread is locked", Conversation: locked, LeavesChat: true, Apply: func() { d.at(locked).Archive(true, true) }},
 	}
 }

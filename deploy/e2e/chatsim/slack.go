@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,7 +87,7 @@ func (s *Slack) Info() Info {
 	return Info{
 		Daemon: "slakd", Platform: "slack", DMPattern: "D*",
 		Split: func(content string) []string {
-			return render.Slack(content, 4000) // characters, as Slack advises
+			return render.Slack(content, 4000-markRoom) // characters, as Slack advises
 		},
 		TokenEnv: "SLACK_BOT_TOKEN", Surfaces: Surfaces{DM: "slack-dm", Group: "slack-channel-thread", Thread: "slack-channel-thread"},
 		FindsMessages: true, ReportsDeletions: true,
@@ -139,12 +140,102 @@ func (s *Slack) Vote(c Conversation, poll string, option int) error {
 	return s.at(c).SetReaction(s.users[c.Chat], poll, []string{"one", "two", "three"}[option-1], true)
 }
 
+// message is a message of a conversation, with an error if there is none.
+func (s *Slack) message(c Conversation, ts string) (slack.Message, error) {
+	for _, m := range s.at(c).Messages() {
+		if m.TS == ts {
+			return m, nil
+		}
+	}
+	return slack.Message{}, fmt.Errorf("no message %s in %s", ts, c.Chat)
+}
+
+// Buttons implements Presser.
+func (s *Slack) Buttons(c Conversation, message string) (labels []string, text string) {
+	m, _ := s.message(c, message) // none has no buttons
+	labels, _, _ = sorted(m.Buttons(), "")
+	return labels, m.Text
+}
+
+// Press implements Presser. The id of a press is the number of messages that single users saw before it.
+func (s *Slack) Press(c Conversation, message, label string, other bool) (press string, err error) {
+	by := s.users[c.Chat]
+	if other {
+		by = s.User("Eve", "eve")
+		s.at(c).Invite(s.users[c.Chat], by)
+	}
+	m, err := s.message(c, message)
+	if err != nil {
+		return "", err
+	}
+	_, value, err := sorted(m.Buttons(), label)
+	if err != nil {
+		return "", err
+	}
+	before := len(s.at(c).Ephemeral())
+	_, err = s.at(c).TryPressButton(by, message, value, value)
+	return strconv.Itoa(before), err
+}
+
+// Stoppable implements Presser.
+func (s *Slack) Stoppable(c Conversation) (messages []string) {
+	for _, m := range s.at(c).Messages() {
+		if hasStop(m.Buttons()) {
+			messages = append(messages, m.TS)
+		}
+	}
+	return messages
+}
+
+// BotReactions implements Reactor.
+func (s *Slack) BotReactions(c Conversation, message string) (names []string) {
+	m, _ := s.message(c, message) // none has no reactions
+	for _, r := range m.Reactions {
+		if slices.Contains(r.Users, s.Me().ID) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// ForbidReactions implements Reactor, in all chats.
+func (s *Slack) ForbidReactions(Conversation) {
+	s.InjectFault(slack.Fault{Method: "reactions.add", Error: "not_reactable", Times: -1})
+}
+
+// PressAnswer implements Presser. Slack has an acknowledgement in any case, and a message for one user where there is
+// something to say.
+func (s *Slack) PressAnswer(c Conversation, press string) (text string, ok bool) {
+	before, err := strconv.Atoi(press)
+	if !s.AllAcknowledged() || err != nil {
+		return "", false
+	}
+	if shown := s.at(c).Ephemeral(); len(shown) > before {
+		text = shown[len(shown)-1].Text
+	}
+	return text, true
+}
+
 // AllAcknowledged implements Users.
 func (s *Slack) AllAcknowledged() bool { return s.Pending() == 0 }
 
 // Arrivals implements Transport.
-func (s *Slack) Arrivals() (all []Arrival) {
+func (s *Slack) Arrivals() []Arrival { return s.shown().arrivals() }
+
+// LeftPreviews implements Transport.
+func (s *Slack) LeftPreviews() []Arrival { return s.shown().leftPreviews() }
+
+func (s *Slack) shown() *shown {
+	all := &shown{}
 	for _, call := range s.Sent() {
+		switch call.Method {
+		case "chat.startStream":
+			all.previewMade(Arrival{ID: call.TS, Chat: slackChat(call.ChannelID), Thread: call.ThreadTS, At: call.At})
+		case "chat.appendStream", "chat.update":
+			all.changed(slackChat(call.ChannelID), call.TS, call.Text, call.At)
+		case "chat.delete":
+			all.deleted(slackChat(call.ChannelID), call.TS)
+		}
 		if call.Method != "chat.postMessage" && call.Method != "files.completeUploadExternal" {
 			continue
 		}
@@ -152,7 +243,7 @@ func (s *Slack) Arrivals() (all []Arrival) {
 		for _, f := range call.Files {
 			a.Files = append(a.Files, File{f.Name, f.Data})
 		}
-		all = append(all, a)
+		all.made(a)
 	}
 	return all
 }
@@ -178,7 +269,7 @@ func (s *Slack) RateLimited() (n int) {
 // InjectRandomFault implements FaultInjector.
 func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 	n := 1 + random.IntN(3)
-	const post = "chat.postMessage"
+	const post, update = "chat.postMessage", "chat.update"
 	faults := []slack.Fault{
 		{Method: post, Status: 502, After: true},
 		{Method: post, Status: 500},
@@ -187,6 +278,20 @@ func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 		{Method: post, Drop: true},
 		{Method: post, Drop: true, After: true},
 		{Method: post, Body: "<html>gateway</html>", After: true},
+		{Method: update, Status: 502, After: true},
+		{Method: update, Status: 500},
+		{Method: update, Error: "internal_error", After: true},
+		{Method: update, RetryAfter: n},
+		{Method: update, Drop: true},
+		{Method: update, Drop: true, After: true},
+		{Method: update, Delay: slowEdit},
+		{Method: "chat.startStream", Drop: true, After: true},
+		{Method: "chat.appendStream", Drop: true, After: true},
+		{Method: "chat.appendStream", RetryAfter: n},
+		{Method: "chat.stopStream", Status: 503, After: true},
+		{Method: "chat.delete", Status: 503},
+		{Method: "chat.delete", Drop: true, After: true},
+		{Method: "chat.delete", RetryAfter: n},
 		{Method: "conversations.history", Status: 503},
 		{Method: "apps.connections.open", Status: 502},
 		{Method: "socket", Drop: true},
@@ -218,6 +323,9 @@ func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 	return other.name
 }
 
+// SetListening implements Network.
+func (s *Slack) SetListening(ok bool) error { return setListening(s, ok) }
+
 // DropConnections implements Network.
 func (s *Slack) DropConnections() { s.DropSockets() }
 
@@ -233,6 +341,16 @@ func (s *Slack) FailNextSend(f Fault) {
 	s.InjectFault(slack.Fault{
 		Method: "chat.postMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop, After: f.After,
 	})
+}
+
+// RefuseButtons implements Presser.
+func (s *Slack) RefuseButtons() {
+	s.InjectFault(slack.Fault{Method: "chat.postMessage", Error: "invalid_blocks"})
+}
+
+// FailEdits implements FaultInjector.
+func (s *Slack) FailEdits() {
+	s.InjectFault(slack.Fault{Method: "chat.update", Status: 500, Times: -1})
 }
 
 // SetTokenValid implements FaultInjector.

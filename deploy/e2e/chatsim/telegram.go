@@ -16,6 +16,9 @@ import (
 // telegramPort is the port of the fake Telegram.
 const telegramPort = "9090"
 
+// telegramText is how long teled makes a message, in UTF-16 units: the Bot API allows 4,096.
+const telegramText = 4096 - markRoom
+
 // Size is the number of chats by kind. Platforms accept few messages per second and chat, so high
 // load needs many chats.
 type Size struct{ DMs, Groups int }
@@ -101,7 +104,7 @@ func (t *Telegram) Info() Info {
 	return Info{
 		Daemon: "teled", Platform: "telegram", DMPattern: "[0-9]*",
 		Split: func(content string) (parts []string) {
-			for _, p := range render.Telegram(content, 4096) { // UTF-16 units, as the Bot API allows
+			for _, p := range render.Telegram(content, telegramText) {
 				parts = append(parts, p.Text)
 			}
 			return parts
@@ -164,6 +167,66 @@ func (t *Telegram) Vote(c Conversation, poll string, option int) error {
 	return fmt.Errorf("no poll %s in %s", poll, c.Chat)
 }
 
+// message is a message of a chat by its id, with an error if there is none.
+func (t *Telegram) message(c Conversation, id string) (telegram.Message, error) {
+	for _, m := range t.rooms[c.Chat].Messages() {
+		if strconv.Itoa(m.ID) == id {
+			return m, nil
+		}
+	}
+	return telegram.Message{}, fmt.Errorf("no message %s in %s", id, c.Chat)
+}
+
+// Buttons implements Presser.
+func (t *Telegram) Buttons(c Conversation, message string) (labels []string, text string) {
+	m, _ := t.message(c, message) // none has no buttons
+	labels, _, _ = sorted(m.Buttons(), "")
+	return labels, m.Text
+}
+
+// Press implements Presser.
+func (t *Telegram) Press(c Conversation, message, label string, other bool) (press string, err error) {
+	by := t.users[c.Chat]
+	if other {
+		by = t.User("Eve", "")
+		t.rooms[c.Chat].Join(by)
+	}
+	m, err := t.message(c, message)
+	if err != nil {
+		return "", err
+	}
+	_, data, err := sorted(m.Buttons(), label)
+	if err != nil {
+		return "", err
+	}
+	return t.rooms[c.Chat].TryPress(by, m.ID, data)
+}
+
+// Stoppable implements Presser.
+func (t *Telegram) Stoppable(c Conversation) (messages []string) {
+	for _, m := range t.rooms[c.Chat].Messages() {
+		if hasStop(m.Buttons()) {
+			messages = append(messages, strconv.Itoa(m.ID))
+		}
+	}
+	return messages
+}
+
+// BotReactions implements Reactor.
+func (t *Telegram) BotReactions(c Conversation, message string) []string {
+	id, _ := strconv.Atoi(message)
+	return t.rooms[c.Chat].Reactions(id)[t.Me().ID]
+}
+
+// ForbidReactions implements Reactor.
+func (t *Telegram) ForbidReactions(c Conversation) { t.rooms[c.Chat].AllowReactions("👍") }
+
+// PressAnswer implements Presser.
+func (t *Telegram) PressAnswer(_ Conversation, press string) (text string, ok bool) {
+	a, ok := t.Server.PressAnswer(press)
+	return a.Text, ok
+}
+
 // AllAcknowledged implements Users.
 func (t *Telegram) AllAcknowledged() bool { return t.Pending() == 0 }
 
@@ -171,8 +234,20 @@ func (t *Telegram) AllAcknowledged() bool { return t.Pending() == 0 }
 func (t *Telegram) Connected() bool { return t.Polling() }
 
 // Arrivals implements Transport.
-func (t *Telegram) Arrivals() (all []Arrival) {
+func (t *Telegram) Arrivals() []Arrival { return t.shown().arrivals() }
+
+// LeftPreviews implements Transport.
+func (t *Telegram) LeftPreviews() []Arrival { return t.shown().leftPreviews() }
+
+func (t *Telegram) shown() *shown {
+	all := &shown{}
 	for _, call := range t.Sent() {
+		switch call.Method {
+		case "editMessageText":
+			all.changed(telegramChat(call.ChatID), strconv.Itoa(call.MessageID), call.Text, call.At)
+		case "deleteMessage":
+			all.deleted(telegramChat(call.ChatID), strconv.Itoa(call.MessageID))
+		}
 		if call.Method != "sendMessage" && call.Method != "sendPoll" && len(call.Files) == 0 {
 			continue
 		}
@@ -187,7 +262,7 @@ func (t *Telegram) Arrivals() (all []Arrival) {
 			for _, f := range call.Files {
 				a.Files = append(a.Files, File{f.Name, f.Data})
 			}
-			all = append(all, a)
+			all.made(a)
 		}
 	}
 	return all
@@ -224,6 +299,14 @@ func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 		{Method: "sendMessage", Drop: true},
 		{Method: "sendMessage", Drop: true, After: true},
 		{Method: "sendMessage", Body: "<html>gateway</html>", After: true},
+		{Method: "editMessageText", Status: 502, After: true},
+		{Method: "editMessageText", RetryAfter: n},
+		{Method: "editMessageText", Drop: true},
+		{Method: "editMessageText", Drop: true, After: true},
+		{Method: "editMessageText", Delay: slowEdit},
+		{Method: "deleteMessage", Status: 500},
+		{Method: "deleteMessage", Drop: true, After: true},
+		{Method: "sendMessageDraft", Status: 500},
 		{Method: "getUpdates", Status: 502},
 		{Method: "getUpdates", Drop: true, After: true},
 		{Method: "getUpdates", Body: "{"},
@@ -252,6 +335,9 @@ func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 	return "malformed update"
 }
 
+// SetListening implements Network.
+func (t *Telegram) SetListening(ok bool) error { return setListening(t, ok) }
+
 // DropConnections implements Network.
 func (t *Telegram) DropConnections() {
 	t.SetReachable(false)
@@ -270,6 +356,16 @@ func (t *Telegram) FailNextSend(f Fault) {
 	t.InjectFault(telegram.Fault{
 		Method: "sendMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop, After: f.After,
 	})
+}
+
+// RefuseButtons implements Presser.
+func (t *Telegram) RefuseButtons() {
+	t.InjectFault(telegram.Fault{Method: "sendMessage", Status: http.StatusBadRequest, Description: "Bad Request: BUTTON_DATA_INVALID"})
+}
+
+// FailEdits implements FaultInjector.
+func (t *Telegram) FailEdits() {
+	t.InjectFault(telegram.Fault{Method: "editMessageText", Status: 500, Times: -1})
 }
 
 // SetTokenValid implements FaultInjector.

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	stdcmp "cmp"
 	"maps"
 	"os"
 	"path"
@@ -16,6 +17,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const (
@@ -27,7 +29,8 @@ var (
 	daemons  = daemon.Suite()
 	oneShots = []string{"first-group", "migrate", "prepare"}
 	// overrides are files to be used with docker-compose.yml.
-	overrides = []string{"deploy/compose/agents.yml", "deploy/compose/password.yml", "deploy/compose/slack-events.yml"}
+	overrides = []string{"deploy/compose/agents.yml", "deploy/compose/password.yml", "deploy/compose/slack-events.yml", "deploy/compose/account.yml",
+		"deploy/compose/postgres.yml"}
 )
 
 // repository is the top folder. Its path is not cleaned: else Go's test cache does not notice when a
@@ -239,7 +242,7 @@ func TestFile_Secrets_AreFiles(t *testing.T) {
 	for name, s := range p.Services {
 		mounted := map[string]bool{}
 		for _, secret := range s.Secrets {
-			mounted["/run/secrets/"+secret.Source] = true
+			mounted[stdcmp.Or(secret.Target, "/run/secrets/"+secret.Source)] = true
 			if file := p.Secrets[secret.Source].File; path.Base(path.Dir(file)) != "secrets" {
 				t.Errorf("%s: %s is the file %s", name, secret.Source, file)
 			}
@@ -309,6 +312,23 @@ func TestFile_SlackEvents_ReplaceSocketMode(t *testing.T) {
 	}
 	if len(s.Ports) != 1 || s.Ports[0].HostIP != "127.0.0.1" {
 		t.Errorf("ports %+v", s.Ports)
+	}
+}
+
+// The service of a second account differs from the first one's in its account and its token.
+func TestFile_Account_IsASecondAdapter(t *testing.T) {
+	t.Parallel()
+	services := load(t, nil, baseFile, overrides[3]).Services
+	first, second := services["teled"], services["teled-work"]
+	if *second.Environment["TELED_ACCOUNT"] != "work" || *first.Environment["TELED_ACCOUNT"] != "" {
+		t.Errorf("accounts %q and %q", *first.Environment["TELED_ACCOUNT"], *second.Environment["TELED_ACCOUNT"])
+	}
+	if s := second.Secrets; len(s) != 1 || s[0].Source != "telegram_bot_token_work" || s[0].Target != *second.Environment["TELEGRAM_BOT_TOKEN_FILE"] {
+		t.Errorf("secrets %+v, token %s", s, *second.Environment["TELEGRAM_BOT_TOKEN_FILE"])
+	}
+	first.Environment["TELED_ACCOUNT"], first.Secrets, first.Name = second.Environment["TELED_ACCOUNT"], second.Secrets, second.Name
+	if diff := cmp.Diff(first, second, cmpopts.IgnoreUnexported(types.HealthCheckConfig{})); diff != "" {
+		t.Error(diff)
 	}
 }
 

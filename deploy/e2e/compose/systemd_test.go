@@ -26,6 +26,7 @@ func units(t *testing.T) (dir string) {
 	if err != nil || len(services) == 0 {
 		t.Fatal(services, err)
 	}
+	services = append(services, dir+"/arizuko@teled-work.service.d/account.conf")
 	for _, path := range services {
 		content, err := os.ReadFile(path)
 		if err != nil {
@@ -58,7 +59,7 @@ func unitNames(t *testing.T, dir string) (names []string) {
 			names = append(names, entry.Name())
 		}
 	}
-	for _, daemon := range daemons {
+	for _, daemon := range append(slices.Clone(daemons), "teled-work") {
 		names = append(names, "arizuko@"+daemon+".service")
 	}
 	return names
@@ -132,6 +133,15 @@ func TestSystemd_Target_WantsWhatNeedsNoToken(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("the target wants %q, want %q", got, want)
+	}
+}
+
+// A second account is a unit of its own, with the program of the first.
+func TestSystemd_Account_RunsTheProgramOfItsPlatform(t *testing.T) {
+	t.Parallel()
+	starts := merged(t, "arizuko@.service", "arizuko@teled-work.service.d/account.conf")["ExecStart"]
+	if want := []string{"/opt/arizuko/bin/%i", "", "/opt/arizuko/bin/teled"}; !slices.Equal(starts, want) {
+		t.Errorf("ExecStart %q, want %q", starts, want)
 	}
 }
 

@@ -14,7 +14,7 @@ var (
 // A variable that a page names is in the source of a program, or of a library that ours are made of.
 func TestPages_EnvironmentVariables_Exist(t *testing.T) {
 	t.Parallel()
-	known := map[string]bool{"ANTHROPIC_API_KEY": true} // read by Claude Code
+	known := map[string]bool{"ANTHROPIC_API_KEY": true, "OPENAI_API_KEY": true} // read by Claude Code, and by Codex and OpenCode
 	walk(t, ".", func(path string) {
 		if strings.HasSuffix(path, "_test.go") {
 			return

@@ -62,7 +62,8 @@ func checkColumns(t *testing.T, table string, columns []string, described [][]st
 	}
 }
 
-// schema returns the columns of each table of a migrated database, generated ones included.
+// schema returns the columns of each table of a migrated database, generated ones included. Tables that SQLite makes for a
+// virtual table are not ours.
 func schema(t *testing.T) map[string][]string {
 	t.Helper()
 	db, err := sql.Open("sqlite3", "file:"+storetest.Path(t)+"?mode=ro")
@@ -70,8 +71,8 @@ func schema(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	found, err := db.Query(`SELECT s.name, c.name FROM sqlite_master s, pragma_table_xinfo(s.name) c
-		WHERE s.type = 'table' AND s.name NOT LIKE 'sqlite_%' ORDER BY s.name, c.cid`)
+	found, err := db.Query(`SELECT s.name, c.name FROM pragma_table_list s, pragma_table_xinfo(s.name) c
+		WHERE s.schema = 'main' AND s.type IN ('table', 'virtual') AND c.hidden <> 1 AND s.name NOT LIKE 'sqlite_%' ORDER BY s.name, c.cid`)
 	if err != nil {
 		t.Fatal(err)
 	}

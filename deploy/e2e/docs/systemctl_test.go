@@ -41,10 +41,14 @@ func TestSystemctl_EachUnit_IsAFileOfSystemd(t *testing.T) {
 	}
 }
 
-// unitFile is the file of a unit: arizuko@teled is one of arizuko@.service, if teled is a program.
+// unitFile is the file of a unit: arizuko@teled is one of arizuko@.service, if teled is a program, and so is
+// arizuko@teled-work, which has a drop-in with the program.
 func unitFile(t *testing.T, unit string) string {
 	if name, instance, is := strings.Cut(unit, "@"); is {
 		program, _, _ := strings.Cut(instance, ".")
+		if _, err := os.Stat(at(t, "deploy/systemd/"+name+"@"+program+".service.d/account.conf")); err == nil {
+			program, _, _ = strings.Cut(program, "-")
+		}
 		if _, err := os.Stat(at(t, program+"/main.go")); err != nil && program != "%[1]s" { // the code fills it in
 			t.Errorf("%s: there is no daemon %s", unit, program)
 		}

@@ -1,5 +1,5 @@
 // Package foreign is a third-party adapter, written without the suite's adapter packages: plain SQL on the
-// shared database file, with only the columns that an adapter must set. Tests and load generators use it
+// shared database, with only the columns that an adapter must set. Tests and load generators use it
 // to simulate platforms, which also checks what the suite guarantees to third-party adapters.
 package foreign
 
@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -15,9 +16,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	_ "github.com/mattn/go-sqlite3" // the driver "sqlite3"
-
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/wake"
 )
 
@@ -27,6 +28,13 @@ const (
 	routd = "routd"
 )
 
+// What a transaction on a server begins and ends with: it waits for its turn to write, so that the ids of rows grow in the order
+// of commits, and it pokes a daemon on whichever machine that is.
+const (
+	waitForTurn = `SELECT pg_advisory_xact_lock(hashtext('arizuko.write'))`
+	notify      = `SELECT pg_notify('arizuko/' || ?, '')`
+)
+
 // ErrNotQueued is returned for a report on a row that is not queued: it is inbound or cancelled, or was
 // reported before.
 var ErrNotQueued = errors.New("row is not queued")
@@ -34,25 +42,24 @@ var ErrNotQueued = errors.New("row is not queued")
 // Adapter serves any number of platforms. It is safe for concurrent use.
 type Adapter struct {
 	db     *sql.DB
-	poker  *wake.Poker
+	server bool         // the database is on a server
+	poker  *wake.Poker  // of the daemons on a file
 	opened string       // makes the generated platform ids of two adapters differ
 	serial atomic.Int64 // of generated platform ids
 }
 
-// Open opens the migrated database of a data folder. pokeFailed is called when a running daemon cannot be
-// poked. That only costs time, since daemons also poll.
-func Open(data string, pokeFailed func(daemon string, err error)) (*Adapter, error) {
-	path := filepath.Join(data, "arizuko.db")
-	// _txlock: a transaction that starts with a read fails at its first write if another has written meanwhile.
-	db, err := sql.Open("sqlite3", "file:"+path+"?mode=rw&_busy_timeout=20000&_txlock=immediate&_foreign_keys=true")
+// Open opens a migrated database, a file or the URL of one on a server, of a data folder. pokeFailed is called when a running
+// daemon cannot be poked. That only costs time, since daemons also poll.
+func Open(database, data string, pokeFailed func(daemon string, err error)) (*Adapter, error) {
+	db, err := storetest.OpenSQL(database)
 	if err != nil {
 		return nil, err
 	}
 	if err := db.Ping(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", store.Name(database), err), db.Close())
 	}
 	return &Adapter{
-		db: db, poker: wake.NewPoker(filepath.Join(data, "run"), pokeFailed),
+		db: db, server: store.IsServer(database), poker: wake.NewPoker(filepath.Join(data, "run"), pokeFailed),
 		opened: strconv.FormatInt(time.Now().UnixNano(), 36),
 	}, nil
 }
@@ -66,28 +73,56 @@ func (a *Adapter) Close() error {
 // Receive stores inbound messages in one transaction and pokes gated. It returns the row ids. A message
 // with the chat and platform id of an existing row keeps that row. Required fields that are empty get
 // values: a unique platform id, a sender, the verb "message", the current time, the source "foreign".
-func (a *Adapter) Receive(ctx context.Context, rows ...msg.Message) (ids []int64, err error) {
-	if ids, err = a.Insert(ctx, rows...); err == nil {
-		a.poker.Poke(gated)
-	}
-	return ids, err
+func (a *Adapter) Receive(ctx context.Context, rows ...msg.Message) ([]int64, error) {
+	return a.store(ctx, gated, rows)
 }
 
 // Insert is Receive without the poke. Gated finds the rows when it polls.
-func (a *Adapter) Insert(ctx context.Context, rows ...msg.Message) (ids []int64, err error) {
+func (a *Adapter) Insert(ctx context.Context, rows ...msg.Message) ([]int64, error) {
+	return a.store(ctx, "", rows)
+}
+
+func (a *Adapter) store(ctx context.Context, poked string, rows []msg.Message) (ids []int64, err error) {
+	err = a.write(ctx, poked, func(tx *sql.Tx) error {
+		for i := range rows {
+			id, err := a.insert(ctx, tx, &rows[i])
+			if err != nil {
+				return fmt.Errorf("insert %.80q of %s: %w", rows[i].Content, rows[i].ChatJID, err)
+			}
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	return ids, err
+}
+
+// write commits what a function writes, and pokes a daemon, "" for none.
+func (a *Adapter) write(ctx context.Context, poked string, fn func(*sql.Tx) error) error {
 	tx, err := a.db.BeginTx(ctx, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer tx.Rollback() // does nothing after the commit
-	for i := range rows {
-		id, err := a.insert(ctx, tx, &rows[i])
-		if err != nil {
-			return nil, fmt.Errorf("insert %.80q of %s: %w", rows[i].Content, rows[i].ChatJID, err)
+	if a.server {
+		if _, err := tx.ExecContext(ctx, waitForTurn); err != nil {
+			return err
 		}
-		ids = append(ids, id)
 	}
-	return ids, tx.Commit()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if a.server && poked != "" {
+		if _, err := tx.ExecContext(ctx, notify, poked); err != nil {
+			return err
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	if !a.server && poked != "" {
+		a.poker.Poke(poked)
+	}
+	return nil
 }
 
 func (a *Adapter) insert(ctx context.Context, tx *sql.Tx, m *msg.Message) (id int64, err error) {
@@ -110,6 +145,13 @@ func (a *Adapter) insert(ctx context.Context, tx *sql.Tx, m *msg.Message) (id in
 	option("addressed", m.Addressed, m.Addressed)
 	option("is_bot_message", m.IsBot, m.IsBot)
 	option("pending_files", m.PendingFiles, m.PendingFiles != 0)
+	if len(m.Attachments) > 0 {
+		files, err := json.Marshal(m.Attachments)
+		if err != nil {
+			return 0, err
+		}
+		option("attachments", string(files), true)
+	}
 	if m.ForwardedFrom != nil {
 		option("forwarded_from", m.ForwardedFrom.JSON(), true)
 	}
@@ -173,30 +215,25 @@ type report struct {
 // report updates the row and its only part together, and pokes routd, since a sent answer starts an
 // engagement.
 func (a *Adapter) report(ctx context.Context, id int64, r report) error {
-	tx, err := a.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // does nothing after the commit
-	res, err := tx.ExecContext(ctx, `UPDATE messages SET out_state = ?, platform_id = nullif(?, '') WHERE id = ? AND out_state = 'queued'`,
-		r.state, r.platformID, id)
-	if err != nil {
-		return fmt.Errorf("report on row %d: %w", id, err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return cmp.Or(err, fmt.Errorf("report on row %d: %w", id, ErrNotQueued))
-	}
 	if r.at.IsZero() {
 		r.at = time.Now()
 	}
-	if _, err = tx.ExecContext(ctx, `INSERT INTO deliveries (message_id, part, state, attempts, platform_id, error_class, error, updated_at)
-		VALUES (?, 0, ?, 1, nullif(?, ''), nullif(?, ''), nullif(?, ''), ?)`,
-		id, r.state, r.platformID, r.class, r.reason, r.at.UnixMilli()); err != nil {
+	err := a.write(ctx, routd, func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, `UPDATE messages SET out_state = ?, platform_id = nullif(?, '') WHERE id = ? AND out_state = 'queued'`,
+			r.state, r.platformID, id)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return cmp.Or(err, ErrNotQueued)
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO deliveries (message_id, part, state, attempts, platform_id, error_class, error, updated_at)
+			VALUES (?, 0, ?, 1, nullif(?, ''), nullif(?, ''), nullif(?, ''), ?)`,
+			id, r.state, r.platformID, r.class, r.reason, r.at.UnixMilli())
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("report on row %d: %w", id, err)
 	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	a.poker.Poke(routd)
 	return nil
 }

@@ -15,17 +15,16 @@ import (
 	"arizuko/pkg/wake"
 )
 
-// open returns an adapter on a new data folder, and a store on the same database.
-func open(t *testing.T) (a *Adapter, st *store.Store, data string) {
+// open returns an adapter on a new database, and a store on the same.
+func open(t *testing.T) (a *Adapter, st *store.Store, database string) {
 	t.Helper()
-	path := storetest.Path(t)
-	data = filepath.Dir(path)
-	return openAt(t, data), storetest.OpenAt(t, path, nil), data
+	database = storetest.Path(t)
+	return openAt(t, database, t.TempDir()), storetest.OpenAt(t, database, nil), database
 }
 
-func openAt(t *testing.T, data string) *Adapter {
+func openAt(t *testing.T, database, data string) *Adapter {
 	t.Helper()
-	a, err := Open(data, func(daemon string, err error) { t.Errorf("poke %s: %v", daemon, err) })
+	a, err := Open(database, data, func(daemon string, err error) { t.Errorf("poke %s: %v", daemon, err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,10 +87,10 @@ func TestReceive_StoresEveryField(t *testing.T) {
 }
 
 func TestReceive_Redelivery_KeepsRow(t *testing.T) {
-	a, st, data := open(t)
+	a, st, database := open(t)
 	first := msg.Message{ChatJID: "telegram:5", PlatformID: "1", Content: "first"}
 	ids := receive(t, a, first, msg.Message{ChatJID: "telegram:6", PlatformID: "1"})
-	again := receive(t, openAt(t, data), msg.Message{ChatJID: "telegram:5", PlatformID: "1", Content: "again"}, msg.Message{ChatJID: "telegram:5"})
+	again := receive(t, openAt(t, database, t.TempDir()), msg.Message{ChatJID: "telegram:5", PlatformID: "1", Content: "again"}, msg.Message{ChatJID: "telegram:5"})
 	if again[0] != ids[0] || ids[1] == ids[0] || again[1] == ids[0] {
 		t.Errorf("rows %v, then %v", ids, again)
 	}
@@ -110,21 +109,44 @@ func TestReceive_InvalidRow_StoresNothing(t *testing.T) {
 	}
 }
 
-func TestAdapter_PokesReaders(t *testing.T) {
-	a, st, data := open(t)
-	run := filepath.Join(data, "run")
-	if err := os.Mkdir(run, 0o700); err != nil {
+// listener receives pokes.
+type listener interface {
+	C() <-chan struct{}
+	Close() error
+}
+
+// listen receives a daemon's pokes: by a socket in the data folder, or by the server.
+func listen(t *testing.T, database, data, daemon string) (l listener) {
+	t.Helper()
+	var err error
+	if storetest.Server() != "" {
+		if l, err = store.ListenForPokes(database, daemon, func(err error) { t.Error(err) }); err == nil {
+			<-l.C() // it has connected
+		}
+	} else {
+		l, err = wake.Listen(filepath.Join(data, "run"), daemon)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	poked := map[string]*wake.Listener{}
-	for _, daemon := range []string{gated, routd} {
-		l, err := wake.Listen(run, daemon)
-		if err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
 		}
-		defer l.Close()
-		poked[daemon] = l
+	})
+	return l
+}
+
+func TestAdapter_PokesReaders(t *testing.T) {
+	database, data := storetest.Path(t), t.TempDir()
+	if err := os.Mkdir(filepath.Join(data, "run"), 0o700); err != nil {
+		t.Fatal(err)
 	}
+	poked := map[string]listener{}
+	for _, daemon := range []string{gated, routd} {
+		poked[daemon] = listen(t, database, data, daemon)
+	}
+	a, st := openAt(t, database, data), storetest.OpenAt(t, database, nil)
 	if _, err := a.Insert(t.Context(), msg.Message{ChatJID: "telegram:5"}); err != nil {
 		t.Fatal(err)
 	}
@@ -241,10 +263,11 @@ func TestReport_DatabaseError_LeavesRowQueued(t *testing.T) {
 
 func TestOpen_MissingDatabase_Fails(t *testing.T) {
 	data := t.TempDir()
-	if _, err := Open(data, func(string, error) {}); err == nil {
+	database := filepath.Join(data, "arizuko.db")
+	if _, err := Open(database, data, func(string, error) {}); err == nil {
 		t.Error("no error")
 	}
-	if _, err := os.Stat(filepath.Join(data, "arizuko.db")); err == nil {
+	if _, err := os.Stat(database); err == nil {
 		t.Error("Open created a database")
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestShell_SystemsSQLite_EvaluatesDefaultsAndTriggers(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "sqlite3", "sqlite3")
-	shell := exec.CommandContext(t.Context(), "sqlite3", "-bail", storetest.Path(t))
+	shell := exec.CommandContext(t.Context(), "sqlite3", "-bail", storetest.File(t))
 	shell.Stdin = strings.NewReader(`
 		INSERT INTO chats (jid, platform, kind) VALUES ('irc:a', 'irc', 'group');
 		INSERT INTO messages (chat_jid, direction, timestamp, received_at, out_state) VALUES ('irc:a', 'out', 1, 1, 'sent');

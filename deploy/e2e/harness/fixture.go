@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/mattn/go-sqlite3" // the database driver
-
 	"arizuko/deploy/e2e/foreign"
 	"arizuko/deploy/e2e/invariants"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 )
 
 const (
@@ -36,7 +35,7 @@ const RecordingAgent = "tee -a input.jsonl | exec %demo"
 
 // Options of a fixture.
 type Options struct {
-	Env   []string // further NAME=value for the daemons
+	Env   []string // further NAME=value for the daemons; in AGENTS as in Agent
 	Agent string   // the agents' command line, %demo and %caller in it being these agents; "" is the demo agent
 
 	Delivers bool          // real adapters deliver: an idle instance has no queued outbound rows
@@ -73,7 +72,8 @@ func Start(t testing.TB, p *Programs, o Options) *Fixture {
 	return f
 }
 
-// NewFixture makes an instance without a database, in which no daemon runs.
+// NewFixture makes an instance in which no daemon runs, without a database, or on one of its own on the server that
+// storetest.PostgresEnv names.
 func NewFixture(t testing.TB, p *Programs, o Options) *Fixture {
 	t.Helper()
 	bin, err := p.Bin()
@@ -84,6 +84,9 @@ func NewFixture(t testing.TB, p *Programs, o Options) *Fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if storetest.Server() != "" {
+		i.UseDatabase(storetest.Empty(t))
+	}
 	if o.Agent == "" {
 		o.Agent = "exec %demo"
 	}
@@ -91,7 +94,13 @@ func NewFixture(t testing.TB, p *Programs, o Options) *Fixture {
 		o.MaxWait = maxWait
 	}
 	i.Env = append(append(i.Env, "POLL_INTERVAL="+daemonPollInterval,
-		"AGENT_COMMAND="+strings.NewReplacer("%demo", i.Program("demo"), "%caller", i.Program("caller")).Replace(o.Agent)), o.Env...)
+		"AGENT_COMMAND="+o.Agent), o.Env...)
+	paths := strings.NewReplacer("%demo", i.Program("demo"), "%caller", i.Program("caller"))
+	for n, entry := range i.Env {
+		if strings.HasPrefix(entry, "AGENT_COMMAND=") || strings.HasPrefix(entry, "AGENTS=") {
+			i.Env[n] = paths.Replace(entry)
+		}
+	}
 	f := &Fixture{T: t, Instance: i, Data: i.Data, options: o, undecided: map[int64]bool{}}
 	t.Cleanup(f.release)
 	t.Cleanup(f.checkEnd)
@@ -107,13 +116,13 @@ func (f *Fixture) Migrate() {
 
 func (f *Fixture) open() {
 	f.T.Helper()
-	path := f.Instance.Database()
+	database := f.Instance.Database()
 	var err error
-	f.DB, err = sql.Open("sqlite3", "file:"+path+"?_busy_timeout=20000&_txlock=immediate&_foreign_keys=true")
+	f.DB, err = storetest.OpenSQL(database)
 	f.OK(err)
-	f.Store, err = store.Open(f.T.Context(), store.Options{Path: path, Autocheckpoint: store.DefaultAutocheckpoint})
+	f.Store, err = store.Open(f.T.Context(), store.Options{Path: database, Autocheckpoint: store.DefaultAutocheckpoint})
 	f.OK(err)
-	f.Adapter, err = foreign.Open(f.Data, func(daemon string, err error) { f.T.Errorf("poke %s: %v", daemon, err) })
+	f.Adapter, err = foreign.Open(database, f.Data, func(daemon string, err error) { f.T.Errorf("poke %s: %v", daemon, err) })
 	f.OK(err)
 	f.Routd = f.Client(Routd)
 }
@@ -173,7 +182,7 @@ func (f *Fixture) checkEnd() {
 	if f.Instance.Running(Gated) && f.Instance.Running(Routd) {
 		f.WaitIdle()
 	}
-	for _, name := range stopOrder() {
+	for _, name := range f.Instance.stopOrder() {
 		if !f.Instance.Running(name) {
 			continue
 		}

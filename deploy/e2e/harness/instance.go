@@ -5,6 +5,7 @@ package harness
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ type Instance struct {
 	Env  []string // of every program; to be extended before they start
 
 	bin       string
+	database  string              // its URL, "" for a file in the data folder
 	user      *syscall.Credential // of further starts and commands, nil for this process's
 	processes map[string]*Process
 }
@@ -67,7 +69,8 @@ func NewIn(parent, bin string) (*Instance, error) {
 		bin: bin, processes: map[string]*Process{},
 	}
 	i.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + data, "TZ=UTC", "ARIZUKO_DATA=" + data}
-	i.Env = append(i.Env, "GATED_MCP_ADDR="+i.Host+":8084")
+	// Messages get no mark for waiting, unless a test is about it: what a chat shows would depend on how busy the machine is.
+	i.Env = append(i.Env, "GATED_MCP_ADDR="+i.Host+":8084", "WAIT_MARK=0")
 	for name, port := range ports {
 		i.Env = append(i.Env, strings.ToUpper(name)+"_ADDR="+i.Host+":"+port)
 	}
@@ -80,11 +83,33 @@ func (i *Instance) Program(name string) string { return filepath.Join(i.bin, nam
 // UsePrograms makes further starts run the programs in another folder, as an upgrade does. Running ones stay.
 func (i *Instance) UsePrograms(bin string) { i.bin = bin }
 
-// Database is the path of the database.
-func (i *Instance) Database() string { return filepath.Join(i.Data, "arizuko.db") }
+// Database is what the store opens: a file, or the database of UseDatabase.
+func (i *Instance) Database() string { return cmp.Or(i.database, filepath.Join(i.Data, "arizuko.db")) }
 
-// Addr is the address that a daemon listens on, as host:port.
-func (i *Instance) Addr(name string) string { return i.Host + ":" + ports[name] }
+// UseDatabase makes programs that start from now on use a database on a server, which others drop.
+func (i *Instance) UseDatabase(url string) {
+	i.database = url
+	i.Env = append(i.Env, "ARIZUKO_DB="+url)
+}
+
+// Addr is the address that a daemon listens on, as host:port; one of a further account has the variable with its
+// suffix.
+func (i *Instance) Addr(name string) string {
+	if a := i.account(name); a != nil {
+		return a.Variable(a.AddrVariable())
+	}
+	return i.Host + ":" + ports[name]
+}
+
+// account is the further account of a daemon that ACCOUNTS names in Env, nil for others.
+func (i *Instance) account(name string) *daemon.Account {
+	accounts, _ := daemon.Accounts(i.Env) // an invalid one names no daemon
+	at := slices.IndexFunc(accounts, func(a daemon.Account) bool { return a.Daemon == name })
+	if at < 0 {
+		return nil
+	}
+	return &accounts[at]
+}
 
 // URL is the base URL of a daemon.
 func (i *Instance) URL(name string) string { return "http://" + i.Addr(name) }
@@ -124,7 +149,8 @@ func (i *Instance) Migrate() error {
 	return nil
 }
 
-// Start starts a daemon that does not run, with env added to its environment. It does not wait
+// Start starts a daemon that does not run, with env added to its environment; one of a further account, such as
+// teled+work, has the environment that the launcher would give it. It does not wait
 // until the daemon is ready. The daemon is killed when this process ends.
 func (i *Instance) Start(name string, env ...string) error {
 	log, err := os.OpenFile(i.logPath(name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -132,8 +158,12 @@ func (i *Instance) Start(name string, env ...string) error {
 		return err
 	}
 	defer log.Close()
-	cmd := i.Command(name)
-	cmd.Env = slices.Concat(i.Env, env)
+	program, environ := name, i.Env
+	if a := i.account(name); a != nil {
+		program, environ = a.Name, a.Environ
+	}
+	cmd := i.Command(program)
+	cmd.Env = slices.Concat(environ, env)
 	p, err := startProcess(cmd, log, log)
 	if err != nil {
 		return err
@@ -219,20 +249,20 @@ func (i *Instance) StartReady(ctx context.Context, name string, env ...string) e
 	return nil
 }
 
-// stopOrder is the order in which daemons are stopped: adapters first.
-func stopOrder() []string {
-	names := daemon.Suite()
-	slices.Reverse(names)
+// stopOrder is the daemons that were started, in the order in which they are stopped: adapters first, of which those of
+// further accounts are not in the suite.
+func (i *Instance) stopOrder() []string {
+	names, order := i.Started(), daemon.Suite()
+	slices.Reverse(order)
+	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
 	return names
 }
 
 // StopAll stops all daemons that were started, adapters first, and waits until they have ended. The
 // exit code of each must be 0, also of those that have ended before.
 func (i *Instance) StopAll(ctx context.Context) error {
-	names, order := i.Started(), stopOrder()
-	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
 	var errs []error
-	for _, name := range names {
+	for _, name := range i.stopOrder() {
 		errs = append(errs, i.Stop(ctx, name))
 	}
 	return errors.Join(errs...)

@@ -9,7 +9,7 @@ import (
 
 func TestLauncher_Scripted_OutputReadyAndEnd(t *testing.T) {
 	f := NewLauncherFixture(t, scripts(t, map[string]string{
-		"launcher": `trap 'kill $!; exit 75' TERM; pwd >&2; env | grep MORE >&2; echo ready "$@"; sleep 1000 & wait`,
+		"launcher": `trap 'kill $!; wait; exit 75' TERM; pwd >&2; env | grep MORE >&2; echo ready "$@"; sleep 1000 & wait`,
 	}), "MORE=1")
 	if _, err := os.Stat(f.Instance.Data); !os.IsNotExist(err) {
 		t.Errorf("the data folder exists: %v", err)
@@ -22,6 +22,8 @@ func TestLauncher_Scripted_OutputReadyAndEnd(t *testing.T) {
 	if got, want := l.Stderr(), f.Instance.Dir+"\nMORE=1\n"; got != want {
 		t.Errorf("stderr: %q, want %q", got, want)
 	}
+	// The signal must not reach the shell while it forks: its child would ignore it.
+	f.Until("one sleep", func() bool { return len(f.Processes("sleep")) == 1 })
 	l.Signal(syscall.SIGTERM)
 	l.WantEnd(75)
 }

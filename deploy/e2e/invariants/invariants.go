@@ -98,26 +98,35 @@ func OfMessages() []Invariant {
 		{Harm: Lost, Violation: "a failed turn has no notice",
 			query: `SELECT id, error FROM turns t WHERE state = 'failed' AND reason <> 'already_told'
 			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.source = 'notice')
-			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.forwarded_from ->> 'kind' = 'answer' AND m.forwarded_from ->> 'turn_id' = t.id)`},
+			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.forwarded_from ->> 'kind' = 'answer' AND CAST(m.forwarded_from ->> 'turn_id' AS INTEGER) = t.id)`},
 		{Harm: Doubled, Violation: "a turn has no inbound row",
 			query: `SELECT id FROM turns t WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.direction = 'in')`},
 		{Harm: Lost, Violation: "an answered turn has no answer",
 			query: `SELECT id FROM turns t WHERE reason = 'answered'
 		AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.direction = 'out')
-		AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.forwarded_from ->> 'kind' = 'answer' AND m.forwarded_from ->> 'turn_id' = t.id)`},
+		AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.forwarded_from ->> 'kind' = 'answer' AND CAST(m.forwarded_from ->> 'turn_id' AS INTEGER) = t.id)`},
+		{Harm: Lost, Violation: "a turn was taken into one that has not ended as done, or into one of another place or run",
+			query: `SELECT t.id, t.answered_with FROM turns t LEFT JOIN turns w ON w.id = t.answered_with WHERE t.reason = 'folded'
+			AND (w.state = 'done' AND w.reason <> 'folded' AND w.id < t.id AND w.run_id = t.run_id AND w.folder = t.folder
+			AND w.chat_jid = t.chat_jid AND w.topic = t.topic AND w.thread_id = t.thread_id AND w.place = t.place) IS NOT TRUE`},
+		{Harm: Doubled, Violation: "a turn that was answered with another one has an answer of its own",
+			query: `SELECT t.id, m.content FROM turns t JOIN messages m ON m.turn_id = t.id WHERE t.reason = 'folded' AND t.frames <= 1 AND m.source = 'agent'`},
+		{Harm: Stuck, Violation: "a message has the mark of one that waits, and its turn has ended",
+			query: `SELECT t.id, m.content FROM turns t JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE turn_id = t.id AND source = 'waiting')
+			WHERE t.ended_at IS NOT NULL AND m.content NOT LIKE '-%' AND m.out_state = 'sent'`},
 		{Harm: Doubled, Violation: "a turn has more answers than frames",
-			query: `SELECT id, frames FROM turns t WHERE frames < (SELECT count(*) FROM messages m WHERE m.turn_id = t.id AND m.source = 'agent')`},
+			query: `SELECT id, frames FROM turns t WHERE frames < (SELECT count(*) FROM messages m WHERE m.turn_id = t.id AND m.source = 'agent' AND m.kind = 'message')`},
 		{Harm: Doubled, Violation: "a turn has the same answer twice",
-			query: `SELECT turn_id, content FROM messages WHERE source = 'agent' GROUP BY turn_id, content HAVING count(*) > 1`},
+			query: `SELECT turn_id, content FROM messages WHERE source = 'agent' GROUP BY turn_id, content, attachments ->> '$[0].name' HAVING count(*) > 1`},
 		{Harm: Reordered, Violation: "the rows of a conversation were answered out of order",
 			query: `SELECT * FROM (SELECT t.id, first, lag(last) OVER conversation AS before FROM turns t JOIN (
 			SELECT turn_id, min(ifnull(derived_from, id)) AS first, max(ifnull(derived_from, id)) AS last FROM messages
 			WHERE direction = 'in' AND turn_id IS NOT NULL AND verb NOT IN ('edit', 'delete') AND source <> 'command'
-			GROUP BY turn_id) ON turn_id = t.id
-		WINDOW conversation AS (PARTITION BY folder, chat_jid, topic, thread_id, place ORDER BY t.id)) WHERE before > first`},
+			GROUP BY turn_id) AS answered ON turn_id = t.id
+		WINDOW conversation AS (PARTITION BY folder, chat_jid, topic, thread_id, place ORDER BY t.id)) AS ordered WHERE before > first`},
 		{Harm: Reordered, Violation: "the answers of a conversation are out of order",
 			query: `SELECT * FROM (SELECT m.id, m.turn_id, lag(m.turn_id) OVER (PARTITION BY t.folder, t.chat_jid, t.topic, t.thread_id, t.place ORDER BY m.id)
-			AS before FROM messages m JOIN turns t ON t.id = m.turn_id WHERE m.source = 'agent') WHERE before > turn_id`},
+			AS before FROM messages m JOIN turns t ON t.id = m.turn_id WHERE m.source = 'agent') AS ordered WHERE before > turn_id`},
 		{Harm: Reordered, Violation: "two agents worked on one session at the same time",
 			query: `SELECT a.id, b.id FROM turns a JOIN turns b ON a.folder = b.folder AND a.topic = b.topic AND a.id < b.id
 		WHERE a.state = 'done' AND b.state = 'done' AND a.run_id <> b.run_id AND a.started_at < b.ended_at AND b.started_at < a.ended_at`,
@@ -142,6 +151,8 @@ func AllDelivered() []Invariant {
 			query: `SELECT id, chat_jid, pending_files FROM messages WHERE pending_files > 0 AND files_wanted = 1`},
 		{Harm: Stuck, Violation: "an outbound row was not delivered",
 			query: `SELECT id, chat_jid, out_state FROM messages WHERE direction = 'out' AND out_state IN ('queued', 'sending')`},
+		{Harm: Stuck, Violation: "a preview neither became an answer nor was removed",
+			query: `SELECT id, turn_id, chat_jid, platform_id FROM previews WHERE state = 'open'`},
 		{Harm: Lost, Violation: "a sent row has a part that was not sent",
 			query: `SELECT m.id, d.part, d.state FROM messages m JOIN deliveries d ON d.message_id = m.id
 			WHERE m.out_state = 'sent' AND d.state <> 'sent'`},
@@ -150,9 +161,19 @@ func AllDelivered() []Invariant {
 			AND NOT EXISTS (SELECT 1 FROM deliveries WHERE message_id = m.id)`},
 		{Harm: Doubled, Violation: "a cancelled row was sent",
 			query: `SELECT m.id FROM messages m JOIN deliveries d ON d.message_id = m.id WHERE m.out_state = 'cancelled' AND d.state = 'sent'`},
+		{Harm: Lost, Violation: "a question that has ended still shows its buttons",
+			query: `SELECT a.id FROM asks a JOIN messages m ON m.id = a.message_id WHERE a.state <> 'open' AND m.out_state IN ('sent', 'ambiguous')
+			AND NOT EXISTS (SELECT 1 FROM messages e WHERE e.derived_from = m.id AND e.kind = 'edit')`},
+		{Harm: Doubled, Violation: "a question has ended twice",
+			query: `SELECT derived_from FROM messages WHERE kind = 'edit' AND derived_from IN (SELECT message_id FROM asks) GROUP BY 1 HAVING count(*) > 1`},
+		{Harm: Doubled, Violation: "not every answered question has one answer",
+			query: `SELECT * FROM (SELECT (SELECT count(*) FROM messages WHERE reason = 'chosen') AS answers,
+			(SELECT count(*) FROM asks WHERE state = 'answered') AS answered) AS counted WHERE answers <> answered`},
+		{Harm: Stuck, Violation: "a question is open after its turn",
+			query: `SELECT a.id FROM asks a JOIN turns t ON t.id = a.turn_id WHERE a.state = 'open' AND t.ended_at IS NOT NULL AND substr(a.ask_id, 1, 6) <> 'budget'`},
 		{Harm: Reordered, Violation: "a row was delivered before an older one of its thread",
 			query: `SELECT * FROM (SELECT m.id, min(d.seq) AS first, lag(max(d.seq)) OVER (PARTITION BY m.chat_jid, m.thread_id ORDER BY m.id) AS before
-			FROM messages m JOIN deliveries d ON d.message_id = m.id GROUP BY m.id) WHERE before > first`},
+			FROM messages m JOIN deliveries d ON d.message_id = m.id GROUP BY m.id) AS ordered WHERE before > first`},
 	}
 }
 
@@ -167,7 +188,7 @@ func AllConnected() []Invariant {
 			query: `SELECT chat_jid, count(*) FROM onboarding_requests GROUP BY chat_jid HAVING count(*) > 1`},
 		{Harm: Doubled, Violation: "a chat got the notice or the greeting of its request twice",
 			query: `SELECT r.chat_jid, r.code FROM onboarding_requests r JOIN messages m ON m.chat_jid = r.chat_jid
-			WHERE m.direction = 'out' AND m.source = 'notice' GROUP BY r.code
-			HAVING total(instr(m.content, r.code) > 0) > 1 OR total(instr(m.content, 'is connected now') > 0) > 1`},
+			WHERE m.direction = 'out' AND m.source = 'notice' GROUP BY r.chat_jid, r.code
+			HAVING count(CASE WHEN instr(m.content, r.code) > 0 THEN 1 END) > 1 OR count(CASE WHEN instr(m.content, 'is connected now') > 0 THEN 1 END) > 1`},
 	}
 }

@@ -75,6 +75,12 @@ UPDATE deliveries SET attempts = 1 WHERE message_id = 28;
 INSERT INTO system_messages (folder, origin, event, created_at) VALUES ('main', 'gated', 'new-day', 1);
 `
 
+// askRow is a question that has ended, with the row that shows it and the edit of that.
+const askRow = `INSERT INTO messages (id, chat_jid, direction, kind, source, content, timestamp, received_at, derived_from, out_state) VALUES
+	(30, 'telegram:1', 'out', 'message', 'tool', 'which?', 1, 1, NULL, 'sent'), (31, 'telegram:1', 'out', 'edit', 'notice', 'ended', 1, 1, 30, 'sent');
+	INSERT INTO deliveries (message_id, part, state) VALUES (30, 0, 'sent'), (31, 0, 'sent');
+	INSERT INTO asks (turn_id, ask_id, message_id, question, options, state, created_at, expires_at, ended_at) VALUES (12, 'q', 30, 'which?', '["a","b"]', 'expired', 1, 2, 3);`
+
 // violations are changes to the healthy rows that violate one invariant each.
 var violations = []struct{ name, violation, sql string }{
 	{"no turn", "a routed row has no turn",
@@ -99,6 +105,16 @@ var violations = []struct{ name, violation, sql string }{
 		`UPDATE turns SET reason = 'answered' WHERE id = 3`},
 	{"no answer sent back", "an answered turn has no answer",
 		`UPDATE messages SET forwarded_from = '{"kind":"delegate","turn_id":7}' WHERE id = 14`},
+	{"taken into a turn of another run", "a turn was taken into one that has not ended as done, or into one of another place or run",
+		`UPDATE turns SET reason = 'folded', answered_with = 1 WHERE id = 3`},
+	{"taken into no turn", "a turn was taken into one that has not ended as done, or into one of another place or run",
+		`UPDATE turns SET reason = 'folded' WHERE id = 3`},
+	{"answered twice", "a turn that was answered with another one has an answer of its own",
+		`UPDATE turns SET reason = 'folded', answered_with = 2, frames = 1 WHERE id = 3; UPDATE messages SET source = 'agent', turn_id = 3 WHERE id = 24`},
+	{"mark that stays", "a message has the mark of one that waits, and its turn has ended",
+		`INSERT INTO messages (id, chat_jid, direction, kind, source, content, target_id, timestamp, received_at, turn_id, out_state)
+			VALUES (99, 'telegram:1', 'out', 'reaction', 'waiting', '👀', '1', 1, 1, 1, 'sent');
+		INSERT INTO deliveries (message_id, part, state) VALUES (99, 0, 'sent')`},
 	{"too few frames", "a turn has more answers than frames",
 		`UPDATE turns SET frames = 1 WHERE id = 1`},
 	{"same answer twice", "a turn has the same answer twice",
@@ -125,6 +141,8 @@ var violations = []struct{ name, violation, sql string }{
 		`INSERT INTO messages (chat_jid, direction, content, timestamp, received_at) VALUES ('telegram:1', 'in', 'ten', 1, 1)`},
 	{"wanted file", "a wanted file is neither stored nor given up",
 		`UPDATE messages SET pending_files = 1, files_wanted = 1 WHERE id = 10`},
+	{"open preview", "a preview neither became an answer nor was removed",
+		`INSERT INTO previews (turn_id, chat_jid, state, created_at, updated_at) VALUES (1, 'telegram:1', 'open', 1, 1)`},
 	{"queued row", "an outbound row was not delivered",
 		`UPDATE messages SET out_state = 'queued' WHERE id = 28`},
 	{"sending row", "an outbound row was not delivered",
@@ -136,6 +154,12 @@ var violations = []struct{ name, violation, sql string }{
 			VALUES ('telegram:1', 'out', 'tool', 'ten', 1, 1, 'sent')`},
 	{"cancelled row with sent part", "a cancelled row was sent",
 		`UPDATE messages SET out_state = 'cancelled' WHERE id = 28`},
+	{"buttons of an ended question", "a question that has ended still shows its buttons", askRow + `UPDATE messages SET kind = 'message' WHERE id = 31`},
+	{"question ended twice", "a question has ended twice", askRow + `INSERT INTO messages (chat_jid, direction, kind, source, content, timestamp, received_at, derived_from, out_state)
+			VALUES ('telegram:1', 'out', 'edit', 'notice', 'ended', 1, 1, 30, 'cancelled')`},
+	{"answer without a question", "not every answered question has one answer",
+		`UPDATE messages SET reason = 'chosen' WHERE id = 10`},
+	{"open question", "a question is open after its turn", askRow + `UPDATE asks SET state = 'open', ended_at = NULL`},
 	{"late part", "a row was delivered before an older one of its thread",
 		`UPDATE deliveries SET attempts = 9 WHERE message_id = 21 AND part = 0`},
 	{"late row after a first part", "a row was delivered before an older one of its thread",
@@ -147,7 +171,7 @@ func all() []Invariant { return append(OfMessages(), AllDelivered()...) }
 // database opens a database with the healthy rows, changed by sql.
 func database(t *testing.T, change string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite3", "file:"+storetest.Path(t)+"?_foreign_keys=true")
+	db, err := sql.Open("sqlite3", "file:"+storetest.File(t)+"?_foreign_keys=true")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,6 +264,20 @@ func TestFinding_String_HasAtMostTenRows(t *testing.T) {
 	} {
 		if got := f.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// On a server, too: what a query says in SQLite's words is translated.
+func TestCheck_EmptyDatabase_FindsNothing(t *testing.T) {
+	db, err := storetest.OpenSQL(storetest.Path(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, i := range slices.Concat(all(), AllConnected()) {
+		if found, err := Check(db, []Invariant{i}); err != nil || len(found) > 0 {
+			t.Errorf("%s: %v, %v", i.Violation, found, err)
 		}
 	}
 }

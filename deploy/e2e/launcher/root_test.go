@@ -18,7 +18,7 @@ func TestLauncher_AsRoot_AgentHasAUserOfItsOwn(t *testing.T) {
 	f := withDaemons(t)
 	l := f.Launch()
 	l.WaitReady()
-	adapter, err := foreign.Open(f.Instance.Data, func(_ string, err error) { t.Error(err) })
+	adapter, err := foreign.Open(f.Instance.Database(), f.Instance.Data, func(_ string, err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}

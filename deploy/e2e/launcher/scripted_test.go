@@ -84,6 +84,26 @@ func TestLauncher_AdapterFails_OthersGoOn(t *testing.T) {
 	}
 }
 
+// The program of an account is that of its platform, with the account's own variables.
+func TestLauncher_FurtherAccount_RunsWithItsVariables(t *testing.T) {
+	l := withScripts(t, map[string]string{
+		"teled": `echo "$TELED_ACCOUNT $TELEGRAM_BOT_TOKEN$TELEGRAM_BOT_TOKEN_FILE $TELED_ADDR $BOTS"; exec sleep 1000`,
+	}, "ACCOUNTS=teled+work,slakd+x", "TELEGRAM_BOT_TOKEN=t", "TELEGRAM_BOT_TOKEN_WORK_FILE=/w", "TELED_ADDR_WORK=127.0.0.1:9", "BOTS=none", "BOTS_WORK=all").Launch()
+	l.WaitOutput("slakd+x: not started, SLACK_BOT_TOKEN_X is not set")
+	l.WaitOutput("teled+work | work /w 127.0.0.1:9 all")
+	l.WaitOutput("teled    |  t ")
+	l.Signal(syscall.SIGINT)
+	l.WantEnd(0)
+}
+
+func TestLauncher_InvalidAccounts_Refused(t *testing.T) {
+	l := withScripts(t, nil, "ACCOUNTS=gated+work").Launch()
+	l.WantEnd(78)
+	if text := l.Stderr(); !strings.Contains(text, `ACCOUNTS: "gated+work" is not an adapter`) {
+		t.Errorf("stderr:\n%s", text)
+	}
+}
+
 func TestLauncher_StopSignals_StopDaemons(t *testing.T) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // a test under nohup would make the launcher ignore them

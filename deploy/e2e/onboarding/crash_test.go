@@ -105,7 +105,8 @@ func (i *instance) wantConnected(code string) {
 	if said := i.Query(`SELECT content FROM messages WHERE chat_jid = ?`, operator); len(said) != 1 || !strings.Contains(said[0], code) {
 		i.T.Errorf("the operator's notices: %q", said)
 	}
-	if audit := i.Query(`SELECT who, what FROM audit`); !slices.Equal(audit, []string{operator + " approve"}) {
+	wantAudit := []string{operator + " add group", operator + " add route", operator + " add route", operator + " add route", operator + " approve"}
+	if audit := i.Query(`SELECT who, what FROM audit ORDER BY id`); !slices.Equal(audit, wantAudit) {
 		i.T.Errorf("audit: %q", audit)
 	}
 }

@@ -33,7 +33,9 @@ func telegramOptions() telegram.Options { return telegram.Options{} }
 func discordOptions() discord.Options { return discord.Options{Heartbeat: time.Second} }
 
 // slackOptions make Slack retry soon and often: the real Slack retries over an hour.
-func slackOptions() slack.Options { return slack.Options{AckTimeout: time.Second, Retries: 100} }
+func slackOptions() slack.Options {
+	return slack.Options{AckTimeout: time.Second, RetryDelays: []time.Duration{0, time.Second, 5 * time.Second}}
+}
 
 func newTelegram() chatsim.Platform { return chatsim.NewTelegram(chatsim.Size{}, telegramOptions()) }
 func newDiscord() chatsim.Platform  { return chatsim.NewDiscord(chatsim.Size{}, discordOptions()) }

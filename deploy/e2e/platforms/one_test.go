@@ -191,22 +191,44 @@ func differences() map[string]difference {
 		tokens   = "Slack needs two tokens, or a token and a secret"
 		finds    = "Telegram does not let a bot search for what it has sent"
 		shows    = "Slack has no typing indicator for bots: a reaction and a status replace it, and have to be removed"
+		streams  = "Slack streams answers in threads: what a stream shows has to be known, since it is only appended to"
 		session  = "Discord sends events in sessions of its gateway, and does not repeat those that a bot has missed"
 		posts    = "Slack sends events over a socket, or posts them; they contain ids instead of names"
+		changes  = "Slack's history shows what was edited, deleted and reacted to while the daemon was down; the others show it in no way, or as events"
+		topics   = "Telegram shows the typing indicator of a forum's General topic only if the call names it"
 		nameless = "Telegram's votes name the poll, and neither its message nor its chat"
 	)
 	return map[string]difference{
-		"outbound file find.go":     {"discd slakd", finds},
-		"Sender Find":               {"discd slakd", finds},
-		"outbound file typing.go":   {"slakd", shows},
-		"Sender EndTyping":          {"slakd", shows},
-		"Sender RemoveStaleMarks":   {"slakd", shows},
-		"outbound file thread.go":   {"discd", "Discord's threads are made by a call, Slack's by an answer, and a bot cannot make them on Telegram everywhere"},
-		"outbound file forms.go":    {"teled", "Telegram refuses calls that work in another form, one by one"},
-		"outbound file entities.go": {"teled", "Telegram's formatting is ranges of the text, which move when a mark is put in front"},
+		"outbound file find.go":       {"discd slakd", finds},
+		"Sender Find":                 {"discd slakd", finds},
+		"outbound file typing.go":     {"slakd", shows},
+		"Sender EndTyping":            {"slakd", shows},
+		"Sender RemoveStaleMarks":     {"slakd", shows},
+		"outbound file stream.go":     {"slakd", streams},
+		"type outbound preview":       {"slakd", streams},
+		"type outbound previews":      {"slakd", streams},
+		"type outbound start":         {"slakd", streams},
+		"outbound file session.go":    {"slakd", "Slack has a button that stops an agent, where the app is one"},
+		"outbound file thread.go":     {"discd", "Discord's threads are made by a call, Slack's by an answer, and a bot cannot make them on Telegram everywhere"},
+		"type outbound entry":         {"discd", "a thread of Discord's is joined, created or taken out of the archive by a call"},
+		"type outbound joinedThreads": {"discd", "a thread of Discord's is joined, created or taken out of the archive by a call"},
+		"outbound file forms.go":      {"slakd teled", "Discord's one call that works in another form is beside its threads"},
+		"type outbound search":        {"slakd", "Slack's rate limits end a search, which goes on later"},
+		"type outbound searches":      {"slakd", "Slack's rate limits end a search, which goes on later"},
+		"outbound file entities.go":   {"teled", "Telegram's formatting is ranges of the text, which move when a mark is put in front"},
+
+		"outbound file forums.go": {"teled", topics},
+		"type outbound forums":    {"teled", topics},
+		"type outbound forum":     {"teled", topics},
+		"events file menu.go":     {"teled", "Telegram keeps a menu of commands for each kind of chat, with those of others in it; Discord's commands are calls of their own"},
+		"events file pastes.go":   {"teled", "Telegram's apps cut a long text into several messages"},
+		"api Failure":             {"discd slakd", "Telegram's failures depend on what getMe says: they are made by its client"},
 
 		"events file gateway.go":   {"discd", session},
-		"events file rebase.go":    {"discd", session},
+		"events file closed.go":    {"discd", session},
+		"events file gaps.go":      {"discd", session},
+		"events file visible.go":   {"discd", session},
+		"events file waiting.go":   {"discd", session},
 		"events file bookmarks.go": {"discd", session},
 		"events file backfill.go":  {"discd", session},
 		"events file votes.go":     {"discd", session},
@@ -215,7 +237,18 @@ func differences() map[string]difference {
 		"events file posts.go":     {"slakd", posts},
 		"events file names.go":     {"slakd", posts},
 		"Listener Mount":           {"slakd", posts},
+		"package history":          {"slakd", "Slack keeps no events: what was missed is read from each conversation and thread, in more steps than Discord's"},
+		"events file context.go":   {"slakd", "Slack sends a reply without the post that it answers"},
+		"events file joins.go":     {"slakd", "the join of Slack's history has another time than that of its event"},
+		"inbound Deleted":          {"slakd", changes},
+		"inbound Reacted":          {"slakd", changes},
+		"inbound ReactionsOf":      {"slakd", changes},
+		"inbound Seen":             {"slakd", changes},
+		"inbound ShownAfter":       {"slakd", changes},
+		"inbound Unreacted":        {"slakd", changes},
+		"inbound Quoted":           {"slakd", "Slack sends a reply without the post that it answers"},
 
+		"setting Local":         {"teled", "only Telegram's servers may be run by oneself, with larger files"},
 		"setting Token":         {"discd teled", tokens},
 		"setting BotToken":      {"slakd", tokens},
 		"setting AppToken":      {"slakd", tokens},
@@ -226,6 +259,7 @@ func differences() map[string]difference {
 		"inbound Ballot":    {"teled", nameless},
 		"inbound Commands":  {"discd", "Discord offers the commands that a bot has registered"},
 		"inbound Command":   {"slakd", "a slash command does not come as an event"},
+		"inbound Press":     {"slakd", "a click does not come as an event"},
 		"inbound Decode":    {"slakd", "the kind of an event depends on three fields"},
 	}
 }

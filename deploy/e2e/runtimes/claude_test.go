@@ -65,7 +65,8 @@ func inDocker(t *testing.T, cli, agent string) runtime {
 	files := libraries(t, cli)
 	maps.Copy(files, libraries(t, "/bin/bash"))
 	maps.Copy(files, libraries(t, "/bin/cat"))
-	maps.Copy(files, map[string]string{"agent": agent, "cli": cli, "bin/bash": "/bin/bash", "bin/sh": "/bin/bash", "bin/cat": "/bin/cat"})
+	maps.Copy(files, libraries(t, "/bin/sleep"))
+	maps.Copy(files, map[string]string{"agent": agent, "cli": cli, "bin/bash": "/bin/bash", "bin/sh": "/bin/bash", "bin/cat": "/bin/cat", "bin/sleep": "/bin/sleep"})
 	e.Import(t, claudeImage, files)
 	return runtime{command: "exec /agent", confined: true, env: append(e.Environ(), "AGENT_RUNTIME=docker", "AGENT_IMAGE="+claudeImage,
 		"AGENT_NETWORK=host", "CLAUDE_COMMAND=/cli", "SHELL=/bin/bash")}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
@@ -26,6 +27,8 @@ type conversation struct {
 var conversations = []conversation{
 	{"the first answer", "first", "", firstAnswer},
 	{"two messages during a run", "piped", "", twoDuringRun},
+	{"messages during a tool call", "folded", "", foldedIntoRun},
+	{"gated is killed with messages taken in", "folded-killed", "", foldedAndKilled},
 	{"gated is killed during a run", "resumed", "", gatedKilled},
 	{"Claude Code is killed during a run", "killed", "", claudeKilled},
 	{"stop during a run", "stopped", "", stopped},
@@ -43,7 +46,7 @@ func firstAnswer(c *chat) {
 	c.wantAnswer("tool Bash echo key $ANTHROPIC_API_KEY", "The tool said: key [redacted]")
 	for _, call := range c.model.MessageCalls() {
 		system := call.Request.System.Text()
-		for _, words := range []string{`You are "arizuko", a member of chats.`, "## What you get", "<internal>a reason</internal>", "Your working folder is your group's"} {
+		for _, words := range []string{`You are "arizuko", a member of chats that arizuko connects you to.`, "## What you get", "<internal>a reason</internal>", "Your working folder stays; all chats and topics of your group share it"} {
 			if !strings.Contains(system, words) {
 				c.t.Errorf("the system prompt has no %q:\n%s", words, system)
 			}
@@ -71,8 +74,53 @@ func twoDuringRun(c *chat) {
 			c.t.Errorf("turn %+v, the first one %+v", turn, first)
 		}
 	}
-	if texts := c.outbound(); !slices.Equal(texts, []string{"one", "two", "three"}) {
+	// There is no tool call to fold them into: Claude Code begins both as one turn, and the fake answers the last message.
+	if texts := c.outbound(); !slices.Equal(texts, []string{"one", "three"}) || c.Turn(rows[2]).AnsweredWith != c.Turn(rows[1]).ID {
+		c.t.Errorf("outbound texts %q, the last turn %+v", texts, c.Turn(rows[2]))
+	}
+}
+
+func foldedIntoRun(c *chat) {
+	row := c.ask("tool Bash sleep 3 && echo done")
+	c.wantFolded(row, c.say("say more"))
+	if texts := c.outbound(); !slices.Equal(texts, []string{"The tool said: done"}) {
 		c.t.Errorf("outbound texts %q", texts)
+	}
+}
+
+// wantFolded fails the test unless the turn of a row is answered with that of another one.
+func (c *chat) wantFolded(row, more int64) {
+	c.t.Helper()
+	turn, folded := c.WaitEnded(row), c.WaitEnded(more)
+	if turn.Reason != msg.ReasonAnswered || folded.Reason != msg.ReasonFolded || folded.AnsweredWith != turn.ID {
+		c.t.Errorf("turns %+v and %+v", turn, folded)
+	}
+}
+
+// foldedAndKilled kills gated while the model works on both messages: both are asked again, and answered once.
+func foldedAndKilled(c *chat) {
+	row := c.ask("tool Bash sleep 2 && echo done")
+	c.model.InjectFault(anthropic.Fault{Delay: time.Minute})
+	more := c.say("say more")
+	c.WaitDecided(more)
+	c.Until("Claude Code has taken it in", func() bool {
+		return len(c.Query(`SELECT turn_id FROM turn_progress WHERE turn_id = ?`, c.Turn(more).ID)) == 1
+	})
+	c.Kill(harness.Gated)
+	if texts := c.outbound(); len(texts) != 0 {
+		c.t.Errorf("outbound texts %q before the answer", texts)
+	}
+	c.model.ClearFaults()
+	c.Restart(harness.Gated)
+	if a, b := c.WaitEnded(row), c.WaitEnded(more); a.Attempts != 0 || b.Attempts != 0 {
+		c.t.Errorf("turns %+v and %+v", a, b)
+	}
+	want := []string{"The tool said: done"}
+	if c.Turn(more).AnsweredWith == 0 { // the tool was quicker than the second message
+		want = append(want, "more")
+	}
+	if texts := c.outbound(); !slices.Equal(texts, want) {
+		c.t.Errorf("outbound texts %q, want %q", texts, want)
 	}
 }
 

@@ -323,11 +323,14 @@ func deliverAt(at time.Time, where location) action {
 func releaseAgents(at int, where location) action {
 	return func(r *scenarioRun) {
 		r.T.Helper()
-		groups, err := filepath.Glob(filepath.Join(r.Data, "groups", "[a-z]*"))
-		r.OK(err)
-		for _, group := range groups {
-			r.OK(os.WriteFile(filepath.Join(group, "released"), nil, 0o600))
-		}
+		r.Until("the released agents to answer", func() bool {
+			groups, err := filepath.Glob(filepath.Join(r.Data, "groups", "[a-z]*")) // that of an agent which starts may be missing still
+			r.OK(err)
+			for _, group := range groups {
+				r.OK(os.WriteFile(filepath.Join(group, "released"), nil, 0o600))
+			}
+			return len(r.Query(`SELECT id FROM turns WHERE ended_at IS NULL`)) == 0
+		})
 		r.WaitIdle()
 		r.deliver(r.minute(at), where.chat, delivered)
 	}

@@ -150,7 +150,7 @@ func TestEdit_OfUnknownOrOutboundMessage_IsDropped(t *testing.T) {
 func TestRedelivery_SamePlatformID_IsIgnored(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "once"})[0])
-	f.Exec(`INSERT OR IGNORE INTO messages (chat_jid, platform_id, direction, content, timestamp, received_at)
-		VALUES ('telegram:5', 'm1', 'in', 'twice', 0, 0)`)
+	f.Exec(`INSERT INTO messages (chat_jid, platform_id, direction, content, timestamp, received_at)
+		VALUES ('telegram:5', 'm1', 'in', 'twice', 0, 0) ON CONFLICT DO NOTHING`)
 	f.WantEchoes("telegram:5", "once")
 }

@@ -11,7 +11,7 @@ import (
 // parallel is how many instances run at once.
 const parallel = "3"
 
-var programs = harness.NewPrograms("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/migrations/cmd/migrate",
+var programs = harness.NewPrograms("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/dashd", "arizuko/migrations/cmd/migrate",
 	"arizuko/deploy/agents/demo", "arizuko/deploy/e2e/agents/caller")
 
 func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }

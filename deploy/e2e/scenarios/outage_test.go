@@ -9,6 +9,7 @@ import (
 
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store/storetest"
 )
 
 // outages are the ways in which routd does not answer.
@@ -143,8 +144,10 @@ func TestDatabaseLocked_ByOtherProcess_AnswersAfterwards(t *testing.T) {
 			f.Put(texts("telegram:5", "one", "two", "/ping")...)
 			f.Put(texts("web:main", "three")...)
 			tx, err := f.DB.Begin() // immediate
-			if err != nil {
-				t.Fatal(err)
+			f.OK(err)
+			if storetest.Server() != "" {
+				_, err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtext('arizuko.write'))`)
+				f.OK(err)
 			}
 			f.Resume(harness.Gated)
 			<-time.After(held) // the duration of the lock under test
@@ -160,10 +163,28 @@ func TestDatabaseLocked_ByOtherProcess_AnswersAfterwards(t *testing.T) {
 	}
 }
 
+// onMessages names the table of a trigger where a server wants that.
+func onMessages() string {
+	if storetest.Server() == "" {
+		return ""
+	}
+	return ` ON messages`
+}
+
+// poison makes the decision of a row fail where a condition holds, until the trigger poison is dropped.
+func poison(f *harness.Fixture, condition string) {
+	f.T.Helper()
+	if storetest.Server() == "" {
+		f.Exec(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN ` + condition + ` BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
+		return
+	}
+	f.Exec(`CREATE FUNCTION poison() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE integrity_constraint_violation USING MESSAGE = ''poisoned''; END'`)
+	f.Exec(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages FOR EACH ROW WHEN (` + condition + `) EXECUTE FUNCTION poison()`)
+}
+
 func TestPoisonRow_UpdateFails_IsDropped(t *testing.T) {
 	f := start(t, harness.Options{})
-	f.Exec(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' AND new.disposition = 'routed'
-		BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
+	poison(f, `old.content = 'poison' AND new.disposition = 'routed'`)
 	rows := f.Put(texts("telegram:5", "one", "poison", "two")...)
 	f.Put(texts("telegram:6", "unharmed")...)
 	f.WantDecision(rows[1], msg.Dropped, msg.ReasonBadRow)
@@ -176,8 +197,7 @@ func TestPoisonRow_UpdateFails_IsDropped(t *testing.T) {
 
 func TestPoisonRow_DropFails_StopsNoOther(t *testing.T) {
 	f := start(t, harness.Options{})
-	f.Exec(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison'
-		BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
+	poison(f, `old.content = 'poison'`)
 	rows := f.Put(texts("telegram:5", "one", "poison", "two")...)
 	f.AllowUndecided(rows[1])
 	f.Put(texts("telegram:6", "unharmed")...)
@@ -185,7 +205,7 @@ func TestPoisonRow_DropFails_StopsNoOther(t *testing.T) {
 	f.WantEchoes("telegram:5", "one", "two")
 	f.Say("telegram:5", "three")
 	f.WantEchoes("telegram:5", "one", "two", "three")
-	f.Exec(`DROP TRIGGER poison`)
+	f.Exec(`DROP TRIGGER poison` + onMessages())
 	f.Stop(harness.Gated)
 	f.Restart(harness.Gated)
 	f.WantDecision(rows[1], msg.Routed, msg.ReasonRoute)

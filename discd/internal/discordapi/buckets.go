@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// minBan is how long no call is made after the proxy before Discord's API has refused one, unless it names
+// a longer time.
+const minBan = 10 * time.Second
+
 // maxBuckets is how many buckets are remembered before those that are full again are forgotten.
 const maxBuckets = 1000
 
@@ -18,22 +22,26 @@ type buckets struct {
 
 	mu     sync.Mutex
 	until  map[string]time.Time // empty buckets, and when they are full again
-	global time.Time            // until when no call is allowed
+	global time.Time            // until when no call is allowed but those of interactions
+	banned time.Time            // until when no call at all is allowed
 }
 
 func newBuckets(now func() time.Time) *buckets {
 	return &buckets{now: now, until: map[string]time.Time{}}
 }
 
-// wait is how long a call would be refused for.
-func (b *buckets) wait(method, path string) time.Duration {
+// wait is how long a call would be refused for, and whether all calls would be.
+func (b *buckets) wait(method, path string) (wait time.Duration, all bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	until := b.until[bucket(method, path)]
 	if b.global.After(until) && !strings.HasPrefix(path, "interactions/") { // the global limit does not count them
-		until = b.global
+		until, all = b.global, true
 	}
-	return until.Sub(b.now())
+	if b.banned.After(until) {
+		until, all = b.banned, true
+	}
+	return until.Sub(b.now()), all
 }
 
 // update reads the rate limits from an answer.
@@ -43,7 +51,11 @@ func (b *buckets) update(method, path string, header http.Header, refused *Error
 	now := b.now()
 	limited := refused != nil && refused.Status == http.StatusTooManyRequests
 	switch {
+	case limited && !ownLimit(header):
+		refused.Account = true
+		b.banned = now.Add(max(refused.RetryAfter, minBan))
 	case limited && (header.Get("X-RateLimit-Global") != "" || header.Get("X-RateLimit-Scope") == "global"):
+		refused.Account = true
 		b.global = now.Add(refused.RetryAfter)
 	case limited:
 		b.until[bucket(method, path)] = now.Add(refused.RetryAfter)
@@ -57,6 +69,17 @@ func (b *buckets) update(method, path string, header http.Header, refused *Error
 			}
 		}
 	}
+}
+
+// ownLimit reports whether a rate limit is one of Discord's API. Another one is of the proxy before it, which
+// does not know bots but addresses.
+func ownLimit(header http.Header) bool {
+	for name := range header {
+		if strings.HasPrefix(name, "X-Ratelimit-") {
+			return true
+		}
+	}
+	return false
 }
 
 // bucket is the key of a rate limit: the method and the path, in which all ids but the channel's are

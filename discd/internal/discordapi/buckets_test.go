@@ -52,6 +52,7 @@ func TestBuckets(t *testing.T) {
 
 	answer = func(h http.Header) int {
 		h.Set("Retry-After", "3")
+		h.Set("X-RateLimit-Scope", "user")
 		return http.StatusTooManyRequests
 	}
 	expect("a refusal", post("channels/5/messages"), 3*time.Second, 5)
@@ -75,6 +76,18 @@ func TestBuckets(t *testing.T) {
 	}
 	expect("a limit without a time", post("channels/7/messages"), 0, 9)
 	expect("is none", post("channels/7/messages"), 0, 10)
+	answer = func(h http.Header) int {
+		h.Set("Retry-After", "30")
+		return http.StatusTooManyRequests
+	}
+	expect("a refusal by the proxy", post("channels/7/messages"), 30*time.Second, 11)
+	expect("which is heeded everywhere", post("channels/8/messages"), 30*time.Second, 11)
+	expect("also by answers to commands", post("interactions/1/t/callback"), 30*time.Second, 11)
+	now = now.Add(30 * time.Second)
+	answer = func(http.Header) int { return http.StatusTooManyRequests }
+	expect("a refusal by the proxy without a time", post("channels/7/messages"), 0, 12)
+	expect("lasts a little", post("channels/7/messages"), minBan, 12)
+	now = now.Add(minBan)
 	for i := range 2 * maxBuckets {
 		c.buckets.update(http.MethodGet, fmt.Sprintf("channels/%d", i), http.Header{"X-Ratelimit-Remaining": {"0"}}, nil)
 	}

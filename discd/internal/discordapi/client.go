@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/adapter"
 )
 
-// version is the API's; the library speaks the same one on the gateway.
+// version is the API's, and the gateway's.
 const version = "/api/v9/"
 
 // maxAnswer bounds an answer, in bytes; a hundred messages are far smaller.
@@ -65,8 +65,9 @@ type Upload struct {
 // contains the token.
 func (c *Client) Call(ctx context.Context, method, path string, body, out any, files ...Upload) error {
 	what := method + " " + withoutSecrets(path)
-	if wait := c.buckets.wait(method, path); wait > 0 {
-		return fmt.Errorf("%s: %w", what, &Error{Status: http.StatusTooManyRequests, Message: "not called: the rate limit is reached", RetryAfter: wait})
+	if wait, all := c.buckets.wait(method, path); wait > 0 {
+		refused := &Error{Status: http.StatusTooManyRequests, Message: "not called: the rate limit is reached", RetryAfter: wait, Account: all}
+		return fmt.Errorf("%s: %w", what, refused)
 	}
 	req, err := c.request(ctx, method, path, body, files)
 	if err != nil {
@@ -150,14 +151,15 @@ func refusal(res *http.Response, answer []byte) *Error {
 		Errors     json.RawMessage `json:"errors"`
 		RetryAfter float64         `json:"retry_after"` // seconds
 	}
-	if json.Unmarshal(answer, &answered) != nil || answered.Message == "" {
+	err := json.Unmarshal(answer, &answered)
+	if err != nil || answered.Message == "" {
 		answered.Message = strings.TrimSpace(http.StatusText(res.StatusCode))
 	}
 	if len(answered.Errors) > 0 {
 		const maxErrors = 300
 		answered.Message += " " + string(answered.Errors[:min(maxErrors, len(answered.Errors))])
 	}
-	refused := &Error{Status: res.StatusCode, Code: answered.Code, Message: answered.Message}
+	refused := &Error{Status: res.StatusCode, Code: answered.Code, Message: answered.Message, Foreign: err != nil && len(answer) > 0}
 	if res.StatusCode == http.StatusTooManyRequests {
 		refused.RetryAfter = max(seconds(answered.RetryAfter), headerSeconds(res.Header, "Retry-After"))
 	}

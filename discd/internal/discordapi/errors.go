@@ -16,6 +16,8 @@ type Error struct {
 	Code       int // Discord's own, 0 for none
 	Message    string
 	RetryAfter time.Duration // of 429
+	Foreign    bool          // it is the page of a proxy, not of the API
+	Account    bool          // of 429: it holds for all calls of the bot
 }
 
 func (e *Error) Error() string {
@@ -31,6 +33,12 @@ func RefusedFor(err error, code int) bool {
 	return errors.As(err, &refused) && refused.Code == code
 }
 
+// Gone reports whether a call was refused because its channel does not exist.
+func Gone(err error) bool { return RefusedFor(err, unknownChannel) }
+
+// unknownChannel is Discord's code for a channel that does not exist.
+const unknownChannel = 10003
+
 // TokenRefused reports whether a call was refused because the token is not valid.
 func TokenRefused(err error) bool {
 	var refused *Error
@@ -43,7 +51,9 @@ func Failure(err error) *adapter.Failure {
 	var refusal *adapter.Refusal
 	var refused *Error
 	if errors.As(err, &refused) {
-		refusal = &adapter.Refusal{Status: refused.Status, RetryAfter: refused.RetryAfter}
+		refusal = &adapter.Refusal{Status: refused.Status, RetryAfter: refused.RetryAfter, Foreign: refused.Foreign}
 	}
-	return classes.Classify(err, refusal)
+	f := classes.Classify(err, refusal)
+	f.Account = refused != nil && refused.Account
+	return f
 }

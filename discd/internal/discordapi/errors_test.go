@@ -20,6 +20,9 @@ func TestFailure_ClassOfEachStatus(t *testing.T) {
 			t.Errorf("%d is %s after %s, want %s", status, f.Class, f.After, class)
 		}
 	}
+	if f := Failure(&Error{Status: 403, Foreign: true}); f.Class != msg.Transient {
+		t.Errorf("a firewall's page is %s", f.Class)
+	}
 	if f := Failure(adapter.ErrUnsent); f.Class != msg.Transient {
 		t.Errorf("an unsent call is %s", f.Class)
 	}

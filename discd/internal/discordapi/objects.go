@@ -23,6 +23,7 @@ type User struct {
 type Member struct {
 	User     *User     `json:"user"`
 	Nick     string    `json:"nick"`
+	Roles    []string  `json:"roles"` // but for everyone's
 	JoinedAt time.Time `json:"joined_at"`
 }
 
@@ -73,10 +74,11 @@ type Snapshot struct {
 
 // Attachment is a file of a message.
 type Attachment struct {
-	Filename    string `json:"filename"`
-	ContentType string `json:"content_type"`
-	Size        int64  `json:"size"` // bytes
-	URL         string `json:"url"`  // signed, valid for a day
+	Filename    string  `json:"filename"`
+	ContentType string  `json:"content_type"`
+	Size        int64   `json:"size"`          // bytes
+	URL         string  `json:"url"`           // signed, valid for a day
+	Seconds     float64 `json:"duration_secs"` // of a voice message
 }
 
 // Embed is a box of a bot's message, or a link preview.
@@ -147,8 +149,19 @@ type Channel struct {
 	OwnerID       string      `json:"owner_id"` // the user who began a thread
 	LastMessageID string      `json:"last_message_id"`
 	NewlyCreated  bool        `json:"newly_created"` // of a thread in the event about it
+	Flags         int64       `json:"flags"`
 	Overwrites    []Overwrite `json:"permission_overwrites"`
+	Metadata      struct {
+		Archived   bool      `json:"archived"`
+		ArchivedAt time.Time `json:"archive_timestamp"` // when Archived changed last
+	} `json:"thread_metadata"` // of a thread
 }
+
+// FlagObfuscated is the flag of a channel that the bot may not see, and whose name Discord therefore hides.
+const FlagObfuscated = 1 << 17
+
+// ArchivedAt is when a thread was archived, or taken out of the archive.
+func (c *Channel) ArchivedAt() time.Time { return c.Metadata.ArchivedAt }
 
 // IsForum reports whether the channel contains only threads.
 func (c *Channel) IsForum() bool { return c.Type == ChannelForum || c.Type == ChannelMedia }
@@ -164,21 +177,25 @@ func (c *Channel) IsThread() bool {
 
 // Overwrite is what a role, or a member, may do in one channel. For everyone its ID is that of the guild.
 type Overwrite struct {
-	ID   string `json:"id"`
-	Deny int64  `json:"deny,string"` // bits
+	ID    string `json:"id"`
+	Allow int64  `json:"allow,string"` // bits
+	Deny  int64  `json:"deny,string"`  // bits
 }
 
 // Permissions, as bits.
 const (
-	ViewChannel  = 1 << 10
-	SendMessages = 1 << 11
+	Administrator      = 1 << 3
+	ViewChannel        = 1 << 10
+	SendMessages       = 1 << 11
+	ReadMessageHistory = 1 << 16
 )
 
 // Role is a role of a guild. A bot's own is managed, and Tags name the bot.
 type Role struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Tags *struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Permissions int64  `json:"permissions,string"` // bits
+	Tags        *struct {
 		BotID string `json:"bot_id"`
 	} `json:"tags"`
 }
@@ -193,6 +210,7 @@ type Guild struct {
 	Channels        []Channel `json:"channels"`
 	Threads         []Channel `json:"threads"` // that are active
 	Roles           []Role    `json:"roles"`
+	Members         []Member  `json:"members"` // the bot, and maybe others
 }
 
 // Flags of an application: privileged intents, for many guilds and for few.
@@ -207,6 +225,8 @@ const (
 type Application struct {
 	ID    string `json:"id"`
 	Flags int    `json:"flags"`
+	// CommandsURL receives commands in place of the gateway, "" for none.
+	CommandsURL string `json:"interactions_endpoint_url"`
 }
 
 // HearsMembers reports whether the bot may receive joins and leaves.
@@ -244,6 +264,17 @@ func Before(id string) string {
 func IsID(s string) bool {
 	n, err := strconv.ParseUint(s, 10, 64)
 	return err == nil && n > 0
+}
+
+// CompareIDs orders ids by age, the oldest first.
+func CompareIDs(a, b string) int {
+	switch {
+	case a == b:
+		return 0
+	case Younger(a, b):
+		return 1
+	}
+	return -1
 }
 
 // Younger reports whether id a is newer than id b; "" is older than all.

@@ -19,12 +19,19 @@ const maxSearch = 1000
 // ErrUncertain is wrapped by errors of a search that would fail again.
 var ErrUncertain = errors.New("the search has no certain result")
 
-// MessagesAfter returns the messages of a channel after the one with an id, the oldest first. They
-// are not decoded, and do not contain the id of their guild.
+// MessagesAfter returns the messages of a channel after the one with an id, the oldest first, in
+// whatever order the server has them. They are not decoded, and do not contain the id of their guild.
 func (c *Client) MessagesAfter(ctx context.Context, channel, after string) (page []json.RawMessage, err error) {
 	err = c.Call(ctx, http.MethodGet, fmt.Sprintf("channels/%s/messages?after=%s&limit=%d", channel, after, MaxPage), nil, &page)
-	slices.Reverse(page) // the API begins with the latest
+	slices.SortFunc(page, func(a, b json.RawMessage) int { return CompareIDs(IDOf(a), IDOf(b)) })
 	return page, err
+}
+
+// IDOf is the id of an object, "" if it has none.
+func IDOf(object json.RawMessage) string {
+	var o struct{ ID string }
+	_ = json.Unmarshal(object, &o) // a malformed one has no id
+	return o.ID
 }
 
 // AllAfter iterates over all messages of a channel after the one with an id, the oldest first, up to
@@ -39,9 +46,8 @@ func AllAfter(channel, after string, next func(channel, after string) ([]json.Ra
 			}
 			before := after
 			for _, raw := range page {
-				var m struct{ ID string }
-				if json.Unmarshal(raw, &m) == nil && Younger(m.ID, after) {
-					after = m.ID
+				if id := IDOf(raw); Younger(id, after) {
+					after = id
 				}
 				if !yield(raw, nil) {
 					return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 )
 
@@ -47,5 +48,15 @@ func TestAllAfter_InvalidIDs_Ends(t *testing.T) {
 	}
 	if asked != 2 {
 		t.Errorf("asked %d times", asked)
+	}
+}
+
+func TestMessagesAfter_ServerBeginsWithTheOldest_SortsByID(t *testing.T) {
+	for _, answer := range []string{`[{"id":"9"},{"id":"10"},{"id":"11"}]`, `[{"id":"11"},{"id":"10"},{"id":"9"}]`} {
+		c, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) })
+		page, err := c.MessagesAfter(t.Context(), "5", "7")
+		if err != nil || fmt.Sprintf("%s", page) != `[{"id":"9"} {"id":"10"} {"id":"11"}]` {
+			t.Errorf("%s, %v", page, err)
+		}
 	}
 }

@@ -30,6 +30,7 @@ type Update struct {
 	VoteGone      *PollVote
 	MemberJoined  *MemberChange
 	MemberLeft    *MemberChange
+	MemberChanged *MemberChange // of the bot, and with the intent for members of others
 	Interaction   *Interaction
 }
 
@@ -87,6 +88,8 @@ func (u *Update) field() any {
 		return &u.VoteGone
 	case "GUILD_MEMBER_ADD":
 		return &u.MemberJoined
+	case "GUILD_MEMBER_UPDATE":
+		return &u.MemberChanged
 	case "GUILD_MEMBER_REMOVE":
 		return &u.MemberLeft
 	case "INTERACTION_CREATE":
@@ -190,7 +193,10 @@ type MemberChange struct {
 // InteractionCommand is the type of interaction of a slash command.
 const InteractionCommand = 2
 
-// Interaction is a use of a command by a user.
+// InteractionPress is the press of a button.
+const InteractionPress = 3
+
+// Interaction is a use of a command by a user, or the press of a button.
 type Interaction struct {
 	ID        string  `json:"id"`
 	Type      int     `json:"type"`
@@ -199,9 +205,13 @@ type Interaction struct {
 	GuildID   string  `json:"guild_id"`
 	Member    *Member `json:"member"` // in a guild
 	User      *User   `json:"user"`   // in private
-	Data      struct {
-		Name    string `json:"name"`
-		Options []struct {
+	Message   *struct {
+		ID string `json:"id"`
+	} `json:"message"` // with the button
+	Data struct {
+		CustomID string `json:"custom_id"` // of the button
+		Name     string `json:"name"`
+		Options  []struct {
 			Name  string          `json:"name"`
 			Value json.RawMessage `json:"value"`
 		} `json:"options"`

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"arizuko/discd/internal/discordapi"
 )
@@ -14,18 +15,49 @@ const (
 	// chats after privatePrefix.
 	bookmarkPrefix = "last:"
 	privatePrefix  = bookmarkPrefix + "dm-"
+	// threadPrefix begins the keys of the channels of threads that have bookmarks.
+	threadPrefix = "thread:"
+	// hiddenPrefix begins the keys of channels that Discord did not show, and holds the permissions then.
+	hiddenPrefix = "hidden:"
+	// archivePrefix begins the keys of channels whose archived threads may have missed messages, and holds the
+	// last message that was read in the guild before those.
+	archivePrefix = "archive:"
+
+	// maxQuiet is how long private chats and threads without messages have bookmarks: Discord does not say
+	// whether they have new messages.
+	maxQuiet = 30 * 24 * time.Hour
+	// maxPrivate bounds the private chats that are read when a session begins.
+	maxPrivate = 200
 )
 
-// bookmarks are the ids of the last messages that were read, by channel.
+// bookmarks are the ids of the last messages that were read, by channel. That of a channel with a gap stands
+// where the gap begins, and moves with what is read of it, so that a crash loses none of it.
 type bookmarks struct {
-	last map[string]string // by key
-	held map[string]bool   // keys whose backfill failed: they do not move
+	last    map[string]string // by key
+	parents map[string]string // of threads, by id
+	hidden  map[string]string // permissions with which Discord did not show a channel, by its id
+	archive map[string]string // the last message before those that archived threads may have, by channel
+	since   map[string]string // the last message that was read before the session, by guild
+	gaps    map[string]*gap   // by key
+	line    int               // the last place in the line of gaps
 }
 
-// newBookmarks makes them from those that are stored, by key.
+// newBookmarks makes them from what is stored, by key.
 func newBookmarks(kept map[string]string) *bookmarks {
-	b := &bookmarks{last: map[string]string{}, held: map[string]bool{}}
-	maps.Copy(b.last, kept)
+	b := &bookmarks{last: map[string]string{}, parents: map[string]string{}, hidden: map[string]string{}, gaps: map[string]*gap{}, archive: map[string]string{}, since: map[string]string{}}
+	for key, value := range kept {
+		prefix, id, _ := strings.Cut(key, ":")
+		switch prefix + ":" {
+		case bookmarkPrefix:
+			b.last[key] = value
+		case threadPrefix:
+			b.parents[id] = value
+		case hiddenPrefix:
+			b.hidden[id] = value
+		case archivePrefix:
+			b.archive[id] = value
+		}
+	}
 	return b
 }
 
@@ -36,44 +68,81 @@ func bookmarkKey(channel string, isPrivate bool) string {
 	return bookmarkPrefix + channel
 }
 
-// move records a message that was read, and returns the bookmark to store. It never goes back.
+// move records a message that a session has sent, and returns the bookmark to store. It never goes back,
+// and not past a gap.
 func (b *bookmarks) move(channel, message string, isPrivate bool) (k, value string) {
 	k = bookmarkKey(channel, isPrivate)
-	if discordapi.Younger(message, b.last[k]) && !b.held[k] {
-		b.last[k] = message
+	if g := b.gaps[channel]; g != nil {
+		g.live = newest(g.live, message)
+		return k, b.last[k]
 	}
+	b.last[k] = newest(b.last[k], message)
 	return k, b.last[k]
 }
 
-// hold keeps the bookmark at the start of a gap, which the next session backfills.
-func (b *bookmarks) hold(g gap) {
-	k := bookmarkKey(g.Channel, g.Private)
-	b.held[k], b.last[k] = true, g.After
+// newest is the newer one of two ids.
+func newest(a, b string) string {
+	if discordapi.Younger(b, a) {
+		return b
+	}
+	return a
 }
 
-// begin makes bookmarks for the channels of a guild, or for new ones, and returns those to store before
-// anything else is read there. A bookmark begins at the channel's last message, or, if the channel is
-// younger than what was read of the guild, before its first.
-func (b *bookmarks) begin(channels ...discordapi.Channel) (fresh map[string]string) {
-	fresh, youngest := map[string]string{}, ""
-	for i := range channels {
-		if id := b.last[bookmarkPrefix+channels[i].ID]; discordapi.Younger(id, youngest) {
-			youngest = id
+// older is the older one of two ids, of which the first may be "".
+func older(a, b string) string {
+	if a == "" || discordapi.Younger(a, b) {
+		return b
+	}
+	return a
+}
+
+// lacking is the thread of a channel that was made first of those that were active before and are not active now, ""
+// for none.
+func (b *bookmarks) lacking(channel string, active []discordapi.Channel) (first string) {
+	for id, parent := range b.parents {
+		if parent == channel && !slices.ContainsFunc(active, func(c discordapi.Channel) bool { return c.ID == id }) {
+			first = older(first, id)
 		}
 	}
+	return first
+}
+
+// begin makes bookmarks for the channels of a guild, or for new ones, and returns what to store before
+// anything else is read there. A bookmark begins at the channel's last message, or, if the guild was read
+// before, where that ended, and before the first message of a channel that was made since. What was read last
+// in the guild before is "" for nothing.
+func (b *bookmarks) begin(youngest string, channels ...discordapi.Channel) (fresh map[string]string) {
+	fresh = map[string]string{}
 	for i := range channels {
 		c := &channels[i]
 		k := bookmarkPrefix + c.ID
-		if b.last[k] != "" || !hasMessages(c) {
+		if !hasMessages(c) {
+			continue
+		}
+		if c.IsThread() && b.parents[c.ID] != c.ParentID {
+			fresh[threadPrefix+c.ID], b.parents[c.ID] = c.ParentID, c.ParentID
+		}
+		if b.last[k] != "" {
 			continue
 		}
 		fresh[k] = cmp.Or(c.LastMessageID, "0")
-		if youngest != "" && discordapi.Younger(c.ID, youngest) || c.NewlyCreated {
+		switch {
+		case youngest != "" && discordapi.Younger(c.ID, youngest), c.NewlyCreated:
 			fresh[k] = discordapi.Before(c.ID)
+		case youngest != "" && discordapi.Younger(c.LastMessageID, youngest):
+			fresh[k] = youngest
 		}
+		b.last[k] = fresh[k]
 	}
-	maps.Copy(b.last, fresh)
 	return fresh
+}
+
+// youngest is the last message that was read in some channels, "" for none.
+func (b *bookmarks) youngest(channels ...discordapi.Channel) (id string) {
+	for i := range channels {
+		id = newest(id, b.last[bookmarkPrefix+channels[i].ID])
+	}
+	return id
 }
 
 // hasMessages reports whether a channel of a guild can have messages.
@@ -85,29 +154,46 @@ func hasMessages(c *discordapi.Channel) bool {
 	return discordapi.IsID(c.ID) && !c.IsForum()
 }
 
-// gap is a channel in which messages may have been missed, after the one with an id.
-type gap struct {
-	Channel, After string
-	Private        bool
-}
-
-// privateGaps are all private chats: Discord does not say whether they have new messages.
-func (b *bookmarks) privateGaps() (gaps []gap) {
-	for _, k := range slices.Sorted(maps.Keys(b.last)) {
-		if channel, ok := strings.CutPrefix(k, privatePrefix); ok {
-			gaps = append(gaps, gap{channel, b.last[k], true})
-		}
-	}
-	return gaps
-}
-
 // missed are the channels that have messages after their bookmarks. All have bookmarks.
-func (b *bookmarks) missed(channels ...discordapi.Channel) (gaps []gap) {
+func (b *bookmarks) missed(channels ...discordapi.Channel) (missed []discordapi.Channel) {
 	for i := range channels {
-		c := &channels[i]
-		if after := b.last[bookmarkPrefix+c.ID]; hasMessages(c) && discordapi.Younger(c.LastMessageID, after) {
-			gaps = append(gaps, gap{c.ID, after, false})
+		c := channels[i]
+		if after := b.last[bookmarkPrefix+c.ID]; hasMessages(&c) && discordapi.Younger(c.LastMessageID, after) {
+			missed = append(missed, c)
 		}
 	}
-	return gaps
+	return missed
+}
+
+// private are the private chats to read when a session begins, those with the newest messages first, and the
+// keys of those that were quiet for so long that their bookmarks are removed.
+func (b *bookmarks) private(now time.Time) (channels, old []string) {
+	since := discordapi.SnowflakeAt(now.Add(-maxQuiet).UnixMilli())
+	for k, last := range b.last {
+		channel, ok := strings.CutPrefix(k, privatePrefix)
+		switch {
+		case !ok:
+		case discordapi.Younger(since, last):
+			old = append(old, k)
+			delete(b.last, k)
+		default:
+			channels = append(channels, channel)
+		}
+	}
+	slices.SortFunc(channels, func(x, y string) int { return discordapi.CompareIDs(b.last[privatePrefix+y], b.last[privatePrefix+x]) })
+	slices.Sort(old)
+	return channels, old
+}
+
+// forget removes the bookmarks of threads that are not known and were quiet for long, and returns their keys.
+func (b *bookmarks) forget(now time.Time, known func(channel string) bool) (keys []string) {
+	since := discordapi.SnowflakeAt(now.Add(-maxQuiet).UnixMilli())
+	for _, id := range slices.Sorted(maps.Keys(b.parents)) {
+		if k := bookmarkPrefix + id; !known(id) && b.gaps[id] == nil && discordapi.Younger(since, b.last[k]) {
+			delete(b.last, k)
+			delete(b.parents, id)
+			keys = append(keys, k, threadPrefix+id)
+		}
+	}
+	return keys
 }

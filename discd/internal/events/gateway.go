@@ -1,13 +1,17 @@
 package events
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
@@ -25,62 +29,39 @@ const (
 	readTimeout = time.Minute
 	// identifyInterval is the shortest time between the starts of two sessions that Discord allows.
 	identifyInterval = 5 * time.Second
+	// maxStarts is how many frames that begin or resume a session a connection may send in identifyInterval:
+	// the library answers a refusal with the next one at once, and without a bound a thousand refusals,
+	// with which Discord revokes the token, take a minute. One is of an attempt to resume.
+	maxStarts = 2
+	// maxHeartbeat is longer than any frame with a heartbeat, encrypted, and shorter than those that begin a
+	// session, which contain the token. In bytes.
+	maxHeartbeat = 128
+	// closingDelay is the pause before the library, which closes a connection by itself, is asked again to
+	// open one.
+	closingDelay = 100 * time.Millisecond
 	// maxQueued bounds the events that wait for the database; then the connection waits.
 	maxQueued = 1000
 )
 
-// ClosedError is returned when Discord has closed the gateway.
-type ClosedError struct {
-	Code int
-	Text string
-}
-
-func (c *ClosedError) Error() string {
-	return fmt.Sprintf("%s (%d %s)", cmp.Or(c.advice(), "Discord closed the gateway"), c.Code, c.Text)
-}
-
-// Close codes that need an operator.
-const (
-	authenticationFailed = 4004
-	shardingRequired     = 4011
-	invalidVersion       = 4012
-	invalidIntents       = 4013
-	disallowedIntents    = 4014
-)
-
-// ContentOff is the problem of a bot that does not receive the content of messages.
-const ContentOff = "the Message Content Intent is off: the developer portal, Bot, Privileged Gateway Intents has its switch"
-
-// advice says what an operator can do, "" if reconnecting is enough.
-func (c *ClosedError) advice() string {
-	switch c.Code {
-	case authenticationFailed:
-		return "Discord does not accept DISCORD_BOT_TOKEN: the developer portal, Bot, Reset Token shows another one"
-	case disallowedIntents:
-		return ContentOff
-	case invalidIntents, invalidVersion:
-		return "Discord no longer supports this version of discd: upgrade it"
-	case shardingRequired:
-		return "the bot is in more guilds than one connection serves: remove it from some, or use another bot"
-	}
-	return ""
-}
-
 // Gateway keeps a session of Discord's gateway. The library implements the protocol; Gateway adds
-// cancellation by ctx, a timeout for dead connections, and a queue of events that outlives a
-// connection. Only the queue is safe for concurrent use.
+// cancellation by ctx, a timeout for dead connections, a bound of the sessions that begin, and
+// a queue of events that outlives a connection. Only the queue is safe for concurrent use.
 type Gateway struct {
 	token   string
-	session *discordgo.Session // nil if there is none to resume
+	network adapter.Network
+	timeout time.Duration // openTimeout
 	events  chan *discordgo.Event
-	hangUp  context.CancelFunc
-	// identified is when the last attempt to begin a session ended.
-	identified time.Time
+	address string // where sessions begin
+
+	session    *discordgo.Session // nil if there is none to resume
+	refused    atomic.Bool        // the last connection sent more than maxStarts
+	identified time.Time          // when the last attempt to begin a session ended
+	hangUp     context.CancelFunc
 }
 
 // NewGateway makes a gateway for a bot's token. It is not connected.
 func NewGateway(token string) *Gateway {
-	return &Gateway{token: token, events: make(chan *discordgo.Event, maxQueued), hangUp: func() {}}
+	return &Gateway{token: token, timeout: openTimeout, events: make(chan *discordgo.Event, maxQueued), hangUp: func() {}}
 }
 
 // queue returns the events in order. Those that came before a connection broke stay in it, since
@@ -94,32 +75,51 @@ func (g *Gateway) resumes() bool { return g.session != nil }
 // queue. ctx, the same in each call, ends the session. If Discord refuses, the error is a
 // *ClosedError.
 func (g *Gateway) open(ctx context.Context, intents discordgo.Intent) (broken <-chan struct{}, err error) {
+	if g.refused.Swap(false) {
+		g.session, g.identified = nil, time.Now()
+	}
 	if g.session == nil {
 		adapter.Pause(ctx, identifyInterval-time.Since(g.identified))
-		defer func() { g.identified = time.Now() }()
 		if g.session, err = g.begin(ctx, intents); err != nil {
 			return nil, err
 		}
 	}
+	defer func() { g.identified = time.Now() }()
 	ctx, g.hangUp = context.WithCancel(ctx)
 	gone := make(chan struct{})
-	g.session.Dialer = dialer(ctx, gone)
-	opened := make(chan error, 1)
-	go func(s *discordgo.Session) { opened <- s.Open() }(g.session)
-	late := time.NewTimer(openTimeout)
-	defer late.Stop()
-	select {
-	case err = <-opened:
-	case <-late.C: // the library may wait without limit
-		err = &ClosedError{Text: "timeout while a session began"}
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	if err == nil {
+	g.session.Dialer = g.dialer(ctx, gone)
+	g.session.Client = &http.Client{Transport: addressAnswer(g.address)}
+	if err = g.openSession(ctx); err == nil {
 		return gone, nil
+	}
+	if errors.Is(err, websocket.ErrBadHandshake) {
+		err = g.badHandshake(ctx)
 	}
 	g.hangUp()
 	return nil, g.openError(err)
+}
+
+// openSession waits until the library has opened the session, which it may do without limit.
+func (g *Gateway) openSession(ctx context.Context) error {
+	opened := make(chan error, 1)
+	go func(s *discordgo.Session) {
+		err := s.Open()
+		for errors.Is(err, discordgo.ErrWSAlreadyOpen) && ctx.Err() == nil { // it has not noticed yet that its connection has ended
+			adapter.Pause(ctx, closingDelay)
+			err = s.Open()
+		}
+		opened <- err
+	}(g.session)
+	late := time.NewTimer(g.timeout)
+	defer late.Stop()
+	select {
+	case err := <-opened:
+		return err
+	case <-late.C:
+		return &ClosedError{Text: "timeout while a session began"}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // openError is the error of a session that was not resumed, or not begun. A session that Discord has
@@ -130,9 +130,24 @@ func (g *Gateway) openError(err error) error {
 	if errors.As(err, &frame) && frame.Code >= minDiscordCode {
 		err = &ClosedError{Code: frame.Code, Text: frame.Text}
 	}
-	var closed *ClosedError
-	if errors.As(err, &closed) {
+	if closed := new(ClosedError); errors.As(err, &closed) {
 		g.session = nil
+		return err
+	}
+	return fmt.Errorf("gateway %s: %w", g.address, err)
+}
+
+// badHandshake is the error of a handshake that was refused. The library does not say how, so it is made
+// once more.
+func (g *Gateway) badHandshake(ctx context.Context) error {
+	ws, res, err := g.dialer(ctx, make(chan struct{})).DialContext(ctx, g.address, nil)
+	if err == nil {
+		_ = ws.Close()
+		return websocket.ErrBadHandshake
+	}
+	if res != nil {
+		_ = res.Body.Close()
+		err = fmt.Errorf("the handshake is answered with %s", res.Status)
 	}
 	return err
 }
@@ -151,7 +166,6 @@ func (g *Gateway) begin(ctx context.Context, intents discordgo.Intent) (*discord
 	s.SyncEvents = true
 	s.ShouldReconnectOnError = false
 	s.ShouldRetryOnRateLimit, s.MaxRestRetries = false, 0
-	s.Client = adapter.NewListenClient()
 	s.Identify.Intents = intents
 	s.AddHandler(func(_ *discordgo.Session, e *discordgo.Event) {
 		select {
@@ -162,40 +176,55 @@ func (g *Gateway) begin(ctx context.Context, intents discordgo.Intent) (*discord
 	return s, nil
 }
 
+// addressAnswer answers the library's question where the gateway is, the only call that it makes.
+type addressAnswer string
+
+// RoundTrip implements http.RoundTripper.
+func (a addressAnswer) RoundTrip(req *http.Request) (*http.Response, error) {
+	answer, err := json.Marshal(map[string]string{"url": string(a)})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(answer)), Request: req}, nil
+}
+
 // dialer makes connections that end with ctx, and then close gone.
-func dialer(ctx context.Context, gone chan struct{}) *websocket.Dialer {
+func (g *Gateway) dialer(ctx context.Context, gone chan struct{}) *websocket.Dialer {
 	return &websocket.Dialer{
-		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: adapter.ConnectTimeout,
-		NetDialContext: func(_ context.Context, network, address string) (net.Conn, error) {
-			conn, err := adapter.DialListener(ctx, network, address)
+		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: adapter.ConnectTimeout, TLSClientConfig: g.network.TLS,
+		NetDialContext: func(_ context.Context, network, addr string) (net.Conn, error) {
+			conn, err := g.network.DialListener(ctx, network, addr)
 			if err != nil {
 				return nil, err
 			}
-			l := &line{Conn: conn, gone: gone}
+			l := &line{Conn: conn, gone: gone, refused: &g.refused}
 			context.AfterFunc(ctx, func() { _ = l.Close() })
 			return l, nil
 		},
 	}
 }
 
-// line is a connection with a read timeout.
+// line is a connection with a read timeout, and with a bound of the sessions that begin on it.
 type line struct {
 	net.Conn
-	gone chan struct{}
-	once sync.Once
-	// The websocket is made, and Discord has greeted it. Only the goroutine that reads uses them.
-	upgraded, greeted bool
+	gone    chan struct{}
+	once    sync.Once
+	refused *atomic.Bool
+	// upgraded means that the websocket is made.
+	upgraded atomic.Bool
+	greeted  bool        // by Discord; only the goroutine that reads uses it
+	starts   []time.Time // of sessions; the library writes one frame at a time
 }
 
 // SetDeadline is called by the websocket library: with a time before the handshake, and without one
 // after it.
 func (l *line) SetDeadline(t time.Time) error {
-	l.upgraded = t.IsZero()
+	l.upgraded.Store(t.IsZero())
 	return l.Conn.SetDeadline(t)
 }
 
 func (l *line) Read(p []byte) (n int, err error) {
-	if !l.upgraded {
+	if !l.upgraded.Load() {
 		return l.Conn.Read(p)
 	}
 	timeout := readTimeout
@@ -208,6 +237,21 @@ func (l *line) Read(p []byte) (n int, err error) {
 	n, err = l.Conn.Read(p)
 	l.greeted = l.greeted || n > 0
 	return n, err
+}
+
+// Write sends a frame. The one that would begin a session too often ends the connection instead.
+func (l *line) Write(p []byte) (n int, err error) {
+	if l.upgraded.Load() && len(p) > maxHeartbeat {
+		now := time.Now()
+		l.starts = slices.DeleteFunc(l.starts, func(at time.Time) bool { return now.Sub(at) > identifyInterval })
+		if len(l.starts) == maxStarts {
+			l.refused.Store(true)
+			_ = l.Close()
+			return 0, errors.New("Discord refuses each session that begins") //nolint:staticcheck // a name
+		}
+		l.starts = append(l.starts, now)
+	}
+	return l.Conn.Write(p)
 }
 
 // Close is called by the library after it has delivered all events.

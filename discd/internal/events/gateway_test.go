@@ -3,10 +3,7 @@ package events
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -29,8 +26,8 @@ func wait[T any](t *testing.T, what string, c <-chan T) (value T) {
 	return value
 }
 
-// start is a Discord to which the library is pointed.
-func start(t *testing.T, o fake.Options) *fake.Server {
+// start is a Discord, and where its gateway is.
+func start(t *testing.T, o fake.Options) (*fake.Server, string) {
 	t.Helper()
 	s := fake.New(o)
 	base, err := s.Start("127.0.0.1:0")
@@ -38,17 +35,17 @@ func start(t *testing.T, o fake.Options) *fake.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	Rebase(base)
-	return s
+	return s, "ws" + strings.TrimPrefix(base, "http") + "/gateway"
 }
 
 // TestResume takes a session up again after a break, with all of its events in the queue, and
 // begins a new one after one that Discord has closed.
 func TestResume(t *testing.T) {
-	s := start(t, fake.Options{})
+	s, address := start(t, fake.Options{})
 	alice := s.User("Alice", "alice")
 	general := s.Guild("Team", alice).Channel("general")
 	g := NewGateway(s.Token())
+	g.address = address
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	open := func(resumes bool) <-chan struct{} {
@@ -66,6 +63,7 @@ func TestResume(t *testing.T) {
 	general.Say(alice, "before")
 	s.Disconnect()
 	wait(t, "the break", broken)
+	g.close()
 	general.Say(alice, "meanwhile")
 	broken = open(true)
 	for _, want := range []string{"READY", "GUILD_CREATE", "MESSAGE_CREATE", "MESSAGE_CREATE", "RESUMED"} {
@@ -88,9 +86,10 @@ func TestResume(t *testing.T) {
 
 // TestClosed says why, and what is to be done.
 func TestClosed(t *testing.T) {
-	s := start(t, fake.Options{Denied: fake.MessageContent})
+	s, address := start(t, fake.Options{Denied: fake.MessageContent})
 	for token, want := range map[string]int{s.Token(): disallowedIntents, "wrong": authenticationFailed} {
 		g := NewGateway(token)
+		g.address = address
 		_, err := g.open(t.Context(), discordgo.IntentMessageContent)
 		if closed := new(ClosedError); !errors.As(err, &closed) || closed.Code != want || g.resumes() {
 			t.Errorf("%v, want %d; resumes: %t", err, want, g.resumes())
@@ -121,20 +120,82 @@ func TestSilence(t *testing.T) {
 			asked <- struct{}{}
 		}
 	}()
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, `{"url":"ws://`+silent.Addr().String()+`"}`)
-	}))
-	defer api.Close()
-	Rebase(api.URL)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := NewGateway("token").open(ctx, 0)
+		g := NewGateway("token")
+		g.address = "ws://" + silent.Addr().String()
+		_, err := g.open(ctx, 0)
 		ended <- err
 	}()
 	wait(t, "the call", asked)
 	cancel()
 	if err := wait(t, "the end", ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// opened opens a gateway on a fake, and closes it after the test.
+func opened(t *testing.T, s *fake.Server, address string) *Gateway {
+	t.Helper()
+	g := NewGateway(s.Token())
+	g.address = address
+	t.Cleanup(g.close)
+	if _, err := g.open(t.Context(), discordgo.IntentsAllWithoutPrivileged); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// The library begins a session that Discord refuses again at once, for as long as Discord refuses.
+func TestOpen_IdentifyTooSoon_BeginsOnceAllowed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for seconds")
+	}
+	s, address := start(t, fake.Options{RateLimits: true})
+	opened(t, s, address)
+	g := NewGateway(s.Token())
+	g.address = address
+	t.Cleanup(g.close)
+	for try := 0; s.Gateway().Identified == 1; try++ {
+		broken, err := g.open(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case e := <-g.queue():
+			if e.Type != "READY" {
+				t.Errorf("%s instead of READY", e.Type)
+			}
+		case <-broken:
+		}
+		if try == 3 {
+			t.Fatalf("refused each time: %+v", s.Gateway())
+		}
+	}
+	if got := s.Gateway(); got.Early > 2*maxStarts {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The library blocks for ever then.
+func TestOpen_ReconnectAsFirstFrame_EndsInTime(t *testing.T) {
+	s, address := start(t, fake.Options{})
+	s.ReconnectNext(1)
+	g := NewGateway(s.Token())
+	g.address, g.timeout = address, 100*time.Millisecond
+	if _, err := g.open(t.Context(), 0); err == nil || g.resumes() {
+		t.Errorf("%v, resumes: %t", err, g.resumes())
+	}
+	opened(t, s, address)
+}
+
+func TestOpen_HandshakeRefused_NamesAddressAndStatus(t *testing.T) {
+	s, address := start(t, fake.Options{})
+	s.InjectFault(fake.Fault{Route: fake.Connect, Status: 503, Times: 2})
+	g := NewGateway(s.Token())
+	g.address = address
+	if _, err := g.open(t.Context(), 0); err == nil || !strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "503") {
 		t.Errorf("%v", err)
 	}
 }

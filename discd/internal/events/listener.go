@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -29,7 +28,7 @@ const (
 	reservedSessions = 50
 	// settingDelay is the pause before reconnecting while a setting in the developer portal is wrong.
 	settingDelay = 5 * time.Minute
-	// answerTimeout is how long Discord waits for the answer to a command.
+	// answerTimeout is how long Discord waits for the answer to a command, or to the press of a button.
 	answerTimeout = 3 * time.Second
 )
 
@@ -47,19 +46,33 @@ type Listener struct {
 	ballots *adapter.Ballots
 	convert func(*discordapi.Update, inbound.Self, *inbound.Guilds) (adapter.Inbound, error)
 
-	// Set by Listen.
+	// Of a session.
 	session string // of the gateway, in which its events are numbered
 	me      inbound.Self
 	read    *bookmarks
-	heard   map[heardVote]bool // from the session's start until the voters of polls are read, nil otherwise
-	hidden  map[int64]bool     // polls whose voters Discord does not show
+	heard   map[heardVote]bool           // from the session's start until the voters of polls are read, nil otherwise
+	missed  map[heardVote]msg.VoteChange // votes that were stored because their voters were read
+	hidden  map[int64]bool               // polls whose voters Discord does not show
+
+	// Of a connection, but for what waits.
+	waiting
+	calls    sync.WaitGroup // that run beside the receive loop
+	pages    chan page
+	found    chan foundChannel
+	voters   chan pollVoters // nil while none are read
+	reads    int             // calls for pages that run
+	forgot   string          // the session in which old threads were forgotten
+	nextRead time.Time
 }
 
-// NewListener makes a listener for a bot's token.
-func NewListener(api *discordapi.Client, st *store.Store, token string) *Listener {
+// NewListener makes a listener for a bot's token, whose gateway is on a network.
+func NewListener(api *discordapi.Client, st *store.Store, token string, n adapter.Network) *Listener {
+	gateway := NewGateway(token)
+	gateway.network = n
 	return &Listener{
-		api: api, store: st, gateway: NewGateway(token), guilds: inbound.NewGuilds(), convert: inbound.Convert, read: newBookmarks(nil),
-		hidden: map[int64]bool{}, ballots: ballots(st),
+		api: api, store: st, gateway: gateway, guilds: inbound.NewGuilds(), convert: inbound.Convert, read: newBookmarks(nil),
+		hidden: map[int64]bool{}, ballots: ballots(st), waiting: newWaiting(),
+		pages: make(chan page, maxReads), found: make(chan foundChannel),
 	}
 }
 
@@ -77,44 +90,64 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 		return ConnectionError(err)
 	}
 	defer l.gateway.close()
+	beside, stop := context.WithCancel(ctx)
+	defer l.calls.Wait()
+	defer stop()
+	if err := l.resumeCalls(ctx, beside, s); err != nil {
+		return err
+	}
+	return l.loop(ctx, beside, s, broken)
+}
+
+// resumeCalls makes what waits for calls of the connection before wait for those of this one.
+func (l *Listener) resumeCalls(ctx, beside context.Context, s *adapter.Shell) error {
+	l.pages, l.reads, l.voters, l.beside = make(chan page, maxReads), 0, nil, beside
+	for _, g := range l.read.gaps {
+		g.reading = false
+	}
+	clear(l.lookups)
+	return l.releaseAll(ctx, s)
+}
+
+// loop receives events until the connection is broken. What calls beside it have read is stored between them.
+func (l *Listener) loop(ctx, beside context.Context, s *adapter.Shell, broken <-chan struct{}) error {
 	probe := time.NewTicker(probeInterval)
 	defer probe.Stop()
-	reading, stop := context.WithCancel(ctx)
-	var reader sync.WaitGroup
-	defer reader.Wait()
-	defer stop()
-	var voters chan pollVoters // nil while none are read
-
+	wake := time.NewTimer(0)
+	defer wake.Stop()
 	for {
 		again, err := l.ballots.Retry(ctx, s)
 		if err != nil {
 			return err
 		}
-		missed := voters
-		if len(l.gateway.queue()) > 0 { // live events first
-			missed = nil
+		l.readMissed(beside, s)
+		wake.Reset(l.wakeAfter(s.Now()))
+		queue, voters := l.gateway.queue(), l.voters
+		if len(queue) > 0 { // live events first
+			voters = nil
+		}
+		if l.full() {
+			queue = nil
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-again:
+		case <-wake.C:
+			err = l.releaseDue(ctx, s)
 		case <-probe.C:
 			s.Connected()
-		case e := <-l.gateway.queue():
+			err = l.forgetThreads(ctx, s)
+		case e := <-queue:
 			err = l.receive(ctx, s, e)
-			if err == nil && l.lacksVotes(e.Type) {
-				fresh := make(chan pollVoters)
-				voters = fresh
-				reader.Go(func() { l.readVoters(reading, s, fresh) })
-			}
-		case v, more := <-missed:
-			if !more {
-				voters, l.heard = nil, nil
-				continue
-			}
-			err = l.storeMissed(ctx, s, v)
+		case p := <-l.pages:
+			err = l.storePage(ctx, s, p)
+		case f := <-l.found:
+			err = l.addFound(ctx, s, f)
+		case v, more := <-voters:
+			err = l.storeVoters(ctx, s, v, more)
 		case <-broken:
-			if len(l.gateway.queue()) == 0 { // earlier events are received first
+			if len(queue) == 0 { // earlier events are received first
 				return errors.New("the connection to Discord's gateway has ended")
 			}
 		}
@@ -124,19 +157,30 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	}
 }
 
+// storeVoters stores the votes in a poll that were missed; there are no more if more is false.
+func (l *Listener) storeVoters(ctx context.Context, s *adapter.Shell, v pollVoters, more bool) error {
+	if !more {
+		l.voters, l.heard = nil, nil
+		return nil
+	}
+	return l.storeMissed(ctx, s, v)
+}
+
 // prepare checks, before a session begins, that it may begin, registers the commands, and returns the
 // intents that are allowed.
 func (l *Listener) prepare(ctx context.Context, s *adapter.Shell) (discordgo.Intent, error) {
 	if l.gateway.resumes() {
 		return 0, nil
 	}
-	left, until, err := l.api.SessionsLeft(ctx)
+	gateway, err := l.api.Gateway(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if left < reservedSessions {
-		return 0, &adapter.Failure{Class: msg.Rate, After: until, Err: fmt.Errorf("Discord lets the bot connect only %d times more today", left)} //nolint:staticcheck // a name
+	if gateway.Left < reservedSessions {
+		err := fmt.Errorf("Discord lets the bot connect only %d times more today", gateway.Left) //nolint:staticcheck // a name
+		return 0, &adapter.Failure{Class: msg.Rate, After: gateway.Till, Err: err}
 	}
+	l.gateway.address = gateway.URL
 	app, err := l.api.Application(ctx)
 	if err != nil {
 		return 0, err
@@ -150,29 +194,35 @@ func (l *Listener) prepare(ctx context.Context, s *adapter.Shell) (discordgo.Int
 	return intents, nil
 }
 
-// receive stores one event; it retries until ctx ends. An event that cannot be decoded is skipped.
+// receive stores one event, or lets it wait for something that comes before it.
 func (l *Listener) receive(ctx context.Context, s *adapter.Shell, e *discordgo.Event) error {
-	event := fmt.Sprint(e.Type, " ", e.Sequence)
-	u, in, lacks := (*discordapi.Update)(nil), adapter.Inbound{}, ""
-	if !s.Decode(event, func() (err error) {
-		if u, err = discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData); err == nil {
-			lacks = l.guilds.Lacks(u)
-		}
+	var u *discordapi.Update
+	if !s.Decode(eventName(e), func() (err error) {
+		u, err = discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData)
 		return err
 	}) {
 		return nil
 	}
+	if l.waits(s, u) {
+		l.hold(s, u, e)
+		return nil
+	}
+	return l.handle(ctx, s, u, e)
+}
+
+// handle stores one event; it retries until ctx ends. An event that cannot be decoded is skipped.
+func (l *Listener) handle(ctx context.Context, s *adapter.Shell, u *discordapi.Update, e *discordgo.Event) error {
 	if err := l.beginSession(ctx, s, u); err != nil {
 		return err
 	}
-	if err := l.lookUpChannel(ctx, s, u, lacks); err != nil {
-		return err
-	}
-	if !s.Decode(event, func() (err error) { in, err = l.convert(u, l.me, l.guilds); return err }) {
+	var in adapter.Inbound
+	var err error
+	if !s.Decode(eventName(e), func() (err error) { in, err = l.convert(u, l.me, l.guilds); return err }) {
 		return nil
 	}
-
-	l.hear(u)
+	if l.hear(u) {
+		in.Messages = nil
+	}
 	if err := l.receiveBallot(ctx, s, &in); err != nil {
 		return err
 	}
@@ -180,17 +230,36 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, e *discordgo.E
 		key, value := l.read.move(m.ChannelID, m.ID, l.guilds.Private(m.GuildID, m.ChannelID))
 		in.Cursor = &adapter.Cursor{Key: key, Value: value}
 	}
-	if len(in.Messages)+len(in.Threads) > 0 || in.Cursor != nil {
-		if err := s.ReceiveAlways(ctx, in); err != nil {
-			return err
-		}
+	switch {
+	case len(in.Messages) > 0 && u.Interaction != nil:
+		err = l.receiveInteraction(ctx, s, u.Interaction, in)
+	case len(in.Messages)+len(in.Threads) > 0 || in.Cursor != nil:
+		err = s.ReceiveAlways(ctx, in)
 	}
-	s.Decode(event, func() error { l.guilds.Learn(u, l.me); return nil })
-	if len(in.Messages) > 0 && u.Interaction != nil {
-		l.answer(ctx, s, u.Interaction)
+	if err != nil {
+		return err
 	}
-	return l.backfill(ctx, s, u)
+	l.readVotes(s, u.Type)
+	return l.learnAndCatchUp(ctx, s, u)
 }
+
+// decode makes rows of a message that was missed, or reports that it is skipped.
+func (l *Listener) decode(s *adapter.Shell, e *discordgo.Event) (u *discordapi.Update, in adapter.Inbound, ok bool) {
+	ok = s.Decode(eventName(e), func() (err error) {
+		if u, err = discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData); err == nil {
+			in, err = l.convert(u, l.me, l.guilds)
+		}
+		return err
+	})
+	return u, in, ok
+}
+
+// learn caches what an event contains about guilds.
+func (l *Listener) learn(s *adapter.Shell, u *discordapi.Update) {
+	s.Decode(u.Type, func() error { l.guilds.Learn(u, l.me); return nil })
+}
+
+func eventName(e *discordgo.Event) string { return fmt.Sprint(e.Type, " ", e.Sequence) }
 
 // receiveBallot drops votes in polls of others, and the ends of those. A vote in a poll that is being sent
 // waits for its id.
@@ -232,42 +301,43 @@ func (l *Listener) beginSession(ctx context.Context, s *adapter.Shell, u *discor
 		return nil
 	}
 	s.Connected()
-	l.session, l.me = u.Ready.SessionID, inbound.Self{ID: u.Ready.User.ID}
+	for _, g := range l.read.gaps { // the new session reads them again
+		g.held = s.Now()
+	}
+	if err := l.releaseAll(ctx, s); err != nil {
+		return err
+	}
+	l.session, l.me = u.Ready.SessionID, inbound.Self{Platform: s.Platform, ID: u.Ready.User.ID}
 	return s.Retry(ctx, "reading bookmarks failed; retrying", func() error {
-		stored, err := l.store.DaemonCursors(ctx, s.Daemon, bookmarkPrefix)
+		stored, err := l.store.DaemonCursors(ctx, s.Daemon, "")
 		l.read = newBookmarks(stored)
 		return err
 	})
 }
 
-// lookUpChannel asks for the channel that an event lacks, "" for none, until Discord answers. A channel
-// that the bot may not see counts as no thread. The error is ctx's.
-func (l *Listener) lookUpChannel(ctx context.Context, s *adapter.Shell, u *discordapi.Update, id string) error {
-	if id == "" {
-		return nil
+// receiveInteraction stores a command or the press of a button, then confirms that to its user: the reply to a command is
+// a message of its own, and a press that does not count is answered with the reason.
+func (l *Listener) receiveInteraction(ctx context.Context, s *adapter.Shell, i *discordapi.Interaction, in adapter.Inbound) (err error) {
+	text := "/" + i.Data.Name + ": on its way"
+	if i.Type == discordapi.InteractionPress {
+		text, err = s.ReceivePress(ctx, in)
+	} else {
+		err = s.ReceiveAlways(ctx, in)
 	}
-	c := discordapi.Channel{}
-	err := s.Retry(ctx, "looking up channel failed; retrying", func() error {
-		err := l.api.Call(ctx, http.MethodGet, "channels/"+id, nil, &c)
-		if err != nil && discordapi.Failure(err).Class == msg.Permanent {
-			s.Log.Warn("channel not visible; if it is a thread, its messages are stored in no thread", "channel", id, "err", err)
-			return nil
-		}
+	if err != nil {
 		return err
-	})
-	c.ID = id
-	c.GuildID, _ = u.Place()
-	l.guilds.Add(c)
-	return err
-}
-
-// answer confirms to the user of a command that it is stored. The reply is a message of its own.
-func (l *Listener) answer(ctx context.Context, s *adapter.Shell, i *discordapi.Interaction) {
+	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	if err := l.api.Answer(ctx, i, "/"+i.Data.Name+": on its way"); err != nil {
-		s.Log.Warn("command stored but not confirmed; Discord shows its user an error", "command", i.Data.Name, "err", err)
+	if text == "" {
+		err = l.api.Acknowledge(ctx, i)
+	} else {
+		err = l.api.Answer(ctx, i, text)
 	}
+	if err != nil {
+		s.Log.Warn("interaction stored but not confirmed; Discord shows its user an error", "command", i.Data.Name, "chat", in.Messages[0].ChatJID, "err", err)
+	}
+	return nil
 }
 
 // ConnectionError says why a connection ended, and what an operator can do about it.

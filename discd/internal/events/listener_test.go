@@ -30,7 +30,7 @@ func TestListen_FewSessionsLeft_Waits(t *testing.T) {
 		fmt.Fprint(w, `{"url":"ws://127.0.0.1:1","shards":1,"session_start_limit":{"total":1000,"remaining":49,"reset_after":7200000,"max_concurrency":1}}`)
 	}))
 	defer api.Close()
-	err := NewListener(discordapi.NewClient(api.URL, "token", adapter.NewCallClient()), nil, "token").Listen(t.Context(), nil)
+	err := NewListener(discordapi.NewClient(api.URL, "token", adapter.NewCallClient()), nil, "token", adapter.Network{}).Listen(t.Context(), nil)
 	var f *adapter.Failure
 	if !errors.As(err, &f) || f.After != 2*time.Hour || !strings.Contains(err.Error(), "49 times") {
 		t.Errorf("%v", err)
@@ -40,7 +40,8 @@ func TestListen_FewSessionsLeft_Waits(t *testing.T) {
 func TestReceive_ConversionPanics_SkipsEvent(t *testing.T) {
 	var log strings.Builder
 	st := storetest.OpenAt(t, storetest.Path(t), nil)
-	l := NewListener(nil, st, "token")
+	l := NewListener(nil, st, "token", adapter.Network{})
+	l.me.Platform = "discord"
 	l.convert = func(u *discordapi.Update, me inbound.Self, known *inbound.Guilds) (adapter.Inbound, error) {
 		if u.Message.Content == "bad" {
 			panic("no such case")

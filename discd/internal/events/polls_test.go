@@ -19,7 +19,8 @@ import (
 // A vote whose poll is being sent holds up no event, and is stored when the poll's id is known.
 func TestReceive_VoteBeforeItsPollIsKnown_WaitsBesideEvents(t *testing.T) {
 	st := storetest.OpenAt(t, storetest.Path(t), nil)
-	l := NewListener(nil, st, "token")
+	l := NewListener(nil, st, "token", adapter.Network{})
+	l.me.Platform = "discord"
 	s := adapter.New(nil, adapter.Options{
 		Platform: "discord", Daemon: "discd", Listener: l, Store: st, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: time.Now,
 		Heartbeat: daemon.NewHeartbeat("discd", "", slog.New(slog.DiscardHandler), func(context.Context, store.Daemon) error { return nil }),

@@ -42,18 +42,36 @@ type heardVote struct {
 // and again if it is resumed before they were.
 func (l *Listener) lacksVotes(event string) bool {
 	if event == "READY" {
-		l.heard = map[heardVote]bool{}
+		l.heard, l.missed = map[heardVote]bool{}, map[heardVote]msg.VoteChange{}
 	}
 	return l.heard != nil && (event == "READY" || event == "RESUMED")
 }
 
-// hear remembers a vote that the session sends while the voters are read: it is newer than those.
-func (l *Listener) hear(u *discordapi.Update) {
-	for _, v := range []*discordapi.PollVote{u.Vote, u.VoteGone} {
-		if v != nil && l.heard != nil {
-			l.heard[heardVote{v.MessageID, v.UserID, v.AnswerID}] = true
-		}
+// readVotes starts to read the voters of polls, beside the receive loop, if an event begins a session.
+func (l *Listener) readVotes(s *adapter.Shell, event string) {
+	if !l.lacksVotes(event) {
+		return
 	}
+	ctx, read := l.beside, make(chan pollVoters)
+	l.voters = read
+	l.calls.Go(func() { l.readVoters(ctx, s, read) })
+}
+
+// hear remembers a vote that the session sends while the voters are read: it is newer than those. It reports
+// whether the vote is stored already: who votes in that time is among the voters that are read, and may be read first.
+func (l *Listener) hear(u *discordapi.Update) (stored bool) {
+	for change, v := range map[msg.VoteChange]*discordapi.PollVote{msg.VoteAdds: u.Vote, msg.VoteRemoves: u.VoteGone} {
+		if v == nil {
+			continue
+		}
+		vote := heardVote{v.MessageID, v.UserID, v.AnswerID}
+		if l.heard != nil {
+			l.heard[vote] = true
+		}
+		stored = l.missed[vote] == change
+		delete(l.missed, vote)
+	}
+	return stored
 }
 
 // readVoters reads the voters of open polls, the newest first, since Discord does not repeat votes. It
@@ -110,7 +128,7 @@ func (l *Listener) votersOf(ctx context.Context, m *msg.Message, answers int, ca
 	}
 	voters := map[int][]discordapi.User{}
 	for answer := 1; answer <= answers; answer++ {
-		delay := firstBackfillDelay
+		delay := firstReadDelay
 		for after := ""; ; {
 			if *calls == 0 {
 				return nil, fmt.Errorf("a session makes at most %d calls", maxVoteCalls)
@@ -156,9 +174,22 @@ func (l *Listener) storeMissed(ctx context.Context, s *adapter.Shell, v pollVote
 		if err := s.ReceiveAlways(ctx, adapter.Inbound{Messages: some}); err != nil {
 			return err
 		}
+		l.rememberMissed(v.message.PlatformID, some)
 	}
 	if len(rows) > 0 {
 		s.Log.Info("missed votes stored", "chat", v.message.ChatJID, "row", v.message.ID, "count", len(rows))
 	}
 	return nil
+}
+
+// rememberMissed remembers rows of votes that were missed in the poll that a message is.
+func (l *Listener) rememberMissed(message string, rows []*msg.Message) {
+	for _, m := range rows {
+		vote, err := msg.ParseVote(m.Content)
+		if err != nil {
+			continue
+		}
+		_, user := msg.SplitJID(m.Sender)
+		l.missed[heardVote{message, user, vote.Options[0]}] = vote.Change
+	}
 }

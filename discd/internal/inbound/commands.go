@@ -23,34 +23,47 @@ func Commands() (all []discordapi.Command) {
 	return all
 }
 
-// command converts a slash command, which addresses the bot like a mention.
-func command(i *discordapi.Interaction, known *Guilds) (adapter.Inbound, error) {
-	if i.Type != discordapi.InteractionCommand {
-		return adapter.Inbound{}, nil
+// interaction converts a slash command or the press of a button; other kinds make no row.
+func interaction(i *discordapi.Interaction, me Self, known *Guilds) (in adapter.Inbound, err error) {
+	pressed, ours := msg.ParseButtonData(i.Data.CustomID)
+	isPress := i.Type == discordapi.InteractionPress && ours
+	if i.Type != discordapi.InteractionCommand && !isPress {
+		return in, nil
 	}
-	p, err := placeOf(i.GuildID, i.ChannelID, known)
+	p, err := placeOf(i.GuildID, i.ChannelID, me, known)
 	if err != nil {
-		return adapter.Inbound{}, err
+		return in, err
 	}
 	user := i.User
 	if i.Member != nil && i.Member.User != nil {
 		user = i.Member.User
 	}
 	switch {
-	case !discordapi.IsID(i.ID), i.Data.Name == "":
-		return adapter.Inbound{}, fmt.Errorf("a command in %s without an id or a name", p.chat.JID)
+	case !discordapi.IsID(i.ID), i.Data.Name == "" && !isPress:
+		return in, fmt.Errorf("a command in %s without an id or a name", p.chat.JID)
 	case user == nil || !discordapi.IsID(user.ID):
-		return adapter.Inbound{}, fmt.Errorf("command %s in %s without a user", i.ID, p.chat.JID)
+		return in, fmt.Errorf("interaction %s in %s without a user", i.ID, p.chat.JID)
+	case isPress && (i.Message == nil || !discordapi.IsID(i.Message.ID)):
+		return in, fmt.Errorf("press %s in %s without a message", i.ID, p.chat.JID)
 	}
-	content := "/" + i.Data.Name
-	if text := i.Option(option); text != "" {
-		content += " " + text
-	}
-	from := actor(user, i.Member)
+	from := me.actor(user, i.Member)
 	row := &msg.Message{
-		PlatformID: "i:" + i.ID, Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
-		Verb: msg.VerbMention, Content: content, Addressed: true, Timestamp: adapter.UnixMilli(discordapi.SnowflakeTime(i.ID)),
+		PlatformID: "i:" + i.ID, Sender: from.JID, SenderName: from.Name, IsBot: from.Bot, Timestamp: adapter.UnixMilli(discordapi.SnowflakeTime(i.ID)),
+	}
+	if isPress {
+		row.Verb, row.Content, row.TargetID = msg.VerbAnswer, pressed.JSON(), i.Message.ID
+	} else {
+		row.Verb, row.Content, row.Addressed = msg.VerbMention, commandText(i), true // a command addresses the bot like a mention
 	}
 	p.with(row)
 	return p.of(row), nil
+}
+
+// commandText is a slash command as it is written elsewhere.
+func commandText(i *discordapi.Interaction) string {
+	text := "/" + i.Data.Name
+	if argument := i.Option(option); argument != "" {
+		text += " " + argument
+	}
+	return text
 }

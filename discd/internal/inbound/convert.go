@@ -14,7 +14,8 @@ import (
 
 // Self is the bot, as READY describes it.
 type Self struct {
-	ID string
+	Platform string // the first part of addresses
+	ID       string
 }
 
 // Convert converts an event, given what is known of the guilds before it; Guilds.Lacks must return "".
@@ -59,7 +60,7 @@ func Convert(u *discordapi.Update, me Self, known *Guilds) (adapter.Inbound, err
 	case u.EditedMessage != nil:
 		r, err = message(u.EditedMessage, me, known, true)
 	case u.Deleted != nil:
-		r, err = deleted(u.Deleted, known)
+		r, err = deleted(u.Deleted, me, known)
 	case u.Reaction != nil:
 		r, err = reaction(u, u.Reaction, "", me, known)
 	case u.ReactionGone != nil:
@@ -71,9 +72,9 @@ func Convert(u *discordapi.Update, me Self, known *Guilds) (adapter.Inbound, err
 	case u.Guild != nil:
 		r, err = guildJoined(u.Guild, me, known)
 	case u.Channel != nil:
-		r, err = thread(u.Channel, known)
+		r, err = thread(u.Channel, me, known)
 	case u.Interaction != nil:
-		r, err = command(u.Interaction, known)
+		r, err = interaction(u.Interaction, me, known)
 	}
 	if err != nil {
 		return adapter.Inbound{}, fmt.Errorf("%s %d: %w", u.Type, u.Sequence, err)
@@ -89,13 +90,13 @@ type place struct {
 }
 
 // placeOf is the place of an event that names a channel, and a guild unless it is private.
-func placeOf(guild, channel string, known *Guilds) (place, error) {
+func placeOf(guild, channel string, me Self, known *Guilds) (place, error) {
 	if !discordapi.IsID(channel) {
 		return place{}, errors.New("no channel")
 	}
 	c := known.channels[channel]
 	if known.Private(guild, channel) {
-		return place{channel: channel, chat: msg.Chat{JID: dm(channel), Kind: msg.ChatDM}}, nil
+		return place{channel: channel, chat: msg.Chat{JID: me.dm(channel), Kind: msg.ChatDM}}, nil
 	}
 	if c.ID == "" {
 		c = discordapi.Channel{ID: channel}
@@ -106,9 +107,9 @@ func placeOf(guild, channel string, known *Guilds) (place, error) {
 	p := place{guild: guild, channel: channel}
 	if c.IsThread() && discordapi.IsID(c.ParentID) {
 		p.thread, p.channel = channel, c.ParentID
-		p.threads = []msg.Thread{threadOf(&c, known)}
+		p.threads = []msg.Thread{threadOf(&c, me, known)}
 	}
-	p.chat = msg.Chat{JID: jid(p.channel), Kind: msg.ChatGroup, Title: title(known.channels[p.channel].Name)}
+	p.chat = msg.Chat{JID: me.jid(p.channel), Kind: msg.ChatGroup, Title: title(known.channels[p.channel].Name)}
 	return p, nil
 }
 
@@ -135,8 +136,8 @@ func (p *place) with(row *msg.Message) {
 func (p *place) isDM() bool { return p.chat.Kind == msg.ChatDM }
 
 // threadOf is what is known of a thread.
-func threadOf(c *discordapi.Channel, known *Guilds) msg.Thread {
-	t := msg.Thread{ChatJID: jid(c.ParentID), ID: c.ID, Title: plaintext.Line(c.Name), Kind: "public_thread"}
+func threadOf(c *discordapi.Channel, me Self, known *Guilds) msg.Thread {
+	t := msg.Thread{ChatJID: me.jid(c.ParentID), ID: c.ID, Title: plaintext.Line(c.Name), Kind: "public_thread"}
 	switch parent := known.channels[c.ParentID]; {
 	case parent.IsForum():
 		t.Kind = "forum_post"
@@ -146,16 +147,16 @@ func threadOf(c *discordapi.Channel, known *Guilds) msg.Thread {
 		t.Kind = "announcement_thread"
 	}
 	if discordapi.IsID(c.OwnerID) {
-		t.Author = jid(c.OwnerID)
+		t.Author = me.jid(c.OwnerID)
 	}
 	return t
 }
 
 // dm is the address of a private chat.
-func dm(channel string) string { return "discord:dm-" + channel }
+func (me Self) dm(channel string) string { return msg.JID(me.Platform, "dm-"+channel) }
 
 // jid is the address of a channel or of a sender.
-func jid(id string) string { return "discord:" + id }
+func (me Self) jid(id string) string { return msg.JID(me.Platform, id) }
 
 // title is a channel's name as users write it, "" for none.
 func title(name string) string {

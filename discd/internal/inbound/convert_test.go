@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-var us = Self{ID: "99"}
+var us = Self{Platform: "discord", ID: "99"}
 
 // example is an event and what it shows.
 type example struct {

@@ -1,6 +1,8 @@
 package inbound
 
 import (
+	"math"
+
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
@@ -20,9 +22,20 @@ func attachments(m *discordapi.Message) (all []msg.Attachment, pending int) {
 		if f.URL == "" {
 			problem = "Discord sent no URL of the file"
 		}
-		all = append(all, adapter.NewAttachment(f.Filename, f.ContentType, f.Size, f.URL, problem))
+		a := adapter.NewAttachment(f.Filename, f.ContentType, f.Size, f.URL, problem)
+		a.Duration = wholeSeconds(f.Seconds)
+		all = append(all, a)
 	}
 	return all, adapter.Pending(all)
+}
+
+// wholeSeconds rounds a duration up, so that a short recording does not count as unknown.
+func wholeSeconds(seconds float64) int64 {
+	const maxSeconds = 7 * 24 * 3600
+	if seconds > 0 && seconds < maxSeconds {
+		return int64(math.Ceil(seconds))
+	}
+	return 0
 }
 
 func hasFile(m *discordapi.Message) bool {

@@ -22,8 +22,11 @@ type Guilds struct {
 type guild struct {
 	name    string
 	system  string // its system channel, "" for none
-	roles   map[string]string
-	ourRole string // the managed role of the bot, "" for none
+	roles   map[string]discordapi.Role
+	ourRole string   // the managed role of the bot, "" for none
+	ours    []string // the roles of the bot
+	member  bool     // ours is known
+	lacks   bool     // only its id is known
 }
 
 // NewGuilds makes an empty cache.
@@ -54,7 +57,6 @@ func (g *Guilds) Has(guild string) bool { return g.guilds[guild] != nil }
 // Add caches a channel of a guild.
 func (g *Guilds) Add(c discordapi.Channel) {
 	if c.ID != "" && c.Type != discordapi.ChannelDM && c.Type != discordapi.ChannelGroupDM {
-		c.Overwrites = nil // only used to find an open channel
 		g.channels[c.ID] = c
 	}
 }
@@ -74,6 +76,8 @@ func (g *Guilds) Learn(u *discordapi.Update, me Self) {
 		g.learnRole(u.RoleChange.GuildID, u.RoleChange.Role, me)
 	case u.RoleGone != nil && g.Has(u.RoleGone.GuildID):
 		delete(g.guilds[u.RoleGone.GuildID].roles, u.RoleGone.RoleID)
+	case u.MemberChanged != nil:
+		g.learnOurRoles(u.MemberChanged.GuildID, &u.MemberChanged.Member, me)
 	case u.Channel != nil:
 		g.Add(*u.Channel)
 	case u.ChannelGone != nil:
@@ -108,13 +112,17 @@ func (g *Guilds) learnGuild(from *discordapi.Guild, me Self) {
 	}
 	known := g.guilds[from.ID]
 	if known == nil {
-		known = &guild{roles: map[string]string{}}
+		known = &guild{roles: map[string]discordapi.Role{}, lacks: true}
 		g.guilds[from.ID] = known
 	}
 	if from.Unavailable {
+		known.lacks = true
 		return
 	}
-	known.name, known.system = from.Name, from.SystemChannelID
+	known.name, known.system, known.lacks = from.Name, from.SystemChannelID, false
+	for i := range from.Members {
+		g.learnOurRoles(from.ID, &from.Members[i], me)
+	}
 	for _, r := range from.Roles {
 		g.learnRole(from.ID, r, me)
 	}
@@ -137,7 +145,7 @@ func (g *Guilds) learnRole(guildID string, r discordapi.Role, me Self) {
 	if known == nil || r.ID == "" {
 		return
 	}
-	known.roles[r.ID] = r.Name
+	known.roles[r.ID] = r
 	if r.Tags != nil && r.Tags.BotID == me.ID {
 		known.ourRole = r.ID
 	}
@@ -177,7 +185,7 @@ func (g *Guilds) nameOf(guild, user string) string {
 func (g *Guilds) roleName(guildID, role string) string {
 	name := ""
 	if known := g.guilds[guildID]; known != nil {
-		name = plaintext.Line(known.roles[role])
+		name = plaintext.Line(known.roles[role].Name)
 	}
 	return cmp.Or(name, "role "+role)
 }

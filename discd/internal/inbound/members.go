@@ -23,11 +23,11 @@ func member(u *discordapi.Update, c *discordapi.MemberChange, verb string, me Se
 	if c.User.ID == me.ID || g == nil || !discordapi.IsID(g.system) {
 		return adapter.Inbound{}, nil
 	}
-	p, err := placeOf(c.GuildID, g.system, known)
+	p, err := placeOf(c.GuildID, g.system, me, known)
 	if err != nil {
 		return adapter.Inbound{}, err
 	}
-	from := actor(c.User, &c.Member)
+	from := me.actor(c.User, &c.Member)
 	row := &msg.Message{
 		PlatformID: "m:leave:" + c.User.ID + ":" + stamp(u), Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
 		Verb: verb, Content: "left",
@@ -50,11 +50,11 @@ func guildJoined(g *discordapi.Guild, me Self, known *Guilds) (adapter.Inbound, 
 		return adapter.Inbound{}, nil
 	}
 	p := place{guild: g.ID, channel: channel.ID}
-	p.chat = msg.Chat{JID: jid(channel.ID), Kind: msg.ChatGroup, Title: title(channel.Name)}
+	p.chat = msg.Chat{JID: me.jid(channel.ID), Kind: msg.ChatGroup, Title: title(channel.Name)}
 	at := g.JoinedAt.UnixMilli()
 	return p.of(&msg.Message{
 		PlatformID: fmt.Sprintf("m:join:%s:%d", me.ID, at),
-		Sender:     jid(g.ID), SenderName: cmp.Or(plaintext.Line(g.Name), "guild "+g.ID),
+		Sender:     me.jid(g.ID), SenderName: cmp.Or(plaintext.Line(g.Name), "guild "+g.ID),
 		Verb: msg.VerbJoin, Content: "added the bot", Addressed: true, Timestamp: adapter.UnixMilli(at),
 	}), nil
 }

@@ -12,7 +12,7 @@ import (
 
 // message converts a message, or the new version of one.
 func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapter.Inbound, error) {
-	p, err := placeOf(m.GuildID, m.ChannelID, known)
+	p, err := placeOf(m.GuildID, m.ChannelID, me, known)
 	switch {
 	case err != nil:
 		return adapter.Inbound{}, err
@@ -20,6 +20,10 @@ func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapte
 		return adapter.Inbound{}, fmt.Errorf("a message in %s without an id", p.chat.JID)
 	case edited && m.EditedTimestamp == nil: // a preview, a pin, a flag
 		return adapter.Inbound{}, nil
+	case edited && m.Author == nil && m.Content == "": // an update of something else
+		return adapter.Inbound{}, nil
+	case edited && m.Author == nil:
+		return p.of(unsigned(m, &p, me, known)), nil
 	case m.Author == nil || !discordapi.IsID(m.Author.ID):
 		return adapter.Inbound{}, fmt.Errorf("message %s in %s: no author", m.ID, p.chat.JID)
 	case m.Author.ID == me.ID, !written(m.Type):
@@ -29,8 +33,24 @@ func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapte
 	p.with(row)
 	if edited {
 		edit(row, m)
+		return p.of(row), nil
 	}
-	return p.of(row), nil
+	in := p.of(row)
+	in.Quoted = quoted(m, &p, me, known)
+	return in, nil
+}
+
+// quoted is the row of the message that one replies to, if Discord has sent it along; the bot may never have
+// seen it. It starts nothing, whatever it says.
+func quoted(m *discordapi.Message, p *place, me Self, known *Guilds) []*msg.Message {
+	of := m.Referenced
+	if m.Type != discordapi.MessageReply || of == nil || of.Author == nil || !discordapi.IsID(of.Author.ID) || !discordapi.IsID(of.ID) || !written(of.Type) {
+		return nil
+	}
+	row := post(of, p, me, known)
+	row.Verb, row.Addressed = msg.VerbMessage, false
+	p.of(row)
+	return []*msg.Message{row}
 }
 
 // written reports whether a message is one of a user or bot, not a notice of the channel.
@@ -54,7 +74,7 @@ func post(m *discordapi.Message, p *place, me Self, known *Guilds) *msg.Message 
 		verb = msg.VerbReply
 	}
 	files, pending := attachments(m)
-	from := actor(m.Author, m.Member)
+	from := me.actor(m.Author, m.Member)
 	return &msg.Message{
 		PlatformID: m.ID, Sender: from.JID, SenderName: from.Name, IsBot: from.Bot || m.WebhookID != "",
 		Verb: verb, Content: s.Content, Attachments: files, PendingFiles: pending,
@@ -86,9 +106,20 @@ func edit(row *msg.Message, m *discordapi.Message) {
 	row.Verb, row.Timestamp = msg.VerbEdit, adapter.UnixMilli(at)
 }
 
+// unsigned is the row of an edit whose event leaves out the author. The chat is the sender, as of a deletion.
+func unsigned(m *discordapi.Message, p *place, me Self, known *Guilds) *msg.Message {
+	s := bodyOf(m, p, me, known)
+	row := &msg.Message{PlatformID: m.ID, Sender: p.chat.JID, SenderName: plaintext.UnknownUser, Content: s.Content, Verb: msg.VerbMessage}
+	if s.Addressed {
+		row.Verb = msg.VerbMention
+	}
+	edit(row, m)
+	return row
+}
+
 // deleted converts deletions. The chat is the sender, since Discord does not say who deleted them.
-func deleted(d *discordapi.Deleted, known *Guilds) (adapter.Inbound, error) {
-	p, err := placeOf(d.GuildID, d.ChannelID, known)
+func deleted(d *discordapi.Deleted, me Self, known *Guilds) (adapter.Inbound, error) {
+	p, err := placeOf(d.GuildID, d.ChannelID, me, known)
 	if err != nil {
 		return adapter.Inbound{}, err
 	}
@@ -109,12 +140,12 @@ func deleted(d *discordapi.Deleted, known *Guilds) (adapter.Inbound, error) {
 }
 
 // thread converts a thread that was made or renamed.
-func thread(c *discordapi.Channel, known *Guilds) (adapter.Inbound, error) {
+func thread(c *discordapi.Channel, me Self, known *Guilds) (adapter.Inbound, error) {
 	if !c.IsThread() {
 		return adapter.Inbound{}, nil
 	}
 	if !discordapi.IsID(c.ID) || !discordapi.IsID(c.ParentID) {
 		return adapter.Inbound{}, errors.New("a thread without an id or a channel")
 	}
-	return adapter.Inbound{Threads: []msg.Thread{threadOf(c, known)}}, nil
+	return adapter.Inbound{Threads: []msg.Thread{threadOf(c, me, known)}}, nil
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // actor is a user as the sender of an event; m is nil in private.
-func actor(u *discordapi.User, m *discordapi.Member) adapter.Actor {
-	return adapter.Actor{JID: jid(u.ID), Name: userName(u, m), Bot: u.Bot}
+func (me Self) actor(u *discordapi.User, m *discordapi.Member) adapter.Actor {
+	return adapter.Actor{JID: me.jid(u.ID), Name: userName(u, m), Bot: u.Bot}
 }
 
 // userName is a user's name in a guild, their display name, or that of the account.

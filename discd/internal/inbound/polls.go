@@ -12,7 +12,7 @@ import (
 
 // vote converts a vote for one answer of a poll. The caller drops those in polls of others.
 func vote(u *discordapi.Update, v *discordapi.PollVote, change msg.VoteChange, me Self, known *Guilds) (adapter.Inbound, error) {
-	p, err := placeOf(v.GuildID, v.ChannelID, known)
+	p, err := placeOf(v.GuildID, v.ChannelID, me, known)
 	switch {
 	case err != nil:
 		return adapter.Inbound{}, err
@@ -32,7 +32,7 @@ func vote(u *discordapi.Update, v *discordapi.PollVote, change msg.VoteChange, m
 	content := msg.Vote{Options: []int{v.AnswerID}, Change: change}
 	return p.of(&msg.Message{
 		PlatformID: fmt.Sprintf("%s:v:%s:%s%d:%s", v.MessageID, v.UserID, sign, v.AnswerID, stamp(u)),
-		Sender:     jid(v.UserID), SenderName: known.nameOf(v.GuildID, v.UserID),
+		Sender:     me.jid(v.UserID), SenderName: known.nameOf(v.GuildID, v.UserID),
 		Verb: msg.VerbVote, Content: content.JSON(), TargetID: v.MessageID,
 	}), nil
 }
@@ -59,7 +59,7 @@ func MissedVotes(
 	chosen := map[string][]int{} // by sender
 	for answer, users := range voters {
 		for i := range users {
-			chosen[jid(users[i].ID)] = append(chosen[jid(users[i].ID)], answer)
+			chosen[me.jid(users[i].ID)] = append(chosen[me.jid(users[i].ID)], answer)
 		}
 	}
 	for _, sender := range slices.Sorted(maps.Keys(stored)) {
@@ -72,7 +72,7 @@ func MissedVotes(
 	}
 	for _, answer := range slices.Sorted(maps.Keys(voters)) {
 		for i := range voters[answer] {
-			who := actor(&voters[answer][i], nil)
+			who := me.actor(&voters[answer][i], nil)
 			if !slices.Contains(stored[who.JID].Options, answer) {
 				add(who, answer, msg.VoteAdds, "")
 			}
@@ -111,7 +111,7 @@ func pollResult(m *discordapi.Message, me Self, known *Guilds) (adapter.Inbound,
 }
 
 func ended(m *discordapi.Message, poll, kind string, end msg.PollEnd, me Self, known *Guilds) (adapter.Inbound, error) {
-	p, err := placeOf(m.GuildID, m.ChannelID, known)
+	p, err := placeOf(m.GuildID, m.ChannelID, me, known)
 	switch {
 	case err != nil:
 		return adapter.Inbound{}, err
@@ -121,6 +121,6 @@ func ended(m *discordapi.Message, poll, kind string, end msg.PollEnd, me Self, k
 		return p.of(), nil
 	}
 	return p.of(&msg.Message{
-		PlatformID: poll + ":" + kind, Sender: jid(me.ID), Verb: msg.VerbPollEnd, Content: end.JSON(), TargetID: poll,
+		PlatformID: poll + ":" + kind, Sender: me.jid(me.ID), Verb: msg.VerbPollEnd, Content: end.JSON(), TargetID: poll,
 	}), nil
 }

@@ -20,7 +20,7 @@ func TestMissedVotes_DifferFromStoredOnes_MakeRows(t *testing.T) {
 	}
 	heard := func(user string, answer int) bool { return user == "4" && answer == 1 || user == "6" }
 	var got []string
-	for _, m := range MissedVotes(poll, voters, stored, "s", Self{ID: "1"}, heard) {
+	for _, m := range MissedVotes(poll, voters, stored, "s", Self{Platform: "discord", ID: "1"}, heard) {
 		got = append(got, m.PlatformID+" "+m.Sender+" "+m.SenderName+" "+m.Content)
 		if m.ChatJID != poll.ChatJID || m.ThreadID != "6" || m.Topic != "6" || m.TargetID != "61" || m.Verb != msg.VerbVote {
 			t.Errorf("%+v", m)

@@ -11,7 +11,7 @@ import (
 
 // reaction converts a reaction that was added or removed.
 func reaction(u *discordapi.Update, r *discordapi.Reaction, sign string, me Self, known *Guilds) (adapter.Inbound, error) {
-	p, err := placeOf(r.GuildID, r.ChannelID, known)
+	p, err := placeOf(r.GuildID, r.ChannelID, me, known)
 	switch {
 	case err != nil:
 		return adapter.Inbound{}, err
@@ -24,7 +24,7 @@ func reaction(u *discordapi.Update, r *discordapi.Reaction, sign string, me Self
 	case r.UserID == me.ID:
 		return p.of(), nil
 	}
-	from := adapter.Actor{JID: jid(r.UserID), Name: known.nameOf(r.GuildID, r.UserID)}
+	from := adapter.Actor{JID: me.jid(r.UserID), Name: known.nameOf(r.GuildID, r.UserID)}
 	if r.Member != nil && r.Member.User != nil {
 		from.Name, from.Bot = userName(r.Member.User, r.Member), r.Member.User.Bot
 	}

@@ -11,8 +11,10 @@ import (
 	"unicode/utf8"
 
 	"arizuko/discd/internal/discordapi"
+	"arizuko/discd/internal/events"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
+	"arizuko/pkg/adapter/adaptertest/memnet"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/discord"
@@ -22,14 +24,21 @@ import (
 // message: an empty channel cannot be searched.
 type fixture struct {
 	*fake.Server
+	alice               fake.User
 	channel, thread, dm fake.Place
 	plan                adaptertest.Plan
 }
 
+// fixtureTime is when a fixture is made.
+var fixtureTime = time.UnixMilli(1_795_262_400_000)
+
 // newFixtureAt makes a fixture. All of them have the same ids.
-func newFixtureAt(now func() time.Time) *fixture {
-	s := &fixture{Server: fake.New(fake.Options{Now: now})}
+func newFixtureAt(now func() time.Time) *fixture { return newFixtureWith(fake.Options{Now: now}) }
+
+func newFixtureWith(o fake.Options) *fixture {
+	s := &fixture{Server: fake.New(o)}
 	alice := s.User("Alice", "alice")
+	s.alice = alice
 	s.channel = s.Guild("Team", alice).Channel("general")
 	s.channel.Say(alice, "hello")
 	s.thread = s.channel.Thread(alice, "Thread")
@@ -40,7 +49,7 @@ func newFixtureAt(now func() time.Time) *fixture {
 }
 
 func newFixture() *fixture {
-	return newFixtureAt(func() time.Time { return time.UnixMilli(1795262400000) })
+	return newFixtureAt(func() time.Time { return fixtureTime })
 }
 
 func (s *fixture) address(channel string) string {
@@ -50,38 +59,71 @@ func (s *fixture) address(channel string) string {
 	return "discord:" + channel
 }
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { adaptertest.Run(t, platform()) }
+
+// The proxy before Discord refuses the address, and not the API the bot.
+func TestConformance_Ban_HoldsTheAccount(t *testing.T) {
+	p := platform()
+	p.New = func(t testing.TB, st func() *store.Store) adaptertest.Remote {
+		s, remote := newRemoteOf(t, st)
+		remote.FloodAccount = s.Ban
+		return remote
+	}
+	adaptertest.Run(t, p, "flood wait of the account")
+}
+
+func platform() adaptertest.Platform {
 	s := newFixture()
-	adaptertest.Run(t, adaptertest.Platform{
+	return adaptertest.Platform{
 		Name: "discord", Chats: [2]string{s.address(s.channel.ChannelID), s.address(s.dm.ChannelID)},
 		Thread: s.thread.ChannelID, Replies: true,
 		Options: func(o *adapter.Options) { o.Mark = true },
 		TooLong: func(text string) bool { return utf8.RuneCountInString(text) > maxText },
 		Marked:  func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
-		New:     newRemote,
-	})
+		New:     newRemote, Outages: true, Floods: true, Closes: true, Deletes: true, Photos: true, Writes: true, Previews: true, GoneID: "4711",
+		Lane: func(i int) string { return fmt.Sprint("discord:", 7000000000+i) },
+	}
 }
 
 func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
-	s := newFixture()
-	base, err := s.StartWith("127.0.0.1:0", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, remote := newRemoteOf(t, st)
+	return remote
+}
+
+func newRemoteOf(t testing.TB, st func() *store.Store) (*fixture, adaptertest.Remote) {
+	began := time.Now()
+	s, data := newFixtureAt(func() time.Time { return fixtureTime.Add(time.Since(began)) }), t.TempDir()
+	n := memnet.Serve(t, s)
+	clients := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	t.Cleanup(func() {
-		s.Close()
 		for _, c := range s.Calls() {
 			if len(c.Pings) > 0 {
 				t.Errorf("%q pings %q", c.Text, c.Pings)
 			}
 		}
 	})
-	return adaptertest.Remote{
+	return s, adaptertest.Remote{
 		Connect: func() adapter.Platform {
-			return unreachable{&Sender{API: discordapi.NewClient(base, s.Token(), adapter.NewCallClient()), Store: st(), Now: time.Now}, s}
+			return unreachable{&Sender{Identity: first, API: discordapi.NewClient("https://discord.test", s.Token(), clients.CallClient()), Store: st(), Now: time.Now, Data: data}, s}
+		},
+		Listen: func() adapter.Listener {
+			return events.NewListener(discordapi.NewClient("https://discord.test", s.Token(), clients.ListenClient()), st(), s.Token(), clients)
 		},
 		Received: s.received,
-		Fail:     s.plan.Fail,
+		Fail:     s.plan.Fail, SetOutage: n.SetOutage, FloodAccount: s.Flood, Asked: s.plan.Asked,
+		CloseThread: func() { s.thread.Archive(true, true) }, DeleteThread: s.thread.DeleteChannel,
+		RefusePhoto: func() ([]byte, string) {
+			s.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: http.StatusRequestEntityTooLarge, Code: tooLarge, Message: "Request entity too large"})
+			return []byte("\x89PNG\r\n\x1a\n"), "Request entity too large"
+		},
+		Shown: s.shown, Delete: func(id string) { s.channel.Delete(id) },
+		FailEdit: func(f adaptertest.Fault) {
+			fault := faultOf(f)
+			fault.Route = fake.EditMessage
+			s.InjectFault(fault)
+		},
+		Data:  data,
+		Write: func(text string) { s.channel.Say(s.alice, text) },
 	}
 }
 
@@ -94,7 +136,19 @@ func (s *fixture) received() (all []adaptertest.Received) {
 		if c.ChannelID == s.thread.ChannelID {
 			r.ChatJID, r.Thread = s.address(s.channel.ChannelID), c.ChannelID
 		}
+		if len(c.Files) > 0 {
+			r.File = c.Files[0].Name
+		}
 		all = append(all, r)
+	}
+	return all
+}
+
+func (s *fixture) shown() (all []adaptertest.Shown) {
+	for _, m := range s.channel.Messages() {
+		if m.Author.ID == s.Me().ID {
+			all = append(all, adaptertest.Shown{ID: m.ID, Text: m.Content, Stop: m.Buttons()[msg.StopLabel]})
+		}
 	}
 	return all
 }
@@ -107,7 +161,7 @@ func (s *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	chat := s.address(channel[strings.LastIndexByte(channel, '/')+1:])
-	s.plan.Deliver(chat, s.inject, func() { s.Server.ServeHTTP(w, r) })
+	s.plan.Deliver(r.Context(), chat, s.inject, func() { s.Server.ServeHTTP(w, r) })
 }
 
 func (s *fixture) inject(f adaptertest.Fault) { s.InjectFault(faultOf(f)) }

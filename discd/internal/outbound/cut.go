@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,23 +16,37 @@ import (
 	"arizuko/pkg/emoji"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
+	"arizuko/pkg/store"
 )
+
+// suppressEmbeds is the flag of a message whose links have no previews.
+const suppressEmbeds = 1 << 2
 
 // Limits of Discord, from its documentation.
 const (
-	maxText   = 2000 // characters of a message
+	maxText   = render.LimitDiscord // characters of a message
 	maxUpload = msg.MaxUploadDiscord
 	maxPoll   = 32 * 24 // hours that a poll may be open
 	maxNonce  = 25      // characters
+	// maxQuestion is the limit of a poll's question, in characters.
+	maxQuestion = 300
+)
+
+const (
+	// markRoom is left in each text for the mark of a possible duplicate.
+	markRoom = len(adapter.DuplicateMark)
+	// noticeRoom is left in the text of a file for the notice that is sent in place of a refused file: the file's
+	// name has at most 255 bytes.
+	noticeRoom = 350
 )
 
 // Pace keeps to Discord's limits: 50 calls in any second, and five messages in any five seconds into a
 // channel, of which three may come at once.
 func Pace() adapter.Pace {
 	return adapter.Pace{
-		Account: adapter.Limit{Every: time.Second / 47, Burst: 1},
-		Chat: func(string) []adapter.Limit {
-			return []adapter.Limit{{Every: 1800 * time.Millisecond, Burst: 3}}
+		Account: adapter.Limit{Every: time.Second / 46, Burst: 1},
+		Lane: func(l store.Lane) (channel string, limits []adapter.Limit) {
+			return cmp.Or(l.ThreadID, l.ChatJID), []adapter.Limit{{Every: 1800 * time.Millisecond, Burst: 3}}
 		},
 	}
 }
@@ -48,7 +63,7 @@ type call struct {
 	target    string // the message it is for
 	endsPoll  bool   // the target is a poll that is closed
 	respelled bool
-	remark    string // in what other form it is sent than intended, "" for none
+	entry     entry // what comes before it in its thread
 }
 
 // route is the call's path in the API.
@@ -59,7 +74,7 @@ func (c call) route() string {
 	return "channels/" + c.channel + "/messages" + c.path
 }
 
-// sends reports whether the call makes a message. All other calls may be repeated.
+// sends reports whether the call makes a message.
 func (c call) sends() bool { return c.method == http.MethodPost && !c.endsPoll }
 
 // with returns the call with another field of its body.
@@ -68,6 +83,9 @@ func (c call) with(key string, value any) call {
 	c.body[key] = value
 	return c
 }
+
+// Repeatable implements adapter.Repeatable.
+func (c call) Repeatable() bool { return !c.sends() }
 
 // UploadSize implements adapter.Upload.
 func (c call) UploadSize() int64 {
@@ -79,7 +97,7 @@ func (c call) UploadSize() int64 {
 
 // Cut implements adapter.Platform.
 func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
-	channel, err := channelOf(m.ChatJID, m.ThreadID)
+	channel, err := s.channelOf(m.ChatJID, m.ThreadID)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +107,9 @@ func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 	}
 	for i, c := range calls {
 		c.channel = channel
+		if c.body["content"] != nil {
+			c = c.with("flags", suppressEmbeds)
+		}
 		if c.body != nil {
 			c = c.with("allowed_mentions", map[string]any{"parse": []string{}, "replied_user": false})
 		}
@@ -104,9 +125,10 @@ func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 }
 
 // channelOf is the channel of a thread of a chat.
-func channelOf(chatJID, threadID string) (string, error) {
-	channel := strings.TrimPrefix(strings.TrimPrefix(chatJID, "discord:"), "dm-")
-	if !strings.HasPrefix(chatJID, "discord:") || !discordapi.IsID(channel) {
+func (s *Sender) channelOf(chatJID, threadID string) (string, error) {
+	platform, room := msg.SplitJID(chatJID)
+	channel := strings.TrimPrefix(room, "dm-")
+	if platform != s.Platform || !discordapi.IsID(channel) {
 		return "", fmt.Errorf("%.80q is not a Discord chat", chatJID)
 	}
 	if threadID != "" && !discordapi.IsID(threadID) {
@@ -137,7 +159,7 @@ type composer struct{}
 func (composer) MessageID(platformID string) string { return messageID(platformID) }
 
 func (composer) Texts(markdown string) (calls []call) {
-	for _, part := range render.Discord(markdown, maxText) {
+	for _, part := range render.Discord(markdown, maxText-markRoom) {
 		calls = append(calls, call{method: http.MethodPost, body: discordapi.Params{"content": part}})
 	}
 	return calls
@@ -153,12 +175,12 @@ func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 		}
 		calls = append(calls, call{method: http.MethodPost, body: discordapi.Params{}, file: &f})
 	}
-	texts := c.Texts(markdown)
-	if len(texts) == 1 && len(calls) > 0 && calls[0].file != nil {
-		calls[0].body = texts[0].body
+	text := render.Discord(markdown, maxText-markRoom-noticeRoom)
+	if len(text) == 1 && len(calls) > 0 && calls[0].file != nil {
+		calls[0].body["content"] = text[0]
 		return calls
 	}
-	return append(calls, texts...)
+	return append(calls, c.Texts(markdown)...)
 }
 
 // Reaction takes an emoji, or one of a guild as "name:id".
@@ -216,3 +238,38 @@ func pollHours(at, closes int64) int64 {
 	hour := time.Hour.Milliseconds()
 	return min(max((closes-at+hour-1)/hour, 1), maxPoll)
 }
+
+// Components of messages: rows of buttons.
+const (
+	actionRow    = 1
+	button       = 2
+	secondary    = 2 // the style of a grey button
+	maxInRow     = 5
+	buttonsField = "components"
+)
+
+// Ask puts rows of buttons under the last part.
+func (c composer) Ask(a *msg.Ask, markdown string) []call {
+	calls := c.Texts(markdown)
+	if len(calls) == 0 {
+		return nil
+	}
+	var buttons, rows []map[string]any
+	for i, option := range a.Options {
+		buttons = append(buttons, map[string]any{"type": button, "style": secondary, "label": option, "custom_id": msg.ButtonData(a.ID, i+1)})
+	}
+	for row := range slices.Chunk(buttons, maxInRow) {
+		rows = append(rows, buttonRow(row...)...)
+	}
+	last := &calls[len(calls)-1]
+	*last = last.with(buttonsField, rows)
+	return calls
+}
+
+// buttonRow is the rows of a message whose buttons stand in one.
+func buttonRow(buttons ...map[string]any) []map[string]any {
+	return []map[string]any{{"type": actionRow, "components": buttons}}
+}
+
+// TakeButtons empties the rows: an edit without them leaves those of its message.
+func (composer) TakeButtons(edit call) call { return edit.with(buttonsField, []map[string]any{}) }

@@ -11,6 +11,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
+var first = adapter.Identity{Platform: "discord", Daemon: "discd"} // account
+
 // described is a call as the golden file contains it.
 type described struct {
 	Call string
@@ -46,7 +48,11 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("0123456789 ", 400)
+	question := &msg.Ask{ID: 5, Options: []string{"1", "2", "3", "4", "5", "6"}}
 	rows := outboundtest.Rows{
+		"question":             {ID: 5, ReceivedAt: 1795262400000, ChatJID: "discord:20", ReplyToID: "12", Content: "**Sure?**", Ask: question},
+		"long question":        {ID: 5, ReceivedAt: 1795262400000, ChatJID: "discord:20", Content: strings.Repeat("word ", 450), Ask: question},
+		"ended question":       {ChatJID: "discord:20", Kind: msg.KindEdit, TargetID: "12", Content: "**1**", Ask: question},
 		"long text":            {ChatJID: "discord:20", ReplyToID: "12", Content: long},
 		"nothing":              {ChatJID: "discord:20"},
 		"picture":              file("a *cat*", "cat.jpg"),
@@ -87,12 +93,12 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 		"another platform":     text("telegram:7", "", ""),
 		"invalid thread":       text("discord:20", "1.2", ""),
 	})
-	s := &Sender{Data: outboundtest.DataFolder(t, map[string]int64{"cat.jpg": 10, "big.zip": maxUpload + 1, "song.mp3": 10})}
+	s := &Sender{Identity: first, Data: outboundtest.DataFolder(t, map[string]int64{"cat.jpg": 10, "big.zip": maxUpload + 1, "song.mp3": 10})}
 	outboundtest.CompareParts(t, s, rows, describe)
 }
 
-func TestMark_RespectsLimit(t *testing.T) {
-	d := &Sender{}
+func TestMark_EachText_KeepsItsLimit(t *testing.T) {
+	d := &Sender{Identity: first, Data: outboundtest.DataFolder(t, map[string]int64{"cat.jpg": 10})}
 	parts, err := d.Cut(&msg.Message{ChatJID: "discord:20", Content: "Hello"})
 	if err != nil {
 		t.Fatal(err)
@@ -100,13 +106,42 @@ func TestMark_RespectsLimit(t *testing.T) {
 	if marked := d.Mark(parts[0]).(call); marked.body["content"] != "(possibly sent twice) Hello" || parts[0].(call).body["content"] != "Hello" {
 		t.Errorf("%v of %v", marked.body, parts[0])
 	}
-	full := call{method: "POST", body: discordapi.Params{"content": strings.Repeat("é", maxText)}}
-	if n := utf8.RuneCountInString(d.Mark(full).(call).body["content"].(string)); n != maxText {
-		t.Errorf("a marked part has %d characters", n)
+	cat := []msg.Attachment{{Name: "cat.jpg", Path: "cat.jpg"}}
+	for what, m := range map[string]*msg.Message{
+		"text":      {Content: strings.Repeat("é", 3*maxText)},
+		"with file": {Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom-noticeRoom), Attachments: cat},
+		"long text": {Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom), Attachments: cat},
+		"no text":   {Kind: msg.KindFile, Attachments: cat},
+		"poll":      {Kind: msg.KindPoll, Content: (&msg.Poll{Question: strings.Repeat("why ", 75), Options: []string{"a", "b"}}).JSON()},
+	} {
+		m.ChatJID = "discord:20"
+		parts, err := d.Cut(m)
+		if err != nil || len(parts) == 0 {
+			t.Fatal(what, parts, err)
+		}
+		for i, part := range parts {
+			c := d.Mark(part).(call)
+			text, _ := c.body["content"].(string)
+			limit := maxText
+			if poll, ok := c.body["poll"].(discordapi.Poll); ok {
+				text, limit = poll.Question.Text, maxQuestion
+			}
+			if !strings.HasPrefix(text, "(possibly sent twice)") || utf8.RuneCountInString(text) > limit {
+				t.Errorf("%s, part %d: %d characters, %.40q", what, i, utf8.RuneCountInString(text), text)
+			}
+			if c.file == nil {
+				continue
+			}
+			c.file = &adapter.File{Name: strings.Repeat("n", 255)}
+			other, _ := c.otherForm(&discordapi.Error{Code: tooLarge})
+			if in, _ := other.body["content"].(string); !strings.HasSuffix(in, text) {
+				t.Errorf("%s: the text is cut in place of the file: %d characters", what, utf8.RuneCountInString(in))
+			}
+		}
 	}
 	edit := call{method: "PATCH", body: discordapi.Params{"content": "Hello"}}
-	if marked := d.Mark(edit).(call); marked.body["content"] != "Hello" {
-		t.Errorf("an edit is marked: %v", marked.body)
+	if !edit.Repeatable() || parts[0].(call).Repeatable() {
+		t.Error("an edit must be repeatable, and never marked; a new message must not be")
 	}
 }
 

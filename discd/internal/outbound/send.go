@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
@@ -28,6 +27,11 @@ const (
 	tooLarge         = 40005
 	pollExpired      = 520001
 	threadExists     = 160004
+	threadArchived   = 50083
+	threadLocked     = 160005
+	missingAccess    = 50001
+	noPermission     = 50013  // permissions are missing
+	noPrivate        = 50007  // the user does not accept messages
 	historyForbidden = 160002 // a reply in a channel whose history the bot may not read
 	referenceField   = "message_reference"
 )
@@ -40,57 +44,71 @@ const (
 
 // Sender sends to Discord. Its fields are set once.
 type Sender struct {
+	adapter.Identity
 	API   *discordapi.Client
 	Data  string // the data folder
 	Store *store.Store
 	Now   func() time.Time
+
+	joined joinedThreads
 }
 
-// Send implements adapter.Platform. A call that is refused for its form is made in another one.
-// A thread that a fork of the topic has at a message is created with its first part.
+// Send implements adapter.Platform. The failure of a call that is refused for its form or its place has another
+// one.
 func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
-	id, err := s.do(ctx, c)
-	if c.sends() && m.ThreadID != "" && discordapi.RefusedFor(err, unknownChannel) {
-		if err = s.openThread(ctx, m, err); err == nil {
-			id, err = s.do(ctx, c)
-		}
+	id, err := s.do(ctx, m, c)
+	if err == nil {
+		return id, nil
 	}
-	for other, ok := c.otherForm(err); ok; other, ok = c.otherForm(err) {
-		c = other
-		id, err = s.do(ctx, c)
+	other, remark := c.otherForm(err)
+	switch {
+	case other != nil || m.ThreadID == "":
+	case c.sends():
+		other, remark, err = s.otherPlace(ctx, m, c, err)
+	case c.emoji == "" && c.entry == join && discordapi.RefusedFor(err, threadArchived): // a reaction reopens no thread
+		c.entry = unarchive
+		other = &c
 	}
 	switch {
+	case other != nil:
+		return "", &adapter.Failure{Class: msg.Permanent, Other: *other, Remark: remark, Err: err}
 	case c.endsPoll && (discordapi.RefusedFor(err, pollExpired) || discordapi.RefusedFor(err, unknownMessage)):
 		return "", nil // it is closed already, or deleted
 	case c.method == http.MethodDelete && discordapi.RefusedFor(err, unknownMessage):
 		return "", nil // it is deleted already
-	case err != nil:
-		return "", discordapi.Failure(err)
-	case c.remark != "":
-		return id, &adapter.Remark{Text: c.remark}
 	}
-	return id, nil
+	return "", discordapi.Failure(c.explain(err, m.ThreadID != ""))
 }
 
-// otherForm returns another form of a call that was refused with an error, and whether there is one. Each form is
-// tried once.
-func (c call) otherForm(refused error) (other call, ok bool) {
+// otherForm returns another form of a call that was refused with an error, and a remark that says what it lacks;
+// nil if there is none. Each form is tried once.
+func (c call) otherForm(refused error) (other *call, remark string) {
 	switch {
 	case replyRefused(refused) && c.body[referenceField] != nil: // a message that is no reply is better than none
 		c.body = maps.Clone(c.body)
 		delete(c.body, referenceField)
-		c.remark = "sent without the reference to the message it answers: " + refused.Error()
-		return c, true
+		return &c, "sent without the reference to the message it answers: " + refused.Error()
 	case c.file != nil && discordapi.RefusedFor(refused, tooLarge):
-		text, _ := c.body["content"].(string)
-		text = strings.TrimSpace(fmt.Sprintf("The file `%s` is larger than Discord takes here.\n\n%s", c.file.Name, text))
-		c.file, c.remark = nil, "sent without the file: "+refused.Error()
-		return c.with("content", firstText(text)), true
+		c = c.withoutFile()
+		return &c, "sent without the file: " + refused.Error()
+	case c.body[buttonsField] != nil && formRefused(refused, buttonsField): // the text has numbers
+		c.body = maps.Clone(c.body)
+		delete(c.body, buttonsField)
+		return &c, "sent without buttons: " + refused.Error()
 	case c.emoji != "" && !c.respelled && discordapi.RefusedFor(refused, unknownEmoji):
-		return c.respell(), true
+		c = c.respell()
+		return &c, ""
 	}
-	return c, false
+	return nil, ""
+}
+
+// withoutFile is a call with a notice in place of its file.
+func (c call) withoutFile() call {
+	text, _ := c.body["content"].(string)
+	text = strings.TrimSpace(fmt.Sprintf("The file `%s` is larger than Discord takes here.\n\n%s", c.file.Name, text))
+	c.file = nil
+	return c.with("content", firstText(text))
 }
 
 // firstText is as much of a text as one message takes.
@@ -101,8 +119,12 @@ func firstText(text string) string {
 	return text
 }
 
-// do makes a call and returns the id of the message it made, "" if it made none.
-func (s *Sender) do(ctx context.Context, c call) (id string, err error) {
+// do makes a call, after what comes before it in its thread, and returns the id of the message it made, "" if it
+// made none.
+func (s *Sender) do(ctx context.Context, m *msg.Message, c call) (id string, err error) {
+	if err := s.enter(ctx, m, c); err != nil {
+		return "", err
+	}
 	var files []discordapi.Upload
 	if c.file != nil {
 		f, err := c.file.Open()
@@ -126,24 +148,31 @@ func (s *Sender) do(ctx context.Context, c call) (id string, err error) {
 
 // replyRefused reports whether a message was refused because of the message it replies to.
 func replyRefused(err error) bool {
-	var refused *discordapi.Error
-	return discordapi.RefusedFor(err, historyForbidden) ||
-		discordapi.RefusedFor(err, invalidForm) && errors.As(err, &refused) && strings.Contains(refused.Message, referenceField)
+	return discordapi.RefusedFor(err, historyForbidden) || formRefused(err, referenceField)
 }
 
-// Mark implements adapter.Marker.
+// formRefused reports whether a call was refused because of a field of its body.
+func formRefused(err error, field string) bool {
+	var refused *discordapi.Error
+	return discordapi.RefusedFor(err, invalidForm) && errors.As(err, &refused) && strings.Contains(refused.Message, field)
+}
+
+// Mark implements adapter.Marker. A file without a text gets the mark as its text. A poll gets it in front of its
+// question, which loses its end if both are too long.
 func (s *Sender) Mark(p adapter.Part) adapter.Part {
 	c := p.(call)
-	text, _ := c.body["content"].(string)
-	if marked, shift := adapter.MarkDuplicate(text, maxText, utf8.RuneCountInString); c.sends() && shift > 0 {
-		return c.with("content", marked)
+	if poll, ok := c.body["poll"].(discordapi.Poll); ok {
+		question := []rune(adapter.DuplicateMark + poll.Question.Text)
+		poll.Question.Text = string(question[:min(len(question), maxQuestion)])
+		return c.with("poll", poll)
 	}
-	return c
+	text, _ := c.body["content"].(string)
+	return c.with("content", strings.TrimSpace(adapter.DuplicateMark+text))
 }
 
 // Type implements adapter.Typist.
 func (s *Sender) Type(ctx context.Context, in store.Lane) error {
-	channel, err := channelOf(in.ChatJID, in.ThreadID)
+	channel, err := s.channelOf(in.ChatJID, in.ThreadID)
 	if err != nil {
 		return err
 	}

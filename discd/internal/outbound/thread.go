@@ -3,25 +3,138 @@ package outbound
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
+	"sync"
+	"unicode/utf8"
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/msg"
 )
 
-// openThread creates the thread of a row at the message whose id it has, if it is that of a
-// fork. Otherwise the thread is not one of ours, and it returns refused. A thread that exists
-// already is no error.
-func (s *Sender) openThread(ctx context.Context, m *msg.Message, refused error) error {
-	fork, err := s.Store.ForkOfThread(ctx, m.ChatJID, m.ThreadID)
+// entry is what a call does in its thread before it sends.
+type entry int
+
+const (
+	join      entry = iota // the bot becomes a member, unless it is one
+	open                   // the thread of a fork is created at a message
+	unarchive              // the thread is taken out of the archive
+	leave                  // nothing: the message goes to the channel in place of the thread
+)
+
+// maxThreadName bounds a thread's name, in characters. Topics are ASCII.
+const maxThreadName = 100
+
+// maxJoined is how many threads are remembered as joined before all are forgotten.
+const maxJoined = 10_000
+
+// joinedThreads are the threads that the bot has joined since the process began. It is safe for concurrent use.
+type joinedThreads struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+// add remembers a thread, and reports whether it is new.
+func (j *joinedThreads) add(thread string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.ids[thread] {
+		return false
+	}
+	if j.ids == nil || len(j.ids) >= maxJoined {
+		j.ids = map[string]bool{}
+	}
+	j.ids[thread] = true
+	return true
+}
+
+// enter does what comes before a call that sends to a thread, or that changes what is in an archived one.
+func (s *Sender) enter(ctx context.Context, m *msg.Message, c call) error {
+	if m.ThreadID == "" || !c.sends() && c.entry != unarchive {
+		return nil
+	}
+	switch c.entry {
+	case join:
+		// Without it the bot may not hear the answers. A thread that it cannot join may take its message.
+		if s.joined.add(m.ThreadID) {
+			_ = s.API.JoinThread(ctx, m.ThreadID)
+		}
+	case open:
+		return s.openThread(ctx, m)
+	case unarchive:
+		if err := s.API.Call(ctx, http.MethodPatch, "channels/"+m.ThreadID, discordapi.Params{"archived": false}, nil); err != nil {
+			return fmt.Errorf("take the thread out of the archive: %w", err)
+		}
+	}
+	return nil
+}
+
+// otherPlace returns a call that was refused for its thread, with what makes the thread take it, or else for the
+// channel of the thread, and a remark about that; nil and why, if there is no other place.
+func (s *Sender) otherPlace(ctx context.Context, m *msg.Message, c call, refused error) (*call, string, error) {
+	gone := discordapi.RefusedFor(refused, unknownChannel)
+	closed := discordapi.RefusedFor(refused, threadArchived) || discordapi.RefusedFor(refused, threadLocked)
+	switch {
+	case c.entry == leave:
+		return nil, "", refused
+	case gone && c.entry == join:
+		fork, err := s.Store.ForkOfThread(ctx, m.ChatJID, m.ThreadID)
+		if err != nil {
+			return nil, "", err
+		}
+		if fork != nil {
+			c.entry = open
+			return &c, "", refused
+		}
+	case c.entry == join && discordapi.RefusedFor(refused, threadArchived):
+		c.entry = unarchive
+		return &c, "", refused
+	case c.entry == unarchive && discordapi.RefusedFor(refused, noPermission):
+		closed = true
+	}
+	if !gone && !closed {
+		return nil, "", refused
+	}
+	moved, ok := s.toChannel(m, c, gone)
+	if !ok {
+		return nil, "", refused
+	}
+	why := "the thread is closed"
+	if gone {
+		why = "the thread is gone"
+	}
+	return &moved, "sent to the channel: " + why + ": " + refused.Error(), refused
+}
+
+// toChannel returns a call for a thread that is gone, or closed, as one for its channel. The message says so, if it is
+// not too long then.
+func (s *Sender) toChannel(m *msg.Message, c call, gone bool) (moved call, ok bool) {
+	channel, err := s.channelOf(m.ChatJID, "")
 	if err != nil {
+		return c, false
+	}
+	c.entry, c.channel = leave, channel
+	c.body = maps.Clone(c.body)
+	delete(c.body, referenceField) // the message that it answers is in the thread
+	note := "(<#" + m.ThreadID + "> is closed)"
+	if gone {
+		note = "(the thread is gone)"
+	}
+	text, _ := c.body["content"].(string)
+	if noted := strings.TrimSpace(note + " " + text); c.body["poll"] == nil && utf8.RuneCountInString(noted) <= maxText {
+		c.body["content"] = noted
+	}
+	return c, true
+}
+
+// openThread creates the thread of a fork at the message whose id it has. A thread that exists already is no error.
+func (s *Sender) openThread(ctx context.Context, m *msg.Message) error {
+	fork, err := s.Store.ForkOfThread(ctx, m.ChatJID, m.ThreadID)
+	if err != nil || fork == nil {
 		return err
 	}
-	if fork == nil {
-		return refused
-	}
-	channel, err := channelOf(m.ChatJID, "")
+	channel, err := s.channelOf(m.ChatJID, "")
 	if err != nil {
 		return err
 	}
@@ -34,5 +147,25 @@ func (s *Sender) openThread(ctx context.Context, m *msg.Message, refused error) 
 	return nil
 }
 
-// maxThreadName bounds a thread's name, in characters. Topics are ASCII.
-const maxThreadName = 100
+// explain names the permissions that a call needs, if it was refused for want of one.
+func (c call) explain(refused error, inThread bool) error {
+	switch {
+	case discordapi.RefusedFor(refused, noPrivate):
+		return fmt.Errorf("the user does not accept private messages, or has blocked the bot: %w", refused)
+	case !discordapi.RefusedFor(refused, noPermission) && !discordapi.RefusedFor(refused, missingAccess):
+		return refused
+	}
+	needs := "View Channel, Send Messages"
+	if inThread {
+		needs = "View Channel, Send Messages in Threads"
+	}
+	switch {
+	case c.emoji != "":
+		needs = "View Channel, Read Message History, Add Reactions"
+	case c.file != nil:
+		needs += ", Attach Files"
+	case c.body["poll"] != nil:
+		needs += ", Create Polls"
+	}
+	return fmt.Errorf("the bot lacks one of the permissions %s: %w", needs, refused)
+}

@@ -3,11 +3,14 @@ package outbound
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
-	"arizuko/discd/internal/discordapi"
+	"github.com/google/go-cmp/cmp"
+
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/discord"
@@ -51,7 +54,7 @@ func TestSend_ForkWithoutThread_Retries(t *testing.T) {
 		m, part := b.forked(t, true)
 		b.InjectFault(fake.Fault{Route: route, Status: http.StatusBadGateway, After: true})
 		for range 3 {
-			if _, err := b.Send(t.Context(), m, part); err == nil {
+			if _, err := adaptertest.Send(t.Context(), b.Sender, m, part); err == nil {
 				break
 			}
 		}
@@ -61,15 +64,129 @@ func TestSend_ForkWithoutThread_Retries(t *testing.T) {
 	}
 }
 
-func TestSend_UnknownThread_NotCreated(t *testing.T) {
+func TestSend_ForkThreadRefused_IsPermanent(t *testing.T) {
 	b := newSenderFixture(t)
-	m, part := b.forked(t, false)
+	m, part := b.forked(t, true)
+	b.InjectFault(fake.Fault{Route: fake.StartThreadFromMessage, Status: http.StatusForbidden, Code: noPermission})
 	var failure *adapter.Failure
-	if _, err := b.Send(t.Context(), m, part); !errors.As(err, &failure) || failure.Class != msg.Permanent || !discordapi.RefusedFor(err, unknownChannel) {
-		t.Errorf("a thread of no fork: %v", err)
+	if _, err := adaptertest.Send(t.Context(), b, m, part); !errors.As(err, &failure) || failure.Class != msg.Permanent {
+		t.Errorf("a thread that Discord refuses to create: %v", err)
 	}
-	if threads := b.channel.Threads(); len(threads) != 1 {
-		t.Errorf("%d threads", len(threads))
+}
+
+// The row goes to the channel of the thread, and says so.
+func TestSend_ThreadTakesNothing_GoesToItsChannel(t *testing.T) {
+	for name, test := range map[string]struct {
+		thread func(b *senderFixture) string
+		note   string
+	}{
+		"unknown": {func(b *senderFixture) string { return b.channel.Messages()[0].ID }, "(the thread is gone) "},
+		"locked": {func(b *senderFixture) string {
+			b.thread.Archive(false, true)
+			return b.thread.ChannelID
+		}, "is closed) "},
+		"locked and archived": {func(b *senderFixture) string {
+			b.thread.Archive(true, true)
+			return b.thread.ChannelID
+		}, "is closed) "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newSenderFixture(t)
+			m, part := b.row(t, msg.Message{Content: "an answer", ThreadID: test.thread(b), ReplyToID: "5"})
+			id, err := adaptertest.Send(t.Context(), b, m, part)
+			var remark *adapter.Remark
+			if !errors.As(err, &remark) || !strings.HasPrefix(remark.Text, "sent to the channel: the thread is ") {
+				t.Fatalf("%v", err)
+			}
+			all := b.channel.Messages()
+			last := all[len(all)-1]
+			if last.ID != id || !strings.HasSuffix(last.Content, test.note+"an answer") || last.Reference != nil || len(b.channel.Threads()) != 1 {
+				t.Errorf("%+v", last)
+			}
+			b.time = b.time.Add(nonceLifetime + time.Minute)
+			b.find(t, m, part, id, 1)
+		})
+	}
+}
+
+// A thread that does not leave the archive by a message is taken out of it first.
+func TestSend_ArchivedThread_IsTakenOut(t *testing.T) {
+	b := &senderFixture{time: time.UnixMilli(1795262400000)}
+	b.fixture = newFixtureWith(fake.Options{Now: func() time.Time { return b.time }, ArchivedRefuse: true})
+	b.start(t)
+	b.thread.Archive(true, false)
+	m, part := b.row(t, msg.Message{Content: "an answer", ThreadID: b.thread.ChannelID})
+	b.send(t, m, part)
+	if all := b.thread.Messages(); all[len(all)-1].Content != "an answer" {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A thread is taken out of the archive for an edit or a deletion, too, and not for a reaction.
+func TestSend_ChangeInArchivedThread_TakesItOut(t *testing.T) {
+	b := newSenderFixture(t)
+	m, part := b.row(t, msg.Message{Content: "an answer", ThreadID: b.thread.ChannelID})
+	id := b.send(t, m, part)
+	archived := func() bool { return b.channel.Threads()[0].Metadata.Archived }
+	b.thread.Archive(true, false)
+	m, part = b.row(t, msg.Message{Kind: msg.KindReaction, TargetID: id, Content: "👍", ThreadID: b.thread.ChannelID})
+	var failure *adapter.Failure
+	if _, err := adaptertest.Send(t.Context(), b, m, part); !errors.As(err, &failure) || failure.Class != msg.Permanent || !archived() {
+		t.Errorf("a reaction: %v", err)
+	}
+	m, part = b.row(t, msg.Message{Kind: msg.KindEdit, TargetID: id, Content: "a better answer", ThreadID: b.thread.ChannelID})
+	b.send(t, m, part)
+	if all := b.thread.Messages(); all[len(all)-1].Content != "a better answer" || archived() {
+		t.Errorf("%+v", all)
+	}
+	b.thread.Archive(true, false)
+	m, part = b.row(t, msg.Message{Kind: msg.KindDelete, TargetID: id, ThreadID: b.thread.ChannelID})
+	b.send(t, m, part)
+	if all := b.thread.Messages(); all[len(all)-1].ID == id {
+		t.Errorf("%+v", all)
+	}
+	b.thread.Archive(true, true)
+	m, part = b.row(t, msg.Message{Kind: msg.KindDelete, TargetID: b.thread.Messages()[0].ID, ThreadID: b.thread.ChannelID})
+	if _, err := adaptertest.Send(t.Context(), b, m, part); !errors.As(err, &failure) || failure.Class != msg.Permanent {
+		t.Errorf("in a locked thread: %v", err)
+	}
+}
+
+// Before its first message there, so that it hears the answers.
+func TestSend_Thread_IsJoinedOnce(t *testing.T) {
+	b := newSenderFixture(t)
+	for range 2 {
+		m, part := b.row(t, msg.Message{Content: "an answer", ThreadID: b.thread.ChannelID})
+		b.send(t, m, part)
+	}
+	var routes []string
+	for _, c := range b.Sent() {
+		routes = append(routes, c.Route)
+	}
+	if diff := cmp.Diff([]string{fake.JoinThread, fake.CreateMessage, fake.CreateMessage}, routes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestSend_PermissionMissing_IsNamed(t *testing.T) {
+	for name, test := range map[string]struct {
+		row  msg.Message
+		deny fake.Permission
+		want string
+	}{
+		"text":     {msg.Message{Content: "x"}, fake.SendMessages, "Send Messages:"},
+		"reaction": {msg.Message{Kind: msg.KindReaction, Content: "👍"}, fake.AddReactions, "Add Reactions"},
+		"poll":     {msg.Message{Kind: msg.KindPoll, Content: `{"question":"Lunch?","options":["yes","no"]}`}, fake.SendPolls, "Create Polls"},
+	} {
+		b := newSenderFixture(t)
+		if test.row.Kind == msg.KindReaction {
+			test.row.TargetID = b.channel.Messages()[0].ID
+		}
+		m, part := b.row(t, test.row)
+		b.channel.Deny(test.deny)
+		if _, err := adaptertest.Send(t.Context(), b, m, part); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -40,10 +42,12 @@ func TestMain(m *testing.M) {
 // text that begins with "!" is a list of orders with ";" between them, see
 // obey; every other text is answered with "re: " and the texts of the turn.
 type scripted struct {
+	noting      sync.Mutex // held while a line of input is noted: a process that exits writes a part of it
 	inputs      chan agentproto.Input
 	interrupted chan struct{}
 	eof         chan struct{}
-	session     string // for the next frame
+	folded      []string // turns that the one at work took in
+	session     string   // for the next frame
 	kind        agentproto.Kind
 	retryAfter  float64
 }
@@ -65,7 +69,9 @@ func (a *scripted) read() {
 			close(a.inputs)
 			return
 		}
+		a.noting.Lock()
 		_, err = fmt.Fprintf(notes, "%d %s", os.Getpid(), line)
+		a.noting.Unlock()
 		check(err)
 		input, err := agentproto.ReadInput([]byte(line))
 		check(err)
@@ -116,6 +122,31 @@ func (a *scripted) obey(turn, order string) {
 	case "as": // the answer to another turn
 		id, text, _ := strings.Cut(rest, " ")
 		a.frame(agentproto.Frame{Status: agentproto.StatusOK, Result: text, TurnID: id})
+	case "take": // so many turns in, as parts of this one
+		n, err := strconv.Atoi(rest)
+		check(err)
+		for range n {
+			next := (<-a.inputs).(agentproto.Message)
+			a.folded = append(a.folded, next.TurnID)
+			check(agentproto.WriteEvent(os.Stdout, agentproto.Event{TurnID: next.TurnID, Status: agentproto.StatusRunning}))
+		}
+	case "sayall", "moreall": // the answer, or a part of it, to this turn and those that it took in
+		f := agentproto.Frame{Status: agentproto.StatusOK, Result: rest, TurnIDs: append(slices.Clone(a.folded), turn)}
+		if word == "moreall" {
+			f.Final = new(bool)
+		}
+		a.frame(f)
+	case "event": // in JSON
+		fmt.Printf("%s %s\n", agentproto.EventMark, rest)
+	case "ask": // the fields of a question in JSON; then the answer says what was chosen
+		fmt.Printf("%s {\"type\":\"ask\",\"turnId\":%q,%s}\n", agentproto.EventMark, turn, rest)
+		for in := range a.inputs {
+			if answer, ok := in.(agentproto.Answer); ok {
+				text := fmt.Sprintf("%s: %q %s by %q for %q %s", answer.AskID, answer.Option, answer.Reason, answer.By, answer.PayloadHash, answer.Problem)
+				a.frame(agentproto.Frame{Status: agentproto.StatusOK, Result: strings.TrimSpace(text), TurnID: turn})
+				return
+			}
+		}
 	case "error":
 		a.frame(agentproto.Frame{Status: agentproto.StatusError, Error: rest, TurnID: turn})
 	case "errornext": // of the turn after this
@@ -169,6 +200,7 @@ func (a *scripted) obey(turn, order string) {
 	case "exit":
 		code, err := strconv.Atoi(rest)
 		check(err)
+		a.noting.Lock()
 		os.Exit(code)
 	default:
 		check(fmt.Errorf("unknown order %q", order))

@@ -337,6 +337,27 @@ func TestShutdown_AgentIgnoresEOF_IsKilled(t *testing.T) {
 	}
 }
 
+// leftBehind stores what a gated that was killed leaves: turns, and a run that has taken the first ones.
+func (r *harness) leftBehind(taken int, texts ...string) (run msg.Run, turns []*msg.Turn) {
+	r.t.Helper()
+	run = msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
+	for _, text := range texts {
+		asked := newTurn()
+		r.store(asked, &msg.Message{Content: text})
+		turns = append(turns, asked)
+	}
+	r.write(func(tx *store.Tx) error {
+		err := tx.StartRun(&run, turns[0].ID)
+		for _, asked := range turns[1:taken] {
+			if err == nil {
+				err = tx.TakeTurn(asked.ID, run.ID, 1)
+			}
+		}
+		return err
+	})
+	return run, turns
+}
+
 func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, impatient)
@@ -344,21 +365,9 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 
 	// What a gated that was killed leaves: a run with its process, one turn
 	// answered in part, one asked, one piped, one queued.
-	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
-	var turns []*msg.Turn
-	for _, text := range []string{"part", "asked", "queued"} {
-		asked := newTurn()
-		r.store(asked, &msg.Message{Content: text})
-		turns = append(turns, asked)
-	}
+	row, turns := r.leftBehind(2, "part", "asked", "queued")
 	var orphan *runtime.Proc
 	r.write(func(tx *store.Tx) error {
-		if err := tx.StartRun(&row, turns[0].ID); err != nil {
-			return err
-		}
-		if err := tx.TakeTurn(turns[1].ID, row.ID, 1); err != nil {
-			return err
-		}
 		reply := store.Reply{RunID: row.ID, TurnID: turns[0].ID, Text: "half", Sender: "agent:main"}
 		return tx.AnswerTurn(reply, r.cfg.Now().UnixMilli())
 	})

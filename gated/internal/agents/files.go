@@ -22,7 +22,7 @@ func (m *Manager) linkFiles(folder string, rows []*msg.Message) error {
 			taken, err := m.files.Take(folder, row, i)
 			if err != nil {
 				m.log.Warn("attachment not copied", "row", row.ID, "file", a.Path, "err", err)
-				a.Path, a.Error = "", "the file is not there any more"
+				a.Path, a.Error = "", groupfiles.Problem(err)
 				continue
 			}
 			a.Path = taken

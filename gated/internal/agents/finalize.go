@@ -88,6 +88,9 @@ func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left le
 	if err != nil {
 		return left, err
 	}
+	if err := r.putProgress(tx); err != nil {
+		return left, err
+	}
 	left.failure = r.failureOf(exit, turns)
 	if err := r.endSession(tx, left.failure, turns, now); err != nil {
 		return left, err
@@ -147,9 +150,9 @@ func (r *run) endSession(tx *store.Tx, f failure, turns []*msg.Turn, now int64) 
 	case f.problem == "" || !r.started || f.kind == msg.ErrorMachine:
 		return nil
 	case f.kind != msg.ErrorSession:
-		return tx.StoreSession(r.row.ID, r.row.Folder, r.row.Topic, f.session, now)
+		return tx.StoreSession(&r.row, f.session, now)
 	}
-	evicted, err := tx.EvictSession(r.row.Folder, r.row.Topic)
+	evicted, err := tx.EvictSession(r.row.Folder, r.row.Topic, r.row.Agent)
 	if err != nil || !evicted {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"arizuko/gated/internal/queue"
 	"arizuko/pkg/agentproto"
@@ -16,11 +17,12 @@ import (
 // frame stores one answer of the agent. Frames that are not stored do not count as a
 // sign of life: an agent that writes nothing else is stopped in the end.
 func (r *run) frame(f agentproto.Frame) {
-	t := r.addressee(f.TurnID)
-	if t == nil {
+	turns := r.addressees(f)
+	if len(turns) == 0 {
 		r.ignore(f)
 		return
 	}
+	t := turns[0]
 	r.logFrame(t, &f)
 	r.guard(t, func() {
 		if f.Status == agentproto.StatusError && agentproto.Strip(f.Result) == "" {
@@ -34,7 +36,7 @@ func (r *run) frame(f agentproto.Frame) {
 		}
 		// Only after the write: a slow database does not count as silence of the agent.
 		defer func() { r.deadline.Reset(r.timeout()) }()
-		r.answer(t, f, text)
+		r.answer(turns, f, text)
 	})
 }
 
@@ -42,16 +44,22 @@ func (r *run) frame(f agentproto.Frame) {
 func (r *run) ignore(f agentproto.Frame) {
 	if r.ignored++; r.ignored == 1 {
 		r.m.log.Warn("frame ignored: it names no turn of this run; further ones are not logged", "run", r.row.ID,
-			"turn", agentproto.Truncate(f.TurnID, 40), "folder", r.row.Folder, "chat", r.row.ChatJID)
+			"turn", agentproto.Truncate(strings.Join(f.Turns(), ","), 40), "folder", r.row.Folder, "chat", r.row.ChatJID)
 	}
 }
 
 // answer stores a frame with an answer, also one that says that the answer is only a
-// part. In the same commit the run takes its next turn. text is its result.
-func (r *run) answer(t *msg.Turn, f agentproto.Frame, text string) {
+// part. In the same commit the run takes its next turn. turns are those that it is for, the
+// one under way first; text is its result.
+func (r *run) answer(turns []*msg.Turn, f agentproto.Frame, text string) {
+	t := turns[0]
+	text, files := r.attachLong(t, text)
 	reply := store.Reply{
-		RunID: r.row.ID, TurnID: t.ID, Final: ends(f), SessionID: r.session(t, f), ObservedUpto: r.shownThrough[t.ID],
+		Files: files, RunID: r.row.ID, Agent: r.row.Agent, TurnID: t.ID, Final: ends(f), SessionID: r.session(t, f), ObservedUpto: r.shownThrough[t.ID],
 		Text: text, Sender: msg.AgentSender(t.Folder), SenderName: r.current.AssistantName, Problem: r.lost(t),
+	}
+	for _, folded := range turns[1:] {
+		reply.With = append(reply.With, store.Folded{TurnID: folded.ID, ObservedUpto: r.shownThrough[folded.ID]})
 	}
 	if f.Status == agentproto.StatusError {
 		reply.Kind = msg.ErrorKind(f.ErrorKind())
@@ -60,15 +68,17 @@ func (r *run) answer(t *msg.Turn, f agentproto.Frame, text string) {
 	}
 	var next queue.Turn
 	var reserved bool
-	if reply.Final && !r.stopping && !r.configChanged && len(r.unanswered) == 1 && r.unanswered[0].ID == t.ID {
-		next, reserved = r.m.queue.Next(r.row.ID)
+	if reply.Final && !r.stopping && !r.configChanged && r.isOpen(t.ID) && len(r.unanswered) == len(turns) {
+		next, reserved = r.m.queue.Next(r.row.ID, len(turns))
 	}
 	failpoint.At(failpoint.Framed)
 	turn, err := r.store(t, reply, next.ID)
 	switch {
 	case errors.Is(err, store.ErrStale):
+		r.m.discard(r.m.ctx, files)
 		r.m.log.Info("frame discarded: its turn was cancelled", "run", r.row.ID, "turn", t.ID)
 	case errors.Is(err, store.ErrPanic):
+		r.m.discard(r.m.ctx, files)
 		r.costTurn(t, err)
 		return
 	case err != nil:
@@ -77,7 +87,7 @@ func (r *run) answer(t *msg.Turn, f agentproto.Frame, text string) {
 		r.logAnswer(t, reply.Text)
 	}
 	if reply.Final {
-		r.done(t)
+		r.done(turns...)
 	}
 	if reserved {
 		r.took(turn)
@@ -94,6 +104,9 @@ func (r *run) store(t *msg.Turn, reply store.Reply, next int64) (taken *msg.Turn
 	err = r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
 		taken = nil
 		now := r.m.now()
+		if err = r.putProgress(tx); err != nil {
+			return err
+		}
 		if err = tx.AnswerTurn(reply, now); err != nil {
 			return err
 		}
@@ -114,6 +127,10 @@ func (r *run) store(t *msg.Turn, reply store.Reply, next int64) (taken *msg.Turn
 		}
 		return err
 	})
+	if err == nil {
+		r.progressStored()
+		r.answeredInPart(t.ID)
+	}
 	if err == nil && cleared {
 		r.m.problems.groupWorks(t.Folder)
 		r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Resume(t.Folder, lanes...) })
@@ -147,7 +164,29 @@ func (r *run) malformed(bad *agentproto.Malformed) {
 	r.fail(failure{problem: "the agent wrote a malformed frame: " + bad.Reason, turn: turn})
 }
 
-// addressee returns the turn that a frame answers: the one it names, else the
+// addressees returns the turns that a frame answers, oldest first: of several that it names those that are
+// unanswered, or the last one if all are answered; else its addressee; none if it names no turn of the run.
+func (r *run) addressees(f agentproto.Frame) []*msg.Turn {
+	var open []*msg.Turn
+	for _, t := range r.unanswered {
+		if slices.Contains(f.TurnIDs, strconv.FormatInt(t.ID, 10)) {
+			open = append(open, t)
+		}
+	}
+	if len(open) > 0 {
+		return open
+	}
+	named := f.TurnID
+	if n := len(f.TurnIDs); n > 0 {
+		named = f.TurnIDs[n-1]
+	}
+	if t := r.addressee(named); t != nil {
+		return []*msg.Turn{t}
+	}
+	return nil
+}
+
+// addressee returns the turn that a frame or an event is about: the one it names, else the
 // oldest unanswered, else the last answered one; nil if there is none.
 func (r *run) addressee(turnID string) *msg.Turn {
 	if turnID == "" {
@@ -169,16 +208,29 @@ func (r *run) addressee(turnID string) *msg.Turn {
 	return &msg.Turn{ID: id, RunID: r.row.ID, Folder: r.row.Folder}
 }
 
-// done removes an answered turn from the run.
-func (r *run) done(t *msg.Turn) {
-	i := slices.IndexFunc(r.unanswered, func(u *msg.Turn) bool { return u.ID == t.ID })
-	if i < 0 {
+// done removes turns from the run that were answered together, the one that has the answer first.
+func (r *run) done(turns ...*msg.Turn) {
+	before := len(r.unanswered)
+	for _, t := range turns {
+		i := slices.IndexFunc(r.unanswered, func(u *msg.Turn) bool { return u.ID == t.ID })
+		if i < 0 {
+			continue
+		}
+		r.unanswered = slices.Delete(r.unanswered, i, i+1)
+		r.forgetProgress(t.ID)
+		r.m.meter.answered(r.row.Runtime, t, r.m.cfg.Now())
+	}
+	if len(r.unanswered) == before {
 		return
 	}
-	r.unanswered = slices.Delete(r.unanswered, i, i+1)
 	r.setTurnAtWork()
-	r.last, r.answered = t, true
-	r.m.meter.answered(r.row.Runtime, t, r.m.cfg.Now())
+	r.last, r.answered = turns[0], true
+	if len(r.unanswered) > 0 {
+		r.begins(r.unanswered[0])
+	}
+	if len(r.asks)+len(r.waiting) > 0 { // its questions have ended with it
+		r.checkAsks()
+	}
 	if r.stopping && len(r.unanswered) == 0 {
 		go r.proc.Stop(r.m.cfg.Graces.EOF)
 	}

@@ -3,6 +3,7 @@ package agents
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,6 +41,7 @@ type harness struct {
 	ahead atomic.Int64 // how far its clock is ahead, in ms
 	end   func()       // stops the manager and waits for it
 	post  int          // platform ids given out
+	side  *sql.DB      // the database beside the store, for what no verb reads; nil until it is used
 }
 
 // newHarness starts a manager with the scripted agent, long timeouts, two attempts

@@ -16,7 +16,14 @@ import (
 type rows struct{ m *Manager }
 
 func (r rows) Next(lane string, after, now int64) (queue.Next, error) {
-	next, err := r.m.st.NextQueued(r.m.ctx, lane, after, now)
+	others, err := r.m.isForPeer(lane)
+	if others {
+		return queue.Next{Through: after, Until: now + ownedRetry.Milliseconds()}, nil
+	}
+	var next store.NextQueued
+	if err == nil {
+		next, err = r.m.st.NextQueued(r.m.ctx, lane, after, now)
+	}
 	if err != nil {
 		if r.m.ctx.Err() == nil {
 			r.m.log.Error("reading queued turns failed; retrying", "folder", lane, "err", err)
@@ -37,12 +44,17 @@ func (m *Manager) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	defer sweep.Stop()
 	m.wg.Go(func() { m.carryOutStops(ctx) })
+	m.wg.Go(func() { m.expireAsks(ctx) })
+	m.wg.Go(func() { m.watchPeers(ctx) })
+	m.Poked() // files may have been downloaded while no gated ran
 	for {
 		select {
 		case <-m.wake:
 			m.guard("starting turns", m.startStored)
 		case <-ticker.C:
 			m.guard("starting turns", m.onTick)
+			m.guard("looking for changed configurations", m.watchConfigs)
+			m.guard("marking messages that wait", m.markWaiting)
 		case <-m.poked:
 			m.guard("looking for downloaded files", m.endFileWaits)
 		case <-sweep.C:
@@ -66,6 +78,22 @@ func (m *Manager) guard(step string, fn func()) {
 
 func (m *Manager) onTick() {
 	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Tick(m.idle) })
+}
+
+// watchConfigs ends runs whose agents are run differently by now.
+func (m *Manager) watchConfigs() {
+	runs := m.liveRuns(func(*run) bool { return true })
+	if len(runs) == 0 {
+		return
+	}
+	version, err := m.st.RoutingVersion(m.ctx)
+	if err != nil || version == m.configs {
+		return // the next tick looks again
+	}
+	m.configs = version
+	for _, r := range runs {
+		r.control(ctlConfig)
+	}
 }
 
 // startStored takes the new turns of lanes to the queue.
@@ -127,7 +155,11 @@ func (m *Manager) shutdown() {
 		r.control(ctlShutdown)
 	}
 	m.mu.Unlock()
-	hurry := time.AfterFunc(maxShutdown, m.cancel)
+	grace := maxShutdown
+	if m.cfg.Peers.ended() {
+		grace = 0
+	}
+	hurry := time.AfterFunc(grace, m.cancel)
 	defer hurry.Stop()
 	m.wg.Wait()
 	m.cancel()

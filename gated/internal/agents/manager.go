@@ -21,7 +21,6 @@ import (
 	"arizuko/gated/internal/runtime"
 	"arizuko/gated/internal/tools"
 	"arizuko/pkg/disk"
-	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -78,12 +77,19 @@ type Config struct {
 	Graces    Graces                           // none: 3 s, 1 s, 2 s
 	Location  *time.Location                   // of times in prompts
 	Redact    func(string) string              // hides secrets; nil hides none
+	Growing   func(string) string              // Redact for a text whose end is still to come; nil: Redact
 	Tools     *tools.Tokens                    // gives runs their access to the tools; nil: none
 	ToolsURL  func(groupconfig.Runtime) string // where a runtime's agents reach the tools, "" if they cannot
 	Operators map[string]bool                  // senders whose messages prompts mark
 	Now       func() time.Time
 
-	MediaQuota int64 // of all files of messages, in bytes; 0: no limit
+	Peers Peers
+
+	AskTimeout time.Duration // how long a question of an agent is open; 0: 10 min
+
+	WaitMark   time.Duration // how long a message may wait before it is marked; 0: none is
+	MediaQuota int64         // of all files of messages, in bytes; 0: no limit
+	MediaDaily int64         // of the files of a chat in a day, in bytes; 0: no limit
 }
 
 // Manager runs agents. Its methods may be called from any goroutine.
@@ -102,16 +108,24 @@ type Manager struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	peers chan struct{} // a peer has changed something
 	wake  chan struct{} // lanes were added to stored
 	poked chan struct{} // files may have been downloaded
 	stops chan struct{} // a /stop may be left to carry out
+
+	started  int64 // unix ms
+	configs  int64 // the version of the groups' configurations that the runs know; only Run uses it
+	markedAt int64 // when messages that wait were marked last, unix ms; only Run uses it
 
 	sched sync.Mutex // held from a decision of the queue until it is carried out
 
 	mu      sync.Mutex // held for moments only; never while sched or the queue is acquired
 	runs    map[int64]*run
 	stored  map[string]bool // lanes with new turns
-	closing bool
+	watched []waiting       // new turns that may wait, oldest first
+
+	asksChanged chan struct{} // closed when a question has ended, or one was asked
+	closing     bool
 }
 
 // New makes a manager. Nothing runs before Recover.
@@ -121,6 +135,9 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 	}
 	if cfg.Redact == nil {
 		cfg.Redact = func(s string) string { return s }
+	}
+	if cfg.Growing == nil {
+		cfg.Growing = cfg.Redact
 	}
 	if cfg.Graces == (Graces{}) {
 		cfg.Graces = defaultGraces()
@@ -134,7 +151,8 @@ func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manage
 	ctx, stop := context.WithCancel(context.Background())
 	m := &Manager{
 		cfg: cfg, st: st, log: log, groups: groupdir.New(cfg.Groups), users: cfg.Users, ctx: ctx, cancel: stop, problems: newProblems(cfg.Report), runs: map[int64]*run{}, stored: map[string]bool{},
-		wake: make(chan struct{}, 1), poked: make(chan struct{}, 1), stops: make(chan struct{}, 1),
+		peers: make(chan struct{}, 1), wake: make(chan struct{}, 1), poked: make(chan struct{}, 1), stops: make(chan struct{}, 1), asksChanged: make(chan struct{}),
+		started: cfg.Now().UnixMilli(),
 	}
 	m.files = &groupfiles.Files{Data: cfg.Data, Dir: m.groupDir, Log: log}
 	if cfg.MediaQuota > 0 {
@@ -156,17 +174,14 @@ func runtimeNames[R any](runtimes map[groupconfig.Runtime]R) (names []string) {
 // Recover kills the agents of the previous gated, queues their turns again, moves
 // groups' folders that an earlier version left nested, and starts what is queued. A turn with part of an answer counts as done.
 func (m *Manager) Recover(ctx context.Context) error {
-	left, err := m.st.UnendedRuns(ctx)
+	left, err := m.left(ctx)
 	if err != nil {
 		return fmt.Errorf("find runs of the previous gated: %w", err)
 	}
-	m.killOrphans(left)
+	m.killReachable(left)
 	m.endFormer()
-	for _, r := range left {
-		failpoint.At(failpoint.Recovering)
-		if err := m.persist(ctx, func(tx *store.Tx) error { return m.recoverRun(tx, r) }); err != nil {
-			return fmt.Errorf("recover run %d: %w", r.ID, err)
-		}
+	if err := m.requeueRuns(ctx, left); err != nil {
+		return err
 	}
 	if len(left) > 0 {
 		m.log.Info("recovered runs of the previous gated", "count", len(left))
@@ -188,6 +203,15 @@ func (m *Manager) Recover(ctx context.Context) error {
 	if len(lanes) > 0 {
 		m.log.Info("found lanes with queued turns", "count", len(lanes))
 	}
+	queued, err := m.st.Turns(ctx, store.TurnList{State: msg.TurnQueued, Limit: maxWaiting})
+	if err != nil {
+		return fmt.Errorf("find turns that wait: %w", err)
+	}
+	m.mu.Lock()
+	for _, t := range queued {
+		m.watch(t)
+	}
+	m.mu.Unlock()
 	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
 	return nil
 }
@@ -259,6 +283,7 @@ func (m *Manager) Dispatch(turns ...*msg.Turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, t := range turns {
+		m.watch(t)
 		if t.RunID == 0 {
 			m.logQueued(t)
 			m.stored[t.Lane()] = true
@@ -329,6 +354,15 @@ func (m *Manager) Drain(runID int64) {
 // Retry starts a turn that was revived.
 func (m *Manager) Retry(t *msg.Turn) { m.changed(map[string]bool{t.Lane(): true}) }
 
+// Revived starts turns that were revived, whichever they are.
+func (m *Manager) Revived() {
+	lanes, err := m.st.QueuedLanes(m.ctx)
+	if err != nil {
+		return // the next sweep looks again
+	}
+	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Changed(lanes...) })
+}
+
 func (m *Manager) runByID(id int64) *run {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -355,8 +389,8 @@ func (m *Manager) idle(runID int64) time.Duration {
 }
 
 // persist writes until it succeeds: an agent's answer must not be lost to a busy
-// or full database. It returns what no retry fixes, ErrStale and ErrPanic, and the
-// error of an ended ctx.
+// or full database. It returns what no retry fixes, ErrStale, ErrPanic and ErrFenced, and
+// the error of an ended ctx.
 func (m *Manager) persist(ctx context.Context, fn func(*store.Tx) error) error {
 	return m.retryDB(ctx, "write", func() error { return m.st.Write(ctx, fn) })
 }
@@ -364,7 +398,7 @@ func (m *Manager) persist(ctx context.Context, fn func(*store.Tx) error) error {
 func (m *Manager) retryDB(ctx context.Context, doing string, try func() error) error {
 	for wait := minRetryDelay; ; wait = min(2*wait, maxRetryDelay) {
 		err := try()
-		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPanic) || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
+		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPanic) || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrFenced) || ctx.Err() != nil {
 			return err
 		}
 		m.log.Error("database access failed; retrying", "step", doing, "wait", wait, "err", err)

@@ -41,16 +41,26 @@ func (r *run) prompt(t *msg.Turn) (p promptText, err error) {
 // announceFirst queues the system messages of a run's first turn, and claims those
 // that wait for the folder's next prompt.
 func (r *run) announceFirst(tx *store.Tx, t *msg.Turn) error {
-	session, err := tx.Session(r.m.ctx, t.Folder, t.Topic)
+	session, err := tx.AgentSession(r.m.ctx, t.Folder, t.Topic, r.row.Agent)
 	if err != nil {
 		return err
 	}
-	if session == "" {
-		body, err := r.m.pastSessions(tx, t, r.row.ID)
+	last, known, err := tx.LastAgent(r.m.ctx, t.Folder, t.Topic, r.row.ID)
+	if err != nil {
+		return err
+	}
+	switched := known && last != r.row.Agent
+	switch {
+	case session == "":
+		body, err := r.m.pastSessions(tx, t, r.row, switched)
 		if err != nil {
 			return err
 		}
 		if err := r.m.announce(tx, t, "new_session", body); err != nil {
+			return err
+		}
+	case switched:
+		if err := r.m.announce(tx, t, "agent_switched", fmt.Sprintf(textSwitchedBack, groupconfig.AgentTitle(last))); err != nil {
 			return err
 		}
 	}
@@ -101,9 +111,14 @@ func (m *Manager) today() string { return m.cfg.Now().In(m.cfg.Location).Format(
 // endings are what the results of session_log mean.
 var endings = map[string]string{"ok": "regular", "error": "the agent failed"}
 
-// pastSessions is the text about earlier sessions for a new one.
-func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, error) {
-	past, err := tx.PastSessions(m.ctx, t.Folder, t.Topic, runID, pastSessions)
+// textSwitchedBack is for an agent whose session goes on after another agent has answered in its topic.
+const textSwitchedBack = "An operator has switched the group back to you: since your last answer in this topic the agent %q has answered here. " +
+	"You do not remember that part of the conversation: the last messages are in the recent channel context; " +
+	"for more look into the files of your folder and, if you have tools for it, into the history of the chat."
+
+// pastSessions is the text about earlier sessions for a new one. switched: another agent has had the last of them.
+func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, run msg.Run, switched bool) (string, error) {
+	past, err := tx.PastSessions(m.ctx, t.Folder, t.Topic, run.ID, pastSessions)
 	if err != nil {
 		return "", err
 	}
@@ -111,7 +126,11 @@ func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, 
 		return "This is the first session of this topic.", nil
 	}
 	why := "It was ended, by /new for example, or the agent stored no session."
-	if past[0].Result == "error" {
+	switch {
+	case switched:
+		why = "An operator has switched the group to you from another agent, with whom the conversation was until now: go on with it. " +
+			"The last messages are in the recent channel context."
+	case past[0].Result == "error":
 		why = "The last one was lost because the agent failed; the chat knows."
 	}
 	var b strings.Builder
@@ -123,6 +142,9 @@ func (m *Manager) pastSessions(tx *store.Tx, t *msg.Turn, runID int64) (string, 
 		fmt.Fprintf(&b, "\n- from %s", at(p.StartedAt))
 		if p.EndedAt != 0 {
 			b.WriteString(" to " + at(p.EndedAt))
+		}
+		if p.Agent != run.Agent {
+			fmt.Fprintf(&b, ", of the agent %q", groupconfig.AgentTitle(p.Agent))
 		}
 		fmt.Fprintf(&b, ", messages answered: %d, end: %s", p.MessageCount, cmp.Or(endings[p.Result], "open"))
 	}
@@ -139,7 +161,7 @@ func (r *run) assemble(t *msg.Turn, facts store.PromptFacts) (p promptText, err 
 		return p, err
 	}
 	if !r.started {
-		if p.session, err = r.m.st.Session(r.m.ctx, t.Folder, t.Topic); err != nil {
+		if p.session, err = r.m.st.AgentSession(r.m.ctx, t.Folder, t.Topic, r.row.Agent); err != nil {
 			return p, err
 		}
 		q.NewSession = p.session == ""
@@ -161,17 +183,34 @@ func (r *run) group(version int64) (groupconfig.Config, error) {
 	if version == r.current.version {
 		return r.current.Config, nil
 	}
+	now, err := r.readGroup()
+	if err == nil {
+		r.current = currentConfig{now, version}
+	}
+	return now, err
+}
+
+// readGroup reads the group's configuration, and notes whether agents are run differently by now.
+func (r *run) readGroup() (groupconfig.Config, error) {
 	own, problems, err := r.m.groupConfig(r.row.Folder)
-	if err != nil {
+	if err != nil || problems != nil {
 		return r.setup.Config, err
 	}
-	now := r.setup.Config
-	if problems == nil {
-		now = own.Over(r.m.cfg.Defaults)
-		r.configChanged = !now.RunsLike(r.setup.Config)
-	}
-	r.current = currentConfig{now, version}
+	now := own.Over(r.m.cfg.Defaults)
+	r.configChanged = !now.RunsLike(r.setup.Config)
 	return now, nil
+}
+
+// reconfigure ends the run once its turns are answered if its group's agents are run differently by now: the next turn is for
+// another run.
+func (r *run) reconfigure() {
+	if r.stopping {
+		return
+	}
+	if _, err := r.readGroup(); err == nil && r.configChanged { // else the next turn reads it
+		r.m.log.Info("run ends: the configuration of its group has changed", "run", r.row.ID, "folder", r.row.Folder)
+		r.drain()
+	}
 }
 
 // currentConfig is a group's configuration as it was at a version, 0 for none.

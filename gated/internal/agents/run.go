@@ -2,7 +2,6 @@ package agents
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -33,6 +32,8 @@ const (
 	ctlInterrupt                // abort everything and exit
 	ctlShutdown                 // gated is stopping
 	ctlReread                   // look in the rows for what was missed
+	ctlAsks                     // look for the answers to questions
+	ctlConfig                   // the configuration of some group has changed
 	controls
 )
 
@@ -63,15 +64,27 @@ type run struct {
 	last          *msg.Turn // the turn answered last
 	answered      bool
 	shown         turncontext.Shown
-	shownThrough  map[int64]int64   // turn → the last decision in its prompt
-	outputs       map[int64]*output // by turn
-	ignored       int               // frames for no turn of the run
-	started       bool              // the start line is sent
-	announcedDate string            // the date that its agent was given last
+	shownThrough  map[int64]int64     // turn → the last decision in its prompt
+	outputs       map[int64]*output   // by turn
+	progress      map[int64]*progress // by turn
+	storing       bool                // storeTimer is to fire
+	storeTimer    *time.Timer         // then what has changed of the progress is stored
+	storedAt      time.Time
+	overTurn      int64 // has used up a budget
+	overSince     time.Time
+	asks          map[int64]asking // questions that the agent waits for, by their rows
+	waiting       []int64          // turns that wait for users
+	folds         bool             // the agent can take a turn in while it works on another one
+	ignored       int              // frames for no turn of the run
+	models        agentproto.Models
+	offered       int    // how often the agent has changed models
+	started       bool   // the start line is sent
+	announcedDate string // the date that its agent was given last
 	failure       failure
 	current       currentConfig
 	configChanged bool // its group's configuration has changed since it began
 	stopping      bool // it is ending; turns it leaves lose no attempt
+	inputClosed   bool // its agent gets nothing more
 	aborted       bool // it was interrupted: nothing counts as a failure now
 	shuttingDown  bool // gated is stopping: likewise
 	deadline      *time.Timer
@@ -79,7 +92,7 @@ type run struct {
 }
 
 func newRun(m *Manager, row msg.Run, setup setup) *run {
-	r := &run{m: m, row: row, setup: setup, inbox: newMailbox(), idle: make(chan chan struct{}), shownThrough: map[int64]int64{}, outputs: map[int64]*output{}}
+	r := &run{m: m, row: row, setup: setup, inbox: newMailbox(), idle: make(chan chan struct{}), shownThrough: map[int64]int64{}, outputs: map[int64]*output{}, progress: map[int64]*progress{}, asks: map[int64]asking{}}
 	for i := range r.ctl {
 		r.ctl[i] = make(chan struct{}, 1)
 	}
@@ -94,6 +107,9 @@ func (r *run) control(c control) { notify(r.ctl[c]) }
 func (r *run) serve(turn *msg.Turn) {
 	r.deadline = time.NewTimer(r.timeout())
 	defer r.deadline.Stop()
+	r.storeTimer = time.NewTimer(time.Hour)
+	defer r.storeTimer.Stop()
+	r.storeTimer.Stop()
 	if url := r.m.toolsURL(r.row.Runtime); url != "" {
 		r.access = r.m.cfg.Tools.Issue(r.row, r.setup.redact)
 		r.access.BeforeCalls(r.awaitFrames)
@@ -180,11 +196,16 @@ func (r *run) loop() runtime.Exit {
 			case ev.Frame != nil:
 				r.readMail() // a turn that was cancelled before is not the one at work after it
 				r.frame(*ev.Frame)
+			case ev.Progress != nil:
+				r.readMail() // the turn may be on the way
+				r.event(ev.Progress)
 			case ev.Malformed != nil:
 				r.malformed(ev.Malformed)
 			}
+		case <-r.storeTimer.C:
+			r.storeProgress()
 		case <-r.deadline.C:
-			if len(r.unanswered) > 0 {
+			if len(r.unanswered) > 0 && len(r.waiting) == 0 {
 				r.fail(failure{problem: fmt.Sprintf("the agent wrote no frame for %s", r.timeout())})
 			}
 		case <-r.ctl[ctlClose]:
@@ -199,6 +220,12 @@ func (r *run) loop() runtime.Exit {
 			r.abort()
 		case <-r.ctl[ctlReread]:
 			r.reread()
+			r.checkAsks()
+		case <-r.ctl[ctlAsks]:
+			r.checkAsks()
+		case <-r.ctl[ctlConfig]:
+			r.readMail() // what was sent before the change
+			r.reconfigure()
 		}
 	}
 }
@@ -228,7 +255,10 @@ func (r *run) drain() {
 		return
 	}
 	r.takeNoMore()
-	r.proc.CloseInput()
+	if len(r.asks) == 0 { // else it could not be answered
+		r.inputClosed = true
+		r.proc.CloseInput()
+	}
 }
 
 // abort interrupts the process.
@@ -244,6 +274,7 @@ func (r *run) abort() {
 
 // stop closes the process's input and, after grace, kills it.
 func (r *run) stop(grace time.Duration) {
+	r.inputClosed = true
 	go r.proc.Stop(grace)
 	r.takeNoMore()
 }
@@ -254,7 +285,7 @@ func (r *run) fail(f failure) {
 		return
 	}
 	f.problem, f.kind = r.problem(f.problem), cmp.Or(f.kind, msg.ErrorSession)
-	r.failure = f
+	r.failure, r.inputClosed = f, true
 	r.access.Close()
 	go r.proc.Stop(r.m.cfg.Graces.Fail)
 	r.takeNoMore()
@@ -400,33 +431,48 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	if r.stopping {
 		return // finalize queues it again
 	}
+	if r.started && r.m.refuseOver(t) { // of the first one open has checked it
+		return
+	}
 	p, err := r.prompt(t)
 	if err != nil {
 		return // gated is stopping
 	}
+	if r.configChanged { // finalize queues it again, for a run with the new configuration
+		r.drain()
+		return
+	}
 	delete(r.outputs, t.ID) // it may be a retry
+	delete(r.progress, t.ID)
 	if r.unanswered = append(r.unanswered, t); len(r.unanswered) == 1 {
+		r.begins(t)
 		r.deadline.Reset(r.timeout())
 	}
-	r.access.Begin(t.ID, r.current.AssistantName, r.current.Observe)
+	r.access.Begin(t.ID, tools.Settings{AssistantName: r.current.AssistantName, Observe: r.current.Observe, Long: r.current.Long})
 	r.setTurnAtWork()
 	r.logPrompt(t, len(p.text))
 	r.m.meter.began(r.row.Runtime, t, r.m.cfg.Now())
 	id := strconv.FormatInt(t.ID, 10)
 	if r.started {
 		failpoint.At(failpoint.Piping)
-		r.send(agentproto.Message{TurnID: id, Prompt: p.text})
-		if r.configChanged { // the next turn goes to a run with the new configuration
-			r.drain()
-		}
+		r.send(agentproto.Message{TurnID: id, Prompt: p.text, Fold: r.mayFold()})
 		return
 	}
 	r.started = true
 	r.send(agentproto.Start{
 		TurnID: id, Prompt: p.text, SessionID: p.session, GroupFolder: t.Folder, ChatJID: t.ChatJID,
 		Topic: t.Topic, ThreadID: t.ThreadID, EngageTopic: t.Place, Surface: t.Surface, Ceiling: t.Ceiling,
-		MCP: r.mcp(), System: r.systemText(t),
+		MCP: r.mcp(), System: r.systemText(t), Model: r.setup.Agent.Model,
 	})
+}
+
+// mayFold reports whether the agent may answer all of its turns together: users of one place have asked them, and the group's
+// configuration does not say otherwise.
+func (r *run) mayFold() bool {
+	if !r.folds || r.current.Steer == groupconfig.SteerQueue || len(r.unanswered) < 2 {
+		return false
+	}
+	return !slices.ContainsFunc(r.unanswered[1:], func(t *msg.Turn) bool { return !t.Folds(r.unanswered[0]) })
 }
 
 // systemText is the text for the system prompt of the agent's model. A run serves one chat and
@@ -450,49 +496,4 @@ func (r *run) send(in agentproto.Input) {
 	default:
 		r.fail(failure{problem: "cannot write to the agent: " + err.Error()})
 	}
-}
-
-// toolsURL is where agents of a runtime reach the tools, "" if they cannot.
-func (m *Manager) toolsURL(runtime string) string {
-	if m.cfg.Tools == nil || m.cfg.ToolsURL == nil {
-		return ""
-	}
-	return m.cfg.ToolsURL(groupconfig.Runtime(runtime))
-}
-
-// mcp is the run's access to the tools, nil for none.
-func (r *run) mcp() *agentproto.MCP {
-	if r.access == nil {
-		return nil
-	}
-	return &agentproto.MCP{URL: r.m.toolsURL(r.row.Runtime), Token: r.access.Token()}
-}
-
-// setTurnAtWork tells the tools on which turn the agent works now.
-func (r *run) setTurnAtWork() {
-	var oldest int64
-	if len(r.unanswered) > 0 {
-		oldest = r.unanswered[0].ID
-	}
-	r.piped.Store(len(r.unanswered) > 1)
-	r.access.SetTurn(oldest)
-}
-
-// awaitFrames waits until the answers that the agent has written so far are stored, so that a tool call is attributed to
-// the turn after them. It returns the error of ctx.
-func (r *run) awaitFrames(ctx context.Context) error {
-	if !r.piped.Load() {
-		return nil // the agent has no other turn yet
-	}
-	if err := r.proc.AwaitOutput(ctx); err != nil {
-		return err
-	}
-	handled := make(chan struct{})
-	select {
-	case r.idle <- handled:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	<-handled
-	return nil
 }

@@ -16,6 +16,7 @@ type setup struct {
 	runtime runtime.Runtime
 	env     []string
 	redact  func(string) string
+	growing func(string) string // redact for a text whose end is still to come
 	// required are the limits that the group sets itself.
 	required groupconfig.Limits
 	// err is why the agent cannot be run; the other fields are the defaults then.
@@ -30,6 +31,9 @@ func (m *Manager) setup(folder string) (s setup, err error) {
 		own, s.err, err = m.groupConfig(folder)
 		s.Config = own.Over(m.cfg.Defaults)
 		s.required = own.Limits
+		if err == nil && s.err == nil {
+			s.err = m.cfg.Defaults.Agents.Check(own.Agent.Name)
+		}
 		if s.err == nil && own.Limits != (groupconfig.Limits{}) && s.Agent.Runtime == groupconfig.Process {
 			s.err = errors.New("limits need the runtime bwrap or docker, not process")
 		}
@@ -42,8 +46,20 @@ func (m *Manager) setup(folder string) (s setup, err error) {
 		s.err = &runtime.SetupError{Err: fmt.Errorf("unknown runtime %q", s.Agent.Runtime)}
 	}
 	s.env = append(runtime.Environ(m.cfg.Environ, s.Agent.Env), s.Agent.Variables()...)
-	s.redact = m.redactor(s.env)
+	s.redact, s.growing = m.redactors(s.env)
 	return s, err
+}
+
+// Settings is how a group is run: its own configuration over the instance's. problems are the mistakes in it.
+func (m *Manager) Settings(folder string) (c groupconfig.Config, problems, err error) {
+	c, problems, err = m.groupConfig(folder)
+	return c.Over(m.cfg.Defaults), problems, err
+}
+
+// Owner is the user of a group's agents, zero for gated's own.
+func (m *Manager) Owner(folder string) (runtime.User, error) {
+	_, user, err := m.groupDir(folder)
+	return user, err
 }
 
 // groupConfig reads a group's own configuration; it is empty for a group that is
@@ -57,9 +73,11 @@ func (m *Manager) groupConfig(folder string) (c groupconfig.Config, problems, er
 	return c, problems, nil
 }
 
-// redactor hides the secrets of an agent's environment, and what is hidden for all
-// agents.
-func (m *Manager) redactor(env []string) func(string) string {
+// redactors hide the secrets of an agent's environment, and what is hidden for all agents; growing is for texts whose
+// end is still to come.
+func (m *Manager) redactors(env []string) (all, growing func(string) string) {
 	own := config.NewRedactor(config.SecretValues(env)...)
-	return func(s string) string { return m.cfg.Redact(own.String(s)) }
+	all = func(s string) string { return m.cfg.Redact(own.String(s)) }
+	growing = func(s string) string { return m.cfg.Growing(own.Growing(s)) }
+	return all, growing
 }

@@ -77,7 +77,7 @@ func TestSetup_GroupsOwnTimeouts(t *testing.T) {
 	})
 }
 
-// A run that began under another configuration takes one more turn at most.
+// A run that began under another configuration takes no further turn.
 func TestSetup_ConfigurationChanges_NewRun(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
@@ -89,7 +89,7 @@ func TestSetup_ConfigurationChanges_NewRun(t *testing.T) {
 	for _, g := range r.inputs("main") {
 		pids = append(pids, g.pid)
 	}
-	if len(pids) != 4 || pids[1] != pids[0] || pids[2] != pids[0] || pids[3] == pids[0] {
+	if len(pids) != 4 || pids[1] != pids[0] || pids[2] == pids[0] || pids[3] != pids[2] {
 		t.Errorf("the turns went to %v", pids)
 	}
 }

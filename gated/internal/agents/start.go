@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/queue"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -67,6 +68,8 @@ func (m *Manager) notStarted(t queue.Turn, err error) {
 		until = probing.until
 	case errors.Is(err, errNoSlot):
 		until = m.now() + 1 // the next tick
+	case errors.Is(err, errOverBudget):
+		until = 0 // the turn has ended
 	case errors.Is(err, store.ErrStale):
 	case errors.Is(err, store.ErrPanic):
 		m.failPanicked(t.ID, err)
@@ -87,7 +90,15 @@ func (m *Manager) open(t queue.Turn) (r *run, turn *msg.Turn, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	row := msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: string(setup.Agent.Runtime)}
+	if setup.Budget != (groupconfig.Budget{}) {
+		if turn, err = m.st.Turn(m.ctx, t.ID); err != nil {
+			return nil, nil, err
+		}
+		if turn != nil && turn.State == msg.TurnQueued && m.refuseOver(turn) {
+			return nil, nil, errOverBudget
+		}
+	}
+	row := msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: string(setup.Agent.Runtime), Agent: setup.Agent.Name}
 	var probe int64
 	err = m.persist(m.ctx, func(tx *store.Tx) (err error) {
 		if probe, err = m.mayStart(tx, t); err != nil || probe != 0 {
@@ -124,7 +135,7 @@ func (m *Manager) mayStart(tx *store.Tx, t queue.Turn) (probe int64, err error) 
 	switch {
 	case err != nil || at == 0:
 		return 0, err
-	case at > now && at <= now+store.MaxWait:
+	case at > now && at <= now+m.probeInterval(): // else the clock was set back
 		turn, err := tx.Turn(m.ctx, t.ID)
 		if err != nil || turn == nil {
 			return at, err

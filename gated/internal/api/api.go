@@ -24,22 +24,35 @@ const listLimit = 200
 type Agents interface {
 	Cancel(turns ...*msg.Turn)
 	Retry(*msg.Turn)
+	// AskEnded hands the answers of questions to the agents that wait for them.
+	AskEnded()
+	// Revived starts the turns that were queued again since a budget was raised.
+	Revived()
 }
 
-// API serves /v1/turns and /v1/messages.
+// API serves /v1/turns, /v1/asks, /v1/messages and /v1/spend.
 type API struct {
 	Store  *store.Store
 	Agents Agents
-	Now    func() time.Time
+	// Context makes the prompt of a turn again, without secrets.
+	Context func(ctx context.Context, turn int64) (string, error)
+	Now     func() time.Time
+	Names   []string // of the agents that groups may name, the default one first
 }
 
 // Mount adds the routes. The router must check the bearer secret.
 func (a API) Mount(r chi.Router) {
+	r.Get("/v1/agents", answer(http.StatusOK, func(*http.Request) (any, error) { return map[string]any{"agents": a.Names}, nil }))
 	r.Get("/v1/turns", answer(http.StatusOK, a.list))
 	r.Get("/v1/turns/{id}", answer(http.StatusOK, a.show))
+	r.Get("/v1/turns/{id}/context", answer(http.StatusOK, a.context))
 	r.Post("/v1/turns/{id}/retry", answer(http.StatusAccepted, a.retry))
 	r.Post("/v1/turns/{id}/cancel", answer(http.StatusAccepted, a.cancel))
+	r.Post("/v1/asks/{id}/answer", answer(http.StatusAccepted, a.answerAsk))
 	r.Post("/v1/messages/{id}/replay", answer(http.StatusAccepted, a.replay))
+	r.Post("/v1/messages/replay", answer(http.StatusAccepted, a.replayAll))
+	r.Get("/v1/messages/lost", answer(http.StatusOK, a.lost))
+	r.Get("/v1/spend", answer(http.StatusOK, a.spend))
 }
 
 func answer(status int, handle func(*http.Request) (any, error)) http.HandlerFunc {
@@ -60,7 +73,7 @@ func (a API) list(r *http.Request) (any, error) {
 	default:
 		return nil, apierr.New(apierr.BadRequest, "state %q is none of queued, running, done, failed, cancelled", state)
 	}
-	turns, err := a.Store.Turns(r.Context(), state, r.URL.Query().Get("chat"), listLimit)
+	turns, err := a.Store.Turns(r.Context(), store.TurnList{State: state, ChatJID: r.URL.Query().Get("chat"), Limit: listLimit})
 	if err != nil {
 		return nil, busy(err)
 	}
@@ -89,8 +102,24 @@ func (a API) turn(r *http.Request) (*msg.Turn, error) {
 	return t, nil
 }
 
+// context is the prompt of a turn that has started, made again from the rows.
+func (a API) context(r *http.Request) (any, error) {
+	t, err := a.turn(r)
+	if err != nil {
+		return nil, err
+	}
+	if t.StartedAt == 0 {
+		return nil, apierr.New(apierr.Conflict, "turn %d has not started: its prompt is made when an agent takes it", t.ID)
+	}
+	text, err := a.Context(r.Context(), t.ID)
+	if err != nil {
+		return nil, busy(err)
+	}
+	return map[string]string{"prompt": text}, nil
+}
+
 func (a API) retry(r *http.Request) (any, error) {
-	t, err := a.change(r, "failed and cancelled turns, and those that wait for a time, can be retried", (*store.Tx).ReviveTurn)
+	t, err := a.change(r, "retry turn", "failed and cancelled turns, and those that wait for a time, can be retried", (*store.Tx).ReviveTurn)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +129,7 @@ func (a API) retry(r *http.Request) (any, error) {
 
 func (a API) cancel(r *http.Request) (any, error) {
 	var before *msg.Turn
-	t, err := a.change(r, "it has ended already", func(tx *store.Tx, id int64) (err error) {
+	t, err := a.change(r, "cancel turn", "it has ended already", func(tx *store.Tx, id int64) (err error) {
 		if before, err = tx.Turn(r.Context(), id); err != nil {
 			return err
 		}
@@ -113,8 +142,8 @@ func (a API) cancel(r *http.Request) (any, error) {
 	return t, nil
 }
 
-// change makes one change to a turn and returns the turn as it is then.
-func (a API) change(r *http.Request, rule string, verb func(*store.Tx, int64) error) (t *msg.Turn, err error) {
+// change makes one change to a turn, records it and returns the turn as it is then.
+func (a API) change(r *http.Request, what, rule string, verb func(*store.Tx, int64) error) (t *msg.Turn, err error) {
 	before, err := a.turn(r)
 	if err != nil {
 		return nil, err
@@ -123,8 +152,10 @@ func (a API) change(r *http.Request, rule string, verb func(*store.Tx, int64) er
 		if err := verb(tx, before.ID); err != nil {
 			return err
 		}
-		t, err = tx.Turn(r.Context(), before.ID)
-		return err
+		if t, err = tx.Turn(r.Context(), before.ID); err != nil {
+			return err
+		}
+		return tx.PutAudit(httpx.By(r), what, fmt.Sprintf("%d of %s in %s", t.ID, t.Folder, t.ChatJID), a.Now().UnixMilli())
 	})
 	if errors.Is(err, store.ErrStale) {
 		return nil, apierr.New(apierr.Conflict, "turn %d is %s: %s", before.ID, before.State, rule)
@@ -135,61 +166,24 @@ func (a API) change(r *http.Request, rule string, verb func(*store.Tx, int64) er
 	return t, nil
 }
 
-// replay copies a message: an inbound copy is decided again, an outbound copy of
-// one that failed or was cancelled is sent.
-func (a API) replay(r *http.Request) (any, error) {
-	id, err := pathID(r)
-	if err != nil {
-		return nil, err
-	}
-	m, err := a.Store.Message(r.Context(), id)
-	if err != nil {
-		return nil, busy(err)
-	}
-	if m == nil {
-		return nil, apierr.New(apierr.NotFound, "no message %d", id)
-	}
-	if m.DerivedFrom != 0 && m.Source == msg.SourcePrefix { // the original has the prefix
-		if m, err = a.Store.Message(r.Context(), m.DerivedFrom); err != nil {
-			return nil, busy(err)
+// lost lists the outbound rows that were not delivered, or may not have been.
+func (a API) lost(r *http.Request) (any, error) {
+	since := int64(0)
+	if text := r.URL.Query().Get("since"); text != "" {
+		age, err := time.ParseDuration(text)
+		if err != nil || age <= 0 {
+			return nil, apierr.New(apierr.BadRequest, "since %.40q is not a duration, such as 24h", text)
 		}
+		since = a.Now().Add(-age).UnixMilli()
 	}
-	if problem := unreplayable(m); problem != "" {
-		return nil, apierr.New(apierr.Conflict, "message %d %s", id, problem)
-	}
-	replayed := copyOf(m, a.Now().UnixMilli())
-	err = a.Store.Write(context.WithoutCancel(r.Context()), func(tx *store.Tx) error {
-		_, _, err := tx.PutMessage(replayed)
-		return err
-	})
+	rows, err := a.Store.LostRows(r.Context(), since, r.URL.Query().Get("chat"), listLimit)
 	if err != nil {
 		return nil, busy(err)
 	}
-	return map[string]int64{"id": replayed.ID}, nil
-}
-
-func unreplayable(m *msg.Message) string {
-	switch {
-	case m.Direction == msg.Out && m.OutState != msg.OutFailed && m.OutState != msg.OutCancelled && m.OutState != msg.OutAmbiguous:
-		return fmt.Sprintf("is %s: only failed, ambiguous and cancelled messages are sent again", m.OutState)
-	case m.Direction == msg.In && m.Disposition == "":
-		return "is not decided yet"
-	case m.Direction == msg.In && m.Disposition == msg.Onboarding:
-		return "waits for its chat to be approved"
+	if rows == nil {
+		rows = []store.Lost{}
 	}
-	return ""
-}
-
-func copyOf(m *msg.Message, now int64) *msg.Message {
-	replayed := *m
-	replayed.ID, replayed.PlatformID, replayed.DerivedFrom = 0, "", m.ID
-	replayed.Timestamp, replayed.ReceivedAt = now, now
-	if m.Direction == msg.Out {
-		replayed.OutState = store.OutStateOf(m.ChatJID)
-	} else {
-		replayed.Source, replayed.TurnID = msg.SourceReplay, 0
-	}
-	return &replayed
+	return map[string]any{"messages": rows}, nil
 }
 
 func pathID(r *http.Request) (int64, error) {

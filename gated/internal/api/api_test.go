@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -22,22 +23,34 @@ import (
 const secret = "s3cret"
 
 // agents records the calls of the API.
-type agents struct{ cancelled, retried []*msg.Turn }
+type agents struct {
+	cancelled, retried []*msg.Turn
+	asksEnded, revived int
+}
 
 func (a *agents) Cancel(turns ...*msg.Turn) { a.cancelled = append(a.cancelled, turns...) }
 func (a *agents) Retry(t *msg.Turn)         { a.retried = append(a.retried, t) }
+func (a *agents) AskEnded()                 { a.asksEnded++ }
+func (a *agents) Revived()                  { a.revived++ }
 
 type fixture struct {
 	t       *testing.T
 	st      *store.Store
+	db      *sql.DB // what the store has no reader for
 	agents  *agents
 	handler http.Handler
 }
 
 func newFixture(t *testing.T) *fixture {
-	r := &fixture{t: t, st: storetest.Open(t), agents: &agents{}}
+	path := storetest.Path(t)
+	db, err := sql.Open("sqlite3", "file:"+path+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	r := &fixture{t: t, st: storetest.OpenAt(t, path, nil), db: db, agents: &agents{}}
 	router := httpx.NewRouter(slog.New(slog.DiscardHandler), nil)
-	API{Store: r.st, Agents: r.agents, Now: func() time.Time { return time.UnixMilli(5000) }}.Mount(router.With(httpx.Bearer(secret)))
+	API{Store: r.st, Agents: r.agents, Context: func(_ context.Context, id int64) (string, error) { return fmt.Sprintf("prompt of %d", id), nil }, Now: func() time.Time { return time.UnixMilli(5000) }}.Mount(router.With(httpx.Bearer(secret)))
 	r.handler = router
 	return r
 }
@@ -103,7 +116,7 @@ func (r *fixture) move(t *msg.Turn, state msg.TurnState) {
 		case msg.TurnCancelled:
 			return tx.CancelTurn(t.ID, msg.ReasonCancelled, 2000)
 		case msg.TurnRunning:
-			return tx.StartRun(&msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, Runtime: "process"}, t.ID)
+			return tx.StartRun(&msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, Runtime: "process", StartedAt: 1500}, t.ID)
 		}
 		return nil
 	})
@@ -170,6 +183,49 @@ func TestShow(t *testing.T) {
 		}
 	}
 	r.expect("GET", "/v1/turns/7", 404, "7")
+}
+
+func TestContext(t *testing.T) {
+	r := newFixture(t)
+	queued, running := r.turn("telegram:1", msg.TurnQueued), r.turn("telegram:2", msg.TurnRunning)
+	r.expect("GET", fmt.Sprintf("/v1/turns/%d/context", queued.ID), 409, "has not started")
+	if body := r.expect("GET", fmt.Sprintf("/v1/turns/%d/context", running.ID), 200); body["prompt"] != fmt.Sprintf("prompt of %d", running.ID) {
+		t.Errorf("%v", body)
+	}
+}
+
+// audit is the log of changes, oldest first.
+func (r *fixture) audit() (all []string) {
+	r.t.Helper()
+	rows, err := r.db.Query(`SELECT at || ' ' || who || ' ' || what || ' ' || detail FROM audit ORDER BY id`)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			r.t.Fatal(err)
+		}
+		all = append(all, line)
+	}
+	if err := rows.Err(); err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+func TestChanges_AreRecorded(t *testing.T) {
+	r := newFixture(t)
+	turn := r.turn("telegram:1", msg.TurnQueued)
+	r.expect("POST", "/v1/turns/1/cancel", 202)
+	r.expect("POST", "/v1/turns/1/cancel", 409)
+	r.expect("POST", "/v1/turns/1/retry", 202)
+	got := r.audit()
+	want := []string{fmt.Sprintf("5000 api cancel turn %d of main in telegram:1", turn.ID), fmt.Sprintf("5000 api retry turn %d of main in telegram:1", turn.ID)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestRetry(t *testing.T) {
@@ -317,7 +373,7 @@ func TestSecret_IsRequired(t *testing.T) {
 	turn := r.turn("telegram:1", msg.TurnQueued)
 	for _, authorization := range []string{"", "Bearer wrong", "Basic " + secret, secret} {
 		for _, call := range []string{
-			"GET /v1/turns", "GET /v1/turns/1", "POST /v1/turns/1/retry", "POST /v1/turns/1/cancel", "POST /v1/messages/1/replay",
+			"GET /v1/turns", "GET /v1/turns/1", "POST /v1/turns/1/retry", "POST /v1/turns/1/cancel", "POST /v1/messages/1/replay", "POST /v1/messages/replay", "GET /v1/messages/lost",
 		} {
 			method, path, _ := strings.Cut(call, " ")
 			req := httptest.NewRequest(method, path, nil)
@@ -345,4 +401,37 @@ func TestStore_Closed_IsUnavailable(t *testing.T) {
 	r.expect("GET", "/v1/turns", 503, "database")
 	r.expect("POST", "/v1/turns/1/retry", 503, "database")
 	r.expect("POST", "/v1/messages/1/replay", 503, "database")
+}
+
+func TestLost_ListsFailedRowsAndTheirCopies(t *testing.T) {
+	r := newFixture(t)
+	if rows := r.expect("GET", "/v1/messages/lost", 200)["messages"].([]any); len(rows) != 0 {
+		t.Errorf("%v", rows)
+	}
+	m := &msg.Message{ChatJID: "telegram:1", Direction: msg.Out, OutState: msg.OutQueued, Content: "hello", ReceivedAt: 4000, Source: msg.SourceAgent}
+	r.write(func(tx *store.Tx) error {
+		_, _, err := tx.PutMessage(m)
+		if err == nil {
+			err = tx.ClaimOutbound(m.ID, 1, 4000)
+		}
+		if err == nil {
+			err = tx.PutDelivery(store.Delivery{MessageID: m.ID, State: msg.OutFailed, ErrorClass: msg.Permanent, Error: "no such chat"}, 4000)
+		}
+		if err == nil {
+			err = tx.SettleOutbound(m.ID, msg.OutFailed, "")
+		}
+		return err
+	})
+	copied := r.expect("POST", "/v1/messages/1/replay", 202)["id"].(float64)
+	rows := r.expect("GET", "/v1/messages/lost?chat=telegram:1&since=24h", 200)["messages"].([]any)
+	if len(rows) != 1 {
+		t.Fatalf("%v", rows)
+	}
+	if row := rows[0].(map[string]any); row["id"] != 1.0 || row["state"] != "failed" || row["error"] != "no such chat" || row["copy_id"] != copied {
+		t.Errorf("%v", row)
+	}
+	if rows := r.expect("GET", "/v1/messages/lost?chat=telegram:2", 200)["messages"].([]any); len(rows) != 0 {
+		t.Errorf("of another chat: %v", rows)
+	}
+	r.expect("GET", "/v1/messages/lost?since=yesterday", 400, "duration")
 }

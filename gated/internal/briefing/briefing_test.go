@@ -70,14 +70,14 @@ func TestText_EachSurface_MatchesGolden(t *testing.T) {
 
 // About a page: it is in every request of the model.
 func TestText_Size_IsAboutAPage(t *testing.T) {
-	const maxText, maxWithTools = 4 << 10, 7 << 10
+	const maxText, maxWithTools = 500, 700 // words
 	for _, in := range surfaces() {
-		if n := len(Text(in)); n > maxText {
-			t.Errorf("%s: %d bytes", in.Surface, n)
+		if n := len(strings.Fields(Text(in))); n > maxText {
+			t.Errorf("%s: %d words", in.Surface, n)
 		}
 		in.Tools = allTools()
-		if n := len(Text(in)); n > maxWithTools {
-			t.Errorf("%s with tools: %d bytes", in.Surface, n)
+		if n := len(strings.Fields(Text(in))); n > maxWithTools {
+			t.Errorf("%s with tools: %d words", in.Surface, n)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestText_NamesOnlyOfferedTools(t *testing.T) {
 			t.Errorf("without %s (-offered +named):\n%s", missing, diff)
 		}
 	}
-	if in.Tools = append(allTools(), "later_tool"); !strings.Contains(Text(in), "\n- Further tools, by their descriptions: inject_message, later_tool.\n") {
+	if in.Tools = append(allTools(), "later_tool"); !strings.Contains(Text(in), "\n- Further tools, by their descriptions: ") || !strings.Contains(Text(in), ", later_tool.\n") {
 		t.Error("a tool without words of its own is not named")
 	}
 	in.Tools = nil

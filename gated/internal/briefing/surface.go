@@ -33,12 +33,12 @@ func place(surface, platform string) string {
 
 // markdown says what a platform shows of markdown, as package render writes it.
 func markdown(platform string) string {
-	const common = "Write markdown. Shown are bold, italic, ~~strikethrough~~, `code`, code blocks, quotes, lists and links to web pages"
+	const common = "Write markdown: bold, italic, ~~strikethrough~~, `code`, code blocks, quotes, lists and web links are shown"
 	switch platform {
 	case telegram:
-		return common + ", and ||spoilers||. Headings become bold lines, tables aligned text, pictures links. HTML is text."
+		return common + ", ||spoilers|| hidden. Headings become bold lines, tables aligned text, pictures links. HTML is text."
 	case discord:
-		return common + ", ||spoilers||, and headings of three levels. Tables become aligned text, pictures links. HTML is text."
+		return common + ", ||spoilers|| hidden, and headings of three levels. Tables become aligned text, pictures links. HTML is text."
 	case slack:
 		return common + ". Headings become bold lines, tables aligned text, pictures links; ||spoilers|| are not hidden. HTML is text."
 	case msg.PlatformWeb:

@@ -48,6 +48,10 @@ func TestCommands_WrongArguments_AreRefusedWithoutACall(t *testing.T) {
 		"broadcast --folder main --chats web:a text": "give --folder or --chats, one of them",
 		"broadcast --folder":                         "needs an argument",
 		"broadcast --thread 7 hello":                 "not defined: -thread",
+		"lost all":                                   `unexpected argument "all" (usage: gated lost`,
+		"lost resend":                                "MESSAGE is missing",
+		"lost resend 7 x":                            `"x" is not the id of a message`,
+		"lost --folder main":                         "not defined: -folder",
 		"reminders all":                              `unexpected argument "all" (usage: gated reminders`,
 		"reminders list main":                        `unexpected argument "main"`,
 		"reminders cancel":                           "ID is missing",
@@ -58,6 +62,9 @@ func TestCommands_WrongArguments_AreRefusedWithoutACall(t *testing.T) {
 		"reminders cancel 1 2":                       `unexpected argument "2"`,
 		"reminders --folder main --chat web:a":       "give --folder or --chat, not both",
 		"reminders --due today":                      "not defined: -due",
+		"spend today":                                `unexpected argument "today" (usage: gated spend`,
+		"spend --by week":                            "--by week is none of day, group, chat",
+		"spend --by group --folder main":             "--folder is for --by day and --by chat",
 		"reminder":                                   "usage: gated [",
 	} {
 		code, stdout, stderr := run(t, uncalled(t), strings.Fields(line)...)
@@ -75,7 +82,8 @@ func TestCommands_Help_IsPrintedWithoutACall(t *testing.T) {
 		"broadcast --folder x -help": {"usage: gated broadcast"},
 		"reminders --help":           {"usage: gated reminders [list", "cancel ID", "-folder", "-chat", "-state"},
 		"reminders cancel --help":    {"usage: gated reminders"},
-		"--help":                     {"broadcast", "reminders"},
+		"spend --help":               {"usage: gated spend [--by day | group | chat]", "-from", "-to", "-folder", "-json"},
+		"--help":                     {"broadcast", "reminders", "spend"},
 	} {
 		code, stdout, stderr := run(t, uncalled(t), strings.Fields(line)...)
 		if code != daemon.ExitOK || stderr != "" {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,8 +25,12 @@ func cases() []testCase {
 		{"a second turn", secondTurn},
 		{"a turn piped in while it works", pipedWhileBusy},
 		{"two turns piped in at once", twoAtOnce},
+		{"a turn folded into the one under way", folded},
 		{"several frames", severalFrames},
 		{"many frames", manyFrames},
+		{"events while it works", eventful},
+		{"a question to the user", asksUser},
+		{"a choice of models", choosesModel},
 		{"silence", silent},
 		{"an error", reportsError},
 		{"an error that keeps the session", keepsSession},
@@ -166,6 +171,38 @@ func twoAtOnce(x *caseRun) error {
 	return then(err, x.finish)
 }
 
+// folded gives an agent that announces it a turn which it may take in. Whether it does is up to it.
+func folded(x *caseRun) error {
+	one, err := x.begin("", "fold slow 3 and run the command `sleep 3`, then say hello, in one short line.")
+	if err != nil {
+		return err
+	}
+	over := func() bool { return x.run.checker.answered(one) }
+	if err := x.until(busyAfter, over); err != nil {
+		return err
+	}
+	// Some agents learn only while they start that they can.
+	if err := x.until(x.timeouts.Answer, func() bool { return x.run.checker.folds || over() }); err != nil {
+		return err
+	}
+	announced := x.run.checker.folds
+	two, err := x.ask("And say goodbye as well.")
+	if err != nil {
+		return err
+	}
+	all, err := x.succeed(one, two)
+	if err = then(err, x.finish); err != nil {
+		return err
+	}
+	switch {
+	case !announced:
+		return notShown("it does not announce it: what comes while it works waits")
+	case len(all[1].TurnIDs) == 0:
+		return notShown("it answered each turn on its own")
+	}
+	return nil
+}
+
 func severalFrames(x *caseRun) error {
 	return x.framed("frames 3 and tell me what you do while you do it.")
 }
@@ -186,6 +223,77 @@ func (x *caseRun) framed(text string) error {
 	}
 	if len(x.frames) == 1 {
 		return notShown("it answered in one frame")
+	}
+	return nil
+}
+
+// eventful asks for work that takes a moment. Events are never required.
+func eventful(x *caseRun) error {
+	turn, err := x.begin("", "work stream slow 1 and list the files in your folder, then say how many there are, in one short line.")
+	if err == nil {
+		_, err = x.succeed(turn)
+	}
+	if err = then(err, x.finish); err != nil {
+		return err
+	}
+	if x.events == 0 {
+		return notShown("it sent no event: users see nothing until it answers")
+	}
+	return nil
+}
+
+// asksUser has the agent ask, and answers with the first option. Questions are never required.
+func asksUser(x *caseRun) error {
+	turn, err := x.begin("", "ask_user red green\nAsk the user which of the two, and say in one short line what was chosen.")
+	if err == nil {
+		_, err = x.succeed(turn)
+	}
+	if err = then(err, x.finish); err != nil {
+		return err
+	}
+	if x.asks == 0 {
+		return notShown("it did not ask: what it may not do without a permission it has to leave")
+	}
+	return nil
+}
+
+// choosesModel starts an agent that offers models with another one than it would take. Models are never required.
+func choosesModel(x *caseRun) error {
+	turn, err := x.begin("", hello)
+	if err == nil {
+		_, err = x.succeed(turn)
+	}
+	if err = then(err, x.finish); err != nil {
+		return err
+	}
+	offered := x.run.checker.models
+	i := -1
+	if offered != nil {
+		i = slices.IndexFunc(offered.Models, func(m agentproto.Model) bool { return m.ID != offered.Current })
+	}
+	if i < 0 {
+		return notShown("it offers no other model: /model has nothing to choose from")
+	}
+	chosen := offered.Models[i].ID
+	x.agent.Env = append(slices.Clone(x.agent.Env), "AGENT_MODEL="+chosen)
+	if err := x.open(); err != nil {
+		return err
+	}
+	turn = x.nextTurn()
+	line := startLine(turn, "", hello)
+	line.Model = chosen
+	if err := x.give(turn, line); err != nil {
+		return err
+	}
+	all, err := x.answers(turn)
+	if err == nil && all[0].Status == agentproto.StatusError {
+		return notShown(fmt.Sprintf("with the model %q it reports an error: %s", chosen, all[0].Error))
+	}
+	if err = then(err, x.finish); err != nil {
+		return err
+	}
+	if now := x.run.checker.models; now == nil || now.Current != chosen {
+		return fail("use the model that the start line names, and name it in current", "the start line has the model %q, and the event models does not name it as the current one", chosen)
 	}
 	return nil
 }

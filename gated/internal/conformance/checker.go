@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,10 +18,13 @@ type breach struct {
 
 // protocolChecker tracks the turns and frames of one run.
 type protocolChecker struct {
-	open      []string // unanswered turns, oldest first
-	given     []string // all turns
-	cancelled bool     // the run was interrupted, or has failed
-	closed    bool     // its input has ended
+	open      []string           // unanswered turns, oldest first
+	given     []string           // all turns
+	folds     bool               // the agent has announced that it takes turns in
+	models    *agentproto.Models // that the agent offers, nil for none
+	offered   []string           // turns that it was allowed to take in
+	cancelled bool               // the run was interrupted, or has failed
+	closed    bool               // its input has ended
 	frames    int
 	written   map[string]*written // by turn
 }
@@ -43,33 +47,86 @@ func (l *protocolChecker) cancel() { l.open, l.cancelled = nil, true }
 // answered reports whether a turn is no longer open.
 func (l *protocolChecker) answered(turn string) bool { return !slices.Contains(l.open, turn) }
 
-// frame records a frame and returns the turn that gated would take it for, "" for none.
-func (l *protocolChecker) frame(f agentproto.Frame) (turn string, wrong []breach) {
+// offer records that a turn's line allows the agent to take it in.
+func (l *protocolChecker) offer(turn string) { l.offered = append(l.offered, turn) }
+
+// mayFold reports whether the line of a further turn allows the agent to take it in, as gated decides it in one place of a
+// chat.
+func (l *protocolChecker) mayFold() bool { return l.folds && len(l.open) > 0 }
+
+// frame records a frame and returns the turns that gated would take it for, the one that would have the answer first; none
+// if there are none.
+func (l *protocolChecker) frame(f agentproto.Frame) (turns []string, wrong []breach) {
 	l.frames++
 	add := func(fix, format string, args ...any) {
 		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
 	}
-	turn = l.addressee(f.TurnID)
-	if turn == "" {
-		add("send back the turnId of the line that asked, as it was, or leave it out",
-			"a frame names turn %q, which this run was not given; gated ignores it", f.TurnID)
-		return "", wrong
+	turns, wrong = l.addressees(f)
+	if len(turns) == 0 {
+		return nil, wrong
 	}
 	if l.closed && len(l.open) == 0 && !l.cancelled {
 		add("exit after the last answer", "a frame after the end of input, with nothing left to answer: gated may be gone by then")
 	}
-	if f.More() && f.TurnID == "" {
+	if f.More() && len(f.Turns()) == 0 {
 		add("set turnId in every frame with final:false", "a frame with final:false names no turn")
 	}
 	if f.Status == agentproto.StatusError && strings.TrimSpace(f.Error) == "" {
 		add("say in error what went wrong, for the operator", "an error frame without an error text")
 	}
 	wrong = append(wrong, kindBreaches(f)...)
-	wrong = append(wrong, l.sizeBreaches(turn, f)...)
+	wrong = append(wrong, l.sizeBreaches(turns[0], f)...)
 	if !f.More() {
-		l.open = slices.DeleteFunc(l.open, func(t string) bool { return t == turn })
+		l.open = slices.DeleteFunc(l.open, func(t string) bool { return slices.Contains(turns, t) })
 	}
-	return turn, wrong
+	return turns, wrong
+}
+
+// addressees returns the turns that a frame answers, and what is wrong with what it names.
+func (l *protocolChecker) addressees(f agentproto.Frame) (turns []string, wrong []breach) {
+	add := func(fix, format string, args ...any) {
+		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
+	}
+	for _, named := range append([]string{f.TurnID}, f.TurnIDs...) {
+		if named == "" && len(f.TurnIDs) > 0 {
+			continue
+		}
+		turn := l.addressee(named)
+		switch {
+		case turn == "":
+			add("send back the turnId of the line that asked, as it was, or leave it out",
+				"a frame names turn %q, which this run was not given; gated ignores it", named)
+		case len(f.TurnIDs) > 1 && l.answered(turn) && !l.cancelled:
+			add("name each turn in one last frame", "a frame for several turns names turn %s, which is answered", turn)
+		default:
+			turns = append(turns, turn)
+		}
+	}
+	slices.SortFunc(turns, func(a, b string) int { return slices.Index(l.given, a) - slices.Index(l.given, b) })
+	for _, turn := range turns[min(1, len(turns)):] {
+		if !slices.Contains(l.offered, turn) {
+			add("take a turn in only if its line has fold, and answer others on their own",
+				"a frame for several turns names turn %s, whose line has no fold: its answer may be for another place", turn)
+		}
+	}
+	return turns, wrong
+}
+
+// event checks for which turn an event is.
+func (l *protocolChecker) event(e *agentproto.Event) []breach {
+	if e.Features != nil {
+		l.folds = e.Features.Fold
+		return nil
+	}
+	if e.Models != nil {
+		l.models = e.Models
+		return nil
+	}
+	if l.addressee(e.TurnID) == "" {
+		return []breach{{fmt.Sprintf("an event names turn %q, which this run was not given; gated ignores it", e.TurnID),
+			"send back the turnId of the line that asked, as it was, or leave it out"}}
+	}
+	return nil
 }
 
 // sizeBreaches checks the limits of a turn. What exceeds them is reported once. The last frame
@@ -165,18 +222,22 @@ func malformed(m *agentproto.Malformed) breach {
 		fix = "write each frame in one piece; threads need a lock around it"
 	case strings.Contains(m.Reason, "status is"):
 		fix = `status is "ok" or "error"`
+	case strings.Contains(m.Reason, "turnIds") && !strings.Contains(m.Reason, "unmarshal"):
+		fix = "turnIds, in place of turnId, is a list of the turnId of each line that the frame answers, each once"
 	case strings.Contains(m.Reason, "cannot unmarshal"):
-		fix = "all fields are strings, turnId too, but final, which is true or false, and retry_after, which is a number"
+		fix = "all fields are strings, turnId too, but final, which is true or false, retry_after, which is a number, and turnIds, which is a list of strings"
 	}
 	return breach{fmt.Sprintf("a malformed frame: %s: %q", m.Reason, m.Excerpt), fix}
 }
 
-// printed checks a line of the run's log, "out: …" or "err: …", for an attempt at a frame that the
+// printed checks a line of the run's log, "out: …" or "err: …", for an attempt at a frame or an event that the
 // scanner did not recognise.
 func printed(line string) []breach {
 	source, text, _ := strings.Cut(line, ": ")
 	delimiter := strings.Contains(strings.ToUpper(text), "ARIZUKO_OUTPUT")
 	switch {
+	case strings.Contains(strings.ToUpper(text), "ARIZUKO_EVENT"):
+		return printedEvent(source, text)
 	case source == "err" && delimiter:
 		return []breach{{"a delimiter on stderr", "frames are written to stdout"}}
 	case source == "out" && delimiter:
@@ -191,6 +252,19 @@ func printed(line string) []breach {
 		}}
 	}
 	return nil
+}
+
+// printedEvent explains an event that is not recognised.
+func printedEvent(source, text string) []breach {
+	if source == "err" {
+		return []breach{{"an event on stderr", "events are written to stdout"}}
+	}
+	_, err := agentproto.ReadEvent([]byte(text))
+	if err == nil || errors.Is(err, agentproto.ErrUnknownEvent) {
+		return nil
+	}
+	fix := "an event is one line, made with a JSON library: " + agentproto.EventMark + ` {"turnId":"1","type":"status","status":"running"}`
+	return []breach{{fmt.Sprintf("a malformed event: %s: %.80q", err, text), fix}}
 }
 
 // exit checks the end of the run; late means that the process had to be stopped.

@@ -44,6 +44,9 @@ func TestChecker_Frame(t *testing.T) {
 		f.NewSessionID = strings.Repeat("s", n)
 		return f
 	}
+	several := func(turns ...string) agentproto.Frame {
+		return agentproto.Frame{Status: agentproto.StatusOK, TurnIDs: turns}
+	}
 	tests := []struct {
 		name     string
 		do       func(*protocolChecker)
@@ -55,6 +58,12 @@ func TestChecker_Frame(t *testing.T) {
 		{"names its turn", nil, frameOf("2"), "2", "1", ""},
 		{"names none", nil, ok, "1", "2", ""},
 		{"more follows", nil, partial, "1", "1 2", ""},
+		{"of several turns", func(l *protocolChecker) { l.offer("2") }, several("1", "2"), "1 2", "", ""},
+		{"of several turns, in any order", func(l *protocolChecker) { l.offer("2") }, several("2", "1"), "1 2", "", ""},
+		{"of a list of one", nil, several("2"), "2", "1", ""},
+		{"of several turns, one not offered", nil, several("1", "2"), "1 2", "", "turn 2, whose line has no fold"},
+		{"of several turns, one unknown", nil, several("1", "9"), "1", "2", `turn "9", which this run was not given`},
+		{"of several turns, one answered", func(l *protocolChecker) { l.offer("2"); l.frame(ok) }, several("1", "2"), "2", "", "turn 1, which is answered"},
 		{"more follows, of no turn", nil, nameless, "1", "1 2", "names no turn"},
 		{"of another run", nil, frameOf("7"), "", "1 2", `turn "7", which this run was not given`},
 		{"not as it was", nil, frameOf("01"), "", "1 2", "was not given"},
@@ -94,15 +103,16 @@ func TestChecker_Frame(t *testing.T) {
 			if tt.do != nil {
 				tt.do(&l)
 			}
-			turn, wrong := l.frame(tt.frame)
+			turns, wrong := l.frame(tt.frame)
+			turn := strings.Join(turns, " ")
 			if turn != tt.want || strings.Join(l.open, " ") != tt.wantOpen {
 				t.Errorf("for turn %q, open %q; want %q, %q", turn, l.open, tt.want, tt.wantOpen)
 			}
 			checkBreach(t, wrong, tt.wrong)
 		})
 	}
-	if turn, _ := (&protocolChecker{}).frame(ok); turn != "" {
-		t.Errorf("a frame for no turn counts for %q", turn)
+	if turns, _ := (&protocolChecker{}).frame(ok); len(turns) != 0 {
+		t.Errorf("a frame for no turn counts for %q", turns)
 	}
 }
 
@@ -168,6 +178,10 @@ func TestPrinted(t *testing.T) {
 		"out: ---arizuko_output_start---":                "a malformed delimiter",
 		"err: " + agentproto.FrameStart:                  "a delimiter on stderr",
 		`out: {"status":"ok","result":"hi"}`:             "a frame without delimiters",
+		`err: ---ARIZUKO_EVENT--- {"type":"text"}`:       "an event on stderr",
+		`out: ---ARIZUKO_EVENT--- {"type":"text"}`:       "a malformed event: text is missing",
+		`out:  ---arizuko_event--- {}`:                   "a malformed event: the line does not begin with",
+		`out: ---ARIZUKO_EVENT--- {"type":"later"}`:      "",
 		`out:  { "result":"hi", "status":"ok" } trailer`: "a frame without delimiters",
 	} {
 		t.Run(line, func(t *testing.T) { checkBreach(t, printed(line), want) })
@@ -190,7 +204,7 @@ func TestMalformed(t *testing.T) {
 		framed("{\"status\":\"ok\",\"result\":\"a\nb\"}"):  "JSON library",
 		framed("hello"): "JSON library",
 	} {
-		_, err := agentproto.NewScanner(strings.NewReader(in), &bytes.Buffer{}).Next()
+		_, err := agentproto.NewScanner(strings.NewReader(in), &bytes.Buffer{}).NextFrame()
 		bad, _ := err.(*agentproto.Malformed)
 		if bad == nil {
 			t.Errorf("%.60q: %v", in, err)

@@ -126,6 +126,8 @@ type caseRun struct {
 	timeouts Timeouts
 	run      *run
 	frames   []answer
+	events   int
+	asks     int // questions that it has asked
 	wrong    []breach
 	exit     *runtime.Exit
 	log      []string // the last lines that the agent printed outside its frames
@@ -159,7 +161,7 @@ func (x *caseRun) begin(session, text string) (turn string, err error) {
 // ask sends one more turn.
 func (x *caseRun) ask(text string) (turn string, err error) {
 	turn = x.nextTurn()
-	return turn, x.give(turn, messageLine(turn, text))
+	return turn, x.give(turn, x.run.furtherLine(turn, text))
 }
 
 func (x *caseRun) give(turn string, in agentproto.Input) error {
@@ -279,9 +281,18 @@ func (x *caseRun) until(limit time.Duration, done func() bool) error {
 func (x *caseRun) handle(e event) {
 	switch {
 	case e.Frame != nil:
-		turn, wrong := x.run.checker.frame(*e.Frame)
-		x.frames = append(x.frames, answer{turn, *e.Frame})
+		turns, wrong := x.run.checker.frame(*e.Frame)
+		for _, turn := range turns {
+			x.frames = append(x.frames, answer{turn, *e.Frame})
+		}
 		x.wrong = append(x.wrong, wrong...)
+	case e.Progress != nil:
+		x.events++
+		x.wrong = append(x.wrong, x.run.checker.event(e.Progress)...)
+		if e.Progress.Ask != nil {
+			x.asks++
+			x.wrong = append(x.wrong, x.run.answer(e.Progress, 1)...)
+		}
 	case e.Malformed != nil:
 		x.wrong = append(x.wrong, malformed(e.Malformed))
 	case e.Exit != nil:

@@ -40,7 +40,7 @@ func TestConform(t *testing.T) {
 	}
 	for _, c := range cases() {
 		switch c.name {
-		case "several frames", "many frames", "silence", "an error", "an error that keeps the session", "interrupt, then another turn", "interrupt, then the end":
+		case "a turn folded into the one under way", "several frames", "many frames", "events while it works", "a question to the user", "a choice of models", "silence", "an error", "an error that keeps the session", "interrupt, then another turn", "interrupt, then the end":
 			if !strings.HasPrefix(results[c.name], "not shown: ") {
 				t.Errorf("%s: %q", c.name, results[c.name])
 			}
@@ -50,7 +50,7 @@ func TestConform(t *testing.T) {
 			}
 		}
 	}
-	if !strings.HasSuffix(text, fmt.Sprintf("%d passed, 0 failed, 7 not shown\n", len(cases())-7)) {
+	if !strings.HasSuffix(text, fmt.Sprintf("%d passed, 0 failed, 11 not shown\n", len(cases())-11)) {
 		t.Errorf("it ends:\n%s", text)
 	}
 }
@@ -71,6 +71,8 @@ func TestConform_NamesBreaches(t *testing.T) {
 		{"no frames", shortAnswer, "a first answer", "FAILED: turn 1 is not answered", agentproto.FrameStart},
 		{"never final", shortAnswer, "a first answer", "FAILED: turn 1: no further frame within", "final:false"},
 		{"names another turn", quick, "a first answer", `FAILED: a frame names turn "turn-1"`, "send back the turnId"},
+		{"malformed event", quick, "a first answer", "FAILED: a malformed event: unknown status", "made with a JSON library"},
+		{"event of another turn", quick, "a first answer", `FAILED: an event names turn "turn-1"`, "send back the turnId"},
 		{"indents delimiters", quick, "a first answer", "FAILED: a malformed delimiter", "alone on its line"},
 		{"no delimiters", quick, "a first answer", "FAILED: a frame without delimiters", "on a line before it"},
 		{"invalid JSON", quick, "a first answer", "FAILED: a malformed frame: invalid character", "JSON library"},
@@ -87,6 +89,9 @@ func TestConform_NamesBreaches(t *testing.T) {
 		{"reports a session that is gone", quick, "a session that is gone", "ok", ""},
 		{"reports a session that is gone without a kind", quick, "a session that is gone", "not shown: it reports an error without a kind", ""},
 		{"reports a session that is gone as transient", quick, "a session that is gone", "FAILED: an error of kind transient", "kind session"},
+		{"offers models", quick, "a choice of models", "ok", ""},
+		{"ignores the model", quick, "a choice of models", `FAILED: the start line has the model "big", and the event models does not name it`, "name it in current"},
+		{"refuses the model", quick, "a choice of models", `not shown: with the model "big" it reports an error: not for you`, ""},
 		{"exits at turn 2", quick, "a second turn", "FAILED: it exited with turn 2 unanswered: exit code 3", "only when all turns are answered"},
 		{"exits after an answer", quick, "a turn piped in while it works", "not shown: it exits after an answer", ""},
 		{"exits at unknown line", quick, "a line it does not know", "not shown: it exits at one (exit code 3)", ""},

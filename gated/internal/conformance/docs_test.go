@@ -44,8 +44,8 @@ func TestPage_ShowsItsExamples(t *testing.T) {
 func TestPage_NamesEveryWordOfTheProtocol(t *testing.T) {
 	t.Parallel()
 	page := readDoc(t, "agent-protocol.md")
-	words := []string{agentproto.FrameStart, agentproto.FrameEnd, `"type":"start"`, `"type":"message"`, `"type":"interrupt"`}
-	for _, v := range []any{agentproto.Start{}, agentproto.MCP{}, agentproto.Message{}, agentproto.Frame{}} {
+	words := []string{agentproto.FrameStart, agentproto.FrameEnd, agentproto.EventMark, `"type":"start"`, `"type":"message"`, `"type":"interrupt"`}
+	for _, v := range []any{agentproto.Start{}, agentproto.MCP{}, agentproto.Message{}, agentproto.Frame{}, agentproto.Tool{}, agentproto.Plan{}, agentproto.Step{}, agentproto.Usage{}} {
 		for i := range reflect.TypeOf(v).NumField() {
 			name, _, _ := strings.Cut(reflect.TypeOf(v).Field(i).Tag.Get("json"), ",")
 			words = append(words, name)
@@ -58,6 +58,7 @@ func TestPage_NamesEveryWordOfTheProtocol(t *testing.T) {
 	}
 	for _, limit := range []string{
 		fmt.Sprintf("| a frame | %d MiB between its delimiters |", agentproto.MaxFrame>>20),
+		fmt.Sprintf("| an event | %d MiB, its line |", agentproto.MaxEvent>>20),
 		fmt.Sprintf("| the frames of a turn | %d, with %d MiB of results in all, counted as they are stored; %d and %d KiB before the last one |",
 			agentproto.MaxFrames, agentproto.MaxResults>>20, agentproto.MaxFrames-1, agentproto.MaxParts>>10),
 		fmt.Sprintf("| a result | %d KiB,", agentproto.MaxResult>>10),

@@ -68,6 +68,12 @@ func behave(how string, in io.Reader, out io.Writer) error {
 		case agentproto.Start:
 			f.TurnID, f.Result = input.TurnID, fmt.Sprint(len(input.Prompt))
 			f.NewSessionID = cmp.Or(input.SessionID, "s")
+			if err := offer(how, input.Model, out); err != nil {
+				return err
+			}
+			if how == "refuses the model" && input.Model != "" {
+				f.Status, f.Error, f.Kind = agentproto.StatusError, "not for you", agentproto.KindPermanent
+			}
 			if how == "exits at a session" && input.SessionID != "" {
 				return errAsAsked
 			}
@@ -79,6 +85,8 @@ func behave(how string, in io.Reader, out io.Writer) error {
 					f.Kind = ""
 				}
 			}
+		case agentproto.Answer:
+			f.TurnID, f.Result, f.NewSessionID = input.TurnID, "chosen: "+input.Option+" "+string(input.Reason), "s"
 		case agentproto.Message:
 			f.TurnID, f.Result = input.TurnID, fmt.Sprint(len(input.Prompt))
 		default:
@@ -89,6 +97,13 @@ func behave(how string, in io.Reader, out io.Writer) error {
 			continue
 		}
 		if how == "answers the interrupt" {
+			continue
+		}
+		if _, answered := input.(agentproto.Answer); how == "asks" && !answered {
+			ask := agentproto.Ask{ID: "q", Question: "Which?", Options: []string{"red", "green"}}
+			if err := agentproto.WriteEvent(out, agentproto.Event{TurnID: f.TurnID, Ask: &ask}); err != nil {
+				return err
+			}
 			continue
 		}
 		switch n++; {
@@ -122,6 +137,18 @@ func behave(how string, in io.Reader, out io.Writer) error {
 	return nil
 }
 
+// offer says which models there are, of an agent that has some.
+func offer(how, model string, out io.Writer) error {
+	models := agentproto.Models{Current: "small", Models: []agentproto.Model{{ID: "small", Name: "Small"}, {ID: "big", Name: "Big"}}}
+	switch {
+	case how == "offers models" && model != "" && model == os.Getenv("AGENT_MODEL"):
+		models.Current = model
+	case how != "offers models" && how != "ignores the model" && how != "refuses the model":
+		return nil
+	}
+	return agentproto.WriteEvent(out, agentproto.Event{Models: &models})
+}
+
 func answerAs(how string, f agentproto.Frame, out io.Writer) error {
 	body := `{"status":"ok","result":"hi","turnId":"` + f.TurnID + `"}`
 	switch how {
@@ -133,6 +160,12 @@ func answerAs(how string, f agentproto.Frame, out io.Writer) error {
 		f.Final = new(bool)
 	case "reports errors":
 		f = agentproto.Frame{Status: agentproto.StatusError, Error: "no key", TurnID: f.TurnID}
+	case "malformed event":
+		fmt.Fprintln(out, agentproto.EventMark+` {"type":"status","status":"asleep"}`)
+	case "event of another turn":
+		if err := agentproto.WriteEvent(out, agentproto.Event{TurnID: "turn-" + f.TurnID, Status: agentproto.StatusRunning}); err != nil {
+			return err
+		}
 	case "indents delimiters":
 		fmt.Fprintf(out, "  %s\n%s\n  %s\n", agentproto.FrameStart, body, agentproto.FrameEnd)
 		return nil

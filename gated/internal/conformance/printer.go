@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -76,6 +77,44 @@ func (p *printer) answer(f agentproto.Frame) {
 		p.write(dim, "  ", "(silence)")
 	default:
 		p.write(plain, "  ", text)
+	}
+}
+
+// event prints what an agent says of its work.
+func (p *printer) event(e *agentproto.Event) {
+	switch {
+	case e.Features != nil && e.Features.Fold:
+		p.write(dim, "· ", "it folds: it takes in messages that come while it works")
+	case e.Models != nil:
+		p.write(dim, "· ", fmt.Sprintf("models (the one in use: %s):", cmp.Or(e.Models.Current, "not said")))
+		for _, m := range e.Models.Models {
+			p.write(dim, "·   ", strings.TrimSuffix(m.ID+": "+cmp.Or(m.Name, m.Description), ": "))
+		}
+	case e.Status != "":
+		p.write(dim, "· ", "status: "+string(e.Status))
+	case e.Text != nil:
+		p.write(dim, "· ", "text so far: "+agentproto.Strip(*e.Text))
+	case e.Tool != nil:
+		p.write(dim, "· ", fmt.Sprintf("tool %s, %s: %s", e.Tool.ID, cmp.Or(e.Tool.Title, "without a title"), e.Tool.Status))
+	case e.Plan != nil:
+		p.write(dim, "· ", "plan:")
+		for _, step := range e.Plan.Entries {
+			p.write(dim, "·   ", fmt.Sprintf("%s: %s", step.Status, step.Content))
+		}
+	case e.Ask != nil:
+		p.write(got, "? ", cmp.Or(e.Ask.Question, "a question without a text"))
+		if e.Ask.Detail != "" {
+			p.write(dim, "  ", e.Ask.Detail)
+		}
+		for i, option := range e.Ask.Options {
+			p.write(got, "? ", fmt.Sprintf("%d. %s", i+1, option))
+		}
+		if e.Ask.PayloadHash != "" {
+			p.write(dim, "  ", "permission request, hash "+e.Ask.PayloadHash)
+		}
+	case e.Usage != nil:
+		p.write(dim, "· ", fmt.Sprintf("usage: %d tokens read, %d written, %d of %d in the conversation, %.4f US dollars",
+			e.Usage.Input, e.Usage.Output, e.Usage.ContextUsed, e.Usage.ContextSize, e.Usage.CostUSD))
 	}
 }
 

@@ -98,13 +98,36 @@ func (r *run) abandon() {
 	go r.proc.Stop(FailGrace)
 }
 
+// furtherLine is the line of a further turn. It allows the agent to take the turn in where gated would.
+func (r *run) furtherLine(id, text string) agentproto.Message {
+	line := messageLine(id, text)
+	if line.Fold = r.checker.mayFold(); line.Fold {
+		r.checker.offer(id)
+	}
+	return line
+}
+
+// answer answers a question of the agent with an option, by its number from 1; 0 is no answer in time. A question that
+// gated would refuse is refused, and a breach.
+func (r *run) answer(e *agentproto.Event, option int) (wrong []breach) {
+	a := agentproto.Answer{TurnID: e.TurnID, AskID: e.Ask.ID, PayloadHash: e.Ask.PayloadHash, Reason: agentproto.AskExpired}
+	if err := e.Ask.Check(); err != nil {
+		a.Reason, a.Problem = agentproto.AskRefused, err.Error()
+		wrong = append(wrong, breach{"question " + e.Ask.ID + " cannot be asked: " + err.Error(), "ask as docs/agent-protocol.md says; gated refuses it, which counts as no"})
+	} else if option > 0 {
+		a.Option, a.Reason, a.By = e.Ask.Options[option-1], agentproto.AskAnswered, "cli:user"
+	}
+	_ = r.send(a) // if it has exited, that is the next event
+	return wrong
+}
+
 // frame records a frame.
-func (r *run) frame(f agentproto.Frame) (turn string, wrong []breach) {
-	turn, wrong = r.checker.frame(f)
+func (r *run) frame(f agentproto.Frame) (turns []string, wrong []breach) {
+	turns, wrong = r.checker.frame(f)
 	if r.checker.closed && len(r.checker.open) == 0 {
 		r.stop(EOFGrace)
 	}
-	return turn, wrong
+	return turns, wrong
 }
 
 // ended returns what was wrong with the agent's exit.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,7 +72,9 @@ type session struct {
 	run     *run          // nil between runs
 	session string
 	asked   time.Time // time of the last turn
-	hint    *time.Timer
+	// questions of the agent that are open
+	questions []*agentproto.Event
+	hint      *time.Timer
 }
 
 func (t *session) serve(ctx context.Context) error {
@@ -109,6 +112,8 @@ func (t *session) handleLine(ctx context.Context, line string, open bool) error 
 	case line == "/stop":
 		t.stop()
 		return nil
+	case t.answers(line):
+		return nil
 	case line == "/system":
 		t.printer.write(dim, "  ", systemText())
 		return nil
@@ -117,6 +122,34 @@ func (t *session) handleLine(ctx context.Context, line string, open bool) error 
 		t.await() // it is exiting: the line is for the next run
 	}
 	return t.ask(ctx, line)
+}
+
+// question keeps a question of the agent until a line answers it. One that gated would refuse is refused at once.
+func (t *session) question(e *agentproto.Event) {
+	switch {
+	case e.Ask == nil:
+	case e.Ask.Check() != nil:
+		t.printer.breaches(t.run.answer(e, 0))
+	default:
+		t.questions = append(t.questions, e)
+		t.printer.write(plain, "", "Answer the question with the number of an option, or with 0 for no answer in time.")
+	}
+}
+
+// answers answers the agent's oldest open question, if a line is the number of an option.
+func (t *session) answers(line string) bool {
+	if len(t.questions) == 0 || t.run == nil {
+		return false
+	}
+	e := t.questions[0]
+	option, err := strconv.Atoi(line)
+	if err != nil || option < 0 || option > len(e.Ask.Options) {
+		return false
+	}
+	t.questions = t.questions[1:]
+	t.printer.write(sent, "→ ", fmt.Sprintf("answer to question %s: %d", e.Ask.ID, option))
+	t.run.answer(e, option)
+	return true
 }
 
 // stop does what gated does at /stop: an interrupt, and the end of input.
@@ -134,12 +167,15 @@ func (t *session) stop() {
 // ask sends a turn, to a new process if none runs.
 func (t *session) ask(ctx context.Context, text string) (err error) {
 	id := t.nextTurn()
-	var in agentproto.Input = messageLine(id, text)
+	var in agentproto.Input
 	if t.run == nil {
+		t.questions = nil
 		if t.run, err = t.start(ctx); err != nil {
 			return err
 		}
 		in = startLine(id, t.session, text)
+	} else {
+		in = t.run.furtherLine(id, text)
 	}
 	t.run.checker.asked(id)
 	t.show(in)
@@ -157,7 +193,11 @@ func (t *session) show(in agentproto.Input) {
 		t.printer.write(sent, "→ ", fmt.Sprintf("start, turn %s, %s, system text of %d bytes (/system prints it)", in.TurnID, sessionName(in.SessionID), len(in.System)))
 		t.printer.write(dim, "  ", in.Prompt)
 	case agentproto.Message:
-		t.printer.write(sent, "→ ", "message, turn "+in.TurnID)
+		head := "message, turn " + in.TurnID
+		if in.Fold {
+			head += ", which may be folded into the one under way"
+		}
+		t.printer.write(sent, "→ ", head)
 		t.printer.write(dim, "  ", in.Prompt)
 	case agentproto.Interrupt:
 		t.printer.write(sent, "→ ", "interrupt")
@@ -175,6 +215,10 @@ func (t *session) handle(e event) {
 	switch {
 	case e.Frame != nil:
 		t.frame(*e.Frame)
+	case e.Progress != nil:
+		t.printer.event(e.Progress)
+		t.printer.breaches(t.run.checker.event(e.Progress))
+		t.question(e.Progress)
 	case e.Malformed != nil:
 		t.printer.breaches([]breach{malformed(e.Malformed)})
 		t.fail()
@@ -188,8 +232,8 @@ func (t *session) handle(e event) {
 
 func (t *session) frame(f agentproto.Frame) {
 	again := len(t.run.checker.open) == 0
-	turn, wrong := t.run.frame(f)
-	head := fmt.Sprintf("turn %s, %.1f s", turn, time.Since(t.asked).Seconds())
+	turns, wrong := t.run.frame(f)
+	head := fmt.Sprintf("turn %s, %.1f s", strings.Join(turns, " with "), time.Since(t.asked).Seconds())
 	switch {
 	case f.More():
 		head += ", more follows"
@@ -205,7 +249,7 @@ func (t *session) frame(f agentproto.Frame) {
 	t.printer.write(got, "← ", head)
 	t.printer.answer(f)
 	t.printer.breaches(wrong)
-	if f.Status == agentproto.StatusError && turn != "" && !t.run.checker.cancelled {
+	if f.Status == agentproto.StatusError && len(turns) > 0 && !t.run.checker.cancelled {
 		t.failed(f)
 	}
 	if t.session == "" && f.Status == agentproto.StatusOK && t.run.checker.frames == 1 {

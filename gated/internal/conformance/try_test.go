@@ -279,3 +279,24 @@ func TestCommand(t *testing.T) {
 		})
 	}
 }
+
+func TestTry_Question_IsAnsweredAtTheTerminal(t *testing.T) {
+	t.Parallel()
+	term := atTerminal(t, t.Context(), fakeAgent("asks"))
+	term.types("hi")
+	term.reads("1. red")
+	term.reads("Answer the question")
+	term.types("2")
+	term.reads("chosen: green answered")
+	term.types("again")
+	term.reads("Answer the question")
+	term.types("0")
+	term.reads("chosen:  expired")
+	_ = term.in.Close()
+	term.reads("end of input")
+	for range term.out { // until it has exited
+	}
+	if err := <-term.done; err != nil {
+		t.Error(err)
+	}
+}

@@ -28,7 +28,7 @@ func manyObjects(chats int) *Index {
 			o.ID = msg.ContextObjectID(o.Kind, source)
 			o.ActiveUntil = x.set.TTLs.until(o)
 		}
-		x.chats[jid] = x.newChat(objects)
+		x.chats[jid] = newChat(objects, &x.set)
 	}
 	return x
 }

@@ -34,7 +34,7 @@ func Open(ctx context.Context, set Settings, st *store.Store, now int64) (*Index
 	var objects []Object
 	flush := func() {
 		if len(objects) > 0 {
-			x.chats[objects[0].ChatJID] = x.newChat(objects)
+			x.chats[objects[0].ChatJID] = newChat(objects, &x.set)
 		}
 		objects = nil
 	}
@@ -42,14 +42,19 @@ func Open(ctx context.Context, set Settings, st *store.Store, now int64) (*Index
 		if len(objects) > 0 && objects[0].ChatJID != o.ChatJID {
 			flush()
 		}
-		o.ActiveUntil = min(o.ActiveUntil, set.TTLs.until(&o)) // the TTLs may be shorter now
-		objects = append(objects, o)
+		objects = append(objects, set.limited(o))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read active context objects: %w", err)
 	}
 	flush()
 	return x, nil
+}
+
+// limited is a stored object, which ends no later than the TTLs allow, that may be shorter now.
+func (s *Settings) limited(o Object) Object {
+	o.ActiveUntil = min(o.ActiveUntil, s.TTLs.until(&o))
+	return o
 }
 
 // Activate makes an object active, or touches one that is, in the transaction of what it is about.
@@ -194,14 +199,34 @@ func cleanLabel(text string) string {
 
 // Follow returns the present address of a chat that may have been moved, under which the index has its
 // objects. The journal's rows move with the chat. It reads the moves of chats if it did not lately, or knows
-// no objects of the chat: not in a write, which others wait for.
+// no objects of the chat, and the chat's objects if others activate some, too: not in a write, which others wait for.
 func (x *Index) Follow(ctx context.Context, r store.Reader, jid string, now int64) (string, error) {
-	if present, known := x.address(jid, now); known {
+	present, known := x.address(jid, now)
+	if !known {
+		if err := x.followAll(ctx, r, now); err != nil {
+			return present, err
+		}
+		present, _ = x.address(jid, now)
+	}
+	if !x.set.Shared {
 		return present, nil
 	}
-	err := x.followAll(ctx, r, now)
-	present, _ := x.address(jid, now)
-	return present, err
+	return present, x.read(ctx, r, present, now)
+}
+
+// read reads the active objects of a chat again.
+func (x *Index) read(ctx context.Context, r store.Reader, jid string, now int64) error {
+	all, err := r.ContextObjectsOf(ctx, jid, now)
+	if err != nil {
+		return fmt.Errorf("read active context objects: %w", err)
+	}
+	for i := range all {
+		all[i] = x.set.limited(all[i])
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.replace(jid, all)
+	return nil
 }
 
 // followAll gives the objects of all chats that were moved their present address.

@@ -3,6 +3,7 @@ package contextobjects
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -183,4 +184,49 @@ func active(all map[string]Object, now int64) map[string]Object {
 		}
 	}
 	return all
+}
+
+// Two processes share the rows: what one activates, closes and moves is what the other finds.
+func TestFollow_OtherProcess_ReadsItsObjects(t *testing.T) {
+	f := newFixture(t)
+	settings := testSettings()
+	settings.Shared = true
+	other, err := Open(t.Context(), settings, f.st, f.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chat = "telegram:7"
+	found := func() (ids []string) {
+		t.Helper()
+		present, err := other.Follow(t.Context(), f.st.Reader, chat, f.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range other.Lookup(&Query{ChatJID: present, Now: f.now, Max: 10}, nil).Matches {
+			ids = append(ids, m.Object.ID)
+		}
+		return ids
+	}
+	activate := func(message int64) {
+		t.Helper()
+		f.write(func(tx *store.Tx) error {
+			_, err := f.x.Activate(tx, ArticleSummarized, Object{ChatJID: chat, Kind: msg.ContextArticle, SourceMessageID: message}, f.now)
+			return err
+		})
+	}
+	if ids := found(); ids != nil {
+		t.Fatalf("it begins with %v", ids)
+	}
+	activate(41)
+	if ids := found(); !slices.Equal(ids, []string{msg.ContextObjectID(msg.ContextArticle, 41)}) {
+		t.Errorf("after the other's first object it finds %v", ids)
+	}
+	activate(42)
+	if ids := found(); len(ids) != 2 {
+		t.Errorf("after the other's second object it finds %v", ids)
+	}
+	f.pass(48 * time.Hour)
+	if ids := found(); ids != nil {
+		t.Errorf("after their end it finds %v", ids)
+	}
 }

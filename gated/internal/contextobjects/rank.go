@@ -1,6 +1,10 @@
 package contextobjects
 
-import "arizuko/pkg/msg"
+import (
+	"math/bits"
+
+	"arizuko/pkg/msg"
+)
 
 // Bounds of Query.Max.
 const (
@@ -53,101 +57,73 @@ type Result struct {
 	Truncated bool    // there are more than Query.Max
 }
 
-// key is what ranking reads of an object: it is compact, so that a chat's keys are read from few
-// cache lines.
-type key struct {
-	source  int64
-	end     int64   // when the recency is 0: ActiveUntil, for an open poll Max after the last touch
-	perLife float64 // 1 / (end - last touch)
-	due     int64
-	score   int32 // what depends on no query
-	reasons Reasons
-	kinds   KindSet
-	topic   uint16 // position in chat.topics
-	user    uint16 // position in chat.users
-}
-
-// word is a text with its hash, so that most other texts differ without a read of them.
-type word struct {
-	hash uint64
-	text string
-}
-
-// chat is the objects of one chat. It is never changed: a write replaces it. keys and objects have
-// the same order: last touched first, then by id. That order breaks ties of scores.
-type chat struct {
-	keys    []key
-	objects []Object
-	topics  []word
-	users   []word // users[0] is "", the unknown user
-	named   bool   // a topic is not ""
-}
-
 // ranking is one query on one chat.
 type ranking struct {
 	*Query
-	chat    *chat
-	weights *Weights
-	scope   Scope     // beside the reply chain
-	topic   int       // position of the caller's topic, -1 if no object has it
-	user    int       // position of the sender, -1 if no object is theirs or it is unknown
-	chain   [4]uint64 // bit n is set if the reply chain has an id that is n modulo 256
-	penalty bool
-	chained bool // an object in the reply chain was found
-	added   added
+	chat     chat
+	weights  *Weights
+	scope    Scope // beside the reply chain
+	from, to int   // the keys in that scope: all of the chat's, or those of the topic
+	user     int   // position of the sender, -1 if no object is theirs or it is unknown
+	highest  int   // the highest possible score
+	penalty  bool
+	chained  bool // an object in the reply chain was found
+	added    added
 }
 
-// candidate is an object with its score.
-type candidate struct{ score, at int }
+// rank is an object with its score, such that the better one of two is the greater one: the score in the upper 32 bits,
+// below it the age, inverted, and the position of the key.
+type rank int64
 
+func newRank(score int, age uint16, at int) rank {
+	return rank(score)<<32 | rank(^age)<<16 | rank(at)
+}
+
+func (r rank) score() int { return int(r >> 32) }
+func (r rank) at() int    { return int(r & 0xffff) }
+
+// roomForRanks is how many ranks a query has room for on its stack. Chats that were merged can have more objects, until
+// the next one is stored.
+const roomForRanks = 128
+
+// positions is a set of positions of keys.
+type positions []uint64
+
+// roomForPositions is for twice as many keys as roomForRanks.
+const roomForPositions = 2 * roomForRanks / 64
+
+func (p positions) remove(at int)   { p[at>>6] &^= 1 << (at & 63) }
+func (p positions) has(at int) bool { return p[at>>6]>>(at&63)&1 != 0 }
+
+// prepare finds the scope.
 func (r *ranking) prepare() {
-	r.topic, r.user = find(r.chat.topics, r.Topic), -1
+	topics := r.Topics || r.TopicKnown && r.Topic != "" || r.chat.hasTopics()
+	r.penalty = topics && !r.TopicKnown
+	r.scope, r.from, r.to = ScopeChat, 0, len(r.chat.keys)
+	if topics && r.TopicKnown {
+		r.scope = ScopeTopic
+		r.to = 0
+		if i := find(r.chat.topics, r.Topic); i >= 0 {
+			r.from, r.to = int(r.chat.topics[i].from), int(r.chat.topics[i].to)
+		}
+	}
+	r.user = -1
 	if r.Sender != "" {
 		r.user = find(r.chat.users, r.Sender)
 	}
-	for _, id := range r.ReplyChain {
-		r.chain[id>>6&3] |= 1 << (id & 63)
-	}
-	topics := r.Topics || r.TopicKnown && r.Topic != "" || r.chat.named
-	r.scope = ScopeChat
-	if topics && r.TopicKnown {
-		r.scope = ScopeTopic
-	}
-	r.penalty = topics && !r.TopicKnown
+	r.highest = r.weights.highest(r.scope == ScopeTopic || r.penalty)
 	r.prepareScores()
 }
 
-func (r *ranking) inChain(id int64) bool {
-	if r.chain[id>>6&3]&(1<<(id&63)) == 0 || id == 0 {
-		return false
+// chain returns which keys are of the reply chain. It uses room if it is large enough.
+func (r *ranking) chain(room positions) positions {
+	if len(r.chat.keys) > 64*len(room) {
+		room = make(positions, len(r.chat.keys)/64+1)
 	}
-	for _, c := range r.ReplyChain {
-		if c == id {
-			return true
-		}
+	if len(r.ReplyChain) > 0 {
+		r.chat.ofSources(r.ReplyChain, room)
 	}
-	return false
-}
-
-// score rates an object; ok is false if the query does not reach it. explain has the same cases. What
-// differs from object to object is added without a jump: the processor cannot predict it.
-func (r *ranking) score(k *key) (score int, ok bool) {
-	if r.Kinds&k.kinds == 0 && r.Kinds != 0 || k.end <= r.Now && k.reasons&msg.OpenPoll == 0 && !r.IncludeInactive {
-		return 0, false
-	}
-	inTopic := one(int(k.topic) == r.topic)
-	w := &r.added
-	score = int(k.score) + w.always + w.topic*inTopic + w.open*one(k.due > r.Now) + w.owned*one(int(k.user) == r.user)
-	if r.inChain(k.source) {
-		score += w.chain
-		r.chained = true
-	} else if inTopic == 0 && r.scope == ScopeTopic {
-		return 0, false
-	}
-	left := r.left(k)
-	// An open poll is never near its end.
-	score += w.nearExpiry * one(left <= nearExpiry) * one(k.reasons&msg.OpenPoll == 0)
-	return score + int(w.recent*left+rounding), true
+	return room
 }
 
 // added is what the query adds to scores, by what an object is.
@@ -173,6 +149,49 @@ func (r *ranking) prepareScores() {
 	r.added = a
 }
 
+// ranks appends the ranks of all objects that the query reaches, those of the reply chain first: they are the best ones,
+// as a rule, and best is fast if these come first.
+func (r *ranking) ranks(chain positions, all []rank) []rank {
+	for i, set := range chain {
+		for ; set != 0; set &= set - 1 {
+			if at := i*64 + bits.TrailingZeros64(set); r.reaches(at) {
+				all = append(all, r.rank(at, true))
+			}
+		}
+	}
+	r.chained = len(all) > 0
+	for at := r.from; at < r.to; at++ {
+		if r.reaches(at) && !chain.has(at) {
+			all = append(all, r.rank(at, false))
+		}
+	}
+	return all
+}
+
+func (r *ranking) inScope(at int) bool { return r.from <= at && at < r.to }
+
+// reaches reports whether an object in the scope or the reply chain is of a kind asked for, and active.
+func (r *ranking) reaches(at int) bool {
+	k := &r.chat.keys[at]
+	return (r.Kinds&k.kinds != 0 || r.Kinds == 0) && (k.end > r.Now || k.reasons&msg.OpenPoll != 0 || r.IncludeInactive)
+}
+
+// rank rates an object. explain has the same cases. What differs from object to object is added without a jump: the
+// processor cannot predict it.
+func (r *ranking) rank(at int, inChain bool) rank {
+	k, w, left := &r.chat.keys[at], &r.added, r.left(at)
+	score := int(k.score) + w.always + w.chain*one(inChain) + w.topic*one(r.inScope(at)) + w.open*one(r.isDue(at)) + w.owned*one(int(k.user) == r.user)
+	// An open poll is never near its end.
+	score += w.nearExpiry * one(left <= nearExpiry) * one(k.reasons&msg.OpenPoll == 0)
+	score += int(w.recent*left + rounding)
+	return newRank(score, k.age, at)
+}
+
+// isDue reports whether a reminder is still to fire.
+func (r *ranking) isDue(at int) bool {
+	return r.chat.keys[at].reasons&msg.FutureReminder != 0 && r.chat.objects[at].DueAt > r.Now
+}
+
 func one(holds bool) (n int) {
 	if holds {
 		n = 1
@@ -182,7 +201,8 @@ func one(holds bool) (n int) {
 
 // left is the part of its TTL that an object has left. A clock that went back makes nothing newer than
 // new.
-func (r *ranking) left(k *key) float64 {
+func (r *ranking) left(at int) float64 {
+	k := &r.chat.keys[at]
 	left := float64(k.end-r.Now) * k.perLife
 	if left > 1 {
 		return 1
@@ -194,18 +214,19 @@ func (r *ranking) left(k *key) float64 {
 }
 
 // explain returns the reasons of an object that the query reaches.
-func (r *ranking) explain(k *key) Reasons {
-	reasons := k.reasons
+func (r *ranking) explain(at int, inChain bool) Reasons {
+	k := &r.chat.keys[at]
+	reasons := k.reasons &^ msg.FutureReminder
 	add := func(holds bool, reason Reasons) {
 		if holds {
 			reasons |= reason
 		}
 	}
-	inChain, recent := r.inChain(k.source), r.left(k) > nearExpiry
+	recent := r.left(at) > nearExpiry
 	add(inChain, msg.SameReplyChain)
 	add(!inChain && r.penalty, msg.ChatScopeFallback)
-	add(r.scope == ScopeTopic && int(k.topic) == r.topic, msg.SameTopic)
-	add(k.due > r.Now, msg.FutureReminder)
+	add(r.scope == ScopeTopic && r.inScope(at), msg.SameTopic)
+	add(r.isDue(at), msg.FutureReminder)
 	add(int(k.user) == r.user, msg.SenderOwned)
 	add(recent, msg.TouchedRecently)
 	add(!recent && k.reasons&msg.OpenPoll == 0, msg.NearExpiry)
@@ -219,43 +240,42 @@ const (
 	rounding   = 1e-6
 )
 
-// lookup appends the best matches to out, which is not reallocated if it has room for Query.Max.
-func (r *ranking) lookup(out []Match) Result {
-	r.prepare()
-	var best [MaxResults]candidate
-	limit, n := r.limit(), 0
-	res := Result{Scope: r.scope}
-	for i := range r.chat.keys {
-		score, ok := r.score(&r.chat.keys[i])
-		if !ok {
-			continue
-		}
-		res.Found++
-		if n == limit && score <= best[n-1].score {
+// best keeps the greatest ranks, at most limit, the greatest first.
+func best(ranks []rank, limit int) []rank {
+	n := 0 // ranks[:n] are sorted, all that were read and are not among them are less
+	for _, r := range ranks {
+		if n == limit && r < ranks[n-1] {
 			continue
 		}
 		n = min(n+1, limit)
 		at := n - 1
-		for ; at > 0 && best[at-1].score < score; at-- {
-			best[at] = best[at-1]
+		for ; at > 0 && ranks[at-1] < r; at-- {
+			ranks[at] = ranks[at-1]
 		}
-		best[at] = candidate{score, i}
+		ranks[at] = r
 	}
-	for _, c := range best[:n] {
-		out = append(out, r.match(c))
-	}
-	if r.chained {
-		res.Scope = ScopeReplyChain
-	}
-	res.Matches, res.Truncated = out, res.Found > n
-	return res
+	return ranks[:n]
 }
 
 func (r *ranking) limit() int { return min(max(r.Max, 1), MaxResults) }
 
-func (r *ranking) match(c candidate) Match {
-	highest := r.weights.highest(r.scope == ScopeTopic || r.penalty)
-	return Match{&r.chat.objects[c.at], c.score, confidence(c.score, highest), r.explain(&r.chat.keys[c.at])}
+// result appends the matches of ranks, best first, to out. objects are the chat's: apart from the ranking they let it,
+// and the query, stay on the stack.
+func (r *ranking) result(chain positions, ranks []rank, objects []Object, out []Match) Result {
+	res := Result{Scope: r.scope, Found: len(ranks)}
+	if r.chained {
+		res.Scope = ScopeReplyChain
+	}
+	top := best(ranks, r.limit())
+	for _, rank := range top {
+		out = append(out, r.match(rank, &objects[rank.at()], chain.has(rank.at())))
+	}
+	res.Matches, res.Truncated = out, res.Found > len(top)
+	return res
+}
+
+func (r *ranking) match(rank rank, o *Object, inChain bool) Match {
+	return Match{o, rank.score(), confidence(rank.score(), r.highest), r.explain(rank.at(), inChain)}
 }
 
 // confidence is 0 to 1, in thousandths.

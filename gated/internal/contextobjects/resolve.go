@@ -46,14 +46,14 @@ func (x *Index) Resolve(q *Query, ref Reference) Resolution {
 	r := ranking{Query: q, chat: x.chat(q.ChatJID), weights: &x.set.Weights}
 	r.prepare()
 	words := folded(ref.LabelWords)
+	chain := r.chain(nil)
+	ranks := r.ranks(chain, nil)
 	var all []Match
-	for i := range r.chat.keys {
-		o := &r.chat.objects[i]
-		if score, ok := r.score(&r.chat.keys[i]); ok && hasWords(o, words) {
-			all = append(all, r.match(candidate{score, i}))
+	for _, rank := range best(ranks, len(ranks)) {
+		if o := &r.chat.objects[rank.at()]; hasWords(o, words) {
+			all = append(all, r.match(rank, o, chain.has(rank.at())))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
 	raw := strings.ToLower(ref.RawText)
 	all = narrow(all, func(m Match) bool { return stands(raw, m.Object) })
 	if ref.Ordinal != 0 {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/gated/internal/layers"
+	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
 )
@@ -38,6 +38,8 @@ func (w *step) commands(r *Row) bool {
 		return true
 	case r.Foreign && !r.Known:
 		return false // routd says whether the chat's group admits its sender
+	case (name == msg.CommandAgent || name == msg.CommandModel) && !r.Known:
+		return false // they are about the chat's group
 	case name == msg.CommandNew && (w.f.Routd != RoutdAnswers || !r.Known):
 		return false // the text before it belongs to the session that it ends, too
 	case r.Command.Audience == msg.ForOperators && !r.Operator:
@@ -58,12 +60,21 @@ func (w *step) commands(r *Row) bool {
 	case msg.CommandHelp:
 		w.answer(r, layers.HelpText(r.Operator))
 	case msg.CommandNew:
-		w.newSession(r, r.Answer.Home)
+		if until, waits := r.awaitsGroup(w.f.Now); waits {
+			w.blocked, w.due = ForGroup, earliest(w.due, until)
+			w.wait(r, ForGroup)
+		} else {
+			w.newSession(r, r.Answer.Home)
+		}
 	case msg.CommandStop:
 		w.stop(r) // whatever the chat's group: its route may be gone while its turns run
 	default:
 		w.calls = append(w.calls, r.ID)
-		w.add(AskService{Row: r.ID, Command: name})
+		ask := AskService{Row: r.ID, Command: name, Operator: r.Operator}
+		if r.Known {
+			ask.Folder = r.Answer.Home
+		}
+		w.add(ask)
 	}
 	return true
 }
@@ -117,7 +128,7 @@ func (r *Row) withoutGroup() string {
 }
 
 // newSession drops the session of a topic and makes a turn of the text after
-// the command. Rows before it are released first.
+// the command, and of the other rows of its group. Rows before it are released first.
 func (w *step) newSession(r *Row, folder string) {
 	if !w.releaseBefore(r) {
 		return
@@ -129,7 +140,7 @@ func (w *step) newSession(r *Row, folder string) {
 	w.ended = true
 	var asked *entry
 	if r.Command.Rest != "" {
-		if asked = w.newSessionEntry(r, folder, topic); w.overRate(asked) {
+		if asked = w.newSessionEntry(r, r.Command, folder, topic); w.overRate(asked) {
 			return
 		}
 	}
@@ -137,22 +148,33 @@ func (w *step) newSession(r *Row, folder string) {
 	w.add(ResetSession{Row: r.ID, Folder: folder, Topic: topic})
 	if asked == nil {
 		w.reply(r, msg.SourceCommand, ack)
-	} else {
-		w.turns.add(asked)
+		return
+	}
+	w.turns.add(asked)
+	for i := range w.f.Rows {
+		other := &w.f.Rows[i]
+		if other.follows(r) && !w.decided[other.ID] && other.Problem == "" && other.admitted(r.Home, other.Group) {
+			w.effects = slices.DeleteFunc(w.effects, func(e Effect) bool { return e == Wait{Row: other.ID, For: ForRoutd} })
+			w.decide(other, msg.Command, msg.ReasonGrouped, folder)
+			w.turns.add(w.newSessionEntry(other, r.Command, folder, topic))
+		}
 	}
 }
 
-// newSessionEntry is the entry for the text after /new.
-func (w *step) newSessionEntry(r *Row, folder, topic string) *entry {
-	own := cmp.Or(r.Command.Topic, r.Topic)
+// newSessionEntry is the entry for the text after /new, or for another row of its group.
+func (w *step) newSessionEntry(r *Row, c *layers.Command, folder, topic string) *entry {
+	own, text := cmp.Or(c.Topic, r.Topic), c.Rest
+	if r.followsCommandRow() {
+		text = r.Content
+	}
 	e := &entry{
-		row: r, reason: msg.ReasonReset, derive: Derive{Text: r.Command.Rest, Topic: own, Source: msg.SourceCommand},
+		row: r, reason: msg.ReasonReset, derive: Derive{Text: text, Topic: own, Source: msg.SourceCommand},
 		folder: folder, topic: topic, threadID: r.ThreadID, place: msg.Place(r.ThreadID, own),
 		kind: msg.Conversation, chatJID: r.ChatJID, replyTo: r.Post,
-		called: r.called(), claims: r.called(),
+		called: r.calls(), claims: r.called(),
 	}
 	e.depth, e.root = r.chain()
-	if r.Post != "" && msg.OpensThread(r.ChatJID, w.f.Chat.Kind, r.Verb, r.ThreadID) {
+	if r.Post != "" && msg.OpensThread(r.ChatJID, w.f.Chat.Kind, r.verb(), r.ThreadID) {
 		w.openThread(e, r.Post)
 	}
 	surface := msg.SurfaceOf(r.ChatJID, w.f.Chat.Kind, e.threadID)

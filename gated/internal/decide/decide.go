@@ -97,11 +97,12 @@ type step struct {
 	notice       bool              // the notice that the bot was offline is taken care of
 	spent        map[spender]int   // turns that count against a rate
 	notified     map[string]bool   // senders about whom this step notifies the chat
+	chosen       map[int64]bool    // questions that this step closes
 	claimed      bool              // a row that was dropped for its sender would have claimed engagement
 	asks         bool              // onbod is asked for a request
 	parked       int               // rows parked in this step
 	readsRequest bool              // the chat's request has to be read
-	blocked      bool              // all further rows wait, but for commands and changes
+	blocked      string            // what all further rows wait for, but for commands and changes; "" for nothing
 	ended        bool              // a barrier was reached
 	current      *Row
 }
@@ -113,13 +114,15 @@ type stage func(*step, *Row) bool
 func arrivalStages() []stage {
 	return []stage{
 		(*step).broken,
-		(*step).ballots,  // a vote is counted
-		(*step).changes,  // an edit or deletion acts on its target
-		(*step).commands, // wait neither for the gate nor for rows before them
-		(*step).tokens,   // a bare token pins the chat
-		(*step).resolve,  // without routd's answer the row waits, and those after it do
-		(*step).access,   // its group does not admit its sender
-		(*step).hold,     // the gate
+		(*step).ballots,   // a vote is counted
+		(*step).answers,   // a question of an agent is answered
+		(*step).changes,   // an edit or deletion acts on its target
+		(*step).following, // its group is a command
+		(*step).commands,  // wait neither for the gate nor for rows before them
+		(*step).tokens,    // a bare token pins the chat
+		(*step).resolve,   // without routd's answer the row waits, and those after it do
+		(*step).access,    // its group does not admit its sender
+		(*step).hold,      // the gate
 	}
 }
 
@@ -153,7 +156,7 @@ func (w *step) run() State {
 		return State{Again: true}
 	}
 	if w.state.Gate.Count > 0 && w.f.Routd == RoutdAnswers && slices.ContainsFunc(w.f.Rows, w.releases) {
-		return State{Release: ReleaseAll, Again: true}
+		return State{Release: ReleaseAll, Again: true, ReadsRequest: w.state.ReadsRequest}
 	}
 	for i := range w.f.Rows {
 		if w.ended {
@@ -167,7 +170,7 @@ func (w *step) run() State {
 		next.Awaits |= w.awaits
 		return next
 	}
-	if !w.blocked {
+	if w.blocked == "" {
 		w.gate.ThroughID = max(w.gate.ThroughID, w.f.Last)
 	}
 	return w.end()
@@ -187,7 +190,7 @@ func (w *step) take(stages []stage, r *Row) {
 // end looks at the gate once the rows are in it.
 func (w *step) end() State {
 	var next State
-	more := w.f.More && !w.blocked
+	more := w.f.More && w.blocked == ""
 	switch {
 	case w.ended:
 	case w.state.Gate.Count > 0 && w.gate.due(w.f.Now): // the rows held before have to be read again
@@ -254,14 +257,14 @@ func (w *step) broken(r *Row) bool {
 
 // resolve makes rows wait that routd has not answered, and all rows after them.
 func (w *step) resolve(r *Row) bool {
-	if w.blocked {
-		w.wait(r, ForRoutd)
+	if w.blocked != "" {
+		w.wait(r, w.blocked)
 		return true
 	}
 	if r.Known {
 		return false
 	}
-	w.blocked = true
+	w.blocked = ForRoutd
 	w.awaits |= AwaitsRoutd
 	w.wait(r, ForRoutd)
 	w.due = earliest(w.due, w.f.Now+w.f.RetryMS)

@@ -100,12 +100,31 @@ func facts(rows ...Row) *Facts {
 	f := &Facts{
 		Now: now, Chat: msg.Chat{JID: chat, Kind: msg.ChatDM}, HasChat: true, Rows: rows, RetryMS: 2000, MaxAge: 86_400_000, Default: impulse(),
 	}
+	joinGroups(f.Rows, f.Rows)
 	for i := range f.Rows {
 		r := &f.Rows[i]
 		r.Pin, r.Prefix = FindPin(r, &f.Chat, registered), FindPrefix(r, registered)
 		f.Last = max(f.Last, r.ID)
 	}
 	return f
+}
+
+// joinGroups makes rows those of their groups, of which all are stored.
+func joinGroups(rows, all []Row) {
+	var stored []*msg.Message
+	for i := range all {
+		stored = append(stored, all[i].Message)
+	}
+	for i := range rows {
+		r := &rows[i]
+		group := slices.DeleteFunc(slices.Clone(stored), func(m *msg.Message) bool { return m.GroupKey != r.GroupKey })
+		l := Summarize(r.Message, group)
+		if l != nil && l.CommandRow != nil {
+			head := NewRow(l.CommandRow, 86_400_000, []string{"ari"}, nil)
+			l.Command = head.Command
+		}
+		r.Join(l)
+	}
 }
 
 // said prints effects, one a line, short enough for a table.
@@ -167,9 +186,9 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 			"2 command/command; Reply{Row:2 Source:command Text:pong}; Hold{Row:1 Until:1000005000}"},
 		{"ping of an ignored sender", facts(row(2, "/ping", command, ignored)), "2 dropped/builtin_drop"},
 		{"for operators", facts(row(2, "/approve X", command)), "2 command/command; Reply{Row:2 Source:command Text:Only operators may do that.}"},
-		{"status", facts(row(2, "/status", command)), "AskService{Row:2 Command:status}"},
+		{"status", facts(row(2, "/status", command)), "AskService{Row:2 Command:status Folder:main Operator:false}"},
 		{"status where the group is not known yet", func() *Facts { f := facts(row(2, "/status", command, unanswered)); f.Routd = RoutdSlow; return f }(), "Wait{Row:2 For:routd}"},
-		{"status without an answer", facts(row(2, "/status", command, unanswered)), "AskService{Row:2 Command:status}"},
+		{"status without an answer", facts(row(2, "/status", command, unanswered)), "AskService{Row:2 Command:status Folder: Operator:false}"},
 		{"new without an answer", facts(row(2, "/new", command, unanswered)), "Wait{Row:2 For:routd}"},
 		{"new that routd refused", facts(row(2, "/new", command, answer(routeapi.Answer{Error: "odd"}))),
 			"2 command/command; Reply{Row:2 Source:command Text:" + textRefused + "}"},
@@ -182,7 +201,7 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"stop", facts(row(1, "a"), row(2, "/stop", command), row(3, "b")),
 			"StopChat{Row:2 Folder:main Topic: Except:[] OneTopic:false Sender:telegram:7 Operator:false OwnRows:false}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
 		{"stop leaves the rows of services alone", facts(row(1, "/status", command), row(2, "/stop", command)),
-			"AskService{Row:1 Command:status}; StopChat{Row:2 Folder:main Topic: Except:[1] OneTopic:false Sender:telegram:7 Operator:false OwnRows:false}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
+			"AskService{Row:1 Command:status Folder:main Operator:false}; StopChat{Row:2 Folder:main Topic: Except:[1] OneTopic:false Sender:telegram:7 Operator:false OwnRows:false}; 2 command/command; Reply{Row:2 Source:command Text:stopped}"},
 		{"a command that came too late", facts(row(2, "/stop", func(r *Row) { r.Timestamp -= 3 * 86_400_000 }, command)),
 			"Reply{Row:2 Source:notice Text:" + OfflineNotice + "}; 2 observed/stale main"},
 
@@ -255,7 +274,7 @@ func TestStep_RoutdSlowOrAway_OnlyCommandsThatNeedNoAnswer(t *testing.T) {
 	want := "Wait{Row:1 For:routd}; 2 command/command; Reply{Row:2 Source:command Text:pong}; Wait{Row:3 For:routd}; Wait{Row:4 For:routd}; "
 	for state, want := range map[Routd]string{
 		RoutdSlow: want + "Wait{Row:5 For:routd}",
-		RoutdAway: want + "AskService{Row:5 Command:status}",
+		RoutdAway: want + "AskService{Row:5 Command:status Folder: Operator:false}",
 	} {
 		f := facts(rows()...)
 		f.Routd = state
@@ -322,7 +341,7 @@ func TestStep_GroupKey_EndlessGroup_IsHeldFiveSeconds(t *testing.T) {
 	var g impulseGate
 	at := now
 	for ; !g.due(at); at += 500 {
-		g.add(at, at, 100, impulse(), "album")
+		g.add(at, at, 100, impulse(), "album", groupUntil(now, at))
 	}
 	if at != now+groupMaxHoldMS {
 		t.Errorf("released after %d ms", at-now)

@@ -111,8 +111,10 @@ type SupersedeNotes struct {
 
 // AskService lets another service answer a command.
 type AskService struct {
-	Row     int64
-	Command string
+	Row      int64
+	Command  string
+	Folder   string // the chat's group, for commands about it
+	Operator bool   // an operator wrote the command
 }
 
 // PostDaemon lets the daemon that a route names decide a row.
@@ -151,6 +153,7 @@ type Wait struct {
 const (
 	ForRoutd   = "routd"
 	ForRequest = "request" // onbod's answer
+	ForGroup   = "group"   // further rows of its group, such as pictures of an album
 )
 
 func (Decide) effect()         {}

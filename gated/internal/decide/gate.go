@@ -18,10 +18,9 @@ type impulseGate struct {
 	MaxHoldMS int64
 	QuietMS   int64
 
-	// The group of rows that the oldest row belongs to, "" for none, with its first and last row.
+	// The group of rows that the oldest row belongs to, "" for none, and when it counts as complete.
 	Key      string
-	KeyFirst int64
-	KeyLast  int64
+	KeyUntil int64
 }
 
 // Rows of one group key, such as the pictures of an album, are held until no further
@@ -31,19 +30,19 @@ const (
 	groupMaxHoldMS = 5000
 )
 
-// add adds a row. The settings of the oldest row hold for all.
-func (g *impulseGate) add(id, receivedAt int64, weight int, i msg.Impulse, key string) {
+// add adds a row. The settings of the oldest row hold for all. key is the row's group, which is complete then.
+func (g *impulseGate) add(id, receivedAt int64, weight int, i msg.Impulse, key string, until int64) {
 	if g.Count == 0 {
 		g.First, g.Last = receivedAt, receivedAt
 		g.Threshold, g.MaxHoldMS, g.QuietMS = i.Threshold, i.MaxHoldMS, i.QuietMS
-		g.Key, g.KeyFirst, g.KeyLast = key, receivedAt, receivedAt
+		g.Key = key
 	}
 	g.ThroughID = id
 	g.Count++
 	g.Weight += weight
 	g.Last = max(g.Last, receivedAt)
 	if key == g.Key {
-		g.KeyLast = max(g.KeyLast, receivedAt)
+		g.KeyUntil = max(g.KeyUntil, until)
 	}
 }
 
@@ -57,7 +56,7 @@ func (g impulseGate) DueAt() int64 {
 		due = min(due, g.Last+g.QuietMS)
 	}
 	if g.Key != "" {
-		due = max(due, groupUntil(g.KeyFirst, g.KeyLast))
+		due = max(due, g.KeyUntil)
 	}
 	return due
 }
@@ -81,7 +80,12 @@ func (w *step) holdIn(g *impulseGate, r *Row) {
 		weight = msg.FullWeight // such a row always wants an answer
 	}
 	// An adapter's clock that is ahead of ours must not hold the row for longer.
-	g.add(r.ID, min(r.ReceivedAt, w.f.Now), weight, r.Answer.Impulse, r.GroupKey)
+	key, until := "", int64(0)
+	if r.Summary != nil {
+		key = r.GroupKey
+		until, _ = r.incomplete(w.f.Now)
+	}
+	g.add(r.ID, min(r.ReceivedAt, w.f.Now), weight, r.Answer.Impulse, key, until)
 }
 
 // release takes held rows through the layers, up to the first of a group that is not
@@ -115,27 +119,8 @@ func (w *step) release(which Release) impulseGate {
 
 // firstUnfinished returns the index of the first row whose group may still get rows.
 func (w *step) firstUnfinished(rows []*Row) int {
-	type span struct{ first, last int64 }
-	var groups map[string]span
-	for _, r := range rows {
-		if r.GroupKey == "" {
-			continue
-		}
-		if groups == nil {
-			groups = map[string]span{}
-		}
-		at := min(r.ReceivedAt, w.f.Now)
-		s, found := groups[r.GroupKey]
-		if !found {
-			s = span{at, at}
-		}
-		groups[r.GroupKey] = span{s.first, max(s.last, at)}
-	}
 	for i, r := range rows {
-		if r.GroupKey == "" {
-			continue
-		}
-		if s := groups[r.GroupKey]; groupUntil(s.first, s.last) > w.f.Now {
+		if _, more := r.incomplete(w.f.Now); more {
 			return i
 		}
 	}

@@ -17,7 +17,7 @@ type held struct {
 
 func fold(rows []held, i msg.Impulse) (g impulseGate) {
 	for n, r := range rows {
-		g.add(int64(n+1), r.at, r.weight, i, "")
+		g.add(int64(n+1), r.at, r.weight, i, "", 0)
 	}
 	return g
 }
@@ -56,8 +56,8 @@ func TestGate_DueAt(t *testing.T) {
 
 func TestGate_OldestRowsSettings_HoldForAll(t *testing.T) {
 	var g impulseGate
-	g.add(1, 500, 0, msg.Impulse{Threshold: 100, MaxHoldMS: 1000}, "")
-	g.add(2, 510, 50, msg.Impulse{Threshold: 10, MaxHoldMS: 1}, "")
+	g.add(1, 500, 0, msg.Impulse{Threshold: 100, MaxHoldMS: 1000}, "", 0)
+	g.add(2, 510, 50, msg.Impulse{Threshold: 10, MaxHoldMS: 1}, "", 0)
 	if got := g.DueAt(); got != 1500 {
 		t.Errorf("due at %d, want 1500", got)
 	}
@@ -91,7 +91,7 @@ func TestGate_AnyRows(t *testing.T) {
 		}
 		var again impulseGate // of a gated that was restarted
 		for n, r := range rows {
-			again.add(int64(n+1), r.at, r.weight, i, "")
+			again.add(int64(n+1), r.at, r.weight, i, "", 0)
 		}
 		if again.DueAt() != due || again.Weight != g.Weight {
 			t.Fatalf("after a restart %+v, before %+v", again, g)

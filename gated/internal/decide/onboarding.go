@@ -112,7 +112,7 @@ func (w *step) decideParked() (acted bool) {
 	for i := range w.f.Probes {
 		r := &w.f.Probes[i]
 		if !r.Known { // newer rows wait
-			w.blocked = true
+			w.blocked = ForRoutd
 			w.awaits |= AwaitsRoutd
 			w.due = w.f.Now + w.f.RetryMS
 			return false

@@ -77,6 +77,7 @@ func drawMembers(t *rapid.T, r *Row) {
 type world struct {
 	t       *rapid.T
 	rows    []Row // undecided
+	stored  []Row // all
 	state   State
 	now     int64
 	final   map[int64]int // how often each row was decided
@@ -110,6 +111,9 @@ func (w *world) step() {
 			continue
 		}
 		r = w.answered(r)
+		one := []Row{r}
+		joinGroups(one, w.stored)
+		r = one[0]
 		r.Pin, r.Prefix = FindPin(&r, &f.Chat, registered), FindPrefix(&r, registered)
 		f.Rows = append(f.Rows, r)
 	}
@@ -309,7 +313,8 @@ func anyRows(t *rapid.T) {
 	w := &world{t: t, now: now, final: map[int64]int{}, called: map[int64]bool{}}
 	total := rapid.IntRange(1, 15).Draw(t, "rows")
 	for id := range int64(total) {
-		w.rows = append(w.rows, drawRow(t, id+1, w.now))
+		r := drawRow(t, id+1, w.now)
+		w.rows, w.stored = append(w.rows, r), append(w.stored, r)
 		w.now += rapid.Int64Range(0, 2000).Draw(t, "pause")
 		if rapid.Bool().Draw(t, "step") {
 			w.settle()

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"arizuko/gated/internal/layers"
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -13,9 +13,11 @@ import (
 // Row is an undecided row with what was read about it.
 type Row struct {
 	*msg.Message
+	Summary  *GroupSummary // of its group of rows, nil for none
 	Command  *layers.Command
 	Change   *Change // of an edit or deletion
 	Ballot   *Ballot // of a vote, of a reaction that is one, or of the end of a poll
+	Choice   *Choice // of an answer to a question of an agent
 	Post     string  // platform id of the post it is about, "" if there is none
 	Old      bool    // it was older than MAX_AGE on arrival
 	Operator bool    // its sender is an operator
@@ -61,25 +63,39 @@ const (
 )
 
 // verb is what routes match: an edit that addresses the bot where the original
-// did not counts as a mention.
+// did not counts as a mention, the press of a button that is a command as a message, and a row of a group does what any of
+// them does.
 func (r *Row) verb() string {
-	if r.Change != nil && r.Change.Fires {
+	switch {
+	case r.Change != nil && r.Change.Fires:
 		return msg.VerbMention
+	case r.Verb == msg.VerbAnswer && r.Command != nil: // pressed, which is the same as written
+		return msg.VerbMessage
+	case r.Summary != nil && r.Summary.MentionRow != nil && !r.calls():
+		return r.Summary.MentionRow.Verb
 	}
 	return r.Verb
 }
 
-// called reports whether the row mentions the bot or replies to it.
+// called reports whether the row, or its group, mentions the bot or replies to it.
 func (r *Row) called() bool { return r.verb() == msg.VerbMention || r.verb() == msg.VerbReply }
+
+// calls reports whether the row itself does.
+func (r *Row) calls() bool {
+	return r.Verb == msg.VerbMention || r.Verb == msg.VerbReply || r.Change != nil && r.Change.Fires
+}
 
 // isText reports whether a user or bot wrote the row as a message to the chat.
 func (r *Row) isText() bool {
 	return (r.Verb == msg.VerbMessage || r.Verb == msg.VerbMention || r.Verb == msg.VerbReply) && !r.BetweenGroups()
 }
 
+// Typed reports whether a user has written the row as a message to the chat, in time.
+func (r *Row) Typed() bool { return r.isText() && !r.IsBot && !r.Old }
+
 // acts reports whether the row acts by itself: as a command, or on another row.
 func (r *Row) acts() bool {
-	return r.Command != nil || r.Ballot != nil || r.Change != nil && !r.Change.Fires
+	return r.Command != nil || r.Ballot != nil || r.Choice != nil || r.Change != nil && !r.Change.Fires
 }
 
 // chain is the depth and the root of a turn of the row: zero unless an agent wrote it.
@@ -95,7 +111,7 @@ func (r *Row) place() string { return msg.Place(r.ThreadID, r.Topic) }
 // NewRow parses a row. botNames are the bot's names after the @ of a command.
 // Commands and tokens of bots, and those that arrived too late, are plain text.
 func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[string]bool) Row {
-	platform, _ := msg.SplitJID(m.ChatJID)
+	platform := msg.FamilyOf(m.ChatJID)
 	r := Row{
 		Message: m, Old: m.ReceivedAt-m.Timestamp > maxAge,
 		Operator: msg.IsOperator(operators, m.ChatJID, m.Sender),
@@ -116,7 +132,7 @@ func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[strin
 
 // Question is what routd is asked about the row, nil for nothing.
 func (r *Row) Question(chat *msg.Chat) *routeapi.Item {
-	if r.BetweenGroups() || r.Ballot != nil || r.Change != nil && !r.Change.Fires || r.Problem != "" || r.Known && r.Answer.Error != "" {
+	if r.BetweenGroups() || r.Ballot != nil || r.Choice != nil || r.Change != nil && !r.Change.Fires || r.Problem != "" || r.Known && r.Answer.Error != "" {
 		return nil
 	}
 	it := routeapi.Item{

@@ -1,8 +1,10 @@
 package decide
 
 import (
-	"arizuko/gated/internal/layers"
+	"slices"
+
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 )
 
@@ -24,9 +26,9 @@ type Prefix struct {
 // FindPin parses a row that is one bare token, once routd's answer is known. An
 // unknown name is plain text, as is one that the chat's group lets no member reach, and
 // every token of a bot, of a row that came too late and of a sender whom builtin:drop
-// ignores; a pin can be cleared even if its group is not registered any more.
+// ignores; with a file it is a prefix. A pin can be cleared even if its group is not registered any more.
 func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
-	if !r.isText() || r.IsBot || r.Old || r.Command != nil || !r.Known || r.ignored() {
+	if !r.isText() || r.IsBot || r.Old || r.Command != nil || !r.Known || r.ignored() || r.hasMore() {
 		return nil
 	}
 	sticky, ok := layers.ParseSticky(r.Content)
@@ -53,26 +55,49 @@ func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
 	return p
 }
 
-// FindPrefix parses the token a row begins with, once routd's answer is known. A name
-// of no group, or of one out of reach, is plain text, as is every token in a chat
-// without a group. Row.Home must be set.
+// hasMore reports whether the row has more than its text.
+func (r *Row) hasMore() bool { return len(r.Attachments) > 0 || r.Summary != nil }
+
+// FindPrefix parses the token a row begins with, once routd's answer is known; of a row in a
+// group, that of its head. A name of no group, or of one out of reach, is plain text, as is
+// every token in a chat without a group. Row.Home must be set.
 func FindPrefix(r *Row, registered func(folder string) bool) *Prefix {
 	if !r.Known || r.Answer.Error != "" || r.ignored() || r.Answer.Home == "" || r.Command != nil ||
 		!r.isText() && (r.Change == nil || !r.Change.Fires) {
 		return nil
 	}
-	p, ok := layers.ParsePrefix(r.Content)
+	if r.followsCommandRow() && r.Summary.Command != nil { // it came after a /new of its group had been decided
+		return &Prefix{Folder: r.Answer.Home, Topic: r.Summary.Command.Topic, Rest: r.Content, Reason: msg.ReasonGrouped}
+	}
+	found, ok := r.parsePrefix()
 	if !ok {
 		return nil
 	}
-	if p.Sigil == layers.TopicSigil {
-		return &Prefix{Folder: r.Answer.Home, Topic: "#" + p.Name, Rest: p.Rest, Reason: msg.ReasonPrefixTopic}
+	p := &Prefix{Folder: r.Answer.Home, Topic: "#" + found.Name, Rest: found.Rest, Reason: msg.ReasonPrefixTopic}
+	if found.Sigil == layers.GroupSigil {
+		p.Topic, p.Reason = "", msg.ReasonPrefixGroup
+		if p.Folder, ok = r.reaches(found.Name, registered); !ok {
+			return nil
+		}
 	}
-	folder, ok := r.reaches(p.Name, registered)
-	if !ok {
-		return nil
+	if r.followsCommandRow() {
+		p.Rest, p.Reason = r.Content, msg.ReasonGrouped
 	}
-	return &Prefix{Folder: folder, Rest: p.Rest, Reason: msg.ReasonPrefixGroup}
+	return p
+}
+
+// parsePrefix parses the text of the row or of its head. A token alone is a prefix if a file
+// or another row is with it.
+func (r *Row) parsePrefix() (p layers.Prefix, ok bool) {
+	text := r.Content
+	if r.followsCommandRow() {
+		text = r.Summary.CommandRow.Content
+	}
+	if p, ok = layers.ParsePrefix(text); ok || !r.hasMore() {
+		return p, ok
+	}
+	token, ok := layers.ParseSticky(text)
+	return layers.Prefix{Sigil: token.Sigil, Name: token.Name}, ok && token.Name != ""
 }
 
 // reaches finds the group that the row's sender means by a name. Where the chat's group
@@ -87,12 +112,15 @@ func (r *Row) reaches(name string, registered func(folder string) bool) (folder 
 
 // releases reports whether a row makes the gate release the rows before it.
 func (w *step) releases(r Row) bool {
+	if _, waits := r.awaitsGroup(w.f.Now); waits {
+		return false
+	}
 	return r.Command != nil && r.Command.Name == msg.CommandNew && !r.ignored() && r.admitted(r.Home) || r.pins()
 }
 
 // tokens acts on a row that is one bare token. Rows before it are released first.
 func (w *step) tokens(r *Row) bool {
-	if r.Pin == nil || w.blocked {
+	if r.Pin == nil || w.blocked != "" {
 		return false
 	}
 	if !r.pins() {
@@ -111,9 +139,10 @@ func (w *step) tokens(r *Row) bool {
 	return true
 }
 
-// releaseBefore routes the held rows before the chat's pins or session change. It reports
-// false if the step ends before that.
+// releaseBefore routes the held rows before the chat's pins or session change, but for those of
+// its own group. It reports false if the step ends before that.
 func (w *step) releaseBefore(r *Row) bool {
+	w.held = slices.DeleteFunc(w.held, func(held *Row) bool { return held.follows(r) })
 	w.gate = w.release(ReleaseAll)
 	w.storeTurns()
 	w.current = r

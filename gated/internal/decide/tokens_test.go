@@ -3,7 +3,7 @@ package decide
 import (
 	"testing"
 
-	"arizuko/gated/internal/layers"
+	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )

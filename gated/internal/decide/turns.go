@@ -33,7 +33,7 @@ func (w *step) entry(r *Row, reason msg.Reason) *entry {
 	e := &entry{
 		row: r, reason: reason, folder: r.Answer.Folder, threadID: r.ThreadID, place: r.place(),
 		surface: r.Answer.Surface, ceiling: r.Answer.Ceiling, kind: msg.Conversation, chatJID: r.ChatJID,
-		replyTo: r.Post, called: r.called(),
+		replyTo: r.Post, called: r.calls(),
 		claims: r.called() || r.Answer.Engaged && w.f.Default.Weight(r.verb()) > 0,
 	}
 	if r.Change != nil {

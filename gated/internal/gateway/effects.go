@@ -123,6 +123,10 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 	case decide.EndPoll:
 		p.at = e.Row
 		return p.endPoll(tx, &e)
+	case decide.AnswerAsk:
+		p.at = e.Row
+		m := p.row(e.Row)
+		return tx.AnswerAsk(e.Ask, e.Option, m.Sender, m.SenderName, m.ReceivedAt, now)
 	}
 	return p.applyParked(tx, e) // or what is acted on after the commit
 }
@@ -144,11 +148,16 @@ const maxFileWait = 60_000
 func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 	turn := e.Turn
 	ids := make([]int64, len(e.Entries))
+	audio := &transcripts{tx: tx, folder: turn.Folder}
 	turn.RowCount = len(e.Entries)
 	for i, entry := range e.Entries {
 		p.at, ids[i] = entry.Row, entry.Row
 		turn.RowBytes += len(p.row(entry.Row).Content)
-		if entry.Files {
+		answered, err := p.answeredFiles(tx, &turn, p.row(entry.Row), audio)
+		if err != nil {
+			return err
+		}
+		if entry.Files || answered || audio.wants(p.row(entry.Row)) {
 			turn.WaitsFor, turn.NotBefore = msg.WaitsFiles, p.batch.Now+maxFileWait
 		}
 		if entry.Derive.Source != "" {
@@ -164,6 +173,9 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 	}
 	p.at, turn.TriggerMessageID = e.Entries[e.Trigger].Row, ids[e.Trigger]
 	if _, err := tx.PutTurn(&turn, p.g.cfg.MaxAgents); err != nil {
+		return err
+	}
+	if err := audio.store(e.Entries, ids, p, &turn); err != nil {
 		return err
 	}
 	stored := storedTurn{turn: &turn, rows: ids}
@@ -184,6 +196,25 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 		}
 	}
 	return tx.AttachNotes(&turn)
+}
+
+// answeredFiles asks for the attachments of the post that a row answers: what a message is about is seen with it. It
+// reports whether there are any to wait for. Those of posts that other groups got are left alone.
+func (p *plan) answeredFiles(tx *store.Tx, turn *msg.Turn, m *msg.Message, audio *transcripts) (wanted bool, err error) {
+	if m.ReplyToID == "" {
+		return false, nil
+	}
+	post, err := tx.MessageByPlatformID(context.Background(), m.ChatJID, m.ReplyToID)
+	if err != nil || post == nil || !post.FilesFor(turn.Folder) {
+		return false, err
+	}
+	if audio.wants(post) {
+		wanted, audio.posts = true, append(audio.posts, post)
+	}
+	if post.PendingFiles == 0 {
+		return wanted, nil
+	}
+	return true, tx.WantFiles(post.ID)
 }
 
 func (p *plan) row(id int64) *msg.Message { return p.facts(id).Message }
@@ -239,13 +270,19 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 				g.meter.decided.WithLabelValues(string(msg.Routed), string(entry.Reason)).Inc()
 			}
 		case decide.AskService:
-			g.call(ctx, p.batch.chat, pendingCall{row: e.Row, service: serviceOf(e.Command)})
+			g.call(ctx, p.batch.chat, pendingCall{row: e.Row, service: serviceOf(e.Command), folder: e.Folder, operator: e.Operator})
 		case decide.PostDaemon:
 			g.call(ctx, p.batch.chat, pendingCall{row: e.Row, service: e.Target, route: e.RouteID})
 		case decide.Hold:
 			g.logHeld(p.batch.Chat.JID, &e)
 		case decide.Wait:
 			g.logWaits(p.batch.Chat.JID, &e)
+		case decide.AnswerAsk:
+			g.log.Info("question answered", "ask", e.Ask, "row", e.Row, "chat", p.batch.Chat.JID, "option", e.Option)
+			g.agents.AskEnded()
+			if e.Budget {
+				g.agents.Revived()
+			}
 		default:
 			g.actParked(p, e)
 		}

@@ -377,6 +377,58 @@ func TestStale_IsObserved_WithOneNotice(t *testing.T) {
 	diff(t, "notices", append(h.replies(first), h.replies(second)...), []string{decide.OfflineNotice})
 }
 
+// TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor has a photo that came along with "@bot what is this?", and one that
+// was observed. Whom a group does not admit gets nothing downloaded by that.
+func TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		decision store.Decision
+		want     bool
+	}{
+		"quoted":                     {store.Decision{Disposition: msg.Observed, Reason: msg.ReasonQuoted}, true},
+		"observed":                   {store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRouteObserve, RoutedTo: "main"}, true},
+		"of another group":           {store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRouteObserve, RoutedTo: "main/eng"}, false},
+		"of a sender without access": {store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoAccess}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			photo := h.put("", func(m *msg.Message) {
+				m.PendingFiles, m.Attachments = 1, []msg.Attachment{{Name: "a.jpg", Ref: "r"}}
+			})
+			h.write(func(tx *store.Tx) error { return tx.Decide(photo.ID, tt.decision, 5) })
+			h.put("what is this?", verb(msg.VerbMention), func(m *msg.Message) { m.ReplyToID = photo.PlatformID })
+			h.step()
+			if got := h.row(photo.ID).FilesWanted; got != tt.want {
+				t.Errorf("wanted %v, want %v", got, tt.want)
+			}
+			turn := h.agents.turns[0]
+			if waits := turn.WaitsFor == msg.WaitsFiles; waits != tt.want {
+				t.Errorf("the turn waits: %v", waits)
+			}
+			if !tt.want {
+				return
+			}
+			ready := func() int {
+				lanes, err := h.st.FilesReady(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(lanes)
+			}
+			if ready() != 0 {
+				t.Error("the turn is ready before the file is there")
+			}
+			h.write(func(tx *store.Tx) error {
+				return tx.PutFiles(photo.ID, []msg.Attachment{{Name: "a.jpg", Path: "media/a.jpg"}})
+			})
+			if ready() != 1 {
+				t.Error("the turn is not ready")
+			}
+		})
+	}
+}
+
 func TestFiles_OfATurn_AreWanted(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -195,9 +195,14 @@ type fakeAgents struct {
 	stopped []string
 	drained []int64
 	panics  bool
+
+	asksEnded int
+	revived   int
 }
 
 func (a *fakeAgents) Poked()                                  {}
+func (a *fakeAgents) AskEnded()                               { a.asksEnded++ }
+func (a *fakeAgents) Revived()                                { a.revived++ }
 func (a *fakeAgents) Drain(runID int64)                       { a.drained = append(a.drained, runID) }
 func (a *fakeAgents) Stop(f string, _ *string, _ []*msg.Turn) { a.stopped = append(a.stopped, f) }
 

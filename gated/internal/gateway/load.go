@@ -36,7 +36,7 @@ func (b *batch) needsRoutd() bool {
 // acts reports whether a row might be decided without routd.
 func (b *batch) acts() bool {
 	for i := range b.Rows {
-		if r := &b.Rows[i]; r.Command != nil || r.Change != nil || r.Ballot != nil || r.Problem != "" {
+		if r := &b.Rows[i]; r.Command != nil || r.Change != nil || r.Ballot != nil || r.Choice != nil || r.Problem != "" {
 			return true
 		}
 	}
@@ -146,6 +146,7 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 	if err != nil {
 		return nil, err
 	}
+	known := summaries{}
 	for i, m := range rows {
 		if b.bytes += len(m.Content); i == page {
 			b.More = true
@@ -155,7 +156,7 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 		if c.skipped[m.ID] || g.covered(m, b.Chat.StickyTopic) {
 			continue
 		}
-		r, err := g.loadRow(ctx, m)
+		r, err := g.loadRow(ctx, m, known)
 		if err != nil {
 			return nil, err
 		}
@@ -182,7 +183,7 @@ func (g *Gateway) covered(m *msg.Message, stickyTopic string) bool {
 }
 
 // loadRow parses a row and reads what does not depend on routd's answer.
-func (g *Gateway) loadRow(ctx context.Context, m *msg.Message) (r decide.Row, err error) {
+func (g *Gateway) loadRow(ctx context.Context, m *msg.Message, known summaries) (r decide.Row, err error) {
 	r = decide.Row{Message: m}
 	err = g.ofRow(&r, func() (err error) {
 		r = decide.NewRow(m, g.cfg.MaxAge.Milliseconds(), g.cfg.BotNames, g.cfg.Operators)
@@ -194,12 +195,48 @@ func (g *Gateway) loadRow(ctx context.Context, m *msg.Message) (r decide.Row, er
 		if r.Ballot, err = g.ballot(ctx, m); err != nil || r.Ballot != nil {
 			return err
 		}
-		if r.Post, err = g.post(ctx, &r); err != nil || r.ForwardedFrom == nil {
+		if stops, err := g.stop(ctx, &r); err != nil || stops {
+			return err
+		}
+		if r.Choice, err = g.choice(ctx, &r); err != nil || r.Choice != nil {
+			return err
+		}
+		if r.Post, err = g.post(ctx, &r); err != nil {
+			return err
+		}
+		if m.GroupKey != "" {
+			err = g.join(ctx, &r, known)
+		}
+		if err != nil || r.ForwardedFrom == nil {
 			return err
 		}
 		return g.readReturn(ctx, &r)
 	})
 	return r, err
+}
+
+// summaries are those of the groups of one chat that were read.
+type summaries map[groupID]*decide.GroupSummary
+
+type groupID struct{ key, sender string }
+
+// join reads the group that a row is in.
+func (g *Gateway) join(ctx context.Context, r *decide.Row, known summaries) error {
+	id := groupID{r.GroupKey, r.Sender}
+	l, found := known[id]
+	if !found {
+		rows, err := g.st.GroupRows(ctx, r.ChatJID, r.GroupKey)
+		if err != nil {
+			return err
+		}
+		if l = decide.Summarize(r.Message, rows); l != nil && l.CommandRow != nil {
+			head := decide.NewRow(l.CommandRow, g.cfg.MaxAge.Milliseconds(), g.cfg.BotNames, g.cfg.Operators)
+			l.Command = head.Command
+		}
+		known[id] = l
+	}
+	r.Join(l)
+	return nil
 }
 
 // ofRow reads something about a row. A panic costs that row alone: it is dropped.

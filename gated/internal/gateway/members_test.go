@@ -88,6 +88,10 @@ func TestAccess_SenderNotAdmitted_IsDropped(t *testing.T) {
 				t.Errorf("chat %+v, %v", c, err)
 			}
 
+			pressed := h.press(dm, "77", "telegram:1", stopOf(turn.ID))
+			h.step()
+			h.is(pressed, "dropped/no_access ")
+
 			operator := h.put(tt.text, tt.change, from("telegram:9"))
 			h.wait(2 * maxHold)
 			if d := h.row(operator.ID); d.Reason == msg.ReasonNoAccess || d.Disposition == "" && tt.text != "/status" {

@@ -61,12 +61,10 @@ func TestPing_SlowRoutd_IsAnsweredAtOnce(t *testing.T) {
 	h.g.asking.asked = time.Now().Add(-commandWait)             // it has been chewing for a while
 	for _, chat := range []string{"telegram:3", "telegram:2"} { // of the chat that is asked about too
 		ping := h.put("/ping", in(chat))
-		if took := h.until(ping); took > 500*time.Millisecond { // on a machine that is not busy: 3 ms
-			t.Errorf("/ping in %s took %v", chat, took)
-		}
+		h.until(ping)
 		diff(t, "replies", h.replies(ping), []string{"pong"})
+		h.is(asked[0], "") // routd has not answered yet
 	}
-	h.is(asked[0], "")
 	h.until(asked[len(asked)-1])
 }
 

@@ -13,9 +13,9 @@ import (
 	"time"
 	"unicode"
 
-	"arizuko/gated/internal/layers"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -32,16 +32,20 @@ const (
 	outageTime = 5 * time.Second
 )
 
-// Services that answer commands; others are daemons that routes name.
+// Services that answer commands; others are daemons that routes name. This process itself answers what takes many reads.
 const (
 	dashd = "dashd"
 	onbod = "onbod"
+	own   = "gated"
 )
 
 // serviceOf names the service that answers a command.
 func serviceOf(command string) string {
-	if command == msg.CommandStatus {
+	switch command {
+	case msg.CommandStatus:
 		return dashd
+	case msg.CommandWhy, msg.CommandAgent, msg.CommandModel:
+		return own
 	}
 	return onbod
 }
@@ -50,8 +54,11 @@ func serviceOf(command string) string {
 // backlog of calls must not fill the memory.
 type pendingCall struct {
 	row     int64
-	service string // dashd, onbod or daemon:NAME
+	service string // dashd, onbod, gated or daemon:NAME
 	route   int64
+	// Of a command: the chat's group, and whether an operator wrote it.
+	folder   string
+	operator bool
 }
 
 // calls are the calls to services that run and wait. Those of one chat to one service
@@ -191,9 +198,12 @@ func (g *Gateway) askService(ctx context.Context, p pendingCall, m *msg.Message,
 		return g.postDaemon(ctx, p, daemon, m)
 	}
 	o.decision = store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}
-	if p.service == dashd {
+	switch p.service {
+	case dashd:
 		o.reply, o.down = g.askDashd(ctx, m, skip)
-	} else {
+	case own:
+		o.reply = g.answerCommand(ctx, p, m)
+	default:
 		o.reply = g.askOnbod(ctx, m)
 	}
 	return o
@@ -284,13 +294,16 @@ func (g *Gateway) askDashd(ctx context.Context, m *msg.Message, skip bool) (text
 		return dashdDown, false
 	}
 	query := url.Values{"chat_jid": {m.ChatJID}, "thread_id": {m.ThreadID}, "topic": {m.Topic}}
+	if g.cfg.Operators[m.Sender] { // what agents cost is not for everyone in a chat
+		query.Set("spend", "true")
+	}
 	var answer serviceText
 	err := call(ctx, g.cfg.Dashd, http.MethodGet, "/status?"+query.Encode(), nil, &answer)
 	return serviceReply(answer.Text, err, dashdDown), isDown(err)
 }
 
 func (g *Gateway) askOnbod(ctx context.Context, m *msg.Message) (text string) {
-	platform, _ := msg.SplitJID(m.ChatJID)
+	platform := msg.FamilyOf(m.ChatJID)
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, platform, func(string) bool { return true })
 	code, rest := strings.TrimSpace(cmd.Args), ""

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/msg"
 )
 
@@ -38,23 +39,11 @@ func InboxPath(row *msg.Message, n int) string {
 // take copies <data>/<from>, which must be under media/, into the inbox. It opens
 // everything through roots, so no path and no link leads out of them.
 func (f *Files) take(folder, from, name string) error {
-	media, err := os.OpenRoot(filepath.Join(f.Data, mediaFolder))
-	if err != nil {
-		return err
-	}
-	defer media.Close()
-	rest, ok := strings.CutPrefix(path.Clean(filepath.ToSlash(from)), mediaFolder+"/")
-	if !ok {
-		return fmt.Errorf("%q is not under media/", from)
-	}
-	src, err := media.Open(filepath.FromSlash(rest))
+	src, err := f.openMedia(from)
 	if err != nil {
 		return err
 	}
 	defer src.Close()
-	if info, err := src.Stat(); err != nil || !info.Mode().IsRegular() {
-		return errors.Join(fmt.Errorf("%q is not a file", from), err)
-	}
 	group, user, err := f.Dir(folder)
 	if err != nil {
 		return err
@@ -65,6 +54,37 @@ func (f *Files) take(folder, from, name string) error {
 	}
 	defer to.Close()
 	return copyOnce(to, name, src, user)
+}
+
+// CopyTo copies <data>/<from>, which must be under media/, to a file of user in a folder, under a name that is not there yet.
+func (f *Files) CopyTo(folder *os.Root, name, from string, user runtime.User) error {
+	src, err := f.openMedia(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return copyOnce(folder, name, src, user)
+}
+
+// openMedia opens the file <data>/<from>, which must be under media/.
+func (f *Files) openMedia(from string) (*os.File, error) {
+	media, err := os.OpenRoot(filepath.Join(f.Data, mediaFolder))
+	if err != nil {
+		return nil, err
+	}
+	defer media.Close()
+	rest, ok := strings.CutPrefix(path.Clean(filepath.ToSlash(from)), mediaFolder+"/")
+	if !ok {
+		return nil, fmt.Errorf("%q is not under media/", from)
+	}
+	src, err := media.Open(filepath.FromSlash(rest))
+	if err != nil {
+		return nil, err
+	}
+	if info, err := src.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%q is not a file", from), err, src.Close())
+	}
+	return src, nil
 }
 
 // openInbox opens the inbox in a group's folder, which it makes unless it exists. The
@@ -133,13 +153,41 @@ func copyOnce(root *os.Root, name string, src io.Reader, user runtime.User) erro
 	if err != nil {
 		return err
 	}
-	if from, ok := src.(*os.File); !ok || unix.IoctlFileClone(int(dst.Fd()), int(from.Fd())) != nil {
-		_, err = io.Copy(dst, src)
-	}
-	if err := errors.Join(err, chown(dst, user), dst.Close()); err != nil {
+	if err := errors.Join(fill(dst, src), chown(dst, user), dst.Close()); err != nil {
+		_ = root.Remove(part) // the next attempt does, too
 		return err
 	}
 	return root.Rename(part, name)
+}
+
+// errNoRoom is the error for a copy that would fill the disk.
+var errNoRoom = errors.New("there is no room on the disk for a copy of the file")
+
+// Problem is why Take failed, as agents and users are to read it.
+func Problem(err error) string {
+	if errors.Is(err, errNoRoom) {
+		return errNoRoom.Error()
+	}
+	return "the file is not there any more"
+}
+
+// fill writes the content of src to dst, shared on the disk where the file system can.
+func fill(dst *os.File, src io.Reader) error {
+	if from, ok := src.(*os.File); ok {
+		if unix.IoctlFileClone(int(dst.Fd()), int(from.Fd())) == nil {
+			return nil
+		}
+		info, err := from.Stat()
+		if err != nil {
+			return err
+		}
+		space, err := disk.Of(fmt.Sprintf("/proc/self/fd/%d", dst.Fd()))
+		if err != nil || space.Free < disk.Full+info.Size() {
+			return errors.Join(errNoRoom, err)
+		}
+	}
+	_, err := io.Copy(dst, src)
+	return err
 }
 
 // safeName is an attachment's name as one path element of plain characters.

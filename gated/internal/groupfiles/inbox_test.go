@@ -148,3 +148,57 @@ func TestTake_TwiceAtOnce_BothGetTheWholeFile(t *testing.T) {
 		calls.Wait()
 	}
 }
+
+// Neither ext4 nor tmpfs can share the blocks of two files: the copy is written. It is never a hard link, by
+// which an agent could change what is stored and sent.
+func TestTake_FileSystemWithoutSharedBlocks_CopiesTheFile(t *testing.T) {
+	for _, dir := range []string{t.TempDir(), "/dev/shm"} {
+		data, err := os.MkdirTemp(dir, "media")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.RemoveAll(data) })
+		group := filepath.Join(data, "group")
+		f := &Files{Data: data, Dir: func(string) (string, runtime.User, error) { return group, runtime.User{}, nil }}
+		stored := filepath.Join(data, "media", "big")
+		err = errors.Join(os.Mkdir(group, 0o700), os.Mkdir(filepath.Join(data, "media"), 0o700), os.WriteFile(stored, make([]byte, 1<<20), 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken, err := f.Take("acme", &msg.Message{ID: 1, Attachments: []msg.Attachment{{Path: "media/big", Name: "big"}}}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, copied syscall.Stat_t
+		if err := errors.Join(syscall.Stat(stored, &before), syscall.Stat(filepath.Join(group, taken), &copied)); err != nil {
+			t.Fatal(err)
+		}
+		if before.Ino == copied.Ino || before.Nlink != 1 || copied.Nlink != 1 || copied.Size != 1<<20 {
+			t.Errorf("%s: %+v is not a copy of %+v", dir, copied, before)
+		}
+	}
+}
+
+// A disk that is nearly full gets no second copy.
+func TestCopyOnce_NoRoom_WritesNothing(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	src, err := os.CreateTemp("/dev/shm", "huge") // of another file system: their blocks cannot be shared
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(src.Name())
+	defer src.Close()
+	if err := src.Truncate(1 << 42); err != nil { // sparse, and larger than what is free here
+		t.Fatal(err)
+	}
+	if err := copyOnce(root, "huge", src, runtime.User{}); !errors.Is(err, errNoRoom) {
+		t.Errorf("error %v", err)
+	}
+	if all, err := os.ReadDir(root.Name()); err != nil || len(all) != 0 {
+		t.Errorf("left %v, %v", all, err)
+	}
+}

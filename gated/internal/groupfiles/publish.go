@@ -12,17 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/disk"
 	"arizuko/pkg/msg"
 )
-
-// maxName bounds the name of a file that users see, in bytes.
-const maxName = 120
 
 // Refusal is an error about the file that an agent names. Its text is for the agent.
 type Refusal struct{ text string }
@@ -48,6 +43,20 @@ func (f *Files) Publish(folder, from, name string, limit int64, now time.Time) (
 	if size > limit {
 		return a, refuse("%.200q has %d bytes, and a file that is sent here may have %d at most: make it smaller, or send it in parts", from, size, limit)
 	}
+	return f.publish(cmp.Or(name, path.Base(filepath.ToSlash(from))), size, now, func(to *os.File) error { return copyWhole(to, src, size) })
+}
+
+// PublishText stores a text in the media folder, and returns it as an attachment named name. It returns a
+// *Refusal if there is no room for it. A caller that does not send it discards it.
+func (f *Files) PublishText(name, text string, now time.Time) (msg.Attachment, error) {
+	return f.publish(name, int64(len(text)), now, func(to *os.File) error {
+		_, err := to.WriteString(text)
+		return err
+	})
+}
+
+// publish makes a file of a size in the media folder, for which there is room.
+func (f *Files) publish(name string, size int64, now time.Time, write func(to *os.File) error) (a msg.Attachment, err error) {
 	if space, err := disk.Of(f.Data); err != nil || space.Free < disk.Full+size {
 		return a, errors.Join(refuse("there is no room on the disk for a copy of the file: go on without it, and say so"), err)
 	}
@@ -55,8 +64,8 @@ func (f *Files) Publish(folder, from, name string, limit int64, now time.Time) (
 	if err != nil {
 		return a, err
 	}
-	a = msg.Attachment{Name: shownName(cmp.Or(name, path.Base(filepath.ToSlash(from)))), Size: size}
-	if a.Path, a.MIME, err = f.store(src, size, &a, now); err != nil {
+	a = msg.Attachment{Name: msg.FileName(name), Size: size}
+	if a.Path, a.MIME, err = f.store(write, &a, now); err != nil {
 		written(0)
 		return msg.Attachment{}, err
 	}
@@ -97,8 +106,8 @@ func (f *Files) Discard(a msg.Attachment) error {
 	return nil
 }
 
-// store copies a file of a size into the media folder. It returns the path of the copy in the data folder, and its type.
-func (f *Files) store(src *os.File, size int64, a *msg.Attachment, now time.Time) (stored, kind string, err error) {
+// store makes a file in the media folder. It returns its path in the data folder, and its type.
+func (f *Files) store(write func(to *os.File) error, a *msg.Attachment, now time.Time) (stored, kind string, err error) {
 	root, err := os.OpenRoot(f.Data)
 	if err != nil {
 		return "", "", err
@@ -114,7 +123,7 @@ func (f *Files) store(src *os.File, size int64, a *msg.Attachment, now time.Time
 	}
 	defer root.Remove(part.name) // after a rename there is none
 	defer part.Close()
-	if err := copyWhole(part.File, src, size); err != nil {
+	if err := write(part.File); err != nil {
 		return "", "", err
 	}
 	if kind, err = typeOf(part.File, a.Name); err == nil {
@@ -223,20 +232,4 @@ func typeOf(f *os.File, name string) (string, error) {
 	}
 	kind, _, _ := strings.Cut(cmp.Or(mime.TypeByExtension(path.Ext(name)), http.DetectContentType(head[:n])), ";")
 	return kind, nil
-}
-
-// shownName is a file's name as users see it: one line without slashes.
-func shownName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if r == '/' || r == '\\' || !unicode.IsPrint(r) {
-			return '_'
-		}
-		return r
-	}, strings.ToValidUTF8(name, "_"))
-	name = strings.TrimLeft(name, ". ")
-	for len(name) > maxName { // keep the extension
-		_, size := utf8.DecodeRuneInString(name)
-		name = name[size:]
-	}
-	return cmp.Or(name, "file")
 }

@@ -268,17 +268,3 @@ func TestCopyWhole_FileChangesMeanwhile_IsRefused(t *testing.T) {
 		f.do(src.Close(), dst.Close())
 	}
 }
-
-func TestShownName(t *testing.T) {
-	for name, want := range map[string]string{
-		"a.txt": "a.txt", "../../etc/passwd": "_.._etc_passwd", "..": "file", "": "file", "a\r\nContent-Type: x": "a__Content-Type: x", "\xff.md": "_.md",
-		strings.Repeat("ü", 100) + ".pdf": strings.Repeat("ü", 58) + ".pdf",
-	} {
-		if got := shownName(name); got != want {
-			t.Errorf("%q is %q, want %q", name, got, want)
-		}
-	}
-	if got := shownName(string(bytes.Repeat([]byte{0xff}, 500))); len(got) > maxName {
-		t.Errorf("%d bytes", len(got))
-	}
-}

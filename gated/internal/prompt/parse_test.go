@@ -100,6 +100,7 @@ func drawRows(t *rapid.T, label string) []*msg.Message {
 		for range rapid.IntRange(0, 2).Draw(t, "attachments") {
 			row.Attachments = append(row.Attachments, msg.Attachment{
 				Path: text.Draw(t, "path"), Name: text.Draw(t, "file"), MIME: text.Draw(t, "mime"), Error: text.Draw(t, "error"),
+				Duration: rapid.Int64Range(0, 9).Draw(t, "duration"),
 			})
 		}
 		return row
@@ -160,8 +161,12 @@ func expected(in *Input) []element {
 			}
 			add(name+"/message", row.Content, attrs...)
 			for _, a := range row.Attachments {
+				duration := ""
+				if a.Duration > 0 {
+					duration = strconv.FormatInt(a.Duration, 10) + "s"
+				}
 				add(name+"/message/attachment", "", "path", a.Path, "name", a.Name, "mime", a.MIME,
-					"size", strconv.FormatInt(a.Size, 10), "error", a.Error)
+					"size", strconv.FormatInt(a.Size, 10), "error", a.Error, "duration", duration)
 			}
 		}
 	}

@@ -54,9 +54,7 @@ func ShouldSkipContext(rows []*msg.Message) bool {
 		if row.Verb == msg.VerbReaction || row.Disposition == msg.Observed {
 			continue
 		}
-		platform, _ := msg.SplitJID(row.ChatJID)
-		platform, _, _ = strings.Cut(platform, "+") // the name of a further account
-		if strings.Contains(row.Content, skipContext) || platform == "slack" && strings.Contains(row.Content, skipContextSlack) {
+		if strings.Contains(row.Content, skipContext) || msg.FamilyOf(row.ChatJID) == "slack" && strings.Contains(row.Content, skipContextSlack) {
 			return true
 		}
 	}
@@ -87,10 +85,11 @@ func Build(in Input) string {
 	return w.String()
 }
 
-// Limits of what stands in attributes: titles in characters, quotes in bytes.
+// Limits of what stands in attributes: titles in characters, quotes in bytes; and of all transcripts of a prompt, in bytes.
 const (
-	maxTitle = 100
-	maxQuote = 4 << 10
+	maxTitle       = 100
+	maxQuote       = 4 << 10
+	maxTranscripts = 128 << 10
 )
 
 // rowOverhead estimates the tags and attributes of one row, in bytes.

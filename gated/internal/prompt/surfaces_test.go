@@ -53,7 +53,8 @@ var combinations = []struct {
 	}},
 	{"quoted", func(_ *Input, last *msg.Message) { last.Quote = "the \"second\"\nparagraph" }},
 	{"attachments", func(_ *Input, last *msg.Message) {
-		last.Attachments = []msg.Attachment{{Path: "inbox/7-1-cat.jpg", Name: "cat.jpg", MIME: "image/jpeg", Size: 5}, {Name: "film.mkv", Error: "too large"}}
+		last.Attachments = []msg.Attachment{{Path: "inbox/7-1-cat.jpg", Name: "cat.jpg", MIME: "image/jpeg", Size: 5}, {Name: "film.mkv", Error: "too large"},
+			{Path: "inbox/7-3-voice.ogg", Name: "voice.ogg", MIME: "audio/ogg", Size: 9000, Duration: 12}}
 	}},
 	{"edit_note", func(in *Input, last *msg.Message) {
 		note := *last

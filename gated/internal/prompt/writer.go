@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,8 @@ type writer struct {
 	location  *time.Location
 	rowIDs    map[string]int64
 	operators map[string]bool
+
+	transcribed int // bytes of transcripts so far
 }
 
 func (w *writer) system(line SystemLine) {
@@ -122,8 +125,33 @@ func (w *writer) attachment(a *msg.Attachment) {
 	w.attr("name", a.Name)
 	w.attr("mime", a.MIME)
 	w.number("size", a.Size)
+	if a.Duration > 0 {
+		w.attr("duration", strconv.FormatInt(a.Duration, 10)+"s")
+	}
 	w.optional("error", a.Error)
-	w.WriteString("/>")
+	t := a.Transcript
+	if t != nil && t.Text == "" {
+		w.attr("transcript_error", cmp.Or(t.Error, msg.TranscriptLate))
+	}
+	if t == nil || t.Text == "" {
+		w.WriteString("/>")
+		return
+	}
+	w.WriteString(`><transcript by="machine">`)
+	w.text(w.fit(t.Text))
+	w.WriteString("</transcript></attachment>")
+}
+
+// fit cuts a transcript to the room that the prompt has for transcripts.
+func (w *writer) fit(text string) string {
+	room := maxTranscripts - w.transcribed
+	if len(text) > room {
+		text = strings.ToValidUTF8(text[:room], "") + msg.CutMark
+		w.transcribed = maxTranscripts
+		return text
+	}
+	w.transcribed += len(text)
+	return text
 }
 
 func (w *writer) attr(name, value string) {

@@ -1,6 +1,6 @@
 package queue
 
-import "strings"
+import "arizuko/pkg/msg"
 
 // lane is what is answered in order: a folder, or a topic of its web chat.
 type lane struct {
@@ -28,8 +28,7 @@ func (q *GroupQueue) lane(name string) *lane {
 
 // folder is the group that the lane belongs to.
 func (l *lane) folder() string {
-	folder, _, _ := strings.Cut(l.name, " ")
-	return folder
+	return msg.FolderOfLane(l.name)
 }
 
 // reread forgets what is known of the lane's turns.
@@ -62,13 +61,16 @@ func (q *GroupQueue) over(at int64) bool {
 	return at <= now || at > now+maxWait.Milliseconds()
 }
 
+// within is a time, at the latest maxWait from now; 0 stays 0.
+func (q *GroupQueue) within(at int64) int64 { return min(at, q.unixNow()+maxWait.Milliseconds()) }
+
 func (q *GroupQueue) read(l *lane, now int64) {
 	next, err := q.rows.Next(l.name, l.through, now)
 	if err != nil {
 		l.until = now + readRetry.Milliseconds()
 		return
 	}
-	l.unread, l.through, l.until = false, next.Through, earlier(l.until, next.Until)
+	l.unread, l.through, l.until = false, next.Through, earlier(l.until, q.within(next.Until))
 	if next.Found {
 		l.next = &next.Turn
 	}

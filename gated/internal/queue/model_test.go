@@ -229,7 +229,7 @@ func (w *model) answer(p *process) {
 	var next Turn
 	var takes bool
 	if len(p.open) == 1 && !p.closing {
-		next, takes = w.Next(p.id)
+		next, takes = w.Next(p.id, 1)
 	}
 	w.where[p.open[0]] = ended
 	p.open = p.open[1:]

@@ -17,9 +17,13 @@ import (
 // for a moment; for a slow one it makes no difference.
 const quantum = 100 * time.Millisecond
 
-// maxWait is the longest wait of a lane. One that seems to be longer is over: the
-// clock was set back. The rows have the same limit.
-const maxWait = time.Hour
+// maxAhead is how many turns a busy run that folds them takes although other lanes wait: what users add to their question
+// belongs to it, and one who never stops does not keep the agent for ever.
+const maxAhead = 8
+
+// maxWait is how long a lane that waits is left alone: then its turns are read again. A wait that seems longer is over:
+// the clock was set back.
+const maxWait = time.Minute
 
 // readRetry is when a lane is looked at again whose turns could not be read.
 const readRetry = time.Second
@@ -80,7 +84,7 @@ type GroupQueue struct {
 	runs  map[int64]*run
 	holds map[msg.Address]*lane // session → the lane whose process has it
 	ring  []*lane               // lanes that wait for a slot, longest first
-	busy  int                   // lanes with an unanswered turn
+	busy  int                   // lanes with an unanswered turn, but for runs that wait for a user's answer
 	acts  Actions
 }
 
@@ -89,8 +93,11 @@ type run struct {
 	address msg.Address
 	lane    *lane
 	single  bool // it gets no other turn before it has answered
+	folds   bool // it takes in turns while it works on one
+	ahead   int  // turns that it took, since it became busy, while other lanes waited
 	closing bool
 	wanted  bool      // another lane waits for its session
+	waiting bool      // for a user's answer: it uses no slot
 	open    int       // turns it has not answered
 	taking  *Turn     // a queued turn on its way to it
 	busyAt  time.Time // when its lane last got a slot
@@ -104,6 +111,9 @@ func (r *run) load() int {
 	}
 	return r.open
 }
+
+// busy reports whether the run uses a slot.
+func (r *run) busy() bool { return r.load() > 0 && !r.waiting }
 
 // New makes a queue for at most limit busy agents.
 func New(limit int, now func() time.Time, rows Rows) *GroupQueue {
@@ -172,7 +182,7 @@ func (q *GroupQueue) StartFailed(t Turn, until int64) Actions {
 		q.busy--
 		delete(q.holds, t.Session())
 		l.reread()
-		l.paused = until
+		l.paused = q.within(until)
 		q.refreshContenders(l, t.Address)
 		q.refresh(l)
 	})
@@ -206,13 +216,37 @@ func (q *GroupQueue) Holds(runID int64, open int) Actions {
 	})
 }
 
-// Next returns the queued turn that a run may take when it answers its last one, and
+// Folds reports that a run's agent takes in turns while it works on one.
+func (q *GroupQueue) Folds(runID int64) Actions {
+	return q.update(func() {
+		if r := q.runs[runID]; r != nil {
+			r.folds = true
+			q.refresh(r.lane)
+		}
+	})
+}
+
+// Waits reports whether a run waits for a user's answer. It uses no slot meanwhile; when it goes on, more runs may be busy
+// than the limit, until one has answered.
+func (q *GroupQueue) Waits(runID int64, waits bool) Actions {
+	return q.update(func() {
+		r := q.runs[runID]
+		if r == nil || r.waiting == waits {
+			return
+		}
+		wasBusy := r.busy()
+		r.waiting = waits
+		q.recount(r, wasBusy)
+	})
+}
+
+// Next returns the queued turn that a run may take when it answers its last ones, as many as answers, and
 // reserves it for the run until Took.
-func (q *GroupQueue) Next(runID int64) (t Turn, ok bool) {
+func (q *GroupQueue) Next(runID int64, answers int) (t Turn, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	r := q.runs[runID]
-	if r == nil || r.load() != 1 || r.lane.inRing || len(q.ring) > 0 && !q.inQuantum(r) {
+	if r == nil || r.load() != answers || r.lane.inRing || len(q.ring) > 0 && !q.inQuantum(r) {
 		return Turn{}, false
 	}
 	t, ready := q.head(r.lane)
@@ -252,7 +286,7 @@ func (q *GroupQueue) Exited(runID int64) Actions {
 			return
 		}
 		delete(q.runs, runID)
-		if r.load() > 0 {
+		if r.busy() {
 			q.busy--
 		}
 		r.lane.run = nil
@@ -291,19 +325,26 @@ func (q *GroupQueue) unixNow() int64 { return q.now().UnixMilli() }
 
 // setLoad changes the turns of a run, and with them the number of busy lanes.
 func (q *GroupQueue) setLoad(r *run, open int, taking *Turn) {
-	wasBusy := r.load() > 0
+	wasBusy, hadTurns := r.busy(), r.load() > 0
 	r.open, r.taking = open, taking
-	switch busy := r.load() > 0; {
-	case busy && !wasBusy:
-		q.busy++
-		r.busyAt = q.now()
-	case wasBusy && !busy:
-		q.busy--
+	q.recount(r, wasBusy)
+	if hadTurns && r.load() == 0 {
 		r.idleAt = q.now()
 		r.single = false
 		if r.wanted {
 			q.close(r)
 		}
+	}
+}
+
+// recount changes the number of busy lanes with a run that was busy before, or was not.
+func (q *GroupQueue) recount(r *run, wasBusy bool) {
+	switch {
+	case r.busy() && !wasBusy:
+		q.busy++
+		r.busyAt, r.ahead = q.now(), 0
+	case wasBusy && !r.busy():
+		q.busy--
 	}
 }
 
@@ -344,6 +385,9 @@ func (q *GroupQueue) refresh(l *lane) {
 	case l.run.load() == 0:
 		q.close(l.run)
 	case l.run.accepts(t) && (len(q.ring) == 0 || q.inQuantum(l.run)):
+		q.pipe(l, t)
+	case l.run.accepts(t) && l.run.folds && l.run.ahead < maxAhead:
+		l.run.ahead++
 		q.pipe(l, t)
 	}
 }

@@ -49,7 +49,7 @@ func TestPipe_RunRetriesTurn_AfterItsAnswer(t *testing.T) {
 	f := newFixture(5)
 	f.run(alone(turn(1, alice)), 10)
 	expect(t, "beside it", f.push(turn(2, alice)), none)
-	if _, ok := f.Next(10); ok {
+	if _, ok := f.Next(10, 1); ok {
 		t.Error("it takes the next turn with its answer")
 	}
 	expect(t, "answered", f.Holds(10, 0), pipes(10, turn(2, alice)))
@@ -77,18 +77,18 @@ func TestNext_RunTakesTurnWithItsAnswer(t *testing.T) {
 	f.run(turn(1, alice), 10)
 	f.push(turn(2, alice))
 	f.Took(10, 1, false)
-	next, ok := f.Next(10)
+	next, ok := f.Next(10, 1)
 	if !ok || next.ID != 2 {
 		t.Fatalf("next %+v, %t", next, ok)
 	}
-	if _, again := f.Next(10); again {
+	if _, again := f.Next(10, 1); again {
 		t.Error("a second turn was reserved")
 	}
 	expect(t, "taken", f.took(10, next, 1), none)
 	if f.Busy() != 1 {
 		t.Errorf("%d busy", f.Busy())
 	}
-	if _, ok := f.Next(10); ok {
+	if _, ok := f.Next(10, 1); ok {
 		t.Error("an empty lane has a next turn")
 	}
 }
@@ -102,9 +102,41 @@ func TestNext_OtherLaneWaits_OnlyWithinTheQuantum(t *testing.T) {
 		if late {
 			f.clock.advance(quantum)
 		}
-		if _, ok := f.Next(10); ok == late {
+		if _, ok := f.Next(10, 1); ok == late {
 			t.Errorf("after the quantum %t: next %t", late, ok)
 		}
+	}
+}
+
+// What users add to their question reaches an agent that folds it, although others wait; not for ever.
+func TestFolds_OtherLaneWaits_RunTakesMore(t *testing.T) {
+	f := newFixture(1)
+	f.run(turn(1, alice), 10)
+	f.clock.advance(quantum)
+	f.push(turn(2, other))
+	expect(t, "a run that folds nothing", f.push(turn(3, alice)), none)
+	acts, open := f.Folds(10), 1
+	for id := int64(3); id < 3+maxAhead; id++ {
+		expect(t, "a run that folds", acts, pipes(10, turn(id, alice)))
+		open++
+		expect(t, "taken", f.took(10, turn(id, alice), open), none)
+		acts = f.push(turn(id+1, alice))
+	}
+	expect(t, "enough", acts, none)
+}
+
+func TestNext_AfterSeveralAnswers_RunTakesTurn(t *testing.T) {
+	f := newFixture(1)
+	f.run(turn(1, alice), 10)
+	f.push(turn(2, alice))
+	f.took(10, turn(2, alice), 2)
+	f.push(turn(3, alice))
+	f.Took(10, 2, false)
+	if _, ok := f.Next(10, 1); ok {
+		t.Error("a turn for a run that has another one")
+	}
+	if next, ok := f.Next(10, 2); !ok || next.ID != 3 {
+		t.Errorf("got %+v, %v", next, ok)
 	}
 }
 

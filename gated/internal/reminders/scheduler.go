@@ -276,9 +276,7 @@ func (s *Scheduler) note(f *firing) {
 
 // end ends a reminder that would fail for ever.
 func (s *Scheduler) end(ctx context.Context, r *msg.Reminder, problem string) error {
-	err := s.st.Write(ctx, func(tx *store.Tx) error {
-		return tx.EndReminder(r.ID, msg.ReminderCancelled, "gated", problem, s.now())
-	})
+	err := s.st.Write(ctx, func(tx *store.Tx) error { return s.endIn(tx, r, "gated", problem, s.now()) })
 	if errors.Is(err, store.ErrStale) {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/chats"
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -372,6 +373,32 @@ func TestScheduler_BadRow_EndsAloneAndIsExplained(t *testing.T) {
 	if stored, _ := h.st.Reminder(t.Context(), bad.ID); stored.Error == "" {
 		t.Error("the reminder does not say why it ended")
 	}
+}
+
+// TestScheduler_End_ObjectHasNoDueTime ends a reminder as one whose message the database refuses.
+func TestScheduler_End_ObjectHasNoDueTime(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.s.cfg.Objects = contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{Short: time.Hour, Max: 24 * time.Hour}})
+	r, id := h.daily(), ""
+	h.write(func(tx *store.Tx) error {
+		o, err := h.s.cfg.Objects.Activate(tx, contextobjects.ReminderCreated, msg.ContextObject{
+			ChatJID: chatJID, Kind: msg.ContextReminder, ID: msg.ContextObjectID(msg.ContextReminder, r.ID), DueAt: r.NextSlot,
+		}, h.now.UnixMilli())
+		id = o.ID
+		return err
+	})
+	if err := h.s.end(t.Context(), r, "its message cannot be stored"); err != nil {
+		t.Fatal(err)
+	}
+	h.expect(0, msg.ReminderCancelled, r)
+	h.write(func(tx *store.Tx) error {
+		o, err := tx.ContextObject(t.Context(), chatJID, id)
+		if err == nil && (o == nil || o.DueAt != 0) {
+			t.Errorf("the active object of the cancelled reminder: %+v", o)
+		}
+		return err
+	})
 }
 
 func TestScheduler_ManyDue_EachOnceInPages(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package retention deletes what is older than RETENTION_DAYS, keeps the media folder within MEDIA_QUOTA,
+// Package retention deletes what is older than RETENTION_DAYS, keeps the audit and the media folder within their bounds,
 // and moves what is left of chats that got another address.
 package retention
 
@@ -51,9 +51,9 @@ type Job struct {
 // New makes a job; Run starts it.
 func New(cfg Config, st *store.Store, log *slog.Logger, reg prometheus.Registerer) *Job {
 	j := &Job{cfg: cfg, st: st, log: log, pause: pause, purged: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "arizuko_purged_total", Help: "Rows and files deleted because of their age, by kind.",
+		Name: "arizuko_purged_total", Help: "Rows and files deleted because of their age or their number, by kind.",
 	}, []string{"kind"})}
-	for _, kind := range []string{"turns", "messages", "runs", "logs", "media"} {
+	for _, kind := range []string{"turns", "messages", "runs", "broadcasts", "audit", "logs", "media"} {
 		j.purged.WithLabelValues(kind)
 	}
 	reg.MustRegister(j.purged)
@@ -102,17 +102,26 @@ func (j *Job) finishMoves(ctx context.Context) {
 }
 
 // Counts of what a purge deleted.
-type Counts struct{ Turns, Messages, Runs, Broadcasts, Logs, Media int }
+type Counts struct{ Turns, Messages, Runs, Broadcasts, Audit, Logs, Media int }
 
 func (c Counts) String() string {
-	return fmt.Sprintf("%d turns, %d messages, %d runs, %d broadcasts, %d logs, %d media files", c.Turns, c.Messages, c.Runs, c.Broadcasts, c.Logs, c.Media)
+	return fmt.Sprintf("%d turns, %d messages, %d runs, %d broadcasts, %d changes, %d logs, %d media files",
+		c.Turns, c.Messages, c.Runs, c.Broadcasts, c.Audit, c.Logs, c.Media)
 }
 
-// Purge deletes once what is older than Config.Days, and files that no row names. It may be interrupted
+// Purge deletes once what is older than Config.Days, changes beyond a bound, and files that no row names. It may be interrupted
 // anywhere; the next one continues.
 func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
 	start := j.cfg.Now()
+	c.Audit, err = j.purgeAudit(ctx, start)
+	j.purged.WithLabelValues("audit").Add(float64(c.Audit))
+	if err != nil {
+		return c, err
+	}
 	if j.cfg.Days == 0 {
+		if c.Audit > 0 {
+			j.log.Info("oldest changes deleted from the audit", "count", c.Audit)
+		}
 		if c.Media, err = j.purgeMedia(ctx, start.Add(-minOrphanAge)); c.Media > 0 {
 			j.purged.WithLabelValues("media").Add(float64(c.Media))
 			j.log.Info("files that no message names removed", "count", c.Media)

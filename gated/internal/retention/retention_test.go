@@ -124,7 +124,7 @@ func TestPurge_OldAndYoungRows_DeletesOld(t *testing.T) {
 	if got := h.stored(ids...); len(got) != 500 || got[0] != ids[1000] {
 		t.Errorf("%d rows are left", len(got))
 	}
-	if !strings.Contains(h.log.String(), `msg="history purged" count="0 turns, 1000 messages, 0 runs, 0 broadcasts, 0 logs, 0 media files"`) {
+	if !strings.Contains(h.log.String(), `msg="history purged" count="0 turns, 1000 messages, 0 runs, 0 broadcasts, 0 changes, 0 logs, 0 media files"`) {
 		t.Errorf("log: %s", h.log)
 	}
 }
@@ -236,5 +236,55 @@ func TestRun_MovedChat_IsFinished(t *testing.T) {
 	}
 	if !strings.Contains(h.log.String(), "rows of moved chats follow") {
 		t.Errorf("log: %s", h.log)
+	}
+}
+
+// changes stores n rows of the audit of each day.
+func (h *harness) changes(n int, days ...int) {
+	h.t.Helper()
+	h.write(func(tx *store.Tx) error {
+		for _, on := range days {
+			for range n {
+				if err := tx.PutAudit("cli", "add route", "1", (time.Duration(on) * day).Milliseconds()); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func TestPurge_Audit_KeepsAYear(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ days, deleted int }{
+		"everything is kept":       {0, 0},
+		"history of 30 days":       {30, 2 * pageRows},
+		"history of a longer time": {500, pageRows},
+	} {
+		h := newHarness(t, tt.days)
+		h.now = time.UnixMilli(0).Add(1000 * day)
+		h.changes(pageRows, 400, 600, 700, 1000)
+		if got := h.purge(); got != (Counts{Audit: tt.deleted}) {
+			t.Errorf("%s: %s", name, got)
+		}
+		oldest, err := h.st.OldestAudit(t.Context())
+		if err != nil || oldest == nil || oldest.ID != int64(tt.deleted+1) {
+			t.Errorf("%s: the oldest change is %+v, %v", name, oldest, err)
+		}
+		if got := h.purge(); got != (Counts{}) {
+			t.Errorf("%s: then %s", name, got)
+		}
+	}
+}
+
+func TestPurge_AuditAboveItsBound_KeepsTheNewest(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, 0)
+	h.changes(store.MaxAuditRows+3*pageRows/2, 100)
+	if got := h.purge(); got != (Counts{Audit: 3 * pageRows / 2}) || !strings.Contains(h.log.String(), "oldest changes deleted") {
+		t.Errorf("%s; log %s", got, h.log)
+	}
+	if oldest, err := h.st.OldestAudit(t.Context()); err != nil || oldest.ID != 3*pageRows/2+1 {
+		t.Errorf("the oldest change is %+v, %v", oldest, err)
 	}
 }

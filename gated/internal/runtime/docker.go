@@ -32,6 +32,9 @@ const (
 	dockerWait = 10 * time.Second
 	// removeWait bounds the removal of a container that is left after its client.
 	removeWait = 20 * time.Second
+	// dockerRelay is how long what an agent writes may take through the engine and its client: a few milliseconds,
+	// unless the machine is very busy. A tool call comes by the network, which is faster.
+	dockerRelay = 200 * time.Millisecond
 	// dockerFailed is docker run's exit code if there was no container.
 	dockerFailed = 125
 )
@@ -69,7 +72,8 @@ func (d Docker) Start(ctx context.Context, spec Spec) (*Proc, error) {
 	p, err := start(ctx, spec, job{
 		argv: append(client, d.runArgs(spec, spec.user())...),
 		// The client's own come last and take precedence.
-		env: slices.Concat(without(spec.Env, "HOME", "PATH", "TMPDIR"), d.clientEnv()),
+		env:   slices.Concat(without(spec.Env, "HOME", "PATH", "TMPDIR"), d.clientEnv()),
+		relay: dockerRelay,
 		cleanup: func(exit *Exit) {
 			if exit.Signal == 0 && exit.Code < dockerFailed {
 				return // as the container did, which is removed then

@@ -23,6 +23,7 @@ import (
 // Event is one thing that happened to a run: exactly one field is set.
 type Event struct {
 	Frame     *agentproto.Frame
+	Progress  *agentproto.Event
 	Malformed *agentproto.Malformed
 	Exit      *Exit // the last event
 }
@@ -63,6 +64,8 @@ type job struct {
 	// cleanup is called after the process has exited, to end what may have outlived
 	// it. It may set fields of the exit.
 	cleanup func(*Exit)
+	// relay is how long what the agent writes may take to the pipe; 0 if it writes into the pipe itself.
+	relay time.Duration
 }
 
 // Proc is a running agent. Its methods may be called from any goroutine.
@@ -77,7 +80,7 @@ type Proc struct {
 	stderr  *output
 	log     *runLog
 	tail    tail // of stderr
-	framed  bool // a frame was read, valid or not
+	framed  bool // it has said something
 	events  chan Event
 
 	mu     sync.Mutex    // held while signalling and while reaping
@@ -178,7 +181,7 @@ func (p *Proc) PIDStart() int64 { return p.started }
 // Label is what else the run can be found by after a crash, "" for nothing.
 func (p *Proc) Label() string { return p.label }
 
-// Events returns the frames in the order they were written, then Exit, then is
+// Events returns the frames and what the agent says of its work in the order they were written, then Exit, then is
 // closed. Exit comes after all that was written before the exit, when nothing of
 // the run is left.
 //
@@ -332,12 +335,12 @@ func (p *Proc) readFrames() {
 	defer p.stdout.close()
 	scanner := agentproto.NewScanner(p.stdout, stdoutLog{p.log})
 	for {
-		frame, err := scanner.Next()
+		out, err := scanner.Next()
 		var bad *agentproto.Malformed
 		switch {
 		case err == nil:
 			p.framed = true
-			p.events <- Event{Frame: &frame}
+			p.events <- Event{Frame: out.Frame, Progress: out.Event}
 		case errors.As(err, &bad):
 			p.framed = true
 			p.events <- Event{Malformed: bad}
@@ -355,9 +358,10 @@ const outputPoll = time.Millisecond
 // AwaitOutput waits until all frames that the agent has written so far are received from
 // Events. It returns the error of ctx.
 func (p *Proc) AwaitOutput(ctx context.Context) error {
+	relayed := time.Now().Add(p.job.relay)
 	poll := time.NewTicker(outputPoll)
 	defer poll.Stop()
-	for !p.stdout.used() {
+	for time.Now().Before(relayed) || !p.stdout.used() {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

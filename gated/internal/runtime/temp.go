@@ -42,7 +42,15 @@ func mkdirFor(path string, u User) error {
 
 // remove returns no error if there is nothing to remove.
 func (d tempDir) remove() error {
-	root, err := os.OpenRoot(d.parent)
+	if err := RemoveFolder(d.parent, d.name()); err != nil {
+		return fmt.Errorf("remove temporary files of run %d: %w", d.runID, err)
+	}
+	return nil
+}
+
+// RemoveFolder removes a folder that programs have written to. It returns no error if there is nothing to remove.
+func RemoveFolder(parent, name string) error {
+	root, err := os.OpenRoot(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -50,21 +58,29 @@ func (d tempDir) remove() error {
 		return err
 	}
 	defer root.Close()
-	if err := root.RemoveAll(d.name()); err == nil {
+	if err := root.RemoveAll(name); err == nil {
 		return nil
 	}
 	// Programs make folders that they cannot write themselves, such as Go's module
 	// cache. The root keeps links from leading out.
-	_ = fs.WalkDir(root.FS(), d.name(), func(name string, entry fs.DirEntry, _ error) error {
+	_ = fs.WalkDir(root.FS(), name, func(name string, entry fs.DirEntry, _ error) error {
 		if entry != nil && entry.IsDir() {
 			_ = root.Chmod(name, 0o700)
 		}
 		return nil
 	})
-	if err := root.RemoveAll(d.name()); err != nil {
-		return fmt.Errorf("remove temporary files of run %d: %w", d.runID, err)
+	return root.RemoveAll(name)
+}
+
+// TempOf is the folder of a run's temporary files, "" if the runtime has none on this machine's disk.
+func TempOf(rt Runtime, runID int64) string {
+	switch rt := rt.(type) {
+	case Process:
+		return tempDir{rt.Temp, runID}.path()
+	case Sandbox:
+		return tempDir{rt.Temp, runID}.path()
 	}
-	return nil
+	return ""
 }
 
 // cleanup removes the folder at the end of a run. A failure does not concern the

@@ -26,6 +26,8 @@ type Caller struct {
 	AssistantName string
 	// Observe is what the run may read of the group's other chats.
 	Observe groupconfig.Observe
+	// Long is what becomes of the blocks of a text that do not fit into one message.
+	Long groupconfig.Long
 	// Redact hides the run's secrets in a text.
 	Redact func(string) string
 
@@ -50,7 +52,7 @@ var (
 
 // caller returns who makes a call that begins now.
 func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller, error) {
-	id, assistant, observe := a.atWork()
+	id, settings := a.atWork()
 	if id == 0 {
 		return nil, errNoTurn
 	}
@@ -62,8 +64,8 @@ func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller,
 		return nil, errEnded
 	}
 	return &Caller{
-		Services: s, Tool: tool, Request: rand.Text()[:requestChars], RunID: a.run.ID, Turn: t, AssistantName: assistant,
-		Observe: cmp.Or(observe, groupconfig.ObserveShared), Redact: a.redact, access: a,
+		Services: s, Tool: tool, Request: rand.Text()[:requestChars], RunID: a.run.ID, Turn: t, AssistantName: settings.AssistantName,
+		Observe: cmp.Or(settings.Observe, groupconfig.ObserveShared), Long: settings.Long, Redact: a.redact, access: a,
 	}, nil
 }
 

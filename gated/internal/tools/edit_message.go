@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 
 	"arizuko/pkg/msg"
@@ -35,6 +36,10 @@ func editMessage() Tool {
 			}
 			if err := c.checkEditable(of); err != nil {
 				return out, err
+			}
+			// What users were asked, and what they have allowed, stays as they have read it.
+			if ask, err := tx.AskOfMessage(ctx, of.ID); err != nil || ask != nil {
+				return out, cmp.Or(err, refuse("message %d is a question to users, which only its answer changes: send a new message", of.ID))
 			}
 			m, err := c.change(ctx, tx, msg.KindEdit, of, in.Text)
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/groupfiles"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -15,7 +16,9 @@ type Files interface {
 	// Publish copies a file of a group's folder into the media folder. limit is in bytes.
 	// An error about the file is a *groupfiles.Refusal.
 	Publish(folder, path, name string, limit int64, now time.Time) (msg.Attachment, error)
-	// Discard removes a copy that Publish has made and no message names.
+	// PublishText stores a text in the media folder.
+	PublishText(name, text string, now time.Time) (msg.Attachment, error)
+	// Discard removes a file that Publish or PublishText has made and no message names.
 	Discard(a msg.Attachment) error
 	// Take copies attachment n, from 0, of a message into a group's folder, and returns its
 	// path there.
@@ -31,11 +34,8 @@ func asRefusal(err error) error {
 	return err
 }
 
-// platform is that of the caller's chat.
-func (c *Caller) platform() string {
-	platform, _ := msg.SplitJID(c.Turn.ChatJID)
-	return platform
-}
+// platform is that of the caller's chat, without the account.
+func (c *Caller) platform() string { return msg.FamilyOf(c.Turn.ChatJID) }
 
 // checkReaders returns a refusal in a chat between groups, which no adapter delivers to.
 func (c *Caller) checkReaders() error {
@@ -68,4 +68,31 @@ func checkSent(m *msg.Message) error {
 		return refuse("message %d has no id on the platform that is known, so it cannot be changed: send a new message", m.ID)
 	}
 	return nil
+}
+
+// discard removes files that no message names.
+func (c *Caller) discard(files ...msg.Attachment) {
+	for _, a := range files {
+		if err := c.Services.Files.Discard(a); err != nil {
+			c.Services.Log.Error("copy of a file that is not sent stays", "turn", c.Turn.ID, "file", a.Path, "err", err)
+		}
+	}
+}
+
+// splitLong makes files of the long blocks of a text, if the group asks for that, and returns the text with a line in place
+// of each. A block for which there is no room as a file stays in the text.
+func (c *Caller) splitLong(ctx context.Context, text string) (short string, files []msg.Attachment) {
+	if c.Long != groupconfig.LongFile {
+		return text, nil
+	}
+	return groupfiles.SplitLong(c.Turn.ChatJID, text, func(name, text string, before int64) (a msg.Attachment, err error) {
+		text = c.Redact(text)
+		if err = c.checkDailyFiles(ctx, c.Services.Store.Reader, before+int64(len(text))); err == nil {
+			a, err = c.Services.Files.PublishText(name, text, c.Services.Now())
+		}
+		if err != nil {
+			c.Services.Log.Warn("long block not sent as a file", "turn", c.Turn.ID, "chat", c.Turn.ChatJID, "file", name, "err", err)
+		}
+		return a, err
+	})
 }

@@ -124,13 +124,15 @@ func TestSendFile_CopyIsSent(t *testing.T) {
 func TestSendFile_Refused(t *testing.T) {
 	f := newFixture(t)
 	if err := errors.Join(os.Symlink("/etc/passwd", filepath.Join(f.dir, "link")), os.WriteFile(filepath.Join(f.dir, "big"), nil, 0o600),
-		os.Truncate(filepath.Join(f.dir, "big"), msg.MaxUploadTelegram+1)); err != nil {
+		os.Truncate(filepath.Join(f.dir, "big"), msg.MaxUploadTelegram(false)+1)); err != nil {
 		t.Fatal(err)
 	}
 	before := f.last().ID
 	for path, why := range map[string]string{"../x": "not inside", "link": "is a link", "gone": "no file", "out": "not a regular file", "big": "at most"} {
 		f.refused("send_file", fmt.Sprintf(`{"path":%q}`, path), why)
 	}
+	f.exec(`INSERT INTO cursors (daemon, key, value) VALUES ('teled', ?, 'true')`, msg.LocalServer)
+	f.refused("send_file", `{"path":"big"}`, "is the limit") // of the day: the server of that account takes the file
 	f.exec(`INSERT INTO messages (chat_jid, direction, kind, sender, content, attachments, timestamp, received_at, source, out_state)
 		VALUES (?, 'out', 'file', 'agent:acme', '', ?, 1, ?, 'tool', 'sent')`, chat, fmt.Sprintf(`[{"path":"media/x","size":%d}]`, f.services.MediaDaily), f.services.now())
 	f.refused("send_file", `{"path":"out/report.txt"}`, "is the limit")
@@ -213,6 +215,16 @@ func TestGetAttachment_Stored_IsCopiedIntoTheFolder(t *testing.T) {
 	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "not for your group")
 }
 
+func TestGetAttachment_QuotedPost_IsFetchedInItsChatAlone(t *testing.T) {
+	f := newFixture(t)
+	f.exec(`UPDATE messages SET disposition = 'observed', reason = 'quoted', routed_to = NULL WHERE id = ?`, f.file.ID)
+	if text := f.works("get_attachment", `{"message_id":OWN_FILE}`); !strings.Contains(text, "inbox/") {
+		t.Error(text)
+	}
+	f.exec(`UPDATE messages SET reason = 'no_access', disposition = 'dropped' WHERE id = ?`, f.file.ID)
+	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "not for your group")
+}
+
 // The adapter downloads what was only observed once it is wanted.
 func TestGetAttachment_NotDownloaded_IsWantedAndWaitedFor(t *testing.T) {
 	f := newFixture(t)
@@ -261,4 +273,12 @@ func TestGetAttachment_TurnCancelled_Ends(t *testing.T) {
 	}
 	f.access.Close()
 	<-done
+}
+
+// Emoji and sizes of files depend on the platform, whatever the account.
+func TestCaller_Platform_IsWithoutAccount(t *testing.T) {
+	c := &Caller{Turn: &msg.Turn{ChatJID: "telegram+work:-5"}}
+	if got := c.platform(); got != "telegram" {
+		t.Errorf("%q", got)
+	}
 }

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -39,6 +40,7 @@ type fixture struct {
 	metrics  *prometheus.Registry
 	log      *buffer
 
+	holdAnswers  bool // questions stay open
 	access       *Access
 	turn         *msg.Turn
 	own, foreign *msg.Message
@@ -60,6 +62,7 @@ func newFixture(t *testing.T, tools ...Tool) *fixture {
 	path := storetest.Path(t)
 	f := &fixture{t: t, st: storetest.OpenAt(t, path, nil), path: path, tokens: &Tokens{}, metrics: prometheus.NewRegistry(), log: &buffer{}, clock: time.UnixMilli(1_700_000_000_000)}
 	f.services = &Services{Store: f.st, Runs: f, MediaDaily: 1 << 20, Now: func() time.Time { return f.clock }}
+	f.services.Asks = f
 	f.services.Log = slog.New(slog.NewTextHandler(f.log, nil))
 	f.services.Objects = contextobjects.New(contextobjects.Settings{Weights: contextobjects.DefaultWeights(), TTLs: contextobjects.TTLs{
 		Medium: 2 * time.Hour, Media: time.Hour, Short: 20 * time.Minute, PollGrace: 15 * time.Minute, Max: 24 * time.Hour,
@@ -105,6 +108,35 @@ func (f *fixture) reminder(folder, chat string) int64 {
 	return r.ID
 }
 
+// Ask implements Asks: the question is answered at once, with its first option, unless answers are held.
+func (f *fixture) Ask(t *msg.Turn, q *store.Question, _ error, redact func(string) string) (a *msg.Ask, err error) {
+	now := f.clock.UnixMilli()
+	q.Question, q.Who, q.ExpiresAt = redact(q.Question), msg.Who{Everyone: true}, now+600_000
+	err = f.st.Write(context.Background(), func(tx *store.Tx) error {
+		if a, err = tx.PutAsk(t, q, now); err != nil || f.holdAnswers || a.State != msg.AskOpen {
+			return err
+		}
+		return tx.AnswerAsk(a.ID, 1, "telegram:7", "Ann", now, now)
+	})
+	return a, err
+}
+
+// AwaitAsk implements Asks.
+func (f *fixture) AwaitAsk(ctx context.Context, id int64) (a *msg.Ask, err error) {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for {
+		if a, err = f.st.Ask(ctx, id); err != nil || a.State != msg.AskOpen {
+			return a, err
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
 // Changed is called when reminders change.
 func (f *fixture) Changed() {
 	f.mu.Lock()
@@ -145,7 +177,7 @@ func (f *fixture) startRun(folder, chat, text string) (*msg.Message, *msg.Turn, 
 	f.write(func(tx *store.Tx) error { return tx.StartRun(&run, turn.ID) })
 	access := f.tokens.Issue(run, strings.NewReplacer("hunter2", "[redacted]").Replace)
 	f.t.Cleanup(access.Close)
-	access.Begin(turn.ID, "ari", groupconfig.ObserveShared)
+	access.Begin(turn.ID, Settings{AssistantName: "ari", Observe: groupconfig.ObserveShared})
 	access.SetTurn(turn.ID)
 	return m, turn, access
 }

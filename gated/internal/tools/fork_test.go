@@ -127,7 +127,7 @@ func (f *fixture) in(chatJID, thread, topic string, set ...func(*msg.Turn)) {
 	f.write(func(tx *store.Tx) error { return tx.StartRun(&run, f.turn.ID) })
 	f.access = f.tokens.Issue(run, strings.NewReplacer().Replace)
 	f.t.Cleanup(f.access.Close)
-	f.access.Begin(f.turn.ID, "ari", "")
+	f.access.Begin(f.turn.ID, Settings{AssistantName: "ari"})
 	f.access.SetTurn(f.turn.ID)
 }
 
@@ -165,7 +165,7 @@ func TestForkTopic_EachPlatform(t *testing.T) {
 					return err
 				}
 				earlierRun = earlier.ID
-				return tx.StoreSession(earlier.ID, folder, tt.want, "of an earlier fork", 1)
+				return tx.StoreSession(&msg.Run{ID: earlier.ID, Folder: folder, Topic: tt.want}, "of an earlier fork", 1)
 			})
 			want := fmt.Sprintf(`{"thread_id":%q,"topic":%q}`, tt.inThread, tt.want)
 			if got := f.works("fork_topic", `{}`); got != want {
@@ -236,6 +236,26 @@ func TestForkTopic_Refusals(t *testing.T) {
 	f.refused("fork_topic", `{}`, "give off_message_id")
 	f.refused("fork_topic", fmt.Sprintf(`{"off_message_id":%d}`, f.answered("Monday", "", "").ID), "is not delivered yet")
 	f.refused("fork_topic", `{"off_message_id":OWN_MESSAGE}`, "not in this chat and thread")
+}
+
+// TestForkTopic_MessageOfAnotherTopic_IsRefused forks off messages of the same chat and thread.
+func TestForkTopic_MessageOfAnotherTopic_IsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const jid = "telegram:-5"
+	f.in(jid, "", "#deploy")
+	other := f.answered("Monday", "", "wrong-"+jid) // which the turn's message replies to
+	fork := fmt.Sprintf(`{"off_message_id":%d}`, other.ID)
+	f.in(jid, "", "")
+	f.refused("fork_topic", fork, `is of another topic, "#deploy"`)
+	f.refused("fork_topic", `{}`, "another topic")
+	own := f.answered("Tuesday", "", "own")
+	f.works("fork_topic", `{}`)
+	if made, err := f.st.Fork(t.Context(), jid, "#fix"); err != nil || made.MessageID != own.ID {
+		t.Errorf("without off_message_id: %+v, %v, want a fork off message %d", made, err, own.ID)
+	}
+	f.in(jid, "", "#deploy")
+	f.works("fork_topic", fork)
 }
 
 // The parent's place is where the fork was begun, whatever its topic.
@@ -382,7 +402,7 @@ func TestForkTopic_ThreadWithConversation_Refused(t *testing.T) {
 	talked, earlier := f.answered("Tuesday", "", "1.7"), f.ask(folder, "telegram:-6", "something else").TurnID
 	run := msg.Run{Folder: folder, Topic: "1.7", ChatJID: "slack:C5", Runtime: "process", StartedAt: 1}
 	f.write(func(tx *store.Tx) error {
-		return errors.Join(tx.StartRun(&run, earlier), tx.StoreSession(run.ID, folder, "1.7", "of its thread", 1))
+		return errors.Join(tx.StartRun(&run, earlier), tx.StoreSession(&msg.Run{ID: run.ID, Folder: folder, Topic: "1.7"}, "of its thread", 1))
 	})
 	f.refused("fork_topic", fmt.Sprintf(`{"off_message_id":%d}`, talked.ID), "is topic 1.7 already")
 }

@@ -13,7 +13,7 @@ import (
 
 type forkTopicIn struct {
 	Topic        string `json:"topic,omitempty" jsonschema:"the fork's topic: the current one with # and a name behind it; left out: the current one with #fix"`
-	OffMessageID int64  `json:"off_message_id,omitempty" jsonschema:"the message that is corrected, by its id: one of this chat and thread; left out: your answer that the user replied to, else your newest one"`
+	OffMessageID int64  `json:"off_message_id,omitempty" jsonschema:"the message that is corrected, by its id: one of this chat and topic; left out: your answer that the user replied to, else your newest one"`
 }
 
 type forkTopicOut struct {
@@ -105,7 +105,7 @@ func (c *Caller) checkThreadFree(ctx context.Context, tx *store.Tx, f *msg.Fork)
 	return refuse("the thread of message %d is topic %s already: work there, with send_message and that topic, or give off_message_id of another message", f.MessageID, topic)
 }
 
-// forkedMessage is the message that a fork begins at: one of the caller's chat and thread.
+// forkedMessage is the message that a fork begins at: one of the caller's chat, thread and topic.
 func (c *Caller) forkedMessage(ctx context.Context, tx *store.Tx, id int64) (*msg.Message, error) {
 	if id == 0 {
 		var err error
@@ -123,7 +123,11 @@ func (c *Caller) forkedMessage(ctx context.Context, tx *store.Tx, id int64) (*ms
 	if m.ChatJID != c.Turn.ChatJID || m.ThreadID != c.Turn.ThreadID {
 		return nil, refuse("message %d is not in this chat and thread: give off_message_id of one that is", id)
 	}
-	return m, nil
+	topic, err := c.topicOf(ctx, tx.Reader, m)
+	if err == nil && topic != c.Turn.Topic {
+		err = refuse("message %d is of another topic, %q: give off_message_id of one of your topic, %q", id, topic, c.Turn.Topic)
+	}
+	return m, err
 }
 
 // maxCorrected is how far a reply chain is followed back to an own message.
@@ -145,8 +149,12 @@ func (c *Caller) corrected(ctx context.Context, tx *store.Tx) (int64, error) {
 			if m, err = tx.MessageByPlatformID(ctx, c.Turn.ChatJID, m.ReplyToID); err != nil {
 				return 0, err
 			}
-			if m != nil && m.Direction == msg.Out && m.ThreadID == c.Turn.ThreadID && m.ChatJID == c.Turn.ChatJID {
-				return m.ID, nil
+			if m == nil || m.Direction != msg.Out || m.ThreadID != c.Turn.ThreadID || m.ChatJID != c.Turn.ChatJID {
+				continue
+			}
+			topic, err := c.topicOf(ctx, tx.Reader, m)
+			if err != nil || topic == c.Turn.Topic {
+				return m.ID, err
 			}
 		}
 	}

@@ -96,6 +96,15 @@ func (c *Caller) fetched(ctx context.Context, id int64, n int) (*msg.Message, er
 	return m, nil
 }
 
+// mayFetch reports whether the files of an inbound message are for a group within the caller's reach: it got the message,
+// or this came along with one of the run's own chat.
+func (c *Caller) mayFetch(m *msg.Message) bool {
+	if m.Reason == msg.ReasonQuoted {
+		return m.FilesFor("") && c.isOwn(m.ChatJID)
+	}
+	return c.Reaches(m.RoutedTo) && m.FilesFor(m.RoutedTo)
+}
+
 // withFiles returns a message with at least n files that was routed to a group within the caller's reach, or that such a
 // group has sent.
 func (c *Caller) withFiles(ctx context.Context, id int64, n int) (*msg.Message, error) {
@@ -103,7 +112,7 @@ func (c *Caller) withFiles(ctx context.Context, id int64, n int) (*msg.Message, 
 	switch {
 	case err != nil:
 		return nil, err
-	case m.Direction == msg.In && (!c.Reaches(m.RoutedTo) || m.Disposition != msg.Routed && m.Disposition != msg.Observed):
+	case m.Direction == msg.In && !c.mayFetch(m):
 		return nil, refuse("message %d was not for your group, and its files are not fetched", id)
 	case len(m.Attachments) == 0:
 		return nil, refuse("message %d has no files", id)

@@ -4,21 +4,16 @@ import (
 	"context"
 	"strings"
 
-	"arizuko/gated/internal/layers"
+	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
 type injectMessageIn struct {
 	ChatJID    string `json:"chat_jid" jsonschema:"a chat that your group or one below it answers, such as telegram:-100123 or group:acme/eng"`
-	Content    string `json:"content" jsonschema:"the text, which is treated as if a user had written it there: #name at its start runs it in that topic"`
+	Content    string `json:"content" jsonschema:"the text, which is treated as if a user had written it there: #name at its start runs it in that topic, and a bare #name pins the chat to the topic for all users until a bare #"`
 	Topic      string `json:"topic,omitempty" jsonschema:"the topic of the chat, such as #deploy, or a thread of it"`
 	SenderName string `json:"sender_name,omitempty" jsonschema:"the name shown as the sender's; left out: your group's"`
-}
-
-func (in *injectMessageIn) platform() string {
-	platform, _ := msg.SplitJID(in.ChatJID)
-	return platform
 }
 
 func injectMessage() Tool {
@@ -38,7 +33,7 @@ func injectMessage() Tool {
 		if in.Content == "" {
 			return out, refuse("content is empty: there is nothing to write")
 		}
-		if _, isCommand := layers.ParseCommand(in.Content, in.platform(), func(string) bool { return true }); isCommand || strings.HasPrefix(in.Content, "@") {
+		if _, isCommand := layers.ParseCommand(in.Content, msg.FamilyOf(in.ChatJID), func(string) bool { return true }); isCommand || strings.HasPrefix(in.Content, "@") {
 			return out, refuse("commands and @names are for users: write plain text; reset_session begins a new session, delegate asks a group below yours")
 		}
 		return forward(ctx, c, in, func(tx *store.Tx) (*msg.Message, error) {

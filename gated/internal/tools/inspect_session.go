@@ -50,7 +50,9 @@ func inspectSession() Tool {
 		past, err := r.PastSessions(ctx, c.Turn.Folder, in.Topic, math.MaxInt64, limit)
 		for _, p := range past {
 			p.Error = c.Redact(p.Error)
-			out.Recent = append(out.Recent, recentRun(p))
+			out.Recent = append(out.Recent, recentRun{
+				StartedAt: p.StartedAt, EndedAt: p.EndedAt, SessionID: p.SessionID, Result: p.Result, Error: p.Error, MessageCount: p.MessageCount,
+			})
 		}
 		return out, err
 	})

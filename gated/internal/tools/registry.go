@@ -34,6 +34,7 @@ type Kind struct {
 	ReadOnly    bool // it changes nothing
 	Destructive bool // it may remove what a user or an agent made
 	Idempotent  bool // a repetition changes nothing more
+	Waits       bool // it waits for a user: its calls may take as long as a question is open
 	Bulk        bool // it may read much from the database: few such calls run at once
 }
 
@@ -90,6 +91,7 @@ func Registry() []Tool {
 		sendFile(),
 		react(),
 		getAttachment(),
+		askUser(),
 		pollCreate(),
 		pollClose(),
 		pollList(),

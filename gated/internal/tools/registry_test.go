@@ -249,6 +249,31 @@ func TestServer_ToolsList_IsTheRegistry(t *testing.T) {
 	}
 }
 
+// A config names programs that gated runs: it is the operators' alone.
+func TestRegistry_NoTool_TakesAConfig(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	session, err := f.client(f.access.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := session.ListTools(t.Context(), &mcp.ListToolsParams{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range list.Tools {
+		schema, err := json.Marshal(tool.InputSchema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"config", "transcribe", "command"} {
+			if strings.Contains(string(schema), `"`+name+`":`) {
+				t.Errorf("%s takes %q", tool.Name, name)
+			}
+		}
+	}
+}
+
 // A run reaches what its folder reaches, however its folder and the named one are made:
 // the folder itself and what lies below it.
 func TestCaller_Reach_NeverExceedsItsFolder(t *testing.T) {

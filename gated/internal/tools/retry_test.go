@@ -121,7 +121,7 @@ func TestReminders_OfOtherDirectMessages_StayThere(t *testing.T) {
 	if text, isError := f.callAs(there, "reminder_cancel", fmt.Sprintf(`{"id":%d}`, private)); isError {
 		t.Error(text)
 	}
-	f.access.Begin(f.turn.ID, "ari", "all")
+	f.access.Begin(f.turn.ID, Settings{AssistantName: "ari", Observe: "all"})
 	second := f.reminder(folder, direct)
 	f.works("reminder_cancel", fmt.Sprintf(`{"id":%d}`, second))
 }

@@ -31,7 +31,7 @@ func sendFile() Tool {
 	return define(Tool{
 		Name: "send_file", Title: "Send a file", Kind: Adds,
 		Description: "Sends a file of your folder into this chat at once, before your answer. The file is copied at the call: what you do to it later changes nothing. " +
-			"Telegram takes at most 50 MB, Discord 10 MB, other chats 100 MB. Pictures are shown as pictures. Send no links to files: users cannot open your paths.",
+			"Telegram takes at most 50 MB (100 MB where its server is run with --local), Discord 10 MB, other chats 100 MB. Pictures are shown as pictures. Send no links to files: users cannot open your paths.",
 		Bounds: map[string]Bound{
 			"path": Text(1, maxPath), "caption": Text(0, maxText), "name": Text(0, maxFileName), "topic": Text(0, maxTopic),
 		},
@@ -46,7 +46,7 @@ func sendFile() Tool {
 			if err := c.checkDailyFiles(ctx, c.Services.Store.Reader, 0); err != nil {
 				return err
 			}
-			a, err = c.publish(in)
+			a, err = c.publish(ctx, in)
 			return err
 		}, func(tx *store.Tx) (out sendFileOut, err error) {
 			m, err := c.outbound(ctx, tx, in.Topic)
@@ -62,9 +62,7 @@ func sendFile() Tool {
 			return out, err
 		})
 		if err != nil && a.Path != "" {
-			if err := c.Services.Files.Discard(a); err != nil {
-				c.Services.Log.Error("copy of a file that is not sent stays", "turn", c.Turn.ID, "file", a.Path, "err", err)
-			}
+			c.discard(a)
 		}
 		return out, err
 	})
@@ -81,7 +79,11 @@ func (c *Caller) checkDailyFiles(ctx context.Context, r store.Reader, size int64
 }
 
 // publish copies the file of a call.
-func (c *Caller) publish(in sendFileIn) (a msg.Attachment, err error) {
-	a, err = c.Services.Files.Publish(c.Turn.Folder, in.Path, c.Redact(in.Name), msg.MaxUpload(c.platform()), c.Services.Now())
+func (c *Caller) publish(ctx context.Context, in sendFileIn) (a msg.Attachment, err error) {
+	local, err := c.Services.Store.DaemonCursor(ctx, msg.DaemonOf(c.Turn.ChatJID), msg.LocalServer)
+	if err != nil {
+		return a, err
+	}
+	a, err = c.Services.Files.Publish(c.Turn.Folder, in.Path, c.Redact(in.Name), msg.MaxUpload(c.Turn.ChatJID, local != ""), c.Services.Now())
 	return a, asRefusal(err)
 }

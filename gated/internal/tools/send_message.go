@@ -29,7 +29,12 @@ func sendMessage() Tool {
 		if in.Text == "" {
 			return out, refuse("text is empty: nothing is sent. End your turn with an empty answer to stay silent")
 		}
-		return once(ctx, c, in, func(tx *store.Tx) (out sendMessageOut, err error) {
+		var text string
+		var files []msg.Attachment
+		out, err = onceAfter(ctx, c, in, func() error {
+			text, files = c.splitLong(ctx, in.Text)
+			return nil
+		}, func(tx *store.Tx) (out sendMessageOut, err error) {
 			m, err := c.outbound(ctx, tx, "")
 			if err != nil {
 				return out, err
@@ -42,11 +47,31 @@ func sendMessage() Tool {
 					return out, err
 				}
 			}
-			m.Content = in.Text
-			out.MessageID, _, err = tx.PutMessage(m)
+			out.MessageID, err = putWithFiles(tx, m, text, files)
 			return out, err
 		})
+		if err != nil {
+			c.discard(files...)
+		}
+		return out, err
 	})
+}
+
+// putWithFiles stores a text to where a message goes, and each file as a message after it. It returns the id of the text.
+func putWithFiles(tx *store.Tx, m *msg.Message, text string, files []msg.Attachment) (id int64, err error) {
+	of := *m
+	m.Content = text
+	if id, _, err = tx.PutMessage(m); err != nil {
+		return 0, err
+	}
+	for _, a := range files {
+		file := of
+		file.Kind, file.Attachments = msg.KindFile, []msg.Attachment{a}
+		if _, _, err := tx.PutMessage(&file); err != nil {
+			return 0, err
+		}
+	}
+	return id, nil
 }
 
 const (

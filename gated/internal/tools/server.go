@@ -27,6 +27,8 @@ const (
 	// callTimeout bounds a call, its wait for others of the run included. It is below the
 	// time that httpx leaves for an answer.
 	callTimeout = 30 * time.Second
+	// waitTimeout bounds a call that waits for a user. It is above the longest ASK_TIMEOUT, a day.
+	waitTimeout = 25 * time.Hour
 	// maxReading bounds the calls of all runs that may read much. It is below the number of readers of a store.
 	maxReading = 2
 	// methodCall is MCP's method of tool calls.
@@ -43,6 +45,7 @@ type Runs interface {
 type Services struct {
 	Store *store.Store
 	Runs  Runs
+	Asks  Asks
 	Files Files
 	// MediaDaily is what the files of a chat may have in a day, in bytes.
 	MediaDaily int64
@@ -89,7 +92,7 @@ func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 	})
 	router := httpx.NewRouter(log, metrics)
-	router.With(http.NewCrossOriginProtection().Handler, s.authenticate).Handle(Path, streamable)
+	router.With(http.NewCrossOriginProtection().Handler, s.authenticate).Handle(Path, keepAlive(keepAliveInterval, streamable))
 	return router
 }
 
@@ -161,7 +164,11 @@ func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
 			return next(ctx, method, req)
 		}
 		params.Arguments = leftOut(params.Arguments)
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		timeout := callTimeout
+		if kind.Waits {
+			timeout = waitTimeout
+		}
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		defer context.AfterFunc(access.ctx, cancel)()
 		c := &call{outcome: outcomeInvalid}

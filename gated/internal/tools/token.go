@@ -42,12 +42,11 @@ type Access struct {
 	ctx    context.Context //nolint:containedctx // of all its calls; ends with the run
 	cancel context.CancelFunc
 
-	mu        sync.Mutex
-	before    func(context.Context) error // a call waits for it first; nil for nothing
-	turn      int64                       // the turn at work, 0 for none
-	assistant string
-	observe   groupconfig.Observe
-	acted     map[int64]map[string]int // turn → calls that acted in this attempt, by hash
+	mu       sync.Mutex
+	before   func(context.Context) error // a call waits for it first; nil for nothing
+	turn     int64                       // the turn at work, 0 for none
+	settings Settings
+	acted    map[int64]map[string]int // turn → calls that acted in this attempt, by hash
 }
 
 // Issue makes a token for a run. redact hides the run's secrets in what it writes. The
@@ -122,16 +121,22 @@ func (a *Access) Close() {
 	a.cancel()
 }
 
-// Begin begins an attempt at a turn. assistant is the name on the run's messages, observe
-// what it may read of the group's other chats.
-func (a *Access) Begin(turn int64, assistant string, observe groupconfig.Observe) {
+// Settings are what a group's configuration says about the calls of an attempt at a turn.
+type Settings struct {
+	AssistantName string              // on the run's messages
+	Observe       groupconfig.Observe // what it may read of the group's other chats
+	Long          groupconfig.Long    // what becomes of blocks that do not fit into one message
+}
+
+// Begin begins an attempt at a turn.
+func (a *Access) Begin(turn int64, settings Settings) {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.acted, turn)
-	a.assistant, a.observe = assistant, observe
+	a.settings = settings
 }
 
 // BeforeCalls sets what each call waits for before it is attributed to the turn at work.
@@ -164,10 +169,10 @@ func (a *Access) SetTurn(turn int64) {
 }
 
 // atWork is the turn of a call that begins now, 0 for none, with what Begin was given.
-func (a *Access) atWork() (turn int64, assistant string, observe groupconfig.Observe) {
+func (a *Access) atWork() (turn int64, settings Settings) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.turn, a.assistant, a.observe
+	return a.turn, a.settings
 }
 
 // actedBefore is how many calls with a hash have acted in this attempt at a turn.

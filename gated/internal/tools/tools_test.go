@@ -3,6 +3,8 @@ package tools
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +39,58 @@ func TestSendMessage_GoesToPlaceOfTurn(t *testing.T) {
 	f.refused("send_message", `{"text":"<think>only thoughts</think>"}`, "nothing is sent")
 }
 
+func TestSendMessage_GroupWantsFiles_LongBlockFollowsAsFile(t *testing.T) {
+	t.Parallel()
+	text := "before\n\n> ```python\n" + strings.Repeat("> key = 'hunter2'\n", 400) + "> ```\nafter"
+	for name, tt := range map[string]struct {
+		long  groupconfig.Long
+		chat  string
+		daily int64
+		files bool
+	}{
+		"as a file":            {groupconfig.LongFile, chat, 1 << 20, true},
+		"parts":                {groupconfig.LongParts, chat, 1 << 20, false},
+		"the web has no limit": {groupconfig.LongFile, "web:acme/eng", 1 << 20, false},
+		"no room today":        {groupconfig.LongFile, chat, 1000, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.services.MediaDaily = tt.daily
+			turn, access := f.turn, f.access
+			if tt.chat != chat {
+				_, turn, access = f.startRun("acme/eng", tt.chat, "a table")
+			}
+			access.Begin(turn.ID, Settings{AssistantName: "ari", Long: tt.long})
+			in, err := json.Marshal(sendMessageIn{Text: text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, failed := f.callAs(access, "send_message", string(in))
+			if failed {
+				t.Fatal(result)
+			}
+			out := decode[sendMessageOut](t, result)
+			last := f.last()
+			if !tt.files {
+				if last.ID != out.MessageID || !strings.HasSuffix(last.Content, "> ```\nafter") {
+					t.Fatalf("the text is %.60q", last.Content)
+				}
+				return
+			}
+			m := f.row(out.MessageID)
+			if m.Content != "before\n\n> [code.py: 400 lines]\n>\nafter" || last.ID != m.ID+1 || last.Kind != msg.KindFile || last.Content != "" ||
+				last.OutState != msg.OutQueued || last.TurnID != turn.ID || len(last.Attachments) != 1 {
+				t.Fatalf("the text is %.60q, then %+v", m.Content, last)
+			}
+			got, err := os.ReadFile(filepath.Join(f.data, last.Attachments[0].Path))
+			if err != nil || string(got) != strings.Repeat("key = '[redacted]'\n", 400) {
+				t.Errorf("the file is %.60q, %v", got, err)
+			}
+		})
+	}
+}
+
 func TestSendMessage_Topics(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -58,7 +112,9 @@ func TestSendMessage_Topics(t *testing.T) {
 func TestResetSession_OwnTopicOrBelow(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.write(func(tx *store.Tx) error { return tx.StoreSession(f.access.run.ID, folder, "", "s1", 1) })
+	f.write(func(tx *store.Tx) error {
+		return tx.StoreSession(&msg.Run{ID: f.access.run.ID, Folder: folder}, "s1", 1)
+	})
 	f.works("reset_session", `{"groupFolder":"acme"}`)
 	if id, err := f.st.Session(t.Context(), folder, ""); err != nil || id != "" {
 		t.Errorf("session %q, %v", id, err)
@@ -137,14 +193,18 @@ func TestSearchMessages_OwnHistoryOnly(t *testing.T) {
 	if !page.Truncated || len(page.Messages) != 1 {
 		t.Errorf("page %+v", page)
 	}
-	if got := search(fmt.Sprintf(`{"text":"needle","before":%d}`, page.Messages[0].ID)); len(got) != 2 {
-		t.Errorf("the next page has %q", got)
+	rest := decode[searchMessagesOut](t, f.works("search_messages", fmt.Sprintf(`{"text":"needle","before":%q}`, page.Next)))
+	if len(rest.Messages) != 2 || rest.Next != "" {
+		t.Errorf("the next page: %+v", rest)
 	}
-	f.access.Begin(f.turn.ID, "ari", groupconfig.ObserveNone)
+	for _, before := range []string{"12", "12-", "-", "a-b", "-1-2", "1-2-3"} {
+		f.refused("search_messages", fmt.Sprintf(`{"text":"needle","before":%q}`, before), "is not the next of an earlier result")
+	}
+	f.access.Begin(f.turn.ID, Settings{AssistantName: "ari", Observe: groupconfig.ObserveNone})
 	if got := search(`{"text":"needle"}`); len(got) != 2 {
 		t.Errorf("without other chats: %q", got)
 	}
-	f.access.Begin(f.turn.ID, "ari", groupconfig.ObserveAll)
+	f.access.Begin(f.turn.ID, Settings{AssistantName: "ari", Observe: groupconfig.ObserveAll})
 	if got := search(`{"text":"needle"}`); len(got) != 4 {
 		t.Errorf("with all chats: %q", got)
 	}

@@ -51,10 +51,21 @@ func (r Reader) observed(ctx context.Context, q *Request, isolated bool, in *pro
 	for _, row := range rows { // rows may have been decided since
 		through = max(through, row.DecisionSeq)
 	}
-	in.Observed = bound(rows)
+	in.Observed = withoutPaths(bound(rows))
 	in.ObservedLeft = left + len(rows) - len(in.Observed)
 	in.ChatTitles, err = r.titles(ctx, in.Observed)
 	return through, err
+}
+
+// withoutPaths removes the paths of files: those are not in the folder of the group, whose agent gets them by
+// get_attachment.
+func withoutPaths(rows []*msg.Message) []*msg.Message {
+	for _, m := range rows {
+		for i := range m.Attachments {
+			m.Attachments[i].Path = ""
+		}
+	}
+	return rows
 }
 
 // bound bounds a block of context: long rows are cut, and the newest rows kept.

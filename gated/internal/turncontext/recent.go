@@ -31,7 +31,7 @@ func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Mess
 	for i := range recent {
 		m := &recent[i]
 		rows[i] = window.Row{
-			ID: m.ID, Parent: m.Parent, Time: m.Timestamp, Sender: m.Sender, Name: m.SenderName, Own: m.Own,
+			ID: m.ID, Parent: m.Parent, Time: m.Timestamp, Sender: m.Sender, Name: m.SenderName, Own: m.Own, Quoted: m.Quoted,
 			Text: msg.TextOf(m.Kind, m.Content, m.Attachments), More: m.Omitted,
 		}
 		if !m.Own {

@@ -76,7 +76,7 @@ func (r Reader) Read(ctx context.Context, q Request) (p Prompt, err error) {
 	if in.Messages, err = r.Store.TurnMessages(ctx, q.Turn.ID); err != nil {
 		return p, err
 	}
-	if err = r.Files(q.Turn.Folder, in.Messages); err != nil {
+	if err = r.files(ctx, q.Turn.Folder, in.Messages); err != nil {
 		return p, err
 	}
 	if q.Facts.HasSystem {
@@ -89,6 +89,9 @@ func (r Reader) Read(ctx context.Context, q Request) (p Prompt, err error) {
 		return p, err
 	}
 	in.ReplyChain, in.RowIDs = chain.rows, chain.rowIDs
+	if err = r.chainFiles(ctx, q.Turn.Folder, in.ReplyChain); err != nil {
+		return p, err
+	}
 
 	isolated := prompt.ShouldSkipContext(in.Messages)
 	if !isolated {
@@ -104,6 +107,30 @@ func (r Reader) Read(ctx context.Context, q Request) (p Prompt, err error) {
 	p.rows = append(p.rows, in.ReplyChain...)
 	p.Text = prompt.Build(in)
 	return p, nil
+}
+
+// chainFiles gives the files of a reply chain that are for the group their paths in its folder. Those of others, and of
+// answers, have none.
+func (r Reader) chainFiles(ctx context.Context, folder string, rows []*msg.Message) error {
+	var taken []*msg.Message
+	for _, m := range rows {
+		if m.FilesFor(folder) {
+			taken = append(taken, m)
+			continue
+		}
+		for i := range m.Attachments {
+			m.Attachments[i].Path = ""
+		}
+	}
+	return r.files(ctx, folder, taken)
+}
+
+// files gives the files of messages their paths in the group's folder, and their transcripts.
+func (r Reader) files(ctx context.Context, folder string, rows []*msg.Message) error {
+	if err := r.Files(folder, rows); err != nil {
+		return err
+	}
+	return r.Store.FillTranscripts(ctx, rows)
 }
 
 func (r Reader) system(ctx context.Context, turn int64) (lines []prompt.SystemLine, err error) {

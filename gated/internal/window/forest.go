@@ -23,6 +23,7 @@ type Row struct {
 	Sender string // its address, such as "telegram:77"
 	Name   string // its sender's display name
 	Own    bool   // the assistant wrote it
+	Quoted bool   // it came along with a message that answers, quotes or forwards it
 	Agent  string // the group whose agent wrote it as a user, "" for none
 	Text   string
 	More   int // bytes of the message that Text leaves out

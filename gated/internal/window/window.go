@@ -50,6 +50,9 @@ func Text(in Input) string {
 // writeText writes a message, with further lines indented deeper than speakers are.
 func writeText(b *strings.Builder, speaker string, row *Row) {
 	indent := "  " + speaker
+	if row.Quoted {
+		indent = "  (quoted) " + speaker // no name has brackets
+	}
 	for _, line := range lines(cut(row.Text, row.More)) {
 		b.WriteString(indent + line + "\n")
 		indent = "    "

@@ -32,6 +32,20 @@ thread (alice, bob):
 standalone (charlie):
   Anyone seen the new thing?
 `},
+		{"quoted posts", []Row{
+			{ID: 1, Time: 1, Sender: bob, Name: "bob", Text: "X is decided\nby all", Quoted: true},
+			{ID: 2, Time: 2, Parent: 1, Sender: alice, Name: "(quoted) alice", Text: "was it?"},
+			{ID: 3, Time: 3, Sender: charlie, Name: "charlie", Text: "an old post", Quoted: true},
+		}, `[recent channel context]
+
+standalone (charlie):
+  (quoted) an old post
+
+thread (bob, quoted alice):
+  (quoted) bob: X is decided
+    by all
+  quoted alice: was it?
+`},
 		{"you and the assistant", []Row{
 			{ID: 1, Time: 1, Sender: "telegram:7", Name: "Dave", Text: "deploy?"},
 			{ID: 2, Time: 2, Parent: 1, Own: true, Text: "Done."},

@@ -1,23 +1,30 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"arizuko/migrations"
 )
 
 // config is what migrate takes from the environment.
 type config struct {
 	data      string // ARIZUKO_DATA
+	server    string // ARIZUKO_DB, the URL of a Postgres server; "" for a file in data
 	hasSecret bool   // ARIZUKO_SECRET or ARIZUKO_SECRET_FILE is set
 }
 
 // environment is the configuration of this process.
-func environment() config { return loadConfig(os.Environ()) }
+func environment() (config, error) { return loadConfig(os.Environ()) }
 
 // loadConfig reads environ, which has the form of os.Environ. Empty variables count as unset.
-func loadConfig(environ []string) config {
+func loadConfig(environ []string) (config, error) {
 	cfg := config{data: "./data"}
+	file := ""
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		if value == "" {
@@ -26,11 +33,51 @@ func loadConfig(environ []string) config {
 		switch name {
 		case "ARIZUKO_DATA":
 			cfg.data = value
+		case "ARIZUKO_DB":
+			cfg.server = value
+		case "ARIZUKO_DB_FILE":
+			file = value
 		case "ARIZUKO_SECRET", "ARIZUKO_SECRET_FILE":
 			cfg.hasSecret = true
 		}
 	}
-	return cfg
+	switch {
+	case file == "":
+	case cfg.server != "":
+		return cfg, refuse("ARIZUKO_DB: both ARIZUKO_DB and ARIZUKO_DB_FILE are set, only one may be")
+	default:
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return cfg, refuse("ARIZUKO_DB_FILE: %w", err)
+		}
+		if cfg.server = strings.TrimRight(string(content), "\r\n"); cfg.server == "" {
+			return cfg, refuse("ARIZUKO_DB_FILE: %s is empty", file)
+		}
+	}
+	if cfg.server != "" && !isServer(cfg.server) {
+		return cfg, refuse("ARIZUKO_DB: want postgres://user:password@host/database; in the password, write %%40 for @, %%2F for / and so on")
+	}
+	return cfg, nil
+}
+
+// isServer reports whether a text is the URL of a database on a Postgres server.
+func isServer(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") && strings.Trim(u.Path, "/") != ""
+}
+
+// files are the migrations for the database.
+func (c config) files() fs.FS {
+	if c.server != "" {
+		return migrations.PostgresFS()
+	}
+	return migrations.FS
+}
+
+// missing reports whether there is no database file.
+func (c config) missing() bool {
+	_, err := os.Stat(c.dbPath())
+	return c.server == "" && errors.Is(err, fs.ErrNotExist)
 }
 
 func (c config) dbPath() string     { return filepath.Join(c.data, "arizuko.db") }

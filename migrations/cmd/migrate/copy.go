@@ -16,6 +16,10 @@ const spareSpace = 256 << 20
 // keepCopy copies the database beside it before its schema is changed, and removes the copy of the change before.
 // Daemons may write meanwhile. Without room for a copy it says so and keeps none.
 func (p program) keepCopy(s *schema, now version) error {
+	if p.cfg.server != "" {
+		p.note("the server's database is changed in place: its own backups have it as it was")
+		return nil
+	}
 	path := p.cfg.copyPath(strconv.Itoa(now.number))
 	needed, free, err := copySpace(p.cfg.dbPath())
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -8,12 +9,45 @@ import (
 	"net/url"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/golang-migrate/migrate/v4/database"
+	"github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/database/sqlite3"
+
+	"arizuko/migrations"
 )
 
-// openDB opens the database. If there is none, it creates an empty one that only its user can read.
+// open opens the database, which on a server is there.
+func (c config) open() (*sql.DB, error) {
+	if c.server == "" {
+		return openDB(c.dbPath())
+	}
+	return openServer(c.server)
+}
+
+// openServer opens a database of a Postgres server, if the store can use it. Its errors do not contain the password.
+func openServer(url string) (*sql.DB, error) {
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return nil, refuse("ARIZUKO_DB: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), serverTimeout)
+	defer cancel()
+	if err = migrations.CheckServer(ctx, db); err == nil {
+		return db, nil
+	}
+	db.Close()
+	if err = fmt.Errorf("ARIZUKO_DB: %w", err); errors.Is(err, migrations.ErrServer) {
+		return nil, refusal{err}
+	}
+	return nil, err
+}
+
+// serverTimeout is how long a server may take to answer the first question.
+const serverTimeout = 15 * time.Second
+
+// openDB opens the database file. If there is none, it creates an empty one that only its user can read.
 func openDB(path string) (*sql.DB, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -61,10 +95,14 @@ func (v version) String() string {
 }
 
 // readVersion exists because the library's own treats every error as "no version".
-func readVersion(db *sql.DB) (version, error) {
+func (c config) readVersion(db *sql.DB) (version, error) {
 	var v version
 	var tables int
-	err := db.QueryRow(`SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations'`).Scan(&tables)
+	query := `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations'`
+	if c.server != "" {
+		query = `SELECT count(*) FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = 'schema_migrations'`
+	}
+	err := db.QueryRow(query).Scan(&tables)
 	if err != nil || tables == 0 {
 		return v, err
 	}
@@ -75,21 +113,25 @@ func readVersion(db *sql.DB) (version, error) {
 	return v, err
 }
 
-// driver is the library's SQLite driver with one difference: a migration and its version are one
+// driver is a driver of the library with one difference: a migration and its version are one
 // transaction. The library marks the version dirty, migrates, and clears the mark, so that an
 // operator has to repair the database after a kill in between.
 type driver struct {
 	database.Driver
 	db     *sql.DB
-	target int // version after the migration that runs next, -1 for none
+	insert string // the version; its parameter is the number
+	target int    // version after the migration that runs next, -1 for none
 }
 
-func newDriver(db *sql.DB) (*driver, error) {
-	base, err := sqlite3.WithInstance(db, &sqlite3.Config{})
-	if err != nil {
-		return nil, err
+func (c config) newDriver(db *sql.DB) (d *driver, err error) {
+	d = &driver{db: db, insert: `INSERT INTO schema_migrations (version, dirty) VALUES (?, 0)`}
+	if c.server == "" {
+		d.Driver, err = sqlite3.WithInstance(db, &sqlite3.Config{})
+		return d, err
 	}
-	return &driver{Driver: base, db: db}, nil
+	d.insert = `INSERT INTO schema_migrations (version, dirty) VALUES ($1, false)`
+	d.Driver, err = pgx.WithInstance(db, &pgx.Config{})
+	return d, err
 }
 
 // SetVersion is called with dirty true before a migration runs, and with false after it: then the
@@ -120,7 +162,7 @@ func (d *driver) Run(migration io.Reader) error {
 		return err
 	}
 	if d.target > 0 {
-		if _, err := tx.Exec(`INSERT INTO schema_migrations (version, dirty) VALUES (?, 0)`, d.target); err != nil {
+		if _, err := tx.Exec(d.insert, d.target); err != nil {
 			return err
 		}
 	}

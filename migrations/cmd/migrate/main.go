@@ -3,11 +3,15 @@
 //
 //	migrate up          to the newest version this program knows
 //	migrate down [N]    N steps back, 1 if not given
+//	migrate copy --to server|file|URL
+//	                    copies all rows of the instance to the server of $ARIZUKO_DB or a URL, or from there to the file
+//	migrate reopen      lets daemons use a database again whose rows were copied to another one
 //	migrate version     prints the schema's version, followed by "dirty" if it is, or "none"
 //	migrate --version   prints the version of this program
 //
-// The data folder is $ARIZUKO_DATA, ./data by default. up also makes its subfolders and the
-// secret that the daemons share. Exit code: 0 done, 1 failure, 75 another migrate is running,
+// The data folder is $ARIZUKO_DATA, ./data by default. The database is a file in it, or on the
+// Postgres server whose URL is $ARIZUKO_DB. up also makes its subfolders and the
+// secret that the daemons share. Exit code: 0 done, 1 failure, 75 another migrate or a daemon is running,
 // 78 wrong usage or configuration, or a schema this program must not touch.
 package main
 
@@ -21,9 +25,11 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"arizuko/migrations"
+	"arizuko/migrations/dbcopy"
 )
 
 const (
@@ -32,18 +38,23 @@ const (
 	exitConfig  = 78 // EX_CONFIG
 )
 
-const usage = "usage: migrate up | down [N] | version | --help | --version"
+const usage = "usage: migrate up | down [N] | copy --to server|file|URL | reopen | version | --help | --version"
 
 // lockWait is how long a second migrate waits for the first one.
 const lockWait = 10 * time.Second
 
-func main() {
-	p := program{cfg: environment(), files: migrations.FS, lockWait: lockWait, out: os.Stdout, notes: os.Stderr}
-	err := p.run(os.Args[1:])
+func main() { os.Exit(run(os.Args[1:], nil)) }
+
+// run is one call of the program. at is called at the points of a copy; tests end the process there.
+func run(args []string, at func(dbcopy.Point) error) (code int) {
+	cfg, err := environment()
+	if err == nil {
+		err = program{cfg: cfg, files: cfg.files(), lockWait: lockWait, out: os.Stdout, notes: os.Stderr, at: at}.run(args)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "migrate:", err)
 	}
-	os.Exit(exitCode(err))
+	return exitCode(err)
 }
 
 // buildVersion is set by the linker, see the Makefile. pkg/buildinfo is out of reach: pkg is above
@@ -67,7 +78,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errLocked):
+	case errors.Is(err, errLocked), errors.Is(err, dbcopy.ErrRunning):
 		return exitLocked
 	case errors.As(err, &no):
 		return exitConfig
@@ -83,6 +94,7 @@ type program struct {
 	lockWait time.Duration
 	out      io.Writer
 	notes    io.Writer // what an operator may want to know besides
+	at       func(dbcopy.Point) error
 }
 
 func (p program) run(args []string) error {
@@ -97,6 +109,12 @@ func (p program) run(args []string) error {
 			return refuse("down %s: want a number of steps from 1", args[1])
 		}
 		return p.down(n)
+	case len(args) == 3 && args[0] == "copy" && args[1] == "--to":
+		return p.copy(args[2])
+	case len(args) == 2 && args[0] == "copy" && strings.HasPrefix(args[1], "--to="):
+		return p.copy(strings.TrimPrefix(args[1], "--to="))
+	case len(args) == 1 && args[0] == "reopen":
+		return p.reopen()
 	case len(args) == 1 && args[0] == "version":
 		return p.version()
 	case len(args) == 1 && (args[0] == "--version" || args[0] == "-version"):
@@ -127,7 +145,7 @@ func (p program) up() error {
 			return err
 		}
 	}
-	return withSchema(p.cfg.dbPath(), p.files, func(s *schema) error {
+	return withSchema(p.cfg, p.files, func(s *schema) error {
 		changed, err := s.up(p.keepCopy)
 		if err != nil {
 			return err
@@ -137,7 +155,7 @@ func (p program) up() error {
 }
 
 func (p program) down(n int) error {
-	if missing(p.cfg.dbPath()) {
+	if p.cfg.missing() {
 		return refuse("there is no database at %s", p.cfg.dbPath())
 	}
 	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
@@ -145,7 +163,7 @@ func (p program) down(n int) error {
 		return err
 	}
 	defer unlock()
-	return withSchema(p.cfg.dbPath(), p.files, func(s *schema) error {
+	return withSchema(p.cfg, p.files, func(s *schema) error {
 		if err := s.down(n, p.keepCopy); err != nil {
 			return err
 		}
@@ -155,13 +173,13 @@ func (p program) down(n int) error {
 
 func (p program) version() error {
 	v := version{}
-	if !missing(p.cfg.dbPath()) {
-		db, err := openDB(p.cfg.dbPath())
+	if !p.cfg.missing() {
+		db, err := p.cfg.open()
 		if err != nil {
 			return err
 		}
 		defer db.Close()
-		if v, err = readVersion(db); err != nil {
+		if v, err = p.cfg.readVersion(db); err != nil {
 			return err
 		}
 	}
@@ -170,7 +188,7 @@ func (p program) version() error {
 }
 
 func (p program) report(s *schema, changed bool) error {
-	v, err := readVersion(s.db)
+	v, err := p.cfg.readVersion(s.db)
 	if err != nil {
 		return err
 	}
@@ -180,9 +198,4 @@ func (p program) report(s *schema, changed bool) error {
 	}
 	_, err = fmt.Fprintf(p.out, "schema version %s%s\n", v, note)
 	return err
-}
-
-func missing(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
 }

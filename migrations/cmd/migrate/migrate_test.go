@@ -32,6 +32,11 @@ func history(n int) fstest.MapFS {
 	return files
 }
 
+func missing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // call runs migrate in the data folder and returns what it printed.
 func call(data string, files fs.FS, args ...string) (string, error) {
 	var out bytes.Buffer
@@ -133,7 +138,10 @@ func TestUp_MakesTheDataFolder(t *testing.T) {
 
 func TestUp_SecretInEnvironment_MakesNoFile(t *testing.T) {
 	for _, name := range []string{"ARIZUKO_SECRET", "ARIZUKO_SECRET_FILE"} {
-		cfg := loadConfig([]string{"ARIZUKO_DATA=" + t.TempDir(), name + "=x"})
+		cfg, err := loadConfig([]string{"ARIZUKO_DATA=" + t.TempDir(), name + "=x"})
+		if err != nil {
+			t.Fatal(err)
+		}
 		p := program{cfg: cfg, files: history(1), out: &bytes.Buffer{}}
 		if err := p.run([]string{"up"}); err != nil {
 			t.Fatal(err)
@@ -142,7 +150,7 @@ func TestUp_SecretInEnvironment_MakesNoFile(t *testing.T) {
 			t.Errorf("%s: a secret was made", name)
 		}
 	}
-	if cfg := loadConfig([]string{"ARIZUKO_DATA=", "ARIZUKO_SECRET="}); cfg != (config{data: "./data"}) {
+	if cfg, err := loadConfig([]string{"ARIZUKO_DATA=", "ARIZUKO_SECRET=", "ARIZUKO_DB="}); err != nil || cfg != (config{data: "./data"}) {
 		t.Errorf("defaults are %+v", cfg)
 	}
 }
@@ -191,7 +199,7 @@ func TestUp_Upgrade_KeepsOneCopyOfTheDatabase(t *testing.T) {
 	if err := kept.QueryRow(`SELECT x FROM a`).Scan(&x); err != nil || x != 7 {
 		t.Errorf("the copy has %d, %v", x, err)
 	}
-	if v, err := readVersion(kept); err != nil || v.number != 1 {
+	if v, err := (config{}).readVersion(kept); err != nil || v.number != 1 {
 		t.Errorf("the copy has version %s, %v", v, err)
 	}
 	kept.Close()

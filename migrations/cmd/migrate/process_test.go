@@ -11,7 +11,7 @@ import (
 // TestMain lets the test binary run as migrate, as a helper process.
 func TestMain(m *testing.M) {
 	if os.Getenv("MIGRATE_TEST_MAIN") != "" {
-		main()
+		os.Exit(run(os.Args[1:], killedAt))
 	}
 	os.Exit(m.Run())
 }

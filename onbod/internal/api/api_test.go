@@ -22,11 +22,17 @@ import (
 // serve is the API with a routd that answers every approval with the status and body.
 func serve(t *testing.T, routd func(a routeapi.Approval) (status int, body any)) func(method, path, body string) (int, string) {
 	t.Helper()
+	return serveAt(t, storetest.Path(t), routd)
+}
+
+// serveAt is serve with the database file at a path.
+func serveAt(t *testing.T, path string, routd func(a routeapi.Approval) (status int, body any)) func(method, path, body string) (int, string) {
+	t.Helper()
 	router := chi.NewRouter()
 	fake := httptest.NewServer(router)
 	t.Cleanup(fake.Close)
 	router.Post(routeapi.ApprovalPath, approvals(routd))
-	st := storetest.Open(t)
+	st := storetest.OpenAt(t, path, nil)
 	client := httpx.NewClient(fake.URL, "")
 	t.Cleanup(client.HTTP.CloseIdleConnections)
 	o := onboarding.New(onboarding.Config{

@@ -227,6 +227,9 @@ func TestDefaultFolder_ValidAndNew(t *testing.T) {
 	if got := baseFolder(&store.Request{ChatJID: ada, Kind: msg.ChatDM, SenderName: "Ada L."}); got != "telegram-ada-l" {
 		t.Errorf("a direct chat: %q", got)
 	}
+	if got := baseFolder(&store.Request{ChatJID: "telegram+work:-100", Title: "Family"}); got != "telegram-work-family" {
+		t.Errorf("a further account: %q", got)
+	}
 	f.ok(f.st.Write(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.PutGroup(&msg.Group{Folder: "telegram-family", Config: []byte(`{}`)})
 		return err

@@ -3,7 +3,10 @@
 package adaptertest
 
 import (
+	"context"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"arizuko/pkg/adapter"
@@ -22,12 +25,34 @@ type Platform struct {
 	Raw bool
 	// New makes a remote. The store contains the rows of the platform once they are settled.
 	New func(t testing.TB, st func() *store.Store) Remote
-	// Options sets what the adapter's daemon sets: Repeatable, Mark, Pace.
+	// Repeats means that the parts of posts are Repeatable.
+	Repeats bool
+	// Options sets what the adapter's daemon sets: Mark, Pace.
 	Options func(*adapter.Options)
 	// TooLong reports whether a part is longer than the platform allows; nil for no limit.
 	TooLong func(text string) bool
 	// Marked reports whether a part is marked as a possible duplicate.
 	Marked func(text string) bool
+	// Foreign means that the remote has Run, and recognises a part that is sent again. What the shell records before the end
+	// of a part is not checked.
+	Foreign bool
+	// Outages means that the remote has SetOutage.
+	Outages bool
+	// Waiting is how many rows wait in the longest queue of an outage: a thousand if it is 0.
+	Waiting int
+	// Writes means that the remote has Listen, Write and SetOutage.
+	Writes bool
+	// Floods, Closes and Deletes mean that the remote has FloodAccount, CloseThread and DeleteThread.
+	Floods, Closes, Deletes bool
+	// Previews means that the platform is an adapter.Previewer whose previews in the first chat are messages, and that the
+	// remote has Shown, FailEdit and Delete.
+	Previews bool
+	// Photos means that the remote has RefusePhoto and Data.
+	Photos bool
+	// GoneID is the id of a message of the first chat that does not exist, "" for a platform without replies.
+	GoneID string
+	// Lane, if the remote has Fail, returns the address of one more chat, which need not exist.
+	Lane func(i int) string
 	// Mentions reports whether a part pings users; nil if no part can.
 	Mentions func(text string) bool
 }
@@ -36,6 +61,33 @@ type Platform struct {
 type Remote struct {
 	// Connect makes a platform for this remote; the shell is started more than once.
 	Connect func() adapter.Platform
+	// Run is an adapter without the shell: it delivers the rows of the platform in a database until ctx ends, and calls
+	// settled for every row whose end it has stored. It is used in place of Connect and Listen.
+	Run func(ctx context.Context, database string, settled func(id int64)) error
+	// Listen makes the listener to this remote; nil for a platform without one.
+	Listen func() adapter.Listener
+	// SetOutage begins an outage of the remote, in place of the one before. The zero Outage is its end.
+	SetOutage func(Outage)
+	// Write makes a user write a text, always in the same chat.
+	Write func(text string)
+	// FloodAccount refuses every send of the account for a time. Asked counts the sends that it was asked for.
+	FloodAccount func(time.Duration)
+	Asked        func() int
+	// CloseThread and DeleteThread end Platform.Thread.
+	CloseThread, DeleteThread func()
+	// RefusePhoto makes the remote refuse a picture in the form in which it is sent first. It returns the picture, and a
+	// text that the remote's refusal contains.
+	RefusePhoto func() (picture []byte, reason string)
+	// Shown lists the messages of the bot in the first chat as users see them now, in order.
+	Shown func() []Shown
+	// FailEdit injects a fault for the next edit of a message.
+	FailEdit func(Fault)
+	// Delete deletes a message of the first chat, as an administrator may.
+	Delete func(id string)
+	// Data is the data folder of the platforms that Connect makes, "" if none of them reads files.
+	Data string
+	// Settled, if not nil, is called for every row whose end is stored, as the adapter's daemon does.
+	Settled func(*msg.Message)
 	// Received lists the parts that have arrived, in order.
 	Received func() []Received
 	// Fail injects a fault for the next part for a chat; nil if nothing can fail.
@@ -48,6 +100,7 @@ type Received struct {
 	Thread  string
 	ReplyTo string // the platform's id of the message it replies to
 	Text    string // as users see it
+	File    string // the name of its file, "" for none
 }
 
 // Fault is a fault of a remote.
@@ -55,15 +108,32 @@ type Fault struct {
 	Class   msg.ErrorClass
 	After   time.Duration // of a rate fault
 	Arrived bool          // of an ambiguous fault: the part is there
+	Hangs   bool          // the call is not answered, as long as it is made
 }
 
-// Run runs all cases.
-func Run(t *testing.T, p Platform) {
+// leftover is how long libraries may take to end what a shell that has stopped has left.
+const leftover = time.Minute
+
+// Run runs all cases, each in a bubble of testing/synctest: what Platform.New makes must not use the machine's
+// network, which keeps the bubble's clock from advancing. With names it runs only the cases of these names: for
+// another remote of the same platform.
+func Run(t *testing.T, p Platform, names ...string) {
+	for _, name := range names {
+		if !slices.ContainsFunc(cases(), func(c testCase) bool { return c.name == name }) {
+			t.Fatalf("no case %q", name)
+		}
+	}
 	for _, c := range cases() {
+		if len(names) > 0 && !slices.Contains(names, c.name) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if c.applies == nil || c.applies(p) {
-				c.run(newFixture(t, p))
+				synctest.Test(t, func(t *testing.T) {
+					t.Cleanup(func() { <-time.After(leftover) })
+					c.run(newFixture(t, p))
+				})
 			}
 		})
 	}
@@ -79,24 +149,25 @@ type testCase struct {
 func cases() []testCase {
 	threads := func(p Platform) bool { return p.Thread != "" }
 	replies := func(p Platform) bool { return p.Replies }
+	shell := func(p Platform) bool { return !p.Foreign }
 	redacts := func(p Platform) bool { return !p.Raw }
 	mentions := func(p Platform) bool { return p.Mentions != nil }
-	return []testCase{
+	return append(slices.Concat(outageCases(), refusalCases(), previewCases(), inboundCases()), []testCase{
 		{"text in order", nil, textInOrder},
 		{"long text", nil, longText},
 		{"two chats", nil, twoChats},
 		{"reply", replies, reply},
 		{"thread", threads, thread},
 		{"permanent failure", nil, permanentFailure},
-		{"rate failure", nil, rateFailure},
+		{"rate failure", shell, rateFailure},
 		{"transient failure", nil, transientFailure},
 		{"ambiguous failure", nil, ambiguousFailure},
-		{"crash before the record", nil, crashBeforeTheRecord},
-		{"crash before the send", nil, crashBeforeTheSend},
+		{"crash before the record", shell, crashBeforeTheRecord},
+		{"crash before the send", shell, crashBeforeTheSend},
 		{"stop in the middle", nil, stopInTheMiddle},
 		{"cancelled row", nil, cancelledRow},
 		{"odd content", nil, oddContent},
 		{"secrets", redacts, secrets},
 		{"mentions", mentions, massMentions},
-	}
+	}...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,12 +24,97 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // memory is a remote that is a list, and the platform to it. What is wrong with it has a name.
 type memory struct {
-	wrong string
+	wrong   string
+	repeats bool // its parts are Repeatable
 
 	mu       sync.Mutex
 	received []Received
 	faults   map[string][]Fault // by chat
 	busy     chan struct{}      // cap 1
+	outage   Outage
+	over     chan struct{} // closed at the next change of the outage
+	flooded  time.Time     // until when the account waits
+	asked    int           // sends
+	ended    bool          // the thread is closed or deleted
+	pictures bool          // pictures are refused as photos
+	messages []Shown       // of the bot in the first chat, while it shows previews
+	made     int           // of these
+	failing  []Fault       // of edits
+	written  []string      // by users, in all
+	read     int           // of these
+}
+
+// goneID is the id of a message that does not exist.
+const goneID = "gone"
+
+func (w *memory) flood(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flooded = time.Now().Add(d)
+}
+
+func (w *memory) askedFor() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asked
+}
+
+func (w *memory) endThread() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+}
+
+func (w *memory) refusePhoto() (picture []byte, reason string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pictures = true
+	return []byte("picture"), "too many pixels"
+}
+
+// refuses returns why a part is not taken as it is.
+func (w *memory) refuses(r *Received) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked++
+	left := time.Until(w.flooded)
+	switch {
+	case left > 0:
+		return &adapter.Failure{Class: msg.Rate, After: left, Account: w.wrong != "takes the account's wait for a chat's", Err: errors.New("flood")}
+	case r.ReplyTo == goneID && w.wrong == "keeps to replies", r.Thread != "" && w.ended && w.wrong == "keeps to threads":
+		return &adapter.Failure{Class: msg.Permanent, Err: errors.New("gone")}
+	case r.File != "" && w.pictures:
+		return w.refusesPhoto(r)
+	case r.ReplyTo == goneID && w.wrong != "replies to nothing":
+		r.ReplyTo = ""
+	case r.Thread != "" && w.ended:
+		r.Thread = ""
+		if w.wrong != "leaves threads silently" {
+			return &adapter.Remark{Text: "sent to the chat, its thread has ended"}
+		}
+	}
+	return nil
+}
+
+// refusesPhoto sends a text in place of a picture. The caller holds the lock.
+func (w *memory) refusesPhoto(r *Received) error {
+	reason := "too many pixels"
+	switch w.wrong {
+	case "gives pictures up":
+		return &adapter.Failure{Class: msg.Permanent, Err: errors.New(reason)}
+	case "keeps a picture's text":
+		r.Text = ""
+		return &adapter.Remark{Text: reason}
+	case "gives no reason":
+		reason = "sent in another form"
+	case "loses pictures":
+		r.File = ""
+		return &adapter.Remark{Text: reason}
+	case "leaves pictures out silently":
+		r.Text, r.File = r.Text+": "+r.File, ""
+		return nil
+	}
+	return &adapter.Remark{Text: reason}
 }
 
 const (
@@ -66,7 +152,25 @@ func (w *memory) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 	if w.wrong == "swallows the end" && len(parts) > 0 {
 		return parts, nil
 	}
-	return append(parts, text), nil
+	parts = append(parts, text)
+	for i := range parts {
+		if w.repeats {
+			parts[i] = edit(parts[i].(string))
+		}
+	}
+	return parts, nil
+}
+
+// edit is a part that may be sent twice.
+type edit string
+
+func (edit) Repeatable() bool { return true }
+
+func textOf(part adapter.Part) string {
+	if e, ok := part.(edit); ok {
+		return string(e)
+	}
+	return part.(string)
 }
 
 func (w *memory) Send(ctx context.Context, m *msg.Message, part adapter.Part) (string, error) {
@@ -74,7 +178,10 @@ func (w *memory) Send(ctx context.Context, m *msg.Message, part adapter.Part) (s
 		w.busy <- struct{}{}
 		defer func() { <-w.busy }()
 	}
-	r := Received{ChatJID: m.ChatJID, Thread: m.ThreadID, ReplyTo: m.ReplyToID, Text: part.(string)}
+	r := Received{ChatJID: m.ChatJID, Thread: m.ThreadID, ReplyTo: m.ReplyToID, Text: textOf(part)}
+	if m.Kind == msg.KindFile {
+		r.File = m.Attachments[0].Name
+	}
 	switch w.wrong {
 	case "knows no threads":
 		r.Thread = ""
@@ -101,7 +208,119 @@ func (w *memory) Send(ctx context.Context, m *msg.Message, part adapter.Part) (s
 	if err := w.injectedFault(ctx, r); err != nil {
 		return "", err
 	}
-	return w.arrive(r), nil
+	if err := w.failed(ctx, r); err != nil {
+		return "", err
+	}
+	err := w.refuses(&r)
+	if remark := new(adapter.Remark); err != nil && !errors.As(err, &remark) {
+		return "", err
+	}
+	return w.arrive(r), err
+}
+
+func (w *memory) setOutage(o Outage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outage = o
+	close(w.over)
+	w.over = make(chan struct{})
+}
+
+// failed returns how a send fails in the outage there is.
+func (w *memory) failed(ctx context.Context, r Received) error {
+	w.mu.Lock()
+	o := w.outage
+	w.mu.Unlock()
+	class := msg.Ambiguous
+	switch o.Kind {
+	case None:
+		return nil
+	case Silent, Unanswering:
+		<-ctx.Done()
+	case Refusing, ResettingTLS:
+		class = msg.Transient
+	case CuttingAnswers:
+		w.arrive(r)
+	case Paging:
+		switch o.Status {
+		case 403:
+			class = msg.Transient
+		case 429:
+			class = msg.Rate
+		}
+	}
+	if as, ok := map[string]msg.ErrorClass{
+		"takes an outage for permanent": msg.Permanent, "takes an outage for transient": msg.Transient,
+		"takes an outage for ambiguous": msg.Ambiguous,
+	}[w.wrong]; ok {
+		class = as
+	}
+	return &adapter.Failure{Class: class, After: o.RetryAfter, Err: errors.New(string(o.Kind))}
+}
+
+// write is what a user does.
+func (w *memory) write(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.written = append(w.written, text)
+}
+
+// receive stores what users have written since.
+func (w *memory) receive(ctx context.Context, s *adapter.Shell) error {
+	for {
+		w.mu.Lock()
+		n := w.read
+		if n == len(w.written) {
+			w.mu.Unlock()
+			return nil
+		}
+		text := w.written[n]
+		w.mu.Unlock()
+		in := adapter.Inbound{Messages: []*msg.Message{{ChatJID: "irc:one", Content: text, PlatformID: strconv.Itoa(n + 1), Sender: "irc:7", Verb: msg.VerbMessage}}}
+		var err error
+		switch w.wrong {
+		case "retries a refused event for ever":
+			err = s.Retry(ctx, "storing event failed; retrying", func() error { return s.Receive(ctx, in) })
+		case "drops a refused event silently":
+			_ = s.Receive(ctx, in)
+		default:
+			err = s.ReceiveAlways(ctx, in)
+		}
+		if err != nil {
+			return err
+		}
+		w.mu.Lock()
+		w.read++
+		w.mu.Unlock()
+	}
+}
+
+// Listen asks every second whether there is an outage.
+func (w *memory) Listen(ctx context.Context, s *adapter.Shell) error {
+	for {
+		w.mu.Lock()
+		o, over := w.outage, w.over
+		w.mu.Unlock()
+		switch {
+		case o.Kind == None:
+			s.Connected()
+			if err := w.receive(ctx, s); err != nil {
+				return err
+			}
+		case o.Kind == Silent && w.wrong == "waits for the silent":
+			select {
+			case <-over:
+			case <-ctx.Done():
+			}
+			adapter.Pause(ctx, time.Minute)
+		case w.wrong != "notices no outage":
+			return &adapter.Failure{Class: msg.Transient, After: o.RetryAfter, Err: errors.New(string(o.Kind))}
+		}
+		adapter.Pause(ctx, time.Second)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
 }
 
 // injectedFault returns the injected fault as the error of the platform.
@@ -117,6 +336,9 @@ func (w *memory) injectedFault(ctx context.Context, r Received) error {
 	w.mu.Unlock()
 	if f.Arrived {
 		w.arrive(r)
+	}
+	if f.Hangs {
+		w.hang(ctx)
 	}
 	if f.Class == msg.Rate && (w.wrong == "waits by itself" || w.wrong == "sends one at a time") {
 		select {
@@ -143,6 +365,15 @@ func (w *memory) injectedFault(ctx context.Context, r Received) error {
 	return &adapter.Failure{Class: f.Class, After: f.After, Err: errors.New("as asked for")}
 }
 
+// hang waits as long as a send may take, or longer.
+func (w *memory) hang(ctx context.Context) {
+	if w.wrong == "ignores the deadline" {
+		<-time.After(10 * time.Minute)
+		return
+	}
+	<-ctx.Done()
+}
+
 func (w *memory) arrive(r Received) (id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,6 +395,12 @@ func (p pen) Mark(part adapter.Part) adapter.Part {
 type glass struct{ *memory }
 
 func (g glass) Find(_ context.Context, m *msg.Message, part adapter.Part) (string, error) {
+	g.mu.Lock()
+	down := g.outage.Kind != None
+	g.mu.Unlock()
+	if down {
+		return "", errors.New("down")
+	}
 	for i, r := range g.list() {
 		if r.ChatJID == m.ChatJID && r.Text == part && g.wrong != "finds nothing" {
 			return fmt.Sprint(i + 1), nil
@@ -178,9 +415,11 @@ func (g glass) Find(_ context.Context, m *msg.Message, part adapter.Part) (strin
 // platform has a power: to mark, to find, to repeat, or none.
 func platform(power, wrong string) Platform {
 	return Platform{
-		Name: "irc", Chats: [2]string{"irc:one", "irc:two"}, Thread: "t", Replies: true,
-		New: func(testing.TB, func() *store.Store) Remote {
-			w := &memory{wrong: wrong, faults: map[string][]Fault{}, busy: make(chan struct{}, 1)}
+		Floods: true, Closes: true, Deletes: true, Photos: true, GoneID: goneID, Writes: true,
+		Outages: true, Lane: func(i int) string { return fmt.Sprint("irc:lane", i) },
+		Name: "irc", Chats: [2]string{"irc:one", "irc:two"}, Thread: "t", Replies: true, Repeats: power == "repeat", Previews: power == "preview",
+		New: func(t testing.TB, _ func() *store.Store) Remote {
+			w := &memory{wrong: wrong, repeats: power == "repeat", faults: map[string][]Fault{}, busy: make(chan struct{}, 1), over: make(chan struct{})}
 			return Remote{
 				Connect: func() adapter.Platform {
 					switch power {
@@ -188,14 +427,20 @@ func platform(power, wrong string) Platform {
 						return pen{w}
 					case "find":
 						return glass{w}
+					case "preview":
+						return screen{w}
 					}
 					return w
 				},
-				Received: w.list, Fail: w.fail,
+				Listen:       func() adapter.Listener { return w },
+				FloodAccount: w.flood, Asked: w.askedFor, CloseThread: w.endThread, DeleteThread: w.endThread,
+				RefusePhoto: w.refusePhoto, Data: t.TempDir(), Write: w.write,
+				SetOutage: w.setOutage, Received: w.list, Fail: w.fail,
+				Shown: w.shown, FailEdit: w.failEdit, Delete: w.deleteShown,
 			}
 		},
 		Options: func(o *adapter.Options) {
-			o.Mark, o.Repeatable = power == "mark", power == "repeat"
+			o.Mark = power == "mark"
 			if wrong == "tells secrets" {
 				o.Redact = nil
 			}
@@ -214,8 +459,11 @@ func platform(power, wrong string) Platform {
 }
 
 func TestRun_CorrectPlatforms_Pass(t *testing.T) {
-	for _, power := range []string{"", "mark", "find", "repeat"} {
+	for _, power := range []string{"", "mark", "find", "repeat", "preview"} {
 		for _, c := range cases() {
+			if c.applies != nil && !c.applies(platform(power, "")) {
+				continue
+			}
 			t.Run(power+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) { c.run(newFixture(t, platform(power, ""))) })
@@ -224,8 +472,22 @@ func TestRun_CorrectPlatforms_Pass(t *testing.T) {
 	}
 }
 
+// Ten thousand rows take seconds, so only one platform has as many.
+func TestRun_TenThousandRowsWaiting_Pass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p := platform("mark", "")
+		p.Waiting = 10_000
+		rowsWaiting(newFixture(t, p))
+	})
+}
+
 func TestRun_MinimalPlatform_Passes(t *testing.T) {
 	p := platform("", "")
+	p.Outages, p.Lane = false, nil
+	p.Floods, p.Closes, p.Deletes, p.Photos, p.GoneID = false, false, false, false, ""
 	p.Thread, p.Replies, p.Mentions, p.TooLong, p.Marked, p.Options = "", false, nil, nil, nil, nil
 	whole := p.New
 	p.New = func(t testing.TB, st func() *store.Store) Remote {
@@ -264,6 +526,48 @@ func TestRun_BrokenPlatforms_Fail(t *testing.T) {
 		{"", "hangs on odd text", "odd content"},
 		{"", "tells secrets", "secrets"},
 		{"", "pings", "mentions"},
+		{"", "takes an outage for permanent", "thirty minutes down"},
+		{"mark", "takes an outage for ambiguous", "thirty minutes down"},
+		{"mark", "takes an outage for ambiguous", "reset before the request"},
+		{"mark", "takes an outage for ambiguous", "page instead of a rate limit"},
+		{"", "takes an outage for transient", "cut before the answer"},
+		{"mark", "takes an outage for permanent", "minute of 502"},
+		{"mark", "takes an outage for permanent", "minute of 503"},
+		{"mark", "takes an outage for permanent", "cut after the request"},
+		{"mark", "takes an outage for permanent", "unanswered calls"},
+		{"", "waits for the silent", "silent peer"},
+		{"", "notices no outage", "silent peer"},
+		{"", "retries a refused event for ever", "event refused by the database"},
+		{"", "drops a refused event silently", "missed event refused by the database"},
+		{"", "takes an outage for permanent", "restarts while down"},
+		{"mark", "takes an outage for ambiguous", "restarts while down"},
+		{"mark", "takes an outage for permanent", "restarts while calls are unanswered"},
+		{"", "loses some", "rows waiting in an outage"},
+		{"", "ignores the deadline", "sixteen hung sends"},
+		{"", "takes the account's wait for a chat's", "flood wait of the account"},
+		{"", "keeps to replies", "reply to what is gone"},
+		{"", "replies to nothing", "reply to what is gone"},
+		{"", "keeps to threads", "closed thread"},
+		{"", "keeps to threads", "deleted thread"},
+		{"", "leaves threads silently", "closed thread"},
+		{"", "gives pictures up", "refused photo"},
+		{"", "keeps a picture's text", "refused photo"},
+		{"", "gives no reason", "refused photo"},
+		{"", "loses pictures", "refused photo"},
+		{"", "leaves pictures out silently", "refused photo"},
+		{"preview", "keeps the button", "preview becomes the answer"},
+		{"preview", "has no button", "preview becomes the answer"},
+		{"preview", "makes a new message each time", "preview becomes the answer"},
+		{"preview", "shows all of a text", "preview of a long text"},
+		{"preview", "removes nothing", "preview without an answer"},
+		{"preview", "brings deleted ones back", "preview that a user deletes"},
+		{"preview", "forgets what it has shown", "preview over a restart"},
+		{"preview", "begins with the text", "crash before a preview is recorded"},
+		{"preview", "takes a refused edit for made", "answer whose edit is refused"},
+		{"preview", "removes nothing", "answer whose edit is refused"},
+		{"preview", "takes a refused edit for made", "answer whose edit has to wait"},
+		{"preview", "takes a refused edit for made", "answer whose edit may have arrived"},
+		{"preview", "edits by another message", "answer whose edit has arrived"},
 	} {
 		t.Run(tt.power+" "+tt.wrong+"/"+tt.fails, func(t *testing.T) {
 			t.Parallel()

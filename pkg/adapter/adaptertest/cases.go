@@ -56,7 +56,9 @@ func twoChats(b *fixture) {
 	held := b.fail(Fault{Class: msg.Rate, After: 2 * time.Second})
 	slow := b.say("slow")
 	b.start()
-	b.until("the slow row's beginning", func() bool { return b.row(slow).OutState != msg.OutQueued })
+	if !b.platform.Foreign {
+		b.until("the slow row's beginning", func() bool { return b.row(slow).OutState != msg.OutQueued })
+	}
 	quick := b.say("quick", b.elsewhere)
 	b.ends(msg.OutSent, quick)
 	if held && isEnd(b.row(slow).OutState) {
@@ -147,7 +149,7 @@ func transientFailure(b *fixture) {
 	b.start()
 	b.ends(msg.OutSent, id, next)
 	b.expect("again", "next")
-	if p := b.parts(id)[0]; p.Attempts != 1 {
+	if p := b.parts(id)[0]; p.Attempts > 1 { // none if the platform was not reached
 		b.Errorf("the part: %+v", p)
 	}
 }

@@ -1,8 +1,10 @@
 package adaptertest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -22,6 +24,9 @@ import (
 // patience bounds the wait for an expected event.
 const patience = 20 * time.Second
 
+// outagePoll is how often rows are looked for without a poke in cases of hours: each look takes real time.
+const outagePoll = 10 * time.Minute
+
 // secret is redacted by the shell.
 const secret = "hunter2-hunter2"
 
@@ -33,13 +38,35 @@ type fixture struct {
 	path     string
 	store    *store.Store
 	wake     chan struct{}
+	log      *logText
 
-	mu      sync.Mutex
-	settled map[int64]int // how often the shell reported the end of a row
+	listening bool // a shell that starts has the remote's listener, and polls seldom
+
+	mu         sync.Mutex
+	settled    map[int64]int // how often the shell reported the end of a row
+	connection daemon.Connection
+}
+
+// logText is what adapters log.
+type logText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func newFixture(t testing.TB, p Platform) *fixture {
-	b := &fixture{TB: t, platform: p, path: storetest.Path(t), wake: make(chan struct{}, 1), settled: map[int64]int{}}
+	b := &fixture{TB: t, platform: p, path: storetest.Path(t), wake: make(chan struct{}, 1), settled: map[int64]int{}, log: &logText{}}
 	b.store = storetest.OpenAt(t, b.path, nil)
 	b.remote = p.New(t, func() *store.Store { return b.store })
 	return b
@@ -47,27 +74,47 @@ func newFixture(t testing.TB, p Platform) *fixture {
 
 // start runs a shell until stop is called, or the case ends.
 func (b *fixture) start() (stop func()) {
-	log := slog.New(slog.DiscardHandler)
+	log := slog.New(slog.NewTextHandler(b.log, nil))
+	heartbeat := daemon.NewHeartbeat("testd", "", log, func(_ context.Context, d store.Daemon) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.connection = daemon.Connection(d.Connection)
+		return nil
+	})
 	o := adapter.Options{
 		Platform: b.platform.Name, Daemon: "testd", Store: b.store, Wake: b.wake, Poll: 20 * time.Millisecond,
-		Heartbeat: daemon.NewHeartbeat("testd", "", log, func(context.Context, store.Daemon) error { return nil }),
+		Heartbeat: heartbeat,
 		Settled: func(m *msg.Message) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.settled[m.ID]++
+			b.countSettled(m.ID)
+			if b.remote.Settled != nil {
+				b.remote.Settled(m)
+			}
 		},
 		Redact: func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") },
-		Data:   b.TempDir(), MediaMax: 1 << 20, MediaQuota: 1 << 30, MediaDaily: 1 << 30, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
+		Data:   cmp.Or(b.remote.Data, b.TempDir()), MediaMax: 1 << 20, MediaQuota: 1 << 30, MediaDaily: 1 << 30, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
 	}
 	if b.platform.Options != nil {
 		b.platform.Options(&o)
 	}
-	shell := adapter.New(b.remote.Connect(), o)
+	if b.listening {
+		o.Poll = outagePoll
+		if b.remote.Listen != nil {
+			o.Listener = b.remote.Listen()
+		}
+	}
+	run := b.remote.Run
+	if run == nil {
+		shell := adapter.New(b.remote.Connect(), o)
+		run = func(ctx context.Context, _ string, _ func(int64)) error { return shell.Run(ctx) }
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- shell.Run(ctx) }()
+	go func() { done <- run(ctx, b.path, b.countSettled) }()
+	var beating sync.WaitGroup
+	beating.Go(func() { _ = heartbeat.Run(ctx) }) // never fails
 	stop = sync.OnceFunc(func() {
 		cancel()
+		beating.Wait()
 		if err := <-done; err != nil {
 			b.Errorf("the shell ended with %v", err)
 		}
@@ -76,13 +123,16 @@ func (b *fixture) start() (stop func()) {
 	return stop
 }
 
+func (b *fixture) countSettled(id int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.settled[id]++
+}
+
 // say queues a row, changed by set, for the first chat.
 func (b *fixture) say(text string, set ...func(*msg.Message)) int64 {
 	b.Helper()
-	m := &msg.Message{
-		ChatJID: b.platform.Chats[0], Direction: msg.Out, OutState: msg.OutQueued, Content: text, Source: msg.SourceAgent,
-		Sender: "agent:acme", SenderName: "Ada", Timestamp: 1, ReceivedAt: 1,
-	}
+	m := b.outbound(text)
 	for _, f := range set {
 		f(m)
 	}
@@ -90,13 +140,26 @@ func (b *fixture) say(text string, set ...func(*msg.Message)) int64 {
 	return m.ID
 }
 
+// outbound is a row for the first chat.
+func (b *fixture) outbound(text string) *msg.Message {
+	return &msg.Message{
+		ChatJID: b.platform.Chats[0], Direction: msg.Out, OutState: msg.OutQueued, Content: text, Source: msg.SourceAgent,
+		Sender: "agent:acme", SenderName: "Ada", Timestamp: 1, ReceivedAt: time.Now().UnixMilli(),
+	}
+}
+
 // elsewhere sends a row to the second chat.
 func (b *fixture) elsewhere(m *msg.Message) { m.ChatJID = b.platform.Chats[1] }
 
+// write changes rows, and pokes the shell.
 func (b *fixture) write(fn func(*store.Tx) error) {
 	b.Helper()
 	if err := b.store.Write(context.Background(), fn); err != nil {
 		b.Fatal(err)
+	}
+	select {
+	case b.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -143,9 +206,18 @@ func (b *fixture) parts(id int64) []store.Delivery {
 // until waits for a condition.
 func (b *fixture) until(what string, happens func() bool) {
 	b.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
+	b.within(patience, what, happens)
+}
+
+// pass lets time pass.
+func (b *fixture) pass(d time.Duration) { <-time.After(d) }
+
+// within waits for a condition, and fails the test if it is not met in time.
+func (b *fixture) within(limit time.Duration, what string, happens func() bool) {
+	b.Helper()
+	tick := time.NewTicker(max(5*time.Millisecond, limit/2000))
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(limit)
 	for !happens() {
 		select {
 		case <-tick.C:
@@ -203,6 +275,9 @@ func (b *fixture) copies(text string) (bare, marked int) {
 type policy struct{ finds, marks, repeats bool }
 
 func (b *fixture) policy() (p policy) {
+	if b.platform.Foreign {
+		return policy{finds: true}
+	}
 	var o adapter.Options
 	if b.platform.Options != nil {
 		b.platform.Options(&o)
@@ -211,6 +286,21 @@ func (b *fixture) policy() (p policy) {
 	_, p.finds = platform.(adapter.Finder)
 	_, p.marks = platform.(adapter.Marker)
 	p.marks = p.marks && o.Mark
-	p.repeats = o.Repeatable
+	p.repeats = b.platform.Repeats
 	return p
+}
+
+// Send sends a part, and the other forms of it that the platform gives while it is refused, as the shell
+// does: a part that is sent in another form than the row asks for has a *adapter.Remark.
+func Send(ctx context.Context, p adapter.Platform, m *msg.Message, part adapter.Part) (platformID string, err error) {
+	platformID, err = p.Send(ctx, m, part)
+	var failure *adapter.Failure
+	if !errors.As(err, &failure) || failure.Other == nil {
+		return platformID, err
+	}
+	platformID, err = Send(ctx, p, m, failure.Other)
+	if err == nil && failure.Remark != "" {
+		err = &adapter.Remark{Text: failure.Remark}
+	}
+	return platformID, err
 }

@@ -12,7 +12,7 @@ func TestPlan_InjectsOneFaultPerChat(t *testing.T) {
 		var p Plan
 		injected := func(chat string) (with []msg.ErrorClass) {
 			called := false
-			p.Deliver(chat, func(f Fault) {
+			p.Deliver(t.Context(), chat, func(f Fault) {
 				if called {
 					t.Errorf("%s: injected after the call", class)
 				}

@@ -34,8 +34,17 @@ func Migrate(path string) error {
 	return err
 }
 
-// Path creates a migrated database file in a folder of the test.
+// Path creates a migrated database: a file in a folder of the test, or a database on the server that PostgresEnv names.
 func Path(t testing.TB) string {
+	t.Helper()
+	if Server() != "" {
+		return database(t)
+	}
+	return File(t)
+}
+
+// File creates a migrated database file in a folder of the test.
+func File(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "arizuko.db")
 	if err := Migrate(path); err != nil {

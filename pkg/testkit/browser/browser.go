@@ -1,6 +1,6 @@
 // Package browser drives a real Chromium in tests: one browser, a tab for each test. The test fails
-// at an uncaught error of a page's script, at a violation of its content security policy, and at a
-// request to another machine.
+// at an uncaught error of a page's script, at a dialog, at a violation of its content security policy,
+// and at a request to another machine.
 package browser
 
 import (
@@ -16,10 +16,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -80,6 +82,24 @@ func (b *Browser) OpenIsolated(t *testing.T) *Tab {
 	return b.open(t, chromedp.WithNewBrowserContext())
 }
 
+// SharedWorker attaches to the shared worker of a site, such as "http://127.0.0.1:8080".
+func (b *Browser) SharedWorker(t *testing.T, site string) *Tab {
+	t.Helper()
+	targets, err := chromedp.Targets(b.ctx)
+	if err != nil {
+		t.Fatalf("list the targets: %v", err)
+	}
+	for _, target := range targets {
+		if target.Type == "shared_worker" && strings.HasPrefix(target.URL, site+"/") {
+			ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithTargetID(target.TargetID))
+			t.Cleanup(cancel)
+			return &Tab{t, ctx}
+		}
+	}
+	t.Fatalf("%s has no shared worker", site)
+	return nil
+}
+
 func (b *Browser) open(t *testing.T, options ...chromedp.ContextOption) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, options...)
@@ -100,6 +120,11 @@ func (b *Browser) open(t *testing.T, options ...chromedp.ContextOption) *Tab {
 		if !isLocal(e.Request.URL) {
 			t.Errorf("request to another host: %.200s", e.Request.URL)
 		}
+	})
+	watch(&watching, chromedp.Events(ctx, page.JavascriptDialogOpening), func(e page.EventJavascriptDialogOpening) {
+		t.Errorf("the page opened a dialog: %s", e.Message)
+		// Else the page waits for an answer. It may be gone by now.
+		_, _ = chromedp.Call(ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{})
 	})
 	t.Cleanup(func() {
 		cancel()
@@ -130,6 +155,14 @@ func isLocal(address string) bool {
 	return u.Scheme == "data" || u.Scheme == "about" || u.Hostname() == testHost || ip != nil && ip.IsLoopback()
 }
 
+// IgnoreCSP lets pages run and load what their content security policy forbids.
+func (p *Tab) IgnoreCSP() {
+	p.t.Helper()
+	if _, err := chromedp.Call(p.ctx, page.SetBypassCSP, page.SetBypassCSPParams{Enabled: true}); err != nil {
+		p.t.Fatalf("ignore the content security policy: %v", err)
+	}
+}
+
 // Do runs actions in the page.
 func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()
@@ -137,6 +170,44 @@ func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		p.t.Fatalf("browser: %v\n%s", err, p.Text("body"))
+	}
+}
+
+// Prepare runs a script in each document that the tab loads from now on, before the scripts of the document.
+func (p *Tab) Prepare(script string) {
+	p.t.Helper()
+	if _, err := chromedp.Call(p.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
+		p.t.Fatalf("prepare %s: %v", script, err)
+	}
+}
+
+// Close closes the tab, as a user does.
+func (p *Tab) Close() {
+	p.t.Helper()
+	if err := chromedp.Cancel(p.ctx); err != nil {
+		p.t.Fatalf("close the tab: %v", err)
+	}
+}
+
+// Crash crashes the process that renders the page. Only Close may be called afterwards.
+func (p *Tab) Crash() {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, time.Second)
+	defer cancel()
+	_, _ = chromedp.Call(ctx, page.Crash, cdp.Empty{}) // its process is gone: there is no answer
+}
+
+// SetOffline emulates a machine without a network, for the requests of the page itself.
+func (p *Tab) SetOffline(offline bool) {
+	p.t.Helper()
+	rule := &network.Conditions{Offline: offline, DownloadThroughput: -1, UploadThroughput: -1}
+	requests := network.EmulateNetworkConditionsByRuleParams{MatchedNetworkConditions: []*network.Conditions{rule}}
+	if _, err := chromedp.Call(p.ctx, network.EmulateNetworkConditionsByRule, requests); err != nil {
+		p.t.Fatalf("emulate the network: %v", err)
+	}
+	state := network.OverrideNetworkStateParams{Offline: offline, DownloadThroughput: -1, UploadThroughput: -1}
+	if _, err := chromedp.Call(p.ctx, network.OverrideNetworkState, state); err != nil {
+		p.t.Fatalf("emulate the network: %v", err)
 	}
 }
 

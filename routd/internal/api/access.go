@@ -5,40 +5,11 @@ import (
 	"net/http"
 
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/routd/internal/routing"
 )
-
-// accessAnswer says what a sender may do in a chat, and why. Nothing is changed by asking.
-type accessAnswer struct {
-	ChatJID  string       `json:"chat_jid"` // the present address
-	Kind     msg.ChatKind `json:"kind"`
-	Sender   string       `json:"sender"`
-	Operator bool         `json:"operator"` // may do everything
-	Pinned   string       `json:"pinned"`   // the group that the chat is pinned to, "" for none
-	Home     *homeAccess  `json:"home"`     // the chat's group; null if it has none
-	Rows     []rowAccess  `json:"rows"`     // by verb
-}
-
-// homeAccess is what the sender may do with the chat's group besides writing to it.
-type homeAccess struct {
-	Folder   string             `json:"folder"`
-	Access   groupconfig.Access `json:"access"`   // "everyone" or a list of senders
-	Admitted bool               `json:"admitted"` // may use the group, and /new, /stop and /status
-	Reaches  []string           `json:"reaches"`  // other groups, by @name
-	Pins     bool               `json:"pins"`     // may pin the chat to a group or topic
-}
-
-// rowAccess is what becomes of a message.
-type rowAccess struct {
-	Verb     string          `json:"verb"`
-	Answer   routeapi.Answer `json:"answer"`
-	Admitted bool            `json:"admitted"` // by the access of the group that gets it; true if none does
-	Rate     int             `json:"rate"`     // turns an hour of that group; 0 is no limit
-}
 
 // accessVerbs are what a user may write to the bot.
 var accessVerbs = [...]string{msg.VerbMessage, msg.VerbMention, msg.VerbReply}
@@ -60,7 +31,7 @@ func (a *API) getAccess(r *http.Request) (*httpx.Answer, error) {
 		return nil, a.unreadable(err)
 	}
 	table := a.Loader.Table()
-	result := accessAnswer{
+	result := routeapi.Access{
 		ChatJID: item.ChatJID, Kind: item.Kind, Sender: item.Sender, Pinned: item.StickyGroup,
 		Operator: msg.IsOperator(a.Operators, item.ChatJID, item.Sender),
 	}
@@ -93,14 +64,14 @@ func (a *API) loadChat(r *http.Request, item *routeapi.Item) (err error) {
 }
 
 // rowAccess decides on one message alone: what it would claim counts for no other.
-func (a *API) rowAccess(r *http.Request, table *routing.Table, item *routeapi.Item, operator bool) (rowAccess, error) {
+func (a *API) rowAccess(r *http.Request, table *routing.Table, item *routeapi.Item, operator bool) (routeapi.RowAccess, error) {
 	engaged := a.Engagement.Snapshot()
-	row := rowAccess{Verb: item.Verb, Answer: decideOne(r.Context(), table, item, engaged), Admitted: true}
+	row := routeapi.RowAccess{Verb: item.Verb, Answer: decideOne(r.Context(), table, item, engaged), Admitted: true}
 	if err := engaged.Err(); err != nil {
-		return rowAccess{}, a.unreadable(err)
+		return routeapi.RowAccess{}, a.unreadable(err)
 	}
 	if row.Answer.Error != "" {
-		return rowAccess{}, apierr.New(apierr.BadRequest, "%s", row.Answer.Error)
+		return routeapi.RowAccess{}, apierr.New(apierr.BadRequest, "%s", row.Answer.Error)
 	}
 	if m, ok := table.Members(row.Answer.Folder); ok {
 		row.Admitted, row.Rate = m.Admits(item.Sender, operator), m.Rate
@@ -112,12 +83,12 @@ func (a *API) rowAccess(r *http.Request, table *routing.Table, item *routeapi.It
 }
 
 // homeOf returns nil for a chat without a group.
-func homeOf(table *routing.Table, folder string, of *accessAnswer) *homeAccess {
+func homeOf(table *routing.Table, folder string, of *routeapi.Access) *routeapi.HomeAccess {
 	m, ok := table.Members(folder)
 	if !ok {
 		return nil
 	}
-	h := &homeAccess{
+	h := &routeapi.HomeAccess{
 		Folder: folder, Access: m.Access, Admitted: m.Admits(of.Sender, of.Operator),
 		Reaches: table.Reachable(folder, of.Sender, of.Operator),
 	}

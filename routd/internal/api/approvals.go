@@ -26,8 +26,10 @@ func (a *API) approve(r *http.Request) (*httpx.Answer, error) {
 	}
 	var done routeapi.Approved
 	err = a.write(r.Context(), func(tx *store.Tx) (err error) {
-		done, err = a.connect(r.Context(), tx, req)
-		return err
+		if done, err = a.connect(r.Context(), tx, req); err != nil {
+			return err
+		}
+		return a.audit(r).connected(tx, &req, &done)
 	})
 	if err != nil {
 		return nil, err

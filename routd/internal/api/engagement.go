@@ -10,6 +10,7 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
 	"arizuko/routd/internal/engagement"
 )
 
@@ -75,10 +76,14 @@ func (a *API) engage(r *http.Request) (*httpx.Answer, error) {
 	if err := a.checkEngagement(&request, ttl); err != nil {
 		return nil, err
 	}
+	by := a.audit(r)
 	// Before the transaction, which other writers wait for.
 	routed := request.Caller == "" || a.Loader.Table().Routed(*request.JID, request.Caller)
-	e, err := a.Engagement.Engage(r.Context(), *request.JID, *request.Topic, request.Folder, ttl, func(s *engagement.State) error {
-		return a.mayEngage(&request, s, routed)
+	e, err := a.Engagement.Engage(r.Context(), *request.JID, *request.Topic, request.Folder, ttl, func(tx *store.Tx, s *engagement.State) error {
+		if err := a.mayEngage(&request, s, routed); err != nil {
+			return err
+		}
+		return by.engagement(tx, &request, ttl, s.Engaged(by.now))
 	})
 	if err != nil {
 		return nil, retryable(err)

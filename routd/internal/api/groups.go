@@ -49,8 +49,11 @@ func (a *API) addGroup(r *http.Request) (*httpx.Answer, error) {
 	status := http.StatusCreated
 	err = a.write(r.Context(), func(tx *store.Tx) error {
 		fresh, err := tx.PutGroup(&g)
-		if err != nil || fresh {
+		if err != nil {
 			return err
+		}
+		if fresh {
+			return a.audit(r).put(tx, "add group", "%s", g.Folder)
 		}
 		status = http.StatusOK
 		stored, err := tx.Group(r.Context(), g.Folder)
@@ -80,8 +83,10 @@ func (a *API) replaceGroup(r *http.Request) (*httpx.Answer, error) {
 			return err
 		}
 		g.CreatedAt = stored.CreatedAt
-		_, err = tx.UpdateGroup(&g)
-		return err
+		if _, err = tx.UpdateGroup(&g); err != nil {
+			return err
+		}
+		return a.audit(r).groupChanged(tx, stored, &g)
 	})
 	if err != nil {
 		return nil, err
@@ -96,7 +101,10 @@ func (a *API) deleteGroup(r *http.Request) (*httpx.Answer, error) {
 		if err = orNoGroup(folder, found, err); err != nil {
 			return err
 		}
-		return checkUnused(r.Context(), tx, folder)
+		if err := checkUnused(r.Context(), tx, folder); err != nil {
+			return err
+		}
+		return a.audit(r).put(tx, "delete group", "%s", folder)
 	})
 	if err != nil {
 		return nil, err

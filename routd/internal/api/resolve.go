@@ -4,20 +4,14 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"slices"
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
-	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"arizuko/pkg/routecheck"
 	"arizuko/routd/internal/engagement"
 	"arizuko/routd/internal/routing"
 )
-
-// maxExplained bounds how many rows a test explains that do not match.
-const maxExplained = 20
 
 func (a *API) resolve(r *http.Request) (*httpx.Answer, error) {
 	request, err := httpx.Decode[routeapi.Request](r)
@@ -82,48 +76,4 @@ func (a *API) count(ctx context.Context, item *routeapi.Item, answer *routeapi.A
 	a.Log.LogAttrs(ctx, slog.LevelDebug, "resolved", slog.Int64("row", item.ID), slog.String("chat", item.ChatJID),
 		slog.String("action", string(answer.Action)), slog.String("folder", answer.Folder),
 		slog.String("reason", reason), slog.Int64("route", answer.RouteID))
-}
-
-// testRequest is a message to test against the current table or an edited one.
-type testRequest struct {
-	routeapi.Item
-	Routes *[]msg.Route `json:"routes"` // nil for the current ones
-}
-
-// testResult is the decision on the message. Route is null if another rule than the table decided.
-type testResult struct {
-	Answer routeapi.Answer `json:"answer"`
-	Route  *msg.Route      `json:"route"`
-	Trace  []string        `json:"trace"` // the rows before the matching one, then the answer's trace
-	// Warnings are about the whole table: rows that match nothing, groups that strangers can reach.
-	Warnings []string `json:"warnings"`
-}
-
-func (a *API) testRoutes(r *http.Request) (*httpx.Answer, error) {
-	request, err := httpx.Decode[testRequest](r)
-	if err != nil {
-		return nil, err
-	}
-	engaged := a.Engagement.Snapshot()
-	table := a.Loader.Table()
-	if request.Routes != nil {
-		if table, err = table.WithRoutes(*request.Routes); err != nil {
-			return nil, badRequest(err)
-		}
-	}
-
-	decided := decideOne(r.Context(), table, &request.Item, engaged)
-	if err := engaged.Err(); err != nil {
-		return nil, a.unreadable(err)
-	}
-	if decided.Error != "" {
-		return nil, apierr.New(apierr.BadRequest, "%s", decided.Error)
-	}
-	return &httpx.Answer{Status: http.StatusOK, Body: testResult{
-		Answer: decided,
-		Route:  table.Route(decided.RouteID),
-		Trace:  slices.Concat(table.Explain(&request.Item, maxExplained), decided.Trace),
-
-		Warnings: append(routecheck.Lines(table.Warnings(), routecheck.MaxLines), table.Notes()...),
-	}}, nil
 }

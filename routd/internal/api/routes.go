@@ -14,8 +14,9 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/routecheck"
 	"arizuko/pkg/store"
-	"arizuko/routd/internal/routing"
 )
 
 func (a *API) listRoutes(r *http.Request) (*httpx.Answer, error) {
@@ -26,7 +27,7 @@ func (a *API) listRoutes(r *http.Request) (*httpx.Answer, error) {
 	if routes == nil {
 		routes = []msg.Route{} // [] rather than null
 	}
-	return &httpx.Answer{Status: http.StatusOK, Body: map[string][]msg.Route{"routes": routes}}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: routeapi.Table{Digest: routeapi.Digest(routes), Routes: routes}}, nil
 }
 
 func (a *API) addRoute(r *http.Request) (*httpx.Answer, error) {
@@ -41,7 +42,10 @@ func (a *API) addRoute(r *http.Request) (*httpx.Answer, error) {
 		if err := checkRegistered(r.Context(), tx, target.Folder); err != nil {
 			return err
 		}
-		return tx.PutRoute(&route)
+		if err := tx.PutRoute(&route); err != nil {
+			return err
+		}
+		return a.audit(r).route(tx, nil, &route)
 	})
 	if err != nil {
 		return nil, err
@@ -66,8 +70,14 @@ func (a *API) replaceRoute(r *http.Request) (*httpx.Answer, error) {
 		if err := checkRegistered(r.Context(), tx, target.Folder); err != nil {
 			return err
 		}
-		found, err := tx.UpdateRoute(&route)
-		return orNoRoute(id, found, err)
+		before, err := tx.Route(r.Context(), id)
+		if err = orNoRoute(id, before != nil, err); err != nil {
+			return err
+		}
+		if _, err = tx.UpdateRoute(&route); err != nil {
+			return err
+		}
+		return a.audit(r).route(tx, before, &route)
 	})
 	if err != nil {
 		return nil, err
@@ -81,8 +91,14 @@ func (a *API) deleteRoute(r *http.Request) (*httpx.Answer, error) {
 		return nil, err
 	}
 	err = a.write(r.Context(), func(tx *store.Tx) error {
-		found, err := tx.DeleteRoute(id)
-		return orNoRoute(id, found, err)
+		before, err := tx.Route(r.Context(), id)
+		if err = orNoRoute(id, before != nil, err); err != nil {
+			return err
+		}
+		if _, err = tx.DeleteRoute(id); err != nil {
+			return err
+		}
+		return a.audit(r).route(tx, before, nil)
 	})
 	if err != nil {
 		return nil, err
@@ -96,13 +112,18 @@ func decodeRoute(r *http.Request) (msg.Route, match.Target, error) {
 	if err != nil {
 		return route, match.Target{}, err
 	}
-	route.Match = strings.Join(strings.Fields(route.Match), " ")
-	route.Impulse = compact(route.Impulse)
-	target, err := routing.CheckRoute(route)
+	normalize(&route)
+	target, err := routecheck.Route(route)
 	if err != nil {
 		return route, target, badRequest(err)
 	}
 	return route, target, nil
+}
+
+// normalize removes white space that means nothing.
+func normalize(r *msg.Route) {
+	r.Match = strings.Join(strings.Fields(r.Match), " ")
+	r.Impulse = compact(r.Impulse)
 }
 
 // compact removes the white space of a JSON value; null becomes nil.

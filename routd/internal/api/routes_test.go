@@ -10,21 +10,19 @@ import (
 func TestRoutes_Changes_ListedInOrder(t *testing.T) {
 	f := newFixture(t)
 	f.must(t, 201, "POST", "/v1/groups", `{"folder":"acme"}`)
-	if got := f.must(t, 200, "GET", "/v1/routes", ""); got != `{"routes":[]}` {
-		t.Errorf("no routes: %s", got)
-	}
+	equal(t, `{"routes":[]}`, f.must(t, 200, "GET", "/v1/routes", ""), "digest")
 	first := `{"id":1,"seq":9,"match":"verb=mention platform=slack","target":"acme","impulse_config":{"quiet_ms":5}}`
 	equal(t, first, f.must(t, 201, "POST", "/v1/routes",
 		`{"seq":9,"match":"  verb=mention \t platform=slack ","target":"acme","impulse_config": { "quiet_ms": 5 } }`))
 	second := `{"id":2,"seq":0,"match":"","target":"builtin:drop"}`
 	equal(t, second, f.must(t, 201, "POST", "/v1/routes", `{"target":"builtin:drop","impulse_config":null}`))
-	equal(t, `{"routes":[`+second+`,`+first+`]}`, f.must(t, 200, "GET", "/v1/routes", ""))
+	equal(t, `{"routes":[`+second+`,`+first+`]}`, f.must(t, 200, "GET", "/v1/routes", ""), "digest")
 
 	second = `{"id":2,"seq":20,"match":"","target":"daemon:onbod"}`
 	equal(t, second, f.must(t, 200, "PUT", "/v1/routes/2", second))
-	equal(t, `{"routes":[`+first+`,`+second+`]}`, f.must(t, 200, "GET", "/v1/routes", ""))
+	equal(t, `{"routes":[`+first+`,`+second+`]}`, f.must(t, 200, "GET", "/v1/routes", ""), "digest")
 	f.must(t, 204, "DELETE", "/v1/routes/2", "")
-	equal(t, `{"routes":[`+first+`]}`, f.must(t, 200, "GET", "/v1/routes", ""))
+	equal(t, `{"routes":[`+first+`]}`, f.must(t, 200, "GET", "/v1/routes", ""), "digest")
 }
 
 func TestRoutes_UnknownID_NotFound(t *testing.T) {
@@ -85,5 +83,5 @@ func TestRoutes_InvalidBody_BadRequest(t *testing.T) {
 			f.refused(t, apierr.BadRequest, reason, method, path, body)
 		}
 	}
-	equal(t, `{"routes":[{"id":1,"seq":0,"match":"","target":"acme"}]}`, f.must(t, 200, "GET", "/v1/routes", ""))
+	equal(t, `{"routes":[{"id":1,"seq":0,"match":"","target":"acme"}]}`, f.must(t, 200, "GET", "/v1/routes", ""), "digest")
 }

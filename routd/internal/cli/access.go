@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,36 +24,14 @@ func (c *verbs) access(ctx context.Context, args []string, out io.Writer) error 
 		return line.UsageError("want a chat and a sender, as in telegram:-1001234 telegram:42")
 	}
 	query := url.Values{"jid": {rest[0]}, "sender": {rest[1]}, "sender_name": {*name}, "thread_id": {*thread}}
-	var answer accessAnswer
-	if err := c.Call(ctx, http.MethodGet, "/v1/access?"+query.Encode(), nil, &answer); err != nil {
+	var answer routeapi.Access
+	if err := c.Call(ctx, http.MethodGet, routeapi.AccessPath+"?"+query.Encode(), nil, &answer); err != nil {
 		return err
 	}
-	return answer.print(out)
+	return printAccess(&answer, out)
 }
 
-// accessAnswer is what a sender may do in a chat.
-type accessAnswer struct {
-	ChatJID  string `json:"chat_jid"`
-	Kind     string
-	Sender   string
-	Operator bool
-	Pinned   string
-	Home     *struct {
-		Folder   string
-		Access   json.RawMessage
-		Admitted bool
-		Reaches  []string
-		Pins     bool
-	}
-	Rows []struct {
-		Verb     string
-		Answer   routeapi.Answer
-		Admitted bool
-		Rate     int
-	}
-}
-
-func (a *accessAnswer) print(out io.Writer) error {
+func printAccess(a *routeapi.Access, out io.Writer) error {
 	sender := a.Sender + ", no operator"
 	if a.Operator {
 		sender = a.Sender + ", an operator: access, rate, reach and pin of a group do not apply"
@@ -71,12 +48,11 @@ func (a *accessAnswer) print(out io.Writer) error {
 		}
 		rows = append(rows, []string{row.Verb, text + ": " + strings.Join(row.Answer.Trace, "; ")})
 	}
-	return table(out, heading, append(rows, a.homeRows()...))
+	return table(out, heading, append(rows, homeRows(a.Home)...))
 }
 
-// homeRows are about the chat's group.
-func (a *accessAnswer) homeRows() [][]string {
-	h := a.Home
+// homeRows are about the chat's group, nil for none.
+func homeRows(h *routeapi.HomeAccess) [][]string {
 	if h == nil {
 		return [][]string{{"group", "none: commands of a group, pins and @name do nothing here"}}
 	}

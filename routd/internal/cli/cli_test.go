@@ -90,6 +90,10 @@ func TestCommands_Output(t *testing.T) {
 		{[]string{"groups", "set", "acme", "--config", `{"agent":{"model":"m"}}`}, "group acme is changed"},
 		{[]string{"groups", "show", "acme"}, "folder: acme\nname: Acme\n"},
 		{[]string{"groups", "show", "acme"}, "config: {\n\"agent\": {\n\"model\": \"m\"\n}\n}\n"},
+		{[]string{"groups", "set", "acme", "--agent", "codex"}, "group acme is changed"},
+		{[]string{"groups", "show", "acme"}, "config: {\n\"agent\": {\n\"name\": \"codex\"\n}\n}\n"},
+		{[]string{"groups", "set", "acme", "--agent", "default", "--model", "m"}, "group acme is changed"},
+		{[]string{"groups", "show", "acme"}, "config: {\n\"agent\": {\n\"model\": \"m\"\n}\n}\n"},
 		{[]string{"groups", "set", "acme", "--name="}, "group acme is changed"},
 		{[]string{"groups", "show", "acme"}, "name: -\n"},
 		{[]string{"groups", "show", "acme"}, "\"model\": \"m\""},
@@ -163,6 +167,7 @@ func TestCommands_UsageErrors(t *testing.T) {
 		{[]string{"groups", "show", "gone"}, "there is no group", false},
 		{[]string{"groups", "set", "gone", "--name", "x"}, "there is no group", false},
 		{[]string{"groups", "set", "gone", "--config", "{"}, "is not JSON", true},
+		{[]string{"groups", "set", "gone", "--config", "{}", "--agent", "x"}, "--config replaces the agent and model", true},
 		{[]string{"groups", "rm"}, "which group?", true},
 		{[]string{"groups", "rm", "../routes/1"}, "there is no group", false},
 	} {

@@ -9,16 +9,16 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"arizuko/pkg/cli"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/routecheck"
 )
 
-const groupsPath = "/v1/groups"
+const groupsPath = routeapi.GroupsPath
 
 func (c *verbs) listGroups(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := c.Line("groups list", out).Read(args, 0); err != nil {
@@ -98,9 +98,11 @@ func (c *verbs) showGroup(ctx context.Context, args []string, out io.Writer) err
 
 // setGroup changes what its flags name and keeps the rest.
 func (c *verbs) setGroup(ctx context.Context, args []string, out io.Writer) error {
-	line := c.Line("groups set FOLDER [--name NAME] [--config JSON]", out)
+	line := c.Line("groups set FOLDER [--name NAME] [--agent NAME] [--model ID] [--config JSON]", out)
 	name := line.String("name", "", "what users call it")
 	config := line.String("config", "", "its settings, all of them: they replace those it has")
+	agent := line.String("agent", "", "which agent of AGENTS answers in it, or default; without --model that chooses the model itself")
+	model := line.String("model", "", "the model that its agent uses, or default, which leaves it to the agent")
 	folder, err := c.oneFolder(line, args)
 	if err != nil {
 		return err
@@ -109,25 +111,45 @@ func (c *verbs) setGroup(ctx context.Context, args []string, out io.Writer) erro
 	if err != nil {
 		return err
 	}
-	g, err := c.group(ctx, folder)
-	if err != nil {
-		return err
+	choice, set := map[string]any{}, map[string]bool{}
+	line.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	if set["agent"] {
+		choice["name"], choice["model"] = orDefault(*agent), nil
 	}
-	line.Visit(func(f *flag.Flag) {
-		switch f.Name {
-		case "name":
-			g.Name = *name
-		case "config":
-			g.Config = settings
+	if set["model"] {
+		choice["model"] = orDefault(*model)
+	}
+	change, method := map[string]any{}, http.MethodPatch
+	switch {
+	case set["config"] && len(choice) > 0:
+		return line.UsageError("--config replaces the agent and model: set them in it")
+	case set["config"]:
+		g, err := c.group(ctx, folder)
+		if err != nil {
+			return err
 		}
-	})
-	if err := c.Call(ctx, http.MethodPut, groupPath(folder), map[string]any{"name": g.Name, "config": g.Config}, nil); err != nil {
+		method, change["name"], change["config"] = http.MethodPut, g.Name, settings
+	case len(choice) > 0:
+		change["config"] = map[string]any{"agent": choice}
+	}
+	if set["name"] {
+		change["name"] = *name
+	}
+	if err := c.Call(ctx, method, groupPath(folder), change, nil); err != nil {
 		return err
 	}
 	if _, err = fmt.Fprintf(out, "group %s is changed; its next runs go by that\n", cli.PrintableLine(folder)); err != nil {
 		return err
 	}
 	return c.warn(ctx, out, func(w routecheck.Warning) bool { return w.Folder == folder })
+}
+
+// orDefault is a choice as a group's config has it: null for the default one.
+func orDefault(choice string) any {
+	if choice == "" || choice == groupconfig.DefaultAgent {
+		return nil
+	}
+	return choice
 }
 
 func (c *verbs) oneFolder(line *cli.Line, args []string) (string, error) {
@@ -145,7 +167,7 @@ func (c *verbs) group(ctx context.Context, folder string) (g msg.Group, err erro
 	return g, c.Call(ctx, http.MethodGet, groupPath(folder), nil, &g)
 }
 
-func groupPath(folder string) string { return groupsPath + "/" + url.PathEscape(folder) }
+func groupPath(folder string) string { return routeapi.GroupPath(folder) }
 
 func (c *verbs) removeGroups(ctx context.Context, args []string, out io.Writer) error {
 	line := c.Line("groups rm FOLDER…", out)

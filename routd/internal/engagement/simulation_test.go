@@ -440,7 +440,7 @@ func (w *simulation) request(t *rapid.T, p place, folder string, long time.Durat
 	if w.down {
 		t.Skip("routd is down")
 	}
-	_, err := w.tracker.Engage(context.Background(), p.chat, p.in, folder, long, func(*engagement.State) error { return nil })
+	_, err := w.tracker.Engage(context.Background(), p.chat, p.in, folder, long, func(*store.Tx, *engagement.State) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,15 +172,15 @@ func (t *Tracker) States(ctx context.Context, chatJID string) ([]*State, error) 
 }
 
 // Engage opens the window of a place on request, for ttl. A ttl that is not above 0 ends it and
-// all claims in force. allow may refuse, by the state before. It waits for the write lock.
-func (t *Tracker) Engage(ctx context.Context, chatJID, place, folder string, ttl time.Duration, allow func(*State) error) (msg.Engagement, error) {
+// all claims in force. allow may refuse, by the state before, or write along. It waits for the write lock.
+func (t *Tracker) Engage(ctx context.Context, chatJID, place, folder string, ttl time.Duration, allow func(*store.Tx, *State) error) (msg.Engagement, error) {
 	var next msg.Engagement
 	err := t.storeAnd(ctx, func(tx *store.Tx) error { // earlier deliveries count first
 		s, err := load(ctx, tx.Reader, chatJID, place, &t.claims)
 		if err != nil {
 			return err
 		}
-		if err := allow(s); err != nil {
+		if err := allow(tx, s); err != nil {
 			return err
 		}
 		now := t.now().UnixMilli()

@@ -140,7 +140,7 @@ func (s *fixture) end(turn *msg.Turn, at int64) {
 func (s *fixture) engage(folder string, at int64, ttl time.Duration) {
 	s.Helper()
 	s.now = at
-	if _, err := s.tracker.Engage(s.Context(), chat, thread, folder, ttl, func(*engagement.State) error { return nil }); err != nil {
+	if _, err := s.tracker.Engage(s.Context(), chat, thread, folder, ttl, func(*store.Tx, *engagement.State) error { return nil }); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -511,7 +511,7 @@ func TestEngage_NotAllowed_ChangesNothing(t *testing.T) {
 	s.deliver(turn, 20)
 	s.end(turn, 21)
 	no := apierr.New(apierr.Forbidden, "no")
-	_, err := s.tracker.Engage(t.Context(), chat, thread, "", 0, func(state *engagement.State) error {
+	_, err := s.tracker.Engage(t.Context(), chat, thread, "", 0, func(_ *store.Tx, state *engagement.State) error {
 		if got := state.Engaged(25); got != "eng" {
 			t.Errorf("what was delivered is not known: %q", got)
 		}

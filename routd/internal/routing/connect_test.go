@@ -9,6 +9,7 @@ import (
 
 	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routecheck"
 )
 
 func TestConnect_Place_BeforeWhatTakesAllAfterWhatIsSpecial(t *testing.T) {
@@ -57,7 +58,7 @@ func TestConnect_Repeated_AddsNothing(t *testing.T) {
 		}
 		for i := range c.Routes {
 			c.Routes[i].ID = int64(i + 1)
-			if _, err := CheckRoute(c.Routes[i]); err != nil {
+			if _, err := routecheck.Route(c.Routes[i]); err != nil {
 				t.Error(err)
 			}
 		}

@@ -32,6 +32,15 @@ type Engagement interface {
 	Claim(ctx context.Context, chatJID, place, folder string, at int64)
 }
 
+// Unengaged is the Engagement of an instance in which no group answers without being called.
+type Unengaged struct{}
+
+// Engaged returns "".
+func (Unengaged) Engaged(context.Context, string, string, int64) string { return "" }
+
+// Claim does nothing.
+func (Unengaged) Claim(context.Context, string, string, string, int64) {}
+
 // question is one item with the facts that the rules need.
 type question struct {
 	item      *routeapi.Item

@@ -19,13 +19,6 @@ const dropTarget = "builtin:drop"
 // maxNotes bounds how many invalid rows are named; the rest is counted.
 const maxNotes = 20
 
-const (
-	// maxMatch bounds a match expression, and maxConfig the JSON of a row, in bytes: each answer that
-	// lists the rows has all of them.
-	maxMatch  = 4 << 10
-	maxConfig = 64 << 10
-)
-
 // Table is immutable, so any number of goroutines may use it.
 type Table struct {
 	Version int64
@@ -65,7 +58,7 @@ func (t *Table) compile() {
 	for _, r := range t.routes {
 		target, err := match.ParseTarget(r.Target)
 		if err == nil && target.Folder != "" && !t.Has(target.Folder) {
-			t.noteInvalid(r.ID, unregistered(target.Folder))
+			t.noteInvalid(r.ID, routecheck.Unregistered(target.Folder))
 			continue
 		}
 		rows = append(rows, row(r))
@@ -96,8 +89,6 @@ func (t *Table) noteInvalid(id int64, err error) {
 func row(r msg.Route) match.Row {
 	return match.Row{ID: r.ID, Seq: r.Seq, Match: r.Match, Target: r.Target, Impulse: r.Impulse}
 }
-
-func unregistered(folder string) error { return fmt.Errorf("folder %s is not registered", folder) }
 
 // Len returns the number of routes, invalid ones included.
 func (t *Table) Len() int { return len(t.routes) }
@@ -195,7 +186,7 @@ func (t *Table) WithRoutes(routes []msg.Route) (*Table, error) {
 			last++
 			r.ID = last
 		}
-		if err := t.check(*r); err != nil {
+		if err := routecheck.Problem(*r, t.Has); err != nil {
 			return nil, fmt.Errorf("routes[%d]: %w", i, err)
 		}
 		if seen[r.ID] {
@@ -208,34 +199,13 @@ func (t *Table) WithRoutes(routes []msg.Route) (*Table, error) {
 	return edited, nil
 }
 
-func (t *Table) check(r msg.Route) error {
-	target, err := CheckRoute(r)
-	if err == nil && target.Folder != "" && !t.Has(target.Folder) {
-		err = unregistered(target.Folder)
-	}
-	return err
-}
-
-// CheckRoute returns the target of a row, or its problem. The caller checks whether the
-// target's folder is registered.
-func CheckRoute(r msg.Route) (match.Target, error) {
-	if n := len(r.Match); n > maxMatch {
-		return match.Target{}, fmt.Errorf("match has %d bytes, at most %d are taken", n, maxMatch)
-	}
-	if n := len(r.Impulse); n > maxConfig {
-		return match.Target{}, fmt.Errorf("impulse_config has %d bytes, at most %d are taken", n, maxConfig)
-	}
-	route, err := match.ParseRow(row(r))
-	return route.Target, err
-}
-
 // CheckGroup returns the problem of a group's folder or config.
 func CheckGroup(g msg.Group) error {
 	if err := msg.ValidFolder(g.Folder); err != nil {
 		return err
 	}
-	if n := max(len(g.Config), len(g.Name)); n > maxConfig {
-		return fmt.Errorf("name or config has %d bytes, at most %d are taken", n, maxConfig)
+	if n := max(len(g.Config), len(g.Name)); n > routecheck.MaxConfig {
+		return fmt.Errorf("name or config has %d bytes, at most %d are taken", n, routecheck.MaxConfig)
 	}
 	if _, err := groupconfig.Parse(g.Config); err != nil {
 		return fmt.Errorf("config: %w", err)

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,6 +15,9 @@ import (
 	slackgo "github.com/slack-go/slack"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/slakd/internal/history"
 	"arizuko/slakd/internal/inbound"
 	"arizuko/slakd/internal/slackapi"
 )
@@ -21,31 +26,55 @@ const (
 	// probeInterval is how often Slack is asked whether the token is still valid.
 	probeInterval = time.Minute
 	probeTimeout  = adapter.ConnectTimeout
+	// maxStoring is how long an event may take to be stored before Slack may give up those behind it.
+	maxStoring = 30 * time.Second
 )
 
 // The kinds of requests that Slack sends.
 const (
-	eventRequest   = "events_api"
-	commandRequest = "slash_commands"
+	eventRequest       = "events_api"
+	commandRequest     = "slash_commands"
+	interactionRequest = "interactive"
 )
 
-// Listener implements adapter.Listener. Its exported fields are set once.
-type Listener struct {
+// Options of New.
+type Options struct {
+	adapter.Identity
 	API   *slackapi.Client
-	Names *Names
+	Store *store.Store
 	// SigningSecret verifies posted events. Without it events come by Socket Mode.
 	SigningSecret string
 	// RemoveStaleMarks is called with each probe.
 	RemoveStaleMarks func(context.Context) error
 	Now              func() time.Time
+	// Network is that of Socket Mode.
+	Network adapter.Network
+}
 
-	me atomic.Pointer[inbound.Self] // nil until the first probe
+// Listener implements adapter.Listener.
+type Listener struct {
+	Options
+	names    *Names
+	missed   *history.Reader
+	joins    joins
+	rootless rootless
+	me       atomic.Pointer[inbound.Self] // nil until the first probe
+}
+
+// New makes a listener.
+func New(o Options) *Listener {
+	l := &Listener{Options: o, names: NewNames(o.API.Client, o.Now), joins: joins{store: o.Store, daemon: o.Daemon}}
+	l.missed = &history.Reader{
+		Bookmarks: history.NewBookmarks(o.Store, o.Daemon, o.Now), API: o.API, Store: o.Store, Platform: o.Platform,
+		Self: func() inbound.Self { return *l.me.Load() }, Convert: l.convertMissed,
+	}
+	return l
 }
 
 // Mount implements adapter.Mounter.
 func (l *Listener) Mount(r chi.Router, s *adapter.Shell) {
 	if l.SigningSecret != "" {
-		r.Method(http.MethodPost, "/slack/events", &postHandler{secret: l.SigningSecret, receive: l.receiver(s)})
+		r.Method(http.MethodPost, "/slack/events", &postHandler{secret: l.SigningSecret, posted: l.missed.Posted, receive: l.receiver(s)})
 	}
 }
 
@@ -54,27 +83,34 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	if err := l.probe(ctx, s); err != nil {
 		return err
 	}
-	if l.SigningSecret != "" {
-		s.Connected()
-		return l.keepProbing(ctx, s, nil)
+	if err := l.missed.Load(ctx, s); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	probing, greeted := make(chan struct{}), make(chan struct{}, 1)
-	go func() {
-		defer close(probing)
-		cancel(l.keepProbing(ctx, s, greeted))
-	}()
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel(nil)
+	running.Go(func() { l.missed.Run(ctx, s) })
+	if l.SigningSecret != "" {
+		s.Connected()
+		l.missed.Connected()
+		return l.keepProbing(ctx, s, nil)
+	}
+	greeted := make(chan struct{}, 1)
+	running.Go(func() { cancel(l.keepProbing(ctx, s, greeted)) })
 	connected := func() {
 		s.Connected()
+		l.missed.Connected()
 		select {
 		case greeted <- struct{}{}:
 		default:
 		}
 	}
 	skip := func(err error) { s.SkipUndecoded("socket frame", err) }
-	err := listenSocket(ctx, l.API.Client, socketHandler{connected: connected, receive: l.receiver(s), skip: skip, now: l.Now})
+	err := listenSocket(ctx, l.API.Client, l.Network, socketHandler{
+		connected: connected, receive: l.receiver(s), skip: skip, now: l.Now,
+	})
 	cancel(slackapi.ConnectionError(err, slackapi.AppToken))
-	<-probing
 	return context.Cause(ctx)
 }
 
@@ -94,6 +130,9 @@ func (l *Listener) keepProbing(ctx context.Context, s *adapter.Shell, greeted <-
 			return err
 		}
 		s.Connected()
+		if l.SigningSecret != "" {
+			l.missed.Look()
+		}
 	}
 }
 
@@ -105,7 +144,10 @@ func (l *Listener) probe(ctx context.Context, s *adapter.Shell) error {
 	if err != nil {
 		return slackapi.ConnectionError(err, slackapi.BotToken)
 	}
-	l.me.Store(&inbound.Self{User: me.UserID, Bot: me.BotID})
+	if date, err := http.ParseTime(me.Header.Get("Date")); err == nil {
+		l.missed.SetSlackTime(date)
+	}
+	l.me.Store(&inbound.Self{Platform: l.Platform, User: me.UserID, Bot: me.BotID})
 	if err := l.RemoveStaleMarks(ctx); err != nil {
 		s.Log.Warn("stale marks not removed; the next probe retries", "err", err)
 	}
@@ -119,10 +161,45 @@ func (l *Listener) receiver(s *adapter.Shell) func(ctx context.Context, kind str
 		if l.me.Load() == nil {
 			return nil, errors.New("not connected to Slack yet")
 		}
+		if kind == interactionRequest {
+			return nil, l.receivePress(ctx, s, payload)
+		}
 		var in adapter.Inbound
 		s.Decode(kind, func() (err error) { in, reply, err = l.convert(ctx, kind, payload); return err })
-		return reply, s.ReceiveAlways(ctx, in)
+		began := l.Now()
+		err = s.ReceiveAlways(ctx, in)
+		if err != nil || l.Now().Sub(began) > maxStoring {
+			l.missed.Missed()
+		}
+		return reply, err
 	}
+}
+
+// receivePress stores the press of a button of a question. One that does not count is answered with a message that only its
+// user sees.
+func (l *Listener) receivePress(ctx context.Context, s *adapter.Shell, payload []byte) error {
+	var in adapter.Inbound
+	s.Decode(interactionRequest, func() (err error) {
+		in, err = inbound.Press(payload, *l.me.Load(), l.names.For(ctx))
+		return err
+	})
+	if len(in.Messages) == 0 {
+		return nil
+	}
+	notice, err := s.ReceivePress(ctx, in)
+	if err != nil || notice == "" {
+		return err
+	}
+	m := in.Messages[0]
+	_, channel := msg.SplitJID(m.ChatJID)
+	_, user := msg.SplitJID(m.Sender)
+	answering, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	_, err = l.API.PostEphemeralContext(answering, channel, user, slackgo.MsgOptionText(notice, true), slackgo.MsgOptionTS(m.ThreadID))
+	if err != nil {
+		s.Log.Warn("press stored but not answered", "row", m.ID, "chat", m.ChatJID, "err", err)
+	}
+	return nil
 }
 
 // convert makes rows of what Slack sent. Its error means that this cannot be decoded.
@@ -131,13 +208,7 @@ func (l *Listener) convert(ctx context.Context, kind string, payload []byte) (in
 	case eventRequest:
 		in, err = l.event(ctx, payload)
 	case commandRequest:
-		var command slackgo.SlashCommand
-		if err = json.Unmarshal(payload, &command); err == nil {
-			in, err = inbound.Command(&command, l.Names.For(ctx))
-		}
-		if err == nil { // only the user of the command sees it
-			reply = map[string]string{"response_type": "ephemeral", "text": "Got it."}
-		}
+		in, reply, err = l.command(ctx, payload)
 	}
 	if err != nil {
 		return adapter.Inbound{}, nil, err
@@ -145,16 +216,71 @@ func (l *Listener) convert(ctx context.Context, kind string, payload []byte) (in
 	return in, reply, nil
 }
 
-func (l *Listener) event(ctx context.Context, payload []byte) (adapter.Inbound, error) {
+func (l *Listener) event(ctx context.Context, payload []byte) (in adapter.Inbound, err error) {
 	e, err := inbound.Decode(payload)
 	if err != nil {
-		return adapter.Inbound{}, err
+		return in, err
 	}
 	switch {
 	case e.Renamed != nil:
-		l.Names.Forget(e.Renamed.ID)
+		l.names.Forget(e.Renamed.ID)
 	case e.User != nil:
-		l.Names.Forget(e.User.ID)
+		l.names.Forget(e.User.ID)
 	}
-	return inbound.Convert(e, *l.me.Load(), l.Names.For(ctx))
+	if m := e.Message; m != nil && m.IsPost() {
+		l.missed.Await(ctx, m.Channel)
+	}
+	if m := e.Member; m != nil {
+		l.joins.unify(ctx, m, *l.me.Load())
+	}
+	names := l.names.For(ctx)
+	if in, err = inbound.Convert(e, *l.me.Load(), names); err != nil {
+		return in, err
+	}
+	if e.Reaction != nil && len(in.Messages) == 1 && l.missed.Shows(ctx, in.Messages[0]) {
+		return adapter.Inbound{}, nil
+	}
+	in = l.withThread(ctx, in, names, contextTimeout)
+	if m := e.Message; m != nil && m.IsPost() {
+		in.Cursor = l.missed.Move(m.Channel, m.TS)
+	}
+	return in, nil
+}
+
+// command converts a slash command. Where the bot is no member it could not answer, so that nothing is done
+// and the reply says how to change that.
+func (l *Listener) command(ctx context.Context, payload []byte) (in adapter.Inbound, reply any, err error) {
+	var command slackgo.SlashCommand
+	if err := json.Unmarshal(payload, &command); err != nil {
+		return in, nil, err
+	}
+	me := *l.me.Load()
+	ephemeral := func(text string) any { return map[string]string{"response_type": "ephemeral", "text": text} } // only its user sees it
+	asking, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	member, err := l.API.IsMember(asking, command.ChannelID)
+	if err == nil && !member {
+		return in, ephemeral(fmt.Sprintf("Nothing was done: I am not in this conversation, so I could not answer. In a channel write `/invite` <@%s>, "+
+			"then repeat the command.", me.User)), nil
+	}
+	if in, err = inbound.Command(&command, me, l.names.For(ctx)); err != nil {
+		return in, nil, err
+	}
+	return in, ephemeral("Got it."), nil
+}
+
+// convertMissed converts what the history shows, as if its event came live.
+func (l *Listener) convertMissed(ctx context.Context, e *inbound.Event) (adapter.Inbound, error) {
+	me, names := *l.me.Load(), l.names.Patiently(ctx)
+	if m := e.Message; m != nil {
+		if join := m.Join(me); join != nil {
+			l.joins.unify(ctx, join, me)
+			e = &inbound.Event{Member: join}
+		}
+	}
+	in, err := inbound.Convert(e, me, names)
+	if err != nil {
+		return in, err
+	}
+	return l.withThread(ctx, in, names, missedTimeout), nil
 }

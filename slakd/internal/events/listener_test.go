@@ -13,14 +13,15 @@ import (
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
+	"arizuko/slakd/internal/history"
 	"arizuko/slakd/internal/inbound"
 )
 
 func TestReceiver_ConversionPanics_SkipsEvent(t *testing.T) {
 	var log strings.Builder
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	l := &Listener{} // names are missing: looking one up panics
-	l.me.Store(&inbound.Self{User: "U1", Bot: "B1"})
+	l := &Listener{Options: Options{Now: time.Now}, missed: &history.Reader{}} // names are missing: looking one up panics
+	l.me.Store(&inbound.Self{Platform: "slack", User: "U1", Bot: "B1"})
 	s := adapter.New(nil, adapter.Options{
 		Platform: "slack", Daemon: "slakd", Listener: l, Store: storetest.OpenAt(t, storetest.Path(t), nil), Log: logger,
 		Metrics: prometheus.NewRegistry(), Now: time.Now,

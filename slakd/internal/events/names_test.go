@@ -131,3 +131,23 @@ func TestNames_OneEvent_LimitsLookups(t *testing.T) {
 		t.Errorf("in the next event she is %q", got)
 	}
 }
+
+// A method that was refused for its rate is not called again, for other users neither, until Slack allows it.
+func TestNames_RateLimit_HoldsForTheMethod(t *testing.T) {
+	d := newNamesFixture(t, fake.Options{})
+	alice, bob := d.server.User("Alice", "alice"), d.server.User("Bob", "bob")
+	team := d.server.Channel("team", alice).ChannelID
+	d.server.InjectFault(fake.Fault{Method: "users.info", RetryAfter: 20})
+	for _, id := range []string{alice.ID, bob.ID, alice.ID} {
+		if got := d.For(t.Context()).User(id); got != "" {
+			t.Errorf("%s is called %q", id, got)
+		}
+	}
+	if _, title := d.For(t.Context()).Chat(team); title != "#team" || d.asked() != 2 {
+		t.Errorf("the channel is called %q after %d lookups", title, d.asked())
+	}
+	d.time = d.time.Add(21 * time.Second)
+	if got := []string{d.For(t.Context()).User(alice.ID), d.For(t.Context()).User(bob.ID)}; !slices.Equal(got, []string{"Alice", "Bob"}) {
+		t.Errorf("after the wait they are called %q", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,10 +23,12 @@ const (
 	postTimeout = 2500 * time.Millisecond
 )
 
-// postHandler handles posts of the Events API: events, and the slash commands that are posted to the
-// same URL. Slack posts again what is not answered with success.
+// postHandler handles posts of the Events API: events, and the slash commands and presses of buttons that are posted
+// to the same URL. Slack posts again what is not answered with success.
 type postHandler struct {
 	secret string // that Slack signs with
+	// posted is called before a post is received. repeated says whether Slack has sent it before.
+	posted func(repeated bool)
 	// receive stores what Slack has sent. The reply, unless it is nil, is the answer.
 	receive func(ctx context.Context, kind string, payload []byte) (reply any, err error)
 }
@@ -61,6 +64,8 @@ func (h *postHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), postTimeout)
 	defer cancel()
+	count, _ := strconv.Atoi(r.Header.Get("X-Slack-Retry-Num"))
+	h.posted(count > 0)
 	reply, err := h.receive(ctx, kind, payload)
 	switch {
 	case err != nil:
@@ -74,7 +79,7 @@ func (h *postHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func form(body []byte) (kind string, payload []byte) {
 	values, err := url.ParseQuery(string(body))
 	if err != nil || !values.Has("command") {
-		return "interactive", []byte(values.Get("payload"))
+		return interactionRequest, []byte(values.Get("payload"))
 	}
 	command, err := slack.SlashCommandParse(&http.Request{Form: values, PostForm: values})
 	if err != nil {

@@ -34,9 +34,9 @@ type socketHandler struct {
 // listenSocket keeps a Socket Mode connection until that fails, or ctx ends. It reconnects at once when
 // Slack asks for it; a connection that was greeted and then breaks is replaced once before that is an
 // error. Errors are those of slack.Client.
-func listenSocket(ctx context.Context, api *slack.Client, h socketHandler) error {
+func listenSocket(ctx context.Context, api *slack.Client, n adapter.Network, h socketHandler) error {
 	ctx, cancel := context.WithCancel(ctx)
-	client := socketmode.New(api, socketmode.OptionDialer(dialer(ctx)))
+	client := socketmode.New(api, socketmode.OptionDialer(dialer(ctx, n)))
 	over := make(chan struct{})
 	var end error
 	go func() {
@@ -64,15 +64,17 @@ func listenSocket(ctx context.Context, api *slack.Client, h socketHandler) error
 
 // dialer makes websockets that end with ctx. Slack ignores messages of more than one frame, hence the
 // buffer of the library's own dialer, which holds the largest reply.
-func dialer(ctx context.Context) *websocket.Dialer {
+func dialer(ctx context.Context, n adapter.Network) *websocket.Dialer {
 	return &websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: adapter.ConnectTimeout, WriteBufferSize: 32 << 10,
+		TLSClientConfig: n.TLS,
 		NetDialContext: func(_ context.Context, network, address string) (net.Conn, error) {
-			conn, err := adapter.DialListener(ctx, network, address)
-			if err == nil {
-				context.AfterFunc(ctx, func() { _ = conn.Close() })
+			conn, err := n.DialListener(ctx, network, address)
+			if err != nil {
+				return nil, err
 			}
-			return conn, err
+			context.AfterFunc(ctx, func() { _ = conn.Close() })
+			return conn, nil
 		},
 	}
 }

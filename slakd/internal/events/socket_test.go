@@ -11,6 +11,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"arizuko/pkg/adapter"
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
@@ -63,7 +64,7 @@ func (e *socketFixture) listen() (end <-chan error, stop context.CancelFunc) {
 	e.t.Cleanup(cancel)
 	over := make(chan error, 1)
 	go func() {
-		over <- listenSocket(ctx, e.api, socketHandler{
+		over <- listenSocket(ctx, e.api, adapter.Network{}, socketHandler{
 			connected: func() { e.note("connected") },
 			skip:      func(err error) { e.note("unreadable: " + err.Error()) },
 			now:       time.Now,

@@ -16,8 +16,9 @@ import (
 
 // Self is the bot, as auth.test describes it.
 type Self struct {
-	User string // U0ABC
-	Bot  string // B0ABC
+	Platform string // the first part of addresses
+	User     string // U0ABC
+	Bot      string // B0ABC
 }
 
 // is reports whether a user or bot is the bot itself.
@@ -40,10 +41,14 @@ type Names interface {
 //
 //	<ts>                               a message
 //	<ts>:e:<edited ts>                 an edit
+//	<ts>:u:<count>                     messages that the text links to, added later
 //	<ts>:d                             a deletion
-//	<ts>:r:<user>:<emoji>:<event ts>   a reaction; "-" before the emoji if it was removed
+//	<ts>:r:<user>:<emoji>:<event ts>   a reaction; "-" before the emoji if it was removed, ":h" at the end if the
+//	                                   history shows it, with the time of the reading
 //	m:<verb>:<user>:<event ts>         a join or leave
 //	slash:<trigger id>                 a slash command
+//	stop:<user>:<event ts>             a click on the button that stops the agent
+//	press:<trigger id>                 the press of a button of a question
 //
 // Slack sends two events for a message that mentions the bot, message and app_mention: both make the
 // same row. It reports joins and leaves by a message in the channel, too, but not in large channels and
@@ -57,9 +62,11 @@ func Convert(e *Event, me Self, names Names) (r adapter.Inbound, err error) {
 	case e.Member != nil:
 		r, err = member(e.Member, me, names)
 	case e.Pane != nil:
-		r, err = pane(e.Pane, names)
+		r, err = pane(e.Pane, me, names)
+	case e.Stopped != nil:
+		r, err = stopped(e.Stopped, me, names)
 	case e.Renamed != nil && e.Renamed.ID != "":
-		r = of(e.Renamed.ID, names)
+		r = me.of(e.Renamed.ID, names)
 	}
 	if err != nil {
 		return adapter.Inbound{}, fmt.Errorf("event %s: %w", e.ID, err)
@@ -68,30 +75,30 @@ func Convert(e *Event, me Self, names Names) (r adapter.Inbound, err error) {
 }
 
 // of makes a result about a chat, without rows.
-func of(channel string, names Names) adapter.Inbound {
+func (me Self) of(channel string, names Names) adapter.Inbound {
 	kind, title := names.Chat(channel)
 	if kind == "" { // the old title is better than none
 		return adapter.Inbound{}
 	}
-	return adapter.Inbound{Chats: []msg.Chat{{JID: jid(channel), Kind: kind, Title: plaintext.Line(title)}}}
+	return adapter.Inbound{Chats: []msg.Chat{{JID: me.jid(channel), Kind: kind, Title: plaintext.Line(title)}}}
 }
 
 // pane converts an opened assistant's pane, which is a thread.
-func pane(p *Pane, names Names) (adapter.Inbound, error) {
+func pane(p *Pane, me Self, names Names) (adapter.Inbound, error) {
 	if p.Channel == "" || !isTS(p.TS) {
 		return adapter.Inbound{}, errors.New("an assistant's pane without a thread")
 	}
-	r := of(p.Channel, names)
-	t := msg.Thread{ChatJID: jid(p.Channel), ID: p.TS, Kind: "assistant_thread"}
+	r := me.of(p.Channel, names)
+	t := msg.Thread{ChatJID: me.jid(p.Channel), ID: p.TS, Kind: "assistant_thread"}
 	if p.User != "" {
-		t.Author = jid(p.User)
+		t.Author = me.jid(p.User)
 	}
 	r.Threads = []msg.Thread{t}
 	return r, nil
 }
 
 // jid is the address of a channel or of a sender.
-func jid(id string) string { return "slack:" + id }
+func (me Self) jid(id string) string { return msg.JID(me.Platform, id) }
 
 // isTS reports whether an id is that of a message: seconds, a dot, and a number within the second.
 func isTS(ts string) bool {

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-var us = Self{User: "UBOT", Bot: "BBOT"}
+var us = Self{Platform: "slack", User: "UBOT", Bot: "BBOT"}
 
 // names are those of the examples' workspace.
 type names struct{}
@@ -111,7 +111,7 @@ func TestCommand_TextOfEachForm(t *testing.T) {
 		{"/new", "#topic hello", "/new #topic hello"},
 		{"/stop", "", "/stop"},
 	} {
-		r, err := Command(&slack.SlashCommand{Command: tt.command, Text: tt.text, ChannelID: "C1", UserID: "U1", TriggerID: "7.8.ab"}, names{})
+		r, err := Command(&slack.SlashCommand{Command: tt.command, Text: tt.text, ChannelID: "C1", UserID: "U1", TriggerID: "7.8.ab"}, us, names{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,8 +124,51 @@ func TestCommand_TextOfEachForm(t *testing.T) {
 		}
 	}
 	for _, c := range []slack.SlashCommand{{}, {UserID: "U1", TriggerID: "7"}, {ChannelID: "C1", TriggerID: "7"}, {ChannelID: "C1", UserID: "U1"}} {
-		if r, err := Command(&c, names{}); err == nil || r.Messages != nil {
+		if r, err := Command(&c, us, names{}); err == nil || r.Messages != nil {
 			t.Errorf("%+v gives %+v", c, r)
+		}
+	}
+}
+
+// clicked is the payload of a click, with one of its parts replaced.
+func clicked(old, by string) []byte {
+	const click = `{"type":"block_actions","trigger_id":"7.8.ab","user":{"id":"U1","name":"ada"},"channel":{"id":"C1"},"message":{"ts":"1764000000.000100",
+		"blocks":[{"type":42}]},"container":{"type":"message","message_ts":"1764000000.000100","channel_id":"C1"},
+		"actions":[{"type":"button","action_id":"ask:5:2","value":"ask:5:2","action_ts":"1764000001.000200"}]}`
+	return []byte(strings.Replace(click, old, by, 1))
+}
+
+func TestPress_Clicks_MakeRows(t *testing.T) {
+	row := msg.Message{
+		ChatJID: "slack:C1", PlatformID: "press:7.8.ab", TargetID: "1764000000.000100", Sender: "slack:U1", SenderName: "Ada",
+		Verb: msg.VerbAnswer, Content: `{"ask":5,"option":2}`, Timestamp: 1764000001000,
+	}
+	inThread := row
+	inThread.ThreadID, inThread.Topic = "1763000000.000100", "1763000000.000100"
+	for name, tt := range map[string]struct {
+		payload []byte
+		want    *msg.Message
+		err     bool
+	}{
+		"a button of a question": {clicked("", ""), &row, false},
+		"in a thread":            {clicked(`"channel_id":"C1"`, `"channel_id":"C1","thread_ts":"1763000000.000100"`), &inThread, false},
+		"first of a thread":      {clicked(`"message":{`, `"message":{"thread_ts":"1764000000.000100",`), &row, false},
+		"another button":         {clicked(`"value":"ask:5:2"`, `"value":"vote"`), nil, false},
+		"no button":              {clicked("block_actions", "view_submission"), nil, false},
+		"nothing clicked":        {[]byte(`{"type":"block_actions"}`), nil, false},
+		"without a user":         {clicked(`"id":"U1"`, `"id":""`), nil, true},
+		"without a channel":      {clicked(`"channel_id":"C1"`, `"channel_id":""`), nil, true},
+		"without a trigger":      {clicked("7.8.ab", ""), nil, true},
+		"invalid message":        {clicked(`"message_ts":"1764000000.000100"`, `"message_ts":"x"`), nil, true},
+		"invalid":                {[]byte(`[]`), nil, true},
+	} {
+		in, err := Press(tt.payload, us, names{})
+		var got *msg.Message
+		if len(in.Messages) > 0 {
+			got = in.Messages[0]
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" || (err != nil) != tt.err {
+			t.Errorf("%s: %v, (-want +got):\n%s", name, err, diff)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package inbound
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // Event is the payload of an event, which is the same on the socket and in the Events API. At most one of
@@ -15,6 +16,7 @@ type Event struct {
 	Reaction *Reaction
 	Member   *Member
 	Pane     *Pane
+	Stopped  *Stopped
 	Renamed  *Channel // a channel
 	User     *User    // whose profile has changed
 }
@@ -40,7 +42,24 @@ type Message struct {
 	Changed     *Message        `json:"message"`
 	Previous    *Message        `json:"previous_message"`
 	DeletedTS   string          `json:"deleted_ts"`
+	Inviter     string          `json:"inviter"` // of a channel_join
 	EventTS     string          `json:"event_ts"`
+}
+
+// IsPost reports whether an event is a message, not a change of one.
+func (m *Message) IsPost() bool {
+	return m.Channel != "" && m.Subtype != "message_changed" && m.Subtype != "message_deleted" && isTS(m.TS)
+}
+
+// Time is when a message was sent.
+func (m *Message) Time() time.Time { return time.UnixMilli(millis(m.TS)) }
+
+// Join is the bot's own join that a message of the history reports, nil if it reports none.
+func (m *Message) Join(me Self) *Member {
+	if m.Subtype != "channel_join" && m.Subtype != "group_join" || !me.is(m.User, "") {
+		return nil
+	}
+	return &Member{User: m.User, Channel: m.Channel, Inviter: m.Inviter, EventTS: m.TS}
 }
 
 // BotProfile contains a bot's name.
@@ -55,10 +74,12 @@ type Edited struct {
 
 // File is a file of a message.
 type File struct {
+	ID          string `json:"id"`
 	Name        string `json:"name"`
 	Title       string `json:"title"`
 	Mimetype    string `json:"mimetype"`
 	Size        int64  `json:"size"`
+	DurationMS  int64  `json:"duration_ms"` // of audio and video
 	Mode        string `json:"mode"`
 	Access      string `json:"file_access"`
 	External    bool   `json:"is_external"`
@@ -73,9 +94,15 @@ type Attachment struct {
 	Title      string          `json:"title"`
 	Text       string          `json:"text"`
 	AuthorName string          `json:"author_name"`
-	IsShare    bool            `json:"is_share"`
+	AuthorID   string          `json:"author_id"`
+	IsShare    bool            `json:"is_share"`      // it was forwarded
+	IsUnfurl   bool            `json:"is_msg_unfurl"` // the text has a link to it
+	Files      []File          `json:"files"`
 	Blocks     json.RawMessage `json:"blocks"`
 }
+
+// quotes reports whether the card is a message: one that was forwarded, or that the text links to.
+func (a *Attachment) quotes() bool { return a.IsShare || a.IsUnfurl }
 
 // Reaction is a reaction that was added or removed.
 type Reaction struct {
@@ -104,6 +131,14 @@ type Pane struct {
 	User    string `json:"user_id"`
 	Channel string `json:"channel_id"`
 	TS      string `json:"thread_ts"`
+}
+
+// Stopped is a click on the button that stops the agent in a thread.
+type Stopped struct {
+	User    string `json:"user"`
+	Channel string `json:"channel"`
+	Thread  string `json:"thread_ts"`
+	EventTS string `json:"event_ts"`
 }
 
 // Channel is a channel with its name.
@@ -161,6 +196,9 @@ func (e *Event) of(kind string) any {
 		return &struct {
 			Pane *Pane `json:"assistant_thread"`
 		}{e.Pane}
+	case "agent_session_stopped":
+		e.Stopped = &Stopped{}
+		return e.Stopped
 	case "channel_rename", "group_rename":
 		e.Renamed = &Channel{}
 		return &struct {

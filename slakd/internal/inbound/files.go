@@ -2,18 +2,48 @@ package inbound
 
 import (
 	"cmp"
+	"strings"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 )
 
-// attachments returns the files of a message, and how many of them have to be downloaded.
-func attachments(files []File) (all []msg.Attachment, pending int) {
+// FilePrefix begins the reference of a file whose URL Slack has not sent: its id follows. So are files of
+// another workspace, in channels shared by Slack Connect.
+const FilePrefix = "slack-file:"
+
+// attachments returns the files of a message and of what was forwarded with it, and how many of them have
+// to be downloaded.
+func attachments(m *Message) (all []msg.Attachment, pending int) {
+	files := m.Files
+	for i := range m.Attachments {
+		if a := &m.Attachments[i]; a.quotes() {
+			files = append(files[:len(files):len(files)], a.Files...)
+		}
+	}
 	for i := range files {
 		f := &files[i]
-		all = append(all, adapter.NewAttachment(cmp.Or(f.Name, f.Title), f.Mimetype, f.Size, cmp.Or(f.DownloadURL, f.URL), unavailable(f)))
+		a := adapter.NewAttachment(fileName(f), f.Mimetype, f.Size, reference(f), unavailable(f))
+		a.Duration = (max(f.DurationMS, 0) + 999) / 1000
+		all = append(all, a)
 	}
 	return all, adapter.Pending(all)
+}
+
+// reference is what Fetch needs to download a file.
+func reference(f *File) string {
+	if url := cmp.Or(f.DownloadURL, f.URL); url != "" && f.Access != "check_file_info" {
+		return url
+	}
+	return FilePrefix + f.ID
+}
+
+// fileName says what a canvas is, whose name has no extension.
+func fileName(f *File) string {
+	if f.Mode == "quip" || f.Mode == "canvas" {
+		return cmp.Or(strings.TrimSpace(cmp.Or(f.Title, f.Name)), "canvas") + ".canvas.html"
+	}
+	return cmp.Or(f.Name, f.Title)
 }
 
 // unavailable is why a file cannot be downloaded from Slack, "" if it can.
@@ -23,11 +53,13 @@ func unavailable(f *File) string {
 		return "it was deleted"
 	case f.Mode == "hidden_by_limit":
 		return "Slack hides it: the workspace is over its limit"
+	case f.Mode == "list":
+		return "it is a list, which can only be read in Slack"
 	case f.External || f.Mode == "external":
 		return "it is not stored on Slack"
-	case f.Access == "check_file_info", f.Access == "access_denied", f.Access == "file_not_found":
+	case f.Access == "access_denied", f.Access == "file_not_found":
 		return "Slack gives no access to it"
-	case f.DownloadURL == "" && f.URL == "":
+	case f.ID == "" && f.DownloadURL == "" && f.URL == "":
 		return "Slack sent no URL of it"
 	}
 	return ""

@@ -15,26 +15,26 @@ func member(e *Member, me Self, names Names) (adapter.Inbound, error) {
 	case e.Channel == "":
 		return adapter.Inbound{}, errors.New("a change of a member without a channel")
 	case e.User == "":
-		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a user", jid(e.Channel))
+		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a user", me.jid(e.Channel))
 	case !isTS(e.EventTS):
-		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a time", jid(e.Channel))
+		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a time", me.jid(e.Channel))
 	}
-	r := of(e.Channel, names)
+	r := me.of(e.Channel, names)
 	ours := me.is(e.User, "")
 	if ours && (e.Left || e.Inviter == "" || e.Inviter == me.User) {
 		return r, nil
 	}
-	verb, text, who := msg.VerbJoin, "joined", userActor(e.User, names)
+	verb, text, who := msg.VerbJoin, "joined", me.userActor(e.User, names)
 	switch {
 	case e.Left:
 		verb, text = msg.VerbLeave, "left"
 	case ours:
-		who, text = userActor(e.Inviter, names), "added the bot"
+		who, text = me.userActor(e.Inviter, names), "added the bot"
 	case e.Inviter != "" && e.Inviter != e.User:
 		text = "was added by " + nameOf(e.Inviter, names)
 	}
 	r.Messages = []*msg.Message{{
-		ChatJID: jid(e.Channel), PlatformID: fmt.Sprintf("m:%s:%s:%s", verb, e.User, e.EventTS),
+		ChatJID: me.jid(e.Channel), PlatformID: fmt.Sprintf("m:%s:%s:%s", verb, e.User, e.EventTS),
 		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: verb, Content: text, Addressed: ours, Timestamp: millis(e.EventTS),
 	}}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"arizuko/pkg/adapter"
@@ -35,12 +36,12 @@ func tsOf(m *Message) string {
 }
 
 // sender is the author of a message.
-func sender(m *Message, names Names) (adapter.Actor, bool) {
+func (me Self) sender(m *Message, names Names) (adapter.Actor, bool) {
 	id := cmp.Or(m.User, m.BotID)
 	if id == "" {
 		return adapter.Actor{}, false
 	}
-	p := adapter.Actor{JID: jid(id), Bot: m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbot}
+	p := adapter.Actor{JID: me.jid(id), Bot: m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbot}
 	if p.Bot {
 		p.Name = plaintext.Line(m.Username)
 		if m.BotProfile != nil {
@@ -67,7 +68,7 @@ func post(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	if err != nil {
 		return adapter.Inbound{}, err
 	}
-	r := of(m.Channel, names)
+	r := me.of(m.Channel, names)
 	if row == nil || s.Empty {
 		return r, nil
 	}
@@ -81,7 +82,7 @@ func post(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	case ours && !private: // a pane's thread always begins with the bot
 		row.Verb = msg.VerbReply
 	}
-	row.Attachments, row.PendingFiles = attachments(m.Files)
+	row.Attachments, row.PendingFiles = attachments(m)
 	r.Messages = []*msg.Message{row}
 	return r, nil
 }
@@ -90,38 +91,41 @@ func post(m *Message, me Self, names Names) (adapter.Inbound, error) {
 // bot's own messages.
 func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, s adapter.Body, err error) {
 	if !isTS(m.TS) {
-		return nil, s, fmt.Errorf("a message in %s without an id", jid(channel))
+		return nil, s, fmt.Errorf("a message in %s without an id", me.jid(channel))
 	}
 	if me.is(m.User, m.BotID) {
 		return nil, s, nil
 	}
-	from, ok := sender(m, names)
+	from, ok := me.sender(m, names)
 	if !ok {
-		return nil, s, fmt.Errorf("message %s in %s: no sender", m.TS, jid(channel))
+		return nil, s, fmt.Errorf("message %s in %s: no sender", m.TS, me.jid(channel))
 	}
 	s = bodyOf(m, me, names)
 	return &msg.Message{
-		ChatJID: jid(channel), PlatformID: m.TS, Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
+		ChatJID: me.jid(channel), PlatformID: m.TS, Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
 		Content: s.Content, Topic: threadOf(m), ThreadID: threadOf(m), Timestamp: millis(m.TS),
 	}, s, nil
 }
 
 // change converts the new version of a message. What Slack adds by itself, such as a link preview, makes
-// no row. Only the new text decides whether it addresses the bot, since all else that could did so in
-// the first version.
+// no row, unless it is a message that the text links to. Only the new text decides whether it addresses the bot,
+// since all else that could did so in the first version.
 func change(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	now := m.Changed
 	if now == nil {
-		return adapter.Inbound{}, fmt.Errorf("an edit in %s without a message", jid(m.Channel))
+		return adapter.Inbound{}, fmt.Errorf("an edit in %s without a message", me.jid(m.Channel))
 	}
 	if now.Subtype == "tombstone" { // the deleted first message of a thread that continues
 		return deletion(m.Channel, now.TS, m.EventTS, cmp.Or(m.Previous, now), me, names)
 	}
-	if now.Edited == nil || m.Previous != nil && now.Text == m.Previous.Text {
+	if m.Previous != nil && now.Text == m.Previous.Text {
+		return preview(m, me, names)
+	}
+	if now.Edited == nil {
 		return adapter.Inbound{}, nil
 	}
 	if !isTS(now.Edited.TS) {
-		return adapter.Inbound{}, fmt.Errorf("an edit of %s in %s without a time", now.TS, jid(m.Channel))
+		return adapter.Inbound{}, fmt.Errorf("an edit of %s in %s without a time", now.TS, me.jid(m.Channel))
 	}
 	row, s, err := rowOf(m.Channel, now, me, names)
 	if err != nil || row == nil {
@@ -129,29 +133,58 @@ func change(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	}
 	row.TargetID, row.PlatformID = now.TS, now.TS+":e:"+now.Edited.TS
 	row.Verb, row.Addressed, row.Timestamp = msg.VerbEdit, s.Addressed, millis(now.Edited.TS)
-	r := of(m.Channel, names)
+	r := me.of(m.Channel, names)
 	r.Messages = []*msg.Message{row}
 	return r, nil
+}
+
+// preview converts a message to which Slack has added messages that its text links to. The row is an edit, whose
+// id has their number, so that the same preview makes one row.
+func preview(m *Message, me Self, names Names) (adapter.Inbound, error) {
+	now := m.Changed
+	quoted := quotedCards(now)
+	if quoted <= quotedCards(m.Previous) {
+		return adapter.Inbound{}, nil
+	}
+	row, _, err := rowOf(m.Channel, now, me, names)
+	if err != nil || row == nil {
+		return adapter.Inbound{}, err
+	}
+	row.TargetID, row.PlatformID = now.TS, fmt.Sprintf("%s:u:%d", now.TS, quoted)
+	row.Verb, row.Timestamp = msg.VerbEdit, millis(m.EventTS)
+	r := me.of(m.Channel, names)
+	r.Messages = []*msg.Message{row}
+	return r, nil
+}
+
+// quotedCards counts the messages that a message contains as cards.
+func quotedCards(m *Message) (count int) {
+	for i := range m.Attachments {
+		if m.Attachments[i].quotes() {
+			count++
+		}
+	}
+	return count
 }
 
 // deletion converts a deleted message. Its author is the sender, since Slack does not say who deleted
 // it.
 func deletion(channel, ts, at string, was *Message, me Self, names Names) (adapter.Inbound, error) {
 	if !isTS(ts) {
-		return adapter.Inbound{}, fmt.Errorf("a deletion in %s has no id", jid(channel))
+		return adapter.Inbound{}, fmt.Errorf("a deletion in %s has no id", me.jid(channel))
 	}
-	from := adapter.Actor{JID: jid("unknown")}
+	from := adapter.Actor{JID: me.jid("unknown")}
 	if was != nil {
 		if me.is(was.User, was.BotID) {
 			return adapter.Inbound{}, nil
 		}
-		if p, ok := sender(was, names); ok {
+		if p, ok := me.sender(was, names); ok {
 			from = p
 		}
 	}
-	r := of(channel, names)
+	r := me.of(channel, names)
 	r.Messages = []*msg.Message{{
-		ChatJID: jid(channel), PlatformID: ts + ":d", TargetID: ts, Verb: msg.VerbDelete,
+		ChatJID: me.jid(channel), PlatformID: ts + ":d", TargetID: ts, Verb: msg.VerbDelete,
 		Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
 		Topic: threadOf(was), ThreadID: threadOf(was), Timestamp: millis(at),
 	}}
@@ -171,7 +204,7 @@ func bodyOf(m *Message, me Self, names Names) (s adapter.Body) {
 		lines = append(lines, words)
 	}
 	for i := range m.Attachments {
-		if a := &m.Attachments[i]; a.IsShare || strings.TrimSpace(text) == "" {
+		if a := &m.Attachments[i]; a.quotes() || strings.TrimSpace(text) == "" {
 			if card := cardText(a, names); card != "" {
 				lines = append(lines, card)
 			}
@@ -179,15 +212,16 @@ func bodyOf(m *Message, me Self, names Names) (s adapter.Body) {
 	}
 	return adapter.Body{
 		Content: strings.Join(lines, "\n"), Addressed: addressed,
-		Empty: len(lines) == 0 && len(m.Files) == 0 && !addressed,
+		Empty: len(lines) == 0 && len(m.Files) == 0 && !hasForwardedFiles(m) && !addressed,
 	}
 }
 
 // cardText is the text of a card. A mention of the bot there is not the sender's.
 func cardText(a *Attachment, names Names) string {
 	var lines []string
-	if a.IsShare {
-		lines = append(lines, "forwarded from "+cmp.Or(plaintext.Line(a.AuthorName), plaintext.UnknownUser)+":")
+	if a.quotes() {
+		how := map[bool]string{true: "forwarded from ", false: "quoted from "}[a.IsShare]
+		lines = append(lines, how+cmp.Or(plaintext.Line(a.AuthorName), plaintext.Line(names.User(a.AuthorID)), plaintext.UnknownUser)+":")
 	}
 	for _, text := range []string{a.Pretext, a.Title, cmp.Or(a.Text, blockText(a.Blocks))} {
 		if words, _ := plain(text, Self{}, names); strings.TrimSpace(words) != "" {
@@ -199,4 +233,28 @@ func cardText(a *Attachment, names Names) string {
 		lines = append(lines, words)
 	}
 	return strings.Join(lines, "\n")
+}
+
+func hasForwardedFiles(m *Message) bool {
+	return slices.ContainsFunc(m.Attachments, func(a Attachment) bool { return a.quotes() && len(a.Files) > 0 })
+}
+
+// Quoted converts a post that was sent before another one in its thread, also one of the bot's own; nil if
+// it makes no row.
+func Quoted(m *Message, me Self, names Names) *msg.Message {
+	switch m.Subtype {
+	case "", "file_share", "thread_broadcast", "bot_message", "me_message":
+	default:
+		return nil
+	}
+	other := me
+	other.User, other.Bot = "", ""
+	row, s, err := rowOf(m.Channel, m, other, names)
+	if err != nil || row == nil || s.Empty {
+		return nil
+	}
+	row.IsBot = row.IsBot || me.is(m.User, m.BotID)
+	row.Verb, row.ReplyToID = msg.VerbMessage, row.ThreadID
+	row.Attachments, row.PendingFiles = attachments(m)
+	return row
 }

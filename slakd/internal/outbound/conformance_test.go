@@ -16,9 +16,11 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
+	"arizuko/pkg/adapter/adaptertest/memnet"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/slack"
+	"arizuko/slakd/internal/events"
 	"arizuko/slakd/internal/slackapi"
 )
 
@@ -28,14 +30,15 @@ const threadTS = "1000000000.000001"
 // fixture is a fake Slack with a thread of a channel and a private chat. Each fixture has the same ids.
 type fixture struct {
 	*fake.Server
+	alice      fake.User
 	thread, dm fake.Place
 	plan       adaptertest.Plan
 }
 
-func newFixture() *fixture {
-	s := &fixture{Server: fake.New(fake.Options{})}
+func newFixture(o fake.Options) *fixture {
+	s := &fixture{Server: fake.New(o)}
 	alice := s.User("Alice", "alice")
-	s.dm = s.DM(alice)
+	s.alice, s.dm = alice, s.DM(alice)
 	team := s.Channel("team", alice)
 	s.thread = team.Thread(team.Say(alice, "question").TS)
 	return s
@@ -44,39 +47,79 @@ func newFixture() *fixture {
 // ping matches the mentions that notify users; no text may contain one when it is sent.
 var ping = regexp.MustCompile(`<[!@]`)
 
-func TestConformance(t *testing.T) {
-	s := newFixture()
-	adaptertest.Run(t, adaptertest.Platform{
+func TestConformance(t *testing.T) { adaptertest.Run(t, platform(fake.Options{})) }
+
+// Under Slack's limits as well, of posts and of the calls that search.
+func TestConformance_RateLimits(t *testing.T) {
+	adaptertest.Run(t, platform(fake.Options{RateLimits: true}), "thirty minutes down", "cut before the answer", "minute of 502",
+		"rows waiting in an outage", "flood wait of the account", "two chats", "text in order", "ambiguous failure", "crash before the record")
+}
+
+func platform(o fake.Options) adaptertest.Platform {
+	s := newFixture(o)
+	return adaptertest.Platform{
 		Name: "slack", Chats: [2]string{"slack:" + s.thread.ChannelID, "slack:" + s.dm.ChannelID}, Thread: threadTS,
 		Options:  func(o *adapter.Options) { o.Mark = true },
 		TooLong:  func(text string) bool { return utf8.RuneCountInString(text) > maxText },
 		Marked:   func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
 		Mentions: ping.MatchString,
-		New:      newRemote,
-	})
+		New:      func(t testing.TB, st func() *store.Store) adaptertest.Remote { return newRemote(t, newFixture(o), st) }, Outages: true, Floods: true, Closes: true, Deletes: true, Photos: true, Writes: true, Previews: true,
+		Lane: func(i int) string { return fmt.Sprint("slack:C", 7000000000+i) },
+	}
 }
 
-func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
-	s := newFixture()
-	base, err := s.StartWith("127.0.0.1:0", s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+func newRemote(t testing.TB, s *fixture, st func() *store.Store) adaptertest.Remote {
+	data := t.TempDir()
+	n := memnet.Serve(t, s)
+	clients := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	return adaptertest.Remote{
 		Connect: func() adapter.Platform {
-			return unreachable{&Sender{API: slackapi.NewClient(base+"/api/", s.BotToken(), "", adapter.NewCallClient()), Store: st()}, s}
+			return unreachable{&Sender{Identity: first, API: slackapi.NewClient("https://slack.test/api/", s.BotToken(), "", clients.CallClient()), Store: st(), Data: data}, s}
+		},
+		Listen: func() adapter.Listener {
+			api := slackapi.NewClient("https://slack.test/api/", s.BotToken(), s.AppToken(), clients.ListenClient())
+			return events.New(events.Options{
+				Identity: first, API: api, Store: st(), RemoveStaleMarks: func(context.Context) error { return nil }, Now: time.Now, Network: clients,
+			})
 		},
 		Received: s.received,
-		Fail:     s.plan.Fail,
+		Fail:     s.plan.Fail, SetOutage: n.SetOutage, Asked: s.plan.Asked,
+		FloodAccount: func(d time.Duration) { s.Flood("chat.postMessage", d) },
+		CloseThread:  s.thread.LockThread, DeleteThread: func() { s.thread.Delete(s.alice, s.thread.ThreadTS) },
+		RefusePhoto: func() ([]byte, string) {
+			s.InjectFault(fake.Fault{Method: "files.getUploadURLExternal", Error: "file_uploads_disabled"})
+			return []byte("\x89PNG\r\n\x1a\n"), "file_uploads_disabled"
+		},
+		Data:  data,
+		Write: func(text string) { s.dm.Say(s.alice, text) },
+		Shown: s.shownInChannel, Delete: s.thread.Remove,
+		FailEdit: func(f adaptertest.Fault) {
+			fault := faultOf(f)
+			fault.Method = "chat.update"
+			s.InjectFault(fault)
+		},
 	}
 }
 
 func (s *fixture) received() (all []adaptertest.Received) {
 	for _, c := range s.Sent() {
-		if c.Method == "chat.postMessage" {
-			thread := strings.ReplaceAll(c.ThreadTS, s.thread.ThreadTS, threadTS)
-			all = append(all, adaptertest.Received{ChatJID: "slack:" + c.ChannelID, Thread: thread, Text: c.Text})
+		if c.Method != "chat.postMessage" && c.Method != "files.completeUploadExternal" {
+			continue
+		}
+		r := adaptertest.Received{ChatJID: "slack:" + c.ChannelID, Thread: strings.ReplaceAll(c.ThreadTS, s.thread.ThreadTS, threadTS), Text: c.Text}
+		if len(c.Files) > 0 {
+			r.File = c.Files[0].Name
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// shownInChannel are the messages of the bot in the channel.
+func (s *fixture) shownInChannel() (all []adaptertest.Shown) {
+	for _, m := range s.Place(s.thread.ChannelID, "").Messages() {
+		if m.User == s.Me().ID {
+			all = append(all, adaptertest.Shown{ID: m.TS, Text: m.Text, Stop: m.Buttons()[msg.StopLabel]})
 		}
 	}
 	return all
@@ -92,7 +135,7 @@ func (s *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	form, _ := url.ParseQuery(string(body))
-	s.plan.Deliver("slack:"+form.Get("channel"), s.inject, func() { s.Server.ServeHTTP(w, r) })
+	s.plan.Deliver(r.Context(), "slack:"+form.Get("channel"), s.inject, func() { s.Server.ServeHTTP(w, r) })
 }
 
 func (s *fixture) inject(f adaptertest.Fault) { s.InjectFault(faultOf(f)) }

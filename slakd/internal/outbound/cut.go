@@ -8,13 +8,22 @@ import (
 	"arizuko/pkg/emoji"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
+	"arizuko/pkg/store"
 	"arizuko/slakd/internal/slackapi"
 )
 
 // Limits of Slack, from its documentation.
 const (
-	maxText   = 4000 // characters of a message, and of an edited one
+	maxText   = render.LimitSlack // characters of a message, and of an edited one
 	maxUpload = msg.MaxUploadSlack
+)
+
+const (
+	// markRoom is left in each text for the mark of a possible duplicate.
+	markRoom = len(adapter.DuplicateMark)
+	// noticeRoom is left in the text of a file for the notice that is sent in place of a refused file: the file's
+	// name has at most 255 bytes.
+	noticeRoom = 350
 )
 
 // The methods that send parts.
@@ -29,7 +38,9 @@ const (
 
 // Pace keeps to Slack's limit: a message a second into each channel, of which a few may come at once.
 func Pace() adapter.Pace {
-	return adapter.Pace{Chat: func(string) []adapter.Limit { return []adapter.Limit{{Every: time.Second, Burst: 3}} }}
+	return adapter.Pace{Lane: func(l store.Lane) (channel string, limits []adapter.Limit) {
+		return l.ChatJID, []adapter.Limit{{Every: time.Second, Burst: 3}}
+	}}
 }
 
 // call is a part: one call of the API.
@@ -42,10 +53,18 @@ type call struct {
 	emoji   string // its name
 	file    *adapter.File
 	tag     slackapi.Tag
+	// takesOver makes the message of a preview, ts, into this one.
+	takesOver bool
+	buttons   []slackapi.Button // below the text
+	// noButtons takes those of a changed message away.
+	noButtons bool
 }
 
-// sends reports whether the call makes a message. All other calls may be repeated.
+// sends reports whether the call makes a message.
 func (c call) sends() bool { return c.method == postMessage || c.method == uploadFile }
+
+// Repeatable implements adapter.Repeatable.
+func (c call) Repeatable() bool { return !c.sends() }
 
 // UploadSize implements adapter.Upload.
 func (c call) UploadSize() int64 {
@@ -58,7 +77,7 @@ func (c call) UploadSize() int64 {
 // Cut implements adapter.Platform.
 func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 	platform, channel := msg.SplitJID(m.ChatJID)
-	if platform != "slack" || channel == "" {
+	if platform != s.Platform || channel == "" {
 		return nil, fmt.Errorf("%.80q is not a Slack chat", m.ChatJID)
 	}
 	thread := slackapi.MessageTS(m.ThreadID)
@@ -73,8 +92,6 @@ func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 		c.channel = channel
 		if c.sends() {
 			c.thread = thread
-		}
-		if c.method == postMessage {
 			c.tag = slackapi.Tag{Row: m.ID, Part: i, Salt: m.ReceivedAt}
 		}
 		parts = append(parts, c)
@@ -88,7 +105,7 @@ type composer struct{}
 func (composer) MessageID(platformID string) string { return slackapi.MessageTS(platformID) }
 
 func (composer) Texts(markdown string) (calls []call) {
-	for _, text := range render.Slack(markdown, maxText) {
+	for _, text := range render.Slack(markdown, maxText-markRoom) {
 		calls = append(calls, call{method: postMessage, text: text})
 	}
 	return calls
@@ -107,7 +124,7 @@ func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 			calls = append(calls, call{method: uploadFile, file: &f})
 		}
 	}
-	caption := render.Slack(markdown, maxText)
+	caption := render.Slack(markdown, maxText-markRoom-noticeRoom)
 	if len(caption) == 1 && len(calls) > 0 && calls[0].file != nil {
 		calls[0].text = caption[0]
 		return calls
@@ -161,4 +178,27 @@ func (c composer) ClosePoll(target string, p *msg.Poll) []call {
 		calls[0] = c.Edit(target, calls[0])
 	}
 	return calls
+}
+
+// maxSection is the limit of the text above buttons, in characters.
+const maxSection = 3000
+
+// Ask puts buttons under the last part. The parts are shorter than those of other texts.
+func (composer) Ask(a *msg.Ask, markdown string) (calls []call) {
+	for _, text := range render.Slack(markdown, maxSection-markRoom) {
+		calls = append(calls, call{method: postMessage, text: text})
+	}
+	for i, option := range a.Options {
+		if len(calls) > 0 {
+			last := &calls[len(calls)-1]
+			last.buttons = append(last.buttons, slackapi.Button{Label: option, Data: msg.ButtonData(a.ID, i+1)})
+		}
+	}
+	return calls
+}
+
+// TakeButtons implements adapter.Composer.
+func (composer) TakeButtons(edit call) call {
+	edit.noButtons = true
+	return edit
 }

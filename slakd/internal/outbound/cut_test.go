@@ -5,10 +5,15 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	slackgo "github.com/slack-go/slack"
+
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/outboundtest"
 	"arizuko/pkg/msg"
+	"arizuko/slakd/internal/slackapi"
 )
+
+var first = adapter.Identity{Platform: "slack", Daemon: "slakd"} // account
 
 // described is a call as the golden file contains it.
 type described struct {
@@ -20,11 +25,14 @@ type described struct {
 	Emoji   string `json:",omitempty"`
 	File    string `json:",omitempty"`
 	Tag     any    `json:",omitempty"`
+
+	Buttons   []slackapi.Button `json:",omitempty"`
+	NoButtons bool              `json:",omitempty"`
 }
 
 func describe(p adapter.Part) any {
 	c := p.(call)
-	d := described{Method: c.method, Channel: c.channel, Thread: c.thread, Text: c.text, TS: c.ts, Emoji: c.emoji}
+	d := described{Method: c.method, Channel: c.channel, Thread: c.thread, Text: c.text, TS: c.ts, Emoji: c.emoji, Buttons: c.buttons, NoButtons: c.noButtons}
 	if c.file != nil {
 		d.File = c.file.Name
 	}
@@ -53,7 +61,11 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 			ID: 7, ReceivedAt: 1764000000123, ChatJID: chat, ThreadID: thread, ReplyToID: replyTo, Content: "Hello **you** <!channel>",
 		}
 	}
+	question := &msg.Ask{ID: 5, Options: []string{"yes", "no"}}
 	rows := outboundtest.Rows{
+		"question":           {ChatJID: channel, ThreadID: ts, Content: "**Sure?** <!channel>", Ask: question},
+		"long question":      {ChatJID: channel, Content: strings.Repeat("word ", 700), Ask: question},
+		"ended question":     {ChatJID: channel, Kind: msg.KindEdit, TargetID: ts, Content: "**yes**", Ask: question},
 		"long text":          {ChatJID: channel, ThreadID: ts, Content: strings.Repeat("0123456789 ", 800)},
 		"nothing":            {ChatJID: channel},
 		"file":               file("a *cat*", "cat.jpg"),
@@ -90,24 +102,56 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 		"invalid chat address": text("slack:", "", ""),
 		"invalid thread":       text(channel, "slash:1.2.ab", ""),
 	})
-	s := &Sender{Data: outboundtest.DataFolder(t, map[string]int64{"cat.jpg": 10, "big.zip": maxUpload + 1, "song.mp3": 10, "empty.txt": 0})}
+	s := &Sender{Identity: first, Data: outboundtest.DataFolder(t, map[string]int64{"cat.jpg": 10, "big.zip": maxUpload + 1, "song.mp3": 10, "empty.txt": 0})}
 	outboundtest.CompareParts(t, s, rows, describe)
 }
 
-func TestMark_RespectsLimit(t *testing.T) {
-	p := &Sender{}
+func TestMark_EachText_KeepsItsLimit(t *testing.T) {
+	p := &Sender{Identity: first, Data: outboundtest.DataFolder(t, map[string]int64{"cat.jpg": 10})}
 	for _, tt := range []struct {
 		c    call
 		want string
 	}{
 		{call{method: postMessage, text: "hello"}, "(possibly sent twice) hello"},
 		{call{method: uploadFile, text: "look"}, "(possibly sent twice) look"},
-		{call{method: uploadFile}, ""},
-		{call{method: updateMessage, text: "hello"}, "hello"},
-		{call{method: postMessage, text: strings.Repeat("é", maxText)}, strings.Repeat("é", maxText)},
+		{call{method: uploadFile}, "(possibly sent twice)"},
 	} {
 		if got := p.Mark(tt.c).(call); got.text != tt.want || got.method != tt.c.method || utf8.RuneCountInString(got.text) > maxText {
 			t.Errorf("%s of %.40q became %.80q", tt.c.method, tt.c.text, got.text)
+		}
+		if tt.c.Repeatable() {
+			t.Errorf("%s would be repeated, without a mark", tt.c.method)
+		}
+	}
+	cat := []msg.Attachment{{Name: "cat.jpg", Path: "cat.jpg"}}
+	for what, m := range map[string]*msg.Message{
+		"text":       {ChatJID: "slack:C1", Content: strings.Repeat("é", 3*maxText)},
+		"comment":    {ChatJID: "slack:C1", Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom-noticeRoom), Attachments: cat},
+		"long text":  {ChatJID: "slack:C1", Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom), Attachments: cat},
+		"no comment": {ChatJID: "slack:C1", Kind: msg.KindFile, Attachments: cat},
+	} {
+		parts, err := p.Cut(m)
+		if err != nil || len(parts) == 0 {
+			t.Fatal(what, parts, err)
+		}
+		for i, part := range parts {
+			c := p.Mark(part).(call)
+			if !strings.HasPrefix(c.text, "(possibly sent twice)") || utf8.RuneCountInString(c.text) > maxText {
+				t.Errorf("%s, part %d: %d characters, %.40q", what, i, utf8.RuneCountInString(c.text), c.text)
+			}
+			if c.file == nil {
+				continue
+			}
+			c.file = &adapter.File{Name: strings.Repeat("n", 255)}
+			other, _ := otherForm(c, slackgo.SlackErrorResponse{Err: "file_uploads_except_images_disabled"})
+			if n := utf8.RuneCountInString(other.(call).text); n > maxText {
+				t.Errorf("%s: %d characters in place of the file", what, n)
+			}
+		}
+	}
+	for _, method := range []string{updateMessage, deleteMessage, addReaction, removeReaction} {
+		if c := (call{method: method}); !c.Repeatable() {
+			t.Errorf("%s must be repeatable, and never marked", method)
 		}
 	}
 }

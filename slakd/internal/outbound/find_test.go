@@ -23,7 +23,7 @@ func TestFind_ScopeMissing_NamesTheScope(t *testing.T) {
 	team := server.Channel("team", server.User("Alice", "alice"))
 	api := slackapi.NewClient(base+"/api/", server.BotToken(), "", adapter.NewCallClient())
 	t.Cleanup(api.Close)
-	s := &Sender{API: api, Store: storetest.Open(t)}
+	s := &Sender{Identity: first, API: api, Store: storetest.Open(t)}
 	m := &msg.Message{ID: 1, ChatJID: "slack:" + team.ChannelID, Content: "hello", ReceivedAt: time.Now().UnixMilli()}
 	parts, err := s.Cut(m)
 	if err != nil {

@@ -7,22 +7,35 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"unicode/utf8"
+	"log/slog"
+	"strings"
+	"sync"
 
 	slackgo "github.com/slack-go/slack"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/slakd/internal/inbound"
 	"arizuko/slakd/internal/slackapi"
 )
 
 // Sender sends to Slack. Its fields are set once.
 type Sender struct {
-	API    *slackapi.Client
-	Data   string // the data folder
-	Store  *store.Store
-	Daemon string // owns the cursors of the marked messages
+	adapter.Identity
+	API   *slackapi.Client
+	Data  string // the data folder
+	Store *store.Store
+	Log   *slog.Logger // nil for none
+
+	searches searches
+	floods   adapter.Floods
+	previews previews
+	mu       sync.Mutex
+	refused  map[store.Lane]bool // threads in which Slack accepts no status
+	sessions map[store.Lane]bool // threads whose session shows that agents work, or that have none
+	// noSessions says that the app is no agent.
+	noSessions bool
 }
 
 // Send implements adapter.Platform.
@@ -33,9 +46,20 @@ func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 			return "", slackapi.Failure(err)
 		}
 	}
+	if worksOn, err := s.worksOn(ctx, m, c); err != nil || worksOn {
+		return "", err
+	}
 	id, err := s.do(ctx, c)
-	if err != nil {
-		return "", slackapi.Failure(fmt.Errorf("%s: %w", c.method, err))
+	switch {
+	case err != nil:
+		f := *slackapi.Failure(fmt.Errorf("%s: %w", c.method, err))
+		f.Other, f.Remark = otherForm(c, err)
+		if f.Class == msg.Rate && c.sends() { // posts have a limit in each channel, and one in the workspace
+			f.Account = f.Account || s.floods.Refused(c.channel, f.After)
+		}
+		return "", &f
+	case c.sends():
+		s.floods.Taken(c.channel)
 	}
 	return id, nil
 }
@@ -52,13 +76,29 @@ func (s *Sender) firstPart(ctx context.Context, m *msg.Message) (ts string, err 
 	return parts[0].PlatformID, nil
 }
 
+func (s *Sender) log() *slog.Logger {
+	if s.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Log
+}
+
 // do makes a call and returns the id of the message it made, "" if it made none.
 func (s *Sender) do(ctx context.Context, c call) (ts string, err error) {
+	if c.takesOver {
+		return s.takeOver(ctx, c)
+	}
 	text := slackgo.MsgOptionText(c.text, false)
+	switch {
+	case len(c.buttons) > 0:
+		text = slackgo.MsgOptionCompose(text, slackapi.WithButtons(c.text, c.buttons))
+	case c.noButtons:
+		text = slackgo.MsgOptionCompose(text, slackapi.WithoutBlocks())
+	}
 	switch c.method {
 	case postMessage:
 		_, ts, err = s.API.PostMessageContext(ctx, c.channel, text, slackgo.MsgOptionTS(c.thread),
-			slackgo.MsgOptionDisableLinkUnfurl(), slackgo.MsgOptionMetadata(c.tag.Metadata()))
+			slackgo.MsgOptionDisableLinkUnfurl(), slackgo.MsgOptionDisableMediaUnfurl(), slackgo.MsgOptionMetadata(c.tag.Metadata()))
 	case updateMessage:
 		_, _, _, err = s.API.UpdateMessageContext(ctx, c.channel, c.ts, text)
 	case deleteMessage:
@@ -81,16 +121,21 @@ func (s *Sender) upload(ctx context.Context, c call) (ts string, err error) {
 	return s.API.Upload(ctx, slackapi.Upload{Channel: c.channel, Thread: c.thread, Name: c.file.Name, Comment: c.text, Data: f})
 }
 
-// Mark implements adapter.Marker.
+// Mark implements adapter.Marker. A file without a text gets the mark as its comment.
 func (s *Sender) Mark(p adapter.Part) adapter.Part {
 	c := p.(call)
-	if c.sends() {
-		c.text, _ = adapter.MarkDuplicate(c.text, maxText, utf8.RuneCountInString)
-	}
+	c.text = strings.TrimSpace(adapter.DuplicateMark + c.text)
 	return c
 }
 
 // Fetch implements adapter.Fetcher.
 func (s *Sender) Fetch(ctx context.Context, ref string, w io.Writer) error {
+	if id, is := strings.CutPrefix(ref, inbound.FilePrefix); is {
+		url, err := s.API.FileURL(ctx, id)
+		if err != nil {
+			return err
+		}
+		ref = url
+	}
 	return s.API.Download(ctx, ref, w)
 }

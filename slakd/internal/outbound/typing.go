@@ -8,13 +8,14 @@ import (
 
 	slackgo "github.com/slack-go/slack"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/slakd/internal/slackapi"
 )
 
-// Slack shows no typing indicator for bots. In an assistant's pane slakd sets a status, elsewhere it
-// marks the messages that agents work on with a reaction.
+// Slack shows no typing indicator for bots. In an assistant's pane slakd sets a status. Elsewhere, as in a
+// thread of a direct message that Slack accepts no status for, it marks the messages that agents work on with a reaction.
 const (
 	// status is shown in a pane. Slack removes it with the answer, or after two minutes.
 	status = "is thinking…"
@@ -25,35 +26,56 @@ const (
 	markPrefix = "mark "
 	// typingLasts is how soon the next message is marked when one turn follows another.
 	typingLasts = 5 * time.Second
+	// maxRefused bounds the threads without a status that are remembered.
+	maxRefused = 10_000
 )
 
 // Type implements adapter.Typist.
-func (s *Sender) Type(ctx context.Context, in store.Lane) error { return s.showWorking(ctx, in, true) }
+func (s *Sender) Type(ctx context.Context, in store.Lane) error {
+	return errors.Join(s.showWorking(ctx, in, true), s.beginSession(ctx, in))
+}
 
 // TypingFor implements adapter.Typist.
 func (s *Sender) TypingFor() time.Duration { return typingLasts }
 
 // EndTyping implements adapter.TypingEnder.
 func (s *Sender) EndTyping(ctx context.Context, in store.Lane) error {
-	return s.showWorking(ctx, in, false)
+	return errors.Join(s.showWorking(ctx, in, false), s.endSession(ctx, in))
 }
 
 // showWorking shows that agents work in a thread of a chat, or no longer.
 func (s *Sender) showWorking(ctx context.Context, in store.Lane, working bool) error {
-	if msg.KindOfJID(in.ChatJID) != msg.ChatDM || in.ThreadID == "" {
+	if msg.KindOfJID(in.ChatJID) != msg.ChatDM || in.ThreadID == "" || s.statusRefused(in) {
 		return s.updateMarks(ctx, in)
 	}
 	text := map[bool]string{true: status}[working]
 	err := s.API.SetAssistantThreadsStatusContext(ctx, slackgo.AssistantThreadsSetStatusParameters{
 		ChannelID: channel(in.ChatJID), ThreadTS: in.ThreadID, Status: text,
 	})
-	if !working && isPermanent(err) { // it was not shown
-		return nil
+	if isPermanent(err) {
+		s.refuseStatus(in)
+		return s.updateMarks(ctx, in)
 	}
 	return err
 }
 
-// RemoveStaleMarks removes the marks that a crash, or a failed call, has left.
+// statusRefused reports whether Slack refused a status in a thread, which it then does always.
+func (s *Sender) statusRefused(in store.Lane) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused[in]
+}
+
+func (s *Sender) refuseStatus(in store.Lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused == nil || len(s.refused) >= maxRefused {
+		s.refused = map[store.Lane]bool{}
+	}
+	s.refused[in] = true
+}
+
+// RemoveStaleMarks removes the marks that a crash, or a failed call, has left, and ends the sessions.
 func (s *Sender) RemoveStaleMarks(ctx context.Context) error {
 	recorded, err := s.Store.DaemonCursors(ctx, s.Daemon, markPrefix)
 	if err != nil {
@@ -64,7 +86,7 @@ func (s *Sender) RemoveStaleMarks(ctx context.Context) error {
 			err = errors.Join(err, s.updateMarks(ctx, store.Lane{ChatJID: fields[0], ThreadID: fields[1]}))
 		}
 	}
-	return err
+	return errors.Join(err, s.endStaleSessions(ctx))
 }
 
 // updateMarks marks the messages that agents work on in a thread of a chat, and no others. Each mark is
@@ -111,6 +133,21 @@ func (s *Sender) removeMark(ctx context.Context, in store.Lane, key string) erro
 		return err
 	}
 	return s.Store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteCursor(s.Daemon, key) })
+}
+
+// worksOn reports whether a call would remove the mark of a message that agents work on: the one for a message that waited
+// is the same reaction. It goes when the work ends.
+func (s *Sender) worksOn(ctx context.Context, m *msg.Message, c call) (bool, error) {
+	if c.method != removeReaction || c.emoji != markEmoji {
+		return false, nil
+	}
+	key := markPrefix + m.ChatJID + " " + m.ThreadID + " " + c.ts
+	marked, err := s.Store.DaemonCursors(ctx, s.Daemon, key)
+	if err != nil {
+		return false, &adapter.Failure{Class: msg.Transient, Err: err}
+	}
+	_, is := marked[key]
+	return is, nil
 }
 
 func isPermanent(err error) bool { return err != nil && slackapi.Failure(err).Class == msg.Permanent }

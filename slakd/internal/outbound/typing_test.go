@@ -34,7 +34,7 @@ func newMarksFixture(t *testing.T) *marksFixture {
 	t.Cleanup(func() { b.server.Close() })
 	api := slackapi.NewClient(base+"/api/", b.server.BotToken(), "", adapter.NewCallClient())
 	t.Cleanup(api.Close)
-	b.Sender = &Sender{API: api, Store: storetest.Open(t), Daemon: "slakd"}
+	b.Sender = &Sender{Identity: first, API: api, Store: storetest.Open(t)}
 	b.alice = b.server.User("Alice", "alice")
 	b.Place = b.server.Channel("team", b.alice)
 	return b
@@ -44,35 +44,11 @@ func (b *marksFixture) chat() string { return "slack:" + b.ChannelID }
 
 func (b *marksFixture) say() (ts string) { return b.Say(b.alice, "do something").TS }
 
-func (b *marksFixture) write(fn func(*store.Tx) error) {
-	b.t.Helper()
-	if err := b.Store.Write(b.t.Context(), fn); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
 // works makes an agent work on a message in a thread of the chat until end is called.
 func (b *marksFixture) works(thread, platformID string) (end func()) {
 	b.t.Helper()
 	b.runs++
-	topic := fmt.Sprint("#", b.runs)
-	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: b.chat(), ThreadID: thread, Topic: topic, CreatedAt: 1}
-	run := &msg.Run{Folder: "main", Topic: topic, ChatJID: b.chat(), ThreadID: thread, StartedAt: 1}
-	b.write(func(tx *store.Tx) (err error) {
-		trigger := &msg.Message{ChatJID: b.chat(), PlatformID: platformID, Direction: msg.In, Content: "do something"}
-		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
-			_, err = tx.PutTurn(turn, 0)
-		}
-		if err == nil {
-			err = tx.StartRun(run, turn.ID)
-		}
-		return err
-	})
-	return func() {
-		b.write(func(tx *store.Tx) error {
-			return tx.AnswerTurn(store.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, 2)
-		})
-	}
+	return storetest.Work(b.t, b.Store, b.chat(), thread, fmt.Sprint("#", b.runs), platformID)
 }
 
 // show updates the marks of a thread, and compares the marked messages with those expected.
@@ -198,11 +174,58 @@ func TestStatus_InPane(t *testing.T) {
 			t.Errorf("the status is %q", got)
 		}
 	}
-	in.ThreadID = "1.1" // without a pane
-	if err := b.showWorking(t.Context(), in, true); err == nil {
-		t.Error("a status without a pane is no error")
+}
+
+// Where Slack accepts no status, the message has a mark, and Slack is not asked again.
+func TestStatus_Refused_MarksTheMessage(t *testing.T) {
+	b := newMarksFixture(t)
+	b.Place = b.server.DM(b.alice)
+	ts := b.say()
+	thread := b.Reply(b.alice, ts, "in a thread").TS
+	b.server.InjectFault(fake.Fault{Method: "assistant.threads.setStatus", Error: "invalid_thread_ts", Times: -1})
+	end := b.works(ts, thread)
+	b.show(ts, thread)
+	b.show(ts, thread)
+	asked := 0
+	for _, c := range b.server.Calls() {
+		if c.Method == "assistant.threads.setStatus" {
+			asked++
+		}
 	}
-	if err := b.showWorking(t.Context(), in, false); err != nil {
-		t.Errorf("no status to remove: %v", err)
+	if asked != 1 {
+		t.Errorf("asked %d times", asked)
 	}
+	end()
+	b.show(ts)
+	if b.left() > 0 {
+		t.Error("a mark is still recorded")
+	}
+}
+
+// The mark of a message that waited is the same reaction: when an agent begins, it stays until the work ends.
+func TestMarks_MarkOfWaitingRemoved_StaysWhileAgentsWork(t *testing.T) {
+	b := newMarksFixture(t)
+	one := b.say()
+	send := func(content string) {
+		t.Helper()
+		m := &msg.Message{ID: 9, ChatJID: b.chat(), Kind: msg.KindReaction, Content: content, TargetID: one}
+		parts, err := b.Cut(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Send(t.Context(), m, parts[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("👀")
+	b.marked(one)
+	send("-👀")
+	b.marked()
+	send("👀")
+	end := b.works("", one)
+	b.show("", one)
+	send("-👀")
+	b.marked(one)
+	end()
+	b.show("")
 }

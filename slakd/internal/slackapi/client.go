@@ -3,6 +3,7 @@
 package slackapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,29 @@ type Client struct {
 // adapter. The app's token, which only Socket Mode needs, may be empty.
 func NewClient(base, botToken, appToken string, by *http.Client) *Client {
 	c := &Client{base: strings.TrimSuffix(base, "/") + "/", token: botToken, http: by}
-	c.Client = slack.New(botToken, slack.OptionAPIURL(c.base), slack.OptionAppLevelToken(appToken), slack.OptionHTTPClient(c.http))
+	c.Client = slack.New(botToken, slack.OptionAPIURL(c.base), slack.OptionAppLevelToken(appToken), slack.OptionHTTPClient(doer{by}))
 	return c
+}
+
+// pageWait is how long a page with status 429 is waited for that does not say it.
+const pageWait = 30 * time.Second
+
+// doer makes the calls of the API.
+type doer struct{ *http.Client }
+
+// Do is http.Client.Do. A page with status 429 is not Slack's, which answers with JSON, but one of a proxy in front of
+// it, which refuses this machine: its error is a *adapter.Failure for the whole account.
+func (d doer) Do(req *http.Request) (*http.Response, error) {
+	res, err := d.Client.Do(req)
+	if err != nil || res.StatusCode != http.StatusTooManyRequests || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
+		return res, err
+	}
+	_ = res.Body.Close()
+	wait := pageWait
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil {
+		wait = time.Duration(max(seconds, 1)) * time.Second
+	}
+	return nil, &adapter.Failure{Class: msg.Rate, Account: true, After: wait, Err: errors.New("a page of a proxy with status 429")}
 }
 
 // Close closes idle connections.
@@ -56,23 +78,27 @@ func MessageTS(platformID string) string {
 	return ts
 }
 
-// React adds or removes the bot's reaction. If that was done before, it is no error.
+// React adds or removes the bot's reaction. If that was done before, it is no error; nor if the message is gone from which
+// it is to be removed.
 func (c *Client) React(ctx context.Context, channel, ts, emoji string, add bool) error {
 	do, already := c.RemoveReactionContext, "no_reaction"
 	if add {
 		do, already = c.AddReactionContext, "already_reacted"
 	}
 	err := do(ctx, emoji, slack.NewRefToMessage(channel, ts))
-	if Code(err) == already {
+	if code := Code(err); code == already || !add && code == messageGone {
 		return nil
 	}
 	return err
 }
 
+// messageGone is the code of a message that is not there.
+const messageGone = "message_not_found"
+
 // Delete deletes a message. If it was deleted before, that is no error.
 func (c *Client) Delete(ctx context.Context, channel, ts string) error {
 	_, _, err := c.DeleteMessageContext(ctx, channel, ts)
-	if Code(err) == "message_not_found" {
+	if Code(err) == messageGone {
 		return nil
 	}
 	return err
@@ -153,6 +179,35 @@ func (c *Client) Download(ctx context.Context, from string, w io.Writer) error {
 	})
 }
 
+// FileURL asks Slack where a file is. Its error is a *adapter.Failure, permanent if Slack gives no access to
+// the file.
+func (c *Client) FileURL(ctx context.Context, id string) (string, error) {
+	var answer struct {
+		File struct {
+			Mode        string `json:"mode"`
+			Access      string `json:"file_access"`
+			External    bool   `json:"is_external"`
+			URL         string `json:"url_private"`
+			DownloadURL string `json:"url_private_download"`
+		} `json:"file"`
+	}
+	if err := c.call(ctx, "files.info", url.Values{"file": {id}}, &answer); err != nil {
+		f := Failure(fmt.Errorf("files.info: %w", err))
+		if f.Class == msg.Ambiguous || f.Class == msg.Rate {
+			f.Class = msg.Transient
+		}
+		return "", f
+	}
+	from := cmp.Or(answer.File.DownloadURL, answer.File.URL)
+	switch {
+	case answer.File.External || answer.File.Mode == "external":
+		return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("it is not stored on Slack")}
+	case from == "":
+		return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("Slack gives no access to it")} //nolint:staticcheck // a name
+	}
+	return from, nil
+}
+
 // owns reports whether a URL is one of Slack's files, or of the API's own host, as in fakes.
 func (c *Client) owns(of string) bool {
 	file, err := url.Parse(of)
@@ -166,40 +221,16 @@ func (c *Client) owns(of string) bool {
 	return file.Scheme == "https" && file.Host == "files.slack.com" || file.Scheme == base.Scheme && file.Host == base.Host
 }
 
-// Find searches the messages of a channel, or of a thread of it, since a unix time in seconds. It returns
-// the ts of the first message that matches, "" if none does.
-func (c *Client) Find(ctx context.Context, channel, thread string, since int64, matches func(*slack.Message) bool) (ts string, err error) {
-	for cursor := ""; ; {
-		page, next, err := c.page(ctx, channel, thread, fmt.Sprint(since), cursor)
-		if err != nil {
-			return "", err
-		}
-		for i := range page {
-			if matches(&page[i]) {
-				return page[i].Timestamp, nil
-			}
-		}
-		if next == "" {
-			return "", nil
-		}
-		cursor = next
+// IsMember reports whether the bot is in a conversation.
+func (c *Client) IsMember(ctx context.Context, channel string) (bool, error) {
+	found, err := c.GetConversationInfoContext(ctx, &slack.GetConversationInfoInput{ChannelID: channel})
+	switch {
+	case Code(err) == "channel_not_found":
+		return false, nil
+	case err != nil:
+		return false, err
 	}
-}
-
-func (c *Client) page(ctx context.Context, channel, thread, since, cursor string) (all []slack.Message, next string, err error) {
-	if thread != "" {
-		all, _, next, err = c.GetConversationRepliesContext(ctx, &slack.GetConversationRepliesParameters{
-			ChannelID: channel, Timestamp: thread, Oldest: since, Cursor: cursor, Limit: pageSize, IncludeAllMetadata: true,
-		})
-		return all, next, err
-	}
-	res, err := c.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
-		ChannelID: channel, Oldest: since, Cursor: cursor, Limit: pageSize, IncludeAllMetadata: true,
-	})
-	if err != nil {
-		return nil, "", err
-	}
-	return res.Messages, res.ResponseMetaData.NextCursor, nil
+	return found.IsMember || found.IsIM || found.IsMpIM, nil
 }
 
 // InSomeChannel reports whether the bot is in any channel.

@@ -2,12 +2,16 @@ package slackapi
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slack-go/slack"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
@@ -47,16 +51,16 @@ func TestTheTokenGoesToSlackAlone(t *testing.T) {
 func TestTag(t *testing.T) {
 	tag := Tag{Row: 7, Part: 1, Salt: 1_764_000_000_123}
 	for _, other := range []Tag{{8, 1, 1_764_000_000_123}, {7, 0, 1_764_000_000_123}, {7, 1, 1}} {
-		if tag.Is(&slack.Message{Msg: slack.Msg{Metadata: other.Metadata()}}) {
+		if tag.Is(&Posted{Metadata: other.Metadata()}) {
 			t.Errorf("%+v is taken for %+v", other, tag)
 		}
 	}
 	same := tag.Metadata()
-	if !tag.Is(&slack.Message{Msg: slack.Msg{Metadata: same}}) {
+	if !tag.Is(&Posted{Metadata: same}) {
 		t.Errorf("not found in %+v", same)
 	}
 	same.EventType = "another_app"
-	if tag.Is(&slack.Message{Msg: slack.Msg{Metadata: same}}) || tag.Is(&slack.Message{}) {
+	if tag.Is(&Posted{Metadata: same}) || tag.Is(&Posted{}) {
 		t.Error("found where it is not")
 	}
 }
@@ -97,16 +101,64 @@ func TestMessageTS(t *testing.T) {
 }
 
 func TestHasFile(t *testing.T) {
-	m := &slack.Message{Msg: slack.Msg{User: "UBOT", Files: []slack.File{{Name: "a.txt", Size: 3}, {Name: "b.txt", Size: 4}}}}
+	m := &Posted{Files: []PostedFile{{Name: "a.txt", Size: 3}, {Name: "b.txt", Size: 4}}}
 	for _, tt := range []struct {
-		user, name string
-		size       int64
-		has        bool
-	}{
-		{"UBOT", "b.txt", 4, true}, {"UBOT", "b.txt", 3, false}, {"UBOT", "c.txt", 4, false}, {"U1", "b.txt", 4, false},
-	} {
-		if got := HasFile(m, tt.user, tt.name, tt.size); got != tt.has {
+		name string
+		size int64
+		has  bool
+	}{{"b.txt", 4, true}, {"b.txt", 3, false}, {"c.txt", 4, false}} {
+		if got := m.HasFile(tt.name, tt.size); got != tt.has {
 			t.Errorf("%+v: %v", tt, got)
 		}
+	}
+}
+
+// A page of a proxy with status 429 is about this machine, so that everything waits; Slack's own answer is about one call.
+func TestDo_PageWithStatus429_HoldsTheAccount(t *testing.T) {
+	for what, tt := range map[string]struct {
+		kind, retryAfter, body string
+		account                bool
+		after                  time.Duration
+	}{
+		"Slack's answer":      {"application/json; charset=utf-8", "7", `{"ok":false,"error":"ratelimited"}`, false, 7 * time.Second},
+		"a page":              {"text/html; charset=UTF-8", "7", "<html>error 1015</html>", true, 7 * time.Second},
+		"a page, no time":     {"text/html", "", "<html>", true, 30 * time.Second},
+		"a page, another day": {"text/html", "Wed, 21 Oct 2026 07:28:00 GMT", "<html>", true, 30 * time.Second},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", tt.kind)
+			if tt.retryAfter != "" {
+				w.Header().Set("Retry-After", tt.retryAfter)
+			}
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = w.Write([]byte(tt.body))
+		}))
+		c := NewClient(server.URL, "xoxb-1", "", adapter.NewCallClient())
+		_, _, posted := c.PostMessageContext(t.Context(), "C1", slack.MsgOptionText("hello", false))
+		_, read := c.History(t.Context(), "C1", Window{}, "")
+		for _, err := range []error{posted, read} {
+			if f := Failure(err); f.Class != msg.Rate || f.Account != tt.account || f.After != tt.after {
+				t.Errorf("%s: %+v, want a rate limit of %s, of the account %v", what, f, tt.after, tt.account)
+			}
+		}
+		c.Close()
+		server.Close()
+	}
+}
+
+// The message of a reaction is gone: there is nothing to remove, and nothing to add it to.
+func TestReact_MessageGone_RemovingIsDone(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"ok":false,"error":"message_not_found"}`))
+	}))
+	t.Cleanup(server.Close)
+	c := NewClient(server.URL, "xoxb-1", "", adapter.NewCallClient())
+	t.Cleanup(c.Close)
+	if err := c.React(t.Context(), "C1", "1700000000.000100", "eyes", false); err != nil {
+		t.Errorf("removing: %v", err)
+	}
+	if err := c.React(t.Context(), "C1", "1700000000.000100", "eyes", true); Code(err) != "message_not_found" {
+		t.Errorf("adding: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/slack-go/slack"
 
@@ -20,13 +21,32 @@ func Code(err error) string {
 	return ""
 }
 
-// Explain adds to an error the scope that is missing, if that is the reason.
+// RetryAfter is how long Slack's rate limits refuse a call; limited says whether they do.
+func RetryAfter(err error) (wait time.Duration, limited bool) {
+	f := Failure(err)
+	return max(f.After, time.Second), err != nil && f.Class == msg.Rate
+}
+
+// Explain adds to an error of Slack's what it means and what helps, if that is known.
 func Explain(err error) error {
 	var refused slack.SlackErrorResponse
-	if errors.As(err, &refused) && refused.Err == "missing_scope" {
-		return fmt.Errorf("%w: add the scope %s under OAuth & Permissions and install the app again", err, refused.Needed)
+	if !errors.As(err, &refused) {
+		return err
 	}
-	return err
+	advice := map[string]string{
+		"missing_scope":         "add the scope " + refused.Needed + " under OAuth & Permissions and install the app again",
+		"is_archived":           "the channel is archived",
+		"not_in_channel":        "the bot is not in the channel: /invite it there",
+		"channel_not_found":     "the channel does not exist, or the bot is not in it",
+		"messages_tab_disabled": "switch on the Messages Tab under App Home",
+		"restricted_action":     "the workspace does not let the bot write there",
+		"msg_too_long":          "the message is longer than Slack accepts",
+		"edit_window_closed":    "the workspace allows no edits of messages of this age",
+	}[refused.Err]
+	if advice == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, advice)
 }
 
 // Failure classifies the error of a call.
@@ -47,7 +67,7 @@ func refusal(err error) *adapter.Refusal {
 	case code != "":
 		return &adapter.Refusal{Code: code}
 	case errors.As(err, &status):
-		return &adapter.Refusal{Status: status.Code}
+		return &adapter.Refusal{Status: status.Code, Foreign: true} // Slack itself refuses with 200 and a code
 	}
 	return nil
 }

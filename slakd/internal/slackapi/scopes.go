@@ -10,10 +10,10 @@ import (
 func Scopes() map[string]string {
 	return map[string]string{
 		"app_mentions:read":     "receiving mentions",
-		"assistant:write":       "the status in the assistant's pane",
+		"assistant:write":       "the status in the assistant's pane, and the button that stops the agent",
 		"channels:history":      "receiving messages of channels",
 		"channels:read":         "the names of channels",
-		"chat:write":            "answering",
+		"chat:write":            "answering, also as it grows",
 		"commands":              "slash commands",
 		"files:read":            "reading files",
 		"files:write":           "sending files",

@@ -25,7 +25,7 @@ func (t Tag) Metadata() slack.SlackMetadata {
 }
 
 // Is reports whether a message has the tag.
-func (t Tag) Is(m *slack.Message) bool {
+func (t Tag) Is(m *Posted) bool {
 	for key, value := range t.Metadata().EventPayload {
 		if m.Metadata.EventPayload[key] != value {
 			return false
@@ -34,7 +34,7 @@ func (t Tag) Is(m *slack.Message) bool {
 	return m.Metadata.EventType == tagType
 }
 
-// HasFile reports whether a message is a user's and has a file of a name and size, in bytes.
-func HasFile(m *slack.Message, user, name string, size int64) bool {
-	return m.User == user && slices.ContainsFunc(m.Files, func(f slack.File) bool { return f.Name == name && int64(f.Size) == size })
+// HasFile reports whether a message has a file of a name and size, in bytes.
+func (m *Posted) HasFile(name string, size int64) bool {
+	return slices.ContainsFunc(m.Files, func(f PostedFile) bool { return f.Name == name && f.Size == size })
 }

@@ -12,6 +12,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/render"
 	"arizuko/pkg/store"
 	"arizuko/teled/internal/inbound"
 	"arizuko/teled/internal/telegramapi"
@@ -25,6 +26,10 @@ const (
 	pollTimeout = 5 * time.Second
 	// ballotDelay is pollTimeout while votes wait for a poll that is being sent.
 	ballotDelay = time.Second
+	// emptyDelay is the pause after a poll that returned at once without an update: some servers do not wait.
+	emptyDelay = time.Second
+	// answerTimeout bounds the answer to the press of a button, for which later updates wait.
+	answerTimeout = 3 * time.Second
 	// movesEvery is how often rows under former addresses are looked for.
 	movesEvery = 5 * time.Second
 )
@@ -36,16 +41,23 @@ var updates = []string{"message", "edited_message", "channel_post", "edited_chan
 type Listener struct {
 	API   *telegramapi.Client
 	Store *store.Store
+	Local bool // the server is run with --local
 
 	convert func(*telegramapi.Update, inbound.Self) (adapter.Inbound, error) // nil: inbound.Convert
 	ballots *adapter.Ballots                                                 // set by Listen
+	pastes  *pastes                                                          // set by Listen
+
+	contested bool // another program read the bot's updates when the last connection ended
 }
 
 // Listen implements adapter.Listener.
 func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
-	me, err := l.me(ctx)
+	me, err := l.me(ctx, s.Platform)
 	if err != nil {
 		return telegramapi.ConnectionError(err)
+	}
+	if err := l.noteLocal(ctx, s.Daemon); err != nil {
+		return err
 	}
 	value, err := l.Store.DaemonCursor(ctx, s.Daemon, cursor)
 	if err != nil {
@@ -53,32 +65,60 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	}
 	offset, _ := strconv.ParseInt(value, 10, 64) // 0 if nothing has been read
 	ctx, stop := context.WithCancel(ctx)
-	var moves sync.WaitGroup
-	defer moves.Wait()
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	defer stop()
-	l.ballots = l.newBallots(s.Daemon, me)
+	firstPoll := time.Duration(0) // shows whether polls work
+	if l.contested {
+		firstPoll = pollTimeout // one that returns at once would end before the other reader does anything
+	}
+	l.ballots, l.pastes = l.newBallots(s.Daemon, me), newPastes(l.Store)
 	if err := l.ballots.Load(ctx, s); err != nil {
 		return err
 	}
-	moves.Go(func() { finishMoves(ctx, s) })
-	for wait := time.Duration(0); ; wait = pollTimeout { // the first poll shows whether polls work
+	beside.Go(func() { finishMoves(ctx, s) })
+	for wait, online := firstPoll, false; ; wait = pollTimeout {
 		if _, err := l.ballots.Retry(ctx, s); err != nil {
 			return err
 		}
 		if l.ballots.Waiting() {
 			wait = min(wait, ballotDelay)
 		}
+		began := s.Now()
 		batch, err := l.poll(ctx, offset, wait)
 		if err != nil {
+			l.contested = telegramapi.Conflict(err)
 			return telegramapi.ConnectionError(err)
 		}
 		s.Connected()
+		if !online {
+			online, l.contested = true, false
+			beside.Go(func() { l.offerMenus(ctx, s) })
+		}
+		if len(batch) == 0 && s.Now().Sub(began) < wait/2 {
+			adapter.Pause(ctx, emptyDelay)
+		}
 		for _, raw := range inOrder(batch) {
 			if offset, err = l.receive(ctx, s, me, raw, offset); err != nil {
 				return err
 			}
 		}
+		l.pastes.resumed = l.pastes.resumed || len(batch) > 0
 	}
+}
+
+// noteLocal stores for gated how large files may be.
+func (l *Listener) noteLocal(ctx context.Context, daemon string) error {
+	value, err := l.Store.DaemonCursor(ctx, daemon, msg.LocalServer)
+	if err != nil || (value != "") == l.Local {
+		return err
+	}
+	return l.Store.Write(ctx, func(tx *store.Tx) error {
+		if l.Local {
+			return tx.PutCursor(daemon, msg.LocalServer, "true")
+		}
+		return tx.DeleteCursor(daemon, msg.LocalServer)
+	})
 }
 
 // finishMoves moves what is left of groups that became supergroups, after a restart too, until ctx
@@ -103,10 +143,10 @@ func (l *Listener) poll(ctx context.Context, offset int64, wait time.Duration) (
 	return batch, err
 }
 
-func (l *Listener) me(ctx context.Context) (me inbound.Self, err error) {
+func (l *Listener) me(ctx context.Context, platform string) (me inbound.Self, err error) {
 	var user telegramapi.User
 	err = l.API.Call(ctx, "getMe", nil, &user)
-	return inbound.Self{ID: user.ID, Username: user.Username}, err
+	return inbound.Self{Platform: platform, ID: user.ID, Username: user.Username}, err
 }
 
 // receive stores one update together with the offset after it, and returns that offset. It retries
@@ -136,8 +176,36 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, me inbound.Sel
 			return offset, err
 		}
 	}
+	if m := u.Message; m != nil && m.Text != "" && len(in.Messages) == 1 {
+		if err := s.Retry(ctx, "reading message failed; retrying", func() error {
+			return l.pastes.group(ctx, in.Messages[0], render.UTF16Len(m.Text))
+		}); err != nil {
+			return offset, err
+		}
+	}
 	in.Cursor = after
+	if u.CallbackQuery != nil && len(in.Messages) > 0 {
+		return next, l.receivePress(ctx, s, u.CallbackQuery, in)
+	}
 	return next, s.ReceiveAlways(ctx, in)
+}
+
+// receivePress stores the press of a button, then ends the wait that Telegram shows its user: with a text if the press
+// does not count. The offset is stored after that: if teled is killed in between, Telegram sends the update again, whose row
+// is known, and its user gets the answer then. A press whose answer fails is stored all the same.
+func (l *Listener) receivePress(ctx context.Context, s *adapter.Shell, q *telegramapi.CallbackQuery, in adapter.Inbound) error {
+	after := in.Cursor
+	in.Cursor = nil
+	notice, err := s.ReceivePress(ctx, in)
+	if err != nil {
+		return err
+	}
+	answering, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	if err := l.API.AnswerPress(answering, q.ID, notice); err != nil {
+		s.Log.Warn("press stored but not answered; Telegram shows its user a wait", "chat", in.Messages[0].ChatJID, "err", err)
+	}
+	return s.ReceiveAlways(ctx, adapter.Inbound{Cursor: after})
 }
 
 // newBallots finds the polls of votes, and of the ends of polls: their updates name neither chat nor message.

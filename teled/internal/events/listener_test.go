@@ -45,6 +45,8 @@ type fixture struct {
 	batches []string // results of getUpdates
 	refuse  string   // the answer after them, "" to stop the listener
 	offsets []string // that getUpdates was called with
+	answers []string // to presses of buttons
+	cursors []string // that were stored when they came
 	stop    context.CancelFunc
 	metrics *prometheus.Registry
 	log     strings.Builder
@@ -64,6 +66,16 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/getMe"):
 		fmt.Fprint(w, `{"ok":true,"result":{"id":99,"is_bot":true,"username":"arizuko_bot"}}`)
+	case strings.HasSuffix(r.URL.Path, "MyCommands"):
+		fmt.Fprint(w, `{"ok":true,"result":[]}`)
+	case strings.HasSuffix(r.URL.Path, "/answerCallbackQuery"):
+		value, err := f.store.DaemonCursor(context.Background(), "teled", cursor)
+		if err != nil {
+			f.t.Error(err)
+		}
+		f.cursors = append(f.cursors, value)
+		f.answers = append(f.answers, r.FormValue("callback_query_id")+" "+r.FormValue("text")+" "+r.FormValue("show_alert"))
+		fmt.Fprint(w, `{"ok":false,"error_code":400,"description":"Bad Request: query is too old and response timeout expired or query ID is invalid"}`)
 	case !strings.HasSuffix(r.URL.Path, "/getUpdates"):
 		f.t.Errorf("unexpected call of %s", r.URL.Path)
 	case len(f.batches) > 0:
@@ -311,10 +323,10 @@ func TestListen_Refused_ReturnsTheRemedy(t *testing.T) {
 		after time.Duration
 		want  string
 	}{
-		"another reader": {409, "Conflict: terminated by other getUpdates request", msg.Transient, 30 * time.Second, "another program reads this bot's updates"},
-		"webhook":        {409, "Conflict: can't use getUpdates method while webhook is active", msg.Transient, 30 * time.Second, "deleteWebhook"},
+		"another reader": {409, "Conflict: terminated by other getUpdates request", msg.Permanent, 30 * time.Second, "another program reads this bot's updates"},
+		"webhook":        {409, "Conflict: can't use getUpdates method while webhook is active", msg.Permanent, 30 * time.Second, "deleteWebhook"},
 		"token revoked":  {401, "Unauthorized", msg.Auth, 0, "TELEGRAM_BOT_TOKEN"},
-		"rate limit":     {429, "Too Many Requests", msg.Transient, 5 * time.Second, "Too Many Requests"},
+		"rate limit":     {429, "Too Many Requests", msg.Rate, 5 * time.Second, "Too Many Requests"},
 	} {
 		f := newFixture(t, message(11, 1, "one"))
 		f.refuse = fmt.Sprintf(`{"ok":false,"error_code":%d,"description":%q,"parameters":{"retry_after":%d}}`, tt.code, tt.text, 5*map[int]int{429: 1}[tt.code])

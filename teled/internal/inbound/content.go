@@ -24,8 +24,8 @@ func bodyOf(m *telegramapi.Message, me Self) adapter.Body {
 	if words != "" {
 		lines = append(lines, words)
 	}
-	thing := describe(m)
-	if text == "" && thing == "" && !hasFile(m) {
+	thing := describe(&m.Things, me)
+	if text == "" && thing == "" && len(filesOf(&m.Things)) == 0 {
 		if m.IsNotice() {
 			return adapter.Body{Empty: true}
 		}
@@ -50,48 +50,78 @@ func originName(o *telegramapi.MessageOrigin) string {
 }
 
 // describe names in brackets what a message has besides text and files, "" for nothing.
-func describe(m *telegramapi.Message) string {
+func describe(t *telegramapi.Things, me Self) string {
 	switch {
-	case m.Sticker != nil:
-		return plaintext.Bracket("sticker", m.Sticker.Emoji, m.Sticker.SetName)
-	case m.Venue != nil:
-		return plaintext.Bracket("venue", m.Venue.Title, m.Venue.Address, point(&m.Venue.Location))
-	case m.Location != nil && m.Location.LivePeriod > 0:
-		return plaintext.Bracket("live location", point(m.Location))
-	case m.Location != nil:
-		return plaintext.Bracket("location", point(m.Location))
-	case m.Contact != nil:
-		return contact(m.Contact)
-	case m.Poll != nil:
-		return poll(m.Poll)
-	case m.Dice != nil:
-		return plaintext.Bracket("dice", m.Dice.Emoji, strconv.Itoa(m.Dice.Value))
-	case m.Game != nil:
-		return plaintext.Bracket("game", m.Game.Title)
-	case m.Invoice != nil:
-		return plaintext.Bracket("invoice", m.Invoice.Title)
-	case m.Checklist != nil:
-		return checklist(m.Checklist)
+	case t.Sticker != nil:
+		return plaintext.Bracket("sticker", t.Sticker.Emoji, t.Sticker.SetName)
+	case t.Venue != nil:
+		return plaintext.Bracket("venue", t.Venue.Title, t.Venue.Address, point(&t.Venue.Location))
+	case t.Location != nil && t.Location.LivePeriod > 0:
+		return plaintext.Bracket("live location", point(t.Location))
+	case t.Location != nil:
+		return plaintext.Bracket("location", point(t.Location))
+	case t.Contact != nil:
+		return contact(t.Contact, me)
+	case t.Poll != nil:
+		return poll(t.Poll)
+	case t.Dice != nil:
+		return plaintext.Bracket("dice", t.Dice.Emoji, strconv.Itoa(t.Dice.Value))
+	case t.Game != nil:
+		return plaintext.Bracket("game", t.Game.Title, t.Game.Description)
+	case t.Invoice != nil:
+		return plaintext.Bracket("invoice", t.Invoice.Title, t.Invoice.Description)
+	case t.Checklist != nil:
+		return checklist(t.Checklist)
+	case t.RichMessage != nil:
+		return cmp.Or(t.RichMessage.Text, plaintext.Bracket("rich message"))
+	case t.PaidMedia != nil:
+		return paidMedia(t.PaidMedia)
 	}
-	for _, thing := range []struct {
-		there telegramapi.Present
-		name  string
-	}{
-		{m.Story, "story"}, {m.LivePhoto, "live photo"}, {m.PaidMedia, "paid media"}, {m.RichMessage, "rich message"},
-		{m.Giveaway, "giveaway"}, {m.GiveawayWinners, "giveaway winners"}, {m.Gift, "gift"}, {m.UniqueGift, "gift"},
-		{m.WebAppData, "web app data"},
-	} {
-		if thing.there {
-			return plaintext.Bracket(thing.name)
-		}
+	return describeRare(t)
+}
+
+func describeRare(t *telegramapi.Things) string {
+	switch {
+	case t.Story != nil:
+		return plaintext.Bracket("story", chatName(&t.Story.Chat))
+	case t.WebAppData != nil:
+		return plaintext.Bracket("web app data", t.WebAppData.ButtonText, t.WebAppData.Data)
+	case t.Giveaway != nil:
+		return giveaway("giveaway", t.Giveaway)
+	case t.GiveawayWinners != nil:
+		return giveaway("giveaway winners", t.GiveawayWinners)
+	case t.Gift != nil:
+		return plaintext.Bracket("gift", t.Gift.Text)
+	case t.UniqueGift != nil:
+		return plaintext.Bracket("gift", t.UniqueGift.Text)
 	}
 	return ""
 }
 
-func contact(c *telegramapi.Contact) string {
+func giveaway(what string, g *telegramapi.Giveaway) string {
+	winners := ""
+	if g.WinnerCount > 0 {
+		winners = count(g.WinnerCount, "winner")
+	}
+	return plaintext.Bracket(what, winners, g.PrizeDescription)
+}
+
+func count(n int, of string) string {
+	if n != 1 {
+		of += "s"
+	}
+	return strconv.Itoa(n) + " " + of
+}
+
+// paidMedia says what is for sale; what the bot may see is a file beside it.
+func paidMedia(p *telegramapi.PaidMedia) string {
+	return plaintext.Bracket("paid media", count(p.StarCount, "star"), count(len(p.Media), "item"))
+}
+
+func contact(c *telegramapi.Contact, me Self) string {
 	user := ""
 	if c.UserID != 0 {
-		user = jid(c.UserID)
+		user = me.jid(c.UserID)
 	}
 	return plaintext.Bracket("contact", c.FirstName+" "+c.LastName, c.PhoneNumber, user)
 }
@@ -107,7 +137,11 @@ func poll(p *telegramapi.Poll) string {
 func checklist(c *telegramapi.Checklist) string {
 	lines := []string{plaintext.Bracket("checklist", c.Title)}
 	for _, t := range c.Tasks {
-		lines = append(lines, "- "+plaintext.Line(t.Text))
+		mark := "- [ ] "
+		if t.CompletionDate != 0 {
+			mark = "- [x] "
+		}
+		lines = append(lines, mark+plaintext.Line(t.Text))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -15,6 +15,7 @@ import (
 
 // Self is the bot, as getMe describes it.
 type Self struct {
+	Platform string // the first part of addresses
 	ID       int64
 	Username string // without the "@"
 }
@@ -28,10 +29,12 @@ type Self struct {
 //
 //	<message>                           a message
 //	<message>:e:<date>-<hash>           an edit, of which there may be several in one second
-//	<message>:r:<user>:<emoji>:<date>   a reaction; "-" before the emoji if it was removed
+//	<message>:r:<user>:<emoji>:<date>-<update>  a reaction; "-" before the emoji if it was removed. A user
+//	                                    may give it, take it back and give it again in one second
 //	m:<verb>:<user>:<date>              a join or leave
 //	p:<poll>:v:<user>:<update>          a vote, by Ballot
 //	p:<poll>:end                        the end of a poll, by Ballot
+//	q:<callback query>                  the press of a button of a question
 //
 // Telegram may report a join or leave twice: by a message in the chat and, to administrators, by an
 // update of the member's status. Both contain the second in which it happened, so they get the same id
@@ -53,11 +56,13 @@ func Convert(u *telegramapi.Update, me Self) (adapter.Inbound, error) {
 	case u.EditedChannelPost != nil:
 		r, err = message(u.EditedChannelPost, me, true)
 	case u.MessageReaction != nil:
-		r, err = reactions(u.MessageReaction, me)
+		r, err = reactions(u.ID, u.MessageReaction, me)
 	case u.MyChatMember != nil:
 		r, err = standing(u.MyChatMember, me)
 	case u.ChatMember != nil:
 		r, err = standing(u.ChatMember, me)
+	case u.CallbackQuery != nil:
+		r, err = press(u.CallbackQuery, me)
 	}
 	if err != nil {
 		return adapter.Inbound{}, fmt.Errorf("update %d: %w", u.ID, err)
@@ -66,8 +71,8 @@ func Convert(u *telegramapi.Update, me Self) (adapter.Inbound, error) {
 }
 
 // of makes a result about a chat, without rows.
-func of(c *telegramapi.Chat) adapter.Inbound {
-	kind := msg.KindOfJID(jid(c.ID))
+func (me Self) of(c *telegramapi.Chat) adapter.Inbound {
+	kind := msg.KindOfJID(me.jid(c.ID))
 	switch c.Type {
 	case telegramapi.Private:
 		kind = msg.ChatDM
@@ -77,12 +82,12 @@ func of(c *telegramapi.Chat) adapter.Inbound {
 		kind = msg.ChatChannel
 	}
 	return adapter.Inbound{
-		Chats: []msg.Chat{{JID: jid(c.ID), Kind: kind, Title: chatName(c)}},
+		Chats: []msg.Chat{{JID: me.jid(c.ID), Kind: kind, Title: chatName(c)}},
 	}
 }
 
 // jid is the address of a chat or of a sender.
-func jid(id int64) string { return "telegram:" + decimal(id) }
+func (me Self) jid(id int64) string { return telegramapi.JID(me.Platform, id) }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 

@@ -11,7 +11,7 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-var us = Self{ID: 99, Username: "arizuko_bot"}
+var us = Self{Platform: "telegram", ID: 99, Username: "arizuko_bot"}
 
 // example is an update and what it shows.
 type example struct {

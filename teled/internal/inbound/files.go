@@ -7,56 +7,68 @@ import (
 )
 
 // attachments returns the files of a message, and how many of them have to be downloaded.
-func attachments(m *telegramapi.Message) (all []msg.Attachment, pending int) {
-	f, ok := file(m)
-	if !ok {
-		return nil, 0
+func attachments(t *telegramapi.Things) (all []msg.Attachment, pending int) {
+	for _, f := range filesOf(t) {
+		problem := ""
+		if f.FileID == "" {
+			problem = "Telegram sent no file id"
+		}
+		a := adapter.NewAttachment(f.FileName, f.MIMEType, f.FileSize, f.FileID, problem)
+		a.Duration = max(f.Duration, 0)
+		all = append(all, a)
 	}
-	problem := ""
-	if f.FileID == "" {
-		problem = "Telegram sent no file id"
-	}
-	all = []msg.Attachment{adapter.NewAttachment(f.FileName, f.MIMEType, f.FileSize, f.FileID, problem)}
 	return all, adapter.Pending(all)
 }
 
-func hasFile(m *telegramapi.Message) bool {
-	_, ok := file(m)
-	return ok
-}
-
-// file is the file of a message, which has at most one. Kinds without a name and a type get those that
-// Telegram uses for them.
-func file(m *telegramapi.Message) (telegramapi.File, bool) {
+// filesOf are the files of a message: one at most, but for paid media, if the bot may see them. Kinds without
+// a name and a type get those that Telegram uses for them.
+func filesOf(t *telegramapi.Things) []telegramapi.File {
 	switch {
-	case len(m.Photo) > 0:
-		return known(largest(m.Photo), "photo.jpg", "image/jpeg")
-	case m.Animation != nil:
-		return known(*m.Animation, "animation.mp4", "video/mp4")
-	case m.Document != nil:
-		return known(*m.Document, "document", "application/octet-stream")
-	case m.Video != nil:
-		return known(*m.Video, "video.mp4", "video/mp4")
-	case m.VideoNote != nil:
-		return known(*m.VideoNote, "video_note.mp4", "video/mp4")
-	case m.Voice != nil:
-		return known(*m.Voice, "voice.ogg", "audio/ogg")
-	case m.Audio != nil:
-		return known(*m.Audio, "audio.mp3", "audio/mpeg")
-	case m.Sticker != nil && !m.Sticker.IsAnimated && !m.Sticker.IsVideo:
-		return known(m.Sticker.File, "sticker.webp", "image/webp")
+	case len(t.Photo) > 0:
+		return known(largest(t.Photo), "photo.jpg", "image/jpeg")
+	case t.LivePhoto != nil: // beside Photo, but where an answered message is elsewhere
+		return known(*t.LivePhoto, "live_photo.mp4", "video/mp4")
+	case t.Animation != nil:
+		return known(*t.Animation, "animation.mp4", "video/mp4")
+	case t.Document != nil:
+		return known(*t.Document, "document", "application/octet-stream")
+	case t.Video != nil:
+		return known(*t.Video, "video.mp4", "video/mp4")
+	case t.VideoNote != nil:
+		return known(*t.VideoNote, "video_note.mp4", "video/mp4")
+	case t.Voice != nil:
+		return known(*t.Voice, "voice.ogg", "audio/ogg")
+	case t.Audio != nil:
+		return known(*t.Audio, "audio.mp3", "audio/mpeg")
+	case t.Sticker != nil && !t.Sticker.IsAnimated && !t.Sticker.IsVideo:
+		return known(t.Sticker.File, "sticker.webp", "image/webp")
+	case t.PaidMedia != nil:
+		return bought(t.PaidMedia)
 	}
-	return telegramapi.File{}, false
+	return nil
 }
 
-func known(f telegramapi.File, name, mime string) (telegramapi.File, bool) {
+// bought are the paid media that are more than previews.
+func bought(p *telegramapi.PaidMedia) (all []telegramapi.File) {
+	for _, m := range p.Media {
+		switch {
+		case len(m.Photo) > 0:
+			all = append(all, known(largest(m.Photo), "photo.jpg", "image/jpeg")...)
+		case m.Video != nil:
+			all = append(all, known(*m.Video, "video.mp4", "video/mp4")...)
+		}
+	}
+	return all
+}
+
+func known(f telegramapi.File, name, mime string) []telegramapi.File {
 	if f.FileName == "" {
 		f.FileName = name
 	}
 	if f.MIMEType == "" {
 		f.MIMEType = mime
 	}
-	return f, true
+	return []telegramapi.File{f}
 }
 
 func largest(sizes []telegramapi.PhotoSize) telegramapi.File {

@@ -11,6 +11,7 @@ import (
 
 // change is one member who joined or left.
 type change struct {
+	me   Self
 	chat *telegramapi.Chat
 	verb string // join or leave
 	user *telegramapi.User
@@ -26,10 +27,10 @@ func members(m *telegramapi.Message, by adapter.Actor, me Self) (rows []*msg.Mes
 	}
 	for i := range all {
 		if all[i].ID == 0 {
-			return nil, fmt.Errorf("message %d in %s: a member without an id", m.ID, jid(m.Chat.ID))
+			return nil, fmt.Errorf("message %d in %s: a member without an id", m.ID, me.jid(m.Chat.ID))
 		}
 		if all[i].ID != me.ID {
-			rows = append(rows, change{&m.Chat, verb, &all[i], by, m.Date}.row())
+			rows = append(rows, change{me, &m.Chat, verb, &all[i], by, m.Date}.row())
 		}
 	}
 	return rows, nil
@@ -41,11 +42,11 @@ func standing(u *telegramapi.ChatMemberUpdated, me Self) (adapter.Inbound, error
 	case u.Chat.ID == 0:
 		return adapter.Inbound{}, errors.New("a change of a member without a chat")
 	case u.New.User.ID == 0:
-		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a user", jid(u.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a user", me.jid(u.Chat.ID))
 	case u.From.ID == 0:
-		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a user", jid(u.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a change of a member of %s without a user", me.jid(u.Chat.ID))
 	}
-	r := of(&u.Chat)
+	r := me.of(&u.Chat)
 	verb := msg.VerbJoin
 	switch {
 	case u.Old.In() == u.New.In():
@@ -53,11 +54,11 @@ func standing(u *telegramapi.ChatMemberUpdated, me Self) (adapter.Inbound, error
 	case u.Old.In():
 		verb = msg.VerbLeave
 	}
-	by := userActor(&u.From)
+	by := me.userActor(&u.From)
 	if u.From.ID == anonymousAdmin {
-		by = chatActor(&u.Chat)
+		by = me.chatActor(&u.Chat)
 	}
-	c := change{&u.Chat, verb, &u.New.User, by, u.Date}
+	c := change{me, &u.Chat, verb, &u.New.User, by, u.Date}
 	switch {
 	case u.From.ID == me.ID: // by the bot itself
 	case u.New.User.ID == me.ID:
@@ -70,7 +71,7 @@ func standing(u *telegramapi.ChatMemberUpdated, me Self) (adapter.Inbound, error
 
 // row is sent by the member who joined or left.
 func (c change) row() *msg.Message {
-	who := userActor(c.user)
+	who := c.me.userActor(c.user)
 	if c.by.JID == who.JID {
 		return c.rowOf(who, c.either("joined", "left"))
 	}
@@ -97,7 +98,7 @@ func (c change) either(join, leave string) string {
 
 func (c change) rowOf(who adapter.Actor, text string) *msg.Message {
 	return &msg.Message{
-		ChatJID: jid(c.chat.ID), PlatformID: fmt.Sprintf("m:%s:%d:%d", c.verb, c.user.ID, c.date),
+		ChatJID: c.me.jid(c.chat.ID), PlatformID: fmt.Sprintf("m:%s:%d:%d", c.verb, c.user.ID, c.date),
 		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: c.verb, Content: text, Timestamp: millis(c.date),
 	}

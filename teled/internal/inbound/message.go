@@ -18,17 +18,17 @@ func message(m *telegramapi.Message, me Self, edited bool) (adapter.Inbound, err
 		return adapter.Inbound{}, errors.New("a message without a chat")
 	}
 	if m.ID <= 0 {
-		return adapter.Inbound{}, fmt.Errorf("a message in %s without an id", jid(m.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a message in %s without an id", me.jid(m.Chat.ID))
 	}
-	if moved := move(m); moved != nil {
+	if moved := move(m, me); moved != nil {
 		return adapter.Inbound{Moved: moved}, nil
 	}
-	from, err := sender(m)
+	from, err := sender(m, me)
 	if err != nil {
-		return adapter.Inbound{}, fmt.Errorf("message %d in %s: %w", m.ID, jid(m.Chat.ID), err)
+		return adapter.Inbound{}, fmt.Errorf("message %d in %s: %w", m.ID, me.jid(m.Chat.ID), err)
 	}
-	r := of(&m.Chat)
-	if t, ok := topic(m, from); ok {
+	r := me.of(&m.Chat)
+	if t, ok := topic(m, from, me); ok {
 		if t.ID != "" {
 			r.Threads = []msg.Thread{t}
 		}
@@ -38,7 +38,7 @@ func message(m *telegramapi.Message, me Self, edited bool) (adapter.Inbound, err
 		r.Messages, err = members(m, from, me)
 		return r, err
 	}
-	if from.JID == jid(me.ID) {
+	if from.JID == me.jid(me.ID) {
 		return r, nil
 	}
 	s := bodyOf(m, me)
@@ -47,39 +47,43 @@ func message(m *telegramapi.Message, me Self, edited bool) (adapter.Inbound, err
 		return r, nil
 	}
 	row := post(m, from, me, s)
+	r.Quoted = quoted(m, me)
+	row.Quote = quote(m, me, len(r.Quoted) > 0)
 	if edited {
 		edit(row, m, s)
+	} else if m.MediaGroupID != "" {
+		row.GroupKey = "album:" + m.MediaGroupID
 	}
 	r.Messages = []*msg.Message{row}
 	return r, nil
 }
 
 // move is the change of a group's address, nil for none.
-func move(m *telegramapi.Message) *adapter.Moved {
+func move(m *telegramapi.Message, me Self) *adapter.Moved {
 	switch {
 	case m.MigrateToChatID != 0:
-		return &adapter.Moved{From: jid(m.Chat.ID), To: jid(m.MigrateToChatID)}
+		return &adapter.Moved{From: me.jid(m.Chat.ID), To: me.jid(m.MigrateToChatID)}
 	case m.MigrateFromChatID != 0:
-		return &adapter.Moved{From: jid(m.MigrateFromChatID), To: jid(m.Chat.ID)}
+		return &adapter.Moved{From: me.jid(m.MigrateFromChatID), To: me.jid(m.Chat.ID)}
 	}
 	return nil
 }
 
-func sender(m *telegramapi.Message) (adapter.Actor, error) {
+func sender(m *telegramapi.Message, me Self) (adapter.Actor, error) {
 	switch {
 	case m.SenderChat != nil && m.SenderChat.ID != 0:
-		return chatActor(m.SenderChat), nil
+		return me.chatActor(m.SenderChat), nil
 	case m.From != nil && m.From.ID != 0:
-		return userActor(m.From), nil
+		return me.userActor(m.From), nil
 	case m.Chat.Type == telegramapi.Channel:
-		return chatActor(&m.Chat), nil
+		return me.chatActor(&m.Chat), nil
 	}
 	return adapter.Actor{}, errors.New("no sender")
 }
 
 // topic is the forum topic that a notice is about. The General topic has no id.
-func topic(m *telegramapi.Message, from adapter.Actor) (t msg.Thread, ok bool) {
-	t = msg.Thread{ChatJID: jid(m.Chat.ID), ID: threadOf(m), Kind: "forum_topic"}
+func topic(m *telegramapi.Message, from adapter.Actor, me Self) (t msg.Thread, ok bool) {
+	t = msg.Thread{ChatJID: me.jid(m.Chat.ID), ID: threadOf(m), Kind: "forum_topic"}
 	switch {
 	case m.ForumTopicCreated != nil:
 		t.ID = decimal(cmp.Or(m.ThreadID, m.ID)) // the notice is the first message of its topic
@@ -110,9 +114,9 @@ func post(m *telegramapi.Message, from adapter.Actor, me Self, s adapter.Body) *
 	case ours:
 		verb = msg.VerbReply
 	}
-	files, pending := attachments(m)
+	files, pending := attachments(&m.Things)
 	return &msg.Message{
-		ChatJID: jid(m.Chat.ID), PlatformID: decimal(m.ID),
+		ChatJID: me.jid(m.Chat.ID), PlatformID: decimal(m.ID),
 		Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
 		Verb: verb, Content: s.Content, Attachments: files, PendingFiles: pending,
 		Topic: threadOf(m), ThreadID: threadOf(m), ReplyToID: replyTo,
@@ -121,28 +125,14 @@ func post(m *telegramapi.Message, from adapter.Actor, me Self, s adapter.Body) *
 	}
 }
 
-// replied is the message that one replies to, and whether that is the bot's. In a topic Telegram makes
-// every other message a reply to the first one of the topic.
-func replied(m *telegramapi.Message, me Self) (id string, ours bool) {
-	if r := m.ReplyToMessage; r != nil && r.ID > 0 {
-		if r.ForumTopicCreated != nil || m.IsTopicMessage && r.ID == m.ThreadID {
-			return "", false
-		}
-		return decimal(r.ID), isUs(r.From, me)
-	}
-	if e := m.ExternalReply; e != nil && e.Chat != nil && e.Chat.ID == m.Chat.ID && e.MessageID > 0 {
-		return decimal(e.MessageID), isUs(e.Origin.SenderUser, me) // in another topic
-	}
-	return "", false
-}
-
-func isUs(u *telegramapi.User, me Self) bool { return u != nil && u.ID == me.ID }
-
 // edit turns the row of a message into that of its new version. Only the new text decides whether it
 // addresses the bot, since all else that could did so in the first version.
 func edit(row *msg.Message, m *telegramapi.Message, s adapter.Body) {
-	f, _ := file(m)
-	hash := sha256.Sum256(fmt.Appendf(nil, "%t %q %s", s.Addressed, f.FileUniqueID, s.Content))
+	files := ""
+	for _, f := range filesOf(&m.Things) {
+		files += f.FileUniqueID
+	}
+	hash := sha256.Sum256(fmt.Appendf(nil, "%t %q %s", s.Addressed, files, s.Content))
 	row.TargetID = row.PlatformID
 	row.PlatformID = fmt.Sprintf("%s:e:%d-%x", row.TargetID, m.EditDate, hash[:4])
 	row.Verb, row.Addressed = msg.VerbEdit, s.Addressed

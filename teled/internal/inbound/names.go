@@ -12,13 +12,13 @@ import (
 // has no field for a chat.
 const anonymousAdmin = 1087968824
 
-func userActor(u *telegramapi.User) adapter.Actor {
-	return adapter.Actor{JID: jid(u.ID), Name: userName(u), Bot: u.IsBot}
+func (me Self) userActor(u *telegramapi.User) adapter.Actor {
+	return adapter.Actor{JID: me.jid(u.ID), Name: userName(u), Bot: u.IsBot}
 }
 
 // chatActor is a chat that acts as itself: a channel, or a group's anonymous administrators.
-func chatActor(c *telegramapi.Chat) adapter.Actor {
-	return adapter.Actor{JID: jid(c.ID), Name: chatName(c)}
+func (me Self) chatActor(c *telegramapi.Chat) adapter.Actor {
+	return adapter.Actor{JID: me.jid(c.ID), Name: chatName(c)}
 }
 
 func userName(u *telegramapi.User) string {

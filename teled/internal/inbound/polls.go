@@ -32,9 +32,9 @@ func Ballot(u *telegramapi.Update, poll *msg.Message, me Self) (in adapter.Inbou
 		var who adapter.Actor
 		switch {
 		case a.VoterChat != nil && a.VoterChat.ID != 0:
-			who = chatActor(a.VoterChat)
+			who = me.chatActor(a.VoterChat)
 		case a.User != nil && a.User.ID != 0 && a.User.ID != me.ID:
-			who = userActor(a.User)
+			who = me.userActor(a.User)
 		default:
 			return in
 		}
@@ -51,7 +51,7 @@ func Ballot(u *telegramapi.Update, poll *msg.Message, me Self) (in adapter.Inbou
 		for _, o := range u.Poll.Options {
 			end.Result.Counts = append(end.Result.Counts, o.VoterCount)
 		}
-		row.Content, row.Sender, row.PlatformID = end.JSON(), jid(me.ID), fmt.Sprintf("p:%s:end", u.Poll.ID)
+		row.Content, row.Sender, row.PlatformID = end.JSON(), me.jid(me.ID), fmt.Sprintf("p:%s:end", u.Poll.ID)
 	}
 	in.Messages = []*msg.Message{row}
 	return in

@@ -51,7 +51,7 @@ func TestBallot_Updates_MakeRows(t *testing.T) {
 			continue
 		}
 		var got *msg.Message
-		if rows := Ballot(&u, poll, Self{ID: 99}).Messages; len(rows) > 0 {
+		if rows := Ballot(&u, poll, Self{Platform: "telegram", ID: 99}).Messages; len(rows) > 0 {
 			got = rows[0]
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {

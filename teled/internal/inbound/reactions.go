@@ -13,43 +13,43 @@ import (
 
 // reactions converts a change of a user's reactions to a message: a row for each removed reaction, then
 // one for each added.
-func reactions(u *telegramapi.MessageReactionUpdated, me Self) (adapter.Inbound, error) {
+func reactions(update int64, u *telegramapi.MessageReactionUpdated, me Self) (adapter.Inbound, error) {
 	if u.Chat.ID == 0 {
 		return adapter.Inbound{}, errors.New("a reaction without a chat")
 	}
 	if u.MessageID <= 0 {
-		return adapter.Inbound{}, fmt.Errorf("a reaction in %s without a message", jid(u.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a reaction in %s without a message", me.jid(u.Chat.ID))
 	}
 	var who adapter.Actor
 	switch {
 	case u.User != nil && u.User.ID != 0:
-		who = userActor(u.User)
+		who = me.userActor(u.User)
 	case u.ActorChat != nil && u.ActorChat.ID != 0:
-		who = chatActor(u.ActorChat)
+		who = me.chatActor(u.ActorChat)
 	default:
-		return adapter.Inbound{}, fmt.Errorf("a reaction to message %d in %s without a user", u.MessageID, jid(u.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a reaction to message %d in %s without a user", u.MessageID, me.jid(u.Chat.ID))
 	}
-	r := of(&u.Chat)
-	if who.JID == jid(me.ID) {
+	r := me.of(&u.Chat)
+	if who.JID == me.jid(me.ID) {
 		return r, nil
 	}
 	for _, reaction := range u.Old {
 		if !slices.Contains(u.New, reaction) {
-			r.Messages = append(r.Messages, reactionRow(u, who, "-"+emoji(reaction)))
+			r.Messages = append(r.Messages, reactionRow(update, u, me, who, "-"+emoji(reaction)))
 		}
 	}
 	for _, reaction := range u.New {
 		if !slices.Contains(u.Old, reaction) {
-			r.Messages = append(r.Messages, reactionRow(u, who, emoji(reaction)))
+			r.Messages = append(r.Messages, reactionRow(update, u, me, who, emoji(reaction)))
 		}
 	}
 	return r, nil
 }
 
-func reactionRow(u *telegramapi.MessageReactionUpdated, who adapter.Actor, content string) *msg.Message {
+func reactionRow(update int64, u *telegramapi.MessageReactionUpdated, me Self, who adapter.Actor, content string) *msg.Message {
 	_, user := msg.SplitJID(who.JID)
 	return &msg.Message{
-		ChatJID: jid(u.Chat.ID), PlatformID: fmt.Sprintf("%d:r:%s:%s:%d", u.MessageID, user, content, u.Date),
+		ChatJID: me.jid(u.Chat.ID), PlatformID: fmt.Sprintf("%d:r:%s:%s:%d-%d", u.MessageID, user, content, u.Date, update),
 		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: msg.VerbReaction, Content: content, TargetID: decimal(u.MessageID), Timestamp: millis(u.Date),
 	}

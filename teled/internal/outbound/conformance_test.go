@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"net/http"
 	"net/url"
@@ -15,23 +17,27 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
+	"arizuko/pkg/adapter/adaptertest/memnet"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/telegram"
+	"arizuko/teled/internal/events"
 	"arizuko/teled/internal/telegramapi"
 )
 
 // fixture is a fake Telegram with a private chat and a forum topic. Each fixture has the same ids.
 type fixture struct {
 	*fake.Server
+	alice     fake.User
 	dm, topic fake.Place
 	plan      adaptertest.Plan
 }
 
-func newFixture() *fixture {
-	s := &fixture{Server: fake.New(fake.Options{})}
+func newFixture(o fake.Options) *fixture {
+	s := &fixture{Server: fake.New(o)}
 	alice := s.User("Alice", "alice")
+	s.alice = alice
 	s.dm = s.DM(alice)
 	s.dm.Say(alice, "/start")
 	forum := s.Forum("Forum", alice)
@@ -41,48 +47,82 @@ func newFixture() *fixture {
 }
 
 func TestConformance(t *testing.T) {
-	s := newFixture()
+	s := newFixture(fake.Options{})
 	adaptertest.Run(t, adaptertest.Platform{
-		Name: "telegram", Chats: [2]string{telegramapi.JID(s.topic.ChatID), telegramapi.JID(s.dm.ChatID)},
+		Name: "telegram", Chats: [2]string{telegramapi.JID("telegram", s.topic.ChatID), telegramapi.JID("telegram", s.dm.ChatID)},
 		Thread: strconv.Itoa(s.topic.ThreadID), Replies: true,
 		Options: func(o *adapter.Options) { o.Mark = true },
 		TooLong: func(text string) bool { return render.UTF16Len(text) > maxText },
 		Marked:  func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
-		New:     func(t testing.TB, _ func() *store.Store) adaptertest.Remote { return newRemote(t) },
+		New:     newRemote, Outages: true, Floods: true, Closes: true, Deletes: true, Photos: true, Writes: true, Previews: true, GoneID: "4711",
+		Lane: func(i int) string { return telegramapi.JID("telegram", int64(7000000000+i)) },
 	})
 }
 
-func newRemote(t testing.TB) adaptertest.Remote {
-	s := newFixture()
-	base, err := s.StartWith("127.0.0.1:0", s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
+	s, data := newFixture(fake.Options{}), t.TempDir()
+	n := memnet.Serve(t, s)
+	clients := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	return adaptertest.Remote{
 		Connect: func() adapter.Platform {
-			return unreachable{&Sender{API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient())}, s}
+			return unreachable{&Sender{Identity: first, Now: time.Now, API: telegramapi.NewClient("https://telegram.test", s.Token(), clients.CallClient()), Data: data}, s}
+		},
+		Listen: func() adapter.Listener {
+			return &events.Listener{API: telegramapi.NewClient("https://telegram.test", s.Token(), clients.ListenClient()), Store: st()}
 		},
 		Received: s.received,
-		Fail:     s.plan.Fail,
+		Fail:     s.plan.Fail, SetOutage: n.SetOutage, FloodAccount: s.Flood, Asked: s.plan.Asked,
+		CloseThread: func() { s.topic.CloseTopic(true) }, DeleteThread: s.topic.DeleteTopic,
+		RefusePhoto: func() ([]byte, string) { return narrowPicture(t), "PHOTO_INVALID_DIMENSIONS" }, Data: data,
+		Write: func(text string) { s.dm.Say(s.alice, text) },
+		Shown: s.shown, Delete: func(id string) { s.topic.Delete(int(messageID(id))) },
+		FailEdit: func(f adaptertest.Fault) {
+			fault := faultOf(f)
+			fault.Method = "editMessageText"
+			s.InjectFault(fault)
+		},
 	}
 }
 
 func (s *fixture) received() (all []adaptertest.Received) {
 	for _, c := range s.Sent() {
-		if c.Method != "sendMessage" {
+		if len(c.Messages) == 0 {
 			continue
 		}
-		r := adaptertest.Received{ChatJID: telegramapi.JID(c.ChatID), Text: c.Text}
+		r := adaptertest.Received{ChatJID: telegramapi.JID("telegram", c.ChatID), Text: c.Text}
 		if c.ThreadID != 0 {
 			r.Thread = strconv.Itoa(c.ThreadID)
 		}
-		if c.ReplyTo != 0 {
-			r.ReplyTo = strconv.Itoa(c.ReplyTo)
+		if to := c.Messages[0].ReplyTo; to != nil {
+			r.ReplyTo = strconv.Itoa(to.ID)
+		}
+		if len(c.Files) > 0 {
+			r.File = c.Files[0].Name
 		}
 		all = append(all, r)
 	}
 	return all
+}
+
+// shown are the messages of the bot outside of the topic.
+func (s *fixture) shown() (all []adaptertest.Shown) {
+	forum := s.topic
+	forum.ThreadID = 0
+	for _, m := range forum.Messages() {
+		if m.From.ID == s.Me().ID && m.Text != "" {
+			all = append(all, adaptertest.Shown{ID: strconv.Itoa(m.ID), Text: m.Text, Stop: m.Buttons()[msg.StopLabel]})
+		}
+	}
+	return all
+}
+
+// narrowPicture is a picture that is more than twenty times as high as wide.
+func narrowPicture(t testing.TB) []byte {
+	var data bytes.Buffer
+	if err := png.Encode(&data, image.NewGray(image.Rect(0, 0, 1, 30))); err != nil {
+		t.Fatal(err)
+	}
+	return data.Bytes()
 }
 
 // ServeHTTP injects the planned faults.
@@ -94,7 +134,7 @@ func (s *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // an incomplete form is refused
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	form, _ := url.ParseQuery(string(body))
-	s.plan.Deliver("telegram:"+form.Get("chat_id"), s.inject, func() { s.Server.ServeHTTP(w, r) })
+	s.plan.Deliver(r.Context(), "telegram:"+form.Get("chat_id"), s.inject, func() { s.Server.ServeHTTP(w, r) })
 }
 
 func (s *fixture) inject(f adaptertest.Fault) { s.InjectFault(faultOf(f)) }
@@ -119,7 +159,7 @@ type unreachable struct {
 
 func (u unreachable) Send(ctx context.Context, m *msg.Message, p adapter.Part) (string, error) {
 	if u.fixture.plan.Unreached(m.ChatJID) {
-		return "", telegramapi.Failure(fmt.Errorf("sendMessage: %w: %w", adapter.ErrUnsent, errors.New("connection refused")))
+		return "", u.API.Failure(ctx, fmt.Errorf("sendMessage: %w: %w", adapter.ErrUnsent, errors.New("connection refused")))
 	}
 	return u.Sender.Send(ctx, m, p)
 }

@@ -3,25 +3,33 @@ package outbound
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/emoji"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
+	"arizuko/pkg/store"
 	"arizuko/teled/internal/telegramapi"
 )
 
 // Limits of the Bot API, from its documentation.
 const (
-	maxText    = 4096 // UTF-16 units of a message
-	maxCaption = 1024 // and of a file's caption
-	maxPoll    = 300  // and of a poll's question
-	maxUpload  = msg.MaxUploadTelegram
+	maxText    = render.LimitTelegram // UTF-16 units of a message
+	maxCaption = 1024                 // and of a file's caption
+	maxPoll    = 300                  // and of a poll's question
 	maxPhoto   = 10 << 20
 )
+
+// markRoom is left in each text for the mark of a possible duplicate.
+const markRoom = len(adapter.DuplicateMark)
+
+// general is the id of a forum's General topic, which messages must not name.
+const general = 1
 
 // Pace keeps to the API's limits: 30 messages a second over all chats, one a second into each, of
 // which a few may come at once, and 20 a minute into a group. A burst counts too, so that no second
@@ -29,12 +37,12 @@ const (
 func Pace() adapter.Pace {
 	return adapter.Pace{
 		Account: adapter.Limit{Every: time.Second / 29, Burst: 1},
-		Chat: func(chatJID string) []adapter.Limit {
-			limits := []adapter.Limit{{Every: time.Second, Burst: 3}}
-			if msg.KindOfJID(chatJID) != msg.ChatDM {
+		Lane: func(l store.Lane) (chat string, limits []adapter.Limit) {
+			limits = []adapter.Limit{{Every: time.Second, Burst: 3}}
+			if msg.KindOfJID(l.ChatJID) != msg.ChatDM {
 				limits = append(limits, adapter.Limit{Every: 4 * time.Second, Burst: 5})
 			}
-			return limits
+			return l.ChatJID, limits
 		},
 	}
 }
@@ -46,11 +54,15 @@ type call struct {
 	file   *adapter.File
 	field  string // of the file
 	text   string // the parameter that holds the text, "" for none
-	remark string // in what other form it is sent than intended, "" for none
+	closes int64  // when a poll closes, unix ms, 0 for never
+	remark string // in what other form it is sent than the row asks for, "" for none
 }
 
 // sends reports whether the call makes a message.
 func (c call) sends() bool { return strings.HasPrefix(c.method, "send") }
+
+// Repeatable implements adapter.Repeatable.
+func (c call) Repeatable() bool { return !c.sends() }
 
 // UploadSize implements adapter.Upload.
 func (c call) UploadSize() int64 {
@@ -62,11 +74,11 @@ func (c call) UploadSize() int64 {
 
 // Cut implements adapter.Platform.
 func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
-	address, err := addressOf(m)
+	address, err := s.addressOf(m)
 	if err != nil {
 		return nil, err
 	}
-	calls, err := adapter.Compose(composer{}, m, s.Data)
+	calls, err := adapter.Compose(composer{maxUpload: msg.MaxUploadTelegram(s.Local)}, m, s.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +94,8 @@ func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 }
 
 // addressOf is the destination of a row: its chat, its thread and the message it replies to.
-func addressOf(m *msg.Message) (telegramapi.Params, error) {
-	chat, err := telegramapi.ChatID(m.ChatJID)
+func (s *Sender) addressOf(m *msg.Message) (telegramapi.Params, error) {
+	chat, err := telegramapi.ChatID(s.Platform, m.ChatJID)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +103,9 @@ func addressOf(m *msg.Message) (telegramapi.Params, error) {
 	if m.ThreadID != "" {
 		if p["message_thread_id"], err = strconv.ParseInt(m.ThreadID, 10, 64); err != nil {
 			return nil, fmt.Errorf("%.40q is not a forum topic", m.ThreadID)
+		}
+		if p["message_thread_id"] == int64(general) {
+			delete(p, "message_thread_id")
 		}
 	}
 	if id := messageID(m.ReplyToID); id != 0 {
@@ -121,7 +136,9 @@ func messageID(platformID string) int64 {
 }
 
 // composer implements adapter.Composer.
-type composer struct{}
+type composer struct {
+	maxUpload int64 // bytes of a file that the server takes
+}
 
 func (composer) MessageID(platformID string) string {
 	if id := messageID(platformID); id != 0 {
@@ -131,9 +148,11 @@ func (composer) MessageID(platformID string) string {
 }
 
 func (composer) Texts(markdown string) (calls []call) {
-	for _, part := range render.Telegram(markdown, maxText) {
+	for _, part := range render.Telegram(markdown, maxText-markRoom) {
 		calls = append(calls, call{
-			method: "sendMessage", text: "text", params: telegramapi.Params{"text": part.Text, "entities": part.Entities},
+			method: "sendMessage", text: "text", params: telegramapi.Params{
+				"text": part.Text, "entities": part.Entities, "link_preview_options": map[string]bool{"is_disabled": true},
+			},
 		})
 	}
 	return calls
@@ -143,14 +162,14 @@ func (composer) Texts(markdown string) (calls []call) {
 // long for a caption.
 func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 	for _, f := range files {
-		if f.Size > maxUpload {
-			calls = append(calls, c.Texts(f.TooLarge(maxUpload, "Telegram takes from bots"))...)
+		if f.Size > c.maxUpload {
+			calls = append(calls, c.Texts(f.TooLarge(c.maxUpload, "Telegram takes from bots"))...)
 			continue
 		}
 		method, field := methodFor(f)
 		calls = append(calls, call{method: method, params: telegramapi.Params{}, file: &f, field: field})
 	}
-	caption := render.Telegram(markdown, maxCaption)
+	caption := render.Telegram(markdown, maxCaption-markRoom)
 	if len(caption) == 1 && len(calls) > 0 && calls[0].file != nil {
 		calls[0].params["caption"], calls[0].params["caption_entities"] = caption[0].Text, caption[0].Entities
 		calls[0].text = "caption"
@@ -209,7 +228,7 @@ func (composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
 	for i, text := range p.Options {
 		options[i] = map[string]string{"text": text}
 	}
-	return []call{{method: "sendPoll", text: "question", params: telegramapi.Params{
+	return []call{{method: "sendPoll", text: "question", closes: p.ClosesAt, params: telegramapi.Params{
 		"question": p.Question, "options": options, "allows_multiple_answers": p.Multiple, "is_anonymous": "false",
 	}}}, nil
 }
@@ -218,3 +237,34 @@ func (composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
 func (composer) ClosePoll(target string, _ *msg.Poll) []call {
 	return []call{{method: "stopPoll", params: telegramapi.Params{"message_id": messageID(target)}}}
 }
+
+// maxShort is the length in characters of options that stand beside each other, at most maxRow of them: longer ones would
+// be cut off.
+const (
+	maxShort = 12
+	maxRow   = 3
+)
+
+// Ask puts an inline keyboard under the last part.
+func (c composer) Ask(a *msg.Ask, markdown string) []call {
+	calls := c.Texts(markdown)
+	if len(calls) == 0 {
+		return nil
+	}
+	inRow := maxRow
+	var buttons []telegramapi.Button
+	for i, option := range a.Options {
+		buttons = append(buttons, telegramapi.Button{Text: option, Data: msg.ButtonData(a.ID, i+1)})
+		if utf8.RuneCountInString(option) > maxShort {
+			inRow = 1
+		}
+	}
+	calls[len(calls)-1].params[keyboard] = telegramapi.Keyboard{Rows: slices.Collect(slices.Chunk(buttons, inRow))}
+	return calls
+}
+
+// keyboard is the parameter of the buttons under a message.
+const keyboard = "reply_markup"
+
+// TakeButtons has nothing to add: an edit without a keyboard takes the one of its message away.
+func (composer) TakeButtons(edit call) call { return edit }

@@ -4,14 +4,18 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/adapter/outboundtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	fake "arizuko/pkg/testkit/fakes/telegram"
 	"arizuko/teled/internal/telegramapi"
 )
+
+var first = adapter.Identity{Platform: "telegram", Daemon: "teled"} // account
 
 // described is a call as the golden file contains it.
 type described struct {
@@ -28,6 +32,8 @@ func describe(p adapter.Part) any {
 	}
 	return d
 }
+
+func question(options ...string) *msg.Ask { return &msg.Ask{ID: 5, Options: options} }
 
 // TestCut_RowsOfEachKind_MakeTheseCalls compares rows of every source, kind and destination with the
 // calls of the golden file.
@@ -59,6 +65,9 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 		"poll":              {ChatJID: "telegram:7", Kind: msg.KindPoll, Content: `{"question":"Lunch?","options":["yes","no"],"multiple":true}`},
 		"closed poll":       {ChatJID: "telegram:-1005", ThreadID: "33", Kind: msg.KindPoll, TargetID: "12", Content: `{"question":"Lunch?","options":["yes","*no*"],"multiple":false,"closes_at":0,"result":{"counts":[2,1],"voters":3}}`},
 		"closed, no id":     {ChatJID: "telegram:7", Kind: msg.KindPoll, TargetID: "old:12", Content: `{"question":"Lunch?","options":["yes","*no*"],"multiple":false,"closes_at":0,"result":{"counts":[2,1],"voters":3}}`},
+		"question":          {ChatJID: "telegram:7", ReplyToID: "12", Content: "**Sure?**\n\n1. yes", Ask: question("yes", "no", "never", "later")},
+		"long question":     {ChatJID: "telegram:7", Content: strings.Repeat("word ", 900), Ask: question("yes", "yes, and do not ask again", "no")},
+		"ended question":    {ChatJID: "telegram:7", Kind: msg.KindEdit, TargetID: "12", Content: "**yes** — answered by Ada", Ask: question("yes", "no")},
 		"invalid poll":      {ChatJID: "telegram:7", Kind: msg.KindPoll, Content: `lunch`},
 	}
 	const text = "Hello **you**"
@@ -73,14 +82,14 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 		"invalid chat address": {ChatJID: "telegram:seven", Content: text},
 		"invalid thread":       {ChatJID: "telegram:-1005", ThreadID: "1.2", Content: text},
 	})
-	s := &Sender{Data: outboundtest.DataFolder(t, map[string]int64{
-		"cat.jpg": 10, "big.zip": maxUpload + 1, "song.mp3": 10, "note.ogg": 10, "clip.mp4": 10, "a.svg": 10, "huge.png": maxPhoto + 1,
+	s := &Sender{Identity: first, Now: time.Now, Data: outboundtest.DataFolder(t, map[string]int64{
+		"cat.jpg": 10, "big.zip": msg.MaxUploadTelegram(false) + 1, "song.mp3": 10, "note.ogg": 10, "clip.mp4": 10, "a.svg": 10, "huge.png": maxPhoto + 1,
 	})}
 	outboundtest.CompareParts(t, s, rows, describe)
 }
 
 func TestMark_MovesEntities(t *testing.T) {
-	p := &Sender{}
+	p := &Sender{Identity: first, Now: time.Now}
 	parts, err := p.Cut(&msg.Message{ChatJID: "telegram:7", Content: "Hello **you**"})
 	if err != nil {
 		t.Fatal(err)
@@ -102,20 +111,20 @@ func TestMark_MovesEntities(t *testing.T) {
 
 // The remark that the text was sent plain is kept.
 func TestSend_EntitiesRefused_SendsPlainText(t *testing.T) {
-	s := newFixture()
+	s := newFixture(fake.Options{})
 	base, err := s.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	p := &Sender{API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient())}
-	m := &msg.Message{ChatJID: telegramapi.JID(s.dm.ChatID), Content: "Hello **you** `@joe` joe@a.bc `tg://user?id=1`"}
+	p := &Sender{Identity: first, Now: time.Now, API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient())}
+	m := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Content: "Hello **you** `@joe` joe@a.bc `tg://user?id=1`"}
 	parts, err := p.Cut(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.InjectFault(fake.Fault{Method: "sendMessage", Status: 400, Description: "Bad Request: can't parse entities: so"})
-	id, err := p.Send(t.Context(), m, parts[0])
+	id, err := adaptertest.Send(t.Context(), p, m, parts[0])
 	var remark *adapter.Remark
 	if id == "" || !errors.As(err, &remark) || !strings.Contains(remark.Text, "parse entities") {
 		t.Errorf("%q, %v", id, err)
@@ -124,7 +133,7 @@ func TestSend_EntitiesRefused_SendsPlainText(t *testing.T) {
 	if last := sent[len(sent)-1]; last.Text != "Hello you ＠joe joe@a.bc tg：//user?id=1" || len(last.Entities) != 0 {
 		t.Errorf("sent %q with %v", last.Text, last.Entities)
 	}
-	if id, err = p.Send(t.Context(), m, parts[0]); id == "" || err != nil {
+	if id, err = adaptertest.Send(t.Context(), p, m, parts[0]); id == "" || err != nil {
 		t.Errorf("the next send: %q, %v", id, err)
 	}
 }

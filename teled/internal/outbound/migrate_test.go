@@ -9,12 +9,13 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
+	fake "arizuko/pkg/testkit/fakes/telegram"
 	"arizuko/teled/internal/telegramapi"
 )
 
 // Nothing but the refusal tells the sender where the group is.
 func TestSend_GroupBecameSupergroup_MovesTheRow(t *testing.T) {
-	s := newFixture()
+	s := newFixture(fake.Options{})
 	base, err := s.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -26,8 +27,8 @@ func TestSend_GroupBecameSupergroup_MovesTheRow(t *testing.T) {
 	super := group.Migrate(alice)
 
 	st := storetest.Open(t)
-	p := &Sender{API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), Store: st, Now: time.Now}
-	from, to := telegramapi.JID(group.ChatID), telegramapi.JID(super.ChatID)
+	p := &Sender{Identity: first, Now: time.Now, API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), Store: st}
+	from, to := telegramapi.JID("telegram", group.ChatID), telegramapi.JID("telegram", super.ChatID)
 	row := &msg.Message{ChatJID: from, Direction: msg.Out, OutState: msg.OutQueued, Content: "hello"}
 	if err := st.Write(t.Context(), func(tx *store.Tx) error { _, _, err := tx.PutMessage(row); return err }); err != nil {
 		t.Fatal(err)

@@ -3,9 +3,12 @@ package outbound
 import (
 	"errors"
 	"log/slog"
+	"strconv"
 	"testing"
+	"time"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -14,15 +17,15 @@ import (
 )
 
 func TestSend_Poll_KeepsItsIDAndEndsOnce(t *testing.T) {
-	s := newFixture()
+	s := newFixture(fake.Options{})
 	base, err := s.Start("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	st := storetest.Open(t)
-	p := &Sender{API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), Store: st, Log: slog.New(slog.DiscardHandler)}
-	row := &msg.Message{ChatJID: telegramapi.JID(s.dm.ChatID), Direction: msg.Out, Kind: msg.KindPoll, Content: `{"question":"Lunch?","options":["yes","no"]}`}
+	p := &Sender{Identity: first, Now: time.Now, API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), Store: st, Log: slog.New(slog.DiscardHandler)}
+	row := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Direction: msg.Out, Kind: msg.KindPoll, Content: `{"question":"Lunch?","options":["yes","no"]}`}
 	if err := st.Write(t.Context(), func(tx *store.Tx) error { _, _, err := tx.PutMessage(row); return err }); err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +35,7 @@ func TestSend_Poll_KeepsItsIDAndEndsOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return p.Send(t.Context(), m, parts[0])
+		return adaptertest.Send(t.Context(), p, m, parts[0])
 	}
 	id, err := send(row)
 	sent := s.Sent()
@@ -58,5 +61,31 @@ func TestSend_Poll_KeepsItsIDAndEndsOnce(t *testing.T) {
 	var remark *adapter.Remark
 	if id, err := send(row); id == "" || !errors.As(err, &remark) {
 		t.Errorf("into a channel: %q, %v", id, err)
+	}
+}
+
+// Telegram closes a poll by itself that is open for a short time, and shows how much is left.
+func TestSend_PollWithAnEnd_IsClosedByTelegramIfSoon(t *testing.T) {
+	s, p := startSender(t)
+	now := time.Now()
+	p.Now = func() time.Time { return now }
+	row := func(in time.Duration) *msg.Message {
+		poll := &msg.Poll{Question: "Lunch?", Options: []string{"yes", "no"}, ClosesAt: now.Add(in).UnixMilli()}
+		return &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Kind: msg.KindPoll, Content: poll.JSON()}
+	}
+	p.Store, p.Log = storetest.Open(t), slog.New(slog.DiscardHandler)
+	for in, closes := range map[time.Duration]bool{time.Second: false, time.Minute: true, 9 * time.Minute: true, time.Hour: false} {
+		if id, err := sendAll(t, p, row(in)); id == "" || err != nil {
+			t.Errorf("%v: %q, %v", in, id, err)
+		}
+		if got := s.last().Params["close_date"]; (got != "") != closes || closes && got != strconv.FormatInt(now.Add(in).Unix(), 10) {
+			t.Errorf("%v: close_date %q", in, got)
+		}
+	}
+	s.InjectFault(fake.Fault{Method: "sendPoll", Status: 400, Description: "Bad Request: POLL_OPEN_PERIOD_INVALID"})
+	_, err := sendAll(t, p, row(time.Minute))
+	wantRemark(t, err, "does not close by itself")
+	if last := s.last(); last.Params["close_date"] != "" {
+		t.Errorf("%+v", last.Params)
 	}
 }

@@ -4,15 +4,16 @@ package outbound
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/render"
 	"arizuko/pkg/store"
 	"arizuko/teled/internal/telegramapi"
 )
@@ -23,36 +24,75 @@ const (
 	typingMargin = time.Second
 )
 
-// Sender sends to Telegram. Its fields are set once.
+// Sender sends to Telegram. Its exported fields are set once.
 type Sender struct {
+	adapter.Identity
 	API   *telegramapi.Client
 	Data  string // the data folder
 	Store *store.Store
+	Local bool // the server is run with --local
 	Now   func() time.Time
 	Log   *slog.Logger
+
+	floods   adapter.Floods
+	forums   forums
+	noDrafts atomic.Bool // the server has no drafts
 }
 
-// Send implements adapter.Platform. A call that is refused for its form is made in another one.
+// Send implements adapter.Platform. The failure of a call that is refused for its form has another one.
 func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
-	c := p.(call)
+	c := s.closing(p.(call))
 	id, err := s.do(ctx, m, c)
-	for other, ok := c.otherForm(err); ok; other, ok = c.otherForm(err) {
-		c = other
-		id, err = s.do(ctx, m, c)
-	}
+	other, remark := c.otherForm(err)
 	switch {
+	case other != nil:
+		f := s.API.Failure(ctx, err)
+		f.Other, f.Remark = *other, remark
+		return "", f
 	case c.method == "stopPoll" && pollGone(err):
 		return "", nil
-	case telegramapi.RefusedFor(err, "message is not modified"):
+	case telegramapi.RefusedFor(err, notModified):
 		return "", nil // the message has this text already
 	case c.method == "deleteMessage" && telegramapi.RefusedFor(err, "message to delete not found"):
 		return "", nil // it is deleted already
+	case telegramapi.RefusedFor(err, "topic_closed"): // General too
+		f := s.API.Failure(ctx, err)
+		f.Err = fmt.Errorf("the topic is closed, and so is General: reopen one of them or make the bot an administrator of the group, then send this with `gated lost resend` (%w)", err)
+		return "", f
 	case err != nil:
-		return "", s.followMigration(ctx, m, telegramapi.Failure(err))
-	case c.remark != "":
+		return "", s.followMigration(ctx, m, s.flooded(m, s.API.Failure(ctx, err)))
+	}
+	s.floods.Taken(m.ChatJID)
+	if c.remark != "" {
 		return id, &adapter.Remark{Text: c.remark}
 	}
 	return id, nil
+}
+
+// flooded says of a failure whether the account has to wait, not only the chat.
+func (s *Sender) flooded(m *msg.Message, f *adapter.Failure) *adapter.Failure {
+	f.Account = f.Account || f.Class == msg.Rate && s.floods.Refused(m.ChatJID, f.After)
+	return f
+}
+
+// minLeft and maxLeft bound the time, from now on, in which Telegram closes a poll by itself: its limits are 5
+// and 600 s after the call arrives.
+const (
+	minLeft = 10 * time.Second
+	maxLeft = 590 * time.Second
+)
+
+// closing lets Telegram close a poll that is open for a short time: users see how much is left. All others, and
+// those that Telegram does not close, are closed by a row.
+func (s *Sender) closing(c call) call {
+	if c.closes == 0 {
+		return c
+	}
+	if left := time.UnixMilli(c.closes).Sub(s.Now()); left >= minLeft && left <= maxLeft {
+		c.params = maps.Clone(c.params)
+		c.params["close_date"] = c.closes / 1000
+	}
+	return c
 }
 
 // followMigration moves a chat, with the row that could not be sent there, if the chat has become a
@@ -64,7 +104,7 @@ func (s *Sender) followMigration(ctx context.Context, m *msg.Message, f *adapter
 	}
 	now := s.Now().UnixMilli()
 	err := s.Store.Write(ctx, func(tx *store.Tx) error {
-		return tx.MoveChat(m.ChatJID, telegramapi.JID(refused.MigrateTo), now)
+		return tx.MoveChat(m.ChatJID, telegramapi.JID(s.Platform, refused.MigrateTo), now)
 	})
 	if err == nil {
 		_, err = s.Store.FinishMoves(ctx, now)
@@ -108,7 +148,7 @@ func (s *Sender) do(ctx context.Context, m *msg.Message, c call) (id string, err
 // the poll is sent.
 func (s *Sender) keepPollID(ctx context.Context, m *msg.Message, id string) {
 	err := s.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		return tx.PutPollRef(msg.DaemonOf(m.ChatJID), id, m.ID)
+		return tx.PutPollRef(s.Daemon, id, m.ID)
 	})
 	if err != nil {
 		s.Log.Error("storing the id of a poll failed; its votes will not be counted", "row", m.ID, "chat", m.ChatJID, "err", err)
@@ -117,25 +157,17 @@ func (s *Sender) keepPollID(ctx context.Context, m *msg.Message, id string) {
 
 // Mark implements adapter.Marker.
 func (s *Sender) Mark(p adapter.Part) adapter.Part {
-	c := p.(call)
-	text, _ := c.params[c.text].(string)
-	limit := maxText
-	if c.method == "sendPoll" {
-		limit = maxPoll
-	}
-	if marked, shift := adapter.MarkDuplicate(text, limit, render.UTF16Len); shift > 0 {
-		c.params = maps.Clone(c.params)
-		c.params[c.text] = marked
-		shiftEntities(c.params, shift)
-	}
-	return c
+	return p.(call).beginning(adapter.DuplicateMark)
 }
 
 // Type implements adapter.Typist.
 func (s *Sender) Type(ctx context.Context, in store.Lane) error {
-	address, err := addressOf(&msg.Message{ChatJID: in.ChatJID, ThreadID: in.ThreadID})
+	address, err := s.addressOf(&msg.Message{ChatJID: in.ChatJID, ThreadID: in.ThreadID})
 	if err != nil {
 		return err
+	}
+	if in.ThreadID == "" && s.isForum(ctx, address["chat_id"].(int64)) {
+		address["message_thread_id"] = int64(general) // without it a forum shows nothing
 	}
 	address["action"] = "typing"
 	return s.API.Call(ctx, "sendChatAction", address, nil)
@@ -147,7 +179,7 @@ func (s *Sender) TypingFor() time.Duration { return typingLasts - typingMargin }
 // Fetch implements adapter.Fetcher.
 func (s *Sender) Fetch(ctx context.Context, ref string, w io.Writer) error {
 	if err := s.API.Download(ctx, ref, w); err != nil {
-		return telegramapi.Failure(err)
+		return s.API.Failure(ctx, err)
 	}
 	return nil
 }

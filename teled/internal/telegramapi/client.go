@@ -14,6 +14,7 @@ import (
 	tgbotapi "github.com/go-telegram-bot-api/telegram-bot-api/v5"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
 )
 
 // Client calls the Bot API. It is safe for concurrent use.
@@ -62,7 +63,7 @@ func (c *Client) Call(ctx context.Context, method string, p Params, out any, fil
 	var refused *tgbotapi.Error
 	if errors.As(err, &refused) {
 		return fmt.Errorf("%s: %w", method, &Error{
-			Code: res.ErrorCode, Description: refused.Message, RetryAfter: time.Duration(refused.RetryAfter) * time.Second,
+			Method: method, Code: res.ErrorCode, Description: refused.Message, RetryAfter: time.Duration(refused.RetryAfter) * time.Second,
 			MigrateTo: refused.MigrateToChatID,
 		})
 	}
@@ -118,7 +119,13 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, adapter.TransportError(err)
 	}
-	if res.StatusCode >= http.StatusInternalServerError {
+	page := strings.HasPrefix(res.Header.Get("Content-Type"), "text/html")
+	switch {
+	case page && res.StatusCode >= http.StatusBadRequest && res.StatusCode < http.StatusInternalServerError: // of a proxy before Telegram
+		_ = res.Body.Close()
+		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After")) // 0 without one
+		return nil, &Error{Code: res.StatusCode, RetryAfter: time.Duration(seconds) * time.Second, Foreign: true}
+	case res.StatusCode >= http.StatusInternalServerError:
 		_ = res.Body.Close()
 		return nil, fmt.Errorf("the server answered %s", res.Status)
 	}
@@ -133,20 +140,40 @@ func (c *Client) Download(ctx context.Context, fileID string, w io.Writer) error
 	if err := c.Call(ctx, "getFile", Params{"file_id": fileID}, &file); err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/file/bot"+c.token+"/"+file.Path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+"/file/bot"+c.token+"/"+c.served(file.Path), nil)
 	if err != nil {
 		return errors.New("Telegram returned an invalid file path") //nolint:staticcheck // a name
 	}
 	return adapter.Download(c.http, req, w, nil)
 }
 
-// JID is the address of a chat.
-func JID(chat int64) string { return "telegram:" + strconv.FormatInt(chat, 10) }
+// served is where a file is served. A server that is run with --local names the file on its disk, in the bot's
+// folder: what serves its files, serves them from there.
+func (c *Client) served(path string) string {
+	if _, inFolder, ok := strings.Cut(path, "/"+c.token+"/"); ok && strings.HasPrefix(path, "/") {
+		return inFolder
+	}
+	return path
+}
 
-// ChatID is the id in a chat's address, telegram:<id>.
-func ChatID(jid string) (int64, error) {
-	id, err := strconv.ParseInt(strings.TrimPrefix(jid, "telegram:"), 10, 64)
-	if err != nil || id == 0 {
+// AnswerPress answers the press of a button with a text in a window that only its user sees, "" for none. A text
+// has at most 200 characters.
+func (c *Client) AnswerPress(ctx context.Context, query, text string) error {
+	p := Params{"callback_query_id": query, "text": text}
+	if text != "" {
+		p["show_alert"] = true
+	}
+	return c.Call(ctx, "answerCallbackQuery", p, nil)
+}
+
+// JID is the address of a chat, or of a sender, of a platform.
+func JID(platform string, id int64) string { return msg.JID(platform, strconv.FormatInt(id, 10)) }
+
+// ChatID is the id in the address of a chat of a platform.
+func ChatID(platform, jid string) (int64, error) {
+	of, room := msg.SplitJID(jid)
+	id, err := strconv.ParseInt(room, 10, 64)
+	if err != nil || id == 0 || of != platform {
 		return 0, fmt.Errorf("%.80q is not a Telegram chat", jid)
 	}
 	return id, nil

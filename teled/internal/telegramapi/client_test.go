@@ -1,6 +1,7 @@
 package telegramapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
 )
 
 const token = "12345:secret-of-the-bot"
@@ -79,6 +81,7 @@ func TestCall_Refused_ReturnsError(t *testing.T) {
 		for what, files := range map[string][]Upload{"call": nil, "upload": {{Field: "photo", Name: "x", Data: strings.NewReader("x")}}} {
 			err := serve(t, answer(want.Code, body)).Call(t.Context(), "sendPhoto", nil, nil, files...)
 			var refused *Error
+			want.Method = "sendPhoto"
 			if !errors.As(err, &refused) || *refused != want || !strings.Contains(err.Error(), "sendPhoto") {
 				t.Errorf("%s: %v, want %+v", what, err, want)
 			}
@@ -106,6 +109,27 @@ func TestCall_NoValidAnswer_IsNeitherRefusedNorUnsent(t *testing.T) {
 		err := serve(t, h).Call(t.Context(), "sendMessage", Params{"text": "hello"}, &sent)
 		if errors.As(err, new(*Error)) || errors.Is(err, adapter.ErrUnsent) {
 			t.Errorf("%s: %v", name, err)
+		}
+		expectNoToken(t, err)
+	}
+}
+
+// A firewall's page says nothing of the API, its token and the call.
+func TestCall_WebPage_IsForeign(t *testing.T) {
+	for _, code := range []int{403, 404, 429} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(code)
+		})
+		err := c.Call(t.Context(), "getMe", nil, nil)
+		var refused *Error
+		if !errors.As(err, &refused) || *refused != (Error{Code: code, RetryAfter: 7 * time.Second, Foreign: true}) || TokenRefused(err) {
+			t.Errorf("%d: %v", code, err)
+		}
+		f := c.Failure(t.Context(), err)
+		if want := map[int]msg.ErrorClass{429: msg.Rate}[code]; f.Class != cmp.Or(want, msg.Transient) || f.Account != (code == 429) {
+			t.Errorf("%d: %+v", code, f)
 		}
 		expectNoToken(t, err)
 	}
@@ -197,6 +221,24 @@ func TestDownload_WritesTheFile(t *testing.T) {
 	}
 }
 
+// A server of one's own that is run with --local gives the path on its disk.
+func TestDownload_LocalServer_TakesThePathInTheBotsFolder(t *testing.T) {
+	var b strings.Builder
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/bot" + token + "/getFile":
+			_, _ = fmt.Fprintf(w, `{"ok":true,"result":{"file_path":"/var/lib/telegram-bot-api/%s/documents/file_1.pdf"}}`, token)
+		case "/file/bot" + token + "/documents/file_1.pdf":
+			_, _ = io.WriteString(w, "meow")
+		default:
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+	})
+	if err := c.Download(t.Context(), "f1", &b); err != nil || b.String() != "meow" {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
 // fullWriter takes nothing.
 type fullWriter struct{}
 
@@ -242,14 +284,16 @@ func TestDownload_ContextEnds_Returns(t *testing.T) {
 	expectNoToken(t, err)
 }
 
-func TestChatID(t *testing.T) {
-	for jid, want := range map[string]int64{"telegram:7": 7, "telegram:-100123": -100123} {
-		if got, err := ChatID(jid); got != want || err != nil || JID(got) != jid {
-			t.Errorf("%s is %d, %v", jid, got, err)
+func TestChatID_OnlyOfItsPlatform(t *testing.T) {
+	for _, platform := range []string{"telegram", "telegram+work"} {
+		for _, want := range []int64{7, -100123} {
+			if got, err := ChatID(platform, JID(platform, want)); got != want || err != nil {
+				t.Errorf("%s is %d, %v", JID(platform, want), got, err)
+			}
 		}
 	}
-	for _, jid := range []string{"", "telegram:", "telegram:0", "telegram:seven", "discord:7", "telegram:7/8"} {
-		if got, err := ChatID(jid); err == nil || got != 0 {
+	for _, jid := range []string{"", "telegram:", "telegram:0", "telegram:seven", "discord:7", "telegram:7/8", "telegram+work:7"} {
+		if got, err := ChatID("telegram", jid); err == nil || got != 0 {
 			t.Errorf("%q is %d", jid, got)
 		}
 	}

@@ -1,6 +1,7 @@
 package telegramapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,13 +17,19 @@ const conflictPause = 30 * time.Second
 
 // Error is the API's refusal of a call.
 type Error struct {
+	Method      string
 	Code        int // as HTTP's
 	Description string
 	RetryAfter  time.Duration // of 429
 	MigrateTo   int64         // the chat's new id, if it has become a supergroup
+	// Foreign means that the answer is a page of a proxy or of a firewall in front of the API.
+	Foreign bool
 }
 
 func (e *Error) Error() string {
+	if e.Foreign {
+		return fmt.Sprintf("a web page with status %d answers in place of Telegram", e.Code)
+	}
 	return fmt.Sprintf("Telegram refuses the call: %d %s", e.Code, e.Description)
 }
 
@@ -33,42 +40,86 @@ func RefusedFor(err error, text string) bool {
 		strings.Contains(strings.ToLower(refused.Description), text)
 }
 
+// TooLarge reports whether a call was refused for the size of its file.
+func TooLarge(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Code == http.StatusRequestEntityTooLarge
+}
+
 // TokenRefused reports whether a call was refused because the token is not valid, or never was.
 func TokenRefused(err error) bool {
 	var refused *Error
-	return errors.As(err, &refused) && tokenCode(refused.Code)
+	return errors.As(err, &refused) && refused.ofToken()
 }
 
-func tokenCode(code int) bool {
-	return code == http.StatusUnauthorized || code == http.StatusNotFound
+// ofToken reports whether the token is refused. A path with what cannot be a token is not found; so is a method
+// that a server of one's own does not have, but every server has getMe.
+func (e *Error) ofToken() bool {
+	return !e.Foreign && (e.Code == http.StatusUnauthorized || e.Code == http.StatusNotFound && e.Method == checkMethod)
 }
 
-// Failure classifies the error of a call.
-func Failure(err error) *adapter.Failure {
-	classes := adapter.Classes{Status: map[int]msg.ErrorClass{
-		http.StatusUnauthorized: msg.Auth, http.StatusNotFound: msg.Auth, // see tokenCode
-	}}
+// checkMethod is the method that tells whether a token is valid.
+const checkMethod = "getMe"
+
+// Failure classifies the error of a call. If something was not found, getMe tells whether that is the token or
+// the method.
+func (c *Client) Failure(ctx context.Context, err error) *adapter.Failure {
+	f := failure(err)
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Code != http.StatusNotFound || refused.Foreign || refused.ofToken() {
+		return f
+	}
+	switch check := c.Call(ctx, checkMethod, nil, nil); {
+	case TokenRefused(check):
+		f.Class = msg.Auth
+	case check != nil: // nothing was carried out
+		f.Class = msg.Transient
+	default:
+		f.Err = fmt.Errorf("the server of TELEGRAM_API_URL does not have the method %s: %w", refused.Method, err)
+	}
+	return f
+}
+
+func failure(err error) *adapter.Failure {
+	classes := adapter.Classes{Status: map[int]msg.ErrorClass{http.StatusUnauthorized: msg.Auth}}
 	var refusal *adapter.Refusal
 	var refused *Error
 	if errors.As(err, &refused) {
-		refusal = &adapter.Refusal{Status: refused.Code, RetryAfter: refused.RetryAfter}
+		refusal = &adapter.Refusal{Status: refused.Code, RetryAfter: refused.RetryAfter, Foreign: refused.Foreign}
 	}
 	return classes.Classify(err, refusal)
 }
 
-// ConnectionError says why a connection ended, and what an operator can do about it.
+// ConnectionError says why a connection ended, and what an operator can do about it. A refusal by Telegram itself is
+// no outage: what it answers to other calls is not in question.
 func ConnectionError(err error) error {
 	var refused *Error
 	if !errors.As(err, &refused) {
 		return err
 	}
+	f := failure(err)
 	switch {
-	case tokenCode(refused.Code):
+	case refused.ofToken():
 		return &adapter.Failure{Class: msg.Auth, Err: fmt.Errorf("Telegram does not accept TELEGRAM_BOT_TOKEN: ask @BotFather for the current one (%w)", err)} //nolint:staticcheck // a name
-	case refused.Code == http.StatusConflict:
-		return &adapter.Failure{Class: msg.Transient, After: conflictPause, Err: fmt.Errorf("%s (%w)", conflict(refused), err)}
+	case f.Class == msg.Ambiguous: // nothing that was asked for could be done twice
+		f.Class = msg.Transient
+	case f.Class == msg.Permanent:
+		f.After = conflictPause
 	}
-	return &adapter.Failure{Class: msg.Transient, After: refused.RetryAfter, Err: err}
+	switch {
+	case refused.Foreign:
+	case refused.Code == http.StatusNotFound:
+		f.Err = fmt.Errorf("the server of TELEGRAM_API_URL does not have the method %s (%w)", refused.Method, err)
+	case Conflict(err):
+		f.Err = fmt.Errorf("%s (%w)", conflict(refused), err)
+	}
+	return f
+}
+
+// Conflict reports whether a call was refused since something else receives the bot's updates.
+func Conflict(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && refused.Code == http.StatusConflict
 }
 
 // conflict says what else receives the bot's updates.

@@ -13,41 +13,17 @@ type Message struct {
 	ForwardOrigin  *MessageOrigin `json:"forward_origin"`
 	// IsAutomaticForward marks a channel's post as it appears in the group that discusses it.
 	IsAutomaticForward bool           `json:"is_automatic_forward"`
-	ReplyToMessage     *Message       `json:"reply_to_message"` // in the same chat and topic
+	ReplyToMessage     *Message       `json:"reply_to_message"` // in the same chat and topic, without its own
 	ExternalReply      *ExternalReply `json:"external_reply"`   // elsewhere
+	Quote              *TextQuote     `json:"quote"`            // of the text of either
+	MediaGroupID       string         `json:"media_group_id"`   // of an album, whose items are a message each
 
 	Text            string          `json:"text"`
 	Entities        []MessageEntity `json:"entities"`
 	Caption         string          `json:"caption"`
 	CaptionEntities []MessageEntity `json:"caption_entities"`
 
-	Photo     []PhotoSize `json:"photo"` // one picture in several sizes
-	Animation *File       `json:"animation"`
-	Document  *File       `json:"document"` // also set, to the same file, beside Animation
-	Video     *File       `json:"video"`
-	VideoNote *File       `json:"video_note"`
-	Voice     *File       `json:"voice"`
-	Audio     *File       `json:"audio"`
-	Sticker   *Sticker    `json:"sticker"`
-
-	Venue     *Venue     `json:"venue"`
-	Location  *Location  `json:"location"` // also set, to the same place, beside Venue
-	Contact   *Contact   `json:"contact"`
-	Poll      *Poll      `json:"poll"`
-	Dice      *Dice      `json:"dice"`
-	Game      *Titled    `json:"game"`
-	Invoice   *Titled    `json:"invoice"`
-	Checklist *Checklist `json:"checklist"`
-
-	Story           Present `json:"story"`
-	LivePhoto       Present `json:"live_photo"`
-	PaidMedia       Present `json:"paid_media"`
-	RichMessage     Present `json:"rich_message"`
-	Giveaway        Present `json:"giveaway"`
-	GiveawayWinners Present `json:"giveaway_winners"`
-	Gift            Present `json:"gift"`
-	UniqueGift      Present `json:"unique_gift"`
-	WebAppData      Present `json:"web_app_data"`
+	Things
 
 	NewChatMembers     []User            `json:"new_chat_members"`
 	LeftChatMember     *User             `json:"left_chat_member"`
@@ -58,6 +34,37 @@ type Message struct {
 	MigrateToChatID    int64             `json:"migrate_to_chat_id"`   // in the old group
 	MigrateFromChatID  int64             `json:"migrate_from_chat_id"` // in the new supergroup
 	Notices
+}
+
+// Things are what a message has besides its text.
+type Things struct {
+	Photo     []PhotoSize `json:"photo"` // one picture in several sizes
+	Animation *File       `json:"animation"`
+	Document  *File       `json:"document"` // also set, to the same file, beside Animation
+	Video     *File       `json:"video"`
+	VideoNote *File       `json:"video_note"`
+	Voice     *File       `json:"voice"`
+	Audio     *File       `json:"audio"`
+	LivePhoto *File       `json:"live_photo"`
+	Sticker   *Sticker    `json:"sticker"`
+	PaidMedia *PaidMedia  `json:"paid_media"`
+
+	Venue       *Venue       `json:"venue"`
+	Location    *Location    `json:"location"` // also set, to the same place, beside Venue
+	Contact     *Contact     `json:"contact"`
+	Poll        *Poll        `json:"poll"`
+	Dice        *Dice        `json:"dice"`
+	Game        *Titled      `json:"game"`
+	Invoice     *Titled      `json:"invoice"`
+	Checklist   *Checklist   `json:"checklist"`
+	Story       *Story       `json:"story"`
+	RichMessage *RichMessage `json:"rich_message"`
+	WebAppData  *WebAppData  `json:"web_app_data"`
+
+	Giveaway        *Giveaway `json:"giveaway"`
+	GiveawayWinners *Giveaway `json:"giveaway_winners"`
+	Gift            *Gift     `json:"gift"`
+	UniqueGift      *Gift     `json:"unique_gift"`
 }
 
 // The kinds of entities that mean more than how a text looks.
@@ -80,24 +87,28 @@ type MessageEntity struct {
 // MessageOrigin is the origin of a forwarded message. Which fields are set depends on its type: a user, a
 // hidden user, a group, a channel.
 type MessageOrigin struct {
+	Date           int64  `json:"date"`
 	SenderUser     *User  `json:"sender_user"`
 	SenderUserName string `json:"sender_user_name"`
 	SenderChat     *Chat  `json:"sender_chat"`
 	Chat           *Chat  `json:"chat"`
 }
 
-// ExternalReply is the message that is replied to in another topic or chat. Chat and MessageID are only
-// set for supergroups and channels.
+// ExternalReply is the message that is replied to in another topic or chat, without its text. Chat and
+// MessageID are only set for supergroups and channels.
 type ExternalReply struct {
 	Origin    MessageOrigin `json:"origin"`
 	Chat      *Chat         `json:"chat"`
 	MessageID int64         `json:"message_id"`
+	Things
 }
 
-// ReplyParameters names the message that a sent message replies to.
-type ReplyParameters struct {
-	MessageID                int64 `json:"message_id"`
-	AllowSendingWithoutReply bool  `json:"allow_sending_without_reply,omitempty"`
+// TextQuote is a part of the text of the message that is replied to: what the user selected, or, if
+// IsManual is false, what Telegram took.
+type TextQuote struct {
+	Text     string          `json:"text"`
+	Entities []MessageEntity `json:"entities"`
+	IsManual bool            `json:"is_manual"`
 }
 
 // File is a file of any kind as a message describes it; kinds without a name or type leave them
@@ -108,6 +119,7 @@ type File struct {
 	FileName     string `json:"file_name"`
 	MIMEType     string `json:"mime_type"`
 	FileSize     int64  `json:"file_size"` // bytes, 0 if unknown
+	Duration     int64  `json:"duration"`  // seconds, of sound and video
 }
 
 // PhotoSize is a picture in one of its sizes, in pixels.
@@ -155,17 +167,51 @@ type Dice struct {
 	Value int    `json:"value"`
 }
 
-// Titled is an object of which only the title is read.
+// Titled is a game or an invoice.
 type Titled struct {
-	Title string `json:"title"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
 }
 
 // Checklist is a list of things to do.
 type Checklist struct {
 	Title string `json:"title"`
 	Tasks []struct {
-		Text string `json:"text"`
+		Text           string `json:"text"`
+		CompletionDate int64  `json:"completion_date"` // 0 if it is not done
 	} `json:"tasks"`
+}
+
+// PaidMedia are pictures and videos for sale. To those who have not bought them they are previews.
+type PaidMedia struct {
+	StarCount int `json:"star_count"`
+	Media     []struct {
+		Type  string      `json:"type"`
+		Photo []PhotoSize `json:"photo"`
+		Video *File       `json:"video"`
+	} `json:"paid_media"`
+}
+
+// Story is a story that was forwarded. Its content is not sent to bots.
+type Story struct {
+	Chat Chat `json:"chat"`
+}
+
+// WebAppData is what a web app sent that the bot had offered by a button.
+type WebAppData struct {
+	Data       string `json:"data"`
+	ButtonText string `json:"button_text"`
+}
+
+// Giveaway is a giveaway, or its winners.
+type Giveaway struct {
+	WinnerCount      int    `json:"winner_count"`
+	PrizeDescription string `json:"prize_description"`
+}
+
+// Gift is a gift with a text.
+type Gift struct {
+	Text string `json:"text"`
 }
 
 // ForumTopicNotice is a change of a topic. Name is the topic's, if it changed.

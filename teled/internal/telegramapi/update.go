@@ -143,10 +143,21 @@ type PollAnswer struct {
 	OptionIDs []int  `json:"option_ids"`
 }
 
-// CallbackQuery is a click on a button under a message of the bot.
+// CallbackQuery is the press of a button under a message of the bot. Of a message that is too old the content is missing.
 type CallbackQuery struct {
 	ID      string   `json:"id"`
 	From    User     `json:"from"`
 	Message *Message `json:"message"`
 	Data    string   `json:"data"`
+}
+
+// Keyboard are the buttons under a message.
+type Keyboard struct {
+	Rows [][]Button `json:"inline_keyboard"`
+}
+
+// Button is a button whose press is a CallbackQuery with its data, of 1 to 64 bytes.
+type Button struct {
+	Text string `json:"text"`
+	Data string `json:"callback_data"`
 }

@@ -1,43 +1,69 @@
-// The chat page: connects the tabs, their logs, the outbox, the composer and the stream.
+// The chat page: connects the tabs, their logs, the outbox, the composer and the news.
 
 import { Api } from "./api.js";
 import { Composer } from "./composer.js";
+import { Connection } from "./connection.js";
+import { Files } from "./files.js";
 import { Log, fill } from "./log.js";
+import { News } from "./news.js";
 import { Outbox } from "./outbox.js";
-import { Stream } from "./stream.js";
+import { Progress } from "./progress.js";
 import { Tabs, isTopic, name, topicInAddress } from "./tabs.js";
 
 const page = document.getElementById("main");
-const { folder, assistant } = page.dataset;
+const { folder, assistant, maxFile, maxFiles } = page.dataset;
 const title = document.title;
 const api = new Api(`/chat/${folder}`);
 const topics = new Map(); // topic → {log, unread, working}
-let lastID = Number(page.dataset.lastId); // the newest row received from the stream
 
+const files = new Files();
 const outbox = new Outbox(folder, {
-  send: (entry) => api.send(entry),
+  send: post,
+  kept: (chosen) => files.kept(idsOf(chosen)),
+  gone: ({ files: sent = [] }) => files.remove(idsOf(sent)),
   changed: showUnsent,
   stored: (entry, id) => {
-    // The row itself follows through the stream and replaces this one.
+    // The row itself follows with the news and replaces this one.
     const { log } = topicOf(entry.topic);
-    if (!log.has(id)) log.show({ id, direction: "in", topic: entry.topic, sender: "", content: entry.text, timestamp: entry.at });
+    if (!log.has(id)) log.show({ id, direction: "in", topic: entry.topic, sender: "", content: entry.text, timestamp: entry.at, files: entry.files?.map(({ name }) => ({ name, error: "sent" })) });
   },
-  ended: () => showConnection("ended"),
+  ended: () => connection.ended(),
 });
 
 const tabs = new Tabs(document.getElementById("tabs"), openTopic);
-const composer = new Composer(document.getElementById("composer"), folder, send);
+const composer = new Composer(document.getElementById("composer"), folder, { files, maxFile: Number(maxFile), maxFiles: Number(maxFiles), send });
 
-const stream = new Stream({
-  url: () => `${api.base}/events?view=page&after=${lastID}`,
-  probe: `${api.base}/topics`,
-  on: { message: receive, change: (row, id) => { lastID = id; topics.get(row.topic)?.log.update(row); }, typing: ({ topics: working }) => showWorking(working) },
-  state: (state) => {
-    showConnection(state);
-    if (state !== "open") return showWorking([]);
+const news = new News(Number(page.dataset.lastId), {
+  load: (after) => api.news(after),
+  show: (row) => row.change ? topics.get(row.topic)?.log.update(row) : receive(row),
+  failed: (error) => {
+    if (error?.status === 401) connection.ended();
+    else connection.outdated(error?.status ? error.message : null); // without an answer, the connection says why
+  },
+});
+
+const progress = new Progress({
+  load: () => api.progress(),
+  show: (turn) => topicOf(turn.topic).log.showWork(turn, assistant),
+  gone: ({ topic, turn_id }) => topicOf(topic).log.endWork(turn_id),
+  settled: () => news.settled(),
+});
+
+const connection = new Connection({
+  advice: "Messages that you write now are sent later.",
+  open: () => {
+    news.reach();
+    progress.begin();
     outbox.flush();
     loadTopics();
     topics.get(tabs.active)?.log.begin();
+  },
+  changed: ({ chats }) => news.reach(chats[folder] ?? 0),
+  typing: ({ chats }) => showWorking(chats[folder] ?? []),
+  progress: ({ chats }) => progress.announced(chats[folder] ?? {}),
+  lost: () => {
+    showWorking([]);
+    progress.lost();
   },
 });
 
@@ -45,13 +71,18 @@ const stream = new Stream({
 function topicOf(topic) {
   if (topics.has(topic)) return topics.get(topic);
   const panel = fill("panel");
+  panel.querySelector(topic ? ".welcome" : ".none").remove();
+  panel.querySelectorAll("[data-word]").forEach((word) => word.addEventListener("click", () => composer.insert(word.dataset.word)));
   panel.id = `panel-${topics.size}`;
   panel.hidden = true;
   const log = new Log(panel, {
     load: async (before) => api.messages(topic, before),
-    retry: (entry) => outbox.retry(entry),
+    retry,
     discard: (entry) => outbox.discard(entry),
+    cancel: (entry) => outbox.cancel(entry),
+    stop: () => outbox.add(topic, "/stop", []),
     vote: (id, options) => api.vote(id, options),
+    answer: (id, option) => api.answer(id, option),
   });
   const state = { log, unread: 0, working: false };
   topics.set(topic, state);
@@ -76,7 +107,6 @@ function receive(row) {
     showUnsent();
   }
   state.log.show(row);
-  lastID = row.id;
   if (!isNew || row.direction === "in" || row.topic === tabs.active && !document.hidden) return;
   state.unread++;
   updateTab(row.topic);
@@ -112,30 +142,39 @@ function showUnsent() {
 }
 
 // send opens the tab of a bare "#name", and the main tab for a bare "#".
-function send(topic, text) {
-  if (text === "#") return tabs.open("");
-  if (isTopic(text)) return tabs.open(text);
-  outbox.add(topic, text);
+function send(topic, text, chosen) {
+  if (!chosen.length && text === "#") return tabs.open("");
+  if (!chosen.length && isTopic(text)) return tabs.open(text);
+  outbox.add(topic, text, chosen);
   topicOf(topic).log.toEnd();
 }
 
-function showConnection(state) {
-  const status = document.getElementById("connection");
-  if (state !== "ended") {
-    status.textContent = state === "lost" ? "Reconnecting…" : "";
-    return;
-  }
-  const link = document.createElement("a");
-  link.href = `/login?next=${encodeURIComponent(location.pathname)}`;
-  link.textContent = "Log in again";
-  status.replaceChildren("Your login has ended. ", link);
+// post sends an entry of the outbox, with its files if it has some.
+async function post(entry, signal) {
+  if (!entry.files) return api.send(entry);
+  const contents = await Promise.all(entry.files.map(({ id }) => files.get(id)));
+  const missing = entry.files.filter((_, i) => !contents[i]).map(({ name }) => name);
+  if (missing.length) return { status: 0, missing };
+  return api.upload(entry, contents, { signal, progress: (part) => topicOf(entry.topic).log.showProgress(entry.client_id, part) });
+}
+
+// retry sends a refused message again. One whose files are gone goes back into the box.
+function retry(entry) {
+  if (!entry.missing) return outbox.retry(entry);
+  outbox.discard(entry);
+  tabs.open(entry.topic);
+  composer.insert(entry.text);
+}
+
+function idsOf(chosen) {
+  return chosen.map(({ id }) => id);
 }
 
 async function loadTopics() {
   try {
     for (const { topic } of await api.topics()) topicOf(topic);
   } catch {
-    // Tried again when the stream is back.
+    // Tried again with the next connection.
   }
 }
 
@@ -178,4 +217,5 @@ tabs.open(topicInAddress());
 composer.focus();
 showUnsent();
 outbox.flush();
-stream.start();
+files.clean(() => outbox.entries().flatMap((entry) => idsOf(entry.files ?? [])));
+connection.start();

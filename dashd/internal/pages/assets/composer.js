@@ -1,20 +1,37 @@
-// The message box. Drafts are kept per topic until the browser tab closes.
+// The message box, with the files that are chosen. Drafts are kept per topic until the browser tab closes.
+
+import { fill } from "./log.js";
+import { sizeText } from "./files.js";
 
 export class Composer {
-  #form; #text; #key; #send;
+  #form; #text; #chosen; #status; #spoken; #input; #key; #options;
   #topic = "";
+  #files = []; // {id, name, size}, of the topic
+  #dropTimer = 0;
   // On a phone Enter is the only way to a new line, the button sends.
   #touch = matchMedia("(pointer: coarse)");
 
-  // send is called with the topic and a text that is not blank.
-  constructor(form, folder, send) {
+  // folder: the chat's group.
+  // files: the Files.
+  // maxFile, maxFiles: limits of one file in bytes, and of the files of a message.
+  // send: is called with the topic, a text and files, one of which is there.
+  constructor(form, folder, options) {
     this.#form = form;
-    this.#text = form.querySelector("textarea");
+    [this.#text, this.#chosen, this.#status, this.#spoken, this.#input] =
+      ["textarea", ".chosen", ".chosen-status", ".chosen-spoken", "input[type=file]"].map((part) => form.querySelector(part));
     this.#key = `arizuko.draft:${folder}:`;
-    this.#send = send;
+    this.#options = options;
     form.addEventListener("submit", (event) => this.#submit(event));
     this.#text.addEventListener("input", () => this.#edited());
     this.#text.addEventListener("keydown", (event) => this.#pressed(event));
+    form.querySelector(".attach").addEventListener("click", () => this.#input.click());
+    this.#input.addEventListener("change", () => {
+      this.#choose([...this.#input.files]);
+      this.#input.value = ""; // so that the same file can be chosen again
+    });
+    document.addEventListener("paste", (event) => this.#pasted(event));
+    document.addEventListener("dragover", (event) => this.#dragged(event));
+    document.addEventListener("drop", (event) => this.#dropped(event));
   }
 
   // switchTo shows the draft of a topic.
@@ -22,10 +39,23 @@ export class Composer {
     this.#topic = topic;
     this.#text.value = sessionStorage.getItem(this.#key + topic) ?? "";
     this.#grow();
+    this.#say("");
+    this.#files = parseList(sessionStorage.getItem(this.#filesKey()));
+    this.#showFiles();
+    this.#checkKept(topic);
   }
 
   focus() {
     if (!this.#touch.matches) this.#text.focus(); // else a phone's keyboard would pop up
+  }
+
+  // insert puts a word into the box, in place of a draft that is blank or such a word.
+  insert(word) {
+    const draft = this.#text.value;
+    this.#text.value = !draft.trim() || /^(\/\w+|#)$/.test(draft.trim()) ? word : `${draft.trimEnd()} ${word}`;
+    this.#edited();
+    this.#text.focus();
+    this.#text.setSelectionRange(this.#text.value.length, this.#text.value.length);
   }
 
   #pressed(event) {
@@ -38,26 +68,128 @@ export class Composer {
 
   #submit(event) {
     event.preventDefault();
-    const topic = this.#topic, text = this.#text.value.trim();
-    if (!text) return;
+    const topic = this.#topic, text = this.#text.value.trim(), files = this.#files;
+    if (!text && !files.length) return;
     this.#text.value = "";
     this.#edited();
-    this.#send(topic, text);
+    this.#files = [];
+    this.#filesChanged();
+    this.#say("");
+    this.#options.send(topic, text, files);
     this.#text.focus();
   }
 
   #edited() {
-    try {
-      if (this.#text.value) sessionStorage.setItem(this.#key + this.#topic, this.#text.value);
-      else sessionStorage.removeItem(this.#key + this.#topic);
-    } catch {
-      // No room for a draft: it stays in the box.
-    }
+    keep(this.#key + this.#topic, this.#text.value);
     this.#grow();
   }
 
   #grow() {
     this.#text.style.height = "auto";
     this.#text.style.height = `${this.#text.scrollHeight}px`; // the style sheet sets the limit
+  }
+
+  // #choose adds files, and says which ones cannot be sent.
+  #choose(files) {
+    const { maxFile, maxFiles } = this.#options;
+    const problems = [];
+    for (const file of files) {
+      const problem = this.#files.length >= maxFiles ? `A message has at most ${maxFiles} files.`
+        : file.size > maxFile ? `${file.name} has ${sizeText(file.size)}, and a file may have ${sizeText(maxFile)}.` : "";
+      if (!problem) this.#files.push(this.#options.files.add(file));
+      else if (!problems.includes(problem)) problems.push(problem);
+    }
+    this.#filesChanged();
+    this.#say(problems.join(" "));
+    this.#spoken.textContent = this.#files.length ? `Files to send: ${this.#files.map(({ name }) => name).join(", ")}` : "";
+    this.focus();
+  }
+
+  #remove(file) {
+    const at = this.#files.indexOf(file);
+    this.#files.splice(at, 1);
+    this.#options.files.remove([file.id]);
+    this.#filesChanged();
+    this.#say("");
+    const next = this.#chosen.children[Math.min(at, this.#files.length - 1)];
+    (next?.querySelector("button") ?? this.#form.querySelector(".attach")).focus();
+  }
+
+  // #checkKept removes files of a draft that the browser has not kept over a reload.
+  async #checkKept(topic) {
+    const files = this.#files, gone = [];
+    for (const file of files) if (!await this.#options.files.get(file.id)) gone.push(file);
+    if (!gone.length || files !== this.#files || topic !== this.#topic) return;
+    this.#files = files.filter((file) => !gone.includes(file));
+    this.#filesChanged();
+    this.#say(`Choose ${gone.map(({ name }) => name).join(", ")} again: this browser has not kept ${gone.length > 1 ? "them" : "it"}.`);
+  }
+
+  #filesChanged() {
+    keep(this.#filesKey(), this.#files.length ? JSON.stringify(this.#files) : "");
+    this.#showFiles();
+  }
+
+  #filesKey() {
+    return `${this.#key}files:${this.#topic}`;
+  }
+
+  #showFiles() {
+    this.#chosen.replaceChildren(...this.#files.map((file) => {
+      const chip = fill("chip");
+      chip.querySelector("bdi").textContent = file.name;
+      chip.querySelector(".size").textContent = sizeText(file.size);
+      const button = chip.querySelector("button");
+      button.ariaLabel = `Remove ${file.name}`;
+      button.addEventListener("click", () => this.#remove(file));
+      return chip;
+    }));
+    this.#chosen.hidden = !this.#files.length;
+  }
+
+  #say(problem) {
+    this.#status.textContent = problem;
+  }
+
+  // A table copied in an office program comes as text and as a picture of it: the text is meant.
+  #pasted(event) {
+    const data = event.clipboardData;
+    if (!data?.files.length || data.types.includes("text/plain")) return;
+    event.preventDefault();
+    this.#choose([...data.files]);
+  }
+
+  #dragged(event) {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault(); // else the browser opens the file in place of the page
+    document.body.classList.add("dropping");
+    clearTimeout(this.#dropTimer);
+    this.#dropTimer = setTimeout(() => document.body.classList.remove("dropping"), 400);
+  }
+
+  #dropped(event) {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    document.body.classList.remove("dropping");
+    const folders = [...event.dataTransfer.items].filter((item) => item.webkitGetAsEntry?.()?.isDirectory).map((item) => item.getAsFile()?.name);
+    this.#choose([...event.dataTransfer.files].filter(({ name }) => !folders.includes(name)));
+    if (folders.length) this.#say("Folders cannot be sent: pack them first.");
+  }
+}
+
+function keep(key, text) {
+  try {
+    if (text) sessionStorage.setItem(key, text);
+    else sessionStorage.removeItem(key);
+  } catch {
+    // No room for a draft: it stays in the box.
+  }
+}
+
+function parseList(json) {
+  try {
+    return JSON.parse(json) ?? [];
+  } catch {
+    return [];
   }
 }

@@ -1,29 +1,39 @@
-// The log: the messages of one topic in the order of their ids, the unsent ones, and the typing
-// indicator. Each row is shown once, even if it arrives repeatedly or out of order.
+// The log: the messages of one topic in the order of their ids, the unsent ones, the answers that are being written, and
+// the typing indicator. Each row is shown once, even if it arrives repeatedly or out of order.
 
+import { sizeText } from "./files.js";
+import { Preview } from "./progress.js";
+import { backoff } from "./stream.js";
 import { setTime } from "./time.js";
 
+const firstDelay = 500, maxDelay = 15_000; // ms between attempts to load
 const nearEnd = 60; // px from the end that count as "at the end"
 const nearTop = 80; // px from the top at which earlier messages are fetched
 
 export class Log {
   #rows = new Map(); // id → element
+  #late = new Map(); // id → row that has changed while the history was being loaded
   #options;
-  #log; #unsent; #typing; #earlier; #newer; #empty;
-  #shownUnsent = "[[],false]";
+  #previews = new Map(); // turn → Preview
+  #log; #unsent; #progress; #typing; #spoken; #stop; #earlier; #newer; #empty;
+  #shownUnsent = '[[],""]';
+  #failures = 0;
+  #timer = 0;
   #state = "new"; // of the history: new, loading, failed, partial or whole
   #following = true; // whether the reader is at the end and stays there
 
   // panel: a filled template "panel".
   // load: returns {messages, more} before an id, or the newest for 0.
-  // retry, discard: called by the buttons of a refused message.
+  // stop: called by the button that stops the agent.
+  // retry, discard: called by the buttons of a refused message; cancel by that of one whose files are being sent.
   constructor(panel, options) {
     this.panel = panel;
     this.#options = options;
-    [this.#log, this.#unsent, this.#typing, this.#earlier, this.#newer, this.#empty] =
-      [".log", ".unsent", ".typing", ".earlier", ".newer", ".empty"].map((part) => panel.querySelector(part));
+    [this.#log, this.#unsent, this.#progress, this.#typing, this.#spoken, this.#stop, this.#earlier, this.#newer, this.#empty] =
+      [".log", ".unsent", ".in-progress", ".typing", ".progress-spoken", ".stop", ".earlier", ".newer", ".empty"].map((part) => panel.querySelector(part));
     this.#earlier.addEventListener("click", () => this.#load());
     this.#newer.addEventListener("click", () => this.toEnd());
+    this.#stop.addEventListener("click", () => options.stop());
     panel.addEventListener("scroll", () => this.#scrolled());
     // The panel shrinks when the composer grows or a phone's keyboard opens.
     new ResizeObserver(() => { if (this.#following) this.toEnd(); }).observe(panel);
@@ -40,39 +50,85 @@ export class Log {
 
   // show puts a row, new or known, in its place.
   show(row) {
-    this.#change(() => this.#put(row));
+    this.#change(() => {
+      if (row.direction === "out" && !this.has(row.id)) this.#previews.get(row.turn_id)?.answered(row.timestamp);
+      this.#put(row);
+    });
+  }
+
+  // showWork shows what an agent says of its work on a turn.
+  showWork(turn, sender) {
+    this.#change(() => {
+      let preview = this.#previews.get(turn.turn_id);
+      if (!preview) {
+        this.#previews.set(turn.turn_id, preview = new Preview(sender, this.#spoken));
+        this.#progress.append(preview.element);
+      }
+      preview.show(turn);
+    });
+  }
+
+  endWork(turn) {
+    this.#change(() => this.#previews.get(turn)?.remove());
+    this.#previews.delete(turn);
   }
 
   // update shows a row again that has changed, unless it is not shown.
   update(row) {
     if (this.has(row.id)) this.show(row);
+    else if (this.#state === "loading") this.#late.set(row.id, row);
   }
 
-  // showUnsent replaces the unsent messages, unless they are the same: a button that has the focus
-  // must not be replaced needlessly.
+  // showUnsent replaces the unsent messages, but for those that are the same: a button that has the focus keeps it.
   showUnsent(entries, failing) {
     const shown = JSON.stringify([entries, failing]);
     if (shown === this.#shownUnsent) return;
     this.#shownUnsent = shown;
-    this.#change(() => this.#unsent.replaceChildren(...entries.map((entry) => this.#unsentMessage(entry, failing))));
+    const focused = document.activeElement, before = [...this.#unsent.children];
+    const elements = entries.map((entry) => {
+      const key = JSON.stringify([entry, failing]);
+      return before.find((element) => element.dataset.shown === key) ?? this.#unsentMessage(entry, failing, key);
+    });
+    this.#change(() => this.#unsent.replaceChildren(...elements));
+    if (this.#unsent.contains(focused)) focused.focus();
+  }
+
+  // showProgress shows how much of an unsent message's files is sent, from 0 to 1.
+  showProgress(clientID, part) {
+    const bar = this.#unsent.querySelector(`[data-client-id="${clientID}"] progress`);
+    if (!bar) return;
+    bar.hidden = false;
+    bar.value = part;
+    bar.textContent = `${Math.round(part * 100)} %`;
   }
 
   setTyping(name) {
     const text = name ? `${name} is working…` : "";
-    if (this.#typing.textContent !== text) this.#change(() => { this.#typing.textContent = text; });
+    if (this.#typing.textContent === text) return;
+    this.#change(() => {
+      this.#typing.textContent = text;
+      if (!text && document.activeElement === this.#stop) this.panel.focus();
+      this.#stop.hidden = !text;
+    });
   }
 
   async #load() {
     if (this.#state === "loading") return;
+    clearTimeout(this.#timer);
     this.#state = "loading";
     this.#log.ariaBusy = "true"; // a screen reader does not read the history out
     try {
       const { messages, more } = await this.#options.load(Number(this.#log.firstElementChild?.dataset.id ?? 0));
-      this.#keepPlace(() => messages.forEach((row) => this.#put(row)));
+      // What is shown already is newer than this.
+      const rows = messages.filter(({ id }) => !this.has(id)).map((row) => this.#late.get(row.id) ?? row);
+      this.#keepPlace(() => rows.forEach((row) => this.#put(row)));
       this.#state = more ? "partial" : "whole";
+      this.#failures = 0;
     } catch {
       this.#state = "failed";
+      this.#timer = setTimeout(() => this.#load(), backoff(this.#failures++, firstDelay, maxDelay));
     }
+    this.#late.clear();
     this.#earlier.textContent = this.#state === "failed" ? "Not loaded. Try again" : "Earlier messages";
     if (this.#state === "whole" && document.activeElement === this.#earlier) this.panel.focus();
     this.#change(() => { this.#earlier.hidden = this.#state === "whole"; });
@@ -82,7 +138,10 @@ export class Log {
   #put(row) {
     const element = message(row);
     if (row.poll) element.append(ballot(row, this.#options.vote));
-    this.#rows.get(row.id)?.remove();
+    if (row.question) element.append(choices(row, this.#options.answer));
+    const before = this.#rows.get(row.id);
+    if (before?.contains(document.activeElement)) this.panel.focus(); // such as on a button that the row does not have any more
+    before?.remove();
     this.#rows.set(row.id, element);
     let next = null;
     for (let each = this.#log.lastElementChild; each && each.dataset.id > row.id; each = each.previousElementSibling) {
@@ -91,14 +150,20 @@ export class Log {
     this.#log.insertBefore(element, next);
   }
 
-  #unsentMessage(entry, failing) {
+  #unsentMessage(entry, failing, key) {
     const element = fill("unsent");
+    element.dataset.shown = key;
     element.dataset.clientId = entry.client_id;
     element.classList.add(entry.problem ? "refused" : "pending");
     element.querySelector(".body").textContent = entry.text;
     element.querySelector(".about").textContent = entry.problem ? `Not sent: ${entry.problem}`
-      : failing ? "Not sent yet, kept for the next attempt" : "Sending…";
+      : failing ? `Not sent yet, kept for the next attempt${failing === "no answer" ? "" : `: ${failing}`}` : "Sending…";
     if (entry.problem) element.querySelector(".about").role = "alert";
+    element.querySelector(".files").append(...(entry.files ?? []).map(({ name, size }) => fileLine(name, size)));
+    const cancel = element.querySelector(".cancel");
+    cancel.hidden = !entry.files || !!entry.problem;
+    cancel.addEventListener("click", () => this.#options.cancel(entry));
+    if (entry.missing) element.querySelector(".retry").textContent = "Choose again";
     element.querySelector(".choices").hidden = !entry.problem;
     element.querySelector(".retry").addEventListener("click", () => this.#options.retry(entry));
     element.querySelector(".discard").addEventListener("click", () => this.#options.discard(entry));
@@ -110,7 +175,7 @@ export class Log {
   #change(alter) {
     const height = this.#log.scrollHeight;
     alter();
-    this.#empty.hidden = this.#state !== "whole" || this.#rows.size + this.#unsent.childElementCount > 0;
+    this.#empty.hidden = this.#state !== "whole" || this.#rows.size + this.#unsent.childElementCount + this.#previews.size > 0;
     if (this.#following) this.toEnd();
     else if (this.#log.scrollHeight > height) this.#newer.hidden = false;
   }
@@ -126,6 +191,7 @@ export class Log {
   toEnd() {
     this.#following = true;
     this.#newer.hidden = true;
+    if (!this.#empty.hidden) return; // that is read from its beginning
     this.panel.scrollTop = this.panel.scrollHeight;
   }
 
@@ -167,7 +233,7 @@ function message(row) {
 function attachment(file) {
   const item = document.createElement("li");
   if (!file.url) {
-    item.textContent = file.error ? `${file.name}: ${file.error}` : `${file.name} is not stored`;
+    item.append(bdi(file.name), file.error ? `: ${file.error}` : " is not stored");
     return item;
   }
   const link = document.createElement("a");
@@ -180,10 +246,31 @@ function attachment(file) {
     link.append(picture);
   } else {
     link.download = file.name;
-    link.textContent = file.name;
+    link.append(bdi(file.name));
   }
   item.append(link);
+  if (!file.image && file.size) item.append(sizeOf(file.size));
   return item;
+}
+
+// fileLine is a file that is not sent yet.
+function fileLine(name, size) {
+  const item = document.createElement("li");
+  item.append(bdi(name), sizeOf(size));
+  return item;
+}
+
+function bdi(text) {
+  const element = document.createElement("bdi");
+  element.textContent = text;
+  return element;
+}
+
+function sizeOf(bytes) {
+  const element = document.createElement("span");
+  element.className = "size";
+  element.textContent = ` ${sizeText(bytes)}`;
+  return element;
 }
 
 // ballot is a form to vote in a poll. A vote replaces the one before.
@@ -213,6 +300,35 @@ function ballot(row, vote) {
   return form;
 }
 
+// choices are the buttons of a question. They go away with the question, by a change of its message.
+function choices(row, answer) {
+  const group = document.createElement("div");
+  group.className = "choices";
+  group.role = "group";
+  group.ariaLabel = "Answer";
+  const about = document.createElement("span");
+  about.role = "status";
+  const buttons = row.question.options.map((text, i) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = text;
+    button.addEventListener("click", async () => {
+      about.textContent = "";
+      group.focus(); // a button that is disabled loses it
+      buttons.forEach((each) => { each.disabled = true; });
+      const problem = await answer(row.id, i + 1);
+      about.textContent = problem || "Sent";
+      if (!problem) return;
+      buttons.forEach((each) => { each.disabled = false; });
+      if (document.activeElement === group) button.focus();
+    });
+    return button;
+  });
+  group.tabIndex = -1;
+  group.append(...buttons, about);
+  return group;
+}
+
 function reaction(emoji) {
   const item = document.createElement("li");
   item.textContent = emoji;
@@ -220,7 +336,7 @@ function reaction(emoji) {
 }
 
 // letScroll makes wide content scroll within the column, also by keyboard.
-function letScroll(body) {
+export function letScroll(body) {
   for (const table of body.querySelectorAll("table")) {
     const box = document.createElement("div");
     box.className = "scroll";

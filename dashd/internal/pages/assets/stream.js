@@ -1,98 +1,146 @@
-// An event stream that reconnects by itself.
+// The event stream of a browser, which reconnects by itself. It runs in a page, or in the worker that all pages share.
 //
-// EventSource alone is not enough: it never reconnects after an answer that is not 200, and after a
-// laptop's sleep it may wait for hours on a dead connection.
+// It reads the answer by itself: an EventSource hides why it was refused, never reconnects after an answer that is not
+// 200, and after a laptop's sleep it may wait for hours on a dead connection.
 
 const maxSilence = 40_000; // ms; the server sends a ping every 15 s
-const maxSilenceVisible = 20_000; // ms; while a user looks at the page one missed ping is enough
+const maxSilenceVisible = 20_000; // ms; while a user looks at a page one missed ping is enough
 const firstDelay = 500, maxDelay = 15_000; // ms between attempts
+const maxWait = 20_000; // ms for the head of an answer
 
 export class Stream {
   #options;
-  #source = null;
-  #attempt = 0; // number of the newest attempt; older ones are ignored
+  #attempt = null; // an AbortController; the events of older attempts are ignored
   #failures = 0;
   #heardAt = 0;
   #timer = 0;
+  #running = false;
 
-  // url: the address of the events, asked for at each attempt.
-  // probe: an address that answers 401 once the login has ended; EventSource hides the status.
-  // on: handlers of the data and id of each kind of event: {name: (data, id) => …}.
-  // state: is called with "open", "lost" or "ended".
+  // state is what the connection is: its kind, since when (unix ms), and for "refused" the problem in words.
+  // Kinds: connecting, open, lost, stopping (the server stops), refused (by the server), ended (the login).
+  state = { kind: "connecting", since: Date.now() };
+
+  // url: the address of the events.
+  // event: is called with the name and the data of each event.
+  // changed: is called with each new state.
   constructor(options) {
     this.#options = options;
+    setInterval(() => this.#check(maxSilence), 5_000);
+    addEventListener("online", () => { if (this.#running) this.#connect(); }); // in a new network an old connection is dead
   }
 
   start() {
+    if (this.#running) return;
+    this.#running = true;
     this.#connect();
-    setInterval(() => this.#check(maxSilence), 5_000);
-    addEventListener("online", () => this.#retry());
-    addEventListener("pagehide", () => this.#close()); // else the page can't be kept for "back"
-    addEventListener("pageshow", (event) => { if (event.persisted) this.#retry(); });
-    document.addEventListener("visibilitychange", () => { if (!document.hidden) this.#check(maxSilenceVisible); });
   }
 
-  #check(limit) {
-    const dead = this.#source && Date.now() - this.#heardAt > limit;
-    const idle = !this.#source && limit === maxSilenceVisible;
-    if (dead || idle) this.#retry();
-  }
-
-  #connect() {
+  stop() {
+    this.#running = false;
     this.#close();
-    const source = this.#source = new EventSource(this.#options.url());
+    this.state = { kind: "connecting", since: Date.now() };
+  }
+
+  // look checks the connection when a user looks at a page: what seemed open may be dead, what failed may work again.
+  look() {
+    if (this.state.kind === "open") this.#check(maxSilenceVisible);
+    else this.retry();
+  }
+
+  // retry makes the next attempt now, unless one is under way.
+  retry() {
+    if (this.#running && !this.#attempt) this.#connect();
+  }
+
+  // #check ends a silent connection, also one that has said nothing yet: a proxy may hold the stream back.
+  #check(limit) {
+    if (!this.#attempt || Date.now() - this.#heardAt <= limit) return;
+    this.#become("lost");
+    this.#connect();
+  }
+
+  async #connect() {
+    this.#close();
+    if (this.state.kind === "open") this.#become("lost");
     this.#heardAt = Date.now();
-    source.onopen = () => {
-      this.#failures = 0;
+    const attempt = this.#attempt = new AbortController();
+    const current = () => attempt === this.#attempt;
+    const tooLong = setTimeout(() => attempt.abort(), maxWait);
+    let problem = {};
+    try {
+      const answer = await fetch(this.#options.url, { headers: { Accept: "text/event-stream" }, cache: "no-store", signal: attempt.signal });
+      clearTimeout(tooLong);
+      if (answer.ok) await this.#read(answer.body, current);
+      else problem = await refusal(answer);
+    } catch {
+      // The connection was lost, or there was none.
+    }
+    clearTimeout(tooLong);
+    if (current()) this.#lost(problem);
+  }
+
+  async #read(body, current) {
+    for await (const { name, data } of events(body)) {
+      if (!current()) return;
       this.#heardAt = Date.now();
-      this.#options.state("open");
-    };
-    source.onerror = () => this.#lost();
-    source.addEventListener("ping", () => { this.#heardAt = Date.now(); });
-    for (const [name, handle] of Object.entries(this.#options.on)) {
-      source.addEventListener(name, (event) => {
-        this.#heardAt = Date.now();
-        handle(JSON.parse(event.data), Number(event.lastEventId));
-      });
+      if (this.state.kind !== "open") {
+        this.#failures = 0;
+        this.#become("open");
+      }
+      if (name === "stopping") this.#become("stopping");
+      else if (name !== "ping") this.#options.event(name, data);
+      if (!current()) return;
     }
   }
 
+  #lost({ kind = this.state.kind === "stopping" ? "stopping" : "lost", problem }) {
+    this.#close();
+    this.#become(kind, problem);
+    if (kind === "ended") return; // until a user looks at a page
+    this.#timer = setTimeout(() => this.retry(), backoff(this.#failures++, firstDelay, maxDelay));
+  }
+
+  // #become keeps since when there is no connection, whatever the reason is meanwhile.
+  #become(kind, problem) {
+    const before = this.state;
+    if (before.kind === kind && before.problem === problem) return;
+    const since = before.kind === "open" || kind === "open" ? Date.now() : before.since;
+    this.state = { kind, since, problem };
+    this.#options.changed(this.state);
+  }
+
   #close() {
-    this.#attempt++;
     clearTimeout(this.#timer);
-    this.#source?.close();
-    this.#source = null;
-  }
-
-  #lost() {
-    this.#close();
-    this.#options.state("lost");
-    this.#timer = setTimeout(() => this.#retry(), backoff(this.#failures++, firstDelay, maxDelay));
-  }
-
-  async #retry() {
-    this.#close();
     const attempt = this.#attempt;
-    const status = await statusOf(this.#options.probe);
-    if (attempt !== this.#attempt) return;
-    if (status === 401) this.#options.state("ended");
-    else if (status === 200) this.#connect();
-    else this.#lost();
+    this.#attempt = null;
+    attempt?.abort();
   }
+}
+
+// events reads an event stream as this server writes it: fields on single lines, the data as JSON.
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ""; ;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (text + value).split("\n\n");
+    text = blocks.pop();
+    for (const block of blocks) {
+      const name = /^event: (.*)$/m.exec(block)?.[1], data = /^data: (.*)$/m.exec(block)?.[1];
+      if (name) yield { name, data: JSON.parse(data) };
+    }
+  }
+}
+
+// refusal is why there is no stream.
+async function refusal(answer) {
+  if (answer.status === 401) return { kind: "ended" };
+  const body = await answer.json().catch(() => ({})); // a proxy answers in its own words
+  return { kind: "refused", problem: body.error?.message ?? `the server answers with ${answer.status}` };
 }
 
 // backoff doubles from first to max, minus up to a half at random, so that many pages don't
 // reconnect in the same moment.
 export function backoff(failures, first, max) {
   return Math.min(max, first * 2 ** failures) * (1 - Math.random() / 2);
-}
-
-// statusOf returns 0 if there was no answer.
-async function statusOf(url) {
-  try {
-    const answer = await fetch(url, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(10_000) });
-    return answer.status;
-  } catch {
-    return 0;
-  }
 }

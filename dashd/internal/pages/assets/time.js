@@ -11,11 +11,21 @@ export function ago(at, now = Date.now()) {
   return new Date(at).toISOString().slice(0, 10);
 }
 
+// ahead words how long it is until a moment to come.
+export function ahead(at, now = Date.now()) {
+  const left = at - now;
+  if (left <= 0) return "now";
+  if (left < minute) return "in less than a minute";
+  if (left < 2 * hour) return `in ${Math.floor(left / minute)} min`;
+  if (left < 2 * day) return `in ${Math.floor(left / hour)} h`;
+  return `in ${Math.floor(left / day)} d`;
+}
+
 // setTime makes a <time> element show a moment, in unix ms.
 export function setTime(element, at) {
   element.dateTime = new Date(at).toISOString();
   element.title = new Date(at).toLocaleString();
-  element.textContent = ago(at);
+  element.textContent = element.hasAttribute("data-until") ? ahead(at) : ago(at);
 }
 
 function refresh() {

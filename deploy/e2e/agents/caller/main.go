@@ -3,10 +3,11 @@
 //
 //	call TOOL ARGUMENTS   calls a tool with arguments in JSON; answers its name and its result, or "error" and its text
 //	say TEXT              answers TEXT
+//	read FILE             answers the text of a file in its folder
 //	wait FILE             waits until there is a file of that name in its folder; answers nothing
 //
-// In arguments $this stands for the id of the message, $text for its text within a JSON string, and $message_id, $poll_id
-// and $id for that field of the last result that has it.
+// In arguments $this stands for the id of the message, $text for its text within a JSON string, $file for that of the file
+// read last, and $message_id, $poll_id and $id for that field of the last result that has it.
 package main
 
 import (
@@ -74,6 +75,14 @@ func follow(ctx context.Context, mcp *agentproto.MCP, values map[string]string, 
 	switch what {
 	case "say":
 		return []string{rest}
+	case "read":
+		text, err := os.ReadFile(rest)
+		if err != nil {
+			return []string{"error " + err.Error()}
+		}
+		quoted, _ := json.Marshal(string(text)) // a string can always be encoded
+		values["$file"] = string(quoted[1 : len(quoted)-1])
+		return []string{strings.TrimSuffix(string(text), "\n")}
 	case "wait":
 		await(ctx, rest)
 	case "call":

@@ -37,7 +37,7 @@ func TestRun_CallsToolsOfMessages(t *testing.T) {
 	}
 	frames := agentproto.NewScanner(&out, io.Discard)
 	for _, want := range []string{"engage Bearer t\nreact error Bearer t", "hello"} {
-		f, err := frames.Next()
+		f, err := frames.NextFrame()
 		if err != nil || f.Result != want {
 			t.Errorf("%q, %v, want %q", f.Result, err, want)
 		}

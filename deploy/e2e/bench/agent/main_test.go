@@ -21,12 +21,12 @@ func TestRun_AnswersEachLine(t *testing.T) {
 	}
 	frames := agentproto.NewScanner(&out, io.Discard)
 	for _, want := range []string{"42 2", "42 1"} {
-		f, err := frames.Next()
+		f, err := frames.NextFrame()
 		if err != nil || f.Result != want || f.TurnID != "" {
 			t.Errorf("frame %+v, error %v, want the result %q", f, err, want)
 		}
 	}
-	if f, err := frames.Next(); err != io.EOF {
+	if f, err := frames.NextFrame(); err != io.EOF {
 		t.Errorf("then %+v, %v", f, err)
 	}
 }
@@ -40,5 +40,43 @@ func TestRun_ReturnsErrors(t *testing.T) {
 	_ = r.Close()
 	if err := run(strings.NewReader("x\n"), w, time.Now); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("writing: %v", err)
+	}
+}
+
+func TestRun_Work_EventsThenTheAnswer(t *testing.T) {
+	var out bytes.Buffer
+	in := `{"type":"message","prompt":"<message id=\"3\">message 7: work 0.02s events 20</message>"}` + "\n"
+	began := time.Now()
+	if err := run(strings.NewReader(in), &out, func() time.Time { return time.Unix(0, 42) }); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < 20*time.Millisecond {
+		t.Errorf("answered after %s", took)
+	}
+	var texts, tools, plans, usages, longest int
+	for outputs := agentproto.NewScanner(&out, io.Discard); ; {
+		o, err := outputs.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.Frame != nil {
+			break
+		}
+		switch e := o.Event; {
+		case e.Text != nil:
+			if len(*e.Text) <= longest {
+				t.Errorf("a text of %d bytes after one of %d", len(*e.Text), longest)
+			}
+			texts, longest = texts+1, len(*e.Text)
+		case e.Tool != nil:
+			tools++
+		case e.Plan != nil:
+			plans++
+		case e.Usage != nil:
+			usages++
+		}
+	}
+	if got := [4]int{texts, tools, plans, usages}; got != [4]int{14, 4, 1, 1} {
+		t.Errorf("texts, tools, plans and usages: %v", got)
 	}
 }

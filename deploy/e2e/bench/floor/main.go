@@ -186,7 +186,7 @@ func (f *floor) answer(ctx context.Context, jid string, after int64, stdin io.Wr
 		if _, err := stdin.Write(line); err != nil {
 			return after, err
 		}
-		frame, err := frames.Next()
+		frame, err := frames.NextFrame()
 		if err != nil {
 			return after, fmt.Errorf("agent of %s: %w", jid, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -16,8 +15,9 @@ const (
 	maxCommands    = 100
 	maxOptions     = 25
 	maxDescription = 100
-	answerWithin   = 3 * time.Second
 	stringOption   = 3
+	slashCommand   = 1
+	entryPoint     = 4 // opens an Activity
 )
 
 // commandForm matches the name of a command.
@@ -27,6 +27,7 @@ var commandForm = regexp.MustCompile(`^[-_'\p{L}\p{N}]{1,32}$`)
 type Command struct {
 	ID            string          `json:"id"`
 	ApplicationID string          `json:"application_id"`
+	GuildID       string          `json:"guild_id,omitempty"` // of a command that is only there
 	Version       string          `json:"version"`
 	Type          int             `json:"type"`
 	Name          string          `json:"name"`
@@ -42,50 +43,36 @@ type CommandOption struct {
 	Required    bool   `json:"required,omitempty"`
 }
 
-// InteractionSummary is the interaction to which a message is the response.
-type InteractionSummary struct {
-	ID   string `json:"id"`
-	Type int    `json:"type"`
-	User User   `json:"user"`
-}
-
-// Interaction is a use of a command.
-type Interaction struct {
-	ID    string
-	Token string
-}
-
-// interaction is a use of a command, and whether it was answered.
-type interaction struct {
-	id       string
-	by       User
-	at       time.Time
-	ch       *channel
-	answered bool
-}
-
-// owns validates the application of a request.
-func (s *Server) owns(q *request) error {
+// registry is the commands that a request is about: those of all places, or those of a guild.
+func (s *Server) registry(q *request) (*[]Command, error) {
 	id, err := q.id("application")
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case id != s.me.ID:
-		return refuse(403, 20012, "You are not authorized to perform this action on this application")
+		return nil, refuse(403, 20012, "You are not authorized to perform this action on this application")
+	case q.path("guild") == "":
+		return &s.commands, nil
 	}
-	return nil
+	g, err := s.guildOf(q)
+	if err != nil {
+		return nil, err
+	}
+	return &g.commands, nil
 }
 
 func (s *Server) getCommands(q *request) (any, error) {
-	if err := s.owns(q); err != nil {
+	all, err := s.registry(q)
+	if err != nil {
 		return nil, err
 	}
-	return append([]Command{}, s.commands...), nil
+	return append([]Command{}, *all...), nil
 }
 
 // overwriteCommands replaces all commands; those of the same name keep their ids.
 func (s *Server) overwriteCommands(q *request) (any, error) {
-	if err := s.owns(q); err != nil {
+	all, err := s.registry(q)
+	if err != nil {
 		return nil, err
 	}
 	var commands []Command
@@ -96,8 +83,12 @@ func (s *Server) overwriteCommands(q *request) (any, error) {
 	if err := q.decode(&commands); err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(*all, func(c Command) bool { return c.Type == entryPoint }) &&
+		!slices.ContainsFunc(commands, func(c Command) bool { return c.Type == entryPoint }) {
+		return nil, refuse(400, 50240, "You cannot remove this app's Entry Point command in a bulk update operation. Please include the Entry Point command in your update request or delete it separately.")
+	}
 	if len(commands) > maxCommands {
-		return nil, refuse(400, 30032, fmt.Sprintf("Maximum number of application commands reached (%d)", maxCommands))
+		return nil, tooManyCommands()
 	}
 	for i, c := range commands {
 		if bytes.Equal(loose[i]["options"], []byte("null")) {
@@ -106,15 +97,136 @@ func (s *Server) overwriteCommands(q *request) (any, error) {
 		if err := checkCommand(fmt.Sprint(i), c, commands[:i]); err != nil {
 			return nil, err
 		}
-		commands[i].ID, commands[i].ApplicationID, commands[i].Version = s.commandID(c.Name), s.me.ID, s.newID()
-		commands[i].Type = max(c.Type, 1)
+		commands[i] = s.registered(q, c, s.commandID(*all, c.Name))
 	}
-	s.commands = commands
+	*all = commands
 	return append([]Command{}, commands...), nil
 }
 
-func (s *Server) commandID(name string) string {
-	for _, c := range s.commands {
+func tooManyCommands() error {
+	return refuse(400, 30032, fmt.Sprintf("Maximum number of application commands reached (%d)", maxCommands))
+}
+
+// registered is a command of a request, with what Discord adds to it.
+func (s *Server) registered(q *request, c Command, id string) Command {
+	c.ID, c.ApplicationID, c.GuildID, c.Version, c.Type = id, s.me.ID, q.path("guild"), s.newID(), max(c.Type, slashCommand)
+	return c
+}
+
+// EntryPoint registers the command that opens the application's Activity, as the developer portal does.
+func (s *Server) EntryPoint(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.commands = append(s.commands, Command{ID: s.newID(), ApplicationID: s.me.ID, Version: s.newID(), Type: entryPoint, Name: name})
+}
+
+// AddCommand registers a slash command, as another program of the application's owner does.
+func (s *Server) AddCommand(name, description string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.commands = append(s.commands, Command{
+		ID: s.newID(), ApplicationID: s.me.ID, Version: s.newID(), Type: slashCommand, Name: name, Description: description,
+	})
+}
+
+// EditCommand changes the description of the slash command of a name.
+func (s *Server) EditCommand(name, description string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.commands, func(c Command) bool { return c.Name == name })
+	if i < 0 {
+		must(fmt.Errorf("no command %s", name))
+	}
+	s.commands[i].Description = description
+}
+
+// readCommand reads and validates the body of a call about one command. What it does not name stays as it is.
+func (s *Server) readCommand(q *request, c Command) (Command, error) {
+	var loose map[string]json.RawMessage
+	if q.decode(&loose) != nil || loose == nil {
+		return c, invalid("_", "DICT_TYPE_CONVERT", "Only dictionaries may be used in a DictType")
+	}
+	if bytes.Equal(loose["options"], []byte("null")) {
+		return c, required("options")
+	}
+	id := c.ID
+	if err := q.decode(&c); err != nil {
+		return c, err
+	}
+	return s.registered(q, c, id), checkCommand("_", c, nil)
+}
+
+// createCommand registers a command, in place of the one of its name and type.
+func (s *Server) createCommand(q *request) (any, error) {
+	all, err := s.registry(q)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.readCommand(q, Command{})
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(*all, func(other Command) bool { return other.Name == c.Name && other.Type == c.Type })
+	switch {
+	case i >= 0:
+		c.ID = (*all)[i].ID
+		(*all)[i] = c
+	case len(*all) >= maxCommands:
+		return nil, tooManyCommands()
+	default:
+		c.ID = s.newID()
+		*all = append(*all, c)
+	}
+	return c, nil
+}
+
+// command is the place of the command of a request among all.
+func (s *Server) command(q *request) (all *[]Command, i int, err error) {
+	if all, err = s.registry(q); err != nil {
+		return nil, 0, err
+	}
+	id, err := q.id("command")
+	if err != nil {
+		return nil, 0, err
+	}
+	if i = slices.IndexFunc(*all, func(c Command) bool { return c.ID == id }); i < 0 {
+		return nil, 0, unknown(10063, "application command")
+	}
+	return all, i, nil
+}
+
+func (s *Server) getCommand(q *request) (any, error) {
+	all, i, err := s.command(q)
+	if err != nil {
+		return nil, err
+	}
+	return (*all)[i], nil
+}
+
+func (s *Server) editCommand(q *request) (any, error) {
+	all, i, err := s.command(q)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.readCommand(q, (*all)[i])
+	if err != nil {
+		return nil, err
+	}
+	(*all)[i] = c
+	return c, nil
+}
+
+func (s *Server) deleteCommand(q *request) (any, error) {
+	all, i, err := s.command(q)
+	if err != nil {
+		return nil, err
+	}
+	*all = slices.Delete(*all, i, i+1)
+	return nil, nil
+}
+
+func (s *Server) commandID(all []Command, name string) string {
+	for _, c := range all {
 		if c.Name == name {
 			return c.ID
 		}
@@ -160,97 +272,28 @@ func (s *Server) Commands() []Command {
 	return slices.Clone(s.commands)
 }
 
-// Command uses one of the bot's commands. The text is its first option.
+// Command uses one of the bot's commands, one of the guild before another. The text is its first option.
 func (p Place) Command(by User, name, text string) Interaction {
 	var given Interaction
 	p.act(func(ch *channel) error {
-		s := p.s
-		i := slices.IndexFunc(s.commands, func(c Command) bool { return c.Name == name })
-		if i < 0 || text != "" && len(s.commands[i].Options) == 0 {
+		all := p.s.commands
+		if ch.guild != nil {
+			all = slices.Concat(ch.guild.commands, all)
+		}
+		i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name })
+		if i < 0 || text != "" && len(all[i].Options) == 0 {
 			return fmt.Errorf("no command %s with these options", name)
 		}
-		c := s.commands[i]
+		c := all[i]
 		data := map[string]any{"id": c.ID, "name": c.Name, "type": c.Type}
+		if c.GuildID != "" {
+			data["guild_id"] = c.GuildID
+		}
 		if text != "" {
 			data["options"] = []any{map[string]any{"name": c.Options[0].Name, "type": stringOption, "value": text}}
 		}
-		given.ID = s.newID()
-		given.Token = fmt.Sprintf("aW50ZXJhY3Rpb246%sFAKE", given.ID)
-		s.interactions[given.Token] = &interaction{id: given.ID, by: by, at: s.clock(), ch: ch}
-		event := map[string]any{
-			"id": given.ID, "application_id": s.me.ID, "type": 2, "token": given.Token, "version": 1, "data": data,
-			"channel_id": ch.info.ID, "channel": ch.snapshot(s), "locale": "en-US", "entitlements": []any{},
-			"app_permissions": everyonePermissions.String(), "attachment_size_limit": maxUpload,
-		}
-		if ch.guild == nil {
-			event["user"], event["context"] = by, 1
-		} else {
-			event["member"], event["guild_id"], event["guild_locale"], event["context"] = ch.guild.member(by.ID), ch.guild.id, "en-US", 0
-		}
-		s.emit(0, "INTERACTION_CREATE", event)
+		given = p.s.interact(ch, by, nil, data)
 		return nil
 	})
 	return given
-}
-
-// answerInteraction is the response to a command, once and in time.
-func (s *Server) answerInteraction(q *request) (any, error) {
-	const pong, say, deferred = 1, 4, 5
-	var body struct {
-		Type int       `json:"type"`
-		Data *outgoing `json:"data"`
-	}
-	if err := q.decode(&body); err != nil {
-		return nil, err
-	}
-	to := s.interactions[q.path("token")]
-	switch {
-	case to == nil || to.id != q.path("interaction") || s.clock().Sub(to.at) > answerWithin:
-		return nil, unknown(10062, "interaction")
-	case to.answered:
-		return nil, refuse(400, 40060, "Interaction has already been acknowledged.")
-	case body.Type != pong && body.Type != say && body.Type != deferred:
-		return nil, invalid("type", "BASE_TYPE_CHOICES", "Value must be one of {1, 4, 5, 6, 7, 8, 9, 10, 12}.")
-	}
-	if body.Type == say {
-		if err := s.say(q, to, body.Data); err != nil {
-			return nil, err
-		}
-	}
-	to.answered = true
-	q.call.ChannelID = to.ch.info.ID
-	return nil, nil
-}
-
-// say posts the response to a command, unless it is ephemeral.
-func (s *Server) say(q *request, to *interaction, o *outgoing) error {
-	if o == nil {
-		return required("data")
-	}
-	if err := o.check(nil); err != nil {
-		return err
-	}
-	if o.Content != nil {
-		q.call.Text = *o.Content
-	}
-	m, err := s.compose(q, to.ch, o, nil)
-	if err != nil {
-		return err
-	}
-	m.Type, m.Interaction = ChatInputCommand, &InteractionSummary{ID: to.id, Type: 2, User: to.by}
-	if q.call.Ephemeral = m.Flags&Ephemeral != 0; q.call.Ephemeral {
-		return nil
-	}
-	s.add(to.ch, m)
-	q.call.MessageID = m.ID
-	s.emitMessage("MESSAGE_CREATE", to.ch, m)
-	return nil
-}
-
-// Answered reports whether the bot has answered a command.
-func (s *Server) Answered(i Interaction) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	asked := s.interactions[i.Token]
-	return asked != nil && asked.answered
 }

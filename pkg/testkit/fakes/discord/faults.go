@@ -54,11 +54,7 @@ func (f *Fault) answer(w http.ResponseWriter) bool {
 	case f.Code != 0 || f.Status == http.StatusUnauthorized:
 		writeError(w, refuse(f.Status, f.Code, cmp.Or(f.Message, http.StatusText(f.Status))))
 	case f.Status != 0:
-		text := http.StatusText(f.Status)
-		w.Header().Set("Content-Type", "text/html")
-		w.Header().Set("Server", "cloudflare")
-		w.WriteHeader(f.Status)
-		_, _ = w.Write([]byte("<html><head><title>" + text + "</title></head><body><center><h1>" + text + "</h1></center><hr><center>cloudflare</center></body></html>"))
+		writeProxyPage(w, f.Status, http.StatusText(f.Status))
 	default:
 		return false
 	}

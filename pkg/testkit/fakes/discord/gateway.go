@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
 // The opcodes of the gateway.
@@ -48,6 +50,12 @@ const (
 // maxFrame is the documented limit of a client's payload, in bytes.
 const maxFrame = 4096
 
+// maxFrames is the documented number of payloads that a client may send in frameWindow.
+const (
+	maxFrames   = 120
+	frameWindow = time.Minute
+)
+
 // lateBeats is how many intervals without a heartbeat close a connection.
 const lateBeats = 1.5
 
@@ -66,8 +74,9 @@ type conn struct {
 	host    string
 	session *session // nil before IDENTIFY or RESUME
 	out     []frame
-	wake    chan struct{} // something was added to out
-	frozen  bool          // it stays open, and nothing is sent on it
+	wake    chan struct{}     // something was added to out
+	frames  fakeserver.Window // when the client sent payloads
+	frozen  bool              // it stays open, and nothing is sent on it
 	cancel  context.CancelFunc
 }
 
@@ -110,6 +119,11 @@ func (s *Server) admit(ctx context.Context, c *conn) bool {
 	s.open.Add(1)
 	s.gateway.conns = append(s.gateway.conns, c)
 	s.gateway.stats.Connections++
+	if s.gateway.moves > 0 {
+		s.gateway.moves--
+		c.send(opReconnect, nil)
+		return true
+	}
 	c.send(opHello, map[string]any{"heartbeat_interval": s.heartbeat.Milliseconds()})
 	return true
 }
@@ -239,6 +253,10 @@ func (c *conn) handle(body []byte) int {
 		Op *int            `json:"op"`
 		D  json.RawMessage `json:"d"`
 	}
+	if c.tooMany() {
+		c.close(CloseRateLimited, "Rate limited.")
+		return -1
+	}
 	if len(body) > maxFrame || json.Unmarshal(body, &p) != nil || p.Op == nil {
 		c.close(CloseDecodeError, "Error while decoding payload.")
 		return -1
@@ -251,13 +269,23 @@ func (c *conn) handle(body []byte) int {
 	case opResume:
 		c.resume(p.D)
 	case opPresence, opVoiceState, opMembers:
-		if c.session == nil {
+		switch {
+		case c.session == nil:
 			c.close(CloseNotAuthenticated, "Not authenticated.")
+		case *p.Op == opMembers:
+			c.requestMembers(p.D)
 		}
 	default:
 		c.close(CloseUnknownOpcode, "Unknown opcode.")
 	}
 	return *p.Op
+}
+
+// tooMany reports whether a client has sent more payloads than it may.
+func (c *conn) tooMany() bool {
+	now := c.s.clock()
+	c.frames = append(c.frames.Since(frameWindow, now), now)
+	return c.s.rates != nil && len(c.frames) > maxFrames
 }
 
 func (c *conn) beat(d json.RawMessage) {

@@ -40,7 +40,7 @@ func TestGateway_IdentifyAndEvents(t *testing.T) {
 	if !c.zlib {
 		t.Error("the payload is not compressed")
 	}
-	fakeservertest.Subset(t, ready, `{"v":9,"user":{"id":"`+r.Me().ID+`"},"guilds":[{"id":"`+r.guild.ID+`","unavailable":true}],"resume_gateway_url":"ws`+r.base[4:]+`/gateway"}`)
+	fakeservertest.Subset(t, ready, `{"v":9,"user":{"id":"`+r.Me().ID+`"},"guilds":[{"id":"`+r.guild.ID+`","unavailable":true}],"resume_gateway_url":"ws`+r.base[4:]+`/gateway/resume"}`)
 	guild := c.event("GUILD_CREATE")
 	fakeservertest.Subset(t, guild, `{"id":"`+r.guild.ID+`","name":"Team","unavailable":false,"member_count":3,"system_channel_id":"`+r.general.ChannelID+`",
 		"members":[{"user":{"id":"`+r.Me().ID+`"},"roles":["`+r.guild.BotRole().ID+`"]}],

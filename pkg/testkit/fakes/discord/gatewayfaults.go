@@ -48,14 +48,25 @@ func (s *Server) Revoke(revoked bool) {
 // RequestReconnect asks clients to reconnect and resume.
 func (s *Server) RequestReconnect() { s.eachOpen(func(c *conn) { c.send(opReconnect, nil) }) }
 
-// InvalidateSessions sends Invalid Session to the clients. Sessions that are not resumable are
-// dropped.
+// ReconnectNext answers the next n connections with the request to reconnect, instead of Hello.
+func (s *Server) ReconnectNext(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gateway.moves = n
+}
+
+// InvalidateSessions sends Invalid Session to the clients, which then resume or identify, on the same connection or
+// another one. Sessions that are not resumable are dropped.
 func (s *Server) InvalidateSessions(resumable bool) {
 	s.eachOpen(func(c *conn) {
 		c.send(opInvalidSession, resumable)
-		if n := c.session; n != nil && !resumable {
+		n := c.session
+		if n == nil {
+			return
+		}
+		n.conn, c.session = nil, nil
+		if !resumable {
 			delete(s.gateway.sessions, n.id)
-			n.conn, c.session = nil, nil // the client may identify again
 		}
 	})
 }

@@ -3,34 +3,11 @@ package discord
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
-
-// Permission is a set of permissions.
-type Permission uint64
-
-// The permissions of @everyone in a new guild, which Deny revokes for the bot.
-const (
-	AddReactions          Permission = 1 << 6
-	ViewChannel           Permission = 1 << 10
-	SendMessages          Permission = 1 << 11
-	AttachFiles           Permission = 1 << 15
-	ReadMessageHistory    Permission = 1 << 16
-	MentionEveryone       Permission = 1 << 17
-	CreatePublicThreads   Permission = 1 << 35
-	CreatePrivateThreads  Permission = 1 << 36
-	SendMessagesInThreads Permission = 1 << 38
-	SendPolls             Permission = 1 << 49
-)
-
-// everyonePermissions are those of @everyone in a new guild.
-const everyonePermissions = AddReactions | ViewChannel | SendMessages | AttachFiles | ReadMessageHistory | MentionEveryone |
-	CreatePublicThreads | CreatePrivateThreads | SendMessagesInThreads | SendPolls
-
-// String is the set as in JSON: bits in decimal.
-func (p Permission) String() string { return strconv.FormatUint(uint64(p), 10) }
 
 // guild is a guild with its members. The server's lock guards it.
 type guild struct {
@@ -40,6 +17,8 @@ type guild struct {
 	members  []*Member
 	emojis   []Emoji
 	system   string // the system channel, where joins are announced
+	commands []Command
+	granted  Permission // of the bot, besides those of everyone
 }
 
 func (g *guild) member(user string) *Member {
@@ -78,10 +57,13 @@ type channel struct {
 	parent    *channel
 	messages  map[string]*Message
 	reactions map[string][]*reaction // by message
+	pins      []pin                  // the latest first
 	votes     map[string][]vote      // by message
 	members   []ThreadMember         // of a thread
 	denied    Permission             // of the bot
 	blocked   bool                   // the user has blocked the bot
+	heard     bool                   // the bot hears the thread although it has not joined it
+	renames   fakeserver.Window
 	sent      int
 	last      string
 }
@@ -109,7 +91,7 @@ func (ch *channel) isThread() bool { return ch.info.Metadata != nil }
 // snapshot is a copy of a channel, which later changes do not affect.
 func (ch *channel) snapshot(s *Server) Channel {
 	c := ch.info
-	c.LastMessageID = Nullable(ch.last)
+	c.LastMessageID, c.LastPin = Nullable(ch.last), ch.lastPin()
 	if ch.denied != 0 {
 		c.Overwrites = []Overwrite{{ID: s.me.ID, Type: 1, Allow: "0", Deny: ch.denied.String()}}
 	}
@@ -129,26 +111,6 @@ func (ch *channel) threadMember(user string) *ThreadMember {
 		}
 	}
 	return nil
-}
-
-// may reports whether the bot has permissions in a channel. Threads have those of their parent.
-func (s *Server) may(ch *channel, want Permission) bool {
-	if ch.guild == nil {
-		return true
-	}
-	denied := ch.denied
-	if ch.parent != nil && ch.isThread() {
-		denied |= ch.parent.denied
-	}
-	return ch.guild.member(s.me.ID) != nil && everyonePermissions&^denied&want == want
-}
-
-// sees reports whether the bot can see a channel at all.
-func (s *Server) sees(ch *channel) bool {
-	if ch.info.Type == PrivateThread && ch.threadMember(s.me.ID) == nil {
-		return false
-	}
-	return s.may(ch, ViewChannel)
 }
 
 // readable is the channel of a request, if the bot may read it.
@@ -186,8 +148,10 @@ func (s *Server) writable(q *request) (*channel, error) {
 		return nil, refuse(403, 50007, "Cannot send messages to this user")
 	case !s.may(ch, send):
 		return nil, missingPermissions()
-	case ch.isThread() && ch.info.Metadata.Locked:
+	case ch.isThread() && ch.info.Metadata.Archived && (s.archiveStays || ch.info.Metadata.Locked && !s.may(ch, ManageThreads)):
 		return nil, archived()
+	case ch.isThread() && ch.info.Metadata.Locked && !s.may(ch, ManageThreads):
+		return nil, refuse(403, 160005, "Thread is locked")
 	}
 	return ch, nil
 }
@@ -308,22 +272,6 @@ func (s *Server) getActiveThreads(q *request) (any, error) {
 		}
 	}
 	return map[string]any{"threads": threads, "members": members}, nil
-}
-
-func (s *Server) getMember(q *request) (any, error) {
-	g, err := s.guildOf(q)
-	if err != nil {
-		return nil, err
-	}
-	id, err := q.id("user")
-	if err != nil {
-		return nil, err
-	}
-	m := g.member(id)
-	if m == nil {
-		return nil, unknown(10007, "Member")
-	}
-	return *m, nil
 }
 
 func (s *Server) getChannel(q *request) (any, error) {

@@ -41,7 +41,8 @@ func quoted(of *Message) json.RawMessage {
 
 // inEvent is a message as in events: with its guild, and its author as a member.
 func (s *Server) inEvent(ch *channel, m *Message) Message {
-	c := s.inAnswer(ch, m)
+	c, kind := s.inAnswer(ch, m), ch.info.Type
+	c.ChannelType = &kind
 	if ch.guild != nil {
 		c.GuildID = ch.guild.id
 		if m.WebhookID == "" {

@@ -7,6 +7,7 @@ type Intent uint64
 const (
 	Guilds                 Intent = 1 << 0
 	GuildMembers           Intent = 1 << 1 // privileged
+	GuildWebhooks          Intent = 1 << 5
 	GuildPresences         Intent = 1 << 8 // privileged
 	GuildMessages          Intent = 1 << 9
 	GuildMessageReactions  Intent = 1 << 10

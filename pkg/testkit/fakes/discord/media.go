@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -52,6 +53,11 @@ func (a attachmentRef) known() bool {
 	id, isText := a.ID.(string)
 	_, isID := snowflake(id)
 	return isText && isID && len(id) > 2
+}
+
+// keeps reports whether an edit that lists attachments lists one of the message.
+func (o *outgoing) keeps(a Attachment) bool {
+	return slices.ContainsFunc(o.Attachments, func(listed attachmentRef) bool { return listed.ID == a.ID })
 }
 
 func (o *outgoing) describe(u Upload) string {

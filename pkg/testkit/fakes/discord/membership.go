@@ -34,7 +34,7 @@ func (s *Server) Guild(name string, members ...User) Guild {
 // admitBot makes the bot a member, with its own role.
 func (s *Server) admitBot(g *guild) {
 	role := Role{
-		ID: s.newID(), Name: s.me.Name(), Position: 1, Permissions: everyonePermissions.String(), Managed: true,
+		ID: s.newID(), Name: s.me.Name(), Position: 1, Permissions: g.permissions().String(), Managed: true,
 		Tags: &RoleTags{BotID: s.me.ID},
 	}
 	g.roles = append(g.roles, role)
@@ -54,13 +54,6 @@ func (g Guild) act(do func(*guild) error) {
 	g.s.Notify()
 }
 
-// toBot emits an event of a guild, if the bot is a member.
-func (g Guild) toBot(in *guild, need Intent, name string, d any) {
-	if in.member(g.s.me.ID) != nil {
-		g.s.emit(need, name, d)
-	}
-}
-
 // AddBot adds the bot to a guild that it was removed from.
 func (g Guild) AddBot() {
 	g.act(func(in *guild) error {
@@ -76,6 +69,7 @@ func (g Guild) AddBot() {
 func (g Guild) RemoveBot() {
 	g.act(func(in *guild) error {
 		g.expel(in, g.s.me.ID)
+		in.granted = 0
 		in.roles = slices.DeleteFunc(in.roles, func(r Role) bool { return r.Managed && r.Tags.BotID == g.s.me.ID })
 		g.s.emit(Guilds, "GUILD_DELETE", map[string]any{"id": g.ID})
 		return nil
@@ -85,8 +79,8 @@ func (g Guild) RemoveBot() {
 // Outage makes the guild unavailable to the bot, and available again.
 func (g Guild) Outage() {
 	g.act(func(in *guild) error {
-		g.toBot(in, Guilds, "GUILD_DELETE", map[string]any{"id": g.ID, "unavailable": true})
-		g.toBot(in, Guilds, "GUILD_CREATE", g.s.guildCreate(in))
+		g.s.toBot(in, Guilds, "GUILD_DELETE", map[string]any{"id": g.ID, "unavailable": true})
+		g.s.toBot(in, Guilds, "GUILD_CREATE", g.s.guildCreate(in))
 		return nil
 	})
 }
@@ -103,7 +97,7 @@ func (g Guild) Join(user User) {
 		}
 		m := joined(user, g.s.now())
 		in.members = append(in.members, m)
-		g.toBot(in, GuildMembers, "GUILD_MEMBER_ADD", withGuild(g.ID, *m))
+		g.s.toBot(in, GuildMembers, "GUILD_MEMBER_ADD", withGuild(g.ID, *m))
 		if ch := g.s.channels[in.system]; ch != nil {
 			g.s.emitMessage("MESSAGE_CREATE", ch, g.s.add(ch, &Message{Author: user, Type: UserJoin}))
 		}
@@ -126,7 +120,7 @@ func (g Guild) Leave(user User) {
 			return fmt.Errorf("%s is not in guild %s", user.Name(), g.ID)
 		}
 		g.expel(in, user.ID)
-		g.toBot(in, GuildMembers, "GUILD_MEMBER_REMOVE", map[string]any{"guild_id": g.ID, "user": user})
+		g.s.toBot(in, GuildMembers, "GUILD_MEMBER_REMOVE", map[string]any{"guild_id": g.ID, "user": user})
 		return nil
 	})
 }
@@ -139,35 +133,9 @@ func (g Guild) Nick(user User, nick string) {
 			return fmt.Errorf("%s is not in guild %s", user.Name(), g.ID)
 		}
 		m.Nick = Nullable(nick)
-		g.toBot(in, GuildMembers, "GUILD_MEMBER_UPDATE", withGuild(g.ID, *m))
+		g.s.memberChanged(in, m)
 		return nil
 	})
-}
-
-// Role creates a role that can be mentioned.
-func (g Guild) Role(name string) Role {
-	role := Role{Name: name, Permissions: "0", Mentionable: true}
-	g.act(func(in *guild) error {
-		role.ID, role.Position = g.s.newID(), len(in.roles)
-		in.roles = append(in.roles, role)
-		g.toBot(in, Guilds, "GUILD_ROLE_CREATE", map[string]any{"guild_id": g.ID, "role": role})
-		return nil
-	})
-	return role
-}
-
-// BotRole is the managed role of the bot.
-func (g Guild) BotRole() Role {
-	var found Role
-	g.act(func(in *guild) error {
-		i := slices.IndexFunc(in.roles, func(r Role) bool { return r.Managed && r.Tags.BotID == g.s.me.ID })
-		if i < 0 {
-			return fmt.Errorf("the bot is not in guild %s", g.ID)
-		}
-		found = in.roles[i]
-		return nil
-	})
-	return found
 }
 
 // Emoji creates an emoji of the guild.
@@ -200,7 +168,7 @@ func (g Guild) addChannel(name string, kind int) (p Place) {
 	g.act(func(in *guild) error {
 		ch := g.s.newChannel(Channel{Name: name, Type: kind}, in, nil)
 		p = Place{s: g.s, ChannelID: ch.info.ID}
-		g.toBot(in, Guilds, "CHANNEL_CREATE", ch.snapshot(g.s))
+		g.s.toBot(in, Guilds, "CHANNEL_CREATE", ch.snapshot(g.s))
 		return nil
 	})
 	return p
@@ -209,17 +177,21 @@ func (g Guild) addChannel(name string, kind int) (p Place) {
 // DeleteChannel deletes a channel, or a thread, with its messages.
 func (p Place) DeleteChannel() {
 	p.act(func(ch *channel) error {
-		name := "CHANNEL_DELETE"
-		if ch.isThread() {
-			name = "THREAD_DELETE"
-		}
-		if p.s.sees(ch) {
-			p.s.emit(Guilds, name, ch.snapshot(p.s))
-		}
-		delete(p.s.channels, p.ChannelID)
-		maps.DeleteFunc(p.s.channels, func(_ string, t *channel) bool { return t.parent == ch })
+		p.s.dropChannel(ch)
 		return nil
 	})
+}
+
+func (s *Server) dropChannel(ch *channel) {
+	name := "CHANNEL_DELETE"
+	if ch.isThread() {
+		name = "THREAD_DELETE"
+	}
+	if s.sees(ch) {
+		s.emit(Guilds, name, ch.snapshot(s))
+	}
+	delete(s.channels, ch.info.ID)
+	maps.DeleteFunc(s.channels, func(_ string, t *channel) bool { return t.parent == ch })
 }
 
 // Rename renames a channel or a thread.

@@ -233,15 +233,6 @@ func (p Place) Unfurl(id string, e Embed) {
 	}))
 }
 
-// Pin pins a message, which emits an update of it.
-func (p Place) Pin(id string) {
-	must(p.withMessage(id, func(ch *channel, m *Message) error {
-		m.Pinned = true
-		p.s.emitMessage("MESSAGE_UPDATE", ch, m)
-		return nil
-	}))
-}
-
 // Delete deletes messages. Several emit one event.
 func (p Place) Delete(ids ...string) {
 	p.act(func(ch *channel) error {

@@ -152,18 +152,9 @@ func (s *Server) vote(ch *channel, m *Message, by User, answer int, on bool) {
 
 // getVoters answers with the users who voted for an answer, by id.
 func (s *Server) getVoters(q *request) (any, error) {
-	const maxVoters, usualVoters = 100, 25
 	ch, m, err := s.message(q)
 	if err != nil {
 		return nil, err
-	}
-	limit, err := q.number("limit", usualVoters, 1, maxVoters)
-	if err != nil {
-		return nil, err
-	}
-	after := q.query.Get("after")
-	if _, ok := snowflake(after); after != "" && !ok {
-		return nil, badSnowflake("after", after)
 	}
 	answer, err := strconv.Atoi(q.path("answer"))
 	switch {
@@ -174,14 +165,17 @@ func (s *Server) getVoters(q *request) (any, error) {
 	case m.Poll == nil || !slices.ContainsFunc(m.Poll.Answers, func(a PollAnswer) bool { return a.ID == answer }):
 		return nil, noRoute() // Discord does not document a code
 	}
-	users := []User{}
+	var ids []string
 	for _, v := range ch.votes[m.ID] {
-		if v.answer == answer && (after == "" || compareIDs(v.user, after) > 0) {
-			users = append(users, s.users[v.user])
+		if v.answer == answer {
+			ids = append(ids, v.user)
 		}
 	}
-	slices.SortFunc(users, func(a, b User) int { return compareIDs(a.ID, b.ID) })
-	return map[string]any{"users": users[:min(limit, len(users))]}, nil
+	users, err := s.userPage(q, ids)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"users": users}, nil
 }
 
 // endPoll ends one of the bot's polls before its time.

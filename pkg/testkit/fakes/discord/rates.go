@@ -21,6 +21,83 @@ const (
 	reactWindow   = 250 * time.Millisecond
 )
 
+// The documented limit of calls that are refused with 401, 403 or 429. Above it the proxy before the API refuses the
+// address of the client. Discord does not document for how long.
+const (
+	maxInvalid    = 10_000
+	invalidWindow = 10 * time.Minute
+	banTime       = time.Hour
+)
+
+// walls are what refuses all calls. The server's lock guards it.
+type walls struct {
+	invalid fakeserver.Window
+	banned  time.Time // until when the proxy refuses all calls
+	flooded time.Time // until when the global limit is exceeded
+}
+
+// Flood refuses all calls of the bot for a while by the global limit. Those without its token, to webhooks and about
+// interactions, are not counted for that.
+func (s *Server) Flood(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.walls.flooded = s.clock().Add(d)
+}
+
+// Ban refuses all calls for a while by the proxy before the API, as after too many invalid ones: without the headers
+// of rate limits, and with a page.
+func (s *Server) Ban(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.walls.banned = s.clock().Add(d)
+}
+
+// ban is how long the proxy refuses a call.
+func (s *Server) ban() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.walls.banned.Sub(s.clock())
+}
+
+// countInvalid counts the answer to a call if it is an invalid one.
+func (s *Server) countInvalid(status int) {
+	if status != http.StatusUnauthorized && status != http.StatusForbidden && status != http.StatusTooManyRequests {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock()
+	if s.walls.invalid = append(s.walls.invalid.Since(invalidWindow, now), now); len(s.walls.invalid) > maxInvalid {
+		s.walls.invalid, s.walls.banned = nil, now.Add(banTime)
+	}
+}
+
+// writeBan answers as the proxy does.
+func writeBan(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(fakeserver.Seconds(wait)))
+	writeProxyPage(w, http.StatusTooManyRequests, "Error 1015: You are being rate limited")
+}
+
+// writeProxyPage writes an answer of the proxy before the API.
+func writeProxyPage(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/html")
+	w.Header().Set("Server", "cloudflare")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte("<html><head><title>" + text + "</title></head><body><center><h1>" + text + "</h1></center><hr><center>cloudflare</center></body></html>"))
+}
+
+// limit refuses a call above a limit.
+func (s *Server) limit(h http.Header, q *request, r route) error {
+	now := s.clock()
+	if wait := s.walls.flooded.Sub(now); wait > 0 && r.token {
+		return limited(wait, true)
+	}
+	if s.rates == nil {
+		return nil
+	}
+	return s.rates.take(h, r, q.path("channel")+q.path("webhook"), now)
+}
+
 // rates remembers when calls came. The server's lock guards it.
 type rates struct {
 	all     fakeserver.Window
@@ -31,25 +108,27 @@ func newRates() *rates { return &rates{buckets: map[string]fakeserver.Window{}} 
 
 // take counts a call, writes the state of its bucket to the headers, and refuses a call above the
 // limit.
-func (r *rates) take(h http.Header, route, channel string, now time.Time) error {
+func (r *rates) take(h http.Header, to route, place string, now time.Time) error {
 	r.all = r.all.Since(overallWindow, now)
-	if len(r.all) >= overall {
+	if len(r.all) >= overall && to.token {
 		return limited(r.all.Wait(overall, overallWindow, now), true)
 	}
 	limit, window := perChannel, channelWindow
-	if strings.Contains(route, "/reactions/") {
+	if strings.Contains(to.name, "/reactions/") {
 		limit, window = reactions, reactWindow
 	}
-	key := route + " " + channel
+	key := to.name + " " + place
 	used := r.buckets[key].Since(window, now)
 	isFull := len(used) >= limit
 	if !isFull {
 		used = append(used, now)
+	}
+	if !isFull && to.token {
 		r.all = append(r.all, now)
 	}
 	r.buckets[key] = used
 	reset := used[0].Add(window)
-	h.Set("X-RateLimit-Bucket", fmt.Sprintf("%x", route))
+	h.Set("X-RateLimit-Bucket", fmt.Sprintf("%x", to.name))
 	h.Set("X-RateLimit-Limit", strconv.Itoa(limit))
 	h.Set("X-RateLimit-Remaining", strconv.Itoa(limit-len(used)))
 	h.Set("X-RateLimit-Reset", fmt.Sprintf("%.3f", float64(reset.UnixMilli())/1000))

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
@@ -129,6 +130,18 @@ func (q *request) number(name string, fallback, minimum, maximum int) (int, erro
 		return 0, invalid(name, "NUMBER_TYPE_MAX", fmt.Sprintf("int value should be less than or equal to %d.", maximum))
 	}
 	return n, nil
+}
+
+// moment is a time in the query, the zero time without one.
+func (q *request) moment(name string) (at time.Time, err error) {
+	text := q.query.Get(name)
+	if text == "" {
+		return at, nil
+	}
+	if at, err = time.Parse(time.RFC3339Nano, text); err != nil {
+		return at, invalid(name, "DATETIME_TYPE_COERCE", fmt.Sprintf("Value %q is not a datetime.", text))
+	}
+	return at, nil
 }
 
 // id is a wildcard of the path, which must be a snowflake.

@@ -2,6 +2,7 @@ package discord
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +37,9 @@ type outgoing struct {
 	Poll        *pollRequest    `json:"poll"`
 	Attachments []attachmentRef `json:"attachments"`
 	Stickers    []string        `json:"sticker_ids"`
-	Reference   *struct {
+	// Components replace those of an edited message, nil keeps them.
+	Components []json.RawMessage `json:"components"`
+	Reference  *struct {
 		Type            int    `json:"type"`
 		MessageID       string `json:"message_id"`
 		ChannelID       string `json:"channel_id"`
@@ -71,6 +74,9 @@ func (o *outgoing) check(files []Upload) error {
 		}
 	}
 	if err := checkEmbeds(o.Embeds); err != nil {
+		return err
+	}
+	if err := checkComponents(o.Components); err != nil {
 		return err
 	}
 	return o.allowed().check()
@@ -113,6 +119,9 @@ func (s *Server) createMessage(q *request) (any, error) {
 			return first.snapshot(), nil
 		}
 	}
+	if err := s.mayAttach(ch, &o, files); err != nil {
+		return nil, err
+	}
 	m, err := s.compose(q, ch, &o, files)
 	if err != nil {
 		return nil, err
@@ -136,11 +145,22 @@ func (s *Server) byNonce(nonce string) *Message {
 	return nil
 }
 
+// mayAttach refuses files and polls that the bot may not send.
+func (s *Server) mayAttach(ch *channel, o *outgoing, files []Upload) error {
+	if len(files) > 0 && !s.may(ch, AttachFiles) || o.Poll != nil && !s.may(ch, SendPolls) {
+		return missingPermissions()
+	}
+	return nil
+}
+
+// sendFlags are the flags of a message that its sender sets; others are ignored.
+const sendFlags = SuppressEmbeds | Ephemeral | SuppressNotifications | IsVoiceMessage
+
 // compose is the message of a request.
 func (s *Server) compose(q *request, ch *channel, o *outgoing, files []Upload) (*Message, error) {
-	m := &Message{Author: s.me, Nonce: o.Nonce, TTS: o.TTS, Embeds: o.Embeds, Content: q.call.Text}
+	m := &Message{Author: s.me, Nonce: o.Nonce, TTS: o.TTS, Embeds: o.Embeds, Content: q.call.Text, Components: o.Components}
 	if o.Flags != nil {
-		m.Flags = *o.Flags
+		m.Flags = *o.Flags & sendFlags
 	}
 	if err := s.refer(q, ch, o, m); err != nil {
 		return nil, err
@@ -148,8 +168,6 @@ func (s *Server) compose(q *request, ch *channel, o *outgoing, files []Upload) (
 	switch {
 	case m.Content == "" && len(m.Embeds)+len(files)+len(m.Snapshots)+len(o.Stickers) == 0 && o.Poll == nil:
 		return nil, refuse(400, 50006, "Cannot send an empty message")
-	case len(files) > 0 && !s.may(ch, AttachFiles), o.Poll != nil && !s.may(ch, SendPolls):
-		return nil, missingPermissions()
 	}
 	for _, u := range files {
 		m.Attachments = append(m.Attachments, s.newAttachment(ch, File{Name: u.Name, Data: u.Data, Description: o.describe(u)}))
@@ -223,6 +241,17 @@ func (m *Message) forward(from *channel, of *Message) {
 // add adds a message to a channel: it sets its id and time, and makes its lists non-null. It
 // unarchives a thread.
 func (s *Server) add(ch *channel, m *Message) *Message {
+	s.complete(ch, m)
+	ch.messages[m.ID], ch.last = m, m.ID
+	ch.sent++
+	if ch.isThread() && ch.info.Metadata.Archived {
+		s.archive(ch, false, ch.info.Metadata.Locked)
+	}
+	return m
+}
+
+// complete gives a message what all have.
+func (s *Server) complete(ch *channel, m *Message) {
 	if m.ID == "" {
 		m.ID = s.newID()
 	}
@@ -232,12 +261,6 @@ func (s *Server) add(ch *channel, m *Message) *Message {
 	fill(&m.Attachments)
 	fill(&m.Embeds)
 	fill(&m.Components)
-	ch.messages[m.ID], ch.last = m, m.ID
-	ch.sent++
-	if ch.isThread() && ch.info.Metadata.Archived {
-		s.archive(ch, false, ch.info.Metadata.Locked)
-	}
-	return m
 }
 
 // fill replaces a nil list by an empty one.
@@ -264,6 +287,14 @@ func (s *Server) editMessage(q *request) (any, error) {
 	case ch.isThread() && (ch.info.Metadata.Archived || ch.info.Metadata.Locked):
 		return nil, archived()
 	}
+	if err := s.change(ch, m, &o, files); err != nil {
+		return nil, err
+	}
+	return s.inAnswer(ch, m), nil
+}
+
+// change replaces what a request names of a message of the bot.
+func (s *Server) change(ch *channel, m *Message, o *outgoing, files []Upload) error {
 	content, embeds := m.Content, m.Embeds
 	if o.Content != nil {
 		content = *o.Content
@@ -271,23 +302,35 @@ func (s *Server) editMessage(q *request) (any, error) {
 	if o.Embeds != nil {
 		embeds = o.Embeds
 	}
-	if content == "" && len(embeds)+len(m.Attachments)+len(files) == 0 {
-		return nil, refuse(400, 50006, "Cannot send an empty message")
+	kept := m.Attachments
+	if o.Attachments != nil {
+		kept = slices.DeleteFunc(slices.Clone(kept), func(a Attachment) bool { return !o.keeps(a) })
 	}
+	if content == "" && len(embeds)+len(kept)+len(files) == 0 {
+		return refuse(400, 50006, "Cannot send an empty message")
+	}
+	m.Attachments = slices.Clone(kept)
 	for _, u := range files {
-		m.Attachments = append(slices.Clone(m.Attachments), s.newAttachment(ch, File{Name: u.Name, Data: u.Data, Description: o.describe(u)}))
+		m.Attachments = append(m.Attachments, s.newAttachment(ch, File{Name: u.Name, Data: u.Data, Description: o.describe(u)}))
 	}
-	m.Content, m.Embeds = content, embeds
+	if m.Content, m.Embeds = content, embeds; o.Flags != nil {
+		m.Flags = m.Flags&^SuppressEmbeds | *o.Flags&SuppressEmbeds
+	}
+	if o.Components != nil {
+		m.Components = o.Components
+	}
 	s.mark(ch, m, o.allowed()) // an edit does not notify
 	s.edited(ch, m)
-	return s.inAnswer(ch, m), nil
+	return nil
 }
 
-// edited emits the edit of a user.
+// edited emits the edit of a message. An ephemeral one is in no channel.
 func (s *Server) edited(ch *channel, m *Message) {
 	at := s.now()
 	m.EditedTimestamp = &at
-	s.emitMessage("MESSAGE_UPDATE", ch, m)
+	if ch.messages[m.ID] != nil {
+		s.emitMessage("MESSAGE_UPDATE", ch, m)
+	}
 }
 
 func (s *Server) deleteMessage(q *request) (any, error) {
@@ -295,32 +338,95 @@ func (s *Server) deleteMessage(q *request) (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case ch.isThread() && ch.info.Metadata.Archived:
+		return nil, archived()
 	case m.Author.ID == s.me.ID:
 	case ch.guild == nil:
-		return nil, refuse(403, 50003, "Cannot execute action on a DM channel")
-	default:
+		return nil, notInPrivate()
+	case !s.may(ch, ManageMessages):
 		return nil, missingPermissions()
 	}
 	s.remove(ch, m.ID)
 	return nil, nil
 }
 
+func notInPrivate() error { return refuse(403, 50003, "Cannot execute action on a DM channel") }
+
+// The documented limits of BulkDelete.
+const (
+	minBulk    = 2
+	maxBulk    = 100
+	maxBulkAge = 14 * 24 * time.Hour
+)
+
+// bulkDelete deletes messages that are not too old. Those that do not exist are ignored.
+func (s *Server) bulkDelete(q *request) (any, error) {
+	ch, err := s.readable(q)
+	if err != nil {
+		return nil, err
+	}
+	var body struct {
+		Messages []string `json:"messages"`
+	}
+	if err := q.decode(&body); err != nil {
+		return nil, err
+	}
+	ids := body.Messages
+	switch {
+	case ch.guild == nil:
+		return nil, notInPrivate()
+	case !s.may(ch, ManageMessages):
+		return nil, missingPermissions()
+	case len(ids) < minBulk || len(ids) > maxBulk:
+		return nil, refuse(400, 50016, "Provided too few or too many messages to delete. Must provide at least 2 and fewer than 100 messages to delete")
+	}
+	var present []string
+	for i, id := range ids {
+		_, ok := snowflake(id)
+		switch {
+		case !ok:
+			return nil, badSnowflake(fmt.Sprintf("messages.%d", i), id)
+		case slices.Contains(ids[:i], id):
+			return nil, invalid("messages", "SET_TYPE_ALREADY_CONTAINS_VALUE", "The set already contains this value")
+		case s.clock().Sub(madeAt(id)) > maxBulkAge:
+			return nil, refuse(400, 50034, "You can only bulk delete messages that are under 14 days old.")
+		case ch.messages[id] != nil:
+			present = append(present, id)
+		}
+	}
+	if len(present) > 0 {
+		s.removeBulk(ch, present)
+	}
+	return nil, nil
+}
+
+// madeAt is when an object with an id was made.
+func madeAt(id string) time.Time {
+	n, _ := snowflake(id) // a valid one
+	return time.UnixMilli(int64(n>>22) + epoch)
+}
+
 // remove deletes messages, and emits one event, for several a bulk one.
 func (s *Server) remove(ch *channel, ids ...string) {
+	if len(ids) > 1 {
+		s.removeBulk(ch, ids)
+		return
+	}
+	ch.forget(ids[0])
+	s.emitOf(ch, ch.intent(GuildMessages, DirectMessages), "MESSAGE_DELETE", map[string]any{"id": ids[0]})
+}
+
+// removeBulk deletes messages, and emits a bulk event even for one.
+func (s *Server) removeBulk(ch *channel, ids []string) {
 	for _, id := range ids {
-		delete(ch.messages, id)
+		ch.forget(id)
 	}
-	fields := map[string]any{"channel_id": ch.info.ID}
-	if ch.guild != nil {
-		fields["guild_id"] = ch.guild.id
-	}
-	name := "MESSAGE_DELETE_BULK"
-	if fields["ids"] = ids; len(ids) == 1 {
-		delete(fields, "ids")
-		fields["id"], name = ids[0], "MESSAGE_DELETE"
-	}
-	if s.sees(ch) {
-		s.emit(ch.intent(GuildMessages, DirectMessages), name, fields)
-	}
-	s.Notify()
+	s.emitOf(ch, ch.intent(GuildMessages, DirectMessages), "MESSAGE_DELETE_BULK", map[string]any{"ids": ids})
+}
+
+// forget deletes what a channel has of a message.
+func (ch *channel) forget(id string) {
+	delete(ch.messages, id)
+	delete(ch.reactions, id)
+	ch.pins = slices.DeleteFunc(ch.pins, func(p pin) bool { return p.id == id })
 }

@@ -42,10 +42,15 @@ type Options struct {
 	Token       string // without "Bot " in front; it begins with the bot's id in base64
 	BotName     string
 	BotUsername string
-	Denied      Intent           // privileged intents that are switched off
-	Heartbeat   time.Duration    // interval of the gateway's clients
-	RateLimits  bool             // refuse calls above Discord's rates
-	Now         func() time.Time // the clock of ids and timestamps; time.Now if nil
+	Denied      Intent        // privileged intents that are switched off
+	Heartbeat   time.Duration // interval of the gateway's clients
+	RateLimits  bool          // refuse calls above Discord's rates, and sessions that begin too soon
+	// ArchivedRefuse refuses messages in an archived thread, instead of taking it out of the archive.
+	ArchivedRefuse bool
+	// JoinToHear sends the events of a public thread only after the bot has joined it, or was mentioned in it, or was
+	// connected again: so users of Discord report, while its documentation says that bots hear all.
+	JoinToHear bool
+	Now        func() time.Time // the clock of ids and timestamps; time.Now if nil
 }
 
 // Server is the fake. It may be used from many goroutines.
@@ -53,14 +58,17 @@ type Server struct {
 	fakeserver.Host
 	*fakeserver.Record[Call]
 	*fakeserver.Faults[Fault]
-	token     string
-	revoked   atomic.Bool
-	denied    Intent
-	heartbeat time.Duration
-	clock     func() time.Time
-	routes    http.Handler
-	rates     *rates         // nil without limits
-	open      sync.WaitGroup // connections of the gateway
+	token        string
+	revoked      atomic.Bool
+	denied       Intent
+	heartbeat    time.Duration
+	clock        func() time.Time
+	routes       http.Handler
+	rates        *rates // nil without limits
+	walls        walls
+	archiveStays bool // of Options.ArchivedRefuse
+	joinToHear   bool
+	open         sync.WaitGroup // connections of the gateway
 
 	mu           sync.Mutex
 	me           User
@@ -72,6 +80,7 @@ type Server struct {
 	posted       []posted            // nonces of the bot's messages
 	commands     []Command
 	interactions map[string]*interaction // by token
+	webhooks     map[string]*webhook     // by id
 	gateway      gateway
 }
 
@@ -79,9 +88,10 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
+		archiveStays: o.ArchivedRefuse, joinToHear: o.JoinToHear,
 		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat), clock: o.Now,
 		users: map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
-		files: map[string]*file{}, interactions: map[string]*interaction{}, gateway: gateway{sessions: map[string]*session{}},
+		files: map[string]*file{}, interactions: map[string]*interaction{}, webhooks: map[string]*webhook{}, gateway: gateway{sessions: map[string]*session{}},
 	}
 	if s.clock == nil {
 		s.clock = time.Now
@@ -154,7 +164,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // call answers one call of a route.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
+	if wait := s.ban(); wait > 0 {
+		writeBan(w, wait)
+		return
+	}
 	if token, ofBot := strings.CutPrefix(r.Header.Get("Authorization"), "Bot "); route.token && (!ofBot || !s.accepts(token)) {
+		s.countInvalid(http.StatusUnauthorized)
 		writeError(w, unauthorized())
 		return
 	}
@@ -175,6 +190,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
 			result, err = s.run(w, q, route, f)
 		}
 	})
+	s.countInvalid(answerStatus(result, err, f))
 	switch {
 	case f.answer(w):
 	case err != nil:
@@ -190,11 +206,9 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
 func (s *Server) run(w http.ResponseWriter, q *request, route route, f Fault) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.rates != nil {
-		if err := s.rates.take(w.Header(), route.name, q.path("channel"), s.clock()); err != nil {
-			s.Add(s.recorded(q, nil, err, f))
-			return nil, err
-		}
+	if err := s.limit(w.Header(), q, route); err != nil {
+		s.Add(s.recorded(q, nil, err, f))
+		return nil, err
 	}
 	result, err := route.do(q)
 	if result, ok := result.(Message); ok && err == nil {
@@ -210,8 +224,7 @@ func writeError(w http.ResponseWriter, err error) {
 		refused = &apiError{status: http.StatusInternalServerError, message: "500: Internal Server Error"}
 	}
 	if refused.retryAfter > 0 {
-		whole := int64((refused.retryAfter + time.Second - 1) / time.Second)
-		w.Header().Set("Retry-After", strconv.FormatInt(whole, 10))
+		w.Header().Set("Retry-After", strconv.Itoa(fakeserver.Seconds(refused.retryAfter)))
 		w.Header().Set("Via", "1.1 google")
 		scope := "user"
 		if refused.global {

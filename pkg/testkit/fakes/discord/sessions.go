@@ -19,7 +19,12 @@ type gateway struct {
 	stats      GatewayStats
 	duplicates int
 	swaps      int
+	moves      int       // connections that get RECONNECT instead of HELLO
+	identified time.Time // the last IDENTIFY
 }
+
+// identifyWindow is the time in which a bot may begin one session.
+const identifyWindow = 5 * time.Second
 
 // maxHold is how long the first of two swapped events waits for the second.
 const maxHold = time.Second
@@ -29,6 +34,7 @@ type GatewayStats struct {
 	Connections int
 	Identified  int
 	Resumed     int
+	Early       int // IDENTIFYs before Discord allows one: they get Invalid Session
 	Heartbeats  int
 }
 
@@ -40,8 +46,9 @@ type session struct {
 	sequence  int64 // of the last event
 	confirmed int64 // the last event that a heartbeat confirmed
 	log       []event
-	conn      *conn      // nil while disconnected
-	held      *heldEvent // the first of two swapped events, nil for none
+	conn      *conn                // nil while disconnected
+	askedAll  map[string]time.Time // guild → when all its members were asked for
+	held      *heldEvent           // the first of two swapped events, nil for none
 }
 
 // heldEvent is an event that is sent after the next one.
@@ -96,6 +103,14 @@ func (c *conn) identify(d json.RawMessage) {
 		c.close(CloseDisallowedIntents, "Disallowed intent(s).")
 		return
 	}
+	if now := s.clock(); s.rates != nil {
+		if now.Sub(s.gateway.identified) < identifyWindow {
+			s.gateway.stats.Early++
+			c.send(opInvalidSession, false)
+			return
+		}
+		s.gateway.identified = now
+	}
 	s.gateway.stats.Identified++
 	c.session = &session{id: rand.Text(), intents: *p.Intents, zip: p.Compress, conn: c}
 	s.gateway.sessions[c.session.id] = c.session
@@ -113,7 +128,7 @@ func (c *conn) ready() {
 		}
 	}
 	c.session.dispatch("READY", map[string]any{
-		"v": 9, "user": s.me, "guilds": unavailable, "session_id": c.session.id, "resume_gateway_url": gatewayURL(c.host),
+		"v": 9, "user": s.me, "guilds": unavailable, "session_id": c.session.id, "resume_gateway_url": resumeURL(c.host),
 		"session_type": "normal", "private_channels": []any{}, "shard": []int{0, 1}, "relationships": []any{}, "presences": []any{},
 		"application": map[string]any{"id": s.me.ID, "flags": s.applicationFlags()},
 	})
@@ -121,6 +136,9 @@ func (c *conn) ready() {
 		return
 	}
 	for _, g := range in {
+		for _, t := range s.channelsOf(g, true) {
+			s.channels[t.ID].heard = true
+		}
 		c.session.dispatch("GUILD_CREATE", s.guildCreate(g))
 	}
 }
@@ -238,9 +256,24 @@ func (s *Server) emitFor(need Intent, name string, d func(Intent) any) {
 	s.Notify()
 }
 
+// emitOf sends an event of a channel, if the bot sees and hears it.
+func (s *Server) emitOf(ch *channel, need Intent, name string, fields map[string]any) {
+	fields["channel_id"] = ch.info.ID
+	if ch.guild != nil {
+		fields["guild_id"] = ch.guild.id
+	}
+	if s.sees(ch) && s.hears(ch) {
+		s.emit(need, name, fields)
+	}
+	s.Notify()
+}
+
 // emitMessage sends an event of a message, if the bot sees the channel.
 func (s *Server) emitMessage(name string, ch *channel, m *Message) {
-	if !s.sees(ch) {
+	if s.sees(ch) && !s.hears(ch) && mentions(*m, s.me.ID) {
+		s.enter(ch, s.me)
+	}
+	if !s.sees(ch) || !s.hears(ch) {
 		s.Notify()
 		return
 	}

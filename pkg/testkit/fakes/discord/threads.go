@@ -30,10 +30,17 @@ func (t *threadRequest) read(q *request) error {
 		return required("name")
 	case utf8.RuneCountInString(t.Name) > maxThreadName:
 		return tooLong("name", maxThreadName)
-	case t.AutoArchive != 0 && !slices.Contains([]int{60, 1440, 4320, 10080}, t.AutoArchive):
-		return invalid("auto_archive_duration", "BASE_TYPE_CHOICES", "Value must be one of {60, 1440, 4320, 10080}.")
+	case t.AutoArchive != 0 && !archiveDuration(t.AutoArchive):
+		return badArchiveDuration()
 	}
 	return nil
+}
+
+// archiveDuration reports whether threads may be archived after so many minutes.
+func archiveDuration(minutes int) bool { return slices.Contains([]int{60, 1440, 4320, 10080}, minutes) }
+
+func badArchiveDuration() error {
+	return invalid("auto_archive_duration", "BASE_TYPE_CHOICES", "Value must be one of {60, 1440, 4320, 10080}.")
 }
 
 // openThread creates a thread, with an event if the bot can see it. A thread of a message, and a
@@ -157,6 +164,9 @@ func (s *Server) startPost(q *request, forum *channel, t *threadRequest) (any, e
 	if t.Message.Content != nil {
 		q.call.Text = *t.Message.Content
 	}
+	if err := s.mayAttach(forum, t.Message, files); err != nil {
+		return nil, err
+	}
 	m, err := s.compose(q, forum, t.Message, files)
 	if err != nil {
 		return nil, err
@@ -234,26 +244,78 @@ func (s *Server) listThreadMembers(q *request) (any, error) {
 	return append([]ThreadMember{}, t.members...), nil
 }
 
-func (s *Server) joinThread(q *request) (any, error) {
+func (s *Server) getThreadMember(q *request) (any, error) {
 	t, err := s.thread(q)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case t.info.Metadata.Archived:
+	}
+	id := q.path("user")
+	if id == "@me" {
+		id = s.me.ID
+	}
+	m := t.threadMember(id)
+	if m == nil {
+		return nil, unknown(10007, "Member")
+	}
+	return *m, nil
+}
+
+// openThreadOf is the thread of a request that changes its members.
+func (s *Server) openThreadOf(q *request) (*channel, error) {
+	t, err := s.thread(q)
+	if err == nil && t.info.Metadata.Archived {
 		return nil, archived()
 	}
-	s.enter(t, s.me)
-	return nil, nil
+	return t, err
+}
+
+func (s *Server) joinThread(q *request) (any, error) {
+	t, err := s.openThreadOf(q)
+	if err == nil {
+		s.enter(t, s.me)
+	}
+	return nil, err
 }
 
 func (s *Server) leaveThread(q *request) (any, error) {
-	t, err := s.thread(q)
+	t, err := s.openThreadOf(q)
+	if err == nil {
+		s.exit(t, s.me)
+	}
+	return nil, err
+}
+
+// addThreadMember adds a member of the guild to a thread.
+func (s *Server) addThreadMember(q *request) (any, error) {
+	t, err := s.openThreadOf(q)
+	if err != nil {
+		return nil, err
+	}
+	m, err := q.member(t.guild)
 	switch {
 	case err != nil:
 		return nil, err
-	case t.info.Metadata.Archived:
-		return nil, archived()
+	case !s.may(t, SendMessagesInThreads):
+		return nil, missingPermissions()
 	}
-	s.exit(t, s.me)
+	s.enter(t, *m.User)
+	return nil, nil
+}
+
+// removeThreadMember needs Manage Threads, or a private thread of the bot's own.
+func (s *Server) removeThreadMember(q *request) (any, error) {
+	t, err := s.openThreadOf(q)
+	if err != nil {
+		return nil, err
+	}
+	m, err := q.member(t.guild)
+	ownsPrivate := t.info.Type == PrivateThread && t.info.OwnerID == s.me.ID
+	switch {
+	case err != nil:
+		return nil, err
+	case !ownsPrivate && !s.may(t, ManageThreads):
+		return nil, missingPermissions()
+	}
+	s.exit(t, *m.User)
 	return nil, nil
 }

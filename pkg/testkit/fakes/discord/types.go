@@ -103,6 +103,7 @@ type Channel struct {
 	Position      int             `json:"position"`
 	ParentID      Nullable        `json:"parent_id"`
 	LastMessageID Nullable        `json:"last_message_id"`
+	LastPin       *time.Time      `json:"last_pin_timestamp,omitempty"`
 	Overwrites    []Overwrite     `json:"permission_overwrites,omitempty"`
 	Slowmode      int             `json:"rate_limit_per_user"`
 	NSFW          bool            `json:"nsfw"`
@@ -147,6 +148,7 @@ type ThreadMember struct {
 // The kinds of messages.
 const (
 	Default           = 0
+	PinnedMessage     = 6
 	UserJoin          = 7
 	ThreadCreated     = 18
 	ReplyMessage      = 19
@@ -157,17 +159,21 @@ const (
 
 // Flags of messages.
 const (
-	HasThread      = 1 << 5
-	Ephemeral      = 1 << 6
-	IsVoiceMessage = 1 << 13
-	HasSnapshot    = 1 << 14
+	SuppressEmbeds        = 1 << 2
+	HasThread             = 1 << 5
+	Ephemeral             = 1 << 6
+	Loading               = 1 << 7 // of a response to an interaction: the bot is thinking
+	SuppressNotifications = 1 << 12
+	IsVoiceMessage        = 1 << 13
+	HasSnapshot           = 1 << 14
 )
 
-// Message is a message, or a system message, of a channel. GuildID and Member are only in events.
+// Message is a message, or a system message, of a channel. GuildID, ChannelType and Member are only in events.
 type Message struct {
 	ID              string              `json:"id"`
 	ChannelID       string              `json:"channel_id"`
 	GuildID         string              `json:"guild_id,omitempty"`
+	ChannelType     *int                `json:"channel_type,omitempty"`
 	Author          User                `json:"author"`
 	Member          *Member             `json:"member,omitempty"`
 	Content         string              `json:"content"`
@@ -183,6 +189,7 @@ type Message struct {
 	Nonce           json.RawMessage     `json:"nonce,omitempty"` // a string or a number
 	Pinned          bool                `json:"pinned"`
 	WebhookID       string              `json:"webhook_id,omitempty"`
+	ApplicationID   string              `json:"application_id,omitempty"`
 	Type            int                 `json:"type"`
 	Reference       *Reference          `json:"message_reference,omitempty"`
 	Snapshots       []Snapshot          `json:"message_snapshots,omitempty"`

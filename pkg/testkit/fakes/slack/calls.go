@@ -82,7 +82,8 @@ func (c *Call) acts() bool { return c.Accepted && !c.reads() }
 func (c *Call) reads() bool {
 	switch c.Method {
 	case "api.test", "auth.test", "apps.connections.open", "files.getUploadURLExternal", "download", "reactions.get",
-		"conversations.open", "conversations.history", "conversations.replies", "conversations.list", "conversations.members":
+		"conversations.open", "conversations.history", "conversations.replies", "conversations.list", "conversations.members", "users.conversations",
+		"chat.getPermalink", "pins.list":
 		return true
 	}
 	return strings.HasSuffix(c.Method, ".info") || c.Method == "users.list"

@@ -50,6 +50,22 @@ func (p Place) Unfurl(ts string) {
 	})
 }
 
+// UnfurlMessage adds another message, to which the text of a message links, as a card.
+func (p Place) UnfurlMessage(ts string, author User, text string) {
+	p.act(func(r *room) error {
+		m := r.find(ts)
+		if m == nil {
+			return fmt.Errorf("no message %s", ts)
+		}
+		before := m.snapshot()
+		m.Attachments = encoded([]any{map[string]any{
+			"id": 1, "is_msg_unfurl": true, "author_name": author.RealName, "author_id": author.ID, "text": text, "fallback": text, "from_url": p.s.Base() + "/archives/x",
+		}})
+		p.s.emitChanged(r, m, before)
+		return nil
+	})
+}
+
 // Delete deletes the user's own message. The root of a thread becomes a tombstone: a change, not a
 // deletion.
 func (p Place) Delete(by User, ts string) {
@@ -79,3 +95,27 @@ func (p Place) React(by User, ts, name string) { must(p.SetReaction(by, ts, name
 
 // Unreact removes a reaction.
 func (p Place) Unreact(by User, ts, name string) { must(p.SetReaction(by, ts, name, false)) }
+
+// LockThread makes the thread of the Place take no more replies of apps.
+func (p Place) LockThread() {
+	p.act(func(r *room) error {
+		root := r.root(p.ThreadTS)
+		if root == nil {
+			return fmt.Errorf("no thread %s", p.ThreadTS)
+		}
+		root.isLocked = true
+		return nil
+	})
+}
+
+// Remove deletes a message of anyone, as an admin may.
+func (p Place) Remove(ts string) {
+	p.act(func(r *room) error {
+		m := r.find(ts)
+		if m == nil {
+			return fmt.Errorf("no message %s", ts)
+		}
+		p.s.delete(r, m)
+		return nil
+	})
+}

@@ -52,7 +52,7 @@ func (p params) content(m *Message, limit int) error {
 	case len(blocks) > maxBlocks:
 		return errorCode("invalid_blocks")
 	}
-	return nil
+	return checkBlocks(blocks)
 }
 
 // array is a parameter with a JSON array; nil for an empty one.
@@ -102,8 +102,13 @@ func (s *Server) postMessage(p params) (any, error) {
 		return nil, err
 	}
 	thread := p.str("thread_ts")
-	if thread != "" && r.root(thread) == nil {
-		return nil, errorCode("thread_not_found")
+	if thread != "" {
+		switch root := r.root(thread); {
+		case root == nil:
+			return nil, errorCode("thread_not_found")
+		case root.isLocked:
+			return nil, errorCode("restricted_action_thread_locked")
+		}
 	}
 	if thread != "" && p.bool("reply_broadcast") {
 		m.Subtype = "thread_broadcast"
@@ -168,29 +173,47 @@ func (s *Server) updateMessage(p params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.stream.open() { // not documented: the worse of what is possible
+		return nil, errorCode("streaming_message_not_updatable")
+	}
 	next := &Message{}
 	if err := p.content(next, maxUpdate); err != nil {
 		return nil, err
+	}
+	if p.str("blocks") == "" { // an empty list removes them
+		next.Blocks = m.Blocks
 	}
 	metadata, err := p.metadata()
 	if err != nil {
 		return nil, err
 	}
-	before := m.snapshot()
-	m.Text, m.Blocks, m.Attachments = next.Text, next.Blocks, next.Attachments
-	if metadata != nil {
-		m.Metadata = metadata
+	if next.Metadata = metadata; metadata == nil {
+		next.Metadata = m.Metadata
 	}
-	m.Edited = &Edited{User: s.me.ID, TS: s.nextTS()}
-	s.emitChanged(r, m, before)
+	if p.str("blocks") == "" { // only an empty list takes them away
+		next.Blocks = m.Blocks
+	}
+	s.replace(r, m, next)
 	shown := m.snapshot()
 	return posted{OK: true, Channel: r.ID, TS: m.TS, Text: m.Text, Message: &shown}, nil
 }
 
+// replace replaces the contents of a message of the bot by those of another, and emits that.
+func (s *Server) replace(r *room, m, next *Message) {
+	before := m.snapshot()
+	m.Text, m.Blocks, m.Attachments, m.Metadata = next.Text, next.Blocks, next.Attachments, next.Metadata
+	m.stream, m.Streaming = nil, ""
+	m.Edited = &Edited{User: s.me.ID, TS: s.nextTS()}
+	s.emitChanged(r, m, before)
+}
+
 func (s *Server) deleteMessage(p params) (any, error) {
 	r, m, err := s.own(p, "cant_delete_message")
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case m.stream.open(): // as for updates
+		return nil, errorCode("cant_delete_message")
 	}
 	s.delete(r, m)
 	return posted{OK: true, Channel: r.ID, TS: m.TS}, nil
@@ -210,13 +233,11 @@ var pingForms = regexp.MustCompile(`<!(?:channel|here|everyone|group)(?:[|^][^>]
 
 // pings are the mentions of a request that notify users, as written.
 func pings(p params) []string {
-	all := pingForms.FindAllString(p.str("text")+p.str("initial_comment"), -1)
-	if p.str("blocks")+p.str("attachments") != "" {
-		// JSON may write the brackets as escapes.
-		var blocks, attachments any
-		_, _ = p.json("blocks", &blocks)
-		_, _ = p.json("attachments", &attachments)
-		all = append(all, pingForms.FindAllString(strings.Join(append(strs(blocks), strs(attachments)...), " "), -1)...)
+	all := pingForms.FindAllString(p.str("text")+p.str("initial_comment")+p.str("markdown_text"), -1)
+	for _, name := range []string{"blocks", "attachments", "chunks"} {
+		var list any // JSON may write the brackets as escapes
+		_, _ = p.json(name, &list)
+		all = append(all, pingForms.FindAllString(strings.Join(strs(list), " "), -1)...)
 	}
 	if p.str("parse") == "full" || p.bool("link_names") {
 		all = append(all, bareForms.FindAllString(p.str("text"), -1)...)

@@ -21,6 +21,7 @@ const (
 // hook is the state of a response URL.
 type hook struct {
 	channel, user string
+	pressed       string // the timestamp of the message with the pressed button; "" for a command
 	uses          int
 	until         time.Time
 }
@@ -41,7 +42,7 @@ func (p Place) TryCommand(by User, command, text string) (Invocation, error) {
 		case !r.in(by):
 			return fmt.Errorf("%s is not a member", by.RealName)
 		}
-		given = p.s.invocation(r, by)
+		given = p.s.invocation(r, by, "")
 		name := map[string]string{DM: "directmessage", Private: "privategroup"}[r.Kind]
 		p.s.enqueue(&delivery{kind: "slash_commands", eventID: given.TriggerID, payload: encoded(map[string]string{
 			"token": "FAKEverificationTokenXXXX", "team_id": teamID, "team_domain": p.s.o.Team, "channel_id": r.ID,
@@ -60,33 +61,48 @@ func (p Place) Command(by User, command, text string) Invocation {
 	return given
 }
 
-// PressButton presses a button under a message.
+// PressButton is TryPressButton for a button that must be there.
 func (p Place) PressButton(by User, ts, actionID, value string) Invocation {
-	var given Invocation
-	p.act(func(r *room) error {
+	given, err := p.TryPressButton(by, ts, actionID, value)
+	must(err)
+	return given
+}
+
+// TryPressButton presses a button under a message.
+func (p Place) TryPressButton(by User, ts, actionID, value string) (given Invocation, err error) {
+	err = p.try(func(r *room) error {
 		m := r.find(ts)
-		if m == nil {
-			return fmt.Errorf("no message %s", ts)
+		if err := p.s.pressable(m, actionID, value); err != nil {
+			return err
 		}
-		given = p.s.invocation(r, by)
+		if !r.in(by) {
+			return fmt.Errorf("%s is not a member", by.RealName)
+		}
+		given = p.s.invocation(r, by, ts)
+		container := map[string]any{"type": "message", "message_ts": ts, "channel_id": r.ID, "is_ephemeral": false}
+		if m.ThreadTS != "" {
+			container["thread_ts"] = m.ThreadTS
+		}
 		p.s.enqueue(&delivery{kind: "interactive", eventID: given.TriggerID, payload: encoded(map[string]any{
 			"type": "block_actions", "team": map[string]string{"id": teamID, "domain": p.s.o.Team}, "api_app_id": p.s.me.AppID,
 			"user":    map[string]string{"id": by.ID, "username": by.Name, "name": by.Name, "team_id": teamID},
 			"channel": map[string]string{"id": r.ID, "name": r.Name}, "message": m.snapshot(),
-			"container":  map[string]any{"type": "message", "message_ts": ts, "channel_id": r.ID, "is_ephemeral": false},
+			"container":  container,
 			"trigger_id": given.TriggerID, "response_url": given.ResponseURL,
 			"actions": []map[string]string{{"type": "button", "action_id": actionID, "block_id": "b1", "value": value, "action_ts": p.s.nextTS()}},
 		})})
 		return nil
 	})
-	return given
+	return given, err
 }
 
-func (s *Server) invocation(r *room, by User) Invocation {
+func (s *Server) invocation(r *room, by User, pressed string) Invocation {
 	path := hookPath + teamID + "/" + s.id("") + "/FAKEfakeFAKEfake"
-	s.hooks[path] = &hook{channel: r.ID, user: by.ID, until: time.Now().Add(hookLifetime)}
+	s.hooks[path] = &hook{channel: r.ID, user: by.ID, pressed: pressed, until: time.Now().Add(hookLifetime)}
 	s.ids++
-	return Invocation{TriggerID: fmt.Sprintf("%d.1000000000001.fake%08x", 13_000_000_000+s.ids, s.ids), ResponseURL: s.Base() + path}
+	id := fmt.Sprintf("%d.1000000000001.fake%08x", 13_000_000_000+s.ids, s.ids)
+	s.triggers[id] = trigger{user: by.ID, at: time.Now()}
+	return Invocation{TriggerID: id, ResponseURL: s.Base() + path}
 }
 
 // respond answers a response URL.
@@ -131,12 +147,23 @@ func (s *Server) useHook(path string, p params) error {
 	case time.Now().After(h.until):
 		return &apiError{status: http.StatusNotFound, code: "expired_url"}
 	}
+	r := s.rooms[h.channel]
+	original := r.find(h.pressed)
+	if p.bool("delete_original") && original != nil {
+		h.uses++
+		s.delete(r, original)
+		return nil
+	}
 	m := &Message{Type: "message"}
 	if p.content(m, maxText) != nil {
 		return &apiError{status: http.StatusInternalServerError, code: "no_text"}
 	}
 	h.uses++
-	s.answerIn(s.rooms[h.channel], m, p.str("response_type"), p.str("thread_ts"))
+	if p.bool("replace_original") && original != nil {
+		s.replace(r, original, m)
+		return nil
+	}
+	s.answerIn(r, m, p.str("response_type"), p.str("thread_ts"))
 	return nil
 }
 

@@ -33,25 +33,35 @@ func (s *Server) conversationInfo(p params) (any, error) {
 
 type messagesAnswer struct {
 	OK       bool             `json:"ok"`
-	Messages []Message        `json:"messages"`
+	Messages []any            `json:"messages"`
 	HasMore  bool             `json:"has_more"`
 	PinCount int              `json:"pin_count"`
 	Metadata responseMetadata `json:"response_metadata"`
 }
 
-// history is the messages of a conversation, newest first, without those that are only in threads.
+// history is the messages of a conversation, newest first, without those that are only in threads. With oldest and
+// without latest the first page is the one closest to oldest, as in one of the two versions of Slack's documentation.
 func (s *Server) history(p params) (any, error) {
 	r, err := s.readable(p, "history")
 	if err != nil {
 		return nil, err
 	}
-	var all []Message
+	var all []any
+	for _, raw := range r.odd {
+		all = append(all, raw)
+	}
 	for _, m := range slices.Backward(r.messages) {
 		if (m.ThreadTS == "" || m.ThreadTS == m.TS || m.isBroadcast) && p.within(m.TS) {
 			all = append(all, s.listed(p, m))
 		}
 	}
-	return paged(p, all, pageOf)
+	if p.str("oldest") == "" || p.str("latest") != "" {
+		return s.paged(p, all, pageOf)
+	}
+	slices.Reverse(all)
+	answer, err := s.paged(p, all, pageOf)
+	slices.Reverse(answer.Messages)
+	return answer, err
 }
 
 // replies is a thread, oldest first, with its root on every page.
@@ -64,23 +74,23 @@ func (s *Server) replies(p params) (any, error) {
 	if root == nil {
 		return nil, errorCode("thread_not_found")
 	}
-	var all []Message
+	var all []any
 	for _, m := range r.messages {
 		if m != root && m.ThreadTS == root.TS && p.within(m.TS) {
 			all = append(all, s.listed(p, m))
 		}
 	}
-	answer, err := paged(p, all, repliesPage)
+	answer, err := s.paged(p, all, repliesPage)
 	if err != nil {
 		return nil, err
 	}
-	answer.Messages = slices.Insert(answer.Messages, 0, s.listed(p, root))
+	answer.Messages = slices.Insert(answer.Messages, 0, any(s.listed(p, root)))
 	return answer, nil
 }
 
 // listed is a message as in answers of these two methods.
 func (s *Server) listed(p params, m *Message) Message {
-	shown := m.snapshot()
+	shown := m.snapshot().withReactors(maxReactors)
 	if !p.bool("include_all_metadata") || !s.may("metadata.message:read") {
 		shown.Metadata = nil
 	}
@@ -108,10 +118,13 @@ func wholeTS(ts string) string {
 }
 
 // paged is one page of a list.
-func paged(p params, all []Message, standard int) (messagesAnswer, error) {
+func (s *Server) paged(p params, all []any, standard int) (messagesAnswer, error) {
+	if s.o.Distributed {
+		p.Params["limit"] = strconv.Itoa(min(p.int("limit", distributedPage), distributedPage))
+	}
 	page, next, err := cutPage(p, all, standard)
 	return messagesAnswer{
-		OK: true, Messages: append([]Message{}, page...), HasMore: next != "", Metadata: responseMetadata{NextCursor: next},
+		OK: true, Messages: append([]any{}, page...), HasMore: next != "", Metadata: responseMetadata{NextCursor: next},
 	}, err
 }
 
@@ -141,7 +154,14 @@ func cutPage[T any](p params, all []T, standard int) (page []T, next string, err
 	return all[start:end], next, nil
 }
 
-func (s *Server) listConversations(p params) (any, error) {
+func (s *Server) listConversations(p params) (any, error) { return s.conversations(p, s.sees) }
+
+// ownConversations are those that the bot is in.
+func (s *Server) ownConversations(p params) (any, error) {
+	return s.conversations(p, func(r *room) bool { return r.in(s.me) })
+}
+
+func (s *Server) conversations(p params, wants func(*room) bool) (any, error) {
 	types := p.list("types")
 	if len(types) == 0 {
 		types = []string{"public_channel"}
@@ -160,7 +180,7 @@ func (s *Server) listConversations(p params) (any, error) {
 	}
 	all := []channelInfo{}
 	for _, r := range s.sortedRooms() {
-		if slices.Contains(wanted, r.Kind) && s.sees(r) && (!r.Archived || !p.bool("exclude_archived")) {
+		if slices.Contains(wanted, r.Kind) && wants(r) && (!r.Archived || !p.bool("exclude_archived")) {
 			all = append(all, s.info(r))
 		}
 	}

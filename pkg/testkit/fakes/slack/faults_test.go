@@ -203,3 +203,44 @@ func TestInject_MalformedEventsAndFrames(t *testing.T) {
 		t.Errorf("answers %+v, %v", r.Acks(), err)
 	}
 }
+
+// A flood holds for a method in every conversation, and for no other method.
+func TestFlood_HoldsForTheMethod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := slack.New(slack.Options{})
+		alice := s.User("Alice", "alice")
+		one, two := s.Channel("one", alice).ChannelID, s.DM(alice).ChannelID
+		call := func(method, channel string) (status int, retryAfter string) {
+			r := httptest.NewRequest("POST", "/api/"+method, strings.NewReader("text=x&channel="+channel))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set("Authorization", "Bearer "+s.BotToken())
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			return w.Code, w.Header().Get("Retry-After")
+		}
+		s.Flood("chat.postMessage", time.Minute)
+		time.Sleep(500 * time.Millisecond) //nolint:forbidigo // in a bubble
+		for _, channel := range []string{one, two} {
+			if status, after := call("chat.postMessage", channel); status != 429 || after != "60" {
+				t.Errorf("%s: %d, Retry-After %q", channel, status, after)
+			}
+		}
+		if status, _ := call("conversations.history", one); status != 200 {
+			t.Errorf("another method: %d", status)
+		}
+		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble
+		if status, _ := call("chat.postMessage", one); status != 200 {
+			t.Errorf("after it: %d", status)
+		}
+	})
+}
+
+func TestLockThread_RefusesReplies(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice := r.User("Alice", "alice")
+	team := r.Channel("team", alice)
+	root := team.Say(alice, "root").TS
+	team.Thread(root).LockThread()
+	r.refuse("restricted_action_thread_locked", "chat.postMessage", "channel", team.ChannelID, "thread_ts", root, "text", "x")
+	r.must("chat.postMessage", "channel", team.ChannelID, "text", "x")
+}

@@ -35,6 +35,8 @@ type file struct {
 	uploaded              bool
 	completed             bool
 	shares                []share
+	connect               bool
+	durationMS            int64
 	hidden                int // calls of files.info that do not have the shares yet
 }
 
@@ -46,6 +48,7 @@ func (s *Server) newFile(by User, a Attachment) *file {
 	f := &file{
 		id: s.id("F"), name: a.Name, title: a.Name, by: by.ID, created: time.Now().Unix(), data: a.Data,
 		size: max(a.Size, int64(len(a.Data))), mime: cmp.Or(a.MIME, typeOf(a.Name, a.Data)), uploaded: true, completed: true,
+		connect: a.Connect, durationMS: a.DurationMS,
 	}
 	s.files[f.id] = f
 	return f
@@ -59,12 +62,20 @@ func typeOf(name string, data []byte) string {
 
 // snapshot is a file as in a message.
 func (f *file) snapshot(s *Server) File {
+	if f.connect {
+		return File{ID: f.id, Created: f.created, Timestamp: f.created, User: f.by, Mode: "file_access", FileAccess: "check_file_info"}
+	}
+	return f.whole(s)
+}
+
+// whole is a file as files.info answers it.
+func (f *file) whole(s *Server) File {
 	base := s.Base() + filesPath + teamID + "-" + f.id + "/"
 	extension := strings.TrimPrefix(path.Ext(f.name), ".")
 	return File{
 		ID: f.id, Created: f.created, Timestamp: f.created, Name: f.name, Title: f.title, Mimetype: f.mime,
 		Filetype: cmp.Or(extension, "binary"), PrettyType: strings.ToUpper(cmp.Or(extension, "binary")), User: f.by, Team: teamID,
-		Mode: "hosted", Size: f.size, FileAccess: "visible",
+		Mode: "hosted", Size: f.size, FileAccess: "visible", DurationMS: f.durationMS,
 		URLPrivate: base + url.PathEscape(f.name), URLPrivateDownload: base + "download/" + url.PathEscape(f.name),
 		Permalink: s.Base() + "/files/" + f.by + "/" + f.id + "/" + url.PathEscape(f.name),
 	}
@@ -181,7 +192,7 @@ func (s *Server) completeUpload(p params) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.str("thread_ts") != "" && r.root(p.str("thread_ts")) == nil {
+		if thread := p.str("thread_ts"); thread != "" && (r.root(thread) == nil || r.root(thread).isLocked) {
 			return nil, errorCode("invalid_thread_ts")
 		}
 		rooms = append(rooms, r)
@@ -270,7 +281,7 @@ func (s *Server) fileInfo(p params) (any, error) {
 	}{true, struct {
 		File
 		Shares map[string]any `json:"shares"`
-	}{f.snapshot(s), map[string]any{"public": public, "private": private}}}, nil
+	}{f.whole(s), map[string]any{"public": public, "private": private}}}, nil
 }
 
 // download answers the URL of a file. As on Slack, an unauthorized caller is redirected to the

@@ -6,9 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
@@ -29,6 +31,9 @@ type fixture struct {
 }
 
 func start(t *testing.T, o slack.Options) *fixture {
+	if o.RetryDelays == nil { // events wait for the test to connect
+		o.RetryDelays = slices.Repeat([]time.Duration{20 * time.Millisecond}, 100)
+	}
 	t.Helper()
 	s := slack.New(o)
 	base, client, ctx := fakeservertest.Serve(t, s)

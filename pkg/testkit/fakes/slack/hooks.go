@@ -43,6 +43,9 @@ func (s *Server) nextPost() (ctx context.Context, d *delivery, to string) {
 	ctx = s.ConnContext()
 	if len(q.waiting) == 0 || s.o.EventsURL == "" || ctx.Err() != nil {
 		q.worker = false
+		if len(q.waiting) > 0 {
+			s.dispatch()
+		}
 		return ctx, nil, ""
 	}
 	d = q.waiting[0]
@@ -124,22 +127,15 @@ func (s *Server) signed(ctx context.Context, to string, body []byte, secret stri
 func (s *Server) finishPost(d *delivery, answer json.RawMessage, reason string, retry bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.queue.takeBack(d)
 	switch {
 	case reason == "":
-		s.queue.takeBack(d)
 		s.finish(d, answer)
-	case s.ConnContext().Err() != nil: // the fake is unreachable, not the app
-		s.queue.takeBack(d)
-		s.retry(d, reason)
 	case !retry:
-		s.queue.takeBack(d)
-		d.timeouts = max(s.o.Retries, 0) + 1
+		d.attempt = len(s.o.RetryDelays)
 		s.retry(d, reason)
 	default:
-		s.ids++
-		d.envelope = "post-" + strconv.Itoa(s.ids)
-		envelope := d.envelope
-		d.timer = time.AfterFunc(s.o.RetryDelay, func() { s.unanswered(d, envelope, reason) })
+		s.retry(d, reason)
 	}
 	s.Notify()
 }

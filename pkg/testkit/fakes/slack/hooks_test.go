@@ -65,7 +65,7 @@ func signature(p post, secret string) string {
 }
 
 func TestEventsAPI_FailedPosts_AreRetried(t *testing.T) {
-	r, a := start(t, slack.Options{RetryDelay: time.Millisecond}), listen(t)
+	r, a := start(t, slack.Options{RetryDelays: []time.Duration{0, 10 * time.Millisecond, time.Second}}), listen(t)
 	alice := r.User("Alice", "alice")
 	dm := r.DM(alice)
 	w := r.dial()
@@ -198,7 +198,8 @@ func TestCommand_ResponseURL_LimitsUse(t *testing.T) {
 	if got := r.request(http.MethodPost, r.base+"/commands/unknown", "", "application/json", strings.NewReader(`{}`)).Status; got != 404 {
 		t.Errorf("an unknown URL: %d", got)
 	}
-	m := r.must("chat.postMessage", "channel", team.ChannelID, "text", "press").str("ts")
+	m := r.must("chat.postMessage", "channel", team.ChannelID, "text", "press", "blocks",
+		`[{"type":"actions","elements":[{"type":"button","action_id":"yes","value":"1","text":{"type":"plain_text","text":"Yes"}}]}]`).str("ts")
 	w.events(1)
 	team.PressButton(alice, m, "yes", "1")
 	frame = w.read()

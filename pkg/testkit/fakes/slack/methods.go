@@ -19,6 +19,7 @@ type method struct {
 	name  string
 	token int
 	scope string // "" if none is required, or it depends on the conversation
+	tier  int    // calls a minute; 0 without a limit
 	sends bool   // it counts for the rate limit of posts
 	do    func(params) (any, error)
 }
@@ -26,37 +27,52 @@ type method struct {
 func (s *Server) methodTable() map[string]method {
 	all := []method{
 		{name: "api.test", token: noToken, do: func(params) (any, error) { return done{OK: true}, nil }},
-		{name: "auth.test", token: anyToken, do: s.authTest},
+		{name: "auth.test", tier: special, token: anyToken, do: s.authTest},
 		{name: "apps.connections.open", token: appToken, do: s.openConnection},
 
 		{name: "chat.postMessage", scope: "chat:write", sends: true, do: s.postMessage},
-		{name: "chat.postEphemeral", scope: "chat:write", sends: true, do: s.postEphemeral},
-		{name: "chat.update", scope: "chat:write", do: s.updateMessage},
-		{name: "chat.delete", scope: "chat:write", do: s.deleteMessage},
+		{name: "chat.postEphemeral", tier: tier4, scope: "chat:write", sends: true, do: s.postEphemeral},
+		{name: "chat.update", tier: tier3, scope: "chat:write", do: s.updateMessage},
+		{name: "chat.delete", tier: tier3, scope: "chat:write", do: s.deleteMessage},
 
-		{name: "conversations.info", do: s.conversationInfo},
-		{name: "conversations.history", do: s.history},
-		{name: "conversations.replies", do: s.replies},
-		{name: "conversations.list", do: s.listConversations},
-		{name: "conversations.members", do: s.listMembers},
-		{name: "conversations.open", do: s.openConversation},
-		{name: "conversations.join", scope: "channels:join", do: s.joinConversation},
+		{name: "chat.startStream", tier: tier2, scope: "chat:write", do: s.startStream},
+		{name: "chat.appendStream", tier: tier4, scope: "chat:write", do: s.appendStream},
+		{name: "chat.stopStream", tier: tier2, scope: "chat:write", do: s.stopStream},
+		{name: "agents.sessions.setStatus", tier: tier3, scope: "chat:write", do: s.setSession},
 
-		{name: "users.info", scope: "users:read", do: s.userInfo},
-		{name: "users.list", scope: "users:read", do: s.listUsers},
-		{name: "bots.info", scope: "users:read", do: s.botInfo},
+		{name: "conversations.info", tier: tier3, do: s.conversationInfo},
+		{name: "conversations.history", tier: tier3, do: s.history},
+		{name: "conversations.replies", tier: tier3, do: s.replies},
+		{name: "conversations.list", tier: tier2, do: s.listConversations},
+		{name: "conversations.members", tier: tier4, do: s.listMembers},
+		{name: "conversations.open", tier: tier3, do: s.openConversation},
+		{name: "conversations.join", tier: tier3, scope: "channels:join", do: s.joinConversation},
 
-		{name: "reactions.add", scope: "reactions:write", do: s.addReaction},
-		{name: "reactions.remove", scope: "reactions:write", do: s.removeReaction},
-		{name: "reactions.get", scope: "reactions:read", do: s.getReactions},
+		{name: "chat.scheduleMessage", tier: tier3, scope: "chat:write", do: s.scheduleMessage},
+		{name: "chat.deleteScheduledMessage", tier: tier3, scope: "chat:write", do: s.unschedule},
+		{name: "views.open", tier: tier4, do: s.openView},
+		{name: "views.publish", tier: tier4, do: s.publishView},
+		{name: "chat.getPermalink", tier: special, do: s.permalink},
+		{name: "team.info", tier: tier3, scope: "team:read", do: s.teamInfo},
+		{name: "pins.add", tier: tier2, scope: "pins:write", do: s.addPin},
+		{name: "pins.remove", tier: tier2, scope: "pins:write", do: s.removePin},
+		{name: "pins.list", tier: tier2, scope: "pins:read", do: s.listPins},
+		{name: "users.conversations", tier: tier3, do: s.ownConversations},
+		{name: "users.info", tier: tier4, scope: "users:read", do: s.userInfo},
+		{name: "users.list", tier: tier2, scope: "users:read", do: s.listUsers},
+		{name: "bots.info", tier: tier3, scope: "users:read", do: s.botInfo},
 
-		{name: "files.getUploadURLExternal", scope: "files:write", do: s.getUploadURL},
-		{name: "files.completeUploadExternal", scope: "files:write", do: s.completeUpload},
-		{name: "files.info", scope: "files:read", do: s.fileInfo},
+		{name: "reactions.add", tier: tier3, scope: "reactions:write", do: s.addReaction},
+		{name: "reactions.remove", tier: tier2, scope: "reactions:write", do: s.removeReaction},
+		{name: "reactions.get", tier: tier3, scope: "reactions:read", do: s.getReactions},
 
-		{name: "assistant.threads.setStatus", scope: "assistant:write", do: s.setStatus},
-		{name: "assistant.threads.setTitle", scope: "assistant:write", do: s.setTitle},
-		{name: "assistant.threads.setSuggestedPrompts", scope: "assistant:write", do: s.setPrompts},
+		{name: "files.getUploadURLExternal", tier: tier4, scope: "files:write", do: s.getUploadURL},
+		{name: "files.completeUploadExternal", tier: tier4, scope: "files:write", do: s.completeUpload},
+		{name: "files.info", tier: tier4, scope: "files:read", do: s.fileInfo},
+
+		{name: "assistant.threads.setStatus", tier: special, scope: "assistant:write", do: s.setStatus},
+		{name: "assistant.threads.setTitle", tier: tier4, scope: "assistant:write", do: s.setTitle},
+		{name: "assistant.threads.setSuggestedPrompts", tier: tier4, scope: "assistant:write", do: s.setPrompts},
 	}
 	table := map[string]method{}
 	for _, m := range all {

@@ -117,6 +117,13 @@ func TestScopes_Missing_Refused(t *testing.T) {
 	w.event(`{"type": "channel_rename", "channel": {"name": "the-team"}}`)
 }
 
+// actions is a list of blocks with elements.
+func actions(elements string) string { return `[{"type":"actions","elements":[` + elements + `]}]` }
+
+func button(id, label string) string {
+	return `{"type":"button","action_id":"` + id + `","value":"1","text":{"type":"plain_text","text":"` + label + `"}}`
+}
+
 func TestPostMessage_InvalidCalls_Refused(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
@@ -136,6 +143,15 @@ func TestPostMessage_InvalidCalls_Refused(t *testing.T) {
 		{"no_text", []any{"channel", team.ChannelID}},
 		{"no_text", []any{"channel", team.ChannelID, "blocks", "[]"}},
 		{"invalid_blocks_format", []any{"channel", team.ChannelID, "blocks", "{}"}},
+		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", `[{"text":"x"}]`}},
+		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", `[{"type":"section"}]`}},
+		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", `[{"type":"section","text":{"type":"mrkdwn","text":"` + strings.Repeat("ř", 3001) + `"}}]`}},
+		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", `[{"type":"actions","elements":[]}]`}},
+		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", actions(strings.Repeat(","+button("", "x"), 26)[1:])}},
+		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", actions(button("a", strings.Repeat("x", 76)))}},
+		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", actions(button("a", ""))}},
+		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", actions(button(strings.Repeat("x", 256), "x"))}},
+		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", actions(button("a", "x") + "," + button("a", "y"))}},
 		{"msg_too_long", []any{"channel", team.ChannelID, "text", strings.Repeat("ř", 40_001)}},
 		{"thread_not_found", []any{"channel", other.ChannelID, "text", "x", "thread_ts", root.TS}},
 		{"invalid_metadata_format", []any{"channel", team.ChannelID, "text", "x", "metadata", `{"event_type":"a"}`}},
@@ -252,6 +268,8 @@ func TestHistory_Queries_SelectMessages(t *testing.T) {
 		{history("oldest", "0", "latest", ts[2]), "1 0"},
 		{history("oldest", "99999999999"), ""},
 		{history("limit", "2"), "b 4"},
+		{history("limit", "2", "oldest", ts[0]), "2 1"},
+		{history("limit", "2", "oldest", ts[0], "latest", ts[4]), "3 2"},
 		{replies(), "1 a b c"},
 		{replies("limit", "1"), "1 a"},
 		{r.must("conversations.replies", "channel", team.ChannelID, "ts", ts[0]), "0"},
@@ -453,4 +471,80 @@ func TestStatus_Expires(t *testing.T) {
 			<-time.After(121 * time.Second)
 		}
 	})
+}
+
+func TestRateLimits_OfMethods_ArePerToken(t *testing.T) {
+	r := start(t, slack.Options{RateLimits: true, RateScale: 0.1})
+	team := r.Channel("team").ChannelID
+	for range 10 { // a tenth of tier 3, and a burst
+		r.must("conversations.history", "channel", team)
+	}
+	a := r.call("conversations.history", "channel", team)
+	if a.Status != 429 || a.str("error") != "ratelimited" || a.Header.Get("Retry-After") == "" {
+		t.Errorf("got %d %s, Retry-After %s", a.Status, a.Body, a.Header.Get("Retry-After"))
+	}
+	r.must("conversations.info", "channel", team)
+}
+
+func TestDistributedApp_ReadsOneShortPageAMinute(t *testing.T) {
+	r := start(t, slack.Options{Distributed: true})
+	alice := r.User("Alice", "alice")
+	team := r.Channel("team", alice)
+	for range 20 {
+		team.Say(alice, "x")
+	}
+	a := r.must("conversations.history", "channel", team.ChannelID, "limit", "200")
+	if n := len(a.Fields["messages"].([]any)); n != 15 || a.Fields["has_more"] != true {
+		t.Errorf("%d messages: %v", n, a.Fields["has_more"])
+	}
+	if a := r.call("conversations.history", "channel", team.ChannelID); a.Status != 429 {
+		t.Errorf("the second page: %d %s", a.Status, a.Body)
+	}
+	r.must("conversations.info", "channel", team.ChannelID)
+}
+
+func TestConversations_OfTheBot(t *testing.T) {
+	r := start(t, slack.Options{})
+	alice := r.User("Alice", "alice")
+	r.Channel("team", alice)
+	r.ChannelWithoutBot("foreign", alice)
+	if all := r.must("users.conversations", "types", "public_channel").Fields["channels"].([]any); len(all) != 1 {
+		t.Errorf("listed %v", all)
+	}
+	if all := r.must("conversations.list", "types", "public_channel").Fields["channels"].([]any); len(all) != 2 {
+		t.Errorf("listed %v", all)
+	}
+}
+
+func TestPinsAndPermalinks(t *testing.T) {
+	scopes := append(slack.DefaultScopes(), "pins:read", "pins:write", "team:read")
+	r := start(t, slack.Options{Scopes: scopes})
+	alice := r.User("Alice", "alice")
+	team := r.Channel("team", alice)
+	ts := team.Say(alice, "x").TS
+	r.must("pins.add", "channel", team.ChannelID, "timestamp", ts)
+	r.refuse("already_pinned", "pins.add", "channel", team.ChannelID, "timestamp", ts)
+	if all := r.must("pins.list", "channel", team.ChannelID).Fields["items"].([]any); len(all) != 1 {
+		t.Errorf("pinned %v", all)
+	}
+	r.must("pins.remove", "channel", team.ChannelID, "timestamp", ts)
+	r.refuse("no_pin", "pins.remove", "channel", team.ChannelID, "timestamp", ts)
+	r.refuse("message_not_found", "pins.add", "channel", team.ChannelID, "timestamp", "1.1")
+	r.refuse("no_item_specified", "pins.add", "channel", team.ChannelID)
+	if link := r.must("chat.getPermalink", "channel", team.ChannelID, "message_ts", ts).str("permalink"); !strings.HasSuffix(link, "/archives/"+team.ChannelID+"/p"+strings.ReplaceAll(ts, ".", "")) {
+		t.Errorf("the link is %s", link)
+	}
+	r.refuse("message_not_found", "chat.getPermalink", "channel", team.ChannelID, "message_ts", "1.1")
+	if info := r.must("team.info").Fields["team"].(map[string]any); info["name"] != slack.DefaultTeam {
+		t.Errorf("the team: %v", info)
+	}
+}
+
+func TestHideScopes_AnswersLackTheHeader(t *testing.T) {
+	for _, hidden := range []bool{true, false} {
+		r := start(t, slack.Options{HideScopes: hidden})
+		if got := r.must("auth.test").Header.Get("X-OAuth-Scopes"); (got == "") != hidden {
+			t.Errorf("hidden %v: %q", hidden, got)
+		}
+	}
 }

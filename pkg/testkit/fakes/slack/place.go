@@ -22,6 +22,11 @@ type Attachment struct {
 	MIME string // guessed from the name's extension, or the content, if empty
 	Data []byte
 	Size int64 // in bytes; of Data if 0, and may be more
+	// Connect makes it a file of another workspace, shared by Slack Connect: messages have only its id, and
+	// files.info the rest.
+	Connect bool
+	// DurationMS is that of audio and video.
+	DurationMS int64
 }
 
 // Draft is a message to send. It goes to the thread of the Place, unless ThreadTS is another one.

@@ -18,6 +18,7 @@ const maxHold = time.Second
 type queue struct {
 	waiting       []*delivery // for a socket, or for the next post, in order
 	out           []*delivery // sent and not answered
+	later         []*delivery // to be sent again after a delay
 	answered      []*delivery // the last keptEvents answered ones
 	acks          []Ack
 	lost          int
@@ -38,7 +39,6 @@ type delivery struct {
 	envelope string // its id when it was last sent
 	attempt  int    // 0 is the first
 	reason   string // why it is sent again
-	timeouts int
 	sent     time.Time
 	on       *socket
 	timer    *time.Timer
@@ -102,11 +102,12 @@ func (s *Server) release() {
 	}
 }
 
-// dispatch sends waiting deliveries on the sockets, or starts posting them. The lock is held.
+// dispatch sends waiting deliveries on the sockets, or starts posting them. Where no connection is open, that
+// counts as an attempt. The lock is held.
 func (s *Server) dispatch() {
 	q := &s.queue
-	if s.o.EventsURL != "" {
-		if len(q.waiting) > 0 && !q.worker && s.ConnContext().Err() == nil {
+	if s.o.EventsURL != "" && s.ConnContext().Err() == nil {
+		if len(q.waiting) > 0 && !q.worker {
 			q.worker = true
 			q.posting.Add(1)
 			go s.postAll()
@@ -114,24 +115,15 @@ func (s *Server) dispatch() {
 		return
 	}
 	for len(q.waiting) > 0 {
-		c := s.link.next()
-		if c == nil {
-			s.abandon()
-			return
-		}
 		d := q.waiting[0]
 		q.waiting = q.waiting[1:]
+		c := s.link.next()
+		if c == nil || s.o.EventsURL != "" {
+			s.retry(d, "connection_failed")
+			continue
+		}
 		s.sendOn(c, d)
 	}
-}
-
-// abandon drops the commands and interactions that wait while no socket is open: Slack shows the
-// user an error at once. Events wait, longer than Slack's.
-func (s *Server) abandon() {
-	q := &s.queue
-	before := len(q.waiting)
-	q.waiting = slices.DeleteFunc(q.waiting, func(d *delivery) bool { return d.kind != "events_api" })
-	q.lost += before - len(q.waiting)
 }
 
 // sendOn sends a delivery on a socket, and starts its timeout.
@@ -163,23 +155,37 @@ func (s *Server) unanswered(d *delivery, envelope, reason string) {
 	if d.envelope != envelope || !s.queue.takeBack(d) {
 		return
 	}
-	d.timeouts++
 	s.retry(d, reason)
+	s.dispatch()
 }
 
-// retry retries a failed delivery, if it is an event: for a command Slack shows the user an error.
-// The lock is held.
+// retry sends a failed delivery again after its delay, if it is an event and there are retries left, and
+// drops it otherwise: for a command Slack shows the user an error. The caller dispatches. The lock is held.
 func (s *Server) retry(d *delivery, reason string) {
-	if d.kind != "events_api" || d.timeouts > max(s.o.Retries, 0) {
-		s.queue.lost++
+	q := &s.queue
+	if d.kind != "events_api" || d.attempt >= len(s.o.RetryDelays) {
+		q.lost++
 		s.Notify()
 		return
 	}
+	delay := s.o.RetryDelays[d.attempt]
 	d.attempt++
 	d.reason = reason
-	s.queue.waiting = append(s.queue.waiting, d)
-	s.dispatch()
-	s.Notify()
+	if delay <= 0 {
+		q.waiting = append(q.waiting, d)
+		return
+	}
+	q.later = append(q.later, d)
+	time.AfterFunc(delay, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if i := slices.Index(q.later, d); i >= 0 {
+			q.later = slices.Delete(q.later, i, i+1)
+			q.waiting = append(q.waiting, d)
+			s.dispatch()
+			s.Notify()
+		}
+	})
 }
 
 // takeBack removes a delivery from those that are sent, and reports whether it was one.
@@ -223,24 +229,13 @@ func (s *Server) finish(d *delivery, payload json.RawMessage) {
 	s.Notify()
 }
 
-// broken sends again what was sent on a broken socket. That counts as an attempt, but never as the
-// last one: otherwise many broken connections would lose events.
+// broken retries what was sent on a broken socket. The lock is held.
 func (s *Server) broken(c *socket) {
-	q := &s.queue
-	var back []*delivery
-	for _, d := range slices.Clone(q.out) {
-		if d.on != c || !q.takeBack(d) {
-			continue
-		}
-		if d.kind == "events_api" {
-			d.attempt++
-			d.reason = "timeout"
-			back = append(back, d)
-		} else {
-			q.lost++
+	for _, d := range slices.Clone(s.queue.out) {
+		if d.on == c && s.queue.takeBack(d) {
+			s.retry(d, "timeout")
 		}
 	}
-	q.waiting = append(back, q.waiting...)
 	s.dispatch()
 }
 
@@ -255,7 +250,7 @@ func (s *Server) Acks() []Ack {
 func (s *Server) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.queue.waiting) + len(s.queue.out) + len(s.queue.held)
+	return len(s.queue.waiting) + len(s.queue.out) + len(s.queue.later) + len(s.queue.held)
 }
 
 // Undelivered is how many were dropped without an answer.
@@ -297,9 +292,10 @@ func (s *Server) Redeliver(n int) int {
 	n = min(n, len(events))
 	for _, d := range events[len(events)-n:] {
 		again := *d
-		again.timeouts = 0
-		s.retry(&again, "timeout")
+		again.attempt, again.reason = 1, "timeout"
+		s.queue.waiting = append(s.queue.waiting, &again)
 	}
+	s.dispatch()
 	return n
 }
 

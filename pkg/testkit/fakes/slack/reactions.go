@@ -2,8 +2,13 @@ package slack
 
 import "regexp"
 
-// maxReactions is how many different emoji a message can have.
-const maxReactions = 50
+const (
+	// maxReactions is how many different emoji a message can have.
+	maxReactions = 50
+	// maxReactors is how many users of a reaction answers list that are not to be full; their count is right.
+	// Slack names no number.
+	maxReactors = 25
+)
 
 // emojiForm matches the name of an emoji. The fake has no list of them.
 var emojiForm = regexp.MustCompile(`^[a-z0-9_+'-]+(::skin-tone-[2-6])?$`)
@@ -69,10 +74,22 @@ func (s *Server) getReactions(p params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	shown := m.snapshot()
+	if !p.bool("full") {
+		shown = shown.withReactors(maxReactors)
+	}
 	return struct {
 		OK      bool    `json:"ok"`
 		Type    string  `json:"type"`
 		Channel string  `json:"channel"`
 		Message Message `json:"message"`
-	}{true, "message", r.ID, m.snapshot()}, nil
+	}{true, "message", r.ID, shown}, nil
+}
+
+// withReactors leaves out users of each reaction above a number. The message is a snapshot.
+func (m Message) withReactors(most int) Message {
+	for i := range m.Reactions {
+		m.Reactions[i].Users = m.Reactions[i].Users[:min(most, len(m.Reactions[i].Users))]
+	}
+	return m
 }

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,8 +15,11 @@ type room struct {
 	Channel
 	members   map[string]bool
 	messages  []*Message // by their ts
+	odd       []json.RawMessage
+	pins      []string // timestamps
 	ephemeral []Message
-	panes     map[string]*Pane // by the ts of the thread
+	panes     map[string]*Pane  // by the ts of the thread
+	sessions  map[string]string // status of the agent's session by the ts of the thread
 }
 
 func (s *Server) newRoom(c Channel, members ...User) *room {
@@ -127,7 +131,7 @@ func (r *room) remove(m *Message) (tombstone bool) {
 
 // nextTS is a unique timestamp, "<seconds>.<microseconds>".
 func (s *Server) nextTS() string {
-	s.lastTS = max(time.Now().UnixMicro(), s.lastTS+1)
+	s.lastTS = max(s.o.Now().UnixMicro(), s.lastTS+1)
 	const million = 1_000_000
 	return fmt.Sprintf("%d.%06d", s.lastTS/million, s.lastTS%million)
 }

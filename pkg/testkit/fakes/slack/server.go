@@ -34,10 +34,12 @@ const (
 	DefaultBotName       = "arizuko"
 	DefaultTeam          = "Acme"
 	DefaultAckTimeout    = 3 * time.Second
-	DefaultRetries       = 3
 	DefaultPing          = 5 * time.Second
 	DefaultMaxFile       = 1 << 30
 )
+
+// DefaultRetryDelays are Slack's: an event is sent again almost at once, after a minute, and after five.
+func DefaultRetryDelays() []time.Duration { return []time.Duration{0, time.Minute, 5 * time.Minute} }
 
 // Options describe the app and its settings. The zero value is an app with all of DefaultScopes and
 // all events, in Socket Mode, and without rate limits.
@@ -51,13 +53,19 @@ type Options struct {
 	Events        []string // subscriptions, as in a manifest: "message.channels", "app_mention"; nil is all
 	EventsURL     string   // the request URL of the Events API; "" is Socket Mode
 
-	AckTimeout    time.Duration // how long an event waits for its answer
-	Retries       int           // how often it is sent again after that; negative is never
-	RetryDelay    time.Duration // after a post that failed at once; 0 is AckTimeout
+	AckTimeout time.Duration // how long an event waits for its answer
+	// RetryDelays are the pauses before an event is sent again that was not answered, or could not be sent;
+	// after that it is lost. nil is DefaultRetryDelays.
+	RetryDelays   []time.Duration
 	Ping          time.Duration // interval of the pings on a socket
 	MaxFile       int64         // bytes
-	RateLimits    bool          // refuse posts above the documented rates
+	RateLimits    bool          // refuse calls above the documented rates
+	RateScale     float64       // multiplies the rates of methods but posts; 0 is 1
+	Distributed   bool          // the app is distributed outside of the Marketplace: one page of 15 messages a minute
+	HideScopes    bool          // answers lack the header X-OAuth-Scopes, as those of other servers
 	NoMessagesTab bool          // users and the bot cannot write in DMs
+
+	Now func() time.Time // Slack's clock, by which messages and answers are dated; nil is time.Now
 }
 
 // Server is the fake. It may be used from many goroutines.
@@ -81,7 +89,12 @@ type Server struct {
 	queue    queue
 	link     link
 	statuses []Status
-	lag      int
+	views    []View
+	triggers map[string]trigger // by id
+	// scheduled are the messages that are still to be posted, by id.
+	scheduled map[string]*time.Timer
+	lag       int
+	floods    map[string]time.Time // methods, and until when the app has to wait
 }
 
 // New returns a workspace whose only user is the bot.
@@ -90,13 +103,14 @@ func New(o Options) *Server {
 		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare), o: o.withDefaults(),
 		revoked: map[string]string{}, users: map[string]User{}, rooms: map[string]*room{},
 		files: map[string]*file{}, hooks: map[string]*hook{}, link: newLink(),
+		triggers: map[string]trigger{}, scheduled: map[string]*time.Timer{}, floods: map[string]time.Time{},
 	}
 	s.me = s.newUser(s.o.BotName, s.o.BotName, true)
 	s.me.AppID = s.id("A")
 	s.users[s.me.ID] = s.me
 	s.methods = s.methodTable()
-	if o.RateLimits {
-		s.rates = newRates()
+	if o.RateLimits || o.Distributed {
+		s.rates = newRates(cmp.Or(o.RateScale, 1))
 	}
 	return s
 }
@@ -107,9 +121,13 @@ func (o Options) withDefaults() Options {
 	o.SigningSecret = cmp.Or(o.SigningSecret, DefaultSigningSecret)
 	o.BotName = cmp.Or(o.BotName, DefaultBotName)
 	o.Team = cmp.Or(o.Team, DefaultTeam)
-	o.RetryDelay = cmp.Or(o.RetryDelay, o.AckTimeout)
 	o.AckTimeout = cmp.Or(o.AckTimeout, DefaultAckTimeout)
-	o.Retries = cmp.Or(o.Retries, DefaultRetries)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.RetryDelays == nil {
+		o.RetryDelays = DefaultRetryDelays()
+	}
 	o.Ping = cmp.Or(o.Ping, DefaultPing)
 	o.MaxFile = cmp.Or(o.MaxFile, DefaultMaxFile)
 	if o.Scopes == nil {
@@ -159,6 +177,7 @@ func (s *Server) Close() error {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.AbortIfUnreachable()
 	s.LearnBase(r.Host)
+	w.Header().Set("Date", s.o.Now().UTC().Format(http.TimeFormat))
 	path := r.URL.Path
 	switch {
 	case strings.HasPrefix(path, "/api/"):
@@ -199,10 +218,11 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	if !known {
 		m = method{name: name, token: anyToken, do: func(params) (any, error) { return nil, errorCode("unknown_method") }}
 	}
-	switch p.bearer {
-	case s.o.BotToken:
+	switch {
+	case s.o.HideScopes:
+	case p.bearer == s.o.BotToken:
 		w.Header().Set("X-OAuth-Scopes", strings.Join(s.o.Scopes, ","))
-	case s.o.AppToken:
+	case p.bearer == s.o.AppToken:
 		w.Header().Set("X-OAuth-Scopes", "connections:write")
 	}
 	f := s.NextFault(name)
@@ -240,10 +260,22 @@ func (s *Server) carryOut(m method, p params) (any, error) {
 	if err := s.authorize(m, p); err != nil {
 		return nil, err
 	}
-	if s.rates == nil || !m.sends {
+	now := time.Now()
+	if wait := s.floods[m.name].Sub(now); wait > 0 {
+		return nil, tooMany(fakeserver.Seconds(wait))
+	}
+	if s.rates == nil {
 		return m.do(p)
 	}
-	channel, now := p.str("channel"), time.Now()
+	if perMinute := s.perMinute(m); perMinute > 0 {
+		if wait := s.rates.call(p.bearer+" "+m.name, perMinute, now); wait > 0 {
+			return nil, tooMany(wait)
+		}
+	}
+	if !m.sends || !s.o.RateLimits {
+		return m.do(p)
+	}
+	channel := p.str("channel")
 	if wait := s.rates.wait(channel, now); wait > 0 {
 		return nil, tooMany(wait)
 	}
@@ -252,4 +284,15 @@ func (s *Server) carryOut(m method, p params) (any, error) {
 		s.rates.note(channel, now)
 	}
 	return result, err
+}
+
+// perMinute is how many calls of a method a token may make in a minute, 0 for any number.
+func (s *Server) perMinute(m method) int {
+	switch {
+	case s.o.Distributed && (m.name == "conversations.history" || m.name == "conversations.replies"):
+		return 1
+	case s.o.RateLimits:
+		return m.tier
+	}
+	return 0
 }

@@ -72,10 +72,13 @@ type Message struct {
 	Hidden       bool            `json:"hidden,omitempty"`
 	IsEphemeral  bool            `json:"is_ephemeral,omitempty"`
 	Assistant    json.RawMessage `json:"assistant_app_thread,omitempty"`
-	UnfurlLinks  string          `json:"-"` // as in the call; "" without
+	Streaming    string          `json:"streaming_state,omitempty"` // in_progress or completed
+	UnfurlLinks  string          `json:"-"`                         // as in the call; "" without
 	UnfurlMedia  string          `json:"-"`
 	isBroadcast  bool
 	isTombstoned bool
+	isLocked     bool // no replies are taken
+	stream       *Stream
 }
 
 // Edited is the last edit of a message.
@@ -123,6 +126,7 @@ type File struct {
 	IsExternal         bool   `json:"is_external"`
 	IsPublic           bool   `json:"is_public"`
 	FileAccess         string `json:"file_access,omitempty"`
+	DurationMS         int64  `json:"duration_ms,omitempty"`
 	URLPrivate         string `json:"url_private"`
 	URLPrivateDownload string `json:"url_private_download"`
 	Permalink          string `json:"permalink"`

@@ -51,6 +51,8 @@ func TestSendFiles_TooLarge(t *testing.T) {
 	if n := len(r.Sent()); n != 1 {
 		t.Errorf("%d calls carried out", n)
 	}
+	r = start(t, telegram.Options{Local: true})
+	r.accepted(r.upload("sendDocument", map[string][]byte{"document": make([]byte, 50<<20+1)}, "chat_id", r.DM(r.User("Alice", "alice")).ChatID), nil)
 }
 
 func TestGetFile_UpTo20MB_CanBeFetched(t *testing.T) {

@@ -24,6 +24,7 @@ type file struct {
 	path       string
 	data       []byte
 	size       int64 // may be more than the data, to test limits
+	duration   int   // seconds, 0 for one that is made up
 }
 
 // folders are the folders of kinds in the file_path of getFile.
@@ -40,7 +41,7 @@ func folder(kind string) string {
 func (s *Server) newFile(kind, name, contentType string, data []byte, size int64) *file {
 	n := len(s.files) + 1
 	if contentType == "" {
-		contentType = mime.TypeByExtension(path.Ext(name))
+		contentType, _, _ = mime.ParseMediaType(mime.TypeByExtension(path.Ext(name))) // Telegram has no parameters
 	}
 	extension := path.Ext(name)
 	if extension == "" {
@@ -61,7 +62,7 @@ func (f *file) attach(m *Message) {
 	named := media
 	named.Name, named.MIME = f.name, f.mime
 	timed := named
-	timed.Duration = madeUpDuration
+	timed.Duration = cmp.Or(f.duration, madeUpDuration)
 	framed := timed
 	framed.Width, framed.Height = madeUpWidth, madeUpHeight
 	switch f.kind {
@@ -79,10 +80,10 @@ func (f *file) attach(m *Message) {
 	case "audio":
 		m.Audio = &timed
 	case "voice":
-		media.Duration, media.MIME = madeUpDuration, cmp.Or(f.mime, "audio/ogg")
+		media.Duration, media.MIME = timed.Duration, cmp.Or(f.mime, "audio/ogg")
 		m.Voice = &media
 	case "video_note":
-		media.Duration, media.Length = madeUpDuration, madeUpHeight
+		media.Duration, media.Length = timed.Duration, madeUpHeight
 		m.VideoNote = &media
 	case "sticker":
 		m.Sticker = &Sticker{FileID: f.id, UniqueID: f.unique, Type: "regular", Width: 512, Height: 512, Emoji: f.name, Size: f.size}
@@ -100,8 +101,11 @@ func (s *Server) sendFile(kind string) func(params) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, _, err := r.target(p); err != nil {
+		if _, _, err := r.target(p, s.me); err != nil {
 			return nil, err // the file is not stored yet
+		}
+		if r.voiceless && (kind == "voice" || kind == "video_note") {
+			return nil, badRequest("VOICE_MESSAGES_FORBIDDEN")
 		}
 		f, err := s.inputFile(p, kind, p.str(kind), kind)
 		if err != nil {
@@ -151,10 +155,8 @@ func checkUpload(u Upload, kind string) error {
 		return nil
 	case len(u.Data) > maxPhoto:
 		return badRequest("file of size %d bytes is too big for a photo; the maximum size is %d bytes", len(u.Data), maxPhoto)
-	case !strings.HasPrefix(http.DetectContentType(u.Data), "image/"):
-		return badRequest("IMAGE_PROCESS_FAILED")
 	}
-	return nil
+	return checkPhoto(u.Data)
 }
 
 // inputMedia is one entry of an album.
@@ -177,7 +179,7 @@ func (s *Server) sendMediaGroup(p params) (any, error) {
 	if err := checkAlbum(items); err != nil {
 		return nil, err
 	}
-	if _, _, err := r.target(p); err != nil {
+	if _, _, err := r.target(p, s.me); err != nil {
 		return nil, err
 	}
 	var found []*file
@@ -235,11 +237,18 @@ func (s *Server) getFile(p params) (any, error) {
 	switch {
 	case f == nil:
 		return nil, badRequest("invalid file_id")
-	case f.size > maxDownload:
+	case f.size > maxDownload && !s.local:
 		return nil, badRequest("file is too big")
 	}
-	return fileInfo{FileID: f.id, UniqueID: f.unique, Size: f.size, Path: f.path}, nil
+	path := f.path
+	if s.local {
+		path = localFolder + s.token + "/" + path
+	}
+	return fileInfo{FileID: f.id, UniqueID: f.unique, Size: f.size, Path: path}, nil
 }
+
+// localFolder is the working folder of a server with --local, in which each bot has one.
+const localFolder = "/var/lib/telegram-bot-api/"
 
 // fileByID finds a file. The id of a photo's small size is one of the photo.
 func (s *Server) fileByID(id string) *file {
@@ -257,7 +266,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, path string) {
 		return
 	}
 	found := s.fileAt(path)
-	if found == nil || found.size > maxDownload {
+	if found == nil || found.size > maxDownload && !s.local {
 		writeError(w, notFound())
 		return
 	}

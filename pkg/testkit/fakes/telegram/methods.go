@@ -6,7 +6,7 @@ import "context"
 // has, does not.
 type method struct {
 	name  string
-	sends bool // it sends messages, and counts for the rate limits
+	sends bool // it sends or changes messages, and counts for the rate limits
 	do    func(params) (any, error)
 	poll  func(context.Context, params) (any, error)
 }
@@ -22,6 +22,10 @@ func (s *Server) methodTable() map[string]method {
 		"getmycommands":  {name: "getMyCommands", do: s.getMyCommands},
 		"setmycommands":  {name: "setMyCommands", do: s.setMyCommands},
 
+		"deletemycommands": {name: "deleteMyCommands", do: s.deleteMyCommands},
+		"setmydescription": {name: "setMyDescription", do: s.setMyDescription},
+		"getmydescription": {name: "getMyDescription", do: s.getMyDescription},
+
 		"sendmessage":    {name: "sendMessage", sends: true, do: s.sendMessage},
 		"sendphoto":      {name: "sendPhoto", sends: true, do: s.sendFile("photo")},
 		"senddocument":   {name: "sendDocument", sends: true, do: s.sendFile("document")},
@@ -33,16 +37,38 @@ func (s *Server) methodTable() map[string]method {
 		"sendmediagroup": {name: "sendMediaGroup", sends: true, do: s.sendMediaGroup},
 		"sendpoll":       {name: "sendPoll", sends: true, do: s.sendPoll},
 		"stoppoll":       {name: "stopPoll", do: s.stopPoll},
+		"senddice":       {name: "sendDice", sends: true, do: s.sendDice},
+		"sendlocation":   {name: "sendLocation", sends: true, do: s.sendLocation},
+		"sendvenue":      {name: "sendVenue", sends: true, do: s.sendVenue},
+		"sendcontact":    {name: "sendContact", sends: true, do: s.sendContact},
+		"sendvideonote":  {name: "sendVideoNote", sends: true, do: s.sendFile("video_note")},
+		"forwardmessage": {name: "forwardMessage", sends: true, do: s.forwardMessage},
+		"copymessage":    {name: "copyMessage", sends: true, do: s.copyMessage},
 
-		"editmessagetext":    {name: "editMessageText", do: s.editMessageText},
-		"editmessagecaption": {name: "editMessageCaption", do: s.editMessageCaption},
+		"sendmessagedraft":   {name: "sendMessageDraft", sends: true, do: s.sendMessageDraft},
+		"editmessagetext":    {name: "editMessageText", sends: true, do: s.editMessageText},
+		"editmessagecaption": {name: "editMessageCaption", sends: true, do: s.editMessageCaption},
+
+		"editmessagereplymarkup": {name: "editMessageReplyMarkup", do: s.editMessageReplyMarkup},
+		"answercallbackquery":    {name: "answerCallbackQuery", do: s.answerCallbackQuery},
+
 		"deletemessage":      {name: "deleteMessage", do: s.deleteMessage},
+		"deletemessages":     {name: "deleteMessages", do: s.deleteMessages},
 		"sendchataction":     {name: "sendChatAction", do: s.sendChatAction},
 		"setmessagereaction": {name: "setMessageReaction", do: s.setMessageReaction},
 
 		"getfile":          {name: "getFile", do: s.getFile},
 		"getchat":          {name: "getChat", do: s.getChat},
 		"getchatmember":    {name: "getChatMember", do: s.getChatMember},
+		"pinchatmessage":   {name: "pinChatMessage", do: s.pinChatMessage(true)},
+		"unpinchatmessage": {name: "unpinChatMessage", do: s.pinChatMessage(false)},
+
+		"getchatadministrators": {name: "getChatAdministrators", do: s.getChatAdministrators},
+		"getchatmembercount":    {name: "getChatMemberCount", do: s.getChatMemberCount},
+		"closeforumtopic":       {name: "closeForumTopic", do: s.closeForumTopic(true)},
+		"reopenforumtopic":      {name: "reopenForumTopic", do: s.closeForumTopic(false)},
+		"deleteforumtopic":      {name: "deleteForumTopic", do: s.deleteForumTopic},
+
 		"leavechat":        {name: "leaveChat", do: s.leaveChat},
 		"createforumtopic": {name: "createForumTopic", do: s.createForumTopic},
 	}
@@ -52,40 +78,16 @@ func (s *Server) getMe(params) (any, error) {
 	return botUser{User: s.me, JoinGroups: true, ReadAll: !s.privacy}, nil
 }
 
-func (s *Server) getMyCommands(params) (any, error) {
-	if s.commands == nil {
-		return []Command{}, nil
-	}
-	return s.commands, nil
-}
-
-// setMyCommands supports only the default scope.
-func (s *Server) setMyCommands(p params) (any, error) {
-	var commands []Command
-	if found, err := p.json("commands", &commands); err != nil || !found {
-		return nil, badRequest("can't parse commands JSON object")
-	}
-	for _, c := range commands {
-		switch {
-		case !commandForm.MatchString(c.Command):
-			return nil, badRequest("BOT_COMMAND_INVALID")
-		case c.Description == "" || units(c.Description) > 256:
-			return nil, badRequest("BOT_COMMAND_DESCRIPTION_INVALID")
-		}
-	}
-	if len(commands) > 100 {
-		return nil, badRequest("BOT_COMMANDS_TOO_MUCH")
-	}
-	s.commands = commands
-	return true, nil
-}
-
 func (s *Server) getChat(p params) (any, error) {
 	r, err := s.readable(p)
 	if err != nil {
 		return nil, err
 	}
-	return chatFullInfo{Chat: r.chat, MaxReactions: 11}, nil
+	full := chatFullInfo{Chat: r.chat, MaxReactions: 11, NoVoices: r.voiceless}
+	if pinned := r.messages[r.pinned]; pinned != nil {
+		full.Pinned = quoted(pinned)
+	}
+	return full, nil
 }
 
 func (s *Server) getChatMember(p params) (any, error) {

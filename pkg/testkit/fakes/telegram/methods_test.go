@@ -259,6 +259,10 @@ func TestSetMessageReaction_KeepsTheLast(t *testing.T) {
 	r.refused(react(`[{"type":"emoji","emoji":"🍕"}]`), 400, "Bad Request: REACTION_INVALID")
 	r.refused(react(`[{"type":"custom_emoji","custom_emoji_id":"1"}]`), 400, "Bad Request: REACTION_INVALID")
 	r.refused(react(`[{"type":"emoji","emoji":"👍"},{"type":"emoji","emoji":"🔥"}]`), 400, "Bad Request: REACTIONS_TOO_MANY")
+	dm.AllowReactions("👍")
+	r.accepted(react(`[{"type":"emoji","emoji":"👍"}]`), nil)
+	r.refused(react(`[{"type":"emoji","emoji":"👀"}]`), 400, "Bad Request: REACTION_INVALID")
+	r.accepted(react(`[]`), nil)
 	r.refused(react(`👍`), 400, "Bad Request: can't parse reaction types JSON object")
 	r.refuse(400, "Bad Request: message to react not found", "setMessageReaction", "chat_id", dm.ChatID, "message_id", 999, "reaction", "[]")
 }

@@ -17,7 +17,8 @@ const (
 	maxUpload   = 50 << 20
 	maxPhoto    = 10 << 20
 	maxDownload = 20 << 20
-	maxBody     = maxUpload + 1<<20 // a file and the other parameters
+	maxLocal    = 2000 << 20 // in place of maxUpload on a server that is run with --local
+	otherParams = 1 << 20    // besides a file
 )
 
 // Upload is a file that came with a request.
@@ -30,16 +31,17 @@ type Upload struct {
 // params are the parameters of a call, and its files by the parameter's name.
 type params struct {
 	fakeserver.Params
-	files map[string]Upload
+	maxFile int // bytes
+	files   map[string]Upload
 }
 
 // readParams merges the query and the body, as the Bot API does.
-func readParams(r *http.Request) (params, error) {
-	p := params{Params: fakeserver.Params{}, files: map[string]Upload{}}
+func readParams(r *http.Request, maxFile int) (params, error) {
+	p := params{Params: fakeserver.Params{}, maxFile: maxFile, files: map[string]Upload{}}
 	if err := p.readForm(r.URL.RawQuery); err != nil {
 		return p, err
 	}
-	tooBig, err := fakeserver.ReadLimited(r, maxBody, func(body io.Reader) error { return p.readBody(r, body) })
+	tooBig, err := fakeserver.ReadLimited(r, int64(maxFile+otherParams), func(body io.Reader) error { return p.readBody(r, body) })
 	if tooBig {
 		return p, tooLarge()
 	}
@@ -86,13 +88,13 @@ func (p *params) readJSON(body io.Reader) error {
 	return nil
 }
 
-// readMultipart keeps the files in memory: together they have at most maxBody bytes.
+// readMultipart keeps the files in memory: together they have at most maxFile and otherParams bytes.
 func (p *params) readMultipart(body io.Reader, boundary string) error {
 	err := fakeserver.ReadParts(body, boundary, func(part fakeserver.Part) error {
 		switch {
 		case part.FileName == "":
 			p.Params[part.Name] = string(part.Data)
-		case len(part.Data) > maxUpload:
+		case len(part.Data) > p.maxFile:
 			return tooLarge()
 		default:
 			p.files[part.Name] = Upload{Name: part.FileName, Data: part.Data}

@@ -2,7 +2,6 @@ package telegram
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -23,6 +22,8 @@ type Attachment struct {
 	MIME string // guessed from the name's extension if empty
 	Data []byte
 	Size int64 // in bytes; of Data if 0, and may be more
+	// Duration of a voice message, a video or music, in seconds; one is made up if it is 0.
+	Duration int
 }
 
 // Draft is a message to send. Entities are those that Telegram does not find in the text. With an
@@ -31,6 +32,8 @@ type Draft struct {
 	Text       string
 	Entities   []Entity
 	ReplyTo    int
+	Quote      string // the part of the text of ReplyTo that the user selected
+	Elsewhere  Place  // where ReplyTo is, if not in this chat or topic
 	Attachment *Attachment
 	Album      string // an id that the parts of an album share
 	Origin     *Origin
@@ -119,10 +122,15 @@ func (p Place) Topic(by User, name string) Place {
 	return Place{s: p.s, ChatID: p.ChatID, ThreadID: m.ID}
 }
 
-// CloseTopic closes or reopens a topic: messages to a closed one are refused.
+// CloseTopic closes or reopens a topic, or General: messages to a closed one are refused, unless the bot is an
+// administrator.
 func (p Place) CloseTopic(isClosed bool) {
 	p.act(func(r *room) error {
 		t := r.topics[p.ThreadID]
+		if p.ThreadID == 0 && r.chat.IsForum {
+			r.closed = isClosed
+			return nil
+		}
 		if t == nil {
 			return fmt.Errorf("no topic %d", p.ThreadID)
 		}
@@ -134,8 +142,7 @@ func (p Place) CloseTopic(isClosed bool) {
 // DeleteTopic deletes a topic with its messages. The bot gets no update.
 func (p Place) DeleteTopic() {
 	p.act(func(r *room) error {
-		delete(r.topics, p.ThreadID)
-		maps.DeleteFunc(r.messages, func(_ int, m *Message) bool { return m.IsTopic && m.Thread == p.ThreadID })
+		r.deleteTopic(p.ThreadID)
 		return nil
 	})
 }
@@ -172,7 +179,7 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 			return fmt.Errorf("%s cannot write there", from.FirstName)
 		case p.ThreadID != 0 && r.topics[p.ThreadID] == nil:
 			return fmt.Errorf("no topic %d", p.ThreadID)
-		case d.ReplyTo != 0:
+		case d.ReplyTo != 0 && d.Elsewhere.s == nil:
 			if replyTo = r.messages[d.ReplyTo]; replyTo == nil {
 				return fmt.Errorf("no message %d to reply to", d.ReplyTo)
 			}
@@ -180,7 +187,11 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 				thread = replyTo.Thread
 			}
 		}
-		m := r.add(p.s.compose(from, d), thread, replyTo)
+		m := p.s.compose(from, d)
+		if err := p.s.quote(m, d, r, replyTo); err != nil {
+			return err
+		}
+		m = r.add(m, thread, replyTo)
 		p.s.emitMessage("message", r, m)
 		sent = m.snapshot()
 		return nil
@@ -192,7 +203,9 @@ func (s *Server) compose(from User, d Draft) *Message {
 	m := &Message{From: &from, Origin: d.Origin, MediaGroup: d.Album, Location: d.Location, Contact: d.Contact}
 	text, entities := d.Text, mark(d.Text, d.Entities)
 	if a := d.Attachment; a != nil {
-		s.newFile(a.Kind, a.Name, a.MIME, a.Data, a.Size).attach(m)
+		f := s.newFile(a.Kind, a.Name, a.MIME, a.Data, a.Size)
+		f.duration = a.Duration
+		f.attach(m)
 		m.Caption, m.CaptionEntities = text, entities
 	} else {
 		m.Text, m.Entities = text, entities
@@ -389,6 +402,14 @@ func reactions(emoji []string) []Reaction {
 		all = append(all, Reaction{Type: "emoji", Emoji: e})
 	}
 	return all
+}
+
+// AllowReactions lets the chat take only these emoji as reactions, as administrators may choose.
+func (p Place) AllowReactions(emoji ...string) {
+	p.act(func(r *room) error {
+		r.allowed = append([]string{}, emoji...)
+		return nil
+	})
 }
 
 // React is SetReactions for reactions that must succeed.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // The documented limits, in UTF-16 units.
@@ -12,6 +13,12 @@ const (
 	maxOptions  = 12
 	maxQuestion = 300
 	maxOption   = 100
+)
+
+// minOpen and maxOpen bound how long a poll is open that closes by itself, in seconds.
+const (
+	minOpen = 5
+	maxOpen = 600
 )
 
 // poll is a poll with its votes.
@@ -79,7 +86,9 @@ func (s *Server) sendPoll(p params) (any, error) {
 	state := newPoll(p.str("question"), options)
 	state.IsAnonymous = p.str("is_anonymous") == "" || p.bool("is_anonymous")
 	state.Multiple = p.bool("allows_multiple_answers")
-	state.OpenPeriod = int(p.int("open_period", 0))
+	if err := state.limit(p); err != nil {
+		return nil, err
+	}
 	if p.str("type") == "quiz" {
 		correct := int(p.int("correct_option_id", -1))
 		if correct < 0 || correct >= len(options) {
@@ -87,11 +96,42 @@ func (s *Server) sendPoll(p params) (any, error) {
 		}
 		state.Type, state.Correct = "quiz", &correct
 	}
-	if _, _, err := r.target(p); err != nil {
+	if _, _, err := r.target(p, s.me); err != nil {
 		return nil, err // the poll is not stored yet
 	}
 	s.open(state, true)
+	s.closeInTime(state)
 	return s.deliver(p, r, &Message{Poll: state})
+}
+
+// limit sets when a poll closes by itself: after 5 to 600 seconds, as documented.
+func (p *Poll) limit(of params) error {
+	now := time.Now().Unix()
+	period, date := of.int("open_period", 0), of.int("close_date", 0)
+	switch {
+	case period != 0 && (period < minOpen || period > maxOpen), date != 0 && (date < now+minOpen || date > now+maxOpen):
+		return badRequest("POLL_OPEN_PERIOD_INVALID")
+	case period != 0:
+		p.OpenPeriod, p.CloseDate = int(period), now+period
+	case date != 0:
+		p.OpenPeriod, p.CloseDate = int(date-now), date
+	}
+	return nil
+}
+
+// closeInTime closes a poll at its time. The bot gets an update.
+func (s *Server) closeInTime(state *Poll) {
+	if state.CloseDate == 0 {
+		return
+	}
+	time.AfterFunc(time.Until(time.Unix(state.CloseDate, 0)), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !state.IsClosed {
+			state.IsClosed = true
+			s.emit("poll", state)
+		}
+	})
 }
 
 func newPoll(question string, options []string) *Poll {

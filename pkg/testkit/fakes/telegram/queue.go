@@ -15,8 +15,9 @@ const (
 	maxPoll    = 50 * time.Second
 
 	firstUpdate = 730_000_001
-	keptUpdates = 1000    // confirmed ones, for Redeliver
-	maxWaiting  = 1 << 40 // so that no offset overflows
+	keptUpdates = 1000           // confirmed ones, for Redeliver
+	keptFor     = 24 * time.Hour // then an update that was not taken is dropped
+	maxWaiting  = 1 << 40        // so that no offset overflows
 )
 
 // queue holds the updates that the bot has not confirmed. The server's lock guards it.
@@ -34,6 +35,7 @@ type queue struct {
 
 type update struct {
 	id    int64
+	at    time.Time
 	body  json.RawMessage
 	again bool // delivered once, at any offset, and dropped
 }
@@ -66,7 +68,7 @@ func (s *Server) emit(kind string, v any) {
 func (s *Server) enqueue(fields string) int64 {
 	id := s.queue.next
 	s.queue.next++
-	s.queue.waiting = append(s.queue.waiting, update{id: id, body: fmt.Appendf(nil, `{"update_id":%d,%s}`, id, fields)})
+	s.queue.waiting = append(s.queue.waiting, update{id: id, at: time.Now(), body: fmt.Appendf(nil, `{"update_id":%d,%s}`, id, fields)})
 	s.Notify()
 	return id
 }
@@ -136,6 +138,11 @@ func (q *queue) end(reason string) {
 	}
 }
 
+// forget drops the updates that were not taken in time.
+func (q *queue) forget(now time.Time) {
+	q.waiting = slices.DeleteFunc(q.waiting, func(u update) bool { return !u.again && now.Sub(u.at) > keptFor })
+}
+
 // confirm drops the updates below offset; a negative offset keeps that many from the end.
 func (q *queue) confirm(offset int64) {
 	known := func(u update) bool { return u.again || u.id >= offset }
@@ -170,6 +177,7 @@ func (s *Server) take(p params) ([]json.RawMessage, <-chan struct{}) {
 		limit = maxUpdates
 	}
 	q := &s.queue
+	q.forget(time.Now())
 	batch := []json.RawMessage{}
 	var kept []update
 	for _, u := range q.waiting {

@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"strings"
 	"time"
 
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
@@ -19,7 +20,8 @@ const (
 	window      = time.Second
 )
 
-// rates holds the times of accepted messages. The server's lock guards it.
+// rates holds the times of accepted messages, drafts and edits: for these no rates are documented, so that they count as
+// much as messages. The server's lock guards it.
 type rates struct {
 	all   fakeserver.Window
 	chats map[int64]fakeserver.Window
@@ -37,7 +39,27 @@ func (r *rates) wait(chat int64, now time.Time) int {
 	return fakeserver.Seconds(wait)
 }
 
-// note counts n accepted messages.
+// floodWait is how many seconds a call is too early; 0 if it is allowed. A flood of the whole account refuses
+// whatever acts.
+func (s *Server) floodWait(m method, chat int64) int {
+	now := time.Now()
+	if acts := !strings.HasPrefix(m.name, "get"); acts && s.flooded.After(now) {
+		return fakeserver.Seconds(s.flooded.Sub(now))
+	}
+	if s.rates == nil || !m.sends {
+		return 0
+	}
+	return s.rates.wait(chat, now)
+}
+
+// Flood refuses all that the bot does, in every chat, for a while: only reading goes on.
+func (s *Server) Flood(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flooded = time.Now().Add(d)
+}
+
+// note counts n accepted messages, or one call that changes one.
 func (r *rates) note(chat int64, n int, now time.Time) {
 	r.all = r.all.Since(groupWindow, now)
 	r.chats[chat] = r.chats[chat].Since(groupWindow, now)

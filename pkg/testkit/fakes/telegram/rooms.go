@@ -21,8 +21,13 @@ type room struct {
 	statuses  map[int64]string // by user
 	topics    map[int]*topic
 	reactions map[int]map[int64][]string // emoji by message and user
+	allowed   []string                   // the emoji that the chat takes as reactions, nil for all
+	drafts    map[int64]BotDraft         // what the bot is writing, by id
 	muted     bool                       // the bot may not send
-	gone      string                     // the error of calls once the chat is deleted or migrated
+	voiceless bool                       // the user of the chat takes no voice messages
+	closed    bool                       // General is closed
+	pinned    int
+	gone      string // the error of calls once the chat is deleted or migrated
 	migrated  int64
 }
 
@@ -34,7 +39,7 @@ type topic struct {
 func (s *Server) newRoom(chat Chat, members ...User) *room {
 	r := &room{
 		chat: chat, ids: &s.nextID, messages: map[int]*Message{}, statuses: map[int64]string{},
-		topics: map[int]*topic{}, reactions: map[int]map[int64][]string{},
+		topics: map[int]*topic{}, drafts: map[int64]BotDraft{}, reactions: map[int]map[int64][]string{},
 	}
 	if chat.Type == Supergroup {
 		first := 1
@@ -131,20 +136,19 @@ func (s *Server) roomNamed(username string) *room {
 }
 
 // target is the thread of a message to send, and the message to which it replies.
-func (r *room) target(p params) (thread int, replyTo *Message, err error) {
+func (r *room) target(p params, bot User) (thread int, replyTo *Message, err error) {
 	thread = int(p.int("message_thread_id", 0))
 	if thread != 0 {
-		t := r.topics[thread]
-		if t == nil { // also for General, which cannot be named here
+		if r.topics[thread] == nil { // also for General, which cannot be named here
 			return 0, nil, badRequest("message thread not found")
-		}
-		if t.closed {
-			return 0, nil, badRequest("TOPIC_CLOSED")
 		}
 	}
 	id, optional, err := p.replyTo()
-	if err != nil || id == 0 {
-		return thread, nil, err
+	if err != nil {
+		return 0, nil, err
+	}
+	if id == 0 {
+		return thread, nil, r.openTo(bot, thread)
 	}
 	replyTo = r.messages[id]
 	if replyTo == nil && !optional {
@@ -153,7 +157,19 @@ func (r *room) target(p params) (thread int, replyTo *Message, err error) {
 	if replyTo != nil && thread == 0 && replyTo.IsTopic {
 		thread = replyTo.Thread
 	}
-	return thread, replyTo, nil
+	return thread, replyTo, r.openTo(bot, thread)
+}
+
+// openTo refuses messages to a closed topic, but those of administrators.
+func (r *room) openTo(bot User, thread int) error {
+	closed := r.closed && thread == 0
+	if t := r.topics[thread]; t != nil {
+		closed = t.closed
+	}
+	if closed && !r.admin(bot) {
+		return badRequest("TOPIC_CLOSED")
+	}
+	return nil
 }
 
 // add adds a message to a chat: it sets its id, date and thread.
@@ -210,7 +226,7 @@ func (s *Server) sees(r *room, m *Message) bool {
 }
 
 func service(m *Message) bool {
-	return m.NewMembers != nil || m.LeftMember != nil || m.TopicCreated != nil || m.MigrateTo != 0 || m.MigrateFrom != 0
+	return m.Pinned != nil || m.NewMembers != nil || m.LeftMember != nil || m.TopicCreated != nil || m.MigrateTo != 0 || m.MigrateFrom != 0
 }
 
 // addressed reports whether a text is a command, or mentions the bot.

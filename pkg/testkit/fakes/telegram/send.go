@@ -1,21 +1,22 @@
 package telegram
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 )
 
-var commandForm = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
-
 // deliver sends a message of the bot to the place of a request.
 func (s *Server) deliver(p params, r *room, m *Message) (Message, error) {
-	thread, replyTo, err := r.target(p)
+	thread, replyTo, err := r.target(p, s.me)
 	if err != nil {
 		return Message{}, err
 	}
+	if m.Markup, err = p.markup(); err != nil {
+		return Message{}, err
+	}
 	m.From = &s.me
+	r.endDrafts(thread)
 	return r.add(m, thread, replyTo).snapshot(), nil
 }
 
@@ -85,21 +86,26 @@ func notModified() error {
 	return badRequest("message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message")
 }
 
+// editMessageText replaces the buttons too: without reply_markup there are none afterwards.
 func (s *Server) editMessageText(p params) (any, error) {
 	m, err := s.editable(p)
 	if err != nil {
 		return nil, err
 	}
 	text, entities, err := p.text()
+	if err != nil {
+		return nil, err
+	}
+	markup, err := p.markup()
 	switch {
 	case err != nil:
 		return nil, err
 	case m.Text == "":
 		return nil, badRequest("there is no text in the message to edit")
-	case m.Text == text && sameEntities(m.Entities, entities):
+	case m.Text == text && sameEntities(m.Entities, entities) && string(m.Markup) == string(markup):
 		return nil, notModified()
 	}
-	m.Text, m.Entities, m.EditDate = text, entities, time.Now().Unix()
+	m.Text, m.Entities, m.Markup, m.EditDate = text, entities, markup, time.Now().Unix()
 	return m.snapshot(), nil
 }
 
@@ -109,15 +115,19 @@ func (s *Server) editMessageCaption(p params) (any, error) {
 		return nil, err
 	}
 	caption, entities, err := p.caption()
+	if err != nil {
+		return nil, err
+	}
+	markup, err := p.markup()
 	switch {
 	case err != nil:
 		return nil, err
 	case m.Text != "" || m.Poll != nil || m.Sticker != nil:
 		return nil, badRequest("there is no caption in the message to edit")
-	case m.Caption == caption && sameEntities(m.CaptionEntities, entities):
+	case m.Caption == caption && sameEntities(m.CaptionEntities, entities) && string(m.Markup) == string(markup):
 		return nil, notModified()
 	}
-	m.Caption, m.CaptionEntities, m.EditDate = caption, entities, time.Now().Unix()
+	m.Caption, m.CaptionEntities, m.Markup, m.EditDate = caption, entities, markup, time.Now().Unix()
 	return m.snapshot(), nil
 }
 
@@ -136,14 +146,46 @@ func (s *Server) deleteMessage(p params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.From.ID != s.me.ID && r.chat.Type != Private && !r.admin(s.me) {
+	if !s.deletable(r, m) {
 		return nil, badRequest("message can't be deleted")
 	}
 	delete(r.messages, m.ID)
 	return true, nil
 }
 
-// sendChatAction is the only method that accepts the id of General.
+func (s *Server) deletable(r *room, m *Message) bool {
+	return m.From.ID == s.me.ID || r.chat.Type == Private || r.admin(s.me)
+}
+
+// deleteMessages deletes several messages, and skips those that do not exist.
+func (s *Server) deleteMessages(p params) (any, error) {
+	const maxMessages = 100
+	r, err := s.readable(p)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int
+	found, err := p.json("message_ids", &ids)
+	switch {
+	case err != nil || !found:
+		return nil, badRequest("can't parse message identifiers JSON object")
+	case len(ids) == 0:
+		return nil, badRequest("message identifiers are not specified")
+	case len(ids) > maxMessages:
+		return nil, badRequest("too many message identifiers specified")
+	}
+	for _, id := range ids {
+		if m := r.messages[id]; m != nil && !s.deletable(r, m) {
+			return nil, badRequest("message can't be deleted")
+		}
+	}
+	for _, id := range ids {
+		delete(r.messages, id)
+	}
+	return true, nil
+}
+
+// sendChatAction is the only method that accepts the id of General, where without it nothing is shown.
 func (s *Server) sendChatAction(p params) (any, error) {
 	r, err := s.writable(p)
 	if err != nil {
@@ -176,7 +218,7 @@ func (s *Server) setMessageReaction(p params) (any, error) {
 	}
 	var emoji []string
 	for _, reaction := range reactions {
-		if reaction.Type != "emoji" || !reactionEmoji(reaction.Emoji) {
+		if reaction.Type != "emoji" || !reactionEmoji(reaction.Emoji) || r.allowed != nil && !slices.Contains(r.allowed, reaction.Emoji) {
 			return nil, badRequest("REACTION_INVALID")
 		}
 		emoji = append(emoji, reaction.Emoji)

@@ -29,7 +29,7 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultToken    = "5000000001:FAKE-token_of-the-fake-Telegram-0001"
+	DefaultToken    = "5000000001:FAKE-token_of-the-fake-Telegram-001" // the secret has 35 characters, as real ones
 	DefaultBotName  = "Arizuko"
 	DefaultUsername = "arizuko_bot"
 )
@@ -42,6 +42,11 @@ type Options struct {
 	BotUsername string
 	PrivacyOff  bool // the bot receives all messages of groups
 	RateLimits  bool // refuse messages above the documented rates
+	// Lacks are methods that the server does not know, as one of an old version that an operator runs.
+	Lacks []string
+	// Local makes it a server that is run with --local: the paths of files are absolute, and files may have
+	// any size.
+	Local bool
 }
 
 // Server is the fake. It may be used from many goroutines.
@@ -64,9 +69,14 @@ type Server struct {
 	files    map[string]*file // by file_id
 	polls    map[string]*poll
 	albums   int
-	commands []Command
+	commands map[scope][]Command
+	clicks   map[string]*click // presses of buttons, by query
+	about    map[string]string // descriptions by language
+	flooded  time.Time         // until then no message is taken
 	queue    queue
 	polled   int
+	thrown   int // dice
+	local    bool
 }
 
 // New returns a Telegram whose only user is the bot.
@@ -77,12 +87,16 @@ func New(o Options) *Server {
 		// Above 32 bits, as real ids are.
 		nextUser: 5_100_000_001, nextChat: 4_000_000_001, nextID: 1,
 		users: map[int64]User{}, rooms: map[int64]*room{}, files: map[string]*file{}, polls: map[string]*poll{},
+		commands: map[scope][]Command{}, clicks: map[string]*click{}, about: map[string]string{}, local: o.Local,
 	}
 	id, _, _ := strings.Cut(s.token, ":")
 	s.me = User{IsBot: true, FirstName: cmp.Or(o.BotName, DefaultBotName), Username: cmp.Or(o.BotUsername, DefaultUsername)}
 	s.me.ID, _ = strconv.ParseInt(id, 10, 64)
 	s.users[s.me.ID] = s.me
 	s.methods = s.methodTable()
+	for _, name := range o.Lacks {
+		delete(s.methods, strings.ToLower(name))
+	}
 	s.queue = newQueue()
 	if o.RateLimits {
 		s.rates = newRates()
@@ -130,7 +144,11 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 		writeError(w, &apiError{code: http.StatusNotFound, description: "Not Found: method not found"})
 		return
 	}
-	p, err := readParams(r)
+	maxFile := maxUpload
+	if s.local {
+		maxFile = maxLocal
+	}
+	p, err := readParams(r, maxFile)
 	refused, api := errors.AsType[*apiError](err)
 	if err != nil && !api {
 		fakeserver.Abort() // the client is gone
@@ -164,17 +182,15 @@ func (s *Server) run(m method, p params, f Fault) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	chat := p.int("chat_id", 0)
-	if s.rates != nil && m.sends {
-		if wait := s.rates.wait(chat, time.Now()); wait > 0 {
-			err := tooMany(wait)
-			s.Add(recorded(m, p, nil, err, f))
-			return nil, err
-		}
+	if wait := s.floodWait(m, chat); wait > 0 {
+		err := tooMany(wait)
+		s.Add(recorded(m, p, nil, err, f))
+		return nil, err
 	}
 	result, err := m.do(p)
 	call := recorded(m, p, result, err, f)
 	if s.rates != nil && m.sends && err == nil {
-		s.rates.note(chat, len(call.Messages), call.At)
+		s.rates.note(chat, max(len(call.Messages), 1), call.At)
 	}
 	s.Add(call)
 	return result, err

@@ -44,16 +44,18 @@ type Entity struct {
 
 // Message is a message, or a service message, of a chat.
 type Message struct {
-	ID         int      `json:"message_id"`
-	Thread     int      `json:"message_thread_id,omitempty"`
-	From       *User    `json:"from,omitempty"`
-	Chat       Chat     `json:"chat"`
-	Date       int64    `json:"date"`
-	Origin     *Origin  `json:"forward_origin,omitempty"`
-	IsTopic    bool     `json:"is_topic_message,omitempty"`
-	ReplyTo    *Message `json:"reply_to_message,omitempty"`
-	EditDate   int64    `json:"edit_date,omitempty"`
-	MediaGroup string   `json:"media_group_id,omitempty"`
+	ID         int       `json:"message_id"`
+	Thread     int       `json:"message_thread_id,omitempty"`
+	From       *User     `json:"from,omitempty"`
+	Chat       Chat      `json:"chat"`
+	Date       int64     `json:"date"`
+	Origin     *Origin   `json:"forward_origin,omitempty"`
+	IsTopic    bool      `json:"is_topic_message,omitempty"`
+	ReplyTo    *Message  `json:"reply_to_message,omitempty"`
+	External   *External `json:"external_reply,omitempty"`
+	Quote      *Quote    `json:"quote,omitempty"`
+	EditDate   int64     `json:"edit_date,omitempty"`
+	MediaGroup string    `json:"media_group_id,omitempty"`
 
 	Text            string   `json:"text,omitempty"`
 	Entities        []Entity `json:"entities,omitempty"`
@@ -71,12 +73,37 @@ type Message struct {
 	Contact   *Contact  `json:"contact,omitempty"`
 	Location  *Location `json:"location,omitempty"`
 	Poll      *Poll     `json:"poll,omitempty"`
+	Venue     *Venue    `json:"venue,omitempty"`
+	Dice      *Dice     `json:"dice,omitempty"`
+
+	Markup json.RawMessage `json:"reply_markup,omitempty"`
+	Pinned *Message        `json:"pinned_message,omitempty"`
 
 	NewMembers   []User        `json:"new_chat_members,omitempty"`
 	LeftMember   *User         `json:"left_chat_member,omitempty"`
 	MigrateTo    int64         `json:"migrate_to_chat_id,omitempty"`
 	MigrateFrom  int64         `json:"migrate_from_chat_id,omitempty"`
 	TopicCreated *TopicCreated `json:"forum_topic_created,omitempty"`
+}
+
+// External is the message of another topic or chat that a message answers, without its text. The id and the
+// chat are only set for supergroups.
+type External struct {
+	Origin    Origin `json:"origin"`
+	Chat      *Chat  `json:"chat,omitempty"`
+	MessageID int    `json:"message_id,omitempty"`
+
+	Photo    []Media `json:"photo,omitempty"`
+	Document *Media  `json:"document,omitempty"`
+	Voice    *Media  `json:"voice,omitempty"`
+}
+
+// Quote is the part of a text that a user selected to answer it. Position is in UTF-16 units.
+type Quote struct {
+	Text     string   `json:"text"`
+	Entities []Entity `json:"entities,omitempty"`
+	Position int      `json:"position"`
+	IsManual bool     `json:"is_manual,omitempty"`
 }
 
 // Origin is the origin of a forwarded message: Type is "user" with SenderUser,
@@ -131,6 +158,19 @@ type Location struct {
 	Longitude float64 `json:"longitude"`
 }
 
+// Venue is a place with a name.
+type Venue struct {
+	Location Location `json:"location"`
+	Title    string   `json:"title"`
+	Address  string   `json:"address"`
+}
+
+// Dice is a die, or another emoji that ends at random.
+type Dice struct {
+	Emoji string `json:"emoji"`
+	Value int    `json:"value"`
+}
+
 // Poll is a poll with its counts.
 type Poll struct {
 	ID          string       `json:"id"`
@@ -143,6 +183,7 @@ type Poll struct {
 	Multiple    bool         `json:"allows_multiple_answers"`
 	Correct     *int         `json:"correct_option_id,omitempty"`
 	OpenPeriod  int          `json:"open_period,omitempty"`
+	CloseDate   int64        `json:"close_date,omitempty"`
 }
 
 // PollOption is an option and its votes.
@@ -242,8 +283,10 @@ type botUser struct {
 
 type chatFullInfo struct {
 	Chat
-	AccentColor  int `json:"accent_color_id"`
-	MaxReactions int `json:"max_reaction_count"`
+	AccentColor  int      `json:"accent_color_id"`
+	MaxReactions int      `json:"max_reaction_count"`
+	NoVoices     bool     `json:"has_restricted_voice_and_video_messages,omitempty"`
+	Pinned       *Message `json:"pinned_message,omitempty"`
 }
 
 type fileInfo struct {

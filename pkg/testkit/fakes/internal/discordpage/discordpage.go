@@ -107,6 +107,11 @@ func (p *platform) Messages(at page.Place) (all []page.Message) {
 		}
 		all = append(all, line)
 	}
+	for _, m := range place.Ephemeral() {
+		line := p.line(place, m)
+		line.Note = "only " + m.Interaction.User.Name() + " sees this"
+		all = append(all, line)
+	}
 	return all
 }
 
@@ -114,6 +119,7 @@ func (p *platform) line(place discord.Place, m discord.Message) page.Message {
 	l := page.Message{
 		ID: m.ID, From: page.User{ID: m.Author.ID, Name: m.Author.Name(), Bot: m.Author.Bot}, Time: m.Timestamp,
 		Text: p.readable(m.Content), Note: note(m), Edited: m.EditedTimestamp != nil,
+		Buttons: page.Buttons(m.Buttons()),
 	}
 	if l.Note != "" {
 		l.Text = ""
@@ -225,6 +231,16 @@ func (p *platform) React(at page.Place, id, emoji string) error {
 		}
 	}
 	return nil
+}
+
+// Press implements page.Platform.
+func (p *platform) Press(at page.Place, id, data string) error {
+	place, exists := p.place(at)
+	if !exists {
+		return fmt.Errorf("no thread %s", at.Thread)
+	}
+	_, err := place.TryPress(p.user(at.As), id, data)
+	return err
 }
 
 // IsTyping implements page.Platform.

@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -16,6 +17,7 @@ type Host struct {
 	mu     sync.Mutex
 	base   string
 	hangs  bool
+	paging int             // the status of the page that answers every request; 0 for none
 	conns  context.Context //nolint:containedctx // done when the open connections break; nil until it is needed
 	abort  context.CancelFunc
 	http   *httpx.Server
@@ -86,12 +88,28 @@ func (h *Host) SetAnswering(ok bool) {
 	}
 }
 
+// SetPaging breaks every connection, and answers every later request with an HTML page of a status, as a proxy
+// before the platform does while that is out of order, until SetPaging(0).
+func (h *Host) SetPaging(status int) {
+	h.mu.Lock()
+	h.paging = status
+	h.mu.Unlock()
+	if status != 0 {
+		h.SetReachable(false)
+		h.SetReachable(true)
+	}
+}
+
 // answering handles the requests that come while the fake answers.
 func (h *Host) answering(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
-		hangs, conns := h.hangs, h.connContext()
+		hangs, paging, conns := h.hangs, h.paging, h.connContext()
 		h.mu.Unlock()
+		if paging != 0 {
+			writePage(w, r, paging)
+			return
+		}
 		if hangs {
 			select {
 			case <-conns.Done():
@@ -101,6 +119,14 @@ func (h *Host) answering(handler http.Handler) http.Handler {
 		}
 		handler.ServeHTTP(w, r)
 	})
+}
+
+// writePage answers a request with a page of a status.
+func writePage(w http.ResponseWriter, r *http.Request, status int) {
+	_, _ = io.Copy(io.Discard, r.Body) // the client is gone
+	text := http.StatusText(status)
+	w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+	WriteRaw(w, status, "<!DOCTYPE html>\n<html><head><title>"+text+"</title></head><body><center><h1>"+text+"</h1></center></body></html>\n")
 }
 
 // ConnContext is done when the connections that are open now break: at SetReachable(false) and

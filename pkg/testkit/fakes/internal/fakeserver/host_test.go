@@ -195,3 +195,24 @@ func TestHost_SetAnswering_False_AnswersNothing(t *testing.T) {
 		t.Errorf("answering again: got %q", got)
 	}
 }
+
+func TestHost_SetPaging_AnswersPages(t *testing.T) {
+	p := &platform{entered: make(chan struct{})}
+	base, err := p.StartWith("127.0.0.1:0", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	conns := p.ConnContext()
+	p.SetPaging(http.StatusBadGateway)
+	if conns.Err() == nil {
+		t.Error("connections are still open")
+	}
+	if got := get(t, base); !strings.Contains(got, "<h1>Bad Gateway</h1>") {
+		t.Errorf("got %q", got)
+	}
+	p.SetPaging(0)
+	if got := get(t, base); got != base {
+		t.Errorf("after the pages: got %q", got)
+	}
+}

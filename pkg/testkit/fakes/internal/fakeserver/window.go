@@ -19,7 +19,11 @@ func (w Window) Wait(limit int, in time.Duration, now time.Time) time.Duration {
 
 // Since are the calls that were made less than a duration ago. It reuses the memory of w.
 func (w Window) Since(ago time.Duration, now time.Time) Window {
-	return slices.DeleteFunc(w, func(at time.Time) bool { return now.Sub(at) >= ago })
+	recent := slices.IndexFunc(w, func(at time.Time) bool { return now.Sub(at) < ago })
+	if recent < 0 {
+		return w[:0]
+	}
+	return slices.Delete(w, 0, recent)
 }
 
 // Seconds rounds a wait up to whole seconds; 0 for none.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,6 +71,21 @@ type Message struct {
 	FileName  string
 	Edited    bool
 	Reactions []string
+	Buttons   []Button
+}
+
+// Button is a button below a message.
+type Button struct {
+	Label, Data string
+}
+
+// Buttons are buttons, in the order of their data.
+func Buttons(dataByLabel map[string]string) (all []Button) {
+	for label, data := range dataByLabel {
+		all = append(all, Button{label, data})
+	}
+	slices.SortFunc(all, func(a, b Button) int { return strings.Compare(a.Data, b.Data) })
+	return all
 }
 
 // Draft is a message to send.
@@ -106,6 +122,8 @@ type Actions interface {
 	Edit(at Place, id, text string) error
 	// React adds a reaction of the user; "" removes all of the user's reactions.
 	React(at Place, id, emoji string) error
+	// Press presses a button.
+	Press(at Place, id, data string) error
 }
 
 // page serves the pages of one platform.
@@ -124,6 +142,7 @@ func New(o Options, platform Platform, api http.Handler, isAPI func(path string)
 	pages.HandleFunc("GET /files/{id}", p.file)
 	pages.HandleFunc("POST /send", p.send)
 	pages.HandleFunc("POST /react", p.react)
+	pages.HandleFunc("POST /press", p.press)
 	for _, name := range []string{"page.js", "page.css"} {
 		pages.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, assets, name) })
 	}
@@ -310,14 +329,25 @@ func attached(r *http.Request) (*File, error) {
 }
 
 func (p *page) react(w http.ResponseWriter, r *http.Request) {
+	p.onMessage(w, r, func(at where, message string) error {
+		return p.platform.React(at.Place, message, r.PostForm.Get("emoji"))
+	})
+}
+
+func (p *page) press(w http.ResponseWriter, r *http.Request) {
+	p.onMessage(w, r, func(at where, message string) error {
+		return p.platform.Press(at.Place, message, r.PostForm.Get("button"))
+	})
+}
+
+// onMessage applies a form about a message.
+func (p *page) onMessage(w http.ResponseWriter, r *http.Request, do func(at where, message string) error) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
 	if err := r.ParseForm(); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	p.act(w, r, func(at where) error {
-		return p.platform.React(at.Place, r.PostForm.Get("message"), r.PostForm.Get("emoji"))
-	})
+	p.act(w, r, func(at where) error { return do(at, r.PostForm.Get("message")) })
 }
 
 // act applies a form and redirects to its place.

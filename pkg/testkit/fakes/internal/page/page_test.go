@@ -95,6 +95,14 @@ func (p *platform) React(at page.Place, id, emoji string) error {
 	return nil
 }
 
+func (p *platform) Press(at page.Place, id, data string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.messages[p.at(at)][0].Reactions = []string{at.As + data + id}
+	p.messages[p.at(at)][0].Buttons = page.Buttons(map[string]string{"No": "b", "Yes": "a"})
+	return nil
+}
+
 func (p *platform) IsTyping(page.Place) bool { return p.typing }
 
 func (p *platform) File(id string) (page.File, bool) {
@@ -156,6 +164,8 @@ func TestPage_Conversation(t *testing.T) {
 	r.Shows(page, "better", "</time> edited")
 	_, page = r.Site.Post("/react", url.Values{"chat": {"team"}, "message": {"1"}, "emoji": {"🔥"}})
 	r.Shows(page, `<p class="reactions">1🔥1 </p>`)
+	_, page = r.Site.Post("/press", url.Values{"chat": {"team"}, "message": {"1"}, "button": {"a"}})
+	r.Shows(page, `<p class="reactions">1a1 </p>`, `<button name="button" value="a">Yes</button> <button name="button" value="b">No</button>`)
 	before := len(r.Messages(whole))
 	r.Send(nil, "chat", "team", "text", "")
 	if len(r.Messages(whole)) != before {

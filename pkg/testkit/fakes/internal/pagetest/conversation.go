@@ -65,3 +65,24 @@ func CheckLook(tab *browser.Tab) {
 		tab.CheckContrast()
 	}
 }
+
+// Button is what [Press] needs of a platform.
+type Button struct {
+	Offer  func()            // puts the button Stop below the bot's message
+	Answer func(text string) // answers the press with what its user alone reads
+	Take   func()            // takes the button away
+}
+
+// Press is the user after [Converse], who presses a button below the bot's message, reads the answer, and sees the button go.
+func Press(tab *browser.Tab, b Button) {
+	const buttons, stop = `document.querySelectorAll("article.bot .buttons button")`, "article.bot .buttons button"
+	b.Offer()
+	tab.Wait(buttons + `.length === 1 && ` + buttons + `[0].innerText === "Stop"`)
+	CheckLook(tab)
+	Submit(tab, func() { tab.Click(stop) })
+	b.Answer("Already finished.")
+	tab.Wait(`Array.from(document.querySelectorAll("article")).some(a =>
+		a.querySelector(".text")?.innerText === "Already finished." && /^only .* sees this$/.test(a.querySelector(".note")?.innerText))`)
+	b.Take()
+	tab.Wait(buttons + `.length === 0`)
+}

@@ -25,6 +25,20 @@ func TestPage_InBrowser(t *testing.T) {
 		t.Errorf("edited to %q", asked.Text)
 	}
 
+	edit := func(blocks string) func() {
+		return func() {
+			r.bot("chat.update", url.Values{"channel": {chat}, "ts": {team.Messages()[1].TS}, "text": {"hello, all of you"}, "blocks": {blocks}})
+		}
+	}
+	pagetest.Press(tab, pagetest.Button{
+		Offer: edit(`[{"type":"section","text":{"type":"mrkdwn","text":"hello, all of you"}},
+			{"type":"actions","elements":[{"type":"button","action_id":"stop:7","value":"stop:7","text":{"type":"plain_text","text":"Stop"}}]}]`),
+		Take: edit("[]"),
+		Answer: func(text string) {
+			r.bot("chat.postEphemeral", url.Values{"channel": {chat}, "user": {asked.User}, "text": {text}})
+		},
+	})
+
 	r.bot("chat.postMessage", url.Values{"channel": {chat}, "thread_ts": {asked.TS}, "text": {"in the thread"}})
 	tab.Wait(`document.querySelector("article.mine .note")?.innerText === "replies in the thread: 1"`)
 	pagetest.Submit(tab, func() { tab.Click("article.mine .tools a:nth-of-type(3)") }) // thread

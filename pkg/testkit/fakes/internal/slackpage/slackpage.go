@@ -111,6 +111,12 @@ func (p *platform) Messages(at page.Place) (all []page.Message) {
 			continue
 		}
 		line := p.line(m)
+		if stream, is := place.Stream(m.TS); is {
+			line.Text = strings.TrimSpace(stream.Lines() + "\n" + line.Text)
+			if stream.IsOpen() {
+				line.Note = "streaming"
+			}
+		}
 		if at.Thread == "" && !m.IsEphemeral {
 			line.Branch = cmp.Or(m.ThreadTS, m.TS)
 		}
@@ -126,6 +132,7 @@ func (p *platform) line(m slack.Message) page.Message {
 	l := page.Message{
 		ID: m.TS, From: page.User{ID: m.User, Name: cmp.Or(m.Username, p.name(m.User)), Bot: m.BotID != ""},
 		Time: time.Unix(unix, 0), Text: p.readable(m.Text), Edited: m.Edited != nil, Note: note(m),
+		Buttons: page.Buttons(m.Buttons()),
 	}
 	for _, f := range m.Files {
 		if strings.HasPrefix(f.Mimetype, "image/") && l.Photo == "" {
@@ -231,6 +238,12 @@ func (p *platform) React(at page.Place, id, chosen string) error {
 		}
 	}
 	return nil
+}
+
+// Press implements page.Platform.
+func (p *platform) Press(at page.Place, id, data string) error {
+	_, err := p.Place(at.Chat, at.Thread).TryPressButton(p.user(at.As), id, data, data)
+	return err
 }
 
 // IsTyping reports whether a thread has a status.

@@ -103,6 +103,17 @@ func (p *platform) Messages(at page.Place) (all []page.Message) {
 		}
 		all = append(all, l)
 	}
+	for i, n := range place.Notices() {
+		all = append(all, page.Message{
+			ID: fmt.Sprint("notice-", i), From: page.User{Name: p.Me().FirstName, Bot: true}, Time: n.At, Text: n.Text, Note: "only " + n.By.FirstName + " sees this",
+		})
+	}
+	for _, d := range place.Drafts() {
+		all = append(all, page.Message{
+			ID: "draft-" + strconv.FormatInt(d.ID, 10), From: page.User{ID: strconv.FormatInt(p.Me().ID, 10), Name: p.Me().FirstName, Bot: true},
+			Time: d.At, Text: cmp.Or(d.Text, "Thinking…"), Note: "draft",
+		})
+	}
 	return all
 }
 
@@ -110,7 +121,7 @@ func (p *platform) Messages(at page.Place) (all []page.Message) {
 func line(m telegram.Message) page.Message {
 	l := page.Message{
 		ID: strconv.Itoa(m.ID), From: page.User{ID: strconv.FormatInt(m.From.ID, 10), Name: m.From.FirstName, Bot: m.From.IsBot},
-		Time: time.Unix(m.Date, 0), Text: m.Text + m.Caption, Note: note(m), Edited: m.EditDate != 0,
+		Time: time.Unix(m.Date, 0), Text: m.Text + m.Caption, Note: note(m), Edited: m.EditDate != 0, Buttons: page.Buttons(m.Buttons()),
 	}
 	if m.Photo != nil {
 		l.Photo = m.Photo[len(m.Photo)-1].FileID
@@ -164,6 +175,12 @@ func (p *platform) Edit(at page.Place, id, text string) error {
 // React implements page.Platform.
 func (p *platform) React(at page.Place, id, emoji string) error {
 	return p.place(at).SetReactions(p.user(at.As), int(number(id)), strings.Fields(emoji)...)
+}
+
+// Press implements page.Platform.
+func (p *platform) Press(at page.Place, id, data string) error {
+	_, err := p.place(at).TryPress(p.user(at.As), int(number(id)), data)
+	return err
 }
 
 // IsTyping implements page.Platform.

@@ -1,0 +1,138 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// Limits of the lists of chats and windows.
+const (
+	maxFilter      = 200 // bytes of a text that is looked for
+	maxOpenCount   = 100 // turns of a chat that are counted
+	maxWindowsRead = 1000
+)
+
+// kindWords words the kind of a chat.
+func kindWords(kind msg.ChatKind) string {
+	return cmp.Or(map[msg.ChatKind]string{
+		msg.ChatDM: "direct chat", msg.ChatGroup: "group chat", msg.ChatChannel: "channel", msg.ChatWeb: "web chat", msg.ChatInternal: "between groups",
+	}[kind], string(kind))
+}
+
+// chats lists chats, the one seen last first.
+func (c *Console) chats(r *http.Request) (*shown, error) {
+	q, ctx := r.URL.Query(), r.Context()
+	f := store.ChatFilter{Platform: q.Get("platform"), Text: strings.TrimSpace(q.Get("text")), Limit: maxRows}
+	if len(f.Text) > maxFilter {
+		return nil, apierr.New(apierr.BadRequest, "The text is too long: at most %d bytes.", maxFilter)
+	}
+	if before := q.Get("before"); before != "" {
+		at, jid, _ := strings.Cut(before, "~")
+		seen, err := strconv.ParseInt(at, 10, 64)
+		if err != nil || jid == "" {
+			return nil, apierr.New(apierr.BadRequest, "before=%.80q is no place in the list.", before)
+		}
+		f.Before = store.ChatPosition{SeenAt: seen, JID: jid}
+	}
+	list, err := c.Store.ListChats(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	page := pages.ChatList{Now: c.Now().UnixMilli(), Platform: line(f.Platform), Text: f.Text, Bounded: list.Bounded, Later: f.Before.JID != ""}
+	if page.Platforms, err = c.Store.Platforms(ctx); err != nil {
+		return nil, err
+	}
+	if page.Lines, err = c.chatRows(ctx, list.Rows, page.Now); err != nil {
+		return nil, err
+	}
+	if list.Next != nil {
+		page.Next = below(r, "before", strconv.FormatInt(list.Next.SeenAt, 10)+"~"+list.Next.JID)
+	}
+	return &shown{title: "Chats", template: "chatlist.html", data: page}, nil
+}
+
+// below is the address of the rest of a list, with the same filters: pairs are parameters and their values.
+func below(r *http.Request, pairs ...string) string {
+	q := r.URL.Query()
+	q.Del(flashParameter)
+	for i := 0; i < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
+}
+
+func (c *Console) chatRows(ctx context.Context, chats []store.SeenChat, now int64) ([]pages.ChatRow, error) {
+	t, err := c.table(ctx)
+	if err != nil {
+		return nil, err
+	}
+	windows, err := c.Store.OpenWindows(ctx, now, "", "", maxWindowsRead)
+	if err != nil {
+		return nil, err
+	}
+	last := map[string]store.OpenWindow{}
+	for _, w := range windows { // the later ones end later
+		last[w.ChatJID] = w
+	}
+	from, to := c.spendSpan()
+	rows := make([]pages.ChatRow, len(chats))
+	for i, chat := range chats {
+		open, err := c.Store.OpenTurnCount(ctx, chat.JID, maxOpenCount)
+		if err != nil {
+			return nil, err
+		}
+		used, err := c.Store.ChatSpend(ctx, chat.JID, from, to)
+		if err != nil {
+			return nil, err
+		}
+		_, account, _ := strings.Cut(chat.Platform, "+")
+		w := last[chat.JID]
+		rows[i] = pages.ChatRow{
+			JID: chat.JID, Shown: line(chat.JID), Title: line(chat.Title), Kind: kindWords(chat.Kind), Account: line(account), SeenAt: chat.SeenAt,
+			Home: t.chats.Home(&chat.Chat, ""), Pinned: line(chat.StickyGroup), Topic: line(chat.StickyTopic),
+			Open: open, Engaged: line(w.Folder), Until: w.Until,
+			Spend: spendLine(store.SpendRow{Spend: used}),
+		}
+	}
+	return rows, nil
+}
+
+// engagement lists the windows that are open, those that end first first.
+func (c *Console) engagement(r *http.Request) (*shown, error) {
+	q, now := r.URL.Query(), c.Now().UnixMilli()
+	after, chat, place := now, q.Get("chat"), q.Get("place")
+	if chat != "" {
+		until, err := strconv.ParseInt(q.Get("until"), 10, 64)
+		if err != nil {
+			return nil, apierr.New(apierr.BadRequest, "until=%.40q is no time in ms.", q.Get("until"))
+		}
+		if after = until; until <= now { // those before it are over
+			after, chat, place = now, "", ""
+		}
+	}
+	windows, err := c.Store.OpenWindows(r.Context(), after, chat, place, maxRows+1)
+	if err != nil {
+		return nil, err
+	}
+	page := pages.Engagement{Now: now, Later: q.Get("chat") != ""}
+	if len(windows) > maxRows {
+		windows = windows[:maxRows]
+		w := windows[maxRows-1]
+		page.Next = below(r, "until", strconv.FormatInt(w.Until, 10), "chat", w.ChatJID, "place", w.Place)
+	}
+	for _, w := range windows {
+		page.Lines = append(page.Lines, pages.WindowRow{
+			JID: w.ChatJID, Shown: line(w.ChatJID), Title: line(w.Title), Place: w.Place, PlaceShown: line(w.Place), Folder: line(w.Folder), Until: w.Until, At: w.At,
+		})
+	}
+	return &shown{title: "Engagement", template: "engagement.html", data: page}, nil
+}

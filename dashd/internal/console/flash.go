@@ -1,0 +1,61 @@
+package console
+
+import (
+	"crypto/rand"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// flashParameter names the notice that a page shows, in its address.
+	flashParameter = "done"
+	maxFlashes     = 100
+	flashLife      = time.Minute
+	maxFlashText   = 2000 // characters
+)
+
+// flashes are what became of forms, until the page that shows it is loaded. They are in memory: a restart loses notices,
+// no changes.
+type flashes struct {
+	mu  sync.Mutex
+	all map[string]flash
+}
+
+type flash struct {
+	notice, problem string
+	at              time.Time
+}
+
+// add returns the address of a page with a notice or a problem.
+func (f *flashes) add(next, notice, problem string, now time.Time) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, old := range f.all {
+		if age := now.Sub(old.at); age < 0 || age > flashLife || len(f.all) >= maxFlashes {
+			delete(f.all, key)
+		}
+	}
+	if f.all == nil {
+		f.all = map[string]flash{}
+	}
+	key := rand.Text()
+	f.all[key] = flash{cutText(notice, maxFlashText), cutText(problem, maxFlashText), now}
+	separator := "?"
+	if strings.Contains(next, "?") {
+		separator = "&"
+	}
+	return next + separator + url.Values{flashParameter: {key}}.Encode()
+}
+
+// take returns a notice or a problem. It stays for a reload until it is too old.
+func (f *flashes) take(key string, now time.Time) (notice, problem string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	found := f.all[key]
+	if now.Sub(found.at) > flashLife {
+		return "", ""
+	}
+	return found.notice, found.problem
+}

@@ -1,0 +1,202 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/msg"
+)
+
+const (
+	// maxReplays is how many messages are replayed at once: gated's limit.
+	maxReplays = 200
+	// maxReplayPages bounds how far one step looks for messages without a copy.
+	maxReplayPages = 5
+	// maxReplayTime is how long one press of the button goes on with further steps.
+	maxReplayTime = 3 * time.Second
+)
+
+// replayStep is messages of a reason that have no copy yet, the newest first.
+type replayStep struct {
+	rows []*msg.Message
+	next int64 // the message after which the next step looks on, 0 if there is none
+}
+
+func (s *replayStep) ids() (ids []int64) {
+	for _, m := range s.rows {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// nextReplays looks for messages to replay that are older than one, 0 for the newest.
+func (c *Console) nextReplays(ctx context.Context, l *lostReason, before int64) (step replayStep, err error) {
+	filter := l.filter
+	filter.Limit, filter.Before = maxReplays, before
+	for range maxReplayPages {
+		page, err := c.Store.ListMessages(ctx, filter)
+		if err != nil {
+			return step, err
+		}
+		for _, m := range page.Rows {
+			copied, err := c.Store.CopyOf(ctx, m.ID)
+			if err != nil {
+				return step, err
+			}
+			if copied != 0 || !replayable(m) {
+				continue
+			}
+			if step.rows = append(step.rows, m); len(step.rows) == maxReplays {
+				step.next = m.ID
+				return step, nil
+			}
+		}
+		if step.next = page.Next; page.Next == 0 {
+			break
+		}
+		filter.Before = page.Next
+	}
+	return step, nil
+}
+
+func confirmPath(key string, before int64) string {
+	query := url.Values{"reason": {key}}
+	if before != 0 {
+		query.Set("before", strconv.FormatInt(before, 10))
+	}
+	return "/lost/confirm?" + query.Encode()
+}
+
+// confirmReplay says what would be replayed: the messages of a reason that have no copy yet, those before a message.
+func (c *Console) confirmReplay(ctx context.Context, l lostReason, before string) (*pages.LostConfirm, error) {
+	position, err := lostPosition(before)
+	if err != nil {
+		return nil, err
+	}
+	step, err := c.nextReplays(ctx, &l, position)
+	if err != nil {
+		return nil, err
+	}
+	confirm := &pages.LostConfirm{
+		Title: l.verb() + ": " + plaintext.Line(l.title), Key: l.key, Back: lostPath(l.key), Verb: l.verb(),
+		Count: len(step.rows), IDs: strings.Trim(fmt.Sprint(step.ids()), "[]"), Before: position, Left: step.next != 0,
+	}
+	if step.next != 0 {
+		confirm.Next = confirmPath(l.key, step.next)
+	}
+	lines, err := c.messageLines(ctx, step.rows)
+	if err != nil {
+		return nil, err
+	}
+	for _, line := range lines {
+		i := slices.IndexFunc(confirm.Chats, func(known pages.LostChat) bool { return known.Chat == line.Chat })
+		if i < 0 {
+			confirm.Chats, i = append(confirm.Chats, pages.LostChat{Chat: line.Chat, Title: line.Title}), len(confirm.Chats)
+		}
+		confirm.Chats[i].Count++
+	}
+	return confirm, nil
+}
+
+// replayLost lets gated copy messages, but for those that have a copy: those of a form, or all of a reason that are older than one.
+func (c *Console) replayLost(r *http.Request) (next, notice string, err error) {
+	if r.PostForm.Get("all") != "" {
+		return c.replayAllLost(r)
+	}
+	next = lostPath(r.PostForm.Get("reason"))
+	var ids []int64
+	for field := range strings.FieldsSeq(r.PostForm.Get("ids")) {
+		id, err := rowID(field)
+		if err != nil || len(ids) == maxReplays {
+			return next, "", apierr.New(apierr.BadRequest, "The form is not complete: begin again.")
+		}
+		ids = append(ids, id)
+	}
+	if len(ids) == 0 {
+		return next, "", apierr.New(apierr.BadRequest, "No message was chosen.")
+	}
+	var done replayCount
+	err = c.replayIDs(r.Context(), ids, &done)
+	return next, done.String(), err
+}
+
+// replayAllLost replays step by step until maxReplayTime is over: the page then goes on where it stopped. It goes from newer to older
+// messages, so that a copy which is lost again is not copied too. Each step is one transaction of gated: after a failure the
+// same button goes on, and copies none twice.
+func (c *Console) replayAllLost(r *http.Request) (next, notice string, err error) {
+	key := r.PostForm.Get("reason")
+	before, err := lostPosition(r.PostForm.Get("before"))
+	if err != nil {
+		return "/lost", "", err
+	}
+	_, l, err := c.lostCounts(r.Context(), key)
+	if err != nil || l == nil || !l.replay {
+		return lostPath(key), "There is none any more.", err
+	}
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
+	defer cancel()
+	var done replayCount
+	for {
+		step, err := c.nextReplays(ctx, l, before)
+		if err == nil && len(step.rows) > 0 {
+			err = c.replayIDs(ctx, step.ids(), &done)
+		}
+		if err != nil {
+			return confirmPath(key, before), "", fmt.Errorf("%s Then it failed; the button goes on. %w", done.String(), err)
+		}
+		if before = step.next; before == 0 {
+			return lostPath(key), done.String() + " That was all.", nil
+		}
+		if time.Since(begun) > maxReplayTime {
+			if step, err := c.nextReplays(ctx, l, before); err == nil && len(step.rows) == 0 && step.next == 0 {
+				return lostPath(key), done.String() + " That was all.", nil
+			}
+			return confirmPath(key, before), done.String() + " There are more: go on.", nil
+		}
+	}
+}
+
+// replayCount is what became of messages to replay.
+type replayCount struct {
+	copied, skipped int
+	why             string // of one that was left out
+}
+
+func (n *replayCount) String() string {
+	text := fmt.Sprintf("Replayed: %d.", n.copied)
+	if n.skipped > 0 {
+		text += fmt.Sprintf(" Left out: %d, such as: %s.", n.skipped, plaintext.Line(n.why))
+	}
+	return text
+}
+
+// replayIDs lets gated copy messages, in one transaction.
+func (c *Console) replayIDs(ctx context.Context, ids []int64, done *replayCount) error {
+	var answer struct {
+		Messages []struct {
+			ID, Copy int64
+			Skipped  string
+		}
+	}
+	if err := ask(ctx, c.Gated, "gated", http.MethodPost, "/v1/messages/replay", map[string]any{"ids": ids}, &answer); err != nil {
+		return err
+	}
+	for _, m := range answer.Messages {
+		if m.Copy != 0 {
+			done.copied++
+		} else {
+			done.skipped, done.why = done.skipped+1, m.Skipped
+		}
+	}
+	return nil
+}

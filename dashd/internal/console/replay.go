@@ -1,0 +1,307 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/layers"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+const (
+	maxReplayRows  = 50
+	maxReplayKinds = 20
+	// maxQuestion bounds a request of a test, in bytes: what its frame adds is less than the rest.
+	maxQuestion = httpx.MaxBody - 4<<10
+)
+
+// replay decides on the newest messages by the stored table and by the copy.
+func (c *Console) replay(ctx context.Context, d *draft, last int) (*pages.Replay, error) {
+	table, err := c.table(ctx)
+	if err != nil {
+		return nil, err
+	}
+	routes, problems := d.table(table.routes)
+	if len(problems) > 0 {
+		return &pages.Replay{Problem: "Correct the routes that cannot be saved first."}, nil
+	}
+	inbound, err := c.Store.NewestInbound(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	r := replayer{result: &pages.Replay{}, rows: map[int64]*store.Inbound{}, kinds: map[[2]string]int{}}
+	var items []routeapi.Item
+	for i := range inbound {
+		if item, ok := replayItem(&inbound[i]); ok {
+			r.rows[item.ID] = &inbound[i]
+			items = append(items, item)
+		} else {
+			r.result.Skipped++
+		}
+	}
+	r.result.Messages = len(items)
+	err = c.compare(ctx, withIDs(routes, table.routes), items, r.add)
+	if err != nil {
+		return &pages.Replay{Problem: plainText(err.Error())}, nil
+	}
+	r.sum()
+	return r.result, nil
+}
+
+// compare asks routd about items, in as many requests as their size needs.
+func (c *Console) compare(ctx context.Context, routes []msg.Route, items []routeapi.Item, add func(*routeapi.Item, *routeapi.TestedItem)) error {
+	if routes == nil {
+		routes = []msg.Route{}
+	}
+	table, err := json.Marshal(routes)
+	if err != nil {
+		return err
+	}
+	for len(items) > 0 {
+		size, n := len(table), 0
+		for n < len(items) && n < routeapi.MaxTested && size+items[n].Size() <= maxQuestion {
+			size += items[n].Size()
+			n++
+		}
+		if n == 0 {
+			return apierr.New(apierr.BadRequest, "the table is too large to be compared here")
+		}
+		var tested routeapi.Tested
+		if err := ask(ctx, c.Routd, "routd", http.MethodPost, routeapi.TestPath, routeapi.Test{Items: items[:n], Routes: routes}, &tested); err != nil {
+			return err
+		}
+		if len(tested.Problems) > 0 {
+			return apierr.New(apierr.BadRequest, "correct the routes first: the one at place %d: %s", tested.Problems[0].Row+1, tested.Problems[0].Text)
+		}
+		if len(tested.Items) != n {
+			return apierr.New(apierr.Internal, "routd answered %d of %d messages", len(tested.Items), n)
+		}
+		for i := range tested.Items {
+			add(&items[i], &tested.Items[i])
+		}
+		items = items[n:]
+	}
+	return nil
+}
+
+// replayItem is the question that gated asked about a row, as far as the row tells. It reports false for what routes do
+// not decide.
+func replayItem(m *store.Inbound) (routeapi.Item, bool) {
+	item := routeapi.Item{
+		ID: m.ID, ChatJID: m.ChatJID, Kind: msg.ChatKind(m.Kind), Topic: m.Topic, ThreadID: m.ThreadID, Sender: m.Sender,
+		SenderName: m.SenderName[:min(len(m.SenderName), 256)], Verb: m.Verb, PlatformID: m.PlatformID, StickyGroup: m.Pinned, ReceivedAt: m.ReceivedAt,
+	}
+	reason := msg.Reason(m.Reason)
+	switch {
+	case m.Own, m.Verb == msg.VerbVote, m.Verb == msg.VerbPollEnd, m.Change && reason != msg.ReasonEditAddressed:
+		return item, false
+	case slices.Contains([]msg.Reason{msg.ReasonQuoted, msg.ReasonBadRow, msg.ReasonReminder, msg.ReasonVote}, reason):
+		return item, false
+	case reason == msg.ReasonEditAddressed:
+		item.Verb = msg.VerbMention
+	case reason == msg.ReasonPrefixGroup:
+		item.Folder = m.Folder
+	case slices.Contains([]msg.Reason{msg.ReasonCommand, msg.ReasonPrefixTopic, msg.ReasonStickyGroup, msg.ReasonStickyTopic, msg.ReasonStickyReset}, reason):
+		item.HomeOnly = true // its chat's group counts
+	}
+	return item, item.Check() == nil
+}
+
+// replayer sums up the answers.
+type replayer struct {
+	result *pages.Replay
+	rows   map[int64]*store.Inbound
+	kinds  map[[2]string]int // by was and would be
+}
+
+func (r *replayer) add(item *routeapi.Item, tested *routeapi.TestedItem) {
+	was, would := answerWords(item, &tested.Present), answerWords(item, &tested.Edited)
+	if was == would && sameWait(&tested.Present, &tested.Edited) {
+		return
+	}
+	if was == would {
+		would += ", but waits differently"
+	}
+	r.result.Changed++
+	r.kinds[[2]string{was, would}]++
+	if len(r.result.Rows) == maxReplayRows {
+		return
+	}
+	m := r.rows[tested.ID]
+	r.result.Rows = append(r.result.Rows, pages.ReplayRow{
+		ID: m.ID, Chat: Excerpt(plaintext.Line(cmp.Or(m.Title, m.ChatJID))), Sender: Excerpt(plaintext.Line(cmp.Or(m.SenderName, m.Sender))),
+		Text: Excerpt(plaintext.Line(m.Content)), At: m.ReceivedAt, Was: was, Would: would, Why: Excerpt(plaintext.Line(strings.Join(tested.Edited.Trace, "; "))),
+	})
+}
+
+// sameWait reports whether messages that are answered are held as long.
+func sameWait(a, b *routeapi.Answer) bool {
+	if a.Action != routeapi.Trigger {
+		return true
+	}
+	x, errX := json.Marshal(a.Impulse)
+	y, errY := json.Marshal(b.Impulse)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+func (r *replayer) sum() {
+	for kind, n := range r.kinds {
+		r.result.Kinds = append(r.result.Kinds, pages.ReplayKind{Was: kind[0], Would: kind[1], Count: n})
+	}
+	slices.SortFunc(r.result.Kinds, func(a, b pages.ReplayKind) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Was, b.Was), cmp.Compare(a.Would, b.Would))
+	})
+	r.result.Kinds = r.result.Kinds[:min(len(r.result.Kinds), maxReplayKinds)]
+}
+
+// answerWords says what becomes of a message.
+func answerWords(item *routeapi.Item, a *routeapi.Answer) string {
+	switch {
+	case a.Error != "":
+		return "refused: " + Excerpt(plaintext.Line(a.Error))
+	case item.HomeOnly && a.Reason != msg.ReasonBuiltinDrop:
+		return "for the chat's group, " + cmp.Or(a.Home, "which it has not")
+	case a.Action == routeapi.Trigger:
+		return "answered by " + a.Folder
+	case a.Action == routeapi.Observe:
+		return "read along by " + a.Folder
+	case a.Action == routeapi.None && a.Reason == msg.ReasonNoGroup:
+		return "lost: its group is not registered"
+	case a.Action == routeapi.None:
+		return "goes nowhere"
+	}
+	return plaintext.Line(targetLine(a.Target))
+}
+
+// testDraft says what the copy and the stored table do with a message that an operator has typed.
+func (c *Console) testDraft(ctx context.Context, d *draft, typed pages.TestMessage) (*pages.TestedMessage, error) {
+	table, err := c.table(ctx)
+	if err != nil {
+		return nil, err
+	}
+	routes, problems := d.table(table.routes)
+	if len(problems) > 0 {
+		return &pages.TestedMessage{Problem: "Correct the routes that cannot be saved first."}, nil
+	}
+	item, err := c.testItem(ctx, typed)
+	if err != nil {
+		return nil, err
+	}
+	t := tester{c, table, item, typed}
+	edited, why, err := t.decide(ctx, withIDs(routes, table.routes))
+	if err != nil {
+		return &pages.TestedMessage{Problem: plainText(err.Error())}, nil
+	}
+	present, _, err := t.decide(ctx, table.routes)
+	if err != nil {
+		return &pages.TestedMessage{Problem: plainText(err.Error())}, nil
+	}
+	return &pages.TestedMessage{Decision: edited, Now: present, Why: lines(why)}, nil
+}
+
+// testItem adds what is stored of the chat.
+func (c *Console) testItem(ctx context.Context, typed pages.TestMessage) (item routeapi.Item, err error) {
+	item = routeapi.Item{
+		ID: 1, Sender: typed.Sender, SenderName: typed.SenderName, ThreadID: typed.Thread, Topic: typed.Thread, Verb: typed.Verb, ReceivedAt: c.Now().UnixMilli(),
+	}
+	if item.ChatJID, err = c.Store.Address(ctx, typed.Chat); err != nil {
+		return item, err
+	}
+	chat, err := c.Store.Chat(ctx, item.ChatJID)
+	if err == nil && chat != nil {
+		item.Kind, item.StickyGroup = chat.Kind, chat.StickyGroup
+	}
+	return item, err
+}
+
+// tester decides on one message.
+type tester struct {
+	*Console
+	table *table
+	item  routeapi.Item
+	typed pages.TestMessage
+}
+
+// decide returns the decision in words, and the steps to it. A text that begins with a command, a group or a topic is
+// read as gated reads it.
+func (t *tester) decide(ctx context.Context, routes []msg.Route) (decision string, why []string, err error) {
+	item := t.item
+	text := t.typed.Text
+	if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID), func(string) bool { return item.Verb == msg.VerbMention }); ok {
+		item.HomeOnly = true
+		why = append(why, fmt.Sprintf("the text is the command /%s, which gated answers", command.Name))
+	} else if pin, ok := layers.ParseSticky(text); ok {
+		item.HomeOnly = true
+		why = append(why, fmt.Sprintf("the text %c%s alone pins the chat, or ends its pin, if there is such a group or topic", pin.Sigil, pin.Name))
+	} else if prefix, ok := layers.ParsePrefix(text); ok {
+		step, err := t.prefixed(ctx, routes, &item, prefix)
+		if err != nil {
+			return "", nil, err
+		}
+		why = append(why, step)
+	}
+	answer, trace, err := t.ask(ctx, routes, &item)
+	if err != nil {
+		return "", nil, err
+	}
+	return answerWords(&item, answer), append(why, trace...), nil
+}
+
+// prefixed finds the group that a text which begins with @name or #topic is for.
+func (t *tester) prefixed(ctx context.Context, routes []msg.Route, item *routeapi.Item, prefix layers.Prefix) (string, error) {
+	home := *item
+	home.HomeOnly = true
+	answer, _, err := t.ask(ctx, routes, &home)
+	if err != nil {
+		return "", err
+	}
+	token := fmt.Sprintf("%c%s", prefix.Sigil, prefix.Name)
+	if answer.Home == "" {
+		return "the chat has no group: " + token + " is plain text", nil
+	}
+	if prefix.Sigil == layers.TopicSigil {
+		item.Folder, item.Topic = answer.Home, token
+		return "the text is for the topic " + token, nil
+	}
+	operators := map[string]bool{}
+	for _, o := range t.Operators {
+		operators[o] = true
+	}
+	exists := func(folder string) bool {
+		return slices.ContainsFunc(t.table.groups, func(g msg.Group) bool { return g.Folder == folder })
+	}
+	folder, ok := layers.ResolveName(prefix.Name, answer.Home, msg.IsOperator(operators, item.ChatJID, item.Sender), exists)
+	if !ok {
+		return token + " names no group that this sender reaches: it is plain text", nil
+	}
+	item.Folder = folder
+	return token + " names the group " + folder, nil
+}
+
+// ask decides on the item, with the groups that are engaged now.
+func (t *tester) ask(ctx context.Context, routes []msg.Route, item *routeapi.Item) (*routeapi.Answer, []string, error) {
+	if routes == nil {
+		routes = []msg.Route{}
+	}
+	request := struct {
+		routeapi.Item
+		Routes []msg.Route `json:"routes"`
+	}{*item, routes}
+	var result struct {
+		Answer routeapi.Answer `json:"answer"`
+		Trace  []string        `json:"trace"`
+	}
+	err := ask(ctx, t.Routd, "routd", http.MethodPost, routeapi.TestPath, request, &result)
+	return &result.Answer, result.Trace, err
+}

@@ -1,0 +1,279 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"arizuko/dashd/internal/login"
+	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+const (
+	maxChatChoices   = 200
+	maxChangeLines   = 30
+	maxConflictLines = 5
+	defaultReplay    = 200
+	maxReplay        = 1000
+)
+
+// newEditor shows a fresh copy of the table.
+func (c *Console) newEditor(w http.ResponseWriter, r *http.Request) {
+	table, err := c.table(r.Context())
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	d := newDraft(routeapi.Digest(table.routes), table.routes)
+	page := pages.RouteEditor{Last: defaultReplay, Test: pages.TestMessage{Verb: msg.VerbMessage}}
+	if text := tooLarge(table.routes); text != "" {
+		page.TooLarge = text
+		d.rows = nil
+	}
+	c.showEditor(w, r, http.StatusOK, d, page, "")
+}
+
+// tooLarge says that a table cannot be edited on a page, "" if it can.
+func tooLarge(routes []msg.Route) string {
+	size := 0
+	for _, r := range routes {
+		size += 500 + 3*(len(r.Match)+len(r.Target)+len(r.Impulse)) // as a form
+	}
+	if len(routes) <= maxDraftRows && size <= maxDraft {
+		return ""
+	}
+	return fmt.Sprintf("The table has %d routes, and is too large for this page. Change single routes on the server: routd routes add, routd routes rm.", len(routes))
+}
+
+// edit answers the buttons of the page.
+func (c *Console) edit(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxDraft)
+	if err := r.ParseForm(); err != nil {
+		c.Pages.Problem(w, http.StatusBadRequest, "The form could not be read", "It is too long, or broken. Go back and try again.")
+		return
+	}
+	r = r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context())))
+	d, err := readDraft(r.PostForm)
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	page := pages.RouteEditor{Test: readTest(r.PostForm), Last: readLast(r.PostForm.Get("last"))}
+	asking, cancel := context.WithTimeout(r.Context(), askTimeout) // all questions together
+	defer cancel()
+	verb, key, _ := strings.Cut(r.PostForm.Get("do"), ":")
+	switch verb {
+	case "up":
+		d.move(key, -1)
+	case "down":
+		d.move(key, 1)
+	case "delete":
+		d.remove(key)
+	case "add":
+		d.add()
+	case "test":
+		page.Tested, err = c.testDraft(asking, d, page.Test)
+	case "replay":
+		page.Replay, err = c.replay(asking, d, page.Last)
+	case "save":
+		c.save(w, r, d, page)
+		return
+	}
+	page.Checked = verb == "check" || verb == "test" || verb == "replay"
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	c.showEditor(w, r, http.StatusOK, d, page, "")
+}
+
+func readTest(form url.Values) pages.TestMessage {
+	field := func(name string) string { return strings.TrimSpace(form.Get(name)) }
+	return pages.TestMessage{
+		Chat: field("test_chat"), Sender: field("test_sender"), SenderName: field("test_name"), Thread: field("test_thread"),
+		Verb: cmp.Or(field("test_verb"), msg.VerbMessage), Text: field("test_text"),
+	}
+}
+
+func readLast(text string) int {
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 1 {
+		return defaultReplay
+	}
+	return min(n, maxReplay)
+}
+
+// save replaces the stored table by the copy. What was typed stays on the page if that is refused.
+func (c *Console) save(w http.ResponseWriter, r *http.Request, d *draft, page pages.RouteEditor) {
+	page.Checked = true
+	table, err := c.table(r.Context())
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	routes, problems := d.table(table.routes)
+	if len(problems) > 0 {
+		c.showEditor(w, r, http.StatusBadRequest, d, page, "")
+		return
+	}
+	if routes == nil {
+		routes = []msg.Route{} // all are deleted
+	}
+	var done routeapi.Replaced
+	err = ask(r.Context(), c.Routd, "routd", http.MethodPut, routeapi.RoutesPath, routeapi.Table{Digest: d.digest, Routes: routes}, &done)
+	switch kind := apierr.KindOf(err); {
+	case err == nil:
+		http.Redirect(w, r, c.flashes.add("/routes", savedWords(&done), "", c.Now()), http.StatusSeeOther)
+	case kind == apierr.Conflict:
+		page.Conflict = &pages.Conflict{Saved: true}
+		d.digest = routeapi.Digest(table.routes) // now the operator has seen what was changed
+		c.showEditor(w, r, kind.Status(), d, page, "")
+	default:
+		c.showEditor(w, r, kind.Status(), d, page, plainText(err.Error()))
+	}
+}
+
+func savedWords(done *routeapi.Replaced) string {
+	if done.Added+done.Changed+done.Deleted == 0 {
+		return "Nothing was changed: the routes were like that already."
+	}
+	return fmt.Sprintf("Saved: %d added, %d changed, %d deleted. The next message goes by these routes.", done.Added, done.Changed, done.Deleted)
+}
+
+// showEditor writes the page with a copy.
+func (c *Console) showEditor(w http.ResponseWriter, r *http.Request, status int, d *draft, page pages.RouteEditor, problem string) {
+	err := c.fillEditor(r.Context(), d, &page)
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	fragment, err := c.Pages.Fragment("route-editor.html", page)
+	if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	c.Pages.View(w, status, pages.View{
+		Title: "Edit routes", Section: "/routes", Up: []pages.Link{{Path: "/routes", Text: "Routes"}}, Fragment: fragment, Problem: problem,
+	})
+}
+
+// fillEditor adds what is known about the rows, and what may be picked.
+func (c *Console) fillEditor(ctx context.Context, d *draft, page *pages.RouteEditor) error {
+	table, err := c.table(ctx)
+	if err != nil {
+		return err
+	}
+	page.Now, page.Digest, page.NextKey = c.Now().UnixMilli(), d.digest, d.nextKey()
+	routes, problems := d.table(table.routes)
+	edited, review := withIDs(routes, table.routes), table.review()
+	if page.TooLarge == "" {
+		changes := lines(differences(table.routes, routes))
+		if len(changes) > 0 {
+			review = reviewOf(edited, table.groups)
+		}
+		page.Changes = changes[:min(len(changes), maxChangeLines)]
+		page.More = len(changes) - len(page.Changes)
+	}
+	exprs := make([]string, len(d.rows))
+	for i, row := range d.rows {
+		exprs[i] = row.Match
+	}
+	words, err := c.matchWords(ctx, exprs)
+	if err != nil {
+		return err
+	}
+	stored := map[int64]string{} // in words
+	for _, r := range table.routes {
+		stored[r.ID] = routeText(r)
+	}
+	for i, row := range d.rows {
+		row.Words = words[i]
+		fillRow(&row, i, edited[i], stored, review)
+		row.Problem = plaintext.Line(cmp.Or(problems[i], row.Problem))
+		if row.Problem != "" {
+			page.Problems++
+		}
+		row.Open = row.New || row.Changed || row.Problem != ""
+		page.Rows = append(page.Rows, row)
+	}
+	if page.Conflict == nil && page.Digest != routeapi.Digest(table.routes) {
+		page.Conflict = &pages.Conflict{}
+	}
+	if page.Conflict != nil {
+		if page.Conflict.By, err = c.routeChanges(ctx); err != nil {
+			return err
+		}
+	}
+	page.Targets = targetChoices(table.groups)
+	page.Chats, err = c.chatChoices(ctx)
+	return err
+}
+
+// withIDs gives new rows ids for the time of a test: those after all stored ones.
+func withIDs(routes, stored []msg.Route) []msg.Route {
+	routes = slices.Clone(routes)
+	last := int64(0)
+	for _, r := range stored {
+		last = max(last, r.ID)
+	}
+	for i := range routes {
+		if routes[i].ID == 0 {
+			last++
+			routes[i].ID = last
+		}
+	}
+	return routes
+}
+
+func fillRow(row *pages.DraftRow, i int, r msg.Route, stored map[int64]string, review review) {
+	row.Place = i + 1
+	before, known := stored[row.ID]
+	row.New = !known
+	row.Changed = known && before != routeText(r)
+	row.Does = plaintext.Line(targetLine(row.Target))
+	if row.Target == "" {
+		row.Does = "no target yet"
+	}
+	row.Problem, row.Warnings = review.problems[r.ID], lines(review.warnings[r.ID])
+}
+
+func targetChoices(groups []msg.Group) (all []string) {
+	for _, g := range groups {
+		all = append(all, g.Folder, g.Folder+"#observe")
+	}
+	return append(all, routeapi.Onboarding, "builtin:drop", "builtin:ping")
+}
+
+func (c *Console) chatChoices(ctx context.Context) (all []pages.ChatChoice, err error) {
+	chats, err := c.Store.NewestChats(ctx, maxChatChoices)
+	for _, chat := range chats {
+		all = append(all, pages.ChatChoice{JID: chat.JID, Title: Excerpt(plaintext.Line(chat.Title))})
+	}
+	return all, err
+}
+
+// routeChanges are the newest changes of routes, the newest first.
+func (c *Console) routeChanges(ctx context.Context) (all []pages.AuditLine, err error) {
+	for _, what := range []string{"add route", "change route", "delete route", "reorder routes", store.AuditMove} {
+		rows, err := c.Store.Audit(ctx, store.AuditQuery{What: what, Limit: maxConflictLines})
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			all = append(all, auditLine(row))
+		}
+	}
+	slices.SortFunc(all, func(a, b pages.AuditLine) int { return cmp.Compare(b.ID, a.ID) })
+	return all[:min(len(all), maxConflictLines)], nil
+}

@@ -1,0 +1,295 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/match"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routecheck"
+)
+
+// maxRouteLines is how many rows of the table are on a page.
+const maxRouteLines = 50
+
+func (c *Console) routes(r *http.Request) (*shown, error) {
+	data, err := c.routingTable(r.Context(), strings.TrimSpace(r.URL.Query().Get("q")), r.URL.Query().Get("from"))
+	return &shown{title: "Routes", template: "routes.html", data: data}, err
+}
+
+// routingTable returns the rows with a text, from the one with an id on; "" is the first.
+func (c *Console) routingTable(ctx context.Context, query, from string) (pages.Routes, error) {
+	table, err := c.table(ctx)
+	if err != nil {
+		return pages.Routes{}, err
+	}
+	page := pages.Routes{Count: len(table.routes), Query: query}
+	var found []int // places, from 0
+	for i, route := range table.routes {
+		if query == "" || contains(query, route.Match, route.Target) {
+			found = append(found, i)
+		}
+	}
+	start := max(0, slices.IndexFunc(found, func(i int) bool { return strconv.FormatInt(table.routes[i].ID, 10) == from }))
+	if start > 0 {
+		page.Before = routesPath(query, table.routes[found[max(0, start-maxRouteLines)]].ID)
+	}
+	if end := start + maxRouteLines; end < len(found) {
+		page.After, found = routesPath(query, table.routes[found[end]].ID), found[:end]
+	}
+	found = found[start:]
+	exprs := make([]string, len(found))
+	for i, at := range found {
+		exprs[i] = table.routes[at].Match
+	}
+	words, err := c.matchWords(ctx, exprs)
+	if err != nil {
+		return pages.Routes{}, err
+	}
+	for i, at := range found {
+		line := routeLine(table.routes[at], table.review())
+		line.Place, line.Words = at+1, words[i]
+		page.Rows = append(page.Rows, line)
+	}
+	return page, nil
+}
+
+func routesPath(query string, from int64) string {
+	values := url.Values{"from": {strconv.FormatInt(from, 10)}}
+	if query != "" {
+		values.Set("q", query)
+	}
+	return "/routes?" + values.Encode()
+}
+
+func contains(text string, in ...string) bool {
+	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(text)) })
+}
+
+// review is what an operator should know about each row, by its id.
+type review struct {
+	problems map[int64]string
+	warnings map[int64][]string
+}
+
+func reviewOf(routes []msg.Route, groups []msg.Group) review {
+	r := review{map[int64]string{}, map[int64][]string{}}
+	registered := routecheck.Registered(groups)
+	places := map[int64]int{}
+	for i, route := range routes {
+		places[route.ID] = i + 1
+		if err := routecheck.Problem(route, registered); err != nil {
+			r.problems[route.ID] = err.Error()
+		}
+	}
+	for _, w := range routecheck.Warnings(routes, groups) {
+		r.warnings[w.Route] = append(r.warnings[w.Route], w.Beside)
+	}
+	shadowed := routecheck.Shadowed(routes, groups)
+	for _, id := range slices.Sorted(maps.Keys(shadowed)) {
+		r.warnings[id] = append(r.warnings[id], fmt.Sprintf("never used: the route at place %d matches all that it does", places[shadowed[id]]))
+	}
+	return r
+}
+
+func routeLine(r msg.Route, review review) pages.RouteLine {
+	line := pages.RouteLine{
+		ID: r.ID, Match: r.Match, Target: plaintext.Line(r.Target), Waits: waitWords(r.Impulse),
+		Problem: plaintext.Line(review.problems[r.ID]), Warnings: lines(review.warnings[r.ID]),
+	}
+	line.Does, line.Folder = targetWords(r.Target)
+	return line
+}
+
+func lines(texts []string) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = plaintext.Line(text)
+	}
+	return all
+}
+
+// matchWords says what each of some expressions matches, with the titles of chats.
+func (c *Console) matchWords(ctx context.Context, exprs []string) ([]string, error) {
+	var chats []string
+	parsed := make([]*match.Expr, len(exprs))
+	for i, text := range exprs {
+		if e, err := match.ParseMatch(text); err == nil {
+			parsed[i] = &e
+			e.Words(func(jid string) string { chats = append(chats, jid); return jid })
+		}
+	}
+	titles, err := c.Store.ChatTitles(ctx, chats)
+	if err != nil {
+		return nil, err
+	}
+	named := func(jid string) string {
+		if titles[jid] == "" {
+			return jid
+		}
+		return fmt.Sprintf("“%s” (%s)", Excerpt(plaintext.Line(titles[jid])), jid)
+	}
+	words := make([]string, len(exprs))
+	for i, e := range parsed {
+		words[i] = "nothing: it cannot be read"
+		if e != nil {
+			words[i] = plaintext.Line(e.Words(named))
+		}
+	}
+	return words, nil
+}
+
+// targetWords says what becomes of a message with a target. folder is the group that follows the words, "" for none.
+func targetWords(text string) (words, folder string) {
+	target, err := match.ParseTarget(text)
+	switch {
+	case err != nil:
+		return "goes nowhere", ""
+	case target.Kind == match.Trigger:
+		return "answered by", target.Folder
+	case target.Kind == match.Observe:
+		return "read along by", target.Folder
+	case target.Kind == match.Daemon && target.Name == "onbod":
+		return "asks you to connect the chat", ""
+	case target.Kind == match.Daemon:
+		return "goes to the daemon " + target.Name, ""
+	case target.Name == "ping":
+		return "answered with pong", ""
+	default:
+		return "ignored", ""
+	}
+}
+
+// targetLine is targetWords with the group.
+func targetLine(text string) string {
+	words, folder := targetWords(text)
+	return strings.TrimSpace(words + " " + folder)
+}
+
+// waitWords says how long messages are held before they start a turn, "" if the route sets nothing.
+func waitWords(config json.RawMessage) string {
+	f, ok := impulseFields(config)
+	if !ok {
+		return "its waiting settings cannot be read"
+	}
+	var words []string
+	for _, part := range []struct{ words, value string }{
+		{"waits for silence of %s", f.quiet}, {"waits at most %s", f.hold}, {"starts at a weight of %s", f.threshold}, {"weights: %s", f.weights},
+	} {
+		if part.value != "" {
+			words = append(words, fmt.Sprintf(part.words, part.value))
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// impulse is the settings of a row as an operator types them; "" is not set.
+type impulse struct{ quiet, hold, threshold, weights string }
+
+// impulseFields reads stored settings; ok is false if they are invalid.
+func impulseFields(config json.RawMessage) (f impulse, ok bool) {
+	if len(config) == 0 {
+		return f, true
+	}
+	if _, err := (msg.Impulse{}).Merge(config); err != nil {
+		return f, false
+	}
+	var set struct {
+		Quiet     *int64         `json:"quiet_ms"`
+		Hold      *int64         `json:"max_hold_ms"`
+		Threshold *int           `json:"threshold"`
+		Weights   map[string]int `json:"weights"`
+	}
+	if json.Unmarshal(config, &set) != nil {
+		return f, false
+	}
+	if set.Quiet != nil {
+		f.quiet = duration(*set.Quiet)
+	}
+	if set.Hold != nil {
+		f.hold = duration(*set.Hold)
+	}
+	if set.Threshold != nil {
+		f.threshold = strconv.Itoa(*set.Threshold)
+	}
+	var weights []string
+	for _, verb := range slices.Sorted(maps.Keys(set.Weights)) {
+		if strings.ContainsAny(verb, "= \t\n") {
+			return f, false
+		}
+		weights = append(weights, fmt.Sprintf("%s=%d", verb, set.Weights[verb]))
+	}
+	f.weights = strings.Join(weights, " ")
+	return f, true
+}
+
+// duration writes milliseconds as an operator would: 500ms, 3s, 5m.
+func duration(ms int64) string {
+	switch {
+	case ms%1000 != 0:
+		return fmt.Sprintf("%dms", ms)
+	case ms >= 60_000 && ms%60_000 == 0:
+		return fmt.Sprintf("%dm", ms/60_000)
+	}
+	return fmt.Sprintf("%ds", ms/1000)
+}
+
+// config is the settings as JSON, nil if none is set.
+func (f impulse) config() (json.RawMessage, error) {
+	set := map[string]any{}
+	for _, each := range []struct{ name, field, text string }{{"quiet_ms", "wait for silence", f.quiet}, {"max_hold_ms", "wait at most", f.hold}} {
+		if each.text == "" {
+			continue
+		}
+		ms, err := milliseconds(each.text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", each.field, err)
+		}
+		set[each.name] = ms
+	}
+	if f.threshold != "" {
+		n, err := strconv.ParseUint(f.threshold, 10, 31)
+		if err != nil {
+			return nil, fmt.Errorf("the weight that starts a turn is a whole number, not %.40q", f.threshold)
+		}
+		set["threshold"] = n
+	}
+	weights := map[string]uint64{}
+	for pair := range strings.FieldsSeq(f.weights) {
+		verb, text, _ := strings.Cut(pair, "=")
+		n, err := strconv.ParseUint(text, 10, 31)
+		if err != nil || verb == "" {
+			return nil, fmt.Errorf("weights are written as reaction=0 message=50, not %.40q", pair)
+		}
+		weights[verb] = n
+	}
+	if len(weights) > 0 {
+		set["weights"] = weights
+	}
+	if len(set) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(set)
+}
+
+// milliseconds reads 500ms, 3s, 5m or a number of seconds.
+func milliseconds(text string) (int64, error) {
+	if _, err := strconv.ParseUint(text, 10, 31); err == nil {
+		text += "s"
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d%time.Millisecond != 0 {
+		return 0, fmt.Errorf("a time is written as 500ms, 3s or 5m, not %.40q", text)
+	}
+	return d.Milliseconds(), nil
+}

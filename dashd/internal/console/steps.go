@@ -1,0 +1,80 @@
+package console
+
+import (
+	"context"
+	"slices"
+
+	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/status"
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// maxStepRequests is how many requests the first steps show.
+const maxStepRequests = 3
+
+// steps are what is left to do until a chat of a platform is connected, nil once one is.
+func (c *Console) steps(ctx context.Context, daemons []status.Daemon) (*pages.Steps, error) {
+	connected, err := c.Store.HasGroupRoute(ctx)
+	if err != nil || connected {
+		return nil, err
+	}
+	pending, err := c.Store.Requests(ctx, store.RequestPending, maxStepRequests)
+	if err != nil {
+		return nil, err
+	}
+	s := &pages.Steps{Operators: c.Operators}
+	for _, r := range pending {
+		if !r.Noted() {
+			s.Requests = append(s.Requests, requestLine(r))
+		}
+	}
+	for _, entry := range c.Operators {
+		if problem := config.OperatorProblem(entry); problem != "" {
+			s.Invalid = append(s.Invalid, entry+" "+problem)
+		}
+	}
+	find := func(name string) status.Daemon {
+		if i := slices.IndexFunc(daemons, func(d status.Daemon) bool { return d.Name == name }); i >= 0 {
+			return daemons[i]
+		}
+		return status.Daemon{Name: name, Connection: daemon.Stopped}
+	}
+	for _, name := range daemon.Core() {
+		if row := find(name); name != "dashd" && !row.OK && row.Connection != daemon.Degraded {
+			s.Daemons = append(s.Daemons, name)
+		}
+	}
+	for _, p := range platforms() {
+		row := find(p.Daemon)
+		if i := slices.IndexFunc(daemons, func(d status.Daemon) bool { return d.OK && isOf(d.Name, p.Daemon) }); i >= 0 {
+			row = daemons[i]
+		}
+		p.Token, p.Connected = daemon.TokenVariable(p.Daemon), row.OK
+		if row.Connection == daemon.BadCredentials || row.Connection == daemon.Degraded {
+			p.Problem = row.Detail
+		}
+		s.Platforms = append(s.Platforms, p)
+	}
+	return s, nil
+}
+
+// isOf reports whether a daemon is an adapter of some account.
+func isOf(name, adapter string) bool {
+	base, _ := msg.SplitAccount(name)
+	return base == adapter
+}
+
+// platforms are what an instance can be connected to.
+func platforms() []pages.Platform {
+	return []pages.Platform{
+		{Name: "Telegram", Daemon: "teled", Where: "from @BotFather, command /newbot",
+			OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry"},
+		{Name: "Discord", Daemon: "discd", Where: "from the developer portal, Bot, Reset Token",
+			OperatorID: "discord: and your user id (Advanced, Developer Mode on; then Copy User ID in your profile)"},
+		{Name: "Slack", Daemon: "slakd", Where: "and SLACK_APP_TOKEN, from your app's page",
+			OperatorID: "slack: and your member id (your profile, Copy member ID)"},
+	}
+}

@@ -1,0 +1,69 @@
+package console
+
+import (
+	"context"
+	"sync"
+
+	"arizuko/pkg/match"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routecheck"
+)
+
+// table is the routes and groups, and what follows from them. It is made again when routes or groups have changed: open
+// pages share it.
+type table struct {
+	version  int64
+	routes   []msg.Route // in the order in which they are tried
+	groups   []msg.Group
+	review   func() review // of the routes
+	chats    *routecheck.Chats
+	warnings []routecheck.Warning
+	sharers  map[string][]string // by folder: whose messages a route leads there, in words
+}
+
+type tables struct {
+	mu   sync.Mutex
+	last *table
+}
+
+// table returns the present one.
+func (c *Console) table(ctx context.Context) (*table, error) {
+	version, err := c.Store.RoutingVersion(ctx) // first: what is read after it is not older
+	if err != nil {
+		return nil, err
+	}
+	c.tables.mu.Lock()
+	defer c.tables.mu.Unlock()
+	if last := c.tables.last; last != nil && last.version == version {
+		return last, nil
+	}
+	routes, err := c.Store.Routes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := c.Store.Groups(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.tables.last = &table{
+		version: version, routes: routes, groups: groups, review: sync.OnceValue(func() review { return reviewOf(routes, groups) }), chats: routecheck.NewChats(routes, groups), warnings: routecheck.Warnings(routes, groups),
+		sharers: sharers(routes),
+	}
+	return c.tables.last, nil
+}
+
+// sharers says by folder whose messages routes lead there: addresses of chats, or words.
+func sharers(routes []msg.Route) map[string][]string {
+	all, seen := map[string][]string{}, map[[2]string]bool{}
+	for _, r := range routes {
+		target, err := match.ParseTarget(r.Target)
+		if err != nil || target.Folder == "" {
+			continue
+		}
+		if words := sharer(r.Match); !seen[[2]string{target.Folder, words}] {
+			seen[[2]string{target.Folder, words}] = true
+			all[target.Folder] = append(all[target.Folder], words)
+		}
+	}
+	return all
+}

@@ -1,0 +1,218 @@
+// Package news serves the event stream that a browser opens once for all its pages. It says what has changed and carries
+// no texts: a page fetches by a short request what it shows.
+package news
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"arizuko/dashd/internal/live"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// minGap is the least time between two looks at the database for one stream: a page fetches at most as often.
+	minGap = 200 * time.Millisecond
+	// rowsAtOnce bounds the rows that are read, and so the chats in one event.
+	rowsAtOnce = 1000
+)
+
+// News serves the stream.
+type News struct {
+	Store store.Reader
+	Hub   *live.Hub
+	// Worker is the address of the script that shares the stream among the pages of a browser. Pages of another version
+	// go over to it.
+	Worker string
+	// Login returns the login of a request; a page of another login stops.
+	Login func(*http.Request) string
+	Log   *slog.Logger
+}
+
+// hello is the first event of a stream. A page fetches all that it shows then.
+type hello struct {
+	Worker string `json:"worker"`
+	Login  string `json:"login"`
+}
+
+// changed says that rows may have changed, and which web chats have something new, each with the id up to which it can be
+// read.
+type changed struct {
+	Chats map[string]int64 `json:"chats"` // by folder
+}
+
+// typing is all topics in which agents work.
+type typing struct {
+	Chats map[string][]string `json:"chats"` // by folder
+}
+
+// progress is all turns whose agents have said something of their work, each with the time of the last change in unix ms.
+// A turn is named until what it has answered was announced, so that a page never shows neither.
+type progress struct {
+	Chats map[string]map[int64]int64 `json:"chats"` // by folder and turn
+}
+
+// Events streams what changes: hello, changed, typing, progress, ping, and stopping when dashd stops.
+func (n *News) Events(w http.ResponseWriter, r *http.Request) {
+	f := &feed{news: n, hello: hello{Worker: n.Worker, Login: n.Login(r)}}
+	n.Hub.Serve(w, r, live.Feed{
+		Update: func(s *live.Stream) error {
+			err := f.update(r.Context(), s)
+			if err != nil && r.Context().Err() == nil {
+				n.Log.Warn("event stream failed", "err", err)
+			}
+			return err
+		},
+		Every:    minGap,
+		Stopping: func(s *live.Stream) error { return s.Event("stopping", 0, struct{}{}) },
+	})
+}
+
+// feed is the state of one stream.
+type feed struct {
+	news    *News
+	hello   hello
+	greeted bool
+	last    int64              // every row up to this id was looked at
+	pending map[string]pending // chats with rows up to last that were not announced: they are being delivered
+	working map[string][]string
+	work    map[string]map[int64]int64
+}
+
+// pending is a chat of which a row is being delivered. Rows after that one can't be read before it is.
+type pending struct{ newest, announced int64 }
+
+func (f *feed) update(ctx context.Context, s *live.Stream) error {
+	// Read before the rows: what a turn that has ended by now has answered is among them.
+	work, err := f.news.Store.WebWork(ctx)
+	if err != nil {
+		return err
+	}
+	if !f.greeted {
+		if err := f.greet(ctx, s); err != nil {
+			return err
+		}
+	} else if err := f.announce(ctx, s); err != nil {
+		return err
+	}
+	if err := f.updateTyping(ctx, s); err != nil {
+		return err
+	}
+	return f.updateWork(s, work)
+}
+
+// updateWork sends which turns have news of their work, if that has changed. In a chat of which a row is being delivered
+// no turn ends.
+func (f *feed) updateWork(s *live.Stream, work map[string]map[int64]int64) error {
+	for jid, before := range f.work {
+		if _, waits := f.pending[jid]; waits {
+			work[jid] = merge(before, work[jid])
+		}
+	}
+	if f.work != nil && maps.EqualFunc(work, f.work, maps.Equal) {
+		return nil
+	}
+	f.work = work
+	chats := make(map[string]map[int64]int64, len(work))
+	for jid, turns := range work {
+		chats[folder(jid)] = turns
+	}
+	return s.Event("progress", 0, progress{chats})
+}
+
+// merge returns before with what is newer.
+func merge(before, newer map[int64]int64) map[int64]int64 {
+	all := maps.Clone(before)
+	maps.Copy(all, newer)
+	return all
+}
+
+// greet begins a stream: what was written before, pages fetch by themselves.
+func (f *feed) greet(ctx context.Context, s *live.Stream) (err error) {
+	if f.last, err = f.news.Store.LastMessageID(ctx); err != nil {
+		return err
+	}
+	undelivered, err := f.news.Store.WebUndelivered(ctx)
+	if err != nil {
+		return err
+	}
+	f.pending = map[string]pending{}
+	for jid, oldest := range undelivered {
+		f.pending[jid] = pending{newest: max(f.last, oldest), announced: oldest - 1}
+	}
+	f.greeted = true
+	return s.Event("hello", 0, f.hello)
+}
+
+// announce sends which chats have something new.
+func (f *feed) announce(ctx context.Context, s *live.Stream) error {
+	for {
+		newest, next, rows, err := f.news.Store.WebNews(ctx, f.last, rowsAtOnce)
+		if err != nil {
+			return err
+		}
+		// Read after the rows: one that was undelivered when it was read is either among these, or was delivered since.
+		undelivered, err := f.news.Store.WebUndelivered(ctx)
+		if err != nil {
+			return err
+		}
+		ready := f.ready(newest, undelivered)
+		f.last = next
+		if err := s.Event("changed", 0, changed{ready}); err != nil || rows < rowsAtOnce {
+			return err
+		}
+	}
+}
+
+// ready returns the chats with news, by folder, and the id up to which each can be read.
+func (f *feed) ready(newest, undelivered map[string]int64) map[string]int64 {
+	for jid, id := range newest {
+		p, known := f.pending[jid]
+		if !known {
+			p.announced = f.last
+		}
+		p.newest = max(id, p.newest)
+		f.pending[jid] = p
+	}
+	chats := map[string]int64{}
+	for jid, p := range f.pending {
+		end := p.newest
+		if oldest, waits := undelivered[jid]; waits {
+			end = min(end, oldest-1)
+		}
+		if end > p.announced {
+			chats[folder(jid)], p.announced = end, end
+		}
+		if end == p.newest {
+			delete(f.pending, jid)
+		} else {
+			f.pending[jid] = p
+		}
+	}
+	return chats
+}
+
+// updateTyping sends where agents work, if that has changed.
+func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
+	working, err := f.news.Store.WebWorking(ctx)
+	if err != nil {
+		return err
+	}
+	if f.working != nil && maps.EqualFunc(working, f.working, slices.Equal) {
+		return nil
+	}
+	f.working = working
+	chats := make(map[string][]string, len(working))
+	for jid, places := range working {
+		chats[folder(jid)] = places
+	}
+	return s.Event("typing", 0, typing{chats})
+}
+
+func folder(jid string) string { return strings.TrimPrefix(jid, msg.PlatformWeb+":") }

@@ -1,0 +1,101 @@
+package pages
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Groups is a list of groups by folder, and a form to add one.
+type Groups struct {
+	Lines        []GroupRow
+	Folder, Name string // what was typed into the form
+	Next         string // address of what follows, "" for nothing
+	Later        bool   // it is not the beginning
+	Now          int64
+}
+
+// GroupRow is one group.
+type GroupRow struct {
+	Folder, Name string
+	Chats        []string // whose messages routes lead there
+	More         int      // further ones
+	Turn, TurnAt int64    // the newest turn that began, 0 for none
+	Warnings     int
+}
+
+// Group is one group.
+type Group struct {
+	Folder, Name, Config, Version string // Version is that of the name and config that the form changes
+	Problem                       string // why the form was refused
+	CreatedAt                     int64
+	Choice                        AgentChoice
+	Warnings, Chats               []string
+	MoreChats                     int
+	Sessions                      []SessionLine
+	NextSession                   string // address of what follows
+	Runs                          []RunLine
+	Files                         Files
+	Now                           int64
+}
+
+// AgentChoice is which agent and model of a group answer, and between which an operator may choose.
+type AgentChoice struct {
+	Agent, Model string   // as the config has them, "default" for none
+	Agents       []string // nil if gated does not say
+	Models       []string // ids that the agent has offered, nil for none
+	Missing      bool     // gated has no agent of that name: the group cannot answer
+	Own          bool     // the group has an agent of its own, not one of AGENTS
+}
+
+// SessionLine is the session of a topic.
+type SessionLine struct {
+	Topic, ID string
+	At        int64
+}
+
+// Files is a folder of a group.
+type Files struct {
+	Dir, Up, Next string // below the group's folder, "" for that itself; addresses of the folder above and of what follows
+	Lines         []FileLine
+	Cut           bool // it has more names than are listed
+}
+
+// FileLine is a file, or a folder.
+type FileLine struct {
+	Name, Shown, Path string // Path is below the group's folder
+	Folder, Regular   bool
+	Size, At          int64 // bytes; unix ms
+}
+
+// Bytes words the size.
+func (f FileLine) Bytes() string { return byteSize(f.Size) }
+
+// byteSize words a size in bytes.
+func byteSize(n int64) string {
+	unit, size := "KiB", float64(n)/(1<<10)
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n >= 1<<30:
+		unit, size = "GiB", float64(n)/(1<<30)
+	case n >= 1<<20:
+		unit, size = "MiB", float64(n)/(1<<20)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", size), ".0") + " " + unit
+}
+
+// Settings is what dashd was configured with.
+type Settings struct {
+	Values  []Setting
+	Paths   []Setting
+	Daemons []DaemonLine
+	Version string
+	Schema  int
+	Now     int64
+}
+
+// Setting is a variable of the environment, or a path. Of a secret, Value says whether there is one.
+type Setting struct {
+	Name, Value, Meaning string
+	Default              bool // it has the value that it has without a variable
+}

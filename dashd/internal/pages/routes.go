@@ -1,0 +1,180 @@
+package pages
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Routes is the page of the routing table: where the messages of which chats go.
+type Routes struct {
+	Rows   []RouteLine
+	Count  int    // of all rows, 0 for none
+	Query  string // only rows with this text are shown
+	Before string // address of the page before this one, "" for none
+	After  string // address of the next page, "" for none
+	Edit   bool   // the table can be edited here
+}
+
+// RouteLine is a row of the table.
+type RouteLine struct {
+	ID       int64
+	Place    int    // 1 is tried first
+	Match    string // the expression, "" for everything
+	Words    string // the expression in words
+	Target   string
+	Folder   string // the group that the target names, "" for none
+	Does     string // what becomes of a message that matches, in words
+	Waits    string // its impulse settings in words, "" for those of the instance
+	Problem  string // why it matches nothing, "" if it is valid
+	Warnings []string
+}
+
+// RouteEditor is the page on which a copy of the table is edited, checked and saved.
+type RouteEditor struct {
+	Digest   string // of the stored table that the copy began with
+	Rows     []DraftRow
+	Targets  []string     // that a row may have
+	Chats    []ChatChoice // that a message may be tested in
+	Problems int          // rows that cannot be saved
+	Changes  []string     // what saving would change, in words
+	More     int          // further changes
+	Conflict *Conflict    // nil if no other editor has saved
+	Test     TestMessage
+	Tested   *TestedMessage // nil if no message was tested
+	Last     int            // how many messages are replayed
+	Replay   *Replay        // nil if none were
+	Now      int64          // unix ms
+	Checked  bool           // an answer about the copy was asked for
+	NextKey  string         // of the row that is added next
+	TooLarge string         // why the page cannot hold the table, "" if it can
+}
+
+// DraftRow is a row of the copy.
+type DraftRow struct {
+	Key       string // names the row on the page
+	ID, Seq   int64  // stored; 0 for a new row
+	Place     int
+	Match     string
+	Target    string
+	Quiet     string // of its impulse settings, as typed
+	Hold      string
+	Threshold string
+	Weights   string
+	Impulse   string // the stored settings as JSON
+	Raw       bool   // they are edited as JSON, as their fields cannot be read
+	New       bool
+	Changed   bool
+	Open      bool // its fields are shown
+	Words     string
+	Does      string
+	Problem   string
+	Warnings  []string
+}
+
+// Title is how the page names the row, apart from all others.
+func (r DraftRow) Title() string {
+	if r.New {
+		return fmt.Sprintf("New route at place %d", r.Place)
+	}
+	return fmt.Sprintf("Route %d", r.ID)
+}
+
+// Wrong is the name of the field that the problem is about, "" without a problem.
+func (r DraftRow) Wrong() string {
+	if r.Problem == "" {
+		return ""
+	}
+	for _, each := range []struct{ begin, field string }{
+		{"match", "match"}, {"wait for silence", "quiet"}, {"wait at most", "hold"}, {"the weight that starts", "threshold"},
+		{"weights", "weights"}, {"the waiting settings", "impulse"}, {"impulse_config", "impulse"},
+	} {
+		if strings.HasPrefix(r.Problem, each.begin) {
+			return each.field
+		}
+	}
+	return "target"
+}
+
+// ChatChoice is a chat that can be picked.
+type ChatChoice struct{ JID, Title string }
+
+// Conflict is that another editor has saved since the copy was made.
+type Conflict struct {
+	Saved bool // this copy was about to be saved: saving again replaces what the other has saved
+	By    []AuditLine
+}
+
+// TestMessage is a message to test, as typed.
+type TestMessage struct {
+	Chat, Sender, SenderName, Thread, Verb, Text string
+}
+
+// TestedMessage is what becomes of it.
+type TestedMessage struct {
+	Decision string   // by the copy, in words
+	Now      string   // by the stored table, in words
+	Why      []string // the steps to the decision
+	Problem  string   // why it cannot be tested, "" if it was
+}
+
+// Replay is what the copy would have changed for recent messages.
+type Replay struct {
+	Messages int // replayed
+	Skipped  int // that no table decides on: edits, votes, messages between groups
+	Changed  int
+	Kinds    []ReplayKind
+	Rows     []ReplayRow
+	Problem  string // why they cannot be replayed, "" if they were
+}
+
+// ReplayKind is a number of messages that would have gone another way.
+type ReplayKind struct {
+	Was, Would string
+	Count      int
+}
+
+// ReplayRow is a message that would have gone another way.
+type ReplayRow struct {
+	ID         int64
+	Chat       string // its title or address
+	Sender     string
+	Text       string
+	At         int64 // unix ms
+	Was, Would string
+	Why        string // of Would
+}
+
+// Unlisted is how many changed messages are not in Rows.
+func (r *Replay) Unlisted() int { return r.Changed - len(r.Rows) }
+
+// AuditLine is a change that was made.
+type AuditLine struct {
+	ID     int64
+	At     int64 // unix ms
+	Who    string
+	What   string
+	Detail string
+}
+
+// Audit is the page of the changes.
+type Audit struct {
+	Lines     []AuditLine
+	Who, What string // the filter, "" for all
+	Whats     []string
+	Next      string // address of the next page, "" for none
+	Filtered  bool
+	Since     int64 // when the oldest change was made that is kept, in unix ms
+	Deleted   bool  // older ones were deleted
+	Max       int   // how many are kept at most, 0 if there is none
+	Now       int64 // unix ms
+}
+
+// verbChoice is a kind of message that can be tested.
+type verbChoice struct{ Verb, Text string }
+
+func verbs() []verbChoice {
+	return []verbChoice{
+		{"message", "a plain message"}, {"mention", "a mention of the bot"}, {"reply", "a reply to the bot"},
+		{"reaction", "a reaction"}, {"join", "a join"}, {"leave", "a leave"},
+	}
+}

@@ -1,0 +1,48 @@
+package pages_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"arizuko/dashd/internal/pages"
+)
+
+// sample is a page for operators with content. Each such page has one, and one for each of its other states: the tests
+// of markup and looks show all of them.
+type sample struct {
+	name, template string
+	section        string // the link in the navigation that is current
+	// data is what the page shows; now is in unix ms.
+	data func(now int64) any
+	// hostile is the data with a text in every field that users, agents or platforms can write.
+	hostile func(text string) any
+}
+
+// samples returns all samples.
+func samples() []sample {
+	return slices.Concat(overviewSamples(), messagesSamples(), turnsSamples(), approvalsSamples(), reminderSamples(), chatSamples(), groupSamples(), routesSamples(), spendSamples())
+}
+
+// view renders a sample with data, in the frame of a page.
+func view(t *testing.T, p *pages.Pages, w http.ResponseWriter, s sample, data any, v pages.View) {
+	t.Helper()
+	html, err := p.Fragment(s.template, data)
+	if err != nil {
+		t.Fatalf("%s: %v", s.name, err)
+	}
+	v.Fragment, v.Section = html, s.section
+	p.View(w, http.StatusOK, v)
+}
+
+// fragment writes a page's fragment without its frame.
+func fragment(t *testing.T, p *pages.Pages, w http.ResponseWriter, template string, data any) {
+	t.Helper()
+	html, err := p.Fragment(template, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(html)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,85 @@
+package webchat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+// newRows answers with what is new after a row id, oldest first: rows, and rows that have changed. The answer is bounded
+// as a page of the history is; "next" is the id to continue after, "more" says whether to ask again at once.
+func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	query := r.URL.Query()
+	after, page, err := readAfter(query)
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	rows, next, more, err := c.after(r.Context(), JID(g.Folder), after, page)
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	writeRows(w, rows, fmt.Sprintf(`"next":%d,"more":%t`, next, more))
+}
+
+func readAfter(query url.Values) (after int64, page historyPage, err error) {
+	if query.Has("before") || query.Has("topic") {
+		return 0, page, apierr.New(apierr.BadRequest, "after: takes neither before nor topic")
+	}
+	after, err = number(query.Get("after"), -1)
+	if err != nil || after < 0 {
+		return 0, page, apierr.New(apierr.BadRequest, "after: must be the id of a message")
+	}
+	page, err = readHistoryPage(query)
+	return after, page, err
+}
+
+// after returns rows in JSON, the oldest first, the id to continue after, and whether there are more already.
+func (c *Chat) after(ctx context.Context, jid string, after int64, page historyPage) (rows [][]byte, next int64, more bool, err error) {
+	size := 0
+	for {
+		batch, end, more, err := c.Store.WebAfter(ctx, jid, after, readAtOnce)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		for _, m := range batch {
+			row, err := c.newRow(ctx, m, page.form)
+			if err != nil {
+				return nil, 0, false, err
+			}
+			if len(rows) == page.limit || len(rows) > 0 && size+len(row) > maxHistory {
+				return rows, after, true, nil
+			}
+			if row != nil {
+				rows, size = append(rows, row), size+len(row)
+			}
+			after = m.ID
+		}
+		if after = end; !more {
+			return rows, after, false, nil
+		}
+	}
+}
+
+// newRow returns a row in JSON, or the row that it changes; nil if that is gone.
+func (c *Chat) newRow(ctx context.Context, m *msg.Message, as form) ([]byte, error) {
+	row, isChange, err := c.shown(ctx, m)
+	if err != nil || row == nil {
+		return nil, err
+	}
+	data, err := c.onPage(ctx, row, as)
+	if err != nil {
+		return nil, err
+	}
+	if isChange {
+		data.Change = m.ID
+	}
+	return json.Marshal(data)
+}

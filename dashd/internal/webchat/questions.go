@@ -1,0 +1,82 @@
+package webchat
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strconv"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+)
+
+// question is what a page needs to answer a question of an agent.
+type question struct {
+	Options []string `json:"options"`
+}
+
+// openQuestion returns the question that a row shows, nil for none, and for one that has ended.
+func (c *Chat) openQuestion(ctx context.Context, m *msg.Message) (*question, error) {
+	if m.Direction != msg.Out || m.Kind != msg.KindMessage || m.TurnID == 0 || m.Source != msg.SourceTool && m.Source != msg.SourceNotice {
+		return nil, nil
+	}
+	a, err := c.Store.AskOfMessage(ctx, m.ID)
+	if err != nil || a == nil || a.State != msg.AskOpen {
+		return nil, err
+	}
+	return &question{Options: a.Options}, nil
+}
+
+// answer is what a page sends.
+type answer struct {
+	ID     int64 `json:"id"`     // of the question's message
+	Option int   `json:"option"` // from 1
+}
+
+// Answer stores an answer of a page to a question of an agent. Gated decides it.
+func (c *Chat) Answer(w http.ResponseWriter, r *http.Request, g *msg.Group) {
+	given, err := httpx.Decode[answer](r)
+	var a *msg.Ask
+	sender, name := c.Sender(r)
+	if err == nil {
+		a, err = c.checkAnswer(r, g, given, sender)
+	}
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	press := msg.Press{Ask: a.ID, Option: given.Option, Text: a.Options[given.Option-1]}
+	m := &msg.Message{
+		ChatJID: JID(g.Folder), PlatformID: "a:" + rand.Text(), Verb: msg.VerbAnswer, Content: press.JSON(), TargetID: strconv.FormatInt(given.ID, 10),
+		Sender: sender, SenderName: name,
+	}
+	if err := c.Shell.Receive(r.Context(), adapter.Inbound{Messages: []*msg.Message{m}}); err != nil {
+		c.Shell.Log.Error("storing answer failed", "chat", m.ChatJID, "err", err)
+		httpx.Error(w, apierr.New(apierr.Unavailable, "the answer could not be stored; choose again"))
+		return
+	}
+	httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": m.ID})
+}
+
+func (c *Chat) checkAnswer(r *http.Request, g *msg.Group, given answer, sender string) (*msg.Ask, error) {
+	row, err := c.Store.Message(r.Context(), given.ID)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.Store.AskOfMessage(r.Context(), given.ID)
+	switch {
+	case err != nil:
+		return nil, err
+	case row == nil || a == nil || row.ChatJID != JID(g.Folder):
+		return nil, apierr.New(apierr.NotFound, "id: no message of this chat is a question with that id")
+	case given.Option < 1 || given.Option > len(a.Options):
+		return nil, apierr.New(apierr.BadRequest, "option: must be a number from 1 to %d", len(a.Options))
+	case !a.Who.May(sender):
+		return nil, apierr.New(apierr.Forbidden, "%s", a.Who.Only())
+	case !a.Takes(c.Shell.Now().UnixMilli()):
+		return nil, apierr.New(apierr.Conflict, "the question is closed")
+	}
+	return a, nil
+}

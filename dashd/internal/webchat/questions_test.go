@@ -1,0 +1,71 @@
+package webchat
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+func TestAnswer_ToAQuestionOfTheChat_IsStoredAndNotShown(t *testing.T) {
+	r := newFixture(t)
+	defer storetest.Work(t, r.st, JID("main"), "", "", "1")()
+	turns, err := r.st.OpenTurns(t.Context())
+	if err != nil || len(turns) != 1 {
+		t.Fatal(turns, err)
+	}
+	put := func(id, sender string) (a *msg.Ask) {
+		t.Helper()
+		q := &store.Question{
+			AskID: id, Question: "Which?", Options: []string{"red", "green"}, Who: msg.Who{Senders: []string{sender}, Label: "Ann"}, ExpiresAt: 1 << 60,
+		}
+		if err := r.st.Write(t.Context(), func(tx *store.Tx) (err error) {
+			if a, err = tx.PutAsk(turns[0], q, 1); err != nil {
+				return err
+			}
+			if err = tx.ClaimOutbound(a.MessageID, 1, 1); err != nil {
+				return err
+			}
+			return tx.SettleOutbound(a.MessageID, msg.OutSent, fmt.Sprint(a.MessageID))
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	a, other := put("q", msg.WebOperator), put("other", "web:ann")
+	for body, want := range map[string]int{
+		fmt.Sprintf(`{"id":%d,"option":2}`, a.MessageID):     202,
+		fmt.Sprintf(`{"id":%d,"option":3}`, a.MessageID):     400,
+		fmt.Sprintf(`{"id":%d,"option":0}`, a.MessageID):     400,
+		fmt.Sprintf(`{"id":%d,"option":1}`, other.MessageID): 403,
+		fmt.Sprintf(`{"id":%d,"option":1}`, a.MessageID+99):  404,
+	} {
+		if status, answer := r.ask(t, "POST", "/main/answers", body); status != want {
+			t.Errorf("%s: %d %s", body, status, answer)
+		}
+	}
+	if status, _ := r.ask(t, "POST", "/other/answers", fmt.Sprintf(`{"id":%d,"option":2}`, a.MessageID)); status != 404 {
+		t.Errorf("from another chat: %d", status)
+	}
+	rows, err := r.st.Undecided(t.Context(), JID("main"), 0, 10)
+	if err != nil || len(rows) == 0 {
+		t.Fatal(rows, err)
+	}
+	last := rows[len(rows)-1]
+	if want := (msg.Press{Ask: a.ID, Option: 2, Text: "green"}).JSON(); last.Verb != msg.VerbAnswer || last.Content != want || last.Sender != msg.WebOperator || last.TargetID != fmt.Sprint(a.MessageID) {
+		t.Errorf("stored %+v", last)
+	}
+	_, page := r.ask(t, "GET", "/main/messages", "")
+	if strings.Count(page, `"question":{"options":["red","green"]}`) != 2 || strings.Contains(page, `"green\"`) {
+		t.Errorf("the page: %s", page)
+	}
+	if err := r.st.Write(t.Context(), func(tx *store.Tx) error { return tx.ExpireAsk(a.ID, 2) }); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := r.ask(t, "POST", "/main/answers", fmt.Sprintf(`{"id":%d,"option":2}`, a.MessageID)); status != 409 {
+		t.Errorf("after the end: %d", status)
+	}
+}

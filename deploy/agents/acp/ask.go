@@ -1,0 +1,314 @@
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"arizuko/deploy/agents/internal/permission"
+	"arizuko/pkg/agentproto"
+)
+
+// decision is what users have answered to a request of the agent.
+type decision struct {
+	agent    *process
+	request  message
+	response any
+	log      string
+	denied   bool
+}
+
+// permissionRequest is what is used of the parameters of session/request_permission.
+type permissionRequest struct {
+	SessionID string `json:"sessionId"`
+	Call      struct {
+		ID        string          `json:"toolCallId"`
+		Title     string          `json:"title"`
+		Kind      string          `json:"kind"`
+		RawInput  json.RawMessage `json:"rawInput"`
+		Content   json.RawMessage `json:"content"`
+		Locations json.RawMessage `json:"locations"`
+	} `json:"toolCall"`
+	Options []struct {
+		ID   string `json:"optionId"`
+		Kind string `json:"kind"`
+	} `json:"options"`
+}
+
+// option is the agent's option of a kind, "" if it has none.
+func (p *permissionRequest) option(kinds ...string) string {
+	for _, kind := range kinds {
+		for _, o := range p.Options {
+			if o.Kind == kind {
+				return o.ID
+			}
+		}
+	}
+	return ""
+}
+
+// outcome is the response to a permission request; option "" cancels it.
+func outcome(option string) map[string]any {
+	if option == "" {
+		return map[string]any{"outcome": map[string]string{"outcome": "cancelled"}}
+	}
+	return map[string]any{"outcome": map[string]string{"outcome": "selected", "optionId": option}}
+}
+
+// askPermission asks users whether a tool may run with the input that the agent shows, this once. Options that allow more
+// than that are not offered.
+func (r *run) askPermission(m message) error {
+	var p permissionRequest
+	w := r.running
+	if json.Unmarshal(m.Params, &p) != nil || w == nil || !w.prompted || w.dropped || w.response != nil || p.SessionID != r.session {
+		return r.agent.respond(m, outcome(""))
+	}
+	known := w.shown.calls[p.Call.ID]
+	title := cmp.Or(p.Call.Title, known.Title, p.Call.Kind, known.Kind, "a tool")
+	input := p.input(title, known)
+	deny := outcome(p.option("reject_once", "reject_always"))
+	allow := p.option("allow_once")
+	if r.cfg.Permissions == permission.SettingDeny || allow == "" {
+		r.log("%s %s: denied", methodPermission, title)
+		return r.agent.respond(m, deny)
+	}
+	request, err := permission.New(question(cmp.Or(p.Call.Kind, known.Kind)), title, input)
+	if err != nil {
+		return r.agent.respond(m, deny)
+	}
+	w.asked[request.Hash]++
+	ask := request.Ask(w.asked[request.Hash], r.cfg.redact)
+	r.log("%s %s: asking", methodPermission, title)
+	r.ask(m, func() (decision, error) {
+		a, err := w.Ask(w.ctx, ask)
+		if err == nil && request.Allowed(a) {
+			return decision{response: outcome(allow), log: fmt.Sprintf("%s %s: allowed by %s", methodPermission, title, a.By)}, nil
+		}
+		log := fmt.Sprintf("%s %s: denied (%s %s)", methodPermission, title, a.Reason, cmp.Or(a.By, a.Problem))
+		return decision{response: deny, log: log, denied: true}, err
+	})
+	return nil
+}
+
+// input is all that the agent says of what will run.
+func (p *permissionRequest) input(title string, known tool) json.RawMessage {
+	fields := map[string]json.RawMessage{}
+	for name, value := range map[string]json.RawMessage{"input": p.Call.RawInput, "content": p.Call.Content, "locations": p.Call.Locations} {
+		if has(value) {
+			fields[name] = value
+		}
+	}
+	if fields["input"] == nil && known.input != nil {
+		fields["input"] = known.input
+	}
+	if len(fields) == 1 && fields["input"] != nil {
+		return fields["input"]
+	}
+	fields["title"], _ = json.Marshal(title) // a text always marshals
+	whole, _ := json.Marshal(fields)
+	return whole
+}
+
+// question is what users are asked about a tool of a kind. What it will do is shown below.
+func question(kind string) string {
+	words := map[string]string{
+		"execute": "run this", "edit": "change files this way", "delete": "delete this", "move": "move this",
+		"read": "read this", "fetch": "fetch this", "search": "search for this", "switch_mode": "go on in another mode",
+	}
+	return "May I " + cmp.Or(words[kind], "use a tool in this way") + "?"
+}
+
+// ask has users asked, without waiting for the answer, which comes as a decision.
+func (r *run) ask(m message, answer func() (d decision, err error)) {
+	w, a := r.running, r.agent
+	w.open[string(m.ID)] = m
+	go func() {
+		d, err := answer()
+		if err != nil {
+			return // the turn has ended: the request is cancelled there
+		}
+		d.agent, d.request = a, m
+		select {
+		case w.decided <- d:
+		case <-w.ctx.Done():
+		}
+	}()
+}
+
+// decide gives the agent what users have answered, unless it has ended or does not want it any more.
+func (r *run) decide(d decision) error {
+	if _, waits := r.running.open[string(d.request.ID)]; !waits || d.agent != r.agent {
+		return nil
+	}
+	delete(r.running.open, string(d.request.ID))
+	r.log("%s", d.log)
+	r.running.denied = r.running.denied || d.denied
+	return r.agent.respond(d.request, d.response)
+}
+
+// cancelQuestions answers what the agent has asked, without users.
+func (r *run) cancelQuestions() error {
+	for id, m := range r.running.open {
+		delete(r.running.open, id)
+		var cancelled any = outcome("")
+		if m.Method == methodElicit {
+			cancelled = map[string]string{"action": "cancel"}
+		}
+		if err := r.agent.respond(m, cancelled); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withdraw forgets a request that the agent has cancelled. The question to users stays until they answer it or it expires.
+func (r *run) withdraw(params json.RawMessage) {
+	var p struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if r.running != nil && json.Unmarshal(params, &p) == nil {
+		delete(r.running.open, string(p.ID))
+	}
+}
+
+// elicitation is what is used of the parameters of elicitation/create.
+type elicitation struct {
+	SessionID string `json:"sessionId"`
+	Mode      string `json:"mode"`
+	Message   string `json:"message"`
+	Schema    struct {
+		Properties map[string]property `json:"properties"`
+		Required   []string            `json:"required"`
+	} `json:"requestedSchema"`
+}
+
+// property is a field of a form. Those with a choice can be asked in a chat.
+type property struct {
+	Type        string     `json:"type"`
+	Title       string     `json:"title"`
+	Description string     `json:"description"`
+	Enum        []string   `json:"enum"`
+	OneOf       []constant `json:"oneOf"`
+	Items       struct {
+		Enum  []string   `json:"enum"`
+		AnyOf []constant `json:"anyOf"`
+	} `json:"items"`
+}
+
+type constant struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
+// field is a choice of a form, with the values of its options.
+type field struct {
+	name    string
+	ask     agentproto.Ask
+	values  []any
+	options []string
+}
+
+// elicit asks users what the agent wants to know, one field after another. A form that has to have a free text cannot be
+// asked in this way, and is declined.
+func (r *run) elicit(m message) error {
+	var e elicitation
+	w := r.running
+	if json.Unmarshal(m.Params, &e) != nil || w == nil || !w.prompted || w.dropped || w.response != nil || e.SessionID != r.session {
+		return r.agent.respond(m, map[string]string{"action": "cancel"})
+	}
+	fields, ok := e.fields()
+	if !ok {
+		r.log("%s: declined: it cannot be asked by buttons", methodElicit)
+		return r.agent.respond(m, map[string]string{"action": "decline"})
+	}
+	for i := range fields {
+		key := fields[i].ask.Question + "\n" + strings.Join(fields[i].options, "\n")
+		w.asked[key]++
+		fields[i].ask.ID = fmt.Sprintf("ask-%s-%d", shortHash(key), w.asked[key])
+		fields[i].ask.Question = r.cfg.redact(fields[i].ask.Question)
+	}
+	r.log("%s: asking", methodElicit)
+	r.ask(m, func() (decision, error) {
+		content := map[string]any{}
+		for _, f := range fields {
+			a, err := w.Ask(w.ctx, f.ask)
+			i := slices.Index(f.options, a.Option)
+			if err != nil || i < 0 || a.Reason != agentproto.AskAnswered {
+				return decision{response: map[string]string{"action": "decline"}, log: fmt.Sprintf("%s: declined (%s %s)", methodElicit, a.Reason, a.Problem)}, err
+			}
+			content[f.name] = f.values[i]
+		}
+		return decision{response: map[string]any{"action": "accept", "content": content}, log: methodElicit + ": answered"}, nil
+	})
+	return nil
+}
+
+// fields are the choices of a form. ok is false if it cannot be asked by them.
+func (e *elicitation) fields() (fields []field, ok bool) {
+	var names []string
+	for name := range e.Schema.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		p := e.Schema.Properties[name]
+		f, ok := p.field()
+		if !ok {
+			if slices.Contains(e.Schema.Required, name) {
+				return nil, false
+			}
+			continue
+		}
+		f.name = name
+		f.ask.Question = strings.TrimSpace(e.Message)
+		if more := cmp.Or(p.Description, p.Title); more != "" && !strings.Contains(e.Message, more) {
+			f.ask.Question = strings.TrimSpace(f.ask.Question + "\n" + more)
+		}
+		f.ask.Question = agentproto.Truncate(f.ask.Question, agentproto.MaxQuestion)
+		f.ask.Options = f.options
+		if f.ask.Check() != nil {
+			return nil, false
+		}
+		fields = append(fields, f)
+	}
+	return fields, len(fields) > 0 && (e.Mode == "" || e.Mode == "form")
+}
+
+// field makes a choice of a property. ok is false if it is none.
+func (p *property) field() (f field, ok bool) {
+	add := func(title string, value any) {
+		title = strings.Join(strings.Fields(title), " ")
+		if utf8.RuneCountInString(title) > agentproto.MaxOption {
+			title = string([]rune(title)[:agentproto.MaxOption-1]) + "…"
+		}
+		f.options, f.values = append(f.options, title), append(f.values, value)
+	}
+	wrap := func(value string) any {
+		if p.Type == "array" {
+			return []string{value}
+		}
+		return value
+	}
+	if p.Type == "boolean" {
+		add("Yes", true)
+		add("No", false)
+	}
+	for _, c := range append(p.OneOf, p.Items.AnyOf...) {
+		add(cmp.Or(c.Title, c.Const), wrap(c.Const))
+	}
+	for _, value := range append(p.Enum, p.Items.Enum...) {
+		add(value, wrap(value))
+	}
+	return f, len(f.options) >= agentproto.MinOptions && len(f.options) <= agentproto.MaxOptions
+}
+
+// shortHash is enough of a hash to tell questions apart.
+func shortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/agentproto/agenttest"
+)
+
+func TestPermission_UsersDecide(t *testing.T) {
+	s := fake(t).open()
+	s.Send(agenttest.First("1", "", "permit rm x"))
+	a := s.Question()
+	if a.Question != "May I run this?" || !strings.Contains(a.Detail, `"command": "rm x"`) || a.PayloadHash == "" || strings.Join(a.Options, "|") != "Allow once|Deny" {
+		t.Errorf("asked %+v", a)
+	}
+	s.Reply("1", a, "Allow once")
+	s.WantAnswer("1", "permission: selected once")
+	s.Send(agenttest.Further("2", "permit rm x"))
+	b := s.Question()
+	if b.ID != a.ID || b.PayloadHash != a.PayloadHash {
+		t.Errorf("asked as %+v, and then as %+v", a, b)
+	}
+	s.Reply("2", b, "Deny")
+	s.WantAnswer("2", "permission: selected no")
+	s.Send(agenttest.Further("3", "permit rm y"))
+	c := s.Question()
+	if c.PayloadHash == a.PayloadHash {
+		t.Error("another input has the same hash")
+	}
+	s.Send(agentproto.Answer{TurnID: "3", AskID: c.ID, Reason: agentproto.AskExpired, PayloadHash: c.PayloadHash})
+	s.WantAnswer("3", "permission: selected no")
+	s.Send(agenttest.Further("4", "permit rm z"))
+	d := s.Question()
+	s.Send(agentproto.Answer{TurnID: "4", AskID: d.ID, Option: "Allow once", Reason: agentproto.AskAnswered, PayloadHash: a.PayloadHash})
+	s.WantAnswer("4", "permission: selected no") // what was allowed is another input
+	s.wantExit(0)
+}
+
+// Codex cancels the turn then, and OpenCode ends it without a text. Another attempt would get the same answer.
+func TestPermission_DeniedAndStopped_IsAnAnswer(t *testing.T) {
+	for _, order := range []string{"permit or stop", "permit or end"} {
+		s := fake(t).open()
+		s.Send(agenttest.First("1", "", order))
+		s.Reply("1", s.Question(), "Deny")
+		s.WantAnswer("1", "(I have stopped here, since I may not do this.)")
+		s.wantExit(0)
+	}
+}
+
+// What an agent would allow for good is not for a chat to give.
+func TestPermission_OnlyForGood_IsDenied(t *testing.T) {
+	s := fake(t).open()
+	s.Send(agenttest.First("1", "", "permit for good"))
+	s.WantAnswer("1", "permission: selected no")
+	s.wantExit(0)
+	s = fake(t).open("ACP_PERMISSIONS=deny")
+	s.Send(agenttest.First("1", "", "permit rm x"))
+	s.WantAnswer("1", "permission: selected no")
+	s.wantExit(0)
+}
+
+func TestPermission_Interrupt_CancelsTheQuestion(t *testing.T) {
+	s := fake(t).open()
+	s.Send(agenttest.First("1", "", "permit rm x"))
+	a := s.Question()
+	s.Send(agentproto.Interrupt{}, agenttest.Further("2", "recall"))
+	s.Reply("1", a, "Allow once") // too late
+	s.WantAnswer("2", "Before: permit rm x")
+	s.wantExit(0)
+}
+
+func TestPermission_OddIDs_AreAnswered(t *testing.T) {
+	s := fake(t, "noise").open()
+	s.Send(agenttest.First("1", "", "permit a"))
+	s.Reply("1", s.Question(), "Allow once")
+	s.WantAnswer("1", "permission: selected once")
+	s.wantExit(0)
+}
+
+func TestElicitation_Choice_IsAsked(t *testing.T) {
+	s := fake(t).open()
+	s.Send(agenttest.First("1", "", "choose"))
+	a := s.Question()
+	if a.Question != "Which one?\nColour" || strings.Join(a.Options, "|") != "red|green" || a.PayloadHash != "" {
+		t.Errorf("asked %+v", a)
+	}
+	s.Reply("1", a, "green")
+	s.WantAnswer("1", `chosen: {"action":"accept","content":{"colour":"g"}}`)
+	s.Send(agenttest.Further("2", "choose"))
+	b := s.Question()
+	s.Send(agentproto.Answer{TurnID: "2", AskID: b.ID, Reason: agentproto.AskExpired})
+	s.WantAnswer("2", `chosen: {"action":"decline"}`)
+	s.Send(agenttest.Further("3", "choose text")) // a text that is needed
+	s.WantAnswer("3", `chosen: {"action":"decline"}`)
+	s.wantExit(0)
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os/exec"
+
+	"arizuko/deploy/agents/internal/failure"
+	"arizuko/pkg/agentproto"
+)
+
+// A shell's exit codes for a program that it cannot execute or find.
+const (
+	exitNotExecutable = 126
+	exitNotFound      = 127
+)
+
+// startExit is the failure of an agent that has exited before it had the prompt. If it was resuming a session, that
+// made it exit, unless it was killed.
+func (r *run) startExit(a *process, method string) error {
+	how := a.program.Ending()
+	loading := method == methodResume || method == methodLoad
+	if loading && !failure.Signalled(a.program.Exit()) && !failure.IsLackOfSystem(how) {
+		return new(failure.SessionLost(r.cfg.name() + " exited: " + how))
+	}
+	f := failure.Classify(r.cfg.name() + " exited before the turn: " + failure.Excerpt(how))
+	var exit *exec.ExitError
+	if errors.As(a.program.Exit(), &exit) && (exit.ExitCode() == exitNotExecutable || exit.ExitCode() == exitNotFound) {
+		f.Kind = agentproto.KindPermanent
+	}
+	return &f
+}
+
+// errorKinds are names that agents give to failures of the model's API, in the data of an error.
+var errorKinds = map[string]agentproto.Kind{
+	"authentication_failed": agentproto.KindPermanent, "billing_error": agentproto.KindPermanent, "invalid_request": agentproto.KindPermanent,
+	"model_not_found": agentproto.KindPermanent, "oauth_org_not_allowed": agentproto.KindPermanent, "max_output_tokens": agentproto.KindPermanent,
+	"rate_limit": agentproto.KindTransient, "overloaded": agentproto.KindTransient, "server_error": agentproto.KindTransient,
+}
+
+// errorFailure is the failure of a request that the agent answered with an error. The session is kept: such errors are
+// mostly those of the model's API.
+func (r *run) errorFailure(e *rpcError) error {
+	f := failure.Classify(r.cfg.name() + ": " + failure.Excerpt(e.text()))
+	var data struct {
+		Kind string `json:"errorKind"`
+	}
+	_ = json.Unmarshal(e.Data, &data) // of another form in some agents
+	if kind, known := errorKinds[data.Kind]; known && f.RetryAfter == 0 {
+		f.Kind = kind
+	}
+	return &f
+}
+
+// stopFailure is why a turn has stopped before its end, nil if it has not. Of what the model had written until then the
+// chat gets all, and the reason is kept for operators.
+func (r *run) stopFailure(reason string) error {
+	switch reason {
+	case stopTokens:
+		return new(failure.Permanent("%s stopped at the limit of tokens of an answer", r.cfg.name()))
+	case stopRequests:
+		return new(failure.Permanent("%s stopped at its limit of requests to the model in a turn", r.cfg.name()))
+	case stopRefusal:
+		return new(failure.Permanent("the model refused to go on with this conversation"))
+	case stopCancelled:
+		return new(failure.Transient("%s cancelled the turn by itself", r.cfg.name()))
+	}
+	return nil
+}
+
+// notes are what the chat reads below an answer that was stopped, by the reason.
+var notes = map[string]string{
+	stopTokens:   "(The answer ends here: it has reached the model's limit of length.)",
+	stopRequests: "(I have stopped here: this took more steps than I may take in one turn.)",
+	stopRefusal:  "(The model refused to go on.)",
+}

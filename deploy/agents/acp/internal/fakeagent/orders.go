@@ -1,0 +1,96 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// tool uses a tool, between two texts, and says all that can be said of it.
+func (s *session) tool(name string) {
+	s.update(object{"sessionUpdate": "agent_thought_chunk", "content": text("a thought that is not to be seen")})
+	s.say("m1", "I look. ")
+	if fault("completed-only") == "" {
+		s.update(object{"sessionUpdate": "tool_call", "toolCallId": "t", "title": name, "kind": "execute", "status": "pending", "rawInput": object{"command": name}})
+		s.update(object{"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "in_progress"})
+		s.update(object{"sessionUpdate": "plan", "entries": []any{object{"content": "look", "priority": "high", "status": "in_progress"}}})
+	}
+	if name == "long" {
+		s.wait(time.Hour)
+	}
+	s.wait(150 * time.Millisecond)
+	s.update(object{"sessionUpdate": "tool_call_update", "toolCallId": "t", "title": name, "kind": "execute", "status": "completed", "rawOutput": object{"x": 1}})
+	s.cost += 0.25
+	s.update(object{"sessionUpdate": "usage_update", "used": 50, "size": 100, "cost": object{"amount": s.cost, "currency": "USD"}})
+	s.say("m1", "It is done.")
+}
+
+// permit asks for a permission.
+func (s *session) permit(command string) {
+	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "p", "title": "Run it", "kind": "execute", "status": "pending", "rawInput": object{"command": command}})
+	options := []any{
+		object{"optionId": "always", "name": "Always", "kind": "allow_always"}, object{"optionId": "once", "name": "Once", "kind": "allow_once"},
+		object{"optionId": "no", "name": "No", "kind": "reject_once"},
+	}
+	if command == "for good" {
+		options = append(options[:1:1], options[2])
+	}
+	m := s.agent.call("session/request_permission", object{
+		"sessionId": s.ID, "options": options,
+		"toolCall": object{"toolCallId": "p", "title": "Run it", "kind": "execute", "rawInput": object{"command": command}},
+	})
+	var r struct {
+		Outcome struct{ Outcome, OptionID string }
+	}
+	if err := json.Unmarshal(m.Result, &r); err != nil {
+		fail("%s", m.Result)
+	}
+	if command == "or end" && r.Outcome.OptionID == "no" {
+		return
+	}
+	if command == "or stop" && r.Outcome.OptionID == "no" {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		close(s.cancelled)
+		return
+	}
+	s.say("m", "permission: "+r.Outcome.Outcome+" "+r.Outcome.OptionID)
+}
+
+// choose asks users what to do, by a form.
+func (s *session) choose(kind string) {
+	properties := object{
+		"colour": object{"type": "string", "title": "Colour", "oneOf": []any{object{"const": "r", "title": "red"}, object{"const": "g", "title": "green"}}},
+		"note":   object{"type": "string", "title": "Anything else?"},
+	}
+	required := []string{"colour"}
+	if kind == "text" {
+		required = append(required, "note")
+	}
+	m := s.agent.call("elicitation/create", object{
+		"sessionId": s.ID, "mode": "form", "message": "Which one?",
+		"requestedSchema": object{"type": "object", "properties": properties, "required": required},
+	})
+	s.say("m", "chosen: "+string(m.Result))
+}
+
+// odd sends updates that are not of the turn, or of no known kind, before the answer.
+func (s *session) odd() {
+	for _, update := range []object{
+		{"sessionUpdate": "user_message_chunk", "content": text("not the agent's words")},
+		{"sessionUpdate": "a_new_kind", "content": text("not the agent's words"), "messageId": "m"},
+		{"sessionUpdate": "agent_message_chunk", "content": object{"type": "image", "data": "AAAA", "mimeType": "image/png"}},
+		{"sessionUpdate": "agent_message_chunk", "content": 5},
+		{"sessionUpdate": "tool_call", "toolCallId": 7, "title": []int{1}},
+		{"sessionUpdate": "plan", "entries": "none"},
+		{"content": text("not the agent's words")},
+	} {
+		s.update(update)
+	}
+	s.agent.write(object{"jsonrpc": "2.0", "method": "session/update", "params": object{"sessionId": "another", "update": object{"sessionUpdate": "agent_message_chunk", "content": text("another session")}}})
+	s.agent.write(object{"jsonrpc": "2.0", "method": "_vendor/news", "params": object{"a": 1}})
+	s.agent.write(object{"jsonrpc": "2.0", "id": 4711, "result": object{}})
+	fmt.Println(`{"jsonrpc":"2.0","method":`)
+	fmt.Println(`[1,2]`)
+	s.say("m", "fine")
+}

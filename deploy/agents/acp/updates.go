@@ -1,0 +1,211 @@
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"arizuko/deploy/agents/internal/paragraphs"
+	"arizuko/pkg/agentproto"
+)
+
+// textInterval is how often the text is shown while the model writes it: as often as gated stores it for the web chat, which shows
+// the most. Each event has all of the text.
+const textInterval = 250 * time.Millisecond
+
+// said are the texts that the model has written in a turn, oldest first.
+type said struct {
+	texts   []string
+	message string // the agent's id of the last one's message
+	closed  bool   // what comes is another text
+}
+
+// add adds a piece of a message of the model.
+func (s *said) add(message, piece string) {
+	if len(s.texts) == 0 || s.closed || message != s.message {
+		s.texts = append(s.texts, "")
+	}
+	s.message, s.closed = message, false
+	s.texts[len(s.texts)-1] += piece
+}
+
+// shown is what events have said of the running turn.
+type shown struct {
+	textAt     time.Time
+	unshown    bool // there is more text than was shown
+	used       agentproto.Usage
+	costBefore float64         // of the session, in US dollars
+	calls      map[string]tool // of tools, by the agent's id
+}
+
+type tool struct {
+	agentproto.Tool
+	input json.RawMessage
+}
+
+// update is what is used of a session/update. The kind says which fields it has; those of other kinds are not looked at, so
+// that nothing can pass for another kind by its shape.
+type update struct {
+	SessionID string `json:"sessionId"`
+	Update    struct {
+		Kind string `json:"sessionUpdate"`
+
+		MessageID string          `json:"messageId"`
+		Content   json.RawMessage `json:"content"`
+
+		ToolCallID string          `json:"toolCallId"`
+		Title      *string         `json:"title"`
+		ToolKind   *string         `json:"kind"`
+		Status     *string         `json:"status"`
+		RawInput   json.RawMessage `json:"rawInput"`
+
+		Entries []agentproto.Step `json:"entries"`
+
+		Used int64 `json:"used"`
+		Size int64 `json:"size"`
+		Cost *struct {
+			Amount   float64 `json:"amount"` // of the session so far
+			Currency string  `json:"currency"`
+		} `json:"cost"`
+	} `json:"update"`
+}
+
+// update shows what the agent says of the running turn. Only what comes after its prompt, and of the session, is of it:
+// the rest is the replay of a session that was loaded, or of an earlier turn. What cannot be read is left out.
+func (r *run) update(params json.RawMessage) error {
+	var u update
+	_ = json.Unmarshal(params, &u) // fields of another form are left out
+	if u.SessionID != r.session {
+		return nil
+	}
+	w := r.running
+	if cost := u.Update.Cost; u.Update.Kind == "usage_update" && cost != nil && cost.Currency == "USD" {
+		r.cost = max(cost.Amount, 0)
+	}
+	if w == nil || !w.prompted || w.dropped || w.response != nil {
+		return nil
+	}
+	switch u.Update.Kind {
+	case "agent_message_chunk":
+		return r.showChunk(u)
+	case "tool_call", "tool_call_update":
+		return r.showTool(u)
+	case "plan":
+		return r.showPlan(u)
+	case "usage_update":
+		w.shown.used.ContextUsed, w.shown.used.ContextSize = u.Update.Used, u.Update.Size
+		w.shown.used.CostUSD = max(r.cost-w.shown.costBefore, 0)
+		return r.emit(agentproto.Event{Usage: &w.shown.used})
+	case "agent_thought_chunk":
+		w.said.closed = true
+	}
+	return nil
+}
+
+// emit writes an event. A turn that was interrupted is handled where its context has ended.
+func (r *run) emit(e agentproto.Event) error {
+	if err := r.running.Emit(e); !errors.Is(err, agentproto.ErrInterrupted) {
+		return err
+	}
+	return nil
+}
+
+func (r *run) showChunk(u update) error {
+	w := r.running
+	var block contentBlock
+	_ = json.Unmarshal(u.Update.Content, &block) // other content is not shown
+	if block.Type != "text" || block.Text == "" {
+		return nil
+	}
+	w.said.add(u.Update.MessageID, block.Text)
+	w.shown.unshown = true
+	if time.Since(w.shown.textAt) < textInterval {
+		return nil
+	}
+	return r.showText()
+}
+
+// showText shows all that the model has written in the turn, if there is more than was shown.
+func (r *run) showText() error {
+	w := r.running
+	if !w.shown.unshown {
+		return nil
+	}
+	w.shown.textAt, w.shown.unshown = time.Now(), false
+	return r.emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(paragraphs.Join(w.said.texts)))})
+}
+
+// toolStatuses are those of the protocol.
+var toolStatuses = map[string]agentproto.ToolStatus{
+	"pending": agentproto.ToolPending, "in_progress": agentproto.ToolRunning, "completed": agentproto.ToolDone, "failed": agentproto.ToolFailed,
+}
+
+// showTool shows a call of a tool, and ends the text before it. Some agents say of a call only that it has ended.
+func (r *run) showTool(u update) error {
+	w := r.running
+	if u.Update.ToolCallID == "" {
+		return nil
+	}
+	if err := r.showText(); err != nil {
+		return err
+	}
+	w.said.closed = true
+	if w.shown.calls == nil {
+		w.shown.calls = map[string]tool{}
+	}
+	t, known := w.shown.calls[u.Update.ToolCallID]
+	if !known {
+		t.Tool = agentproto.Tool{ID: shortID(u.Update.ToolCallID), Status: agentproto.ToolPending}
+	}
+	if u.Update.Title != nil {
+		t.Title = r.cfg.redact(*u.Update.Title)
+	}
+	if u.Update.ToolKind != nil {
+		t.Kind = *u.Update.ToolKind
+	}
+	if u.Update.Status != nil {
+		t.Status = cmp.Or(toolStatuses[*u.Update.Status], t.Status)
+	}
+	if has(u.Update.RawInput) {
+		t.input = u.Update.RawInput
+	}
+	t.Title = cmp.Or(t.Title, t.Kind, "a tool")
+	w.shown.calls[u.Update.ToolCallID] = t
+	return r.emit(agentproto.Event{Tool: &t.Tool})
+}
+
+// shortID is an id that an event can have.
+func shortID(id string) string {
+	if len(id) <= agentproto.MaxToolID {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:])
+}
+
+func (r *run) showPlan(u update) error {
+	steps := u.Update.Entries[max(0, len(u.Update.Entries)-agentproto.MaxSteps):]
+	for i := range steps {
+		steps[i].Content = r.cfg.redact(steps[i].Content)
+	}
+	return r.emit(agentproto.Event{Plan: &agentproto.Plan{Entries: steps}})
+}
+
+// showResult shows what the agent says at the end of a turn of its tokens.
+func (r *run) showResult(result promptResult) error {
+	used := &r.running.shown.used
+	switch {
+	case result.Usage != nil:
+		used.Input = result.Usage.Input + result.Usage.CacheRead + result.Usage.CacheWrite
+		used.Output = result.Usage.Output
+	default:
+		used.Input, used.Output = result.Meta.Quota.Tokens.Input, result.Meta.Quota.Tokens.Output
+	}
+	if *used == (agentproto.Usage{}) {
+		return nil
+	}
+	return r.emit(agentproto.Event{Usage: used})
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"arizuko/deploy/agents/internal/permission"
+	"arizuko/pkg/agentproto"
+)
+
+// permissionRequest is a request of the CLI to use a tool, which users are asked about.
+type permissionRequest struct {
+	permission.Request
+	cli  *cli
+	line line
+}
+
+// decision is what users have answered.
+type decision struct {
+	permissionRequest
+	answer agentproto.Answer
+	ended  bool // the turn has ended without an answer
+}
+
+// askPermission asks users whether a tool may run with exactly the input that the CLI names. The answer comes as a
+// decision.
+func (r *run) askPermission(l line) error {
+	w := r.running
+	request, err := permission.New(question(l), l.Request.ToolName, l.Request.Input)
+	if w == nil || w.dropped || err != nil {
+		return r.cli.program.Send(answer(l, denial(l)))
+	}
+	if w.asked == nil {
+		w.asked = map[string]int{}
+	}
+	w.asked[request.Hash]++
+	ask := request.Ask(w.asked[request.Hash], r.cfg.redact)
+	r.log("%s %s: asking", l.Request.Subtype, l.Request.ToolName)
+	go func() {
+		d := decision{permissionRequest: permissionRequest{Request: request, cli: r.cli, line: l}}
+		var err error
+		d.answer, err = w.Ask(w.ctx, ask)
+		d.ended = err != nil
+		select {
+		case w.decided <- d:
+		case <-w.ctx.Done():
+		}
+	}()
+	return nil
+}
+
+// decide gives the CLI what users have answered. A tool runs only with the input whose hash they have allowed, once.
+func (r *run) decide(d decision) error {
+	l := d.line
+	switch {
+	case d.cli != r.cli || d.ended:
+		return nil // the CLI that asked has ended, or its turn
+	case d.Allowed(d.answer):
+		r.log("%s %s: allowed by %s", l.Request.Subtype, l.Request.ToolName, d.answer.By)
+		return r.cli.program.Send(newAllowance(l))
+	}
+	r.log("%s %s: denied (%s %s)", l.Request.Subtype, l.Request.ToolName, d.answer.Reason, cmp.Or(d.answer.By, d.answer.Problem))
+	return r.cli.program.Send(answer(l, refusal(l, d.answer)))
+}
+
+// refusal is why a permission was not given, and what to do, for the model.
+func refusal(l line, a agentproto.Answer) string {
+	switch a.Reason {
+	case agentproto.AskAnswered:
+		return "A user has denied this. Do not try it again in another way: do without, or ask what to do instead."
+	case agentproto.AskExpired:
+		return "No user has answered the permission request in time, which counts as no. Do without, and say what you could not do."
+	}
+	return denial(l)
+}
+
+// question is what users are asked. The name of the tool is the CLI's; its input is shown below.
+func question(l line) string {
+	tool := agentproto.Truncate(l.Request.ToolName, maxToolName)
+	if l.Request.BlockedPath != "" {
+		return fmt.Sprintf("May I use %s outside of my working folder, with this input?", tool)
+	}
+	return fmt.Sprintf("May I use %s with this input?", tool)
+}
+
+// maxToolName bounds the name of a tool that users see, in bytes.
+const maxToolName = 100
+
+// newAllowance lets the CLI use a tool with the input of its request, byte for byte.
+func newAllowance(l line) controlResponse {
+	return controlResponse{"control_response", map[string]any{
+		"subtype": "success", "request_id": l.RequestID,
+		"response": map[string]any{"behavior": "allow", "updatedInput": l.Request.Input},
+	}}
+}
+
+// withContext gives a turn what its questions need.
+func (w *runningTurn) withContext(ctx context.Context) (end func()) {
+	var cancel context.CancelFunc
+	w.ctx, cancel = context.WithCancel(ctx)
+	w.decided = make(chan decision)
+	return cancel
+}

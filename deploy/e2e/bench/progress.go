@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/deploy/e2e/chatsim"
+	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/msg"
+)
+
+// shownTurn is a kind of turns whose progress users see.
+type shownTurn struct {
+	name   string
+	length time.Duration
+	events int
+	budget float64 // of the processor time with events ÷ without, 0: none
+}
+
+func (b *bench) shownTurns() []shownTurn {
+	if b.quick {
+		return []shownTurn{{"a turn of 2 s with 20 events", 2 * time.Second, 20, 0}}
+	}
+	return []shownTurn{
+		{"a turn of 30 s with 200 events", 30 * time.Second, 200, 1.15},
+		{"a turn of 5 s with 200 events", 5 * time.Second, 200, 0},
+	}
+}
+
+// progress measures what the events of agents cost: the processor time of gated and an adapter for a turn with events, against
+// the same turn without. Users of all platforms ask at the same time, in a direct message each.
+func (b *bench) progress(ctx context.Context) (figures []figure, err error) {
+	s, err := b.newShownSystem(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	for _, t := range b.shownTurns() {
+		if err := s.turns(ctx, 200*time.Millisecond, 0); err != nil { // agents and connections are there from then on
+			return nil, err
+		}
+		var with, without []cpuTimes
+		for range b.pick(5, 1) {
+			for _, m := range []struct {
+				events int
+				to     *[]cpuTimes
+			}{{0, &without}, {t.events, &with}} {
+				used, err := s.measure(ctx, t.length, m.events)
+				if err != nil {
+					return nil, err
+				}
+				*m.to = append(*m.to, used)
+			}
+		}
+		figures = append(figures, s.figures(t, with, without)...)
+	}
+	return figures, nil
+}
+
+// figures are the medians of the rounds.
+func (s *shownSystem) figures(t shownTurn, with, without []cpuTimes) (figures []figure) {
+	for _, p := range s.platforms {
+		daemon := p.Info().Daemon
+		more, less := medianSum(with, "gated", daemon), medianSum(without, "gated", daemon)
+		figures = append(figures, figure{
+			name: fmt.Sprintf("%s on %s: CPU of gated and %s ÷ that of the turn without events", t.name, p.Info().Platform, daemon),
+			note: fmt.Sprintf("%.3g ms ÷ %.3g ms", milliseconds(more), milliseconds(less)),
+			unit: "×", budget: t.budget, measured: more.Seconds() / less.Seconds(),
+		}, figure{
+			name: fmt.Sprintf("%s on %s: calls that the platform refused for their rate", t.name, p.Info().Platform), budget: none, measured: float64(p.RateLimited()),
+		})
+	}
+	return figures
+}
+
+// cpuTimes is the processor time that each daemon used for a turn.
+type cpuTimes map[string]time.Duration
+
+// medianSum is the median of the sums of some daemons.
+func medianSum(rounds []cpuTimes, daemons ...string) time.Duration {
+	sums := make([]time.Duration, len(rounds))
+	for i, used := range rounds {
+		for _, d := range daemons {
+			sums[i] += used[d]
+		}
+	}
+	slices.Sort(sums)
+	return sums[len(sums)/2]
+}
+
+// shownSystem is routd, gated and the adapters of simulated platforms. A group answers one user's direct messages on each.
+type shownSystem struct {
+	instance  *harness.Instance
+	platforms []chatsim.Platform
+	users     []chatsim.Conversation // by platform
+	asked     int
+}
+
+func (b *bench) newShownSystem(ctx context.Context) (s *shownSystem, err error) {
+	s = &shownSystem{}
+	if s.instance, err = harness.NewIn(b.dir, b.bin); err != nil {
+		return nil, err
+	}
+	if err := s.start(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *shownSystem) start(ctx context.Context) error {
+	s.instance.Env = append(s.instance.Env, "LOG_LEVEL=warn", "AGENT_IDLE=1h", "AGENT_COMMAND=exec "+s.instance.Program("agent"))
+	names := slices.Clone(arizukoDaemons)
+	for _, p := range platforms() {
+		made := p.make(5)
+		s.platforms = append(s.platforms, made)
+		s.users = append(s.users, made.Conversations()[0])
+		env, err := made.Serve(s.instance.Host)
+		if err != nil {
+			return err
+		}
+		s.instance.Env = append(s.instance.Env, env...)
+		names = append(names, made.Info().Daemon)
+	}
+	if err := s.instance.Migrate(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for _, name := range names {
+		if err := s.instance.StartReady(ctx, name); err != nil {
+			return err
+		}
+	}
+	routd, err := s.instance.Client("routd")
+	if err != nil {
+		return err
+	}
+	for i, user := range s.users {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: groupFolder(i), Config: json.RawMessage(harness.NoRate)}, nil); err != nil {
+			return err
+		}
+		if err := routd.Do(ctx, http.MethodPost, "/v1/routes", msg.Route{Match: "chat_jid=" + user.Chat, Target: groupFolder(i)}, nil); err != nil {
+			return err
+		}
+	}
+	return harness.Await(ctx, "the adapters to be connected", func() (bool, error) {
+		return !slices.ContainsFunc(s.platforms, func(p chatsim.Platform) bool { return !p.Connected() }), nil
+	})
+}
+
+// measure returns what each daemon uses for one turn on each platform, from the question until a moment after the answer.
+func (s *shownSystem) measure(ctx context.Context, length time.Duration, events int) (used cpuTimes, err error) {
+	before, err := s.cpu()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.turns(ctx, length, events); err != nil {
+		return nil, err
+	}
+	after, err := s.cpu()
+	if err != nil {
+		return nil, err
+	}
+	used = cpuTimes{}
+	for name := range after {
+		used[name] = after[name] - before[name]
+	}
+	// Of gated's time each platform's turn has its share.
+	used["gated"] /= time.Duration(len(s.platforms))
+	return used, nil
+}
+
+// turns has a turn on each platform, and waits for the answers and what follows them.
+func (s *shownSystem) turns(ctx context.Context, length time.Duration, events int) error {
+	s.asked++
+	arrived := make([]int, len(s.platforms))
+	for i, p := range s.platforms {
+		arrived[i] = len(p.Arrivals())
+		text := fmt.Sprintf("message %d: work %gs events %d", s.asked, length.Seconds(), events)
+		if _, err := p.Do(chatsim.Action{Conversation: s.users[i], Verb: msg.VerbMessage, Text: text}); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, length+answerTimeout)
+	defer cancel()
+	err := harness.Await(ctx, "the answers", func() (bool, error) {
+		for i, p := range s.platforms {
+			if len(p.Arrivals()) <= arrived[i] {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	return wait(ctx, time.Second)
+}
+
+// cpu returns the processor time of each daemon so far, without its children.
+func (s *shownSystem) cpu() (cpuTimes, error) {
+	used := cpuTimes{}
+	for _, name := range s.instance.Started() {
+		var at unix.Timespec
+		if err := unix.ClockGettime(processClock(s.instance.Process(name).PID()), &at); err != nil {
+			return nil, fmt.Errorf("processor time of %s: %w", name, err)
+		}
+		used[name] = time.Duration(at.Nano())
+	}
+	return used, nil
+}
+
+// processClock is the id of the clock that counts a process's processor time in nanoseconds: see clock_getcpuclockid(3).
+func processClock(pid int) int32 {
+	const scheduled = 2
+	return int32(^pid<<3 | scheduled)
+}
+
+func (s *shownSystem) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	err := s.instance.StopAll(ctx)
+	for _, p := range s.platforms {
+		err = errors.Join(err, p.Close())
+	}
+	return errors.Join(err, s.instance.Close())
+}

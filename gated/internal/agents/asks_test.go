@@ -1,0 +1,176 @@
+package agents
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	question   = `!ask "askId":"q","question":"Which hunter2?","options":["one","two"]`
+	permission = `!ask "askId":"p","question":"Run Bash?","detail":"rm -r x","options":["Allow once","Deny"],"payload_hash":"h1"`
+)
+
+func operators(cfg *Config) { cfg.Operators = map[string]bool{"telegram:77": true, "slack:U1": true} }
+
+func askTimeout(d time.Duration) func(*Config) { return func(cfg *Config) { cfg.AskTimeout = d } }
+
+// asks are the questions of a turn, once there are n.
+func (r *harness) asks(t *msg.Turn, n int) (asks []*msg.Ask) {
+	r.t.Helper()
+	r.until("the questions are stored", func() bool {
+		asks = must[[]*msg.Ask](r)(r.st.TurnAsks(r.t.Context(), t.ID))
+		return len(asks) >= n
+	})
+	return asks
+}
+
+// choose does what the gateway does with an answer.
+func (r *harness) choose(a *msg.Ask, option int) {
+	r.t.Helper()
+	now := r.cfg.Now().UnixMilli()
+	r.write(func(tx *store.Tx) error { return tx.AnswerAsk(a.ID, option, "telegram:77", "bob", now, now) })
+	r.m.AskEnded()
+}
+
+func TestAsk_Answered_AgentGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	turn := r.ask(question)
+	a := r.asks(turn, 1)[0]
+	if a.Question != "Which ***?" || a.State != msg.AskOpen || a.ExpiresAt-a.CreatedAt != 600_000 || !a.Who.Everyone {
+		t.Errorf("stored %+v", a)
+	}
+	if p := r.progress(turn); p == nil || p.State != agentproto.StatusRequiresAction {
+		t.Errorf("progress %+v", p)
+	}
+	r.choose(a, 2)
+	if got := r.answered(turn)[0]; !strings.HasSuffix(got, `q: "two" answered by "telegram:77" for ""`) {
+		t.Errorf("the turn said %q", got)
+	}
+}
+
+func TestAsk_CannotBeAsked_IsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	for ask, want := range map[string]string{
+		`!ask "askId":"q","question":"Which?","options":["one"]`:                      `q: "" refused by "" for "" a question has 2 to 10 options, not 1`,
+		`!ask "askId":"q","question":"Which?","options":["a","b"],"payload_hash":"h"`: `q: "" refused by "" for "h" no user may answer`,
+		`!ask "turnId":"999","askId":"q","question":"Which?","options":["a","b"]`:     `q: "" refused by "" for "" it is of no open turn`,
+	} {
+		if got := r.answered(r.ask(ask, chat("telegram:-5")))[0]; got != want {
+			t.Errorf("%s\nsaid %s\nwant %s", ask, got, want)
+		}
+	}
+}
+
+func TestAsk_Waiting_UsesNoSlotAndNoTime(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, timeout(300*time.Millisecond), askTimeout(1200*time.Millisecond), func(cfg *Config) { cfg.MaxAgents = 1 }, impatient)
+	turn := r.ask(question)
+	r.asks(turn, 1)
+	r.answered(r.ask("hi", group("other"), chat("telegram:2"))) // while the first waits
+	if got := r.answered(turn)[0]; !strings.HasSuffix(got, `q: "" expired by "" for ""`) {
+		t.Errorf("the turn said %q", got)
+	}
+	if now := r.turn(turn.ID); now.Attempts != 0 {
+		t.Errorf("the turn %+v", now)
+	}
+}
+
+func TestAsk_Answered_WhileGatedIsDown_IsGivenToTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, operators, impatient)
+	turn := r.ask(permission, chat("telegram:-5"))
+	a := r.asks(turn, 1)[0]
+	if !a.Who.May("telegram:77") || a.Who.May("slack:U1") || a.Who.May("telegram:1") {
+		t.Errorf("who may answer: %+v", a.Who)
+	}
+	r.stop()
+	r.choose(a, 1)
+	r.start()
+	if got := r.answered(turn)[0]; !strings.HasSuffix(got, `p: "Allow once" answered by "telegram:77" for "h1"`) {
+		t.Errorf("the turn said %q", got)
+	}
+	if asks := r.asks(turn, 1); len(asks) != 1 {
+		t.Errorf("%d questions", len(asks))
+	}
+}
+
+func TestAsk_TurnIsCancelled_EndsIt(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, impatient)
+	turn := r.ask(question)
+	a := r.asks(turn, 1)[0]
+	r.cancelChat("main", turn.ChatJID)
+	r.await(turn, msg.TurnCancelled)
+	if a = must[*msg.Ask](r)(r.st.Ask(t.Context(), a.ID)); a.State != msg.AskExpired {
+		t.Errorf("the question is %s", a.State)
+	}
+	r.answered(r.ask("and now?")) // no slot is lost
+}
+
+func TestAsk_IdOfGatedsOwn_IsAnotherQuestion(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	turn := r.ask(strings.Replace(question, `"q"`, `"budget"`, 1))
+	a := r.asks(turn, 1)[0]
+	if a.AskID != "agent-budget" {
+		t.Errorf("stored as %q", a.AskID)
+	}
+	r.choose(a, 1)
+	if got := r.answered(turn)[0]; !strings.Contains(got, `budget: "one" answered`) {
+		t.Errorf("the turn said %q", got)
+	}
+}
+
+func TestAsk_LongDetail_SaysWhatIsNotShown(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	turn := r.ask(`!ask "askId":"q","question":"Run?","detail":"` + "\\u202e" + strings.Repeat("x", 3000) + `","options":["one","two"]`)
+	a := r.asks(turn, 1)[0]
+	if !strings.HasPrefix(a.Question, "Run?\n\\u202exxx") || !strings.HasSuffix(a.Question, "\n[1006 more bytes, which are not shown]") {
+		t.Errorf("shown:\n%s", a.Question)
+	}
+	r.choose(a, 1)
+	r.answered(turn)
+}
+
+func TestWhoMay_ByChatAndConfiguration(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, operators)
+	ops := msg.Who{Label: "operators", Senders: []string{"telegram:77"}}
+	for i, tt := range []struct {
+		chat, config string
+		permission   bool
+		want         msg.Who
+	}{
+		{"telegram:5", `{}`, true, msg.Who{Everyone: true}},
+		{"telegram:5", `{"approvers":"operators"}`, true, ops},
+		{"telegram:5", `{"approvers":["telegram:8"]}`, true, msg.Who{Label: "the approvers of this group", Senders: []string{"telegram:77", "telegram:8"}}},
+		{"telegram:-5", `{}`, true, ops},
+		{"telegram:-5", `{"approvers":"everyone"}`, true, msg.Who{Everyone: true}},
+		{"telegram:-5", `{"approvers":"all"}`, true, ops},
+		{"web:main", `{}`, true, msg.Who{Label: "operators", Senders: []string{"web:operator"}}},
+		{"telegram:5", `{}`, false, msg.Who{Everyone: true}},
+		{"telegram:-5", `{}`, false, msg.Who{Label: "bob", Senders: []string{"telegram:77"}}},
+	} {
+		folder := fmt.Sprint("g", i)
+		r.write(func(tx *store.Tx) error {
+			_, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(tt.config)})
+			return err
+		})
+		turn := newTurn(chat(tt.chat), group(folder))
+		r.store(turn, &msg.Message{Content: "x"})
+		got, _, err := r.m.whoMay(turn, tt.permission)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, tt.chat+" "+tt.config, got, tt.want)
+	}
+}

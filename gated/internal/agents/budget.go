@@ -1,0 +1,205 @@
+package agents
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// budgetGrace is how long an agent may go on that has used up a budget: many say what a turn has used just before they
+	// answer it.
+	budgetGrace = 2 * time.Second
+	// budgetTimeout is how long a budget can be raised by its question.
+	budgetTimeout = 24 * time.Hour
+	// budgetNoticeInterval is how long a chat is not notified again of a budget that is used up.
+	budgetNoticeInterval = time.Hour
+	// recentTurns is how many cancelled turns of a chat are looked at for that.
+	recentTurns = 50
+)
+
+// overBudget is a budget that is used up, in US dollars.
+type overBudget struct {
+	scope        store.BudgetScope
+	used, budget float64 // budget with what it was raised by
+	by           float64 // raised by this, it has as much left as at first
+}
+
+// over returns the budget that keeps a turn from going on, nil if none does.
+func (m *Manager) over(t *msg.Turn, b groupconfig.Budget) (*overBudget, error) {
+	if b.TurnUSD > 0 {
+		used, err := m.st.Usage(m.ctx, t.ID)
+		if err != nil {
+			return nil, err
+		}
+		if over, err := m.compare(store.BudgetScope{Turn: t.ID}, used.CostUSD, b.TurnUSD); over != nil || err != nil {
+			return over, err
+		}
+	}
+	if b.DayUSD == 0 {
+		return nil, nil
+	}
+	day := m.today()
+	used, err := m.st.FolderSpend(m.ctx, t.Folder, day, day)
+	if err != nil {
+		return nil, err
+	}
+	return m.compare(store.BudgetScope{Folder: t.Folder, Day: day}, used.CostUSD, b.DayUSD)
+}
+
+func (m *Manager) compare(scope store.BudgetScope, used, budget float64) (*overBudget, error) {
+	if used < budget {
+		return nil, nil
+	}
+	raised, err := m.st.Raised(m.ctx, scope)
+	if err != nil || used < budget+raised {
+		return nil, err
+	}
+	return &overBudget{scope, used, budget + raised, used - raised}, nil
+}
+
+// overNow is over by the group's configuration as it is now. A budget is soft: while it cannot be read, turns go on.
+func (m *Manager) overNow(t *msg.Turn) *overBudget {
+	own, problems, err := m.groupConfig(t.Folder)
+	if err != nil || problems != nil || own.Budget == (groupconfig.Budget{}) {
+		return nil
+	}
+	over, err := m.over(t, own.Budget)
+	if err != nil {
+		m.log.Warn("budget not checked", "turn", t.ID, "folder", t.Folder, "err", err)
+		return nil
+	}
+	return over
+}
+
+// words say that the budget is used up, for the chat. begun means that the agent has begun the turn.
+func (o *overBudget) words(begun bool) string {
+	switch {
+	case o.scope.Turn == 0 && begun:
+		return fmt.Sprintf("I stopped here: this group has used its budget of today, %s of %s.", dollars(o.used), dollars(o.budget))
+	case o.scope.Turn == 0:
+		return fmt.Sprintf("I do not answer yet: this group has used its budget of today, %s of %s.", dollars(o.used), dollars(o.budget))
+	}
+	return fmt.Sprintf("I stopped here: this answer has used its budget, %s of %s.", dollars(o.used), dollars(o.budget))
+}
+
+func dollars(usd float64) string { return fmt.Sprintf("$%.2f", usd) }
+
+// errOverBudget means that a turn was ended that may not begin.
+var errOverBudget = errors.New("a budget is used up")
+
+// refuseOver ends a turn that may not begin, and reports whether it did.
+func (m *Manager) refuseOver(t *msg.Turn) bool {
+	over := m.overNow(t)
+	return over != nil && m.endOver(t, over, nil)
+}
+
+// endOver ends a turn since a budget is used up, with what its agent has said so far, nil if it has not begun, and notifies the
+// chat, where an operator can raise the budget. It reports whether it did.
+func (m *Manager) endOver(t *msg.Turn, over *overBudget, said *store.Reply) bool {
+	words := over.words(said != nil)
+	question := over.question(words, OperatorsOf(m.cfg.Operators, t.ChatJID))
+	question.Name = m.cfg.Defaults.AssistantName
+	if own, _, err := m.groupConfig(t.Folder); err == nil {
+		question.Name = cmp.Or(own.AssistantName, question.Name)
+	}
+	err := m.persist(m.ctx, func(tx *store.Tx) error {
+		now := m.now()
+		if said != nil && said.Text != "" {
+			if err := tx.AnswerTurn(*said, now); err != nil {
+				return err
+			}
+		}
+		quiet, err := m.knowsOfBudget(tx, t, over.scope, now)
+		if err != nil {
+			return err
+		}
+		if err := tx.EndOverBudget(t, over.scope, over.used, over.budget, now); err != nil || quiet {
+			return err
+		}
+		question.ExpiresAt = now + budgetTimeout.Milliseconds()
+		if !t.WorksForGroup() && msg.FamilyOf(t.ChatJID) != msg.PlatformGroup {
+			if _, err := tx.PutAsk(t, question, now); !errors.Is(err, store.ErrNoUser) {
+				return err
+			}
+		}
+		return tx.PutNotice(t, words+" Operators can raise it in the group's config.", now)
+	})
+	if err == nil {
+		m.log.Info("turn ended over budget", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "reason", words)
+	}
+	return err == nil
+}
+
+// question asks operators whether the budget is raised.
+func (o *overBudget) question(words string, who msg.Who) *store.Question {
+	return &store.Question{
+		AskID: o.scope.AskID(o.by), Question: fmt.Sprintf("%s Raise it to %s and go on?", words, dollars(o.budget+o.by)),
+		Options: []string{"Raise it", "No"}, Who: who, Source: msg.SourceNotice,
+	}
+}
+
+// knowsOfBudget reports whether the chat needs no further notice: a question about the budget is open, or it had a notice lately.
+// What is about a turn alone always has one, and so has what another group waits for.
+func (m *Manager) knowsOfBudget(tx *store.Tx, t *msg.Turn, scope store.BudgetScope, now int64) (bool, error) {
+	if scope.Turn != 0 || t.WorksForGroup() {
+		return false, nil
+	}
+	open, err := tx.ChatAsks(m.ctx, t.ChatJID, t.ThreadID)
+	if err != nil || slices.ContainsFunc(open, scope.Asks) {
+		return err == nil, err
+	}
+	recent, err := tx.Turns(m.ctx, store.TurnList{ChatJID: t.ChatJID, State: msg.TurnCancelled, Limit: recentTurns})
+	if err != nil {
+		return false, err
+	}
+	for _, r := range recent {
+		if !scope.Ended(r) || r.ThreadID != t.ThreadID || r.EndedAt <= now-budgetNoticeInterval.Milliseconds() || r.EndedAt > now {
+			continue
+		}
+		if noticed, err := tx.HasNotice(m.ctx, r.ID); noticed || err != nil {
+			return noticed, err
+		}
+	}
+	return false, nil
+}
+
+// checkBudget stops the run if a turn that it works on has used up a budget.
+func (r *run) checkBudget() {
+	if r.current.Budget == (groupconfig.Budget{}) || r.stopping {
+		return
+	}
+	for _, t := range r.unanswered {
+		p := r.progress[t.ID]
+		if p == nil || p.usage.CostUSD == 0 {
+			continue
+		}
+		over := r.m.overNow(t)
+		if over == nil {
+			if r.overTurn == t.ID {
+				r.overTurn = 0
+			}
+			continue
+		}
+		now := r.m.cfg.Now()
+		if r.overTurn != t.ID {
+			r.overTurn, r.overSince = t.ID, now
+		}
+		if left := budgetGrace - now.Sub(r.overSince); left > 0 {
+			r.storing = true
+			r.storeTimer.Reset(min(left, p.interval(now)))
+			return
+		}
+		said := &store.Reply{RunID: r.row.ID, TurnID: t.ID, Text: p.row.Text, Sender: msg.AgentSender(t.Folder), SenderName: r.current.AssistantName}
+		if r.m.endOver(t, over, said) {
+			r.abort() // like a turn that was cancelled it stays in unanswered: what the agent still says of it is for no other
+		}
+		return
+	}
+}

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// operatorName is who has answered, as the chat reads it. The rows and the audit have the login.
+const operatorName = "an operator"
+
+// answerAsk answers an open question in the place of those whom it is for: operators may answer each one, such as one
+// whose asker has left.
+func (a API) answerAsk(r *http.Request) (any, error) {
+	id, err := pathID(r)
+	if err != nil {
+		return nil, err
+	}
+	request, err := httpx.Decode[struct {
+		Option int `json:"option"` // from 1
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	var ended *msg.Ask
+	err = a.Store.Write(context.WithoutCancel(r.Context()), func(tx *store.Tx) (err error) {
+		ended, err = a.endAsk(tx, id, request.Option, httpx.By(r))
+		return err
+	})
+	if err != nil {
+		return nil, refusal(err)
+	}
+	a.Agents.AskEnded()
+	if msg.IsBudget(ended.AskID) {
+		a.Agents.Revived()
+	}
+	return map[string]any{"id": ended.ID, "turn_id": ended.TurnID, "state": ended.State, "option": ended.Option, "answered_by": ended.AnsweredBy}, nil
+}
+
+// endAsk answers a question and records it. It returns the question as it is then.
+func (a API) endAsk(tx *store.Tx, id int64, option int, by string) (*msg.Ask, error) {
+	ctx := context.Background() // in a transaction
+	ask, err := tx.Ask(ctx, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case ask == nil:
+		return nil, apierr.New(apierr.NotFound, "no question %d", id)
+	case option < 1 || option > len(ask.Options):
+		return nil, apierr.New(apierr.BadRequest, "option must be a number from 1 to %d", len(ask.Options))
+	}
+	now := a.Now().UnixMilli()
+	err = tx.AnswerAsk(id, option, by, operatorName, now, now)
+	if errors.Is(err, store.ErrStale) {
+		return nil, apierr.New(apierr.Conflict, "question %d is not open any more: %s", id, endOf(ask))
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := tx.Turn(ctx, ask.TurnID)
+	if err != nil {
+		return nil, err
+	}
+	detail := fmt.Sprintf("%d of turn %d: %s", id, ask.TurnID, ask.Options[option-1])
+	if t != nil {
+		detail = fmt.Sprintf("%d of turn %d of %s in %s: %s", id, t.ID, t.Folder, t.ChatJID, ask.Options[option-1])
+	}
+	if err := tx.PutAudit(by, "answer question", detail, now); err != nil {
+		return nil, err
+	}
+	return tx.Ask(ctx, id)
+}
+
+// endOf is how a question has ended, in words.
+func endOf(a *msg.Ask) string {
+	if a.State == msg.AskAnswered {
+		return fmt.Sprintf("%s answered %q at %s", a.AnsweredBy, a.Option, time.UnixMilli(a.EndedAt).UTC().Format("15:04:05 UTC"))
+	}
+	if a.EndedAt != 0 && a.EndedAt < a.ExpiresAt {
+		return "its turn ended without an answer"
+	}
+	return "it has expired"
+}

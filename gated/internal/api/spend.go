@@ -1,0 +1,80 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/store"
+)
+
+const (
+	// spendDays is how many days a list of what agents have used has, unless it is asked otherwise.
+	spendDays = 30
+	// maxSpend bounds its lines.
+	maxSpend = 1000
+)
+
+// Spend is what agents have used in a span of days.
+type Spend struct {
+	From  string      `json:"from"` // YYYY-MM-DD, included
+	To    string      `json:"to"`
+	By    string      `json:"by"`    // day, group or chat
+	Lines []SpendLine `json:"spend"` // days in their order; the most expensive of the others first, at most 1,000
+	Total SpendLine   `json:"total"` // of the span, also of what the lines leave out
+}
+
+// SpendLine is what was used on a day, by a group or in a chat.
+type SpendLine struct {
+	Name    string  `json:"name,omitempty"` // the day, the folder or the chat
+	Turns   int64   `json:"turns"`
+	Input   int64   `json:"input_tokens"`
+	Output  int64   `json:"output_tokens"`
+	CostUSD float64 `json:"cost_usd"`
+}
+
+// spend lists what agents have used, by day, group or chat.
+func (a API) spend(r *http.Request) (any, error) {
+	q, today := r.URL.Query(), a.Now().Local()
+	list := store.SpendList{
+		From: today.AddDate(0, 0, 1-spendDays).Format(time.DateOnly), To: today.Format(time.DateOnly), Folder: q.Get("folder"), Limit: maxSpend,
+	}
+	for name, day := range map[string]*string{"from": &list.From, "to": &list.To} {
+		if text := q.Get(name); text != "" {
+			if _, err := time.Parse(time.DateOnly, text); err != nil {
+				return nil, apierr.New(apierr.BadRequest, "%s=%.40q is not a day, as in 2026-11-23", name, text)
+			}
+			*day = text
+		}
+	}
+	days, err := a.Store.SpendDays(r.Context(), list)
+	if err != nil {
+		return nil, busy(err)
+	}
+	answer := Spend{From: list.From, To: list.To, By: q.Get("by"), Lines: []SpendLine{}}
+	lines := days
+	switch answer.By {
+	case "", "day":
+		answer.By = "day"
+	case "group":
+		if list.Folder != "" {
+			return nil, apierr.New(apierr.BadRequest, "folder is for by=day and by=chat")
+		}
+		lines, err = a.Store.SpendGroups(r.Context(), list)
+	case "chat":
+		lines, err = a.Store.SpendChats(r.Context(), list)
+	default:
+		return nil, apierr.New(apierr.BadRequest, "by=%.40q is none of day, group, chat", answer.By)
+	}
+	if err != nil {
+		return nil, busy(err)
+	}
+	for _, l := range lines {
+		answer.Lines = append(answer.Lines, SpendLine{l.Name, l.Turns, l.Input, l.Output, l.CostUSD})
+	}
+	for _, d := range days {
+		t := &answer.Total
+		t.Turns, t.Input, t.Output, t.CostUSD = t.Turns+d.Turns, t.Input+d.Input, t.Output+d.Output, t.CostUSD+d.CostUSD
+	}
+	return answer, nil
+}

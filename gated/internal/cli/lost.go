@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"arizuko/pkg/cli"
+	"arizuko/pkg/store"
+)
+
+// lost lists answers that were not delivered, or sends copies of some.
+func (c *verbs) lost(ctx context.Context, args []string, out io.Writer) error {
+	line := c.Line("lost [--chat CHAT] [--since DURATION] | lost resend [--again] MESSAGE…", out)
+	chat := line.String("chat", "", "of this chat")
+	since := line.String("since", "168h", "queued within this time")
+	again := line.Bool("again", false, "also those of which a copy was sent already")
+	rest, err := line.Read(args, cli.AnyNumber)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) == 0:
+		return c.listLost(ctx, url.Values{"chat": {*chat}, "since": {*since}}, out)
+	case rest[0] != "resend":
+		return line.UsageError("unexpected argument %q", rest[0])
+	case len(rest) == 1:
+		return line.UsageError("MESSAGE is missing")
+	}
+	var ids []int64
+	for _, text := range rest[1:] {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id <= 0 {
+			return line.UsageError("%q is not the id of a message", text)
+		}
+		ids = append(ids, id)
+	}
+	for _, id := range ids {
+		var sent struct {
+			ID int64 `json:"id"`
+		}
+		path := fmt.Sprintf("/v1/messages/%d/replay", id)
+		if *again {
+			path += "?again=true"
+		}
+		if err := c.Call(ctx, http.MethodPost, path, nil, &sent); err != nil {
+			return fmt.Errorf("message %d: %w", id, err)
+		}
+		fmt.Fprintf(out, "message %d is sent again as %d\n", id, sent.ID)
+	}
+	return nil
+}
+
+func (c *verbs) listLost(ctx context.Context, query url.Values, out io.Writer) error {
+	var answer struct{ Messages []store.Lost }
+	if err := c.Call(ctx, http.MethodGet, "/v1/messages/lost?"+query.Encode(), nil, &answer); err != nil {
+		return err
+	}
+	if len(answer.Messages) == 0 {
+		_, err := fmt.Fprintln(out, "no lost messages")
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tSTATE\tCLASS\tENDED\tSENT\tCHAT\tTHREAD\tNOTICE\tCOPY\tERROR\tTEXT")
+	for i := range answer.Messages {
+		l := &answer.Messages[i]
+		cells := []string{
+			fmt.Sprint(l.ID), string(l.State), string(l.Class), when(l.EndedAt), fmt.Sprintf("%d of %d", l.Sent, l.Parts),
+			l.ChatJID, l.ThreadID, row(l.NoticeID), row(l.CopyID), l.Error, excerpt(l.Content),
+		}
+		for i := range cells {
+			cells[i] = cli.PrintableLine(cells[i])
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
+}

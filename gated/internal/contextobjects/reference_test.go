@@ -1,0 +1,112 @@
+package contextobjects
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"arizuko/pkg/msg"
+)
+
+// TestLookup_IsTheReference compares lookups in chats of any size with one that reads all objects, rule by rule.
+func TestLookup_IsTheReference(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		set := testSettings()
+		set.Weights = Weights{
+			ReplyChain: drawWeight(t), Topic: drawWeight(t), Recent: drawWeight(t), Explicit: drawWeight(t), Kind: drawWeight(t),
+			Open: drawWeight(t), Owned: drawWeight(t), Fallback: -drawWeight(t), NearExpiry: -drawWeight(t),
+		}
+		size := rapid.SampledFrom([]int{0, 3, 40, maxPerChat, 300}).Draw(t, "size") // chats that were merged have more than maxPerChat
+		objects := rapid.SliceOfNDistinct(rapid.Custom(drawAnyObject), size/2, size, func(o Object) string { return o.ID }).Draw(t, "objects")
+		q := drawQuery(t)
+		q.IncludeInactive = rapid.Bool().Draw(t, "inactive")
+		x := New(set)
+		x.replace(chatA, slices.Clone(objects))
+		if diff := gocmp.Diff(reference(&set.Weights, &q, objects), x.Lookup(&q, nil)); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+	})
+}
+
+func drawWeight(t *rapid.T) int {
+	return rapid.SampledFrom([]int{0, 1, 10, 30, maxWeight}).Draw(t, "weight")
+}
+
+func drawAnyObject(t *rapid.T) Object {
+	o := drawObject(t)
+	o.SourceMessageID = rapid.Int64Range(0, 60).Draw(t, "source")
+	o.ID = string(o.Kind) + ":" + rapid.StringMatching(`[a-z]{2}`).Draw(t, "id")
+	switch o.Kind {
+	case msg.ContextPoll:
+		o.ClosedAt = rapid.SampledFrom([]int64{0, start}).Draw(t, "closed")
+	case msg.ContextReminder:
+		o.DueAt = rapid.SampledFrom([]int64{0, start, start + ms(time.Hour)}).Draw(t, "due")
+	}
+	o.ActiveUntil = testSettings().TTLs.until(&o)
+	return o
+}
+
+// reference is what Lookup returns.
+func reference(w *Weights, q *Query, objects []Object) Result {
+	topics := q.Topics || q.TopicKnown && q.Topic != "" || slices.ContainsFunc(objects, func(o Object) bool { return o.Topic != "" })
+	res := Result{Scope: ScopeChat}
+	if topics && q.TopicKnown {
+		res.Scope = ScopeTopic
+	}
+	scope := res.Scope
+	for i := range objects {
+		o := &objects[i]
+		inChain := o.SourceMessageID != 0 && slices.Contains(q.ReplyChain, o.SourceMessageID)
+		inScope := scope == ScopeChat || o.Topic == q.Topic
+		active := q.IncludeInactive || o.OpenPoll() || o.ActiveUntil > q.Now
+		if !active || !inChain && !inScope || q.Kinds != 0 && q.Kinds&(1<<kindBit(o.Kind)) == 0 {
+			continue
+		}
+		m := Match{Object: o, Reasons: o.Reasons}
+		add := func(holds bool, weight int, reason Reasons) {
+			if holds {
+				m.Score, m.Reasons = m.Score+weight, m.Reasons|reason
+			}
+		}
+		if inChain {
+			res.Scope = ScopeReplyChain
+		}
+		left := referenceLeft(o, q.Now)
+		add(inChain, w.ReplyChain, msg.SameReplyChain)
+		add(!inChain && topics && !q.TopicKnown, w.Fallback, msg.ChatScopeFallback)
+		add(scope == ScopeTopic && o.Topic == q.Topic, w.Topic, msg.SameTopic)
+		add(q.Kinds != 0, w.Kind, 0)
+		add(o.Reasons&explicit != 0, w.Explicit, 0)
+		add(o.OpenPoll(), w.Open, msg.OpenPoll)
+		add(o.DueAt > q.Now, w.Open, msg.FutureReminder)
+		add(q.Sender != "" && o.CreatedBy == q.Sender, w.Owned, msg.SenderOwned)
+		add(true, int(float64(w.Recent)*left+rounding), 0)
+		add(left > nearExpiry, 0, msg.TouchedRecently)
+		add(left <= nearExpiry && !o.OpenPoll(), w.NearExpiry, msg.NearExpiry)
+		m.Confidence = confidence(m.Score, w.highest(topics))
+		res.Matches = append(res.Matches, m)
+	}
+	slices.SortFunc(res.Matches, func(a, b Match) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Object.LastTouchedAt, a.Object.LastTouchedAt), strings.Compare(a.Object.ID, b.Object.ID))
+	})
+	res.Found = len(res.Matches)
+	res.Matches = res.Matches[:min(len(res.Matches), max(q.Max, 1), MaxResults)]
+	res.Truncated = res.Found > len(res.Matches)
+	return res
+}
+
+// referenceLeft is the part of its TTL that an object has left, 0 to 1.
+func referenceLeft(o *Object, now int64) float64 {
+	end := o.ActiveUntil
+	if o.OpenPoll() {
+		end = o.LastTouchedAt + testSettings().TTLs.Max.Milliseconds()
+	}
+	life := float64(max(end-o.LastTouchedAt, 1))
+	return min(max(float64(end-now)*(1/life), 0), 1)
+}

@@ -1,0 +1,80 @@
+package decide
+
+import (
+	"cmp"
+
+	"arizuko/pkg/msg"
+)
+
+// Choice is what was read about an answer to a question of an agent, or about the press of a button that stops a turn which
+// has ended.
+type Choice struct {
+	Ask    *msg.Ask // nil if no question of the chat is meant
+	Option int      // from 1
+	Stops  bool     // the press of a button that stops a turn; one whose turn has not ended is a command
+	// Typed: the user wrote it, and did not press a button. Of an open question only.
+	Typed bool
+}
+
+// AnswerAsk closes a question with the answer of a row.
+type AnswerAsk struct {
+	Row    int64
+	Ask    int64
+	Option int
+	Budget bool // it is about a budget: turns may be queued again
+}
+
+func (AnswerAsk) effect() {}
+
+// answers closes questions of agents. An answer waits for nothing, fires no turn and knows no routes: who may answer is a
+// part of the question.
+func (w *step) answers(r *Row) bool {
+	c := r.Choice
+	if c == nil {
+		return false
+	}
+	reason, disposition := c.reason(r), msg.Dropped
+	if reason == msg.ReasonChosen && w.chosen[c.Ask.ID] { // by a row before this one
+		reason = msg.ReasonChoiceLate
+	}
+	if reason == msg.ReasonChosen {
+		disposition = msg.Observed
+		if w.chosen == nil {
+			w.chosen = map[int64]bool{}
+		}
+		w.chosen[c.Ask.ID] = true
+		w.effects = append(w.effects, AnswerAsk{Row: r.ID, Ask: c.Ask.ID, Option: c.Option, Budget: msg.IsBudget(c.Ask.AskID)})
+	}
+	w.decided[r.ID] = true
+	// Without add: a press of a stranger makes no chat.
+	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic, ThreadID: r.ThreadID})
+	if c.Typed && disposition == msg.Dropped && !r.ignored() {
+		w.reply(r, msg.SourceCommand, cmp.Or(c.refusal(reason), textAskEnded))
+	}
+	return true
+}
+
+// textAskEnded answers a text that came too late. To a press the adapter says so.
+const textAskEnded = "That question is not open any more."
+
+func (c *Choice) refusal(reason msg.Reason) string {
+	if reason == msg.ReasonChoiceDenied {
+		return c.Ask.Who.Only()
+	}
+	return ""
+}
+
+// reason says what becomes of an answer.
+func (c *Choice) reason(r *Row) msg.Reason {
+	switch a := c.Ask; {
+	case c.Stops:
+		return msg.ReasonStopLate
+	case a == nil, c.Option < 1, c.Option > len(a.Options):
+		return msg.ReasonChoiceUnknown
+	case !a.Who.May(r.Sender), r.IsBot:
+		return msg.ReasonChoiceDenied
+	case !a.Takes(r.ReceivedAt):
+		return msg.ReasonChoiceLate
+	}
+	return msg.ReasonChosen
+}

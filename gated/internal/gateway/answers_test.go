@@ -1,0 +1,268 @@
+package gateway
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+// question stores a question of a running turn, whose message is delivered with an id, "" for one that is being sent.
+func (h *harness) question(chat, id string, who msg.Who, change ...func(*store.Question)) *msg.Ask {
+	h.t.Helper()
+	return h.questionIn(chat, "", id, who, change...)
+}
+
+// questionIn is question in a thread.
+func (h *harness) questionIn(chat, thread, id string, who msg.Who, change ...func(*store.Question)) *msg.Ask {
+	h.t.Helper()
+	q := &store.Question{AskID: "q" + id, Question: "Which?", Options: []string{"Allow once", "Deny"}, Who: who, Name: "ari", ExpiresAt: h.g.now() + 600_000}
+	for _, f := range change {
+		f(q)
+	}
+	var a *msg.Ask
+	trigger := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "work"}
+	h.write(func(tx *store.Tx) (err error) {
+		if _, _, err = tx.PutMessage(trigger); err != nil {
+			return err
+		}
+		turn := &msg.Turn{Kind: msg.Conversation, Folder: "q" + id, ChatJID: chat, ThreadID: thread, TriggerMessageID: trigger.ID, CreatedAt: h.g.now()}
+		if _, err = tx.PutTurn(turn, 0); err != nil {
+			return err
+		}
+		if err = tx.Decide(trigger.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: turn.Folder, TurnID: turn.ID}, h.g.now()); err != nil {
+			return err
+		}
+		if err = tx.StartRun(&msg.Run{Folder: turn.Folder, ChatJID: chat, StartedAt: h.g.now()}, turn.ID); err != nil {
+			return err
+		}
+		if a, err = tx.PutAsk(turn, q, h.g.now()); err != nil {
+			return err
+		}
+		if err = tx.ClaimOutbound(a.MessageID, 1, 1); err != nil || id == "" {
+			return err
+		}
+		if err = tx.PutDelivery(store.Delivery{MessageID: a.MessageID, State: msg.OutSent, PlatformID: id}, 1); err != nil {
+			return err
+		}
+		return tx.SettleOutbound(a.MessageID, msg.OutSent, id)
+	})
+	return a
+}
+
+// press stores a press of a button of the message with an id.
+func (h *harness) press(chat, target, sender, content string) *msg.Message {
+	h.t.Helper()
+	return h.put(content, verb(msg.VerbAnswer), in(chat), func(m *msg.Message) { m.Sender, m.SenderName, m.TargetID = sender, "Ann", target })
+}
+
+func pressOf(a *msg.Ask, option int) string { return msg.Press{Ask: a.ID, Option: option}.JSON() }
+
+func (h *harness) stateOf(a *msg.Ask) string {
+	h.t.Helper()
+	now, err := h.st.Ask(h.t.Context(), a.ID)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return strings.TrimSpace(fmt.Sprint(now.State, " ", now.Option, " ", now.AnsweredBy))
+}
+
+func TestAnswer_Press_ClosesTheQuestionOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	a := h.question(dm, "77", msg.Who{Everyone: true})
+	first, second := h.press(dm, "77", "telegram:1", pressOf(a, 2)), h.press(dm, "77", "telegram:1", pressOf(a, 1))
+	h.step()
+	h.is(first, "observed/chosen ")
+	h.is(second, "dropped/choice_late ")
+	third := h.press(dm, "77", "telegram:1", pressOf(a, 1))
+	h.step()
+	h.is(third, "dropped/choice_late ")
+	if got := h.stateOf(a); got != "answered Deny telegram:1" {
+		t.Errorf("the question is %s", got)
+	}
+	if h.agents.asksEnded != 1 || len(h.dispatched()) != 0 {
+		t.Errorf("%d calls of AskEnded, turns %v", h.agents.asksEnded, h.dispatched())
+	}
+}
+
+func TestAnswer_PressThatDoesNotCount_IsDroppedWithAReason(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	only := msg.Who{Senders: []string{"telegram:1"}, Label: "Ann"}
+	a, other := h.question("telegram:-5", "77", only), h.question("telegram:-6", "78", only)
+	denied, foreign := h.press("telegram:-5", "77", "telegram:2", pressOf(a, 1)), h.press("telegram:-5", "77", "telegram:1", pressOf(other, 1))
+	copied := h.press("telegram:-5", "99", "telegram:1", pressOf(a, 1))
+	h.step()
+	h.is(denied, "dropped/choice_denied ")
+	h.is(foreign, "dropped/choice_unknown ")
+	h.is(copied, "dropped/choice_unknown ")
+	for _, content := range []string{pressOf(a, 3), pressOf(a, 0), `{"ask":999,"option":1}`, "nonsense", ""} {
+		m := h.press("telegram:-5", "77", "telegram:1", content)
+		h.step()
+		h.is(m, "dropped/choice_unknown ")
+	}
+	if got := h.stateOf(a) + h.stateOf(other); got != "openopen" {
+		t.Errorf("the questions are %s", got)
+	}
+	late := h.question("telegram:-5", "79", only, func(q *store.Question) { q.ExpiresAt = 1 })
+	m := h.press("telegram:-5", "79", "telegram:1", pressOf(late, 1))
+	h.step()
+	h.is(m, "dropped/choice_late ")
+}
+
+// A user may press before the adapter has stored the id of the message; foreign adapters name the option.
+func TestAnswer_Press_OtherForms(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	sending := h.question(dm, "", msg.Who{Everyone: true})
+	early := h.press(dm, "123", "telegram:1", pressOf(sending, 1))
+	h.step()
+	h.is(early, "observed/chosen ")
+	for id, content := range map[string]string{"81": "2", "82": "allow once"} {
+		h.question(dm, id, msg.Who{Everyone: true})
+		m := h.press(dm, id, "telegram:1", content)
+		h.step()
+		h.is(m, "observed/chosen ")
+	}
+}
+
+func TestAnswer_Text_IsRecognisedWhereItIsClear(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	ann := msg.Who{Senders: []string{"telegram:1"}, Label: "Ann"}
+	inDM, inGroup := h.question(dm, "77", ann), h.question("telegram:-5", "78", ann)
+	by := func(sender, chat, text, replyTo string) *msg.Message {
+		m := h.put(text, in(chat), func(m *msg.Message) { m.Sender, m.ReplyToID = sender, replyTo })
+		h.step()
+		return m
+	}
+	for _, m := range []*msg.Message{by("telegram:1", "telegram:-5", "1", ""), by("telegram:1", "telegram:-5", "3", "78"), by("telegram:1", dm, "Deny it", "")} {
+		if got := h.row(m.ID); got.Reason == msg.ReasonChosen || got.Reason == msg.ReasonChoiceDenied {
+			t.Errorf("%q is %s/%s", m.Content, got.Disposition, got.Reason)
+		}
+	}
+	denied := by("telegram:2", "telegram:-5", "1", "78")
+	h.is(denied, "dropped/choice_denied ")
+	if got := h.replies(denied); len(got) != 1 || got[0] != "Only Ann may answer this." {
+		t.Errorf("replies %q", got)
+	}
+	h.is(by("telegram:1", "telegram:-5", " 2. ", "78"), "observed/chosen ")
+	h.is(by("telegram:1", dm, "allow ONCE", ""), "observed/chosen ")
+	if got := h.stateOf(inDM) + ", " + h.stateOf(inGroup); got != "answered Allow once telegram:1, answered Deny telegram:1" {
+		t.Errorf("the questions are %s", got)
+	}
+	if m := by("telegram:1", dm, "1", ""); h.row(m.ID).Reason == msg.ReasonChoiceLate {
+		t.Error("without an open question a number is no answer")
+	}
+}
+
+func stopOf(turn int64) string { return msg.Press{Stop: turn, Text: msg.StopLabel}.JSON() }
+
+// The press of a button that stops a turn is /stop, once, as long as the turn has not ended.
+// A thread is where Slack's users reply: what the user of its only open question writes there may answer it.
+func TestAnswer_TextInAThread_IsOfTheQuestionsUserAlone(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	const chat, thread = "slack:C1", "9.1"
+	ann := msg.Who{Senders: []string{"slack:U1"}, Label: "Ann"}
+	ask := func(id, hash string) *msg.Ask {
+		return h.questionIn(chat, thread, id, ann, func(q *store.Question) { q.PayloadHash = hash })
+	}
+	by := func(sender, thread, replyTo string) *msg.Message {
+		m := h.put("2", in(chat), func(m *msg.Message) { m.Sender, m.ThreadID, m.ReplyToID = sender, thread, replyTo })
+		h.step()
+		return m
+	}
+	permission := ask("77", "h")
+	by("slack:U1", thread, thread)
+	a := ask("78", "")
+	by("slack:U2", thread, thread)
+	by("slack:U1", "", "")
+	by("slack:U1", thread, "55")
+	if got := h.stateOf(permission) + h.stateOf(a); got != "openopen" {
+		t.Fatalf("the questions are %s", got)
+	}
+	h.is(by("slack:U1", thread, thread), "observed/chosen ")
+	if got := h.stateOf(a); got != "answered Deny slack:U1" {
+		t.Errorf("the question is %s", got)
+	}
+}
+
+func TestStop_Pressed_IsTheCommand(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	asked := h.put("queued")
+	h.step()
+	turn := h.row(asked.ID).TurnID
+	other := h.press("telegram:2", "77", "telegram:1", stopOf(turn))
+	unknown := h.press(dm, "77", "telegram:1", stopOf(turn+1))
+	bot := h.put(stopOf(turn), verb(msg.VerbAnswer), ofBot)
+	old := h.put(stopOf(turn), verb(msg.VerbAnswer), func(m *msg.Message) { m.Timestamp -= (72 * time.Hour).Milliseconds() })
+	h.step()
+	for _, m := range []*msg.Message{other, unknown, bot, old} {
+		h.is(m, "dropped/stop_late ")
+	}
+	if now, err := h.st.Turn(t.Context(), turn); err != nil || now.State != msg.TurnQueued {
+		t.Fatalf("the turn is %+v, %v", now, err)
+	}
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) { // routes by verb
+		if it.Verb != msg.VerbMessage {
+			unrouted(it, a)
+			a.Home = ""
+		}
+	})
+	pressed := h.press(dm, "77", "telegram:1", stopOf(turn))
+	h.step()
+	h.is(pressed, "command/command ")
+	diff(t, "replies", h.replies(pressed), []string{"stopped"})
+	diff(t, "stopped", h.agents.stopped, []string{"main"})
+	if now, err := h.st.Turn(t.Context(), turn); err != nil || now.State != msg.TurnCancelled {
+		t.Errorf("the turn is %+v, %v", now, err)
+	}
+	next := h.put("the next one")
+	h.step()
+	late := h.press(dm, "77", "telegram:1", stopOf(turn))
+	h.step()
+	h.is(late, "dropped/stop_late ")
+	if now, err := h.st.Turn(t.Context(), h.row(next.ID).TurnID); err != nil || now.State != msg.TurnQueued {
+		t.Errorf("the next turn is %+v, %v", now, err)
+	}
+}
+
+// A question about a budget is open for a day: what users write meanwhile is no answer to it, but for the words of its button.
+func TestAnswer_TypedWhileABudgetIsAskedFor_IsText(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	budget := h.question(dm, "77", msg.Who{Senders: []string{"telegram:77"}, Label: "operators"}, func(q *store.Question) {
+		q.AskID, q.Options = store.BudgetScope{Folder: "q77", Day: "2026-11-23"}.AskID(1), []string{"Raise it", "No"}
+	})
+	by := func(sender string) func(*msg.Message) { return func(m *msg.Message) { m.Sender = sender } }
+	isText := func(m *msg.Message) {
+		h.step()
+		if got := h.row(m.ID); got.Disposition == "" || got.Reason == msg.ReasonChosen || got.Reason == msg.ReasonChoiceDenied {
+			t.Errorf("%q is %s/%s", m.Content, got.Disposition, got.Reason)
+		}
+	}
+	for _, text := range []string{"no", "1", "2"} {
+		isText(h.put(text, in(dm), by("telegram:77")))
+	}
+	agents := h.question(dm, "78", msg.Who{Everyone: true})
+	chosen := h.put("2", in(dm), by("telegram:77"))
+	h.step()
+	h.is(chosen, "observed/chosen ")
+	if got := h.stateOf(agents); got != "answered Deny telegram:77" {
+		t.Errorf("the agent's question is %s", got)
+	}
+	raised := h.put(" raise IT ", in(dm), by("telegram:77"))
+	h.step()
+	h.is(raised, "observed/chosen ")
+	if got := h.stateOf(budget); got != "answered Raise it telegram:77" || h.agents.revived != 1 {
+		t.Errorf("the question is %s, %d calls of Revived", got, h.agents.revived)
+	}
+	isText(h.put("no", in(dm), by("telegram:77"), func(m *msg.Message) { m.ReplyToID = "77" })) // it has ended
+}

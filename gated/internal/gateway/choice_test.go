@@ -1,0 +1,159 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// withAgents makes the gateway one with the agents codex and gemini, whose routd stores the choice of main as it would.
+func (h *harness) withAgents() (calls *[]string) {
+	h.t.Helper()
+	calls = new([]string)
+	routd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Config struct {
+				Agent map[string]any `json:"agent"`
+			} `json:"config"`
+		}
+		if r.Method != http.MethodPatch || r.URL.Path != "/v1/groups/main" || json.NewDecoder(r.Body).Decode(&body) != nil {
+			httpx.Error(w, apierr.New(apierr.BadRequest, "not expected: %s %s", r.Method, r.URL))
+			return
+		}
+		change, _ := json.Marshal(body.Config.Agent)
+		*calls = append(*calls, httpx.By(r)+" "+string(change))
+		for name, value := range body.Config.Agent {
+			if value == nil {
+				delete(body.Config.Agent, name)
+			}
+		}
+		h.setConfig(map[string]any{"agent": body.Config.Agent})
+		httpx.JSON(w, http.StatusOK, struct{}{})
+	}))
+	h.t.Cleanup(routd.Close)
+	h.g.cfg.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}, "gemini": {Command: "y"}}
+	h.g.cfg.Routd = httpx.NewClient(routd.URL, "secret")
+	h.t.Cleanup(h.g.cfg.Routd.HTTP.CloseIdleConnections)
+	return calls
+}
+
+func (h *harness) setConfig(config any) {
+	h.t.Helper()
+	text, err := json.Marshal(config)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.write(func(tx *store.Tx) error {
+		_, err := tx.UpdateGroup(&msg.Group{Folder: "main", Config: text})
+		return err
+	})
+}
+
+func TestAgent_OperatorSwitches(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	calls := h.withAgents()
+	for _, tt := range []struct{ text, want, call string }{
+		{"/agent", "The agent of this group is default.\nAgents: default, codex, gemini.\nSwitch with /agent NAME.", ""},
+		{"/agent nope", `There is no agent "nope" here. The agents are: default, codex, gemini.`, ""},
+		{"/agent Codex", "codex answers from the next message on. It sees the last messages of the conversation, not the whole of it; the files of the group stay. What is under way is finished by default.",
+			`telegram:9 {"model":null,"name":"codex"}`},
+		{"/agent codex", "codex is the agent of this group already.", ""},
+		{"/agent", "The agent of this group is codex.\nAgents: default, codex, gemini.\nSwitch with /agent NAME.", ""},
+		{"/agent default", "default answers from the next message on. It sees the last messages of the conversation, not the whole of it; the files of the group stay. What is under way is finished by codex.",
+			`telegram:9 {"model":null,"name":null}`},
+	} {
+		*calls = nil
+		if got := h.asks(tt.text, ""); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.text, got, tt.want)
+		}
+		if got := strings.Join(*calls, "; "); got != tt.call {
+			t.Errorf("%s: routd is asked for %q, want %q", tt.text, got, tt.call)
+		}
+	}
+}
+
+func TestAgent_Member_SeesAndDoesNotSwitch(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	calls := h.withAgents()
+	member := func(m *msg.Message) { m.Sender = "telegram:7" }
+	if got := h.asks("/agent", "", member); got != "The agent of this group is default.\nAgents: default, codex, gemini." {
+		t.Errorf("shown %q", got)
+	}
+	for _, text := range []string{"/agent codex", "/model big", "/model default"} {
+		if got := h.asks(text, "", member); got != "Only operators may do that." || len(*calls) != 0 {
+			t.Errorf("%s: %q, %v", text, got, *calls)
+		}
+	}
+}
+
+func TestAgent_WithoutChoice_SaysWhy(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	if got := h.asks("/agent", ""); got != "The agent of this group is default. There is no other: AGENTS names none." {
+		t.Errorf("no agents: %q", got)
+	}
+	h.withAgents()
+	h.setConfig(map[string]any{"agent": map[string]any{"command": "mine"}})
+	if got := h.asks("/agent codex", ""); got != choiceOwn {
+		t.Errorf("own agent: %q", got)
+	}
+	h.setConfig(map[string]any{"agent": map[string]any{"name": "gone"}})
+	if got := h.asks("/agent", ""); !strings.HasPrefix(got, "The agent of this group is gone, which is not configured") {
+		t.Errorf("unknown agent: %q", got)
+	}
+	h.setConfig(map[string]any{"agent": 7})
+	if got := h.asks("/agent codex", ""); !strings.HasPrefix(got, "Nothing is changed: the config of the group is invalid: agent: must be a JSON object") {
+		t.Errorf("invalid config: %q", got)
+	}
+}
+
+func TestAgent_RoutdDown_SaysThatNothingIsChanged(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.g.cfg.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}}
+	if got := h.asks("/agent codex", ""); got != choiceDown {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestModel_ShowsAndChooses(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	calls := h.withAgents()
+	if got := h.asks("/model", ""); got != "No model is chosen: the agent uses its own. "+noModelsKnown {
+		t.Errorf("none known: %q", got)
+	}
+	if got := h.asks("/model big", ""); !strings.HasPrefix(got, noModelsKnown) || len(*calls) != 0 {
+		t.Errorf("none known: %q", got)
+	}
+	offered := agentproto.Models{Current: "small", Models: []agentproto.Model{{ID: "small", Name: "Small"}, {ID: "big-1", Name: "Big"}}}
+	h.write(func(tx *store.Tx) error { return tx.PutAgentModels("main", "", offered, 1) })
+	const list = "\nModels:\n- small: Small\n- big-1: Big\nChoose with /model NAME; /model default leaves it to the agent."
+	for _, tt := range []struct{ text, want, call string }{
+		{"/model", "The model is small, the agent's own choice." + list, ""},
+		{"/model nope", "The agent has no model \"nope\".\nThe model is small, the agent's own choice." + list, ""},
+		{"/model BIG", "big-1 is the model from the next message on. The conversation goes on.", `telegram:9 {"model":"big-1"}`},
+		{"/model big-1", "big-1 is the model already.", ""},
+		{"/model", "The model is big-1." + list, ""},
+		{"/model default", "From the next message on the agent chooses the model itself.", `telegram:9 {"model":null}`},
+	} {
+		*calls = nil
+		if got := h.asks(tt.text, ""); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.text, got, tt.want)
+		}
+		if got := strings.Join(*calls, "; "); got != tt.call {
+			t.Errorf("%s: routd is asked for %q, want %q", tt.text, got, tt.call)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"arizuko/pkg/layers"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/why"
+)
+
+// Answers to /why.
+const (
+	whyUsage   = "Which message? Write /why as a reply to it, or /why with its number."
+	whyUnknown = "The message that you replied to is not stored: the bot did not receive it, or it was deleted since. /why NUMBER works for any message."
+	whyFailed  = "The database cannot be read right now. Try again later."
+)
+
+// answerCommand answers a command that this process itself answers, and that takes many reads or a call.
+func (g *Gateway) answerCommand(ctx context.Context, p pendingCall, m *msg.Message) string {
+	// It was found to be a command of ours when it was decided.
+	cmd, _ := layers.ParseCommand(m.Content, msg.FamilyOf(m.ChatJID), func(string) bool { return true })
+	args := strings.TrimSpace(cmd.Args)
+	c := choice{g: g, folder: p.folder, operator: p.operator, by: m.Sender, wanted: args}
+	switch cmd.Name {
+	case msg.CommandAgent:
+		return c.answer(ctx, c.agent)
+	case msg.CommandModel:
+		return c.answer(ctx, c.model)
+	}
+	return g.explain(ctx, m, args)
+}
+
+// explain answers /why: what became of the message that the command replies to, or that it names.
+func (g *Gateway) explain(ctx context.Context, m *msg.Message, args string) string {
+	id, problem := g.asksAbout(ctx, m, args)
+	if problem != "" {
+		return problem
+	}
+	path, err := why.Read(ctx, g.st.Reader, id)
+	switch {
+	case errors.Is(err, why.ErrNoMessage):
+		return fmt.Sprintf("There is no message %d.", id)
+	case err != nil:
+		g.log.Error("explaining a message failed", "row", id, "err", err)
+		return whyFailed
+	}
+	return why.Brief(path, time.UnixMilli(g.now()))
+}
+
+// asksAbout is the message that a command asks about, or what is wrong with the command.
+func (g *Gateway) asksAbout(ctx context.Context, m *msg.Message, args string) (id int64, problem string) {
+	if args != "" {
+		id, err := strconv.ParseInt(strings.TrimPrefix(args, "#"), 10, 64)
+		if err != nil || id <= 0 {
+			return 0, whyUsage
+		}
+		return id, ""
+	}
+	if m.ReplyToID == "" {
+		return 0, whyUsage
+	}
+	asked, err := g.st.MessageByPlatformID(ctx, m.ChatJID, m.ReplyToID)
+	switch {
+	case err != nil:
+		g.log.Error("reading the message that a command replies to failed", "row", m.ID, "err", err)
+		return 0, whyFailed
+	case asked == nil:
+		return 0, whyUnknown
+	}
+	return asked.ID, ""
+}

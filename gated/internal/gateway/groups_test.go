@@ -1,0 +1,269 @@
+package gateway
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+)
+
+// album makes a row one of a group, with a picture.
+func album(m *msg.Message) {
+	m.GroupKey = "album:1"
+	m.Attachments = []msg.Attachment{{Name: m.PlatformID + ".jpg", MIME: "image/jpeg", Path: "media/x"}}
+}
+
+// paste makes a row a piece of a text.
+func paste(m *msg.Message) { m.GroupKey = "paste:1" }
+
+// forMentions lets routd route mentions alone, and what names its group.
+func (h *harness) forMentions() {
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
+		if it.Verb != msg.VerbMention && it.Folder == "" {
+			a.Action, a.Reason = routeapi.Observe, msg.ReasonRouteObserve
+		}
+	})
+}
+
+func TestGroup_OneRowMentionsTheBot_AllRunInItsTurn(t *testing.T) {
+	t.Parallel()
+	for name, mention := range map[string]int{"the first": 0, "the last": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			h.forMentions()
+			h.put("before")
+			var called *msg.Message
+			for i := range 3 {
+				m := h.put(fmt.Sprint("part ", i), paste, func(m *msg.Message) {
+					if i == mention {
+						m.Verb = msg.VerbMention
+					}
+				})
+				if i == mention {
+					called = m
+				}
+				h.wait(400 * time.Millisecond)
+			}
+			h.wait(time.Second)
+			if turns := h.agents.turns; len(turns) != 1 || turns[0].ReplyTo != called.PlatformID || turns[0].TriggerMessageID != called.ID || !turns[0].ClaimsEngagement {
+				t.Errorf("turns %+v, want one that answers row %d", turns, called.ID)
+			}
+			diff(t, "turns", h.dispatched(), [][]string{{"part 0", "part 1", "part 2"}})
+		})
+	}
+}
+
+func TestGroup_Prefix_HoldsForAllRows(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		texts []string
+		topic string
+		to    string
+		want  []string
+	}{
+		"a topic before the caption": {[]string{"#fix these", "", ""}, "#fix", "main", []string{"these", "", ""}},
+		"a topic as the caption":     {[]string{"", "#fix", ""}, "#fix", "main", []string{"", "", ""}},
+		"a group":                    {[]string{"@eng look", "", ""}, "", "main/eng", []string{"look", "", ""}},
+		"pieces of a text":           {[]string{"#fix one", "/stop", "#other two"}, "#fix", "main", []string{"one", "/stop", "#other two"}},
+		"a caption without one":      {[]string{"look", "#fix", "@eng x"}, "", "main", []string{"look", "#fix", "@eng x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			var rows []*msg.Message
+			for _, text := range tt.texts {
+				rows = append(rows, h.put(text, album))
+				h.step()
+			}
+			h.wait(time.Second)
+			if turns := h.agents.turns; len(turns) != 1 || turns[0].Topic != tt.topic || turns[0].Folder != tt.to {
+				t.Fatalf("turns %+v, want one in %q of %s\n%s", turns, tt.topic, tt.to, h.log.String())
+			}
+			taken, err := h.st.TurnMessages(t.Context(), h.agents.turns[0].ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, m := range taken {
+				if len(m.Attachments) != 1 || m.Attachments[0].Name != rows[i].Attachments[0].Name {
+					t.Errorf("row %d of the turn has the files %+v", i, m.Attachments)
+				}
+			}
+			diff(t, "turns", h.dispatched(), [][]string{tt.want})
+			if chat, err := h.st.Chat(t.Context(), dm); err != nil || chat != nil && chat.StickyTopic != "" {
+				t.Errorf("chat %+v, %v", chat, err)
+			}
+		})
+	}
+}
+
+func TestPhoto_TokenAsCaption_IsAPrefix(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("#fix", album, func(m *msg.Message) { m.GroupKey = "" })
+	h.step()
+	h.is(m, "prefix/prefix_topic main")
+	diff(t, "turns", h.dispatched(), [][]string{{""}})
+}
+
+func TestGroup_NewWithText_AsksAboutAllRows(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	before := h.put("before", func(m *msg.Message) { m.GroupKey = "other" }) // held, too
+	first := h.put("", album)
+	h.step()
+	head := h.put("/new describe", album)
+	h.step()
+	third := h.put("", album)
+	h.step()
+	h.is(head, "")
+	after := h.put("after")
+	h.wait(time.Second)
+	for _, m := range []*msg.Message{first, third} {
+		h.is(m, "command/grouped main")
+	}
+	h.is(head, "command/command main")
+	h.is(before, "routed/route main")
+	h.is(after, "routed/route main")
+	diff(t, "turns", h.dispatched(), [][]string{{"before"}, {"", "describe", ""}, {"after"}})
+	late := h.put("", album)
+	h.wait(time.Second)
+	h.is(late, "prefix/grouped main")
+}
+
+func TestGroup_Command_IsNotAskedAboutAnyRow(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"/ping", "/help", "/new", "/chatid"} {
+		h := newHarness(t)
+		first := h.put("", album)
+		h.step()
+		head := h.put(text, album)
+		h.step()
+		h.is(head, fmt.Sprintf("command/command %s", map[bool]string{true: "main"}[text == "/new"]))
+		third := h.put("", album)
+		h.wait(time.Second)
+		for _, m := range []*msg.Message{first, third} {
+			h.is(m, "command/grouped ")
+		}
+		diff(t, "turns", h.dispatched(), [][]string(nil))
+	}
+}
+
+func TestGroup_CommandOfIgnoredSender_IsDropped(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) {
+		a.Action, a.Target, a.Reason, a.Folder = routeapi.Builtin, "builtin:drop", msg.ReasonBuiltinDrop, ""
+	})
+	h.put("/ping", album)
+	follower := h.put("text", album)
+	h.wait(time.Second)
+	h.is(follower, "dropped/builtin_drop ")
+}
+
+func TestGroup_Stop_DropsHeldRows(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	held := h.put("", album)
+	h.step()
+	h.put("/stop")
+	h.step()
+	h.is(held, "dropped/stopped ")
+}
+
+func TestGroup_Token_ReleasesHeldRows(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.put("one", album)
+	h.put("two", album)
+	h.step()
+	h.put("#deploy")
+	h.step()
+	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
+}
+
+func TestGroup_EditOfHeldCaption_MentionsTheBot(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.forMentions()
+	caption := h.put("look", album)
+	h.put("", album)
+	h.step()
+	h.put("look now", verb(msg.VerbEdit), on(caption), func(m *msg.Message) { m.Addressed = true })
+	h.step()
+	h.wait(time.Second)
+	diff(t, "turns", h.dispatched(), [][]string{{"look now", ""}})
+}
+
+func TestGroup_LateRow_FollowsItsHead(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.forMentions()
+	head := h.put("#fix these", album, verb(msg.VerbMention))
+	h.wait(time.Second)
+	diff(t, "turns", h.dispatched(), [][]string{{"these"}})
+	h.restart()
+	h.clock = h.clock.Add(time.Hour)
+	late := h.put("", album)
+	h.wait(time.Second)
+	h.is(late, "prefix/grouped main")
+	derived, err := h.st.DerivedFrom(t.Context(), late.ID)
+	if err != nil || len(derived) != 1 {
+		t.Fatalf("derived %+v, %v", derived, err)
+	}
+	turn, err := h.st.Turn(t.Context(), derived[0].TurnID)
+	if err != nil || turn.Topic != "#fix" || turn.ReplyTo != head.PlatformID {
+		t.Errorf("turn %+v, %v", turn, err)
+	}
+}
+
+func TestGroup_OtherSender_DoesNotFollow(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.forMentions()
+	h.put("look", album, verb(msg.VerbMention))
+	other := h.put("", album, func(m *msg.Message) { m.Sender = "telegram:8" })
+	h.wait(time.Second)
+	h.is(other, "observed/route_observe main")
+}
+
+// TestGroup_AnyArrival_IsOneTurn: whichever row mentions the bot, however the rows are spread over
+// passes and starts of gated, a group whose rows come within a second of each other is one turn.
+func TestGroup_AnyArrival_IsOneTurn(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(r *rapid.T) {
+		h := newHarness(t)
+		h.forMentions()
+		count := rapid.IntRange(1, 6).Draw(r, "rows")
+		mention := rapid.IntRange(0, count-1).Draw(r, "mention")
+		var want []string
+		for i := range count {
+			text := fmt.Sprint("row ", i)
+			h.put(text, paste, func(m *msg.Message) {
+				if i == mention {
+					m.Verb = msg.VerbMention
+				}
+			})
+			want = append(want, text)
+			if rapid.Bool().Draw(r, "another") {
+				h.put("of another", func(m *msg.Message) { m.Sender = "telegram:8" })
+			}
+			switch rapid.IntRange(0, 2).Draw(r, "then") {
+			case 0:
+				h.step()
+			case 1:
+				h.restart()
+			}
+			h.wait(time.Duration(rapid.IntRange(0, 800).Draw(r, "pause")) * time.Millisecond)
+		}
+		h.wait(time.Second)
+		if got := h.dispatched(); len(got) != 1 || !slices.Equal(got[0], want) {
+			r.Fatalf("turns %q, want one of %q", got, want)
+		}
+	})
+}

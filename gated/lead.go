@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"arizuko/gated/internal/agents"
+	"arizuko/pkg/store"
+)
+
+// leadLease is the lease of the gated that does, of all that share a database, what one does at a time.
+const leadLease = "gated"
+
+// peers is the place of this gated among those that share its database.
+func (g *gated) peers() agents.Peers {
+	if g.Leases == nil {
+		return agents.Peers{}
+	}
+	return agents.Peers{Self: g.Leases.ID, Former: g.Leases.Former, Groups: g.cfg.Groups, Ended: g.Leases.Ended()}
+}
+
+// lead returns a loop that waits until this gated is the one that decides messages, and then runs loops. All gated run
+// agents; when the one that decides ends, another goes on from the rows.
+func (g *gated) lead(loops ...func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := g.Leases.Hold(ctx, leadLease, func(holder *store.Process) {
+			if holder != nil {
+				g.Log.Info("another gated decides messages; this one runs agents", "process", holder.ID, "place", holder.Place)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		g.Heartbeat.Refresh() // the row of gated is this one's from now on
+		group, ctx := errgroup.WithContext(ctx)
+		for _, loop := range loops {
+			group.Go(func() error { return loop(ctx) })
+		}
+		return group.Wait()
+	}
+}
+
+// forwardPokes makes each poke reach what decides messages, the agents and the reminders: a peer may have changed something for
+// each of them.
+func (g *gated) forwardPokes(ctx context.Context) error {
+	if g.Leases == nil {
+		return nil
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-g.Wake.C():
+		}
+		select {
+		case g.pokes <- struct{}{}:
+		default:
+		}
+		g.agents.Poked()
+		g.agents.PeersChanged()
+		g.reminders.Changed()
+	}
+}
+
+// wakes is where what decides messages receives pokes.
+func (g *gated) wakes() <-chan struct{} {
+	if g.Leases == nil {
+		return g.Wake.C()
+	}
+	return g.pokes
+}

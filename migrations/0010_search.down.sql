@@ -1,0 +1,15 @@
+DROP INDEX audit_what;
+DROP INDEX audit_who;
+DROP INDEX chat_reply_state_open;
+DROP INDEX chats_seen;
+DROP INDEX deliveries_failed;
+DROP INDEX messages_undelivered;
+DROP INDEX messages_dropped;
+DROP INDEX messages_sender;
+DROP TRIGGER messages_search_after;
+DROP TRIGGER messages_search_before;
+DROP TRIGGER messages_search_deleted;
+DROP TABLE message_search;
+DROP VIEW search_texts;
+DROP TABLE search_deleted;
+DROP TABLE search_state;

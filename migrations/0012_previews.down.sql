@@ -1,0 +1,3 @@
+DROP INDEX previews_open;
+ALTER TABLE previews DROP COLUMN ending;
+ALTER TABLE previews DROP COLUMN reply_to;

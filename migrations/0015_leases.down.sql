@@ -1,0 +1,3 @@
+ALTER TABLE runs DROP COLUMN owner;
+DROP TABLE leases;
+DROP TABLE processes;

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"arizuko/migrations/dbcopy"
+)
+
+// killedAt is a hook that kills the process at the point that MIGRATE_TEST_KILL names, or at none.
+func killedAt(point dbcopy.Point) error {
+	if string(point) == os.Getenv("MIGRATE_TEST_KILL") {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	return nil
+}
+
+// newDatabase makes an empty database on the server that `make test DB=postgres` starts.
+func newDatabase(t *testing.T) string {
+	t.Helper()
+	server := os.Getenv("ARIZUKO_TEST_POSTGRES")
+	if server == "" {
+		t.Skip("without a server; `make test DB=postgres` has one")
+	}
+	name := fmt.Sprintf("migrate_%d_%d", os.Getpid(), time.Now().UnixNano())
+	execute := func(statement string) {
+		t.Helper()
+		ctx := context.Background() // also when the test has ended
+		conn, err := pgx.Connect(ctx, server)
+		if err == nil {
+			_, err = conn.Exec(ctx, statement)
+			_ = conn.Close(ctx)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute("CREATE DATABASE " + name)
+	t.Cleanup(func() { execute("DROP DATABASE " + name + " WITH (FORCE)") })
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// instance makes a data folder with some rows.
+func newInstance(t *testing.T, rows int) (data string) {
+	t.Helper()
+	data = t.TempDir()
+	if out, err := process(data, "up").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	db, err := sql.Open("sqlite3", filepath.Join(data, "arizuko.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO messages (chat_jid, platform_id, direction, content, timestamp, received_at) SELECT 'telegram:1', i, 'in', 'text ' || i, i, i FROM n`, rows); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func with(cmd *osexec.Cmd, environ ...string) *osexec.Cmd {
+	cmd.Env = append(cmd.Env, environ...)
+	return cmd
+}
+
+// value reads one value of a database.
+func value[T any](t *testing.T, driver, database, query string) (v T) {
+	t.Helper()
+	db, err := sql.Open(driver, database)
+	if err == nil {
+		defer db.Close()
+		err = db.QueryRow(query).Scan(&v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestCopy_KilledAtEachPoint_RepeatCompletes(t *testing.T) {
+	t.Parallel()
+	for _, point := range dbcopy.Points() {
+		t.Run(string(point), func(t *testing.T) {
+			t.Parallel()
+			data, server := newInstance(t, 100), newDatabase(t)
+			for _, to := range []string{"server", "file"} {
+				cmd := with(process(data, "copy", "--to", to), "ARIZUKO_DB="+server, "MIGRATE_TEST_KILL="+string(point))
+				if out, err := cmd.CombinedOutput(); cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+					t.Fatalf("%v: %s", err, out)
+				}
+				out, err := with(process(data, "copy", "--to", to), "ARIZUKO_DB="+server).CombinedOutput()
+				if err != nil || !strings.Contains(string(out), "counts and checksums are the same") ||
+					strings.Contains(string(out), "an earlier call had copied") != (point == dbcopy.Committed) {
+					t.Fatalf("%v: %s", err, out)
+				}
+			}
+			if left, err := filepath.Glob(filepath.Join(data, "*.copying*")); err != nil || left != nil {
+				t.Errorf("it leaves %q, %v", left, err)
+			}
+			if n := value[int64](t, "sqlite3", filepath.Join(data, "arizuko.db"), `SELECT count(*) FROM messages`); n != 100 {
+				t.Errorf("%d messages", n)
+			}
+		})
+	}
+}
+
+// Kills after any time, up to that of a whole copy.
+func TestCopy_KilledAnywhere_TargetIsEmptyOrWhole(t *testing.T) {
+	t.Parallel()
+	const rows, kills = 20_000, 12
+	data, server := newInstance(t, rows), newDatabase(t)
+	file := filepath.Join(data, "arizuko.db")
+	copyTo := func(to string) *osexec.Cmd { return with(process(data, "copy", "--to", to), "ARIZUKO_DB="+server) }
+	began := time.Now()
+	if out, err := copyTo("server").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	whole := time.Since(began)
+	for i := range kills {
+		cmd := copyTo("file")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(whole*time.Duration(i+1)/kills, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // killed, or done
+		timer.Stop()
+		if marked := value[int64](t, "sqlite3", file, `SELECT count(*) FROM cursors WHERE daemon = 'migrate'`); marked == 0 {
+			if n := value[int64](t, "sqlite3", file, `SELECT count(*) FROM messages`); n != rows {
+				t.Fatalf("kill %d left a file with %d messages that daemons would use", i, n)
+			}
+		}
+	}
+	if out, err := copyTo("file").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	server = newDatabase(t)
+	for i := range kills {
+		cmd := copyTo("server")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(whole*time.Duration(i+1)/kills, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // killed, or done
+		timer.Stop()
+		if n := value[int64](t, "pgx", server, `SELECT count(*) FROM pg_class WHERE relname = 'messages'`); n > 0 {
+			if n := value[int64](t, "pgx", server, `SELECT count(*) FROM messages`); n != rows {
+				t.Fatalf("kill %d left a server with %d messages", i, n)
+			}
+		}
+	}
+	if out, err := copyTo("server").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func TestCopy_DaemonRuns_IsRefused(t *testing.T) {
+	t.Parallel()
+	data := newInstance(t, 1)
+	unlock, err := lock(filepath.Join(data, "run", "gated.lock"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "run", "gated.lock"), []byte("42 2026-01-02T03:04:05Z\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := program{cfg: config{data: data, server: "postgres://u@127.0.0.1:1/x"}, out: &bytes.Buffer{}, at: killedAt}
+	for _, to := range []string{"server", "file"} {
+		err = p.run([]string{"copy", "--to", to})
+		if exitCode(err) != exitLocked || !strings.Contains(err.Error(), "gated runs") || !strings.Contains(err.Error(), "42 2026-01-02T03:04:05Z): stop all daemons") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	unlock()
+	// One that starts while rows are copied is found before the source is marked.
+	held := locks{folder: filepath.Join(data, "run"), held: map[string]func(){}}
+	defer held.release()
+	if err := held.take(); err != nil {
+		t.Fatal(err)
+	}
+	if unlock, err = lock(filepath.Join(data, "run", "slakd.lock"), 0); err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if err := held.take(); !errors.Is(err, dbcopy.ErrRunning) {
+		t.Error(err)
+	}
+}
+
+func TestCopy_WrongUsage_IsRefusedWithoutPasswords(t *testing.T) {
+	t.Parallel()
+	const server, nowhere = "postgres://u:s3cret@127.0.0.1:1/x", "postgres://u:s3cret@127.0.0.1:1/x?connect_timeout=1"
+	for _, tc := range []struct {
+		server, to string
+		code       int
+		want       string
+	}{
+		{"", "server", exitConfig, "has to name the server"},
+		{"", "file", exitConfig, "has to name the server"},
+		{"", "elsewhere", exitConfig, "want server, file or postgres://"},
+		{"", "postgres://u:s3cret@db", exitConfig, "--to: want postgres://user@host/database"},
+		{"", "postgres://u:s3cret@db:x/y", exitConfig, "--to: want postgres:"},
+		{server, "postgres://u:s3cret@other/x", exitConfig, "name two servers"},
+		{server, "server", exitFailure, "run it again"},
+		{"", nowhere, exitFailure, "connect"},
+		{nowhere, nowhere, exitFailure, "connect"},
+	} {
+		data := newInstance(t, 1)
+		cmd := with(process(data, "copy", "--to", tc.to), "ARIZUKO_DB="+tc.server)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != tc.code || !strings.Contains(string(out), tc.want) || strings.Contains(string(out), "s3cret") {
+			t.Errorf("%+v: exit %d: %s", tc, code, out)
+		}
+	}
+}
+
+func TestReopen_AfterACopy_DaemonsMayStartAgain(t *testing.T) {
+	t.Parallel()
+	data, server := newInstance(t, 10), newDatabase(t)
+	steps := []struct {
+		args   []string
+		server string
+		want   string
+	}{
+		{[]string{"reopen"}, "", "nothing to do"},
+		{[]string{"copy", "--to=" + server}, "", "messages                    10 rows"},
+		{[]string{"copy", "--to", "server"}, server, "an earlier call had copied"},
+		{[]string{"up"}, "", "nothing to do"},
+		{[]string{"reopen"}, "", "it has nothing of what was stored since it was copied to " + dbcopy.Name(server)},
+		{[]string{"version"}, server, strconv.Itoa(value[int](t, "sqlite3", filepath.Join(data, "arizuko.db"), `SELECT version FROM schema_migrations`))},
+	}
+	for _, step := range steps {
+		out, err := with(process(data, step.args...), "ARIZUKO_DB="+step.server).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), step.want) {
+			t.Errorf("%v: %v: %s", slices.Clone(step.args), err, out)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+//go:embed postgres/*.sql
+var postgresFiles embed.FS
+
+// PostgresFS holds the SQL files for a Postgres server. The first one makes the schema of the version that it is numbered
+// with: there is no older one for Postgres.
+func PostgresFS() fs.ReadFileFS {
+	files, _ := fs.Sub(postgresFiles, "postgres") // fails only for an invalid name
+	return files.(fs.ReadFileFS)
+}
+
+// Postgres returns the steps up for a Postgres server in order. Tests create their databases from it; cmd/migrate creates all
+// others.
+func Postgres() ([]Migration, error) { return up(PostgresFS()) }
+
+// ErrServer means that the store cannot use a database of a Postgres server; the error says what to do.
+var ErrServer = errors.New("database server not usable")
+
+// minServer is the oldest Postgres, as server_version_num, that has what the store uses: pg_current_xact_id.
+const minServer = 130000
+
+// QueryServer asks a server for what CheckVersion takes.
+const QueryServer = `SELECT current_setting('server_encoding'), current_setting('server_version_num')::int`
+
+// CheckServer returns an ErrServer if the server is too old, or the database cannot hold all characters.
+func CheckServer(ctx context.Context, db *sql.DB) error {
+	var encoding string
+	var version int
+	if err := db.QueryRowContext(ctx, QueryServer).Scan(&encoding, &version); err != nil {
+		return err
+	}
+	return CheckVersion(encoding, version)
+}
+
+// CheckVersion is CheckServer for an encoding and a server_version_num.
+func CheckVersion(encoding string, version int) error {
+	switch {
+	case version < minServer:
+		return fmt.Errorf("%w: it is Postgres %d, version %d or later is needed", ErrServer, version/10000, minServer/10000)
+	case encoding != "UTF8":
+		return fmt.Errorf("%w: the database's encoding is %s: make one by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", ErrServer, encoding)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// screen shows previews.
+type screen struct{ *memory }
+
+func (w *memory) shown() []Shown {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.messages)
+}
+
+func (w *memory) failEdit(f Fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failing = append(w.failing, f)
+}
+
+func (w *memory) deleteShown(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.messages = slices.DeleteFunc(w.messages, func(m Shown) bool { return m.ID == id })
+}
+
+// put makes a message, or changes the one with an id.
+func (w *memory) put(id, text, stop string) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.messages, func(m Shown) bool { return m.ID == id })
+	switch {
+	case i >= 0 && w.wrong != "makes a new message each time":
+		w.messages[i] = Shown{id, text, stop}
+		return id, nil
+	case id != "" && i < 0 && w.wrong != "brings deleted ones back":
+		return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("no such message")}
+	}
+	w.made++
+	m := Shown{fmt.Sprint("s", w.made), text, stop}
+	w.messages = append(w.messages, m)
+	return m.ID, nil
+}
+
+func (s screen) PreviewPace(store.Lane) adapter.PreviewPace {
+	return adapter.PreviewPace{Every: time.Second}
+}
+
+func (s screen) ShowPreview(_ context.Context, p *adapter.Preview) (string, error) {
+	text, stop := p.Text+p.Line, ""
+	if len(text) > longest && s.wrong != "shows all of a text" {
+		text = text[len(text)-longest:]
+	}
+	if p.PlatformID == "" && s.wrong == "begins with the text" {
+		text = "half of"
+	}
+	if p.PlatformID != "" && s.wrong != "has no button" {
+		stop = msg.StopData(p.Turn)
+	}
+	return s.put(p.PlatformID, text, stop)
+}
+
+func (s screen) RemovePreview(_ context.Context, _ store.Lane, id string) error {
+	if s.wrong != "removes nothing" {
+		s.deleteShown(id)
+	}
+	return nil
+}
+
+// takenOver is the part that makes a preview the answer.
+type takenOver struct{ id, text string }
+
+func (takenOver) Repeatable() bool { return true }
+
+func (s screen) TakeOver(part adapter.Part, id string) (adapter.Part, bool) {
+	return takenOver{id, textOf(part)}, strings.HasPrefix(id, "s") && s.wrong != "forgets what it has shown"
+}
+
+func (s screen) Send(ctx context.Context, m *msg.Message, part adapter.Part) (string, error) {
+	edit, ok := part.(takenOver)
+	if !ok {
+		id, err := s.memory.Send(ctx, m, part)
+		if err == nil && m.TurnID != 0 {
+			return s.put("", textOf(part), "")
+		}
+		return id, err
+	}
+	s.mu.Lock()
+	var f Fault
+	if len(s.failing) > 0 {
+		f, s.failing = s.failing[0], s.failing[1:]
+	}
+	s.mu.Unlock()
+	if f.Class != "" && !f.Arrived {
+		if s.wrong == "takes a refused edit for made" {
+			return edit.id, nil
+		}
+		return "", &adapter.Failure{Class: f.Class, After: f.After, Err: errors.New("as asked for")}
+	}
+	stop := ""
+	if s.wrong == "keeps the button" {
+		stop = msg.StopData(m.TurnID)
+	}
+	to := edit.id
+	if s.wrong == "edits by another message" {
+		to = ""
+	}
+	id, err := s.put(to, edit.text, stop)
+	if err == nil && f.Arrived {
+		err = &adapter.Failure{Class: f.Class, Err: errors.New("as asked for")}
+	}
+	return id, err
+}

@@ -1,0 +1,78 @@
+package adapter
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// TestDeliver_ThreadOfForkRefused_ForkEndsAndGroupReadsIt sends to the own thread of a fork, which the platform does not open.
+func TestDeliver_ThreadOfForkRefused_ForkEndsAndGroupReadsIt(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		thread  string // of the message that fails
+		earlier func(r *fixture)
+		ends    bool
+	}{
+		{name: "its first message", thread: "7", ends: true},
+		{name: "its second message", thread: "7", earlier: func(r *fixture) { r.out("7", "first") }},
+		{name: "after a user's message", thread: "7", earlier: func(r *fixture) {
+			r.write(func(tx *store.Tx) error {
+				_, _, err := tx.PutMessage(&msg.Message{ChatJID: room, ThreadID: "7", Direction: msg.In, Content: "hi", Timestamp: 1, ReceivedAt: 1})
+				return err
+			})
+		}},
+		{name: "another thread", thread: "8"},
+		{name: "the chat", thread: ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *fixture) {
+				wrong := r.out("", "Monday")
+				r.write(func(tx *store.Tx) error {
+					return tx.PutFork(&msg.Fork{ChatJID: room, Topic: "#deploy#fix", Folder: "acme", ThreadID: "7", OwnThread: true, MessageID: wrong, CreatedAt: 1})
+				})
+				if tt.earlier != nil {
+					tt.earlier(r)
+				}
+				r.platform.script("refused", fails(failure(msg.Permanent, 0)), fails(failure(msg.Permanent, 0)))
+				r.out(tt.thread, "refused")
+				r.out(tt.thread, "refused")
+				r.start()
+				time.Sleep(time.Minute) //nolint:forbidigo // in a bubble
+				synctest.Wait()
+				fork, err := r.store.Fork(t.Context(), room, "#deploy#fix")
+				if err != nil || (fork.EndedAt != 0) != tt.ends {
+					t.Errorf("the fork: %+v, %v", fork, err)
+				}
+				if got := r.systemMessages("acme"); len(got) != map[bool]int{true: 1}[tt.ends] || tt.ends && got[0].Event != "fork_failed" {
+					t.Errorf("the group's next prompt: %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// systemMessages are those of a group's next prompt.
+func (r *fixture) systemMessages(folder string) (all []store.SystemMessage) {
+	r.t.Helper()
+	r.write(func(tx *store.Tx) error {
+		m := &msg.Message{ChatJID: "irc:other", Direction: msg.In, Timestamp: 1, ReceivedAt: 1}
+		if _, _, err := tx.PutMessage(m); err != nil {
+			return err
+		}
+		turn := &msg.Turn{Kind: msg.Conversation, Folder: folder, ChatJID: m.ChatJID, TriggerMessageID: m.ID, CreatedAt: 1}
+		if _, err := tx.PutTurn(turn, 1); err != nil {
+			return err
+		}
+		if err := tx.ClaimSystemMessages(folder, turn.ID); err != nil {
+			return err
+		}
+		var err error
+		all, err = tx.TurnSystemMessages(r.t.Context(), turn.ID)
+		return err
+	})
+	return all
+}

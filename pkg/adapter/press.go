@@ -1,0 +1,88 @@
+package adapter
+
+import (
+	"context"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+)
+
+// maxNotice is how long the answer to a press may be, in bytes: what Telegram takes.
+const maxNotice = 200
+
+// These answer presses that do not count: of a button whose question is not open, and of one that stops a turn that has
+// ended.
+const (
+	closedNotice   = "This question is closed."
+	finishedNotice = "Already finished."
+)
+
+// ReceivePress stores the press of a button of a question, or of one that stops a turn, as ReceiveAlways does; its row has
+// the verb answer and a msg.Press. It returns what only the user who pressed is to read: "" if the press counts as far as is known by now.
+// A press that does not count is stored, too: gated decides, and the record shows who tried.
+func (s *Shell) ReceivePress(ctx context.Context, in Inbound) (notice string, err error) {
+	for _, m := range in.Messages {
+		if err := s.Retry(ctx, "reading question failed; retrying", func() (err error) {
+			notice, err = s.examinePress(ctx, m)
+			return err
+		}); err != nil {
+			return "", err
+		}
+	}
+	if err := s.ReceiveAlways(ctx, in); err != nil {
+		return "", err
+	}
+	failpoint.At(failpoint.Pressed)
+	return notice, nil
+}
+
+// examinePress adds to the row of a press the text of the option, and the place of the question. What a button carries
+// may be forged: the question's own message has to be the one that was pressed.
+func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string, err error) {
+	press, _ := msg.ParsePress(m.Content)
+	if press.Stop > 0 {
+		return s.examineStop(ctx, m, press.Stop)
+	}
+	a, err := s.Store.Ask(ctx, press.Ask)
+	if err != nil || a == nil || press.Option < 1 || press.Option > len(a.Options) {
+		return closedNotice, err
+	}
+	row, err := s.Store.Message(ctx, a.MessageID)
+	if err != nil || row == nil || row.ChatJID != m.ChatJID {
+		return closedNotice, err
+	}
+	shown, err := s.Store.MessageByPlatformID(ctx, m.ChatJID, m.TargetID)
+	switch {
+	case err != nil:
+		return "", err
+	case shown == nil && row.OutState != msg.OutQueued && row.OutState != msg.OutSending, shown != nil && shown.ID != row.ID:
+		return closedNotice, nil // without a message the button may be pressed before its id is stored
+	}
+	press.Text = a.Options[press.Option-1]
+	m.Content, m.ThreadID, m.Topic = press.JSON(), row.ThreadID, row.Topic
+	switch {
+	case !a.Who.May(m.Sender):
+		return agentproto.Truncate(a.Who.Only(), maxNotice), nil
+	case a.State == msg.AskAnswered && a.AnsweredBy == m.Sender && a.Option == press.Text: // pressed twice
+		return "", nil
+	case !a.Takes(s.Now().UnixMilli()):
+		return closedNotice, nil
+	}
+	return "", nil
+}
+
+// examineStop adds to the row of a press that stops a turn the place of its preview. The message that was pressed has to be
+// that preview, and the turn must not have ended.
+func (s *Shell) examineStop(ctx context.Context, m *msg.Message, turn int64) (notice string, err error) {
+	shown, err := s.Store.ShownPreview(ctx, m.ChatJID, m.TargetID)
+	if err != nil || shown == nil || shown.TurnID != turn {
+		return finishedNotice, err
+	}
+	m.ThreadID, m.Topic = shown.Lane.ThreadID, shown.Lane.ThreadID
+	t, err := s.Store.Turn(ctx, turn)
+	if err != nil || t == nil || !t.State.IsOpen() {
+		return finishedNotice, err
+	}
+	return "", nil
+}

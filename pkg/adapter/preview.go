@@ -1,0 +1,76 @@
+package adapter
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/store"
+)
+
+// Previewer is a platform that can show the progress of a turn while it runs: a preview. The shell says when, and keeps
+// the platform's limits. It calls no method of a lane while it sends there, or while it calls another one there.
+type Previewer interface {
+	// PreviewPace returns how previews are shown in a lane.
+	PreviewPace(in store.Lane) PreviewPace
+	// ShowPreview makes a message if p.PlatformID is "", or else changes that one, and returns its id. A new message is
+	// of the line PreviewStart alone, so that one which a crash leaves behind says nothing; its content comes with the next
+	// call, and so does a button that stops the turn, see msg.StopData, if a message can have one. A preview that expires has
+	// no id. An error is a *Failure. After a permanent one the message is removed, if
+	// there is one, and the turn gets no other.
+	ShowPreview(ctx context.Context, p *Preview) (platformID string, err error)
+	// RemovePreview deletes the message of a preview. An error is a *Failure. After a permanent one, which is no error
+	// if the message is gone already, it is not tried again.
+	RemovePreview(ctx context.Context, in store.Lane, platformID string) error
+	// TakeOver returns the part that is sent in place of part, the first one of an answer: it makes the message of a
+	// preview into the answer, without the button. Sending it twice does no harm, see Repeatable; if it is refused for good, part is sent as
+	// it is, and the preview is removed. ok is false if a part of this kind, such as a file, or an id of this form cannot
+	// be taken over.
+	TakeOver(part Part, platformID string) (edit Part, ok bool)
+}
+
+// PreviewPace says how previews are shown in a lane.
+type PreviewPace struct {
+	// Every is the smallest time between two changes of one preview. 0 means that there are none in the lane.
+	Every time.Duration
+	// Expires is after what time a preview vanishes by itself. 0 means never: the preview is a message.
+	Expires time.Duration
+}
+
+// PreviewStart is the whole text of a preview that was just made.
+const PreviewStart = "Working on it…"
+
+// Preview is what is shown of a turn. All texts are redacted.
+type Preview struct {
+	Turn       int64 // its id
+	In         store.Lane
+	ReplyTo    string               // platform id of the message that a new preview answers, "" for none
+	Mode       groupconfig.Progress // live or status
+	PlatformID string               // of the message that shows the preview, "" if none does yet
+	BeganAt    int64                // when the turn began, unix ms
+
+	Text string // the answer so far, in markdown, which may end anywhere; "" in mode status
+	Line string // what the agent does at the moment, one line of plain text; "" if Text says it all
+
+	// What Line was made of, for platforms that show more.
+	State agentproto.Status
+	Plan  []agentproto.Step
+	Tools []agentproto.Tool
+}
+
+// LineMarkdown is Line in markdown that forges nothing.
+func (p *Preview) LineMarkdown() string { return escapeMarkdown(p.Line) }
+
+// escapeMarkdown returns a line of plain text as markdown.
+func escapeMarkdown(line string) string {
+	var b strings.Builder
+	for _, r := range line {
+		if r < 0x80 && strings.ContainsRune("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

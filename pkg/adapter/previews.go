@@ -1,0 +1,372 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// previewTimeout bounds one call: rows of the lane wait for it.
+	previewTimeout = 5 * time.Second
+	// previewBusy is the pause before a call for which the lane, or the pacer, was busy.
+	previewBusy = 500 * time.Millisecond
+)
+
+// previews show the progress of turns; nil shows none. What a look decides is decided again under the lane's lock, since
+// rows may have changed since.
+type previews struct {
+	*Shell
+	calls sync.WaitGroup
+	again time.Time // when to look, at the latest; zero if there is nothing to wait for
+
+	mu    sync.Mutex
+	known map[int64]knownPreview // by turn
+	busy  map[int64]bool         // turns about whose preview a call is made
+}
+
+func (s *Shell) previews() *previews {
+	if s.previewer == nil {
+		return nil
+	}
+	return &previews{Shell: s, known: map[int64]knownPreview{}, busy: map[int64]bool{}}
+}
+
+// lookAtPreviews makes the shell look at the previews.
+func (s *Shell) lookAtPreviews() {
+	select {
+	case s.previewNews <- struct{}{}:
+	default:
+	}
+}
+
+// due fires when previews have to be looked at.
+func (p *previews) due() <-chan time.Time {
+	if p == nil || p.again.IsZero() {
+		return nil
+	}
+	return time.After(max(p.again.Sub(p.Now()), time.Millisecond))
+}
+
+// wait returns when no call is running.
+func (p *previews) wait() {
+	if p != nil {
+		p.calls.Wait()
+	}
+}
+
+// look does what is due about all previews. While the account has to wait, or the platform does not answer, it calls
+// nothing.
+func (p *previews) look(ctx context.Context) {
+	if p == nil || ctx.Err() != nil {
+		return
+	}
+	p.again = time.Time{}
+	if !p.admission.mayCall(open) {
+		p.again = p.Now().Add(previewRetry)
+		return
+	}
+	turns, err := p.Store.PreviewTurns(ctx, p.Platform)
+	var shown []store.Preview
+	if err == nil {
+		shown, err = p.Store.OpenPreviews(ctx, p.Platform)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			p.Log.Warn("reading previews failed; retrying", "err", err)
+		}
+		return
+	}
+	facts := map[int64]*previewFacts{}
+	for i := range turns {
+		facts[turns[i].ID] = p.factsOf(&turns[i], nil)
+	}
+	for i := range shown {
+		if f := facts[shown[i].TurnID]; f != nil {
+			f.open = &shown[i]
+		} else {
+			facts[shown[i].TurnID] = p.factsOf(nil, &shown[i])
+		}
+	}
+	p.forget(facts)
+	for turn, f := range facts {
+		p.lookAt(ctx, turn, f)
+	}
+}
+
+// forget frees what is known of turns that are over.
+func (p *previews) forget(facts map[int64]*previewFacts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for turn := range p.known {
+		if facts[turn] == nil && !p.busy[turn] {
+			delete(p.known, turn)
+		}
+	}
+}
+
+// factsOf returns what is known of a preview, but for whether the lane of one without a running turn waits.
+func (p *previews) factsOf(t *store.PreviewTurn, shown *store.Preview) *previewFacts {
+	f := &previewFacts{now: p.Now(), turn: t, open: shown}
+	if t != nil {
+		config, _ := groupconfig.Parse(t.Config) // what is wrong with it is reported by gated; no agent runs then
+		f.mode = config.Progress.In(t.ChatKind == msg.ChatDM || t.ChatKind == msg.ChatWeb || t.Lane.ThreadID != "")
+		f.pace, f.waiting = p.previewer.PreviewPace(t.Lane), t.Waiting
+	}
+	return f
+}
+
+// lookAt begins a call about the preview of a turn, if one is due.
+func (p *previews) lookAt(ctx context.Context, turn int64, f *previewFacts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy[turn] {
+		return
+	}
+	f.known = p.known[turn]
+	step := nextPreview(f)
+	if step.wait > 0 {
+		if at := f.now.Add(step.wait); p.again.IsZero() || at.Before(p.again) {
+			p.again = at
+		}
+	}
+	if step.do == previewLeave {
+		return
+	}
+	p.busy[turn] = true
+	lane := laneOf(f)
+	p.calls.Go(func() {
+		known := p.act(ctx, turn, lane, f.known)
+		p.mu.Lock()
+		p.known[turn] = known
+		delete(p.busy, turn)
+		p.mu.Unlock()
+		p.lookAtPreviews()
+	})
+}
+
+func laneOf(f *previewFacts) store.Lane {
+	if f.open != nil {
+		return f.open.Lane
+	}
+	return f.turn.Lane
+}
+
+// act does what is due about the preview of a turn, as the rows say while the lane is locked. It returns what is known of
+// the preview then.
+func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known knownPreview) knownPreview {
+	unlock, free := p.lanes.tryLock(lane)
+	if !free {
+		known.waitUntil = p.Now().Add(previewBusy)
+		return known
+	}
+	defer unlock()
+	f, err := p.readFacts(ctx, turn, lane)
+	if err != nil {
+		if ctx.Err() == nil {
+			p.Log.Warn("reading preview failed; retrying", "turn", turn, "chat", lane.ChatJID, "err", err)
+		}
+		known.waitUntil = p.Now().Add(previewRetry)
+		return known
+	}
+	f.known = known
+	switch nextPreview(f).do {
+	case previewLeave: // rows have changed since the look
+		f.known.waitUntil = p.Now().Add(previewBusy)
+	case previewBegin:
+		p.begin(ctx, f)
+	case previewChange:
+		p.change(ctx, f)
+	case previewRemove:
+		p.remove(ctx, f)
+	case previewLose:
+		p.end(ctx, f.open, store.PreviewLost)
+	}
+	return f.known
+}
+
+// readFacts reads the rows about the preview of a turn.
+func (p *previews) readFacts(ctx context.Context, turn int64, lane store.Lane) (f *previewFacts, err error) {
+	t, err := p.Store.PreviewTurn(ctx, turn)
+	if err != nil {
+		return nil, err
+	}
+	f = p.factsOf(t, nil)
+	shown, err := p.Store.LanePreviews(ctx, lane)
+	for i := range shown {
+		if shown[i].TurnID == turn {
+			f.open = &shown[i]
+		}
+	}
+	switch {
+	case err != nil:
+	case t == nil:
+		var next *msg.Message
+		next, err = p.Store.NextOutbound(ctx, lane)
+		f.waiting = next != nil
+	case t.ProgressAt != 0:
+		f.progress, err = p.Store.Progress(ctx, turn)
+	}
+	return f, err
+}
+
+// begin makes the message of a preview, if there is something to show. It is neutral, since a crash before its id is stored
+// leaves it behind.
+func (p *previews) begin(ctx context.Context, f *previewFacts) {
+	if f.content() == (content{}) {
+		f.known.progressAt = f.turn.ProgressAt
+		return
+	}
+	if !p.permit(f) {
+		return
+	}
+	var row *store.Preview
+	stored := p.write(ctx, func(tx *store.Tx) (err error) {
+		row, err = tx.BeginPreview(f.turn.ID, p.Now().UnixMilli())
+		return err
+	})
+	if !stored {
+		f.known.waitUntil = p.Now().Add(previewBusy)
+		return
+	}
+	f.open, f.progress, f.known.given = row, nil, content{}
+	failpoint.At(failpoint.Previewing)
+	id, err := p.show(ctx, f, content{line: PreviewStart})
+	failpoint.At(failpoint.Previewed)
+	switch failure := failureOf(err); {
+	case err == nil && id != "":
+		kept := p.write(ctx, func(tx *store.Tx) error { return tx.KeepPreview(row, id, p.Now().UnixMilli()) })
+		if !kept { // the chat was moved meanwhile, or the daemon stops
+			p.end(ctx, row, store.PreviewLost)
+		}
+	case err != nil && (failure.answered() || failure.unsent()):
+		p.end(ctx, row, store.PreviewRemoved)
+	default:
+		p.end(ctx, row, store.PreviewLost)
+	}
+}
+
+// change shows what is new since the last call.
+func (p *previews) change(ctx context.Context, f *previewFacts) {
+	c := f.content()
+	if !f.news(c) {
+		f.known.progressAt = f.turn.ProgressAt
+		return
+	}
+	if !p.permit(f) {
+		return
+	}
+	_, err := p.show(ctx, f, c)
+	switch {
+	case err == nil:
+		f.known.given, f.known.progressAt, f.known.shown = c, f.turn.ProgressAt, true
+	case failureOf(err).Class == msg.Permanent && f.open != nil: // the message may be there all the same
+		p.write(ctx, func(tx *store.Tx) error { return tx.OvertakePreview(f.open.ID, p.Now().UnixMilli()) })
+		f.known.waitUntil = time.Time{}
+	}
+}
+
+// content is what the preview is to show.
+func (f *previewFacts) content() content { return contentOf(f.progress, f.mode) }
+
+// permit takes a permit of the pacer that no row needs soon.
+func (p *previews) permit(f *previewFacts) bool {
+	taken := p.pacer.spare(f.turn.Lane)
+	if !taken {
+		f.known.waitUntil = p.Now().Add(previewBusy)
+	}
+	return taken
+}
+
+// show calls the platform, and notes how that ended.
+func (p *previews) show(ctx context.Context, f *previewFacts, c content) (id string, err error) {
+	v := &Preview{
+		Turn: f.turn.ID, In: f.turn.Lane, ReplyTo: f.turn.ReplyTo, Mode: f.mode, BeganAt: f.turn.StartedAt,
+		Text: p.Growing(c.text), Line: p.Redact(c.line),
+	}
+	if f.open != nil {
+		v.PlatformID = f.open.PlatformID
+	}
+	if f.progress != nil {
+		v.State, v.Plan, v.Tools = f.progress.State, slices.Clone(f.progress.Plan), slices.Clone(f.progress.Tools)
+	}
+	for i := range v.Plan {
+		v.Plan[i].Content = p.Redact(v.Plan[i].Content)
+	}
+	for i := range v.Tools {
+		v.Tools[i].Title = p.Redact(v.Tools[i].Title)
+	}
+	err = p.call(ctx, &f.known, f.turn.Lane, func(ctx context.Context) (err error) {
+		id, err = p.previewer.ShowPreview(ctx, v)
+		return err
+	})
+	if err != nil && failureOf(err).Class == msg.Permanent {
+		f.known.refused = true
+	}
+	return id, err
+}
+
+// remove deletes the message of a preview. It gets its turn among rows: users must not see for long what has ended.
+func (p *previews) remove(ctx context.Context, f *previewFacts) {
+	if wait := p.pacer.take(f.open.Lane, &f.known.permit); wait > 0 {
+		f.known.waitUntil = p.Now().Add(wait)
+		return
+	}
+	f.known.permit = permit{}
+	err := p.call(ctx, &f.known, f.open.Lane, func(ctx context.Context) error {
+		return p.previewer.RemovePreview(ctx, f.open.Lane, f.open.PlatformID)
+	})
+	failpoint.At(failpoint.Unshown)
+	if err == nil || failureOf(err).Class == msg.Permanent {
+		p.end(ctx, f.open, store.PreviewRemoved)
+	}
+}
+
+// call makes a call about a preview, which may end when the daemon stops, and notes how long the next one has to wait.
+func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lane, do func(context.Context) error) (err error) {
+	defer func() {
+		known.calledAt, known.waitUntil = p.Now(), time.Time{}
+		if err == nil {
+			return
+		}
+		f := failureOf(err)
+		known.waitUntil = p.Now().Add(max(f.After, previewRetry))
+		p.holdAccount(f)
+		p.Log.Debug("preview call failed", "chat", lane.ChatJID, "thread", lane.ThreadID, "class", f.Class, "err", p.Redact(err.Error()))
+	}()
+	defer p.recoverPanic("showing a preview", &err, "chat", lane.ChatJID)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), previewTimeout)
+	defer cancel()
+	return do(ctx)
+}
+
+// end stores how a preview has ended.
+func (p *previews) end(ctx context.Context, row *store.Preview, state store.PreviewState) {
+	if p.write(ctx, func(tx *store.Tx) error { return tx.EndPreview(row.ID, state, p.Now().UnixMilli()) }) {
+		p.counters.previewEnded(state)
+	}
+}
+
+// write retries until it succeeds or the daemon stops, and reports whether it has succeeded: what a call has done is known
+// nowhere else. Rows that have changed meanwhile stay as they are.
+func (p *previews) write(ctx context.Context, fn func(*store.Tx) error) bool {
+	for {
+		err := p.Store.Write(context.WithoutCancel(ctx), fn)
+		switch {
+		case err == nil:
+			_ = p.writes.Note(ctx, nil)
+			return true
+		case errors.Is(err, store.ErrStale), errors.Is(err, store.ErrClosed), ctx.Err() != nil:
+			return false
+		}
+		_ = p.writes.Note(ctx, err)
+		Pause(ctx, retryDelay)
+	}
+}

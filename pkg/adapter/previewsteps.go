@@ -1,0 +1,197 @@
+package adapter
+
+import (
+	"strings"
+	"time"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/store"
+)
+
+// The preview of a turn is a table of states. nextPreview says what to do about it; it is pure.
+//
+//	a preview that is                             | is
+//	open without an id                            | lost: a crash, or a call without an answer, left it
+//	open with an id of before its chat was moved  | lost: no call can name it any more
+//	overtaken by a row, or of mode off            | removed
+//	open, its turn not running, a row waits       | left to that row, which takes it over or overtakes it
+//	open, its turn not running                    | removed
+//	of a running turn, while rows of its lane wait| left
+//	not there, nothing to show yet                | left
+//	not there                                     | begun, once its time has come
+//	open, with news                               | changed, once its time has come
+
+const (
+	// liveDelay is how long a turn runs before its answer is shown as it grows: shorter ones need no preview.
+	liveDelay = time.Second
+	// statusDelay is the same of the line that says what the agent does.
+	statusDelay = 10 * time.Second
+	// previewRetry is the pause after a call that failed, unless the platform asks for a longer one.
+	previewRetry = 5 * time.Second
+	// previewOld begins the platform ids of a chat that was moved.
+	previewOld = "old:"
+)
+
+// previewDo is what to do about a preview.
+type previewDo int
+
+// The actions.
+const (
+	previewLeave  previewDo = iota // nothing, until previewStep.wait has passed, if it is not 0
+	previewBegin                   // make it
+	previewChange                  // show what has changed
+	previewRemove                  // delete its message
+	previewLose                    // store that nothing more can be done about it
+)
+
+// previewStep is what to do about a preview, and when to look again if that is nothing yet.
+type previewStep struct {
+	do   previewDo
+	wait time.Duration
+}
+
+// previewFacts are what the next step depends on.
+type previewFacts struct {
+	now     time.Time
+	turn    *store.PreviewTurn // nil if it does not run
+	open    *store.Preview     // nil if there is none
+	waiting bool               // the lane has rows to deliver; not known if turn and open are nil
+	pace    PreviewPace
+	mode    groupconfig.Progress
+	known   knownPreview
+
+	progress *store.Progress // nil if the agent has said nothing, or if it was not read
+}
+
+// knownPreview is what this process remembers of the preview of a turn. It is nothing after a start.
+type knownPreview struct {
+	calledAt   time.Time // of the last call for it
+	waitUntil  time.Time // no call before
+	permit     permit    // of the pacer, to remove it
+	progressAt int64     // of the progress that it shows, or that has nothing to show
+	given      content   // what it shows
+	shown      bool      // one that expires shows something
+	refused    bool      // the platform shows none for this turn
+}
+
+// nextPreview decides what to do about the preview of a turn.
+func nextPreview(f *previewFacts) previewStep {
+	if p := f.open; p != nil {
+		switch {
+		case p.PlatformID == "", strings.HasPrefix(p.PlatformID, previewOld):
+			return f.once(previewLose, f.known.waitUntil)
+		case p.Ending, f.turn != nil && (f.mode == groupconfig.ProgressOff || f.pace.Every == 0), f.turn == nil && !f.waiting:
+			return f.once(previewRemove, f.known.waitUntil)
+		}
+	}
+	if f.turn == nil || f.waiting || f.mode == groupconfig.ProgressOff || f.pace.Every == 0 || f.known.refused {
+		return previewStep{}
+	}
+	delay := liveDelay
+	if f.mode == groupconfig.ProgressStatus {
+		delay = statusDelay
+	}
+	if f.known.calledAt.After(f.now) { // the clock was set back
+		f.known.calledAt, f.known.waitUntil = time.Time{}, time.Time{}
+	}
+	began, due := time.UnixMilli(f.turn.StartedAt).Add(delay), later(f.known.waitUntil, f.known.calledAt.Add(f.pace.Every))
+	switch {
+	case f.pace.Expires > 0:
+		return f.nextExpiring(later(began, due))
+	case f.turn.ProgressAt == 0:
+		return previewStep{} // the agent says nothing
+	case f.turn.ProgressAt == f.known.progressAt:
+		return previewStep{} // no news
+	case f.open == nil:
+		return f.once(previewBegin, later(began, due))
+	}
+	return f.once(previewChange, due)
+}
+
+// nextExpiring is nextPreview of a preview that vanishes by itself: it is shown again in time, also without news.
+func (f *previewFacts) nextExpiring(due time.Time) previewStep {
+	switch {
+	case f.mode == groupconfig.ProgressStatus && f.turn.ProgressAt == 0:
+		return previewStep{}
+	case !f.known.shown, f.turn.ProgressAt != f.known.progressAt:
+		return f.once(previewChange, due)
+	}
+	return f.once(previewChange, later(due, f.expiring()))
+}
+
+// expiring is when a preview that expires has to be shown again.
+func (f *previewFacts) expiring() time.Time { return f.known.calledAt.Add(f.pace.Expires * 2 / 3) }
+
+// news reports whether a call is worth while that shows c.
+func (f *previewFacts) news(c content) bool {
+	switch {
+	case f.pace.Expires == 0:
+		return c != content{} && c != f.known.given
+	case c == content{} && f.mode == groupconfig.ProgressStatus:
+		return false
+	}
+	return c != f.known.given || !f.known.shown || !f.now.Before(f.expiring())
+}
+
+// once is an action, or the wait until it is due.
+func (f *previewFacts) once(do previewDo, due time.Time) previewStep {
+	if wait := due.Sub(f.now); wait > 0 {
+		return previewStep{wait: wait}
+	}
+	return previewStep{do: do}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// content is what a preview shows.
+type content struct{ text, line string }
+
+// contentOf says in a few words what an agent does, with the answer so far in mode live. p is nil if it has said nothing.
+func contentOf(p *store.Progress, mode groupconfig.Progress) content {
+	if p == nil {
+		return content{}
+	}
+	doing := toolLine(p.Tools)
+	if doing == "" {
+		doing = planLine(p.Plan)
+	}
+	switch {
+	case p.State == agentproto.StatusRequiresAction:
+		doing = "Waiting for an answer…"
+	case doing != "":
+	case p.Text == "" && len(p.Tools)+len(p.Plan) > 0:
+		doing = PreviewStart
+	case p.Text != "" && mode == groupconfig.ProgressStatus:
+		doing = "Writing the answer…"
+	}
+	if mode == groupconfig.ProgressStatus {
+		return content{line: doing}
+	}
+	return content{text: p.Text, line: doing}
+}
+
+// toolLine names the tool that was begun last and has not ended.
+func toolLine(tools []agentproto.Tool) string {
+	for i := len(tools) - 1; i >= 0; i-- {
+		if t := tools[i]; t.Title != "" && (t.Status == agentproto.ToolRunning || t.Status == agentproto.ToolPending) {
+			return t.Title + "…"
+		}
+	}
+	return ""
+}
+
+// planLine names the step of a plan that is in progress.
+func planLine(plan []agentproto.Step) string {
+	for _, step := range plan {
+		if step.Content != "" && step.Status == agentproto.StepInProgress {
+			return step.Content + "…"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,79 @@
+package adapter
+
+import (
+	"testing"
+	"time"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/store"
+)
+
+func TestNextPreview(t *testing.T) {
+	t.Parallel()
+	now := time.UnixMilli(1_000_000)
+	ago := func(d time.Duration) int64 { return now.Add(-d).UnixMilli() }
+	running := func(since time.Duration) *store.PreviewTurn {
+		return &store.PreviewTurn{ID: 1, StartedAt: ago(since), ProgressAt: 7}
+	}
+	open, live, status := &store.Preview{PlatformID: "p"}, groupconfig.ProgressLive, groupconfig.ProgressStatus
+	expires := PreviewPace{Every: time.Second, Expires: 30 * time.Second}
+	for name, tt := range map[string]struct {
+		facts previewFacts
+		want  previewStep
+	}{
+		"open without an id":           {previewFacts{turn: running(time.Hour), open: &store.Preview{}, pace: messages, mode: live}, previewStep{do: previewLose}},
+		"of before a move":             {previewFacts{turn: running(time.Hour), open: &store.Preview{PlatformID: "old:5"}, pace: messages, mode: live}, previewStep{do: previewLose}},
+		"overtaken":                    {previewFacts{turn: running(time.Hour), open: &store.Preview{PlatformID: "p", Ending: true}, pace: messages, mode: live}, previewStep{do: previewRemove}},
+		"overtaken, while a row waits": {previewFacts{waiting: true, open: &store.Preview{PlatformID: "p", Ending: true}}, previewStep{do: previewRemove}},
+		"switched off":                 {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: groupconfig.ProgressOff}, previewStep{do: previewRemove}},
+		"of a turn that is over":       {previewFacts{open: open}, previewStep{do: previewRemove}},
+		"of one that is over, retried": {previewFacts{open: open, known: knownPreview{waitUntil: now.Add(time.Second)}}, previewStep{wait: time.Second}},
+		"of one that is over, waiting": {previewFacts{open: open, waiting: true}, previewStep{}},
+		"waiting":                      {previewFacts{turn: running(time.Hour), open: open, waiting: true, pace: messages, mode: live}, previewStep{}},
+		"not shown there":              {previewFacts{turn: running(time.Hour), mode: live}, previewStep{}},
+		"refused":                      {previewFacts{turn: running(time.Hour), pace: messages, mode: live, known: knownPreview{refused: true}}, previewStep{}},
+		"too early":                    {previewFacts{turn: running(600 * time.Millisecond), pace: messages, mode: live}, previewStep{wait: 400 * time.Millisecond}},
+		"too early for status":         {previewFacts{turn: running(4 * time.Second), pace: messages, mode: status}, previewStep{wait: 6 * time.Second}},
+		"begun":                        {previewFacts{turn: running(time.Second), pace: messages, mode: live}, previewStep{do: previewBegin}},
+		"nothing to show":              {previewFacts{turn: running(time.Hour), pace: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{}},
+		"an agent that says nothing":   {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: messages, mode: live}, previewStep{}},
+		"news":                         {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(-3 * time.Second)}}, previewStep{do: previewChange}},
+		"news, too early":              {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(-time.Second)}}, previewStep{wait: 2 * time.Second}},
+		"no news":                      {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{}},
+		"the clock was set back":       {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(time.Hour)}}, previewStep{do: previewChange}},
+		"draft without progress":       {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: expires, mode: live}, previewStep{do: previewChange}},
+		"draft without, status":        {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: expires, mode: status}, previewStep{}},
+		"draft without news":           {previewFacts{turn: running(time.Hour), pace: expires, mode: live, known: knownPreview{shown: true, progressAt: 7, calledAt: now.Add(-5 * time.Second)}}, previewStep{wait: 15 * time.Second}},
+		"draft that would expire":      {previewFacts{turn: running(time.Hour), pace: expires, mode: live, known: knownPreview{shown: true, progressAt: 7, calledAt: now.Add(-20 * time.Second)}}, previewStep{do: previewChange}},
+	} {
+		tt.facts.now = now
+		if got := nextPreview(&tt.facts); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+func TestContentOf(t *testing.T) {
+	t.Parallel()
+	tool := func(title string, s agentproto.ToolStatus) agentproto.Tool {
+		return agentproto.Tool{ID: title, Title: title, Status: s}
+	}
+	step := agentproto.Step{Content: "Find it", Status: agentproto.StepInProgress}
+	for name, tt := range map[string]struct {
+		p            *store.Progress
+		live, status content
+	}{
+		"nothing":       {nil, content{}, content{}},
+		"running":       {&store.Progress{State: agentproto.StatusRunning}, content{}, content{}},
+		"text":          {&store.Progress{Text: "One"}, content{text: "One"}, content{line: "Writing the answer…"}},
+		"last tool":     {&store.Progress{Text: "One", Tools: []agentproto.Tool{tool("Read", agentproto.ToolRunning), tool("Run", agentproto.ToolPending), tool("Ask", agentproto.ToolDone)}}, content{"One", "Run…"}, content{line: "Run…"}},
+		"step":          {&store.Progress{Plan: []agentproto.Step{step}}, content{line: "Find it…"}, content{line: "Find it…"}},
+		"tools ended":   {&store.Progress{Tools: []agentproto.Tool{tool("Read", agentproto.ToolDone)}}, content{line: PreviewStart}, content{line: PreviewStart}},
+		"waits for all": {&store.Progress{State: agentproto.StatusRequiresAction, Plan: []agentproto.Step{step}}, content{line: "Waiting for an answer…"}, content{line: "Waiting for an answer…"}},
+	} {
+		if live, status := contentOf(tt.p, groupconfig.ProgressLive), contentOf(tt.p, groupconfig.ProgressStatus); live != tt.live || status != tt.status {
+			t.Errorf("%s: %+v and %+v, want %+v and %+v", name, live, status, tt.live, tt.status)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package adapter
+
+import (
+	"context"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// The first part of an answer takes over the message of its turn's preview: in the transaction that claims the row, the
+// preview becomes final and the part gets the message's platform id, while it still is to be sent. Such a part is sent as
+// an edit of that message, after a crash once more. If the edit is refused for good, the part loses the id in the rows
+// first; then it is a message of its own, as if there had been no preview, and the preview is removed.
+
+// takeOver lets the row that is being claimed take over a preview. All other previews of its lane, which would stand above
+// the row, are to be removed.
+func (d *delivery) takeOver(tx *store.Tx) error {
+	if d.previewer == nil || d.row.Kind.Changes() {
+		return nil
+	}
+	shown, err := tx.LanePreviews(context.Background(), d.in.Lane)
+	for i := range shown {
+		switch p := &shown[i]; {
+		case err != nil:
+		case d.takesOver(p):
+			err = tx.TakeOverPreview(p, d.row.ID, d.nowMS())
+		case !p.Ending:
+			err = tx.OvertakePreview(p.ID, d.nowMS())
+			d.overtakes = true
+		}
+	}
+	return err
+}
+
+// takesOver reports whether the row takes over a preview. A question does not: its message has buttons.
+func (d *delivery) takesOver(p *store.Preview) bool {
+	if d.renderErr != nil || len(d.cut) == 0 || p.Ending || p.PlatformID == "" || d.row.Ask != nil ||
+		d.row.Kind != msg.KindMessage || d.row.TurnID != p.TurnID || d.row.ReplyToID != p.ReplyTo {
+		return false
+	}
+	_, ok := d.previewer.TakeOver(d.cut[0], p.PlatformID)
+	return ok
+}
+
+// editPreview makes the first part the edit of the message that it has taken over. If that cannot be, as after the chat was
+// moved, the part is a message of its own.
+func (d *delivery) editPreview() {
+	if d.previewer == nil || len(d.parts) == 0 || !isOpen(d.parts[0]) || d.parts[0].PlatformID == "" {
+		return
+	}
+	if edit, ok := d.previewer.TakeOver(d.cut[0], d.parts[0].PlatformID); ok {
+		d.cut[0] = edit
+		return
+	}
+	d.parts[0].PlatformID = ""
+}
+
+// afterTakeOver is a part after it was sent, or given up. One that has taken over a preview in vain loses it, and is sent
+// as a message of its own if the edit was refused.
+func (d *delivery) afterTakeOver(ctx context.Context, p store.Delivery, sendErr error) store.Delivery {
+	if p.Part != 0 || p.PlatformID == "" || p.State != msg.OutQueued && p.State != msg.OutFailed {
+		return p
+	}
+	moved := d.movedAway(ctx)
+	switch {
+	case p.State == msg.OutFailed && sendErr != nil && failureOf(sendErr).Class == msg.Permanent:
+		d.Log.Warn("the preview cannot become the answer, which is sent as a message of its own", "row", d.row.ID, "chat", d.row.ChatJID, "err", p.Error)
+		p = store.Delivery{MessageID: p.MessageID, PlatformID: p.PlatformID, State: msg.OutQueued, Attempts: p.Attempts}
+	case p.State == msg.OutQueued && !moved:
+		return p // the edit is tried again
+	}
+	if !moved {
+		d.givenUp = p.PlatformID
+	}
+	p.PlatformID = ""
+	return p
+}
+
+// movedAway reports whether the row's chat has another address now: ids of its messages are no longer valid.
+func (d *delivery) movedAway(ctx context.Context) bool {
+	chat, err := d.Store.Address(context.WithoutCancel(ctx), d.row.ChatJID)
+	return err == nil && chat != d.row.ChatJID
+}
+
+// giveUpPreview lets the preview be removed whose message does not become the answer.
+func (d *delivery) giveUpPreview(tx *store.Tx) error {
+	if d.givenUp == "" {
+		return nil
+	}
+	return tx.GiveUpPreview(d.row.TurnID, d.givenUp, d.nowMS())
+}

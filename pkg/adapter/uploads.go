@@ -1,0 +1,307 @@
+package adapter
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"arizuko/pkg/disk"
+	"arizuko/pkg/msg"
+)
+
+const (
+	// uploadsFolder has a folder for each upload, until its row is stored.
+	uploadsFolder = mediaFolder + "/uploads"
+	// uploadPrefix begins the names of files that were uploaded.
+	uploadPrefix = "up-"
+	// typeBytes of a file tell its type.
+	typeBytes = 512
+	// maxType bounds the type that a client states, in bytes.
+	maxType = 100
+	// cleanedAtOnce is how many rows are read at once to find the names of files.
+	cleanedAtOnce = 1000
+)
+
+// FileError is why a file that a client sends is not stored. Its text is for the user.
+type FileError struct {
+	TooLarge bool // else there is no room for it
+	Later    bool // there may be room soon
+	text     string
+}
+
+func (e *FileError) Error() string { return e.text }
+
+// ReadError wraps what the reader of an uploaded file returned.
+type ReadError struct{ Err error }
+
+func (e *ReadError) Error() string { return fmt.Sprintf("the file did not arrive whole: %v", e.Err) }
+
+// Unwrap returns the reader's error.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// Uploads stores files that come with a message, before the row that names them: those of a platform that
+// sends files along, instead of references to download. The files of an upload are media/uploads/<row>-<id>/<n>
+// while they are received, and then media/<month>/up-<id>-<n>-<name>. <row> is the newest row at the beginning:
+// after a crash only later ones can name the files.
+type Uploads struct {
+	shell  *Shell
+	limits *mediaLimits
+	space  func(folder string) (disk.Space, error)
+}
+
+// NewUploads returns the uploads of a shell. There is one for each shell.
+func NewUploads(s *Shell) *Uploads {
+	return &Uploads{shell: s, limits: newMediaLimits(s), space: disk.Of}
+}
+
+// UploadedFiles are the files of one message.
+type UploadedFiles struct {
+	all     *Uploads
+	chatJID string
+	root    *os.Root // the data folder
+	folder  string   // below uploadsFolder
+	id      string
+	kept    int64 // bytes, reserved
+	files   []msg.Attachment
+	moved   int // so many have their last name
+}
+
+// Begin prepares for the files of a message of a chat. The caller calls End.
+func (u *Uploads) Begin(ctx context.Context, chatJID string) (f *UploadedFiles, err error) {
+	last, err := u.shell.Store.LastMessageID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f = &UploadedFiles{all: u, chatJID: chatJID, id: rand.Text()}
+	f.folder = path.Join(uploadsFolder, fmt.Sprintf("%d-%s", last, f.id))
+	if f.root, err = os.OpenRoot(u.shell.Data); err != nil {
+		return nil, err
+	}
+	if err := f.root.MkdirAll(f.folder, 0o700); err != nil {
+		_ = f.root.Close()
+		return nil, noSpace(err)
+	}
+	return f, nil
+}
+
+// Count is the number of files so far.
+func (f *UploadedFiles) Count() int { return len(f.files) }
+
+// Add stores a file under a name and of a type that the client states. largest is what it can have, in bytes,
+// as far as the client says. The error is a *FileError, a *ReadError of r, or one of the disk or the database.
+func (f *UploadedFiles) Add(ctx context.Context, name, kind string, largest int64, r io.Reader) error {
+	limits, limit := f.all.limits, f.all.shell.MediaMax
+	name = msg.FileName(name[strings.LastIndexAny(name, `/\`)+1:])
+	reserved := min(largest, limit)
+	release, err := limits.reserve(ctx, f.chatJID, reserved)
+	if err != nil {
+		return fileError(err)
+	}
+	if space, err := f.all.space(f.all.shell.Data); err != nil || space.Free < disk.Full+reserved {
+		release(0)
+		return errors.Join(noSpace(syscall.ENOSPC), err)
+	}
+	size, head, err := f.write(strconv.Itoa(len(f.files)), &boundedReader{r: r, limit: limit, name: name})
+	if err != nil {
+		release(0)
+		return err
+	}
+	limits.shrink(f.chatJID, reserved, size)
+	f.kept += size
+	f.files = append(f.files, msg.Attachment{Name: name, MIME: uploadType(name, kind, head), Size: size})
+	return nil
+}
+
+// write makes a file in the upload's folder, and returns its size and its beginning.
+func (f *UploadedFiles) write(name string, r io.Reader) (size int64, head []byte, err error) {
+	to, err := f.root.OpenFile(path.Join(f.folder, name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return 0, nil, noSpace(err)
+	}
+	defer to.Close()
+	if size, err = io.Copy(to, r); err == nil {
+		head = make([]byte, min(size, typeBytes))
+		_, err = to.ReadAt(head, 0)
+	}
+	if err == nil {
+		err = to.Sync()
+	}
+	if err != nil {
+		_ = f.root.Remove(path.Join(f.folder, name)) // else End does
+		return 0, nil, noSpace(err)
+	}
+	return size, head, nil
+}
+
+// Attachments gives the files their last names, and returns them for the row.
+func (f *UploadedFiles) Attachments() ([]msg.Attachment, error) {
+	now := f.all.shell.Now()
+	month := path.Join(mediaFolder, now.UTC().Format("200601"))
+	if err := f.root.MkdirAll(month, 0o700); err != nil {
+		return nil, noSpace(err)
+	}
+	for i := f.moved; i < len(f.files); i++ {
+		from := path.Join(f.folder, strconv.Itoa(i))
+		// gated leaves new files alone: the first one of a long upload may be old.
+		if err := f.root.Chtimes(from, now, now); err != nil {
+			return nil, err
+		}
+		f.files[i].Path = path.Join(month, fmt.Sprintf("%s%s-%d-%s", uploadPrefix, f.id, i, safeName(f.files[i].Name)))
+		f.moved = i + 1
+		if err := f.root.Rename(from, f.files[i].Path); err != nil {
+			return nil, noSpace(err)
+		}
+	}
+	return slices.Clone(f.files), nil
+}
+
+// End removes the files unless row, that of the message or 0, names them. It is called once.
+func (f *UploadedFiles) End(ctx context.Context, row int64) error {
+	defer f.root.Close()
+	named, err := f.names(context.WithoutCancel(ctx), row)
+	written := int64(0)
+	if err == nil && named {
+		written = f.kept
+	}
+	f.all.limits.release(f.chatJID, f.kept, written)
+	if err != nil {
+		return err // what the row does not name is removed at the next start, or by gated after a day
+	}
+	if !named {
+		for _, a := range f.files[:f.moved] {
+			err = errors.Join(err, ignoreMissing(f.root.Remove(a.Path)))
+		}
+	}
+	return errors.Join(err, f.root.RemoveAll(f.folder))
+}
+
+// names reports whether a row names the files.
+func (f *UploadedFiles) names(ctx context.Context, row int64) (bool, error) {
+	if row == 0 || f.moved == 0 {
+		return false, nil
+	}
+	m, err := f.all.shell.Store.Message(ctx, row)
+	if err != nil || m == nil {
+		return false, err
+	}
+	return slices.ContainsFunc(m.Attachments, func(a msg.Attachment) bool { return a.Path == f.files[0].Path }), nil
+}
+
+// Clean removes what uploads of an earlier process have left. It is called before the first Begin.
+func (u *Uploads) Clean(ctx context.Context) error {
+	root, err := os.OpenRoot(u.shell.Data)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	left, err := fs.ReadDir(root.FS(), uploadsFolder)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	for _, folder := range left {
+		if e := u.clean(ctx, root, folder.Name()); e != nil {
+			err = errors.Join(err, fmt.Errorf("upload %s: %w", folder.Name(), e))
+		}
+	}
+	return err
+}
+
+// clean removes one upload: its files, unless a row names them, and then its folder.
+func (u *Uploads) clean(ctx context.Context, root *os.Root, folder string) error {
+	last, id, _ := strings.Cut(folder, "-")
+	after, err := strconv.ParseInt(last, 10, 64)
+	if err != nil || id == "" {
+		return root.RemoveAll(path.Join(uploadsFolder, folder))
+	}
+	moved, err := fs.Glob(root.FS(), path.Join(mediaFolder, "*", uploadPrefix+id+"-*"))
+	if err != nil {
+		return err
+	}
+	for len(moved) > 0 {
+		paths, next, err := u.shell.Store.AttachmentPaths(ctx, after, cleanedAtOnce)
+		if err != nil {
+			return err
+		}
+		moved = slices.DeleteFunc(moved, func(name string) bool { return slices.Contains(paths, name) })
+		if after = next; next == 0 {
+			break
+		}
+	}
+	for _, name := range moved {
+		if err := ignoreMissing(root.Remove(name)); err != nil {
+			return err
+		}
+	}
+	u.shell.Log.Info("unfinished upload removed", "file", path.Join(uploadsFolder, folder), "count", len(moved))
+	return root.RemoveAll(path.Join(uploadsFolder, folder))
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// boundedReader fails where a file is larger than the limit, and tells a reader's errors from those of the disk.
+type boundedReader struct {
+	r           io.Reader
+	limit, read int64
+	name        string
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.read += int64(n); b.read > b.limit {
+		return 0, &FileError{TooLarge: true, text: fmt.Sprintf("%q is larger than %d MiB, the limit for a file (MEDIA_MAX)", b.name, b.limit>>20)}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &ReadError{err}
+	}
+	return n, err
+}
+
+// fileError makes an error of mediaLimits one for the user.
+func fileError(err error) error {
+	var failure *Failure
+	if errors.As(err, &failure) {
+		return &FileError{Later: failure.Class == msg.Transient, text: failure.Err.Error()}
+	}
+	return err
+}
+
+// noSpace makes an error of a full disk one for the user.
+func noSpace(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return &FileError{Later: true, text: "there is no room on the server's disk for files"}
+	}
+	return err
+}
+
+// uploadType returns the type of a file: pictures are what their content says, all else is what the client states.
+func uploadType(name, stated string, head []byte) string {
+	content, _, _ := strings.Cut(http.DetectContentType(head), ";")
+	if strings.HasPrefix(content, "image/") {
+		return content
+	}
+	kind, _, err := mime.ParseMediaType(stated)
+	if err != nil || !strings.Contains(kind, "/") || len(kind) > maxType || kind == "application/octet-stream" {
+		kind, _, _ = strings.Cut(mime.TypeByExtension(filepath.Ext(name)), ";")
+	}
+	if kind == "" || msg.IsPicture(kind) {
+		return content // a picture would have been recognised
+	}
+	return kind
+}

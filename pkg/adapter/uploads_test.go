@@ -1,0 +1,152 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/disk"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+const uploadChat = "web:main"
+
+// uploads are those of a shell on a store.
+func uploads(t *testing.T, st *store.Store, data string) *Uploads {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	return NewUploads(New(&fake{}, Options{
+		Platform: msg.PlatformWeb, Daemon: "dashd", Store: st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
+		Heartbeat: daemon.NewHeartbeat("dashd", "", log, func(context.Context, store.Daemon) error { return nil }),
+		Data:      data, MediaMax: 1000, MediaQuota: 1 << 20, MediaDaily: 1 << 20,
+	}))
+}
+
+// mediaFiles lists what is in the media folder: files, and the folders of uploads.
+func mediaFiles(t *testing.T, data string) (all []string) {
+	t.Helper()
+	err := fs.WalkDir(os.DirFS(data), mediaFolder, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && (!d.IsDir() || strings.HasPrefix(name, uploadsFolder+"/")) {
+			all = append(all, name)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// A process that is killed after any step leaves, once the next has started, the files of the rows alone.
+func TestUploads_KilledAfterAnyStep_LeavesFilesOfRows(t *testing.T) {
+	t.Parallel()
+	for steps := range 7 {
+		t.Run(fmt.Sprint(steps), func(t *testing.T) {
+			t.Parallel()
+			st, data, ctx := storetest.Open(t), t.TempDir(), t.Context()
+			var files *UploadedFiles
+			var row msg.Message
+			u := uploads(t, st, data)
+			do := []func() error{
+				func() (err error) { files, err = u.Begin(ctx, uploadChat); return err },
+				func() error { return files.Add(ctx, "a", "", 10, strings.NewReader("one")) },
+				func() error { return files.Add(ctx, "b", "", 10, strings.NewReader("two")) },
+				func() (err error) {
+					row = msg.Message{ChatJID: uploadChat, PlatformID: "c:1", Direction: msg.In, Sender: "web:operator", Timestamp: 1, ReceivedAt: 1}
+					row.Attachments, err = files.Attachments()
+					return err
+				},
+				func() (err error) { _, _, err = st.PutMessage(ctx, &row); return err },
+				func() error { return files.End(ctx, row.ID) },
+			}
+			for _, step := range do[:steps] {
+				if err := step(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var want []string
+			if steps > 4 {
+				want = []string{row.Attachments[0].Path, row.Attachments[1].Path}
+			}
+			for range 2 {
+				if err := uploads(t, st, data).Clean(ctx); err != nil {
+					t.Error(err)
+				}
+				if got := mediaFiles(t, data); !slices.Equal(got, want) {
+					t.Errorf("after %d steps: %q, want %q", steps, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestUploads_Clean_LeavesWhatIsNoUpload(t *testing.T) {
+	t.Parallel()
+	st, data := storetest.Open(t), t.TempDir()
+	u := uploads(t, st, data)
+	if err := u.Clean(t.Context()); err != nil {
+		t.Errorf("without a folder: %v", err)
+	}
+	for _, name := range []string{"202611/1-0-a", "202611/up-OTHER-0-a", "202611/out-X-a", "uploads/0-ID/0", "uploads/junk/x", "uploads/x-y/0"} {
+		whole := filepath.Join(data, mediaFolder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(whole), 0o700), os.WriteFile(whole, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := u.Clean(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got, want := mediaFiles(t, data), []string{"media/202611/1-0-a", "media/202611/out-X-a", "media/202611/up-OTHER-0-a"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestUploads_NoRoom_LeavesNothing(t *testing.T) {
+	t.Parallel()
+	st, data, ctx := storetest.Open(t), t.TempDir(), t.Context()
+	u := uploads(t, st, data)
+	u.space = func(string) (disk.Space, error) { return disk.Space{Free: disk.Full + 99, Size: 1 << 40}, nil }
+	files, err := u.Begin(ctx, uploadChat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refusal *FileError
+	if err := files.Add(ctx, "a", "", 100, strings.NewReader("x")); !errors.As(err, &refusal) || !refusal.Later || !strings.Contains(err.Error(), "no room") {
+		t.Errorf("a disk that is nearly full: %v", err)
+	}
+	if err := files.Add(ctx, "a", "", 99, strings.NewReader("x")); err != nil {
+		t.Errorf("a file for which there is room: %v", err)
+	}
+	full := &os.PathError{Op: "write", Err: syscall.ENOSPC}
+	if err := noSpace(full); !errors.As(err, &refusal) || !refusal.Later {
+		t.Errorf("a full disk: %v", err)
+	}
+	var cut *ReadError
+	if err := files.Add(ctx, "b", "", 10, iotest.ErrReader(errors.New("gone"))); !errors.As(err, &cut) {
+		t.Errorf("a client that has gone: %v", err)
+	}
+	if err := files.End(ctx, 0); err != nil || len(mediaFiles(t, data)) != 0 {
+		t.Errorf("left: %q, %v", mediaFiles(t, data), err)
+	}
+	if n := u.limits.chats[uploadChat]; n != 0 {
+		t.Errorf("%d bytes are still reserved", n)
+	}
+}

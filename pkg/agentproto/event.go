@@ -1,0 +1,334 @@
+package agentproto
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// EventMark begins the line of an event. A space and the event in JSON follow.
+const EventMark = "---ARIZUKO_EVENT---"
+
+// Limits of events.
+const (
+	// MaxEvent is the size limit of an event's line in bytes. Longer ones are logged.
+	MaxEvent = 1 << 20
+	// MaxTitle is the size limit of a tool's title and of a step of a plan in bytes. What is above is cut off.
+	MaxTitle = 200
+	// MaxToolID is the size limit of a tool's id in bytes. An event with a longer one is logged.
+	MaxToolID = 128
+	// MaxModels is how many models an agent may offer. Further ones are left out.
+	MaxModels = 100
+	// MaxModelID is the size limit of a model's id in bytes. An event with a longer one is logged.
+	MaxModelID = 128
+	// MaxSteps is how many steps a plan has at most. Further ones are left out.
+	MaxSteps = 50
+)
+
+// maxTokens and maxCost, in US dollars, bound what is believed of a usage, so that sums of it stay numbers.
+const (
+	maxTokens = 1_000_000_000_000
+	maxCost   = 1_000_000
+)
+
+// Event is what an agent says of its work on a turn: exactly one field beside TurnID is set. Events are shown to users
+// while they wait, and answer nothing; a question is asked.
+type Event struct {
+	TurnID   string // "" means the oldest unanswered turn
+	Status   Status
+	Text     *string // the answer so far, in markdown; each replaces the one before
+	Tool     *Tool
+	Plan     *Plan // replaces the one before
+	Usage    *Usage
+	Ask      *Ask      // a question to users; the answer comes as an [Answer]
+	Features *Features // of the agent; it has no TurnID
+	Models   *Models   // that the agent offers; it has no TurnID
+}
+
+// Features are what an agent can do beyond the protocol's minimum. It announces them once, before or with its first turn.
+type Features struct {
+	// Fold: the agent can take a turn in while it works on another one. Lines of turns that it may take in
+	// so have [Message.Fold]. Of a turn that it has taken in it emits [StatusRunning]; its last frame names
+	// all turns that it answers, in [Frame.TurnIDs].
+	Fold bool `json:"fold,omitempty"`
+}
+
+// Status is what an agent does.
+type Status string
+
+// Values of [Event.Status].
+const (
+	StatusRunning        Status = "running"
+	StatusIdle           Status = "idle"            // it waits for something other than a user
+	StatusRequiresAction Status = "requires_action" // it waits for a user
+)
+
+// Tool is a call of a tool. A later event with the same id replaces it.
+type Tool struct {
+	ID     string     `json:"id"`
+	Title  string     `json:"title"`          // for users, such as "Read notes.md"
+	Kind   string     `json:"kind,omitempty"` // such as read, edit, execute, search, fetch; for nothing but how it is shown
+	Status ToolStatus `json:"status"`
+}
+
+// ToolStatus is how far a call is.
+type ToolStatus string
+
+// Values of [Tool.Status].
+const (
+	ToolPending ToolStatus = "pending"
+	ToolRunning ToolStatus = "running"
+	ToolDone    ToolStatus = "done"
+	ToolFailed  ToolStatus = "failed"
+)
+
+// Plan is what the agent means to do.
+type Plan struct {
+	Entries []Step `json:"entries"`
+}
+
+// Step is a part of a plan.
+type Step struct {
+	Content string     `json:"content"`
+	Status  StepStatus `json:"status"`
+}
+
+// StepStatus is how far a step is.
+type StepStatus string
+
+// Values of [Step.Status].
+const (
+	StepPending    StepStatus = "pending"
+	StepInProgress StepStatus = "in_progress"
+	StepCompleted  StepStatus = "completed"
+)
+
+// Usage is what a turn has used so far. A value of 0 says nothing.
+type Usage struct {
+	Input       int64   `json:"input,omitempty"`        // tokens that the model read
+	Output      int64   `json:"output,omitempty"`       // tokens that it wrote
+	ContextUsed int64   `json:"context_used,omitempty"` // tokens of the conversation at the moment
+	ContextSize int64   `json:"context_size,omitempty"` // tokens that it may have
+	CostUSD     float64 `json:"cost_usd,omitempty"`     // US dollars
+}
+
+// Types of events, as they stand in their lines.
+const (
+	eventStatus   = "status"
+	eventText     = "text"
+	eventTool     = "tool"
+	eventPlan     = "plan"
+	eventUsage    = "usage"
+	eventAsk      = "ask"
+	eventFeatures = "features"
+	eventModels   = "models"
+)
+
+type eventHead struct {
+	Type   string `json:"type"`
+	TurnID string `json:"turnId,omitempty"`
+}
+
+// WriteEvent writes an event in a single Write. It begins with a new line, in case the output before does not end
+// with one. An event over [MaxEvent] is an error.
+func WriteEvent(w io.Writer, e Event) error {
+	line, err := e.encode()
+	if err != nil {
+		return err
+	}
+	if len(line) > MaxEvent-len(EventMark)-1 {
+		return fmt.Errorf("agentproto: event of %d bytes is over the limit of %d", len(line), MaxEvent)
+	}
+	_, err = w.Write([]byte("\n" + EventMark + " " + string(line)))
+	return err
+}
+
+func (e Event) encode() ([]byte, error) {
+	head := eventHead{TurnID: e.TurnID}
+	switch {
+	case e.Status != "":
+		head.Type = eventStatus
+		return encodeLine(struct {
+			eventHead
+			Status Status `json:"status"`
+		}{head, e.Status})
+	case e.Text != nil:
+		head.Type = eventText
+		return encodeLine(struct {
+			eventHead
+			Text string `json:"text"`
+		}{head, *e.Text})
+	case e.Tool != nil:
+		head.Type = eventTool
+		return encodeLine(struct {
+			eventHead
+			Tool
+		}{head, *e.Tool})
+	case e.Plan != nil:
+		head.Type = eventPlan
+		return encodeLine(struct {
+			eventHead
+			Plan
+		}{head, *e.Plan})
+	case e.Usage != nil:
+		head.Type = eventUsage
+		return encodeLine(struct {
+			eventHead
+			Usage
+		}{head, *e.Usage})
+	case e.Ask != nil:
+		head.Type = eventAsk
+		return encodeLine(struct {
+			eventHead
+			Ask
+		}{head, *e.Ask})
+	case e.Features != nil:
+		return encodeLine(struct {
+			Type string `json:"type"`
+			Features
+		}{eventFeatures, *e.Features})
+	case e.Models != nil:
+		return encodeLine(struct {
+			Type string `json:"type"`
+			Models
+		}{eventModels, *e.Models})
+	}
+	return nil, errors.New("agentproto: the event says nothing")
+}
+
+// ErrUnknownEvent is the error of an event of a type that is not known. Later versions may add some: ignore it.
+var ErrUnknownEvent = errors.New("unknown type of event")
+
+// ReadEvent parses the line of an event, as [Scanner] does. Its error says what is wrong with the line.
+func ReadEvent(line []byte) (Event, error) {
+	body, found := bytes.CutPrefix(line, []byte(EventMark+" "))
+	switch {
+	case !found:
+		return Event{}, fmt.Errorf("the line does not begin with %s and a space", EventMark)
+	case len(line) > MaxEvent:
+		return Event{}, fmt.Errorf("larger than %d bytes", MaxEvent)
+	}
+	return parseEvent(body)
+}
+
+// parseEvent parses what follows EventMark in its line. Unknown fields are ignored, so that an agent keeps working
+// when the protocol gets new ones. The strings of the result are clean, as those of frames.
+func parseEvent(body []byte) (e Event, err error) {
+	var head struct {
+		eventHead
+		// The fields of an event may also stand in an object that has the name of its type.
+		Tool, Plan, Usage, Ask json.RawMessage
+	}
+	if err := json.Unmarshal(body, &head); err != nil {
+		return e, err
+	}
+	e.TurnID = clean(head.TurnID)
+	switch head.Type {
+	case eventStatus:
+		err = e.parseStatus(body)
+	case eventText:
+		err = e.parseText(body)
+	case eventTool:
+		err = e.parseTool(either(head.Tool, body))
+	case eventPlan:
+		err = e.parsePlan(either(head.Plan, body))
+	case eventUsage:
+		err = e.parseUsage(either(head.Usage, body))
+	case eventAsk:
+		err = e.parseAsk(either(head.Ask, body))
+	case eventFeatures:
+		e.TurnID, e.Features = "", &Features{}
+		err = json.Unmarshal(body, e.Features)
+	case eventModels:
+		e.TurnID = ""
+		e.Models, err = parseModels(body)
+	default:
+		err = fmt.Errorf("%w %q", ErrUnknownEvent, Truncate(clean(head.Type), 40))
+	}
+	return e, err
+}
+
+func either(object json.RawMessage, body []byte) []byte {
+	if len(object) > 0 {
+		return object
+	}
+	return body
+}
+
+func (e *Event) parseStatus(body []byte) error {
+	var line struct{ Status Status }
+	if err := json.Unmarshal(body, &line); err != nil {
+		return err
+	}
+	if e.Status = line.Status; !slices.Contains([]Status{StatusRunning, StatusIdle, StatusRequiresAction}, e.Status) {
+		return fmt.Errorf("unknown status %q", Truncate(clean(string(e.Status)), 40))
+	}
+	return nil
+}
+
+func (e *Event) parseText(body []byte) error {
+	var line struct{ Text *string }
+	if err := json.Unmarshal(body, &line); err != nil {
+		return err
+	}
+	if line.Text == nil {
+		return errors.New("text is missing")
+	}
+	e.Text = new(Cut(clean(*line.Text), MaxResult))
+	return nil
+}
+
+func (e *Event) parseTool(body []byte) error {
+	var t Tool
+	if err := json.Unmarshal(body, &t); err != nil {
+		return err
+	}
+	t.ID, t.Title, t.Kind = clean(t.ID), title(t.Title), title(t.Kind)
+	switch {
+	case t.ID == "" || len(t.ID) > MaxToolID:
+		return fmt.Errorf("id of a tool must have 1 to %d bytes", MaxToolID)
+	case !slices.Contains([]ToolStatus{ToolPending, ToolRunning, ToolDone, ToolFailed}, t.Status):
+		return fmt.Errorf("unknown status %q of a tool", Truncate(clean(string(t.Status)), 40))
+	}
+	e.Tool = &t
+	return nil
+}
+
+func (e *Event) parsePlan(body []byte) error {
+	var p Plan
+	if err := json.Unmarshal(body, &p); err != nil {
+		return err
+	}
+	p.Entries = p.Entries[:min(len(p.Entries), MaxSteps)]
+	for i := range p.Entries {
+		s := &p.Entries[i]
+		s.Content = title(s.Content)
+		if !slices.Contains([]StepStatus{StepPending, StepInProgress, StepCompleted}, s.Status) {
+			s.Status = StepPending
+		}
+	}
+	e.Plan = &p
+	return nil
+}
+
+func (e *Event) parseUsage(body []byte) error {
+	var u Usage
+	if err := json.Unmarshal(body, &u); err != nil {
+		return err
+	}
+	for _, n := range []*int64{&u.Input, &u.Output, &u.ContextUsed, &u.ContextSize} {
+		*n = min(max(*n, 0), maxTokens)
+	}
+	u.CostUSD = min(max(u.CostUSD, 0), maxCost)
+	e.Usage = &u
+	return nil
+}
+
+// title is one line, cut at MaxTitle.
+func title(text string) string {
+	return Truncate(strings.Join(strings.Fields(clean(text)), " "), MaxTitle)
+}

@@ -1,0 +1,269 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"arizuko/pkg/buildinfo"
+	"arizuko/pkg/config"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/store"
+)
+
+const (
+	// renewEvery is how often a process renews its lease, and how long an attempt may take: three may fail before the lease ends.
+	renewEvery = store.LeaseTime / 4
+	// leaseMargin is how long before the end of its lease a process stops to work: its calls to platforms and its agents
+	// have ended when another process takes over.
+	leaseMargin = 2 * time.Second
+	// claimEvery is how often a process that stands by looks whether it can take over.
+	claimEvery = time.Second
+)
+
+// Leases are what a process does alone among those that work on one database, and its own lease, which it renews. Nil ones are
+// those of a process that works on a file, which it shares with no other machine: it has all there are.
+type Leases struct {
+	ID     int64   // of the process
+	Former []int64 // processes of the same daemon and place, which this process has fenced: they run no more
+
+	st    *store.Store
+	log   *slog.Logger
+	ended chan struct{} // closed with cause set when the lease has ended
+	cause error
+}
+
+// join makes the process one of those that share a database, if that is on a server, and renews its lease from then on.
+func (p *Process) join(ctx context.Context, o Options) error {
+	if !store.IsServer(o.Base.Database()) {
+		return nil
+	}
+	host, place, err := placeOf(o.Base)
+	if err != nil {
+		return err
+	}
+	l := &Leases{st: p.Store, log: p.Log, ended: make(chan struct{})}
+	began := time.Now()
+	err = p.Store.Write(ctx, func(tx *store.Tx) (err error) {
+		l.ID, l.Former, err = tx.Join(o.Name, place, reachable(p.Addr, host), buildinfo.Version())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("join the processes that share the database: %w", err)
+	}
+	p.Store.SetProcess(l.ID)
+	renewing, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); l.renew(renewing, began) }()
+	p.Stop.Add("lease", func(ctx context.Context) error {
+		stop()
+		<-done
+		return l.leave(ctx)
+	})
+	p.Leases = l
+	if o.Shared {
+		return nil
+	}
+	return p.standBy(ctx, o.Name)
+}
+
+// placeOf names the machine, and with the data folder the place: only one process of a daemon runs there at a time.
+func placeOf(base config.Base) (host, place string, err error) {
+	host = base.Host
+	if host == "" {
+		if host, err = os.Hostname(); err != nil {
+			return "", "", fmt.Errorf("%w: set ARIZUKO_HOST to the machine's name", err)
+		}
+	}
+	data, err := filepath.Abs(base.Data)
+	return host, host + ":" + data, err
+}
+
+// reachable is where other machines call a process that listens at an address: one on all addresses by the host's name.
+func reachable(listening, host string) string {
+	ip, port, err := net.SplitHostPort(listening)
+	if err != nil || !net.ParseIP(ip).IsUnspecified() {
+		return listening
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// Client returns a client of another daemon. On a database that machines share, and without a URL, it calls the process that
+// has the daemon's lease, wherever that is.
+func (p *Process) Client(name string, url config.URL, addr config.Addr) *httpx.Client {
+	return p.found(httpx.NewClient(string(url.Or(addr)), p.Secret), name, url)
+}
+
+// DirectClient is Client for short questions on the hot path; see httpx.NewDirectClient.
+func (p *Process) DirectClient(name string, url config.URL, addr config.Addr) *httpx.Client {
+	return p.found(httpx.NewDirectClient(string(url.Or(addr)), p.Secret), name, url)
+}
+
+func (p *Process) found(c *httpx.Client, name string, url config.URL) *httpx.Client {
+	if p.Leases != nil && url == "" {
+		c.DialWith(p.Leases.dial(name))
+	}
+	return c
+}
+
+// dial connects to the process that has a lease.
+func (l *Leases) dial(lease string) httpx.Dial {
+	dialer := net.Dialer{Timeout: 2 * time.Second}
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		holder, err := l.st.LeaseHolder(ctx, lease)
+		if err == nil && holder == nil {
+			err = fmt.Errorf("%s runs on no machine", lease)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return dialer.DialContext(ctx, network, holder.Addr)
+	}
+}
+
+// standBy waits for the lease of the daemon's name.
+func (p *Process) standBy(ctx context.Context, name string) error {
+	return p.Leases.Hold(ctx, name, func(holder *store.Process) {
+		reason := name + " stands by: it takes over when the one that runs ends"
+		if holder != nil {
+			reason = fmt.Sprintf("%s stands by: the one on %s runs", name, holder.Place)
+		}
+		p.Ready.Wait("start", reason, nil)
+		p.Log.Info("standing by", "reason", reason)
+	})
+}
+
+// Hold waits until the process has a lease, which it keeps as long as it runs. waits is called once with who has it, nil if that
+// is not known; it may be nil. Hold returns the error of ctx if that ends first, and the cause if the process's own lease ends.
+func (l *Leases) Hold(ctx context.Context, name string, waits func(holder *store.Process)) error {
+	if l == nil {
+		return nil
+	}
+	ticker := time.NewTicker(claimEvery)
+	defer ticker.Stop()
+	waited := false
+	outage := store.NewOutage(l.log, "claim lease")
+	for {
+		var held bool
+		err := l.st.Write(ctx, func(tx *store.Tx) (err error) {
+			held, err = tx.Claim(name, l.ID)
+			return err
+		})
+		if outage.Note(ctx, err) == nil && held {
+			l.log.Info("lease taken", "lease", name, "process", l.ID)
+			return nil
+		}
+		if err == nil && !waited && waits != nil {
+			holder, _ := l.st.LeaseHolder(ctx, name) // who has it is only shown
+			waits(holder)
+			waited = true
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.ended:
+			return l.cause
+		case <-ticker.C:
+		}
+	}
+}
+
+// Ended is closed when the process may not work any more, since another one may have taken over.
+func (l *Leases) Ended() <-chan struct{} {
+	if l == nil {
+		return nil
+	}
+	return l.ended
+}
+
+// watch returns an error when the lease has ended, which ends the process.
+func (l *Leases) watch(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-l.Ended():
+		return l.cause
+	}
+}
+
+// errLeaseEnded is the cause when the database did not answer in time.
+var errLeaseEnded = errors.New("the lease could not be renewed in time: another process may take over")
+
+// renew renews the lease until ctx ends, or it has ended. began is when the call that gave it began.
+func (l *Leases) renew(ctx context.Context, began time.Time) {
+	ticker := time.NewTicker(renewEvery)
+	defer ticker.Stop()
+	end := time.NewTimer(time.Until(began.Add(store.LeaseTime - leaseMargin)))
+	defer end.Stop()
+	type renewal struct {
+		began time.Time
+		err   error
+	}
+	renewed, calling := make(chan renewal, 1), false
+	outage := store.NewOutage(l.log, "renew lease")
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if calling {
+				continue
+			}
+			calling = true
+			go func() {
+				attempt, cancel := context.WithTimeout(ctx, renewEvery)
+				defer cancel()
+				at := time.Now()
+				renewed <- renewal{at, l.st.RenewProcess(attempt, l.ID)}
+			}()
+		case r := <-renewed:
+			calling = false
+			if errors.Is(r.err, store.ErrFenced) {
+				l.end(r.err)
+				return
+			}
+			if outage.Note(ctx, r.err) == nil {
+				end.Reset(time.Until(r.began.Add(store.LeaseTime - leaseMargin)))
+			}
+		case <-end.C:
+			l.end(errLeaseEnded)
+			return
+		}
+	}
+}
+
+func (l *Leases) end(cause error) {
+	l.log.Error("lease ended; stopping", "process", l.ID, "err", cause)
+	l.cause = cause
+	close(l.ended)
+}
+
+// leave gives up what the process has, so that others take over at once. Without an answer of the database in time the lease
+// ends by itself.
+func (l *Leases) leave(ctx context.Context) error {
+	if l.isOver() {
+		return nil
+	}
+	left := make(chan error, 1)
+	go func() { left <- l.st.Write(ctx, func(tx *store.Tx) error { return tx.LeaveProcess(l.ID) }) }()
+	select {
+	case err := <-left:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *Leases) isOver() bool {
+	select {
+	case <-l.ended:
+		return true
+	default:
+		return false
+	}
+}

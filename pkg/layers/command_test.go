@@ -1,0 +1,130 @@
+package layers
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/msg"
+)
+
+func TestParseCommand(t *testing.T) {
+	long := strings.Repeat("line\n", 1<<18)
+	bots := []string{"arizuko_bot", "Ari"}
+	newTopic := func(args, topic, rest string) Command {
+		return Command{Name: msg.CommandNew, Audience: msg.ForRouted, Args: args, Topic: topic, Rest: rest}
+	}
+	plain := func(name string, audience msg.Audience, args string) Command {
+		return Command{Name: name, Audience: audience, Args: args, Rest: args}
+	}
+	tests := []struct {
+		content, platform string
+		want              Command // zero for ordinary text
+	}{
+		{"/stop", "telegram", plain("stop", msg.ForRouted, "")},
+		{"/status", "telegram", plain("status", msg.ForRouted, "")},
+		{"/ping", "telegram", plain("ping", msg.ForAnyone, "")},
+		{"/chatid", "telegram", plain("chatid", msg.ForAnyone, "")},
+		{"/help", "telegram", plain("help", msg.ForAnyone, "")},
+		{"/approve ABCD-1234 acme/eng", "telegram", plain("approve", msg.ForOperators, "ABCD-1234 acme/eng")},
+		{"/reject ABCD-1234 not now,\nlater", "telegram", plain("reject", msg.ForOperators, "ABCD-1234 not now,\nlater")},
+		{"!why 812", "slack", plain("why", msg.ForOperators, "812")},
+		{" \n/PiNg \t", "telegram", plain("ping", msg.ForAnyone, "")},
+		{"/ping #deploy x", "telegram", plain("ping", msg.ForAnyone, "#deploy x")},
+		{"/new", "web", newTopic("", "", "")},
+		{"/new what is up?", "web", newTopic("what is up?", "", "what is up?")},
+		{"/new\n\none\n two\n", "web", newTopic("one\n two\n", "", "one\n two\n")},
+		{"/new #deploy", "web", newTopic("#deploy", "#deploy", "")},
+		{"/new #deploy\nship\n it", "web", newTopic("#deploy\nship\n it", "#deploy", "ship\n it")},
+		{"/new #deploy, ship", "web", newTopic("#deploy, ship", "", "#deploy, ship")},
+		{"/new # heading", "web", newTopic("# heading", "", "# heading")},
+		{"/new @eng fix", "web", newTopic("@eng fix", "", "@eng fix")},
+		{"/new " + long, "web", newTopic(long, "", long)},
+		{"/new #" + long, "web", newTopic("#"+long, "#line", strings.TrimPrefix(long, "line\n"))},
+		{"/new@arizuko_bot hi", "telegram", newTopic("hi", "", "hi")},
+		{"/new@ARIZUKO_Bot #a b", "telegram", newTopic("#a b", "#a", "b")},
+		{"/stop@ari", "telegram", plain("stop", msg.ForRouted, "")},
+		{"!new #a b", "slack", newTopic("#a b", "#a", "b")},
+		{"!stop", "slack", plain("stop", msg.ForRouted, "")},
+		{" /stop", "slack", plain("stop", msg.ForRouted, "")},
+
+		{"!stop", "telegram", Command{}},
+		{"!stop", "", Command{}},
+		{"!important", "slack", Command{}},
+		{"", "telegram", Command{}},
+		{" ", "slack", Command{}},
+		{"/", "telegram", Command{}},
+		{"!", "slack", Command{}},
+		{"// comment", "telegram", Command{}},
+		{"/start", "telegram", Command{}},
+		{"/newer", "telegram", Command{}},
+		{"/ new", "telegram", Command{}},
+		{"/new#x", "telegram", Command{}},
+		{"/new: x", "telegram", Command{}},
+		{"/new/x", "telegram", Command{}},
+		{"/new\x00", "telegram", Command{}},
+		{"/ſtop", "telegram", Command{}}, // folds to "stop" in Unicode
+		{"please /stop", "telegram", Command{}},
+		{"／stop", "telegram", Command{}},
+		{"/new@other_bot hi", "telegram", Command{}},
+		{"/new@ hi", "telegram", Command{}},
+		{"/new@arizuko_bot@x hi", "telegram", Command{}},
+		{"/new@arizuko_bot#a", "telegram", Command{}},
+		{"/unknown@arizuko_bot", "telegram", Command{}},
+		{"/" + strings.Repeat("new", 1<<18), "telegram", Command{}},
+		{"/new@" + strings.Repeat("b", 1<<20), "telegram", Command{}},
+	}
+	for _, tt := range tests {
+		got, ok := ParseCommand(tt.content, tt.platform, among(bots))
+		if got != tt.want || ok != (tt.want != Command{}) {
+			t.Errorf("ParseCommand(%.40q, %q) = %.80v, %v; want %.80v", tt.content, tt.platform, got, ok, tt.want)
+		}
+	}
+}
+
+func TestParseCommandWithoutBotNames(t *testing.T) {
+	for content, want := range map[string]bool{"/ping": true, "/ping@bot": false, "/ping@": false} {
+		if _, ok := ParseCommand(content, "telegram", among(nil)); ok != want {
+			t.Errorf("ParseCommand(%q) without names = %v, want %v", content, ok, want)
+		}
+	}
+}
+
+func TestHelpText(t *testing.T) {
+	member := `/new [#topic] [text]: start a new session, then ask text
+/stop: stop what the agent is doing
+/status: show the state of this chat
+/agent [NAME]: show the agents; operators switch to one
+/model [NAME]: show the agent's models; operators choose one
+/ping: check that the gateway answers
+/chatid: show the address of this chat
+/help: show this list
+`
+	operator := `/approve CODE [folder]: connect a chat (operators)
+/reject CODE [reason]: reject a chat (operators)
+/why [MESSAGE]: as a reply: what became of that message (operators)
+`
+	const slack = "On Slack write ! instead of /."
+	for who, want := range map[bool]string{false: member + slack, true: member + operator + slack} {
+		if diff := cmp.Diff(want, HelpText(who)); diff != "" {
+			t.Errorf("help, operator %v (-want +got):\n%s", who, diff)
+		}
+	}
+}
+
+// BenchmarkParseCommand reads the worst ordinary text: long, and without a space.
+func BenchmarkParseCommand(b *testing.B) {
+	content := "/" + strings.Repeat("a", 1<<20)
+	b.ReportAllocs()
+	for b.Loop() {
+		ParseCommand(content, slack, among(nil))
+	}
+}
+
+func among(names []string) func(string) bool {
+	return func(bot string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, bot) })
+	}
+}

@@ -1,0 +1,234 @@
+package msg
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Ask is one row of asks: a question of an agent, or of gated, to users of a turn's chat. Times are unix ms.
+type Ask struct {
+	ID        int64
+	TurnID    int64
+	AskID     string // as its agent calls it, unique in the turn
+	MessageID int64  // the outbound row that shows it
+	// Question has the question in its first line, and what is shown as it is below it in the others.
+	Question    string
+	Options     []string
+	PayloadHash string // of a permission request: the hash of what runs if it is allowed; "" for other questions
+	Who         Who
+	State       AskState
+	Option      string // the chosen one, once it is answered
+	AnsweredBy  string // the sender who chose it
+	CreatedAt   int64
+	ExpiresAt   int64
+	EndedAt     int64 // 0 while it is open
+}
+
+// AskState is the state of a question.
+type AskState string
+
+// States of a question. An expired one counts as answered with no.
+const (
+	AskOpen     AskState = "open"
+	AskAnswered AskState = "answered"
+	AskExpired  AskState = "expired"
+)
+
+// AskBudget is the id of gated's own question whether a turn may spend more. Unlike other questions it stays open when
+// its turn ends, and no run waits for it.
+const AskBudget = "budget"
+
+// IsBudget reports whether an id is AskBudget, or that of a further such question. No agent may use it.
+func IsBudget(askID string) bool { return strings.HasPrefix(askID, AskBudget) }
+
+// Who may answer a question. It is resolved when the question is asked. The zero value is no one.
+type Who struct {
+	Everyone bool     `json:"everyone,omitempty"` // each user of the chat
+	Senders  []string `json:"senders,omitempty"`
+	Label    string   `json:"label,omitempty"` // for users, as in "Only operators may answer this."
+}
+
+// May reports whether a sender may answer.
+func (w Who) May(sender string) bool { return w.Everyone || slices.Contains(w.Senders, sender) }
+
+// None reports whether no sender may answer.
+func (w Who) None() bool { return !w.Everyone && len(w.Senders) == 0 }
+
+// JSON is what the column holds.
+func (w Who) JSON() string {
+	b, _ := json.Marshal(w) // plain strings: cannot fail
+	return string(b)
+}
+
+// ParseWho reads what JSON writes. What is none of it is no one.
+func ParseWho(text string) (w Who) {
+	if json.Unmarshal([]byte(text), &w) != nil {
+		return Who{}
+	}
+	return w
+}
+
+// Only says who may answer, "" if each user may.
+func (w Who) Only() string {
+	if w.Everyone {
+		return ""
+	}
+	return fmt.Sprintf("Only %s may answer this.", w.Label)
+}
+
+// IsPermission reports whether the question is whether something may run.
+func (a *Ask) IsPermission() bool { return a.PayloadHash != "" }
+
+// Takes reports whether an answer that came at a time, in unix ms, counts.
+func (a *Ask) Takes(at int64) bool { return a.State == AskOpen && at < a.ExpiresAt }
+
+// Number returns the number of an option by what a user has written: the number itself, or the option's text. ok is false
+// for anything else.
+func (a *Ask) Number(text string) (number int, ok bool) {
+	text = strings.TrimSpace(text)
+	if n, err := strconv.Atoi(strings.TrimSuffix(text, ".")); err == nil && n >= 1 && n <= len(a.Options) {
+		return n, true
+	}
+	i := slices.IndexFunc(a.Options, func(option string) bool { return strings.EqualFold(option, text) })
+	return i + 1, i >= 0
+}
+
+// MaxAnswer is the size of the longest text that may be an answer, in bytes: an option has up to 60 characters.
+const MaxAnswer = 300
+
+// Text is the question in markdown, for platforms with and without buttons. name is who asks.
+func (a *Ask) Text(name string) string {
+	var b strings.Builder
+	b.WriteString(a.head(name))
+	b.WriteByte('\n')
+	for i, option := range a.Options {
+		fmt.Fprintf(&b, "\n%d. %s", i+1, escapeLine(option))
+	}
+	rules := fmt.Sprintf("%s Choose one, or reply with its number, within %s: no answer counts as no.", escapeLine(a.Who.Only()), duration(a.ExpiresAt-a.CreatedAt))
+	fmt.Fprintf(&b, "\n\n_%s_", strings.TrimSpace(rules))
+	return b.String()
+}
+
+// EndedText is the question in markdown once it is not open any more. by is the name of the user who has answered.
+func (a *Ask) EndedText(name, by string) string {
+	end := "No answer is needed any more."
+	switch {
+	case a.State == AskAnswered:
+		end = fmt.Sprintf("**%s** — answered by %s", escapeLine(a.Option), escapeLine(by))
+	case a.EndedAt >= a.ExpiresAt:
+		end = fmt.Sprintf("Expired: no answer came within %s. That counts as no.", duration(a.ExpiresAt-a.CreatedAt))
+	}
+	return a.head(name) + "\n\n" + end
+}
+
+// head is what stands above the options. All that an agent has written is escaped, or in a code block that it cannot end:
+// it forges neither who asks nor an answer.
+func (a *Ask) head(name string) string {
+	asks := "asks"
+	if a.IsPermission() {
+		asks = "asks for permission"
+	}
+	question, detail, _ := strings.Cut(a.Question, "\n")
+	text := fmt.Sprintf("**%s %s:** %s", escapeLine(name), asks, escapeLine(question))
+	if detail == "" {
+		return text
+	}
+	fence := "```"
+	for strings.Contains(detail, fence) {
+		fence += "`"
+	}
+	return text + "\n\n" + fence + "\n" + detail + "\n" + fence
+}
+
+// duration is a time in ms as users read it.
+func duration(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	unit, name := time.Second, "second"
+	switch {
+	case d >= 2*time.Hour:
+		unit, name = time.Hour, "hour"
+	case d >= 2*time.Minute || d == time.Minute:
+		unit, name = time.Minute, "minute"
+	}
+	n := max(int64(d/unit), 1)
+	if n != 1 {
+		name += "s"
+	}
+	return fmt.Sprintf("%d %s", n, name)
+}
+
+// Visible makes characters that are not seen, or that change the order of others, visible as escapes, so that a text reads
+// as it is. Line breaks and tabs stay.
+func Visible(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		switch {
+		case c == '\n' || c == '\t':
+			b.WriteRune(c)
+		case unicode.IsControl(c), unicode.Is(unicode.Cf, c), unicode.Is(unicode.Zl, c), unicode.Is(unicode.Zp, c):
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(c), "'"))
+		default:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+// Press is the content of a row of VerbAnswer: Stop is set, or Ask and Option are. A row whose content is none of it answers
+// the question that its target shows, with the number or the text of an option.
+type Press struct {
+	Ask    int64  `json:"ask,omitempty"`    // the row of the question
+	Option int    `json:"option,omitempty"` // from 1
+	Stop   int64  `json:"stop,omitempty"`   // the turn that is to stop
+	Text   string `json:"text,omitempty"`   // of the option or the button, for those who read the row
+}
+
+// JSON is the press as the content of a row.
+func (p Press) JSON() string {
+	b, _ := json.Marshal(p) // plain numbers and a string: cannot fail
+	return string(b)
+}
+
+// ParsePress reads the content of a row of VerbAnswer. ok is false if it names neither a question nor a turn.
+func ParsePress(content string) (p Press, ok bool) {
+	err := json.Unmarshal([]byte(content), &p)
+	return p, err == nil && (p.Ask > 0 || p.Stop > 0)
+}
+
+// These begin the data of buttons: of questions, and of those that stop a turn.
+const (
+	pressPrefix = "ask:"
+	stopPrefix  = "stop:"
+)
+
+// StopLabel is the text of the button that stops a turn.
+const StopLabel = "Stop"
+
+// ButtonData is what the button of an option carries, at most 64 bytes. Users may forge it: it only names what is
+// checked against the rows.
+func ButtonData(ask int64, option int) string {
+	return fmt.Sprintf("%s%d:%d", pressPrefix, ask, option)
+}
+
+// StopData is what the button that stops a turn carries, at most 64 bytes. Users may forge it, too.
+func StopData(turn int64) string { return stopPrefix + strconv.FormatInt(turn, 10) }
+
+// ParseButtonData reads what ButtonData and StopData write. ok is false for other data.
+func ParseButtonData(data string) (p Press, ok bool) {
+	if turn, stops := strings.CutPrefix(data, stopPrefix); stops {
+		p.Stop, _ = strconv.ParseInt(turn, 10, 64) // 0 for what is no number
+		p.Text = StopLabel
+		return p, p.Stop > 0 && data == StopData(p.Stop)
+	}
+	rest, ours := strings.CutPrefix(data, pressPrefix)
+	ask, option, _ := strings.Cut(rest, ":")
+	var err, bad error
+	p.Ask, err = strconv.ParseInt(ask, 10, 64)
+	p.Option, bad = strconv.Atoi(option)
+	return p, ours && err == nil && bad == nil && p.Ask > 0 && p.Option > 0 && data == ButtonData(p.Ask, p.Option)
+}

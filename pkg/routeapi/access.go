@@ -1,0 +1,38 @@
+package routeapi
+
+import (
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+)
+
+// AccessPath is where routd says what a sender may do in a chat, by GET with the parameters jid, sender, sender_name and
+// thread_id. Nothing is changed by asking.
+const AccessPath = "/v1/access"
+
+// Access is the answer: what a sender may do in a chat, and why.
+type Access struct {
+	ChatJID  string       `json:"chat_jid"` // the present address
+	Kind     msg.ChatKind `json:"kind"`
+	Sender   string       `json:"sender"`
+	Operator bool         `json:"operator"` // may do everything
+	Pinned   string       `json:"pinned"`   // the group that the chat is pinned to, "" for none
+	Home     *HomeAccess  `json:"home"`     // the chat's group; null if it has none
+	Rows     []RowAccess  `json:"rows"`     // by verb
+}
+
+// HomeAccess is what the sender may do with the chat's group besides writing to it.
+type HomeAccess struct {
+	Folder   string             `json:"folder"`
+	Access   groupconfig.Access `json:"access"`   // "everyone" or a list of senders
+	Admitted bool               `json:"admitted"` // may use the group, and /new, /stop and /status
+	Reaches  []string           `json:"reaches"`  // other groups, by @name
+	Pins     bool               `json:"pins"`     // may pin the chat to a group or topic
+}
+
+// RowAccess is what becomes of a message.
+type RowAccess struct {
+	Verb     string `json:"verb"`
+	Answer   Answer `json:"answer"`
+	Admitted bool   `json:"admitted"` // by the access of the group that gets it; true if none does
+	Rate     int    `json:"rate"`     // turns an hour of that group; 0 is no limit
+}

@@ -1,0 +1,253 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"time"
+
+	"arizuko/pkg/msg"
+)
+
+// StateWaiting is, in a MessageFilter, what is queued or being sent, and Undecided what has no disposition yet.
+const (
+	StateWaiting msg.OutState    = "waiting"
+	Undecided    msg.Disposition = "undecided"
+)
+
+// MessageFilter is which messages a list has. Empty fields exclude nothing.
+type MessageFilter struct {
+	Match        string // an expression of SearchQuery
+	Chat         string
+	Folder       string // that the row was routed to
+	Sender       string
+	Direction    msg.Direction
+	Disposition  msg.Disposition
+	Reason       msg.Reason
+	State        msg.OutState
+	Class        msg.ErrorClass // of a failed part
+	Since, Until int64          // when it was stored, in unix ms: from Since to before Until
+	Before       int64          // MessagePage.Next of the page before
+	Limit        int
+}
+
+// MessagePage is a part of a list, the newest message first; of a group's, in the order of decisions.
+type MessagePage struct {
+	Rows []*msg.Message // of a search as their last edits left them. Contents are cut after 8,192 characters
+	Next int64          // where the next page begins, 0 at the end
+	// Through is the last row that was looked at, if the page ends because as many were looked at as one page may, else 0.
+	Through int64
+}
+
+const (
+	// maxLooked is how many rows a page of a list looks at: a page takes milliseconds whatever the filters are.
+	maxLooked = 2000
+	listChunk = 200
+	// maxMatchTime ends a search for words that are too frequent.
+	maxMatchTime = time.Second
+)
+
+// ErrTooBroad means that a search took too long: its words are too frequent.
+var ErrTooBroad = errors.New("the search takes too long: its words are in too many messages")
+
+// ListMessages returns a page of the messages that a filter leaves. One filter is looked up in its index, the others are
+// checked row by row.
+func (r Reader) ListMessages(ctx context.Context, f MessageFilter) (page MessagePage, err error) {
+	from, until, err := r.idsBetween(ctx, f.Since, f.Until)
+	if err != nil {
+		return page, err
+	}
+	s := f.source()
+	position := cmp.Or(f.Before, math.MaxInt64)
+	if s.query != queryListFolder {
+		position = min(position, until)
+	}
+	var positions []int64 // of page.Rows
+	for looked := 0; ; {
+		chunk, err := r.candidates(ctx, s, position, from)
+		if err != nil {
+			return page, err
+		}
+		rows, err := r.listed(ctx, &f, chunk, f.Limit+1-len(page.Rows))
+		if err != nil {
+			return page, err
+		}
+		for _, row := range rows {
+			page.Rows, positions = append(page.Rows, row.message), append(positions, row.position)
+		}
+		if len(page.Rows) > f.Limit {
+			page.Rows, page.Next = page.Rows[:f.Limit], positions[f.Limit-1]
+			return page, nil
+		}
+		if len(chunk) < listChunk {
+			return page, nil
+		}
+		last := chunk[len(chunk)-1]
+		position, looked = last.position, looked+len(chunk)
+		if looked >= maxLooked {
+			page.Next, page.Through = last.position, last.id
+			return page, nil
+		}
+	}
+}
+
+// source is where a list looks for rows.
+type source struct{ query, key string }
+
+// source chooses the index that leaves the fewest rows, as far as that is known.
+func (f *MessageFilter) source() source {
+	switch {
+	case f.Match != "":
+		return source{querySearchHits, f.Match}
+	case f.Class != "":
+		return source{queryListFailed, string(f.Class)}
+	case f.State == msg.OutFailed || f.State == msg.OutAmbiguous || f.State == msg.OutCancelled:
+		return source{queryListUndelivered, string(f.State)}
+	case f.State != "" && f.State != msg.OutSent: // queued, sending or both
+		return source{queryListUnsent, ""}
+	case f.Disposition == Undecided:
+		return source{queryListUndecided, ""}
+	case f.Disposition == msg.Onboarding:
+		return source{queryListParked, ""}
+	case f.Disposition == msg.Dropped && f.Reason != "":
+		return source{queryListDropped, string(f.Reason)}
+	case f.Sender != "" && f.Direction != msg.Out:
+		return source{queryListSender, f.Sender}
+	case f.Chat != "":
+		return source{queryListChat, f.Chat}
+	case f.Folder != "":
+		return source{queryListFolder, f.Folder}
+	}
+	return source{queryListAll, ""}
+}
+
+// candidate is a row that a list looks at, and its position in the list.
+type candidate struct{ id, position int64 }
+
+// candidates reads the next rows of a source.
+func (r Reader) candidates(ctx context.Context, s source, before, from int64) (all []candidate, err error) {
+	search := s.query == querySearchHits
+	if search {
+		s.key = r.q.dialect.match(s.key)
+	}
+	timed, cancel := context.WithTimeout(ctx, maxMatchTime)
+	defer cancel()
+	err = r.q.scan(timed, search, func(scan scanner) (bool, error) {
+		var c candidate
+		err := scan(&c.id, &c.position)
+		all = append(all, c)
+		return true, err
+	}, s.query, s.key, before, from, listChunk)
+	if err != nil && search && timed.Err() != nil && ctx.Err() == nil {
+		err = ErrTooBroad
+	}
+	return all, err
+}
+
+// listedRow is a row of a list and its position there.
+type listedRow struct {
+	message  *msg.Message
+	position int64
+}
+
+// listed reads those candidates that the filter leaves, at most limit.
+func (r Reader) listed(ctx context.Context, f *MessageFilter, chunk []candidate, limit int) ([]listedRow, error) {
+	ids, positions := make([]int64, len(chunk)), map[int64]int64{}
+	for i, c := range chunk {
+		ids[i], positions[c.id] = c.id, c.position
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	query := queryListed
+	if f.Match != "" {
+		query = queryListedFound
+	}
+	until := cmp.Or(f.Until, math.MaxInt64)
+	return collect(ctx, r.q, func(scan scanner) (row listedRow, err error) {
+		var id int64
+		row.message, err = scanMessage(func(dest ...any) error { return scan(append([]any{&id}, dest...)...) })
+		row.position = positions[id]
+		return row, err
+	}, query, string(list), int64(allChanges), f.Chat, f.Folder, f.Sender, f.Direction, f.Disposition, f.Reason, f.State, f.Since, until, limit, f.Class)
+}
+
+// idsBetween are the ids of the rows that were stored from since to before until, in unix ms. Rows are numbered in the order
+// in which they are stored.
+func (r Reader) idsBetween(ctx context.Context, since, until int64) (from, to int64, err error) {
+	to = math.MaxInt64
+	if since > 0 {
+		if from, err = r.firstSince(ctx, since); err != nil {
+			return 0, 0, err
+		}
+	}
+	if until > 0 {
+		to, err = r.firstSince(ctx, until)
+	}
+	return from, to, err
+}
+
+// firstSince is the id from which on rows were stored at or after a time.
+func (r Reader) firstSince(ctx context.Context, at int64) (int64, error) {
+	last, err := r.LastMessageID(ctx)
+	low, high := int64(1), last+1 // the answer is between them
+	for err == nil && low < high {
+		middle := low + (high-low)/2
+		id, received := high, int64(math.MaxInt64) // if there is no row
+		if _, err = r.q.get(ctx, []any{&id, &received}, queryIDAfter, middle); received < at {
+			low = id + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, err
+}
+
+// CopyOf is the last copy of a row that was sent, or decided, in its place; 0 if there is none.
+func (r Reader) CopyOf(ctx context.Context, id int64) (copied int64, err error) {
+	_, err = r.q.get(ctx, []any{&copied}, queryCopyOf, id)
+	return copied, err
+}
+
+// FailedCount counts the rows with a part that failed with a class of errors, at most limit.
+func (r Reader) FailedCount(ctx context.Context, class msg.ErrorClass, limit int) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryFailedCount, class, limit)
+	return n, err
+}
+
+// UndeliveredCount counts the rows that are failed, ambiguous or cancelled, at most limit.
+func (r Reader) UndeliveredCount(ctx context.Context, state msg.OutState, limit int) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryUndeliveredCount, state, limit)
+	return n, err
+}
+
+// ParkedCount counts the rows that wait for an approval, at most limit.
+func (r Reader) ParkedCount(ctx context.Context, limit int) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryParkedCount, limit)
+	return n, err
+}
+
+// ReasonCount is how many rows were dropped for a reason.
+type ReasonCount struct {
+	Reason msg.Reason
+	Count  int
+}
+
+// DroppedReasons counts the rows that were dropped, by reason, at most limit of each.
+func (r Reader) DroppedReasons(ctx context.Context, limit int) ([]ReasonCount, error) {
+	reasons, err := collect(ctx, r.q, one[msg.Reason], queryDroppedReasons)
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]ReasonCount, len(reasons))
+	for i, reason := range reasons {
+		counts[i].Reason = reason
+		if _, err := r.q.get(ctx, []any{&counts[i].Count}, queryDroppedCount, reason, limit); err != nil {
+			return nil, err
+		}
+	}
+	return counts, nil
+}

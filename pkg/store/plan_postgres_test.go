@@ -1,0 +1,153 @@
+package store_test
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// The statements of SQLite's plans are planned by a server with tables of 5,000 rows, and 50,000 of messages, of which nothing waits, without
+// knowing their parameters, as after a while in a daemon. None of them may read a table, or an index of all its rows,
+// from one end to the other, unless SQLite does the same. The indexes of what waits, such as messages_outbox, are short.
+func TestQueryPlans_OnAServer_ReadNoWholeTable(t *testing.T) {
+	t.Parallel()
+	if storetest.Server() == "" {
+		t.Skip("without a server; `make test DB=postgres` has one")
+	}
+	conn, err := pgx.Connect(t.Context(), storetest.Path(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	fillTables(t, conn)
+	short := collectTexts(t, conn, `SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indpred IS NOT NULL`)
+
+	plans := store.AllPlans()
+	for name, statement := range plans {
+		if strings.Contains(statement[0], "sqlite_sequence") || strings.Contains(statement[0], "message_search") {
+			continue // each engine has its own
+		}
+		for _, read := range wholeReads(explain(t, conn, statement[0])) {
+			if !slices.Contains(short, read) && !scansTable.MatchString(statement[1]) && !wholeReadsOnAServer[name] {
+				t.Errorf("%s reads %s as a whole", name, read)
+			}
+		}
+	}
+	if reads := wholeReads(explain(t, conn, `SELECT 1 FROM messages WHERE content = 'x'`)); !slices.Equal(reads, []string{"messages"}) {
+		t.Errorf("a statement without an index reads %q as a whole", reads)
+	}
+}
+
+// wholeReadsOnAServer are the exceptions. SQLite's plans read most of them as a whole, too.
+var wholeReadsOnAServer = map[string]bool{
+	// Tables of a few rows.
+	"deleteExpired":      true,
+	"deleteFormer":       true,
+	"queryAliases":       true,
+	"queryAnyAlias":      true,
+	"queryBroadcastOf":   true,
+	"queryExpired":       true,
+	"queryFailing":       true,
+	"queryNextQueued":    true,
+	"queryProcesses":     true,
+	"querySearchDeleted": true,
+	"querySearchState":   true,
+	"queryStops":         true,
+	"queryStopsOfChat":   true,
+	"updateSearchState":  true,
+	// The first rows of an index: its limit ends it.
+	"deleteOldAudit":    true,
+	"queryLastRuntimes": true,
+	"queryOldestAudit":  true,
+	// A page of the rows that have ended: the limit, which the server does not know, could be a tenth of all.
+	"deleteEndedContext": true,
+	"deleteOldRequests":  true,
+	// The newest rows, which the server sees from the parameters: without them it could be a third of all.
+	"queryDeliveryChanges": true,
+	// All rows, once: at a start, for a page of the dashboard, for chats that are being moved, of which there are few.
+	"queryContextObjects": true,
+	"queryDirectChat":     true,
+	"queryFoldersEver":    true,
+	"queryUnmoved":        true,
+}
+
+// fillTables fills all tables of a migrated database with rows that only have the right types.
+func fillTables(t *testing.T, conn *pgx.Conn) {
+	t.Helper()
+	exec := func(statements ...string) {
+		for _, s := range statements {
+			if _, err := conn.Exec(t.Context(), s); err != nil {
+				t.Fatalf("%s: %v", s, err)
+			}
+		}
+	}
+	exec(`SET session_replication_role = replica`) // no triggers, no foreign keys
+	exec(collectTexts(t, conn, `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname)
+		FROM pg_constraint WHERE contype = 'c' AND connamespace = 'public'::regnamespace`)...)
+	exec(collectTexts(t, conn, `SELECT format('INSERT INTO %I (%s) SELECT %s FROM generate_series(1, %s) g', table_name,
+			string_agg(format('%I', column_name), ', '),
+			string_agg(CASE data_type WHEN 'text' THEN '''{"v": ' || '"'' || g || ''"}''' ELSE 'g' END, ', '), CASE WHEN table_name IN ('messages', 'deliveries') THEN 50000 ELSE 5000 END)
+		FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+		WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND table_name NOT IN ('schema_migrations', 'message_search', 'search_state')
+			AND is_generated = 'NEVER' AND data_type IN ('text', 'bigint', 'double precision') GROUP BY table_name`)...)
+	exec(`ANALYZE`, `SET plan_cache_mode = force_generic_plan`)
+}
+
+func collectTexts(t *testing.T, conn *pgx.Conn, query string) []string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), query, pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return texts
+}
+
+// explain returns the plan of a statement whose parameters are not known.
+func explain(t *testing.T, conn *pgx.Conn, query string) []string {
+	t.Helper()
+	const name = "planned"
+	prepared, err := conn.Prepare(t.Context(), name, store.TranslateForPostgres(query))
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	args := strings.TrimSuffix(strings.Repeat("NULL, ", len(prepared.ParamOIDs)), ", ")
+	if args != "" {
+		args = "(" + args + ")"
+	}
+	plan := collectTexts(t, conn, "EXPLAIN EXECUTE "+name+args)
+	if err := conn.Deallocate(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+var (
+	indexScan = regexp.MustCompile(`Index (?:Only )?Scan (?:Backward )?using (\S+) on `)
+	seqScan   = regexp.MustCompile(`Seq Scan on (\S+)`)
+	// scansTable matches SQLite's plan of a table that is read as a whole.
+	scansTable = regexp.MustCompile(`(?m)^SCAN \S+ USING`)
+)
+
+// wholeReads are the tables and indexes that a plan reads from one end to the other.
+func wholeReads(plan []string) (all []string) {
+	for i, line := range plan {
+		if m := seqScan.FindStringSubmatch(line); m != nil {
+			all = append(all, m[1])
+		}
+		if m := indexScan.FindStringSubmatch(line); m != nil && (i+1 == len(plan) || !strings.Contains(plan[i+1], "Index Cond")) {
+			all = append(all, m[1])
+		}
+	}
+	return all
+}

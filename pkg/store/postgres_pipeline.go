@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// pipeline runs the statements of transactions on one connection with as few round trips as it can: one whose result is
+// not needed is sent with the next one whose result is, or with the COMMIT.
+type pipeline struct {
+	conn      *pgx.Conn
+	pending   []statement
+	opening   int  // so many of pending begin the transaction
+	open      bool // the server has begun it
+	onOpen    func()
+	flushes   int      // how often pending was sent
+	unsettled int      // so many of pending may fail
+	texts     sync.Map // query → its translation
+
+	savedAt, savedLength int // flushes and the length of pending at the last savepoint
+}
+
+type statement struct {
+	text string
+	args []any
+}
+
+// begin queues what begins a transaction. opened is called once the server has begun it, or could not.
+func (p *pipeline) begin(opened func(), opening ...statement) {
+	p.unsettled = 0
+	p.pending, p.opening, p.open, p.onOpen = append(p.pending[:0], opening...), len(opening), false, opened
+}
+
+// later queues a statement; its error is that of a later one.
+func (p *pipeline) later(text string, args ...any) {
+	p.unsettled++
+	p.queue(text, args...)
+}
+
+func (p *pipeline) queue(text string, args ...any) {
+	p.pending = append(p.pending, statement{text, args})
+}
+
+// text returns a query as the server gets it.
+func (p *pipeline) text(d dialect, query string) string {
+	if text, ok := p.texts.Load(query); ok {
+		return text.(string)
+	}
+	text := d.translate(query)
+	p.texts.Store(query, text)
+	return text
+}
+
+// flush sends what is queued.
+func (p *pipeline) flush() error {
+	if len(p.pending) == 0 {
+		return nil
+	}
+	return p.send(len(p.pending), func(pgx.BatchResults) error { return nil })
+}
+
+// exec runs a statement and returns how many rows it has changed.
+func (p *pipeline) exec(text string, args []any) (driver.RowsAffected, error) {
+	var changed int64
+	p.later(text, args...)
+	last := len(p.pending) - 1
+	err := p.send(last, func(results pgx.BatchResults) error {
+		tag, err := results.Exec()
+		changed = tag.RowsAffected()
+		return err
+	})
+	return driver.RowsAffected(changed), err
+}
+
+// query runs a query and calls row for each row until it returns false or an error.
+func (p *pipeline) query(row func(scan scanner) (more bool, err error), text string, args []any) error {
+	p.later(text, args...)
+	last := len(p.pending) - 1
+	return p.send(last, func(results pgx.BatchResults) error {
+		rows, err := results.Query()
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for more := true; more && rows.Next(); {
+			if more, err = row(rows.Scan); err != nil {
+				return err
+			}
+		}
+		rows.Close()
+		return rows.Err()
+	})
+}
+
+// send sends what is queued, reads the results of the first n itself and leaves the others to read.
+func (p *pipeline) send(n int, read func(pgx.BatchResults) error) (err error) {
+	batch := &pgx.Batch{}
+	for _, s := range p.pending {
+		batch.Queue(s.text, s.args...)
+	}
+	opening := p.opening
+	clear(p.pending)
+	p.pending, p.opening = p.pending[:0], 0
+	p.unsettled = 0
+	p.flushes++
+	results := p.conn.SendBatch(context.Background(), batch)
+	defer func() {
+		if closing := results.Close(); err == nil {
+			err = closing
+		}
+	}()
+	for i := range n {
+		if _, err = results.Exec(); i < opening && (err != nil || i == opening-1) {
+			p.open = err == nil
+			p.onOpen()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return read(results)
+}
+
+// settle sends what is queued if it has statements that may fail.
+func (p *pipeline) settle() error {
+	if p.unsettled == 0 {
+		return nil
+	}
+	return p.flush()
+}
+
+func (p *pipeline) savepoint() {
+	p.savedAt, p.savedLength = p.flushes, len(p.pending)
+	p.queue("SAVEPOINT verb")
+}
+
+func (p *pipeline) release() { p.queue("RELEASE verb") }
+
+// undo goes back to the last savepoint.
+func (p *pipeline) undo() error {
+	p.unsettled = 0
+	if p.savedAt == p.flushes { // the server does not know of it
+		p.pending = p.pending[:p.savedLength+1]
+		return nil
+	}
+	if err := p.usable(); err != nil {
+		return err
+	}
+	p.pending = p.pending[:0]
+	return p.run("ROLLBACK TO verb") // alone: nothing can be prepared after an error
+}
+
+// commit sends what is queued with a COMMIT and returns the server's tag for that.
+func (p *pipeline) commit() (tag string, err error) {
+	p.queue("COMMIT")
+	err = p.send(len(p.pending)-1, func(results pgx.BatchResults) error {
+		command, err := results.Exec()
+		tag = command.String()
+		return err
+	})
+	return tag, err
+}
+
+// run runs a statement alone.
+func (p *pipeline) run(text string) error {
+	_, err := p.conn.PgConn().Exec(context.Background(), text).ReadAll()
+	return err
+}
+
+// inTransaction reports whether the server has a transaction of this connection.
+func (p *pipeline) inTransaction() bool { return p.conn.PgConn().TxStatus() != 'I' }
+
+// usable returns an error if the transaction cannot go on: the connection is lost, or the server has not begun it.
+func (p *pipeline) usable() error {
+	switch {
+	case p.conn.IsClosed():
+		return errConnectionLost
+	case !p.open && p.opening == 0:
+		return errNotBegun
+	}
+	return nil
+}
+
+var (
+	errConnectionLost = errors.New("the connection to the database server is lost")
+	errNotBegun       = errors.New("the database server has not begun the transaction")
+)

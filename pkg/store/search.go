@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of one batch of the full-text index, so that other writers wait for milliseconds only.
+const (
+	searchBatchRows  = 200
+	searchBatchBytes = 256 << 10
+)
+
+// IndexMessages puts the next rows into the full-text index, and removes those that were deleted. It reports how many rows
+// that were; a batch that is not full is the last one for now. It is repeated safely.
+func (tx *Tx) IndexMessages() (rows int, more bool, err error) {
+	removed, err := tx.unindexDeleted()
+	if err != nil || removed == searchBatchRows {
+		return removed, true, err
+	}
+	var indexed int64
+	if _, err := tx.get([]any{&indexed}, querySearchState); err != nil {
+		return 0, false, err
+	}
+	last, added, size := indexed, 0, int64(0)
+	err = tx.q.each(uncancelled(), func(scan scanner) (bool, error) {
+		var bytes int64
+		if err := scan(&last, &bytes); err != nil {
+			return false, err
+		}
+		added, size = added+1, size+bytes
+		return size < searchBatchBytes, nil
+	}, querySearchNext, indexed, searchBatchRows)
+	if err != nil || added == 0 {
+		return removed, false, err
+	}
+	if _, err := tx.exec(updateSearchState, last); err != nil {
+		return 0, false, err
+	}
+	err = tx.q.dialect.indexRows(tx.q, indexed, last)
+	return removed + added, added == searchBatchRows || size >= searchBatchBytes, err
+}
+
+// unindexDeleted removes the next deleted rows from the index.
+func (tx *Tx) unindexDeleted() (n int, err error) {
+	var last int64
+	if _, err := tx.get([]any{&last, &n}, querySearchDeleted, searchBatchRows); err != nil || n == 0 {
+		return 0, err
+	}
+	if _, err := tx.exec(deleteSearchRows, last); err != nil {
+		return 0, err
+	}
+	if err := tx.q.dialect.reindexRows(tx.q, last); err != nil {
+		return 0, err
+	}
+	_, err = tx.exec(deleteSearchTexts, last)
+	return n, err
+}
+
+// SearchLag is how far the full-text index is behind.
+type SearchLag struct {
+	Rows  int   // that are not in it; beyond the limit about as many, since ids of deleted rows count too
+	Since int64 // when the oldest of them was stored, in unix ms, 0 for none
+	// Deleted is how many deleted rows are still in it, at most the limit. They are not found.
+	Deleted int
+}
+
+// SearchLag counts the rows that are not in the full-text index yet, exactly up to a limit.
+func (r Reader) SearchLag(ctx context.Context, limit int) (lag SearchLag, err error) {
+	var indexed int64
+	if _, err := r.q.get(ctx, []any{&indexed}, querySearchState); err != nil {
+		return lag, err
+	}
+	if _, err := r.q.get(ctx, []any{&lag.Rows, &lag.Since}, querySearchWaiting, indexed, limit); err != nil {
+		return lag, err
+	}
+	if lag.Rows == limit {
+		last, err := r.LastMessageID(ctx)
+		if err != nil {
+			return lag, err
+		}
+		lag.Rows = max(limit, int(last-indexed))
+	}
+	var last int64
+	_, err = r.q.get(ctx, []any{&last, &lag.Deleted}, querySearchDeleted, limit)
+	return lag, err
+}
+
+// Limits of a query of a full-text search.
+const (
+	maxQueryWords  = 16
+	maxWordLength  = 256 // bytes; of longer ones the beginning
+	maxPhraseWords = 4   // longer ones would be read as a whole, see matchPhrase
+	minPrefix      = 2   // characters
+)
+
+// SearchQuery makes an expression of the full-text index of what a user typed: all words must be in a message, in any order
+// and case; those in double quotes stand together; a word with * at its end is the beginning of one. It returns "" if there
+// is no word to look for. What it does not understand are separators, as they are in messages.
+func SearchQuery(text string) string {
+	var terms []string
+	for i, part := range strings.Split(text, `"`) {
+		if len(terms) == maxQueryWords {
+			break
+		}
+		if i%2 == 1 {
+			if words := searchWords(part); len(words) > 0 {
+				terms = append(terms, matchPhrase(words)...)
+			}
+			continue
+		}
+		for field := range strings.FieldsSeq(part) {
+			if words := searchWords(field); len(words) > 0 { // several for a word such as e-mail
+				terms = append(terms, matchPhrase(words)...)
+			}
+		}
+	}
+	return strings.Join(terms[:min(len(terms), maxQueryWords)], " ")
+}
+
+// searchWords splits a text as the tokenizer unicode61 of SQLite does, with a * at the end of those that are prefixes.
+func searchWords(text string) (words []string) {
+	for len(text) > 0 {
+		start := strings.IndexFunc(text, beginsWord)
+		if start < 0 {
+			break
+		}
+		text = text[start:]
+		end := strings.IndexFunc(text, func(r rune) bool { return !isWord(r) })
+		if end < 0 {
+			end = len(text)
+		}
+		word := truncate(strings.ToValidUTF8(text[:end], ""), maxWordLength)
+		cut := len(word) < end
+		if text = text[end:]; cut || strings.HasPrefix(text, "*") && utf8.RuneCountInString(word) >= minPrefix {
+			word += "*"
+		}
+		words = append(words, word)
+	}
+	return words
+}
+
+// beginsWord reports whether a word may begin with a character: https://sqlite.org/fts3.html#tokenizer.
+func beginsWord(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.Is(unicode.Co, r)
+}
+
+// isWord reports whether a character belongs to a word: marks belong to the letter before them.
+func isWord(r rune) bool { return beginsWord(r) || unicode.Is(unicode.Mn, r) }
+
+// matchPhrase is the expression of words that stand together. Up to four words the index is read as far as it is needed, which
+// is quick for frequent words too: a longer phrase is the phrases of four words that overlap.
+func matchPhrase(words []string) (terms []string) {
+	words = words[:min(len(words), maxQueryWords)]
+	for i := 0; i == 0 || i+maxPhraseWords <= len(words); i++ {
+		terms = append(terms, `"`+strings.Join(words[i:min(i+maxPhraseWords, len(words))], " ")+`"`)
+	}
+	return terms
+}

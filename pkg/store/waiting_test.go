@@ -1,0 +1,121 @@
+package store_test
+
+import (
+	"testing"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// marks are the reactions on messages that wait, as "target content state".
+func marks(t *testing.T, s *store.Store) string {
+	t.Helper()
+	return get[string](t, s, `SELECT ifnull(group_concat(target_id || ' ' || content || ' ' || out_state, '; '), '') FROM
+		(SELECT * FROM messages WHERE source = 'waiting' ORDER BY id) w`)
+}
+
+func mark(t *testing.T, s *store.Store, turn *msg.Turn) (marked bool) {
+	t.Helper()
+	write(t, s, func(tx *store.Tx) (err error) {
+		marked, err = tx.MarkWaiting(turn.ID, 500)
+		return err
+	})
+	return marked
+}
+
+// waitingTurn is a queued turn for a post of a platform.
+func waitingTurn(t *testing.T, s *store.Store, jid string, change ...func(*msg.Message)) *msg.Turn {
+	t.Helper()
+	row := &msg.Message{ChatJID: jid, Direction: msg.In, Content: "hello", Sender: "x:7", PlatformID: "41", Timestamp: 1, ReceivedAt: 2}
+	for _, f := range change {
+		f(row)
+	}
+	stored(t, s, row)
+	return queued(t, s, func(turn *msg.Turn) { turn.ChatJID, turn.TriggerMessageID = jid, row.ID })
+}
+
+func sent(t *testing.T, s *store.Store) {
+	t.Helper()
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`UPDATE messages SET out_state = 'sent' WHERE source = 'waiting'`)
+	})
+}
+
+func TestMarkWaiting_TurnEnds_MarkIsTakenAway(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sent bool
+		end  func(*store.Tx, *msg.Turn) error
+		want string
+	}{
+		"answered": {true, func(tx *store.Tx, turn *msg.Turn) error {
+			return tx.FinishTurn(turn, msg.TurnDone, msg.ReasonAnswered, "", 600)
+		}, "41 👀 sent; 41 -👀 queued"},
+		"cancelled": {true, func(tx *store.Tx, turn *msg.Turn) error {
+			return tx.CancelTurn(turn.ID, msg.ReasonCancelled, 600)
+		}, "41 👀 sent; 41 -👀 queued"},
+		"before it was sent": {false, func(tx *store.Tx, turn *msg.Turn) error {
+			return tx.FinishTurn(turn, msg.TurnFailed, msg.ReasonAgentError, "", 600)
+		}, "41 👀 cancelled"},
+		"begun": {true, func(tx *store.Tx, turn *msg.Turn) error { return tx.UnmarkWaiting(turn.ID, 600) }, "41 👀 sent; 41 -👀 queued"},
+		"begun and ended": {true, func(tx *store.Tx, turn *msg.Turn) error {
+			if err := tx.UnmarkWaiting(turn.ID, 600); err != nil {
+				return err
+			}
+			return tx.FinishTurn(turn, msg.TurnDone, msg.ReasonAnswered, "", 600)
+		}, "41 👀 sent; 41 -👀 queued"},
+		"requeued": {true, func(tx *store.Tx, turn *msg.Turn) error { return tx.RequeueTurn(turn.ID, store.Requeue{}) }, "41 👀 sent"},
+		"the agent has reacted": {true, func(tx *store.Tx, turn *msg.Turn) error {
+			_, _, err := tx.PutMessage(&msg.Message{ChatJID: turn.ChatJID, Direction: msg.Out, Kind: msg.KindReaction, Content: "👍", TargetID: "41",
+				TurnID: turn.ID, Source: msg.SourceTool, OutState: msg.OutQueued, Timestamp: 1, ReceivedAt: 1})
+			if err != nil {
+				return err
+			}
+			return tx.UnmarkWaiting(turn.ID, 600)
+		}, "41 👀 sent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t)
+			turn := waitingTurn(t, s, chat)
+			if !mark(t, s, turn) || mark(t, s, turn) {
+				t.Error("marked other than once")
+			}
+			if c.sent {
+				sent(t, s)
+			}
+			write(t, s, func(tx *store.Tx) error { return c.end(tx, turn) })
+			if got := marks(t, s); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestMarkWaiting_WhatCannotBeMarked_IsLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	oldest := waitingTurn(t, s, "telegram:1")
+	run := begun(t, s, oldest)
+	worked := piped(t, s, run)
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`INSERT INTO turn_progress (turn_id, state, updated_at) VALUES (?, 'running', 1)`, worked.ID)
+	})
+	for name, turn := range map[string]*msg.Turn{
+		"the turn at work":          oldest,
+		"one that the agent has":    worked,
+		"a web chat":                waitingTurn(t, s, "web:acme"),
+		"a platform of its own":     waitingTurn(t, s, "matrix:1"),
+		"a join":                    waitingTurn(t, s, "telegram:2", func(m *msg.Message) { m.Verb = "join" }),
+		"a row without a post":      waitingTurn(t, s, "telegram:3", func(m *msg.Message) { m.PlatformID = "" }),
+		"a turn that was not asked": queued(t, s, func(turn *msg.Turn) { turn.Kind = msg.Broadcast }),
+	} {
+		if mark(t, s, turn) {
+			t.Errorf("%s was marked", name)
+		}
+	}
+	if !mark(t, s, waitingTurn(t, s, "slack+work:C1", func(m *msg.Message) { m.Verb = msg.VerbMention })) {
+		t.Error("a mention on another account was not marked")
+	}
+}

@@ -1,0 +1,323 @@
+package discord
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// answerWithin is how long the bot has for its response to an interaction.
+const answerWithin = 3 * time.Second
+
+// InteractionSummary is the interaction to which a message is the response.
+type InteractionSummary struct {
+	ID   string `json:"id"`
+	Type int    `json:"type"`
+	User User   `json:"user"`
+	// Owners are how the application was installed where the interaction was.
+	Owners map[string]string `json:"authorizing_integration_owners"`
+	// Pressed is the message of a pressed button.
+	Pressed string `json:"interacted_message_id,omitempty"`
+	// Original is the response that a later message of the interaction follows.
+	Original string `json:"original_response_message_id,omitempty"`
+}
+
+// owners are the installations of the application that an interaction in a channel is by: that of the guild.
+func (ch *channel) owners() map[string]string {
+	const guildInstall = "0"
+	if ch.guild == nil {
+		return map[string]string{guildInstall: "0"}
+	}
+	return map[string]string{guildInstall: ch.guild.id}
+}
+
+// Interaction is a use of a command, or a press of a button.
+type Interaction struct {
+	ID    string
+	Token string
+}
+
+// interaction is a use of a command or a press of a button, and whether it was answered.
+type interaction struct {
+	id       string
+	by       User
+	at       time.Time
+	ch       *channel
+	message  *Message // with the button; nil for a command
+	answered bool
+	original *Message            // the response; nil for none, as after a pong
+	posts    map[string]*Message // the response and what followed, also ephemeral ones, by id
+}
+
+// The types of interactions.
+const (
+	usedCommand   = 2
+	pressedButton = 3
+)
+
+// interact emits an interaction: with a message the press of a button under it, else the use of a command.
+func (s *Server) interact(ch *channel, by User, m *Message, data map[string]any) (given Interaction) {
+	given.ID = s.newID()
+	given.Token = fmt.Sprintf("aW50ZXJhY3Rpb246%sFAKE", given.ID)
+	s.interactions[given.Token] = &interaction{id: given.ID, by: by, at: s.clock(), ch: ch, message: m, posts: map[string]*Message{}}
+	event := map[string]any{
+		"id": given.ID, "application_id": s.me.ID, "type": usedCommand, "token": given.Token, "version": 1, "data": data,
+		"channel_id": ch.info.ID, "channel": ch.snapshot(s), "locale": "en-US", "entitlements": []any{},
+		"app_permissions": everyonePermissions.String(), "attachment_size_limit": maxUpload,
+		"authorizing_integration_owners": ch.owners(),
+	}
+	if m != nil {
+		event["type"], event["message"] = pressedButton, s.inAnswer(ch, m)
+	}
+	if ch.guild == nil {
+		event["user"], event["context"] = by, 1
+	} else {
+		event["member"], event["guild_id"], event["guild_locale"], event["context"] = ch.guild.member(by.ID), ch.guild.id, "en-US", 0
+	}
+	s.emit(0, "INTERACTION_CREATE", event)
+	return given
+}
+
+// The types of responses to interactions.
+const (
+	pong           = 1
+	say            = 4
+	deferred       = 5
+	deferredUpdate = 6
+	update         = 7
+)
+
+// answerInteraction is the response to an interaction, once and in time.
+func (s *Server) answerInteraction(q *request) (any, error) {
+	var body struct {
+		Type int       `json:"type"`
+		Data *outgoing `json:"data"`
+	}
+	if err := q.decode(&body); err != nil {
+		return nil, err
+	}
+	to := s.interactions[q.path("token")]
+	switch {
+	case to == nil || to.id != q.path("interaction") || s.clock().Sub(to.at) > answerWithin:
+		return nil, unknown(10062, "interaction")
+	case to.answered:
+		return nil, refuse(400, 40060, "Interaction has already been acknowledged.")
+	}
+	if err := s.respond(q, to, body.Type, body.Data); err != nil {
+		return nil, err
+	}
+	to.answered = true
+	q.call.ChannelID = to.ch.info.ID
+	if asked := q.query.Get("with_response"); asked != "true" && asked != "1" {
+		return nil, nil
+	}
+	answer := map[string]any{"interaction": map[string]any{"id": to.id, "type": to.kind()}}
+	if to.original != nil {
+		answer["resource"] = map[string]any{"type": body.Type, "message": s.inAnswer(to.ch, to.original)}
+	}
+	return answer, nil
+}
+
+// respond carries a response out.
+func (s *Server) respond(q *request, to *interaction, kind int, o *outgoing) error {
+	isPress := to.message != nil
+	switch {
+	case kind == pong:
+		return nil
+	case kind == say && o == nil:
+		return required("data")
+	case kind == say:
+		_, err := s.say(q, to, o)
+		return err
+	case kind == deferred:
+		s.wait(to, o)
+		return nil
+	case (kind == deferredUpdate || kind == update) && isPress:
+		to.original = to.message
+		to.posts[to.message.ID] = to.message
+		if kind == deferredUpdate || o == nil {
+			return nil
+		}
+		return s.rewrite(q, to.ch, to.message, o)
+	case isPress:
+		return invalid("type", "BASE_TYPE_CHOICES", "Value must be one of {1, 4, 5, 6, 7, 8, 9, 10, 12}.")
+	}
+	return invalid("type", "BASE_TYPE_CHOICES", "Value must be one of {1, 4, 5, 8, 9, 10, 12}.")
+}
+
+// kind is the type of an interaction.
+func (to *interaction) kind() int {
+	if to.message != nil {
+		return pressedButton
+	}
+	return usedCommand
+}
+
+// say posts a message of an interaction: the response, or one that follows it. Only its user sees an ephemeral one.
+func (s *Server) say(q *request, to *interaction, o *outgoing) (*Message, error) {
+	m, err := s.composeBy(q, to.ch, o)
+	if err != nil {
+		return nil, err
+	}
+	s.post(to, m)
+	q.call.Ephemeral = m.Flags&Ephemeral != 0
+	q.call.ChannelID, q.call.MessageID = to.ch.info.ID, m.ID
+	return m, nil
+}
+
+// wait posts a response that says that the bot is thinking.
+func (s *Server) wait(to *interaction, o *outgoing) {
+	m := &Message{Author: s.me, Flags: Loading}
+	if o != nil && o.Flags != nil {
+		m.Flags |= *o.Flags & Ephemeral
+	}
+	s.post(to, m)
+}
+
+// post adds a message of an interaction.
+func (s *Server) post(to *interaction, m *Message) {
+	m.WebhookID, m.ApplicationID = s.me.ID, s.me.ID
+	m.Interaction = &InteractionSummary{ID: to.id, Type: to.kind(), User: to.by, Owners: to.ch.owners()}
+	if to.message != nil {
+		m.Interaction.Pressed = to.message.ID
+	}
+	switch {
+	case to.original != nil:
+		m.Interaction.Original = to.original.ID
+		m.answer(to.ch, to.original)
+	case to.message != nil:
+		m.answer(to.ch, to.message)
+	default:
+		m.Type = ChatInputCommand
+	}
+	if to.original == nil {
+		to.original = m
+	}
+	if m.Flags&Ephemeral != 0 {
+		s.complete(to.ch, m)
+	} else {
+		s.add(to.ch, m)
+		s.emitMessage("MESSAGE_CREATE", to.ch, m)
+	}
+	to.posts[m.ID] = m
+}
+
+// rewrite changes a message of an interaction or of a webhook.
+func (s *Server) rewrite(q *request, ch *channel, m *Message, o *outgoing) error {
+	files, err := q.files()
+	if err == nil {
+		err = o.check(files)
+	}
+	if err != nil {
+		return err
+	}
+	if o.Content != nil {
+		q.call.Text = *o.Content
+	}
+	q.call.ChannelID, q.call.MessageID, q.call.Ephemeral = ch.info.ID, m.ID, m.Flags&Ephemeral != 0
+	m.Flags &^= Loading
+	return s.change(ch, m, o, files)
+}
+
+// tokenLifetime is how long the token of an interaction is valid for what follows its response.
+const tokenLifetime = 15 * time.Minute
+
+// following is the interaction of a request about what follows its response.
+func (s *Server) following(q *request) (*interaction, error) {
+	to := s.interactions[q.path("token")]
+	switch {
+	case to == nil || !to.answered:
+		return nil, unknown(10015, "Webhook")
+	case s.clock().Sub(to.at) > tokenLifetime:
+		return nil, refuse(401, 50027, "Invalid Webhook Token")
+	}
+	return to, nil
+}
+
+// followUp posts a message after the response. The first after one that says that the bot is thinking takes its place.
+func (s *Server) followUp(q *request) (any, error) {
+	to, err := s.following(q)
+	if err != nil {
+		return nil, err
+	}
+	var o outgoing
+	if err := q.decode(&o); err != nil {
+		return nil, err
+	}
+	if m := to.original; m != nil && m.Flags&Loading != 0 {
+		if err := s.rewrite(q, to.ch, m, &o); err != nil {
+			return nil, err
+		}
+		return s.inAnswer(to.ch, m), nil
+	}
+	m, err := s.say(q, to, &o)
+	if err != nil {
+		return nil, err
+	}
+	return s.inAnswer(to.ch, m), nil
+}
+
+// followedUp is the message of a request about what follows a response, or "@original" for the response.
+func (s *Server) followedUp(q *request) (*interaction, *Message, error) {
+	to, err := s.following(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := to.posts[q.path("message")]
+	if q.path("message") == "@original" {
+		m = to.original
+	}
+	if m == nil || to.posts[m.ID] == nil || m.Flags&Ephemeral == 0 && to.ch.messages[m.ID] == nil {
+		return nil, nil, unknown(10008, "Message")
+	}
+	return to, m, nil
+}
+
+// Ephemeral are the answers to interactions in a channel that only one user sees, oldest first.
+func (p Place) Ephemeral() (all []Message) {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	for _, to := range p.s.interactions {
+		for _, m := range to.posts {
+			if to.ch.info.ID == p.ChannelID && m.Flags&Ephemeral != 0 {
+				all = append(all, *m)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Message) int { return a.Timestamp.Compare(b.Timestamp) })
+	return all
+}
+
+// PressAnswer returns what the user of a press alone reads, "" for nothing. ok is false until the bot has answered.
+func (s *Server) PressAnswer(i Interaction) (text string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pressed := s.interactions[i.Token]
+	if pressed == nil || !pressed.answered {
+		return "", false
+	}
+	if m := pressed.original; m != nil && m.Flags&Ephemeral != 0 {
+		text = m.Content
+	}
+	return text, true
+}
+
+// Interactions lists the commands and presses of users, oldest first.
+func (s *Server) Interactions() (all []Interaction) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for token, given := range s.interactions {
+		all = append(all, Interaction{ID: given.id, Token: token})
+	}
+	slices.SortFunc(all, func(a, b Interaction) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+// Answered reports whether the bot has answered a command.
+func (s *Server) Answered(i Interaction) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := s.interactions[i.Token]
+	return asked != nil && asked.answered
+}

@@ -1,0 +1,93 @@
+package discord
+
+import (
+	"strconv"
+)
+
+// Permission is a set of permissions.
+type Permission uint64
+
+// The permissions that the fake knows. Everyone has some of them in a new guild; Deny revokes any for the bot in a
+// channel, and Grant gives it more.
+const (
+	Administrator         Permission = 1 << 3 // all of them, in each channel
+	ManageChannels        Permission = 1 << 4
+	AddReactions          Permission = 1 << 6
+	ViewChannel           Permission = 1 << 10
+	SendMessages          Permission = 1 << 11
+	ManageMessages        Permission = 1 << 13
+	AttachFiles           Permission = 1 << 15
+	ReadMessageHistory    Permission = 1 << 16
+	MentionEveryone       Permission = 1 << 17
+	ManageRoles           Permission = 1 << 28
+	ManageWebhooks        Permission = 1 << 29
+	ManageThreads         Permission = 1 << 34
+	CreatePublicThreads   Permission = 1 << 35
+	CreatePrivateThreads  Permission = 1 << 36
+	SendMessagesInThreads Permission = 1 << 38
+	SendPolls             Permission = 1 << 49
+	PinMessages           Permission = 1 << 51
+)
+
+// everyonePermissions are those of @everyone in a new guild.
+const everyonePermissions = AddReactions | ViewChannel | SendMessages | AttachFiles | ReadMessageHistory | MentionEveryone |
+	CreatePublicThreads | CreatePrivateThreads | SendMessagesInThreads | SendPolls
+
+// String is the set as in JSON: bits in decimal.
+func (p Permission) String() string { return strconv.FormatUint(uint64(p), 10) }
+
+// may reports whether the bot has permissions in a channel. Threads have those of their parent.
+func (s *Server) may(ch *channel, want Permission) bool {
+	if ch.guild == nil {
+		return true
+	}
+	denied := ch.denied
+	if ch.parent != nil && ch.isThread() {
+		denied |= ch.parent.denied
+	}
+	if ch.guild.granted&Administrator != 0 {
+		denied = 0
+	}
+	return s.mayIn(ch.guild, want) && denied&want == 0
+}
+
+// mayIn reports whether the bot has permissions in a guild.
+func (s *Server) mayIn(g *guild, want Permission) bool {
+	return g.member(s.me.ID) != nil && (g.granted&Administrator != 0 || g.permissions()&want == want)
+}
+
+// permissions are those of the bot in a guild.
+func (g *guild) permissions() Permission { return everyonePermissions | g.granted }
+
+// Grant gives the bot permissions in the guild, besides those of everyone and in place of those granted before, and
+// moves its role above all others.
+func (g Guild) Grant(granted Permission) {
+	g.act(func(in *guild) error {
+		role, err := g.botRole(in)
+		if err != nil {
+			return err
+		}
+		in.granted = granted
+		for _, other := range in.roles {
+			if other.ID != role.ID {
+				role.Position = max(role.Position, other.Position+1)
+			}
+		}
+		role.Permissions = in.permissions().String()
+		g.s.roleChanged(in, role)
+		return nil
+	})
+}
+
+// sees reports whether the bot can see a channel at all.
+func (s *Server) sees(ch *channel) bool {
+	if ch.info.Type == PrivateThread && ch.threadMember(s.me.ID) == nil && !s.may(ch, ManageThreads) {
+		return false
+	}
+	return s.may(ch, ViewChannel)
+}
+
+// hears reports whether the bot gets the messages of a channel that it sees.
+func (s *Server) hears(ch *channel) bool {
+	return !s.joinToHear || !ch.isThread() || ch.heard || ch.threadMember(s.me.ID) != nil
+}

@@ -1,0 +1,136 @@
+package telegram
+
+import (
+	"fmt"
+	"regexp"
+)
+
+var (
+	commandForm  = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+	languageForm = regexp.MustCompile(`^([a-z]{2})?$`)
+)
+
+// scope names a list of commands: each scope has one for every language, and one for users of all others.
+type scope struct {
+	kind       string
+	chat, user int64
+	language   string
+}
+
+// scopeOf reads the scope of a request; the default one if it names none.
+func (s *Server) scopeOf(p params) (of scope, err error) {
+	given := struct {
+		Type string `json:"type"`
+		Chat int64  `json:"chat_id"`
+		User int64  `json:"user_id"`
+	}{Type: "default"}
+	if _, err := p.json("scope", &given); err != nil {
+		return of, badRequest("can't parse BotCommandScope JSON object")
+	}
+	of = scope{kind: given.Type, language: p.str("language_code")}
+	switch given.Type {
+	case "default", "all_private_chats", "all_group_chats", "all_chat_administrators":
+	case "chat", "chat_administrators", "chat_member":
+		of.chat = given.Chat
+		if s.rooms[given.Chat] == nil {
+			return of, badRequest("chat not found")
+		}
+		if given.Type == "chat_member" {
+			of.user = given.User
+		}
+	default:
+		return of, badRequest("can't parse BotCommandScope: unsupported type specified")
+	}
+	if !languageForm.MatchString(of.language) {
+		return of, badRequest("invalid language code specified")
+	}
+	return of, nil
+}
+
+func (s *Server) getMyCommands(p params) (any, error) {
+	of, err := s.scopeOf(p)
+	if err != nil {
+		return nil, err
+	}
+	return append([]Command{}, s.commands[of]...), nil
+}
+
+func (s *Server) setMyCommands(p params) (any, error) {
+	of, err := s.scopeOf(p)
+	if err != nil {
+		return nil, err
+	}
+	var commands []Command
+	if found, err := p.json("commands", &commands); err != nil || !found {
+		return nil, badRequest("can't parse commands JSON object")
+	}
+	for _, c := range commands {
+		switch {
+		case !commandForm.MatchString(c.Command):
+			return nil, badRequest("BOT_COMMAND_INVALID")
+		case c.Description == "" || units(c.Description) > 256:
+			return nil, badRequest("BOT_COMMAND_DESCRIPTION_INVALID")
+		}
+	}
+	if len(commands) > 100 {
+		return nil, badRequest("BOT_COMMANDS_TOO_MUCH")
+	}
+	s.setCommands(of, commands)
+	return true, nil
+}
+
+func (s *Server) setCommands(of scope, commands []Command) {
+	if s.commands[of] = commands; len(commands) == 0 {
+		delete(s.commands, of)
+	}
+}
+
+func (s *Server) deleteMyCommands(p params) (any, error) {
+	of, err := s.scopeOf(p)
+	if err != nil {
+		return nil, err
+	}
+	delete(s.commands, of)
+	return true, nil
+}
+
+// SetCommands sets the bot's commands in a scope without chats, such as "default", as its owner does at
+// BotFather or another program with its token.
+func (s *Server) SetCommands(in, language string, commands ...Command) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setCommands(scope{kind: in, language: language}, commands)
+}
+
+// Menu are the commands that Telegram shows to a user of a language in a chat: those of the first list, from
+// the narrowest scope to the default one, that is not empty.
+func (p Place) Menu(to User) (menu []Command) {
+	p.act(func(r *room) error {
+		if !r.in(to) {
+			return fmt.Errorf("%s is not a member", to.FirstName)
+		}
+		scopes := []scope{{kind: "chat_member", chat: p.ChatID, user: to.ID}}
+		if r.admin(to) {
+			scopes = append(scopes, scope{kind: "chat_administrators", chat: p.ChatID})
+		}
+		scopes = append(scopes, scope{kind: "chat", chat: p.ChatID})
+		switch {
+		case r.chat.Type == Private:
+			scopes = []scope{{kind: "chat", chat: p.ChatID}, {kind: "all_private_chats"}}
+		case r.admin(to):
+			scopes = append(scopes, scope{kind: "all_chat_administrators"}, scope{kind: "all_group_chats"})
+		default:
+			scopes = append(scopes, scope{kind: "all_group_chats"})
+		}
+		for _, of := range append(scopes, scope{kind: "default"}) {
+			for _, language := range []string{to.Language, ""} {
+				of.language = language
+				if menu = p.s.commands[of]; len(menu) > 0 {
+					return nil
+				}
+			}
+		}
+		return nil
+	})
+	return menu
+}

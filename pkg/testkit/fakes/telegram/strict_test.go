@@ -1,0 +1,318 @@
+package telegram_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
+	"arizuko/pkg/testkit/fakes/telegram"
+)
+
+func TestSendPhoto_Picture_IsShownOrRefused(t *testing.T) {
+	t.Parallel()
+	r := start(t, telegram.Options{})
+	chat := r.DM(r.User("Alice", "alice")).ChatID
+	webp := append([]byte("RIFF\x18\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00"), make([]byte, 12)...)
+	const failed, wrong = "Bad Request: IMAGE_PROCESS_FAILED", "Bad Request: PHOTO_INVALID_DIMENSIONS"
+	for name, tt := range map[string]struct {
+		data []byte
+		want string // "" for a photo
+	}{
+		"small":             {picture(1, 1), ""},
+		"JPEG":              {jpegPicture(30, 20), ""},
+		"GIF":               {gifPicture(30, 20), ""},
+		"WebP":              {webp, ""},
+		"of maximum sum":    {picture(1000, 9000), ""},
+		"above the sum":     {picture(1001, 9000), wrong},
+		"of maximum ratio":  {picture(400, 20), ""},
+		"above the ratio":   {picture(401, 20), wrong},
+		"cut off":           {picture(100, 100)[:60], failed},
+		"TIFF":              {[]byte("II*\x00\x08\x00\x00\x00"), failed},
+		"BMP":               {append([]byte("BM"), make([]byte, 60)...), failed},
+		"HEIC":              {[]byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00heicmif1"), failed},
+		"SVG":               {[]byte("<svg xmlns='http://www.w3.org/2000/svg'/>"), failed},
+		"truncated WebP":    {webp[:20], failed},
+		"a PNG header only": {[]byte("\x89PNG\r\n\x1a\n"), failed},
+	} {
+		a := r.upload("sendPhoto", map[string][]byte{"photo": tt.data}, "chat_id", chat)
+		if tt.want != "" {
+			r.refused(a, 400, tt.want)
+		} else if a.Status != http.StatusOK {
+			t.Errorf("%s: %s", name, a.body)
+		}
+	}
+}
+
+func TestMyCommands_EachScope_HasItsOwn(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
+	dm, group := r.DM(alice), r.Supergroup("Team", alice, bob)
+	list := func(names ...string) string {
+		var all []string
+		for _, name := range names {
+			all = append(all, fmt.Sprintf(`{"command":%q,"description":"x"}`, name))
+		}
+		return "[" + strings.Join(all, ",") + "]"
+	}
+	expect := func(p telegram.Place, u telegram.User, want string) {
+		t.Helper()
+		var got []string
+		for _, c := range p.Menu(u) {
+			got = append(got, c.Command)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("the menu of %s in %d is %v, want %q", u.FirstName, p.ChatID, got, want)
+		}
+	}
+	expect(dm, alice, "")
+	r.SetCommands("default", "", telegram.Command{Command: "own", Description: "the owner's"})
+	expect(dm, alice, "own")
+	r.must(nil, "setMyCommands", "commands", list("private"), "scope", `{"type":"all_private_chats"}`)
+	r.must(nil, "setMyCommands", "commands", list("group"), "scope", `{"type":"all_group_chats"}`)
+	expect(dm, alice, "private")
+	expect(group, bob, "group")
+	r.must(nil, "setMyCommands", "commands", list("english"), "scope", `{"type":"all_group_chats"}`, "language_code", "en")
+	expect(group, bob, "english")
+	r.must(nil, "setMyCommands", "commands", list("admin"), "scope", `{"type":"all_chat_administrators"}`)
+	expect(group, alice, "admin")
+	r.must(nil, "setMyCommands", "commands", list("here"), "scope", fmt.Sprintf(`{"type":"chat","chat_id":%d}`, group.ChatID))
+	expect(group, alice, "here")
+	var got []telegram.Command
+	r.must(&got, "getMyCommands", "scope", `{"type":"all_group_chats"}`)
+	if len(got) != 1 || got[0].Command != "group" {
+		t.Errorf("got %v", got)
+	}
+	r.must(nil, "deleteMyCommands", "scope", `{"type":"all_private_chats"}`)
+	expect(dm, alice, "own")
+	r.refuse(400, "Bad Request: can't parse BotCommandScope: unsupported type specified", "getMyCommands", "scope", `{"type":"nowhere"}`)
+	r.refuse(400, "Bad Request: invalid language code specified", "getMyCommands", "language_code", "english")
+	r.refuse(400, "Bad Request: chat not found", "getMyCommands", "scope", `{"type":"chat","chat_id":1}`)
+}
+
+func TestButtons_Press_IsAnsweredOnce(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice := r.User("Alice", "alice")
+	dm := r.DM(alice)
+	const keyboard = `{"inline_keyboard":[[{"text":"Yes","callback_data":"y"},{"text":"No","callback_data":"n"}]]}`
+	var m telegram.Message
+	r.must(&m, "sendMessage", "chat_id", dm.ChatID, "text", "sure?", "reply_markup", keyboard)
+	if string(m.Markup) != keyboard {
+		t.Errorf("the answer has the keyboard %s", m.Markup)
+	}
+	query := dm.Press(alice, m.ID, "y")
+	fakeservertest.Subset(t, r.event("callback_query"), fmt.Sprintf(`{"id":%q,"data":"y","from":{"id":%d},"message":{"message_id":%d}}`, query, alice.ID, m.ID))
+	if a, ok := r.PressAnswer(query); ok {
+		t.Errorf("answered with %+v", a)
+	}
+	r.must(nil, "answerCallbackQuery", "callback_query_id", query, "text", "not you", "show_alert", "true")
+	if a, _ := r.PressAnswer(query); a != (telegram.PressAnswer{Text: "not you", Alert: true}) {
+		t.Errorf("the user sees %+v", a)
+	}
+	const old = "Bad Request: query is too old and response timeout expired or query ID is invalid"
+	r.refuse(400, old, "answerCallbackQuery", "callback_query_id", query)
+	r.refuse(400, old, "answerCallbackQuery", "callback_query_id", "1")
+	r.must(nil, "editMessageReplyMarkup", "chat_id", dm.ChatID, "message_id", m.ID)
+	if shown := dm.Messages(); shown[0].Markup != nil {
+		t.Errorf("the keyboard is still there: %s", shown[0].Markup)
+	}
+	r.refuse(400, "Bad Request: BUTTON_DATA_INVALID", "sendMessage", "chat_id", dm.ChatID, "text", "x",
+		"reply_markup", `{"inline_keyboard":[[{"text":"x","callback_data":"`+strings.Repeat("x", 65)+`"}]]}`)
+	r.refuse(400, "Bad Request: object expected as reply markup", "sendMessage", "chat_id", dm.ChatID, "text", "x", "reply_markup", `[]`)
+}
+
+func TestSend_Things_ArriveAsDocumented(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice := r.User("Alice", "alice")
+	dm := r.DM(alice)
+	for method, tt := range map[string]struct {
+		fields []any
+		want   string
+	}{
+		"sendDice":     {[]any{"emoji", "🎰"}, `{"dice":{"emoji":"🎰","value":1}}`},
+		"sendLocation": {[]any{"latitude", "50.1", "longitude", "14.4"}, `{"location":{"latitude":50.1,"longitude":14.4}}`},
+		"sendVenue":    {[]any{"latitude", "50.1", "longitude", "14.4", "title", "Pub", "address", "here"}, `{"venue":{"title":"Pub","address":"here"}}`},
+		"sendContact":  {[]any{"phone_number", "+1", "first_name", "Bob"}, `{"contact":{"phone_number":"+1","first_name":"Bob"}}`},
+	} {
+		var m map[string]any
+		r.must(&m, method, append(tt.fields, "chat_id", dm.ChatID)...)
+		fakeservertest.Subset(t, m, tt.want)
+	}
+	r.refuse(400, "Bad Request: can't parse location", "sendLocation", "chat_id", dm.ChatID, "latitude", "91", "longitude", "0")
+	r.refuse(400, "Bad Request: wrong dice emoji specified", "sendDice", "chat_id", dm.ChatID, "emoji", "x")
+	r.refuse(400, "Bad Request: first name is empty", "sendContact", "chat_id", dm.ChatID, "phone_number", "1")
+
+	said := dm.Say(alice, "hello")
+	var m map[string]any
+	r.must(&m, "forwardMessage", "chat_id", dm.ChatID, "from_chat_id", dm.ChatID, "message_id", said.ID)
+	fakeservertest.Subset(t, m, fmt.Sprintf(`{"text":"hello","from":{"id":%d},"forward_origin":{"type":"user","sender_user":{"id":%d}}}`, r.Me().ID, alice.ID))
+	r.must(&m, "copyMessage", "chat_id", dm.ChatID, "from_chat_id", dm.ChatID, "message_id", said.ID)
+	if shown := dm.Messages(); shown[len(shown)-1].Text != "hello" || shown[len(shown)-1].Origin != nil {
+		t.Errorf("copied %+v", shown[len(shown)-1])
+	}
+	r.refuse(400, "Bad Request: message to copy not found", "copyMessage", "chat_id", dm.ChatID, "from_chat_id", dm.ChatID, "message_id", 999)
+}
+
+func TestManage_GroupAndTopics(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice := r.User("Alice", "alice")
+	forum := r.Forum("Forum", alice, r.User("Bob", "bob"))
+	topic := forum.Topic(alice, "Deploys")
+	said := forum.Say(alice, "hello")
+	var n int
+	r.must(&n, "getChatMemberCount", "chat_id", forum.ChatID)
+	var admins []telegram.ChatMember
+	r.must(&admins, "getChatAdministrators", "chat_id", forum.ChatID)
+	if n != 3 || len(admins) != 1 || admins[0].User.ID != alice.ID {
+		t.Errorf("%d members, administrators %v", n, admins)
+	}
+	r.refuse(400, "Bad Request: not enough rights to manage pinned messages in the chat", "pinChatMessage", "chat_id", forum.ChatID, "message_id", said.ID)
+	r.refuse(400, "Bad Request: not enough rights to manage topics in the chat", "closeForumTopic", "chat_id", forum.ChatID, "message_thread_id", topic.ThreadID)
+	send := func(fields ...any) answer {
+		return r.call("sendMessage", append(fields, "chat_id", forum.ChatID, "text", "x")...)
+	}
+	forum.CloseTopic(true)
+	r.refused(send(), 400, "Bad Request: TOPIC_CLOSED")
+	r.accepted(send("message_thread_id", topic.ThreadID), nil)
+	topic.CloseTopic(true)
+	r.refused(send("message_thread_id", topic.ThreadID), 400, "Bad Request: TOPIC_CLOSED")
+	r.accepted(r.call("sendChatAction", "chat_id", forum.ChatID, "message_thread_id", 1, "action", "typing"), nil)
+	forum.Promote(alice, true)
+	r.accepted(send("message_thread_id", topic.ThreadID), nil) // administrators write into closed topics
+	r.must(nil, "pinChatMessage", "chat_id", forum.ChatID, "message_id", said.ID)
+	var full map[string]any
+	r.must(&full, "getChat", "chat_id", forum.ChatID)
+	fakeservertest.Subset(t, full, fmt.Sprintf(`{"is_forum":true,"pinned_message":{"message_id":%d}}`, said.ID))
+	r.refuse(400, "Bad Request: TOPIC_NOT_MODIFIED", "closeForumTopic", "chat_id", forum.ChatID, "message_thread_id", topic.ThreadID)
+	r.must(nil, "reopenForumTopic", "chat_id", forum.ChatID, "message_thread_id", topic.ThreadID)
+	r.must(nil, "deleteForumTopic", "chat_id", forum.ChatID, "message_thread_id", topic.ThreadID)
+	r.refused(send("message_thread_id", topic.ThreadID), 400, "Bad Request: message thread not found")
+	r.must(nil, "setMyDescription", "description", "a bot")
+	r.refuse(400, "Bad Request: BOT_DESCRIPTION_TOO_LONG", "setMyDescription", "description", strings.Repeat("x", 513))
+}
+
+func TestSendVoice_Forbidden_OnlyAsOtherFile(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice := r.User("Alice", "alice")
+	dm := r.DM(alice)
+	r.ForbidVoice(alice, true)
+	r.refused(r.upload("sendVoice", map[string][]byte{"voice": []byte("OggS")}, "chat_id", dm.ChatID), 400, "Bad Request: VOICE_MESSAGES_FORBIDDEN")
+	r.accepted(r.upload("sendAudio", map[string][]byte{"audio": []byte("OggS")}, "chat_id", dm.ChatID), nil)
+}
+
+func TestReplies_QuotesAndMessagesElsewhere_AreSentAlong(t *testing.T) {
+	r := start(t, telegram.Options{PrivacyOff: true})
+	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
+	forum, other := r.Forum("Forum", alice, bob), r.Group("Old", alice, bob)
+	topic := forum.Topic(alice, "Deploys")
+	said := forum.Say(bob, "one two three")
+	old := other.Say(bob, "old news")
+	r.updates()
+	forum.Quote(alice, said.ID, "two", "this")
+	fakeservertest.Subset(t, r.event("message"), fmt.Sprintf(`{"text":"this","quote":{"text":"two","position":4,"is_manual":true},"reply_to_message":{"message_id":%d}}`, said.ID))
+	topic.ReplyElsewhere(alice, forum, said.ID, "there")
+	fakeservertest.Subset(t, r.event("message"), fmt.Sprintf(`{"quote":{"text":"one two three"},
+		"external_reply":{"message_id":%d,"chat":{"id":%d},"origin":{"type":"user","sender_user":{"id":%d}}}}`, said.ID, forum.ChatID, bob.ID))
+	topic.ReplyElsewhere(alice, other, old.ID, "that")
+	if e := r.event("message")["external_reply"].(map[string]any); e["chat"] != nil || e["message_id"] != nil {
+		t.Errorf("a basic group's message has an id: %v", e)
+	}
+	pieces := forum.Paste(alice, strings.Repeat("😀", 2048)+"end")
+	if len(pieces) != 2 || pieces[1].Text != "end" || len(r.updates()) != 2 {
+		t.Errorf("%d pieces", len(pieces))
+	}
+}
+
+func TestFlood_WholeAccount_IsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := telegram.New(telegram.Options{})
+		alice, bob := s.DM(s.User("Alice", "alice")), s.DM(s.User("Bob", "bob"))
+		s.Flood(90 * time.Second)
+		for _, chat := range []telegram.Place{alice, bob} {
+			code, body := direct(s, "sendMessage", "chat_id", chat.ChatID, "text", "x")
+			if want := "retry after 90"; code != 429 || !strings.Contains(body, want) {
+				t.Errorf("%d %s, want 429 with %q", code, body, want)
+			}
+		}
+		if code, _ := direct(s, "getUpdates"); code != 200 {
+			t.Errorf("getUpdates: %d", code)
+		}
+		time.Sleep(90 * time.Second) //nolint:forbidigo // in a bubble
+		if code, body := direct(s, "sendMessage", "chat_id", alice.ChatID, "text", "x"); code != 200 {
+			t.Errorf("%d %s", code, body)
+		}
+	})
+}
+
+func TestGetUpdates_NotTakenForADay_AreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := telegram.New(telegram.Options{})
+		alice := s.User("Alice", "alice")
+		s.DM(alice).Say(alice, "old")
+		time.Sleep(13 * time.Hour) //nolint:forbidigo // in a bubble
+		s.DM(alice).Say(alice, "new")
+		time.Sleep(12 * time.Hour) //nolint:forbidigo // in a bubble
+		if _, body := direct(s, "getUpdates"); strings.Contains(body, "old") || !strings.Contains(body, "new") {
+			t.Errorf("got %s", body)
+		}
+	})
+}
+
+func TestSendPoll_CloseDate_ClosesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := telegram.New(telegram.Options{})
+		chat := s.DM(s.User("Alice", "alice")).ChatID
+		poll := func(field string, value any) (int, string) {
+			return direct(s, "sendPoll", "chat_id", chat, "question", "q", "options", `["a","b"]`, field, value)
+		}
+		now := time.Now().Unix()
+		for field, values := range map[string][]int64{"open_period": {4, 601}, "close_date": {now + 4, now + 601, now - 9}} {
+			for _, v := range values {
+				if code, body := poll(field, v); code != 400 || !strings.Contains(body, "POLL_OPEN_PERIOD_INVALID") {
+					t.Errorf("%s %d: %d %s", field, v, code, body)
+				}
+			}
+		}
+		if code, body := poll("close_date", now+60); code != 200 {
+			t.Fatalf("%d %s", code, body)
+		}
+		time.Sleep(61 * time.Second) //nolint:forbidigo // in a bubble
+		if _, body := direct(s, "getUpdates"); !strings.Contains(body, `"is_closed":true`) {
+			t.Errorf("got %s", body)
+		}
+	})
+}
+
+func TestOptions_SelfHostedServer(t *testing.T) {
+	r := start(t, telegram.Options{Lacks: []string{"setMessageReaction"}, Local: true})
+	alice := r.User("Alice", "alice")
+	dm := r.DM(alice)
+	r.refuse(404, "Not Found: method not found", "setMessageReaction", "chat_id", dm.ChatID)
+	sent := dm.Attach(alice, telegram.Attachment{Kind: "document", Name: "a.bin", Data: []byte("large"), Size: 100 << 20}, "")
+	var f struct {
+		Path string `json:"file_path"`
+	}
+	r.must(&f, "getFile", "file_id", sent.Document.FileID)
+	folder := "/var/lib/telegram-bot-api/" + r.Token() + "/"
+	path, ok := strings.CutPrefix(f.Path, folder)
+	if !ok {
+		t.Fatalf("the path is %q", f.Path)
+	}
+	if a := r.request(http.MethodGet, "/file/bot"+r.Token()+"/"+path, nil, ""); a.body != "large" {
+		t.Errorf("got %q", a.body)
+	}
+}
+
+func TestNew_DefaultToken_HasTheFormOfRealOnes(t *testing.T) {
+	if _, secret, _ := strings.Cut(telegram.DefaultToken, ":"); len(secret) != 35 {
+		t.Errorf("the secret has %d characters", len(secret))
+	}
+	if diff := cmp.Diff("5000000001", strings.Split(telegram.DefaultToken, ":")[0]); diff != "" {
+		t.Error(diff)
+	}
+}

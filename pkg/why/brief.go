@@ -1,0 +1,66 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"arizuko/pkg/msg"
+)
+
+const (
+	// maxBriefSteps and maxBriefOpen bound what a chat gets to read.
+	maxBriefSteps = 9
+	maxBriefOpen  = 3
+	maxBriefLine  = 300 // characters
+)
+
+// Brief tells a path in a few lines of plain text, for a chat: the message, the steps that decide what becomes of it, and
+// what is still to come. It has no texts of messages.
+func Brief(p *Path, now time.Time) string {
+	m := p.Asked
+	head := fmt.Sprintf("Message %d, %s", m.ID, time.UnixMilli(m.ReceivedAt).UTC().Format("2006-01-02 15:04:05 UTC"))
+	if m.Direction == msg.In {
+		head += ", from " + cmp.Or(m.SenderName, m.Sender, "an unnamed user")
+	} else {
+		head += ", sent by " + cmp.Or(m.Source, "arizuko")
+	}
+	lines := []string{head}
+	steps := Steps(p)
+	var main []Step
+	for _, s := range steps {
+		if s.Main {
+			main = append(main, s)
+		}
+	}
+	if left := len(main) - maxBriefSteps; left > 0 {
+		lines = append(lines, fmt.Sprintf("(%d earlier steps left out)", left))
+		main = main[left:]
+	}
+	for _, s := range main {
+		lines = append(lines, fmt.Sprintf("%s %s", time.UnixMilli(s.At).UTC().Format("15:04:05.000"), s.Text))
+	}
+	if took := Took(p, steps); took != 0 {
+		lines = append(lines, fmt.Sprintf("Delivered %s after the first step.", took))
+	}
+	open := StillOpen(p, now)
+	for _, o := range open[:min(len(open), maxBriefOpen)] {
+		lines = append(lines, "Now: "+o.Text)
+	}
+	if left := len(open) - maxBriefOpen; left > 0 {
+		lines = append(lines, fmt.Sprintf("Now: %d more", left))
+	}
+	for i, text := range lines {
+		lines[i] = shorten(line(text), maxBriefLine)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// shorten cuts a text after some characters.
+func shorten(text string, limit int) string {
+	if runes := []rune(text); len(runes) > limit {
+		return string(runes[:limit]) + "…"
+	}
+	return text
+}

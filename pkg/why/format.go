@@ -1,0 +1,123 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"arizuko/pkg/cli"
+	"arizuko/pkg/msg"
+)
+
+// maxText is how many characters of a message are shown.
+const maxText = 100
+
+// timeLayout shows milliseconds, the precision of stored times.
+const timeLayout = "2006-01-02 15:04:05.000"
+
+// Write prints a path: the row asked about, all that happened in the order of
+// its times with the time between one step and the next, and what is still to
+// come. Text of users and agents cannot steer a terminal.
+func Write(w io.Writer, p *Path, now time.Time, loc *time.Location) error {
+	var b strings.Builder
+	writeHead(&b, p, loc)
+	all := Steps(p)
+	writeSteps(&b, all, loc)
+	if took := Took(p, all); took != 0 {
+		fmt.Fprintf(&b, "\nfrom the message's first step to the last part delivered: %s\n", took)
+	}
+	writeOpen(&b, StillOpen(p, now))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeHead(b *strings.Builder, p *Path, loc *time.Location) {
+	m := p.Asked
+	direction := "inbound"
+	if m.Direction == msg.Out {
+		direction = "outbound"
+	}
+	fmt.Fprintf(b, "message %d, %s\n", m.ID, direction)
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(b, "  %-12s %s\n", name, line(value))
+		}
+	}
+	from := m.Sender
+	if m.SenderName != "" {
+		from = fmt.Sprintf("%s (%s)", m.SenderName, m.Sender)
+	}
+	if m.IsBot && m.Direction == msg.In {
+		from += ", a bot"
+	}
+	field("chat", m.ChatJID)
+	if len(p.Rows) > 0 && p.Rows[0].Timestamp != 0 { // the platform's clock is not ours: no step
+		field("sent", time.UnixMilli(p.Rows[0].Timestamp).In(loc).Format(timeLayout)+" by the platform's clock")
+	}
+	if m.Direction == msg.In {
+		field("verb", cmp.Or(m.Verb, msg.VerbMessage))
+	} else {
+		field("kind", string(cmp.Or(m.Kind, msg.KindMessage)))
+	}
+	field("from", from)
+	field("source", m.Source)
+	field("comes from", p.Origins[m.ID].String())
+	field("platform id", m.PlatformID)
+	field("reply to", m.ReplyToID)
+	field("target", m.TargetID)
+	if p.Choice != nil && p.Choice.Row == m.ID {
+		field("answers", p.Choice.String())
+	}
+	if a := p.Question(); a != nil {
+		field("question", fmt.Sprintf("%d, %s", a.ID, AskState(a)))
+	}
+	field("topic", m.Topic)
+	field("thread", m.ThreadID)
+	field("text", excerpt(m.Content))
+	field("quotes", excerpt(m.Quote))
+	field("row group", m.GroupKey)
+	if n := len(m.Attachments); n > 0 {
+		field("attachments", fmt.Sprint(n))
+	}
+}
+
+func excerpt(text string) string {
+	runes := []rune(text)
+	if len(runes) <= maxText {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d more characters)", string(runes[:maxText]), len(runes)-maxText)
+}
+
+// line keeps a value on its line and from steering the terminal.
+func line(text string) string { return cli.PrintableLine(lineEnds.Replace(text)) }
+
+// lineEnds shows the lines of a text as one.
+var lineEnds = strings.NewReplacer("\r\n", " ", "\n", " ")
+
+func writeSteps(b *strings.Builder, all []Step, loc *time.Location) {
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TIME\tAFTER\tSTEP")
+	for i, s := range all {
+		after := ""
+		if i > 0 {
+			after = s.After.String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", time.UnixMilli(s.At).In(loc).Format(timeLayout), after, line(s.Text))
+	}
+	_ = w.Flush() // into memory
+}
+
+func writeOpen(b *strings.Builder, all []Open) {
+	if len(all) == 0 {
+		return
+	}
+	b.WriteString("\nnow:\n")
+	for _, o := range all {
+		b.WriteString("  " + line(o.Text) + "\n")
+	}
+}

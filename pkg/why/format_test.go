@@ -1,0 +1,192 @@
+package why
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/golden"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// t0 is when the messages of these tests were received; at is n ms later.
+const t0 = 1_790_000_000_000
+
+func at(n int64) int64 { return t0 + n }
+
+func inbound() *msg.Message {
+	return &msg.Message{
+		ID: 812, ChatJID: "telegram:-1001", PlatformID: "55", Direction: msg.In, Sender: "telegram:77", SenderName: "bob",
+		Verb: msg.VerbMention, Content: "hello", Source: "teled", Timestamp: at(-120), ReceivedAt: at(0),
+		Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", DecidedAt: at(31), TurnID: 97,
+	}
+}
+
+func answered() *Path {
+	m := inbound()
+	return &Path{Asked: m, Rows: []*msg.Message{m}, Turns: []*Turn{{
+		Turn: &msg.Turn{
+			ID: 97, RunID: 55, Folder: "main", ChatJID: m.ChatJID, Topic: "#deploy", Place: "9", ThreadID: "9", TriggerMessageID: 812,
+			State: msg.TurnDone, Reason: msg.ReasonAnswered, Frames: 1, CreatedAt: at(31), StartedAt: at(40), EndedAt: at(2540),
+		},
+		Batch: []int64{811, 812},
+		Usage: agentproto.Usage{Input: 5120, Output: 310, ContextUsed: 6000, ContextSize: 200_000, CostUSD: 0.021},
+		Runs:  []*store.RunResult{{Run: msg.Run{ID: 55, Runtime: "process", PID: 4711, StartedAt: at(40), EndedAt: at(62540)}, Result: "ok"}},
+		Replies: []*Reply{{
+			Message: &msg.Message{ID: 813, ChatJID: m.ChatJID, Direction: msg.Out, Source: msg.SourceAgent, Content: "hi bob",
+				ReceivedAt: at(2540), OutState: msg.OutSent, TurnID: 97},
+			Parts: []store.PartState{{Delivery: store.Delivery{MessageID: 813, State: msg.OutSent, PlatformID: "56"}, UpdatedAt: at(2710)}},
+		}},
+	}}}
+}
+
+// warm is a message that an agent answered which had been started for another one an hour before.
+func warm() *Path {
+	p := answered()
+	p.Turns[0].Runs[0].StartedAt = at(-3_600_000)
+	return p
+}
+
+func failing() *Path {
+	p := answered()
+	turn := p.Turns[0]
+	turn.State, turn.Reason, turn.Attempts, turn.Frames = msg.TurnFailed, msg.ReasonAgentError, 2, 0
+	turn.Error, turn.EndedAt = "the agent ended without an answer: exit code 3", at(6000)
+	turn.Runs = []*store.RunResult{
+		{Run: msg.Run{ID: 55, Runtime: "docker", Label: "arizuko-run-55", StartedAt: at(40), EndedAt: at(500)}, Result: "error", Error: turn.Error},
+		{Run: msg.Run{ID: 56, Runtime: "docker", Label: "arizuko-run-56", StartedAt: at(5500), EndedAt: at(6000)}, Result: "error", Error: turn.Error},
+	}
+	notice := turn.Replies[0]
+	notice.Source, notice.Content, notice.ReceivedAt, notice.OutState = msg.SourceNotice, "Sorry", at(6000), msg.OutSending
+	notice.Parts = []store.PartState{
+		{Delivery: store.Delivery{MessageID: 813, State: msg.OutSent, PlatformID: "56"}, UpdatedAt: at(6100)},
+		{Delivery: store.Delivery{MessageID: 813, Part: 1, State: msg.OutQueued, Attempts: 3, NotBefore: at(20_000),
+			ErrorClass: msg.Rate, Error: "Too Many Requests: retry after 10"}, UpdatedAt: at(7000)},
+	}
+	return p
+}
+
+func undecided() *Path {
+	m := inbound()
+	m.Disposition, m.Reason, m.RoutedTo, m.DecidedAt, m.TurnID = "", "", "", 0, 0
+	return &Path{Asked: m, Rows: []*msg.Message{m}}
+}
+
+func backoff() *Path {
+	p := answered()
+	turn := p.Turns[0]
+	turn.State, turn.Reason, turn.RunID, turn.EndedAt, turn.Frames = msg.TurnQueued, "", 0, 0, 0
+	turn.WaitsFor, turn.ErrorKind = msg.WaitsMachine, msg.ErrorMachine
+	turn.Attempts, turn.NotBefore, turn.Error, turn.Replies = 1, at(15_000), "cannot run the agent: no such image", nil
+	return p
+}
+
+func prefixed() *Path {
+	p := answered()
+	original := inbound()
+	original.ID, original.Content, original.Disposition, original.Reason, original.TurnID = 810, "#deploy hello", msg.Prefix, msg.ReasonPrefixTopic, 0
+	derived := p.Rows[0]
+	derived.DerivedFrom, derived.PlatformID = 810, ""
+	return &Path{Asked: original, Rows: []*msg.Message{original, derived}, Turns: p.Turns}
+}
+
+func command() *Path {
+	m := inbound()
+	m.Content, m.Disposition, m.Reason, m.RoutedTo, m.TurnID = "/ping", msg.Command, msg.ReasonCommand, "", 0
+	reply := &Reply{Message: &msg.Message{ID: 813, ChatJID: m.ChatJID, Direction: msg.Out, Source: msg.SourceCommand, Content: "pong",
+		ReplyToID: "55", ReceivedAt: at(31), OutState: msg.OutQueued}}
+	return &Path{Asked: m, Rows: []*msg.Message{m}, Replies: []*Reply{reply}}
+}
+
+func outbound() *Path {
+	p := answered()
+	p.Asked = p.Turns[0].Replies[0].Message
+	return p
+}
+
+// hostile has terminal controls wherever text comes from outside.
+func hostile() *Path {
+	const evil = "a\x1b[2J\tb\r\nrow 1 decided: \u202e\x07"
+	p := answered()
+	m, turn, reply := p.Asked, p.Turns[0], p.Turns[0].Replies[0]
+	m.ChatJID, m.Sender, m.SenderName, m.Content, m.Source, m.PlatformID = evil, evil, evil, evil+strings.Repeat("ü", 200), evil, evil
+	m.Verb, m.Topic, m.ThreadID, m.ReplyToID, m.TargetID = evil, evil, evil, evil, evil
+	turn.Topic, turn.Error, turn.Folder, turn.ThreadID = evil, evil, evil, evil
+	turn.Runs[0].Error, turn.Runs[0].Label = evil, evil
+	reply.Content, reply.ChatJID = evil, evil
+	reply.Parts[0].Error, reply.Parts[0].PlatformID = evil, evil
+	m.DerivedFrom = 7
+	return p
+}
+
+func TestWrite(t *testing.T) {
+	for name, p := range map[string]*Path{
+		"answered": answered(), "warm": warm(), "failing": failing(), "undecided": undecided(), "backoff": backoff(), "prefixed": prefixed(),
+		"command": command(), "outbound": outbound(), "hostile": hostile(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			if err := Write(&out, p, time.UnixMilli(at(10_000)), time.UTC); err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, "testdata/"+name+".txt", out.String())
+		})
+	}
+}
+
+func TestWrite_HostileText_CannotSteerTheTerminal(t *testing.T) {
+	var out strings.Builder
+	if err := Write(&out, hostile(), time.UnixMilli(at(10_000)), time.UTC); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(out.String(), "\x1b\x07\r\t\u202e") {
+		t.Errorf("it prints controls:\n%q", out.String())
+	}
+	for line := range strings.Lines(out.String()) {
+		if strings.HasPrefix(line, "row 1") {
+			t.Errorf("a text of its own makes a line: %q", line)
+		}
+	}
+}
+
+// broken is a writer to a pipe whose reader has gone.
+type broken struct{}
+
+var errPipe = errors.New("broken pipe")
+
+func (broken) Write([]byte) (int, error) { return 0, errPipe }
+
+func TestWrite_OutputFails_ReturnsItsError(t *testing.T) {
+	if err := Write(broken{}, answered(), time.Now(), time.UTC); !errors.Is(err, errPipe) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWrite_BadRow_SaysWhatFailed(t *testing.T) {
+	m := inbound()
+	m.Disposition, m.Reason, m.RoutedTo, m.TurnID, m.Error = msg.Dropped, msg.ReasonBadRow, "", 0, "panic: no\ngoroutine 1"
+	var b strings.Builder
+	if err := Write(&b, &Path{Asked: m, Rows: []*msg.Message{m}}, time.UnixMilli(at(100)), time.UTC); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "error: panic: no\n") || strings.Contains(text, "goroutine") {
+		t.Errorf("it says:\n%s", text)
+	}
+}
+
+func TestParked_SaysWhatTheRowWaitsFor(t *testing.T) {
+	for want, r := range map[string]*store.Request{
+		"until an operator decides request ABCD-1234 (/approve ABCD-1234 or": {Code: "ABCD-1234", State: store.RequestPending},
+		"telegram:9 approved request ABCD-1234 into main":                    {Code: "ABCD-1234", State: store.RequestPending, Folder: "main", DecidedBy: "telegram:9"},
+		"gated decides the row at once":                                      nil,
+	} {
+		row := &msg.Message{ID: 5, Disposition: msg.Onboarding}
+		all := StillOpen(&Path{Rows: []*msg.Message{row}, Request: r}, time.Now())
+		if len(all) != 1 || !strings.Contains(all[0].Text, "row 5 is parked: ") || !strings.Contains(all[0].Text, want) {
+			t.Errorf("%+v, want %q", all, want)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// StillOpen lists what has not ended yet, and since when or until when it waits.
+func StillOpen(p *Path, now time.Time) (all []Open) {
+	age := func(since int64) time.Duration { return now.Sub(time.UnixMilli(since)).Round(time.Millisecond) }
+	for _, m := range p.Rows {
+		switch m.Disposition {
+		case "":
+			all = append(all, Open{fmt.Sprintf("row %d is undecided for %s: held by the gate, or waiting for routd, for onbod "+
+				"or another service, or for gated to run", m.ID, age(m.ReceivedAt)), gated, m.ID, 0})
+		case msg.Onboarding:
+			all = append(all, Open{fmt.Sprintf("row %d is parked: %s", m.ID, parked(p.Request)), "onbod", m.ID, 0})
+		}
+	}
+	for _, t := range p.Turns {
+		if t.EndedAt == 0 {
+			all = append(all, Open{openTurn(t, now), gated, 0, t.ID})
+		}
+		for _, a := range t.Asks {
+			if open, ok := openAsk(a.Ask, now); ok {
+				all = append(all, open)
+			}
+		}
+		for _, r := range t.Replies {
+			all = append(all, openReply(r, now)...)
+		}
+	}
+	if p.Choice != nil && p.Choice.Ask != nil { // a choice that did not count
+		if open, ok := openAsk(p.Choice.Ask, now); ok {
+			all = append(all, open)
+		}
+	}
+	for _, r := range p.Replies {
+		all = append(all, openReply(r, now)...)
+	}
+	return all
+}
+
+// parked is what a parked row waits for, in words.
+func parked(r *store.Request) string {
+	switch {
+	case r == nil:
+		return "its chat had no group; the request is decided by now, or a route was added, and gated decides the row at once"
+	case r.Noted():
+		return fmt.Sprintf("its chat has no group yet; onbod carries out that %s approved request %s into %s", r.DecidedBy, r.Code, r.Folder)
+	}
+	return fmt.Sprintf("its chat has no group yet; it waits until an operator decides request %s "+
+		"(/approve %s or /reject %s in any chat, or the dashboard), or a route is added for the chat", r.Code, r.Code, r.Code)
+}
+
+func openTurn(t *Turn, now time.Time) string {
+	text := fmt.Sprintf("turn %d is %s for %s", t.ID, t.State, now.Sub(time.UnixMilli(cmp.Or(t.StartedAt, t.CreatedAt))).Round(time.Millisecond))
+	if t.Attempts > 0 {
+		text += fmt.Sprintf(", failed attempts: %d", t.Attempts)
+	}
+	if wait := time.UnixMilli(t.NotBefore).Sub(now); t.State == msg.TurnQueued && wait > 0 {
+		text += fmt.Sprintf(", next in %s", wait.Round(time.Millisecond))
+		if t.WaitsFor != "" {
+			text += ": " + waitsFor(t.WaitsFor)
+		}
+	}
+	return text + problem(t)
+}
+
+// waitsFor is what a queued turn waits for, in words.
+func waitsFor(w msg.WaitsFor) string {
+	switch w {
+	case msg.WaitsFiles:
+		return "its attachments are being downloaded or transcribed"
+	case msg.WaitsRetry:
+		return "it is retried"
+	case msg.WaitsMachine:
+		return "this machine could not start an agent"
+	case msg.WaitsProbe:
+		return "the group's turns fail alike, one a minute is tried"
+	}
+	return string(w)
+}
+
+// problem is a turn's last failure.
+func problem(t *Turn) string {
+	if t.Error == "" {
+		return ""
+	}
+	text, _, _ := strings.Cut(t.Error, "\n") // the lines after it are a stack
+	if t.ErrorKind != "" {
+		return fmt.Sprintf(", %s error: %s", t.ErrorKind, text)
+	}
+	return ", error: " + text
+}
+
+func openReply(r *Reply, now time.Time) (all []Open) {
+	add := func(format string, args ...any) {
+		all = append(all, Open{fmt.Sprintf(format, args...), msg.DaemonOf(r.ChatJID), r.ID, r.TurnID})
+	}
+	switch r.OutState {
+	case msg.OutQueued:
+		add("row %d waits for the adapter of its platform", r.ID)
+	case msg.OutSending:
+		add("row %d is being delivered", r.ID)
+	case msg.OutAmbiguous:
+		add("row %d: the platform did not say whether it arrived", r.ID)
+	case msg.OutFailed:
+		add("row %d was not delivered and is not tried again", r.ID)
+	case msg.OutCancelled:
+		add("row %d was cancelled before it was delivered", r.ID)
+	}
+	for _, p := range r.Parts {
+		if wait := time.UnixMilli(p.NotBefore).Sub(now); wait > 0 && (p.State == msg.OutQueued || p.State == msg.OutSending) {
+			add("row %d part %d: next attempt in %s", r.ID, p.Part, wait.Round(time.Millisecond))
+		}
+	}
+	return all
+}

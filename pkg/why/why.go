@@ -1,0 +1,247 @@
+// Package why reads what is stored about one message, as steps, and prints it: where it came from, what
+// was decided and why, the turn and the runs that answered it, and how each part
+// of the answer was delivered.
+package why
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// maxRuns is how many runs of a turn are shown, the newest ones: a turn has as
+// many as it had attempts, and one more where gated was killed.
+const maxRuns = 10
+
+// Path is what is stored about one message.
+type Path struct {
+	Asked *msg.Message // the row asked about
+	// Rows are the inbound rows: the message, and those derived or delegated from it, by id.
+	Rows  []*msg.Message
+	Turns []*Turn
+	// Replies are rows that gated wrote itself, outside a turn.
+	Replies []*Reply
+	// Request is the pending request of the chat, nil for none. Rows wait for it.
+	Request *store.Request
+	// Choice is what a row answered, if it is an answer to a question; else nil.
+	Choice *Choice
+	// Origins say what made rows, by their ids: a reminder, a broadcast, the end of a poll or a tool.
+	Origins map[int64]*Origin
+}
+
+// Turn is a turn with its runs and its answers.
+type Turn struct {
+	*msg.Turn
+	Batch   []int64            // ids of all its rows
+	Runs    []*store.RunResult // those of its folder and topic while it was open, oldest first
+	Replies []*Reply
+	Calls   []store.ToolCall // those that have acted, oldest first
+	Asks    []*Asked         // oldest first
+	Usage   agentproto.Usage // zero if its agent did not say
+}
+
+// Reply is an outbound row with the parts it was cut into.
+type Reply struct {
+	*msg.Message
+	Parts []store.PartState
+}
+
+// ErrNoMessage means that there is no such row.
+var ErrNoMessage = errors.New("no message")
+
+// Read reads the path of row id. The error is an ErrNoMessage if there is no such row.
+func Read(ctx context.Context, st store.Reader, id int64) (*Path, error) {
+	l := &loader{st: st, path: &Path{}}
+	asked := l.message(ctx, id)
+	if l.err == nil && asked == nil {
+		return nil, fmt.Errorf("%w %d", ErrNoMessage, id)
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	l.path.Asked = asked
+	if asked.Direction == msg.Out {
+		l.backwards(ctx, asked)
+	} else {
+		l.forwards(ctx, asked)
+	}
+	l.origins(ctx)
+	slices.SortFunc(l.path.Rows, func(a, b *msg.Message) int { return cmp.Compare(a.ID, b.ID) })
+	return l.path, l.err
+}
+
+// loader collects a path. After an error its methods do nothing.
+type loader struct {
+	st   store.Reader
+	path *Path
+	err  error
+}
+
+func (l *loader) message(ctx context.Context, id int64) (m *msg.Message) {
+	if l.err == nil {
+		m, l.err = l.st.Message(ctx, id)
+	}
+	return m
+}
+
+// forwards follows an inbound row: from the row it was derived from, if any, to
+// the turns and replies that came of it.
+func (l *loader) forwards(ctx context.Context, m *msg.Message) {
+	if m.DerivedFrom != 0 {
+		if original := l.message(ctx, m.DerivedFrom); original != nil {
+			m = original
+		}
+	}
+	l.row(m)
+	if l.err != nil {
+		return
+	}
+	derived, err := l.st.DerivedFrom(ctx, m.ID)
+	if err != nil {
+		l.err = err
+		return
+	}
+	for _, d := range derived {
+		l.row(d)
+	}
+	for _, r := range l.path.Rows {
+		if r.TurnID != 0 {
+			l.turn(ctx, r.TurnID)
+		}
+	}
+	l.replies(ctx, m)
+	l.choice(ctx, m)
+	if m.Disposition == "" || m.Disposition == msg.Onboarding {
+		l.request(ctx, m.ChatJID)
+	}
+}
+
+// request reads what the rows of a chat without a group wait for.
+func (l *loader) request(ctx context.Context, chat string) {
+	if l.err == nil {
+		l.path.Request, l.err = l.st.PendingRequest(ctx, chat)
+	}
+}
+
+// backwards follows an outbound row to what it answers.
+func (l *loader) backwards(ctx context.Context, out *msg.Message) {
+	if out.TurnID != 0 {
+		l.turn(ctx, out.TurnID)
+		for _, t := range slices.Clone(l.path.Turns) {
+			if trigger := l.message(ctx, t.TriggerMessageID); trigger != nil {
+				l.forwards(ctx, trigger)
+			}
+		}
+		return
+	}
+	if out.ReplyToID != "" && l.err == nil {
+		var asked *msg.Message
+		if asked, l.err = l.st.MessageByPlatformID(ctx, out.ChatJID, out.ReplyToID); asked != nil && asked.Direction == msg.In {
+			l.forwards(ctx, asked)
+		}
+	}
+	if !slices.ContainsFunc(l.path.Replies, func(r *Reply) bool { return r.ID == out.ID }) {
+		l.path.Replies = append(l.path.Replies, l.reply(ctx, out))
+	}
+}
+
+func (l *loader) row(m *msg.Message) {
+	if l.err == nil && !slices.ContainsFunc(l.path.Rows, func(r *msg.Message) bool { return r.ID == m.ID }) {
+		l.path.Rows = append(l.path.Rows, m)
+	}
+}
+
+func (l *loader) turn(ctx context.Context, id int64) {
+	if l.err != nil || slices.ContainsFunc(l.path.Turns, func(t *Turn) bool { return t.ID == id }) {
+		return
+	}
+	var row *msg.Turn
+	if row, l.err = l.st.Turn(ctx, id); row == nil {
+		return
+	}
+	t := &Turn{Turn: row}
+	if t.Usage, l.err = l.st.Usage(ctx, id); l.err != nil {
+		return
+	}
+	l.path.Turns = append(l.path.Turns, t)
+	batch, err := l.st.TurnMessages(ctx, id)
+	if err != nil {
+		l.err = err
+		return
+	}
+	for _, m := range batch {
+		t.Batch = append(t.Batch, m.ID)
+	}
+	until := row.EndedAt
+	if until == 0 {
+		until = math.MaxInt64
+	}
+	if t.Runs, l.err = l.st.RunsDuring(ctx, row.Folder, row.Topic, row.CreatedAt, until, maxRuns); l.err != nil {
+		return
+	}
+	if t.Calls, l.err = l.st.ToolCalls(ctx, id); l.err != nil {
+		return
+	}
+	replies, err := l.st.TurnReplies(ctx, id)
+	if err != nil {
+		l.err = err
+		return
+	}
+	for _, m := range replies {
+		t.Replies = append(t.Replies, l.reply(ctx, m))
+	}
+	l.asks(ctx, t)
+	l.delegated(ctx, row)
+	if row.AnsweredWith != 0 {
+		l.turn(ctx, row.AnsweredWith)
+	}
+}
+
+// delegated follows a turn to the turns that it delegated to other groups.
+func (l *loader) delegated(ctx context.Context, t *msg.Turn) {
+	if l.err != nil {
+		return
+	}
+	below, err := l.st.Delegated(ctx, cmp.Or(t.RootTurnID, t.ID))
+	if err != nil {
+		l.err = err
+		return
+	}
+	for _, d := range below {
+		asked := l.message(ctx, d.TriggerMessageID)
+		if asked != nil && asked.ForwardedFrom != nil && asked.ForwardedFrom.TurnID == t.ID {
+			l.row(asked)
+			l.turn(ctx, d.ID)
+		}
+	}
+}
+
+func (l *loader) reply(ctx context.Context, m *msg.Message) *Reply {
+	r := &Reply{Message: m}
+	if l.err == nil {
+		r.Parts, l.err = l.st.Parts(ctx, m.ID)
+	}
+	return r
+}
+
+// replies finds what gated itself wrote about a row, such as a command's answer.
+func (l *loader) replies(ctx context.Context, m *msg.Message) {
+	if l.err != nil || m.PlatformID == "" {
+		return
+	}
+	answers, err := l.st.OwnReplies(ctx, m)
+	if err != nil {
+		l.err = err
+		return
+	}
+	for _, a := range answers {
+		l.path.Replies = append(l.path.Replies, l.reply(ctx, a))
+	}
+}

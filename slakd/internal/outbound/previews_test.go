@@ -1,0 +1,547 @@
+package outbound
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+	fake "arizuko/pkg/testkit/fakes/slack"
+	"arizuko/slakd/internal/slackapi"
+)
+
+// previewFixture is a thread of a channel in which a turn answers Alice.
+type previewFixture struct {
+	*Sender
+	t      *testing.T
+	server *fake.Server
+	alice  fake.User
+	place  fake.Place // the thread
+	turn   int64
+	asked  int
+}
+
+// previewTest runs a test in a bubble.
+func previewTest(t *testing.T, o fake.Options, test func(f *previewFixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := fake.New(o)
+		n := memnet.Serve(t, server)
+		api := slackapi.NewClient("https://slack.test/api/", server.BotToken(), "", adapter.Network{Dial: n.Dial, TLS: n.TLS()}.CallClient())
+		t.Cleanup(api.Close)
+		f := &previewFixture{t: t, server: server, alice: server.User("Alice", "alice"), Sender: &Sender{Identity: first, API: api, Store: storetest.Open(t)}}
+		room := server.Channel("team", f.alice)
+		f.place = room.Thread(room.Say(f.alice, "go").TS)
+		f.turn = f.asks("slack:" + f.alice.ID)
+		test(f)
+	})
+}
+
+// asks stores a message of a sender in the thread, and a turn that answers it.
+func (f *previewFixture) asks(sender string) (turn int64) {
+	f.t.Helper()
+	f.asked++
+	row := &msg.Message{ChatJID: f.lane().ChatJID, PlatformID: fmt.Sprint(f.asked, ".1"), Direction: msg.In, Sender: sender, Verb: msg.VerbMessage, ThreadID: f.place.ThreadTS, Timestamp: 1, ReceivedAt: 1}
+	next := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: row.ChatJID, ThreadID: row.ThreadID, Topic: row.ThreadID, Place: row.ThreadID}
+	if err := f.Store.Write(f.t.Context(), func(tx *store.Tx) error {
+		id, _, err := tx.PutMessage(row)
+		if err != nil {
+			return err
+		}
+		next.TriggerMessageID = id
+		_, err = tx.PutTurn(next, 0)
+		return err
+	}); err != nil {
+		f.t.Fatal(err)
+	}
+	return next.ID
+}
+
+func (f *previewFixture) lane() store.Lane {
+	return store.Lane{ChatJID: "slack:" + f.place.ChannelID, ThreadID: f.place.ThreadTS}
+}
+
+// show shows a preview, which must succeed.
+func (f *previewFixture) show(p adapter.Preview) string {
+	f.t.Helper()
+	id, err := f.try(p)
+	if err != nil {
+		f.t.Fatalf("show %+v: %v", p, err)
+	}
+	return id
+}
+
+func (f *previewFixture) try(p adapter.Preview) (string, error) {
+	p.Turn, p.In = f.turn, f.lane()
+	if p.Mode == "" {
+		p.Mode = groupconfig.ProgressLive
+	}
+	return f.ShowPreview(f.t.Context(), &p)
+}
+
+// text is what a message shows, which must be no open stream. An edited preview has a button.
+func (f *previewFixture) text(ts string) string {
+	f.t.Helper()
+	for _, m := range f.place.Messages() {
+		if m.TS == ts {
+			if stream, is := f.place.Stream(ts); is && stream.IsOpen() {
+				f.t.Errorf("%s is a stream: %+v", ts, stream)
+			}
+			if string(m.Blocks) != "" && string(m.Blocks) != "[]" {
+				var section struct{ Text struct{ Text string } }
+				var blocks []json.RawMessage
+				if err := json.Unmarshal(m.Blocks, &blocks); err != nil || json.Unmarshal(blocks[0], &section) != nil ||
+					section.Text.Text != m.Text || m.Buttons()["Stop"] != msg.StopData(f.turn) {
+					f.t.Errorf("%s shows %s, its text is %q", ts, m.Blocks, m.Text)
+				}
+			}
+			return m.Text
+		}
+	}
+	return ""
+}
+
+// expectButton checks whether a message has a button that stops its turn.
+func (f *previewFixture) expectButton(ts string, want bool) {
+	f.t.Helper()
+	for _, m := range f.place.Messages() {
+		if m.TS == ts && (m.Buttons()["Stop"] == msg.StopData(f.turn)) != want {
+			f.t.Errorf("%s has the buttons %q", ts, m.Buttons())
+		}
+	}
+}
+
+// replies are the texts of the bot in the thread.
+func (f *previewFixture) replies() (texts []string) {
+	for _, m := range f.place.Messages() {
+		if m.BotID != "" {
+			texts = append(texts, m.Text)
+		}
+	}
+	return texts
+}
+
+func (f *previewFixture) stream(ts string, want fake.Stream) {
+	f.t.Helper()
+	got, is := f.place.Stream(ts)
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(fake.Stream{})); diff != "" || !is || !got.IsOpen() {
+		f.t.Errorf("the stream, open %v (-want +got):\n%s", is && got.IsOpen(), diff)
+	}
+}
+
+func (f *previewFixture) calls(method string) (n int) {
+	for _, c := range f.server.Calls() {
+		if c.Method == method && c.Accepted {
+			n++
+		}
+	}
+	return n
+}
+
+// takes makes the preview into the answer.
+func (f *previewFixture) takes(ts, markdown string) error {
+	f.t.Helper()
+	m := &msg.Message{ID: 9, ChatJID: f.lane().ChatJID, ThreadID: f.place.ThreadTS, Content: markdown, ReceivedAt: time.Now().UnixMilli()}
+	parts, err := f.Cut(m)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	edit, ok := f.TakeOver(parts[0], ts)
+	if !ok {
+		f.t.Fatal("the answer cannot take the preview over")
+	}
+	if r, is := edit.(adapter.Repeatable); !is || !r.Repeatable() {
+		f.t.Error("the edit is not repeatable")
+	}
+	id, err := f.Send(f.t.Context(), m, edit)
+	if err == nil && id != ts {
+		f.t.Errorf("the answer is %q, want %q", id, ts)
+	}
+	return err
+}
+
+func TestPreview_Stream_GrowsAndBecomesTheAnswer(t *testing.T) {
+	previewTest(t, fake.Options{RateLimits: true}, func(f *previewFixture) {
+		ts := f.show(adapter.Preview{})
+		f.stream(ts, fake.Stream{Plan: adapter.PreviewStart})
+		f.show(adapter.Preview{PlatformID: ts, Line: "Read <!here>…", Plan: []agentproto.Step{{Content: "Look", Status: agentproto.StepInProgress}},
+			Tools: []agentproto.Tool{{ID: "1", Title: "Read <!here>", Status: agentproto.ToolRunning}}})
+		f.show(adapter.Preview{PlatformID: ts, Text: "One <@U1> & **two", Plan: []agentproto.Step{{Content: "Look", Status: agentproto.StepCompleted}},
+			Tools: []agentproto.Tool{{ID: "1", Title: "Read <!here>", Status: agentproto.ToolFailed}}})
+		appended := f.calls("chat.appendStream")
+		f.show(adapter.Preview{PlatformID: ts, Text: "One <@U1> & **two", Plan: []agentproto.Step{{Content: "Look", Status: agentproto.StepCompleted}}})
+		if n := f.calls("chat.appendStream"); n != appended {
+			t.Error("a call without news")
+		}
+		f.show(adapter.Preview{PlatformID: ts, Text: "One <@U1> & **two** three"})
+		f.stream(ts, fake.Stream{Plan: "Writing the answer…", Text: "One <\u2060@U1> & **two** three", Tasks: []fake.StreamTask{
+			{ID: "step 0", Title: "Look", Status: "complete"}, {ID: "tool 1", Title: "Read <\u2060!here>", Status: "error"},
+		}})
+		for range 2 { // a repeat does no harm
+			if err := f.takes(ts, "One <@U1> & **two** three, four"); err != nil {
+				t.Error(err)
+			}
+		}
+		if diff := cmp.Diff([]string{"One &lt;@U1&gt; &amp; *two* three, four"}, f.replies()); diff != "" {
+			t.Errorf("replies (-want +got):\n%s", diff)
+		}
+		f.text(ts)
+		for _, c := range f.server.Calls() {
+			if len(c.Pings) > 0 {
+				t.Errorf("%s pings %v", c.Method, c.Pings)
+			}
+			if c.Method == "chat.update" && (c.Metadata == nil || c.Metadata.Type != "arizuko_part") {
+				t.Error("the answer has no tag")
+			}
+		}
+	})
+}
+
+// A stream that is too old, whose text has changed, which Slack has ended, or of which it is not known what it shows, is
+// edited: one message with the whole text.
+func TestPreview_StreamThatCannotGoOn_IsEdited(t *testing.T) {
+	for name, hinder := range map[string]func(f *previewFixture, ts string) adapter.Preview{
+		"old": func(*previewFixture, string) adapter.Preview {
+			time.Sleep(maxStreaming + time.Second) //nolint:forbidigo // in a bubble
+			return adapter.Preview{Text: "one two"}
+		},
+		"ended by Slack": func(*previewFixture, string) adapter.Preview { return adapter.Preview{Text: "one two"} },
+		"changed":        func(*previewFixture, string) adapter.Preview { return adapter.Preview{Text: "two"} },
+		"too long": func(*previewFixture, string) adapter.Preview {
+			return adapter.Preview{Text: "one " + strings.Repeat("w ", 6000)}
+		},
+		"restart": func(f *previewFixture, _ string) adapter.Preview {
+			f.previews.byTS = nil
+			return adapter.Preview{Text: "one two"}
+		},
+		"restart, ended by Slack": func(f *previewFixture, _ string) adapter.Preview {
+			f.previews.byTS = nil
+			f.server.ExpireStreams()
+			return adapter.Preview{Text: "one two"}
+		},
+		"answer lost": func(f *previewFixture, ts string) adapter.Preview {
+			f.server.InjectFault(fake.Fault{Method: "chat.appendStream", Drop: true, After: true})
+			if _, err := f.try(adapter.Preview{PlatformID: ts, Text: "one two"}); err == nil {
+				f.t.Error("a broken connection is no error")
+			}
+			return adapter.Preview{Text: "one two"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			previewTest(t, fake.Options{}, func(f *previewFixture) {
+				ts := f.show(adapter.Preview{})
+				f.show(adapter.Preview{PlatformID: ts, Text: "one"})
+				p := hinder(f, ts)
+				if name == "ended by Slack" {
+					f.server.ExpireStreams()
+				}
+				p.PlatformID = ts
+				f.show(p)
+				if got := strings.Fields(strings.TrimPrefix(f.text(ts), "…")); len(got) == 0 || !strings.HasSuffix(strings.TrimSpace(p.Text), strings.Join(got, " ")) {
+					t.Errorf("it shows %.50q", got)
+				}
+				p.Line = "Read…"
+				f.show(p)
+				if got := f.text(ts); !strings.HasSuffix(got, "\n\n⏳ Read…") {
+					t.Errorf("then it shows %.50q", got)
+				}
+				f.expectButton(ts, true)
+				if got := f.PreviewPace(f.lane()).Every; got != updateEvery {
+					t.Errorf("it is changed every %s", got)
+				}
+				if err := f.takes(ts, "final"); err != nil {
+					t.Error(err)
+				}
+				f.expectButton(ts, false)
+				if diff := cmp.Diff([]string{"final"}, f.replies()); diff != "" {
+					t.Errorf("replies (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// Where Slack takes no stream the preview is a message that is edited.
+func TestPreview_NoStream_IsEdited(t *testing.T) {
+	for name, set := range map[string]func(f *previewFixture, p *adapter.Preview){
+		"top level":        func(f *previewFixture, _ *adapter.Preview) { f.place.ThreadTS = "" },
+		"mode status":      func(_ *previewFixture, p *adapter.Preview) { p.Mode = groupconfig.ProgressStatus },
+		"asked by a bot":   func(f *previewFixture, _ *adapter.Preview) { f.turn = f.asks("agent:other") },
+		"refused channel":  func(f *previewFixture, _ *adapter.Preview) { f.refuses("channel_type_not_supported") },
+		"refused, scope":   func(f *previewFixture, _ *adapter.Preview) { f.refuses("missing_scope") },
+		"unknown method":   func(f *previewFixture, _ *adapter.Preview) { f.refuses("unknown_method") },
+		"no longer a user": func(f *previewFixture, _ *adapter.Preview) { f.turn = f.asks("slack:U404") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			previewTest(t, fake.Options{}, func(f *previewFixture) {
+				var p adapter.Preview
+				set(f, &p)
+				p.PlatformID = f.show(p)
+				if got := f.text(p.PlatformID); got != adapter.PreviewStart {
+					t.Errorf("it begins with %q", got)
+				}
+				f.expectButton(p.PlatformID, false)
+				p.Line = "Read *it*…"
+				f.show(p)
+				if got := f.text(p.PlatformID); got != "⏳ Read *\u200bit\u200b*\u200b…" {
+					t.Errorf("it shows %q", got)
+				}
+				if p.Mode == "" {
+					p.Text, p.Line = "**half", ""
+					f.show(p)
+					if got := f.text(p.PlatformID); !strings.Contains(got, "half") {
+						t.Errorf("it shows %q", got)
+					}
+				}
+				f.expectButton(p.PlatformID, true)
+				if err := f.takes(p.PlatformID, "final"); err != nil {
+					t.Error(err)
+				}
+				f.expectButton(p.PlatformID, false)
+				if diff := cmp.Diff([]string{"final"}, f.replies()); diff != "" {
+					t.Errorf("replies (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+func (f *previewFixture) refuses(code string) {
+	f.server.InjectFault(fake.Fault{Method: "chat.startStream", Error: code, Times: -1})
+}
+
+func TestPreview_Refused_IsClassified(t *testing.T) {
+	previewTest(t, fake.Options{}, func(f *previewFixture) {
+		class := func(err error) msg.ErrorClass {
+			failure := &adapter.Failure{}
+			if !errors.As(err, &failure) {
+				t.Fatalf("%v is no failure", err)
+			}
+			return failure.Class
+		}
+		f.server.InjectFault(fake.Fault{Method: "chat.startStream", RetryAfter: 7})
+		if _, err := f.try(adapter.Preview{}); class(err) != msg.Rate {
+			t.Errorf("a rate limit at the start: %v", err)
+		}
+		ts := f.show(adapter.Preview{})
+		f.server.InjectFault(fake.Fault{Method: "chat.appendStream", RetryAfter: 7})
+		if _, err := f.try(adapter.Preview{PlatformID: ts, Text: "one"}); class(err) != msg.Rate {
+			t.Errorf("a rate limit: %v", err)
+		}
+		f.show(adapter.Preview{PlatformID: ts, Text: "one two"})
+		f.stream(ts, fake.Stream{Plan: "Writing the answer…", Text: "one two"})
+		f.place.Remove(ts) // by an admin
+		if _, err := f.try(adapter.Preview{PlatformID: ts, Text: "one two three"}); class(err) != msg.Permanent {
+			t.Errorf("a message that is gone: %v", err)
+		}
+		if err := f.takes(ts, "final"); class(err) != msg.Permanent {
+			t.Errorf("an answer in place of a message that is gone: %v", err)
+		}
+		if err := f.RemovePreview(f.t.Context(), f.lane(), ts); err != nil {
+			t.Errorf("the removal of a message that is gone: %v", err)
+		}
+	})
+}
+
+func TestPreview_Removed(t *testing.T) {
+	for name, prepare := range map[string]func(f *previewFixture){
+		"open":    func(*previewFixture) {},
+		"ended":   func(f *previewFixture) { f.server.ExpireStreams() },
+		"restart": func(f *previewFixture) { f.previews.byTS = nil },
+		"a text":  func(f *previewFixture) { f.refuses("channel_type_not_supported") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			previewTest(t, fake.Options{}, func(f *previewFixture) {
+				if name == "a text" {
+					prepare(f)
+				}
+				ts := f.show(adapter.Preview{})
+				prepare(f)
+				for range 2 {
+					if err := f.RemovePreview(f.t.Context(), f.lane(), ts); err != nil {
+						t.Error(err)
+					}
+				}
+				if got := f.replies(); len(got) > 0 {
+					t.Errorf("left: %q", got)
+				}
+			})
+		})
+	}
+}
+
+func TestTakeOver_OnlyOfMessages(t *testing.T) {
+	s := &Sender{Identity: first}
+	for _, test := range []struct {
+		part call
+		id   string
+		want bool
+	}{
+		{call{method: postMessage}, "1.2", true},
+		{call{method: postMessage}, "", false},
+		{call{method: postMessage}, "old:1.2", false},
+		{call{method: postMessage}, "1.2:e:3", false},
+		{call{method: uploadFile}, "1.2", false},
+		{call{method: addReaction}, "1.2", false},
+		{call{method: updateMessage}, "1.2", false},
+	} {
+		if _, ok := s.TakeOver(test.part, test.id); ok != test.want {
+			t.Errorf("%+v, %q: %v", test.part, test.id, ok)
+		}
+	}
+}
+
+// All previews together keep to what Slack takes in a minute.
+func TestPreviewPace_ManyPreviews_Slower(t *testing.T) {
+	previewTest(t, fake.Options{}, func(f *previewFixture) {
+		if got := f.PreviewPace(f.lane()).Every; got != streamEvery {
+			t.Errorf("the first: %s", got)
+		}
+		for i := range 10 {
+			f.previews.add(fmt.Sprint(i, ".1"), &preview{in: store.Lane{ChatJID: fmt.Sprint("slack:C", i)}, isStream: i < 5, began: time.Now()})
+		}
+		if got, want := f.PreviewPace(f.lane()).Every, 5*appendShare; got != want {
+			t.Errorf("with five streams: %s, want %s", got, want)
+		}
+		if got, want := f.PreviewPace(store.Lane{ChatJID: "slack:C"}).Every, 5*updateShare; got != want {
+			t.Errorf("with five others: %s, want %s", got, want)
+		}
+		time.Sleep(previewIdle + time.Second) //nolint:forbidigo // in a bubble
+		if got := f.PreviewPace(f.lane()).Every; got != streamEvery {
+			t.Errorf("when they are idle: %s", got)
+		}
+	})
+}
+
+// What answers need to take previews over stays below Slack's limits.
+func TestPreview_ManyInAMinute_Wait(t *testing.T) {
+	previewTest(t, fake.Options{RateLimits: true}, func(f *previewFixture) {
+		streams := 0
+		for range maxBegun {
+			ts := f.show(adapter.Preview{})
+			if _, is := f.place.Stream(ts); is {
+				streams++
+			}
+			if err := f.takes(ts, "final"); err != nil {
+				f.t.Fatal(err)
+			}
+			time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+		}
+		if streams != maxStarted {
+			f.t.Errorf("%d streams, want %d", streams, maxStarted)
+		}
+		_, err := f.try(adapter.Preview{})
+		failure := &adapter.Failure{}
+		if !errors.As(err, &failure) || failure.Class != msg.Rate || failure.After <= 0 || failure.After > time.Minute-maxBegun*time.Second {
+			f.t.Fatalf("one more: %v, after %v", err, failure.After)
+		}
+		time.Sleep(failure.After) //nolint:forbidigo // in a bubble
+		f.show(adapter.Preview{})
+	})
+}
+
+// A question that takes a preview over has its buttons.
+func TestTakeOver_Question_KeepsButtons(t *testing.T) {
+	previewTest(t, fake.Options{}, func(f *previewFixture) {
+		ts := f.show(adapter.Preview{})
+		question := call{method: postMessage, channel: f.place.ChannelID, thread: f.place.ThreadTS, text: "Which?", buttons: []slackapi.Button{{Label: "this", Data: "1"}}}
+		edit, _ := f.TakeOver(question, ts)
+		if _, err := f.Send(f.t.Context(), &msg.Message{ID: 9, ChatJID: f.lane().ChatJID}, edit); err != nil {
+			f.t.Fatal(err)
+		}
+		for _, m := range f.place.Messages() {
+			if m.TS == ts && !strings.Contains(string(m.Blocks), `"this"`) {
+				f.t.Errorf("it shows %s", m.Blocks)
+			}
+		}
+	})
+}
+
+// While agents work in a thread Slack shows the button that stops them, after a crash no longer.
+func TestSession_WhileAgentsWork(t *testing.T) {
+	b := newMarksFixture(t)
+	one := b.say()
+	thread := b.Thread(one)
+	in := store.Lane{ChatJID: b.chat(), ThreadID: one}
+	end := b.works(one, one)
+	for range 2 {
+		if err := b.Type(t.Context(), in); err != nil {
+			t.Error(err)
+		}
+	}
+	calls := 0
+	for _, c := range b.server.Calls() {
+		if c.Method == "agents.sessions.setStatus" {
+			calls++
+		}
+	}
+	if thread.Session() != "processing" || calls != 1 {
+		t.Errorf("the session is %q after %d calls", thread.Session(), calls)
+	}
+	if err := b.RemoveStaleMarks(t.Context()); err != nil || thread.Session() != "processing" {
+		t.Errorf("while an agent works the sweep makes it %q, %v", thread.Session(), err)
+	}
+	end()
+	b.Sender = &Sender{Identity: first, API: b.API, Store: b.Store} // after a crash
+	if err := b.RemoveStaleMarks(t.Context()); err != nil || thread.Session() != "active" {
+		t.Errorf("after a crash it is %q, %v", thread.Session(), err)
+	}
+	if all, err := b.Store.DaemonCursors(t.Context(), "slakd", sessionPrefix); err != nil || len(all) > 0 {
+		t.Errorf("recorded: %v, %v", all, err)
+	}
+	end = b.works(one, one)
+	if err := b.Type(t.Context(), in); err != nil || thread.Session() != "processing" {
+		t.Errorf("again: %q, %v", thread.Session(), err)
+	}
+	end()
+	if err := b.EndTyping(t.Context(), in); err != nil || thread.Session() != "active" {
+		t.Errorf("in the end: %q, %v", thread.Session(), err)
+	}
+}
+
+// An app that is no agent is asked once.
+func TestSession_NoAgent_NotAsked(t *testing.T) {
+	b := newMarksFixture(t)
+	b.server.InjectFault(fake.Fault{Method: "agents.sessions.setStatus", Error: "not_an_agent", Times: -1})
+	for range 3 {
+		one := b.say()
+		if err := b.Type(t.Context(), store.Lane{ChatJID: b.chat(), ThreadID: one}); err != nil {
+			t.Error(err)
+		}
+	}
+	calls := 0
+	for _, c := range b.server.Calls() {
+		if c.Method == "agents.sessions.setStatus" {
+			calls++
+		}
+	}
+	if all, err := b.Store.DaemonCursors(t.Context(), "slakd", sessionPrefix); err != nil || len(all) > 0 || calls != 1 {
+		t.Errorf("%d calls; recorded: %v, %v", calls, all, err)
+	}
+}
+
+func TestPreview_ButtonRefused_IsShownWithout(t *testing.T) {
+	previewTest(t, fake.Options{}, func(f *previewFixture) {
+		f.place.ThreadTS = ""
+		ts := f.show(adapter.Preview{})
+		f.server.InjectFault(fake.Fault{Method: "chat.update", Error: "invalid_blocks"})
+		f.show(adapter.Preview{PlatformID: ts, Line: "Read…"})
+		if got := f.text(ts); got != "⏳ Read…" {
+			t.Errorf("it shows %q", got)
+		}
+		f.expectButton(ts, false)
+	})
+}

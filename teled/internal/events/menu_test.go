@@ -1,0 +1,211 @@
+package events
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/adaptertest/memnet"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+	fake "arizuko/pkg/testkit/fakes/telegram"
+	"arizuko/teled/internal/telegramapi"
+)
+
+// account is a listener of a fake Telegram, in a bubble.
+type account struct {
+	*fake.Server
+	*Listener
+	shell  *adapter.Shell
+	client *http.Client
+	log    strings.Builder
+}
+
+func newAccount(t *testing.T, o fake.Options) *account {
+	t.Helper()
+	a := &account{Server: fake.New(o)}
+	n := memnet.Serve(t, a.Server)
+	network := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
+	a.client = network.ListenClient()
+	st := storetest.Open(t)
+	a.Listener = &Listener{API: telegramapi.NewClient("https://telegram.test", a.Token(), a.client), Store: st}
+	log := slog.New(slog.NewTextHandler(&a.log, nil))
+	a.shell = adapter.New(nil, adapter.Options{
+		Platform: "telegram", Daemon: "teled", Listener: a.Listener, Store: st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
+		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, store.Daemon) error { return nil }),
+	})
+	return a
+}
+
+// listen runs the listener for a while.
+func (a *account) listen(t *testing.T, d time.Duration) error {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	return a.Listen(ctx, a.shell)
+}
+
+func names(menu []fake.Command) (all []string) {
+	for _, c := range menu {
+		all = append(all, c.Command)
+	}
+	return all
+}
+
+func gatewayNames() (all []string) {
+	for _, c := range msg.GatewayCommands() {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
+// setCalls is how often commands were set.
+func (a *account) setCalls() int {
+	return len(slices.DeleteFunc(a.Calls(), func(c fake.Call) bool { return c.Method != "setMyCommands" }))
+}
+
+func TestMenu_Connected_IsOfferedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccount(t, fake.Options{})
+		alice := a.User("Alice", "alice")
+		group := a.Supergroup("Team", alice)
+		for range 2 {
+			_ = a.listen(t, time.Minute)
+			for where, menu := range map[string][]fake.Command{"DM": a.DM(alice).Menu(alice), "group": group.Menu(alice)} {
+				if diff := cmp.Diff(gatewayNames(), names(menu)); diff != "" {
+					t.Errorf("%s: %s\n%s", where, diff, a.log.String())
+				}
+			}
+		}
+		if n := a.setCalls(); n != 2 {
+			t.Errorf("commands were set %d times, want once for each scope", n)
+		}
+	})
+}
+
+func TestMenu_CommandsOfOthers_Stay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccount(t, fake.Options{})
+		alice := a.User("Alice", "alice")
+		dm := a.DM(alice)
+		a.SetCommands("default", "", fake.Command{Command: "shop", Description: "of the owner"}, fake.Command{Command: "help", Description: "the owner's words"})
+		a.SetCommands("all_private_chats", "", fake.Command{Command: "bonus", Description: "of another program"})
+		a.SetCommands("all_group_chats", "de", fake.Command{Command: "hilfe", Description: "in German"})
+		expect := func(want ...string) {
+			t.Helper()
+			_ = a.listen(t, time.Minute)
+			menu := dm.Menu(alice)
+			if diff := cmp.Diff(append(gatewayNames(), want...), names(menu)); diff != "" {
+				t.Errorf("%s\n%s", diff, a.log.String())
+			}
+			at := slices.IndexFunc(menu, func(c fake.Command) bool { return c.Command == "help" })
+			if got := menu[at].Description; got != "the owner's words" {
+				t.Errorf("the description of /help is %q", got)
+			}
+		}
+		expect("shop", "bonus")
+		a.SetCommands("default", "", fake.Command{Command: "help", Description: "the owner's words"})
+		expect("bonus") // what teled had taken over goes with its original
+		german := alice
+		german.Language = "de"
+		if got := names(a.Supergroup("Team", german).Menu(german)); !slices.Equal(got, []string{"hilfe"}) {
+			t.Errorf("in German: %v", got)
+		}
+	})
+}
+
+func TestMenu_ServerWithoutCommands_ListensOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccount(t, fake.Options{Lacks: []string{"setMyCommands", "getMyCommands"}})
+		_ = a.listen(t, time.Minute)
+		if log := a.log.String(); !strings.Contains(log, "offering commands failed") || a.GetUpdatesCalls() < 10 {
+			t.Errorf("%d polls\n%s", a.GetUpdatesCalls(), log)
+		}
+	})
+}
+
+func TestMenu_SetCommandsFails_CursorDoesNotGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccount(t, fake.Options{Lacks: []string{"setMyCommands"}})
+		for range 3 {
+			_ = a.listen(t, time.Minute)
+		}
+		kept, err := a.Store.DaemonCursor(t.Context(), "teled", "menu:all_group_chats")
+		if n := strings.Count(kept, `"command"`); err != nil || n != len(msg.GatewayCommands()) {
+			t.Errorf("%d commands are kept, %v: %s", n, err, kept)
+		}
+	})
+}
+
+func TestMenuOf_TooMany_KeepsGatewayCommands(t *testing.T) {
+	var many []command
+	for i := range maxCommands {
+		many = append(many, command{"c" + string(rune('a'+i%26)) + strings.Repeat("x", i/26), "x"})
+	}
+	menu, _ := menuOf(nil, nil, many)
+	if len(menu) != maxCommands || menu[0].Command != msg.CommandNew {
+		t.Errorf("%d commands, first %+v", len(menu), menu[0])
+	}
+}
+
+// Some servers answer an empty poll at once.
+func TestListen_ServerDoesNotWait_PollsOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccount(t, fake.Options{})
+		a.InjectFault(fake.Fault{Method: "getUpdates", Body: `{"ok":true,"result":[]}`, Times: -1})
+		_ = a.listen(t, time.Minute)
+		if n := a.GetUpdatesCalls(); n < 50 || n > 62 {
+			t.Errorf("%d polls in a minute", n)
+		}
+	})
+}
+
+// gated reads in the cursor how large files may be.
+func TestListen_LocalServer_IsNotedWhileItIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccount(t, fake.Options{Local: true})
+		for _, local := range []bool{false, true, true, false} {
+			a.Local = local
+			_ = a.listen(t, time.Second)
+			if value, err := a.Store.DaemonCursor(t.Context(), "teled", msg.LocalServer); err != nil || (value != "") != local {
+				t.Errorf("local %t: %q, %v", local, value, err)
+			}
+		}
+	})
+}
+
+// Telegram lets the last poll win: one that returns at once would always be answered.
+func TestListen_AnotherReader_IsNotCalledConnected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccount(t, fake.Options{})
+		other := telegramapi.NewClient("https://telegram.test", a.Token(), a.client)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			for ctx.Err() == nil {
+				_ = other.Call(ctx, "getUpdates", telegramapi.Params{"timeout": int64(3)}, nil)
+				adapter.Pause(ctx, time.Second)
+			}
+		}()
+		for range 3 {
+			if err := a.listen(t, time.Minute); err == nil || !strings.Contains(err.Error(), "another program") {
+				t.Fatalf("ended with %v", err)
+			}
+		}
+		if n := strings.Count(a.log.String(), "msg=connected"); n > 1 {
+			t.Errorf("connected %d times\n%s", n, a.log.String())
+		}
+		cancel()
+		_ = a.listen(t, 30*time.Second)
+	})
+}

@@ -1,0 +1,102 @@
+package inbound
+
+import (
+	"strings"
+
+	"arizuko/pkg/adapter/plaintext"
+	"arizuko/pkg/msg"
+	"arizuko/teled/internal/telegramapi"
+)
+
+// replied is the message that one replies to, if it is in the same chat, and whether that is the bot's.
+func replied(m *telegramapi.Message, me Self) (id string, ours bool) {
+	if r := answered(m); r != nil {
+		return decimal(r.ID), isUs(r.From, me)
+	}
+	if e := m.ExternalReply; e != nil && here(m, e) {
+		return decimal(e.MessageID), isUs(e.Origin.SenderUser, me)
+	}
+	return "", false
+}
+
+// answered is the message of the same topic that one replies to. In a topic Telegram makes every other
+// message a reply to the first one of the topic.
+func answered(m *telegramapi.Message) *telegramapi.Message {
+	r := m.ReplyToMessage
+	if r == nil || r.ID <= 0 || r.ForumTopicCreated != nil || m.IsTopicMessage && r.ID == m.ThreadID {
+		return nil
+	}
+	return r
+}
+
+// here reports whether a reply from elsewhere is one from another topic of the chat.
+func here(m *telegramapi.Message, e *telegramapi.ExternalReply) bool {
+	return e.Chat != nil && e.Chat.ID == m.Chat.ID && e.MessageID > 0
+}
+
+func isUs(u *telegramapi.User, me Self) bool { return u != nil && u.ID == me.ID }
+
+// quoted are the messages that Telegram sends along with an answer: a bot in privacy mode has not received
+// them, and one of the bot itself may be older than the database. One of the bot in another topic is left out:
+// Telegram does not send its text.
+func quoted(m *telegramapi.Message, me Self) []*msg.Message {
+	r, thread := answered(m), threadOf(m)
+	if e := m.ExternalReply; r == nil && e != nil && here(m, e) && !isUs(e.Origin.SenderUser, me) {
+		r, thread = fromTopic(m), ""
+	}
+	if r == nil {
+		return nil
+	}
+	from, err := sender(r, me)
+	s := bodyOf(r, me)
+	if err != nil || s.Empty {
+		return nil
+	}
+	row := post(r, from, me, s)
+	row.ChatJID, row.ThreadID, row.Topic = me.jid(m.Chat.ID), thread, thread
+	row.Verb, row.Addressed = msg.VerbMessage, false
+	return []*msg.Message{row}
+}
+
+// fromTopic is the message of another topic that one replies to, as far as Telegram sends it: of its text
+// only the part that is quoted. Its topic is not known.
+func fromTopic(m *telegramapi.Message) *telegramapi.Message {
+	e := m.ExternalReply
+	r := &telegramapi.Message{
+		ID: e.MessageID, Chat: m.Chat, Date: e.Origin.Date, From: e.Origin.SenderUser, SenderChat: e.Origin.Chat, Things: e.Things,
+	}
+	if e.Origin.SenderChat != nil {
+		r.SenderChat = e.Origin.SenderChat
+	}
+	if m.Quote != nil {
+		r.Text, r.Entities = m.Quote.Text, m.Quote.Entities
+	}
+	return r
+}
+
+// quote is the part that the user selected of the message that is answered. Of a message elsewhere that is no
+// row of its own it is all that Telegram sends, and names the author.
+func quote(m *telegramapi.Message, me Self, isRow bool) string {
+	e, q := m.ExternalReply, m.Quote
+	whole := e != nil && !isRow
+	text := ""
+	if q != nil && (q.IsManual || whole) {
+		text, _ = plain(q.Text, q.Entities, Self{})
+	}
+	if !whole {
+		return text
+	}
+	var lines []string
+	for _, line := range []string{text, describe(&e.Things, me)} {
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	for _, f := range filesOf(&e.Things) {
+		lines = append(lines, plaintext.Bracket("file", f.FileName))
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return originName(&e.Origin) + ":\n" + strings.Join(lines, "\n")
+}

@@ -1,0 +1,162 @@
+package outbound
+
+import (
+	"errors"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/adapter"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/render"
+	"arizuko/pkg/store"
+	fake "arizuko/pkg/testkit/fakes/telegram"
+	"arizuko/teled/internal/telegramapi"
+)
+
+func (s *fixture) lane(p fake.Place) store.Lane {
+	l := store.Lane{ChatJID: telegramapi.JID("telegram", p.ChatID)}
+	if p.ThreadID != 0 {
+		l.ThreadID = strconv.Itoa(p.ThreadID)
+	}
+	return l
+}
+
+func TestShowPreview_PrivateChat_IsADraft(t *testing.T) {
+	s, p := startSender(t)
+	in := s.lane(s.dm)
+	if pace := p.PreviewPace(in); pace.Expires != 30*time.Second {
+		t.Errorf("pace %+v", pace)
+	}
+	for _, v := range []struct{ text, line, want string }{
+		{"", "", ""},
+		{"", "Read *notes*.md…", "⏳ Read *notes*.md…"},
+		{"One **two", "", "One **two"},
+		{"One **two** @alice", "Search", "One two @\u200balice\n\n⏳ Search"},
+		{strings.Repeat("word ", 2000), "Search", ""},
+	} {
+		id, err := p.ShowPreview(t.Context(), &adapter.Preview{Turn: 1 << 40, In: in, ReplyTo: "1", Text: v.text, Line: v.line})
+		if id != "" || err != nil {
+			t.Fatalf("%q, %v", id, err)
+		}
+		drafts := s.dm.Drafts()
+		if len(drafts) != 1 || drafts[0].ID == 0 || len(v.text) < 100 && drafts[0].Text != v.want {
+			t.Errorf("%q: %+v", v.text, drafts)
+		}
+	}
+	if text := s.dm.Drafts()[0].Text; render.UTF16Len(text) > maxText || !strings.HasPrefix(text, "…\n") || !strings.HasSuffix(text, "⏳ Search") {
+		t.Errorf("%d units: %.20q … %.20q", render.UTF16Len(text), text, text[len(text)-20:])
+	}
+}
+
+func TestShowPreview_ServerWithoutDrafts_MessagesFromThenOn(t *testing.T) {
+	s := newFixture(fake.Options{Lacks: []string{"sendMessageDraft"}})
+	p := s.sender(t)
+	in := s.lane(s.dm)
+	var f *adapter.Failure
+	if _, err := p.ShowPreview(t.Context(), &adapter.Preview{Turn: 1, In: in}); !errors.As(err, &f) || f.Class != msg.Transient {
+		t.Errorf("%v", err)
+	}
+	if pace := p.PreviewPace(in); pace.Expires != 0 || pace.Every == 0 {
+		t.Errorf("pace %+v", pace)
+	}
+	if id, err := p.ShowPreview(t.Context(), &adapter.Preview{Turn: 1, In: in, Line: adapter.PreviewStart}); id == "" || err != nil {
+		t.Errorf("%q, %v", id, err)
+	}
+}
+
+// begun makes a preview in the topic.
+func (s *fixture) begun(t *testing.T, p *Sender) string {
+	t.Helper()
+	id, err := p.ShowPreview(t.Context(), &adapter.Preview{Turn: 1, In: s.lane(s.topic), Line: adapter.PreviewStart})
+	if err != nil || id == "" {
+		t.Fatalf("%q, %v", id, err)
+	}
+	return id
+}
+
+func (s *fixture) message(id string) *fake.Message {
+	for _, m := range s.topic.Messages() {
+		if strconv.Itoa(m.ID) == id {
+			return &m
+		}
+	}
+	return nil
+}
+
+func TestShowPreview_Group_MessageIsChangedAndBecomesTheAnswer(t *testing.T) {
+	s, p := startSender(t)
+	id := s.begun(t, p)
+	if m := s.message(id); m == nil || m.Text != "⏳ Working on it…" || len(m.Buttons()) != 0 || m.Thread != s.topic.ThreadID {
+		t.Fatalf("%+v", m)
+	}
+	for range 2 { // the second time it is not modified
+		if same, err := p.ShowPreview(t.Context(), &adapter.Preview{Turn: 1, In: s.lane(s.topic), PlatformID: id, Text: "```\ncode", Line: "Run"}); same != id || err != nil {
+			t.Fatalf("%q, %v", same, err)
+		}
+	}
+	if m := s.message(id); m.Text != "code\n\n⏳ Run" || len(m.Entities) != 1 || m.Entities[0].Length != 4 || !maps.Equal(m.Buttons(), map[string]string{"Stop": "stop:1"}) {
+		t.Errorf("%q %+v %q", m.Text, m.Entities, m.Buttons())
+	}
+	m := &msg.Message{ChatJID: s.lane(s.topic).ChatJID, ThreadID: s.lane(s.topic).ThreadID, ReplyToID: "1", Content: "**done**"}
+	parts, err := p.Cut(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit, ok := p.TakeOver(parts[0], id)
+	if !ok || !edit.(adapter.Repeatable).Repeatable() {
+		t.Fatalf("%+v", edit)
+	}
+	for range 2 { // as after a crash
+		if _, err := p.Send(t.Context(), m, edit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m := s.message(id); m.Text != "done" || len(m.Entities) != 1 || len(m.Buttons()) != 0 {
+		t.Errorf("%q %+v %q", m.Text, m.Entities, m.Buttons())
+	}
+}
+
+func TestTakeOver_NotPossible(t *testing.T) {
+	_, p := startSender(t)
+	for _, tt := range []struct {
+		part call
+		id   string
+	}{{call{method: "sendPhoto"}, "5"}, {call{method: "sendMessage"}, "old:5"}, {call{method: "editMessageText"}, "5"}} {
+		if _, ok := p.TakeOver(tt.part, tt.id); ok {
+			t.Errorf("%s takes over %s", tt.part.method, tt.id)
+		}
+	}
+}
+
+func TestPreview_MessageGone(t *testing.T) {
+	s, p := startSender(t)
+	id := s.begun(t, p)
+	for range 2 { // it is gone the second time
+		if err := p.RemovePreview(t.Context(), s.lane(s.topic), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.message(id) != nil {
+		t.Error("the message is there")
+	}
+	var f *adapter.Failure
+	_, err := p.ShowPreview(t.Context(), &adapter.Preview{Turn: 1, In: s.lane(s.topic), PlatformID: id, Text: "x"})
+	if !errors.As(err, &f) || f.Class != msg.Permanent {
+		t.Errorf("a change: %v", err)
+	}
+}
+
+func TestShowPreview_ButtonRefused_IsShownWithout(t *testing.T) {
+	s, p := startSender(t)
+	id := s.begun(t, p)
+	s.InjectFault(fake.Fault{Method: "editMessageText", Status: 400, Description: "Bad Request: BUTTON_DATA_INVALID"})
+	if _, err := p.ShowPreview(t.Context(), &adapter.Preview{Turn: 1, In: s.lane(s.topic), PlatformID: id, Text: "**half**"}); err != nil {
+		t.Fatal(err)
+	}
+	if m := s.message(id); m.Text != "half" || len(m.Entities) != 1 || len(m.Buttons()) != 0 {
+		t.Errorf("%q %+v %q", m.Text, m.Entities, m.Buttons())
+	}
+}
