@@ -78,7 +78,8 @@ func TestServe_Ask_WaitsForItsOwnAnswer(t *testing.T) {
 			a, err := turn.Ask(ctx, question())
 			return agentproto.Reply{Text: a.Option + " " + string(a.Reason) + " " + a.By}, err
 		}})
-		s.send(agentproto.Start{TurnID: "1"}, agentproto.Answer{TurnID: "1", AskID: "other", Option: "Deny"},
+		s.send(agentproto.Start{TurnID: "1"}) // returns once the question is asked
+		s.send(agentproto.Answer{TurnID: "1", AskID: "other", Option: "Deny"},
 			agentproto.Answer{TurnID: "2", AskID: "q", Option: "Deny"},
 			agentproto.Answer{TurnID: "1", AskID: "q", Option: "Allow once", Reason: agentproto.AskAnswered, By: "telegram:1"})
 		s.want(nil, ok("1", "Allow once answered telegram:1", ""))
