@@ -13,6 +13,7 @@ import (
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/agentproto/agenttest"
+	"arizuko/pkg/testkit/gobuild"
 )
 
 // maxWait is how long a test waits for anything; the machine may be busy.
@@ -30,8 +31,8 @@ func withPrograms(run func() int) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if out, err := exec.Command("go", "build", "-o", dir, ".", "./internal/fakeagent").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+	if err := gobuild.Programs(dir, gobuild.Options{}, "arizuko/deploy/agents/acp", "arizuko/deploy/agents/acp/internal/fakeagent"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	bridge, fakeAgent = filepath.Join(dir, "acp"), filepath.Join(dir, "fakeagent")

@@ -20,6 +20,7 @@ import (
 	"arizuko/pkg/agentproto/agenttest"
 	"arizuko/pkg/testkit/fakes/anthropic"
 	"arizuko/pkg/testkit/fakes/llm"
+	"arizuko/pkg/testkit/gobuild"
 )
 
 // These tests run the real agents, in the versions that package.json pins, with fake models: `make acp`.
@@ -399,10 +400,7 @@ func (r *real) unknown() {
 }
 
 func (r *real) conform() {
-	bin := r.t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin, "arizuko/gated").CombinedOutput(); err != nil {
-		r.t.Fatalf("%v\n%s", err, out)
-	}
+	gated := gobuild.Program(r.t, gobuild.Options{}, "arizuko/gated")
 	quoted := []string{"exec", bridge}
 	for _, word := range r.command {
 		quoted = append(quoted, "'"+word+"'")
@@ -412,7 +410,7 @@ func (r *real) conform() {
 		name, _, _ := strings.Cut(entry, "=")
 		names = append(names, name)
 	}
-	cmd := exec.Command(filepath.Join(bin, "gated"), "agent", "conform", "-wait", "90s", "-grace", "10s", "--", strings.Join(quoted, " "))
+	cmd := exec.Command(gated, "agent", "conform", "-wait", "90s", "-grace", "10s", "--", strings.Join(quoted, " "))
 	cmd.Env = append(slices.Clone(r.environ), "AGENT_ENV="+strings.Join(names, ","))
 	out, err := cmd.CombinedOutput()
 	r.t.Logf("%s", out)

@@ -13,6 +13,7 @@ import (
 
 	"arizuko/pkg/agentproto/agenttest"
 	"arizuko/pkg/testkit/fakes/anthropic"
+	"arizuko/pkg/testkit/gobuild"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -37,8 +38,8 @@ func withBinary(run func() int) int {
 	}
 	defer os.RemoveAll(dir)
 	agentBinary = filepath.Join(dir, "claude")
-	if out, err := exec.Command("go", "build", "-o", agentBinary, ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+	if err := gobuild.Programs(dir, gobuild.Options{}, "arizuko/deploy/agents/claude"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return run()

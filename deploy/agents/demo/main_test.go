@@ -13,16 +13,13 @@ import (
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/agentproto/agenttest"
+	"arizuko/pkg/testkit/gobuild"
 )
 
 // build compiles the agent.
 func build(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "demo")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return path
+	return gobuild.Program(t, gobuild.Options{}, "arizuko/deploy/agents/demo")
 }
 
 // open starts the agent.

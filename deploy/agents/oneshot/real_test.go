@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"arizuko/pkg/testkit/fakes/llm"
+	"arizuko/pkg/testkit/gobuild"
 )
 
 // TestReal_Gemini_Conforms runs the real Gemini CLI, in the version that the agent acp pins, with a fake model: `make acp`.
@@ -24,8 +25,8 @@ func TestReal_Gemini_Conforms(t *testing.T) {
 		t.Fatalf("%v: install it with `npm ci --prefix deploy/agents/acp`", err)
 	}
 	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin, "arizuko/gated", ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := gobuild.Programs(bin, gobuild.Options{}, "arizuko/gated", "arizuko/deploy/agents/oneshot"); err != nil {
+		t.Fatal(err)
 	}
 	model := llm.New()
 	base, err := model.Start("127.0.0.1:0")

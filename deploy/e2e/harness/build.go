@@ -5,27 +5,30 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"arizuko/pkg/testkit/gobuild"
 )
 
 // Build compiles packages, given by import path, into a new folder. tags are build tags, "" for
 // none. Under the race detector the daemons have it too.
 func Build(tags string, packages ...string) (bin string, err error) {
-	return build(tags, raceFlag, packages)
+	return build(gobuild.Options{Tags: tags, Race: race}, packages)
 }
 
-func build(tags string, daemonFlags, packages []string) (bin string, err error) {
+func build(o gobuild.Options, packages []string) (bin string, err error) {
 	if bin, err = os.MkdirTemp("", "arizuko-bin"); err != nil {
 		return "", err
 	}
 	agents, daemons := partition(packages, func(pkg string) bool {
 		return strings.HasPrefix(pkg, agentPackages) || strings.HasPrefix(pkg, testAgentPackages)
 	})
-	err = errors.Join(compile(bin, tags, daemonFlags, daemons), compile(bin, tags, nil, agents))
+	if err = gobuild.Programs(bin, o, daemons...); err == nil {
+		o.Race = false
+		err = gobuild.Programs(bin, o, agents...)
+	}
 	if err != nil {
 		return "", errors.Join(err, os.RemoveAll(bin))
 	}
@@ -38,17 +41,6 @@ const (
 	agentPackages     = "arizuko/deploy/agents/"
 	testAgentPackages = "arizuko/deploy/e2e/agents/"
 )
-
-func compile(bin, tags string, flags, packages []string) error {
-	if len(packages) == 0 {
-		return nil
-	}
-	cmd := exec.Command("go", slices.Concat([]string{"build", "-tags", tags, "-o", bin + "/"}, flags, packages)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return nil
-}
 
 // partition splits a list into what holds and what does not.
 func partition(list []string, holds func(string) bool) (yes, no []string) {
@@ -72,17 +64,18 @@ func NewPrograms(tags string, packages ...string) *Programs {
 	return &Programs{build: sync.OnceValues(func() (string, error) { return Build(tags, packages...) })}
 }
 
-// NewProgramsWith describes programs that go builds with further flags.
-func NewProgramsWith(flags []string, packages ...string) *Programs {
+// NewProgramsWith describes programs in which other files take the place of some of the source; overlay is the JSON file
+// that go build takes by that name.
+func NewProgramsWith(overlay string, packages ...string) *Programs {
 	return &Programs{build: sync.OnceValues(func() (string, error) {
-		return build("", slices.Concat(raceFlag, flags), packages)
+		return build(gobuild.Options{Race: race, Overlay: overlay}, packages)
 	})}
 }
 
 // WithoutRace are programs without the race detector, which takes several times their memory. The
 // caller removes the folder.
 func WithoutRace(packages ...string) *Programs {
-	return &Programs{build: sync.OnceValues(func() (string, error) { return build("", nil, packages) })}
+	return &Programs{build: sync.OnceValues(func() (string, error) { return build(gobuild.Options{}, packages) })}
 }
 
 // Bin is the folder of the built programs.

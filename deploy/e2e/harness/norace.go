@@ -2,6 +2,6 @@
 
 package harness
 
-var raceFlag []string
+const race = false
 
 const raceFactor = 1

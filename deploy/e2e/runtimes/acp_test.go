@@ -18,7 +18,7 @@ const bridgeImage = "arizuko-acp:1"
 // The agent of the Agent Client Protocol does not exit at the end of its input. In a sandbox it ignores SIGTERM too and leaves a
 // process behind, which ends there even when gated has to kill the run.
 func TestRuntime_ACP(t *testing.T) {
-	bridge, fake := build(t, "acp"), buildPackage(t, "fakeagent", "arizuko/deploy/agents/acp/internal/fakeagent")
+	bridge, fake := build(t, "agents/acp"), build(t, "agents/acp/internal/fakeagent")
 	command := "exec '" + bridge + "' '" + fake + "'"
 	t.Run("process", func(t *testing.T) {
 		t.Parallel()

@@ -27,7 +27,7 @@ const (
 
 // The real Claude Code calls a fake model. Every conversation runs in every runtime.
 func TestRuntime_ClaudeCode_AllConversations(t *testing.T) {
-	cli, agent := realCLI(t), build(t, "claude")
+	cli, agent := realCLI(t), build(t, "agents/claude")
 	for name, newRuntime := range map[string]func(t *testing.T, cli, agent string) runtime{
 		"process": inProcess, "bwrap": inBubblewrap, "docker": inDocker,
 	} {

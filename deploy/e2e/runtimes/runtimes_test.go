@@ -2,8 +2,6 @@ package runtimes
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/docker"
+	"arizuko/pkg/testkit/gobuild"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -33,7 +32,7 @@ func TestRuntime_Bubblewrap(t *testing.T) {
 
 func TestRuntime_Docker(t *testing.T) {
 	e := docker.Start(t)
-	e.Import(t, image, map[string]string{"agent": build(t, "demo")})
+	e.Import(t, image, map[string]string{"agent": build(t, "agents/demo")})
 	containers := func() []string { return strings.Fields(e.Docker(t, "ps", "--all", "--quiet", "--no-trunc")) }
 	env := append(e.Environ()[1:], "AGENT_RUNTIME=docker", "AGENT_IMAGE="+image, "AGENT_NETWORK=none")
 	testRuntime(t, containers, env...)
@@ -56,22 +55,10 @@ func TestRuntime_Docker(t *testing.T) {
 	})
 }
 
-// build compiles a bundled agent as a static program.
+// build compiles an agent of the deploy folder as a static program.
 func build(t *testing.T, agent string) string {
 	t.Helper()
-	return buildPackage(t, agent, "arizuko/deploy/agents/"+agent)
-}
-
-// buildPackage compiles a static program of that name.
-func buildPackage(t *testing.T, name, pkg string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	cmd := exec.Command("go", "build", "-o", path, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return path
+	return gobuild.Program(t, gobuild.Options{Static: true}, "arizuko/deploy/"+agent)
 }
 
 // start makes a running instance with a chat of the group main and one of other.

@@ -46,7 +46,7 @@ func later(t *testing.T, up, down string, packages ...string) (bin string) {
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	bin, err = harness.NewProgramsWith([]string{"-overlay", file}, packages...).Bin()
+	bin, err = harness.NewProgramsWith(file, packages...).Bin()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/testkit/docker"
+	"arizuko/pkg/testkit/gobuild"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -28,13 +28,7 @@ const attackerImage = "attacker:1"
 // in an image of its own.
 func buildAttacker(t testing.TB) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "attacker")
-	cmd := exec.Command("go", "build", "-o", path, "./testdata/attacker")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return path
+	return gobuild.Program(t, gobuild.Options{Static: true}, "arizuko/gated/internal/runtime/testdata/attacker")
 }
 
 func needBwrap(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,14 +11,12 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
+	"arizuko/pkg/testkit/gobuild"
 	"arizuko/pkg/wake"
 )
 
 func TestFloor_AnswersNewRows(t *testing.T) {
-	agent := filepath.Join(t.TempDir(), "agent")
-	if out, err := exec.Command("go", "build", "-o", agent, "../agent").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	agent := gobuild.Program(t, gobuild.Options{}, "arizuko/deploy/e2e/bench/agent")
 	db := storetest.Path(t)
 	data := filepath.Dir(db)
 	runDir := filepath.Join(data, "run")
