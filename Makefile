@@ -1,5 +1,7 @@
 # `make` builds everything; `make help` lists the targets. Every target works on a fresh clone.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+# A fresh clone meets the build cache, since no path of a folder is part of what is compiled.
+export GOFLAGS ?= -trimpath
 MODULES := $(patsubst ./%,%,$(shell go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p'))
 
 .PHONY: build dist run unit setup test race acp lint vuln tidy bench fuzz faults soak failover pictures verify verify-postgres clean help
@@ -14,14 +16,16 @@ run: build ## everything on this machine, until Ctrl-C; takes the environment
 	@exec bin/launcher
 
 # Vet is part of lint, and half of the time goes into linking debug information.
+GO_TEST := go test -vet=off -ldflags='-s -w' -timeout 20m
+
 unit: ## the quick tests: needs only Go and a C compiler
-	go test -short -vet=off -ldflags='-s -w' work
+	$(GO_TEST) -short work
 
 setup: ## installs what test needs besides Go, or names the command that does
 	@deploy/e2e/setup.sh
 
 test: setup ## everything, with real processes, database files, pages and agents; DB=postgres: the store, daemons and scenarios on a server
-	$(if $(filter postgres,$(DB)),go run ./pkg/testkit/postgres/cmd/withpostgres go test -timeout 20m arizuko/pkg/store/... arizuko/pkg/daemon arizuko/migrations/... arizuko/dashd/internal/backup arizuko/dashd/internal/doctor arizuko/deploy/e2e/foreign arizuko/deploy/e2e/invariants arizuko/deploy/e2e/scenarios,go test -timeout 20m work)
+	$(if $(filter postgres,$(DB)),go run ./pkg/testkit/postgres/cmd/withpostgres $(GO_TEST) arizuko/pkg/store/... arizuko/pkg/daemon arizuko/migrations/... arizuko/dashd/internal/backup arizuko/dashd/internal/doctor arizuko/deploy/e2e/foreign arizuko/deploy/e2e/invariants arizuko/deploy/e2e/scenarios,$(GO_TEST) work)
 
 race: setup ## the same under the race detector, daemons included; RACE names packages
 	go test -timeout 30m -race $(or $(RACE),work)

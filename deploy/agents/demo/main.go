@@ -6,6 +6,7 @@
 // A message may begin with instructions:
 //
 //	slow N     answer after N seconds; /stop cancels it
+//	until NAME answer once the group's folder has a file of that name
 //	frames N   answer in N frames
 //	spend N    say that the turn costs N dollars, little by little
 //	fold       answer what comes meanwhile together with this, after N

@@ -344,6 +344,21 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			t.Errorf("answered after %v, want 300ms", took)
 		}
 	})
+	t.Run("until a file is there", func(t *testing.T) {
+		cmd := exec.Command(binary)
+		cmd.Dir = t.TempDir()
+		s := agenttest.Start(t, cmd, 20*time.Second)
+		s.Send(first("1", "old", "work slow 0.1 until go"))
+		s.Until("the last step of the plan to be done", func(e agentproto.Event) bool {
+			return e.Plan != nil && e.Plan.Entries[2].Status == agentproto.StepCompleted
+		})
+		if err := os.WriteFile(filepath.Join(cmd.Dir, "go"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if f := s.Next(); f.TurnID != "1" || f.Status != agentproto.StatusOK {
+			t.Errorf("frame %+v", f)
+		}
+	})
 	t.Run("interrupt", func(t *testing.T) {
 		s := open(t, binary)
 		s.Send(first("1", "old", "slow 600"), agenttest.Further("2", "after it"), agentproto.Interrupt{}, agenttest.Further("3", "go on"))

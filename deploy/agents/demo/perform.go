@@ -20,6 +20,8 @@ import (
 const (
 	// showTime is how long the agent shows its work if it is not asked to be slow.
 	showTime = 2 * time.Second
+	// fileInterval is how often the agent looks for the file that it waits for.
+	fileInterval = 20 * time.Millisecond
 	// pieces is how many there are of a streamed answer.
 	pieces = 20
 	// bytesPerToken, contextSize and pricePerToken are made up, so that usage and its limits can be seen without a model.
@@ -107,8 +109,23 @@ type performance struct {
 	texts []string // of its messages, and of those of the turns that it took in
 }
 
-// perform is slow, works, streams and takes turns in, as a message asks.
+// perform is slow, works, streams, takes turns in and waits for a file, as a message asks.
 func (p *performance) perform(ctx context.Context) error {
+	if err := p.show(ctx); err != nil || p.order.until == "" {
+		return err
+	}
+	for {
+		if _, err := os.Stat(p.order.until); err == nil {
+			return nil
+		}
+		if err := p.wait(ctx, fileInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// show is the work on a turn that others see.
+func (p *performance) show(ctx context.Context) error {
 	if p.order.spend > 0 {
 		return p.spend(ctx)
 	}

@@ -18,6 +18,9 @@ var (
 	anyTag        = regexp.MustCompile(`<[^>]*>`)
 )
 
+// fileName is what the instruction until takes: a plain name in the folder itself.
+var fileName = regexp.MustCompile(`^[a-z0-9_-]+$`)
+
 // messageTexts returns the text of each message of the turn, oldest first,
 // without the elements inside it, such as attachments.
 func messageTexts(prompt string) []string {
@@ -46,6 +49,7 @@ func transcripts(prompt string) (texts []string) {
 // order is the instructions in a message.
 type order struct {
 	slow   time.Duration
+	until  string   // it answers once its folder has this file
 	frames int      // 0 and 1 are both one frame
 	work   bool     // it shows a plan and tools before it answers
 	stream bool     // it shows the answer piece by piece
@@ -114,6 +118,12 @@ func (o *order) apply(words []string) int {
 			return 0
 		}
 		o.slow = time.Duration(seconds * float64(time.Second))
+		return 2
+	case "until":
+		if len(words) < 2 || !fileName.MatchString(words[1]) {
+			return 0
+		}
+		o.until = words[1]
 		return 2
 	case "spend":
 		usd, ok := number(words, maxSpend)

@@ -1,6 +1,8 @@
 package browser_test
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -69,6 +71,14 @@ func (i *instance) finish() {
 	i.WaitIdle()
 	i.checkRows()
 	i.stop()
+}
+
+// letGo makes the file that the demo agent waits for in the group main at "until NAME".
+func (i *instance) letGo(name string) {
+	i.T.Helper()
+	if err := os.WriteFile(filepath.Join(i.Instance.Data, "groups", "main", name), nil, 0o644); err != nil {
+		i.T.Fatal(err)
+	}
 }
 
 // logRows logs the last rows of a failed test.

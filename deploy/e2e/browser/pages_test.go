@@ -18,9 +18,10 @@ func overviewIsLive(t *testing.T, b *browser.Browser) {
 	p, q := i.logIn(b), i.open(b)
 	q.Visit(i.url + "/")
 	q.says("#facts", "dashd")
-	p.SendMessage("slow 3 for the overview")
+	p.SendMessage("until go for the overview")
 	q.says("#facts", "web:main")
-	p.has("< slow 3 for the overview")
+	i.letGo("go")
+	p.has("< until go for the overview")
 	q.Wait(`!document.querySelector("#facts").innerText.includes("web:main")`)
 	pid := i.Signal("gated", syscall.SIGTERM)
 	i.Until("gated to be restarted", func() bool {
