@@ -2,7 +2,7 @@
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 # A fresh clone meets the build cache, since no path of a folder is part of what is compiled.
 export GOFLAGS ?= -trimpath
-MODULES := $(patsubst ./%,%,$(shell go work edit -json | sed -n 's/.*"DiskPath": "\(.*\)".*/\1/p'))
+MODULES := . deploy/e2e
 
 .PHONY: build dist run unit setup test race acp lint vuln tidy bench fuzz faults soak failover pictures verify verify-postgres clean help
 
@@ -34,14 +34,14 @@ acp: ## real agents of the Agent Client Protocol with fake models: 1.5 GB of npm
 	for agent in acp claude; do npm ci --prefix deploy/agents/$$agent --no-fund --no-audit || exit 1; done
 	go test -tags realagents -timeout 40m -count=1 -run TestReal -v ./deploy/agents/acp ./deploy/agents/oneshot ./deploy/e2e/agents
 
-lint: ## plain words, formatting, vet, linters, and each module on its own
-	deploy/lint/lint.sh $(MODULES)
+lint: ## plain words, formatting, vet, linters, and both modules on their own
+	deploy/lint/lint.sh
 
 vuln: ## known vulnerabilities in what is linked; needs vuln.go.dev
-	status=0; for module in $(MODULES); do (cd $$module && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...) || status=1; done; exit $$status
+	status=0; for module in $(MODULES); do go -C $$module run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./... || status=1; done; exit $$status
 
 tidy: ## go.mod and go.sum of each module, and go.work.sum
-	for module in $(MODULES); do (cd $$module && GOWORK=off go mod tidy) || exit 1; done
+	for module in $(MODULES); do GOWORK=off go -C $$module mod tidy || exit 1; done
 	go work sync
 
 bench: ## the message path against a floor without logic; takes some minutes

@@ -2,16 +2,10 @@ module arizuko/deploy/e2e
 
 go 1.26.0
 
-replace (
-	arizuko/migrations => ../../migrations
-	arizuko/pkg => ../../pkg
-	arizuko/pkg/testkit => ../../pkg/testkit
-)
+replace arizuko => ../..
 
 require (
-	arizuko/migrations v0.0.0
-	arizuko/pkg v0.0.0
-	arizuko/pkg/testkit v0.0.0
+	arizuko v0.0.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/compose-spec/compose-go/v2 v2.4.7
 	github.com/google/go-cmp v0.7.0

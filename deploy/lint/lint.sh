@@ -1,30 +1,24 @@
 #!/usr/bin/env bash
-# Finds words that the project does not use, lints each module, and builds it without the
-# workspace: inside one, a missing requirement goes unnoticed.
+# Finds words that the project does not use, lints both modules, and builds each without the workspace: inside one, a
+# missing requirement goes unnoticed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 golangci_lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-config=$PWD/.golangci.yml
 
 go run ./deploy/lint/words
 
-unformatted=$(gofmt -l "$@")
+unformatted=$(git ls-files -z '*.go' | xargs -0 gofmt -l)
 if [ -n "$unformatted" ]; then
   printf 'not formatted:\n%s\n' "$unformatted" >&2
   exit 1
 fi
-go work sync
-for module in "$@"; do
-  printf 'lint %s\n' "$module"
-  (
-    cd "$module"
-    GOWORK=off go mod tidy
-    GOWORK=off go build ./...
-    GOWORK=off go vet ./...
-    go run "$golangci_lint" run --config "$config" ./...
-  )
+for module in . deploy/e2e; do
+  GOWORK=off go -C $module mod tidy
+  GOWORK=off go -C $module build ./...
 done
+go work sync
 if ! git diff --exit-code -- go.work go.work.sum '*go.mod' '*go.sum'; then
   echo 'module files are not tidy: commit what changed above' >&2
   exit 1
 fi
+go run "$golangci_lint" run ./... ./deploy/e2e/...

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -8,8 +9,8 @@ import (
 )
 
 var (
-	makeTarget = regexp.MustCompile(`(?m)^([a-z]+):`)
-	makeCall   = regexp.MustCompile("(?m)(?:`|^)make ([a-z]+)")
+	makeTarget = regexp.MustCompile(`(?m)^([a-z-]+):`)
+	makeCall   = regexp.MustCompile("(?m)(?:`|^)make ([a-z]+(?:-[a-z]+)*)")
 )
 
 func TestPages_MakeTargets_Exist(t *testing.T) {
@@ -68,8 +69,8 @@ func TestPerformance_Scenarios_AreThoseOfTheBenchmark(t *testing.T) {
 func TestDependabot_KnowsEveryModule(t *testing.T) {
 	t.Parallel()
 	updates := read(t, ".github/dependabot.yml")
-	walk(t, ".", func(path string) {
-		if dir := "/" + strings.TrimSuffix(path, "/go.mod"); !strings.Contains(updates, `"`+dir+`"`) {
+	walk(t, ".", func(file string) {
+		if dir := "/" + strings.TrimPrefix(path.Dir(file), "."); !strings.Contains(updates, `"`+dir+`"`) {
 			t.Errorf("dependabot.yml does not have %s", dir)
 		}
 	}, "go.mod")
