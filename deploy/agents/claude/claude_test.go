@@ -139,8 +139,7 @@ func TestAgent_Interrupt_DropsOpenTurns(t *testing.T) {
 		s.Send(agenttest.Further("2", "say nor this"), agentproto.Interrupt{})
 		begun := time.Now()
 		s.WantExit(0)
-		// After its grace of a second gated would terminate the agent.
-		if took := time.Since(begun); took > 10*time.Second {
+		if took := time.Since(begun); took > 30*time.Second {
 			t.Errorf("the end took %v", took)
 		}
 		if n := len(s.model.MessageCalls()); n != 1 {

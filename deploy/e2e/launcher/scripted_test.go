@@ -7,14 +7,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
-// Limits of the launcher.
-const (
-	maxEarlyExits = 5
-	stopTimeout   = 10 * time.Second
-)
+// maxEarlyExits is a limit of the launcher.
+const maxEarlyExits = 5
 
 func TestLauncher_FailingMigration_StartsNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -150,11 +146,10 @@ func TestLauncher_SecondInterrupt_Kills(t *testing.T) {
 	l.WaitOutput("routd    | up")
 	l.Signal(syscall.SIGINT)
 	l.WaitOutput("stopping")
-	began := time.Now()
 	l.Signal(syscall.SIGINT)
 	l.WantEnd(0)
-	if took := time.Since(began); took > stopTimeout/2 {
-		t.Errorf("the stop took %s", took)
+	if out := l.Stderr(); strings.Contains(out, "did not stop within") {
+		t.Errorf("it waited for the daemons:\n%s", out)
 	}
 }
 

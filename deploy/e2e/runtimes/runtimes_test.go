@@ -120,7 +120,7 @@ func testRuntime(t *testing.T, containers func() []string, env ...string) {
 		if code := f.Stop(harness.Gated); code != 0 {
 			t.Errorf("exit code %d", code)
 		}
-		if took := time.Since(began); took > 10*time.Second {
+		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("the stop took %s", took)
 		}
 		if containers != nil && len(containers()) > 0 {
