@@ -16,19 +16,22 @@ run: build ## everything on this machine, until Ctrl-C; takes the environment
 	@exec bin/launcher
 
 # Vet is part of lint, and half of the time goes into linking debug information.
-GO_TEST := go test -vet=off -ldflags='-s -w' -timeout 20m
+GO_TEST := go test -vet=off -ldflags='-s -w'
+IN_MEMORY := deploy/e2e/inmemory.sh
+ON_POSTGRES := $(addprefix arizuko/,pkg/store/... pkg/daemon migrations/... dashd/internal/backup dashd/internal/doctor deploy/e2e/foreign deploy/e2e/invariants deploy/e2e/scenarios)
 
 unit: ## the quick tests: needs only Go and a C compiler
-	$(GO_TEST) -short work
+	$(IN_MEMORY) $(GO_TEST) -short work
 
 setup: ## installs what test needs besides Go, or names the command that does
 	@deploy/e2e/setup.sh
 
-test: setup ## everything, with real processes, database files, pages and agents; DB=postgres: the store, daemons and scenarios on a server
-	$(if $(filter postgres,$(DB)),go run ./pkg/testkit/postgres/cmd/withpostgres $(GO_TEST) arizuko/pkg/store/... arizuko/pkg/daemon arizuko/migrations/... arizuko/dashd/internal/backup arizuko/dashd/internal/doctor arizuko/deploy/e2e/foreign arizuko/deploy/e2e/invariants arizuko/deploy/e2e/scenarios,$(GO_TEST) work)
+# Counted, since go does not know that a test starts daemons whose code has changed.
+test: setup ## all tests, with real processes, database files, pages and agents; DB=postgres: the store, daemons and scenarios on a server
+	$(IN_MEMORY) $(if $(filter postgres,$(DB)),go run ./pkg/testkit/postgres/cmd/withpostgres) $(GO_TEST) -count=1 -timeout 20m $(if $(filter postgres,$(DB)),$(ON_POSTGRES),work)
 
 race: setup ## the same under the race detector, daemons included; RACE names packages
-	go test -timeout 30m -race $(or $(RACE),work)
+	$(IN_MEMORY) go test -timeout 30m -race $(or $(RACE),work)
 
 acp: ## real agents of the Agent Client Protocol with fake models: 1.5 GB of npm packages, 15 minutes
 	for agent in acp claude; do npm ci --prefix deploy/agents/$$agent --no-fund --no-audit || exit 1; done
