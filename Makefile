@@ -28,7 +28,7 @@ setup: ## installs what test needs besides Go, or names the command that does
 
 # Counted, since go does not know that a test starts daemons whose code has changed.
 test: setup ## all tests, with real processes, database files, pages and agents; DB=postgres: the store, daemons and scenarios on a server
-	$(IN_MEMORY) $(if $(filter postgres,$(DB)),go run ./pkg/testkit/postgres/cmd/withpostgres) $(GO_TEST) -count=1 -timeout 20m $(if $(filter postgres,$(DB)),$(ON_POSTGRES),work)
+	$(IN_MEMORY) $(if $(filter postgres,$(DB)),go run ./pkg/testkit/postgres/cmd/withpostgres) $(GO_TEST) -count=1 -timeout 30m $(if $(filter postgres,$(DB)),$(ON_POSTGRES),work)
 
 race: setup ## the same under the race detector, daemons included; RACE names packages
 	$(IN_MEMORY) go test -timeout 30m -race $(or $(RACE),work)
@@ -66,12 +66,14 @@ failover: setup ## three machines on database servers with failover, all killed,
 pictures: ## the pictures of docs/tour.md and docs/run.md, made again in Chromium
 	go test ./deploy/e2e/tour -count=1 -pictures $(CURDIR)/docs/tour
 
-verify: lint test race bench faults ## what judges by figures or chance too, before an issue is closed and every night: about an hour
+# VERIFY runs tests that `make test` leaves out: see pkg/testkit/need.
+verify: lint race bench faults ## what judges by figures or chance or takes long, before an issue is closed and every night: two hours
+	VERIFY=1 $(MAKE) test
 	go test -tags failpoints arizuko/pkg/failpoint
 	$(MAKE) soak FOR=10m
 
 verify-postgres: failover ## the same on Postgres, with machines that fail over; another hour
-	$(MAKE) test DB=postgres
+	VERIFY=1 $(MAKE) test DB=postgres
 	$(MAKE) faults DB=postgres
 	$(MAKE) soak FOR=10m DB=postgres
 

@@ -18,11 +18,17 @@ import (
 
 	"go.uber.org/goleak"
 
+	"arizuko/dashd/internal/doctor"
 	"arizuko/pkg/config"
+	"arizuko/pkg/config/configtest"
 	"arizuko/pkg/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	configtest.Isolate(Config{})
+	configtest.Isolate(doctor.Peers{})
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	secret   = "0123456789abcdef-shared"
@@ -116,7 +122,7 @@ type process struct {
 func serve(t testing.TB, data string, env ...string) *process {
 	t.Helper()
 	cfg, err := config.Load[Config](append([]string{
-		"ARIZUKO_DATA=" + data, "DASHD_ADDR=127.0.0.1:0", "ROUTD_ADDR=127.0.0.1:1", "POLL_INTERVAL=10ms", "LOG_LEVEL=debug",
+		"ARIZUKO_DATA=" + data, "DASHD_ADDR=127.0.0.1:0", "ROUTD_ADDR=127.0.0.1:1", "GATED_ADDR=127.0.0.1:1", "ONBOD_ADDR=127.0.0.1:1", "POLL_INTERVAL=10ms", "LOG_LEVEL=debug",
 	}, env...))
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -14,6 +15,11 @@ import (
 	"arizuko/pkg/config/configtest"
 	fake "arizuko/pkg/testkit/fakes/discord"
 )
+
+func TestMain(m *testing.M) {
+	configtest.Isolate(Config{})
+	os.Exit(m.Run())
+}
 
 func TestReadmeTable(t *testing.T) {
 	configtest.CheckTable(t, "README.md", Config{})

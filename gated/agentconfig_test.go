@@ -13,12 +13,14 @@ import (
 	"arizuko/gated/internal/runtime"
 	"arizuko/gated/internal/runtime/enter"
 	"arizuko/pkg/config"
+	"arizuko/pkg/config/configtest"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
 
 func TestMain(m *testing.M) {
 	enter.Intercept(os.Environ())
+	configtest.Isolate(Config{})
 	os.Exit(m.Run())
 }
 

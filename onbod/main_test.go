@@ -19,7 +19,10 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	configtest.Isolate(Config{})
+	goleak.VerifyTestMain(m)
+}
 
 const secret = "0123456789abcdef"
 

@@ -25,7 +25,10 @@ import (
 	"arizuko/pkg/wake"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	configtest.Isolate(Config{})
+	goleak.VerifyTestMain(m)
+}
 
 const secret = "0123456789abcdef"
 

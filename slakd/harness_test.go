@@ -16,6 +16,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/config"
+	"arizuko/pkg/config/configtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -27,6 +28,7 @@ const maxWait = 20 * time.Second
 
 // TestMain runs more tests at once than there are processors: they mostly wait for paced sends.
 func TestMain(m *testing.M) {
+	configtest.Isolate(Config{})
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -16,6 +17,11 @@ import (
 )
 
 const token = "12345:secret-of-the-bot"
+
+func TestMain(m *testing.M) {
+	configtest.Isolate(Config{})
+	os.Exit(m.Run())
+}
 
 func TestReadmeTable(t *testing.T) {
 	configtest.CheckTable(t, "README.md", Config{})

@@ -28,6 +28,16 @@ func Full(t testing.TB) {
 	}
 }
 
+// Verify skips the test unless `make verify` runs it, with VERIFY set. It is for tests that judge by chance, and for those
+// that take long and show again what a quicker test shows: a scenario on one more platform, a daemon killed at one more point.
+func Verify(t testing.TB) {
+	t.Helper()
+	Full(t)
+	if os.Getenv("VERIFY") == "" {
+		t.Skip("only in `make verify`: VERIFY is not set")
+	}
+}
+
 // Root skips the test with -short, and fails it, unless root runs it. It is for what no other user
 // can do, as becoming another user.
 func Root(t testing.TB) {

@@ -27,6 +27,20 @@ func record(t *testing.T, test func(testing.TB)) *recorder {
 	return r
 }
 
+func TestVerify_OnlyWhereItIsSet_Runs(t *testing.T) {
+	was := testing.Short()
+	t.Cleanup(func() { _ = flag.Set("test.short", fmt.Sprint(was)) })
+	if err := flag.Set("test.short", "false"); err != nil {
+		t.Fatal(err)
+	}
+	for value, skipped := range map[string]bool{"": true, "1": false} {
+		t.Setenv("VERIFY", value)
+		if r := record(t, Verify); r.skipped != "" != skipped || r.failed != "" {
+			t.Errorf("VERIFY=%s: skipped %q, failed %q", value, r.skipped, r.failed)
+		}
+	}
+}
+
 func TestProgram_ShortOrMissing_SkipsOrFails(t *testing.T) {
 	was := testing.Short()
 	t.Cleanup(func() { _ = flag.Set("test.short", fmt.Sprint(was)) })
