@@ -59,12 +59,13 @@ fuzz: ## every fuzz target, TOTAL executions (10000000) in all, or EXECS each; O
 soak: ## load for FOR (3m) with kills, hangs, a clock that jumps, and outages of all platforms and the web chat
 	go run ./deploy/e2e/chaos soak $(if $(FOR),-for $(FOR)) $(if $(SEED),-seed $(SEED)) $(if $(DB),-db $(DB))
 
+failover: export VERIFY := 1
 failover: setup ## three machines on database servers with failover, all killed, suspended and cut off under load; 20 minutes; ONLY picks some
 	go test -tags failover -count=1 arizuko/pkg/testkit/patroni
 	go run ./deploy/e2e/chaos failover $(if $(ONLY),-only '$(ONLY)') $(if $(SEED),-seed $(SEED))
 
 pictures: ## the pictures of docs/tour.md and docs/run.md, made again in Chromium
-	go test ./deploy/e2e/tour -count=1 -pictures $(CURDIR)/docs/tour
+	VERIFY=1 go test ./deploy/e2e/tour -count=1 -pictures $(CURDIR)/docs/tour
 
 # VERIFY runs tests that `make test` leaves out: see pkg/testkit/need.
 verify: lint race bench faults ## what judges by figures or chance or takes long, before an issue is closed and every night: two hours

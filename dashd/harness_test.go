@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"flag"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -27,6 +28,10 @@ import (
 func TestMain(m *testing.M) {
 	configtest.Isolate(Config{})
 	configtest.Isolate(doctor.Peers{})
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // they mostly wait
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"arizuko/pkg/testkit/need"
 )
 
 // copier is a gated that replays as gated does, in one transaction a request. At request number killAt it is killed once its transaction is
@@ -103,6 +105,7 @@ func (p *process) number(query string) (n int) {
 // TestLost_ReplayAllKilledInTheMiddle_CopiesEachOnce replays 10,000 messages by the button, while gated dies between a commit and its
 // answer. Copies that fail again meanwhile are not copied.
 func TestLost_ReplayAllKilledInTheMiddle_CopiesEachOnce(t *testing.T) {
+	need.Verify(t)
 	const n = 10_000
 	data := dataFolder(t)
 	failedRows(t, data, n)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the tests need besides Go and a C compiler: missing system packages where it may
 # (root on Debian), and the npm packages of agents and tests. It installs nothing that is there.
+# With VERIFY or DB=postgres it installs what only those tests need, too.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -12,7 +13,7 @@ need() { # need PROGRAM PACKAGE…: the packages are missing where the program i
 }
 need cc gcc libc6-dev
 need git git
-need chromium chromium fonts-dejavu-core
+need chromium-headless-shell chromium-headless-shell fonts-dejavu-core
 need node nodejs
 need npm npm
 need bwrap bubblewrap
@@ -29,11 +30,15 @@ need python3 python3
 need ssh openssh-client
 need setpriv util-linux
 need sqlite3 sqlite3
-need promtool prometheus
-need psql postgresql
-compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
-need patroni patroni python3-etcd
-need etcd etcd-server
+npm_folders=(deploy/agents/claude)
+if [ -n "${VERIFY-}${DB-}" ]; then
+  need promtool prometheus
+  need psql postgresql
+  compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
+  need patroni patroni python3-etcd
+  need etcd etcd-server
+  npm_folders+=(deploy/e2e/mcp deploy/e2e/clients)
+fi
 
 if [ ${#packages[@]} -gt 0 ]; then
   install="apt-get install -y ${packages[*]}"
@@ -53,7 +58,7 @@ if [ ${#packages[@]} -gt 0 ]; then
 fi
 
 pids=()
-for folder in deploy/agents/claude deploy/e2e/mcp deploy/e2e/clients; do
+for folder in "${npm_folders[@]}"; do
   if ! [ $folder/node_modules/.package-lock.json -nt $folder/package-lock.json ]; then
     npm ci --prefix $folder --no-fund --no-audit --fetch-retries=5 &
     pids+=($!)

@@ -13,6 +13,7 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/testkit/browser"
+	"arizuko/pkg/testkit/need"
 )
 
 var shots = flag.String("shots", "", "write screenshots into this folder")
@@ -42,7 +43,7 @@ func allLooks() []look {
 	}...)
 }
 
-// looks opens every page in both sizes and schemes.
+// looks opens every page in both sizes and schemes, `make test` on a light phone.
 func looks(t *testing.T, b *browser.Browser) {
 	site := newSite(t)
 	p := b.Open(t)
@@ -56,6 +57,9 @@ func looks(t *testing.T, b *browser.Browser) {
 			for _, page := range allLooks() {
 				name := page.name + "-" + size.name + "-" + scheme
 				t.Run(name, func(t *testing.T) {
+					if size.name != "phone" || scheme != "light" {
+						need.Verify(t)
+					}
 					p := p.WithTest(t)
 					p.Visit(site + page.path)
 					p.Wait(page.ready)

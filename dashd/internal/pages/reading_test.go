@@ -9,6 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"arizuko/pkg/testkit/browser"
+	"arizuko/pkg/testkit/need"
 )
 
 // sizes are the widths at which every page is used: a phone and a desktop.
@@ -18,13 +19,16 @@ var sizes = []struct {
 }{{"phone", 375}, {"desktop", 1280}}
 
 // TestPages_KeyboardAndReader_CanUseEverything opens every page as users do who have no mouse, a screen reader, large text, little
-// width or colours of their own.
+// width or colours of their own, `make test` on a phone.
 func TestPages_KeyboardAndReader_CanUseEverything(t *testing.T) {
 	b := browser.Start(t)
 	site, p := newSite(t), b.Open(t)
 	for _, page := range allLooks() {
 		for _, size := range sizes {
 			t.Run(page.name+"-"+size.name, func(t *testing.T) {
+				if size.name != "phone" {
+					need.Verify(t)
+				}
 				p := p.WithTest(t)
 				p.Resize(size.width, 800)
 				visit(p, site, page)
@@ -60,6 +64,7 @@ func report(t *testing.T, kind string, problems []string) {
 
 // largeText: nothing is lost with text twice as large, at a zoom of 200 % or 400 % of a window of 1280 pixels.
 func largeText(p *browser.Tab, t *testing.T, site string, page look) {
+	need.Verify(t)
 	for _, zoom := range []struct {
 		width  int64
 		script string
@@ -110,6 +115,7 @@ func TestPages_PhoneMenu_ByKeyboard(t *testing.T) {
 
 // TestPages_LessMotion_NothingMoves: what moves while an agent works stands still for users who want that.
 func TestPages_LessMotion_NothingMoves(t *testing.T) {
+	need.Verify(t)
 	p := browser.Start(t).Open(t)
 	site := newSite(t)
 	moving := `document.getAnimations().filter((a) => a.playState === "running").length`

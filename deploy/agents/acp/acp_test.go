@@ -13,6 +13,7 @@ import (
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/agentproto/agenttest"
 	"arizuko/pkg/config/configtest"
+	"arizuko/pkg/testkit/need"
 )
 
 func TestREADME_TableMatchesConfig(t *testing.T) { configtest.CheckTable(t, "README.md", Config{}) }
@@ -151,6 +152,7 @@ func TestRun_Interrupt_CancelsTheTurn(t *testing.T) {
 
 // An agent that works on is ended, and the next turn has another process with the same session.
 func TestRun_InterruptIgnored_EndsTheAgent(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	g := fake(t, "no-cancel")
 	s := g.open()

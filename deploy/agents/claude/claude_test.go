@@ -15,6 +15,7 @@ import (
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/agentproto/agenttest"
 	"arizuko/pkg/testkit/fakes/anthropic"
+	"arizuko/pkg/testkit/need"
 )
 
 // These tests run the real Claude Code with a fake model that follows instructions.
@@ -65,6 +66,7 @@ func TestAgent_MessagesDuringTurn_AnsweredInOrder(t *testing.T) {
 
 // Claude Code itself would answer both with one result.
 func TestAgent_TurnThatMayNotBeFolded_AnsweredSeparately(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *),Bash(echo *)")
 	s.begin("tool Bash sleep 1; echo done")
@@ -77,6 +79,7 @@ func TestAgent_TurnThatMayNotBeFolded_AnsweredSeparately(t *testing.T) {
 // The CLI names the folder of a project's sessions after the working folder, and finds
 // a session by its id in every one of them. Its memory is only in that of its project.
 func TestAgent_FolderMoved_SessionGoesOn(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	r := newFixture(t)
 	groups := r.group
@@ -110,6 +113,7 @@ func TestAgent_FolderMoved_SessionGoesOn(t *testing.T) {
 
 // Groups that share a home do not share sessions.
 func TestAgent_SessionOfOtherGroup_IsUnknown(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	r := newFixture(t)
 	s := r.open()
@@ -181,6 +185,7 @@ func TestAgent_EndOfInput_AnswersOpenTurns(t *testing.T) {
 
 // Commands run in separate sessions and must end with the run.
 func TestAgent_EndOfRun_LeavesNoProcess(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	for name, end := range map[string]func(*session){
 		"terminated": func(s *session) {
@@ -366,6 +371,7 @@ func TestAgent_MCPTools_CalledWithoutLeakingToken(t *testing.T) {
 }
 
 func TestAgent_UnreachableMCPTools_WorksWithoutThem(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	s := newFixture(t).open()
 	start := agenttest.First("1", "", "say hello")

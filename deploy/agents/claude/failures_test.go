@@ -11,6 +11,7 @@ import (
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/agentproto/agenttest"
 	"arizuko/pkg/testkit/fakes/anthropic"
+	"arizuko/pkg/testkit/need"
 )
 
 // How the real Claude Code reports each failure, and the kind that the agent makes of it.
@@ -35,6 +36,7 @@ func (r *fixture) wantMemory(id string) {
 }
 
 func TestAgent_FailingAPI_KeepsConversation(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	reset := time.Now().Add(30 * time.Minute)
 	const token = "CLAUDE_CODE_OAUTH_TOKEN="
@@ -111,6 +113,7 @@ func described(status int, text string) anthropic.Fault {
 // A conversation that has failed from its first turn on has a session too, unless the CLI was killed
 // before it stored one.
 func TestAgent_FirstTurnFails_NamesSession(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	t.Run("overload", func(t *testing.T) {
 		t.Parallel()
@@ -157,7 +160,7 @@ func TestAgent_InvalidCredentials_EndRunWithError(t *testing.T) {
 			s.Send(agenttest.First("1", "", "say hello"))
 			s.WantError("1", agentproto.KindPermanent, tc.want)
 			s.WantExit(1)
-			if n := len(s.model.MessageCalls()); n > 1 { // Claude Code would retry for ten seconds
+			if n := len(s.model.MessageCalls()); n > 3 { // Claude Code would retry ten times
 				t.Errorf("%d calls", n)
 			}
 		})
@@ -165,6 +168,7 @@ func TestAgent_InvalidCredentials_EndRunWithError(t *testing.T) {
 }
 
 func TestAgent_UnreachableAPI_EndsRunWithError(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	r := newFixture(t)
 	if err := r.model.Close(); err != nil {
@@ -177,6 +181,7 @@ func TestAgent_UnreachableAPI_EndsRunWithError(t *testing.T) {
 }
 
 func TestAgent_SessionCannotBeResumed_ReportsIt(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	for name, change := range map[string]func(path string) error{
 		"deleted":    os.Remove,
@@ -240,6 +245,7 @@ func (r *fixture) wantLost(id string) {
 }
 
 func TestAgent_SessionFileCutOff_IsResumed(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	r := newFixture(t)
 	s, id := r.remembered()
@@ -256,6 +262,7 @@ func TestAgent_SessionFileCutOff_IsResumed(t *testing.T) {
 }
 
 func TestAgent_CLIKilled_KeepsConversation(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	t.Run("in a turn", func(t *testing.T) {
 		t.Parallel()
@@ -305,6 +312,7 @@ func (s *session) waitGone(pid int) {
 }
 
 func TestAgent_InvalidSettings_EndRunWithError(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	for name, tc := range map[string]struct{ set, want string }{
 		"mode":     {"CLAUDE_PERMISSION_MODE=nonsense", "'nonsense' is invalid"},

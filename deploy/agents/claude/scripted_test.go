@@ -14,6 +14,7 @@ import (
 	"arizuko/deploy/agents/internal/subprocess"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/agentproto/agenttest"
+	"arizuko/pkg/testkit/need"
 )
 
 // For what the real Claude Code cannot be made to do, the test binary is a fake CLI: a helper process
@@ -95,6 +96,7 @@ func fakeCLI(script string) int {
 }
 
 func TestAgent_UnusualCLIOutput_IsHandled(t *testing.T) {
+	need.Verify(t)
 	ok := func(id, result string) agentproto.Frame {
 		return agentproto.Frame{Status: agentproto.StatusOK, TurnID: id, Result: result}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/agentproto/agenttest"
+	"arizuko/pkg/testkit/need"
 )
 
 // What users say while the real Claude Code works. The fake model answers the last message that it gets.
@@ -68,6 +69,7 @@ func TestAgent_MessageDuringToolCall_IsFolded(t *testing.T) {
 
 // Without a call of a tool there is nothing to fold into: Claude Code begins what has come meanwhile as one turn.
 func TestAgent_MessagesDuringText_AreTheNextTurn(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	s := newFixture(t).open()
 	s.begin("slow 2 say one")
@@ -78,6 +80,7 @@ func TestAgent_MessagesDuringText_AreTheNextTurn(t *testing.T) {
 }
 
 func TestAgent_InterruptWithGivenTurns_DropsThem(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	s := newFixture(t).open()
 	s.begin("slow 600 say never")
@@ -91,6 +94,7 @@ func TestAgent_InterruptWithGivenTurns_DropsThem(t *testing.T) {
 
 // Turns that a Claude Code had before its time when it was killed are not lost: the run ends, and gated asks them again.
 func TestAgent_CLIKilledWithGivenTurns_FailsTheTurnUnderWay(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *)")
 	s.begin("tool Bash sleep 600")
@@ -102,6 +106,7 @@ func TestAgent_CLIKilledWithGivenTurns_FailsTheTurnUnderWay(t *testing.T) {
 
 // A turn that Claude Code has and does not take in is not given to it again.
 func TestAgent_GivenTurn_IsAskedOnce(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	s := newFixture(t).open()
 	s.begin("slow 1 say one")

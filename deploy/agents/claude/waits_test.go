@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"arizuko/pkg/agentproto/agenttest"
+	"arizuko/pkg/testkit/need"
 )
 
 // waitForUser is how long a call of ask_user waits in these tests: the CLI looks every 30 seconds whether a call is idle.
@@ -15,6 +16,7 @@ const waitForUser = 40 * time.Second
 // A call of ask_user lasts as long as its user takes. The CLI gives a call up after MCP_TOOL_TIMEOUT, and after
 // CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT without a message of the server, by default five minutes: white space is no message.
 func TestAgent_ToolThatWaits_LastsUntilItsAnswer(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string

@@ -12,6 +12,7 @@ import (
 
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/testkit/fakes/anthropic"
+	"arizuko/pkg/testkit/need"
 )
 
 // maxConform is how long one agent may take on a busy machine; usually it takes a fifth.
@@ -102,6 +103,7 @@ func claudeCode(t *testing.T) string {
 
 // The real Claude Code calls a fake model that follows instructions.
 func TestConform_Claude(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	model := anthropic.New(anthropic.Options{})
 	base, err := model.Start("127.0.0.1:0")
@@ -124,6 +126,9 @@ func TestConform_ACP(t *testing.T) {
 		"no-resume late-replay noise no-http completed-only stubborn": {"a turn folded into the one under way"},
 	} {
 		t.Run(faults, func(t *testing.T) {
+			if faults != "" {
+				need.Verify(t)
+			}
 			t.Parallel()
 			results := conform(t, "exec "+program(t, "acp")+" "+program(t, "fakeagent")+" "+faults)
 			wantNotShown(t, results, append(more, notShown...)...)
@@ -132,6 +137,7 @@ func TestConform_ACP(t *testing.T) {
 }
 
 func TestConform_Oneshot(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	results := conform(t, "exec "+program(t, "oneshot")+" sh -c 'if grep -q slow; then sleep 3; fi; echo hello'")
 	wantNotShown(t, results, "a session is taken up again", "a turn folded into the one under way", "a question to the user", "a choice of models", "several frames", "many frames", "events while it works", "silence", "an error", "an error that keeps the session")

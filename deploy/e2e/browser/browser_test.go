@@ -4,44 +4,48 @@ import (
 	"testing"
 
 	"arizuko/pkg/testkit/browser"
+	"arizuko/pkg/testkit/need"
 )
 
-// The scenarios share one browser. Each has an instance, and its own cookies and localStorage.
+// `make test` runs one scenario of each kind, `make verify` all. The scenarios share one browser. Each has an instance, and its own cookies and localStorage.
 func TestWebChat_InBrowser(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
+	gate, verify := need.Full, need.Verify
 	for _, scenario := range []struct {
 		name string
 		run  func(*testing.T, *browser.Browser)
+		when func(testing.TB)
 	}{
-		{"the first login leads to the first answer", firstAnswer},
-		{"a link works once", linkWorksOnce},
-		{"a password logs in", passwordLogsIn},
-		{"a login ends and no text is lost", loginEnds},
-		{"everything works by keyboard", keyboardOnly},
-		{"topics run in parallel", topicsInParallel},
-		{"an answer grows", liveAnswer},
-		{"a question is answered once, by keyboard", questionButtons},
-		{"daemons are killed around the answer to a question", questionWhileKilled},
-		{"a question fits a phone", questionOnPhone},
-		{"a prefix writes to another topic", prefixedTopic},
-		{"a reload during a turn", reloadDuringTurn},
-		{"commands are answered", commandsAreAnswered},
-		{"two pages show the same", twoPagesInSync},
-		{"a second group has its own chat", secondGroup},
-		{"a long message", longMessage},
-		{"files reach the agent", filesReachAgent},
-		{"history loads on scrolling up", historyOnScroll},
-		{"hostile text stays text", hostileText},
-		{"each daemon is killed", daemonsKilled},
-		{"dashd is suspended", daemonSuspended},
-		{"the launcher is stopped and restarted", stoppedAndStarted},
-		{"the overview is live", overviewIsLive},
-		{"every page fits a phone and dark mode", everyPageFits},
-		{"a conversation", conversation},
-		{"routes are edited, tested, compared and saved", routesEdited},
+		{"the first login leads to the first answer", firstAnswer, gate},
+		{"a link works once", linkWorksOnce, verify},
+		{"a password logs in", passwordLogsIn, verify},
+		{"a login ends and no text is lost", loginEnds, gate},
+		{"everything works by keyboard", keyboardOnly, verify},
+		{"topics run in parallel", topicsInParallel, gate},
+		{"an answer grows", liveAnswer, verify},
+		{"a question is answered once, by keyboard", questionButtons, gate},
+		{"daemons are killed around the answer to a question", questionWhileKilled, verify},
+		{"a question fits a phone", questionOnPhone, verify},
+		{"a prefix writes to another topic", prefixedTopic, verify},
+		{"a reload during a turn", reloadDuringTurn, gate},
+		{"commands are answered", commandsAreAnswered, gate},
+		{"two pages show the same", twoPagesInSync, verify},
+		{"a second group has its own chat", secondGroup, verify},
+		{"a long message", longMessage, verify},
+		{"files reach the agent", filesReachAgent, gate},
+		{"history loads on scrolling up", historyOnScroll, verify},
+		{"hostile text stays text", hostileText, verify},
+		{"each daemon is killed", daemonsKilled, gate},
+		{"dashd is suspended", daemonSuspended, verify},
+		{"the launcher is stopped and restarted", stoppedAndStarted, verify},
+		{"the overview is live", overviewIsLive, verify},
+		{"every page fits a phone and dark mode", everyPageFits, verify},
+		{"a conversation", conversation, verify},
+		{"routes are edited, tested, compared and saved", routesEdited, verify},
 	} {
 		t.Run(scenario.name, func(t *testing.T) {
+			scenario.when(t)
 			t.Parallel()
 			scenario.run(t, b)
 		})

@@ -54,6 +54,7 @@ type bot struct {
 // startBot runs a program with the given environment until the end of the test.
 func startBot(t *testing.T, program string, env ...string) *bot {
 	t.Helper()
+	need.Verify(t)
 	need.Program(t, "node", "nodejs")
 	if _, err := os.Stat("node_modules/.package-lock.json"); err != nil {
 		t.Fatalf("%v: run `make setup`, or: npm ci --prefix deploy/e2e/clients", err)

@@ -134,8 +134,11 @@ func (i *instance) onHost(service map[string]any) {
 		service["network_mode"] = "host"
 	}
 	environment, _ := service["environment"].(map[string]any)
-	if environment["GATED_MCP_ADDR"] == "0.0.0.0:8084" {
+	switch environment["GATED_MCP_ADDR"] {
+	case "0.0.0.0:8084":
 		environment["GATED_MCP_ADDR"] = agentsAddress + ":8084"
+	case "127.0.0.1:8084": // which a live instance may have
+		environment["GATED_MCP_ADDR"] = i.host + ":8084"
 	}
 	for name, port := range ports {
 		name, addr := strings.ToUpper(name), fmt.Sprintf("%s:%d", i.host, port)

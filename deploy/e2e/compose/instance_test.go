@@ -22,6 +22,7 @@ import (
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/fakes/telegram"
+	"arizuko/pkg/testkit/need"
 )
 
 const (
@@ -33,6 +34,7 @@ const (
 
 // An operator's first day with Compose, step by step on one instance: each step needs the ones before.
 func TestCompose_FirstDay(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	i := newInstance(t)
 	t.Cleanup(i.down)

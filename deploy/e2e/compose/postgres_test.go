@@ -193,8 +193,8 @@ func TestDist_DatabaseURL_IsRandomAndKept(t *testing.T) {
 // The role that the server's first start makes has its database and nothing else, and that is all that migrate needs.
 func TestPostgres_Role_OwnsItsDatabaseAlone(t *testing.T) {
 	t.Parallel()
+	need.Verify(t)
 	need.Program(t, "psql", "postgresql-client")
-	need.Full(t)
 	server, err := postgres.Start(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -143,6 +143,7 @@ func TestPrometheusCompose_Targets_AreTheServicesThatAlwaysRun(t *testing.T) {
 
 func TestAlerts_Promtool_AcceptsRulesAndTheirTests(t *testing.T) {
 	t.Parallel()
+	need.Verify(t)
 	need.Program(t, "promtool", "prometheus")
 	for _, args := range [][]string{
 		{"check", "config", "prometheus.yml", "prometheus-compose.yml"}, {"check", "rules", "alerts.yml"}, {"test", "rules", "alerts_test.yml"},

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"arizuko/pkg/testkit/need"
 )
 
 // maxEarlyExits is a limit of the launcher.
@@ -154,6 +156,7 @@ func TestLauncher_SecondInterrupt_Kills(t *testing.T) {
 }
 
 func TestLauncher_DaemonIgnoresStop_KilledAfterTimeout(t *testing.T) {
+	need.Verify(t)
 	l := withScripts(t, map[string]string{"gated": stubborn}).Launch()
 	l.WaitOutput("gated    | up")
 	l.Signal(syscall.SIGTERM)

@@ -55,7 +55,7 @@ type cluster struct {
 // start starts so many machines with routd and gated each, and teled on the first two: one routd and one teled work.
 func start(t *testing.T, machines, chats int) *cluster {
 	t.Helper()
-	need.Full(t)
+	need.Verify(t)
 	c := &cluster{t: t, telegram: chatsim.NewTelegram(chatsim.Size{DMs: chats}, telegram.Options{}), sent: map[string][]string{}}
 	var err error
 	if c.server, err = postgres.Start(t.Context(), ""); err != nil {

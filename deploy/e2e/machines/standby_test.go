@@ -16,7 +16,7 @@ import (
 
 // A commit that can be seen, but is not on the synchronous standby, is not reported as stored until it is there.
 func TestStore_CommitNotOnStandby_IsAwaited(t *testing.T) {
-	need.Full(t)
+	need.Verify(t)
 	server, err := postgres.Start(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)

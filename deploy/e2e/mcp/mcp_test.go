@@ -36,7 +36,7 @@ type turn struct {
 // startTurn makes an instance with an agent that works on a turn until the test stops it.
 func startTurn(t *testing.T) *turn {
 	t.Helper()
-	need.Full(t)
+	need.Verify(t)
 	t.Parallel()
 	f := harness.Start(t, programs, harness.Options{Agent: harness.RecordingAgent})
 	f.AddGroups("main", "other")

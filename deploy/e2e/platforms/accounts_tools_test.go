@@ -11,6 +11,7 @@ import (
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // Vote implements chatsim.Users.
@@ -32,12 +33,14 @@ func onEachFurtherAccount(t *testing.T, scenario func(*fixture)) {
 
 // TestAccounts_FurtherOne_OnboardsItsChats: its operator approves and rejects chats by commands.
 func TestAccounts_FurtherOne_OnboardsItsChats(t *testing.T) {
+	need.Verify(t)
 	onEachFurtherAccount(t, onboarding)
 }
 
 // TestAccounts_FurtherOne_PollsFilesAndRestore: files go both ways and votes count, also after a restore on another
 // machine, where the adapter goes on where it was.
 func TestAccounts_FurtherOne_PollsFilesAndRestore(t *testing.T) {
+	need.Verify(t)
 	onEachFurtherAccount(t, func(f *fixture) {
 		f.startAccount()
 		f.exchangeFiles()

@@ -10,6 +10,7 @@ import (
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/testkit/need"
 )
 
 // tab is a topic of the web chat.
@@ -42,6 +43,7 @@ func (w *tab) answers() (all []string) {
 // One group answers in a tab of the web chat, a topic on Telegram, a thread on Discord and one on
 // Slack, while users write in all of them in turn.
 func TestOneGroup_FourChannelsAtOnce_AnswersEachInPlace(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	i := newInstance(t)
 	fixtures := []*fixture{i.serve(newTelegram()), i.serve(newDiscord()), i.serve(newSlack())}

@@ -5,6 +5,7 @@ import (
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 func TestConversation_MentionThenThread_AnsweredInPlace(t *testing.T) {
@@ -54,6 +55,7 @@ func conversation(f *fixture) {
 
 // The bot wrote by itself, in a group in which it was never mentioned.
 func TestReply_ToUnpromptedMessage_IsAnswered(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		group := f.NewGroup("team")
 		f.say(group, "good morning")

@@ -3,10 +3,13 @@ package platforms
 import (
 	"strings"
 	"testing"
+
+	"arizuko/pkg/testkit/need"
 )
 
 // An adapter without a valid token retries as slowly as for errors that only an operator can fix.
 func TestAdapter_TokenExpiresAndIsRestored_DeliversQueuedAnswers(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		f.say(f.dm, "slow 1 private 0")
 		f.waitRunning(f.dm)
@@ -26,6 +29,7 @@ func TestAdapter_TokenExpiresAndIsRestored_DeliversQueuedAnswers(t *testing.T) {
 const wrongToken = "an-invalid-token"
 
 func TestAdapter_InvalidToken_LoggedOnceWithoutItsValue(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		f.Kill(f.info.Daemon)
 		before := f.Log(f.info.Daemon)

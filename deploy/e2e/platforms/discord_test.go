@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"arizuko/deploy/e2e/chatsim"
+	"arizuko/pkg/testkit/need"
 )
 
 // The backfill is longer than one page, and covers a channel, a thread and a direct message.
@@ -34,6 +35,7 @@ func TestDiscord_MessagesWhileDown_AreBackfilledInOrder(t *testing.T) {
 }
 
 func TestDiscord_SlashCommand_IsAnswered(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	w := chatsim.NewDiscord(chatsim.Size{}, discordOptions())
 	f := start(t, w)
@@ -54,6 +56,7 @@ func TestDiscord_SlashCommand_IsAnswered(t *testing.T) {
 
 // The connection stays open, as behind a firewall that drops its packets.
 func TestDiscord_SilentConnection_Reconnects(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	w := chatsim.NewDiscord(chatsim.Size{}, discordOptions())
 	f := start(t, w)

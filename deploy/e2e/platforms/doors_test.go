@@ -17,6 +17,7 @@ import (
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/testkit/need"
 )
 
 // maxHealthWait is how long a health check waits.
@@ -24,6 +25,7 @@ const maxHealthWait = 3 * time.Second
 
 // Clients without a login that send the header of a post and no body must not keep others out, whatever the daemon.
 func TestDaemons_ManySlowBodies_StayHealthy(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	slackWorkspace := chatsim.NewSlack(chatsim.Size{}, slackOptions())
 	i := newInstance(t)
@@ -92,6 +94,7 @@ const maxDashboard = 100
 
 // Rows that an agent made large, or that were stored before results were bounded, do not make dashd large.
 func TestDashd_HugeRows_MemoryBounded(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	measured := harness.WithoutRace("arizuko/gated", "arizuko/routd", "arizuko/dashd", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
 	t.Cleanup(func() {

@@ -7,10 +7,12 @@ import (
 
 	"arizuko/deploy/e2e/chatsim"
 	fp "arizuko/pkg/failpoint"
+	"arizuko/pkg/testkit/need"
 )
 
 // Every message is stored once and answered in order, and a copy of an answer is marked.
 func TestAdapter_KilledAtEachFailpoint_StoresOnceAnswersInOrder(t *testing.T) {
+	need.Verify(t)
 	points := []fp.Point{fp.Received, fp.Sending, fp.Sent}
 	for _, v := range []fp.Verb{fp.PutMessage, fp.PutCursor, fp.ClaimOutbound, fp.PutDelivery, fp.SettleOutbound} {
 		points = append(points, v.Before(), v.After())
@@ -50,6 +52,7 @@ func (f *fixture) killAt(point fp.Point) {
 }
 
 func TestAdapter_KilledRepeatedly_AnswersOnceInOrder(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		var texts []string
 		for n := range 30 {
@@ -68,6 +71,7 @@ func TestAdapter_KilledRepeatedly_AnswersOnceInOrder(t *testing.T) {
 // An adapter cannot tell an error after the delivery from one before it, unless it can look up
 // messages.
 func TestAdapter_UncertainDelivery_ResendsMarkedCopy(t *testing.T) {
+	need.Verify(t)
 	type copies struct{ plain, marked int }
 	onEachPlatform(t, func(f *fixture) {
 		for _, tt := range []struct {
@@ -97,6 +101,7 @@ func TestAdapter_UncertainDelivery_ResendsMarkedCopy(t *testing.T) {
 }
 
 func TestAdapter_RateLimitedChat_DoesNotDelayOthers(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		const wait = 3 * time.Second
 		bob := f.NewDM("Bob")
@@ -122,6 +127,7 @@ func TestAdapter_RateLimitedChat_DoesNotDelayOthers(t *testing.T) {
 }
 
 func TestAdapter_RemovedChats_DoNotDelayOthers(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		all := f.Removals()
 		for _, d := range all {

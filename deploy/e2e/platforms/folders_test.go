@@ -11,11 +11,13 @@ import (
 	"arizuko/deploy/e2e/harness"
 	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // An earlier version made groups' folders inside one another. gated moves them at its
 // first start, wherever it is killed meanwhile.
 func TestGated_KilledWhileMovingNestedFolders_LosesNothing(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	groups := []string{"acme", "acme/eng", "acme/eng/oncall", "acme/x/y"}
 	for _, point := range fp.AtFirstStart() {

@@ -11,6 +11,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // reach is how users reach a fork.
@@ -25,6 +26,7 @@ const (
 // A user corrects an answer: the agent settles it in a fork with two more questions, posts one corrected answer to the
 // parent, and ends the fork. gated is killed twice on the way.
 func TestFork_CorrectsAnswerBesideConversation(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		platform func() chatsim.Platform
@@ -242,6 +244,7 @@ func (c *correction) goOn(side chatsim.Conversation, question chatsim.Arrival) {
 
 // In the web chat a fork is a tab.
 func TestFork_WebChat_IsATab(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	for _, parent := range []string{"", "#deploy"} {
 		t.Run(cmp.Or(parent, "first tab"), func(t *testing.T) {

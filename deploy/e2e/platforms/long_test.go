@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"arizuko/deploy/e2e/chatsim"
+	"arizuko/pkg/testkit/need"
 )
 
 // A long table and a long block of code, one below an item of a list, arrive as files after their text: those of
 // send_message first, then those of the answer.
 func TestLong_GroupWantsFiles_ArriveAfterTheText(t *testing.T) {
+	need.Verify(t)
 	onEachPlatformWithTools(t, func(f *fixture) {
 		f.SetGroup("main", `{"rate":0,"long":"file"}`)
 		table, cells := "| name | value |\n|---|---|\n", "name,value\n"

@@ -3,6 +3,8 @@ package platforms
 import (
 	"fmt"
 	"testing"
+
+	"arizuko/pkg/testkit/need"
 )
 
 func TestAdapter_NetworkOutage_DeliversAfterwardsInOrder(t *testing.T) {
@@ -24,6 +26,7 @@ func TestAdapter_NetworkOutage_DeliversAfterwardsInOrder(t *testing.T) {
 }
 
 func TestAdapter_ConnectionsDrop_LosesNothing(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		thread := f.NewThread("deploys")
 		var texts []string
@@ -43,6 +46,7 @@ func TestAdapter_ConnectionsDrop_LosesNothing(t *testing.T) {
 }
 
 func TestAdapter_DuplicateAndReorderedEvents_StoredOnce(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		thread := f.NewThread("deploys")
 		var texts []string

@@ -10,6 +10,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // TestOnboarding_UnknownChats_ApprovedInChat: an operator connects a direct chat and a group, and
@@ -93,6 +94,7 @@ func (f *fixture) waitArrivalIn(in chatsim.Conversation, text string) {
 // TestOnboarding_CrashAtEachStep_AnswersOnceInOrder kills gated, onbod or routd at each step of an
 // approval.
 func TestOnboarding_CrashAtEachStep_AnswersOnceInOrder(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	steps := map[string][]fp.Point{
 		harness.Gated: {fp.Requested, fp.Decide.Before(), fp.Decide.After(), fp.TakeUp.Before(), fp.TakeUp.After(), fp.PutTurn.Before()},

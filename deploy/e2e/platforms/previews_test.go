@@ -8,6 +8,7 @@ import (
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/adapter"
 	fp "arizuko/pkg/failpoint"
+	"arizuko/pkg/testkit/need"
 )
 
 // liveChats sets the progress of all chats of the group, and makes one of each kind.
@@ -89,6 +90,7 @@ func TestPreview_LongTurn_IsShownAndBecomesTheAnswer(t *testing.T) {
 }
 
 func TestPreview_Stopped_IsRemoved(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		c := f.liveChats()[1]
 		f.ask(c, "work stream slow 60 hello")
@@ -105,6 +107,7 @@ func TestPreview_Stopped_IsRemoved(t *testing.T) {
 
 // The adapter is killed while the preview is shown, and gated, after which the agent begins again.
 func TestPreview_Kills_OneAnswer(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		c := f.liveChats()[1]
 		f.ask(c, "work stream slow 8 hello")
@@ -154,6 +157,7 @@ func (f *fixture) wantStopped(in chatsim.Conversation, message string) {
 }
 
 func TestStop_Pressed_EndsTheTurn(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		in, message := f.stoppable("work stream slow 60 hello")
 		f.wantPressAnswer(in, f.press(in, message, "Stop", false), "")
@@ -163,6 +167,7 @@ func TestStop_Pressed_EndsTheTurn(t *testing.T) {
 
 // The adapter is killed when it has stored the press, and then gated when it has decided it.
 func TestStop_KillsAfterThePress_EndTheTurnOnce(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		in, message := f.stoppable("work stream slow 60 hello")
 		f.Kill("gated")
@@ -182,6 +187,7 @@ func TestStop_KillsAfterThePress_EndTheTurnOnce(t *testing.T) {
 
 // A press that comes when the turn has ended is answered, and stops nothing else.
 func TestStop_PressedLate_UserReadsThat(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		in, message := f.stoppable("work stream slow 12 hello")
 		f.FailEdits() // the answer cannot take the place of the preview yet
@@ -200,6 +206,7 @@ func TestStop_PressedLate_UserReadsThat(t *testing.T) {
 // The adapter is killed around the call that makes the message of a preview, before it has stored the id. What it may have made
 // says nothing, stays once, and is counted; the turn is shown by another one, and answered once.
 func TestPreview_KilledWhileItIsMade_OneIsLostAndOneAnswer(t *testing.T) {
+	need.Verify(t)
 	for _, tt := range []struct {
 		point fp.Point
 		left  int

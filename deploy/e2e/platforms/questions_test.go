@@ -9,6 +9,7 @@ import (
 	"arizuko/deploy/e2e/chatsim"
 	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // asked makes the agent ask a question in a thread, and waits for its buttons.
@@ -81,6 +82,7 @@ func TestQuestion_Press_AnswersItOnce(t *testing.T) {
 // The adapter is killed when it has stored a press, and the platform has no reply yet. Telegram sends the press again, so
 // that its user gets the reply then; Discord and Slack show their user that the app did not respond.
 func TestQuestion_AdapterKilledAfterThePress_CountsOnce(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		in, message := f.asked()
 		killed := func(label string, other bool, notice string) {
@@ -111,6 +113,7 @@ func TestQuestion_AdapterKilledAfterThePress_CountsOnce(t *testing.T) {
 
 // A platform that refuses the buttons shows the question with its numbers. The operator's page says what it lacks.
 func TestQuestion_ButtonsRefused_NumberAnswersIt(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		f.SetGroup("main", `{"rate":0,"progress":"off"}`) // the next message is the question
 		in := f.NewThread("colours")
@@ -146,6 +149,7 @@ func (f *fixture) answerByNumber(in chatsim.Conversation, message string) {
 
 // Without buttons, a user answers with the number of an option as a reply.
 func TestQuestion_NumberAsAReply_AnswersIt(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		in, message := f.asked()
 		f.answerByNumber(in, message)

@@ -8,9 +8,11 @@ import (
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/testkit/fakes/slack"
+	"arizuko/pkg/testkit/need"
 )
 
 func TestConversation_SlackEventsAPI_WithoutSocketMode(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	w := chatsim.NewSlack(chatsim.Size{}, slackOptions())
 	i := newInstance(t)
@@ -43,6 +45,7 @@ func TestSlack_TwoMentionsInChannel_OpenTwoThreads(t *testing.T) {
 }
 
 func TestSlack_PaneThreads_AreSeparateConversations(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	w := chatsim.NewSlack(chatsim.Size{}, slackOptions())
 	f := start(t, w)
@@ -73,6 +76,7 @@ func TestSlack_PaneThreads_AreSeparateConversations(t *testing.T) {
 
 // Slack gives up its events while slakd is down: all messages are read from the history, once and in order.
 func TestSlack_AdapterKilledForLongerThanRetries_LosesNothing(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	w := chatsim.NewSlack(chatsim.Size{}, slack.Options{AckTimeout: time.Second, RetryDelays: []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}})
 	f := start(t, w)

@@ -8,10 +8,12 @@ import (
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/fakes/telegram"
+	"arizuko/pkg/testkit/need"
 )
 
 // The migration happens between a question and its answer.
 func TestTelegram_GroupBecomesSupergroup_AnsweredThere(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	w := chatsim.NewTelegram(chatsim.Size{}, telegramOptions())
 	f := start(t, w)

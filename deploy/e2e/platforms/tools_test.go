@@ -13,6 +13,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // killedAt waits until a daemon that was started with a failpoint has reached it, and restarts it.
@@ -50,6 +51,7 @@ func (f *fixture) answered(platformID string) (answer string) {
 // An agent acts while its adapter is down, and gated is killed between two of its calls. The turn is retried, the adapter
 // comes back, and users see each effect once, in order.
 func TestTools_GatedAndAdapterKilled_ArriveOnceInOrder(t *testing.T) {
+	need.Verify(t)
 	onEachPlatformWithTools(t, func(f *fixture) {
 		before := len(f.wireCalls())
 		f.Kill(harness.Gated)
@@ -84,6 +86,7 @@ func TestTools_GatedAndAdapterKilled_ArriveOnceInOrder(t *testing.T) {
 
 // A file that was only observed is downloaded when an agent asks for it, also if the adapter is killed meanwhile.
 func TestGetAttachment_OfObservedMessage_AdapterKilled_IsInFolder(t *testing.T) {
+	need.Verify(t)
 	onEachPlatformWithTools(t, func(f *fixture) {
 		group := f.NewGroup("Strangers")
 		f.do(chatsim.Action{
@@ -112,6 +115,7 @@ func TestGetAttachment_OfObservedMessage_AdapterKilled_IsInFolder(t *testing.T) 
 
 // A poll is delivered, voted in and closed while daemons are killed.
 func TestPoll_DaemonsKilled_VotesCountOnce(t *testing.T) {
+	need.Verify(t)
 	onEachPlatformWithTools(t, func(f *fixture) {
 		f.Kill(harness.Gated)
 		f.StartDaemon(harness.Gated, "FAILPOINT="+string(fp.PutToolCall.Before()))
@@ -146,6 +150,7 @@ func TestPoll_DaemonsKilled_VotesCountOnce(t *testing.T) {
 
 // A poll in the web chat is a numbered text with a form.
 func TestPoll_WebChat_VotesCountOnce(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	i := newInstance(t)
 	i.Instance.Env = append(i.Instance.Env, "AGENT_COMMAND=exec "+i.Instance.Program("caller"))

@@ -9,6 +9,7 @@ import (
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 func TestAttachment_Inbound_IsStored(t *testing.T) {
@@ -26,6 +27,7 @@ func TestAttachment_Inbound_IsStored(t *testing.T) {
 }
 
 func TestAttachment_OfObservedMessage_IsNotDownloaded(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		group := f.NewGroup("Strangers")
 		file := &chatsim.File{Name: "plan.txt", Data: []byte("one, two")}
@@ -98,6 +100,7 @@ func TestChanges_BeforeAndAfterTheAnswer_ReachTheAgent(t *testing.T) {
 
 // Each setting of BOTS gets the same two messages of a bot.
 func TestBots_EachSetting_StoresWhatItNames(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		for _, tt := range []struct{ bots, plain, mention string }{{"none", "0", "0"}, {"mentions", "0", "1"}, {"all", "1", "1"}} {
 			group := f.NewGroup("bots-" + tt.bots)

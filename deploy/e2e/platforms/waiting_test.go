@@ -7,6 +7,7 @@ import (
 	"arizuko/deploy/e2e/chatsim"
 	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // markWaiting starts gated again with marks for messages that wait, and with one agent at a time.
@@ -62,6 +63,7 @@ func (f *fixture) wantUnmarked(in chatsim.Conversation, message string, marks ..
 }
 
 func TestWaitMark_MessageWaits_MarkedUntilItsAgentBegins(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		f.markWaiting()
 		for _, in := range []chatsim.Conversation{f.dm, f.NewThread("Topic")} {
@@ -81,6 +83,7 @@ func TestWaitMark_MessageWaits_MarkedUntilItsAgentBegins(t *testing.T) {
 
 // The adapter is killed when the platform has the mark, before that is stored, and is away while the agent begins.
 func TestWaitMark_AdapterKilled_MarkIsRemovedAllTheSame(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		f.markWaiting()
 		f.Kill(f.info.Daemon)
@@ -106,6 +109,7 @@ func TestWaitMark_AdapterKilled_MarkIsRemovedAllTheSame(t *testing.T) {
 
 // The message is deleted while it has its mark: there is nothing to remove, and its answer still comes.
 func TestWaitMark_MessageDeleted_AnswerComes(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		f.markWaiting()
 		message := f.waits(f.dm, "slow 5 first")
@@ -117,6 +121,7 @@ func TestWaitMark_MessageDeleted_AnswerComes(t *testing.T) {
 
 // The chat takes no such reaction: the message waits without a mark, and none is removed.
 func TestWaitMark_ReactionForbidden_AnswerComes(t *testing.T) {
+	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		f.markWaiting()
 		in := f.NewGroup("Team")

@@ -18,6 +18,7 @@ const bridgeImage = "arizuko-acp:1"
 // The agent of the Agent Client Protocol does not exit at the end of its input. In a sandbox it ignores SIGTERM too and leaves a
 // process behind, which ends there even when gated has to kill the run.
 func TestRuntime_ACP(t *testing.T) {
+	need.Verify(t)
 	bridge, fake := build(t, "agents/acp"), build(t, "agents/acp/internal/fakeagent")
 	command := "exec '" + bridge + "' '" + fake + "'"
 	t.Run("process", func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/docker"
 	"arizuko/pkg/testkit/fakes/anthropic"
+	"arizuko/pkg/testkit/need"
 )
 
 const (
@@ -27,6 +28,7 @@ const (
 
 // The real Claude Code calls a fake model. Every conversation runs in every runtime.
 func TestRuntime_ClaudeCode_AllConversations(t *testing.T) {
+	need.Verify(t)
 	cli, agent := realCLI(t), build(t, "agents/claude")
 	for name, newRuntime := range map[string]func(t *testing.T, cli, agent string) runtime{
 		"process": inProcess, "bwrap": inBubblewrap, "docker": inDocker,

@@ -31,6 +31,7 @@ func TestTools_Bubblewrap_EachNetwork_Reached(t *testing.T) {
 
 // Containers reach the tools at an address of this machine in their network.
 func TestTools_Docker_EachNetwork_ReachedAtItsAddress(t *testing.T) {
+	need.Verify(t)
 	e := docker.Start(t)
 	e.Import(t, callerImage, map[string]string{"agent": build(t, "e2e/agents/caller")})
 	e.Network(t, "agents", "172.31.251.1")

@@ -12,6 +12,7 @@ import (
 
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/testkit/browser"
+	"arizuko/pkg/testkit/need"
 )
 
 // The pictures of docs/run.md: the same run of the demo agent on four surfaces, while it goes on and after it.
@@ -82,6 +83,7 @@ func onPlatform(name, page, threadOf string) surface {
 }
 
 func TestRun_FourSurfaces_ShowTheWorkAndTheAnswer(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	bin, err := programs.Bin()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/testkit/browser"
+	"arizuko/pkg/testkit/need"
 )
 
 var pictures = flag.String("pictures", "", "write the pictures of docs/tour.md into this folder")
@@ -68,6 +69,7 @@ func compareRoutes(p *browser.Tab) {
 
 // TestTour_Pictures_ShowWhatTheTourSays makes each picture at both widths.
 func TestTour_Pictures_ShowWhatTheTourSays(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	words := boldWords(t)
 	c := startCompany(t)

@@ -17,6 +17,7 @@ import (
 	"arizuko/deploy/e2e/invariants"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/fakes/telegram"
+	"arizuko/pkg/testkit/need"
 )
 
 // daemons of the drills, in the order of their start.
@@ -143,6 +144,7 @@ func (d *drill) command(args ...string) string {
 }
 
 func TestBackup_UnderLoadAndKills_RestoredElsewhereAnswers(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	d := newDrill(t)
 	d.Migrate()
@@ -232,6 +234,7 @@ func (d *drill) wantRows(texts []string) {
 }
 
 func TestBackupAndRestore_KilledAnyTime_RepeatWorks(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	d := newDrill(t)
 	d.Migrate()

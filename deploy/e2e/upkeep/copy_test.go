@@ -17,6 +17,7 @@ import (
 
 // An instance moves to a server and back while users write: each message is answered once, whatever was under way.
 func TestCopy_ToAServerAndBackUnderLoad_AnswersEachMessageOnce(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	need.Full(t)
 	server, err := postgres.Start(t.Context(), "")

@@ -16,6 +16,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	"arizuko/migrations"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // next is the schema of a later version, which only these tests have.
@@ -132,6 +133,7 @@ func migrate(f *harness.Fixture, bin string, args ...string) (out string, code i
 // TestUpgrade_WithinFloorAndBack_UnderLoad migrates while the old daemons run, exchanges them one by one, and goes back the
 // same way.
 func TestUpgrade_WithinFloorAndBack_UnderLoad(t *testing.T) {
+	need.Verify(t)
 	f, old := startUpgrade(t)
 	bin := later(t, additive, additiveDown, "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
 	wantAnswers := ask(f)
@@ -184,6 +186,7 @@ func TestUpgrade_WithinFloorAndBack_UnderLoad(t *testing.T) {
 
 // TestUpgrade_AboveFloor_OldDaemonsRefuseAndCopyLeadsBack raises the floor, and goes back by the copy that migrate kept.
 func TestUpgrade_AboveFloor_OldDaemonsRefuseAndCopyLeadsBack(t *testing.T) {
+	need.Verify(t)
 	f, old := startUpgrade(t)
 	before := f.Say("web:main", "before the upgrade")
 	f.WaitEnded(before)
@@ -270,6 +273,7 @@ INSERT INTO later_rows WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 F
 // TestUpgrade_PendingRequests_ApprovedAfterItAndAfterRollback makes requests with the old daemons. One is approved after
 // the upgrade, the other after the way back.
 func TestUpgrade_PendingRequests_ApprovedAfterItAndAfterRollback(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	const afterUpgrade, afterRollback = "telegram:7", "telegram:8"
 	d := newOnboarding(t)

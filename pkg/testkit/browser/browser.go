@@ -44,8 +44,8 @@ type Browser struct {
 // skipped with -short.
 func Start(t *testing.T) *Browser {
 	t.Helper()
-	need.Program(t, "chromium", "chromium")
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.DisableGPU,
+	need.Program(t, "chromium-headless-shell", "chromium-headless-shell")
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium-headless-shell"), chromedp.DisableGPU,
 		chromedp.Flag("host-resolver-rules", "MAP "+testHost+" 127.0.0.1"))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root with it

@@ -29,7 +29,7 @@ const (
 type Server struct {
 	dir      string
 	programs string
-	settings []string // name=value
+	settings []string            // name=value
 	owner    *syscall.Credential // nil for this process's user
 	process  *exec.Cmd
 	ended    chan struct{}

@@ -10,6 +10,7 @@ import (
 )
 
 func TestServer_Started_AnswersUntilItIsStopped(t *testing.T) {
+	need.Verify(t)
 	need.Program(t, "psql", "postgresql")
 	s, err := postgres.Start(t.Context(), "")
 	if err != nil {
