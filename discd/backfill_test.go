@@ -56,6 +56,7 @@ func TestBackfill_ChannelFailsForLong_LiveMessagesPass(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits ten seconds")
 	}
+	t.Parallel()
 	r := newHarness(t, fake.Options{})
 	stop := r.connect()
 	r.general.Say(r.alice, "before")

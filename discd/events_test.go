@@ -361,6 +361,7 @@ func TestReconnect_AfterEachKindOfBreak(t *testing.T) {
 			continue // some wait for seconds before they reconnect
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := newHarness(t, fake.Options{Heartbeat: 100 * time.Millisecond})
 			r.connect()
 			r.general.Say(r.alice, "before")
@@ -471,6 +472,7 @@ func TestConnect_MembersIntentOff_Works(t *testing.T) {
 }
 
 func TestDelivery_RateLimits_DoNotDelayOtherChats(t *testing.T) {
+	t.Parallel()
 	r := newHarness(t, fake.Options{RateLimits: true})
 	quiet := r.guild.Channel("quiet")
 	r.connect()

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,10 @@ import (
 
 func TestMain(m *testing.M) {
 	configtest.Isolate(Config{})
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // they mostly wait
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 

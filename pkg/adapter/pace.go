@@ -32,6 +32,7 @@ type pacer struct {
 	mu      sync.Mutex
 	last    time.Time // of the last call
 	breaks  int       // how often calls were stopped
+	called  time.Time // when a permit was last used
 	account meter     // of permits, which may be for later
 	calls   meter     // of those that were used
 	keys    map[string][]meter
@@ -94,7 +95,7 @@ func (p *pacer) take(l store.Lane, held *permit) (wait time.Duration) {
 	}
 	free := p.calls.free(now)
 	if !free.After(now) {
-		p.calls.take(now)
+		p.use(now)
 	}
 	return free.Sub(now)
 }
@@ -114,13 +115,17 @@ func (p *pacer) permit(l store.Lane, now time.Time, held *permit) (wait time.Dur
 	return wait
 }
 
-// stop voids the permits that were taken, and lets the account begin again after a wait, one call at a time: calls were
-// stopped for all lanes.
+// stop voids the permits that were taken, and lets the account begin again after a wait, one call at a time and not sooner
+// after the last one than its limit allows: calls were stopped for all lanes.
 func (p *pacer) stop(wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.breaks++
-	p.account.full = p.time().Add(wait + time.Duration(max(p.account.Burst-1, 0))*p.account.Every)
+	next := p.time().Add(wait)
+	if soonest := p.called.Add(p.account.Every); soonest.After(next) {
+		next = soonest
+	}
+	p.account.full = next.Add(time.Duration(max(p.account.Burst-1, 0)) * p.account.Every)
 }
 
 // now takes a permit if it is valid at once.
@@ -130,9 +135,15 @@ func (p *pacer) now(l store.Lane) bool {
 	now := p.time()
 	_, taken := p.upTo(l, now, 0)
 	if taken {
-		p.calls.take(now)
+		p.use(now)
 	}
 	return taken
+}
+
+// use counts a call. The caller holds the lock.
+func (p *pacer) use(now time.Time) {
+	p.called = now
+	p.calls.take(now)
 }
 
 // spare takes a permit if it is valid at once and leaves half of what each limit allows at once.
@@ -159,7 +170,7 @@ func (p *pacer) spareOf(now time.Time, limits []meter) bool {
 		}
 	}
 	p.account.take(now)
-	p.calls.take(now)
+	p.use(now)
 	for i := range limits {
 		limits[i].take(now)
 	}
@@ -188,7 +199,7 @@ func (p *pacer) upTo(l store.Lane, now time.Time, maxWait time.Duration) (wait t
 func (p *pacer) time() time.Time {
 	now := p.clock()
 	if now.Before(p.last) { // the clock was set back
-		p.account.full, p.calls.full, p.keys = time.Time{}, time.Time{}, map[string][]meter{}
+		p.account.full, p.calls.full, p.called, p.keys = time.Time{}, time.Time{}, time.Time{}, map[string][]meter{}
 	}
 	p.last = now
 	return now

