@@ -15,8 +15,8 @@ dist: ## static programs and the context of the images, into dist/; needs busybo
 run: build ## everything on this machine, until Ctrl-C; takes the environment
 	@exec bin/launcher
 
-# Vet is part of lint, and half of the time goes into linking debug information.
-GO_TEST := go test -vet=off -ldflags='-s -w'
+# Vet is part of lint, and half of the time goes into linking debug information. More packages than processors: tests mostly wait.
+GO_TEST := go test -p 4 -vet=off -ldflags='-s -w'
 IN_MEMORY := deploy/e2e/inmemory.sh
 ON_POSTGRES := $(addprefix arizuko/,pkg/store/... pkg/daemon migrations/... dashd/internal/backup dashd/internal/doctor deploy/e2e/foreign deploy/e2e/invariants deploy/e2e/scenarios)
 
