@@ -34,7 +34,7 @@ func run(command []string) (status int, err error) {
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), "ARIZUKO_TEST_POSTGRES="+server.URL()) //nolint:forbidigo // the command runs in this environment
+	cmd.Env = append(os.Environ(), "ARIZUKO_TEST_POSTGRES="+server.URL())
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	err = cmd.Run()
