@@ -5,7 +5,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"arizuko/migrations"
@@ -14,6 +16,29 @@ import (
 
 // Migrate creates a migrated database file at path.
 func Migrate(path string) error {
+	content, err := migrated()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o644)
+}
+
+// migrated is the content of a migrated file: migrations take longer than most tests.
+var migrated = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "migrated")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "arizuko.db")
+	if err := migrate(path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// migrate runs all migrations on a new file. Its log is in the file when it returns, since the last connection is closed.
+func migrate(path string) error {
 	db, err := sql.Open("sqlite3", path+"?_journal_mode=WAL&_synchronous=OFF") // no crash test begins here
 	if err != nil {
 		return err
