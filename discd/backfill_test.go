@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	fake "arizuko/pkg/testkit/fakes/discord"
+	"arizuko/pkg/testkit/need"
 )
 
 // asked counts the calls of a route about a place.
@@ -53,6 +54,7 @@ func TestBackfill_LiveMessages_DoNotWaitForOtherChannels(t *testing.T) {
 
 // The events of a channel whose missed messages cannot be read wait for a while, and are then stored before those.
 func TestBackfill_ChannelFailsForLong_LiveMessagesPass(t *testing.T) {
+	need.Verify(t)
 	if testing.Short() {
 		t.Skip("waits ten seconds")
 	}

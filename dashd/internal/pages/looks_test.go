@@ -43,8 +43,9 @@ func allLooks() []look {
 	}...)
 }
 
-// looks opens every page in both sizes and schemes, `make test` on a light phone.
+// looks opens every page in both sizes and schemes. The light phone of `make test` is in TestPages_KeyboardAndReader_CanUseEverything.
 func looks(t *testing.T, b *browser.Browser) {
+	need.Verify(t)
 	site := newSite(t)
 	p := b.Open(t)
 	for _, size := range []struct {
@@ -57,24 +58,26 @@ func looks(t *testing.T, b *browser.Browser) {
 			for _, page := range allLooks() {
 				name := page.name + "-" + size.name + "-" + scheme
 				t.Run(name, func(t *testing.T) {
-					if size.name != "phone" || scheme != "light" {
-						need.Verify(t)
-					}
 					p := p.WithTest(t)
-					p.Visit(site + page.path)
-					p.Wait(page.ready)
-					p.CheckFits()
-					p.CheckContrast()
+					visit(p, site, page)
+					checkLooks(t, p)
 					if *shots != "" {
 						p.Screenshot(filepath.Join(*shots, name+".png"))
 					}
-					expect(t, "main landmarks", browser.Eval[int](p, `document.querySelectorAll("main").length`), 1)
-					expect(t, "headings", browser.Eval[int](p, `document.querySelectorAll("h1").length`), 1)
-					expect(t, "fields without a label", browser.Eval[int](p, `[...document.querySelectorAll("input:not([type=hidden]), textarea")].filter(e => !e.labels.length).length`), 0)
 				})
 			}
 		}
 	}
+}
+
+// checkLooks: the open page fits, can be read, and has its parts.
+func checkLooks(t *testing.T, p *browser.Tab) {
+	t.Helper()
+	p.CheckFits()
+	p.CheckContrast()
+	expect(t, "main landmarks", browser.Eval[int](p, `document.querySelectorAll("main").length`), 1)
+	expect(t, "headings", browser.Eval[int](p, `document.querySelectorAll("h1").length`), 1)
+	expect(t, "fields without a label", browser.Eval[int](p, `[...document.querySelectorAll("input:not([type=hidden]), textarea")].filter(e => !e.labels.length).length`), 0)
 }
 
 // liveOverview: the page shows what the server renders again, and the focus stays in place.

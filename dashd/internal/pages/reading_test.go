@@ -32,6 +32,7 @@ func TestPages_KeyboardAndReader_CanUseEverything(t *testing.T) {
 				p := p.WithTest(t)
 				p.Resize(size.width, 800)
 				visit(p, site, page)
+				checkLooks(t, p)
 				report(t, "reader", p.ReaderProblems())
 				report(t, "markup", p.MarkupProblems())
 				report(t, "target", p.TargetProblems())

@@ -107,6 +107,7 @@ func TestRun_Steering_FoldsWhatTheAgentTakesIn(t *testing.T) {
 
 // What the agent may have got is not given to it once more: gated decides that.
 func TestRun_SteeringNotAnswered_FailsThatTurnOnly(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	s := fake(t, "steering", "mute=_session/steering").open()
 	s.Send(agenttest.First("1", "", "tool look"))

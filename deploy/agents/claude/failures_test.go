@@ -148,6 +148,7 @@ func TestAgent_FirstTurnFails_NamesSession(t *testing.T) {
 }
 
 func TestAgent_InvalidCredentials_EndRunWithError(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	for name, tc := range map[string]struct{ key, want string }{
 		"wrong": {"sk-ant-not-the-right-key-0001", "refuses the credentials (401)"},

@@ -11,6 +11,7 @@ import (
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/agentproto/agenttest"
 	"arizuko/pkg/testkit/fakes/anthropic"
+	"arizuko/pkg/testkit/need"
 )
 
 // lineWith is the line of a text that has these words.
@@ -54,6 +55,7 @@ func TestAgent_SystemText_ReachesModel(t *testing.T) {
 
 // Tools that make no sense in a chat cost room in every request.
 func TestAgent_Tools_AreThoseOfAChat(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	s := newFixture(t).open()
 	s.Send(agenttest.First("1", "", "say hello"))
@@ -84,6 +86,7 @@ func TestAgent_Tools_AreThoseOfAChat(t *testing.T) {
 }
 
 func TestAgent_TextBeforeToolCall_IsPartOfAnswer(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	r := newFixture(t)
 	r.model.SetModel(func(in anthropic.Request) anthropic.Reply {
@@ -104,6 +107,7 @@ func TestAgent_TextBeforeToolCall_IsPartOfAnswer(t *testing.T) {
 
 // A turn that fails after a tool call is retried whole: nothing of it has been answered.
 func TestAgent_FailureAfterToolCall_AnswersNothing(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	r := newFixture(t)
 	r.model.SetModel(func(in anthropic.Request) anthropic.Reply {

@@ -9,6 +9,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // asked is a question in a thread of a group chat.
@@ -121,6 +122,7 @@ func TestDelegateTool_Storm_EndsWithOneNotice(t *testing.T) {
 
 // Two groups pass a request on to each other for ever.
 func TestDelegationTools_Loop_EndsWithOneNotice(t *testing.T) {
+	need.Verify(t)
 	f := start(t, harness.Options{Agent: caller})
 	f.Put(asked("telegram:-5", "call delegate {\"folder\":\"main/eng\",\"prompt\":\"$text\"}\ncall escalate {\"prompt\":\"$text\"}"))
 	wantOneLimitNotice(f, "telegram:-5")

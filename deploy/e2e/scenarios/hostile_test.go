@@ -9,6 +9,7 @@ import (
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
+	"arizuko/pkg/testkit/need"
 )
 
 func TestHostileText_LooksLikeProtocol_IsEchoedAsText(t *testing.T) {
@@ -63,6 +64,7 @@ const laconic = `tee -a input.jsonl | while read -r line; do printf '%s\n' ` + a
 	` '{"status":"ok","result":"heard"}' ` + agentproto.FrameEnd + `; done`
 
 func TestHostileText_OneMebibyte_ReachesAgent(t *testing.T) {
+	need.Verify(t)
 	f := start(t, harness.Options{Agent: laconic})
 	big := strings.Repeat("<&>x", 1<<18)
 	rows := f.Put(texts("telegram:5", "before", big, "after")...)
@@ -78,6 +80,7 @@ func TestHostileText_OneMebibyte_ReachesAgent(t *testing.T) {
 }
 
 func TestHostileText_ManyBigMessages_AllAnswered(t *testing.T) {
+	need.Verify(t)
 	f := start(t, harness.Options{Agent: laconic})
 	big := strings.Repeat("x", 200<<10)
 	var all []string

@@ -9,6 +9,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/testkit/need"
 )
 
 const (
@@ -256,6 +257,7 @@ func TestOnboarding_ChatMigratesWhilePending_AnsweredThere(t *testing.T) {
 }
 
 func TestOnboarding_FloodOfOneStranger_IsBounded(t *testing.T) {
+	need.Verify(t)
 	f := startOnboarding(t)
 	const flood = 20_000
 	for range flood / 1000 {
@@ -279,6 +281,7 @@ func TestOnboarding_FloodOfOneStranger_IsBounded(t *testing.T) {
 }
 
 func TestOnboarding_ManyUnknownChats_AreBounded(t *testing.T) {
+	need.Verify(t)
 	f := startOnboarding(t, "REQUESTS_PER_HOUR=20")
 	const chats = 2000
 	for first := 0; first < chats; first += 500 {

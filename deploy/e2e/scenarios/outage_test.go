@@ -10,6 +10,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
+	"arizuko/pkg/testkit/need"
 )
 
 // outages are the ways in which routd does not answer.
@@ -139,6 +140,9 @@ func TestGatedStopped_DuringRun_LeavesNoAgentAndResumes(t *testing.T) {
 func TestDatabaseLocked_ByOtherProcess_AnswersAfterwards(t *testing.T) {
 	for _, held := range []time.Duration{3 * time.Second, 12 * time.Second} { // shorter and longer than the daemons' busy timeout
 		t.Run(held.String(), func(t *testing.T) {
+			if held > 10*time.Second {
+				need.Verify(t)
+			}
 			f := start(t, harness.Options{})
 			f.Suspend(harness.Gated)
 			f.Put(texts("telegram:5", "one", "two", "/ping")...)

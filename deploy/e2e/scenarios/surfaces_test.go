@@ -13,6 +13,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // readers are the kinds of places where an answer is read, each with its own group.
@@ -46,6 +47,7 @@ var readers = []struct {
 const failingOnce = `if mkdir died; then head -n 1 >>input.jsonl; exit 3; fi; ` + harness.RecordingAgent
 
 func TestPrompt_EverySurface_IsNamed(t *testing.T) {
+	need.Verify(t)
 	t.Parallel()
 	f := harness.Start(t, programs, harness.Options{Agent: failingOnce, Env: []string{"MAX_AGENTS=50"}})
 	f.AddGroups("top")

@@ -13,6 +13,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // caller is the agent that calls the tools that messages name.
@@ -149,6 +150,7 @@ func TestReminder_DueWhileGatedIsDown_ArrivesOnce(t *testing.T) {
 // A reminder that repeats fires each slot once, while gated is killed at each. Of slots that pass while it is down the last
 // fires.
 func TestCronReminder_KilledAtEachSlot_FiresEachOnce(t *testing.T) {
+	need.Verify(t)
 	clock := filepath.Join(t.TempDir(), "clock")
 	ahead := time.Duration(0)
 	advance := func(by time.Duration) {

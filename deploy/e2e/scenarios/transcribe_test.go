@@ -10,6 +10,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 // voiceNote stores a voice note, whose file is there, and returns its row.
@@ -48,6 +49,7 @@ func TestTranscribe_GatedKilledMeanwhile_AgentGetsOneTranscript(t *testing.T) {
 }
 
 func TestTranscribe_GatedKilledAtEachStep_AgentGetsOneTranscript(t *testing.T) {
+	need.Verify(t)
 	f := start(t, harness.Options{})
 	f.Exec(`UPDATE registered_groups SET config = '{"transcribe":"cat {file}"}' WHERE folder = 'main'`)
 	points := []fp.Point{fp.PutTurn.Before(), fp.PutTurn.After(), fp.HoldTranscript.Before(), fp.HoldTranscript.After(),

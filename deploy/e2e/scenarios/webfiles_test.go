@@ -20,6 +20,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/testkit/need"
 )
 
 const dashd = "dashd"
@@ -185,6 +186,7 @@ func TestWebFiles_DashdKilledAtCommit_StoredOnce(t *testing.T) {
 
 // dashd is killed at any moment of uploads; each is sent again until it is answered.
 func TestWebFiles_DashdKilledAnywhere_StoredOnce(t *testing.T) {
+	need.Verify(t)
 	c := startDashd(t, "")
 	var want []string
 	for n := range 12 {

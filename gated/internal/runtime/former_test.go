@@ -16,6 +16,7 @@ import (
 
 	"arizuko/gated/internal/runtime/enter"
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/testkit/need"
 )
 
 // startMany starts sandboxes and checks, several at a time, until it is killed.
@@ -44,6 +45,7 @@ func startMany(r Runtime, spec Spec) error {
 }
 
 func TestEndFormer_KilledAtManyMoments_NothingIsLeft(t *testing.T) {
+	need.Verify(t)
 	attacker := buildAttacker(t)
 	e, s := limited(t, attacker, groupconfig.Limits{PIDs: 200})
 	s.Network = NetworkOwn

@@ -174,6 +174,9 @@ func TestSandbox_OwnNetwork_ReachesTheWorldButNotThisMachine(t *testing.T) {
 	for name, debian := range uplinks() {
 		need.Program(t, name, debian)
 		t.Run(name, func(t *testing.T) {
+			if name != "slirp4netns" { // which is taken where both are there
+				need.Verify(t)
+			}
 			onlyUplink(t, name)
 			e := newFixture(t, attacker)
 			network{t, e, sandboxOf(e, attacker)}.test()
@@ -407,6 +410,7 @@ func TestUplink_Dies_EndsTheRunWithItsName(t *testing.T) {
 }
 
 func TestUplink_HangsOrFails_IsAnError(t *testing.T) {
+	need.Verify(t)
 	needBwrap(t)
 	attacker := buildAttacker(t)
 	for name, tt := range map[string]struct {
