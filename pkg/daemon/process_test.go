@@ -4,8 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -150,7 +150,7 @@ func (w *lineWatch) Write(p []byte) (int, error) {
 func TestStart_NotMigrated_Waits(t *testing.T) {
 	data := dataFolder(t)
 	o := options(data)
-	o.Addr = freeAddr(t)
+	o.Addr = ownAddr()
 	watch := &lineWatch{text: "migrate up", found: make(chan struct{})}
 	o.Log = watch
 	started := make(chan error)
@@ -175,7 +175,7 @@ func TestReadyz_UnusableDatabase_SaysSo(t *testing.T) {
 	data := dataFolder(t)
 	migrate(t, data)
 	o := options(data)
-	o.Addr = freeAddr(t)
+	o.Addr = ownAddr()
 	p, err := daemon.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -224,14 +224,10 @@ func TestReadyz_UnusableDatabase_SaysSo(t *testing.T) {
 	}
 }
 
-func freeAddr(t *testing.T) config.Addr {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return config.Addr(l.Addr().String())
+// ownAddr is an address at which nothing else on this machine listens: it has a loopback address of this process.
+func ownAddr() config.Addr {
+	pid := os.Getpid()
+	return config.Addr(fmt.Sprintf("127.%d.%d.%d:8080", 128+pid>>16&63, pid>>8&255, 1+pid%254))
 }
 
 func TestStart_Fails_ReleasesLockAndPort(t *testing.T) {

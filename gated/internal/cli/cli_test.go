@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -99,14 +98,7 @@ func TestCommands_Help_IsPrintedWithoutACall(t *testing.T) {
 
 func TestCommands_GatedNotRunning_SaysHowToStartIt(t *testing.T) {
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := "http://" + free.Addr().String()
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	const url = "http://127.0.0.1:1" // nothing listens there
 	for _, line := range []string{"broadcast --folder main hello", "reminders", "reminders list --chat telegram:-1", "reminders cancel 7"} {
 		code, stdout, stderr := run(t, at(url), strings.Fields(line)...)
 		if code != daemon.ExitFailure || stdout != "" || !strings.Contains(stderr, "gated is not running at "+url+": start it with `gated`") {
