@@ -19,12 +19,16 @@ import (
 	"arizuko/migrations"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
+	"arizuko/pkg/config/configtest"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	configtest.Isolate(config.Base{})
+	goleak.VerifyTestMain(m)
+}
 
 func program(serve error) daemon.Program {
 	return daemon.Program{

@@ -73,13 +73,13 @@ func readAnswer(t *testing.T, c net.Conn) (status int, body string) {
 // A body that takes four times as long as others may, and is larger, passes while it keeps coming.
 func TestUpload_SlowAndSteady_Passes(t *testing.T) {
 	t.Parallel()
-	const stall, piece, pieces = 200 * time.Millisecond, 200_000, 16
+	const stall, pause, piece, pieces = 3 * time.Second, 250 * time.Millisecond, 200_000, 16 // longer in all than a stall
 	c := begin(t, uploadServer(t, 10<<20, stall), pieces*piece)
 	for range pieces {
 		if _, err := io.WriteString(c, strings.Repeat("x", piece)); err != nil {
 			t.Fatal(err)
 		}
-		<-time.After(stall / 4)
+		<-time.After(pause)
 	}
 	if status, body := readAnswer(t, c); status != 200 || body != fmt.Sprint(pieces*piece) {
 		t.Errorf("%d %s", status, body)
