@@ -148,12 +148,15 @@ func TestMark_Offline_WaitsForConnection(t *testing.T) {
 				p := &pencilLine{markingPlatform{r.platform}, make(chan bool)}
 				r.as = p
 				began, id := time.Now(), r.out("", "a")
+				up := make(chan struct{}) // the call does not wait for the connection
 				r.platform.script("a", func(context.Context) error {
+					<-up
 					p.connected <- false
 					return errCause
 				})
 				r.start(marking)
 				p.connected <- true
+				close(up)
 				pass(tt.back)
 				r.expectSent("a")
 				p.connected <- true
