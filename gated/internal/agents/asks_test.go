@@ -71,7 +71,7 @@ func TestAsk_CannotBeAsked_IsRefusedAtOnce(t *testing.T) {
 
 func TestAsk_Waiting_UsesNoSlotAndNoTime(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, timeout(300*time.Millisecond), askTimeout(1200*time.Millisecond), func(cfg *Config) { cfg.MaxAgents = 1 }, impatient)
+	r := newHarness(t, timeout(5*time.Second), askTimeout(8*time.Second), func(cfg *Config) { cfg.MaxAgents = 1 }, impatient)
 	turn := r.ask(question)
 	r.asks(turn, 1)
 	r.answered(r.ask("hi", group("other"), chat("telegram:2"))) // while the first waits
