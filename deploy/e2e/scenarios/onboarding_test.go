@@ -78,18 +78,21 @@ func wantAll(f *harness.Fixture, disposition msg.Disposition, reason msg.Reason,
 	}
 }
 
-// wantEchoes waits until no row of a chat is parked and fails the test unless the agent has echoed
-// exactly these texts there.
+// wantEchoes waits until no row of a chat waits for an approval and fails the test unless the agent has
+// echoed exactly these texts there.
 func wantEchoes(f *harness.Fixture, chat string, texts ...string) {
 	f.T.Helper()
 	waitTakenUp(f, chat)
 	f.WantEchoes(chat, texts...)
 }
 
+// waitTakenUp waits until each row of a chat is decided and none is parked: onbod may have made a request
+// of a row that gated has yet to park.
 func waitTakenUp(f *harness.Fixture, chat string) {
 	f.T.Helper()
 	f.Until("no row of "+chat+" to be parked", func() bool {
-		return f.Value(`SELECT count(*) FROM messages WHERE disposition = 'onboarding' AND chat_jid = ?`, chat) == "0"
+		return f.Value(`SELECT count(*) FROM messages WHERE chat_jid = ? AND direction = 'in' AND
+			(disposition IS NULL OR disposition = 'onboarding')`, chat) == "0"
 	})
 }
 
