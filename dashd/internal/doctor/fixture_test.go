@@ -17,6 +17,7 @@ import (
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/store/storetest"
+	"arizuko/pkg/testkit/executable"
 	"arizuko/pkg/wake"
 )
 
@@ -155,7 +156,7 @@ func (x *instance) detail(name, connection, detail string) {
 // program puts a program beside dashd.
 func (x *instance) program(name, script string) {
 	x.t.Helper()
-	x.ok(os.WriteFile(filepath.Join(x.cfg.Bin, name), []byte("#!/bin/sh\n[ \"$1\" = check ] || exit 9\n"+script+"\n"), 0o700))
+	executable.Script(x.t, filepath.Join(x.cfg.Bin, name), "[ \"$1\" = check ] || exit 9\n"+script)
 }
 
 func (x *instance) env(variables ...string) { x.cfg.Environ = append(x.cfg.Environ, variables...) }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/pkg/testkit/executable"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -136,10 +138,7 @@ func migrateProgram(t *testing.T, table string) (bin string) {
 	if _, err := db.Exec(`CREATE TABLE ` + table); err != nil {
 		t.Fatal(err)
 	}
-	script := fmt.Sprintf("#!/bin/sh\ncp %s/template.db arizuko.db\n", bin)
-	if err := os.WriteFile(filepath.Join(bin, "migrate"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Script(t, filepath.Join(bin, "migrate"), fmt.Sprintf("cp %s/template.db arizuko.db", bin))
 	return bin
 }
 

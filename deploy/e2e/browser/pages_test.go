@@ -1,7 +1,6 @@
 package browser_test
 
 import (
-	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"arizuko/pkg/testkit/browser"
+	"arizuko/pkg/testkit/executable"
 )
 
 var reload = chromedp.Reload()
@@ -66,9 +66,7 @@ done
 
 func conversation(t *testing.T, b *browser.Browser) {
 	agent := filepath.Join(t.TempDir(), "agent")
-	if err := os.WriteFile(agent, []byte(worker), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, agent, []byte(worker))
 	i := start(t, "AGENT_COMMAND=exec "+agent, "AGENT_READABLE="+agent, "ASSISTANT_NAME=Ada")
 	p := i.logIn(b)
 	p.tab("#deploy")

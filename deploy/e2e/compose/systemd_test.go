@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/testkit/executable"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -150,16 +151,17 @@ func backupScript(t *testing.T, dashd string) (run func() (code int), folder str
 	t.Helper()
 	dir := t.TempDir()
 	folder = dir + "/backups"
-	program := dir + "/dashd"
-	if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(program, []byte("#!/bin/sh\n"+dashd), 0o700)); err != nil {
+	fake := dir + "/dashd"
+	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	executable.Script(t, fake, dashd)
 	_, script, ok := strings.Cut(readFile(t, "deploy/systemd/arizuko-backup.service"), "\nExecStart=/bin/sh -ec '")
 	script, _, closed := strings.Cut(script, "'\n")
 	if !ok || !closed {
 		t.Fatal("the unit runs no script")
 	}
-	script = strings.NewReplacer("\\\n", "", "$$", "$", "%%", "%", "/opt/arizuko/bin/dashd", program, "/var/lib/arizuko-backup", folder).Replace(script)
+	script = strings.NewReplacer("\\\n", "", "$$", "$", "%%", "%", "/opt/arizuko/bin/dashd", fake, "/var/lib/arizuko-backup", folder).Replace(script)
 	return func() int {
 		cmd := exec.Command("/bin/sh", "-ec", script)
 		out, err := cmd.CombinedOutput()

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/testkit/executable"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -58,9 +59,7 @@ func scripts(t *testing.T, all map[string]string) (bin string) {
 	t.Helper()
 	bin = t.TempDir()
 	for name, text := range all {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		executable.Script(t, filepath.Join(bin, name), text)
 	}
 	return bin
 }

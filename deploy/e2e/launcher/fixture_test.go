@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/testkit/executable"
 )
 
 // parallel is how many instances run at once.
@@ -139,9 +140,7 @@ func (f *fixture) script(name, text string) {
 
 func (f *fixture) writeProgram(name, content string) {
 	f.T.Helper()
-	if err := os.WriteFile(filepath.Join(f.bin, name), []byte(content), 0o700); err != nil {
-		f.T.Fatal(err)
-	}
+	executable.Write(f.T, filepath.Join(f.bin, name), []byte(content))
 }
 
 // readyLine is the launcher's line on stdout, with the query of its link.

@@ -17,6 +17,7 @@ import (
 
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/testkit/browser"
+	"arizuko/pkg/testkit/executable"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -119,9 +120,7 @@ func startCompany(t *testing.T) *company {
 		t.Fatal(err)
 	}
 	agent := filepath.Join(t.TempDir(), "agent")
-	if err := os.WriteFile(agent, []byte(worker), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, agent, []byte(worker))
 	c := &company{LauncherFixture: harness.NewLauncherFixture(t, bin, "AGENT_COMMAND=exec "+agent, "AGENT_READABLE="+agent,
 		"ASSISTANT_NAME=Ada", "OPERATORS="+maja, "DASH_PASSWORD=correct horse battery"), now: time.Now().UnixMilli()}
 	l := c.Launch()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"arizuko/pkg/testkit/executable"
 )
 
 func TestClassOf(t *testing.T) {
@@ -164,9 +166,7 @@ func startWithoutDescriptors(t *testing.T) {
 func dockerScript(t *testing.T, lines ...string) Docker {
 	t.Helper()
 	client := filepath.Join(t.TempDir(), "docker")
-	if err := os.WriteFile(client, []byte("#!/bin/sh\n"+script(lines...)+"\n"), 0o700); err != nil { //nolint:gosec // a program
-		t.Fatal(err)
-	}
+	executable.Script(t, client, script(lines...))
 	return Docker{Client: client, Environ: []string{"PATH=" + os.Getenv("PATH")}, Network: "none"}
 }
 

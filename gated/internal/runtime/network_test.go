@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"arizuko/pkg/testkit/executable"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -426,9 +427,7 @@ func TestUplink_HangsOrFails_IsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onlyUplink(t)
 			tool := filepath.Join(os.Getenv("PATH"), "slirp4netns")
-			if err := os.WriteFile(tool, []byte("#!/bin/sh\n"+tt.script+"\n"), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			executable.Script(t, tool, tt.script)
 			e := newFixture(t, attacker)
 			n := network{t, e, sandboxOf(e, attacker)}
 			n.resolver("198.51.100.1")

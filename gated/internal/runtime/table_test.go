@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/testkit/docker"
+	"arizuko/pkg/testkit/executable"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -206,9 +207,7 @@ func observeAsUser(t *testing.T, uid int) (seen []observation) {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{"test": program, "attacker": attacker} {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		executable.Write(t, filepath.Join(dir, name), content)
 	}
 	if err := os.Chown(dir, uid, uid); err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
+	"arizuko/pkg/testkit/executable"
 )
 
 func TestMain(m *testing.M) {
@@ -58,11 +59,9 @@ func newHarness(t *testing.T, script string) *harness {
 	h.runtimes = map[groupconfig.Runtime]runtime.Runtime{groupconfig.Process: runtime.Process{Temp: filepath.Join(h.data, "tmp"), AsRoot: true}}
 	h.settings.Agent.Runtime = groupconfig.Process
 	h.settings.Timeouts.Transcribe = groupconfig.Duration(maxWait)
-	program := filepath.Join(h.data, "whisper")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	h.settings.Transcribe = program + " -f {file}"
+	whisper := filepath.Join(h.data, "whisper")
+	executable.Script(t, whisper, script)
+	h.settings.Transcribe = whisper + " -f {file}"
 	if err := os.MkdirAll(filepath.Join(h.data, "media"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +369,5 @@ func TestWorker_DocumentedCommand_Transcribes(t *testing.T) {
 // program puts a program before those of the machine.
 func (h *harness) program(name, script string) {
 	h.t.Helper()
-	if err := os.WriteFile(filepath.Join(h.data, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-		h.t.Fatal(err)
-	}
+	executable.Script(h.t, filepath.Join(h.data, name), script)
 }
