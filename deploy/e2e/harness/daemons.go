@@ -130,7 +130,16 @@ func (f *Fixture) Agents() []int {
 	return pids
 }
 
-// AgentInput is all input of a group's agents, if the agent is RecordingAgent.
+// LetGo makes the file that agents of a group wait for: the demo agent at "until NAME". The folder of an agent that starts may
+// be missing still.
+func (f *Fixture) LetGo(folder, name string) {
+	f.T.Helper()
+	f.Until("a file "+name+" for "+folder, func() bool {
+		return os.WriteFile(filepath.Join(f.Data, "groups", msg.DirName(folder), name), nil, 0o644) == nil //nolint:gosec // the agent has a user of its own
+	})
+}
+
+// AgentInput is all input of a group's agents, if their command begins with Recording.
 func (f *Fixture) AgentInput(folder string) string {
 	f.T.Helper()
 	input, err := os.ReadFile(filepath.Join(f.Data, "groups", msg.DirName(folder), "input.jsonl"))

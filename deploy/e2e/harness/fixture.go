@@ -30,8 +30,12 @@ const (
 	Onbod = "onbod"
 )
 
-// RecordingAgent is the demo agent with its input kept for Fixture.AgentInput.
-const RecordingAgent = "tee -a input.jsonl | exec %demo"
+// Recording begins the command of an agent whose input is kept for Fixture.AgentInput. tee writes to its standard output first,
+// which here is the file: what an agent has answered is in it.
+const Recording = "tee -a /dev/fd/3 3>&1 >>input.jsonl | "
+
+// RecordingAgent is the demo agent with its input kept.
+const RecordingAgent = Recording + "exec %demo"
 
 // Options of a fixture.
 type Options struct {

@@ -125,9 +125,7 @@ func (f *LauncherFixture) Exec(query string, args ...any) {
 // WaitIdle waits until every row is decided, every turn has ended and every answer is delivered.
 func (f *LauncherFixture) WaitIdle() {
 	f.T.Helper()
-	f.Until("the instance to be idle", func() bool {
-		return len(f.Query(undecidedRows))+len(f.Query(openTurns))+len(f.Query(outboundQueued)) == 0
-	})
+	f.Until("the instance to be idle", func() bool { return len(f.Query(unfinishedOrUndelivered)) == 0 })
 }
 
 // database opens the database for one query: the launcher may replace it between two.

@@ -46,6 +46,7 @@ func TestLauncherFixture_KillAndSuspend_ReachDaemonByName(t *testing.T) {
 func TestProcesses_OtherInstance_NotListed(t *testing.T) {
 	one, two := scripted(t, map[string]string{"gated": sleeps}), scripted(t, map[string]string{"gated": sleeps})
 	p := start(t, one, "gated")
+	until(t, "the shell to become sleep", func() bool { pids, _ := one.Processes("sleep"); return len(pids) > 0 })
 	for i, want := range map[*Instance]int{one: 1, two: 0} {
 		pids, err := i.Processes("")
 		if err != nil || len(pids) != want {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -126,10 +127,13 @@ func TestLauncher_SignalDuringMigration_Stops(t *testing.T) {
 
 func TestLauncher_Stop_AdaptersFirstRoutdLast(t *testing.T) {
 	const polite = `trap 'echo bye; kill $!; exit 0' TERM; sleep 1000 & echo up; wait`
-	l := withScripts(t, map[string]string{"routd": polite, "gated": polite, "dashd": polite, "teled": polite}, "TELEGRAM_BOT_TOKEN=t").Launch()
+	f := withScripts(t, map[string]string{"routd": polite, "gated": polite, "dashd": polite, "teled": polite}, "TELEGRAM_BOT_TOKEN=t")
+	l := f.Launch()
 	for _, name := range []string{"routd", "gated", "dashd", "teled"} {
 		l.WaitOutput(name + "    | up")
 	}
+	// A shell's child that is no sleep yet would ignore the signal.
+	f.Until("four sleeps", func() bool { return len(f.Processes("sleep")) == 4 })
 	l.Signal(syscall.SIGTERM)
 	l.WantEnd(0)
 	at := func(name string) int { return strings.Index(l.Stderr(), name+"    | bye") }
@@ -168,10 +172,12 @@ func TestLauncher_DaemonIgnoresStop_KilledAfterTimeout(t *testing.T) {
 }
 
 func TestLauncher_LongOutput_IsPrintedWhole(t *testing.T) {
-	l := withScripts(t, map[string]string{
-		"gated": `head -c 3000000 /dev/zero | tr '\0' x; echo; echo out; echo err >&2; printf 'no end'; exec sleep 1000`,
-	}).Launch()
+	f := withScripts(t, map[string]string{
+		"gated": `head -c 3000000 /dev/zero | tr '\0' x; echo; echo out; echo err >&2; printf 'no end'; : >"$ARIZUKO_DATA/printed"; exec sleep 1000`,
+	})
+	l := f.Launch()
 	l.WaitOutput("gated    | out\ngated    | err\n")
+	f.Until("all to be printed", func() bool { _, err := os.Stat(filepath.Join(f.Instance.Data, "printed")); return err == nil })
 	if n := strings.Count(l.Stderr(), "x"); n != 3_000_000 {
 		t.Errorf("%d bytes of the long line", n)
 	}

@@ -38,16 +38,17 @@ func conversation(f *fixture) {
 		return f.Value(`SELECT disposition || '/' || reason FROM messages WHERE content = 'lunch?'`) == "observed/route_observe"
 	})
 
-	f.say(thread, "slow 1 think")
+	f.say(thread, "until go think")
 	f.Until("the working sign", func() bool { return f.ShowsWorking(thread) })
 	f.Kill(f.info.Daemon)
 	f.say(thread, "still there?")
+	f.LetGo("main", "go")
 	f.Restart(f.info.Daemon)
-	f.wantAnswer("slow 1 think", thread, f.info.Thread)
+	f.wantAnswer("until go think", thread, f.info.Thread)
 	f.wantAnswer("still there?", thread, f.info.Thread)
 	f.say(talk, "and here?")
 	f.wantAnswer("and here?", talk, f.info.Group)
-	f.wantOneAnswerEach([]string{"what broke?", "and who did it?", "ship it", "how far?", "slow 1 think", "still there?", "and here?"})
+	f.wantOneAnswerEach([]string{"what broke?", "and who did it?", "ship it", "how far?", "until go think", "still there?", "and here?"})
 	if n := f.Value(`SELECT count(DISTINCT session_id) FROM sessions WHERE topic IN (?, ?)`, talk.Thread, thread.Thread); n != "2" {
 		f.T.Errorf("the group and the thread have %s sessions, want 2", n)
 	}

@@ -11,16 +11,17 @@ import (
 func TestAdapter_TokenExpiresAndIsRestored_DeliversQueuedAnswers(t *testing.T) {
 	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
-		f.say(f.dm, "slow 1 private 0")
+		f.say(f.dm, "until go private 0")
 		f.waitRunning(f.dm)
 		f.SetTokenValid(false)
+		f.LetGo("main", "go")
 		f.waitConnection("bad_credentials")
 		f.say(f.dm, "private 1")
 		f.Until("the answer to wait for the token", func() bool {
 			return f.Value(`SELECT error_class || ' ' || attempts FROM deliveries WHERE state = 'queued'`) == "auth 0"
 		})
 		f.SetTokenValid(true)
-		f.wantOneAnswerEach([]string{"slow 1 private 0", "private 1"})
+		f.wantOneAnswerEach([]string{"until go private 0", "private 1"})
 		f.waitConnection("connected")
 	})
 }

@@ -130,10 +130,12 @@ func TestAdapter_RemovedChats_DoNotDelayOthers(t *testing.T) {
 	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		all := f.Removals()
-		for _, d := range all {
-			f.ask(d.Conversation, "slow 2 are you there?")
+		for n, d := range all {
+			removed := fmt.Sprint("removed", n)
+			f.ask(d.Conversation, "until "+removed+" are you there?")
 			f.waitRunning(d.Conversation)
 			d.Apply()
+			f.LetGo("main", removed)
 		}
 		f.say(f.dm, "hello")
 		f.waitAnswer("hello")

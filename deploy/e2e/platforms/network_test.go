@@ -9,9 +9,10 @@ import (
 
 func TestAdapter_NetworkOutage_DeliversAfterwardsInOrder(t *testing.T) {
 	onEachPlatform(t, func(f *fixture) {
-		f.say(f.dm, "slow 1 private 0")
+		f.say(f.dm, "until go private 0")
 		f.waitRunning(f.dm)
 		f.SetReachable(false)
+		f.LetGo("main", "go")
 		f.Until("the answer to wait for the network", func() bool {
 			return f.Value(`SELECT count(*) FROM deliveries WHERE attempts > 0`) == "1"
 		})
@@ -19,7 +20,7 @@ func TestAdapter_NetworkOutage_DeliversAfterwardsInOrder(t *testing.T) {
 		f.say(f.dm, "private 2")
 		f.waitConnection("degraded")
 		f.SetReachable(true)
-		f.wantOneAnswerEach([]string{"slow 1 private 0", "private 1", "private 2"})
+		f.wantOneAnswerEach([]string{"until go private 0", "private 1", "private 2"})
 		f.wantOrder(f.dm, "private ")
 		f.waitConnection("connected")
 	})

@@ -1,6 +1,7 @@
 package platforms
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -64,8 +65,10 @@ func (f *fixture) wantPreviews(c chatsim.Conversation, want ...string) {
 
 func TestPreview_LongTurn_IsShownAndBecomesTheAnswer(t *testing.T) {
 	onEachPlatform(t, func(f *fixture) {
-		for _, c := range f.liveChats() {
-			f.ask(c, "work stream slow 6 hello "+c.Chat)
+		for n, c := range f.liveChats() {
+			enough := fmt.Sprint("shown", n)
+			text := "work stream until " + enough + " hello " + c.Chat
+			f.ask(c, text)
 			if f.hasDrafts(c) {
 				f.Until("a draft", func() bool {
 					for _, call := range f.Platform.(*chatsim.Telegram).Sent() {
@@ -75,14 +78,16 @@ func TestPreview_LongTurn_IsShownAndBecomesTheAnswer(t *testing.T) {
 					}
 					return false
 				})
-				f.waitAnswer("work stream slow 6 hello " + c.Chat)
+				f.LetGo("main", enough)
+				f.waitAnswer(text)
 				f.wantPreviews(c)
 				continue
 			}
 			id := f.waitPreview(c)
-			a := f.waitAnswer("work stream slow 6 hello " + c.Chat)
+			f.LetGo("main", enough)
+			a := f.waitAnswer(text)
 			f.wantPreviews(c, "final "+id)
-			if plain, marked := f.copies("work stream slow 6 hello " + c.Chat); a.ID != id || plain != 1 || marked != 0 {
+			if plain, marked := f.copies(text); a.ID != id || plain != 1 || marked != 0 {
 				t.Errorf("the answer is %s, %d copies and %d marked ones; the preview was %s", a.ID, plain, marked, id)
 			}
 		}

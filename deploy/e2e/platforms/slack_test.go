@@ -52,7 +52,7 @@ func TestSlack_PaneThreads_AreSeparateConversations(t *testing.T) {
 	alice := w.User("Carol", "carol")
 	team := w.Channel("team", alice)
 	left, right := w.OpenPane(alice, team), w.OpenPane(alice, slack.Place{})
-	left.Say(alice, "slow 1 what broke?")
+	left.Say(alice, "until go what broke?")
 	right.Say(alice, "what is for lunch?")
 	f.Until("the status to be shown", func() bool {
 		for _, s := range w.Statuses() {
@@ -62,10 +62,11 @@ func TestSlack_PaneThreads_AreSeparateConversations(t *testing.T) {
 		}
 		return false
 	})
+	f.LetGo("main", "go")
 	at := func(p slack.Place) chatsim.Conversation {
 		return chatsim.Conversation{Chat: "slack:" + p.ChannelID, Thread: p.ThreadTS}
 	}
-	f.wantAnswer("slow 1 what broke?", at(left), "slack-pane")
+	f.wantAnswer("until go what broke?", at(left), "slack-pane")
 	f.wantAnswer("what is for lunch?", at(right), "slack-pane")
 	f.WaitIdle()
 	f.Until("the statuses to be cleared", func() bool { return left.Pane().Status == "" && right.Pane().Status == "" })

@@ -66,13 +66,16 @@ func TestAttachment_Outbound_IsDelivered(t *testing.T) {
 // Users edit and delete messages before the agent reads them, and after the answer.
 func TestChanges_BeforeAndAfterTheAnswer_ReachTheAgent(t *testing.T) {
 	onEachPlatform(t, func(f *fixture) {
+		const hold = "IMPULSE_MAX_HOLD=1h" // a reaction waits for a message, however late that is
 		f.Kill("gated")
+		f.Kill("routd")
+		f.Restart("routd", hold)
 		typo, spoken := f.say(f.dm, "tpyo"), f.say(f.dm, "never mind")
 		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbEdit, Target: typo, Text: "typo"})
 		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbDelete, Target: spoken})
 		f.say(f.dm, "sorry")
 		f.waitStored("sorry")
-		f.Restart("gated")
+		f.Restart("gated", hold)
 		f.waitAnswer("sorry")
 		f.WaitIdle()
 		for text, want := range map[string]int{"tpyo": 0, "typo": 1, "never mind": map[bool]int{false: 1}[f.info.ReportsDeletions]} {

@@ -1,6 +1,7 @@
 package platforms
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -66,9 +67,11 @@ func TestWaitMark_MessageWaits_MarkedUntilItsAgentBegins(t *testing.T) {
 	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		f.markWaiting()
-		for _, in := range []chatsim.Conversation{f.dm, f.NewThread("Topic")} {
-			message := f.waits(in, "slow 4 first")
+		for n, in := range []chatsim.Conversation{f.dm, f.NewThread("Topic")} {
+			marked := fmt.Sprint("marked", n)
+			message := f.waits(in, "until "+marked+" first")
 			f.waitMarked(in, message, true)
+			f.LetGo("main", marked)
 			f.Until("the agent to begin", func() bool {
 				return f.Value(`SELECT count(*) FROM turns WHERE state = 'queued'`) == "0"
 			})
@@ -90,7 +93,7 @@ func TestWaitMark_AdapterKilled_MarkIsRemovedAllTheSame(t *testing.T) {
 		f.Until("the connection to end", func() bool { return !f.Connected() })
 		f.StartDaemon(f.info.Daemon, "FAILPOINT="+string(fp.Sent))
 		f.Until("the connection", f.Connected)
-		message := f.waits(f.dm, "slow 6 first")
+		message := f.waits(f.dm, "until go first")
 		f.waitKilled(f.info.Daemon)
 		if !f.isMarked(f.dm, message) {
 			t.Error("the message is not marked")
@@ -98,6 +101,7 @@ func TestWaitMark_AdapterKilled_MarkIsRemovedAllTheSame(t *testing.T) {
 		f.Restart(f.info.Daemon)
 		f.Until("the mark to be stored", func() bool { return slices.Equal(f.marks(), []string{"👀 sent"}) })
 		f.Kill(f.info.Daemon)
+		f.LetGo("main", "go")
 		f.Until("the second agent to begin", func() bool { return len(f.marks()) == 2 })
 		if !f.isMarked(f.dm, message) {
 			t.Error("the mark was removed while no adapter ran")
@@ -112,9 +116,10 @@ func TestWaitMark_MessageDeleted_AnswerComes(t *testing.T) {
 	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		f.markWaiting()
-		message := f.waits(f.dm, "slow 5 first")
+		message := f.waits(f.dm, "until go first")
 		f.waitMarked(f.dm, message, true)
 		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbDelete, Target: message})
+		f.LetGo("main", "go")
 		f.wantUnmarked(f.dm, message, "👀 sent", "-👀 sent")
 	})
 }
@@ -126,8 +131,9 @@ func TestWaitMark_ReactionForbidden_AnswerComes(t *testing.T) {
 		f.markWaiting()
 		in := f.NewGroup("Team")
 		f.ForbidReactions(in)
-		message := f.waits(in, "slow 4 first")
+		message := f.waits(in, "until go first")
 		f.Until("the mark to be refused", func() bool { return slices.Equal(f.marks(), []string{"👀 failed"}) })
+		f.LetGo("main", "go")
 		f.wantUnmarked(in, message, "👀 failed")
 	})
 }

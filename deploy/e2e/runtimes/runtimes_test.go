@@ -87,7 +87,7 @@ func testRuntime(t *testing.T, containers func() []string, env ...string) {
 	})
 	t.Run("gated is killed", func(t *testing.T) {
 		f := start(t, env...)
-		row := f.Say("telegram:5", "slow 3 think")
+		row := f.Say("telegram:5", "until go think")
 		f.WaitRunning(row)
 		var left []string
 		if containers != nil {
@@ -98,7 +98,8 @@ func testRuntime(t *testing.T, containers func() []string, env ...string) {
 		if containers != nil && slices.Contains(containers(), left[0]) {
 			t.Error("the container of the killed gated still exists when the next one is ready")
 		}
-		f.WantEchoes("telegram:5", "slow 3 think")
+		f.LetGo("main", "go")
+		f.WantEchoes("telegram:5", "until go think")
 		if turn := f.Turn(row); turn.Attempts != 0 {
 			t.Errorf("turn %+v", turn)
 		}

@@ -119,10 +119,11 @@ func TestNew_TopicAndText_ResetsTopicAndAsks(t *testing.T) {
 
 func TestNew_DuringTurn_KeepsOrder(t *testing.T) {
 	f := start(t, harness.Options{})
-	first := f.Say("telegram:5", "slow 2 first")
-	f.WaitRunning(first)
-	f.Put(texts("telegram:5", "/new second", "third")...)
-	f.WantEchoes("telegram:5", "slow 2 first", "second", "third")
+	f.WaitRunning(f.Say("telegram:5", "until go first"))
+	rows := f.Put(texts("telegram:5", "/new second", "third")...)
+	f.WaitDecided(rows[1])
+	f.LetGo("main", "go")
+	f.WantEchoes("telegram:5", "until go first", "second", "third")
 }
 
 func TestStop_PipedRows_CancelsAllOfChat(t *testing.T) {
@@ -148,10 +149,11 @@ func TestStop_PipedRows_CancelsAllOfChat(t *testing.T) {
 
 func TestStop_OtherChatsTurn_IsRequeued(t *testing.T) {
 	f := start(t, harness.Options{})
-	theirs := f.Say("telegram:6", "slow 2 not yours")
+	theirs := f.Say("telegram:6", "until go not yours")
 	f.WaitRunning(theirs)
 	f.WantReply(f.Say("telegram:5", "/stop"), "stopped")
-	f.WantEchoes("telegram:6", "slow 2 not yours")
+	f.LetGo("main", "go")
+	f.WantEchoes("telegram:6", "until go not yours")
 	if turn := f.Turn(theirs); turn.Attempts != 0 {
 		t.Errorf("%d attempts, want 0", turn.Attempts)
 	}
@@ -176,12 +178,13 @@ func TestStop_WebChat_CancelsItsTopicOnly(t *testing.T) {
 	row := func(topic, text string) msg.Message {
 		return msg.Message{ChatJID: "web:main", Topic: topic, Content: text}
 	}
-	rows := f.Put(row("#a", "slow 600 a"), row("#b", "slow 3 b"))
+	rows := f.Put(row("#a", "slow 600 a"), row("#b", "until go b"))
 	f.WaitRunning(rows[0])
 	f.WaitRunning(rows[1])
 	f.WantReply(f.Put(row("#a", "/stop"))[0], "stopped")
 	if turn := f.WaitEnded(rows[0]); turn.State != msg.TurnCancelled {
 		t.Errorf("#a is %s", turn.State)
 	}
-	f.WantEchoes("web:main", "slow 3 b")
+	f.LetGo("main", "go")
+	f.WantEchoes("web:main", "until go b")
 }

@@ -107,10 +107,11 @@ func TestDelegateTool_Storm_EndsWithOneNotice(t *testing.T) {
 	for i := range 20 {
 		calls = append(calls, fmt.Sprintf(`call delegate {"folder":"main/eng","prompt":"say job %d"}`, i))
 	}
-	row := f.Put(asked("telegram:-5", strings.Join(calls, "\n")))[0]
+	row := f.Put(asked("telegram:-5", strings.Join(append(calls, "wait go"), "\n")))[0]
 	f.WaitRunning(row)
 	f.Kill(harness.Gated)
 	f.Restart(harness.Gated)
+	f.LetGo("main", "go")
 	wantOneLimitNotice(f, "telegram:-5")
 	for i := range 16 {
 		wantInThread(f, "telegram:-5", fmt.Sprintf("job %d", i))

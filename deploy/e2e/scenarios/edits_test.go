@@ -91,11 +91,12 @@ func TestEdit_Several_OnlyNewestIsPrompted(t *testing.T) {
 
 func TestEdit_DuringRun_IsNoted(t *testing.T) {
 	f := start(t, harness.Options{})
-	running := f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "slow 2 at nine"})[0]
+	running := f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "until go at nine"})[0]
 	f.WaitRunning(running)
 	f.WantDecision(f.Put(edit("telegram:5", "m1", "1", "at ten"))[0], msg.Observed, msg.ReasonEditNote)
 	f.Say("telegram:5", "ok?")
-	f.WantEchoes("telegram:5", "slow 2 at nine", "at ten", "ok?")
+	f.LetGo("main", "go")
+	f.WantEchoes("telegram:5", "until go at nine", "at ten", "ok?")
 }
 
 func TestEdit_OfPrefixedMessage_FollowsDerivedRow(t *testing.T) {

@@ -60,7 +60,7 @@ func TestHostileText_InvalidUTF8_IsAnswered(t *testing.T) {
 }
 
 // laconic is an agent that answers each line with the same word.
-const laconic = `tee -a input.jsonl | while read -r line; do printf '%s\n' ` + agentproto.FrameStart +
+const laconic = harness.Recording + `while read -r line; do printf '%s\n' ` + agentproto.FrameStart +
 	` '{"status":"ok","result":"heard"}' ` + agentproto.FrameEnd + `; done`
 
 func TestHostileText_OneMebibyte_ReachesAgent(t *testing.T) {

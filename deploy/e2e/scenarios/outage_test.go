@@ -125,7 +125,7 @@ func TestGatedKilled_RoutdSuspended_AnswersAfterwards(t *testing.T) {
 
 func TestGatedStopped_DuringRun_LeavesNoAgentAndResumes(t *testing.T) {
 	f := start(t, harness.Options{})
-	f.WaitRunning(f.Say("telegram:5", "slow 1 nearly done"))
+	f.WaitRunning(f.Say("telegram:5", "until go nearly done"))
 	f.Say("telegram:5", "next")
 	if code := f.Stop(harness.Gated); code != 0 {
 		t.Errorf("gated ended with exit code %d", code)
@@ -134,7 +134,8 @@ func TestGatedStopped_DuringRun_LeavesNoAgentAndResumes(t *testing.T) {
 		t.Errorf("agents still run: %v", left)
 	}
 	f.Restart(harness.Gated)
-	f.WantEchoes("telegram:5", "slow 1 nearly done", "next")
+	f.LetGo("main", "go")
+	f.WantEchoes("telegram:5", "until go nearly done", "next")
 }
 
 func TestDatabaseLocked_ByOtherProcess_AnswersAfterwards(t *testing.T) {

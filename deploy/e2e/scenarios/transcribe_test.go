@@ -38,7 +38,7 @@ func TestTranscribe_GatedKilledMeanwhile_AgentGetsOneTranscript(t *testing.T) {
 	begun := filepath.Join(shared, "begun")
 	f.Exec(`UPDATE registered_groups SET config = '{"transcribe":"test -s {file} && echo x >>` + begun + `; [ $(wc -l <` + begun + `) -gt 1 ] || sleep 1000; echo heard words"}' WHERE folder = 'main'`)
 	id := voiceNote(f, "listen")
-	f.Until("the command", func() bool { _, err := os.Stat(begun); return err == nil })
+	f.Until("the command to begin", func() bool { info, err := os.Stat(begun); return err == nil && info.Size() > 0 })
 	f.Kill(harness.Gated)
 	f.StartDaemon(harness.Gated)
 	f.WaitReady(harness.Gated)

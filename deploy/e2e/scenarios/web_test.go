@@ -29,12 +29,12 @@ func TestWebChat_Topics_RunInParallel(t *testing.T) {
 
 func TestSession_SharedByTwoChats_TurnsRunInSequence(t *testing.T) {
 	f := start(t, harness.Options{})
-	first := f.Say("telegram:5", "slow 1 one")
-	f.WaitRunning(first)
+	f.WaitRunning(f.Say("telegram:5", "until go one"))
 	f.Say("web:main", "slow 1 two")
 	f.Say("telegram:5", "three")
 	f.Say("web:main", "four")
-	f.WantEchoes("telegram:5", "slow 1 one", "three")
+	f.LetGo("main", "go")
+	f.WantEchoes("telegram:5", "until go one", "three")
 	f.WantEchoes("web:main", "slow 1 two", "four")
 	if sessions := f.Query(`SELECT DISTINCT session_id FROM session_log WHERE folder = 'main' AND session_id <> ''`); len(sessions) != 1 {
 		t.Errorf("sessions: %q", sessions)

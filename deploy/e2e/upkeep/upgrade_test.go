@@ -235,11 +235,13 @@ func TestUpgrade_AboveFloor_OldDaemonsRefuseAndCopyLeadsBack(t *testing.T) {
 	}
 }
 
-// TestUpgrade_MigrationKilled_OldSchemaStays kills migrate while it changes rows, under load.
+// TestUpgrade_MigrationKilled_OldSchemaStays kills migrate while it changes rows, under load. The first time there are more rows
+// than it writes until it is killed, however late that is; the second time it is quick, since the load waits for it.
 func TestUpgrade_MigrationKilled_OldSchemaStays(t *testing.T) {
 	f, old := startUpgrade(t)
 	slow := `CREATE TABLE later_rows (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;
-INSERT INTO later_rows WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400000) SELECT i, hex(randomblob(100)) FROM n;`
+INSERT INTO later_rows WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n
+	WHERE i < (SELECT CASE count(*) WHEN 0 THEN 4000000 ELSE 1000 END FROM messages WHERE content = 'after the kill')) SELECT i, hex(randomblob(100)) FROM n;`
 	bin := later(t, slow, "DROP TABLE later_rows;", "arizuko/migrations/cmd/migrate")
 	wantAnswers := ask(f)
 	f.Until("a first answer", func() bool { return len(f.Echoes("telegram:1000")) > 0 })
