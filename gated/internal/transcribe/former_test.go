@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/groupconfig"
@@ -70,7 +69,6 @@ func (stuck) End(context.Context, runtime.Orphan) (bool, error) {
 func TestWorker_LeftJobCannotBeEnded_IsNotStartedTwice(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, `echo words`)
-	h.settings.Timeouts.Transcribe = groupconfig.Duration(time.Second)
 	h.runtimes[groupconfig.Docker] = stuck{}
 	path := h.jobFolder("job-1-docker")
 	first, second := h.voice("a.ogg"), h.voice("b.ogg")
@@ -78,6 +76,7 @@ func TestWorker_LeftJobCannotBeEnded_IsNotStartedTwice(t *testing.T) {
 	if got := h.transcript(second); got.Text != "words" {
 		t.Errorf("another file: %+v", got)
 	}
+	h.ahead.Store(int64(maxWait))
 	if got := h.transcript(first); got.Error != msg.TranscriptLate {
 		t.Errorf("got %+v", got)
 	}

@@ -34,6 +34,7 @@ type job struct {
 	w        *Worker
 	settings groupconfig.Config
 	cancel   context.CancelFunc
+	failed   error // of the last attempt that the machine failed; guarded by the worker's mu
 }
 
 // run runs the command.

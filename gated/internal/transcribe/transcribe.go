@@ -146,8 +146,7 @@ func (w *Worker) step(ctx context.Context, t *store.WantedTranscript, read map[s
 	now := w.cfg.Now().UnixMilli()
 	switch {
 	case !t.TurnWaits, t.Until != 0 && now >= t.Until:
-		w.cancel(t.ID)
-		return w.end(ctx, t, result{problem: msg.TranscriptLate})
+		return w.end(ctx, t, result{problem: msg.TranscriptLate, err: w.cancel(t.ID)})
 	case t.Pending:
 		return nil
 	case t.File.Path == "" || t.File.Error != "":
@@ -228,6 +227,9 @@ func (w *Worker) attempts(ctx context.Context, j *job) result {
 		if runtime.ClassOf(r.err) != runtime.ClassMachine {
 			break
 		}
+		w.mu.Lock()
+		j.failed = r.err
+		w.mu.Unlock()
 		w.log.Warn("starting a transcription failed; retrying", "row", j.MessageID, "folder", j.Folder, "wait", wait, "err", r.err)
 		select {
 		case <-ctx.Done():
@@ -258,11 +260,14 @@ func (w *Worker) end(ctx context.Context, t *store.WantedTranscript, r result) e
 	return nil
 }
 
-// cancel kills a command.
-func (w *Worker) cancel(id int64) {
+// cancel kills a command, and returns why its last attempt failed, nil if none did.
+func (w *Worker) cancel(id int64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if j := w.jobs[id]; j != nil {
-		j.cancel()
+	j := w.jobs[id]
+	if j == nil {
+		return nil
 	}
+	j.cancel()
+	return j.failed
 }

@@ -48,7 +48,8 @@ type harness struct {
 	runtimes map[groupconfig.Runtime]runtime.Runtime
 	disk     diskLimits
 	retry    []time.Duration
-	w        *Worker // that runs, nil for none
+	w        *Worker      // that runs, nil for none
+	ahead    atomic.Int64 // how far its clock is ahead
 	mu       sync.Mutex
 	log      bytes.Buffer
 }
@@ -118,7 +119,7 @@ func (h *harness) voice(name string) *msg.Message {
 // worker runs until the test, or what it returns, ends it.
 func (h *harness) worker() (stop func()) {
 	w := New(Config{
-		Groups: h, Data: h.data, Now: time.Now, Environ: []string{"PATH=" + h.data + ":" + os.Getenv("PATH"), "ARIZUKO_SECRET=hidden", "API_KEY=hidden"},
+		Groups: h, Data: h.data, Now: func() time.Time { return time.Now().Add(time.Duration(h.ahead.Load())) }, Environ: []string{"PATH=" + h.data + ":" + os.Getenv("PATH"), "ARIZUKO_SECRET=hidden", "API_KEY=hidden"},
 		Runtimes: h.runtimes,
 	}, h.st, slog.New(slog.NewTextHandler(h, nil)), prometheus.NewRegistry())
 	w.disk, w.retry, h.w = h.disk, h.retry, w
@@ -251,13 +252,14 @@ func TestWorker_MachineCannotRunIt_IsRetried(t *testing.T) {
 func TestWorker_MachineCannotRunIt_RetriesEndAtDeadline(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, "")
-	h.settings.Timeouts.Transcribe = groupconfig.Duration(time.Second)
 	h.retry = []time.Duration{time.Hour}
 	b := &busy{Runtime: h.runtimes[groupconfig.Process]}
 	b.failures.Store(1)
 	h.runtimes[groupconfig.Process] = b
 	m := h.voice("a.ogg")
 	h.worker()
+	h.awaitLog("starting a transcription failed; retrying")
+	h.ahead.Store(int64(maxWait))
 	if got := h.transcript(m); got.Error != msg.TranscriptLate {
 		t.Errorf("got %+v", got)
 	}
