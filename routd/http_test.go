@@ -93,7 +93,7 @@ func TestTable_ChangedBySQL_Reloaded(t *testing.T) {
 			t.Errorf("no %q in /readyz:\n%s", want, ready)
 		}
 	}
-	s.shell(t, `INSERT INTO registered_groups (folder, created_at) VALUES ('acme', 0); DELETE FROM routes WHERE id > 1`)
+	s.shell(t, `BEGIN IMMEDIATE; INSERT INTO registered_groups (folder, created_at) VALUES ('acme', 0); DELETE FROM routes WHERE id > 1; COMMIT`)
 	<-s.gated.C()
 	if got := folder(); got != "acme" {
 		t.Errorf("folder %q, want acme", got)

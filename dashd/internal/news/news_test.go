@@ -302,7 +302,7 @@ func TestEvents_Progress_EndsAfterTheAnswer(t *testing.T) {
 		name, _ = s.next()
 	}
 	f.settle(t, answer, msg.OutSent)
-	s.want("changed", fmt.Sprintf(`{"chats":{"main":%d}}`, answer))
+	s.news(map[string]int64{"main": answer})
 	s.want("progress", `{"chats":{}}`)
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -181,13 +182,16 @@ func (a *scripted) obey(turn, order string) {
 		for range 1 << 8 {
 			_, _ = out.WriteString(strings.Repeat(strings.Repeat("x", 1023)+"\n", 64))
 		}
-	case "hold": // until the test opens that pipe
-		gate, err := os.Open(rest)
-		check(err)
-		_ = gate.Close()
-	case "forever": // that order
+	case "hold": // until the test opens that pipe, and then the next one
+		for name := range strings.FieldsSeq(rest) {
+			gate, err := os.Open(name)
+			check(err)
+			_ = gate.Close()
+		}
+	case "forever": // that order, with room for other processes
 		for {
 			a.obey(turn, rest+" x")
+			<-time.After(time.Millisecond)
 		}
 	case "until": // that event on stdin
 		<-map[string]chan struct{}{"interrupt": a.interrupted, "eof": a.eof}[rest]

@@ -281,10 +281,11 @@ func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
 		func(t *msg.Turn) { t.Folder, t.ChatJID = "other", "telegram:4" },
 	}
 	byPlace := map[int][]*msg.Turn{}
+	var all []*msg.Turn
 	for i := range 105 {
 		p := i % len(places)
 		asked := r.ask(scripts[(i*5+i/len(places))%len(scripts)], places[p])
-		byPlace[p] = append(byPlace[p], asked)
+		byPlace[p], all = append(byPlace[p], asked), append(all, asked)
 		switch i {
 		case 30:
 			r.cancelChat("main", "telegram:2")
@@ -297,7 +298,9 @@ func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
 			r.start()
 		}
 	}
-	r.idle()
+	for _, asked := range all {
+		r.until(fmt.Sprintf("turn %d has ended", asked.ID), func() bool { return r.turn(asked.ID).EndedAt != 0 })
+	}
 	r.until("no run is left", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
 	for p, turns := range byPlace {
 		var rows []int64

@@ -111,6 +111,9 @@ func impatient(cfg *Config) {
 	cfg.Graces = Graces{EOF: 100 * time.Millisecond, Fail: 100 * time.Millisecond, Orphan: 100 * time.Millisecond}
 }
 
+// patient is for agents that exit by themselves, on a busy machine late.
+func patient(cfg *Config) { cfg.Graces = Graces{EOF: patience, Fail: patience, Orphan: patience} }
+
 func idle(d time.Duration) func(*Config) {
 	return func(cfg *Config) { cfg.Defaults.Timeouts.Idle = (*groupconfig.Duration)(&d) }
 }
@@ -319,6 +322,9 @@ func (r *harness) inputs(folder string) (all []given) {
 		r.t.Fatal(err)
 	}
 	for line := range strings.Lines(string(b)) {
+		if !strings.HasSuffix(line, "\n") {
+			break // it is being written
+		}
 		var g given
 		pid, rest, _ := strings.Cut(line, " ")
 		_, _ = fmt.Sscan(pid, &g.pid)

@@ -80,10 +80,10 @@ func TestLong_Escalation_AnswersWithTheWholeText(t *testing.T) {
 func TestLong_CancelledTurn_LeavesNoFile(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, longFiles)
-	open := r.gate("main", "gate")
+	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
 	text := strings.TrimPrefix(longAnswer(), "!")
-	asked := r.ask("!hold gate; " + text)
-	r.await(asked, msg.TurnRunning)
+	asked := r.ask("!hold ready gate; " + text)
+	ready() // a run that begins with a cancelled turn ends its agent
 	r.write(func(tx *store.Tx) error { return tx.CancelTurn(asked.ID, msg.ReasonCancelled, r.m.now()) })
 	open()
 	r.until("the frame is discarded", func() bool { return strings.Contains(r.log.String(), "frame discarded") })

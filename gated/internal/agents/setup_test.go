@@ -64,13 +64,14 @@ func TestSetup_PlainSettings_AreNotRedacted(t *testing.T) {
 func TestSetup_GroupsOwnTimeouts(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, attempts(1))
-	r.configure("quick", `{"timeouts":{"timeout":"1s","idle":"0s"}}`)
+	r.configure("quick", `{"timeouts":{"timeout":"1s"}}`)
+	r.configure("brief", `{"timeouts":{"idle":"0s"}}`)
 	r.gate("quick", "never")
 	failed := r.await(r.ask("!hold never", group("quick")), msg.TurnFailed)
 	if !strings.Contains(failed.Error, "wrote no frame for 1s") {
 		t.Errorf("failed with %q", failed.Error)
 	}
-	r.answered(r.ask("hi", group("quick")), r.ask("hi", chat("telegram:2")))
+	r.answered(r.ask("hi", group("brief")), r.ask("hi", chat("telegram:2")))
 	r.until("only the patient group's agent is warm", func() bool {
 		runs := must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))
 		return len(runs) == 1 && runs[0].Folder == "main"
@@ -239,7 +240,7 @@ func TestSetup_GroupAboveRenamesAndPlants_FolderBelowUntouched(t *testing.T) {
 // A removed group's folder is moved too: it may be registered again.
 func TestRecover_NestedFolders_AreMovedAfterRunsEnded(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t)
+	r := newHarness(t, patient)
 	r.configure("acme", `{}`)
 	r.answered(r.ask("!session s1; say hi", group("acme/eng")))
 	r.stop()

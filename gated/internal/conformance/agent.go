@@ -4,6 +4,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -34,6 +35,8 @@ type Agent struct {
 	Session string   // resumed by its first run, "" for none
 	// Redact hides secrets in what is printed; nil hides none.
 	Redact func(string) string
+	// Grace is how long it may go on after it failed or received an interrupt; 0: FailGrace.
+	Grace time.Duration
 }
 
 // workspace is where an agent's runs take place, one after another.
@@ -79,7 +82,9 @@ func (p *workspace) start(ctx context.Context) (*run, error) {
 		log.close()
 		return nil, err
 	}
-	return newRun(proc, log.lines()), nil
+	r := newRun(proc, log.lines())
+	r.failGrace = cmp.Or(p.agent.Grace, FailGrace)
+	return r, nil
 }
 
 // nextTurn returns a new turn id.

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -178,7 +179,7 @@ func folded(x *caseRun) error {
 		return err
 	}
 	over := func() bool { return x.run.checker.answered(one) }
-	if err := x.until(busyAfter, over); err != nil {
+	if err := x.until(cmp.Or(x.timeouts.Busy, busyAfter), over); err != nil {
 		return err
 	}
 	// Some agents learn only while they start that they can.
@@ -366,7 +367,7 @@ func (x *caseRun) interrupt() (turn string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := x.until(busyAfter, func() bool { return x.run.checker.answered(turn) }); err != nil {
+	if err := x.until(cmp.Or(x.timeouts.Busy, busyAfter), func() bool { return x.run.checker.answered(turn) }); err != nil {
 		return "", err
 	}
 	if x.run.checker.answered(turn) {

@@ -17,6 +17,7 @@ import (
 type Timeouts struct {
 	Answer time.Duration // for an answer
 	End    time.Duration // for the exit after the end of input and the last answer
+	Busy   time.Duration // after which an agent is taken to be working on its turn; 0: a second
 }
 
 // errFailed is returned for an agent that does not conform.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -36,7 +37,7 @@ func fakeAgent(how string) Agent {
 	return Agent{Command: "exec " + quoted([]string{os.Args[0]}), Env: []string{
 		behaviourEnv + "=" + how,
 		"GORACE=atexit_sleep_ms=0", // it would take a second to exit
-	}}
+	}, Grace: 20 * time.Second}
 }
 
 var errAsAsked = errors.New("as asked")

@@ -20,6 +20,8 @@ type run struct {
 	checker protocolChecker
 	left    time.Time // when its end was requested
 	grace   time.Duration
+
+	failGrace time.Duration // after a failure or an interrupt
 }
 
 // event is one thing that happened to a run: a line printed outside its frames, after "out: " or
@@ -95,7 +97,7 @@ func (r *run) stop(grace time.Duration) {
 func (r *run) abandon() {
 	r.checker.cancel()
 	r.checker.closed = true
-	go r.proc.Stop(FailGrace)
+	go r.proc.Stop(r.failGrace)
 }
 
 // furtherLine is the line of a further turn. It allows the agent to take the turn in where gated would.

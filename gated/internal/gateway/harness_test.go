@@ -289,5 +289,9 @@ func (r *fakeRoutd) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 		out.Items = append(out.Items, a)
 	}
+	if r.down.Load() { // it went away meanwhile
+		httpx.Error(w, apierr.New(apierr.Unavailable, "down"))
+		return
+	}
 	httpx.JSON(w, http.StatusOK, out)
 }

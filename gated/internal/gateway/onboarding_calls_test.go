@@ -72,9 +72,7 @@ func TestAskRequest_ApprovedLately_NoWarning(t *testing.T) {
 	h, o := withOnbod(t)
 	o.set("approved")
 	one := h.put("one")
-	ctx, cancel := context.WithTimeout(t.Context(), unseenTime/10) // the pause that follows ends early
-	defer cancel()
-	d := h.g.askRequest(ctx, requestCall{dm, one.ID})
+	d := h.g.askRequest(t.Context(), requestCall{dm, one.ID})
 	if d.down != nil || d.failed != nil || d.answer.State != 0 || h.log.String() != "" {
 		t.Errorf("%+v, log %s", d, h.log.String())
 	}

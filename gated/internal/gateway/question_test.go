@@ -2,10 +2,15 @@ package gateway
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -52,7 +57,8 @@ func TestPing_SlowRoutd_IsAnsweredAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.g.cfg.CommandWait = commandWait
-	h.routd.delay(5 * time.Millisecond)
+	hold := make(chan struct{})
+	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
 	asked := h.putMany("telegram:2", 1000)
 	h.g.runOnce(t.Context())
 	if h.g.asking == nil {
@@ -65,6 +71,7 @@ func TestPing_SlowRoutd_IsAnsweredAtOnce(t *testing.T) {
 		diff(t, "replies", h.replies(ping), []string{"pong"})
 		h.is(asked[0], "") // routd has not answered yet
 	}
+	close(hold)
 	h.until(asked[len(asked)-1])
 }
 
@@ -108,13 +115,14 @@ func TestStatus_RoutdGoesAwayWhileItIsAsked_IsAnswered(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.g.cfg.CommandWait = commandWait
-	h.g.routd.timeout = 300 * time.Millisecond
-	h.routd.delay(time.Hour)
+	hold := make(chan struct{})
+	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
 	h.put("before")
 	fresh, status, ping := h.put("/new"), h.put("/status"), h.put("/ping")
 	h.until(ping)
 	h.is(status, "")
 	h.routd.down.Store(true)
+	close(hold)
 	h.until(status)
 	h.is(fresh, "")
 	if !strings.Contains(h.log.String(), "routd is not answering") {
@@ -172,12 +180,16 @@ func TestQuestion_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.g.cfg.CommandWait = commandWait
-	h.g.routd.timeout = 50 * time.Millisecond
-	h.routd.route(func(it routeapi.Item, _ *routeapi.Answer) {
-		if it.Sender == "telegram:odd" {
-			<-time.After(200 * time.Millisecond)
+	answers := h.routd.Config.Handler
+	routd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slices.ContainsFunc(readItems(r), func(it routeapi.Item) bool { return it.Sender == "telegram:odd" }) {
+			httpx.Error(w, apierr.New(apierr.Unavailable, "it took too long")) // as routd says when its own time is over
+			return
 		}
-	})
+		answers.ServeHTTP(w, r)
+	}))
+	t.Cleanup(routd.Close)
+	h.g.routd.client.Base = routd.URL
 	odd := h.put("odd", func(m *msg.Message) { m.Sender = "telegram:odd" })
 	behind := h.put("behind it")
 	var others []*msg.Message

@@ -64,7 +64,7 @@ func visit(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	req.AddCookie(&http.Cookie{Name: "arizuko", Value: "login"})
-	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(req)
 	if err != nil {
 		return ""
@@ -156,11 +156,8 @@ func TestDoor_ManyConnections_AreBoundedAndEndWithTheDoor(t *testing.T) {
 }
 
 func TestDoor_NothingListens_ConnectionsEnd(t *testing.T) {
-	l := listenOn(t, "tcp4", "127.0.0.1:0")
-	target := l.Addr().String()
-	_ = l.Close()
 	inside := listenOn(t, "tcp4", "127.0.0.1:0")
-	d := newDoor(inside, target)
+	d := newDoor(inside, "127.0.0.1:1")
 	defer d.close()
 	conn, err := net.Dial("tcp", inside.Addr().String())
 	if err != nil {

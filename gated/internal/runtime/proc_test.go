@@ -316,14 +316,21 @@ func TestStop(t *testing.T) {
 		want          Exit
 	}{
 		{"reads to the end", script(frame("up"), "cat", "exit 6"), patience, Exit{Code: 6}},
-		{"handles SIGTERM", script("trap 'exit 7' TERM", frame("up"), "while :; do sleep 0.01; done 2>&-"), 500 * time.Millisecond, Exit{Code: 7}},
+		{"handles SIGTERM", script("trap 'exit 7' TERM", frame("up"), "while :; do sleep 0.01; done 2>&-"), 3 * time.Second, Exit{Code: 7}},
 		{"ignores SIGTERM", script("trap '' TERM", frame("up"), "sleep 1000"), 50 * time.Millisecond, Exit{Code: -1, Signal: syscall.SIGKILL}},
 		{"is stopped", script(frame("up"), "kill -STOP $$"), 50 * time.Millisecond, Exit{Code: -1, Signal: syscall.SIGKILL}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			p := run(t, tt.command)
 			next(t, p)
+			if tt.name == "is stopped" {
+				stopped, err := within(patience, func() (bool, error) { st, err := readStat(p.PID()); return st.state == 'T', err })
+				if !stopped || err != nil {
+					t.Fatalf("it runs on: %v", err)
+				}
+			}
 			var all sync.WaitGroup
 			for range 5 {
 				all.Go(func() { p.Stop(tt.grace) })
