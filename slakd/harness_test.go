@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -24,7 +25,7 @@ import (
 )
 
 // maxWait bounds the wait for an expected event.
-const maxWait = 20 * time.Second
+const maxWait = time.Minute
 
 // TestMain runs more tests at once than there are processors: they mostly wait for paced sends.
 func TestMain(m *testing.M) {
@@ -86,6 +87,7 @@ func newHarness(t *testing.T, o fake.Options, env ...string) *harness {
 	if o.RetryDelays == nil { // Slack's last minutes
 		o.RetryDelays = []time.Duration{0, 50 * time.Millisecond, 250 * time.Millisecond}
 	}
+	o.AckTimeout = cmp.Or(o.AckTimeout, maxWait)
 	r := &harness{t: t, Server: fake.New(o), data: data, store: storetest.OpenAt(t, path, nil), log: &log{}}
 	if r.base, err = r.Start("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -158,6 +160,7 @@ func (r *harness) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	daemon := program()
+	daemon.Build = build(maxWait)
 	if testing.Short() {
 		daemon.Pace = adapter.Pace{} // most of the time of this package is the waits for Slack's limits
 	}

@@ -49,6 +49,9 @@ type Options struct {
 	Now              func() time.Time
 	// Network is that of Socket Mode.
 	Network adapter.Network
+	// Patience is how much longer than Slack allows an event may wait for calls before it is acknowledged: a fake of Slack
+	// on a busy machine answers late, and waits.
+	Patience time.Duration
 }
 
 // Listener implements adapter.Listener.
@@ -64,6 +67,7 @@ type Listener struct {
 // New makes a listener.
 func New(o Options) *Listener {
 	l := &Listener{Options: o, names: NewNames(o.API.Client, o.Now), joins: joins{store: o.Store, daemon: o.Daemon}}
+	l.names.patience = o.Patience
 	l.missed = &history.Reader{
 		Bookmarks: history.NewBookmarks(o.Store, o.Daemon, o.Now), API: o.API, Store: o.Store, Platform: o.Platform,
 		Self: func() inbound.Self { return *l.me.Load() }, Convert: l.convertMissed,
@@ -74,7 +78,7 @@ func New(o Options) *Listener {
 // Mount implements adapter.Mounter.
 func (l *Listener) Mount(r chi.Router, s *adapter.Shell) {
 	if l.SigningSecret != "" {
-		r.Method(http.MethodPost, "/slack/events", &postHandler{secret: l.SigningSecret, posted: l.missed.Posted, receive: l.receiver(s)})
+		r.Method(http.MethodPost, "/slack/events", &postHandler{secret: l.SigningSecret, timeout: postTimeout + l.Patience, posted: l.missed.Posted, receive: l.receiver(s)})
 	}
 }
 
@@ -193,7 +197,7 @@ func (l *Listener) receivePress(ctx context.Context, s *adapter.Shell, payload [
 	m := in.Messages[0]
 	_, channel := msg.SplitJID(m.ChatJID)
 	_, user := msg.SplitJID(m.Sender)
-	answering, cancel := context.WithTimeout(ctx, eventTimeout)
+	answering, cancel := context.WithTimeout(ctx, eventTimeout+l.Patience)
 	defer cancel()
 	_, err = l.API.PostEphemeralContext(answering, channel, user, slackgo.MsgOptionText(notice, true), slackgo.MsgOptionTS(m.ThreadID))
 	if err != nil {
@@ -240,7 +244,7 @@ func (l *Listener) event(ctx context.Context, payload []byte) (in adapter.Inboun
 	if e.Reaction != nil && len(in.Messages) == 1 && l.missed.Shows(ctx, in.Messages[0]) {
 		return adapter.Inbound{}, nil
 	}
-	in = l.withThread(ctx, in, names, contextTimeout)
+	in = l.withThread(ctx, in, names, contextTimeout+l.Patience)
 	if m := e.Message; m != nil && m.IsPost() {
 		in.Cursor = l.missed.Move(m.Channel, m.TS)
 	}
@@ -256,7 +260,7 @@ func (l *Listener) command(ctx context.Context, payload []byte) (in adapter.Inbo
 	}
 	me := *l.me.Load()
 	ephemeral := func(text string) any { return map[string]string{"response_type": "ephemeral", "text": text} } // only its user sees it
-	asking, cancel := context.WithTimeout(ctx, eventTimeout)
+	asking, cancel := context.WithTimeout(ctx, eventTimeout+l.Patience)
 	defer cancel()
 	member, err := l.API.IsMember(asking, command.ChannelID)
 	if err == nil && !member {

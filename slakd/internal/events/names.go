@@ -32,8 +32,9 @@ const (
 
 // Names caches the names of users and channels. It is safe for concurrent use.
 type Names struct {
-	api *slack.Client
-	now func() time.Time
+	api      *slack.Client
+	now      func() time.Time
+	patience time.Duration // see Options
 
 	mu      sync.Mutex
 	known   map[string]named         // by id
@@ -55,7 +56,7 @@ func NewNames(api *slack.Client, now func() time.Time) *Names {
 // For returns the names of one event that waits for an acknowledgement. A name that Slack does not return
 // in time is unknown.
 func (n *Names) For(ctx context.Context) *EventNames {
-	return &EventNames{cache: n, ctx: ctx, until: time.Now().Add(eventTimeout), left: maxLookups}
+	return &EventNames{cache: n, ctx: ctx, until: time.Now().Add(eventTimeout + n.patience), left: maxLookups}
 }
 
 // Patiently returns the names of a message that nothing waits for. Rate limits are obeyed.

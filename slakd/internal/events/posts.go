@@ -26,7 +26,8 @@ const (
 // postHandler handles posts of the Events API: events, and the slash commands and presses of buttons that are posted
 // to the same URL. Slack posts again what is not answered with success.
 type postHandler struct {
-	secret string // that Slack signs with
+	secret  string // that Slack signs with
+	timeout time.Duration
 	// posted is called before a post is received. repeated says whether Slack has sent it before.
 	posted func(repeated bool)
 	// receive stores what Slack has sent. The reply, unless it is nil, is the answer.
@@ -62,7 +63,7 @@ func (h *postHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		httpx.JSON(w, http.StatusOK, map[string]string{"challenge": greeting.Challenge})
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), postTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), h.timeout)
 	defer cancel()
 	count, _ := strconv.Atoi(r.Header.Get("X-Slack-Retry-Num"))
 	h.posted(count > 0)

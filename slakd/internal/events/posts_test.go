@@ -70,7 +70,7 @@ func TestPostHandler(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			received := ""
-			h := &postHandler{secret: secret, posted: func(bool) {}, receive: func(_ context.Context, kind string, payload []byte) (any, error) {
+			h := &postHandler{secret: secret, timeout: postTimeout, posted: func(bool) {}, receive: func(_ context.Context, kind string, payload []byte) (any, error) {
 				received = kind + " " + string(payload)
 				return tt.reply, tt.err
 			}}
@@ -145,7 +145,7 @@ func FuzzPost(f *testing.F) {
 			r.Header.Set("X-Slack-Request-Timestamp", stamp)
 		}
 		received := 0
-		h := &postHandler{secret: secret, posted: func(bool) {}, receive: func(_ context.Context, kind string, payload []byte) (any, error) {
+		h := &postHandler{secret: secret, timeout: postTimeout, posted: func(bool) {}, receive: func(_ context.Context, kind string, payload []byte) (any, error) {
 			if received++; kind == eventRequest && string(payload) != string(body) {
 				t.Errorf("received %q of %q", payload, body)
 			}
