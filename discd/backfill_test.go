@@ -44,11 +44,14 @@ func TestBackfill_LiveMessages_DoNotWaitForOtherChannels(t *testing.T) {
 	r.expect("message: before [#busy]", "message: before [#general]")
 	stop()
 	busy.Say(r.alice, "missed")
-	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Delay: time.Second})
+	held := make(chan struct{})
+	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Held: held})
 	r.connect()
 	r.until("the call", func() bool { return r.discord.Listening() })
 	busy.Say(r.alice, "live")
 	r.general.Say(r.alice, "live")
+	r.expect("message: before [#busy]", "message: before [#general]", "message: live [#general]")
+	close(held)
 	r.expect("message: before [#busy]", "message: before [#general]", "message: live [#general]", "message: missed [#busy]", "message: live [#busy]")
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // maxWait bounds the wait for an expected event.
-const maxWait = 20 * time.Second
+const maxWait = time.Minute
 
 // harness runs discd with a fake Discord and a database.
 type harness struct {

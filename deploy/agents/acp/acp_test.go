@@ -90,7 +90,7 @@ func TestRun_MessagesDuringTurn_WaitForTheirTurn(t *testing.T) {
 
 func TestRun_Steering_FoldsWhatTheAgentTakesIn(t *testing.T) {
 	s := fake(t, "steering").open()
-	s.Send(agenttest.First("1", "", "tool look"))
+	s.Send(agenttest.First("1", "", "tool steered"))
 	s.busy()
 	if !slices.ContainsFunc(s.Events, func(e agentproto.Event) bool { return e.Features != nil && e.Features.Fold }) {
 		t.Error("it does not announce that it folds")
@@ -110,7 +110,7 @@ func TestRun_SteeringNotAnswered_FailsThatTurnOnly(t *testing.T) {
 	need.Verify(t)
 	t.Parallel()
 	s := fake(t, "steering", "mute=_session/steering").open()
-	s.Send(agenttest.First("1", "", "tool look"))
+	s.Send(agenttest.First("1", "", "tool muted"))
 	s.busy()
 	two := agenttest.Further("2", "two")
 	two.Fold = true
@@ -123,14 +123,14 @@ func TestRun_SteeringNotAnswered_FailsThatTurnOnly(t *testing.T) {
 func TestRun_InterruptWhileSteeringIsUnanswered_EndsTheTurn(t *testing.T) {
 	t.Parallel()
 	s := fake(t, "steering", "mute=_session/steering").open()
-	s.Send(agenttest.First("1", "", "tool look"))
+	s.Send(agenttest.First("1", "", "tool muted"))
 	s.busy()
 	two := agenttest.Further("2", "two")
 	two.Fold = true
 	s.Send(two)
 	s.Until("usage of the whole turn", func(e agentproto.Event) bool { return e.Usage != nil })
 	s.Send(agentproto.Interrupt{}, agenttest.Further("3", "recall"))
-	s.WantAnswer("3", "Before: tool look")
+	s.WantAnswer("3", "Before: tool muted")
 	s.wantExit(0)
 	if strings.Contains(s.Log.String(), "is terminated") {
 		t.Error("the agent was ended")
@@ -140,14 +140,14 @@ func TestRun_InterruptWhileSteeringIsUnanswered_EndsTheTurn(t *testing.T) {
 func TestRun_Interrupt_CancelsTheTurn(t *testing.T) {
 	g := fake(t)
 	s := g.open()
-	s.Send(agenttest.First("1", "", "tool a"))
+	s.Send(agenttest.First("1", "", "tool long"))
 	s.busy()
 	s.Send(agenttest.Further("2", "say never"), agentproto.Interrupt{}, agenttest.Further("3", "recall"))
-	f := s.WantAnswer("3", "Before: tool a")
+	f := s.WantAnswer("3", "Before: tool long")
 	s.wantExit(0)
 	s = g.open()
 	s.Send(agenttest.First("4", f.NewSessionID, "recall"))
-	s.WantAnswer("4", "Before: tool a | recall")
+	s.WantAnswer("4", "Before: tool long | recall")
 	s.wantExit(0)
 }
 
@@ -182,6 +182,9 @@ func TestRun_KilledBridge_NextRunResumes(t *testing.T) {
 	s.Send(agenttest.Further("2", "slow 600 say never"))
 	if err := s.Cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
+	}
+	for len(processesIn(t, s.folder)) > 0 { // its agent reads the end of its input
+		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // of another process
 	}
 	s = g.open()
 	s.Send(agenttest.First("2", f.NewSessionID, "recall"))

@@ -27,7 +27,7 @@ func open(t *testing.T, binary string) *agenttest.Run {
 	t.Helper()
 	cmd := exec.Command(binary)
 	cmd.Dir = t.TempDir()
-	return agenttest.Start(t, cmd, 20*time.Second)
+	return agenttest.Start(t, cmd, time.Minute)
 }
 
 func first(id, sessionID, text string) agentproto.Start {
@@ -191,11 +191,15 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			m.Fold = true
 			return m
 		}
-		s.Send(first("1", "old", "fold slow 0.5 first"), more("2", "second"), agenttest.Further("3", "third"))
+		s.Send(first("1", "old", "fold slow 0.1 until go first"), more("2", "second"), agenttest.Further("3", "third"))
+		s.Until("turn 2 to be folded", func(e agentproto.Event) bool { return e.TurnID == "2" && e.Status == agentproto.StatusRunning })
+		if err := os.WriteFile(filepath.Join(s.Cmd.Dir, "go"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		rest, code := s.End()
 		tail := "\n(topic #deploy · place 77 · surface telegram-topic · turn "
 		want := []agentproto.Frame{
-			{Status: "ok", TurnIDs: []string{"1", "2"}, Result: "You said: fold slow 0.5 first\nYou said: second" + tail + "1)"},
+			{Status: "ok", TurnIDs: []string{"1", "2"}, Result: "You said: fold slow 0.1 until go first\nYou said: second" + tail + "1)"},
 			{Status: "ok", TurnID: "3", Result: "You said: third" + tail + "3)"},
 		}
 		if diff := cmp.Diff(want, rest); diff != "" || code != 0 {
@@ -347,7 +351,7 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 	t.Run("until a file is there", func(t *testing.T) {
 		cmd := exec.Command(binary)
 		cmd.Dir = t.TempDir()
-		s := agenttest.Start(t, cmd, 20*time.Second)
+		s := agenttest.Start(t, cmd, time.Minute)
 		s.Send(first("1", "old", "work slow 0.1 until go"))
 		s.Until("the last step of the plan to be done", func(e agentproto.Event) bool {
 			return e.Plan != nil && e.Plan.Entries[2].Status == agentproto.StepCompleted

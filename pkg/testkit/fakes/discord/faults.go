@@ -14,14 +14,15 @@ type Fault struct {
 	Times int    // how many calls; 0 is one, negative is until ClearFaults
 	After bool   // the call is carried out; only its answer fails
 
-	Delay      time.Duration // before the call is carried out, or After it
-	Drop       bool          // the connection is closed without an answer
-	Body       string        // the answer, with Status or 200
-	Status     int           // an error answer; without Code a page of HTML, as of the proxy
-	Code       int           // Discord's own code of an error
-	Message    string        // of Code
-	RetryAfter time.Duration // Status is 429 then
-	Global     bool          // with RetryAfter: the global limit
+	Delay      time.Duration   // before the call is carried out, or After it
+	Held       <-chan struct{} // the call is not carried out before it is closed
+	Drop       bool            // the connection is closed without an answer
+	Body       string          // the answer, with Status or 200
+	Status     int             // an error answer; without Code a page of HTML, as of the proxy
+	Code       int             // Discord's own code of an error
+	Message    string          // of Code
+	RetryAfter time.Duration   // Status is 429 then
+	Global     bool            // with RetryAfter: the global limit
 }
 
 // prepare completes an injected fault, and returns how many calls it is for.

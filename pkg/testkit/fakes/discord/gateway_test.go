@@ -134,7 +134,7 @@ func TestGateway_RefusedClients(t *testing.T) {
 }
 
 func TestGateway_Heartbeats(t *testing.T) {
-	r := start(t, discord.Options{Heartbeat: 100 * time.Millisecond})
+	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	r.general.Say(r.alice, "x")
 	c.event("MESSAGE_CREATE")
@@ -147,8 +147,12 @@ func TestGateway_Heartbeats(t *testing.T) {
 	c.op(1)
 	c.send(1, "null")
 	c.op(11)
+}
+
+func TestGateway_NoHeartbeats_Closes(t *testing.T) {
+	r := start(t, discord.Options{Heartbeat: 100 * time.Millisecond})
 	begin := time.Now()
-	c.closes(4009) // no heartbeats
+	r.dial().closes(4009)
 	if waited := time.Since(begin); waited < 100*time.Millisecond {
 		t.Errorf("closed after %v, before a heartbeat was due", waited)
 	}
@@ -222,7 +226,7 @@ func TestGateway_EndOfSessions(t *testing.T) {
 }
 
 func TestGateway_Faults(t *testing.T) {
-	r := start(t, discord.Options{})
+	r := start(t, discord.Options{SwapWithin: time.Hour})
 	c := r.listen(allIntents)
 	r.DuplicateNext(1)
 	r.general.Say(r.alice, "one")
@@ -243,9 +247,6 @@ func TestGateway_Faults(t *testing.T) {
 	r.Redeliver(2)
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"two"}`)
-	r.ReverseNext(1)
-	r.general.Say(r.alice, "last")
-	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"last"}`) // without a next one
 	r.Inject("MESSAGE_CREATE", `{"author":null}`)
 	if c.event("MESSAGE_CREATE")["author"] != nil {
 		t.Error("the injected event differs")
@@ -283,8 +284,16 @@ func TestSetReachable_False_BreaksConnections(t *testing.T) {
 	}
 }
 
-func TestReverseNext_Disconnected_ResumesWithHeldEvent(t *testing.T) {
+func TestReverseNext_WithoutNextEvent_IsSent(t *testing.T) {
 	r := start(t, discord.Options{})
+	c := r.listen(allIntents)
+	r.ReverseNext(1)
+	r.general.Say(r.alice, "last")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"last"}`)
+}
+
+func TestReverseNext_Disconnected_ResumesWithHeldEvent(t *testing.T) {
+	r := start(t, discord.Options{SwapWithin: time.Hour})
 	c := r.listen(allIntents)
 	r.ReverseNext(1)
 	r.general.Say(r.alice, "held")
@@ -292,6 +301,8 @@ func TestReverseNext_Disconnected_ResumesWithHeldEvent(t *testing.T) {
 	c.closes(-1)
 	c = c.again()
 	c.event("RESUMED")
+	r.general.Say(r.alice, "next")
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"next"}`)
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"held"}`)
 }
 

@@ -94,7 +94,7 @@ func (s *Server) DuplicateNext(n int) {
 	s.gateway.duplicates = n
 }
 
-// ReverseNext swaps the next two events, n times. An event without a next one is sent after a second.
+// ReverseNext swaps the next two events, n times. An event without a next one is sent after Options.SwapWithin.
 func (s *Server) ReverseNext(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,6 +16,7 @@ package discord
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -51,6 +52,8 @@ type Options struct {
 	// connected again: so users of Discord report, while its documentation says that bots hear all.
 	JoinToHear bool
 	Now        func() time.Time // the clock of ids and timestamps; time.Now if nil
+	// SwapWithin is how long the first of two swapped events waits for the second; 0 is a second.
+	SwapWithin time.Duration
 }
 
 // Server is the fake. It may be used from many goroutines.
@@ -62,6 +65,7 @@ type Server struct {
 	revoked      atomic.Bool
 	denied       Intent
 	heartbeat    time.Duration
+	swapWithin   time.Duration
 	clock        func() time.Time
 	routes       http.Handler
 	rates        *rates // nil without limits
@@ -90,7 +94,8 @@ func New(o Options) *Server {
 		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		archiveStays: o.ArchivedRefuse, joinToHear: o.JoinToHear,
 		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat), clock: o.Now,
-		users: map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
+		swapWithin: cmp.Or(o.SwapWithin, maxHold),
+		users:      map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
 		files: map[string]*file{}, interactions: map[string]*interaction{}, webhooks: map[string]*webhook{}, gateway: gateway{sessions: map[string]*session{}},
 	}
 	if s.clock == nil {
@@ -162,6 +167,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.routes.ServeHTTP(w, r)
 }
 
+// await delays a call until held is closed, unless that is nil, its client goes or the fake becomes unreachable.
+func (s *Server) await(ctx context.Context, held <-chan struct{}) {
+	if held == nil {
+		return
+	}
+	conns := s.ConnContext()
+	select {
+	case <-held:
+	case <-conns.Done():
+		fakeserver.Abort()
+	case <-ctx.Done():
+		fakeserver.Abort()
+	}
+}
+
 // call answers one call of a route.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
 	if wait := s.ban(); wait > 0 {
@@ -180,6 +200,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
 	}
 	f := s.NextFault(route.name)
 	var result any
+	s.await(r.Context(), f.Held)
 	s.Around(r.Context(), f.Delay, f.After, func() {
 		switch {
 		case f.refuses() && !f.After:

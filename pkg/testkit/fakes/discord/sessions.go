@@ -26,7 +26,7 @@ type gateway struct {
 // identifyWindow is the time in which a bot may begin one session.
 const identifyWindow = 5 * time.Second
 
-// maxHold is how long the first of two swapped events waits for the second.
+// maxHold is how long the first of two swapped events waits for the second, unless Options say otherwise.
 const maxHold = time.Second
 
 // GatewayStats counts what clients of the gateway did.
@@ -201,7 +201,7 @@ func (n *session) dispatch(name string, d any) {
 	}
 }
 
-// hold keeps an event until the next one, for maxHold at most: without it the event would be lost if
+// hold keeps an event until the next one, for swapWithin at most: without it the event would be lost if
 // nothing happened any more.
 func (n *session) hold(name string, d any) {
 	body, err := json.Marshal(d)
@@ -210,7 +210,7 @@ func (n *session) hold(name string, d any) {
 	}
 	held, s := &heldEvent{name, body}, n.conn.s
 	n.held = held
-	time.AfterFunc(maxHold, func() {
+	time.AfterFunc(s.swapWithin, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if n.held == held {

@@ -159,7 +159,7 @@ func TestSetEventsURL_Challenge(t *testing.T) {
 }
 
 func TestCommand_ResponseURL_LimitsUse(t *testing.T) {
-	r := start(t, slack.Options{AckTimeout: time.Second})
+	r := start(t, slack.Options{AckTimeout: time.Minute})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
 	w := r.dial()

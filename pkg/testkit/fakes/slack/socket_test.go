@@ -2,13 +2,17 @@ package slack_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"arizuko/pkg/adapter/adaptertest/memnet"
 	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
 	"arizuko/pkg/testkit/fakes/slack"
 )
@@ -215,19 +219,37 @@ func TestSocket_UsedTicket_Refused(t *testing.T) {
 }
 
 func TestSocket_Pings_ArriveInInterval(t *testing.T) {
-	r := start(t, slack.Options{Ping: 10 * time.Millisecond})
-	pinged := make(chan struct{}, 100)
-	conn, _, err := websocket.Dial(r.ctx, r.must("apps.connections.open").str("url"), &websocket.DialOptions{
-		OnPingReceived: func(_ context.Context, _ []byte) bool { pinged <- struct{}{}; return len(pinged) < 3 },
+	synctest.Test(t, func(t *testing.T) { // so that no answer is late
+		s := slack.New(slack.Options{Ping: 10 * time.Millisecond})
+		n := memnet.Serve(t, s)
+		client := &http.Client{Transport: &http.Transport{DialContext: n.Dial, TLSClientConfig: n.TLS()}}
+		t.Cleanup(client.CloseIdleConnections)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://slack.test/api/apps.connections.open", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+s.AppToken())
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var opened struct{ URL string }
+		err = json.NewDecoder(res.Body).Decode(&opened)
+		res.Body.Close()
+		pinged := make(chan struct{}, 100)
+		conn, _, dialErr := websocket.Dial(t.Context(), opened.URL, &websocket.DialOptions{
+			HTTPClient: client, OnPingReceived: func(_ context.Context, _ []byte) bool { pinged <- struct{}{}; return len(pinged) < 3 },
+		})
+		if err := errors.Join(err, dialErr); err != nil {
+			t.Fatal(err)
+		}
+		defer conn.CloseNow()
+		if _, _, err := conn.Read(t.Context()); err != nil { // hello
+			t.Fatal(err)
+		}
+		// Two are answered; the third is not, and ends it.
+		if _, frame, err := conn.Read(t.Context()); err == nil || len(pinged) < 3 {
+			t.Errorf("got %s after %d pings", frame, len(pinged))
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.CloseNow()
-	w := &wire{r, conn}
-	w.read()
-	// Two are answered; the third is not, and ends it.
-	if frame := w.read(); frame != nil || len(pinged) < 3 {
-		t.Errorf("got %v after %d pings", frame, len(pinged))
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -104,7 +106,20 @@ func TestFault_DelayBeyondClientTimeout(t *testing.T) {
 		r := start(t, telegram.Options{})
 		chat := r.DM(r.User("Alice", "alice")).ChatID
 		r.InjectFault(telegram.Fault{Delay: time.Hour, After: after})
-		r.client.Timeout = 50 * time.Millisecond
+		if after { // the client waits until it is carried out
+			r.client.Transport = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := new(net.Dialer).DialContext(ctx, network, address)
+				if err == nil {
+					go func() {
+						_, _ = r.WaitSent(r.ctx, 1)
+						_ = conn.Close()
+					}()
+				}
+				return conn, err
+			}}
+		} else {
+			r.client.Timeout = 50 * time.Millisecond
+		}
 		if a := r.call("sendMessage", "chat_id", chat, "text", "x"); a.Status != 0 {
 			t.Errorf("got %d", a.Status)
 		}

@@ -35,6 +35,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -74,6 +75,7 @@ type agent struct {
 	sessions      map[string]*session
 	lastID        int
 	calls         map[string]chan message
+	muted         atomic.Bool // a call was left without an answer
 }
 
 func main() {
@@ -129,6 +131,7 @@ func (a *agent) receive(m message) {
 		os.Exit(1)
 	}
 	if fault("mute") == m.Method {
+		a.muted.Store(true)
 		return
 	}
 	if handle := a.methods()[m.Method]; handle != nil {

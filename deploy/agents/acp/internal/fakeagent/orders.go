@@ -15,8 +15,17 @@ func (s *session) tool(name string) {
 		s.update(object{"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "in_progress"})
 		s.update(object{"sessionUpdate": "plan", "entries": []any{object{"content": "look", "priority": "high", "status": "in_progress"}}})
 	}
-	if name == "long" {
+	switch name {
+	case "long":
 		s.wait(time.Hour)
+	case "steered": // it ends once a message was taken in
+		s.waitUntil(func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.steered) > 0
+		})
+	case "muted": // … once a call was left without an answer
+		s.waitUntil(s.agent.muted.Load)
 	}
 	s.wait(150 * time.Millisecond)
 	s.update(object{"sessionUpdate": "tool_call_update", "toolCallId": "t", "title": name, "kind": "execute", "status": "completed", "rawOutput": object{"x": 1}})

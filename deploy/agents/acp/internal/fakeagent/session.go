@@ -250,6 +250,17 @@ func (s *session) wait(d time.Duration) {
 	}
 }
 
+// waitUntil waits until something has happened, unless the turn is cancelled.
+func (s *session) waitUntil(happened func() bool) {
+	for !happened() {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-s.cancelled:
+			return
+		}
+	}
+}
+
 // order splits the first word off.
 func cut(order string) (word, rest string) {
 	word, rest, _ = strings.Cut(order, " ")

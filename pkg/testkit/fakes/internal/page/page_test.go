@@ -124,7 +124,8 @@ type fixture struct {
 	t *testing.T
 }
 
-const typing = 5 * time.Second
+// typing is longer than any test: each event is one of a change.
+const typing = time.Hour
 
 func start(t *testing.T) fixture {
 	t.Helper()
@@ -239,7 +240,7 @@ func TestPage_RefusesInvalidForms(t *testing.T) {
 
 func TestPage_Events(t *testing.T) {
 	r := start(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+"/events", nil)
 	if err != nil {
@@ -259,9 +260,5 @@ func TestPage_Events(t *testing.T) {
 	}
 	changed() // at once
 	r.put(whole, mine("x"))
-	begin := time.Now()
 	changed()
-	if time.Since(begin) > typing/2 {
-		t.Error("no event before the ticker's")
-	}
 }
