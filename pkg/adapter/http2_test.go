@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -80,7 +81,8 @@ func (p *peer) answer(stream uint32) { p.write(headersFrame, endHeaders|endStrea
 // network makes connections to a server that does with each whole request what serve says.
 type network struct {
 	handle  func(p *peer, stream uint32)
-	conns   int // that were made; one at most
+	conns   int // that were made
+	most    int // of them
 	server  *tls.Config
 	clients *tls.Config
 	wrap    func(net.Conn) net.Conn
@@ -94,13 +96,13 @@ func newNetwork(t *testing.T, handle func(p *peer, stream uint32)) *network {
 	s.Close()
 	clients := s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	clients.ServerName = "example.com"
-	n := &network{handle: handle, server: s.TLS, clients: clients, wrap: func(c net.Conn) net.Conn { return c }}
+	n := &network{handle: handle, most: 1, server: s.TLS, clients: clients, wrap: func(c net.Conn) net.Conn { return c }}
 	t.Cleanup(n.serving.Wait)
 	return n
 }
 
 func (n *network) dial(context.Context, string, string) (net.Conn, error) {
-	if n.conns == 1 {
+	if n.conns == n.most {
 		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	}
 	n.conns++
@@ -230,4 +232,52 @@ func TestTransport_ConnectionBrokenBeforeTheRequest_IsUnsent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A connection over which nothing comes is closed after two halves of the silence that is allowed.
+func TestTransport_DeadHTTP2Connection_IsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNetwork(t, func(p *peer, stream uint32) {
+			if stream == 1 {
+				p.answer(stream)
+			}
+		})
+		n.most = 2
+		var dead []*deadConn
+		n.wrap = func(c net.Conn) net.Conn {
+			dead = append(dead, &deadConn{Conn: c})
+			return dead[len(dead)-1]
+		}
+		c := adapter.Network{Dial: n.dial, TLS: n.clients}.CallClient()
+		t.Cleanup(c.CloseIdleConnections)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := call(ctx, t, c, false); err != nil {
+			t.Fatal(err)
+		}
+		dead[0].cut.Store(true)
+		began := time.Now()
+		if err := call(ctx, t, c, false); err == nil || errors.Is(err, adapter.ErrUnsent) {
+			t.Errorf("on a dead connection: %v", err)
+		}
+		if took := time.Since(began); took > time.Minute { // without pings the call ends after an hour
+			t.Errorf("noticed after %v", took)
+		}
+		if err := call(ctx, t, c, false); err != nil || len(dead) != 2 {
+			t.Errorf("then: %v, on connection %d", err, len(dead))
+		}
+	})
+}
+
+// deadConn loses what is written, once it is cut.
+type deadConn struct {
+	net.Conn
+	cut atomic.Bool
+}
+
+func (c *deadConn) Write(p []byte) (int, error) {
+	if c.cut.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
 }

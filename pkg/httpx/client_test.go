@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -30,37 +32,44 @@ func server(t *testing.T, h http.Handler) *httpx.Client {
 	return client
 }
 
+// In a bubble, since a connection whose request was sent is not used again if the goroutine that sent it is late.
 func TestClientRoundTrip(t *testing.T) {
-	peers := map[string]bool{}
-	r := httpx.NewRouter(discard(), nil)
-	r.Use(httpx.Bearer("s3cret"))
-	r.Post("/echo", func(w http.ResponseWriter, r *http.Request) {
-		peers[r.RemoteAddr] = true
-		in, err := httpx.Decode[route](r)
-		if err != nil {
-			httpx.Error(w, err)
-			return
+	synctest.Test(t, func(t *testing.T) {
+		r := httpx.NewRouter(discard(), nil)
+		r.Use(httpx.Bearer("s3cret"))
+		r.Post("/echo", func(w http.ResponseWriter, r *http.Request) {
+			in, err := httpx.Decode[route](r)
+			if err != nil {
+				httpx.Error(w, err)
+				return
+			}
+			httpx.JSON(w, http.StatusCreated, in)
+		})
+		r.Delete("/echo", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+		connections, dial := 0, httpx.ServeInBubble(t, r)
+		client := httpx.NewClient("http://memory", "s3cret")
+		defer client.HTTP.CloseIdleConnections()
+		client.DialWith(func(ctx context.Context, network, address string) (net.Conn, error) {
+			connections++
+			return dial(ctx, network, address)
+		})
+		for range 5 {
+			var out route
+			if err := client.Do(t.Context(), http.MethodPost, "/echo", route{Seq: 3, Target: "main"}, &out); err != nil || out.Seq != 3 {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			if err := client.Do(t.Context(), http.MethodDelete, "/echo", nil, nil); err != nil {
+				t.Fatal(err)
+			}
 		}
-		httpx.JSON(w, http.StatusCreated, in)
+		if connections != 1 {
+			t.Errorf("%d connections for calls in a row", connections)
+		}
+		client.Secret = "wrong"
+		if err := client.Do(t.Context(), http.MethodDelete, "/echo", nil, nil); apierr.KindOf(err) != apierr.Unauthorized {
+			t.Errorf("wrong secret: %v", err)
+		}
 	})
-	r.Delete("/echo", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	client := server(t, r)
-	for range 5 {
-		var out route
-		if err := client.Do(t.Context(), http.MethodPost, "/echo", route{Seq: 3, Target: "main"}, &out); err != nil || out.Seq != 3 {
-			t.Fatalf("%+v, %v", out, err)
-		}
-		if err := client.Do(t.Context(), http.MethodDelete, "/echo", nil, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(peers) != 1 {
-		t.Errorf("%d connections for calls in a row", len(peers))
-	}
-	client.Secret = "wrong"
-	if err := client.Do(t.Context(), http.MethodDelete, "/echo", nil, nil); apierr.KindOf(err) != apierr.Unauthorized {
-		t.Errorf("wrong secret: %v", err)
-	}
 }
 
 func TestClientErrors(t *testing.T) {
@@ -123,6 +132,7 @@ func TestClientTimeout(t *testing.T) {
 	if err := client.Do(t.Context(), http.MethodGet, "/", nil, nil); apierr.KindOf(err) != apierr.Unavailable {
 		t.Errorf("timeout: %v", err)
 	}
+	client.HTTP.Timeout = time.Minute // it would be the error, once it has passed
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := client.Do(ctx, http.MethodGet, "/", nil, nil); !errors.Is(err, context.Canceled) {

@@ -17,11 +17,14 @@ import (
 
 const maxTestConns = 4
 
-// serve starts a server with tight limits, 4 connections among them.
-func serve(t *testing.T, handler http.HandlerFunc) *Server {
+// ample is a limit of time that does not pass in a test.
+const ample = time.Minute
+
+// serve starts a server with 4 connections, and limits of time for bodies and answers.
+func serve(t *testing.T, body, answer time.Duration, handler http.HandlerFunc) *Server {
 	t.Helper()
 	s, err := listen("127.0.0.1:0", handler, slog.New(slog.DiscardHandler), limits{
-		body: 100 * time.Millisecond, answer: time.Second, conns: func() int { return maxTestConns },
+		body: body, answer: answer, conns: func() int { return maxTestConns },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -45,13 +48,29 @@ func (s *Server) open(t *testing.T, text string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(ample)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// settle waits until all open connections wait for their clients: a handler ends after its answer.
+func (s *Server) settle(t *testing.T) {
+	t.Helper()
+	l := s.listener.(*conns)
+	settled := func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.open == l.waiting.Len()
+	}
+	for end := time.Now().Add(ample); !settled(); <-time.After(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("connections are still in use")
+		}
+	}
 }
 
 // answer reads an answer with its body.
@@ -85,17 +104,28 @@ func readAll(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestServer_ConnectionsThatWait_DoNotStarveOthers(t *testing.T) {
-	for name, text := range map[string]string{
-		"nothing sent":   "",
-		"half a header":  "GET / HTTP/1.1\r\nHost:",
-		"half a body":    slowPost,
-		"idle":           getRequest,
-		"unread chunked": "POST /unread HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+	for name, tt := range map[string]struct {
+		text   string
+		begins bool // a handler
+	}{
+		"nothing sent":   {"", false},
+		"half a header":  {"GET / HTTP/1.1\r\nHost:", false},
+		"half a body":    {slowPost, true},
+		"idle":           {getRequest, true},
+		"unread chunked": {"POST /unread HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := serve(t, readAll)
+			entered := make(chan struct{}, 5*maxTestConns+1)
+			s := serve(t, ample, ample, func(w http.ResponseWriter, r *http.Request) {
+				entered <- struct{}{}
+				readAll(w, r)
+			})
 			for range 5 * maxTestConns {
-				s.open(t, text)
+				s.open(t, tt.text)
+				if tt.begins {
+					<-entered // one that is in use may not be closed
+					s.settle(t)
+				}
 			}
 			if _, body := answer(t, s.open(t, getRequest)); body != "0" {
 				t.Errorf("got %q", body)
@@ -106,7 +136,7 @@ func TestServer_ConnectionsThatWait_DoNotStarveOthers(t *testing.T) {
 
 func TestServer_RequestsInWork_NotClosedForOthers(t *testing.T) {
 	entered, release := make(chan struct{}, maxTestConns), make(chan struct{})
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := serve(t, 100*time.Millisecond, ample, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			readAll(w, r)
 			entered <- struct{}{}
@@ -132,13 +162,14 @@ func TestServer_RequestsInWork_NotClosedForOthers(t *testing.T) {
 			t.Errorf("got %q", body)
 		}
 	}
+	s.settle(t)
 	if res, _ := answer(t, s.open(t, getRequest)); res.StatusCode != http.StatusOK {
 		t.Errorf("afterwards: %d", res.StatusCode)
 	}
 }
 
 func TestServer_SlowBody_Refused(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := serve(t, 100*time.Millisecond, ample, func(w http.ResponseWriter, r *http.Request) {
 		_, err := Decode[string](r)
 		Error(w, err)
 	})
@@ -151,8 +182,7 @@ func TestServer_SlowBody_Refused(t *testing.T) {
 }
 
 func TestServer_RefusedBeforeBody_AnsweredAtOnceAndClosed(t *testing.T) {
-	s := serve(t, Bearer("s3cret")(http.HandlerFunc(readAll)).ServeHTTP)
-	s.http.Handler = timed(s.http.Handler, time.Hour)
+	s := serve(t, ample, ample, Bearer("s3cret")(http.HandlerFunc(readAll)).ServeHTTP)
 	c := s.open(t, slowPost)
 	res, _ := answer(t, c)
 	if res.StatusCode != 401 || !res.Close {
@@ -164,7 +194,7 @@ func TestServer_RefusedBeforeBody_AnsweredAtOnceAndClosed(t *testing.T) {
 }
 
 func TestServer_BodyRead_ConnectionIsKept(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := serve(t, ample, ample, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		Error(w, apierr.New(apierr.Conflict, "taken"))
 	})
@@ -181,7 +211,7 @@ func TestServer_BodyRead_ConnectionIsKept(t *testing.T) {
 
 // A handler may work for longer than a body may take.
 func TestServer_BodyDeadline_DoesNotEndHandlers(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	s := serve(t, 100*time.Millisecond, ample, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		select {
 		case <-r.Context().Done():
@@ -196,7 +226,7 @@ func TestServer_BodyDeadline_DoesNotEndHandlers(t *testing.T) {
 
 func TestServer_AnswerUnread_CutOff(t *testing.T) {
 	failed := make(chan error)
-	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+	s := serve(t, ample, time.Second, func(w http.ResponseWriter, _ *http.Request) {
 		for chunk := make([]byte, 1<<20); ; {
 			if _, err := w.Write(chunk); err != nil {
 				failed <- err
@@ -207,7 +237,7 @@ func TestServer_AnswerUnread_CutOff(t *testing.T) {
 	s.open(t, getRequest)
 	select {
 	case <-failed:
-	case <-time.After(10 * time.Second):
+	case <-time.After(ample):
 		t.Error("the server still writes")
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -142,52 +141,55 @@ func TestLimit_Bodies(t *testing.T) {
 }
 
 func TestLimit_SlowBody_BadRequestInTime(t *testing.T) {
-	router := NewRouter(slog.New(slog.DiscardHandler), nil)
-	l := NewLimit(answerDelay + 50*time.Millisecond)
-	router.Method(http.MethodPost, "/", l.Wrap(decodeNumber))
-	server := httptest.NewServer(router)
-	defer server.Close()
-	connection, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer connection.Close()
-	if _, err := io.WriteString(connection, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n[1"); err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, _ := io.ReadAll(response.Body)
-	if response.StatusCode != 400 || !strings.Contains(string(body), "did not arrive in time") {
-		t.Errorf("%d %s", response.StatusCode, body)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		router := NewRouter(slog.New(slog.DiscardHandler), nil)
+		l := NewLimit(answerDelay + 50*time.Millisecond)
+		router.Method(http.MethodPost, "/", l.Wrap(decodeNumber))
+		connection, err := ServeInBubble(t, router)(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		if _, err := io.WriteString(connection, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n[1"); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, _ := io.ReadAll(response.Body)
+		if response.StatusCode != 400 || !strings.Contains(string(body), "did not arrive in time") {
+			t.Errorf("%d %s", response.StatusCode, body)
+		}
+	})
 }
 
 // A connection serves later requests after one whose body came slowly, but in time.
 func TestLimit_ReadDeadline_EndsWithTheBody(t *testing.T) {
-	router := NewRouter(slog.New(slog.DiscardHandler), nil)
-	l := NewLimit(answerDelay + 200*time.Millisecond)
-	router.Method(http.MethodPost, "/", l.Wrap(func(r *http.Request) (*Answer, error) {
-		<-r.Context().Done()
-		if !errors.Is(r.Context().Err(), context.DeadlineExceeded) {
-			return nil, fmt.Errorf("ended early: %w", r.Context().Err())
+	synctest.Test(t, func(t *testing.T) {
+		router := NewRouter(slog.New(slog.DiscardHandler), nil)
+		l := NewLimit(answerDelay + 200*time.Millisecond)
+		router.Method(http.MethodPost, "/", l.Wrap(func(r *http.Request) (*Answer, error) {
+			<-r.Context().Done()
+			if !errors.Is(r.Context().Err(), context.DeadlineExceeded) {
+				return nil, fmt.Errorf("ended early: %w", r.Context().Err())
+			}
+			return &Answer{http.StatusOK, "done"}, nil
+		}))
+		transport := &http.Transport{DialContext: ServeInBubble(t, router)}
+		defer transport.CloseIdleConnections()
+		client := &http.Client{Transport: transport}
+		for range 2 {
+			response, err := client.Post("http://memory/", "application/json", strings.NewReader("1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(response.Body)
+			response.Body.Close()
+			if response.StatusCode != 200 {
+				t.Errorf("%d %s", response.StatusCode, body)
+			}
 		}
-		return &Answer{http.StatusOK, "done"}, nil
-	}))
-	server := httptest.NewServer(router)
-	defer server.Close()
-	for range 2 {
-		response, err := server.Client().Post(server.URL, "application/json", strings.NewReader("1"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, _ := io.ReadAll(response.Body)
-		response.Body.Close()
-		if response.StatusCode != 200 {
-			t.Errorf("%d %s", response.StatusCode, body)
-		}
-	}
+	})
 }

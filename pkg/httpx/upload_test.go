@@ -52,7 +52,7 @@ func begin(t *testing.T, addr string, length int64) net.Conn {
 	if _, err := fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", length); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(ample))
 	return c
 }
 
@@ -119,7 +119,7 @@ func TestUpload_Trickling_Ends(t *testing.T) {
 
 func TestUpload_TooLarge_Refused(t *testing.T) {
 	t.Parallel()
-	addr := uploadServer(t, 3<<20, time.Second)
+	addr := uploadServer(t, 3<<20, ample)
 	for size, want := range map[int]int{3 << 20: 200, 3<<20 + 1: 400, 6 << 20: 400} {
 		c := begin(t, addr, int64(size))
 		go func() { _, _ = io.WriteString(c, strings.Repeat("x", size)) }()
