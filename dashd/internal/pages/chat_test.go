@@ -2,6 +2,7 @@ package pages_test
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,7 @@ func TestChatPage_InBrowser(t *testing.T) {
 		{"reconnect", reconnect},
 		{"sleep", sleep},
 		{"login ended", loginEnded},
+		{"refusal older than the login", refusalOlderThanLogin},
 		{"earlier history", earlierHistory},
 		{"reading further up", readingFurtherUp},
 		{"tabs", tabStrip},
@@ -146,6 +148,20 @@ func loginEnded(t *testing.T, b *backend, p *browser.Tab) {
 	b.set(func() { b.out = false })
 	browser.Eval[bool](p, `document.dispatchEvent(new Event("visibilitychange"))`) // back from the login in another tab
 	p.Wait(countOf(".log .message.in", 1))
+	p.Wait(isLive)
+}
+
+// refusalOlderThanLogin: a request was refused, and its answer comes after the user has logged in again.
+func refusalOlderThanLogin(t *testing.T, b *backend, p *browser.Tab) {
+	p.Visit(b.url + chat)
+	p.WaitConnected()
+	hold := make(chan struct{})
+	b.set(func() { b.deny, b.hold = http.StatusUnauthorized, hold })
+	p.SendMessage("sent twice")
+	b.wantPosts(t, 1)
+	b.set(func() { b.deny, b.hold = 0, nil })
+	close(hold)
+	p.Wait(countOf(".log .message.in:not(.pending)", 1))
 	p.Wait(isLive)
 }
 

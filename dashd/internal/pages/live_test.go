@@ -92,9 +92,20 @@ func (b *backend) openStreams() int { return get(b, func() int { return b.open }
 // wantStreams waits until this many streams are open.
 func (b *backend) wantStreams(t *testing.T, want int) {
 	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
+	b.await(t, "open streams", b.openStreams, want)
+}
+
+// wantPosts waits until this many posts have come.
+func (b *backend) wantPosts(t *testing.T, want int) {
+	t.Helper()
+	b.await(t, "posts", b.posted, want)
+}
+
+func (b *backend) await(t *testing.T, what string, count func() int, want int) {
+	t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
 	defer deadline.Stop()
-	for b.openStreams() != want {
+	for count() != want {
 		b.mu.Lock()
 		changed := b.changed
 		b.mu.Unlock()
@@ -102,7 +113,7 @@ func (b *backend) wantStreams(t *testing.T, want int) {
 		case <-changed:
 		case <-time.After(10 * time.Millisecond):
 		case <-deadline.C:
-			t.Fatalf("%d streams are open, want %d", b.openStreams(), want)
+			t.Fatalf("%s: %d, want %d", what, count(), want)
 		}
 	}
 }

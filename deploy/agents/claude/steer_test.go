@@ -30,7 +30,7 @@ func (s *session) wantFolded(text string, turns ...string) {
 func TestAgent_MessageDuringToolCall_IsFolded(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *),Bash(echo *)")
-	s.begin("tool Bash sleep 2; echo done")
+	s.begin("tool Bash sleep 6; echo done")
 	s.Send(foldable("2", "say two"), foldable("3", "say three"))
 	var taken []string
 	for {

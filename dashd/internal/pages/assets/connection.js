@@ -9,7 +9,7 @@ export class Connection {
   #spoken = document.getElementById("connection-spoken");
   #handlers;
   #advice;
-  #close;
+  #source;
   #state = { kind: "connecting", since: Date.now() };
   #offlineSince = 0;
   #timer = 0;
@@ -31,16 +31,16 @@ export class Connection {
   }
 
   start() {
-    this.#close = connect({
+    this.#source = connect({
       event: (name, data) => name === "hello" ? this.#hello(data) : this.#handlers[name]?.(data),
       changed: (state) => { this.#state = state; this.#update(); },
     });
   }
 
-  // ended shows that the login has ended: a request was answered so.
+  // ended: a request was answered so that the login has ended. The stream asks again, as the answer may be older than a new
+  // login, and says it to all pages.
   ended() {
-    this.#state = { kind: "ended", since: Date.now() };
-    this.#update();
+    this.#source.verify();
   }
 
   // outdated shows while there is a connection that the page is not up to date, and why; null for a page that is.
@@ -51,7 +51,7 @@ export class Connection {
 
   #hello({ worker, login }) {
     if (login !== this.#shown.dataset.login) {
-      this.#close();
+      this.#source.close();
       this.#state = { kind: "other", since: Date.now() };
       return this.#update();
     }

@@ -12,7 +12,7 @@ const maxHidden = 60_000; // ms until a hidden page closes a stream of its own
 export const ownWorker = new URL("./worker.js", import.meta.url).pathname;
 
 // connect calls event with the name and data of each event, and changed with the state of the stream, see Stream.
-// It returns a function that closes the connection for good.
+// It returns close, which closes the connection for good, and verify, which opens it again if it is open.
 export function connect(handlers) {
   const useOwn = () => {
     source = new Own(handlers);
@@ -26,9 +26,12 @@ export function connect(handlers) {
   listen(globalThis, "online", () => source.look());
   listen(document, "visibilitychange", () => document.hidden ? source.hide() : source.look());
   source.open();
-  return () => {
-    until.abort();
-    source.close();
+  return {
+    close() {
+      until.abort();
+      source.close();
+    },
+    verify: () => source.verify(),
   };
 }
 
@@ -54,6 +57,10 @@ class Own {
     clearTimeout(this.#hiding);
     this.#stream.start();
     this.#stream.look();
+  }
+
+  verify() {
+    this.#stream.verify();
   }
 
   hide() {
@@ -105,6 +112,10 @@ class Shared {
 
   look() {
     if (this.#port) this.#say("look", maxAnswer);
+  }
+
+  verify() {
+    if (this.#port) this.#say("verify", maxAnswer);
   }
 
   hide() {} // the other pages need the stream

@@ -47,6 +47,11 @@ export class Stream {
     else this.retry();
   }
 
+  // verify ends an open connection and makes the next one: the server may want a login.
+  verify() {
+    if (this.state.kind === "open") this.#lost({});
+  }
+
   // retry makes the next attempt now, unless one is under way.
   retry() {
     if (this.#running && !this.#attempt) this.#connect();

@@ -3,7 +3,8 @@
 //
 // Pages of an older version use it too, see move: what they say and what they are sent must keep its meaning.
 //
-//   page → worker: "here" now and then, "look" when it is shown, "gone" when it is left
+//   page → worker: "here" now and then, "look" when it is shown, "verify" when a request was refused for want of a
+//   login, "gone" when it is left
 //   worker → page: {here} as the answer, {state} of the stream, {event, data}, {move} with the address of another worker
 
 import { Stream } from "./stream.js";
@@ -59,6 +60,7 @@ addEventListener("connect", ({ ports: [port] }) => {
     else enter(port);
     port.postMessage({ here: true });
     if (data === "look") stream.look();
+    if (data === "verify") stream.verify();
   };
 });
 
