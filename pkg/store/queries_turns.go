@@ -93,11 +93,11 @@ const (
 		SELECT lane, (SELECT min(id) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND turns.lane = lanes.lane)
 		FROM lanes WHERE lane IS NOT NULL ORDER BY 2`
 	// The queued turns of a lane, with whether an older one of the conversation waits, whether a /stop covers it, and of one that
-	// waits at the time ?4 whether it is of a later time: the clock was set back.
+	// waits at the time ?4 whether it is of a time over a minute (maxSkew) later: the clock was set back.
 	queryNextQueued = `SELECT t.id, t.not_before, EXISTS (SELECT 1 FROM turns o INDEXED BY turns_conversation WHERE o.state = 'queued'
 		AND o.lane = t.lane AND o.chat_jid = t.chat_jid AND o.topic = t.topic AND o.id < t.id),
 		EXISTS (SELECT 1 FROM stops s WHERE s.chat_jid = t.chat_jid AND t.id <= s.through_turn AND (s.topic IS NULL OR s.topic = t.topic)),
-		CASE WHEN t.not_before > ?4 THEN t.created_at > ?4 OR ifnull(t.started_at, 0) > ?4 ELSE FALSE END
+		CASE WHEN t.not_before > ?4 THEN max(t.created_at, ifnull(t.started_at, 0)) > ?4 + 60000 ELSE FALSE END
 		FROM turns t INDEXED BY turns_queued WHERE t.state = 'queued' AND t.lane = ?1 AND t.id > ?2 ORDER BY t.id LIMIT ?3+0`
 	queryNewestQueued = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_conversation
 		WHERE t.state = 'queued' AND t.lane = ? AND t.chat_jid = ? AND t.topic = ? ORDER BY t.id DESC LIMIT 1`

@@ -9,8 +9,12 @@ import (
 )
 
 // MaxWait is the longest wait of a queued turn. One that seems to wait for longer, or that was stored or began
-// later than now, may start: the clock was set back.
+// maxSkew later than now, may start: the clock was set back.
 const MaxWait = 3_600_000 // ms
+
+// maxSkew is how far ahead of now a stored time may be although the clock was not set back: another machine's clock may be
+// ahead, and what was stored since the caller read its own is later, too.
+const maxSkew = 60_000 // ms
 
 const turnColumns = `t.id, ifnull(t.run_id,0), t.kind, t.folder, t.chat_jid, t.topic, t.thread_id, t.place,
 	ifnull(t.reply_to,''), t.trigger_message_id, t.claims_engagement, t.surface, t.ceiling, t.state, t.reason,
@@ -243,7 +247,7 @@ func (tx *Tx) take(t *msg.Turn, runID, now int64) error {
 
 // waits reports whether a queued turn may not start yet. NextQueued has the same cases.
 func waits(t *msg.Turn, now int64) bool {
-	return t.NotBefore > now && t.NotBefore <= now+MaxWait && t.CreatedAt <= now && t.StartedAt <= now
+	return t.NotBefore > now && t.NotBefore <= now+MaxWait && max(t.CreatedAt, t.StartedAt) <= now+maxSkew
 }
 
 // ending is how a turn ends.
