@@ -380,6 +380,24 @@ func TestReconnect_AfterEachKindOfBreak(t *testing.T) {
 	}
 }
 
+// Discord calls each session invalid until discd has begun more on one connection than it does. The next one hears all.
+func TestReconnect_SessionsInvalidInARow_NextOneHears(t *testing.T) {
+	if testing.Short() {
+		t.Skip("discd waits for five seconds")
+	}
+	t.Parallel()
+	r := newHarness(t, fake.Options{})
+	r.connect()
+	r.general.Say(r.alice, "before")
+	r.expect("message: before [#general]")
+	for n := 2; n <= 3; n++ {
+		r.discord.InvalidateSessions(false)
+		r.until("the next session", func() bool { return r.discord.Gateway().Identified == n })
+	}
+	r.general.Say(r.alice, "after")
+	r.expect("message: before [#general]", "message: after [#general]")
+}
+
 func TestInbound_DuplicateAndInvalidEvents(t *testing.T) {
 	r := newHarness(t, fake.Options{SwapWithin: time.Hour})
 	r.connect()

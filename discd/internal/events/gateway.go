@@ -69,16 +69,21 @@ func NewGateway(token string) *Gateway {
 func (g *Gateway) queue() <-chan *discordgo.Event { return g.events }
 
 // resumes reports whether open resumes a session, instead of beginning one with READY.
-func (g *Gateway) resumes() bool { return g.session != nil }
-
-// open connects. The channel is closed when the connection breaks and all its events are in the
-// queue. ctx, the same in each call, ends the session. If Discord refuses, the error is a
-// *ClosedError.
-func (g *Gateway) open(ctx context.Context, intents discordgo.Intent) (broken <-chan struct{}, err error) {
+func (g *Gateway) resumes() bool {
 	if g.refused.Swap(false) {
 		g.session, g.identified = nil, time.Now()
 	}
-	if g.session == nil {
+	return g.session != nil
+}
+
+// open connects. The channel is closed when the connection breaks and all its events are in the
+// queue. ctx, the same in each call, ends the session. Without intents it only resumes one. If Discord refuses, the
+// error is a *ClosedError.
+func (g *Gateway) open(ctx context.Context, intents discordgo.Intent) (broken <-chan struct{}, err error) {
+	if !g.resumes() {
+		if intents == 0 { // it has ended since the caller asked
+			return nil, errors.New("the session cannot be resumed")
+		}
 		adapter.Pause(ctx, identifyInterval-time.Since(g.identified))
 		if g.session, err = g.begin(ctx, intents); err != nil {
 			return nil, err
@@ -114,6 +119,9 @@ func (g *Gateway) openSession(ctx context.Context) error {
 	defer late.Stop()
 	select {
 	case err := <-opened:
+		if err != nil && ctx.Err() != nil { // the end of ctx closed its connection
+			return ctx.Err()
+		}
 		return err
 	case <-late.C:
 		return &ClosedError{Text: "timeout while a session began"}

@@ -74,12 +74,12 @@ func TestResume(t *testing.T) {
 	g.close()
 	wait(t, "the end", broken)
 	s.SetReachable(false)
-	if _, err := g.open(ctx, 0); err == nil || !g.resumes() {
+	if _, err := g.open(ctx, discordgo.IntentsGuilds); err == nil || !g.resumes() {
 		t.Errorf("unreachable: %v, resumes: %t", err, g.resumes())
 	}
 	s.SetReachable(true)
 	s.InjectFault(fake.Fault{Route: fake.Connect, Status: 503})
-	if _, err := g.open(ctx, 0); err == nil || !g.resumes() {
+	if _, err := g.open(ctx, discordgo.IntentsGuilds); err == nil || !g.resumes() {
 		t.Errorf("refused at the door: %v, resumes: %t", err, g.resumes())
 	}
 }
@@ -125,7 +125,7 @@ func TestSilence(t *testing.T) {
 	go func() {
 		g := NewGateway("token")
 		g.address = "ws://" + silent.Addr().String()
-		_, err := g.open(ctx, 0)
+		_, err := g.open(ctx, discordgo.IntentsGuilds)
 		ended <- err
 	}()
 	wait(t, "the call", asked)
@@ -158,7 +158,7 @@ func TestOpen_IdentifyTooSoon_BeginsOnceAllowed(t *testing.T) {
 	g.address = address
 	t.Cleanup(g.close)
 	for try := 0; s.Gateway().Identified == 1; try++ {
-		broken, err := g.open(t.Context(), 0)
+		broken, err := g.open(t.Context(), discordgo.IntentsGuilds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestOpen_ReconnectAsFirstFrame_EndsInTime(t *testing.T) {
 	s.ReconnectNext(1)
 	g := NewGateway(s.Token())
 	g.address, g.timeout = address, 100*time.Millisecond
-	if _, err := g.open(t.Context(), 0); err == nil || g.resumes() {
+	if _, err := g.open(t.Context(), discordgo.IntentsGuilds); err == nil || g.resumes() {
 		t.Errorf("%v, resumes: %t", err, g.resumes())
 	}
 	opened(t, s, address)
@@ -195,7 +195,7 @@ func TestOpen_HandshakeRefused_NamesAddressAndStatus(t *testing.T) {
 	s.InjectFault(fake.Fault{Route: fake.Connect, Status: 503, Times: 2})
 	g := NewGateway(s.Token())
 	g.address = address
-	if _, err := g.open(t.Context(), 0); err == nil || !strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "503") {
+	if _, err := g.open(t.Context(), discordgo.IntentsGuilds); err == nil || !strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "503") {
 		t.Errorf("%v", err)
 	}
 }
