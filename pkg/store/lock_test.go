@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -104,10 +105,43 @@ func daemon(t *testing.T, role, path string) (*exec.Cmd, io.WriteCloser, *bufio.
 	return cmd, stdin, bufio.NewReader(stdout)
 }
 
-// TestWriteLock_ManyProcesses_NoneStarves waits until the slowest of several processes has written its rows while the
-// others write on. How many they write meanwhile is the scheduler's choice.
+// TestWriteLock_Waiter_WaitsInTheKernel: one that slept and retried would be starved by those that ask more often.
+func TestWriteLock_Waiter_WaitsInTheKernel(t *testing.T) {
+	path := storetest.File(t)
+	holder, waiter := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
+	var file unix.Stat_t
+	if err := unix.Stat(path+".writelock", &file); err != nil {
+		t.Fatal(err)
+	}
+	waits := regexp.MustCompile(fmt.Sprintf(`-> FLOCK .*:%d `, file.Ino))
+	held, release, errs := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	go func() {
+		errs <- holder.Write(t.Context(), func(*store.Tx) error {
+			close(held)
+			<-release
+			return nil
+		})
+	}()
+	receive(t, "the lock", held)
+	go func() { errs <- waiter.Write(t.Context(), puts("waited", nil)) }()
+	defer func() {
+		close(release)
+		for range 2 {
+			if err := receive(t, "a write", errs); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	eventually(t, "the kernel to list the waiter", func() bool { return waits.Match(must(os.ReadFile("/proc/locks"))(t)) })
+}
+
+// TestWriteLock_ManyProcesses_NoneStarves compares what processes write at the same time: on a machine with other work it is
+// also the scheduler that decides.
 func TestWriteLock_ManyProcesses_NoneStarves(t *testing.T) {
-	const processes, perProcess = 4, 300
+	if os.Getenv("VERIFY") == "" {
+		t.Skip("judged by figures: make verify runs it")
+	}
+	const processes, perProcess = 4, 150
 	path := storetest.File(t)
 	s := storetest.OpenAt(t, path, nil)
 	var (
@@ -128,14 +162,8 @@ func TestWriteLock_ManyProcesses_NoneStarves(t *testing.T) {
 		}
 		return nil
 	})
-	written := make([]int64, processes)
-	eventually(t, "each process to write", func() bool {
-		for i, cmd := range cmds {
-			written[i] = get[int64](t, s, `SELECT count(*) FROM messages WHERE sender = ?`, fmt.Sprint(cmd.Process.Pid))
-		}
-		return t.Failed() || slices.Min(written) >= perProcess
-	})
-	t.Log("rows by process:", written)
+	total := func() int64 { return must(s.LastMessageID(t.Context()))(t) }
+	eventually(t, "the processes to write", func() bool { return t.Failed() || total() >= processes*perProcess })
 	for _, stdin := range stdins {
 		_ = stdin.Close()
 	}
@@ -143,6 +171,14 @@ func TestWriteLock_ManyProcesses_NoneStarves(t *testing.T) {
 		if err := cmd.Wait(); err != nil {
 			t.Error(err)
 		}
+	}
+	var written []int64
+	for _, cmd := range cmds {
+		written = append(written, get[int64](t, s, `SELECT count(*) FROM messages WHERE sender = ?`, fmt.Sprint(cmd.Process.Pid)))
+	}
+	t.Log("rows by process:", written)
+	if least, most := slices.Min(written), slices.Max(written); least*5 < most {
+		t.Errorf("rows by process: %v: one was starved", written)
 	}
 }
 
