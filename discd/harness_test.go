@@ -19,7 +19,7 @@ import (
 )
 
 // maxWait bounds the wait for an expected event.
-const maxWait = time.Minute
+const maxWait = 30 * time.Second
 
 // harness runs discd with a fake Discord and a database.
 type harness struct {

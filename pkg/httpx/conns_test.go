@@ -18,7 +18,7 @@ import (
 const maxTestConns = 4
 
 // ample is a limit of time that does not pass in a test.
-const ample = time.Minute
+const ample = 30 * time.Second
 
 // serve starts a server with 4 connections, and limits of time for bodies and answers.
 func serve(t *testing.T, body, answer time.Duration, handler http.HandlerFunc) *Server {

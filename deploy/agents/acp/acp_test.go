@@ -183,9 +183,7 @@ func TestRun_KilledBridge_NextRunResumes(t *testing.T) {
 	if err := s.Cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for len(processesIn(t, s.folder)) > 0 { // its agent reads the end of its input
-		time.Sleep(10 * time.Millisecond) //nolint:forbidigo // of another process
-	}
+	waitNone(t, s.folder) // its agent reads the end of its input
 	s = g.open()
 	s.Send(agenttest.First("2", f.NewSessionID, "recall"))
 	s.WantAnswer("2", "Before: say hello")

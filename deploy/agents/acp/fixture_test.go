@@ -91,6 +91,20 @@ func (s *session) wantExit(want int) {
 	}
 }
 
+// waitNone waits until no process runs in a folder.
+func waitNone(t *testing.T, folder string) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; <-time.After(10 * time.Millisecond) {
+		left := processesIn(t, folder)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("still running: %q", left)
+		}
+	}
+}
+
 // processesIn are the commands of the processes that run in a folder.
 func processesIn(t *testing.T, folder string) (commands []string) {
 	t.Helper()

@@ -27,7 +27,7 @@ func open(t *testing.T, binary string) *agenttest.Run {
 	t.Helper()
 	cmd := exec.Command(binary)
 	cmd.Dir = t.TempDir()
-	return agenttest.Start(t, cmd, time.Minute)
+	return agenttest.Start(t, cmd, 30*time.Second)
 }
 
 func first(id, sessionID, text string) agentproto.Start {
@@ -351,7 +351,7 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 	t.Run("until a file is there", func(t *testing.T) {
 		cmd := exec.Command(binary)
 		cmd.Dir = t.TempDir()
-		s := agenttest.Start(t, cmd, time.Minute)
+		s := agenttest.Start(t, cmd, 30*time.Second)
 		s.Send(first("1", "old", "work slow 0.1 until go"))
 		s.Until("the last step of the plan to be done", func(e agentproto.Event) bool {
 			return e.Plan != nil && e.Plan.Entries[2].Status == agentproto.StepCompleted

@@ -68,7 +68,8 @@ func NewGateway(token string) *Gateway {
 // Discord does not send them again.
 func (g *Gateway) queue() <-chan *discordgo.Event { return g.events }
 
-// resumes reports whether open resumes a session, instead of beginning one with READY.
+// resumes reports whether open resumes a session, instead of beginning one with READY. One that Discord refused to begin is
+// forgotten.
 func (g *Gateway) resumes() bool {
 	if g.refused.Swap(false) {
 		g.session, g.identified = nil, time.Now()

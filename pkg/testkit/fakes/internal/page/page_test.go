@@ -240,7 +240,7 @@ func TestPage_RefusesInvalidForms(t *testing.T) {
 
 func TestPage_Events(t *testing.T) {
 	r := start(t)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+"/events", nil)
 	if err != nil {
