@@ -28,12 +28,12 @@ type onbod struct {
 
 func newOnbod(t *testing.T) *onbod {
 	o := &onbod{}
-	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	o.Server = peer("onbod", func(w http.ResponseWriter, r *http.Request) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		body, _ := io.ReadAll(r.Body)
 		switch {
-		case r.Header.Get("Authorization") != "Bearer "+secret:
+		case !httpx.HasSecret(r, secret):
 			httpx.Error(w, apierr.New(apierr.Unauthorized, "wrong secret"))
 		case r.Method == http.MethodGet:
 			o.lists++
@@ -46,7 +46,7 @@ func newOnbod(t *testing.T) *onbod {
 			}
 			httpx.JSON(w, http.StatusOK, map[string]string{"text": "Connected `Dev` to the group eng. It shares files and sessions with `Ops`."})
 		}
-	}))
+	})
 	t.Cleanup(o.Close)
 	return o
 }

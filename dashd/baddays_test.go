@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -138,13 +137,11 @@ func TestBadDays_OtherDaemons_PagesSayWhatIsMissing(t *testing.T) {
 	for name, peer := range badPeers() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			address := "http://127.0.0.1:1"
+			var environ []string
 			if peer.answer != nil {
-				server := httptest.NewServer(peer.answer)
-				t.Cleanup(server.Close)
-				address = server.URL
+				environ = peers(t, peer.answer)
 			}
-			p := serve(t, badDay(t), "GATED_URL="+address, "ROUTD_URL="+address, "ONBOD_URL="+address)
+			p := serve(t, badDay(t), environ...)
 			b := p.operator()
 			for pattern, path := range badDayPages() {
 				if path != "" {
@@ -253,14 +250,12 @@ func TestBadDays_DatabaseIsLocked_PagesAreShown(t *testing.T) {
 // TestActions_EachOne_NamesTheOperator makes each action: the daemon that owns the rows writes into the audit who asked.
 func TestActions_EachOne_NamesTheOperator(t *testing.T) {
 	asked := make(chan string, 100)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	b := serve(t, badDay(t), peers(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
 			asked <- r.Header.Get("Arizuko-By")
 		}
 		_, _ = w.Write([]byte(`{}`))
-	}))
-	t.Cleanup(server.Close)
-	b := serve(t, badDay(t), "GATED_URL="+server.URL, "ROUTD_URL="+server.URL, "ONBOD_URL="+server.URL).operator()
+	})...).operator()
 	editor := editorForm(t, b.must(200, "GET", "/routes/edit", "").body)
 	for pattern, action := range badDayActions() {
 		_, target, ok := strings.Cut(action, " ")

@@ -58,8 +58,7 @@ func BenchmarkPages(b *testing.B) {
 	d.write()
 	d.files(data)
 	d.index()
-	routd := stubRoutd(b)
-	br := serve(b, data, "ROUTD_URL="+routd, "GATED_URL="+routd, "ONBOD_URL="+routd, "POLL_INTERVAL=1h").operator()
+	br := serve(b, data, append(stubDaemons(b), "POLL_INTERVAL=1h")...).operator()
 	br.http.Timeout = time.Minute
 	for _, address := range benchPages(d.start, int64(*benchMessages)) {
 		target := strings.NewReplacer("$1", d.words[0], "$2", d.words[20], "$3", d.words[3000]).Replace(address)

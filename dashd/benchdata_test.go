@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -215,11 +214,11 @@ func (d *benchData) files(data string) {
 	}
 }
 
-// stubRoutd answers what the pages ask of the other daemons, at once.
-func stubRoutd(b *testing.B) (address string) {
+// stubDaemons answer what the pages ask of the other daemons, at once.
+func stubDaemons(b *testing.B) (environ []string) {
 	b.Helper()
 	answer := routeapi.Answer{Action: routeapi.Trigger, Folder: "group7", Home: "group7", Reason: msg.ReasonRoute, Trace: []string{"route 7"}}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return peers(b, func(w http.ResponseWriter, r *http.Request) {
 		var reply any = map[string]any{"requests": []any{}}
 		switch r.URL.Path {
 		case routeapi.AccessPath:
@@ -241,7 +240,5 @@ func stubRoutd(b *testing.B) (address string) {
 		if err := json.NewEncoder(w).Encode(reply); err != nil {
 			b.Error(err)
 		}
-	}))
-	b.Cleanup(server.Close)
-	return server.URL
+	})
 }

@@ -22,7 +22,7 @@ type answeringRoutd struct {
 
 func newAnsweringRoutd(t *testing.T) *answeringRoutd {
 	d := &answeringRoutd{status: http.StatusOK, answer: map[string]any{}}
-	d.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	d.Server = peer("routd", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
@@ -32,7 +32,7 @@ func newAnsweringRoutd(t *testing.T) *answeringRoutd {
 		if err := json.NewEncoder(w).Encode(d.answer); err != nil {
 			t.Error(err)
 		}
-	}))
+	})
 	t.Cleanup(d.Close)
 	return d
 }

@@ -54,8 +54,6 @@ func doctorConfig(cfg Config, environ []string) doctor.Config {
 	peers, _ := config.Load[doctor.Peers](environ) // invalid ones are reported by doctor
 	return doctor.Config{
 		Base: cfg.Base, Environ: environ, Now: time.Now, Disk: disk.Of, Proc: "/proc",
-		Daemons: append(peers.Endpoints(environ), doctor.Endpoint{
-			Name: name, URL: cfg.URL.Or(cfg.Addr), Private: "/status",
-		}),
+		Daemons: append(peers.Endpoints(environ), doctor.Endpoint{Name: name, URL: cfg.URL}),
 	}
 }

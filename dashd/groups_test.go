@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -94,13 +93,13 @@ func TestGroup_Agent_IsChosen(t *testing.T) {
 	shell(t, data, `UPDATE registered_groups SET config = '{"agent":{"name":"codex","model":"m1"}}' WHERE folder = 'main'`)
 	shell(t, data, `INSERT INTO agent_models (folder, agent, models, updated_at) VALUES ('main', 'codex', '[{"id":"m1"},{"id":"m<2>"}]', 1)`)
 	d := newAnsweringRoutd(t)
-	g := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g := peer("gated", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/v1/agents" {
 			http.NotFound(w, r)
 			return
 		}
 		fmt.Fprint(w, `{"agents":["default","codex","gemini"]}`)
-	}))
+	})
 	t.Cleanup(g.Close)
 	b := serve(t, data, "ROUTD_URL="+d.URL, "GATED_URL="+g.URL).operator()
 	page := b.must(200, "GET", "/groups/main", "").body

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"arizuko/dashd/internal/doctor"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/store/storetest"
 )
 
@@ -122,12 +124,28 @@ type process struct {
 	stop  func() // waits until it has stopped
 }
 
+// peer is a server in the place of another daemon: it answers no client without the secret, and signs its answers.
+func peer(daemon string, handler http.HandlerFunc) *httptest.Server {
+	return httptest.NewServer(httpx.Verify(daemon, func() string { return secret })(handler))
+}
+
+// peers are servers in the place of all daemons that dashd calls, as variables of the environment.
+func peers(t testing.TB, handler http.HandlerFunc) (environ []string) {
+	t.Helper()
+	for _, daemon := range []string{"gated", "routd", "onbod"} {
+		server := peer(daemon, handler)
+		t.Cleanup(server.Close)
+		environ = append(environ, strings.ToUpper(daemon)+"_URL="+server.URL)
+	}
+	return environ
+}
+
 // serve starts dashd on a data folder, with further environment. When it stops, its log must not
 // have a secret in it.
 func serve(t testing.TB, data string, env ...string) *process {
 	t.Helper()
 	cfg, err := config.Load[Config](append([]string{
-		"ARIZUKO_DATA=" + data, "DASHD_ADDR=127.0.0.1:0", "ROUTD_ADDR=127.0.0.1:1", "GATED_ADDR=127.0.0.1:1", "ONBOD_ADDR=127.0.0.1:1", "POLL_INTERVAL=10ms", "LOG_LEVEL=debug",
+		"ARIZUKO_DATA=" + data, "DASHD_ADDR=127.0.0.1:0", "POLL_INTERVAL=10ms", "LOG_LEVEL=debug",
 	}, env...))
 	if err != nil {
 		t.Fatal(err)

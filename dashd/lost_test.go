@@ -29,7 +29,7 @@ func newCopier(t *testing.T, data string, killAt int) *copier {
 	}
 	t.Cleanup(func() { db.Close() })
 	g := &copier{killAt: killAt}
-	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.Server = peer("gated", func(w http.ResponseWriter, r *http.Request) {
 		g.requests++
 		var request struct{ IDs []int64 }
 		if err := json.NewDecoder(r.Body).Decode(&request); err != nil || len(request.IDs) > 200 {
@@ -45,7 +45,7 @@ func newCopier(t *testing.T, data string, killAt int) *copier {
 		if err := json.NewEncoder(w).Encode(map[string]any{"messages": answer}); err != nil {
 			t.Error(err)
 		}
-	}))
+	})
 	t.Cleanup(g.Close)
 	return g
 }

@@ -71,10 +71,6 @@ func program() daemon.Program {
 			_, err = cfg.Secret()
 			return err
 		},
-		Addr: func() (config.Addr, error) {
-			cfg, err := loadConfig()
-			return cfg.Addr, err
-		},
 		Commands: commands(),
 	}
 }
@@ -143,13 +139,13 @@ func (d *dashd) open() (err error) {
 		return err
 	}
 	d.status = status.New(status.Config{
-		Store: d.Store, Routd: d.Client("routd", d.cfg.RoutdURL, d.cfg.RoutdAddr), Now: d.Now, Log: d.Log,
+		Store: d.Store, Routd: d.Client("routd", d.cfg.RoutdURL), Now: d.Now, Log: d.Log,
 	})
 	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) }, d.Log)
 	d.console = console.New(console.Config{
 		Store: d.Store.Reader, Status: d.status, Pages: d.pages,
-		Routd: d.Client("routd", d.cfg.RoutdURL, d.cfg.RoutdAddr), Gated: d.Client("gated", d.cfg.GatedURL, d.cfg.GatedAddr),
-		Onbod: d.Client("onbod", d.cfg.OnbodURL, d.cfg.OnbodAddr), Operators: d.cfg.Operators, Data: d.cfg.Data, Now: d.Now, Log: d.Log,
+		Routd: d.Client("routd", d.cfg.RoutdURL), Gated: d.Client("gated", d.cfg.GatedURL),
+		Onbod: d.Client("onbod", d.cfg.OnbodURL), Operators: d.cfg.Operators, Data: d.cfg.Data, Now: d.Now, Log: d.Log,
 		Redact:   config.NewRedactor(append(config.Secrets(d.cfg), d.Secret)...).String,
 		Settings: settings(&d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),
 	})

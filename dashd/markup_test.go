@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -289,7 +288,7 @@ func TestPages_HostileRows_StayText(t *testing.T) {
 // hostileGated answers with payloads: the prompt of a turn, and refusals.
 func hostileGated(t *testing.T) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := peer("gated", func(w http.ResponseWriter, r *http.Request) {
 		answer := any(map[string]string{"prompt": strings.Join(payloads, "\n")})
 		if r.Method == http.MethodPost {
 			w.WriteHeader(http.StatusConflict)
@@ -298,7 +297,7 @@ func hostileGated(t *testing.T) string {
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			t.Error(err)
 		}
-	}))
+	})
 	t.Cleanup(server.Close)
 	return server.URL
 }

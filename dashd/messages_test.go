@@ -21,7 +21,7 @@ type replays struct {
 
 func newReplays(t *testing.T) *replays {
 	g := &replays{}
-	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.Server = peer("gated", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		g.calls = append(g.calls, strings.TrimSpace(r.Header.Get("Arizuko-By")+" "+r.URL.RequestURI()+" "+string(body)))
 		answer := any(map[string]int64{"id": 3})
@@ -35,7 +35,7 @@ func newReplays(t *testing.T) *replays {
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			t.Error(err)
 		}
-	}))
+	})
 	t.Cleanup(g.Close)
 	return g
 }

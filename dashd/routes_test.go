@@ -31,7 +31,7 @@ type routd struct {
 
 func newRoutd(t *testing.T, data string) *routd {
 	f := &routd{st: storetest.OpenAt(t, data+"/arizuko.db", nil)}
-	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	f.Server = peer("routd", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.calls = append(f.calls, r.Method+" "+r.URL.Path+" by "+httpx.By(r))
@@ -41,7 +41,7 @@ func newRoutd(t *testing.T, data string) *routd {
 			return
 		}
 		httpx.JSON(w, http.StatusOK, answer)
-	}))
+	})
 	t.Cleanup(f.Close)
 	return f
 }

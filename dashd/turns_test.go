@@ -23,7 +23,7 @@ type gatedServer struct {
 
 func newGated(t *testing.T) *gatedServer {
 	g := &gatedServer{}
-	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g.Server = peer("gated", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
@@ -38,7 +38,7 @@ func newGated(t *testing.T) *gatedServer {
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
 			t.Error(err)
 		}
-	}))
+	})
 	t.Cleanup(g.Close)
 	return g
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 )
 
@@ -19,20 +20,17 @@ const maxRetentionDays = 36500
 type Config struct {
 	config.Base
 	Addr config.Addr `env:"GATED_ADDR" envDefault:"127.0.0.1:8080" doc:"where it listens"`
-	URL  config.URL  `env:"GATED_URL" doc:"where the commands find it; default: GATED_ADDR"`
+	URL  config.URL  `env:"GATED_URL" doc:"where the commands find it; default: its socket in the data folder"`
 
 	Groups []string `env:"GATED_GROUPS" doc:"groups whose agents this gated runs, such as acme,acme/*, if several machines share the database; default: all"`
 
 	MCPAddr config.Addr `env:"GATED_MCP_ADDR" envDefault:"127.0.0.1:8084" doc:"where it serves the tools of agents, at /mcp"`
 	MCPURL  config.URL  `env:"AGENT_MCP_URL" doc:"where agents reach the tools, as in http://172.17.0.1:8084/mcp; default: GATED_MCP_ADDR"`
 
-	RoutdAddr config.Addr `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where routd listens, for ROUTD_URL"`
-	RoutdURL  config.URL  `env:"ROUTD_URL" doc:"where routd is called; default: ROUTD_ADDR"`
-	OnbodAddr config.Addr `env:"ONBOD_ADDR" envDefault:"127.0.0.1:8082" doc:"where onbod listens, for ONBOD_URL"`
-	OnbodURL  config.URL  `env:"ONBOD_URL" doc:"where onbod is called; default: ONBOD_ADDR"`
-	DashdAddr config.Addr `env:"DASHD_ADDR" envDefault:"127.0.0.1:8083" doc:"where dashd listens, for DASHD_URL"`
-	DashdURL  config.URL  `env:"DASHD_URL" doc:"where dashd is called; default: DASHD_ADDR"`
-	Daemons   []string    `env:"DAEMONS" doc:"further daemons that routes may name, as name=url,…; they are sent the shared secret as bearer"`
+	RoutdURL config.URL `env:"ROUTD_URL" doc:"where routd is called; default: its socket in the data folder"`
+	OnbodURL config.URL `env:"ONBOD_URL" doc:"where onbod is called; default: its socket in the data folder"`
+	DashdURL config.URL `env:"DASHD_URL" doc:"where dashd is called; default: its socket in the data folder"`
+	Daemons  []string   `env:"DAEMONS" doc:"further daemons that routes may name: name for one that listens on run/name.http.sock in the data folder, name=url for one elsewhere, which is sent signed requests"`
 
 	AgentConfig
 	ContextConfig
@@ -101,14 +99,14 @@ func (c *Config) Validate() []error {
 // names are the names of the assistant that hold for all groups.
 func (c *Config) names() []string { return append(slices.Clone(c.BotNames), c.AssistantName) }
 
-// daemonURLs are the URLs of DAEMONS by name.
+// daemonURLs are the URLs of DAEMONS by name, "" for one that listens on its socket in the data folder.
 func (c *Config) daemonURLs() (map[string]string, error) {
 	urls := map[string]string{}
 	for _, entry := range c.Daemons {
-		name, base, ok := strings.Cut(entry, "=")
+		name, base, given := strings.Cut(entry, "=")
 		u, err := url.Parse(base)
-		if !ok || name == "" || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, fmt.Errorf("DAEMONS: %q is not name=http://host:port/path", entry)
+		if name == "" || strings.Contains(name, "/") || given && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+			return nil, fmt.Errorf("DAEMONS: %q is neither name nor name=http://host:port/path", entry)
 		}
 		urls[name] = base
 	}
@@ -116,13 +114,7 @@ func (c *Config) daemonURLs() (map[string]string, error) {
 }
 
 // client returns a client of the running gated.
-func (c *Config) client() (*httpx.Client, error) {
-	secret, err := c.Secret()
-	if err != nil {
-		return nil, err
-	}
-	return httpx.NewClient(string(c.URL.Or(c.Addr)), secret), nil
-}
+func (c *Config) client() (*httpx.Client, error) { return daemon.ClientOf(c.Base, "gated", c.URL) }
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
 

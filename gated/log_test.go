@@ -117,7 +117,7 @@ func message(t *testing.T, g *gated, id int64) *msg.Message {
 // that routes every row to main.
 func startGated(t *testing.T, log *syncBuffer, env ...string) *gated {
 	t.Helper()
-	routd := httptest.NewServer(http.HandlerFunc(routeToMain))
+	routd := httptest.NewServer(httpx.Verify("routd", func() string { return "0123456789abcdef" })(http.HandlerFunc(routeToMain)))
 	t.Cleanup(routd.Close)
 	data := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(data, "run"), 0o700); err != nil {

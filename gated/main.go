@@ -64,11 +64,7 @@ func program() daemon.Program {
 			}
 			return g.run(ctx)
 		},
-		Check: func(ctx context.Context, out io.Writer) error { return check(ctx, pkgcli.Safe(out, hidden())) },
-		Addr: func() (config.Addr, error) {
-			cfg, err := loadConfig()
-			return cfg.Addr, err
-		},
+		Check:    func(ctx context.Context, out io.Writer) error { return check(ctx, pkgcli.Safe(out, hidden())) },
 		Commands: commands(),
 	}
 }
@@ -183,10 +179,10 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now, Objects: g.objects, Chats: homes}, g.Store, g.agents, g.Log, g.Metrics)
 	g.tools.services.Objects, g.tools.services.Reminders = g.objects, g.reminders
 	g.tools.services.Chats, g.tools.services.Zone = homes, reminders.LocalZone()
-	routd := g.DirectClient("routd", g.cfg.RoutdURL, g.cfg.RoutdAddr)
+	routd := g.Client("routd", g.cfg.RoutdURL).Direct()
 	g.tools.services.Routd = routd
 	g.serveTools()
-	daemons, err := g.cfg.daemonURLs()
+	daemons, err := g.daemons()
 	if err != nil {
 		return err
 	}
@@ -195,8 +191,8 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Impulse:   msg.DefaultImpulse(g.cfg.ImpulseThreshold, g.cfg.ImpulseMaxHold),
 		Operators: g.cfg.Operators, BotNames: g.cfg.names(), Daemons: daemons, Defaults: g.defaults,
 		Routd: routd,
-		Onbod: g.Client("onbod", g.cfg.OnbodURL, g.cfg.OnbodAddr),
-		Dashd: g.Client("dashd", g.cfg.DashdURL, g.cfg.DashdAddr),
+		Onbod: g.Client("onbod", g.cfg.OnbodURL),
+		Dashd: g.Client("dashd", g.cfg.DashdURL),
 		Now:   g.Now, Report: g.problems.ofMessages, Objects: g.objects,
 	}, g.Store, g.storedTurns(root, hidden.String), g.wakes(), g.Log, g.Metrics)
 	g.broadcasts = broadcasts.New(g.Store, homes, g.Log, g.Now)
@@ -210,6 +206,21 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	g.problems.ofAgents(nil)
 	g.Ready.Wait("start", "gated is starting: it ends the agents of the process before it", nil)
 	return g.agents.Recover(ctx)
+}
+
+// daemons are clients of what routes name as daemon:NAME. A service at a URL is an operator's own: it need not know the secret,
+// so its answers are taken as they are, and used for nothing but the reply in the row's chat.
+func (g *gated) daemons() (map[string]*httpx.Client, error) {
+	urls, err := g.cfg.daemonURLs()
+	clients := make(map[string]*httpx.Client, len(urls))
+	for name, url := range urls {
+		if url == "" {
+			clients[name] = httpx.NewLocalClient(g.cfg.Socket(name))
+			continue
+		}
+		clients[name] = httpx.NewClient(name, url, g.Secret).AcceptUnsigned()
+	}
+	return clients, err
 }
 
 func (g *gated) run(ctx context.Context) error {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 )
 
@@ -16,9 +17,8 @@ const minTTL = 24 * time.Hour
 type Config struct {
 	config.Base
 	Addr         config.Addr      `env:"ONBOD_ADDR" envDefault:"127.0.0.1:8082" doc:"where it listens"`
-	URL          config.URL       `env:"ONBOD_URL" doc:"where the commands find it; default: ONBOD_ADDR"`
-	RoutdAddr    config.Addr      `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where routd listens, for ROUTD_URL"`
-	RoutdURL     config.URL       `env:"ROUTD_URL" doc:"where routd is called; default: ROUTD_ADDR"`
+	URL          config.URL       `env:"ONBOD_URL" doc:"where the commands find it; default: its socket in the data folder"`
+	RoutdURL     config.URL       `env:"ROUTD_URL" doc:"where routd is called; default: its socket in the data folder"`
 	Operators    config.Operators `env:"OPERATORS" doc:"senders that decide on requests and are notified of them, as telegram:123,slack:U0AB; the same as gated's"`
 	TTL          time.Duration    `env:"REQUEST_TTL" envDefault:"168h" doc:"how long a request waits for an operator, at least 24h"`
 	MaxPerSender int              `env:"REQUESTS_PER_SENDER" envDefault:"5" doc:"requests that one sender may cause within an hour"`
@@ -43,10 +43,4 @@ func (c *Config) Validate() []error {
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
 
 // client returns a client of the running onbod.
-func (c *Config) client() (*httpx.Client, error) {
-	secret, err := c.Secret()
-	if err != nil {
-		return nil, err
-	}
-	return httpx.NewClient(string(c.URL.Or(c.Addr)), secret), nil
-}
+func (c *Config) client() (*httpx.Client, error) { return daemon.ClientOf(c.Base, "onbod", c.URL) }

@@ -16,7 +16,6 @@ import (
 	"arizuko/onbod/internal/api"
 	"arizuko/onbod/internal/cli"
 	"arizuko/onbod/internal/onboarding"
-	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
@@ -41,10 +40,6 @@ func program() daemon.Program {
 			return d.run(ctx)
 		},
 		Check: check,
-		Addr: func() (config.Addr, error) {
-			cfg, err := loadConfig()
-			return cfg.Addr, err
-		},
 		Commands: cli.Commands(func() (*httpx.Client, error) {
 			cfg, err := loadConfig()
 			if err != nil {
@@ -69,7 +64,7 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*onbod, error) {
 	if err != nil {
 		return nil, err
 	}
-	routd := p.Client("routd", cfg.RoutdURL, cfg.RoutdAddr)
+	routd := p.Client("routd", cfg.RoutdURL)
 	p.Stop.Add("routd client", func(context.Context) error { routd.HTTP.CloseIdleConnections(); return nil })
 	o := onboarding.New(onboarding.Config{
 		Operators: cfg.Operators, TTL: cfg.TTL, MaxPerSender: cfg.MaxPerSender, MaxPerHour: cfg.MaxPerHour, MaxPending: cfg.MaxPending,

@@ -56,7 +56,7 @@ func TestServe_AnswersWithTheSecretAlone(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- d.run(ctx) }()
-	client := httpx.NewClient("http://"+d.Addr, secret)
+	client := httpx.NewClient("onbod", "http://"+d.Addr, secret)
 	defer client.HTTP.CloseIdleConnections()
 	ask := map[string]string{"chat_jid": "telegram:7", "sender": "telegram:7"}
 	var asked struct{ Code, State string }
@@ -77,9 +77,10 @@ func TestServe_AnswersWithTheSecretAlone(t *testing.T) {
 			t.Errorf("metrics: no %s in\n%s", line, raw)
 		}
 	}
-	client.Secret = "guess"
-	if err := client.Do(ctx, http.MethodPost, "/v1/requests", ask, nil); err == nil {
-		t.Error("a wrong secret is accepted")
+	guess := httpx.NewClient("onbod", "http://"+d.Addr, "guess")
+	defer guess.HTTP.CloseIdleConnections()
+	if status, _, err := guess.AcceptUnsigned().Get(ctx, "/v1/requests"); status != http.StatusUnauthorized {
+		t.Errorf("a wrong secret: %d, %v", status, err)
 	}
 	cancel()
 	if err := <-done; err != nil {

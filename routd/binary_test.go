@@ -85,8 +85,7 @@ func TestBinary_Commands_GiveExitCodes(t *testing.T) {
 	b := build(t)
 	b.expect(t, 0, "routd: ok", "check")
 	b.expect(t, 78, "usage: routd [serve | check | health | access | groups | routes | --help | --version]", "dance")
-	b.env = append(b.env, "ROUTD_ADDR=127.0.0.1:1")
-	b.expect(t, 1, "routd is not running at http://127.0.0.1:1: start it with `routd`", "routes", "list")
+	b.expect(t, 1, "run/routd.http.sock: start it with `routd`, or set ROUTD_URL (dial unix ", "routes", "list")
 	b.expect(t, 1, "", "health")
 
 	stop := b.serve(t)

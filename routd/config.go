@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -14,7 +15,7 @@ import (
 type Config struct {
 	config.Base
 	Addr             config.Addr      `env:"ROUTD_ADDR" envDefault:"127.0.0.1:8081" doc:"where it listens"`
-	URL              config.URL       `env:"ROUTD_URL" doc:"where the routes and groups commands find it; default: ROUTD_ADDR"`
+	URL              config.URL       `env:"ROUTD_URL" doc:"where the routes and groups commands find it; default: its socket in the data folder"`
 	PollInterval     time.Duration    `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often it looks for routes and groups changed by SQL"`
 	EngagementTTL    time.Duration    `env:"ENGAGEMENT_TTL" envDefault:"20m" doc:"how long a group answers without being called after each of its answers"`
 	ImpulseThreshold int              `env:"IMPULSE_THRESHOLD" envDefault:"100" doc:"summed weight that releases a chat's held rows; a message weighs 100"`
@@ -44,10 +45,4 @@ func (c *Config) impulse() msg.Impulse {
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }
 
 // client returns a client of the running routd.
-func (c *Config) client() (*httpx.Client, error) {
-	secret, err := c.Secret()
-	if err != nil {
-		return nil, err
-	}
-	return httpx.NewClient(string(c.URL.Or(c.Addr)), secret), nil
-}
+func (c *Config) client() (*httpx.Client, error) { return daemon.ClientOf(c.Base, "routd", c.URL) }

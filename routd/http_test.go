@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/routeapi"
 )
 
@@ -51,8 +52,8 @@ func TestHTTP_WrongSecret_Unauthorized(t *testing.T) {
 		"GET /v1/groups", "POST /v1/groups", "GET /v1/groups/a/b", "PUT /v1/groups/a", "DELETE /v1/groups/a",
 	} {
 		method, path, _ := strings.Cut(call, " ")
-		stranger := *s.Client
-		stranger.Secret = "guess"
+		stranger := httpx.NewClient("routd", s.Base, "guess").AcceptUnsigned()
+		defer stranger.HTTP.CloseIdleConnections()
 		if err := stranger.Do(t.Context(), method, path, map[string]string{}, nil); apierr.KindOf(err) != apierr.Unauthorized {
 			t.Errorf("%s: %v", call, err)
 		}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/routecheck"
@@ -46,10 +45,6 @@ func program() daemon.Program {
 			return d.run(ctx)
 		},
 		Check: check,
-		Addr: func() (config.Addr, error) {
-			cfg, err := loadConfig()
-			return cfg.Addr, err
-		},
 		Commands: cli.Commands(func() (*httpx.Client, error) {
 			cfg, err := loadConfig()
 			if err != nil {

@@ -78,7 +78,7 @@ func serve(t testing.TB) *service {
 	}
 	done := make(chan error)
 	go func() { done <- d.run(ctx) }()
-	client := httpx.NewClient("http://"+d.Addr, secret)
+	client := httpx.NewClient("routd", "http://"+d.Addr, secret)
 	t.Cleanup(func() {
 		client.HTTP.CloseIdleConnections()
 		cancel()

@@ -104,8 +104,7 @@ func (l *launcher) migrate(ctx context.Context) error {
 	return &daemon.ExitError{Code: code, Err: fmt.Errorf("migrate up: %s", end)}
 }
 
-// awaitAddresses waits until no other process listens on the daemons' addresses: the launcher would
-// take it for a daemon and send it the secret.
+// awaitAddresses waits until no other process listens on the daemons' addresses, on which they could not listen.
 func (l *launcher) awaitAddresses(ctx context.Context, start []service) error {
 	timeout, cancel := context.WithTimeout(ctx, addressTimeout)
 	defer cancel()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"arizuko/pkg/apierr"
-	"arizuko/pkg/config"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 )
@@ -22,19 +21,15 @@ func (l *launcher) announce(ctx context.Context, start []service) error {
 		if !s.essential() {
 			continue
 		}
-		if err := call(ctx, client(s.ready, ""), http.MethodGet, "/readyz", nil, new(httpx.Raw)); err != nil { // a text
+		if err := call(ctx, l.client(s.name), http.MethodGet, "/readyz", nil, new(httpx.Raw)); err != nil { // a text
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	secret, err := l.cfg.Secret()
-	if err != nil {
-		return err
-	}
-	page, err := firstPage(ctx, client(l.cfg.RoutdAddr, secret))
+	page, err := firstPage(ctx, l.client("routd"))
 	if err != nil {
 		return fmt.Errorf("routd: %w", err)
 	}
-	link, err := l.loginLink(ctx, client(l.cfg.DashdAddr, secret), page)
+	link, err := l.loginLink(ctx, l.client("dashd"), page)
 	if err != nil {
 		return fmt.Errorf("dashd: %w", err)
 	}
@@ -77,10 +72,8 @@ func (l *launcher) loginLink(ctx context.Context, dashd *httpx.Client, page stri
 	return "", err
 }
 
-// client calls a daemon at the address that it listens on, not at its public URL.
-func client(addr config.Addr, secret string) *httpx.Client {
-	return httpx.NewClient(string(addr.URL()), secret)
-}
+// client calls a daemon that it has started, at its socket.
+func (l *launcher) client(name string) *httpx.Client { return httpx.NewLocalClient(l.cfg.Socket(name)) }
 
 // call retries a request while the daemon is unavailable.
 func call(ctx context.Context, c *httpx.Client, method, path string, in, out any) error {

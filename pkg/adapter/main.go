@@ -84,10 +84,6 @@ func (p Program[C]) Run(ctx context.Context, args []string, stdout, stderr io.Wr
 			defer cancel()
 			return p.Check(ctx, cfg, out)
 		},
-		Addr: func() (config.Addr, error) {
-			cfg, err := p.Load()
-			return cfg.Common().Addr, err
-		},
 	}.Run(ctx, args, cli.Safe(stdout, redactor), cli.Safe(stderr, redactor))
 }
 

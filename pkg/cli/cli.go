@@ -41,7 +41,7 @@ func (d Daemon) Call(ctx context.Context, method, path string, in, out any) erro
 	var network *net.OpError
 	if apierr.KindOf(err) == apierr.Unavailable && errors.As(err, &network) {
 		return apierr.New(apierr.Unavailable, "%s is not running at %s: start it with `%s`, or set %s_URL (%w)",
-			d.Name, client.Base, d.Name, strings.ToUpper(d.Name), network)
+			d.Name, client, d.Name, strings.ToUpper(d.Name), network)
 	}
 	return err
 }

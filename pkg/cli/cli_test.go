@@ -18,7 +18,7 @@ import (
 )
 
 func at(url string) Daemon {
-	return Daemon{"gated", func() (*httpx.Client, error) { return httpx.NewClient(url, "s3cret"), nil }}
+	return Daemon{"gated", func() (*httpx.Client, error) { return httpx.NewClient("gated", url, ""), nil }}
 }
 
 func TestCall(t *testing.T) {
@@ -28,12 +28,12 @@ func TestCall(t *testing.T) {
 			return
 		}
 		body, _ := io.ReadAll(r.Body)
-		httpx.JSON(w, http.StatusOK, r.Method+" "+string(body)+" "+r.Header.Get("Authorization")+" by "+httpx.By(r))
+		httpx.JSON(w, http.StatusOK, r.Method+" "+string(body)+" by "+httpx.By(r))
 	}))
 	defer srv.Close()
 	var said string
 	err := at(srv.URL).Call(t.Context(), http.MethodPost, "/v1/turns", 7, &said)
-	if err != nil || said != "POST 7 Bearer s3cret by cli" {
+	if err != nil || said != "POST 7 by cli" {
 		t.Errorf("answered %q, %v", said, err)
 	}
 	err = at(srv.URL).Call(t.Context(), http.MethodGet, "/v1/none", nil, nil)

@@ -16,7 +16,7 @@ type Base struct {
 	Data         string     `env:"ARIZUKO_DATA" envDefault:"./data" doc:"folder of the database, groups, media, logs and sockets"`
 	DB           Server     `env:"ARIZUKO_DB" secret:"true" doc:"URL of a database on a Postgres server, postgres://user:password@host/database; default: the file arizuko.db in the data folder"`
 	Host         string     `env:"ARIZUKO_HOST" doc:"name of this machine among those that share a database; default: the host's name"`
-	SharedSecret string     `env:"ARIZUKO_SECRET" secret:"true" doc:"bearer secret between the daemons; default: the file secret in the data folder, made by migrate"`
+	SharedSecret string     `env:"ARIZUKO_SECRET" secret:"true" doc:"secret that the daemons share: they sign with it what they send to other machines, and callers by hand send it as bearer; default: the file secret in the data folder, made by migrate"`
 	LogLevel     slog.Level `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	LogFormat    LogFormat  `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
 }
@@ -27,7 +27,11 @@ func (b Base) DBPath() string { return filepath.Join(b.Data, "arizuko.db") }
 // Database is what the store opens: ARIZUKO_DB, or the file.
 func (b Base) Database() string { return cmp.Or(string(b.DB), b.DBPath()) }
 
-func (b Base) RunDir() string     { return filepath.Join(b.Data, "run") }
+func (b Base) RunDir() string { return filepath.Join(b.Data, "run") }
+
+// Socket is where a daemon answers HTTP to the other programs of this data folder.
+func (b Base) Socket(daemon string) string { return filepath.Join(b.RunDir(), daemon+".http.sock") }
+
 func (b Base) GroupsDir() string  { return filepath.Join(b.Data, "groups") }
 func (b Base) MediaDir() string   { return filepath.Join(b.Data, "media") }
 func (b Base) LogsDir() string    { return filepath.Join(b.Data, "logs") }

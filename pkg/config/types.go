@@ -27,7 +27,7 @@ func (a *Addr) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// URL is what a process on the same machine calls for this address; for "every interface" it is
+// URL is what a browser on the same machine opens for this address; for "every interface" it is
 // loopback.
 func (a Addr) URL() URL {
 	host, port, err := net.SplitHostPort(string(a))

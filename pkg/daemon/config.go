@@ -6,15 +6,5 @@ import (
 	"arizuko/pkg/config"
 )
 
-// sharedSecret returns the secret between the daemons, "" if it cannot be read.
-func sharedSecret() string {
-	base, err := config.Load[config.Base](os.Environ())
-	if err != nil {
-		return ""
-	}
-	secret, err := base.Secret()
-	if err != nil {
-		return ""
-	}
-	return secret
-}
+// environment is what every program reads of the environment.
+func environment() (config.Base, error) { return config.Load[config.Base](os.Environ()) }

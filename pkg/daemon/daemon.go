@@ -18,6 +18,7 @@ import (
 	"arizuko/migrations"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -48,8 +49,6 @@ type Program struct {
 	Serve func(ctx context.Context) error
 	// Check returns what is wrong with the configuration, credentials and permissions.
 	Check func(ctx context.Context, out io.Writer) error
-	// Addr is the address the health subcommand calls.
-	Addr func() (config.Addr, error)
 	// Commands are further subcommands by name; they return flag.ErrHelp after printing help.
 	Commands map[string]func(ctx context.Context, args []string, out io.Writer) error
 }
@@ -135,33 +134,21 @@ func (p Program) check(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// health asks the running daemon whether it is ready.
+// health asks the running daemon whether it is ready. It has two exit codes only.
 func (p Program) health(ctx context.Context, out io.Writer) error {
-	addr, err := p.Addr()
+	base, err := environment()
 	if err != nil {
-		// health has two exit codes only.
 		return &ExitError{ExitFailure, err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, string(addr.URL())+"/readyz", nil)
-	if err != nil {
-		return err
-	}
-	if secret := sharedSecret(); secret != "" {
-		req.Header.Set("Authorization", "Bearer "+secret) // for the notes
-	}
-	transport := &http.Transport{DisableKeepAlives: true} // no proxy either
-	res, err := transport.RoundTrip(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	client := httpx.NewLocalClient(base.Socket(p.Name))
+	defer client.HTTP.CloseIdleConnections()
+	status, body, err := client.Get(ctx, "/readyz")
 	switch {
 	case err != nil:
 		return err
-	case res.StatusCode != http.StatusOK:
+	case status != http.StatusOK:
 		return fmt.Errorf("not ready: %s", body)
 	}
 	_, err = out.Write(body)

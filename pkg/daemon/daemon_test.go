@@ -7,8 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
-	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
 )
@@ -35,7 +37,6 @@ func program(serve error) daemon.Program {
 		Name:  "teled",
 		Serve: func(context.Context) error { return serve },
 		Check: func(context.Context, io.Writer) error { return serve },
-		Addr:  func() (config.Addr, error) { return "", serve },
 		Commands: map[string]func(context.Context, []string, io.Writer) error{
 			"echo": func(_ context.Context, args []string, out io.Writer) error {
 				fmt.Fprint(out, strings.Join(args, ","))
@@ -150,38 +151,44 @@ func TestRun_Signal_ExitsWith0(t *testing.T) {
 }
 
 func TestHealth(t *testing.T) {
-	status := http.StatusOK
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(status)
-		fmt.Fprintln(w, strings.TrimSpace(r.URL.Path+" "+r.Header.Get("Authorization")))
-	}))
-	p := program(nil)
-	p.Addr = func() (config.Addr, error) {
-		return config.Addr(strings.Replace(srv.Listener.Addr().String(), "127.0.0.1", "0.0.0.0", 1)), nil
-	}
+	base := config.Base{Data: t.TempDir()}
+	t.Setenv("ARIZUKO_DATA", base.Data)
 	health := func() (int, string) {
 		var stdout, stderr bytes.Buffer
-		code := p.Run(t.Context(), []string{"health"}, &stdout, &stderr)
+		code := program(nil).Run(t.Context(), []string{"health"}, &stdout, &stderr)
 		return code, stdout.String() + stderr.String()
 	}
-	t.Setenv("ARIZUKO_DATA", t.TempDir()) // without a secret
+	if code, out := health(); code != 1 || !strings.Contains(out, "teled.http.sock does not answer") {
+		t.Errorf("never started: exit %d, %q", code, out)
+	}
+	if err := os.Mkdir(base.RunDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	status := http.StatusOK
+	server, err := httpx.ListenLocal(base.Socket("teled"), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprintln(w, strings.TrimSpace(r.URL.Path+" "+r.Header.Get("Authorization")))
+	}), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	t.Setenv("ARIZUKO_SECRET", "s3cret")
 	if code, out := health(); code != 0 || out != "/readyz\n" {
 		t.Errorf("ready: exit %d, %q", code, out)
 	}
-	t.Setenv("ARIZUKO_SECRET", "s3cret")
-	if code, out := health(); code != 0 || out != "/readyz Bearer s3cret\n" {
-		t.Errorf("ready: exit %d, %q", code, out)
-	}
-	t.Setenv("ARIZUKO_SECRET", "")
 	status = http.StatusServiceUnavailable
 	if code, out := health(); code != 1 || out != "teled: not ready: /readyz\n" {
 		t.Errorf("not ready: exit %d, %q", code, out)
 	}
-	srv.Close()
+	if err := errors.Join(server.Close(t.Context()), <-served); err != nil {
+		t.Fatal(err)
+	}
 	if code, _ := health(); code != 1 {
 		t.Errorf("daemon down: exit %d", code)
 	}
-	p.Addr = func() (config.Addr, error) { return "", config.Problems{"TELED_ADDR: bad"} }
+	t.Setenv("LOG_LEVEL", "loud")
 	if code, _ := health(); code != 1 {
 		t.Errorf("no configuration: exit %d", code)
 	}

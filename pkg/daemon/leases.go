@@ -93,22 +93,32 @@ func reachable(listening, host string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Client returns a client of another daemon. On a database that machines share, and without a URL, it calls the process that
-// has the daemon's lease, wherever that is.
-func (p *Process) Client(name string, url config.URL, addr config.Addr) *httpx.Client {
-	return p.found(httpx.NewClient(string(url.Or(addr)), p.Secret), name, url)
-}
-
-// DirectClient is Client for short questions on the hot path; see httpx.NewDirectClient.
-func (p *Process) DirectClient(name string, url config.URL, addr config.Addr) *httpx.Client {
-	return p.found(httpx.NewDirectClient(string(url.Or(addr)), p.Secret), name, url)
-}
-
-func (p *Process) found(c *httpx.Client, name string, url config.URL) *httpx.Client {
-	if p.Leases != nil && url == "" {
+// Client returns a client of another daemon: at its URL if there is one; on a database that machines share, of the process that
+// has the daemon's lease, wherever that is; else at its socket.
+func (p *Process) Client(name string, url config.URL) *httpx.Client {
+	if url == "" && p.Leases != nil {
+		c := httpx.NewClient(name, "http://"+name, p.Secret)
 		c.DialWith(p.Leases.dial(name))
+		return c
 	}
-	return c
+	return clientOf(p.base, name, url, p.Secret)
+}
+
+// ClientOf returns a client of a running daemon, for a command: at its URL if there is one, else at its socket in the data
+// folder.
+func ClientOf(base config.Base, name string, url config.URL) (*httpx.Client, error) {
+	if url == "" {
+		return clientOf(base, name, url, ""), nil
+	}
+	secret, err := base.Secret()
+	return clientOf(base, name, url, secret), err
+}
+
+func clientOf(base config.Base, name string, url config.URL, secret string) *httpx.Client {
+	if url == "" {
+		return httpx.NewLocalClient(base.Socket(name))
+	}
+	return httpx.NewClient(name, string(url), secret)
 }
 
 // dial connects to the process that has a lease.

@@ -67,8 +67,9 @@ type Process struct {
 	Heartbeat *Heartbeat
 	Stop      *Stopper // add what the daemon starts itself
 
+	base       config.Base
 	lines      *prometheus.CounterVec // of the log
-	server     *httpx.Server
+	servers    []*httpx.Server        // of Addr and of the socket
 	pokeFailed func(daemon string, err error)
 	handler    atomic.Pointer[chi.Router]
 	serving    chan error
@@ -83,7 +84,8 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		Metrics: prometheus.NewRegistry(),
 		Ready:   &Readiness{},
 		Stop:    &Stopper{},
-		serving: make(chan error, 1),
+		base:    o.Base,
+		serving: make(chan error, 2), // one of each server
 	}
 	p.measure(o)
 	for _, step := range []func(context.Context, Options) error{p.lock, p.listen, p.openStore, p.join, p.openSockets} {
@@ -92,7 +94,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 			return nil, err
 		}
 	}
-	p.Router = p.newRouter(func() string { return p.Secret })
+	p.Router = p.newRouter(o.Name, func() string { return p.Secret })
 	return p, nil
 }
 
@@ -110,7 +112,7 @@ func (p *Process) lock(_ context.Context, o Options) error {
 
 func (p *Process) listen(_ context.Context, o Options) error {
 	p.Ready.Wait("start", o.Name+" is starting", nil)
-	starting := p.newRouter(func() string {
+	starting := p.newRouter(o.Name, func() string {
 		secret, _ := o.Base.Secret() // it may not be there before the migration
 		return secret
 	})
@@ -118,16 +120,25 @@ func (p *Process) listen(_ context.Context, o Options) error {
 		httpx.Error(w, apierr.New(apierr.Unavailable, "%s is starting", o.Name))
 	})
 	p.handler.Store(&starting)
-	server, err := httpx.Listen(string(o.Addr), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		(*p.handler.Load()).ServeHTTP(w, r)
-	}), p.Log)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.handler.Load()).ServeHTTP(w, r) })
+	server, err := httpx.Listen(string(o.Addr), handler, p.Log)
 	if err != nil {
 		return err
 	}
-	p.server, p.Addr = server, server.Addr()
+	p.Addr = server.Addr()
+	p.serve(server)
+	local, err := httpx.ListenLocal(o.Base.Socket(o.Name), handler, p.Log)
+	if err != nil {
+		return err
+	}
+	p.serve(local)
+	return nil
+}
+
+func (p *Process) serve(server *httpx.Server) {
+	p.servers = append(p.servers, server)
 	p.Stop.Add("http", server.Close)
 	go func() { p.serving <- server.Serve() }()
-	return nil
 }
 
 func (p *Process) openStore(ctx context.Context, o Options) error {
@@ -185,12 +196,15 @@ func (p *Process) openSockets(_ context.Context, o Options) (err error) {
 	}
 	p.Stop.Add("wake", func(context.Context) error { return p.Wake.Close() })
 	// A second time, so that it stops before the store: requests need the store.
-	p.Stop.Add("http", p.server.Close)
+	for _, server := range p.servers {
+		p.Stop.Add("http", server.Close)
+	}
 	return nil
 }
 
-func (p *Process) newRouter(secret func() string) chi.Router {
+func (p *Process) newRouter(name string, secret func() string) chi.Router {
 	r := httpx.NewRouter(p.Log, p.Metrics)
+	r.Use(httpx.Verify(name, secret))
 	httpx.Health(r, p.Metrics, secret, p.Ready.Status)
 	return r
 }

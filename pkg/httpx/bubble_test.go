@@ -1,6 +1,8 @@
 package httpx
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"net"
 	"net/http"
@@ -63,3 +65,16 @@ func (l *memory) Close() error {
 
 // Addr implements net.Listener.
 func (l *memory) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
+
+// recorded is a connection whose writes are kept.
+type recorded struct {
+	net.Conn
+	wire *bytes.Buffer
+}
+
+func (r recorded) Write(p []byte) (int, error) {
+	r.wire.Write(p)
+	return r.Conn.Write(p)
+}
+
+func newReader(p []byte) *bufio.Reader { return bufio.NewReader(bytes.NewReader(p)) }

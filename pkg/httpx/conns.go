@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -49,7 +50,7 @@ type conns struct {
 
 // conn is an accepted connection.
 type conn struct {
-	*net.TCPConn
+	net.Conn
 	conns   *conns
 	waiting *list.Element // nil while a handler works on a request
 	closed  bool
@@ -65,16 +66,11 @@ func (l *conns) Accept() (net.Conn, error) {
 			}
 			return nil, err
 		}
-		tcp, ok := accepted.(*net.TCPConn)
-		if !ok {
-			_ = accepted.Close() // Listen makes TCP listeners only
-			continue
-		}
-		c := &conn{TCPConn: tcp, conns: l}
+		c := &conn{Conn: accepted, conns: l}
 		if l.admit(c) {
 			return c, nil
 		}
-		_ = tcp.Close() // every connection is in use, there is nothing to say to this one
+		_ = accepted.Close() // every connection is in use, there is nothing to say to this one
 	}
 }
 
@@ -131,7 +127,15 @@ func (c *conn) Close() error {
 		l.open--
 	}
 	l.mu.Unlock()
-	return c.TCPConn.Close()
+	return c.Conn.Close()
+}
+
+// ReadFrom implements io.ReaderFrom, so that files are sent without a copy where the connection can.
+func (c *conn) ReadFrom(r io.Reader) (int64, error) {
+	if to, ok := c.Conn.(io.ReaderFrom); ok {
+		return to.ReadFrom(r)
+	}
+	return io.Copy(struct{ io.Writer }{c.Conn}, r)
 }
 
 // setWaiting records whether the connection waits for its client.

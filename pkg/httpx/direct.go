@@ -17,17 +17,13 @@ import (
 // maxDirectIdle is how many connections wait for the next request.
 const maxDirectIdle = 4
 
-// NewDirectClient returns a client for short questions on the hot path to a daemon on this machine. Its requests
-// must be safe to repeat: one on a connection that the daemon has closed meanwhile is sent again. With a URL that
-// is not http it is as NewClient's.
-func NewDirectClient(base, secret string) *Client {
-	if !strings.HasPrefix(base, "http://") {
-		return NewClient(base, secret)
+// Direct makes a client one for short questions on the hot path, and returns it. Its requests must be safe to repeat: one on
+// a connection that the daemon has closed meanwhile is sent again. A client of an https URL stays as it is.
+func (c *Client) Direct() *Client {
+	if t, ok := c.HTTP.Transport.(*http.Transport); ok && strings.HasPrefix(c.Base, "http://") {
+		c.HTTP.Transport, c.HTTP.Timeout = &direct{dial: t.DialContext, idle: make(chan *directConn, maxDirectIdle)}, 0
 	}
-	return &Client{Base: base, Secret: secret, HTTP: &http.Client{
-		Transport:     &direct{dial: (&net.Dialer{Timeout: dialTimeout}).DialContext, idle: make(chan *directConn, maxDirectIdle)},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return c
 }
 
 // direct is a transport in which the caller's goroutine writes the request and reads the answer. http.Transport has

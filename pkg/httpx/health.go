@@ -12,13 +12,13 @@ import (
 
 // Health adds /healthz, /readyz and /metrics to a router; they need no credentials. ready returns
 // what the daemon still waits for, which makes it not ready, and notes for operators, which do
-// not. /readyz shows notes to those who send the bearer secret only: they name routes, folders and
+// not. /readyz shows notes to those who have the secret only: they name routes, folders and
 // errors. Both functions must be safe for concurrent use.
 func Health(r chi.Router, metrics prometheus.Gatherer, secret func() string, ready func() (waiting, notes []string)) {
 	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
 	r.Get("/readyz", func(w http.ResponseWriter, r *http.Request) {
 		waiting, notes := ready()
-		if r.Header.Get("Authorization") == "" || !HasSecret(r, secret()) {
+		if shown := isProven(r) || r.Header.Get("Authorization") != "" && HasSecret(r, secret()); !shown {
 			notes = nil
 		}
 		if len(waiting) > 0 {

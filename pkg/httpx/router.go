@@ -34,8 +34,7 @@ func NewRouter(log *slog.Logger, metrics prometheus.Registerer) chi.Router {
 	return r
 }
 
-// Bearer accepts requests with `Authorization: Bearer <secret>`; with an empty secret it accepts
-// none.
+// Bearer accepts requests of those who have the secret, see HasSecret.
 func Bearer(secret string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,9 +48,12 @@ func Bearer(secret string) func(http.Handler) http.Handler {
 	}
 }
 
-// HasSecret reports whether a request carries `Authorization: Bearer <secret>`; it is false for an
-// empty secret.
+// HasSecret reports whether a request is of a client that has the secret: it came by the daemon's socket (ListenLocal), is signed
+// (Verify), or carries `Authorization: Bearer <secret>`, as calls by hand do. No bearer is that of an empty secret.
 func HasSecret(r *http.Request, secret string) bool {
+	if isProven(r) {
+		return true
+	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	// Hashed, so that the time of the comparison does not depend on the length.
 	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(secret))

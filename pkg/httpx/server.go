@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ const (
 type Server struct {
 	http     *http.Server
 	listener net.Listener
+	name     string // of the address, "" for the listener's own
 }
 
 // Listen binds addr, "host:port" with port 0 for a free one. Until Serve, connections are accepted
@@ -46,6 +48,10 @@ func listen(addr string, handler http.Handler, log *slog.Logger, limits limits) 
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
+	return newServer(listener, handler, log, limits), nil
+}
+
+func newServer(listener net.Listener, handler http.Handler, log *slog.Logger, limits limits) *Server {
 	return &Server{
 		listener: &conns{Listener: listener, log: log, max: limits.conns},
 		http: &http.Server{
@@ -58,11 +64,11 @@ func listen(addr string, handler http.Handler, log *slog.Logger, limits limits) 
 			ConnContext:       withConn,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		},
-	}, nil
+	}
 }
 
-// Addr is the bound address, "host:port".
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+// Addr is the bound address: "host:port", or the socket.
+func (s *Server) Addr() string { return cmp.Or(s.name, s.listener.Addr().String()) }
 
 // Serve answers until Close; then it returns nil.
 func (s *Server) Serve() error {

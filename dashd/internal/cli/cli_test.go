@@ -20,14 +20,10 @@ func dashd(t *testing.T, answer http.HandlerFunc) (run func(args ...string) (str
 	asked = new([]string)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*asked = append(*asked, r.Method+" "+r.URL.String())
-		if r.Header.Get("Authorization") != "Bearer s3cret" {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
 		answer(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	client := httpx.NewClient(srv.URL, "s3cret")
+	client := httpx.NewClient("dashd", srv.URL, "")
 	t.Cleanup(client.HTTP.CloseIdleConnections)
 	return func(args ...string) (string, error) {
 		var out bytes.Buffer
@@ -107,7 +103,7 @@ func TestCommands_ErrorResponse_Returned(t *testing.T) {
 func TestCommands_DashdNotRunning_SaySo(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	srv.Close()
-	for name, command := range Commands(func() (*httpx.Client, error) { return httpx.NewClient(srv.URL, ""), nil }) {
+	for name, command := range Commands(func() (*httpx.Client, error) { return httpx.NewClient("dashd", srv.URL, ""), nil }) {
 		if err := command(t.Context(), nil, io.Discard); err == nil || !strings.HasPrefix(err.Error(), "dashd is not running at "+srv.URL) {
 			t.Errorf("%s: %v", name, err)
 		}

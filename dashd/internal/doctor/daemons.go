@@ -42,7 +42,7 @@ func (e *examination) daemons(ctx context.Context) error {
 		switch row, known := e.rows[name]; {
 		case e.alive(name):
 			e.connection(row)
-		case known || e.answers[name].status == 0 || e.answers[name].refused:
+		case known || e.answers[name].status == 0:
 			e.gone(name)
 		}
 	}
@@ -105,7 +105,7 @@ func (e *examination) anyRuns() bool {
 		}
 	}
 	for _, a := range e.answers {
-		if a.status != 0 && !a.refused {
+		if a.status != 0 {
 			return true
 		}
 	}

@@ -79,15 +79,10 @@ type Config struct {
 	Proc string
 }
 
-// Endpoint is where a daemon answers.
+// Endpoint is where a daemon answers: at a URL, or at its socket in the data folder.
 type Endpoint struct {
 	Name string
 	URL  config.URL
-	// Private is a path that wants the bearer, "" to ask for readiness alone.
-	Private string
-	// Local: the URL is that of this machine, and says nothing where the daemon runs elsewhere, as in a
-	// container.
-	Local bool
 }
 
 // examination is one run of the doctor.

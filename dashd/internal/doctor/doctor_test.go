@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,8 +21,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
+	"arizuko/pkg/httpx"
 )
 
 // broken is an instance on which one thing is wrong.
@@ -82,7 +86,6 @@ func TestExamine_Folder(t *testing.T) {
 		}, "secret-missing no secret: DATA/secret is not a file", "migrate up", 78},
 		{"short secret", func(x *instance) {
 			x.ok(os.WriteFile(path(x, "secret"), []byte("hunter22"), 0o600))
-			x.secret = "hunter22"
 		}, "secret-short the secret between the daemons has 8 characters", "32 random", 0},
 		{"open database", func(x *instance) { x.ok(os.Chmod(path(x, "arizuko.db"), 0o644)) }, "database-mode DATA/arizuko.db has mode 0644", "chmod 600 ", 0},
 		{"no database", func(x *instance) { x.ok(os.Remove(path(x, "arizuko.db"))) }, "database-missing there is no database at DATA/arizuko.db", "restore a backup", 1},
@@ -194,17 +197,18 @@ func TestExamine_Daemons(t *testing.T) {
 		{"agents", func(x *instance) {
 			x.detail("gated", "degraded", "no agent can be started as docker since 2027-01-01 00:00:00, messages wait: no engine; turns of group main fail alike")
 		}, "agents no agent can be started as docker since 2027-01-01 00:00:00, messages wait: no engine", "gated check", 1},
-		{"unreachable", func(x *instance) { x.answer("routd", "-") }, "unreachable routd runs but does not answer at http://", "ROUTD_URL", 1},
+		{"unreachable", func(x *instance) { x.answer("routd", "-") }, "unreachable routd runs but does not answer at DATA/run/routd.http.sock", "ROUTD_URL", 1},
 		{"stopped a moment ago", func(x *instance) {
 			x.answer("routd", "-")
 			x.lock(filepath.Join(x.cfg.Base.RunDir(), "routd.lock"), 4711, "T")
-		}, "unreachable routd runs but does not answer at http://", "its process 4711 is stopped: kill -CONT 4711", 1},
+		}, "unreachable routd runs but does not answer at DATA/run/routd.http.sock", "its process 4711 is stopped: kill -CONT 4711", 1},
 		{"not ready", func(x *instance) { x.answer("routd", "changes of routes and groups are not seen") },
 			"not-ready routd is not ready: changes of routes and groups are not seen", "log", 1},
 		{"another secret", func(x *instance) {
-			x.secret = "that of the other daemons"
-			x.cfg.Daemons = x.cfg.Daemons[1:2]
-		}, "secret-differs gated does not accept the shared secret", "same ARIZUKO_SECRET", 78},
+			daemon := httptest.NewServer(httpx.Verify("gated", func() string { return "that of the other daemons" })(http.NotFoundHandler()))
+			x.t.Cleanup(daemon.Close)
+			x.cfg.Daemons = []Endpoint{{"gated", config.URL(daemon.URL)}}
+		}, "secret-differs http://", "same ARIZUKO_SECRET", 78},
 	})
 }
 
@@ -275,19 +279,6 @@ func TestExamine_FurtherAccounts(t *testing.T) {
 	})
 }
 
-func TestEndpoints_FurtherAccount_WhereItsAddressIs(t *testing.T) {
-	t.Parallel()
-	for _, e := range (Peers{}).Endpoints([]string{"ACCOUNTS=teled+work,slakd+x", "TELED_ADDR_WORK=127.0.0.1:8094"}) {
-		switch {
-		case e.Name == "teled+work" && e.URL == "http://127.0.0.1:8094" && e.Local:
-			return
-		case strings.Contains(e.Name, "+"):
-			t.Errorf("%+v", e)
-		}
-	}
-	t.Error("teled+work is not asked")
-}
-
 func TestExamine_Configuration(t *testing.T) {
 	runAll(t, []broken{
 		{"slack both ways", func(x *instance) { x.env("SLACK_APP_TOKEN=xapp-1", "SLACK_SIGNING_SECRET=abcdefgh") },
@@ -298,7 +289,7 @@ func TestExamine_Configuration(t *testing.T) {
 			"secret-to-agents AGENT_ENV hands TELEGRAM_BOT_TOKEN to every agent", "remove it", 78},
 		{"two secrets", func(x *instance) {
 			x.env("ARIZUKO_SECRET=" + secret + "2")
-			x.cfg.Base.SharedSecret, x.secret = secret+"2", secret+"2"
+			x.cfg.Base.SharedSecret = secret + "2"
 		}, "secret-two ARIZUKO_SECRET and the file DATA/secret differ", "unset", 0},
 		{"no operator", func(x *instance) { x.daemon("teled", "connected", second) }, "operators-empty OPERATORS is not set", "OPERATORS=telegram:123", 0},
 		{"operators without a direct chat", func(x *instance) {
@@ -439,21 +430,6 @@ func TestExamine_ManyForeignPlatforms_AFewNamed(t *testing.T) {
 	found := Examine(t.Context(), x.cfg).Findings
 	if len(found) != maxNamed+1 || found[maxNamed].Text != "messages wait for 47 more platforms that no adapter of this suite serves" {
 		t.Errorf("%d findings: %+v", len(found), found)
-	}
-}
-
-func TestExamine_AnotherInstanceOnThePort_Named(t *testing.T) {
-	t.Parallel()
-	x := newInstance(t)
-	x.secret = "that of the other instance"
-	x.cfg.Daemons = x.cfg.Daemons[1:2]
-	x.sql(`DELETE FROM daemons WHERE name = 'gated'`)
-	var ids []string
-	for _, f := range Examine(t.Context(), x.cfg).Findings {
-		ids = append(ids, f.ID)
-	}
-	if diff := cmp.Diff([]string{"daemon-gone", "port-taken"}, ids); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -1,13 +1,14 @@
 package doctor
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/executable"
 	"arizuko/pkg/wake"
@@ -54,7 +56,6 @@ type instance struct {
 
 	mu      sync.Mutex
 	answers map[string]string // what a daemon answers to /readyz; "-" breaks the connection off
-	secret  string            // that the daemons accept
 }
 
 // newInstance makes one on which nothing is wrong: four daemons run, one group has a route.
@@ -65,7 +66,7 @@ func newInstance(t *testing.T) *instance {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(data) })
-	x := &instance{t: t, sockets: map[string]*wake.Listener{}, answers: map[string]string{}, secret: secret}
+	x := &instance{t: t, sockets: map[string]*wake.Listener{}, answers: map[string]string{}}
 	for _, folder := range []string{"run", "groups", "groups/main"} {
 		x.ok(os.Mkdir(filepath.Join(data, folder), 0o700))
 	}
@@ -76,8 +77,6 @@ func newInstance(t *testing.T) *instance {
 	x.db, err = sql.Open("sqlite3", "file:"+filepath.Join(data, "arizuko.db")+"?_busy_timeout=10000")
 	x.ok(err)
 	t.Cleanup(func() { x.db.Close() })
-	server := httptest.NewServer(http.HandlerFunc(x.serve))
-	t.Cleanup(server.Close)
 	proc := t.TempDir()
 	x.ok(os.WriteFile(filepath.Join(proc, "locks"), nil, 0o600))
 	x.cfg = Config{
@@ -94,7 +93,8 @@ func newInstance(t *testing.T) *instance {
 	for _, name := range daemon.Core() {
 		x.daemon(name, "connected", 2*second)
 		x.program(name, "exit 0")
-		x.cfg.Daemons = append(x.cfg.Daemons, Endpoint{Name: name, URL: config.URL(server.URL + "/" + name), Private: "/private"})
+		x.cfg.Daemons = append(x.cfg.Daemons, Endpoint{Name: name})
+		x.listen(name)
 	}
 	return x
 }
@@ -106,19 +106,27 @@ func (x *instance) ok(err error) {
 	}
 }
 
-// serve answers as all daemons do, each below its name.
-func (x *instance) serve(w http.ResponseWriter, r *http.Request) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	name, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	switch problem := x.answers[name]; {
-	case problem == "-":
-		panic(http.ErrAbortHandler)
-	case path == "private" && r.Header.Get("Authorization") != "Bearer "+x.secret:
-		w.WriteHeader(http.StatusUnauthorized)
-	case problem != "":
-		http.Error(w, problem, http.StatusServiceUnavailable)
-	}
+// listen answers as a daemon does.
+func (x *instance) listen(name string) {
+	server, err := httpx.ListenLocal(x.cfg.Base.Socket(name), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		switch problem := x.answers[name]; problem {
+		case "":
+		case "-":
+			panic(http.ErrAbortHandler)
+		default:
+			http.Error(w, problem, http.StatusServiceUnavailable)
+		}
+	}), slog.New(slog.DiscardHandler))
+	x.ok(err)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	x.t.Cleanup(func() {
+		if err := errors.Join(server.Close(context.Background()), <-served); err != nil {
+			x.t.Error(err)
+		}
+	})
 }
 
 func (x *instance) answer(name, problem string) {

@@ -2,11 +2,14 @@ package doctor
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/store"
 )
 
 // askTimeout bounds each question over HTTP.
@@ -15,29 +18,18 @@ const askTimeout = 3 * time.Second
 // answer is what a daemon answers over HTTP.
 type answer struct {
 	Endpoint
-	status  int      // of /readyz, 0 if it does not answer
-	lines   []string // of /readyz
-	refused bool     // it does not accept the shared secret
+	at     string   // the URL or the socket
+	status int      // of /readyz, 0 if it does not answer
+	lines  []string // of /readyz
+	err    error    // why there is no answer
 }
 
 // ask asks every daemon whether it is ready, at the same time.
 func (e *examination) ask(ctx context.Context) {
-	client := &http.Client{Timeout: askTimeout, Transport: &http.Transport{DisableKeepAlives: true}, // no proxy: the secret goes to the daemons only
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	all := make([]answer, len(e.Daemons))
 	var group sync.WaitGroup
 	for i, endpoint := range e.Daemons {
-		group.Go(func() {
-			a := answer{Endpoint: endpoint}
-			var body string
-			a.status, body = e.get(ctx, client, string(endpoint.URL)+"/readyz")
-			a.lines = strings.Split(strings.TrimSpace(body), "\n")
-			if a.status != 0 && endpoint.Private != "" && e.secret != "" {
-				status, _ := e.get(ctx, client, string(endpoint.URL)+endpoint.Private)
-				a.refused = status == http.StatusUnauthorized
-			}
-			all[i] = a
-		})
+		group.Go(func() { all[i] = e.askOne(ctx, endpoint) })
 	}
 	group.Wait()
 	e.answers = map[string]answer{}
@@ -46,46 +38,38 @@ func (e *examination) ask(ctx context.Context) {
 	}
 }
 
-// get returns the status, 0 for no answer, and the beginning of the body.
-func (e *examination) get(ctx context.Context, client *http.Client, url string) (int, string) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return 0, ""
+func (e *examination) askOne(ctx context.Context, endpoint Endpoint) answer {
+	a := answer{Endpoint: endpoint}
+	client, err := daemon.ClientOf(e.Base, endpoint.Name, endpoint.URL)
+	if err != nil { // there is no secret, which is reported with the folder
+		return a
 	}
-	req.Header.Set("Accept", "application/json")
-	if e.secret != "" {
-		req.Header.Set("Authorization", "Bearer "+e.secret)
-	}
-	res, err := client.Do(req)
-	if err != nil {
-		return 0, ""
-	}
-	defer res.Body.Close()
-	body, _ := io.ReadAll(io.LimitReader(res.Body, 8<<10)) // of a broken answer the beginning
-	return res.StatusCode, string(body)
+	defer client.HTTP.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var body []byte
+	a.status, body, a.err = client.Get(ctx, "/readyz")
+	a.at, a.lines = client.String(), strings.Split(strings.TrimSpace(string(body)), "\n")
+	return a
 }
 
 // unready reports what the daemons answered.
 func (e *examination) unready() {
 	for _, endpoint := range e.Daemons {
 		name, a := endpoint.Name, e.answers[endpoint.Name]
-		variable := strings.ToUpper(name)
+		// On a database that machines share, a daemon without a URL may run on another one.
+		elsewhere := endpoint.URL == "" && store.IsServer(e.Base.Database())
 		switch {
-		case a.status == 0 && e.alive(name) && !endpoint.Local:
-			e.problem("unreachable", name+" runs but does not answer at "+string(endpoint.URL),
-				e.awaken(name)+"if it listens elsewhere, set "+variable+"_URL or "+variable+"_ADDR; else restart "+name)
+		case httpx.IsForeign(a.err):
+			e.refused("secret-differs", a.err.Error(), "give all daemons the same ARIZUKO_SECRET, and let "+strings.ToUpper(name)+"_URL be where "+name+" listens")
+		case a.status == 0 && e.alive(name) && !elsewhere:
+			e.problem("unreachable", name+" runs but does not answer at "+a.at,
+				e.awaken(name)+"if it runs on another machine, set "+strings.ToUpper(name)+"_URL; else restart "+name)
 		case a.status == 0 || e.schema:
-		case a.refused && e.rows != nil && !e.alive(name):
-			e.problem("port-taken", string(endpoint.URL)+" belongs to another instance: it does not accept the shared secret, and "+name+" has no heartbeat here",
-				"stop that instance, or set "+variable+"_ADDR to a free port; if it is this one, start it with this ARIZUKO_DATA")
-		case a.refused:
-			e.refused("secret-differs", name+" does not accept the shared secret", "give all daemons the same ARIZUKO_SECRET, or the same data folder, and restart "+name)
 		case a.status == http.StatusServiceUnavailable && e.standsBy(a):
 			e.fact(strings.Join(a.lines, "; "))
-		case a.status == http.StatusServiceUnavailable:
-			e.problem("not-ready", name+" is not ready: "+strings.Join(a.lines, "; "), "it continues by itself once that is repaired; its log says more")
 		case a.status != http.StatusOK:
-			e.problem("unreachable", string(endpoint.URL)+" is not "+name+": "+http.StatusText(a.status), "another program listens there: set "+variable+"_URL or "+variable+"_ADDR")
+			e.problem("not-ready", name+" is not ready: "+strings.Join(a.lines, "; "), "it continues by itself once that is repaired; its log says more")
 		}
 	}
 }

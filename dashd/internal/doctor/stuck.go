@@ -237,13 +237,7 @@ func (e *examination) unsent(ctx context.Context, w store.PlatformWaiting, name,
 
 // turnCall is the command that retries or cancels a turn.
 func (e *examination) turnCall(id int64, verb string) string {
-	base := "http://127.0.0.1:8080"
-	for _, d := range e.Daemons {
-		if d.Name == "gated" {
-			base = string(d.URL)
-		}
-	}
-	return fmt.Sprintf("curl -X POST -H \"Authorization: Bearer $(cat %s)\" %s/v1/turns/%d/%s", e.Base.SecretPath(), base, id, verb)
+	return fmt.Sprintf("curl -X POST --unix-socket %s http://localhost/v1/turns/%d/%s", e.Base.Socket("gated"), id, verb)
 }
 
 // undelivered finds messages that failed for good, or may have arrived twice or not at all.

@@ -46,9 +46,9 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	path := storetest.Path(t)
 	r := &fixture{t: t, path: path, st: storetest.OpenAt(t, path, nil), homes: map[string]string{}}
-	routd := httptest.NewServer(http.HandlerFunc(r.routd))
+	routd := httptest.NewServer(httpx.Verify("routd", func() string { return secret })(http.HandlerFunc(r.routd)))
 	t.Cleanup(routd.Close)
-	client := httpx.NewClient(routd.URL, secret)
+	client := httpx.NewClient("routd", routd.URL, secret)
 	t.Cleanup(client.HTTP.CloseIdleConnections)
 	log := slog.New(slog.NewTextHandler(&r.log, nil))
 	r.status = New(Config{Store: r.st, Routd: client, Log: log, Now: func() time.Time { return time.UnixMilli(now) }})
@@ -61,7 +61,7 @@ func newFixture(t *testing.T) *fixture {
 // routd answers requests for homes as the real one does.
 func (r *fixture) routd(w http.ResponseWriter, req *http.Request) {
 	request, err := httpx.Decode[routeapi.Request](req)
-	if err != nil || r.down.Load() || req.Method+req.URL.Path != "POST"+routeapi.Path || req.Header.Get("Authorization") != "Bearer "+secret {
+	if err != nil || r.down.Load() || req.Method+req.URL.Path != "POST"+routeapi.Path || !httpx.HasSecret(req, secret) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}

@@ -136,7 +136,7 @@ func (c *cluster) setUp(ctx context.Context, bin string) (err error) {
 		return err
 	}
 	return l.beginLoad(ctx, func(daemon string) (*httpx.Client, error) {
-		client := httpx.NewClient(l.instance.URL(daemon), sharedSecret)
+		client := httpx.NewClient(daemon, l.instance.URL(daemon), sharedSecret)
 		client.DialWith(dialReady(c.machines, daemon))
 		return client, nil
 	}, nil)

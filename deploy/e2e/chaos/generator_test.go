@@ -281,7 +281,7 @@ func TestWebSender_Retries_InOrder(t *testing.T) {
 	d := &fakeDashd{}
 	server := httptest.NewServer(d)
 	defer server.Close()
-	g := newGenerator(seeded(1), []chatsim.Platform{&emptyPlatform{}}, nil, httpx.NewClient(server.URL, ""), nil)
+	g := newGenerator(seeded(1), []chatsim.Platform{&emptyPlatform{}}, nil, httpx.NewClient("dashd", server.URL, ""), nil)
 	if len(g.web) != 2 {
 		t.Fatalf("%d web chats, want 2", len(g.web))
 	}

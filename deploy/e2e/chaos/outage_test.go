@@ -109,7 +109,7 @@ func TestWebNetwork_EachKind_IsWhatClientsSee(t *testing.T) {
 	var got atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got.Add(1) }))
 	defer server.Close()
-	client := httpx.NewClient(server.URL, "").HTTP
+	client := httpx.NewClient("dashd", server.URL, "").HTTP
 	n := newWebNetwork(patient{client.Transport})
 	client.Transport = n
 	checkOutages(t, "web", n, client, server.URL)

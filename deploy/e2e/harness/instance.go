@@ -120,10 +120,10 @@ func (i *Instance) Secret() (string, error) {
 	return strings.TrimSpace(string(secret)), err
 }
 
-// Client is a client of a daemon's HTTP API that shows the secret.
+// Client is a client of a daemon's HTTP API that signs with the secret.
 func (i *Instance) Client(daemon string) (*httpx.Client, error) {
 	secret, err := i.Secret()
-	return httpx.NewClient(i.URL(daemon), secret), err
+	return httpx.NewClient(daemon, i.URL(daemon), secret), err
 }
 
 // Command is a program to be run in the instance's environment.

@@ -21,7 +21,7 @@ func (f *fixture) routd() *httpx.Client {
 	if err != nil {
 		f.T.Fatal(err)
 	}
-	return httpx.NewClient(f.Instance.URL("routd"), secret)
+	return httpx.NewClient("routd", f.Instance.URL("routd"), secret)
 }
 
 // groups lists the folders of the registered groups.

@@ -156,7 +156,7 @@ func (c *cluster) chats() (all []chatsim.Conversation) {
 // addGroups makes a group for each chat.
 func (c *cluster) addGroups() {
 	c.t.Helper()
-	routd := httpx.NewClient(c.machines[0].URL("routd"), secret)
+	routd := httpx.NewClient("routd", c.machines[0].URL("routd"), secret)
 	for i, conversation := range c.chats() {
 		folder := fmt.Sprintf("group%d", i)
 		group := msg.Group{Folder: folder, Config: []byte(harness.NoRate)}

@@ -103,7 +103,7 @@ func TestMachines_StopAndRetry_ReachTheOwner(t *testing.T) {
 	run := c.count(`SELECT run_id FROM turns WHERE id = $1`, turn)
 
 	other := (owner + 1) % 3
-	gated := httpx.NewClient(c.machines[other].URL("gated"), secret)
+	gated := httpx.NewClient("gated", c.machines[other].URL("gated"), secret)
 	if err := gated.Do(t.Context(), http.MethodPost, fmt.Sprintf("/v1/turns/%d/cancel", turn), nil, nil); err != nil {
 		t.Fatal(err)
 	}

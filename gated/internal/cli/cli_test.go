@@ -27,7 +27,7 @@ func run(t *testing.T, connect func() (*httpx.Client, error), args ...string) (c
 
 // at connects to a server.
 func at(url string) func() (*httpx.Client, error) {
-	return func() (*httpx.Client, error) { return httpx.NewClient(url, "s3cret"), nil }
+	return func() (*httpx.Client, error) { return httpx.NewClient("gated", url, ""), nil }
 }
 
 // uncalled fails the test if a command calls gated.

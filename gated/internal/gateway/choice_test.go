@@ -41,7 +41,7 @@ func (h *harness) withAgents() (calls *[]string) {
 	}))
 	h.t.Cleanup(routd.Close)
 	h.g.cfg.Defaults.Agents = groupconfig.Agents{"codex": {Command: "x"}, "gemini": {Command: "y"}}
-	h.g.cfg.Routd = httpx.NewClient(routd.URL, "secret")
+	h.g.cfg.Routd = httpx.NewClient("routd", routd.URL, "")
 	h.t.Cleanup(h.g.cfg.Routd.HTTP.CloseIdleConnections)
 	return calls
 }

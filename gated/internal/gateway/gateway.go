@@ -62,9 +62,9 @@ type Config struct {
 	MaxAgents int           // how many agents may be busy at once
 	Impulse   msg.Impulse   // the instance's default
 	Operators map[string]bool
-	Defaults  groupconfig.Config // for what a group's own configuration does not set, and the agents it may name
-	BotNames  []string           // names of the bot after the @ of a command
-	Daemons   map[string]string  // name → URL for routes to daemon:NAME
+	Defaults  groupconfig.Config       // for what a group's own configuration does not set, and the agents it may name
+	BotNames  []string                 // names of the bot after the @ of a command
+	Daemons   map[string]*httpx.Client // by name, for routes to daemon:NAME
 	Routd     *httpx.Client
 	Onbod     *httpx.Client
 	Dashd     *httpx.Client

@@ -63,15 +63,15 @@ func newHarness(t *testing.T) *harness {
 // restart replaces the gateway by one that knows only the database.
 func (h *harness) restart() {
 	h.t.Helper()
-	client := httpx.NewClient(h.routd.URL, "secret")
+	client := httpx.NewClient("routd", h.routd.URL, "")
 	h.t.Cleanup(client.HTTP.CloseIdleConnections)
-	onbod := httpx.NewClient(cmp.Or(h.onbod, h.routd.URL), "secret")
+	onbod := httpx.NewClient("routd", cmp.Or(h.onbod, h.routd.URL), "")
 	h.t.Cleanup(onbod.HTTP.CloseIdleConnections)
 	log := slog.New(slog.NewTextHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	h.g = New(Config{
 		Poll: time.Hour, MaxAge: 24 * time.Hour, Impulse: msg.DefaultImpulse(100, maxHold),
 		Operators: map[string]bool{"telegram:9": true}, BotNames: []string{"ari"},
-		Routd: client, Onbod: onbod, Dashd: httpx.NewClient(h.routd.URL, "secret"), Now: func() time.Time { return h.clock },
+		Routd: client, Onbod: onbod, Dashd: httpx.NewClient("routd", h.routd.URL, ""), Now: func() time.Time { return h.clock },
 		ResolveTimeout: time.Minute, CommandWait: time.Minute, // a busy machine is no slow routd
 		Report: func(waits []string) { h.waits = waits },
 	}, h.st, h.agents, nil, log, nil)

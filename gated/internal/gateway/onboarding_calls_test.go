@@ -20,7 +20,7 @@ func foreignAnswer(t *testing.T) error {
 	t.Helper()
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
-	client := httpx.NewClient(server.URL, "")
+	client := httpx.NewClient("routd", server.URL, "")
 	t.Cleanup(client.HTTP.CloseIdleConnections)
 	return client.Do(t.Context(), http.MethodPost, "/approve", nil, nil)
 }

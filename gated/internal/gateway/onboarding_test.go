@@ -346,7 +346,7 @@ func TestUnknownChats_OnbodHangs_OthersGoOn(t *testing.T) {
 		httpx.JSON(w, http.StatusOK, serviceText{"fine"})
 	}))
 	t.Cleanup(dashd.Close)
-	h.g.cfg.Dashd = httpx.NewClient(dashd.URL, "secret")
+	h.g.cfg.Dashd = httpx.NewClient("dashd", dashd.URL, "")
 	t.Cleanup(h.g.cfg.Dashd.HTTP.CloseIdleConnections)
 	for i := range 50 {
 		h.put("hi", in(fmt.Sprint("telegram:1", i)))

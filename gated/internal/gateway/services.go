@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -87,9 +88,7 @@ func newCalls(g *Gateway) *calls {
 	c := &calls{
 		g: g, done: make(chan callDone), daemons: map[string]*httpx.Client{}, lines: map[line]*[]pendingCall{}, down: map[string]time.Time{},
 	}
-	for name, base := range g.cfg.Daemons {
-		c.daemons[name] = httpx.NewClient(base, g.cfg.Routd.Secret)
-	}
+	maps.Copy(c.daemons, g.cfg.Daemons)
 	return c
 }
 

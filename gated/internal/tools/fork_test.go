@@ -53,7 +53,7 @@ func newFakeRoutd(f *fixture) *fakeRoutd {
 		}
 	}))
 	f.t.Cleanup(server.Close)
-	f.services.Routd = httpx.NewDirectClient(server.URL, "")
+	f.services.Routd = httpx.NewClient("routd", server.URL, "").Direct()
 	return r
 }
 

@@ -33,7 +33,7 @@ func serveAt(t *testing.T, path string, routd func(a routeapi.Approval) (status 
 	t.Cleanup(fake.Close)
 	router.Post(routeapi.ApprovalPath, approvals(routd))
 	st := storetest.OpenAt(t, path, nil)
-	client := httpx.NewClient(fake.URL, "")
+	client := httpx.NewClient("routd", fake.URL, "")
 	t.Cleanup(client.HTTP.CloseIdleConnections)
 	o := onboarding.New(onboarding.Config{
 		Operators: map[string]bool{"telegram:42": true}, TTL: time.Hour, MaxPerSender: 2, MaxPerHour: 9, MaxPending: 9, Groups: t.TempDir(), Now: time.Now,

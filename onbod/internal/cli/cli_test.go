@@ -28,7 +28,7 @@ func run(t *testing.T, line, answer string, status int) (asked, printed string, 
 		_, _ = w.Write([]byte(answer))
 	}))
 	defer srv.Close()
-	commands := Commands(func() (*httpx.Client, error) { return httpx.NewClient(srv.URL, "s3cret"), nil })
+	commands := Commands(func() (*httpx.Client, error) { return httpx.NewClient("onbod", srv.URL, ""), nil })
 	words := strings.Fields(line)
 	var out bytes.Buffer
 	err = commands[words[0]](context.Background(), words[1:], &out)

@@ -56,7 +56,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	a.Mount(router)
 	server := httptest.NewServer(router)
-	client := httpx.NewClient(server.URL, "")
+	client := httpx.NewClient("routd", server.URL, "")
 	t.Cleanup(func() {
 		client.HTTP.CloseIdleConnections()
 		server.Close()
@@ -201,7 +201,7 @@ func TestCommands_NoClient_Error(t *testing.T) {
 func TestCommands_NotRunning_SaysHowToStart(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	f := &fixture{client: httpx.NewClient(server.URL, "")}
+	f := &fixture{client: httpx.NewClient("routd", server.URL, "")}
 	_, err := f.run(t.Context(), "routes", "list")
 	var exit *daemon.ExitError
 	if err == nil || !strings.Contains(err.Error(), "routd is not running at "+server.URL) || errors.As(err, &exit) {
