@@ -168,14 +168,12 @@ func TestLauncher_AddressInUse_Waits(t *testing.T) {
 	l.WantEnd(0)
 }
 
-func TestLauncher_DashdRejectsSecret_Fails(t *testing.T) {
+func TestLauncher_DashdRefusesLink_Fails(t *testing.T) {
 	f := withDaemons(t)
-	// dashd does not know the secret of the environment.
-	f.Instance.Env = append(f.Instance.Env, "ARIZUKO_SECRET=another-secret")
 	if err := os.MkdirAll(f.Instance.Data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(f.Instance.Data, "secret"), []byte("unknown\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(f.Instance.Data, refusing), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l := f.Launch()

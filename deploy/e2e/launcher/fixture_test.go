@@ -3,17 +3,18 @@ package launcher
 
 import (
 	"context"
-	"crypto/subtle"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/config"
+	"arizuko/pkg/httpx"
 	"arizuko/pkg/testkit/executable"
 )
 
@@ -32,23 +33,22 @@ func TestMain(m *testing.M) {
 	os.Exit(programs.RunTests(m, parallel))
 }
 
+// refusing is a file in the data folder with which the fake of dashd makes no links.
+const refusing = "refusing"
+
 func fakeDashd() int {
-	secret, err := os.ReadFile(filepath.Join(os.Getenv("ARIZUKO_DATA"), "secret"))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	bearer := []byte("Bearer " + strings.TrimSpace(string(secret)))
+	base := config.Base{Data: os.Getenv("ARIZUKO_DATA")}
 	addr := os.Getenv("DASHD_ADDR")
 	if os.Getenv("DASH_PRINT_LINK") != "false" {
 		fmt.Println("log in: token=abc")
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("POST /v1/login-link", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST /v1/login-link", func(w http.ResponseWriter, _ *http.Request) {
+		_, refuse := os.Stat(filepath.Join(base.Data, refusing))
 		switch {
-		case subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), bearer) == 0:
-			w.WriteHeader(http.StatusUnauthorized)
+		case refuse == nil:
+			w.WriteHeader(http.StatusForbidden)
 		case os.Getenv("DASH_PASSWORD") != "":
 			w.WriteHeader(http.StatusConflict)
 		default:
@@ -57,6 +57,13 @@ func fakeDashd() int {
 	})
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	log := slog.New(slog.DiscardHandler)
+	local, err := httpx.ListenLocal(base.Socket("dashd"), mux, log)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	go func() { _ = local.Serve() }() // it ends with the process
 	server := &http.Server{Addr: addr, Handler: mux}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.ListenAndServe(); ctx.Err() == nil {
