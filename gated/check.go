@@ -14,6 +14,7 @@ import (
 	"arizuko/gated/internal/agentuser"
 	"arizuko/gated/internal/runtime"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/groupconfig"
 )
 
@@ -24,6 +25,9 @@ const checkWait = 30 * time.Second
 func check(ctx context.Context, out io.Writer) error {
 	cfg, err := loadConfig()
 	if err != nil {
+		return err
+	}
+	if err := cfg.refuseLinks(); err != nil {
 		return err
 	}
 	_, secretErr := cfg.Secret()
@@ -104,6 +108,14 @@ func (g *gated) tryAgents(ctx context.Context) error {
 	}
 	if err := limitsProblem(g.defaults, g.runtimes); err != nil {
 		g.Log.Warn("agents run without all of their limits", "err", err)
+	}
+	return nil
+}
+
+// refuseLinks refuses a data folder of another user with links that a gated of root would follow.
+func (c *Config) refuseLinks() error {
+	if err := dataowner.RefuseLinks(c.Data); err != nil {
+		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
 	return nil
 }

@@ -58,14 +58,18 @@ func program() daemon.Program {
 			if err != nil {
 				return err
 			}
+			if err := cfg.refuseLinks(); err != nil {
+				return err
+			}
 			g, err := start(ctx, cfg, os.Stderr)
 			if err != nil {
 				return err
 			}
 			return g.run(ctx)
 		},
-		Check:    func(ctx context.Context, out io.Writer) error { return check(ctx, pkgcli.Safe(out, hidden())) },
-		Commands: commands(),
+		Check:      func(ctx context.Context, out io.Writer) error { return check(ctx, pkgcli.Safe(out, hidden())) },
+		Commands:   commands(),
+		Privileged: []string{"serve", "check", "agent"}, // they run agents, as other users
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/lockfile"
 )
 
@@ -83,6 +84,9 @@ func (l *launcher) run(ctx context.Context) error {
 
 // lock keeps other launchers from the data folder.
 func (l *launcher) lock() (*lockfile.Lock, error) {
+	if err := dataowner.RefuseLinks(l.cfg.Data); err != nil {
+		return nil, &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
+	}
 	if err := os.MkdirAll(l.cfg.RunDir(), 0o700); err != nil {
 		return nil, &daemon.ExitError{Code: daemon.ExitRefused, Err: fmt.Errorf("ARIZUKO_DATA: %w", err)}
 	}

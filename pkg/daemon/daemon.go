@@ -18,6 +18,7 @@ import (
 	"arizuko/migrations"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/msg"
@@ -51,6 +52,9 @@ type Program struct {
 	Check func(ctx context.Context, out io.Writer) error
 	// Commands are further subcommands by name; they return flag.ErrHelp after printing help.
 	Commands map[string]func(ctx context.Context, args []string, out io.Writer) error
+	// Privileged names the subcommands that stay root in another user's data folder, and see to it themselves that they
+	// follow no link of that user's. Run by root, all others become that user.
+	Privileged []string
 }
 
 // Run interprets the command line, os.Args without the program's name, and returns the exit
@@ -77,6 +81,11 @@ func (p Program) dispatch(ctx context.Context, args []string, out io.Writer) err
 	name := "serve"
 	if len(args) > 0 {
 		name, args = args[0], args[1:]
+	}
+	if !slices.Contains(p.Privileged, name) && !buildinfo.IsHelp(name) && !slices.ContainsFunc(args, buildinfo.IsHelp) {
+		if err := dataowner.Become(dataFolder()); err != nil {
+			return err
+		}
 	}
 	if command, ok := p.Commands[name]; ok {
 		if err := command(ctx, args, out); !errors.Is(err, flag.ErrHelp) {

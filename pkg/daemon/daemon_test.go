@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -27,9 +29,49 @@ import (
 	"arizuko/pkg/store"
 )
 
+// TestMain is also a helper process: a daemon whose commands print the user that they run as.
 func TestMain(m *testing.M) {
+	if command := os.Getenv("DAEMON_TEST_COMMAND"); command != "" {
+		os.Exit(whoami().Run(context.Background(), []string{command}, os.Stdout, os.Stderr))
+	}
 	configtest.Isolate(config.Base{})
 	goleak.VerifyTestMain(m)
+}
+
+func whoami() daemon.Program {
+	show := func(context.Context, io.Writer) error {
+		fmt.Println(os.Getuid())
+		return nil
+	}
+	return daemon.Program{
+		Name:  "gated",
+		Serve: func(ctx context.Context) error { return show(ctx, nil) },
+		Check: show,
+		Commands: map[string]func(context.Context, []string, io.Writer) error{
+			"list": func(ctx context.Context, _ []string, _ io.Writer) error { return show(ctx, nil) },
+		},
+		Privileged: []string{"serve"},
+	}
+}
+
+func TestProgram_RootInFolderOfAnotherUser_BecomesThatUserUnlessPrivileged(t *testing.T) {
+	if os.Geteuid() != 0 { // as pkg/testkit/need does, which this module does not import
+		if testing.Short() {
+			t.Skip("not with -short")
+		}
+		t.Fatal("only root becomes another user: run this test with sudo")
+	}
+	data := t.TempDir()
+	if err := errors.Join(os.Chmod(filepath.Dir(data), 0o755), os.Chown(data, 4242, 4243)); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{"serve": "0", "check": "4242", "list": "4242", "--help": "usage"} {
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), "DAEMON_TEST_COMMAND="+command, "ARIZUKO_DATA="+data)
+		if out, _ := cmd.Output(); !strings.HasPrefix(string(out), want) {
+			t.Errorf("%s runs as %s, want %s", command, out, want)
+		}
+	}
 }
 
 func program(serve error) daemon.Program {

@@ -40,9 +40,15 @@ type Lock struct{ file *os.File }
 
 // TryLock takes the lock at path without waiting and creates the file if there is none. If
 // another process, or another part of this one, holds the lock, the error is a *HeldError. The
-// file is opened by Open.
+// file is opened as by Open; for root, a symbolic link in place of its folder is an error too, unless
+// root owns the folder above.
 func TryLock(path string) (*Lock, error) {
-	file, err := Open(path)
+	folder, err := openFolder(filepath.Dir(path), true)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	defer folder.Close()
+	file, err := openIn(folder, path)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
@@ -68,23 +74,47 @@ func TryLock(path string) (*Lock, error) {
 // Open opens a file to lock and makes it if there is none. One that root has made belongs to the
 // owner of its folder, whose daemons have to open it. A symbolic link at path is an error.
 func Open(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	folder, err := openFolder(filepath.Dir(path), false)
 	if err != nil {
 		return nil, err
 	}
-	if err := giveToFolder(file); err != nil {
+	defer folder.Close()
+	return openIn(folder, path)
+}
+
+func openIn(folder *os.File, path string) (*os.File, error) {
+	fd, err := unix.Openat(int(folder.Fd()), filepath.Base(path), unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	file := os.NewFile(uintptr(fd), path)
+	if err := give(file, folder); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
 }
 
-// giveToFolder gives a file of root to the owner of its folder.
-func giveToFolder(file *os.File) error {
+func openFolder(path string, wary bool) (*os.File, error) {
+	flags := unix.O_DIRECTORY
+	if wary && os.Geteuid() == 0 {
+		var above unix.Stat_t
+		if err := unix.Stat(filepath.Dir(path), &above); err != nil {
+			return nil, &os.PathError{Op: "stat", Path: filepath.Dir(path), Err: err}
+		}
+		if above.Uid != 0 {
+			flags |= unix.O_NOFOLLOW
+		}
+	}
+	return os.OpenFile(path, os.O_RDONLY|flags, 0)
+}
+
+// give gives a file of root to the owner of its folder.
+func give(file, in *os.File) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	var made, folder unix.Stat_t
-	if err := errors.Join(unix.Fstat(int(file.Fd()), &made), unix.Stat(filepath.Dir(file.Name()), &folder)); err != nil {
+	if err := errors.Join(unix.Fstat(int(file.Fd()), &made), unix.Fstat(int(in.Fd()), &folder)); err != nil {
 		return err
 	}
 	// With a second name it may be any file of root.

@@ -175,3 +175,32 @@ func TestTryLock_Link_ReturnsErrorAndKeepsFile(t *testing.T) {
 		t.Errorf("the file has %q, %v", got, err)
 	}
 }
+
+func TestTryLock_AsRoot_FolderIsALinkOfAnotherUser_IsNotFollowed(t *testing.T) {
+	if os.Geteuid() != 0 { // as pkg/testkit/need does, which this module does not import
+		if testing.Short() {
+			t.Skip("not with -short")
+		}
+		t.Fatal("only root follows no links of others: run this test with sudo")
+	}
+	data, victim := t.TempDir(), t.TempDir()
+	file := filepath.Join(victim, "yarn.lock")
+	err := errors.Join(os.WriteFile(file, []byte("kept"), 0o600), os.Symlink(victim, filepath.Join(data, "run")), os.Chown(data, 4242, 4242))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lock, err := lockfile.TryLock(filepath.Join(data, "run", "yarn.lock")); err == nil {
+		t.Error("it was locked", lock.Close())
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != "kept" {
+		t.Errorf("the file has %q, %v", got, err)
+	}
+	if err := os.Chown(data, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := lockfile.TryLock(filepath.Join(data, "run", "x.lock"))
+	if err != nil {
+		t.Fatalf("in root's own folder: %v", err)
+	}
+	lock.Close()
+}

@@ -30,6 +30,7 @@ import (
 
 	"arizuko/migrations"
 	"arizuko/migrations/dbcopy"
+	"arizuko/pkg/dataowner"
 )
 
 const (
@@ -48,6 +49,9 @@ func main() { os.Exit(run(os.Args[1:], nil)) }
 // run is one call of the program. at is called at the points of a copy; tests end the process there.
 func run(args []string, at func(dbcopy.Point) error) (code int) {
 	cfg, err := environment()
+	if err == nil {
+		err = dataowner.Become(cfg.data)
+	}
 	if err == nil {
 		err = program{cfg: cfg, files: cfg.files(), lockWait: lockWait, out: os.Stdout, notes: os.Stderr, at: at}.run(args)
 	}
