@@ -44,9 +44,9 @@ func newInstance(t *testing.T) *instance {
 	return i
 }
 
-func (i *instance) ok(err error) {
+func (i *instance) ok(errs ...error) {
 	i.t.Helper()
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		i.t.Fatal(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"arizuko/migrations/dbcopy"
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
 )
@@ -60,15 +61,8 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 	if err != nil {
 		return s, err
 	}
-	run, err := makeRun(c.Data)
-	if err != nil {
-		return s, err
-	}
-	lock, err := lockfile.TryLock(filepath.Join(run, "backup.lock"))
-	if errors.Is(err, lockfile.ErrHeld) {
-		err = fmt.Errorf("another backup is being made: %w", err)
-	}
-	if err != nil {
+	var lock *lockfile.Lock
+	if err := dataowner.Do(c.Data, func() (err error) { lock, err = c.lock(); return err }); err != nil {
 		return s, err
 	}
 	defer lock.Close()
@@ -80,16 +74,30 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 	if err := c.measure(ctx, folder, &s.Head); err != nil {
 		return s, err
 	}
-	database, err := c.stage(ctx, folder, &s, report)
+	var copied *staged
+	err = dataowner.Do(c.Data, func() (err error) { copied, err = c.stage(ctx, folder, &s, report); return err })
 	if err != nil {
 		return s, err
 	}
-	defer database.Close()
-	s.Size, err = c.write(ctx, folder, database, &s, report)
+	defer copied.Close()
+	s.Size, err = c.write(ctx, folder, copied, &s, report)
 	return s, err
 }
 
-// folder is where the backup, and a copy of the database before it, is written.
+// lock keeps other backups from the data folder.
+func (c Creation) lock() (*lockfile.Lock, error) {
+	run, err := makeRun(c.Data)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockfile.TryLock(filepath.Join(run, "backup.lock"))
+	if errors.Is(err, lockfile.ErrHeld) {
+		err = fmt.Errorf("another backup is being made: %w", err)
+	}
+	return lock, err
+}
+
+// folder is where the backup is written.
 func (c Creation) folder() (string, error) {
 	if c.Target == Stdout {
 		return filepath.Join(c.Data, runName), nil
@@ -188,11 +196,21 @@ func (c Creation) measure(ctx context.Context, folder string, h *Head) (err erro
 	return requireSpace(folder, h.Database+archive)
 }
 
-// stage copies the database and checks the copy, which has no name any more when stage returns it.
-func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *report) (*os.File, error) {
-	name := filepath.Join(folder, "backup.partial.db")
-	if c.Target != Stdout {
-		name = filepath.Join(folder, filepath.Base(c.Target)+".partial.db")
+// staged is a copy of the database, and what the database itself looks like.
+type staged struct {
+	*os.File
+	live fs.FileInfo
+}
+
+// stage copies the database and checks the copy, which has no name any more when stage returns it. The copy is made beside
+// the backup. For standard output it is made in the folder run, and where the data folder's owner makes it for root.
+func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *report) (*staged, error) {
+	name := filepath.Join(folder, filepath.Base(c.Target)+".partial.db")
+	if info, err := os.Stat(c.Data); err != nil {
+		return nil, err
+	} else if c.Target == Stdout || os.Getuid() == 0 && ownerOf(info).uid != 0 {
+		folder = filepath.Join(c.Data, runName)
+		name = filepath.Join(folder, "backup.partial.db")
 	}
 	defer os.Remove(name)
 	if err := c.copyDatabase(ctx, folder, name, r); err != nil {
@@ -204,7 +222,15 @@ func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *repor
 		return nil, err
 	}
 	s.Schema, s.Floor, s.Rows = info.Schema, info.Floor, info.Rows
-	return os.Open(name)
+	live, err := os.Stat(filepath.Join(c.Data, databaseName))
+	if c.Server != "" {
+		live, err = os.Stat(c.Data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(name)
+	return &staged{file, live}, err
 }
 
 func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *report) error {
@@ -227,23 +253,28 @@ func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *repo
 }
 
 // write writes the archive to a name of its own, syncs it and renames it. It returns the size.
-func (c Creation) write(ctx context.Context, folder string, database *os.File, s *Summary, r *report) (written int64, err error) {
+func (c Creation) write(ctx context.Context, folder string, database *staged, s *Summary, r *report) (written int64, err error) {
 	if c.Target == Stdout {
 		out := &counter{w: c.Out}
 		err := c.archive(ctx, out, database, s, r)
 		return out.n, err
 	}
-	final := filepath.Join(folder, filepath.Base(c.Target))
-	partial := final + ".partial"
-	if err := remove(partial); err != nil { // of a backup that was killed
-		return 0, err
-	}
-	// Not an existing file, which another user of the machine may have open.
-	file, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	in, err := c.openFolder(folder)
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(partial) // nothing, once it is renamed
+	defer in.Close()
+	final := filepath.Base(c.Target)
+	partial := final + ".partial"
+	if err := in.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a backup that was killed
+		return 0, err
+	}
+	// Not an existing file, which another user of the machine may have open.
+	file, err := in.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Remove(partial) // nothing, once it is renamed
 	defer file.Close()
 	out := &counter{w: &guard{w: file, folder: folder}}
 	if err := c.archive(ctx, out, database, s, r); err != nil {
@@ -252,21 +283,29 @@ func (c Creation) write(ctx context.Context, folder string, database *os.File, s
 	if err := errors.Join(file.Chmod(0o600), file.Sync(), file.Close()); err != nil {
 		return 0, err
 	}
-	if err := os.Rename(partial, final); err != nil {
+	if err := in.Rename(partial, final); err != nil {
 		return 0, err
 	}
-	return out.n, syncFolder(folder)
+	return out.n, syncFolder(in)
 }
 
-func (c Creation) archive(ctx context.Context, out io.Writer, database *os.File, s *Summary, r *report) error {
-	info, err := database.Stat()
+// openFolder opens the folder for the backup; no link leads out of the data folder if it is in that.
+func (c Creation) openFolder(folder string) (*os.Root, error) {
+	data, err := filepath.EvalSymlinks(c.Data)
+	if err == nil {
+		data, err = filepath.Abs(data)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	live, err := os.Stat(filepath.Join(c.Data, databaseName))
-	if c.Server != "" {
-		live, err = os.Stat(c.Data)
+	if inside, err := filepath.Rel(data, folder); err == nil && filepath.IsLocal(inside) {
+		return dataowner.Open(c.Data, inside)
 	}
+	return os.OpenRoot(folder)
+}
+
+func (c Creation) archive(ctx context.Context, out io.Writer, database *staged, s *Summary, r *report) error {
+	info, err := database.Stat()
 	if err != nil {
 		return err
 	}
@@ -279,7 +318,7 @@ func (c Creation) archive(ctx context.Context, out io.Writer, database *os.File,
 	if err := w.json(ctx, headName, s.Head, s.CreatedAt); err != nil {
 		return err
 	}
-	h := header(databaseName, live) // its owner, or the folder's; the copy has that of this process
+	h := header(databaseName, database.live) // its owner, or the folder's; the copy has that of this process
 	h.Typeflag, h.Mode, h.Size = tar.TypeReg, 0o600, info.Size()
 	if err := w.put(ctx, h, database); err != nil {
 		return err
@@ -327,14 +366,6 @@ func (w *writer) json(ctx context.Context, name string, v any, at time.Time) err
 		bytes.NewReader(text))
 }
 
-// remove removes a file that may not be there.
-func remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
 // counter counts what is written.
 type counter struct {
 	w io.Writer
@@ -347,11 +378,10 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
+func syncFolder(root *os.Root) error {
+	folder, err := root.Open(".")
 	if err != nil {
 		return err
 	}
-	defer folder.Close()
-	return folder.Sync()
+	return errors.Join(folder.Sync(), folder.Close())
 }

@@ -74,7 +74,7 @@ func (e *extractor) keep(all *[]*tar.Header, h *tar.Header) error {
 	if e.kept += fields + len(h.Name) + len(h.Linkname); e.kept > maxKept {
 		return fmt.Errorf("%w: its folders and links take more than %d MiB of memory", ErrInvalid, maxKept>>20)
 	}
-	*all = append(*all, &tar.Header{Name: h.Name, Linkname: h.Linkname, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid, ModTime: h.ModTime})
+	*all = append(*all, &tar.Header{Typeflag: h.Typeflag, Name: h.Name, Linkname: h.Linkname, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid, ModTime: h.ModTime})
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (e *extractor) file(h *tar.Header, content io.Reader) (err error) {
 	if h.Mode&0o6000 != 0 {
 		e.note(&e.notes.Changed, h.Name, "restored without its setuid and setgid bits")
 	}
-	if err := f.Chmod(fs.FileMode(h.Mode & 0o777)); err != nil {
+	if err := f.Chmod(modeOf(h)); err != nil {
 		return err
 	}
 	return e.root.Chtimes(h.Name, h.ModTime, h.ModTime)
@@ -174,20 +174,37 @@ func (e *extractor) finish() error {
 				return err
 			}
 		}
-		if err := errors.Join(e.root.Chmod(name, folderMode(h.Mode)), e.root.Chtimes(name, h.ModTime, h.ModTime)); err != nil {
+		if err := errors.Join(e.root.Chmod(name, modeOf(h)), e.root.Chtimes(name, h.ModTime, h.ModTime)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// folderMode converts the bits of a tar header.
-func folderMode(mode int64) fs.FileMode {
-	m := fs.FileMode(mode & 0o777)
-	if mode&0o2000 != 0 {
+// giveNew gives the folder of what was extracted to the data folder's owner, who opens the database in it.
+func (e *extractor) giveNew() error {
+	if e.owner == nil || e.adopt { // a folder of root is given away later
+		return nil
+	}
+	return e.root.Lchown(".", e.owner.uid, e.owner.gid)
+}
+
+// modeOf is the mode of a file or folder that is restored: for what only daemons open that which they give it, whatever the
+// archive says, and for what is in a group's folder that of the archive, without rights to become its owner.
+func modeOf(h *tar.Header) fs.FileMode {
+	folder := h.Typeflag == tar.TypeDir
+	_, ofGroup := strings.CutPrefix(strings.TrimSuffix(h.Name, "/"), groupsName+"/")
+	switch {
+	case !ofGroup && folder:
+		return 0o700
+	case !ofGroup:
+		return 0o600
+	}
+	m := fs.FileMode(h.Mode & 0o777)
+	if folder && h.Mode&0o2000 != 0 {
 		m |= fs.ModeSetgid
 	}
-	if mode&0o1000 != 0 {
+	if folder && h.Mode&0o1000 != 0 {
 		m |= fs.ModeSticky
 	}
 	return m

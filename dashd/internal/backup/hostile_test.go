@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // rewrite changes the entries of an archive, and recomputes the manifest as a hostile writer would.
@@ -40,15 +42,18 @@ func rewrite(t *testing.T, source string, change func(tar.Header, []byte) []entr
 			break
 		}
 		text, _ := io.ReadAll(all)
-		if h.Name == manifestName {
-			var m Manifest
-			if err := json.Unmarshal(text, &m); err != nil {
-				t.Fatal(err)
-			}
-			m.Parts = w.parts.parts()
-			text, _ = json.Marshal(m)
-		}
 		for _, e := range change(*h, text) {
+			switch e.h.Name {
+			case manifested:
+				e.h.Name = manifestName
+			case manifestName: // it counts what was inserted before it
+				var m Manifest
+				if err := json.Unmarshal(e.text, &m); err != nil {
+					t.Fatal(err)
+				}
+				m.Parts = w.parts.parts()
+				e.text, _ = json.Marshal(m)
+			}
 			put(&e.h, e.text)
 		}
 	}
@@ -67,6 +72,23 @@ type entry struct {
 	text []byte
 }
 
+// manifested is the name under which rewrite puts a manifest as it is.
+const manifested = manifestName + ".as-it-is"
+
+// uncounted adds entries, or removes a file, which the manifest does not have.
+func uncounted(more ...entry) func(tar.Header, []byte) []entry {
+	return func(h tar.Header, text []byte) []entry {
+		switch {
+		case h.Name == manifestName:
+			h.Name = manifested
+			return append(append([]entry{}, more...), entry{h, text})
+		case len(more) == 0 && h.Name == "groups/main/notes.txt":
+			return nil
+		}
+		return []entry{{h, text}}
+	}
+}
+
 // inserted adds entries before the manifest.
 func inserted(more ...entry) func(tar.Header, []byte) []entry {
 	return func(h tar.Header, text []byte) []entry {
@@ -82,51 +104,61 @@ func TestRestore_HostileArchive_Refused(t *testing.T) {
 	i := newInstance(t)
 	good := i.backup()
 	file := func(name string) entry {
-		return entry{tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600}, []byte("x")}
+		return entry{tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, ModTime: time.Unix(1, 0)}, []byte("x")}
 	}
 	link := func(kind byte, name, to string) entry {
-		return entry{tar.Header{Name: name, Typeflag: kind, Linkname: to, Mode: 0o777}, nil}
+		return entry{tar.Header{Name: name, Typeflag: kind, Linkname: to, Mode: 0o777, ModTime: time.Unix(1, 0)}, nil}
 	}
 	sparse := file("groups/s")
 	sparse.h.PAXRecords = map[string]string{sparseRecord: "10,5+6"}
-	for name, change := range map[string]func(tar.Header, []byte) []entry{
-		"a path outside":              inserted(file("groups/../../x")),
-		"an absolute path":            inserted(file("/tmp/arizuko-hostile")),
-		"another folder":              inserted(file("bin/x")),
-		"the log of the database":     inserted(file("arizuko.db-wal")),
-		"a link for the secret":       inserted(link(tar.TypeSymlink, "media/x", "/etc/passwd")),
-		"a link for a folder":         inserted(link(tar.TypeSymlink, "media", "/etc")),
-		"a file below a link":         inserted(link(tar.TypeSymlink, "groups/l", "/tmp"), file("groups/l/x")),
-		"a hard link outside":         inserted(link(tar.TypeLink, "groups/h", "../../etc/passwd")),
-		"a hard link to the secret":   inserted(link(tar.TypeLink, "groups/h", "secret")),
-		"a hard link to a later file": inserted(link(tar.TypeLink, "groups/h", "groups/later"), file("groups/later")),
-		"a file twice":                inserted(file("groups/main/notes.txt")),
-		"a link in place of a file":   inserted(link(tar.TypeSymlink, "groups/main/notes.txt", "x")),
-		"a device":                    inserted(link(tar.TypeChar, "groups/dev", "")),
-		"an invalid map":              inserted(sparse),
-		"a file in no folder":         inserted(file("groups/none/x")),
-		"a second head":               inserted(file(headName)),
-		"no database":                 without(databaseName),
-		"no head":                     without(headName),
-		"no manifest":                 without(manifestName),
-		"another database": func(h tar.Header, text []byte) []entry {
-			if h.Name == databaseName {
-				text = []byte("SQLite format 3\x00 but not really")
-			}
-			return []entry{{h, text}}
-		},
-		"a newer schema":       head(func(h *Head) { h.Schema++ }),
-		"another format":       head(func(h *Head) { h.Format++ }),
-		"more than the disk":   head(func(h *Head) { h.FileBytes = 1 << 60 }),
-		"a folder for a file":  inserted(link(tar.TypeDir, "secret/", "")),
-		"a name that is a dot": inserted(file("groups/.")),
+	type change = func(tar.Header, []byte) []entry
+	const name, kind, twice, notBefore = "invalid name, link or size", "of a type that a backup does not have there", " twice", "which is not a file before it"
+	for what, tc := range map[string]struct {
+		change
+		want string // in the error, so that another check does not stand in for the one that is meant
+	}{
+		"a path outside":               {inserted(file("groups/../../x")), name},
+		"an absolute path":             {inserted(file("/tmp/arizuko-hostile")), name},
+		"two slashes":                  {inserted(file("groups//x")), name},
+		"a name that is a dot":         {inserted(file("groups/.")), name},
+		"another folder":               {inserted(file("bin/x")), kind},
+		"another case":                 {inserted(file("Groups/x")), kind},
+		"the locks":                    {inserted(link(tar.TypeDir, "run/", "")), kind},
+		"the log of the database":      {inserted(file("arizuko.db-wal")), kind},
+		"a link for the secret":        {inserted(link(tar.TypeSymlink, "media/x", "/etc/passwd")), kind},
+		"a link for a folder":          {inserted(link(tar.TypeSymlink, "media", "/etc")), kind},
+		"a file below a link":          {inserted(link(tar.TypeSymlink, "groups/l", "/tmp"), file("groups/l/x")), "no such file or directory"},
+		"a folder over a link":         {inserted(link(tar.TypeSymlink, "groups/l", "/tmp"), link(tar.TypeDir, "groups/l/", ""), file("groups/l/x")), twice},
+		"a hard link outside":          {inserted(link(tar.TypeLink, "groups/h", "../../etc/passwd")), kind},
+		"a hard link by two dots":      {inserted(link(tar.TypeLink, "groups/h", "groups/../secret")), kind},
+		"a hard link to the secret":    {inserted(link(tar.TypeLink, "groups/h", "secret")), kind},
+		"a hard link to a later file":  {inserted(link(tar.TypeLink, "groups/h", "groups/later"), file("groups/later")), notBefore},
+		"a hard link to a link":        {inserted(link(tar.TypeSymlink, "groups/l", "/etc/passwd"), link(tar.TypeLink, "groups/h", "groups/l")), notBefore},
+		"a hard link through a link":   {inserted(link(tar.TypeSymlink, "groups/l", "/etc"), link(tar.TypeLink, "groups/h", "groups/l/passwd")), notBefore},
+		"a file twice":                 {inserted(file("groups/main/notes.txt")), twice},
+		"a link in place of a file":    {inserted(link(tar.TypeSymlink, "groups/main/notes.txt", "x")), twice},
+		"a device":                     {inserted(link(tar.TypeChar, "groups/dev", "")), kind},
+		"a pipe":                       {inserted(link(tar.TypeFifo, "groups/pipe", "")), kind},
+		"an invalid map":               {inserted(sparse), "invalid map of a sparse file"},
+		"a file in no folder":          {inserted(file("groups/none/x")), "no such file or directory"},
+		"a second head":                {inserted(file(headName)), twice},
+		"a folder for a file":          {inserted(link(tar.TypeDir, "secret/", "")), kind},
+		"no database":                  {without(databaseName), "it has no database"},
+		"no head":                      {without(headName), "it begins with"},
+		"no manifest":                  {without(manifestName), "it ends too early"},
+		"another database":             {replaced(databaseName, "SQLite format 3\x00 but not really"), "file is not a database"},
+		"a newer schema":               {head(func(h *Head) { h.Schema++ }), "the backup has schema"},
+		"another format":               {head(func(h *Head) { h.Format++ }), "the backup has format"},
+		"more than the disk":           {head(func(h *Head) { h.FileBytes = 1 << 60 }), "not enough space"},
+		"what the manifest has not":    {uncounted(file("groups/x")), "does not have the checksum"},
+		"a file that it does not have": {uncounted(), "does not have the checksum"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			parent := t.TempDir()
 			data := filepath.Join(parent, "data")
-			if _, err := restoration(data, rewrite(t, good, change)).Run(t.Context()); err == nil {
-				t.Error("no error")
+			if _, err := restoration(data, rewrite(t, good, tc.change)).Run(t.Context()); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
 			}
 			for _, name := range []string{databaseName, groupsName, restoringName, "../x", "../../x"} {
 				if _, err := os.Lstat(filepath.Join(data, name)); err == nil {
@@ -134,6 +166,43 @@ func TestRestore_HostileArchive_Refused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What checkEntry lets pass is restored: entries that are inserted are counted, so that the refusals above are of the entries.
+func TestRestore_InsertedFile_IsRestored(t *testing.T) {
+	t.Parallel()
+	e := entry{tar.Header{Name: "groups/main/x", Typeflag: tar.TypeReg, Mode: 0o640, ModTime: time.Unix(1, 0)}, []byte("x")}
+	data := newInstance(t).restore(rewrite(t, newInstance(t).backup(), inserted(e)))
+	if info, err := os.Stat(filepath.Join(data, "groups/main/x")); err != nil || info.Mode() != 0o640 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func TestRestore_OpenModes_NotKeptForWhatOnlyDaemonsOpen(t *testing.T) {
+	t.Parallel()
+	data := newInstance(t).restore(rewrite(t, newInstance(t).backup(), func(h tar.Header, text []byte) []entry {
+		h.Mode = 0o7777
+		return []entry{{h, text}}
+	}))
+	for name, want := range map[string]fs.FileMode{
+		"": 0o700, secretName: 0o600, databaseName: 0o600, groupsName: 0o700, mediaName: 0o700, "media/202611": 0o700, "media/202611/1-0-a.png": 0o600,
+		"groups/main": 0o777 | fs.ModeSetgid | fs.ModeSticky, "groups/main/notes.txt": 0o777,
+	} {
+		info, err := os.Lstat(filepath.Join(data, name))
+		if err != nil || info.Mode()&^fs.ModeDir != want {
+			t.Errorf("%s: mode %v, %v, want %v", name, info.Mode(), err, want)
+		}
+	}
+}
+
+// replaced gives an entry another content.
+func replaced(name, content string) func(tar.Header, []byte) []entry {
+	return func(h tar.Header, text []byte) []entry {
+		if h.Name == name {
+			text = []byte(content)
+		}
+		return []entry{{h, text}}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
 )
@@ -69,17 +70,21 @@ func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
 	if err := os.MkdirAll(r.Data, 0o700); err != nil {
 		return done, err
 	}
-	unlock, err := lockAll(r.Data)
-	if err != nil {
-		return done, err
-	}
-	defer unlock()
 	root, err := os.OpenRoot(r.Data)
 	if err != nil {
 		return done, err
 	}
 	defer root.Close()
-	replacement, err := readReplacement(root)
+	unlock := func() {}
+	defer func() { unlock() }()
+	var replacement *replacement
+	err = dataowner.Do(r.Data, func() (err error) {
+		if unlock, err = lockAll(r.Data); err != nil {
+			return err
+		}
+		replacement, err = readReplacement(root)
+		return err
+	})
 	if err != nil {
 		return done, err
 	}
@@ -94,11 +99,12 @@ func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
 	return done, err
 }
 
-// lockAll takes the locks of all daemons, so that none runs or starts meanwhile.
+// lockAll takes the locks of all daemons, so that none runs or starts meanwhile. The caller calls unlock also after an error.
 func lockAll(data string) (unlock func(), err error) {
+	unlock = func() {}
 	run, err := makeRun(data)
 	if err != nil {
-		return nil, err
+		return unlock, err
 	}
 	var held []*lockfile.Lock
 	unlock = func() {
@@ -112,7 +118,7 @@ func lockAll(data string) (unlock func(), err error) {
 	}
 	others, err := fs.Glob(os.DirFS(run), locksPattern) // not filepath.Glob: the path may have a * in it
 	if err != nil {
-		return nil, err
+		return unlock, err
 	}
 	for _, name := range others {
 		names[name] = true
@@ -120,11 +126,10 @@ func lockAll(data string) (unlock func(), err error) {
 	for name := range names {
 		l, err := lockfile.TryLock(filepath.Join(run, name))
 		if err != nil {
-			unlock()
 			if errors.Is(err, lockfile.ErrHeld) {
 				err = fmt.Errorf("the data folder is in use, stop all daemons first: %w", err)
 			}
-			return nil, err
+			return unlock, err
 		}
 		held = append(held, l)
 	}
@@ -170,8 +175,12 @@ func ownerOfFile(root *os.Root, name string) (owner, error) {
 	if err != nil {
 		return owner{}, err
 	}
+	return ownerOf(info), nil
+}
+
+func ownerOf(info fs.FileInfo) owner {
 	st := info.Sys().(*syscall.Stat_t)
-	return owner{int(st.Uid), int(st.Gid)}, nil
+	return owner{int(st.Uid), int(st.Gid)}
 }
 
 // extract makes the folder "restoring" and extracts the archive into it. If it fails, the caller removes that.
@@ -190,13 +199,19 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 	if err := removeAll(root, restoringName); err != nil { // of a restore that was killed before it was ready
 		return nil, err
 	}
-	if err := errors.Join(root.Mkdir(restoringName, 0o700), root.Mkdir(filepath.Join(restoringName, newName), 0o700),
-		root.WriteFile(filepath.Join(restoringName, "README"), []byte(unfinished), 0o600)); err != nil {
+	if err := errors.Join(root.Mkdir(restoringName, 0o700), giveToFolder(root, restoringName)); err != nil {
 		return nil, err
 	}
-	into := filepath.Join(r.Data, restoringName, newName)
-	e := &extractor{path: into, known: r.Known, report: newReport(r.Log)}
-	if e.root, err = os.OpenRoot(into); err != nil {
+	work, err := dataowner.OpenFolder(root, restoringName)
+	if err != nil {
+		return nil, err
+	}
+	defer work.Close()
+	if err := errors.Join(create(work, "README", []byte(unfinished)), work.Mkdir(newName, 0o700)); err != nil {
+		return nil, err
+	}
+	e := &extractor{path: filepath.Join(r.Data, restoringName, newName), known: r.Known, report: newReport(r.Log)}
+	if e.root, err = dataowner.OpenFolder(work, newName); err != nil {
 		return nil, err
 	}
 	defer e.root.Close()
@@ -221,7 +236,7 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 		}
 	}
 	p := &replacement{Summary: s, Aside: asideName(root, asidePrefix+r.Now().UTC().Format("20060102T150405Z"))}
-	return p, p.write(root)
+	return p, p.write(work)
 }
 
 // asideName returns a name that nothing has: two restores may be of one second.
@@ -243,20 +258,24 @@ To do without it, remove this folder, if arizuko.db is still beside it.
 // complete checks the extracted database, prepares it and puts everything on disk.
 func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) error {
 	e.progress("database: checking")
-	path := filepath.Join(e.path, databaseName)
-	if err := checkDatabase(ctx, path, s); err != nil {
-		return err
-	}
 	if r.CancelOpen && s.Schema != r.Known {
 		return refuse("--cancel-open needs the version that made the backup, %s: restore with that, then upgrade", s.Version)
 	}
-	if err := (store.RestoredCopy{CancelOpen: r.CancelOpen, Now: r.Now().UnixMilli()}).Apply(ctx, path); err != nil {
+	if err := errors.Join(e.finish(), e.giveNew()); err != nil {
 		return err
 	}
-	if err := e.finish(); err != nil {
+	// SQLite opens files by their paths.
+	err := dataowner.Do(r.Data, func() error {
+		path := filepath.Join(e.path, databaseName)
+		if err := checkDatabase(ctx, path, s); err != nil {
+			return err
+		}
+		return store.RestoredCopy{CancelOpen: r.CancelOpen, Now: r.Now().UnixMilli()}.Apply(ctx, path)
+	})
+	if err != nil {
 		return err
 	}
-	return syncAll(e.path)
+	return syncAll(e.root)
 }
 
 // giveAway gives a data folder of root, with what a restore has made in it so far, to the user of the former instance.
@@ -274,13 +293,40 @@ func giveAway(root *os.Root, to owner) error {
 }
 
 // syncAll puts a whole file system on disk.
-func syncAll(path string) error {
-	f, err := os.Open(path)
+func syncAll(root *os.Root) error {
+	f, err := root.Open(".")
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	return unix.Syncfs(int(f.Fd()))
+	return errors.Join(unix.Syncfs(int(f.Fd())), f.Close())
+}
+
+// create writes a file that is not there yet.
+func create(in *os.Root, name string, text []byte) error {
+	f, err := in.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
+}
+
+// move renames a file or folder of one folder into another one.
+func move(name string, from, to *os.Root) error {
+	fromFolder, err := from.Open(".")
+	if err != nil {
+		return err
+	}
+	defer fromFolder.Close()
+	toFolder, err := to.Open(".")
+	if err != nil {
+		return err
+	}
+	defer toFolder.Close()
+	if err := unix.Renameat(int(fromFolder.Fd()), name, int(toFolder.Fd()), name); err != nil {
+		return &os.LinkError{Op: "rename", Old: filepath.Join(from.Name(), name), New: filepath.Join(to.Name(), name), Err: err}
+	}
+	return nil
 }
 
 // removeAll removes a folder also if folders in it must not be written.
@@ -342,14 +388,14 @@ type replacement struct {
 	Aside   string // the folder for what is replaced
 }
 
-// write stores the replacement: from here on it is carried out, whatever happens.
-func (p *replacement) write(root *os.Root) error {
+// write stores the replacement in the folder "restoring": from here on it is carried out, whatever happens.
+func (p *replacement) write(work *os.Root) error {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(restoringName, readyName)
-	return errors.Join(root.WriteFile(name+".partial", text, 0o600), root.Rename(name+".partial", name), syncAll(root.Name()))
+	const partial = readyName + ".partial"
+	return errors.Join(create(work, partial, text), work.Rename(partial, readyName), syncAll(work))
 }
 
 // readReplacement returns that of an earlier restore, or nil if none was ready.
@@ -371,45 +417,56 @@ func readReplacement(root *os.Root) (*replacement, error) {
 // apply moves what is old aside, and what is new into its place, the database last. It continues where it was
 // interrupted. It returns where the old content is, "" if there was none.
 func (p *replacement) apply(root *os.Root) (aside string, err error) {
-	moved := filepath.Join(restoringName, movedName)
-	if _, err := root.Lstat(moved); errors.Is(err, fs.ErrNotExist) {
+	work, err := dataowner.OpenFolder(root, restoringName)
+	if err != nil {
+		return "", err
+	}
+	defer work.Close()
+	if _, err := work.Lstat(movedName); errors.Is(err, fs.ErrNotExist) {
 		if err := p.moveAside(root); err != nil {
 			return "", err
 		}
-		if err := errors.Join(root.WriteFile(moved, nil, 0o600), syncAll(root.Name())); err != nil {
+		if err := errors.Join(create(work, movedName, nil), syncAll(root)); err != nil {
 			return "", err
 		}
 	}
-	for _, name := range []string{secretName, mediaName, groupsName, databaseName} {
-		if err := moveNew(root, name); err != nil {
-			return "", err
-		}
-	}
-	if err := syncAll(root.Name()); err != nil {
+	if err := moveNew(root, work); err != nil {
 		return "", err
 	}
-	if err := errors.Join(removeAll(root, restoringName), syncFolder(root.Name())); err != nil {
+	if err := errors.Join(syncAll(root), removeAll(root, restoringName), syncFolder(root)); err != nil {
 		return "", err
 	}
 	if _, err := root.Lstat(p.Aside); err != nil {
-		return "", nil //nolint:nilerr // nothing was moved there
+		return "", nil // nothing was moved there
 	}
 	return filepath.Join(root.Name(), p.Aside), nil
 }
 
-// moveNew moves a file or folder that was extracted, unless it was moved before, to its place.
-func moveNew(root *os.Root, name string) error {
-	from := filepath.Join(restoringName, newName, name)
-	if _, err := root.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+// moveNew moves what was extracted, unless it was moved before, to its place, the database last.
+func moveNew(root, work *os.Root) error {
+	extracted, err := dataowner.OpenFolder(work, newName)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if info, err := root.Lstat(name); err == nil && info.IsDir() {
-		// An empty folder was not moved aside, and Rename does not replace one. One with files is not removed.
-		if err := root.Remove(name); err != nil {
+	if err != nil {
+		return err
+	}
+	defer extracted.Close()
+	for _, name := range []string{secretName, mediaName, groupsName, databaseName} {
+		if _, err := extracted.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if info, err := root.Lstat(name); err == nil && info.IsDir() {
+			// An empty folder was not moved aside, and a rename does not replace one. One with files is not removed.
+			if err := root.Remove(name); err != nil {
+				return err
+			}
+		}
+		if err := move(name, extracted, root); err != nil {
 			return err
 		}
 	}
-	return root.Rename(from, name)
+	return nil
 }
 
 func (p *replacement) moveAside(root *os.Root) error {
@@ -423,8 +480,13 @@ func (p *replacement) moveAside(root *os.Root) error {
 	if err := giveToFolder(root, p.Aside); err != nil {
 		return err
 	}
+	aside, err := dataowner.OpenFolder(root, p.Aside)
+	if err != nil {
+		return err
+	}
+	defer aside.Close()
 	for _, name := range names {
-		if err := root.Rename(name, filepath.Join(p.Aside, name)); err != nil {
+		if err := move(name, root, aside); err != nil {
 			return err
 		}
 	}
