@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"arizuko/gated/internal/tools"
 	"arizuko/gated/internal/turncontext"
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -164,9 +164,17 @@ func (r *run) spec() (s runtime.Spec, err error) {
 	if s.Dir, s.User, err = r.m.groupDir(r.row.Folder); err != nil {
 		return s, err
 	}
-	logs := filepath.Join(r.m.cfg.Logs, filepath.FromSlash(r.row.Folder))
-	s.LogPath = filepath.Join(logs, fmt.Sprintf("run-%d.log", r.row.ID))
-	return s, os.MkdirAll(logs, 0o700)
+	s.Data = r.m.cfg.Data
+	s.LogPath = filepath.Join(r.m.cfg.Logs, filepath.FromSlash(r.row.Folder), fmt.Sprintf("run-%d.log", r.row.ID))
+	in, err := filepath.Rel(s.Data, filepath.Dir(s.LogPath))
+	if err != nil {
+		return s, err
+	}
+	logs, err := dataowner.Make(s.Data, in)
+	if err != nil {
+		return s, err
+	}
+	return s, logs.Close()
 }
 
 // groupDir makes a group's folder unless it exists. user is whom it belongs to, zero

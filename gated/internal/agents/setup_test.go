@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"arizuko/gated/internal/runtime"
@@ -173,6 +174,50 @@ func TestSetup_GroupFolderIsALink_IsRefused(t *testing.T) {
 	}
 	if left, err := os.ReadDir(victim); err != nil || len(left) > 0 {
 		t.Errorf("something was written there: %v, %v", left, err)
+	}
+}
+
+// The owner of the data folder may put a link in place of what gated, which is root, gives to agents, reads or writes.
+func TestSetup_AsRoot_LinksOfTheDataFoldersOwner_NotFollowed(t *testing.T) {
+	need.Root(t)
+	for _, name := range []string{"groups", "logs", "run", "media"} {
+		r := newHarness(t, attempts(1), func(cfg *Config) {
+			if err := errors.Join(os.Chmod(filepath.Dir(cfg.Data), 0o755), os.Chown(cfg.Data, 4242, 4243)); err != nil {
+				t.Fatal(err)
+			}
+		})
+		victim, link := t.TempDir(), filepath.Join(r.cfg.Data, name)
+		for _, folder := range []string{"main", "tmp", "202601"} {
+			if err := errors.Join(os.Mkdir(filepath.Join(victim, folder), 0o700), os.WriteFile(filepath.Join(victim, folder, "cat.txt"), []byte("of root"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(os.RemoveAll(link), os.Symlink(victim, link), os.Lchown(link, 4242, 4243)); err != nil {
+			t.Fatal(err)
+		}
+		row := &msg.Message{Content: "look", Attachments: []msg.Attachment{{Path: "media/202601/cat.txt", Name: "cat.txt"}}}
+		asked := r.askRows([]*msg.Message{row})
+		if name == "media" { // the turn goes on without the file
+			r.answered(asked)
+		} else if failed := r.await(asked, msg.TurnFailed); !strings.Contains(failed.Error, filepath.Join(filepath.Base(r.cfg.Data), name)) {
+			t.Errorf("%s: failed with %q", name, failed.Error)
+		}
+		if files, err := filepath.Glob(filepath.Join(r.cfg.Groups, "main", "inbox", "*")); err != nil || len(files) > 0 {
+			t.Errorf("%s: the agent got %v, %v", name, files, err)
+		}
+		err := filepath.WalkDir(victim, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil && info.Sys().(*syscall.Stat_t).Uid != 0 || strings.Contains(d.Name(), "run-") {
+				t.Errorf("%s: %s was given away or made", name, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 

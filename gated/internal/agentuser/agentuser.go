@@ -8,13 +8,14 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/dataowner"
 )
 
 // Numbers for groups, as users and as groups of the machine. They lie above those that
@@ -82,10 +83,11 @@ func (u *Users) Claim(dir string) (runtime.User, error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	top, err := openDir(unix.AT_FDCWD, dir)
+	groups, top, err := u.open(dir)
 	if err != nil {
 		return runtime.User{}, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
+	defer groups.Close()
 	defer top.Close()
 	owner, err := ownerOf(top)
 	if err != nil {
@@ -103,7 +105,7 @@ func (u *Users) Claim(dir string) (runtime.User, error) {
 		return runtime.User{}, ofAnotherUser(dir, owner.UID)
 	}
 	if user.IsZero() {
-		if user, err = u.next(dir); err != nil {
+		if user, err = u.next(groups); err != nil {
 			return runtime.User{}, err
 		}
 	}
@@ -112,6 +114,26 @@ func (u *Users) Claim(dir string) (runtime.User, error) {
 	}
 	u.log.Info("giving folder to user", "file", dir, "user", user.String())
 	return user, u.give(top, own, owner, user)
+}
+
+// open opens a group's folder and the one that it is in. No link of the data folder's owner leads to them.
+func (u *Users) open(dir string) (groups, top *os.File, err error) {
+	in, err := filepath.Rel(u.data, filepath.Dir(dir))
+	if err != nil {
+		return nil, nil, err
+	}
+	root, err := dataowner.Open(u.data, in)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	if groups, err = root.Open("."); err != nil {
+		return nil, nil, err
+	}
+	if top, err = openDir(int(groups.Fd()), filepath.Base(dir), dir); err != nil {
+		return nil, nil, errors.Join(err, groups.Close())
+	}
+	return groups, top, nil
 }
 
 // ofAnotherUser is why a folder is not taken: its owner is neither root, nor a number of a
@@ -157,10 +179,10 @@ func (n *numbers) has(uid int) bool {
 
 func inRange(uid int) bool { return uid >= First && uid <= Last }
 
-// next returns a number above those of the folders beside dir, or the lowest free one
+// next returns a number above those of the folders of all groups, or the lowest free one
 // if there is none.
-func (u *Users) next(dir string) (runtime.User, error) {
-	used, err := neighbours(dir)
+func (u *Users) next(groups *os.File) (runtime.User, error) {
+	used, err := numbersOf(groups)
 	if err != nil {
 		return runtime.User{}, err
 	}
@@ -181,26 +203,13 @@ func (u *Users) next(dir string) (runtime.User, error) {
 	return runtime.User{}, &runtime.SetupError{Err: fmt.Errorf("no user number from %d to %d is free: set AGENT_USER", First, Last)}
 }
 
-// neighbours are the numbers in use by the folders beside dir.
-func neighbours(dir string) (map[int]bool, error) {
-	parent, err := os.OpenRoot(dir + "/..")
-	if err != nil {
-		return nil, err
-	}
-	defer parent.Close()
-	list, err := parent.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer list.Close()
-	entries, err := list.ReadDir(-1)
+// numbersOf are the numbers in use by folders.
+func numbersOf(groups *os.File) (map[int]bool, error) {
+	names, err := groups.Readdirnames(-1)
 	used := map[int]bool{}
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil {
-			continue // it is gone
-		}
-		if st, ok := info.Sys().(*syscall.Stat_t); ok && inRange(int(st.Uid)) {
+	for _, name := range names {
+		var st unix.Stat_t
+		if unix.Fstatat(int(groups.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && inRange(int(st.Uid)) { // else it is gone
 			used[int(st.Uid)] = true
 		}
 	}

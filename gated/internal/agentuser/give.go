@@ -115,7 +115,7 @@ func walkEntry(dir *os.File, at, name string, visit func(entry) error) error {
 		return err
 	}
 	if e.Mode&unix.S_IFMT == unix.S_IFDIR {
-		inside, err := openDir(fd, ".")
+		inside, err := openDir(fd, ".", at)
 		if err != nil {
 			return err
 		}
@@ -136,12 +136,13 @@ func isMount(fd int) (bool, error) {
 	return st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
 }
 
-func openDir(at int, name string) (*os.File, error) {
+// openDir opens a folder, which is called by its path in errors.
+func openDir(at int, name, path string) (*os.File, error) {
 	fd, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), name), nil
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 func ownerOf(f *os.File) (runtime.User, error) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
@@ -22,7 +23,7 @@ type Dirs struct {
 	at     func(failpoint.Point)
 }
 
-// New returns the folders in root, an absolute path.
+// New returns the folders in root, an absolute path: the folder groups of the data folder.
 func New(root string) *Dirs { return &Dirs{root: root, nested: map[string]error{}, at: failpoint.At} }
 
 // Make makes a group's folder unless it exists, and returns its path. It refuses a
@@ -49,12 +50,13 @@ func (d *Dirs) Make(folder string) (path string, err error) {
 	return d.path(name), nil
 }
 
-// open opens the folder of all groups, and makes it if need be.
+// open opens the folder of all groups, and makes it if need be. A gated of root follows no link of the data folder's owner.
 func (d *Dirs) open() (*os.Root, error) {
-	if err := os.MkdirAll(d.root, 0o700); err != nil {
-		return nil, err
+	root, err := dataowner.Make(filepath.Dir(d.root), filepath.Base(d.root))
+	if errors.Is(err, dataowner.ErrLink) {
+		err = setupError(err)
 	}
-	return os.OpenRoot(d.root)
+	return root, err
 }
 
 func (d *Dirs) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/msg"
 )
@@ -68,7 +69,7 @@ func (f *Files) CopyTo(folder *os.Root, name, from string, user runtime.User) er
 
 // openMedia opens the file <data>/<from>, which must be under media/.
 func (f *Files) openMedia(from string) (*os.File, error) {
-	media, err := os.OpenRoot(filepath.Join(f.Data, mediaFolder))
+	media, err := dataowner.Open(f.Data, mediaFolder)
 	if err != nil {
 		return nil, err
 	}
@@ -87,10 +88,23 @@ func (f *Files) openMedia(from string) (*os.File, error) {
 	return src, nil
 }
 
+// openGroup opens a group's folder, which is in the folder groups of the data folder. Of root's it follows no link that the
+// data folder's owner has made there.
+func openGroup(dir string) (*os.Root, error) {
+	groups, name := filepath.Split(dir)
+	data, groups := filepath.Split(filepath.Clean(groups))
+	return dataowner.Open(data, filepath.Join(groups, name))
+}
+
 // openInbox opens the inbox in a group's folder, which it makes unless it exists. The
 // agent may put a link, a pipe or a folder of root in its place at any time.
 func openInbox(group string, user runtime.User) (*os.Root, error) {
-	parent, err := os.Open(group)
+	folder, err := openGroup(group)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	parent, err := folder.Open(".")
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/msg"
 )
@@ -88,7 +89,7 @@ func (f *Files) reserve(size int64) (written func(n int64), err error) {
 
 // Discard removes a copy that Publish has made, and that no message names.
 func (f *Files) Discard(a msg.Attachment) error {
-	root, err := os.OpenRoot(filepath.Join(f.Data, mediaFolder))
+	root, err := dataowner.Open(f.Data, mediaFolder)
 	if err != nil {
 		return err
 	}
@@ -145,9 +146,9 @@ func openBeneath(dir, from string) (file *os.File, size int64, err error) {
 	if from == "" || !filepath.IsLocal(clean) || strings.ContainsRune(from, 0) {
 		return nil, 0, refuse("path %.200q is not inside your folder: give a path relative to it, such as out/report.pdf", from)
 	}
-	at, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	at, group, err := openGroupPath(dir)
 	if err != nil {
-		return nil, 0, &os.PathError{Op: "open", Path: dir, Err: err}
+		return nil, 0, err
 	}
 	for _, name := range strings.Split(clean, string(filepath.Separator)) {
 		next, err := unix.Openat(at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -167,7 +168,7 @@ func openBeneath(dir, from string) (file *os.File, size int64, err error) {
 		return nil, 0, refuse("%.200q is a link: copy the file itself into your folder, and send the copy", from)
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return nil, 0, refuse("%.200q is not a regular file: name a file, and pack a folder first", from)
-	case st.Nlink > 1 && !ownedLike(dir, &st):
+	case st.Nlink > 1 && st.Uid != group.Uid: // a hard link gives another user's file a name there
 		return nil, 0, refuse("%.200q has another name elsewhere and another owner: send a copy of it", from)
 	case st.Size == 0:
 		return nil, 0, refuse("%.200q is empty: write it first", from)
@@ -189,10 +190,24 @@ func openRefusal(from string, err error) error {
 	return refuse("%.200q cannot be opened: %v", from, err)
 }
 
-// ownedLike reports whether a file has the owner of a folder. A hard link gives another user's file a name there.
-func ownedLike(dir string, file *unix.Stat_t) bool {
-	var st unix.Stat_t
-	return unix.Stat(dir, &st) == nil && st.Uid == file.Uid
+// openGroupPath opens a group's folder for the calls that take one, and returns what it is.
+func openGroupPath(dir string) (at int, st *unix.Stat_t, err error) {
+	root, err := openGroup(dir)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer root.Close()
+	folder, err := root.Open(".")
+	if err != nil {
+		return 0, nil, err
+	}
+	defer folder.Close()
+	st = new(unix.Stat_t)
+	if err := unix.Fstat(int(folder.Fd()), st); err != nil {
+		return 0, nil, err
+	}
+	at, err = unix.Openat(int(folder.Fd()), ".", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	return at, st, err
 }
 
 // copyWhole copies a file that has a size, shared on the disk where the file system can. It returns a *Refusal if the

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"time"
+
+	"arizuko/pkg/dataowner"
 )
 
 // attachmentRows is how many rows are read at once to find the files they name.
@@ -98,7 +99,10 @@ func (j *Job) oldFiles(folder string, cutoff time.Time) (map[string]bool, error)
 }
 
 func (j *Job) remove(name string) error {
-	err := os.Remove(filepath.Join(j.cfg.Data, filepath.FromSlash(name)))
+	folder, err := dataowner.Open(j.cfg.Data, filepath.Dir(filepath.FromSlash(name)))
+	if err == nil {
+		err = errors.Join(folder.Remove(path.Base(name)), folder.Close())
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -172,10 +172,12 @@ func groupProcesses(path string) (pids []int) {
 // removeFormerTemp removes the temporary folders of runs, and those of checks that have
 // ended. It makes the folder that holds them, so that the checks of this gated use it.
 func removeFormerTemp(parent string) (removed bool, err error) {
-	if err := os.MkdirAll(parent, 0o700); err != nil {
+	root, err := OpenTemp(parent)
+	if err != nil {
 		return false, err
 	}
-	entries, err := os.ReadDir(parent)
+	defer root.Close()
+	entries, err := fs.ReadDir(root.FS(), ".")
 	for _, entry := range entries {
 		name := entry.Name()
 		if rest, isRun := strings.CutPrefix(name, "run-"); isRun {
@@ -185,7 +187,7 @@ func removeFormerTemp(parent string) (removed bool, err error) {
 		} else if rest, isCheck := strings.CutPrefix(name, checkDir); isCheck {
 			if o, known := parseOwner(rest); !known || !o.alive() {
 				removed = true
-				if e := os.RemoveAll(filepath.Join(parent, name)); !errors.Is(e, fs.ErrNotExist) {
+				if e := root.RemoveAll(name); !errors.Is(e, fs.ErrNotExist) {
 					err = errors.Join(err, e)
 				}
 			}

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+
+	"arizuko/pkg/dataowner"
 )
 
 const (
@@ -23,12 +26,29 @@ type runLog struct {
 	left int // bytes; negative if the file takes no more
 }
 
-func openLog(path string, redact func(string) string) (*runLog, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+func openLog(spec Spec) (*runLog, error) {
+	file, err := spec.openLog()
 	if err != nil {
 		return nil, err
 	}
-	return &runLog{file: file, redact: redact, left: maxLog}, nil
+	return &runLog{file: file, redact: spec.Redact, left: maxLog}, nil
+}
+
+func (s Spec) openLog() (*os.File, error) {
+	const flags = os.O_CREATE | os.O_APPEND | os.O_WRONLY
+	if s.Data == "" {
+		return os.OpenFile(s.LogPath, flags, 0o600)
+	}
+	in, err := filepath.Rel(s.Data, filepath.Dir(s.LogPath))
+	if err != nil {
+		return nil, err
+	}
+	folder, err := dataowner.Open(s.Data, in)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return folder.OpenFile(filepath.Base(s.LogPath), flags, 0o600)
 }
 
 func (l *runLog) Close() error { return l.file.Close() }

@@ -92,7 +92,7 @@ func start(ctx context.Context, spec Spec, j job) (*Proc, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	log, err := openLog(spec.LogPath, spec.Redact)
+	log, err := openLog(spec)
 	if err != nil {
 		return nil, err
 	}

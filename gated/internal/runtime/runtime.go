@@ -54,6 +54,7 @@ type Spec struct {
 	// may have a HOME and a PATH of its own, and adds TMPDIR.
 	Env     []string
 	LogPath string // its folder must exist
+	Data    string // the data folder, if LogPath is in it: a gated of root follows no link of its owner to there
 	// Redact hides secrets in what is logged; nil hides none.
 	Redact func(string) string
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"arizuko/pkg/dataowner"
 )
 
 // tempDir is the folder of a run's temporary files. Its name follows from the run
@@ -23,21 +25,32 @@ func (d tempDir) make(u User) error {
 	if err := d.remove(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(d.parent, 0o700); err != nil {
+	parent, err := OpenTemp(d.parent)
+	if err != nil {
 		return err
 	}
-	return mkdirFor(d.path(), u)
-}
-
-// mkdirFor makes a folder of the user's own.
-func mkdirFor(path string, u User) error {
-	if err := os.Mkdir(path, 0o700); err != nil || u.IsZero() {
+	defer parent.Close()
+	if err := parent.Mkdir(d.name(), 0o700); err != nil || u.IsZero() {
 		return err
 	}
-	if err := os.Lchown(path, u.UID, u.GID); err != nil {
-		return errors.Join(err, os.Remove(path))
+	if err := parent.Lchown(d.name(), u.UID, u.GID); err != nil {
+		return errors.Join(err, parent.Remove(d.name()))
 	}
 	return nil
+}
+
+// OpenTemp opens a folder in the folder run of the data folder, and makes it if there is none. A gated of root follows no
+// link there that the data folder's owner has made.
+func OpenTemp(path string) (*os.Root, error) {
+	data, in := splitTemp(path)
+	return dataowner.Make(data, in)
+}
+
+// splitTemp splits data/run/NAME behind the data folder.
+func splitTemp(path string) (data, in string) {
+	run, name := filepath.Split(path)
+	data, run = filepath.Split(filepath.Clean(run))
+	return data, filepath.Join(run, name)
 }
 
 // remove returns no error if there is nothing to remove.
@@ -50,7 +63,7 @@ func (d tempDir) remove() error {
 
 // RemoveFolder removes a folder that programs have written to. It returns no error if there is nothing to remove.
 func RemoveFolder(parent, name string) error {
-	root, err := os.OpenRoot(parent)
+	root, err := dataowner.Open(splitTemp(parent))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/runtime"
+	"arizuko/pkg/dataowner"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"
@@ -99,11 +100,15 @@ func (j *job) runtime() (runtime.Runtime, error) {
 
 // prepare makes the job's folder, with a copy of the file and an empty one for the output, which it returns open.
 func (j *job) prepare(name string, user runtime.User) (printed *os.File, err error) {
-	dir := filepath.Join(j.w.parent(), name)
-	if err := errors.Join(os.MkdirAll(j.w.parent(), 0o700), runtime.RemoveFolder(j.w.parent(), name), os.Mkdir(dir, 0o700)); err != nil {
+	parent, err := runtime.OpenTemp(j.w.parent())
+	if err != nil {
 		return nil, err
 	}
-	folder, err := os.OpenRoot(dir)
+	defer parent.Close()
+	if err := errors.Join(runtime.RemoveFolder(j.w.parent(), name), parent.Mkdir(name, 0o700)); err != nil {
+		return nil, err
+	}
+	folder, err := dataowner.OpenFolder(parent, name)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +120,7 @@ func (j *job) prepare(name string, user runtime.User) (printed *os.File, err err
 	if err != nil || user.IsZero() {
 		return printed, err
 	}
-	if err := errors.Join(printed.Chown(user.UID, user.GID), os.Lchown(dir, user.UID, user.GID)); err != nil {
+	if err := errors.Join(printed.Chown(user.UID, user.GID), parent.Lchown(name, user.UID, user.GID)); err != nil {
 		return nil, errors.Join(err, printed.Close())
 	}
 	return printed, nil
