@@ -1,9 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"arizuko/dashd/internal/backup"
 	"arizuko/dashd/internal/pages"
@@ -25,7 +32,7 @@ type Config struct {
 	GatedURL      config.URL      `env:"GATED_URL" doc:"where gated is called; default: its socket in the data folder"`
 	OnbodURL      config.URL      `env:"ONBOD_URL" doc:"where onbod is called; default: its socket in the data folder"`
 	Operators     []string        `env:"OPERATORS" doc:"senders that may approve chats, as telegram:123,slack:U0AB: the same as gated's, shown in the first steps"`
-	Password      string          `env:"DASH_PASSWORD" secret:"true" doc:"logs in to the dashboard; without one there are one-time links, the first printed at start"`
+	Password      string          `env:"DASH_PASSWORD" secret:"true" doc:"logs in to the dashboard, with at least 8 characters, 12 where other machines reach dashd; without one there are one-time links, the first printed at start"`
 	AssistantName string          `env:"ASSISTANT_NAME" envDefault:"arizuko" doc:"name of agents before their first message; the same as gated's"`
 	Accounts      string          `env:"ACCOUNTS" doc:"daemons of further accounts that run with variables of this environment, as teled+work,slakd+home: the launcher starts them, and doctor examines them. A variable with _WORK at its end, as TELEGRAM_BOT_TOKEN_WORK, is the one without it for teled+work"`
 	PollInterval  time.Duration   `env:"POLL_INTERVAL" envDefault:"2s" doc:"how often the database is polled without a poke"`
@@ -38,12 +45,63 @@ type Config struct {
 func (c *Config) Validate() []error {
 	_, err := daemon.Accounts([]string{daemon.AccountsVariable + "=" + c.Accounts})
 	errs := []error{config.CheckInterval("POLL_INTERVAL", c.PollInterval), err}
+	errs = append(errs, c.checkPassword())
 	for name, size := range map[string]int64{"MEDIA_MAX": c.MediaMax, "MEDIA_QUOTA": c.MediaQuota, "MEDIA_DAILY": c.MediaDaily} {
 		if size <= 0 {
 			errs = append(errs, fmt.Errorf("%s: must be above 0", name))
 		}
 	}
 	return errs
+}
+
+const (
+	// minPassword is the length of the dashboard's password, in characters. Dashd compares 500 attempts a second at most: for
+	// 8 random letters and digits that takes thousands of years.
+	minPassword = 8
+	// minOpenPassword is that where other machines may try.
+	minOpenPassword = 12
+	// minDifferent is how many characters of a password have to differ.
+	minDifferent = 5
+)
+
+// trivialPasswords are long enough, and the first that are tried.
+var trivialPasswords = []string{
+	"password", "password1", "password123", "passw0rd", "12345678", "123456789", "1234567890", "123456789012", "qwertyui", "qwertyuiop",
+	"qwerty123", "iloveyou", "changeme", "changeme123", "letmein1", "letmein123", "adminadmin", "admin123", "administrator", "abcdefgh", "dashboard", "welcome1",
+}
+
+// checkPassword refuses a password that is guessed in a few attempts.
+func (c *Config) checkPassword() error {
+	if c.Password == "" {
+		return nil
+	}
+	least, why := minPassword, ""
+	if !c.loopback() {
+		least, why = minOpenPassword, ", as other machines can reach dashd"
+	}
+	different := map[rune]bool{}
+	for _, r := range c.Password {
+		if !unicode.IsSpace(r) {
+			different[r] = true
+		}
+	}
+	switch {
+	case utf8.RuneCountInString(strings.TrimSpace(c.Password)) < least:
+		return fmt.Errorf("DASH_PASSWORD: must have at least %d characters%s", least, why)
+	case len(different) < minDifferent, slices.Contains(trivialPasswords, strings.ToLower(strings.TrimSpace(c.Password))):
+		return errors.New("DASH_PASSWORD: is one of the first that are tried: choose another one, as `openssl rand -hex 12` prints it")
+	}
+	return nil
+}
+
+// loopback reports whether only users of this machine reach dashd.
+func (c *Config) loopback() bool {
+	host, _, err := net.SplitHostPort(string(c.Addr))
+	if err != nil {
+		return true // an invalid address is its own problem
+	}
+	addr, err := netip.ParseAddr(host)
+	return (host == "localhost" || err == nil && addr.Unmap().IsLoopback()) && c.PublicURL == ""
 }
 
 func loadConfig() (Config, error) { return config.Load[Config](environ()) }

@@ -28,6 +28,24 @@ func TestConfig_InvalidValues_AllReported(t *testing.T) {
 	}
 }
 
+func TestConfig_TrivialPassword_Refused(t *testing.T) {
+	const short, trivial = "must have at least", "one of the first that are tried"
+	for _, tc := range []struct{ password, addr, public, want string }{
+		{"x", "", "", short}, {"1234567", "", "", short}, {"   x    ", "", "", short}, {"ab       cd", "", "", trivial},
+		{"aaaaaaaaaaaa", "", "", trivial}, {"abababababab", "", "", trivial}, {"password", "", "", trivial}, {"PassWord", "", "", trivial},
+		{"12345678", "", "", trivial}, {"123456789012", "0.0.0.0:8083", "", trivial},
+		{"h7Gq-k2s", "", "", ""}, {"h7Gq-k2s", "[::1]:8083", "", ""}, {"h7Gq-k2s", "localhost:8083", "", ""},
+		{"h7Gq-k2s", "0.0.0.0:8083", "", short}, {"h7Gq-k2s", ":8083", "", short}, {"h7Gq-k2s", "192.0.2.1:8083", "", short},
+		{"h7Gq-k2s", "", "https://chat.example", "must have at least 12 characters, as other machines"},
+		{"h7Gq-k2s-9Lp", "0.0.0.0:8083", "https://chat.example", ""}, {"", "0.0.0.0:8083", "", ""},
+	} {
+		_, err := config.Load[Config]([]string{"DASH_PASSWORD=" + tc.password, "DASHD_ADDR=" + tc.addr, "DASH_PUBLIC_URL=" + tc.public})
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%+v: %v", tc, err)
+		}
+	}
+}
+
 // call runs dashd with arguments and returns its exit code and what it printed.
 func call(t *testing.T, ctx context.Context, args ...string) (code int, printed string) {
 	t.Helper()

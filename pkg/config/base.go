@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode/utf8"
 )
 
 // Base is the settings of every daemon; it is embedded in each daemon's configuration.
@@ -16,7 +18,7 @@ type Base struct {
 	Data         string     `env:"ARIZUKO_DATA" envDefault:"./data" doc:"folder of the database, groups, media, logs and sockets"`
 	DB           Server     `env:"ARIZUKO_DB" secret:"true" doc:"URL of a database on a Postgres server, postgres://user:password@host/database; default: the file arizuko.db in the data folder"`
 	Host         string     `env:"ARIZUKO_HOST" doc:"name of this machine among those that share a database; default: the host's name"`
-	SharedSecret string     `env:"ARIZUKO_SECRET" secret:"true" doc:"secret that the daemons share: they sign with it what they send to other machines, and callers by hand send it as bearer; default: the file secret in the data folder, made by migrate"`
+	SharedSecret string     `env:"ARIZUKO_SECRET" secret:"true" doc:"secret of at least 16 characters that the daemons share: they sign with it what they send to other machines, and callers by hand send it as bearer; default: the file secret in the data folder, made by migrate"`
 	LogLevel     slog.Level `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	LogFormat    LogFormat  `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`
 }
@@ -64,6 +66,42 @@ func (b Base) Secret() (string, error) {
 		return "", fmt.Errorf("no secret: %w", err)
 	}
 	return secret, nil
+}
+
+// minSharedSecret is the length of a shared secret, in characters. 16 hexadecimal ones have 64 bits: more than can be tried over
+// the network. What migrate makes has 64 characters.
+const minSharedSecret = 16
+
+// StrongSecret is Secret, unless that can be guessed, or read by other users: its file must be no link, and only its owner's.
+// A file that ARIZUKO_SECRET_FILE names may have any mode: engines of containers mount secrets as they like.
+func (b Base) StrongSecret() (string, error) {
+	secret, err := b.Secret()
+	if err != nil {
+		return "", err
+	}
+	var problems []error
+	if b.SharedSecret == "" {
+		problems = append(problems, checkSecretFile(b.SecretPath()))
+	}
+	if n := utf8.RuneCountInString(strings.Join(strings.Fields(secret), "")); n < minSharedSecret {
+		problems = append(problems, fmt.Errorf("the secret between the daemons can be guessed: it has %d characters, at least %d are needed; "+
+			"stop all daemons, and write one that `openssl rand -hex 32` prints into %s, or ARIZUKO_SECRET", n, minSharedSecret, b.SecretPath()))
+	}
+	return secret, errors.Join(problems...)
+}
+
+func checkSecretFile(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s is a symbolic link: remove it, and name the file that it leads to in ARIZUKO_SECRET_FILE", path)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("%s has mode %04o, so other users of this machine can call the daemons: run `chmod 600 %s`, or name the file in ARIZUKO_SECRET_FILE",
+			path, info.Mode().Perm(), path)
+	}
+	return nil
 }
 
 // Logger writes to w in the configured format, with the daemon's name on every line and the

@@ -43,6 +43,52 @@ func TestBaseSecret(t *testing.T) {
 	}
 }
 
+func TestStrongSecret_GuessedOrReadable_Refused(t *testing.T) {
+	const good = "0123456789abcdef"
+	for name, tc := range map[string]struct {
+		content string
+		mode    os.FileMode
+		want    string // "" if it is used
+	}{
+		"good":         {good + "\n", 0o600, ""},
+		"read-only":    {good, 0o400, ""},
+		"short":        {good[1:], 0o600, "has 15 characters, at least 16 are needed"},
+		"one blank":    {" ", 0o600, "has 0 characters"},
+		"blanks":       {strings.Repeat(" \t", 20), 0o600, "has 0 characters"},
+		"of the group": {good, 0o640, "run `chmod 600 DATA/secret`"},
+		"of others":    {good, 0o604, "run `chmod 600 DATA/secret`"},
+		"written":      {good, 0o622, "mode 0622"},
+		"both":         {"x", 0o644, "chmod 600 DATA/secret`, or name the file in ARIZUKO_SECRET_FILE\nthe secret between the daemons can be guessed"},
+	} {
+		b := config.Base{Data: t.TempDir()}
+		if err := errors.Join(os.WriteFile(b.SecretPath(), []byte(tc.content), tc.mode), os.Chmod(b.SecretPath(), tc.mode)); err != nil {
+			t.Fatal(err)
+		}
+		wantSecret(t, name, b, tc.want)
+	}
+	given := config.Base{Data: t.TempDir(), SharedSecret: good}
+	wantSecret(t, "given", given, "")
+	given.SharedSecret = good[1:]
+	wantSecret(t, "short and given", given, "has 15 characters")
+
+	linked, file := config.Base{Data: t.TempDir()}, filepath.Join(t.TempDir(), "file")
+	if err := errors.Join(os.WriteFile(file, []byte(good), 0o600), os.Symlink(file, linked.SecretPath())); err != nil {
+		t.Fatal(err)
+	}
+	wantSecret(t, "a link", linked, "DATA/secret is a symbolic link")
+	linked.SharedSecret = good
+	wantSecret(t, "a link that is not used", linked, "")
+}
+
+// wantSecret fails the test unless the secret is used, or refused with that text.
+func wantSecret(t *testing.T, name string, b config.Base, want string) {
+	t.Helper()
+	_, err := b.StrongSecret()
+	if text := strings.ReplaceAll(fmt.Sprint(err), b.Data, "DATA"); (err == nil) != (want == "") || !strings.Contains(text, want) {
+		t.Errorf("%s: %s, want %q", name, text, want)
+	}
+}
+
 type nested struct{ Inner *struct{ Key string } }
 
 func TestLoggerRedacts(t *testing.T) {

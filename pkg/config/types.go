@@ -120,6 +120,9 @@ func (o *Operators) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// minPrefix is the shortest prefix of Networks, in bits: that of all private addresses of IPv6, fc00::/7.
+const minPrefix = 7
+
 // Networks are IP addresses and networks, "192.0.2.1,10.0.0.0/8".
 type Networks []netip.Prefix
 
@@ -134,6 +137,12 @@ func (n *Networks) UnmarshalText(text []byte) error {
 		}
 		if err != nil {
 			return fmt.Errorf("%q is no IP address and no network as in 10.0.0.0/8", part)
+		}
+		if prefix.Addr().Is4In6() && prefix.Bits() >= 96 {
+			prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-96)
+		}
+		if prefix.Bits() < minPrefix {
+			return fmt.Errorf("%q has too many addresses: name those that you trust", part)
 		}
 		*n = append(*n, prefix.Masked())
 	}

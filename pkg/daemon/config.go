@@ -17,3 +17,18 @@ func dataFolder() string {
 	}](os.Environ()) // a text cannot be invalid
 	return cfg.Data
 }
+
+// checkSecret returns what is wrong with the secret between the daemons, nil if there is none.
+func checkSecret() error {
+	base, err := config.Load[config.Base](os.Environ())
+	if err != nil {
+		return nil //nolint:nilerr // the program's own check reports it
+	}
+	if _, err := base.Secret(); err != nil {
+		return nil //nolint:nilerr // so is this
+	}
+	if _, err := base.StrongSecret(); err != nil {
+		return &ExitError{ExitRefused, err}
+	}
+	return nil
+}

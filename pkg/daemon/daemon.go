@@ -136,7 +136,7 @@ func (p Program) help() string {
 }
 
 func (p Program) check(ctx context.Context, out io.Writer) error {
-	if err := p.Check(ctx, out); err != nil {
+	if err := errors.Join(p.Check(ctx, out), checkSecret()); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s: ok\n", p.Name)

@@ -74,6 +74,17 @@ func TestProgram_RootInFolderOfAnotherUser_BecomesThatUserUnlessPrivileged(t *te
 	}
 }
 
+func TestCheck_WeakSecret_Refused(t *testing.T) {
+	t.Setenv("ARIZUKO_DATA", t.TempDir())
+	for secret, want := range map[string]int{"0123456789abcdef": 0, "0123456789abcde": 78, "x": 78} {
+		t.Setenv("ARIZUKO_SECRET", secret)
+		var out bytes.Buffer
+		if got := program(nil).Run(t.Context(), []string{"check"}, &out, &out); got != want || (want == 0) != (out.String() == "teled: ok\n") {
+			t.Errorf("%s: exit %d, want %d: %s", secret, got, want, out.String())
+		}
+	}
+}
+
 func program(serve error) daemon.Program {
 	return daemon.Program{
 		Name:  "teled",

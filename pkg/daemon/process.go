@@ -146,7 +146,7 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 		return err
 	}
 	p.Ready.Wait("start", o.Name+" is starting", nil) // it waits for the schema no longer
-	secret, err := o.Base.Secret()
+	secret, err := o.Base.StrongSecret()
 	if err != nil {
 		return &ExitError{ExitRefused, err}
 	}

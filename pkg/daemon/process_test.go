@@ -33,7 +33,7 @@ func dataFolder(t *testing.T) string {
 
 func migrate(t *testing.T, data string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(data, "secret"), []byte("0123456789\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(data, "secret"), []byte("0123456789abcdef\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// Renamed into place, so that other processes never see half of it.
@@ -71,7 +71,7 @@ func TestProcess_StartRunStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Secret != "0123456789" {
+	if p.Secret != "0123456789abcdef" {
 		t.Errorf("secret %q", p.Secret)
 	}
 	base := "http://" + p.Addr

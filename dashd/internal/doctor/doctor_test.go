@@ -86,7 +86,10 @@ func TestExamine_Folder(t *testing.T) {
 		}, "secret-missing no secret: DATA/secret is not a file", "migrate up", 78},
 		{"short secret", func(x *instance) {
 			x.ok(os.WriteFile(path(x, "secret"), []byte("hunter22"), 0o600))
-		}, "secret-short the secret between the daemons has 8 characters", "32 random", 0},
+		}, "secret-short the secret between the daemons has 8 characters", "32 random", 78},
+		{"weak secret", func(x *instance) {
+			x.ok(os.WriteFile(path(x, "secret"), []byte("0123456789abcdef"), 0o600))
+		}, "secret-short the secret between the daemons has 16 characters", "32 random", 0},
 		{"open database", func(x *instance) { x.ok(os.Chmod(path(x, "arizuko.db"), 0o644)) }, "database-mode DATA/arizuko.db has mode 0644", "chmod 600 ", 0},
 		{"no database", func(x *instance) { x.ok(os.Remove(path(x, "arizuko.db"))) }, "database-missing there is no database at DATA/arizuko.db", "restore a backup", 1},
 		{"full disk", func(x *instance) {

@@ -77,7 +77,11 @@ func (e *examination) secretFile() {
 		e.refused("secret-missing", problem.Error(), "run `migrate up`: it makes the secret; or set ARIZUKO_SECRET for all daemons")
 	}
 	if n := len(e.secret); n > 0 && n < minSecret {
-		e.warn("secret-short", fmt.Sprintf("the secret between the daemons has %d characters only", n), fmt.Sprintf("stop all daemons, write at least %d random characters into %s (or ARIZUKO_SECRET), and start them", minSecret, path))
+		report := e.warn
+		if _, err := e.Base.StrongSecret(); err != nil { // daemons do not start with it
+			report = e.refused
+		}
+		report("secret-short", fmt.Sprintf("the secret between the daemons has %d characters only", n), fmt.Sprintf("stop all daemons, write at least %d random characters into %s (or ARIZUKO_SECRET), and start them", minSecret, path))
 	}
 }
 

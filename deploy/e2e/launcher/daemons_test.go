@@ -80,7 +80,7 @@ func TestLauncher_OtherGroupsOnly_LinksToTheirList(t *testing.T) {
 }
 
 func TestLauncher_Password_LinksToLoginForm(t *testing.T) {
-	l := withDaemons(t, "DASH_PASSWORD=x", "DASH_PUBLIC_URL=https://chat.example").Launch()
+	l := withDaemons(t, "DASH_PASSWORD=h7Gq-k2s-9Lp", "DASH_PUBLIC_URL=https://chat.example").Launch()
 	if got := l.WaitReady(); got != "arizuko ready: https://chat.example/login?next=/chat/main\n" {
 		t.Errorf("printed %q", got)
 	}
