@@ -45,7 +45,7 @@ func (p networkPlan) connect(ctx context.Context, init initProcess) (up *uplink,
 		}
 		err := up.await(ctx, init)
 		if err == nil {
-			err = ns.shield(ctx, p.own)
+			err = ns.shield(ctx, p.resolvers.servers, p.own)
 		}
 		if err != nil {
 			up.abandon()
@@ -131,16 +131,16 @@ func (n *namespace) command(ctx context.Context, args []string) *exec.Cmd {
 	return cmd
 }
 
-// shield makes this machine's addresses unreachable: what listens on all of them listens
-// on the outside ones, too.
-func (n *namespace) shield(ctx context.Context, own []netip.Addr) error {
+// shield makes this machine's addresses unreachable, as what listens on all of them listens
+// on the outside ones too, and the metadata services of clouds.
+func (n *namespace) shield(ctx context.Context, servers, own []netip.Addr) error {
 	program, err := os.Open(self)
 	if err != nil {
 		return err
 	}
 	defer program.Close()
 	hosts := slices.DeleteFunc(slices.Clone(own), netip.Addr.IsLoopback)
-	cmd := n.command(ctx, netsetup.Shield(gatewayMAC, hosts))
+	cmd := n.command(ctx, netsetup.Shield(gatewayMAC, servers, hosts))
 	cmd.ExtraFiles = []*os.File{program}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return &MachineError{fmt.Errorf("close this machine's addresses to the sandbox: %w: %.500s", err, strings.TrimSpace(string(out)))}

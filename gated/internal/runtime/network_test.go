@@ -78,8 +78,9 @@ func listenOn(t *testing.T, network, addr string) net.Listener {
 
 // outside is another host: a network namespace at the other end of a link.
 type outside struct {
-	name string
-	addr string
+	name     string
+	addr     string
+	metadata string // one more address of it, link-local, as those of clouds' services for machines
 }
 
 // newOutside makes a host. Only root can.
@@ -89,7 +90,7 @@ func newOutside(t *testing.T) outside {
 	need.Program(t, "ip", "iproute2")
 	// Addresses for tests of network devices (RFC 2544), other ones for each process.
 	subnet := fmt.Sprintf("198.18.%d.", os.Getpid()%250)
-	o := outside{name: fmt.Sprintf("out%d", os.Getpid()), addr: subnet + "2"}
+	o := outside{name: fmt.Sprintf("out%d", os.Getpid()), addr: subnet + "2", metadata: fmt.Sprintf("169.254.%d.9", os.Getpid()%250+1)}
 	ip := func(args ...string) {
 		t.Helper()
 		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
@@ -104,6 +105,8 @@ func newOutside(t *testing.T) outside {
 	ip("link", "set", o.name, "up")
 	ip("-n", o.name, "addr", "add", o.addr+"/30", "dev", "eth0")
 	ip("-n", o.name, "link", "set", "eth0", "up")
+	ip("-n", o.name, "addr", "add", o.metadata+"/32", "dev", "eth0")
+	ip("route", "add", o.metadata+"/32", "via", o.addr, "dev", o.name)
 	return o
 }
 
@@ -327,26 +330,38 @@ func (n network) outside() {
 	o := newOutside(n.T)
 	var port string
 	o.in(n.T, func() error {
-		l, err := net.Listen("tcp", o.addr+":0")
+		l, err := net.Listen("tcp4", "0.0.0.0:0")
 		if err != nil {
 			return err
 		}
 		port = serveText(n.T, l, "hello")
-		names, err := net.ListenPacket("udp", o.addr+":53")
-		if err != nil {
-			return err
+		for _, addr := range []string{o.addr, o.metadata} {
+			names, err := net.ListenPacket("udp", addr+":53")
+			if err != nil {
+				return err
+			}
+			serveNames(n.T, names)
 		}
-		serveNames(n.T, names)
 		return nil
 	})
 	n.resolver("127.0.0.1", o.addr)
 	c := n.start()
 	c.allowed(map[string]string{"dial " + o.addr + ":" + port: "hello", "resolve host.example.org": "192.0.2.99"})
+	c.refused("dial-any " + o.metadata + ":" + port)
+	if answer := c.ask("bound " + o.metadata + ":" + port); !strings.HasPrefix(answer, "no ") {
+		n.Errorf("by a bound socket: %s", answer)
+	}
+	n.resolver(o.metadata) // the only one on some clouds
+	c = n.start()
+	c.allowed(map[string]string{"resolve host.example.org": "192.0.2.99"})
+	c.refused("dial-any " + o.metadata + ":" + port)
 	for _, network := range []Network{NetworkNone, NetworkHost} {
 		n.s.Network = network
-		answer := n.start().ask("dial " + o.addr + ":" + port)
-		if reached := answer == "ok hello"; reached != (network == NetworkHost) {
-			n.Errorf("%s: %q", network, answer)
+		for _, addr := range []string{o.addr, o.metadata} {
+			answer := n.start().ask("dial " + addr + ":" + port)
+			if reached := answer == "ok hello"; reached != (network == NetworkHost) {
+				n.Errorf("%s, %s: %q", network, addr, answer)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	goruntime "runtime"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,15 +32,19 @@ const (
 // capabilities, so that other programs may find the namespace by it.
 func Hold(listen string) []string { return []string{Name, hold, listen} }
 
-// Shield are the arguments of a process that makes hosts unreachable, and the
+// Shield are the arguments of a process that makes hosts and metadata services unreachable, and the
 // namespace's gateway the only host to which it sends anything. gatewayMAC is the address
-// that packets to the gateway carry.
-func Shield(gatewayMAC string, hosts []netip.Addr) []string {
-	args := []string{Name, shield, gatewayMAC}
-	for _, host := range hosts {
-		args = append(args, host.String())
+// that packets to the gateway carry. servers are name servers: of a metadata service that is one
+// of them, port 53 stays open.
+func Shield(gatewayMAC string, servers, hosts []netip.Addr) []string {
+	return append([]string{Name, shield, gatewayMAC, strings.Join(texts(servers), ",")}, texts(hosts)...)
+}
+
+func texts(addrs []netip.Addr) (all []string) {
+	for _, a := range addrs {
+		all = append(all, a.String())
 	}
-	return args
+	return all
 }
 
 // Intercept does what the command line says if that is of Hold or Shield, and does not
@@ -56,7 +61,7 @@ func Intercept() {
 			err = wait()
 		}
 	case shield:
-		err = shieldNetwork(os.Args[3], os.Args[4:])
+		err = shieldNetwork(os.Args[3], strings.Split(os.Args[4], ","), os.Args[5:])
 	default:
 		err = fmt.Errorf("unknown step %q", os.Args[2])
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 // addresses over; and where it finds no route, or one of type prohibit, the kernel takes
 // the host for a neighbour on the device's link. So there are no neighbours but the
 // gateway, whose hardware address is fixed: the kernel asks for no other.
-func shieldNetwork(gatewayMAC string, hosts []string) error {
+func shieldNetwork(gatewayMAC string, servers, hosts []string) error {
 	mac, err := net.ParseMAC(gatewayMAC)
 	if err != nil {
 		return err
@@ -44,7 +45,10 @@ func shieldNetwork(gatewayMAC string, hosts []string) error {
 	if err := l.onlyGateway(k, mac); err != nil {
 		return err
 	}
-	forbidden := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	if err := l.allowNames(k, servers); err != nil {
+		return err
+	}
+	forbidden := append(metadata(), netip.MustParsePrefix("127.0.0.0/8"))
 	for _, text := range hosts {
 		host, err := netip.ParseAddr(text)
 		if err != nil {
@@ -57,6 +61,50 @@ func shieldNetwork(gatewayMAC string, hosts []string) error {
 	for _, prefix := range forbidden {
 		if err := k.route(unix.RTM_NEWROUTE, unix.RTN_PROHIBIT, unix.RT_SCOPE_UNIVERSE, prefix, 0); err != nil {
 			return fmt.Errorf("make %s unreachable: %w", prefix, err)
+		}
+	}
+	return nil
+}
+
+// metadata are the addresses at which clouds tell a machine who it is, and give it its credentials. An agent is not the
+// machine. All link-local addresses are among them: 169.254.169.254 of nearly all clouds, 169.254.170.2 and .23 of containers
+// at Amazon, others elsewhere. IPv6, with fe80::/10 and fd00:ec2::254, does not reach a sandbox.
+func metadata() []netip.Prefix {
+	return []netip.Prefix{
+		netip.MustParsePrefix("169.254.0.0/16"),
+		netip.MustParsePrefix("100.100.100.200/32"), // Alibaba
+		netip.MustParsePrefix("168.63.129.16/32"),   // Azure's agent of machines
+		netip.MustParsePrefix("192.0.0.192/32"),     // Oracle's older machines
+	}
+}
+
+const (
+	// namesTable and namesPriority are of the routes and rules that lead to name servers: before the main table's.
+	namesTable, namesPriority = 200, 100
+	namesPort                 = 53
+)
+
+// allowNames lets questions for names through to servers that are metadata services: on some clouds, such as Google's, there
+// is no other server.
+func (l link) allowNames(k *kernel, servers []string) error {
+	for _, text := range servers {
+		server, err := netip.ParseAddr(text)
+		if err != nil || !slices.ContainsFunc(metadata(), func(p netip.Prefix) bool { return p.Contains(server) }) {
+			continue
+		}
+		to := attribute(unix.RTA_DST, server.AsSlice())
+		route := []byte{unix.AF_INET, 32, 0, 0, namesTable, unix.RTPROT_STATIC, unix.RT_SCOPE_UNIVERSE, unix.RTN_UNICAST, 0, 0, 0, 0}
+		route = slices.Concat(route, to, attribute(unix.RTA_GATEWAY, l.gateway.AsSlice()), attribute(unix.RTA_OIF, number(l.index)))
+		err = k.request(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, route)
+		port := binary.NativeEndian.AppendUint16(binary.NativeEndian.AppendUint16(nil, namesPort), namesPort)
+		for _, protocol := range []byte{unix.IPPROTO_UDP, unix.IPPROTO_TCP} {
+			rule := []byte{unix.AF_INET, 32, 0, 0, namesTable, 0, 0, unix.FR_ACT_TO_TBL, 0, 0, 0, 0}
+			rule = slices.Concat(rule, attribute(unix.FRA_DST, server.AsSlice()), attribute(unix.FRA_PRIORITY, number(namesPriority)),
+				attribute(unix.FRA_IP_PROTO, []byte{protocol}), attribute(unix.FRA_DPORT_RANGE, port))
+			err = errors.Join(err, k.request(unix.RTM_NEWRULE, unix.NLM_F_CREATE, rule))
+		}
+		if err != nil {
+			return fmt.Errorf("let questions for names through to %s: %w", server, err)
 		}
 	}
 	return nil
