@@ -196,14 +196,27 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// Download sends a request for a file and writes the answer to w. check, unless nil, may refuse a
-// successful answer. The error for a status that another try does not change is a permanent *Failure.
+// sameHost follows redirects on a file's own server: another one, which the first has named, may be of this machine's network.
+func sameHost(req *http.Request, via []*http.Request) error {
+	const maxRedirects = 5
+	if first := via[0].URL; len(via) > maxRedirects || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// Download sends a request for a file and writes the answer to w. It follows no redirect to another host. check, unless nil,
+// may refuse an answer, of whatever status. The error for a status that another try does not change is a permanent *Failure.
 // No error contains the URL.
 func Download(c *http.Client, req *http.Request, w io.Writer, check func(*http.Response) error) error {
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
 	late := time.AfterFunc(downloadHeaderTimeout, cancel)
-	res, err := c.Do(req.WithContext(ctx))
+	client := *c
+	if client.CheckRedirect == nil {
+		client.CheckRedirect = sameHost
+	}
+	res, err := client.Do(req.WithContext(ctx))
 	if !late.Stop() && err != nil && req.Context().Err() == nil {
 		err = errors.New("the file server does not answer")
 	}
@@ -211,13 +224,13 @@ func Download(c *http.Client, req *http.Request, w io.Writer, check func(*http.R
 		return TransportError(err)
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return &Failure{Class: downloadClass(res.StatusCode), Err: fmt.Errorf("the file server answered %s", res.Status)}
-	}
 	if check != nil {
 		if err := check(res); err != nil {
 			return err
 		}
+	}
+	if res.StatusCode != http.StatusOK {
+		return &Failure{Class: downloadClass(res.StatusCode), Err: fmt.Errorf("the file server answered %s", res.Status)}
 	}
 	_, err = io.Copy(w, res.Body)
 	return err

@@ -153,3 +153,38 @@ func TestDownload_Status_DecidesOverRetry(t *testing.T) {
 		}
 	}
 }
+
+func TestDownload_Redirect_IsFollowedOnItsHostAlone(t *testing.T) {
+	asked := false
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	t.Cleanup(other.Close)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/own":
+			http.Redirect(w, r, "/file", http.StatusFound)
+		case "/loop":
+			http.Redirect(w, r, "/loop", http.StatusFound)
+		case "/other", "/twice":
+			http.Redirect(w, r, map[string]string{"/other": other.URL, "/twice": "/other"}[r.URL.Path], http.StatusTemporaryRedirect)
+		default:
+			_, _ = io.WriteString(w, "meow")
+		}
+	}))
+	t.Cleanup(s.Close)
+	c := NewCallClient()
+	t.Cleanup(c.CloseIdleConnections)
+	for path, want := range map[string]string{"/own": "meow", "/loop": "", "/other": "", "/twice": ""} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		var f *Failure
+		if err := Download(c, req, &got, nil); got.String() != want || (err == nil) != (want != "") || err != nil && (!errors.As(err, &f) || f.Class != msg.Permanent) {
+			t.Errorf("%s: %q, %v", path, got.String(), err)
+		}
+	}
+	if asked {
+		t.Error("the other host was asked")
+	}
+}

@@ -171,8 +171,8 @@ func (c *Client) Download(ctx context.Context, from string, w io.Writer) error {
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	return adapter.Download(c.http, req, w, func(res *http.Response) error {
-		elsewhere := res.Request.URL.Path != req.URL.Path
-		if elsewhere && strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") { // a login page
+		login := res.Request.URL.Path != req.URL.Path && strings.HasPrefix(res.Header.Get("Content-Type"), "text/html")
+		if login || res.StatusCode == http.StatusFound { // to the login page, which is on another host
 			return &adapter.Failure{Class: msg.Permanent, Err: errors.New("Slack refuses the download: add the scope files:read under OAuth & Permissions and install the app again")} //nolint:staticcheck // a name
 		}
 		return nil

@@ -47,6 +47,20 @@ func TestTheTokenGoesToSlackAlone(t *testing.T) {
 	}
 }
 
+func TestDownload_RedirectToALoginElsewhere_NamesTheScope(t *testing.T) {
+	asked := false
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	t.Cleanup(other.Close)
+	s := httptest.NewServer(http.RedirectHandler(other.URL+"/?redir=x", http.StatusFound))
+	t.Cleanup(s.Close)
+	c := NewClient(s.URL+"/api/", "xoxb-1", "", adapter.NewCallClient())
+	defer c.Close()
+	err := c.Download(t.Context(), s.URL+"/files-pri/T1-F1/cat.jpg", &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "files:read") || asked {
+		t.Errorf("%v, asked elsewhere: %v", err, asked)
+	}
+}
+
 // TestTag is found on the message that bears it, and on no other.
 func TestTag(t *testing.T) {
 	tag := Tag{Row: 7, Part: 1, Salt: 1_764_000_000_123}

@@ -254,9 +254,9 @@ func TestDownload_Fails(t *testing.T) {
 			w.Header().Set("Content-Length", "9")
 			_, _ = io.WriteString(w, "half")
 		}, io.Discard, "EOF"},
-		"redirect to none": {"f1", "x", func(w http.ResponseWriter, r *http.Request) {
+		"redirect elsewhere": {"f1", "x", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
-		}, io.Discard, "refused"},
+		}, io.Discard, "the file server answered 302"},
 	} {
 		err := fileServer(t, tt.path, tt.file).Download(t.Context(), tt.id, tt.to)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
