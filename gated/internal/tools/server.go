@@ -87,7 +87,7 @@ func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 		s.known[t.Name] = t.Kind
 		t.add(server, t.spec())
 	}
-	server.AddReceivingMiddleware(onlyTools, s.aroundCalls)
+	server.AddReceivingMiddleware(shortErrors, onlyTools, s.aroundCalls)
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 	})

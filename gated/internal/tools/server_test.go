@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 type nothing struct{}
@@ -271,5 +273,25 @@ func TestServer_ManySearches_AreBoundedForAllRuns(t *testing.T) {
 		if !<-done {
 			t.Error("a call was refused")
 		}
+	}
+}
+
+func TestServer_RefusedArguments_AreNotRepeatedWhole(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	long := strings.Repeat("é", 30_000)
+	for _, arguments := range []string{
+		`{"text":["` + long + `"]}`, `{"text":"x","` + long + `":1}`, `{"text":"x","replyTo":"` + long + `"}`, `"` + long + `"`, `["` + long + `"]`,
+	} {
+		if text, isError := f.call("send_message", arguments); !isError || len([]rune(text)) > 2100 || strings.Contains(text, "\ufffd") {
+			t.Errorf("error %v of %d bytes: %.100s", isError, len(text), text)
+		}
+	}
+	session, err := f.client(f.access.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: long}); err == nil || len([]rune(err.Error())) > 2300 {
+		t.Errorf("an unknown tool: %.200v", err)
 	}
 }
