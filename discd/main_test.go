@@ -60,7 +60,7 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 		"a path":                        {fake.Options{}, true, "DISCORD_API_URL=https://discord.com/api/v10", 78, []string{"DISCORD_API_URL: ends before /api"}, "connects"},
 		"Discord is not there":          {fake.Options{}, true, "DISCORD_API_URL=http://127.0.0.1:1", 1, []string{"http://127.0.0.1:1 does not answer"}, "connects"},
 		"a bad configuration":           {fake.Options{}, true, "BOTS=some", 78, []string{`BOTS="some": must be`}, "connects"},
-		"not running: health":           {fake.Options{}, true, "DISCD_ADDR=127.0.0.1:1", 1, []string{"refused"}, "connects"},
+		"not running: health":           {fake.Options{}, true, "", 1, []string{"discd.http.sock does not answer"}, "connects"},
 		"a command that does not exist": {fake.Options{}, true, "", 78, []string{"usage: discd [serve | check | health | --help | --version]"}, "connects"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 		"wrong path":       {good, "TELEGRAM_API_URL=https://api.telegram.org/bot", nil, 78, "TELEGRAM_API_URL: ends before /bot", "connects"},
 		"not reachable":    {good, "TELEGRAM_API_URL=http://127.0.0.1:1", []string{"check"}, 1, "http://127.0.0.1:1 does not answer", "connects"},
 		"invalid value":    {good, "BOTS=some", []string{"check"}, 78, `BOTS="some": must be`, "connects"},
-		"not running":      {good, "TELED_ADDR=127.0.0.1:1", []string{"health"}, 1, "refused", "connects"},
+		"not running":      {good, "", []string{"health"}, 1, "teled.http.sock does not answer", "connects"},
 		"unknown command":  {good, "", []string{"dance"}, 78, "usage: teled [serve | check | health", "connects"},
 		"invalid at serve": {good, "BOTS=some", nil, 78, `BOTS="some": must be`, "connects"},
 	} {

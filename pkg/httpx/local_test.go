@@ -75,7 +75,7 @@ func TestLocal_FolderOfOthers_IsNotTrusted(t *testing.T) {
 		"of the data folder's": {func(f string) error {
 			return errors.Join(os.Chown(f, 4711, 4711), os.Chown(filepath.Dir(f), 4711, 4711))
 		}, "no such file", true},
-		"a file in its place":     {func(f string) error { return errors.Join(os.Remove(f), os.WriteFile(f, nil, 0o600)) }, "not a directory", false},
+		"a file in its place":   {func(f string) error { return errors.Join(os.Remove(f), os.WriteFile(f, nil, 0o600)) }, "not a directory", false},
 		"no socket, but a file": {func(f string) error { return os.WriteFile(filepath.Join(f, "x.http.sock"), nil, 0o600) }, "refused", false},
 	} {
 		if tt.root && os.Geteuid() != 0 {
