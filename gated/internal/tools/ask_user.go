@@ -51,6 +51,9 @@ func askUser() Tool {
 		if err == nil {
 			err = c.checkOpen(ctx, c.Services.Store.Reader)
 		}
+		if err == nil {
+			err = c.place.park()
+		}
 		if err != nil {
 			return out, err
 		}

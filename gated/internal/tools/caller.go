@@ -32,6 +32,7 @@ type Caller struct {
 	Redact func(string) string
 
 	access *Access
+	place  *place // nil in tests
 }
 
 // requestChars is enough of a random text to find the lines of a call in a log: 40 bits.

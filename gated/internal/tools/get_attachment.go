@@ -75,6 +75,11 @@ func (c *Caller) fetched(ctx context.Context, id int64, n int) (*msg.Message, er
 			return nil, err
 		}
 	}
+	if m.PendingFiles > 0 {
+		if err := c.place.park(); err != nil {
+			return nil, err
+		}
+	}
 	poll := time.NewTicker(fetchPoll)
 	defer poll.Stop()
 	for m.PendingFiles > 0 {

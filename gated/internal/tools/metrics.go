@@ -11,7 +11,8 @@ const (
 	outcomePanic   = "panic"
 )
 
-// unknownTool is the label of calls of tools that do not exist: any text may be called.
+// unknownTool is the label of calls of tools that do not exist: any text may be called. It is also that of requests
+// which were refused before they were read.
 const unknownTool = "unknown"
 
 // newCalls counts calls.
@@ -25,6 +26,7 @@ func newCalls(reg prometheus.Registerer, tools []Tool) *prometheus.CounterVec {
 		}
 	}
 	calls.WithLabelValues(unknownTool, outcomeInvalid)
+	calls.WithLabelValues(unknownTool, outcomeRefused)
 	if reg != nil {
 		reg.MustRegister(calls)
 	}

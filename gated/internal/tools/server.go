@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
 
 	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/contextobjects"
@@ -24,8 +25,7 @@ import (
 const (
 	// Path is where the server answers.
 	Path = "/mcp"
-	// callTimeout bounds a call, its wait for others of the run included. It is below the
-	// time that httpx leaves for an answer.
+	// callTimeout bounds a call that has a place. It is below the time that httpx leaves for an answer.
 	callTimeout = 30 * time.Second
 	// waitTimeout bounds a call that waits for a user. It is above the longest ASK_TIMEOUT, a day.
 	waitTimeout = 25 * time.Hour
@@ -69,7 +69,8 @@ type Server struct {
 	log      *slog.Logger
 	calls    *prometheus.CounterVec
 	known    map[string]Kind
-	reading  chan struct{} // has an element for each call that may read much
+	bytes    *semaphore.Weighted // of all runs' larger bodies
+	reading  chan struct{}       // has an element for each call that may read much
 }
 
 // NewHandler returns the HTTP handler of [Path]. metrics may be nil.
@@ -78,7 +79,10 @@ func NewHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 }
 
 func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics prometheus.Registerer, tools []Tool) http.Handler {
-	s := &Server{tokens: tokens, services: services, log: log, calls: newCalls(metrics, tools), known: map[string]Kind{}, reading: make(chan struct{}, maxReading)}
+	s := &Server{
+		tokens: tokens, services: services, log: log, calls: newCalls(metrics, tools), known: map[string]Kind{},
+		bytes: semaphore.NewWeighted(maxAllBytes), reading: make(chan struct{}, maxReading),
+	}
 	tokens.offer(tools)
 	server := mcp.NewServer(&mcp.Implementation{Name: "arizuko", Title: "arizuko", Version: buildinfo.Version()}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
@@ -92,7 +96,7 @@ func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 	})
 	router := httpx.NewRouter(log, metrics)
-	router.With(http.NewCrossOriginProtection().Handler, s.authenticate).Handle(Path, keepAlive(keepAliveInterval, streamable))
+	router.With(http.NewCrossOriginProtection().Handler, s.authenticate, s.admit).Handle(Path, keepAlive(keepAliveInterval, streamable))
 	return router
 }
 
@@ -184,7 +188,6 @@ func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
 		if err := c.enter(ctx, s.services, access, params.Name); err != nil {
 			return failed(c.end(err).Error()), nil
 		}
-		defer func() { <-access.slots }()
 		if kind.Bulk {
 			release, err := s.beginReading(ctx)
 			if err != nil {
@@ -192,22 +195,33 @@ func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			defer release()
 		}
-		return next(context.WithValue(ctx, callKey{}, c), method, req)
+		result, err = next(context.WithValue(ctx, callKey{}, c), method, req)
+		return shortened(result), err
 	}
 }
 
-// enter waits until the run may make a further call, and finds out for which turn it is.
-func (c *call) enter(ctx context.Context, s *Services, access *Access, tool string) (err error) {
-	select {
-	case access.slots <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+// maxRefusal bounds the text of a refusal, in bytes: that of arguments which do not fit the schema quotes them.
+const maxRefusal = 2000
+
+// shortened cuts the text of a refusal, so that no call answers with all that it was sent.
+func shortened(result mcp.Result) mcp.Result {
+	if called, ok := result.(*mcp.CallToolResult); ok && called.IsError {
+		for _, c := range called.Content {
+			if text, ok := c.(*mcp.TextContent); ok && len(text.Text) > maxRefusal {
+				text.Text = strings.ToValidUTF8(text.Text[:maxRefusal/2], "") + " … " + strings.ToValidUTF8(text.Text[len(text.Text)-maxRefusal/2:], "")
+			}
+		}
 	}
+	return result
+}
+
+// enter waits for what must precede a call, and finds out for which turn it is.
+func (c *call) enter(ctx context.Context, s *Services, access *Access, tool string) (err error) {
 	if err = access.await(ctx); err == nil {
 		c.caller, err = s.caller(ctx, access, tool)
 	}
-	if err != nil {
-		<-access.slots
+	if err == nil {
+		c.caller.place, _ = ctx.Value(placeKey{}).(*place)
 	}
 	return err
 }

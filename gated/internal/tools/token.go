@@ -15,12 +15,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-const (
-	// tokenBytes is the size of a token before it is encoded.
-	tokenBytes = 32
-	// maxConcurrentCalls bounds the calls of a run that are handled at once. Others wait.
-	maxConcurrentCalls = 8
-)
+// tokenBytes is the size of a token before it is encoded.
+const tokenBytes = 32
 
 // Tokens are the tokens of live runs. They exist in memory alone: a restart of gated
 // ends all runs. The zero value is empty.
@@ -37,7 +33,7 @@ type Access struct {
 	run    msg.Run
 	token  string
 	redact func(string) string
-	slots  chan struct{}
+	room   *room
 	acting chan struct{}   // holds one value while a call acts
 	ctx    context.Context //nolint:containedctx // of all its calls; ends with the run
 	cancel context.CancelFunc
@@ -57,7 +53,7 @@ func (t *Tokens) Issue(run msg.Run, redact func(string) string) *Access {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &Access{
 		tokens: t, run: run, token: base64.RawURLEncoding.EncodeToString(secret), redact: redact,
-		slots: make(chan struct{}, maxConcurrentCalls), acting: make(chan struct{}, 1), ctx: ctx, cancel: cancel, acted: map[int64]map[string]int{},
+		room: newRoom(), acting: make(chan struct{}, 1), ctx: ctx, cancel: cancel, acted: map[int64]map[string]int{},
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,0 +1,203 @@
+package tools
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"golang.org/x/sync/semaphore"
+)
+
+// What requests take before their bodies are read: memory is bounded by these, not by what agents send.
+const (
+	// maxCallBody is the largest body of a request, in bytes. A text of maxText characters has 384 KiB where a client
+	// escapes all of it as surrogate pairs of 12 bytes; the rest is for the other arguments.
+	maxCallBody = 512 << 10
+	// smallBody is what most requests have at most. Such a one takes no bytes of a budget, only one of its run's slots:
+	// so whatever other runs send, it is not held up.
+	smallBody = 16 << 10
+	// maxRunBytes and maxAllBytes bound the larger bodies that are handled at once, of a run and of all runs.
+	maxRunBytes = 2 * maxCallBody
+	maxAllBytes = 8 * maxCallBody
+	// maxConcurrentCalls bounds the requests of a run that are handled at once.
+	maxConcurrentCalls = 8
+	// maxQueuedCalls of a run wait for that, their bodies unread. Together with those under way and the parked ones they
+	// are fewer than the connections of a sandbox's door, so that a further one is refused rather than not heard.
+	maxQueuedCalls = 32
+	// queueTimeout is how long they wait. With callTimeout it is below the time that httpx leaves for an answer, and that
+	// clients wait for one.
+	queueTimeout = 20 * time.Second
+	// receiveTimeout is how long a body may take that has a slot: agents are near.
+	receiveTimeout = 10 * time.Second
+	// maxParkedCalls of a run wait for a user or a download, without a slot.
+	maxParkedCalls = 16
+	// maxParkedBody bounds the body of each, which stays in memory: a question of ask_user with all its options has
+	// 19 KiB at most.
+	maxParkedBody = 32 << 10
+	// retryAfter is how long a refused client is to wait, in seconds.
+	retryAfter = 5
+)
+
+// codeBusy is the JSON-RPC code of a request that found no room; of those that servers may choose.
+const codeBusy = -32000
+
+// Errors of requests that are refused before their bodies are read.
+var (
+	errBusy     = errors.New("too many tool calls at once, or too large ones: nothing was done, try again in some seconds, with fewer at once")
+	errTooLarge = errors.New("a tool call has at most " + strconv.Itoa(maxCallBody>>10) + " KiB: shorten its arguments")
+	errBatch    = errors.New("batches are not supported: send one request at a time")
+)
+
+// room is what a run's requests take of. Each run has its own, and all share one budget of bytes.
+type room struct {
+	entered chan struct{} // has an element for each request under way or in the queue
+	slots   chan struct{} // has an element for each request under way
+	parked  chan struct{} // has an element for each call that waits for a user or a download
+	bytes   *semaphore.Weighted
+}
+
+func newRoom() *room {
+	return &room{
+		entered: make(chan struct{}, maxConcurrentCalls+maxQueuedCalls), slots: make(chan struct{}, maxConcurrentCalls),
+		parked: make(chan struct{}, maxParkedCalls), bytes: semaphore.NewWeighted(maxRunBytes),
+	}
+}
+
+// place is what one request has taken, until it leaves.
+type place struct {
+	room *room
+	all  *semaphore.Weighted
+	size int64 // of the body at most
+	// leave gives back what is taken.
+	leave func()
+}
+
+// take waits for a place for a request with a body of size bytes. It returns errBusy if the queue is full, or ctx ends.
+func (r *room) take(ctx context.Context, all *semaphore.Weighted, size int64) (*place, error) {
+	select {
+	case r.entered <- struct{}{}:
+	default:
+		return nil, errBusy
+	}
+	p := &place{room: r, all: all, size: size}
+	select {
+	case r.slots <- struct{}{}:
+	case <-ctx.Done():
+		<-r.entered
+		return nil, errBusy
+	}
+	p.leave = func() { <-r.slots; <-r.entered }
+	if size <= smallBody {
+		return p, nil
+	}
+	if r.bytes.Acquire(ctx, size) != nil {
+		p.leave()
+		return nil, errBusy
+	}
+	if all.Acquire(ctx, size) != nil {
+		r.bytes.Release(size)
+		p.leave()
+		return nil, errBusy
+	}
+	slot := p.leave
+	p.leave = func() { all.Release(size); r.bytes.Release(size); slot() }
+	return p, nil
+}
+
+// park gives the place of a call back while it waits for a user or a download, so that others do not wait for them,
+// too. It returns a refusal if too many do already, or if the call is too large to be kept.
+func (p *place) park() error {
+	if p == nil { // a test's call
+		return nil
+	}
+	if p.size > maxParkedBody {
+		return refuse("a call that waits has at most %d KiB: shorten its arguments", maxParkedBody>>10)
+	}
+	select {
+	case p.room.parked <- struct{}{}:
+	default:
+		return refuse("%d calls of yours are waiting already: call again when one of them has ended", maxParkedCalls)
+	}
+	p.leave()
+	p.leave = func() { <-p.room.parked }
+	return nil
+}
+
+type placeKey struct{}
+
+// admit lets a request in for which its run, and all runs together, have room. Others wait in a bounded queue, for a
+// bounded time, and are refused with 429; their bodies are not read.
+func (s *Server) admit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		size := r.ContentLength
+		switch {
+		case size > maxCallBody:
+			refuseRequest(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, errTooLarge)
+			return
+		case size < 0: // chunked
+			size = maxCallBody
+		}
+		access, _ := r.Context().Value(accessKey{}).(*Access)
+		p, err := s.takePlace(r.Context(), access, size)
+		if err != nil {
+			s.calls.WithLabelValues(unknownTool, outcomeRefused).Inc()
+			w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+			refuseRequest(w, http.StatusTooManyRequests, codeBusy, err)
+			return
+		}
+		defer func() { p.leave() }() // as it is then
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(receiveTimeout)) // a test's recorder has none
+			body := bufio.NewReader(http.MaxBytesReader(w, r.Body, maxCallBody))
+			if isBatch(body) {
+				refuseRequest(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, errBatch)
+				return
+			}
+			r.Body = readCloser{body, r.Body}
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), placeKey{}, p)))
+	})
+}
+
+// takePlace waits for a place for queueTimeout, and not longer than the run lives.
+func (s *Server) takePlace(ctx context.Context, access *Access, size int64) (*place, error) {
+	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
+	defer cancel()
+	defer context.AfterFunc(access.ctx, cancel)()
+	return access.room.take(ctx, s.bytes, size)
+}
+
+// isBatch reports whether a body is a list, as old versions of MCP have it: one request could be thousands of calls.
+func isBatch(body *bufio.Reader) bool {
+	for {
+		switch b, err := body.ReadByte(); {
+		case err != nil:
+			return false // the error comes again
+		case b == ' ' || b == '\t' || b == '\r' || b == '\n':
+		default:
+			_ = body.UnreadByte() // of the byte that was just read
+			return b == '['
+		}
+	}
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// refuseRequest answers a request whose id is not known, since its body is unread.
+func refuseRequest(w http.ResponseWriter, status, code int, err error) {
+	answer, _ := json.Marshal(map[string]any{ // has no value that cannot be encoded
+		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": err.Error()},
+	})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(answer) // it fails only if the client has gone away
+}

@@ -1,0 +1,343 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
+
+	"arizuko/pkg/msg"
+)
+
+// gate is the admission of requests without what answers them: their bodies are read, and kept until release is closed.
+type gate struct {
+	t       *testing.T
+	server  *Server
+	handler http.Handler
+	tokens  *Tokens
+	release chan struct{}
+	read    atomic.Int64 // bytes of all bodies
+	begun   atomic.Int64 // requests whose bodies are read
+	status  [600]atomic.Int64
+}
+
+func newGate(t *testing.T) *gate {
+	g := &gate{t: t, tokens: &Tokens{}, release: make(chan struct{})}
+	g.server = &Server{tokens: g.tokens, calls: newCalls(nil, nil), bytes: semaphore.NewWeighted(maxAllBytes)}
+	g.handler = g.server.authenticate(g.server.admit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		g.begun.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-g.release:
+		case <-r.Context().Done():
+		}
+	})))
+	return g
+}
+
+// run is a run of its own.
+func (g *gate) run(id int64) *Access {
+	access := g.tokens.Issue(msg.Run{ID: id, Folder: "acme"}, nil)
+	g.t.Cleanup(access.Close)
+	return access
+}
+
+// counted is a body that counts what is read of it.
+type counted struct {
+	io.Reader
+	read *atomic.Int64
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.read.Add(int64(n))
+	return n, err
+}
+
+// send sends n requests of size bytes each, at once, and waits until each is answered or waits.
+func (g *gate) send(access *Access, n, size int, chunked bool) {
+	for range n {
+		go func() {
+			r := httptest.NewRequestWithContext(g.t.Context(), http.MethodPost, Path, counted{strings.NewReader("{" + strings.Repeat("x", size-1)), &g.read})
+			r.ContentLength = int64(size)
+			if chunked {
+				r.ContentLength = -1
+			}
+			r.Header.Set("Authorization", "Bearer "+access.Token())
+			w := httptest.NewRecorder()
+			g.handler.ServeHTTP(w, r)
+			g.status[w.Code].Add(1)
+			if w.Code == http.StatusTooManyRequests && (w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "try again")) {
+				g.t.Errorf("refused with %v %s", w.Header(), w.Body)
+			}
+		}()
+	}
+	synctest.Wait()
+}
+
+func (g *gate) check(when string, status int, want int64) {
+	g.t.Helper()
+	if got := g.status[status].Load(); got != want {
+		g.t.Errorf("%s: %d requests have status %d, want %d", when, got, status, want)
+	}
+}
+
+func TestAdmit_ManyLargeBodies_OnlyThoseWithRoomAreRead(t *testing.T) {
+	t.Parallel()
+	for name, chunked := range map[string]bool{"with a length": false, "chunked": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate(t)
+				const n = 400
+				g.send(g.run(1), n, maxCallBody, chunked)
+				g.check("at once", http.StatusTooManyRequests, n-maxConcurrentCalls-maxQueuedCalls)
+				if read := g.read.Load(); read > maxRunBytes {
+					t.Errorf("%d bytes are read, want at most %d", read, maxRunBytes)
+				}
+				time.Sleep(queueTimeout) //nolint:forbidigo // in a bubble
+				synctest.Wait()
+				g.check("after the time of the queue", http.StatusTooManyRequests, n-maxRunBytes/maxCallBody)
+				close(g.release)
+				synctest.Wait()
+				g.check("in the end", http.StatusOK, maxRunBytes/maxCallBody)
+				if read := g.read.Load(); read > maxRunBytes {
+					t.Errorf("%d bytes are read, want at most %d", read, maxRunBytes)
+				}
+			})
+		})
+	}
+}
+
+func TestAdmit_ManyRunsWithLargeBodies_AllBoundedSmallOnesServed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t)
+		const runs = 30
+		for id := range int64(runs) {
+			g.send(g.run(id), 50, maxCallBody, false)
+		}
+		if read := g.read.Load(); read != maxAllBytes {
+			t.Errorf("%d bytes are read, want %d", read, maxAllBytes)
+		}
+		g.send(g.run(runs), 1, smallBody, false)
+		if begun := g.begun.Load(); begun != maxAllBytes/maxCallBody+1 {
+			t.Errorf("%d requests are served, want the small one of another run, too", begun)
+		}
+		close(g.release)
+		synctest.Wait()
+		g.check("in the end", http.StatusOK, 1+runs*(maxConcurrentCalls+maxQueuedCalls))
+	})
+}
+
+func TestAdmit_RunEndsClientLeaves_QueueIsEmpty(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t)
+		access := g.run(1)
+		g.send(access, maxConcurrentCalls+maxQueuedCalls, 100, false)
+		access.Close()
+		synctest.Wait()
+		g.check("after the run", http.StatusTooManyRequests, maxQueuedCalls)
+		close(g.release)
+		synctest.Wait()
+		if len(access.room.entered)+len(access.room.slots)+len(access.room.parked) != 0 || !access.room.bytes.TryAcquire(maxRunBytes) {
+			t.Error("places are taken by requests that have ended")
+		}
+	})
+}
+
+func TestAdmit_BodyTooLargeOrBatch_IsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for name, c := range map[string]struct {
+		body string
+		want int
+	}{
+		"too large": {strings.Repeat(" ", maxCallBody+1), http.StatusRequestEntityTooLarge},
+		"batch":     {" \n[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, 3000) + `{"jsonrpc":"2.0","id":2,"method":"ping"}]`, http.StatusBadRequest},
+		"single":    {` {"jsonrpc":"2.0","id":1,"method":"ping"}`, http.StatusOK},
+	} {
+		for _, version := range []string{"", "2025-03-26", "2025-06-18"} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(c.body))
+			r.RequestURI = ""
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "application/json, text/event-stream")
+			if version != "" {
+				r.Header.Set("MCP-Protocol-Version", version)
+			}
+			res, err := bearer(f.access.Token()).RoundTrip(r)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			_ = res.Body.Close()
+			if res.StatusCode != c.want {
+				t.Errorf("%s, version %q: status %d, want %d", name, version, res.StatusCode, c.want)
+			}
+		}
+	}
+}
+
+// What a tool's schema allows fits into a request, even if a client escapes each character of a text as a surrogate pair.
+func TestAdmit_LargestArgumentsOfEachTool_Fit(t *testing.T) {
+	t.Parallel()
+	for _, tool := range Registry() {
+		limit := maxCallBody
+		if tool.Name == "ask_user" || tool.Name == "get_attachment" {
+			limit = maxParkedBody
+		}
+		if size := 1024 + largest(tool.input); size > limit {
+			t.Errorf("%s has arguments of %d bytes, a request at most %d", tool.Name, size, limit)
+		}
+	}
+}
+
+// largest is the size of the largest value that a schema allows, in JSON. Short texts are names: ASCII, in quotes.
+func largest(s *jsonschema.Schema) (size int) {
+	switch {
+	case s.MaxLength != nil && *s.MaxLength <= maxJID:
+		return *s.MaxLength + 3
+	case s.MaxLength != nil:
+		return 12**s.MaxLength + 3
+	case s.Items != nil && s.MaxItems != nil:
+		return *s.MaxItems * largest(s.Items)
+	case s.Properties == nil:
+		return 30 // a number
+	}
+	for name, property := range s.Properties {
+		size += len(name) + 4 + largest(property)
+	}
+	return size
+}
+
+// parkedCalls has the fixture's run make calls that wait, and returns when all do.
+func (f *fixture) parkedCalls(n int, tool, arguments string) (release func()) {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(f.t.Context())
+	done := make(chan struct{}, n)
+	for range n {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			session, err := f.client(f.access.Token())
+			if err == nil {
+				_, _ = session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: rawJSON(f.fill(arguments))}) // until it is cancelled
+			}
+		}()
+	}
+	f.until(func() bool { return len(f.access.room.parked) == n })
+	return func() {
+		cancel()
+		for range n {
+			<-done
+		}
+	}
+}
+
+// until waits for what other goroutines do.
+func (f *fixture) until(happened func() bool) {
+	f.t.Helper()
+	for end := time.Now().Add(30 * time.Second); !happened(); <-time.After(time.Millisecond) {
+		if time.Now().After(end) {
+			f.t.Fatal("it does not happen")
+		}
+	}
+}
+
+func TestAdmit_CallsThatWaitForUserOrFile_HoldUpNoOthers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ tool, arguments string }{
+		{"ask_user", `{"question":"Which?","options":["a","b"]}`},
+		{"get_attachment", `{"message_id":OWN_FILE}`},
+	} {
+		t.Run(c.tool, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.holdAnswers = true
+			f.exec(`UPDATE messages SET pending_files = 1 WHERE id = ?`, f.file.ID)
+			release := f.parkedCalls(maxParkedCalls, c.tool, c.arguments)
+			defer release()
+			f.works("send_message", `{"text":"meanwhile"}`)
+			f.refused(c.tool, c.arguments, "waiting already")
+			if n := len(f.access.room.slots); n != 0 {
+				t.Errorf("%d slots are taken", n)
+			}
+		})
+	}
+}
+
+func TestPark_LargeCall_IsRefusedKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	r, all := newRoom(), semaphore.NewWeighted(maxAllBytes)
+	p, err := r.take(t.Context(), all, maxParkedBody+1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.park(); err == nil || !strings.Contains(err.Error(), "shorten its arguments") || len(r.parked) != 0 || len(r.slots) != 1 {
+		t.Errorf("%v, %d parked, %d slots", err, len(r.parked), len(r.slots))
+	}
+	p.leave()
+	if len(r.entered) != 0 || !all.TryAcquire(maxAllBytes) {
+		t.Error("its place is taken still")
+	}
+}
+
+// A client of the SDK gets an error for the call, and its session goes on.
+func TestAdmit_NoRoom_ClientMayTryAgain(t *testing.T) {
+	t.Parallel()
+	begun, release := make(chan struct{}, maxConcurrentCalls+maxQueuedCalls), make(chan struct{})
+	f := newFixture(t, append(Registry(), probe("hangs", func(context.Context, *Caller) error {
+		begun <- struct{}{}
+		<-release
+		return nil
+	}))...)
+	session, err := f.client(f.access.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = maxConcurrentCalls + maxQueuedCalls
+	answered := make(chan int, n)
+	hangs := Tool{Name: "hangs", Example: "{}"}
+	for range n {
+		go func() { answered <- f.post(hangs, bearer(f.access.Token())) }()
+	}
+	for range maxConcurrentCalls {
+		<-begun
+	}
+	f.until(func() bool { return len(f.access.room.entered) == n })
+	text, err := json.Marshal(map[string]string{"text": strings.Repeat("x", maxText)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := &mcp.CallToolParams{Name: "send_message", Arguments: rawJSON(text)}
+	if _, err := session.CallTool(t.Context(), params); err == nil || !strings.Contains(err.Error(), http.StatusText(http.StatusTooManyRequests)) {
+		t.Errorf("without room: %v", err)
+	}
+	close(release)
+	for range n {
+		if status := <-answered; status != http.StatusOK {
+			t.Errorf("a call that waited has status %d", status)
+		}
+	}
+	if result, err := session.CallTool(t.Context(), params); err != nil || result.IsError {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestAdmit_ArgumentsOutOfBounds_AreNotEchoed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, arguments := range []string{`{"text":"` + strings.Repeat("x", 2*maxText) + `"}`, `{"` + strings.Repeat("ж", maxText) + `":1}`} {
+		if text, isError := f.call("send_message", arguments); !isError || len(text) > 2*maxRefusal {
+			t.Errorf("%v, an answer of %d bytes", isError, len(text))
+		}
+	}
+}
