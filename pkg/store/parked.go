@@ -78,8 +78,8 @@ func (tx *Tx) dropParked(id int64, reason msg.Reason, now int64) error {
 	return err
 }
 
-// StopParked drops the parked rows of a chat below before, those of one sender or, with nil, of all.
-func (tx *Tx) StopParked(chatJID string, sender *string, before, now int64) error {
+// StopParked drops the parked rows of a thread of a chat below before, those of one sender or, with nil, of all.
+func (tx *Tx) StopParked(chatJID, thread string, sender *string, before, now int64) error {
 	chats, err := tx.stoppedChats(Stop{ChatJID: chatJID})
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (tx *Tx) StopParked(chatJID string, sender *string, before, now int64) erro
 			return err
 		}
 		for _, m := range rows {
-			if m.ID >= before || sender != nil && m.Sender != *sender {
+			if m.ID >= before || m.ThreadID != thread || sender != nil && m.Sender != *sender {
 				continue
 			}
 			if err := tx.dropParked(m.ID, msg.ReasonStopped, now); err != nil {

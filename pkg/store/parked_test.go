@@ -97,10 +97,12 @@ func TestStopParked_DropsOlderRowsOfTheSender(t *testing.T) {
 		{"telegram:99", []string{"onboarding/awaiting_approval", "onboarding/awaiting_approval", "/", "onboarding/awaiting_approval"}},
 		{one.Sender, []string{"dropped/stopped", "dropped/stopped", "/", "onboarding/awaiting_approval"}},
 	} {
-		write(t, s, func(tx *store.Tx) error { return tx.StopParked(chat, &tc.sender, stop.ID, 20) })
+		write(t, s, func(tx *store.Tx) error { return tx.StopParked(chat, "", &tc.sender, stop.ID, 20) })
 		differ(t, "rows after the stop of "+tc.sender, fates(t, s, one, two, held, later), tc.want)
 	}
-	write(t, s, func(tx *store.Tx) error { return tx.StopParked(chat, nil, later.ID+1, 20) })
+	write(t, s, func(tx *store.Tx) error { return tx.StopParked(chat, "thread", nil, later.ID+1, 20) })
+	differ(t, "rows after the stop of a thread", fates(t, s, later), []string{"onboarding/awaiting_approval"})
+	write(t, s, func(tx *store.Tx) error { return tx.StopParked(chat, "", nil, later.ID+1, 20) })
 	differ(t, "rows after the stop of all", fates(t, s, later), []string{"dropped/stopped"})
 }
 

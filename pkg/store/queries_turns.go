@@ -138,11 +138,12 @@ const (
 	queryStoppedRows = `SELECT m.id, m.sender, m.topic, m.thread_id FROM messages m INDEXED BY messages_undecided
 		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid = ? AND m.id > ? AND m.id < ? ORDER BY m.id LIMIT ?+0`
 
-	queryStops       = `SELECT ` + stopColumns + ` FROM stops ORDER BY id`
-	queryStopsOfChat = `SELECT ` + stopColumns + ` FROM stops WHERE chat_jid = ? ORDER BY id` // an empty table, but for seconds
-	insertStop       = `INSERT INTO stops (chat_jid, topic, sender, before_message, through_turn, after_message, after_turn, except_rows, created_at) VALUES (?,?,?,?,?,?,?,?,?)`
-	updateStop       = `UPDATE stops SET after_message = ?, after_turn = ? WHERE id = ?`
-	deleteStop       = `DELETE FROM stops WHERE id = ?`
+	queryStops       = `SELECT ` + stopColumns + ` FROM stops s LEFT JOIN messages m ON m.id = s.before_message ORDER BY s.id`
+	queryStopsOfChat = `SELECT ` + stopColumns + ` FROM stops s LEFT JOIN messages m ON m.id = s.before_message
+		WHERE s.chat_jid = ? ORDER BY s.id` // an empty table, but for seconds
+	insertStop = `INSERT INTO stops (chat_jid, topic, sender, before_message, through_turn, after_message, after_turn, except_rows, created_at) VALUES (?,?,?,?,?,?,?,?,?)`
+	updateStop = `UPDATE stops SET after_message = ?, after_turn = ? WHERE id = ?`
+	deleteStop = `DELETE FROM stops WHERE id = ?`
 
 	queryFailing = `SELECT folder, problem, count, since, probe_at FROM group_failures WHERE count >= ? ORDER BY folder`
 	queryProbeAt = `SELECT max(probe_at, 1) FROM group_failures WHERE folder = ? AND count >= ?`

@@ -154,13 +154,15 @@ func TestFilesReady(t *testing.T) {
 func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	running := queued(t, s, func(turn *msg.Turn) { turn.Topic = "#run" })
+	thread := "7"
+	running := queued(t, s, func(turn *msg.Turn) { turn.Topic, turn.ThreadID = "#run", thread })
 	run := begun(t, s, running)
 	backlog(t, s, 1200, `''`)
+	write(t, s, func(tx *store.Tx) error { return tx.Exec(`UPDATE turns SET thread_id = ?`, thread) })
 	var kept []int64 // one on each page
 	write(t, s, func(tx *store.Tx) error {
 		for i := range 1300 {
-			m := &msg.Message{ChatJID: chat, Direction: msg.In, Topic: fmt.Sprintf("#%d", i), ThreadID: "7"}
+			m := &msg.Message{ChatJID: chat, Direction: msg.In, Topic: fmt.Sprintf("#%d", i), ThreadID: thread}
 			if _, _, err := tx.PutMessage(m); err != nil {
 				return err
 			}
@@ -170,11 +172,11 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 		}
 		return nil
 	})
-	command := inbound(t, s, chat, "/stop").ID
+	command := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Content: "/stop", ThreadID: thread}).ID
 	var cancelled []*msg.Turn
 	var more bool
 	write(t, s, func(tx *store.Tx) (err error) {
-		cancelled, more, err = tx.StopChat(store.Stop{ChatJID: chat, BeforeMessage: command, Except: kept}, 500)
+		cancelled, more, err = tx.StopChat(store.Stop{ChatJID: chat, Thread: &thread, BeforeMessage: command, Except: kept}, 500)
 		return err
 	})
 	// The running turn, and a page of 500 or what 50 ms suffice for.
@@ -184,12 +186,13 @@ func TestStopChat_ManyRowsAndTurns_GoesInPages(t *testing.T) {
 	if got := piped(t, s, run); got.State != msg.TurnQueued {
 		t.Errorf("the stopped run took turn %+v", got)
 	}
-	later := queued(t, s)
+	later := queued(t, s, func(turn *msg.Turn) { turn.ThreadID = thread })
 	if next := must(s.NextQueued(t.Context(), folder, 0, 100))(t); next.Turn != nil && next.Turn.ID < 1202 {
 		t.Errorf("turn %d may start during the stop", next.Turn.ID)
 	}
 	stops := must(s.StopsOf(t.Context(), chat))(t)
-	if len(stops) != 1 || !stops[0].CoversRow(&msg.Message{ID: 1}, "") || stops[0].CoversRow(&msg.Message{ID: command}, "") {
+	if len(stops) != 1 || !stops[0].CoversRow(&msg.Message{ID: 1, ThreadID: thread}, "") ||
+		stops[0].CoversRow(&msg.Message{ID: 1}, "") || stops[0].CoversRow(&msg.Message{ID: command, ThreadID: thread}, "") {
 		t.Fatalf("stops %+v", stops)
 	}
 	pages := 0

@@ -21,11 +21,13 @@ const (
 
 // Stop is a /stop that is carried out in pages: it covers the undecided rows of a
 // chat below BeforeMessage, without those in Except, and its open turns up to
-// ThroughTurn.
+// ThroughTurn. It covers one conversation: in the web chat a topic, elsewhere a thread.
 type Stop struct {
 	ID            int64
 	ChatJID       string
 	Topic         *string // nil: of all topics
+	Thread        *string // of the command's row, "" for what is in no thread; nil: of all threads
+	By            string  // the command's sender
 	Sender        *string // of the rows; nil: of all senders
 	BeforeMessage int64
 	ThroughTurn   int64
@@ -35,11 +37,13 @@ type Stop struct {
 	CreatedAt     int64
 }
 
-const stopColumns = `id, chat_jid, topic, sender, before_message, through_turn, after_message, after_turn, except_rows, created_at`
+// stopColumns has what the row of the command says: it is the first one that is not covered.
+const stopColumns = `s.id, s.chat_jid, s.topic, s.sender, s.before_message, s.through_turn, s.after_message, s.after_turn, s.except_rows, s.created_at,
+	CASE WHEN s.topic IS NULL THEN m.thread_id END, COALESCE(m.sender, '')`
 
 func scanStop(scan scanner) (s Stop, err error) {
 	var except []byte
-	err = scan(&s.ID, &s.ChatJID, &s.Topic, &s.Sender, &s.BeforeMessage, &s.ThroughTurn, &s.AfterMessage, &s.AfterTurn, &except, &s.CreatedAt)
+	err = scan(&s.ID, &s.ChatJID, &s.Topic, &s.Sender, &s.BeforeMessage, &s.ThroughTurn, &s.AfterMessage, &s.AfterTurn, &except, &s.CreatedAt, &s.Thread, &s.By)
 	if err == nil {
 		err = json.Unmarshal(except, &s.Except)
 	}
@@ -60,13 +64,14 @@ func (r Reader) StopsOf(ctx context.Context, chatJID string) ([]Stop, error) {
 // pinned to stickyTopic, "" for none.
 func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
 	return m.ID < s.BeforeMessage && !slices.Contains(s.Except, m.ID) && (s.Sender == nil || m.Sender == *s.Sender) &&
-		(s.Topic == nil || msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
+		(s.Thread == nil || m.ThreadID == *s.Thread) && (s.Topic == nil || msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
 }
 
 // StopChat ends what a chat has open, of any folder: undecided rows below
 // s.BeforeMessage, without those in s.Except, are dropped, and turns cancelled. If s.Topic
-// is not nil, only those of the topic, and turns delegated by them; if s.Sender is not nil,
-// only rows of that sender, but turns of all. The caller sets these fields and ChatJID.
+// is not nil, only those of the topic, and turns delegated by them; if s.Thread is not nil, only
+// those of the thread; if s.Sender is not nil, only rows of that sender, but turns of all. The
+// caller sets these fields, By and ChatJID.
 // Running turns are all cancelled at once, their runs take no more turns; of the rest this
 // is the first page. more means that the rest is left to ContinueStop; until then it is not
 // started. The cancelled turns are returned as they were.
@@ -185,7 +190,7 @@ func (tx *Tx) stopPage(s *Stop, now int64) (cancelled []*msg.Turn, more bool, er
 
 func (tx *Tx) cancelTurns(s Stop, turns []*msg.Turn, now int64) (cancelled []*msg.Turn, err error) {
 	for _, t := range turns {
-		covered, err := tx.ofTopic(t, s.Topic)
+		covered, err := tx.covers(&s, t)
 		if err != nil {
 			return nil, err
 		}
@@ -258,17 +263,30 @@ func (tx *Tx) stopped(t *msg.Turn) (bool, error) {
 		if t.ID > s.ThroughTurn {
 			continue
 		}
-		if covered, err := tx.ofTopic(t, s.Topic); err != nil || covered {
+		if covered, err := tx.covers(&s, t); err != nil || covered {
 			return covered, err
 		}
 	}
 	return false, nil
 }
 
+// covers reports whether a /stop of a turn's chat ends it. A /stop outside of threads also ends what the same user asked
+// for there and is answered in a thread that begins at the question, as on Slack.
+func (tx *Tx) covers(s *Stop, t *msg.Turn) (bool, error) {
+	if s.Thread == nil || t.ThreadID == *s.Thread {
+		return tx.ofTopic(t, s.Topic)
+	}
+	if *s.Thread != "" {
+		return false, nil
+	}
+	asked, err := tx.Message(uncancelled(), t.TriggerMessageID)
+	return asked != nil && asked.PlatformID == t.ThreadID && asked.Sender == s.By, err
+}
+
 // ofTopic reports whether a turn is of a topic, or delegated by one of it; any is if
 // topic is nil.
 func (tx *Tx) ofTopic(t *msg.Turn, topic *string) (bool, error) {
-	if topic == nil || t.Topic == *topic || t.RootTurnID == 0 {
+	if topic == nil || t.Topic == *topic || t.RootTurnID == 0 || !t.WorksForGroup() {
 		return topic == nil || t.Topic == *topic, nil
 	}
 	root, err := tx.Turn(uncancelled(), t.RootTurnID)

@@ -129,8 +129,8 @@ func turnPlans() map[string][2]string {
 		"queryQueuedOfChat":  {queryQueuedOfChat, "SEARCH t USING INDEX turns_open (chat_jid=? AND id>? AND id<?)"},
 		"queryStoppedRows":   {queryStoppedRows, "SEARCH m USING INDEX messages_undecided (chat_jid=? AND id>? AND id<?)"},
 		// Empty, but for the seconds of a /stop.
-		"queryStops":       {queryStops, "SCAN stops"},
-		"queryStopsOfChat": {queryStopsOfChat, "SCAN stops"},
+		"queryStops":       {queryStops, "SCAN s\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
+		"queryStopsOfChat": {queryStopsOfChat, "SCAN s\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 		"insertStop":       {insertStop, noRead},
 		"updateStop":       {updateStop, "SEARCH stops USING INTEGER PRIMARY KEY (rowid=?)"},
 		"deleteStop":       {deleteStop, "SEARCH stops USING INTEGER PRIMARY KEY (rowid=?)"},

@@ -505,6 +505,48 @@ func TestStopChat_CancelsOpenTurns(t *testing.T) {
 	}
 }
 
+// A /stop ends the turns of its own thread. Outside of threads it also ends what its sender asked for there, and is
+// answered in a thread that begins at the question.
+func TestStopChat_OneThread_KeepsTheOthers(t *testing.T) {
+	t.Parallel()
+	const ann, bob = "slack:U1", "slack:U2"
+	for name, tc := range map[string]struct {
+		thread, by string
+		want       []string
+	}{
+		"of a thread":                   {"7", bob, []string{"in 7"}},
+		"of the thread of a question":   {"9", bob, []string{"ann's"}},
+		"of no thread":                  {"", "slack:U3", []string{"in none"}},
+		"of no thread, by ann":          {"", ann, []string{"in none", "ann's"}},
+		"of no thread, by bob":          {"", bob, []string{"in none"}},
+		"of a thread without questions": {"99", ann, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t)
+			names := map[int64]string{}
+			put := func(name, thread, sender, post string) {
+				m := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Sender: sender, PlatformID: post, ThreadID: thread})
+				turn := queued(t, s, func(turn *msg.Turn) { turn.ThreadID, turn.Topic, turn.TriggerMessageID = thread, name, m.ID })
+				names[turn.ID] = name
+			}
+			put("in none", "", bob, "1")
+			put("in 7", "7", ann, "2")
+			put("in 8", "8", ann, "3")
+			put("ann's", "9", ann, "9")
+			var got []string
+			write(t, s, func(tx *store.Tx) error {
+				cancelled, _, err := tx.StopChat(store.Stop{ChatJID: chat, Thread: &tc.thread, By: tc.by}, 500)
+				for _, t := range cancelled {
+					got = append(got, names[t.ID])
+				}
+				return err
+			})
+			differ(t, "cancelled", got, tc.want)
+		})
+	}
+}
+
 func TestTurns_Filters(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)

@@ -147,15 +147,16 @@ func TestStop_PipedRows_CancelsAllOfChat(t *testing.T) {
 	f.WantEchoes("telegram:6", "I wait for the same agent")
 }
 
-func TestStop_OtherChatsTurn_IsRequeued(t *testing.T) {
+func TestStop_OtherChatsTurn_GoesOn(t *testing.T) {
 	f := start(t, harness.Options{})
 	theirs := f.Say("telegram:6", "until go not yours")
 	f.WaitRunning(theirs)
+	before := f.Turn(theirs)
 	f.WantReply(f.Say("telegram:5", "/stop"), "stopped")
 	f.LetGo("main", "go")
 	f.WantEchoes("telegram:6", "until go not yours")
-	if turn := f.Turn(theirs); turn.Attempts != 0 {
-		t.Errorf("%d attempts, want 0", turn.Attempts)
+	if turn := f.Turn(theirs); turn.Attempts != 0 || turn.RunID != before.RunID {
+		t.Errorf("%d attempts, want 0; run %d, first %d", turn.Attempts, turn.RunID, before.RunID)
 	}
 }
 

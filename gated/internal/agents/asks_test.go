@@ -107,7 +107,7 @@ func TestAsk_TurnIsCancelled_EndsIt(t *testing.T) {
 	r := newHarness(t, impatient)
 	turn := r.ask(question)
 	a := r.asks(turn, 1)[0]
-	r.cancelChat("main", turn.ChatJID)
+	r.cancelChat(turn.ChatJID)
 	r.await(turn, msg.TurnCancelled)
 	if a = must[*msg.Ask](r)(r.st.Ask(t.Context(), a.ID)); a.State != msg.AskExpired {
 		t.Errorf("the question is %s", a.State)

@@ -39,7 +39,7 @@ func TestStop_RunningAgent_CancelsTurnsOfTheChat(t *testing.T) {
 			r.answered(r.ask("!session s1; say hi"))
 			turns := []*msg.Turn{r.ask("!hold ready; " + tt.script), r.ask("piped"), r.ask("waiting", topic("#x"))}
 			ready()
-			r.cancelChat("main", "telegram:1")
+			r.cancelChat("telegram:1")
 			for _, asked := range turns {
 				if now := r.turn(asked.ID); now.State != msg.TurnCancelled || now.Reason != msg.ReasonCancelled {
 					t.Errorf("turn %+v", now)
@@ -61,28 +61,30 @@ func TestStop_RunningAgent_CancelsTurnsOfTheChat(t *testing.T) {
 	}
 }
 
-func TestStop_RunWorksForOtherChat_RequeuesItsTurns(t *testing.T) {
+// The runs of a group serve its chats one after another: a /stop of one ends neither what runs for another, nor what
+// waits for that run.
+func TestStop_RunWorksForOtherChat_GoesOn(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, attempts(1), impatient)
-	r.gate("main", "never")
-	ready := r.gate("main", "ready")
-	asked := r.ask("!once hold ready never; say 1", chat("telegram:2"))
+	r := newHarness(t, attempts(1))
+	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
+	asked := r.ask("!more half; hold ready; hold gate; say 1", chat("telegram:2"))
 	ready()
-	piped := r.ask("2", chat("telegram:2"))
-	open := r.gate("other", "gate")
-	elsewhere := r.ask("!hold gate; say unharmed", group("other"), chat("telegram:3"))
-	r.cancelChat("main", "telegram:1")
-	diff(t, "answers", r.answered(asked, piped), []string{"1", "re: 2"})
+	piped, waiting := r.ask("2", chat("telegram:2")), r.ask("3", chat("telegram:3"))
+	stopped := r.ask("4", chat("telegram:1"))
+	r.cancelChat("telegram:1")
 	open()
-	diff(t, "another group", r.answered(elsewhere), []string{"unharmed"})
-	for _, asked := range []*msg.Turn{asked, piped} {
-		if done := r.turn(asked.ID); done.Attempts != 0 {
-			t.Errorf("turn %d lost an attempt", done.ID)
+	diff(t, "answers", r.answered(asked, piped, waiting), []string{"half / 1", "re: 2", "re: 3"})
+	for _, asked := range []*msg.Turn{asked, piped, waiting} {
+		if done := r.turn(asked.ID); done.Attempts != 0 || done.Reason != msg.ReasonAnswered {
+			t.Errorf("turn %+v", done)
 		}
 	}
+	if now := r.turn(stopped.ID); now.State != msg.TurnCancelled {
+		t.Errorf("turn %+v", now)
+	}
 	all := r.inputs("main")
-	if all[0].pid == all[len(all)-1].pid {
-		t.Error("the run went on")
+	if all[0].pid != all[1].pid || slices.ContainsFunc(all, func(g given) bool { return g.input == (agentproto.Interrupt{}) }) {
+		t.Error("the run was interrupted")
 	}
 }
 
@@ -93,24 +95,10 @@ func TestStop_OtherGroupsWorkForTheChat_StopsThem(t *testing.T) {
 	ready := r.gate("main/child", "ready")
 	asked := r.ask("!hold ready; hold never", group("main/child"))
 	ready()
-	r.cancelChat("main", "telegram:1")
+	r.cancelChat("telegram:1")
 	diff(t, "the child's next turn", r.answered(r.ask("hi", group("main/child"), chat("telegram:2"))), []string{"re: hi"})
 	if now := r.turn(asked.ID); now.State != msg.TurnCancelled {
 		t.Errorf("turn %+v", now)
-	}
-}
-
-func TestStop_PartialAnswer_IsKept(t *testing.T) {
-	t.Parallel()
-	r := newHarness(t, impatient)
-	r.gate("main", "never")
-	ready := r.gate("main", "ready")
-	asked := r.ask("!more half; hold ready; hold never", chat("telegram:2"))
-	ready()
-	r.cancelChat("main", "telegram:1")
-	diff(t, "answers", r.answered(asked), []string{"half"})
-	if done := r.turn(asked.ID); done.Reason != msg.ReasonInterrupted {
-		t.Errorf("turn %+v", done)
 	}
 }
 
@@ -129,7 +117,7 @@ func TestStop_WebTopic_StopsThatTopicOnly(t *testing.T) {
 		cancelled, _, err = tx.StopChat(store.Stop{ChatJID: "web:main", Topic: &name}, r.cfg.Now().UnixMilli())
 		return err
 	})
-	r.m.Stop("main", &name, cancelled)
+	r.m.Stop(cancelled)
 	two()
 	diff(t, "the other tab", r.answered(second), []string{"2"})
 	r.until("the tab's run is gone", func() bool { return r.m.runByID(first.RunID) == nil })
@@ -188,7 +176,7 @@ func TestCancel_RunIsStarting_IsAppliedLate(t *testing.T) {
 	r.store(asked, &msg.Message{Content: "!hold never"})
 	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
 	r.write(func(tx *store.Tx) error { return tx.StartRun(&row, asked.ID) })
-	r.cancelChat("main", "telegram:1")
+	r.cancelChat("telegram:1")
 	setup, err := r.m.setup("main")
 	if err != nil {
 		t.Fatal(err)
@@ -513,7 +501,7 @@ func TestDefaultGraces_FitIntoShutdown(t *testing.T) {
 }
 
 // TestStop_CrossesLastFrame_NextTurnIsAnswered: the run answers between the /stop's
-// commit and the signal, and its group is not the one that /stop knows.
+// commit and the signal.
 func TestStop_CrossesLastFrame_NextTurnIsAnswered(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, impatient)
@@ -530,6 +518,6 @@ func TestStop_CrossesLastFrame_NextTurnIsAnswered(t *testing.T) {
 	})
 	open()
 	r.until("the frame is discarded", func() bool { return strings.Contains(r.log.String(), "frame discarded") })
-	r.m.Stop("elsewhere", nil, cancelled)
+	r.m.Stop(cancelled)
 	diff(t, "the next turn", r.answered(r.ask("next")), []string{"re: next"})
 }

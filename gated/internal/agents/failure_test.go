@@ -288,11 +288,11 @@ func TestManager_RandomLoad_EndsEveryTurn(t *testing.T) {
 		byPlace[p], all = append(byPlace[p], asked), append(all, asked)
 		switch i {
 		case 30:
-			r.cancelChat("main", "telegram:2")
+			r.cancelChat("telegram:2")
 		case 45, 75:
 			r.reset("main", "")
 		case 60:
-			r.cancelChat("other", "telegram:4")
+			r.cancelChat("telegram:4")
 		case 90:
 			r.stop()
 			r.start()

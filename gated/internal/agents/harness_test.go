@@ -343,14 +343,14 @@ func (r *harness) inputs(folder string) (all []given) {
 }
 
 // cancelChat does what the gateway does at /stop.
-func (r *harness) cancelChat(folder, jid string) {
+func (r *harness) cancelChat(jid string) {
 	r.t.Helper()
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
 		cancelled, _, err = tx.StopChat(store.Stop{ChatJID: jid}, r.cfg.Now().UnixMilli())
 		return err
 	})
-	r.m.Stop(folder, nil, cancelled)
+	r.m.Stop(cancelled)
 }
 
 // cancel does what an operator does to one turn.

@@ -297,15 +297,9 @@ func (m *Manager) Dispatch(turns ...*msg.Turn) {
 // Poked looks for turns whose files have been downloaded.
 func (m *Manager) Poked() { notify(m.poked) }
 
-// Stop interrupts the live runs of a folder, of one topic if that is not nil, and
-// every run that works on a cancelled turn, given as it was before. Turns of those
-// runs for other chats are queued again. It also makes the rest of a /stop be carried
-// out.
-func (m *Manager) Stop(folder string, topic *string, cancelled []*msg.Turn) {
-	stopped := m.liveRuns(func(r *run) bool { return r.row.Folder == folder && (topic == nil || r.row.Topic == *topic) })
-	for _, r := range stopped {
-		m.interrupt(r)
-	}
+// Stop interrupts the runs that work on turns which a /stop has cancelled, given as they were before. Runs of the same
+// group that work for other conversations go on. It also makes the rest of the /stop be carried out.
+func (m *Manager) Stop(cancelled []*msg.Turn) {
 	m.Cancel(cancelled...)
 	notify(m.stops)
 }
@@ -335,12 +329,6 @@ func (m *Manager) changed(lanes map[string]bool) {
 	if len(lanes) > 0 {
 		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Changed(slices.Collect(maps.Keys(lanes))...) })
 	}
-}
-
-// interrupt makes a run abort; further turns go to another run.
-func (m *Manager) interrupt(r *run) {
-	m.queue.Drain(r.row.ID)
-	r.control(ctlInterrupt)
 }
 
 // Drain lets a run whose session was reset finish, without further turns.

@@ -27,13 +27,12 @@ import (
 type control int
 
 const (
-	ctlClose     control = iota // exit, unless there is a turn by now
-	ctlDrain                    // answer the open turns and exit
-	ctlInterrupt                // abort everything and exit
-	ctlShutdown                 // gated is stopping
-	ctlReread                   // look in the rows for what was missed
-	ctlAsks                     // look for the answers to questions
-	ctlConfig                   // the configuration of some group has changed
+	ctlClose    control = iota // exit, unless there is a turn by now
+	ctlDrain                   // answer the open turns and exit
+	ctlShutdown                // gated is stopping
+	ctlReread                  // look in the rows for what was missed
+	ctlAsks                    // look for the answers to questions
+	ctlConfig                  // the configuration of some group has changed
 	controls
 )
 
@@ -224,8 +223,6 @@ func (r *run) loop() runtime.Exit {
 		case <-r.ctl[ctlShutdown]:
 			r.shuttingDown = true
 			r.stop(r.m.cfg.Graces.EOF)
-		case <-r.ctl[ctlInterrupt]:
-			r.abort()
 		case <-r.ctl[ctlReread]:
 			r.reread()
 			r.checkAsks()

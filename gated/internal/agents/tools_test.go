@@ -31,7 +31,7 @@ func valid(t *testing.T, tokens *tools.Tokens, access *agentproto.MCP) bool {
 func TestTools_Token_DiesWithItsRun(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(r *harness, asked *msg.Turn){
-		"a /stop":           func(r *harness, _ *msg.Turn) { r.cancelChat("main", "telegram:1") },
+		"a /stop":           func(r *harness, _ *msg.Turn) { r.cancelChat("telegram:1") },
 		"a cancelled turn":  func(r *harness, asked *msg.Turn) { r.cancel(asked) },
 		"the end of gated":  func(r *harness, _ *msg.Turn) { r.stop() },
 		"a crash":           nil,

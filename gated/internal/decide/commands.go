@@ -182,18 +182,21 @@ func (w *step) newSessionEntry(r *Row, c *layers.Command, folder, topic string) 
 	return e
 }
 
-// stop cancels the turns of this chat and drops the rows it holds: in a web chat
-// only those of the command's topic. The runs of the chat's group are interrupted
-// if it is known. In a chat without a group, where any stranger may write the command, the
+// stop cancels the turns of the conversation in which it is written, and drops the rows that it holds: of a
+// thread, of what is in no thread, or in a web chat of a topic. Other turns of the chat, and those of the group's
+// other chats, go on. In a chat without a group, where any stranger may write the command, the
 // messages of others go on waiting, unless an operator writes it.
 func (w *step) stop(r *Row) {
-	e := StopChat{Row: r.ID, Except: append(slices.Clone(w.f.InCall), w.calls...), Sender: r.Sender, Operator: r.Operator}
+	e := StopChat{
+		Row: r.ID, ThreadID: r.ThreadID, Except: append(slices.Clone(w.f.InCall), w.calls...), Sender: r.Sender, Operator: r.Operator,
+	}
+	folder := ""
 	if r.Known && r.Answer.Error == "" {
-		e.Folder = r.Answer.Home
-		e.OwnRows = e.Folder == "" && !r.Operator
+		folder = r.Answer.Home
+		e.OwnRows = folder == "" && !r.Operator
 	}
 	if platform, _ := msg.SplitJID(r.ChatJID); platform == msg.PlatformWeb {
-		e.Topic, e.OneTopic = w.topicOf(r, e.Folder, r.Topic), true
+		e.Topic, e.OneTopic = w.topicOf(r, folder, r.Topic), true
 	}
 	w.add(e)
 	w.answer(r, "stopped")

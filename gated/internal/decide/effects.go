@@ -81,12 +81,13 @@ type ResetSession struct {
 	Topic  string
 }
 
-// StopChat drops the chat's undecided and parked rows before Row and cancels its open turns.
+// StopChat drops the undecided and parked rows before Row of one conversation of a chat, and cancels its open turns: in
+// the web chat those of a topic, elsewhere those of a thread.
 type StopChat struct {
-	Row    int64
-	Folder string  // whose runs are interrupted too, "" where it is not known
-	Topic  string  // the only topic concerned, with OneTopic
-	Except []int64 // rows that services decide
+	Row      int64
+	ThreadID string  // "" for what is in no thread
+	Topic    string  // the only topic concerned, with OneTopic
+	Except   []int64 // rows that services decide
 	// OneTopic: of a web chat only one topic is stopped.
 	OneTopic bool
 	// Of the chat's parked rows those of Sender are dropped; of an operator's command, all.

@@ -250,7 +250,7 @@ func (w *world) apply(effects []Effect) {
 			}
 			w.parked = nil
 			for _, r := range slices.Clone(w.rows) {
-				if r.ID < e.Row && (!e.OwnRows || r.Sender == e.Sender) && !slices.Contains(e.Except, r.ID) && !w.called[r.ID] {
+				if r.ID < e.Row && r.ThreadID == e.ThreadID && (!e.OwnRows || r.Sender == e.Sender) && !slices.Contains(e.Except, r.ID) && !w.called[r.ID] {
 					decide(r.ID)
 				}
 			}

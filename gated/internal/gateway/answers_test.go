@@ -220,7 +220,7 @@ func TestStop_Pressed_IsTheCommand(t *testing.T) {
 	h.step()
 	h.is(pressed, "command/command ")
 	diff(t, "replies", h.replies(pressed), []string{"stopped"})
-	diff(t, "stopped", h.agents.stopped, []string{"main"})
+	diff(t, "stopped", h.agents.stopped, [][]int64{{turn}})
 	if now, err := h.st.Turn(t.Context(), turn); err != nil || now.State != msg.TurnCancelled {
 		t.Errorf("the turn is %+v, %v", now, err)
 	}

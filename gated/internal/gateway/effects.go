@@ -26,19 +26,15 @@ type plan struct {
 	// What the effects have become.
 	turns  []storedTurn
 	drains []int64 // runs whose session was reset
-	stops  []stopped
+	stops  bool
+	// cancelled are the turns of those stops, as they were before.
+	cancelled []*msg.Turn
 }
 
 type storedTurn struct {
 	turn    *msg.Turn
 	rows    []int64 // of derived rows their own ids
 	reasons []msg.Reason
-}
-
-type stopped struct {
-	folder    string
-	topic     *string
-	cancelled []*msg.Turn
 }
 
 // stores reports whether the plan has anything to store.
@@ -295,8 +291,8 @@ func (g *Gateway) act(p *plan) {
 	for _, run := range p.drains {
 		g.agents.Drain(run)
 	}
-	for _, s := range p.stops {
-		g.agents.Stop(s.folder, s.topic, s.cancelled)
+	if p.stops {
+		g.agents.Stop(p.cancelled)
 	}
 	for _, t := range p.turns {
 		g.logTurn(t, p.batch.Chat.JID)
@@ -304,25 +300,27 @@ func (g *Gateway) act(p *plan) {
 	}
 }
 
-// stopChat ends what the chat has open. The agents carry out what is more than a
+// stopChat ends what a conversation of the chat has open. The agents carry out what is more than a
 // page.
 func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 	p.at = e.Row
-	s := store.Stop{ChatJID: p.batch.Chat.JID, BeforeMessage: e.Row, Except: append(slices.Clone(e.Except), e.Row)}
+	s := store.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, BeforeMessage: e.Row, Except: append(slices.Clone(e.Except), e.Row)}
 	if e.OneTopic {
 		s.Topic = &e.Topic
+	} else {
+		s.Thread = &e.ThreadID
 	}
 	if e.OwnRows {
 		s.Sender = &e.Sender
 	}
 	cancelled, _, err := tx.StopChat(s, p.batch.Now)
-	p.stops = append(p.stops, stopped{e.Folder, s.Topic, cancelled})
+	p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
 	if err == nil && s.Topic == nil { // in the web chat nothing is parked
 		sender := &e.Sender
 		if e.Operator {
 			sender = nil
 		}
-		err = tx.StopParked(p.batch.Chat.JID, sender, e.Row, p.batch.Now)
+		err = tx.StopParked(p.batch.Chat.JID, e.ThreadID, sender, e.Row, p.batch.Now)
 	}
 	return err
 }

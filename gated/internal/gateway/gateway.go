@@ -48,7 +48,7 @@ const (
 type Agents interface {
 	Dispatch(turns ...*msg.Turn)
 	Poked()
-	Stop(folder string, topic *string, cancelled []*msg.Turn)
+	Stop(cancelled []*msg.Turn)
 	Drain(runID int64)
 	AskEnded()
 	Revived()

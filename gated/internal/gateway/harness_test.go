@@ -192,7 +192,7 @@ func (h *harness) replies(m *msg.Message) (all []string) {
 // fakeAgents note what the gateway asks of them. No run is live.
 type fakeAgents struct {
 	turns   []*msg.Turn
-	stopped []string
+	stopped [][]int64 // of each time, the turns that were cancelled
 	drained []int64
 	panics  bool
 
@@ -200,11 +200,19 @@ type fakeAgents struct {
 	revived   int
 }
 
-func (a *fakeAgents) Poked()                                  {}
-func (a *fakeAgents) AskEnded()                               { a.asksEnded++ }
-func (a *fakeAgents) Revived()                                { a.revived++ }
-func (a *fakeAgents) Drain(runID int64)                       { a.drained = append(a.drained, runID) }
-func (a *fakeAgents) Stop(f string, _ *string, _ []*msg.Turn) { a.stopped = append(a.stopped, f) }
+func (a *fakeAgents) Poked()            {}
+func (a *fakeAgents) AskEnded()         { a.asksEnded++ }
+func (a *fakeAgents) Revived()          { a.revived++ }
+func (a *fakeAgents) Drain(runID int64) { a.drained = append(a.drained, runID) }
+
+// Stop notes the cancelled turns.
+func (a *fakeAgents) Stop(cancelled []*msg.Turn) {
+	var ids []int64
+	for _, t := range cancelled {
+		ids = append(ids, t.ID)
+	}
+	a.stopped = append(a.stopped, ids)
+}
 
 // Dispatch notes the turns.
 func (a *fakeAgents) Dispatch(turns ...*msg.Turn) {

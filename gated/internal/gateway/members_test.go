@@ -79,7 +79,7 @@ func TestAccess_SenderNotAdmitted_IsDropped(t *testing.T) {
 			h.is(m, "dropped/no_access ")
 			diff(t, "turns", h.dispatched(), [][]string(nil))
 			diff(t, "replies", h.replies(m), []string(nil))
-			diff(t, "stopped", h.agents.stopped, []string(nil))
+			diff(t, "stopped", h.agents.stopped, [][]int64(nil))
 			turn, err := h.st.Turn(t.Context(), h.row(before.ID).TurnID)
 			if err != nil || turn.State != msg.TurnQueued {
 				t.Errorf("the member's turn is %+v, %v", turn, err)

@@ -93,7 +93,7 @@ func TestStop_SlowRoutd_EndsTheChatsRows(t *testing.T) {
 	h.is(after, "routed/route main")
 	h.is(other, "routed/route main")
 	diff(t, "turns", h.dispatched(), [][]string{{"other"}, {"after"}})
-	diff(t, "stopped", h.agents.stopped, []string{""})
+	diff(t, "stopped", h.agents.stopped, [][]int64{nil})
 }
 
 func TestNew_SlowRoutd_KeepsItsPlaceAmongTheRows(t *testing.T) {
@@ -242,7 +242,7 @@ func TestCommand_OlderThanMaxAge_IsObserved(t *testing.T) {
 	m := h.put("/stop", func(m *msg.Message) { m.Timestamp -= (72 * time.Hour).Milliseconds() })
 	h.step()
 	h.is(m, "observed/stale main")
-	diff(t, "stopped", h.agents.stopped, []string(nil))
+	diff(t, "stopped", h.agents.stopped, [][]int64(nil))
 }
 
 func TestBot_BareToken_IsText(t *testing.T) {
