@@ -44,6 +44,7 @@ const (
 	ReasonNoGroup          Reason = "no_group"
 	ReasonNoAccess         Reason = "no_access"
 	ReasonRateLimit        Reason = "rate_limit"
+	ReasonCommandLimit     Reason = "command_limit"
 	ReasonPinDenied        Reason = "pin_denied"
 	ReasonStale            Reason = "stale"
 	ReasonQuoted           Reason = "quoted"
@@ -125,6 +126,7 @@ var Reasons = []struct {
 	{ReasonNoGroup, "the address names a group that is not registered"},
 	{ReasonNoAccess, "the group's access does not admit the sender"},
 	{ReasonRateLimit, "the sender has had as many turns of the group within the hour as its rate allows"},
+	{ReasonCommandLimit, "the sender, who is no operator, had been answered 20 commands and pins in this chat within the minute"},
 	{ReasonPinDenied, "the row was a bare token, and only operators may pin the chat"},
 	{ReasonStale, "the row was already older than MAX_AGE when it arrived"},
 	{ReasonQuoted, "the platform sent the post along with a message that answers, quotes or forwards it"},

@@ -278,6 +278,25 @@ func (r Reader) LastRateLimit(ctx context.Context, chatJID, sender string) (at i
 	return at, err
 }
 
+// CommandsOf returns when a sender's commands and pins of a chat arrived that were answered, and when the last one did that
+// was dropped since there were too many, in unix ms, 0 for never. Only the chat's last 1,000 rows are considered.
+func (r Reader) CommandsOf(ctx context.Context, chatJID, sender string) (answered []int64, dropped int64, err error) {
+	err = r.q.each(ctx, func(row scanner) (more bool, err error) {
+		var at int64
+		var tooMany bool
+		if err := row(&at, &tooMany); err != nil {
+			return false, err
+		}
+		if tooMany {
+			dropped = max(dropped, at)
+		} else {
+			answered = append(answered, at)
+		}
+		return true, nil
+	}, queryCommandsOf, chatJID, sender)
+	return answered, dropped, err
+}
+
 // FoldersOfSender returns the folders whose turns took a sender's rows of a chat, and
 // whether turns took rows of any sender. Only the chat's last 1,000 rows are considered.
 func (r Reader) FoldersOfSender(ctx context.Context, chatJID, sender string) (folders []string, used bool, err error) {

@@ -72,6 +72,7 @@ func queryPlans() map[string][2]string {
 			"USE TEMP B-TREE FOR count(DISTINCT)\nSCAN n"},
 		"queryRecentTurns":   {queryRecentTurns, "SEARCH m USING INDEX messages_routed (routed_to=?)"},
 		"queryLastRateLimit": {queryLastRateLimit, "CO-ROUTINE n\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSEARCH n"},
+		"queryCommandsOf":    {queryCommandsOf, "CO-ROUTINE n\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN n"},
 		"queryFoldersOfSender": {queryFoldersOfSender, "CO-ROUTINE n\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\n" +
 			"SCAN n\nUSE TEMP B-TREE FOR DISTINCT"}, // a group or two
 		"queryFiredEdit":  {queryFiredEdit, exists + "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=?)"},

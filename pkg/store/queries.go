@@ -60,6 +60,9 @@ const (
 	// Of the newest 1000 rows of the chat.
 	queryLastRateLimit = `SELECT ifnull(max(decided_at), 0) FROM (SELECT sender, verb, reason, decided_at FROM messages INDEXED BY messages_chat
 		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE reason = 'rate_limit' AND sender = ? AND verb <> 'reaction'`
+	// Likewise.
+	queryCommandsOf = `SELECT received_at, reason = 'command_limit' FROM (SELECT sender, disposition, reason, received_at FROM messages INDEXED BY messages_chat
+		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE sender = ? AND (disposition = 'sticky' OR reason IN ('command', 'pin_denied', 'command_limit'))`
 	queryFoldersOfSender = `SELECT DISTINCT sender = ?2, routed_to FROM (SELECT sender, routed_to, turn_id FROM messages INDEXED BY messages_chat
 		WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 1000) n WHERE turn_id IS NOT NULL AND routed_to IS NOT NULL`
 	queryFiredEdit = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ? AND target_id = ? AND disposition = 'routed' AND reason = 'edit_addressed')`

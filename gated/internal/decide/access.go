@@ -20,6 +20,58 @@ type Quota struct {
 // RateTime is the time in which turns are counted against a group's rate, in ms.
 const RateTime = int64(time.Hour / time.Millisecond)
 
+// Limit of what a sender may have the gateway answer in a chat: more than anyone needs, and fewer than a program sends.
+const (
+	maxCommands = 20
+	// CommandTime is the time in which they are counted, in ms.
+	CommandTime      = int64(time.Minute / time.Millisecond)
+	textCommandLimit = "You have sent 20 commands within a minute, which is the limit. Further ones are ignored until the minute is over."
+)
+
+// Commands are the latest commands and pins of a sender in a chat.
+type Commands struct {
+	Answered  []int64 // when they arrived, in unix ms
+	DroppedAt int64   // when the last one arrived that was dropped, since there were too many
+}
+
+// overCommands drops a command or pin of a sender who has sent too many within the minute, and notifies the chat once
+// an hour. Operators have no limit.
+func (w *step) overCommands(r *Row) bool {
+	if r.Commands == nil {
+		return false
+	}
+	sent := w.commandsOf(r)
+	within := 0
+	for _, at := range sent.Answered {
+		if at > r.ReceivedAt-CommandTime && at <= r.ReceivedAt {
+			within++
+		}
+	}
+	if within < maxCommands {
+		sent.Answered = append(sent.Answered, r.ReceivedAt)
+		return false
+	}
+	w.decide(r, msg.Dropped, msg.ReasonCommandLimit, "")
+	if sent.DroppedAt <= r.ReceivedAt-RateTime {
+		w.reply(r, msg.SourceNotice, textCommandLimit)
+	}
+	sent.DroppedAt = r.ReceivedAt
+	return true
+}
+
+// commandsOf are those of a row's sender, with what this step has added.
+func (w *step) commandsOf(r *Row) *Commands {
+	sent := w.commandsSent[r.Sender]
+	if sent == nil {
+		sent = &Commands{Answered: slices.Clone(r.Commands.Answered), DroppedAt: r.Commands.DroppedAt}
+		if w.commandsSent == nil {
+			w.commandsSent = map[string]*Commands{}
+		}
+		w.commandsSent[r.Sender] = sent
+	}
+	return sent
+}
+
 const textNoPins = "Only operators may pin this chat."
 
 // admitted reports whether groups admit the row's sender. There are no rules for nil.

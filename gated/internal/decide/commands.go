@@ -36,6 +36,8 @@ func (w *step) commands(r *Row) bool {
 	case r.Command.Audience == msg.ForRouted && !r.admitted(r.Home):
 		w.refuse(r)
 		return true
+	case w.overCommands(r):
+		return true
 	case r.Foreign && !r.Known:
 		return false // routd says whether the chat's group admits its sender
 	case (name == msg.CommandAgent || name == msg.CommandModel) && !r.Known:

@@ -93,17 +93,18 @@ type step struct {
 	turns        turns
 	calls        []int64 // rows that services decide
 	decided      map[int64]bool
-	bound        map[string]string // thread → the named topic that this step binds it to
-	notice       bool              // the notice that the bot was offline is taken care of
-	spent        map[spender]int   // turns that count against a rate
-	notified     map[string]bool   // senders about whom this step notifies the chat
-	chosen       map[int64]bool    // questions that this step closes
-	claimed      bool              // a row that was dropped for its sender would have claimed engagement
-	asks         bool              // onbod is asked for a request
-	parked       int               // rows parked in this step
-	readsRequest bool              // the chat's request has to be read
-	blocked      string            // what all further rows wait for, but for commands and changes; "" for nothing
-	ended        bool              // a barrier was reached
+	bound        map[string]string    // thread → the named topic that this step binds it to
+	notice       bool                 // the notice that the bot was offline is taken care of
+	spent        map[spender]int      // turns that count against a rate
+	commandsSent map[string]*Commands // by sender
+	notified     map[string]bool      // senders about whom this step notifies the chat
+	chosen       map[int64]bool       // questions that this step closes
+	claimed      bool                 // a row that was dropped for its sender would have claimed engagement
+	asks         bool                 // onbod is asked for a request
+	parked       int                  // rows parked in this step
+	readsRequest bool                 // the chat's request has to be read
+	blocked      string               // what all further rows wait for, but for commands and changes; "" for nothing
+	ended        bool                 // a barrier was reached
 	current      *Row
 }
 

@@ -25,10 +25,12 @@ type Row struct {
 	Answer routeapi.Answer
 	Known  bool // Answer is set
 
-	Home    *groupconfig.Members // of the chat's group, nil for none
-	Group   *groupconfig.Members // of the group that gets it or, of an edit, has got its target; nil for none
-	Quota   Quota                // of its sender in that group
-	Foreign bool                 // of a /stop or /status whose group is not known: only other senders used the chat
+	Home  *groupconfig.Members // of the chat's group, nil for none
+	Group *groupconfig.Members // of the group that gets it or, of an edit, has got its target; nil for none
+	Quota Quota                // of its sender in that group
+	// Commands are those of its sender in this chat; of a command or pin of a user who is no operator, else nil.
+	Commands *Commands
+	Foreign  bool // of a /stop or /status whose group is not known: only other senders used the chat
 
 	Pin      *Pin        // of a bare token that may pin the chat
 	Prefix   *Prefix     // of a row that names its group or topic

@@ -123,6 +123,9 @@ func (w *step) tokens(r *Row) bool {
 	if r.Pin == nil || w.blocked != "" {
 		return false
 	}
+	if r.admitted(r.Home, r.Pin.Members) && w.overCommands(r) {
+		return true
+	}
 	if !r.pins() {
 		w.refusePin(r)
 		return true

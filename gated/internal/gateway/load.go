@@ -20,7 +20,9 @@ type batch struct {
 	state decide.State // of the chat when it was read
 	bytes int
 	stale bool // the chat's rows have changed since
-	err   error
+	// commands are those of the senders of commands and pins.
+	commands map[string]*decide.Commands
+	err      error
 }
 
 // needsRoutd reports whether a row needs an answer of routd.
@@ -332,7 +334,7 @@ func (g *Gateway) registered(ctx context.Context, folder string) (bool, error) {
 // complete reads what depends on routd's answers.
 func (g *Gateway) complete(ctx context.Context, b *batch) (err error) {
 	b.Now = g.now()
-	b.InCall = b.InCall[:0]
+	b.InCall, b.commands = b.InCall[:0], nil
 	for id := range b.chat.skipped {
 		b.InCall = append(b.InCall, id)
 	}
@@ -363,6 +365,11 @@ func (g *Gateway) completeRow(ctx context.Context, b *batch, r *decide.Row) (err
 			if r.Pin.Members, err = g.membersOf(ctx, r.Pin.Folder); err != nil {
 				return err
 			}
+		}
+	}
+	if (r.Command != nil || r.Pin != nil) && !r.Operator {
+		if r.Commands, err = g.commandsOf(ctx, b, r.Sender); err != nil {
+			return err
 		}
 	}
 	if r.ThreadID != "" {

@@ -75,6 +75,22 @@ func (g *Gateway) readMembers(ctx context.Context, b *batch, r *decide.Row) (err
 	return err
 }
 
+// commandsOf reads when a sender's commands arrived in the chat, once a batch.
+func (g *Gateway) commandsOf(ctx context.Context, b *batch, sender string) (c *decide.Commands, err error) {
+	if c = b.commands[sender]; c != nil {
+		return c, nil
+	}
+	c = &decide.Commands{}
+	if c.Answered, c.DroppedAt, err = g.st.CommandsOf(ctx, b.Chat.JID, sender); err != nil {
+		return nil, err
+	}
+	if b.commands == nil {
+		b.commands = map[string]*decide.Commands{}
+	}
+	b.commands[sender] = c
+	return c, nil
+}
+
 // groupOf is the folder of the group that a row is for or, of an edit, that has got the
 // row it changes, "" for none.
 func groupOf(r *decide.Row) string {

@@ -97,3 +97,40 @@ func TestRates_ClockSetBack_IgnoresWhatIsAhead(t *testing.T) {
 	h.is(first, "routed/route main")
 	h.is(second, "prefix/prefix_topic main")
 }
+
+// The limit of commands is that of the rows: a restart changes nothing, and other senders and chats have their own.
+func TestCommands_Flood_OthersAreAnswered(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	count := func(rows []*msg.Message) (fates map[string]int, notices int) {
+		fates = map[string]int{}
+		for _, m := range rows {
+			now := h.row(m.ID)
+			fates[string(now.Disposition)+"/"+string(now.Reason)]++
+			if replies := h.replies(m); now.Disposition == msg.Dropped {
+				notices += len(replies)
+			}
+		}
+		return fates, notices
+	}
+	var flood []*msg.Message
+	for range 15 {
+		flood = append(flood, h.put("/stop"), h.put("/ping"))
+		h.step()
+	}
+	for range 10 {
+		flood = append(flood, h.put("/stop"))
+	}
+	h.step()
+	fates, notices := count(flood)
+	diff(t, "fates", fates, map[string]int{"command/command": 20, "dropped/command_limit": 20})
+	diff(t, "notices", notices, 1)
+	for _, m := range []*msg.Message{h.put("/ping", from("telegram:8")), h.put("/ping", in("telegram:2"))} {
+		h.step()
+		h.is(m, "command/command ")
+	}
+	h.wait(time.Minute)
+	again := h.put("/ping")
+	h.step()
+	h.is(again, "command/command ")
+}

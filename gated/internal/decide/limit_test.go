@@ -1,0 +1,79 @@
+package decide
+
+import (
+	"strings"
+	"testing"
+
+	"arizuko/pkg/layers"
+	"arizuko/pkg/msg"
+)
+
+// sent are commands that were answered, n of them at a time.
+func sent(n int, at, dropped int64) *Commands {
+	c := &Commands{DroppedAt: dropped}
+	for range n {
+		c.Answered = append(c.Answered, at)
+	}
+	return c
+}
+
+func TestCommands_MoreThanTheLimit_DroppedWithOneNotice(t *testing.T) {
+	t.Parallel()
+	const now = 10 * RateTime
+	pin := func(r *Row) { r.Pin = &Pin{Sticky: layers.Sticky{Sigil: layers.TopicSigil, Name: "fix"}} }
+	for name, tc := range map[string]struct {
+		before *Commands
+		set    func(*Row)
+		n      int
+		want   string // of each row: a(nswered), d(ropped), D(ropped with a notice)
+	}{
+		"few":                          {sent(0, 0, 0), command, 3, "aaa"},
+		"an operator's":                {nil, command, 30, strings.Repeat("a", 30)},
+		"many at once":                 {sent(0, 0, 0), command, 23, strings.Repeat("a", 20) + "Ddd"},
+		"many before":                  {sent(19, now-CommandTime+1, 0), command, 3, "aDd"},
+		"many before, a minute ago":    {sent(30, now-CommandTime, 0), command, 2, "aa"},
+		"many of a clock ahead":        {sent(30, now+1, 0), command, 2, "aa"},
+		"notified lately":              {sent(20, now-1, now-RateTime+1), command, 2, "dd"},
+		"notified an hour ago":         {sent(20, now-1, now-RateTime), command, 2, "Dd"},
+		"many pins":                    {sent(20, now-1, 0), pin, 1, "D"},
+		"commands of members kept out": {sent(20, now-1, 0), func(r *Row) { command(r); to(closed)(r) }, 1, "n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := "/ping"
+			if name == "many pins" {
+				text = "#fix"
+			}
+			if name == "commands of members kept out" {
+				text = "/stop"
+			}
+			var rows []Row
+			for i := range tc.n {
+				r := row(int64(i+1), text, tc.set)
+				r.ReceivedAt, r.Commands = now, tc.before
+				rows = append(rows, r)
+			}
+			got, notices := map[int64]string{}, map[int64]bool{}
+			_, effects := Step(State{}, facts(rows...))
+			for _, e := range effects {
+				switch e := e.(type) {
+				case Decide:
+					got[e.Row] = map[msg.Reason]string{msg.ReasonCommand: "a", msg.ReasonCommandLimit: "d", msg.ReasonNoAccess: "n"}[e.Reason]
+				case Reply:
+					notices[e.Row] = e.Source == msg.SourceNotice && e.Text == textCommandLimit
+				}
+			}
+			all := ""
+			for i := range rows {
+				fate := got[rows[i].ID]
+				if notices[rows[i].ID] {
+					fate = strings.ToUpper(fate)
+				}
+				all += fate
+			}
+			if all != tc.want {
+				t.Errorf("fates %s, want %s", all, tc.want)
+			}
+		})
+	}
+}
