@@ -17,6 +17,7 @@ func toolPlans() map[string][2]string {
 		"queryToolCall":      {queryToolCall, "SEARCH tool_calls USING PRIMARY KEY (turn_id=? AND call=?)"},
 		"queryToolCalls":     {queryToolCalls, "SEARCH tool_calls USING PRIMARY KEY (turn_id=?)\nUSE TEMP B-TREE FOR ORDER BY"}, // at most some hundred
 		"queryToolCallCount": {queryToolCallCount, "SEARCH tool_calls USING PRIMARY KEY (turn_id=?)"},
+		"queryGroupCalls":    {queryGroupCalls, "SEARCH tool_calls USING PRIMARY KEY (turn_id=?)\nLIST SUBQUERY 1\nSEARCH turns USING INDEX turns_folder (folder=?)"},
 		"queryCallsOfRoot": {queryCallsOfRoot, "SEARCH tool_calls USING PRIMARY KEY (turn_id=?)\nLIST SUBQUERY 2\nCOMPOUND QUERY\nLEFT-MOST SUBQUERY\n" +
 			"SEARCH turns USING COVERING INDEX turns_root (root_turn_id=?)\nUNION ALL\nSCAN CONSTANT ROW"},
 		"insertToolCall":     {insertToolCall, noRead},

@@ -4,8 +4,10 @@ package store
 const (
 	queryToolCall      = `SELECT result FROM tool_calls WHERE turn_id = ? AND call = ?`
 	queryToolCalls     = `SELECT tool, result, created_at FROM tool_calls WHERE turn_id = ? ORDER BY created_at`
-	queryToolCallCount = `SELECT count(*) FROM tool_calls WHERE turn_id = ?`
-	insertToolCall     = `INSERT INTO tool_calls (turn_id, call, tool, result, created_at) VALUES (?,?,?,?,?)`
+	queryToolCallCount = `SELECT count(*), ifnull(sum(CAST(json_extract(result, '$.stored_bytes') AS INTEGER)), 0) FROM tool_calls WHERE turn_id = ?`
+	queryGroupCalls    = `SELECT count(*) FROM tool_calls WHERE tool = ?2 AND created_at > ?3
+		AND turn_id IN (SELECT id FROM turns INDEXED BY turns_folder WHERE folder = ?1 AND started_at IS NOT NULL ORDER BY id DESC LIMIT 1000)`
+	insertToolCall = `INSERT INTO tool_calls (turn_id, call, tool, result, created_at) VALUES (?,?,?,?,?)`
 	// Of attachments that are stored. Other daemons may have written JSON of another shape.
 	queryChatFileBytes = `SELECT ifnull(sum(CASE WHEN a.type = 'object' AND json_extract(a.value, '$.path') <> '' AND CAST(json_extract(a.value, '$.size') AS INTEGER) > 0
 		THEN CAST(json_extract(a.value, '$.size') AS INTEGER) END), 0) FROM messages m INDEXED BY messages_files CROSS JOIN json_each(m.attachments) a ON TRUE

@@ -32,9 +32,19 @@ func (r Reader) ToolCalls(ctx context.Context, turnID int64) ([]ToolCall, error)
 	}, queryToolCalls, turnID)
 }
 
-// CountToolCalls is the number of a turn's tool calls that have acted.
-func (r Reader) CountToolCalls(ctx context.Context, turnID int64) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryToolCallCount, turnID)
+// StoredBytes is the field of a call's result that says how much the call has stored, in bytes.
+const StoredBytes = "stored_bytes"
+
+// CountToolCalls is the number of a turn's tool calls that have acted, and how much they have stored, in bytes.
+func (r Reader) CountToolCalls(ctx context.Context, turnID int64) (n, bytes int, err error) {
+	_, err = r.q.get(ctx, []any{&n, &bytes}, queryToolCallCount, turnID)
+	return n, bytes, err
+}
+
+// CountGroupCalls is the number of calls of a tool that have acted since a time, in unix ms, in the last 1,000 turns of
+// a group.
+func (r Reader) CountGroupCalls(ctx context.Context, folder, tool string, since int64) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryGroupCalls, folder, tool, since)
 	return n, err
 }
 

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -17,14 +18,19 @@ type broadcastOut struct {
 	MessageIDs []int64 `json:"message_ids" jsonschema:"one message a chat"`
 }
 
-// maxBroadcastChats bounds one call, which is one transaction.
-const maxBroadcastChats = 100
+const (
+	// maxBroadcastChats bounds one call, which is one transaction.
+	maxBroadcastChats = 100
+	// maxBroadcasts bounds the calls of a group within broadcastTime: each disturbs all readers of many chats.
+	maxBroadcasts = 10
+	broadcastTime = time.Hour
+)
 
 func broadcast() Tool {
 	return define(Tool{
 		Name: "broadcast", Title: "Write to all chats", Kind: Adds,
 		Description: "Sends a message to chats that your group answers, at their top level and not as a reply: by default to all of them, this one included. Use it only when a user asks for an announcement, " +
-			"since each reader of each chat is disturbed. Answers to it start no conversation by themselves. For this chat alone use send_message.",
+			"since each reader of each chat is disturbed. Answers to it start no conversation by themselves. A group can do so 10 times an hour. For this chat alone use send_message.",
 		Bounds:  map[string]Bound{"text": Text(1, maxText), "chats": List(1, maxBroadcastChats), "chats[]": Text(3, maxJID)},
 		Example: `{"text":"the server is back","chats":["OWN_CHAT"]}`,
 		Foreign: []string{`{"text":"hi","chats":["FOREIGN_CHAT"]}`, `{"text":"hi","chats":["OWN_CHAT","FOREIGN_CHAT"]}`},
@@ -36,8 +42,16 @@ func broadcast() Tool {
 		var chats []string
 		return onceAfter(ctx, c, in, func() (err error) {
 			chats, err = c.broadcastChats(ctx, in.Chats)
+			c.copies = len(chats)
 			return err
 		}, func(tx *store.Tx) (out broadcastOut, err error) {
+			n, err := tx.CountGroupCalls(ctx, c.Turn.Folder, c.Tool, c.Services.now()-broadcastTime.Milliseconds())
+			if err != nil {
+				return out, err
+			}
+			if n >= maxBroadcasts {
+				return out, refuse("%s has broadcast %d times within the hour, which is the limit: wait, or ask an operator to use gated broadcast", c.Turn.Folder, n)
+			}
 			out.MessageIDs = []int64{}
 			for _, jid := range chats {
 				id, err := tx.PutBroadcastMessage(jid, in.Text, c.Services.now())

@@ -33,6 +33,7 @@ type Caller struct {
 
 	access *Access
 	place  *place // nil in tests
+	copies int    // how often the call stores its arguments, 0 for once
 }
 
 // requestChars is enough of a random text to find the lines of a call in a log: 40 bits.

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,8 +12,13 @@ import (
 	"arizuko/pkg/store"
 )
 
-// maxActing bounds the calls of a turn that act: a loop of the model must end.
-const maxActing = 200
+const (
+	// maxActing bounds the calls of a turn that act: a loop of the model must end.
+	maxActing = 200
+	// maxTurnBytes bounds what they store, by the size of their arguments, as often as these are stored. The frames of a
+	// turn have as much.
+	maxTurnBytes = 1 << 20
+)
 
 // once acts, and stores the result in the same transaction. If an earlier attempt at the
 // turn made the same call, counting calls with equal arguments, nothing is done and its
@@ -31,6 +37,10 @@ func onceAfter[In, Out any](ctx context.Context, c *Caller, in In, prepare func(
 	if err != nil {
 		return out, err
 	}
+	size, err := sizeOf(in)
+	if err != nil {
+		return out, err
+	}
 	select {
 	case c.access.acting <- struct{}{}:
 		defer func() { <-c.access.acting }()
@@ -38,11 +48,15 @@ func onceAfter[In, Out any](ctx context.Context, c *Caller, in In, prepare func(
 		return out, ctx.Err()
 	}
 	call := hash + "." + strconv.Itoa(c.access.actedBefore(c.Turn.ID, hash))
-	found, err := c.stored(ctx, call, &out)
+	found, used, err := c.stored(ctx, call, &out)
 	if err == nil && !found {
 		if err = prepare(); err == nil {
+			size *= max(c.copies, 1)
+			err = checkBytes(used, size)
+		}
+		if err == nil {
 			err = c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-				return c.act(ctx, tx, call, func() (any, error) {
+				return c.act(ctx, tx, call, size, func() (any, error) {
 					var err error
 					out, err = effect(tx)
 					return out, err
@@ -56,29 +70,48 @@ func onceAfter[In, Out any](ctx context.Context, c *Caller, in In, prepare func(
 	return out, err
 }
 
-// stored decodes the result of a call into out, if it is stored. It returns a refusal if the turn may act no more.
-func (c *Caller) stored(ctx context.Context, call string, out any) (found bool, err error) {
+// stored decodes the result of a call into out, if it is stored; else used is what the turn's calls have stored, in bytes.
+// It returns a refusal if the turn may act no more.
+func (c *Caller) stored(ctx context.Context, call string, out any) (found bool, used int, err error) {
 	r := c.Services.Store.Reader
 	if err := c.checkOpen(ctx, r); err != nil {
-		return false, err
+		return false, 0, err
 	}
 	result, found, err := r.ToolCall(ctx, c.Turn.ID, call)
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	if found {
-		return true, json.Unmarshal(result, out)
+		return true, 0, json.Unmarshal(result, out)
 	}
-	n, err := r.CountToolCalls(ctx, c.Turn.ID)
+	n, used, err := r.CountToolCalls(ctx, c.Turn.ID)
 	if err == nil && n >= maxActing {
 		err = refuse("this turn has acted %d times, which is the limit: finish your answer without further tools", n)
 	}
-	return false, err
+	return false, used, err
 }
 
-// act carries out a call that is not stored, and stores its result. The calls of a turn that act follow one another, so
+// sizeOf is the size of a call's arguments, in bytes.
+func sizeOf(in any) (int, error) {
+	var b bytes.Buffer
+	plain := json.NewEncoder(&b)
+	plain.SetEscapeHTML(false)
+	err := plain.Encode(in)
+	return b.Len(), err
+}
+
+// checkBytes returns a refusal if a call that stores size bytes is too much for a turn whose calls have stored used bytes.
+func checkBytes(used, size int) error {
+	if used+size <= maxTurnBytes {
+		return nil
+	}
+	return refuse("this call would store %d KiB, and the tools of this turn have stored %d of %d KiB: shorten the text, name fewer chats, or finish your answer without further tools",
+		(size+1023)>>10, used>>10, maxTurnBytes>>10)
+}
+
+// act carries out a call that is not stored, and stores its result with its size. The calls of a turn that act follow one another, so
 // that what stored has found still holds, but for the end of the turn.
-func (c *Caller) act(ctx context.Context, tx *store.Tx, call string, effect func() (any, error)) error {
+func (c *Caller) act(ctx context.Context, tx *store.Tx, call string, size int, effect func() (any, error)) error {
 	if err := c.checkOpen(ctx, tx.Reader); err != nil {
 		return err
 	}
@@ -90,7 +123,20 @@ func (c *Caller) act(ctx context.Context, tx *store.Tx, call string, effect func
 	if err != nil {
 		return fmt.Errorf("encode the result of %s: %w", c.Tool, err)
 	}
-	return tx.PutToolCall(c.Turn.ID, call, c.Tool, result, c.Services.now())
+	return tx.PutToolCall(c.Turn.ID, call, c.Tool, withSize(result, size), c.Services.now())
+}
+
+// withSize adds store.StoredBytes to a result. Those that are no objects, of tests, have none.
+func withSize(result json.RawMessage, size int) json.RawMessage {
+	fields, isObject := bytes.CutSuffix(result, []byte("}"))
+	if !isObject {
+		return result
+	}
+	comma := ","
+	if len(fields) == 1 {
+		comma = ""
+	}
+	return fmt.Appendf(fields, `%s"%s":%d}`, comma, store.StoredBytes, size)
 }
 
 // hashCall is the same for calls of a tool with equal arguments. The arguments are

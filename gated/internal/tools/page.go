@@ -15,7 +15,7 @@ import (
 // Page is the reference of all tools, in markdown: docs/tools.md.
 func Page() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, pageHead, maxConcurrentCalls, callTimeout/time.Second, maxActing, maxQueuedCalls, maxParkedCalls, maxCallBody>>10)
+	fmt.Fprintf(&b, pageHead, maxConcurrentCalls, callTimeout/time.Second, maxActing, maxTurnBytes>>10, maxQueuedCalls, maxParkedCalls, maxCallBody>>10)
 	b.WriteString("| tool | does | reads only | may remove | may be repeated |\n|---|---|---|---|---|\n")
 	for _, t := range Registry() {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | %s | %s |\n", t.Name, t.Name, t.Title, yes(t.Kind.ReadOnly), yes(t.Kind.Destructive), yes(t.Kind.Idempotent))
@@ -42,7 +42,8 @@ and reaches the run's group and the groups below it, nothing else.
 - Calls that change something are **stored with their result**. A retried turn that makes the same call again, with equal
   arguments, gets the result of the first and changes nothing; of several equal calls each counts for itself.
 - A refusal is a result with ` + "`isError`" + `, whose text says what to do instead. Unknown fields are refused, and null is a field left out.
-- At most %d calls of a run are handled at once, each for at most %d s; a turn can change something %d times.
+- At most %d calls of a run are handled at once, each for at most %d s; a turn can change something %d times,
+  and store %d KiB by it: a call counts with the size of its arguments, and a broadcast as often as it has chats.
   %d more wait, %d wait for a user or a download. One too many is refused, unread, with status 429 and ` + "`Retry-After`" + `: try again,
   with fewer at once. A request has at most %d KiB, and is no batch.
 
