@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"golang.org/x/sync/semaphore"
+
+	"arizuko/pkg/httpx"
 )
 
 // What requests take before their bodies are read: memory is bounded by these, not by what agents send.
@@ -132,13 +134,13 @@ func (p *place) park() error {
 type placeKey struct{}
 
 // admit lets a request in for which its run, and all runs together, have room. Others wait in a bounded queue, for a
-// bounded time, and are refused with 429; their bodies are not read.
+// bounded time, and are refused with 429; their bodies are discarded, a few KB at a time.
 func (s *Server) admit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size := r.ContentLength
 		switch {
 		case size > maxCallBody:
-			refuseRequest(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, errTooLarge)
+			refuseRequest(w, r, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, errTooLarge)
 			return
 		case size < 0: // chunked
 			size = maxCallBody
@@ -148,7 +150,7 @@ func (s *Server) admit(next http.Handler) http.Handler {
 		if err != nil {
 			s.calls.WithLabelValues(unknownTool, outcomeRefused).Inc()
 			w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
-			refuseRequest(w, http.StatusTooManyRequests, codeBusy, err)
+			refuseRequest(w, r, http.StatusTooManyRequests, codeBusy, err)
 			return
 		}
 		defer func() { p.leave() }() // as it is then
@@ -156,7 +158,7 @@ func (s *Server) admit(next http.Handler) http.Handler {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(receiveTimeout)) // a test's recorder has none
 			body := bufio.NewReader(http.MaxBytesReader(w, r.Body, maxCallBody))
 			if isBatch(body) {
-				refuseRequest(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, errBatch)
+				refuseRequest(w, r, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, errBatch)
 				return
 			}
 			r.Body = readCloser{body, r.Body}
@@ -192,12 +194,17 @@ type readCloser struct {
 	io.Closer
 }
 
-// refuseRequest answers a request whose id is not known, since its body is unread.
-func refuseRequest(w http.ResponseWriter, status, code int, err error) {
+// refuseRequest answers a request whose id is not known, since its body is unread. Then it discards the body: a client
+// that still sends would take the connection for a broken one.
+func refuseRequest(w http.ResponseWriter, r *http.Request, status, code int, err error) {
 	answer, _ := json.Marshal(map[string]any{ // has no value that cannot be encoded
 		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": err.Error()},
 	})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(answer) // it fails only if the client has gone away
+	control := http.NewResponseController(w)
+	_ = control.Flush()
+	_ = control.SetReadDeadline(time.Now().Add(receiveTimeout)) // a test's recorder has none
+	httpx.Drain(r)
 }
