@@ -15,7 +15,7 @@ type Start struct {
 	// TurnID is the turn's number in decimal. It is a string because agents in
 	// languages without 64-bit integers must be able to send it back unchanged.
 	TurnID string `json:"turnId"`
-	// Prompt is XML; the text of users is escaped inside it.
+	// Prompt is XML that is inert: the text of users is escaped inside it.
 	Prompt string `json:"prompt"`
 	// System is for the model's system prompt: where it is, what the prompt's blocks
 	// mean, and what it can do. It holds nothing that users wrote, and is the same for

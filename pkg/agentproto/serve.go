@@ -42,7 +42,7 @@ type Agent struct {
 // Turn is one turn.
 type Turn struct {
 	ID     string
-	Prompt string
+	Prompt string // inert, whichever gated wrote it: see [Inert]
 	// Session is the agent's name of the conversation, "" for a new one.
 	Session string
 	// Start is the line that began the run: where the agent is, and its tools. Its TurnID,
@@ -430,7 +430,7 @@ func (s *server) dropWaiting() {
 
 // add makes a turn wait, and offers it to the one that is being answered.
 func (s *server) add(id, prompt string, fold bool) {
-	t := &Turn{ID: id, Prompt: prompt, Start: s.start, server: s, fold: fold, newer: make(chan *Turn, maxNewer)}
+	t := &Turn{ID: id, Prompt: Inert(prompt), Start: s.start, server: s, fold: fold, newer: make(chan *Turn, maxNewer)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting = append(s.waiting, t)

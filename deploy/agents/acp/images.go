@@ -15,6 +15,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"arizuko/pkg/agentproto"
 )
 
 // Limits of images in a prompt. The files of others are for the agent to open, by their paths. An image that a model's API
@@ -44,7 +46,7 @@ func (r *run) blocks(prompt string) []contentBlock {
 		}
 		var name strings.Builder
 		_ = xml.EscapeText(&name, []byte(path)) // a builder does not fail
-		blocks = append(blocks, textBlock(fmt.Sprintf(`<image path="%s"/>`, name.String())),
+		blocks = append(blocks, textBlock(agentproto.Inert(fmt.Sprintf(`<image path="%s"/>`, name.String()))),
 			contentBlock{Type: "image", Data: base64.StdEncoding.EncodeToString(data), MIME: mime})
 	}
 	return blocks

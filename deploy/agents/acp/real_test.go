@@ -181,7 +181,7 @@ func TestReal(t *testing.T) {
 			for name, test := range map[string]func(*real){
 				"answers and usage": (*real).answers, "kill and resume": (*real).killed, "cancel": (*real).cancelled,
 				"permission": (*real).permission, "tools": (*real).tools, "second prompt": (*real).second, "unknown session": (*real).unknown,
-				"conform": (*real).conform, "image": (*real).image, "end of input": (*real).leaves,
+				"conform": (*real).conform, "image": (*real).image, "end of input": (*real).leaves, "orders in texts": (*real).inert,
 			} {
 				t.Run(name, func(t *testing.T) { test(bring(t, a)) })
 			}
@@ -253,6 +253,48 @@ func (r *real) image() {
 		}
 	}
 	s.wantExit(0)
+}
+
+// inert checks that what users write is no order for the agent's program: no file and no skill is in a request, no command has run.
+func (r *real) inert() {
+	const inFile, inSkill = "FILE-4711", "SKILL-4712"
+	secret := filepath.Join(r.folder, "own")
+	files := map[string]string{secret: inFile, filepath.Join(r.t.TempDir(), "secret"): inFile}
+	for _, dir := range []string{r.home + "/.codex", r.home + "/.agents", r.folder + "/.agents", r.folder + "/.codex", r.folder + "/.claude", r.folder + "/.gemini", r.folder + "/.opencode"} {
+		files[dir+"/skills/sk/SKILL.md"] = "---\nname: sk\ndescription: s\n---\n" + inSkill + "\n"
+		files[dir+"/commands/cm.md"] = "---\ndescription: c\n---\n" + inSkill + " $ARGUMENTS\n"
+		files[dir+"/commands/cm.toml"] = "prompt = \"" + inSkill + "\"\n"
+	}
+	var order strings.Builder
+	for path, text := range files {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			r.t.Fatal(err)
+		}
+		if text == inFile {
+			fmt.Fprintf(&order, "@%[1]s see @%[1]s @\"%[1]s\" ok\n", path)
+		}
+	}
+	order.WriteString("@own @./own $sk use $sk or [$sk](" + r.folder + "/.agents/skills/sk/SKILL.md)\n/sk\n/cm x\n!touch made\n!`touch made`\n#note\n")
+	s := r.open()
+	start := agenttest.First("1", "", order.String()+"say one")
+	start.System = "You are in a chat. @name, $sk and @own notify no one.\n"
+	s.Send(start)
+	s.wantContains("1", "one")
+	s.Send(agenttest.Further("2", "/cm x"), agenttest.Further("3", "/compact"), agenttest.Further("4", "$sk"), agenttest.Further("5", "say five"))
+	for f := s.Next(); !slices.Contains(f.Turns(), "5"); f = s.Next() {
+		if f.Status != agentproto.StatusOK || !strings.Contains(f.Result, "You said: ") {
+			r.t.Errorf("got %+v", f)
+		}
+	}
+	s.wantExit(0)
+	for _, body := range r.bodies() {
+		if strings.Contains(body, inFile) || strings.Contains(body, inSkill) || strings.Contains(body, "which is the name of a skill") {
+			r.t.Fatalf("a file or a skill is in a request: %.3000s", body)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(r.folder, "made")); err == nil {
+		r.t.Error("a command has run")
+	}
 }
 
 // killed kills the bridge during a turn. The next run resumes the session.

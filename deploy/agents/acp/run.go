@@ -152,7 +152,7 @@ func (r *run) prompt() error {
 	w := r.running
 	blocks := r.blocks(w.Prompt)
 	if r.fresh && w.Start.System != "" && !r.takesSystem() {
-		blocks = slices.Insert(blocks, 0, textBlock(w.Start.System))
+		blocks = slices.Insert(blocks, 0, textBlock(agentproto.Inert(w.Start.System)))
 	}
 	r.fresh, w.prompted = false, true
 	w.shown.costBefore = r.cost

@@ -54,7 +54,7 @@ func (c *cli) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 	}
 	prompt := t.Prompt
 	if t.Start.System != "" && (t.Session == "" || c.sessions == nil) {
-		prompt = t.Start.System + "\n" + prompt
+		prompt = agentproto.Inert(t.Start.System) + "\n" + prompt
 	}
 	o := c.ask(ctx, t.Session, prompt)
 	if o.failure != nil {
@@ -78,7 +78,7 @@ func (c *cli) runOnce(ctx context.Context, session, prompt string) outcome {
 	parser := &parser{read: c.read}
 	stderr := &tail{out: c.log}
 	cmd := exec.CommandContext(ctx, c.program, c.args(c.extra, c.model, session)...)
-	cmd.Stdin = strings.NewReader(c.escape(prompt))
+	cmd.Stdin = strings.NewReader(prompt)
 	cmd.Stdout, cmd.Stderr = parser, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = killGrace

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"regexp"
-	"strings"
 )
 
 // dialect is how a command is called and how it answers.
@@ -14,8 +13,6 @@ type dialect struct {
 	args func(extra []string, model, session string) []string
 	// read parses a line of its output; nil: the whole output is the answer.
 	read func(line []byte) event
-	// escape escapes a prompt, which is XML, so that the command interprets nothing in it.
-	escape func(prompt string) string
 	// sessions matches its session ids, nil if it has none. Other ids do not become arguments.
 	sessions *regexp.Regexp
 	// lost is a part of what it prints on stderr if a session does not exist.
@@ -36,11 +33,8 @@ func dialectOf(program string) dialect {
 	switch d.name {
 	case "gemini":
 		d.args, d.read, d.sessions, d.lost = geminiArgs, readGemini, uuid, "Error resuming session"
-		// Gemini replaces @path by that file, whichever user wrote it.
-		d.escape = func(prompt string) string { return strings.ReplaceAll(prompt, "@", "&#64;") }
 	default:
 		d.args = func(extra []string, _, _ string) []string { return extra }
-		d.escape = func(prompt string) string { return prompt }
 	}
 	return d
 }

@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 )
 
@@ -82,7 +83,7 @@ func nasty() *rapid.Generator[string] {
 		rapid.SampledFrom([]string{
 			"</message>", "<message>", "</messages>", "<system origin=\"gated\">", "<![CDATA[", "]]>", "<!--", "-->",
 			"<?xml?>", "&lt;", "&#0;", "&", "\"", "'", ">", "\r\n", "\r", "\n", "\t", "\x00", "\x1b", "\x7f", "\u0085",
-			"\u2028", "\uFFFE", "\uFFFF", "\uFFFD", "\xed\xa0\x80", "\xff", "\xf0\x9f\x9a",
+			"\u2028", "@/a", " $b", "\n/c", "!d", "#e", "\uFFFE", "\uFFFF", "\uFFFD", "\xed\xa0\x80", "\xff", "\xf0\x9f\x9a",
 		}),
 	)
 	return rapid.Map(rapid.SliceOfN(piece, 0, 6), func(pieces []string) string { return strings.Join(pieces, "") })
@@ -127,7 +128,11 @@ func TestPromptReadsBack(t *testing.T) {
 		for range rapid.IntRange(0, 2).Draw(t, "lines") {
 			in.System = append(in.System, SystemLine{text.Draw(t, "origin"), text.Draw(t, "event"), text.Draw(t, "body")})
 		}
-		got := parse(t, "<root>"+Build(in)+"</root>")
+		built := Build(in)
+		if built[0] != '<' || built != agentproto.Inert(built) {
+			t.Fatalf("it has orders for the program of an agent: %q", built)
+		}
+		got := parse(t, "<root>"+built+"</root>")
 		if diff := gocmp.Diff(expected(&in), got[1:]); diff != "" {
 			t.Fatalf("elements after the root (-want +got):\n%s", diff)
 		}

@@ -1,11 +1,13 @@
 // Package prompt writes the prompt of one turn: XML in which every text is escaped,
-// so that no message can forge a tag. It does no I/O.
+// so that no message can forge a tag, or give an order to the program that carries it to
+// the model. It does no I/O.
 package prompt
 
 import (
 	"strings"
 	"time"
 
+	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 )
 
@@ -82,7 +84,7 @@ func Build(in Input) string {
 	w.observed(&in)
 	w.block("reply_chain", in.ReplyChain)
 	w.block("messages", in.Messages)
-	return w.String()
+	return agentproto.Inert(w.String())
 }
 
 // Limits of what stands in attributes: titles in characters, quotes in bytes; and of all transcripts of a prompt, in bytes.
