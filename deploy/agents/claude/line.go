@@ -66,6 +66,7 @@ type line struct {
 		Subtype     string          `json:"subtype"`
 		ToolName    string          `json:"tool_name"`
 		Input       json.RawMessage `json:"input"`
+		CallbackID  string          `json:"callback_id"` // of a hook, whose input has the tool call
 		BlockedPath string          `json:"blocked_path"`
 		ReasonType  string          `json:"decision_reason_type"`
 	} `json:"request"`

@@ -215,6 +215,9 @@ func (r *run) launch() error {
 			return r.fail(failure.OfStart(err, fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err)))
 		}
 		r.cli, r.loading = c, r.session != ""
+		if err := c.program.Send(newInitialize()); err != nil {
+			return err
+		}
 	}
 	if uuid := r.givenAs(r.running.Turn); uuid != "" {
 		r.running.uuid = uuid
@@ -245,6 +248,9 @@ func (r *run) handleLine(l line) error {
 			return r.takenIn(l.CommandUUID)
 		}
 	case "control_request":
+		if l.Request.Subtype == hookCallback && l.Request.CallbackID == skillHook {
+			return r.cli.program.Send(inertSkill(l))
+		}
 		if l.Request.Subtype == mayUseTool && r.cfg.Permissions == permission.SettingAsk {
 			return r.askPermission(l)
 		}
