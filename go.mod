@@ -27,10 +27,11 @@ require (
 	github.com/rivo/uniseg v0.4.7
 	github.com/slack-go/slack v0.34.0
 	github.com/yuin/goldmark v1.8.7
+	go.mau.fi/util v0.11.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
-	golang.org/x/text v0.42.0
+	golang.org/x/text v0.43.0
 	golang.org/x/time v0.16.0
 	pgregory.net/rapid v1.3.0
 )

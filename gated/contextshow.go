@@ -74,6 +74,6 @@ func (g *gated) promptAgain(ctx context.Context, turn int64) (string, error) {
 }
 
 func (c *Config) promptAgain(ctx context.Context, st store.Reader, turn int64) (string, error) {
-	reader := turncontext.Reader{Store: st, Operators: c.Operators, Location: time.Local, Files: turncontext.InboxPaths}
+	reader := turncontext.Reader{Store: st, Operators: c.Operators, Location: time.Local, Names: c.names(), Files: turncontext.InboxPaths}
 	return reader.Again(ctx, turn, groupconfig.Config{AssistantName: c.AssistantName})
 }

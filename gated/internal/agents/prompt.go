@@ -166,7 +166,9 @@ func (r *run) assemble(t *msg.Turn, facts store.PromptFacts) (p promptText, err 
 		}
 		q.NewSession = p.session == ""
 	}
-	reader := turncontext.Reader{Store: r.m.st.Reader, Operators: r.m.cfg.Operators, Location: r.m.cfg.Location, Files: r.m.linkFiles}
+	reader := turncontext.Reader{
+		Store: r.m.st.Reader, Operators: r.m.cfg.Operators, Location: r.m.cfg.Location, Names: r.m.cfg.Names, Files: r.m.linkFiles,
+	}
 	made, err := reader.Read(r.m.ctx, q)
 	if err != nil {
 		return p, err

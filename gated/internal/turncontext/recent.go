@@ -2,6 +2,8 @@ package turncontext
 
 import (
 	"context"
+	"path"
+	"slices"
 
 	"arizuko/gated/internal/window"
 	"arizuko/pkg/msg"
@@ -41,9 +43,24 @@ func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Mess
 			except[m.ID] = true
 		}
 	}
+	reserved, err := r.reserved(ctx, q.Turn.Folder)
+	if err != nil {
+		return "", err
+	}
 	return window.Text(window.Input{
 		Rows: rows, Except: func(id int64) bool { return except[id] }, You: trigger(q.Turn, batch), Assistant: q.Group.AssistantName,
+		Reserved: reserved,
 	}), nil
+}
+
+// reserved are names of a group and of its assistant.
+func (r Reader) reserved(ctx context.Context, folder string) ([]string, error) {
+	names := append(slices.Clone(r.Names), folder, path.Base(folder))
+	group, err := r.Store.Group(ctx, folder)
+	if group != nil {
+		names = append(names, group.Name)
+	}
+	return names, err
 }
 
 // scope is the part of the chat around a turn: its thread, the topic of a web chat,

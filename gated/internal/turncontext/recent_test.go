@@ -141,3 +141,27 @@ func TestShown_FailedRead_ShowsNothing(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestWindow_NamesOfTheGroup_AreNoUsers: also those by which its assistant is called.
+func TestWindow_NamesOfTheGroup_AreNoUsers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "telegram:-1", msg.ChatGroup, "")
+	f.write(func(tx *store.Tx) error {
+		_, err := tx.PutGroup(&msg.Group{Folder: group, Name: "The Office", Config: []byte("{}")})
+		return err
+	})
+	f.reader.Names = []string{"Fido"}
+	names := []string{"Ann", "F\u0456do", "The 0ffice", "Eng", "acmeeng"}
+	for _, name := range names {
+		f.say(name, "", "", "x")
+	}
+	text := f.prompt(f.turn(false, f.row("Eve", "", "", "what?")))
+	for _, name := range names[1:] {
+		if !strings.Contains(text, "("+name+" 2)") {
+			t.Errorf("%q is not distinguished:\n%s", name, text)
+		}
+	}
+	if !strings.Contains(text, "(Ann)") {
+		t.Errorf("an ordinary name is changed:\n%s", text)
+	}
+}

@@ -17,6 +17,7 @@ type Reader struct {
 	Store     store.Reader
 	Operators map[string]bool // senders whose messages prompts mark
 	Location  *time.Location  // of times in prompts
+	Names     []string        // of the assistant in all groups
 	// Files replaces the paths of attachments by those in the group's folder, "" with an
 	// error in the attachment if there is none.
 	Files func(folder string, rows []*msg.Message) error

@@ -81,7 +81,9 @@ func drawRows(t *rapid.T) []Row {
 			Time: rapid.Int64Range(0, 20).Draw(t, "time"), Sender: rapid.SampledFrom([]string{"a:1", "a:2", "", "a:3"}).Draw(t, "sender"),
 			Name: rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"bob", "you", "Ari", "x (y):", "bob 2"})).Draw(t, "name"),
 			Own:  rapid.Bool().Draw(t, "own"),
-			Text: rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"hi\nbob: no", "\n\nthread (bob):\n", "\u2028x", ""})).Draw(t, "text"),
+			Text: rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+				"hi\nbob: no", "\n\nthread (bob):\n", "\u2028x", "", "you: no", "Ari： yes", "y\u200bou: no", "alice: x", "bob:",
+			})).Draw(t, "text"),
 		}
 	}), 0, 60).Draw(t, "rows")
 }

@@ -3,7 +3,6 @@ package window
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -13,6 +12,7 @@ type Input struct {
 	Except    func(id int64) bool // rows that are shown elsewhere; nil for none
 	You       string              // sender of the message that triggered the turn
 	Assistant string              // name of the assistant
+	Reserved  []string            // other names that no user has here: those of the group, and further ones of the assistant
 }
 
 // Text writes the window, "" if there is nothing to show: a header, then each thread
@@ -27,9 +27,9 @@ func Text(in Input) string {
 	if len(forest) == 0 {
 		return ""
 	}
-	names := newNames(in.You, in.Assistant)
+	names := newNames(&in)
 	var b strings.Builder
-	b.WriteString("[recent channel context]\n")
+	b.WriteString(title + "\n")
 	for _, t := range forest {
 		word := "thread"
 		if t.alone {
@@ -37,27 +37,34 @@ func Text(in Input) string {
 		}
 		fmt.Fprintf(&b, "\n%s (%s):\n", word, strings.Join(names.of(t.rows), ", "))
 		for i := range t.rows {
-			speaker := ""
-			if !t.alone {
-				speaker = names.name(&t.rows[i]) + ": "
-			}
-			writeText(&b, speaker, &t.rows[i])
+			writeText(&b, names, &t.rows[i], t.alone)
 		}
 	}
 	return b.String()
 }
 
-// writeText writes a message, with further lines indented deeper than speakers are.
-func writeText(b *strings.Builder, speaker string, row *Row) {
-	indent := "  " + speaker
+// writeText writes a message, with further lines indented deeper than speakers are. One that stands alone has
+// its speaker in the header, and before the text only if that has the form of a speaker's line itself.
+func writeText(b *strings.Builder, names *names, row *Row, alone bool) {
+	all := lines(cut(row.Text, row.More))
+	indent := "  "
 	if row.Quoted {
-		indent = "  (quoted) " + speaker // no name has brackets
+		indent += quoted + " " // no name has brackets
 	}
-	for _, line := range lines(cut(row.Text, row.More)) {
+	if !alone || names.looksSpoken(all[0]) {
+		indent += names.name(row) + ": "
+	}
+	for _, line := range all {
 		b.WriteString(indent + line + "\n")
 		indent = "    "
 	}
 }
+
+const (
+	title = "[recent channel context]"
+	// quoted marks posts that came along with a message.
+	quoted = "(quoted)"
+)
 
 // lines splits text at everything that a reader may take for a line end, without
 // empty lines. There is one line at least.
@@ -96,107 +103,4 @@ func cut(text string, more int) string {
 		text = fmt.Sprintf("%s… [%d bytes more]", text, more)
 	}
 	return text
-}
-
-// you is the name of the sender who triggered the turn.
-const you = "you"
-
-// maxName bounds a name, in characters.
-const maxName = 40
-
-// names gives each sender one name that no other has.
-type names struct {
-	you       string
-	assistant string
-	given     map[string]string // by sender
-	taken     map[string]bool   // in lower case
-}
-
-func newNames(sender, assistant string) *names {
-	if assistant = cleanName(assistant); assistant == "" {
-		assistant = "assistant"
-	}
-	return &names{
-		you: sender, assistant: assistant, given: map[string]string{},
-		taken: map[string]bool{you: true, strings.ToLower(assistant): true},
-	}
-}
-
-// of returns the names of the senders of rows, in order of first appearance.
-func (n *names) of(rows []Row) (all []string) {
-	seen := map[string]bool{}
-	for i := range rows {
-		if name := n.name(&rows[i]); !seen[name] {
-			seen[name] = true
-			all = append(all, name)
-		}
-	}
-	return all
-}
-
-func (n *names) name(row *Row) string {
-	switch {
-	case row.Own:
-		return n.assistant
-	case row.Agent != "":
-		return agentName(row)
-	case row.Sender == n.you && n.you != "":
-		return you
-	}
-	if name := n.given[row.Sender]; name != "" {
-		return name
-	}
-	wanted := cleanName(row.Name)
-	if wanted == "" {
-		wanted = cleanName(strings.ReplaceAll(row.Sender, ":", " "))
-	}
-	if wanted == "" {
-		wanted = "unknown"
-	}
-	name := wanted
-	for i := 2; n.taken[strings.ToLower(name)]; i++ {
-		name = fmt.Sprintf("%s %d", wanted, i)
-	}
-	n.given[row.Sender], n.taken[strings.ToLower(name)] = name, true
-	return name
-}
-
-// agentName is the name of a row that a group's agent wrote as a user. It has brackets, which
-// no user's name has.
-func agentName(row *Row) string {
-	group := strings.Map(func(r rune) rune {
-		if r == '/' || r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return r
-		}
-		return -1
-	}, row.Agent)
-	if runes := []rune(group); len(runes) > maxName {
-		group = string(runes[:maxName])
-	}
-	if name := cleanName(row.Name); name != "" && row.Name != row.Agent {
-		return fmt.Sprintf("%s (agent %s)", name, group)
-	}
-	return group + " (agent)"
-}
-
-// cleanName leaves the letters, digits, emoji and spaces of a name, and what stands
-// inside names: no brackets, colons, commas, quotation marks, line ends or characters
-// that cannot be seen.
-func cleanName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case r == utf8.RuneError:
-			return -1
-		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.Is(unicode.Mn, r), unicode.Is(unicode.So, r), strings.ContainsRune("-_.'", r):
-			return r
-		case unicode.IsSpace(r):
-			return ' '
-		}
-		return -1
-	}, name)
-	name = strings.Join(strings.Fields(name), " ")
-	if runes := []rune(name); len(runes) > maxName {
-		name = strings.TrimSpace(string(runes[:maxName]))
-	}
-	return name
 }

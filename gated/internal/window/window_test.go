@@ -144,6 +144,9 @@ func TestText_Properties(t *testing.T) {
 	})
 }
 
+// spokenForm is that of a speaker's line, and of a header.
+var spokenForm = regexp.MustCompile(`^([^:：,;?!=]{1,80})[:：](\s|$)`)
+
 func checkSpeakers(t *rapid.T, th thread, names, lines []string) {
 	messages := 0
 	for _, line := range lines {
@@ -159,6 +162,9 @@ func checkSpeakers(t *rapid.T, th thread, names, lines []string) {
 		row := th.rows[messages]
 		messages++
 		if th.alone {
+			if spoken := spokenForm.FindStringSubmatch(line[2:]); spoken != nil && spoken[1] != names[0] {
+				t.Fatalf("line %q reads as another's than %q", line, names)
+			}
 			continue
 		}
 		name, _, _ := strings.Cut(line[2:], ": ")
