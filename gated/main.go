@@ -180,7 +180,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		return err
 	}
 	homes := &chats.Chats{}
-	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now, Objects: g.objects, Chats: homes}, g.Store, g.agents, g.Log, g.Metrics)
+	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now, Objects: g.objects, Chats: homes, Report: g.problems.ofReminders}, g.Store, g.agents, g.Log, g.Metrics)
 	g.tools.services.Objects, g.tools.services.Reminders = g.objects, g.reminders
 	g.tools.services.Chats, g.tools.services.Zone = homes, reminders.LocalZone()
 	routd := g.Client("routd", g.cfg.RoutdURL).Direct()
@@ -229,7 +229,7 @@ func (g *gated) daemons() (map[string]*httpx.Client, error) {
 
 func (g *gated) run(ctx context.Context) error {
 	notices := &lost.Notices{Store: g.Store, Log: g.Log, Now: g.Now}
-	decides := g.lead(g.gateway.Run, g.polls.Run, g.transcribe.Run, g.reminders.Run, g.broadcasts.Run, notices.Run, g.retention.Run, g.contextObjects)
+	decides := g.lead(g.gateway.Run, g.polls.Run, g.transcribe.Run, g.reminders.Run, g.reminders.Watch, g.broadcasts.Run, notices.Run, g.retention.Run, g.contextObjects)
 	return g.Run(ctx, decides, g.agents.Run, g.forwardPokes, g.checkpoints, g.tryAgents, g.watchTools)
 }
 

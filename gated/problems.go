@@ -14,8 +14,8 @@ type problems struct {
 	ready     *daemon.Readiness
 	heartbeat *daemon.Heartbeat
 
-	mu            sync.Mutex
-	agents, waits []string
+	mu                       sync.Mutex
+	agents, waits, reminders []string
 }
 
 // ofAgents replaces what keeps agents from being started.
@@ -23,7 +23,7 @@ func (p *problems) ofAgents(problems []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.agents = problems
-	p.ready.Note(slices.Concat(p.agents, p.waits)...)
+	p.ready.Note(slices.Concat(p.agents, p.waits, p.reminders)...)
 	state := daemon.Connected
 	if len(problems) > 0 {
 		state = daemon.Degraded
@@ -36,5 +36,13 @@ func (p *problems) ofMessages(waits []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waits = waits
-	p.ready.Note(slices.Concat(p.agents, p.waits)...)
+	p.ready.Note(slices.Concat(p.agents, p.waits, p.reminders)...)
+}
+
+// ofReminders replaces the reminders that are overdue.
+func (p *problems) ofReminders(overdue []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reminders = overdue
+	p.ready.Note(slices.Concat(p.agents, p.waits, p.reminders)...)
 }

@@ -394,6 +394,9 @@ func TestExamine_Undelivered(t *testing.T) {
 		}, "delivery-failed 1 message was not delivered within a day (1): bot was blocked", "gated why", 0},
 		{"ambiguous delivery", func(x *instance) { x.outbound("telegram:1", "ambiguous", hour) },
 			"delivery-ambiguous 1 message may have arrived or not within a day (1)", "gated why", 0},
+		{"overdue reminder", func(x *instance) { x.reminder(now - hour) },
+			"reminders 1 reminder is overdue: 1 of main in telegram:42 for 60 min", "gated reminders cancel 1", 1},
+		{"reminder that just fell due", func(x *instance) { x.reminder(now - minute) }, "", "", 0},
 		{"files", func(x *instance) {
 			x.decided(hour)
 			x.sql(`UPDATE messages SET pending_files = 1, files_wanted = 1`)

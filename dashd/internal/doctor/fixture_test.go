@@ -231,3 +231,10 @@ func (x *instance) lock(path string, pid int, state string) {
 	x.ok(os.MkdirAll(filepath.Join(x.cfg.Proc, fmt.Sprint(pid)), 0o700))
 	x.ok(os.WriteFile(filepath.Join(x.cfg.Proc, fmt.Sprint(pid), "stat"), fmt.Appendf(nil, "%d (a) b) %s 1 1", pid, state), 0o600))
 }
+
+// reminder adds an active reminder that is due at a time.
+func (x *instance) reminder(due int64) {
+	x.t.Helper()
+	x.sql(`INSERT INTO reminders (folder, chat_jid, kind, body, due_at, time_zone, missed, state, next_slot, created_by, created_at, updated_at)
+		VALUES ('main', 'telegram:42', 'text', 'tea', ?1, 'UTC', 'one', 'active', ?1, 'telegram:42', 1, 1)`, due)
+}

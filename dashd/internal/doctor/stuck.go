@@ -23,8 +23,9 @@ const (
 	maxUnsent   = 5 * time.Minute
 	maxDownload = 5 * time.Minute // three tries within the minute
 	failedAge   = 24 * time.Hour
-	maxTurns    = 200 // turns that are looked at
-	maxNamed    = 3   // examples in a line
+	maxOverdue  = 2 * time.Minute // after the slot of a reminder
+	maxTurns    = 200             // turns that are looked at
+	maxNamed    = 3               // examples in a line
 )
 
 // undecided finds rows that no decision was made for.
@@ -292,6 +293,24 @@ func (e *examination) failing(ctx context.Context) error {
 			"correct the cause (`gated agent try` shows the agent's output, logs/"+g.Folder+"/ has its log); one turn a minute is tried, and the others follow once it is answered")
 	}
 	return err
+}
+
+// reminders finds reminders that should have fired.
+func (e *examination) reminders(ctx context.Context) error {
+	late, err := e.st.DueReminders(ctx, e.before(maxOverdue), maxTurns)
+	if err != nil || len(late) == 0 {
+		return err
+	}
+	var named []string
+	for _, r := range late[:min(len(late), maxNamed)] {
+		named = append(named, fmt.Sprintf("%d of %s in %s for %s", r.ID, r.Folder, r.ChatJID, span(e.now-r.NextSlot)))
+	}
+	fix := fmt.Sprintf("look at gated's log and restart gated; `gated reminders cancel %d` ends the first", late[0].ID)
+	if !e.alive("gated") {
+		fix = "start gated: a reminder that was missed fires once, unless it says otherwise"
+	}
+	e.problem("reminders", count(len(late), "reminder is overdue: ", "reminders are overdue, the first: ")+strings.Join(named, "; "), fix)
+	return nil
 }
 
 func count(n int, one, many string) string {

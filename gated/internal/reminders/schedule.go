@@ -3,6 +3,7 @@ package reminders
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,12 +13,16 @@ import (
 // Schedule computes the slots of a cron expression in a time zone.
 //
 // The hours of a day are those of the zone's clocks. What falls into an hour that is skipped fires when
-// the skipped time is over; what falls into an hour that comes twice fires in the first. If the hour is *,
-// both hours count, and a skipped one has no slots.
+// the skipped time is over, or right before it where that is another day; what falls into an hour that comes
+// twice fires in the first. If the hour is *, both hours count, and a skipped one has no slots. A day that the
+// zone skips as a whole counts only where every day has slots.
 type Schedule struct {
+	// expr is asked about readings of clocks alone, as times in UTC: over a change of the clocks it may answer with
+	// the time that it was asked about, or with another day.
 	expr      *cronexpr.Expression
 	zone      *time.Location
 	everyHour bool
+	everyDay  bool
 }
 
 // cronFields are the fields of an expression: minute, hour, day of month, month, day of week.
@@ -41,6 +46,7 @@ func ParseSchedule(cron string, zone *time.Location) (s *Schedule, err error) {
 			s, err = nil, errCron
 		}
 	}()
+	fields[4] = withSundays(fields[4])
 	expr, err := cronexpr.Parse(strings.Join(fields, " "))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCron, err)
@@ -49,7 +55,37 @@ func ParseSchedule(cron string, zone *time.Location) (s *Schedule, err error) {
 	if expr.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, errNever
 	}
-	return &Schedule{expr, zone, fields[1] == "*" || fields[1] == "*/1"}, nil
+	every := func(field int) bool { return fields[field] == "*" || fields[field] == "*/1" }
+	return &Schedule{expr, zone, every(1), every(2) && every(3) && every(4)}, nil
+}
+
+// withSundays names Sunday beside a range of days of the week that ends with it: the parser leaves it out.
+func withSundays(field string) string {
+	const names = "sunmontuewedthufrisat"
+	parts := strings.Split(strings.ToLower(field), ",")
+	for i, part := range parts {
+		days, step, stepped := strings.Cut(part, "/")
+		first, last, _ := strings.Cut(days, "-")
+		if last != "7" && last != "sun" && last != "sunday" {
+			continue
+		}
+		from, err := strconv.Atoi(first)
+		if at := strings.Index(names, first[:min(len(first), 3)]); err != nil && len(first) >= 3 && at%3 == 0 {
+			from, err = at/3, nil
+		}
+		by := 1
+		if stepped && err == nil {
+			by, err = strconv.Atoi(step)
+		}
+		switch {
+		case err != nil || by <= 0 || from == 0 && last == "7": // the parser refuses it, or takes all days of it
+		case from == 7 || from == 0:
+			parts[i] = "0"
+		case from < 7 && (7-from)%by == 0:
+			parts[i] = fmt.Sprintf("%d-6/%d,0", from, by)
+		}
+	}
+	return strings.Join(parts, ",")
 }
 
 // notCron reports whether an expression must not have a character.
@@ -57,19 +93,57 @@ func notCron(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && !strings.ContainsRune("*/,-# \t", c)
 }
 
+// maxSteps bounds each search for a slot. Between two slots are 40 years at most (a leap day on one day of the week, over
+// 2100), which have two changes of the clocks each; Last looks at the slots of a day, or at one in a window that had none.
+const maxSteps = 10_000
+
 // Next returns the first slot after a time, the zero time if there is none.
 func (s *Schedule) Next(after time.Time) time.Time {
 	after = after.In(s.zone)
 	if s.everyHour {
-		return s.expr.Next(after)
+		return s.nextOfEveryHour(after)
 	}
-	// The clock's readings, as if the zone never changed.
-	for at := s.expr.Next(reading(after)); !at.IsZero(); at = s.expr.Next(at) {
-		if slot := s.instant(at); slot.After(after) {
+	at := reading(after)
+	for range maxSteps {
+		next := s.expr.Next(at)
+		if !next.After(at) { // there is none, or the library does not get on
+			break
+		}
+		at = next
+		if slot, exists := s.slot(at); exists && slot.After(after) {
 			return slot
 		}
 	}
 	return time.Time{}
+}
+
+// nextOfEveryHour goes from one change of the clocks to the next: between them each reading is one instant.
+func (s *Schedule) nextOfEveryHour(after time.Time) time.Time {
+	from := reading(after)
+	for range maxSteps {
+		_, offset := after.Zone()
+		end := sameOffsetUntil(after)
+		next := s.expr.Next(from)
+		if !next.After(from) {
+			break
+		}
+		slot := next.Add(-time.Duration(offset) * time.Second).In(s.zone)
+		if end.IsZero() || slot.Before(end) {
+			return slot
+		}
+		after, from = end.In(s.zone), reading(end.In(s.zone)).Add(-time.Nanosecond) // a slot may lie on the change itself
+	}
+	return time.Time{}
+}
+
+// sameOffsetUntil is a time until which the clocks of a time's zone do not change, zero for ever.
+func sameOffsetUntil(t time.Time) time.Time {
+	const step = 15 * time.Minute // no zone changes its clocks between quarters of an hour
+	_, end := t.ZoneBounds()
+	if !end.IsZero() && !end.After(t) { // so says Go all day on the last of December in leap years after 2037
+		return t.Truncate(step).Add(step)
+	}
+	return end
 }
 
 // Last returns the last slot that is not after a time, the zero time if there is none since `since`.
@@ -81,8 +155,12 @@ func (s *Schedule) Last(since, until time.Time) (last time.Time) {
 		if back > until.Sub(since) || back <= 0 {
 			from = since.Add(-time.Nanosecond)
 		}
-		for slot := s.Next(from); !slot.IsZero() && !slot.After(until); slot = s.Next(slot) {
-			last = slot
+		slot := s.Next(from)
+		for range maxSteps {
+			if slot.IsZero() || slot.After(until) {
+				break
+			}
+			last, slot = slot, s.Next(slot)
 		}
 		if !last.IsZero() || !from.After(since) {
 			return last
@@ -94,6 +172,19 @@ func (s *Schedule) Last(since, until time.Time) (last time.Time) {
 func reading(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
+
+// slot is when a reading fires. A reading that is skipped fires on its own day; one of a day that does not exist only if
+// every day has slots.
+func (s *Schedule) slot(at time.Time) (t time.Time, exists bool) {
+	t = s.instant(at)
+	if shown := reading(t); s.everyDay || sameDay(shown, at) {
+		return t, true
+	}
+	before := t.Add(-time.Minute)
+	return before, sameDay(reading(before), at)
+}
+
+func sameDay(a, b time.Time) bool { return a.YearDay() == b.YearDay() && a.Year() == b.Year() }
 
 // instant is the first time at which the clocks of the zone show a reading, or have passed it.
 func (s *Schedule) instant(at time.Time) time.Time {

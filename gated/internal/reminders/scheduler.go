@@ -42,6 +42,7 @@ type Config struct {
 	Now       func() time.Time
 	Objects   *contextobjects.Index // of which reminders may be some; nil for none
 	Chats     *chats.Chats
+	Report    func(problems []string) // what is overdue, in words for operators
 }
 
 // Scheduler fires reminders.
@@ -101,11 +102,13 @@ func (s *Scheduler) guard(work func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.log.Error("panic while firing reminders", "panic", cause, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", cause)
+			err = fmt.Errorf("%w: %v", errPanic, cause)
 		}
 	}()
 	return work()
 }
+
+var errPanic = errors.New("panic")
 
 func (s *Scheduler) sleep(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)
@@ -166,7 +169,7 @@ func (s *Scheduler) fire(ctx context.Context, due []*msg.Reminder) error {
 	firings := make([]*firing, 0, len(due))
 	writes := make([]func(*store.Tx) error, 0, len(due))
 	for _, r := range due {
-		f, err := s.prepare(ctx, r, now)
+		f, err := s.prepareAlone(ctx, r, now)
 		if err != nil {
 			return err
 		}
@@ -194,6 +197,21 @@ func (s *Scheduler) fire(ctx context.Context, due []*msg.Reminder) error {
 		s.agents.Dispatch(turns...)
 	}
 	return failed
+}
+
+// prepareAlone prepares a reminder. What panics about it costs that reminder alone: it ends.
+func (s *Scheduler) prepareAlone(ctx context.Context, r *msg.Reminder, now int64) (f *firing, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = s.guard(func() (err error) {
+		f, err = s.prepare(ctx, r, now)
+		return err
+	})
+	if errors.Is(err, errPanic) {
+		return &firing{Reminder: r, problem: err.Error()}, nil
+	}
+	return f, err
 }
 
 // prepare decides a due reminder, and whether its group may still write to its chat.
@@ -297,7 +315,14 @@ func (s *Scheduler) realign(ctx context.Context, from int64) error {
 		}
 		for _, r := range all {
 			after = r.ID
-			at, err := next(r, from)
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			at := int64(0)
+			err := s.guard(func() (err error) {
+				at, err = next(r, from)
+				return err
+			})
 			if err != nil || at == r.NextSlot || r.NextSlot != 0 && r.NextSlot <= at {
 				continue // an error is met again, and ends the reminder, when it is due
 			}

@@ -1,9 +1,11 @@
 package reminders
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -79,7 +81,7 @@ func (h *harness) write(fn func(*store.Tx) error) {
 // put stores a reminder; an empty field has its usual value.
 func (h *harness) put(r msg.Reminder) *msg.Reminder {
 	h.t.Helper()
-	r.Folder, r.ChatJID, r.TimeZone = "main", chatJID, "Europe/Berlin"
+	r.Folder, r.ChatJID, r.TimeZone = "main", chatJID, cmp.Or(r.TimeZone, "Europe/Berlin")
 	if r.Kind == "" {
 		r.Kind = msg.ReminderText
 	}
@@ -372,6 +374,46 @@ func TestScheduler_BadRow_EndsAloneAndIsExplained(t *testing.T) {
 	h.expect(1, msg.ReminderActive, good)
 	if stored, _ := h.st.Reminder(t.Context(), bad.ID); stored.Error == "" {
 		t.Error("the reminder does not say why it ended")
+	}
+}
+
+// TestScheduler_CronThatStoodStill_FiresAndOthersToo has a change of the clocks at midnight, which a library answers with
+// the time that it was asked about.
+func TestScheduler_CronThatStoodStill_FiresAndOthersToo(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.now = instant(t, "2027-04-29T20:00:00Z")
+	fridays, good := h.put(msg.Reminder{Cron: "0 * * * fri", TimeZone: "Africa/Cairo"}), h.put(msg.Reminder{Cron: "0 * * * *"})
+	h.at("2027-05-06T21:30:00Z")
+	h.expect(2, msg.ReminderActive, fridays) // the last slot of each
+	h.expect(2, msg.ReminderActive, good)
+}
+
+func TestScheduler_PanicOverOne_EndsItAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	r := h.daily()
+	h.s.cfg.Chats = nil
+	h.at("2026-11-23T08:30:00Z")
+	h.expect(0, msg.ReminderCancelled, r)
+	if stored, _ := h.st.Reminder(t.Context(), r.ID); !strings.Contains(stored.Error, "panic") {
+		t.Errorf("the reminder ended for %q", stored.Error)
+	}
+}
+
+func TestScheduler_Overdue_Named(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.daily()
+	for _, tc := range []struct{ clock, want string }{
+		{"2026-11-23T08:31:59Z", ""},
+		{"2026-11-23T08:40:00Z", "reminder 1 of main in telegram:-1 is overdue for 10m0s: the log says why; `gated reminders cancel 1` ends it"},
+	} {
+		h.now = instant(t, tc.clock)
+		problems, err := h.s.overdue(t.Context())
+		if got := strings.Join(problems, ""); err != nil || got != tc.want {
+			t.Errorf("at %s: %q, %v", tc.clock, got, err)
+		}
 	}
 }
 
