@@ -2,7 +2,10 @@
 // runs, and the closed sets of words their columns may hold. It does no I/O.
 package msg
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // Message is one row of the messages table. Times are unix milliseconds UTC;
 // an empty string stands for SQL NULL in PlatformID, ReplyToID, TargetID,
@@ -36,6 +39,7 @@ type Message struct {
 	Source        string
 	DerivedFrom   int64
 	ForwardedFrom *ReturnAddress
+	OnBehalfOf    string // the sender whose request an agent worked on when it wrote the row, "" where Sender is that
 	RoutedTo      string
 	Disposition   Disposition
 	Reason        Reason
@@ -87,6 +91,10 @@ func (m *Message) FilesFor(folder string) bool {
 func (m *Message) BetweenGroups() bool {
 	return m.ForwardedFrom != nil && m.ForwardedFrom.Kind != Injection
 }
+
+// Payer is the sender who caused the row: its turns count against that sender's rate, and what it may do is asked for
+// that sender.
+func (m *Message) Payer() string { return cmp.Or(m.OnBehalfOf, m.Sender) }
 
 // ReturnAddress is messages.forwarded_from of a row that an agent wrote: which turn
 // caused it and, between groups, where the answer goes.

@@ -1,5 +1,7 @@
 package msg
 
+import "cmp"
+
 // Reminder is one row of reminders. It fires once, at DueAt, or again and again, by Cron.
 // Times are unix ms; zero values stand for NULL.
 type Reminder struct {
@@ -20,7 +22,14 @@ type Reminder struct {
 	Error     string // why gated ended it itself
 	CreatedAt int64
 	UpdatedAt int64
+
+	// The chain of turns in which it was made: 0 for a turn whose root is gone.
+	RootTurnID int64
+	Depth      int
 }
+
+// Payer is the sender whose request it serves: who said last what it does and when.
+func (r *Reminder) Payer() string { return cmp.Or(r.UpdatedBy, r.CreatedBy) }
 
 // ReminderKind is what a reminder does.
 type ReminderKind string

@@ -60,6 +60,15 @@ func (t *Turn) Root() int64 {
 	return t.ID
 }
 
+// RootOfWork is the root of the work that the turn gives to groups. Of a reminder's that is the turn itself: what it begins
+// counts neither for the conversation in which the reminder was made, nor for its engagement.
+func (t *Turn) RootOfWork() int64 {
+	if t.Kind == Broadcast {
+		return t.ID
+	}
+	return t.Root()
+}
+
 // Address is the process that the turn is for.
 func (t *Turn) Address() Address { return Address{t.Folder, t.ChatJID, t.Topic, t.ThreadID} }
 

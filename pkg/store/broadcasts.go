@@ -94,8 +94,13 @@ func (tx *Tx) PutBroadcastPage(key string, limit int, now int64) (done bool, err
 
 // PutBroadcastMessage stores a message at the top level of a chat that answers nothing.
 func (tx *Tx) PutBroadcastMessage(chatJID, text string, now int64) (id int64, err error) {
+	return tx.PutBroadcastMessageFor("", chatJID, text, now)
+}
+
+// PutBroadcastMessageFor stores one that an agent sends on behalf of a sender.
+func (tx *Tx) PutBroadcastMessageFor(payer, chatJID, text string, now int64) (id int64, err error) {
 	id, _, err = tx.PutMessage(&msg.Message{
-		ChatJID: chatJID, Direction: msg.Out, IsBot: true, Content: text, Source: msg.SourceBroadcast,
+		ChatJID: chatJID, Direction: msg.Out, IsBot: true, Content: text, Source: msg.SourceBroadcast, OnBehalfOf: payer,
 		Timestamp: now, ReceivedAt: now, OutState: OutStateOf(chatJID),
 	})
 	return id, err

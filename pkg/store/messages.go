@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"arizuko/pkg/failpoint"
@@ -36,7 +37,7 @@ const afterContent = `, m.topic, m.thread_id, ifnull(m.reply_to_id,''),
 	ifnull(m.target_id,''), m.addressed, m.pending_files, m.timestamp, m.received_at, m.source,
 	ifnull(m.derived_from,0), m.forwarded_from, ifnull(m.routed_to,''), ifnull(m.disposition,''),
 	ifnull(m.reason,''), ifnull(m.decided_at,0), ifnull(m.decision_seq,0), ifnull(m.turn_id,0), ifnull(m.out_state,''),
-	m.files_wanted, m.group_key, ` + shortQuote + `, m.error`
+	m.files_wanted, m.group_key, ` + shortQuote + `, m.error, m.on_behalf_of`
 
 func scanMessage(scan scanner) (*msg.Message, error) {
 	var m msg.Message
@@ -46,7 +47,7 @@ func scanMessage(scan scanner) (*msg.Message, error) {
 		&m.TargetID, &m.Addressed, &m.PendingFiles, &m.Timestamp, &m.ReceivedAt, &m.Source,
 		&m.DerivedFrom, &forwarded, &m.RoutedTo, &m.Disposition,
 		&m.Reason, &m.DecidedAt, &m.DecisionSeq, &m.TurnID, &m.OutState,
-		&m.FilesWanted, &m.GroupKey, &m.Quote, &m.Error)
+		&m.FilesWanted, &m.GroupKey, &m.Quote, &m.Error, &m.OnBehalfOf)
 	if err != nil {
 		return nil, fmt.Errorf("scan message: %w", err)
 	}
@@ -253,8 +254,7 @@ type SenderTurn struct {
 	Turn, At int64
 }
 
-// RecentTurns returns the rows of users and bots that turns of a folder took since a
-// time, in unix ms, oldest first. Only the folder's last 100,000 rows are considered.
+// RecentTurns returns the rows that turns of a folder took since a time with the senders who pay for them, in unix ms, oldest first. Only the folder's last 100,000 rows are considered.
 func (r Reader) RecentTurns(ctx context.Context, folder string, since int64) (all []SenderTurn, err error) {
 	err = r.q.each(ctx, func(row scanner) (more bool, err error) {
 		var t SenderTurn
@@ -269,6 +269,22 @@ func (r Reader) RecentTurns(ctx context.Context, folder string, since int64) (al
 	}, queryRecentTurns, folder)
 	slices.Reverse(all)
 	return all, err
+}
+
+// PaidTurns returns how many turns of a folder a sender has caused since a time, in unix ms, and when the first of the last
+// rate ones was decided, 0 if there are fewer.
+func (r Reader) PaidTurns(ctx context.Context, folder, payer string, since int64, rate int) (n int, first int64, err error) {
+	all, err := r.RecentTurns(ctx, folder, since)
+	last := map[int64]int64{} // the last row of each turn counts
+	for _, t := range all {
+		if t.Sender == payer {
+			last[t.Turn] = t.At
+		}
+	}
+	if at := slices.Sorted(maps.Values(last)); rate > 0 && len(at) >= rate {
+		first = at[len(at)-rate]
+	}
+	return len(last), first, err
 }
 
 // LastRateLimit is when a message of a sender was last dropped for the rate of a group,
@@ -354,7 +370,7 @@ func (tx *Tx) insertMessage(m *msg.Message) (inserted bool, err error) {
 		m.ChatJID, null(m.PlatformID), m.Direction, m.Kind, m.Sender, m.SenderName, m.IsBot, m.Verb, m.Content,
 		attachmentsJSON(m.Attachments), m.Topic, m.ThreadID, null(m.ReplyToID), null(m.TargetID), m.Addressed,
 		m.PendingFiles, m.Timestamp, m.ReceivedAt, m.Source, null(m.DerivedFrom), forwardedJSON(m.ForwardedFrom),
-		null(m.TurnID), null(m.OutState), m.FilesWanted, m.GroupKey, m.Quote})
+		null(m.TurnID), null(m.OutState), m.FilesWanted, m.GroupKey, m.Quote, m.OnBehalfOf})
 	if inserted {
 		m.ID = id
 	}

@@ -12,6 +12,8 @@ func reminderPlans() map[string][2]string {
 		"queryNextSlot":        {queryNextSlot, "SEARCH reminders USING COVERING INDEX reminders_due (next_slot>?)"},
 		"queryCountReminders": {queryCountReminders, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH reminders USING COVERING INDEX reminders_folder (folder=? AND state=?)\n" +
 			"SCALAR SUBQUERY 2\nSEARCH reminders USING COVERING INDEX reminders_chat (chat_jid=? AND state=?)"},
+		"queryPlannedPrompts":  {queryPlannedPrompts, "SEARCH reminders USING INDEX reminders_chat (chat_jid=? AND state=?)\nUSE TEMP B-TREE FOR ORDER BY"}, // 50 at most
+		"queryNotifiedOfLimit": {queryNotifiedOfLimit, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 2\nCO-ROUTINE n\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN n"},
 		// When metrics are read.
 		"queryCountActive":   {queryCountActive, "SCAN reminders USING COVERING INDEX reminders_active"},
 		"queryLastSlot":      {queryLastSlot, "SEARCH reminder_slots USING PRIMARY KEY (reminder_id=?)"},

@@ -55,11 +55,12 @@ const (
 	queryBotTurns = `SELECT count(DISTINCT turn_id) FROM (SELECT turn_id, sender, is_bot_message, received_at FROM messages
 		WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 500) n WHERE is_bot_message = 1 AND sender = ?2 AND turn_id IS NOT NULL AND received_at > ?3`
 	// Newest first; the reader stops at the first that is too old.
-	queryRecentTurns = `SELECT m.sender, ifnull(m.turn_id, 0), ifnull(m.decided_at, 0), m.disposition = 'routed' AND m.forwarded_from IS NULL
+	queryRecentTurns = `SELECT CASE WHEN m.on_behalf_of = '' THEN m.sender ELSE m.on_behalf_of END, ifnull(m.turn_id, 0), ifnull(m.decided_at, 0),
+		m.disposition = 'routed' AND (m.forwarded_from IS NULL OR m.on_behalf_of <> '')
 		FROM messages m INDEXED BY messages_routed WHERE m.routed_to = ? ORDER BY m.decision_seq DESC LIMIT 100000`
 	// Of the newest 1000 rows of the chat.
-	queryLastRateLimit = `SELECT ifnull(max(decided_at), 0) FROM (SELECT sender, verb, reason, decided_at FROM messages INDEXED BY messages_chat
-		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE reason = 'rate_limit' AND sender = ? AND verb <> 'reaction'`
+	queryLastRateLimit = `SELECT ifnull(max(decided_at), 0) FROM (SELECT CASE WHEN on_behalf_of = '' THEN sender ELSE on_behalf_of END AS payer, verb, reason, decided_at
+		FROM messages INDEXED BY messages_chat WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE reason = 'rate_limit' AND payer = ? AND verb <> 'reaction'`
 	// Likewise.
 	queryCommandsOf = `SELECT received_at, reason = 'command_limit' FROM (SELECT sender, disposition, reason, received_at FROM messages INDEXED BY messages_chat
 		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE sender = ? AND (disposition = 'sticky' OR reason IN ('command', 'pin_denied', 'command_limit'))`
@@ -69,8 +70,8 @@ const (
 
 	insertMessage = `INSERT INTO messages (chat_jid, platform_id, direction, kind, sender, sender_name, is_bot_message,
 		verb, content, attachments, topic, thread_id, reply_to_id, target_id, addressed, pending_files, timestamp,
-		received_at, source, derived_from, forwarded_from, turn_id, out_state, files_wanted, group_key, quote)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+		received_at, source, derived_from, forwarded_from, turn_id, out_state, files_wanted, group_key, quote, on_behalf_of)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
 		ON CONFLICT (chat_jid, platform_id) WHERE platform_id IS NOT NULL DO NOTHING`
 	// A row of a quoted post gives its platform id to the post itself.
 	updateEndQuoted = `UPDATE messages SET platform_id = NULL, disposition = 'dropped', reason = 'duplicate'

@@ -7,9 +7,9 @@ const (
 	// than many short ones after it.
 	claimingRow = `r.direction = 'in' AND (r.verb IN ('mention', 'reply') OR r.reason = 'engaged')`
 	// The work of another group, or of its own, that a turn began counts for that turn, as long as it answers in the same
-	// place: an injected message may run anywhere. A message to a fork's own thread from another place counts for that
+	// place: an injected message may run anywhere, and a reminder that it made claims nothing. A message to a fork's own thread from another place counts for that
 	// thread, and calls its group there: what users then write in the thread is for the fork.
-	rootHere             = `p.id = t.root_turn_id AND p.chat_jid = t.chat_jid AND p.place = t.place`
+	rootHere             = `p.id = t.root_turn_id AND p.chat_jid = t.chat_jid AND p.place = t.place AND t.kind <> 'broadcast'`
 	queryDeliveryChanges = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(f.thread_id, ifnull(t.place,'')),
 		ifnull(f.folder, ifnull(o.folder,'')),
 		CASE WHEN f.topic IS NOT NULL THEN f.ended_at IS NULL

@@ -3,7 +3,8 @@ package store
 // Statements about reminders and broadcasts.
 const (
 	reminderColumns = `SELECT r.id, r.folder, r.chat_jid, r.topic, r.kind, r.body, ifnull(r.due_at, 0), ifnull(r.cron, ''), r.time_zone,
-		r.missed, r.state, ifnull(r.next_slot, 0), r.created_by, r.updated_by, r.error, r.created_at, r.updated_at FROM reminders r`
+		r.missed, r.state, ifnull(r.next_slot, 0), r.created_by, r.updated_by, r.error, r.created_at, r.updated_at,
+		ifnull(r.root_turn_id, 0), r.depth FROM reminders r`
 	queryReminder        = reminderColumns + ` WHERE r.id = ?`
 	queryFolderReminders = reminderColumns + ` INDEXED BY reminders_folder WHERE r.folder = ? AND r.state = ? AND r.id > ? ORDER BY r.id LIMIT ?+0`
 	queryChatReminders   = reminderColumns + ` INDEXED BY reminders_chat WHERE r.chat_jid = ? AND r.state = ? AND r.id > ? ORDER BY r.id LIMIT ?+0`
@@ -13,14 +14,18 @@ const (
 	queryNextSlot       = `SELECT next_slot FROM reminders INDEXED BY reminders_due WHERE state = 'active' AND next_slot IS NOT NULL ORDER BY next_slot LIMIT 1`
 	queryCountReminders = `SELECT (SELECT count(*) FROM reminders INDEXED BY reminders_folder WHERE folder = ?1 AND state = 'active'),
 		(SELECT count(*) FROM reminders INDEXED BY reminders_chat WHERE chat_jid = ?2 AND state = 'active')`
+	queryPlannedPrompts = `SELECT next_slot FROM reminders INDEXED BY reminders_chat WHERE chat_jid = ? AND state = 'active' AND kind = 'prompt'
+		AND cron IS NULL AND next_slot IS NOT NULL AND id <> ? ORDER BY next_slot`
+	queryNotifiedOfLimit = `SELECT EXISTS (SELECT 1 FROM (SELECT source, on_behalf_of, timestamp FROM messages INDEXED BY messages_chat
+		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE source = 'notice' AND on_behalf_of = ? AND timestamp > ?)`
 	queryCountActive = `SELECT count(*) FROM reminders INDEXED BY reminders_active WHERE state = 'active'`
 	queryLastSlot    = `SELECT slot, ifnull(message_id, 0) FROM reminder_slots WHERE reminder_id = ? ORDER BY slot DESC LIMIT 1`
 	queryReminderOf  = `SELECT reminder_id, slot FROM reminder_slots WHERE message_id = ?`
 
 	insertReminder = `INSERT INTO reminders (folder, chat_jid, topic, kind, body, due_at, cron, time_zone, missed, state, next_slot,
-		created_by, updated_by, created_at, updated_at) VALUES (?,?,?,?,?,?,?,?,?,'active',?,?,?,?,?)`
+		created_by, updated_by, created_at, updated_at, root_turn_id, depth) VALUES (?,?,?,?,?,?,?,?,?,'active',?,?,?,?,?,?,?)`
 	updateReminder = `UPDATE reminders SET topic = ?, kind = ?, body = ?, due_at = ?, cron = ?, time_zone = ?, missed = ?, next_slot = ?,
-		updated_by = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`
+		updated_by = ?, root_turn_id = ?, depth = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`
 	updateEndReminder = `UPDATE reminders SET state = ?, next_slot = NULL, error = ?, updated_by = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`
 	// Only as it was when its slot was computed.
 	updateFireReminder = `UPDATE reminders SET state = ?, next_slot = ? WHERE id = ? AND state = 'active' AND next_slot IS NOT DISTINCT FROM ? AND updated_at = ?`

@@ -11,7 +11,8 @@ import (
 func scanReminder(scan scanner) (*msg.Reminder, error) {
 	var r msg.Reminder
 	err := scan(&r.ID, &r.Folder, &r.ChatJID, &r.Topic, &r.Kind, &r.Body, &r.DueAt, &r.Cron, &r.TimeZone,
-		&r.Missed, &r.State, &r.NextSlot, &r.CreatedBy, &r.UpdatedBy, &r.Error, &r.CreatedAt, &r.UpdatedAt)
+		&r.Missed, &r.State, &r.NextSlot, &r.CreatedBy, &r.UpdatedBy, &r.Error, &r.CreatedAt, &r.UpdatedAt,
+		&r.RootTurnID, &r.Depth)
 	return &r, err
 }
 
@@ -57,6 +58,11 @@ func (r Reader) CountReminders(ctx context.Context, folder, chatJID string) (ofF
 	return ofFolder, ofChat, err
 }
 
+// PlannedPrompts returns when the active prompts of a chat that fire once are due, in unix ms, sorted, but for a reminder.
+func (r Reader) PlannedPrompts(ctx context.Context, chatJID string, but int64) ([]int64, error) {
+	return collect(ctx, r.q, one[int64], queryPlannedPrompts, chatJID, but)
+}
+
 // CountActiveReminders returns how many reminders are active.
 func (r Reader) CountActiveReminders(ctx context.Context) (n int, err error) {
 	_, err = r.q.get(ctx, []any{&n}, queryCountActive)
@@ -68,6 +74,13 @@ func (r Reader) CountActiveReminders(ctx context.Context) (n int, err error) {
 func (r Reader) LastSlot(ctx context.Context, reminder int64) (slot, message int64, err error) {
 	_, err = r.q.get(ctx, []any{&slot, &message}, queryLastSlot, reminder)
 	return slot, message, err
+}
+
+// NotifiedOfLimit reports whether a chat got a notice since a time, in unix ms, that reminders of a sender wait for its rate.
+// Only the chat's last 1,000 rows are considered.
+func (r Reader) NotifiedOfLimit(ctx context.Context, chatJID, payer string, since int64) (notified bool, err error) {
+	_, err = r.q.get(ctx, []any{&notified}, queryNotifiedOfLimit, chatJID, payer, since)
+	return notified, err
 }
 
 // ReminderOf returns the reminder that made a row, and the slot, in unix ms; nil if none did.
@@ -90,7 +103,7 @@ func (tx *Tx) PutReminder(r *msg.Reminder) (err error) {
 	r.State = msg.ReminderActive
 	tx.pokePeers()
 	r.ID, err = tx.insert(insertReminder, r.Folder, r.ChatJID, r.Topic, r.Kind, cut(cleanText(r.Body), maxContent), null(r.DueAt),
-		null(r.Cron), r.TimeZone, r.Missed, null(r.NextSlot), r.CreatedBy, r.UpdatedBy, r.CreatedAt, r.UpdatedAt)
+		null(r.Cron), r.TimeZone, r.Missed, null(r.NextSlot), r.CreatedBy, r.UpdatedBy, r.CreatedAt, r.UpdatedAt, null(r.RootTurnID), r.Depth)
 	return err
 }
 
@@ -98,7 +111,7 @@ func (tx *Tx) PutReminder(r *msg.Reminder) (err error) {
 func (tx *Tx) UpdateReminder(r *msg.Reminder) error {
 	tx.pokePeers()
 	n, err := tx.change(updateReminder, r.Topic, r.Kind, cut(cleanText(r.Body), maxContent), null(r.DueAt), null(r.Cron), r.TimeZone,
-		r.Missed, null(r.NextSlot), r.UpdatedBy, r.UpdatedAt, r.ID)
+		r.Missed, null(r.NextSlot), r.UpdatedBy, null(r.RootTurnID), r.Depth, r.UpdatedAt, r.ID)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("update reminder %d: %w", r.ID, ErrStale)
 	}
@@ -160,6 +173,11 @@ func (tx *Tx) FireReminder(r *msg.Reminder, f Firing, now int64) (fired bool, er
 
 // putReminderTurn stores the turn of a reminder's prompt, and decides the prompt's row.
 func (tx *Tx) putReminderTurn(f Firing, now int64) (err error) {
+	if root, err := tx.Turn(uncancelled(), f.Turn.RootTurnID); err != nil {
+		return err
+	} else if root == nil { // deleted since, by its age
+		f.Turn.RootTurnID = 0
+	}
 	if err := tx.EnsureChat(f.Message.ChatJID, now); err != nil {
 		return err
 	}

@@ -276,12 +276,25 @@ func (tx *Tx) putOut(t *msg.Turn, out *msg.Message, now int64) error {
 func (tx *Tx) answerAsker(t *msg.Turn, from *msg.ReturnAddress, text string, now int64) error {
 	back := *from
 	back.Kind, back.TurnID = msg.Answer, t.ID
-	_, _, err := tx.PutMessage(&msg.Message{
+	payer, err := tx.Payer(uncancelled(), t)
+	if err != nil {
+		return err
+	}
+	_, _, err = tx.PutMessage(&msg.Message{
 		ChatJID: from.ChatJID, Direction: msg.In, Sender: msg.AgentSender(t.Folder), SenderName: t.Folder, IsBot: true,
 		Content: text, Topic: from.Topic, ThreadID: from.ThreadID, Timestamp: now, ReceivedAt: now,
-		Source: msg.SourceDelegate, ForwardedFrom: &back,
+		Source: msg.SourceDelegate, ForwardedFrom: &back, OnBehalfOf: payer,
 	})
 	return err
+}
+
+// Payer is the sender who caused a turn, "" if its message is gone.
+func (r Reader) Payer(ctx context.Context, t *msg.Turn) (string, error) {
+	trigger, err := r.Message(ctx, t.TriggerMessageID)
+	if err != nil || trigger == nil {
+		return "", err
+	}
+	return trigger.Payer(), nil
 }
 
 // OutStateOf is the initial state of a chat's outbound rows. Between groups there

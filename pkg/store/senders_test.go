@@ -40,10 +40,13 @@ func TestRecentTurns(t *testing.T) {
 		})
 	said(t, s, 600, "a:1", store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "else", TurnID: first.ID})
 	said(t, s, 700, "a:1", into(second))
+	said(t, s, 800, "agent:else", into(second), func(m *msg.Message) { // on behalf of another one
+		m.OnBehalfOf, m.ForwardedFrom = "a:3", &msg.ReturnAddress{Kind: msg.Injection, RootTurnID: first.ID}
+	})
 	for since, want := range map[int64][]store.SenderTurn{
-		0:   {{"a:1", first.ID, 100}, {"a:1", first.ID, 200}, {"a:2", first.ID, 300}, {"a:1", second.ID, 700}},
-		200: {{"a:2", first.ID, 300}, {"a:1", second.ID, 700}},
-		700: nil,
+		0:   {{"a:1", first.ID, 100}, {"a:1", first.ID, 200}, {"a:2", first.ID, 300}, {"a:1", second.ID, 700}, {"a:3", second.ID, 800}},
+		200: {{"a:2", first.ID, 300}, {"a:1", second.ID, 700}, {"a:3", second.ID, 800}},
+		800: nil,
 	} {
 		got := slices.DeleteFunc(must(s.RecentTurns(t.Context(), folder, since))(t), func(st store.SenderTurn) bool {
 			return st.Sender == "telegram:7" // of the rows that the turns began with
