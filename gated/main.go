@@ -180,8 +180,8 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		return err
 	}
 	homes := &chats.Chats{}
-	g.reminders = reminders.New(reminders.Config{MaxAgents: g.cfg.MaxAgents, Now: g.Now, Objects: g.objects, Chats: homes, Report: g.problems.ofReminders}, g.Store, g.agents, g.Log, g.Metrics)
-	g.tools.services.Objects, g.tools.services.Reminders = g.objects, g.reminders
+	g.reminders = g.newReminders(homes)
+	g.tools.services.Objects, g.tools.services.Reminders, g.tools.services.Operators = g.objects, g.reminders, g.cfg.Operators
 	g.tools.services.Chats, g.tools.services.Zone = homes, reminders.LocalZone()
 	routd := g.Client("routd", g.cfg.RoutdURL).Direct()
 	g.tools.services.Routd = routd
@@ -225,6 +225,13 @@ func (g *gated) daemons() (map[string]*httpx.Client, error) {
 		clients[name] = httpx.NewClient(name, url, g.Secret).AcceptUnsigned()
 	}
 	return clients, err
+}
+
+func (g *gated) newReminders(homes *chats.Chats) *reminders.Scheduler {
+	return reminders.New(reminders.Config{
+		MaxAgents: g.cfg.MaxAgents, Now: g.Now, Objects: g.objects, Chats: homes, Operators: g.cfg.Operators,
+		Charged: func(folder string) { g.gateway.Recount(folder) }, Report: g.problems.ofReminders,
+	}, g.Store, g.agents, g.Log, g.Metrics)
 }
 
 func (g *gated) run(ctx context.Context) error {

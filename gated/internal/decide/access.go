@@ -74,9 +74,9 @@ func (w *step) commandsOf(r *Row) *Commands {
 
 const textNoPins = "Only operators may pin this chat."
 
-// admitted reports whether groups admit the row's sender. There are no rules for nil.
+// admitted reports whether groups admit the row's origin.
 func (r *Row) admitted(groups ...*groupconfig.Members) bool {
-	return !slices.ContainsFunc(groups, func(g *groupconfig.Members) bool { return g != nil && !g.Admits(r.Sender, r.Operator) })
+	return r.origin().May(ActUse, groups...) == ""
 }
 
 // access drops a row for a group that does not admit its sender, or that names such a
@@ -85,7 +85,7 @@ func (r *Row) admitted(groups ...*groupconfig.Members) bool {
 // chat gets no notice: anyone could make the bot write with it. A dropped row claims no
 // engagement, but routd counted it for the rows after it: these are asked about again.
 func (w *step) access(r *Row) bool {
-	if r.BetweenGroups() {
+	if r.Answers() { // to a group that has asked
 		return false
 	}
 	if !r.admitted(r.Group) || r.Prefix != nil && !r.admitted(r.Home) {
@@ -99,10 +99,8 @@ func (w *step) access(r *Row) bool {
 
 func (w *step) refuse(r *Row) { w.decide(r, msg.Dropped, msg.ReasonNoAccess, "") }
 
-// pins reports whether the row's sender may pin the chat as the row asks for.
-func (r *Row) pins() bool {
-	return r.Pin != nil && r.admitted(r.Home, r.Pin.Members) && (r.Operator || r.Home == nil || !r.Home.NoPins)
-}
+// pins reports whether the row's origin may pin the chat as the row asks for.
+func (r *Row) pins() bool { return r.Pin != nil && r.origin().May(ActPin, r.Home, r.Pin.Members) == "" }
 
 // refusePin ends a row that asks for a pin which its sender may not set.
 func (w *step) refusePin(r *Row) {
@@ -114,12 +112,15 @@ func (w *step) refusePin(r *Row) {
 	w.reply(r, msg.SourceCommand, textNoPins)
 }
 
+// Answers reports whether the row is the answer of a group that another one has asked. It was paid for by what asked.
+func (r *Row) Answers() bool { return r.BetweenGroups() && r.ForwardedFrom.Kind == msg.Answer }
+
 // Counted reports whether the row's turns count against the rate of its group.
 func (r *Row) Counted() bool {
-	return r.Group != nil && r.Group.Rate > 0 && !r.Operator && !r.BetweenGroups() && r.admitted(r.Group)
+	return r.origin().Pays(r.Group)
 }
 
-// spender is a sender in a group.
+// spender is a sender who pays in a group.
 type spender struct{ folder, sender string }
 
 // overRate drops the row of an entry whose sender has no turn left, and notifies the
@@ -127,10 +128,10 @@ type spender struct{ folder, sender string }
 // nothing.
 func (w *step) overRate(e *entry) bool {
 	r := e.row
-	if !r.Counted() || w.turns.has(e) {
+	if !r.Counted() || r.Answers() || w.turns.has(e) {
 		return false
 	}
-	by := spender{e.folder, r.Sender}
+	by := spender{e.folder, r.Payer()}
 	if w.spent[by] < r.Quota.Left {
 		if w.spent == nil {
 			w.spent = map[spender]int{}
@@ -142,12 +143,12 @@ func (w *step) overRate(e *entry) bool {
 	if e.bind {
 		delete(w.bound, e.threadID) // the thread is not opened
 	}
-	if r.NotifiesLimit() && !w.notified[r.Sender] {
+	if r.NotifiesLimit() && !w.notified[r.Payer()] {
 		if w.notified == nil {
 			w.notified = map[string]bool{}
 		}
-		w.notified[r.Sender] = true
-		w.reply(r, msg.SourceNotice, rateNotice(r.Group.Rate, r.Quota.NextAt-w.f.Now))
+		w.notified[r.Payer()] = true
+		w.reply(r, msg.SourceNotice, RateNotice(r.Group.Rate, r.Quota.NextAt-w.f.Now))
 	}
 	return true
 }
@@ -156,8 +157,8 @@ func (w *step) overRate(e *entry) bool {
 // about reactions, and not another bot, which might answer.
 func (r *Row) NotifiesLimit() bool { return r.isText() && !r.IsBot && !r.Quota.Notified }
 
-// rateNotice is what a chat reads when a sender has no turn left for wait, in ms.
-func rateNotice(rate int, wait int64) string {
+// RateNotice is what a chat reads when a sender has no turn left for wait, in ms.
+func RateNotice(rate int, wait int64) string {
 	answers, minutes := "answers", "minutes"
 	if rate == 1 {
 		answers = "answer"

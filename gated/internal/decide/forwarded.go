@@ -40,7 +40,9 @@ func (w *step) forwarded(r *Row) bool {
 	case from.Depth > msg.MaxDelegationDepth || r.Return.Fan+w.delegated(from.RootTurnID) >= msg.MaxDelegations:
 		w.decide(r, msg.Dropped, msg.ReasonFanOut, "")
 	default:
-		w.turns.add(delegation(r))
+		if e := delegation(r); !w.overRate(e) {
+			w.turns.add(e)
+		}
 	}
 	return true
 }

@@ -13,14 +13,15 @@ import (
 // Row is an undecided row with what was read about it.
 type Row struct {
 	*msg.Message
-	Summary  *GroupSummary // of its group of rows, nil for none
-	Command  *layers.Command
-	Change   *Change // of an edit or deletion
-	Ballot   *Ballot // of a vote, of a reaction that is one, or of the end of a poll
-	Choice   *Choice // of an answer to a question of an agent
-	Post     string  // platform id of the post it is about, "" if there is none
-	Old      bool    // it was older than MAX_AGE on arrival
-	Operator bool    // its sender is an operator
+	Summary     *GroupSummary // of its group of rows, nil for none
+	Command     *layers.Command
+	Change      *Change // of an edit or deletion
+	Ballot      *Ballot // of a vote, of a reaction that is one, or of the end of a poll
+	Choice      *Choice // of an answer to a question of an agent
+	Post        string  // platform id of the post it is about, "" if there is none
+	Old         bool    // it was older than MAX_AGE on arrival
+	Operator    bool    // its sender is an operator
+	ForOperator bool    // an agent wrote it on behalf of one
 
 	Answer routeapi.Answer
 	Known  bool // Answer is set
@@ -43,9 +44,10 @@ type Row struct {
 }
 
 // Return is what was read about the return address of a row that an agent wrote. Of an
-// injected one only RootExists is read.
+// injected one only RootExists and Elsewhere are read.
 type Return struct {
 	RootExists bool // the turn that began the chain is stored
+	Elsewhere  bool // that turn is of another chat
 	Registered bool // the group that the row is for is registered
 	Fan        int  // delegations of that turn so far
 }
@@ -93,7 +95,23 @@ func (r *Row) isText() bool {
 }
 
 // Typed reports whether a user has written the row as a message to the chat, in time.
-func (r *Row) Typed() bool { return r.isText() && !r.IsBot && !r.Old }
+func (r *Row) Typed() bool { return r.isText() && !r.IsBot && !r.Old && !r.byAgent() }
+
+// byAgent reports whether an agent wrote the row. It does what its origin might write in the chat, but for commands of
+// operators, and answers no question.
+func (r *Row) byAgent() bool { return r.ForwardedFrom != nil }
+
+// elsewhere reports whether an agent wrote the row into another chat than the one in which its origin wrote: a command or a
+// pin there, which concerns others, is plain text.
+func (r *Row) elsewhere() bool { return r.byAgent() && r.Return != nil && r.Return.Elsewhere }
+
+// SetReturn sets what was read about the return address.
+func (r *Row) SetReturn(read *Return) {
+	r.Return = read
+	if r.elsewhere() {
+		r.Command = nil
+	}
+}
 
 // acts reports whether the row acts by itself: as a command, or on another row.
 func (r *Row) acts() bool {
@@ -116,7 +134,7 @@ func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[strin
 	platform := msg.FamilyOf(m.ChatJID)
 	r := Row{
 		Message: m, Old: m.ReceivedAt-m.Timestamp > maxAge,
-		Operator: msg.IsOperator(operators, m.ChatJID, m.Sender),
+		Operator: msg.IsOperator(operators, m.ChatJID, m.Sender), ForOperator: OriginOf(m, operators).Operator,
 	}
 	if !r.isText() || r.IsBot || r.Old {
 		return r

@@ -24,7 +24,7 @@ type Prefix struct {
 }
 
 // FindPin parses a row that is one bare token, once routd's answer is known. An
-// unknown name is plain text, as is one that the chat's group lets no member reach, and
+// unknown name is plain text, as is what an agent writes elsewhere than its origin, and a name that the chat's group lets no member reach, and
 // every token of a bot, of a row that came too late and of a sender whom builtin:drop
 // ignores; with a file it is a prefix. A pin can be cleared even if its group is not registered any more.
 func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
@@ -32,7 +32,7 @@ func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
 		return nil
 	}
 	sticky, ok := layers.ParseSticky(r.Content)
-	if !ok {
+	if !ok || r.elsewhere() && !r.origin().Operator {
 		return nil
 	}
 	p := &Pin{Sticky: sticky}

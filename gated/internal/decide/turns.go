@@ -90,7 +90,7 @@ type key struct {
 
 type batch struct {
 	entries []*entry
-	senders []string // each once
+	payers  []string // each once
 	bytes   int
 }
 
@@ -107,10 +107,10 @@ func (t *turns) joins(e *entry) *batch {
 	return b
 }
 
-// has reports whether an entry joins a turn that has a row of the same sender.
+// has reports whether an entry joins a turn for which its sender pays already.
 func (t *turns) has(e *entry) bool {
 	b := t.joins(e)
-	return b != nil && slices.Contains(b.senders, e.row.Sender)
+	return b != nil && slices.Contains(b.payers, e.row.Payer())
 }
 
 func (t *turns) add(e *entry) {
@@ -124,8 +124,8 @@ func (t *turns) add(e *entry) {
 		t.open[e.key()] = b
 	}
 	b.entries = append(b.entries, e)
-	if !slices.Contains(b.senders, e.row.Sender) {
-		b.senders = append(b.senders, e.row.Sender)
+	if !slices.Contains(b.payers, e.row.Payer()) {
+		b.payers = append(b.payers, e.row.Payer())
 	}
 	b.bytes += len(e.row.Content)
 }

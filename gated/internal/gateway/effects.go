@@ -239,7 +239,7 @@ func derived(m *msg.Message, d decide.Derive) *msg.Message {
 	return &msg.Message{
 		ChatJID: m.ChatJID, Direction: msg.In, Sender: m.Sender, SenderName: m.SenderName, IsBot: m.IsBot,
 		Verb: m.Verb, Content: d.Text, Attachments: m.Attachments, PendingFiles: m.PendingFiles, Topic: d.Topic, ThreadID: m.ThreadID,
-		ReplyToID: m.ReplyToID, TargetID: m.TargetID, Addressed: m.Addressed, Quote: m.Quote,
+		ReplyToID: m.ReplyToID, TargetID: m.TargetID, Addressed: m.Addressed, Quote: m.Quote, OnBehalfOf: m.OnBehalfOf,
 		Timestamp: m.Timestamp, ReceivedAt: m.ReceivedAt, Source: d.Source, DerivedFrom: m.ID,
 	}
 }

@@ -301,7 +301,7 @@ func (g *Gateway) readReturn(ctx context.Context, r *decide.Row) error {
 	from := r.ForwardedFrom
 	if from.Kind == msg.Injection {
 		root, err := g.st.Turn(ctx, from.RootTurnID)
-		r.Return = &decide.Return{RootExists: root != nil}
+		r.SetReturn(&decide.Return{RootExists: root != nil, Elsewhere: root == nil || root.ChatJID != r.ChatJID})
 		return err
 	}
 	folder := from.Folder

@@ -48,14 +48,11 @@ func (g *Gateway) reportInvalid(group *msg.Group, err error) {
 
 // readMembers reads what the sender of a row may do in the groups that it concerns.
 func (g *Gateway) readMembers(ctx context.Context, b *batch, r *decide.Row) (err error) {
-	if r.BetweenGroups() {
-		return nil
-	}
 	if r.Home, err = g.membersOf(ctx, r.Answer.Home); err != nil {
 		return err
 	}
 	folder := groupOf(r)
-	if r.Change != nil && !r.Change.Fires {
+	if r.Change != nil && !r.Change.Fires || r.BetweenGroups() {
 		delete(g.members, folder) // routd is not asked about it
 	}
 	if r.Group, err = g.membersOf(ctx, folder); err != nil {
@@ -68,10 +65,10 @@ func (g *Gateway) readMembers(ctx context.Context, b *batch, r *decide.Row) (err
 	if r.Answer.Action == routeapi.Observe || !r.Counted() {
 		return nil
 	}
-	if r.Quota, err = g.rates.quota(ctx, folder, r.Sender, r.Group.Rate, b.Now); err != nil || r.Quota.Left >= len(b.Rows) {
+	if r.Quota, err = g.rates.quota(ctx, folder, r.Payer(), r.Group.Rate, b.Now); err != nil || r.Quota.Left >= len(b.Rows) {
 		return err
 	}
-	r.Quota.Notified, err = g.rates.notifiedWithin(ctx, r.ChatJID, r.Sender, b.Now)
+	r.Quota.Notified, err = g.rates.notifiedWithin(ctx, r.ChatJID, r.Payer(), b.Now)
 	return err
 }
 
@@ -129,7 +126,7 @@ func (g *Gateway) foreign(ctx context.Context, r *decide.Row) (bool, error) {
 	return true, nil
 }
 
-// charge is one turn of a sender in a group.
+// charge is one turn for which a sender pays in a group.
 type charge struct {
 	turn           int // index among the plan's stored turns
 	folder, sender string
@@ -147,10 +144,10 @@ func (g *Gateway) reserve(p *plan) {
 		counted := map[string]bool{}
 		for _, entry := range s.Entries {
 			r := p.facts(entry.Row)
-			if r.Counted() && !counted[r.Sender] {
-				counted[r.Sender] = true
-				g.rates.reserve(s.Turn.Folder, r.Sender, p.batch.Now)
-				p.charges = append(p.charges, charge{turn, s.Turn.Folder, r.Sender})
+			if payer := r.Payer(); r.Counted() && !counted[payer] {
+				counted[payer] = true
+				g.rates.reserve(s.Turn.Folder, payer, p.batch.Now)
+				p.charges = append(p.charges, charge{turn, s.Turn.Folder, payer})
 			}
 		}
 		turn++
@@ -173,7 +170,7 @@ func (g *Gateway) settleCharges(p *plan) {
 	for _, e := range p.effects {
 		if d, ok := e.(decide.Decide); ok && d.Reason == msg.ReasonRateLimit {
 			if r := p.facts(d.Row); r.NotifiesLimit() {
-				g.rates.noteNotice(r.ChatJID, r.Sender, p.batch.Now)
+				g.rates.noteNotice(r.ChatJID, r.Payer(), p.batch.Now)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"arizuko/gated/internal/decide"
 	"arizuko/pkg/store"
@@ -14,6 +15,7 @@ import (
 type rates struct {
 	st      *store.Store
 	groups  map[string]map[string][]countedTurn // by folder and sender, oldest first
+	stale   sync.Map                            // folders, of Recount
 	notices map[speaker]int64                   // when a chat got the notice that a sender has no turn left, 0 for not lately
 }
 
@@ -30,6 +32,7 @@ func newRates(st *store.Store) *rates {
 
 // quota returns how many of rate turns a sender has left in a group.
 func (r *rates) quota(ctx context.Context, folder, sender string, rate int, now int64) (q decide.Quota, err error) {
+	r.forgetStale()
 	senders := r.groups[folder]
 	if senders == nil {
 		if senders, err = r.read(ctx, folder, now); err != nil {
@@ -103,6 +106,19 @@ func (r *rates) confirm(folder, sender string, turn int64) {
 	at := turns[reserved].at
 	turns = slices.DeleteFunc(slices.Delete(turns, reserved, reserved+1), func(t countedTurn) bool { return t.turn == turn })
 	r.groups[folder][sender] = append(turns, countedTurn{turn, at})
+}
+
+// Recount makes a group's turns be counted from the rows again: others than the gateway have stored some. It may be called
+// from any goroutine.
+func (g *Gateway) Recount(folder string) { g.rates.stale.Store(folder, true) }
+
+// forgetStale forgets the groups of Recount.
+func (r *rates) forgetStale() {
+	r.stale.Range(func(folder, _ any) bool {
+		r.stale.Delete(folder)
+		r.forget(folder.(string))
+		return true
+	})
 }
 
 // forget drops a group's counts; the next quota reads them from the rows.

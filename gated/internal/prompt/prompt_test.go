@@ -22,6 +22,13 @@ func TestBuild(t *testing.T) {
 		{"bare", Input{Turn: &msg.Turn{ChatJID: "web:acme", Folder: "acme"}}},
 		{"full", fullInput(warsaw)},
 		{"hostile", hostileInput()},
+		{"reminder", Input{
+			Turn: &msg.Turn{ChatJID: "telegram:42", Folder: "acme", Kind: msg.Broadcast, Surface: "telegram-dm", Ceiling: 200},
+			Messages: []*msg.Message{{
+				ID: 7, ChatJID: "group:acme", Sender: "reminder:1", SenderName: "reminder", OnBehalfOf: "telegram:42", Verb: msg.VerbMessage,
+				Content: "water the plants", Timestamp: noon,
+			}},
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -96,6 +96,7 @@ func (w *writer) open(row *msg.Message) {
 	if row.Direction != msg.Out && msg.IsOperator(w.operators, row.ChatJID, row.Sender) {
 		w.attr("operator", "true")
 	}
+	w.optional("asked_by", row.OnBehalfOf)
 	w.time("time", row.Timestamp)
 	w.attr("verb", verb)
 }

@@ -13,6 +13,7 @@ import (
 
 	"arizuko/gated/internal/chats"
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -40,8 +41,10 @@ type Dispatcher interface {
 type Config struct {
 	MaxAgents int // how many agents may be busy at once
 	Now       func() time.Time
+	Operators map[string]bool
 	Objects   *contextobjects.Index // of which reminders may be some; nil for none
 	Chats     *chats.Chats
+	Charged   func(folder string)     // a turn was stored that counts against a rate of the group; nil for nothing
 	Report    func(problems []string) // what is overdue, in words for operators
 }
 
@@ -60,6 +63,9 @@ type Scheduler struct {
 
 // New makes a Scheduler that runs prompts through agents.
 func New(cfg Config, st *store.Store, agents Dispatcher, log *slog.Logger, reg prometheus.Registerer) *Scheduler {
+	if cfg.Charged == nil {
+		cfg.Charged = func(string) {}
+	}
 	return &Scheduler{
 		cfg: cfg, st: st, agents: agents, log: log, meter: newMeter(reg, st),
 		changed: make(chan struct{}, 1), outage: store.NewOutage(log, "fire reminders"),
@@ -160,7 +166,9 @@ type firing struct {
 	decision
 	problem string // why the reminder cannot fire any more
 	store.Firing
-	fired bool
+	members *groupconfig.Members // of the group
+	fired   bool
+	limited bool // its sender has no turn left
 }
 
 // fire fires reminders, each in a write of its own, all in one commit.
@@ -185,6 +193,7 @@ func (s *Scheduler) fire(ctx context.Context, due []*msg.Reminder) error {
 			s.note(f)
 			if f.fired && f.Turn != nil {
 				turns = append(turns, f.Turn)
+				s.cfg.Charged(f.Folder)
 			}
 		case errors.Is(err, store.ErrStale): // changed meanwhile: it is read again
 		case errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrPanic):
@@ -230,6 +239,12 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 		f.problem = "the chat is not the group's any more, by its routes"
 		return f, nil
 	}
+	if f.members, err = s.members(ctx, s.st.Reader, r.Folder); err != nil {
+		return nil, err
+	}
+	if f.problem = s.excluded(f.members, r); f.problem != "" {
+		return f, nil
+	}
 	kind := msg.KindOfJID(r.ChatJID)
 	chat, err := s.st.Chat(ctx, r.ChatJID)
 	if err != nil {
@@ -249,6 +264,17 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 func (s *Scheduler) write(tx *store.Tx, f *firing, now int64) (err error) {
 	if f.problem != "" {
 		return s.endIn(tx, f.Reminder, "gated", f.problem, now)
+	}
+	over, err := s.overRate(tx, f, now)
+	if err != nil {
+		return err
+	}
+	if over && f.Next == 0 {
+		f.problem = "the sender who asked for it had no turn left in the group, by its rate"
+		return s.endIn(tx, f.Reminder, "gated", f.problem, now)
+	}
+	if over {
+		f.Slot = 0
 	}
 	if f.fired, err = tx.FireReminder(f.Reminder, f.Firing, now); err != nil {
 		return err
@@ -285,6 +311,10 @@ func (s *Scheduler) note(f *firing) {
 	}
 	if !f.fired {
 		s.meter.fired.WithLabelValues(outcomeSkipped).Inc()
+		if f.limited {
+			log.Warn("reminder skipped a slot: its sender has no turn left in the group")
+			return
+		}
 		log.Info("reminder skipped a missed slot")
 		return
 	}

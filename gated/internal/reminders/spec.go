@@ -16,6 +16,8 @@ const (
 	MaxBody      = 4000 // characters: about one post on every platform
 	// minPeriod is the shortest time between two slots: a chat is not a clock.
 	minPeriod = 10 * time.Minute
+	// MinDistance is the least time between prompts of a chat that fire once: each is a turn.
+	MinDistance = time.Minute
 	// checkedSlots is how many slots are compared with minPeriod.
 	checkedSlots = 100
 	// maxAhead is how far ahead a one-shot reminder may be.
@@ -107,4 +109,23 @@ func repeat(r *msg.Reminder, loc *time.Location, now time.Time) error {
 	}
 	r.NextSlot = first.UnixMilli()
 	return nil
+}
+
+// FreeSlot is the first time from at and earliest on that is MinDistance away from the times that are planned, which are sorted.
+// All are unix ms; a time that is not at itself has whole seconds, as authors write them.
+func FreeSlot(at, earliest int64, planned []int64) int64 {
+	const distance = int64(MinDistance / time.Millisecond)
+	later := func(ms int64) int64 { return (ms + 999) / 1000 * 1000 }
+	if at < earliest {
+		at = later(earliest)
+	}
+	for _, other := range planned {
+		if other-at >= distance {
+			break
+		}
+		if at-other < distance {
+			at = later(other + distance)
+		}
+	}
+	return at
 }

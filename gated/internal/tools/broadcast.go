@@ -54,7 +54,7 @@ func broadcast() Tool {
 			}
 			out.MessageIDs = []int64{}
 			for _, jid := range chats {
-				id, err := tx.PutBroadcastMessage(jid, in.Text, c.Services.now())
+				id, err := tx.PutBroadcastMessageFor(c.origin.Sender, jid, in.Text, c.Services.now())
 				if err != nil {
 					return out, err
 				}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"arizuko/gated/internal/decide"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -32,8 +33,9 @@ type Caller struct {
 	Redact func(string) string
 
 	access *Access
-	place  *place // nil in tests
-	copies int    // how often the call stores its arguments, 0 for once
+	origin decide.Origin // for whom the turn works
+	place  *place        // nil in tests
+	copies int           // how often the call stores its arguments, 0 for once
 }
 
 // requestChars is enough of a random text to find the lines of a call in a log: 40 bits.
@@ -65,9 +67,13 @@ func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller,
 	if !a.serves(t) {
 		return nil, errEnded
 	}
+	origin, err := s.originOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	return &Caller{
 		Services: s, Tool: tool, Request: rand.Text()[:requestChars], RunID: a.run.ID, Turn: t, AssistantName: settings.AssistantName,
-		Observe: cmp.Or(settings.Observe, groupconfig.ObserveShared), Long: settings.Long, Redact: a.redact, access: a,
+		Observe: cmp.Or(settings.Observe, groupconfig.ObserveShared), Long: settings.Long, Redact: a.redact, access: a, origin: origin,
 	}, nil
 }
 
@@ -104,14 +110,17 @@ func (c *Caller) CheckFolder(folder string) error {
 func (c *Caller) isOwn(jid string) bool { return jid == c.Turn.ChatJID && !c.Turn.WorksForGroup() }
 
 // CheckChat returns a refusal unless a chat is one between groups within the caller's reach, or is answered by such a
-// group now. That the caller's turn is of the chat is not enough: a group that a user has called by its name answers the
+// group now, which is open to those for whom the turn works. That the caller's turn is of the chat is not enough: a group that a user has called by its name answers the
 // user, and the chat stays that of another group.
 func (c *Caller) CheckChat(ctx context.Context, r store.Reader, jid string) error {
-	may, err := c.Services.Chats.MayWrite(ctx, r, jid, c.Turn.Folder)
-	if err == nil && !may {
-		err = refuse("chat %.100q is out of reach: you reach the chats that %s and the groups below it answer", jid, c.Turn.Folder)
+	home, err := c.Services.Chats.Home(ctx, r, jid)
+	if err != nil {
+		return err
 	}
-	return err
+	if !c.Reaches(home) {
+		return refuse("chat %.100q is out of reach: you reach the chats that %s and the groups below it answer", jid, c.Turn.Folder)
+	}
+	return c.checkAccess(ctx, r, home)
 }
 
 // CheckMessage returns a message, or a refusal unless it is in the caller's chat, was
@@ -161,10 +170,13 @@ func (c *Caller) observes(ctx context.Context, r store.Reader, jid string) (bool
 // an answer of one.
 func (c *Caller) owns(ctx context.Context, r store.Reader, m *msg.Message) (bool, error) {
 	if c.Reaches(m.RoutedTo) || m.TurnID == 0 {
-		return c.Reaches(m.RoutedTo), nil
+		return c.reachesFor(ctx, r, m.RoutedTo)
 	}
 	t, err := r.Turn(ctx, m.TurnID)
-	return t != nil && c.Reaches(t.Folder), err
+	if err != nil || t == nil {
+		return false, err
+	}
+	return c.reachesFor(ctx, r, t.Folder)
 }
 
 // explain returns what the model reads of an error: a refusal's own text, else that the

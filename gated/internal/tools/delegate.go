@@ -38,6 +38,9 @@ func delegate() Tool {
 			if err := c.checkBelow(ctx, tx, in.Folder); err != nil {
 				return nil, err
 			}
+			if err := c.checkWork(ctx, tx, in.Folder); err != nil {
+				return nil, err
+			}
 			return c.request(ctx, tx, msg.Delegation, in.Folder, in.Prompt)
 		})
 	})

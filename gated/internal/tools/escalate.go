@@ -28,6 +28,9 @@ func escalate() Tool {
 			if err != nil {
 				return nil, err
 			}
+			if err := c.checkWork(ctx, tx, above); err != nil {
+				return nil, err
+			}
 			return c.request(ctx, tx, msg.Escalation, above, in.Prompt)
 		})
 	})

@@ -43,6 +43,7 @@ func forward[In any](ctx context.Context, c *Caller, in In, write func(tx *store
 		if err != nil {
 			return out, err
 		}
+		m.OnBehalfOf = c.origin.Sender
 		now := c.Services.now()
 		m.Direction, m.Sender, m.SenderName = msg.In, msg.AgentSender(c.Turn.Folder), cmp.Or(m.SenderName, c.Turn.Folder)
 		m.Timestamp, m.ReceivedAt = now, now
@@ -89,7 +90,7 @@ func (c *Caller) returnAddress(ctx context.Context, tx *store.Tx, kind msg.Retur
 		}
 	}
 	return &msg.ReturnAddress{
-		Kind: kind, TurnID: t.ID, RootTurnID: t.Root(), Depth: t.Depth + 1, Folder: t.Folder, ChatJID: t.ChatJID,
+		Kind: kind, TurnID: t.ID, RootTurnID: t.RootOfWork(), Depth: t.Depth + 1, Folder: t.Folder, ChatJID: t.ChatJID,
 		Topic: t.Topic, ThreadID: t.ThreadID, Place: t.Place, ReplyTo: t.ReplyTo, Surface: t.Surface, Ceiling: t.Ceiling,
 		Claims: t.ClaimsEngagement,
 	}, nil

@@ -11,7 +11,7 @@ import (
 
 type injectMessageIn struct {
 	ChatJID    string `json:"chat_jid" jsonschema:"a chat that your group or one below it answers, such as telegram:-100123 or group:acme/eng"`
-	Content    string `json:"content" jsonschema:"the text, which is treated as if a user had written it there: #name at its start runs it in that topic, and a bare #name pins the chat to the topic for all users until a bare #"`
+	Content    string `json:"content" jsonschema:"the text, which is treated as if a user had written it there: #name at its start runs it in that topic, and a bare #name pins the chat to the topic for all users until a bare #, where the user for whom you work may do that"`
 	Topic      string `json:"topic,omitempty" jsonschema:"the topic of the chat, such as #deploy, or a thread of it"`
 	SenderName string `json:"sender_name,omitempty" jsonschema:"the name shown as the sender's; left out: your group's"`
 }
@@ -40,6 +40,9 @@ func injectMessage() Tool {
 			if err := c.CheckChat(ctx, tx.Reader, in.ChatJID); err != nil {
 				return nil, err
 			}
+			if err := c.checkInjection(ctx, tx, in); err != nil {
+				return nil, err
+			}
 			there := *c
 			if in.ChatJID != c.Turn.ChatJID {
 				there.Turn = &msg.Turn{Folder: c.Turn.Folder, ChatJID: in.ChatJID}
@@ -50,8 +53,21 @@ func injectMessage() Tool {
 			}
 			return &msg.Message{
 				ChatJID: in.ChatJID, Verb: msg.VerbMessage, Content: in.Content, SenderName: in.SenderName, Topic: place, ThreadID: thread,
-				Source: msg.SourceTool, ForwardedFrom: &msg.ReturnAddress{Kind: msg.Injection, TurnID: c.Turn.ID, RootTurnID: c.Turn.Root(), Depth: c.Turn.Depth + 1, Folder: c.Turn.Folder},
+				Source: msg.SourceTool, ForwardedFrom: &msg.ReturnAddress{Kind: msg.Injection, TurnID: c.Turn.ID, RootTurnID: c.Turn.RootOfWork(), Depth: c.Turn.Depth + 1, Folder: c.Turn.Folder},
 			}, nil
 		})
 	})
+}
+
+// checkInjection returns a refusal unless the chat's group may be made to work, and unless the text pins no chat that the
+// turn's sender may not pin.
+func (c *Caller) checkInjection(ctx context.Context, tx *store.Tx, in injectMessageIn) error {
+	home, err := c.Services.Chats.Home(ctx, tx.Reader, in.ChatJID)
+	if err != nil {
+		return err
+	}
+	if err := c.checkWork(ctx, tx, home); err != nil {
+		return err
+	}
+	return c.checkPin(ctx, tx.Reader, in.ChatJID, in.Content)
 }

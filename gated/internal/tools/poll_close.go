@@ -30,7 +30,13 @@ func pollClose() Tool {
 				return out, err
 			}
 			shown := false
-			if poll != nil && c.Reaches(poll.Folder) {
+			reaches := false
+			if poll != nil {
+				if reaches, err = c.reachesFor(ctx, tx.Reader, poll.Folder); err != nil {
+					return out, err
+				}
+			}
+			if reaches {
 				if poll.ChatJID == c.Turn.ChatJID {
 					shown = true
 				} else if shown, err = c.observes(ctx, tx.Reader, poll.ChatJID); err != nil {

@@ -84,13 +84,9 @@ func (c *Caller) activatePoll(ctx context.Context, tx *store.Tx, event contextob
 	if err != nil {
 		return err
 	}
-	by, err := c.sender(ctx, tx.Reader)
-	if err != nil {
-		return err
-	}
 	_, err = c.Services.Objects.Activate(tx, event, contextobjects.Object{
 		ChatJID: p.ChatJID, Topic: topic, Kind: msg.ContextPoll, ID: msg.ContextObjectID(msg.ContextPoll, p.ID), SourceMessageID: p.MessageID,
-		Label: p.Poll.Question, CreatedBy: by, CreatedByBot: true, ClosedAt: p.ClosedAt,
+		Label: p.Poll.Question, CreatedBy: c.origin.Sender, CreatedByBot: true, ClosedAt: p.ClosedAt,
 	}, c.Services.now())
 	return err
 }

@@ -24,13 +24,9 @@ func reminderCancel() Tool {
 			if err != nil {
 				return out, err
 			}
-			by, err := c.sender(ctx, tx.Reader)
-			if err != nil {
-				return out, err
-			}
 			r.State, r.NextSlot = msg.ReminderCancelled, 0
 			now := c.Services.now()
-			if err := tx.EndReminder(r.ID, msg.ReminderCancelled, by, "", now); err != nil {
+			if err := tx.EndReminder(r.ID, msg.ReminderCancelled, c.origin.Sender, "", now); err != nil {
 				return out, err
 			}
 			return newReminderOut(r), c.Services.Objects.SetReminderDue(tx, r.ChatJID, r.ID, 0, now)

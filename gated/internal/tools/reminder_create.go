@@ -12,7 +12,7 @@ import (
 type reminderCreateIn struct {
 	Kind     string  `json:"kind" jsonschema:"text: the body is sent to the chat as it is; prompt: the body is a task for yourself, whose answer is sent"`
 	Body     string  `json:"body" jsonschema:"the text in markdown, or the task, with all that you need to know then"`
-	DueAt    string  `json:"due_at,omitempty" jsonschema:"for a reminder that fires once: RFC 3339 with an offset, as 2026-11-23T09:00:00+01:00, or without one for the local time of time_zone"`
+	DueAt    string  `json:"due_at,omitempty" jsonschema:"for a reminder that fires once: RFC 3339 with an offset, as 2026-11-23T09:00:00+01:00, or without one for the local time of time_zone; prompts of a chat are a minute apart at least"`
 	Cron     string  `json:"cron,omitempty" jsonschema:"for one that repeats: minute hour day-of-month month day-of-week, as 30 9 * * mon-fri; at most every 10 minutes"`
 	TimeZone string  `json:"time_zone,omitempty" jsonschema:"an IANA name such as Europe/Berlin; left out: that of this instance"`
 	Missed   string  `json:"missed,omitempty" jsonschema:"what becomes of times that pass while arizuko is down: one, the last fires late (the default), or skip"`
@@ -34,10 +34,7 @@ func reminderCreate() Tool {
 		r := msg.Reminder{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Topic: topic, Missed: msg.MissedOne}
 		spec := reminders.Spec{Kind: in.Kind, Body: c.clean(in.Body), DueAt: in.DueAt, Cron: in.Cron, TimeZone: in.TimeZone, Missed: in.Missed}
 		out, err = once(ctx, c, in, func(tx *store.Tx) (reminderOut, error) { return c.createReminder(ctx, tx, r, spec) })
-		if err == nil {
-			c.Services.Reminders.Changed()
-		}
-		return out, err
+		return out, c.planned(ctx, err)
 	})
 }
 
@@ -53,8 +50,8 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 	if !may {
 		return out, refuse("group %s does not answer this chat itself: tell the user to ask for it without @ and the name of a group, or the group that delegated to you", c.Turn.Folder)
 	}
-	if err := spec.Apply(&r, c.Services.Zone, c.Services.Now()); err != nil {
-		return out, refuse("%v", err)
+	if err := c.plan(ctx, tx, &r, spec); err != nil {
+		return out, err
 	}
 	ofFolder, ofChat, err := tx.CountReminders(ctx, r.Folder, r.ChatJID)
 	if err != nil {
@@ -64,10 +61,7 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 		return out, refuse("there are %d reminders for this chat (at most %d) and %d of this group (at most %d): cancel some with reminder_cancel first",
 			ofChat, reminders.MaxPerChat, ofFolder, reminders.MaxPerFolder)
 	}
-	if r.CreatedBy, err = c.sender(ctx, tx.Reader); err != nil {
-		return out, err
-	}
-	r.UpdatedBy, r.CreatedAt, r.UpdatedAt = r.CreatedBy, c.Services.now(), c.Services.now()
+	r.CreatedBy, r.CreatedAt, r.UpdatedAt = r.UpdatedBy, c.Services.now(), c.Services.now()
 	if err := tx.PutReminder(&r); err != nil {
 		return out, err
 	}

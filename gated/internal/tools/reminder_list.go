@@ -83,7 +83,11 @@ func (c *Caller) shownReminders(ctx context.Context, all []*msg.Reminder) (shown
 				return nil, err
 			}
 		}
-		if may[r.ChatJID] && c.Reaches(r.Folder) {
+		open, err := c.reachesFor(ctx, c.Services.Store.Reader, r.Folder)
+		if err != nil {
+			return nil, err
+		}
+		if may[r.ChatJID] && open {
 			shown = append(shown, r)
 		}
 	}

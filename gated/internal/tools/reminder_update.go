@@ -40,10 +40,7 @@ func reminderUpdate() Tool {
 					return out, err
 				}
 			}
-			if err := spec.Apply(r, c.Services.Zone, c.Services.Now()); err != nil {
-				return out, refuse("%v", err)
-			}
-			if r.UpdatedBy, err = c.sender(ctx, tx.Reader); err != nil {
+			if err := c.plan(ctx, tx, r, spec); err != nil {
 				return out, err
 			}
 			r.UpdatedAt = c.Services.now()
@@ -52,9 +49,6 @@ func reminderUpdate() Tool {
 			}
 			return newReminderOut(r), c.activateReminder(ctx, tx, contextobjects.ReminderUpdated, r)
 		})
-		if err == nil {
-			c.Services.Reminders.Changed()
-		}
-		return out, err
+		return out, c.planned(ctx, err)
 	})
 }

@@ -3,6 +3,7 @@ package tools
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"arizuko/gated/internal/contextobjects"
@@ -61,8 +62,11 @@ func (c *Caller) ownReminder(ctx context.Context, r store.Reader, id int64) (*ms
 		return nil, err
 	}
 	shown := false
-	if stored != nil && c.Reaches(stored.Folder) {
-		if shown, err = c.observes(ctx, r, stored.ChatJID); err != nil {
+	if stored != nil {
+		if shown, err = c.reachesFor(ctx, r, stored.Folder); err == nil && shown {
+			shown, err = c.observes(ctx, r, stored.ChatJID)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -102,11 +106,57 @@ func (c *Caller) activateReminder(ctx context.Context, tx *store.Tx, event conte
 	return err
 }
 
-// sender is who wrote the message that the turn answers.
-func (c *Caller) sender(ctx context.Context, r store.Reader) (string, error) {
-	m, err := r.Message(ctx, c.Turn.TriggerMessageID)
-	if err != nil || m == nil {
-		return msg.AgentSender(c.Turn.Folder), err
+// errReminderDepth ends chains of prompts that plan prompts.
+var errReminderDepth = refuse("this request has been passed on %d levels deep, reminders included, which is the limit: make one reminder that repeats by cron, or tell the user what is left undone", msg.MaxDelegationDepth)
+
+// planned ends a call of plan with its error: the scheduler looks again, or the chat gets the notice that a chain has ended.
+func (c *Caller) planned(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		c.Services.Reminders.Changed()
+	case errors.Is(err, errReminderDepth):
+		return errors.Join(err, c.noticeLimit(ctx))
 	}
-	return m.Sender, nil
+	return err
+}
+
+// plan changes a reminder as the caller asks, whose turn's sender pays for it from now on, or returns a refusal.
+func (c *Caller) plan(ctx context.Context, tx *store.Tx, r *msg.Reminder, spec reminders.Spec) error {
+	was := *r
+	if err := spec.Apply(r, c.Services.Zone, c.Services.Now()); err != nil {
+		return refuse("%v", err)
+	}
+	r.UpdatedBy, r.RootTurnID, r.Depth = c.origin.Sender, c.Turn.Root(), c.Turn.Depth
+	if r.Kind != msg.ReminderPrompt {
+		return nil
+	}
+	if r.Depth >= msg.MaxDelegationDepth {
+		return errReminderDepth
+	}
+	if r.Cron != "" || r.NextSlot == was.NextSlot && r.Kind == was.Kind {
+		return nil
+	}
+	members, err := membersOf(ctx, tx.Reader, r.Folder)
+	if err != nil {
+		return err
+	}
+	var planned []int64
+	if c.origin.Pays(members) { // where turns have no limit, these have none
+		if planned, err = tx.PlannedPrompts(ctx, r.ChatJID, r.ID); err != nil {
+			return err
+		}
+	}
+	earliest := int64(0)
+	if r.Depth > 0 || c.Turn.Kind == msg.Broadcast { // it might plan itself without a pause
+		earliest = c.Services.now() + reminders.MinDistance.Milliseconds()
+	}
+	if free := reminders.FreeSlot(r.NextSlot, earliest, planned); free != r.NextSlot {
+		zone, err := reminders.ParseZone(r.TimeZone)
+		if err != nil {
+			return err
+		}
+		return refuse("prompts that fire once are a minute apart in a chat, and come a minute after a prompt that makes them: the first free time is %s",
+			time.UnixMilli(free).In(zone).Format(time.RFC3339))
+	}
+	return nil
 }

@@ -36,6 +36,9 @@ func resetSession() Tool {
 		}
 		var run int64
 		out, err = once(ctx, c, in, func(tx *store.Tx) (resetSessionOut, error) {
+			if err := c.checkAccess(ctx, tx.Reader, in.GroupFolder); err != nil {
+				return resetSessionOut{}, err
+			}
 			run, err = tx.ResetSession(in.GroupFolder, topic, c.Services.now())
 			return resetSessionOut{OK: true}, err
 		})

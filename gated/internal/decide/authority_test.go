@@ -1,0 +1,116 @@
+package decide
+
+import (
+	"testing"
+
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+)
+
+// payer makes a row one that an agent wrote on behalf of a sender.
+func payer(sender string) func(*Row) {
+	return func(r *Row) { r.Sender, r.OnBehalfOf = "agent:main", sender }
+}
+
+func injected(r *Row) {
+	r.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Injection, RootTurnID: 5, Depth: 1}
+	r.SetReturn(&Return{RootExists: true})
+}
+
+func elsewhere(r *Row) { r.SetReturn(&Return{RootExists: true, Elsewhere: true}) }
+
+func delegated(kind msg.ReturnKind) func(*Row) {
+	return func(r *Row) {
+		r.ChatJID = "group:main/eng"
+		r.ForwardedFrom = &msg.ReturnAddress{Kind: kind, Folder: "main", ChatJID: chat, RootTurnID: 5, Depth: 1}
+		r.Return = &Return{RootExists: true, Registered: true}
+		r.Answer = ReturnAnswer(r, true, impulse())
+	}
+}
+
+// TestStep_OfAnAgent_ActsWithTheAuthorityOfItsOrigin: as a group's access and rate say of the sender who caused it.
+func TestStep_OfAnAgent_ActsWithTheAuthorityOfItsOrigin(t *testing.T) {
+	t.Parallel()
+	closed := func(r *Row) { r.Group = &groupconfig.Members{Access: groupconfig.Access{"telegram:1"}} }
+	forOperator := func(r *Row) { r.ForOperator = true }
+	for name, tc := range map[string]struct {
+		row  Row
+		want string
+	}{
+		"delegation, admitted":      {row(1, "go", delegated(msg.Delegation), payer("telegram:1"), closed), "turn main/eng#d1 [1]"},
+		"delegation, not admitted":  {row(1, "go", delegated(msg.Delegation), payer("telegram:5"), closed), "1 dropped/no_access"},
+		"delegation, operator":      {row(1, "go", delegated(msg.Delegation), payer("telegram:5"), closed, forOperator), "turn main/eng#d1 [1]"},
+		"escalation, not admitted":  {row(1, "go", delegated(msg.Escalation), payer("telegram:5"), closed), "1 dropped/no_access"},
+		"answer to what was asked":  {row(1, "go", delegated(msg.Answer), payer("telegram:5"), closed, left(0)), "turn main [1]"},
+		"delegation, over the rate": {row(1, "go", delegated(msg.Delegation), payer("telegram:5"), left(0)), "1 dropped/rate_limit"},
+		"injection, admitted":       {row(1, "go", injected, payer("telegram:1"), closed), "turn main [1]"},
+		"injection, not admitted":   {row(1, "go", injected, payer("telegram:5"), closed), "1 dropped/no_access"},
+		"injection, over the rate":  {row(1, "go", injected, payer("telegram:5"), left(0)), "1 dropped/rate_limit; " + rateReply(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, effects := Step(State{}, facts(tc.row))
+			diff(t, "effects", said(effects), tc.want)
+		})
+	}
+}
+
+// TestStep_InjectedToken_PinsAsItsOriginMay: a bare token, or a command, is plain text in a chat in which the origin has not
+// written; a name or topic before a text is about that text alone.
+func TestStep_InjectedToken_PinsAsItsOriginMay(t *testing.T) {
+	t.Parallel()
+	forOperator := func(r *Row) { r.ForOperator = true }
+	noPins := to(&groupconfig.Members{NoPins: true})
+	for name, tc := range map[string]struct {
+		row  Row
+		want string
+	}{
+		"own chat":                       {row(1, "#x", injected, payer("telegram:5")), "1 sticky/sticky_topic; PinTopic{Row:1 Topic:#x}; Reply{Row:1 Source:command Text:topic → x}"},
+		"own chat, operators pin":        {row(1, "#x", injected, payer("telegram:5"), noPins), "1 dropped/pin_denied; Reply{Row:1 Source:command Text:Only operators may pin this chat.}"},
+		"elsewhere":                      {row(1, "#x", injected, payer("telegram:5"), elsewhere), "turn main [1]"},
+		"elsewhere, clears":              {row(1, "#", injected, payer("telegram:5"), elsewhere), "turn main [1]"},
+		"elsewhere, a group":             {row(1, "@eng", injected, payer("telegram:5"), elsewhere), "turn main [1]"},
+		"elsewhere, for an operator":     {row(1, "#x", injected, payer("telegram:5"), elsewhere, forOperator, noPins), "1 sticky/sticky_topic; PinTopic{Row:1 Topic:#x}; Reply{Row:1 Source:command Text:topic → x}"},
+		"elsewhere, topic before a text": {row(1, "#x go", injected, payer("telegram:5"), elsewhere), "1 prefix/prefix_topic main; turn main#x [1=go]"},
+		"elsewhere, a command":           {row(1, "/stop", injected, payer("telegram:5"), command, elsewhere), "turn main [1]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.row.Answer.Action, tc.row.Answer.Reason, tc.row.Answer.Folder = routeapi.Trigger, msg.ReasonRoute, "main"
+			_, effects := Step(State{}, facts(tc.row))
+			diff(t, "effects", said(effects), tc.want)
+		})
+	}
+}
+
+// TestStep_TurnsOfAnAgent_CountForTheirOrigin has rows of three origins for two turns each.
+func TestStep_TurnsOfAnAgent_CountForTheirOrigin(t *testing.T) {
+	t.Parallel()
+	one := left(1)
+	_, effects := Step(State{}, facts(
+		row(1, "#a go", one, injected, payer("telegram:5")), row(2, "#b go", one, injected, payer("telegram:6")), row(3, "#c go", one, injected, payer("telegram:5")),
+	))
+	diff(t, "effects", said(effects), "1 prefix/prefix_topic main; 2 prefix/prefix_topic main; 3 dropped/rate_limit; "+rateReply(3)+"; turn main#a [1=go]; turn main#b [2=go]")
+}
+
+func TestOriginOf(t *testing.T) {
+	t.Parallel()
+	operators := map[string]bool{"telegram:9": true}
+	for name, tc := range map[string]struct {
+		m    msg.Message
+		want Origin
+	}{
+		"user":                        {msg.Message{ChatJID: chat, Sender: "telegram:5"}, Origin{"telegram:5", false}},
+		"operator":                    {msg.Message{ChatJID: chat, Sender: "telegram:9"}, Origin{"telegram:9", true}},
+		"agent":                       {msg.Message{ChatJID: chat, Sender: "agent:main"}, Origin{"agent:main", false}},
+		"agent of a user":             {msg.Message{ChatJID: chat, Sender: "agent:main", OnBehalfOf: "telegram:5"}, Origin{"telegram:5", false}},
+		"agent of an operator":        {msg.Message{ChatJID: chat, Sender: "agent:main", OnBehalfOf: "telegram:9"}, Origin{"telegram:9", true}},
+		"agent of the web's operator": {msg.Message{ChatJID: chat, Sender: "agent:main", OnBehalfOf: msg.WebOperator}, Origin{msg.WebOperator, true}},
+		"name of the web's elsewhere": {msg.Message{ChatJID: chat, Sender: msg.WebOperator}, Origin{msg.WebOperator, false}},
+	} {
+		if got := OriginOf(&tc.m, operators); got != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

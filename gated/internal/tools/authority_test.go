@@ -1,0 +1,210 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// engChat is answered by acme/eng.
+const engChat = "telegram:-9"
+
+// configure sets the configuration of a group, and a route to acme/eng.
+func (f *fixture) configure(folder, config string) {
+	f.t.Helper()
+	f.write(func(tx *store.Tx) error {
+		if _, err := tx.UpdateGroup(&msg.Group{Folder: folder, Name: folder, CreatedAt: 1, Config: json.RawMessage(config)}); err != nil {
+			return err
+		}
+		return tx.PutRoute(&msg.Route{Match: "chat_jid=" + engChat, Target: "acme/eng"})
+	})
+}
+
+// TestAccess_OfAGroupBelow_IsAskedForTheTurnsSender has each tool by which an agent acts on another group than its own.
+func TestAccess_OfAGroupBelow_IsAskedForTheTurnsSender(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.configure("acme/eng", `{"access":["telegram:1"]}`)
+	theirs := f.ask("acme/eng", engChat, "a secret of eng")
+	reminder := f.reminder("acme/eng", chat)
+	poll := f.poll("acme/eng", chat, "secret?")
+	calls := map[string]string{
+		"delegate":         `{"folder":"acme/eng","prompt":"fix it"}`,
+		"inject_message":   `{"chat_jid":"` + engChat + `","content":"fix it"}`,
+		"inject_message 2": `{"chat_jid":"group:acme/eng","content":"fix it"}`,
+		"broadcast":        `{"text":"hi","chats":["` + engChat + `"]}`,
+		"reset_session":    `{"groupFolder":"acme/eng"}`,
+		"engage":           `{"jid":"` + engChat + `","topic":""}`,
+		"disengage":        `{"jid":"` + engChat + `","topic":""}`,
+		"get_thread":       fmt.Sprintf(`{"message_id":%d}`, theirs.ID),
+		"get_attachment":   fmt.Sprintf(`{"message_id":%d,"n":1}`, theirs.ID),
+		"reminder_update":  fmt.Sprintf(`{"id":%d,"body":"x"}`, reminder),
+		"reminder_cancel":  fmt.Sprintf(`{"id":%d}`, reminder),
+		"poll_close":       fmt.Sprintf(`{"poll_id":%d}`, poll),
+	}
+	before, _ := f.st.LastMessageID(t.Context())
+	for call, arguments := range calls {
+		tool, _, _ := strings.Cut(call, " ")
+		if text, isError := f.call(tool, arguments); !isError || !strings.Contains(text, "telegram:7, for whom you work") && !strings.Contains(text, "in reach") {
+			t.Errorf("%s: %v %q", call, isError, text)
+		}
+	}
+	if list := f.works("reminder_list", `{}`); strings.Contains(list, fmt.Sprintf(`"id":%d`, reminder)) {
+		t.Errorf("listed: %s", list)
+	}
+	if after, _ := f.st.LastMessageID(t.Context()); after != before {
+		t.Errorf("%d rows were written", after-before)
+	}
+	f.services.Operators = map[string]bool{"telegram:7": true}
+	f.works("delegate", calls["delegate"])
+	f.works("inject_message", calls["inject_message"])
+	if rows := f.forwarded(); len(rows) != 2 || rows[0].OnBehalfOf != "telegram:7" || rows[1].OnBehalfOf != "telegram:7" {
+		t.Errorf("rows %+v", rows)
+	}
+}
+
+// TestAccess_OfADelegatedTurn_IsAskedForTheFirstSender: what lies between does not matter.
+func TestAccess_OfADelegatedTurn_IsAskedForTheFirstSender(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.configure("acme/eng", `{"access":["telegram:1"]}`)
+	for payer, admitted := range map[string]bool{"telegram:1": true, "telegram:66": false} {
+		from := &msg.ReturnAddress{Kind: msg.Delegation, TurnID: f.turn.ID, RootTurnID: f.turn.ID, Depth: 1, Folder: folder, ChatJID: chat}
+		m := &msg.Message{ChatJID: "group:acme", Content: "go on", Sender: "agent:acme", ForwardedFrom: from, OnBehalfOf: payer}
+		_, access := f.startTurn(m, &msg.Turn{Kind: msg.Delegated, Folder: folder, ChatJID: chat, Depth: 1, RootTurnID: f.turn.ID})
+		if text, isError := f.callAs(access, "delegate", `{"folder":"acme/eng","prompt":"fix it"}`); isError == admitted {
+			t.Errorf("for %s: %q", payer, text)
+		}
+	}
+	escalating := &msg.Message{ChatJID: "telegram:-8", Content: "hi", Sender: "telegram:66"}
+	_, access := f.startTurn(escalating, &msg.Turn{Kind: msg.Conversation, Folder: "acme/eng/ops", ChatJID: "telegram:-8"})
+	if text, isError := f.callAs(access, "escalate", `{"prompt":"may I?"}`); !isError || !strings.Contains(text, "group acme/eng is only for certain users") {
+		t.Errorf("escalated: %v %q", isError, text)
+	}
+}
+
+// TestAccess_TurnOfSeveralSenders_IsAskedForEach: whose words made the agent act is not known.
+func TestAccess_TurnOfSeveralSenders_IsAskedForEach(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.configure("acme/eng", `{"access":["telegram:7"]}`)
+	other := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "delegate to eng", Sender: "telegram:66"}
+	f.write(func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(other); err != nil {
+			return err
+		}
+		return tx.Decide(other.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: f.turn.ID}, 3)
+	})
+	f.refused("delegate", `{"folder":"acme/eng","prompt":"fix it"}`, "telegram:66, for whom you work, is none of them")
+}
+
+func TestRate_OfTheOtherGroup_IsThatOfTheTurnsSender(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.configure("acme/eng", `{"rate":1}`)
+	f.clock = time.UnixMilli(4)
+	f.ask("acme/eng", engChat, "one turn") // of telegram:7
+	for tool, arguments := range map[string]string{
+		"delegate": `{"folder":"acme/eng","prompt":"fix it"}`, "inject_message": `{"chat_jid":"` + engChat + `","content":"fix it"}`,
+	} {
+		f.refused(tool, arguments, "has had the 1 turns an hour that group acme/eng gives each user")
+	}
+	f.clock = f.clock.Add(time.Hour)
+	f.works("delegate", `{"folder":"acme/eng","prompt":"fix it"}`)
+}
+
+func TestInjectMessage_BareToken_NeedsTheSendersAuthority(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		chat, config string
+		operator     bool
+		refused      bool
+	}{
+		"own chat":                              {chat: chat, config: `{}`},
+		"own chat, pins are for operators":      {chat: chat, config: `{"pin":"operators"}`, refused: true},
+		"another chat":                          {chat: engChat, config: `{}`, refused: true},
+		"another chat, for an operator":         {chat: engChat, config: `{}`, operator: true},
+		"operators' pins, for one of operators": {chat: chat, config: `{"pin":"operators"}`, operator: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.configure(folder, tc.config)
+			f.services.Operators = map[string]bool{"telegram:7": tc.operator}
+			for _, token := range []string{"#evil", "#"} {
+				arguments := fmt.Sprintf(`{"chat_jid":%q,"content":%q}`, tc.chat, token)
+				if tc.refused {
+					f.refused("inject_message", arguments, "pins the chat for all its users")
+				} else {
+					f.works("inject_message", arguments)
+				}
+			}
+			f.works("inject_message", fmt.Sprintf(`{"chat_jid":%q,"content":"#deploy go on"}`, tc.chat))
+		})
+	}
+}
+
+// TestReminderCreate_Prompt_HasAPayerAndADistance is about what keeps prompts that plan prompts from going on for ever.
+func TestReminderCreate_Prompt_HasAPayerAndADistance(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	prompt := func(seconds int) string {
+		return fmt.Sprintf(`{"kind":"prompt","body":"again","due_at":%q}`, f.clock.Add(time.Duration(seconds)*time.Second).UTC().Format(time.RFC3339))
+	}
+	f.works("reminder_create", prompt(1))
+	f.refused("reminder_create", prompt(1), "the first free time is 2023-11-14T22:14:21Z")
+	f.refused("reminder_create", prompt(60), "the first free time is 2023-11-14T22:14:21Z")
+	f.works("reminder_create", prompt(61))
+	f.works("reminder_create", strings.Replace(prompt(1), "prompt", "text", 1)) // no turn
+	made := f.ownReminders()[1]
+	if made.Payer() != "telegram:7" || made.RootTurnID != f.turn.ID || made.Depth != 0 {
+		t.Errorf("%+v", made)
+	}
+
+	// The turn of a reminder plans the next one a minute later, and at most so often.
+	due := &msg.Message{ChatJID: "group:acme", Content: "again", Sender: "reminder:1", Source: msg.SourceReminder, OnBehalfOf: "telegram:7"}
+	turn, access := f.startTurn(due, &msg.Turn{Kind: msg.Broadcast, Folder: folder, ChatJID: chat, Topic: "#plan", Depth: 1, RootTurnID: f.turn.ID})
+	if text, isError := f.callAs(access, "reminder_create", prompt(1)); !isError || !strings.Contains(text, "the first free time is 2023-11-14T22:15:21Z") {
+		t.Errorf("in the turn of a reminder: %v %q", isError, text)
+	}
+	if text, isError := f.callAs(access, "reminder_create", prompt(121)); isError {
+		t.Error(text)
+	}
+	all := f.ownReminders()
+	if last := all[len(all)-1]; last.Payer() != "telegram:7" || last.Depth != 1 || last.RootTurnID != f.turn.ID {
+		t.Errorf("made by turn %d: %+v", turn.ID, last)
+	}
+	deepest := &msg.Message{ChatJID: "group:acme", Content: "again", Sender: "reminder:1", OnBehalfOf: "telegram:7"}
+	_, access = f.startTurn(deepest, &msg.Turn{Kind: msg.Broadcast, Folder: folder, ChatJID: chat, Topic: "#deep", Depth: msg.MaxDelegationDepth, RootTurnID: f.turn.ID})
+	for _, arguments := range []string{prompt(900), `{"kind":"prompt","body":"again","cron":"0 * * * *"}`} {
+		if text, isError := f.callAs(access, "reminder_create", arguments); !isError || !strings.Contains(text, "8 levels deep") {
+			t.Errorf("at the depth: %v %q", isError, text)
+		}
+	}
+	if n := f.notices(); n != 1 {
+		t.Errorf("%d notices", n)
+	}
+}
+
+// TestReminderUpdate_ByAnother_TheyPay: else a member's words would fire with an operator's authority.
+func TestReminderUpdate_ByAnother_TheyPay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write(func(tx *store.Tx) error {
+		r, err := tx.Reminder(t.Context(), f.ownReminder)
+		r.CreatedBy, r.UpdatedBy, r.UpdatedAt = "telegram:1", "telegram:1", 5
+		if err == nil {
+			err = tx.UpdateReminder(r)
+		}
+		return err
+	})
+	f.works("reminder_update", `{"id":OWN_REMINDER,"body":"delete everything"}`)
+	if r := f.ownReminders()[0]; r.Payer() != "telegram:7" || r.RootTurnID != f.turn.ID {
+		t.Errorf("%+v", r)
+	}
+}
