@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"syscall"
 
+	"arizuko/pkg/wake"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -45,27 +47,44 @@ func listenLocal(path string) (net.Listener, error) {
 	if err := os.Chmod(below(folder, "."), 0o700); err != nil && !errors.Is(err, os.ErrPermission) { // it is another user's, who trusts it
 		return nil, err
 	}
-	owner, err := ownerOf(folder)
-	if err != nil {
-		return nil, err
-	}
 	name := below(folder, filepath.Base(path))
 	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	listener, err := (&net.ListenConfig{Control: wake.OwnerOnly}).Listen(context.Background(), "unix", name)
 	if err != nil {
 		return nil, err
 	}
-	listener.SetUnlinkOnClose(false) // the next process may have replaced it already
-	err = os.Chmod(name, 0o600)
-	if err == nil && os.Geteuid() == 0 {
-		err = os.Lchown(name, int(owner.Uid), int(owner.Gid))
+	if l, ok := listener.(*net.UnixListener); ok {
+		l.SetUnlinkOnClose(false) // the next process may have replaced it already
 	}
-	if err != nil {
+	if err := giveAway(folder, filepath.Base(path)); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	return listener, nil
+}
+
+// giveAway makes the socket of a process of root that of the folder's owner, whose programs are to call it. The owner may have
+// put something else in its place meanwhile, which stays as it is.
+func giveAway(folder *os.File, name string) error {
+	owner, err := ownerOf(folder)
+	if err != nil || os.Geteuid() != 0 || owner.Uid == 0 {
+		return err
+	}
+	fd, err := unix.Openat(int(folder.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	socket := os.NewFile(uintptr(fd), name)
+	defer socket.Close()
+	info, err := ownerOf(socket)
+	if err != nil {
+		return err
+	}
+	if info.Mode&unix.S_IFMT != unix.S_IFSOCK || info.Nlink != 1 {
+		return fmt.Errorf("%s is not the socket that was just made", name)
+	}
+	return unix.Fchownat(fd, "", int(owner.Uid), int(owner.Gid), unix.AT_EMPTY_PATH)
 }
 
 // NewLocalClient returns a client of the daemon that listens on a socket, with a timeout of 10 s per call. It connects only

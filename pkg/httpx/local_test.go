@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"arizuko/pkg/apierr"
 )
 
@@ -55,6 +57,39 @@ func TestLocal_Socket_NeedsNoSecretAndShowsNone(t *testing.T) {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v; want %v", name, info.Mode(), err, want)
 		}
+	}
+}
+
+// TestLocal_SocketOfRoot_IsTheOwners: the programs of the data folder's owner call a gated of root.
+func TestLocal_SocketOfRoot_IsTheOwners(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes sockets for other users")
+	}
+	folder := filepath.Join(t.TempDir(), "run")
+	if err := errors.Join(os.Mkdir(folder, 0o700), os.Chown(folder, 4711, 4711), os.Chown(filepath.Dir(folder), 4711, 4711)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(folder, "gated.http.sock")
+	local(t, path, http.NotFoundHandler())
+	var info unix.Stat_t
+	if err := unix.Lstat(path, &info); err != nil || info.Uid != 4711 || info.Mode&0o777 != 0o600 {
+		t.Errorf("user %d, mode %o, %v", info.Uid, info.Mode, err)
+	}
+	secret := filepath.Join(folder, "secret")
+	if err := os.WriteFile(secret, nil, 0o600); err != nil { // of root
+		t.Fatal(err)
+	}
+	opened, err := openFolder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	if err := giveAway(opened, "secret"); err == nil {
+		t.Error("what is no socket is given away")
+	}
+	if err := unix.Lstat(secret, &info); err != nil || info.Uid != 0 {
+		t.Errorf("user %d, %v", info.Uid, err)
 	}
 }
 

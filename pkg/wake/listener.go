@@ -1,16 +1,18 @@
 package wake
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
+	"syscall"
 )
 
 // Listener receives the pokes of one daemon.
 type Listener struct {
-	conn   *net.UnixConn
+	conn   net.PacketConn
 	poked  chan struct{}
 	closed chan struct{}
 }
@@ -25,17 +27,21 @@ func Listen(runDir, daemon string) (*Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("wake: %w", err)
 	}
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	conn, err := (&net.ListenConfig{Control: OwnerOnly}).ListenPacket(context.Background(), "unixgram", path)
 	if err != nil {
-		return nil, fmt.Errorf("wake: %w", err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		conn.Close()
 		return nil, fmt.Errorf("wake: %w", err)
 	}
 	l := &Listener{conn: conn, poked: make(chan struct{}, 1), closed: make(chan struct{})}
 	go l.drain()
 	return l, nil
+}
+
+// OwnerOnly is the Control of a net.ListenConfig that makes sockets in a folder accessible to their owner only: before they have a
+// name, which another program could give to another file.
+func OwnerOnly(_, _ string, socket syscall.RawConn) error {
+	var failed error
+	err := socket.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) })
+	return errors.Join(err, failed)
 }
 
 // C holds one value if there were pokes since the last receive. It is never closed.
@@ -52,7 +58,7 @@ func (l *Listener) drain() {
 	defer close(l.closed)
 	buf := make([]byte, 16) // the content of a poke does not matter
 	for {
-		if _, err := l.conn.Read(buf); err != nil {
+		if _, _, err := l.conn.ReadFrom(buf); err != nil {
 			return // closed: a bound datagram socket has no other way to fail
 		}
 		select {
