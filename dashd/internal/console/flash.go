@@ -33,7 +33,8 @@ func (f *flashes) add(next, notice, problem string, now time.Time) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for key, old := range f.all {
-		if age := now.Sub(old.at); age < 0 || age > flashLife || len(f.all) >= maxFlashes {
+		// One of another request may be a moment younger; one of the future was stored before the clock was set back.
+		if now.Sub(old.at).Abs() > flashLife || len(f.all) >= maxFlashes {
 			delete(f.all, key)
 		}
 	}
