@@ -195,6 +195,7 @@ func TestSocket_UsedTicket_Refused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.CloseNow()
+	fakeservertest.Subset(t, (&wire{r, conn}).read(), `{"type": "hello"}`) // then it counts
 	for _, bad := range []string{address, address + "x"} {
 		if _, resp, err := websocket.Dial(r.ctx, bad, nil); err == nil || resp.StatusCode != 403 {
 			t.Errorf("%s: %v", bad, err)
