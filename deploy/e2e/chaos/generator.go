@@ -77,6 +77,7 @@ type generator struct {
 	toolChats    []chatsim.Conversation // of toolsGroup
 	toolMessages []toolMessage
 	broadcasts   []effect // of broadcasts of operators
+	announced    int      // broadcasts that agents were asked for
 	posted       int      // number of messages to web chats
 }
 

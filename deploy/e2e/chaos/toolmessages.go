@@ -133,7 +133,15 @@ func reminderMessage(content, body string, fired effect) toolMessage {
 	}}
 }
 
+// maxAnnouncements is how often the agents of a group may broadcast within an hour.
+const maxAnnouncements = 10
+
+// announce broadcasts, or does something else once the group has no broadcast left.
 func announce(g *generator, c chatsim.Conversation, text string) toolMessage {
+	if g.announced == maxAnnouncements {
+		return remind(g, c, text)
+	}
+	g.announced++
 	chats := []string{c.Chat}
 	if other := g.otherToolChat(c); other.Chat != c.Chat {
 		chats = append(chats, other.Chat)
