@@ -521,3 +521,42 @@ func TestStop_CrossesLastFrame_NextTurnIsAnswered(t *testing.T) {
 	r.m.Stop(cancelled)
 	diff(t, "the next turn", r.answered(r.ask("next")), []string{"re: next"})
 }
+
+// The queue closes a run that it takes for idle: the run works on a turn, whose /stop is committed, by the time it
+// comes to it.
+func TestStop_CrossesCloseOfIdleRun_InterruptsIt(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, patient)
+	ready := r.gate("main", "ready")
+	asked := r.ask("!hold ready; until interrupt; say too late")
+	ready()
+	var cancelled []*msg.Turn
+	r.write(func(tx *store.Tx) (err error) {
+		cancelled, _, err = tx.StopChat(store.Stop{ChatJID: asked.ChatJID}, r.cfg.Now().UnixMilli())
+		return err
+	})
+	r.handled(cancelled[0].RunID, ctlClose)
+	r.m.Stop(cancelled)
+	diff(t, "the next turn", r.answered(r.ask("hello")), []string{"re: hello"})
+	if !slices.ContainsFunc(r.inputs("main"), func(g given) bool { return g.input == (agentproto.Interrupt{}) }) {
+		t.Error("the agent was not interrupted")
+	}
+}
+
+// A run that answers its last turns is not hurried by a signal from when it was idle.
+func TestNew_CrossesCloseOfIdleRun_TurnGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, impatient, attempts(1))
+	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
+	asked := r.ask("!hold ready; hold gate; say done")
+	ready()
+	run := r.turn(asked.ID).RunID
+	r.handled(run, ctlDrain)
+	r.handled(run, ctlClose)
+	<-time.After(5 * r.cfg.Graces.EOF)
+	open()
+	diff(t, "answer", r.answered(asked), []string{"done"})
+	if n := len(r.inputs("main")); n != 1 {
+		t.Errorf("the agent was given %d lines, want the prompt alone", n)
+	}
+}

@@ -353,6 +353,26 @@ func (r *harness) cancelChat(jid string) {
 	r.m.Stop(cancelled)
 }
 
+// handled sends a run a signal and waits until it has handled it; it may have ended by that.
+func (r *harness) handled(runID int64, c control) {
+	r.t.Helper()
+	run := r.m.runByID(runID)
+	run.control(c)
+	done := make(chan struct{})
+	r.until("the signal is handled", func() bool {
+		if len(run.ctl[c]) > 0 {
+			return false
+		}
+		select {
+		case run.idle <- done:
+			<-done
+			return true
+		default:
+			return r.m.runByID(runID) == nil
+		}
+	})
+}
+
 // cancel does what an operator does to one turn.
 func (r *harness) cancel(t *msg.Turn) {
 	r.t.Helper()

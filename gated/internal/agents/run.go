@@ -245,6 +245,8 @@ func (r *run) closeIdle() {
 	})
 	switch {
 	case err != nil: // gated is stopping
+	case (drained || r.stopping) && len(r.unanswered) > 0:
+		r.reread() // they were cancelled and the interrupt is on the way, or they are its last ones
 	case drained || r.stopping:
 		r.stop(r.m.cfg.Graces.EOF)
 	default:
