@@ -59,11 +59,7 @@ func TestGateway_InjectedToken_ElsewhereIsText(t *testing.T) {
 // TestRates_TurnStoredByAnother_IsCounted is about the turns of reminders.
 func TestRates_TurnStoredByAnother_IsCounted(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":2}`)
-	first := h.put("hi")
-	h.step()
-	h.is(first, "routed/route main")
+	h, first := newRated(t, 2)
 	h.write(func(tx *store.Tx) error {
 		prompt := &msg.Message{ChatJID: "group:main", Direction: msg.In, Sender: "reminder:1", OnBehalfOf: first.Sender, Source: msg.SourceReminder, Content: "water the plants"}
 		if _, _, err := tx.PutMessage(prompt); err != nil {

@@ -10,6 +10,17 @@ import (
 	"arizuko/pkg/store"
 )
 
+// newRated has a main group in which a sender may have so many turns an hour, and has had the first one.
+func newRated(t *testing.T, rate int) (h *harness, first *msg.Message) {
+	t.Helper()
+	h = newHarness(t)
+	h.configure("main", fmt.Sprintf(`{"rate":%d}`, rate))
+	first = h.put("hi")
+	h.step()
+	h.is(first, "routed/route main")
+	return h, first
+}
+
 // TestRates_AnyTraffic_CountsAreThoseOfRows: what is counted in memory is what a start
 // would read from the rows, and no sender has more turns within the hour than the rate.
 func TestRates_AnyTraffic_CountsAreThoseOfRows(t *testing.T) {
@@ -71,11 +82,7 @@ func (h *harness) compareRates(senders []string) {
 
 func TestRates_CommitFails_CountsAreReadAgain(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":2}`)
-	first := h.put("hi")
-	h.step()
-	h.is(first, "routed/route main")
+	h, _ := newRated(t, 2)
 	p := &plan{g: h.g, batch: &batch{}, err: store.ErrStale, charges: []charge{{0, "main", "telegram:7"}}}
 	h.g.rates.reserve("main", "telegram:7", h.g.now())
 	h.g.settleCharges(p)
@@ -87,14 +94,10 @@ func TestRates_CommitFails_CountsAreReadAgain(t *testing.T) {
 // TestRates_ClockSetBack_IgnoresWhatIsAhead: else a sender would wait for the clock.
 func TestRates_ClockSetBack_IgnoresWhatIsAhead(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.configure("main", `{"rate":1}`)
-	first := h.put("hi")
-	h.step()
+	h, _ := newRated(t, 1)
 	h.clock = h.clock.Add(-2 * time.Hour)
 	second := h.put("#fix go", func(m *msg.Message) { m.Timestamp, m.ReceivedAt = h.clock.UnixMilli(), h.clock.UnixMilli() })
 	h.step()
-	h.is(first, "routed/route main")
 	h.is(second, "prefix/prefix_topic main")
 }
 
