@@ -116,18 +116,21 @@ func TestLost_ReplayAllKilledInTheMiddle_CopiesEachOnce(t *testing.T) {
 	b := p.operator()
 	contains(t, b.must(200, "GET", "/lost/confirm?reason=failed.permanent", "").body, "There are more: these are the newest ones", "Send again these and all older ones")
 
-	a := b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"failed.permanent"}})
-	contains(t, a.body, "Replayed: 1200. Then it failed; the button goes on. gated does not answer")
-	if got := p.number(`SELECT count(*) FROM messages WHERE derived_from IS NOT NULL`); got != 1400 {
-		t.Errorf("%d copies", got)
-	}
-	for range n { // further presses of the page's button, as many as the time of one takes
+	form := url.Values{"all": {"true"}, "reason": {"failed.permanent"}}
+	a := b.submit("/lost/replay", form)
+	died := false
+	for range n { // presses of the page's button, as many as the time of one takes
+		died = died || strings.Contains(a.body, "Then it failed; the button goes on. gated does not answer")
 		_, rest, more := strings.Cut(a.body, `name="before" value="`)
 		if !more {
 			break
 		}
 		before, _, _ := strings.Cut(rest, `"`)
-		a = b.submit("/lost/replay", url.Values{"all": {"true"}, "reason": {"failed.permanent"}, "before": {before}})
+		form.Set("before", before)
+		a = b.submit("/lost/replay", form)
+	}
+	if !died {
+		t.Error("no page says that gated died")
 	}
 	contains(t, a.body, "That was all.")
 	copies, originals := p.number(`SELECT count(*) FROM messages WHERE derived_from IS NOT NULL`), p.number(`SELECT count(DISTINCT derived_from) FROM messages WHERE derived_from <= 10000`)
