@@ -265,6 +265,7 @@ func shortInterruption(t *testing.T, server *backend, b *browser.Browser) {
 // longInterruption: a screen reader says once that there is no connection, and once that there is one again.
 func longInterruption(t *testing.T, server *backend, b *browser.Browser) {
 	p := visited(t, server, b, 1, chat)[0]
+	browser.Eval[int](p, `window.texts.length = 0`) // what a slow first connection has said
 	server.set(func() { server.down = true })
 	p.Wait(isReconnecting)
 	server.set(func() { server.down, server.full = false, true })

@@ -53,7 +53,7 @@ func TestAgent_FailingAPI_KeepsConversation(t *testing.T) {
 		"rate limit for ever":      {fault: always(429), kind: "transient", want: "rate limit", calls: 3, seconds: [2]int{1, 10}},
 		"rate limit for 2 seconds": {fault: anthropic.Fault{RetryAfter: 2, Times: -1}, kind: "transient", want: "rate limit", calls: 3, seconds: [2]int{2, 10}},
 		"rate limit for an hour":   {fault: anthropic.Fault{RetryAfter: 3600, Times: -1}, kind: "transient", want: "rate limit", calls: 1},
-		"usage limit":              {fault: anthropic.Fault{ResetAt: reset, Times: -1}, kind: "transient", want: "rate limit", calls: 3, seconds: [2]int{1500, 1800}, set: token},
+		"usage limit":              {fault: anthropic.Fault{ResetAt: reset, Times: -1}, kind: "transient", want: "rate limit", calls: 3, seconds: [2]int{0, 1800}, set: token},
 		"overload, then fine":      {fault: anthropic.Fault{Status: 529, Times: 2}, calls: 3},
 		"overload for ever":        {fault: always(529), kind: "transient", want: "overloaded", calls: 3, seconds: [2]int{1, 10}, memory: true},
 		"failure for ever":         {fault: always(500), kind: "transient", want: "is failing (500)", calls: 3, seconds: [2]int{1, 10}},
@@ -88,7 +88,11 @@ func TestAgent_FailingAPI_KeepsConversation(t *testing.T) {
 				s.WantExit(0)
 			} else {
 				f := s.WantError("2", tc.kind, tc.want)
-				if int(f.RetryAfter) < tc.seconds[0] || int(f.RetryAfter) > tc.seconds[1] || f.NewSessionID != id {
+				least := tc.seconds[0]
+				if !tc.fault.ResetAt.IsZero() {
+					least = int(time.Until(tc.fault.ResetAt).Seconds())
+				}
+				if int(f.RetryAfter) < least || int(f.RetryAfter) > tc.seconds[1] || f.NewSessionID != id {
 					t.Errorf("retry after %v s, session %q, want %v and %q", f.RetryAfter, f.NewSessionID, tc.seconds, id)
 				}
 				s.WantExit(1)
