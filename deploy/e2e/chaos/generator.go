@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/httpx"
@@ -79,13 +80,15 @@ type generator struct {
 	broadcasts   []effect // of broadcasts of operators
 	announced    int      // broadcasts that agents were asked for
 	posted       int      // number of messages to web chats
+
+	commands map[string][]time.Time // when users wrote the last commands, by chat
 }
 
 // newGenerator makes a generator. toolChats are the chats of the group whose agents call tools.
 func newGenerator(random *rand.Rand, platforms []chatsim.Platform, toolChats []chatsim.Conversation, dashd *httpx.Client, f *foreignChat) *generator {
 	g := &generator{
 		random: random, platforms: map[string]chatsim.Platform{}, web: map[string]*webSender{}, foreign: f,
-		lastMessage: map[chatsim.Conversation]string{},
+		lastMessage: map[chatsim.Conversation]string{}, commands: map[string][]time.Time{},
 	}
 
 	all := [][]chatsim.Conversation{webConversations, foreignConversations}
@@ -164,22 +167,39 @@ func (g *generator) act(ctx context.Context) {
 	}
 	mustAnswer := !c.NeedsMention || verb == msg.VerbMention
 
-	switch g.random.IntN(12) {
-	case 0:
+	switch n := g.random.IntN(12); {
+	case n == 0:
 		content, mustAnswer = "#task "+prompt, true
-	case 1:
+	case n == 1:
 		content, mustAnswer = "@eng "+prompt, true
-	case 2:
+	case n == 2 && g.mayCommand(c.Chat, time.Now()):
 		content, mustAnswer = "/new "+prompt, true
-	case 3:
+	case n == 3 && g.mayCommand(c.Chat, time.Now()):
 		content, prompt, mustAnswer = "/ping "+prompt, "", true
-	case 4:
+	case n == 4:
 		file = g.file(c, prompt)
 	}
 	if c.NoChildGroup {
 		content = strings.TrimPrefix(content, "@eng ")
 	}
 	g.send(ctx, c, sentMessage{c.Chat, content, prompt, mustAnswer, file}, verb)
+}
+
+// maxCommands is how many commands the users of a chat write in a minute. A sender has 20, also of those that arrive together after an
+// outage.
+const maxCommands = 6
+
+// mayCommand reports whether another command may be written in a chat, and counts it.
+func (g *generator) mayCommand(chat string, now time.Time) bool {
+	last := g.commands[chat]
+	if len(last) == maxCommands {
+		if now.Sub(last[0]) < time.Minute {
+			return false
+		}
+		last = last[1:]
+	}
+	g.commands[chat] = append(last, now)
+	return true
 }
 
 // maxCaption is a length in bytes that every platform accepts for a text with a file.

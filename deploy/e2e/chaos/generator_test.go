@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -181,6 +182,20 @@ func TestGenerator_PerformsEveryAction(t *testing.T) {
 		if !seen[want] {
 			t.Errorf("%s never happens", want)
 		}
+	}
+}
+
+// Commands above a sender's limit would be dropped with a notice, which is no loss.
+func TestGenerator_Commands_StayBelowTheLimit(t *testing.T) {
+	g := recordedGenerator(t, 1)
+	begin, allowed := time.Unix(1e9, 0), 0
+	for second := range 120 {
+		if g.mayCommand("telegram:1", begin.Add(time.Duration(second)*time.Second)) {
+			allowed++
+		}
+	}
+	if allowed != 2*maxCommands || !g.mayCommand("telegram:2", begin) {
+		t.Errorf("%d commands in two minutes", allowed)
 	}
 }
 
