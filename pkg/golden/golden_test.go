@@ -66,3 +66,20 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 }
+
+func TestReplaceSection(t *testing.T) {
+	const file = "# x\n<!-- table:start -->\nold\n<!-- table:end -->\ntail\n"
+	want := "# x\n<!-- table:start -->\n\n| new |\n\n<!-- table:end -->\ntail\n"
+	got, err := replaceSection(file, "table", "| new |\n")
+	if err != nil || got != want {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if again, _ := replaceSection(got, "table", "| new |\n"); again != want {
+		t.Errorf("the second replacement gave %q", again)
+	}
+	for _, bad := range []string{"", "<!-- table:start -->", "<!-- table:end --> <!-- table:start -->"} {
+		if _, err := replaceSection(bad, "table", "| new |\n"); err == nil {
+			t.Errorf("replaced a section in %q", bad)
+		}
+	}
+}
