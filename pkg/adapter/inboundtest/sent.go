@@ -45,7 +45,9 @@ func (s Sent) got() string {
 		parts = append(parts, rowOf(m))
 	}
 	for _, th := range s.In.Threads {
-		parts = append(parts, "the thread's title: "+code(th.Title))
+		if th.Title != "" {
+			parts = append(parts, "the thread's title: "+code(th.Title))
+		}
 	}
 	if len(parts) == 0 {
 		return "nothing"

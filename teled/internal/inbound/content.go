@@ -2,6 +2,7 @@ package inbound
 
 import (
 	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -10,31 +11,37 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// bodyOf makes the content of a message: where it was forwarded from, its text, then what else it has.
+// bodyOf makes the content of a message: where it was forwarded from, its text, then what else it has. A post that
+// Telegram itself forwards into the group of its channel addresses no bot: it was written for the channel.
 func bodyOf(m *telegramapi.Message, me Self) adapter.Body {
-	var lines []string
-	if m.ForwardOrigin != nil && !m.IsAutomaticForward {
-		lines = append(lines, "forwarded from "+originName(m.ForwardOrigin)+":")
+	reader, origin := me, ""
+	if m.IsAutomaticForward {
+		reader.ID, reader.Username = 0, ""
 	}
-	text, entities := m.Text, m.Entities
-	if text == "" {
-		text, entities = m.Caption, m.CaptionEntities
+	if m.ForwardOrigin != nil {
+		origin = "forwarded from " + originName(m.ForwardOrigin) + ":"
 	}
-	words, addressed := plain(text, entities, me)
-	if words != "" {
-		lines = append(lines, words)
-	}
+	words, addressed := wordsOf(m, reader)
 	thing := describe(&m.Things, me)
-	if text == "" && thing == "" && len(filesOf(&m.Things)) == 0 {
+	if words == "" && !addressed && thing == "" && len(filesOf(&m.Things)) == 0 {
 		if m.IsNotice() {
 			return adapter.Body{Empty: true}
 		}
-		thing = plaintext.Bracket("unsupported message")
+		thing = plaintext.Bracket(map[bool]string{true: "rich message", false: "unsupported message"}[m.RichMessage != nil])
 	}
-	if thing != "" {
-		lines = append(lines, thing)
+	return adapter.Body{Content: joined("\n", origin, words, thing), Addressed: addressed}
+}
+
+// wordsOf is the text of a message, without mentions of the bot.
+func wordsOf(m *telegramapi.Message, me Self) (words string, addressed bool) {
+	switch {
+	case m.Text != "":
+		return plain(m.Text, m.Entities, me)
+	case m.RichMessage != nil:
+		r := readRich(m.RichMessage, me)
+		return r.text, r.addressed
 	}
-	return adapter.Body{Content: strings.Join(lines, "\n"), Addressed: addressed}
+	return plain(m.Caption, m.CaptionEntities, me)
 }
 
 func originName(o *telegramapi.MessageOrigin) string {
@@ -63,27 +70,25 @@ func describe(t *telegramapi.Things, me Self) string {
 	case t.Contact != nil:
 		return contact(t.Contact, me)
 	case t.Poll != nil:
-		return poll(t.Poll)
+		return poll(t.Poll, me)
 	case t.Dice != nil:
 		return plaintext.Bracket("dice", t.Dice.Emoji, strconv.Itoa(t.Dice.Value))
 	case t.Game != nil:
-		return plaintext.Bracket("game", t.Game.Title, t.Game.Description)
+		return joined("\n", plaintext.Bracket("game", t.Game.Title, t.Game.Description), t.Game.Text)
 	case t.Invoice != nil:
 		return plaintext.Bracket("invoice", t.Invoice.Title, t.Invoice.Description)
 	case t.Checklist != nil:
-		return checklist(t.Checklist)
-	case t.RichMessage != nil:
-		return cmp.Or(t.RichMessage.Text, plaintext.Bracket("rich message"))
+		return checklist("checklist", t.Checklist)
 	case t.PaidMedia != nil:
 		return paidMedia(t.PaidMedia)
 	}
-	return describeRare(t)
+	return describeRare(t, me)
 }
 
-func describeRare(t *telegramapi.Things) string {
+func describeRare(t *telegramapi.Things, me Self) string {
 	switch {
 	case t.Story != nil:
-		return plaintext.Bracket("story", chatName(&t.Story.Chat))
+		return story(t.Story)
 	case t.WebAppData != nil:
 		return plaintext.Bracket("web app data", t.WebAppData.ButtonText, t.WebAppData.Data)
 	case t.Giveaway != nil:
@@ -93,17 +98,61 @@ func describeRare(t *telegramapi.Things) string {
 	case t.Gift != nil:
 		return plaintext.Bracket("gift", t.Gift.Text)
 	case t.UniqueGift != nil:
-		return plaintext.Bracket("gift", t.UniqueGift.Text)
+		number := ""
+		if n := t.UniqueGift.Gift.Number; n > 0 {
+			number = "number " + strconv.Itoa(n)
+		}
+		return plaintext.Bracket("gift", t.UniqueGift.Gift.Name, number, t.UniqueGift.Text)
+	case t.UsersShared != nil:
+		return usersShared(t.UsersShared, me)
+	case t.ChatShared != nil:
+		return plaintext.Bracket("shared chat", t.ChatShared.Title, handle(t.ChatShared.Username), me.jid(t.ChatShared.ID))
+	}
+	return describeChange(t)
+}
+
+// describeChange names what a user changed of something that was sent before.
+func describeChange(t *telegramapi.Things) string {
+	switch {
+	case t.TasksAdded != nil:
+		return checklist("added to the checklist", t.TasksAdded)
+	case t.TasksDone != nil:
+		return tasksDone(t.TasksDone)
+	case t.OptionAdded != nil:
+		return plaintext.Bracket("added to the poll", t.OptionAdded.Text)
+	case t.OptionDeleted != nil:
+		return plaintext.Bracket("deleted from the poll", t.OptionDeleted.Text)
+	case t.PostDeclined != nil:
+		return plaintext.Bracket("suggested post declined", t.PostDeclined.Comment)
 	}
 	return ""
 }
 
-func giveaway(what string, g *telegramapi.Giveaway) string {
-	winners := ""
-	if g.WinnerCount > 0 {
-		winners = count(g.WinnerCount, "winner")
+func story(s *telegramapi.Story) string { return plaintext.Bracket("story", chatName(&s.Chat)) }
+
+func usersShared(u *telegramapi.UsersShared, me Self) string {
+	var names []string
+	for i := range u.Users {
+		s := &u.Users[i]
+		names = append(names, joined(", ", plaintext.Line(s.FirstName+" "+s.LastName), handle(s.Username), me.jid(s.ID)))
 	}
-	return plaintext.Bracket(what, winners, g.PrizeDescription)
+	return plaintext.Bracket("shared users", names...)
+}
+
+func giveaway(what string, g *telegramapi.Giveaway) string {
+	var details []string
+	for _, n := range []struct {
+		n  int
+		of string
+	}{{g.WinnerCount, "winner"}, {g.Stars, "star"}, {g.PremiumMonths, "month"}} {
+		if n.n > 0 {
+			details = append(details, count(n.n, n.of))
+		}
+	}
+	for i := range g.Winners {
+		details = append(details, userName(&g.Winners[i]))
+	}
+	return plaintext.Bracket(what, append(details, g.PrizeDescription)...)
 }
 
 func count(n int, of string) string {
@@ -123,19 +172,47 @@ func contact(c *telegramapi.Contact, me Self) string {
 	if c.UserID != 0 {
 		user = me.jid(c.UserID)
 	}
-	return plaintext.Bracket("contact", c.FirstName+" "+c.LastName, c.PhoneNumber, user)
-}
-
-func poll(p *telegramapi.Poll) string {
-	lines := []string{plaintext.Bracket("poll", p.Question)}
-	for _, o := range p.Options {
-		lines = append(lines, "- "+plaintext.Line(o.Text))
+	lines := []string{plaintext.Bracket("contact", c.FirstName+" "+c.LastName, c.PhoneNumber, user)}
+	for line := range strings.Lines(c.VCard) {
+		if name, _, _ := strings.Cut(line, ":"); knownFromContact.MatchString(name) || strings.HasPrefix(line, " ") {
+			continue
+		}
+		lines = append(lines, plaintext.Line(line))
 	}
-	return strings.Join(lines, "\n")
+	return joined("\n", lines...)
 }
 
-func checklist(c *telegramapi.Checklist) string {
-	lines := []string{plaintext.Bracket("checklist", c.Title)}
+// knownFromContact matches the names of a card's lines that say nothing new, and of those of pictures and keys.
+var knownFromContact = regexp.MustCompile(`^(?i:(item\d+\.)?(BEGIN|END|VERSION|PRODID|UID|REV|N|FN|TEL|PHOTO|LOGO|SOUND|KEY)(;.*)?)$`)
+
+func poll(p *telegramapi.Poll, me Self) string {
+	lines := []string{plaintext.Bracket("poll", p.Question), p.Description, pollMedia(p.Media, me)}
+	for _, o := range p.Options {
+		lines = append(lines, joined(" ", "- "+plaintext.Line(o.Text), pollMedia(o.Media, me)))
+	}
+	if p.Explanation != "" {
+		lines = append(lines, "explanation: "+p.Explanation)
+	}
+	return joined("\n", lines...)
+}
+
+// pollMedia names what a poll or an option has besides its text.
+func pollMedia(m *telegramapi.PollMedia, me Self) string {
+	if m == nil {
+		return ""
+	}
+	parts := []string{describe(&m.Things, me)}
+	for _, f := range filesOf(&m.Things) {
+		parts = append(parts, plaintext.Bracket("file", f.FileName))
+	}
+	if m.Link != nil {
+		parts = append(parts, plaintext.Line(m.Link.URL))
+	}
+	return joined(" ", parts...)
+}
+
+func checklist(what string, c *telegramapi.Checklist) string {
+	lines := []string{plaintext.Bracket(what, c.Title)}
 	for _, t := range c.Tasks {
 		mark := "- [ ] "
 		if t.CompletionDate != 0 {
@@ -143,6 +220,25 @@ func checklist(c *telegramapi.Checklist) string {
 		}
 		lines = append(lines, mark+plaintext.Line(t.Text))
 	}
+	return strings.Join(lines, "\n")
+}
+
+// tasksDone names the tasks that a user marked, by their numbers where Telegram does not send the list.
+func tasksDone(d *telegramapi.TasksDone) string {
+	names := map[int64]string{}
+	if d.Message != nil && d.Message.Checklist != nil {
+		for _, t := range d.Message.Checklist.Tasks {
+			names[t.ID] = plaintext.Line(t.Text)
+		}
+	}
+	lines := []string{plaintext.Bracket("marked in the checklist")}
+	add := func(mark string, ids []int64) {
+		for _, id := range ids {
+			lines = append(lines, mark+cmp.Or(names[id], "task "+decimal(id)))
+		}
+	}
+	add("- [x] ", d.Done)
+	add("- [ ] ", d.NotDone)
 	return strings.Join(lines, "\n")
 }
 

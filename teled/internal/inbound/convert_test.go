@@ -16,6 +16,7 @@ var us = Self{Platform: "telegram", ID: 99, Username: "arizuko_bot"}
 // example is an update and what it shows.
 type example struct {
 	What   string             `json:"what"`
+	Why    string             `json:"why"` // of sent.json: the agent gets nothing, or less than was sent
 	Update telegramapi.Update `json:"update"`
 }
 

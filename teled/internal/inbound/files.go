@@ -2,6 +2,7 @@ package inbound
 
 import (
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
 	"arizuko/teled/internal/telegramapi"
 )
@@ -20,8 +21,8 @@ func attachments(t *telegramapi.Things) (all []msg.Attachment, pending int) {
 	return all, adapter.Pending(all)
 }
 
-// filesOf are the files of a message: one at most, but for paid media, if the bot may see them. Kinds without
-// a name and a type get those that Telegram uses for them.
+// filesOf are the files of a message: one at most, but for paid media, if the bot may see them, polls and rich messages.
+// Kinds without a name and a type get those that Telegram uses for them.
 func filesOf(t *telegramapi.Things) []telegramapi.File {
 	switch {
 	case len(t.Photo) > 0:
@@ -39,13 +40,39 @@ func filesOf(t *telegramapi.Things) []telegramapi.File {
 	case t.Voice != nil:
 		return known(*t.Voice, "voice.ogg", "audio/ogg")
 	case t.Audio != nil:
-		return known(*t.Audio, "audio.mp3", "audio/mpeg")
+		return known(*t.Audio, song(t.Audio), "audio/mpeg")
 	case t.Sticker != nil && !t.Sticker.IsAnimated && !t.Sticker.IsVideo:
 		return known(t.Sticker.File, "sticker.webp", "image/webp")
 	case t.PaidMedia != nil:
 		return bought(t.PaidMedia)
+	case t.Poll != nil:
+		return ofPoll(t.Poll)
+	case t.RichMessage != nil:
+		return readRich(t.RichMessage, Self{}).files
 	}
 	return nil
+}
+
+// song names music whose file has no name.
+func song(f *telegramapi.File) string {
+	if name := joined(" - ", plaintext.Line(f.Performer), plaintext.Line(f.Title)); name != "" {
+		return name + ".mp3"
+	}
+	return "audio.mp3"
+}
+
+// ofPoll are the files of a poll and its options.
+func ofPoll(p *telegramapi.Poll) (all []telegramapi.File) {
+	media := []*telegramapi.PollMedia{p.Media}
+	for i := range p.Options {
+		media = append(media, p.Options[i].Media)
+	}
+	for _, m := range media {
+		if m != nil {
+			all = append(all, filesOf(&m.Things)...)
+		}
+	}
+	return all
 }
 
 // bought are the paid media that are more than previews.
@@ -56,6 +83,8 @@ func bought(p *telegramapi.PaidMedia) (all []telegramapi.File) {
 			all = append(all, known(largest(m.Photo), "photo.jpg", "image/jpeg")...)
 		case m.Video != nil:
 			all = append(all, known(*m.Video, "video.mp4", "video/mp4")...)
+		case m.LivePhoto != nil:
+			all = append(all, known(*m.LivePhoto, "live_photo.mp4", "video/mp4")...)
 		}
 	}
 	return all

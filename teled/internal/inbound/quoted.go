@@ -1,8 +1,6 @@
 package inbound
 
 import (
-	"strings"
-
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
 	"arizuko/teled/internal/telegramapi"
@@ -74,29 +72,47 @@ func fromTopic(m *telegramapi.Message) *telegramapi.Message {
 	return r
 }
 
-// quote is the part that the user selected of the message that is answered. Of a message elsewhere that is no
-// row of its own it is all that Telegram sends, and names the author.
+// quote is the part that the user selected of the message that is answered: of its text, of its checklist or its poll. Of a
+// message that is no row of its own, one elsewhere or a story, it is all that Telegram sends, and names the author.
 func quote(m *telegramapi.Message, me Self, isRow bool) string {
-	e, q := m.ExternalReply, m.Quote
-	whole := e != nil && !isRow
-	text := ""
-	if q != nil && (q.IsManual || whole) {
+	e, q, text := m.ExternalReply, m.Quote, pointedAt(m)
+	if q != nil && (q.IsManual || !isRow) {
 		text, _ = plain(q.Text, q.Entities, Self{})
 	}
-	if !whole {
+	switch {
+	case isRow:
 		return text
-	}
-	var lines []string
-	for _, line := range []string{text, describe(&e.Things, me)} {
-		if line != "" {
-			lines = append(lines, line)
+	case e != nil:
+		parts := []string{text, describe(&e.Things, me)}
+		for _, f := range filesOf(&e.Things) {
+			parts = append(parts, plaintext.Bracket("file", f.FileName))
 		}
+		return around(originName(&e.Origin)+":\n", joined("\n", parts...), "")
+	case m.ReplyToStory != nil:
+		return joined("\n", story(m.ReplyToStory), text)
 	}
-	for _, f := range filesOf(&e.Things) {
-		lines = append(lines, plaintext.Bracket("file", f.FileName))
-	}
-	if len(lines) == 0 {
+	return text
+}
+
+// pointedAt is the task or the option that a user answers, "" for none.
+func pointedAt(m *telegramapi.Message) string {
+	r := answered(m)
+	if r == nil {
 		return ""
 	}
-	return originName(&e.Origin) + ":\n" + strings.Join(lines, "\n")
+	if r.Checklist != nil {
+		for _, t := range r.Checklist.Tasks {
+			if t.ID == m.ReplyToTask && t.ID != 0 {
+				return plaintext.Line(t.Text)
+			}
+		}
+	}
+	if r.Poll != nil {
+		for _, o := range r.Poll.Options {
+			if o.ID == m.ReplyToOption && o.ID != "" {
+				return plaintext.Line(o.Text)
+			}
+		}
+	}
+	return ""
 }

@@ -10,7 +10,7 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// plain returns a text without formatting, with the URLs of links after their text. Mentions of the
+// plain returns a text as Markdown, without what is only a matter of fonts, and with the URLs of links after their text. Mentions of the
 // bot are removed, and "/command@bot" becomes "/command"; addressed says that there were any. An entity
 // outside of the text is ignored.
 func plain(text string, entities []telegramapi.MessageEntity, me Self) (content string, addressed bool) {
@@ -29,6 +29,7 @@ func plain(text string, entities []telegramapi.MessageEntity, me Self) (content 
 		if c != (plaintext.Change{}) {
 			changes = append(changes, c)
 		}
+		changes = append(changes, marksOf(&entities[i], text[from:to], text[to:], from)...)
 	}
 	slices.SortStableFunc(changes, func(a, b plaintext.Change) int { return cmp.Compare(a.From, b.From) })
 	return plaintext.Apply(text, changes), addressed

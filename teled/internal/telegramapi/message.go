@@ -16,7 +16,10 @@ type Message struct {
 	ReplyToMessage     *Message       `json:"reply_to_message"` // in the same chat and topic, without its own
 	ExternalReply      *ExternalReply `json:"external_reply"`   // elsewhere
 	Quote              *TextQuote     `json:"quote"`            // of the text of either
-	MediaGroupID       string         `json:"media_group_id"`   // of an album, whose items are a message each
+	ReplyToStory       *Story         `json:"reply_to_story"`
+	ReplyToTask        int64          `json:"reply_to_checklist_task_id"` // of the checklist of ReplyToMessage
+	ReplyToOption      string         `json:"reply_to_poll_option_id"`    // of its poll
+	MediaGroupID       string         `json:"media_group_id"`             // of an album, whose items are a message each
 
 	Text            string          `json:"text"`
 	Entities        []MessageEntity `json:"entities"`
@@ -65,6 +68,14 @@ type Things struct {
 	GiveawayWinners *Giveaway `json:"giveaway_winners"`
 	Gift            *Gift     `json:"gift"`
 	UniqueGift      *Gift     `json:"unique_gift"`
+
+	TasksAdded    *Checklist    `json:"checklist_tasks_added"`
+	TasksDone     *TasksDone    `json:"checklist_tasks_done"`
+	OptionAdded   *OptionChange `json:"poll_option_added"`
+	OptionDeleted *OptionChange `json:"poll_option_deleted"`
+	PostDeclined  *Declined     `json:"suggested_post_declined"`
+	UsersShared   *UsersShared  `json:"users_shared"`
+	ChatShared    *ChatShared   `json:"chat_shared"`
 }
 
 // The kinds of entities that mean more than how a text looks.
@@ -73,6 +84,12 @@ const (
 	EntityTextMention = "text_mention" // the name of a user without a username
 	EntityBotCommand  = "bot_command"  // /command or /command@username
 	EntityTextLink    = "text_link"    // a text with a link
+
+	EntityStrikethrough = "strikethrough"
+	EntityCode          = "code"
+	EntityPre           = "pre" // a block of code
+	EntityBlockquote    = "blockquote"
+	EntityExpandable    = "expandable_blockquote"
 )
 
 // MessageEntity marks a range of a text. Offset and Length are in UTF-16 units.
@@ -82,6 +99,8 @@ type MessageEntity struct {
 	Length int    `json:"length"`
 	URL    string `json:"url"`  // of a text_link
 	User   *User  `json:"user"` // of a text_mention
+
+	Language string `json:"language"` // of pre
 }
 
 // MessageOrigin is the origin of a forwarded message. Which fields are set depends on its type: a user, a
@@ -120,6 +139,8 @@ type File struct {
 	MIMEType     string `json:"mime_type"`
 	FileSize     int64  `json:"file_size"` // bytes, 0 if unknown
 	Duration     int64  `json:"duration"`  // seconds, of sound and video
+	Title        string `json:"title"`     // of music
+	Performer    string `json:"performer"`
 }
 
 // PhotoSize is a picture in one of its sizes, in pixels.
@@ -159,6 +180,7 @@ type Contact struct {
 	FirstName   string `json:"first_name"`
 	LastName    string `json:"last_name"`
 	UserID      int64  `json:"user_id"`
+	VCard       string `json:"vcard"` // all that is known, with the above
 }
 
 // Dice is a die, or another emoji that ends at random.
@@ -171,24 +193,64 @@ type Dice struct {
 type Titled struct {
 	Title       string `json:"title"`
 	Description string `json:"description"`
+	Text        string `json:"text"` // of a game: its scores
 }
 
-// Checklist is a list of things to do.
+// Checklist is a list of things to do, or, without a title, what was added to one.
 type Checklist struct {
 	Title string `json:"title"`
-	Tasks []struct {
-		Text           string `json:"text"`
-		CompletionDate int64  `json:"completion_date"` // 0 if it is not done
-	} `json:"tasks"`
+	Tasks []Task `json:"tasks"`
+}
+
+// Task is a thing to do.
+type Task struct {
+	ID             int64  `json:"id"`
+	Text           string `json:"text"`
+	CompletionDate int64  `json:"completion_date"` // 0 if it is not done
+}
+
+// TasksDone are tasks that a user marked. Message, if it is sent, has their texts.
+type TasksDone struct {
+	Message *Message `json:"checklist_message"`
+	Done    []int64  `json:"marked_as_done_task_ids"`
+	NotDone []int64  `json:"marked_as_not_done_task_ids"`
+}
+
+// OptionChange is an option that a user added to a poll, or deleted there.
+type OptionChange struct {
+	Text string `json:"option_text"`
+}
+
+// Declined is the refusal of a post that was suggested to a channel.
+type Declined struct {
+	Comment string `json:"comment"`
+}
+
+// UsersShared are users whom a user has chosen for the bot, with a button of another program with its token.
+type UsersShared struct {
+	Users []struct {
+		ID        int64  `json:"user_id"`
+		FirstName string `json:"first_name"`
+		LastName  string `json:"last_name"`
+		Username  string `json:"username"`
+	} `json:"users"`
+}
+
+// ChatShared is a chat that was chosen in that way.
+type ChatShared struct {
+	ID       int64  `json:"chat_id"`
+	Title    string `json:"title"`
+	Username string `json:"username"`
 }
 
 // PaidMedia are pictures and videos for sale. To those who have not bought them they are previews.
 type PaidMedia struct {
 	StarCount int `json:"star_count"`
 	Media     []struct {
-		Type  string      `json:"type"`
-		Photo []PhotoSize `json:"photo"`
-		Video *File       `json:"video"`
+		Type      string      `json:"type"`
+		Photo     []PhotoSize `json:"photo"`
+		Video     *File       `json:"video"`
+		LivePhoto *File       `json:"live_photo"`
 	} `json:"paid_media"`
 }
 
@@ -206,12 +268,19 @@ type WebAppData struct {
 // Giveaway is a giveaway, or its winners.
 type Giveaway struct {
 	WinnerCount      int    `json:"winner_count"`
+	Winners          []User `json:"winners"`
 	PrizeDescription string `json:"prize_description"`
+	Stars            int    `json:"prize_star_count"`
+	PremiumMonths    int    `json:"premium_subscription_month_count"`
 }
 
-// Gift is a gift with a text.
+// Gift is a gift with a text. A unique one has a name and a number.
 type Gift struct {
 	Text string `json:"text"`
+	Gift struct {
+		Name   string `json:"base_name"`
+		Number int    `json:"number"`
+	} `json:"gift"`
 }
 
 // ForumTopicNotice is a change of a topic. Name is the topic's, if it changed.

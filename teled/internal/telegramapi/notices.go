@@ -35,24 +35,17 @@ type Notices struct {
 	ProximityAlertTriggered       Present `json:"proximity_alert_triggered"`
 	WriteAccessAllowed            Present `json:"write_access_allowed"`
 	ConnectedWebsite              Present `json:"connected_website"`
-	UsersShared                   Present `json:"users_shared"`
-	ChatShared                    Present `json:"chat_shared"`
 	PassportData                  Present `json:"passport_data"`
 	SuccessfulPayment             Present `json:"successful_payment"`
 	RefundedPayment               Present `json:"refunded_payment"`
 	GiftUpgradeSent               Present `json:"gift_upgrade_sent"`
 	GiveawayCreated               Present `json:"giveaway_created"`
 	GiveawayCompleted             Present `json:"giveaway_completed"`
-	ChecklistTasksDone            Present `json:"checklist_tasks_done"`
-	ChecklistTasksAdded           Present `json:"checklist_tasks_added"`
-	PollOptionAdded               Present `json:"poll_option_added"`
-	PollOptionDeleted             Present `json:"poll_option_deleted"`
 	ManagedBotCreated             Present `json:"managed_bot_created"`
 	PaidMessagePriceChanged       Present `json:"paid_message_price_changed"`
 	DirectMessagePriceChanged     Present `json:"direct_message_price_changed"`
 	SuggestedPostApproved         Present `json:"suggested_post_approved"`
 	SuggestedPostApprovalFailed   Present `json:"suggested_post_approval_failed"`
-	SuggestedPostDeclined         Present `json:"suggested_post_declined"`
 	SuggestedPostPaid             Present `json:"suggested_post_paid"`
 	SuggestedPostRefunded         Present `json:"suggested_post_refunded"`
 }

@@ -126,12 +126,26 @@ type Poll struct {
 	Options  []PollOption `json:"options"`
 	IsClosed bool         `json:"is_closed"`
 	Total    int          `json:"total_voter_count"`
+
+	Description string     `json:"description"`
+	Media       *PollMedia `json:"media"`       // of the description
+	Explanation string     `json:"explanation"` // of a quiz's right answer, if the bot may know it
 }
 
 // PollOption is an option and its number of votes.
 type PollOption struct {
-	Text       string `json:"text"`
-	VoterCount int    `json:"voter_count"`
+	ID         string     `json:"persistent_id"`
+	Text       string     `json:"text"`
+	VoterCount int        `json:"voter_count"`
+	Media      *PollMedia `json:"media"`
+}
+
+// PollMedia is the file, the place or the link of a poll or an option.
+type PollMedia struct {
+	Things
+	Link *struct {
+		URL string `json:"url"`
+	} `json:"link"`
 }
 
 // PollAnswer is the vote of a user, or of a chat acting as itself, in a poll of the bot that is not
