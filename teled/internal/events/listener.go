@@ -30,6 +30,9 @@ const (
 	emptyDelay = time.Second
 	// answerTimeout bounds the answer to the press of a button, for which later updates wait.
 	answerTimeout = 3 * time.Second
+	// nameEvery is how often the bot's name is read again: @BotFather may give it another one at any time, by which users
+	// mention it from then on.
+	nameEvery = 5 * time.Minute
 	// movesEvery is how often rows under former addresses are looked for.
 	movesEvery = 5 * time.Second
 )
@@ -77,6 +80,7 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 		return err
 	}
 	beside.Go(func() { finishMoves(ctx, s) })
+	named := s.Now()
 	for wait, online := firstPoll, false; ; wait = pollTimeout {
 		if _, err := l.ballots.Retry(ctx, s); err != nil {
 			return err
@@ -91,6 +95,9 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 			return telegramapi.ConnectionError(err)
 		}
 		s.Connected()
+		if s.Now().Sub(named) >= nameEvery {
+			me, named = l.renamed(ctx, s, me), s.Now()
+		}
 		if !online {
 			online, l.contested = true, false
 			beside.Go(func() { l.offerMenus(ctx, s) })
@@ -147,6 +154,16 @@ func (l *Listener) me(ctx context.Context, platform string) (me inbound.Self, er
 	var user telegramapi.User
 	err = l.API.Call(ctx, "getMe", nil, &user)
 	return inbound.Self{Platform: platform, ID: user.ID, Username: user.Username}, err
+}
+
+// renamed is the bot with the name that it has now. A call that fails is made again later.
+func (l *Listener) renamed(ctx context.Context, s *adapter.Shell, me inbound.Self) inbound.Self {
+	now, err := l.me(ctx, me.Platform)
+	if err != nil || now.ID != me.ID || now.Username == me.Username {
+		return me
+	}
+	s.Log.Info("bot renamed", "state", "@"+now.Username)
+	return now
 }
 
 // receive stores one update together with the offset after it, and returns that offset. It retries

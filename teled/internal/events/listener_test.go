@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,22 +42,26 @@ type fixture struct {
 	// convert, if not nil, replaces that of the listener.
 	convert func(*telegramapi.Update, inbound.Self) (adapter.Inbound, error)
 
-	mu      sync.Mutex
-	batches []string // results of getUpdates
-	refuse  string   // the answer after them, "" to stop the listener
-	offsets []string // that getUpdates was called with
-	answers []string // to presses of buttons
-	cursors []string // that were stored when they came
-	stop    context.CancelFunc
-	metrics *prometheus.Registry
-	log     strings.Builder
+	mu       sync.Mutex
+	batches  []string // results of getUpdates
+	refuse   string   // the answer after them, "" to stop the listener
+	username string   // of the bot
+	offsets  []string // that getUpdates was called with
+	answers  []string // to presses of buttons
+	cursors  []string // that were stored when they came
+	stop     context.CancelFunc
+	metrics  *prometheus.Registry
+	log      strings.Builder
+	// onPoll, if not nil, is called for each batch before it is sent.
+	onPoll func()
+	now    func() time.Time
 	// onLog, if not nil, is called for each line of the log.
 	onLog func(line string)
 }
 
 func newFixture(t *testing.T, batches ...string) *fixture {
 	path := storetest.Path(t)
-	return &fixture{t: t, path: path, store: storetest.OpenAt(t, path, nil), batches: batches}
+	return &fixture{t: t, path: path, store: storetest.OpenAt(t, path, nil), batches: batches, username: "arizuko_bot", now: time.Now}
 }
 
 // ServeHTTP is the Bot API.
@@ -65,7 +70,7 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/getMe"):
-		fmt.Fprint(w, `{"ok":true,"result":{"id":99,"is_bot":true,"username":"arizuko_bot"}}`)
+		fmt.Fprintf(w, `{"ok":true,"result":{"id":99,"is_bot":true,"username":%q}}`, f.username)
 	case strings.HasSuffix(r.URL.Path, "MyCommands"):
 		fmt.Fprint(w, `{"ok":true,"result":[]}`)
 	case strings.HasSuffix(r.URL.Path, "/answerCallbackQuery"):
@@ -79,6 +84,9 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !strings.HasSuffix(r.URL.Path, "/getUpdates"):
 		f.t.Errorf("unexpected call of %s", r.URL.Path)
 	case len(f.batches) > 0:
+		if f.onPoll != nil {
+			f.onPoll()
+		}
 		f.offsets = append(f.offsets, r.FormValue("offset"))
 		fmt.Fprintf(w, `{"ok":true,"result":[%s]}`, f.batches[0])
 		f.batches = f.batches[1:]
@@ -113,7 +121,7 @@ func (f *fixture) listen() error {
 	log := slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	l := &Listener{API: telegramapi.NewClient(api.URL, token, adapter.NewCallClient()), Store: f.store, convert: f.convert}
 	shell := adapter.New(nil, adapter.Options{
-		Platform: "telegram", Daemon: "teled", Listener: l, Store: f.store, Bots: f.bots, Log: log, Metrics: f.metrics, Now: time.Now,
+		Platform: "telegram", Daemon: "teled", Listener: l, Store: f.store, Bots: f.bots, Log: log, Metrics: f.metrics, Now: f.now,
 		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, store.Daemon) error { return nil }),
 	})
 	err := l.Listen(ctx, shell)
@@ -302,6 +310,26 @@ func TestListen_UpdatesWithoutID_MoveTheOffset(t *testing.T) {
 	f.run()
 	f.expectStored("15", "one", "two")
 	f.expectOffsets("", "12", "13", "14", "15")
+}
+
+// @BotFather may rename a bot while it is connected.
+func TestListen_BotRenamed_NewNameIsAMention(t *testing.T) {
+	const call = `{"update_id":%d,"message":{"message_id":%[1]d,"date":1764000000,"chat":{"id":-5,"type":"group"},"from":{"id":7,"first_name":"Alice"},
+		"text":"@new_bot hi","entities":[{"type":"mention","offset":0,"length":8}]}}`
+	f := newFixture(t, fmt.Sprintf(call, 11), fmt.Sprintf(call, 12))
+	var later atomic.Int64
+	f.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	f.onPoll = func() {
+		if len(f.batches) == 1 {
+			f.username = "new_bot"
+			later.Store(int64(nameEvery))
+		}
+	}
+	f.run()
+	f.expectStored("13", "@new_bot hi", "hi")
+	if log := f.log.String(); !strings.Contains(log, `msg="bot renamed" state=@new_bot`) {
+		t.Errorf("the log:\n%s", log)
+	}
 }
 
 func TestListen_Bots_AreStoredAsConfigured(t *testing.T) {
