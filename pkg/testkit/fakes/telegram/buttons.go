@@ -47,7 +47,7 @@ func (p Place) TryPress(by User, message int, data string) (query string, err er
 		if !slices.Contains(slices.Collect(maps.Values(m.Buttons())), data) {
 			return fmt.Errorf("message %d has no button %q", message, data)
 		}
-		query = fmt.Sprintf("4382%012d", len(p.s.clicks)+1)
+		query = fmt.Sprintf("4382%012d", p.s.firstID+len(p.s.clicks)+1)
 		p.s.clicks[query] = &click{at: time.Now(), by: by, chat: p.ChatID}
 		shown := m.snapshot()
 		p.s.emit("callback_query", callbackQuery{ID: query, From: by, Message: &shown, Instance: fmt.Sprint(p.ChatID), Data: data})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -313,4 +314,29 @@ func TestServer_ConcurrentUse_HasNoRaces(t *testing.T) {
 		}
 	})
 	all.Wait()
+}
+
+// A fake that is started again for the same database must not repeat ids that are stored there.
+func TestOptions_FirstID_NoIDIsRepeated(t *testing.T) {
+	ids := func(first int) (all []string) {
+		r := start(t, telegram.Options{FirstID: first})
+		alice := r.User("Alice", "alice")
+		for _, p := range []telegram.Place{r.DM(alice), r.Group("Team", alice), r.Supergroup("Kitchen", alice), r.Forum("Forum", alice)} {
+			m, err := p.Post(alice, telegram.Draft{Text: "@arizuko_bot look", Attachment: &telegram.Attachment{Kind: "document", Name: "a.txt", Data: []byte("a")}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, fmt.Sprint("message ", p.ChatID, " ", m.ID), "file "+m.Document.FileID)
+		}
+		poll, err := r.DM(alice).Post(alice, telegram.Draft{Poll: &telegram.Poll{Question: "tea?", Options: []telegram.PollOption{{Text: "yes"}, {Text: "no"}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append(all, "poll "+poll.Poll.ID, fmt.Sprint("update ", r.ids()))
+	}
+	for _, id := range ids(1000) {
+		if slices.Contains(ids(0), id) {
+			t.Errorf("%s is repeated", id)
+		}
+	}
 }

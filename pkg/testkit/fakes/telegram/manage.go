@@ -29,7 +29,8 @@ func (s *Server) pinChatMessage(pin bool) func(params) (any, error) {
 			return true, nil
 		}
 		r.pinned = m.ID
-		r.add(&Message{From: &s.me, Pinned: quoted(m)}, m.topicID(), nil)
+		me := s.me
+		r.add(&Message{From: &me, Pinned: quoted(m)}, m.topicID(), nil)
 		return true, nil
 	}
 }

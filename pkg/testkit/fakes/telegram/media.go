@@ -39,7 +39,7 @@ func folder(kind string) string {
 }
 
 func (s *Server) newFile(kind, name, contentType string, data []byte, size int64) *file {
-	n := len(s.files) + 1
+	n := s.firstID + len(s.files) + 1
 	if contentType == "" {
 		contentType, _, _ = mime.ParseMediaType(mime.TypeByExtension(path.Ext(name))) // Telegram has no parameters
 	}
@@ -206,7 +206,7 @@ func (s *Server) sendMediaGroup(p params) (any, error) {
 
 func (s *Server) newAlbum() string {
 	s.albums++
-	return fmt.Sprintf("1380000%06d", s.albums)
+	return fmt.Sprintf("1380000%06d", s.firstID+s.albums)
 }
 
 func checkAlbum(items []inputMedia) error {

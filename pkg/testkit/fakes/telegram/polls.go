@@ -143,7 +143,7 @@ func newPoll(question string, options []string) *Poll {
 }
 
 func (s *Server) open(state *Poll, byBot bool) {
-	state.ID = fmt.Sprintf("6100000%06d", len(s.polls)+1)
+	state.ID = fmt.Sprintf("6100000%06d", s.firstID+len(s.polls)+1)
 	s.polls[state.ID] = &poll{state: state, byBot: byBot, votes: map[int64][]int{}}
 }
 

@@ -40,7 +40,7 @@ type update struct {
 	again bool // delivered once, at any offset, and dropped
 }
 
-func newQueue() queue { return queue{next: firstUpdate} }
+func newQueue(first int) queue { return queue{next: firstUpdate + int64(first)} }
 
 func (q *queue) wants(kind string) bool {
 	if len(q.allowed) > 0 {
@@ -143,8 +143,12 @@ func (q *queue) forget(now time.Time) {
 	q.waiting = slices.DeleteFunc(q.waiting, func(u update) bool { return !u.again && now.Sub(u.at) > keptFor })
 }
 
-// confirm drops the updates below offset; a negative offset keeps that many from the end.
+// confirm drops the updates below offset; a negative offset keeps that many from the end. One that no update has reached, as of
+// another bot, confirms none.
 func (q *queue) confirm(offset int64) {
+	if offset > q.next {
+		return
+	}
 	known := func(u update) bool { return u.again || u.id >= offset }
 	if offset < 0 {
 		first := max(int64(len(q.waiting))+max(offset, -maxWaiting), 0)

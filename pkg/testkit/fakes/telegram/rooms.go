@@ -42,9 +42,9 @@ func (s *Server) newRoom(chat Chat, members ...User) *room {
 		topics: map[int]*topic{}, drafts: map[int64]BotDraft{}, reactions: map[int]map[int64][]string{},
 	}
 	if chat.Type == Supergroup {
-		first := 1
+		first := s.firstID + 1
 		if chat.IsForum {
-			first = general + 1 // General has id 1
+			first += general // which has id 1
 		}
 		r.ids = &first
 	}

@@ -15,7 +15,8 @@ func (s *Server) deliver(p params, r *room, m *Message) (Message, error) {
 	if m.Markup, err = p.markup(); err != nil {
 		return Message{}, err
 	}
-	m.From = &s.me
+	me := s.me
+	m.From = &me
 	r.endDrafts(thread)
 	return r.add(m, thread, replyTo).snapshot(), nil
 }

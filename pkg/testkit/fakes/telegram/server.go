@@ -44,6 +44,8 @@ type Options struct {
 	RateLimits  bool // refuse messages above the documented rates
 	// Lacks are methods that the server does not know, as one of an old version that an operator runs.
 	Lacks []string
+	// FirstID is added to all ids that the fake counts, so that one that is started again repeats none.
+	FirstID int
 	// Local makes it a server that is run with --local: the paths of files are absolute, and files may have
 	// any size.
 	Local bool
@@ -63,6 +65,7 @@ type Server struct {
 	privacy  bool
 	nextUser int64
 	nextChat int64
+	firstID  int
 	nextID   int // of messages outside supergroups, which share one sequence
 	users    map[int64]User
 	rooms    map[int64]*room
@@ -85,7 +88,7 @@ func New(o Options) *Server {
 		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		token: cmp.Or(o.Token, DefaultToken), privacy: !o.PrivacyOff,
 		// Above 32 bits, as real ids are.
-		nextUser: 5_100_000_001, nextChat: 4_000_000_001, nextID: 1,
+		nextUser: 5_100_000_001, nextChat: 4_000_000_001, firstID: o.FirstID, nextID: o.FirstID + 1,
 		users: map[int64]User{}, rooms: map[int64]*room{}, files: map[string]*file{}, polls: map[string]*poll{},
 		commands: map[scope][]Command{}, clicks: map[string]*click{}, about: map[string]string{}, local: o.Local,
 	}
@@ -97,7 +100,7 @@ func New(o Options) *Server {
 	for _, name := range o.Lacks {
 		delete(s.methods, strings.ToLower(name))
 	}
-	s.queue = newQueue()
+	s.queue = newQueue(o.FirstID)
 	if o.RateLimits {
 		s.rates = newRates()
 	}
@@ -108,7 +111,19 @@ func New(o Options) *Server {
 func (s *Server) Token() string { return s.token }
 
 // Me is the bot's user.
-func (s *Server) Me() User { return s.me }
+func (s *Server) Me() User {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.me
+}
+
+// Rename gives the bot another username, as @BotFather does.
+func (s *Server) Rename(username string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.me.Username = username
+	s.users[s.me.ID] = s.me
+}
 
 // Start serves at addr, "host:port" with port 0 for a free one, until Close, and returns the
 // base of its URLs, "http://host:port". It may be started again after Close.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"time"
 
 	"arizuko/pkg/testkit/fakes/anthropic"
 	"arizuko/pkg/testkit/fakes/discord"
@@ -25,7 +26,8 @@ func newTelegram(flags *flag.FlagSet) func() fake {
 	privacyOff := flags.Bool("privacy-off", false, "the bot receives all messages of groups")
 	rates := flags.Bool("rates", false, ratesUsage)
 	return func() fake {
-		tg := telegram.New(telegram.Options{Token: *token, PrivacyOff: *privacyOff, RateLimits: *rates})
+		started := int(time.Since(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)) / time.Second)
+		tg := telegram.New(telegram.Options{Token: *token, PrivacyOff: *privacyOff, RateLimits: *rates, FirstID: started})
 		return fake{server: tg, handler: telegrampage.New(tg), hasPage: true, env: func(base string) []string {
 			return []string{"TELEGRAM_BOT_TOKEN=" + *token, "TELEGRAM_API_URL=" + base}
 		}}
