@@ -52,6 +52,7 @@ const (
 	ReasonEditApplied      Reason = "edit_applied"
 	ReasonEditNote         Reason = "edit_note"
 	ReasonEditSuperseded   Reason = "edit_superseded"
+	ReasonEditSame         Reason = "edit_same"
 	ReasonEditOrphan       Reason = "edit_orphan"
 	ReasonEditUntaken      Reason = "edit_untaken"
 	ReasonEditAddressed    Reason = "edit_addressed"
@@ -134,6 +135,7 @@ var Reasons = []struct {
 	{ReasonEditApplied, "the edit or deletion was applied to its target before that was decided"},
 	{ReasonEditNote, "the target had been decided: the change is a note in the next prompt"},
 	{ReasonEditSuperseded, "a newer edit or deletion of the same message came before the next prompt"},
+	{ReasonEditSame, "the edit changed neither words nor files"},
 	{ReasonEditUntaken, "the edit or deletion names a message that was routed to no group"},
 	{ReasonEditOrphan, "the edit or deletion names a message that is not stored"},
 	{ReasonEditAddressed, "an edit that addresses the bot where the original did not"},

@@ -454,3 +454,8 @@ func (r Reader) EditFired(ctx context.Context, chatJID, targetID string) (fired 
 	_, err = r.q.get(ctx, []any{&fired}, queryFiredEdit, chatJID, targetID)
 	return fired, err
 }
+
+// LatestEdit returns the newest edit of a message that was shown, or waits to be, nil for none.
+func (r Reader) LatestEdit(ctx context.Context, chatJID, targetID string) (*msg.Message, error) {
+	return first(r.messages(ctx, queryLatestEdit, chatJID, targetID))
+}

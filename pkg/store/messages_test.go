@@ -277,6 +277,26 @@ func TestEditFired(t *testing.T) {
 	}
 }
 
+func TestLatestEdit(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	change := func(verb, target, content string, reason msg.Reason) {
+		m := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Verb: verb, TargetID: target, Content: content})
+		decide(t, s, m.ID, store.Decision{Disposition: msg.Observed, Reason: reason, RoutedTo: folder})
+	}
+	change(msg.VerbEdit, "1", "old", msg.ReasonEditSuperseded)
+	change(msg.VerbEdit, "1", "new", msg.ReasonEditNote)
+	change(msg.VerbEdit, "1", "dropped", msg.ReasonEditSame)
+	change(msg.VerbReaction, "1", "👍", msg.ReasonReactionOnly)
+	change(msg.VerbEdit, "2", "of another", msg.ReasonEditNote)
+	if m := must(s.LatestEdit(t.Context(), chat, "1"))(t); m == nil || m.Content != "new" {
+		t.Errorf("the latest edit is %+v", m)
+	}
+	if m := must(s.LatestEdit(t.Context(), "telegram:-2", "1"))(t); m != nil {
+		t.Errorf("of another chat: %+v", m)
+	}
+}
+
 func TestLastStaleAt(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)

@@ -66,7 +66,9 @@ const (
 		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE sender = ? AND (disposition = 'sticky' OR reason IN ('command', 'pin_denied', 'command_limit'))`
 	queryFoldersOfSender = `SELECT DISTINCT sender = ?2, routed_to FROM (SELECT sender, routed_to, turn_id FROM messages INDEXED BY messages_chat
 		WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 1000) n WHERE turn_id IS NOT NULL AND routed_to IS NOT NULL`
-	queryFiredEdit = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ? AND target_id = ? AND disposition = 'routed' AND reason = 'edit_addressed')`
+	queryFiredEdit  = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ? AND target_id = ? AND disposition = 'routed' AND reason = 'edit_addressed')`
+	queryLatestEdit = `SELECT ` + messageColumns + ` FROM messages m WHERE m.chat_jid = ? AND m.target_id = ?
+		AND m.reason IN ('edit_note', 'edit_superseded', 'edit_addressed') AND m.verb = 'edit' ORDER BY m.id DESC LIMIT 1`
 
 	insertMessage = `INSERT INTO messages (chat_jid, platform_id, direction, kind, sender, sender_name, is_bot_message,
 		verb, content, attachments, topic, thread_id, reply_to_id, target_id, addressed, pending_files, timestamp,

@@ -1,6 +1,10 @@
 package decide
 
-import "arizuko/pkg/msg"
+import (
+	"slices"
+
+	"arizuko/pkg/msg"
+)
 
 // changes applies an edit or a deletion to its target: an undecided target is
 // replaced or dropped, a decided one gets a note in the next prompt.
@@ -14,6 +18,8 @@ func (w *step) changes(r *Row) bool {
 		w.ended = true // the next step reads the target as it is then
 	case c.Target == nil || c.Target.Direction == msg.Out:
 		w.decide(r, msg.Dropped, msg.ReasonEditOrphan, "")
+	case c.same(r):
+		w.decide(r, msg.Dropped, msg.ReasonEditSame, "")
 	case c.Target.Disposition == "" || c.Target.Disposition == msg.Onboarding:
 		w.changeUndecided(r, c.Target)
 	case c.Subject.RoutedTo == "":
@@ -28,6 +34,22 @@ func (w *step) changes(r *Row) bool {
 		})
 	}
 	return true
+}
+
+// same reports whether an edit leaves the words, the files and whom it addresses as they are: platforms report many such edits,
+// of what only apps show. The files of an edit are known on some platforms only.
+func (c *Change) same(r *Row) bool {
+	now := c.Target
+	if c.Latest != nil {
+		now = c.Latest
+	}
+	return r.Verb == msg.VerbEdit && r.Content == now.Content && (now.Addressed || !r.Addressed) &&
+		(len(r.Attachments) == 0 || slices.EqualFunc(r.Attachments, now.Attachments, sameFile))
+}
+
+// sameFile compares the file of an edit with one that may have been downloaded, of which the size is known from then on.
+func sameFile(edited, f msg.Attachment) bool {
+	return edited.Name == f.Name && edited.MIME == f.MIME && (edited.Size == 0 || edited.Size == f.Size)
 }
 
 // changeUndecided changes an undecided or parked row. The chat's rows are then loaded

@@ -155,6 +155,11 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 	t.Parallel()
 	target := &msg.Message{ID: 3, ChatJID: chat, Verb: msg.VerbMessage, Content: "hi"}
 	routed := &msg.Message{ID: 3, ChatJID: chat, Disposition: msg.Routed, RoutedTo: "main", Topic: "#a"}
+	sent := &msg.Message{ID: 3, ChatJID: chat, Content: "same", Disposition: msg.Routed, RoutedTo: "main", Attachments: []msg.Attachment{{Name: "a.pdf", Path: "media/a.pdf"}}}
+	edit := verb(msg.VerbEdit)
+	files := func(name string) func(*Row) {
+		return func(r *Row) { r.Attachments = []msg.Attachment{{Name: name, Ref: "x"}} }
+	}
 	toDaemon := answer(routeapi.Answer{Action: routeapi.Daemon, Target: "daemon:crm", RouteID: 7})
 	for _, tt := range []struct {
 		name string
@@ -210,6 +215,15 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"deletion of an undecided row", facts(row(4, "", verb(msg.VerbDelete), change(Change{Target: target, Subject: target}))), "4 dropped/edit_applied; 3 dropped/deleted"},
 		{"edit of a decided row", facts(row(4, "new", verb(msg.VerbEdit), func(r *Row) { r.TargetID = "p3" }, change(Change{Target: routed, Subject: routed}))),
 			"SupersedeNotes{Row:4 Target:p3}; 4 observed/edit_note main"},
+		{"edit without a change", facts(row(4, "same", edit, files("a.pdf"), change(Change{Target: sent, Subject: sent}))), "4 dropped/edit_same"},
+		{"edit without a change, on a platform that leaves out the files", facts(row(4, "same", edit, change(Change{Target: sent, Subject: sent}))), "4 dropped/edit_same"},
+		{"edit of another file", facts(row(4, "same", edit, files("b.pdf"), change(Change{Target: sent, Subject: sent}))),
+			"SupersedeNotes{Row:4 Target:}; 4 observed/edit_note main"},
+		{"edit like the one before", facts(row(4, "new", edit, change(Change{Target: sent, Subject: sent, Latest: row(3, "new", edit).Message}))), "4 dropped/edit_same"},
+		{"edit back to the first words", facts(row(4, "same", edit, change(Change{Target: sent, Subject: sent, Latest: row(3, "new", edit).Message}))),
+			"SupersedeNotes{Row:4 Target:}; 4 observed/edit_note main"},
+		{"edit that adds a mention alone", facts(row(4, "same", edit, func(r *Row) { r.Addressed = true }, change(Change{Target: sent, Subject: sent}))),
+			"SupersedeNotes{Row:4 Target:}; 4 observed/edit_note main"},
 		{"edit of nothing", facts(row(4, "new", verb(msg.VerbEdit), change(Change{}))), "4 dropped/edit_orphan"},
 		{"edit that fires", facts(row(4, "@bot hi", verb(msg.VerbEdit), change(Change{Target: routed, Subject: routed, Fires: true}))), "turn main [4]"},
 

@@ -409,6 +409,21 @@ func TestEdit_OfADecidedRow_IsANote(t *testing.T) {
 	diff(t, "turns", h.dispatched(), [][]string(nil))
 }
 
+// TestEdit_WithoutAChange_IsDropped: an edit of something that only apps show is no news to the agent, however often it comes.
+func TestEdit_WithoutAChange_IsDropped(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("hi")
+	h.step()
+	for _, tt := range []struct{ text, want string }{
+		{"hi", "dropped/edit_same "}, {"hello", "observed/edit_note main"}, {"hello", "dropped/edit_same "}, {"hi", "observed/edit_note main"},
+	} {
+		edit := h.put(tt.text, verb(msg.VerbEdit), on(m))
+		h.step()
+		h.is(edit, tt.want)
+	}
+}
+
 func TestStale_IsObserved_WithOneNotice(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

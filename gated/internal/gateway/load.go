@@ -277,6 +277,9 @@ func (g *Gateway) findChange(ctx context.Context, m *msg.Message) (*decide.Chang
 	if c.Target, err = g.st.MessageByPlatformID(ctx, m.ChatJID, m.TargetID); err != nil || c.Target == nil {
 		return c, err
 	}
+	if c.Latest, err = g.st.LatestEdit(ctx, m.ChatJID, m.TargetID); err != nil {
+		return c, err
+	}
 	c.Subject = c.Target
 	if c.Target.Disposition == msg.Prefix || c.Target.Disposition == msg.Command {
 		derived, err := g.st.DerivedFrom(ctx, c.Target.ID)
