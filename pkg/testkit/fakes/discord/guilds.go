@@ -140,9 +140,7 @@ func (s *Server) writable(q *request) (*channel, error) {
 		send = SendMessagesInThreads
 	}
 	switch {
-	case ch.info.Type == Forum:
-		return nil, refuse(400, 40058, "Cannot send a message in a forum channel")
-	case ch.info.Type == Category:
+	case ch.info.Type == Forum, ch.info.Type == Category:
 		return nil, refuse(400, 50008, "Cannot send messages in a non-text channel")
 	case ch.blocked:
 		return nil, refuse(403, 50007, "Cannot send messages to this user")

@@ -111,7 +111,7 @@ func TestCreateMessage_RefusedPlaces(t *testing.T) {
 		status, code int
 	}{
 		{gone, 404, 10003}, {r.Place("7"), 404, 10003}, {r.Place("general"), 400, 50035}, {muted, 403, 50013}, {hidden, 403, 50001},
-		{dm, 403, 50007}, {forum, 400, 40058}, {thread, 400, 50083}, {secret, 403, 50001}, {elsewhere, 403, 50001},
+		{dm, 403, 50007}, {forum, 400, 50008}, {thread, 400, 50083}, {secret, 403, 50001}, {elsewhere, 403, 50001},
 	} {
 		r.refuse(tt.status, tt.code, "POST", messages(tt.place), content("x"))
 	}
