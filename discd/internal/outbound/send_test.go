@@ -106,6 +106,26 @@ func (b *senderFixture) kinds(t *testing.T) map[string]msg.Message {
 	}
 }
 
+// A preview that is loaded late would bring back the text from before an edit: no message has previews.
+func TestSend_LatePreview_KeepsTheEdit(t *testing.T) {
+	b := newSenderFixture(t)
+	row, part := b.row(t, msg.Message{Content: "see https://example.org/a"})
+	sent := b.send(t, row, part)
+	taken := b.begun(t)
+	before := []fake.Message{*b.message(sent), *b.message(taken)}
+	edit, part := b.row(t, msg.Message{Kind: msg.KindEdit, TargetID: sent, Content: "see https://example.org/b"})
+	b.send(t, edit, part)
+	row, part = b.row(t, msg.Message{Content: "see https://example.org/b"})
+	part, _ = b.TakeOver(part, taken)
+	b.send(t, row, part)
+	for _, m := range before {
+		b.channel.UnfurlLate(m, fake.Embed{Type: "link", Title: "a"})
+		if now := b.message(m.ID); now.Content != "see https://example.org/b" || len(now.Embeds) > 0 {
+			t.Errorf("%q has become %q with %d previews", m.Content, now.Content, len(now.Embeds))
+		}
+	}
+}
+
 // While Discord knows the nonce, Find sends the part again.
 func TestFind_WithinNonceLifetime_SendsAgain(t *testing.T) {
 	b := newSenderFixture(t)

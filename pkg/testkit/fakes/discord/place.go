@@ -226,7 +226,21 @@ func (p Place) Edit(by User, id, text string) Message {
 // Unfurl adds a preview to a message, as Discord does when it has loaded a link: there is a second
 // event, but no edit.
 func (p Place) Unfurl(id string, e Embed) {
+	p.unfurl(id, e, func(*Message) {})
+}
+
+// UnfurlLate is Unfurl for a link of a message as it was before an edit. Discord then brings back what stood there.
+func (p Place) UnfurlLate(before Message, e Embed) {
+	p.unfurl(before.ID, e, func(m *Message) { m.Content, m.Components = before.Content, before.Components })
+}
+
+// unfurl adds a preview to a message, after a change, unless it has SuppressEmbeds.
+func (p Place) unfurl(id string, e Embed, change func(*Message)) {
 	must(p.withMessage(id, func(ch *channel, m *Message) error {
+		if m.Flags&SuppressEmbeds != 0 {
+			return nil
+		}
+		change(m)
 		m.Embeds = append(slices.Clone(m.Embeds), e)
 		p.s.emitMessage("MESSAGE_UPDATE", ch, m)
 		return nil
