@@ -162,7 +162,8 @@ func TestRoles_Changes_SendEvents(t *testing.T) {
 	r.guild.Grant(discord.ManageRoles)
 	fakeservertest.Subset(t, c.event("GUILD_ROLE_UPDATE"), `{"role":{"id":"`+r.guild.BotRole().ID+`","position":3}}`)
 	made := r.must("POST", path, `{"name":"new","permissions":"0","mentionable":true,"color":255}`).json()
-	fakeservertest.Subset(t, made, `{"name":"new","permissions":"0","mentionable":true,"color":255,"managed":false,"position":1}`)
+	fakeservertest.Subset(t, made, `{"name":"new","permissions":"0","mentionable":true,"color":255,"managed":false,"position":1,
+		"colors":{"primary_color":255,"secondary_color":null,"tertiary_color":null}}`)
 	role := path + "/" + made["id"].(string)
 	fakeservertest.Subset(t, c.event("GUILD_ROLE_UPDATE"), `{"role":{"id":"`+r.guild.BotRole().ID+`","position":4}}`)
 	fakeservertest.Subset(t, c.event("GUILD_ROLE_UPDATE"), `{"role":{"id":"`+above.ID+`","position":3}}`)

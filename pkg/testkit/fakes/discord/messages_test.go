@@ -333,7 +333,8 @@ func TestPolls_Votes_SendEvents(t *testing.T) {
 	expire := "/channels/" + r.general.ChannelID + "/polls/"
 	fakeservertest.Subset(t, r.must("POST", expire+id+"/expire", "").json(), `{"poll":{"results":{"is_finalized":true,"answer_counts":[{"id":2,"count":1}]}}}`)
 	fakeservertest.Subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+id+`","edited_timestamp":null}`)
-	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"type":46}`)
+	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"type":46,"embeds":[{"type":"poll_result","fields":[{"name":"poll_question_text","value":"Lunch?"},
+		{"name":"victor_answer_votes","value":"1"},{"name":"total_votes","value":"1"},{"name":"victor_answer_id","value":"2"},{"name":"victor_answer_text","value":"no"}]}]}`)
 	r.refuse(400, 520001, "POST", expire+id+"/expire", "")
 	r.refuse(400, 520006, "POST", expire+r.say(r.general, "x")+"/expire", "")
 	theirs := r.general.Poll(r.bob, "Dinner?", "yes")

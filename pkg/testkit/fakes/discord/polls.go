@@ -201,10 +201,30 @@ func (s *Server) finishPoll(ch *channel, m *Message) {
 	m.Poll.Expiry, m.Poll.Results.IsFinalized = &at, true
 	s.emitMessage("MESSAGE_UPDATE", ch, m)
 	result := s.add(ch, &Message{
-		Author: m.Author, Type: PollResultMessage, Embeds: []Embed{{Type: "poll_result", Fields: []EmbedField{
-			{Name: "poll_question_text", Value: m.Poll.Question.Text}, {Name: "total_votes", Value: fmt.Sprint(len(ch.votes[m.ID]))},
-		}}},
+		Author: m.Author, Type: PollResultMessage, Embeds: []Embed{{Type: "poll_result", Fields: m.Poll.result(len(ch.votes[m.ID]))}},
 		Reference: &Reference{MessageID: m.ID, ChannelID: ch.info.ID},
 	})
 	s.emitMessage("MESSAGE_CREATE", ch, result)
+}
+
+// result are the fields about the end of a poll with so many votes. The winner is named if there is one alone.
+func (p *Poll) result(votes int) []EmbedField {
+	most, winner, ties := 0, 0, 0
+	for _, c := range p.Results.Counts {
+		switch {
+		case c.Count > most:
+			most, winner, ties = c.Count, c.ID, 1
+		case c.Count == most:
+			ties++
+		}
+	}
+	fields := []EmbedField{
+		{Name: "poll_question_text", Value: p.Question.Text}, {Name: "victor_answer_votes", Value: fmt.Sprint(most)},
+		{Name: "total_votes", Value: fmt.Sprint(votes)},
+	}
+	if ties == 1 {
+		fields = append(fields, EmbedField{Name: "victor_answer_id", Value: fmt.Sprint(winner)},
+			EmbedField{Name: "victor_answer_text", Value: p.Answers[winner-1].Media.Text})
+	}
+	return fields
 }

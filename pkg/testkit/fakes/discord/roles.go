@@ -131,11 +131,12 @@ func (g Guild) SetRole(user User, role Role, on bool) {
 
 // roleRequest is the body of the routes that create and change a role.
 type roleRequest struct {
-	Name        *string `json:"name"`
-	Permissions *string `json:"permissions"`
-	Color       *int    `json:"color"`
-	Hoist       *bool   `json:"hoist"`
-	Mentionable *bool   `json:"mentionable"`
+	Name        *string     `json:"name"`
+	Permissions *string     `json:"permissions"`
+	Color       *int        `json:"color"`
+	Colors      *RoleColors `json:"colors"`
+	Hoist       *bool       `json:"hoist"`
+	Mentionable *bool       `json:"mentionable"`
 }
 
 // apply validates the body and changes a role by it.
@@ -156,7 +157,9 @@ func (b *roleRequest) apply(role *Role, may Permission, isAdmin bool) error {
 	if b.Name != nil && strings.TrimSpace(*b.Name) != "" {
 		role.Name = *b.Name
 	}
-	set(&role.Color, b.Color)
+	set(&role.Colors.Primary, b.Color)
+	set(&role.Colors, b.Colors)
+	role.Color = role.Colors.Primary
 	set(&role.Hoist, b.Hoist)
 	set(&role.Mentionable, b.Mentionable)
 	return nil

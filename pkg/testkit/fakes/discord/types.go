@@ -56,16 +56,24 @@ type Mentioned struct {
 
 // Role is a role of a guild. A managed one belongs to the bot in Tags.
 type Role struct {
-	ID          string    `json:"id"`
-	Name        string    `json:"name"`
-	Color       int       `json:"color"`
-	Hoist       bool      `json:"hoist"`
-	Position    int       `json:"position"`
-	Permissions string    `json:"permissions"` // bits in decimal
-	Managed     bool      `json:"managed"`
-	Mentionable bool      `json:"mentionable"`
-	Flags       int       `json:"flags"`
-	Tags        *RoleTags `json:"tags,omitempty"`
+	ID          string     `json:"id"`
+	Name        string     `json:"name"`
+	Color       int        `json:"color"` // the primary one of Colors
+	Colors      RoleColors `json:"colors"`
+	Hoist       bool       `json:"hoist"`
+	Position    int        `json:"position"`
+	Permissions string     `json:"permissions"` // bits in decimal
+	Managed     bool       `json:"managed"`
+	Mentionable bool       `json:"mentionable"`
+	Flags       int        `json:"flags"`
+	Tags        *RoleTags  `json:"tags,omitempty"`
+}
+
+// RoleColors are the colors of a role; the other two make a gradient.
+type RoleColors struct {
+	Primary   int  `json:"primary_color"`
+	Secondary *int `json:"secondary_color"`
+	Tertiary  *int `json:"tertiary_color"`
 }
 
 // RoleTags identify the owner of a managed role.
