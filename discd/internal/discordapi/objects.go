@@ -42,6 +42,7 @@ type Message struct {
 	ChannelID       string       `json:"channel_id"`
 	GuildID         string       `json:"guild_id"` // only in events, and there only of guilds
 	Type            int          `json:"type"`
+	Flags           int          `json:"flags"`
 	Content         string       `json:"content"`
 	EditedTimestamp *time.Time   `json:"edited_timestamp"`
 	Author          *User        `json:"author"` // made up for messages of webhooks
@@ -49,14 +50,22 @@ type Message struct {
 	WebhookID       string       `json:"webhook_id"`
 	Mentions        []User       `json:"mentions"` // including the author of the message it replies to
 	MentionRoles    []string     `json:"mention_roles"`
+	MentionChannels []Channel    `json:"mention_channels"` // some of those in a post of another server
 	Reference       *Reference   `json:"message_reference"`
 	Referenced      *Message     `json:"referenced_message"` // what it replies to, nil if that is deleted
 	Snapshots       []Snapshot   `json:"message_snapshots"`  // what is forwarded
 	Attachments     []Attachment `json:"attachments"`
 	Embeds          []Embed      `json:"embeds"`
+	Components      Components   `json:"components"`
 	Stickers        []Titled     `json:"sticker_items"`
 	Poll            *Poll        `json:"poll"`
+	Activity        *struct{}    `json:"activity"` // an invitation to a game, or to listen along
+	Application     *Titled      `json:"application"`
+	Theme           *struct{}    `json:"shared_client_theme"`
 }
+
+// FlagLoading is the flag of a bot's answer to a command that it has yet to write.
+const FlagLoading = 1 << 7
 
 // ReferenceReply is the type of a reply's reference.
 const ReferenceReply = 0
@@ -70,22 +79,6 @@ type Reference struct {
 // Snapshot is a forwarded message. Discord does not reveal its author.
 type Snapshot struct {
 	Message *Message `json:"message"`
-}
-
-// Attachment is a file of a message.
-type Attachment struct {
-	Filename    string  `json:"filename"`
-	ContentType string  `json:"content_type"`
-	Size        int64   `json:"size"`          // bytes
-	URL         string  `json:"url"`           // signed, valid for a day
-	Seconds     float64 `json:"duration_secs"` // of a voice message
-}
-
-// Embed is a box of a bot's message, or a link preview.
-type Embed struct {
-	Title       string `json:"title"`
-	Description string `json:"description"`
-	URL         string `json:"url"`
 }
 
 // Titled is an object of which only the name is read.
@@ -121,7 +114,8 @@ type PollAnswer struct {
 
 // PollMedia is the text of a question or an answer.
 type PollMedia struct {
-	Text string `json:"text"`
+	Text  string `json:"text"`
+	Emoji *Emoji `json:"emoji,omitempty"`
 }
 
 // The types of channels that are distinguished.

@@ -209,20 +209,30 @@ type Interaction struct {
 		ID string `json:"id"`
 	} `json:"message"` // with the button
 	Data struct {
-		CustomID string `json:"custom_id"` // of the button
-		Name     string `json:"name"`
-		Options  []struct {
-			Name  string          `json:"name"`
-			Value json.RawMessage `json:"value"`
-		} `json:"options"`
+		CustomID string  `json:"custom_id"` // of the button
+		Name     string  `json:"name"`
+		Options  []Given `json:"options"`
 	} `json:"data"`
 }
 
-// Option is the argument of a command, "" for none.
+// Given is an argument of a command that its user gave, or a command below it with arguments of its own.
+type Given struct {
+	Name    string          `json:"name"`
+	Value   json.RawMessage `json:"value"` // a text, a number or a truth value
+	Options []Given         `json:"options"`
+}
+
+// Text is the argument if it is a text, "" otherwise.
+func (g *Given) Text() (text string) {
+	_ = json.Unmarshal(g.Value, &text) // another type counts as none
+	return text
+}
+
+// Option is the text argument of a command, "" for none.
 func (i *Interaction) Option(name string) (text string) {
 	for _, o := range i.Data.Options {
 		if o.Name == name {
-			_ = json.Unmarshal(o.Value, &text) // another type counts as none
+			text = o.Text()
 		}
 	}
 	return text

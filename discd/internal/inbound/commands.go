@@ -1,10 +1,13 @@
 package inbound
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/msg"
 )
 
@@ -59,11 +62,32 @@ func interaction(i *discordapi.Interaction, me Self, known *Guilds) (in adapter.
 	return p.of(row), nil
 }
 
-// commandText is a slash command as it is written elsewhere.
+// commandText is a slash command as it is written elsewhere. Other commands of the application have arguments with names.
 func commandText(i *discordapi.Interaction) string {
 	text := "/" + i.Data.Name
+	if !slices.ContainsFunc(msg.GatewayCommands(), func(ours msg.GatewayCommand) bool { return ours.Name == i.Data.Name }) {
+		return text + given(i.Data.Options, maxNested)
+	}
 	if argument := i.Option(option); argument != "" {
 		text += " " + argument
+	}
+	return text
+}
+
+// maxNested is how deep commands stand below others: in a group of a command.
+const maxNested = 3
+
+// given are arguments as Discord shows them: " rain:7 where:Paris".
+func given(arguments []discordapi.Given, depth int) (text string) {
+	for i := range arguments {
+		a := &arguments[i]
+		text += " " + plaintext.Line(a.Name)
+		if len(a.Value) > 0 {
+			text += ":" + cmp.Or(a.Text(), plaintext.Line(string(a.Value)))
+		}
+		if depth > 1 {
+			text += given(a.Options, depth-1)
+		}
 	}
 	return text
 }

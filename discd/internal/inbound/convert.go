@@ -25,7 +25,7 @@ type Self struct {
 //
 // The ids of rows, unique in their chat:
 //
-//	<message>                                     a message
+//	<message>                                     a message; also an update of a bot's answer to a command
 //	<message>:e:<milliseconds>                    an edit; a link preview is none
 //	<message>:d                                   a deletion
 //	<message>:r:<user>:<emoji>:<session>.<event>  a reaction; "-" before the emoji if it was removed

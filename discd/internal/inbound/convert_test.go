@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
@@ -17,8 +18,21 @@ var us = Self{Platform: "discord", ID: "99"}
 // example is an event and what it shows.
 type example struct {
 	What string          `json:"what"`
+	Why  string          `json:"why"` // it has no row, or less than was sent
 	Type string          `json:"type"`
 	Data json.RawMessage `json:"data"`
+}
+
+// convert converts an example, which is an event by its number, and learns from it.
+func (e *example) convert(known *Guilds, number int) (in adapter.Inbound, lacks string, err error) {
+	u, err := discordapi.ParseUpdate(e.Type, "s1", int64(number), e.Data)
+	if err != nil {
+		return in, "", err
+	}
+	lacks = known.Lacks(u)
+	in, err = Convert(u, us, known)
+	known.Learn(u, us)
+	return in, lacks, err
 }
 
 func examples(t testing.TB, path string) []example { return inboundtest.Read[example](t, path) }
@@ -42,20 +56,27 @@ func TestConvert_Events_GiveGoldenRows(t *testing.T) {
 	inboundtest.Compare(t, func(t *testing.T, path string) (all []inboundtest.Result) {
 		known := home(t)
 		for i, e := range examples(t, path) {
-			var in adapter.Inbound
-			lacks := ""
-			u, err := discordapi.ParseUpdate(e.Type, "s1", int64(i), e.Data)
-			if err == nil {
-				lacks = known.Lacks(u)
-				in, err = Convert(u, us, known)
-				known.Learn(u, us)
-			}
+			in, lacks, err := e.convert(known, i)
 			r := inboundtest.Converted(e.What, in, err)
 			r.Lacks = lacks
 			all = append(all, r)
 		}
 		return all
 	})
+}
+
+// The README lists what a user can send, and what the agent gets of it.
+func TestReadmeTable_Sent(t *testing.T) {
+	known := home(t)
+	var all []inboundtest.Sent
+	for i, e := range examples(t, "testdata/sent.json") {
+		in, _, err := e.convert(known, i)
+		if err != nil {
+			t.Errorf("%s: %v", e.What, err)
+		}
+		all = append(all, inboundtest.Sent{What: e.What, Why: e.Why, In: in})
+	}
+	inboundtest.CheckTable(t, "../../README.md", all)
 }
 
 // An edit that is delivered again has the same id, even if the message has changed since.
@@ -132,6 +153,25 @@ func TestGuilds_ForgetWhatIsDeleted(t *testing.T) {
 	}
 	if len(known.names) > maxNames {
 		t.Errorf("%d names are remembered", len(known.names))
+	}
+}
+
+// What stands beside the text is bounded in depth and size.
+func TestConvert_HugeComponents(t *testing.T) {
+	deep := strings.Repeat(`{"type":17,"components":[`, 2000) + `{"type":10,"content":"deep"}` + strings.Repeat(`]}`, 2000)
+	wide := strings.Repeat(`{"type":10,"content":"`+strings.Repeat("é", 500)+`"},`, 1000)
+	u, err := discordapi.ParseUpdate("MESSAGE_CREATE", "s1", 1, fmt.Appendf(nil,
+		`{"id":"5","channel_id":"20","guild_id":"10","author":{"id":"7"},"content":"top","components":[%s,%s]}`, deep, strings.TrimSuffix(wide, ",")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Convert(u, us, home(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := r.Messages[0].Content
+	if !strings.HasPrefix(c, "top\né") || !strings.HasSuffix(c, "é…") || !utf8.ValidString(c) || len(c) > maxBeside+10 || strings.Contains(c, "deep") {
+		t.Errorf("%d bytes: %.20q … %q", len(c), c, c[len(c)-20:])
 	}
 }
 

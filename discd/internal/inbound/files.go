@@ -2,31 +2,49 @@ package inbound
 
 import (
 	"math"
+	"path"
+	"slices"
+	"strings"
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 )
 
-// attachments returns the files of a message and of those it forwards, and how many of them have to be
+// attachments returns the files of a message and of those it forwards, each once, and how many of them have to be
 // downloaded.
 func attachments(m *discordapi.Message) (all []msg.Attachment, pending int) {
-	files := m.Attachments
+	files := slices.Concat(m.Attachments, uploads(m))
 	for _, s := range m.Snapshots {
 		if s.Message != nil {
-			files = append(files[:len(files):len(files)], s.Message.Attachments...)
+			files = slices.Concat(files, s.Message.Attachments, uploads(s.Message))
 		}
 	}
+	seen := map[string]bool{}
 	for _, f := range files {
+		if key := f.URL + " " + f.Filename; seen[key] {
+			continue
+		} else if f.URL != "" {
+			seen[key] = true
+		}
 		problem := ""
 		if f.URL == "" {
 			problem = "Discord sent no URL of the file"
 		}
-		a := adapter.NewAttachment(f.Filename, f.ContentType, f.Size, f.URL, problem)
+		a := adapter.NewAttachment(fileName(f), f.ContentType, f.Size, f.URL, problem)
 		a.Duration = wholeSeconds(f.Seconds)
 		all = append(all, a)
 	}
 	return all, adapter.Pending(all)
+}
+
+// fileName is the name that its sender gave to a file.
+func fileName(f discordapi.Attachment) string {
+	if f.Title == "" {
+		return f.Filename
+	}
+	extension := path.Ext(f.Filename)
+	return strings.TrimSuffix(f.Title, extension) + extension
 }
 
 // wholeSeconds rounds a duration up, so that a short recording does not count as unknown.

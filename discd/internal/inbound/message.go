@@ -18,9 +18,9 @@ func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapte
 		return adapter.Inbound{}, err
 	case !discordapi.IsID(m.ID):
 		return adapter.Inbound{}, fmt.Errorf("a message in %s without an id", p.chat.JID)
-	case edited && m.EditedTimestamp == nil: // a preview, a pin, a flag
+	case m.Flags&discordapi.FlagLoading != 0, edited && m.EditedTimestamp == nil && !isResponse(m): // the bot is thinking; a preview, a pin, a flag
 		return adapter.Inbound{}, nil
-	case edited && m.Author == nil && m.Content == "": // an update of something else
+	case edited && m.Author == nil && m.Content == "" && len(m.Embeds)+len(m.Components) == 0: // an update of something else
 		return adapter.Inbound{}, nil
 	case edited && m.Author == nil:
 		return p.of(unsigned(m, &p, me, known)), nil
@@ -31,7 +31,7 @@ func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapte
 	}
 	row := post(m, &p, me, known)
 	p.with(row)
-	if edited {
+	if edited && m.EditedTimestamp != nil {
 		edit(row, m)
 		return p.of(row), nil
 	}
@@ -60,6 +60,12 @@ func written(kind int) bool {
 		return true
 	}
 	return false
+}
+
+// isResponse reports whether a message is a bot's answer to a command. Its words may come with an update that is no edit, in
+// place of the notice that the bot is thinking. If they were there before, their row is stored already.
+func isResponse(m *discordapi.Message) bool {
+	return m.Author != nil && (m.Type == discordapi.MessageSlash || m.Type == discordapi.MessageContextMenu)
 }
 
 // post is the row of a message of a user.

@@ -49,7 +49,7 @@ func plain(m *discordapi.Message, text string, p *place, me Self, known *Guilds)
 				change.Insert = "@" + known.roleName(p.guild, value(signRole))
 			}
 		case value(signChannel) != "":
-			change.Insert = "#" + known.channelName(value(signChannel))
+			change.Insert = "#" + channelNamed(m, value(signChannel), known)
 		case value(signEmoji) != "":
 			change.Insert = ":" + value(signEmoji) + ":"
 		case value(signTime) != "":
@@ -78,6 +78,18 @@ func userNamed(m *discordapi.Message, user string, p *place, known *Guilds) stri
 		}
 	}
 	return known.nameOf(p.guild, user)
+}
+
+// channelNamed is the name of a channel that a text names by id. That of another server stands in the message.
+func channelNamed(m *discordapi.Message, channel string, known *Guilds) string {
+	if known.channels[channel].ID == "" {
+		for _, c := range m.MentionChannels {
+			if c.ID == channel && plaintext.Line(c.Name) != "" {
+				return plaintext.Line(c.Name)
+			}
+		}
+	}
+	return known.channelName(channel)
 }
 
 // moment formats a time in unix seconds; an invalid one stays as it is.
