@@ -62,6 +62,8 @@ type Message struct {
 	Activity        *struct{}    `json:"activity"` // an invitation to a game, or to listen along
 	Application     *Titled      `json:"application"`
 	Theme           *struct{}    `json:"shared_client_theme"`
+
+	Pasted string `json:"-"` // the text that came as a file, as far as discd has read it
 }
 
 // FlagLoading is the flag of a bot's answer to a command that it has yet to write.

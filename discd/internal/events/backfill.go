@@ -22,6 +22,7 @@ type page struct {
 	gap      *gap
 	messages []json.RawMessage
 	ended    map[int]json.RawMessage // polls that ended, by the message about that
+	pasted   map[int]string          // texts that came as files, by message
 	threads  []discordapi.Channel    // of a gap of archived threads
 	more     bool
 	err      error
@@ -63,6 +64,9 @@ func (l *Listener) readPage(ctx context.Context, g, asked *gap) page {
 	}
 	if p.messages, p.err = l.api.MessagesAfter(ctx, asked.channel, asked.after); p.err == nil {
 		p.ended, p.err = l.endedPolls(ctx, asked.channel, p.messages)
+	}
+	if p.err == nil {
+		p.pasted = l.pastes(ctx, p.messages)
 	}
 	return p
 }
@@ -127,12 +131,12 @@ func (l *Listener) storePage(ctx context.Context, s *adapter.Shell, p page) erro
 func (l *Listener) storeMissedMessages(ctx context.Context, s *adapter.Shell, p page, bookmark *adapter.Cursor) error {
 	var all adapter.Inbound
 	for i, raw := range p.messages {
-		u, in, ok := l.decode(s, &discordgo.Event{Type: "MESSAGE_CREATE", RawData: raw})
+		u, in, ok := l.decode(s, &discordgo.Event{Type: "MESSAGE_CREATE", RawData: raw}, p.pasted[i])
 		if !ok {
 			continue
 		}
 		if poll := p.ended[i]; poll != nil {
-			if _, counted, ok := l.decode(s, &discordgo.Event{Type: "MESSAGE_UPDATE", RawData: poll}); ok && len(counted.Messages) > 0 && counted.Messages[0].Verb == msg.VerbPollEnd {
+			if _, counted, ok := l.decode(s, &discordgo.Event{Type: "MESSAGE_UPDATE", RawData: poll}, ""); ok && len(counted.Messages) > 0 && counted.Messages[0].Verb == msg.VerbPollEnd {
 				in = counted
 			}
 		}

@@ -63,6 +63,8 @@ type Listener struct {
 	reads    int             // calls for pages that run
 	forgot   string          // the session in which old threads were forgotten
 	nextRead time.Time
+	// nextPaste is when the next text that came as a file may be downloaded.
+	nextPaste time.Time
 }
 
 // NewListener makes a listener for a bot's token, whose gateway is on a network.
@@ -215,6 +217,7 @@ func (l *Listener) handle(ctx context.Context, s *adapter.Shell, u *discordapi.U
 	if err := l.beginSession(ctx, s, u); err != nil {
 		return err
 	}
+	l.readPaste(ctx, s, u.Message)
 	var in adapter.Inbound
 	var err error
 	if !s.Decode(eventName(e), func() (err error) { in, err = l.convert(u, l.me, l.guilds); return err }) {
@@ -243,12 +246,16 @@ func (l *Listener) handle(ctx context.Context, s *adapter.Shell, u *discordapi.U
 	return l.learnAndCatchUp(ctx, s, u)
 }
 
-// decode makes rows of a message that was missed, or reports that it is skipped.
-func (l *Listener) decode(s *adapter.Shell, e *discordgo.Event) (u *discordapi.Update, in adapter.Inbound, ok bool) {
+// decode makes rows of a message that was missed, and whose text may have come as a file, or reports that it is skipped.
+func (l *Listener) decode(s *adapter.Shell, e *discordgo.Event, pasted string) (u *discordapi.Update, in adapter.Inbound, ok bool) {
 	ok = s.Decode(eventName(e), func() (err error) {
-		if u, err = discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData); err == nil {
-			in, err = l.convert(u, l.me, l.guilds)
+		if u, err = discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData); err != nil {
+			return err
 		}
+		if u.Message != nil {
+			u.Message.Pasted = pasted
+		}
+		in, err = l.convert(u, l.me, l.guilds)
 		return err
 	})
 	return u, in, ok

@@ -44,6 +44,9 @@ func bodyOf(m *discordapi.Message, p *place, me Self, known *Guilds) adapter.Bod
 }
 
 func (w *words) message(m *discordapi.Message) {
+	if m.Content == "" && m.Pasted != "" {
+		m = withPaste(m, w.me, w.known.ourRole(w.place.guild))
+	}
 	w.of = m
 	text := w.read(m.Content)
 	if text != "" {

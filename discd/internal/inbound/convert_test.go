@@ -17,10 +17,11 @@ var us = Self{Platform: "discord", ID: "99"}
 
 // example is an event and what it shows.
 type example struct {
-	What string          `json:"what"`
-	Why  string          `json:"why"` // it has no row, or less than was sent
-	Type string          `json:"type"`
-	Data json.RawMessage `json:"data"`
+	What  string          `json:"what"`
+	Why   string          `json:"why"`   // it has no row, or less than was sent
+	Paste string          `json:"paste"` // its text, if that comes as a file
+	Type  string          `json:"type"`
+	Data  json.RawMessage `json:"data"`
 }
 
 // convert converts an example, which is an event by its number, and learns from it.
@@ -28,6 +29,9 @@ func (e *example) convert(known *Guilds, number int) (in adapter.Inbound, lacks 
 	u, err := discordapi.ParseUpdate(e.Type, "s1", int64(number), e.Data)
 	if err != nil {
 		return in, "", err
+	}
+	if u.Message != nil {
+		u.Message.Pasted = e.Paste
 	}
 	lacks = known.Lacks(u)
 	in, err = Convert(u, us, known)
@@ -172,6 +176,39 @@ func TestConvert_HugeComponents(t *testing.T) {
 	c := r.Messages[0].Content
 	if !strings.HasPrefix(c, "top\né") || !strings.HasSuffix(c, "é…") || !utf8.ValidString(c) || len(c) > maxBeside+10 || strings.Contains(c, "deep") {
 		t.Errorf("%d bytes: %.20q … %q", len(c), c, c[len(c)-20:])
+	}
+}
+
+// A file is a text if it is all that a user sent, and small.
+func TestPaste_OnlyAloneAndSmall(t *testing.T) {
+	const file = `{"filename":"message.txt","content_type":"text/plain; charset=utf-8","size":9,"url":"u"}`
+	for data, want := range map[string]bool{
+		`{"author":{"id":"7"},"attachments":[` + file + `]}`:                                true,
+		`{"author":{"id":"7"},"type":19,"attachments":[` + file + `]}`:                      true,
+		`{"author":{"id":"7"},"content":"look","attachments":[` + file + `]}`:               false,
+		`{"author":{"id":"7"},"attachments":[` + file + `,` + file + `]}`:                   false,
+		`{"author":{"id":"7"},"attachments":[]}`:                                            false,
+		`{"author":{"id":"7","bot":true},"attachments":[` + file + `]}`:                     false,
+		`{"author":{"id":"7"},"webhook_id":"7","attachments":[` + file + `]}`:               false,
+		`{"author":{"id":"7"},"sticker_items":[{}],"attachments":[` + file + `]}`:           false,
+		`{"author":{"id":"7"},"attachments":[{"filename":"notes.txt","size":9,"url":"u"}]}`: false,
+		`{"author":{"id":"7"},"attachments":[{"filename":"message.txt","size":65537}]}`:     false,
+		`{"author":{"id":"7"},"attachments":[{"filename":"message.txt","size":0}]}`:         false,
+		`{"attachments":[` + file + `]}`:                                                    false,
+		`{"author":{"id":"7"},"type":6,"attachments":[` + file + `]}`:                       false,
+	} {
+		var m discordapi.Message
+		if err := json.Unmarshal([]byte(data), &m); err != nil {
+			t.Fatal(err)
+		}
+		if got := Paste(&m) != nil; got != want {
+			t.Errorf("%s: %v", data, got)
+		}
+	}
+	for file, want := range map[string]string{"\ufeff/new a\r\nb\n": "/new a\nb", "\xff": "", "a\x00b": "", " ": ""} {
+		if got := PasteText([]byte(file)); got != want {
+			t.Errorf("%q is %q", file, got)
+		}
 	}
 }
 
