@@ -216,7 +216,6 @@ func (s *Server) rewrite(q *request, ch *channel, m *Message, o *outgoing) error
 		q.call.Text = *o.Content
 	}
 	q.call.ChannelID, q.call.MessageID, q.call.Ephemeral = ch.info.ID, m.ID, m.Flags&Ephemeral != 0
-	m.Flags &^= Loading
 	return s.change(ch, m, o, files)
 }
 

@@ -235,6 +235,7 @@ func (m *Message) forward(from *channel, of *Message) {
 	m.Snapshots = []Snapshot{{Message: SnapshotMessage{
 		Type: of.Type, Content: of.Content, Embeds: of.Embeds, Attachments: of.Attachments, Timestamp: of.Timestamp,
 		EditedTimestamp: of.EditedTimestamp, Flags: of.Flags, Stickers: of.Stickers, Mentions: of.Mentions, MentionRoles: of.MentionRoles,
+		Components: of.Components,
 	}}}
 }
 
@@ -324,10 +325,13 @@ func (s *Server) change(ch *channel, m *Message, o *outgoing, files []Upload) er
 	return nil
 }
 
-// edited emits the edit of a message. An ephemeral one is in no channel.
+// edited emits the edit of a message. An ephemeral one is in no channel. What comes in place of the notice that the bot is
+// thinking is no edit.
 func (s *Server) edited(ch *channel, m *Message) {
-	at := s.now()
-	m.EditedTimestamp = &at
+	if at := s.now(); m.Flags&Loading == 0 {
+		m.EditedTimestamp = &at
+	}
+	m.Flags &^= Loading
 	if ch.messages[m.ID] != nil {
 		s.emitMessage("MESSAGE_UPDATE", ch, m)
 	}

@@ -225,16 +225,17 @@ type Snapshot struct {
 
 // SnapshotMessage is the content of a forwarded message.
 type SnapshotMessage struct {
-	Type            int          `json:"type"`
-	Content         string       `json:"content"`
-	Embeds          []Embed      `json:"embeds"`
-	Attachments     []Attachment `json:"attachments"`
-	Timestamp       time.Time    `json:"timestamp"`
-	EditedTimestamp *time.Time   `json:"edited_timestamp"`
-	Flags           int          `json:"flags"`
-	Stickers        []Sticker    `json:"sticker_items,omitempty"`
-	Mentions        []Mentioned  `json:"mentions"`
-	MentionRoles    []string     `json:"mention_roles"`
+	Type            int               `json:"type"`
+	Content         string            `json:"content"`
+	Embeds          []Embed           `json:"embeds"`
+	Attachments     []Attachment      `json:"attachments"`
+	Timestamp       time.Time         `json:"timestamp"`
+	EditedTimestamp *time.Time        `json:"edited_timestamp"`
+	Flags           int               `json:"flags"`
+	Stickers        []Sticker         `json:"sticker_items,omitempty"`
+	Mentions        []Mentioned       `json:"mentions"`
+	MentionRoles    []string          `json:"mention_roles"`
+	Components      []json.RawMessage `json:"components"`
 }
 
 // Attachment is a file of a message.

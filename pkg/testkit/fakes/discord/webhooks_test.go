@@ -124,7 +124,7 @@ func TestInteractions_FollowUps(t *testing.T) {
 	fakeservertest.Subset(t, waiting, `{"type":20,"flags":128,"content":"","webhook_id":"`+r.Me().ID+`","interaction_metadata":{"user":{"id":"`+r.alice.ID+`"}}}`)
 	got := r.anonymous("PATCH", path+"/messages/@original", content("answer"))
 	fakeservertest.Subset(t, got.json(), `{"id":"`+waiting["id"].(string)+`","content":"answer","flags":0}`)
-	fakeservertest.Subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+waiting["id"].(string)+`","content":"answer"}`)
+	fakeservertest.Subset(t, c.event("MESSAGE_UPDATE"), `{"id":"`+waiting["id"].(string)+`","content":"answer","edited_timestamp":null}`)
 	more := r.anonymous("POST", path, content("more")).json()
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"more","type":19,"message_reference":{"message_id":"`+waiting["id"].(string)+`"},"interaction_metadata":{"original_response_message_id":"`+waiting["id"].(string)+`"}}`)
 	secret := r.anonymous("POST", path, `{"content":"for you","flags":64}`).json()
