@@ -143,10 +143,13 @@ func (q *queue) forget(now time.Time) {
 	q.waiting = slices.DeleteFunc(q.waiting, func(u update) bool { return !u.again && now.Sub(u.at) > keptFor })
 }
 
-// confirm drops the updates below offset; a negative offset keeps that many from the end. One that no update has reached, as of
-// another bot, confirms none.
+// maxAhead is how far an offset may be beyond the last update.
+const maxAhead = 10
+
+// confirm drops the updates below offset; a negative offset keeps that many from the end. One too far beyond the last update,
+// such as another bot's, drops none.
 func (q *queue) confirm(offset int64) {
-	if offset > q.next {
+	if offset > q.next+maxAhead {
 		return
 	}
 	known := func(u update) bool { return u.again || u.id >= offset }
