@@ -232,7 +232,8 @@ func (tx *Tx) ExpireAsk(id, now int64) error {
 	return tx.endAsk(a, "", now)
 }
 
-// endAsk queues the edit that takes the buttons of an ended question away. One that was not sent yet is not sent at all.
+// endAsk queues the edit that takes the buttons of an ended question away, if its platform still knows the message. One that
+// was not sent yet is not sent at all.
 func (tx *Tx) endAsk(a *msg.Ask, by string, now int64) error {
 	tx.pokePeers()
 	if _, err := tx.exec(updateAsked, a.TurnID, now); err != nil {
@@ -244,6 +245,9 @@ func (tx *Tx) endAsk(a *msg.Ask, by string, now int64) error {
 	}
 	m, err := tx.Message(uncancelled(), a.MessageID)
 	if err != nil || m == nil || m.OutState == msg.OutFailed || m.OutState == msg.OutCancelled {
+		return err
+	}
+	if lost, err := tx.Unreachable(uncancelled(), m); err != nil || lost != "" {
 		return err
 	}
 	_, _, err = tx.PutMessage(&msg.Message{

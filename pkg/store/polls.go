@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -251,8 +250,9 @@ func (tx *Tx) EndPoll(id int64, result *msg.PollResult, at int64) error {
 
 // QueuePollEnd ends a poll that is closed in the rows: it inserts the outbound row that closes the
 // poll's message, and stores the result where the platform does not count itself. It returns false
-// while the message is not delivered. Of a message that was never delivered, or that moved to where its
-// platform no longer knows it, only the rows are changed. A poll that has ended already stays as it is.
+// while the message is not delivered. Of a message that was never delivered, or that its platform no
+// longer knows, only the rows are changed: the result is then what was voted so far. A poll that has
+// ended already stays as it is.
 func (tx *Tx) QueuePollEnd(id, now int64) (ended bool, err error) {
 	poll, err := tx.Poll(uncancelled(), id)
 	if err != nil || poll == nil || !poll.EndPending {
@@ -267,12 +267,16 @@ func (tx *Tx) QueuePollEnd(id, now int64) (ended bool, err error) {
 	if content.Result, err = tx.PollResult(uncancelled(), poll); err != nil {
 		return false, err
 	}
-	if limits, _ := msg.PollLimitsOf(m.ChatJID); !limits.Native {
+	lost, err := tx.Unreachable(uncancelled(), m)
+	if err != nil {
+		return false, err
+	}
+	if limits, _ := msg.PollLimitsOf(m.ChatJID); !limits.Native || lost != "" {
 		stored = content.Result
 	}
-	if target := m.PlatformID; target != "" && !strings.HasPrefix(target, oldID) {
+	if m.PlatformID != "" && lost == "" {
 		_, _, err = tx.PutMessage(&msg.Message{
-			ChatJID: m.ChatJID, Direction: msg.Out, Kind: msg.KindPoll, IsBot: true, Content: content.JSON(), TargetID: target,
+			ChatJID: m.ChatJID, Direction: msg.Out, Kind: msg.KindPoll, IsBot: true, Content: content.JSON(), TargetID: m.PlatformID,
 			Topic: m.Topic, ThreadID: m.ThreadID, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: OutStateOf(m.ChatJID),
 		})
 	}

@@ -155,11 +155,23 @@ func TestQueuePollEnd_MessageThatCannotBeClosed(t *testing.T) {
 		t.Errorf("never delivered: %v, %+v", ended, rows)
 	}
 
-	moved := poll(t, s, "telegram:-5", "9")
-	write(t, s, func(tx *store.Tx) error { return tx.ClosePoll(moved.ID, 500) })
-	write(t, s, func(tx *store.Tx) error { return tx.MoveChat("telegram:-5", "telegram:-1005", 600) })
-	if ended, rows := end(t, s, moved); !ended || len(rows) != 0 {
-		t.Errorf("after the move: %v, %+v", ended, rows)
+	for what, forget := range map[string]func(*store.Tx) error{
+		"after the move":  func(tx *store.Tx) error { return tx.MoveChat("telegram:-5", "telegram:-1005", 600) },
+		"of a former bot": func(tx *store.Tx) error { return errors.Join(tx.PutBot("teled", "1", 1), tx.PutBot("teled", "2", 2)) },
+	} {
+		s := storetest.Open(t)
+		lost := poll(t, s, "telegram:-5", "9")
+		if err := vote(t, s, lost.ID, "a", msg.Vote{Options: []int{2}}, 300); err != nil {
+			t.Fatal(err)
+		}
+		write(t, s, func(tx *store.Tx) error { return tx.ClosePoll(lost.ID, 500) })
+		write(t, s, forget)
+		if ended, rows := end(t, s, lost); !ended || len(rows) != 0 {
+			t.Errorf("%s: %v, %+v", what, ended, rows)
+		}
+		if got := must(s.Poll(t.Context(), lost.ID))(t).Poll.Result; !cmp.Equal(got, &msg.PollResult{Counts: []int{0, 1, 0}, Voters: 1}) {
+			t.Errorf("%s: the result is %+v", what, got)
+		}
 	}
 }
 

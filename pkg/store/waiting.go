@@ -98,8 +98,13 @@ func (tx *Tx) UnmarkWaiting(turnID, now int64) error {
 	return tx.putMark(turnID, mark.ChatJID, mark.ThreadID, mark.Topic, mark.TargetID, "-"+waitingMark, now)
 }
 
+// putMark does nothing on a message that the platform no longer knows.
 func (tx *Tx) putMark(turnID int64, jid, thread, topic, target, content string, now int64) error {
-	_, _, err := tx.PutMessage(&msg.Message{
+	lost, err := tx.Unreachable(uncancelled(), &msg.Message{ChatJID: jid, PlatformID: target})
+	if err != nil || lost != "" {
+		return err
+	}
+	_, _, err = tx.PutMessage(&msg.Message{
 		ChatJID: jid, Direction: msg.Out, Kind: msg.KindReaction, IsBot: true, Content: content, TargetID: target, ThreadID: thread, Topic: topic,
 		TurnID: turnID, Source: msg.SourceWaiting, Timestamp: now, ReceivedAt: now, OutState: OutStateOf(jid),
 	})

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -46,8 +47,11 @@ func (c *Caller) checkReaders() error {
 }
 
 // change returns an outbound row of the caller's run that changes a message of its chat. It is delivered
-// after that message, in the same thread.
+// after that message, in the same thread. It returns a refusal for a message that the platform no longer knows.
 func (c *Caller) change(ctx context.Context, tx *store.Tx, kind msg.Kind, of *msg.Message, content string) (*msg.Message, error) {
+	if lost, err := tx.Unreachable(ctx, of); err != nil || lost != "" {
+		return nil, cmp.Or(err, refuse("message %d %s: send a new message", of.ID, lost))
+	}
 	m, err := c.outbound(ctx, tx, "")
 	if err != nil {
 		return nil, err

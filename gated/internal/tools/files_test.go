@@ -173,6 +173,31 @@ func TestEditMessage_Refused(t *testing.T) {
 	f.refused("edit_message", `{"message_id":OWN_ANSWER,"text":"<think>hm</think>"}`, "text is empty")
 }
 
+// A change of a message that the platform no longer knows by its id is refused, so that the agent learns of it.
+func TestChange_MessageOfFormerBotOrGroup_Refused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	bot := func(id string) { f.write(func(tx *store.Tx) error { return tx.PutBot("teled", id, 1) }) }
+	change := func(of *msg.Message, want string) {
+		t.Helper()
+		for tool, with := range map[string]string{"edit_message": `"text":"x"`, "react": `"emoji":"👍"`} {
+			arguments := fmt.Sprintf(`{"message_id":%d,%s}`, of.ID, with)
+			if want == "" {
+				f.works(tool, arguments)
+			} else {
+				f.refused(tool, arguments, want)
+			}
+		}
+	}
+	bot("1")
+	change(f.answer, "")
+	bot("2")
+	change(f.answer, "another bot")
+	change(f.sent(folder, chat, "b2.100"), "")
+	change(f.queued(folder, chat), "")
+	change(f.sent(folder, chat, "old:101"), "before the group became a supergroup")
+}
+
 func TestReact(t *testing.T) {
 	f := newFixture(t)
 	f.exec(`UPDATE messages SET platform_id = '55' WHERE id = ?`, f.own.ID)
