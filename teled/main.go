@@ -7,6 +7,7 @@ package main
 import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
+	"arizuko/teled/internal/bot"
 	"arizuko/teled/internal/events"
 	"arizuko/teled/internal/outbound"
 	"arizuko/teled/internal/telegramapi"
@@ -23,5 +24,7 @@ func program() adapter.Program[Config] {
 func build(cfg Config, p *daemon.Process, as adapter.Identity) (adapter.Platform, adapter.Listener) {
 	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewCallClient())
 	listening := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewListenClient())
-	return &outbound.Sender{API: api, Identity: as, Data: cfg.Data, Store: p.Store, Now: p.Now, Log: p.Log, Local: cfg.Local}, &events.Listener{API: listening, Store: p.Store, Local: cfg.Local}
+	self := &bot.Bot{API: api, Store: p.Store, Daemon: as.Daemon, Log: p.Log, Now: p.Now}
+	return &outbound.Sender{API: api, Bot: self, Identity: as, Data: cfg.Data, Store: p.Store, Now: p.Now, Log: p.Log, Local: cfg.Local},
+		&events.Listener{API: listening, Bot: self, Store: p.Store, Local: cfg.Local}
 }

@@ -197,6 +197,7 @@ func differences() map[string]difference {
 		changes  = "Slack's history shows what was edited, deleted and reacted to while the daemon was down; the others show it in no way, or as events"
 		topics   = "Telegram shows the typing indicator of a forum's General topic only if the call names it"
 		nameless = "Telegram's votes name the poll, and neither its message nor its chat"
+		ownIDs   = "ids in Telegram's private chats and basic groups are each bot's own, so that it matters which bot it is"
 	)
 	return map[string]difference{
 		"outbound file find.go":       {"discd slakd", finds},
@@ -237,6 +238,8 @@ func differences() map[string]difference {
 		"events file posts.go":     {"slakd", posts},
 		"events file names.go":     {"slakd", posts},
 		"Listener Mount":           {"slakd", posts},
+		"package bot":              {"teled", ownIDs},
+		"type outbound marks":      {"teled", ownIDs},
 		"package history":          {"slakd", "Slack keeps no events: what was missed is read from each conversation and thread, in more steps than Discord's"},
 		"events file context.go":   {"slakd", "Slack sends a reply without the post that it answers"},
 		"events file joins.go":     {"slakd", "the join of Slack's history has another time than that of its event"},

@@ -2,6 +2,7 @@ package platforms
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,105 @@ func TestTelegram_GroupBecomesSupergroup_AnsweredThere(t *testing.T) {
 	super.Say(alice, "and after?")
 	f.wantAnswer("and after?", there, f.info.Group)
 	f.wantOneAnswerEach([]string{"until go before", "and after?"})
+}
+
+// Another bot takes the place of the first one. Its messages have the numbers of the first one's, and are others.
+func TestTelegram_AnotherBotBehindTheDatabase_HasItsOwnMessages(t *testing.T) {
+	t.Parallel()
+	for name, room := range map[string]func(*chatsim.Telegram, telegram.User) telegram.Place{
+		"private chat": func(w *chatsim.Telegram, alice telegram.User) telegram.Place { return w.DM(alice) },
+		"basic group": func(w *chatsim.Telegram, alice telegram.User) telegram.Place {
+			group := w.Group("Team", alice)
+			group.AddBot(alice)
+			group.Promote(alice, true) // to get reactions
+			return group
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			changeBot(t, room)
+		})
+	}
+}
+
+func changeBot(t *testing.T, room func(*chatsim.Telegram, telegram.User) telegram.Place) {
+	first := chatsim.NewTelegram(chatsim.Size{}, telegramOptions())
+	f := startWith(newInstance(t), first, "caller")
+	alice := first.User("Alice", "alice")
+	at := room(first, alice)
+	ask := func(text string) telegram.Message { return at.Say(alice, "@"+first.Me().Username+" "+text) }
+	said := func(text string) (found telegram.Message) {
+		t.Helper()
+		f.Until(fmt.Sprintf("%q to be said", text), func() bool {
+			for _, m := range at.Messages() {
+				if found = m; m.From.IsBot && strings.Contains(m.Text, text) {
+					return true
+				}
+			}
+			return false
+		})
+		return found
+	}
+	want := func(want, query string) {
+		t.Helper()
+		if got := f.Value(query); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+	pin := ask("my PIN is 1234\nsay of the first bot")
+	said("of the first bot")
+	for _, text := range []string{"thanks", "and bye"} {
+		at.Say(alice, text)
+		f.waitStored(text)
+	}
+	f.WaitIdle()
+	unchangeable := fmt.Sprintf("call react {\"message_id\":%s,\"emoji\":\"👎\"}\ncall edit_message {\"message_id\":%s,\"text\":\"x\"}",
+		f.Value(`SELECT id FROM messages WHERE content LIKE 'my PIN%'`), f.Value(`SELECT id FROM messages WHERE content = 'of the first bot' AND direction = 'out'`))
+
+	f.Stop(f.info.Daemon)
+	f.OK(first.Close())
+	o := telegramOptions()
+	o.Token = "6" + telegram.DefaultToken[1:]
+	second := chatsim.NewTelegram(chatsim.Size{}, o)
+	g := f.serve(second)
+	g.say(g.dm, "silent hello")
+	alice = second.User("Alice", "alice")
+	at = room(second, alice)
+	asked := ask("are you there?\nsay of the second bot")
+	if asked.ID != pin.ID || asked.Chat.ID != pin.Chat.ID {
+		t.Fatalf("message %d of %d has not the number of %d of %d", asked.ID, asked.Chat.ID, pin.ID, pin.Chat.ID)
+	}
+	f.Restart(f.info.Daemon)
+	answer := said("of the second bot")
+	f.WaitIdle()
+	id := func(m telegram.Message) string { return fmt.Sprintf("b%d.%d", second.Me().ID, m.ID) }
+	want(id(asked), `SELECT platform_id FROM messages WHERE content LIKE 'are you there?%'`)
+	want(id(answer), `SELECT platform_id FROM messages WHERE content = 'of the second bot' AND direction = 'out'`)
+
+	at.Reply(alice, answer.ID, "what?\nsay that")
+	said("that")
+	at.Edit(alice, asked.ID, "were you there?")
+	at.React(alice, answer.ID, "👍")
+	changed := ask(strings.Join([]string{
+		`call react {"message_id":$this,"emoji":"👍"}`, `call send_message {"text":"at work"}`, `call edit_message {"message_id":$message_id,"text":"nearly done"}`,
+		unchangeable, "say all done",
+	}, "\n"))
+	if text := said("all done").Text; strings.Count(text, "another bot") != 2 {
+		t.Errorf("changes of the first bot's messages: %s", text)
+	}
+	said("nearly done")
+	f.waitStored("👍")
+	f.WaitIdle()
+	want("reply "+id(answer), `SELECT verb || ' ' || reply_to_id FROM messages WHERE content LIKE 'what?%'`)
+	want(id(asked), `SELECT target_id FROM messages WHERE verb = 'edit'`)
+	want(id(answer), `SELECT target_id FROM messages WHERE verb = 'reaction'`)
+	want("0", `SELECT count(*) FROM messages WHERE out_state IN ('failed', 'ambiguous')`)
+	if got := at.Reactions(changed.ID)[second.Me().ID]; !slices.Equal(got, []string{"👍"}) {
+		t.Errorf("the reaction of the second bot: %q", got)
+	}
+	if log := f.Log(f.info.Daemon); strings.Count(log, "running as another bot") != 1 {
+		t.Error("the change of the bot is not in the log once")
+	}
 }
 
 // What users send as one thing is one turn, and what they answer is in its prompt, though the bot in privacy mode has

@@ -14,13 +14,14 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
+	"arizuko/teled/internal/bot"
 	"arizuko/teled/internal/inbound"
 	"arizuko/teled/internal/telegramapi"
 )
 
 const (
 	// cursor is the key of the id of the update to read next.
-	cursor = "offset"
+	cursor = bot.OffsetKey
 	// pollTimeout is how long Telegram waits for an update before it answers with none. A longer one
 	// would only save calls: a poll that is lost is noticed after pollTimeout and ConnectTimeout.
 	pollTimeout = 5 * time.Second
@@ -43,6 +44,7 @@ var updates = []string{"message", "edited_message", "channel_post", "edited_chan
 // Listener implements adapter.Listener. Its exported fields are set once.
 type Listener struct {
 	API   *telegramapi.Client
+	Bot   *bot.Bot
 	Store *store.Store
 	Local bool // the server is run with --local
 
@@ -151,9 +153,8 @@ func (l *Listener) poll(ctx context.Context, offset int64, wait time.Duration) (
 }
 
 func (l *Listener) me(ctx context.Context, platform string) (me inbound.Self, err error) {
-	var user telegramapi.User
-	err = l.API.Call(ctx, "getMe", nil, &user)
-	return inbound.Self{Platform: platform, ID: user.ID, Username: user.Username}, err
+	user, mark, err := l.Bot.Learn(ctx)
+	return inbound.Self{Platform: platform, ID: user.ID, Username: user.Username, Mark: mark}, err
 }
 
 // renamed is the bot with the name that it has now. A call that fails is made again later.

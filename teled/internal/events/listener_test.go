@@ -22,6 +22,7 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
+	"arizuko/teled/internal/bot"
 	"arizuko/teled/internal/inbound"
 	"arizuko/teled/internal/telegramapi"
 )
@@ -38,6 +39,7 @@ type fixture struct {
 	t     *testing.T
 	path  string
 	store *store.Store
+	me    int64 // the bot
 	bots  adapter.Bots
 	// convert, if not nil, replaces that of the listener.
 	convert func(*telegramapi.Update, inbound.Self) (adapter.Inbound, error)
@@ -61,7 +63,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, batches ...string) *fixture {
 	path := storetest.Path(t)
-	return &fixture{t: t, path: path, store: storetest.OpenAt(t, path, nil), batches: batches, username: "arizuko_bot", now: time.Now}
+	return &fixture{t: t, path: path, store: storetest.OpenAt(t, path, nil), me: 99, batches: batches, username: "arizuko_bot", now: time.Now}
 }
 
 // ServeHTTP is the Bot API.
@@ -70,7 +72,7 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/getMe"):
-		fmt.Fprintf(w, `{"ok":true,"result":{"id":99,"is_bot":true,"username":%q}}`, f.username)
+		fmt.Fprintf(w, `{"ok":true,"result":{"id":%d,"is_bot":true,"username":%q}}`, f.me, f.username)
 	case strings.HasSuffix(r.URL.Path, "MyCommands"):
 		fmt.Fprint(w, `{"ok":true,"result":[]}`)
 	case strings.HasSuffix(r.URL.Path, "/answerCallbackQuery"):
@@ -119,7 +121,9 @@ func (f *fixture) listen() error {
 	defer stop()
 	f.stop, f.metrics = stop, prometheus.NewRegistry()
 	log := slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	l := &Listener{API: telegramapi.NewClient(api.URL, token, adapter.NewCallClient()), Store: f.store, convert: f.convert}
+	client := telegramapi.NewClient(api.URL, token, adapter.NewCallClient())
+	self := &bot.Bot{API: client, Store: f.store, Daemon: "teled", Log: log, Now: time.Now}
+	l := &Listener{API: client, Bot: self, Store: f.store, convert: f.convert}
 	shell := adapter.New(nil, adapter.Options{
 		Platform: "telegram", Daemon: "teled", Listener: l, Store: f.store, Bots: f.bots, Log: log, Metrics: f.metrics, Now: f.now,
 		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, store.Daemon) error { return nil }),
@@ -212,6 +216,37 @@ func TestListen_Updates_AreStoredWithTheOffset(t *testing.T) {
 	}
 }
 
+// The number of a message, and what is read, say nothing about those of another bot. What belongs to the first one does so
+// again once it is back.
+func TestListen_AnotherBot_IsNoticedAndStoredBesideTheFirst(t *testing.T) {
+	f := newFixture(t, message(700, 1, "my PIN is 1234"))
+	f.exec(`INSERT INTO messages (chat_jid, platform_id, direction, sender, content, timestamp, received_at) VALUES ('` + chat + `', '2', 'in', 'telegram:7', 'before bots were stored', 1, 1)`)
+	f.run()
+	reply := `{"update_id":12,"message":{"message_id":2,"date":1764000000,"chat":{"id":-5,"type":"group"},"from":{"id":7},"text":"what is that?",
+		"reply_to_message":{"message_id":1,"date":1764000000,"chat":{"id":-5,"type":"group"},"from":{"id":98,"is_bot":true},"text":"hello"}}}`
+	f.me, f.offsets, f.batches = 98, nil, []string{reply}
+	f.run()
+	f.expectOffsets("", "13") // not from 701 on
+	row, err := f.store.MessageByPlatformID(t.Context(), chat, "b98.2")
+	if err != nil || row == nil || row.Verb != msg.VerbReply || row.ReplyToID != "b98.1" {
+		t.Fatalf("the reply is %+v, %v", row, err)
+	}
+	answered, err := f.store.MessageByPlatformID(t.Context(), chat, row.ReplyToID)
+	if err != nil || answered == nil || answered.Content != "hello" {
+		t.Errorf("it answers %+v, %v", answered, err)
+	}
+	f.me, f.batches = 99, []string{message(701, 1, "my PIN is 1234") + "," + message(702, 3, "and back")}
+	f.run()
+	f.expectStored("703", "before bots were stored", "my PIN is 1234", "what is that?", "and back")
+	if log := f.log.String(); strings.Count(log, "level=WARN msg=\"running as another bot") != 2 || !strings.Contains(log, "bot=98 before=99") {
+		t.Errorf("the log:\n%s", log)
+	}
+	changes, err := f.store.Audit(t.Context(), store.AuditQuery{What: store.AuditBot, Limit: 9})
+	if err != nil || len(changes) != 2 || changes[1].Who != "teled" || changes[1].Detail != "99 to 98" {
+		t.Errorf("the audit: %+v, %v", changes, err)
+	}
+}
+
 func TestListen_Restart_ContinuesAtTheStoredOffset(t *testing.T) {
 	f := newFixture(t, message(11, 1, "one"))
 	f.run()
@@ -249,7 +284,7 @@ func TestListen_ReorderedUpdates_KillBetweenThemLosesNone(t *testing.T) {
 
 // Whichever of the two writes fails, neither is stored.
 func TestListen_WriteFails_StoresNeitherRowNorOffset(t *testing.T) {
-	for name, table := range map[string]string{"message": "messages", "offset": "cursors"} {
+	for name, table := range map[string]string{"message": "messages", "offset": "cursors WHEN NEW.key = 'offset'"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, message(11, 1, "one")+","+message(12, 2, "two"))
 			f.exec(`CREATE TRIGGER no BEFORE INSERT ON ` + table + ` BEGIN SELECT raise(ABORT, 'no'); END`)

@@ -20,6 +20,7 @@ import (
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/telegram"
+	"arizuko/teled/internal/bot"
 	"arizuko/teled/internal/telegramapi"
 )
 
@@ -39,8 +40,9 @@ func newAccount(t *testing.T, o fake.Options) *account {
 	network := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	a.client = network.ListenClient()
 	st := storetest.Open(t)
-	a.Listener = &Listener{API: telegramapi.NewClient("https://telegram.test", a.Token(), a.client), Store: st}
 	log := slog.New(slog.NewTextHandler(&a.log, nil))
+	api := telegramapi.NewClient("https://telegram.test", a.Token(), a.client)
+	a.Listener = &Listener{API: api, Bot: &bot.Bot{API: api, Store: st, Daemon: "teled", Log: log, Now: time.Now}, Store: st}
 	a.shell = adapter.New(nil, adapter.Options{
 		Platform: "telegram", Daemon: "teled", Listener: a.Listener, Store: st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
 		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, store.Daemon) error { return nil }),

@@ -77,8 +77,9 @@ func (p *pastes) group(ctx context.Context, m *msg.Message, length int) error {
 // are missing in rows, so that a piece may be somewhat shorter there.
 func (p *pastes) rowBefore(ctx context.Context, m *msg.Message) (*msg.Message, error) {
 	const mention = 100
-	id, _ := strconv.ParseInt(m.PlatformID, 10, 64) // always a number
-	row, err := p.stored(ctx, m.ChatJID, strconv.FormatInt(id-1, 10))
+	mark, number := msg.CutBotMark(m.PlatformID)
+	id, _ := strconv.ParseInt(number, 10, 64) // always a number
+	row, err := p.stored(ctx, m.ChatJID, mark+strconv.FormatInt(id-1, 10))
 	if err != nil || row == nil || row.Sender != m.Sender || row.ThreadID != m.ThreadID ||
 		!strings.HasPrefix(row.GroupKey, pastePrefix) || render.UTF16Len(row.Content) < minPiece-mention {
 		return nil, err

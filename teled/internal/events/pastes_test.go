@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/store"
 )
 
 // said is an update with a text of a user at a second.
@@ -63,11 +65,16 @@ func TestListen_WordToTheGatewayAfterALongText_IsNoPiece(t *testing.T) {
 
 func TestListen_RestartBetweenPieces_KeepsTheGroupKey(t *testing.T) {
 	long := strings.Repeat("x", 4096)
-	f := newFixture(t, said(11, 7, 0, long))
-	f.run()
-	f.batches = []string{said(12, 7, 1, "the end") + "," + said(13, 8, 1, "of another user"), said(14, 7, 1, "more")}
-	f.run()
-	if diff := cmp.Diff(map[string]string{"11": "paste:11", "12": "paste:11"}, f.groups()); diff != "" {
-		t.Errorf("group keys (-want +got):\n%s", diff)
+	for firstBot, mark := range map[string]string{"99": "", "98": "b99."} {
+		f := newFixture(t, said(11, 7, 0, long))
+		if err := f.store.Write(t.Context(), func(tx *store.Tx) error { return tx.PutBot("teled", firstBot, 1) }); err != nil {
+			t.Fatal(err)
+		}
+		f.run()
+		f.batches = []string{said(12, 7, 1, "the end") + "," + said(13, 8, 1, "of another user"), said(14, 7, 1, "more")}
+		f.run()
+		if diff := cmp.Diff(map[string]string{mark + "11": "paste:" + mark + "11", mark + "12": "paste:" + mark + "11"}, f.groups()); diff != "" {
+			t.Errorf("first bot %s: group keys (-want +got):\n%s", firstBot, diff)
+		}
 	}
 }

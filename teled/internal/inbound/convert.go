@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"arizuko/pkg/adapter"
@@ -18,6 +19,7 @@ type Self struct {
 	Platform string // the first part of addresses
 	ID       int64
 	Username string // without the "@"
+	Mark     string // begins the ids that are the bot's own, see msg.BotMark
 }
 
 // Convert converts an update. An update that makes no row gives an empty result; one that lacks a
@@ -25,7 +27,7 @@ type Self struct {
 // the rows, and the timestamp if the update has none. A group that becomes a supergroup is Moved by an
 // update in each of the two.
 //
-// The ids of rows, unique in their chat:
+// The ids of rows, unique in their chat; where those of messages are each bot's own, all begin with the bot's mark:
 //
 //	<message>                           a message
 //	<message>:e:<date>-<hash>           an edit, of which there may be several in one second
@@ -67,7 +69,25 @@ func Convert(u *telegramapi.Update, me Self) (adapter.Inbound, error) {
 	if err != nil {
 		return adapter.Inbound{}, fmt.Errorf("update %d: %w", u.ID, err)
 	}
+	me.own(&r)
 	return r, nil
+}
+
+// own puts the bot's mark before ids of chats where those of messages are each bot's own.
+func (me Self) own(r *adapter.Inbound) {
+	mark := func(chat string, ids ...*string) {
+		for _, id := range ids {
+			if *id != "" && msg.IDsOfBot(chat) {
+				*id = me.Mark + *id
+			}
+		}
+	}
+	for _, m := range slices.Concat(r.Messages, r.Quoted) {
+		mark(m.ChatJID, &m.PlatformID, &m.ReplyToID, &m.TargetID, &m.ThreadID, &m.Topic)
+	}
+	for i := range r.Threads {
+		mark(r.Threads[i].ChatJID, &r.Threads[i].ID)
+	}
 }
 
 // of makes a result about a chat, without rows.

@@ -2,6 +2,7 @@ package inbound
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,45 @@ func TestConvert_EditsWithinOneSecond_DifferByContent(t *testing.T) {
 			t.Errorf("%q and %q are both %s", other, e.What, m.PlatformID)
 		}
 		seen[m.ChatJID+m.PlatformID] = e.What
+	}
+}
+
+// Where each bot has its own ids of messages, all ids of rows begin with the bot's mark.
+func TestConvert_LaterBot_MarksItsOwnIDs(t *testing.T) {
+	marked := us
+	marked.Mark = "b99."
+	count := map[bool]int{}
+	for _, path := range inboundtest.Paths(t) {
+		for _, e := range inboundtest.Read[example](t, path) {
+			first, err := Convert(&e.Update, us)
+			later, again := Convert(&e.Update, marked)
+			if err != nil || again != nil {
+				continue // as its golden file says
+			}
+			check := func(chat, of, got string) {
+				mark := ""
+				if msg.IDsOfBot(chat) && of != "" {
+					mark = marked.Mark
+				}
+				if count[mark != ""]++; got != mark+of {
+					t.Errorf("%s: %q became %q in %s", e.What, of, got, chat)
+				}
+			}
+			for i, m := range slices.Concat(first.Messages, first.Quoted) {
+				n := slices.Concat(later.Messages, later.Quoted)[i]
+				check(m.ChatJID, m.PlatformID, n.PlatformID)
+				check(m.ChatJID, m.TargetID, n.TargetID)
+				check(m.ChatJID, m.ReplyToID, n.ReplyToID)
+				check(m.ChatJID, m.ThreadID, n.ThreadID)
+				check(m.ChatJID, m.Topic, n.Topic)
+			}
+			for i, thread := range first.Threads {
+				check(thread.ChatJID, thread.ID, later.Threads[i].ID)
+			}
+		}
+	}
+	if count[true] < 100 || count[false] < 100 {
+		t.Errorf("%d ids with a mark, %d without: the examples show too little", count[true], count[false])
 	}
 }
 

@@ -65,17 +65,21 @@ func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 	clients := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	return adaptertest.Remote{
 		Connect: func() adapter.Platform {
-			return unreachable{&Sender{Identity: first, Now: time.Now, API: telegramapi.NewClient("https://telegram.test", s.Token(), clients.CallClient()), Data: data}, s}
+			return unreachable{newSender(telegramapi.NewClient("https://telegram.test", s.Token(), clients.CallClient()), st(), data), s}
 		},
 		Listen: func() adapter.Listener {
-			return &events.Listener{API: telegramapi.NewClient("https://telegram.test", s.Token(), clients.ListenClient()), Store: st()}
+			api := telegramapi.NewClient("https://telegram.test", s.Token(), clients.ListenClient())
+			return &events.Listener{API: api, Bot: newSender(api, st(), "").Bot, Store: st()}
 		},
 		Received: s.received,
 		Fail:     s.plan.Fail, SetOutage: n.SetOutage, FloodAccount: s.Flood, Asked: s.plan.Asked,
 		CloseThread: func() { s.topic.CloseTopic(true) }, DeleteThread: s.topic.DeleteTopic,
 		RefusePhoto: func() ([]byte, string) { return narrowPicture(t), "PHOTO_INVALID_DIMENSIONS" }, Data: data,
 		Write: func(text string) { s.dm.Say(s.alice, text) },
-		Shown: s.shown, Delete: func(id string) { s.topic.Delete(int(messageID(id))) },
+		Shown: s.shown, Delete: func(id string) {
+			_, number := messageID(id)
+			s.topic.Delete(int(number))
+		},
 		FailEdit: func(f adaptertest.Fault) {
 			fault := faultOf(f)
 			fault.Method = "editMessageText"

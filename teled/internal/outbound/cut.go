@@ -56,7 +56,12 @@ type call struct {
 	text   string // the parameter that holds the text, "" for none
 	closes int64  // when a poll closes, unix ms, 0 for never
 	remark string // in what other form it is sent than the row asks for, "" for none
+	of     marks
 }
+
+// marks say of the ids in the parameters of a call whose they are, see msg.BotMark: of the message that it is about, the one
+// that it answers, and the topic.
+type marks struct{ message, reply, topic string }
 
 // sends reports whether the call makes a message.
 func (c call) sends() bool { return strings.HasPrefix(c.method, "send") }
@@ -83,35 +88,40 @@ func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 		return nil, err
 	}
 	for i, c := range calls {
-		for key, value := range address {
+		for key, value := range address.params {
 			if _, set := c.params[key]; !set && c.takes(key, i) {
 				c.params[key] = value
 			}
 		}
+		c.of.reply, c.of.topic = address.of.reply, address.of.topic
 		parts = append(parts, c)
 	}
 	return parts, nil
 }
 
-// addressOf is the destination of a row: its chat, its thread and the message it replies to.
-func (s *Sender) addressOf(m *msg.Message) (telegramapi.Params, error) {
+// addressOf is a call with the destination of a row: its chat, its thread and the message it replies to.
+func (s *Sender) addressOf(m *msg.Message) (c call, err error) {
 	chat, err := telegramapi.ChatID(s.Platform, m.ChatJID)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	p := telegramapi.Params{"chat_id": chat}
+	c.params = p
 	if m.ThreadID != "" {
-		if p["message_thread_id"], err = strconv.ParseInt(m.ThreadID, 10, 64); err != nil {
-			return nil, fmt.Errorf("%.40q is not a forum topic", m.ThreadID)
+		mark, topic := msg.CutBotMark(m.ThreadID)
+		if p["message_thread_id"], err = strconv.ParseInt(topic, 10, 64); err != nil {
+			return c, fmt.Errorf("%.40q is not a forum topic", m.ThreadID)
 		}
 		if p["message_thread_id"] == int64(general) {
 			delete(p, "message_thread_id")
 		}
+		c.of.topic = mark
 	}
-	if id := messageID(m.ReplyToID); id != 0 {
+	if mark, id := messageID(m.ReplyToID); id != 0 {
 		p["reply_parameters"] = map[string]any{"message_id": id, "allow_sending_without_reply": true}
+		c.of.reply = mark
 	}
-	return p, nil
+	return c, nil
 }
 
 // takes reports whether the method takes a key of an address. Only the first part is a reply.
@@ -125,14 +135,21 @@ func (c call) takes(key string, part int) bool {
 	return true
 }
 
-// messageID returns the message that a platform id names, 0 if it names none.
-func messageID(platformID string) int64 {
-	id, _, _ := strings.Cut(platformID, ":")
-	n, err := strconv.ParseInt(id, 10, 64)
+// messageID returns the message that a platform id names, 0 if it names none, and the mark of its bot.
+func messageID(platformID string) (mark string, id int64) {
+	mark, rest := msg.CutBotMark(platformID)
+	rest, _, _ = strings.Cut(rest, ":")
+	id, err := strconv.ParseInt(rest, 10, 64)
 	if err != nil {
-		return 0
+		return "", 0
 	}
-	return n
+	return mark, id
+}
+
+// about makes a call one about a message.
+func (c call) about(platformID string) call {
+	c.of.message, c.params["message_id"] = messageID(platformID)
+	return c
 }
 
 // composer implements adapter.Composer.
@@ -141,8 +158,8 @@ type composer struct {
 }
 
 func (composer) MessageID(platformID string) string {
-	if id := messageID(platformID); id != 0 {
-		return strconv.FormatInt(id, 10)
+	if mark, id := messageID(platformID); id != 0 {
+		return mark + strconv.FormatInt(id, 10)
 	}
 	return ""
 }
@@ -205,9 +222,7 @@ func (composer) Reaction(target, given string, remove bool) (c call, err error) 
 		list = append(list, map[string]string{"type": "emoji", "emoji": accepted})
 	}
 	text, err := json.Marshal(list) // as text, since an empty list removes the reaction
-	c = call{
-		method: "setMessageReaction", params: telegramapi.Params{"message_id": messageID(target), "reaction": string(text)},
-	}
+	c = call{method: "setMessageReaction", params: telegramapi.Params{"reaction": string(text)}}.about(target)
 	if !same && !remove {
 		c.remark = fmt.Sprintf("sent as %s: Telegram does not accept %.40s", accepted, given)
 	}
@@ -215,12 +230,12 @@ func (composer) Reaction(target, given string, remove bool) (c call, err error) 
 }
 
 func (composer) Edit(target string, text call) call {
-	text.method, text.params["message_id"] = "editMessageText", messageID(target)
-	return text
+	text.method = "editMessageText"
+	return text.about(target)
 }
 
 func (composer) Delete(target string) call {
-	return call{method: "deleteMessage", params: telegramapi.Params{"message_id": messageID(target)}}
+	return call{method: "deleteMessage", params: telegramapi.Params{}}.about(target)
 }
 
 func (composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
@@ -235,7 +250,7 @@ func (composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
 
 // ClosePoll closes the poll itself; Telegram shows the result.
 func (composer) ClosePoll(target string, _ *msg.Poll) []call {
-	return []call{{method: "stopPoll", params: telegramapi.Params{"message_id": messageID(target)}}}
+	return []call{call{method: "stopPoll", params: telegramapi.Params{}}.about(target)}
 }
 
 // maxShort is the length in characters of options that stand beside each other, at most maxRow of them: longer ones would

@@ -11,6 +11,7 @@ import (
 	"arizuko/pkg/adapter/outboundtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
+	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/telegram"
 	"arizuko/teled/internal/telegramapi"
 )
@@ -117,7 +118,7 @@ func TestSend_EntitiesRefused_SendsPlainText(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	p := &Sender{Identity: first, Now: time.Now, API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient())}
+	p := newSender(telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), storetest.Open(t), "")
 	m := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Content: "Hello **you** `@joe` joe@a.bc `tg://user?id=1`"}
 	parts, err := p.Cut(m)
 	if err != nil {

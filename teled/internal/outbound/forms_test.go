@@ -6,6 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,7 +19,9 @@ import (
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/telegram"
+	"arizuko/teled/internal/bot"
 	"arizuko/teled/internal/telegramapi"
 )
 
@@ -36,7 +39,13 @@ func (s *fixture) sender(t *testing.T) *Sender {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return &Sender{Identity: first, Now: time.Now, API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), Data: t.TempDir()}
+	return newSender(telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), storetest.Open(t), t.TempDir())
+}
+
+func newSender(api *telegramapi.Client, st *store.Store, data string) *Sender {
+	log := slog.New(slog.DiscardHandler)
+	self := &bot.Bot{API: api, Store: st, Daemon: first.Daemon, Log: log, Now: time.Now}
+	return &Sender{Identity: first, Now: time.Now, API: api, Bot: self, Store: st, Data: data, Log: log}
 }
 
 // sendAll sends the parts of a row, and returns the id of the first one and the remark or failure of the last.
@@ -250,7 +259,7 @@ func TestSend_LinkPreviews_AreOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range s.Calls() {
-		if c.Params["link_preview_options"] != `{"is_disabled":true}` {
+		if c.Method != "getMe" && c.Params["link_preview_options"] != `{"is_disabled":true}` {
 			t.Errorf("%s with %v", c.Method, c.Params)
 		}
 	}

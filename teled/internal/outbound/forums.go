@@ -9,8 +9,6 @@ import (
 )
 
 const (
-	// lastGroup is the highest id of a supergroup: only those have topics.
-	lastGroup = -1_000_000_000_000
 	// forumFor is how long it is remembered whether a group has topics, which its administrators may change,
 	// and maxForums for how many groups.
 	forumFor  = 10 * time.Minute
@@ -30,11 +28,8 @@ type forum struct {
 	until time.Time
 }
 
-// isForum reports whether a chat has topics. One that cannot be asked counts as one without.
+// isForum reports whether a supergroup has topics. One that cannot be asked counts as one without.
 func (s *Sender) isForum(ctx context.Context, chat int64) bool {
-	if chat > lastGroup {
-		return false
-	}
 	now := s.Now()
 	s.forums.mu.Lock()
 	known, found := s.forums.known[chat]

@@ -3,7 +3,6 @@ package outbound
 import (
 	"errors"
 	"testing"
-	"time"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
@@ -27,7 +26,7 @@ func TestSend_GroupBecameSupergroup_MovesTheRow(t *testing.T) {
 	super := group.Migrate(alice)
 
 	st := storetest.Open(t)
-	p := &Sender{Identity: first, Now: time.Now, API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), Store: st}
+	p := newSender(telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), st, "")
 	from, to := telegramapi.JID("telegram", group.ChatID), telegramapi.JID("telegram", super.ChatID)
 	row := &msg.Message{ChatJID: from, Direction: msg.Out, OutState: msg.OutQueued, Content: "hello"}
 	if err := st.Write(t.Context(), func(tx *store.Tx) error { _, _, err := tx.PutMessage(row); return err }); err != nil {

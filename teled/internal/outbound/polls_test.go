@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"errors"
-	"log/slog"
 	"strconv"
 	"testing"
 	"time"
@@ -24,7 +23,7 @@ func TestSend_Poll_KeepsItsIDAndEndsOnce(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	st := storetest.Open(t)
-	p := &Sender{Identity: first, Now: time.Now, API: telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), Store: st, Log: slog.New(slog.DiscardHandler)}
+	p := newSender(telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), st, "")
 	row := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Direction: msg.Out, Kind: msg.KindPoll, Content: `{"question":"Lunch?","options":["yes","no"]}`}
 	if err := st.Write(t.Context(), func(tx *store.Tx) error { _, _, err := tx.PutMessage(row); return err }); err != nil {
 		t.Fatal(err)
@@ -73,7 +72,6 @@ func TestSend_PollWithAnEnd_IsClosedByTelegramIfSoon(t *testing.T) {
 		poll := &msg.Poll{Question: "Lunch?", Options: []string{"yes", "no"}, ClosesAt: now.Add(in).UnixMilli()}
 		return &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Kind: msg.KindPoll, Content: poll.JSON()}
 	}
-	p.Store, p.Log = storetest.Open(t), slog.New(slog.DiscardHandler)
 	for in, closes := range map[time.Duration]bool{time.Second: false, time.Minute: true, 9 * time.Minute: true, time.Hour: false} {
 		if id, err := sendAll(t, p, row(in)); id == "" || err != nil {
 			t.Errorf("%v: %q, %v", in, id, err)

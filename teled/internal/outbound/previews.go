@@ -49,18 +49,20 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 	c := previewCall(p)
 	switch {
 	case p.PlatformID != "":
-		c.method, c.params["message_id"] = "editMessageText", messageID(p.PlatformID)
+		c.method = "editMessageText"
+		c = c.about(p.PlatformID)
 		c.params[keyboard] = telegramapi.Keyboard{Rows: [][]telegramapi.Button{{{Text: msg.StopLabel, Data: msg.StopData(p.Turn)}}}}
 	case s.drafts(p.In):
 		c.method, c.params["draft_id"] = "sendMessageDraft", p.Turn%maxDraftID+1
-		delete(address, "reply_parameters")
+		delete(address.params, "reply_parameters")
 		delete(c.params, "link_preview_options")
 	}
-	for key, value := range address {
+	for key, value := range address.params {
 		if key == "chat_id" || c.sends() {
 			c.params[key] = value
 		}
 	}
+	c.of.reply, c.of.topic = address.of.reply, address.of.topic
 	id, err := s.doPreview(ctx, m, c)
 	if err != nil {
 		return "", s.previewFailure(ctx, m, c, err)
@@ -99,7 +101,9 @@ func previewCall(p *adapter.Preview) call {
 func (s *Sender) doPreview(ctx context.Context, m *msg.Message, c call) (id string, err error) {
 	try := func(c call) {
 		if c.method == "sendMessageDraft" {
-			err = s.API.Call(ctx, c.method, c.params, nil)
+			if c, _, err = s.own(ctx, m, c); err == nil {
+				err = s.API.Call(ctx, c.method, c.params, nil)
+			}
 		} else {
 			id, err = s.do(ctx, m, c)
 		}
@@ -139,7 +143,7 @@ func (s *Sender) RemovePreview(ctx context.Context, in store.Lane, platformID st
 	if err != nil {
 		return &adapter.Failure{Class: msg.Permanent, Err: err}
 	}
-	c := call{method: "deleteMessage", params: telegramapi.Params{"chat_id": address["chat_id"], "message_id": messageID(platformID)}}
+	c := call{method: "deleteMessage", params: telegramapi.Params{"chat_id": address.params["chat_id"]}}.about(platformID)
 	_, err = s.do(ctx, m, c)
 	if err == nil || telegramapi.RefusedFor(err, "message to delete not found") {
 		return nil
@@ -150,13 +154,11 @@ func (s *Sender) RemovePreview(ctx context.Context, in store.Lane, platformID st
 // TakeOver implements adapter.Previewer.
 func (s *Sender) TakeOver(part adapter.Part, platformID string) (adapter.Part, bool) {
 	c, ok := part.(call)
-	id := messageID(platformID)
-	if !ok || c.method != "sendMessage" || id == 0 {
+	if _, id := messageID(platformID); !ok || c.method != "sendMessage" || id == 0 {
 		return nil, false
 	}
 	c.method, c.params = "editMessageText", maps.Clone(c.params)
 	delete(c.params, "message_thread_id")
 	delete(c.params, "reply_parameters")
-	c.params["message_id"] = id
-	return c, true
+	return c.about(platformID), true
 }

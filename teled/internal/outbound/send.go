@@ -15,6 +15,7 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/teled/internal/bot"
 	"arizuko/teled/internal/telegramapi"
 )
 
@@ -28,6 +29,7 @@ const (
 type Sender struct {
 	adapter.Identity
 	API   *telegramapi.Client
+	Bot   *bot.Bot
 	Data  string // the data folder
 	Store *store.Store
 	Local bool // the server is run with --local
@@ -117,8 +119,34 @@ func pollGone(err error) bool {
 	return telegramapi.RefusedFor(err, "poll has already been closed") || telegramapi.RefusedFor(err, "message with poll to stop not found")
 }
 
+// own makes a call one of the present bot. Where ids of messages are each bot's own, it leaves out the answered message and
+// the topic if they are another bot's, and fails for good if the message that the call is about is. mark begins the id of a
+// message that the call makes.
+func (s *Sender) own(ctx context.Context, m *msg.Message, c call) (_ call, mark string, err error) {
+	if !msg.IDsOfBot(m.ChatJID) {
+		return c, "", nil
+	}
+	if mark, err = s.Bot.Mark(ctx); err != nil {
+		return c, "", err
+	}
+	if c.params["message_id"] != nil && c.of.message != mark {
+		return c, "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("the message is of another bot, which alone can change it")}
+	}
+	if c.of.reply != mark {
+		c = *c.without("reply_parameters")
+	}
+	if c.params["message_thread_id"] != nil && c.of.topic != mark {
+		c = c.without("message_thread_id").beginning(outsideTopic)
+	}
+	return c, mark, nil
+}
+
 // do makes a call for a row and returns the id of the message it made, "" if it made none.
 func (s *Sender) do(ctx context.Context, m *msg.Message, c call) (id string, err error) {
+	c, mark, err := s.own(ctx, m, c)
+	if err != nil {
+		return "", err
+	}
 	var files []telegramapi.Upload
 	if c.file != nil {
 		f, err := c.file.Open()
@@ -141,7 +169,7 @@ func (s *Sender) do(ctx context.Context, m *msg.Message, c call) (id string, err
 	if sent.Poll != nil && sent.Poll.ID != "" {
 		s.keepPollID(ctx, m, sent.Poll.ID)
 	}
-	return strconv.FormatInt(sent.ID, 10), nil
+	return mark + strconv.FormatInt(sent.ID, 10), nil
 }
 
 // keepPollID stores the id by which votes name the poll of a row. Without it they are not counted, but
@@ -166,11 +194,15 @@ func (s *Sender) Type(ctx context.Context, in store.Lane) error {
 	if err != nil {
 		return err
 	}
-	if in.ThreadID == "" && s.isForum(ctx, address["chat_id"].(int64)) {
-		address["message_thread_id"] = int64(general) // without it a forum shows nothing
+	if in.ThreadID == "" && !msg.IDsOfBot(in.ChatJID) && s.isForum(ctx, address.params["chat_id"].(int64)) {
+		address.params["message_thread_id"] = int64(general) // without it a forum shows nothing
 	}
-	address["action"] = "typing"
-	return s.API.Call(ctx, "sendChatAction", address, nil)
+	address, _, err = s.own(ctx, &msg.Message{ChatJID: in.ChatJID}, address)
+	if err != nil {
+		return err
+	}
+	address.params["action"] = "typing"
+	return s.API.Call(ctx, "sendChatAction", address.params, nil)
 }
 
 // TypingFor implements adapter.Typist.
