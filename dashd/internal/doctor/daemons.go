@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -219,6 +220,21 @@ func (e *examination) versions() {
 		lines = append(lines, version+": "+strings.Join(by[version], ", "))
 	}
 	e.warn("versions", "the daemons have different versions ("+strings.Join(lines, "; ")+")", "restart those of the older version with the new programs")
+}
+
+// botAge is how long the change of a bot is reported.
+const botAge = 7 * 24 * time.Hour
+
+// bots finds adapters that changed to another bot.
+func (e *examination) bots(ctx context.Context) error {
+	changes, err := e.st.Audit(ctx, store.AuditQuery{What: store.AuditBot, Limit: maxNamed})
+	for _, c := range changes {
+		if c.At > e.before(botAge) {
+			e.warn("bot-changed", fmt.Sprintf("%s changed to another bot %s (%s): messages of the former one in private chats and basic groups can no longer be changed", c.Who, e.ago(c.At), c.Detail),
+				fmt.Sprintf("nothing, if that was meant; else set %s to the former bot's token and restart %s", cmp.Or(daemon.TokenVariable(c.Who), "its token"), c.Who))
+		}
+	}
+	return err
 }
 
 // ago words a time before now.

@@ -130,7 +130,7 @@ func Examine(ctx context.Context, cfg Config) Report {
 // examineRows runs the checks that read the database. One that fails is a finding, and the others go on.
 func (e *examination) examineRows(ctx context.Context) {
 	for _, check := range []func(context.Context) error{
-		e.daemons, e.clock, e.undecided, e.parked, e.limited, e.turns, e.outbound, e.undelivered, e.files, e.failing, e.reminders, e.routes, e.groupFolders,
+		e.daemons, e.clock, e.undecided, e.parked, e.limited, e.turns, e.outbound, e.undelivered, e.files, e.failing, e.reminders, e.routes, e.groupFolders, e.bots,
 	} {
 		if err := check(ctx); err != nil {
 			e.unreadable(err)

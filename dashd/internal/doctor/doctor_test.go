@@ -222,6 +222,16 @@ func TestExamine_Platforms(t *testing.T) {
 	}
 	runAll(t, []broken{
 		{"connected", func(x *instance) { connected(x); x.daemon("teled", "connected", second) }, "", "", 0},
+		{"another bot", func(x *instance) {
+			connected(x)
+			x.daemon("teled", "connected", second)
+			x.sql(`INSERT INTO audit (at, who, what, detail) VALUES (?, 'teled', 'change bot', '900001 to 900002')`, now-3*hour)
+		}, "bot-changed teled changed to another bot 3 h ago (900001 to 900002): messages of the former one", "set TELEGRAM_BOT_TOKEN to the former bot's token", 0},
+		{"another bot long ago", func(x *instance) {
+			connected(x)
+			x.daemon("teled", "connected", second)
+			x.sql(`INSERT INTO audit (at, who, what, detail) VALUES (?, 'teled', 'change bot', '900001 to 900002')`, now-8*day)
+		}, "", "", 0},
 		{"token set and never started", connected, "daemon-gone teled has never run", "`docker compose up -d teled`", 1},
 		{"bad token", func(x *instance) {
 			connected(x)
