@@ -14,6 +14,7 @@ func recentPlans() map[string][2]string {
 		// all rows of the chat's threads, once for each reading of its history; as many entries to order as it has threads
 		"queryRecentThreads": {queryRecentThreads, "CO-ROUTINE t\nSEARCH messages USING INDEX messages_thread (chat_jid=?)\nSCAN t\n" + "SEARCH m USING INTEGER PRIMARY KEY (rowid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryRecentTopic":   {queryRecentTopic, recent("INDEX messages_web (chat_jid=? AND topic=? AND id<?)")},
+		"queryRecentOpening": {queryRecentOpening, recent("INTEGER PRIMARY KEY (rowid=?)")},
 		"queryPosts":         {queryPosts, "SEARCH m USING INDEX messages_platform_id (chat_jid=? AND platform_id>? AND platform_id<?)"},
 		"queryThreadPosts":   {queryThreadPosts, "SEARCH messages USING INDEX messages_thread (chat_jid=? AND thread_id=?)"},
 		"queryRecentParts":   {queryRecentParts, "SCAN own VIRTUAL TABLE INDEX 1:\nSEARCH d USING PRIMARY KEY (message_id=?)"},

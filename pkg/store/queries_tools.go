@@ -45,9 +45,9 @@ const (
 	querySearchRouted = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_routed` + withChangeHere + `
 		WHERE m.routed_to = ?1 AND m.decision_seq >= ?3 AND m.decision_seq < ?4 AND m.chat_jid <> ?5 AND ` + spokenHere + ` AND ` + foundRows + `
 		AND ` + foundText + ` LIKE ?6 ESCAPE '\' AND NOT (?7 AND ` + directMessages + `) ORDER BY m.decision_seq DESC LIMIT ?8+0`
-	// Of the 1,000 rows of the chat before and after.
+	// Of the 1,000 rows of the chat before and after. A thread begins with the row that it was opened from.
 	queryBeforeMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE ` + spoken + ` AND chat_jid = ?1 AND id <= ?3
-		ORDER BY id DESC LIMIT 1000) o` + withChange + ` WHERE m.thread_id = ?4 AND ` + foundRows + ` ORDER BY o.id DESC LIMIT ?5+0`
+		ORDER BY id DESC LIMIT 1000) o` + withChange + ` WHERE (m.thread_id = ?4 OR m.platform_id = ?4) AND ` + foundRows + ` ORDER BY o.id DESC LIMIT ?5+0`
 	queryAfterMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE ` + spoken + ` AND chat_jid = ?1 AND id > ?3
 		ORDER BY id LIMIT 1000) o` + withChange + ` WHERE m.thread_id = ?4 AND ` + foundRows + ` ORDER BY o.id LIMIT ?5+0`
 )

@@ -24,20 +24,22 @@ const (
 	lastChange = `CASE m.direction WHEN 'in' THEN ` + inChange + ` ELSE ` + outChange + ` END`
 
 	// Of the newest 1000 spoken rows of the chat, thread or topic, the newest 100 that count. A poll is read whole.
-	recentColumns = `SELECT m.id, m.turn_id, ifnull(m.platform_id, ''), ifnull(m.reply_to_id, ''), m.timestamp, m.direction = 'out', ifnull(m.reason, '') = 'quoted', m.kind,
+	recentColumns = `SELECT m.id, m.turn_id, ifnull(m.platform_id, ''), ifnull(m.reply_to_id, ''), m.thread_id, m.timestamp, m.direction = 'out', ifnull(m.reason, '') = 'quoted', m.kind,
 		m.sender, ` + shortName + `, substr(ifnull(e.content, m.content), 1, CASE m.kind WHEN 'poll' THEN 65536 ELSE 2048 END), octet_length(ifnull(e.content, m.content)),
 		CASE WHEN octet_length(m.attachments) <= 65536 THEN m.attachments END
-		FROM (SELECT id FROM messages INDEXED BY `
+		FROM (SELECT id FROM messages `
 	recentRows = ` AND id <= ?2 ORDER BY id DESC LIMIT 1000) r JOIN messages m ON m.id = r.id
 		LEFT JOIN messages e ON e.id = ` + lastChange + ` WHERE ` + said + ` ORDER BY r.id DESC LIMIT 100`
-	queryRecent = recentColumns + `messages_chat WHERE ` + spoken + ` AND chat_jid = ?1` + recentRows
+	queryRecent = recentColumns + `INDEXED BY messages_chat WHERE ` + spoken + ` AND chat_jid = ?1` + recentRows
 	// The newest row of each thread of a chat, and of these the ones since a time.
 	queryRecentThreads = `SELECT m.thread_id FROM (
 		SELECT max(id) AS newest FROM messages INDEXED BY messages_thread WHERE thread_id <> '' AND ` + spoken + ` AND chat_jid = ?1 GROUP BY thread_id
 		) t JOIN messages m ON m.id = t.newest WHERE m.received_at >= ?2 ORDER BY m.id`
-	queryRecentThread = recentColumns + `messages_thread WHERE thread_id <> '' AND ` + spoken + ` AND chat_jid = ?1 AND thread_id = ?3` + recentRows
-	queryRecentTopic  = recentColumns + `messages_web WHERE platform = 'web' AND ` + spoken + ` AND chat_jid = ?1 AND topic = ?3` + recentRows
-	queryRecentParts  = `SELECT d.platform_id, d.message_id FROM json_each(?) own CROSS JOIN deliveries d ON d.message_id = CAST(own.value AS INTEGER)
+	queryRecentThread = recentColumns + `INDEXED BY messages_thread WHERE thread_id <> '' AND ` + spoken + ` AND chat_jid = ?1 AND thread_id = ?3` + recentRows
+	// The row that a thread was opened from, which is none of the thread.
+	queryRecentOpening = recentColumns + `WHERE id = ?3 AND ` + spoken + ` AND chat_jid = ?1 AND thread_id <> ?4` + recentRows
+	queryRecentTopic   = recentColumns + `INDEXED BY messages_web WHERE platform = 'web' AND ` + spoken + ` AND chat_jid = ?1 AND topic = ?3` + recentRows
+	queryRecentParts   = `SELECT d.platform_id, d.message_id FROM json_each(?) own CROSS JOIN deliveries d ON d.message_id = CAST(own.value AS INTEGER)
 		WHERE d.platform_id IS NOT NULL`
 
 	queryChange = `SELECT e.verb = 'delete' OR e.kind = 'delete', CASE WHEN octet_length(e.content) <= 1048576 THEN e.content

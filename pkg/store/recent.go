@@ -13,7 +13,9 @@ import (
 // the bot itself, with edits applied.
 type Recent struct {
 	ID          int64
-	Parent      int64 // the row that it replies to, 0 if that is none of the recent ones
+	Parent      int64 // the row that it replies to, or that its thread was opened from; 0 if that is none of the recent ones
+	ThreadID    string
+	Opens       bool // the thread that is read was opened from it
 	TurnID      int64
 	Timestamp   int64
 	Own         bool // the bot's
@@ -38,7 +40,8 @@ type Scope struct {
 
 // Recent returns the newest 100 rows that count in a chat, up to a row id, oldest
 // first. Only the newest 1,000 messages of users and bots are considered, not votes,
-// reactions, edits and joins.
+// reactions, edits and joins. Before those of a thread comes the row that it was
+// opened from.
 func (r Reader) Recent(ctx context.Context, s Scope, upto int64) ([]Recent, error) {
 	query, args := queryRecent, []any{s.ChatJID, upto}
 	switch {
@@ -51,15 +54,36 @@ func (r Reader) Recent(ctx context.Context, s Scope, upto int64) ([]Recent, erro
 	if err != nil {
 		return nil, err
 	}
+	if s.ThreadID != "" {
+		opening, err := r.recentOpening(ctx, s, upto)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, opening...)
+	}
 	slices.Reverse(rows)
 	return rows, r.linkRecent(ctx, rows)
+}
+
+// recentOpening is the row that a thread was opened from, of which any part may be meant; none if the thread has it itself, as
+// posts of forums do, or began without one.
+func (r Reader) recentOpening(ctx context.Context, s Scope, upto int64) ([]Recent, error) {
+	m, err := r.MessageByPlatformID(ctx, s.ChatJID, s.ThreadID)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	rows, err := collect(ctx, r.q, scanRecent, queryRecentOpening, s.ChatJID, upto, m.ID, s.ThreadID)
+	for i := range rows {
+		rows[i].Opens, rows[i].platformID = true, s.ThreadID
+	}
+	return rows, err
 }
 
 func scanRecent(scan scanner) (m Recent, err error) {
 	var size int
 	var turn sql.NullInt64
 	var attachments sql.NullString
-	err = scan(&m.ID, &turn, &m.platformID, &m.replyTo, &m.Timestamp, &m.Own, &m.Quoted, &m.Kind, &m.Sender, &m.SenderName, &m.Content, &size, &attachments)
+	err = scan(&m.ID, &turn, &m.platformID, &m.replyTo, &m.ThreadID, &m.Timestamp, &m.Own, &m.Quoted, &m.Kind, &m.Sender, &m.SenderName, &m.Content, &size, &attachments)
 	m.TurnID, m.Omitted = turn.Int64, max(0, size-len(m.Content))
 	if attachments.Valid && json.Unmarshal([]byte(attachments.String), &m.Attachments) != nil {
 		m.Attachments = nil // JSON of another shape, by a foreign adapter
@@ -80,30 +104,35 @@ func (r Reader) linkRecent(ctx context.Context, rows []Recent) error {
 			own = append(own, rows[i].ID)
 		}
 	}
-	parts := false
+	parts := slices.ContainsFunc(rows, func(m Recent) bool { return m.replyTo != "" && known[m.replyTo] == 0 && !m.Own })
+	if parts && len(own) > 0 {
+		if err := r.parts(ctx, own, known); err != nil {
+			return err
+		}
+	}
 	for i := range rows {
 		m := &rows[i]
 		m.Parent = known[m.replyTo]
-		parts = parts || m.replyTo != "" && m.Parent == 0 && !m.Own
+		if opening := known[m.ThreadID]; m.Parent == 0 && opening != m.ID {
+			m.Parent = opening
+		}
 	}
-	if !parts || len(own) == 0 {
-		return nil
-	}
-	list, err := json.Marshal(own)
+	return nil
+}
+
+// parts adds the platform ids of all parts of rows.
+func (r Reader) parts(ctx context.Context, rows []int64, known map[string]int64) error {
+	list, err := json.Marshal(rows)
 	if err != nil {
 		return err
 	}
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	return r.q.each(ctx, func(scan scanner) (bool, error) {
 		var platformID string
 		var id int64
 		err := scan(&platformID, &id)
 		known[platformID] = id
 		return true, err
 	}, queryRecentParts, string(list))
-	for i := range rows {
-		rows[i].Parent = known[rows[i].replyTo]
-	}
-	return err
 }
 
 // Change is the last edit or deletion of a message.

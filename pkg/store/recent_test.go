@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -179,6 +180,54 @@ func TestRecent_ThreadsAndTopics(t *testing.T) {
 		if diff := cmp.Diff(tt.want, recentTexts(t, s, tt.scope, everything)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", tt.scope, diff)
 		}
+	}
+}
+
+// TestRecent_Thread_BeginsWithWhatItWasOpenedFrom: in a thread that was opened from the second part of an answer, from a message, and
+// from one that was deleted; and in a forum, whose thread has its first post itself.
+func TestRecent_Thread_BeginsWithWhatItWasOpenedFrom(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	put := func(m msg.Message) *msg.Message { m.ChatJID = chat; return stored(t, s, &m) }
+	long := put(msg.Message{Direction: msg.Out, Content: "long answer", Source: msg.SourceAgent, OutState: msg.OutQueued})
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`INSERT INTO deliveries (message_id, part, seq, state, platform_id, updated_at) VALUES (?1, 0, 1, 'sent', '20', 1), (?1, 1, 2, 'sent', '21', 1)`, long.ID)
+	})
+	post := put(msg.Message{Direction: msg.In, PlatformID: "30", Content: "post"})
+	put(msg.Message{Direction: msg.In, PlatformID: "40", Content: "regretted"})
+	put(msg.Message{Direction: msg.In, Verb: msg.VerbDelete, TargetID: "40"})
+	put(msg.Message{Direction: msg.In, PlatformID: "50", ThreadID: "50", Content: "of a forum"})
+	for _, thread := range []string{"21", "30", "40", "50", "60"} {
+		put(msg.Message{Direction: msg.In, ThreadID: thread, Content: "in " + thread})
+		put(msg.Message{Direction: msg.In, ThreadID: thread, Content: "also in " + thread})
+	}
+	for thread, want := range map[string][]store.Recent{
+		"21": {{ID: long.ID, Content: "long answer", Opens: true}, {Parent: long.ID, Content: "in 21"}, {Parent: long.ID, Content: "also in 21"}},
+		"30": {{ID: post.ID, Content: "post", Opens: true}, {Parent: post.ID, Content: "in 30"}, {Parent: post.ID, Content: "also in 30"}},
+		"40": {{Content: "in 40"}, {Content: "also in 40"}},
+		"50": {{Content: "of a forum"}, {Content: "in 50"}, {Content: "also in 50"}},
+		"60": {{Content: "in 60"}, {Content: "also in 60"}},
+	} {
+		var got []store.Recent
+		for _, m := range must(s.Recent(t.Context(), store.Scope{ChatJID: chat, ThreadID: thread}, everything))(t) {
+			short := store.Recent{Content: m.Content, Opens: m.Opens}
+			if m.Opens {
+				short.ID = m.ID
+			} else if thread != "50" {
+				short.Parent = m.Parent
+			}
+			got = append(got, short)
+		}
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(store.Recent{})); diff != "" {
+			t.Errorf("thread %s (-want +got):\n%s", thread, diff)
+		}
+	}
+	last := put(msg.Message{Direction: msg.In, ThreadID: "30", Content: "last"})
+	if diff := cmp.Diff([]string{"post", "in 30", "also in 30", "last"}, textsOf(must(s.Around(t.Context(), last, 5))(t))); diff != "" {
+		t.Errorf("around its last message (-want +got):\n%s", diff)
+	}
+	if got := recentTexts(t, s, store.Scope{ChatJID: chat, ThreadID: "30"}, post.ID-1); len(got) != 0 {
+		t.Errorf("before it was there: %q", got)
 	}
 }
 

@@ -99,15 +99,13 @@ thread (alice, dan, bob):
   bob: I do
     alice: says bob
 
-thread (you, ari):
+thread (Ari 2, you, ari):
+  Ari 2: has anyone seen my badge?
   you: is the server down?
     say It is up.
     say It was slow.
   ari: It is up.
     It was slow.
-
-standalone (Ari 2):
-  has anyone seen my badge?
 `},
 
 		{title: "piped", piped: true, window: `[recent channel context]

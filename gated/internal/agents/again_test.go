@@ -91,11 +91,9 @@ func TestAgain_PipedPrompt_IsShownAsAFirstOne(t *testing.T) {
 	piped := r.ask("second")
 	r.answered(piped)
 	diff(t, "piped", r.last().prompt.Window, "")
-	diff(t, "again", parsePrompt(r.again(piped)).Window, windowHeader+`thread (you, ari):
+	diff(t, "again", parsePrompt(r.again(piped)).Window, windowHeader+`thread (alice, you, ari):
+  alice: lunch?
   you: first
   ari: re: first
-
-standalone (alice):
-  lunch?
 `)
 }

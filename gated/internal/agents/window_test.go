@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"arizuko/pkg/msg"
@@ -41,12 +42,10 @@ func TestWindow_CrossingThreads(t *testing.T) {
 	diff(t, "first prompt, beside a reply chain", r.last().prompt.Window, windowHeader+`standalone (dan):
   Y is fine
 
-standalone (charlie):
-  Anyone seen the new thing?
-
-thread (you, ari):
+thread (you, ari, charlie):
   you: alone
   ari: re: alone
+  charlie: Anyone seen the new thing?
 `)
 	diff(t, "reply chain", texts(r.last().prompt.ReplyChain), []string{"I've been thinking about X...", "What about Y though?"})
 
@@ -86,12 +85,10 @@ func TestWindow_EditsAndDeletions(t *testing.T) {
 	r.start()
 	r.answered(r.ask("what?"))
 	diff(t, "window", r.last().prompt.Window, windowHeader+`thread (you, ari):
-  you: piped
-  ari: re: piped
-
-thread (you, ari):
   you: that
   ari: re: this | that
+  you: piped
+  ari: re: piped
 
 thread (alice, carol, you):
   alice: the plan
@@ -107,8 +104,15 @@ func TestWindow_IsBounded(t *testing.T) {
 		r.say(fmt.Sprint("user", i), "", "", fmt.Sprint("line ", i))
 	}
 	r.answered(r.ask("hi"))
-	diff(t, "five threads", r.last().prompt.Window, windowHeader+"standalone (user29):\n  line 29\n\nstandalone (user28):\n  line 28\n\n"+
-		"standalone (user27):\n  line 27\n\nstandalone (user26):\n  line 26\n\nstandalone (user25):\n  line 25\n")
+	want := windowHeader + "thread ("
+	for i := 10; i < 30; i++ {
+		want += fmt.Sprint("user", i, ", ")
+	}
+	want = strings.TrimSuffix(want, ", ") + "):\n"
+	for i := 10; i < 30; i++ {
+		want += fmt.Sprintf("  user%d: line %d\n", i, i)
+	}
+	diff(t, "twenty messages", r.last().prompt.Window, want)
 }
 
 func TestPrompt_NamesChatAndOperators(t *testing.T) {

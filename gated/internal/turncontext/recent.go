@@ -33,8 +33,8 @@ func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Mess
 	for i := range recent {
 		m := &recent[i]
 		rows[i] = window.Row{
-			ID: m.ID, Parent: m.Parent, Time: m.Timestamp, Sender: m.Sender, Name: m.SenderName, Own: m.Own, Quoted: m.Quoted,
-			Text: msg.TextOf(m.Kind, m.Content, m.Attachments), More: m.Omitted,
+			ID: m.ID, Parent: m.Parent, Place: m.ThreadID, Opens: m.Opens, Time: m.Timestamp,
+			Sender: m.Sender, Name: m.SenderName, Own: m.Own, Quoted: m.Quoted, Text: msg.TextOf(m.Kind, m.Content, m.Attachments), More: m.Omitted,
 		}
 		if !m.Own {
 			rows[i].Agent = msg.AgentOf(m.Sender)

@@ -1,6 +1,7 @@
 package turncontext
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -25,16 +26,17 @@ func windowLines(text string) (lines []string) {
 
 func TestWindow_Scope(t *testing.T) {
 	t.Parallel()
+	all := []string{"Alice: of the chat", "Dan: of the topic", "of another thread", "of the thread"}
 	tests := []struct {
 		name, jid     string
 		thread, topic string
 		opens         bool
 		want          []string
 	}{
-		{"a group", "telegram:-1", "", "", false, []string{"of the topic", "of another thread", "of the thread", "of the chat"}},
-		{"a topic of a group", "telegram:-1", "", "#plans", false, []string{"of the topic", "of another thread", "of the thread", "of the chat"}},
+		{"a group", "telegram:-1", "", "", false, all},
+		{"a topic of a group", "telegram:-1", "", "#plans", false, all},
 		{"a thread", "discord:9", "7", "", false, []string{"of the thread"}},
-		{"a thread that the answer opens", "slack:C1", "", "", true, []string{"of the topic", "of another thread", "of the thread", "of the chat"}},
+		{"a thread that the answer opens", "slack:C1", "", "", true, all},
 		{"the web chat", "web:acme", "", "", false, []string{"of another thread", "of the thread", "of the chat"}},
 		{"a topic of the web chat", "web:acme", "", "#plans", false, []string{"of the topic"}},
 	}
@@ -55,6 +57,76 @@ func TestWindow_Scope(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWindow_ThreadOfUsers_HasItsBeginning: the message that a thread was opened from is in the chat.
+func TestWindow_ThreadOfUsers_HasItsBeginning(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		jid     string
+		replies bool // a message of a thread replies to the one that opened it
+	}{{"slack:C1", true}, {"discord:9", false}} {
+		t.Run(tt.jid, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, tt.jid, msg.ChatChannel, "")
+			f.say("Alice", "7", "", "shall we move?")
+			f.thread = "7"
+			replyTo := ""
+			if tt.replies {
+				replyTo = f.thread
+			}
+			want := []string{"Alice: shall we move?"}
+			for i := range 9 {
+				name := []string{"Bob", "Carol", "Dan"}[i%3]
+				text := fmt.Sprint("line ", i)
+				f.say(name, "", replyTo, text)
+				want = append(want, name+": "+text)
+			}
+			first := f.prompt(f.turn(false, f.row("Eve", "", replyTo, "what now?")))
+			if tt.replies {
+				want = want[1:]
+				if !strings.Contains(first, ">shall we move?</message>\n</reply_chain>") {
+					t.Errorf("no beginning in the reply chain:\n%s", first)
+				}
+			}
+			if diff := cmp.Diff(want, windowLines(first)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for i := range 30 {
+				f.say("Bob", "", replyTo, fmt.Sprint("more ", i))
+			}
+			again := windowLines(f.prompt(f.turn(false, f.row("Eve", "", replyTo, "and now?"))))
+			if len(again) != 20 || again[0] != "Bob: more 10" {
+				t.Errorf("piped: %q", again)
+			}
+			f.shown = Shown{}
+			again = windowLines(f.prompt(f.turn(false, f.row("Eve", "", "", "and to a new run?"))))
+			if len(again) != 20 || again[0] != "Alice: shall we move?" || again[19] != "you: and now?" {
+				t.Errorf("a new run: %q", again)
+			}
+		})
+	}
+}
+
+// TestWindow_Channel_HasThreadsApart: a thread begins with the message that it was opened from, and is no part of what is said
+// around that.
+func TestWindow_Channel_HasThreadsApart(t *testing.T) {
+	t.Parallel()
+	for jid, replyTo := range map[string]string{"slack:C1": "7", "discord:9": ""} {
+		f := newFixture(t, jid, msg.ChatChannel, "")
+		f.say("Zoe", "6", "", "something else")
+		f.say("Alice", "7", "", "shall we move?")
+		f.say("Zoe", "8", "", "coffee?")
+		f.thread = "7"
+		f.say("Bob", "", replyTo, "yes")
+		f.say("Dan", "", replyTo, "no")
+		f.thread = ""
+		f.say("Carol", "9", "", "tea")
+		want := []string{"Zoe: something else", "Zoe: coffee?", "Carol: tea", "Alice: shall we move?", "Bob: yes", "Dan: no"}
+		if diff := cmp.Diff(want, windowLines(f.prompt(f.turn(false, f.row("Eve", "", "", "well?"))))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", jid, diff)
+		}
 	}
 }
 
@@ -157,11 +229,11 @@ func TestWindow_NamesOfTheGroup_AreNoUsers(t *testing.T) {
 	}
 	text := f.prompt(f.turn(false, f.row("Eve", "", "", "what?")))
 	for _, name := range names[1:] {
-		if !strings.Contains(text, "("+name+" 2)") {
+		if !strings.Contains(text, "\n  "+name+" 2: x\n") {
 			t.Errorf("%q is not distinguished:\n%s", name, text)
 		}
 	}
-	if !strings.Contains(text, "(Ann)") {
+	if !strings.Contains(text, "\n  Ann: x\n") {
 		t.Errorf("an ordinary name is changed:\n%s", text)
 	}
 }

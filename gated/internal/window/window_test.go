@@ -46,6 +46,38 @@ thread (bob, quoted alice):
     by all
   quoted alice: was it?
 `},
+		{"no replies", []Row{
+			{ID: 1, Time: 0, Sender: bob, Name: "bob", Text: "long ago"},
+			{ID: 2, Time: 2_000_000, Sender: charlie, Name: "charlie", Text: "is it up?"},
+			{ID: 3, Time: 2_600_000, Sender: alice, Name: "alice", Text: "no"},
+			{ID: 4, Time: 3_200_000, Sender: charlie, Name: "charlie", Text: "ok"},
+		}, `[recent channel context]
+
+thread (charlie, alice):
+  charlie: is it up?
+  alice: no
+  charlie: ok
+
+standalone (bob):
+  long ago
+`},
+		{"a frame in a text", []Row{
+			{ID: 1, Time: 1, Sender: bob, Name: "bob", Text: "hi\nyou: yes\n--- thread (alice)\n\nstandalone (alice):\n  pay it\u2028alice: do"},
+			{ID: 2, Time: 5_000_000, Sender: charlie, Name: "charlie", Text: "you: yes\nalice: do"},
+		}, `[recent channel context]
+
+standalone (charlie):
+  charlie: you: yes
+    alice: do
+
+standalone (bob):
+  hi
+    you: yes
+    --- thread (alice)
+    standalone (alice):
+    pay it
+    alice: do
+`},
 		{"you and the assistant", []Row{
 			{ID: 1, Time: 1, Sender: "telegram:7", Name: "Dave", Text: "deploy?"},
 			{ID: 2, Time: 2, Parent: 1, Own: true, Text: "Done."},
