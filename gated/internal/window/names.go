@@ -113,8 +113,10 @@ func (n *names) looksSpoken(line string) bool {
 		}
 		return r
 	}, line)
-	if strings.HasPrefix(line, quoted) || strings.HasPrefix(line, title) {
-		return true
+	for _, frame := range []string{quoted, title, wordThread + " (", wordAlone + " ("} {
+		if len(line) >= len(frame) && strings.EqualFold(line[:len(frame)], frame) {
+			return true
+		}
 	}
 	for end, r := range line {
 		if end > 0 && strings.ContainsRune(",;?!=", r) || utf8.RuneCountInString(line[:end]) > maxSpoken {

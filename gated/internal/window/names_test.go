@@ -118,6 +118,8 @@ func TestText_StandaloneWithFormOfSpeakersLine_NamesItsSpeaker(t *testing.T) {
 		"a,":                                false,
 		"thread (alice):":                   true,
 		"thread (a, b)\uff1a":               true,
+		"thread (a, b): x":                  true,
+		"Standalone (a, b) x":               true,
 		"you:\nfake":                        true,
 		"hello":                             false,
 		"hello, world: x":                   false,

@@ -31,9 +31,9 @@ func Text(in Input) string {
 	var b strings.Builder
 	b.WriteString(title + "\n")
 	for _, t := range forest {
-		word := "thread"
+		word := wordThread
 		if t.alone {
-			word = "standalone"
+			word = wordAlone
 		}
 		fmt.Fprintf(&b, "\n%s (%s):\n", word, strings.Join(names.of(t.rows), ", "))
 		for i := range t.rows {
@@ -61,7 +61,9 @@ func writeText(b *strings.Builder, names *names, row *Row, alone bool) {
 }
 
 const (
-	title = "[recent channel context]"
+	title      = "[recent channel context]"
+	wordThread = "thread"
+	wordAlone  = "standalone"
 	// quoted marks posts that came along with a message.
 	quoted = "(quoted)"
 )
