@@ -5,8 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // surfaces are the places where a reply may be read, one chat for each. On the surface of
@@ -126,5 +129,23 @@ func TestRead_SkipSign_KeepsReplyChain(t *testing.T) {
 			f.say("Eve", "e", "", "noon?")
 			check("piped", f.prompt(f.turn(false, f.row("Bob", "f", "", "too"), f.row("Carol", "g", "d", tt.sign))), "and who tests?", "noon?", "green")
 		})
+	}
+}
+
+// TestWindow_PrefixedMessageInIsolation_IsNotRepeated: the next prompt of the run does not show it as unanswered, in the window or
+// in a reply chain.
+func TestWindow_PrefixedMessageInIsolation_IsNotRepeated(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "telegram:-1", msg.ChatGroup, "")
+	written := f.put(f.row("Bob", "w", "", "#plans 🚫 what?"), store.Decision{Disposition: msg.Prefix, Reason: msg.ReasonPrefixTopic})
+	derived := f.row("Bob", "", "", "🚫 what?")
+	derived.PlatformID, derived.DerivedFrom, derived.Source, derived.Topic = "", written.ID, msg.SourcePrefix, "#plans"
+	isolated := f.turn(false, derived)
+	f.prompt(isolated)
+	f.answer(isolated, "r", "That.")
+	f.say("Alice", "", "", "hello")
+	text := f.prompt(f.turn(false, f.row("Bob", "", "w", "and now?")))
+	if diff := cmp.Diff([]string{"hello"}, windowLines(text)); diff != "" || strings.Contains(text, "🚫") {
+		t.Errorf("(-want +got):\n%s\n%s", diff, text)
 	}
 }

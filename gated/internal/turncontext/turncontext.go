@@ -40,7 +40,7 @@ type Shown struct {
 	Prompted bool
 	Through  int64                 // rows of other chats up to this decision
 	Upto     int64                 // recent lines of the chat up to this row
-	Rows     map[int64]bool        // other rows, by id
+	Rows     map[int64]bool        // other rows, by id, and the ones that they were made from
 	Own      func(turn int64) bool // reports its own turns, whose answers it wrote; nil for none
 }
 
@@ -67,6 +67,9 @@ func (s *Shown) Add(p *Prompt) {
 	}
 	for _, m := range p.rows {
 		s.Rows[m.ID] = true
+		if m.DerivedFrom != 0 {
+			s.Rows[m.DerivedFrom] = true
+		}
 	}
 	s.Prompted, s.Through, s.Upto = true, p.Through, max(s.Upto, p.upto)
 }
