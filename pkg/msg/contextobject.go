@@ -66,6 +66,21 @@ func ContextKinds() []ContextKind {
 		ContextPoll, ContextReminder, ContextSummary, ContextBotMessage, ContextMessage}
 }
 
+// MediaKind is the kind of a file of a MIME type.
+func MediaKind(mime string) ContextKind {
+	switch top, _, _ := strings.Cut(mime, "/"); {
+	case top == "image":
+		return ContextImage
+	case top == "video":
+		return ContextVideo
+	case top == "audio":
+		return ContextVoice
+	case mime == "application/pdf":
+		return ContextPDF
+	}
+	return ContextDocument
+}
+
 // IsMedia reports whether the kind is one of media.
 func (k ContextKind) IsMedia() bool { return strings.HasPrefix(string(k), "media.") }
 

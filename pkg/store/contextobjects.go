@@ -94,6 +94,17 @@ func (tx *Tx) DeleteContextObject(chatJID, id string) error {
 	return err
 }
 
+// DeleteContextObjectsOf deletes the objects of a chat that come from a message and returns their ids.
+func (tx *Tx) DeleteContextObjectsOf(chatJID string, messageID int64) (ids []string, err error) {
+	ids, err = collect(uncancelled(), tx.q, one[string], queryContextIDsOf, chatJID, messageID)
+	for _, id := range ids {
+		if err == nil {
+			err = tx.DeleteContextObject(chatJID, id)
+		}
+	}
+	return ids, err
+}
+
 // DeleteEndedContextObjects deletes at most limit objects that ended before now and returns how many.
 func (tx *Tx) DeleteEndedContextObjects(now int64, limit int) (deleted int64, err error) {
 	return tx.change(deleteEndedContext, now, limit)

@@ -13,6 +13,7 @@ func contextPlans() map[string][2]string {
 		"queryContextObjects":  {queryContextObjects, "SCAN context_objects"}, // all of them, at start
 		"queryContextObject":   {queryContextObject, objectRow},
 		"queryContextOfSource": {queryContextOfSource, ofChat + sorted},
+		"queryContextIDsOf":    {queryContextIDsOf, ofChat},
 		"queryContextExcess":   {queryContextExcess, ofChat + sorted},
 		"putContextObject":     {putContextObject, noRead},
 		"deleteContextObject":  {deleteContextObject, objectRow},

@@ -12,6 +12,7 @@ const (
 	queryContextObject   = contextColumns + ` WHERE chat_id = ? AND object_id = ?`
 	queryContextOfSource = contextColumns + ` WHERE chat_id = ?1 AND kind = ?2 AND source_message_id = ?3 AND active_until > ?4
 		ORDER BY last_touched_at DESC LIMIT 1`
+	queryContextIDsOf = `SELECT object_id FROM context_objects WHERE chat_id = ? AND source_message_id = ? ORDER BY object_id`
 	// Those of a chat beyond a number, open polls last.
 	queryContextExcess = `SELECT object_id FROM context_objects WHERE chat_id = ?1 AND object_id <> ?2 AND active_until > ?3
 		ORDER BY active_until = 9223372036854775807 DESC, last_touched_at DESC, object_id LIMIT 9223372036854775807 OFFSET ?4+0`

@@ -125,10 +125,27 @@ func merge(o, old *Object, event Event) {
 	}
 }
 
-// ClosePoll ends a poll that was closed at a time: it stays active for CONTEXT_POLL_GRACE. It does
-// nothing if the poll is not active. It does not count as a touch.
+// ClosePoll ends a poll that was closed at a time: that touches it, and it stays active for
+// CONTEXT_POLL_GRACE. It does nothing if the poll is not active, or was closed before.
 func (x *Index) ClosePoll(tx *store.Tx, chatJID string, pollID, closedAt, now int64) error {
-	return x.update(tx, chatJID, msg.ContextObjectID(msg.ContextPoll, pollID), now, func(o *Object) { o.ClosedAt = closedAt })
+	return x.update(tx, chatJID, msg.ContextObjectID(msg.ContextPoll, pollID), now, func(o *Object) {
+		if o.ClosedAt == 0 {
+			o.ClosedAt, o.LastTouchedAt = closedAt, now
+		}
+	})
+}
+
+// EndOf ends the objects that come from a message, which was deleted.
+func (x *Index) EndOf(tx *store.Tx, chatJID string, messageID int64) error {
+	jid, err := tx.Address(context.Background(), chatJID)
+	if err != nil {
+		return err
+	}
+	ended, err := tx.DeleteContextObjectsOf(jid, messageID)
+	for _, id := range ended {
+		tx.AfterCommit(func() { x.remove(jid, id) })
+	}
+	return err
 }
 
 // SetReminderDue says when a reminder fires next, 0 if it does not any more. It does nothing if the

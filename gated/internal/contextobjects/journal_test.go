@@ -139,7 +139,7 @@ func TestIndex_MemoryIsTheJournal(t *testing.T) {
 			chat := jid(rapid.IntRange(1, 2).Draw(rt, "chat"))
 			f.now += ms(time.Minute) * rapid.Int64Range(0, 30).Draw(rt, "minutes")
 			id := rapid.Int64Range(1, 5).Draw(rt, "id")
-			switch step := rapid.IntRange(0, 9).Draw(rt, "step"); step {
+			switch step := rapid.IntRange(0, 10).Draw(rt, "step"); step {
 			case 0:
 				f.restart()
 			case 1:
@@ -152,6 +152,13 @@ func TestIndex_MemoryIsTheJournal(t *testing.T) {
 				f.write(func(tx *store.Tx) error { return tx.MoveChat(jid(1), jid(2), f.now) })
 				if err := f.x.followAll(t.Context(), st.Reader, f.now); err != nil {
 					rt.Fatal(err)
+				}
+			case 10:
+				f.write(func(tx *store.Tx) error { return f.x.EndOf(tx, chat, id) })
+				for _, o := range f.journal() {
+					if o.ChatJID == chat && o.SourceMessageID == id {
+						rt.Fatalf("after its message was deleted: %+v", o)
+					}
 				}
 			default:
 				o := drawObject(rt)

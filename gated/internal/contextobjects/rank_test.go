@@ -248,6 +248,16 @@ func TestClosePoll_OpenOutlivesMaxTTL_ClosedLastsItsGrace(t *testing.T) {
 		t.Errorf("listing a poll that was closed an hour ago made it active: %+v", o)
 	}
 	f.want("listed an hour later", f.query(""), ScopeChat)
+	again := f.activate(PollCreated, poll(2))
+	f.pass(time.Hour)
+	for range 2 { // the platform says it, too
+		f.write(func(tx *store.Tx) error { return f.x.ClosePoll(tx, chatA, 2, f.now, f.now) })
+		o := f.lookup(f.query("")).Matches[0].Object
+		if at := again.LastTouchedAt + ms(time.Hour); o.LastTouchedAt != at || o.ClosedAt != at {
+			t.Errorf("closed %d ms, touched %d ms after it was made", o.ClosedAt-again.CreatedAt, o.LastTouchedAt-again.CreatedAt)
+		}
+		f.pass(time.Minute)
+	}
 	f.write(func(tx *store.Tx) error { return f.x.ClosePoll(tx, chatA, 99, f.now, f.now) }) // not active: nothing to do
 }
 

@@ -16,12 +16,14 @@ func (w *step) changes(r *Row) bool {
 	switch {
 	case c.Target != nil && w.decided[c.Target.ID]:
 		w.ended = true // the next step reads the target as it is then
+		return true
 	case c.Target == nil || c.Target.Direction == msg.Out:
 		w.decide(r, msg.Dropped, msg.ReasonEditOrphan, "")
 	case c.same(r):
 		w.decide(r, msg.Dropped, msg.ReasonEditSame, "")
 	case c.Target.Disposition == "" || c.Target.Disposition == msg.Onboarding:
 		w.changeUndecided(r, c.Target)
+		return true
 	case c.Subject.RoutedTo == "":
 		w.decide(r, msg.Dropped, msg.ReasonEditUntaken, "")
 	case r.Verb == msg.VerbEdit && !r.admitted(r.Group):
@@ -32,6 +34,9 @@ func (w *step) changes(r *Row) bool {
 			Row: r.ID, Disposition: msg.Observed, Reason: msg.ReasonEditNote, RoutedTo: c.Subject.RoutedTo,
 			Topic: c.Subject.Topic, ThreadID: c.Subject.ThreadID,
 		})
+	}
+	if r.Verb == msg.VerbDelete && c.Target != nil {
+		w.add(EndObjects{Row: r.ID, Messages: slices.Compact([]int64{c.Target.ID, c.Subject.ID})})
 	}
 	return true
 }

@@ -160,6 +160,7 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 	files := func(name string) func(*Row) {
 		return func(r *Row) { r.Attachments = []msg.Attachment{{Name: name, Ref: "x"}} }
 	}
+	reply := &msg.Message{ID: 2, ChatJID: chat, Direction: msg.Out}
 	toDaemon := answer(routeapi.Answer{Action: routeapi.Daemon, Target: "daemon:crm", RouteID: 7})
 	for _, tt := range []struct {
 		name string
@@ -249,7 +250,8 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"stop where others have turns, without an answer", facts(row(2, "/stop", command, foreign, unanswered)), "Wait{Row:2 For:routd}"},
 		{"edit of a sender not admitted", facts(row(4, "new", verb(msg.VerbEdit), to(closed), change(Change{Target: routed, Subject: routed}))), "4 dropped/no_access"},
 		{"deletion of a sender not admitted", facts(row(4, "", verb(msg.VerbDelete), to(closed), change(Change{Target: routed, Subject: routed}))),
-			"SupersedeNotes{Row:4 Target:}; 4 observed/edit_note main"},
+			"SupersedeNotes{Row:4 Target:}; 4 observed/edit_note main; EndObjects{Row:4 Messages:[3]}"},
+		{"deletion of an answer", facts(row(4, "", verb(msg.VerbDelete), change(Change{Target: reply, Subject: reply}))), "4 dropped/edit_orphan; EndObjects{Row:4 Messages:[2]}"},
 		{"no reach", facts(row(1, "@eng ship", to(&groupconfig.Members{OwnGroup: true})), row(2, "@eng", to(&groupconfig.Members{OwnGroup: true}))), "turn main [1 2]"},
 		{"no pins", facts(row(1, "a", quiet), row(2, "#fix", to(noPins))),
 			"2 dropped/pin_denied; Reply{Row:2 Source:command Text:" + textNoPins + "}; Hold{Row:1 Until:1000005000}"},

@@ -110,6 +110,12 @@ type SupersedeNotes struct {
 	Target string // its platform id
 }
 
+// EndObjects ends the context objects that come from messages which were deleted.
+type EndObjects struct {
+	Row      int64
+	Messages []int64
+}
+
 // AskService lets another service answer a command.
 type AskService struct {
 	Row      int64
@@ -168,6 +174,7 @@ func (ResetSession) effect()   {}
 func (StopChat) effect()       {}
 func (ReplaceContent) effect() {}
 func (SupersedeNotes) effect() {}
+func (EndObjects) effect()     {}
 func (AskService) effect()     {}
 func (PostDaemon) effect()     {}
 func (OpenRequest) effect()    {}

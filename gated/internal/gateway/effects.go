@@ -112,6 +112,9 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 	case decide.SupersedeNotes:
 		p.at = e.Row
 		return tx.SupersedeNotes(p.batch.Chat.JID, e.Target)
+	case decide.EndObjects:
+		p.at = e.Row
+		return p.endObjects(tx, &e)
 	case decide.CountVote:
 		p.at = e.Row
 		m := p.row(e.Row)
@@ -134,6 +137,18 @@ func (p *plan) endPoll(tx *store.Tx, e *decide.EndPoll) error {
 		return err
 	}
 	return p.g.cfg.Objects.ClosePoll(tx, p.batch.Chat.JID, e.Poll, at, p.g.now())
+}
+
+func (p *plan) endObjects(tx *store.Tx, e *decide.EndObjects) error {
+	if p.g.cfg.Objects == nil {
+		return nil
+	}
+	for _, id := range e.Messages {
+		if err := p.g.cfg.Objects.EndOf(tx, p.batch.Chat.JID, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // maxFileWait is how long a turn waits for the attachments of its rows, in ms.

@@ -71,11 +71,10 @@ func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, e
 
 // completeObject adds what the rows have of an object, and checks that its message is of the chat and topic.
 func (c *Caller) completeObject(ctx context.Context, tx *store.Tx, o *contextobjects.Object) error {
-	topic, known, err := c.contextTopic(ctx, tx.Reader)
-	if err != nil {
+	var err error
+	if o.Topic, _, err = c.contextTopic(ctx, tx.Reader); err != nil {
 		return err
 	}
-	o.Topic = topic
 	if o.SourceMessageID == 0 {
 		return nil
 	}
@@ -84,11 +83,11 @@ func (c *Caller) completeObject(ctx context.Context, tx *store.Tx, o *contextobj
 		return err
 	}
 	if o.Kind.IsMedia() {
-		of, err := c.topicOf(ctx, tx.Reader, m)
+		same, err := c.sameTopic(ctx, tx.Reader, m)
 		if err != nil {
 			return err
 		}
-		if m.ThreadID != c.Turn.ThreadID || known && of != topic {
+		if !same {
 			return refuse("message %d is of another topic: its media is active there only", m.ID)
 		}
 	}

@@ -35,7 +35,7 @@ type contextObject struct {
 	CreatedAt       int64    `json:"created_at" jsonschema:"when it became active, unix milliseconds"`
 	LastTouchedAt   int64    `json:"last_touched_at" jsonschema:"the last event about it, unix milliseconds"`
 	CreatedByBot    bool     `json:"created_by_bot" jsonschema:"whether an agent made it"`
-	OwnedBySender   *bool    `json:"owned_by_sender,omitempty" jsonschema:"whether it is the sender's own; left out if the sender is unknown"`
+	OwnedBySender   *bool    `json:"owned_by_sender,omitempty" jsonschema:"whether it is the sender's own; left out if the sender or the owner is unknown"`
 }
 
 func describeMatches(q *contextobjects.Query, all []contextobjects.Match) []contextObject {
@@ -47,7 +47,7 @@ func describeMatches(q *contextobjects.Query, all []contextobjects.Match) []cont
 		if d.TitleOrLabel == "" {
 			d.TitleOrLabel = o.URL
 		}
-		if q.Sender != "" {
+		if q.Sender != "" && (o.CreatedBy != "" || o.CreatedByBot) {
 			owned := o.CreatedBy == q.Sender
 			d.OwnedBySender = &owned
 		}
@@ -189,6 +189,16 @@ func (c *Caller) topicOf(ctx context.Context, r store.Reader, m *msg.Message) (s
 		}
 	}
 	return msg.EffectiveTopic(sticky, m.Topic, m.ThreadID, bound), nil
+}
+
+// sameTopic reports whether a message of the caller's chat is of the topic that the caller's objects belong to.
+func (c *Caller) sameTopic(ctx context.Context, r store.Reader, m *msg.Message) (bool, error) {
+	topic, known, err := c.contextTopic(ctx, r)
+	if err != nil || m.ThreadID != c.Turn.ThreadID || !known {
+		return err == nil && m.ThreadID == c.Turn.ThreadID, err
+	}
+	of, err := c.topicOf(ctx, r, m)
+	return of == topic, err
 }
 
 // objectLog is for the one line of a call about context objects. The line that the server logs of each call has the

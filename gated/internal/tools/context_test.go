@@ -31,6 +31,20 @@ func TestActivateContextObject_EachEvent_IsListedAndResolved(t *testing.T) {
 	}
 }
 
+// An object of no message has no owner that is known.
+func TestListActiveContextObjects_Owner_IsSaidWhereKnown(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.works("activate_context_object", `{"event":"url_discussed","kind":"link","url":"https://example.org/tides"}`)
+	if got := f.works("list_active_context_objects", `{}`); !strings.Contains(got, `"link:`) || strings.Contains(got, "owned_by_sender") {
+		t.Error(got)
+	}
+	f.works("activate_context_object", `{"event":"followup_attached","kind":"bot_message","source_message_id":OWN_ANSWER}`)
+	if got := f.works("list_active_context_objects", `{"allowed_kinds":["bot_message"]}`); !strings.Contains(got, `"owned_by_sender":false`) {
+		t.Error(got)
+	}
+}
+
 func TestActivateContextObject_WrongUse_SaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

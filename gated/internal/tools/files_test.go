@@ -231,6 +231,9 @@ func TestGetAttachment_Stored_IsCopiedIntoTheFolder(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(f.dir, out.Path)); string(got) != "meow" || err != nil || out.Name != "cat.txt" || out.Size != 4 {
 		t.Errorf("%+v: %q, %v", out, got, err)
 	}
+	if got := f.works("list_active_context_objects", `{}`); !strings.Contains(got, f.fill(`"media.document:OWN_FILE"`)) || !strings.Contains(got, "activated_by_media_inspection") {
+		t.Errorf("the file is no active object: %s", got)
+	}
 	f.refused("get_attachment", `{"message_id":OWN_FILE,"n":2}`, "larger than 20 MiB")
 	f.refused("get_attachment", `{"message_id":OWN_FILE,"n":3}`, "has 2 files")
 	f.refused("get_attachment", `{"message_id":OWN_MESSAGE}`, "has no files")
@@ -238,6 +241,16 @@ func TestGetAttachment_Stored_IsCopiedIntoTheFolder(t *testing.T) {
 	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "cannot be copied")
 	f.exec(`UPDATE messages SET disposition = 'dropped', reason = 'no_access' WHERE id = ?`, f.file.ID)
 	f.refused("get_attachment", `{"message_id":OWN_FILE}`, "not for your group")
+}
+
+// A file of another topic can be had, but what this conversation is about it is not.
+func TestGetAttachment_OfAnotherTopic_IsNoActiveObject(t *testing.T) {
+	f := newFixture(t)
+	f.exec(`UPDATE messages SET thread_id = '9' WHERE id = ?`, f.file.ID)
+	f.works("get_attachment", `{"message_id":OWN_FILE}`)
+	if got := f.works("list_active_context_objects", `{}`); !strings.Contains(got, `"objects":[]`) {
+		t.Error(got)
+	}
 }
 
 func TestGetAttachment_QuotedPost_IsFetchedInItsChatAlone(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -52,7 +53,27 @@ func getAttachment() Tool {
 			return out, refuse("the file %.100q of message %d cannot be copied into your folder: go on without it, or ask its sender to send it again", a.Name, m.ID)
 		}
 		out.Name, out.MIME, out.Size = a.Name, a.MIME, a.Size
-		return out, nil
+		return out, c.inspected(ctx, m, &a)
+	})
+}
+
+// inspected makes the file of a message of the turn's chat and topic an active context object: the agent fetched it to look
+// into it.
+func (c *Caller) inspected(ctx context.Context, m *msg.Message, a *msg.Attachment) error {
+	if m.ChatJID != c.Turn.ChatJID {
+		return nil
+	}
+	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
+		o := contextobjects.Object{ChatJID: m.ChatJID, Kind: msg.MediaKind(a.MIME), SourceMessageID: m.ID, Label: c.clean(a.Name)}
+		same, err := c.sameTopic(ctx, tx.Reader, m)
+		if err != nil || !same {
+			return err
+		}
+		if err := c.completeObject(ctx, tx, &o); err != nil {
+			return err
+		}
+		_, err = c.Services.Objects.Activate(tx, contextobjects.MediaInspected, o, c.Services.now())
+		return err
 	})
 }
 
