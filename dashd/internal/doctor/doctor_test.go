@@ -369,11 +369,11 @@ func TestExamine_Stuck(t *testing.T) {
 			x.sql(`UPDATE turns SET folder = 'other' WHERE state = 'queued'`)
 		}, "queue-busy 1 turn is queued, the oldest (2, of other) for 60 min: all 1 agents are busy", "MAX_AGENTS", 0},
 		{"turn of the future", func(x *instance) { x.turn("queued", minute); x.sql(`UPDATE turns SET not_before = ?`, now+30*day) },
-			"clock-turn turn 1 of main does not start for another 30 days", "/v1/turns/1/retry", 1},
+			"clock-turn turn 1 of main does not start for another 30 days", "`gated retry 1`", 1},
 		{"running turn without a run", func(x *instance) { x.turn("running", hour); x.sql(`UPDATE runs SET closed_at = 1, ended_at = 1`) },
 			"turn-lost turn 1 of main is running, but its run 1 has ended", "restart gated", 1},
 		{"failed turn", func(x *instance) { x.turn("failed", hour); x.sql(`UPDATE turns SET error = 'no credit'`) },
-			"turns-failed 1 turn failed within a day, the last (1, of main): no credit", "/v1/turns/1/retry", 0},
+			"turns-failed 1 turn failed within a day, the last (1, of main): no credit", "`gated retry 1`", 0},
 	})
 }
 

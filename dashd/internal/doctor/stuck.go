@@ -111,7 +111,7 @@ func (e *examination) turns(ctx context.Context) error {
 	if len(failed) > 0 {
 		last := failed[0] // the newest
 		e.warn("turns-failed", fmt.Sprintf("%s within a day, the last (%d, of %s): %s", count(len(failed), "turn failed", "turns failed"), last.ID, last.Folder, cmp.Or(last.Error, string(last.Reason))),
-			"once the cause is gone, try it again: "+e.turnCall(last.ID, "retry"))
+			"once the cause is gone, try it again: "+fmt.Sprintf("`gated retry %d`", last.ID))
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (e *examination) queue(running, queued []*msg.Turn, total int) {
 		switch {
 		case t.NotBefore > e.now+maxFuture.Milliseconds():
 			e.problem("clock-turn", fmt.Sprintf("turn %d of %s does not start for another %s: it was queued while the clock was ahead", t.ID, t.Folder, span(t.NotBefore-e.now)),
-				"end the wait: "+e.turnCall(t.ID, "retry"))
+				"end the wait: "+fmt.Sprintf("`gated retry %d`", t.ID))
 		case !busy[t.Lane()] && t.NotBefore <= e.now && max(t.CreatedAt, t.NotBefore) < e.before(maxQueued):
 			ready = append(ready, t)
 		}
@@ -234,11 +234,6 @@ func (e *examination) unsent(ctx context.Context, w store.PlatformWaiting, name,
 	}
 	e.problem("unsent", text, fix)
 	return nil
-}
-
-// turnCall is the command that retries or cancels a turn.
-func (e *examination) turnCall(id int64, verb string) string {
-	return fmt.Sprintf("curl -X POST --unix-socket %s http://localhost/v1/turns/%d/%s", e.Base.Socket("gated"), id, verb)
 }
 
 // undelivered finds messages that failed for good, or may have arrived twice or not at all.

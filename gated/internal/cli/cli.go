@@ -26,7 +26,9 @@ const localOperator = "local:operator"
 // Commands returns the subcommands by name. connect makes the client of the running gated.
 func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 	c := &verbs{cli.Daemon{Name: "gated", Connect: connect}}
-	return map[string]cli.Func{"broadcast": c.broadcast, "lost": c.lost, "reminders": c.reminders, "spend": c.spend}
+	return map[string]cli.Func{
+		"broadcast": c.broadcast, "cancel": c.cancel, "lost": c.lost, "reminders": c.reminders, "replay": c.replay, "retry": c.retry, "spend": c.spend,
+	}
 }
 
 type verbs struct{ cli.Daemon }

@@ -51,6 +51,11 @@ func TestCommands_WrongArguments_AreRefusedWithoutACall(t *testing.T) {
 		"lost resend":                                "MESSAGE is missing",
 		"lost resend 7 x":                            `"x" is not the id of a message`,
 		"lost --folder main":                         "not defined: -folder",
+		"retry":                                      "TURN is missing (usage: gated retry TURN)",
+		"cancel 1 2":                                 `unexpected argument "2" (usage: gated cancel TURN)`,
+		"cancel x":                                   `"x" is not the id of a turn`,
+		"replay --again":                             "MESSAGE is missing (usage: gated replay [--again] MESSAGE)",
+		"replay 0":                                   `"0" is not the id of a message`,
 		"reminders all":                              `unexpected argument "all" (usage: gated reminders`,
 		"reminders list main":                        `unexpected argument "main"`,
 		"reminders cancel":                           "ID is missing",
@@ -82,7 +87,8 @@ func TestCommands_Help_IsPrintedWithoutACall(t *testing.T) {
 		"reminders --help":           {"usage: gated reminders [list", "cancel ID", "-folder", "-chat", "-state"},
 		"reminders cancel --help":    {"usage: gated reminders"},
 		"spend --help":               {"usage: gated spend [--by day | group | chat]", "-from", "-to", "-folder", "-json"},
-		"--help":                     {"broadcast", "reminders", "spend"},
+		"replay --help":              {"usage: gated replay [--again] MESSAGE", "-again"},
+		"--help":                     {"broadcast", "cancel", "reminders", "replay", "retry", "spend"},
 	} {
 		code, stdout, stderr := run(t, uncalled(t), strings.Fields(line)...)
 		if code != daemon.ExitOK || stderr != "" {

@@ -40,17 +40,11 @@ func (c *verbs) lost(ctx context.Context, args []string, out io.Writer) error {
 		ids = append(ids, id)
 	}
 	for _, id := range ids {
-		var sent struct {
-			ID int64 `json:"id"`
-		}
-		path := fmt.Sprintf("/v1/messages/%d/replay", id)
-		if *again {
-			path += "?again=true"
-		}
-		if err := c.Call(ctx, http.MethodPost, path, nil, &sent); err != nil {
+		copied, err := c.copyMessage(ctx, id, *again)
+		if err != nil {
 			return fmt.Errorf("message %d: %w", id, err)
 		}
-		fmt.Fprintf(out, "message %d is sent again as %d\n", id, sent.ID)
+		fmt.Fprintf(out, "message %d is sent again as %d\n", id, copied)
 	}
 	return nil
 }
