@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -18,17 +19,20 @@ import (
 // explain prints what is stored about a message. It reads the database itself,
 // so that gated need not run.
 func explain(ctx context.Context, args []string, out io.Writer) (err error) {
-	line := cli.Daemon{Name: "gated"}.Line("why MESSAGE", out)
+	line := cli.Daemon{Name: "gated"}.Line("why MESSAGE | why --chat JID", out)
+	chat := line.String("chat", "", "the last message of a user in this chat")
 	rest, err := line.Read(args, 1)
 	if err != nil {
 		return err
 	}
-	if len(rest) == 0 {
-		return line.UsageError("MESSAGE is missing: give messages.id, which is row= in the log")
+	if (len(rest) == 0) == (*chat == "") {
+		return line.UsageError("give MESSAGE, which is messages.id and row= in the log, or --chat, one of them")
 	}
-	id, err := strconv.ParseInt(rest[0], 10, 64)
-	if err != nil || id <= 0 {
-		return line.UsageError("%q is not the id of a message", rest[0])
+	id := int64(0)
+	if *chat == "" {
+		if id, err = strconv.ParseInt(rest[0], 10, 64); err != nil || id <= 0 {
+			return line.UsageError("%q is not the id of a message", rest[0])
+		}
 	}
 	cfg, err := loadConfig()
 	if err != nil {
@@ -39,6 +43,14 @@ func explain(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
+	if *chat != "" {
+		if id, _, err = st.LastUser(ctx, *chat); err == nil && id == 0 {
+			err = fmt.Errorf("no message of a user in chat %q: write /chatid there, which answers with its address", *chat)
+		}
+	}
+	if err != nil {
+		return err
+	}
 	path, err := why.Read(ctx, st.Reader, id)
 	if err != nil {
 		return err

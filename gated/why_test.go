@@ -51,13 +51,19 @@ func TestWhy(t *testing.T) {
 		}
 	}
 
+	if _, last, _ := run("--chat", "telegram:1"); !strings.HasPrefix(last, "message 1, inbound") {
+		t.Errorf("the last message of the chat: %s", last)
+	}
+
 	for _, tt := range []struct {
 		args string
 		code int
 		want string
 	}{
 		{"2", daemon.ExitFailure, "no message 2"},
-		{"", daemon.ExitRefused, "MESSAGE is missing"},
+		{"--chat telegram:2", daemon.ExitFailure, `no message of a user in chat "telegram:2": write /chatid`},
+		{"", daemon.ExitRefused, "give MESSAGE"},
+		{"1 --chat telegram:1", daemon.ExitRefused, "one of them"},
 		{"x", daemon.ExitRefused, `"x" is not the id of a message`},
 		{"0", daemon.ExitRefused, `"0" is not the id of a message`},
 		{"1 2", daemon.ExitRefused, "usage: gated why MESSAGE"},

@@ -219,11 +219,11 @@ func (r Reader) Observed(ctx context.Context, q ObservedQuery) (rows []*msg.Mess
 	return rows, left, err
 }
 
-// LastUser is the sender of the newest message of a user among a chat's last 1,000 messages,
-// "" for none. What agents inject is none, nor are quoted posts.
-func (r Reader) LastUser(ctx context.Context, chatJID string) (sender string, err error) {
-	_, err = r.q.get(ctx, []any{&sender}, queryLastUser, chatJID)
-	return sender, err
+// LastUser is the newest message of a user among a chat's last 1,000 messages, and its sender; 0 and "" for none. What agents
+// inject is none, nor are quoted posts.
+func (r Reader) LastUser(ctx context.Context, chatJID string) (id int64, sender string, err error) {
+	_, err = r.q.get(ctx, []any{&id, &sender}, queryLastUser, chatJID)
+	return id, sender, err
 }
 
 // LastHome is the folder that the newest of a chat's last 1,000 messages was routed

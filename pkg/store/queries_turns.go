@@ -19,7 +19,7 @@ const (
 		AND id < ? ORDER BY id DESC LIMIT 1`
 	queryLastHome = `SELECT routed_to FROM (SELECT routed_to, reason FROM messages INDEXED BY messages_chat
 		WHERE ` + spoken + ` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE reason IN ('route', 'engaged', 'sticky_target', 'address') LIMIT 1`
-	queryLastUser = `SELECT sender FROM (SELECT sender, direction, is_bot_message, source, reason FROM messages INDEXED BY messages_chat
+	queryLastUser = `SELECT id, sender FROM (SELECT id, sender, direction, is_bot_message, source, reason FROM messages INDEXED BY messages_chat
 		WHERE ` + spoken + ` AND chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE direction = 'in' AND is_bot_message = 0 AND source <> 'tool'
 		AND ifnull(reason, '') <> 'quoted' LIMIT 1`
 	queryLastTurnAt = `SELECT started_at FROM turns INDEXED BY turns_folder WHERE folder = ? AND id <> ? AND started_at IS NOT NULL

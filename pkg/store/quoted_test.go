@@ -43,7 +43,7 @@ func TestPutQuoted_UnknownPost_IsDecidedAtOnce(t *testing.T) {
 	if quotedPost(t, s, original("1")) {
 		t.Error("it is stored again")
 	}
-	if user := must(s.LastUser(t.Context(), chat))(t); user != "telegram:7" {
+	if _, user, err := s.LastUser(t.Context(), chat); err != nil || user != "telegram:7" {
 		t.Errorf("the last user is %q: a quoted post counts", user)
 	}
 }

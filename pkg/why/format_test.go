@@ -69,6 +69,12 @@ func failing() *Path {
 	return p
 }
 
+func unroutedRow(jid string) *Path {
+	m := inbound()
+	m.ChatJID, m.Disposition, m.Reason, m.RoutedTo, m.TurnID = jid, msg.Dropped, msg.ReasonNoRoute, "", 0
+	return &Path{Asked: m, Rows: []*msg.Message{m}}
+}
+
 func undecided() *Path {
 	m := inbound()
 	m.Disposition, m.Reason, m.RoutedTo, m.DecidedAt, m.TurnID = "", "", "", 0, 0
@@ -124,7 +130,7 @@ func hostile() *Path {
 
 func TestWrite(t *testing.T) {
 	for name, p := range map[string]*Path{
-		"answered": answered(), "warm": warm(), "failing": failing(), "undecided": undecided(), "backoff": backoff(), "prefixed": prefixed(),
+		"answered": answered(), "warm": warm(), "failing": failing(), "undecided": undecided(), "unrouted": unroutedRow("telegram:-1001"), "unrouted-hostile": unroutedRow("x:'; rm -rf ~ #"), "backoff": backoff(), "prefixed": prefixed(),
 		"command": command(), "outbound": outbound(), "hostile": hostile(),
 	} {
 		t.Run(name, func(t *testing.T) {

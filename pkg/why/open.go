@@ -10,16 +10,19 @@ import (
 	"arizuko/pkg/store"
 )
 
-// StillOpen lists what has not ended yet, and since when or until when it waits.
+// StillOpen lists what has not ended yet, and since when or until when it waits; and what an operator can do about a row that went
+// nowhere.
 func StillOpen(p *Path, now time.Time) (all []Open) {
 	age := func(since int64) time.Duration { return now.Sub(time.UnixMilli(since)).Round(time.Millisecond) }
 	for _, m := range p.Rows {
-		switch m.Disposition {
-		case "":
+		switch {
+		case m.Disposition == "":
 			all = append(all, Open{fmt.Sprintf("row %d is undecided for %s: held by the gate, or waiting for routd, for onbod "+
 				"or another service, or for gated to run", m.ID, age(m.ReceivedAt)), gated, m.ID, 0})
-		case msg.Onboarding:
+		case m.Disposition == msg.Onboarding:
 			all = append(all, Open{fmt.Sprintf("row %d is parked: %s", m.ID, parked(p.Request)), "onbod", m.ID, 0})
+		case m.Reason == msg.ReasonNoRoute:
+			all = append(all, Open{unrouted(m), "an operator", m.ID, 0})
 		}
 	}
 	for _, t := range p.Turns {

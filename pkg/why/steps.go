@@ -29,7 +29,7 @@ type Step struct {
 // Open is what has not ended yet.
 type Open struct {
 	Text      string
-	Owner     string // the daemon that is to act
+	Owner     string // who is to act: a daemon, or an operator
 	Row, Turn int64
 }
 

@@ -39,11 +39,14 @@ func (c *verbs) status(ctx context.Context, args []string, out io.Writer) error 
 	if err := c.Call(ctx, http.MethodGet, "/status?"+query.Encode(), nil, &raw); err != nil {
 		return err
 	}
-	var report struct{ Text string }
+	var report struct{ Text, Advice string }
 	if err := json.Unmarshal(raw, &report); err != nil {
 		return fmt.Errorf("invalid answer of dashd: %w", err)
 	}
 	text := cli.Printable(report.Text) + "\n"
+	if report.Advice != "" {
+		text += cli.PrintableLine(report.Advice) + "\n"
+	}
 	if *asJSON {
 		text = string(raw)
 	}

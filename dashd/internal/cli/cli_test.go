@@ -35,6 +35,10 @@ func dashd(t *testing.T, answer http.HandlerFunc) (run func(args ...string) (str
 func TestCommands_PrintAnswerOfDashd(t *testing.T) {
 	const status = `{"text":"Group: main\nTopic: \u001b[2J","group":"main"}`
 	run, asked := dashd(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("chat_jid") == "telegram:-9" {
+			_, _ = io.WriteString(w, `{"text":"Group: none yet","advice":"To connect it: \u001broutd"}`)
+			return
+		}
 		if r.URL.Path == "/status" {
 			_, _ = io.WriteString(w, status+"\n")
 			return
@@ -50,6 +54,7 @@ func TestCommands_PrintAnswerOfDashd(t *testing.T) {
 		{[]string{"status", "--thread", "7&8", "slack:C1"}, "GET /status?chat_jid=slack%3AC1&thread_id=7%268&topic=", "Group: main\nTopic: ?[2J\n"},
 		{[]string{"status", "web:main", "--topic=#a", "--json"}, "GET /status?chat_jid=web%3Amain&thread_id=&topic=%23a", status + "\n"},
 		{[]string{"login"}, "POST /v1/login-link", "http://127.0.0.1:8083/login?token=T\n"},
+		{[]string{"status", "telegram:-9"}, "GET /status?chat_jid=telegram%3A-9&thread_id=&topic=", "Group: none yet\nTo connect it: ?routd\n"},
 	} {
 		*asked = nil
 		out, err := run(tc.args...)

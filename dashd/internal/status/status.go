@@ -51,7 +51,8 @@ type Where struct {
 // Report is what /status answers. Without a chat, and where a chat has none of it, Group,
 // Session, EngagedUntil and QueuePlace are nil.
 type Report struct {
-	Text         string   `json:"text"` // all of it in words: at most a dozen lines
+	Text         string   `json:"text"`             // all of it in words: at most a dozen lines
+	Advice       string   `json:"advice,omitempty"` // for operators: how a chat without a group is connected to one
 	Group        *string  `json:"group"`
 	Topic        string   `json:"topic"`         // the effective topic, "" for the default one
 	Session      *string  `json:"session"`       // that the next message continues
@@ -85,7 +86,7 @@ func (s *Status) Chat(ctx context.Context, at Where) (Report, error) {
 		return Report{}, err
 	}
 	return Report{
-		Text: c.text(), Group: orNull(c.group), Topic: c.topic, Session: orNull(c.session),
+		Text: c.text(), Advice: c.advice(), Group: orNull(c.group), Topic: c.topic, Session: orNull(c.session),
 		EngagedUntil: orNull(c.engaged.Until), QueuePlace: c.work.place, Waiting: c.waiting.Rows, Daemons: c.daemons,
 	}, nil
 }

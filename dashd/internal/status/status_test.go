@@ -480,10 +480,13 @@ func TestChat_RequestPending_Said(t *testing.T) {
 	f := newFixture(t)
 	f.healthy()
 	f.sql(`INSERT INTO onboarding_requests (code, chat_jid, state, created_at) VALUES ('ABCD-1234', 'telegram:5', 'pending', 1)`)
-	for chat, want := range map[string]string{"telegram:5": "Group: none yet. Request ABCD-1234 waits for an operator to approve it.\n", "telegram:6": "Group: none yet\n"} {
+	for chat, want := range map[string][2]string{
+		"telegram:5": {"Group: none yet. Request ABCD-1234 waits for an operator to approve it.\n", ""},
+		"telegram:6": {"Group: none yet\n", "To connect it to a group: routd routes add --match 'chat_jid=telegram:6' --target GROUP"},
+	} {
 		report, err := f.status.Chat(t.Context(), Where{ChatJID: chat})
-		if err != nil || !strings.Contains(report.Text+"\n", want) {
-			t.Errorf("%s: %v %s", chat, err, report.Text)
+		if err != nil || !strings.Contains(report.Text+"\n", want[0]) || report.Advice != want[1] {
+			t.Errorf("%s: %v %s, advice %q", chat, err, report.Text, report.Advice)
 		}
 	}
 	f.sql(`UPDATE onboarding_requests SET folder = 'f1', decided_by = 'telegram:9' WHERE code = 'ABCD-1234'`)

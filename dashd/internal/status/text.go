@@ -11,6 +11,7 @@ import (
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
+	"arizuko/pkg/why"
 )
 
 const (
@@ -90,6 +91,14 @@ func (c *chat) identity() []string {
 		"Topic: " + plain(topic) + pinned(c.info.StickyTopic != ""),
 		"Session: " + session,
 	}
+}
+
+// advice says how a chat without a group is connected. It is no part of the text, which strangers read, too.
+func (c *chat) advice() string {
+	if c.group != "" || !c.current || c.request != nil {
+		return ""
+	}
+	return "To connect it to a group: " + why.ConnectCommand(c.ChatJID)
 }
 
 func pinned(is bool) string {

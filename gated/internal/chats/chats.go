@@ -53,7 +53,7 @@ func (c *Chats) Home(ctx context.Context, r store.Reader, jid string) (string, e
 func home(ctx context.Context, r store.Reader, table *routecheck.Chats, chat *msg.Chat) (folder string, err error) {
 	user := ""
 	if chat.Kind == msg.ChatDM && table.BySender() {
-		if user, err = r.LastUser(ctx, chat.JID); err != nil {
+		if _, user, err = r.LastUser(ctx, chat.JID); err != nil {
 			return "", err
 		}
 		user = cmp.Or(user, chat.JID) // the address of the user on Telegram
