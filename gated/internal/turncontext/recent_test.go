@@ -109,7 +109,7 @@ func TestWindow_ThreadOfUsers_HasItsBeginning(t *testing.T) {
 	}
 }
 
-// TestWindow_Channel_HasThreadsApart: a thread begins with the message that it was opened from, and is no part of what is said
+// TestWindow_Channel_HasThreadsApart: a thread begins with the message that it was opened from, and is no part of the messages
 // around that.
 func TestWindow_Channel_HasThreadsApart(t *testing.T) {
 	t.Parallel()

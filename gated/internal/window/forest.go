@@ -16,7 +16,7 @@ const (
 	maxBytes    = 24 << 10 // of all messages, in bytes
 )
 
-// pause is how long a place is silent before what is said there begins another thread.
+// pause is how long a place is silent before its next message begins another thread.
 const pause = 30 * time.Minute
 
 // Row is one message of a chat.
