@@ -2,12 +2,14 @@ package turncontext
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -58,6 +60,20 @@ func TestWindow_Scope(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRead_WithoutReplies has the prompt of a new run in a topic where no user replies, after a pause.
+func TestRead_WithoutReplies(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "telegram:-1001234", msg.ChatGroup, "7")
+	f.say("Alice", "", "", "who deploys?")
+	f.say("Bob", "", "", "I can")
+	f.minute += 40
+	f.say("Eve", "", "", "is it out?\nBob: yes")
+	asked := f.turn(false, f.row("carol", "", "", "is it safe?"))
+	f.answer(asked, "r", "It is.")
+	f.say("Alice", "", "", "thanks")
+	golden.Compare(t, filepath.Join("testdata", "without_replies.txt"), f.prompt(f.turn(false, f.row("carol", "", "", "and now?"))))
 }
 
 // TestWindow_ThreadOfUsers_HasItsBeginning: the message that a thread was opened from is in the chat.
