@@ -113,7 +113,7 @@ func (w *writer) prompt() {
 - <system>: a note of arizuko.
 - <turn>: jid is the chat, topic the line of work of this session, place where your answer stands ("" is the chat itself), folder your group.
 - <surface>: where your answer is read; it overrules this page.
-- <channel_context>: the chat's latest messages, by thread. There, "you" is the user who wrote to you; your lines have your name. 🚫 in a message asks for an answer without it.
+- <channel_context>: the chat's latest messages, by thread. There, "you" is who wrote to you; your lines have your name; deeper lines continue. 🚫 in a message asks for an answer without it.
 - <observed>: messages of your group's other chats; do not answer them.
 - <reply_chain>: what the new messages reply to.
 - <messages>: the new ones, oldest first. Answer these, in one answer.`)
