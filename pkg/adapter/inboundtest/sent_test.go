@@ -27,7 +27,7 @@ func TestCheckTable_OneLineForEach(t *testing.T) {
 		"| a table | `a \\| b`<br>`` `c` ``<br>the file `x.pdf` |  |\n" +
 		"| an answer | the answered message: `tea?`<br>quoted: `te`<br>`yes` |  |\n" +
 		"| a change \\| an edit | edit `no` |  |\n" +
-		"| a vote | nothing | it is no text |\n" +
+		"| a vote | nothing | votes are counted |\n" +
 		"\n<!-- sent:end -->\n"
 	if err := os.WriteFile(readme, []byte(want), 0o600); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestCheckTable_OneLineForEach(t *testing.T) {
 	table, answer := of(msg.VerbMessage, "a | b\n\n`c`"), of(msg.VerbReply, "yes")
 	table.Messages[0].Attachments = []msg.Attachment{{Name: "x.pdf"}}
 	answer.Messages[0].Quote, answer.Quoted = "te", []*msg.Message{{Verb: msg.VerbMessage, Content: "tea?"}}
-	all := []Sent{{What: "a table", In: table}, {What: "an answer", In: answer}, {What: "a change | an edit", In: of(msg.VerbEdit, "no")}, {What: "a vote", Why: "it is no text"}}
+	all := []Sent{{What: "a table", In: table}, {What: "an answer", In: answer}, {What: "a change | an edit", In: of(msg.VerbEdit, "no")}, {What: "a vote", Why: "votes are counted"}}
 	f := &failures{TB: t}
 	if CheckTable(f, readme, all); len(f.texts) > 0 {
 		t.Errorf("the right table: %q", f.texts)

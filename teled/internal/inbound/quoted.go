@@ -73,7 +73,7 @@ func fromTopic(m *telegramapi.Message) *telegramapi.Message {
 }
 
 // quote is the part that the user selected of the message that is answered: of its text, of its checklist or its poll. Of a
-// message that is no row of its own, one elsewhere or a story, it is all that Telegram sends, and names the author.
+// message without a row, one elsewhere or a story, it is all that Telegram sends, and names the author.
 func quote(m *telegramapi.Message, me Self, isRow bool) string {
 	e, q, text := m.ExternalReply, m.Quote, pointedAt(m)
 	if q != nil && (q.IsManual || !isRow) {
