@@ -1,6 +1,7 @@
 package platforms
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -155,6 +156,15 @@ func TestTelegram_WhatUsersSend_ArrivesWhole(t *testing.T) {
 	if !strings.Contains(f.AgentInput("main"), "the invoice of May is wrong") {
 		t.Error("the prompt lacks the answered post")
 	}
+
+	rich := fmt.Sprintf(`{"blocks":[{"type":"heading","size":2,"text":"Trip"},{"type":"paragraph","text":[{"type":"mention","text":"@%s","username":"%[1]s"}," ",
+		{"type":"bold","text":"book"}," it"]}]}`, w.Me().Username)
+	if _, err := group.Post(alice, telegram.Draft{Rich: json.RawMessage(rich)}); err != nil {
+		t.Fatal(err)
+	}
+	f.Until("the rich message to be a mention with its words", func() bool {
+		return f.Value(`SELECT count(*) FROM messages WHERE verb = 'mention' AND turn_id IS NOT NULL AND content = ?`, "## Trip\n\n**book** it") == "1"
+	})
 
 	dm := w.DM(alice)
 	chat := fmt.Sprintf("telegram:%d", dm.ChatID)

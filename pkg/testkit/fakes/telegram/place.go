@@ -1,6 +1,7 @@
 package telegram
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -39,7 +40,8 @@ type Draft struct {
 	Origin     *Origin
 	Location   *Location
 	Contact    *Contact
-	Poll       *Poll // without ID and counts
+	Poll       *Poll           // without ID and counts
+	Rich       json.RawMessage // a message of blocks, without Text
 }
 
 // User creates a user.
@@ -200,7 +202,7 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 }
 
 func (s *Server) compose(from User, d Draft) *Message {
-	m := &Message{From: &from, Origin: d.Origin, MediaGroup: d.Album, Location: d.Location, Contact: d.Contact}
+	m := &Message{From: &from, Origin: d.Origin, MediaGroup: d.Album, Location: d.Location, Contact: d.Contact, Rich: d.Rich}
 	text, entities := d.Text, mark(d.Text, d.Entities)
 	if a := d.Attachment; a != nil {
 		f := s.newFile(a.Kind, a.Name, a.MIME, a.Data, a.Size)

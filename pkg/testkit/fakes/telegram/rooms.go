@@ -1,6 +1,8 @@
 package telegram
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -222,7 +224,7 @@ func (s *Server) sees(r *room, m *Message) bool {
 	case m.ReplyTo != nil && m.ReplyTo.From.ID == s.me.ID && m.ReplyTo.TopicCreated == nil:
 		return true
 	}
-	return s.addressed(m.Text, m.Entities) || s.addressed(m.Caption, m.CaptionEntities)
+	return s.addressed(m.Text, m.Entities) || s.addressed(m.Caption, m.CaptionEntities) || s.addressedByRich(m.Rich)
 }
 
 func service(m *Message) bool {
@@ -244,6 +246,11 @@ func (s *Server) addressed(text string, entities []Entity) bool {
 		}
 		return false
 	})
+}
+
+// addressedByRich reports whether a message of blocks mentions the bot by its name.
+func (s *Server) addressedByRich(blocks json.RawMessage) bool {
+	return strings.Contains(string(blocks), fmt.Sprintf(`"type":"mention","text":"@%s"`, s.me.Username))
 }
 
 // emitMessage queues a message for the bot, if the bot sees it.

@@ -76,6 +76,8 @@ type Message struct {
 	Venue     *Venue    `json:"venue,omitempty"`
 	Dice      *Dice     `json:"dice,omitempty"`
 
+	Rich json.RawMessage `json:"rich_message,omitempty"`
+
 	Markup json.RawMessage `json:"reply_markup,omitempty"`
 	Pinned *Message        `json:"pinned_message,omitempty"`
 
