@@ -129,7 +129,7 @@ func TestInbound_Commands(t *testing.T) {
 	inBothWays(t, func(t *testing.T, r *harness) {
 		r.readUp(1)
 		r.team.Command(r.alice, "/arizuko", "new hello")
-		r.team.Command(r.bob, "/stop", "")
+		r.team.Command(r.bob, "/arizuko", "stop")
 		r.confirmed()
 		if diff := cmp.Diff([]string{"message Alice: /new hello", "message Bob: /stop"}, r.rows(r.team)); diff != "" {
 			t.Errorf("rows (-want +got):\n%s", diff)

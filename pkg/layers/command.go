@@ -56,14 +56,14 @@ func commandTopic(command, args string) (topic, rest string) {
 	return string(TopicSigil) + name, rest
 }
 
-// HelpText lists the commands that a sender may use, one a line.
-func HelpText(operator bool) string {
+// HelpText lists the commands that a sender may use in a chat, one a line.
+func HelpText(chatJID string, operator bool) string {
 	var b strings.Builder
 	for _, c := range gatewayCommands {
 		if c.Audience == msg.ForOperators && !operator {
 			continue
 		}
-		b.WriteString("/" + c.Name)
+		b.WriteString(msg.CommandIn(chatJID, c.Name))
 		if c.Usage != "" {
 			b.WriteString(" " + c.Usage)
 		}
@@ -73,6 +73,5 @@ func HelpText(operator bool) string {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("On Slack write ! instead of /.")
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }

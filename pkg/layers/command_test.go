@@ -100,16 +100,18 @@ func TestHelpText(t *testing.T) {
 /model [NAME]: show the agent's models; operators choose one
 /ping: check that the gateway answers
 /chatid: show the address of this chat
-/help: show this list
-`
-	operator := `/approve CODE [folder]: connect a chat (operators)
+/help: show this list`
+	operator := `
+/approve CODE [folder]: connect a chat (operators)
 /reject CODE [reason]: reject a chat (operators)
-/why [MESSAGE]: as a reply: what became of that message (operators)
-`
-	const slack = "On Slack write ! instead of /."
-	for who, want := range map[bool]string{false: member + slack, true: member + operator + slack} {
-		if diff := cmp.Diff(want, HelpText(who)); diff != "" {
-			t.Errorf("help, operator %v (-want +got):\n%s", who, diff)
+/why [MESSAGE]: as a reply: what became of that message (operators)`
+	for who, want := range map[bool]string{false: member, true: member + operator} {
+		for chat, want := range map[string]string{
+			"telegram:42": want, "web:main": want, "slack+work:C1": strings.ReplaceAll("\n"+want, "\n/", "\n!")[1:],
+		} {
+			if diff := cmp.Diff(want, HelpText(chat, who)); diff != "" {
+				t.Errorf("help in %s, operator %v (-want +got):\n%s", chat, who, diff)
+			}
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package msg
 
+import "fmt"
+
 // Audience is who may use a command.
 type Audience int
 
@@ -49,4 +51,18 @@ func GatewayCommands() []GatewayCommand {
 		{CommandReject, "CODE [reason]", "reject a chat", ForOperators},
 		{CommandWhy, "[MESSAGE]", "as a reply: what became of that message", ForOperators},
 	}
+}
+
+// CommandIn is a command, such as "new #trip" without its sign, as users write it in a chat: on Slack with "!", since it keeps
+// "/" for commands that apps register, and takes none in threads.
+func CommandIn(chatJID, command string) string {
+	if FamilyOf(chatJID) == "slack" {
+		return "!" + command
+	}
+	return "/" + command
+}
+
+// CommandAnywhere is a command for a reader of whom no chat is known.
+func CommandAnywhere(command string) string {
+	return fmt.Sprintf("/%s (on Slack !%[1]s)", command)
 }

@@ -58,7 +58,8 @@ func parked(r *store.Request) string {
 		return fmt.Sprintf("its chat has no group yet; onbod carries out that %s approved request %s into %s", r.DecidedBy, r.Code, r.Folder)
 	}
 	return fmt.Sprintf("its chat has no group yet; it waits until an operator decides request %s "+
-		"(/approve %s or /reject %s in any chat, or the dashboard), or a route is added for the chat", r.Code, r.Code, r.Code)
+		"(%s or %s in a chat, or the dashboard), or a route is added for the chat",
+		r.Code, msg.CommandAnywhere(msg.CommandApprove+" "+r.Code), msg.CommandAnywhere(msg.CommandReject+" "+r.Code))
 }
 
 func openTurn(t *Turn, now time.Time) string {

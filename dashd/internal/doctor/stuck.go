@@ -70,7 +70,8 @@ func (e *examination) parked(ctx context.Context) error {
 	if err != nil || pending.Rows == 0 || pending.Since > e.before(maxPending) {
 		return err
 	}
-	fix := fmt.Sprintf("open the dashboard's page Approvals, or write /approve %s or /reject %[1]s in a chat as an operator", code)
+	fix := fmt.Sprintf("open the dashboard's page Approvals, or write %s or %s in a chat as an operator",
+		msg.CommandAnywhere(msg.CommandApprove+" "+code), msg.CommandAnywhere(msg.CommandReject+" "+code))
 	if len(e.env.Operators) == 0 {
 		fix += "; OPERATORS is empty here, so perhaps no operator was notified"
 	}
@@ -160,7 +161,7 @@ func (e *examination) queue(running, queued []*msg.Turn, total int) {
 	case !e.alive("gated"):
 		e.problem("queue", text+": gated does not run", "start gated: it continues where it stopped")
 	case len(running) >= e.env.MaxAgents:
-		e.warn("queue-busy", fmt.Sprintf("%s: all %d agents are busy", text, len(running)), "raise MAX_AGENTS if the machine can bear it, or end a run with /stop in its chat")
+		e.warn("queue-busy", fmt.Sprintf("%s: all %d agents are busy", text, len(running)), "raise MAX_AGENTS if the machine can bear it, or end a run with "+msg.CommandAnywhere(msg.CommandStop)+" in its chat")
 	default:
 		e.problem("queue", text+", and no run takes it", "look at gated's log and `gated check`; restart gated: it continues where it stopped")
 	}

@@ -22,6 +22,7 @@ type onSlack struct {
 // startSlack starts the bot in Socket Mode, or for the Events API.
 func startSlack(t *testing.T, socketMode bool, o slack.Options) *onSlack {
 	t.Helper()
+	o.Commands = []string{"/ask", "/quick"}
 	s := slack.New(o)
 	base, err := s.Start("127.0.0.1:0")
 	if err != nil {

@@ -134,12 +134,13 @@ func (f *fixture) exchange(second *fixture) {
 	second.wantAnswer("which second?", second.dm, f.info.DM)
 	f.wantHome("which first?", "main", f.info.Daemon)
 	f.wantHome("which second?", "work", second.info.Daemon)
-	f.say(f.dm, "/help")
-	second.say(second.dm, "/help")
-	if help := f.waitArrival("/ping").Text; !strings.Contains(help, "/approve") {
+	f.say(f.dm, msg.CommandIn(f.dm.Chat, msg.CommandHelp))
+	second.say(second.dm, msg.CommandIn(second.dm.Chat, msg.CommandHelp))
+	ping, approve := msg.CommandIn(f.dm.Chat, msg.CommandPing), msg.CommandIn(f.dm.Chat, msg.CommandApprove)
+	if help := f.waitArrival(ping).Text; !strings.Contains(help, approve) {
 		f.T.Errorf("an operator gets the help %q", help)
 	}
-	if help := second.waitArrival("/ping").Text; strings.Contains(help, "/approve") {
+	if help := second.waitArrival(ping).Text; strings.Contains(help, approve) {
 		f.T.Errorf("the id of an operator is one on another account: %q", help)
 	}
 	f.wantApart(second)

@@ -29,9 +29,10 @@ func TestOnboarding_UnknownChats_ApprovedInChat(t *testing.T) {
 func onboarding(f *fixture) {
 	f.start(harness.Routd, f.info.Daemon)
 	f.waitConnection("connected")
-	f.say(f.dm, "/ping")
-	f.waitStored("/ping")
-	f.Instance.Env = append(f.Instance.Env, "OPERATORS="+f.Value(`SELECT sender FROM messages WHERE content = '/ping'`))
+	command := func(text string) string { return msg.CommandIn(f.dm.Chat, text) } // as notices write it
+	f.say(f.dm, command("ping"))
+	f.waitStored(command("ping"))
+	f.Instance.Env = append(f.Instance.Env, "OPERATORS="+f.Value(`SELECT sender FROM messages WHERE content = ?`, command("ping")))
 	f.Restart(harness.Gated)
 	f.Restart(harness.Onbod)
 	f.waitArrival("pong")
@@ -39,11 +40,11 @@ func onboarding(f *fixture) {
 	ada := f.NewDM("Ada")
 	f.say(ada, "one")
 	code := f.waitCode("one")
-	f.waitArrivalIn(ada, code)  // the notice
-	f.waitArrivalIn(f.dm, code) // and the operator's
+	f.waitArrivalIn(ada, code)                      // the notice
+	f.waitArrivalIn(f.dm, command("approve "+code)) // and the operator's
 	f.say(ada, "two")
 	f.waitParked("two")
-	f.say(f.dm, "/approve "+code)
+	f.say(f.dm, command("approve "+code))
 	f.waitArrivalIn(f.dm, "new group")
 	f.wantAnswer("one", ada, f.info.DM)
 	f.wantAnswer("two", ada, f.info.DM)
@@ -52,13 +53,13 @@ func onboarding(f *fixture) {
 	f.ask(group, "what broke?")
 	code = f.waitCode("what broke?")
 	f.waitArrivalIn(f.dm, code)
-	f.say(f.dm, "/approve "+code+" team")
+	f.say(f.dm, command("approve "+code+" team"))
 	f.waitAnswer("what broke?")
 
 	eve := f.NewDM("Eve")
 	f.say(eve, "let me in")
 	code = f.waitCode("let me in")
-	f.say(f.dm, "/reject "+code+" not now")
+	f.say(f.dm, command("reject "+code+" not now"))
 	f.waitArrivalIn(eve, "not now")
 	f.Until("the message to be dropped", func() bool {
 		return f.Value(`SELECT disposition || '/' || reason FROM messages WHERE content = 'let me in'`) == "dropped/rejected"

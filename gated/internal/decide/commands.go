@@ -60,7 +60,7 @@ func (w *step) commands(r *Row) bool {
 	case msg.CommandChatID:
 		w.answer(r, r.ChatJID)
 	case msg.CommandHelp:
-		w.answer(r, layers.HelpText(r.Operator))
+		w.answer(r, layers.HelpText(r.ChatJID, r.Operator))
 	case msg.CommandNew:
 		if until, waits := r.awaitsGroup(w.f.Now); waits {
 			w.blocked, w.due = ForGroup, earliest(w.due, until)

@@ -32,6 +32,7 @@ const (
 type choice struct {
 	g        *Gateway
 	folder   string
+	chat     string // in which it was written
 	operator bool
 	by       string // the sender
 	wanted   string // "" to show
@@ -123,7 +124,7 @@ func (c *choice) showAgents(all groupconfig.Agents, ownAgent bool) string {
 	}
 	fmt.Fprintf(&b, "\nAgents: %s.", strings.Join(all.Names(), ", "))
 	if c.operator {
-		fmt.Fprintf(&b, "\nSwitch with /%s NAME.", msg.CommandAgent)
+		fmt.Fprintf(&b, "\nSwitch with %s NAME.", msg.CommandIn(c.chat, msg.CommandAgent))
 	}
 	return b.String()
 }
@@ -188,7 +189,7 @@ func (c *choice) showModels(offered agentproto.Models, now string) string {
 		fmt.Fprintf(&b, "\nand %d more", more)
 	}
 	if c.operator {
-		fmt.Fprintf(&b, "\nChoose with /%s NAME; /%[1]s default leaves it to the agent.", msg.CommandModel)
+		fmt.Fprintf(&b, "\nChoose with %s NAME; %[1]s default leaves it to the agent.", msg.CommandIn(c.chat, msg.CommandModel))
 	}
 	return b.String()
 }

@@ -13,10 +13,10 @@ import (
 	"arizuko/pkg/why"
 )
 
-// Answers to /why.
+// Answers to /why; %s is the command, as it is written in the chat.
 const (
-	whyUsage   = "Which message? Write /why as a reply to it, or /why with its number."
-	whyUnknown = "The message that you replied to is not stored: the bot did not receive it, or it was deleted since. /why NUMBER works for any message."
+	whyUsage   = "Which message? Write %[1]s as a reply to it, or %[1]s with its number."
+	whyUnknown = "The message that you replied to is not stored: the bot did not receive it, or it was deleted since. %s NUMBER works for any message."
 	whyFailed  = "The database cannot be read right now. Try again later."
 )
 
@@ -25,7 +25,7 @@ func (g *Gateway) answerCommand(ctx context.Context, p pendingCall, m *msg.Messa
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, msg.FamilyOf(m.ChatJID), func(string) bool { return true })
 	args := strings.TrimSpace(cmd.Args)
-	c := choice{g: g, folder: p.folder, operator: p.operator, by: m.Sender, wanted: args}
+	c := choice{g: g, folder: p.folder, chat: m.ChatJID, operator: p.operator, by: m.Sender, wanted: args}
 	switch cmd.Name {
 	case msg.CommandAgent:
 		return c.answer(ctx, c.agent)
@@ -54,15 +54,16 @@ func (g *Gateway) explain(ctx context.Context, m *msg.Message, args string) stri
 
 // asksAbout is the message that a command asks about, or what is wrong with the command.
 func (g *Gateway) asksAbout(ctx context.Context, m *msg.Message, args string) (id int64, problem string) {
+	command := msg.CommandIn(m.ChatJID, msg.CommandWhy)
 	if args != "" {
 		id, err := strconv.ParseInt(strings.TrimPrefix(args, "#"), 10, 64)
 		if err != nil || id <= 0 {
-			return 0, whyUsage
+			return 0, fmt.Sprintf(whyUsage, command)
 		}
 		return id, ""
 	}
 	if m.ReplyToID == "" {
-		return 0, whyUsage
+		return 0, fmt.Sprintf(whyUsage, command)
 	}
 	asked, err := g.st.MessageByPlatformID(ctx, m.ChatJID, m.ReplyToID)
 	switch {
@@ -70,7 +71,7 @@ func (g *Gateway) asksAbout(ctx context.Context, m *msg.Message, args string) (i
 		g.log.Error("reading the message that a command replies to failed", "row", m.ID, "err", err)
 		return 0, whyFailed
 	case asked == nil:
-		return 0, whyUnknown
+		return 0, fmt.Sprintf(whyUnknown, command)
 	}
 	return asked.ID, ""
 }

@@ -310,7 +310,7 @@ func (g *Gateway) askOnbod(ctx context.Context, m *msg.Message) (text string) {
 		code, rest = code[:end], code[end:]
 	}
 	if code == "" {
-		return "Which request? Write the code after the command, as in /" + cmp.Or(cmd.Name, msg.CommandApprove) + " ABCD-1234."
+		return "Which request? Write the code after the command, as in " + msg.CommandIn(m.ChatJID, cmp.Or(cmd.Name, msg.CommandApprove)+" ABCD-1234") + "."
 	}
 	body := map[string]string{"code": code, "by": m.Sender}
 	if rest = strings.TrimSpace(rest); rest != "" {

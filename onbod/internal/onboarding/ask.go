@@ -137,12 +137,12 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask,
 	if err != nil {
 		return onboardapi.Asked{}, err
 	}
-	text := operatorNotice(r)
+	text := func(jid string) string { return operatorNotice(r, jid) }
 	switch {
 	case len(operators) == 0:
 		o.log.Warn("no operator is notified of a request: none of OPERATORS has a direct chat with the bot", "chat", r.ChatJID)
 	case counts.Made == maxNotices+1:
-		text = floodNotice()
+		text = func(string) string { return floodNotice() }
 	case counts.Made > maxNotices:
 		operators = nil
 	}
@@ -150,7 +150,7 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask,
 		return onboardapi.Asked{}, err
 	}
 	for _, jid := range operators {
-		if err := o.notify(tx, jid, "", text); err != nil {
+		if err := o.notify(tx, jid, "", text(jid)); err != nil {
 			return onboardapi.Asked{}, err
 		}
 	}

@@ -68,8 +68,14 @@ func TestAsk_OperatorsDirectChats(t *testing.T) {
 	_, _, err := f.st.PutMessage(t.Context(), &msg.Message{ChatJID: "slack:D5", Direction: msg.In, Sender: "slack:U1"})
 	f.ok(err)
 	done := f.ask(family)
-	for _, jid := range []string{operator, "slack:D5"} {
+	for jid, sign := range map[string]string{operator: "/", "slack:D5": "!"} { // Slack refuses commands that its app does not register
 		f.wantNotices(jid, "Request "+done.Code)
+		text := f.notices(jid)[0]
+		for _, command := range []string{"approve " + done.Code, "approve " + done.Code + " FOLDER", "reject " + done.Code + " REASON"} {
+			if !strings.Contains(text, "`"+sign+command+"`") {
+				t.Errorf("in %s without %s%s: %s", jid, sign, command, text)
+			}
+		}
 	}
 }
 

@@ -51,7 +51,8 @@ func chatNotice(r *store.Request, notified bool) string {
 	return fmt.Sprintf("This chat is not connected yet. Request %s was sent to the operators.", r.Code)
 }
 
-func operatorNotice(r *store.Request) string {
+// operatorNotice is written for the chat of an operator.
+func operatorNotice(r *store.Request, operatorChat string) string {
 	chat := "the group chat " + chatName(r)
 	switch {
 	case r.Kind == msg.ChatDM && r.ChatJID == r.Sender: // the sender says it all
@@ -63,9 +64,10 @@ func operatorNotice(r *store.Request) string {
 	if r.SenderName != "" {
 		sender = fmt.Sprintf("%s (%s)", quoted(r.SenderName), sender)
 	}
-	return fmt.Sprintf("Request %[1]s: %[2]s wrote in %[3]s, which is not connected to a group:\n\n%[4]s\n\n"+
-		"`/approve %[1]s` connects it to a new group, `/approve %[1]s FOLDER` to a group of your choice, "+
-		"`/reject %[1]s REASON` rejects it.", r.Code, sender, chat, quoted(r.Sample))
+	return fmt.Sprintf("Request %s: %s wrote in %s, which is not connected to a group:\n\n%s\n\n"+
+		"`%[5]s` connects it to a new group, `%[5]s FOLDER` to a group of your choice, `%[6]s REASON` rejects it.",
+		r.Code, sender, chat, quoted(r.Sample),
+		msg.CommandIn(operatorChat, msg.CommandApprove+" "+r.Code), msg.CommandIn(operatorChat, msg.CommandReject+" "+r.Code))
 }
 
 // floodNotice is what operators read in place of the notices beyond maxNotices.

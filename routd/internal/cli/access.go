@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
 
@@ -48,17 +49,23 @@ func printAccess(a *routeapi.Access, out io.Writer) error {
 		}
 		rows = append(rows, []string{row.Verb, text + ": " + strings.Join(row.Answer.Trace, "; ")})
 	}
-	return table(out, heading, append(rows, homeRows(a.Home)...))
+	return table(out, heading, append(rows, homeRows(a.ChatJID, a.Home)...))
 }
 
 // homeRows are about the chat's group, nil for none.
-func homeRows(h *routeapi.HomeAccess) [][]string {
+func homeRows(chatJID string, h *routeapi.HomeAccess) [][]string {
+	commands := func(names ...string) string {
+		for i := range names {
+			names[i] = msg.CommandIn(chatJID, names[i])
+		}
+		return strings.Join(names, ", ")
+	}
 	if h == nil {
 		return [][]string{{"group", "none: commands of a group, pins and @name do nothing here"}}
 	}
 	group := fmt.Sprintf("%s, access %s", h.Folder, h.Access)
 	if !h.Admitted {
-		return [][]string{{"group", group + ": the sender may do nothing here but /ping, /chatid and /help"}}
+		return [][]string{{"group", group + ": the sender may do nothing here but " + commands(msg.CommandPing, msg.CommandChatID, msg.CommandHelp)}}
 	}
 	reaches, pins := "no other group", "may not pin the chat: only operators may"
 	if len(h.Reaches) > 0 {
@@ -67,7 +74,7 @@ func homeRows(h *routeapi.HomeAccess) [][]string {
 	if h.Pins {
 		pins = "may pin the chat"
 	}
-	return [][]string{{"group", group}, {"commands", "/new, /stop, /status"}, {"@name", reaches}, {"pin", pins}}
+	return [][]string{{"group", group}, {"commands", commands(msg.CommandNew, msg.CommandStop, msg.CommandStatus)}, {"@name", reaches}, {"pin", pins}}
 }
 
 // outcome words what becomes of a message.

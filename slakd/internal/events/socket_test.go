@@ -111,7 +111,7 @@ func TestListenSocket_DeliversAndAcknowledges(t *testing.T) {
 	alice := e.server.User("Alice", "alice")
 	team := e.server.Channel("team", alice)
 	team.Say(alice, "hello")
-	team.Command(alice, "/new", "")
+	team.Command(alice, "/arizuko", "new")
 	if err := e.server.WaitConfirmed(e.ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
@@ -32,11 +33,13 @@ type Invocation struct {
 	ResponseURL string
 }
 
-// TryCommand sends a slash command. It fails in a thread, where Slack has none.
+// TryCommand sends a slash command. It fails if the app does not register it, and in a thread, where Slack has none.
 func (p Place) TryCommand(by User, command, text string) (Invocation, error) {
 	var given Invocation
 	err := p.try(func(r *room) error {
 		switch {
+		case !slices.Contains(p.s.o.Commands, command):
+			return fmt.Errorf("%s is not a valid command", command)
 		case p.ThreadTS != "":
 			return fmt.Errorf("%s is not supported in threads", command)
 		case !r.in(by):

@@ -141,7 +141,8 @@ func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 		"delete unknown message": func() { team.Delete(alice, "1.0") },
 		"react twice":            func() { team.React(alice, m.TS, "eyes"); team.React(alice, m.TS, "eyes") },
 		"invite twice":           func() { team.InviteBot(alice) },
-		"command in a thread":    func() { team.Thread(m.TS).Command(alice, "/x", "") },
+		"command in a thread":    func() { team.Thread(m.TS).Command(alice, "/arizuko", "") },
+		"command of no app":      func() { team.Command(alice, "/approve", "ABCD-1234") },
 		"broadcast without thread": func() {
 			_, err := team.Post(alice, slack.Draft{Text: "x", Broadcast: true})
 			if err != nil {

@@ -33,6 +33,7 @@ const (
 	DefaultSigningSecret = "fa4e0000fa4e0000fa4e0000fa4e0000"
 	DefaultBotName       = "arizuko"
 	DefaultTeam          = "Acme"
+	DefaultCommand       = "/arizuko"
 	DefaultAckTimeout    = 3 * time.Second
 	DefaultPing          = 5 * time.Second
 	DefaultMaxFile       = 1 << 30
@@ -51,6 +52,7 @@ type Options struct {
 	Team          string   // the workspace's name
 	Scopes        []string // of the bot token; nil is DefaultScopes
 	Events        []string // subscriptions, as in a manifest: "message.channels", "app_mention"; nil is all
+	Commands      []string // slash commands that the app registers; nil is DefaultCommand alone
 	EventsURL     string   // the request URL of the Events API; "" is Socket Mode
 
 	AckTimeout time.Duration // how long an event waits for its answer
@@ -130,6 +132,9 @@ func (o Options) withDefaults() Options {
 	}
 	o.Ping = cmp.Or(o.Ping, DefaultPing)
 	o.MaxFile = cmp.Or(o.MaxFile, DefaultMaxFile)
+	if o.Commands == nil {
+		o.Commands = []string{DefaultCommand}
+	}
 	if o.Scopes == nil {
 		o.Scopes = DefaultScopes()
 	}
