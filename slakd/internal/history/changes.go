@@ -172,9 +172,7 @@ func (r *Reader) compareEdit(ctx context.Context, s *adapter.Shell, g *gathering
 // comparePreview notes messages that the text links to and that Slack has added since.
 func (r *Reader) comparePreview(ctx context.Context, s *adapter.Shell, g *gathering, m *message, k known) {
 	in, row := r.changed(ctx, s, g, m, func(now *inbound.Message) *inbound.Message {
-		before := *now
-		before.Attachments = nil
-		return &inbound.Message{Subtype: "message_changed", Changed: now, Previous: &before, EventTS: r.nowTS()}
+		return &inbound.Message{Subtype: "message_changed", Changed: now, Previous: now.WithoutQuotes(), EventTS: r.nowTS()}
 	})
 	if row == nil || k.has(m.TS, row.PlatformID) {
 		return

@@ -43,6 +43,7 @@ func (names) Chat(channel string) (msg.ChatKind, string) {
 // example is an event and what it shows.
 type example struct {
 	What  string          `json:"what"`
+	Why   string          `json:"why"` // it makes no row, or one without something
 	Event json.RawMessage `json:"event"`
 }
 
@@ -67,6 +68,20 @@ func TestConvert_Events_GiveGoldenRows(t *testing.T) {
 		}
 		return all
 	})
+}
+
+// TestReadme_Table_SaysWhatOfAMessageIsRead keeps the README's table, made of Slack's reference of messages, blocks, cards and
+// files.
+func TestReadme_Table_SaysWhatOfAMessageIsRead(t *testing.T) {
+	var all []inboundtest.Sent
+	for _, e := range inboundtest.Read[example](t, "testdata/sent.json") {
+		in, err := convert(payload(e.Event))
+		if err != nil {
+			t.Errorf("%s: %v", e.What, err)
+		}
+		all = append(all, inboundtest.Sent{What: e.What, Why: e.Why, In: in})
+	}
+	inboundtest.CheckTable(t, "../../README.md", all)
 }
 
 // named is the result of an example.

@@ -1,8 +1,10 @@
 package inbound
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -23,32 +25,63 @@ type Event struct {
 
 // Message is a message, or a change of one: Changed is its new version.
 type Message struct {
-	Subtype     string          `json:"subtype"`
-	Channel     string          `json:"channel"`
-	ChannelType string          `json:"channel_type"`
-	TS          string          `json:"ts"`
-	ThreadTS    string          `json:"thread_ts"`
-	ParentUser  string          `json:"parent_user_id"`
-	User        string          `json:"user"`
-	BotID       string          `json:"bot_id"`
-	BotProfile  *BotProfile     `json:"bot_profile"`
-	Username    string          `json:"username"` // chosen by a bot
-	Text        string          `json:"text"`
-	Edited      *Edited         `json:"edited"`
-	Files       []File          `json:"files"`
-	Attachments []Attachment    `json:"attachments"`
-	Blocks      json.RawMessage `json:"blocks"`
-	Root        *Message        `json:"root"`
-	Changed     *Message        `json:"message"`
-	Previous    *Message        `json:"previous_message"`
-	DeletedTS   string          `json:"deleted_ts"`
-	Inviter     string          `json:"inviter"` // of a channel_join
-	EventTS     string          `json:"event_ts"`
+	Subtype     string           `json:"subtype"`
+	Channel     string           `json:"channel"`
+	ChannelType string           `json:"channel_type"`
+	TS          string           `json:"ts"`
+	ThreadTS    string           `json:"thread_ts"`
+	ParentUser  string           `json:"parent_user_id"`
+	User        string           `json:"user"`
+	BotID       string           `json:"bot_id"`
+	BotProfile  *BotProfile      `json:"bot_profile"`
+	Username    string           `json:"username"` // chosen by a bot
+	Text        string           `json:"text"`
+	Edited      *Edited          `json:"edited"`
+	Files       list[File]       `json:"files"`
+	Attachments list[Attachment] `json:"attachments"`
+	Blocks      json.RawMessage  `json:"blocks"`
+	Root        *Message         `json:"root"`
+	Changed     *Message         `json:"message"`
+	Previous    *Message         `json:"previous_message"`
+	DeletedTS   string           `json:"deleted_ts"`
+	Inviter     string           `json:"inviter"` // of a channel_join
+	EventTS     string           `json:"event_ts"`
 }
 
 // IsPost reports whether an event is a message, not a change of one.
 func (m *Message) IsPost() bool {
 	return m.Channel != "" && m.Subtype != "message_changed" && m.Subtype != "message_deleted" && isTS(m.TS)
+}
+
+// list is a list whose items are decoded one by one: an invalid one is left out, and so are those beyond maxItems.
+type list[T any] []T
+
+// UnmarshalJSON decodes a list; it never fails.
+func (l *list[T]) UnmarshalJSON(raw []byte) error {
+	*l = decodeAll[T](raw)
+	return nil
+}
+
+// decodeAll decodes a list like list does.
+func decodeAll[T any](raw json.RawMessage) (all []T) {
+	var items []json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &items) != nil {
+		return nil
+	}
+	for _, item := range items[:min(len(items), maxItems)] {
+		var one T
+		if json.Unmarshal(item, &one) == nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// WithoutQuotes is the message before Slack added messages that its text links to.
+func (m *Message) WithoutQuotes() *Message {
+	before := *m
+	before.Attachments = slices.DeleteFunc(slices.Clone(m.Attachments), func(a Attachment) bool { return a.quotes() })
+	return &before
 }
 
 // Time is when a message was sent.
@@ -74,35 +107,83 @@ type Edited struct {
 
 // File is a file of a message.
 type File struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Title       string `json:"title"`
-	Mimetype    string `json:"mimetype"`
-	Size        int64  `json:"size"`
-	DurationMS  int64  `json:"duration_ms"` // of audio and video
-	Mode        string `json:"mode"`
-	Access      string `json:"file_access"`
-	External    bool   `json:"is_external"`
-	URL         string `json:"url_private"`
-	DownloadURL string `json:"url_private_download"`
+	ID          string          `json:"id"`
+	Name        string          `json:"name"`
+	Title       string          `json:"title"`
+	AltText     string          `json:"alt_txt"` // a description for those who do not see an image
+	Mimetype    string          `json:"mimetype"`
+	Size        int64           `json:"size"`
+	DurationMS  int64           `json:"duration_ms"` // of audio and video
+	Mode        string          `json:"mode"`
+	Access      string          `json:"file_access"`
+	External    bool            `json:"is_external"`
+	URL         string          `json:"url_private"`
+	DownloadURL string          `json:"url_private_download"`
+	Parts       list[EmailPart] `json:"attachments"` // of an email
 }
 
-// Attachment is a card below a message: a bot's text, a link preview, or a forwarded message.
+// EmailPart is a file that an email has, which is itself a file of a message.
+type EmailPart struct {
+	Name     string `json:"filename"`
+	Mimetype string `json:"mimetype"`
+	Size     int64  `json:"size"`
+	URL      string `json:"url"`
+}
+
+// Attachment is a card below a message: a bot's text, what Slack cannot show as text, such as a table that a user pasted, a
+// link preview, or a forwarded message.
 type Attachment struct {
-	Fallback   string          `json:"fallback"`
-	Pretext    string          `json:"pretext"`
-	Title      string          `json:"title"`
-	Text       string          `json:"text"`
-	AuthorName string          `json:"author_name"`
-	AuthorID   string          `json:"author_id"`
-	IsShare    bool            `json:"is_share"`      // it was forwarded
-	IsUnfurl   bool            `json:"is_msg_unfurl"` // the text has a link to it
-	Files      []File          `json:"files"`
-	Blocks     json.RawMessage `json:"blocks"`
+	Fallback      string           `json:"fallback"`
+	Pretext       string           `json:"pretext"`
+	Title         string           `json:"title"`
+	TitleLink     string           `json:"title_link"`
+	Text          string           `json:"text"`
+	AuthorName    string           `json:"author_name"`
+	AuthorSubname string           `json:"author_subname"`
+	AuthorID      string           `json:"author_id"`
+	Footer        string           `json:"footer"`
+	ImageURL      string           `json:"image_url"`
+	FromURL       string           `json:"from_url"` // of a preview: the link in the text
+	OriginalURL   string           `json:"original_url"`
+	AppURL        string           `json:"app_unfurl_url"`
+	IsShare       bool             `json:"is_share"`      // it was forwarded
+	IsUnfurl      bool             `json:"is_msg_unfurl"` // the text has a link to it
+	Fields        list[CardField]  `json:"fields"`
+	Actions       list[CardAction] `json:"actions"`
+	Files         list[File]       `json:"files"`
+	Blocks        json.RawMessage  `json:"blocks"`
+	Messages      json.RawMessage  `json:"message_blocks"` // the message that is shown
+	Attachments   json.RawMessage  `json:"attachments"`    // of a forwarded message
+}
+
+// CardField is a name and a value in a card.
+type CardField struct {
+	Title string `json:"title"`
+	Value string `json:"value"`
+}
+
+// CardAction is a button or a menu of a card.
+type CardAction struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+	URL  string `json:"url"`
+}
+
+// messages are those that the card shows.
+func (a *Attachment) messages() (all []Message) {
+	for _, shown := range decodeAll[struct{ Message Message }](a.Messages) {
+		all = append(all, shown.Message)
+	}
+	return all
 }
 
 // quotes reports whether the card is a message: one that was forwarded, or that the text links to.
 func (a *Attachment) quotes() bool { return a.IsShare || a.IsUnfurl }
+
+// previews reports whether Slack, or an app, has made the card of a link in the text.
+func (a *Attachment) previews() bool {
+	return !a.quotes() && cmp.Or(a.FromURL, a.OriginalURL, a.AppURL) != ""
+}
 
 // Reaction is a reaction that was added or removed.
 type Reaction struct {

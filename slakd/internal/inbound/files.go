@@ -12,22 +12,54 @@ import (
 // another workspace, in channels shared by Slack Connect.
 const FilePrefix = "slack-file:"
 
-// attachments returns the files of a message and of what was forwarded with it, and how many of them have
-// to be downloaded.
+// attachments returns the files of a message and of its cards, and how many of them have to be downloaded.
 func attachments(m *Message) (all []msg.Attachment, pending int) {
-	files := m.Files
-	for i := range m.Attachments {
-		if a := &m.Attachments[i]; a.quotes() {
-			files = append(files[:len(files):len(files)], a.Files...)
-		}
-	}
-	for i := range files {
-		f := &files[i]
-		a := adapter.NewAttachment(fileName(f), f.Mimetype, f.Size, reference(f), unavailable(f))
+	for _, f := range filesOf(m) {
+		a := adapter.NewAttachment(fileName(&f), f.Mimetype, f.Size, reference(&f), unavailable(&f))
 		a.Duration = (max(f.DurationMS, 0) + 999) / 1000
 		all = append(all, a)
 	}
 	return all, adapter.Pending(all)
+}
+
+// filesOf are the files of a message, of what was forwarded with it, and of emails, each once.
+func filesOf(m *Message) []File {
+	var all []File
+	seen := map[string]bool{}
+	add := func(files []File) {
+		for _, f := range files {
+			if f.ID != "" && seen[f.ID] || len(all) >= maxItems {
+				continue
+			}
+			seen[f.ID] = true
+			all = append(all, f)
+			for _, p := range f.Parts {
+				all = append(all, File{Name: p.Name, Mimetype: p.Mimetype, Size: p.Size, URL: p.URL})
+			}
+		}
+	}
+	add(m.Files)
+	eachCard(m.Attachments, 0, func(a *Attachment) {
+		add(a.Files)
+		for _, m := range a.messages() {
+			add(m.Files)
+		}
+	})
+	return all
+}
+
+// eachCard calls do with the cards of a message and with those in them.
+func eachCard(all []Attachment, depth int, do func(*Attachment)) {
+	for i := range all {
+		a := &all[i]
+		do(a)
+		if depth < maxForwards {
+			eachCard(decodeAll[Attachment](a.Attachments), depth+1, do)
+			for _, m := range a.messages() {
+				eachCard(m.Attachments, depth+1, do)
+			}
+		}
+	}
 }
 
 // reference is what Fetch needs to download a file.

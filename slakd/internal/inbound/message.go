@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/plaintext"
@@ -18,7 +17,7 @@ func message(m *Message, me Self, names Names) (adapter.Inbound, error) {
 		return adapter.Inbound{}, errors.New("a message without a channel")
 	}
 	switch m.Subtype {
-	case "", "file_share", "thread_broadcast", "bot_message", "me_message":
+	case "", "file_share", "thread_broadcast", "bot_message", "me_message", "slackbot_response":
 		return post(m, me, names)
 	case "message_changed":
 		return change(m, me, names)
@@ -118,7 +117,7 @@ func change(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	if now.Subtype == "tombstone" { // the deleted first message of a thread that continues
 		return deletion(m.Channel, now.TS, m.EventTS, cmp.Or(m.Previous, now), me, names)
 	}
-	if m.Previous != nil && now.Text == m.Previous.Text {
+	if m.Previous != nil && (sameEdit(now.Edited, m.Previous.Edited) || sameWords(now, m.Previous, me, names)) {
 		return preview(m, me, names)
 	}
 	if now.Edited == nil {
@@ -136,6 +135,16 @@ func change(m *Message, me Self, names Names) (adapter.Inbound, error) {
 	r := me.of(m.Channel, names)
 	r.Messages = []*msg.Message{row}
 	return r, nil
+}
+
+// sameEdit reports whether two versions of a message were last edited at the same time, or never.
+func sameEdit(one, other *Edited) bool {
+	return one == other || one != nil && other != nil && one.TS == other.TS
+}
+
+// sameWords reports whether two versions of a message differ at most in what was forwarded with it or previewed.
+func sameWords(m, other *Message, me Self, names Names) bool {
+	return m.Text == other.Text && slices.Equal(ownWords(m, me, names).lines, ownWords(other, me, names).lines)
 }
 
 // preview converts a message to which Slack has added messages that its text links to. The row is an edit, whose
@@ -191,59 +200,11 @@ func deletion(channel, ts, at string, was *Message, me Self, names Names) (adapt
 	return r, nil
 }
 
-// bodyOf makes the content of a message: its text, then what was forwarded with it. The content of a
-// bot's message without text comes from its blocks and cards.
-func bodyOf(m *Message, me Self, names Names) (s adapter.Body) {
-	text := m.Text
-	if strings.TrimSpace(text) == "" {
-		text = blockText(m.Blocks)
-	}
-	words, addressed := plain(text, me, names)
-	var lines []string
-	if words != "" {
-		lines = append(lines, words)
-	}
-	for i := range m.Attachments {
-		if a := &m.Attachments[i]; a.quotes() || strings.TrimSpace(text) == "" {
-			if card := cardText(a, names); card != "" {
-				lines = append(lines, card)
-			}
-		}
-	}
-	return adapter.Body{
-		Content: strings.Join(lines, "\n"), Addressed: addressed,
-		Empty: len(lines) == 0 && len(m.Files) == 0 && !hasForwardedFiles(m) && !addressed,
-	}
-}
-
-// cardText is the text of a card. A mention of the bot there is not the sender's.
-func cardText(a *Attachment, names Names) string {
-	var lines []string
-	if a.quotes() {
-		how := map[bool]string{true: "forwarded from ", false: "quoted from "}[a.IsShare]
-		lines = append(lines, how+cmp.Or(plaintext.Line(a.AuthorName), plaintext.Line(names.User(a.AuthorID)), plaintext.UnknownUser)+":")
-	}
-	for _, text := range []string{a.Pretext, a.Title, cmp.Or(a.Text, blockText(a.Blocks))} {
-		if words, _ := plain(text, Self{}, names); strings.TrimSpace(words) != "" {
-			lines = append(lines, words)
-		}
-	}
-	if len(lines) == 0 && a.Fallback != "" {
-		words, _ := plain(a.Fallback, Self{}, names)
-		lines = append(lines, words)
-	}
-	return strings.Join(lines, "\n")
-}
-
-func hasForwardedFiles(m *Message) bool {
-	return slices.ContainsFunc(m.Attachments, func(a Attachment) bool { return a.quotes() && len(a.Files) > 0 })
-}
-
 // Quoted converts a post that was sent before another one in its thread, also one of the bot's own; nil if
 // it makes no row.
 func Quoted(m *Message, me Self, names Names) *msg.Message {
 	switch m.Subtype {
-	case "", "file_share", "thread_broadcast", "bot_message", "me_message":
+	case "", "file_share", "thread_broadcast", "bot_message", "me_message", "slackbot_response":
 	default:
 		return nil
 	}

@@ -2,8 +2,8 @@ package inbound
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
+	"time"
 
 	"arizuko/pkg/adapter/plaintext"
 )
@@ -64,6 +64,11 @@ func special(command, label string) string {
 		return "@" + name
 	case "subteam":
 		return "@" + strings.TrimPrefix(cmp.Or(plaintext.Line(label), plaintext.Line(argument), name), "@")
+	case "date":
+		seconds, _, _ := strings.Cut(argument, "^")
+		if at := millis(seconds); label == "" && at > 0 {
+			return time.UnixMilli(at).UTC().Format(time.RFC1123)
+		}
 	}
 	return cmp.Or(label, name)
 }
@@ -85,32 +90,4 @@ func link(target, words string) string {
 		}
 	}
 	return words + " (" + target + ")"
-}
-
-// blockText is the text of blocks, in order, as mrkdwn.
-func blockText(blocks json.RawMessage) string {
-	var value any
-	if len(blocks) == 0 || json.Unmarshal(blocks, &value) != nil {
-		return ""
-	}
-	return strings.Join(textsIn(value, nil), "\n")
-}
-
-func textsIn(value any, found []string) []string {
-	switch v := value.(type) {
-	case []any:
-		for _, each := range v {
-			found = textsIn(each, found)
-		}
-	case map[string]any:
-		if text, ok := v["text"].(string); ok && strings.TrimSpace(text) != "" {
-			found = append(found, text)
-		}
-		for _, key := range []string{"title", "text", "fields", "elements"} {
-			if _, plain := v[key].(string); !plain {
-				found = textsIn(v[key], found)
-			}
-		}
-	}
-	return found
 }
