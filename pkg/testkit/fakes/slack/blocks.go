@@ -22,6 +22,12 @@ type blockText struct {
 	Text string `json:"text"`
 }
 
+// blockTypes are those of messages. Each may have more rules than this fake checks.
+var blockTypes = []string{
+	"actions", "call", "card", "carousel", "container", "context", "context_actions", "data_table", "data_visualization", "divider", "file", "header",
+	"image", "input", "markdown", "plan", "rich_text", "section", "table", "task_card", "video",
+}
+
 // block is a section, or an actions block; others are only checked for a type.
 type block struct {
 	Type     string     `json:"type"`
@@ -44,7 +50,7 @@ func checkBlocks(raw []json.RawMessage) error {
 		var b block
 		if err := json.Unmarshal(one, &struct {
 			Type *string `json:"type"`
-		}{&b.Type}); err != nil || b.Type == "" {
+		}{&b.Type}); err != nil || !slices.Contains(blockTypes, b.Type) {
 			return errorCode("invalid_blocks")
 		}
 		valid := true

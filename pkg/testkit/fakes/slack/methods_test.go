@@ -144,6 +144,7 @@ func TestPostMessage_InvalidCalls_Refused(t *testing.T) {
 		{"no_text", []any{"channel", team.ChannelID, "blocks", "[]"}},
 		{"invalid_blocks_format", []any{"channel", team.ChannelID, "blocks", "{}"}},
 		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", `[{"text":"x"}]`}},
+		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", `[{"type":"sektion","text":"x"}]`}},
 		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", `[{"type":"section"}]`}},
 		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", `[{"type":"section","text":{"type":"mrkdwn","text":"` + strings.Repeat("ř", 3001) + `"}}]`}},
 		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", `[{"type":"actions","elements":[]}]`}},
@@ -372,7 +373,7 @@ func TestUsers_UnknownIDs_Refused(t *testing.T) {
 }
 
 func TestReactions_Changes_SendEvents(t *testing.T) {
-	r := start(t, slack.Options{})
+	r := start(t, slack.Options{Emoji: []string{"acme-logo"}})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
 	m := team.Say(alice, "x")
@@ -391,12 +392,17 @@ func TestReactions_Changes_SendEvents(t *testing.T) {
 	if got := team.Reactions(m.TS); !cmp.Equal(got, map[string][]string{"eyes": {alice.ID}}) {
 		t.Errorf("under it are %v", got)
 	}
-	r.refuse("invalid_name", "reactions.add", "channel", team.ChannelID, "timestamp", m.TS, "name", "👀")
+	for _, name := range []string{"👀", "eye_s", "eyes::skin-tone-9", "party-parrot"} {
+		r.refuse("invalid_name", "reactions.add", "channel", team.ChannelID, "timestamp", m.TS, "name", name)
+	}
 	r.refuse("message_not_found", "reactions.add", "channel", team.ChannelID, "timestamp", "1700000000.000000", "name", "eyes")
 	r.refuse("bad_timestamp", "reactions.add", "channel", team.ChannelID, "timestamp", "1", "name", "eyes")
 	r.refuse("no_item_specified", "reactions.add", "channel", team.ChannelID, "name", "eyes")
 	if last := r.Sent()[len(r.Sent())-1]; last.Method != "reactions.remove" || last.Reaction != "eyes" || last.TS != m.TS {
 		t.Errorf("recorded %+v", last)
+	}
+	for _, name := range []string{"wave::skin-tone-3", "acme-logo"} {
+		r.must("reactions.add", "channel", team.ChannelID, "timestamp", m.TS, "name", name)
 	}
 }
 

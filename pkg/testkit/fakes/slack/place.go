@@ -193,7 +193,7 @@ func (s *Server) compose(from User, d Draft) *Message {
 		m.Blocks = json.RawMessage(d.Blocks)
 	case d.Text != "" && !from.IsBot():
 		m.Blocks = encoded([]any{map[string]any{"type": "rich_text", "block_id": "b1", "elements": []any{map[string]any{
-			"type": "rich_text_section", "elements": []any{map[string]any{"type": "text", "text": html.UnescapeString(d.Text)}},
+			"type": "rich_text_section", "elements": richText(d.Text),
 		}}}})
 	}
 	if d.Extra != "" {
@@ -205,6 +205,33 @@ func (s *Server) compose(from User, d Draft) *Message {
 		m.Subtype, m.Files, m.Upload = "file_share", []File{f.snapshot(s)}, &no
 	}
 	return m
+}
+
+// richText are the elements of rich text that a client has made a text of.
+func richText(text string) (all []map[string]any) {
+	for text != "" {
+		before, rest, found := strings.Cut(text, "<")
+		if before != "" {
+			all = append(all, map[string]any{"type": "text", "text": html.UnescapeString(before)})
+		}
+		if !found {
+			break
+		}
+		var token string
+		token, text, _ = strings.Cut(rest, ">")
+		target, label, _ := strings.Cut(token, "|")
+		switch kind, id := target[:min(1, len(target))], target[min(1, len(target)):]; kind {
+		case "@":
+			all = append(all, map[string]any{"type": "user", "user_id": id})
+		case "#":
+			all = append(all, map[string]any{"type": "channel", "channel_id": id})
+		case "!":
+			all = append(all, map[string]any{"type": "broadcast", "range": id})
+		default:
+			all = append(all, map[string]any{"type": "link", "url": html.UnescapeString(target), "text": html.UnescapeString(label)})
+		}
+	}
+	return all
 }
 
 func (p Place) addPost(from User, d Draft) Message {

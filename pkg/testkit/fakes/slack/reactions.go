@@ -10,7 +10,7 @@ const (
 	maxReactors = 25
 )
 
-// emojiForm matches the name of an emoji. The fake has no list of them.
+// emojiForm matches the name of an emoji.
 var emojiForm = regexp.MustCompile(`^[a-z0-9_+'-]+(::skin-tone-[2-6])?$`)
 
 // reactable is the message of a request.
@@ -43,7 +43,7 @@ func (s *Server) addReaction(p params) (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !emojiForm.MatchString(name):
+	case !s.knownEmoji(name):
 		return nil, errorCode("invalid_name")
 	case len(m.Reactions) >= maxReactions:
 		return nil, errorCode("too_many_emoji")
@@ -60,7 +60,7 @@ func (s *Server) removeReaction(p params) (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !emojiForm.MatchString(name):
+	case !s.knownEmoji(name):
 		return nil, errorCode("invalid_name")
 	case !m.react(s.me.ID, name, false):
 		return nil, errorCode("no_reaction")

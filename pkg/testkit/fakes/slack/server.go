@@ -52,6 +52,7 @@ type Options struct {
 	Team          string   // the workspace's name
 	Scopes        []string // of the bot token; nil is DefaultScopes
 	Events        []string // subscriptions, as in a manifest: "message.channels", "app_mention"; nil is all
+	Emoji         []string // names of the workspace's own emoji
 	Commands      []string // slash commands that the app registers; nil is DefaultCommand alone
 	EventsURL     string   // the request URL of the Events API; "" is Socket Mode
 
