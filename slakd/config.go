@@ -18,6 +18,7 @@ type Config struct {
 	BotToken      string          `env:"SLACK_BOT_TOKEN" secret:"true" doc:"the bot's token, xoxb-…, from OAuth & Permissions"`
 	AppToken      string          `env:"SLACK_APP_TOKEN" secret:"true" doc:"the app's token, xapp-…, with connections:write: events come by Socket Mode"`
 	SigningSecret string          `env:"SLACK_SIGNING_SECRET" secret:"true" doc:"secret that Slack signs events with, if they are posted to /slack/events instead: only without SLACK_APP_TOKEN"`
+	UserApps      []string        `env:"SLACK_USER_APPS" doc:"ids of apps, as in A0AB12CD3, whose posts with a user's own token count as that user's; BOTS applies to those of others"`
 	APIURL        config.URL      `env:"SLACK_API_URL" envDefault:"https://slack.com/api/" doc:"URL of the Web API"`
 }
 

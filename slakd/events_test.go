@@ -440,18 +440,26 @@ func TestPosts_WithoutValidSignature_AreRefused(t *testing.T) {
 
 func TestInbound_Bots_AreStoredAsConfigured(t *testing.T) {
 	for bots, want := range map[string][]string{
-		"none": {}, "mentions": {"mention Other: you there?"}, "all": {"message Other: hello", "mention Other: you there?"},
+		"none": {"mention Alice: by my token"}, "mentions": {"mention Other: you there?", "mention Alice: by my token"},
+		"all": {"message Other: hello", "mention Other: you there?", "mention Alice: by my token"},
 	} {
 		t.Run(bots, func(t *testing.T) {
 			t.Parallel()
 			r := newHarness(t, fake.Options{}, "BOTS="+bots)
 			other := r.OtherBot("Other", "other")
 			r.team.Invite(r.alice, other)
+			r.env = append(r.env, "SLACK_USER_APPS="+other.AppID)
 			r.start()
 			r.connected()
 			r.team.Say(other, "hello")
 			r.team.Say(other, r.Me().Mention()+" you there?")
+			if _, err := r.team.Post(r.alice, fake.Draft{Text: r.Me().Mention() + " by my token", Via: other}); err != nil {
+				t.Fatal(err)
+			}
 			r.confirmed()
+			if counted := !strings.Contains(r.get("/metrics"), "\narizuko_bot_messages_dropped_total 0\n"); counted != (bots != "all") {
+				t.Errorf("messages are counted as dropped: %v", counted)
+			}
 			rows := slices.DeleteFunc(r.rows(r.team), func(row string) bool { return strings.HasPrefix(row, "join") })
 			if diff := cmp.Diff(want, rows, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)

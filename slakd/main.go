@@ -32,6 +32,7 @@ func build(patience time.Duration) func(Config, *daemon.Process, adapter.Identit
 		sender := &outbound.Sender{API: api, Identity: as, Data: cfg.Data, Store: p.Store, Log: p.Log}
 		o := events.Options{
 			API: listening, Store: p.Store, Identity: as, RemoveStaleMarks: sender.RemoveStaleMarks, Now: p.Now, Patience: patience,
+			UserApps: cfg.UserApps,
 		}
 		if !cfg.socketMode() {
 			o.SigningSecret = cfg.SigningSecret

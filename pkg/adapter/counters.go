@@ -22,6 +22,7 @@ type counters struct {
 	parts      *prometheus.CounterVec
 	deliveries *prometheus.HistogramVec
 	undecoded  prometheus.Counter
+	ofBots     prometheus.Counter
 	reconnects prometheus.Counter
 	eventAge   prometheus.Histogram
 	fromFuture prometheus.Counter
@@ -41,6 +42,9 @@ func newCounters(o *Options, fetches, previews bool) *counters {
 		}, []string{"platform", "state"}),
 		undecoded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "arizuko_updates_undecoded_total", Help: "Events that could not be decoded or stored and were skipped.",
+		}),
+		ofBots: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "arizuko_bot_messages_dropped_total", Help: "Messages of other bots that BOTS excludes, each time they come.",
 		}),
 		reconnects: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "arizuko_reconnects_total", Help: "Times that the connection to the platform ended or could not be made.",
@@ -71,7 +75,7 @@ func newCounters(o *Options, fetches, previews bool) *counters {
 	m.parts.WithLabelValues(o.Platform, string(msg.OutAmbiguous), string(msg.Ambiguous))
 	o.Metrics.MustRegister(m.parts, m.deliveries)
 	if o.Listener != nil {
-		o.Metrics.MustRegister(m.undecoded, m.reconnects, m.eventAge, m.fromFuture, lastEvent(o))
+		o.Metrics.MustRegister(m.undecoded, m.ofBots, m.reconnects, m.eventAge, m.fromFuture, lastEvent(o))
 	}
 	if fetches {
 		m.downloads.WithLabelValues("done")

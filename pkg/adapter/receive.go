@@ -68,7 +68,9 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 
 // accepted returns the messages that Options.Bots does not exclude. The caller's slice stays as it is.
 func (s *Shell) accepted(messages []*msg.Message) []*msg.Message {
-	return slices.DeleteFunc(slices.Clone(messages), func(m *msg.Message) bool { return !s.Bots.Accepts(m) })
+	wanted := slices.DeleteFunc(slices.Clone(messages), func(m *msg.Message) bool { return !s.Bots.Accepts(m) })
+	s.counters.ofBots.Add(float64(len(messages) - len(wanted)))
+	return wanted
 }
 
 // quoted returns the posts that are stored with Messages, none without one: a post without a platform id

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"arizuko/pkg/msg"
 )
 
@@ -159,11 +161,15 @@ func TestReceive_ExcludedMessage_QuotesNothing(t *testing.T) {
 		answer := post("2", "a bot's")
 		answer.IsBot = true
 		in := Inbound{Messages: []*msg.Message{answer}, Quoted: []*msg.Message{post("1", "hi")}, Cursor: &Cursor{"offset", "3"}}
-		if err := r.shell().Receive(t.Context(), in); err != nil {
+		shell := r.shell()
+		if err := shell.Receive(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 		if last, err := r.store.LastMessageID(t.Context()); last != 0 || err != nil {
 			t.Errorf("%d rows, %v", last, err)
+		}
+		if n := testutil.ToFloat64(shell.counters.ofBots); n != 1 {
+			t.Errorf("%v messages are counted as dropped", n)
 		}
 		r.expectCursor("3")
 	})

@@ -44,6 +44,8 @@ type Options struct {
 	Store *store.Store
 	// SigningSecret verifies posted events. Without it events come by Socket Mode.
 	SigningSecret string
+	// UserApps are the ids of apps whose posts with a user's own token are that user's.
+	UserApps []string
 	// RemoveStaleMarks is called with each probe.
 	RemoveStaleMarks func(context.Context) error
 	Now              func() time.Time
@@ -151,7 +153,7 @@ func (l *Listener) probe(ctx context.Context, s *adapter.Shell) error {
 	if date, err := http.ParseTime(me.Header.Get("Date")); err == nil {
 		l.missed.SetSlackTime(date)
 	}
-	l.me.Store(&inbound.Self{Platform: l.Platform, User: me.UserID, Bot: me.BotID})
+	l.me.Store(&inbound.Self{Platform: l.Platform, User: me.UserID, Bot: me.BotID, UserApps: l.UserApps})
 	if err := l.RemoveStaleMarks(ctx); err != nil {
 		s.Log.Warn("stale marks not removed; the next probe retries", "err", err)
 	}

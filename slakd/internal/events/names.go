@@ -43,9 +43,10 @@ type Names struct {
 }
 
 type named struct {
-	name  string       // "" if unknown
-	kind  msg.ChatKind // of a channel
-	until time.Time
+	name   string       // "" if unknown
+	kind   msg.ChatKind // of a channel
+	person bool         // a user who is no bot
+	until  time.Time
 }
 
 // NewNames makes a cache that asks Slack for unknown names.
@@ -110,8 +111,8 @@ func (n *Names) learn(how lookup, id string, fresh named, err error) {
 	}
 	fresh.until = n.now().Add(nameLifetime)
 	if err != nil { // the old name is better than none
-		old := n.known[id]
-		fresh = named{name: old.name, kind: old.kind, until: n.now().Add(failureLifetime)}
+		fresh = n.known[id]
+		fresh.until = n.now().Add(failureLifetime)
 	}
 	if len(n.known) >= maxNames {
 		clear(n.known)
@@ -202,6 +203,9 @@ func (n *EventNames) User(id string) string {
 	return n.of(id, n.cache.users()).name
 }
 
+// Person reports whether a user is known to be no bot.
+func (n *EventNames) Person(id string) bool { return n.of(id, n.cache.users()).person }
+
 // Chat is the kind and title of a channel; the kind is "" if unknown.
 func (n *EventNames) Chat(channel string) (msg.ChatKind, string) {
 	found := n.of(channel, n.cache.chats())
@@ -213,7 +217,7 @@ func (n *Names) askUser(ctx context.Context, id string) (named, error) {
 	if err != nil {
 		return named{}, err
 	}
-	return named{name: cmp.Or(u.Profile.DisplayName, u.RealName, u.Profile.RealName, u.Name)}, nil
+	return named{name: cmp.Or(u.Profile.DisplayName, u.RealName, u.Profile.RealName, u.Name), person: !u.IsBot}, nil
 }
 
 func (n *Names) askBot(ctx context.Context, id string) (named, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,8 @@ type Self struct {
 	Platform string // the first part of addresses
 	User     string // U0ABC
 	Bot      string // B0ABC
+	// UserApps are the ids of apps whose posts with a user's own token are that user's.
+	UserApps []string
 }
 
 // is reports whether a user or bot is the bot itself.
@@ -26,10 +29,23 @@ func (me Self) is(user, bot string) bool {
 	return user != "" && user == me.User || bot != "" && bot == me.Bot
 }
 
+// posts reports whether a message of an app is a user's: one of UserApps has posted it with that user's token.
+func (me Self) posts(m *Message, names Names) bool {
+	return m.BotID != "" && m.User != "" && m.User != me.User && m.Subtype != "bot_message" &&
+		slices.Contains(me.UserApps, m.AppID) && names.Person(m.User)
+}
+
+// own reports whether the bot itself has sent a message.
+func (me Self) own(m *Message, names Names) bool {
+	return me.is(m.User, m.BotID) && !me.posts(m, names)
+}
+
 // Names looks up names of users and channels, since events contain only ids.
 type Names interface {
 	// User is the name of a user or bot, "" if unknown.
 	User(id string) string
+	// Person reports whether a user is known to be no bot.
+	Person(id string) bool
 	// Chat is the kind and title of a channel; the kind is "" if unknown.
 	Chat(channel string) (kind msg.ChatKind, title string)
 }

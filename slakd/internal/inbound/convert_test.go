@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-var us = Self{Platform: "slack", User: "UBOT", Bot: "BBOT"}
+var us = Self{Platform: "slack", User: "UBOT", Bot: "BBOT", UserApps: []string{"A77"}}
 
 // names are those of the examples' workspace.
 type names struct{}
@@ -23,6 +23,8 @@ func (names) User(id string) string {
 		"U1": "Ada", "U2": "Bob", "U7": "CI bot", "B9": "Nine", "UEVIL": "Eve\u202e\nmallory",
 	}[id]
 }
+
+func (names) Person(id string) bool { return id == "U1" || id == "U2" }
 
 func (names) Chat(channel string) (msg.ChatKind, string) {
 	switch channel {

@@ -33,6 +33,7 @@ type Message struct {
 	ParentUser  string           `json:"parent_user_id"`
 	User        string           `json:"user"`
 	BotID       string           `json:"bot_id"`
+	AppID       string           `json:"app_id"` // of what an app posts, as itself or with a user's token
 	BotProfile  *BotProfile      `json:"bot_profile"`
 	Username    string           `json:"username"` // chosen by a bot
 	Text        string           `json:"text"`

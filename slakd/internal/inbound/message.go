@@ -40,7 +40,8 @@ func (me Self) sender(m *Message, names Names) (adapter.Actor, bool) {
 	if id == "" {
 		return adapter.Actor{}, false
 	}
-	p := adapter.Actor{JID: me.jid(id), Bot: m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbot}
+	app := m.BotID != "" || m.Subtype == "bot_message" || m.User == slackbot
+	p := adapter.Actor{JID: me.jid(id), Bot: app && !me.posts(m, names)}
 	if p.Bot {
 		p.Name = plaintext.Line(m.Username)
 		if m.BotProfile != nil {
@@ -92,7 +93,7 @@ func rowOf(channel string, m *Message, me Self, names Names) (row *msg.Message, 
 	if !isTS(m.TS) {
 		return nil, s, fmt.Errorf("a message in %s without an id", me.jid(channel))
 	}
-	if me.is(m.User, m.BotID) {
+	if me.own(m, names) {
 		return nil, s, nil
 	}
 	from, ok := me.sender(m, names)
@@ -184,7 +185,7 @@ func deletion(channel, ts, at string, was *Message, me Self, names Names) (adapt
 	}
 	from := adapter.Actor{JID: me.jid("unknown")}
 	if was != nil {
-		if me.is(was.User, was.BotID) {
+		if me.own(was, names) {
 			return adapter.Inbound{}, nil
 		}
 		if p, ok := me.sender(was, names); ok {
@@ -214,7 +215,7 @@ func Quoted(m *Message, me Self, names Names) *msg.Message {
 	if err != nil || row == nil || s.Empty {
 		return nil
 	}
-	row.IsBot = row.IsBot || me.is(m.User, m.BotID)
+	row.IsBot = row.IsBot || me.own(m, names)
 	row.Verb, row.ReplyToID = msg.VerbMessage, row.ThreadID
 	row.Attachments, row.PendingFiles = attachments(m)
 	return row

@@ -34,6 +34,7 @@ type Draft struct {
 	Text       string // as on the wire
 	ThreadTS   string
 	Broadcast  bool // to the channel as well
+	Via        User // an app that posts it with the user's own token; the zero value is none
 	Subtype    string
 	Attachment *Attachment
 	Blocks     string // JSON; as a client creates them from the text, if empty
@@ -51,7 +52,10 @@ func (s *Server) User(name, handle string) User {
 func (s *Server) OtherBot(name, handle string) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.newUser(name, handle, true)
+	u := s.newUser(name, handle, true)
+	u.AppID = s.id("A")
+	s.users[u.ID] = u
+	return u
 }
 
 func (s *Server) newUser(name, handle string, bot bool) User {
@@ -179,9 +183,9 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 
 func (s *Server) compose(from User, d Draft) *Message {
 	m := &Message{User: from.ID, Team: teamID, Text: d.Text, Subtype: d.Subtype}
-	if from.IsBot() {
-		m.BotID, m.AppID = from.BotID, from.AppID
-		m.BotProfile = &BotProfile{ID: from.BotID, AppID: from.AppID, Name: from.RealName, Team: teamID}
+	if app := cmp.Or(d.Via, from); app.IsBot() {
+		m.BotID, m.AppID = app.BotID, app.AppID
+		m.BotProfile = &BotProfile{ID: app.BotID, AppID: app.AppID, Name: app.RealName, Team: teamID}
 	} else {
 		m.ClientID = s.id("client-")
 	}
