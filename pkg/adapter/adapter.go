@@ -86,6 +86,8 @@ type Options struct {
 	MediaMax, MediaQuota, MediaDaily int64
 	// Settled, if not nil, is called for every outbound row whose end is stored.
 	Settled func(*msg.Message)
+	// Note replaces the notes of /readyz; nil drops them.
+	Note    func(notes ...string)
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
 	Now     func() time.Time
@@ -101,6 +103,7 @@ type Shell struct {
 	counters    *counters
 	pacer       *pacer
 	admission   *admission
+	competing   competing
 	lanes       laneLocks
 	reads       *store.Outage
 	writes      *store.Outage
@@ -114,15 +117,19 @@ func New(p Platform, o Options) *Shell {
 	if o.Growing == nil {
 		o.Growing = o.Redact
 	}
+	if o.Note == nil {
+		o.Note = func(...string) {}
+	}
 	o.DeliveryMaxAge = cmp.Or(o.DeliveryMaxAge, 24*time.Hour)
 	_, fetches := p.(Fetcher)
 	previewer, previews := p.(Previewer)
 	admission := newAdmission(o.Listener != nil, o.Log)
-	if o.Listener != nil {
-		o.Metrics.MustRegister(unanswered(admission))
-	}
-	return &Shell{
+	s := &Shell{
 		Options: o, platform: p, counters: newCounters(&o, fetches, previews), previewer: previewer, previewNews: make(chan struct{}, 1),
 		pacer: newPacer(o.Pace, o.Now), admission: admission, reads: store.NewOutage(o.Log, "read"), writes: store.NewOutage(o.Log, "write"),
 	}
+	if o.Listener != nil {
+		o.Metrics.MustRegister(unanswered(admission), competingGauge(&s.competing))
+	}
+	return s
 }

@@ -34,7 +34,8 @@ func (s *Shell) Connected() {
 	if s.admission.connection(true, false) {
 		s.Log.Info("connected", "platform", s.Platform)
 	}
-	s.Heartbeat.Report(daemon.Connected, "")
+	_, words := s.competing.state()
+	s.Heartbeat.Report(daemon.Connected, words)
 	s.Heartbeat.Probe()
 }
 

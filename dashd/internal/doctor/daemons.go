@@ -164,10 +164,27 @@ func (e *examination) connection(row store.Daemon) {
 	case state == daemon.Degraded:
 		id, fix := connectionFix(row.Name, row.Detail)
 		e.problem(id, row.Name+" has no working connection to its platform: "+orUnknown(row.Detail), fix)
+	case state == daemon.Connected && row.Detail != "" && isAdapter(row.Name):
+		e.competing(row)
 	case state == daemon.Connecting && row.StartedAt < e.before(maxConnecting):
 		e.problem("connecting", fmt.Sprintf("%s started %s and has not connected to its platform yet", row.Name, e.ago(row.StartedAt)),
 			"run "+checkOf(row.Name)+" in its environment: it says whether the platform can be reached")
 	}
+}
+
+func isAdapter(name string) bool {
+	program, _ := msg.SplitAccount(name)
+	return slices.ContainsFunc(daemon.Adapters(), func(a daemon.Adapter) bool { return a.Name == program })
+}
+
+// competing reports a program that receives events of an adapter's account. Discord sends every event to each.
+func (e *examination) competing(row store.Daemon) {
+	level := Problem
+	if program, _ := msg.SplitAccount(row.Name); program == "discd" {
+		level = Warning
+	}
+	e.add(level, "competing", row.Name+" is not alone: "+orUnknown(row.Detail),
+		"one token, one program: look for an old container, another instance or a test that has this token and stop it, or give this instance an app or bot of its own")
 }
 
 func orUnknown(detail string) string {

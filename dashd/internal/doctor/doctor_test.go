@@ -242,6 +242,20 @@ func TestExamine_Platforms(t *testing.T) {
 			connected(x)
 			x.detail("teled", "degraded", "another program reads this bot's updates: stop it, or use another bot for it (409)")
 		}, "poller teled has no working connection to its platform: another program reads", "one token, one poller", 1},
+		{"another reader now and then", func(x *instance) {
+			connected(x)
+			x.detail("teled", "connected", "another program has read this bot's updates in the last quarter of an hour: stop it")
+		}, "competing teled is not alone: another program has read this bot's updates", "one token, one program", 1},
+		{"another socket", func(x *instance) {
+			x.env("SLACK_BOT_TOKEN=xoxb-1", "SLACK_APP_TOKEN=xapp-1", "OPERATORS=telegram:42")
+			x.program("slakd", "exit 0")
+			x.detail("slakd", "connected", "another program is connected with this app token: stop it, half of the events go there")
+		}, "competing slakd is not alone: another program is connected with this app token: stop it", "one token, one program", 1},
+		{"another session", func(x *instance) {
+			x.env("DISCORD_BOT_TOKEN=abc", "OPERATORS=telegram:42")
+			x.program("discd", "exit 0")
+			x.detail("discd", "connected", "another program has begun a session with this bot token in the last 24 hours")
+		}, "competing discd is not alone: another program has begun a session", "one token, one program", 0},
 		{"webhook", func(x *instance) {
 			connected(x)
 			x.detail("teled", "degraded", "a webhook is set and receives the updates: call deleteWebhook")

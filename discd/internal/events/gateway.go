@@ -45,7 +45,7 @@ const (
 
 // Gateway keeps a session of Discord's gateway. The library implements the protocol; Gateway adds
 // cancellation by ctx, a timeout for dead connections, a bound of the sessions that begin, and
-// a queue of events that outlives a connection. Only the queue is safe for concurrent use.
+// a queue of events that outlives a connection. Only the queue and starts are safe for concurrent use.
 type Gateway struct {
 	token   string
 	network adapter.Network
@@ -55,6 +55,7 @@ type Gateway struct {
 
 	session    *discordgo.Session // nil if there is none to resume
 	refused    atomic.Bool        // the last connection sent more than maxStarts
+	starts     atomic.Int64       // frames that began or resumed a session
 	identified time.Time          // when the last attempt to begin a session ended
 	hangUp     context.CancelFunc
 }
@@ -206,7 +207,7 @@ func (g *Gateway) dialer(ctx context.Context, gone chan struct{}) *websocket.Dia
 			if err != nil {
 				return nil, err
 			}
-			l := &line{Conn: conn, gone: gone, refused: &g.refused}
+			l := &line{Conn: conn, gone: gone, refused: &g.refused, begun: &g.starts}
 			context.AfterFunc(ctx, func() { _ = l.Close() })
 			return l, nil
 		},
@@ -219,6 +220,7 @@ type line struct {
 	gone    chan struct{}
 	once    sync.Once
 	refused *atomic.Bool
+	begun   *atomic.Int64 // counts starts
 	// upgraded means that the websocket is made.
 	upgraded atomic.Bool
 	greeted  bool        // by Discord; only the goroutine that reads uses it
@@ -259,6 +261,7 @@ func (l *line) Write(p []byte) (n int, err error) {
 			return 0, errors.New("Discord refuses each session that begins") //nolint:staticcheck // a name
 		}
 		l.starts = append(l.starts, now)
+		l.begun.Add(1)
 	}
 	return l.Conn.Write(p)
 }

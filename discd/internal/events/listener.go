@@ -54,6 +54,8 @@ type Listener struct {
 	missed  map[heardVote]msg.VoteChange // votes that were stored because their voters were read
 	hidden  map[int64]bool               // polls whose voters Discord does not show
 
+	otherBegan time.Time // when another program was seen to have begun a session, zero if none was; only watchStarts uses it
+
 	// Of a connection, but for what waits.
 	waiting
 	calls    sync.WaitGroup // that run beside the receive loop
@@ -98,6 +100,7 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	if err := l.resumeCalls(ctx, beside, s); err != nil {
 		return err
 	}
+	l.calls.Go(func() { l.watchStarts(beside, s) })
 	return l.loop(ctx, beside, s, broken)
 }
 

@@ -63,6 +63,7 @@ type Listener struct {
 	missed   *history.Reader
 	joins    joins
 	rootless rootless
+	sockets  sockets
 	me       atomic.Pointer[inbound.Self] // nil until the first probe
 }
 
@@ -102,15 +103,16 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 		l.missed.Connected()
 		return l.keepProbing(ctx, s, nil)
 	}
-	greeted := make(chan struct{}, 1)
+	greeted, recount := make(chan struct{}, 1), make(chan struct{}, 1)
 	running.Go(func() { cancel(l.keepProbing(ctx, s, greeted)) })
-	connected := func() {
+	running.Go(func() { l.recount(ctx, s, recount) })
+	connected := func(open int) {
+		if l.greeted(s, open) {
+			signal(recount)
+		}
 		s.Connected()
 		l.missed.Connected()
-		select {
-		case greeted <- struct{}{}:
-		default:
-		}
+		signal(greeted)
 	}
 	skip := func(err error) { s.SkipUndecoded("socket frame", err) }
 	err := listenSocket(ctx, l.API.Client, l.Network, socketHandler{
@@ -118,6 +120,14 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	})
 	cancel(slackapi.ConnectionError(err, slackapi.AppToken))
 	return context.Cause(ctx)
+}
+
+// signal wakes the reader of a channel with room for one value.
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
 }
 
 // keepProbing probes until a probe fails or ctx ends: at intervals, and when Slack has greeted a

@@ -21,8 +21,8 @@ const minConnection = 10 * time.Second
 
 // socketHandler is called for what happens on a connection, in order.
 type socketHandler struct {
-	// connected is called when Slack has greeted the connection.
-	connected func()
+	// connected is called when Slack has greeted the connection, with how many the app has as Slack counts them.
+	connected func(open int)
 	// receive stores a request. The request is acknowledged, with the reply unless that is nil, after
 	// receive has returned. Its error ends the connection.
 	receive func(ctx context.Context, kind string, payload []byte) (reply any, err error)
@@ -113,7 +113,7 @@ func (l *link) on(ctx context.Context, e socketmode.Event) error {
 		l.helloTimeout = time.After(adapter.ConnectTimeout)
 	case socketmode.EventTypeHello:
 		l.since, l.helloTimeout = l.handler.now(), nil
-		l.handler.connected()
+		l.handler.connected(e.Request.NumConnections)
 	case socketmode.EventTypeEventsAPI, socketmode.EventTypeSlashCommand, socketmode.EventTypeInteractive:
 		return l.receive(ctx, e.Request)
 	}

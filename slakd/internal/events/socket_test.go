@@ -65,7 +65,7 @@ func (e *socketFixture) listen() (end <-chan error, stop context.CancelFunc) {
 	over := make(chan error, 1)
 	go func() {
 		over <- listenSocket(ctx, e.api, adapter.Network{}, socketHandler{
-			connected: func() { e.note("connected") },
+			connected: func(int) { e.note("connected") },
 			skip:      func(err error) { e.note("unreadable: " + err.Error()) },
 			now:       time.Now,
 			receive: func(_ context.Context, kind string, payload []byte) (any, error) {

@@ -34,6 +34,9 @@ const (
 	// nameEvery is how often the bot's name is read again: @BotFather may give it another one at any time, by which users
 	// mention it from then on.
 	nameEvery = 5 * time.Minute
+	// contestedFor is how long another program is named after it read the bot's updates last: one that reads now and then
+	// takes some of them each time.
+	contestedFor = 15 * time.Minute
 	// movesEvery is how often rows under former addresses are looked for.
 	movesEvery = 5 * time.Second
 )
@@ -52,7 +55,8 @@ type Listener struct {
 	ballots *adapter.Ballots                                                 // set by Listen
 	pastes  *pastes                                                          // set by Listen
 
-	contested bool // another program read the bot's updates when the last connection ended
+	contested bool      // another program read the bot's updates when the last connection ended
+	otherRead time.Time // when another program read them last; zero if none is known
 }
 
 // Listen implements adapter.Listener.
@@ -94,8 +98,10 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 		batch, err := l.poll(ctx, offset, wait)
 		if err != nil {
 			l.contested = telegramapi.Conflict(err)
+			l.noteOther(s, telegramapi.OtherReader(err))
 			return telegramapi.ConnectionError(err)
 		}
+		l.noteOther(s, false)
 		s.Connected()
 		if s.Now().Sub(named) >= nameEvery {
 			me, named = l.renamed(ctx, s, me), s.Now()
@@ -113,6 +119,19 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 			}
 		}
 		l.pastes.resumed = l.pastes.resumed || len(batch) > 0
+	}
+}
+
+// noteOther names another program that reads the bot's updates for as long as it has read some a while ago.
+func (l *Listener) noteOther(s *adapter.Shell, reads bool) {
+	now := s.Now()
+	switch {
+	case reads:
+		l.otherRead = now
+		s.Compete(1, "another program has read this bot's updates in the last quarter of an hour: stop it, or use another bot for it; what it reads does not come here")
+	case !l.otherRead.IsZero() && now.Sub(l.otherRead) > contestedFor:
+		l.otherRead = time.Time{}
+		s.Compete(0, "")
 	}
 }
 

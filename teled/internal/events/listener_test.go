@@ -185,16 +185,22 @@ func (f *fixture) expectOffsets(want ...string) {
 // skipped is the number of updates that could not be decoded.
 func (f *fixture) skipped() float64 {
 	f.t.Helper()
-	all, err := f.metrics.Gather()
+	return value(f.t, f.metrics, "arizuko_updates_undecoded_total")
+}
+
+// value is that of a counter or gauge without labels.
+func value(t *testing.T, from prometheus.Gatherer, name string) float64 {
+	t.Helper()
+	all, err := from.Gather()
 	if err != nil {
-		f.t.Fatal(err)
+		t.Fatal(err)
 	}
 	for _, family := range all {
-		if family.GetName() == "arizuko_updates_undecoded_total" {
-			return family.GetMetric()[0].GetCounter().GetValue()
+		if m := family.GetMetric(); family.GetName() == name {
+			return m[0].GetCounter().GetValue() + m[0].GetGauge().GetValue() // one of them is nil
 		}
 	}
-	f.t.Fatal("there is no metric of undecoded updates")
+	t.Fatalf("there is no metric %s", name)
 	return 0
 }
 

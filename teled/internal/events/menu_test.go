@@ -31,11 +31,14 @@ type account struct {
 	shell  *adapter.Shell
 	client *http.Client
 	log    strings.Builder
+	notes  []string // of /readyz
+
+	metrics *prometheus.Registry
 }
 
 func newAccount(t *testing.T, o fake.Options) *account {
 	t.Helper()
-	a := &account{Server: fake.New(o)}
+	a := &account{Server: fake.New(o), metrics: prometheus.NewRegistry()}
 	n := memnet.Serve(t, a.Server)
 	network := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	a.client = network.ListenClient()
@@ -44,7 +47,8 @@ func newAccount(t *testing.T, o fake.Options) *account {
 	api := telegramapi.NewClient("https://telegram.test", a.Token(), a.client)
 	a.Listener = &Listener{API: api, Bot: &bot.Bot{API: api, Store: st, Daemon: "teled", Log: log, Now: time.Now}, Store: st}
 	a.shell = adapter.New(nil, adapter.Options{
-		Platform: "telegram", Daemon: "teled", Listener: a.Listener, Store: st, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
+		Platform: "telegram", Daemon: "teled", Listener: a.Listener, Store: st, Log: log, Metrics: a.metrics, Now: time.Now,
+		Note:      func(notes ...string) { a.notes = notes },
 		Heartbeat: daemon.NewHeartbeat("teled", "", log, func(context.Context, store.Daemon) error { return nil }),
 	})
 	return a

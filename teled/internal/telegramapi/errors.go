@@ -122,9 +122,17 @@ func Conflict(err error) bool {
 	return errors.As(err, &refused) && refused.Code == http.StatusConflict
 }
 
+// OtherReader reports whether that is another program that reads them as teled does, and not a webhook.
+func OtherReader(err error) bool {
+	var refused *Error
+	return Conflict(err) && errors.As(err, &refused) && !refused.ofWebhook()
+}
+
+func (e *Error) ofWebhook() bool { return strings.Contains(e.Description, "webhook") }
+
 // conflict says what else receives the bot's updates.
 func conflict(refused *Error) string {
-	if strings.Contains(refused.Description, "webhook") {
+	if refused.ofWebhook() {
 		return "a webhook is set and receives the updates: call deleteWebhook, or run `teled check`"
 	}
 	return "another program reads this bot's updates: stop it, or use another bot for it"

@@ -97,6 +97,22 @@ func TestRevoke_ClosesGatewayAndRefusesCalls(t *testing.T) {
 	r.listen(allIntents)
 }
 
+func TestGatewayBot_SessionsLeft_FallWithEachThatBegins(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	r := start(t, discord.Options{Now: func() time.Time { return now }})
+	left := func(want string) {
+		t.Helper()
+		fakeservertest.Subset(t, r.must("GET", "/gateway/bot", "").json(), `{"session_start_limit":{"total":1000,"max_concurrency":1,`+want+`}}`)
+	}
+	left(`"remaining":1000,"reset_after":0`)
+	r.listen(allIntents)
+	now = now.Add(time.Hour)
+	r.listen(allIntents).again() // a session that is resumed does not count
+	left(`"remaining":998,"reset_after":82800000`)
+	now = now.Add(23 * time.Hour)
+	left(`"remaining":1000,"reset_after":0`)
+}
+
 func TestGateway_RefusedClients(t *testing.T) {
 	identify := func(token, intents string) string {
 		return `{"op":2,"d":{"token":"` + token + `","intents":` + intents + `,"properties":{}}}`

@@ -307,7 +307,8 @@ func (s *Server) getGateway(q *request) (any, error) {
 }
 
 func (s *Server) getGatewayBot(q *request) (any, error) {
-	return map[string]any{"url": gatewayURL(q.host), "shards": 1, "session_start_limit": map[string]int{
-		"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 1,
+	left, reset := s.gateway.startsLeft(s.clock())
+	return map[string]any{"url": gatewayURL(q.host), "shards": 1, "session_start_limit": map[string]int64{
+		"total": maxStarts, "remaining": int64(left), "reset_after": reset.Milliseconds(), "max_concurrency": 1,
 	}}, nil
 }

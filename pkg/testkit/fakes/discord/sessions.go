@@ -21,6 +21,32 @@ type gateway struct {
 	swaps      int
 	moves      int       // connections that get RECONNECT instead of HELLO
 	identified time.Time // the last IDENTIFY
+	starts     int       // IDENTIFYs that began a session since counted
+	counted    time.Time // when their count began anew
+}
+
+// The documented limit of the sessions that a bot may begin.
+const (
+	maxStarts   = 1000
+	startWindow = 24 * time.Hour
+)
+
+// startsLeft is how many sessions may still begin, and how long until there are maxStarts again: the count begins anew a day
+// after the first of them.
+func (g *gateway) startsLeft(now time.Time) (left int, reset time.Duration) {
+	if g.starts == 0 || now.Sub(g.counted) >= startWindow {
+		g.starts = 0
+		return maxStarts, 0
+	}
+	return max(0, maxStarts-g.starts), startWindow - now.Sub(g.counted)
+}
+
+// countStart counts an IDENTIFY.
+func (g *gateway) countStart(now time.Time) {
+	if _, reset := g.startsLeft(now); reset == 0 {
+		g.counted = now
+	}
+	g.starts++
 }
 
 // identifyWindow is the time in which a bot may begin one session.
@@ -112,6 +138,7 @@ func (c *conn) identify(d json.RawMessage) {
 		s.gateway.identified = now
 	}
 	s.gateway.stats.Identified++
+	s.gateway.countStart(s.clock())
 	c.session = &session{id: rand.Text(), intents: *p.Intents, zip: p.Compress, conn: c}
 	s.gateway.sessions[c.session.id] = c.session
 	c.ready()
