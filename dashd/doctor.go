@@ -53,7 +53,7 @@ func examine(ctx context.Context, args []string, out io.Writer) error {
 func doctorConfig(cfg Config, environ []string) doctor.Config {
 	peers, _ := config.Load[doctor.Peers](environ) // invalid ones are reported by doctor
 	return doctor.Config{
-		Base: cfg.Base, Environ: environ, Now: time.Now, Disk: disk.Of, Proc: "/proc",
+		Base: cfg.Base, Environ: environ, Now: time.Now, Disk: disk.Of, Carry: disk.CheckCarry, Proc: "/proc",
 		Daemons: append(peers.Endpoints(environ), doctor.Endpoint{Name: name, URL: cfg.URL}),
 	}
 }

@@ -18,6 +18,7 @@ type Base struct {
 	Data         string     `env:"ARIZUKO_DATA" envDefault:"./data" doc:"folder of the database, groups, media, logs and sockets"`
 	DB           Server     `env:"ARIZUKO_DB" secret:"true" doc:"URL of a database on a Postgres server, postgres://user:password@host/database; default: the file arizuko.db in the data folder"`
 	Host         string     `env:"ARIZUKO_HOST" doc:"name of this machine among those that share a database; default: the host's name"`
+	UnsafeFS     bool       `env:"ARIZUKO_UNSAFE_FS" envDefault:"false" doc:"whether the database may be on a file system that cannot carry it (9p, FUSE, virtiofs, NFS, CIFS, SMB): messages may be lost, and the file damaged"`
 	SharedSecret string     `env:"ARIZUKO_SECRET" secret:"true" doc:"secret of at least 16 characters that the daemons share: they sign with it what they send to other machines, and callers by hand send it as bearer; default: the file secret in the data folder, made by migrate"`
 	LogLevel     slog.Level `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	LogFormat    LogFormat  `env:"LOG_FORMAT" envDefault:"text" doc:"text or json"`

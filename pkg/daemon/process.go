@@ -22,6 +22,7 @@ import (
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/config"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/lockfile"
@@ -75,7 +76,7 @@ type Process struct {
 	serving    chan error
 }
 
-// Start does what every daemon does first, in this order: take the singleton lock, answer
+// Start does what every daemon does first, in this order: check the database's file system, take the singleton lock, answer
 // /readyz with what it waits for, wait for the schema, open the database, join the processes that share it, open the poke socket.
 // If a step fails or ctx ends, the steps before it are undone. On success the caller adds its
 // routes and calls Run or Close.
@@ -88,7 +89,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		serving: make(chan error, 2), // one of each server
 	}
 	p.measure(o)
-	for _, step := range []func(context.Context, Options) error{p.lock, p.listen, p.openStore, p.join, p.openSockets} {
+	for _, step := range []func(context.Context, Options) error{p.checkFileSystem, p.lock, p.listen, p.openStore, p.join, p.openSockets} {
 		if err := step(ctx, o); err != nil {
 			p.Close()
 			return nil, err
@@ -96,6 +97,22 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	}
 	p.Router = p.newRouter(o.Name, func() string { return p.Secret })
 	return p, nil
+}
+
+// checkFileSystem refuses a file system that cannot carry the database.
+func (p *Process) checkFileSystem(_ context.Context, o Options) error {
+	if o.Base.DB != "" {
+		return nil
+	}
+	err := disk.CheckCarry(o.Base.DBPath())
+	if err != nil && o.Base.UnsafeFS {
+		p.Log.Warn("the database is on a file system that cannot carry it", "err", err)
+		return nil
+	}
+	if err != nil {
+		return &ExitError{ExitRefused, err}
+	}
+	return nil
 }
 
 func (p *Process) lock(_ context.Context, o Options) error {

@@ -74,9 +74,10 @@ type Config struct {
 	Deep     bool       // read the whole database and check it
 	Now      func() time.Time
 
-	// The machine: disk.Of and "/proc".
-	Disk func(folder string) (disk.Space, error)
-	Proc string
+	// The machine: disk.Of, disk.CheckCarry and "/proc".
+	Disk  func(folder string) (disk.Space, error)
+	Carry func(path string) error
+	Proc  string
 }
 
 // Endpoint is where a daemon answers: at a URL, or at its socket in the data folder.

@@ -90,6 +90,10 @@ func TestExamine_Folder(t *testing.T) {
 		{"weak secret", func(x *instance) {
 			x.ok(os.WriteFile(path(x, "secret"), []byte("0123456789abcdef"), 0o600))
 		}, "secret-short the secret between the daemons has 16 characters", "32 random", 0},
+		{"a file system that cannot carry it", func(x *instance) { x.carriedBy("NFS") },
+			"filesystem DATA/arizuko.db is on NFS, which cannot carry the database: daemons do not start", "ARIZUKO_UNSAFE_FS=1", 78},
+		{"the same, overridden", func(x *instance) { x.carriedBy("FUSE"); x.cfg.Base.UnsafeFS = true },
+			"filesystem DATA/arizuko.db is on FUSE, which cannot carry the database: messages may be lost. ARIZUKO_UNSAFE_FS overrides", "a disk of this machine", 0},
 		{"open database", func(x *instance) { x.ok(os.Chmod(path(x, "arizuko.db"), 0o644)) }, "database-mode DATA/arizuko.db has mode 0644", "chmod 600 ", 0},
 		{"no database", func(x *instance) { x.ok(os.Remove(path(x, "arizuko.db"))) }, "database-missing there is no database at DATA/arizuko.db", "restore a backup", 1},
 		{"full disk", func(x *instance) {

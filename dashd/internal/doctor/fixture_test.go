@@ -81,8 +81,9 @@ func newInstance(t *testing.T) *instance {
 	x.ok(os.WriteFile(filepath.Join(proc, "locks"), nil, 0o600))
 	x.cfg = Config{
 		Base: config.Base{Data: data}, Bin: t.TempDir(), Environ: []string{"PATH=" + os.Getenv("PATH")},
-		Now:  func() time.Time { return time.UnixMilli(now) },
-		Proc: proc,
+		Now:   func() time.Time { return time.UnixMilli(now) },
+		Proc:  proc,
+		Carry: func(string) error { return nil },
 		Disk: func(string) (disk.Space, error) {
 			return disk.Space{Free: 50 << 30, Size: 100 << 30, FreeFiles: 900, Files: 1000}, nil
 		},
@@ -97,6 +98,11 @@ func newInstance(t *testing.T) *instance {
 		x.listen(name)
 	}
 	return x
+}
+
+// carriedBy puts the database on a file system that cannot carry it.
+func (x *instance) carriedBy(kind string) {
+	x.cfg.Carry = func(path string) error { return &disk.CarryError{Path: path, Kind: kind} }
 }
 
 func (x *instance) ok(err error) {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/disk"
 )
 
 const (
@@ -40,6 +42,7 @@ func (e *examination) folder() bool {
 	if unix.Access(data, unix.W_OK) != nil {
 		e.problem("data-readonly", "this user cannot write the data folder "+data, fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user", owner(info)))
 	}
+	e.fileSystem()
 	e.secretFile()
 	e.databaseFiles(owner(info))
 	for _, line := range e.Base.LinkedFolders() {
@@ -47,6 +50,21 @@ func (e *examination) folder() bool {
 	}
 	e.sockets()
 	return true
+}
+
+// fileSystem checks whether the file system can carry the database, also where that was overridden.
+func (e *examination) fileSystem() {
+	if e.Base.DB != "" {
+		return
+	}
+	no := new(disk.CarryError)
+	switch err := e.Carry(e.Base.DBPath()); {
+	case !errors.As(err, &no):
+	case e.Base.UnsafeFS:
+		e.warn("filesystem", fmt.Sprintf("%s is on %s, which cannot carry the database: messages may be lost. %s overrides the refusal", no.Path, no.Kind, disk.UnsafeVariable), disk.CarryFix)
+	default:
+		e.refused("filesystem", fmt.Sprintf("%s is on %s, which cannot carry the database: daemons do not start", no.Path, no.Kind), disk.CarryFix)
+	}
 }
 
 // dataOwner is the user id of the data folder's owner.

@@ -6,9 +6,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"arizuko/migrations"
+	"arizuko/pkg/disk"
 )
 
 // config is what migrate takes from the environment.
@@ -16,6 +18,7 @@ type config struct {
 	data      string // ARIZUKO_DATA
 	server    string // ARIZUKO_DB, the URL of a Postgres server; "" for a file in data
 	hasSecret bool   // ARIZUKO_SECRET or ARIZUKO_SECRET_FILE is set
+	unsafeFS  bool   // ARIZUKO_UNSAFE_FS
 }
 
 // environment is the configuration of this process.
@@ -39,6 +42,11 @@ func loadConfig(environ []string) (config, error) {
 			file = value
 		case "ARIZUKO_SECRET", "ARIZUKO_SECRET_FILE":
 			cfg.hasSecret = true
+		case disk.UnsafeVariable:
+			var err error
+			if cfg.unsafeFS, err = strconv.ParseBool(value); err != nil {
+				return cfg, refuse("%s: want true or false", name)
+			}
 		}
 	}
 	switch {
@@ -64,6 +72,17 @@ func loadConfig(environ []string) (config, error) {
 func isServer(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") && strings.Trim(u.Path, "/") != ""
+}
+
+// checkFileSystem refuses a file system that cannot carry the database.
+func (c config) checkFileSystem() error {
+	if c.server != "" || c.unsafeFS {
+		return nil
+	}
+	if err := disk.CheckCarry(c.dbPath()); err != nil {
+		return refusal{err}
+	}
+	return nil
 }
 
 // files are the migrations for the database.

@@ -20,6 +20,9 @@ import (
 
 // open opens the database, which on a server is there.
 func (c config) open() (*sql.DB, error) {
+	if err := c.checkFileSystem(); err != nil {
+		return nil, err
+	}
 	if c.server == "" {
 		return openDB(c.dbPath())
 	}

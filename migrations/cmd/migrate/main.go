@@ -11,7 +11,8 @@
 //
 // The data folder is $ARIZUKO_DATA, ./data by default. The database is a file in it, or on the
 // Postgres server whose URL is $ARIZUKO_DB. up also makes its subfolders and the
-// secret that the daemons share. Exit code: 0 done, 1 failure, 75 another migrate or a daemon is running,
+// secret that the daemons share. A file system that cannot carry the database is refused, unless
+// $ARIZUKO_UNSAFE_FS is true. Exit code: 0 done, 1 failure, 75 another migrate or a daemon is running,
 // 78 wrong usage or configuration, or a schema this program must not touch.
 package main
 
@@ -135,6 +136,9 @@ func (p program) run(args []string) error {
 func (p program) up() error {
 	if _, err := os.Stat(p.cfg.restoringPath()); err == nil {
 		return refuse("%s is here: a restore is under way or was interrupted; run `dashd restore` again, or see %[1]s/README", p.cfg.restoringPath())
+	}
+	if err := p.cfg.checkFileSystem(); err != nil {
+		return err
 	}
 	if err := makeFolders(p.cfg.data); err != nil {
 		return refusal{err}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"arizuko/migrations"
+	"arizuko/pkg/testkit/need"
 )
 
 func file(sql string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(sql)} }
@@ -69,6 +71,21 @@ func TestProgramVersion(t *testing.T) {
 	want := fmt.Sprintf("(%s), schema %d", runtime.Version(), migrations.Latest())
 	if err != nil || !strings.HasPrefix(got, "migrate ") || !strings.HasSuffix(got, want) {
 		t.Errorf("%q, %v; want migrate VERSION %s", got, err, want)
+	}
+}
+
+// Nothing can be made on the file system, so a migration that is not refused fails with its first folder.
+func TestUp_FileSystemCannotCarryTheDatabase_RefusedUnlessOverridden(t *testing.T) {
+	data := filepath.Join(need.FUSE(t), "data")
+	_, err := call(data, history(1), "up")
+	if exitCode(err) != exitConfig || !strings.Contains(err.Error(), "is on FUSE") || !strings.Contains(err.Error(), "ARIZUKO_UNSAFE_FS=1") {
+		t.Errorf("got %v, want a refusal", err)
+	}
+	for name, cfg := range map[string]config{"overridden": {data: data, unsafeFS: true}, "with a server": {data: data, server: "postgres://127.0.0.1/x"}} {
+		p := program{cfg: cfg, files: history(1), out: io.Discard}
+		if err := p.run([]string{"up"}); err == nil || exitCode(err) == exitConfig && strings.Contains(err.Error(), "FUSE") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
