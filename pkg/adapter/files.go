@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +39,7 @@ func fetchDelays() []time.Duration {
 // Fetcher is a platform whose messages have files that have to be downloaded.
 type Fetcher interface {
 	// Fetch writes the file that an attachment's Ref names. It is retried, also from the beginning of a
-	// file that was cut off, unless its error is a *Failure of class Permanent.
+	// file that was cut off or is not the one promised, unless its error is a *Failure of class Permanent.
 	Fetch(ctx context.Context, ref string, w io.Writer) error
 }
 
@@ -211,6 +212,9 @@ func (f *fetching) download(ctx context.Context, m *msg.Message, i int) (path st
 		err = tooLargeError{limit}
 	}
 	if err == nil {
+		err = checkBody(&a, bounded)
+	}
+	if err == nil {
 		err = os.Rename(part.Name(), whole)
 	}
 	if err != nil {
@@ -232,13 +236,34 @@ func (e tooLargeError) Error() string {
 	return fmt.Sprintf("larger than %d MiB (MEDIA_MAX)", e.limit>>20)
 }
 
-// boundedWriter fails a write beyond limit bytes.
+// checkBody returns an error if what came is not the file that the platform promised: the connection ended early, or a proxy or
+// a firewall answered with a page of its own.
+func checkBody(a *msg.Attachment, came *boundedWriter) error {
+	kind, _, _ := strings.Cut(a.MIME, "/")
+	media := kind == "audio" || kind == "image" || kind == "video"
+	switch {
+	case came.written == 0:
+		return errors.New("an empty body came in place of the file")
+	case media && strings.HasPrefix(http.DetectContentType(came.head), "text/html"):
+		return errors.New("a web page came in place of the file")
+	case a.Size > 0 && came.written != a.Size:
+		return fmt.Errorf("%d bytes came, the file has %d", came.written, a.Size)
+	}
+	return nil
+}
+
+// maxHead is how much of a file tells what it is, in bytes.
+const maxHead = 512
+
+// boundedWriter fails a write beyond limit bytes, and keeps the first maxHead.
 type boundedWriter struct {
 	w              io.Writer
 	limit, written int64
+	head           []byte
 }
 
 func (b *boundedWriter) Write(p []byte) (int, error) {
+	b.head = append(b.head, p[:min(len(p), maxHead-len(b.head))]...)
 	if b.written += int64(len(p)); b.written > b.limit {
 		return 0, tooLargeError{b.limit}
 	}

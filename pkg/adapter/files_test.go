@@ -192,6 +192,12 @@ func TestFetch_Fails_RecordsReason(t *testing.T) {
 			_, err := io.WriteString(w, "half")
 			return errors.Join(err, io.ErrUnexpectedEOF)
 		}, retries, "unexpected EOF", 4},
+		{"nothing comes", 0, sends(""), retries, "an empty body came in place of the file", 4},
+		{"nothing comes of what has a size", 12345, sends(""), retries, "an empty body came in place of the file", 4},
+		{"less than announced", 5, sends("half"), retries, "4 bytes came, the file has 5", 4},
+		{"more than announced", 3, sends("more"), retries, "4 bytes came, the file has 3", 4},
+		{"a web page of the size", 20, sends("<html>blocked</html>"), retries, "a web page came in place of the file", 4},
+		{"a web page", 0, sends("\n<!DOCTYPE html><p>Please log in"), retries, "a web page came in place of the file", 4},
 		{"panic", 0, func(context.Context, io.Writer) error { panic("no hands, " + secret) }, retries, "panic while downloading: no hands, [redacted]", 4},
 		{"never ends", 0, func(ctx context.Context, _ io.Writer) error { <-ctx.Done(); return ctx.Err() }, fetchTimeout,
 			"not downloaded within 1m0s: context deadline exceeded", 1},
@@ -202,12 +208,12 @@ func TestFetch_Fails_RecordsReason(t *testing.T) {
 				l := r.library()
 				l.how["bad"] = tt.how
 				good := msg.Attachment{Name: "good", Ref: "good"}
-				id := r.bringsFiles(good, msg.Attachment{Name: "bad", Size: tt.size, Ref: "bad"})
+				id := r.bringsFiles(good, msg.Attachment{Name: "bad", MIME: "audio/ogg", Size: tt.size, Ref: "bad"})
 				next := r.brings("next")
 				r.fetches(l)
 				pass(tt.took)
 				r.expectFiles(l, id, msg.Attachment{Path: "media/200001/1-0-good", Name: "good", Size: 4},
-					msg.Attachment{Name: "bad", Size: tt.size, Error: tt.want})
+					msg.Attachment{Name: "bad", MIME: "audio/ogg", Size: tt.size, Error: tt.want})
 				r.expectFiles(l, next, msg.Attachment{Path: "media/200001/2-0-next", Name: "next", MIME: "text/plain", Size: 4})
 				if got := l.onDisk(t); len(got) != 2 {
 					t.Errorf("on disk: %q", got)
@@ -218,6 +224,33 @@ func TestFetch_Fails_RecordsReason(t *testing.T) {
 			})
 		})
 	}
+}
+
+// sends is a download that ends without an error.
+func sends(body string) func(context.Context, io.Writer) error {
+	return func(_ context.Context, w io.Writer) error {
+		_, err := io.WriteString(w, body)
+		return err
+	}
+}
+
+// A page is no error where it is the file, or may be.
+func TestFetch_WebPage_IsAFile(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		const page = "<!DOCTYPE html><p>a page"
+		l := r.library()
+		l.how["page"] = sends(page)
+		kinds := []string{"text/html", "application/octet-stream", ""}
+		var files, want []msg.Attachment
+		for i, kind := range kinds {
+			files = append(files, msg.Attachment{Name: "page", MIME: kind, Ref: "page"})
+			want = append(want, msg.Attachment{Path: fmt.Sprintf("media/200001/1-%d-page", i), Name: "page", MIME: kind, Size: int64(len(page))})
+		}
+		id := r.bringsFiles(files...)
+		r.fetches(l)
+		pass(time.Second)
+		r.expectFiles(l, id, want...)
+	})
 }
 
 func TestFetch_FailsTwice_ThenDownloads(t *testing.T) {
@@ -252,7 +285,14 @@ func TestFetch_OneFileHangs_OthersAreDownloaded(t *testing.T) {
 	})
 }
 
-func (o outcome) fetch(ctx context.Context, _ io.Writer) error { return o(ctx) }
+// fetch is a download that ends so: a file of one byte, or an error.
+func (o outcome) fetch(ctx context.Context, w io.Writer) error {
+	if err := o(ctx); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "x")
+	return err
+}
 
 func TestFetch_FileOfExactlyTheLimit_IsDownloaded(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {

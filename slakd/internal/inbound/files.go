@@ -15,7 +15,7 @@ const FilePrefix = "slack-file:"
 // attachments returns the files of a message and of its cards, and how many of them have to be downloaded.
 func attachments(m *Message) (all []msg.Attachment, pending int) {
 	for _, f := range filesOf(m) {
-		a := adapter.NewAttachment(fileName(&f), f.Mimetype, f.Size, reference(&f), unavailable(&f))
+		a := adapter.NewAttachment(fileName(&f), f.Mimetype, sizeOf(&f), reference(&f), unavailable(&f))
 		a.Duration = (max(f.DurationMS, 0) + 999) / 1000
 		all = append(all, a)
 	}
@@ -68,6 +68,16 @@ func reference(f *File) string {
 		return url
 	}
 	return FilePrefix + f.ID
+}
+
+// sizeOf is how many bytes are downloaded, 0 if Slack does not say: what it keeps of canvases, posts and emails is not what it
+// sends of them.
+func sizeOf(f *File) int64 {
+	switch f.Mode {
+	case "", "hosted", "snippet":
+		return f.Size
+	}
+	return 0
 }
 
 // fileName says what a canvas is, whose name has no extension.
