@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4/database"
@@ -59,7 +61,7 @@ func openDB(path string) (*sql.DB, error) {
 	file.Close()
 	options := url.Values{
 		"_busy_timeout": {"10000"}, // ms
-		"_foreign_keys": {"off"},   // a migration may rebuild a table that others refer to; see checkReferences
+		"_foreign_keys": {"off"},   // a migration may rebuild a table that others refer to; see brokenReferences
 		"_journal_mode": {"WAL"},
 		"_synchronous":  {"FULL"},
 		"_txlock":       {"immediate"},
@@ -121,13 +123,14 @@ func (c config) readVersion(db *sql.DB) (version, error) {
 // operator has to repair the database after a kill in between.
 type driver struct {
 	database.Driver
+	cfg    config
 	db     *sql.DB
 	insert string // the version; its parameter is the number
 	target int    // version after the migration that runs next, -1 for none
 }
 
 func (c config) newDriver(db *sql.DB) (d *driver, err error) {
-	d = &driver{db: db, insert: `INSERT INTO schema_migrations (version, dirty) VALUES (?, 0)`}
+	d = &driver{cfg: c, db: db, insert: `INSERT INTO schema_migrations (version, dirty) VALUES (?, 0)`}
 	if c.server == "" {
 		d.Driver, err = sqlite3.WithInstance(db, &sqlite3.Config{})
 		return d, err
@@ -147,7 +150,7 @@ func (d *driver) SetVersion(number int, dirty bool) error {
 	return d.Driver.SetVersion(number, false)
 }
 
-// Run executes one migration.
+// Run executes one migration. It leaves no row that refers to one that is not there.
 func (d *driver) Run(migration io.Reader) error {
 	script, err := io.ReadAll(migration)
 	if err != nil {
@@ -159,7 +162,10 @@ func (d *driver) Run(migration io.Reader) error {
 	}
 	defer tx.Rollback()
 	if _, err := tx.Exec(string(script)); err != nil {
-		return fmt.Errorf("migrate to version %d: %w; nothing was changed", d.target, err)
+		return fmt.Errorf("migrate to version %d: %w%s; nothing was changed", d.target, err, d.checkedTables(tx, err))
+	}
+	if err := d.cfg.brokenReferences(tx); err != nil {
+		return fmt.Errorf("migrate to version %d: %w afterwards: report this; nothing was changed", d.target, err)
 	}
 	if _, err := tx.Exec(`DELETE FROM schema_migrations`); err != nil {
 		return err
@@ -170,4 +176,23 @@ func (d *driver) Run(migration io.Reader) error {
 		}
 	}
 	return tx.Commit()
+}
+
+// checkedTables names the tables whose CHECK a row failed: SQLite says only the condition.
+func (d *driver) checkedTables(tx *sql.Tx, failed error) string {
+	_, condition, check := strings.Cut(failed.Error(), "CHECK constraint failed: ")
+	if !check || d.cfg.server != "" {
+		return ""
+	}
+	var tables []string
+	err := each(tx, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		tables = append(tables, strings.TrimSuffix(name, "_new")) // as a table is called until it replaces the old one
+		return err
+	}, `SELECT name FROM sqlite_master WHERE type = 'table' AND instr(sql, ?) > 0 ORDER BY name LIKE '%\_new' ESCAPE '\' DESC`, condition)
+	if err != nil || len(tables) == 0 {
+		return ""
+	}
+	return " in table " + strings.Join(slices.Compact(tables), " or ")
 }

@@ -5,6 +5,7 @@
 //	migrate down [N]    N steps back, 1 if not given
 //	migrate copy --to server|file|URL
 //	                    copies all rows of the instance to the server of $ARIZUKO_DB or a URL, or from there to the file
+//	migrate repair      mends rows that refer to rows that are not there
 //	migrate reopen      lets daemons use a database again whose rows were copied to another one
 //	migrate version     prints the schema's version, followed by "dirty" if it is, or "none"
 //	migrate --version   prints the version of this program
@@ -40,7 +41,7 @@ const (
 	exitConfig  = 78 // EX_CONFIG
 )
 
-const usage = "usage: migrate up | down [N] | copy --to server|file|URL | reopen | version | --help | --version"
+const usage = "usage: migrate up | down [N] | repair | copy --to server|file|URL | reopen | version | --help | --version"
 
 // lockWait is how long a second migrate waits for the first one.
 const lockWait = 10 * time.Second
@@ -114,6 +115,8 @@ func (p program) run(args []string) error {
 			return refuse("down %s: want a number of steps from 1", args[1])
 		}
 		return p.down(n)
+	case len(args) == 1 && args[0] == "repair":
+		return p.repair()
 	case len(args) == 3 && args[0] == "copy" && args[1] == "--to":
 		return p.copy(args[2])
 	case len(args) == 2 && args[0] == "copy" && strings.HasPrefix(args[1], "--to="):
@@ -154,11 +157,11 @@ func (p program) up() error {
 		}
 	}
 	return withSchema(p.cfg, p.files, func(s *schema) error {
-		changed, err := s.up(p.keepCopy)
+		receipt, changed, err := s.up(p.keepCopy)
 		if err != nil {
 			return err
 		}
-		return p.report(s, changed)
+		return p.report(s, receipt, changed)
 	})
 }
 
@@ -172,10 +175,33 @@ func (p program) down(n int) error {
 	}
 	defer unlock()
 	return withSchema(p.cfg, p.files, func(s *schema) error {
-		if err := s.down(n, p.keepCopy); err != nil {
+		receipt, err := s.down(n, p.keepCopy)
+		if err != nil {
 			return err
 		}
-		return p.report(s, true)
+		return p.report(s, receipt, true)
+	})
+}
+
+// repair mends references to rows that are not there. Daemons may run.
+func (p program) repair() error {
+	if p.cfg.missing() {
+		return refuse("there is no database at %s", p.cfg.dbPath())
+	}
+	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return withSchema(p.cfg, p.files, func(s *schema) error {
+		done, err := s.repair(p.keepCopy)
+		if err == nil && len(done) == 0 {
+			done = []string{"nothing to repair"}
+		}
+		for _, line := range done {
+			fmt.Fprintln(p.out, line)
+		}
+		return err
 	})
 }
 
@@ -195,10 +221,13 @@ func (p program) version() error {
 	return err
 }
 
-func (p program) report(s *schema, changed bool) error {
+func (p program) report(s *schema, receipt string, changed bool) error {
 	v, err := p.cfg.readVersion(s.db)
 	if err != nil {
 		return err
+	}
+	if receipt != "" {
+		p.note("%s", receipt)
 	}
 	note := ""
 	if !changed {

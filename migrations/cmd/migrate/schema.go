@@ -60,67 +60,58 @@ func lastVersion(src source.Driver) (int, error) {
 	return 0, err
 }
 
-// up migrates to the latest version, after keep if the database has rows to keep; changed is false if the database has it
-// already. A newer database stays as it is: an older program may be started after an upgrade if the floor allows it.
-func (s *schema) up(keep func(*schema, version) error) (changed bool, err error) {
-	now, err := s.check()
-	if err != nil {
-		return false, err
-	}
-	if now.number > s.latest {
-		return false, s.checkFloor(now)
-	}
-	if now.number > 0 && now.number < s.latest {
-		if err := keep(s, now); err != nil {
-			return false, err
-		}
-	}
-	if err := s.steps.Up(); err != nil {
-		if errors.Is(err, migrate.ErrNoChange) {
-			return false, nil
-		}
-		return false, err
-	}
-	return true, s.checkReferences()
-}
-
-// checkReferences returns an error if a row refers to one that is not there. Migrations run without
-// foreign keys, so nothing else finds a mistake in one.
-func (s *schema) checkReferences() error {
-	if s.cfg.server != "" {
-		return nil // it checks each statement
-	}
-	rows, err := s.db.Query(`SELECT "table", ifnull(rowid, 0), parent FROM pragma_foreign_key_check LIMIT 1`)
-	if err != nil {
-		return fmt.Errorf("check foreign keys: %w", err)
-	}
-	defer rows.Close()
-	if rows.Next() {
-		var table, parent string
-		var row int64
-		if err := rows.Scan(&table, &row, &parent); err != nil {
-			return fmt.Errorf("check foreign keys: %w", err)
-		}
-		return fmt.Errorf("row %d of %s refers to a row of %s that is not there: restore a backup and report this", row, table, parent)
-	}
-	return rows.Err()
-}
-
-// down goes n steps back, after keep.
-func (s *schema) down(n int, keep func(*schema, version) error) error {
+// up migrates to the latest version, after keep if the database has rows to keep. The receipt says what became of the rows;
+// changed is false if the database has that version already. A newer database stays as it is: an older program may be started
+// after an upgrade if the floor allows it.
+func (s *schema) up(keep func(*schema, version) error) (receipt string, changed bool, err error) {
 	now, err := s.check()
 	switch {
 	case err != nil:
-		return err
+		return "", false, err
 	case now.number > s.latest:
-		return refuse("the database has schema version %d, this program knows only %d: use the newer program to go back", now.number, s.latest)
+		return "", false, s.checkFloor(now)
+	case now.number == s.latest:
+		return "", false, nil
+	case now.number == 0: // there are no rows
+		return "", true, s.steps.Up()
+	}
+	receipt, err = s.change(now, keep, s.steps.Up)
+	return receipt, true, err
+}
+
+// down goes n steps back, after keep.
+func (s *schema) down(n int, keep func(*schema, version) error) (receipt string, err error) {
+	now, err := s.check()
+	switch {
+	case err != nil:
+		return "", err
+	case now.number > s.latest:
+		return "", refuse("the database has schema version %d, this program knows only %d: use the newer program to go back", now.number, s.latest)
 	case n > now.number:
-		return refuse("cannot go %d steps back: the database has schema version %s", n, now)
+		return "", refuse("cannot go %d steps back: the database has schema version %s", n, now)
+	}
+	return s.change(now, keep, func() error { return s.steps.Steps(-n) })
+}
+
+// change migrates a database with rows. Rows that refer to some that are not there are refused before: each migration checks
+// that there are none after it.
+func (s *schema) change(now version, keep func(*schema, version) error, migrate func() error) (string, error) {
+	if err := s.cfg.brokenReferences(s.db); err != nil {
+		return "", refuse("%w, as after a deletion by hand. Nothing was changed: run `migrate repair` first, which empties such references, or deletes rows "+
+			"that cannot be without, and keeps a copy of the database", err)
 	}
 	if err := keep(s, now); err != nil {
-		return err
+		return "", err
 	}
-	return s.steps.Steps(-n)
+	before, err := s.count()
+	if err != nil {
+		return "", err
+	}
+	if err := migrate(); err != nil {
+		return "", err
+	}
+	after, err := s.count()
+	return receipt(before, after), err
 }
 
 // check reads the version and returns an error for a dirty one.

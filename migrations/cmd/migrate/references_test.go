@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+// linked is a history whose tables refer to each other: b to a, and c to b. The second step is a script.
+func linked(second string) fstest.MapFS {
+	files := history(1)
+	files["0001_a.up.sql"] = file(`CREATE TABLE a (id INTEGER PRIMARY KEY) STRICT;
+		CREATE TABLE b (id INTEGER, part INTEGER, a INTEGER NOT NULL REFERENCES a (id), other INTEGER REFERENCES a (id), PRIMARY KEY (id, part)) STRICT, WITHOUT ROWID;
+		CREATE TABLE c (id INTEGER PRIMARY KEY, b INTEGER NOT NULL, part INTEGER NOT NULL, FOREIGN KEY (b, part) REFERENCES b (id, part)) STRICT;
+		CREATE TABLE schema_floor (floor INTEGER NOT NULL); INSERT INTO schema_floor VALUES (1);`)
+	if second != "" {
+		files["0002_b.up.sql"], files["0002_b.down.sql"] = file(second), file("SELECT 1;")
+	}
+	return files
+}
+
+func TestUp_ReferenceBrokenBefore_RefusedUntilRepaired(t *testing.T) {
+	data := t.TempDir()
+	mustCall(t, data, linked(""), "schema version 1", "up")
+	mustCall(t, data, linked(""), "nothing to repair", "repair")
+	exec(t, data, `INSERT INTO a VALUES (1); INSERT INTO b VALUES (1, 0, 1, NULL), (2, 0, 9, NULL), (3, 0, 1, 9); INSERT INTO c VALUES (1, 1, 0), (2, 2, 0), (3, 3, 0)`)
+	after := linked("CREATE TABLE d (x);")
+	for range 2 {
+		_, err := call(data, after, "up")
+		if exitCode(err) != exitConfig || !strings.Contains(err.Error(), "1 rows of b refer to rows of a that are not there; 1 rows of b refer to") ||
+			!strings.Contains(err.Error(), "run `migrate repair`") {
+			t.Fatalf("got %v, want a refusal", err)
+		}
+		mustCall(t, data, after, "1", "version")
+	}
+	mustCall(t, data, after, "1 rows of b refer to rows of a that are not there: the reference was emptied\n"+
+		"1 rows of b refer to rows of a that are not there: deleted\n1 rows of c refer to rows of b that are not there: deleted", "repair")
+	mustCall(t, data, after, "schema version 2", "up")
+	db, err := openDB(data + "/arizuko.db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var left string
+	if err := db.QueryRow(`SELECT (SELECT group_concat(id) FROM b WHERE other IS NULL) || ' ' || (SELECT group_concat(id) FROM c)`).Scan(&left); err != nil || left != "1,3 1,3" {
+		t.Errorf("left are %q, %v", left, err)
+	}
+}
+
+func TestUp_MigrationBreaksReference_ChangesNothing_EachTime(t *testing.T) {
+	data := t.TempDir()
+	mustCall(t, data, linked(""), "schema version 1", "up")
+	exec(t, data, `INSERT INTO a VALUES (1); INSERT INTO b VALUES (1, 0, 1, NULL)`)
+	for range 2 {
+		_, err := call(data, linked("DELETE FROM a;"), "up")
+		if exitCode(err) != exitFailure || !strings.Contains(err.Error(), "to version 2: 1 rows of b refer to rows of a that are not there afterwards") {
+			t.Fatalf("got %v", err)
+		}
+		mustCall(t, data, linked(""), "1", "version")
+	}
+	mustCall(t, data, linked("DELETE FROM b; DELETE FROM a;"), "schema version 2", "up")
+}
+
+func TestUp_CheckFails_NamesTheTable(t *testing.T) {
+	data := t.TempDir()
+	mustCall(t, data, linked(""), "schema version 1", "up")
+	exec(t, data, `INSERT INTO a VALUES (7)`)
+	_, err := call(data, linked("CREATE TABLE a_new (id INTEGER PRIMARY KEY CHECK (id < 5)); INSERT INTO a_new SELECT id FROM a; DROP TABLE a; ALTER TABLE a_new RENAME TO a;"), "up")
+	if err == nil || !strings.Contains(err.Error(), "CHECK constraint failed: id < 5 in table a;") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUp_Receipt_SaysWhatBecameOfTheRows(t *testing.T) {
+	data := t.TempDir()
+	mustCall(t, data, linked(""), "schema version 1", "up")
+	exec(t, data, `INSERT INTO a VALUES (1), (2); INSERT INTO b VALUES (1, 0, 1, NULL); INSERT INTO c VALUES (1, 1, 0)`)
+	var notes bytes.Buffer
+	p := program{cfg: config{data: data}, files: linked("DROP TABLE c; DELETE FROM b; CREATE TABLE d (x);"), lockWait: time.Second, out: &bytes.Buffer{}, notes: &notes}
+	if err := p.run([]string{"up"}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "migrate: tables with another number of rows than before: b 1, now 0; c 1, now there is no such table\nmigrate: unchanged: a 2, schema_floor 1\n"
+	if !strings.HasSuffix(notes.String(), want) {
+		t.Errorf("the notes are %q, want %q at the end", notes.String(), want)
+	}
+}
