@@ -33,7 +33,7 @@ func (e *examination) daemons(ctx context.Context) error {
 		e.rows[d.Name] = d
 		paths = append(paths, e.lockPath(d.Name))
 	}
-	e.locks = e.readLocks(append(paths, e.writeLock()))
+	e.locks = e.readLocks(paths)
 	e.lockHolders()
 	if !e.anyRuns() {
 		e.nothingRuns()
@@ -131,7 +131,7 @@ func (e *examination) gone(name string) {
 	pid := e.locks.holder[e.lockPath(name)]
 	level, text := Problem, name+" does not run: its last heartbeat was "+e.ago(row.HeartbeatAt)
 	switch {
-	case pid != 0 && e.has("writelock-stopped"):
+	case pid != 0 && e.has("writelock-stopped"), (pid != 0 || e.answers[name].status != 0) && e.has("database-locked"):
 		return // it waits for the lock
 	case pid != 0:
 		e.problem("daemon-hangs", fmt.Sprintf("%s (process %d) runs but has written nothing for %s", name, pid, span(e.now-row.HeartbeatAt)),

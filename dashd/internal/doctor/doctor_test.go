@@ -188,6 +188,20 @@ func TestExamine_Daemons(t *testing.T) {
 		{"write lock of a stopped process", func(x *instance) { x.lock(x.cfg.Base.DBPath()+".writelock", 4711, "T") },
 			"writelock-stopped process 4711 holds the write lock and is stopped (1 processes wait)", "kill -CONT 4711", 1},
 		{"write lock of a running process", func(x *instance) { x.lock(x.cfg.Base.DBPath()+".writelock", 4711, "R") }, "", "", 0},
+		{"locked by another program", func(x *instance) {
+			x.locked(minute, x.cfg.Base.DBPath()+"-shm", "POSIX  ADVISORY  WRITE 4711 08:01:%d 120 120", "sqlite3\x00arizuko.db\x00")
+		}, "database-locked process 4711 (sqlite3 arizuko.db) holds the write lock of the database: no daemon can write", "kill 4711", 1},
+		{"locked a moment ago", func(x *instance) {
+			x.locked(2*second, x.cfg.Base.DBPath()+"-shm", "POSIX  ADVISORY  WRITE 4711 08:01:%d 120 123", "")
+		}, "database-locked process 4711 holds the write lock of the database", "kill 4711", 1},
+		{"locked whole", func(x *instance) {
+			x.locked(minute, x.cfg.Base.DBPath(), "POSIX  ADVISORY  WRITE 4711 08:01:%d 1073741824 1073742335", "")
+		}, "database-locked process 4711 holds the write lock of the database", "kill 4711", 1},
+		{"locked from another container", func(x *instance) { x.locked(minute, "", "", "") },
+			"database-locked a process that this machine does not show holds the write lock", "fuser -v", 1},
+		{"read by another program", func(x *instance) {
+			x.locked(minute, x.cfg.Base.DBPath()+"-shm", "POSIX  ADVISORY  READ 4711 08:01:%d 123 123", "")
+		}, "database-locked a process that this machine does not show", "fuser -v", 1},
 		{"versions", func(x *instance) { x.sql(`UPDATE daemons SET version = 'v2' WHERE name = 'gated'`) },
 			"versions the daemons have different versions (v1: dashd, onbod, routd; v2: gated)", "restart those", 0},
 		{"heartbeat ahead", func(x *instance) { x.daemon("gated", "connected", -minute) }, "clock-heartbeat gated's heartbeat is 60 s in the future", "timedatectl", 1},
@@ -217,6 +231,28 @@ func TestExamine_Daemons(t *testing.T) {
 			x.cfg.Daemons = []Endpoint{{"gated", config.URL(daemon.URL)}}
 		}, "secret-differs http://", "same ARIZUKO_SECRET", 78},
 	})
+}
+
+// A transaction of this process, as the kernel shows it.
+func TestReadLocks_TransactionThatWrites_NamesItsProcess(t *testing.T) {
+	t.Parallel()
+	x := newInstance(t)
+	x.cfg.Proc = "/proc"
+	e := &examination{Config: x.cfg}
+	holder := func() int { return e.readLocks(nil).holder[e.sharedMemory()] }
+	if pid := holder(); pid != 0 {
+		t.Errorf("process %d holds it", pid)
+	}
+	conn, err := x.db.Conn(t.Context())
+	x.ok(err)
+	defer conn.Close()
+	_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
+	x.ok(err)
+	if pid := holder(); pid != os.Getpid() || e.command(pid) == "" {
+		t.Errorf("process %d (%s) holds it, want %d", pid, e.command(pid), os.Getpid())
+	}
+	_, err = conn.ExecContext(t.Context(), "ROLLBACK")
+	x.ok(err)
 }
 
 func TestExamine_Platforms(t *testing.T) {

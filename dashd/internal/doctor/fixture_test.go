@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/executable"
 	"arizuko/pkg/wake"
@@ -236,6 +238,31 @@ func (x *instance) lock(path string, pid int, state string) {
 	x.ok(os.WriteFile(filepath.Join(x.cfg.Proc, "locks"), []byte(table), 0o600))
 	x.ok(os.MkdirAll(filepath.Join(x.cfg.Proc, fmt.Sprint(pid)), 0o700))
 	x.ok(os.WriteFile(filepath.Join(x.cfg.Proc, fmt.Sprint(pid), "stat"), fmt.Appendf(nil, "%d (a) b) %s 1 1", pid, state), 0o600))
+}
+
+// locked has the daemons wait for a lock that a process holds: it is what the kernel says of that, with the path's inode for %d,
+// or "" if it says nothing.
+func (x *instance) locked(since int64, path, line, command string) {
+	x.t.Helper()
+	inode := func(path string) uint64 {
+		info, err := os.Stat(path)
+		x.ok(err)
+		return info.Sys().(*syscall.Stat_t).Ino
+	}
+	var table strings.Builder
+	for i, name := range daemon.Core() {
+		x.daemon(name, "connected", since)
+		x.answer(name, store.ErrLocked.Error())
+		path := filepath.Join(x.cfg.Base.RunDir(), name+".lock")
+		x.ok(os.WriteFile(path, nil, 0o600))
+		fmt.Fprintf(&table, "%d: FLOCK  ADVISORY  WRITE %d 08:01:%d 0 EOF\n", i, 100+i, inode(path))
+	}
+	if line != "" {
+		fmt.Fprintf(&table, "9: "+line+"\n", inode(path))
+	}
+	x.ok(os.WriteFile(filepath.Join(x.cfg.Proc, "locks"), []byte(table.String()), 0o600))
+	x.ok(os.MkdirAll(filepath.Join(x.cfg.Proc, "4711"), 0o700))
+	x.ok(os.WriteFile(filepath.Join(x.cfg.Proc, "4711", "cmdline"), []byte(command), 0o600))
 }
 
 // reminder adds an active reminder that is due at a time.

@@ -66,6 +66,7 @@ func (e *examination) unready() {
 			e.problem("unreachable", name+" runs but does not answer at "+a.at,
 				e.awaken(name)+"if it runs on another machine, set "+strings.ToUpper(name)+"_URL; else restart "+name)
 		case a.status == 0 || e.schema:
+		case e.saysLocked(name) && e.has("database-locked"):
 		case a.status == http.StatusServiceUnavailable && e.standsBy(a):
 			e.fact(strings.Join(a.lines, "; "))
 		case a.status != http.StatusOK:

@@ -2,13 +2,17 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"arizuko/pkg/store"
 )
 
 // locks is which processes hold the locks of the instance, as far as this machine's kernel shows them: not
@@ -18,7 +22,7 @@ type locks struct {
 	waiters map[string]int // how many processes wait, by path
 }
 
-// readLocks reads who holds the lock files at the paths. It takes no lock.
+// readLocks reads who holds the lock files at the paths, and the database for writing. It takes no lock.
 func (e *examination) readLocks(paths []string) locks {
 	l := locks{map[string]int{}, map[string]int{}}
 	table, err := os.ReadFile(filepath.Join(e.Proc, "locks"))
@@ -26,7 +30,7 @@ func (e *examination) readLocks(paths []string) locks {
 		return l
 	}
 	byInode := map[uint64]string{}
-	for _, path := range paths {
+	for _, path := range append(paths, e.writeLock(), e.sharedMemory(), e.Base.DBPath()) {
 		if info, err := os.Stat(path); err == nil {
 			if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 				byInode[stat.Ino] = path
@@ -36,18 +40,26 @@ func (e *examination) readLocks(paths []string) locks {
 	for line := range strings.Lines(string(table)) {
 		l.note(line, byInode)
 	}
+	l.holder[e.sharedMemory()] = cmp.Or(l.holder[e.sharedMemory()], l.holder[e.Base.DBPath()])
 	return l
 }
 
+// Bytes of SQLite's files that a process locks for writing: of the shared memory of a write-ahead log, and from which on of a
+// database without one.
+const (
+	writeByte   = 120
+	pendingByte = 0x40000000
+)
+
 // note reads a line such as "7: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF"; with "->" before FLOCK the
-// process waits.
+// process waits. SQLite's locks are of POSIX, with the first and the last byte at the end.
 func (l *locks) note(line string, byInode map[uint64]string) {
 	fields := strings.Fields(line)
 	waits := len(fields) > 1 && fields[1] == "->"
 	if waits {
 		fields = slices.Delete(fields, 1, 2)
 	}
-	if len(fields) < 6 || fields[1] != "FLOCK" {
+	if len(fields) < 8 || fields[1] != "FLOCK" && !writesDatabase(fields) {
 		return
 	}
 	pid, err := strconv.Atoi(fields[4])
@@ -64,12 +76,23 @@ func (l *locks) note(line string, byInode map[uint64]string) {
 	}
 }
 
+// writesDatabase reports whether a line is of a lock with which SQLite writes, or begins to.
+func writesDatabase(fields []string) bool {
+	first, err := strconv.ParseUint(fields[6], 10, 64)
+	last, lastErr := strconv.ParseUint(fields[7], 10, 64)
+	return fields[1] == "POSIX" && fields[3] == "WRITE" && err == nil && lastErr == nil &&
+		(first <= writeByte && writeByte <= last || first >= pendingByte)
+}
+
 // lockPath is the file that a daemon holds locked while it runs.
 func (e *examination) lockPath(name string) string {
 	return filepath.Join(e.Base.RunDir(), name+".lock")
 }
 
 func (e *examination) writeLock() string { return e.Base.DBPath() + ".writelock" }
+
+// sharedMemory is the file that SQLite locks to write the database.
+func (e *examination) sharedMemory() string { return e.Base.DBPath() + "-shm" }
 
 // stopped reports whether a process is stopped by a signal or a debugger.
 func (e *examination) stopped(pid int) bool {
@@ -90,12 +113,57 @@ func (e *examination) awaken(name string) string {
 	return fmt.Sprintf("its process %d is stopped: kill -CONT %[1]d; ", pid)
 }
 
-// lockHolders says who holds the write lock, and finds a stopped process that does.
+// lockHolders finds the process that keeps all daemons from writing.
 func (e *examination) lockHolders() {
-	pid := e.locks.holder[e.writeLock()]
-	if pid == 0 || !e.stopped(pid) {
+	if pid := e.locks.holder[e.writeLock()]; pid != 0 && e.stopped(pid) {
+		e.problem("writelock-stopped", fmt.Sprintf("process %d holds the write lock and is stopped (%d processes wait): no daemon can write", pid, e.locks.waiters[e.writeLock()]),
+			fmt.Sprintf("kill -CONT %d, or kill -9 %[1]d: nothing is lost", pid))
 		return
 	}
-	e.problem("writelock-stopped", fmt.Sprintf("process %d holds the write lock and is stopped (%d processes wait): no daemon can write", pid, e.locks.waiters[e.writeLock()]),
-		fmt.Sprintf("kill -CONT %d, or kill -9 %[1]d: nothing is lost", pid))
+	said := slices.ContainsFunc(e.Daemons, func(d Endpoint) bool { return e.saysLocked(d.Name) })
+	pid := e.locks.holder[e.sharedMemory()]
+	switch {
+	case e.Base.DB != "":
+	case pid != 0 && (said || e.noneWrites()):
+		end := fmt.Sprintf("end its transaction, or the program: kill %d", pid)
+		if e.stopped(pid) {
+			end = fmt.Sprintf("it is stopped: kill -CONT %d, or kill -9 %[1]d", pid)
+		}
+		e.problem("database-locked", fmt.Sprintf("process %d%s holds the write lock of the database: no daemon can write", pid, e.command(pid)),
+			end+"; the daemons go on by themselves, nothing is lost")
+	case said:
+		e.problem("database-locked", "a process that this machine does not show holds the write lock of the database: no daemon can write",
+			"run this on the machine itself, not in a container, or look with `fuser -v "+e.sharedMemory()+"`; end what holds it: the daemons go on by themselves, nothing is lost")
+	}
 }
+
+// saysLocked reports whether a daemon answers that it cannot write since the database is locked.
+func (e *examination) saysLocked(name string) bool {
+	a := e.answers[name]
+	return a.status == http.StatusServiceUnavailable && slices.ContainsFunc(a.lines, func(line string) bool { return strings.Contains(line, store.ErrLocked.Error()) })
+}
+
+// noneWrites reports whether daemons run, and none of them has written its heartbeat lately.
+func (e *examination) noneWrites() bool {
+	runs := false
+	for name := range e.rows {
+		if e.alive(name) {
+			return false
+		}
+		runs = runs || e.locks.holder[e.lockPath(name)] != 0
+	}
+	return runs
+}
+
+// command is what a process runs, in brackets, "" if that is not to be seen.
+func (e *examination) command(pid int) string {
+	words, err := os.ReadFile(filepath.Join(e.Proc, strconv.Itoa(pid), "cmdline"))
+	text := strings.TrimSpace(string(bytes.ReplaceAll(words[:min(len(words), maxCommand)], []byte{0}, []byte{' '})))
+	if err != nil || text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// maxCommand bounds what is shown of the command line of a process, in bytes.
+const maxCommand = 120

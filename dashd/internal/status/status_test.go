@@ -237,6 +237,23 @@ Healthy: dashd, gated, routd`,
 Group: none yet`,
 		more: `null "" null null null 1`,
 	}, {
+		name: "daemons that cannot write",
+		at:   Where{ChatJID: tele},
+		seed: func(r *fixture) {
+			r.homes[tele] = "main"
+			for i, name := range []string{"gated", "routd", "onbod", "dashd", "teled"} {
+				r.beat(name, daemon.Connected, 2*minute+int64(i)*second)
+			}
+			r.beat("slakd", daemon.Stopped, 3*60*minute)
+		},
+		want: `No daemon has written to the database for 2 min: ` + "`dashd doctor`" + ` names what keeps it locked, or what else is wrong.
+slakd was stopped 3 h ago.
+Group: main
+Topic: the default one
+Session: none yet, the next message starts one
+Now: nothing to do`,
+		more: `main "" null null null 0`,
+	}, {
 		name: "daemons that are not well",
 		at:   Where{ChatJID: tele},
 		seed: func(r *fixture) {

@@ -174,12 +174,36 @@ func (f Facts) text() string {
 	return join(append(lines, onTime...), healthy(f.Daemons, true))
 }
 
-// problems returns a line for each daemon that is not healthy.
+// unwritten returns how long no daemon has written a heartbeat, though dashd, which is asked, runs; 0 if one has.
+func unwritten(daemons []Daemon, now int64) (age time.Duration) {
+	asked := false
+	for _, d := range daemons {
+		if d.Connection == daemon.Stopped {
+			continue
+		}
+		if !d.silent(now) {
+			return 0
+		}
+		asked = asked || d.Name == "dashd"
+		if since := ago(now, d.HeartbeatAt); age == 0 || since < age {
+			age = since
+		}
+	}
+	if !asked {
+		return 0
+	}
+	return age
+}
+
+// problems returns a line for each daemon that is not healthy. If none can write they are not told apart.
 func problems(daemons []Daemon, now int64) (lines []string) {
-	more := 0
+	more, stuck := 0, unwritten(daemons, now)
+	if stuck > 0 {
+		lines = append(lines, "No daemon has written to the database for "+span(stuck)+": `dashd doctor` names what keeps it locked, or what else is wrong.")
+	}
 	for _, d := range daemons {
 		switch {
-		case d.OK:
+		case d.OK, stuck > 0 && d.silent(now):
 		case len(lines) == maxProblems:
 			more++
 		default:
