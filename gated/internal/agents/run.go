@@ -108,7 +108,8 @@ func (r *run) serve(turn *msg.Turn) {
 	defer r.storeTimer.Stop()
 	r.storeTimer.Stop()
 	if url := r.m.toolsURL(r.row.Runtime); url != "" {
-		r.access = r.m.cfg.Tools.Issue(r.row, r.setup.redact)
+		r.access = r.m.cfg.Tools.Issue(r.row, func(text string) string { return r.setup.redact(text) })
+		r.setup.redact, r.setup.growing = r.m.redactors(r.setup.env, r.access.Token())
 		r.access.BeforeCalls(r.awaitFrames)
 		defer r.access.Close()
 	}

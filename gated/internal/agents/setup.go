@@ -73,10 +73,10 @@ func (m *Manager) groupConfig(folder string) (c groupconfig.Config, problems, er
 	return c, problems, nil
 }
 
-// redactors hide the secrets of an agent's environment, and what is hidden for all agents; growing is for texts whose
-// end is still to come.
-func (m *Manager) redactors(env []string) (all, growing func(string) string) {
-	own := config.NewRedactor(config.SecretValues(env)...)
+// redactors hide the secrets of an agent's environment, further ones of its run, and what is hidden for all agents; growing is
+// for texts whose end is still to come.
+func (m *Manager) redactors(env []string, further ...string) (all, growing func(string) string) {
+	own := config.NewRedactor(append(config.SecretValues(env), further...)...)
 	all = func(s string) string { return m.cfg.Redact(own.String(s)) }
 	growing = func(s string) string { return m.cfg.Growing(own.Growing(s)) }
 	return all, growing

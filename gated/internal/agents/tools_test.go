@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -26,6 +27,16 @@ func valid(t *testing.T, tokens *tools.Tokens, access *agentproto.MCP) bool {
 	}
 	r.Header.Set("Authorization", "Bearer "+access.Token)
 	return tokens.Find(r) != nil
+}
+
+// A turn's answer, and its text so far, do not show the token that the agent was given.
+func TestTools_Token_IsRedactedInAnswers(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, withTools(&tools.Tokens{}))
+	r.configure("own", fmt.Sprintf(`{"agent":{"command":%q}}`,
+		`read -r start; token=$(printf %s "$start" | sed 's/.*"token":"\([^"]*\)".*/\1/'); `+
+			fmt.Sprintf(`printf '%%s\n' '%s' "{\"status\":\"ok\",\"result\":\"my token is ${token}, of ${#token} characters\"}" '%s'`, agentproto.FrameStart, agentproto.FrameEnd)))
+	diff(t, "answer", r.answered(r.ask("hello", group("own"))), []string{"my token is [redacted], of 43 characters"})
 }
 
 func TestTools_Token_DiesWithItsRun(t *testing.T) {

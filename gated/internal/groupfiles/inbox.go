@@ -51,10 +51,13 @@ func (f *Files) take(folder, from, name string) error {
 	}
 	to, err := openInbox(group, user)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNoInbox, err)
 	}
 	defer to.Close()
-	return copyOnce(to, name, src, user)
+	if err := copyOnce(to, name, src, user); err != nil {
+		return fmt.Errorf("%w: %w", errNotCopied, err)
+	}
+	return nil
 }
 
 // CopyTo copies <data>/<from>, which must be under media/, to a file of user in a folder, under a name that is not there yet.
@@ -174,13 +177,19 @@ func copyOnce(root *os.Root, name string, src io.Reader, user runtime.User) erro
 	return root.Rename(part, name)
 }
 
-// errNoRoom is the error for a copy that would fill the disk.
-var errNoRoom = errors.New("there is no room on the disk for a copy of the file")
+// Why the copy of a file that is there failed, as agents and users are to read it.
+var (
+	errNoRoom    = errors.New("there is no room on the disk for a copy of the file")
+	errNoInbox   = errors.New("inbox in the group's folder is not a folder of its agents: move away what is there, then fetch the file again")
+	errNotCopied = errors.New("the file cannot be copied into inbox: gated's log says why")
+)
 
 // Problem is why Take failed, as agents and users are to read it.
 func Problem(err error) string {
-	if errors.Is(err, errNoRoom) {
-		return errNoRoom.Error()
+	for _, known := range []error{errNoRoom, errNoInbox, errNotCopied} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
 	}
 	return "the file is not there any more"
 }

@@ -149,6 +149,25 @@ func TestTake_TwiceAtOnce_BothGetTheWholeFile(t *testing.T) {
 	}
 }
 
+// The file is there: what is wrong is the group's folder.
+func TestTake_InboxIsNoFolder_IsSaid(t *testing.T) {
+	m := &msg.Message{ID: 1, Attachments: []msg.Attachment{{Path: "media/cat", Name: "cat"}, {Path: "media/lost", Name: "lost"}}}
+	for name, put := range map[string]func(path string) error{
+		"a file": func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"a link": func(path string) error { return os.Symlink(t.TempDir(), path) },
+		"a pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		f := newFiles(t, runtime.User{})
+		f.do(os.MkdirAll(filepath.Join(f.Data, "media"), 0o700), os.WriteFile(filepath.Join(f.Data, "media/cat"), []byte("meow"), 0o600), put(f.path("inbox")))
+		if _, err := f.Take("acme", m, 0); err == nil || Problem(err) != errNoInbox.Error() {
+			t.Errorf("%s: %v: %q", name, err, Problem(err))
+		}
+		if _, err := f.Take("acme", m, 1); err == nil || Problem(err) != "the file is not there any more" {
+			t.Errorf("%s, a lost file: %v: %q", name, err, Problem(err))
+		}
+	}
+}
+
 // Neither ext4 nor tmpfs can share the blocks of two files: the copy is written. It is never a hard link, by
 // which an agent could change what is stored and sent.
 func TestTake_FileSystemWithoutSharedBlocks_CopiesTheFile(t *testing.T) {

@@ -21,6 +21,27 @@ type wallClock struct{ ahead atomic.Int64 }
 func (c *wallClock) now() time.Time      { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *wallClock) set(clock time.Time) { c.ahead.Store(int64(time.Until(clock))) }
 
+// A slot that the clock jumps to does not wait for the next look at the rows.
+func TestRun_ClockIsSetAhead_FiresAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &harness{t: t, st: storetest.Open(t), now: instant(t, "2026-11-23T08:00:00Z")}
+		h.group()
+		h.put(msg.Reminder{Cron: "30 9 * * *", Missed: msg.MissedOne})
+		var clock wallClock
+		clock.set(h.now)
+		h.s = New(Config{MaxAgents: 1, Now: clock.now, Chats: &chats.Chats{}}, h.st, h, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		go func() { _ = h.s.Run(t.Context()) }()
+		<-time.After(10 * time.Second)
+		clock.set(instant(t, "2026-11-23T08:30:05Z"))
+		<-time.After(2 * clockLook)
+		synctest.Wait()
+		if n := len(h.sent()); n != 1 {
+			t.Errorf("%d messages 2 s after the slot, want 1", n)
+		}
+	})
+}
+
 // TestRun_ClockIsSet runs the scheduler while its clock jumps, and compares when the reminder of 08:30 UTC has fired.
 func TestRun_ClockIsSet_SlotsFireOnce(t *testing.T) {
 	t.Parallel()
@@ -35,7 +56,7 @@ func TestRun_ClockIsSet_SlotsFireOnce(t *testing.T) {
 		"ahead to a slot, skip":          {msg.MissedSkip, []string{"2026-11-26T08:29:00Z"}, []string{"2026-11-26T08:30:00Z"}},
 		"ahead and forward again, skip":  {msg.MissedSkip, []string{"2026-11-26T12:00:00Z", "2026-11-27T08:29:30Z"}, []string{"2026-11-27T08:30:00Z"}},
 		"back over a slot":               {msg.MissedOne, []string{"2026-11-23T08:29:30Z", "2026-11-23T08:29:30Z", "2026-11-23T08:29:30Z"}, []string{"2026-11-23T08:30:00Z"}},
-		"back by days":                   {msg.MissedOne, []string{"2026-11-23T08:29:30Z", "2026-11-20T08:29:30Z", "2026-11-23T08:29:30Z"}, []string{"2026-11-20T08:30:00Z", "2026-11-23T08:30:00Z"}},
+		"back by days":                   {msg.MissedOne, []string{"2026-11-23T08:29:30Z", "2026-11-20T08:29:30Z", "2026-11-23T08:29:30Z"}, []string{"2026-11-20T08:30:00Z", "2026-11-22T08:30:00Z", "2026-11-23T08:30:00Z"}},
 		// What fired while the clock was wrong stays fired, and what is right then fires too.
 		"a year ahead for a while, one": {msg.MissedOne, []string{"2027-11-24T12:00:00Z", "2026-11-23T08:29:30Z", "2026-11-24T08:29:30Z"},
 			[]string{"2026-11-23T08:30:00Z", "2026-11-24T08:30:00Z", "2027-11-24T08:30:00Z"}},

@@ -28,8 +28,9 @@ const (
 	maxWait = time.Minute
 	// retryDelay is the wait after a failed read or write.
 	retryDelay = time.Second
-	// clockStep is the least jump back of the wall clock that counts as set by hand.
+	// clockStep is the least jump of the wall clock that counts as set by hand, and clockLook how often a sleep looks for one.
 	clockStep = time.Second
+	clockLook = time.Second
 )
 
 // Dispatcher runs the turns that reminders make.
@@ -116,30 +117,47 @@ func (s *Scheduler) guard(work func() error) (err error) {
 
 var errPanic = errors.New("panic")
 
+// sleep ends early if reminders change, or the clock is set.
 func (s *Scheduler) sleep(ctx context.Context, wait time.Duration) {
-	timer := time.NewTimer(wait)
+	timer, look := time.NewTimer(wait), time.NewTicker(clockLook)
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	case <-s.changed:
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-s.changed:
+			return
+		case <-look.C:
+			if now := s.readClocks(); now.set(s.lastClock).Abs() >= clockStep {
+				return
+			}
+		}
 	}
 }
 
 // clockReading is what two clocks show at once: the wall clock, which may be set, and the monotonic one.
 type clockReading struct{ wall, monotonic time.Time }
 
+func (s *Scheduler) readClocks() clockReading { return clockReading{s.cfg.Now().Round(0), time.Now()} }
+
+// set is by how much the wall clock was set since the last reading.
+func (c clockReading) set(last clockReading) time.Duration {
+	return c.wall.Sub(last.wall) - c.monotonic.Sub(last.monotonic)
+}
+
 // readClock notes from when on slots are to be computed again: at the start from now, and when the wall clock was set back
 // since the last call from the earliest time that it may have shown since. Slots may have passed after it was set.
 func (s *Scheduler) readClock() {
-	now, last := clockReading{s.cfg.Now().Round(0), time.Now()}, s.lastClock
+	now, last := s.readClocks(), s.lastClock
 	s.lastClock = now
-	elapsed := now.monotonic.Sub(last.monotonic)
 	switch {
 	case last.wall.IsZero():
 		s.alignFrom = now.wall.UnixMilli()
-	case now.wall.Sub(last.wall)-elapsed <= -clockStep:
-		at := now.wall.Add(-elapsed).UnixMilli()
+	case now.set(last) <= -clockStep:
+		at := now.wall.Add(-now.monotonic.Sub(last.monotonic)).UnixMilli()
 		s.alignFrom = min(at, cmp.Or(s.alignFrom, at))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/contextobjects"
+	"arizuko/gated/internal/groupfiles"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -50,7 +51,7 @@ func getAttachment() Tool {
 		}
 		if out.Path, err = c.Services.Files.Take(c.Turn.Folder, m, n-1); err != nil {
 			c.Services.Log.Warn("file of a message not copied", "request", c.Request, "turn", c.Turn.ID, "row", m.ID, "file", a.Path, "err", err)
-			return out, refuse("the file %.100q of message %d cannot be copied into your folder: go on without it, or ask its sender to send it again", a.Name, m.ID)
+			return out, refuse("the file %.100q of message %d cannot be copied into your folder: %s. Or go on without it", a.Name, m.ID, groupfiles.Problem(err))
 		}
 		out.Name, out.MIME, out.Size = a.Name, a.MIME, a.Size
 		return out, c.inspected(ctx, m, &a)
