@@ -195,7 +195,7 @@ func unwritten(daemons []Daemon, now int64) (age time.Duration) {
 	return age
 }
 
-// problems returns a line for each daemon that is not healthy. If none can write they are not told apart.
+// problems returns a line for each daemon that is not healthy. If none can write, that is one line.
 func problems(daemons []Daemon, now int64) (lines []string) {
 	more, stuck := 0, unwritten(daemons, now)
 	if stuck > 0 {

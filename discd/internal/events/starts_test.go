@@ -30,11 +30,11 @@ func TestSessionStarts_OnlyThoseOfOthersCount(t *testing.T) {
 	for name, looks := range map[string][]look{
 		"none begin":                    {{999, 1, false}, {999, 1, false}},
 		"another begins":                {{999, 1, false}, {998, 1, true}, {998, 1, false}},
-		"the count begins anew":         {{999, 1, false}, {1000, 1, false}, {999, 1, true}},
+		"the count is reset":            {{999, 1, false}, {1000, 1, false}, {999, 1, true}},
 		"its own resumes":               {{999, 1, false}, {998, 2, false}, {998, 2, false}},
 		"its own is counted late":       {{999, 1, false}, {999, 2, false}, {998, 2, false}, {998, 2, false}},
 		"begun since the watch began":   {{999, 2, false}, {998, 2, false}, {997, 2, true}},
-		"another beside one of its own": {{999, 1, false}, {997, 2, false}}, // this cannot be told
+		"another beside one of its own": {{999, 1, false}, {997, 2, false}}, // this cannot be known
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := sessionStarts{own: 1, left: -1}

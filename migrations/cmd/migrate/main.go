@@ -5,7 +5,7 @@
 //	migrate down [N]    N steps back, 1 if not given
 //	migrate copy --to server|file|URL
 //	                    copies all rows of the instance to the server of $ARIZUKO_DB or a URL, or from there to the file
-//	migrate repair      mends rows that refer to rows that are not there
+//	migrate repair      repairs rows that refer to rows that are not there
 //	migrate reopen      lets daemons use a database again whose rows were copied to another one
 //	migrate version     prints the schema's version, followed by "dirty" if it is, or "none"
 //	migrate --version   prints the version of this program
@@ -183,7 +183,7 @@ func (p program) down(n int) error {
 	})
 }
 
-// repair mends references to rows that are not there. Daemons may run.
+// repair repairs references to rows that are not there. Daemons may run.
 func (p program) repair() error {
 	if p.cfg.missing() {
 		return refuse("there is no database at %s", p.cfg.dbPath())

@@ -95,7 +95,7 @@ func (s *schema) repair(keep func(*schema, version) error) (done []string, err e
 			return done, tx.Commit()
 		}
 		for _, r := range all {
-			did, err := r.mend(tx)
+			did, err := r.empty(tx)
 			if err != nil {
 				return nil, fmt.Errorf("%s, and cannot be repaired: %w; nothing was changed", r, err)
 			}
@@ -104,15 +104,15 @@ func (s *schema) repair(keep func(*schema, version) error) (done []string, err e
 	}
 }
 
-// mend empties a reference in the rows that break it, or deletes them.
-func (r reference) mend(tx *sql.Tx) (did string, err error) {
-	var empty, set, same []string
+// empty empties a reference in the rows that break it, or deletes them.
+func (r reference) empty(tx *sql.Tx) (did string, err error) {
+	var given, set, same []string
 	nullable := true
 	err = each(tx, func(rows *sql.Rows) error {
 		var from, to string
 		var required bool
 		err := rows.Scan(&from, &to, &required)
-		empty = append(empty, "t."+quoted(from)+" IS NOT NULL")
+		given = append(given, "t."+quoted(from)+" IS NOT NULL")
 		set = append(set, quoted(from)+" = NULL")
 		same = append(same, "p."+quoted(to)+" = t."+quoted(from))
 		nullable = nullable && !required
@@ -126,7 +126,7 @@ func (r reference) mend(tx *sql.Tx) (did string, err error) {
 	if nullable {
 		query, did = "UPDATE "+quoted(r.table)+" AS t SET "+strings.Join(set, ", "), "the reference was emptied"
 	}
-	res, err := tx.Exec(query + " WHERE " + strings.Join(empty, " AND ") +
+	res, err := tx.Exec(query + " WHERE " + strings.Join(given, " AND ") +
 		" AND NOT EXISTS (SELECT 1 FROM " + quoted(r.parent) + " AS p WHERE " + strings.Join(same, " AND ") + ")")
 	if err != nil {
 		return "", err

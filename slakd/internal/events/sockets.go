@@ -17,7 +17,7 @@ const (
 	// replacedFor is how long Slack may count a connection that slakd has replaced: Slack closes some only after the next one
 	// is open, and notices a broken one later.
 	replacedFor = 30 * time.Second
-	// recountDelay is when connections are counted anew after a greeting that left doubt, and recountInterval how often while
+	// recountDelay is when connections are counted again after a greeting that left doubt, and recountInterval how often while
 	// another program is connected.
 	recountDelay    = replacedFor + 15*time.Second
 	recountInterval = 5 * time.Minute
@@ -73,7 +73,7 @@ func competitors(others int) string {
 	return fmt.Sprintf("%d other programs are connected with this app token: stop them, most of the events go there", others)
 }
 
-// greeted notes the greeting of a connection. It reports whether connections are to be counted anew: an old one may have been
+// greeted notes the greeting of a connection. It reports whether connections are to be counted again: an old one may have been
 // among them, or the other program may be stopped.
 func (l *Listener) greeted(s *adapter.Shell, open int) (again bool) {
 	others, sure := l.sockets.greet(open, l.Now())

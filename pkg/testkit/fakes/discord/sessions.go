@@ -22,7 +22,7 @@ type gateway struct {
 	moves      int       // connections that get RECONNECT instead of HELLO
 	identified time.Time // the last IDENTIFY
 	starts     int       // IDENTIFYs that began a session since counted
-	counted    time.Time // when their count began anew
+	counted    time.Time // when their count was reset
 }
 
 // The documented limit of the sessions that a bot may begin.
@@ -31,7 +31,7 @@ const (
 	startWindow = 24 * time.Hour
 )
 
-// startsLeft is how many sessions may still begin, and how long until there are maxStarts again: the count begins anew a day
+// startsLeft is how many sessions may still begin, and how long until there are maxStarts again: the count is reset a day
 // after the first of them.
 func (g *gateway) startsLeft(now time.Time) (left int, reset time.Duration) {
 	if g.starts == 0 || now.Sub(g.counted) >= startWindow {
