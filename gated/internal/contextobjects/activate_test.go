@@ -152,7 +152,7 @@ func TestActivate_BadObjects_AreRefused(t *testing.T) {
 		"no id":        {ChatJID: chatA, Kind: msg.ContextArticle},
 		"no chat":      {Kind: msg.ContextArticle, SourceMessageID: 1},
 		"long id":      {ChatJID: chatA, Kind: msg.ContextLink, ID: strings.Repeat("x", maxIDLength+1)},
-		"long URL":     {ChatJID: chatA, Kind: msg.ContextLink, ID: "link:1", URL: strings.Repeat("x", maxURL+1)},
+		"long URL":     {ChatJID: chatA, Kind: msg.ContextLink, ID: "link:1", URL: strings.Repeat("é", MaxURL+1)},
 	} {
 		err := f.st.Write(t.Context(), func(tx *store.Tx) error {
 			_, err := f.x.Activate(tx, URLDiscussed, o, f.now)

@@ -16,8 +16,8 @@ import (
 
 // Sizes and times.
 const (
-	maxLabel    = 200  // runes
-	maxURL      = 2048 // bytes
+	MaxURL      = 2048 // characters
+	maxLabel    = 200  // characters
 	pruneEvery  = time.Minute
 	prunePage   = 500             // rows a commit
 	maxAddress  = 16              // moves of one chat that are followed, as in the store
@@ -196,14 +196,14 @@ func complete(o *Object) error {
 	if o.ChatJID == "" || o.ID == "" || len(o.ID) > maxIDLength {
 		return fmt.Errorf("context object %q of chat %q: it needs a chat, and a source message or an id of at most %d bytes", o.ID, o.ChatJID, maxIDLength)
 	}
-	if len(o.URL) > maxURL {
-		return fmt.Errorf("context object %s: its URL has %d bytes, the limit is %d", o.ID, len(o.URL), maxURL)
+	if n := utf8.RuneCountInString(o.URL); n > MaxURL {
+		return fmt.Errorf("context object %s: its URL has %d characters, the limit is %d", o.ID, n, MaxURL)
 	}
 	o.Label = cleanLabel(o.Label)
 	return nil
 }
 
-// cleanLabel is one line of at most maxLabel runes.
+// cleanLabel is one line of at most maxLabel characters.
 func cleanLabel(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "�"), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)

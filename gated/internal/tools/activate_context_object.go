@@ -31,7 +31,7 @@ func activateContextObject() Tool {
 			"looked into an image, video, voice message or document, used a summary again, or answered a follow-up about an object. " +
 			"Bad: an attachment that was merely handed over, an old link in the history, media of another topic, something mentioned in passing. Polls and reminders are noted by their own tools.",
 		Bounds: map[string]Bound{"event": OneOf(names(contextobjects.AgentEvents())...),
-			"kind": OneOf(names(msg.ContextKinds())...), "label": Text(0, maxUser), "url": Text(0, 2048), "source_message_id": Clamped()},
+			"kind": OneOf(names(msg.ContextKinds())...), "label": Text(0, maxUser), "url": Text(0, contextobjects.MaxURL), "source_message_id": Clamped()},
 		Example: `{"event":"url_discussed","kind":"link","url":"https://example.org/tides","label":"Tides"}`,
 		Foreign: []string{`{"event":"article_summarized","kind":"article","source_message_id":FOREIGN_MESSAGE}`},
 	}, activate)
@@ -53,7 +53,7 @@ func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, e
 			return out, refuse("give the source_message_id, or for an article, link or summary a url that begins with http:// or https://")
 		}
 		sum := sha256.Sum256([]byte(in.URL))
-		o.ID = "link:" + hex.EncodeToString(sum[:8])
+		o.ID = in.Kind + ":" + hex.EncodeToString(sum[:8]) // a summary of an article is an object beside it
 	}
 	out, err = once(ctx, c, in, func(tx *store.Tx) (activateOut, error) {
 		if err := c.completeObject(ctx, tx, &o); err != nil {

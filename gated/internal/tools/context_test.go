@@ -67,3 +67,16 @@ func TestActivateContextObject_WrongUse_SaysWhatToDo(t *testing.T) {
 		t.Errorf("resolved: %s", got)
 	}
 }
+
+// An article and its summary are two objects, though both are by one URL.
+func TestActivateContextObject_TwoKindsOfOneURL_AreTwoObjects(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.works("activate_context_object", `{"event":"article_summarized","kind":"article","url":"https://example.org/a"}`)
+	f.works("activate_context_object", `{"event":"summary_reused","kind":"summary","url":"https://example.org/a"}`)
+	f.works("activate_context_object", `{"event":"summary_reused","kind":"summary","url":"https://example.org/a","label":"A"}`)
+	list := f.works("list_active_context_objects", `{"allowed_kinds":["article","summary"]}`)
+	if strings.Count(list, `"object_id"`) != 2 {
+		t.Errorf("active: %s", list)
+	}
+}

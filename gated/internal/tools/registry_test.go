@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -183,6 +184,59 @@ func TestTools_Schemas_DescribeAndBoundEachField(t *testing.T) {
 			t.Error("its kind contradicts itself")
 		}
 	})
+}
+
+// What a schema allows a tool takes, or refuses in words: bounds are in characters, wherever a text ends up.
+func TestTools_LargestTexts_AreNoErrorOfTheTool(t *testing.T) {
+	t.Parallel()
+	eachTool(t, func(t *testing.T, tool Tool) {
+		all := map[string]any{}
+		for field, s := range tool.input.Properties {
+			value := largestText(field, s)
+			if value == nil {
+				continue
+			}
+			all[field] = value
+			takesText(t, tool, map[string]any{field: value})
+		}
+		takesText(t, tool, all)
+	})
+}
+
+// takesText calls a tool with its example, of which some fields are replaced.
+func takesText(t *testing.T, tool Tool, fields map[string]any) {
+	t.Helper()
+	f := fixtureFor(t, tool)
+	var arguments map[string]any
+	if err := json.Unmarshal([]byte(f.fill(tool.Example)), &arguments); err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(arguments, fields)
+	body, err := json.Marshal(arguments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := f.call(tool.Name, string(body))
+	if strings.Contains(text, "failed inside arizuko") || strings.Contains(text, "validating") {
+		t.Errorf("%v: %.200s\n%.400s", slices.Collect(maps.Keys(fields)), text, f.log.String())
+	}
+}
+
+// largestText is the longest text, in characters of four bytes, that a field takes, or a list of such ones; nil if it takes
+// none.
+func largestText(field string, s *jsonschema.Schema) any {
+	switch {
+	case s.Items != nil && s.Items.MaxLength != nil:
+		items := make([]string, *s.MaxItems)
+		for i := range items {
+			items[i] = strings.Repeat("😀", *s.Items.MaxLength-1) + string(rune('😀'+i%50))
+		}
+		return items
+	case s.MaxLength == nil || s.Pattern != "":
+		return nil
+	}
+	begins := map[string]string{"url": "https://e.org/", "jid": "telegram:", "chat_jid": "telegram:", "chat_id": "telegram:", "topic": "#"}[field]
+	return begins + strings.Repeat("😀", *s.MaxLength-len(begins))
 }
 
 func checkSchema(t *testing.T, tool Tool, path string, s *jsonschema.Schema, bounded bool) {
