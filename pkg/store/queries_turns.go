@@ -135,6 +135,11 @@ const (
 	queryRunningOfChat = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY t.id`
 	queryQueuedOfChat  = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running')
 		AND t.state = 'queued' AND t.chat_jid = ? AND t.id > ? AND t.id <= ? ORDER BY t.id LIMIT ?+0`
+	// Between groups, ';' comes after ':'.
+	queryOpenBetween = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running')
+		AND t.chat_jid >= 'group:' AND t.chat_jid < 'group;' LIMIT ?+0`
+	queryUndecidedBetween = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_undecided
+		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid >= 'group:' AND m.chat_jid < 'group;' LIMIT ?+0`
 	queryStoppedRows = `SELECT m.id, m.sender, m.topic, m.thread_id FROM messages m INDEXED BY messages_undecided
 		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid = ? AND m.id > ? AND m.id < ? ORDER BY m.id LIMIT ?+0`
 

@@ -69,8 +69,8 @@ func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
 
 // StopChat ends what a chat has open, of any folder: undecided rows below
 // s.BeforeMessage, without those in s.Except, are dropped, and turns cancelled. If s.Topic
-// is not nil, only those of the topic, and turns delegated by them; if s.Thread is not nil, only
-// those of the thread; if s.Sender is not nil, only rows of that sender, but turns of all. The
+// is not nil, only those of the topic; if s.Thread is not nil, only those of the thread; with each what groups do on its
+// behalf; if s.Sender is not nil, only rows of that sender, but turns of all. The
 // caller sets these fields, By and ChatJID.
 // Running turns are all cancelled at once, their runs take no more turns; of the rest this
 // is the first page. more means that the rest is left to ContinueStop; until then it is not
@@ -81,6 +81,9 @@ func (tx *Tx) StopChat(s Stop, now int64) (cancelled []*msg.Turn, more bool, err
 		return nil, false, err
 	}
 	if cancelled, err = tx.stopRunning(s, now); err != nil {
+		return nil, false, err
+	}
+	if err := tx.stopRequests(s, now); err != nil {
 		return nil, false, err
 	}
 	queued, more, err := tx.stopPage(&s, now)
@@ -130,27 +133,55 @@ func (tx *Tx) stoppedChats(s Stop) ([]string, error) {
 	return chats, nil
 }
 
-// stopRunning cancels the running turns.
+// stopRunning cancels the running turns, and the open ones by which other groups work for the conversation.
 func (tx *Tx) stopRunning(s Stop, now int64) ([]*msg.Turn, error) {
 	chats, err := tx.stoppedChats(s)
 	if err != nil {
 		return nil, err
 	}
-	var running []*msg.Turn
+	open, err := tx.queryTurns(uncancelled(), queryOpenBetween, maxBetween)
+	if err != nil {
+		return nil, err
+	}
 	for _, jid := range chats {
 		turns, err := tx.queryTurns(uncancelled(), queryRunningOfChat, jid)
 		if err != nil {
 			return nil, err
 		}
-		running = append(running, turns...)
+		open = append(open, turns...)
 	}
-	cancelled, err := tx.cancelTurns(s, running, now)
+	cancelled, err := tx.cancelTurns(s, open, now)
 	for _, t := range cancelled {
-		if err == nil {
+		if err == nil && t.RunID != 0 {
 			err = tx.DrainRun(t.RunID)
 		}
 	}
 	return cancelled, err
+}
+
+// maxBetween bounds the turns and the undecided rows between groups that one /stop looks at. A request makes
+// msg.MaxDelegations of them.
+const maxBetween = 1000
+
+// stopRequests drops the undecided rows by which groups ask and answer each other for the conversation.
+func (tx *Tx) stopRequests(s Stop, now int64) error {
+	rows, err := tx.messages(uncancelled(), queryUndecidedBetween, maxBetween)
+	if err != nil {
+		return err
+	}
+	for _, m := range rows {
+		covered, err := tx.coversBehalf(&s, m)
+		if err != nil {
+			return err
+		}
+		if !covered {
+			continue
+		}
+		if err := tx.Decide(m.ID, Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped, Topic: m.Topic, ThreadID: m.ThreadID}, now); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (tx *Tx) stopPage(s *Stop, now int64) (cancelled []*msg.Turn, more bool, err error) {
@@ -270,27 +301,57 @@ func (tx *Tx) stopped(t *msg.Turn) (bool, error) {
 	return false, nil
 }
 
-// covers reports whether a /stop of a turn's chat ends it. A /stop outside of threads also ends what the same user asked
-// for there and is answered in a thread that begins at the question, as on Slack.
+// covers reports whether a /stop ends a turn: one of its conversation, or one of another group that works for a turn of it.
 func (tx *Tx) covers(s *Stop, t *msg.Turn) (bool, error) {
-	if s.Thread == nil || t.ThreadID == *s.Thread {
-		return tx.ofTopic(t, s.Topic)
+	if of, err := tx.ofConversation(s, t); err != nil || of || t.RootTurnID == 0 {
+		return of, err
 	}
-	if *s.Thread != "" {
+	trigger, err := tx.Message(uncancelled(), t.TriggerMessageID)
+	if err != nil {
+		return false, err
+	}
+	return tx.coversBehalf(s, trigger)
+}
+
+// maxBehalf bounds how far back it is followed on whose behalf a turn works: each level of a request has its answer.
+const maxBehalf = 2 * msg.MaxDelegationDepth
+
+// coversBehalf reports whether an agent wrote a row between groups on behalf of a conversation that a /stop ends.
+func (tx *Tx) coversBehalf(s *Stop, row *msg.Message) (bool, error) {
+	for range maxBehalf {
+		if row == nil || row.ForwardedFrom == nil || row.ForwardedFrom.Kind == msg.Injection {
+			return false, nil
+		}
+		t, err := tx.Turn(uncancelled(), row.ForwardedFrom.TurnID)
+		if err != nil || t == nil {
+			return false, err
+		}
+		if of, err := tx.ofConversation(s, t); err != nil || of {
+			return of, err
+		}
+		if row, err = tx.Message(uncancelled(), t.TriggerMessageID); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// ofConversation reports whether a turn is of the conversation that a /stop ends. One outside of threads also ends what the
+// same user asked for there and is answered in a thread that begins at the question, as on Slack.
+func (tx *Tx) ofConversation(s *Stop, t *msg.Turn) (bool, error) {
+	present, err := tx.Address(uncancelled(), t.ChatJID)
+	switch {
+	case err != nil || present != s.ChatJID:
+		return false, err
+	case s.Topic != nil:
+		return t.Topic == *s.Topic, nil
+	case s.Thread == nil || t.ThreadID == *s.Thread:
+		return true, nil
+	case *s.Thread != "":
 		return false, nil
 	}
 	asked, err := tx.Message(uncancelled(), t.TriggerMessageID)
 	return asked != nil && asked.PlatformID == t.ThreadID && asked.Sender == s.By, err
-}
-
-// ofTopic reports whether a turn is of a topic, or delegated by one of it; any is if
-// topic is nil.
-func (tx *Tx) ofTopic(t *msg.Turn, topic *string) (bool, error) {
-	if topic == nil || t.Topic == *topic || t.RootTurnID == 0 || !t.WorksForGroup() {
-		return topic == nil || t.Topic == *topic, nil
-	}
-	root, err := tx.Turn(uncancelled(), t.RootTurnID)
-	return root != nil && root.Topic == *topic, err
 }
 
 // DrainRun keeps a run from getting further turns.

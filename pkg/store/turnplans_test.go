@@ -125,9 +125,11 @@ func turnPlans() map[string][2]string {
 			"CORRELATED SCALAR SUBQUERY 3\nSEARCH x USING COVERING INDEX transcripts_wanted (turn_id=?)"},
 		"updateWaitOver": {updateWaitOver, turnRow},
 		// At most sixteen turns per process.
-		"queryRunningOfChat": {queryRunningOfChat, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR ORDER BY"},
-		"queryQueuedOfChat":  {queryQueuedOfChat, "SEARCH t USING INDEX turns_open (chat_jid=? AND id>? AND id<?)"},
-		"queryStoppedRows":   {queryStoppedRows, "SEARCH m USING INDEX messages_undecided (chat_jid=? AND id>? AND id<?)"},
+		"queryRunningOfChat":    {queryRunningOfChat, "SCAN t USING INDEX turns_run\nUSE TEMP B-TREE FOR ORDER BY"},
+		"queryQueuedOfChat":     {queryQueuedOfChat, "SEARCH t USING INDEX turns_open (chat_jid=? AND id>? AND id<?)"},
+		"queryOpenBetween":      {queryOpenBetween, "SEARCH t USING INDEX turns_open (chat_jid>? AND chat_jid<?)"},
+		"queryUndecidedBetween": {queryUndecidedBetween, "SEARCH m USING INDEX messages_undecided (chat_jid>? AND chat_jid<?)"},
+		"queryStoppedRows":      {queryStoppedRows, "SEARCH m USING INDEX messages_undecided (chat_jid=? AND id>? AND id<?)"},
 		// Empty, but for the seconds of a /stop.
 		"queryStops":       {queryStops, "SCAN s\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 		"queryStopsOfChat": {queryStopsOfChat, "SCAN s\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
