@@ -271,8 +271,8 @@ func (tx *Tx) putOut(t *msg.Turn, out *msg.Message, now int64) error {
 	return err
 }
 
-// answerAsker writes the answer to an escalation as an inbound row in the asking
-// group's chat, topic and thread.
+// answerAsker writes the answer to an escalation as an inbound row in the asking group's internal chat, since no user
+// sees it. Its turn has the chat, topic and thread of the one that asked.
 func (tx *Tx) answerAsker(t *msg.Turn, from *msg.ReturnAddress, text string, now int64) error {
 	back := *from
 	back.Kind, back.TurnID = msg.Answer, t.ID
@@ -280,9 +280,12 @@ func (tx *Tx) answerAsker(t *msg.Turn, from *msg.ReturnAddress, text string, now
 	if err != nil {
 		return err
 	}
+	if back.ChatJID, err = tx.Address(uncancelled(), from.ChatJID); err != nil {
+		return err
+	}
 	_, _, err = tx.PutMessage(&msg.Message{
-		ChatJID: from.ChatJID, Direction: msg.In, Sender: msg.AgentSender(t.Folder), SenderName: t.Folder, IsBot: true,
-		Content: text, Topic: from.Topic, ThreadID: from.ThreadID, Timestamp: now, ReceivedAt: now,
+		ChatJID: msg.GroupJID(from.Folder), Direction: msg.In, Sender: msg.AgentSender(t.Folder), SenderName: t.Folder, IsBot: true,
+		Content: text, Timestamp: now, ReceivedAt: now,
 		Source: msg.SourceDelegate, ForwardedFrom: &back, OnBehalfOf: payer,
 	})
 	return err

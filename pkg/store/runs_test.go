@@ -269,11 +269,11 @@ func TestAnswerTurn_Escalation_AnswersTheAskingGroup(t *testing.T) {
 	back := *from
 	back.Kind, back.TurnID = msg.Answer, asked.ID
 	want := &msg.Message{
-		ChatJID: "slack:C1", Direction: msg.In, Kind: msg.KindMessage, Sender: "agent:acme", SenderName: "acme", IsBot: true,
-		Verb: msg.VerbMessage, Content: "you may", Topic: "#deploy", ThreadID: "171.5", Timestamp: 300, ReceivedAt: 300,
+		ChatJID: "group:acme/eng", Direction: msg.In, Kind: msg.KindMessage, Sender: "agent:acme", SenderName: "acme", IsBot: true,
+		Verb: msg.VerbMessage, Content: "you may", Timestamp: 300, ReceivedAt: 300,
 		Source: msg.SourceDelegate, ForwardedFrom: &back,
 	}
-	rows := must(s.Undecided(t.Context(), "slack:C1", 0, 10))(t)
+	rows := must(s.Undecided(t.Context(), "group:acme/eng", 0, 10))(t)
 	if len(rows) != 1 {
 		t.Fatalf("%d rows", len(rows))
 	}

@@ -392,12 +392,13 @@ func TestStep_Claims_CallsAndEngagedRows(t *testing.T) {
 func TestStep_EscalationsAnswer_SharesNoTurnWithAUsersRow(t *testing.T) {
 	t.Parallel()
 	back := row(1, "the answer", func(r *Row) {
+		r.ChatJID = "group:main" // where no user sees it
 		r.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Answer, Folder: "main", ChatJID: chat, RootTurnID: 5, Depth: 2}
 		r.Return, r.Answer = &Return{Registered: true, RootExists: true}, ReturnAnswer(r, true, impulse())
 	})
 	_, effects := Step(State{}, facts(back, row(2, "hi")))
 	diff(t, "effects", said(effects), "turn main [1]; turn main [2]")
-	if turn := effects[0].(StoreTurn).Turn; turn.Depth != 2 || turn.RootTurnID != 5 {
+	if turn := effects[0].(StoreTurn).Turn; turn.Depth != 2 || turn.RootTurnID != 5 || turn.ChatJID != chat {
 		t.Errorf("turn %+v", turn)
 	}
 }

@@ -32,7 +32,7 @@ func (w *step) forwarded(r *Row) bool {
 		w.turns.add(&entry{
 			row: r, reason: msg.ReasonAnswer, folder: from.Folder, topic: from.Topic, threadID: from.ThreadID,
 			place: from.Place, surface: from.Surface, ceiling: from.Ceiling, kind: msg.Conversation,
-			chatJID: r.ChatJID, replyTo: from.ReplyTo, depth: from.Depth, root: from.RootTurnID,
+			chatJID: from.ChatJID, replyTo: from.ReplyTo, depth: from.Depth, root: from.RootTurnID,
 			called: from.Claims, claims: from.Claims,
 		})
 	case r.Answer.Reason == msg.ReasonNoGroup:

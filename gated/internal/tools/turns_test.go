@@ -216,13 +216,14 @@ func TestEscalate_TwoLevelsUp_EachAnswerGoesToItsAsker(t *testing.T) {
 	asksR, _ := turnOf(last())
 	answer(asksR, "yes")
 	got := last()
-	if got.ChatJID != "group:acme/eng" || got.ForwardedFrom.Folder != "acme/eng" || got.Topic != asksP.Topic || got.Content != "yes" {
+	if got.ChatJID != "group:acme/eng" || got.ForwardedFrom.Folder != "acme/eng" || got.ForwardedFrom.Topic != asksP.Topic || got.Content != "yes" {
 		t.Fatalf("R's answer: %+v %+v", got, got.ForwardedFrom)
 	}
 	hears, _ := turnOf(got)
 	answer(hears, "R says yes")
 	got = last()
-	if got.ChatJID != "telegram:-9" || got.Direction != msg.In || got.ForwardedFrom.Folder != "acme/eng/lib" || got.Topic != origin.Topic || got.Content != "R says yes" {
+	if got.ChatJID != "group:acme/eng/lib" || got.Direction != msg.In || got.ForwardedFrom.ChatJID != "telegram:-9" ||
+		got.ForwardedFrom.Folder != "acme/eng/lib" || got.ForwardedFrom.Topic != origin.Topic || got.Content != "R says yes" {
 		t.Errorf("P's answer: %+v %+v", got, got.ForwardedFrom)
 	}
 }
