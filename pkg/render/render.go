@@ -17,6 +17,7 @@ package render
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -67,6 +68,15 @@ func Discord(markdown string, limit int) []string {
 func Plain(markdown string, limit int) []string {
 	limit = max(limit, minLimit)
 	return write(parse(markdown, noLink), limit, plain{bullet: "-", quote: "> "})
+}
+
+// Blank reports whether nothing of a text is visible in a chat, as of backticks with nothing between them or of blanks without
+// a width.
+func Blank(markdown string) bool {
+	if first, _ := utf8.DecodeRuneInString(strings.TrimSpace(markdown)); unicode.Is(unicode.Latin, first) {
+		return false // it begins with a word: many texts need not be parsed. Letters of other scripts may be blank
+	}
+	return len(Plain(markdown, minLimit)) == 0
 }
 
 // A writer writes lines for a platform.

@@ -11,7 +11,10 @@ import (
 )
 
 func TestRender_NothingVisible_NoParts(t *testing.T) {
-	for _, text := range []string{"", " \n\t\r\n", "&nbsp;", "\u200b\u2060", "```\n```", "```go\n\n \n```", "#", "> ", "\u3164"} {
+	for _, text := range []string{"", " \n\t\r\n", "&nbsp;", "\u200b\u2060", "```\n```", "```go\n\n \n```", "#", "> ", "\u3164", "```", "\u00a0"} {
+		if !render.Blank(text) {
+			t.Errorf("%q is not blank", text)
+		}
 		if p := render.Telegram(text, 4096); p != nil {
 			t.Errorf("%q: telegram %v", text, p)
 		}
@@ -38,7 +41,7 @@ func TestRender_TextWithoutMarkup_Unchanged(t *testing.T) {
 			"telegram": {render.Telegram(text, 4096)[0].Text}, "slack": render.Slack(text, 4000),
 			"discord": render.Discord(text, 2000), "plain": render.Plain(text, 4096),
 		} {
-			if diff := cmp.Diff([]string{text}, got); diff != "" {
+			if diff := cmp.Diff([]string{text}, got); diff != "" || render.Blank(text) {
 				t.Errorf("%s: %s", name, diff)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/render"
 	"arizuko/pkg/store"
 )
 
@@ -44,7 +45,9 @@ func (r *run) admit(t *msg.Turn, f agentproto.Frame) (text string, ok bool) {
 		return "", false
 	}
 	room := max(maxBytes-out.bytes, 0)
-	text = r.setup.redact(agentproto.Strip(f.Result))
+	if text = r.setup.redact(agentproto.Strip(f.Result)); render.Blank(text) {
+		text = "" // silence: it would be an empty message
+	}
 	if len(text) > room && room < minPart {
 		return "", false
 	}

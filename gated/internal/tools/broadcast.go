@@ -35,7 +35,7 @@ func broadcast() Tool {
 		Example: `{"text":"the server is back","chats":["OWN_CHAT"]}`,
 		Foreign: []string{`{"text":"hi","chats":["FOREIGN_CHAT"]}`, `{"text":"hi","chats":["OWN_CHAT","FOREIGN_CHAT"]}`},
 	}, func(ctx context.Context, c *Caller, in broadcastIn) (out broadcastOut, err error) {
-		in.Text = c.clean(in.Text)
+		in.Text = c.markdown(in.Text)
 		if in.Text == "" {
 			return out, refuse("text is empty: there is nothing to send")
 		}

@@ -26,7 +26,7 @@ func editMessage() Tool {
 		Example: `{"message_id":OWN_ANSWER,"text":"done at **noon**"}`,
 		Foreign: []string{`{"message_id":FOREIGN_MESSAGE,"text":"x"}`, `{"message_id":FOREIGN_ANSWER,"text":"x"}`},
 	}, func(ctx context.Context, c *Caller, in editMessageIn) (out changedOut, err error) {
-		if in.Text = c.clean(in.Text); in.Text == "" {
+		if in.Text = c.markdown(in.Text); in.Text == "" {
 			return out, refuse("text is empty: give the whole new text")
 		}
 		return once(ctx, c, in, func(tx *store.Tx) (out changedOut, err error) {

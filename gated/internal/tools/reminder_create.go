@@ -32,7 +32,7 @@ func reminderCreate() Tool {
 			return out, err
 		}
 		r := msg.Reminder{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Topic: topic, Missed: msg.MissedOne}
-		spec := reminders.Spec{Kind: in.Kind, Body: c.clean(in.Body), DueAt: in.DueAt, Cron: in.Cron, TimeZone: in.TimeZone, Missed: in.Missed}
+		spec := reminders.Spec{Kind: in.Kind, Body: c.markdown(in.Body), DueAt: in.DueAt, Cron: in.Cron, TimeZone: in.TimeZone, Missed: in.Missed}
 		out, err = once(ctx, c, in, func(tx *store.Tx) (reminderOut, error) { return c.createReminder(ctx, tx, r, spec) })
 		return out, c.planned(ctx, err)
 	})

@@ -40,7 +40,7 @@ func sendFile() Tool {
 		if err := c.checkReaders(); err != nil {
 			return out, err
 		}
-		in.Caption = c.clean(in.Caption)
+		in.Caption = c.markdown(in.Caption)
 		var a msg.Attachment
 		out, err = onceAfter(ctx, c, in, func() error {
 			if err := c.checkDailyFiles(ctx, c.Services.Store.Reader, 0); err != nil {

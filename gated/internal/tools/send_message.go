@@ -5,6 +5,7 @@ import (
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/render"
 	"arizuko/pkg/store"
 )
 
@@ -25,7 +26,7 @@ func sendMessage() Tool {
 		Bounds:  map[string]Bound{"text": Text(1, maxText), "topic": Text(0, maxTopic)},
 		Example: `{"text":"still at work"}`,
 	}, func(ctx context.Context, c *Caller, in sendMessageIn) (out sendMessageOut, err error) {
-		in.Text = c.clean(in.Text)
+		in.Text = c.markdown(in.Text)
 		if in.Text == "" {
 			return out, refuse("text is empty: nothing is sent. End your turn with an empty answer to stay silent")
 		}
@@ -83,6 +84,14 @@ const (
 
 // clean returns a text as users may see it: without hidden parts and the run's secrets.
 func (c *Caller) clean(text string) string { return c.Redact(agentproto.Strip(text)) }
+
+// markdown is clean of a text in markdown, "" if nothing of it is visible.
+func (c *Caller) markdown(text string) string {
+	if text = c.clean(text); render.Blank(text) {
+		return ""
+	}
+	return text
+}
 
 // outbound returns a message to the caller's chat, without content. topic is one of the
 // chat, or "" for the place of the turn.
