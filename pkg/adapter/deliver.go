@@ -406,7 +406,7 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 			if err := tx.SettleOutbound(d.row.ID, d.outcome(), d.platformID()); err != nil || d.outcome() != msg.OutFailed {
 				return err
 			}
-			return tx.EndUnopenedFork(d.row, d.nowMS())
+			return tx.ReportUndelivered(d.row, d.problem(), d.nowMS())
 		})
 		if err == nil {
 			_ = d.writes.Note(ctx, nil)
@@ -482,6 +482,16 @@ func (d *delivery) outcome() msg.OutState {
 		}
 	}
 	return state
+}
+
+// problem is why the row failed.
+func (d *delivery) problem() string {
+	for _, p := range d.parts {
+		if p.State == msg.OutFailed {
+			return p.Error
+		}
+	}
+	return ""
 }
 
 func (d *delivery) nowMS() int64 { return d.Now().UnixMilli() }

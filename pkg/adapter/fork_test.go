@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,4 +76,43 @@ func (r *fixture) systemMessages(folder string) (all []store.SystemMessage) {
 		return err
 	})
 	return all
+}
+
+// What an agent wrote and users do not get, the agent reads of: a few lines, however many rows fail. What arizuko itself wrote
+// is no agent's.
+func TestDeliver_RowOfAgentFails_GroupReadsIt(t *testing.T) {
+	for name, tt := range map[string]struct {
+		row   msg.Message
+		times int
+		want  string // in the first line, "" for no line
+		lines int
+	}{
+		"answer":   {msg.Message{Sender: "agent:acme", Source: msg.SourceAgent, ThreadID: "7"}, 1, "to chat irc:room in thread 7 was not delivered: ", 1},
+		"reaction": {msg.Message{Kind: msg.KindReaction, TargetID: "5", Sender: "agent:acme", Source: msg.SourceTool}, 1, "The reaction with id ", 1},
+		"many":     {msg.Message{Sender: "agent:acme", Source: msg.SourceBroadcast}, 20, "was not delivered: ", 10},
+		"notice":   {msg.Message{Sender: "agent:acme", Source: msg.SourceNotice}, 1, "", 0},
+		"operator": {msg.Message{Source: msg.SourceBroadcast}, 1, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, r *fixture) {
+				refusals := make([]outcome, tt.times)
+				for i := range refusals {
+					refusals[i] = fails(failure(msg.Permanent, 0))
+				}
+				r.platform.script("refused", refusals...)
+				for range tt.times {
+					m := tt.row
+					m.ChatJID, m.Direction, m.Content, m.OutState, m.Timestamp, m.ReceivedAt = room, msg.Out, "refused", msg.OutQueued, 1, time.Now().UnixMilli()
+					r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(&m); return err })
+				}
+				r.start()
+				<-time.After(time.Minute)
+				synctest.Wait()
+				got := r.systemMessages("acme")
+				if len(got) != tt.lines || tt.lines > 0 && !strings.Contains(got[0].Body, tt.want) {
+					t.Errorf("the group's next prompt: %+v", got)
+				}
+			})
+		})
+	}
 }

@@ -7,7 +7,8 @@ import "cmp"
 type Reminder struct {
 	ID        int64
 	Folder    string // the group that made it
-	ChatJID   string // where its messages go, outside of any thread
+	ChatJID   string // where its messages go
+	ThreadID  string // the thread of the chat into which they go, see ReminderThread
 	Topic     string // in which the agent runs, and which the messages carry if they can
 	Kind      ReminderKind
 	Body      string
@@ -58,6 +59,18 @@ const (
 	ReminderDone      ReminderState = "done" // no slot is left
 	ReminderCancelled ReminderState = "cancelled"
 )
+
+// ReminderThread is the thread into which a reminder goes that was made in a thread: the same one. In a Slack channel it
+// goes to the top level, since few users still follow the thread.
+func ReminderThread(chatJID string, kind ChatKind, threadID string) string {
+	if FamilyOf(chatJID) == "slack" && kind != ChatDM {
+		return ""
+	}
+	return threadID
+}
+
+// Place is the topic that the reminder's messages carry.
+func (r *Reminder) Place() string { return Place(r.ThreadID, BroadcastPlace(r.ChatJID, r.Topic)) }
 
 // BroadcastPlace is the topic that a message outside of any thread carries: a named topic, and in the
 // web chat any, since topics are tabs there. A thread's id is none.

@@ -94,16 +94,35 @@ func (tx *Tx) PutBroadcastPage(key string, limit int, now int64) (done bool, err
 
 // PutBroadcastMessage stores a message at the top level of a chat that answers nothing.
 func (tx *Tx) PutBroadcastMessage(chatJID, text string, now int64) (id int64, err error) {
-	return tx.PutBroadcastMessageFor("", chatJID, text, now)
+	return tx.putBroadcastMessage(&msg.Message{ChatJID: chatJID, Content: text}, now)
 }
 
-// PutBroadcastMessageFor stores one that an agent sends on behalf of a sender.
-func (tx *Tx) PutBroadcastMessageFor(payer, chatJID, text string, now int64) (id int64, err error) {
-	id, _, err = tx.PutMessage(&msg.Message{
-		ChatJID: chatJID, Direction: msg.Out, IsBot: true, Content: text, Source: msg.SourceBroadcast, OnBehalfOf: payer,
-		Timestamp: now, ReceivedAt: now, OutState: OutStateOf(chatJID),
-	})
+// PutBroadcastMessageFor stores one that a group's agent sends on behalf of a sender.
+func (tx *Tx) PutBroadcastMessageFor(folder, payer, chatJID, text string, now int64) (id int64, err error) {
+	return tx.putBroadcastMessage(&msg.Message{ChatJID: chatJID, Content: text, Sender: msg.AgentSender(folder), OnBehalfOf: payer}, now)
+}
+
+func (tx *Tx) putBroadcastMessage(m *msg.Message, now int64) (id int64, err error) {
+	m.Direction, m.IsBot, m.Source, m.OutState = msg.Out, true, msg.SourceBroadcast, OutStateOf(m.ChatJID)
+	m.Timestamp, m.ReceivedAt = now, now
+	id, _, err = tx.PutMessage(m)
 	return id, err
+}
+
+// TopLevels returns those of some chats that take messages outside of threads, and the others.
+func (r Reader) TopLevels(ctx context.Context, jids []string) (with, without []string, err error) {
+	for _, jid := range jids {
+		has, err := r.HasTopLevel(ctx, jid)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case has:
+			with = append(with, jid)
+		default:
+			without = append(without, jid)
+		}
+	}
+	return with, without, nil
 }
 
 // ChatsPage returns the chats whose addresses come after one, at most limit, by address.

@@ -17,6 +17,26 @@ func (r Reader) Chat(ctx context.Context, jid string) (*msg.Chat, error) {
 	return &c, nil
 }
 
+// ChatKind is the kind of a chat, guessed from its address if it is not stored.
+func (r Reader) ChatKind(ctx context.Context, jid string) (msg.ChatKind, error) {
+	chat, err := r.Chat(ctx, jid)
+	if err != nil || chat == nil {
+		return msg.KindOfJID(jid), err
+	}
+	return chat.Kind, nil
+}
+
+// HasTopLevel reports whether a chat takes messages outside of threads. The forums and media channels of Discord do not:
+// every message there is in a post.
+func (r Reader) HasTopLevel(ctx context.Context, jid string) (bool, error) {
+	if msg.FamilyOf(jid) != "discord" {
+		return true, nil
+	}
+	var forum bool
+	_, err := r.q.get(ctx, []any{&forum}, queryIsForum, jid)
+	return !forum, err
+}
+
 // TopicOfThread is the named topic a platform thread is bound to, "" for none.
 func (r Reader) TopicOfThread(ctx context.Context, chatJID, threadID string) (topic string, err error) {
 	_, err = r.q.get(ctx, []any{&topic}, queryThreadTopic, chatJID, threadID)

@@ -82,25 +82,16 @@ func (tx *Tx) EndFork(chatJID, topic string, now int64) error {
 	return err
 }
 
-// EndUnopenedFork ends the open fork whose own thread a failed row was for, if no message is in that thread: it could not be
-// opened, for example. The group's next prompt says so. Of any other row it changes nothing.
-func (tx *Tx) EndUnopenedFork(row *msg.Message, now int64) error {
-	if row.ThreadID == "" {
+// AbandonFork ends a fork whose own thread cannot be opened, if it is open: the group's next prompt says so. what became of
+// the message for it is a sentence of that.
+func (tx *Tx) AbandonFork(fork *msg.Fork, what string, now int64) error {
+	if fork.EndedAt != 0 {
 		return nil
-	}
-	fork, err := tx.ForkOfThread(uncancelled(), row.ChatJID, row.ThreadID)
-	if err != nil || fork == nil || fork.EndedAt != 0 {
-		return err
-	}
-	var used bool
-	if _, err := tx.get([]any{&used}, queryThreadUsed, row.ChatJID, row.ThreadID); err != nil || used {
-		return err
 	}
 	if err := tx.EndFork(fork.ChatJID, fork.Topic, now); err != nil {
 		return err
 	}
-	body := fmt.Sprintf("The fork %s of chat %s is over: its thread could not be used, so users have not read what you wrote there. Correct the answer in topic %q.",
-		fork.Topic, fork.ChatJID, fork.Parent())
+	body := fmt.Sprintf("The fork %s of chat %s is over: its thread could not be opened. %s Correct the answer in topic %q.", fork.Topic, fork.ChatJID, what, fork.Parent())
 	return tx.PutSystemMessage(fork.Folder, "gated", "fork_failed", body, now)
 }
 

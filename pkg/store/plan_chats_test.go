@@ -13,6 +13,7 @@ func chatPlans() map[string][2]string {
 		"queryFolderSessions": {queryFolderSessions, "SEARCH sessions USING PRIMARY KEY (group_folder=? AND topic>?)"},
 		"queryFolderRuns": {queryFolderRuns, "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 2\nSEARCH turns USING INDEX turns_folder (folder=?)\n" +
 			"SEARCH l USING INDEX sqlite_autoindex_session_log_1 (run_id=?) LEFT-JOIN"},
+		"queryIsForum":        {queryIsForum, exists + "SEARCH platform_threads USING PRIMARY KEY (chat_jid=?)"},
 		"queryLastFolderTurn": {queryLastFolderTurn, "SEARCH turns USING INDEX turns_folder (folder=?)"},
 	}
 }

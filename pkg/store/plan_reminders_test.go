@@ -15,9 +15,12 @@ func reminderPlans() map[string][2]string {
 		"queryPlannedPrompts":  {queryPlannedPrompts, "SEARCH reminders USING INDEX reminders_chat (chat_jid=? AND state=?)\nUSE TEMP B-TREE FOR ORDER BY"}, // 50 at most
 		"queryNotifiedOfLimit": {queryNotifiedOfLimit, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 2\nCO-ROUTINE n\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN n"},
 		// When metrics are read.
-		"queryCountActive":   {queryCountActive, "SCAN reminders USING COVERING INDEX reminders_active"},
-		"queryLastSlot":      {queryLastSlot, "SEARCH reminder_slots USING PRIMARY KEY (reminder_id=?)"},
-		"queryReminderOf":    {queryReminderOf, "SEARCH reminder_slots USING COVERING INDEX reminder_slots_message (message_id=?)"},
+		"queryCountActive": {queryCountActive, "SCAN reminders USING COVERING INDEX reminders_active"},
+		"queryLastSlot":    {queryLastSlot, "SEARCH reminder_slots USING PRIMARY KEY (reminder_id=?)"},
+		"queryReminderOf":  {queryReminderOf, "SEARCH reminder_slots USING COVERING INDEX reminder_slots_message (message_id=?)"},
+		"queryRefusedSlots": {queryRefusedSlots, "SEARCH s USING PRIMARY KEY (reminder_id=?)\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\nCORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH o USING INDEX messages_turn (turn_id=?)\nCORRELATED SCALAR SUBQUERY 2\nMULTI-INDEX OR\nINDEX 1\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?)\n" +
+			"INDEX 2\nSEARCH o USING INDEX messages_turn (turn_id=?)\nSEARCH d USING PRIMARY KEY (message_id=?)"},
 		"insertReminder":     {insertReminder, noRead},
 		"updateReminder":     {updateReminder, row},
 		"updateEndReminder":  {updateEndReminder, row},

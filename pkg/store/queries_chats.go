@@ -19,5 +19,7 @@ const (
 	queryFolderRuns = `SELECT ` + runColumns + `, ifnull(l.result,''), ifnull(l.error,'') FROM runs r LEFT JOIN session_log l ON l.run_id = r.id
 		WHERE r.id IN (SELECT run_id FROM (SELECT run_id FROM turns INDEXED BY turns_folder WHERE folder = ?1 AND started_at IS NOT NULL
 		ORDER BY id DESC LIMIT 200) t) ORDER BY r.id DESC LIMIT ?2+0`
+	// Threads of all other chats have other kinds.
+	queryIsForum        = `SELECT EXISTS (SELECT 1 FROM platform_threads WHERE chat_jid = ? AND kind = 'forum_post')`
 	queryLastFolderTurn = `SELECT id, started_at FROM turns INDEXED BY turns_folder WHERE folder = ? AND started_at IS NOT NULL ORDER BY id DESC LIMIT 1`
 )

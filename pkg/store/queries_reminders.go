@@ -2,7 +2,7 @@ package store
 
 // Statements about reminders and broadcasts.
 const (
-	reminderColumns = `SELECT r.id, r.folder, r.chat_jid, r.topic, r.kind, r.body, ifnull(r.due_at, 0), ifnull(r.cron, ''), r.time_zone,
+	reminderColumns = `SELECT r.id, r.folder, r.chat_jid, r.thread_id, r.topic, r.kind, r.body, ifnull(r.due_at, 0), ifnull(r.cron, ''), r.time_zone,
 		r.missed, r.state, ifnull(r.next_slot, 0), r.created_by, r.updated_by, r.error, r.created_at, r.updated_at,
 		ifnull(r.root_turn_id, 0), r.depth FROM reminders r`
 	queryReminder        = reminderColumns + ` WHERE r.id = ?`
@@ -21,9 +21,14 @@ const (
 	queryCountActive = `SELECT count(*) FROM reminders INDEXED BY reminders_active WHERE state = 'active'`
 	queryLastSlot    = `SELECT slot, ifnull(message_id, 0) FROM reminder_slots WHERE reminder_id = ? ORDER BY slot DESC LIMIT 1`
 	queryReminderOf  = `SELECT reminder_id, slot FROM reminder_slots WHERE message_id = ?`
+	// A slot's row is the text itself, or the prompt of a turn.
+	queryRefusedSlots = `SELECT CASE WHEN EXISTS (SELECT 1 FROM messages o WHERE o.turn_id = m.turn_id AND o.direction = 'out' AND o.out_state IN ('sent', 'ambiguous')) THEN ''
+		ELSE ifnull((SELECT max(d.error) FROM messages o CROSS JOIN deliveries d ON d.message_id = o.id WHERE (o.id = m.id OR o.turn_id = m.turn_id)
+			AND o.out_state = 'failed' AND d.state = 'failed' AND d.error_class = 'permanent'), '') END
+		FROM reminder_slots s JOIN messages m ON m.id = s.message_id WHERE s.reminder_id = ? ORDER BY s.slot DESC LIMIT ?+0`
 
-	insertReminder = `INSERT INTO reminders (folder, chat_jid, topic, kind, body, due_at, cron, time_zone, missed, state, next_slot,
-		created_by, updated_by, created_at, updated_at, root_turn_id, depth) VALUES (?,?,?,?,?,?,?,?,?,'active',?,?,?,?,?,?,?)`
+	insertReminder = `INSERT INTO reminders (folder, chat_jid, thread_id, topic, kind, body, due_at, cron, time_zone, missed, state, next_slot,
+		created_by, updated_by, created_at, updated_at, root_turn_id, depth) VALUES (?,?,?,?,?,?,?,?,?,?,'active',?,?,?,?,?,?,?)`
 	updateReminder = `UPDATE reminders SET topic = ?, kind = ?, body = ?, due_at = ?, cron = ?, time_zone = ?, missed = ?, next_slot = ?,
 		updated_by = ?, root_turn_id = ?, depth = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`
 	updateEndReminder = `UPDATE reminders SET state = ?, next_slot = NULL, error = ?, updated_by = ?, updated_at = max(?, updated_at + 1) WHERE id = ? AND state = 'active'`

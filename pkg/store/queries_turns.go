@@ -232,6 +232,7 @@ const (
 	insertSystem      = `INSERT INTO system_messages (folder, origin, event, body, created_at) VALUES (?,?,?,?,?)`
 	updateClaimSystem = `UPDATE system_messages SET turn_id = ?1 WHERE folder = ?2 AND turn_id IS NULL
 		AND EXISTS (SELECT 1 FROM turns WHERE id = ?1 AND ended_at IS NULL)`
+	queryUnreadSystem   = `SELECT count(*) FROM (SELECT 1 FROM system_messages WHERE folder = ? AND turn_id IS NULL AND event = ? ORDER BY id DESC LIMIT ?+0) s`
 	updateReleaseSystem = `UPDATE system_messages SET turn_id = NULL WHERE turn_id = ?`
 	deleteSystem        = `DELETE FROM system_messages WHERE turn_id = ? AND (? OR event = 'new_session')`
 )

@@ -10,7 +10,7 @@ import (
 
 func scanReminder(scan scanner) (*msg.Reminder, error) {
 	var r msg.Reminder
-	err := scan(&r.ID, &r.Folder, &r.ChatJID, &r.Topic, &r.Kind, &r.Body, &r.DueAt, &r.Cron, &r.TimeZone,
+	err := scan(&r.ID, &r.Folder, &r.ChatJID, &r.ThreadID, &r.Topic, &r.Kind, &r.Body, &r.DueAt, &r.Cron, &r.TimeZone,
 		&r.Missed, &r.State, &r.NextSlot, &r.CreatedBy, &r.UpdatedBy, &r.Error, &r.CreatedAt, &r.UpdatedAt,
 		&r.RootTurnID, &r.Depth)
 	return &r, err
@@ -102,7 +102,7 @@ func (tx *Tx) PutReminder(r *msg.Reminder) (err error) {
 	}
 	r.State = msg.ReminderActive
 	tx.pokePeers()
-	r.ID, err = tx.insert(insertReminder, r.Folder, r.ChatJID, r.Topic, r.Kind, cut(cleanText(r.Body), maxContent), null(r.DueAt),
+	r.ID, err = tx.insert(insertReminder, r.Folder, r.ChatJID, r.ThreadID, r.Topic, r.Kind, cut(cleanText(r.Body), maxContent), null(r.DueAt),
 		null(r.Cron), r.TimeZone, r.Missed, null(r.NextSlot), r.CreatedBy, r.UpdatedBy, r.CreatedAt, r.UpdatedAt, null(r.RootTurnID), r.Depth)
 	return err
 }

@@ -87,6 +87,7 @@ func turnPlans() map[string][2]string {
 		"querySystemOfTurn":   {querySystemOfTurn, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
 		"insertSystem":        {insertSystem, noRead},
 		"updateClaimSystem":   {updateClaimSystem, "SEARCH system_messages USING INDEX system_messages_folder (folder=?)\nSCALAR SUBQUERY 1\nSEARCH turns USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryUnreadSystem":   {queryUnreadSystem, "CO-ROUTINE s\nSEARCH system_messages USING INDEX system_messages_folder (folder=?)\nSCAN s"},
 		"updateReleaseSystem": {updateReleaseSystem, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
 		"deleteSystem":        {deleteSystem, "SEARCH system_messages USING INDEX system_messages_turn (turn_id=?)"},
 		"queryLastTurnID":     {queryLastTurnID, "SEARCH turns"},

@@ -67,8 +67,8 @@ func (s *Sender) forms(m *msg.Message, c call) []call {
 		if m.ThreadID == "" || form.entry == leave {
 			continue
 		}
-		for _, gone := range []bool{true, false} {
-			if moved, ok := s.toChannel(m, form, gone); ok {
+		for _, note := range notes(m) {
+			if moved, ok := s.toChannel(m, form, note); ok {
 				all = append(all, moved)
 			}
 		}

@@ -32,6 +32,7 @@ const (
 	missingAccess    = 50001
 	noPermission     = 50013  // permissions are missing
 	noPrivate        = 50007  // the user does not accept messages
+	noTopLevel       = 50008  // the channel contains only threads
 	historyForbidden = 160002 // a reply in a channel whose history the bot may not read
 	referenceField   = "message_reference"
 )

@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // entry is what a call does in its thread before it sends.
@@ -78,6 +80,8 @@ func (s *Sender) otherPlace(ctx context.Context, m *msg.Message, c call, refused
 	switch {
 	case c.entry == leave:
 		return nil, "", refused
+	case errors.Is(refused, errNotOpened) && discordapi.Failure(refused).Class == msg.Permanent:
+		return s.withoutThread(ctx, m, c, refused)
 	case gone && c.entry == join:
 		fork, err := s.Store.ForkOfThread(ctx, m.ChatJID, m.ThreadID)
 		if err != nil {
@@ -96,20 +100,49 @@ func (s *Sender) otherPlace(ctx context.Context, m *msg.Message, c call, refused
 	if !gone && !closed {
 		return nil, "", refused
 	}
-	moved, ok := s.toChannel(m, c, gone)
+	note, why := "(<#"+m.ThreadID+"> is closed)", "the thread is closed"
+	if gone {
+		note, why = threadGone, "the thread is gone"
+	}
+	moved, ok := s.toChannel(m, c, note)
 	if !ok {
 		return nil, "", refused
-	}
-	why := "the thread is closed"
-	if gone {
-		why = "the thread is gone"
 	}
 	return &moved, "sent to the channel: " + why + ": " + refused.Error(), refused
 }
 
-// toChannel returns a call for a thread that is gone, or closed, as one for its channel. The message says so, if it is
-// not too long then.
-func (s *Sender) toChannel(m *msg.Message, c call, gone bool) (moved call, ok bool) {
+// What a message says that is in the channel in place of its thread.
+const (
+	threadGone     = "(the thread is gone)"
+	threadUnopened = "(the thread could not be opened)"
+)
+
+// notes are all that a message to a thread may say in its channel.
+func notes(m *msg.Message) []string {
+	return []string{threadGone, threadUnopened, "(<#" + m.ThreadID + "> is closed)"}
+}
+
+// withoutThread returns a call for the thread of a fork, which Discord does not create, as one for its channel. The message at
+// which it would begin was deleted, for example. The fork is over, since what users answer is in the channel.
+func (s *Sender) withoutThread(ctx context.Context, m *msg.Message, c call, refused error) (*call, string, error) {
+	moved, ok := s.toChannel(m, c, threadUnopened)
+	if !ok {
+		return nil, "", refused
+	}
+	fork, err := s.Store.ForkOfThread(ctx, m.ChatJID, m.ThreadID)
+	if err == nil && fork != nil {
+		err = s.Store.Write(ctx, func(tx *store.Tx) error {
+			return tx.AbandonFork(fork, "What you wrote there is in the channel.", s.Now().UnixMilli())
+		})
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return &moved, "sent to the channel: the thread could not be opened: " + refused.Error(), refused
+}
+
+// toChannel returns a call for a thread as one for its channel. The message says so by a note, if it is not too long then.
+func (s *Sender) toChannel(m *msg.Message, c call, note string) (moved call, ok bool) {
 	channel, err := s.channelOf(m.ChatJID, "")
 	if err != nil {
 		return c, false
@@ -117,10 +150,6 @@ func (s *Sender) toChannel(m *msg.Message, c call, gone bool) (moved call, ok bo
 	c.entry, c.channel = leave, channel
 	c.body = maps.Clone(c.body)
 	delete(c.body, referenceField) // the message that it answers is in the thread
-	note := "(<#" + m.ThreadID + "> is closed)"
-	if gone {
-		note = "(the thread is gone)"
-	}
 	text, _ := c.body["content"].(string)
 	if noted := strings.TrimSpace(note + " " + text); c.body["poll"] == nil && utf8.RuneCountInString(noted) <= maxText {
 		c.body["content"] = noted
@@ -142,16 +171,20 @@ func (s *Sender) openThread(ctx context.Context, m *msg.Message) error {
 	path := "channels/" + channel + "/messages/" + m.ThreadID + "/threads"
 	err = s.API.Call(ctx, http.MethodPost, path, discordapi.Params{"name": name[:min(len(name), maxThreadName)]}, nil)
 	if err != nil && !discordapi.RefusedFor(err, threadExists) {
-		return fmt.Errorf("create a thread at message %s: %w", m.ThreadID, err)
+		return fmt.Errorf("%w %s: %w", errNotOpened, m.ThreadID, err)
 	}
 	return nil
 }
+
+var errNotOpened = errors.New("create a thread at message")
 
 // explain names the permissions that a call needs, if it was refused for want of one.
 func (c call) explain(refused error, inThread bool) error {
 	switch {
 	case discordapi.RefusedFor(refused, noPrivate):
 		return fmt.Errorf("the user does not accept private messages, or has blocked the bot: %w", refused)
+	case discordapi.RefusedFor(refused, noTopLevel):
+		return fmt.Errorf("the channel is a forum, or of another kind that takes no messages outside of its threads: %w", refused)
 	case !discordapi.RefusedFor(refused, noPermission) && !discordapi.RefusedFor(refused, missingAccess):
 		return refused
 	}

@@ -64,13 +64,34 @@ func TestSend_ForkWithoutThread_Retries(t *testing.T) {
 	}
 }
 
-func TestSend_ForkThreadRefused_IsPermanent(t *testing.T) {
-	b := newSenderFixture(t)
-	m, part := b.forked(t, true)
-	b.InjectFault(fake.Fault{Route: fake.StartThreadFromMessage, Status: http.StatusForbidden, Code: noPermission})
-	var failure *adapter.Failure
-	if _, err := adaptertest.Send(t.Context(), b, m, part); !errors.As(err, &failure) || failure.Class != msg.Permanent {
-		t.Errorf("a thread that Discord refuses to create: %v", err)
+// The row goes to the channel, says so, and is found there after a crash. The fork is over, and its group reads of it.
+func TestSend_ForkThreadRefused_GoesToTheChannel(t *testing.T) {
+	for name, refuse := range map[string]func(b *senderFixture){
+		"message deleted": func(b *senderFixture) { b.channel.Delete(b.channel.Messages()[0].ID) },
+		"no permission": func(b *senderFixture) {
+			b.InjectFault(fake.Fault{Route: fake.StartThreadFromMessage, Status: http.StatusForbidden, Code: noPermission})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newSenderFixture(t)
+			m, part := b.forked(t, true)
+			refuse(b)
+			id, err := adaptertest.Send(t.Context(), b, m, part)
+			var remark *adapter.Remark
+			if !errors.As(err, &remark) || !strings.HasPrefix(remark.Text, "sent to the channel: the thread could not be opened: ") {
+				t.Fatalf("%v", err)
+			}
+			all := b.channel.Messages()
+			if last := all[len(all)-1]; last.ID != id || last.Content != "(the thread could not be opened) when then?" {
+				t.Errorf("%+v", last)
+			}
+			fork, err := b.Store.Fork(t.Context(), m.ChatJID, "#deploy#fix")
+			if err != nil || fork.EndedAt == 0 {
+				t.Errorf("the fork: %+v, %v", fork, err)
+			}
+			b.time = b.time.Add(nonceLifetime + time.Minute)
+			b.find(t, m, part, id, 1)
+		})
 	}
 }
 

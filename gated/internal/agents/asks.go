@@ -218,13 +218,9 @@ func (m *Manager) whoMay(t *msg.Turn, permission bool) (who msg.Who, name string
 	if problems != nil { // then operators alone
 		approvers = groupconfig.Approvers{}
 	}
-	chat, err := m.st.Chat(m.ctx, t.ChatJID)
+	kind, err := m.st.ChatKind(m.ctx, t.ChatJID)
 	if err != nil {
 		return who, "", err
-	}
-	kind := msg.KindOfJID(t.ChatJID)
-	if chat != nil {
-		kind = chat.Kind
 	}
 	if permission {
 		return m.approvers(t.ChatJID, approvers, kind), name, nil

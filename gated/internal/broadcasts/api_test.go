@@ -115,7 +115,7 @@ func TestAPI_Repeated_HasOneAuditRow(t *testing.T) {
 		if err := json.Unmarshal([]byte(answer), &got); err != nil || status != http.StatusAccepted {
 			t.Fatalf("%d %s, %v", status, answer, err)
 		}
-		if diff := cmp.Diff(Sent{"k1", []string{"telegram:-2", "telegram:-1"}, []int64{1, 2}}, got); diff != "" {
+		if diff := cmp.Diff(Sent{"k1", []string{"telegram:-2", "telegram:-1"}, []int64{1, 2}, nil}, got); diff != "" {
 			t.Error(diff)
 		}
 	}

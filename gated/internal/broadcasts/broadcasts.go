@@ -50,6 +50,8 @@ type Sent struct {
 	Key        string   `json:"key"`
 	Chats      []string `json:"chats"`
 	MessageIDs []int64  `json:"message_ids"` // in the order of Chats
+	// LeftOut are chats of the group that are forums, where all messages are in posts. Of a repeated request it is empty.
+	LeftOut []string `json:"left_out,omitempty"`
 }
 
 // Broadcasts sends broadcasts.
@@ -76,9 +78,10 @@ func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
 	if err != nil {
 		return nil, busy(err)
 	}
+	var leftOut []string
 	if stored == nil {
-		jids, err := b.targets(ctx, &r)
-		if err != nil {
+		var jids []string
+		if jids, leftOut, err = b.targets(ctx, &r); err != nil {
 			return nil, err
 		}
 		if err := b.put(ctx, &store.Broadcast{Key: key, Text: r.Text, CreatedBy: r.By, Chats: jids}, true); err != nil {
@@ -94,7 +97,7 @@ func (b *Broadcasts) Send(ctx context.Context, r Request) (*Sent, error) {
 	if stored.Text != r.Text {
 		return nil, apierr.New(apierr.Conflict, "key %q was used for a broadcast with another text", r.Key)
 	}
-	return &Sent{strings.TrimPrefix(key, "request:"), stored.Chats, stored.MessageIDs}, nil
+	return &Sent{strings.TrimPrefix(key, "request:"), stored.Chats, stored.MessageIDs, leftOut}, nil
 }
 
 func check(r *Request) error {
@@ -118,36 +121,52 @@ func check(r *Request) error {
 	return nil
 }
 
-// targets are the present addresses of the chats that a request names, each once.
-func (b *Broadcasts) targets(ctx context.Context, r *Request) (jids []string, err error) {
+// targets are the present addresses of the chats that a request names, each once, and of a group's those that are left
+// out.
+func (b *Broadcasts) targets(ctx context.Context, r *Request) (jids, leftOut []string, err error) {
 	if r.Folder != "" {
-		group, err := b.st.Group(ctx, r.Folder)
-		if err != nil {
-			return nil, busy(err)
-		}
-		if group == nil {
-			return nil, apierr.New(apierr.NotFound, "no group %.80q", r.Folder)
-		}
-		jids, err = b.chats.Of(ctx, b.st.Reader, r.Folder, MaxChats+1)
-		switch {
-		case err != nil:
-			return nil, busy(err)
-		case len(jids) == 0:
-			return nil, apierr.New(apierr.NotFound, "no chat belongs to group %s", r.Folder)
-		case len(jids) > MaxChats:
-			return nil, apierr.New(apierr.Conflict, "more than %d chats belong to group %s: name chats", MaxChats, r.Folder)
-		}
-		return jids, nil
+		return b.ofGroup(ctx, r.Folder)
 	}
 	for _, jid := range r.Chats {
 		if jid, err = b.known(ctx, jid); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !slices.Contains(jids, jid) {
 			jids = append(jids, jid)
 		}
 	}
-	return jids, nil
+	if _, without, err := b.st.TopLevels(ctx, jids); err != nil {
+		return nil, nil, busy(err)
+	} else if len(without) > 0 {
+		return nil, nil, apierr.New(apierr.BadRequest, "%.200s: a forum takes messages in its posts alone: leave it out", strings.Join(without, ", "))
+	}
+	return jids, nil, nil
+}
+
+func (b *Broadcasts) ofGroup(ctx context.Context, folder string) (jids, leftOut []string, err error) {
+	group, err := b.st.Group(ctx, folder)
+	if err != nil {
+		return nil, nil, busy(err)
+	}
+	if group == nil {
+		return nil, nil, apierr.New(apierr.NotFound, "no group %.80q", folder)
+	}
+	all, err := b.chats.Of(ctx, b.st.Reader, folder, MaxChats+1)
+	if err == nil && len(all) > MaxChats {
+		return nil, nil, apierr.New(apierr.Conflict, "more than %d chats belong to group %s: name chats", MaxChats, folder)
+	}
+	if err == nil {
+		jids, leftOut, err = b.st.TopLevels(ctx, all)
+	}
+	switch {
+	case err != nil:
+		return nil, nil, busy(err)
+	case len(jids) == 0 && len(leftOut) > 0:
+		return nil, nil, apierr.New(apierr.NotFound, "group %s has only forums, which take messages in their posts alone", folder)
+	case len(jids) == 0:
+		return nil, nil, apierr.New(apierr.NotFound, "no chat belongs to group %s", folder)
+	}
+	return jids, leftOut, nil
 }
 
 // known is the present address of a chat, which is stored or names a group: a wrong one would never be delivered.
@@ -269,7 +288,11 @@ func (b *Broadcasts) announceTo(ctx context.Context, version int64) error {
 		if config, err := groupconfig.Parse(g.Config); err != nil || !config.Announce {
 			continue // what is wrong with a config is said elsewhere
 		}
-		jids, err := b.chats.Of(ctx, b.st.Reader, g.Folder, MaxChats)
+		all, err := b.chats.Of(ctx, b.st.Reader, g.Folder, MaxChats)
+		if err != nil {
+			return err
+		}
+		jids, _, err := b.st.TopLevels(ctx, all)
 		if err != nil {
 			return err
 		}

@@ -30,6 +30,7 @@ type Line struct {
 	ID        int64             `json:"id"`
 	Folder    string            `json:"folder"`
 	ChatJID   string            `json:"chat_jid"`
+	ThreadID  string            `json:"thread_id"`
 	Topic     string            `json:"topic"`
 	Kind      msg.ReminderKind  `json:"kind"`
 	Body      string            `json:"body"`
@@ -126,7 +127,7 @@ func filter(query url.Values) (state msg.ReminderState, after int64, err error) 
 func (s *Scheduler) line(r *http.Request, m *msg.Reminder) (Line, error) {
 	slot, row, err := s.st.LastSlot(r.Context(), m.ID)
 	return Line{
-		ID: m.ID, Folder: m.Folder, ChatJID: m.ChatJID, Topic: m.Topic, Kind: m.Kind, Body: m.Body, DueAt: m.DueAt, Cron: m.Cron,
+		ID: m.ID, Folder: m.Folder, ChatJID: m.ChatJID, ThreadID: m.ThreadID, Topic: m.Topic, Kind: m.Kind, Body: m.Body, DueAt: m.DueAt, Cron: m.Cron,
 		TimeZone: ZoneText(m.TimeZone, time.UnixMilli(cmp.Or(m.NextSlot, m.CreatedAt))), Missed: m.Missed, State: m.State, NextSlot: m.NextSlot, LastSlot: slot, LastRow: row,
 		CreatedBy: m.CreatedBy, Error: m.Error,
 	}, err

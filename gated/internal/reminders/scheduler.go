@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -263,13 +264,12 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 	if f.problem = s.excluded(f.members, r); f.problem != "" {
 		return f, nil
 	}
-	kind := msg.KindOfJID(r.ChatJID)
-	chat, err := s.st.Chat(ctx, r.ChatJID)
+	if f.problem, err = s.refused(ctx, r); err != nil || f.problem != "" {
+		return f, err
+	}
+	kind, err := s.st.ChatKind(ctx, r.ChatJID)
 	if err != nil {
 		return nil, err
-	}
-	if chat != nil {
-		kind = chat.Kind
 	}
 	f.Firing = store.Firing{Slot: f.slot, Next: f.next, MaxAgents: s.cfg.MaxAgents}
 	f.Message, f.Turn = firingMessages(r, kind, now)
@@ -277,6 +277,26 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 		f.Message.OutState = store.OutStateOf(r.ChatJID)
 	}
 	return f, nil
+}
+
+// maxRefused is how many messages of a reminder the platform refuses, one after another, before it ends.
+const maxRefused = 3
+
+// refused says why a reminder ends whose messages cannot be delivered, "" if it goes on.
+func (s *Scheduler) refused(ctx context.Context, r *msg.Reminder) (problem string, err error) {
+	if r.ThreadID == "" {
+		if has, err := s.st.HasTopLevel(ctx, r.ChatJID); err != nil || !has {
+			return "the chat is a forum, where all messages are in posts, and this was made in none", err
+		}
+	}
+	if r.Cron == "" {
+		return "", nil
+	}
+	why, err := s.st.RefusedSlots(ctx, r.ID, maxRefused)
+	if err != nil || len(why) < maxRefused || slices.Contains(why, "") {
+		return "", err
+	}
+	return fmt.Sprintf("its last %d messages were not delivered: %s", maxRefused, why[0]), nil
 }
 
 func (s *Scheduler) write(tx *store.Tx, f *firing, now int64) (err error) {
@@ -300,10 +320,16 @@ func (s *Scheduler) write(tx *store.Tx, f *firing, now int64) (err error) {
 	return s.setDue(tx, f.Reminder, f.Next, now)
 }
 
-// endIn cancels a reminder.
+// endIn cancels a reminder. If there was a problem, the group's agent reads of it.
 func (s *Scheduler) endIn(tx *store.Tx, r *msg.Reminder, by, problem string, now int64) error {
 	if err := tx.EndReminder(r.ID, msg.ReminderCancelled, by, problem, now); err != nil {
 		return err
+	}
+	if problem != "" {
+		body := fmt.Sprintf("Reminder %d for chat %s is cancelled: %.300s.", r.ID, r.ChatJID, problem)
+		if err := tx.PutSystemMessage(r.Folder, by, "reminder_cancelled", body, now); err != nil {
+			return err
+		}
 	}
 	return s.setDue(tx, r, 0, now)
 }

@@ -15,7 +15,8 @@ type broadcastIn struct {
 }
 
 type broadcastOut struct {
-	MessageIDs []int64 `json:"message_ids" jsonschema:"one message a chat"`
+	MessageIDs []int64  `json:"message_ids" jsonschema:"one message a chat"`
+	LeftOut    []string `json:"left_out,omitempty" jsonschema:"chats that got none, since they are forums: a message there has to be in a post"`
 }
 
 const (
@@ -29,7 +30,7 @@ const (
 func broadcast() Tool {
 	return define(Tool{
 		Name: "broadcast", Title: "Write to all chats", Kind: Adds,
-		Description: "Sends a message to chats that your group answers, at their top level and not as a reply: by default to all of them, this one included. Use it only when a user asks for an announcement, " +
+		Description: "Sends a message to chats that your group answers, at their top level and not as a reply: by default to all of them, this one included, but for forums, where messages are in posts. Use it only when a user asks for an announcement, " +
 			"since each reader of each chat is disturbed. Answers to it start no conversation by themselves. A group can do so 10 times an hour. For this chat alone use send_message.",
 		Bounds:  map[string]Bound{"text": Text(1, maxText), "chats": List(1, maxBroadcastChats), "chats[]": Text(3, maxJID)},
 		Example: `{"text":"the server is back","chats":["OWN_CHAT"]}`,
@@ -39,9 +40,9 @@ func broadcast() Tool {
 		if in.Text == "" {
 			return out, refuse("text is empty: there is nothing to send")
 		}
-		var chats []string
+		var chats, leftOut []string
 		return onceAfter(ctx, c, in, func() (err error) {
-			chats, err = c.broadcastChats(ctx, in.Chats)
+			chats, leftOut, err = c.broadcastChats(ctx, in.Chats)
 			c.copies = len(chats)
 			return err
 		}, func(tx *store.Tx) (out broadcastOut, err error) {
@@ -52,9 +53,9 @@ func broadcast() Tool {
 			if n >= maxBroadcasts {
 				return out, refuse("%s has broadcast %d times within the hour, which is the limit: wait, or ask an operator to use gated broadcast", c.Turn.Folder, n)
 			}
-			out.MessageIDs = []int64{}
+			out.MessageIDs, out.LeftOut = []int64{}, leftOut
 			for _, jid := range chats {
-				id, err := tx.PutBroadcastMessageFor(c.origin.Sender, jid, in.Text, c.Services.now())
+				id, err := tx.PutBroadcastMessageFor(c.Turn.Folder, c.origin.Sender, jid, in.Text, c.Services.now())
 				if err != nil {
 					return out, err
 				}
@@ -65,32 +66,42 @@ func broadcast() Tool {
 	})
 }
 
-// broadcastChats returns the named chats, by default all of the caller's group, or a refusal.
-func (c *Caller) broadcastChats(ctx context.Context, named []string) ([]string, error) {
-	seen := map[string]bool{}
-	for _, jid := range named {
-		if platform, _ := msg.SplitJID(jid); platform == msg.PlatformGroup {
-			return nil, refuse("no user reads chat %.100q, which is between groups: name chats with users, or use delegate", jid)
-		}
-		if err := c.CheckChat(ctx, c.Services.Store.Reader, jid); err != nil {
-			return nil, err
-		}
-		if seen[jid] {
-			return nil, refuse("chat %.100q is named twice: name each chat once", jid)
-		}
-		seen[jid] = true
-	}
+// broadcastChats returns the named chats, by default all of the caller's group but those that are left out, or a refusal.
+func (c *Caller) broadcastChats(ctx context.Context, named []string) (to, leftOut []string, err error) {
 	if len(named) > 0 {
-		return named, nil
+		return named, nil, c.checkNamed(ctx, named)
 	}
 	all, err := c.Services.Chats.Of(ctx, c.Services.Store.Reader, c.Turn.Folder, maxBroadcastChats+1)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("list the chats of %s: %w", c.Turn.Folder, err)
-	case len(all) == 0:
-		return nil, refuse("no chat is answered by %s: there is none to write to", c.Turn.Folder)
+		return nil, nil, fmt.Errorf("list the chats of %s: %w", c.Turn.Folder, err)
 	case len(all) > maxBroadcastChats:
-		return nil, refuse("%s answers more than %d chats: name those to write to, or ask an operator to use gated broadcast", c.Turn.Folder, maxBroadcastChats)
+		return nil, nil, refuse("%s answers more than %d chats: name those to write to, or ask an operator to use gated broadcast", c.Turn.Folder, maxBroadcastChats)
 	}
-	return all, nil
+	to, leftOut, err = c.Services.Store.TopLevels(ctx, all)
+	if err == nil && len(to) == 0 {
+		err = refuse("no chat that takes messages outside of posts is answered by %s: there is none to write to", c.Turn.Folder)
+	}
+	return to, leftOut, err
+}
+
+// checkNamed returns a refusal unless the caller may broadcast to all of these chats.
+func (c *Caller) checkNamed(ctx context.Context, named []string) error {
+	seen := map[string]bool{}
+	for _, jid := range named {
+		if platform, _ := msg.SplitJID(jid); platform == msg.PlatformGroup {
+			return refuse("no user reads chat %.100q, which is between groups: name chats with users, or use delegate", jid)
+		}
+		if err := c.CheckChat(ctx, c.Services.Store.Reader, jid); err != nil {
+			return err
+		}
+		if seen[jid] {
+			return refuse("chat %.100q is named twice: name each chat once", jid)
+		}
+		seen[jid] = true
+		if err := c.checkTakes(ctx, c.Services.Store.Reader, jid, "", "leave it out, and use send_message in a post"); err != nil {
+			return err
+		}
+	}
+	return nil
 }

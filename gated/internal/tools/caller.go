@@ -155,15 +155,8 @@ func (c *Caller) observes(ctx context.Context, r store.Reader, jid string) (bool
 	if c.Observe != groupconfig.ObserveShared {
 		return c.Observe == groupconfig.ObserveAll, nil
 	}
-	chat, err := r.Chat(ctx, jid)
-	if err != nil {
-		return false, err
-	}
-	kind := msg.KindOfJID(jid)
-	if chat != nil {
-		kind = chat.Kind
-	}
-	return kind != msg.ChatDM, nil
+	kind, err := r.ChatKind(ctx, jid)
+	return kind != msg.ChatDM, err
 }
 
 // owns reports whether a message was routed to a group within the caller's reach, or is

@@ -52,7 +52,7 @@ func (c *Caller) change(ctx context.Context, tx *store.Tx, kind msg.Kind, of *ms
 	if lost, err := tx.Unreachable(ctx, of); err != nil || lost != "" {
 		return nil, cmp.Or(err, refuse("message %d %s: send a new message", of.ID, lost))
 	}
-	m, err := c.outbound(ctx, tx, "")
+	m, err := c.outbound()
 	if err != nil {
 		return nil, err
 	}

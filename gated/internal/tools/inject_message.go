@@ -51,6 +51,9 @@ func injectMessage() Tool {
 			if err != nil {
 				return nil, err
 			}
+			if err := c.checkTakes(ctx, tx.Reader, in.ChatJID, thread, "give the id of a post as topic, so that the answer has a place"); err != nil {
+				return nil, err
+			}
 			return &msg.Message{
 				ChatJID: in.ChatJID, Verb: msg.VerbMessage, Content: in.Content, SenderName: in.SenderName, Topic: place, ThreadID: thread,
 				Source: msg.SourceTool, ForwardedFrom: &msg.ReturnAddress{Kind: msg.Injection, TurnID: c.Turn.ID, RootTurnID: c.Turn.RootOfWork(), Depth: c.Turn.Depth + 1, Folder: c.Turn.Folder},

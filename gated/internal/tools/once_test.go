@@ -63,7 +63,7 @@ func TestOnce_KilledAroundCommit_NeitherDoublesNorLoses(t *testing.T) {
 	c := f.caller("send_message")
 	in := sendMessageIn{Text: "x"}
 	put := func(tx *store.Tx) (sendMessageOut, error) {
-		m, err := c.outbound(t.Context(), tx, "")
+		m, err := c.outbound()
 		if err != nil {
 			return sendMessageOut{}, err
 		}

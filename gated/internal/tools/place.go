@@ -65,3 +65,24 @@ func (c *Caller) placeOfFork(ctx context.Context, r store.Reader, topic string) 
 	}
 	return fork.ThreadID, fork.Place(), true, nil
 }
+
+// checkTakes returns a refusal if a chat takes no message in a place: outside of the posts of a forum. instead says what to
+// do then.
+func (c *Caller) checkTakes(ctx context.Context, r store.Reader, jid, thread, instead string) error {
+	if thread != "" {
+		return nil
+	}
+	has, err := r.HasTopLevel(ctx, jid)
+	if err == nil && !has {
+		err = refuse("chat %.100q is a forum, where all messages are in posts: %s", jid, instead)
+	}
+	return err
+}
+
+// given is an argument that may be left out: nil for "".
+func given(argument string) *string {
+	if argument == "" {
+		return nil
+	}
+	return &argument
+}

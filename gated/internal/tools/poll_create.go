@@ -51,7 +51,7 @@ func pollCreate() Tool {
 			if err != nil {
 				return out, err
 			}
-			m, err := c.outbound(ctx, tx, in.Topic)
+			m, err := c.outboundTo(ctx, tx, given(in.Topic))
 			if err != nil {
 				return out, err
 			}

@@ -23,7 +23,7 @@ func reminderCreate() Tool {
 	return define(Tool{
 		Name: "reminder_create", Title: "Make a reminder", Kind: Adds,
 		Description: "Makes a reminder in this chat: a text to send, or a prompt for yourself, once at due_at or again and again by cron. Use it when a user wants to be reminded, or wants something done later or regularly. " +
-			"It is sent at the top level of the chat, not as a reply and not into a thread. Tell the user when it fires: next_at.",
+			"It is sent where you make it, into this thread or forum topic, else at the top level of the chat; from a thread of a Slack channel at the top level, too. It is no reply. Tell the user when it fires: next_at.",
 		Bounds:  reminderBounds(),
 		Example: `{"kind":"text","body":"stand-up in 5 minutes","cron":"25 9 * * mon-fri","time_zone":"Europe/Berlin"}`,
 	}, func(ctx context.Context, c *Caller, in reminderCreateIn) (out reminderOut, err error) {
@@ -41,6 +41,14 @@ func reminderCreate() Tool {
 // createReminder stores a reminder of the caller.
 func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminder, spec reminders.Spec) (out reminderOut, err error) {
 	if err := c.checkReaders(); err != nil {
+		return out, err
+	}
+	kind, err := tx.ChatKind(ctx, r.ChatJID)
+	if err != nil {
+		return out, err
+	}
+	r.ThreadID = msg.ReminderThread(r.ChatJID, kind, c.Turn.ThreadID)
+	if err := c.checkTakes(ctx, tx.Reader, r.ChatJID, r.ThreadID, "ask the user to say it in a post, where the reminder is sent then"); err != nil {
 		return out, err
 	}
 	may, err := c.Services.Chats.MayWrite(ctx, tx.Reader, r.ChatJID, r.Folder)

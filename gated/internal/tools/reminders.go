@@ -18,6 +18,7 @@ type reminderOut struct {
 	Kind     string `json:"kind" jsonschema:"text or prompt"`
 	Body     string `json:"body" jsonschema:"the text that is sent, or the prompt"`
 	ChatJID  string `json:"chat_jid" jsonschema:"the chat"`
+	ThreadID string `json:"thread_id,omitempty" jsonschema:"the thread into which it is sent; left out: the chat outside of threads"`
 	Topic    string `json:"topic" jsonschema:"the topic in which a prompt runs"`
 	DueAt    string `json:"due_at,omitempty" jsonschema:"when it fires, if it fires once"`
 	Cron     string `json:"cron,omitempty" jsonschema:"when it fires, if it repeats"`
@@ -40,7 +41,7 @@ func newReminderOut(r *msg.Reminder) reminderOut {
 		return time.UnixMilli(ms).In(zone).Format(time.RFC3339)
 	}
 	return reminderOut{
-		ID: r.ID, Kind: string(r.Kind), Body: r.Body, ChatJID: r.ChatJID, Topic: r.Topic, DueAt: at(r.DueAt), Cron: r.Cron,
+		ID: r.ID, Kind: string(r.Kind), Body: r.Body, ChatJID: r.ChatJID, ThreadID: r.ThreadID, Topic: r.Topic, DueAt: at(r.DueAt), Cron: r.Cron,
 		TimeZone: reminders.ZoneText(r.TimeZone, time.UnixMilli(cmp.Or(r.NextSlot, r.DueAt, r.CreatedAt)).In(zone)),
 		Missed:   string(r.Missed), State: string(r.State), NextAt: at(r.NextSlot), Error: r.Error,
 	}

@@ -108,3 +108,63 @@ func TestBroadcast_AllChats_ReachesThoseOfTheGroupAtTheTopLevel(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// forum is a Discord forum that the group acme answers, with one post.
+func (f *fixture) forum() (jid, post string) {
+	f.t.Helper()
+	jid, post = "discord:900", "901"
+	f.write(func(tx *store.Tx) error {
+		for _, jid := range []string{jid, chat} {
+			if err := tx.PutChat(jid, msg.ChatGroup, "", 1); err != nil {
+				return err
+			}
+		}
+		if err := tx.PutThread(msg.Thread{ChatJID: jid, ID: post, Kind: "forum_post"}); err != nil {
+			return err
+		}
+		return tx.PutRoute(&msg.Route{Match: "chat_jid=" + jid, Target: folder})
+	})
+	return jid, post
+}
+
+// A forum takes messages in its posts alone: what would be outside of them is refused at the call.
+func TestForum_OutsideOfPosts_IsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	jid, post := f.forum()
+	f.refused("broadcast", `{"text":"hi","chats":["`+jid+`"]}`, "leave it out")
+	f.refused("inject_message", `{"chat_jid":"`+jid+`","content":"hi"}`, "give the id of a post")
+	f.works("inject_message", `{"chat_jid":"`+jid+`","content":"hi","topic":"`+post+`"}`)
+	if out := f.works("broadcast", `{"text":"hi"}`); !strings.Contains(out, `"left_out":["`+jid+`"]`) {
+		t.Errorf("broadcast to all chats: %s", out)
+	}
+	if m := f.last(); m.ChatJID == jid || m.Sender != msg.AgentSender(folder) {
+		t.Errorf("the broadcast is %+v", m)
+	}
+	f.in(jid, "", "")
+	for tool, args := range map[string]string{
+		"send_message": `{"text":"x"}`, "send_file": `{"path":"out/report.txt"}`, "poll_create": `{"question":"Where?","options":["a","b"]}`,
+	} {
+		f.refused(tool, args, "give the id of a post")
+	}
+	f.works("send_message", `{"text":"x","topic":"`+post+`"}`)
+	if m := f.last(); m.ThreadID != post {
+		t.Errorf("into the post: %+v", m)
+	}
+	f.refused("reminder_create", `{"kind":"text","body":"the eggs are done","cron":"0 9 * * *"}`, "say it in a post")
+}
+
+// A reminder is sent into the thread where it was made, but for channels of Slack.
+func TestReminderCreate_InAThread_IsSentThere(t *testing.T) {
+	t.Parallel()
+	for jid, want := range map[string]string{"telegram:-5": "77", "discord:6": "77", "slack:C7": ""} {
+		f := newFixture(t)
+		f.write(func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Match: "chat_jid=" + jid, Target: folder}) })
+		f.in(jid, "77", "77")
+		f.works("reminder_create", `{"kind":"text","body":"x","cron":"0 9 * * *"}`)
+		all, err := f.st.ChatReminders(t.Context(), jid, msg.ReminderActive, 0, 10)
+		if err != nil || len(all) != 1 || all[0].ThreadID != want || all[0].Topic != "77" {
+			t.Errorf("%s: %+v, %v", jid, all, err)
+		}
+	}
+}

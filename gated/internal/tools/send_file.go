@@ -49,7 +49,7 @@ func sendFile() Tool {
 			a, err = c.publish(ctx, in)
 			return err
 		}, func(tx *store.Tx) (out sendFileOut, err error) {
-			m, err := c.outbound(ctx, tx, in.Topic)
+			m, err := c.outboundTo(ctx, tx, given(in.Topic))
 			if err != nil {
 				return out, err
 			}

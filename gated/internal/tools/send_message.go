@@ -36,14 +36,11 @@ func sendMessage() Tool {
 			text, files = c.splitLong(ctx, in.Text)
 			return nil
 		}, func(tx *store.Tx) (out sendMessageOut, err error) {
-			m, err := c.outbound(ctx, tx, "")
+			m, err := c.outboundTo(ctx, tx, in.Topic)
 			if err != nil {
 				return out, err
 			}
 			if in.Topic != nil {
-				if m.ThreadID, m.Topic, err = c.placeOf(ctx, tx.Reader, *in.Topic); err != nil {
-					return out, err
-				}
 				if err = c.endForkInThread(ctx, tx, *in.Topic); err != nil {
 					return out, err
 				}
@@ -93,21 +90,26 @@ func (c *Caller) markdown(text string) string {
 	return text
 }
 
-// outbound returns a message to the caller's chat, without content. topic is one of the
-// chat, or "" for the place of the turn.
-func (c *Caller) outbound(ctx context.Context, tx *store.Tx, topic string) (*msg.Message, error) {
+// outbound returns a message to the place of the turn, without content.
+func (c *Caller) outbound() (*msg.Message, error) {
 	if err := c.checkReaders(); err != nil {
 		return nil, err
 	}
 	now := c.Services.now()
-	m := &msg.Message{
+	return &msg.Message{
 		ChatJID: c.Turn.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(c.Turn.Folder), SenderName: c.AssistantName,
 		Topic: c.Turn.Place, ThreadID: c.Turn.ThreadID, TurnID: c.Turn.ID, Source: msg.SourceTool, Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(c.Turn.ChatJID),
+	}, nil
+}
+
+// outboundTo returns a new message to a topic of the caller's chat, nil for the place of the turn, without content.
+func (c *Caller) outboundTo(ctx context.Context, tx *store.Tx, topic *string) (*msg.Message, error) {
+	m, err := c.outbound()
+	if err == nil && topic != nil {
+		m.ThreadID, m.Topic, err = c.placeOf(ctx, tx.Reader, *topic)
 	}
-	if topic == "" {
-		return m, nil
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	m.ThreadID, m.Topic, err = c.placeOf(ctx, tx.Reader, topic)
-	return m, err
+	return m, c.checkTakes(ctx, tx.Reader, m.ChatJID, m.ThreadID, "give the id of a post as topic")
 }
