@@ -112,7 +112,7 @@ func TestConvert_NoUpdate_Fails(t *testing.T) {
 func TestConvert_HugeText(t *testing.T) {
 	u, err := discordapi.ParseUpdate("MESSAGE_CREATE", "s1", 1, fmt.Appendf(nil,
 		`{"id":"5","channel_id":"20","guild_id":"10","author":{"id":"7"},"mentions":[{"id":"99"}],"content":%q}`,
-		strings.Repeat("😀 <@99> <@8> ", 20_000)))
+		strings.Repeat("😀 <@99> asks <@8> ", 20_000)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ const (
 )
 
 // plain returns a text with names in place of ids. Mentions of the bot, and of its own role, are
-// removed; addressed says that there were any. Mentions in code do not count, as on Discord. Without
-// the bot's id nothing is removed.
+// removed unless others are named beside it; addressed says that there were any. Mentions in code do not count,
+// as on Discord. Without the bot's id nothing is removed.
 func plain(m *discordapi.Message, text string, p *place, me Self, known *Guilds) (content string, addressed bool) {
 	var changes []plaintext.Change
 	for _, found := range signs.FindAllStringSubmatchIndex(text, -1) {
@@ -41,13 +41,11 @@ func plain(m *discordapi.Message, text string, p *place, me Self, known *Guilds)
 		change := plaintext.Change{From: found[0], To: found[1], Insert: text[found[0]:found[1]]}
 		switch {
 		case value(signUser) != "":
-			if change.Blanks = value(signUser) == me.ID && mentions(m, me.ID); !change.Blanks {
-				change.Insert = "@" + userNamed(m, value(signUser), p, known)
-			}
+			change.Insert = "@" + userNamed(m, value(signUser), p, known)
+			change.Names = whom(value(signUser) == me.ID && mentions(m, me.ID))
 		case value(signRole) != "":
-			if change.Blanks = me.ID != "" && value(signRole) == known.ourRole(p.guild) && slices.Contains(m.MentionRoles, value(signRole)); !change.Blanks {
-				change.Insert = "@" + known.roleName(p.guild, value(signRole))
-			}
+			change.Insert = "@" + known.roleName(p.guild, value(signRole))
+			change.Names = whom(me.ID != "" && value(signRole) == known.ourRole(p.guild) && slices.Contains(m.MentionRoles, value(signRole)))
 		case value(signChannel) != "":
 			change.Insert = "#" + channelNamed(m, value(signChannel), known)
 		case value(signEmoji) != "":
@@ -57,12 +55,17 @@ func plain(m *discordapi.Message, text string, p *place, me Self, known *Guilds)
 		case value(signCommand) != "":
 			change.Insert = "/" + value(signCommand)
 		}
-		if change.Blanks {
-			change.Insert, addressed = "", true
-		}
+		addressed = addressed || change.Names == plaintext.Us
 		changes = append(changes, change)
 	}
 	return plaintext.Apply(text, changes), addressed
+}
+
+func whom(ours bool) plaintext.Named {
+	if ours {
+		return plaintext.Us
+	}
+	return plaintext.Other
 }
 
 // mentions reports whether a message pings a user.

@@ -56,35 +56,86 @@ func Bracket(thing string, details ...string) string {
 	return "[" + thing + "]"
 }
 
+// Named is whom a part of a text names.
+type Named uint8
+
+// Whom it names.
+const (
+	Nobody Named = iota
+	Us
+	Other
+	Token // another user, or a group if it begins the text: "@name" is the form of both
+)
+
 // Change replaces the bytes of a text from From to To by Insert.
 type Change struct {
 	From, To int
 	Insert   string
-	Blanks   bool // also removes the blanks around
+	Names    Named
 }
 
 // Apply makes changes, which are in the order of the text. A change that overlaps an earlier one does not
-// bring back what that has removed.
+// bring back what that has removed. What names us is removed with the blanks around it, unless another is
+// named beside it: the sentence needs both names.
 func Apply(text string, changes []Change) string {
 	var out []byte
 	done := 0 // how much of the text is written or removed
-	for _, c := range changes {
+	for i, c := range changes {
+		cut := c.Names == Us && !accompanied(text, changes, i)
+		if !cut && c.Insert == text[c.From:c.To] {
+			continue
+		}
 		if c.From > done {
 			out = append(out, text[done:c.From]...)
 			done = c.From
 		}
-		out = append(out, c.Insert...)
+		if !cut {
+			out = append(out, c.Insert...)
+		}
 		if c.To <= done {
 			continue
 		}
 		done = c.To
-		if c.Blanks {
+		if cut {
 			var rest string
 			out, rest = CloseUp(out, text[done:])
 			done = len(text) - len(rest)
 		}
 	}
 	return string(append(out, text[done:]...))
+}
+
+// accompanied reports whether another is named beside a change.
+func accompanied(text string, changes []Change, i int) bool {
+	c := changes[i]
+	if i > 0 && changes[i-1].Names > Us && changes[i-1].To <= c.From && Beside(text[changes[i-1].To:c.From]) {
+		return true
+	}
+	if i+1 == len(changes) || changes[i+1].Names <= Us || changes[i+1].From < c.To {
+		return false
+	}
+	between := text[c.To:changes[i+1].From]
+	if changes[i+1].Names == Token && strings.TrimSpace(text[:c.From]+between) == "" {
+		return false
+	}
+	return Beside(between)
+}
+
+// What may stand between two names that belong together.
+const (
+	maxBetween     = 64 // bytes
+	maxConjunction = 3  // characters of a word such as "and", in any language
+)
+
+// Beside reports whether a text between two names joins them, as in "Ann, Bob" and "Ann and Bob".
+func Beside(between string) bool {
+	if len(between) > maxBetween {
+		return false
+	}
+	word := strings.TrimFunc(between, func(r rune) bool {
+		return unicode.IsSpace(r) && r != '\n' || strings.ContainsRune(",;:&+", r)
+	})
+	return utf8.RuneCountInString(word) <= maxConjunction && !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
 // CloseUp joins the texts before and after a removed word; rest is the part of the second that is still

@@ -1,6 +1,7 @@
 package plaintext_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -71,11 +72,43 @@ func TestApply(t *testing.T) {
 		{"two", []plaintext.Change{{From: 0, To: 5, Insert: "hi"}, {From: 13, To: 16, Insert: "me"}}, "hi (@us), me"},
 		{"overlapping", []plaintext.Change{{From: 0, To: 10}, {From: 7, To: 11, Insert: "!"}}, "!, you"},
 		{"one within another", []plaintext.Change{{From: 0, To: 11}, {From: 7, To: 10}}, ", you"},
-		{"a word with its blanks", []plaintext.Change{{From: 6, To: 12, Blanks: true}}, "hello you"},
-		{"all", []plaintext.Change{{From: 0, To: 16, Blanks: true}}, ""},
+		{"a word with its blanks", []plaintext.Change{{From: 6, To: 12, Names: plaintext.Us}}, "hello you"},
+		{"all", []plaintext.Change{{From: 0, To: 16, Names: plaintext.Us}}, ""},
 	} {
 		if got := plaintext.Apply(text, tt.changes); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestApply_OurName_StaysBesideOthers: in the texts we are @us, others @them or @eng, which may be a group.
+func TestApply_OurName_StaysBesideOthers(t *testing.T) {
+	names := regexp.MustCompile(`@\w+`)
+	for text, want := range map[string]string{
+		"@us, @them are you both listening?": "@us, @them are you both listening?",
+		"@them and @us: compare":             "@them and @us: compare",
+		"@them, @them, and @us: compare":     "@them, @them, and @us: compare",
+		"@us @them compare":                  "@us @them compare",
+		"what do @us & @them think?":         "what do @us & @them think?",
+		"@us und @eng, bitte":                "@us und @eng, bitte",
+
+		"@us @eng hello":                  "@eng hello",
+		"@us\n@eng hello":                 "@eng hello",
+		"@us #trip ask @them":             "#trip ask @them",
+		"@us /new @them":                  "/new @them",
+		"/stop @us":                       "/stop",
+		"@us please tell @them":           "please tell @them",
+		"hello @us.\n@them, hello to you": "hello.\n@them, hello to you",
+		"@us @us hello":                   "hello",
+	} {
+		var changes []plaintext.Change
+		for _, at := range names.FindAllStringIndex(text, -1) {
+			c := plaintext.Change{From: at[0], To: at[1], Insert: text[at[0]:at[1]]}
+			c.Names = map[string]plaintext.Named{"@us": plaintext.Us, "@them": plaintext.Other, "@eng": plaintext.Token}[c.Insert]
+			changes = append(changes, c)
+		}
+		if got := plaintext.Apply(text, changes); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -191,7 +191,7 @@ func TestPress_Clicks_MakeRows(t *testing.T) {
 }
 
 func TestConvert_HugeText(t *testing.T) {
-	text := strings.Repeat("<@UBOT> 😀 <@U2> &amp; ", 20_000)
+	text := strings.Repeat("<@UBOT> 😀 <@U2> &amp; friends ", 20_000)
 	r, err := Convert(&Event{Message: &Message{Channel: "C1", User: "U1", TS: "1764000001.000100", Text: text}}, us, names{})
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,10 @@ import (
 var unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 
 // plain returns mrkdwn as users see it: names for ids, and the URLs of links after their text.
-// Mentions of the bot are removed; addressed says that there were any.
+// Mentions of the bot are removed unless others are named beside it; addressed says that there were any.
 func plain(text string, me Self, names Names) (content string, addressed bool) {
 	var out []byte
+	named := -1 // where the last name of another ends in out
 	for {
 		before, rest, found := strings.Cut(text, "<")
 		out = append(out, unescape.Replace(before)...)
@@ -27,11 +28,25 @@ func plain(text string, me Self, names Names) (content string, addressed bool) {
 			out, text = append(out, '<'), rest
 		case mentions(token, me.User):
 			addressed = true
-			out, text = plaintext.CloseUp(out, after)
+			if named >= 0 && plaintext.Beside(string(out[min(named, len(out)):])) || namedNext(after, me) {
+				out, text = append(out, spoken(token, names)...), after
+			} else {
+				out, text = plaintext.CloseUp(out, after)
+			}
 		default:
 			out, text = append(out, spoken(token, names)...), after
+			if strings.HasPrefix(token, "@") {
+				named = len(out)
+			}
 		}
 	}
+}
+
+// namedNext reports whether a text after the bot's name goes on with the name of another.
+func namedNext(text string, me Self) bool {
+	between, rest, found := strings.Cut(text, "<@")
+	id, _, closed := strings.Cut(rest, ">")
+	return found && closed && !mentions("@"+id, me.User) && plaintext.Beside(unescape.Replace(between))
 }
 
 // mentions reports whether the content of brackets is a mention of a user.

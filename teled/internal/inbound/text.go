@@ -11,8 +11,8 @@ import (
 )
 
 // plain returns a text as Markdown, without what is only a matter of fonts, and with the URLs of links after their text. Mentions of the
-// bot are removed, and "/command@bot" becomes "/command"; addressed says that there were any. An entity
-// outside of the text is ignored.
+// bot are removed unless others are named beside it, and "/command@bot" becomes "/command"; addressed says that there were
+// any. An entity outside of the text is ignored.
 func plain(text string, entities []telegramapi.MessageEntity, me Self) (content string, addressed bool) {
 	if len(entities) == 0 {
 		return text, false
@@ -40,16 +40,27 @@ func changeOf(e *telegramapi.MessageEntity, words string, from int, me Self) (c 
 	to := from + len(words)
 	switch e.Type {
 	case telegramapi.EntityMention:
-		if name, ok := strings.CutPrefix(words, "@"); ok && me.named(name) {
-			return plaintext.Change{From: from, To: to, Blanks: true}, true
+		who := plaintext.Token
+		switch name, ok := strings.CutPrefix(words, "@"); {
+		case ok && me.named(name):
+			who = plaintext.Us
+		case strings.HasSuffix(strings.ToLower(name), "bot"): // as the usernames of bots do
+			who = plaintext.Other
 		}
+		return plaintext.Change{From: from, To: to, Insert: words, Names: who}, who == plaintext.Us
 	case telegramapi.EntityTextMention:
+		who := plaintext.Other
 		if e.User != nil && e.User.ID == me.ID {
-			return plaintext.Change{From: from, To: to, Blanks: true}, true
+			who = plaintext.Us
 		}
+		return plaintext.Change{From: from, To: to, Insert: words, Names: who}, who == plaintext.Us
 	case telegramapi.EntityBotCommand:
-		if command, name, ok := strings.Cut(words, "@"); ok && me.named(name) {
+		command, name, ok := strings.Cut(words, "@")
+		switch {
+		case ok && me.named(name):
 			return plaintext.Change{From: from + len(command), To: to}, true
+		case ok:
+			return plaintext.Change{From: from, To: to, Insert: words, Names: plaintext.Other}, false
 		}
 	case telegramapi.EntityTextLink:
 		if e.URL != "" && e.URL != words {
