@@ -17,6 +17,7 @@ type Command struct {
 	Args     string // everything after the name, line breaks included
 	Topic    string // of "/new #topic", with its "#"
 	Rest     string // Args without Topic
+	Reserved bool   // Topic is one that users cannot name
 }
 
 // slack keeps "/" for its own commands, and accepts none in threads.
@@ -38,7 +39,7 @@ func ParseCommand(content, platform string, ours func(bot string) bool) (Command
 	for _, c := range gatewayCommands {
 		if c.Name == name {
 			topic, rest := commandTopic(name, args)
-			return Command{Name: name, Audience: c.Audience, Args: args, Topic: topic, Rest: rest}, true
+			return Command{Name: name, Audience: c.Audience, Args: args, Topic: topic, Rest: rest, Reserved: ReservedTopic(topic)}, true
 		}
 	}
 	return Command{}, false
@@ -50,10 +51,16 @@ func commandTopic(command, args string) (topic, rest string) {
 	}
 	word, rest := firstWord(args)
 	sigil, name, ok := parseToken(word)
-	if !ok || sigil != TopicSigil || name == "" {
+	if (!ok || sigil != TopicSigil || name == "") && !ReservedTopic(word) {
 		return "", args
 	}
 	return string(TopicSigil) + name, rest
+}
+
+// ReservedTopic reports whether a text, such as "#d9", is alone the topic of delegated work, which is no token of users.
+func ReservedTopic(text string) bool {
+	name, ok := strings.CutPrefix(strings.TrimSpace(text), msg.TopicSigil)
+	return ok && len(name) <= maxWord && msg.ReservedTopicName(name)
 }
 
 // HelpText lists the commands that a sender may use in a chat, one a line.

@@ -39,6 +39,7 @@ func TestParseCommand(t *testing.T) {
 		{"/new #deploy", "web", newTopic("#deploy", "#deploy", "")},
 		{"/new #deploy\nship\n it", "web", newTopic("#deploy\nship\n it", "#deploy", "ship\n it")},
 		{"/new #deploy, ship", "web", newTopic("#deploy, ship", "", "#deploy, ship")},
+		{"/new #d9 hello", "web", Command{Name: msg.CommandNew, Audience: msg.ForRouted, Args: "#d9 hello", Topic: "#d9", Rest: "hello", Reserved: true}},
 		{"/new # heading", "web", newTopic("# heading", "", "# heading")},
 		{"/new @eng fix", "web", newTopic("@eng fix", "", "@eng fix")},
 		{"/new " + long, "web", newTopic(long, "", long)},
@@ -99,7 +100,7 @@ func TestHelpText(t *testing.T) {
 /agent [NAME]: show the agents; operators switch to one
 /model [NAME]: show the agent's models; operators choose one
 /ping: check that the gateway answers
-/chatid: show the address of this chat
+/chatid: show the address of this chat, and yours
 /help: show this list`
 	operator := `
 /approve CODE [folder]: connect a chat (operators)

@@ -45,7 +45,7 @@ func GatewayCommands() []GatewayCommand {
 		{CommandAgent, "[NAME]", "show the agents; operators switch to one", ForRouted},
 		{CommandModel, "[NAME]", "show the agent's models; operators choose one", ForRouted},
 		{CommandPing, "", "check that the gateway answers", ForAnyone},
-		{CommandChatID, "", "show the address of this chat", ForAnyone},
+		{CommandChatID, "", "show the address of this chat, and yours", ForAnyone},
 		{CommandHelp, "", "show this list", ForAnyone},
 		{CommandApprove, "CODE [folder]", "connect a chat", ForOperators},
 		{CommandReject, "CODE [reason]", "reject a chat", ForOperators},

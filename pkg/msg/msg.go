@@ -183,6 +183,12 @@ const (
 	VerbAnswer   = "answer"   // a user has pressed a button of a question, or one that stops a turn; the content is a Press
 )
 
+// Wordless reports whether an event of a verb says nothing to the bot: a user has left a chat or, in a direct one, has
+// blocked or unblocked the bot.
+func Wordless(verb string, kind ChatKind) bool {
+	return verb == VerbLeave || verb == VerbJoin && kind == ChatDM
+}
+
 // Sources of messages: what wrote the row. Inbound rows of adapters carry the
 // adapter's name.
 const (

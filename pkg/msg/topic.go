@@ -44,13 +44,17 @@ func ValidTopicName(name string) bool {
 			return false
 		}
 	}
-	return name != "" && !isDelegated(name)
+	return name != "" && !ReservedTopicName(name)
 }
 
-func isDelegated(name string) bool {
+// ReservedTopicName reports whether a name, without the sigil, is that of a delegated turn's topic, as "d12" is.
+func ReservedTopicName(name string) bool {
 	digits, ok := strings.CutPrefix(name, delegated)
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
+
+// TopicRule says which topics users and agents may name.
+const TopicRule = "# and a name of letters, digits, - and _, but not d and a number, such as #d9, which is for delegated work"
 
 // ValidTopic reports whether topic is "", a named topic like "#deploy", or a
 // fork of named ones like "#deploy#fix".

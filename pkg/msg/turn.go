@@ -94,7 +94,7 @@ func (t *Turn) Request() int64 {
 		return t.TriggerMessageID
 	}
 	name, ok := strings.CutPrefix(t.Topic, TopicSigil)
-	if !ok || !isDelegated(name) {
+	if !ok || !ReservedTopicName(name) {
 		return 0
 	}
 	id, _ := strconv.ParseInt(strings.TrimPrefix(name, delegated), 10, 64)

@@ -238,7 +238,7 @@ type tester struct {
 func (t *tester) decide(ctx context.Context, routes []msg.Route) (decision string, why []string, err error) {
 	item := t.item
 	text := t.typed.Text
-	if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID), func(string) bool { return item.Verb == msg.VerbMention }); ok {
+	if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID), func(string) bool { return false }); ok {
 		item.HomeOnly = true
 		why = append(why, fmt.Sprintf("the text is the command /%s, which gated answers", command.Name))
 	} else if pin, ok := layers.ParseSticky(text); ok {

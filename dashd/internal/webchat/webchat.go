@@ -118,7 +118,7 @@ func (p *posted) check(files int) error {
 	case len(p.Text) > maxText:
 		return apierr.New(apierr.BadRequest, "text: has more than %d bytes", maxText)
 	case !msg.ValidTopic(p.Topic):
-		return apierr.New(apierr.BadRequest, "topic: must be #name of letters, digits, _ and -")
+		return apierr.New(apierr.BadRequest, "topic: %.80q is none: write %s", p.Topic, msg.TopicRule)
 	case len(p.ClientID) > maxClientID || strings.ContainsFunc(p.ClientID, unprintable):
 		return apierr.New(apierr.BadRequest, "client_id: must be at most %d printable characters", maxClientID)
 	}

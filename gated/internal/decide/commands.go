@@ -18,6 +18,8 @@ const (
 	textPending       = "This chat is not connected to a group yet. It waits for an operator to approve request %s."
 	textApproved      = "This chat is not connected to a group yet. Request %s is approved: the chat is connected as soon as routing (routd) answers."
 	textRejected      = "This chat is not connected to a group: an operator rejected request %s. What you write is not kept. It may ask again in %d h."
+	textFileUnread    = ". The file that came with it was not read: send it again if it matters."
+	textReserved      = "Topics of d and a number, such as #d9, are for delegated work: choose another name. Nothing has changed."
 	textRefused       = "Routing (routd) cannot say which group this chat belongs to. An operator finds the reason in its log."
 )
 
@@ -58,11 +60,13 @@ func (w *step) commands(r *Row) bool {
 	case msg.CommandPing:
 		w.answer(r, "pong")
 	case msg.CommandChatID:
-		w.answer(r, r.ChatJID)
+		w.answer(r, r.addresses())
 	case msg.CommandHelp:
 		w.answer(r, layers.HelpText(r.ChatJID, r.Operator))
 	case msg.CommandNew:
-		if until, waits := r.awaitsGroup(w.f.Now); waits {
+		if r.Command.Reserved {
+			w.answer(r, textReserved)
+		} else if until, waits := r.awaitsGroup(w.f.Now); waits {
 			w.blocked, w.due = ForGroup, earliest(w.due, until)
 			w.wait(r, ForGroup)
 		} else {
@@ -79,6 +83,14 @@ func (w *step) commands(r *Row) bool {
 		w.add(ask)
 	}
 	return true
+}
+
+// addresses is the chat's address and, where that is another, its sender's.
+func (r *Row) addresses() string {
+	if r.Sender == r.ChatJID || msg.AddressedFolder(r.ChatJID) != "" {
+		return r.ChatJID
+	}
+	return r.ChatJID + "\nyou are " + r.Sender
 }
 
 // answer decides a command's row and replies.
@@ -129,8 +141,13 @@ func (r *Row) withoutGroup() string {
 	return ""
 }
 
-// newSession drops the session of a topic and makes a turn of the text after
-// the command, and of the other rows of its group. Rows before it are released first.
+// asks reports whether a /new asks something in the new session: by the text after it, by its files, or about a post.
+func asks(c *layers.Command, m *msg.Message) bool {
+	return !c.Reserved && (c.Rest != "" || hasFiles(m) || refers(m))
+}
+
+// newSession drops the session of a topic and makes a turn of what the command asks
+// there, and of the other rows of its group. Rows before it are released first.
 func (w *step) newSession(r *Row, folder string) {
 	if !w.releaseBefore(r) {
 		return
@@ -141,7 +158,7 @@ func (w *step) newSession(r *Row, folder string) {
 	}
 	w.ended = true
 	var asked *entry
-	if r.Command.Rest != "" {
+	if asks(r.Command, r.Message) {
 		if asked = w.newSessionEntry(r, r.Command, folder, topic); w.overRate(asked) {
 			return
 		}
@@ -201,6 +218,10 @@ func (w *step) stop(r *Row) {
 		e.Topic, e.OneTopic = w.topicOf(r, folder, r.Topic), true
 	}
 	w.add(e)
-	w.answer(r, "stopped")
+	text := "stopped"
+	if hasFiles(r.Message) {
+		text += textFileUnread
+	}
+	w.answer(r, text)
 	w.ended = true
 }

@@ -190,6 +190,8 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 
 		{"ping behind a held row", facts(row(1, "a", quiet), row(2, "/ping", command)),
 			"2 command/command; Reply{Row:2 Source:command Text:pong}; Hold{Row:1 Until:1000005000}"},
+		{"chatid", facts(row(2, "/chatid", command)), "2 command/command; Reply{Row:2 Source:command Text:telegram:1\nyou are telegram:7}"},
+		{"chatid in the sender's direct chat", facts(row(2, "/chatid", command, func(r *Row) { r.Sender = chat })), "2 command/command; Reply{Row:2 Source:command Text:telegram:1}"},
 		{"ping of an ignored sender", facts(row(2, "/ping", command, ignored)), "2 dropped/builtin_drop"},
 		{"for operators", facts(row(2, "/approve X", command)), "2 command/command; Reply{Row:2 Source:command Text:Only operators may do that.}"},
 		{"status", facts(row(2, "/status", command)), "AskService{Row:2 Command:status Folder:main Operator:false}"},

@@ -73,22 +73,23 @@ func (r *Row) incomplete(now int64) (until int64, yes bool) {
 	return until, until > now
 }
 
-// awaitsGroup reports whether the row is a /new whose text is asked together with rows of its group that may
+// awaitsGroup reports whether the row is a /new that asks something together with rows of its group that may
 // still come, and until when.
 func (r *Row) awaitsGroup(now int64) (until int64, yes bool) {
-	if r.Command == nil || r.Command.Name != msg.CommandNew || r.Command.Rest == "" {
+	if r.Command == nil || r.Command.Name != msg.CommandNew || !asks(r.Command, r.Message) {
 		return 0, false
 	}
 	return r.incomplete(now)
 }
 
-// following ends a row whose group is a command. Those of a /new with text are asked with that text, see newSession.
+// following ends a row whose group is a command. Those of a /new that asks something are asked with it, see newSession.
 // Whom a group ignores or does not admit, it does so here too: the text of these rows is kept from searches by that.
 func (w *step) following(r *Row) bool {
 	if !r.Known || r.ignored() || !r.admitted(r.Home, r.Group) {
 		return false
 	}
-	if !r.followsCommandRow() || r.Summary.Command == nil || r.Summary.Command.Name == msg.CommandNew && r.Summary.Command.Rest != "" {
+	if !r.followsCommandRow() || r.Summary.Command == nil ||
+		r.Summary.Command.Name == msg.CommandNew && asks(r.Summary.Command, r.Summary.CommandRow) {
 		return false
 	}
 	w.decide(r, msg.Command, msg.ReasonGrouped, "")

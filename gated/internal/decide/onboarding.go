@@ -48,11 +48,11 @@ const (
 )
 
 // unconnected reports whether a row would get an answer if its chat had a group: one
-// that calls the bot, any in a direct chat, or one whose route says so. Reactions and
-// other bots never do.
+// that calls the bot, any in a direct chat, or one whose route says so. Reactions, other bots,
+// and who leaves or unblocks the bot never do.
 func (w *step) unconnected(r *Row) bool {
 	a := &r.Answer
-	if a.Home != "" || r.IsBot || r.verb() == msg.VerbLeave || w.f.Default.Weight(r.verb()) == 0 {
+	if a.Home != "" || r.IsBot || msg.Wordless(r.verb(), w.f.Chat.Kind) || w.f.Default.Weight(r.verb()) == 0 {
 		return false
 	}
 	if a.Action == routeapi.Daemon {

@@ -56,6 +56,8 @@ func TestStep_ChatWithoutGroup_AsksOnce(t *testing.T) {
 		{"group chat, mention", group(requested(none, row(1, "a", alone, verb(msg.VerbMention)))), "OpenRequest{Row:1}"},
 		{"group chat, the bot was added", group(requested(none, row(1, "added", alone, verb(msg.VerbJoin), addressed))), "OpenRequest{Row:1}"},
 		{"group chat, another member joined", group(requested(none, row(1, "joined", alone, verb(msg.VerbJoin)))), "1 dropped/no_route"},
+		{"direct chat, the bot was unblocked", requested(none, row(1, "unblocked the bot", alone, verb(msg.VerbJoin), addressed)), "1 dropped/no_route"},
+		{"direct chat, the bot was blocked", requested(none, row(1, "blocked the bot", alone, verb(msg.VerbLeave))), "1 dropped/no_route"},
 		{"reaction", requested(none, row(1, "a", alone, verb(msg.VerbReaction)), row(2, "b")), "1 dropped/no_route; turn main [2]"},
 		{"another bot", requested(none, row(1, "a", alone, bot)), "1 dropped/no_route"},
 		{"too old on arrival", requested(none, row(1, "a", alone, tooOld)), "Reply{Row:1 Source:notice Text:" + OfflineNotice + "}; 1 observed/stale"},

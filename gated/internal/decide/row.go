@@ -129,8 +129,8 @@ func (r *Row) chain() (depth int, root int64) {
 
 func (r *Row) place() string { return msg.Place(r.ThreadID, r.Topic) }
 
-// NewRow parses a row. botNames are the bot's names after the @ of a command.
-// Commands and tokens of bots, and those that arrived too late, are plain text.
+// NewRow parses a row. botNames are the bot's names after the @ of a command; one for another bot is plain text, even if
+// the row mentions ours. Commands and tokens of bots, and those that arrived too late, are plain text.
 func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[string]bool) Row {
 	platform := msg.FamilyOf(m.ChatJID)
 	r := Row{
@@ -140,15 +140,27 @@ func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[strin
 	if !r.isText() || r.IsBot || r.Old {
 		return r
 	}
-	// A row by which the adapter found the bot mentioned is always for it.
 	ours := func(name string) bool {
-		return r.Verb == msg.VerbMention ||
-			slices.ContainsFunc(botNames, func(our string) bool { return strings.EqualFold(our, name) })
+		return slices.ContainsFunc(botNames, func(our string) bool { return strings.EqualFold(our, name) })
 	}
-	if cmd, ok := layers.ParseCommand(m.Content, platform, ours); ok {
+	if cmd, ok := layers.ParseCommand(m.Content, platform, ours); ok && (!hasFiles(m) || r.takesFiles(&cmd)) {
 		r.Command = &cmd
 	}
 	return r
+}
+
+// takesFiles reports whether a command may come with files: /new, whose turn gets them, and those that do something which
+// must not be left undone. Any other is the text to its files.
+func (r *Row) takesFiles(c *layers.Command) bool {
+	return c.Name == msg.CommandNew || c.Name == msg.CommandStop || c.Audience == msg.ForOperators && r.Operator
+}
+
+func hasFiles(m *msg.Message) bool { return len(m.Attachments) > 0 || m.PendingFiles > 0 }
+
+// refers reports whether a row is about a post, besides its text: it quotes a part of one, or replies to one. A reply to
+// the bot's own message is not: where the bot reads nothing else, that is how it is addressed.
+func refers(m *msg.Message) bool {
+	return m.Quote != "" || m.ReplyToID != "" && m.Verb != msg.VerbReply && msg.LinksReplies(m.ChatJID, m.ThreadID)
 }
 
 // Question is what routd is asked about the row, nil for nothing.

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"slices"
+	"strings"
 
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/layers"
@@ -11,8 +12,9 @@ import (
 // Pin is what a bare token asks for. An empty name clears the pin.
 type Pin struct {
 	layers.Sticky
-	Folder  string               // of a group's name
-	Members *groupconfig.Members // of that group
+	Folder   string               // of a group's name
+	Members  *groupconfig.Members // of that group
+	Reserved bool                 // users cannot name the topic
 }
 
 // Prefix is the group or topic that a row names before its text.
@@ -26,16 +28,20 @@ type Prefix struct {
 // FindPin parses a row that is one bare token, once routd's answer is known. An
 // unknown name is plain text, as is what an agent writes elsewhere than its origin, and a name that the chat's group lets no member reach, and
 // every token of a bot, of a row that came too late and of a sender whom builtin:drop
-// ignores; with a file it is a prefix. A pin can be cleared even if its group is not registered any more.
+// ignores; with a file, or about another post, it is a prefix. A pin can be cleared even if its group is not registered any more.
 func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
 	if !r.isText() || r.IsBot || r.Old || r.Command != nil || !r.Known || r.ignored() || r.hasMore() {
 		return nil
 	}
 	sticky, ok := layers.ParseSticky(r.Content)
-	if !ok || r.elsewhere() && !r.origin().Operator {
+	reserved := layers.ReservedTopic(r.Content)
+	if reserved {
+		sticky, ok = layers.Sticky{Sigil: layers.TopicSigil, Name: strings.TrimSpace(r.Content)[1:]}, true
+	}
+	if !ok || sticky.Name != "" && refers(r.Message) || r.elsewhere() && !r.origin().Operator {
 		return nil
 	}
-	p := &Pin{Sticky: sticky}
+	p := &Pin{Sticky: sticky, Reserved: reserved}
 	pinned := chat.StickyGroup
 	if p.Sigil == layers.TopicSigil {
 		pinned = chat.StickyTopic
@@ -55,8 +61,8 @@ func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
 	return p
 }
 
-// hasMore reports whether the row has more than its text.
-func (r *Row) hasMore() bool { return len(r.Attachments) > 0 || r.Summary != nil }
+// hasMore reports whether more than its text comes with the row.
+func (r *Row) hasMore() bool { return hasFiles(r.Message) || r.Summary != nil }
 
 // FindPrefix parses the token a row begins with, once routd's answer is known; of a row in a
 // group, that of its head. A name of no group, or of one out of reach, is plain text, as is
@@ -87,13 +93,13 @@ func FindPrefix(r *Row, registered func(folder string) bool) *Prefix {
 }
 
 // parsePrefix parses the text of the row or of its head. A token alone is a prefix if a file
-// or another row is with it.
+// or another row is with it, or if it is about a post.
 func (r *Row) parsePrefix() (p layers.Prefix, ok bool) {
 	text := r.Content
 	if r.followsCommandRow() {
 		text = r.Summary.CommandRow.Content
 	}
-	if p, ok = layers.ParsePrefix(text); ok || !r.hasMore() {
+	if p, ok = layers.ParsePrefix(text); ok || !r.hasMore() && !refers(r.Message) {
 		return p, ok
 	}
 	token, ok := layers.ParseSticky(text)
@@ -115,7 +121,7 @@ func (w *step) releases(r Row) bool {
 	if _, waits := r.awaitsGroup(w.f.Now); waits {
 		return false
 	}
-	return r.Command != nil && r.Command.Name == msg.CommandNew && !r.ignored() && r.admitted(r.Home) || r.pins()
+	return r.Command != nil && r.Command.Name == msg.CommandNew && !r.ignored() && r.admitted(r.Home) && !r.Command.Reserved || r.pins() && !r.Pin.Reserved
 }
 
 // tokens acts on a row that is one bare token. Rows before it are released first.
@@ -126,8 +132,12 @@ func (w *step) tokens(r *Row) bool {
 	if r.admitted(r.Home, r.Pin.Members) && w.overCommands(r) {
 		return true
 	}
-	if !r.pins() {
+	switch {
+	case !r.pins():
 		w.refusePin(r)
+		return true
+	case r.Pin.Reserved:
+		w.answer(r, textReserved)
 		return true
 	}
 	if !w.releaseBefore(r) {

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"fmt"
 	"testing"
 
 	"arizuko/pkg/layers"
@@ -74,4 +75,77 @@ func TestFindPin(t *testing.T) {
 			t.Errorf("%s: %+v", tt.name, p)
 		}
 	}
+}
+
+// TestStep_CommandOrToken_IsOursAlone: what is addressed to another bot is text, and nothing that comes with a command or
+// token is swallowed.
+func TestStep_CommandOrToken_IsOursAlone(t *testing.T) {
+	t.Parallel()
+	mention, reply := verb(msg.VerbMention), verb(msg.VerbReply)
+	picture := func(r *Row) { r.PendingFiles = 1 }
+	stored := func(r *Row) { r.Attachments = []msg.Attachment{{Path: "media/a.jpg"}} }
+	answers := func(r *Row) { r.ReplyToID = "p9" }
+	quotes := func(r *Row) { r.Verb, r.ReplyToID, r.Quote = msg.VerbReply, "p9", "the 9:40 train" }
+	const (
+		pinned = "1 sticky/sticky_topic; PinTopic{Row:1 Topic:#trip}; Reply{Row:1 Source:command Text:topic → trip}"
+		inTrip = "1 prefix/prefix_topic main; turn main#trip [1=]"
+		reset  = "1 command/command main; ResetSession{Row:1 Folder:main Topic:}; "
+		stops  = "StopChat{Row:1 ThreadID: Topic: Except:[] OneTopic:false Sender:telegram:7 Operator:false OwnRows:false}; " +
+			"1 command/command; Reply{Row:1 Source:command Text:stopped"
+	)
+	for i, tt := range []struct {
+		text   string
+		change []func(*Row)
+		want   string
+	}{
+		{"/new@weather_bot please. what do you think?", []func(*Row){mention}, "turn main [1]"},
+		{"/stop@weather_bot", []func(*Row){mention}, "turn main [1]"},
+		{"/new@ hi", []func(*Row){mention}, "turn main [1]"},
+		{"/approve@weather_bot ABCD-1234", []func(*Row){mention, func(r *Row) { r.Sender = "telegram:9" }}, "turn main [1]"},
+		{"/stop@ari", []func(*Row){mention}, stops + "}"},
+		{"/stop@Ari", nil, stops + "}"},
+
+		{"/new", []func(*Row){picture}, reset + "turn main [1=]"},
+		{"/new", []func(*Row){stored}, reset + "turn main [1=]"},
+		{"/new #trip", []func(*Row){picture}, "1 command/command main; ResetSession{Row:1 Folder:main Topic:#trip}; turn main#trip [1=]"},
+		{"/new", []func(*Row){answers}, reset + "turn main [1=]"},
+		{"/new", []func(*Row){reply, answers}, reset + "Reply{Row:1 Source:command Text:new session}"},
+		{"/status", []func(*Row){picture}, "turn main [1]"},
+		{"/why", []func(*Row){picture}, "turn main [1]"},
+		{"/stop", []func(*Row){picture}, stops + textFileUnread + "}"},
+		{"/stop", []func(*Row){answers}, stops + "}"},
+		{"/status", []func(*Row){answers}, "AskService{Row:1 Command:status Folder:main Operator:false}"},
+
+		{"/new #d9 hello", nil, "1 command/command; Reply{Row:1 Source:command Text:" + textReserved + "}"},
+		{"#d9", nil, "1 command/command; Reply{Row:1 Source:command Text:" + textReserved + "}"},
+		{"#d9 hello", nil, "turn main [1]"},
+		{"#d9", []func(*Row){picture}, "turn main [1]"},
+		{"#trip", nil, pinned},
+		{"#trip", []func(*Row){picture}, inTrip},
+		{"#trip", []func(*Row){stored}, inTrip},
+		{"#trip", []func(*Row){answers}, inTrip},
+		{"#trip", []func(*Row){quotes}, inTrip},
+		{"#trip", []func(*Row){reply, answers}, pinned},
+		{"@eng", []func(*Row){picture}, "1 prefix/prefix_group main/eng; turn main/eng [1=]"},
+		{"#", []func(*Row){picture}, "turn main [1]"},
+		{"#", []func(*Row){answers}, "1 sticky/sticky_reset; PinTopic{Row:1 Topic:}; Reply{Row:1 Source:command Text:topic reset to default}"},
+	} {
+		r := row(1, tt.text, tt.change...)
+		command(&r)
+		_, effects := Step(State{}, facts(r))
+		diff(t, fmt.Sprint(i, ": ", tt.text), said(effects), tt.want)
+	}
+
+	inThread := row(1, "#trip", func(r *Row) { r.ChatJID, r.ReplyToID, r.ThreadID = "slack:C1", "1.1", "1.1" })
+	_, effects := Step(State{}, facts(inThread))
+	diff(t, "in a thread of Slack, where every row replies to its first", said(effects), pinned)
+}
+
+func TestStep_NewWithAnAlbum_AsksAboutAllPictures(t *testing.T) {
+	t.Parallel()
+	picture := func(r *Row) { r.PendingFiles = 1 }
+	f := facts(row(1, "/new", picture, keyed("album"), received(now-9000), command), row(2, "", picture, keyed("album"), received(now-9000)))
+	_, effects := Step(State{}, f)
+	diff(t, "effects", said(effects),
+		"1 command/command main; ResetSession{Row:1 Folder:main Topic:}; 2 command/grouped main; turn main [1= 2=]")
 }

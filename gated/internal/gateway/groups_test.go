@@ -136,21 +136,33 @@ func TestGroup_NewWithText_AsksAboutAllRows(t *testing.T) {
 	h.is(late, "prefix/grouped main")
 }
 
-func TestGroup_Command_IsNotAskedAboutAnyRow(t *testing.T) {
+// TestGroup_Command: what is only text ends with its command, and pictures are looked at.
+func TestGroup_Command(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"/ping", "/help", "/new", "/chatid"} {
+	for _, tt := range []struct {
+		text       string
+		of         func(*msg.Message)
+		head, rest string
+		turns      [][]string
+	}{
+		{"/ping", paste, "command/command ", "command/grouped ", nil},
+		{"/help", paste, "command/command ", "command/grouped ", nil},
+		{"/new", paste, "command/command main", "command/grouped ", nil},
+		{"/new", album, "command/command main", "command/grouped main", [][]string{{"", "", ""}}},
+		{"/ping", album, "routed/route main", "routed/route main", [][]string{{"", "/ping", ""}}},
+		{"/chatid", album, "routed/route main", "routed/route main", [][]string{{"", "/chatid", ""}}},
+	} {
 		h := newHarness(t)
-		first := h.put("", album)
+		first := h.put("", tt.of)
 		h.step()
-		head := h.put(text, album)
+		head := h.put(tt.text, tt.of)
 		h.step()
-		h.is(head, fmt.Sprintf("command/command %s", map[bool]string{true: "main"}[text == "/new"]))
-		third := h.put("", album)
+		third := h.put("", tt.of)
 		h.wait(time.Second)
-		for _, m := range []*msg.Message{first, third} {
-			h.is(m, "command/grouped ")
-		}
-		diff(t, "turns", h.dispatched(), [][]string(nil))
+		h.is(head, tt.head)
+		h.is(first, tt.rest)
+		h.is(third, tt.rest)
+		diff(t, "turns after "+tt.text, h.dispatched(), tt.turns)
 	}
 }
 
