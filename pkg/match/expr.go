@@ -117,6 +117,11 @@ func (e Expr) OfSenders() bool {
 	return slices.ContainsFunc(e.pairs, func(p pair) bool { return p.key == sender || p.key == senderName })
 }
 
+// FromSender reports whether what e asks about the sender holds for an event.
+func (e Expr) FromSender(ev *Event) bool {
+	return !slices.ContainsFunc(e.pairs, func(p pair) bool { return (p.key == sender || p.key == senderName) && !p.matches(ev) })
+}
+
 // NamesChat reports whether e asks for a room.
 func (e Expr) NamesChat() bool {
 	return slices.ContainsFunc(e.pairs, func(p pair) bool { return p.key == chatJID || p.key == room })

@@ -47,6 +47,7 @@ type Index struct {
 	routes    []Route // by seq, id
 	byKey     [numKeys]literalIndex
 	unindexed []position // rows without a literal
+	byVerb    bool       // a row asks what an event is
 }
 
 // position is an index of Index.routes. Of two rows that match, the lower one wins.
@@ -96,6 +97,29 @@ func ParseRow(row Row) (Route, error) {
 // does not allocate.
 func (ix *Index) First(ev *Event) *Route {
 	best := ix.firstPosition(ev)
+	if int(best) == len(ix.routes) {
+		return nil
+	}
+	return &ix.routes[best]
+}
+
+// WrittenVerbs are those of what a user writes to a chat.
+func WrittenVerbs() [3]string { return [...]string{msg.VerbMessage, msg.VerbMention, msg.VerbReply} }
+
+// FirstWritten returns the first route to a group by which anything goes that the event's sender writes in its chat,
+// whatever the event's own verb is; nil when there is none.
+func (ix *Index) FirstWritten(ev *Event) *Route {
+	best := position(len(ix.routes))
+	for _, verb := range WrittenVerbs() {
+		written := *ev
+		written.Verb = verb
+		if at := ix.firstPosition(&written); at < best && ix.routes[at].Target.Folder != "" {
+			best = at
+		}
+		if !ix.byVerb {
+			break
+		}
+	}
 	if int(best) == len(ix.routes) {
 		return nil
 	}

@@ -11,6 +11,8 @@ type EngagementRequest struct {
 	TTL    *int64  `json:"ttl_seconds"` // at most 0 ends the window; nil is routd's default
 	// Caller is the group on whose behalf the request is made, "" for an operator.
 	Caller string `json:"caller_folder"`
+	// Sender is for whom the caller works, "" if that is not known: routes for that sender count.
+	Sender string `json:"sender,omitempty"`
 }
 
 // Engagement is what is stored of a place; what is unset is nil.

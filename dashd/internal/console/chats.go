@@ -94,16 +94,32 @@ func (c *Console) chatRows(ctx context.Context, chats []store.SeenChat, now int6
 		if err != nil {
 			return nil, err
 		}
+		home, err := c.homeOf(ctx, t, &chat.Chat)
+		if err != nil {
+			return nil, err
+		}
 		_, account, _ := strings.Cut(chat.Platform, "+")
 		w := last[chat.JID]
 		rows[i] = pages.ChatRow{
 			JID: chat.JID, Shown: line(chat.JID), Title: line(chat.Title), Kind: kindWords(chat.Kind), Account: line(account), SeenAt: chat.SeenAt,
-			Home: t.chats.Home(&chat.Chat, ""), Pinned: line(chat.StickyGroup), Topic: line(chat.StickyTopic),
+			Home: home, Pinned: line(chat.StickyGroup), Topic: line(chat.StickyTopic),
 			Open: open, Engaged: line(w.Folder), Until: w.Until,
 			Spend: spendLine(store.SpendRow{Spend: used}),
 		}
 	}
 	return rows, nil
+}
+
+// homeOf is the group that answers a chat; in a direct message routes for its user count.
+func (c *Console) homeOf(ctx context.Context, t *table, chat *msg.Chat) (folder string, err error) {
+	user := ""
+	if chat.Kind == msg.ChatDM && t.chats.BySender() {
+		if user, err = c.Store.LastUser(ctx, chat.JID); err != nil {
+			return "", err
+		}
+		user = cmp.Or(user, chat.JID) // the address of the user on Telegram
+	}
+	return t.chats.Home(chat, user), nil
 }
 
 // engagement lists the windows that are open, those that end first first.

@@ -38,7 +38,7 @@ type fixture struct {
 	log    bytes.Buffer
 	router chi.Router
 
-	homes map[string]string // by address, or by address and verb with a blank between
+	homes map[string]string // by address, or by address and sender with a blank between
 	down  atomic.Bool       // routd refuses to answer
 	asked []routeapi.Item   // the last time
 }
@@ -68,7 +68,7 @@ func (r *fixture) routd(w http.ResponseWriter, req *http.Request) {
 	r.asked = request.Items
 	var response routeapi.Response
 	for _, item := range request.Items {
-		answer := routeapi.Answer{ID: item.ID, Action: routeapi.None, Home: r.homes[item.ChatJID+" "+item.Verb]}
+		answer := routeapi.Answer{ID: item.ID, Action: routeapi.None, Home: r.homes[item.ChatJID+" "+item.Sender]}
 		if home, ok := r.homes[item.ChatJID]; ok {
 			answer.Home = home
 		}

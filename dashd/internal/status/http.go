@@ -18,7 +18,7 @@ import (
 // maxParameter bounds each parameter, in bytes; no platform's ids come near it.
 const maxParameter = 512
 
-// Mount adds GET /status?chat_jid=&thread_id=&topic=&spend=; the caller adds the login middleware.
+// Mount adds GET /status?chat_jid=&thread_id=&topic=&sender=&sender_name=&spend=; the caller adds the login middleware.
 func (s *Status) Mount(r chi.Router) { r.Get("/status", s.serve) }
 
 func (s *Status) serve(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +54,9 @@ func parseWhere(rawQuery string) (at Where, err error) {
 	if err != nil {
 		return at, apierr.New(apierr.BadRequest, "query: %w", err)
 	}
-	for name, field := range map[string]*string{"chat_jid": &at.ChatJID, "thread_id": &at.ThreadID, "topic": &at.Topic} {
+	for name, field := range map[string]*string{
+		"chat_jid": &at.ChatJID, "thread_id": &at.ThreadID, "topic": &at.Topic, "sender": &at.Sender, "sender_name": &at.SenderName,
+	} {
 		*field = query.Get(name)
 		if len(*field) > maxParameter || !utf8.ValidString(*field) {
 			return at, apierr.New(apierr.BadRequest, "%s must be text of at most %d bytes", name, maxParameter)

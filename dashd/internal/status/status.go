@@ -46,6 +46,8 @@ type Where struct {
 	ThreadID string // the platform's thread, "" for the chat as a whole
 	Topic    string // a message's own topic where there is no thread, as a tab of a web chat has; "" for none
 	Spend    bool   // the report says what was spent: an operator asks
+	// Who asks, since routes may be for some senders. In a direct message it is its user if nobody is named.
+	Sender, SenderName string
 }
 
 // Report is what /status answers. Without a chat, and where a chat has none of it, Group,
@@ -185,32 +187,31 @@ func (s *Status) request(ctx context.Context, c *chat) (*store.Request, error) {
 	return s.cfg.Store.PendingRequest(ctx, c.ChatJID)
 }
 
-// ask asks routd for the chat's group. Routes may match by verb, so it asks about each verb that
-// addresses the bot.
+// ask asks routd for the chat's group.
 func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
+	if c.Sender == "" && c.info.Kind == msg.ChatDM {
+		if c.Sender, err = s.cfg.Store.LastUser(ctx, c.ChatJID); err != nil {
+			return "", err
+		}
+		c.Sender = cmp.Or(c.Sender, c.ChatJID) // the address of the user on Telegram
+	}
 	ctx, cancel := context.WithTimeout(ctx, routdTimeout)
 	defer cancel()
-	var request routeapi.Request
-	for i, verb := range []string{msg.VerbMessage, msg.VerbMention, msg.VerbReply} {
-		request.Items = append(request.Items, routeapi.Item{
-			ID: int64(i + 1), ChatJID: c.ChatJID, Kind: c.info.Kind, ThreadID: c.ThreadID, Topic: cmp.Or(c.ThreadID, c.Topic), Verb: verb,
-			StickyGroup: c.info.StickyGroup, ReceivedAt: c.now, HomeOnly: true,
-		})
-	}
+	request := routeapi.Request{Items: []routeapi.Item{{
+		ID: 1, ChatJID: c.ChatJID, Kind: c.info.Kind, ThreadID: c.ThreadID, Topic: cmp.Or(c.ThreadID, c.Topic),
+		Sender: c.Sender, SenderName: c.SenderName, StickyGroup: c.info.StickyGroup, ReceivedAt: c.now, HomeOnly: true,
+	}}}
 	var response routeapi.Response
 	if err := s.cfg.Routd.Do(ctx, http.MethodPost, routeapi.Path, request, &response); err != nil {
 		return "", err
 	}
-	if len(response.Items) != len(request.Items) {
+	if len(response.Items) != 1 {
 		return "", errors.New("invalid answer of routd")
 	}
-	for _, a := range response.Items {
-		if a.Error != "" {
-			return "", errors.New(a.Error)
-		}
-		folder = cmp.Or(folder, a.Home)
+	if a := response.Items[0]; a.Error != "" {
+		return "", errors.New(a.Error)
 	}
-	return folder, nil
+	return response.Items[0].Home, nil
 }
 
 func (s *Status) topic(ctx context.Context, c *chat) (string, error) {

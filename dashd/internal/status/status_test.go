@@ -14,6 +14,7 @@ import (
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
 
@@ -47,10 +48,10 @@ Healthy: dashd, gated, routd`,
 		want: `Group: none yet`,
 		more: `null "" null null null 0`,
 	}, {
-		name: "routes for mentions alone",
-		at:   Where{ChatJID: tele},
+		name: "a route for the sender alone",
+		at:   Where{ChatJID: tele, Sender: "telegram:42"},
 		seed: func(r *fixture) {
-			r.homes[tele+" mention"] = "main"
+			r.homes[tele+" telegram:42"] = "main"
 			r.answered(tele, "s-1", minute)
 		},
 		want: `Group: main
@@ -335,16 +336,20 @@ func TestChat_Routd_AskedForHomeOnly(t *testing.T) {
 	r := newFixture(t)
 	r.write(func(tx *store.Tx) error { return tx.PutChat(tele, msg.ChatDM, "Ann", now) })
 	r.pin(tele, "main", "", 0)
-	r.chat(Where{ChatJID: tele, ThreadID: "7"})
-	var verbs []string
-	for _, item := range r.asked {
-		if !item.HomeOnly || item.ChatJID != tele || item.ThreadID != "7" || item.Kind != msg.ChatDM || item.StickyGroup != "main" {
-			t.Errorf("asked %+v", item)
+	asked := func(at Where) routeapi.Item {
+		r.asked = nil
+		if r.chat(at); len(r.asked) != 1 {
+			t.Fatalf("asked %+v", r.asked)
 		}
-		verbs = append(verbs, item.Verb)
+		return r.asked[0]
 	}
-	if diff := cmp.Diff([]string{"message", "mention", "reply"}, verbs); diff != "" {
-		t.Error(diff)
+	item := asked(Where{ChatJID: tele, ThreadID: "7", Sender: "telegram:42", SenderName: "Ann"})
+	if !item.HomeOnly || item.ChatJID != tele || item.ThreadID != "7" || item.Kind != msg.ChatDM || item.StickyGroup != "main" ||
+		item.Sender != "telegram:42" || item.SenderName != "Ann" {
+		t.Errorf("asked %+v", item)
+	}
+	if item := asked(Where{ChatJID: tele}); item.Sender != tele {
+		t.Errorf("the user of a direct message is %q", item.Sender)
 	}
 }
 

@@ -11,9 +11,11 @@ import (
 
 func TestCommands_AnyUserAndChat_AreAnswered(t *testing.T) {
 	f := start(t, harness.Options{})
-	for _, chat := range []string{"telegram:5", "web:main", "discord:55"} { // the last one is unrouted
+	for chat, addresses := range map[string]string{
+		"telegram:5": "telegram:5\nyou are telegram:7", "web:main": "web:main", "discord:55": "discord:55\nyou are discord:7", // the last one is unrouted
+	} {
 		f.WantReply(f.Say(chat, "/ping"), "pong")
-		f.WantReply(f.Say(chat, "/chatid"), chat)
+		f.WantReply(f.Say(chat, "/chatid"), addresses)
 		help := f.Reply(f.Say(chat, "/help")).Content
 		for _, command := range []string{"/new", "/stop", "/status", "/ping", "/chatid", "/help"} {
 			if !strings.Contains(help, command) {
@@ -48,6 +50,19 @@ func TestCommands_OfBot_IsText(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Put(msg.Message{ChatJID: "telegram:5", IsBot: true, Content: "/ping"})
 	f.WantEchoes("telegram:5", "/ping")
+}
+
+// A chat whose only route asks for mentions has a home for every message.
+func TestCommands_RouteByVerb_AnyMessageHasAHome(t *testing.T) {
+	f := start(t, harness.Options{})
+	const chat = "discord:1400"
+	f.AddRoute("chat_jid=discord:1400 verb=mention", "main")
+	f.WantReply(f.Say(chat, "/new"), "new session")
+	f.WantReply(f.Say(chat, "#deploy"), "topic → deploy")
+	f.WantReply(f.Say(chat, "#"), "topic reset to default")
+	wantTurnOf(t, wantEcho(f, chat, "#deploy ship it", "ship it"), "main", "#deploy")
+	wantTurnOf(t, wantEcho(f, chat, "@eng do it", "do it"), "main/eng", "")
+	f.WantDecision(f.Say(chat, "hello"), msg.Dropped, msg.ReasonNoRoute)
 }
 
 func TestCommands_InThread_ReplyInThread(t *testing.T) {

@@ -288,11 +288,17 @@ type serviceText struct {
 	Text string `json:"text"`
 }
 
+// maxName bounds how much of a sender's name dashd is told, in bytes.
+const maxName = 256
+
 func (g *Gateway) askDashd(ctx context.Context, m *msg.Message, skip bool) (text string, down bool) {
 	if skip {
 		return dashdDown, false
 	}
-	query := url.Values{"chat_jid": {m.ChatJID}, "thread_id": {m.ThreadID}, "topic": {m.Topic}}
+	query := url.Values{
+		"chat_jid": {m.ChatJID}, "thread_id": {m.ThreadID}, "topic": {m.Topic}, "sender": {m.Sender},
+		"sender_name": {strings.ToValidUTF8(m.SenderName[:min(len(m.SenderName), maxName)], "")},
+	}
 	if g.cfg.Operators[m.Sender] { // what agents cost is not for everyone in a chat
 		query.Set("spend", "true")
 	}

@@ -35,12 +35,17 @@ func (c *Caller) disengage(ctx context.Context, in engageIn) (out engageOut, err
 	if err != nil {
 		return out, err
 	}
-	request := routeapi.EngagementRequest{JID: &in.JID, Topic: &in.Topic, TTL: new(int64), Caller: c.Turn.Folder}
+	request := routeapi.EngagementRequest{JID: &in.JID, TTL: new(int64), Caller: c.Turn.Folder, Sender: c.origin.Sender}
 	if fork != nil {
 		return out, c.endForkWindow(ctx, request, fork)
 	}
 	if err := c.checkEngagement(ctx, in.JID); err != nil {
 		return out, err
 	}
+	place, err := c.placeToHear(ctx, in, nil)
+	if err != nil {
+		return out, err
+	}
+	request.Topic = &place
 	return c.askEngagement(ctx, request)
 }

@@ -3,15 +3,17 @@ package tools
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
 
 type engageIn struct {
 	JID   string `json:"jid" jsonschema:"the chat, as in <turn>"`
-	Topic string `json:"topic" jsonschema:"the place in the chat, as in <turn>: a thread or a topic; empty for the chat outside of both"`
+	Topic string `json:"topic" jsonschema:"the place in the chat, as in <turn>: a thread or a topic; empty for the chat outside of both. The topic of <turn> means its place"`
 }
 
 type engageOut struct {
@@ -52,11 +54,30 @@ func (c *Caller) engage(ctx context.Context, in engageIn) (out engageOut, err er
 	if err != nil {
 		return out, err
 	}
-	place := in.Topic
-	if fork != nil {
-		place = fork.Place()
+	place, err := c.placeToHear(ctx, in, fork)
+	if err != nil {
+		return out, err
 	}
-	return c.askEngagement(ctx, routeapi.EngagementRequest{JID: &in.JID, Topic: &place, Folder: c.Turn.Folder, Caller: c.Turn.Folder})
+	return c.askEngagement(ctx, routeapi.EngagementRequest{
+		JID: &in.JID, Topic: &place, Folder: c.Turn.Folder, Caller: c.Turn.Folder, Sender: c.origin.Sender,
+	})
+}
+
+// placeToHear is the place that a call about engagement means. The topic of a session is none where its messages are in
+// a thread, or in a chat that is pinned to it: then it means where these are.
+func (c *Caller) placeToHear(ctx context.Context, in engageIn, fork *msg.Fork) (place string, err error) {
+	switch {
+	case fork != nil:
+		return fork.Place(), nil
+	case !strings.Contains(in.Topic, msg.TopicSigil):
+		return in.Topic, nil
+	}
+	there := *c
+	if in.JID != c.Turn.ChatJID {
+		there.Turn = &msg.Turn{Folder: c.Turn.Folder, ChatJID: in.JID}
+	}
+	_, place, err = there.placeOf(ctx, c.Services.Store.Reader, in.Topic)
+	return place, err
 }
 
 // checkEngagement returns a refusal unless a chat is the caller's, or one that it may write to. Routd has a check of its

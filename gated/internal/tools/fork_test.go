@@ -76,6 +76,32 @@ func TestEngagement_OpenAndEnd(t *testing.T) {
 	}
 }
 
+// TestEngagement_TopicOfTheTurn_MeansItsPlace: in a thread, and in a chat pinned to a topic, the session's topic is no place.
+func TestEngagement_TopicOfTheTurn_MeansItsPlace(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ topic, thread, place, named, window string }{
+		{"#deploy", "", "", "#deploy", ""},
+		{"#deploy", "33", "33", "#deploy", "33"},
+		{"#deploy", "33", "33", "33", "33"},
+		{"#deploy", "", "#deploy", "#deploy", "#deploy"},
+		{"#deploy", "33", "33", "", ""},
+		{"", "", "", "#other", "#other"},
+	} {
+		f := newFixture(t)
+		f.exec(`UPDATE turns SET topic = ?, thread_id = ?, place = ? WHERE id = ?`, tt.topic, tt.thread, tt.place, f.turn.ID)
+		f.routd.windows = map[string]string{}
+		f.works("engage", fmt.Sprintf(`{"jid":"OWN_CHAT","topic":%q}`, tt.named))
+		if diff := cmp.Diff(map[string]string{tt.window: folder}, f.routd.windows); diff != "" {
+			t.Errorf("%+v: windows (-want +got):\n%s", tt, diff)
+		}
+		f.works("disengage", fmt.Sprintf(`{"jid":"OWN_CHAT","topic":%q}`, tt.named))
+		if len(f.routd.windows) != 0 {
+			t.Errorf("%+v: left are %v", tt, f.routd.windows)
+		}
+		f.refused("disengage", `{"jid":"OWN_CHAT","topic":"#no name"}`, "is not valid: write # and a name")
+	}
+}
+
 func TestEngagement_Refusals(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -355,7 +381,7 @@ func TestForkTopic_Names_AreNotUsedAgain(t *testing.T) {
 	f.in("telegram:-7", "", "#deploy")
 	f.answered("Monday", "", "wrong-7")
 	fork("#deploy#fix")
-	f.refused("fork_topic", `{"topic":"#other"}`, "is not a fork of the current one: write the current topic, # and a name of letters, digits, - and _, such as #deploy#fix")
+	f.refused("fork_topic", `{"topic":"#other"}`, "is not a fork of the current one: write one such as #deploy#fix, the current topic and # and a name of letters, digits, - and _")
 	f.in("telegram:-7", "", "#deploy#fix")
 	f.answered("Tuesday", "", "wrong-8")
 	fork("#deploy#fix#fix")

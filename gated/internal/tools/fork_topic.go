@@ -201,7 +201,7 @@ func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (stri
 // checkForkName returns a refusal unless a topic that was asked for can become a fork.
 func (c *Caller) checkForkName(ctx context.Context, tx *store.Tx, topic string) error {
 	if _, ok := msg.ForkName(c.Turn.Topic, topic); !ok {
-		return refuse("topic %.80q is not a fork of the current one: write the current topic, # and a name of letters, digits, - and _, such as %s", topic, msg.CorrectionTopic(c.Turn.Topic, 1))
+		return refuse("topic %.80q is not a fork of the current one: write one such as %s, the current topic and %s", topic, msg.CorrectionTopic(c.Turn.Topic, 1), msg.TopicRule)
 	}
 	fork, err := tx.Fork(ctx, c.Turn.ChatJID, topic)
 	if err != nil {

@@ -19,7 +19,7 @@ func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thr
 	}
 	base, _, named := strings.Cut(topic, msg.TopicSigil)
 	if named && !msg.ValidTopic(topic[len(base):]) {
-		return "", "", refuse("topic %.80q is not valid: write # and a name of letters, digits, - and _, such as #deploy", topic)
+		return "", "", refuse("topic %.80q is not valid: write %s", topic, msg.TopicRule)
 	}
 	if base != "" {
 		known, err := c.isThread(ctx, r, base)

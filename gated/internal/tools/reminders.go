@@ -86,7 +86,7 @@ func (c *Caller) reminderTopic(topic *string) (string, error) {
 		return c.Turn.Topic, nil
 	}
 	if *topic != "" && *topic != c.Turn.Topic && !msg.ValidTopic(*topic) {
-		return "", refuse("topic %.80q is not valid: write # and a name of letters, digits, - and _, such as #standup", *topic)
+		return "", refuse("topic %.80q is not valid: write %s", *topic, msg.TopicRule)
 	}
 	return *topic, nil
 }

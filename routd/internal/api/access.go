@@ -6,13 +6,11 @@ import (
 
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/match"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/routd/internal/routing"
 )
-
-// accessVerbs are what a user may write to the bot.
-var accessVerbs = [...]string{msg.VerbMessage, msg.VerbMention, msg.VerbReply}
 
 func (a *API) getAccess(r *http.Request) (*httpx.Answer, error) {
 	query := r.URL.Query()
@@ -35,7 +33,7 @@ func (a *API) getAccess(r *http.Request) (*httpx.Answer, error) {
 		ChatJID: item.ChatJID, Kind: item.Kind, Sender: item.Sender, Pinned: item.StickyGroup,
 		Operator: msg.IsOperator(a.Operators, item.ChatJID, item.Sender),
 	}
-	for i, verb := range accessVerbs {
+	for i, verb := range match.WrittenVerbs() {
 		item.ID, item.Verb = int64(i+1), verb
 		row, err := a.rowAccess(r, table, &item, result.Operator)
 		if err != nil {

@@ -78,7 +78,7 @@ func (a *API) engage(r *http.Request) (*httpx.Answer, error) {
 	}
 	by := a.audit(r)
 	// Before the transaction, which other writers wait for.
-	routed := request.Caller == "" || a.Loader.Table().Routed(*request.JID, request.Caller)
+	routed := request.Caller == "" || a.Loader.Table().Routed(*request.JID, request.Sender, request.Caller)
 	e, err := a.Engagement.Engage(r.Context(), *request.JID, *request.Topic, request.Folder, ttl, func(tx *store.Tx, s *engagement.State) error {
 		if err := a.mayEngage(&request, s, routed); err != nil {
 			return err

@@ -70,6 +70,7 @@ func (t *Table) Decide(ctx context.Context, item *routeapi.Item, e Engagement) r
 				break
 			}
 		}
+		q.listen()
 		q.openThread()
 		q.claim(ctx, e)
 	}
@@ -110,6 +111,17 @@ func (t *Table) question(ctx context.Context, item *routeapi.Item, platform stri
 	return q
 }
 
+// listen keeps a row from starting a turn if nobody said a word: a user has left, or has blocked or unblocked the bot. A
+// route that asks for the verb does start one.
+func (q *question) listen() {
+	asked := q.answer.Reason == msg.ReasonRoute && q.route.Expr().OfVerbs()
+	if q.answer.Action != routeapi.Trigger || asked || !msg.Wordless(q.item.Verb, q.kind) {
+		return
+	}
+	q.answer.Action, q.answer.Reason = routeapi.Observe, msg.ReasonRouteObserve
+	q.trace("a %s is only observed: no route asks for that verb", q.item.Verb)
+}
+
 // claims reports whether the item claims its place if it triggers: it mentions the bot or replies to
 // it, or continues a conversation. A verb without weight, as a reaction, continues none.
 func (q *question) claims() bool {
@@ -139,7 +151,8 @@ func event(item *routeapi.Item) match.Event {
 	return match.EventOf(item.ChatJID, item.Sender, item.SenderName, item.Verb)
 }
 
-// home returns the chat's group, whichever group gets this row.
+// home returns the chat's group, whichever group gets this row. Where no route matches it, as a plain message in a chat
+// that only has a route for mentions, that is the first group which anything reaches that its sender writes there.
 func (t *Table) home(q *question) string {
 	switch {
 	case q.sticky != "":
@@ -148,8 +161,14 @@ func (t *Table) home(q *question) string {
 		return q.addressed
 	case q.engaged != "":
 		return q.engaged
-	case q.addressed == "" && q.route != nil:
+	case q.addressed != "":
+		return ""
+	case q.route != nil:
 		return q.route.Target.Folder
+	}
+	ev := event(q.item)
+	if r := t.index.FirstWritten(&ev); r != nil {
+		return r.Target.Folder
 	}
 	return ""
 }

@@ -236,12 +236,18 @@ func TestRouted_FolderOfAnyRouteOfChat_True(t *testing.T) {
 	} {
 		var got []string
 		for _, folder := range all {
-			if table.Routed(jid, folder) {
+			if table.Routed(jid, "slack:U2", folder) {
 				got = append(got, folder)
 			}
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s is routed to %q, want %q", jid, got, want)
 		}
+	}
+	if !table.Routed("slack:C1", "slack:Ann", "ops") {
+		t.Error("a route of a sender does not count for that sender")
+	}
+	if table.Routed("slack:C1", "", "ops") || table.Routed("discord:1", "slack:Ann", "ops") {
+		t.Error("a route of a sender counts for others, or elsewhere")
 	}
 }

@@ -150,6 +150,63 @@ func TestDecide_EachRule_GivesAnswerAndTrace(t *testing.T) {
 	}
 }
 
+// TestDecide_Membership_StartsNoTurn: whoever leaves, or blocks or unblocks the bot, has said nothing.
+func TestDecide_Membership_StartsNoTurn(t *testing.T) {
+	table := New([]msg.Route{
+		{ID: 1, Match: "room=-2 verb=leave", Target: "ops"},
+		{ID: 2, Match: "platform=telegram", Target: "acme"},
+	}, groups("acme", "ops"), defaults())
+	for _, tc := range []struct {
+		jid, sticky, verb, action string
+	}{
+		{"telegram:5", "", msg.VerbLeave, "observe"},
+		{"telegram:5", "", msg.VerbJoin, "observe"},
+		{"telegram:5", "ops", msg.VerbLeave, "observe"},
+		{"telegram:-1", "", msg.VerbLeave, "observe"},
+		{"telegram:-1", "", msg.VerbJoin, "trigger"},
+		{"telegram:-2", "", msg.VerbLeave, "trigger"},
+		{"telegram:5", "", msg.VerbMessage, "trigger"},
+	} {
+		got := table.Decide(t.Context(), &routeapi.Item{ChatJID: tc.jid, StickyGroup: tc.sticky, Verb: tc.verb}, noEngagement{})
+		if string(got.Action) != tc.action || got.Folder == "" {
+			t.Errorf("%+v: %+v", tc, got)
+		}
+	}
+}
+
+// TestDecide_Home_NeedsNoRouteForTheVerb: commands, tokens and prefixes work in a chat with a group however they are written.
+func TestDecide_Home_NeedsNoRouteForTheVerb(t *testing.T) {
+	table := New([]msg.Route{
+		{ID: 1, Match: "room=-1400 verb=mention", Target: "acme"},
+		{ID: 2, Match: "sender=telegram:42", Target: "ops"},
+		{ID: 3, Match: "room=-2 verb=reaction", Target: "ops"},
+		{ID: 4, Match: "room=-2 verb=reply", Target: "acme"},
+		{ID: 5, Match: "room=-2 verb=mention", Target: "acme/eng"},
+		{ID: 6, Match: "room=-3 verb=message", Target: "builtin:drop"},
+		{ID: 7, Match: "room=-3 verb=reply", Target: "acme"},
+		{ID: 8, Match: "room=-4", Target: "builtin:drop"},
+		{ID: 9, Match: "verb=reply", Target: "acme/eng"},
+	}, groups("acme", "acme/eng", "ops"), defaults())
+	for _, tc := range []struct{ jid, sender, verb, home string }{
+		{"telegram:-1400", "telegram:7", msg.VerbMessage, "acme"},
+		{"telegram:-1400", "telegram:7", msg.VerbReaction, "acme"},
+		{"telegram:-1400", "telegram:7", msg.VerbMention, "acme"},
+		{"telegram:42", "telegram:42", msg.VerbMessage, "ops"},
+		{"telegram:-2", "telegram:7", msg.VerbMessage, "acme"},
+		{"telegram:-2", "telegram:7", msg.VerbMention, "acme/eng"},
+		{"telegram:-3", "telegram:7", msg.VerbMention, "acme"},
+		{"telegram:-3", "telegram:7", msg.VerbMessage, ""},
+		{"telegram:-4", "telegram:7", msg.VerbMention, ""},
+		{"telegram:-5", "telegram:7", msg.VerbMessage, "acme/eng"},
+		{"web:gone", "web:a", msg.VerbMessage, ""},
+	} {
+		got := table.Decide(t.Context(), &routeapi.Item{ChatJID: tc.jid, Sender: tc.sender, Verb: tc.verb}, noEngagement{})
+		if got.Home != tc.home {
+			t.Errorf("home of %s by a %s of %s is %q, want %q", tc.jid, tc.verb, tc.sender, got.Home, tc.home)
+		}
+	}
+}
+
 func TestDecide_Surface_SetsCeiling(t *testing.T) {
 	for _, tc := range []struct {
 		item    routeapi.Item
