@@ -75,10 +75,7 @@ func checkGuilds(ctx context.Context, api *discordapi.Client, app string, out io
 	if err := api.Call(ctx, http.MethodGet, "users/@me/guilds", nil, &guilds); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "is in %d guilds\n", len(guilds))
-	if len(guilds) == 0 {
-		fmt.Fprintf(out, "  an administrator of a guild can add it:\n"+
-			"  https://discord.com/oauth2/authorize?client_id=%s&scope=bot+applications.commands&permissions=%d\n", app, permissions)
-	}
+	fmt.Fprintf(out, "is in %d guilds; an administrator of a guild can add it:\n"+
+		"  https://discord.com/oauth2/authorize?client_id=%s&scope=bot+applications.commands&permissions=%d\n", len(guilds), app, permissions)
 	return nil
 }

@@ -50,7 +50,7 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 		says    []string
 		not     string
 	}{
-		"all is well":                   {fake.Options{}, true, "", 0, []string{"connects as: arizuko (", "is in 1 guilds", "discd: ok"}, "switch"},
+		"all is well":                   {fake.Options{}, true, "", 0, []string{"connects as: arizuko (", "is in 1 guilds", "https://discord.com/oauth2/authorize?client_id=", "discd: ok"}, "switch"},
 		"in no guild":                   {fake.Options{}, false, "", 0, []string{"is in 0 guilds", "https://discord.com/oauth2/authorize?client_id=", "scope=bot+applications.commands&permissions=563259191446592"}, "switch"},
 		"joins are not seen":            {fake.Options{Denied: fake.GuildMembers}, true, "", 0, []string{"Server Members Intent is off", "discord.com/developers/applications/"}, "Message Content"},
 		"content is not seen":           {fake.Options{Denied: fake.MessageContent}, true, "", 1, []string{"Message Content Intent is off", "discord.com/developers/applications/"}, "discd: ok"},

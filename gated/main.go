@@ -69,6 +69,7 @@ func program() daemon.Program {
 		},
 		Check:      func(ctx context.Context, out io.Writer) error { return check(ctx, pkgcli.Safe(out, hidden())) },
 		Commands:   commands(),
+		Summaries:  summaries(),
 		Privileged: []string{"serve", "check", "agent"}, // they run agents, as other users
 	}
 }
@@ -84,6 +85,19 @@ func commands() map[string]pkgcli.Func {
 	all["agent"], all["why"] = conformance.Command(agentEnviron, hidden().String, os.Stdin), explain
 	all["context"] = contextCommand
 	return all
+}
+
+// summaries says what each of commands does.
+func summaries() map[string]string {
+	return map[string]string{
+		"agent":     "talk to an agent at the terminal, or check a program against the agent protocol",
+		"broadcast": "send a message to the chats of a group, or to some chats",
+		"context":   "print the prompt of a turn again",
+		"lost":      "list the messages that were not sent, and send them again",
+		"reminders": "list reminders, or cancel one",
+		"spend":     "print what agents have used, by day, group or chat",
+		"why":       "print what became of a message: each decision, its turn, its answers",
+	}
 }
 
 // agentEnviron is the part of gated's environment that agents see.

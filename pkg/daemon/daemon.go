@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os/signal"
 	"slices"
@@ -52,6 +53,8 @@ type Program struct {
 	Check func(ctx context.Context, out io.Writer) error
 	// Commands are further subcommands by name; they return flag.ErrHelp after printing help.
 	Commands map[string]func(ctx context.Context, args []string, out io.Writer) error
+	// Summaries says in a line what each of Commands does, for the help.
+	Summaries map[string]string
 	// Privileged names the subcommands that stay root in another user's data folder, and see to it themselves that they
 	// follow no link of that user's. Run by root, all others become that user.
 	Privileged []string
@@ -129,6 +132,9 @@ func (p Program) help() string {
 	help := "  serve    run until SIGTERM; without a command, too\n" +
 		"  check    check configuration, credentials and permissions\n" +
 		"  health   ask the running daemon whether it is ready\n"
+	for _, name := range slices.Sorted(maps.Keys(p.Summaries)) {
+		help += fmt.Sprintf("  %-8s %s\n", name, p.Summaries[name])
+	}
 	if len(p.Commands) > 0 {
 		help += "The other commands have a --help of their own.\n"
 	}

@@ -53,7 +53,11 @@ func (p *Poll) Text(label func(option int) string) string {
 	}
 	switch {
 	case p.Result != nil:
-		fmt.Fprintf(&b, "\n_Closed. Votes of %d users._", p.Result.Voters)
+		users := "users"
+		if p.Result.Voters == 1 {
+			users = "user"
+		}
+		fmt.Fprintf(&b, "\n_Closed. Votes of %d %s._", p.Result.Voters, users)
 	case p.Multiple:
 		b.WriteString("\n_Choose any number of options._")
 	}

@@ -20,6 +20,8 @@ func onboardingPlans() map[string][2]string {
 		// Once for each operator of a new request, of which there are few within an hour.
 		"queryDirectChat": {queryDirectChat, "SCAN c\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\nCORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH i USING INDEX messages_chat (chat_jid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
+		// As far as the chat's last inbound message.
+		"queryLastVerb":          {queryLastVerb, "SEARCH messages USING INDEX messages_chat (chat_jid=?)"},
 		"insertRequest":          {insertRequest, noRead},
 		"updateNoteApproval":     {updateNoteApproval, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
 		"updateWithdrawApproval": {updateWithdrawApproval, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},

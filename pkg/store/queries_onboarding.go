@@ -24,6 +24,8 @@ const (
 		WHERE i.chat_jid = c.jid AND i.direction = 'in')
 		WHERE c.kind = 'dm' AND c.platform = ? AND m.sender = ? ORDER BY m.id DESC LIMIT 1`
 
+	queryLastVerb = `SELECT verb FROM messages INDEXED BY messages_chat WHERE chat_jid = ? AND direction = 'in' ORDER BY id DESC LIMIT 1`
+
 	insertRequest = `INSERT INTO onboarding_requests (code, chat_jid, kind, sender, sender_name, title, sample, thread_id, state, created_at)
 		VALUES (?,?,?,?,?,?,?,?,'pending',?)`
 	updateNoteApproval     = `UPDATE onboarding_requests SET folder = ?, decided_by = ? WHERE code = ? AND state = 'pending' AND folder IS NULL`

@@ -119,18 +119,25 @@ func (r Reader) CountRequests(ctx context.Context, sender string, after, until i
 }
 
 // DirectChat returns the direct chat in which a user can be reached: that with the user's own
-// address, else the one with the user's newest message. "" is none.
+// address, else the one with the user's newest message. "" is none, also while the user blocks the bot.
 func (r Reader) DirectChat(ctx context.Context, sender string) (jid string, err error) {
 	own, err := r.Chat(ctx, sender)
-	if err != nil {
+	switch {
+	case err != nil:
+		return "", err
+	case own != nil && own.Kind == msg.ChatDM:
+		jid = sender
+	default:
+		platform, _ := msg.SplitJID(sender)
+		if _, err = r.q.get(ctx, []any{&jid}, queryDirectChat, platform, sender); err != nil || jid == "" {
+			return "", err
+		}
+	}
+	last := ""
+	if _, err = r.q.get(ctx, []any{&last}, queryLastVerb, jid); err != nil || last == msg.VerbLeave {
 		return "", err
 	}
-	if own != nil && own.Kind == msg.ChatDM {
-		return sender, nil
-	}
-	platform, _ := msg.SplitJID(sender)
-	_, err = r.q.get(ctx, []any{&jid}, queryDirectChat, platform, sender)
-	return jid, err
+	return jid, nil
 }
 
 // PutRequest stores a pending request of a chat that has none. Its texts are cut to their limits, and

@@ -214,7 +214,7 @@ func TestDirectChat_IsWhereTheUserWasSeenLast(t *testing.T) {
 	s := storetest.Open(t)
 	for jid, kind := range map[string]msg.ChatKind{
 		"telegram:42": msg.ChatDM, "telegram:-9": msg.ChatGroup, "slack:D1": msg.ChatDM, "slack:D2": msg.ChatDM, "slack:D3": msg.ChatDM,
-		"slack:C1": msg.ChatGroup, "discord:dm-1": msg.ChatDM, "telegram:43": msg.ChatGroup,
+		"slack:C1": msg.ChatGroup, "discord:dm-1": msg.ChatDM, "telegram:43": msg.ChatGroup, "telegram:44": msg.ChatDM, "telegram:45": msg.ChatDM,
 	} {
 		write(t, s, func(tx *store.Tx) error { return tx.PutChat(jid, kind, "", 1) })
 	}
@@ -223,6 +223,8 @@ func TestDirectChat_IsWhereTheUserWasSeenLast(t *testing.T) {
 		{ChatJID: "slack:D3", Sender: "slack:U2"}, // D3 is another user's now
 		{ChatJID: "slack:C1", Sender: "slack:U1"}, {ChatJID: "slack:D1", Sender: "slack:U9", Direction: msg.Out},
 		{ChatJID: "discord:dm-1", Sender: "slack:U1"}, {ChatJID: "telegram:-9", Sender: "telegram:43"},
+		{ChatJID: "telegram:44", Sender: "telegram:44"}, {ChatJID: "telegram:44", Sender: "telegram:44", Verb: msg.VerbLeave}, // blocks the bot
+		{ChatJID: "telegram:45", Sender: "telegram:45", Verb: msg.VerbLeave}, {ChatJID: "telegram:45", Sender: "telegram:45", Verb: msg.VerbJoin},
 	} {
 		if m.Direction == "" {
 			m.Direction = msg.In
@@ -231,6 +233,7 @@ func TestDirectChat_IsWhereTheUserWasSeenLast(t *testing.T) {
 	}
 	for sender, want := range map[string]string{
 		"telegram:42": "telegram:42", "slack:U1": "slack:D2", "slack:U2": "slack:D3", "slack:U9": "", "telegram:43": "", "web:operator": "",
+		"telegram:44": "", "telegram:45": "telegram:45",
 	} {
 		if got := must(s.DirectChat(t.Context(), sender))(t); got != want {
 			t.Errorf("%s is reached in %q, want %q", sender, got, want)

@@ -46,7 +46,7 @@ type Where struct {
 	ThreadID string // the platform's thread, "" for the chat as a whole
 	Topic    string // a message's own topic where there is no thread, as a tab of a web chat has; "" for none
 	Spend    bool   // the report says what was spent: an operator asks
-	// Who asks, since routes may be for some senders. In a direct message it is its user if nobody is named.
+	// Who asks, since routes may be for some senders. Without one it is, in a direct message, its user.
 	Sender, SenderName string
 }
 

@@ -179,7 +179,7 @@ func TestPoll_WebChat_VotesCountOnce(t *testing.T) {
 	web.say(`call poll_list {"state":"closed"}`)
 	i.WaitIdle()
 	all := strings.Join(web.answers(), "\n")
-	for _, want := range []string{"lunch?\n1\\. pizza\n2\\. sushi", "2\\. sushi: 1\n_Closed. Votes of 1 users._", `"votes":1}`} {
+	for _, want := range []string{"lunch?\n1\\. pizza\n2\\. sushi", "2\\. sushi: 1\n_Closed. Votes of 1 user._", `"votes":1}`} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the web chat lacks %q:\n%s", want, all)
 		}

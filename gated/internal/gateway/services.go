@@ -288,7 +288,7 @@ type serviceText struct {
 	Text string `json:"text"`
 }
 
-// maxName bounds how much of a sender's name dashd is told, in bytes.
+// maxName bounds how much of a sender's name dashd gets, in bytes.
 const maxName = 256
 
 func (g *Gateway) askDashd(ctx context.Context, m *msg.Message, skip bool) (text string, down bool) {

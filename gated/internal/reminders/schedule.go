@@ -51,7 +51,12 @@ func ParseSchedule(cron string, zone *time.Location) (s *Schedule, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCron, err)
 	}
-	// The parser takes ranges that are empty, as 5-1, on which it panics now.
+	for _, field := range fields {
+		if r := reversed(field); r != "" {
+			return nil, fmt.Errorf("%w; the range %s ends before it begins: write two ranges, as in fri-sat,sun-mon", errCron, r)
+		}
+	}
+	// The parser takes what names no day, as 30 2, and panics now on some of it.
 	if expr.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, errNever
 	}
@@ -86,6 +91,31 @@ func withSundays(field string) string {
 		}
 	}
 	return strings.Join(parts, ",")
+}
+
+// reversed returns the first range of a field that ends before it begins, "" for none: the parser takes it for nothing.
+func reversed(field string) string {
+	for part := range strings.SplitSeq(strings.ToLower(field), ",") {
+		days, _, _ := strings.Cut(part, "/")
+		first, last, isRange := strings.Cut(days, "-")
+		if from, to := ordinal(first), ordinal(last); isRange && from >= 0 && to >= 0 && to < from {
+			return days
+		}
+	}
+	return ""
+}
+
+// ordinal is the number of a word of a cron expression, which may name a day or a month; -1 for none.
+func ordinal(word string) int {
+	if n, err := strconv.Atoi(word); err == nil {
+		return n
+	}
+	for first, names := range []string{"sunmontuewedthufrisat", "janfebmaraprmayjunjulaugsepoctnovdec"} {
+		if at := strings.Index(names, word[:min(len(word), 3)]); len(word) >= 3 && at >= 0 && at%3 == 0 {
+			return first + at/3
+		}
+	}
+	return -1
 }
 
 // notCron reports whether an expression must not have a character.

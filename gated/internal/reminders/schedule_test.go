@@ -133,6 +133,20 @@ func TestParseSchedule_Invalid_Refused(t *testing.T) {
 	}
 }
 
+func TestParseSchedule_ReversedRange_IsNamed(t *testing.T) {
+	t.Parallel()
+	for cron, want := range map[string]string{"0 9 * * 5-1": "5-1", "0 9 * * fri-mon": "fri-mon", "50-10/5 * * * *": "50-10", "0 9 1 nov-feb *": "nov-feb"} {
+		if _, err := ParseSchedule(cron, time.UTC); err == nil || !strings.Contains(err.Error(), "the range "+want+" ends before it begins") {
+			t.Errorf("%q: %v", cron, err)
+		}
+	}
+	for _, cron := range []string{"0 9 * * fri-sun", "0 9 * * 5-7", "0 9 * jan-dec *", "0 9 * * mon-fri"} {
+		if _, err := ParseSchedule(cron, time.UTC); err != nil {
+			t.Errorf("%q: %v", cron, err)
+		}
+	}
+}
+
 func FuzzParseSchedule(f *testing.F) {
 	f.Add("30 9 * * mon-fri")
 	f.Add("*/5 1-3,7 L * 1#2")

@@ -52,7 +52,7 @@ func TestActivateContextObject_WrongUse_SaysWhatToDo(t *testing.T) {
 		`{"event":"poll_created","kind":"poll","source_message_id":OWN_MESSAGE}`:        "event",
 		`{"event":"media_inspected","kind":"article","source_message_id":OWN_MESSAGE}`:  "use one of",
 		`{"event":"followup_attached","kind":"poll","source_message_id":OWN_MESSAGE}`:   "list it with its own tool",
-		`{"event":"url_discussed","kind":"song","source_message_id":OWN_MESSAGE}`:       "song does not equal any of: [article link",
+		`{"event":"url_discussed","kind":"song","source_message_id":OWN_MESSAGE}`:       "kind must be one of article link",
 		`{"event":"url_discussed","kind":"link","url":"javascript:alert(1)"}`:           "begins with http",
 		`{"event":"media_inspected","kind":"media.image","url":"https://example.org/"}`: "give the source_message_id",
 	} {
@@ -61,7 +61,7 @@ func TestActivateContextObject_WrongUse_SaysWhatToDo(t *testing.T) {
 	if got := f.works("list_active_context_objects", `{}`); !strings.Contains(got, `"objects":[]`) {
 		t.Errorf("something is active: %s", got)
 	}
-	f.refused("list_active_context_objects", `{"allowed_kinds":["song"]}`, "song does not equal any of: [article link")
+	f.refused("list_active_context_objects", `{"allowed_kinds":["song"]}`, "allowed_kinds[] must be one of article link")
 	f.refused("list_active_context_objects", `{"include_inactive_debug":true}`, "include_inactive_debug")
 	if got := f.works("resolve_reference_target", `{}`); !strings.Contains(got, `"result":"not_found"`) {
 		t.Errorf("resolved: %s", got)

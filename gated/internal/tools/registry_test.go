@@ -151,6 +151,27 @@ func TestTools_UnknownField_IsRefused(t *testing.T) {
 	})
 }
 
+// TestTools_ArgumentsThatDoNotFit_AreNamed: a refusal says which argument is wrong and what it may be.
+func TestTools_ArgumentsThatDoNotFit_AreNamed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, tt := range []struct{ tool, arguments, want string }{
+		{"engage", `{"jid":"OWN_CHAT"}`, `the arguments must have "topic"`},
+		{"engage", `{"jid":"x","topic":""}`, "jid must have at least 3 characters"},
+		{"engage", `{"jid":"OWN_CHAT","topic":7}`, "topic must be of type string"},
+		{"engage", `{"jid":"OWN_CHAT","topic":"","thread":"x"}`, `the arguments must not have "thread"`},
+		{"engage", `{"jid":"OWN_CHAT","topic":"` + strings.Repeat("x", 500) + `"}`, "topic must have at most 200 characters"},
+		{"poll_create", `{"question":"lunch?","options":["pizza"]}`, "options must have at least 2 entries"},
+		{"poll_create", `{"question":"lunch?","options":["pizza",""]}`, "options[] must not be empty"},
+		{"broadcast", `{"text":""}`, "text must not be empty"},
+	} {
+		text, isError := f.call(tt.tool, tt.arguments)
+		if !isError || !strings.HasPrefix(text, tt.want) || strings.Contains(text, "validating") {
+			t.Errorf("%s %.80s: %v %q, want %q", tt.tool, tt.arguments, isError, text, tt.want)
+		}
+	}
+}
+
 func TestTools_NoOpenTurn_IsRefused(t *testing.T) {
 	t.Parallel()
 	eachTool(t, func(t *testing.T, tool Tool) {

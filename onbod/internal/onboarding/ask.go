@@ -140,14 +140,17 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask,
 	text := func(jid string) string { return operatorNotice(r, jid) }
 	switch {
 	case len(operators) == 0:
-		o.log.Warn("no operator is notified of a request: none of OPERATORS has a direct chat with the bot", "chat", r.ChatJID)
+		o.log.Warn("no operator is notified of a request: none of OPERATORS has a direct chat with the bot, or those who have blocked it", "chat", r.ChatJID)
 	case counts.Made == maxNotices+1:
 		text = func(string) string { return floodNotice() }
 	case counts.Made > maxNotices:
 		operators = nil
 	}
-	if err := o.notify(tx, r.ChatJID, r.ThreadID, chatNotice(r, len(operators) > 0 && counts.Made <= maxNotices)); err != nil {
-		return onboardapi.Asked{}, err
+	announced := len(operators) > 0 && counts.Made <= maxNotices
+	if !announced || !slices.Contains(operators, r.ChatJID) { // an operator who asks has the request itself
+		if err := o.notify(tx, r.ChatJID, r.ThreadID, chatNotice(r, announced)); err != nil {
+			return onboardapi.Asked{}, err
+		}
 	}
 	for _, jid := range operators {
 		if err := o.notify(tx, jid, "", text(jid)); err != nil {

@@ -80,11 +80,21 @@ func TestAsk_OperatorsDirectChats(t *testing.T) {
 }
 
 // An operator's own first message, in a chat that is not connected.
-func TestAsk_ByOperator_NotifiedInTheSameChat(t *testing.T) {
+func TestAsk_ByOperator_OneNotice(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	done := f.ask(operator)
-	f.wantNotices(operator, "This chat is not connected yet", "Request "+done.Code)
+	f.wantNotices(operator, "Request "+done.Code)
+}
+
+func TestAsk_OperatorBlocksTheBot_NoNoticeClaimsOtherwise(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	_, _, err := f.st.PutMessage(t.Context(), &msg.Message{ChatJID: operator, Direction: msg.In, Sender: operator, Verb: msg.VerbLeave})
+	f.ok(err)
+	done := f.ask(family)
+	f.wantNotices(operator)
+	f.wantNotices(family, "This chat is not connected yet. Request "+done.Code+" waits for an operator.")
 }
 
 func TestAsk_Rejected_NotForADay(t *testing.T) {

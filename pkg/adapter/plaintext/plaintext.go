@@ -61,7 +61,7 @@ type Named uint8
 
 // Whom it names.
 const (
-	Nobody Named = iota
+	NoName Named = iota
 	Us
 	Other
 	Token // another user, or a group if it begins the text: "@name" is the form of both

@@ -111,7 +111,7 @@ func (t *Table) question(ctx context.Context, item *routeapi.Item, platform stri
 	return q
 }
 
-// listen keeps a row from starting a turn if nobody said a word: a user has left, or has blocked or unblocked the bot. A
+// listen keeps a row without words from starting a turn: a user has left, or has blocked or unblocked the bot. A
 // route that asks for the verb does start one.
 func (q *question) listen() {
 	asked := q.answer.Reason == msg.ReasonRoute && q.route.Expr().OfVerbs()

@@ -150,7 +150,7 @@ func TestDecide_EachRule_GivesAnswerAndTrace(t *testing.T) {
 	}
 }
 
-// TestDecide_Membership_StartsNoTurn: whoever leaves, or blocks or unblocks the bot, has said nothing.
+// TestDecide_Membership_StartsNoTurn: a user who leaves, or blocks or unblocks the bot, has written nothing.
 func TestDecide_Membership_StartsNoTurn(t *testing.T) {
 	table := New([]msg.Route{
 		{ID: 1, Match: "room=-2 verb=leave", Target: "ops"},
