@@ -114,7 +114,7 @@ func (c *Console) chatRows(ctx context.Context, chats []store.SeenChat, now int6
 func (c *Console) homeOf(ctx context.Context, t *table, chat *msg.Chat) (folder string, err error) {
 	user := ""
 	if chat.Kind == msg.ChatDM && t.chats.BySender() {
-		if user, err = c.Store.LastUser(ctx, chat.JID); err != nil {
+		if _, user, err = c.Store.LastUser(ctx, chat.JID); err != nil {
 			return "", err
 		}
 		user = cmp.Or(user, chat.JID) // the address of the user on Telegram

@@ -190,7 +190,7 @@ func (s *Status) request(ctx context.Context, c *chat) (*store.Request, error) {
 // ask asks routd for the chat's group.
 func (s *Status) ask(ctx context.Context, c *chat) (folder string, err error) {
 	if c.Sender == "" && c.info.Kind == msg.ChatDM {
-		if c.Sender, err = s.cfg.Store.LastUser(ctx, c.ChatJID); err != nil {
+		if _, c.Sender, err = s.cfg.Store.LastUser(ctx, c.ChatJID); err != nil {
 			return "", err
 		}
 		c.Sender = cmp.Or(c.Sender, c.ChatJID) // the address of the user on Telegram

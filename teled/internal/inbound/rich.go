@@ -246,9 +246,9 @@ func (r *richReader) text(value any) string {
 	for _, part := range parts {
 		from := text.Len()
 		text.WriteString(r.part(part))
-		if r.namesUs(part) {
-			r.addressed = true
-			names = append(names, plaintext.Change{From: from, To: text.Len(), Blanks: true})
+		if who := r.whom(part); who != plaintext.NoName {
+			r.addressed = r.addressed || who == plaintext.Us
+			names = append(names, plaintext.Change{From: from, To: text.Len(), Insert: text.String()[from:], Names: who})
 		}
 	}
 	return plaintext.Apply(text.String(), names)
@@ -298,8 +298,8 @@ func (r *richReader) expression(b node) string {
 	return oneLine(r.take(text))
 }
 
-// namesUs reports whether a part of a text is a mention of the bot.
-func (r *richReader) namesUs(part any) bool {
+// whom is whom a part of a text names.
+func (r *richReader) whom(part any) plaintext.Named {
 	p, _ := part.(node)
 	switch p["type"] {
 	case "mention":
@@ -307,13 +307,15 @@ func (r *richReader) namesUs(part any) bool {
 		if name == "" {
 			name, _ = p["text"].(string)
 		}
-		return r.me.named(strings.TrimPrefix(name, "@"))
+		return r.me.whom("@" + strings.TrimPrefix(name, "@"))
 	case "text_mention":
 		user, _ := p["user"].(node)
-		id, _ := user["id"].(float64)
-		return r.me.ID != 0 && int64(id) == r.me.ID
+		if id, _ := user["id"].(float64); r.me.ID != 0 && int64(id) == r.me.ID {
+			return plaintext.Us
+		}
+		return plaintext.Other
 	}
-	return false
+	return plaintext.NoName
 }
 
 // joined are the texts that are not empty.

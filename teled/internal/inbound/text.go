@@ -40,13 +40,7 @@ func changeOf(e *telegramapi.MessageEntity, words string, from int, me Self) (c 
 	to := from + len(words)
 	switch e.Type {
 	case telegramapi.EntityMention:
-		who := plaintext.Token
-		switch name, ok := strings.CutPrefix(words, "@"); {
-		case ok && me.named(name):
-			who = plaintext.Us
-		case strings.HasSuffix(strings.ToLower(name), "bot"): // as the usernames of bots do
-			who = plaintext.Other
-		}
+		who := me.whom(words)
 		return plaintext.Change{From: from, To: to, Insert: words, Names: who}, who == plaintext.Us
 	case telegramapi.EntityTextMention:
 		who := plaintext.Other
@@ -95,4 +89,16 @@ func span(offsets []int, offset, length int) (from, to int, ok bool) {
 	}
 	from, to = offsets[offset], offsets[offset+length]
 	return from, to, from >= 0 && to >= 0
+}
+
+// whom is whom a mention such as "@arizuko_bot" names.
+func (me Self) whom(mention string) plaintext.Named {
+	name, ok := strings.CutPrefix(mention, "@")
+	switch {
+	case ok && me.named(name):
+		return plaintext.Us
+	case strings.HasSuffix(strings.ToLower(name), "bot"): // as the usernames of bots do
+		return plaintext.Other
+	}
+	return plaintext.Token
 }
