@@ -92,9 +92,12 @@ func summaries() map[string]string {
 	return map[string]string{
 		"agent":     "talk to an agent at the terminal, or check a program against the agent protocol",
 		"broadcast": "send a message to the chats of a group, or to some chats",
+		"cancel":    "end a turn",
 		"context":   "print the prompt of a turn again",
 		"lost":      "list the messages that were not sent, and send them again",
 		"reminders": "list reminders, or cancel one",
+		"replay":    "send a message again, or decide it again",
+		"retry":     "run a turn again that has failed",
 		"spend":     "print what agents have used, by day, group or chat",
 		"why":       "print what became of a message: each decision, its turn, its answers",
 	}

@@ -160,7 +160,7 @@ func (w *writer) toolUse() {
 	w.with("activate_context_object", "- activate_context_object: reports what you summarized, discussed or looked into; not mere mentions.")
 	w.with("reminder_create", "- reminder_create: for what is due later; you do not run between turns.")
 	w.with("delegate escalate", "- delegate: a group below yours answers here by itself; do not wait. escalate: the group above answers you by a message.")
-	w.with("disengage", "- disengage (jid, topic = place of <turn>, or fork's): ends that a place's messages reach you without a mention, as they do after an answer: when a conversation is over, users go on among themselves, or one asks you to be quiet.")
+	w.with("disengage", "- disengage (jid, topic = place of <turn>, or fork's): ends that messages of a place reach you without a mention, as after an answer: when a conversation is over, users go on among themselves, or one asks you to be quiet.")
 	w.with("fork_topic disengage send_message", "- fork_topic: for a wrong answer that takes questions to correct. In the fork, <topic>#fix, settle it; then post one corrected answer to the parent <topic> by send_message (topic), and disengage the fork.")
 	if rest := w.unnamed(); len(rest) > 0 {
 		w.line("- Further tools, by their descriptions: ", strings.Join(rest, ", "), ".")
