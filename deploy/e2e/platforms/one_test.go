@@ -178,6 +178,9 @@ func receiver(f *ast.FuncDecl) string {
 	if pointer, ok := kind.(*ast.StarExpr); ok {
 		kind = pointer.X
 	}
+	if generic, ok := kind.(*ast.IndexExpr); ok {
+		kind = generic.X
+	}
 	name, _ := kind.(*ast.Ident)
 	if name == nil {
 		return ""
@@ -222,7 +225,12 @@ func differences() map[string]difference {
 		"type outbound forums":    {"teled", topics},
 		"type outbound forum":     {"teled", topics},
 		"events file menu.go":     {"teled", "Telegram keeps a menu of commands for each kind of chat, with those of others in it; Discord's commands are calls of their own"},
-		"events file pastes.go":   {"teled", "Telegram's apps cut a long text into several messages"},
+		"events file pastes.go":   {"discd teled", "Telegram's apps cut a long text into several messages, Discord's make a file of it"},
+		"events file sockets.go":  {"slakd", "only Slack says how many connections are open"},
+		"events file starts.go":   {"discd", "only Discord says how many sessions were begun"},
+		"inbound Paste":           {"discd", "only Discord's apps make a file of a long text"},
+		"inbound PasteText":       {"discd", "only Discord's apps make a file of a long text"},
+		"setting UserApps":        {"slakd", "only on Slack an app can post in the name of its user"},
 		"api Failure":             {"discd slakd", "Telegram's failures depend on what getMe says: they are made by its client"},
 
 		"events file gateway.go":   {"discd", session},
