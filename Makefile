@@ -47,7 +47,7 @@ tidy: ## go.mod and go.sum of each module, and go.work.sum
 	for module in $(MODULES); do GOWORK=off go -C $$module mod tidy || exit 1; done
 	go work sync
 
-bench: ## the message path against a floor without logic; takes some minutes
+bench: ## the message path against a floor without logic; takes half an hour
 	go run ./deploy/e2e/bench $(ARGS)
 
 faults: ## daemons killed at N failpoints under load; without N once at each; DB=postgres: on a server
