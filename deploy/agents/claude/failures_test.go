@@ -38,7 +38,7 @@ func (r *fixture) wantMemory(id string) {
 func TestAgent_FailingAPI_KeepsConversation(t *testing.T) {
 	need.Verify(t)
 	t.Parallel()
-	reset := time.Now().Add(30 * time.Minute)
+	reset := time.Now().Add(30 * time.Minute).Truncate(time.Second) // the header's unit
 	const token = "CLAUDE_CODE_OAUTH_TOKEN="
 	for name, tc := range map[string]struct {
 		fault   anthropic.Fault
