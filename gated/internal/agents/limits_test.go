@@ -71,7 +71,7 @@ func TestFrames_AfterTheEnd_AreBounded(t *testing.T) {
 func TestResults_AreBounded(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
-	asked := r.ask("!" + strings.Repeat("longmore 1000000; ", 20) + "long 1000000")
+	asked := r.ask("!" + strings.Repeat("longmore 1000000; ", 10) + "long 1000000")
 	done := r.await(asked, msg.TurnDone)
 	var sum, longest int
 	replies := r.replies(asked)

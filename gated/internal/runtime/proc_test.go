@@ -265,7 +265,8 @@ func TestAgent_NeverReads(t *testing.T) {
 	if !errors.Is(err, ErrFull) || accepted != maxQueued {
 		t.Errorf("after %d bytes: %v, want ErrFull", accepted, err)
 	}
-	p.Stop(time.Millisecond)
+	p.CloseInput()
+	p.terminate()
 	_, _, exit := finish(t, p)
 	if exit.Signal != syscall.SIGTERM || exit.Unsent < accepted-(1<<20) {
 		t.Errorf("exit %v, %d of %d bytes unsent", exit.Reason(), exit.Unsent, accepted)
