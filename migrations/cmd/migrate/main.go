@@ -166,15 +166,7 @@ func (p program) up() error {
 }
 
 func (p program) down(n int) error {
-	if p.cfg.missing() {
-		return refuse("there is no database at %s", p.cfg.dbPath())
-	}
-	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return withSchema(p.cfg, p.files, func(s *schema) error {
+	return p.locked(func(s *schema) error {
 		receipt, err := s.down(n, p.keepCopy)
 		if err != nil {
 			return err
@@ -183,8 +175,8 @@ func (p program) down(n int) error {
 	})
 }
 
-// repair repairs references to rows that are not there. Daemons may run.
-func (p program) repair() error {
+// locked changes a database that there is, alone.
+func (p program) locked(change func(*schema) error) error {
 	if p.cfg.missing() {
 		return refuse("there is no database at %s", p.cfg.dbPath())
 	}
@@ -193,7 +185,12 @@ func (p program) repair() error {
 		return err
 	}
 	defer unlock()
-	return withSchema(p.cfg, p.files, func(s *schema) error {
+	return withSchema(p.cfg, p.files, change)
+}
+
+// repair repairs references to rows that are not there. Daemons may run.
+func (p program) repair() error {
+	return p.locked(func(s *schema) error {
 		done, err := s.repair(p.keepCopy)
 		if err == nil && len(done) == 0 {
 			done = []string{"nothing to repair"}
