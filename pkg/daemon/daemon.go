@@ -129,11 +129,13 @@ func (p Program) usage() string {
 }
 
 func (p Program) help() string {
-	help := "  serve    run until SIGTERM; without a command, too\n" +
-		"  check    check configuration, credentials and permissions\n" +
-		"  health   ask the running daemon whether it is ready\n"
+	help := ""
+	line := func(name, what string) { help += fmt.Sprintf("  %-9s  %s\n", name, what) }
+	line("serve", "run until SIGTERM; without a command, too")
+	line("check", "check configuration, credentials and permissions")
+	line("health", "ask the running daemon whether it is ready")
 	for _, name := range slices.Sorted(maps.Keys(p.Summaries)) {
-		help += fmt.Sprintf("  %-8s %s\n", name, p.Summaries[name])
+		line(name, p.Summaries[name])
 	}
 	if len(p.Commands) > 0 {
 		help += "The other commands have a --help of their own.\n"
