@@ -117,16 +117,16 @@ func dueAt() string { return time.Now().Add(reminderDelay).UTC().Format(time.RFC
 
 func remind(_ *generator, c chatsim.Conversation, text string) toolMessage {
 	return reminderMessage(fmt.Sprintf(`call reminder_create {"kind":"text","body":%q,"due_at":%q}`, text, dueAt()), text,
-		sentRows(chatsim.Conversation{Chat: c.Chat}, msg.SourceReminder, msg.KindMessage, text, 1))
+		sentRows(c, msg.SourceReminder, msg.KindMessage, text, 1))
 }
 
 func remindToAnswer(_ *generator, c chatsim.Conversation, text string) toolMessage {
 	body := "say " + text
 	return reminderMessage(fmt.Sprintf(`call reminder_create {"kind":"prompt","body":%q,"due_at":%q}`, body, dueAt()), body,
-		answerLine(chatsim.Conversation{Chat: c.Chat}, text))
+		answerLine(c, text))
 }
 
-// reminderMessage asks for a reminder. Its first effect is the reminder itself.
+// reminderMessage asks for a reminder, which is sent where it was made. Its first effect is the reminder itself.
 func reminderMessage(content, body string, fired effect) toolMessage {
 	return toolMessage{content: content, late: true, effects: []effect{
 		{`SELECT count(*) FROM reminders WHERE body = ? AND state = 'done'`, []any{body}, 1}, fired,
