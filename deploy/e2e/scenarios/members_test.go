@@ -47,7 +47,7 @@ func TestAccess_Stranger_ReachesNoGroup(t *testing.T) {
 // own, start no more turns than the rate allows, also after gated was killed. Others are answered.
 func TestRate_Flood_EndsBounded(t *testing.T) {
 	f := start(t, harness.Options{})
-	f.SetGroup("main", `{}`)
+	f.SetGroup("main", `{"rate":10}`)
 	flood := func(from, count int) (routed, notices int) {
 		var rows []msg.Message
 		for i := range count {
@@ -66,14 +66,14 @@ func TestRate_Flood_EndsBounded(t *testing.T) {
 		}
 		return routed, notices
 	}
-	if routed, notices := flood(0, 300); routed != 60 || notices != 1 {
+	if routed, notices := flood(0, 50); routed != 10 || notices != 1 {
 		t.Errorf("%d turns, %d notices", routed, notices)
 	}
 	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", Sender: member, Content: "quick?"})[0])
 	f.WantEchoes("telegram:5", "quick?")
 	f.Kill(harness.Gated)
 	f.Restart(harness.Gated)
-	if routed, notices := flood(300, 20); routed != 0 || notices != 1 {
+	if routed, notices := flood(50, 10); routed != 0 || notices != 1 {
 		t.Errorf("after a restart %d turns, %d notices in all", routed, notices)
 	}
 }
