@@ -287,3 +287,139 @@ func TestInbound_LookupFails_OtherChannelsGoOn(t *testing.T) {
 	r.discord.ClearFaults()
 	r.expect("message: hello [#general]", "message: first [#general / Soup]", "message: second [#general / Soup]")
 }
+
+// At the first start there is nothing to backfill.
+func TestBackfill_AfterStop_KeepsOrder(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	dm := r.discord.DM(r.alice)
+	quiet := r.guild.Channel("quiet")
+	quiet.Say(r.alice, "long before")
+	stop := r.connect()
+	r.general.Say(r.alice, "before")
+	dm.Say(r.alice, "before, in private")
+	want := []string{"message: before [#general]", "message: before, in private [Alice]"}
+	r.expect(want...)
+	stop()
+
+	dm.Say(r.alice, "meanwhile, in private")
+	want = append(want, "message: meanwhile, in private [Alice]")
+	missed := 230 // three pages of history
+	if testing.Short() {
+		missed = 120
+	}
+	for i := range missed {
+		r.general.Say(r.alice, fmt.Sprint("meanwhile ", i))
+		want = append(want, fmt.Sprintf("message: meanwhile %d [#general]", i))
+	}
+	quiet.Say(r.alice, "meanwhile, in an empty channel")
+	thread := quiet.Thread(r.alice, "new")
+	thread.Say(r.alice, "meanwhile, in what is new")
+	want = append(want, "message: meanwhile, in an empty channel [#quiet]", "message: meanwhile, in what is new [#quiet / new]")
+	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: 502}, fake.Fault{Route: fake.GetMessages, RetryAfter: 100 * time.Millisecond})
+	stop = r.connect()
+	r.general.Say(r.alice, "after")
+	want = append(want, "message: after [#general]")
+	r.until("the rows", func() bool { return len(r.stored()) >= len(want) })
+	if diff := cmp.Diff(byPlace(want), byPlace(r.stored())); diff != "" {
+		t.Fatalf("stored (-want +got):\n%s", diff)
+	}
+	stop()
+	r.connect()
+	want = append(r.stored(), "message: the end [#general]")
+	r.general.Say(r.alice, "the end")
+	r.expect(want...)
+}
+
+// byPlace puts rows of different places beside each other; those of one keep their order.
+func byPlace(rows []string) []string {
+	place := func(row string) string { return row[strings.LastIndexByte(row, '['):] }
+	slices.SortStableFunc(rows, func(a, b string) int { return strings.Compare(place(a), place(b)) })
+	return rows
+}
+
+// Newer messages are stored meanwhile, and so are those of other channels.
+func TestBackfill_ChannelFails_IsReadWhenItWorks(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	quiet := r.guild.Channel("quiet")
+	stop := r.connect()
+	r.general.Say(r.alice, "before")
+	quiet.Say(r.alice, "before")
+	r.expect("message: before [#general]", "message: before [#quiet]")
+	stop()
+	r.general.Say(r.alice, "meanwhile")
+	quiet.Say(r.alice, "meanwhile")
+	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: 502})
+	stop = r.connect()
+	r.until("the channel that works", func() bool { return len(r.stored()) >= 3 })
+	stop() // in the middle of it
+	r.connect()
+	r.expect("message: before [#general]", "message: before [#quiet]", "message: meanwhile [#quiet]", "message: meanwhile [#general]")
+}
+
+// What Discord refuses to show is asked for again when the bot's permissions change, not at each start.
+func TestBackfill_Refused_IsReadWhenPermissionsChange(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	stop := r.connect()
+	r.general.Say(r.alice, "before")
+	r.expect("message: before [#general]")
+	stop()
+	r.general.Say(r.alice, "meanwhile")
+	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: 403, Code: 50001, Times: -1})
+	refusals := func() (n int) {
+		for _, c := range r.discord.Calls() {
+			if c.Route == fake.GetMessages && c.Status == 403 {
+				n++
+			}
+		}
+		return n
+	}
+	for range 3 {
+		stop = r.connect()
+		r.until("the refusal to be kept", func() bool {
+			return r.text(`SELECT count(*) FROM cursors WHERE daemon = 'discd' AND key LIKE 'hidden:%'`) == "1"
+		})
+		stop()
+	}
+	if n := refusals(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+	r.discord.ClearFaults()
+	r.connect()
+	r.general.Say(r.alice, "after")
+	r.expect("message: before [#general]", "message: after [#general]")
+	r.guild.Role("reader")
+	r.expect("message: before [#general]", "message: after [#general]", "message: meanwhile [#general]")
+}
+
+// Whether or not they had messages when discd stopped.
+func TestBackfill_NewChannels_AreReadFromTheirStart(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	forum := r.guild.Forum("help")
+	stop := r.connect()
+	r.general.Say(r.alice, "before")
+	silent := r.guild.Channel("silent")
+	r.general.Say(r.alice, "later")
+	r.expect("message: before [#general]", "message: later [#general]")
+	stop()
+	silent.Say(r.alice, "in what was silent")
+	late := r.guild.Channel("late")
+	late.Say(r.alice, "in what is new")
+	forum.OpenPost(r.alice, "My pan burns", "what now?")
+	r.connect()
+	r.expect("message: before [#general]", "message: later [#general]", "message: in what was silent [#silent]",
+		"message: in what is new [#late]", "message: what now? [#help / My pan burns]")
+}
+
+func TestBackfill_HiddenChannel_DoesNotDelayOthers(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	closed := r.guild.Channel("closed")
+	stop := r.connect()
+	closed.Say(r.alice, "before")
+	r.expect("message: before [#closed]")
+	stop()
+	closed.Say(r.alice, "meanwhile")
+	closed.Deny(fake.ViewChannel)
+	r.general.Say(r.alice, "meanwhile")
+	r.connect()
+	r.expect("message: before [#closed]", "message: meanwhile [#general]")
+}
