@@ -50,7 +50,7 @@ type AnswerReason string
 const (
 	AskAnswered AnswerReason = "answered"
 	AskExpired  AnswerReason = "expired" // no user has answered in time, or the turn was cancelled: the same as no
-	AskRefused  AnswerReason = "refused" // the question cannot be asked: the same as no
+	AskRefused  AnswerReason = "refused" // the question cannot be asked, or not be delivered: the same as no
 )
 
 // Answer is the answer to a question.

@@ -65,9 +65,18 @@ func (r Reader) Presses(ctx context.Context, chatJID, platformID string) ([]*msg
 	return r.messages(ctx, queryPresses, chatJID, platformID)
 }
 
-// AsksDue returns open questions whose time is over, oldest first, at most 100.
+// AsksDue returns open questions whose time is over, or whose message failed for good, oldest first, at most 100.
 func (r Reader) AsksDue(ctx context.Context, now int64) ([]*msg.Ask, error) {
 	return r.asks(ctx, queryAsksDue, now)
+}
+
+// AskLost reports whether a question ended without an answer since its message failed for good.
+func (r Reader) AskLost(ctx context.Context, a *msg.Ask) (bool, error) {
+	if a.State != msg.AskExpired {
+		return false, nil
+	}
+	m, err := r.Message(ctx, a.MessageID)
+	return m != nil && m.OutState == msg.OutFailed, err
 }
 
 // RunAsking returns the turns of a run that wait for the answers to questions.
@@ -156,6 +165,11 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 func (tx *Tx) mayAsk(t *msg.Turn, a *msg.Ask, known []*msg.Ask) error {
 	if a.Who.None() {
 		return ErrNoUser
+	}
+	if t.ThreadID == "" {
+		if has, err := tx.HasTopLevel(uncancelled(), t.ChatJID); err != nil || !has {
+			return cmp.Or(err, fmt.Errorf("the chat is a forum, and this turn is in none of its posts: %w", ErrNoUser))
+		}
 	}
 	for n := 2; slices.ContainsFunc(known, func(k *msg.Ask) bool { return k.AskID == a.AskID }); n++ {
 		id, _, _ := strings.Cut(a.AskID, againMark)

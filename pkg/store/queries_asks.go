@@ -13,7 +13,8 @@ const (
 		WHERE a.state = 'open' AND t.folder = ? ORDER BY a.id`
 	// Those that were asked over a minute (maxSkew) later than now are due as well: the clock was set back.
 	queryAsksDue = `SELECT ` + askColumns + ` FROM asks a INDEXED BY asks_open
-		WHERE a.state = 'open' AND (a.expires_at <= ?1 OR a.created_at > ?1 + 60000) ORDER BY a.id LIMIT 100`
+		WHERE a.state = 'open' AND (a.expires_at <= ?1 OR a.created_at > ?1 + 60000
+			OR EXISTS (SELECT 1 FROM messages m WHERE m.id = a.message_id AND m.out_state = 'failed')) ORDER BY a.id LIMIT 100`
 	queryRunOpenAsks = `SELECT DISTINCT t.id FROM turns t INDEXED BY turns_run CROSS JOIN asks a ON a.turn_id = t.id
 		WHERE t.state = 'running' AND t.run_id = ? AND a.state = 'open' AND substr(a.ask_id, 1, 6) <> 'budget' ORDER BY 1`
 

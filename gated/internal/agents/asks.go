@@ -78,12 +78,12 @@ func (r *run) checkAsks() {
 		if err != nil {
 			return // the next sweep looks again
 		}
-		answer := agentproto.Answer{Reason: agentproto.AskExpired}
-		switch {
-		case stored != nil && stored.State == msg.AskOpen:
+		if stored != nil && stored.State == msg.AskOpen {
 			continue
-		case stored != nil && stored.State == msg.AskAnswered:
-			answer = agentproto.Answer{Option: stored.Option, Reason: agentproto.AskAnswered, By: stored.AnsweredBy}
+		}
+		answer, err := r.outcome(stored)
+		if err != nil {
+			return
 		}
 		r.m.log.Info("answer sent to agent", "run", r.row.ID, "turn", r.asks[id].turn, "ask", id, "reason", answer.Reason)
 		r.sendAnswer(r.asks[id].answer(answer))
@@ -93,6 +93,22 @@ func (r *run) checkAsks() {
 	if err == nil {
 		r.setWaiting(turns)
 	}
+}
+
+// outcome is what an agent gets for a question that has ended; nil is one that was deleted.
+func (r *run) outcome(a *msg.Ask) (answer agentproto.Answer, err error) {
+	expired := agentproto.Answer{Reason: agentproto.AskExpired}
+	switch {
+	case a == nil:
+		return expired, nil
+	case a.State == msg.AskAnswered:
+		return agentproto.Answer{Option: a.Option, Reason: agentproto.AskAnswered, By: a.AnsweredBy}, nil
+	}
+	lost, err := r.m.st.AskLost(r.m.ctx, a)
+	if lost {
+		return agentproto.Answer{Reason: agentproto.AskRefused, Problem: "it could not be delivered, so no user has read it"}, err
+	}
+	return expired, err
 }
 
 // setWaiting keeps the turns that wait for users. While there are some, the run uses no slot and no time.
@@ -262,7 +278,7 @@ func OperatorsOf(operators map[string]bool, chatJID string) msg.Who {
 	return who
 }
 
-// expireAsks ends questions whose time is over, until ctx ends.
+// expireAsks ends questions whose time is over, or that could not be delivered, until ctx ends.
 func (m *Manager) expireAsks(ctx context.Context) {
 	ticks := time.NewTicker(askExpiryInterval)
 	defer ticks.Stop()

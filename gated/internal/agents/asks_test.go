@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -66,6 +67,33 @@ func TestAsk_CannotBeAsked_IsRefusedAtOnce(t *testing.T) {
 		if got := r.answered(r.ask(ask, chat("telegram:-5")))[0]; got != want {
 			t.Errorf("%s\nsaid %s\nwant %s", ask, got, want)
 		}
+	}
+}
+
+// Its agent does not wait ten minutes for an answer that no user can give. Both ways: the tool has its own test.
+func TestAsk_NotDelivered_IsRefused(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	turn := r.ask(question)
+	a := r.asks(turn, 1)[0]
+	r.write(func(tx *store.Tx) error {
+		return cmp.Or(tx.ClaimOutbound(a.MessageID, 1, 1), tx.SettleOutbound(a.MessageID, msg.OutFailed, ""))
+	})
+	if got := r.answered(turn)[0]; !strings.HasSuffix(got, `q: "" refused by "" for "" it could not be delivered, so no user has read it`) {
+		t.Errorf("the turn said %q", got)
+	}
+}
+
+// A forum shows no message outside of its posts.
+func TestAsk_ForumOutsideOfPosts_IsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	r.write(func(tx *store.Tx) error {
+		return tx.PutThread(msg.Thread{ChatJID: "discord:900", ID: "901", Kind: "forum_post"})
+	})
+	got := r.answered(r.ask(question, chat("discord:900")))[0]
+	if !strings.HasSuffix(got, `refused by "" for "" the chat is a forum, and this turn is in none of its posts: no user may answer`) {
+		t.Errorf("the turn said %q", got)
 	}
 }
 

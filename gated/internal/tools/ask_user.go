@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,9 @@ func askUser() Tool {
 			err = c.checkOpen(ctx, c.Services.Store.Reader)
 		}
 		if err == nil {
+			err = c.checkTakes(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Turn.ThreadID, "ask with send_message, and the id of a post as topic")
+		}
+		if err == nil {
 			err = c.place.park()
 		}
 		if err != nil {
@@ -71,6 +75,9 @@ func askUser() Tool {
 			return out, err
 		}
 		c.access.noteActed(c.Turn.ID, hash) // the next call of the kind is another question
+		if lost, err := c.Services.Store.AskLost(ctx, asked); err != nil || lost {
+			return out, cmp.Or(err, refuse("the question could not be delivered, so no user has read it: go on without, or end your turn with what you have"))
+		}
 		return askUserOut{Answered: asked.State == msg.AskAnswered, Option: asked.Option, By: asked.AnsweredBy}, nil
 	})
 }

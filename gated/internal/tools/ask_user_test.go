@@ -51,6 +51,13 @@ func TestAskUser_NoAnswer_CountsAsNo(t *testing.T) {
 	}
 }
 
+func TestAskUser_NotDelivered_SaysSo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.loseAsks = true
+	f.refused("ask_user", `{"question":"Which?","options":["a","b"]}`, "could not be delivered, so no user has read it")
+}
+
 // A model that asks the same twice gets two questions; one whose call was cut off waits for the first.
 func TestAskUser_SameQuestionAgain_IsAnotherOnceAnswered(t *testing.T) {
 	t.Parallel()

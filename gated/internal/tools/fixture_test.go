@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -41,6 +42,7 @@ type fixture struct {
 	log      *buffer
 
 	holdAnswers  bool // questions stay open
+	loseAsks     bool // questions are not delivered
 	access       *Access
 	turn         *msg.Turn
 	own, foreign *msg.Message
@@ -115,6 +117,9 @@ func (f *fixture) Ask(t *msg.Turn, q *store.Question, _ error, redact func(strin
 	err = f.st.Write(context.Background(), func(tx *store.Tx) error {
 		if a, err = tx.PutAsk(t, q, now); err != nil || f.holdAnswers || a.State != msg.AskOpen {
 			return err
+		}
+		if f.loseAsks {
+			return cmp.Or(tx.ClaimOutbound(a.MessageID, 1, now), tx.SettleOutbound(a.MessageID, msg.OutFailed, ""), tx.ExpireAsk(a.ID, now))
 		}
 		return tx.AnswerAsk(a.ID, 1, "telegram:7", "Ann", now, now)
 	})

@@ -147,6 +147,7 @@ func TestForum_OutsideOfPosts_IsRefused(t *testing.T) {
 	} {
 		f.refused(tool, args, "give the id of a post")
 	}
+	f.refused("ask_user", `{"question":"Which?","options":["a","b"]}`, "ask with send_message, and the id of a post as topic")
 	f.works("send_message", `{"text":"x","topic":"`+post+`"}`)
 	if m := f.last(); m.ThreadID != post {
 		t.Errorf("into the post: %+v", m)
