@@ -70,7 +70,7 @@ func (c *Caller) placeToHear(ctx context.Context, in engageIn, fork *msg.Fork) (
 	case fork != nil:
 		return fork.Place(), nil
 	case !strings.Contains(in.Topic, msg.TopicSigil):
-		return in.Topic, nil
+		return in.Topic, c.checkThread(ctx, c.Services.Store.Reader, in.JID, in.Topic)
 	}
 	there := *c
 	if in.JID != c.Turn.ChatJID {
@@ -78,6 +78,23 @@ func (c *Caller) placeToHear(ctx context.Context, in engageIn, fork *msg.Fork) (
 	}
 	_, place, err = there.placeOf(ctx, c.Services.Store.Reader, in.Topic)
 	return place, err
+}
+
+// checkThread returns a refusal for what is no thread of a chat: a window there would hear nothing, and its end would leave the
+// one that is meant. Where messages begin threads, each message is one.
+func (c *Caller) checkThread(ctx context.Context, r store.Reader, jid, thread string) error {
+	if thread == "" || jid == c.Turn.ChatJID && thread == c.Turn.ThreadID {
+		return nil
+	}
+	has, err := r.HasThread(ctx, jid, thread)
+	if err != nil || has {
+		return err
+	}
+	if m, err := r.MessageByPlatformID(ctx, jid, thread); err != nil || m != nil {
+		return err
+	}
+	return refuse("chat %.100q has no thread %.80q: give the place of <turn>, which is %q here, a topic such as #deploy, or \"\" for the chat outside of threads",
+		jid, thread, c.Turn.Place)
 }
 
 // checkEngagement returns a refusal unless a chat is the caller's, or one that it may write to. Routd has a check of its

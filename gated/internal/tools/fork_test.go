@@ -60,6 +60,7 @@ func newFakeRoutd(f *fixture) *fakeRoutd {
 func TestEngagement_OpenAndEnd(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	f.write(func(tx *store.Tx) error { return tx.PutThread(msg.Thread{ChatJID: chat, ID: "33"}) })
 	want := fmt.Sprintf(`{"engaged":true,"engaged_until":%d,"folder":"acme"}`, f.clock.UnixMilli()+1000)
 	for range 2 {
 		if got := f.works("engage", `{"jid":"OWN_CHAT","topic":"33"}`); got != want {
@@ -109,6 +110,7 @@ func TestEngagement_Refusals(t *testing.T) {
 		f.refused(tool, `{"jid":"OWN_CHAT"}`, "topic")
 		f.refused(tool, `{"topic":""}`, "jid")
 		f.refused(tool, `{"jid":"nowhere","topic":""}`, "out of reach")
+		f.refused(tool, `{"jid":"OWN_CHAT","topic":"deploy"}`, `has no thread "deploy": give the place of <turn>, which is "" here`)
 		f.refused(tool, `{"jid":"FOREIGN_CHAT","topic":""}`, "out of reach")
 	}
 	f.routd.down = true
