@@ -276,6 +276,7 @@ func TestRouteEditor_TestMessage_BothTablesInWords(t *testing.T) {
 		"@ops look":      "@ops names the group ops",
 		"#plan look":     "the text is for the topic #plan",
 		"/status":        "the command /status, which gated answers",
+		"/new@some_bot":  "for the bot that it names. For a name of this one, as in BOT_NAMES of gated, it is the command: write /new to test that",
 		"@ops":           "pins the chat",
 		"@stranger look": "@stranger names no group",
 	} {
