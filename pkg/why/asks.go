@@ -179,7 +179,7 @@ func ended(a *msg.Ask) string {
 	case a.State == msg.AskAnswered:
 		return fmt.Sprintf("answered with option %d by %s", slices.Index(a.Options, a.Option)+1, a.AnsweredBy)
 	case a.EndedAt < a.ExpiresAt:
-		return "ended without an answer, with its turn: that counts as no"
+		return "ended without an answer, with its turn or since it was not delivered: that counts as no"
 	}
 	return "expired without an answer: that counts as no"
 }

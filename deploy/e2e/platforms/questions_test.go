@@ -161,3 +161,28 @@ func TestQuestion_NumberAsAReply_AnswersIt(t *testing.T) {
 		}
 	})
 }
+
+// The chat is taken away before the question arrives: no user will answer, so the agent does not wait for one.
+func TestQuestion_ChatIsGone_AgentGoesOn(t *testing.T) {
+	need.Verify(t)
+	onEachPlatformWithTools(t, func(f *fixture) {
+		var gone []chatsim.Removal
+		for n, d := range f.Removals() {
+			if d.LeavesChat {
+				continue
+			}
+			gone = append(gone, d)
+			removed := fmt.Sprint("removed", n)
+			f.ask(d.Conversation, "wait "+removed+"\n"+`call ask_user {"question":"Which one?","options":["red","green"]}`)
+			f.waitRunning(d.Conversation)
+			d.Apply()
+			f.LetGo("main", removed)
+		}
+		f.WaitIdle()
+		for _, d := range gone {
+			if got := f.Value(`SELECT content FROM messages WHERE chat_jid = ? AND source = 'agent' AND content LIKE 'ask_user %'`, d.Conversation.Chat); !strings.Contains(got, "could not be delivered") {
+				f.T.Errorf("%s: the agent goes on with %q", d.Name, got)
+			}
+		}
+	})
+}
