@@ -63,6 +63,23 @@ func TestInbound_UserActions(t *testing.T) {
 	}
 }
 
+// The message that a thread is made from is stored in its channel, also if it is older than the bot, so that the thread has its
+// beginning: made while discd runs, or while it is down.
+func TestThreads_MadeFromOlderMessage_HaveTheirBeginning(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	first, second := r.general.Say(r.alice, "soup or salad?"), r.general.Say(r.alice, "tea or coffee?")
+	stop := r.connect()
+	r.general.ThreadFrom(r.alice, first.ID, "Soup").Say(r.alice, "soup")
+	r.expect("message: soup or salad? [#general]", "message: soup [#general / Soup]")
+	stop()
+	r.general.ThreadFrom(r.alice, second.ID, "Tea").Say(r.alice, "tea")
+	r.connect()
+	r.expect("message: soup or salad? [#general]", "message: soup [#general / Soup]", "message: tea or coffee? [#general]", "message: tea [#general / Tea]")
+	if got := r.text(`SELECT group_concat(ifnull(reason, '-'), ' ') FROM (SELECT reason FROM messages ORDER BY id)`); got != "quoted - quoted -" {
+		t.Errorf("decided as %s", got)
+	}
+}
+
 func TestAnswer_AndReply(t *testing.T) {
 	r := newHarness(t, fake.Options{})
 	r.connect()

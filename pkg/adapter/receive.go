@@ -19,8 +19,9 @@ const maxRefusals = 3
 // anything to the platform.
 type Inbound struct {
 	Messages []*msg.Message
-	// Quoted are posts that the platform sent along: what a message answers, quotes or forwards, or what was
-	// written before it in its thread. Those whose platform ids are unknown in their chats are stored before
+	// Quoted are posts that the platform sent along: what a message answers, quotes or forwards, what was
+	// written before it in its thread, or what a thread was made from. Those that came with messages of which Options.Bots
+	// accepts none are left out. Those whose platform ids are unknown in their chats are stored before
 	// Messages, as rows that start nothing: observed, with the reason quoted. A bot's post is stored whatever
 	// Options.Bots says, with IsBot; the bot's own too.
 	Quoted  []*msg.Message
@@ -42,7 +43,10 @@ type Cursor struct{ Key, Value string }
 // message that is stored already changes nothing, and takes the id of its row.
 func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	now := s.Now().UnixMilli()
-	in.Messages = s.accepted(in.Messages)
+	came := len(in.Messages)
+	if in.Messages = s.accepted(in.Messages); came > 0 && len(in.Messages) == 0 {
+		in.Quoted = nil
+	}
 	in.Quoted = in.quoted()
 	for _, m := range slices.Concat(in.Quoted, in.Messages) {
 		m.Direction, m.Source, m.ReceivedAt = msg.In, s.Daemon, now
@@ -73,12 +77,8 @@ func (s *Shell) accepted(messages []*msg.Message) []*msg.Message {
 	return wanted
 }
 
-// quoted returns the posts that are stored with Messages, none without one: a post without a platform id
-// cannot be recognised when it comes again.
+// quoted returns the posts that are stored: one without a platform id cannot be recognised when it comes again.
 func (in *Inbound) quoted() []*msg.Message {
-	if len(in.Messages) == 0 {
-		return nil
-	}
 	return slices.DeleteFunc(slices.Clone(in.Quoted), func(m *msg.Message) bool { return m.PlatformID == "" })
 }
 

@@ -156,6 +156,23 @@ func TestReceive_QuotedPosts_AreStoredBeforeTheirAnswer(t *testing.T) {
 	})
 }
 
+// What a thread was made from comes without a message.
+func TestReceive_QuotedPostAlone_IsStored(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		for range 2 {
+			if err := r.shell().Receive(t.Context(), Inbound{Quoted: []*msg.Message{post("1", "hi"), post("", "of no id")}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := r.row(1); got.PlatformID != "1" || got.Reason != msg.ReasonQuoted {
+			t.Errorf("the post is %+v", got)
+		}
+		if last, err := r.store.LastMessageID(t.Context()); last != 1 || err != nil {
+			t.Errorf("%d rows, %v", last, err)
+		}
+	})
+}
+
 func TestReceive_ExcludedMessage_QuotesNothing(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		answer := post("2", "a bot's")

@@ -32,6 +32,7 @@ const (
 	MessageDefault     = 0
 	MessageReply       = 19
 	MessageSlash       = 20 // a bot's answer to a command
+	MessageStarter     = 21 // at the top of a thread: the message that it was made from
 	MessageContextMenu = 23 // and to one of a menu
 	MessagePollResult  = 46 // refers to a poll that has ended
 )

@@ -26,6 +26,8 @@ func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapte
 		return p.of(unsigned(m, &p, me, known)), nil
 	case m.Author == nil || !discordapi.IsID(m.Author.ID):
 		return adapter.Inbound{}, fmt.Errorf("message %s in %s: no author", m.ID, p.chat.JID)
+	case m.Type == discordapi.MessageStarter:
+		return starter(m, p, me, known), nil
 	case m.Author.ID == me.ID, !written(m.Type):
 		return p.of(), nil
 	}
@@ -40,17 +42,27 @@ func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapte
 	return in, nil
 }
 
-// quoted is the row of the message that one replies to, if Discord has sent it along; the bot may never have
+// quoted is the row of the message that one replies to or shows again, if Discord has sent it along; the bot may never have
 // seen it. It starts nothing, whatever it says.
 func quoted(m *discordapi.Message, p *place, me Self, known *Guilds) []*msg.Message {
 	of := m.Referenced
-	if m.Type != discordapi.MessageReply || of == nil || of.Author == nil || !discordapi.IsID(of.Author.ID) || !discordapi.IsID(of.ID) || !written(of.Type) {
+	if m.Type != discordapi.MessageReply && m.Type != discordapi.MessageStarter || of == nil || of.Author == nil || !discordapi.IsID(of.Author.ID) || !discordapi.IsID(of.ID) || !written(of.Type) {
 		return nil
 	}
 	row := post(of, p, me, known)
 	row.Verb, row.Addressed = msg.VerbMessage, false
 	p.of(row)
 	return []*msg.Message{row}
+}
+
+// starter has the message that a thread was made from, which is one of the thread's channel and has its id.
+func starter(m *discordapi.Message, p place, me Self, known *Guilds) adapter.Inbound {
+	in := p.of()
+	if p.thread != "" && m.Referenced != nil && m.Referenced.ID == p.thread {
+		p.thread = ""
+		in.Quoted = quoted(m, &p, me, known)
+	}
+	return in
 }
 
 // written reports whether a message is one of a user or bot, not a notice of the channel.

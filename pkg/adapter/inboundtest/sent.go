@@ -39,7 +39,11 @@ func CheckTable(t testing.TB, path string, all []Sent) {
 func (s Sent) got() string {
 	var parts []string
 	for _, m := range s.In.Quoted {
-		parts = append(parts, "the answered message: "+rowOf(m))
+		what := "the answered message: "
+		if len(s.In.Messages) == 0 {
+			what = "the message: "
+		}
+		parts = append(parts, what+rowOf(m))
 	}
 	for _, m := range s.In.Messages {
 		parts = append(parts, rowOf(m))

@@ -28,6 +28,7 @@ func TestCheckTable_OneLineForEach(t *testing.T) {
 		"| an answer | the answered message: `tea?`<br>quoted: `te`<br>`yes` |  |\n" +
 		"| a change \\| an edit | edit `no` |  |\n" +
 		"| a vote | nothing | votes are counted |\n" +
+		"| the top of a thread | the message: `tea?` | unless it is known |\n" +
 		"\n<!-- sent:end -->\n"
 	if err := os.WriteFile(readme, []byte(want), 0o600); err != nil {
 		t.Fatal(err)
@@ -38,7 +39,8 @@ func TestCheckTable_OneLineForEach(t *testing.T) {
 	table, answer := of(msg.VerbMessage, "a | b\n\n`c`"), of(msg.VerbReply, "yes")
 	table.Messages[0].Attachments = []msg.Attachment{{Name: "x.pdf"}}
 	answer.Messages[0].Quote, answer.Quoted = "te", []*msg.Message{{Verb: msg.VerbMessage, Content: "tea?"}}
-	all := []Sent{{What: "a table", In: table}, {What: "an answer", In: answer}, {What: "a change | an edit", In: of(msg.VerbEdit, "no")}, {What: "a vote", Why: "votes are counted"}}
+	all := []Sent{{What: "a table", In: table}, {What: "an answer", In: answer}, {What: "a change | an edit", In: of(msg.VerbEdit, "no")}, {What: "a vote", Why: "votes are counted"},
+		{What: "the top of a thread", Why: "unless it is known", In: adapter.Inbound{Quoted: answer.Quoted}}}
 	f := &failures{TB: t}
 	if CheckTable(f, readme, all); len(f.texts) > 0 {
 		t.Errorf("the right table: %q", f.texts)
