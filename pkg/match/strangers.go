@@ -75,7 +75,7 @@ func roomMayBeDM(platform, head string) bool {
 	prefix := ""
 	switch platform {
 	case "telegram":
-		return !strings.HasPrefix(head, "-")
+		return !strings.HasPrefix(head, "-") || strings.Contains(head, ".")
 	case "discord":
 		prefix = "dm-"
 	case "slack":

@@ -18,6 +18,7 @@ func TestExpr_AdmitsStrangers_ByExpression(t *testing.T) {
 		"sender=agent:*":                      {false, false},
 		"room=-1001234":                       {false, false},
 		"room=-100*":                          {true, false},
+		"room=-1001234.*":                     {true, true}, // all who write to a channel
 		"room=[4]2":                           {true, true},
 		"room=*":                              {true, true},
 		"chat_jid=telegram:42":                {false, false},

@@ -5,7 +5,7 @@ import "testing"
 func TestIDsOfBot_PrivateChatsAndBasicGroups(t *testing.T) {
 	t.Parallel()
 	for jid, want := range map[string]bool{
-		"telegram:42": true, "telegram+work:42": true, "telegram:-4000000001": true, "telegram:-1004000000001": false, "telegram:-2004000000001": false,
+		"telegram:42": true, "telegram+work:42": true, "telegram:-4000000001": true, "telegram:-1004000000001": false, "telegram:-1004000000001.42": false, "telegram:-2004000000001": false,
 		"telegram:": false, "telegram:seven": false, "discord:42": false, "discord:dm-42": false, "slack:D42": false, "web:main": false,
 	} {
 		if got := IDsOfBot(jid); got != want {

@@ -96,7 +96,8 @@ func AddressedFolder(jid string) string {
 }
 
 // KindOfJID guesses a chat's kind from its address, for chats that no adapter
-// has stored yet.
+// has stored yet. On Telegram "-1001234.77" is the conversation with one subscriber in
+// the direct messages of a channel.
 func KindOfJID(jid string) ChatKind {
 	family := FamilyOf(jid)
 	_, room := SplitJID(jid)
@@ -105,7 +106,7 @@ func KindOfJID(jid string) ChatKind {
 		return ChatWeb
 	case family == PlatformGroup:
 		return ChatInternal
-	case family == "telegram" && room != "" && !strings.HasPrefix(room, "-"),
+	case family == "telegram" && room != "" && (!strings.HasPrefix(room, "-") || strings.Contains(room, ".")),
 		family == "discord" && strings.HasPrefix(room, "dm-"),
 		family == "slack" && strings.HasPrefix(room, "D"):
 		return ChatDM

@@ -106,6 +106,26 @@ func (me Self) of(c *telegramapi.Chat) adapter.Inbound {
 	}
 }
 
+// ofMessage is of for the chat of a message. In the direct messages of a channel that is the conversation with one subscriber.
+func (me Self) ofMessage(m *telegramapi.Message) adapter.Inbound {
+	in, t := me.of(&m.Chat), m.DirectTopic
+	if t != nil {
+		in.Chats[0].JID, in.Chats[0].Kind = me.room(m), msg.ChatDM
+		if t.User != nil {
+			in.Chats[0].Title = userName(t.User)
+		}
+	}
+	return in
+}
+
+// room is the address of the chat of a message.
+func (me Self) room(m *telegramapi.Message) string {
+	if t := m.DirectTopic; t != nil {
+		return telegramapi.TopicJID(me.Platform, m.Chat.ID, t.ID)
+	}
+	return me.jid(m.Chat.ID)
+}
+
 // jid is the address of a chat or of a sender.
 func (me Self) jid(id int64) string { return telegramapi.JID(me.Platform, id) }
 

@@ -60,7 +60,7 @@ func standing(u *telegramapi.ChatMemberUpdated, me Self) (adapter.Inbound, error
 	}
 	c := change{me, &u.Chat, verb, &u.New.User, by, u.Date}
 	switch {
-	case u.From.ID == me.ID: // by the bot itself
+	case u.From.ID == me.ID || u.Chat.IsDirect: // by the bot itself, or where one cannot write
 	case u.New.User.ID == me.ID:
 		r.Messages = []*msg.Message{c.ofOurs()}
 	default:

@@ -22,7 +22,7 @@ func press(q *telegramapi.CallbackQuery, me Self) (in adapter.Inbound, err error
 	}
 	from, thread := me.userActor(&q.From), threadOf(q.Message)
 	in.Messages = []*msg.Message{{
-		ChatJID: me.jid(q.Message.Chat.ID), PlatformID: "q:" + q.ID, TargetID: decimal(q.Message.ID),
+		ChatJID: me.room(q.Message), PlatformID: "q:" + q.ID, TargetID: decimal(q.Message.ID),
 		Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
 		Verb: msg.VerbAnswer, Content: pressed.JSON(), ThreadID: thread, Topic: thread,
 	}}

@@ -27,9 +27,9 @@ func answered(m *telegramapi.Message) *telegramapi.Message {
 	return r
 }
 
-// here reports whether a reply from elsewhere is one from another topic of the chat.
+// here reports whether a reply from elsewhere is one from another topic of the chat. Another subscriber's topic is another chat.
 func here(m *telegramapi.Message, e *telegramapi.ExternalReply) bool {
-	return e.Chat != nil && e.Chat.ID == m.Chat.ID && e.MessageID > 0
+	return m.DirectTopic == nil && e.Chat != nil && e.Chat.ID == m.Chat.ID && e.MessageID > 0
 }
 
 func isUs(u *telegramapi.User, me Self) bool { return u != nil && u.ID == me.ID }
@@ -51,7 +51,7 @@ func quoted(m *telegramapi.Message, me Self) []*msg.Message {
 		return nil
 	}
 	row := post(r, from, me, s)
-	row.ChatJID, row.ThreadID, row.Topic = me.jid(m.Chat.ID), thread, thread
+	row.ChatJID, row.ThreadID, row.Topic = me.room(m), thread, thread
 	row.Verb, row.Addressed = msg.VerbMessage, false
 	return []*msg.Message{row}
 }

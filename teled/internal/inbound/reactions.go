@@ -30,7 +30,7 @@ func reactions(update int64, u *telegramapi.MessageReactionUpdated, me Self) (ad
 		return adapter.Inbound{}, fmt.Errorf("a reaction to message %d in %s without a user", u.MessageID, me.jid(u.Chat.ID))
 	}
 	r := me.of(&u.Chat)
-	if who.JID == me.jid(me.ID) {
+	if who.JID == me.jid(me.ID) || u.Chat.IsDirect { // of which subscriber's conversation is not known
 		return r, nil
 	}
 	for _, reaction := range u.Old {

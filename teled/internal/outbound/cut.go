@@ -39,13 +39,17 @@ func Pace() adapter.Pace {
 		Account: adapter.Limit{Every: time.Second / 29, Burst: 1},
 		Lane: func(l store.Lane) (chat string, limits []adapter.Limit) {
 			limits = []adapter.Limit{{Every: time.Second, Burst: 3}}
-			if msg.KindOfJID(l.ChatJID) != msg.ChatDM {
+			chat, _ = telegramapi.CutTopic(l.ChatJID)
+			if msg.KindOfJID(chat) != msg.ChatDM {
 				limits = append(limits, adapter.Limit{Every: 4 * time.Second, Burst: 5})
 			}
-			return l.ChatJID, limits
+			return chat, limits
 		},
 	}
 }
+
+// directTopic is the parameter of the topic to which a direct message of a channel goes.
+const directTopic = "direct_messages_topic_id"
 
 // call is a part: one call of the API.
 type call struct {
@@ -101,13 +105,16 @@ func (s *Sender) Cut(m *msg.Message) (parts []adapter.Part, err error) {
 
 // addressOf is a call with the destination of a row: its chat, its thread and the message it replies to.
 func (s *Sender) addressOf(m *msg.Message) (c call, err error) {
-	chat, err := telegramapi.ChatID(s.Platform, m.ChatJID)
+	chat, direct, err := telegramapi.ChatID(s.Platform, m.ChatJID)
 	if err != nil {
 		return c, err
 	}
 	p := telegramapi.Params{"chat_id": chat}
 	c.params = p
-	if m.ThreadID != "" {
+	switch {
+	case direct != 0: // the thread says the same
+		p[directTopic] = direct
+	case m.ThreadID != "":
 		mark, topic := msg.CutBotMark(m.ThreadID)
 		if p["message_thread_id"], err = strconv.ParseInt(topic, 10, 64); err != nil {
 			return c, fmt.Errorf("%.40q is not a forum topic", m.ThreadID)
@@ -127,7 +134,7 @@ func (s *Sender) addressOf(m *msg.Message) (c call, err error) {
 // takes reports whether the method takes a key of an address. Only the first part is a reply.
 func (c call) takes(key string, part int) bool {
 	switch key {
-	case "message_thread_id":
+	case "message_thread_id", directTopic:
 		return c.sends()
 	case "reply_parameters":
 		return c.sends() && part == 0

@@ -36,7 +36,8 @@ func (s *Sender) PreviewPace(in store.Lane) adapter.PreviewPace {
 }
 
 func (s *Sender) drafts(in store.Lane) bool {
-	return msg.KindOfJID(in.ChatJID) == msg.ChatDM && !s.noDrafts.Load()
+	_, direct := telegramapi.CutTopic(in.ChatJID)
+	return msg.KindOfJID(in.ChatJID) == msg.ChatDM && !direct && !s.noDrafts.Load()
 }
 
 // ShowPreview implements adapter.Previewer. A draft can have no button: sendMessageDraft takes no reply_markup.
@@ -120,7 +121,7 @@ func (s *Sender) doPreview(ctx context.Context, m *msg.Message, c call) (id stri
 		err = nil
 	}
 	if err == nil {
-		s.floods.Taken(m.ChatJID)
+		s.taken(m)
 	}
 	return id, err
 }
@@ -158,7 +159,8 @@ func (s *Sender) TakeOver(part adapter.Part, platformID string) (adapter.Part, b
 		return nil, false
 	}
 	c.method, c.params = "editMessageText", maps.Clone(c.params)
-	delete(c.params, "message_thread_id")
-	delete(c.params, "reply_parameters")
+	for _, key := range []string{"message_thread_id", directTopic, "reply_parameters"} {
+		delete(c.params, key)
+	}
 	return c.about(platformID), true
 }

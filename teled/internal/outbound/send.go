@@ -64,7 +64,7 @@ func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 	case err != nil:
 		return "", s.followMigration(ctx, m, s.flooded(m, s.API.Failure(ctx, err)))
 	}
-	s.floods.Taken(m.ChatJID)
+	s.taken(m)
 	if c.remark != "" {
 		return id, &adapter.Remark{Text: c.remark}
 	}
@@ -73,8 +73,15 @@ func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 
 // flooded says of a failure whether the account has to wait, not only the chat.
 func (s *Sender) flooded(m *msg.Message, f *adapter.Failure) *adapter.Failure {
-	f.Account = f.Account || f.Class == msg.Rate && s.floods.Refused(m.ChatJID, f.After)
+	chat, _ := telegramapi.CutTopic(m.ChatJID)
+	f.Account = f.Account || f.Class == msg.Rate && s.floods.Refused(chat, f.After)
 	return f
+}
+
+// taken notes that Telegram took a message for a chat.
+func (s *Sender) taken(m *msg.Message) {
+	chat, _ := telegramapi.CutTopic(m.ChatJID)
+	s.floods.Taken(chat)
 }
 
 // minLeft and maxLeft bound the time, from now on, in which Telegram closes a poll by itself: its limits are 5
@@ -193,6 +200,9 @@ func (s *Sender) Type(ctx context.Context, in store.Lane) error {
 	address, err := s.addressOf(&msg.Message{ChatJID: in.ChatJID, ThreadID: in.ThreadID})
 	if err != nil {
 		return err
+	}
+	if address.params[directTopic] != nil {
+		return nil // Telegram shows none there
 	}
 	if in.ThreadID == "" && !msg.IDsOfBot(in.ChatJID) && s.isForum(ctx, address.params["chat_id"].(int64)) {
 		address.params["message_thread_id"] = int64(general) // without it a forum shows nothing

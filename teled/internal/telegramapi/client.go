@@ -169,12 +169,29 @@ func (c *Client) AnswerPress(ctx context.Context, query, text string) error {
 // JID is the address of a chat, or of a sender, of a platform.
 func JID(platform string, id int64) string { return msg.JID(platform, strconv.FormatInt(id, 10)) }
 
-// ChatID is the id in the address of a chat of a platform.
-func ChatID(platform, jid string) (int64, error) {
+// topicSign stands before the topic in the address of a conversation in the direct messages of a channel.
+const topicSign = "."
+
+// TopicJID is the address of a topic of the direct messages of a channel: the conversation with one subscriber.
+func TopicJID(platform string, chat, topic int64) string {
+	return JID(platform, chat) + topicSign + strconv.FormatInt(topic, 10)
+}
+
+// CutTopic cuts the topic off an address; direct reports whether it had one.
+func CutTopic(jid string) (chatJID string, direct bool) {
+	chatJID, _, direct = strings.Cut(jid, topicSign)
+	return chatJID, direct
+}
+
+// ChatID is the id in the address of a chat of a platform, and that of its topic of direct messages, 0 for none.
+func ChatID(platform, jid string) (chat, topic int64, err error) {
 	of, room := msg.SplitJID(jid)
-	id, err := strconv.ParseInt(room, 10, 64)
-	if err != nil || id == 0 || of != platform {
-		return 0, fmt.Errorf("%.80q is not a Telegram chat", jid)
+	room, rest, direct := strings.Cut(room, topicSign)
+	if chat, err = strconv.ParseInt(room, 10, 64); err == nil && direct {
+		topic, err = strconv.ParseInt(rest, 10, 64)
 	}
-	return id, nil
+	if err != nil || chat == 0 || direct && topic == 0 || of != platform {
+		return 0, 0, fmt.Errorf("%.80q is not a Telegram chat", jid)
+	}
+	return chat, topic, nil
 }

@@ -281,14 +281,18 @@ func TestDownload_ContextEnds_Returns(t *testing.T) {
 func TestChatID_OnlyOfItsPlatform(t *testing.T) {
 	for _, platform := range []string{"telegram", "telegram+work"} {
 		for _, want := range []int64{7, -100123} {
-			if got, err := ChatID(platform, JID(platform, want)); got != want || err != nil {
-				t.Errorf("%s is %d, %v", JID(platform, want), got, err)
+			if got, topic, err := ChatID(platform, JID(platform, want)); got != want || topic != 0 || err != nil {
+				t.Errorf("%s is %d and %d, %v", JID(platform, want), got, topic, err)
+			}
+			if got, topic, err := ChatID(platform, TopicJID(platform, want, 5)); got != want || topic != 5 || err != nil {
+				t.Errorf("%s is %d and %d, %v", TopicJID(platform, want, 5), got, topic, err)
 			}
 		}
 	}
-	for _, jid := range []string{"", "telegram:", "telegram:0", "telegram:seven", "discord:7", "telegram:7/8", "telegram+work:7"} {
-		if got, err := ChatID("telegram", jid); err == nil || got != 0 {
-			t.Errorf("%q is %d", jid, got)
+	for _, jid := range []string{"", "telegram:", "telegram:0", "telegram:seven", "discord:7", "telegram:7/8", "telegram+work:7",
+		"telegram:-5.", "telegram:-5.x", "telegram:-5.0", "telegram:.7", "telegram:-5.7.8"} {
+		if got, topic, err := ChatID("telegram", jid); err == nil || got != 0 || topic != 0 {
+			t.Errorf("%q is %d and %d", jid, got, topic)
 		}
 	}
 }

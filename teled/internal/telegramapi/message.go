@@ -5,8 +5,9 @@ type Message struct {
 	ID             int64          `json:"message_id"`
 	ThreadID       int64          `json:"message_thread_id"` // of a topic, or of replies in a supergroup
 	IsTopicMessage bool           `json:"is_topic_message"`
-	From           *User          `json:"from"`        // a placeholder if SenderChat is set
-	SenderChat     *Chat          `json:"sender_chat"` // channels, anonymous administrators
+	DirectTopic    *DirectTopic   `json:"direct_messages_topic"` // of the direct messages of a channel
+	From           *User          `json:"from"`                  // a placeholder if SenderChat is set
+	SenderChat     *Chat          `json:"sender_chat"`           // channels, anonymous administrators
 	Date           int64          `json:"date"`
 	EditDate       int64          `json:"edit_date"`
 	Chat           Chat           `json:"chat"`
@@ -37,6 +38,12 @@ type Message struct {
 	MigrateToChatID    int64             `json:"migrate_to_chat_id"`   // in the old group
 	MigrateFromChatID  int64             `json:"migrate_from_chat_id"` // in the new supergroup
 	Notices
+}
+
+// DirectTopic is the conversation with one subscriber in the direct messages of a channel.
+type DirectTopic struct {
+	ID   int64 `json:"topic_id"`
+	User *User `json:"user"` // the subscriber
 }
 
 // Things are what a message has besides its text.

@@ -54,6 +54,9 @@ type Chat struct {
 	FirstName string   `json:"first_name"`
 	LastName  string   `json:"last_name"`
 	IsForum   bool     `json:"is_forum"`
+	// IsDirect marks the direct messages of a channel: a supergroup whose messages each belong to a topic, which only its
+	// subscriber and the channel's administrators see.
+	IsDirect bool `json:"is_direct_messages"`
 }
 
 // MessageReactionUpdated is a change of the reactions of one user, or of one chat acting as itself, to a

@@ -12,7 +12,8 @@ import (
 type Place struct {
 	s        *Server
 	ChatID   int64
-	ThreadID int // of a topic; 0 for the chat
+	ThreadID int   // of a topic; 0 for the chat
+	DirectID int64 // of a topic of direct messages; 0 elsewhere
 }
 
 // Attachment is a file that a user sends. Its kind is photo, document, video, audio, voice,
@@ -189,7 +190,11 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 				thread = replyTo.Thread
 			}
 		}
+		if err := r.ownTopic(from, p.DirectID, replyTo); err != nil {
+			return err
+		}
 		m := p.s.compose(from, d)
+		m.DirectTopic = r.direct[p.DirectID]
 		if err := p.s.quote(m, d, r, replyTo); err != nil {
 			return err
 		}

@@ -76,6 +76,9 @@ func (s *Server) sendPoll(p params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.chat.IsDirect {
+		return nil, badRequest("polls can't be sent to channel direct messages chats")
+	}
 	options, err := p.optionTexts()
 	if err == nil {
 		err = checkPoll(p.str("question"), options)

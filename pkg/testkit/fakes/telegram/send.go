@@ -12,6 +12,9 @@ func (s *Server) deliver(p params, r *room, m *Message) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
+	if m.DirectTopic, err = r.directTo(p, replyTo); err != nil {
+		return Message{}, err
+	}
 	if m.Markup, err = p.markup(); err != nil {
 		return Message{}, err
 	}
@@ -191,6 +194,9 @@ func (s *Server) sendChatAction(p params) (any, error) {
 	r, err := s.writable(p)
 	if err != nil {
 		return nil, err
+	}
+	if r.chat.IsDirect {
+		return nil, badRequest("chat actions can't be sent to channel direct messages chats")
 	}
 	thread := int(p.int("message_thread_id", 0))
 	if thread != 0 && r.topics[thread] == nil && (thread != general || !r.chat.IsForum) {

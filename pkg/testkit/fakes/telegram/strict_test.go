@@ -316,3 +316,30 @@ func TestNew_DefaultToken_HasTheFormOfRealOnes(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestDirectMessages_EachSubscriber_HasATopic(t *testing.T) {
+	t.Parallel()
+	r := start(t, telegram.Options{})
+	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
+	chat := r.DirectMessages("News")
+	at := chat.Subscriber(alice)
+	ofBob := chat.Subscriber(bob).Say(bob, "my PIN is 1234")
+	r.event("message")
+	at.Say(alice, "hi")
+	fakeservertest.Subset(t, r.event("message"), fmt.Sprintf(`{"text":"hi","chat":{"is_direct_messages":true},"direct_messages_topic":{"topic_id":%d}}`, at.DirectID))
+	if _, err := at.Post(bob, telegram.Draft{Text: "hi"}); err == nil {
+		t.Error("one subscriber writes to another's topic")
+	}
+	if _, err := at.Post(alice, telegram.Draft{Text: "hi", ReplyTo: ofBob.ID}); err == nil {
+		t.Error("one subscriber answers another's message")
+	}
+	for want, args := range map[string][]any{
+		"channel direct messages topic must be specified": {"sendMessage", "chat_id", chat.ChatID, "text", "x"},
+		"topic not found": {"sendMessage", "chat_id", chat.ChatID, "text", "x", "direct_messages_topic_id", 5},
+		"chat actions can't be sent to channel direct messages chats": {"sendChatAction", "chat_id", chat.ChatID, "action", "typing"},
+		"polls can't be sent to channel direct messages chats":        {"sendPoll", "chat_id", chat.ChatID, "question", "?", "options", `["a","b"]`},
+		"the chat isn't a channel direct messages chat":               {"sendMessage", "chat_id", r.DM(alice).ChatID, "text", "x", "direct_messages_topic_id", 5},
+	} {
+		r.refused(r.call(args[0].(string), args[1:]...), 400, "Bad Request: "+want)
+	}
+}

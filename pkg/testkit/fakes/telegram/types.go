@@ -29,6 +29,7 @@ type Chat struct {
 	Username  string `json:"username,omitempty"`
 	FirstName string `json:"first_name,omitempty"`
 	IsForum   bool   `json:"is_forum,omitempty"`
+	IsDirect  bool   `json:"is_direct_messages,omitempty"`
 }
 
 // Entity is the formatting of a part of a text; Offset and Length are in UTF-16 units.
@@ -44,18 +45,20 @@ type Entity struct {
 
 // Message is a message, or a service message, of a chat.
 type Message struct {
-	ID         int       `json:"message_id"`
-	Thread     int       `json:"message_thread_id,omitempty"`
-	From       *User     `json:"from,omitempty"`
-	Chat       Chat      `json:"chat"`
-	Date       int64     `json:"date"`
-	Origin     *Origin   `json:"forward_origin,omitempty"`
-	IsTopic    bool      `json:"is_topic_message,omitempty"`
-	ReplyTo    *Message  `json:"reply_to_message,omitempty"`
-	External   *External `json:"external_reply,omitempty"`
-	Quote      *Quote    `json:"quote,omitempty"`
-	EditDate   int64     `json:"edit_date,omitempty"`
-	MediaGroup string    `json:"media_group_id,omitempty"`
+	ID      int     `json:"message_id"`
+	Thread  int     `json:"message_thread_id,omitempty"`
+	From    *User   `json:"from,omitempty"`
+	Chat    Chat    `json:"chat"`
+	Date    int64   `json:"date"`
+	Origin  *Origin `json:"forward_origin,omitempty"`
+	IsTopic bool    `json:"is_topic_message,omitempty"`
+
+	DirectTopic *DirectTopic `json:"direct_messages_topic,omitempty"`
+	ReplyTo     *Message     `json:"reply_to_message,omitempty"`
+	External    *External    `json:"external_reply,omitempty"`
+	Quote       *Quote       `json:"quote,omitempty"`
+	EditDate    int64        `json:"edit_date,omitempty"`
+	MediaGroup  string       `json:"media_group_id,omitempty"`
 
 	Text            string   `json:"text,omitempty"`
 	Entities        []Entity `json:"entities,omitempty"`
@@ -86,6 +89,12 @@ type Message struct {
 	MigrateTo    int64         `json:"migrate_to_chat_id,omitempty"`
 	MigrateFrom  int64         `json:"migrate_from_chat_id,omitempty"`
 	TopicCreated *TopicCreated `json:"forum_topic_created,omitempty"`
+}
+
+// DirectTopic is the topic of a subscriber in the direct messages of a channel.
+type DirectTopic struct {
+	ID   int64 `json:"topic_id"`
+	User User  `json:"user"`
 }
 
 // External is the message of another topic or chat that a message answers, without its text. The id and the
