@@ -173,9 +173,9 @@ func (g *generator) act(ctx context.Context) {
 	case n == 1:
 		content, mustAnswer = "@eng "+prompt, true
 	case n == 2 && g.mayCommand(c.Chat, time.Now()):
-		content, mustAnswer = "/new "+prompt, true
+		content, mustAnswer = msg.CommandIn(c.Chat, "new "+prompt), true
 	case n == 3 && g.mayCommand(c.Chat, time.Now()):
-		content, prompt, mustAnswer = "/ping "+prompt, "", true
+		content, prompt, mustAnswer = msg.CommandIn(c.Chat, "ping "+prompt), "", true
 	case n == 4:
 		file = g.file(c, prompt)
 	}
@@ -384,9 +384,9 @@ func (g *generator) mutate(ctx context.Context) {
 		}
 		a.Text = "work stream slow 9 " + g.plainText() // so that there is a button next time
 	case n == 7:
-		a.Text = "/stop"
+		a.Text = msg.CommandIn(a.Chat, "stop")
 	case n == 8:
-		a.Text = "/new #task " + g.text()
+		a.Text = msg.CommandIn(a.Chat, "new #task "+g.text())
 	case n < 11:
 		a.Verb, a.Text = msg.VerbEdit, g.text()
 	case n == 11:

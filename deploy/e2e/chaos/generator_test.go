@@ -19,6 +19,7 @@ import (
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
+	"arizuko/pkg/testkit/fakes/slack"
 	"arizuko/pkg/testkit/fakes/telegram"
 )
 
@@ -183,6 +184,14 @@ func TestGenerator_PerformsEveryAction(t *testing.T) {
 			t.Errorf("%s never happens", want)
 		}
 	}
+}
+
+// Slack's clients send no text that begins with a slash.
+func TestGenerator_Slack_TakesAllActions(t *testing.T) {
+	g := newGenerator(seeded(1), []chatsim.Platform{chatsim.NewSlack(platformSize, slack.Options{})}, nil, nil, nil)
+	g.leaveOutForeign(nil)
+	g.tracked = g.tracked[1:] // not the web chats
+	generate(t, g, enoughActions)
 }
 
 // Commands above a sender's limit would be dropped with a notice, which is no loss.

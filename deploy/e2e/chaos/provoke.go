@@ -263,7 +263,7 @@ func (p *provoker) stopAgents(ctx context.Context, n int) error {
 		if err := p.awaitRunning(ctx, c); err != nil {
 			return err
 		}
-		p.say(ctx, c, "/stop")
+		p.say(ctx, c, msg.CommandIn(c.Chat, "stop"))
 		if err := p.awaitDecided(ctx, c); err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func (p *provoker) pin(ctx context.Context, n int) error {
 func (p *provoker) resetSession(ctx context.Context, n int) error {
 	c := p.newChat()
 	for range n {
-		p.say(ctx, c, "/new "+p.load.plainText())
+		p.say(ctx, c, msg.CommandIn(c.Chat, "new "+p.load.plainText()))
 		if err := p.awaitDelivered(ctx, c); err != nil {
 			return err
 		}

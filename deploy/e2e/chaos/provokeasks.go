@@ -63,7 +63,7 @@ func (p *provoker) stopAsks(ctx context.Context, n int) error {
 		if _, _, err := p.question(ctx, c); err != nil {
 			return err
 		}
-		p.say(ctx, c, "/stop")
+		p.say(ctx, c, msg.CommandIn(c.Chat, "stop"))
 		if err := p.awaitDecided(ctx, c); err != nil {
 			return err
 		}

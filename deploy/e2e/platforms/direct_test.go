@@ -38,7 +38,9 @@ func TestTelegram_DirectMessagesOfChannel_SubscribersShareNothing(t *testing.T) 
 			t.Errorf("%q runs in topic %q, want %q", text, got, inTopic)
 		}
 	}
-	topicOf := func(u telegram.User) string { return f.Value(`SELECT thread_id FROM messages WHERE sender_name = ? LIMIT 1`, u.FirstName) }
+	topicOf := func(u telegram.User) string {
+		return f.Value(`SELECT thread_id FROM messages WHERE sender_name = ? LIMIT 1`, u.FirstName)
+	}
 	ofAlice.Say(alice, "silent my PIN is 1234")
 	f.waitStored("silent my PIN is 1234")
 	f.WaitIdle()

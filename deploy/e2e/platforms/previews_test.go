@@ -9,6 +9,7 @@ import (
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/adapter"
 	fp "arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -100,7 +101,7 @@ func TestPreview_Stopped_IsRemoved(t *testing.T) {
 		c := f.liveChats()[1]
 		f.ask(c, "work stream slow 60 hello")
 		id := f.waitPreview(c)
-		f.say(c, "/stop")
+		f.say(c, msg.CommandIn(c.Chat, "stop"))
 		f.wantPreviews(c, "removed "+id)
 		for _, text := range f.shown(c) {
 			if strings.Contains(text, "You said") {

@@ -141,6 +141,7 @@ func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 		"delete unknown message": func() { team.Delete(alice, "1.0") },
 		"react twice":            func() { team.React(alice, m.TS, "eyes"); team.React(alice, m.TS, "eyes") },
 		"invite twice":           func() { team.InviteBot(alice) },
+		"command as a text":      func() { team.Say(alice, "/arizuko new") },
 		"command in a thread":    func() { team.Thread(m.TS).Command(alice, "/arizuko", "") },
 		"command of no app":      func() { team.Command(alice, "/approve", "ABCD-1234") },
 		"broadcast without thread": func() {
