@@ -173,8 +173,8 @@ func contact(c *telegramapi.Contact, me Self) string {
 		user = me.jid(c.UserID)
 	}
 	lines := []string{plaintext.Bracket("contact", c.FirstName+" "+c.LastName, c.PhoneNumber, user)}
-	for line := range strings.Lines(c.VCard) {
-		if name, _, _ := strings.Cut(line, ":"); knownFromContact.MatchString(name) || strings.HasPrefix(line, " ") {
+	for line := range strings.Lines(unfolded.Replace(c.VCard)) {
+		if name, _, _ := strings.Cut(line, ":"); knownFromContact.MatchString(name) {
 			continue
 		}
 		lines = append(lines, plaintext.Line(line))
@@ -182,13 +182,20 @@ func contact(c *telegramapi.Contact, me Self) string {
 	return joined("\n", lines...)
 }
 
+// unfolded joins the lines of a card that go on in the next one, which begins with a blank.
+var unfolded = strings.NewReplacer("\r\n ", "", "\r\n\t", "", "\n ", "", "\n\t", "")
+
 // knownFromContact matches the names of a card's lines that say nothing new, and of those of pictures and keys.
 var knownFromContact = regexp.MustCompile(`^(?i:(item\d+\.)?(BEGIN|END|VERSION|PRODID|UID|REV|N|FN|TEL|PHOTO|LOGO|SOUND|KEY)(;.*)?)$`)
 
 func poll(p *telegramapi.Poll, me Self) string {
 	lines := []string{plaintext.Bracket("poll", p.Question), p.Description, pollMedia(p.Media, me)}
 	for _, o := range p.Options {
-		lines = append(lines, joined(" ", "- "+plaintext.Line(o.Text), pollMedia(o.Media, me)))
+		votes := ""
+		if o.VoterCount > 0 { // of one that was forwarded
+			votes = "(" + count(o.VoterCount, "vote") + ")"
+		}
+		lines = append(lines, joined(" ", "- "+plaintext.Line(o.Text), votes, pollMedia(o.Media, me)))
 	}
 	if p.Explanation != "" {
 		lines = append(lines, "explanation: "+p.Explanation)

@@ -274,6 +274,9 @@ func (r *richReader) part(value any) string {
 			if url, _ := v["url"].(string); url != "" && url != text {
 				return "[" + text + "](" + r.take(url) + ")"
 			}
+		case "date_time":
+			at, _ := v["unix_time"].(float64)
+			return text + around(" (", moment(int64(max(0, min(at, 1e12)))), ")")
 		case "custom_emoji":
 			return r.text(v["alternative_text"])
 		case "mathematical_expression":

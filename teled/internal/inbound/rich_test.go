@@ -40,6 +40,7 @@ func TestReadRich_Blocks_BecomeMarkdown(t *testing.T) {
 		`[{"type":"map","location":{"latitude":1,"longitude":2},"caption":{"text":"here","credit":"Bob"}}]`:                                                                            "[location: 1, 2]\nhere\nBob",
 		`[{"type":"hologram","text":"a","blocks":[{"type":"paragraph","text":"b"}],"caption":{"text":"c"}}]`:                                                                           "a\n\nb\n\nc",
 		`[{"type":"photo","photo":"none"}]`: "[photo]",
+		`[{"type":"paragraph","text":[{"type":"date_time","text":"soon","unix_time":1795348800},{"type":"date_time","text":" late","unix_time":1e99}]}]`: "soon (2026-11-22 12:00 UTC) late",
 	} {
 		if got := richOf(t, blocks); got.text != want || got.addressed || got.files != nil {
 			t.Errorf("%s\n is %q %+v\nwant %q", blocks, got.text, got, want)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"arizuko/pkg/adapter/plaintext"
@@ -60,8 +61,18 @@ func changeOf(e *telegramapi.MessageEntity, words string, from int, me Self) (c 
 		if e.URL != "" && e.URL != words {
 			return plaintext.Change{From: to, To: to, Insert: " (" + e.URL + ")"}, false
 		}
+	case telegramapi.EntityDateTime:
+		return plaintext.Change{From: to, To: to, Insert: around(" (", moment(e.UnixTime), ")")}, false
 	}
 	return plaintext.Change{}, false
+}
+
+// moment is a time, in unix seconds, that apps show each user in another way, such as "tomorrow"; "" for none.
+func moment(seconds int64) string {
+	if millis(seconds) == 0 {
+		return ""
+	}
+	return time.UnixMilli(millis(seconds)).UTC().Format("2006-01-02 15:04 UTC")
 }
 
 func (me Self) named(username string) bool {

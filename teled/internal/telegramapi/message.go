@@ -91,6 +91,7 @@ const (
 	EntityTextMention = "text_mention" // the name of a user without a username
 	EntityBotCommand  = "bot_command"  // /command or /command@username
 	EntityTextLink    = "text_link"    // a text with a link
+	EntityDateTime    = "date_time"    // a text that stands for a time
 
 	EntityStrikethrough = "strikethrough"
 	EntityCode          = "code"
@@ -107,7 +108,8 @@ type MessageEntity struct {
 	URL    string `json:"url"`  // of a text_link
 	User   *User  `json:"user"` // of a text_mention
 
-	Language string `json:"language"` // of pre
+	Language string `json:"language"`  // of pre
+	UnixTime int64  `json:"unix_time"` // of date_time, seconds
 }
 
 // MessageOrigin is the origin of a forwarded message. Which fields are set depends on its type: a user, a
