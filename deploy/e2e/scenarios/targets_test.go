@@ -20,7 +20,6 @@ func TestTargets_Builtin_PingAndDrop(t *testing.T) {
 	f.WantReply(ping, "pong")
 	f.WantDecision(ping, msg.Command, msg.ReasonBuiltinPing)
 	f.WantDecision(f.Say("discord:2", "anyone?"), msg.Dropped, msg.ReasonBuiltinDrop)
-	f.WantDecision(f.Say("discord:2", "/ping"), msg.Dropped, msg.ReasonBuiltinDrop)
 }
 
 func TestTargets_Observe_IsInNextPrompt(t *testing.T) {
