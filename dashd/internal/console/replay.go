@@ -242,8 +242,8 @@ func (t *tester) decide(ctx context.Context, routes []msg.Route) (decision strin
 		item.HomeOnly = true
 		why = append(why, fmt.Sprintf("the text is the command /%s, which gated answers", command.Name))
 	} else if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID), func(string) bool { return true }); ok {
-		why = append(why, fmt.Sprintf("the text is for the bot that it names. For a name of this one, as in BOT_NAMES of gated, it is the command: write /%s to test that",
-			command.Name))
+		why = append(why, "the text is for the bot that it names. For a name of this one, as in BOT_NAMES of gated, it is the command: write /"+
+			command.Name+" to test that")
 	} else if pin, ok := layers.ParseSticky(text); ok {
 		item.HomeOnly = true
 		why = append(why, fmt.Sprintf("the text %c%s alone pins the chat, or ends its pin, if there is such a group or topic", pin.Sigil, pin.Name))

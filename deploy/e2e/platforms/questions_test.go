@@ -180,7 +180,8 @@ func TestQuestion_ChatIsGone_AgentGoesOn(t *testing.T) {
 		}
 		f.WaitIdle()
 		for _, d := range gone {
-			if got := f.Value(`SELECT content FROM messages WHERE chat_jid = ? AND source = 'agent' AND content LIKE 'ask_user %'`, d.Conversation.Chat); !strings.Contains(got, "could not be delivered") {
+			got := f.Value(`SELECT content FROM messages WHERE chat_jid = ? AND source = 'agent' AND content LIKE 'ask_user %'`, d.Conversation.Chat)
+			if !strings.Contains(got, "could not be delivered") {
 				f.T.Errorf("%s: the agent goes on with %q", d.Name, got)
 			}
 		}

@@ -46,7 +46,8 @@ func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapte
 // seen it. It starts nothing, whatever it says.
 func quoted(m *discordapi.Message, p *place, me Self, known *Guilds) []*msg.Message {
 	of := m.Referenced
-	if m.Type != discordapi.MessageReply && m.Type != discordapi.MessageStarter || of == nil || of.Author == nil || !discordapi.IsID(of.Author.ID) || !discordapi.IsID(of.ID) || !written(of.Type) {
+	refers := m.Type == discordapi.MessageReply || m.Type == discordapi.MessageStarter
+	if !refers || of == nil || of.Author == nil || !discordapi.IsID(of.Author.ID) || !discordapi.IsID(of.ID) || !written(of.Type) {
 		return nil
 	}
 	row := post(of, p, me, known)
