@@ -38,9 +38,9 @@ func fetchDelays() []time.Duration {
 
 // Fetcher is a platform whose messages have files that have to be downloaded.
 type Fetcher interface {
-	// Fetch writes the file that an attachment's Ref names. It is retried, also from the beginning of a
+	// Fetch writes the file of a message that an attachment's Ref names. It is retried, also from the beginning of a
 	// file that was cut off or is not the one promised, unless its error is a *Failure of class Permanent.
-	Fetch(ctx context.Context, ref string, w io.Writer) error
+	Fetch(ctx context.Context, m *msg.Message, ref string, w io.Writer) error
 }
 
 // fetching downloads the files that gated wants; nil does nothing. After a crash the next start finds the
@@ -226,7 +226,7 @@ func (f *fetching) download(ctx context.Context, m *msg.Message, i int) (path st
 
 func (f *fetching) call(ctx context.Context, m *msg.Message, ref string, w io.Writer) (err error) {
 	defer f.shell.recoverPanic("downloading", &err, "chat", m.ChatJID, "row", m.ID)
-	return f.fetcher.Fetch(ctx, ref, w)
+	return f.fetcher.Fetch(ctx, m, ref, w)
 }
 
 // tooLargeError is the error for a file larger than a limit, in bytes.

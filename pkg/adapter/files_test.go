@@ -29,7 +29,7 @@ type library struct {
 	refs []string // what was fetched
 }
 
-func (l *library) Fetch(ctx context.Context, ref string, w io.Writer) error {
+func (l *library) Fetch(ctx context.Context, _ *msg.Message, ref string, w io.Writer) error {
 	l.mu.Lock()
 	l.refs = append(l.refs, ref)
 	how := l.how[ref]

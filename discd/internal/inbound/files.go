@@ -11,17 +11,22 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// attachments returns the files of a message and of those it forwards, each once, and how many of them have to be
-// downloaded.
-func attachments(m *discordapi.Message) (all []msg.Attachment, pending int) {
+// Files are the files of a message and of those it forwards.
+func Files(m *discordapi.Message) []discordapi.Attachment {
 	files := slices.Concat(m.Attachments, uploads(m))
 	for _, s := range m.Snapshots {
 		if s.Message != nil {
 			files = slices.Concat(files, s.Message.Attachments, uploads(s.Message))
 		}
 	}
+	return files
+}
+
+// attachments returns the files of a message and of those it forwards, each once, and how many of them have to be
+// downloaded.
+func attachments(m *discordapi.Message) (all []msg.Attachment, pending int) {
 	seen := map[string]bool{}
-	for _, f := range files {
+	for _, f := range Files(m) {
 		if key := f.URL + " " + f.Filename; seen[key] {
 			continue
 		} else if f.URL != "" {

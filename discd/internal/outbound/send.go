@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"strings"
@@ -182,8 +181,3 @@ func (s *Sender) Type(ctx context.Context, in store.Lane) error {
 
 // TypingFor implements adapter.Typist.
 func (s *Sender) TypingFor() time.Duration { return typingLasts - typingMargin }
-
-// Fetch implements adapter.Fetcher.
-func (s *Sender) Fetch(ctx context.Context, ref string, w io.Writer) error {
-	return s.API.Download(ctx, ref, w)
-}

@@ -129,7 +129,7 @@ func (s *Sender) Mark(p adapter.Part) adapter.Part {
 }
 
 // Fetch implements adapter.Fetcher.
-func (s *Sender) Fetch(ctx context.Context, ref string, w io.Writer) error {
+func (s *Sender) Fetch(ctx context.Context, _ *msg.Message, ref string, w io.Writer) error {
 	if id, is := strings.CutPrefix(ref, inbound.FilePrefix); is {
 		url, err := s.API.FileURL(ctx, id)
 		if err != nil {

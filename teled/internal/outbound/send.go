@@ -219,7 +219,7 @@ func (s *Sender) Type(ctx context.Context, in store.Lane) error {
 func (s *Sender) TypingFor() time.Duration { return typingLasts - typingMargin }
 
 // Fetch implements adapter.Fetcher.
-func (s *Sender) Fetch(ctx context.Context, ref string, w io.Writer) error {
+func (s *Sender) Fetch(ctx context.Context, _ *msg.Message, ref string, w io.Writer) error {
 	if err := s.API.Download(ctx, ref, w); err != nil {
 		return s.API.Failure(ctx, err)
 	}

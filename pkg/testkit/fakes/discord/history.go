@@ -15,27 +15,37 @@ func (m *Message) snapshot() Message {
 	return c
 }
 
+// shown is a copy of a message, whose files can be downloaded from now on.
+func (s *Server) shown(m *Message) Message {
+	c := m.snapshot()
+	c.Attachments, c.Snapshots = s.sign(c.Attachments), slices.Clone(c.Snapshots)
+	for i := range c.Snapshots {
+		c.Snapshots[i].Message.Attachments = s.sign(c.Snapshots[i].Message.Attachments)
+	}
+	return c
+}
+
 // inAnswer is a message as in answers: with its reactions and the message to which it replies.
 func (s *Server) inAnswer(ch *channel, m *Message) Message {
-	c := m.snapshot()
+	c := s.shown(m)
 	c.Reactions = ch.counts(m.ID, s.me.ID)
 	if m.Type == ReplyMessage {
 		c.Referenced = json.RawMessage("null")
 		if of := ch.messages[m.Reference.MessageID]; of != nil {
-			c.Referenced = quoted(of)
+			c.Referenced = s.quoted(of)
 		}
 	}
 	if m.Type == ThreadStarter && ch.parent != nil {
 		if of := ch.parent.messages[m.Reference.MessageID]; of != nil {
-			c.Referenced = quoted(of)
+			c.Referenced = s.quoted(of)
 		}
 	}
 	return c
 }
 
 // quoted is a message as another contains it: without the message to which it replies itself.
-func quoted(of *Message) json.RawMessage {
-	raw, _ := json.Marshal(of.snapshot()) // the fake's own types
+func (s *Server) quoted(of *Message) json.RawMessage {
+	raw, _ := json.Marshal(s.shown(of)) // the fake's own types
 	return raw
 }
 

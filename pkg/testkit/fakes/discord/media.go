@@ -10,7 +10,9 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Dimensions and durations are made up: the fake does not decode media.
@@ -36,7 +38,39 @@ type file struct {
 	mime string
 	data []byte
 	path string
-	sign string // the signature that its URL must have
+}
+
+// signedFor is how long the URL of a file is valid. Discord sends a fresh one with each message that shows the file.
+const signedFor = 24 * time.Hour
+
+// signed is the URL of a file that is valid from now on.
+func (s *Server) signed(path string) string {
+	until := strconv.FormatInt(s.now().Add(signedFor).Unix(), 16)
+	return s.Base() + path + "?ex=" + until + "&is=60000000&hm=" + s.signature(path, until) + "&"
+}
+
+func (s *Server) signature(path, until string) string {
+	sum := sha256.Sum256([]byte(s.token + path + until))
+	return hex.EncodeToString(sum[:])
+}
+
+// isSigned reports whether a URL is one of signed, and still valid.
+func (s *Server) isSigned(u *url.URL) bool {
+	until := u.Query().Get("ex")
+	at, err := strconv.ParseInt(until, 16, 64)
+	return err == nil && s.now().Unix() < at && u.Query().Get("hm") == s.signature(u.EscapedPath(), until)
+}
+
+// sign makes the URLs of attachments valid from now on.
+func (s *Server) sign(attachments []Attachment) []Attachment {
+	fresh := slices.Clone(attachments)
+	for i := range fresh {
+		if kept := s.files[fresh[i].ID]; kept != nil {
+			fresh[i].URL = s.signed(kept.path)
+			fresh[i].ProxyURL = fresh[i].URL
+		}
+	}
+	return fresh
 }
 
 // attachmentRef describes an uploaded file, or keeps an existing attachment.
@@ -77,10 +111,8 @@ func (s *Server) newAttachment(ch *channel, f File) Attachment {
 		name: name, mime: cmp.Or(f.MIME, mime.TypeByExtension(path.Ext(name)), http.DetectContentType(f.Data)), data: f.Data,
 		path: "/attachments/" + ch.info.ID + "/" + id + "/" + url.PathEscape(name),
 	}
-	sum := sha256.Sum256([]byte(s.token + kept.path))
-	kept.sign = hex.EncodeToString(sum[:])
 	s.files[id] = kept
-	address := s.Base() + kept.path + "?ex=7fffffff&is=60000000&hm=" + kept.sign + "&"
+	address := s.signed(kept.path)
 	a := Attachment{
 		ID: id, Filename: name, Description: f.Description, ContentType: kept.mime, Size: max(f.Size, int64(len(f.Data))),
 		URL: address, ProxyURL: address,
@@ -104,7 +136,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	found := s.files[r.PathValue("attachment")]
 	s.mu.Unlock()
-	if found == nil || found.path != r.URL.EscapedPath() || found.sign != r.URL.Query().Get("hm") {
+	if found == nil || found.path != r.URL.EscapedPath() || !s.isSigned(r.URL) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = w.Write([]byte("This content is no longer available."))
 		return

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -262,7 +263,8 @@ func TestReactions_Changes_SendEvents(t *testing.T) {
 }
 
 func TestFiles_Uploaded_CanBeFetched(t *testing.T) {
-	r := start(t, discord.Options{})
+	var later atomic.Int64
+	r := start(t, discord.Options{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
 	got := r.upload(r.general, `{"content":"see","attachments":[{"id":0,"description":"notes"}]}`, []byte("read me"), []byte("and me"))
 	if got.Status != 200 {
 		t.Fatalf("%d %s", got.Status, got.body)
@@ -286,6 +288,15 @@ func TestFiles_Uploaded_CanBeFetched(t *testing.T) {
 	}
 	if status, _ := get(strings.Split(url, "?")[0]); status != 404 {
 		t.Errorf("the file without its signature: %d", status)
+	}
+	later.Store(int64(25 * time.Hour))
+	if status, _ := get(url); status != 404 {
+		t.Errorf("the file after a day: %d", status)
+	}
+	now := r.must("GET", "/channels/"+r.general.ChannelID+"/messages/"+r.general.Messages()[0].ID, "").json()
+	url = now["attachments"].([]any)[0].(map[string]any)["url"].(string)
+	if status, body := get(url); status != 200 || body != "read me" {
+		t.Errorf("the file at the URL that its message has now: %d %s", status, body)
 	}
 	r.InjectFault(discord.Fault{Route: discord.Download, Status: 503})
 	if status, _ := get(url); status != 503 {
