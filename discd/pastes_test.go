@@ -47,3 +47,20 @@ func TestInbound_LongPaste_IsTheText(t *testing.T) {
 		t.Errorf("the files are %q", got)
 	}
 }
+
+// What a user forwards or answers may be such a file, too: also where discd has not seen it before.
+func TestInbound_LongPasteForwardedOrAnswered_IsTheText(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	long := strings.TrimSpace(strings.Repeat("soup ", 600))
+	before := r.general.Attach(r.alice, "", fake.File{Name: "message.txt", Data: []byte(long)})
+	stop := r.connect()
+	r.general.Forward(r.alice, before)
+	r.general.Reply(r.alice, before.ID, r.discord.Me().Mention()+" why?")
+	forwarded := fmt.Sprintf("message: forwarded:\n%s [#general]", long)
+	want := []string{forwarded, fmt.Sprintf("message: %s [#general]", long), "mention: why? [#general]"}
+	r.expect(want...)
+	stop()
+	r.general.Forward(r.alice, before)
+	r.connect()
+	r.expect(append(want, forwarded)...)
+}

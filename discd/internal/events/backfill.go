@@ -22,7 +22,7 @@ type page struct {
 	gap      *gap
 	messages []json.RawMessage
 	ended    map[int]json.RawMessage // polls that ended, by the message about that
-	pasted   map[int]string          // texts that came as files, by message
+	pasted   map[string]string       // texts that came as files, by the URLs of these
 	threads  []discordapi.Channel    // of a gap of archived threads
 	more     bool
 	err      error
@@ -131,12 +131,12 @@ func (l *Listener) storePage(ctx context.Context, s *adapter.Shell, p page) erro
 func (l *Listener) storeMissedMessages(ctx context.Context, s *adapter.Shell, p page, bookmark *adapter.Cursor) error {
 	var all adapter.Inbound
 	for i, raw := range p.messages {
-		u, in, ok := l.decode(s, &discordgo.Event{Type: "MESSAGE_CREATE", RawData: raw}, p.pasted[i])
+		u, in, ok := l.decode(s, &discordgo.Event{Type: "MESSAGE_CREATE", RawData: raw}, p.pasted)
 		if !ok {
 			continue
 		}
 		if poll := p.ended[i]; poll != nil {
-			if _, counted, ok := l.decode(s, &discordgo.Event{Type: "MESSAGE_UPDATE", RawData: poll}, ""); ok && len(counted.Messages) > 0 && counted.Messages[0].Verb == msg.VerbPollEnd {
+			if _, counted, ok := l.decode(s, &discordgo.Event{Type: "MESSAGE_UPDATE", RawData: poll}, nil); ok && len(counted.Messages) > 0 && counted.Messages[0].Verb == msg.VerbPollEnd {
 				in = counted
 			}
 		}

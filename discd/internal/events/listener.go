@@ -220,7 +220,7 @@ func (l *Listener) handle(ctx context.Context, s *adapter.Shell, u *discordapi.U
 	if err := l.beginSession(ctx, s, u); err != nil {
 		return err
 	}
-	l.readPaste(ctx, s, u.Message)
+	l.readPastes(ctx, s, u.Message)
 	var in adapter.Inbound
 	var err error
 	if !s.Decode(eventName(e), func() (err error) { in, err = l.convert(u, l.me, l.guilds); return err }) {
@@ -249,14 +249,15 @@ func (l *Listener) handle(ctx context.Context, s *adapter.Shell, u *discordapi.U
 	return l.learnAndCatchUp(ctx, s, u)
 }
 
-// decode makes rows of a message that was missed, and whose text may have come as a file, or reports that it is skipped.
-func (l *Listener) decode(s *adapter.Shell, e *discordgo.Event, pasted string) (u *discordapi.Update, in adapter.Inbound, ok bool) {
+// decode makes rows of a message that was missed, or reports that it is skipped. Texts that came as files are given by the
+// URLs of these.
+func (l *Listener) decode(s *adapter.Shell, e *discordgo.Event, pasted map[string]string) (u *discordapi.Update, in adapter.Inbound, ok bool) {
 	ok = s.Decode(eventName(e), func() (err error) {
 		if u, err = discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData); err != nil {
 			return err
 		}
-		if u.Message != nil {
-			u.Message.Pasted = pasted
+		for _, of := range inbound.Pastes(u.Message) {
+			of.Pasted = pasted[of.Attachments[0].URL]
 		}
 		in, err = l.convert(u, l.me, l.guilds)
 		return err

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// pasteTimeout bounds the download of a text that came as a file: later events wait for it.
+	// pasteTimeout bounds the downloads of texts of a message that came as files: later events wait for them.
 	pasteTimeout = 2 * time.Second
 	// pastesTimeout bounds the downloads for a page of missed messages.
 	pastesTimeout = maxHold / 2
@@ -20,41 +20,43 @@ const (
 	pasteDelay = time.Minute
 )
 
-// readPaste downloads the text of a new message, if it came as a file.
-func (l *Listener) readPaste(ctx context.Context, s *adapter.Shell, m *discordapi.Message) {
-	if m == nil || s.Now().Before(l.nextPaste) {
+// readPastes downloads the texts of a new message that came as files.
+func (l *Listener) readPastes(ctx context.Context, s *adapter.Shell, m *discordapi.Message) {
+	pastes := inbound.Pastes(m)
+	if len(pastes) == 0 || s.Now().Before(l.nextPaste) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, pasteTimeout)
 	defer cancel()
-	text, err := l.paste(ctx, m)
-	if err != nil {
-		s.Log.Warn("text that came as a file not read; the message has the file", "channel", m.ChannelID, "err", err)
-		l.nextPaste = s.Now().Add(pasteDelay)
+	for _, of := range pastes {
+		var err error
+		if of.Pasted, err = l.paste(ctx, &of.Attachments[0]); err != nil {
+			s.Log.Warn("text that came as a file not read; the message has the file", "channel", m.ChannelID, "err", err)
+			l.nextPaste = s.Now().Add(pasteDelay)
+		}
 	}
-	m.Pasted = text
 }
 
-// pastes downloads the texts of missed messages that came as files, by their places among the messages.
-func (l *Listener) pastes(ctx context.Context, messages []json.RawMessage) map[int]string {
+// pastes downloads the texts of missed messages that came as files, by the URLs of these.
+func (l *Listener) pastes(ctx context.Context, messages []json.RawMessage) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, pastesTimeout)
 	defer cancel()
-	texts := map[int]string{}
-	for i, raw := range messages {
+	texts := map[string]string{}
+	for _, raw := range messages {
 		var m discordapi.Message
-		if json.Unmarshal(raw, &m) == nil {
-			texts[i], _ = l.paste(ctx, &m) // without it there is the file
+		if json.Unmarshal(raw, &m) != nil {
+			continue
+		}
+		for _, of := range inbound.Pastes(&m) {
+			f := &of.Attachments[0]
+			texts[f.URL], _ = l.paste(ctx, f) // without it there is the file
 		}
 	}
 	return texts
 }
 
-// paste is the text of a message that came as a file, "" for none.
-func (l *Listener) paste(ctx context.Context, m *discordapi.Message) (string, error) {
-	f := inbound.Paste(m)
-	if f == nil {
-		return "", nil
-	}
+// paste is the text in a file.
+func (l *Listener) paste(ctx context.Context, f *discordapi.Attachment) (string, error) {
 	var text pasted
 	if err := l.api.Download(ctx, f.URL, &text); err != nil {
 		return "", err

@@ -30,8 +30,8 @@ func (e *example) convert(known *Guilds, number int) (in adapter.Inbound, lacks 
 	if err != nil {
 		return in, "", err
 	}
-	if u.Message != nil {
-		u.Message.Pasted = e.Paste
+	for _, of := range Pastes(u.Message) {
+		of.Pasted = e.Paste
 	}
 	lacks = known.Lacks(u)
 	in, err = Convert(u, us, known)
@@ -179,29 +179,36 @@ func TestConvert_HugeComponents(t *testing.T) {
 	}
 }
 
-// A file is a text if it is all that a user sent, and small.
-func TestPaste_OnlyAloneAndSmall(t *testing.T) {
+// A file is a text if it is all that a user sent, forwarded or answered, and small.
+func TestPastes_OnlyAloneAndSmall(t *testing.T) {
 	const file = `{"filename":"message.txt","content_type":"text/plain; charset=utf-8","size":9,"url":"u"}`
 	for data, want := range map[string]bool{
-		`{"author":{"id":"7"},"attachments":[` + file + `]}`:                                true,
-		`{"author":{"id":"7"},"type":19,"attachments":[` + file + `]}`:                      true,
-		`{"author":{"id":"7"},"content":"look","attachments":[` + file + `]}`:               false,
-		`{"author":{"id":"7"},"attachments":[` + file + `,` + file + `]}`:                   false,
-		`{"author":{"id":"7"},"attachments":[]}`:                                            false,
-		`{"author":{"id":"7","bot":true},"attachments":[` + file + `]}`:                     false,
-		`{"author":{"id":"7"},"webhook_id":"7","attachments":[` + file + `]}`:               false,
-		`{"author":{"id":"7"},"sticker_items":[{}],"attachments":[` + file + `]}`:           false,
-		`{"author":{"id":"7"},"attachments":[{"filename":"notes.txt","size":9,"url":"u"}]}`: false,
-		`{"author":{"id":"7"},"attachments":[{"filename":"message.txt","size":65537}]}`:     false,
-		`{"author":{"id":"7"},"attachments":[{"filename":"message.txt","size":0}]}`:         false,
-		`{"attachments":[` + file + `]}`:                                                    false,
-		`{"author":{"id":"7"},"type":6,"attachments":[` + file + `]}`:                       false,
+		`{"author":{"id":"7"},"attachments":[` + file + `]}`:                                                                            true,
+		`{"author":{"id":"7"},"message_snapshots":[{"message":{"attachments":[` + file + `]}}]}`:                                        true,
+		`{"author":{"id":"7"},"message_snapshots":[{"message":{"content":"look","attachments":[` + file + `]}}]}`:                       false,
+		`{"author":{"id":"7"},"message_snapshots":[{"message":{"message_snapshots":[{"message":{"attachments":[` + file + `]}}]}},{}]}`: false,
+		`{"author":{"id":"7","bot":true},"message_snapshots":[{"message":{"attachments":[` + file + `]}}]}`:                             false,
+		`{"author":{"id":"7"},"type":19,"content":"why?","referenced_message":{"author":{"id":"7"},"attachments":[` + file + `]}}`:      true,
+		`{"author":{"id":"7"},"type":19,"referenced_message":{"author":{"id":"7","bot":true},"attachments":[` + file + `]}}`:            false,
+		`{"author":{"id":"7"},"type":19,"referenced_message":{"attachments":[` + file + `]}}`:                                           false,
+		`{"author":{"id":"7"},"type":19,"attachments":[` + file + `]}`:                                                                  true,
+		`{"author":{"id":"7"},"content":"look","attachments":[` + file + `]}`:                                                           false,
+		`{"author":{"id":"7"},"attachments":[` + file + `,` + file + `]}`:                                                               false,
+		`{"author":{"id":"7"},"attachments":[]}`:                                                                                        false,
+		`{"author":{"id":"7","bot":true},"attachments":[` + file + `]}`:                                                                 false,
+		`{"author":{"id":"7"},"webhook_id":"7","attachments":[` + file + `]}`:                                                           false,
+		`{"author":{"id":"7"},"sticker_items":[{}],"attachments":[` + file + `]}`:                                                       false,
+		`{"author":{"id":"7"},"attachments":[{"filename":"notes.txt","size":9,"url":"u"}]}`:                                             false,
+		`{"author":{"id":"7"},"attachments":[{"filename":"message.txt","size":65537}]}`:                                                 false,
+		`{"author":{"id":"7"},"attachments":[{"filename":"message.txt","size":0}]}`:                                                     false,
+		`{"attachments":[` + file + `]}`:                                                                                                false,
+		`{"author":{"id":"7"},"type":6,"attachments":[` + file + `]}`:                                                                   false,
 	} {
 		var m discordapi.Message
 		if err := json.Unmarshal([]byte(data), &m); err != nil {
 			t.Fatal(err)
 		}
-		if got := Paste(&m) != nil; got != want {
+		if got := len(Pastes(&m)) == 1; got != want {
 			t.Errorf("%s: %v", data, got)
 		}
 	}

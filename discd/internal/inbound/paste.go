@@ -15,18 +15,37 @@ const MaxPaste = 64 << 10
 // pasteName is the name that Discord's clients give to the file of a text above 2,000 characters.
 const pasteName = "message.txt"
 
-// Paste returns the file that a user's message has in place of a text; nil for none.
-func Paste(m *discordapi.Message) *discordapi.Attachment {
-	if m.Content != "" || m.Author == nil || m.Author.Bot || m.WebhookID != "" || !written(m.Type) || len(m.Attachments) != 1 ||
-		len(m.Embeds)+len(m.Components)+len(m.Stickers)+len(m.Snapshots) > 0 || m.Poll != nil {
+// Pastes are those of a user's message, of what it forwards and of what it answers that have a file in place of a text: the
+// file is the only one.
+func Pastes(m *discordapi.Message) (all []*discordapi.Message) {
+	if m == nil || !byUser(m) {
 		return nil
+	}
+	if isPaste(m) && len(m.Snapshots) == 0 {
+		all = append(all, m)
+	}
+	for i := range m.Snapshots {
+		if f := m.Snapshots[i].Message; f != nil && isPaste(f) { // whose it was is not known
+			all = append(all, f)
+		}
+	}
+	if of := m.Referenced; of != nil && byUser(of) && isPaste(of) {
+		all = append(all, of)
+	}
+	return all
+}
+
+func byUser(m *discordapi.Message) bool {
+	return m.Author != nil && !m.Author.Bot && m.WebhookID == ""
+}
+
+func isPaste(m *discordapi.Message) bool {
+	if m.Content != "" || !written(m.Type) || len(m.Attachments) != 1 || len(m.Embeds)+len(m.Components)+len(m.Stickers) > 0 || m.Poll != nil {
+		return false
 	}
 	f := &m.Attachments[0]
 	isText := f.ContentType == "" || strings.HasPrefix(f.ContentType, "text/plain")
-	if f.Filename != pasteName || !isText || f.Size <= 0 || f.Size > MaxPaste {
-		return nil
-	}
-	return f
+	return f.Filename == pasteName && isText && f.Size > 0 && f.Size <= MaxPaste
 }
 
 // PasteText is the text of such a file, "" if it holds none.
