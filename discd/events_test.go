@@ -141,6 +141,7 @@ func TestInbound_WantedFiles_AreDownloaded(t *testing.T) {
 func TestInbound_Commands_AreStoredAndAnswered(t *testing.T) {
 	r := newHarness(t, fake.Options{})
 	stop := r.connect()
+	r.until("the commands", func() bool { return len(r.discord.Commands()) == len(inbound.Commands()) })
 	thread := r.general.Thread(r.alice, "Soup")
 	given := thread.Command(r.alice, "new", "#deploy ship it")
 	alone := r.discord.DM(r.alice).Command(r.alice, "ping", "")
@@ -179,6 +180,7 @@ func TestCommands_OthersStay_ChangedOnesAreRepaired(t *testing.T) {
 	r.discord.EditCommand("ping", "another text")
 	r.discord.AddCommand("dice", "rolls dice")
 	stop = r.connect()
+	r.until("the changed command", func() bool { return r.commandCalls(fake.EditCommand) == 1 })
 	stop()
 	r.connect()
 	for _, c := range r.discord.Commands() {
@@ -188,6 +190,26 @@ func TestCommands_OthersStay_ChangedOnesAreRepaired(t *testing.T) {
 	}
 	if n, created, edited := len(r.discord.Commands()), r.commandCalls(fake.CreateCommand), r.commandCalls(fake.EditCommand); n != want+1 || created != want-1 || edited != 1 {
 		t.Errorf("%d commands, %d created, %d edited", n, created, edited)
+	}
+}
+
+// Discord takes only some calls at once, also for commands and for missed messages: what is left is done in the same session.
+func TestConnect_RateLimits_AllCommandsAndMessagesCome(t *testing.T) {
+	need.Verify(t)
+	t.Parallel()
+	r := newHarness(t, fake.Options{RateLimits: true})
+	stop := r.connect()
+	r.general.Say(r.alice, "before")
+	r.until("the row", func() bool { return len(r.stored()) == 1 })
+	stop()
+	for i := range 600 {
+		r.general.Say(r.alice, fmt.Sprint(i))
+	}
+	r.connect()
+	r.until("the commands", func() bool { return len(r.discord.Commands()) == len(inbound.Commands()) })
+	r.until("the messages", func() bool { return len(r.stored()) == 601 })
+	if text := r.log.String(); strings.Contains(text, "level=WARN") {
+		t.Errorf("limits that are kept are no trouble:\n%s", text)
 	}
 }
 

@@ -183,7 +183,7 @@ func (l *Listener) storeAll(ctx context.Context, s *adapter.Shell, all adapter.I
 func (l *Listener) readFailed(ctx context.Context, s *adapter.Shell, g *gap, err error) error {
 	f := discordapi.Failure(err)
 	if f.Class != msg.Permanent {
-		if g.failures == 0 {
+		if g.failures == 0 && f.Class != msg.Rate {
 			s.Log.Warn("reading missed messages failed; retrying", "channel", g.channel, "err", err)
 		}
 		g.fail(s.Now(), f.After)

@@ -46,6 +46,8 @@ type Listener struct {
 	ballots *adapter.Ballots
 	convert func(*discordapi.Update, inbound.Self, *inbound.Guilds) (adapter.Inbound, error)
 
+	application string // whose commands are to be registered, "" once they are
+
 	// Of a session.
 	session string // of the gateway, in which its events are numbered
 	me      inbound.Self
@@ -82,7 +84,7 @@ func NewListener(api *discordapi.Client, st *store.Store, token string, n adapte
 
 // Listen implements adapter.Listener.
 func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
-	wanted, err := l.prepare(ctx, s)
+	wanted, err := l.prepare(ctx)
 	if err != nil {
 		return ConnectionError(err)
 	}
@@ -101,6 +103,9 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 		return err
 	}
 	l.calls.Go(func() { l.watchStarts(beside, s) })
+	if l.application != "" {
+		l.calls.Go(func() { l.registerCommands(beside, s) })
+	}
 	return l.loop(ctx, beside, s, broken)
 }
 
@@ -171,9 +176,8 @@ func (l *Listener) storeVoters(ctx context.Context, s *adapter.Shell, v pollVote
 	return l.storeMissed(ctx, s, v)
 }
 
-// prepare checks, before a session begins, that it may begin, registers the commands, and returns the
-// intents that are allowed.
-func (l *Listener) prepare(ctx context.Context, s *adapter.Shell) (discordgo.Intent, error) {
+// prepare checks, before a session begins, that it may begin, and returns the intents that are allowed.
+func (l *Listener) prepare(ctx context.Context) (discordgo.Intent, error) {
 	if l.gateway.resumes() {
 		return 0, nil
 	}
@@ -190,9 +194,7 @@ func (l *Listener) prepare(ctx context.Context, s *adapter.Shell) (discordgo.Int
 	if err != nil {
 		return 0, err
 	}
-	if err := l.api.RegisterCommands(ctx, app.ID, inbound.Commands()); err != nil {
-		s.Log.Warn("registering commands failed; the next session retries", "err", err)
-	}
+	l.application = app.ID
 	if app.HearsMembers() {
 		return intents | discordgo.IntentGuildMembers, nil
 	}
