@@ -17,6 +17,8 @@ const (
 	minPiece = 4000
 	// pieceDelayMS is how much later the next piece comes at most. Telegram's dates are whole seconds.
 	pieceDelayMS = 2000
+	// maxBetween is how many messages back the piece before one is looked for after a restart.
+	maxBetween = 8
 	// pastePrefix begins the group key of pieces. The id of the first one follows.
 	pastePrefix = "paste:"
 )
@@ -73,18 +75,26 @@ func (p *pastes) group(ctx context.Context, m *msg.Message, length int) error {
 	return nil
 }
 
-// rowBefore is the row of the message before m, if it is a long piece of the same writer. Mentions of the bot
-// are missing in rows, so that a piece may be somewhat shorter there.
+// rowBefore is the row of the last message of the same writer before m, if it is a long piece: of the few messages before m
+// others may be of other users, or of other chats. Mentions of the bot are missing in rows, so that a piece may be
+// somewhat shorter there.
 func (p *pastes) rowBefore(ctx context.Context, m *msg.Message) (*msg.Message, error) {
 	const mention = 100
 	mark, number := msg.CutBotMark(m.PlatformID)
 	id, _ := strconv.ParseInt(number, 10, 64) // always a number
-	row, err := p.stored(ctx, m.ChatJID, mark+strconv.FormatInt(id-1, 10))
-	if err != nil || row == nil || row.Sender != m.Sender || row.ThreadID != m.ThreadID ||
-		!strings.HasPrefix(row.GroupKey, pastePrefix) || render.UTF16Len(row.Content) < minPiece-mention {
-		return nil, err
+	for before := id - 1; before >= max(id-maxBetween, 1); before-- {
+		row, err := p.stored(ctx, m.ChatJID, mark+strconv.FormatInt(before, 10))
+		switch {
+		case err != nil:
+			return nil, err
+		case row == nil || row.Sender != m.Sender || row.ThreadID != m.ThreadID:
+			continue
+		case !strings.HasPrefix(row.GroupKey, pastePrefix) || render.UTF16Len(row.Content) < minPiece-mention:
+			return nil, nil
+		}
+		return row, nil
 	}
-	return row, nil
+	return nil, nil
 }
 
 // forGateway reports whether a text is a command of gated's, which waits for nothing, or a word that pins a group or

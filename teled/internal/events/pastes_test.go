@@ -66,14 +66,19 @@ func TestListen_WordToTheGatewayAfterALongText_IsNoPiece(t *testing.T) {
 func TestListen_RestartBetweenPieces_KeepsTheGroupKey(t *testing.T) {
 	long := strings.Repeat("x", 4096)
 	for firstBot, mark := range map[string]string{"99": "", "98": "b99."} {
-		f := newFixture(t, said(11, 7, 0, long))
+		f := newFixture(t, said(11, 7, 0, long)+","+said(12, 8, 0, "of another user"))
 		if err := f.store.Write(t.Context(), func(tx *store.Tx) error { return tx.PutBot("teled", firstBot, 1) }); err != nil {
 			t.Fatal(err)
 		}
 		f.run()
-		f.batches = []string{said(12, 7, 1, "the end") + "," + said(13, 8, 1, "of another user"), said(14, 7, 1, "more")}
+		f.batches = []string{
+			said(13, 8, 0, "and one more") + "," + said(14, 7, 1, long) + "," + said(15, 8, 1, "of another user") + "," + said(16, 7, 1, "the end"),
+			said(17, 7, 1, "more"),
+		}
 		f.run()
-		if diff := cmp.Diff(map[string]string{mark + "11": "paste:" + mark + "11", mark + "12": "paste:" + mark + "11"}, f.groups()); diff != "" {
+		piece := "paste:" + mark + "11"
+		want := map[string]string{mark + "11": piece, mark + "14": piece, mark + "16": piece}
+		if diff := cmp.Diff(want, f.groups()); diff != "" {
 			t.Errorf("first bot %s: group keys (-want +got):\n%s", firstBot, diff)
 		}
 	}
