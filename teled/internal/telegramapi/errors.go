@@ -87,7 +87,11 @@ func failure(err error) *adapter.Failure {
 	if errors.As(err, &refused) {
 		refusal = &adapter.Refusal{Status: refused.Code, RetryAfter: refused.RetryAfter, Foreign: refused.Foreign}
 	}
-	return classes.Classify(err, refusal)
+	f := classes.Classify(err, refusal)
+	if RefusedFor(err, "temporarily unavailable") { // a file, which another call may get
+		f.Class = msg.Transient
+	}
+	return f
 }
 
 // ConnectionError says why a connection ended, and what an operator can do about it. A refusal by Telegram itself is

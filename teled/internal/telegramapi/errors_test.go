@@ -35,6 +35,7 @@ func TestFailure_ClassOfEachError(t *testing.T) {
 		{refused(401, "so"), msg.Auth, 3 * time.Second},
 		{refused(404, "so"), msg.Permanent, 3 * time.Second},
 		{refused(400, "so"), msg.Permanent, 3 * time.Second},
+		{refusedCall("getFile", 400, "Bad Request: wrong file_id or the file is temporarily unavailable"), msg.Transient, 3 * time.Second},
 		{refused(403, "so"), msg.Permanent, 3 * time.Second},
 		{refused(413, "so"), msg.Permanent, 3 * time.Second},
 		{refused(500, "so"), msg.Ambiguous, 3 * time.Second},
