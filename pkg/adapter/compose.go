@@ -242,5 +242,10 @@ func (f *File) TooLarge(limit int64, takes string) string {
 	return fmt.Sprintf("The file `%s` is larger than the %d MB that %s.", f.Name, limit>>20, takes)
 }
 
+// Refused is the text that is sent in place of a file that a platform does not take in a chat.
+func (f *File) Refused(platform string) string {
+	return fmt.Sprintf("%s does not take the file `%s` here.", platform, f.Name)
+}
+
 // DuplicateMark begins a copy of a part that may have arrived already.
 const DuplicateMark = "(possibly sent twice) "

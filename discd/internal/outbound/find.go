@@ -62,7 +62,7 @@ func (s *Sender) forms(m *msg.Message, c call) []call {
 	for i := 0; i < len(all); i++ {
 		form := all[i]
 		if form.file != nil {
-			all = append(all, form.withoutFile())
+			all = append(all, form.instead(tooLargeHere(form.file)), form.instead(form.file.Refused("Discord")))
 		}
 		if m.ThreadID == "" || form.entry == leave {
 			continue

@@ -20,19 +20,20 @@ func TestFind_OtherFormArrived_IsFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		row     msg.Message
 		end     func(fake.Place) // what becomes of the thread; nil for a row of the channel
-		refused bool             // the file is
+		refused int              // Discord's code for the file, 0 if it takes it
 		marked  bool
 	}{
 		"reply without its target":          {row: msg.Message{Content: "hello", ReplyToID: "5"}},
-		"file refused":                      {row: file, refused: true},
-		"file refused in a deleted thread":  {row: file, end: fake.Place.DeleteChannel, refused: true},
+		"file refused":                      {row: file, refused: tooLarge},
+		"file not allowed":                  {row: file, refused: noPermission},
+		"file refused in a deleted thread":  {row: file, end: fake.Place.DeleteChannel, refused: tooLarge},
 		"text of a closed thread":           {row: msg.Message{Content: "hello"}, end: closed},
 		"poll of a closed thread":           {row: poll, end: closed},
 		"marked text":                       {row: msg.Message{Content: "hello"}, marked: true},
 		"marked file without a text":        {row: msg.Message{Kind: msg.KindFile, Attachments: file.Attachments}, marked: true},
 		"marked poll":                       {row: poll, marked: true},
 		"marked text of a deleted thread":   {row: msg.Message{Content: "hello"}, end: fake.Place.DeleteChannel, marked: true},
-		"marked, closed, with refused file": {row: file, end: closed, refused: true, marked: true},
+		"marked, closed, with refused file": {row: file, end: closed, refused: tooLarge, marked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newSenderFixture(t)
@@ -58,13 +59,13 @@ func TestFind_OtherFormArrived_IsFound(t *testing.T) {
 func closed(thread fake.Place) { thread.Archive(true, true) }
 
 // sendUnrecorded sends a part, or its marked copy, in the form that Discord takes, and returns the id of the message.
-func (b *senderFixture) sendUnrecorded(t *testing.T, m *msg.Message, part adapter.Part, refused, marked bool) (id string) {
+func (b *senderFixture) sendUnrecorded(t *testing.T, m *msg.Message, part adapter.Part, refused int, marked bool) (id string) {
 	t.Helper()
 	if marked {
 		part = b.Mark(part)
 	}
-	if refused {
-		b.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: http.StatusRequestEntityTooLarge, Code: tooLarge, Message: "Request entity too large"})
+	if refused != 0 {
+		b.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: http.StatusForbidden, Code: refused, Message: "refused"})
 	}
 	if _, err := adaptertest.Send(t.Context(), b, m, part); err != nil && b.made() != 2 {
 		t.Fatal(err)

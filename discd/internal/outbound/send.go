@@ -32,6 +32,7 @@ const (
 	noPermission     = 50013  // permissions are missing
 	noPrivate        = 50007  // the user does not accept messages
 	noTopLevel       = 50008  // the channel contains only threads
+	noUploads        = 400001 // the guild may send no files for now
 	historyForbidden = 160002 // a reply in a channel whose history the bot may not read
 	referenceField   = "message_reference"
 )
@@ -90,8 +91,11 @@ func (c call) otherForm(refused error) (other *call, remark string) {
 		delete(c.body, referenceField)
 		return &c, "sent without the reference to the message it answers: " + refused.Error()
 	case c.file != nil && discordapi.RefusedFor(refused, tooLarge):
-		c = c.withoutFile()
+		c = c.instead(tooLargeHere(c.file))
 		return &c, "sent without the file: " + refused.Error()
+	case c.file != nil && (discordapi.RefusedFor(refused, noPermission) || discordapi.RefusedFor(refused, noUploads)):
+		c = c.instead(c.file.Refused("Discord"))
+		return &c, "sent without the file: the bot may lack the permission Attach Files: " + refused.Error()
 	case c.body[buttonsField] != nil && formRefused(refused, buttonsField): // the text has numbers
 		c.body = maps.Clone(c.body)
 		delete(c.body, buttonsField)
@@ -103,10 +107,14 @@ func (c call) otherForm(refused error) (other *call, remark string) {
 	return nil, ""
 }
 
-// withoutFile is a call with a notice in place of its file.
-func (c call) withoutFile() call {
+func tooLargeHere(f *adapter.File) string {
+	return fmt.Sprintf("The file `%s` is larger than Discord takes here.", f.Name)
+}
+
+// instead is a call with a notice in place of its file.
+func (c call) instead(notice string) call {
 	text, _ := c.body["content"].(string)
-	text = strings.TrimSpace(fmt.Sprintf("The file `%s` is larger than Discord takes here.\n\n%s", c.file.Name, text))
+	text = strings.TrimSpace(notice + "\n\n" + text)
 	c.file = nil
 	return c.with("content", firstText(text))
 }

@@ -321,20 +321,26 @@ func TestType_InChatAndThread(t *testing.T) {
 	}
 }
 
-func TestSend_FileTooLargeHere_SendsText(t *testing.T) {
-	b := newSenderFixture(t)
-	b.Data = t.TempDir()
-	if err := os.WriteFile(filepath.Join(b.Data, "a.txt"), []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	row, part := b.row(t, msg.Message{Kind: msg.KindFile, Content: "look", Attachments: []msg.Attachment{{Name: "a.txt", Path: "a.txt"}}})
-	b.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: 413, Code: tooLarge, Message: "Request entity too large"})
-	var remark *adapter.Remark
-	if id, err := adaptertest.Send(t.Context(), b, row, part); id == "" || !errors.As(err, &remark) {
-		t.Errorf("%q, %v", id, err)
-	}
-	if sent := b.Sent(); len(sent) != 1 || !strings.Contains(sent[0].Text, "larger than Discord takes here") || !strings.Contains(sent[0].Text, "look") {
-		t.Errorf("%+v", sent)
+func TestSend_FileRefused_SendsText(t *testing.T) {
+	for code, want := range map[int]string{
+		tooLarge:     "The file `a.txt` is larger than Discord takes here.\n\nlook",
+		noPermission: "Discord does not take the file `a.txt` here.\n\nlook",
+		noUploads:    "Discord does not take the file `a.txt` here.\n\nlook",
+	} {
+		b := newSenderFixture(t)
+		b.Data = t.TempDir()
+		if err := os.WriteFile(filepath.Join(b.Data, "a.txt"), []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		row, part := b.row(t, msg.Message{Kind: msg.KindFile, Content: "look", Attachments: []msg.Attachment{{Name: "a.txt", Path: "a.txt"}}})
+		b.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: 403, Code: code, Message: "refused"})
+		var remark *adapter.Remark
+		if id, err := adaptertest.Send(t.Context(), b, row, part); id == "" || !errors.As(err, &remark) {
+			t.Errorf("%q, %v", id, err)
+		}
+		if sent := b.Sent(); len(sent) != 1 || sent[0].Text != want || len(sent[0].Files) > 0 {
+			t.Errorf("%d: %+v, want %q", code, sent, want)
+		}
 	}
 }
 

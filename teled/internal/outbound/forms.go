@@ -19,7 +19,7 @@ func (c call) otherForm(refused error) (other *call, remark string) {
 	}
 	switch {
 	case c.file != nil && telegramapi.TooLarge(refused): // TELEGRAM_LOCAL is not true
-		return c.instead(), "sent without the file: " + refused.Error()
+		return c.instead(c.file.TooLarge(msg.MaxUploadTelegram(false), "Telegram takes from bots")), "sent without the file: " + refused.Error()
 	case c.params["reply_parameters"] != nil && refusedFor("message to be replied not found", "replied message not found"):
 		return c.without("reply_parameters"), "sent without the message that it answers: " + refused.Error()
 	case c.params["close_date"] != nil && refusedFor("open_period", "close_date", "close date", "poll_open"):
@@ -40,6 +40,8 @@ func (c call) otherForm(refused error) (other *call, remark string) {
 	case c.file != nil && c.method != "sendDocument" && refusedFor("photo", "image", "video", "audio", "voice", "wrong file", "wrong type"):
 		c.method, c.field = "sendDocument", "document"
 		return &c, "sent as a document: " + refused.Error()
+	case c.file != nil && refusedFor("not enough rights to send", "chat_send_", "file must be non-empty"):
+		return c.instead(c.file.Refused("Telegram")), "sent without the file: " + refused.Error()
 	case c.params[keyboard] != nil && keyboardRefused(refused): // the text has numbers
 		return c.without(keyboard), "sent without buttons: " + refused.Error()
 	case c.sends() && c.params["message_thread_id"] != nil && refusedFor("topic_closed", "topic_deleted", "message thread not found"):
@@ -62,9 +64,9 @@ func keyboardRefused(err error) bool {
 // outsideTopic begins a message that cannot be sent to its topic.
 const outsideTopic = "(for a topic that is closed or deleted) "
 
-// instead is a text in place of a file that the server takes for too large, with its caption.
-func (c call) instead() *call {
-	text := render.Telegram(c.file.TooLarge(msg.MaxUploadTelegram(false), "Telegram takes from bots"), maxText)[0].Text
+// instead is a notice in place of a file, with its caption.
+func (c call) instead(notice string) *call {
+	text := render.Telegram(notice, maxText)[0].Text
 	if caption, _ := c.params[c.text].(string); c.text != "" && caption != "" {
 		text += "\n\n" + caption
 	}

@@ -234,6 +234,38 @@ func TestSend_LargeFile_DependsOnTheServer(t *testing.T) {
 	}
 }
 
+// A group may allow no files, or some kinds only; the text is not lost.
+func TestSend_NoRightToSendFiles_SendsText(t *testing.T) {
+	s, p := startSender(t)
+	if err := os.WriteFile(filepath.Join(p.Data, "a.png"), []byte("png"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(p.Data, "empty.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		file, mime string
+		refused    map[string]string // by method
+	}{
+		{"a.png", "image/png", map[string]string{
+			"sendPhoto": "not enough rights to send photos to the chat", "sendDocument": "not enough rights to send documents to the chat",
+		}},
+		{"a.png", "application/x", map[string]string{"sendDocument": "CHAT_SEND_DOCS_FORBIDDEN"}},
+		{"empty.txt", "text/plain", nil},
+	} {
+		for method, text := range tt.refused {
+			s.InjectFault(fake.Fault{Method: method, Status: 400, Description: "Bad Request: " + text})
+		}
+		files := []msg.Attachment{{Name: tt.file, Path: tt.file, MIME: tt.mime}}
+		_, err := sendAll(t, p, &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Kind: msg.KindFile, Content: "the **report**", Attachments: files})
+		wantRemark(t, err, "sent without the file")
+		want := "Telegram does not take the file " + tt.file + " here.\n\nthe report"
+		if last := s.last(); last.Method != "sendMessage" || last.Text != want {
+			t.Errorf("%s: %s %q, want %q", tt.file, last.Method, last.Text, want)
+		}
+	}
+}
+
 func TestSend_AnsweredMessageGone_SendsWithoutReply(t *testing.T) {
 	s, p := startSender(t)
 	chat := telegramapi.JID("telegram", s.dm.ChatID)
