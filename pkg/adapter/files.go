@@ -189,7 +189,8 @@ func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path strin
 		release(0)
 		return "", 0, nil, err
 	}
-	return path, size, func() { release(size) }, nil
+	f.limits.shrink(m.ChatJID, reserved, size) // for the other files
+	return path, size, func() { f.limits.release(m.ChatJID, size, size) }, nil
 }
 
 // download writes one file under a temporary name and renames it, so that no reader sees half of

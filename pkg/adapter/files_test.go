@@ -515,6 +515,26 @@ func TestFetch_BeyondTheDaysLimit_RefusesWhatIsTooMuch(t *testing.T) {
 	})
 }
 
+// Room is taken for the largest file where the platform does not say how large one is; it is given back at once.
+func TestFetch_SizesUnknown_AllSmallFilesCome(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		l := r.library()
+		var files []msg.Attachment
+		for i := range 12 {
+			files = append(files, msg.Attachment{Name: fmt.Sprint(i), Ref: fmt.Sprint(i)})
+		}
+		r.fetches(l, func(o *Options) { o.MediaDaily = 2 * mediaMax })
+		id := r.bringsFiles(files...)
+		r.look()
+		pass(fetchTimeout)
+		for _, a := range r.row(id).Attachments {
+			if a.Path == "" {
+				t.Errorf("%+v", a)
+			}
+		}
+	})
+}
+
 // Downloads that run at once count before their rows do.
 func TestFetch_ManyAtOnce_KeepWithinTheLimits(t *testing.T) {
 	for name, limit := range map[string]func(*Options){

@@ -29,7 +29,7 @@ func newMediaLimits(s *Shell) *mediaLimits {
 }
 
 // reserve takes room for a file of a chat, of a size in bytes. The caller gives it back with what it has
-// written. The error is a *Failure: permanent for the day's limit, transient for the quota, below which
+// written. The error is a *Failure: permanent for the day's limit that is used up, transient for the quota, below which
 // gated removes files.
 func (l *mediaLimits) reserve(ctx context.Context, chatJID string, size int64) (written func(n int64), err error) {
 	l.mu.Lock()
@@ -38,9 +38,13 @@ func (l *mediaLimits) reserve(ctx context.Context, chatJID string, size int64) (
 	if err != nil {
 		return nil, err
 	}
-	if stored+l.chats[chatJID]+size > l.shell.MediaDaily {
-		return nil, &Failure{Class: msg.Permanent, Err: fmt.Errorf("this chat has %d MiB of files in a day, and %d MiB is the limit (MEDIA_DAILY)",
-			(stored+l.chats[chatJID])>>20, l.shell.MediaDaily>>20)}
+	if used := stored + l.chats[chatJID]; used+size > l.shell.MediaDaily {
+		class := msg.Permanent
+		if stored+size <= l.shell.MediaDaily { // those that are downloaded now may take less than their room
+			class = msg.Transient
+		}
+		return nil, &Failure{Class: class, Err: fmt.Errorf("this chat has %d MiB of files in a day, and %d MiB is the limit (MEDIA_DAILY)",
+			used>>20, l.shell.MediaDaily>>20)}
 	}
 	ok, err := l.all.Reserve(size)
 	if err != nil {
