@@ -269,6 +269,32 @@ func TestBackfill_QuietPrivateChats_AreForgotten(t *testing.T) {
 	}
 }
 
+// A private chat that Discord did not show once is asked for again after a message in it.
+func TestBackfill_PrivateChatRefused_IsReadAfterItsNextMessage(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	dm := r.discord.DM(r.alice)
+	stop := r.connect()
+	dm.Say(r.alice, "before")
+	r.expect("message: before [Alice]")
+	stop()
+	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: 403, Code: 50001})
+	for range 2 {
+		stop = r.connect()
+		r.until("the refusal", func() bool { return r.text(`SELECT count(*) FROM cursors WHERE key LIKE 'hidden:%'`) == "1" })
+		stop()
+	}
+	if n := r.asked(fake.GetMessages, dm); n != 1 {
+		t.Errorf("%d calls for a chat that is not shown", n)
+	}
+	stop = r.connect()
+	dm.Say(r.alice, "live")
+	r.expect("message: before [Alice]", "message: live [Alice]")
+	stop()
+	dm.Say(r.alice, "missed")
+	r.connect()
+	r.expect("message: before [Alice]", "message: live [Alice]", "message: missed [Alice]")
+}
+
 // A channel that cannot be looked up holds up no other one.
 func TestInbound_LookupFails_OtherChannelsGoOn(t *testing.T) {
 	r := newHarness(t, fake.Options{})

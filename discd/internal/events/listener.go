@@ -235,8 +235,15 @@ func (l *Listener) handle(ctx context.Context, s *adapter.Shell, u *discordapi.U
 		return err
 	}
 	if m := u.Message; m != nil { // the bot's own messages move the bookmark too
-		key, value := l.read.move(m.ChannelID, m.ID, l.guilds.Private(m.GuildID, m.ChannelID))
+		private := l.guilds.Private(m.GuildID, m.ChannelID)
+		key, value := l.read.move(m.ChannelID, m.ID, private)
 		in.Cursor = &adapter.Cursor{Key: key, Value: value}
+		if private && l.read.hidden[m.ChannelID] != "" { // it has no permissions that may change: the next session asks again
+			delete(l.read.hidden, m.ChannelID)
+			if err := l.storeCursors(ctx, s, map[string]string{hiddenPrefix + m.ChannelID: ""}); err != nil {
+				return err
+			}
+		}
 	}
 	switch {
 	case len(in.Messages) > 0 && u.Interaction != nil:
