@@ -218,6 +218,32 @@ func TestMissed_LiveMessagesMeanwhile_DoNotHideTheGap(t *testing.T) {
 	r.stored(r.team, "message Alice: before", "message Alice: live", "message Alice: missed")
 }
 
+// Wherever slakd ends while it stores missed posts and replies, it goes on there, and in order.
+func TestMissed_StoppedWhileStoring_GoesOn(t *testing.T) {
+	t.Parallel()
+	r, stop := newReadUp(t, fake.Options{})
+	root := r.team.Say(r.alice, "root")
+	r.confirmed()
+	stop()
+	want := []string{"message Alice: root"}
+	for i := range 90 {
+		if i%10 == 3 {
+			r.team.Reply(r.alice, root.TS, fmt.Sprint(i))
+		} else {
+			r.team.Say(r.alice, fmt.Sprint(i))
+		}
+		want = append(want, fmt.Sprint("message Alice: ", i))
+	}
+	r.missedMeanwhile()
+	for some := 1; some <= 3; some++ {
+		stop = r.start()
+		r.until("some rows", func() bool { return len(r.rows(r.team)) > 25*some })
+		stop()
+	}
+	r.start()
+	r.stored(r.team, want...)
+}
+
 // A conversation that is refused, or fails, delays no other.
 func TestMissed_RefusedConversation_IsLeftOut(t *testing.T) {
 	t.Parallel()
