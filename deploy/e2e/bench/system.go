@@ -54,7 +54,11 @@ func (b *bench) newArizuko(ctx context.Context, chats, maxAgents int) (*system, 
 
 // serve starts routd and gated with MAX_AGENTS, and makes a group and a route for each chat.
 func (s *system) serve(ctx context.Context, chats, maxAgents int) error {
-	return s.serveWith(ctx, "exec "+s.instance.Program("agent"), chats, maxAgents)
+	agent, err := filepath.EvalSymlinks(s.instance.Program("agent")) // agents of root, which are other users, cannot pass b.dir
+	if err != nil {
+		return err
+	}
+	return s.serveWith(ctx, "exec "+agent, chats, maxAgents)
 }
 
 // serveWith is serve with the command of the agents.
