@@ -170,22 +170,9 @@ func TestMissed_JoinedLive_IsOneRow(t *testing.T) {
 func TestMissed_PostsRefused_IsReadFromHistory(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Bool // the first post of the message that is late
-	target := freeAddr(t)
-	forward := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
-		p.Out.URL.Scheme, p.Out.URL.Host = "http", target
-	}}
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		body, err := io.ReadAll(req.Body)
-		if err != nil || bytes.Contains(body, []byte("given up")) || bytes.Contains(body, []byte(`"late"`)) && !refused.Swap(true) {
-			w.WriteHeader(http.StatusBadGateway)
-			return
-		}
-		req.Body = io.NopCloser(bytes.NewReader(body))
-		forward.ServeHTTP(w, req)
-	}))
-	t.Cleanup(proxy.Close)
-	r := newHarness(t, fake.Options{EventsURL: proxy.URL + "/slack/events"},
-		"SLAKD_ADDR="+target, "SLACK_APP_TOKEN=", "SLACK_SIGNING_SECRET="+fake.DefaultSigningSecret)
+	r := newRefusingHarness(t, func(body []byte) bool {
+		return bytes.Contains(body, []byte("given up")) || bytes.Contains(body, []byte(`"late"`)) && !refused.Swap(true)
+	})
 	r.readUp(1)
 	r.team.Say(r.alice, "before")
 	r.confirmed()
@@ -194,6 +181,53 @@ func TestMissed_PostsRefused_IsReadFromHistory(t *testing.T) {
 	r.team.Say(r.alice, "late")
 	r.confirmed()
 	r.until("all are stored", func() bool { return len(r.rows(r.team)) == 3 })
+}
+
+// newRefusingHarness has a proxy before slakd, which refuses some posts of events.
+func newRefusingHarness(t *testing.T, refuses func(body []byte) bool) *harness {
+	target := freeAddr(t)
+	forward := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
+		p.Out.URL.Scheme, p.Out.URL.Host = "http", target
+	}}
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil || refuses(body) {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		forward.ServeHTTP(w, req)
+	}))
+	t.Cleanup(proxy.Close)
+	return newHarness(t, fake.Options{EventsURL: proxy.URL + "/slack/events"},
+		"SLAKD_ADDR="+target, "SLACK_APP_TOKEN=", "SLACK_SIGNING_SECRET="+fake.DefaultSigningSecret)
+}
+
+// What Slack posts again comes in any order, here the last message first, and is stored in that of the messages.
+func TestMissed_PostedAgainInAnyOrder_IsStoredInOrder(t *testing.T) {
+	t.Parallel()
+	const posts = 5
+	var closed, began atomic.Bool
+	r := newRefusingHarness(t, func(body []byte) bool {
+		if closed.Load() {
+			return true
+		}
+		last := bytes.Contains(body, fmt.Appendf(nil, "again %d", posts-1))
+		return bytes.Contains(body, []byte("again ")) && !began.Load() && !began.CompareAndSwap(false, last)
+	})
+	r.readUp(1)
+	r.team.Say(r.alice, "before")
+	r.confirmed()
+	closed.Store(true)
+	want := []string{"message Alice: before"}
+	for i := range posts {
+		text := fmt.Sprint("again ", i)
+		r.team.Say(r.alice, text)
+		want = append(want, "message Alice: "+text)
+	}
+	closed.Store(false)
+	r.confirmed()
+	r.stored(r.team, want...)
 }
 
 // Live messages are stored while the history is read, and the bookmark passes no gap that was not read.

@@ -1,9 +1,11 @@
 package adapter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"arizuko/pkg/msg"
@@ -11,6 +13,16 @@ import (
 
 // ErrUnsent is wrapped by errors of calls that never left this machine.
 var ErrUnsent = errors.New("not reached")
+
+// ErrNoMessage is the error of a call that makes a message, and whose answer has no id: it is not the platform's.
+var ErrNoMessage = errors.New("the answer has no id of a message: it is not the platform's")
+
+// ForeignWait is how long an account waits that a proxy or a firewall in front of the API refuses for its rate without
+// saying for how long, and maxForeignWait the longest time that it may say.
+const (
+	ForeignWait    = 10 * time.Second
+	maxForeignWait = time.Hour
+)
 
 // Failure is why a part was not delivered, or why a connection ended.
 type Failure struct {
@@ -72,7 +84,9 @@ func (c Classes) Classify(err error, refused *Refusal) *Failure {
 		return given
 	case refused != nil:
 		f := &Failure{Class: c.of(refused), After: refused.RetryAfter, Err: err}
-		f.Account = refused.Foreign && f.Class == msg.Rate
+		if f.Account = refused.Foreign && f.Class == msg.Rate; f.Account {
+			f.After = foreignWait(refused.RetryAfter)
+		}
 		return f
 	case errors.Is(err, ErrUnsent):
 		return &Failure{Class: msg.Transient, Err: err}
@@ -101,4 +115,38 @@ func (c Classes) of(r *Refusal) msg.ErrorClass {
 		return msg.Ambiguous
 	}
 	return msg.Permanent
+}
+
+// foreignWait is how long the account waits for a proxy that asks for a time, 0 if it does not say.
+func foreignWait(asked time.Duration) time.Duration {
+	return min(cmp.Or(asked, ForeignWait), maxForeignWait)
+}
+
+// RetryAfter is how long an answer asks to wait, 0 if it does not say.
+func RetryAfter(h http.Header) time.Duration {
+	seconds, _ := strconv.Atoi(h.Get("Retry-After")) // 0 for a date too
+	return time.Duration(min(max(seconds, 0), int(maxWait.Seconds()))) * time.Second
+}
+
+// ForeignRate is the failure of a call that a proxy in front of the API has refused for its rate.
+func ForeignRate(res *http.Response) *Failure {
+	return &Failure{
+		Class: msg.Rate, Account: true, After: foreignWait(RetryAfter(res.Header)),
+		Err: fmt.Errorf("a proxy or firewall answers in place of the platform with %s", res.Status),
+	}
+}
+
+// HandshakeError says how a websocket's handshake with a server failed. res is the answer, nil for none.
+func HandshakeError(server string, res *http.Response, err error) error {
+	if res == nil {
+		return err
+	}
+	if res.Body != nil {
+		_ = res.Body.Close() // nothing of it is needed
+	}
+	err = fmt.Errorf("%s answers the handshake of a websocket with %s", server, res.Status)
+	if res.StatusCode == http.StatusTooManyRequests {
+		err = &Failure{Class: msg.Transient, After: foreignWait(RetryAfter(res.Header)), Err: err}
+	}
+	return err
 }

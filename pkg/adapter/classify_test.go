@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -38,6 +39,7 @@ func TestClassify(t *testing.T) {
 		"page of a gateway":     {io.EOF, &Refusal{Status: 502, Foreign: true}, msg.Ambiguous, 0},
 		"page about the size":   {io.EOF, &Refusal{Status: 413, Foreign: true}, msg.Permanent, 0},
 		"page about the rate":   {io.EOF, &Refusal{Status: 429, RetryAfter: 3, Foreign: true}, msg.Rate, 3},
+		"page without a time":   {io.EOF, &Refusal{Status: 429, Foreign: true}, msg.Rate, ForeignWait},
 		"no answer":             {io.ErrUnexpectedEOF, nil, msg.Ambiguous, 0},
 		"never sent":            {fmt.Errorf("call: %w", ErrUnsent), nil, msg.Transient, 0},
 		"broken while reading":  {&net.OpError{Op: "read"}, nil, msg.Ambiguous, 0},
@@ -55,6 +57,31 @@ func TestClassify(t *testing.T) {
 	}
 	if f := (Classes{}).Classify(io.EOF, &Refusal{Status: 401}); f.Class != msg.Permanent {
 		t.Errorf("without tables: %s", f.Class)
+	}
+}
+
+// A time that a proxy asks for is obeyed, but not for ever.
+func TestRetryAfter_OfAProxy_IsBounded(t *testing.T) {
+	for header, want := range map[string]time.Duration{
+		"": ForeignWait, "0": ForeignWait, "-7": ForeignWait, "7": 7 * time.Second, "999999999999": maxForeignWait,
+		"99999999999999999999": maxForeignWait, "Wed, 21 Oct 2026 07:28:00 GMT": ForeignWait,
+	} {
+		res := &http.Response{StatusCode: 429, Status: "429 Too Many Requests", Header: http.Header{"Retry-After": {header}}}
+		for _, err := range []error{ForeignRate(res), HandshakeError("it", res, io.EOF)} {
+			if f := new(Failure); !errors.As(err, &f) || f.After != want || f.Class == msg.Permanent || !strings.Contains(err.Error(), "429") {
+				t.Errorf("%q: %#v, want %s", header, err, want)
+			}
+		}
+	}
+}
+
+func TestHandshakeError_SaysWhoAnsweredWhat(t *testing.T) {
+	res := &http.Response{StatusCode: 200, Status: "200 OK"}
+	if err := HandshakeError("ws://slack", res, io.EOF); err.Error() != "ws://slack answers the handshake of a websocket with 200 OK" {
+		t.Errorf("%v", err)
+	}
+	if err := HandshakeError("ws://slack", nil, io.EOF); !errors.Is(err, io.EOF) {
+		t.Errorf("no answer: %v", err)
 	}
 }
 

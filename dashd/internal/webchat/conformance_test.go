@@ -46,8 +46,8 @@ func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 	pages := []*openPage{s.open(t, "main"), s.open(t, "other")}
 	return adaptertest.Remote{
 		Connect:   func() adapter.Platform { return Platform{} },
-		SetOutage: s.network.SetOutage,
-		Settled:   func(*msg.Message) { s.hub.Notify() },
+		SetOutage: s.network.SetOutage, Requests: s.network.Requests,
+		Settled: func(*msg.Message) { s.hub.Notify() },
 		Received: func() (all []adaptertest.Received) {
 			for _, p := range pages {
 				all = append(all, p.read(t)...)

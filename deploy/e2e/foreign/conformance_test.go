@@ -45,7 +45,7 @@ func newRemote(t testing.TB, _ func() *store.Store) adaptertest.Remote {
 			s := sender{Adapter: a, client: client, settled: settled, until: map[string]time.Time{}}
 			return errors.Join(s.run(ctx), a.Close())
 		},
-		Received: r.list, Fail: r.plan.Fail, SetOutage: n.SetOutage,
+		Received: r.list, Fail: r.plan.Fail, SetOutage: n.SetOutage, Requests: n.Requests,
 	}
 }
 
@@ -161,6 +161,8 @@ func (s *sender) send(ctx context.Context, m Outbound) (id string, wait time.Dur
 		return "", max(retryAfter, time.Duration(seconds)*time.Second), ""
 	case res.StatusCode == http.StatusTooManyRequests:
 		return "", time.Duration(max(1, seconds)) * time.Second, ""
+	case answer.ID == "" && answer.Error == "": // not of this server
+		return "", retryAfter, ""
 	}
 	return answer.ID, 0, answer.Error
 }

@@ -6,11 +6,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-)
 
-// minBan is how long no call is made after the proxy before Discord's API has refused one, unless it names
-// a longer time.
-const minBan = 10 * time.Second
+	"arizuko/pkg/adapter"
+)
 
 // maxBuckets is how many buckets are remembered before those that are full again are forgotten.
 const maxBuckets = 1000
@@ -53,7 +51,7 @@ func (b *buckets) update(method, path string, header http.Header, refused *Error
 	switch {
 	case limited && !ownLimit(header):
 		refused.Account = true
-		b.banned = now.Add(max(refused.RetryAfter, minBan))
+		b.banned = now.Add(max(refused.RetryAfter, adapter.ForeignWait))
 	case limited && (header.Get("X-RateLimit-Global") != "" || header.Get("X-RateLimit-Scope") == "global"):
 		refused.Account = true
 		b.global = now.Add(refused.RetryAfter)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"arizuko/pkg/adapter"
 )
 
 // TestBuckets does not make calls that would be refused, and makes all others.
@@ -86,8 +88,8 @@ func TestBuckets(t *testing.T) {
 	now = now.Add(30 * time.Second)
 	answer = func(http.Header) int { return http.StatusTooManyRequests }
 	expect("a refusal by the proxy without a time", post("channels/7/messages"), 0, 12)
-	expect("lasts a little", post("channels/7/messages"), minBan, 12)
-	now = now.Add(minBan)
+	expect("lasts a little", post("channels/7/messages"), adapter.ForeignWait, 12)
+	now = now.Add(adapter.ForeignWait)
 	for i := range 2 * maxBuckets {
 		c.buckets.update(http.MethodGet, fmt.Sprintf("channels/%d", i), http.Header{"X-Ratelimit-Remaining": {"0"}}, nil)
 	}

@@ -86,8 +86,10 @@ func (c *Client) Call(ctx context.Context, method, path string, body, out any, f
 		return fmt.Errorf("%s: %w", what, refused)
 	case err != nil:
 		return fmt.Errorf("%s: %w", what, err)
-	case out == nil:
+	case out == nil && len(answer) == 0:
 		return nil
+	case out == nil:
+		out = new(json.RawMessage) // a page shows that the call has not come to Discord
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
 		return fmt.Errorf("%s: invalid answer: %w", what, err)
@@ -159,7 +161,7 @@ func refusal(res *http.Response, answer []byte) *Error {
 		const maxErrors = 300
 		answered.Message += " " + string(answered.Errors[:min(maxErrors, len(answered.Errors))])
 	}
-	refused := &Error{Status: res.StatusCode, Code: answered.Code, Message: answered.Message, Foreign: err != nil && len(answer) > 0}
+	refused := &Error{Status: res.StatusCode, Code: answered.Code, Message: answered.Message, Foreign: err != nil}
 	if res.StatusCode == http.StatusTooManyRequests {
 		refused.RetryAfter = max(seconds(answered.RetryAfter), headerSeconds(res.Header, "Retry-After"))
 	}

@@ -16,7 +16,7 @@ type Error struct {
 	Code       int // Discord's own, 0 for none
 	Message    string
 	RetryAfter time.Duration // of 429
-	Foreign    bool          // it is the page of a proxy, not of the API
+	Foreign    bool          // it is of a proxy or a firewall, not of the API
 	Account    bool          // of 429: it holds for all calls of the bot
 }
 
@@ -42,7 +42,7 @@ const unknownChannel = 10003
 // TokenRefused reports whether a call was refused because the token is not valid.
 func TokenRefused(err error) bool {
 	var refused *Error
-	return errors.As(err, &refused) && refused.Status == http.StatusUnauthorized
+	return errors.As(err, &refused) && refused.Status == http.StatusUnauthorized && !refused.Foreign
 }
 
 // Failure classifies the error of a call.

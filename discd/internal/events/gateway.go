@@ -155,11 +155,7 @@ func (g *Gateway) badHandshake(ctx context.Context) error {
 		_ = ws.Close()
 		return websocket.ErrBadHandshake
 	}
-	if res != nil {
-		_ = res.Body.Close()
-		err = fmt.Errorf("the handshake is answered with %s", res.Status)
-	}
-	return err
+	return adapter.HandshakeError("it", res, err)
 }
 
 // close disconnects.

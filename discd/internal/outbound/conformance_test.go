@@ -110,7 +110,7 @@ func newRemoteOf(t testing.TB, st func() *store.Store) (*fixture, adaptertest.Re
 			return events.NewListener(discordapi.NewClient("https://discord.test", s.Token(), clients.ListenClient()), st(), s.Token(), clients)
 		},
 		Received: s.received,
-		Fail:     s.plan.Fail, SetOutage: n.SetOutage, FloodAccount: s.Flood, Asked: s.plan.Asked,
+		Fail:     s.plan.Fail, SetOutage: n.SetOutage, Requests: n.Requests, FloodAccount: s.Flood, Asked: s.plan.Asked,
 		CloseThread: func() { s.thread.Archive(true, true) }, DeleteThread: s.thread.DeleteChannel,
 		RefusePhoto: func() ([]byte, string) {
 			s.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: http.StatusRequestEntityTooLarge, Code: tooLarge, Message: "Request entity too large"})

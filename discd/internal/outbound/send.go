@@ -150,7 +150,9 @@ func (s *Sender) do(ctx context.Context, m *msg.Message, c call) (id string, err
 		return "", s.API.Call(ctx, c.method, c.route(), body, nil, files...)
 	}
 	var made discordapi.Message
-	err = s.API.Call(ctx, c.method, c.route(), body, &made, files...)
+	if err = s.API.Call(ctx, c.method, c.route(), body, &made, files...); err == nil && made.ID == "" {
+		err = adapter.ErrNoMessage
+	}
 	return made.ID, err
 }
 

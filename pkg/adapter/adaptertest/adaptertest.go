@@ -68,6 +68,8 @@ type Remote struct {
 	Listen func() adapter.Listener
 	// SetOutage begins an outage of the remote, in place of the one before. The zero Outage is its end.
 	SetOutage func(Outage)
+	// Requests counts the requests that have arrived, those that an outage answered too; nil if it is not known.
+	Requests func() int
 	// Write makes a user write a text, always in the same chat.
 	Write func(text string)
 	// FloodAccount refuses every send of the account for a time. Asked counts the sends that it was asked for.
@@ -90,7 +92,8 @@ type Remote struct {
 	Settled func(*msg.Message)
 	// Received lists the parts that have arrived, in order.
 	Received func() []Received
-	// Fail injects a fault for the next part for a chat; nil if nothing can fail.
+	// Fail injects a fault for the next part for a chat, in place of the one before. The zero Fault is none. nil if nothing
+	// can fail.
 	Fail func(chatJID string, f Fault)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
 	"slices"
 	"strconv"
@@ -29,12 +30,13 @@ type memory struct {
 
 	mu       sync.Mutex
 	received []Received
-	faults   map[string][]Fault // by chat
-	busy     chan struct{}      // cap 1
+	faults   map[string]Fault // by chat
+	busy     chan struct{}    // cap 1
 	outage   Outage
 	over     chan struct{} // closed at the next change of the outage
 	flooded  time.Time     // until when the account waits
 	asked    int           // sends
+	requests int           // of sends and of the listener
 	ended    bool          // the thread is closed or deleted
 	pictures bool          // pictures are refused as photos
 	messages []Shown       // of the bot in the first chat, while it shows previews
@@ -125,7 +127,7 @@ const (
 func (w *memory) fail(chatJID string, f Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.faults[chatJID] = append(w.faults[chatJID], f)
+	w.faults[chatJID] = f
 }
 
 func (w *memory) list() []Received {
@@ -226,11 +228,26 @@ func (w *memory) setOutage(o Outage) {
 	w.over = make(chan struct{})
 }
 
+// out counts a request, and returns the outage that it meets. A ban without a time lasts some seconds, as a guess.
+func (w *memory) out() (o Outage, over <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests++
+	if o = w.outage; o.Status == http.StatusTooManyRequests && w.wrong != "hurries through a ban" {
+		o.RetryAfter = max(o.RetryAfter, 10*time.Second)
+	}
+	return o, w.over
+}
+
+func (w *memory) requested() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.requests
+}
+
 // failed returns how a send fails in the outage there is.
 func (w *memory) failed(ctx context.Context, r Received) error {
-	w.mu.Lock()
-	o := w.outage
-	w.mu.Unlock()
+	o, _ := w.out()
 	class := msg.Ambiguous
 	switch o.Kind {
 	case None:
@@ -298,9 +315,7 @@ func (w *memory) receive(ctx context.Context, s *adapter.Shell) error {
 // Listen asks every second whether there is an outage.
 func (w *memory) Listen(ctx context.Context, s *adapter.Shell) error {
 	for {
-		w.mu.Lock()
-		o, over := w.outage, w.over
-		w.mu.Unlock()
+		o, over := w.out()
 		switch {
 		case o.Kind == None:
 			s.Connected()
@@ -326,14 +341,12 @@ func (w *memory) Listen(ctx context.Context, s *adapter.Shell) error {
 // injectedFault returns the injected fault as the error of the platform.
 func (w *memory) injectedFault(ctx context.Context, r Received) error {
 	w.mu.Lock()
-	queue := w.faults[r.ChatJID]
-	if len(queue) == 0 {
-		w.mu.Unlock()
+	f := w.faults[r.ChatJID]
+	delete(w.faults, r.ChatJID)
+	w.mu.Unlock()
+	if f == (Fault{}) {
 		return nil
 	}
-	f := queue[0]
-	w.faults[r.ChatJID] = queue[1:]
-	w.mu.Unlock()
 	if f.Arrived {
 		w.arrive(r)
 	}
@@ -419,7 +432,7 @@ func platform(power, wrong string) Platform {
 		Outages: true, Lane: func(i int) string { return fmt.Sprint("irc:lane", i) },
 		Name: "irc", Chats: [2]string{"irc:one", "irc:two"}, Thread: "t", Replies: true, Repeats: power == "repeat", Previews: power == "preview",
 		New: func(t testing.TB, _ func() *store.Store) Remote {
-			w := &memory{wrong: wrong, repeats: power == "repeat", faults: map[string][]Fault{}, busy: make(chan struct{}, 1), over: make(chan struct{})}
+			w := &memory{wrong: wrong, repeats: power == "repeat", faults: map[string]Fault{}, busy: make(chan struct{}, 1), over: make(chan struct{})}
 			return Remote{
 				Connect: func() adapter.Platform {
 					switch power {
@@ -435,7 +448,7 @@ func platform(power, wrong string) Platform {
 				Listen:       func() adapter.Listener { return w },
 				FloodAccount: w.flood, Asked: w.askedFor, CloseThread: w.endThread, DeleteThread: w.endThread,
 				RefusePhoto: w.refusePhoto, Data: t.TempDir(), Write: w.write,
-				SetOutage: w.setOutage, Received: w.list, Fail: w.fail,
+				SetOutage: w.setOutage, Requests: w.requested, Received: w.list, Fail: w.fail,
 				Shown: w.shown, FailEdit: w.failEdit, Delete: w.deleteShown,
 			}
 		},
@@ -531,6 +544,13 @@ func TestRun_BrokenPlatforms_Fail(t *testing.T) {
 		{"mark", "takes an outage for ambiguous", "reset before the request"},
 		{"mark", "takes an outage for ambiguous", "page instead of a rate limit"},
 		{"", "takes an outage for transient", "cut before the answer"},
+		{"mark", "takes an outage for permanent", "page instead of an answer"},
+		{"mark", "takes an outage for permanent", "answer of another server"},
+		{"mark", "takes an outage for ambiguous", "text instead of a refusal"},
+		{"mark", "takes an outage for ambiguous", "text instead of a rate limit"},
+		{"", "hurries through a ban", "page instead of a rate limit, without a time"},
+		{"mark", "takes ambiguous for permanent", "minute of 502 for sends alone"},
+		{"mark", "takes ambiguous for permanent", "sends alone unanswered"},
 		{"mark", "takes an outage for permanent", "minute of 502"},
 		{"mark", "takes an outage for permanent", "minute of 503"},
 		{"mark", "takes an outage for permanent", "cut after the request"},

@@ -14,7 +14,7 @@ const (
 	Unanswering     OutageKind = "unanswering"      // requests arrive, are not carried out, and not answered
 	CuttingRequests OutageKind = "cutting requests" // requests arrive and are not carried out; then the connection ends
 	CuttingAnswers  OutageKind = "cutting answers"  // requests are carried out; then the connection ends
-	Paging          OutageKind = "answering a page" // a proxy answers each request with an HTML page
+	Paging          OutageKind = "answering a page" // a proxy answers each request with a page of its own
 )
 
 // Outage is how a remote cannot be used.
@@ -22,4 +22,5 @@ type Outage struct {
 	Kind       OutageKind
 	Status     int           // of a page
 	RetryAfter time.Duration // of a page, 0 for none
+	Text       string        // of a page that is plain text, or an object of JSON; "" for HTML
 }

@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -23,12 +24,17 @@ const (
 	// maxResolve is how long others may take: the last of the spaced copies of a part is sent half an hour after the
 	// one before.
 	maxResolve = 40 * time.Minute
+	// maxUntimed is how long a page may be waited for that does not say it, and maxBanned how many requests may be made in a
+	// minute of such pages.
+	maxUntimed = 15 * time.Second
+	maxBanned  = 40
 )
 
 // outageCases are the cases of a remote that is out of order for minutes.
 func outageCases() []testCase {
 	fails := func(p Platform) bool { return p.Outages }
 	lanes := func(p Platform) bool { return p.Lane != nil }
+	failing := func(p Platform) bool { return p.Outages && p.Lane != nil }
 	minute := func(o Outage, sure bool) func(*fixture) {
 		return func(b *fixture) { outage(b, o, time.Minute, sure) }
 	}
@@ -41,8 +47,15 @@ func outageCases() []testCase {
 		{"cut before the answer", fails, minute(Outage{Kind: CuttingAnswers}, false)},
 		{"minute of 502", fails, minute(Outage{Kind: Paging, Status: 502}, false)},
 		{"minute of 503", fails, minute(Outage{Kind: Paging, Status: 503, RetryAfter: 20 * time.Second}, false)},
+		{"page instead of an answer", fails, minute(Outage{Kind: Paging, Status: 200}, false)},
+		{"answer of another server", fails, minute(Outage{Kind: Paging, Status: 200, Text: "{}"}, false)},
 		{"page instead of a refusal", fails, minute(Outage{Kind: Paging, Status: 403}, true)},
 		{"page instead of a rate limit", fails, minute(Outage{Kind: Paging, Status: 429, RetryAfter: 20 * time.Second}, true)},
+		{"page instead of a rate limit, without a time", fails, minute(Outage{Kind: Paging, Status: 429}, true)},
+		{"text instead of a refusal", fails, minute(Outage{Kind: Paging, Status: 403, Text: "error code: 1020"}, true)},
+		{"text instead of a rate limit", fails, minute(Outage{Kind: Paging, Status: 429, Text: "error code: 1015"}, true)},
+		{"minute of 502 for sends alone", failing, func(b *fixture) { sendsFail(b, Fault{Class: msg.Ambiguous}, time.Minute) }},
+		{"sends alone unanswered", failing, func(b *fixture) { sendsFail(b, Fault{Class: msg.Ambiguous, Hangs: true}, 5*time.Minute) }},
 		{"sixteen hung sends", lanes, sixteenHungSends},
 		{"restarts while down", fails, func(b *fixture) { restarts(b, Outage{Kind: Refusing}, true) }},
 		{"restarts while calls are unanswered", fails, func(b *fixture) { restarts(b, Outage{Kind: Unanswering}, false) }},
@@ -59,6 +72,7 @@ func outage(b *fixture, o Outage, lasts time.Duration, sure bool) {
 	first := b.say("before")
 	b.ends(msg.OutSent, first)
 	b.remote.SetOutage(o)
+	asked := b.requests()
 	texts, ids := []string{"before"}, []int64{}
 	for i := range 3 {
 		texts = append(texts, fmt.Sprintf("during %d", i))
@@ -68,11 +82,43 @@ func outage(b *fixture, o Outage, lasts time.Duration, sure bool) {
 	if b.connectedNow() {
 		b.Errorf("the outage was not noticed in %v", lasts)
 	}
+	untimed := o.Status == http.StatusTooManyRequests && o.RetryAfter == 0
+	if asked = b.requests() - asked; untimed && asked > maxBanned {
+		b.Errorf("%d requests while the address is banned, want %d at most", asked, maxBanned)
+	}
+	if untimed {
+		o.RetryAfter = maxUntimed
+	}
 	b.remote.SetOutage(Outage{})
 	b.online(maxReconnect + o.RetryAfter)
 	last := b.say("after")
 	texts, ids = append(texts, "after"), append(ids, last)
 	b.resolved(ids, texts, o, sure)
+}
+
+// requests counts those that have arrived, 0 if it is not known.
+func (b *fixture) requests() int {
+	if b.remote.Requests == nil {
+		return 0
+	}
+	return b.remote.Requests()
+}
+
+// sendsFail makes every send fail for a time in which the connection works.
+func sendsFail(b *fixture, f Fault, lasts time.Duration) {
+	b.listening = true
+	b.start()
+	b.online(maxReconnect)
+	texts := []string{"first", "second"}
+	ids := []int64{b.say(texts[0]), b.say(texts[1])}
+	for end := time.Now().Add(lasts); time.Now().Before(end); b.pass(time.Second) {
+		b.fail(f)
+	}
+	b.fail(Fault{})
+	if b.remote.Listen != nil && !b.connectedNow() {
+		b.Error("the connection is taken for broken")
+	}
+	b.resolved(ids, texts, Outage{}, false)
 }
 
 // restarts stops and starts the shell while rows wait for the end of an outage.

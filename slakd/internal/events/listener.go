@@ -160,6 +160,9 @@ func (l *Listener) probe(ctx context.Context, s *adapter.Shell) error {
 	if err != nil {
 		return slackapi.ConnectionError(err, slackapi.BotToken)
 	}
+	if me.UserID == "" {
+		return errors.New("auth.test names no user: another server may have answered")
+	}
 	if date, err := http.ParseTime(me.Header.Get("Date")); err == nil {
 		l.missed.SetSlackTime(date)
 	}

@@ -35,6 +35,14 @@ type socketHandler struct {
 // Slack asks for it; a connection that was greeted and then breaks is replaced once before that is an
 // error. Errors are those of slack.Client.
 func listenSocket(ctx context.Context, api *slack.Client, n adapter.Network, h socketHandler) error {
+	err := keepSocket(ctx, api, n, h)
+	if errors.Is(err, websocket.ErrBadHandshake) {
+		return handshakeProblem(ctx, api, n)
+	}
+	return err
+}
+
+func keepSocket(ctx context.Context, api *slack.Client, n adapter.Network, h socketHandler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	client := socketmode.New(api, socketmode.OptionDialer(dialer(ctx, n)))
 	over := make(chan struct{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -112,14 +113,7 @@ func (l *Listener) recount(ctx context.Context, s *adapter.Shell, asked <-chan s
 func countConnections(ctx context.Context, api *slack.Client, n adapter.Network) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, adapter.ConnectTimeout)
 	defer cancel()
-	_, address, err := api.StartSocketModeContext(ctx)
-	if err != nil {
-		return 0, err
-	}
-	conn, res, err := dialer(ctx, n).DialContext(ctx, address, nil)
-	if res != nil && res.Body != nil {
-		_ = res.Body.Close() // nothing of it is needed
-	}
+	conn, err := openSocket(ctx, api, n)
 	if err != nil {
 		return 0, err
 	}
@@ -138,4 +132,31 @@ func countConnections(ctx context.Context, api *slack.Client, n adapter.Network)
 			return frame.Connections, conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(adapter.ConnectTimeout))
 		}
 	}
+}
+
+// openSocket opens a connection of the app, without the library. Its error names the host that refuses, and not the ticket in
+// its address.
+func openSocket(ctx context.Context, api *slack.Client, n adapter.Network) (*websocket.Conn, error) {
+	_, address, err := api.StartSocketModeContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, res, err := dialer(ctx, n).DialContext(ctx, address, nil)
+	if err != nil {
+		host, _, _ := strings.Cut(address, "?")
+		return nil, adapter.HandshakeError(host, res, err)
+	}
+	return conn, nil
+}
+
+// handshakeProblem says why a handshake was refused: the library does not, so another one is made.
+func handshakeProblem(ctx context.Context, api *slack.Client, n adapter.Network) error {
+	ctx, cancel := context.WithTimeout(ctx, adapter.ConnectTimeout)
+	defer cancel()
+	conn, err := openSocket(ctx, api, n)
+	if err == nil {
+		_ = conn.Close()
+		return websocket.ErrBadHandshake
+	}
+	return err
 }

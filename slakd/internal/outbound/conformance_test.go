@@ -83,7 +83,7 @@ func newRemote(t testing.TB, s *fixture, st func() *store.Store) adaptertest.Rem
 			})
 		},
 		Received: s.received,
-		Fail:     s.plan.Fail, SetOutage: n.SetOutage, Asked: s.plan.Asked,
+		Fail:     s.plan.Fail, SetOutage: n.SetOutage, Requests: n.Requests, Asked: s.plan.Asked,
 		FloodAccount: func(d time.Duration) { s.Flood("chat.postMessage", d) },
 		CloseThread:  s.thread.LockThread, DeleteThread: func() { s.thread.Delete(s.alice, s.thread.ThreadTS) },
 		RefusePhoto: func() ([]byte, string) {

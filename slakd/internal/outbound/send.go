@@ -99,6 +99,9 @@ func (s *Sender) do(ctx context.Context, c call) (ts string, err error) {
 	case postMessage:
 		_, ts, err = s.API.PostMessageContext(ctx, c.channel, text, slackgo.MsgOptionTS(c.thread),
 			slackgo.MsgOptionDisableLinkUnfurl(), slackgo.MsgOptionDisableMediaUnfurl(), slackgo.MsgOptionMetadata(c.tag.Metadata()))
+		if err == nil && ts == "" {
+			err = adapter.ErrNoMessage
+		}
 	case updateMessage:
 		_, _, _, err = s.API.UpdateMessageContext(ctx, c.channel, c.ts, text)
 	case deleteMessage:

@@ -3,8 +3,10 @@
 package slackapi
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,25 +42,23 @@ func NewClient(base, botToken, appToken string, by *http.Client) *Client {
 	return c
 }
 
-// pageWait is how long a page with status 429 is waited for that does not say it.
-const pageWait = 30 * time.Second
-
 // doer makes the calls of the API.
 type doer struct{ *http.Client }
 
-// Do is http.Client.Do. A page with status 429 is not Slack's, which answers with JSON, but one of a proxy in front of
-// it, which refuses this machine: its error is a *adapter.Failure for the whole account.
+// Do is http.Client.Do. An answer with status 429 that is not JSON is not Slack's, but one of a proxy in front of it, which
+// refuses this machine: its error is a *adapter.Failure for the whole account.
 func (d doer) Do(req *http.Request) (*http.Response, error) {
 	res, err := d.Client.Do(req)
-	if err != nil || res.StatusCode != http.StatusTooManyRequests || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
+	if err != nil || res.StatusCode != http.StatusTooManyRequests {
 		return res, err
 	}
-	_ = res.Body.Close()
-	wait := pageWait
-	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil {
-		wait = time.Duration(max(seconds, 1)) * time.Second
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	if err != nil || !json.Valid(body) {
+		return nil, adapter.ForeignRate(res)
 	}
-	return nil, &adapter.Failure{Class: msg.Rate, Account: true, After: wait, Err: errors.New("a page of a proxy with status 429")}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	return res, nil
 }
 
 // Close closes idle connections.

@@ -136,8 +136,9 @@ func TestDo_PageWithStatus429_HoldsTheAccount(t *testing.T) {
 	}{
 		"Slack's answer":      {"application/json; charset=utf-8", "7", `{"ok":false,"error":"ratelimited"}`, false, 7 * time.Second},
 		"a page":              {"text/html; charset=UTF-8", "7", "<html>error 1015</html>", true, 7 * time.Second},
-		"a page, no time":     {"text/html", "", "<html>", true, 30 * time.Second},
-		"a page, another day": {"text/html", "Wed, 21 Oct 2026 07:28:00 GMT", "<html>", true, 30 * time.Second},
+		"a page, no time":     {"text/html", "", "<html>", true, adapter.ForeignWait},
+		"a text, no time":     {"text/plain", "", "error code: 1015", true, adapter.ForeignWait},
+		"a page, another day": {"text/html", "Wed, 21 Oct 2026 07:28:00 GMT", "<html>", true, adapter.ForeignWait},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", tt.kind)

@@ -29,7 +29,7 @@ func TestFailure(t *testing.T) {
 	}{
 		{fmt.Errorf("x: %w", &slack.RateLimitedError{RetryAfter: 3 * time.Second}), msg.Rate, 3 * time.Second},
 		{refused("ratelimited"), msg.Rate, 0},
-		{slack.StatusCodeError{Code: 429}, msg.Rate, 0},
+		{slack.StatusCodeError{Code: 429}, msg.Rate, adapter.ForeignWait},
 		{refused("invalid_auth"), msg.Auth, 0},
 		{refused("token_revoked"), msg.Auth, 0},
 		{refused("account_inactive"), msg.Auth, 0},

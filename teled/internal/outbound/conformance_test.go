@@ -72,7 +72,7 @@ func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 			return &events.Listener{API: api, Bot: newSender(api, st(), "").Bot, Store: st()}
 		},
 		Received: s.received,
-		Fail:     s.plan.Fail, SetOutage: n.SetOutage, FloodAccount: s.Flood, Asked: s.plan.Asked,
+		Fail:     s.plan.Fail, SetOutage: n.SetOutage, Requests: n.Requests, FloodAccount: s.Flood, Asked: s.plan.Asked,
 		CloseThread: func() { s.topic.CloseTopic(true) }, DeleteThread: s.topic.DeleteTopic,
 		RefusePhoto: func() ([]byte, string) { return narrowPicture(t), "PHOTO_INVALID_DIMENSIONS" }, Data: data,
 		Write: func(text string) { s.dm.Say(s.alice, text) },

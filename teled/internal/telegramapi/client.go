@@ -1,6 +1,7 @@
 package telegramapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,9 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 )
+
+// maxAnswer bounds an answer, in bytes; a hundred updates are far smaller.
+const maxAnswer = 16 << 20
 
 // Client calls the Bot API. It is safe for concurrent use.
 type Client struct {
@@ -119,17 +123,28 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, adapter.TransportError(err)
 	}
-	page := strings.HasPrefix(res.Header.Get("Content-Type"), "text/html")
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	switch {
-	case page && res.StatusCode >= http.StatusBadRequest && res.StatusCode < http.StatusInternalServerError: // of a proxy before Telegram
-		_ = res.Body.Close()
-		seconds, _ := strconv.Atoi(res.Header.Get("Retry-After")) // 0 without one
-		return nil, &Error{Code: res.StatusCode, RetryAfter: time.Duration(seconds) * time.Second, Foreign: true}
 	case res.StatusCode >= http.StatusInternalServerError:
-		_ = res.Body.Close()
 		return nil, fmt.Errorf("the server answered %s", res.Status)
+	case err != nil:
+		return nil, err
+	case isAnswer(body):
+		res.Body = io.NopCloser(bytes.NewReader(body))
+		return res, nil
+	case res.StatusCode < http.StatusBadRequest:
+		return nil, fmt.Errorf("the server answered %s with something else than the Bot API does", res.Status)
 	}
-	return res, nil
+	return nil, &Error{Code: res.StatusCode, RetryAfter: adapter.RetryAfter(res.Header), Foreign: true}
+}
+
+// isAnswer reports whether a body is an answer of the Bot API. Another one is of a proxy or of a firewall in front of it.
+func isAnswer(body []byte) bool {
+	var answer struct {
+		OK *bool `json:"ok"`
+	}
+	return json.Unmarshal(body, &answer) == nil && answer.OK != nil
 }
 
 // Download downloads a file by its id.

@@ -99,6 +99,7 @@ func TestCall_NoValidAnswer_IsNeitherRefusedNorUnsent(t *testing.T) {
 		"refused as 500": answer(500, `{"ok":false,"error_code":500,"description":"Internal Server Error"}`),
 		"aborted":        abort,
 		"no JSON":        answer(200, `<html>`),
+		"other JSON":     answer(200, `{}`),
 		"other result":   answer(200, `{"ok":true,"result":"seven"}`),
 		"incomplete":     answer(200, `{"ok":true,"result":{"message_id":`),
 	} {
@@ -113,13 +114,15 @@ func TestCall_NoValidAnswer_IsNeitherRefusedNorUnsent(t *testing.T) {
 	}
 }
 
-// A firewall's page says nothing of the API, its token and the call.
-func TestCall_WebPage_IsForeign(t *testing.T) {
-	for _, code := range []int{403, 404, 429} {
+// What a proxy or a firewall answers, in whatever form, says nothing of the API, its token and the call.
+func TestCall_AnswerOfAnotherServer_IsForeign(t *testing.T) {
+	for code, body := range map[int]string{
+		401: `{"message":"Unauthorized"}`, 403: "<html>", 404: "404 page not found", 407: "", 429: "error code: 1015",
+	} {
 		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(code)
+			_, _ = io.WriteString(w, body)
 		})
 		err := c.Call(t.Context(), "getMe", nil, nil)
 		var refused *Error

@@ -28,7 +28,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if e.Foreign {
-		return fmt.Sprintf("a web page with status %d answers in place of Telegram", e.Code)
+		return fmt.Sprintf("a proxy or firewall answers in place of Telegram, with status %d", e.Code)
 	}
 	return fmt.Sprintf("Telegram refuses the call: %d %s", e.Code, e.Description)
 }

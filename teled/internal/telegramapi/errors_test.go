@@ -43,7 +43,7 @@ func TestFailure_ClassOfEachError(t *testing.T) {
 		{errors.New("the server answered 502"), msg.Ambiguous, 0},
 		{&adapter.Failure{Class: msg.Permanent, Err: os.ErrNotExist}, msg.Permanent, 0},
 		{page("sendMessage", 403), msg.Transient, 0},
-		{page("sendMessage", 429), msg.Rate, 0},
+		{page("sendMessage", 429), msg.Rate, adapter.ForeignWait},
 	} {
 		if f := failure(tt.err); f.Class != tt.class || f.After != tt.after {
 			t.Errorf("%v is %s after %s, not %s after %s", tt.err, f.Class, f.After, tt.class, tt.after)
@@ -65,9 +65,9 @@ func TestConnectionError_NamesTheRemedy(t *testing.T) {
 		{refused(409, "Conflict: can't use getUpdates method while webhook is active"), msg.Permanent, conflictPause, "deleteWebhook"},
 		{refused(429, "Too Many Requests"), msg.Rate, 3 * time.Second, "Too Many Requests"},
 		{refused(500, "Internal Server Error"), msg.Transient, 3 * time.Second, "Internal Server Error"},
-		{page("getMe", 404), msg.Transient, 0, "a web page with status 404"},
-		{page("getUpdates", 403), msg.Transient, 0, "a web page with status 403"},
-		{page("getUpdates", 429), msg.Rate, 0, "a web page with status 429"},
+		{page("getMe", 404), msg.Transient, 0, "in place of Telegram, with status 404"},
+		{page("getUpdates", 403), msg.Transient, 0, "with status 403"},
+		{page("getUpdates", 429), msg.Rate, adapter.ForeignWait, "with status 429"},
 	} {
 		var f *adapter.Failure
 		err := ConnectionError(tt.err)

@@ -45,6 +45,7 @@ type Network struct {
 	over   chan struct{}  // closed when the outage changes
 	conns  map[*conn]bool // the server's ends of open connections
 	dials  int
+	asked  int // requests
 }
 
 // Serve makes a network whose server answers HTTP at port 80, and HTTPS with HTTP/2 at port 443, until the test ends.
@@ -84,6 +85,13 @@ func (n *Network) Dials() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.dials
+}
+
+// Requests is how many requests have arrived.
+func (n *Network) Requests() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.asked
 }
 
 // SetOutage replaces what is wrong with the network. Every kind but None breaks the open connections: Silent by
@@ -153,6 +161,7 @@ func (n *Network) serve(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(latency) //nolint:forbidigo // time passes while calls are made
 	n.mu.Lock()
 	o, over := n.outage, n.over
+	n.asked++
 	n.mu.Unlock()
 	switch o.Kind {
 	case adaptertest.Unanswering:
@@ -178,14 +187,21 @@ func (n *Network) serve(w http.ResponseWriter, r *http.Request) {
 
 // writePage answers as a server in front of the platform's does.
 func writePage(w http.ResponseWriter, o adaptertest.Outage) {
-	w.Header().Set("Content-Type", "text/html; charset=UTF-8")
 	w.Header().Set("Server", "cloudflare")
 	if o.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(o.RetryAfter.Seconds())))
 	}
+	text, kind := o.Text, "text/plain"
+	switch {
+	case text == "":
+		kind, text = "text/html", "<!DOCTYPE html>\n<html><head><title>"+strconv.Itoa(o.Status)+"</title></head><body><center><h1>"+
+			http.StatusText(o.Status)+"</h1></center><hr><center>cloudflare</center></body></html>\n"
+	case text[0] == '{':
+		kind = "application/json"
+	}
+	w.Header().Set("Content-Type", kind+"; charset=UTF-8")
 	w.WriteHeader(o.Status)
-	_, _ = io.WriteString(w, "<!DOCTYPE html>\n<html><head><title>"+strconv.Itoa(o.Status)+"</title></head><body><center><h1>"+
-		http.StatusText(o.Status)+"</h1></center><hr><center>cloudflare</center></body></html>\n")
+	_, _ = io.WriteString(w, text)
 }
 
 // discarded is an answer that the client does not get.
