@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -90,21 +91,37 @@ type disruptor struct {
 	out    io.Writer
 }
 
-// plannedOutage is one of the outages that each soak has: every site in every way, one after another.
+// plannedOutage is one of the outages that each soak has: every site in every way, two sites at a time.
 type plannedOutage struct {
 	site site
 	kind outageKind
 }
 
-// planOutages returns the outages in random order.
+// planOutages returns the outages in random order, in which no site has two in a row.
 func planOutages(sites []site, random *rand.Rand) (all []plannedOutage) {
+	kinds := map[string][]outageKind{} // by site, in its order
 	for _, p := range sites {
-		for _, kind := range outageKinds() {
-			all = append(all, plannedOutage{p, kind})
+		kinds[p.name] = outageKinds()
+		random.Shuffle(len(kinds[p.name]), func(i, j int) { kinds[p.name][i], kinds[p.name][j] = kinds[p.name][j], kinds[p.name][i] })
+	}
+	for round := range outageKinds() {
+		next := slices.Clone(sites)
+		random.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
+		if len(all) > 0 && next[0].name == all[len(all)-1].site.name {
+			slices.Reverse(next)
+		}
+		for _, p := range next {
+			all = append(all, plannedOutage{p, kinds[p.name][round]})
 		}
 	}
-	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
+}
+
+// outageTimes returns how long after each other n outages begin in a time, and how long each lasts: until shortly before the
+// one after the next begins. In twenty minutes, those of a soak of thirty, each of twenty lasts a minute and a half.
+func outageTimes(length time.Duration, n int) (every, lasts time.Duration) {
+	every = length / time.Duration(n+1)
+	return every, every * 8 / 5
 }
 
 // disruption is what is done to a daemon, to a platform, or to the clock of all daemons.
@@ -123,19 +140,18 @@ func planDisruptions(random *rand.Rand) (all []disruption) {
 	return all
 }
 
-// run disrupts for a time. Of the planned outages each takes four fifths of its share of that: a minute and
-// more of twenty.
+// run disrupts for a time.
 func (d *disruptor) run(ctx context.Context, length time.Duration) error {
 	began := time.Now()
 	until, next := began.Add(length), began.Add(disruptionInterval)
 	planned := planOutages(d.loaded.sites, d.loaded.random)
-	share := length / time.Duration(len(planned))
+	every, lasts := outageTimes(length, len(planned))
 	for i := 0; time.Now().Before(until) && ctx.Err() == nil; {
-		if i < len(planned) && time.Since(began) >= time.Duration(i)*share {
+		if i < len(planned) && time.Since(began) >= time.Duration(i)*every {
 			o := planned[i]
 			i++
-			fmt.Fprintf(d.out, "outage of %s for %s: it %s\n", o.site.name, share*4/5, o.kind)
-			d.loaded.beginOutage(o.site, o.kind, share*4/5, true)
+			fmt.Fprintf(d.out, "outage of %s for %s: it %s\n", o.site.name, lasts, o.kind)
+			d.loaded.beginOutage(o.site, o.kind, lasts, true)
 			d.count["outage"]++
 		}
 		d.loaded.sendOne(ctx)
