@@ -46,6 +46,8 @@ func outageCases() []testCase {
 		{"cut after the request", fails, minute(Outage{Kind: CuttingRequests}, false)},
 		{"cut before the answer", fails, minute(Outage{Kind: CuttingAnswers}, false)},
 		{"minute of 502", fails, minute(Outage{Kind: Paging, Status: 502}, false)},
+		// Longer than the marked copies of a part last, if they were sent meanwhile.
+		{"hour of 502", fails, func(b *fixture) { outage(b, Outage{Kind: Paging, Status: 502}, time.Hour, false) }},
 		{"minute of 503", fails, minute(Outage{Kind: Paging, Status: 503, RetryAfter: 20 * time.Second}, false)},
 		{"page instead of an answer", fails, minute(Outage{Kind: Paging, Status: 200}, false)},
 		{"answer of another server", fails, minute(Outage{Kind: Paging, Status: 200, Text: "{}"}, false)},

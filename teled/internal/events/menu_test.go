@@ -37,9 +37,14 @@ type account struct {
 }
 
 func newAccount(t *testing.T, o fake.Options) *account {
+	return newAccountBehind(t, o, func(api http.Handler) http.Handler { return api })
+}
+
+// newAccountBehind has something between the listener and the API.
+func newAccountBehind(t *testing.T, o fake.Options, proxy func(api http.Handler) http.Handler) *account {
 	t.Helper()
 	a := &account{Server: fake.New(o), metrics: prometheus.NewRegistry()}
-	n := memnet.Serve(t, a.Server)
+	n := memnet.Serve(t, proxy(a.Server))
 	network := adapter.Network{Dial: n.Dial, TLS: n.TLS()}
 	a.client = network.ListenClient()
 	st := storetest.Open(t)
@@ -162,6 +167,29 @@ func TestMenuOf_TooMany_KeepsGatewayCommands(t *testing.T) {
 	if len(menu) != maxCommands || menu[0].Command != msg.CommandNew {
 		t.Errorf("%d commands, first %+v", len(menu), menu[0])
 	}
+}
+
+// A poll that nobody answers, on a connection that works otherwise, is given up soon after its own time.
+func TestListen_PollIsNeverAnswered_EndsSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		polls := 0
+		a := newAccountBehind(t, fake.Options{}, func(api http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "/getUpdates") {
+					if polls++; polls > 2 {
+						<-r.Context().Done()
+						return
+					}
+				}
+				api.ServeHTTP(w, r)
+			})
+		})
+		began := time.Now()
+		err := a.listen(t, time.Hour)
+		if took := time.Since(began); err == nil || took > 2*pollTimeout+adapter.ConnectTimeout+time.Second {
+			t.Errorf("ended after %v with %v", took, err)
+		}
+	})
 }
 
 // Some servers answer an empty poll at once.
