@@ -95,10 +95,11 @@ func (c Classes) Classify(err error, refused *Refusal) *Failure {
 }
 
 func (c Classes) of(r *Refusal) msg.ErrorClass {
-	if r.Foreign {
+	if r.Foreign && r.Status < http.StatusInternalServerError {
 		switch r.Status {
-		case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusProxyAuthRequired,
-			http.StatusRequestTimeout:
+		case http.StatusTooManyRequests, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong,
+			http.StatusUnsupportedMediaType, http.StatusRequestHeaderFieldsTooLarge:
+		default:
 			return msg.Transient // it is about this machine or its way to the API, not about the call
 		}
 	}

@@ -36,6 +36,7 @@ func TestClassify(t *testing.T) {
 		"unknown code":          {io.EOF, &Refusal{Code: "is_archived"}, msg.Permanent, 0},
 		"page of a firewall":    {io.EOF, &Refusal{Status: 403, Foreign: true}, msg.Transient, 0},
 		"page instead of auth":  {io.EOF, &Refusal{Status: 401, Foreign: true}, msg.Transient, 0},
+		"page of a censor":      {io.EOF, &Refusal{Status: 451, Foreign: true}, msg.Transient, 0},
 		"page of a gateway":     {io.EOF, &Refusal{Status: 502, Foreign: true}, msg.Ambiguous, 0},
 		"page about the size":   {io.EOF, &Refusal{Status: 413, Foreign: true}, msg.Permanent, 0},
 		"page about the rate":   {io.EOF, &Refusal{Status: 429, RetryAfter: 3, Foreign: true}, msg.Rate, 3},
