@@ -180,9 +180,6 @@ func (s *Server) updateMessage(p params) (any, error) {
 	if err := p.content(next, maxUpdate); err != nil {
 		return nil, err
 	}
-	if p.str("blocks") == "" { // an empty list removes them
-		next.Blocks = m.Blocks
-	}
 	metadata, err := p.metadata()
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package slack
 import (
 	"encoding/base64"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,9 @@ type messagesAnswer struct {
 // without latest the first page is the one closest to oldest, as in one of the two versions of Slack's documentation.
 func (s *Server) history(p params) (any, error) {
 	r, err := s.readable(p, "history")
+	if err == nil {
+		err = p.checkRange()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +71,9 @@ func (s *Server) history(p params) (any, error) {
 // replies is a thread, oldest first, with its root on every page.
 func (s *Server) replies(p params) (any, error) {
 	r, err := s.readable(p, "history")
+	if err == nil {
+		err = p.checkRange()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -95,6 +102,19 @@ func (s *Server) listed(p params, m *Message) Message {
 		shown.Metadata = nil
 	}
 	return shown
+}
+
+// rangeForm matches a timestamp of a range: clients also send whole seconds, and zero.
+var rangeForm = regexp.MustCompile(`^([0-9]+(\.[0-9]{0,6})?)?$`)
+
+// checkRange refuses what is no timestamp.
+func (p params) checkRange() error {
+	for _, name := range []string{"oldest", "latest"} {
+		if !rangeForm.MatchString(p.str(name)) {
+			return errorCode("invalid_ts_" + name)
+		}
+	}
+	return nil
 }
 
 // within reports whether a timestamp is in the range of a request. Timestamps have one length, and
