@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/discd/internal/events"
@@ -12,29 +15,34 @@ import (
 	"arizuko/pkg/daemon"
 )
 
-// permissions are those that the invitation asks for: to see channels, send messages, embed links,
-// attach files, read the history, react with any emoji, start threads, send messages in them, and make polls.
-const permissions = 1<<10 | 1<<11 | 1<<14 | 1<<15 | 1<<16 | 1<<6 | 1<<18 | 1<<35 | 1<<38 | 1<<49
+// permissions are those that the invitation asks for, and their names in Discord's settings.
+func permissions() map[int64]string {
+	return map[int64]string{
+		1 << 6: "Add Reactions", 1 << 10: "View Channels", 1 << 11: "Send Messages", 1 << 14: "Embed Links", 1 << 15: "Attach Files",
+		1 << 16: "Read Message History", 1 << 18: "Use External Emoji", 1 << 35: "Create Public Threads",
+		1 << 38: "Send Messages in Threads", 1 << 49: "Create Polls",
+	}
+}
+
+// maxGuilds is how many guilds that lack permissions are named.
+const maxGuilds = 5
 
 // check prints what keeps discd from working, and what it does not receive.
 func check(ctx context.Context, cfg Config, out io.Writer) error {
-	by := adapter.NewCallClient()
-	defer by.CloseIdleConnections()
-	if err := probe(ctx, cfg, by); err != nil {
-		return err
-	}
-	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token, by)
+	base := adapter.NewCallClient()
+	defer base.CloseIdleConnections()
+	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token, probe(cfg).Client(base))
 	me, err := api.Me(ctx)
 	if err != nil {
 		if discordapi.TokenRefused(err) {
 			return &daemon.ExitError{Code: daemon.ExitRefused, Err: events.ConnectionError(err)}
 		}
-		return err
+		return refusal(err)
 	}
 	fmt.Fprintf(out, "connects as: %s (%s)\n", me.Username, me.ID)
 	app, err := api.Application(ctx)
 	if err != nil {
-		return err
+		return refusal(err)
 	}
 	settings := "https://discord.com/developers/applications/" + app.ID
 	if !app.HearsMembers() {
@@ -43,8 +51,14 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	if app.CommandsURL != "" {
 		fmt.Fprintf(out, "commands are not received, they go to %s:\n  remove the Interactions Endpoint URL at %s/information\n", app.CommandsURL, settings)
 	}
+	if app.CodeGrant {
+		fmt.Fprintf(out, "nobody can add the bot: switch off Requires OAuth2 Code Grant at %s/bot\n", settings)
+	}
 	if err := checkGuilds(ctx, api, app.ID, out); err != nil {
-		return err
+		return refusal(err)
+	}
+	if err := checkGateway(ctx, api, cfg); err != nil {
+		return refusal(err)
 	}
 	if !app.ReadsContent() {
 		return &daemon.ExitError{Code: daemon.ExitFailure, Err: fmt.Errorf("%s: %s/bot", events.ContentOff, settings)}
@@ -52,30 +66,83 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	return nil
 }
 
-// probe checks that the server is Discord's API.
-func probe(ctx context.Context, cfg Config, by *http.Client) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, string(cfg.APIURL)+"/api/v9/users/@me", nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bot "+cfg.Token)
+// probe tells Discord's API from other servers. Discord answers a path that it does not have with 404 and no code of its own.
+func probe(cfg Config) adapter.Probe {
 	return adapter.Probe{
 		API: "Discord's API", Variable: "DISCORD_API_URL", URL: cfg.APIURL,
-		Valid: func(answer map[string]any) bool {
-			_, user := answer["id"].(string)
-			_, refusal := answer["message"].(string)
-			return user || refusal
+		Valid: func(call string, status int, answer any) bool {
+			object, _ := answer.(map[string]any)
+			if status != http.StatusOK {
+				code, coded := object["code"].(float64)
+				_, explained := object["message"].(string)
+				return coded && explained && (status != http.StatusNotFound || code != 0)
+			}
+			_, list := answer.([]any)
+			_, identified := object["id"].(string)
+			_, address := object["url"].(string)
+			return map[string]bool{"@me": identified, "guilds": list, "bot": address}[call]
 		},
-	}.Run(ctx, by, req)
+	}
 }
 
-// checkGuilds prints how many guilds the bot is in, and how to add it to one.
+// refusal adds to an error of a call what an operator can do, if the API refused it.
+func refusal(err error) error {
+	var refused *discordapi.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return fmt.Errorf("%w: look at DISCORD_BOT_TOKEN, and whether the server at DISCORD_API_URL is Discord", err)
+}
+
+// checkGuilds prints how many guilds the bot is in, how to add it to one, and what it may not do in them.
 func checkGuilds(ctx context.Context, api *discordapi.Client, app string, out io.Writer) error {
-	var guilds []discordapi.Guild
+	var guilds []struct {
+		Name        string `json:"name"`
+		Permissions int64  `json:"permissions,string"` // of the bot, but for what channels change
+	}
 	if err := api.Call(ctx, http.MethodGet, "users/@me/guilds", nil, &guilds); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "is in %d guilds; an administrator of a guild can add it:\n"+
-		"  https://discord.com/oauth2/authorize?client_id=%s&scope=bot+applications.commands&permissions=%d\n", len(guilds), app, permissions)
+	all := permissions()
+	var wanted int64
+	for bit := range all {
+		wanted |= bit
+	}
+	invitation := fmt.Sprintf("https://discord.com/oauth2/authorize?client_id=%s&scope=bot+applications.commands&permissions=%d", app, wanted)
+	fmt.Fprintf(out, "is in %d guilds; an administrator of a guild can add it:\n  %s\n", len(guilds), invitation)
+	named := 0
+	for _, guild := range guilds {
+		var lacking []string
+		for bit, name := range all {
+			if guild.Permissions&(bit|discordapi.Administrator) == 0 {
+				lacking = append(lacking, name)
+			}
+		}
+		if len(lacking) == 0 {
+			continue
+		}
+		if named++; named <= maxGuilds {
+			slices.Sort(lacking)
+			fmt.Fprintf(out, "may not everything in %q: give its role %s, or open the link above again\n", guild.Name, strings.Join(lacking, ", "))
+		}
+	}
+	if named > maxGuilds {
+		fmt.Fprintf(out, "nor in %d more\n", named-maxGuilds)
+	}
+	return nil
+}
+
+// checkGateway connects to the gateway, without beginning a session.
+func checkGateway(ctx context.Context, api *discordapi.Client, cfg Config) error {
+	at, err := api.Gateway(ctx)
+	if err != nil {
+		return err
+	}
+	if err := events.NewGateway(cfg.Token).Greeted(ctx, at.URL); err != nil {
+		return fmt.Errorf("%s answers, but its gateway does not: %w: look at DISCORD_API_URL, and at proxies and firewalls between", cfg.APIURL, err)
+	}
+	if at.Left == 0 {
+		return fmt.Errorf("the bot has connected too often: Discord lets it connect again in %s", at.Till)
+	}
 	return nil
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"os"
-	"strings"
+	"regexp"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/config"
@@ -30,10 +30,13 @@ func (c *Config) Validate() []error {
 	if c.Token == "" {
 		errs = append(errs, errors.New("DISCORD_BOT_TOKEN: is not set; https://discord.com/developers/applications, Bot, Reset Token shows one"))
 	}
-	if strings.Contains(string(c.APIURL), "/api") {
+	if methodPath().MatchString(string(c.APIURL)) {
 		errs = append(errs, errors.New("DISCORD_API_URL: ends before /api, as in https://discord.com"))
 	}
 	return append(errs, adapter.TokenProblem("DISCORD_BOT_TOKEN", c.Token))
 }
+
+// methodPath matches the URL of a method, or the part of it that is the same for all.
+func methodPath() *regexp.Regexp { return regexp.MustCompile(`://.*/api(/v\d+.*)?$`) }
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }

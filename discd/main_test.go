@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -57,6 +59,7 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 		"a wrong token":                 {fake.Options{}, true, "DISCORD_BOT_TOKEN=wrong", 78, []string{"does not accept DISCORD_BOT_TOKEN"}, "connects"},
 		"Bot before the token":          {fake.Options{}, true, "DISCORD_BOT_TOKEN=Bot abc", 78, []string{`DISCORD_BOT_TOKEN: begins with "Bot "`}, "connects"},
 		"a token in quotes":             {fake.Options{}, true, "DISCORD_BOT_TOKEN='abc'", 78, []string{"DISCORD_BOT_TOKEN: contains a quote"}, "connects"},
+		"a host named api":              {fake.Options{}, true, "DISCORD_API_URL=http://api.discord.invalid", 1, []string{"http://api.discord.invalid does not answer"}, "connects"},
 		"a path":                        {fake.Options{}, true, "DISCORD_API_URL=https://discord.com/api/v10", 78, []string{"DISCORD_API_URL: ends before /api"}, "connects"},
 		"Discord is not there":          {fake.Options{}, true, "DISCORD_API_URL=http://127.0.0.1:1", 1, []string{"http://127.0.0.1:1 does not answer"}, "connects"},
 		"a bad configuration":           {fake.Options{}, true, "BOTS=some", 78, []string{`BOTS="some": must be`}, "connects"},
@@ -99,32 +102,68 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 	}
 }
 
-func TestCheck_InteractionsEndpoint_IsNamed(t *testing.T) {
-	answers := map[string]string{
-		"/api/v9/users/@me":        `{"id":"1","username":"arizuko"}`,
-		"/api/v9/applications/@me": `{"id":"1","flags":16777215,"interactions_endpoint_url":"https://example.org/hook"}`,
-		"/api/v9/users/@me/guilds": `[{"id":"5","name":"Team"}]`,
+func TestCheck_Application_ReportsProblemAndRemedy(t *testing.T) {
+	s := fake.New(fake.Options{})
+	gateway, err := s.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, answers[r.URL.Path]) }))
-	defer api.Close()
-	t.Setenv("ARIZUKO_DATA", t.TempDir())
-	t.Setenv("DISCORD_API_URL", api.URL)
-	t.Setenv("DISCORD_BOT_TOKEN", "MTIz.secret-of-the-bot")
-	var out bytes.Buffer
-	code := program().Run(t.Context(), []string{"check"}, &out, &out)
-	const want = "commands are not received, they go to https://example.org/hook:\n  remove the Interactions Endpoint URL at https://discord.com/developers/applications/1/information\n"
-	if code != 0 || !strings.Contains(out.String(), want) {
-		t.Errorf("exit %d, want 0 and %q:\n%s", code, want, &out)
+	defer s.Close()
+	const settings = "https://discord.com/developers/applications/1"
+	for name, tt := range map[string]struct {
+		application string
+		permissions string
+		left        int
+		code        int
+		want        string
+	}{
+		"no problem":    {``, "8", 9, 0, "discd: ok"},
+		"endpoint":      {`,"interactions_endpoint_url":"https://example.org/hook"`, "8", 9, 0, "commands are not received, they go to https://example.org/hook:\n  remove the Interactions Endpoint URL at " + settings + "/information\n"},
+		"code grant":    {`,"bot_require_code_grant":true`, "8", 9, 0, "nobody can add the bot: switch off Requires OAuth2 Code Grant at " + settings + "/bot\n"},
+		"permissions":   {``, "562984313539584", 9, 0, `may not everything in "Team": give its role Add Reactions, Send Messages in Threads, or open the link above again`},
+		"many sessions": {``, "8", 0, 1, "the bot has connected too often: Discord lets it connect again in 1h0m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := httptest.NewServer(answers(map[string]string{
+				"applications/@me": `{"id":"1","flags":16777215` + tt.application + `}`,
+				"users/@me/guilds": `[{"id":"5","name":"Team","permissions":"` + tt.permissions + `"}]`,
+				"gateway/bot":      fmt.Sprintf(`{"url":"ws%s/gateway","session_start_limit":{"remaining":%d,"reset_after":3600000}}`, strings.TrimPrefix(gateway, "http"), tt.left),
+			}))
+			defer api.Close()
+			var out bytes.Buffer
+			if code := checkAt(t, t.Context(), api.URL, &out); code != tt.code || !strings.Contains(out.String(), tt.want) {
+				t.Errorf("exit %d, want %d and %q:\n%s", code, tt.code, tt.want, &out)
+			}
+		})
 	}
 }
 
+// answers are those of an API, by their paths.
+func answers(paths map[string]string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, cmp.Or(paths[strings.TrimPrefix(r.URL.Path, "/api/v9/")], `{"id":"1","username":"arizuko"}`))
+	}
+}
+
+// checkAt runs check with the API at a URL, and returns the exit code.
+func checkAt(t *testing.T, ctx context.Context, api string, out io.Writer) int {
+	t.Setenv("ARIZUKO_DATA", t.TempDir())
+	t.Setenv("DISCORD_API_URL", api)
+	t.Setenv("DISCORD_BOT_TOKEN", "MTIz.secret-of-the-bot")
+	return program().Run(ctx, []string{"check"}, out, out)
+}
+
 func TestCheck_OtherServer_NamesTheCause(t *testing.T) {
-	adaptertest.CheckServers(t, "DISCORD_API_URL", func(ctx context.Context, api string, out io.Writer) int {
-		t.Setenv("ARIZUKO_DATA", t.TempDir())
-		t.Setenv("DISCORD_API_URL", api)
-		t.Setenv("DISCORD_BOT_TOKEN", "MTIz.secret-of-the-bot")
-		return program().Run(ctx, []string{"check"}, out, out)
-	})
+	adaptertest.CheckServers(t, "DISCORD_API_URL", func(ctx context.Context, api string, out io.Writer) int { return checkAt(t, ctx, api, out) })
+}
+
+func TestCheck_OtherGateway_NamesTheCause(t *testing.T) {
+	adaptertest.CheckGateways(t, func(gateway string) map[string]string {
+		return map[string]string{
+			"/api/v9/users/@me": `{"id":"1","username":"arizuko"}`, "/api/v9/applications/@me": `{"id":"1","flags":16777215}`,
+			"/api/v9/users/@me/guilds": `[]`, "/api/v9/gateway/bot": `{"url":"` + gateway + `","session_start_limit":{"remaining":1}}`,
+		}
+	}, func(ctx context.Context, api string, out io.Writer) int { return checkAt(t, ctx, api, out) })
 }
 
 func TestCheck_ServerEchoesToken_IsRedacted(t *testing.T) {

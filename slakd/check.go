@@ -11,24 +11,25 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
+	"arizuko/slakd/internal/events"
 	"arizuko/slakd/internal/slackapi"
 )
 
 // check prints what keeps slakd from working, and what it does not receive.
 func check(ctx context.Context, cfg Config, out io.Writer) error {
-	by := adapter.NewCallClient()
-	defer by.CloseIdleConnections()
-	if err := probe(ctx, cfg, by); err != nil {
-		return err
-	}
-	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, by)
+	base := adapter.NewCallClient()
+	defer base.CloseIdleConnections()
+	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, probe(cfg).Client(base))
 	me, err := api.AuthTestContext(ctx)
 	if err != nil {
-		return unusable(&cfg, slackapi.ConnectionError(err, slackapi.BotToken))
+		return unusable("auth.test", slackapi.ConnectionError(err, slackapi.BotToken))
 	}
 	fmt.Fprintf(out, "connects as: @%s (%s) in %s\n", me.User, me.UserID, me.Team)
 	if me.BotID == "" {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("SLACK_BOT_TOKEN is a user token; the bot's begins with xoxb-")}
+	}
+	if strings.HasPrefix(cfg.BotToken, "xoxe") {
+		fmt.Fprintln(out, "SLACK_BOT_TOKEN expires within 12 hours, since Token Rotation is on, which cannot be undone: make an app without it")
 	}
 	lacking := checkScopes(me.Header, out)
 	switch invited, err := api.InSomeChannel(ctx); {
@@ -42,27 +43,47 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 		fmt.Fprintln(out, "events are posted: give the URL of /slack/events under Event Subscriptions, under Interactivity & Shortcuts, and for the slash command")
 		return missing(lacking)
 	}
-	if _, _, err := api.StartSocketModeContext(ctx); err != nil {
-		return unusable(&cfg, slackapi.ConnectionError(err, slackapi.AppToken))
+	if err := checkSocket(ctx, api, cfg, out); err != nil {
+		return err
 	}
 	return missing(lacking)
 }
 
-// probe checks that the server is Slack's Web API.
-func probe(ctx context.Context, cfg Config, by *http.Client) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, string(cfg.APIURL)+"/auth.test", nil)
-	if err != nil {
-		return err
+// checkSocket opens a connection of Socket Mode, and looks for other programs that have one. While slakd runs itself, it
+// only asks where to: Slack would send events on the new one.
+func checkSocket(ctx context.Context, api *slackapi.Client, cfg Config, out io.Writer) error {
+	_, address, err := api.StartSocketModeContext(ctx)
+	switch {
+	case err != nil:
+		return unusable("apps.connections.open", slackapi.ConnectionError(err, slackapi.AppToken))
+	case daemon.Running(cfg.Base, program().Identity(cfg).Daemon):
+		return nil
 	}
-	req.Header.Set("Authorization", "Bearer "+cfg.BotToken)
+	open, err := events.CountConnections(ctx, address, adapter.Network{})
+	if err != nil {
+		return fmt.Errorf("%s answers, but Socket Mode does not: %w: look at SLACK_API_URL, and at proxies and firewalls between", cfg.APIURL, err)
+	}
+	if open > 1 {
+		fmt.Fprintln(out, events.Competitors(open-1))
+	}
+	return nil
+}
+
+// probe tells Slack's Web API from other servers. Slack refuses with status 200, too.
+func probe(cfg Config) adapter.Probe {
 	return adapter.Probe{
 		API: "Slack's Web API", Variable: "SLACK_API_URL", URL: cfg.APIURL,
-		Valid: func(answer map[string]any) bool {
-			ok, is := answer["ok"].(bool)
-			user, _ := answer["user_id"].(string)
-			return is && (!ok || user != "")
+		Valid: func(call string, status int, answer any) bool {
+			object, _ := answer.(map[string]any)
+			ok, _ := object["ok"].(bool)
+			if code, _ := object["error"].(string); !ok {
+				return status == http.StatusOK && code != ""
+			}
+			field := map[string]string{"auth.test": "user_id", "apps.connections.open": "url"}[call]
+			text, _ := object[field].(string)
+			return field == "" || text != ""
 		},
-	}.Run(ctx, by, req)
+	}
 }
 
 // checkScopes prints the scopes that the bot's token lacks, and returns them.
@@ -94,11 +115,14 @@ const settingsHint = "settings that only the app's page shows, in case some even
 	"  Interactivity & Shortcuts: on, for the buttons of questions\n" +
 	"  App Home, Messages Tab: on, with \"Allow users to send Slash commands and messages from the messages tab\"\n"
 
-// unusable is the error of a connection that Slack refuses.
-func unusable(cfg *Config, err error) error {
+// unusable is the error of a call that Slack refuses.
+func unusable(call string, err error) error {
 	var f *adapter.Failure
-	if errors.As(err, &f) && f.Class == msg.Auth {
+	if !errors.As(err, &f) {
+		return err
+	}
+	if f.Class == msg.Auth {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: f.Err}
 	}
-	return fmt.Errorf("%s does not answer: %w", cfg.APIURL, err)
+	return fmt.Errorf("%s: %w", call, f.Err)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorilla/websocket"
 
 	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/config"
@@ -149,35 +150,67 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 	}
 }
 
-func TestCheck_OtherServer_NamesTheCause(t *testing.T) {
-	adaptertest.CheckServers(t, "SLACK_API_URL", func(ctx context.Context, api string, out io.Writer) int {
-		for name, value := range map[string]string{
-			"ARIZUKO_DATA": t.TempDir(), "SLACK_API_URL": api + "/api/", "SLACK_BOT_TOKEN": "xoxb-1-secret", "SLACK_APP_TOKEN": "xapp-1-secret",
-		} {
-			t.Setenv(name, value)
-		}
-		return program().Run(ctx, []string{"check"}, out, out)
-	})
-}
-
-// Servers other than Slack's may not say which scopes a token has.
-func TestCheck_NoScopesHeader_IsNotTakenForNoScopes(t *testing.T) {
-	answers := map[string]string{
-		"/api/auth.test":             `{"ok":true,"user":"arizuko","user_id":"U1","bot_id":"B1","team":"Acme"}`,
-		"/api/conversations.list":    `{"ok":true,"channels":[{"id":"C1","is_member":true}]}`,
-		"/api/apps.connections.open": `{"ok":true,"url":"wss://example.org/"}`,
-	}
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, answers[r.URL.Path]) }))
-	defer api.Close()
+// checkAt runs check with the API of a server, and returns the exit code.
+func checkAt(t *testing.T, ctx context.Context, api string, out io.Writer) int {
 	for name, value := range map[string]string{
-		"ARIZUKO_DATA": t.TempDir(), "SLACK_API_URL": api.URL + "/api/", "SLACK_BOT_TOKEN": "xoxb-1-secret", "SLACK_APP_TOKEN": "xapp-1-secret",
+		"ARIZUKO_DATA": t.TempDir(), "SLACK_API_URL": api + "/api/", "SLACK_BOT_TOKEN": "xoxb-1-secret", "SLACK_APP_TOKEN": "xapp-1-secret",
 	} {
 		t.Setenv(name, value)
 	}
-	var out bytes.Buffer
-	code := program().Run(t.Context(), []string{"check"}, &out, &out)
-	if text := out.String(); code != 0 || !strings.Contains(text, "cannot tell which scopes") || strings.Contains(text, "missing") {
-		t.Errorf("exit %d, want 0:\n%s", code, text)
+	return program().Run(ctx, []string{"check"}, out, out)
+}
+
+func TestCheck_OtherServer_NamesTheCause(t *testing.T) {
+	adaptertest.CheckServers(t, "SLACK_API_URL", func(ctx context.Context, api string, out io.Writer) int { return checkAt(t, ctx, api, out) })
+}
+
+// answers are those of an API that does not say which scopes a token has, as servers other than Slack's.
+func answers(socket string) map[string]string {
+	return map[string]string{
+		"/api/auth.test":             `{"ok":true,"user":"arizuko","user_id":"U1","bot_id":"B1","team":"Acme"}`,
+		"/api/conversations.list":    `{"ok":true,"channels":[{"id":"C1","is_member":true}]}`,
+		"/api/apps.connections.open": `{"ok":true,"url":"` + socket + `"}`,
+	}
+}
+
+func TestCheck_OtherSocket_NamesTheCause(t *testing.T) {
+	adaptertest.CheckGateways(t, answers, func(ctx context.Context, api string, out io.Writer) int { return checkAt(t, ctx, api, out) })
+}
+
+func TestCheck_ServerSaysLess_NamesTheCause(t *testing.T) {
+	const user, noMethod = `{"ok":true,"user":"arizuko","user_id":"U1","team":"Acme"}`, `{"ok":false,"error":"unknown_method"}`
+	socket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ws, err := new(websocket.Upgrader).Upgrade(w, r, nil); err == nil {
+			_ = ws.WriteJSON(map[string]any{"type": "hello", "num_connections": 2})
+			_, _, _ = ws.ReadMessage()
+			_ = ws.Close()
+		}
+	}))
+	defer socket.Close()
+	for name, tt := range map[string]struct {
+		path, answer string
+		code         int
+		want         string
+	}{
+		"no scopes":      {"", "", 0, "cannot tell which scopes"},
+		"user token":     {"/api/auth.test", user, 78, "SLACK_BOT_TOKEN is a user token"},
+		"no Socket Mode": {"/api/apps.connections.open", noMethod, 1, "apps.connections.open: unknown_method: the server at SLACK_API_URL does not have this method"},
+		"not Slack":      {"/api/auth.test", noMethod, 1, "auth.test: unknown_method: the server at SLACK_API_URL"},
+		"second program": {"", "", 0, "another program is connected with this app token: stop it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			paths := answers("ws" + strings.TrimPrefix(socket.URL, "http"))
+			if tt.path != "" {
+				paths[tt.path] = tt.answer
+			}
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, paths[r.URL.Path]) }))
+			defer api.Close()
+			var out bytes.Buffer
+			code := checkAt(t, t.Context(), api.URL, &out)
+			if text := out.String(); code != tt.code || !strings.Contains(text, tt.want) || strings.Contains(text, "missing") {
+				t.Errorf("exit %d, want %d and %q:\n%s", code, tt.code, tt.want, text)
+			}
+		})
 	}
 }
 

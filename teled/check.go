@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"arizuko/pkg/adapter"
@@ -18,18 +17,15 @@ const rivalTimeout = 3 * time.Second
 
 // check prints what keeps teled from working, and what it does not receive.
 func check(ctx context.Context, cfg Config, out io.Writer) error {
-	by := adapter.NewCallClient()
-	defer by.CloseIdleConnections()
-	if err := probe(ctx, cfg, by); err != nil {
-		return err
-	}
-	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, by)
+	base := adapter.NewCallClient()
+	defer base.CloseIdleConnections()
+	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, probe(cfg).Client(base))
 	var me telegramapi.User
 	if err := api.Call(ctx, "getMe", nil, &me); err != nil {
 		if telegramapi.TokenRefused(err) {
 			return &daemon.ExitError{Code: daemon.ExitRefused, Err: telegramapi.ConnectionError(err)}
 		}
-		return err
+		return refusal(err)
 	}
 	fmt.Fprintf(out, "connects as: @%s (%d)\n", me.Username, me.ID)
 	if !me.CanReadAllGroupMessages {
@@ -47,20 +43,29 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	return checkRival(ctx, api, cfg, out)
 }
 
-// probe checks that the server is the Bot API.
-func probe(ctx context.Context, cfg Config, by *http.Client) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, string(cfg.APIURL)+"/bot"+cfg.Token+"/getMe", nil)
-	if err != nil {
-		return errors.New("TELEGRAM_API_URL and TELEGRAM_BOT_TOKEN make no URL: copy the token again")
-	}
+// probe tells the Bot API from other servers.
+func probe(cfg Config) adapter.Probe {
 	return adapter.Probe{
 		API: "the Bot API", Variable: "TELEGRAM_API_URL", URL: cfg.APIURL,
-		Valid: func(answer map[string]any) bool {
-			ok, is := answer["ok"].(bool)
-			user, _ := answer["result"].(map[string]any)
-			return is && (!ok || user["id"] != nil)
+		Valid: func(call string, _ int, answer any) bool {
+			object, _ := answer.(map[string]any)
+			ok, _ := object["ok"].(bool)
+			result, done := object["result"]
+			_, refused := object["error_code"].(float64)
+			user, _ := result.(map[string]any)
+			_, identified := user["id"].(float64)
+			return !ok && refused || ok && done && (call != "getMe" || identified)
 		},
-	}.Run(ctx, by, req)
+	}
+}
+
+// refusal adds to an error of a call what an operator can do, if the API refused it.
+func refusal(err error) error {
+	var refused *telegramapi.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return fmt.Errorf("%w: look at TELEGRAM_BOT_TOKEN, and whether the server at TELEGRAM_API_URL is a Bot API of this year", err)
 }
 
 // checkWebhook looks for a webhook, which receives the updates in place of teled.
@@ -70,7 +75,7 @@ func checkWebhook(ctx context.Context, api *telegramapi.Client, cfg Config, out 
 		Pending int    `json:"pending_update_count"`
 	}
 	if err := api.Call(ctx, "getWebhookInfo", nil, &hook); err != nil {
-		return err
+		return refusal(err)
 	}
 	if hook.URL != "" {
 		return &daemon.ExitError{Code: daemon.ExitFailure, Err: fmt.Errorf(

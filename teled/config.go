@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"regexp"
 	"strings"
 
 	"arizuko/pkg/adapter"
@@ -34,10 +35,13 @@ func (c *Config) Validate() []error {
 	if strings.HasPrefix(c.Token, "bot") {
 		errs = append(errs, errors.New("TELEGRAM_BOT_TOKEN: begins with bot: it begins with the number behind that"))
 	}
-	if strings.Contains(string(c.APIURL), "/bot") {
+	if methodPath().MatchString(string(c.APIURL)) {
 		errs = append(errs, errors.New("TELEGRAM_API_URL: ends before /bot, as in https://api.telegram.org"))
 	}
 	return append(errs, adapter.TokenProblem("TELEGRAM_BOT_TOKEN", c.Token))
 }
+
+// methodPath matches the URL of a method, or the part of it that is the same for all.
+func methodPath() *regexp.Regexp { return regexp.MustCompile(`://.*/bot(\d+:.*)?$`) }
 
 func loadConfig() (Config, error) { return config.Load[Config](os.Environ()) }

@@ -84,6 +84,8 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 		"token in quotes":  {good, `TELEGRAM_BOT_TOKEN="` + token + `"`, []string{"check"}, 78, "TELEGRAM_BOT_TOKEN: contains a quote", "connects"},
 		"token with blank": {good, "TELEGRAM_BOT_TOKEN=" + token + " ", nil, 78, "TELEGRAM_BOT_TOKEN: contains a blank", "connects"},
 		"token with bot":   {good, "TELEGRAM_BOT_TOKEN=bot" + token, nil, 78, "TELEGRAM_BOT_TOKEN: begins with bot", "connects"},
+		"host named bot":   {good, "TELEGRAM_API_URL=http://bot.invalid:8081", []string{"check"}, 1, "http://bot.invalid:8081 does not answer", "connects"},
+		"whole path":       {good, "TELEGRAM_API_URL=https://api.telegram.org/bot12:ab/getMe", nil, 78, "TELEGRAM_API_URL: ends before /bot", "connects"},
 		"wrong path":       {good, "TELEGRAM_API_URL=https://api.telegram.org/bot", nil, 78, "TELEGRAM_API_URL: ends before /bot", "connects"},
 		"not reachable":    {good, "TELEGRAM_API_URL=http://127.0.0.1:1", []string{"check"}, 1, "http://127.0.0.1:1 does not answer", "connects"},
 		"invalid value":    {good, "BOTS=some", []string{"check"}, 78, `BOTS="some": must be`, "connects"},

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,42 +21,61 @@ import (
 )
 
 const (
-	// CheckTimeout bounds the whole of check, probeTimeout its first call.
-	CheckTimeout = 30 * time.Second
+	// CheckTimeout bounds the whole of check, probeTimeout each of its calls.
+	CheckTimeout = 25 * time.Second
 	probeTimeout = 10 * time.Second
-	// maxProbed bounds what is read of the first answer, in bytes; maxExcerpt what is printed of it.
-	maxProbed  = 64 << 10
+	// maxProbed bounds an answer, in bytes; maxExcerpt what is printed of one.
+	maxProbed  = 8 << 20
 	maxExcerpt = 200
 )
 
-// Probe is the first call of check. It tells a server that is the platform's API, whatever that answers, from one
-// that is not, and from none.
+// Probe makes the calls of check. It tells a server that is the platform's API, whatever that answers, from one
+// that is not, from one that is out of order, and from none.
 type Probe struct {
 	API      string     // what the server should be: "the Bot API"
 	Variable string     // that of the URL: TELEGRAM_API_URL
 	URL      config.URL // its value
-	// Valid reports whether an object of JSON is an answer of the API.
-	Valid func(answer map[string]any) bool
+	// Valid reports whether the JSON that is answered to a call, named by the last part of its path, is of the API.
+	Valid func(call string, status int, answer any) bool
 }
 
-// Run sends a request, and returns an error that says what an operator can do if the API does not answer it.
-func (p Probe) Run(ctx context.Context, c *http.Client, req *http.Request) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+// Client returns a client that calls as c does. Its errors say what an operator can do if something else than the API
+// answers, or nothing.
+func (p Probe) Client(c *http.Client) *http.Client {
+	return &http.Client{Transport: prober{p, c.Transport}}
+}
+
+type prober struct {
+	Probe
+	base http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p prober) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), probeTimeout)
 	defer cancel()
-	res, err := c.Do(req.WithContext(ctx))
+	begun := time.Now()
+	res, err := p.base.RoundTrip(req.WithContext(ctx))
 	if err != nil {
-		return fmt.Errorf("%s does not answer: %s (%w)", p.URL, p.unreachable(err), TransportError(err))
+		return nil, fmt.Errorf("%s does not answer: %s (%w)", p.URL, p.unreachable(err, time.Since(begun)), err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxProbed))
-	if err != nil {
-		return fmt.Errorf("%s does not answer: the connection ended in the middle of an answer (%w)", p.URL, err)
+	switch {
+	case isTimeout(err):
+		return nil, fmt.Errorf("%s does not answer: the rest of an answer did not come for %s", p.URL, time.Since(begun).Round(time.Second))
+	case err != nil:
+		return nil, fmt.Errorf("%s does not answer: the connection ended in the middle of an answer (%w)", p.URL, err)
 	}
-	return p.answered(res, body)
+	if err := p.answered(res, path.Base(req.URL.Path), body); err != nil {
+		return nil, err
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	return res, nil
 }
 
 // unreachable says what is wrong with a server that has not answered.
-func (p Probe) unreachable(err error) string {
+func (p Probe) unreachable(err error, waited time.Duration) string {
 	var name *net.DNSError
 	var record tls.RecordHeaderError
 	var certificate *tls.CertificateVerificationError
@@ -68,8 +88,8 @@ func (p Probe) unreachable(err error) string {
 		return "its certificate is not valid for it: look at " + p.Variable + ", and at the clock of this machine"
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "it does not speak TLS: " + p.Variable + " may have to begin with http://"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, syscall.ETIMEDOUT), isTimeout(err):
-		return fmt.Sprintf("nothing came for %s: a firewall may hold up the connection, or the server hangs", probeTimeout)
+	case isTimeout(err):
+		return fmt.Sprintf("nothing came for %s: a firewall may hold up the connection, or the server hangs", waited.Round(time.Second))
 	}
 	return "the connection broke: try again, and look at proxies and firewalls between"
 }
@@ -80,26 +100,32 @@ func isTimeout(err error) bool {
 }
 
 // answered returns an error for an answer that is not of the API, or says that the API is out of order.
-func (p Probe) answered(res *http.Response, body []byte) error {
-	var object map[string]any
-	isObject := json.Unmarshal(body, &object) == nil
+func (p Probe) answered(res *http.Response, call string, body []byte) error {
+	var answer any
+	isJSON := json.Unmarshal(body, &answer) == nil
+	problem := ""
 	switch trimmed := bytes.TrimSpace(body); {
 	case res.StatusCode == http.StatusTooManyRequests:
-		return fmt.Errorf("%s answers %s: too many calls came from this address or bot; check again %s", p.URL, res.Status, retryAdvice(res, object))
+		return fmt.Errorf("%s answers %s: too many calls came from this address or bot; check again %s", p.URL, res.Status, retryAdvice(res, answer))
 	case res.StatusCode >= http.StatusInternalServerError:
 		return fmt.Errorf("%s answers %s: it, or the server behind it, is out of order; check again in some minutes", p.URL, res.Status)
+	case res.StatusCode/100 == 3: //nolint:mnd // redirects
+		problem = fmt.Sprintf("a redirect to %q", excerpt([]byte(res.Header.Get("Location"))))
 	case bytes.HasPrefix(trimmed, []byte("<")):
-		return fmt.Errorf("%s answers %s with a web page: this is not %s, look at %s", p.URL, res.Status, p.API, p.Variable)
+		problem = "a web page"
 	case len(trimmed) == 0:
-		return fmt.Errorf("%s answers %s with nothing: this is not %s, look at %s", p.URL, res.Status, p.API, p.Variable)
-	case !isObject || !p.Valid(object):
-		return fmt.Errorf("%s answers %s with %s: this is not %s, look at %s", p.URL, res.Status, excerpt(trimmed), p.API, p.Variable)
+		problem = "nothing"
+	case !isJSON || !p.Valid(call, res.StatusCode, answer):
+		problem = excerpt(trimmed)
+	default:
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s answers %s with %s: this is not %s, look at %s", p.URL, res.Status, problem, p.API, p.Variable)
 }
 
 // retryAdvice says how long an answer asks to wait.
-func retryAdvice(res *http.Response, object map[string]any) string {
+func retryAdvice(res *http.Response, answer any) string {
+	object, _ := answer.(map[string]any)
 	seconds, _ := strconv.ParseFloat(res.Header.Get("Retry-After"), 64) // 0 without one
 	for _, in := range []any{object["retry_after"], object["parameters"]} {
 		if parameters, ok := in.(map[string]any); ok {
@@ -115,12 +141,12 @@ func retryAdvice(res *http.Response, object map[string]any) string {
 	return fmt.Sprintf("in %s", (time.Duration(seconds*float64(time.Second)) + time.Second - 1).Truncate(time.Second))
 }
 
-// excerpt is the beginning of an answer.
+// excerpt is the beginning of an answer, on one line.
 func excerpt(body []byte) string {
 	if len(body) > maxExcerpt {
 		body = append(body[:maxExcerpt:maxExcerpt], "…"...)
 	}
-	return strings.ToValidUTF8(string(body), "?")
+	return strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "?")), " ")
 }
 
 // TokenProblem returns what is wrong with the form of a token, nil if nothing is. It does not quote it.
@@ -135,6 +161,11 @@ func TokenProblem(variable, token string) error {
 		return fmt.Errorf("%s: contains a blank or a line break: copy the token again", variable)
 	case strings.ContainsAny(token, "\"'`“”‘’<>"):
 		return fmt.Errorf("%s: contains a quote or a bracket: set the token alone", variable)
+	}
+	for _, r := range token {
+		if r > unicode.MaxASCII {
+			return fmt.Errorf("%s: contains %U, which may be invisible and is in no token: copy the token again", variable, r)
+		}
 	}
 	return nil
 }

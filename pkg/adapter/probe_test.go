@@ -22,10 +22,22 @@ func probeAt(t *testing.T, c *http.Client, url string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Probe{
+	res, err := Probe{
 		API: "the API", Variable: "API_URL", URL: config.URL(url),
-		Valid: func(answer map[string]any) bool { _, is := answer["ok"].(bool); return is },
-	}.Run(t.Context(), c, req)
+		Valid: func(call string, _ int, answer any) bool {
+			object, _ := answer.(map[string]any)
+			_, is := object["ok"].(bool)
+			return is && call == "call"
+		},
+	}.Client(c).Do(req)
+	if err != nil {
+		return TransportError(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(body), "ok") {
+		t.Errorf("the answer is %q, %v", body, err)
+	}
+	return nil
 }
 
 func TestProbe_Answer_NamesTheCause(t *testing.T) {
@@ -43,6 +55,8 @@ func TestProbe_Answer_NamesTheCause(t *testing.T) {
 		"empty object":   {200, "", "{}", "with {}: this is not the API, look at API_URL"},
 		"list":           {200, "", "[]", "with []: this is not the API"},
 		"text":           {404, "", "404 page not found\n", "answers 404 Not Found with 404 page not found: this is not the API"},
+		"lines":          {200, "", "x\nteled: ok", "with x teled: ok: this is not the API"},
+		"redirect":       {302, "", "", `answers 302 Found with a redirect to "/else": this is not the API, look at API_URL`},
 		"long text":      {200, "", strings.Repeat("x", 999), strings.Repeat("x", 200) + "…: this is not the API"},
 		"502":            {502, "", "<html>", "answers 502 Bad Gateway: it, or the server behind it, is out of order"},
 		"503":            {503, "", "", "503 Service Unavailable"},
@@ -52,6 +66,7 @@ func TestProbe_Answer_NamesTheCause(t *testing.T) {
 		"429 Discord":    {429, "1", `{"retry_after":1.5,"global":true}`, "check again in 2s"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "/else")
 			if tt.wait != "" {
 				w.Header().Set("Retry-After", tt.wait)
 			}
@@ -112,7 +127,7 @@ func TestProbe_SilentServer_EndsInTime(t *testing.T) {
 func TestTokenProblem(t *testing.T) {
 	for token, want := range map[string]string{
 		"123:abc-DEF_1": "", "Bot 123": `begins with "Bot "`, "Bearer 123": `begins with "Bearer "`,
-		" 123": "blank", "123\n": "line break", "12 3": "blank", `"123"`: "quote", "'123'": "quote", "<123>": "bracket", "“123”": "quote",
+		" 123": "blank", "123\n": "line break", "12 3": "blank", `"123"`: "quote", "'123'": "quote", "<123>": "bracket", "“123”": "quote", "123\u200b": "U+200B", "12–3": "U+2013",
 	} {
 		err := TokenProblem("TOKEN", token)
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "123")) {

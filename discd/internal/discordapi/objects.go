@@ -224,6 +224,8 @@ type Application struct {
 	Flags int    `json:"flags"`
 	// CommandsURL receives commands in place of the gateway, "" for none.
 	CommandsURL string `json:"interactions_endpoint_url"`
+	// CodeGrant means that the link of an invitation does not add the bot.
+	CodeGrant bool `json:"bot_require_code_grant"`
 }
 
 // HearsMembers reports whether the bot may receive joins and leaves.

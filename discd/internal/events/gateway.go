@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,9 @@ const (
 	// closingDelay is the pause before the library, which closes a connection by itself, is asked again to
 	// open one.
 	closingDelay = 100 * time.Millisecond
+	// helloOp is the kind of the gateway's first frame, and maxGreeting bounds that, in bytes.
+	helloOp     = 10
+	maxGreeting = 4 << 10
 	// maxQueued bounds the events that wait for the database; then the connection waits.
 	maxQueued = 1000
 )
@@ -150,12 +154,54 @@ func (g *Gateway) openError(err error) error {
 // badHandshake is the error of a handshake that was refused. The library does not say how, so it is made
 // once more.
 func (g *Gateway) badHandshake(ctx context.Context) error {
-	ws, res, err := g.dialer(ctx, make(chan struct{})).DialContext(ctx, g.address, nil)
+	ws, err := g.handshake(ctx, g.address)
 	if err == nil {
 		_ = ws.Close()
 		return websocket.ErrBadHandshake
 	}
-	return adapter.HandshakeError("it", res, err)
+	return err
+}
+
+// handshake makes a websocket that ends with ctx.
+func (g *Gateway) handshake(ctx context.Context, address string) (*websocket.Conn, error) {
+	ws, res, err := g.dialer(ctx, make(chan struct{})).DialContext(ctx, address, nil)
+	if err != nil {
+		return nil, adapter.HandshakeError("it", res, err)
+	}
+	return ws, nil
+}
+
+// Greeted returns an error unless what is at an address greets as the gateway does. It begins no session.
+func (g *Gateway) Greeted(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, adapter.ConnectTimeout)
+	defer cancel()
+	err := g.greeted(ctx, strings.TrimSuffix(address, "/")+"/?encoding=json&v="+discordgo.APIVersion)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		err = fmt.Errorf("nothing came for %s", adapter.ConnectTimeout)
+	}
+	return fmt.Errorf("gateway %s: %w", address, err)
+}
+
+func (g *Gateway) greeted(ctx context.Context, address string) error {
+	ws, err := g.handshake(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = ws.Close() }()
+	ws.SetReadLimit(maxGreeting)
+	var frame struct {
+		Op int `json:"op"`
+	}
+	if err := ws.ReadJSON(&frame); err != nil {
+		return err
+	}
+	if frame.Op != helloOp {
+		return fmt.Errorf("it greets with op %d in place of %d", frame.Op, helloOp)
+	}
+	return nil
 }
 
 // close disconnects.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 )
 
 // CheckServers runs the check subcommand of an adapter, with run, against servers that are not the platform's API, or
@@ -26,6 +28,11 @@ func CheckServers(t *testing.T, variable string, run func(ctx context.Context, a
 		"page 404":     {answering(404, "<html>"), "look at " + variable},
 		"empty":        {answering(200, ""), "with nothing: this is not "},
 		"empty object": {answering(200, "{}"), "with {}: this is not "},
+		"ok":           {answering(200, `{"ok":true}`), "this is not "},
+		"not ok":       {answering(200, `{"ok":false}`), "this is not "},
+		"other types":  {answering(200, `{"ok":true,"id":7,"user_id":7,"result":{"id":"7"}}`), "this is not "},
+		"redirect":     {answering(302, ""), "with a redirect to "},
+		"message":      {answering(404, `{"message":"Not Found"}`), "look at " + variable},
 		"other JSON":   {answering(404, `{"detail":"Not Found"}`), "look at " + variable},
 		"other text":   {answering(404, "404 page not found"), "with 404 page not found: this is not "},
 		"502":          {answering(502, "<html>"), "answers 502 Bad Gateway: it, or the server behind it, is out of order"},
@@ -45,6 +52,52 @@ func CheckServers(t *testing.T, variable string, run func(ctx context.Context, a
 			var out bytes.Buffer
 			code := run(ctx, api.URL, &out)
 			if text := out.String(); code != 1 || !strings.Contains(text, tt.want) || strings.Contains(text, "connects as") || strings.Contains(text, ": ok") {
+				t.Errorf("exit %d, want 1, and %q:\n%s", code, tt.want, text)
+			}
+		})
+	}
+}
+
+// CheckGateways runs the check subcommand of an adapter, with run, against an API that is well, and that gives an address
+// for websockets where there is no websocket of the platform. answers are the answers of the API for such an address, by
+// their paths.
+func CheckGateways(t *testing.T, answers func(gateway string) map[string]string, run func(ctx context.Context, api string, out io.Writer) (code int)) {
+	t.Helper()
+	silence := make(chan struct{})
+	defer close(silence)
+	greeting := func(w http.ResponseWriter, r *http.Request) {
+		upgrader := websocket.Upgrader{}
+		if ws, err := upgrader.Upgrade(w, r, nil); err == nil {
+			_ = ws.WriteJSON(map[string]any{"op": 1, "type": "other"})
+			_ = ws.Close()
+		}
+	}
+	for name, tt := range map[string]struct {
+		handler http.HandlerFunc
+		scheme  string
+		want    string
+	}{
+		"page":   {answering(200, "<html>"), "ws", "the handshake is answered with 200 OK"},
+		"404":    {answering(404, ""), "ws", "the handshake is answered with 404 Not Found"},
+		"silent": {func(http.ResponseWriter, *http.Request) { <-silence }, "ws", "look at"},
+		"other":  {greeting, "ws", "look at"},
+		"http":   {answering(200, "<html>"), "http", "malformed ws or wss URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gateway := httptest.NewServer(tt.handler)
+			defer gateway.CloseClientConnections()
+			paths := answers(tt.scheme + strings.TrimPrefix(gateway.URL, "http"))
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, paths[r.URL.Path]) }))
+			defer api.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			if name == "silent" {
+				ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+			}
+			defer cancel()
+			var out bytes.Buffer
+			code := run(ctx, api.URL, &out)
+			if text := out.String(); code != 1 || !strings.Contains(text, api.URL) || !strings.Contains(text, "answers, but") ||
+				!strings.Contains(text, tt.want) || strings.Contains(text, ": ok") {
 				t.Errorf("exit %d, want 1, and %q:\n%s", code, tt.want, text)
 			}
 		})

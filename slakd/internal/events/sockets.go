@@ -66,8 +66,8 @@ func judge(open, own, replaced int) (others int, sure bool) {
 	return 0, open <= own
 }
 
-// competitors says what to do about other connections of the app.
-func competitors(others int) string {
+// Competitors says what to do about other connections of the app.
+func Competitors(others int) string {
 	if others == 1 {
 		return "another program is connected with this app token: stop it, half of the events go there"
 	}
@@ -79,7 +79,7 @@ func competitors(others int) string {
 func (l *Listener) greeted(s *adapter.Shell, open int) (again bool) {
 	others, sure := l.sockets.greet(open, l.Now())
 	if sure {
-		s.Compete(others, competitors(others))
+		s.Compete(others, Competitors(others))
 	}
 	return !sure || others > 0
 }
@@ -102,18 +102,29 @@ func (l *Listener) recount(ctx context.Context, s *adapter.Shell, asked <-chan s
 				wait = recountDelay
 				continue
 			}
-			s.Compete(others, competitors(others))
+			s.Compete(others, Competitors(others))
 			s.Connected()
 		}
 	}
 }
 
-// countConnections opens a connection of the app only for the number in Slack's greeting, that one included. An event that
-// Slack sends on it meanwhile is not acknowledged: it comes again on another one.
+// countConnections is CountConnections at an address that it asks Slack for.
 func countConnections(ctx context.Context, api *slack.Client, n adapter.Network) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, adapter.ConnectTimeout)
 	defer cancel()
-	conn, err := openSocket(ctx, api, n)
+	_, address, err := api.StartSocketModeContext(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return CountConnections(ctx, address, n)
+}
+
+// CountConnections opens a connection of the app only for the number in Slack's greeting, that one included. An event that
+// Slack sends on it meanwhile is not acknowledged: it comes again on another one.
+func CountConnections(ctx context.Context, address string, n adapter.Network) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, adapter.ConnectTimeout)
+	defer cancel()
+	conn, err := dialSocket(ctx, address, n)
 	if err != nil {
 		return 0, err
 	}
@@ -124,23 +135,30 @@ func countConnections(ctx context.Context, api *slack.Client, n adapter.Network)
 			Type        string `json:"type"`
 			Connections int    `json:"num_connections"`
 		}
-		if err := conn.ReadJSON(&frame); err != nil {
+		err := conn.ReadJSON(&frame)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return 0, fmt.Errorf("no greeting came for %s", adapter.ConnectTimeout)
+		case err != nil:
 			return 0, err
-		}
-		if frame.Type == "hello" {
+		case frame.Type == "hello":
 			bye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
 			return frame.Connections, conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(adapter.ConnectTimeout))
 		}
 	}
 }
 
-// openSocket opens a connection of the app, without the library. Its error names the host that refuses, and not the ticket in
-// its address.
+// openSocket opens a connection of the app, without the library.
 func openSocket(ctx context.Context, api *slack.Client, n adapter.Network) (*websocket.Conn, error) {
 	_, address, err := api.StartSocketModeContext(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return dialSocket(ctx, address, n)
+}
+
+// dialSocket opens a connection at an address. Its error names the host that refuses, and not the ticket in the address.
+func dialSocket(ctx context.Context, address string, n adapter.Network) (*websocket.Conn, error) {
 	conn, res, err := dialer(ctx, n).DialContext(ctx, address, nil)
 	if err != nil {
 		host, _, _ := strings.Cut(address, "?")

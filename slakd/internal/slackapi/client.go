@@ -49,8 +49,11 @@ type doer struct{ *http.Client }
 // refuses this machine: its error is a *adapter.Failure for the whole account.
 func (d doer) Do(req *http.Request) (*http.Response, error) {
 	res, err := d.Client.Do(req)
-	if err != nil || res.StatusCode != http.StatusTooManyRequests {
-		return res, err
+	if err != nil {
+		return nil, adapter.TransportError(err)
+	}
+	if res.StatusCode != http.StatusTooManyRequests {
+		return res, nil
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))

@@ -41,6 +41,7 @@ func Explain(err error) error {
 		"messages_tab_disabled": "switch on the Messages Tab under App Home",
 		"restricted_action":     "the workspace does not let the bot write there",
 		"msg_too_long":          "the message is longer than Slack accepts",
+		"unknown_method":        "the server at SLACK_API_URL does not have this method",
 		"edit_window_closed":    "the workspace allows no edits of messages of this age",
 	}[refused.Err]
 	if advice == "" {
@@ -104,5 +105,5 @@ func ConnectionError(err error, with Token) error {
 	case code == "missing_scope", f.Class == msg.Auth:
 		return &adapter.Failure{Class: msg.Auth, Err: fmt.Errorf("Slack does not accept %s of your app at %s (%w)", with, AppSettings, f.Err)} //nolint:staticcheck // a name
 	}
-	return &adapter.Failure{Class: msg.Transient, After: f.After, Err: err}
+	return &adapter.Failure{Class: msg.Transient, After: f.After, Err: Explain(err)}
 }
