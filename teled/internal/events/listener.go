@@ -221,28 +221,42 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, me inbound.Sel
 		}
 	}
 	in.Cursor = after
-	if u.CallbackQuery != nil && len(in.Messages) > 0 {
+	if u.CallbackQuery != nil {
 		return next, l.receivePress(ctx, s, u.CallbackQuery, in)
 	}
 	return next, s.ReceiveAlways(ctx, in)
 }
 
+// unknownNotice answers the press of a button that is none of teled's: of another program that had the bot before, of a
+// game, or one that was forged.
+const unknownNotice = "This button is not in use any more."
+
 // receivePress stores the press of a button, then ends the wait that Telegram shows its user: with a text if the press
 // does not count. The offset is stored after that: if teled is killed in between, Telegram sends the update again, whose row
 // is known, and its user gets the answer then. A press whose answer fails is stored all the same.
 func (l *Listener) receivePress(ctx context.Context, s *adapter.Shell, q *telegramapi.CallbackQuery, in adapter.Inbound) error {
-	after := in.Cursor
+	after, notice := in.Cursor, unknownNotice
 	in.Cursor = nil
-	notice, err := s.ReceivePress(ctx, in)
-	if err != nil {
-		return err
+	if len(in.Messages) > 0 {
+		var err error
+		if notice, err = s.ReceivePress(ctx, in); err != nil {
+			return err
+		}
 	}
-	answering, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	if err := l.API.AnswerPress(answering, q.ID, notice); err != nil {
-		s.Log.Warn("press stored but not answered; Telegram shows its user a wait", "chat", in.Messages[0].ChatJID, "err", err)
-	}
+	l.answerPress(ctx, s, q.ID, notice)
 	return s.ReceiveAlways(ctx, adapter.Inbound{Cursor: after})
+}
+
+// answerPress answers the press of a button. A failure is only logged.
+func (l *Listener) answerPress(ctx context.Context, s *adapter.Shell, id, notice string) {
+	if id == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	if err := l.API.AnswerPress(ctx, id, notice); err != nil {
+		s.Log.Warn("press not answered; Telegram shows its user a wait", "press", id, "err", err)
+	}
 }
 
 // newBallots finds the polls of votes, and of the ends of polls: their updates name neither chat nor message.
