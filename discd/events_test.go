@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"arizuko/discd/internal/discordapi"
 	"arizuko/discd/internal/inbound"
 	fake "arizuko/pkg/testkit/fakes/discord"
 	"arizuko/pkg/testkit/need"
@@ -169,26 +170,35 @@ func (r *harness) commandCalls(route string) (n int) {
 	return n
 }
 
-// The commands of the application that discd did not make stay, among them the entry point of an Activity.
-func TestCommands_OthersStay_ChangedOnesAreRepaired(t *testing.T) {
+// The commands of the application that discd did not make stay, among them the entry point of an Activity, and one of a name
+// that discd offers as well. An earlier version of discd's own is replaced.
+func TestCommands_OthersStay_OwnAreReplaced(t *testing.T) {
 	r := newHarness(t, fake.Options{})
 	r.discord.EntryPoint("launch")
+	r.discord.AddCommand("help", "help of another program")
 	stop := r.connect()
 	want := len(inbound.Commands()) + 1
 	r.until("the commands", func() bool { return len(r.discord.Commands()) == want })
 	stop()
-	r.discord.EditCommand("ping", "another text")
+	const own, others = "as an earlier version called it", "as another program calls it"
 	r.discord.AddCommand("dice", "rolls dice")
+	r.discord.EditCommand("ping", own)
+	r.discord.EditCommand("new", others)
+	at := slices.IndexFunc(inbound.Commands(), func(c discordapi.Command) bool { return c.Name == "ping" })
+	if _, err := r.db.Exec(`UPDATE cursors SET value = replace(value, ?, ?) WHERE daemon = 'discd' AND key = 'commands'`, inbound.Commands()[at].Description, own); err != nil {
+		t.Fatal(err)
+	}
 	stop = r.connect()
 	r.until("the changed command", func() bool { return r.commandCalls(fake.EditCommand) == 1 })
 	stop()
 	r.connect()
+	stays := map[string]string{"help": "help of another program", "dice": "rolls dice", "new": others}
 	for _, c := range r.discord.Commands() {
-		if c.Name == "ping" && c.Description == "another text" {
-			t.Error("a changed command is not repaired")
+		if text := stays[c.Name]; text != "" && c.Description != text || c.Description == own {
+			t.Errorf("the command %s is %q", c.Name, c.Description)
 		}
 	}
-	if n, created, edited := len(r.discord.Commands()), r.commandCalls(fake.CreateCommand), r.commandCalls(fake.EditCommand); n != want+1 || created != want-1 || edited != 1 {
+	if n, created, edited := len(r.discord.Commands()), r.commandCalls(fake.CreateCommand), r.commandCalls(fake.EditCommand); n != want+1 || created != want-2 || edited != 1 {
 		t.Errorf("%d commands, %d created, %d edited", n, created, edited)
 	}
 }

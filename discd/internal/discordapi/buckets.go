@@ -58,7 +58,7 @@ func (b *buckets) update(method, path string, header http.Header, refused *Error
 	case limited:
 		b.until[bucket(method, path)] = now.Add(refused.RetryAfter)
 	case header.Get("X-RateLimit-Remaining") == "0":
-		b.until[bucket(method, path)] = now.Add(headerSeconds(header, "X-RateLimit-Reset-After"))
+		b.until[bucket(method, path)] = now.Add(headerSeconds(header, "X-RateLimit-Reset-After") + time.Millisecond) // the header is rounded
 	}
 	if len(b.until) > maxBuckets {
 		for key, until := range b.until {

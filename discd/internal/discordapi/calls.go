@@ -135,9 +135,10 @@ type Option struct {
 	Description string `json:"description"`
 }
 
-// RegisterCommands makes the application have some slash commands: one by one, those that it lacks, or that differ. It
-// leaves all other commands of the application as they are.
-func (c *Client) RegisterCommands(ctx context.Context, application string, commands []Command) error {
+// RegisterCommands makes the application have some slash commands: one by one, those that it lacks, and those that are
+// still as they were offered before. It leaves all others as they are, also one of these names that another program made, or
+// changed.
+func (c *Client) RegisterCommands(ctx context.Context, application string, commands, offered []Command) error {
 	path := "applications/" + application + "/commands"
 	var there []Command
 	if err := c.Call(ctx, http.MethodGet, path, nil, &there); err != nil {
@@ -151,7 +152,7 @@ func (c *Client) RegisterCommands(ctx context.Context, application string, comma
 		switch {
 		case i < 0:
 			err = c.Call(ctx, http.MethodPost, path, wanted, nil)
-		case there[i].Description != wanted.Description || !slices.Equal(there[i].Options, wanted.Options):
+		case !there[i].shows(wanted) && slices.ContainsFunc(offered, there[i].shows):
 			err = c.Call(ctx, http.MethodPatch, path+"/"+there[i].ID, wanted, nil)
 		}
 		if err != nil {
@@ -159,4 +160,9 @@ func (c *Client) RegisterCommands(ctx context.Context, application string, comma
 		}
 	}
 	return nil
+}
+
+// shows reports whether users see the command as another one.
+func (c Command) shows(other Command) bool {
+	return c.Name == other.Name && c.Description == other.Description && slices.Equal(c.Options, other.Options)
 }

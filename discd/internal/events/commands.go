@@ -2,18 +2,20 @@ package events
 
 import (
 	"context"
+	"encoding/json"
 
 	"arizuko/discd/internal/discordapi"
 	"arizuko/discd/internal/inbound"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // registerCommands registers the application's commands, until that is done, Discord refuses it or ctx ends. Discord takes only
 // some at once: those that are there already are not sent again. What is left to do goes on with the next connection.
 func (l *Listener) registerCommands(ctx context.Context, s *adapter.Shell) {
 	for delay := firstReadDelay; ; delay = min(2*delay, maxReadDelay) {
-		err := l.api.RegisterCommands(ctx, l.application, inbound.Commands())
+		err := l.offerCommands(ctx, s.Daemon)
 		switch {
 		case err == nil:
 			l.application = ""
@@ -34,4 +36,23 @@ func (l *Listener) registerCommands(ctx context.Context, s *adapter.Shell) {
 		}
 		adapter.Pause(ctx, wait)
 	}
+}
+
+// offerCommands registers the commands, and keeps what was offered: later versions change only that.
+func (l *Listener) offerCommands(ctx context.Context, daemon string) error {
+	const key = "commands"
+	kept, err := l.store.DaemonCursor(ctx, daemon, key)
+	if err != nil {
+		return err
+	}
+	var offered []discordapi.Command
+	_ = json.Unmarshal([]byte(kept), &offered) // nothing before the first time
+	if err := l.api.RegisterCommands(ctx, l.application, inbound.Commands(), offered); err != nil {
+		return err
+	}
+	value, err := json.Marshal(inbound.Commands())
+	if err != nil || string(value) == kept {
+		return err
+	}
+	return l.store.Write(ctx, func(tx *store.Tx) error { return tx.PutCursor(daemon, key, string(value)) })
 }
