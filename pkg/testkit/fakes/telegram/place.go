@@ -373,6 +373,18 @@ func (p Place) Unfurl(id int) {
 	})
 }
 
+// Age makes a message older.
+func (p Place) Age(id int, by time.Duration) {
+	p.act(func(r *room) error {
+		m := r.messages[id]
+		if m == nil {
+			return fmt.Errorf("no message %d", id)
+		}
+		m.Date -= int64(by / time.Second)
+		return nil
+	})
+}
+
 // Delete deletes a message. The Bot API has no update for that.
 func (p Place) Delete(id int) {
 	p.act(func(r *room) error {

@@ -43,7 +43,25 @@ func (p params) text() (string, []Entity, error) {
 	if err == nil {
 		err = checkText(text, entities)
 	}
+	if err == nil {
+		err = p.checkLinkPreview()
+	}
 	return text, mark(text, entities), err
+}
+
+// checkLinkPreview refuses options for the preview of a link that are no object, or not of its types.
+func (p params) checkLinkPreview() error {
+	var options *struct {
+		Disabled bool   `json:"is_disabled"`
+		URL      string `json:"url"`
+		Small    bool   `json:"prefer_small_media"`
+		Large    bool   `json:"prefer_large_media"`
+		Above    bool   `json:"show_above_text"`
+	}
+	if found, err := p.json("link_preview_options", &options); err != nil || found && options == nil {
+		return badRequest("object expected as link preview options")
+	}
+	return nil
 }
 
 func (p params) caption() (string, []Entity, error) {
@@ -157,8 +175,11 @@ func (s *Server) deleteMessage(p params) (any, error) {
 	return true, nil
 }
 
+// deletable is also limited by age, except for administrators.
 func (s *Server) deletable(r *room, m *Message) bool {
-	return m.From.ID == s.me.ID || r.chat.Type == Private || r.admin(s.me)
+	const maxAge = 48 * time.Hour
+	own := m.From.ID == s.me.ID || r.chat.Type == Private
+	return r.admin(s.me) || own && time.Since(time.Unix(m.Date, 0)) < maxAge
 }
 
 // deleteMessages deletes several messages, and skips those that do not exist.

@@ -123,7 +123,37 @@ func TestButtons_Press_IsAnsweredOnce(t *testing.T) {
 	}
 	r.refuse(400, "Bad Request: BUTTON_DATA_INVALID", "sendMessage", "chat_id", dm.ChatID, "text", "x",
 		"reply_markup", `{"inline_keyboard":[[{"text":"x","callback_data":"`+strings.Repeat("x", 65)+`"}]]}`)
+	r.refuse(400, "Bad Request: can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard", "sendMessage", "chat_id", dm.ChatID, "text", "x",
+		"reply_markup", `{"inline_keyboard":[[{"text":"x","callback_data":""}]]}`)
 	r.refuse(400, "Bad Request: object expected as reply markup", "sendMessage", "chat_id", dm.ChatID, "text", "x", "reply_markup", `[]`)
+}
+
+func TestSendMessage_LinkPreviewOptions_AreAnObject(t *testing.T) {
+	r := start(t, telegram.Options{})
+	dm := r.DM(r.User("Alice", "alice"))
+	for _, valid := range []string{"", `{}`, `{"is_disabled":true,"unknown":1}`} {
+		r.must(nil, "sendMessage", "chat_id", dm.ChatID, "text", "x", "link_preview_options", valid)
+	}
+	for _, invalid := range []string{"true", "null", "[]", `{"is_disabled":"true"}`, "{"} {
+		r.refuse(400, "Bad Request: object expected as link preview options", "sendMessage", "chat_id", dm.ChatID, "text", "x", "link_preview_options", invalid)
+	}
+}
+
+func TestDeleteMessage_TwoDaysOld_IsRefusedUnlessAdministrator(t *testing.T) {
+	r := start(t, telegram.Options{})
+	alice := r.User("Alice", "alice")
+	group := r.Group("team", alice)
+	ids := map[time.Duration]int{}
+	for _, age := range []time.Duration{47 * time.Hour, 49 * time.Hour} {
+		var m telegram.Message
+		r.must(&m, "sendMessage", "chat_id", group.ChatID, "text", "x")
+		group.Age(m.ID, age)
+		ids[age] = m.ID
+	}
+	r.must(nil, "deleteMessage", "chat_id", group.ChatID, "message_id", ids[47*time.Hour])
+	r.refuse(400, "Bad Request: message can't be deleted", "deleteMessage", "chat_id", group.ChatID, "message_id", ids[49*time.Hour])
+	group.Promote(alice, true)
+	r.must(nil, "deleteMessage", "chat_id", group.ChatID, "message_id", ids[49*time.Hour])
 }
 
 func TestSend_Things_ArriveAsDocumented(t *testing.T) {
