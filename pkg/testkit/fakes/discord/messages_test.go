@@ -79,6 +79,15 @@ func TestCreateMessage_Limits(t *testing.T) {
 		{50035, `{"content":"x","allowed_mentions":{"parse":["users"],"users":["1"]}}`},
 		{50035, `{"embeds":[{"title":"` + strings.Repeat("x", 257) + `"}]}`},
 		{50035, `{"embeds":[` + embed + `,` + embed + `]}`},
+		{50035, `{"embeds":[{"title":"x","footer":{"text":"` + strings.Repeat("x", 2049) + `"}}]}`},
+		{50035, `{"embeds":[{"title":"x","author":{"name":"` + strings.Repeat("x", 257) + `"}}]}`},
+		{50035, `{"embeds":[{"fields":[` + strings.Repeat(`,{"name":"x","value":"x"}`, 26)[1:] + `]}]}`},
+		{50035, `{"embeds":[{"fields":[{"name":"x","value":""}]}]}`}, {50035, `{"embeds":[{"fields":[{"name":" ","value":"x"}]}]}`},
+		{50035, `{"embeds":[{"fields":[{"name":"x","value":"` + strings.Repeat("x", 1025) + `"}]}]}`},
+		{50035, `{"embeds":[{"title":"x","url":"javascript:1"}]}`},
+		{50035, `{"embeds":[` + embed + `,{"footer":{"text":"` + strings.Repeat("x", 1905) + `"}}]}`},
+		{50035, `{"content":"x","allowed_mentions":{"users":["bob"]}}`},
+		{50035, `{"content":"x","allowed_mentions":{"roles":[` + strings.Repeat(`,"1"`, 101)[1:] + `]}}`},
 		{50035, `{"content":"x","attachments":[{"id":0,"filename":"a"}]}`},
 		{50035, `{"poll":{"question":{"text":""},"answers":[{"poll_media":{"text":"a"}}]}}`},
 		{50035, `{"poll":{"question":{"text":"q"},"answers":[]}}`},
@@ -86,6 +95,9 @@ func TestCreateMessage_Limits(t *testing.T) {
 		{50035, `{"poll":{"question":{"text":"q"},"answers":[{"poll_media":{"text":"a"}}],"duration":769}}`},
 	} {
 		r.refuse(400, tt.code, "POST", path, tt.body)
+	}
+	if got := r.request("POST", "/api/v9"+path, strings.NewReader(content("x")), "Content-Type", "text/plain"); got.Status != 400 || !strings.Contains(got.body, "CONTENT_TYPE_INVALID") {
+		t.Errorf("JSON that is not called so: %d %s", got.Status, got.body)
 	}
 	if n := len(r.general.Messages()); n != 1 {
 		t.Errorf("%d messages, want the accepted one", n)

@@ -63,6 +63,9 @@ func (q *request) readBody(contentType string, body io.Reader) error {
 	if err != nil || len(bytes.TrimSpace(raw)) == 0 {
 		return err
 	}
+	if kind != "application/json" {
+		return invalid("_", "CONTENT_TYPE_INVALID", "Expected \"Content-Type\" header to be one of {'application/json', 'multipart/form-data'}.")
+	}
 	q.payload = raw
 	if !json.Valid(raw) {
 		q.payload = nil

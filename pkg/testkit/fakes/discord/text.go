@@ -2,6 +2,8 @@ package discord
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,6 +30,16 @@ func (a allowed) check() error {
 	for _, kind := range a.Parse {
 		if !slices.Contains([]string{"users", "roles", "everyone"}, kind) {
 			return invalid("allowed_mentions.parse", "BASE_TYPE_CHOICES", "Value must be one of {'users', 'roles', 'everyone'}.")
+		}
+	}
+	for field, ids := range map[string][]string{"users": a.Users, "roles": a.Roles} {
+		if len(ids) > maxAllowedList {
+			return tooLong("allowed_mentions."+field, maxAllowedList)
+		}
+		for _, id := range ids {
+			if _, ok := snowflake(id); !ok {
+				return badSnowflake("allowed_mentions."+field, id)
+			}
 		}
 	}
 	if slices.Contains(a.Parse, "users") && len(a.Users) > 0 {
@@ -92,26 +104,68 @@ func (s *Server) mention(ch *channel, m *Message, id string) bool {
 	return true
 }
 
+// The documented limits of embeds, in characters.
+const (
+	maxEmbeds      = 10
+	maxTitle       = 256 // also of an author, and of a field
+	maxEmbedText   = 4096
+	maxFields      = 25
+	maxFieldValue  = 1024
+	maxFooter      = 2048
+	maxAllEmbeds   = 6000
+	maxAllowedList = 100 // users, or roles, of allowed_mentions
+)
+
 // checkEmbeds validates embeds by the documented limits.
 func checkEmbeds(embeds []Embed) error {
-	const mostEmbeds, mostTitle, mostDescription, mostTogether = 10, 256, 4096, 6000
-	if len(embeds) > mostEmbeds {
-		return tooLong("embeds", mostEmbeds)
+	if len(embeds) > maxEmbeds {
+		return tooLong("embeds", maxEmbeds)
 	}
 	together := 0
-	for _, e := range embeds {
-		switch {
-		case utf8.RuneCountInString(e.Title) > mostTitle:
-			return tooLong("embeds.0.title", mostTitle)
-		case utf8.RuneCountInString(e.Description) > mostDescription:
-			return tooLong("embeds.0.description", mostDescription)
+	for i, e := range embeds {
+		at := fmt.Sprintf("embeds.%d", i)
+		texts, err := e.check(at)
+		if err != nil {
+			return err
 		}
-		together += utf8.RuneCountInString(e.Title + e.Description)
+		together += utf8.RuneCountInString(texts)
 	}
-	if together > mostTogether {
+	if together > maxAllEmbeds {
 		return invalid("embeds", "MAX_EMBED_SIZE_EXCEEDED", "Embed size exceeds maximum size of 6000")
 	}
 	return nil
+}
+
+// check validates an embed, and returns the texts that count together.
+func (e *Embed) check(at string) (texts string, err error) {
+	limit := func(field, text string, most int) {
+		if texts += text; err == nil && utf8.RuneCountInString(text) > most {
+			err = tooLong(at+"."+field, most)
+		}
+	}
+	limit("title", e.Title, maxTitle)
+	limit("description", e.Description, maxEmbedText)
+	if e.Footer != nil {
+		limit("footer.text", e.Footer.Text, maxFooter)
+	}
+	if e.Author != nil {
+		limit("author.name", e.Author.Name, maxTitle)
+	}
+	if len(e.Fields) > maxFields {
+		return "", tooLong(at+".fields", maxFields)
+	}
+	for i, f := range e.Fields {
+		field := fmt.Sprintf("fields.%d", i)
+		if err == nil && (strings.TrimSpace(f.Name) == "" || strings.TrimSpace(f.Value) == "") {
+			err = required(at + "." + field)
+		}
+		limit(field+".name", f.Name, maxTitle)
+		limit(field+".value", f.Value, maxFieldValue)
+	}
+	if u, bad := url.Parse(e.URL); err == nil && e.URL != "" && (bad != nil || !slices.Contains([]string{"http", "https"}, u.Scheme)) {
+		err = invalid(at+".url", "URL_TYPE_INVALID_SCHEME", fmt.Sprintf("Scheme %q is not supported. Scheme must be one of ('http', 'https').", e.URL))
+	}
+	return texts, err
 }
 
 // maxNonce is the documented length of a nonce, which is a string or a number.
