@@ -86,7 +86,7 @@ func (s *Sender) beginPreview(ctx context.Context, p *adapter.Preview) (ts strin
 		}
 	}
 	_, ts, err = s.API.PostMessageContext(ctx, channel(p.In.ChatJID), slackgo.MsgOptionText(adapter.PreviewStart, false), slackgo.MsgOptionTS(p.In.ThreadID),
-		slackgo.MsgOptionMetadata(slackgo.SlackMetadata{EventType: previewTag, EventPayload: map[string]any{"turn": strconv.FormatInt(p.Turn, 10)}}))
+		noLinkPreviews(), slackgo.MsgOptionMetadata(slackgo.SlackMetadata{EventType: previewTag, EventPayload: map[string]any{"turn": strconv.FormatInt(p.Turn, 10)}}))
 	if err == nil {
 		s.previews.add(ts, &preview{in: p.In})
 	}

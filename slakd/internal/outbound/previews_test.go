@@ -269,6 +269,11 @@ func TestPreview_StreamThatCannotGoOn_IsEdited(t *testing.T) {
 				if diff := cmp.Diff([]string{"final"}, f.replies()); diff != "" {
 					t.Errorf("replies (-want +got):\n%s", diff)
 				}
+				for _, c := range f.server.Sent() {
+					if c.Method == "chat.postMessage" && (c.Params["unfurl_links"] != "false" || c.Params["unfurl_media"] != "false") {
+						t.Errorf("links have previews: %v", c.Params)
+					}
+				}
 			})
 		})
 	}

@@ -98,7 +98,7 @@ func (s *Sender) do(ctx context.Context, c call) (ts string, err error) {
 	switch c.method {
 	case postMessage:
 		_, ts, err = s.API.PostMessageContext(ctx, c.channel, text, slackgo.MsgOptionTS(c.thread),
-			slackgo.MsgOptionDisableLinkUnfurl(), slackgo.MsgOptionDisableMediaUnfurl(), slackgo.MsgOptionMetadata(c.tag.Metadata()))
+			noLinkPreviews(), slackgo.MsgOptionMetadata(c.tag.Metadata()))
 		if err == nil && ts == "" {
 			err = adapter.ErrNoMessage
 		}
@@ -112,6 +112,11 @@ func (s *Sender) do(ctx context.Context, c call) (ts string, err error) {
 		return s.upload(ctx, c)
 	}
 	return ts, err
+}
+
+// noLinkPreviews is the choice of a new message; its edits keep it.
+func noLinkPreviews() slackgo.MsgOption {
+	return slackgo.MsgOptionCompose(slackgo.MsgOptionDisableLinkUnfurl(), slackgo.MsgOptionDisableMediaUnfurl())
 }
 
 // upload sends a file, which takes three calls; only the last of them shows it to users.
