@@ -56,7 +56,7 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 		"in no guild":                   {fake.Options{}, false, "", 0, []string{"is in 0 guilds", "https://discord.com/oauth2/authorize?client_id=", "scope=bot+applications.commands&permissions=563259191446592"}, "switch"},
 		"joins are not seen":            {fake.Options{Denied: fake.GuildMembers}, true, "", 0, []string{"Server Members Intent is off", "discord.com/developers/applications/"}, "Message Content"},
 		"content is not seen":           {fake.Options{Denied: fake.MessageContent}, true, "", 1, []string{"Message Content Intent is off", "discord.com/developers/applications/"}, "discd: ok"},
-		"a wrong token":                 {fake.Options{}, true, "DISCORD_BOT_TOKEN=wrong", 78, []string{"does not accept DISCORD_BOT_TOKEN"}, "connects"},
+		"a wrong token":                 {fake.Options{}, true, "DISCORD_BOT_TOKEN=wrong", 78, []string{"discd: Discord does not accept DISCORD_BOT_TOKEN"}, "connects"},
 		"Bot before the token":          {fake.Options{}, true, "DISCORD_BOT_TOKEN=Bot abc", 78, []string{`DISCORD_BOT_TOKEN: begins with "Bot "`}, "connects"},
 		"a token in quotes":             {fake.Options{}, true, "DISCORD_BOT_TOKEN='abc'", 78, []string{"DISCORD_BOT_TOKEN: contains a quote"}, "connects"},
 		"a host named api":              {fake.Options{}, true, "DISCORD_API_URL=http://api.discord.invalid", 1, []string{"http://api.discord.invalid does not answer"}, "connects"},

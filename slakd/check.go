@@ -64,7 +64,7 @@ func checkSocket(ctx context.Context, api *slackapi.Client, cfg Config, out io.W
 		return fmt.Errorf("%s answers, but Socket Mode does not: %w: look at SLACK_API_URL, and at proxies and firewalls between", cfg.APIURL, err)
 	}
 	if open > 1 {
-		fmt.Fprintln(out, events.Competitors(open-1))
+		fmt.Fprintf(out, "%s (Slack counts a slakd that was killed for half a minute longer)\n", events.Competitors(open-1))
 	}
 	return nil
 }

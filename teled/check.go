@@ -65,7 +65,7 @@ func refusal(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	return fmt.Errorf("%w: look at TELEGRAM_BOT_TOKEN, and whether the server at TELEGRAM_API_URL is a Bot API of this year", err)
+	return fmt.Errorf("%w: look at TELEGRAM_BOT_TOKEN, and whether the server at TELEGRAM_API_URL is a current Bot API", err)
 }
 
 // checkWebhook looks for a webhook, which receives the updates in place of teled.

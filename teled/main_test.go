@@ -80,7 +80,7 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 		"webhook":          {botAPI{webhook: "https://example.org/hook"}, "", []string{"check"}, 1, "updates go to https://example.org/hook", "teled: ok"},
 		"access list":      {good, "", []string{"check"}, 0, "its access list in @BotFather", "privacy mode"},
 		"second poller":    {botAPI{readsAll: true, joinsGroups: true, rival: true}, "", []string{"check"}, 1, "another program reads this bot's updates: stop it, or use another bot", "teled: ok"},
-		"wrong token":      {good, "TELEGRAM_BOT_TOKEN=wrong", []string{"check"}, 78, "does not accept TELEGRAM_BOT_TOKEN: ask @BotFather", "connects"},
+		"wrong token":      {good, "TELEGRAM_BOT_TOKEN=wrong", []string{"check"}, 78, "teled: Telegram does not accept TELEGRAM_BOT_TOKEN: ask @BotFather", "connects"},
 		"token in quotes":  {good, `TELEGRAM_BOT_TOKEN="` + token + `"`, []string{"check"}, 78, "TELEGRAM_BOT_TOKEN: contains a quote", "connects"},
 		"token with blank": {good, "TELEGRAM_BOT_TOKEN=" + token + " ", nil, 78, "TELEGRAM_BOT_TOKEN: contains a blank", "connects"},
 		"token with bot":   {good, "TELEGRAM_BOT_TOKEN=bot" + token, nil, 78, "TELEGRAM_BOT_TOKEN: begins with bot", "connects"},

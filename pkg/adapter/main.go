@@ -82,9 +82,20 @@ func (p Program[C]) Run(ctx context.Context, args []string, stdout, stderr io.Wr
 			}
 			ctx, cancel := context.WithTimeout(ctx, CheckTimeout)
 			defer cancel()
-			return p.Check(ctx, cfg, out)
+			return withoutClass(p.Check(ctx, cfg, out))
 		},
 	}.Run(ctx, args, cli.Safe(stdout, redactor), cli.Safe(stderr, redactor))
+}
+
+// withoutClass is an error as an operator reads it, without the class of a *Failure, which is for retries.
+func withoutClass(err error) error {
+	switch e := err.(type) { //nolint:errorlint // only what is not wrapped in words
+	case *daemon.ExitError:
+		return &daemon.ExitError{Code: e.Code, Err: withoutClass(e.Err)}
+	case *Failure:
+		return e.Err
+	}
+	return err
 }
 
 // redactor hides the secrets of the configuration, as far as it can be read.

@@ -109,7 +109,7 @@ func (p Probe) answered(res *http.Response, call string, body []byte) error {
 		return fmt.Errorf("%s answers %s: too many calls came from this address or bot; check again %s", p.URL, res.Status, retryAdvice(res, answer))
 	case res.StatusCode >= http.StatusInternalServerError:
 		return fmt.Errorf("%s answers %s: it, or the server behind it, is out of order; check again in some minutes", p.URL, res.Status)
-	case res.StatusCode/100 == 3: //nolint:mnd // redirects
+	case res.StatusCode/100 == 3:
 		problem = fmt.Sprintf("a redirect to %q", excerpt([]byte(res.Header.Get("Location"))))
 	case bytes.HasPrefix(trimmed, []byte("<")):
 		problem = "a web page"

@@ -3,14 +3,15 @@ package adaptertest
 import (
 	"bytes"
 	"context"
+	"crypto/sha1"
+	"encoding/base64"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/gorilla/websocket"
 )
 
 // CheckServers runs the check subcommand of an adapter, with run, against servers that are not the platform's API, or
@@ -65,13 +66,6 @@ func CheckGateways(t *testing.T, answers func(gateway string) map[string]string,
 	t.Helper()
 	silence := make(chan struct{})
 	defer close(silence)
-	greeting := func(w http.ResponseWriter, r *http.Request) {
-		upgrader := websocket.Upgrader{}
-		if ws, err := upgrader.Upgrade(w, r, nil); err == nil {
-			_ = ws.WriteJSON(map[string]any{"op": 1, "type": "other"})
-			_ = ws.Close()
-		}
-	}
 	for name, tt := range map[string]struct {
 		handler http.HandlerFunc
 		scheme  string
@@ -80,7 +74,7 @@ func CheckGateways(t *testing.T, answers func(gateway string) map[string]string,
 		"page":   {answering(200, "<html>"), "ws", "the handshake is answered with 200 OK"},
 		"404":    {answering(404, ""), "ws", "the handshake is answered with 404 Not Found"},
 		"silent": {func(http.ResponseWriter, *http.Request) { <-silence }, "ws", "look at"},
-		"other":  {greeting, "ws", "look at"},
+		"other":  {greetOddly, "ws", "look at"},
 		"http":   {answering(200, "<html>"), "http", "malformed ws or wss URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +96,20 @@ func CheckGateways(t *testing.T, answers func(gateway string) map[string]string,
 			}
 		})
 	}
+}
+
+// greetOddly makes a websocket, and sends one frame that is no platform's greeting.
+func greetOddly(w http.ResponseWriter, r *http.Request) {
+	conn, out, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	accept := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455
+	const frame = `{"op":1,"type":"other"}`
+	_, _ = fmt.Fprintf(out, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n\x81%c%s",
+		base64.StdEncoding.EncodeToString(accept[:]), len(frame), frame)
+	_ = out.Flush()
 }
 
 func answering(status int, body string) http.HandlerFunc {
