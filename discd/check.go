@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"arizuko/discd/internal/discordapi"
@@ -52,7 +54,7 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 		fmt.Fprintf(out, "commands are not received, they go to %s:\n  remove the Interactions Endpoint URL at %s/information\n", app.CommandsURL, settings)
 	}
 	if app.CodeGrant {
-		fmt.Fprintf(out, "nobody can add the bot: switch off Requires OAuth2 Code Grant at %s/bot\n", settings)
+		fmt.Fprintf(out, "the bot cannot be added to guilds: switch off Requires OAuth2 Code Grant at %s/bot\n", settings)
 	}
 	if err := checkGuilds(ctx, api, app.ID, out); err != nil {
 		return refusal(err)
@@ -97,8 +99,8 @@ func refusal(err error) error {
 // checkGuilds prints how many guilds the bot is in, how to add it to one, and what it may not do in them.
 func checkGuilds(ctx context.Context, api *discordapi.Client, app string, out io.Writer) error {
 	var guilds []struct {
-		Name        string `json:"name"`
-		Permissions int64  `json:"permissions,string"` // of the bot, but for what channels change
+		Name        string          `json:"name"`
+		Permissions json.RawMessage `json:"permissions"` // of the bot, but for what channels change: bits in decimal, as a string
 	}
 	if err := api.Call(ctx, http.MethodGet, "users/@me/guilds", nil, &guilds); err != nil {
 		return err
@@ -112,22 +114,23 @@ func checkGuilds(ctx context.Context, api *discordapi.Client, app string, out io
 	fmt.Fprintf(out, "is in %d guilds; an administrator of a guild can add it:\n  %s\n", len(guilds), invitation)
 	named := 0
 	for _, guild := range guilds {
-		var lacking []string
-		for bit, name := range all {
-			if guild.Permissions&(bit|discordapi.Administrator) == 0 {
-				lacking = append(lacking, name)
-			}
-		}
-		if len(lacking) == 0 {
-			continue
+		given, err := strconv.ParseInt(strings.Trim(string(guild.Permissions), `"`), 10, 64)
+		if err != nil || given&discordapi.Administrator != 0 || given&wanted == wanted {
+			continue // other servers may not say it
 		}
 		if named++; named <= maxGuilds {
+			var lacking []string
+			for bit, name := range all {
+				if given&bit == 0 {
+					lacking = append(lacking, name)
+				}
+			}
 			slices.Sort(lacking)
-			fmt.Fprintf(out, "may not everything in %q: give its role %s, or open the link above again\n", guild.Name, strings.Join(lacking, ", "))
+			fmt.Fprintf(out, "in %q it lacks %s: give them to its role, or open the link above again\n", guild.Name, strings.Join(lacking, ", "))
 		}
 	}
 	if named > maxGuilds {
-		fmt.Fprintf(out, "nor in %d more\n", named-maxGuilds)
+		fmt.Fprintf(out, "in %d more guilds it lacks some, too\n", named-maxGuilds)
 	}
 	return nil
 }

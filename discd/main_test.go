@@ -117,17 +117,24 @@ func TestCheck_Application_ReportsProblemAndRemedy(t *testing.T) {
 		code        int
 		want        string
 	}{
-		"no problem":    {``, "8", 9, 0, "discd: ok"},
-		"endpoint":      {`,"interactions_endpoint_url":"https://example.org/hook"`, "8", 9, 0, "commands are not received, they go to https://example.org/hook:\n  remove the Interactions Endpoint URL at " + settings + "/information\n"},
-		"code grant":    {`,"bot_require_code_grant":true`, "8", 9, 0, "nobody can add the bot: switch off Requires OAuth2 Code Grant at " + settings + "/bot\n"},
-		"permissions":   {``, "562984313539584", 9, 0, `may not everything in "Team": give its role Add Reactions, Send Messages in Threads, or open the link above again`},
+		"no problem": {``, "8", 9, 0, "permissions=563259191446592\ndiscd: ok"},
+		"endpoint": {
+			`,"interactions_endpoint_url":"https://example.org/hook"`, "8", 9, 0,
+			"commands are not received, they go to https://example.org/hook:\n  remove the Interactions Endpoint URL at " + settings + "/information\n",
+		},
+		"code grant": {`,"bot_require_code_grant":true`, "8", 9, 0, "the bot cannot be added to guilds: switch off Requires OAuth2 Code Grant at " + settings + "/bot\n"},
+		"permissions": {
+			``, "562984313539584", 9, 0,
+			`in "Team" it lacks Add Reactions, Send Messages in Threads: give them to its role, or open the link above again`,
+		},
 		"many sessions": {``, "8", 0, 1, "the bot has connected too often: Discord lets it connect again in 1h0m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := httptest.NewServer(answers(map[string]string{
 				"applications/@me": `{"id":"1","flags":16777215` + tt.application + `}`,
-				"users/@me/guilds": `[{"id":"5","name":"Team","permissions":"` + tt.permissions + `"}]`,
-				"gateway/bot":      fmt.Sprintf(`{"url":"ws%s/gateway","session_start_limit":{"remaining":%d,"reset_after":3600000}}`, strings.TrimPrefix(gateway, "http"), tt.left),
+				"users/@me/guilds": `[{"id":"5","name":"Team","permissions":"` + tt.permissions + `"},{"id":"6","name":"Silent"}]`,
+				"gateway/bot": fmt.Sprintf(`{"url":"ws%s/gateway","session_start_limit":{"remaining":%d,"reset_after":3600000}}`,
+					strings.TrimPrefix(gateway, "http"), tt.left),
 			}))
 			defer api.Close()
 			var out bytes.Buffer

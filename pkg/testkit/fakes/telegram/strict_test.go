@@ -114,6 +114,9 @@ func TestButtons_Press_IsAnsweredOnce(t *testing.T) {
 	if a, _ := r.PressAnswer(query); a != (telegram.PressAnswer{Text: "not you", Alert: true}) {
 		t.Errorf("the user sees %+v", a)
 	}
+	if forged := dm.ForgePress(alice, m.ID, "root"); r.event("callback_query")["data"] != "root" || forged == query {
+		t.Errorf("a forged press %s does not arrive", forged)
+	}
 	const old = "Bad Request: query is too old and response timeout expired or query ID is invalid"
 	r.refuse(400, old, "answerCallbackQuery", "callback_query_id", query)
 	r.refuse(400, old, "answerCallbackQuery", "callback_query_id", "1")
