@@ -202,6 +202,15 @@ func (t *Telegram) Press(c Conversation, message, label string, other bool) (pre
 	return t.rooms[c.Chat].TryPress(by, m.ID, data)
 }
 
+// ForgePress presses a button with any data, as a modified app does.
+func (t *Telegram) ForgePress(c Conversation, message, data string) (press string, err error) {
+	m, err := t.message(c, message)
+	if err != nil {
+		return "", err
+	}
+	return t.rooms[c.Chat].ForgePress(t.users[c.Chat], m.ID, data), nil
+}
+
 // Stoppable implements Presser.
 func (t *Telegram) Stoppable(c Conversation) (messages []string) {
 	for _, m := range t.rooms[c.Chat].Messages() {
