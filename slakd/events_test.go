@@ -277,7 +277,7 @@ func (r *harness) get(path string) string {
 
 func TestReconnect_RefreshRequested_LogsNoError(t *testing.T) {
 	t.Parallel()
-	r := newConnected(t, fake.Options{})
+	r := newConnected(t, fake.Options{RetryDelays: []time.Duration{0, 300 * time.Millisecond, 5 * time.Second}}) // a busy machine reconnects late
 	r.team.Say(r.alice, "0")
 	r.Disconnect("refresh_requested")
 	r.team.Say(r.alice, "1")
