@@ -255,7 +255,7 @@ func (l *Listener) answerPress(ctx context.Context, s *adapter.Shell, id, notice
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	if err := l.API.AnswerPress(ctx, id, notice); err != nil {
-		s.Log.Warn("press not answered; Telegram shows its user a wait", "press", id, "err", err)
+		s.Log.Warn("press not answered; Telegram shows its user a wait", "event", "callback_query "+id, "err", err)
 	}
 }
 
