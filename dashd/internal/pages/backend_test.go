@@ -88,6 +88,7 @@ type backend struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every change
 	rows    []row
+	name    string           // of the group, "" for the usual one
 	clients map[string]int64 // row of each client_id
 	typing  []string
 	work    []work        // what agents say of their work
@@ -191,7 +192,7 @@ func (b *backend) add(r row) int64 {
 
 func (b *backend) page(w http.ResponseWriter, _ *http.Request) {
 	last := get(b, func() int64 { return int64(len(b.rows)) })
-	b.pages.Chat(w, pages.ChatPage{Folder: "acme/eng", Name: "Engineering", Assistant: "Ada", LastID: last, Demo: b.demo, MaxFile: 1 << 20, MaxFiles: 10, Login: operator})
+	b.pages.Chat(w, pages.ChatPage{Folder: "acme/eng", Name: cmp.Or(b.name, "Engineering"), Assistant: "Ada", LastID: last, Demo: b.demo, MaxFile: 1 << 20, MaxFiles: 10, Login: operator})
 }
 
 func (b *backend) api(next http.HandlerFunc) http.HandlerFunc {
