@@ -268,7 +268,9 @@ func (b *browser) send(method, path, body string, headers ...string) *http.Respo
 	req.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 	for _, header := range headers {
 		name, value, _ := strings.Cut(header, ": ")
-		req.Header.Set(name, value)
+		if req.Header.Set(name, value); name == "Host" {
+			req.Host = value
+		}
 	}
 	res, err := b.http.Do(req)
 	if err != nil {

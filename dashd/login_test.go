@@ -179,7 +179,7 @@ func TestPost_OtherSite_Refused(t *testing.T) {
 		{"Origin: https://chat.example:8443"},
 	} {
 		for _, path := range []string{"/chat/main/messages", "/login", "/logout"} {
-			if a := b.do("POST", path, body, headers...); a.status != 403 || a.kind() != "forbidden" {
+			if a := b.do("POST", path, body, append(headers, "Accept: */*")...); a.status != 403 || a.kind() != "forbidden" {
 				t.Errorf("%s %s: %d %s", path, headers, a.status, a.body)
 			}
 		}

@@ -22,7 +22,13 @@ import (
 
 // routes mounts all endpoints. Those for health checks, which carry no chats, answer under any name.
 func (d *dashd) routes() {
-	r := d.Router.With(pages.Secure, d.hosts.Forwarded, d.hosts.Check)
+	r := d.Router.With(pages.Secure, d.hosts.Forwarded, d.pages.Refusals, d.hosts.Check)
+	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		httpx.Error(w, apierr.New(apierr.NotFound, "no such path: %s", r.URL.Path))
+	})
+	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		httpx.Error(w, apierr.New(apierr.BadRequest, "%s does not take %s: nothing was changed", r.URL.Path, r.Method))
+	})
 	r.Handle("/assets/*", d.pages.Assets())
 	d.login.Mount(r)
 	r.Group(func(r chi.Router) {
@@ -60,7 +66,7 @@ func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 		case g != nil:
 			handler(w, r, g)
 		case strings.Contains(r.Header.Get("Accept"), "text/html"):
-			d.pages.Problem(w, http.StatusNotFound, "No such chat", "There is no group "+folder+". Add one with: routd groups add NAME")
+			d.pages.Problem(w, http.StatusNotFound, "No such chat", "There is no group "+folder+". The page Groups lists them, and adds one.")
 		default:
 			httpx.Error(w, apierr.New(apierr.NotFound, "no group %q is registered", folder))
 		}

@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"time"
 
 	"arizuko/pkg/httpx"
 )
@@ -30,7 +31,7 @@ func New() (*Pages, error) {
 	if p.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": newTurnTable, "spendLines": newSpendTable, "request": newRequestCard, "navigation": navigation, "duration": duration, "verbs": verbs, "until": until, "left": left, "bytes": byteSize}
+	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": newTurnTable, "spendLines": newSpendTable, "request": newRequestCard, "navigation": navigation, "duration": duration, "verbs": verbs, "until": until, "left": left, "bytes": byteSize, "now": func() int64 { return time.Now().UnixMilli() }}
 	p.templates, err = template.New("").Funcs(functions).ParseFS(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse the templates: %w", err)
@@ -108,7 +109,10 @@ func (p *Pages) Chat(w http.ResponseWriter, page ChatPage) {
 
 // Problem writes a page with an error, e.g. that there is no such chat.
 func (p *Pages) Problem(w http.ResponseWriter, status int, title, text string) {
-	p.page(w, status, "problem.html", struct{ Title, Text string }{title, text})
+	p.page(w, status, "problem.html", struct {
+		Title, Text string
+		LogIn       bool
+	}{title, text, status == http.StatusUnauthorized})
 }
 
 func (p *Pages) page(w http.ResponseWriter, status int, name string, data any) {

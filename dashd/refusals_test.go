@@ -1,0 +1,45 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestRefusals_Browser_GetsAPage: what a browser opens or sends is answered with a page, also where it is refused. Scripts and
+// programs get the reason in JSON.
+func TestRefusals_Browser_GetsAPage(t *testing.T) {
+	p := serve(t, dataFolder(t))
+	b, stranger := p.operator(), p.browser()
+	own := "Origin: " + b.base
+	for name, refused := range map[string]struct {
+		by           *browser
+		method, path string
+		headers      []string
+		status       int
+		says         string
+	}{
+		"unknown address":      {b, "GET", "/nowhere", nil, 404, "There is no such page"},
+		"slash at the end":     {b, "GET", "/turns/", nil, 404, "/turns/"},
+		"address of a form":    {b, "GET", "/turns/1/retry", nil, 400, "nothing was changed"},
+		"page that takes none": {b, "POST", "/turns", []string{own}, 400, "nothing was changed"},
+		"no such group":        {b, "GET", "/chat/none", nil, 404, "no group none"},
+		"file without one":     {b, "GET", "/chat/main/file", nil, 404, "has no file 1"},
+		"other site's form":    {b, "POST", "/turns/1/retry", []string{"Origin: https://evil.example"}, 403, "other sites"},
+		"other name":           {b, "GET", "/", []string{"Host: evil.example"}, 403, "not the dashboard"},
+		"login that ended":     {stranger, "POST", "/turns/1/retry", []string{own}, 401, `<a href="/login">`},
+		"unknown, no login":    {stranger, "GET", "/nowhere", nil, 404, "There is no such page"},
+		"escaped address":      {b, "GET", "/%3Cscript%3Ehit=1%3C/script%3E", nil, 404, "&lt;script&gt;"},
+	} {
+		a := refused.by.do(refused.method, refused.path, "", refused.headers...)
+		if a.status != refused.status || !strings.HasPrefix(a.Get("Content-Type"), "text/html") || !strings.Contains(a.body, "<h1>") || !strings.Contains(a.body, refused.says) {
+			t.Errorf("%s: %d %s, want a page with %q: %.300s", name, a.status, a.Get("Content-Type"), refused.says, a.body)
+		}
+		if a.Get("Content-Security-Policy") == "" {
+			t.Errorf("%s: the page has no content security policy", name)
+		}
+		program := refused.by.do(refused.method, refused.path, "", append(refused.headers, "Accept: */*")...)
+		if program.status != refused.status || program.kind() == "" {
+			t.Errorf("%s, as a program: %d %.200s, want JSON", name, program.status, program.body)
+		}
+	}
+}
