@@ -59,7 +59,7 @@ export class Stream {
 
   // #check ends a silent connection, also one that has said nothing yet: a proxy may hold the stream back.
   #check(limit) {
-    if (!this.#attempt || Date.now() - this.#heardAt <= limit) return;
+    if (!this.#attempt || Math.abs(Date.now() - this.#heardAt) <= limit) return; // the clock may be set back
     this.#become("lost");
     this.#connect();
   }

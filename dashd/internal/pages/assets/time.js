@@ -1,8 +1,18 @@
 // Times in words, such as "5 min ago". The server words them the same way when it renders a page.
 
+// skew is how far the browser's clock is ahead of the server's, in ms: the moments on a page are the server's.
+let skew = 0;
+
+const serverNow = () => Date.now() - skew;
+
+// setServerTime is called with what the server's clock shows now, in unix ms.
+export function setServerTime(at) {
+  if (at > 0) skew = Date.now() - at;
+}
+
 const minute = 60_000, hour = 60 * minute, day = 24 * hour;
 
-export function ago(at, now = Date.now()) {
+export function ago(at, now = serverNow()) {
   const passed = now - at;
   if (passed < minute) return "just now";
   if (passed < hour) return `${Math.floor(passed / minute)} min ago`;
@@ -12,7 +22,7 @@ export function ago(at, now = Date.now()) {
 }
 
 // ahead words how long it is until a moment to come.
-export function ahead(at, now = Date.now()) {
+export function ahead(at, now = serverNow()) {
   const left = at - now;
   if (left <= 0) return "now";
   if (left < minute) return "in less than a minute";
@@ -34,5 +44,6 @@ function refresh() {
   }
 }
 
+setServerTime(Number(document.documentElement.dataset.now));
 refresh();
 setInterval(refresh, minute / 2);

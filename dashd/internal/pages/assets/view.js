@@ -1,7 +1,7 @@
 // A page for operators: it is fetched again whenever something has changed. What was typed, what is open and what has the
 // focus stay.
 
-import "./time.js";
+import { setServerTime } from "./time.js";
 import { Connection } from "./connection.js";
 import { backoff } from "./stream.js";
 
@@ -85,7 +85,8 @@ class Fragment {
   #plan() {
     if (!this.#wanted || this.#busy || document.hidden) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#fetch(), this.#notBefore - Date.now());
+    const left = this.#notBefore - Date.now();
+    this.#timer = setTimeout(() => this.#fetch(), left > maxDelay ? minGap : left); // the clock may have been set back
   }
 
   async #fetch() {
@@ -107,6 +108,7 @@ class Fragment {
         headers: { "Accept": "application/json", "If-None-Match": this.#tag },
         cache: "no-store", signal: AbortSignal.timeout(timeout),
       });
+      setServerTime(Date.parse(answer.headers.get("Date")));
       if (answer.status === 401) this.#connection.ended();
       if (answer.status === 401) return false;
       if (answer.ok) {
