@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"arizuko/dashd/internal/indexer"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -30,7 +32,7 @@ func benchPages(start time.Time, last int64) []string {
 	at := func(d time.Duration) string { return start.Add(d).UTC().Format("2006-01-02T15:04") }
 	length := time.Duration(last) * time.Second
 	return []string{
-		"/", "/approvals", "/turns", "/turns?state=failed", "/turns?state=queued", "/turns/1001", "/turns/1001/context",
+		"/", "/approvals", "/turns", "/turns?state=failed", "/turns?state=queued", "/turns/1001", "/turns/1001/context", "/turns/3/log?run=1",
 		"/messages", fmt.Sprintf("/messages?before=%d", last/2), fmt.Sprintf("/messages/%d", last/2),
 		"/messages?chat=telegram:-7", "/messages?sender=telegram:42", "/messages?group=group3", "/messages?direction=out", "/messages?state=failed",
 		"/messages?state=waiting", "/messages?state=queued&chat=telegram:-7", "/messages?disposition=dropped&reason=no_route", "/messages?disposition=sticky", "/messages?disposition=undecided",
@@ -41,7 +43,7 @@ func benchPages(start time.Time, last int64) []string {
 		"/messages?text=$3*", "/messages?text=$1&chat=telegram:-7", "/messages?text=$2&sender=telegram:42", fmt.Sprintf("/messages?text=$1&before=%d", last/2),
 		"/lost", "/lost?reason=failed.permanent", "/lost?reason=dropped.no_route", "/lost?reason=parked", "/lost/confirm?reason=failed.permanent", "/lost/confirm?reason=dropped.no_route",
 		"/chats", "/chats?platform=discord", "/chats?text=room+1999", "/chats?text=no+such+title", "/chats?before=" + strconv.FormatInt(start.UnixMilli()+5000, 10) + "~telegram:-1",
-		"/groups", "/groups?after=group500", "/groups/group0", "/groups/group0?dir=many", "/groups/group0?session=%23t500", "/logs?group=group1&run=1",
+		"/groups", "/groups?after=group500", "/groups/group0", "/groups/group0?dir=many", "/groups/group0?session=%23t500", "/logs?group=group1&run=1", "/files?group=group0&path=many/file-00001.txt",
 		"/routes", "/routes?from=1500", "/routes?q=group7", "/engagement", "/spend", "/spend?group=group1", "/spend?day=2026-11-23", "/reminders", "/reminders?group=group1", "/reminders?chat=telegram:-1", "/reminders?after=2500",
 		"/polls", "/polls?state=open", "/polls?before=2500", "/audit", "/audit?who=cli", "/audit?what=approve", "/audit?who=cli&what=approve", "/audit?who=rare&what=approve",
 		"/access", "/access?chat=telegram:-7&sender=telegram:42", "/settings",
@@ -89,6 +91,27 @@ func BenchmarkPages(b *testing.B) {
 				}
 			})
 		})
+	}
+}
+
+// unmeasured are pages that read no rows but those of the login.
+var unmeasured = []string{"/assets/*", "/healthz", "/readyz", "/metrics", "/login", "/chat"}
+
+func TestBenchPages_HaveEachPage(t *testing.T) {
+	p := serve(t, dataFolder(t))
+	measured := map[string]bool{"/routes/edit": true} // with each of its buttons
+	for _, address := range benchPages(time.Now(), 1000) {
+		path, _, _ := strings.Cut(address, "?")
+		at := chi.NewRouteContext()
+		if !p.Router.Match(at, http.MethodGet, path) {
+			t.Errorf("%s is no page", address)
+		}
+		measured[strings.Join(at.RoutePatterns, "")] = true
+	}
+	for _, pattern := range p.mounted(http.MethodGet) {
+		if !measured[pattern] && !slices.Contains(unmeasured, pattern) {
+			t.Errorf("%s is not measured", pattern)
+		}
 	}
 }
 
