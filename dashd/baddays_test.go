@@ -247,6 +247,35 @@ func TestBadDays_DatabaseIsLocked_PagesAreShown(t *testing.T) {
 	}
 }
 
+// TestPages_DaemonDown_SayWhatCannotBeChanged: a page with forms says that the daemon that does what they ask is not running, and
+// no longer once it runs, also one that is open.
+func TestPages_DaemonDown_SayWhatCannotBeChanged(t *testing.T) {
+	data := badDay(t)
+	shell(t, data, `DELETE FROM daemons WHERE name = 'gated'`)
+	b := serve(t, data).operator()
+	pages := badDayPages()
+	needs := map[string]string{
+		"/messages/{id}": "gated", "/turns": "gated", "/turns/{id}": "gated", "/reminders": "gated", "/polls": "gated", "/lost": "gated", "/lost/confirm": "gated",
+		"/approvals": "onbod", "/routes": "routd", "/engagement": "routd", "/groups": "routd", "/groups/*": "routd",
+	}
+	for pattern, daemon := range needs {
+		for _, accept := range []string{"text/html", "application/json"} {
+			if a := b.get(pages[pattern], "Accept: "+accept); a.status != 200 || !strings.Contains(a.body, daemon+" is not running") {
+				t.Errorf("%s: %d, no word of %s", pattern, a.status, daemon)
+			}
+		}
+	}
+	now := time.Now().UnixMilli()
+	for _, name := range []string{"gated", "onbod", "routd"} {
+		shell(t, data, `INSERT INTO daemons (name, started_at, heartbeat_at, connection) VALUES (?, ?, ?, 'connected')`, name, now, now)
+	}
+	for pattern, daemon := range needs {
+		if strings.Contains(b.get(pages[pattern]).body, "is not running") {
+			t.Errorf("%s says that %s is not running", pattern, daemon)
+		}
+	}
+}
+
 // TestActions_EachOne_NamesTheOperator makes each action: the daemon that owns the rows writes into the audit who asked.
 func TestActions_EachOne_NamesTheOperator(t *testing.T) {
 	asked := make(chan string, 100)

@@ -269,6 +269,34 @@ func TestOverview_NewRow_ChangesFragment(t *testing.T) {
 	}
 }
 
+// TestOverview_Failures_NeedAttention: what fails or waits is on the overview, with what to do about it and where.
+func TestOverview_Failures_NeedAttention(t *testing.T) {
+	data := dataFolder(t)
+	lostRows(t, data)
+	storeTurns(t, data, "failed")
+	request(t, data, "ABCD-1234", "telegram:-5")
+	now := time.Now()
+	shell(t, data, `UPDATE onboarding_requests SET created_at = ?`, now.Add(-2*time.Hour).UnixMilli())
+	shell(t, data, `UPDATE messages SET received_at = ?`, now.UnixMilli())
+	shell(t, data, `UPDATE turns SET ended_at = ?, error = 'exit <b>1</b>'`, now.UnixMilli())
+	for _, name := range []string{"gated", "routd", "onbod"} {
+		shell(t, data, `INSERT INTO daemons (name, started_at, heartbeat_at, connection) VALUES (?, 1, ?, 'connected')`, name, now.UnixMilli())
+	}
+	page := serve(t, data).operator().must(200, "GET", "/", "").body
+	_, page, _ = strings.Cut(page, "Needs attention")
+	for _, want := range []string{
+		"1 turn failed within a day", "exit &lt;b&gt;1&lt;/b&gt;", `<a href="/turns?state=failed">`, "delivered within a day", `<a href="/lost">`,
+		"1 request of a chat waits for an operator", `<a href="/approvals">`, `<span class="state good">running</span>`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the overview does not say %q", want)
+		}
+	}
+	if strings.Contains(page, "has never run") {
+		t.Error("a daemon that runs is said never to have run")
+	}
+}
+
 func TestStatus_EachChat_HasAllFields(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data)
@@ -322,7 +350,7 @@ func TestOverview_RoutdsProblems_Listed(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, page)
 		}
 	}
-	if strings.Contains(page, `class="detail"`) {
+	if _, table, _ := strings.Cut(page, `<h2 id="daemons">`); strings.Contains(table, `class="detail"`) {
 		t.Errorf("the problems are listed beside routd, too:\n%s", page)
 	}
 }

@@ -57,3 +57,10 @@ func doctorConfig(cfg Config, environ []string) doctor.Config {
 		Daemons: append(peers.Endpoints(environ), doctor.Endpoint{Name: name, URL: cfg.URL}),
 	}
 }
+
+// examineRows is what an open dashboard says of the instance by itself.
+func (d *dashd) examineRows(ctx context.Context) ([]doctor.Finding, error) {
+	cfg := doctorConfig(d.cfg, environ())
+	cfg.Now = d.Now
+	return doctor.Rows(ctx, cfg, d.Store.Reader)
+}

@@ -78,9 +78,6 @@ func (c *Console) requests(ctx context.Context) (pages.Approvals, error) {
 		if shown.Groups, err = c.sharedGroups(ctx); err != nil {
 			return none, err
 		}
-		if shown.Down, err = c.onbodDown(ctx); err != nil {
-			return none, err
-		}
 	}
 	return shown, nil
 }
@@ -157,19 +154,6 @@ func (c *Console) askDefaults(ctx context.Context) map[string]string {
 		folders[r.Code] = r.DefaultFolder
 	}
 	return folders
-}
-
-func (c *Console) onbodDown(ctx context.Context) (bool, error) {
-	facts, err := c.Status.Daemons(ctx)
-	if err != nil {
-		return false, err
-	}
-	for _, row := range facts {
-		if row.Name == "onbod" {
-			return !row.OK, nil
-		}
-	}
-	return true, nil
 }
 
 // sharedGroups are the groups with the chats whose messages a route leads there.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"arizuko/dashd/internal/doctor"
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
@@ -29,6 +30,7 @@ type Console struct {
 	flashes  flashes
 	defaults defaults
 	minutes  minutes
+	findings findings
 	tables   tables
 }
 
@@ -40,9 +42,10 @@ type Config struct {
 	Routd     *httpx.Client
 	Gated     *httpx.Client
 	Onbod     *httpx.Client
-	Operators []string            // OPERATORS
-	Data      string              // ARIZUKO_DATA
-	Redact    func(string) string // replaces secrets in texts; nil: there are none
+	Examine   func(context.Context) ([]doctor.Finding, error) // what the rows say is wrong
+	Operators []string                                        // OPERATORS
+	Data      string                                          // ARIZUKO_DATA
+	Redact    func(string) string                             // replaces secrets in texts; nil: there are none
 	Settings  []pages.Setting
 	Paths     []pages.Setting
 	Version   string // of dashd
@@ -76,7 +79,8 @@ type view struct {
 	section string // the link in the navigation that is current
 	// load reads what the page shows.
 	load  func(*http.Request) (*shown, error)
-	still bool // it is not rendered again while it is open
+	still bool   // it is not rendered again while it is open
+	needs string // the daemon that makes the changes of the page, "" for none
 }
 
 // shown is the content of a page: a template and its data.
@@ -91,22 +95,22 @@ func (c *Console) views() []view {
 	return []view{
 		{path: "/", section: "/", load: c.overview},
 		{path: "/messages", section: "/messages", load: c.messages},
-		{path: "/messages/{id}", section: "/messages", load: c.why},
-		{path: "/turns", section: "/turns", load: c.turns},
-		{path: "/turns/{id}", section: "/turns", load: c.turn},
+		{path: "/messages/{id}", section: "/messages", load: c.why, needs: "gated"},
+		{path: "/turns", section: "/turns", load: c.turns, needs: "gated"},
+		{path: "/turns/{id}", section: "/turns", load: c.turn, needs: "gated"},
 		{path: "/turns/{id}/context", section: "/turns", load: c.prompt, still: true},
 		{path: "/spend", section: "/spend", load: c.spend},
-		{path: "/reminders", section: "/reminders", load: c.reminders},
-		{path: "/polls", section: "/polls", load: c.polls},
-		{path: "/lost", section: "/lost", load: c.lost},
-		{path: "/lost/confirm", section: "/lost", load: c.confirmLost, still: true},
+		{path: "/reminders", section: "/reminders", load: c.reminders, needs: "gated"},
+		{path: "/polls", section: "/polls", load: c.polls, needs: "gated"},
+		{path: "/lost", section: "/lost", load: c.lost, needs: "gated"},
+		{path: "/lost/confirm", section: "/lost", load: c.confirmLost, still: true, needs: "gated"},
 		{path: "/chats", section: "/chats", load: c.chats},
-		{path: "/approvals", section: "/approvals", load: c.approvals},
-		{path: "/routes", section: "/routes", load: c.routes},
+		{path: "/approvals", section: "/approvals", load: c.approvals, needs: "onbod"},
+		{path: "/routes", section: "/routes", load: c.routes, needs: "routd"},
 		{path: "/audit", section: "/audit", load: c.audit},
-		{path: "/engagement", section: "/engagement", load: c.engagement},
-		{path: "/groups", section: "/groups", load: c.groups},
-		{path: "/groups/*", section: "/groups", load: c.group, still: true},
+		{path: "/engagement", section: "/engagement", load: c.engagement, needs: "routd"},
+		{path: "/groups", section: "/groups", load: c.groups, needs: "routd"},
+		{path: "/groups/*", section: "/groups", load: c.group, still: true, needs: "routd"},
 		{path: "/settings", section: "/settings", load: c.settings},
 		{path: "/access", section: "/access", load: c.access, still: true},
 	}
@@ -183,7 +187,15 @@ func (c *Console) render(v view, r *http.Request) (*shown, template.HTML, error)
 		return nil, "", err
 	}
 	fragment, err := c.Pages.Fragment(content.template, content.data)
-	return content, fragment, err
+	if err != nil || v.needs == "" {
+		return content, fragment, err
+	}
+	runs, err := c.Status.Runs(r.Context(), v.needs)
+	if err != nil || runs {
+		return content, fragment, err
+	}
+	down, err := c.Pages.Fragment("down.html", v.needs)
+	return content, down + fragment, err
 }
 
 // failed shows why a page cannot be shown: the words of a refusal, else that the database cannot be read.

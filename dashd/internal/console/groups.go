@@ -261,7 +261,7 @@ func (c *Console) settings(r *http.Request) (*shown, error) {
 	}
 	page := pages.Settings{Now: c.Now().UnixMilli(), Values: c.Settings, Paths: c.Paths, Version: c.Version, Schema: c.Schema}
 	for _, d := range daemons {
-		page.Daemons = append(page.Daemons, pages.DaemonLine{Name: d.Name, Connection: string(d.Connection), Detail: line(d.Detail), Version: line(d.Version), OK: d.OK, HeartbeatAt: d.HeartbeatAt})
+		page.Daemons = append(page.Daemons, pages.DaemonLine{Name: d.Name, Connection: connectionWords(d), Detail: line(d.Detail), Version: line(d.Version), OK: d.OK, HeartbeatAt: d.HeartbeatAt})
 	}
 	slices.SortFunc(page.Daemons, func(a, b pages.DaemonLine) int { return strings.Compare(a.Name, b.Name) })
 	return &shown{title: "Settings", template: "settings.html", data: page}, nil

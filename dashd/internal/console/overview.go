@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 )
 
@@ -36,7 +38,12 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 	if err != nil {
 		return none, err
 	}
+	attention, err := c.findings.read(ctx, c)
+	if err != nil {
+		return none, err
+	}
 	shown := pages.Overview{
+		Attention: attention[:min(len(attention), maxAttention)], Unlisted: max(0, len(attention)-maxAttention),
 		Pending: requests.Rows, Steps: steps, Minutes: minutes,
 		Running: pageTurns(f.RunningCount, f.Running), Queued: pageTurns(f.QueuedCount, f.Queued), Now: f.Now,
 		Waiting: pages.WaitingLine{Rows: f.Inbound.Rows, Chat: f.Inbound.ChatJID, Since: f.Inbound.Since},
@@ -47,7 +54,7 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 			shown.Routes, line.Detail = strings.Split(line.Detail, "\n"), "" // as routd reports its table
 		}
 		shown.Daemons = append(shown.Daemons, pages.DaemonLine{
-			Name: line.Name, Connection: string(line.Connection), Detail: line.Detail, Version: line.Version,
+			Name: line.Name, Connection: connectionWords(line), Detail: line.Detail, Version: line.Version,
 			OK: line.OK, HeartbeatAt: line.HeartbeatAt, LastEventAt: line.LastEventAt, LastProbeAt: line.LastProbeAt,
 		})
 	}
@@ -56,6 +63,14 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 		shown.Machines = append(shown.Machines, machineLine(&f.Machines[i]))
 	}
 	return shown, nil
+}
+
+// connectionWords says of a daemon without a platform that it runs: there is nothing that it is connected to.
+func connectionWords(d status.Daemon) string {
+	if d.Connection == daemon.Connected && slices.Contains(daemon.Core(), d.Name) {
+		return "running"
+	}
+	return string(d.Connection)
 }
 
 func machineLine(p *status.Process) pages.MachineLine {

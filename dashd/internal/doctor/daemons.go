@@ -41,6 +41,7 @@ func (e *examination) daemons(ctx context.Context) error {
 	}
 	for _, name := range e.expected() {
 		switch row, known := e.rows[name]; {
+		case name == e.self:
 		case e.alive(name):
 			e.connection(row)
 		case known || e.answers[name].status == 0:

@@ -94,6 +94,7 @@ type examination struct {
 	now    int64 // unix ms
 	report Report
 
+	self     string // the daemon that examines itself: it runs, whatever its row says
 	secret   string
 	schema   bool // what is wrong with the database has been reported: daemons that wait for it are not
 	checked  map[string]bool
@@ -130,9 +131,7 @@ func Examine(ctx context.Context, cfg Config) Report {
 
 // examineRows runs the checks that read the database. One that fails is a finding, and the others go on.
 func (e *examination) examineRows(ctx context.Context) {
-	for _, check := range []func(context.Context) error{
-		e.daemons, e.clock, e.undecided, e.parked, e.limited, e.turns, e.outbound, e.undelivered, e.files, e.failing, e.reminders, e.routes, e.groupFolders, e.bots,
-	} {
+	for _, check := range append(e.rowChecks(), e.routes, e.groupFolders, e.bots) {
 		if err := check(ctx); err != nil {
 			e.unreadable(err)
 			return

@@ -12,7 +12,6 @@ type Approvals struct {
 	More    int           // pending requests that are not listed
 	Decided []RequestLine
 	Groups  []GroupChats // that a chat may be connected to
-	Down    bool         // onbod does not run: nothing can be decided
 	Now     int64
 }
 

@@ -21,14 +21,14 @@ func hostileApprovals(text string) any {
 	noted := request
 	noted.Approving = text
 	return pages.Approvals{
-		Pending: []pages.RequestLine{request, noted}, More: 1, Decided: []pages.RequestLine{request}, Down: true, Now: 10,
+		Pending: []pages.RequestLine{request, noted}, More: 1, Decided: []pages.RequestLine{request}, Now: 10,
 		Groups: []pages.GroupChats{{Folder: text, Chats: []string{text}, More: 1}},
 	}
 }
 
 func sampleApprovals(now int64) pages.Approvals {
 	return pages.Approvals{
-		Now: now, Down: true, More: 3,
+		Now: now, More: 3,
 		Pending: []pages.RequestLine{
 			{Code: "KQVD-4821", Chat: "telegram:-1001234567890", Kind: "group chat", Title: "Engineering: builds, releases and everything that breaks at night", Sender: "telegram:4211223344", SenderName: "Ada Lovelace",
 				Sample: "@arizuko can you say why the nightly build is red? It has been since Tuesday, and TestWriteOrder looks like it waits for a lock that no process holds.", CreatedAt: now - 90_000, DefaultFolder: "telegram-engineering-builds-releases-and-ev"},

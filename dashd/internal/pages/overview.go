@@ -14,8 +14,11 @@ type Overview struct {
 	Unsent   WaitingLine // outbound rows that are not delivered
 	Pending  int         // requests of chats that wait for an operator
 	Steps    *Steps      // nil once a chat of a platform is connected
-	Minutes  Minutes
-	Now      int64
+	// Attention is what is wrong, problems first; Unlisted is how much more there is.
+	Attention []Attention
+	Unlisted  int
+	Minutes   Minutes
+	Now       int64
 }
 
 // DaemonLine is one daemon. Connection is the state of its platform, Detail its problem.
@@ -24,6 +27,13 @@ type DaemonLine struct {
 	OK                                bool
 	HeartbeatAt                       int64
 	LastEventAt, LastProbeAt          int64
+}
+
+// Attention is one thing that is wrong, what to do about it, and the page to do it on.
+type Attention struct {
+	Text, Fix string
+	Bad       bool // something does not work
+	Page      Link // without a path if there is none
 }
 
 // MachineLine is a process of an instance that has several machines. Does says what it does of what its daemon does; Quiet and

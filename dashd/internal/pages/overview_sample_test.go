@@ -26,7 +26,7 @@ func hostileOverview(text string) any {
 		Requests: []pages.RequestLine{hostileRequest(text)},
 	}
 	return pages.Overview{
-		Pending: 1, Steps: steps,
+		Pending: 1, Steps: steps, Attention: []pages.Attention{{Text: text, Fix: text, Bad: true, Page: pages.Link{Path: text, Text: text}}}, Unlisted: 2,
 		Daemons: []pages.DaemonLine{{Name: text, Connection: text, Detail: text, Version: text}}, Routes: []string{text},
 		Machines: []pages.MachineLine{{Daemon: text, Does: text, Place: text, Addr: text, Version: text, Note: text, Bad: true}}, Unheld: []string{text},
 		Running: pages.Turns{Count: 1, Lines: turn}, Queued: pages.Turns{Count: 52, Lines: turn}, Waiting: waiting, Unsent: waiting, Now: 10,
@@ -61,7 +61,12 @@ func sampleFacts(now int64) pages.Overview {
 			"route 7 (platform=telegram) lets any user reach group main; direct messages of all of them share its sessions: " +
 				"match a sender or a room, or set access in the group's config",
 		},
-		Minutes: sampleMinutes(),
+		Attention: []pages.Attention{
+			{Text: "teled cannot log in: getMe: 401 Unauthorized: the token is not known", Fix: "set TELEGRAM_BOT_TOKEN to the current token, run `teled check`, and restart teled", Bad: true},
+			{Text: "2 turns failed within a day, the last (409, of acme/eng): exit status 1", Fix: "once the cause is gone, try it again: `gated retry 409`", Page: pages.Link{Path: "/turns?state=failed", Text: "Failed turns"}},
+		},
+		Unlisted: 3,
+		Minutes:  sampleMinutes(),
 		Running: pages.Turns{Count: 1, Lines: []pages.TurnLine{
 			{ID: 412, Folder: "main", Chat: "web:main", Topic: "#deploy", State: "running", Since: now - 95_000, Attempts: 1},
 		}},

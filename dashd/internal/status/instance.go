@@ -57,6 +57,17 @@ func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
 	return all, err
 }
 
+// Runs reports whether a daemon runs, whatever the state of its platform is.
+func (s *Status) Runs(ctx context.Context, name string) (bool, error) {
+	all, err := s.Daemons(ctx)
+	for _, d := range all {
+		if d.Name == name {
+			return d.Connection != daemon.Stopped && !d.silent(s.now()), err
+		}
+	}
+	return false, err
+}
+
 // Facts is the state of the instance, for operators: it names chats and what went wrong there.
 type Facts struct {
 	Now          int64 // unix ms
