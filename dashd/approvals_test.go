@@ -69,7 +69,7 @@ func TestApprovals_Forms_AreDecidedByOnbod(t *testing.T) {
 	page := b.must(200, "GET", "/approvals", "").body
 	for _, want := range []string{
 		"ABCD-1234", "Dev&lt;script&gt;alert(1)&lt;/script&gt;", "group chat, <bdi>telegram:-5</bdi>", "<bdi>Ada</bdi> (<bdi>telegram:42</bdi>)",
-		`placeholder="telegram-dev"`, `<option value="main">shared with Ops (telegram:-7)</option>`, "onbod is not running",
+		`placeholder="telegram-dev"`, `>Approvals <span class="count">1<span`, `<option value="main">shared with Ops (telegram:-7)</option>`, "onbod is not running",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not have %q", want)

@@ -168,6 +168,7 @@ func (d *dashd) open() (err error) {
 	d.news = &news.News{
 		Store: d.Store.Reader, Hub: d.hub, Worker: worker,
 		Login: func(r *http.Request) string { return login.Sender(r.Context()) }, Log: d.Log,
+		Runs: func(ctx context.Context) (bool, error) { return d.status.Runs(ctx, "gated") },
 	}
 	d.measure()
 	d.routes()

@@ -154,10 +154,15 @@ func (c *Console) page(v view) http.HandlerFunc {
 			writeFragment(w, r, fragment, tag)
 			return
 		}
+		requests, _, err := c.Store.WaitingRequests(r.Context())
+		if err != nil {
+			c.failed(w, r, err)
+			return
+		}
 		notice, problem := c.flashes.take(r.URL.Query().Get(flashParameter), c.Now())
 		c.Pages.View(w, http.StatusOK, pages.View{
 			Title: content.title, Section: v.section, Up: content.up, Tag: tag, Login: login.Sender(r.Context()),
-			Fragment: fragment, Notice: notice, Problem: problem,
+			Fragment: fragment, Notice: notice, Problem: problem, Requests: requests.Rows,
 		})
 	}
 }

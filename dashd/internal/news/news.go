@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"arizuko/dashd/internal/live"
@@ -32,7 +33,29 @@ type News struct {
 	Worker string
 	// Login returns the login of a request; a page of another login stops.
 	Login func(*http.Request) string
-	Log   *slog.Logger
+	// Runs reports whether gated runs. All streams share an answer for two seconds.
+	Runs func(context.Context) (bool, error)
+	Log  *slog.Logger
+
+	mu    sync.Mutex
+	askAt time.Time // before it no stream asks Runs
+	runs  bool      // its last answer
+}
+
+// runsLife is how long an answer of Runs counts.
+const runsLife = 2 * time.Second
+
+func (n *News) gatedRuns(ctx context.Context) (bool, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if time.Now().Before(n.askAt) {
+		return n.runs, nil
+	}
+	runs, err := n.Runs(ctx)
+	if err == nil {
+		n.runs, n.askAt = runs, time.Now().Add(runsLife)
+	}
+	return runs, err
 }
 
 // hello is the first event of a stream. A page fetches all that it shows then.
@@ -47,9 +70,10 @@ type changed struct {
 	Chats map[string]int64 `json:"chats"` // by folder
 }
 
-// typing is all topics in which agents work.
+// typing is all topics in which agents work, and whether none can, since gated does not run.
 type typing struct {
-	Chats map[string][]string `json:"chats"` // by folder
+	Chats   map[string][]string `json:"chats"` // by folder
+	Stopped bool                `json:"stopped,omitempty"`
 }
 
 // progress is all turns whose agents have said something of their work, each with the time of the last change in unix ms.
@@ -82,6 +106,7 @@ type feed struct {
 	last    int64              // every row up to this id was looked at
 	pending map[string]pending // chats with rows up to last that were not announced: they are being delivered
 	working map[string][]string
+	stopped bool // gated does not run
 	work    map[string]map[int64]int64
 }
 
@@ -198,21 +223,25 @@ func (f *feed) ready(newest, undelivered map[string]int64) map[string]int64 {
 	return chats
 }
 
-// updateTyping sends where agents work, if that has changed.
+// updateTyping sends where agents work, and whether gated runs, if that has changed.
 func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
 	working, err := f.news.Store.WebWorking(ctx)
 	if err != nil {
 		return err
 	}
-	if f.working != nil && maps.EqualFunc(working, f.working, slices.Equal) {
+	runs, err := f.news.gatedRuns(ctx)
+	if err != nil {
+		return err
+	}
+	if f.working != nil && f.stopped == !runs && maps.EqualFunc(working, f.working, slices.Equal) {
 		return nil
 	}
-	f.working = working
+	f.working, f.stopped = working, !runs
 	chats := make(map[string][]string, len(working))
 	for jid, places := range working {
 		chats[folder(jid)] = places
 	}
-	return s.Event("typing", 0, typing{chats})
+	return s.Event("typing", 0, typing{chats, f.stopped})
 }
 
 func folder(jid string) string { return strings.TrimPrefix(jid, msg.PlatformWeb+":") }

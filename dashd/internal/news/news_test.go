@@ -41,6 +41,8 @@ type fixture struct {
 	hub   *live.Hub
 	base  string
 	ended atomic.Bool // the login
+
+	stopped atomic.Bool // gated
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -57,7 +59,8 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{st: storetest.OpenAt(t, path, nil), db: db}
 	log := slog.New(slog.DiscardHandler)
 	f.hub = live.NewHub(func(*http.Request) bool { return !f.ended.Load() }, log)
-	n := &News{Store: f.st.Reader, Hub: f.hub, Worker: "/assets/v/worker.js", Login: func(*http.Request) string { return "web:ada" }, Log: log}
+	n := &News{Store: f.st.Reader, Hub: f.hub, Worker: "/assets/v/worker.js", Login: func(*http.Request) string { return "web:ada" }, Log: log,
+		Runs: func(context.Context) (bool, error) { return !f.stopped.Load(), nil }}
 	router := httpx.NewRouter(log, nil)
 	router.Get("/events", n.Events)
 	server := httptest.NewServer(router)
@@ -304,6 +307,22 @@ func TestEvents_Progress_EndsAfterTheAnswer(t *testing.T) {
 	f.settle(t, answer, msg.OutSent)
 	s.news(map[string]int64{"main": answer})
 	s.want("progress", `{"chats":{}}`)
+}
+
+func TestEvents_GatedStopsAndStarts_IsSaid(t *testing.T) {
+	f := newFixture(t)
+	s := f.open(t)
+	for _, stopped := range []bool{true, false} {
+		f.stopped.Store(stopped)
+		name, data := "", ""
+		for name != "typing" {
+			f.hub.Notify()
+			name, data = s.next()
+		}
+		if want := map[bool]string{true: `{"chats":{},"stopped":true}`, false: `{"chats":{}}`}[stopped]; data != want {
+			t.Errorf("%s, want %s", data, want)
+		}
+	}
 }
 
 func TestEvents_Stop_IsSaid(t *testing.T) {

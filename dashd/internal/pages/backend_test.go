@@ -91,6 +91,7 @@ type backend struct {
 	name    string           // of the group, "" for the usual one
 	clients map[string]int64 // row of each client_id
 	typing  []string
+	stopped bool          // gated does not run
 	work    []work        // what agents say of their work
 	shows   string        // how much of it the chat shows
 	facts   string        // what the page at / shows
@@ -400,8 +401,9 @@ func (b *backend) events(w http.ResponseWriter, r *http.Request) {
 		if !deaf {
 			send("changed", map[string]any{"chats": map[string]int{"acme/eng": last}})
 		}
-		if state := encode(typing); !deaf && state != shown {
-			send("typing", map[string]any{"chats": map[string][]string{"acme/eng": append([]string{}, typing...)}})
+		typed := map[string]any{"chats": map[string][]string{"acme/eng": append([]string{}, typing...)}, "stopped": get(b, func() bool { return b.stopped })}
+		if state := encode(typed); !deaf && state != shown {
+			send("typing", typed)
 			shown = state
 		}
 		if state := encode(running); !deaf && state != shownWork {

@@ -58,6 +58,18 @@ func TestChat_LongName_LeavesRoomForMessages(t *testing.T) {
 	p.CheckFits()
 }
 
+// TestChat_GatedIsDown_IsSaid: a user who writes while nothing can answer is told, and no longer once it can.
+func TestChat_GatedIsDown_IsSaid(t *testing.T) {
+	b := newBackend(t)
+	b.set(func() { b.stopped = true })
+	p := browser.Start(t).Open(t)
+	p.Visit(b.url + chat)
+	p.Wait(`document.getElementById("paused").innerText.includes("gated is not running")`)
+	p.CheckContrast()
+	b.set(func() { b.stopped = false })
+	p.Wait(`!document.getElementById("paused").checkVisibility()`)
+}
+
 // newLongSite serves each sample below its name, with the text that follows in the address.
 func newLongSite(t *testing.T) string {
 	t.Helper()

@@ -17,6 +17,7 @@ type View struct {
 	// Notice and Problem are what became of the form that was sent, "" for none.
 	Notice, Problem string
 	Up              []Link // the pages above this one
+	Requests        int    // of chats that wait for an operator, beside the link to them
 }
 
 // Link leads to another page.
@@ -41,6 +42,14 @@ type navGroup struct {
 	Title string
 	Links []Link
 }
+
+// nav is what the navigation shows: the path of the link that is current, "" for none, and how many requests wait.
+type nav struct {
+	Current  string
+	Requests int
+}
+
+func newNav(current string, requests int) nav { return nav{current, requests} }
 
 // navigation is all pages that have a link of their own.
 func navigation() []navGroup {

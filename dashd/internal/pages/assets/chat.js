@@ -59,7 +59,11 @@ const connection = new Connection({
     topics.get(tabs.active)?.log.begin();
   },
   changed: ({ chats }) => news.reach(chats[folder] ?? 0),
-  typing: ({ chats }) => showWorking(chats[folder] ?? []),
+  typing: ({ chats, stopped }) => {
+    showWorking(chats[folder] ?? []);
+    const paused = document.getElementById("paused");
+    paused.textContent = stopped ? paused.dataset.words : "";
+  },
   progress: ({ chats }) => progress.announced(chats[folder] ?? {}),
   lost: () => {
     showWorking([]);
