@@ -42,7 +42,7 @@ func (f *findings) read(ctx context.Context, c *Console) ([]pages.Attention, err
 	return all, nil
 }
 
-// remedyPages are the pages on which operators see more of a finding, or mend it.
+// remedyPages are the pages on which operators see more of a finding, or fix it.
 func remedyPages() map[string]pages.Link {
 	failed, lost := pages.Link{Path: "/turns?state=failed", Text: "Failed turns"}, pages.Link{Path: "/lost", Text: "Lost and found"}
 	approvals, queued := pages.Link{Path: "/approvals", Text: "Approvals"}, pages.Link{Path: "/turns?state=queued", Text: "Queued turns"}

@@ -58,7 +58,7 @@ func TestChat_LongName_LeavesRoomForMessages(t *testing.T) {
 	p.CheckFits()
 }
 
-// TestChat_GatedIsDown_IsSaid: a user who writes while nothing can answer is told, and no longer once it can.
+// TestChat_GatedIsDown_IsSaid: a user who writes while nothing can answer reads so, and no longer once something can.
 func TestChat_GatedIsDown_IsSaid(t *testing.T) {
 	b := newBackend(t)
 	b.set(func() { b.stopped = true })

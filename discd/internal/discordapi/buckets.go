@@ -58,7 +58,11 @@ func (b *buckets) update(method, path string, header http.Header, refused *Error
 	case limited:
 		b.until[bucket(method, path)] = now.Add(refused.RetryAfter)
 	case header.Get("X-RateLimit-Remaining") == "0":
-		b.until[bucket(method, path)] = now.Add(headerSeconds(header, "X-RateLimit-Reset-After") + time.Millisecond) // the header is rounded
+		after := headerSeconds(header, "X-RateLimit-Reset-After")
+		if after > 0 {
+			after += time.Millisecond // the header is rounded
+		}
+		b.until[bucket(method, path)] = now.Add(after)
 	}
 	if len(b.until) > maxBuckets {
 		for key, until := range b.until {

@@ -46,10 +46,10 @@ func TestBuckets(t *testing.T) {
 	}
 	expect("the last one", post("channels/5/messages"), 0, 1)
 	answer = func(http.Header) int { return http.StatusOK }
-	expect("one too many", post("channels/5/messages"), 2500*time.Millisecond, 1)
+	expect("one too many", post("channels/5/messages"), 2501*time.Millisecond, 1) // the header is rounded
 	expect("another channel", post("channels/6/messages"), 0, 2)
 	expect("another kind of call", post("channels/5/typing"), 0, 3)
-	now = now.Add(2500 * time.Millisecond)
+	now = now.Add(2501 * time.Millisecond)
 	expect("later", post("channels/5/messages"), 0, 4)
 
 	answer = func(h http.Header) int {

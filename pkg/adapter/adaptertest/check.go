@@ -71,8 +71,8 @@ func CheckGateways(t *testing.T, answers func(gateway string) map[string]string,
 		scheme  string
 		want    string
 	}{
-		"page":   {answering(200, "<html>"), "ws", "the handshake is answered with 200 OK"},
-		"404":    {answering(404, ""), "ws", "the handshake is answered with 404 Not Found"},
+		"page":   {answering(200, "<html>"), "ws", "answers the handshake of a websocket with 200 OK"},
+		"404":    {answering(404, ""), "ws", "answers the handshake of a websocket with 404 Not Found"},
 		"silent": {func(http.ResponseWriter, *http.Request) { <-silence }, "ws", "look at"},
 		"other":  {greetOddly, "ws", "look at"},
 		"http":   {answering(200, "<html>"), "http", "malformed ws or wss URL"},

@@ -169,7 +169,7 @@ func TestMenuOf_TooMany_KeepsGatewayCommands(t *testing.T) {
 	}
 }
 
-// A poll that nobody answers, on a connection that works otherwise, is given up soon after its own time.
+// A poll that is never answered, on a connection that works otherwise, is given up soon after its own time.
 func TestListen_PollIsNeverAnswered_EndsSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		polls := 0
