@@ -208,8 +208,12 @@ func TestMissed_PostedAgainInAnyOrder_IsStoredInOrder(t *testing.T) {
 	t.Parallel()
 	const posts = 5
 	var closed, began atomic.Bool
+	var refused [posts]atomic.Bool
 	r := newRefusingHarness(t, func(body []byte) bool {
 		if closed.Load() {
+			for i := range refused {
+				refused[i].CompareAndSwap(false, bytes.Contains(body, fmt.Appendf(nil, "again %d", i)))
+			}
 			return true
 		}
 		last := bytes.Contains(body, fmt.Appendf(nil, "again %d", posts-1))
@@ -224,6 +228,9 @@ func TestMissed_PostedAgainInAnyOrder_IsStoredInOrder(t *testing.T) {
 		text := fmt.Sprint("again ", i)
 		r.team.Say(r.alice, text)
 		want = append(want, "message Alice: "+text)
+	}
+	for i := range refused { // one that gets through at once is not posted again
+		r.until(fmt.Sprint("the refusal of message ", i), refused[i].Load)
 	}
 	closed.Store(false)
 	r.confirmed()
