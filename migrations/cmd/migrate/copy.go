@@ -7,68 +7,72 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"golang.org/x/sys/unix"
+	"arizuko/pkg/disk"
 )
 
 // spareSpace is what a copy leaves free on the disk, in bytes: a migration needs room, too.
 const spareSpace = 256 << 20
 
 // keepCopy copies the database beside it before its schema is changed, and removes the copy of the change before.
-// Daemons may write meanwhile. Without room for a copy it says so and keeps none.
-func (p program) keepCopy(s *schema, now version) error {
-	if p.cfg.server != "" {
+// Daemons may write meanwhile. Without room for a copy it refuses.
+func (p program) keepCopy(s *schema, now version) (string, error) {
+	switch {
+	case p.cfg.server != "":
 		p.note("the server's database is changed in place: its own backups have it as it was")
-		return nil
+		return "", nil
+	case p.noCopy:
+		p.note("no copy of the database is kept, as --no-copy says")
+		return "", nil
 	}
 	path := p.cfg.copyPath(strconv.Itoa(now.number))
-	needed, free, err := copySpace(p.cfg.dbPath())
+	needed, free, err := p.cfg.copySpace()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if free < needed {
-		p.note("no copy of the database is kept: that needs %d MiB, %d MiB are free", needed>>20, free>>20)
-		return nil
+		return "", refuse("a copy of the database needs %d MiB, and %d MiB are free: make room; or back up to another disk, and add --no-copy. Nothing was changed",
+			needed>>20, free>>20)
 	}
 	partial := path + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
-		return err
+		return "", err
 	}
 	defer os.Remove(partial) // nothing, once it is renamed
 	if err := s.copyTo(partial); err != nil {
-		return fmt.Errorf("copy the database before the migration: %w", err)
+		return "", fmt.Errorf("copy the database before the migration: %w; nothing was changed", err)
 	}
 	folder := filepath.Dir(path)
 	older, err := fs.Glob(os.DirFS(folder), filepath.Base(p.cfg.copyPath("*"))) // not filepath.Glob: the path may have a * in it
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := os.Rename(partial, path); err != nil {
-		return err
+		return "", err
 	}
 	for _, name := range older {
 		if name = filepath.Join(folder, name); name != path && name != partial {
 			if err := os.Remove(name); err != nil {
-				return err
+				return "", err
 			}
 		}
 	}
-	p.note("the database as it was is kept in %s; the next migration replaces it", path)
-	return nil
+	return path, nil
 }
 
 // copySpace is what a copy needs, and what the disk has.
-func copySpace(database string) (needed, free int64, err error) {
-	needed = spareSpace
-	for _, name := range []string{database, database + "-wal"} {
-		if info, err := os.Stat(name); err == nil {
-			needed += 2 * info.Size() // the copy, and what the migration writes
+func (c config) copySpace() (needed, free int64, err error) {
+	space, err := disk.Of(c.data)
+	return spareSpace + 2*c.size(), space.Free, err // the copy, and what the migration writes
+}
+
+// size is what the database and its log take, in bytes; 0 on a server.
+func (c config) size() (bytes int64) {
+	for _, suffix := range []string{"", "-wal"} {
+		if info, err := os.Stat(c.dbPath() + suffix); err == nil && c.server == "" {
+			bytes += info.Size()
 		}
 	}
-	var disk unix.Statfs_t
-	if err := unix.Statfs(filepath.Dir(database), &disk); err != nil {
-		return 0, 0, err
-	}
-	return needed, int64(disk.Bavail) * disk.Frsize, nil
+	return bytes
 }
 
 // copyTo writes a copy that only its user can read.

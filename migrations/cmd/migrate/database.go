@@ -18,6 +18,7 @@ import (
 	"github.com/golang-migrate/migrate/v4/database/sqlite3"
 
 	"arizuko/migrations"
+	"arizuko/migrations/dbcopy"
 )
 
 // open opens the database, which on a server is there.
@@ -127,10 +128,11 @@ type driver struct {
 	db     *sql.DB
 	insert string // the version; its parameter is the number
 	target int    // version after the migration that runs next, -1 for none
+	at     func(dbcopy.Point) error
 }
 
-func (c config) newDriver(db *sql.DB) (d *driver, err error) {
-	d = &driver{cfg: c, db: db, insert: `INSERT INTO schema_migrations (version, dirty) VALUES (?, 0)`}
+func (c config) newDriver(db *sql.DB, at func(dbcopy.Point) error) (d *driver, err error) {
+	d = &driver{cfg: c, db: db, at: at, insert: `INSERT INTO schema_migrations (version, dirty) VALUES (?, 0)`}
 	if c.server == "" {
 		d.Driver, err = sqlite3.WithInstance(db, &sqlite3.Config{})
 		return d, err
@@ -175,10 +177,16 @@ func (d *driver) Run(migration io.Reader) error {
 			return err
 		}
 	}
-	return tx.Commit()
+	if err := d.at(applied); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	return d.at(committed)
 }
 
-// checkedTables names the tables whose CHECK a row failed: SQLite says only the condition.
+// checkedTables names the tables whose CHECK a row failed, and the row: SQLite says only the condition.
 func (d *driver) checkedTables(tx *sql.Tx, failed error) string {
 	_, condition, check := strings.Cut(failed.Error(), "CHECK constraint failed: ")
 	if !check || d.cfg.server != "" {
@@ -194,5 +202,13 @@ func (d *driver) checkedTables(tx *sql.Tx, failed error) string {
 	if err != nil || len(tables) == 0 {
 		return ""
 	}
-	return " in table " + strings.Join(slices.Compact(tables), " or ")
+	tables = slices.Compact(tables)
+	named := " in table " + strings.Join(tables, " or ")
+	var row string
+	_ = each(tx, func(rows *sql.Rows) error { return rows.Scan(&row) }, // nothing, where the condition is about a column that the old table has not
+		"SELECT rowid FROM "+quoted(tables[0])+" WHERE NOT ("+condition+") LIMIT 1")
+	if row != "" {
+		named += ", row " + row
+	}
+	return named
 }

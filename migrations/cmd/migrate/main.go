@@ -101,9 +101,13 @@ type program struct {
 	out      io.Writer
 	notes    io.Writer // what an operator may want to know besides
 	at       func(dbcopy.Point) error
+	noCopy   bool // --no-copy
 }
 
 func (p program) run(args []string) error {
+	if at := slices.Index(args, "--no-copy"); at > 0 && slices.Contains([]string{"up", "down", "repair"}, args[0]) {
+		p.noCopy, args = true, slices.Delete(slices.Clone(args), at, at+1)
+	}
 	switch {
 	case len(args) == 1 && args[0] == "up":
 		return p.up()
@@ -156,22 +160,22 @@ func (p program) up() error {
 			return err
 		}
 	}
-	return withSchema(p.cfg, p.files, func(s *schema) error {
-		receipt, changed, err := s.up(p.keepCopy)
+	return p.withSchema(p.cfg, func(s *schema) error {
+		done, changed, err := s.up(p.keepCopy)
 		if err != nil {
 			return err
 		}
-		return p.report(s, receipt, changed)
+		return p.report(s, done, changed)
 	})
 }
 
 func (p program) down(n int) error {
 	return p.locked(func(s *schema) error {
-		receipt, err := s.down(n, p.keepCopy)
+		done, err := s.down(n, p.keepCopy)
 		if err != nil {
 			return err
 		}
-		return p.report(s, receipt, true)
+		return p.report(s, done, true)
 	})
 }
 
@@ -185,7 +189,7 @@ func (p program) locked(change func(*schema) error) error {
 		return err
 	}
 	defer unlock()
-	return withSchema(p.cfg, p.files, change)
+	return p.withSchema(p.cfg, change)
 }
 
 // repair repairs references to rows that are not there. Daemons may run.
@@ -218,13 +222,15 @@ func (p program) version() error {
 	return err
 }
 
-func (p program) report(s *schema, receipt string, changed bool) error {
+func (p program) report(s *schema, done *change, changed bool) error {
 	v, err := p.cfg.readVersion(s.db)
 	if err != nil {
 		return err
 	}
-	if receipt != "" {
-		p.note("%s", receipt)
+	if done != nil {
+		for _, line := range append(done.lines(), done.wayBack(p.cfg)...) {
+			p.note("%s", line)
+		}
 	}
 	note := ""
 	if !changed {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // reference is a foreign key of a table that some of its rows break: they refer to rows that are not there.
@@ -12,6 +13,7 @@ type reference struct {
 	table, parent string
 	id            int // among the foreign keys of the table
 	rows          int64
+	example       string // the key of one of them and what it refers to, as it is shown
 }
 
 func (r reference) String() string {
@@ -29,7 +31,7 @@ func (c config) brokenReferences(db querier) error {
 	all, err := c.broken(db)
 	var lines []string
 	for _, r := range all {
-		lines = append(lines, r.String())
+		lines = append(lines, r.String()+", such as "+r.example)
 	}
 	if err == nil && len(lines) > 0 {
 		err = errors.New(strings.Join(lines, "; "))
@@ -47,10 +49,77 @@ func (c config) broken(db querier) (all []reference, err error) {
 		all = append(all, r)
 		return err
 	}, `SELECT "table", parent, fkid, count(*) FROM pragma_foreign_key_check GROUP BY "table", parent, fkid ORDER BY "table", fkid`)
+	for i := range all {
+		if err == nil {
+			all[i].example, err = all[i].read(db)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("check foreign keys: %w", err)
 	}
 	return all, nil
+}
+
+// read shows one row that breaks the reference: its key, or its number where it has none, and what it refers to.
+func (r reference) read(db querier) (shown string, err error) {
+	key, err := r.columns(db)
+	if err != nil {
+		return "", err
+	}
+	show := map[string]bool{}
+	var parts []string
+	add := func(name string) {
+		if !show[name] {
+			show[name] = true
+			parts = append(parts, literal(name+"=")+" || substr(quote(t."+quoted(name)+"), 1, 60)")
+		}
+	}
+	err = each(db, func(rows *sql.Rows) error {
+		var name string
+		err := rows.Scan(&name)
+		add(name)
+		return err
+	}, `SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk`, r.table)
+	if len(parts) == 0 {
+		parts = append(parts, "'row ' || t.rowid")
+	}
+	for _, name := range key.from {
+		add(name)
+	}
+	if err == nil {
+		err = each(db, func(rows *sql.Rows) error { return rows.Scan(&shown) },
+			"SELECT "+strings.Join(parts, " || ' ' || ")+" FROM "+quoted(r.table)+" AS t WHERE "+r.breaks(key)+" LIMIT 1")
+	}
+	return printable(shown), err
+}
+
+// foreignKey has the columns of a reference and those that they refer to.
+type foreignKey struct {
+	from, to []string
+	nullable bool // all of them may be empty
+}
+
+func (r reference) columns(db querier) (k foreignKey, err error) {
+	k.nullable = true
+	err = each(db, func(rows *sql.Rows) error {
+		var from, to string
+		var required bool
+		err := rows.Scan(&from, &to, &required)
+		k.from, k.to, k.nullable = append(k.from, from), append(k.to, to), k.nullable && !required
+		return err
+	}, `SELECT l."from", l."to", i."notnull" OR i.pk > 0 FROM pragma_foreign_key_list(?) l JOIN pragma_table_info(?) i ON i.name = l."from"
+		WHERE l.id = ? ORDER BY l.seq`, r.table, r.table, r.id)
+	return k, err
+}
+
+// breaks is the condition of the rows t that break the reference.
+func (r reference) breaks(k foreignKey) string {
+	var given, same []string
+	for i, from := range k.from {
+		given = append(given, "t."+quoted(from)+" IS NOT NULL")
+		same = append(same, "p."+quoted(k.to[i])+" = t."+quoted(from))
+	}
+	return strings.Join(given, " AND ") + " AND NOT EXISTS (SELECT 1 FROM " + quoted(r.parent) + " AS p WHERE " + strings.Join(same, " AND ") + ")"
 }
 
 // each calls scan for each row of an answer.
@@ -70,7 +139,7 @@ func each(db querier, scan func(*sql.Rows) error, query string, args ...any) err
 
 // repair makes no row refer to one that is not there, after keep: a reference that may be empty becomes empty, and else the
 // row is deleted. It returns what it did.
-func (s *schema) repair(keep func(*schema, version) error) (done []string, err error) {
+func (s *schema) repair(keep keeper) (done []string, err error) {
 	now, err := s.check()
 	if err != nil {
 		return nil, err
@@ -78,8 +147,12 @@ func (s *schema) repair(keep func(*schema, version) error) (done []string, err e
 	if all, err := s.cfg.broken(s.db); err != nil || len(all) == 0 {
 		return nil, err
 	}
-	if err := keep(s, now); err != nil {
+	path, err := keep(s, now)
+	if err != nil {
 		return nil, err
+	}
+	if path != "" {
+		done = []string{"the database as it was is kept in " + path}
 	}
 	tx, err := s.db.Begin()
 	if err != nil {
@@ -106,28 +179,19 @@ func (s *schema) repair(keep func(*schema, version) error) (done []string, err e
 
 // empty empties a reference in the rows that break it, or deletes them.
 func (r reference) empty(tx *sql.Tx) (did string, err error) {
-	var given, set, same []string
-	nullable := true
-	err = each(tx, func(rows *sql.Rows) error {
-		var from, to string
-		var required bool
-		err := rows.Scan(&from, &to, &required)
-		given = append(given, "t."+quoted(from)+" IS NOT NULL")
-		set = append(set, quoted(from)+" = NULL")
-		same = append(same, "p."+quoted(to)+" = t."+quoted(from))
-		nullable = nullable && !required
-		return err
-	}, `SELECT l."from", l."to", i."notnull" OR i.pk > 0 FROM pragma_foreign_key_list(?) l JOIN pragma_table_info(?) i ON i.name = l."from"
-		WHERE l.id = ? ORDER BY l.seq`, r.table, r.table, r.id)
+	key, err := r.columns(tx)
 	if err != nil {
 		return "", err
 	}
 	query, did := "DELETE FROM "+quoted(r.table)+" AS t", "deleted"
-	if nullable {
+	if key.nullable {
+		var set []string
+		for _, from := range key.from {
+			set = append(set, quoted(from)+" = NULL")
+		}
 		query, did = "UPDATE "+quoted(r.table)+" AS t SET "+strings.Join(set, ", "), "the reference was emptied"
 	}
-	res, err := tx.Exec(query + " WHERE " + strings.Join(given, " AND ") +
-		" AND NOT EXISTS (SELECT 1 FROM " + quoted(r.parent) + " AS p WHERE " + strings.Join(same, " AND ") + ")")
+	res, err := tx.Exec(query + " WHERE " + r.breaks(key))
 	if err != nil {
 		return "", err
 	}
@@ -138,3 +202,15 @@ func (r reference) empty(tx *sql.Tx) (did string, err error) {
 }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// printable is a text from the database without control characters, which a terminal might obey.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
+}

@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/mattn/go-sqlite3"
+
+	"arizuko/migrations/dbcopy"
 )
 
 // schema is the open database and its migrations.
@@ -17,10 +21,15 @@ type schema struct {
 	db     *sql.DB
 	steps  *migrate.Migrate
 	latest int // the highest version among the files
+	at     func(dbcopy.Point) error
 }
 
 // withSchema opens the database, which it creates if there is none, calls do and closes it.
-func withSchema(cfg config, files fs.FS, do func(*schema) error) (err error) {
+func (p program) withSchema(cfg config, do func(*schema) error) (err error) {
+	files, at := p.files, p.at
+	if at == nil {
+		at = func(dbcopy.Point) error { return nil }
+	}
 	src, err := iofs.New(files, ".")
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
@@ -35,7 +44,7 @@ func withSchema(cfg config, files fs.FS, do func(*schema) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	drv, err := cfg.newDriver(db)
+	drv, err := cfg.newDriver(db, at)
 	if err != nil {
 		return err
 	}
@@ -43,7 +52,7 @@ func withSchema(cfg config, files fs.FS, do func(*schema) error) (err error) {
 	if err != nil {
 		return err
 	}
-	return do(&schema{cfg: cfg, db: db, steps: steps, latest: latest})
+	return do(&schema{cfg: cfg, db: db, steps: steps, latest: latest, at: at})
 }
 
 func lastVersion(src source.Driver) (int, error) {
@@ -60,59 +69,85 @@ func lastVersion(src source.Driver) (int, error) {
 	return 0, err
 }
 
-// up migrates to the latest version, after keep if the database has rows to keep. The receipt says what became of the rows;
+// up migrates to the latest version, after keep if the database has rows to keep. done is nil if there were no rows;
 // changed is false if the database has that version already. A newer database stays as it is: an older program may be started
 // after an upgrade if the floor allows it.
-func (s *schema) up(keep func(*schema, version) error) (receipt string, changed bool, err error) {
+func (s *schema) up(keep keeper) (done *change, changed bool, err error) {
 	now, err := s.check()
 	switch {
 	case err != nil:
-		return "", false, err
+		return nil, false, err
 	case now.number > s.latest:
-		return "", false, s.checkFloor(now)
+		return nil, false, s.checkFloor(now)
 	case now.number == s.latest:
-		return "", false, nil
+		return nil, false, nil
 	case now.number == 0: // there are no rows
-		return "", true, s.steps.Up()
+		return nil, true, s.steps.Up()
 	}
-	receipt, err = s.change(now, keep, s.steps.Up)
-	return receipt, true, err
+	done, err = s.change(now, keep, s.steps.Up)
+	return done, true, err
 }
 
 // down goes n steps back, after keep.
-func (s *schema) down(n int, keep func(*schema, version) error) (receipt string, err error) {
+func (s *schema) down(n int, keep keeper) (done *change, err error) {
 	now, err := s.check()
 	switch {
 	case err != nil:
-		return "", err
+		return nil, err
 	case now.number > s.latest:
-		return "", refuse("the database has schema version %d, this program knows only %d: use the newer program to go back", now.number, s.latest)
+		return nil, refuse("the database has schema version %d, this program knows only %d: use the newer program to go back", now.number, s.latest)
 	case n > now.number:
-		return "", refuse("cannot go %d steps back: the database has schema version %s", n, now)
+		return nil, refuse("cannot go %d steps back: the database has schema version %s", n, now)
 	}
 	return s.change(now, keep, func() error { return s.steps.Steps(-n) })
 }
 
+// keeper keeps a copy of a database before it is changed, and returns where; "" for none.
+type keeper func(*schema, version) (path string, err error)
+
 // change migrates a database with rows. Rows that refer to some that are not there are refused before: each migration checks
 // that there are none after it.
-func (s *schema) change(now version, keep func(*schema, version) error, migrate func() error) (string, error) {
+func (s *schema) change(now version, keep keeper, migrate func() error) (c *change, err error) {
+	c = &change{from: now, began: time.Now()}
 	if err := s.cfg.brokenReferences(s.db); err != nil {
-		return "", refuse("%w, as after a deletion by hand. Nothing was changed: run `migrate repair` first, which empties such references, or deletes rows "+
+		return nil, refuse("%w, as after a deletion by hand. Nothing was changed: run `migrate repair` first, which empties such references, or deletes rows "+
 			"that cannot be without, and keeps a copy of the database", err)
 	}
-	if err := keep(s, now); err != nil {
-		return "", err
+	if c.before, err = s.count(); err != nil {
+		return nil, err
 	}
-	before, err := s.count()
-	if err != nil {
-		return "", err
+	c.size.before, c.checked = s.cfg.size(), time.Now()
+	if err := s.at(checked); err != nil {
+		return nil, err
+	}
+	if c.kept, err = keep(s, now); err != nil {
+		return nil, err
+	}
+	c.copied = time.Now()
+	if err := s.at(kept); err != nil {
+		return nil, err
 	}
 	if err := migrate(); err != nil {
-		return "", err
+		return nil, s.explain(err)
 	}
-	after, err := s.count()
-	return receipt(before, after), err
+	c.migrated = time.Now()
+	c.size.after = s.cfg.size()
+	if c.after, err = s.count(); err != nil {
+		return nil, err
+	}
+	if c.to, err = s.cfg.readVersion(s.db); err == nil {
+		c.floor, err = s.floor(c.to)
+	}
+	return c, err
 }
+
+// Points of a change, for tests that end the process there.
+const (
+	checked   dbcopy.Point = "checked"   // references and rows are checked and counted
+	kept      dbcopy.Point = "kept"      // the copy has its name
+	applied   dbcopy.Point = "applied"   // a migration has run, its transaction is not committed
+	committed dbcopy.Point = "committed" // it is
+)
 
 // check reads the version and returns an error for a dirty one.
 func (s *schema) check() (version, error) {
@@ -131,13 +166,33 @@ func (s *schema) check() (version, error) {
 
 // checkFloor returns an error if a newer schema excludes this program.
 func (s *schema) checkFloor(now version) error {
-	var floor int
-	if err := s.db.QueryRow(`SELECT floor FROM schema_floor`).Scan(&floor); err != nil {
-		return fmt.Errorf("read schema_floor: %w", err)
+	floor, err := s.floor(now)
+	if err != nil {
+		return err
 	}
 	if floor > s.latest {
 		return refuse("the database has schema version %d and takes no program older than %d, this one is %d: use the newer program",
 			now.number, floor, s.latest)
 	}
 	return nil
+}
+
+// floor is the oldest schema whose programs may use the database.
+func (s *schema) floor(now version) (floor int, err error) {
+	if now.number == 0 {
+		return 0, nil
+	}
+	if err = s.db.QueryRow(`SELECT floor FROM schema_floor`).Scan(&floor); err != nil {
+		err = fmt.Errorf("read schema_floor: %w", err)
+	}
+	return floor, err
+}
+
+// explain says what to do about a migration that failed for want of space.
+func (s *schema) explain(err error) error {
+	var full sqlite3.Error
+	if errors.As(err, &full) && full.Code == sqlite3.ErrFull {
+		return fmt.Errorf("%w: make room on the disk of %s, then run it again", err, s.cfg.data)
+	}
+	return err
 }
