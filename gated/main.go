@@ -83,7 +83,7 @@ func commands() map[string]pkgcli.Func {
 		return cfg.client()
 	})
 	all["agent"], all["why"] = conformance.Command(agentEnviron, hidden().String, os.Stdin), explain
-	all["context"] = contextCommand
+	all["context"], all["redecide"] = contextCommand, redecide
 	return all
 }
 
@@ -95,6 +95,7 @@ func summaries() map[string]string {
 		"cancel":    "end a turn",
 		"context":   "print the prompt of a turn again",
 		"lost":      "list the messages that were not sent, and send them again",
+		"redecide":  "decide stored messages again, and print what differs: for `migrate rehearse`",
 		"reminders": "list reminders, or cancel one",
 		"replay":    "send a message again, or decide it again",
 		"retry":     "run a turn again that has failed",

@@ -5,6 +5,7 @@
 //	routd routes list | add | rm | test     through the running routd
 //	routd groups list | show | add | set | rm
 //	routd access CHAT SENDER                who may do what in a chat, and why
+//	routd resolve                           answers gated's questions about former rows from the database
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/routecheck"
@@ -44,15 +46,21 @@ func program() daemon.Program {
 			}
 			return d.run(ctx)
 		},
-		Check: check,
-		Commands: cli.Commands(func() (*httpx.Client, error) {
-			cfg, err := loadConfig()
-			if err != nil {
-				return nil, err
-			}
-			return cfg.client()
-		}),
+		Check:    check,
+		Commands: commands(),
 	}
+}
+
+func commands() map[string]pkgcli.Func {
+	all := cli.Commands(func() (*httpx.Client, error) {
+		cfg, err := loadConfig()
+		if err != nil {
+			return nil, err
+		}
+		return cfg.client()
+	})
+	all["resolve"] = resolve(os.Stdin)
+	return all
 }
 
 // routd is a started process with its table.

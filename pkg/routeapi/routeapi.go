@@ -24,6 +24,13 @@ type Request struct {
 	Items []Item `json:"items"`
 }
 
+// Replay is a question of `routd resolve` about rows that were decided before, in one line of JSON; the answer is a Response.
+type Replay struct {
+	Items []Item `json:"items"`
+	// Engaged are the groups that were engaged in the places of items then, by id. In all other places none was.
+	Engaged map[int64]string `json:"engaged,omitempty"`
+}
+
 // Item is one inbound row. ID and ChatJID suffice, everything else has its default.
 type Item struct {
 	ID          int64        `json:"id"`           // messages.id, repeated in the answer

@@ -1,6 +1,10 @@
 package store
 
-import "context"
+import (
+	"context"
+
+	"arizuko/pkg/msg"
+)
 
 // AuditRow is a change that was made: who changed what, and when.
 type AuditRow struct {
@@ -104,6 +108,26 @@ func (r Reader) NewestInbound(ctx context.Context, limit int) ([]Inbound, error)
 			&m.PlatformID, &m.ReceivedAt, &m.Change, &m.Own, &m.Reason, &m.Folder, &m.Content)
 		return m, err
 	}, queryNewestInbound, limit, int64(limit)*maxInboundScan)
+}
+
+// DecidedInbound returns inbound messages that were decided at a time, in unix ms, or later, at most the limit, the newest first.
+func (r Reader) DecidedInbound(ctx context.Context, since int64, limit int) ([]*msg.Message, error) {
+	return r.messages(ctx, queryDecidedInbound, since, limit, int64(limit)*maxInboundScan)
+}
+
+// TableChangedAt is when routes or groups were changed last, in unix ms, as far as the audit tells: it does not have
+// changes by SQL. 0 is never.
+func (r Reader) TableChangedAt(ctx context.Context) (at int64, err error) {
+	for _, what := range []string{"add route", "change route", "delete route", "reorder routes", "add group", "change group", "delete group", AuditMove} {
+		rows, err := r.Audit(ctx, AuditQuery{What: what, Limit: 1})
+		if err != nil {
+			return 0, err
+		}
+		for _, row := range rows {
+			at = max(at, row.At)
+		}
+	}
+	return at, nil
 }
 
 // ChatTitle is a chat with its title.

@@ -13,6 +13,7 @@ func dashboardRoutePlans() map[string][2]string {
 			"RECURSIVE STEP\nSCAN w\nCORRELATED SCALAR SUBQUERY 3\nSEARCH a USING COVERING INDEX audit_what (what>?)\nSCAN w"},
 		"queryNewestInbound": {queryNewestInbound, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages\n" +
 			"SEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN"},
+		"queryDecidedInbound": {queryDecidedInbound, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages"},
 		"queryNewestChats": {queryNewestChats, "SCAN chats USING INDEX chats_seen"},
 	}
 }

@@ -23,6 +23,9 @@ const (
 		FROM messages m LEFT JOIN chats c ON c.jid = m.chat_jid
 		WHERE m.direction = 'in' AND m.id > (SELECT max(id) FROM messages) - ?2 ORDER BY m.id DESC LIMIT ?1+0`
 
+	queryDecidedInbound = `SELECT ` + messageColumns + ` FROM messages m WHERE m.direction = 'in' AND m.disposition IS NOT NULL AND m.decided_at >= ?1
+		AND m.id > (SELECT max(id) FROM messages) - ?3 ORDER BY m.id DESC LIMIT ?2+0`
+
 	// There are about as many chats as routes, and far fewer than messages.
 	queryNewestChats = `SELECT jid, kind, title FROM chats ORDER BY last_seen_at DESC, jid DESC LIMIT ?+0`
 )

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,15 @@ type config struct {
 
 // environment is the configuration of this process.
 func environment() (config, error) { return loadConfig(os.Environ()) }
+
+// environOf is the environment of a program beside this one, for the database file in another data folder.
+func environOf(data string) []string {
+	own := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == "ARIZUKO_DATA" || name == "ARIZUKO_DB" || name == "ARIZUKO_DB_FILE"
+	})
+	return append(own, "ARIZUKO_DATA="+data)
+}
 
 // loadConfig reads environ, which has the form of os.Environ. Empty variables count as unset.
 func loadConfig(environ []string) (config, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -38,7 +39,7 @@ func (p program) keepCopy(s *schema, now version) (string, error) {
 		return "", err
 	}
 	defer os.Remove(partial) // nothing, once it is renamed
-	if err := s.copyTo(partial); err != nil {
+	if err := s.copyTo(context.Background(), partial); err != nil {
 		return "", fmt.Errorf("copy the database before the migration: %w; nothing was changed", err)
 	}
 	folder := filepath.Dir(path)
@@ -76,13 +77,13 @@ func (c config) size() (bytes int64) {
 }
 
 // copyTo writes a copy that only its user can read.
-func (s *schema) copyTo(path string) error {
+func (s *schema) copyTo(ctx context.Context, path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	if _, err := s.db.Exec(`VACUUM INTO ?`, path); err != nil {
+	if _, err := s.db.ExecContext(ctx, `VACUUM INTO ?`, path); err != nil {
 		return err
 	}
 	return file.Sync()

@@ -1,6 +1,8 @@
 // Migrate creates and changes the database's schema. It is the only program that does; the
 // daemons wait for it.
 //
+//	migrate rehearse [--days N] [--rows N] [--keep]
+//	                    migrates a copy, and says what an upgrade would change; the instance is left alone
 //	migrate up          to the newest version this program knows
 //	migrate down [N]    N steps back, 1 if not given
 //	migrate copy --to server|file|URL
@@ -9,6 +11,8 @@
 //	migrate reopen      lets daemons use a database again whose rows were copied to another one
 //	migrate version     prints the schema's version, followed by "dirty" if it is, or "none"
 //	migrate --version   prints the version of this program
+//
+// Before up, down and repair change rows, they keep a copy of the database file, unless --no-copy follows.
 //
 // The data folder is $ARIZUKO_DATA, ./data by default. The database is a file in it, or on the
 // Postgres server whose URL is $ARIZUKO_DB. up also makes its subfolders and the
@@ -41,7 +45,7 @@ const (
 	exitConfig  = 78 // EX_CONFIG
 )
 
-const usage = "usage: migrate up | down [N] | repair | copy --to server|file|URL | reopen | version | --help | --version"
+const usage = "usage: migrate rehearse | up | down [N] | repair | copy --to server|file|URL | reopen | version | --help | --version"
 
 // lockWait is how long a second migrate waits for the first one.
 const lockWait = 10 * time.Second
@@ -121,6 +125,8 @@ func (p program) run(args []string) error {
 		return p.down(n)
 	case len(args) == 1 && args[0] == "repair":
 		return p.repair()
+	case len(args) > 0 && args[0] == "rehearse":
+		return p.rehearse(args[1:])
 	case len(args) == 3 && args[0] == "copy" && args[1] == "--to":
 		return p.copy(args[2])
 	case len(args) == 2 && args[0] == "copy" && strings.HasPrefix(args[1], "--to="):

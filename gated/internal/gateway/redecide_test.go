@@ -1,0 +1,140 @@
+package gateway
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/migrations"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+// redecide decides all rows again, by the routes as they are now.
+func (h *harness) redecide() migrations.Check {
+	h.t.Helper()
+	cfg := h.g.cfg
+	resolve := func(ctx context.Context, q routeapi.Replay) ([]routeapi.Answer, error) {
+		res, o := h.g.routd.post(ctx, q.Items, time.Minute)
+		for i := range res.Items {
+			if folder := q.Engaged[res.Items[i].ID]; folder != "" {
+				a := &res.Items[i]
+				a.Action, a.Folder, a.Engaged, a.Reason = routeapi.Trigger, folder, true, msg.ReasonEngaged
+			}
+		}
+		return res.Items, o
+	}
+	check, err := Redecide(h.t.Context(), cfg, h.st.Reader, resolve, 0, 1000)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return check
+}
+
+// sendAll writes messages of many kinds, of which an edit is not compared.
+func (h *harness) sendAll() {
+	h.t.Helper()
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
+		switch {
+		case it.ChatJID == "telegram:-5":
+			a.Action, a.Reason, a.Folder = routeapi.Observe, msg.ReasonRouteObserve, "main"
+		case it.ChatJID == "telegram:-6":
+			a.Action, a.Reason, a.Folder, a.Target = routeapi.Builtin, msg.ReasonBuiltinDrop, "", "builtin:drop"
+		case it.ChatJID == "telegram:-8" && it.Folder == "":
+			a.Action, a.Reason, a.Engaged, a.Folder = routeapi.Trigger, msg.ReasonEngaged, true, "main/eng"
+		}
+	})
+	for _, text := range []string{"hello", "/ping", "/new", "@eng do it", "#deploy go", "#build", "#", "two\nlines"} {
+		h.wait(time.Second) // each is a commit of its own
+		h.put(text)
+		h.step()
+	}
+	for _, chat := range []string{"telegram:-5", "telegram:-6", "telegram:-8"} {
+		h.put("in "+chat, in(chat))
+	}
+	target := h.put("a post")
+	h.step()
+	h.put("👍", verb(msg.VerbReaction), on(target))
+	h.wait(2 * maxHold)
+	h.wait(time.Second)
+	h.put("an edit", verb(msg.VerbEdit), on(target))
+	h.step()
+	h.wait(time.Second)
+	old := h.put("late", func(m *msg.Message) { m.Timestamp -= 2 * msg24h })
+	h.step()
+	h.is(old, "observed/stale main")
+}
+
+const msg24h = 24 * 3600_000
+
+func TestRedecide_NothingHasChanged_AllAsStored(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.sendAll()
+	got := h.redecide()
+	if got.Different != 0 || got.Same < 12 || got.NotCompared[notByItself] != 1 {
+		t.Errorf("%+v", got)
+	}
+	if undecided, err := h.st.Undecided(t.Context(), dm, 0, 10); err != nil || len(undecided) > 0 {
+		t.Errorf("it left %v undecided, %v", undecided, err)
+	}
+}
+
+func TestRedecide_DecidedOtherwise_NamesRowAndReason(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		answer func(routeapi.Item, *routeapi.Answer)
+		config string
+		want   string
+	}{
+		"another route": {func(_ routeapi.Item, a *routeapi.Answer) { a.Folder = "main/eng" }, `{}`, "was routed (route) to main, now routed (route) to main/eng"},
+		"observed":      {func(_ routeapi.Item, a *routeapi.Answer) { a.Action, a.Reason = routeapi.Observe, msg.ReasonRouteObserve }, `{}`, "now observed (route_observe) to main"},
+		"access":        {nil, `{"access":["telegram:8"]}`, "was routed (route) to main, now dropped (no_access)"},
+		"gate":          {func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.QuietMS = 5000 }, `{}`, "decided 0s after it came, now held for 5s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			row := h.put("hello")
+			h.step()
+			h.is(row, "routed/route main")
+			h.routd.route(tc.answer)
+			h.write(func(tx *store.Tx) error {
+				_, err := tx.UpdateGroup(&msg.Group{Folder: "main", Config: []byte(tc.config)})
+				return err
+			})
+			got := h.redecide()
+			if got.Different != 1 || !strings.Contains(strings.Join(got.Examples, "\n"), tc.want) || !strings.Contains(got.Examples[0], "message 1 in telegram:1") {
+				t.Errorf("%+v, want %q", got, tc.want)
+			}
+			// What was changed since explains it.
+			h.write(func(tx *store.Tx) error { return tx.PutAudit("cli", "change route", "1", h.clock.UnixMilli()) })
+			if got := h.redecide(); got.Different != 0 || got.NotCompared[sinceChanged] != 1 {
+				t.Errorf("after a change: %+v", got)
+			}
+		})
+	}
+}
+
+func TestRedecide_PinnedSince_IsNoDifference(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
+		if it.StickyGroup != "" && it.Folder == "" && !it.HomeOnly {
+			a.Folder, a.Home, a.Reason = it.StickyGroup, it.StickyGroup, msg.ReasonToSticky
+		}
+	})
+	h.put("before")
+	h.step()
+	h.clock = h.clock.Add(time.Second)
+	h.put("@eng")
+	h.step()
+	h.clock = h.clock.Add(time.Second)
+	h.put("after")
+	h.step()
+	if got := h.redecide(); got.Different != 0 || got.NotCompared[sincePinned] != 1 || got.Same != 2 {
+		t.Errorf("%+v", got)
+	}
+}

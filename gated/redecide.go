@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"arizuko/gated/internal/gateway"
+	"arizuko/gated/internal/reminders"
+	"arizuko/migrations"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/cli"
+	"arizuko/pkg/config"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+// maxPrompts bounds how many prompts are made again: each is a call of the running gated.
+const maxPrompts = 200
+
+// redecide is "gated redecide", which `migrate rehearse` runs on a copy of the database: it decides again what is stored, and
+// prints as JSON how that compares. It changes nothing.
+func redecide(ctx context.Context, args []string, out io.Writer) (err error) {
+	line := cli.Daemon{Name: "gated"}.Line("redecide [--days N] [--rows N] [--instance FOLDER]", out)
+	days := line.Int("days", 7, "how many days of messages")
+	rows := line.Int("rows", 10_000, "how many messages at most")
+	instance := line.String("instance", "", "the data folder whose running gated is asked for prompts, to compare them")
+	if _, err := line.Read(args, 0); err != nil {
+		return err
+	}
+	if *days < 1 || *rows < 1 {
+		return line.UsageError("--days and --rows: want numbers from 1")
+	}
+	cfg, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	st, err := store.OpenReadOnly(ctx, cfg.Database(), migrations.Latest())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	now := time.Now()
+	since := now.AddDate(0, 0, -*days).UnixMilli()
+	var all migrations.Redecided
+	for _, check := range []func() (migrations.Check, error){
+		func() (migrations.Check, error) { return cfg.redecideMessages(ctx, st.Reader, since, *rows) },
+		func() (migrations.Check, error) { return reminders.Redecide(ctx, st.Reader, now.UnixMilli(), *rows) },
+		func() (migrations.Check, error) {
+			return cfg.comparePrompts(ctx, st.Reader, *instance, since, min(*rows, maxPrompts))
+		},
+	} {
+		c, err := check()
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.What, err)
+		}
+		all.Checks = append(all.Checks, c)
+	}
+	return json.NewEncoder(out).Encode(all)
+}
+
+func (c *Config) redecideMessages(ctx context.Context, st store.Reader, since int64, limit int) (check migrations.Check, err error) {
+	routd, err := startResolver(ctx)
+	if err != nil {
+		return migrations.Check{What: "messages"}, err
+	}
+	defer func() { err = errors.Join(err, routd.close()) }()
+	defaults, err := c.groupDefaults()
+	if err != nil {
+		return migrations.Check{What: "messages"}, err
+	}
+	return gateway.Redecide(ctx, gateway.Config{
+		MaxAge: c.MaxAge, Impulse: msg.DefaultImpulse(c.ImpulseThreshold, c.ImpulseMaxHold), Operators: c.Operators,
+		BotNames: c.names(), Defaults: defaults,
+	}, st, routd.resolve, since, limit)
+}
+
+// resolver is the routd of this version, beside this program, which answers by the same database.
+type resolver struct {
+	cmd      *exec.Cmd
+	in       io.WriteCloser
+	ask      *json.Encoder
+	answers  *json.Decoder
+	problems strings.Builder
+}
+
+func startResolver(ctx context.Context) (*resolver, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	r := &resolver{cmd: exec.CommandContext(ctx, filepath.Join(filepath.Dir(self), "routd"), "resolve")}
+	r.cmd.Env, r.cmd.Stderr = environ(), &r.problems
+	r.cmd.Cancel = func() error { return r.cmd.Process.Signal(syscall.SIGTERM) }
+	r.cmd.WaitDelay = 5 * time.Second
+	if r.in, err = r.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	answers, err := r.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	r.ask, r.answers = json.NewEncoder(r.in), json.NewDecoder(bufio.NewReader(answers))
+	return r, r.cmd.Start()
+}
+
+func (r *resolver) resolve(_ context.Context, q routeapi.Replay) ([]routeapi.Answer, error) {
+	if len(q.Items) == 0 {
+		return nil, nil
+	}
+	if err := r.ask.Encode(q); err != nil {
+		return nil, r.failed(err)
+	}
+	var response routeapi.Response
+	if err := r.answers.Decode(&response); err != nil {
+		return nil, r.failed(err)
+	}
+	return response.Items, nil
+}
+
+// failed is an error of routd, with what it has printed.
+func (r *resolver) failed(err error) error {
+	return fmt.Errorf("routd resolve: %w %s", errors.Join(err, r.close()), strings.TrimSpace(r.problems.String()))
+}
+
+func (r *resolver) close() error {
+	_ = r.in.Close()
+	if err := r.cmd.Wait(); err != nil && r.cmd.ProcessState == nil {
+		return err
+	}
+	if r.cmd.ProcessState.ExitCode() != 0 {
+		return fmt.Errorf("routd resolve ended: %s", r.cmd.ProcessState)
+	}
+	return nil
+}
+
+// comparePrompts compares prompts as this version makes them again with those of the gated that runs on the instance. Prompts
+// are not stored: that one shows what agents get before an upgrade.
+func (c *Config) comparePrompts(ctx context.Context, st store.Reader, instance string, since int64, limit int) (check migrations.Check, err error) {
+	check.What = "prompts"
+	turns, err := st.Turns(ctx, store.TurnList{Limit: limit})
+	if err != nil {
+		return check, err
+	}
+	running := httpx.NewLocalClient(config.Base{Data: instance}.Socket("gated"))
+	defer running.HTTP.CloseIdleConnections()
+	for _, t := range turns {
+		switch {
+		case t.StartedAt < since:
+			continue
+		case t.ObservedUpto == 0 || t.State.IsOpen():
+			check.Leave("of turns without an answer: what they show still changes")
+			continue
+		}
+		if err := c.comparePrompt(ctx, st, running, t.ID, &check); err != nil {
+			return check, err
+		}
+	}
+	return check, nil
+}
+
+func (c *Config) comparePrompt(ctx context.Context, st store.Reader, running *httpx.Client, turn int64, check *migrations.Check) error {
+	var before struct{ Prompt string }
+	err := running.Do(ctx, http.MethodGet, fmt.Sprintf("/v1/turns/%d/context", turn), nil, &before)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case apierr.KindOf(err) == apierr.Unavailable:
+		check.Leave("gated does not run, which would say what agents get now")
+		return nil
+	case err != nil:
+		check.Leave("the running gated does not make them again")
+		return nil
+	}
+	now, err := c.promptAgain(ctx, st, turn)
+	if err != nil {
+		return err
+	}
+	if now = hidden().String(now); now == before.Prompt {
+		check.Same++
+		return nil
+	}
+	was, is := firstDifference(before.Prompt, now)
+	check.Differ(fmt.Sprintf("turn %d: was %.80q, now %.80q", turn, was, is))
+	return nil
+}
+
+// firstDifference returns the first lines in which two texts differ.
+func firstDifference(a, b string) (lineA, lineB string) {
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(as), len(bs)) {
+		if as[i] != bs[i] {
+			return as[i], bs[i]
+		}
+	}
+	return strings.Join(as[min(len(as), len(bs)):], " "), strings.Join(bs[min(len(as), len(bs)):], " ")
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	osexec "os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/migrations"
+	"arizuko/pkg/disk"
+)
+
+// rehearsal is one call of migrate rehearse.
+type rehearsal struct {
+	program
+	days, rows int
+	keep       bool
+
+	folder string // of the copy, which is a data folder of its own
+	took   time.Duration
+}
+
+const rehearseUsage = "usage: migrate rehearse [--days N] [--rows N] [--keep]"
+
+const serverRehearsal = "rehearse copies a database file, and this one is on a server: copy it there, as by createdb -T or pg_dump and psql, " +
+	"and run `migrate up` of this program with ARIZUKO_DB naming the copy: its receipt says what changes; then drop the copy"
+
+// rehearse migrates a copy of the instance, compares what the new programs decide with what is stored, and prints what an
+// upgrade would do. Daemons may run: nothing of the instance is changed.
+func (p program) rehearse(args []string) (err error) {
+	r := rehearsal{program: p}
+	flags := flag.NewFlagSet("rehearse", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.IntVar(&r.days, "days", 7, "how many days of messages are decided again")
+	flags.IntVar(&r.rows, "rows", 10_000, "how many messages at most")
+	flags.BoolVar(&r.keep, "keep", false, "keep the copy until the next rehearsal")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(p.out, rehearseUsage)
+		flags.SetOutput(p.out)
+		flags.PrintDefaults()
+		return nil
+	case err != nil:
+		return refuse("%w (%s)", err, rehearseUsage)
+	case flags.NArg() > 0 || r.days < 1 || r.rows < 1:
+		return refuse(rehearseUsage)
+	case p.cfg.server != "":
+		return refuse(serverRehearsal)
+	case p.cfg.missing():
+		return refuse("there is no database at %s", p.cfg.dbPath())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	remove, err := r.makeFolder()
+	if err != nil {
+		return err
+	}
+	defer remove()
+	return r.run(ctx)
+}
+
+func (r *rehearsal) run(ctx context.Context) error {
+	began := time.Now()
+	if err := r.copy(ctx); err != nil {
+		return fmt.Errorf("copy the database: %w", err)
+	}
+	r.took = time.Since(began)
+	err := r.migrate(ctx)
+	if err == nil {
+		err = r.redecide(ctx)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = errors.New("interrupted")
+	}
+	if r.keep {
+		r.print("the copy is kept in %s until the next rehearsal", r.folder)
+	}
+	r.print("the instance was not changed; rehearsed in %s", time.Since(began).Round(10*time.Millisecond))
+	return err
+}
+
+func (r *rehearsal) print(format string, args ...any) { fmt.Fprintf(r.out, format+"\n", args...) }
+
+// makeFolder makes the folder of the copy on the disk of the database, and removes those that earlier calls have left. A call
+// holds its folder locked as long as it runs.
+func (r *rehearsal) makeFolder() (remove func(), err error) {
+	const prefix = "rehearsal-"
+	run := filepath.Join(r.cfg.data, "run")
+	left, err := fs.Glob(os.DirFS(run), prefix+"*")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range left {
+		path := filepath.Join(run, name)
+		if held, err := lockFolder(path); err == nil {
+			err = errors.Join(os.RemoveAll(path), held.Close())
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	if r.folder, err = os.MkdirTemp(run, prefix+"*"); err != nil { // mode 0700
+		return nil, err
+	}
+	held, err := lockFolder(r.folder)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		if !r.keep {
+			_ = os.RemoveAll(r.folder) // what is left is removed by the next call
+		}
+		_ = held.Close()
+	}, nil
+}
+
+func lockFolder(path string) (*os.File, error) {
+	folder, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		folder.Close()
+		return nil, err
+	}
+	return folder, nil
+}
+
+// copyOf is the configuration of the copy.
+func (r *rehearsal) copyOf() config { return config{data: r.folder, unsafeFS: r.cfg.unsafeFS} }
+
+// copy copies the database as it is at one moment. It opens the file for reading alone.
+func (r *rehearsal) copy(ctx context.Context) error {
+	needed, free, err := r.cfg.copySpace()
+	if err != nil {
+		return err
+	}
+	if free < needed {
+		return refuse("that needs %d MiB on the disk of %s, and %d MiB are free", needed>>20, r.cfg.data, free>>20)
+	}
+	db, err := openReading(r.cfg.dbPath())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	s := schema{db: db}
+	return s.copyTo(ctx, r.copyOf().dbPath())
+}
+
+// openReading opens a database file for reading. The last process that closes it leaves the write-ahead log as it is.
+func openReading(path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_busy_timeout=10000")
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
+}
+
+// migrate migrates the copy, and prints the receipt of that.
+func (r *rehearsal) migrate(context.Context) error {
+	return r.withSchema(r.copyOf(), func(s *schema) error {
+		done, changed, err := s.up(func(*schema, version) (string, error) { return "", nil })
+		if err != nil {
+			return fmt.Errorf("`migrate up` would fail: %w", err)
+		}
+		if done == nil {
+			now, err := r.cfg.readVersion(s.db)
+			if !changed && err == nil {
+				r.print("schema %s: there is nothing to migrate", now)
+			}
+			return err
+		}
+		done.copied = done.copied.Add(r.took) // as up makes it
+		done.migrated = done.migrated.Add(r.took)
+		for _, line := range done.lines() {
+			r.print("%s", line)
+		}
+		return r.printSpace(done)
+	})
+}
+
+// printSpace says what `migrate up` needs of the disk: the copy that it keeps, and what it writes.
+func (r *rehearsal) printSpace(done *change) error {
+	space, err := disk.Of(r.cfg.data)
+	if err != nil {
+		return err
+	}
+	needed, _, err := r.cfg.copySpace()
+	if err != nil {
+		return err
+	}
+	grown := max(done.size.after-done.size.before, 0)
+	r.print("disk: `migrate up` writes about %s: the copy that it keeps %s, the migration %s. It does not begin with less than %s free; %s are",
+		size(done.size.before+grown), size(done.size.before), size(grown), size(needed), size(space.Free+done.size.after))
+	return nil
+}
+
+// redecide lets the programs beside this one decide again what the copy has stored, and prints what they would do differently.
+func (r *rehearsal) redecide(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	gated := filepath.Join(filepath.Dir(self), "gated")
+	if _, err := os.Stat(gated); err != nil {
+		r.print("decisions: not compared, there is no gated beside %s", self)
+		return nil
+	}
+	cmd := osexec.CommandContext(ctx, gated, "redecide", "--days", strconv.Itoa(r.days), "--rows", strconv.Itoa(r.rows), "--instance", absolute(r.cfg.data))
+	cmd.Env = environOf(absolute(r.folder))
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.Output()
+	var redecided migrations.Redecided
+	if err == nil {
+		err = json.Unmarshal(out, &redecided)
+	}
+	if err != nil {
+		return fmt.Errorf("decisions are not compared: %w: %s", err, printable(strings.TrimSpace(problems.String())))
+	}
+	for i := range redecided.Checks {
+		r.printCheck(&redecided.Checks[i])
+	}
+	return nil
+}
+
+func (r *rehearsal) printCheck(c *migrations.Check) {
+	r.print("%s: %d as stored, %d different", c.What, c.Same, c.Different)
+	for _, example := range c.Examples {
+		r.print("  %s", printable(example))
+	}
+	if more := c.Different - len(c.Examples); more > 0 {
+		r.print("  and %d more", more)
+	}
+	for _, why := range c.Reasons() {
+		r.print("  not compared: %d, %s", c.NotCompared[why], printable(why))
+	}
+}
