@@ -39,6 +39,11 @@ func (d Daemon) Call(ctx context.Context, method, path string, in, out any) erro
 	}
 	err = client.Do(httpx.WithBy(ctx, By), method, path, in, out)
 	var network *net.OpError
+	if apierr.KindOf(err) == apierr.Unavailable {
+		if problem := daemon.SchemaProblem(ctx); problem != nil {
+			return apierr.New(apierr.Unavailable, "%s does not answer at %s, since it cannot use the database: %w", d.Name, client, problem)
+		}
+	}
 	if apierr.KindOf(err) == apierr.Unavailable && errors.As(err, &network) {
 		return apierr.New(apierr.Unavailable, "%s is not running at %s: start it with `%s`, or set %s_URL (%w)",
 			d.Name, client, d.Name, strings.ToUpper(d.Name), network)

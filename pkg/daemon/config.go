@@ -1,9 +1,12 @@
 package daemon
 
 import (
+	"context"
 	"os"
 
+	"arizuko/migrations"
 	"arizuko/pkg/config"
+	"arizuko/pkg/store"
 )
 
 // environment is what every program reads of the environment.
@@ -31,4 +34,20 @@ func checkSecret() error {
 		return &ExitError{ExitRefused, err}
 	}
 	return nil
+}
+
+// SchemaProblem returns why this program cannot use the database that the environment names, nil if it can, or if there is
+// none that can be read.
+func SchemaProblem(ctx context.Context) error { return schema(ctx).Mismatch(migrations.Latest()) }
+
+func schema(ctx context.Context) store.Schema {
+	base, err := environment()
+	if err != nil {
+		return store.Schema{} // the program's own check reports it
+	}
+	s, err := store.ReadSchema(ctx, base.Database())
+	if err != nil {
+		return store.Schema{} // no database yet, or what opens it reports the error
+	}
+	return s
 }

@@ -144,11 +144,23 @@ func (p Program) help() string {
 }
 
 func (p Program) check(ctx context.Context, out io.Writer) error {
-	if err := errors.Join(p.Check(ctx, out), checkSecret()); err != nil {
+	if err := withSchema(ctx, errors.Join(p.Check(ctx, out), checkSecret())); err != nil {
 		return err
+	}
+	if note := schema(ctx).Newer(migrations.Latest()); note != "" {
+		fmt.Fprintln(out, "warning:", note)
 	}
 	fmt.Fprintf(out, "%s: ok\n", p.Name)
 	return nil
+}
+
+// withSchema adds to what has failed that this program cannot use the database, unless err says so.
+func withSchema(ctx context.Context, err error) error {
+	problem := SchemaProblem(ctx)
+	if problem == nil || err != nil && strings.Contains(err.Error(), problem.Error()) {
+		return err
+	}
+	return errors.Join(err, problem)
 }
 
 // health asks the running daemon whether it is ready. It has two exit codes only.
@@ -162,11 +174,11 @@ func (p Program) health(ctx context.Context, out io.Writer) error {
 	client := httpx.NewLocalClient(base.Socket(p.Name))
 	defer client.HTTP.CloseIdleConnections()
 	status, body, err := client.Get(ctx, "/readyz")
-	switch {
-	case err != nil:
-		return err
-	case status != http.StatusOK:
-		return fmt.Errorf("not ready: %s", body)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("not ready: %s", body)
+	}
+	if err != nil {
+		return &ExitError{ExitFailure, withSchema(ctx, err)}
 	}
 	_, err = out.Write(body)
 	return err

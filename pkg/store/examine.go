@@ -22,6 +22,29 @@ type Schema struct {
 	Moved   string // where its rows were copied to, and when; "" if they were not
 }
 
+// Mismatch returns why a program that was built for a schema cannot use this one, with both versions and what to do: an
+// ErrSchemaRefused if it is too new. It is nil if the program can, and if there is no schema.
+func (s Schema) Mismatch(built int) error {
+	switch {
+	case s.Version == 0:
+		return nil
+	case s.Version < built:
+		return fmt.Errorf("the schema is at %d and this program needs %d: run `migrate up`", s.Version, built)
+	case s.Floor > built:
+		return fmt.Errorf("%w, or go back by its `migrate down` (it was built for schema %d, the floor is %d, the schema is at %d)",
+			ErrSchemaRefused, built, s.Floor, s.Version)
+	}
+	return nil
+}
+
+// Newer says that the schema is newer than that of a program which can use it, "" if it is not.
+func (s Schema) Newer(built int) string {
+	if s.Version <= built || s.Floor > built {
+		return ""
+	}
+	return fmt.Sprintf("the schema is at %d, newer than this program, which was built for %d: it works as before; install the version that migrated it", s.Version, built)
+}
+
 // ReadSchema reads the schema of the database at path, whatever its version. The
 // error is an fs.ErrNotExist if there is no file, an ErrDamaged if it is no database, a migrations.ErrServer
 // if it is on a server that cannot be used.

@@ -14,6 +14,6 @@ func dashboardRoutePlans() map[string][2]string {
 		"queryNewestInbound": {queryNewestInbound, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages\n" +
 			"SEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN"},
 		"queryDecidedInbound": {queryDecidedInbound, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages"},
-		"queryNewestChats": {queryNewestChats, "SCAN chats USING INDEX chats_seen"},
+		"queryNewestChats":    {queryNewestChats, "SCAN chats USING INDEX chats_seen"},
 	}
 }

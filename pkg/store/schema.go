@@ -90,13 +90,13 @@ func schemaReason(ctx context.Context, path string, built int) (reason string, c
 	case dirty:
 		return fmt.Sprintf("migration %d is running or has failed: see the output of `migrate up`", version), nil, nil
 	case version < built:
-		return fmt.Sprintf("the schema is at %d and this program needs %d: run `migrate up`", version, built), nil, nil
+		return Schema{Version: version}.Mismatch(built).Error(), nil, nil
 	}
 	if err := db.QueryRowContext(ctx, `SELECT floor FROM schema_floor`).Scan(&floor); err != nil {
 		return "the schema has no compatibility floor: run `migrate up`", err, nil
 	}
-	if floor > built {
-		return "", nil, fmt.Errorf("%w (it was built for schema %d, the floor is %d)", ErrSchemaRefused, built, floor)
+	if err := (Schema{Version: version, Floor: floor}).Mismatch(built); err != nil {
+		return "", nil, err
 	}
 	switch moved, err := migrations.Moved(ctx, db); {
 	case err != nil:

@@ -70,7 +70,7 @@ func (i *instance) say(text string) (id int64) {
 }
 
 func (i *instance) creation(target string) Creation {
-	return Creation{Place: Place{i.data, i.database}, Target: target, Version: "v1", Now: time.Now, Out: io.Discard, Log: &i.log}
+	return Creation{Place: Place{i.data, i.database}, Target: target, Version: "v1", Known: migrations.Latest(), Now: time.Now, Out: io.Discard, Log: &i.log}
 }
 
 // backup makes a backup in a folder of its own and returns its path.

@@ -61,7 +61,7 @@ func (p Program) create(ctx context.Context, target string, out io.Writer) error
 		return err
 	}
 	began := time.Now()
-	s, err := Creation{Place: place, Target: target, Version: p.Version, Now: time.Now, Out: out, Log: p.Log}.Run(ctx)
+	s, err := Creation{Place: place, Target: target, Version: p.Version, Known: p.Schema, Now: time.Now, Out: out, Log: p.Log}.Run(ctx)
 	if err != nil {
 		return exit(ctx, err, "no backup was written")
 	}

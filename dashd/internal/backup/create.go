@@ -30,6 +30,7 @@ type Creation struct {
 	Place
 	Target  string // the file, which must not exist, or Stdout
 	Version string // of this program
+	Known   int    // the newest schema that this program knows
 	Now     func() time.Time
 	Out     io.Writer // standard output
 	Log     io.Writer // progress and notes
@@ -140,16 +141,29 @@ func (c Creation) instance() string {
 	return host + ":" + data
 }
 
-// requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss what was stored since.
+// requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss what was stored since. It
+// refuses one that is too new for this program, and names the versions of one that is older or newer.
 func (c Creation) requireCurrent(ctx context.Context) error {
 	if c.Server != "" {
 		return nil // its copy refuses
 	}
 	schema, err := store.ReadSchema(ctx, filepath.Join(c.Data, databaseName))
-	if err == nil && schema.Moved != "" {
+	if err != nil {
+		return nil //nolint:nilerr // the copy reports it
+	}
+	if schema.Moved != "" {
 		return refuse("the database was copied to %s: set ARIZUKO_DB, so that the backup is of that one", schema.Moved)
 	}
-	return nil // an error is reported by the copy
+	switch mismatch := schema.Mismatch(c.Known); {
+	case errors.Is(mismatch, store.ErrSchemaRefused): // nor would this program restore it
+		return refuse("%w", mismatch)
+	case mismatch != nil:
+		fmt.Fprintf(c.Log, "note: %v, after a restore too\n", mismatch)
+	}
+	if note := schema.Newer(c.Known); note != "" {
+		fmt.Fprintln(c.Log, "note:", note)
+	}
+	return nil
 }
 
 // databaseSize is about how large a copy of the database gets.

@@ -11,7 +11,7 @@ import (
 // parallel is how many tests run at once.
 const parallel = "3"
 
-var programs = harness.NewPrograms("", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/dashd", "arizuko/teled",
+var programs = harness.NewPrograms("", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/dashd", "arizuko/teled", "arizuko/discd", "arizuko/slakd",
 	"arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
 
 func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }

@@ -238,6 +238,9 @@ func (p program) report(s *schema, done *change, changed bool) error {
 			p.note("%s", line)
 		}
 	}
+	if v.number > s.latest {
+		p.note("the schema is at %d, newer than this program, which knows %d: daemons of its version work as before", v.number, s.latest)
+	}
 	note := ""
 	if !changed {
 		note = ", nothing to do"

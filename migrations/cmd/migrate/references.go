@@ -141,6 +141,9 @@ func each(db querier, scan func(*sql.Rows) error, query string, args ...any) err
 // row is deleted. It returns what it did.
 func (s *schema) repair(keep keeper) (done []string, err error) {
 	now, err := s.check()
+	if err == nil && now.number > s.latest {
+		err = s.checkFloor(now)
+	}
 	if err != nil {
 		return nil, err
 	}
