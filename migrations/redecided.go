@@ -4,7 +4,8 @@ import "slices"
 
 // Redecided is what `gated redecide` prints, as JSON: how what a database has stored compares with what the program decides.
 type Redecided struct {
-	Checks []Check `json:"checks"`
+	Settings string  `json:"settings"` // what it has decided with, in words
+	Checks   []Check `json:"checks"`
 }
 
 // Check is one kind of decisions, such as those about messages.

@@ -16,7 +16,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// files are the checksums of what is not made anew by each start: all but the database, run and logs.
+// files are the checksums of all files but the database, which daemons write, and logs.
 func files(t *testing.T, data string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -75,6 +75,7 @@ func TestRehearse_LiveInstance_NamesWhatWouldDiffer(t *testing.T) {
 		if code != 0 {
 			t.Fatalf("rehearse ends with %d: %s", code, out)
 		}
+		t.Log(out)
 		return out
 	}
 	out := rehearse()

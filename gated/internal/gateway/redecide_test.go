@@ -90,9 +90,11 @@ func TestRedecide_DecidedOtherwise_NamesRowAndReason(t *testing.T) {
 		want   string
 	}{
 		"another route": {func(_ routeapi.Item, a *routeapi.Answer) { a.Folder = "main/eng" }, `{}`, "was routed (route) to main, now routed (route) to main/eng"},
-		"observed":      {func(_ routeapi.Item, a *routeapi.Answer) { a.Action, a.Reason = routeapi.Observe, msg.ReasonRouteObserve }, `{}`, "now observed (route_observe) to main"},
-		"access":        {nil, `{"access":["telegram:8"]}`, "was routed (route) to main, now dropped (no_access)"},
-		"gate":          {func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.QuietMS = 5000 }, `{}`, "decided 0s after it came, now held for 5s"},
+		"observed": {func(_ routeapi.Item, a *routeapi.Answer) {
+			a.Action, a.Reason = routeapi.Observe, msg.ReasonRouteObserve
+		}, `{}`, "now observed (route_observe) to main"},
+		"access": {nil, `{"access":["telegram:8"]}`, "was routed (route) to main, now dropped (no_access)"},
+		"gate":   {func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.QuietMS = 5000 }, `{}`, "decided 0s after it came, now held for 5s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

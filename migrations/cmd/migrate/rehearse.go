@@ -236,6 +236,7 @@ func (r *rehearsal) redecide(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("decisions are not compared: %w: %s", err, printable(strings.TrimSpace(problems.String())))
 	}
+	r.print("decided again with the settings of this environment: %s", printable(redecided.Settings))
 	for i := range redecided.Checks {
 		r.printCheck(&redecided.Checks[i])
 	}
