@@ -141,8 +141,8 @@ func (r *redecider) batch(ctx context.Context, rows []*msg.Message) error {
 		return nil
 	}
 	held, outcomes := r.step(b)
-	for _, m := range rows {
-		r.compare(m, &b.Chat, outcomes[m.ID], held[m.ID])
+	for i, m := range rows {
+		r.compare(m, b, &b.Rows[i], outcomes[m.ID], held[m.ID])
 	}
 	return nil
 }
@@ -221,9 +221,10 @@ func (r *redecider) step(b *batch) (held map[int64]int64, outcomes map[int64]dec
 	held, outcomes = map[int64]int64{}, map[int64]decide.Decide{}
 	facts := b.Facts
 	_, effects := decide.Step(decide.State{}, &facts)
-	alone := slices.ContainsFunc(b.Rows, func(row decide.Row) bool { return row.Command != nil || row.Pin != nil })
+	// A command or a pin releases what came before, and a row of a clock that is ahead counts as if it came now.
+	unknown := slices.ContainsFunc(b.Rows, func(row decide.Row) bool { return row.Command != nil || row.Pin != nil || row.ReceivedAt > r.at })
 	for _, e := range effects {
-		if h, ok := e.(decide.Hold); ok && !alone && h.Until > r.at { // a command or a pin releases what came before
+		if h, ok := e.(decide.Hold); ok && !unknown && h.Until > r.at {
 			held[h.Row] = h.Until
 		}
 	}
@@ -261,19 +262,23 @@ func note(outcomes map[int64]decide.Decide, e decide.Effect) {
 	}
 }
 
+// settleTime is how long after a change of the routes a row may have been decided by those of before, in ms.
+const settleTime = 10_000
+
 // compare counts a row. A difference that something since may explain is none.
-func (r *redecider) compare(m *msg.Message, chat *msg.Chat, now decide.Decide, heldUntil int64) {
+func (r *redecider) compare(m *msg.Message, b *batch, row *decide.Row, now decide.Decide, heldUntil int64) {
 	named := m.Disposition == msg.Routed || m.Disposition == msg.Prefix || m.Reason == msg.ReasonRouteObserve
 	same := now.Reason == m.Reason && (!named || now.RoutedTo == m.RoutedTo)
+	maybe := r.engaged[m.ChatJID] || row.Command != nil && row.Answer.Home == "" // then /stop and /status look at who has used the chat
 	byOthers := m.Reason != msg.ReasonEngaged && m.Disposition != msg.Routed && m.Reason != msg.ReasonRouteObserve
 	switch {
 	case same && heldUntil == 0:
 		r.check.Same++
-	case r.changedAt >= m.DecidedAt:
+	case r.changedAt > 0 && r.changedAt+settleTime >= m.DecidedAt:
 		r.check.Leave(sinceChanged)
-	case chat.StickyAt >= m.DecidedAt:
+	case b.Chat.StickyAt >= m.ReceivedAt: // a pin releases what came before it
 		r.check.Leave(sincePinned)
-	case !same && byOthers && r.engaged[m.ChatJID]:
+	case !same && byOthers && maybe:
 		r.check.Leave(maybeEngaged)
 	case same:
 		r.check.Differ(fmt.Sprintf("message %d in %.80s: decided %s after it came, now held for %s", m.ID, m.ChatJID,

@@ -137,6 +137,17 @@ func TestRedecide_PinnedSince_IsNoDifference(t *testing.T) {
 	h.put("after")
 	h.step()
 	if got := h.redecide(); got.Different != 0 || got.NotCompared[sincePinned] != 1 || got.Same != 2 {
-		t.Errorf("%+v", got)
+		t.Errorf("pinned: %+v", got)
+	}
+	h.clock = h.clock.Add(time.Second)
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
+		if a.Home = it.StickyGroup; it.StickyGroup == "" { // of no group without its pin
+			a.Action, a.Folder, a.Reason = routeapi.None, "", msg.ReasonNoRoute
+		}
+	})
+	h.put("@")
+	h.step()
+	if got := h.redecide(); got.Different != 0 || got.NotCompared[sincePinned] != 4 {
+		t.Errorf("released: %+v", got)
 	}
 }
