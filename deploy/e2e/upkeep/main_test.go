@@ -12,6 +12,6 @@ import (
 const parallel = "3"
 
 var programs = harness.NewPrograms("", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/dashd", "arizuko/teled", "arizuko/discd", "arizuko/slakd",
-	"arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo")
+	"arizuko/migrations/cmd/migrate", "arizuko/deploy/agents/demo", "arizuko/deploy/launcher")
 
 func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }

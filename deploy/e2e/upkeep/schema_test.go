@@ -66,6 +66,9 @@ func TestSchema_OfAnotherVersion_EveryCommandNamesBothAndTheRemedy(t *testing.T)
 		for _, sub := range tc.migrate {
 			commands = append(commands, "migrate "+sub)
 		}
+		if name == "newer" { // of an older one it makes a newer
+			commands = append(commands, "launcher")
+		}
 		for _, command := range commands {
 			if slices.Contains(aside, command) {
 				continue
@@ -88,7 +91,10 @@ func TestSchema_OfAnotherVersion_EveryCommandNamesBothAndTheRemedy(t *testing.T)
 func tryCommand(t *testing.T, f *harness.Fixture, command string) string {
 	t.Helper()
 	program, sub, _ := strings.Cut(command, " ")
-	args := append([]string{sub}, arguments[command]...)
+	args := arguments[command]
+	if sub != "" {
+		args = append([]string{sub}, args...)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	name := f.Instance.Program(program)

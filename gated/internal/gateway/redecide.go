@@ -92,8 +92,8 @@ const (
 	maybeEngaged = "decided otherwise, but another group may have been engaged there, which rows do not tell"
 )
 
-// comparable are the reasons that follow from the rows, the routes and the groups.
-var comparable = []msg.Reason{
+// byRules are the reasons that follow from the rows, the routes and the groups.
+var byRules = []msg.Reason{
 	msg.ReasonStickyGroup, msg.ReasonStickyTopic, msg.ReasonStickyReset, msg.ReasonCommand, msg.ReasonPrefixGroup, msg.ReasonPrefixTopic,
 	msg.ReasonRoute, msg.ReasonRouteObserve, msg.ReasonEngaged, msg.ReasonToSticky, msg.ReasonAddress, msg.ReasonBuiltinPing, msg.ReasonBuiltinDrop,
 	msg.ReasonDaemon, msg.ReasonNoRoute, msg.ReasonNoGroup, msg.ReasonNoAccess, msg.ReasonPinDenied, msg.ReasonStale,
@@ -108,7 +108,7 @@ func unjudged(m *msg.Message) string {
 		return notByItself
 	case m.GroupKey != "":
 		return notAlone
-	case !slices.Contains(comparable, m.Reason):
+	case !slices.Contains(byRules, m.Reason):
 		return notByRules
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"arizuko/pkg/disk"
 )
@@ -87,6 +88,17 @@ func (s *schema) copyTo(ctx context.Context, path string) error {
 		return err
 	}
 	return file.Sync()
+}
+
+// printReceipt prints the lines of a receipt. Commands, which are indented, have no prefix, so that they can be copied.
+func (p program) printReceipt(lines []string) {
+	for _, line := range lines {
+		if p.notes != nil && strings.HasPrefix(line, " ") {
+			fmt.Fprintln(p.notes, line)
+		} else {
+			p.note("%s", line)
+		}
+	}
 }
 
 func (p program) note(format string, args ...any) {

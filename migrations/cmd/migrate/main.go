@@ -234,9 +234,7 @@ func (p program) report(s *schema, done *change, changed bool) error {
 		return err
 	}
 	if done != nil {
-		for _, line := range append(done.lines(), done.wayBack(p.cfg)...) {
-			p.note("%s", line)
-		}
+		p.printReceipt(append(done.lines(), done.wayBack(p.cfg)...))
 	}
 	if v.number > s.latest {
 		p.note("the schema is at %d, newer than this program, which knows %d: daemons of its version work as before", v.number, s.latest)

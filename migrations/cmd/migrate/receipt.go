@@ -90,7 +90,7 @@ func (c *change) wayBack(cfg config) (lines []string) {
 	if c.to.number < c.from.number {
 		return []string{"the way back: `migrate up`"}
 	}
-	stop := "daemons may run"
+	stop := "daemons may run, those of before too, which work with this schema as well"
 	if c.floor > c.from.number {
 		stop = "stop all daemons first"
 	}
