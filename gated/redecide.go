@@ -179,10 +179,10 @@ func (c *Config) comparePrompt(ctx context.Context, st store.Reader, running *ht
 		return ctx.Err()
 	case apierr.KindOf(err) == apierr.Unavailable:
 		check.Leave("gated does not run, which would say what agents get now")
-		return nil
+		return nil //nolint:nilerr // it is counted
 	case err != nil:
 		check.Leave("the running gated does not make them again")
-		return nil
+		return nil //nolint:nilerr // it is counted
 	}
 	now, err := c.promptAgain(ctx, st, turn)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store/storetest"
+	"arizuko/pkg/testkit/need"
 )
 
 // files are the checksums of all files but the database, which daemons write, and logs.
@@ -43,6 +44,7 @@ func files(t *testing.T, data string) map[string]string {
 // TestRehearse_LiveInstance_NamesWhatWouldDiffer rehearses an upgrade while the old daemons run: without a change of rules
 // nothing differs; what was changed by SQL, of which nothing else tells, does.
 func TestRehearse_LiveInstance_NamesWhatWouldDiffer(t *testing.T) {
+	need.Full(t)
 	storetest.OnFile(t)
 	f, old := startUpgrade(t)
 	f.AddRoute("platform=slack verb=mention", "main")
