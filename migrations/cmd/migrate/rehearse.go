@@ -38,8 +38,9 @@ type rehearsal struct {
 
 const rehearseUsage = "usage: migrate rehearse [--days N] [--rows N] [--keep]"
 
-const serverRehearsal = "rehearse copies a database file, and this one is on a server: copy it there, as by createdb -T or pg_dump and psql, " +
-	"and run `migrate up` of this program with ARIZUKO_DB naming the copy: its receipt says what changes; then drop the copy"
+const serverRehearsal = "rehearse copies a database file, and this one is on a server: copy it there, as by `createdb rehearsal` and " +
+	"`pg_dump \"$ARIZUKO_DB\" | psql -d rehearsal`, while daemons run, and run `migrate up` of this program with ARIZUKO_DB naming the copy: " +
+	"its receipt says what changes. Then `dropdb rehearsal`"
 
 // rehearse migrates a copy of the instance, compares what the new programs decide with what is stored, and prints what an
 // upgrade would do. Daemons may run: nothing of the instance is changed.
