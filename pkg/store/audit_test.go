@@ -105,3 +105,39 @@ func TestNewestInbound_Rows_AsRoutesSeeThem(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
+
+func TestDecidedInbound_NewestDecided_AndWhenTheTableChanged(t *testing.T) {
+	s := storetest.Open(t)
+	var want []int64
+	for i := range 3 {
+		m := inbound(t, s, "telegram:1", fmt.Sprint("text ", i))
+		write(t, s, func(tx *store.Tx) error {
+			return tx.Decide(m.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute}, int64(100*(i+1)))
+		})
+		want = append([]int64{m.ID}, want...)
+	}
+	inbound(t, s, "telegram:1", "not decided")
+	write(t, s, func(tx *store.Tx) error {
+		if err := tx.PutAudit("cli", "change group", "main", 7); err != nil {
+			return err
+		}
+		return tx.PutAudit("cli", "approve", "main", 9)
+	})
+	for name, tc := range map[string]struct {
+		since int64
+		limit int
+		want  []int64
+	}{"all": {0, 10, want}, "since": {200, 10, want[:2]}, "limit": {0, 1, want[:1]}} {
+		rows, err := s.DecidedInbound(t.Context(), tc.since, tc.limit)
+		var got []int64
+		for _, m := range rows {
+			got = append(got, m.ID)
+		}
+		if err != nil || !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, %v, want %v", name, got, err, tc.want)
+		}
+	}
+	if at, err := s.TableChangedAt(t.Context()); err != nil || at != 7 {
+		t.Errorf("changed at %d, %v", at, err)
+	}
+}
