@@ -219,9 +219,12 @@ func (r *rehearsal) redecide(ctx context.Context) error {
 		return err
 	}
 	gated := filepath.Join(filepath.Dir(self), "gated")
-	if _, err := os.Stat(gated); err != nil {
+	switch _, err := os.Stat(gated); {
+	case errors.Is(err, fs.ErrNotExist):
 		r.print("decisions: not compared, there is no gated beside %s", self)
 		return nil
+	case err != nil:
+		return fmt.Errorf("decisions are not compared: %w", err)
 	}
 	cmd := osexec.CommandContext(ctx, gated, "redecide", "--days", strconv.Itoa(r.days), "--rows", strconv.Itoa(r.rows), "--instance", absolute(r.cfg.data))
 	cmd.Env = environOf(absolute(r.folder))

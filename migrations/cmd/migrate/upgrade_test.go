@@ -25,14 +25,16 @@ import (
 func before() int { return migrations.Latest() - 1 }
 
 // historyOf has the migrations of an older version.
-func historyOf(t *testing.T, last int) fstest.MapFS {
+func historyOf(t *testing.T, last int) fstest.MapFS { return historyIn(t, migrations.FS, last) }
+
+func historyIn(t *testing.T, all fs.ReadFileFS, last int) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
-	names, err := fs.Glob(migrations.FS, "*.sql")
+	names, err := fs.Glob(all, "*.sql")
 	for _, name := range names {
 		if number, _ := strconv.Atoi(name[:4]); number <= last && err == nil {
 			var script []byte
-			script, err = migrations.FS.ReadFile(name)
+			script, err = all.ReadFile(name)
 			files[name] = &fstest.MapFile{Data: script}
 		}
 	}
@@ -307,5 +309,26 @@ func TestUp_RefusedRow_IsNamed_BeforeTheCopy(t *testing.T) {
 	mustCall(t, data, migrations.FS, strconv.Itoa(before()), "version")
 	if copies, err := fs.Glob(os.DirFS(data), "*.schema-*"); err != nil || len(copies) > 0 {
 		t.Errorf("references are checked before the copy, and there is %q, %v", copies, err)
+	}
+}
+
+func TestUp_Server_ReceiptHasTheStepsBackAndNoPassword(t *testing.T) {
+	t.Parallel()
+	cfg := config{data: t.TempDir(), server: newDatabase(t), hasSecret: true}
+	var notes bytes.Buffer
+	for _, files := range []fs.FS{historyIn(t, migrations.PostgresFS(), before()), migrations.PostgresFS()} {
+		notes.Reset()
+		p := program{cfg: cfg, files: files, lockWait: time.Second, out: &bytes.Buffer{}, notes: &notes}
+		if err := p.run([]string{"up"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{fmt.Sprintf("schema %d -> %d in ", before(), migrations.Latest()), "than before: none\n", " down 1\n  with ARIZUKO_DB as it is now\n"} {
+		if !strings.Contains(notes.String(), want) {
+			t.Errorf("no %q in\n%s", want, &notes)
+		}
+	}
+	if strings.Contains(notes.String(), "postgres:") {
+		t.Errorf("the server's URL is in\n%s", &notes)
 	}
 }
