@@ -23,7 +23,7 @@ type Resolve func(context.Context, routeapi.Replay) ([]routeapi.Answer, error)
 // with what is stored. It reads and changes nothing. What rows do not tell is not compared, or taken as it was: who was
 // engaged, limits, and what edits, votes and answers found.
 func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve, since int64, limit int) (migrations.Check, error) {
-	r := redecider{check: migrations.Check{What: "messages"}, resolve: resolve, engaged: map[string]bool{}}
+	r := redecider{check: migrations.Check{What: "messages"}, resolve: resolve, engaged: map[string]bool{}, pinned: map[string]int64{}}
 	cfg.Now = func() time.Time { return time.UnixMilli(r.at) }
 	rows, err := st.DecidedInbound(ctx, since, limit)
 	if err != nil {
@@ -39,6 +39,9 @@ func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve,
 	}
 	for _, m := range rows {
 		r.engaged[m.ChatJID] = r.engaged[m.ChatJID] || m.Reason == msg.ReasonEngaged
+		if m.Disposition == msg.Sticky {
+			r.pinned[m.ChatJID] = max(r.pinned[m.ChatJID], m.ID)
+		}
 	}
 	for _, batch := range commits(rows, len(rows) == limit) {
 		if err := r.batch(ctx, batch); err != nil {
@@ -76,9 +79,10 @@ type redecider struct {
 	g         *Gateway
 	resolve   Resolve
 	check     migrations.Check
-	at        int64           // when the rows were decided that are decided now
-	changedAt int64           // when routes or groups were changed last
-	engaged   map[string]bool // chats in which a group was engaged
+	at        int64            // when the rows were decided that are decided now
+	changedAt int64            // when routes or groups were changed last
+	engaged   map[string]bool  // chats in which a group was engaged
+	pinned    map[string]int64 // the last message that pinned or released a chat; by ids, as clocks are set
 }
 
 // Why messages are not compared.
@@ -276,7 +280,7 @@ func (r *redecider) compare(m *msg.Message, b *batch, row *decide.Row, now decid
 		r.check.Same++
 	case r.changedAt > 0 && r.changedAt+settleTime >= m.DecidedAt:
 		r.check.Leave(sinceChanged)
-	case b.Chat.StickyAt >= m.ReceivedAt: // a pin releases what came before it
+	case r.pinned[m.ChatJID] >= m.ID, b.Chat.StickyAt >= m.ReceivedAt: // a pin releases what came before it
 		r.check.Leave(sincePinned)
 	case !same && byOthers && maybe:
 		r.check.Leave(maybeEngaged)
