@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"arizuko/migrations"
+	"arizuko/pkg/testkit/executable"
 )
 
 // sums are the checksums of all files below a folder. What SQLite's processes share in memory, and an empty log, are none.
@@ -54,17 +55,16 @@ func withPrograms(t *testing.T, gated string) (migrate string) {
 	bin := t.TempDir()
 	migrate = filepath.Join(bin, "migrate")
 	self, err := os.Executable()
-	if err == nil {
-		var content []byte
-		if content, err = os.ReadFile(self); err == nil {
-			err = os.WriteFile(migrate, content, 0o700)
-		}
-	}
-	if err == nil && gated != "" {
-		err = os.WriteFile(filepath.Join(bin, "gated"), []byte("#!/bin/sh\n"+gated), 0o700)
-	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	content, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	executable.Write(t, migrate, content)
+	if gated != "" {
+		executable.Script(t, filepath.Join(bin, "gated"), gated)
 	}
 	return migrate
 }
