@@ -10,6 +10,7 @@ build: ## all programs into bin/
 	umask 022 && go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION) -X main.buildVersion=$(VERSION)" -o bin/ ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/acp ./deploy/agents/oneshot ./deploy/launcher
 
 dist: ## static programs and the context of the images, into dist/; needs busybox and docker's client
+	deploy/compose/secrets.sh
 	deploy/docker/dist.sh '$(VERSION)'
 
 run: build ## everything on this machine, until Ctrl-C; takes the environment

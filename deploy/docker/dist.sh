@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds static programs into dist/bin, and makes dist/ the context of the images: they are built
-# from it alone, without a network. Usage: dist.sh VERSION
+# Builds static programs into dist/bin, and makes dist/ a context of the images, which are built from
+# it alone, without a network: ARIZUKO_CONTEXT=./dist in .env. The Dockerfile does the same in a container.
+# Usage: dist.sh VERSION
 #
 # What gated's image has besides, it takes from this machine, with the libraries of each program:
 #   BUSYBOX        a shell and a few tools; default: busybox (Debian: busybox-static)
@@ -33,20 +34,6 @@ add_program() {
   done
 }
 
-# Files for the tokens, which docker-compose.yml names: the engine would make folders in their place.
-mkdir -p -m 700 secrets
-for name in telegram_bot_token discord_bot_token slack_bot_token slack_app_token slack_signing_secret dash_password; do
-  [ -e "secrets/$name" ] && continue
-  (umask 077 && : >"secrets/$name")
-  [ "$(id -u)" != 0 ] || chown "${ARIZUKO_UID:-1000}" "secrets/$name" # the daemons read them
-done
-
-# The database of deploy/compose/postgres.yml, with a password of its own.
-if ! [ -e secrets/database_url ]; then
-  (umask 077 && printf 'postgres://arizuko:%s@postgres/arizuko\n' "$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')" >secrets/database_url)
-  [ "$(id -u)" != 0 ] || chown "${ARIZUKO_UID:-1000}" secrets/database_url
-fi
-
 # Before the long part, so that a missing program is said at once.
 busybox=$(find_program "${BUSYBOX:-busybox}" 'install busybox-static, or name another one in BUSYBOX')
 client=${DOCKER_CLIENT:-docker}
@@ -62,9 +49,10 @@ umask 022
 mkdir -p "$dist/bin"
 # netgo, osusergo and the missing extensions of SQLite keep libc from loading libraries at run time;
 # timetzdata embeds the time zones.
-CGO_ENABLED=1 go build -trimpath -tags sqlite_omit_load_extension,netgo,osusergo,timetzdata \
+CGO_ENABLED=1 go build -trimpath -buildvcs=false -tags sqlite_omit_load_extension,netgo,osusergo,timetzdata \
   -ldflags "-s -w -linkmode external -extldflags -static -X arizuko/pkg/buildinfo.version=$version -X main.buildVersion=$version" \
-  -o "$dist/bin/" ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo
+  -o "$dist/bin/" ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate \
+  ./deploy/launcher ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/acp ./deploy/agents/oneshot
 
 # What every image has. The engine mounts files below etc and sbin, and makes folders that are
 # missing readable by root alone.
@@ -77,4 +65,10 @@ for tool in cat chmod chown cp env grep head id kill ls mkdir mv ps rm sed sh sl
 done
 [ "$client" = none ] || add_program "$client" "$dist/gated" docker
 install -m 755 deploy/docker/prepare.sh "$dist/gated/bin/prepare"
-cp deploy/docker/Dockerfile "$dist/"
+
+# The same images, with this folder in place of the stages that build it.
+mkdir -p "$dist/deploy/docker"
+{
+  printf '# Written by deploy/docker/dist.sh.\nFROM scratch AS build\nCOPY . /src/dist/\n\n'
+  sed -n '/^FROM scratch/,$p' deploy/docker/Dockerfile
+} >"$dist/deploy/docker/Dockerfile"

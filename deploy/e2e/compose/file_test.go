@@ -125,8 +125,8 @@ func TestFile_Services_AreConfined(t *testing.T) {
 		if s.User != user || !slices.Equal(s.CapAdd, added) {
 			t.Errorf("%s runs as %s with %v", name, s.User, s.CapAdd)
 		}
-		if s.PullPolicy != "never" || s.Build == nil {
-			t.Errorf("%s may run an image of a registry", name)
+		if !strings.HasPrefix(s.Image, "localhost/") || s.Build == nil {
+			t.Errorf("%s may run the image %s of a registry", name, s.Image)
 		}
 		if s.Logging == nil || s.Logging.Options["max-size"] == "" || s.Logging.Options["max-file"] == "" {
 			t.Errorf("%s may write any amount of log", name)
@@ -332,20 +332,37 @@ func TestFile_Account_IsASecondAdapter(t *testing.T) {
 	}
 }
 
-var from = regexp.MustCompile(`(?m)^FROM (\S+)`)
-
-// Neither the daemons' images nor the demo agent's need a registry or a network.
-func TestDockerfile_PullsAndDownloadsNothing(t *testing.T) {
+// With the name of an image in a registry all containers are of it, and pulled.
+func TestFile_Image_OfARegistry_IsPulled(t *testing.T) {
 	t.Parallel()
-	file := readFile(t, "deploy/docker/Dockerfile")
-	for _, m := range from.FindAllStringSubmatch(file, -1) {
-		if m[1] != "scratch" {
-			t.Errorf("an image is based on %s", m[1])
+	const image = "registry.example:5000/ann/arizuko:v1.2.3"
+	for name, s := range load(t, []string{"ARIZUKO_IMAGE=" + image}, baseFile).Services {
+		want := image
+		if name == "gated" || name == "prepare" {
+			want += "-gated"
+		}
+		if s.Image != want || s.PullPolicy != "missing" { // the name of today for if_not_present, which 1.29.2 knows
+			t.Errorf("%s: image %s, pull policy %q, want %s", name, s.Image, s.PullPolicy, want)
 		}
 	}
-	for line := range strings.Lines(file) {
-		if strings.HasPrefix(line, "RUN ") || strings.HasPrefix(line, "ADD ") {
-			t.Errorf("the build executes %s", line)
+}
+
+// A checkout, and what make dist fills, have the Dockerfile at the same place.
+func TestFile_Build_FromSourceOrFolder(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs(repository(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for setting, context := range map[string]string{"": root, "./dist": root + "/dist"} {
+		for name, s := range load(t, []string{"ARIZUKO_CONTEXT=" + setting}, baseFile).Services {
+			target := "arizuko"
+			if name == "gated" || name == "prepare" {
+				target = "gated"
+			}
+			if s.Build.Context != context || s.Build.Dockerfile != "deploy/docker/Dockerfile" || s.Build.Target != target {
+				t.Errorf("%s is built from %+v", name, s.Build)
+			}
 		}
 	}
 }

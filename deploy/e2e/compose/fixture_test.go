@@ -48,9 +48,13 @@ type instance struct {
 	clone  string
 	data   string
 	host   string
+	proxy  string // GOPROXY of the build
 }
 
-// newInstance copies the repository and runs make dist.
+// commit is what the copy of the repository has checked out.
+const commit = "0123456789abcdef0123456789abcdef01234567"
+
+// newInstance copies the repository. It has no network to build in: images of registries are made here.
 func newInstance(t *testing.T) *instance {
 	t.Helper()
 	need.Program(t, "docker-compose", "docker-compose")
@@ -70,7 +74,10 @@ func newInstance(t *testing.T) *instance {
 		host: fmt.Sprintf("127.70.%d.%d", os.Getpid()>>8&255, 1+os.Getpid()%254),
 	}
 	i.shell(repository(t), `mkdir "$1" && git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$1"`, i.clone)
-	i.shell(i.clone, "make dist VERSION=compose-test")
+	i.shell(i.clone, `mkdir -p .git/refs/heads && echo "ref: refs/heads/main" >.git/HEAD && echo "$1" >.git/refs/heads/main`, commit)
+	i.shell(i.clone, "deploy/compose/secrets.sh")
+	importImages(t, engine)
+	i.proxy = serveModules(t)
 	return i
 }
 
@@ -107,6 +114,7 @@ func (i *instance) compose(args ...string) string {
 // which becomes the file in use.
 func (i *instance) configure(env ...string) {
 	i.t.Helper()
+	env = append(env, "GOPROXY="+i.proxy)
 	i.write(".env", append(env, "COMPOSE_PROFILES=telegram,discord,slack")) // config shows services of these only
 	var project map[string]any
 	if err := yaml.Unmarshal([]byte(i.compose("config")), &project); err != nil {
@@ -130,6 +138,7 @@ func (i *instance) configure(env ...string) {
 func (i *instance) onHost(service map[string]any) {
 	delete(service, "ports")
 	delete(service, "networks")
+	service["build"].(map[string]any)["network"] = "host" // where the modules are served
 	if service["network_mode"] == nil {
 		service["network_mode"] = "host"
 	}

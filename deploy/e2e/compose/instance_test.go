@@ -10,8 +10,10 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,6 +28,8 @@ import (
 )
 
 const (
+	// localImage is that of docker-compose.yml, where no other is set.
+	localImage = "localhost/arizuko:latest"
 	// maxImage is above what the daemons take, 80 MB.
 	maxImage = 200 << 20
 	// maxTurns is below the turns that a sender has within an hour, 60.
@@ -45,13 +49,14 @@ func TestCompose_FirstDay(t *testing.T) {
 		name string
 		run  func(*testing.T, *instance)
 	}{
+		{"images are built from source", imagesAreBuilt},
 		{"programs are static", programsAreStatic},
-		{"images are built without a network", imagesAreBuilt},
 		{"up without a key answers in the web chat", upWithoutKey},
 		{"a killed daemon is restarted", killedIsRestarted},
 		{"a refused configuration does not loop fast", refusedDoesNotLoop},
 		{"restart of an adapter loses and repeats nothing", restartOfAdapter},
 		{"agents in containers", agentsInContainers},
+		{"a backup is checked and restored by the image", backupByImage},
 		{"a stop is clean", stopIsClean},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(t, i.in(t)) }) {
@@ -68,9 +73,17 @@ func (i *instance) in(t *testing.T) *instance {
 }
 
 func programsAreStatic(t *testing.T, i *instance) {
-	programs, err := filepath.Glob(i.clone + "/dist/bin/*")
-	if err != nil || len(programs) != len(daemons)+2 {
-		t.Fatalf("%q, %v", programs, err)
+	dir, programs := t.TempDir(), []string{}
+	for image, names := range map[string][]string{localImage: slices.Concat(daemons, []string{"migrate"}), localImage + "-gated": {"gated", "demo"}} {
+		id := i.engine.Docker(t, "create", "--entrypoint=/bin/none", image)
+		for _, name := range names {
+			if name == "gated" && image == localImage {
+				continue
+			}
+			i.engine.Docker(t, "cp", id+":/bin/"+name, dir)
+			programs = append(programs, filepath.Join(dir, name))
+		}
+		i.engine.Docker(t, "rm", id)
 	}
 	for _, path := range programs {
 		file, err := elf.Open(path)
@@ -93,8 +106,7 @@ func programsAreStatic(t *testing.T, i *instance) {
 
 func imagesAreBuilt(t *testing.T, i *instance) {
 	i.compose("build", "migrate", "gated")
-	i.engine.Docker(t, "build", "--target", "demo", "-t", "arizuko-demo", i.clone+"/dist")
-	for _, image := range []string{"arizuko", "arizuko-gated", "arizuko-demo"} {
+	for _, image := range []string{localImage, localImage + "-gated"} {
 		size, err := strconv.Atoi(i.engine.Docker(t, "image", "inspect", "--format", "{{.Size}}", image))
 		if err != nil || size > maxImage {
 			t.Errorf("%s has %d bytes, %v", image, size, err)
@@ -109,12 +121,12 @@ func imagesAreBuilt(t *testing.T, i *instance) {
 			return strings.Contains(out, want)
 		})
 	}
-	run("compose-test", "--entrypoint=/bin/routd", "arizuko", "--version")
+	run(commit[:12], "--entrypoint=/bin/routd", localImage, "--version")
 	for program, want := range map[string]string{
 		"sh": "28", "docker": "Docker version", "cat": "BEGIN CERTIFICATE",
 	} {
 		script := map[string]string{"sh": "echo $((4*7))", "docker": "docker --version", "cat": "cat /etc/ssl/certs/ca-certificates.crt"}[program]
-		run(want, "--entrypoint=/bin/sh", "arizuko-gated", "-c", script)
+		run(want, "--entrypoint=/bin/sh", localImage+"-gated", "-c", script)
 	}
 }
 
@@ -204,7 +216,7 @@ func killedIsRestarted(t *testing.T, i *instance) {
 	i.waitHealthy("gated", "dashd")
 }
 
-// refusedDoesNotLoop starts discd, whose token is the empty file that make dist makes.
+// refusedDoesNotLoop starts discd, whose token is the empty file that secrets.sh makes.
 func refusedDoesNotLoop(t *testing.T, i *instance) {
 	began := time.Now()
 	i.up("discd")
@@ -335,6 +347,32 @@ func agentsInContainers(t *testing.T, i *instance) {
 	}
 	if runtime := i.query(`SELECT runtime FROM runs ORDER BY id DESC LIMIT 1`); runtime[0] != "docker" {
 		t.Errorf("the last run is of %q", runtime)
+	}
+}
+
+// backupByImage has the lines of deploy/README.md, for a machine without programs but Docker's.
+func backupByImage(t *testing.T, i *instance) {
+	docker := func(script string) string {
+		t.Helper()
+		cmd := exec.Command("sh", "-ec", script)
+		cmd.Dir, cmd.Env = i.clone, append(i.engine.Environ(), "HOME="+i.clone, "COMPOSE_PROJECT_NAME=arizuko")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", script, err, out)
+		}
+		return string(out)
+	}
+	docker("umask 077; docker-compose exec -T dashd dashd backup - > arizuko.tgz")
+	if out := docker("docker run --rm -i --network none -v /var/tmp:/var/tmp -e TMPDIR=/var/tmp " + localImage + " dashd backup --verify - < arizuko.tgz"); !strings.Contains(out, "is whole") {
+		t.Errorf("verify printed %s", out)
+	}
+	folder := filepath.Join(filepath.Dir(i.data), "restored")
+	docker("docker run --rm -i -u 0 --network none -v " + folder + ":/data -e ARIZUKO_DATA=/data " + localImage + " dashd restore - < arizuko.tgz")
+	for _, name := range []string{"arizuko.db", "secret", "groups"} {
+		info, err := os.Stat(filepath.Join(folder, name))
+		if err != nil || owner(info) != daemonsUser {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
 	}
 }
 

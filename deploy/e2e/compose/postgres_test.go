@@ -132,7 +132,7 @@ func TestPostgres_OldCompose_TakesTheFile(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "docker-compose", "docker-compose")
 	dir := cloneDeploy(t)
-	script := `mkdir -p dist && docker-compose -f docker-compose.yml -f deploy/compose/postgres.yml config --services`
+	script := `docker-compose -f docker-compose.yml -f deploy/compose/postgres.yml config --services`
 	cmd := exec.Command("sh", "-ec", script)
 	cmd.Dir = dir
 	var stderr bytes.Buffer
@@ -147,12 +147,11 @@ func TestPostgres_OldCompose_TakesTheFile(t *testing.T) {
 	}
 }
 
-// cloneDeploy copies what dist.sh and Compose read, and makes the secrets as `make dist` does before it builds.
+// cloneDeploy copies what Compose reads, and makes the secrets.
 func cloneDeploy(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	script := `cp -R docker-compose.yml "$1/" && mkdir -p "$1/deploy" && cp -R deploy/compose deploy/docker "$1/deploy/" &&
-		! BUSYBOX=/nonexistent "$1/deploy/docker/dist.sh" test 2>/dev/null`
+	script := `cp -R docker-compose.yml "$1/" && mkdir -p "$1/deploy" && cp -R deploy/compose "$1/deploy/" && "$1/deploy/compose/secrets.sh"`
 	cmd := exec.Command("sh", "-ec", script, "sh", dir)
 	cmd.Dir = repository(t)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -161,8 +160,8 @@ func cloneDeploy(t *testing.T) string {
 	return dir
 }
 
-// make dist chooses a password, and does not change it later: the server has it.
-func TestDist_DatabaseURL_IsRandomAndKept(t *testing.T) {
+// secrets.sh chooses a password, and does not change it later: the server has it.
+func TestSecrets_DatabaseURL_IsRandomAndKept(t *testing.T) {
 	t.Parallel()
 	first, second := cloneDeploy(t), cloneDeploy(t)
 	read := func(dir string) string {
@@ -180,10 +179,8 @@ func TestDist_DatabaseURL_IsRandomAndKept(t *testing.T) {
 	if !regexp.MustCompile(`^postgres://arizuko:[0-9a-f]{48}@postgres/arizuko\n$`).MatchString(before) || read(second) == before {
 		t.Errorf("%q and %q", before, read(second))
 	}
-	cmd := exec.Command(first+"/deploy/docker/dist.sh", "test")
-	cmd.Env = append(os.Environ(), "BUSYBOX=/nonexistent")
-	if err := cmd.Run(); err == nil {
-		t.Fatal("make dist without busybox did not fail")
+	if out, err := exec.Command(first + "/deploy/compose/secrets.sh").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	if after := read(first); after != before {
 		t.Errorf("%q became %q", before, after)

@@ -166,13 +166,17 @@ func (e *Engine) Network(t testing.TB, name, address string) {
 	})
 }
 
-// Import creates an image that runs /agent. The files are paths on this machine, by path in the
-// image without the leading slash.
-func (e *Engine) Import(t testing.TB, image string, files map[string]string) {
+// Import creates an image that runs /agent, or is as instructions of a Dockerfile say. The files are paths on
+// this machine, by path in the image without the leading slash.
+func (e *Engine) Import(t testing.TB, image string, files map[string]string, instructions ...string) {
 	t.Helper()
 	archive, w := io.Pipe()
 	go func() { w.CloseWithError(writeTar(w, files)) }()
-	e.client(t, archive, "import", "--change", `ENTRYPOINT ["/agent"]`, "-", image)
+	args := []string{"import", "--change", `ENTRYPOINT ["/agent"]`}
+	for _, instruction := range instructions {
+		args = append(args, "--change", instruction)
+	}
+	e.client(t, archive, append(args, "-", image)...)
 }
 
 func writeTar(to io.Writer, files map[string]string) error {
