@@ -184,7 +184,7 @@ func TestApprovals_OpenPage_ShowsNewAndDecided(t *testing.T) {
 	}
 }
 
-func TestOverview_FirstSteps_GoOnceAChatIsConnected(t *testing.T) {
+func TestOverview_FirstSteps_GoOnceAChatIsAnswered(t *testing.T) {
 	data := dataFolder(t)
 	p := serve(t, data, "OPERATORS=telegram:@ada")
 	b := p.operator()
@@ -205,6 +205,16 @@ func TestOverview_FirstSteps_GoOnceAChatIsConnected(t *testing.T) {
 	page = b.must(200, "GET", "/", "").body
 	has(page, true, "First steps", "slakd: invalid_auth", `action="/approvals/ABCD-1234/approve"`, `<a href="/approvals">1</a>`)
 	shell(t, data, `INSERT INTO routes (match, target) VALUES ('chat_jid=telegram:-5', 'main')`)
+	shell(t, data, `INSERT INTO chats (jid, platform, kind, title) VALUES ('telegram:-5', 'telegram', 'group', 'Dev')`)
+	has(b.must(200, "GET", "/", "").body, true, "First steps", `<a href="/connect/teled">Connect Telegram</a>`)
+	asked := shell(t, data, `INSERT INTO messages (chat_jid, direction, sender, content, topic, timestamp, received_at, source)
+		VALUES ('telegram:-5', 'in', 'telegram:42', 'hi', '', 1, 1, 'teled')`)
+	turn := shell(t, data, `INSERT INTO turns (kind, folder, chat_jid, topic, trigger_message_id, surface, ceiling, state, created_at, ended_at)
+		VALUES ('conversation', 'main', 'telegram:-5', '', ?, '', 0, 'done', 1, 2)`, asked)
+	answer := shell(t, data, `INSERT INTO messages (chat_jid, direction, sender, content, topic, timestamp, received_at, source, turn_id, out_state)
+		VALUES ('telegram:-5', 'out', 'agent:main', 'hello', '', 3, 3, 'agent', ?, 'queued')`, turn)
+	has(b.must(200, "GET", "/", "").body, true, "First steps")
+	shell(t, data, `UPDATE messages SET out_state = 'sent' WHERE id = ?`, answer)
 	has(b.must(200, "GET", "/", "").body, false, "First steps", "TELEGRAM_BOT_TOKEN")
 	has(b.must(200, "GET", "/chat/", "").body, false, "Connect Telegram")
 }

@@ -30,10 +30,7 @@ func examine(ctx context.Context, args []string, out io.Writer) error {
 	if problems != nil {
 		examination.Problems = strings.Split(problems.Error(), "\n")
 	}
-	if self, err := os.Executable(); err == nil {
-		examination.Bin = filepath.Dir(self)
-	}
-	examination.Deep = *deep
+	examination.Bin, examination.Deep = programs(), *deep
 	report := doctor.Examine(ctx, examination)
 	show := report.Print
 	if *asJSON {
@@ -46,6 +43,15 @@ func examine(ctx context.Context, args []string, out io.Writer) error {
 		return &daemon.ExitError{Code: code, Err: errors.New(report.Summary())}
 	}
 	return nil
+}
+
+// programs is the folder with the programs of all daemons, "" where that is not known.
+func programs() string {
+	self, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(self)
 }
 
 // doctorConfig is what dashd's configuration says to the doctor. The other daemons' addresses have the same

@@ -95,12 +95,12 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
 		httpx.Error(w, err)
 		return
 	}
-	connected, err := d.Store.HasGroupRoute(r.Context())
+	answered, err := d.console.Answered(r.Context())
 	if err != nil {
 		httpx.Error(w, err)
 		return
 	}
-	page := pages.ChatsPage{Now: d.Now().UnixMilli(), Steps: !connected}
+	page := pages.ChatsPage{Now: d.Now().UnixMilli(), Steps: !answered}
 	if after := r.URL.Query().Get("after"); after != "" {
 		page.Later = true
 		groups = slices.DeleteFunc(groups, func(g msg.Group) bool { return g.Folder <= after })

@@ -90,6 +90,16 @@ func (r Reader) Platforms(ctx context.Context) ([]string, error) {
 	return collect(ctx, r.q, one[string], queryPlatforms)
 }
 
+// Answered reports whether an agent's answer has arrived in a chat of one of the platforms, of whichever account.
+func (r Reader) Answered(ctx context.Context, platforms []string) (answered bool, err error) {
+	list, err := json.Marshal(platforms)
+	if err != nil {
+		return false, err
+	}
+	_, err = r.q.get(ctx, []any{&answered}, queryAnswered, string(list))
+	return answered, err
+}
+
 // OpenTurnCount is how many turns of a chat are queued or running, at most limit.
 func (r Reader) OpenTurnCount(ctx context.Context, chatJID string, limit int) (n int, err error) {
 	_, err = r.q.get(ctx, []any{&n}, queryOpenTurnCount, chatJID, limit)

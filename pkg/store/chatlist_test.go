@@ -156,3 +156,38 @@ func TestFolderSessionsAndRuns_OfAnotherGroup_LeftOut(t *testing.T) {
 		t.Errorf("%d open turns, %v", n, err)
 	}
 }
+
+func TestAnswered_OnceAnAnswerHasArrivedOnAPlatform(t *testing.T) {
+	path := storetest.Path(t)
+	s := storetest.OpenAt(t, path, nil)
+	platforms, id := []string{"telegram", "slack"}, 0
+	// add stores a turn of a chat with an answer in a state, and a message of no turn that was sent.
+	add := func(chat, state string) {
+		t.Helper()
+		id++
+		write(t, s, func(tx *store.Tx) error { return tx.PutChat(chat, msg.ChatGroup, "", int64(id)) })
+		insert := func(direction, turn, state string) {
+			storetest.Exec(t, path, `INSERT INTO messages (chat_jid, direction, sender, content, topic, timestamp, received_at, source, turn_id, out_state)
+				VALUES ('`+chat+`', '`+direction+`', '', 'x', '', 1, 1, 'test', `+turn+`, `+state+`)`)
+		}
+		insert("in", "NULL", "NULL")
+		storetest.Exec(t, path, `INSERT INTO turns (kind, folder, chat_jid, topic, trigger_message_id, surface, ceiling, state, created_at, ended_at)
+			SELECT 'conversation', 'main', chat_jid, '', id, '', 0, 'done', 1, 2 FROM messages ORDER BY id DESC LIMIT 1`)
+		insert("out", "(SELECT max(id) FROM turns)", "'"+state+"'")
+		insert("out", "NULL", "'sent'")
+	}
+	if must(s.Answered(t.Context(), platforms))(t) {
+		t.Error("an instance without chats has answered")
+	}
+	for _, tt := range []struct {
+		chat, state string
+		want        bool
+	}{
+		{"web:main", "sent", false}, {"hand:-100", "sent", false}, {"telegram:-1", "queued", false}, {"telegram:-2", "failed", false}, {"slack+work:C1", "sent", true},
+	} {
+		add(tt.chat, tt.state)
+		if got := must(s.Answered(t.Context(), platforms))(t); got != tt.want {
+			t.Errorf("after an answer in %s that is %s: %t", tt.chat, tt.state, got)
+		}
+	}
+}

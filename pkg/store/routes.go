@@ -117,9 +117,3 @@ func (r Reader) RoutingVersion(ctx context.Context) (version int64, err error) {
 	}
 	return version, err
 }
-
-// HasGroupRoute reports whether any route leads to a group.
-func (r Reader) HasGroupRoute(ctx context.Context) (has bool, err error) {
-	_, err = r.q.get(ctx, []any{&has}, `SELECT EXISTS (SELECT 1 FROM routes WHERE substr(target, 1, 7) <> 'daemon:' AND substr(target, 1, 8) <> 'builtin:')`)
-	return has, err
-}

@@ -125,18 +125,3 @@ func TestRoutingVersion_GrowsWithRoutesAndGroupsAlone(t *testing.T) {
 		t.Error("changes are not counted, and no error")
 	}
 }
-
-func TestHasGroupRoute(t *testing.T) {
-	t.Parallel()
-	path := storetest.Path(t)
-	s := storetest.OpenAt(t, path, nil)
-	for _, tt := range []struct {
-		target string
-		want   bool
-	}{{"daemon:onbod", false}, {"builtin:drop", false}, {"acme#observe", true}} {
-		storetest.Exec(t, path, `INSERT INTO routes (target) VALUES ('`+tt.target+`')`)
-		if got := must(s.HasGroupRoute(t.Context()))(t); got != tt.want {
-			t.Errorf("with %s: %t", tt.target, got)
-		}
-	}
-}

@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -32,6 +34,8 @@ type Console struct {
 	minutes  minutes
 	findings findings
 	tables   tables
+	answered atomic.Bool // a chat of a platform was answered
+	checking sync.Mutex  // a token is tried
 }
 
 // Config is what the pages read and whom they ask.
@@ -45,6 +49,8 @@ type Config struct {
 	Examine   func(context.Context) ([]doctor.Finding, error) // what the rows say is wrong
 	Operators []string                                        // OPERATORS
 	Data      string                                          // ARIZUKO_DATA
+	Bin       string                                          // the folder with the daemons' programs
+	Environ   []string                                        // of dashd
 	Redact    func(string) string                             // replaces secrets in texts; nil: there are none
 	Settings  []pages.Setting
 	Paths     []pages.Setting
@@ -112,6 +118,7 @@ func (c *Console) views() []view {
 		{path: "/groups", section: "/groups", load: c.groups, needs: "routd"},
 		{path: "/groups/*", section: "/groups", load: c.group, still: true, needs: "routd"},
 		{path: "/settings", section: "/settings", load: c.settings},
+		{path: "/connect/{daemon}", section: "/", load: c.connect, still: true},
 		{path: "/access", section: "/access", load: c.access, still: true},
 	}
 }
@@ -131,6 +138,7 @@ func (c *Console) actions() map[string]action {
 		"/engagement/end":               c.endEngagement,
 		"/approvals/{code}/approve":     c.decide("approve", "folder"),
 		"/approvals/{code}/reject":      c.decide("reject", "reason"),
+		"/connect/{daemon}":             c.tryToken,
 		"/messages/{id}/replay":         c.replayOne,
 		"/lost/replay":                  c.replayLost,
 	}

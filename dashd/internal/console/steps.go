@@ -15,10 +15,10 @@ import (
 // maxStepRequests is how many requests the first steps show.
 const maxStepRequests = 3
 
-// steps are what is left to do until a chat of a platform is connected, nil once one is.
+// steps are what is left to do until a chat of a platform was answered, nil once one was.
 func (c *Console) steps(ctx context.Context, daemons []status.Daemon) (*pages.Steps, error) {
-	connected, err := c.Store.HasGroupRoute(ctx)
-	if err != nil || connected {
+	answered, err := c.Answered(ctx)
+	if err != nil || answered {
 		return nil, err
 	}
 	pending, err := c.Store.Requests(ctx, store.RequestPending, maxStepRequests)
@@ -61,6 +61,22 @@ func (c *Console) steps(ctx context.Context, daemons []status.Daemon) (*pages.St
 	return s, nil
 }
 
+// Answered reports whether a chat of a platform was answered, now or since dashd was started.
+func (c *Console) Answered(ctx context.Context) (bool, error) {
+	if c.answered.Load() {
+		return true, nil
+	}
+	var names []string
+	for _, a := range daemon.Adapters() {
+		names = append(names, a.Platform)
+	}
+	answered, err := c.Store.Answered(ctx, names)
+	if answered {
+		c.answered.Store(true)
+	}
+	return answered, err
+}
+
 // isOf reports whether a daemon is an adapter of some account.
 func isOf(name, adapter string) bool {
 	base, _ := msg.SplitAccount(name)
@@ -71,10 +87,10 @@ func isOf(name, adapter string) bool {
 func platforms() []pages.Platform {
 	return []pages.Platform{
 		{Name: "Telegram", Daemon: "teled", Where: "from @BotFather, command /newbot",
-			OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry"},
+			OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry", Secrets: []string{"TELEGRAM_BOT_TOKEN"}},
 		{Name: "Discord", Daemon: "discd", Where: "from the developer portal, Bot, Reset Token",
-			OperatorID: "discord: and your user id (Advanced, Developer Mode on; then Copy User ID in your profile)"},
+			OperatorID: "discord: and your user id (Advanced, Developer Mode on; then Copy User ID in your profile)", Secrets: []string{"DISCORD_BOT_TOKEN"}},
 		{Name: "Slack", Daemon: "slakd", Where: "and SLACK_APP_TOKEN, from your app's page",
-			OperatorID: "slack: and your member id (your profile, Copy member ID)"},
+			OperatorID: "slack: and your member id (your profile, Copy member ID)", Secrets: []string{"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"}},
 	}
 }

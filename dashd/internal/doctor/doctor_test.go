@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"arizuko/dashd/internal/checks"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
@@ -560,8 +561,8 @@ func TestRunCheck_Hangs_ItsChildrenEndToo(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
 	x.program("gated", "sleep 1000 & echo $! > "+pids+".new; mv "+pids+".new "+pids+"; wait")
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan check)
-	go func() { done <- runCheck(ctx, "gated", filepath.Join(x.cfg.Bin, "gated"), x.cfg.Environ) }()
+	done := make(chan checks.Result)
+	go func() { done <- checks.Run(ctx, filepath.Join(x.cfg.Bin, "gated"), x.cfg.Environ) }()
 	var pid int
 	for ctx.Err() == nil && pid == 0 {
 		text, _ := os.ReadFile(pids)
@@ -569,7 +570,7 @@ func TestRunCheck_Hangs_ItsChildrenEndToo(t *testing.T) {
 		runtime.Gosched()
 	}
 	cancel()
-	if c := <-done; c.problem == "" {
+	if c := <-done; c.Problem == "" {
 		t.Errorf("the check ended with %+v", c)
 	}
 	// It was killed, and ends once it is scheduled.

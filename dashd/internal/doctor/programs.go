@@ -1,37 +1,26 @@
 package doctor
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 
+	"arizuko/dashd/internal/checks"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 )
 
-const (
-	// checkTimeout bounds one check: gated gives an engine of containers 30 s.
-	checkTimeout = 40 * time.Second
-	// maxCheckOutput bounds what is read of a check, in bytes, maxCheckLines what is reported of it.
-	maxCheckOutput = 64 << 10
-	maxCheckLines  = 10
-)
+// maxCheckLines bounds what is reported of a check.
+const maxCheckLines = 10
 
 // check is the result of `NAME check`.
 type check struct {
-	name        string
-	code        int
-	out, errors string
-	problem     string // why it could not be run to its end
+	name string
+	checks.Result
 }
 
 // startChecks runs the checks of the programs beside this one, at the same time. The function that it
@@ -49,7 +38,7 @@ func (e *examination) startChecks(ctx context.Context) (wait func() []check) {
 			continue
 		}
 		e.checked[name] = true
-		group.Go(func() { results[i] = runCheck(ctx, name, path, e.env.of(name, e.Environ)) })
+		group.Go(func() { results[i] = check{name, checks.Run(ctx, path, e.env.of(name, e.Environ))} })
 	}
 	if len(missing) > 0 {
 		e.fact(fmt.Sprintf("not beside dashd, so their own checks did not run: %s. Run `NAME check` where each runs, as in `docker compose exec gated gated check`",
@@ -61,45 +50,14 @@ func (e *examination) startChecks(ctx context.Context) (wait func() []check) {
 	}
 }
 
-func runCheck(ctx context.Context, name, path string, environ []string) check {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	var out, problems bounded
-	cmd := exec.CommandContext(ctx, path, "check")
-	cmd.Env, cmd.Stdout, cmd.Stderr = environ, &out, &problems
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // with what it has started itself
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	err := cmd.Run()
-	c := check{name: name, out: out.String(), errors: problems.String()}
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		c.problem = fmt.Sprintf("it did not end within %s", checkTimeout)
-	case errors.As(err, &exit):
-		c.code = exit.ExitCode()
-	case err != nil:
-		c.problem = err.Error()
-	}
-	return c
-}
-
-// bounded keeps the beginning of what is written.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), maxCheckOutput-b.Len())])
-	return len(p), nil
-}
-
 // programs reports what the checks have found.
 func (e *examination) programs(all []check) {
 	for _, c := range all {
 		e.warnings(c)
 		switch {
-		case c.problem != "":
-			e.problem("check-failed", checkOf(c.name)+" failed: "+c.problem, "run it by hand: what it waits for may hang")
-		case c.code != 0:
+		case c.Problem != "":
+			e.problem("check-failed", checkOf(c.name)+" failed: "+c.Problem, "run it by hand: what it waits for may hang")
+		case c.Code != 0:
 			e.checkErrors(c)
 		}
 	}
@@ -108,7 +66,7 @@ func (e *examination) programs(all []check) {
 // warnings reports the warnings of a check. Those of routes and of OPERATORS come from the rows and this
 // environment.
 func (e *examination) warnings(c check) {
-	for line := range strings.Lines(c.out) {
+	for line := range strings.Lines(c.Out) {
 		line = strings.TrimSpace(line)
 		text, is := strings.CutPrefix(line, "warning: ")
 		switch {
@@ -132,7 +90,7 @@ func cutAt(text, sep string) int {
 
 func (e *examination) checkErrors(c check) {
 	n := 0
-	for line := range strings.Lines(c.errors) {
+	for line := range strings.Lines(c.Errors) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), c.name+": ")
 		switch {
 		case line == "", c.name == "routd" && strings.HasPrefix(line, "route "):
@@ -146,7 +104,7 @@ func (e *examination) checkErrors(c check) {
 		}
 		n++
 		fix := "correct that, then run " + checkOf(c.name) + " until it says ok"
-		if c.code == daemon.ExitRefused {
+		if c.Code == daemon.ExitRefused {
 			e.refused("check", c.name+": "+line, fix)
 		} else {
 			e.problem("check", c.name+": "+line, fix)

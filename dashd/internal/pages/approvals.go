@@ -52,7 +52,7 @@ func (g GroupChats) Label() string {
 	return text
 }
 
-// Steps lead an operator to the first chat of a platform that is connected.
+// Steps lead an operator to the first chat of a platform that is answered.
 type Steps struct {
 	Daemons   []string      // that should run and do not
 	Platforms []Platform    // the adapters
@@ -64,11 +64,21 @@ type Steps struct {
 // Platform is an adapter. Problem is why it is not connected, "" while it was not started.
 type Platform struct {
 	Name, Daemon, Token string
-	Where               string // where the token comes from
-	OperatorID          string // how an operator finds their own id there
+	Where               string   // where the token comes from
+	OperatorID          string   // how an operator finds their own id there
+	Secrets             []string // the variables with its tokens
 	Connected           bool
 	Problem             string
 }
+
+// Connect says how a platform gets its token.
+type Connect struct {
+	Platform
+	Profile string // of Compose
+}
+
+// SecretFile is the file with a token, of Compose.
+func (c Connect) SecretFile(variable string) string { return "secrets/" + strings.ToLower(variable) }
 
 // Connected reports whether an adapter is connected.
 func (s Steps) Connected() bool {

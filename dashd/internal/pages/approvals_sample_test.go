@@ -9,6 +9,19 @@ func approvalsSamples() []sample {
 	}
 }
 
+func connectSamples() []sample {
+	connect := func(text ...string) pages.Connect {
+		return pages.Connect{Platform: pages.Platform{Name: text[0], Daemon: text[1], Where: text[2], Secrets: text[3:]}, Profile: "slack"}
+	}
+	return []sample{{
+		name: "connect", template: "connect.html", section: "/",
+		data: func(int64) any {
+			return connect("Slack", "slakd", "and SLACK_APP_TOKEN, from your app's page", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN")
+		},
+		hostile: func(text string) any { return connect(text, "slakd", text, "SLACK_BOT_TOKEN") }, // the others name parts of a page
+	}}
+}
+
 func hostileRequest(text string) pages.RequestLine {
 	return pages.RequestLine{
 		Code: text, Chat: text, Kind: text, Title: text, Sender: text, SenderName: text, Sample: text, DefaultFolder: text,

@@ -21,7 +21,7 @@ type sample struct {
 
 // samples returns all samples.
 func samples() []sample {
-	return slices.Concat(overviewSamples(), messagesSamples(), turnsSamples(), approvalsSamples(), reminderSamples(), chatSamples(), groupSamples(), routesSamples(), spendSamples())
+	return slices.Concat(overviewSamples(), connectSamples(), messagesSamples(), turnsSamples(), approvalsSamples(), reminderSamples(), chatSamples(), groupSamples(), routesSamples(), spendSamples())
 }
 
 // view renders a sample with data, in the frame of a page.

@@ -1,0 +1,94 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"arizuko/dashd/internal/checks"
+	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/config"
+	"arizuko/pkg/daemon"
+)
+
+// connect says how a platform gets its token, which only the environment of its daemon has.
+func (c *Console) connect(r *http.Request) (*shown, error) {
+	p, err := platform(r)
+	if err != nil {
+		return nil, err
+	}
+	data := pages.Connect{Platform: p, Profile: profile(p.Daemon)}
+	return &shown{title: "Connect " + p.Name, template: "connect.html", data: data, up: []pages.Link{{Path: "/", Text: "Overview"}}}, nil
+}
+
+// platform is the one whose daemon the address names.
+func platform(r *http.Request) (pages.Platform, error) {
+	name := chi.URLParam(r, "daemon")
+	all := platforms()
+	i := slices.IndexFunc(all, func(p pages.Platform) bool { return p.Daemon == name })
+	if i < 0 {
+		return pages.Platform{}, apierr.New(apierr.NotFound, "no adapter is named %.40q", name)
+	}
+	return all[i], nil
+}
+
+// profile is the one of Compose with which an adapter runs.
+func profile(name string) string {
+	for _, a := range daemon.Adapters() {
+		if a.Name == name {
+			return a.Platform
+		}
+	}
+	return ""
+}
+
+// tryToken runs the check of an adapter with tokens from a form. They are given to that program alone, and are neither
+// stored nor shown nor logged.
+func (c *Console) tryToken(r *http.Request) (next, notice string, err error) {
+	p, err := platform(r)
+	if err != nil {
+		return "/", "", err
+	}
+	next = "/connect/" + p.Daemon
+	environ := slices.DeleteFunc(daemon.Environ("", c.Environ), func(entry string) bool { return strings.HasPrefix(entry, "LOG_") })
+	var tokens []string
+	for _, variable := range p.Secrets {
+		token := strings.TrimSpace(r.PostForm.Get(variable))
+		if token == "" {
+			return next, "", apierr.New(apierr.BadRequest, "Paste %s to try it.", variable)
+		}
+		if strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			return next, "", apierr.New(apierr.BadRequest, "%s has characters that no token has: copy it again.", variable)
+		}
+		tokens = append(tokens, token)
+		environ = append(environ, variable+"="+token)
+	}
+	path := filepath.Join(c.Bin, p.Daemon)
+	if _, err := os.Stat(path); err != nil {
+		return next, "", apierr.New(apierr.Unavailable, "There is no %s beside dashd: set the token as said below, and run `%s check` where %s runs.", p.Daemon, p.Daemon, p.Daemon)
+	}
+	if !c.checking.TryLock() {
+		return next, "", apierr.New(apierr.Conflict, "Another token is tried at the moment: try again.")
+	}
+	defer c.checking.Unlock()
+	result := checks.Run(r.Context(), path, environ)
+	redact := func(text string) string {
+		text = config.NewRedactor(tokens...).String(strings.TrimSpace(text))
+		if c.Redact != nil {
+			text = c.Redact(text)
+		}
+		return text
+	}
+	found := redact(result.Out)
+	if result.Problem == "" && result.Code == 0 {
+		return next, "It works. Now set it as said below.\n" + found, nil
+	}
+	failed := redact(cmp.Or(result.Problem, result.Errors))
+	return next, "", apierr.New(apierr.BadRequest, "%s check: %s\n%s", p.Daemon, strings.TrimPrefix(failed, p.Daemon+": "), found)
+}
