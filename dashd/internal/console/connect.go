@@ -23,6 +23,7 @@ func (c *Console) connect(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Token = daemon.TokenVariable(p.Daemon)
 	data := pages.Connect{Platform: p, Profile: profile(p.Daemon)}
 	return &shown{title: "Connect " + p.Name, template: "connect.html", data: data, up: []pages.Link{{Path: "/", Text: "Overview"}}}, nil
 }
