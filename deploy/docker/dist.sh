@@ -46,13 +46,7 @@ done
 
 rm -rf "$dist"
 umask 022
-mkdir -p "$dist/bin"
-# netgo, osusergo and the missing extensions of SQLite keep libc from loading libraries at run time;
-# timetzdata embeds the time zones.
-CGO_ENABLED=1 go build -trimpath -buildvcs=false -tags sqlite_omit_load_extension,netgo,osusergo,timetzdata \
-  -ldflags "-s -w -linkmode external -extldflags -static -X arizuko/pkg/buildinfo.version=$version -X main.buildVersion=$version" \
-  -o "$dist/bin/" ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate \
-  ./deploy/launcher ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/acp ./deploy/agents/oneshot
+deploy/docker/programs.sh "$version" "$dist/bin"
 
 # What every image has. The engine mounts files below etc and sbin, and makes folders that are
 # missing readable by root alone.

@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 golangci_lint=$(sed -n 's/^golangci_lint=//p' deploy/lint/lint.sh)
+actionlint=$(sed -n 's/^actionlint=//p' deploy/lint/lint.sh)
 
 retry() {
   local delay
@@ -17,3 +18,4 @@ retry() {
 
 retry go list -deps -test -f "" work
 retry go run "$golangci_lint" version
+retry go run "$actionlint" -version

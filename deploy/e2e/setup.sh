@@ -33,6 +33,7 @@ need sqlite3 sqlite3
 npm_folders=(deploy/agents/claude)
 if [ -n "${VERIFY-}${DB-}" ]; then
   need promtool prometheus
+  need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross
   need psql postgresql
   compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
   need patroni patroni python3-etcd

@@ -1,6 +1,7 @@
 // Launcher runs arizuko on one machine: it migrates the database, starts every daemon as a
 // separate process, restarts daemons that end, and stops them on Ctrl-C. It takes no arguments
-// but --help and --version, and passes its environment to the daemons. All programs are in the launcher's folder.
+// but run, which changes nothing, --help and --version, and passes its environment to the daemons. All programs are in
+// the launcher's folder. The archive of a release has a link to it, arizuko.
 //
 // When the daemons are ready it prints one line on stdout:
 //
@@ -23,17 +24,17 @@ import (
 	"arizuko/pkg/daemon"
 )
 
-const usage = `usage: launcher [--help | --version]
+const usage = `usage: launcher [run | --help | --version]
 It runs migrate and all daemons of its own folder, with its environment, until Ctrl-C.`
 
 func main() {
 	args := os.Args[1:]
-	if buildinfo.Print(os.Stdout, "launcher", args) || buildinfo.Help(os.Stdout, usage, args) {
+	if buildinfo.Print(os.Stdout, filepath.Base(os.Args[0]), args) || buildinfo.Help(os.Stdout, usage, args) {
 		return
 	}
 	program := daemon.Program{Name: "launcher", Serve: func(ctx context.Context) error {
-		if len(args) > 0 {
-			return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("takes no arguments but --help and --version, only the environment")}
+		if len(args) > 1 || len(args) == 1 && args[0] != "run" {
+			return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("takes no arguments but run, --help and --version, only the environment")}
 		}
 		return serve(ctx)
 	}}

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Finds words that the project does not use, lints both modules, and builds each without the workspace: inside one, a
+# Finds words that the project does not use, lints both modules and the workflows, and builds each module without the workspace: inside one, a
 # missing requirement goes unnoticed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 golangci_lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+actionlint=github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 
 go run ./deploy/lint/words
+go run "$actionlint" -shellcheck= -pyflakes= .github/workflows/*.yml
 
 unformatted=$(git ls-files -z '*.go' | xargs -0 gofmt -l)
 if [ -n "$unformatted" ]; then
