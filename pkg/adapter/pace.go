@@ -128,11 +128,14 @@ func (p *pacer) stop(wait time.Duration) {
 	p.account.full = next.Add(time.Duration(max(p.account.Burst-1, 0)) * p.account.Every)
 }
 
-// now takes a permit if it is valid at once.
+// now takes a permit if it is valid at once, and late ones need not come first.
 func (p *pacer) now(l store.Lane) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.time()
+	if used := p.used(); used.free(now).After(now) {
+		return false
+	}
 	_, taken := p.upTo(l, now, 0)
 	if taken {
 		p.use(now)
@@ -146,7 +149,11 @@ func (p *pacer) use(now time.Time) {
 	p.calls.take(now)
 }
 
-// spare takes a permit if it is valid at once and leaves half of what each limit allows at once.
+// used is the account's limit of the calls that were made: late ones come before others. The caller holds the lock.
+func (p *pacer) used() meter { return meter{Limit: p.account.Limit, full: p.calls.full} }
+
+// spare takes a permit if it is valid at once and leaves half of what each limit allows at once. Rows come first, also
+// those that use their permits late.
 func (p *pacer) spare(l store.Lane) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,7 +170,7 @@ func (p *pacer) spareCall() bool {
 
 // spareOf is spare for meters. The caller holds the lock.
 func (p *pacer) spareOf(now time.Time, limits []meter) bool {
-	for _, m := range append([]meter{p.account}, limits...) {
+	for _, m := range append([]meter{p.account, p.used()}, limits...) {
 		m.Burst -= m.Burst / 2
 		if m.free(now).After(now) {
 			return false

@@ -215,6 +215,39 @@ func TestPace_UsedLate_NoBurst(t *testing.T) {
 	}
 }
 
+// What is called beside rows that use their permits late, after a stall of the machine, counts with them: all together keep
+// the account's limit, and rows come first.
+func TestPace_UsedLate_OthersCountToo(t *testing.T) {
+	for name, call := range map[string]func(*pacer) bool{
+		"a preview":         func(p *pacer) bool { return p.spare(inChat("live")) },
+		"a typing call":     (*pacer).spareCall,
+		"a row's next part": func(p *pacer) bool { return p.now(inChat("long")) },
+	} {
+		now := time.Unix(1e9, 0)
+		account := Limit{Every: time.Second, Burst: 1}
+		p := newPacer(Pace{Account: account}, func() time.Time { return now })
+		held := make([]permit, 20)
+		for i := range held {
+			p.take(inChat(fmt.Sprint(i)), &held[i])
+		}
+		now = now.Add(time.Minute)
+		var calls []time.Time
+		others := 0
+		for begun := now; len(held) > 0 && now.Sub(begun) < time.Minute; now = now.Add(100 * time.Millisecond) {
+			if call(p) {
+				calls, others = append(calls, now), others+1
+			}
+			if p.take(inChat(fmt.Sprint(len(held)-1)), &held[len(held)-1]) == 0 {
+				calls, held = append(calls, now), held[:len(held)-1]
+			}
+		}
+		if len(held) > 0 || others > 1 {
+			t.Errorf("%s: %d calls of others, and %d rows wait still", name, others, len(held))
+		}
+		checkPace(t, name, calls, account.late())
+	}
+}
+
 // What is void counts for no limit.
 func TestPace_Stop_GivesTheLanesTheirPermitsBack(t *testing.T) {
 	now := time.Unix(1e9, 0)
