@@ -87,15 +87,51 @@ func (a *Ask) IsPermission() bool { return a.PayloadHash != "" }
 // Takes reports whether an answer that came at a time, in unix ms, counts.
 func (a *Ask) Takes(at int64) bool { return a.State == AskOpen && at < a.ExpiresAt }
 
-// Number returns the number of an option by what a user has written: the number itself, or the option's text. ok is false
+// label is what stands before an option: its number, or a letter if an option is a number itself, which may be that of
+// another one.
+func (a *Ask) label(i int) (label, kind string) {
+	isNumber := func(option string) bool { return numberOf(option) > 0 }
+	if slices.ContainsFunc(a.Options, isNumber) {
+		return string(rune('A' + i)), "letter"
+	}
+	return strconv.Itoa(i + 1), "number"
+}
+
+// numberOf reads a number from 1, with or without a point; 0 is none.
+func numberOf(text string) int {
+	n, _ := strconv.Atoi(strings.TrimSuffix(text, "."))
+	return max(n, 0)
+}
+
+// Typed returns the number of an option by what a user has written: the option's text, or what stands before it. ok is
+// false for anything else.
+func (a *Ask) Typed(text string) (number int, ok bool) {
+	text = strings.TrimSpace(text)
+	if i := a.withText(text); i >= 0 {
+		return i + 1, true
+	}
+	for i := range a.Options {
+		if label, _ := a.label(i); strings.EqualFold(label, strings.TrimSuffix(text, ".")) {
+			return i + 1, true
+		}
+	}
+	return 0, false
+}
+
+// Number returns the number of an option by what an adapter names: the number itself, or the option's text. ok is false
 // for anything else.
 func (a *Ask) Number(text string) (number int, ok bool) {
 	text = strings.TrimSpace(text)
-	if n, err := strconv.Atoi(strings.TrimSuffix(text, ".")); err == nil && n >= 1 && n <= len(a.Options) {
+	if n := numberOf(text); n >= 1 && n <= len(a.Options) {
 		return n, true
 	}
-	i := slices.IndexFunc(a.Options, func(option string) bool { return strings.EqualFold(option, text) })
+	i := a.withText(text)
 	return i + 1, i >= 0
+}
+
+// withText is the option of a text, from 0, or -1.
+func (a *Ask) withText(text string) int {
+	return slices.IndexFunc(a.Options, func(option string) bool { return strings.EqualFold(option, text) })
 }
 
 // MaxAnswer is the size of the longest text that may be an answer, in bytes: an option has up to 60 characters.
@@ -106,10 +142,13 @@ func (a *Ask) Text(name string) string {
 	var b strings.Builder
 	b.WriteString(a.head(name))
 	b.WriteByte('\n')
+	var label, kind string
 	for i, option := range a.Options {
-		fmt.Fprintf(&b, "\n%d. %s", i+1, escapeLine(option))
+		label, kind = a.label(i)
+		fmt.Fprintf(&b, "\n%s. %s", label, escapeLine(option))
 	}
-	rules := fmt.Sprintf("%s Choose one, or reply with its number, within %s: no answer counts as no.", escapeLine(a.Who.Only()), duration(a.ExpiresAt-a.CreatedAt))
+	rules := fmt.Sprintf("%s Choose one, or reply with its %s, within %s: no answer counts as no.",
+		escapeLine(a.Who.Only()), kind, duration(a.ExpiresAt-a.CreatedAt))
 	fmt.Fprintf(&b, "\n\n_%s_", strings.TrimSpace(rules))
 	return b.String()
 }

@@ -1,6 +1,9 @@
 package msg
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestParseButtonData_ReadsWhatIsWritten(t *testing.T) {
 	t.Parallel()
@@ -21,5 +24,29 @@ func TestParseButtonData_ReadsWhatIsWritten(t *testing.T) {
 		if len(data) > 64 {
 			t.Errorf("%q has %d bytes", data, len(data))
 		}
+	}
+}
+
+// A number that is an option is never taken for the place of another option.
+func TestAsk_Typed_NumbersAsOptions(t *testing.T) {
+	t.Parallel()
+	words, numbers := &Ask{Options: []string{"Allow once", "Deny"}}, &Ask{Options: []string{"2", "3", "All of them"}}
+	for _, tt := range []struct {
+		ask  *Ask
+		text string
+		want int
+	}{
+		{words, " 2. ", 2}, {words, "allow ONCE", 1}, {words, "3", 0}, {words, "A", 0}, {words, "", 0}, {words, ".", 0}, {words, "+1", 0}, {words, "01", 0},
+		{numbers, "2", 1}, {numbers, "3", 2}, {numbers, "1", 0}, {numbers, "b", 2}, {numbers, "C.", 3}, {numbers, "D", 0}, {numbers, "all of them", 3},
+	} {
+		if got, ok := tt.ask.Typed(tt.text); got != tt.want || ok != (tt.want > 0) {
+			t.Errorf("%q of %q is %d, %v, want %d", tt.text, tt.ask.Options, got, ok, tt.want)
+		}
+	}
+	if got, _ := numbers.Number("2"); got != 2 {
+		t.Errorf("an adapter's 2 is %d", got)
+	}
+	if text := numbers.Text("Ann"); !strings.Contains(text, "\nA. 2\nB. 3\nC. All of them\n") || !strings.Contains(text, "reply with its letter") {
+		t.Errorf("text %q", text)
 	}
 }

@@ -51,7 +51,11 @@ func (l *loader) choice(ctx context.Context, m *msg.Message) {
 		c.Ask = l.typed(ctx, m)
 	}
 	if c.Ask != nil {
-		if n, ok := c.Ask.Number(text); ok {
+		number := c.Ask.Typed
+		if m.Verb == msg.VerbAnswer {
+			number = c.Ask.Number
+		}
+		if n, ok := number(text); ok {
 			c.Option = c.Ask.Options[n-1]
 		}
 	}

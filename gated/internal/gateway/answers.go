@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"arizuko/gated/internal/decide"
 	"arizuko/pkg/layers"
@@ -41,7 +42,7 @@ func (g *Gateway) choice(ctx context.Context, r *decide.Row) (*decide.Choice, er
 	}
 	asks, err := g.asksFor(ctx, r.Message)
 	for _, a := range asks {
-		if option, ok := a.Number(r.Content); ok && a.State == msg.AskOpen {
+		if option, ok := a.Typed(r.Content); ok && a.State == msg.AskOpen {
 			return &decide.Choice{Ask: a, Option: option, Typed: true}, nil
 		}
 	}
@@ -62,7 +63,7 @@ func (g *Gateway) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, erro
 	asks, err := g.st.ChatAsks(ctx, m.ChatJID, m.ThreadID)
 	// A question about a budget is open for a day: a "no" or a number is hardly an answer to it.
 	asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool {
-		return msg.IsBudget(a.AskID) && (len(a.Options) == 0 || !strings.EqualFold(strings.TrimSpace(m.Content), a.Options[0]))
+		return writtenBefore(m, a) || msg.IsBudget(a.AskID) && (len(a.Options) == 0 || !strings.EqualFold(strings.TrimSpace(m.Content), a.Options[0]))
 	})
 	if err != nil || len(asks) == 0 {
 		return nil, err
@@ -89,6 +90,16 @@ func (g *Gateway) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, erro
 		return nil, nil
 	}
 	return asks, nil
+}
+
+// lateArrival is how much later than it was written a message is, by clocks that may differ, if it was held up.
+const lateArrival = time.Minute
+
+// writtenBefore reports whether a user wrote a message before a question was asked, also if it comes later, as after an
+// outage of the adapter. Its number is about something else, and a permission must not be given by it.
+func writtenBefore(m *msg.Message, a *msg.Ask) bool {
+	late := m.ReceivedAt-m.Timestamp > lateArrival.Milliseconds()
+	return m.ID < a.MessageID || late && m.Timestamp < a.CreatedAt
 }
 
 // inPlace are the questions that are shown in a place of their chat.

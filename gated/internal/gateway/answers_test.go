@@ -161,6 +161,27 @@ func TestAnswer_Text_IsRecognisedWhereItIsClear(t *testing.T) {
 	}
 }
 
+// What was written before a question was asked does not answer it, also if it comes later.
+func TestAnswer_TextOfBefore_IsNoAnswer(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	waiting := h.put("1", in(dm))
+	a := h.question(dm, "77", msg.Who{Everyone: true}, func(q *store.Question) { q.PayloadHash = "sha256:1" })
+	held := h.put("1", in(dm), func(m *msg.Message) { m.Timestamp = h.g.now() - 2*lateArrival.Milliseconds() })
+	h.step()
+	for _, m := range []*msg.Message{waiting, held} {
+		if got := h.row(m.ID); got.Reason == msg.ReasonChosen {
+			t.Errorf("row %d is %s/%s", m.ID, got.Disposition, got.Reason)
+		}
+	}
+	if got := h.stateOf(a); got != "open" {
+		t.Errorf("the question is %s", got)
+	}
+	answer := h.put("1", in(dm))
+	h.step()
+	h.is(answer, "observed/chosen ")
+}
+
 func stopOf(turn int64) string { return msg.Press{Stop: turn, Text: msg.StopLabel}.JSON() }
 
 // The press of a button that stops a turn is /stop, once, as long as the turn has not ended.
