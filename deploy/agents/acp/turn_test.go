@@ -33,7 +33,7 @@ func TestTurn_Events_SayWhatTheAgentDoes(t *testing.T) {
 	for _, e := range s.Events {
 		switch {
 		case e.Tool != nil:
-			if e.Tool.Title != "look" || e.Tool.Kind != "execute" || e.Tool.ID != "t" {
+			if e.Tool.Title != "Run a command" || e.Tool.Kind != "execute" || e.Tool.ID != "t" {
 				t.Errorf("%+v", *e.Tool)
 			}
 			statuses = append(statuses, e.Tool.Status)
@@ -63,7 +63,7 @@ func TestTurn_ToolOnlyCompleted_IsShownAsDone(t *testing.T) {
 	s := fake(t, "completed-only").open()
 	s.Send(agenttest.First("1", "", "tool look"))
 	e := s.Until("tool", func(e agentproto.Event) bool { return e.Tool != nil })
-	if *e.Tool != (agentproto.Tool{ID: "t", Title: "look", Kind: "execute", Status: agentproto.ToolDone}) {
+	if *e.Tool != (agentproto.Tool{ID: "t", Title: "Run a command", Kind: "execute", Status: agentproto.ToolDone}) {
 		t.Errorf("%+v", *e.Tool)
 	}
 	s.WantAnswer("1", "I look.\n\nIt is done.")

@@ -174,7 +174,21 @@ func (r *run) showTool(u update) error {
 	}
 	t.Title = cmp.Or(t.Title, t.Kind, "a tool")
 	w.shown.calls[u.Update.ToolCallID] = t
-	return r.emit(agentproto.Event{Tool: &t.Tool})
+	return r.emit(agentproto.Event{Tool: t.forUsers()})
+}
+
+// forUsers is the call as all users of the chat read it. The title of some kinds is, by most agents, what they are called
+// with: a command, an address or a pattern, which may hold a secret. Who is asked to allow a call reads it whole.
+func (t tool) forUsers() *agentproto.Tool {
+	switch t.Kind {
+	case "execute":
+		t.Title = "Run a command"
+	case "fetch":
+		t.Title = "Fetch a page"
+	case "search":
+		t.Title = "Search"
+	}
+	return &t.Tool
 }
 
 // shortID is an id that an event can have.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,13 +35,9 @@ type call struct {
 
 // toolArgs are what is used of the arguments of Claude Code's tools. A tool has some of them.
 type toolArgs struct {
-	Command     string `json:"command"`
 	Description string `json:"description"`
 	FilePath    string `json:"file_path"`
 	Notebook    string `json:"notebook_path"`
-	Path        string `json:"path"`
-	Pattern     string `json:"pattern"`
-	Query       string `json:"query"`
 	URL         string `json:"url"`
 	Todos       []struct {
 		Content string `json:"content"`
@@ -260,13 +257,14 @@ var kinds = map[string]string{
 	"WebSearch": "search", "WebFetch": "fetch", "Task": "think",
 }
 
-// title says in a line what a call does.
+// title says in a line what a call does. It has no arguments but the names of files and hosts: all users of the chat read it,
+// and a command, a pattern or an address may hold a secret.
 func (c *call) title() string {
 	file := relative(cmp.Or(c.args.FilePath, c.args.Notebook))
 	named := func(words, what string) string { return strings.TrimSpace(words + " " + what) }
 	switch c.name {
 	case "Bash":
-		return cmp.Or(c.args.Description, named("Run", c.args.Command))
+		return cmp.Or(c.args.Description, "Run a command")
 	case "Read":
 		return named("Read", file)
 	case "Edit", "NotebookEdit":
@@ -274,15 +272,24 @@ func (c *call) title() string {
 	case "Write":
 		return named("Write", file)
 	case "Glob", "Grep":
-		return named("Look for", c.args.Pattern)
+		return "Search files"
 	case "WebSearch":
-		return named("Search the web for", c.args.Query)
+		return "Search the web"
 	case "WebFetch":
-		return named("Read", c.args.URL)
+		return named("Read", hostOf(c.args.URL))
 	case "Task":
 		return cmp.Or(c.args.Description, "Ask a subagent")
 	}
 	return strings.TrimPrefix(c.name, "mcp__"+mcpServer+"__")
+}
+
+// hostOf is the host of an address, or "a page".
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "a page"
+	}
+	return cmp.Or(u.Hostname(), "a page")
 }
 
 // relative is a path as it is in the working folder, if it is there.

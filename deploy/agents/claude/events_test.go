@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,11 +148,40 @@ func TestAgent_OddEvents_AreLeftOut(t *testing.T) {
 	if f.Result != "fine" || f.Status != agentproto.StatusOK {
 		t.Errorf("%+v", f)
 	}
-	if got, want := strings.Join(w.tools, "; "), "odd, , running; Run ls, execute, running; Run ls, execute, done"; got != want {
+	if got, want := strings.Join(w.tools, "; "), "odd, , running; Run a command, execute, running; Run a command, execute, done"; got != want {
 		t.Errorf("tools %s, want %s", got, want)
 	}
 	if got := strings.Join(w.plans, "; "); got != "ip a, b" {
 		t.Errorf("plans %s", got)
 	}
 	s.WantExit(0)
+}
+
+// What is shown of a call to all users of a chat has none of the arguments that may hold a secret.
+func TestCall_Title_HasNoArguments(t *testing.T) {
+	t.Parallel()
+	const secret = "example-pass"
+	for _, tt := range []struct{ tool, input, want string }{
+		{"Bash", `{"command":"mysql -p'example-pass' -e 'select 1'"}`, "Run a command"},
+		{"Bash", `{"command":"mysql -p'example-pass'","description":"Count users"}`, "Count users"},
+		{"Grep", `{"pattern":"example-pass","path":"notes"}`, "Search files"},
+		{"Glob", `{"pattern":"*example-pass*"}`, "Search files"},
+		{"WebSearch", `{"query":"example-pass"}`, "Search the web"},
+		{"WebFetch", `{"url":"https://ann:example-pass@example.com/example-pass?key=example-pass#example-pass","prompt":"example-pass"}`, "Read example.com"},
+		{"WebFetch", `{"url":"%example-pass"}`, "Read a page"}, {"WebFetch", `{}`, "Read a page"},
+		{"Read", `{"file_path":"notes.md","pages":"example-pass"}`, "Read notes.md"},
+		{"Edit", `{"file_path":"notes.md","old_string":"example-pass"}`, "Edit notes.md"},
+		{"Write", `{"file_path":"notes.md","content":"example-pass"}`, "Write notes.md"},
+		{"Task", `{"prompt":"example-pass"}`, "Ask a subagent"},
+		{"mcp__arizuko__send_message", `{"text":"example-pass"}`, "send_message"},
+		{"mcp__db__query", `{"sql":"example-pass"}`, "mcp__db__query"},
+	} {
+		c := call{name: tt.tool}
+		if err := json.Unmarshal([]byte(tt.input), &c.args); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.title(); got != tt.want || strings.Contains(got, secret) {
+			t.Errorf("%s %s: %q, want %q", tt.tool, tt.input, got, tt.want)
+		}
+	}
 }
