@@ -520,6 +520,29 @@ func TestPreview_ChangeRefused_IsRemovedAndNotMadeAgain(t *testing.T) {
 	})
 }
 
+// A change without an answer may be carried out after the answer of the turn, which it must not replace.
+func TestPreview_ChangeUnanswered_NeverReplacesTheAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		p, a := r.live()
+		p.script("show p1 in irc:room: One two", func(ctx context.Context) error {
+			time.AfterFunc(20*time.Second, func() {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if _, there := p.texts["p1"]; there {
+					p.texts["p1"] = "One two"
+				}
+			})
+			<-ctx.Done()
+			return refusal(msg.Ambiguous, "no answer")
+		})
+		a.says("One two", "")
+		pass(4 * time.Second)
+		a.finish()
+		expectTexts(t, p, map[string]string{"id of done": "done"})
+		r.expectEnded("removed 1")
+	})
+}
+
 func TestPreview_RemovalFails_IsTriedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p, a := r.live()

@@ -264,10 +264,13 @@ func (p *previews) change(ctx context.Context, f *previewFacts) {
 		return
 	}
 	_, err := p.show(ctx, f, c)
+	class := failureOf(err).Class
 	switch {
 	case err == nil:
 		f.known.given, f.known.progressAt, f.known.shown = c, f.turn.ProgressAt, true
-	case failureOf(err).Class == msg.Permanent && f.open != nil: // the message may be there all the same
+	case f.open != nil && (class == msg.Permanent || class == msg.Ambiguous):
+		// The message may be there all the same. A change without an answer may even be carried out later, and must not replace
+		// an answer that has taken the message over.
 		p.write(ctx, func(tx *store.Tx) error { return tx.OvertakePreview(f.open.ID, p.Now().UnixMilli()) })
 		f.known.waitUntil = time.Time{}
 	}
