@@ -142,7 +142,8 @@ func (r *run) ask(m message, answer func() (d decision, err error)) {
 
 // decide gives the agent what users have answered, unless it has ended or does not want it any more.
 func (r *run) decide(d decision) error {
-	if _, waits := r.running.open[string(d.request.ID)]; !waits || d.agent != r.agent {
+	request, waits := r.running.open[string(d.request.ID)]
+	if !waits || d.agent != r.agent || !request.equals(d.request) { // an id may come again
 		return nil
 	}
 	delete(r.running.open, string(d.request.ID))
@@ -153,17 +154,41 @@ func (r *run) decide(d decision) error {
 
 // cancelQuestions answers what the agent has asked, without users.
 func (r *run) cancelQuestions() error {
-	for id, m := range r.running.open {
-		delete(r.running.open, id)
-		var cancelled any = outcome("")
-		if m.Method == methodElicit {
-			cancelled = map[string]string{"action": "cancel"}
-		}
-		if err := r.agent.respond(m, cancelled); err != nil {
+	for _, m := range r.running.open {
+		if err := r.cancelQuestion(m); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *run) cancelQuestion(m message) error {
+	delete(r.running.open, string(m.ID))
+	var cancelled any = outcome("")
+	if m.Method == methodElicit {
+		cancelled = map[string]string{"action": "cancel"}
+	}
+	return r.agent.respond(m, cancelled)
+}
+
+// isRepeated reports whether a request has the id of one that waits for users.
+func (r *run) isRepeated(m message) bool {
+	if r.running == nil {
+		return false
+	}
+	_, waits := r.running.open[string(m.ID)]
+	return waits
+}
+
+// repeated handles a request with the id of one that waits for users. The same one is not asked again. The response to
+// another one could be taken for that to the first, so that users would allow what they have not seen: both are cancelled.
+func (r *run) repeated(m message) error {
+	first := r.running.open[string(m.ID)]
+	if first.equals(m) {
+		return nil
+	}
+	r.log("%s: two requests with id %.40s: cancelled", first.Method, m.ID)
+	return r.cancelQuestion(first)
 }
 
 // withdraw forgets a request that the agent has cancelled. The question to users stays until they answer it or it expires.

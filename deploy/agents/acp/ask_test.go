@@ -96,3 +96,28 @@ func TestElicitation_Choice_IsAsked(t *testing.T) {
 	s.WantAnswer("3", `chosen: {"action":"decline"}`)
 	s.wantExit(0)
 }
+
+// The response to one of two requests with an id would be taken for that to the other.
+func TestPermission_SameIDTwice_IsAskedOnceOrCancelled(t *testing.T) {
+	t.Parallel()
+	s := fake(t).open()
+	s.Send(agenttest.First("1", "", "twice ls"))
+	s.Reply("1", s.Question(), "Allow once")
+	s.WantAnswer("1", `permission: {"outcome":{"optionId":"once","outcome":"selected"}}`)
+	if asked := s.questions(); asked != 1 {
+		t.Errorf("asked %d times", asked)
+	}
+	s.Send(agenttest.Further("2", "twice rm -rf /"))
+	s.WantAnswer("2", `permission: {"outcome":{"outcome":"cancelled"}}`)
+	s.wantExit(0)
+}
+
+// questions are how many were asked so far.
+func (s *session) questions() (n int) {
+	for _, e := range s.Events {
+		if e.Ask != nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -29,6 +31,11 @@ type message struct {
 	Params  json.RawMessage `json:"params,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
 	Error   *rpcError       `json:"error,omitempty"`
+}
+
+// equals reports whether two requests ask for the same.
+func (m message) equals(other message) bool {
+	return m.Method == other.Method && bytes.Equal(m.ID, other.ID) && bytes.Equal(m.Params, other.Params)
 }
 
 // process is one process of the agent. Its methods are called by one goroutine.
@@ -61,7 +68,8 @@ func start(ctx context.Context, cfg *Config, tools *agentproto.MCP, stderr io.Wr
 
 // readMessage reads a message. Some agents print other lines between them, which go to the log.
 func readMessage(line []byte, log io.Writer) (m message, ok bool) {
-	if err := json.Unmarshal(line, &m); err != nil || m.Method == "" && m.ID == nil {
+	var otherForm *json.UnmarshalTypeError // of a field, which is left out
+	if err := json.Unmarshal(line, &m); err != nil && !errors.As(err, &otherForm) || m.Method == "" && m.ID == nil {
 		fmt.Fprintf(log, "not a message: %s\n", agentproto.Truncate(strings.ToValidUTF8(string(line), "�"), maxNoise))
 		return message{}, false
 	}

@@ -2,10 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"math"
+	"strconv"
 	"strings"
+
+	"arizuko/pkg/agentproto"
 )
 
-// The parts of the protocol's schema that are used. Other fields are ignored, so that agents may have more of them.
+// The parts of the protocol's schema that are used. Other fields are ignored, so that agents may have more of them, and
+// fields of another form are left out.
 
 // protocolVersion is the one that this program speaks.
 const protocolVersion = 1
@@ -34,8 +39,26 @@ const (
 	methodCancelRequest = "$/cancel_request"
 )
 
+// number is a number, which some agents write as a text. Anything else is 0.
+type number float64
+
+func (n *number) UnmarshalJSON(data []byte) error {
+	value, err := strconv.ParseFloat(strings.Trim(string(data), `"`), 64)
+	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
+		value = 0
+	}
+	*n = number(value)
+	return nil
+}
+
+// maxCount bounds what is believed of a count, so that sums of counts stay counts.
+const maxCount = 1e15
+
+// count is the number as a count of tokens.
+func (n number) count() int64 { return int64(min(max(n, 0), maxCount)) }
+
 type rpcError struct {
-	Code    int             `json:"code"`
+	Code    number          `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 }
@@ -47,6 +70,16 @@ const (
 	codeAuthRequired   = -32000
 	codeNotFound       = -32002
 )
+
+// UnmarshalJSON also reads an error of another form, which is its message then: a request that has failed must not wait for
+// ever.
+func (e *rpcError) UnmarshalJSON(data []byte) error {
+	type plain rpcError
+	if json.Unmarshal(data, (*plain)(e)) != nil && e.Message == "" {
+		e.Message = agentproto.Truncate(strings.Trim(string(data), `"`), maxNoise)
+	}
+	return nil
+}
 
 // text is the message with its details, in one line.
 func (e *rpcError) text() string {
@@ -68,7 +101,7 @@ func (e *rpcError) text() string {
 }
 
 type initialized struct {
-	ProtocolVersion int `json:"protocolVersion"`
+	ProtocolVersion number `json:"protocolVersion"`
 	Agent           struct {
 		Meta struct {
 			ClaudeCode json.RawMessage `json:"claudeCode"`
@@ -159,16 +192,16 @@ func textBlock(text string) contentBlock { return contentBlock{Type: "text", Tex
 type promptResult struct {
 	StopReason string `json:"stopReason"`
 	Usage      *struct {
-		Input      int64 `json:"inputTokens"`
-		Output     int64 `json:"outputTokens"`
-		CacheRead  int64 `json:"cachedReadTokens"`
-		CacheWrite int64 `json:"cachedWriteTokens"`
+		Input      number `json:"inputTokens"`
+		Output     number `json:"outputTokens"`
+		CacheRead  number `json:"cachedReadTokens"`
+		CacheWrite number `json:"cachedWriteTokens"`
 	} `json:"usage"`
 	Meta struct {
 		Quota struct {
 			Tokens struct { // of Gemini
-				Input  int64 `json:"input_tokens"`
-				Output int64 `json:"output_tokens"`
+				Input  number `json:"input_tokens"`
+				Output number `json:"output_tokens"`
 			} `json:"token_count"`
 		} `json:"quota"`
 	} `json:"_meta"`

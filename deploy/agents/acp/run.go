@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"arizuko/deploy/agents/internal/failure"
-	"arizuko/deploy/agents/internal/paragraphs"
 	"arizuko/pkg/agentproto"
 )
 
@@ -21,6 +21,10 @@ const (
 	cancelTimeout = 5 * time.Second
 	// steerTimeout is how long after the end of a turn the agent may take to say whether it has taken a message in.
 	steerTimeout = 5 * time.Second
+	// lateDelay is how long an agent has been silent when it has said all of a turn: some say the last of it after their
+	// response to the prompt. maxLate bounds that for one which goes on and on.
+	lateDelay = 200 * time.Millisecond
+	maxLate   = 2 * time.Second
 )
 
 // run is one run of this program. The agent gets one turn at a time, and those that it takes into the running one.
@@ -50,7 +54,9 @@ type runningTurn struct {
 	response *message        // to the prompt
 	steers   map[string]bool // ids of turns of which the agent has not said yet whether it has taken them in
 	timeout  <-chan time.Time
-	dropped  bool // by an interrupt: its answer is not wanted
+	lateEnd  time.Time // of maxLate
+	settled  bool      // the agent has said all of it
+	dropped  bool      // by an interrupt: its answer is not wanted
 
 	asked   map[string]int     // how often each input was asked about, by hash
 	open    map[string]message // requests that wait for users, by id
@@ -157,7 +163,7 @@ func (r *run) prompt() error {
 	r.fresh, w.prompted = false, true
 	w.shown.costBefore = r.cost
 	return r.agent.call(methodPrompt, map[string]any{"sessionId": r.session, "prompt": blocks}, func(m message) error {
-		w.response = &m
+		w.response, w.lateEnd = &m, time.Now().Add(maxLate)
 		return r.finish()
 	})
 }
@@ -204,13 +210,11 @@ func (r *run) interrupt() error {
 	return r.agent.notify(methodCancel, map[string]any{"sessionId": r.session})
 }
 
-// overdue handles an agent that has not ended a turn in time after it was stopped, or does not say whether it has taken
-// messages in: the turn has its answer, and theirs fail.
+// overdue handles an agent that has not ended a turn in time after it was stopped, or has nothing more to say of one that
+// it has answered. If it has not said whether it has taken messages in, these fail.
 func (r *run) overdue() error {
-	if w := r.running; !w.dropped {
-		maps.Copy(r.unclear, w.steers)
-		clear(w.steers)
-		return r.finish()
+	if !r.running.dropped {
+		return r.settle()
 	}
 	r.log("%s has not ended the turn in %s: it is terminated", r.cfg.name(), cancelTimeout)
 	r.abandon()
@@ -218,7 +222,21 @@ func (r *run) overdue() error {
 	return nil
 }
 
-// finish ends the running turn once the agent has answered it, and has said which messages it has taken in.
+// settle ends a turn that the agent has answered.
+func (r *run) settle() error {
+	w := r.running
+	w.settled = true
+	maps.Copy(r.unclear, w.steers)
+	clear(w.steers)
+	return r.finish()
+}
+
+// awaitMore waits until the agent says nothing more of a turn that it has answered.
+func (w *runningTurn) awaitMore() {
+	w.timeout = time.After(min(lateDelay, time.Until(w.lateEnd)))
+}
+
+// finish ends the running turn once the agent has answered it, has said which messages it has taken in, and nothing more.
 func (r *run) finish() error {
 	w := r.running
 	switch {
@@ -226,6 +244,9 @@ func (r *run) finish() error {
 		return nil
 	case len(w.steers) > 0 && !w.dropped:
 		w.timeout = time.After(steerTimeout)
+		return nil
+	case !w.settled && !w.dropped:
+		w.awaitMore()
 		return nil
 	}
 	w.ended = true
@@ -240,9 +261,7 @@ func (r *run) finish() error {
 		return r.promptError(e)
 	}
 	var result promptResult
-	if err := json.Unmarshal(w.response.Result, &result); err != nil {
-		return new(failure.Transient("%s: its answer to %s cannot be read: %v", r.cfg.name(), methodPrompt, err))
-	}
+	_ = json.Unmarshal(w.response.Result, &result)
 	r.kept = true
 	if err := r.showResult(result); err != nil {
 		return err
@@ -265,13 +284,13 @@ func (r *run) promptError(e *rpcError) error {
 // hidden text.
 func (r *run) conclude(stop string) error {
 	w := r.running
-	text := paragraphs.Join(w.said.texts)
+	text := w.said.whole()
 	w.err = r.stopFailure(stop)
 	switch note := notes[stop]; {
 	case w.denied && (stop == stopCancelled || text == "" && w.err == nil): // some agents end the turn then
 		text, w.err = strings.TrimSpace(text+"\n\n(I have stopped here, since I may not do this.)"), nil
 	case text == "" && w.err == nil:
-		w.err = new(failure.Transient("%s ended the turn without an answer (%s)", r.cfg.name(), stop))
+		w.err = new(failure.Transient("%s ended the turn without an answer (%s)", r.cfg.name(), cmp.Or(stop, "no reason")))
 		return nil
 	case text != "" && note != "":
 		text = strings.TrimSpace(agentproto.Strip(text)) + "\n\n" + note
@@ -299,6 +318,8 @@ func (r *run) receive(m message) error {
 		return nil
 	case m.ID == nil:
 		return nil
+	case r.isRepeated(m):
+		return r.repeated(m)
 	case m.Method == methodPermission:
 		return r.askPermission(m)
 	case m.Method == methodElicit:
@@ -310,11 +331,15 @@ func (r *run) receive(m message) error {
 
 // exited handles the end of the agent while it has a turn, which is not repeated here: what it did of it is not known.
 func (r *run) exited() error {
-	a := r.agent
+	a, w := r.agent, r.running
 	r.abandon()
-	if r.running.dropped {
-		r.running.ended = true
+	clear(w.open)
+	switch {
+	case w.dropped:
+		w.ended = true
 		return nil
+	case w.response != nil:
+		return r.settle()
 	}
 	return new(failure.Transient("%s exited during a turn: %s", r.cfg.name(), failure.Excerpt(a.program.Ending())))
 }

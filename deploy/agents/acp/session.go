@@ -31,7 +31,7 @@ func (r *run) open(ctx context.Context) error {
 		if err != nil {
 			return new(failure.OfStart(err, fmt.Sprintf("%s cannot be started: %v", r.cfg.name(), err)))
 		}
-		r.agent, r.ready, r.cost = a, false, 0
+		r.agent, r.ready, r.late, r.cost = a, false, false, 0
 	}
 	if !r.ready {
 		if err := r.initialize(ctx); err != nil {
@@ -59,13 +59,14 @@ func (r *run) initialize(ctx context.Context) error {
 		return err
 	}
 	r.can = initialized{}
-	switch err := json.Unmarshal(m.Result, &r.can); {
+	_ = json.Unmarshal(m.Result, &r.can)
+	switch {
 	case m.Error != nil:
 		return r.errorFailure(m.Error)
-	case err != nil:
-		return new(failure.Permanent("%s: its answer to initialize is not that of an agent of the Agent Client Protocol: %v", r.cfg.name(), err))
+	case r.can.ProtocolVersion == 0:
+		return new(failure.Permanent("%s: its answer to initialize is not that of an agent of the Agent Client Protocol: it names no version", r.cfg.name()))
 	case r.can.ProtocolVersion != protocolVersion:
-		return new(failure.Permanent("%s speaks version %d of the Agent Client Protocol, and this program version %d: install a version of it that speaks both",
+		return new(failure.Permanent("%s speaks version %v of the Agent Client Protocol, and this program version %d: install a version of it that speaks both",
 			r.cfg.name(), r.can.ProtocolVersion, protocolVersion))
 	}
 	r.log("%s %s", cmp.Or(r.can.Info.Name, r.cfg.name()), r.can.Info.Version)
@@ -105,16 +106,14 @@ func (r *run) openSession(ctx context.Context) error {
 		return r.errorFailure(m.Error)
 	}
 	var o opened
-	if err := json.Unmarshal(m.Result, &o); err != nil {
-		return new(failure.Transient("%s: its answer to %s cannot be read: %v", r.cfg.name(), method, err))
-	}
+	_ = json.Unmarshal(m.Result, &o)
 	if method == methodNew {
 		if o.SessionID == "" {
 			return new(failure.Transient("%s: its answer to %s names no session", r.cfg.name(), method))
 		}
 		r.session, r.fresh = o.SessionID, true
 	}
-	r.kept, r.late = method != methodNew, method == methodLoad
+	r.kept, r.late = method != methodNew, r.late || method == methodLoad
 	r.log("%s %s", method, r.session)
 	return r.configure(ctx, o)
 }

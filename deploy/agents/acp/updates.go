@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"arizuko/deploy/agents/internal/paragraphs"
+	"arizuko/deploy/agents/internal/title"
 	"arizuko/pkg/agentproto"
 )
 
@@ -16,20 +18,36 @@ import (
 // the most. Each event has all of the text.
 const textInterval = 250 * time.Millisecond
 
+// maxSaid is how much of a turn's texts is kept, in bytes. An answer has at most agentproto.MaxResult.
+const maxSaid = 16 << 20
+
 // said are the texts that the model has written in a turn, oldest first.
 type said struct {
-	texts   []string
+	texts   []*strings.Builder
+	size    int
 	message string // the agent's id of the last one's message
 	closed  bool   // what comes is another text
 }
 
-// add adds a piece of a message of the model.
+// add adds a piece of a message of the model. One without an id goes on with the last one's message.
 func (s *said) add(message, piece string) {
+	message = cmp.Or(message, s.message)
 	if len(s.texts) == 0 || s.closed || message != s.message {
-		s.texts = append(s.texts, "")
+		s.texts = append(s.texts, &strings.Builder{})
 	}
 	s.message, s.closed = message, false
-	s.texts[len(s.texts)-1] += piece
+	piece = agentproto.Truncate(piece, maxSaid-s.size)
+	s.size += len(piece)
+	s.texts[len(s.texts)-1].WriteString(piece)
+}
+
+// whole is all of it.
+func (s *said) whole() string {
+	texts := make([]string, len(s.texts))
+	for i, text := range s.texts {
+		texts[i] = text.String()
+	}
+	return paragraphs.Join(texts)
 }
 
 // shown is what events have said of the running turn.
@@ -64,29 +82,34 @@ type update struct {
 
 		Entries []agentproto.Step `json:"entries"`
 
-		Used int64 `json:"used"`
-		Size int64 `json:"size"`
+		Used number `json:"used"`
+		Size number `json:"size"`
 		Cost *struct {
-			Amount   float64 `json:"amount"` // of the session so far
-			Currency string  `json:"currency"`
+			Amount   number `json:"amount"` // of the session so far
+			Currency string `json:"currency"`
 		} `json:"cost"`
 	} `json:"update"`
 }
 
 // update shows what the agent says of the running turn. Only what comes after its prompt, and of the session, is of it:
-// the rest is the replay of a session that was loaded, or of an earlier turn. What cannot be read is left out.
+// the rest is the replay of a session that was loaded, or of an earlier turn. What cannot be read is left out. Before the
+// agent has named its session, all is of that.
 func (r *run) update(params json.RawMessage) error {
 	var u update
 	_ = json.Unmarshal(params, &u) // fields of another form are left out
-	if u.SessionID != r.session {
+	if r.session != "" && u.SessionID != r.session {
 		return nil
 	}
 	w := r.running
 	if cost := u.Update.Cost; u.Update.Kind == "usage_update" && cost != nil && cost.Currency == "USD" {
-		r.cost = max(cost.Amount, 0)
+		r.cost = max(float64(cost.Amount), 0)
 	}
-	if w == nil || !w.prompted || w.dropped || w.response != nil {
+	if w == nil || !w.prompted || w.dropped {
+		r.past(&u)
 		return nil
+	}
+	if w.response != nil && len(w.steers) == 0 {
+		w.awaitMore()
 	}
 	switch u.Update.Kind {
 	case "agent_message_chunk":
@@ -96,13 +119,28 @@ func (r *run) update(params json.RawMessage) error {
 	case "plan":
 		return r.showPlan(u)
 	case "usage_update":
-		w.shown.used.ContextUsed, w.shown.used.ContextSize = u.Update.Used, u.Update.Size
+		w.shown.used.ContextUsed, w.shown.used.ContextSize = u.Update.Used.count(), u.Update.Size.count()
 		w.shown.used.CostUSD = max(r.cost-w.shown.costBefore, 0)
 		return r.emit(agentproto.Event{Usage: &w.shown.used})
 	case "agent_thought_chunk":
 		w.said.closed = true
 	}
 	return nil
+}
+
+// past handles an update of no turn. The next prompt waits until the agent says nothing more of the past.
+func (r *run) past(u *update) {
+	switch u.Update.Kind {
+	case "agent_message_chunk":
+		if r.running == nil {
+			var block contentBlock
+			_ = json.Unmarshal(u.Update.Content, &block)
+			r.log("said after the end of the turn, and not shown: %s", agentproto.Truncate(block.Text, maxNoise))
+		}
+		r.late = true
+	case "user_message_chunk", "tool_call", "tool_call_update", "plan":
+		r.late = true
+	}
 }
 
 // emit writes an event. A turn that was interrupted is handled where its context has ended.
@@ -135,7 +173,7 @@ func (r *run) showText() error {
 		return nil
 	}
 	w.shown.textAt, w.shown.unshown = time.Now(), false
-	return r.emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(paragraphs.Join(w.said.texts)))})
+	return r.emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(w.said.whole()))})
 }
 
 // toolStatuses are those of the protocol.
@@ -161,7 +199,7 @@ func (r *run) showTool(u update) error {
 		t.Tool = agentproto.Tool{ID: shortID(u.Update.ToolCallID), Status: agentproto.ToolPending}
 	}
 	if u.Update.Title != nil {
-		t.Title = r.cfg.redact(*u.Update.Title)
+		t.Title = *u.Update.Title
 	}
 	if u.Update.ToolKind != nil {
 		t.Kind = *u.Update.ToolKind
@@ -174,21 +212,28 @@ func (r *run) showTool(u update) error {
 	}
 	t.Title = cmp.Or(t.Title, t.Kind, "a tool")
 	w.shown.calls[u.Update.ToolCallID] = t
-	return r.emit(agentproto.Event{Tool: t.forUsers()})
+	shown := t.Tool
+	shown.Title = r.cfg.redact(t.forUsers())
+	return r.emit(agentproto.Event{Tool: &shown})
 }
 
-// forUsers is the call as all users of the chat read it. The title of some kinds is, by most agents, what they are called
-// with: a command, an address or a pattern, which may hold a secret. Who is asked to allow a call reads it whole.
-func (t tool) forUsers() *agentproto.Tool {
-	switch t.Kind {
-	case "execute":
-		t.Title = "Run a command"
-	case "fetch":
-		t.Title = "Fetch a page"
-	case "search":
-		t.Title = "Search"
+// forUsers is the title that all users of the chat read. By most agents the title of some kinds is what they are called with:
+// a command, an address or a pattern, which may hold a secret. Who is asked to allow a call reads it whole.
+func (t *tool) forUsers() string {
+	var args struct {
+		Command     json.RawMessage `json:"command"`
+		Description string          `json:"description"`
 	}
-	return &t.Tool
+	_ = json.Unmarshal(t.input, &args)
+	switch {
+	case t.Kind == "execute", has(args.Command):
+		return cmp.Or(args.Description, title.Command)
+	case t.Kind == "fetch":
+		return "Fetch a page"
+	case t.Kind == "search":
+		return "Search"
+	}
+	return title.WithoutKeys(t.Title)
 }
 
 // shortID is an id that an event can have.
@@ -213,10 +258,10 @@ func (r *run) showResult(result promptResult) error {
 	used := &r.running.shown.used
 	switch {
 	case result.Usage != nil:
-		used.Input = result.Usage.Input + result.Usage.CacheRead + result.Usage.CacheWrite
-		used.Output = result.Usage.Output
+		used.Input = result.Usage.Input.count() + result.Usage.CacheRead.count() + result.Usage.CacheWrite.count()
+		used.Output = result.Usage.Output.count()
 	default:
-		used.Input, used.Output = result.Meta.Quota.Tokens.Input, result.Meta.Quota.Tokens.Output
+		used.Input, used.Output = result.Meta.Quota.Tokens.Input.count(), result.Meta.Quota.Tokens.Output.count()
 	}
 	if *used == (agentproto.Usage{}) {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/deploy/agents/internal/title"
 	"arizuko/pkg/agentproto"
 )
 
@@ -264,7 +265,7 @@ func (c *call) title() string {
 	named := func(words, what string) string { return strings.TrimSpace(words + " " + what) }
 	switch c.name {
 	case "Bash":
-		return cmp.Or(c.args.Description, "Run a command")
+		return cmp.Or(c.args.Description, title.Command)
 	case "Read":
 		return named("Read", file)
 	case "Edit", "NotebookEdit":

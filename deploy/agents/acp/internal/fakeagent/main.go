@@ -22,11 +22,17 @@
 //	system                 it takes a system prompt, as claude-agent-acp 0.100
 //	no-image               it takes no images
 //	no-cancel              it works on after session/cancel
+//	early                  it says something of a session before it has named it, and after it
+//	replays                it repeats earlier messages at session/resume, before its answer and after it
+//	split                  it writes each line in two pieces, with a character between them
+//	loose                  numbers are texts, texts are numbers, objects are null
+//	late-cancel            it answers a second after session/cancel, and says something after that
 //	models=set             models have a method of their own, instead of an option of the session
 package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -155,9 +161,19 @@ func (a *agent) write(v any) {
 	if err != nil {
 		fail("%v", err)
 	}
+	a.print(append(line, '\n'))
+}
+
+// print prints lines in one piece, or in two.
+func (a *agent) print(lines []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, _ = a.out.Write(append(line, '\n'))
+	if i := bytes.IndexByte(lines, "é"[0]); i >= 0 && fault("split") != "" {
+		_, _ = a.out.Write(lines[:i+1])
+		<-time.After(20 * time.Millisecond)
+		lines = lines[i+1:]
+	}
+	_, _ = a.out.Write(lines)
 }
 
 func (a *agent) respond(m message, result any) {
@@ -165,6 +181,10 @@ func (a *agent) respond(m message, result any) {
 }
 
 func (a *agent) refuse(m message, code int, text string) {
+	if fault("loose") != "" {
+		a.write(object{"jsonrpc": 2, "id": m.ID, "error": object{"code": fmt.Sprint(code), "message": text, "data": nil}})
+		return
+	}
 	a.write(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": code, "message": text, "data": object{"details": "of the fake"}}})
 }
 
@@ -222,6 +242,13 @@ func (a *agent) initialize(m message) {
 	}
 	if fault("system") != "" {
 		sessions["systemPrompt"] = object{"mode": object{"override": object{}}}
+	}
+	if fault("loose") != "" {
+		a.respond(m, object{
+			"protocolVersion": "1", "agentInfo": nil, "authMethods": object{}, "_meta": nil,
+			"agentCapabilities": object{"loadSession": "yes", "sessionCapabilities": object{"resume": object{}}, "mcpCapabilities": nil},
+		})
+		return
 	}
 	a.respond(m, object{
 		"protocolVersion": version,
@@ -292,6 +319,14 @@ func (a *agent) open(m message) {
 		s.system = p.System.Content[0].Text
 	}
 	a.sessions[s.ID] = s
+	if fault("early") != "" {
+		s.early()
+		defer time.AfterFunc(50*time.Millisecond, s.early)
+	}
+	if m.Method == "session/resume" && fault("replays") != "" {
+		s.replay()
+		defer time.AfterFunc(100*time.Millisecond, s.replay)
+	}
 	if m.Method == "session/load" && fault("late-replay") == "" {
 		s.replay()
 	}

@@ -3,6 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -102,4 +105,86 @@ func (s *session) odd() {
 	fmt.Println(`{"jsonrpc":"2.0","method":`)
 	fmt.Println(`[1,2]`)
 	s.say("m", "fine")
+}
+
+// early says something of a session that has had no prompt.
+func (s *session) early() {
+	s.update(object{"sessionUpdate": "available_commands_update", "availableCommands": []any{}})
+	s.update(object{"sessionUpdate": "usage_update", "used": 1, "size": 100, "cost": object{"amount": 3, "currency": "USD"}})
+	s.cost = 3
+	s.say("welcome", "Welcome to a new session!")
+}
+
+// end responds to the prompt of a turn, with updates after the response where the order says so, or in one piece with it.
+func (s *session) end(m message, order string, result object) {
+	word, rest := cut(order)
+	chunk := object{"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": text(" " + rest)}
+	switch {
+	case word == "late":
+		time.AfterFunc(50*time.Millisecond, func() { s.update(chunk) })
+	case word == "later":
+		time.AfterFunc(time.Second, func() { s.update(chunk) })
+	case fault("late-cancel") != "" && result["stopReason"] == "cancelled":
+		time.AfterFunc(50*time.Millisecond, func() { s.say("m", "of the cancelled turn") })
+	case word == "segment":
+		params := object{"sessionId": s.ID, "update": chunk}
+		update, _ := json.Marshal(object{"jsonrpc": "2.0", "method": "session/update", "params": params})
+		response, _ := json.Marshal(object{"jsonrpc": "2.0", "id": m.ID, "result": result})
+		s.agent.print(append(append(append(update, '\n'), response...), '\n'))
+		return
+	}
+	if word == "last" {
+		s.agent.respond(m, result)
+		os.Exit(0)
+	}
+	if fault("loose") != "" {
+		s.update(object{"sessionUpdate": "usage_update", "used": "50", "size": "100", "cost": object{"amount": "0.5", "currency": "USD"}})
+		s.update(object{"sessionUpdate": "agent_message_chunk", "messageId": nil, "content": object{"type": "text", "text": "!", "annotations": nil}})
+		s.update(object{"sessionUpdate": "agent_message_chunk", "messageId": 5, "content": object{"type": "text", "text": nil}})
+		s.update(object{"sessionUpdate": "tool_call", "toolCallId": "t", "title": nil, "kind": 5, "status": nil, "rawInput": nil})
+		result = object{"stopReason": nil, "usage": object{"inputTokens": "10", "outputTokens": "7", "cachedReadTokens": nil}}
+	}
+	s.agent.respond(m, result)
+}
+
+// twice asks for two permissions with one id, without waiting for the response to the first.
+func (s *session) twice(other string) {
+	responses := make(chan message, 2)
+	s.agent.mu.Lock()
+	s.agent.calls["77"] = responses
+	s.agent.mu.Unlock()
+	for _, command := range []string{"ls", other} {
+		s.agent.write(object{"jsonrpc": "2.0", "id": 77, "method": "session/request_permission", "params": object{
+			"sessionId": s.ID, "options": []any{object{"optionId": "once", "kind": "allow_once"}, object{"optionId": "no", "kind": "reject_once"}},
+			"toolCall": object{"toolCallId": "p", "title": "Run it", "kind": "execute", "rawInput": object{"command": command}},
+		}})
+	}
+	s.say("m", "permission: "+string((<-responses).Result))
+}
+
+// command runs a command whose title is the command, as of Claude and Codex.
+func (s *session) command(command string) {
+	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "c", "title": command, "status": "pending", "rawInput": object{"command": command}})
+	s.update(object{"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "`" + command + "`", "kind": "execute", "status": "completed"})
+	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "d", "title": command, "kind": "execute", "rawInput": object{"command": []string{command}, "description": "Look into the database"}})
+	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "f", "title": "Fetch https://user:example-pass@example.com/page?key=example-pass#x now", "kind": "fetch"})
+	s.say("m", "done")
+}
+
+// loud writes much to stderr, the most of it in one line.
+func (s *session) loud() {
+	line := strings.Repeat("noise ", 1000)
+	for range 1000 {
+		fmt.Fprint(os.Stderr, line)
+	}
+	for range 1000 {
+		fmt.Fprintln(os.Stderr, line)
+	}
+	s.say("m", "quiet now")
+}
+
+// many writes an answer of so many pieces of 5 bytes.
+func (s *session) many(pieces string) {
+	n, _ := strconv.Atoi(pieces)
+	s.say("m", strings.Repeat("words", n))
 }

@@ -63,6 +63,9 @@ func (s *session) opened() object {
 		choices = append(choices, object{"value": m, "name": strings.ToUpper(m)})
 		available = append(available, object{"modelId": m, "name": strings.ToUpper(m)})
 	}
+	if fault("loose") != "" {
+		return object{"sessionId": s.ID, "modes": []int{1}, "models": nil, "configOptions": object{"id": 5}}
+	}
 	o := object{"sessionId": s.ID, "modes": object{"currentModeId": s.mode, "availableModes": []any{object{"id": "ask", "name": "Ask"}, object{"id": "code", "name": "Code"}}}}
 	if fault("models") == "set" {
 		o["models"] = object{"currentModelId": s.model, "availableModels": available}
@@ -181,7 +184,11 @@ func (a *agent) cancel(m message) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.working {
+	switch {
+	case !s.working:
+	case fault("late-cancel") != "":
+		time.AfterFunc(time.Second, func() { close(s.cancelled) })
+	default:
 		close(s.cancelled)
 	}
 }
@@ -235,7 +242,7 @@ func (s *session) work(m message, whole, order string) {
 		return
 	}
 	result := object{"stopReason": stop, "usage": object{"inputTokens": 10, "cachedReadTokens": 5, "outputTokens": 7, "totalTokens": 22}}
-	s.agent.respond(m, result)
+	s.end(m, order, result)
 	for _, second := range s.waiting {
 		s.agent.respond(second, object{"stopReason": "end_turn"})
 	}
@@ -290,6 +297,8 @@ func (s *session) obey(whole, order string) (stop, refusal string) {
 	case "exit":
 		fmt.Fprintln(os.Stderr, "exiting as ordered")
 		os.Exit(3)
+	case "gone":
+		os.Exit(0)
 	case "empty":
 		return "end_turn", ""
 	}
@@ -306,6 +315,19 @@ func (s *session) answer(word, rest, whole, order string) {
 		s.tool(rest)
 	case "permit":
 		s.permit(rest)
+	case "twice":
+		s.twice(rest)
+	case "command":
+		s.command(rest)
+	case "loud":
+		s.loud()
+	case "many":
+		s.many(rest)
+	case "big":
+		n, _ := strconv.Atoi(rest)
+		s.update(object{"sessionUpdate": "agent_message_chunk", "content": text(strings.Repeat("é", n))})
+	case "late", "later", "segment":
+		s.say("m", "first")
 	case "choose", "ask_user":
 		s.choose(rest)
 	case "odd":
@@ -323,7 +345,7 @@ func (s *session) answer(word, rest, whole, order string) {
 		s.say("m", fmt.Sprintf("%q", s.images))
 	case "huge":
 		fmt.Println(strings.Repeat("x", 70<<20))
-	case "say":
+	case "say", "last":
 		s.say("m", rest)
 	default:
 		s.say("m", "You said: "+order)

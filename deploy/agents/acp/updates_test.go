@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/agentproto/agenttest"
+)
+
+// What is said of a turn is of that turn, and of no other, whenever it comes and whatever form it has.
+func TestUpdates_Odd_AreOfTheirTurn(t *testing.T) {
+	for _, tt := range []struct {
+		name, faults, order, want string
+	}{
+		{"in one piece with the response", "", "segment and last", "first and last"},
+		{"after the response", "", "late and last", "first and last"},
+		{"before the session is named", "early", "say hello", "hello"},
+		{"a character in two pieces", "split", "say café, é", "café, é"},
+		{"a line of 10 MB", "", "big 5000000", strings.Repeat("é", 5000000)},
+		{"many small ones", "", "many 200000", strings.Repeat("words", 200000)},
+		{"stderr without end", "", "loud", "quiet now"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := fake(t, strings.Fields(tt.faults)...).open()
+			s.Send(agenttest.First("1", "", tt.order), agenttest.Further("2", "say more"))
+			s.WantAnswer("1", agentproto.Cut(tt.want, agentproto.MaxResult))
+			s.WantAnswer("2", "more")
+			s.wantExit(0)
+		})
+	}
+}
+
+// What comes too late is in the log, and in no other turn.
+func TestUpdates_LongAfterTheResponse_AreLogged(t *testing.T) {
+	t.Parallel()
+	s := fake(t).open()
+	s.Send(agenttest.First("1", "", "later and last"))
+	s.WantAnswer("1", "first")
+	for end := time.Now().Add(maxWait); !strings.Contains(s.Log.String(), "said after the end of the turn, and not shown:  and last"); {
+		if time.Now().After(end) {
+			t.Fatal("it is not in the log")
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	s.Send(agenttest.Further("2", "say more"))
+	s.WantAnswer("2", "more")
+	s.wantExit(0)
+}
+
+// Texts as numbers, numbers as texts, and objects that are null: what can be understood counts.
+func TestUpdates_OtherForms_AreUnderstoodOrLeftOut(t *testing.T) {
+	t.Parallel()
+	s := fake(t, "loose").open()
+	s.Send(agenttest.First("1", "", "say hello"), agenttest.Further("2", "error -32000 who are you"))
+	s.WantAnswer("1", "hello!")
+	s.WantError("2", agentproto.KindPermanent, "no valid credentials (who are you)")
+	s.wantExit(1)
+	var last agentproto.Usage
+	for _, e := range s.Events {
+		if e.Usage != nil {
+			last = *e.Usage
+		}
+	}
+	if want := (agentproto.Usage{Input: 10, Output: 7, ContextUsed: 50, ContextSize: 100, CostUSD: 0.5}); last != want {
+		t.Errorf("usage %+v, want %+v", last, want)
+	}
+}
+
+// What a session has cost before its first prompt is not the cost of a turn.
+func TestUpdates_CostBeforeTheSessionIsNamed_IsNotOfTheTurn(t *testing.T) {
+	t.Parallel()
+	s := fake(t, "early").open()
+	s.Send(agenttest.First("1", "", "tool look"))
+	s.WantAnswer("1", "I look.\n\nIt is done.")
+	s.wantExit(0)
+	for _, e := range s.Events {
+		if e.Usage != nil && e.Usage.CostUSD > 0.25 {
+			t.Errorf("usage %+v", *e.Usage)
+		}
+	}
+}
+
+func TestUpdates_ReplayAtResume_FeedsNothing(t *testing.T) {
+	t.Parallel()
+	g := fake(t, "replays")
+	s := g.open()
+	s.Send(agenttest.First("1", "", "say hello"))
+	f := s.WantAnswer("1", "hello")
+	s.wantExit(0)
+	s = g.open()
+	s.Send(agenttest.First("2", f.NewSessionID, "slow 0.3 say more"))
+	s.WantAnswer("2", "more")
+	s.wantExit(0)
+}
+
+// What the agent says of a turn that it has cancelled late is not of the next one.
+func TestUpdates_AfterLateCancel_AreOfNoTurn(t *testing.T) {
+	t.Parallel()
+	s := fake(t, "late-cancel").open()
+	s.Send(agenttest.First("1", "", "tool long"))
+	s.busy()
+	s.Send(agentproto.Interrupt{}, agenttest.Further("2", "slow 0.3 say more"))
+	s.WantAnswer("2", "more")
+	s.wantExit(0)
+	if strings.Contains(s.Log.String(), "is terminated") {
+		t.Error("the agent was ended")
+	}
+}
+
+// An agent that exits without an error and without a word has failed.
+func TestTurn_AgentExits_IsAFailureUnlessItHasAnswered(t *testing.T) {
+	t.Parallel()
+	s := fake(t).open()
+	s.Send(agenttest.First("1", "", "gone"))
+	s.WantError("1", agentproto.KindTransient, "exited during a turn: unexpected exit")
+	s.wantExit(1)
+	s = fake(t).open()
+	s.Send(agenttest.First("1", "", "last word"), agenttest.Further("2", "recall"))
+	s.WantAnswer("1", "word")
+	s.WantAnswer("2", "Before: last word")
+	s.wantExit(0)
+}
+
+// Commands and addresses may have passwords in them.
+func TestTurn_TitlesOfTools_HaveNoArguments(t *testing.T) {
+	t.Parallel()
+	s := fake(t).open()
+	s.Send(agenttest.First("1", "", "command mysql -p'example-pass' -e 'select 1'"))
+	s.WantAnswer("1", "done")
+	s.wantExit(0)
+	titles := ""
+	for _, e := range s.Events {
+		if e.Tool != nil {
+			titles += fmt.Sprintf("%s: %s\n", e.Tool.ID, e.Tool.Title)
+		}
+	}
+	if want := "c: Run a command\nc: Run a command\nd: Look into the database\nf: Fetch a page\n"; titles != want {
+		t.Errorf("got %s, want %s", titles, want)
+	}
+}
