@@ -93,3 +93,20 @@ func TestAgent_NotConfigured_ChatGetsNoticeAndOperatorHelps(t *testing.T) {
 		t.Errorf("answered %q", got)
 	}
 }
+
+// The turn under way is ended by the agent that began it; what comes meanwhile, in any chat of the group, is for the next one.
+func TestAgent_SwitchedInATurn_LaterMessagesAreForTheNewOne(t *testing.T) {
+	f := start(t, harness.Options{Env: twoAgents})
+	slow := f.Say("telegram:5", "fold slow 3 one")
+	f.WaitRunning(slow)
+	order(f, "/agent two")
+	for _, text := range []string{"two", "three"} {
+		f.Answer(f.Say("telegram:5", text))
+	}
+	f.WantEchoes("telegram:5", "fold slow 3 one", "two", "three")
+	got := f.Query(`SELECT agent FROM session_log WHERE folder = 'main' ORDER BY id`)
+	if !slices.Equal(got, []string{"", "two"}) {
+		t.Errorf("the runs were of %q", got)
+	}
+	wantNoRetries(f)
+}
