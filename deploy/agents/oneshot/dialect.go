@@ -17,6 +17,8 @@ type dialect struct {
 	sessions *regexp.Regexp
 	// lost is a part of what it prints on stderr if a session does not exist.
 	lost string
+	// authHelp is what to do if it refuses how it is to log in.
+	authHelp string
 }
 
 // event is a parsed line of output; the zero value for lines of no interest.
@@ -32,7 +34,7 @@ func dialectOf(program string) dialect {
 	d := dialect{name: filepath.Base(program)}
 	switch d.name {
 	case "gemini":
-		d.args, d.read, d.sessions, d.lost = geminiArgs, readGemini, uuid, "Error resuming session"
+		d.args, d.read, d.sessions, d.lost, d.authHelp = geminiArgs, readGemini, uuid, "Error resuming session", geminiAuthHelp
 	default:
 		d.args = func(extra []string, _, _ string) []string { return extra }
 	}

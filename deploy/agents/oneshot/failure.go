@@ -40,8 +40,18 @@ func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 		f.Kind = agentproto.KindPermanent
 	}
 	f.Text = fmt.Sprintf("%s failed: %s", c.name, f.Text)
+	if c.authHelp != "" && strings.Contains(f.Text, authRefused) {
+		f.Text += ": " + c.authHelp
+	}
 	return &f
 }
+
+const (
+	// authRefused is what Gemini CLI says behind a gateway, where it does not look for a key by itself.
+	authRefused    = "Invalid auth method"
+	geminiAuthHelp = `behind a gateway it wants {"security":{"auth":{"selectedType":"gemini-api-key"}}} in .gemini/settings.json below its HOME, ` +
+		"and GEMINI_API_KEY and GOOGLE_GEMINI_BASE_URL in AGENT_ENV"
+)
 
 // acpCommands are the commands of the Agent Client Protocol of programs that this agent ran before the agent acp
 // did; %s is the program.
