@@ -99,13 +99,22 @@ func TestAgent_SwitchedInATurn_LaterMessagesAreForTheNewOne(t *testing.T) {
 	f := start(t, harness.Options{Env: twoAgents})
 	slow := f.Say("telegram:5", "fold slow 3 one")
 	f.WaitRunning(slow)
-	order(f, "/agent two")
-	for _, text := range []string{"two", "three"} {
-		f.Answer(f.Say("telegram:5", text))
+	orders := []msg.Message{
+		{ChatJID: "telegram:5", Sender: operator, Content: "/agent two"}, {ChatJID: "telegram:6", Sender: operator, Content: "/agent two"},
+		{ChatJID: "telegram:6", Sender: "telegram:6", Content: "/agent default"},
 	}
-	f.WantEchoes("telegram:5", "fold slow 3 one", "two", "three")
+	for i, row := range f.Put(orders...) {
+		got := f.Reply(row).Content
+		if refused := got == "Only operators may do that."; refused != (i == 2) || !refused && !strings.HasPrefix(got, "two answers") && !strings.HasPrefix(got, "two is the agent") {
+			t.Errorf("order %d: replied %q", i, got)
+		}
+	}
+	f.Answer(f.Say("telegram:5", "two"))
+	f.Answer(f.Say("telegram:6", "three"))
+	f.WantEchoes("telegram:5", "fold slow 3 one", "two")
+	f.WantEchoes("telegram:6", "three")
 	got := f.Query(`SELECT agent FROM session_log WHERE folder = 'main' ORDER BY id`)
-	if !slices.Equal(got, []string{"", "two"}) {
+	if !slices.Equal(got, []string{"", "two", "two"}) {
 		t.Errorf("the runs were of %q", got)
 	}
 	wantNoRetries(f)
