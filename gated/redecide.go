@@ -55,7 +55,8 @@ func redecide(ctx context.Context, args []string, out io.Writer) (err error) {
 	now := time.Now()
 	since := now.AddDate(0, 0, -*days).UnixMilli()
 	all := migrations.Redecided{Settings: fmt.Sprintf("OPERATORS has %d senders, ASSISTANT_NAME is %s, MAX_AGE is %s, IMPULSE_THRESHOLD is %d, "+
-		"IMPULSE_MAX_HOLD is %s, the time zone is %s", len(cfg.Operators), cfg.AssistantName, cfg.MaxAge, cfg.ImpulseThreshold, cfg.ImpulseMaxHold, reminders.LocalZone())}
+		"IMPULSE_MAX_HOLD is %s, the time zone is %s", len(cfg.Operators), cfg.AssistantName, cfg.MaxAge, cfg.ImpulseThreshold,
+		cfg.ImpulseMaxHold, reminders.LocalZone())}
 	for _, check := range []func() (migrations.Check, error){
 		func() (migrations.Check, error) { return cfg.redecideMessages(ctx, st.Reader, since, *rows) },
 		func() (migrations.Check, error) { return reminders.Redecide(ctx, st.Reader, now.UnixMilli(), *rows) },

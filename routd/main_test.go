@@ -228,12 +228,14 @@ func TestResolve_FormerRows_ByTheStoredRoutes(t *testing.T) {
 	storetest.Exec(t, path, `INSERT INTO registered_groups (folder, name, created_at, config) VALUES ('main', '', 1, '{}'), ('eng', '', 1, '{}')`)
 	storetest.Exec(t, path, `INSERT INTO routes (seq, match, target) VALUES (0, 'platform=telegram', 'main')`)
 	var out strings.Builder
-	in := `{"items":[{"id":1,"chat_jid":"telegram:1"},{"id":2,"chat_jid":"telegram:1"}],"engaged":{"2":"eng"}}` + "\n" + `{"items":[{"id":3,"chat_jid":"slack:C1"}]}`
+	in := `{"items":[{"id":1,"chat_jid":"telegram:1"},{"id":2,"chat_jid":"telegram:1"}],"engaged":{"2":"eng"}}` + "\n" +
+		`{"items":[{"id":3,"chat_jid":"slack:C1"}]}`
 	if err := resolve(strings.NewReader(in))(t.Context(), nil, &out); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], `"id":1,"action":"trigger","folder":"main"`) || !strings.Contains(lines[0], `"id":2,"action":"trigger","folder":"eng"`) ||
+	if len(lines) != 2 || !strings.Contains(lines[0], `"id":1,"action":"trigger","folder":"main"`) ||
+		!strings.Contains(lines[0], `"id":2,"action":"trigger","folder":"eng"`) ||
 		!strings.Contains(lines[1], `"reason":"no_route"`) {
 		t.Errorf("%s", &out)
 	}

@@ -42,7 +42,8 @@ func (s Schema) Newer(built int) string {
 	if s.Version <= built || s.Floor > built {
 		return ""
 	}
-	return fmt.Sprintf("the schema is at %d, newer than this program, which was built for %d: it works as before; install the version that migrated it", s.Version, built)
+	return fmt.Sprintf("the schema is at %d, newer than this program, which was built for %d: it works as before; "+
+		"install the version that migrated it", s.Version, built)
 }
 
 // ReadSchema reads the schema of the database at path, whatever its version. The

@@ -105,7 +105,8 @@ func (e *examination) database(ctx context.Context) {
 	case s.Version < built:
 		e.problem("schema-old", fmt.Sprintf("a migration is pending: the schema is at %d and this program needs %d", s.Version, built), "back up, then run `migrate up`")
 	case s.Floor > built:
-		e.refused("schema-new", fmt.Sprintf("this program was built for schema %d, the database is at %d and needs programs built for %d or later", built, s.Version, s.Floor), "install the version that migrated the database, or roll back")
+		e.refused("schema-new", fmt.Sprintf("this program was built for schema %d, the database is at %d and needs programs built for %d or later",
+			built, s.Version, s.Floor), "install the version that migrated the database, or roll back")
 	case s.Moved != "":
 		e.refused("database-moved", path+" was copied to "+s.Moved+": daemons do not start on it",
 			"set or unset ARIZUKO_DB so that it names that one; `migrate reopen` makes this one usable again, without what was stored since")

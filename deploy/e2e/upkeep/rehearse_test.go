@@ -66,8 +66,9 @@ func TestRehearse_LiveInstance_NamesWhatWouldDiffer(t *testing.T) {
 		f.WaitDecided(f.Put(m)[0])
 	}
 	f.WaitIdle()
+	morning := time.Now().UTC().Truncate(24 * time.Hour).Add(33*time.Hour + 30*time.Minute).UnixMilli()
 	f.Exec(`INSERT INTO reminders (folder, chat_jid, kind, body, cron, time_zone, state, next_slot, created_at, updated_at)
-		VALUES ('asked', 'telegram:7', 'text', 'x', '30 9 * * *', 'UTC', 'active', ?, 1, 1)`, time.Now().UTC().Truncate(24*time.Hour).Add(33*time.Hour+30*time.Minute).UnixMilli())
+		VALUES ('asked', 'telegram:7', 'text', 'x', '30 9 * * *', 'UTC', 'active', ?, 1, 1)`, morning)
 	f.Exec(`UPDATE reminders SET next_slot = next_slot - 86400000 WHERE next_slot - 86400000 > ?`, time.Now().UnixMilli())
 
 	before := files(t, f.Data)

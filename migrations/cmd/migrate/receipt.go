@@ -94,7 +94,8 @@ func (c *change) wayBack(cfg config) (lines []string) {
 	if c.floor > c.from.number {
 		stop = "stop all daemons first"
 	}
-	lines = append(lines, fmt.Sprintf("the way back to schema %s, with what was stored since (%s):", c.from, stop), "  "+cfg.command("down", c.to.number-c.from.number))
+	lines = append(lines, fmt.Sprintf("the way back to schema %s, with what was stored since (%s):", c.from, stop),
+		"  "+cfg.command("down", c.to.number-c.from.number))
 	if cfg.server != "" {
 		lines = append(lines, "  with ARIZUKO_DB as it is now")
 	}

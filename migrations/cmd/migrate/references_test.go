@@ -29,7 +29,8 @@ func TestUp_ReferenceBrokenBefore_RefusedUntilRepaired(t *testing.T) {
 	after := linked("CREATE TABLE d (x);")
 	for range 2 {
 		_, err := call(data, after, "up")
-		if exitCode(err) != exitConfig || !strings.Contains(err.Error(), "1 rows of b refer to rows of a that are not there, such as id=3 part=0 other=9; 1 rows of b refer to rows of a that are not there, such as id=2 part=0 a=9") ||
+		if exitCode(err) != exitConfig || !strings.Contains(err.Error(), "1 rows of b refer to rows of a that are not there, such as id=3 part=0 other=9; "+
+			"1 rows of b refer to rows of a that are not there, such as id=2 part=0 a=9") ||
 			!strings.Contains(err.Error(), "run `migrate repair`") {
 			t.Fatalf("got %v, want a refusal that names the rows", err)
 		}
@@ -56,7 +57,8 @@ func TestUp_MigrationBreaksReference_ChangesNothing_EachTime(t *testing.T) {
 	exec(t, data, `INSERT INTO a VALUES (1); INSERT INTO b VALUES (1, 0, 1, NULL)`)
 	for range 2 {
 		_, err := call(data, linked("DELETE FROM a;"), "up")
-		if exitCode(err) != exitFailure || !strings.Contains(err.Error(), "to version 2: 1 rows of b refer to rows of a that are not there, such as id=1 part=0 a=1 afterwards") {
+		if exitCode(err) != exitFailure || !strings.Contains(err.Error(),
+			"to version 2: 1 rows of b refer to rows of a that are not there, such as id=1 part=0 a=1 afterwards") {
 			t.Fatalf("got %v", err)
 		}
 		mustCall(t, data, linked(""), "1", "version")
