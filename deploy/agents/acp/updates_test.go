@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/agentproto/agenttest"
 )
 
-// What is said of a turn is of that turn, and of no other, whenever it comes and whatever form it has.
+// An update is of its turn, and of no other, whenever it comes and whatever form it has.
 func TestUpdates_Odd_AreOfTheirTurn(t *testing.T) {
 	for _, tt := range []struct {
 		name, faults, order, want string
@@ -111,7 +111,7 @@ func TestUpdates_AfterLateCancel_AreOfNoTurn(t *testing.T) {
 	}
 }
 
-// An agent that exits without an error and without a word has failed.
+// An agent that exits with code 0 and no text has failed.
 func TestTurn_AgentExits_IsAFailureUnlessItHasAnswered(t *testing.T) {
 	t.Parallel()
 	s := fake(t).open()
