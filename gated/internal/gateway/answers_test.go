@@ -165,6 +165,8 @@ func TestAnswer_Text_IsRecognisedWhereItIsClear(t *testing.T) {
 func TestAnswer_TextOfBefore_IsNoAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	h.put("hello", in(dm)) // makes the chat
+	h.step()
 	waiting := h.put("1", in(dm))
 	a := h.question(dm, "77", msg.Who{Everyone: true}, func(q *store.Question) { q.PayloadHash = "sha256:1" })
 	held := h.put("1", in(dm), func(m *msg.Message) { m.Timestamp = h.g.now() - 2*lateArrival.Milliseconds() })
