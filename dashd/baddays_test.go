@@ -58,7 +58,7 @@ func badDayPages() map[string]string {
 		"/turns/{id}/log": "/turns/2/log?run=1", "/spend": "/spend", "/reminders": "/reminders", "/polls": "/polls", "/lost": "/lost?reason=failed.permanent", "/lost/confirm": "/lost/confirm?reason=failed.permanent",
 		"/chats": "/chats", "/approvals": "/approvals", "/routes": "/routes", "/routes/edit": "/routes/edit", "/audit": "/audit", "/engagement": "/engagement", "/groups": "/groups",
 		"/groups/*": "/groups/main", "/settings": "/settings", "/access": "/access?chat=telegram:-7&sender=telegram:42", "/logs": "/logs?group=main&run=1", "/files": "/files?group=main&path=x",
-		"/status": "/status?chat_jid=telegram:-7", "/chat": "", "/chat/": "/chat/", "/chat/*": "/chat/main/", "/login": "", "/assets/*": "", "/healthz": "", "/readyz": "", "/metrics": "",
+		"/status": "/status?chat_jid=telegram:-7", "/connect/{daemon}": "/connect/teled", "/chat": "", "/chat/": "/chat/", "/chat/*": "/chat/main/", "/login": "", "/assets/*": "", "/healthz": "", "/readyz": "", "/metrics": "",
 	}
 }
 
@@ -72,7 +72,7 @@ func badDayActions() map[string]string {
 		"/engagement/end": "routd /engagement/end?chat=telegram:-7", "/approvals/{code}/approve": "onbod /approvals/ABCD-1234/approve?folder=eng",
 		"/approvals/{code}/reject": "onbod /approvals/ABCD-1234/reject", "/messages/{id}/replay": "gated /messages/2/replay?sure=yes",
 		"/lost/replay": "gated /lost/replay?ids=2&reason=failed.permanent", "/routes/edit": "routd /routes/edit?do=save",
-		"/login": "", "/logout": "", "/v1/login-link": "", "/chat/*": "", "/assets/*": "",
+		"/login": "", "/logout": "", "/v1/login-link": "", "/chat/*": "", "/assets/*": "", "/connect/{daemon}": "",
 	}
 }
 

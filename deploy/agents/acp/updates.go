@@ -218,7 +218,7 @@ func (r *run) showTool(u update) error {
 }
 
 // forUsers is the title that all users of the chat read. By most agents the title of some kinds is what they are called with:
-// a command, an address or a pattern, which may hold a secret. Who is asked to allow a call reads it whole.
+// a command, an address or a pattern, which may hold a secret. A user who is asked to allow a call reads it whole.
 func (t *tool) forUsers() string {
 	var args struct {
 		Command     json.RawMessage `json:"command"`
