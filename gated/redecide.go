@@ -181,7 +181,7 @@ func (c *Config) comparePrompt(ctx context.Context, st store.Reader, running *ht
 		return ctx.Err()
 	case apierr.KindOf(err) == apierr.Unavailable:
 		check.Leave("gated does not run, which would say what agents get now")
-		return nil //nolint:nilerr // it is counted
+		return nil
 	case err != nil:
 		check.Leave("the running gated does not make them again")
 		return nil //nolint:nilerr // it is counted

@@ -161,11 +161,11 @@ func (a *agent) write(v any) {
 	if err != nil {
 		fail("%v", err)
 	}
-	a.print(append(line, '\n'))
+	a.printLines(append(line, '\n'))
 }
 
-// print prints lines in one piece, or in two.
-func (a *agent) print(lines []byte) {
+// printLines prints lines in one piece, or in two.
+func (a *agent) printLines(lines []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if i := bytes.IndexByte(lines, "é"[0]); i >= 0 && fault("split") != "" {

@@ -130,7 +130,7 @@ func (s *session) end(m message, order string, result object) {
 		params := object{"sessionId": s.ID, "update": chunk}
 		update, _ := json.Marshal(object{"jsonrpc": "2.0", "method": "session/update", "params": params})
 		response, _ := json.Marshal(object{"jsonrpc": "2.0", "id": m.ID, "result": result})
-		s.agent.print(append(append(append(update, '\n'), response...), '\n'))
+		s.agent.printLines(append(append(append(update, '\n'), response...), '\n'))
 		return
 	}
 	if word == "last" {
