@@ -335,7 +335,7 @@ func TestFiles_TurnWaitsForThem(t *testing.T) {
 // a restart does not keep the rest.
 func TestStop_Backlog_IsCarriedOutInPages(t *testing.T) {
 	t.Parallel()
-	r := newHarness(t, impatient)
+	r := newHarness(t, impatient, timeout(time.Hour)) // a slow disk takes its time for the backlog
 	r.gate("main", "never")
 	ready := r.gate("main", "ready")
 	running := r.ask("!hold ready; hold never")
