@@ -170,6 +170,9 @@ func linkPrograms(folder, theirs, ours string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
+	if err := os.Chmod(ours, 0o755); err != nil { // the agents of a gated that is root, and from elsewhere, are other users
+		return err
+	}
 	var errs []error
 	for _, name := range []string{"migrate", "routd", "gated", "teled", "discd", "slakd"} {
 		program := filepath.Join(theirs, name)
