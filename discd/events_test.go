@@ -81,6 +81,20 @@ func TestThreads_MadeFromOlderMessage_HaveTheirBeginning(t *testing.T) {
 	}
 }
 
+// A missed message that the database refuses costs none of its page, and not the message that its thread was made from.
+func TestThreads_MissedMessageIsRefused_OthersAreStored(t *testing.T) {
+	r := newHarness(t, fake.Options{})
+	old := r.general.Say(r.alice, "soup or salad?")
+	stop := r.connect()
+	stop()
+	r.exec(`CREATE TRIGGER no BEFORE INSERT ON messages WHEN NEW.content = 'poison' BEGIN SELECT RAISE(ABORT, 'no'); END`)
+	thread := r.general.ThreadFrom(r.alice, old.ID, "Soup")
+	thread.Say(r.alice, "poison")
+	thread.Say(r.alice, "soup")
+	r.connect()
+	r.expect("message: soup or salad? [#general]", "message: soup [#general / Soup]")
+}
+
 func TestAnswer_AndReply(t *testing.T) {
 	r := newHarness(t, fake.Options{})
 	r.connect()

@@ -164,18 +164,34 @@ func (l *Listener) storeAll(ctx context.Context, s *adapter.Shell, all adapter.I
 	if err != nil || !refused {
 		return err
 	}
-	for _, m := range all.Messages {
-		one := adapter.Inbound{Messages: []*msg.Message{m}, Chats: all.Chats, Threads: all.Threads}
-		for _, q := range all.Quoted {
-			if q.PlatformID == m.ReplyToID && q.ChatJID == m.ChatJID {
-				one.Quoted = append(one.Quoted, q)
-			}
-		}
+	for _, one := range oneByOne(all) {
 		if err := s.ReceiveAlways(ctx, one); err != nil {
 			return err
 		}
 	}
 	return s.ReceiveAlways(ctx, adapter.Inbound{Cursor: all.Cursor})
+}
+
+// oneByOne are the messages of many rows, each with the post that it answers. The first messages of threads, which none
+// answers here, come before them.
+func oneByOne(all adapter.Inbound) (each []adapter.Inbound) {
+	alone := slices.Clone(all.Quoted)
+	for _, m := range all.Messages {
+		one := adapter.Inbound{Messages: []*msg.Message{m}, Chats: all.Chats, Threads: all.Threads}
+		answered := func(q *msg.Message) bool { return q.PlatformID == m.ReplyToID && q.ChatJID == m.ChatJID }
+		for _, q := range all.Quoted {
+			if answered(q) {
+				one.Quoted = append(one.Quoted, q)
+			}
+		}
+		alone = slices.DeleteFunc(alone, answered)
+		each = append(each, one)
+	}
+	var first []adapter.Inbound
+	for _, q := range alone {
+		first = append(first, adapter.Inbound{Quoted: []*msg.Message{q}, Chats: all.Chats, Threads: all.Threads})
+	}
+	return append(first, each...)
 }
 
 // readFailed plans the next attempt at a gap. What Discord does not show is not read again before the bot's
