@@ -57,6 +57,7 @@ func TestCompose_FirstDay(t *testing.T) {
 		{"restart of an adapter loses and repeats nothing", restartOfAdapter},
 		{"agents in containers", agentsInContainers},
 		{"a backup is checked and restored by the image", backupByImage},
+		{"an upgrade is rehearsed by the image", rehearsedByImage},
 		{"a stop is clean", stopIsClean},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(t, i.in(t)) }) {
@@ -321,7 +322,7 @@ func agentsInContainers(t *testing.T, i *instance) {
 	const image = "arizuko-caller:1"
 	i.engine.Network(i.root, "agents", agentsAddress)
 	caller := filepath.Join(t.TempDir(), "caller")
-	i.shell(i.clone, `CGO_ENABLED=0 go build -o "$1" arizuko/deploy/e2e/agents/caller`, caller)
+	i.shell(i.clone, `CGO_ENABLED=0 go build -buildvcs=false -o "$1" arizuko/deploy/e2e/agents/caller`, caller)
 	i.engine.Import(t, image, map[string]string{"agent": caller})
 	socket := strings.TrimPrefix(i.engine.Host, "unix://")
 	info, err := os.Stat(socket)
@@ -372,6 +373,17 @@ func backupByImage(t *testing.T, i *instance) {
 		info, err := os.Stat(filepath.Join(folder, name))
 		if err != nil || owner(info) != daemonsUser {
 			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
+// rehearsedByImage does what the line of deploy/README.md does: gated's image has the programs that decide again. Compose's own
+// `run` links containers, which those in the machine's network, as here, cannot be.
+func rehearsedByImage(t *testing.T, i *instance) {
+	out := i.engine.Docker(t, "run", "--rm", "--network", "none", "-v", i.data+":"+i.data, "-e", "ARIZUKO_DATA="+i.data, "--entrypoint", "migrate", localImage+"-gated", "rehearse")
+	for _, want := range []string{"there is nothing to migrate", "messages: ", "next times of reminders: ", "the instance was not changed"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
 }
