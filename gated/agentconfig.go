@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"unicode"
 
-	"arizuko/gated/internal/agentuser"
-	"arizuko/gated/internal/runtime"
+	"arizuko/gated/internal/running/agentuser"
+	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/config"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/store"

@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"arizuko/gated/internal/agentuser"
-	"arizuko/gated/internal/runtime"
-	"arizuko/gated/internal/runtime/enter"
+	"arizuko/gated/internal/running/agentuser"
+	"arizuko/gated/internal/running/runtime"
+	"arizuko/gated/internal/running/runtime/enter"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
 	"arizuko/pkg/groupconfig"

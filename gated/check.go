@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/agentuser"
-	"arizuko/gated/internal/runtime"
+	"arizuko/gated/internal/running/agentuser"
+	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/groupconfig"

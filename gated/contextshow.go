@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"arizuko/gated/internal/turncontext"
+	"arizuko/gated/internal/shown/turncontext"
 	"arizuko/migrations"
 	pkgcli "arizuko/pkg/cli"
 	"arizuko/pkg/groupconfig"

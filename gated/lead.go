@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"arizuko/gated/internal/agents"
+	"arizuko/gated/internal/running/agents"
 	"arizuko/pkg/store"
 )
 

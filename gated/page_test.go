@@ -38,8 +38,8 @@ func TestPageIsTrue(t *testing.T) {
 		t.Fatalf("the page has %d steps; is its form still understood?", len(steps))
 	}
 	declared := map[string]map[string]bool{
-		"gateway": functions(t, "internal/gateway"), "decide": functions(t, "internal/decide"), "agents": functions(t, "internal/agents"),
-		"queue": functions(t, "internal/queue"), "prompt": functions(t, "internal/prompt"),
+		"gateway": functions(t, "internal/deciding/gateway"), "decide": functions(t, "internal/deciding/decide"), "agents": functions(t, "internal/running/agents"),
+		"queue": functions(t, "internal/running/queue"), "prompt": functions(t, "internal/shown/prompt"),
 		"store": functions(t, "../pkg/store"),
 	}
 	tables := tables(t)
@@ -59,7 +59,7 @@ func TestPageIsTrue(t *testing.T) {
 			t.Errorf("step %d (%s) names neither function nor table", i+1, step.title)
 		}
 	}
-	source, err := os.ReadFile("internal/gateway/pass.go")
+	source, err := os.ReadFile("internal/deciding/gateway/pass.go")
 	if err != nil {
 		t.Fatal(err)
 	}

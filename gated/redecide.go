@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"arizuko/gated/internal/gateway"
-	"arizuko/gated/internal/reminders"
+	"arizuko/gated/internal/deciding/gateway"
+	"arizuko/gated/internal/timed/reminders"
 	"arizuko/migrations"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/cli"

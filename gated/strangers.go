@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"arizuko/gated/internal/runtime"
+	"arizuko/gated/internal/running/runtime"
 	"arizuko/migrations"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/groupconfig"

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"arizuko/gated/internal/runtime"
+	"arizuko/gated/internal/running/runtime"
 	"arizuko/gated/internal/tools"
 	"arizuko/pkg/config"
 	"arizuko/pkg/groupconfig"

@@ -47,8 +47,8 @@ func TestArchitecture_EachGuarantee_NamesTestsThatExist(t *testing.T) {
 // packages are the folders of the packages whose functions pages name as `package.Function`.
 var packages = map[string]string{
 	"store": "pkg/store", "adapter": "pkg/adapter", "render": "pkg/render", "agentproto": "pkg/agentproto",
-	"gateway": "gated/internal/gateway", "agents": "gated/internal/agents", "queue": "gated/internal/queue",
-	"runtime": "gated/internal/runtime", "prompt": "gated/internal/prompt", "routing": "routd/internal/routing",
+	"gateway": "gated/internal/deciding/gateway", "agents": "gated/internal/running/agents", "queue": "gated/internal/running/queue",
+	"runtime": "gated/internal/running/runtime", "prompt": "gated/internal/shown/prompt", "routing": "routd/internal/routing",
 	"msg": "pkg/msg", "failpoint": "pkg/failpoint",
 }
 

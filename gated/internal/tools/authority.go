@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"arizuko/gated/internal/decide"
+	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"

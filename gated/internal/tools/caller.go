@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"arizuko/gated/internal/decide"
+	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"

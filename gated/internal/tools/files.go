@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"arizuko/gated/internal/groupfiles"
+	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"arizuko/gated/internal/groupfiles"
-	"arizuko/gated/internal/runtime"
+	"arizuko/gated/internal/running/groupfiles"
+	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )

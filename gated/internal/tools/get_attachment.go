@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/contextobjects"
-	"arizuko/gated/internal/groupfiles"
+	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"arizuko/gated/internal/contextobjects"
-	"arizuko/gated/internal/reminders"
+	"arizuko/gated/internal/timed/reminders"
 	"arizuko/pkg/store"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"arizuko/gated/internal/contextobjects"
-	"arizuko/gated/internal/reminders"
+	"arizuko/gated/internal/timed/reminders"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )

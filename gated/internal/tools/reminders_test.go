@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"arizuko/gated/internal/reminders"
+	"arizuko/gated/internal/timed/reminders"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )

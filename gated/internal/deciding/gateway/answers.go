@@ -1,0 +1,150 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"arizuko/gated/internal/deciding/decide"
+	"arizuko/pkg/layers"
+	"arizuko/pkg/msg"
+)
+
+// stop reads the press of a button that stops a turn, which is the command: what the button carries may be forged, so it
+// only counts in the chat of a turn that has not ended. It reports whether the row is such a press.
+func (g *Gateway) stop(ctx context.Context, r *decide.Row) (is bool, err error) {
+	press, _ := msg.ParsePress(r.Content)
+	if r.Verb != msg.VerbAnswer || press.Stop == 0 {
+		return false, nil
+	}
+	turn, err := g.st.Turn(ctx, press.Stop)
+	if err != nil {
+		return true, err
+	}
+	if turn == nil || turn.ChatJID != r.ChatJID || !turn.State.IsOpen() || r.Old || r.IsBot {
+		r.Choice = &decide.Choice{Stops: true}
+		return true, nil
+	}
+	cmd, _ := layers.ParseCommand("/"+msg.CommandStop, msg.FamilyOf(r.ChatJID), func(string) bool { return true })
+	r.Command = &cmd
+	return true, nil
+}
+
+// choice reads which question of an agent a row answers, nil if it is no answer: the press of a button, or a text that
+// replies to a question, or follows it where the bot has one user, or in a thread.
+func (g *Gateway) choice(ctx context.Context, r *decide.Row) (*decide.Choice, error) {
+	switch {
+	case r.Verb == msg.VerbAnswer:
+		return g.pressed(ctx, r.Message)
+	case !r.Typed() || len(r.Content) > msg.MaxAnswer:
+		return nil, nil
+	}
+	asks, err := g.asksFor(ctx, r.Message)
+	for _, a := range asks {
+		if option, ok := a.Typed(r.Content); ok && a.State == msg.AskOpen {
+			return &decide.Choice{Ask: a, Option: option, Typed: true}, nil
+		}
+	}
+	return nil, err
+}
+
+// asksFor are the questions that a text may answer.
+func (g *Gateway) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error) {
+	if m.ReplyToID != "" {
+		a, err := g.st.AskOfTarget(ctx, m.ChatJID, m.ReplyToID)
+		switch {
+		case a != nil:
+			return []*msg.Ask{a}, nil
+		case err != nil, m.ReplyToID != m.ThreadID: // a message of a thread that replies to its first one is just in it
+			return nil, err
+		}
+	}
+	asks, err := g.st.ChatAsks(ctx, m.ChatJID, m.ThreadID)
+	// A question about a budget is open for a day: a "no" or a number is hardly an answer to it.
+	asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool {
+		return writtenBefore(m, a) || msg.IsBudget(a.AskID) && (len(a.Options) == 0 || !strings.EqualFold(strings.TrimSpace(m.Content), a.Options[0]))
+	})
+	if err != nil || len(asks) == 0 {
+		return nil, err
+	}
+	chat, err := g.st.Chat(ctx, m.ChatJID)
+	if err != nil || chat == nil {
+		return nil, err
+	}
+	switch chat.Kind {
+	case msg.ChatWeb: // each topic is a conversation of its own
+		if asks, err = g.inPlace(ctx, asks, msg.Place(m.ThreadID, m.Topic)); err != nil {
+			return nil, err
+		}
+	case msg.ChatDM:
+	default:
+		if m.ThreadID == "" {
+			return nil, nil
+		}
+		// Slack has no other replies than messages of a thread. What other users write there is no answer, and a permission
+		// is not given by a number that may be meant for another user.
+		asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool { return !a.Who.May(m.Sender) || a.IsPermission() })
+	}
+	if len(asks) != 1 { // of several, the text does not say which
+		return nil, nil
+	}
+	return asks, nil
+}
+
+// lateArrival is how much later than it was written a message is, by clocks that may differ, if it was held up.
+const lateArrival = time.Minute
+
+// writtenBefore reports whether a user wrote a message before a question was asked, also if it comes later, as after an
+// outage of the adapter. Its number is about something else, and a permission must not be given by it.
+func writtenBefore(m *msg.Message, a *msg.Ask) bool {
+	late := m.ReceivedAt-m.Timestamp > lateArrival.Milliseconds()
+	return m.ID < a.MessageID || late && m.Timestamp < a.CreatedAt
+}
+
+// inPlace are the questions that are shown in a place of their chat.
+func (g *Gateway) inPlace(ctx context.Context, asks []*msg.Ask, place string) (there []*msg.Ask, err error) {
+	for _, a := range asks {
+		row, err := g.st.Message(ctx, a.MessageID)
+		if err != nil {
+			return nil, err
+		}
+		if row != nil && row.Topic == place {
+			there = append(there, a)
+		}
+	}
+	return there, nil
+}
+
+// pressed reads the question of a pressed button. What the button carries may be forged, or stand on a copy of the
+// message: the question's own message has to be in this chat and, once its ids are known, the one that was pressed.
+func (g *Gateway) pressed(ctx context.Context, m *msg.Message) (*decide.Choice, error) {
+	shown, err := g.st.AskOfTarget(ctx, m.ChatJID, m.TargetID)
+	if err != nil {
+		return nil, err
+	}
+	press, ok := msg.ParsePress(m.Content)
+	if !ok { // by a foreign adapter
+		c := &decide.Choice{Ask: shown}
+		if shown != nil {
+			c.Option, _ = shown.Number(m.Content)
+		}
+		return c, nil
+	}
+	c := &decide.Choice{Ask: shown, Option: press.Option}
+	if shown != nil && shown.ID != press.Ask {
+		c.Ask = nil
+	}
+	if shown != nil || m.TargetID == "" {
+		return c, nil
+	}
+	a, err := g.st.Ask(ctx, press.Ask)
+	if err != nil || a == nil {
+		return c, err
+	}
+	row, err := g.st.Message(ctx, a.MessageID)
+	if row != nil && row.ChatJID == m.ChatJID && (row.OutState == msg.OutSending || row.OutState == msg.OutQueued) {
+		c.Ask = a // it was pressed before the adapter has stored the id of the message
+	}
+	return c, err
+}

@@ -1,0 +1,402 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"arizuko/gated/internal/deciding/decide"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// plan is what a step has decided about one chat: effects that are stored together
+// or not at all, and acted on once they are.
+type plan struct {
+	g       *Gateway
+	batch   *batch
+	next    decide.State
+	effects []decide.Effect
+	charges []charge
+	err     error
+	at      int64 // the row whose effect is being stored, then the one that failed
+
+	// What the effects have become.
+	turns  []storedTurn
+	drains []int64 // runs whose session was reset
+	stops  bool
+	// cancelled are the turns of those stops, as they were before.
+	cancelled []*msg.Turn
+}
+
+type storedTurn struct {
+	turn    *msg.Turn
+	rows    []int64 // of derived rows their own ids
+	reasons []msg.Reason
+}
+
+// stores reports whether the plan has anything to store.
+func (p *plan) stores() bool {
+	for _, e := range p.effects {
+		switch e.(type) {
+		case decide.Hold, decide.Wait, decide.AskService, decide.PostDaemon, decide.OpenRequest:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// decides reports whether the plan gives a row its disposition.
+func (p *plan) decides(row int64) bool {
+	return slices.ContainsFunc(p.effects, func(e decide.Effect) bool {
+		switch e := e.(type) {
+		case decide.Decide:
+			return e.Row == row
+		case decide.StoreTurn:
+			return slices.ContainsFunc(e.Entries, func(entry decide.Entry) bool { return entry.Row == row })
+		}
+		return false
+	})
+}
+
+func (p *plan) write(tx *store.Tx) error {
+	for _, e := range p.effects {
+		if err := p.apply(tx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply stores one effect.
+func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
+	now := p.batch.Now
+	switch e := e.(type) {
+	case decide.EnsureChat:
+		return tx.EnsureChat(e.Chat, now)
+	case decide.Decide:
+		p.at = e.Row
+		return tx.Decide(e.Row, store.Decision{
+			Disposition: e.Disposition, Reason: e.Reason, RoutedTo: e.RoutedTo, Topic: e.Topic, ThreadID: e.ThreadID, Error: e.Error,
+		}, now)
+	case decide.Reply:
+		p.at = e.Row
+		_, _, err = tx.PutMessage(replyMessage(p.row(e.Row), e.Source, e.Text, now))
+		return err
+	case decide.StoreTurn:
+		return p.storeTurn(tx, &e)
+	case decide.BindThread:
+		p.at = e.Row
+		return tx.BindThread(e.Chat, e.ThreadID, e.Topic)
+	case decide.PinTopic:
+		p.at = e.Row
+		return tx.PinTopic(p.batch.Chat.JID, e.Topic)
+	case decide.PinGroup:
+		p.at = e.Row
+		return tx.PinGroup(p.batch.Chat.JID, e.Folder, e.At)
+	case decide.ResetSession:
+		p.at = e.Row
+		run, err := tx.ResetSession(e.Folder, e.Topic, now)
+		if run != 0 {
+			p.drains = append(p.drains, run)
+		}
+		return err
+	case decide.StopChat:
+		return p.stopChat(tx, &e)
+	case decide.ReplaceContent:
+		p.at = e.Row
+		return tx.ReplaceContent(e.Target, e.Content, e.Addressed, e.Verb)
+	case decide.SupersedeNotes:
+		p.at = e.Row
+		return tx.SupersedeNotes(p.batch.Chat.JID, e.Target)
+	case decide.EndObjects:
+		p.at = e.Row
+		return p.endObjects(tx, &e)
+	case decide.CountVote:
+		p.at = e.Row
+		m := p.row(e.Row)
+		return tx.Vote(e.Poll, m.Sender, m.SenderName, &e.Vote, m.CastAt())
+	case decide.EndPoll:
+		p.at = e.Row
+		return p.endPoll(tx, &e)
+	case decide.AnswerAsk:
+		p.at = e.Row
+		m := p.row(e.Row)
+		return tx.AnswerAsk(e.Ask, e.Option, m.Sender, m.SenderName, m.ReceivedAt, now)
+	}
+	return p.applyParked(tx, e) // or what is acted on after the commit
+}
+
+// endPoll closes a poll as its platform has.
+func (p *plan) endPoll(tx *store.Tx, e *decide.EndPoll) error {
+	at := p.row(e.Row).ReceivedAt
+	if err := tx.EndPoll(e.Poll, e.Result, at); err != nil || p.g.cfg.Objects == nil {
+		return err
+	}
+	return p.g.cfg.Objects.ClosePoll(tx, p.batch.Chat.JID, e.Poll, at, p.g.now())
+}
+
+func (p *plan) endObjects(tx *store.Tx, e *decide.EndObjects) error {
+	if p.g.cfg.Objects == nil {
+		return nil
+	}
+	for _, id := range e.Messages {
+		if err := p.g.cfg.Objects.EndOf(tx, p.batch.Chat.JID, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxFileWait is how long a turn waits for the attachments of its rows, in ms.
+const maxFileWait = 60_000
+
+// storeTurn stores derived rows, the turn, and each row's decision, and asks for the
+// attachments that are still to be downloaded.
+func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
+	turn := e.Turn
+	ids := make([]int64, len(e.Entries))
+	audio := &transcripts{tx: tx, folder: turn.Folder}
+	turn.RowCount = len(e.Entries)
+	for i, entry := range e.Entries {
+		p.at, ids[i] = entry.Row, entry.Row
+		turn.RowBytes += len(p.row(entry.Row).Content)
+		answered, err := p.answeredFiles(tx, &turn, p.row(entry.Row), audio)
+		if err != nil {
+			return err
+		}
+		if entry.Files || answered || audio.wants(p.row(entry.Row)) {
+			turn.WaitsFor, turn.NotBefore = msg.WaitsFiles, p.batch.Now+maxFileWait
+		}
+		if entry.Derive.Source != "" {
+			m := derived(p.row(entry.Row), entry.Derive)
+			if _, _, err := tx.PutMessage(m); err != nil {
+				return err
+			}
+			ids[i] = m.ID
+		}
+	}
+	if e.Entries[0].Reason == msg.ReasonReset {
+		turn.RowCount = 0 // it shares no turn with what was written before /new
+	}
+	p.at, turn.TriggerMessageID = e.Entries[e.Trigger].Row, ids[e.Trigger]
+	if _, err := tx.PutTurn(&turn, p.g.cfg.MaxAgents); err != nil {
+		return err
+	}
+	if err := audio.store(e.Entries, ids, p, &turn); err != nil {
+		return err
+	}
+	stored := storedTurn{turn: &turn, rows: ids}
+	for _, entry := range e.Entries {
+		stored.reasons = append(stored.reasons, entry.Reason)
+	}
+	p.turns = append(p.turns, stored)
+	for i, entry := range e.Entries {
+		p.at = entry.Row
+		err := tx.Decide(ids[i], store.Decision{
+			Disposition: msg.Routed, Reason: entry.Reason, RoutedTo: turn.Folder, TurnID: turn.ID, Topic: entry.Topic, ThreadID: entry.ThreadID,
+		}, p.batch.Now)
+		if err == nil && entry.Files {
+			err = tx.WantFiles(ids[i])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return tx.AttachNotes(&turn)
+}
+
+// answeredFiles asks for the attachments of the post that a row answers: what a message is about is seen with it. It
+// reports whether there are any to wait for. Those of posts that other groups got are left alone.
+func (p *plan) answeredFiles(tx *store.Tx, turn *msg.Turn, m *msg.Message, audio *transcripts) (wanted bool, err error) {
+	if m.ReplyToID == "" {
+		return false, nil
+	}
+	post, err := tx.MessageByPlatformID(context.Background(), m.ChatJID, m.ReplyToID)
+	if err != nil || post == nil || !post.FilesFor(turn.Folder) {
+		return false, err
+	}
+	if audio.wants(post) {
+		wanted, audio.posts = true, append(audio.posts, post)
+	}
+	if post.PendingFiles == 0 {
+		return wanted, nil
+	}
+	return true, tx.WantFiles(post.ID)
+}
+
+func (p *plan) row(id int64) *msg.Message { return p.facts(id).Message }
+
+// facts returns what was read about a row that an effect names.
+func (p *plan) facts(id int64) *decide.Row {
+	for i := range p.batch.Rows {
+		if p.batch.Rows[i].ID == id {
+			return &p.batch.Rows[i]
+		}
+	}
+	panic(fmt.Sprintf("an effect names row %d, which was not read", id))
+}
+
+// replyMessage is the gateway's own reply to a row.
+func replyMessage(m *msg.Message, source, text string, now int64) *msg.Message {
+	return &msg.Message{
+		ChatJID: m.ChatJID, Direction: msg.Out, IsBot: true, Content: text, ReplyToID: m.PlatformID,
+		Topic: msg.Place(m.ThreadID, m.Topic), ThreadID: m.ThreadID, Timestamp: now, ReceivedAt: now,
+		Source: source, OutState: store.OutStateOf(m.ChatJID),
+	}
+}
+
+// derived is a row made from another. It carries that one's attachments.
+func derived(m *msg.Message, d decide.Derive) *msg.Message {
+	return &msg.Message{
+		ChatJID: m.ChatJID, Direction: msg.In, Sender: m.Sender, SenderName: m.SenderName, IsBot: m.IsBot,
+		Verb: m.Verb, Content: d.Text, Attachments: m.Attachments, PendingFiles: m.PendingFiles, Topic: d.Topic, ThreadID: m.ThreadID,
+		ReplyToID: m.ReplyToID, TargetID: m.TargetID, Addressed: m.Addressed, Quote: m.Quote, OnBehalfOf: m.OnBehalfOf,
+		Timestamp: m.Timestamp, ReceivedAt: m.ReceivedAt, Source: d.Source, DerivedFrom: m.ID,
+	}
+}
+
+// afterCommit acts on what was stored. A panic in it costs nothing that is not found
+// again among the rows.
+func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			g.log.Error("panic after decisions were stored; the next sweep repeats what is missing",
+				"chat", p.batch.Chat.JID, "panic", cause, "stack", string(debug.Stack()))
+		}
+	}()
+	for _, e := range p.effects {
+		switch e := e.(type) {
+		case decide.Decide:
+			g.logDecision(p.batch.Chat.JID, &e)
+			g.meter.decided.WithLabelValues(string(e.Disposition), string(e.Reason)).Inc()
+			if e.Error != "" {
+				g.log.Error("row dropped: it cannot be handled", "row", e.Row, "chat", p.batch.Chat.JID, "err", e.Error)
+			}
+		case decide.StoreTurn:
+			for _, entry := range e.Entries {
+				g.meter.decided.WithLabelValues(string(msg.Routed), string(entry.Reason)).Inc()
+			}
+		case decide.AskService:
+			g.call(ctx, p.batch.chat, pendingCall{row: e.Row, service: serviceOf(e.Command), folder: e.Folder, operator: e.Operator})
+		case decide.PostDaemon:
+			g.call(ctx, p.batch.chat, pendingCall{row: e.Row, service: e.Target, route: e.RouteID})
+		case decide.Hold:
+			g.logHeld(p.batch.Chat.JID, &e)
+		case decide.Wait:
+			g.logWaits(p.batch.Chat.JID, &e)
+		case decide.AnswerAsk:
+			g.log.Info("question answered", "ask", e.Ask, "row", e.Row, "chat", p.batch.Chat.JID, "option", e.Option)
+			g.agents.AskEnded()
+			if e.Budget {
+				g.agents.Revived()
+			}
+		default:
+			g.actParked(p, e)
+		}
+	}
+	g.act(p)
+}
+
+// act hands what was stored to the agents.
+func (g *Gateway) act(p *plan) {
+	for _, run := range p.drains {
+		g.agents.Drain(run)
+	}
+	if p.stops {
+		g.agents.Stop(p.cancelled)
+	}
+	for _, t := range p.turns {
+		g.logTurn(t, p.batch.Chat.JID)
+		g.agents.Dispatch(t.turn)
+	}
+}
+
+// stopChat ends what a conversation of the chat has open. The agents carry out what is more than a
+// page.
+func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
+	p.at = e.Row
+	s := store.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, BeforeMessage: e.Row, Except: append(slices.Clone(e.Except), e.Row)}
+	if e.OneTopic {
+		s.Topic = &e.Topic
+	} else {
+		s.Thread = &e.ThreadID
+	}
+	if e.OwnRows {
+		s.Sender = &e.Sender
+	}
+	cancelled, _, err := tx.StopChat(s, p.batch.Now)
+	p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
+	if err == nil && s.Topic == nil { // in the web chat nothing is parked
+		sender := &e.Sender
+		if e.Operator {
+			sender = nil
+		}
+		err = tx.StopParked(p.batch.Chat.JID, e.ThreadID, sender, e.Row, p.batch.Now)
+	}
+	return err
+}
+
+// retry repeats the pass of a chat whose decisions were not stored. A busy or full
+// database is waited for. A row that cannot be stored for another reason is dropped
+// after maxRowFailures, however many rows of its chat wait before it.
+func (g *Gateway) retry(ctx context.Context, p *plan) {
+	c := p.batch.chat
+	g.restart(c)
+	if !permanent(p.err) {
+		_ = g.writes.Note(ctx, p.err)
+		c.state.Due = g.now() + dbRetryDelay.Milliseconds()
+		g.due.put(c)
+		return
+	}
+	if c.failed != p.at {
+		c.failed, c.failures = p.at, 0
+	}
+	if c.failures++; c.failures == 1 { // another writer may have decided a row meanwhile
+		g.enqueue(c)
+		return
+	}
+	c.state.Due = g.now() + dbRetryDelay.Milliseconds()
+	g.due.put(c)
+	if c.failures == 2 {
+		g.log.Error("storing a row's decision failed; retrying", "row", p.at, "chat", c.jid, "err", p.err)
+	}
+	if c.failures >= maxRowFailures {
+		g.dropRow(ctx, c, p.at, p.err)
+		c.failures = 0
+	}
+}
+
+// dropRow ends a row that cannot be stored as it was decided.
+func (g *Gateway) dropRow(ctx context.Context, c *chat, id int64, cause error) {
+	m, err := g.st.Message(ctx, id)
+	if err == nil && m != nil {
+		err = g.st.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+			return tx.Decide(id, store.Decision{
+				Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Topic: m.Topic, ThreadID: m.ThreadID, Error: cause.Error(),
+			}, g.now())
+		})
+	}
+	switch {
+	case err == nil:
+		g.log.Error("row dropped: its decision cannot be stored", "row", id, "chat", c.jid, "err", cause)
+		g.meter.decided.WithLabelValues(string(msg.Dropped), string(msg.ReasonBadRow)).Inc()
+	case permanent(err):
+		g.log.Error("row skipped until the next start: it can be neither decided nor dropped",
+			"row", id, "chat", c.jid, "err", errors.Join(cause, err))
+		c.skip(id)
+	}
+}
+
+// permanent reports whether an error comes from the row itself, so that a retry
+// cannot succeed.
+func permanent(err error) bool {
+	return errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrStale)
+}
+
+// maxRowFailures is how often storing a row may fail, for another reason than a
+// busy or full database, before it is dropped.
+const maxRowFailures = 4

@@ -1,0 +1,288 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"arizuko/gated/internal/deciding/decide"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+	"arizuko/pkg/store/storetest"
+)
+
+// poisoned opens a database that refuses to route rows that say "poison".
+func poisoned(t *testing.T) *harness {
+	t.Helper()
+	h := newHarness(t)
+	path := storetest.Path(t)
+	h.st = storetest.OpenAt(t, path, nil)
+	h.restart()
+	h.exec(path, `CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' AND new.disposition = 'routed'
+		BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
+	return h
+}
+
+// retry makes passes for as long as a row that cannot be stored is retried.
+func (h *harness) retry() {
+	h.t.Helper()
+	for range 2 * maxRowFailures {
+		h.wait(dbRetryDelay)
+	}
+}
+
+func TestRowThatCannotBeStored_IsDropped_OthersGoOn(t *testing.T) {
+	t.Parallel()
+	h := poisoned(t)
+	before, poison, after := h.put("before"), h.put("poison"), h.put("after")
+	h.retry()
+	h.is(before, "routed/route main")
+	h.is(poison, "dropped/bad_row ")
+	h.is(after, "routed/route main")
+	if problem := h.row(poison.ID).Error; !strings.Contains(problem, "poisoned") {
+		t.Errorf("the row does not say why: %q", problem)
+	}
+	diff(t, "turns", h.dispatched(), [][]string{{"before", "after"}})
+}
+
+func TestRowThatCannotBeStored_BehindRowsThatWait_IsFound(t *testing.T) {
+	t.Parallel()
+	for _, waiting := range []int{20, pageRows + 100} {
+		t.Run(fmt.Sprint(waiting), func(t *testing.T) { poisonBehindRowsThatWait(t, waiting) })
+	}
+}
+
+func poisonBehindRowsThatWait(t *testing.T, count int) {
+	h := poisoned(t)
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
+		switch it.Sender {
+		case "telegram:unrouted":
+			unrouted(it, a)
+		case "telegram:patient":
+			a.Impulse.Threshold, a.Impulse.QuietMS = 1, time.Minute.Milliseconds()
+		}
+	})
+	from := func(sender string) func(*msg.Message) { return func(m *msg.Message) { m.Sender = sender } }
+	var waiting []*msg.Message
+	for range count {
+		waiting = append(waiting, h.put("no route", from("telegram:unrouted"), verb(msg.VerbMention)))
+	}
+	poison, after := h.put("poison"), h.put("after")
+	held := h.put("held", in("telegram:2"), from("telegram:patient"))
+	h.put("poison", in("telegram:2"))
+	h.retry()
+	h.is(waiting[0], "")
+	h.is(held, "")
+	h.is(poison, "dropped/bad_row ")
+	h.is(after, "routed/route main")
+	h.wait(time.Minute)
+	h.retry()
+	h.is(held, "routed/route main")
+}
+
+func TestRowThatCannotBeStoredNorDropped_IsSkipped(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	path := storetest.Path(t)
+	h.st = storetest.OpenAt(t, path, nil)
+	h.restart()
+	h.exec(path, `CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages WHEN old.content = 'poison' BEGIN SELECT RAISE(ABORT, 'poisoned'); END`)
+	poison, after := h.put("poison"), h.put("after")
+	h.retry()
+	h.is(poison, "")
+	h.is(after, "routed/route main")
+}
+
+func TestPanic_WhileReadingARow_CostsThatRow(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	r := decide.Row{Message: &msg.Message{ID: 1}}
+	if err := h.g.ofRow(&r, func() error { panic("no") }); err != nil || !strings.HasPrefix(r.Problem, "panic: no\n") {
+		t.Errorf("%v, %q", err, r.Problem)
+	}
+	if err := h.g.ofRow(&r, func() error { return store.ErrLocked }); !errors.Is(err, store.ErrLocked) {
+		t.Error(err)
+	}
+}
+
+func TestPanic_WhileStoringARow_CostsThatRow(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("hi")
+	h.g.cursor = m.ID
+	for range maxRowFailures { // each pass has an effect about a row that was not read
+		p := &plan{g: h.g, batch: &batch{chat: h.g.chat(dm)}, effects: []decide.Effect{decide.Reply{Row: m.ID}}}
+		h.g.commit(t.Context(), []*plan{p})
+		h.g.dispatch(t.Context(), []*plan{p})
+	}
+	h.is(m, "dropped/bad_row ")
+	if problem := h.row(m.ID).Error; !strings.Contains(problem, "panic: an effect names row") {
+		t.Errorf("the row says %q", problem)
+	}
+}
+
+func TestPanic_OfTheAgents_StopsNoOtherChat(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.agents.panics = true
+	one, two := h.put("one"), h.put("two", in("telegram:2"))
+	h.step()
+	h.is(one, "routed/route main")
+	h.is(two, "routed/route main")
+	if !strings.Contains(h.log.String(), "panic after decisions were stored") {
+		t.Errorf("log:\n%s", h.log.String())
+	}
+}
+
+func TestSweep_RowUndecidedByHand_IsFound(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	path := storetest.Path(t)
+	h.st = storetest.OpenAt(t, path, nil)
+	h.restart()
+	m := h.put("hi")
+	h.step()
+	h.exec(path, fmt.Sprintf(`UPDATE messages SET disposition = NULL, reason = NULL, decided_at = NULL, decision_seq = NULL, turn_id = NULL WHERE id = %d`, m.ID))
+	h.step()
+	h.is(m, "")
+	h.g.sweep(t.Context())
+	h.step()
+	h.is(m, "routed/route main")
+}
+
+func TestSweep_ChatThatWaits_IsReadAgainFromTimeToTime(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	path := storetest.Path(t)
+	h.st = storetest.OpenAt(t, path, nil)
+	h.restart()
+	m := h.put("hi")
+	h.step()
+	h.routd.route(quietly)
+	h.put("held")
+	h.step()
+	h.exec(path, fmt.Sprintf(`UPDATE messages SET disposition = NULL, reason = NULL, decided_at = NULL, decision_seq = NULL, turn_id = NULL WHERE id = %d`, m.ID))
+	for range sweepsPerRestart {
+		h.g.sweep(t.Context())
+		h.step()
+	}
+	h.wait(5 * time.Second)
+	h.is(m, "routed/route main")
+}
+
+func TestMovedChat_PokedRightAfterAnotherLook_IsNoticed(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	const soon = 20 * time.Second // after another look: a busy machine may take more than movesEvery for what follows
+	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.QuietMS = 2 * soon.Milliseconds() })
+	m := h.put("held")
+	h.step()
+	poke := func() {
+		h.g.afterPoke(t.Context())
+		h.step()
+	}
+	poke() // looks for moves
+	h.g.sweeper.looked = time.Now().Add(soon)
+	h.write(func(tx *store.Tx) error { return tx.MoveChat(dm, "telegram:-1001", h.clock.UnixMilli()) })
+	poke() // too soon after that
+	if until := h.g.untilDue(); until > soon+movesEvery {
+		t.Fatalf("the gateway sleeps for %v", until)
+	}
+	h.g.sweeper.looked = time.Time{}
+	h.g.checkMoves(t.Context())
+	h.step()
+	h.wait(2 * soon)
+	h.is(m, "routed/route main")
+}
+
+func TestMovedChat_HeldRows_AreReleasedInTheNewOne(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(quietly)
+	m := h.put("held")
+	h.step()
+	h.write(func(tx *store.Tx) error { return tx.MoveChat(dm, "telegram:-1001", h.clock.UnixMilli()) })
+	h.g.sweeper.poked = true
+	h.g.afterPoke(t.Context())
+	h.step()
+	h.wait(5 * time.Second)
+	h.is(m, "routed/route main")
+	if turn := h.agents.turns[0]; turn.ChatJID != "telegram:-1001" {
+		t.Errorf("turn %+v", turn)
+	}
+}
+
+func TestRestart_NewRows_AreNotBehindChatsThatWait(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(unrouted)
+	for chat := range 2 * passChats {
+		h.put("hello?", in(fmt.Sprintf("telegram:%d", 1000+chat)))
+	}
+	h.step()
+	h.restart()
+	h.routd.route(nil)
+	m := h.put("hi")
+	h.g.runOnce(t.Context())
+	if first := h.g.asking.batches[0].chat.jid; first != m.ChatJID {
+		t.Errorf("the first chat is %s", first)
+	}
+	h.step()
+}
+
+func TestStatus_ServiceHangs_CallsAreBounded(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	hang := make(chan struct{})
+	slow := hanging(t, hang)
+	h.g.cfg.Dashd.Base = slow
+	for chat := range maxCalls + 20 {
+		for range 3 {
+			h.put("/status", in(fmt.Sprintf("telegram:%d", 1000+chat)))
+		}
+	}
+	h.step()
+	if running := h.g.calls.running; running != maxCalls {
+		t.Errorf("%d calls at once, want %d", running, maxCalls)
+	}
+	ping := h.put("/ping")
+	h.step()
+	h.is(ping, "command/command ")
+	close(hang)
+	h.finishCalls()
+	if n := len(h.g.calls.lines); n != 0 {
+		t.Errorf("%d lines of calls are left", n)
+	}
+}
+
+func TestStop_UnderWay_RowsItCoversAreNotDecided(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	path := storetest.Path(t)
+	h.st = storetest.OpenAt(t, path, nil)
+	h.restart()
+	covered := h.put("before the /stop")
+	h.exec(path, fmt.Sprintf(`INSERT INTO stops (chat_jid, before_message, through_turn, created_at) VALUES ('%s', %d, 0, 1)`, dm, covered.ID+1))
+	after := h.put("after it")
+	h.step()
+	h.is(covered, "")
+	h.is(after, "routed/route main")
+}
+
+func TestPanic_OfTheLoop_StateIsDerivedAgain(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(quietly)
+	m := h.put("held")
+	h.step()
+	h.g.enqueue(h.g.chat("telegram:2"))
+	h.g.guard(t.Context(), func() { panic("no") })
+	h.step()
+	h.is(m, "")
+	h.wait(5 * time.Second)
+	h.is(m, "routed/route main")
+	diff(t, "turns", h.dispatched(), [][]string{{"held"}})
+}

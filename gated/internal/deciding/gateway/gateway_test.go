@@ -1,0 +1,585 @@
+package gateway
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/gated/internal/deciding/decide"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+func diff(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func TestMessage_Routed_BecomesATurn(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("hi")
+	h.step()
+	h.is(m, "routed/route main")
+	diff(t, "turns", h.dispatched(), [][]string{{"hi"}})
+	if n := len(h.g.chats); n != 0 {
+		t.Errorf("%d chats are remembered", n)
+	}
+}
+
+func TestMessages_OfOnePass_AreOneTurn_UpToItsLimit(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	for n := range msg.MaxTurnRows + 1 {
+		h.put(fmt.Sprint(n))
+	}
+	h.step()
+	turns := h.dispatched()
+	if len(turns) != 2 || len(turns[0]) != msg.MaxTurnRows || len(turns[1]) != 1 {
+		t.Errorf("turns %v", turns)
+	}
+}
+
+func TestGate_Reactions_AreHeldAndThenObserved(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Reason = msg.ReasonToSticky })
+	first, second := h.put("👍", verb(msg.VerbReaction)), h.put("👎", verb(msg.VerbReaction))
+	h.step()
+	h.is(first, "")
+	if !strings.Contains(h.log.String(), fmt.Sprintf("msg=\"row held\" row=%d chat=%s until=", first.ID, dm)) {
+		t.Errorf("log:\n%s", h.log.String())
+	}
+	h.wait(maxHold - time.Second)
+	h.is(first, "")
+	h.wait(time.Second)
+	h.is(first, "observed/reaction_only main")
+	h.is(second, "observed/reaction_only main")
+	diff(t, "turns", h.dispatched(), [][]string(nil))
+}
+
+func TestGate_Reactions_WhereARouteTriggers_FireOneTurn(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.put("👍", verb(msg.VerbReaction))
+	h.put("👎", verb(msg.VerbReaction))
+	h.wait(maxHold)
+	h.wait(maxHold)
+	diff(t, "turns", h.dispatched(), [][]string{{"👍", "👎"}})
+}
+
+// quietly makes a route wait for five seconds of silence.
+func quietly(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.QuietMS = 5000 }
+
+func TestGate_QuietTime_MakesLinesOneTurn(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(quietly)
+	h.put("one")
+	h.step()
+	h.wait(3 * time.Second)
+	h.put("two")
+	h.step()
+	h.wait(3 * time.Second)
+	diff(t, "turns before it is quiet", h.dispatched(), [][]string(nil))
+	h.wait(2 * time.Second)
+	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
+}
+
+func TestGate_Restart_IsRebuiltFromTheRows(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.Threshold = 1000 })
+	m := h.put("one")
+	h.step()
+	h.wait(maxHold / 2)
+	h.restart()
+	h.put("two")
+	h.step()
+	h.is(m, "")
+	h.wait(maxHold/2 - time.Second)
+	h.is(m, "")
+	h.wait(time.Second) // since the first row came, not since the restart
+	diff(t, "turns", h.dispatched(), [][]string{{"one", "two"}})
+}
+
+func TestGate_RowFromTheFuture_IsHeldNoLongerThanOthers(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) { a.Impulse.Threshold = 1000 })
+	m := h.put("one", func(m *msg.Message) { m.ReceivedAt += time.Hour.Milliseconds() })
+	h.step()
+	h.is(m, "")
+	h.wait(maxHold)
+	h.is(m, "routed/route main")
+}
+
+func TestRoute_EachAction_HasItsDisposition(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		answer  routeapi.Answer
+		want    string
+		replies []string
+	}{
+		{"observe", routeapi.Answer{Action: routeapi.Observe, Folder: "main", Reason: msg.ReasonRouteObserve}, "observed/route_observe main", nil},
+		{"drop", routeapi.Answer{Action: routeapi.Builtin, Target: "builtin:drop", Reason: msg.ReasonBuiltinDrop}, "dropped/builtin_drop ", nil},
+		{"ping", routeapi.Answer{Action: routeapi.Builtin, Target: "builtin:ping"}, "command/builtin_ping ", []string{"pong"}},
+		{"none", routeapi.Answer{Action: routeapi.None, Home: "main", Reason: msg.ReasonNoRoute}, "dropped/no_route ", nil},
+		{"no group", routeapi.Answer{Action: routeapi.None, Reason: msg.ReasonNoGroup}, "dropped/no_group ", nil},
+		{"error", routeapi.Answer{Error: "odd sender"}, "dropped/bad_row ", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHarness(t)
+			h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
+				impulse := a.Impulse
+				*a = tt.answer
+				a.ID, a.Impulse = it.ID, impulse
+			})
+			m := h.put("hi")
+			h.step()
+			h.is(m, tt.want)
+			diff(t, "replies", h.replies(m), tt.replies)
+		})
+	}
+}
+
+// unrouted is routd's answer for a chat that no route matches.
+func unrouted(_ routeapi.Item, a *routeapi.Answer) {
+	a.Action, a.Folder, a.Home, a.Reason = routeapi.None, "", "", msg.ReasonNoRoute
+}
+
+func TestUnrouted_AddressedToTheBot_WaitsForARoute(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(unrouted)
+	m := h.put("hi", verb(msg.VerbMention))
+	h.step()
+	h.is(m, "")
+	h.g.checkRoutes(h.t.Context())
+	h.step()
+	h.is(m, "")
+	h.routd.route(nil)
+	h.g.checkRoutes(h.t.Context())
+	h.step()
+	h.is(m, "routed/route main")
+}
+
+func TestPrefix_NamesGroup_DerivesARow(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ text, want, derived, topic string }{
+		{"@eng ship it", "prefix/prefix_group main/eng", "routed/prefix_group main/eng", ""},
+		{"#deploy ship it", "prefix/prefix_topic main", "routed/prefix_topic main", "#deploy"},
+	} {
+		h := newHarness(t)
+		m := h.put(tt.text)
+		h.step()
+		h.is(m, tt.want)
+		rows, err := h.st.DerivedFrom(t.Context(), m.ID)
+		if err != nil || len(rows) != 1 {
+			t.Fatalf("%s: derived %v, %v", tt.text, rows, err)
+		}
+		h.is(rows[0], tt.derived)
+		if topic := h.agents.turns[0].Topic; topic != tt.topic {
+			t.Errorf("%s: topic %q", tt.text, topic)
+		}
+		diff(t, tt.text, h.dispatched(), [][]string{{"ship it"}})
+	}
+}
+
+func TestPrefix_NameOfNoGroup_IsText(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.put("@nowhere ship it")
+	h.step()
+	diff(t, "turns", h.dispatched(), [][]string{{"@nowhere ship it"}})
+}
+
+func TestSticky_BareToken_PinsWhatFollows(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	before, token, after := h.put("before"), h.put("#deploy"), h.put("after")
+	h.step()
+	h.is(token, "sticky/sticky_topic ")
+	diff(t, "replies", h.replies(token), []string{"topic → deploy"})
+	h.is(before, "routed/route main")
+	h.is(after, "routed/route main")
+	var topics []string
+	for _, turn := range h.agents.turns {
+		topics = append(topics, turn.Topic)
+	}
+	diff(t, "topics", topics, []string{"", "#deploy"})
+
+	clear := h.put("#")
+	h.step()
+	h.is(clear, "sticky/sticky_reset ")
+	diff(t, "replies", h.replies(clear), []string{"topic reset to default"})
+}
+
+func TestSticky_Group_IsResolvedFromTheChatsHome(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	token := h.put("@eng")
+	h.step()
+	h.is(token, "sticky/sticky_group ")
+	chat, err := h.st.Chat(t.Context(), dm)
+	if err != nil || chat.StickyGroup != "main/eng" {
+		t.Errorf("chat %+v, %v", chat, err)
+	}
+	unknown := h.put("@nowhere")
+	h.step()
+	h.is(unknown, "routed/route main")
+}
+
+func TestCommand_IsAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(quietly)
+	m := h.put("held")
+	h.step()
+	ping, other, unknown := h.put("/ping"), h.put("/ping@other"), h.put("/dance")
+	h.step()
+	h.is(ping, "command/command ")
+	diff(t, "replies", h.replies(ping), []string{"pong"})
+	h.is(m, "")
+	h.wait(5 * time.Second)
+	for _, text := range []*msg.Message{m, other, unknown} {
+		h.is(text, "routed/route main")
+	}
+}
+
+func TestCommand_ForOperators_RefusesOthers(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("/approve ABCD-1234")
+	h.step()
+	diff(t, "replies", h.replies(m), []string{"Only operators may do that."})
+}
+
+func TestStop_DropsWhatIsHeldAndCancelsTurns(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	queued := h.put("queued")
+	h.step()
+	h.routd.route(quietly)
+	held := h.put("held")
+	h.step()
+	stop, after := h.put("/stop"), h.put("after")
+	h.wait(5 * time.Second)
+	h.is(held, "dropped/stopped ")
+	h.is(stop, "command/command ")
+	h.is(after, "routed/route main")
+	turn, err := h.st.Turn(t.Context(), h.row(queued.ID).TurnID)
+	if err != nil || turn.State != msg.TurnCancelled {
+		t.Errorf("the turn is %+v, %v", turn, err)
+	}
+	diff(t, "stopped", h.agents.stopped, [][]int64{{turn.ID}})
+}
+
+// A /stop leaves alone what belongs to another thread or chat: rows and turns.
+func TestStop_OtherThreadsAndChats_GoOn(t *testing.T) {
+	t.Parallel()
+	const forum = "telegram:-5"
+	inThread := func(id string) func(*msg.Message) {
+		return func(m *msg.Message) { m.ChatJID, m.ThreadID, m.Verb = forum, id, msg.VerbMention }
+	}
+	h := newHarness(t)
+	places := map[string]func(*msg.Message){"": inThread(""), "7": inThread("7"), "8": inThread("8"), "another chat": in("telegram:-6")}
+	for at := range places {
+		if at == "another chat" {
+			continue
+		}
+		t.Run("in thread "+at, func(t *testing.T) {
+			turns, held := map[string]*msg.Message{}, map[string]*msg.Message{}
+			h.routd.route(nil)
+			for place, put := range places {
+				turns[place] = h.put("queued", put)
+			}
+			h.step()
+			h.routd.route(quietly)
+			for place, put := range places {
+				held[place] = h.put("held", put, verb(msg.VerbMessage))
+			}
+			h.step()
+			stop := h.put("/stop", places[at], verb(msg.VerbMessage))
+			h.step()
+			diff(t, "replies", h.replies(stop), []string{"stopped"})
+			h.wait(2 * maxHold)
+			for place := range places {
+				state, fate := msg.TurnQueued, "routed/route main"
+				if place == at {
+					state, fate = msg.TurnCancelled, "dropped/stopped "
+				}
+				h.is(held[place], fate)
+				if turn, err := h.st.Turn(t.Context(), h.row(turns[place].ID).TurnID); err != nil || turn.State != state {
+					t.Errorf("%q: the turn is %+v, %v", place, turn, err)
+				}
+			}
+		})
+	}
+}
+
+func TestStop_RouteRemoved_CancelsTurns(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	queued := h.put("queued")
+	h.step()
+	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) { unrouted(it, a); a.Home = "" })
+	stop := h.put("/stop")
+	h.step()
+	diff(t, "replies", h.replies(stop), []string{"stopped"})
+	turn, err := h.st.Turn(t.Context(), h.row(queued.ID).TurnID)
+	if err != nil || turn.State != msg.TurnCancelled {
+		t.Errorf("the turn is %+v, %v", turn, err)
+	}
+}
+
+func TestNew_ResetsTheSessionAndAsksTheTextBehindIt(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("/new tell me more")
+	h.step()
+	h.is(m, "command/command main")
+	diff(t, "turns", h.dispatched(), [][]string{{"tell me more"}})
+	bare := h.put("/new")
+	h.step()
+	diff(t, "replies", h.replies(bare), []string{"new session"})
+}
+
+func TestRoutdDown_RowsWait_CommandsGoOn(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.down.Store(true)
+	m := h.put("hi")
+	h.step()
+	ping, fresh, web := h.put("/ping"), h.put("/new more"), h.put("hi", in("web:main"))
+	stop := h.put("/stop", in("telegram:2"))
+	h.step()
+	h.is(fresh, "")
+	h.is(stop, "command/command ")
+	h.is(m, "")
+	h.is(ping, "command/command ")
+	h.is(web, "")
+	if !strings.Contains(h.log.String(), "routd is not answering") || len(h.waits) != 1 || !strings.Contains(h.waits[0], "routd does not answer") {
+		t.Errorf("reported %q, log:\n%s", h.waits, h.log.String())
+	}
+	h.routd.down.Store(false)
+	h.g.listen(h.t.Context(), nil, nil, false) // until the probe finds routd back
+	h.step()
+	h.is(m, "routed/route main")
+	h.is(fresh, "command/command main")
+	h.is(web, "routed/route main")
+	if !strings.Contains(h.log.String(), "routd is back") || len(h.waits) > 0 {
+		t.Errorf("log:\n%s", h.log.String())
+	}
+}
+
+func TestEdit_OfAHeldRow_ReplacesItsText(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.routd.route(quietly)
+	m, gone := h.put("hi"), h.put("oops")
+	h.step()
+	edit, deletion := h.put("hello", verb(msg.VerbEdit), on(m)), h.put("", verb(msg.VerbDelete), on(gone))
+	h.step()
+	h.is(edit, "dropped/edit_applied ")
+	h.is(deletion, "dropped/edit_applied ")
+	h.is(gone, "dropped/deleted ")
+	h.wait(5 * time.Second)
+	diff(t, "turns", h.dispatched(), [][]string{{"hello"}})
+}
+
+func TestEdit_OfADecidedRow_IsANote(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("hi")
+	h.step()
+	h.dispatched()
+	edit, orphan := h.put("hello", verb(msg.VerbEdit), on(m)), h.put("hello", verb(msg.VerbEdit), func(m *msg.Message) { m.TargetID = "none" })
+	h.step()
+	h.is(edit, "observed/edit_note main")
+	h.is(orphan, "dropped/edit_orphan ")
+	diff(t, "turns", h.dispatched(), [][]string(nil))
+}
+
+// TestEdit_WithoutAChange_IsDropped: an edit of something that only apps show is no news to the agent, however often it comes.
+func TestEdit_WithoutAChange_IsDropped(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("hi")
+	h.step()
+	for _, tt := range []struct{ text, want string }{
+		{"hi", "dropped/edit_same "}, {"hello", "observed/edit_note main"}, {"hello", "dropped/edit_same "}, {"hi", "observed/edit_note main"},
+	} {
+		edit := h.put(tt.text, verb(msg.VerbEdit), on(m))
+		h.step()
+		h.is(edit, tt.want)
+	}
+}
+
+func TestStale_IsObserved_WithOneNotice(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	late := func(m *msg.Message) { m.Timestamp -= (25 * time.Hour).Milliseconds() }
+	first, second := h.put("one", late), h.put("two", late)
+	h.step()
+	h.is(first, "observed/stale main")
+	h.is(second, "observed/stale main")
+	diff(t, "notices", append(h.replies(first), h.replies(second)...), []string{decide.OfflineNotice})
+}
+
+// TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor has a photo that came along with "@bot what is this?", and one that
+// was observed. Whom a group does not admit gets nothing downloaded by that.
+func TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		decision store.Decision
+		want     bool
+	}{
+		"quoted":                     {store.Decision{Disposition: msg.Observed, Reason: msg.ReasonQuoted}, true},
+		"observed":                   {store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRouteObserve, RoutedTo: "main"}, true},
+		"of another group":           {store.Decision{Disposition: msg.Observed, Reason: msg.ReasonRouteObserve, RoutedTo: "main/eng"}, false},
+		"of a sender without access": {store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoAccess}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			photo := h.put("", func(m *msg.Message) {
+				m.PendingFiles, m.Attachments = 1, []msg.Attachment{{Name: "a.jpg", Ref: "r"}}
+			})
+			h.write(func(tx *store.Tx) error { return tx.Decide(photo.ID, tt.decision, 5) })
+			h.put("what is this?", verb(msg.VerbMention), func(m *msg.Message) { m.ReplyToID = photo.PlatformID })
+			h.step()
+			if got := h.row(photo.ID).FilesWanted; got != tt.want {
+				t.Errorf("wanted %v, want %v", got, tt.want)
+			}
+			turn := h.agents.turns[0]
+			if waits := turn.WaitsFor == msg.WaitsFiles; waits != tt.want {
+				t.Errorf("the turn waits: %v", waits)
+			}
+			if !tt.want {
+				return
+			}
+			ready := func() int {
+				lanes, err := h.st.FilesReady(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(lanes)
+			}
+			if ready() != 0 {
+				t.Error("the turn is ready before the file is there")
+			}
+			h.write(func(tx *store.Tx) error {
+				return tx.PutFiles(photo.ID, []msg.Attachment{{Name: "a.jpg", Path: "media/a.jpg"}})
+			})
+			if ready() != 1 {
+				t.Error("the turn is not ready")
+			}
+		})
+	}
+}
+
+func TestFiles_OfATurn_AreWanted(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	pending := func(m *msg.Message) {
+		m.Attachments, m.PendingFiles = []msg.Attachment{{Name: "a.jpg", Ref: "f1"}}, 1
+	}
+	m, prefixed, next := h.put("look", pending), h.put("@eng look", pending), h.put("and this")
+	h.step()
+	h.is(m, "routed/route main")
+	h.is(next, "routed/route main")
+	rows, err := h.st.DerivedFrom(t.Context(), prefixed.ID)
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("derived %v, %v", rows, err)
+	}
+	for id, wanted := range map[int64]bool{m.ID: true, prefixed.ID: false, rows[0].ID: true, next.ID: false} {
+		if row := h.row(id); row.FilesWanted != wanted {
+			t.Errorf("row %d %q: wanted %v", id, row.Content, row.FilesWanted)
+		}
+	}
+	h.routd.route(func(_ routeapi.Item, a *routeapi.Answer) {
+		a.Action, a.Reason = routeapi.Observe, msg.ReasonRouteObserve
+	})
+	seen := h.put("seen", pending)
+	h.step()
+	if h.row(seen.ID).FilesWanted {
+		t.Error("the file of an observed row is wanted")
+	}
+}
+
+func TestForwarded_DelegationRunsInTheGroupAndAnswersTheOrigin(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.put("hi")
+	h.step()
+	root := h.agents.turns[0]
+	h.dispatched()
+	delegation := func(depth int, rootTurn int64) func(*msg.Message) {
+		return func(m *msg.Message) {
+			m.PlatformID, m.ChatJID = "", "group:main/eng"
+			m.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Delegation, TurnID: root.ID, RootTurnID: rootTurn, Depth: depth,
+				Folder: "main", ChatJID: dm, Surface: "telegram-dm", Ceiling: 4000}
+		}
+	}
+	good, deep, lost := h.put("do it", delegation(1, root.ID)), h.put("do it", delegation(9, root.ID)), h.put("do it", delegation(1, 999))
+	h.step()
+	h.is(good, "routed/delegated main/eng")
+	h.is(deep, "dropped/fan_out ")
+	h.is(lost, "dropped/bad_row ")
+	if turn := h.agents.turns[0]; turn.ChatJID != dm || turn.Folder != "main/eng" || turn.RootTurnID != root.ID || turn.Kind != msg.Delegated {
+		t.Errorf("turn %+v", turn)
+	}
+}
+
+func TestForwarded_FanOut_IsBounded(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.put("hi")
+	h.step()
+	root := h.agents.turns[0].ID
+	h.dispatched()
+	var rows []*msg.Message
+	for range 17 {
+		rows = append(rows, h.put("do it", func(m *msg.Message) {
+			m.PlatformID, m.ChatJID = "", "group:main/eng"
+			m.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Delegation, RootTurnID: root, Depth: 1, Folder: "main", ChatJID: dm}
+		}))
+	}
+	h.step()
+	h.is(rows[15], "routed/delegated main/eng")
+	h.is(rows[16], "dropped/fan_out ")
+}
+
+func (h *harness) exec(path, query string) {
+	h.t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(h.t.Context(), query); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func TestRowDecidedByAnotherWriter_IsNotDispatched(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("late")
+	h.g.runOnce(h.t.Context())         // asks routd
+	h.write(func(tx *store.Tx) error { // between the read and the commit
+		return tx.Decide(m.ID, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped}, 1)
+	})
+	h.step()
+	diff(t, "turns", h.dispatched(), [][]string(nil))
+	h.is(m, "dropped/stopped ")
+}

@@ -1,0 +1,419 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"arizuko/gated/internal/deciding/decide"
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routeapi"
+	"arizuko/pkg/store"
+)
+
+// batch is what a pass has read of one chat.
+type batch struct {
+	decide.Facts
+	chat  *chat
+	state decide.State // of the chat when it was read
+	bytes int
+	stale bool // the chat's rows have changed since
+	// commands are those of the senders of commands and pins.
+	commands map[string]*decide.Commands
+	err      error
+}
+
+// needsRoutd reports whether a row needs an answer of routd.
+func (b *batch) needsRoutd() bool {
+	for i := range b.Rows {
+		if b.Rows[i].Question(&b.Chat) != nil {
+			return true
+		}
+	}
+	return len(b.Probes) > 0
+}
+
+// acts reports whether a row might be decided without routd.
+func (b *batch) acts() bool {
+	for i := range b.Rows {
+		if r := &b.Rows[i]; r.Command != nil || r.Change != nil || r.Ballot != nil || r.Choice != nil || r.Problem != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// forget leaves out rows that effects have decided, or that a service will decide.
+func (b *batch) forget(effects []decide.Effect) {
+	gone := map[int64]bool{}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case decide.Decide:
+			gone[e.Row] = true
+		case decide.AskService:
+			gone[e.Row] = true
+		}
+	}
+	left := b.Rows[:0:0]
+	for _, r := range b.Rows {
+		if !gone[r.ID] {
+			left = append(left, r)
+		}
+	}
+	b.Rows = left
+}
+
+// load reads the next chats of the list, as many as make a pass: as many rows as
+// routd can be asked about at once.
+func (g *Gateway) load(ctx context.Context) []*batch {
+	var batches []*batch
+	limit := ingestRows
+	if !g.limited() {
+		limit = g.routd.limit()
+	}
+	rows, bytes := 0, 0
+	stops, err := g.st.Stops(ctx)
+	if err == nil {
+		err = g.followParked(ctx)
+	}
+	if g.reads.Note(ctx, err) != nil {
+		pause(ctx, dbRetryDelay)
+		return nil
+	}
+	g.stops = stops
+	for len(batches) < passChats && rows < limit && bytes < passBytes {
+		c := g.takeChat(len(batches) > 0)
+		if c == nil {
+			break
+		}
+		b, err := g.loadChat(ctx, c, min(pageRows, limit))
+		if err = g.reads.Note(ctx, err); err != nil {
+			c.state.Due = g.now() + dbRetryDelay.Milliseconds()
+			g.due.put(c)
+			continue
+		}
+		size := len(b.Rows) + len(b.Probes)
+		if len(batches) > 0 && rows+size > limit {
+			c.queued = true
+			g.dirty = append([]*chat{c}, g.dirty...)
+			break
+		}
+		batches = append(batches, b)
+		g.logLoaded(b)
+		failpoint.At(failpoint.Read)
+		rows, bytes = rows+size, bytes+b.bytes
+	}
+	return batches
+}
+
+// takeChat takes the next chat of the list, nil for none. One that routd has to be
+// asked about alone is taken only if it is the first of its pass.
+func (g *Gateway) takeChat(others bool) *chat {
+	list := &g.dirty
+	if len(*list) == 0 {
+		list = &g.backlog
+	}
+	if len(*list) == 0 || others && (*list)[0].alone && !(*list)[0].limited {
+		return nil
+	}
+	c := (*list)[0]
+	(*list)[0] = nil
+	*list = (*list)[1:]
+	c.queued = false
+	return c
+}
+
+// loadChat reads a page of a chat's undecided rows: those after the rows that its gate
+// holds, and of a chat that waits for routd those not searched for commands yet.
+func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, error) {
+	b := &batch{chat: c, state: c.state}
+	after := max(c.state.Gate.ThroughID, c.scanned)
+	if c.asked != nil {
+		after = max(after, c.asked.Last)
+	}
+	if c.alone && !c.limited {
+		page = 1
+	}
+	info, err := g.st.Chat(ctx, c.jid)
+	if err != nil {
+		return nil, err
+	}
+	b.Chat = msg.Chat{JID: c.jid, Kind: msg.KindOfJID(c.jid)}
+	if b.HasChat = info != nil; b.HasChat {
+		b.Chat = *info
+	}
+	rows, err := g.st.Undecided(ctx, c.jid, after, page+1)
+	if err != nil {
+		return nil, err
+	}
+	known := summaries{}
+	for i, m := range rows {
+		if b.bytes += len(m.Content); i == page {
+			b.More = true
+			break
+		}
+		b.Last = m.ID
+		if c.skipped[m.ID] || g.covered(m, b.Chat.StickyTopic) {
+			continue
+		}
+		r, err := g.loadRow(ctx, m, known)
+		if err != nil {
+			return nil, err
+		}
+		if it := r.Question(&b.Chat); it != nil {
+			if err := it.Check(); err != nil { // routd would refuse it
+				r.Answer, r.Known = routeapi.Answer{ID: r.ID, Error: err.Error()}, true
+			}
+		}
+		b.Rows = append(b.Rows, r)
+	}
+	b.More = b.More || b.bytes >= store.PageBytes
+	b.MaxAge, b.RetryMS, b.Default = g.cfg.MaxAge.Milliseconds(), g.cfg.Poll.Milliseconds(), g.cfg.Impulse
+	if c.state.ReadsRequest || g.parked[c.jid] {
+		err = g.loadRequest(ctx, b)
+	}
+	return b, err
+}
+
+// covered reports whether a /stop that is under way drops the row.
+func (g *Gateway) covered(m *msg.Message, stickyTopic string) bool {
+	return slices.ContainsFunc(g.stops, func(s store.Stop) bool {
+		return s.ChatJID == m.ChatJID && s.CoversRow(m, stickyTopic)
+	})
+}
+
+// loadRow parses a row and reads what does not depend on routd's answer.
+func (g *Gateway) loadRow(ctx context.Context, m *msg.Message, known summaries) (r decide.Row, err error) {
+	r = decide.Row{Message: m}
+	err = g.ofRow(&r, func() (err error) {
+		r = decide.NewRow(m, g.cfg.MaxAge.Milliseconds(), g.cfg.BotNames, g.cfg.Operators)
+		if r.Verb == msg.VerbEdit || r.Verb == msg.VerbDelete {
+			if r.Change, err = g.findChange(ctx, m); err != nil {
+				return err
+			}
+		}
+		if r.Ballot, err = g.ballot(ctx, m); err != nil || r.Ballot != nil {
+			return err
+		}
+		if stops, err := g.stop(ctx, &r); err != nil || stops {
+			return err
+		}
+		if r.Choice, err = g.choice(ctx, &r); err != nil || r.Choice != nil {
+			return err
+		}
+		if r.Post, err = g.post(ctx, &r); err != nil {
+			return err
+		}
+		if m.GroupKey != "" {
+			err = g.join(ctx, &r, known)
+		}
+		if err != nil || r.ForwardedFrom == nil {
+			return err
+		}
+		return g.readReturn(ctx, &r)
+	})
+	return r, err
+}
+
+// summaries are those of the groups of one chat that were read.
+type summaries map[groupID]*decide.GroupSummary
+
+type groupID struct{ key, sender string }
+
+// join reads the group that a row is in.
+func (g *Gateway) join(ctx context.Context, r *decide.Row, known summaries) error {
+	id := groupID{r.GroupKey, r.Sender}
+	l, found := known[id]
+	if !found {
+		rows, err := g.st.GroupRows(ctx, r.ChatJID, r.GroupKey)
+		if err != nil {
+			return err
+		}
+		if l = decide.Summarize(r.Message, rows); l != nil && l.CommandRow != nil {
+			head := decide.NewRow(l.CommandRow, g.cfg.MaxAge.Milliseconds(), g.cfg.BotNames, g.cfg.Operators)
+			l.Command = head.Command
+		}
+		known[id] = l
+	}
+	r.Join(l)
+	return nil
+}
+
+// ofRow reads something about a row. A panic costs that row alone: it is dropped.
+func (g *Gateway) ofRow(r *decide.Row, read func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.Problem = fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
+			err = nil
+		}
+	}()
+	return read()
+}
+
+// post returns the platform id of the post that a row is, acts on, or was derived from.
+func (g *Gateway) post(ctx context.Context, r *decide.Row) (id string, err error) {
+	switch {
+	case r.Verb == msg.VerbReaction, r.Change != nil:
+		return r.TargetID, nil
+	case r.PlatformID == "" && r.DerivedFrom != 0:
+		original, err := g.st.Message(ctx, r.DerivedFrom)
+		if original == nil {
+			return "", err
+		}
+		return original.PlatformID, err
+	}
+	return r.PlatformID, nil
+}
+
+// findChange reads what an edit or deletion acts on.
+func (g *Gateway) findChange(ctx context.Context, m *msg.Message) (*decide.Change, error) {
+	c := &decide.Change{}
+	if m.TargetID == "" {
+		return c, nil
+	}
+	var err error
+	if c.Target, err = g.st.MessageByPlatformID(ctx, m.ChatJID, m.TargetID); err != nil || c.Target == nil {
+		return c, err
+	}
+	if c.Latest, err = g.st.LatestEdit(ctx, m.ChatJID, m.TargetID); err != nil {
+		return c, err
+	}
+	c.Subject = c.Target
+	if c.Target.Disposition == msg.Prefix || c.Target.Disposition == msg.Command {
+		derived, err := g.st.DerivedFrom(ctx, c.Target.ID)
+		if err != nil {
+			return c, err
+		}
+		if len(derived) > 0 {
+			c.Subject = derived[0]
+		}
+	}
+	if m.Verb == msg.VerbEdit && m.Addressed && c.Subject.Disposition == msg.Observed {
+		fired, err := g.st.EditFired(ctx, m.ChatJID, m.TargetID)
+		c.Fires = !fired
+		return c, err
+	}
+	return c, nil
+}
+
+// readReturn reads what is known about the return address of a row that an agent wrote.
+// One between groups needs no answer of routd.
+func (g *Gateway) readReturn(ctx context.Context, r *decide.Row) error {
+	from := r.ForwardedFrom
+	if from.Kind == msg.Injection {
+		root, err := g.st.Turn(ctx, from.RootTurnID)
+		r.SetReturn(&decide.Return{RootExists: root != nil, Elsewhere: root == nil || root.ChatJID != r.ChatJID})
+		return err
+	}
+	folder := from.Folder
+	if from.Kind != msg.Answer {
+		folder = msg.AddressedFolder(r.ChatJID)
+	}
+	root, err := g.st.Turn(ctx, from.RootTurnID)
+	if err != nil {
+		return err
+	}
+	fan, err := g.st.CountDelegations(ctx, from.RootTurnID)
+	if err != nil {
+		return err
+	}
+	registered, err := g.registered(ctx, folder)
+	r.Return = &decide.Return{Registered: registered, RootExists: root != nil, Fan: fan}
+	r.Answer, r.Known = decide.ReturnAnswer(r, registered, g.cfg.Impulse), true
+	return err
+}
+
+// registered reports whether a folder is a group's.
+func (g *Gateway) registered(ctx context.Context, folder string) (bool, error) {
+	if valid := msg.ValidFolder(folder) == nil; !valid {
+		return false, nil // whatever a table says, it is not the name of a folder
+	}
+	group, err := g.st.Group(ctx, folder)
+	return group != nil, err
+}
+
+// complete reads what depends on routd's answers.
+func (g *Gateway) complete(ctx context.Context, b *batch) (err error) {
+	b.Now = g.now()
+	b.InCall, b.commands = b.InCall[:0], nil
+	for id := range b.chat.skipped {
+		b.InCall = append(b.InCall, id)
+	}
+	old := false
+	for i := range b.Rows {
+		r := &b.Rows[i]
+		old = old || r.Old
+		if err := g.ofRow(r, func() error { return g.completeRow(ctx, b, r) }); err != nil {
+			return err
+		}
+	}
+	if old {
+		b.LastStaleAt, err = g.st.LastStaleAt(ctx, b.Chat.JID)
+	}
+	return err
+}
+
+func (g *Gateway) completeRow(ctx context.Context, b *batch, r *decide.Row) (err error) {
+	if err := g.readMembers(ctx, b, r); err != nil {
+		return err
+	}
+	if r.Known {
+		r.Pin = decide.FindPin(r, &b.Chat, func(folder string) bool { return g.isGroup(ctx, folder, &err) })
+		if err != nil {
+			return err
+		}
+		if r.Pin != nil {
+			if r.Pin.Members, err = g.membersOf(ctx, r.Pin.Folder); err != nil {
+				return err
+			}
+		}
+	}
+	if (r.Command != nil || r.Pin != nil) && !r.Operator {
+		if r.Commands, err = g.commandsOf(ctx, b, r.Sender); err != nil {
+			return err
+		}
+	}
+	if r.ThreadID != "" {
+		if r.Bound, err = g.st.TopicOfThread(ctx, r.ChatJID, r.ThreadID); err != nil {
+			return err
+		}
+	}
+	if r.Forks, err = g.st.ForksOfRow(ctx, r.Message); err != nil {
+		return err
+	}
+	if r.IsBot && r.Answer.Action == routeapi.Trigger {
+		r.BotTurns, err = g.st.BotTurns(ctx, r.ChatJID, r.Sender, r.ReceivedAt-decide.BotTime)
+	}
+	return err
+}
+
+// findPrefixes notes which rows name their group or topic, and reports whether any does.
+func (g *Gateway) findPrefixes(ctx context.Context, b *batch) (found bool) {
+	for i := range b.Rows {
+		r := &b.Rows[i]
+		var err error
+		_ = g.ofRow(r, func() error {
+			if r.Home, err = g.membersOf(ctx, r.Answer.Home); err == nil {
+				r.Prefix = decide.FindPrefix(r, func(folder string) bool { return g.isGroup(ctx, folder, &err) })
+			}
+			return nil
+		})
+		if err != nil {
+			b.err = err
+			return false
+		}
+		found = found || r.Prefix != nil
+	}
+	return found
+}
+
+// isGroup is registered for parsers, which take a function without an error.
+func (g *Gateway) isGroup(ctx context.Context, folder string, failed *error) bool {
+	found, err := g.registered(ctx, folder)
+	if err != nil {
+		*failed = err
+	}
+	return found
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+
+	"arizuko/gated/internal/operators/api"
+	"arizuko/pkg/cli"
+)
+
+// spend prints what agents have used.
+func (c *verbs) spend(ctx context.Context, args []string, out io.Writer) error {
+	line := c.Line("spend [--by day | group | chat] [--from DAY] [--to DAY] [--folder FOLDER] [--json]", out)
+	by := line.String("by", "day", "a line for each day, group or chat")
+	from := line.String("from", "", "the first day, as 2026-11-01; by default there are 30 days up to today")
+	to := line.String("to", "", "the last day")
+	folder := line.String("folder", "", "of this group")
+	asJSON := line.Bool("json", false, "print it as JSON")
+	rest, err := line.Read(args, 0)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) > 0:
+		return line.UsageError("unexpected argument %q", rest[0])
+	case *by != "day" && *by != "group" && *by != "chat":
+		return line.UsageError("--by %s is none of day, group, chat", *by)
+	case *by == "group" && *folder != "":
+		return line.UsageError("--folder is for --by day and --by chat")
+	}
+	var used api.Spend
+	query := url.Values{"by": {*by}, "from": {*from}, "to": {*to}, "folder": {*folder}}
+	if err := c.Call(ctx, http.MethodGet, "/v1/spend?"+query.Encode(), nil, &used); err != nil {
+		return err
+	}
+	if *asJSON {
+		text, err := json.MarshalIndent(used, "", "  ")
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s\n", text)
+		}
+		return err
+	}
+	return printSpend(out, &used)
+}
+
+func printSpend(out io.Writer, used *api.Spend) error {
+	if len(used.Lines) == 0 {
+		_, err := fmt.Fprintf(out, "no agent has reported what it used from %s to %s\n", used.From, used.To)
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\tTURNS\tTOKENS READ\tTOKENS WRITTEN\tUS DOLLARS\n", strings.ToUpper(used.By))
+	used.Total.Name = "total"
+	for _, l := range append(used.Lines, used.Total) {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%.4f\n", cli.PrintableLine(l.Name), l.Turns, l.Input, l.Output, l.CostUSD)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,562 @@
+package agents
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"arizuko/gated/internal/running/runtime"
+	"arizuko/pkg/agentproto"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+func TestStop_RunningAgent_CancelsTurnsOfTheChat(t *testing.T) {
+	tests := []struct {
+		name, script string
+		graces       func(*Config)
+	}{
+		{"an agent that stops", "until interrupt; anonerror stopped", patient},
+		{"one that answers all the same", "until interrupt; say too late", patient},
+		{"one that breaks", "until interrupt; print " + fmt.Sprintf("%q", rawFrame("{")), patient},
+		{"one that crashes", "until interrupt; exit 3", patient},
+		// It is killed once it has had time to read the interrupt.
+		{"one that will not stop", "ignore-term; hold never", func(cfg *Config) {
+			cfg.Graces = Graces{EOF: 3 * time.Second, Fail: 3 * time.Second, Orphan: time.Second}
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := newHarness(t, tt.graces, attempts(1))
+			r.gate("main", "never")
+			ready := r.gate("main", "ready")
+			r.answered(r.ask("!session s1; say hi"))
+			turns := []*msg.Turn{r.ask("!hold ready; " + tt.script), r.ask("piped"), r.ask("waiting", topic("#x"))}
+			ready()
+			r.cancelChat("telegram:1")
+			for _, asked := range turns {
+				if now := r.turn(asked.ID); now.State != msg.TurnCancelled || now.Reason != msg.ReasonCancelled {
+					t.Errorf("turn %+v", now)
+				}
+			}
+			diff(t, "the next turn", r.answered(r.ask("hello")), []string{"re: hello"})
+			for _, asked := range turns {
+				diff(t, "answers", r.replies(asked), []string(nil))
+			}
+			all := r.inputs("main")
+			interrupts := slices.DeleteFunc(slices.Clone(all), func(g given) bool { return g.input != (agentproto.Interrupt{}) })
+			if len(interrupts) != 1 {
+				t.Errorf("%d interrupts", len(interrupts))
+			}
+			if s := all[len(all)-1].start(); s.SessionID != "s1" {
+				t.Errorf("went on in session %q", s.SessionID)
+			}
+		})
+	}
+}
+
+// The runs of a group serve its chats one after another: a /stop of one ends neither what runs for another, nor what
+// waits for that run.
+func TestStop_RunWorksForOtherChat_GoesOn(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, attempts(1))
+	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
+	asked := r.ask("!more half; hold ready; hold gate; say 1", chat("telegram:2"))
+	ready()
+	piped, waiting := r.ask("2", chat("telegram:2")), r.ask("3", chat("telegram:3"))
+	stopped := r.ask("4", chat("telegram:1"))
+	r.cancelChat("telegram:1")
+	open()
+	diff(t, "answers", r.answered(asked, piped, waiting), []string{"half / 1", "re: 2", "re: 3"})
+	for _, asked := range []*msg.Turn{asked, piped, waiting} {
+		if done := r.turn(asked.ID); done.Attempts != 0 || done.Reason != msg.ReasonAnswered {
+			t.Errorf("turn %+v", done)
+		}
+	}
+	if now := r.turn(stopped.ID); now.State != msg.TurnCancelled {
+		t.Errorf("turn %+v", now)
+	}
+	all := r.inputs("main")
+	if all[0].pid != all[1].pid || slices.ContainsFunc(all, func(g given) bool { return g.input == (agentproto.Interrupt{}) }) {
+		t.Error("the run was interrupted")
+	}
+}
+
+func TestStop_OtherGroupsWorkForTheChat_StopsThem(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, impatient)
+	r.gate("main/child", "never")
+	ready := r.gate("main/child", "ready")
+	asked := r.ask("!hold ready; hold never", group("main/child"))
+	ready()
+	r.cancelChat("telegram:1")
+	diff(t, "the child's next turn", r.answered(r.ask("hi", group("main/child"), chat("telegram:2"))), []string{"re: hi"})
+	if now := r.turn(asked.ID); now.State != msg.TurnCancelled {
+		t.Errorf("turn %+v", now)
+	}
+}
+
+func TestStop_WebTopic_StopsThatTopicOnly(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	tab := func(name string) func(*msg.Turn) {
+		return func(t *msg.Turn) { t.ChatJID, t.Topic = "web:main", name }
+	}
+	one, two := r.gate("main", "one"), r.gate("main", "two")
+	first, second := r.ask("!hold one; say 1", tab("#one")), r.ask("!hold two; say 2", tab("#two"))
+	one()
+	name := "#one"
+	var cancelled []*msg.Turn
+	r.write(func(tx *store.Tx) (err error) {
+		cancelled, _, err = tx.StopChat(store.Stop{ChatJID: "web:main", Topic: &name}, r.cfg.Now().UnixMilli())
+		return err
+	})
+	r.m.Stop(cancelled)
+	two()
+	diff(t, "the other tab", r.answered(second), []string{"2"})
+	r.until("the tab's run is gone", func() bool { return r.m.runByID(first.RunID) == nil })
+}
+
+func TestCancel_PipedTurn(t *testing.T) {
+	for _, script := range []string{"say forged", "anon forged", "error nope", "anonerror nope"} {
+		t.Run(script, func(t *testing.T) {
+			r := newHarness(t, attempts(1))
+			open := r.gate("main", "gate")
+			first := r.ask("!hold gate; session s1; say 1")
+			r.await(first, msg.TurnRunning)
+			second := r.ask("!" + script)
+			third := r.ask("!say 3")
+			r.cancel(second)
+			open()
+			diff(t, "answers", r.answered(first, third), []string{"1", "3"})
+			diff(t, "answers of the cancelled turn", r.replies(second), []string(nil))
+			if s := r.session("main", ""); s != "s1" {
+				t.Errorf("session %q", s)
+			}
+			r.answered(r.ask("more"))
+			if all := r.inputs("main"); all[0].pid != all[len(all)-1].pid {
+				t.Error("the run did not go on")
+			}
+		})
+	}
+}
+
+func TestCancel_QueuedAndRunningTurns(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, impatient)
+	r.gate("main", "never")
+	ready := r.gate("main", "ready")
+	running := r.ask("!hold ready; hold never")
+	ready()
+	piped := r.ask("piped")
+	queued, next := r.ask("queued", chat("telegram:2")), r.ask("next", chat("telegram:3"))
+	r.cancel(queued)
+	r.cancel(r.turn(running.ID))
+	diff(t, "answers", r.answered(piped, next), []string{"re: piped", "re: next"})
+	for _, asked := range []*msg.Turn{running, queued} {
+		if answers := r.replies(asked); len(answers) != 0 {
+			t.Errorf("cancelled turn %d answered %q", asked.ID, answers)
+		}
+	}
+}
+
+// TestCancel_RunIsStarting_IsAppliedLate cancels a turn after its run was stored
+// and before the run was registered.
+func TestCancel_RunIsStarting_IsAppliedLate(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	r.gate("main", "never")
+	asked := newTurn()
+	r.store(asked, &msg.Message{Content: "!hold never"})
+	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
+	r.write(func(tx *store.Tx) error { return tx.StartRun(&row, asked.ID) })
+	r.cancelChat("telegram:1")
+	setup, err := r.m.setup("main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := newRun(r.m, row, setup)
+	late.control(ctlReread) // as register does
+	late.serve(asked)
+	if !late.aborted {
+		t.Error("the run of a cancelled turn was not interrupted")
+	}
+}
+
+func TestNew_LiveRun_NextTurnStartsFreshSession(t *testing.T) {
+	tests := []struct {
+		name, ending string
+		fresh        bool // the turn under way is asked again, in the new session
+	}{
+		{"answered", "session s2", false},
+		{"answered at the end of the input", "until eof", false},
+		{"not answered", "exit 1", true}, // which costs no attempt
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newHarness(t, attempts(1))
+			r.answered(r.ask("!session s1; say 1"))
+			ready, open := r.gate("main", "ready"), r.gate("main", "gate")
+			under := r.ask("!once hold ready; once hold gate; once " + tt.ending + "; say 2")
+			ready()
+			first := r.last().pid
+			r.reset("main", "")
+			next := r.ask("!session s3; say 3")
+			if next.State != msg.TurnQueued {
+				t.Errorf("the next turn is %s", next.State)
+			}
+			open()
+			diff(t, "answers", r.answered(under, next), []string{"2", "3"})
+			r.noneDoubled([]*msg.Turn{under, next})
+			if s := r.session("main", ""); s != "s3" {
+				t.Errorf("session %q", s)
+			}
+			var requeued bool
+			for _, g := range r.inputs("main") {
+				if g.start().SessionID != "" {
+					t.Errorf("process %d went on in session %q", g.pid, g.start().SessionID)
+				}
+				requeued = requeued || g.pid != first && g.start().TurnID == fmt.Sprint(under.ID)
+			}
+			if requeued != tt.fresh {
+				t.Errorf("asked again: %v", requeued)
+			}
+		})
+	}
+}
+
+func TestNew_AgentIgnoresEOF_IsKilled(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, impatient)
+	r.gate("main", "never")
+	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
+	under := r.ask("!hold ready; hold gate; say 1; hold never")
+	ready()
+	r.reset("main", "")
+	next := r.ask("2")
+	open()
+	diff(t, "answers", r.answered(under, next), []string{"1", "re: 2"})
+}
+
+// TestNew_TurnBeforeIt_KeepsOldSession: a turn asked before /new belongs to the old
+// session.
+func TestNew_TurnBeforeIt_KeepsOldSession(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	for range 20 {
+		r.answered(r.ask("!session s1; say hi"))
+		before := r.inputs("main")
+		last := r.ask("one more")
+		r.reset("main", "")
+		r.answered(last)
+		all := r.inputs("main")
+		if g := all[len(all)-1]; g.pid != before[len(before)-1].pid {
+			t.Fatal("it was asked in a new session")
+		}
+		if s := r.session("main", ""); s != "" {
+			t.Fatalf("session %q", s)
+		}
+	}
+}
+
+// TestRun_ClosedInTheDatabaseOnly_GetsNoTurn resets a run's session without the
+// manager's knowledge.
+func TestRun_ClosedInTheDatabaseOnly_GetsNoTurn(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	open := r.gate("main", "gate")
+	first := r.ask("!hold gate; say 1")
+	r.await(first, msg.TurnRunning)
+	r.write(func(tx *store.Tx) error {
+		_, err := tx.ResetSession("main", "", r.cfg.Now().UnixMilli())
+		return err
+	})
+	next := r.ask("2")
+	open()
+	diff(t, "answers", r.answered(first, next), []string{"1", "re: 2"})
+}
+
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
+	working := r.ask("!hold ready; session s1; until eof; hold gate; say bye; exit 0")
+	ready()
+	piped, queued := r.ask("piped"), r.ask("queued", chat("telegram:2"))
+	stopped := make(chan struct{})
+	go func() {
+		r.stop()
+		close(stopped)
+	}()
+	open() // which it comes to when its input has ended
+	<-stopped
+	diff(t, "the answer under way", r.replies(working), []string{"bye"})
+	for _, asked := range []*msg.Turn{piped, queued} {
+		if now := r.turn(asked.ID); now.State != msg.TurnQueued || now.Attempts != 0 {
+			t.Errorf("turn %+v", now)
+		}
+	}
+	late := r.ask("late") // the gateway may still be at it
+	if late.State != msg.TurnQueued {
+		t.Errorf("late turn %+v", late)
+	}
+	r.start()
+	diff(t, "after the restart", r.answered(piped, queued, late), []string{"re: piped", "re: queued", "re: late"})
+	if s := r.session("main", ""); s != "s1" {
+		t.Errorf("session %q", s)
+	}
+}
+
+func TestShutdown_AgentIgnoresEOF_IsKilled(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, impatient)
+	r.gate("main", "never")
+	ready := r.gate("main", "ready")
+	asked := r.ask("!ignore-term; hold ready; hold never")
+	ready()
+	r.stop()
+	if now := r.turn(asked.ID); now.State != msg.TurnQueued || now.Attempts != 0 {
+		t.Errorf("turn %+v", now)
+	}
+	if left := must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context())); len(left) != 0 {
+		t.Errorf("runs %+v", left)
+	}
+}
+
+// leftBehind stores what a gated that was killed leaves: turns, and a run that has taken the first ones.
+func (r *harness) leftBehind(taken int, texts ...string) (run msg.Run, turns []*msg.Turn) {
+	r.t.Helper()
+	run = msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
+	for _, text := range texts {
+		asked := newTurn()
+		r.store(asked, &msg.Message{Content: text})
+		turns = append(turns, asked)
+	}
+	r.write(func(tx *store.Tx) error {
+		err := tx.StartRun(&run, turns[0].ID)
+		for _, asked := range turns[1:taken] {
+			if err == nil {
+				err = tx.TakeTurn(asked.ID, run.ID, 1)
+			}
+		}
+		return err
+	})
+	return run, turns
+}
+
+func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, impatient)
+	r.stop()
+
+	// What a gated that was killed leaves: a run with its process, one turn
+	// answered in part, one asked, one piped, one queued.
+	row, turns := r.leftBehind(2, "part", "asked", "queued")
+	var orphan *runtime.Proc
+	r.write(func(tx *store.Tx) error {
+		reply := store.Reply{RunID: row.ID, TurnID: turns[0].ID, Text: "half", Sender: "agent:main"}
+		return tx.AnswerTurn(reply, r.cfg.Now().UnixMilli())
+	})
+	dir := t.TempDir()
+	frame := "printf '%s\\n' '" + agentproto.FrameStart + "' '{\"status\":\"ok\"}' '" + agentproto.FrameEnd + "'"
+	orphan, err := runtime.Process{Temp: t.TempDir(), AsRoot: true}.Start(t.Context(), runtime.Spec{
+		RunID: row.ID, Command: "trap '' TERM; " + frame + "; sleep 1000; sleep 1000", Dir: dir, LogPath: filepath.Join(dir, "log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ev := <-orphan.Events(); ev.Frame == nil { // it ignores SIGTERM from here on
+		t.Fatalf("the orphan: %+v", ev)
+	}
+	r.write(func(tx *store.Tx) error { return tx.RecordProcess(row.ID, orphan.PID(), orphan.PIDStart(), "") })
+
+	r.start()
+	select {
+	case ev := <-orphan.Events():
+		if ev.Exit == nil || ev.Exit.Signal != syscall.SIGKILL {
+			t.Errorf("the orphan: %+v", ev)
+		}
+	case <-time.After(patience):
+		t.Fatal("the orphan is still there")
+	}
+	if now := r.await(turns[0], msg.TurnDone); now.Reason != msg.ReasonInterrupted {
+		t.Errorf("turn %+v", now)
+	}
+	diff(t, "answers", r.answered(turns...), []string{"half", "re: asked", "re: queued"})
+	if now := r.turn(turns[1].ID); now.Attempts != 0 {
+		t.Errorf("turn %+v", now)
+	}
+	for _, want := range []string{`msg="recovered runs of the previous gated" count=1`, `msg="found lanes with queued turns" count=1`} {
+		if !strings.Contains(r.log.String(), want) {
+			t.Errorf("no %s in\n%s", want, r.log)
+		}
+	}
+}
+
+func TestRecover_PIDReused_KillsNothing(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	r.stop()
+	stranger, err := runtime.Process{Temp: t.TempDir(), AsRoot: true}.Start(t.Context(), runtime.Spec{
+		RunID: 9999, Command: "read line; exit 7", Dir: t.TempDir(), LogPath: filepath.Join(t.TempDir(), "log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := newTurn()
+	r.store(asked, &msg.Message{Content: "hi"})
+	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
+	r.write(func(tx *store.Tx) error {
+		if err := tx.StartRun(&row, asked.ID); err != nil {
+			return err
+		}
+		// Its number was given out again since.
+		return tx.RecordProcess(row.ID, stranger.PID(), stranger.PIDStart()-1, "")
+	})
+	r.start()
+	diff(t, "answer", r.answered(asked), []string{"re: hi"})
+	if err := stranger.Send([]byte("go\n")); err != nil {
+		t.Error(err)
+	}
+	if ev := <-stranger.Events(); ev.Exit == nil || ev.Exit.Code != 7 {
+		t.Errorf("the stranger: %+v", ev)
+	}
+}
+
+func TestIdle_AgentsAreClosed(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, idle(time.Millisecond))
+	asked := r.ask("hi")
+	r.answered(asked)
+	r.until("its run has ended", func() bool { return len(must[[]*msg.Run](r)(r.st.UnendedRuns(t.Context()))) == 0 })
+	log := must[[]store.PastSession](r)(r.st.PastSessions(t.Context(), "main", "", 1000, 1))
+	if log[0].Result != "ok" {
+		t.Errorf("session log %+v", log)
+	}
+}
+
+func TestDelegated_TurnsShareNoRun(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	open := r.gate("main", "gate")
+	delegated := func(name string) func(*msg.Turn) {
+		return func(t *msg.Turn) { t.Kind, t.Topic = msg.Delegated, name }
+	}
+	first := r.ask("!hold gate; say 1", delegated("#d1"))
+	r.await(first, msg.TurnRunning)
+	second, own := r.ask("2", delegated("#d2")), r.ask("3")
+	if second.State != msg.TurnQueued || own.State != msg.TurnQueued {
+		t.Errorf("turns %s and %s after one that runs alone", second.State, own.State)
+	}
+	open()
+	diff(t, "answers", r.answered(first, second, own), []string{"1", "re: 2", "re: 3"})
+	pids := map[int]bool{}
+	for _, g := range r.inputs("main") {
+		pids[g.pid] = true
+	}
+	if len(pids) != 3 {
+		t.Errorf("%d processes", len(pids))
+	}
+}
+
+func TestMaxAgents(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, func(cfg *Config) { cfg.MaxAgents = 1 })
+	open := r.gate("a", "gate")
+	first := r.ask("!hold gate; say 1", group("a"))
+	r.await(first, msg.TurnRunning)
+	second := r.ask("2", group("b"), chat("telegram:2"))
+	open()
+	diff(t, "answers", r.answered(first, second), []string{"1", "re: 2"})
+	if a, b := r.turn(first.ID), r.turn(second.ID); b.StartedAt < a.EndedAt {
+		t.Errorf("the second started at %d, the first ended at %d", b.StartedAt, a.EndedAt)
+	}
+}
+
+func TestAgent_RunsInItsFolder(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, command(`printf '%s' "$(pwd -P)" > where; `+shFrame("ok")))
+	r.answered(r.ask("hi", group("acme/eng")))
+	where := readFile(t, r.cfg.Groups, "acme+eng", "where")
+	if real, err := filepath.EvalSymlinks(filepath.Join(r.cfg.Groups, "acme+eng")); err != nil || where != real {
+		t.Errorf("the agent ran in %q, want %q, %v", where, real, err)
+	}
+	if info, err := os.Stat(where); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("folder %v, %v", info, err)
+	}
+}
+
+// An agent that ignores the end of its input and SIGTERM ends before gated abandons it.
+func TestDefaultGraces_FitIntoShutdown(t *testing.T) {
+	t.Parallel()
+	if g := defaultGraces(); 2*max(g.EOF, g.Fail) >= maxShutdown || g.Orphan <= 0 {
+		t.Errorf("%+v do not fit into %s", g, maxShutdown)
+	}
+}
+
+// TestStop_CrossesLastFrame_NextTurnIsAnswered: the run answers between the /stop's
+// commit and the signal.
+func TestStop_CrossesLastFrame_NextTurnIsAnswered(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, impatient)
+	open := r.gate("main", "gate")
+	stopped := r.ask("!hold gate; say late")
+	r.until("the agent has the prompt", func() bool {
+		_, err := os.Stat(filepath.Join(r.cfg.Groups, "main", "inputs.log"))
+		return err == nil && len(r.inputs("main")) == 1
+	})
+	var cancelled []*msg.Turn
+	r.write(func(tx *store.Tx) (err error) {
+		cancelled, _, err = tx.StopChat(store.Stop{ChatJID: stopped.ChatJID}, r.cfg.Now().UnixMilli())
+		return err
+	})
+	open()
+	r.until("the frame is discarded", func() bool { return strings.Contains(r.log.String(), "frame discarded") })
+	r.m.Stop(cancelled)
+	diff(t, "the next turn", r.answered(r.ask("next")), []string{"re: next"})
+}
+
+// The queue closes a run that it takes for idle: the run works on a turn, whose /stop is committed, by the time it
+// comes to it.
+func TestStop_CrossesCloseOfIdleRun_InterruptsIt(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, patient)
+	ready := r.gate("main", "ready")
+	asked := r.ask("!hold ready; until interrupt; say too late")
+	ready()
+	var cancelled []*msg.Turn
+	r.write(func(tx *store.Tx) (err error) {
+		cancelled, _, err = tx.StopChat(store.Stop{ChatJID: asked.ChatJID}, r.cfg.Now().UnixMilli())
+		return err
+	})
+	r.handled(cancelled[0].RunID, ctlClose)
+	r.m.Stop(cancelled)
+	diff(t, "the next turn", r.answered(r.ask("hello")), []string{"re: hello"})
+	if !slices.ContainsFunc(r.inputs("main"), func(g given) bool { return g.input == (agentproto.Interrupt{}) }) {
+		t.Error("the agent was not interrupted")
+	}
+}
+
+// A run that answers its last turns is not hurried by a signal from when it was idle.
+func TestNew_CrossesCloseOfIdleRun_TurnGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t, impatient, attempts(1))
+	ready, open := r.gate("main", "ready"), r.gate("main", "gate")
+	asked := r.ask("!hold ready; hold gate; say done")
+	ready()
+	run := r.turn(asked.ID).RunID
+	r.handled(run, ctlDrain)
+	r.handled(run, ctlClose)
+	<-time.After(5 * r.cfg.Graces.EOF)
+	open()
+	diff(t, "answer", r.answered(asked), []string{"done"})
+	if n := len(r.inputs("main")); n != 1 {
+		t.Errorf("the agent was given %d lines, want the prompt alone", n)
+	}
+}

@@ -1,0 +1,287 @@
+package agents
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"arizuko/gated/internal/running/runtime"
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// apologyInterval is how long a chat is not notified again, in ms, of turns that
+	// fail in the same way.
+	apologyInterval = 3_600_000
+	// maxQuietWait is how long a turn waits for the machine before its chat is notified,
+	// in ms.
+	maxQuietWait = 120_000
+	// maxProblem bounds the part of a failure that is compared with others, in bytes.
+	maxProblem = 200
+)
+
+// leftovers is what remains of a run after its exit.
+type leftovers struct {
+	failure failure
+	queued  []*msg.Turn // turns that are queued again
+	failed  []*msg.Turn
+	alike   bool // the group's turns fail alike
+}
+
+// finalize stores what becomes of the run's unanswered turns.
+func (r *run) finalize(exit runtime.Exit) {
+	r.access.Close()
+	failpoint.At(failpoint.Exited)
+	if exit.Err != nil {
+		r.m.log.Error("run failed", "run", r.row.ID, "folder", r.row.Folder, "runtime", r.row.Runtime,
+			"err", r.setup.redact(exit.Err.Error()))
+	}
+	var left leftovers
+	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
+		left, err = r.finalizeTurns(tx, exit, r.m.now())
+		return err
+	})
+	if errors.Is(err, store.ErrPanic) {
+		err = r.abandon(err)
+	}
+	if err != nil { // gated is being killed
+		r.m.log.Error("run not finalized; the next start does it", "run", r.row.ID, "err", err)
+		return
+	}
+	if left.failure.kind == msg.ErrorMachine {
+		r.m.problems.machineFailed(r.row.Runtime, left.failure.problem, r.m.now())
+	}
+	if left.alike {
+		r.m.problems.groupFails(r.row.Folder, left.failure.problem)
+	}
+	r.m.meter.ended(r.row.Runtime, left.failure, exit)
+	r.logEnded(left, exit.Err != nil)
+}
+
+// abandon ends a run whose turns could not be finalized for a panic: the oldest is
+// failed, since it may be the cause, and the others are queued again.
+func (r *run) abandon(cause error) error {
+	turns, err := r.m.st.RunTurns(r.m.ctx, r.row.ID)
+	if err == nil && len(turns) > 0 {
+		r.m.failPanicked(turns[0].ID, cause)
+	}
+	return errors.Join(err, r.m.persist(r.m.ctx, func(tx *store.Tx) error {
+		turns, err := tx.RunTurns(r.m.ctx, r.row.ID)
+		if err != nil {
+			return err
+		}
+		for _, t := range turns {
+			if err := tx.RequeueTurn(t.ID, store.Requeue{}); err != nil {
+				return err
+			}
+		}
+		return tx.EndRun(r.row.ID, cause.Error(), r.m.now())
+	}))
+}
+
+func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left leftovers, err error) {
+	turns, err := tx.RunTurns(r.m.ctx, r.row.ID)
+	if err != nil {
+		return left, err
+	}
+	if err := r.putProgress(tx); err != nil {
+		return left, err
+	}
+	left.failure = r.failureOf(exit, turns)
+	if err := r.endSession(tx, left.failure, turns, now); err != nil {
+		return left, err
+	}
+	for _, t := range turns {
+		if err := r.finalizeTurn(tx, t, &left, now); err != nil {
+			return left, err
+		}
+	}
+	return left, tx.EndRun(r.row.ID, left.failure.problem, now)
+}
+
+// failureOf returns why the run counts as failed, and the turn that pays: the one
+// that the agent named, else the oldest. A run has not failed that was stopped, that
+// has no open turns, or that exited with 0 after an answer, as agents for one prompt do.
+func (r *run) failureOf(exit runtime.Exit, left []*msg.Turn) failure {
+	f := r.failure
+	if f.problem == "" && (r.stopping || len(left) == 0 || r.answered && exit.Code == 0 && exit.Signal == 0 && exit.Err == nil) {
+		return failure{}
+	}
+	if f.problem == "" {
+		f = r.exitFailure(exit)
+	}
+	named := false
+	for _, t := range left {
+		named = named || t.ID == f.turn
+	}
+	if !named && len(left) > 0 {
+		f.turn = left[0].ID
+	}
+	return f
+}
+
+// exitFailure is the failure of a run that ended by itself.
+func (r *run) exitFailure(exit runtime.Exit) failure {
+	if exit.Err != nil {
+		f := failure{problem: r.problem("cannot run the agent: " + exit.Err.Error()), kind: msg.ErrorSession}
+		switch runtime.ClassOf(exit.Err) {
+		case runtime.ClassSetup:
+			f.kind, f.setup = msg.ErrorPermanent, true
+		case runtime.ClassMachine:
+			f.kind = msg.ErrorMachine
+		}
+		return f
+	}
+	problem := "the agent ended without an answer: " + exit.Reason()
+	if tail := strings.TrimSpace(exit.StderrTail); tail != "" {
+		problem += ": " + tail[strings.LastIndexByte(tail, '\n')+1:]
+	}
+	return failure{problem: r.problem(problem), kind: msg.ErrorSession}
+}
+
+// endSession drops the session of a run that failed with it, and notifies the chat. The
+// agent learns of it at the start of its next run.
+func (r *run) endSession(tx *store.Tx, f failure, turns []*msg.Turn, now int64) error {
+	switch {
+	case f.problem == "" || !r.started || f.kind == msg.ErrorMachine:
+		return nil
+	case f.kind != msg.ErrorSession:
+		return tx.StoreSession(&r.row, f.session, now)
+	}
+	evicted, err := tx.EvictSession(r.row.Folder, r.row.Topic, r.row.Agent)
+	if err != nil || !evicted {
+		return err
+	}
+	for _, t := range turns {
+		if t.ID == f.turn {
+			return tx.PutInterimNotice(t, "(I have lost our earlier conversation: the agent failed, and I start again without it. Files are kept; tell me again what matters.)", now)
+		}
+	}
+	return nil
+}
+
+func (r *run) finalizeTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64) error {
+	f := left.failure
+	charged := f.problem != "" && t.ID == f.turn
+	switch {
+	case t.Frames > 0 && f.problem != "":
+		t.ErrorKind = f.kind
+		return tx.FinishTurn(t, msg.TurnDone, msg.ReasonPartial, f.problem, now)
+	case t.Frames > 0:
+		return tx.FinishTurn(t, msg.TurnDone, msg.ReasonInterrupted, "", now)
+	case charged && f.kind == msg.ErrorMachine:
+		left.queued = append(left.queued, t)
+		return r.waitForMachine(tx, t, f, now)
+	case charged && (f.kind == msg.ErrorPermanent || t.Attempts+1 >= r.m.cfg.Attempts):
+		left.failed = append(left.failed, t)
+		return r.failTurn(tx, t, left, now)
+	}
+	left.queued = append(left.queued, t)
+	if !charged {
+		return tx.RequeueTurn(t.ID, store.Requeue{Problem: t.Error, Kind: t.ErrorKind})
+	}
+	t.Attempts++
+	t.NotBefore = now + max(r.m.cfg.Backoff(t.Attempts), f.delay).Milliseconds()
+	err := tx.RequeueTurn(t.ID, store.Requeue{
+		Attempt: true, WaitsFor: msg.WaitsRetry, NotBefore: t.NotBefore, Kind: f.kind, Problem: f.problem,
+	})
+	if err != nil || f.delay <= maxQuietWait*time.Millisecond {
+		return err
+	}
+	return r.noticeWait(tx, t, fmt.Sprintf("Your message waits: the agent can go on in %s. I will answer then.", f.delay.Round(time.Minute)), now)
+}
+
+// failTurn ends a turn as failed. Its chat is notified, unless it was of another turn
+// that failed in the same way within the hour.
+func (r *run) failTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64) error {
+	f := left.failure
+	escalated, err := tx.Escalated(r.m.ctx, t)
+	if err != nil {
+		return err
+	}
+	notified := false
+	if !escalated { // else a group waits for an answer
+		if notified, err = tx.NotifiedOf(r.m.ctx, t.ChatJID, f.kind, now-apologyInterval); err != nil {
+			return err
+		}
+	}
+	reason := msg.ReasonAgentError
+	if notified {
+		reason = msg.ReasonAlreadyTold
+	}
+	t.ErrorKind = f.kind
+	if err := tx.FinishTurn(t, msg.TurnFailed, reason, f.problem, now); err != nil {
+		return err
+	}
+	alike, err := tx.CountFailure(t.Folder, similar(f), now, now+r.m.probeInterval())
+	if err != nil {
+		return err
+	}
+	left.alike = left.alike || alike
+	if notified {
+		return nil
+	}
+	return tx.PutNotice(t, r.failureNotice(t, f), now)
+}
+
+// numbers are what differs in the texts of failures that are alike: ids, times,
+// addresses.
+var numbers = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)
+
+// similar is the same text for failures that are alike.
+func similar(f failure) string {
+	text := numbers.ReplaceAllString(f.problem, "0")
+	return string(f.kind) + ": " + strings.ToValidUTF8(text[:min(len(text), maxProblem)], "")
+}
+
+// waitForMachine queues a turn again that this machine could not start an agent for.
+func (r *run) waitForMachine(tx *store.Tx, t *msg.Turn, f failure, now int64) error {
+	t.NotBefore = now + r.m.machineDelay(r.row.Runtime).Milliseconds()
+	err := tx.RequeueTurn(t.ID, store.Requeue{WaitsFor: msg.WaitsMachine, NotBefore: t.NotBefore, Kind: f.kind, Problem: f.problem})
+	if err != nil || now-t.CreatedAt < maxQuietWait {
+		return err
+	}
+	return r.noticeWait(tx, t, "Your message waits: I cannot start the agent right now. I will answer as soon as I can.", now)
+}
+
+// noticeWait notifies a turn's chat that it waits, unless it has had a notice about it.
+func (r *run) noticeWait(tx *store.Tx, t *msg.Turn, text string, now int64) error {
+	notified, err := tx.HasNotice(r.m.ctx, t.ID)
+	if err != nil || notified {
+		return err
+	}
+	return tx.PutInterimNotice(t, text, now)
+}
+
+// failureNotice is the one message to the chat about a failed turn. The reason is
+// for operators alone: it may hold what users must not see.
+func (r *run) failureNotice(t *msg.Turn, f failure) string {
+	why := fmt.Sprintf("the agent failed %d times", r.m.cfg.Attempts)
+	switch {
+	case f.setup:
+		why = "the agent is not set up correctly"
+	case f.kind == msg.ErrorPermanent:
+		why = "the agent cannot do it"
+	}
+	return noticeFailed(t.ID, why)
+}
+
+func noticeFailed(turn int64, why string) string {
+	return fmt.Sprintf("Sorry, I could not answer this: %s. Operators: turn %d has the reason and can be retried.", why, turn)
+}
+
+// machineDelay is the wait after a failure of the machine.
+func (m *Manager) machineDelay(runtime string) time.Duration {
+	n := m.problems.machineFailures(runtime) + 1
+	if m.cfg.Machine != nil {
+		return m.cfg.Machine(n)
+	}
+	if n == 1 {
+		return 5 * time.Second
+	}
+	return 30 * time.Second
+}

@@ -1,0 +1,175 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"arizuko/gated/internal/running/queue"
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// peersEvery is how often gated looks for peers whose lease has ended, and for changes of which no poke has come.
+	peersEvery = time.Second
+	// minPeersPause is the least time between two looks at what peers have changed, and peersShare how much longer than a look
+	// the time between two is: of ten thousand waiting turns each look reads all lanes.
+	minPeersPause = 20 * time.Millisecond
+	peersShare    = 4
+	// ownedRetry is when a lane is looked at again whose folder a peer has. The end of its last run pokes.
+	ownedRetry = 5 * time.Second
+)
+
+// Peers are what several gated of one database know of each other. The zero value is that of the only one.
+//
+// Each runs agents. A folder's turns are run by one of them at a time: the owner of the folder's live runs, which are its
+// lease. Of a peer that has not renewed its lease in time the others queue the turns again. What a user or an operator
+// wants of a run, such as /stop, is in rows: a poke makes its owner look.
+type Peers struct {
+	Self   int64           // this one
+	Former []int64         // of this machine and data folder; they run no more
+	Groups []string        // whose agents this one runs; acme/* stands for all below acme. Nil: all
+	Ended  <-chan struct{} // closed when others may take over what this one has
+}
+
+// ended reports whether others may have taken over.
+func (p Peers) ended() bool {
+	select {
+	case <-p.Ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// PeersChanged makes the manager look for what peers have changed.
+func (m *Manager) PeersChanged() {
+	if m.cfg.Peers.Self != 0 {
+		notify(m.peers)
+	}
+}
+
+// left returns the runs whose gated runs no more.
+func (m *Manager) left(ctx context.Context) ([]*msg.Run, error) {
+	if m.cfg.Peers.Self == 0 {
+		return m.st.UnendedRuns(ctx)
+	}
+	return m.st.RunsOfGone(ctx)
+}
+
+// killReachable kills the agents of runs whose gated runs no more, if they can be from here: those on this machine, and
+// containers, whose engine machines may share. On a machine that is gone there are none; else they have lost their input.
+func (m *Manager) killReachable(left []*msg.Run) {
+	p := m.cfg.Peers
+	m.killOrphans(slices.DeleteFunc(slices.Clone(left), func(r *msg.Run) bool {
+		return p.Self != 0 && !slices.Contains(p.Former, r.Owner) && groupconfig.Runtime(r.Runtime) != groupconfig.Docker
+	}))
+}
+
+// requeueRuns queues the turns of runs again whose gated runs no more.
+func (m *Manager) requeueRuns(ctx context.Context, left []*msg.Run) error {
+	for _, r := range left {
+		failpoint.At(failpoint.Recovering)
+		if err := m.persist(ctx, func(tx *store.Tx) error { return m.recoverRun(tx, r) }); err != nil {
+			return fmt.Errorf("recover run %d: %w", r.ID, err)
+		}
+	}
+	return nil
+}
+
+// watchPeers takes over from peers whose lease has ended, and looks at what peers have changed, until ctx ends.
+func (m *Manager) watchPeers(ctx context.Context) {
+	if m.cfg.Peers.Self == 0 {
+		return
+	}
+	ticker := time.NewTicker(peersEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			m.guard("taking over from peers", func() { m.takeOver(ctx) })
+			m.PeersChanged() // in case a poke was lost
+		case <-m.peers:
+			began := time.Now()
+			m.guard("looking at what peers have changed", m.lookAtPeers)
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(max(minPeersPause, peersShare*time.Since(began))):
+			}
+		}
+	}
+}
+
+// takeOver fences peers whose lease has ended and queues their turns again.
+func (m *Manager) takeOver(ctx context.Context) {
+	expired, err := m.st.ExpiredProcesses(ctx, gatedName, m.cfg.Peers.Self)
+	if err != nil {
+		return // the next tick looks again
+	}
+	if expired > 0 {
+		var fenced []int64
+		err := m.st.Write(ctx, func(tx *store.Tx) (err error) {
+			fenced, err = tx.FenceExpired(gatedName, m.cfg.Peers.Self)
+			return err
+		})
+		if err != nil {
+			return
+		}
+		m.log.Warn("a gated has not renewed its lease: taking over its turns", "processes", fenced)
+	}
+	left, err := m.st.RunsOfGone(ctx)
+	if err != nil || len(left) == 0 {
+		return
+	}
+	m.killReachable(left)
+	if err := m.requeueRuns(ctx, left); err != nil {
+		m.log.Error("taking over runs failed; retrying", "err", err)
+		return
+	}
+	m.log.Info("took over the turns of runs of another gated", "count", len(left))
+}
+
+// lookAtPeers looks in the rows for what else a peer may have changed: new turns, and what its runs are to do.
+func (m *Manager) lookAtPeers() {
+	for _, r := range m.liveRuns(func(*run) bool { return true }) {
+		r.control(ctlReread)
+	}
+	m.AskEnded()
+	lanes, err := m.st.QueuedLanes(m.ctx)
+	if err != nil {
+		return // the next poke or sweep looks again
+	}
+	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Changed(lanes...) })
+}
+
+// isForPeer reports whether the turns of a lane are for a peer: its agents work in the folder, or this gated runs none there.
+func (m *Manager) isForPeer(lane string) (bool, error) {
+	folder := msg.FolderOfLane(lane)
+	if m.cfg.Peers.Self == 0 {
+		return false, nil
+	}
+	if !m.cfg.Peers.runs(folder) {
+		return true, nil
+	}
+	owner, err := m.st.FolderOwner(m.ctx, folder, m.cfg.Peers.Self)
+	return owner != 0, err
+}
+
+// runs reports whether this gated runs the agents of a group.
+func (p Peers) runs(folder string) bool {
+	return len(p.Groups) == 0 || slices.ContainsFunc(p.Groups, func(pattern string) bool {
+		above, below := strings.CutSuffix(pattern, "/*")
+		return pattern == folder || below && strings.HasPrefix(folder, above+"/")
+	})
+}
+
+// gatedName is the daemon whose processes are peers.
+const gatedName = "gated"

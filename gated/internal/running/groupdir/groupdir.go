@@ -1,0 +1,64 @@
+// Package groupdir keeps the groups' folders on disk. They lie side by side, each
+// under its [msg.DirName]: were one inside another, the agent of the upper group
+// could read it, rename it or put its own in its place, whatever is mounted over it.
+package groupdir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"arizuko/gated/internal/running/runtime"
+	"arizuko/pkg/dataowner"
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
+)
+
+// Dirs are the folders of the groups.
+type Dirs struct {
+	root   string
+	nested map[string]error // folders that Flatten could not move, and why
+	at     func(failpoint.Point)
+}
+
+// New returns the folders in root, an absolute path: the folder groups of the data folder.
+func New(root string) *Dirs { return &Dirs{root: root, nested: map[string]error{}, at: failpoint.At} }
+
+// Make makes a group's folder unless it exists, and returns its path. It refuses a
+// link in its place. An error that only an operator can fix is a *runtime.SetupError.
+func (d *Dirs) Make(folder string) (path string, err error) {
+	if err := msg.ValidFolder(folder); err != nil {
+		return "", err
+	}
+	root, err := d.open()
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	if err := d.flattened(root, folder); err != nil {
+		return "", err
+	}
+	name := msg.DirName(folder)
+	if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	if info, err := root.Lstat(name); err != nil || !info.IsDir() {
+		return "", setupError(errors.Join(fmt.Errorf("the folder of group %s, %s, is not a directory", folder, d.path(name)), err))
+	}
+	return d.path(name), nil
+}
+
+// open opens the folder of all groups, and makes it if need be. A gated of root follows no link of the data folder's owner.
+func (d *Dirs) open() (*os.Root, error) {
+	root, err := dataowner.Make(filepath.Dir(d.root), filepath.Base(d.root))
+	if errors.Is(err, dataowner.ErrLink) {
+		err = setupError(err)
+	}
+	return root, err
+}
+
+func (d *Dirs) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
+
+func setupError(err error) error { return &runtime.SetupError{Err: err} }

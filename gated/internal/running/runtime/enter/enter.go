@@ -1,0 +1,221 @@
+// Package enter is the last step before an agent: gated runs its own program again,
+// as `gated enter`, and that becomes the agent. In between it makes the agent's
+// files reachable for the agent's user, becomes that user, and gives up every
+// privilege.
+package enter
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/gated/internal/running/runtime/netsetup"
+)
+
+const (
+	// Name is the subcommand.
+	Name = "enter"
+	// Prefix begins the line on stderr that says why the agent was not reached.
+	Prefix = "gated enter: "
+	// ExitFailed is the exit code with that line. An agent may use it too.
+	ExitFailed = 125
+	// GoAhead is what Order.Gate has to bring.
+	GoAhead = "\n"
+)
+
+// User is a user and its only group.
+type User struct{ UID, GID int }
+
+// IsZero reports whether no user is set. Root is never set.
+func (u User) IsZero() bool { return u == User{} }
+
+func (u User) String() string { return fmt.Sprintf("%d:%d", u.UID, u.GID) }
+
+// parseUser refuses root, and root's group.
+func parseUser(text string) (User, error) {
+	uid, gid, _ := strings.Cut(text, ":")
+	u, uidErr := strconv.ParseUint(uid, 10, 31)
+	g, gidErr := strconv.ParseUint(gid, 10, 31)
+	if uidErr != nil || gidErr != nil || u == 0 || g == 0 {
+		return User{}, fmt.Errorf("user %q: want uid:gid, neither of them 0", text)
+	}
+	return User{int(u), int(g)}, nil
+}
+
+// Order is what to do. Its values are visible in the process list until the agent runs.
+type Order struct {
+	// User is who the agent becomes; zero leaves user, groups and capabilities as
+	// they are.
+	User User
+	// Dir is the working directory.
+	Dir string
+	// Reach makes Dir, Paths and Readable reachable for the user: what closed folders
+	// keep from it is mounted over those. It takes the rights of root.
+	Reach bool
+	// Paths are further files and folders that the user must be able to reach, such as
+	// its temporary folder. They and Dir have to belong to the user.
+	Paths []string
+	// Readable are files and folders of others that the user must be able to reach. Of a
+	// folder that is closed to the user the entries are shown, as far as their own modes
+	// allow. Those that do not exist are left out.
+	Readable []string
+	// Gate is a descriptor from which GoAhead is read before anything else; 0 is none.
+	// Its end means that gated has ended: the command must not run.
+	Gate int
+	// Command is the program, by its path, and its arguments.
+	Command []string
+}
+
+// Args are the arguments of the program that calls Intercept.
+func (o Order) Args() []string {
+	args := []string{Name}
+	if !o.User.IsZero() {
+		args = append(args, "--user", o.User.String())
+	}
+	args = append(args, "--dir", o.Dir)
+	if o.Reach {
+		args = append(args, "--reach")
+	}
+	if o.Gate > 0 {
+		args = append(args, "--gate", strconv.Itoa(o.Gate))
+	}
+	for _, path := range o.Paths {
+		args = append(args, "--path", path)
+	}
+	for _, path := range o.Readable {
+		args = append(args, "--readable", path)
+	}
+	return append(append(args, "--"), o.Command...)
+}
+
+func parse(args []string) (o Order, err error) {
+	fs := flag.NewFlagSet(Name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Func("user", "", func(text string) (err error) {
+		o.User, err = parseUser(text)
+		return err
+	})
+	fs.StringVar(&o.Dir, "dir", "", "")
+	fs.BoolVar(&o.Reach, "reach", false, "")
+	fs.IntVar(&o.Gate, "gate", 0, "")
+	list := func(to *[]string) func(string) error {
+		return func(path string) error {
+			*to = append(*to, path)
+			return nil
+		}
+	}
+	fs.Func("path", "", list(&o.Paths))
+	fs.Func("readable", "", list(&o.Readable))
+	err = fs.Parse(args)
+	o.Command = fs.Args()
+	if err == nil && len(o.Command) == 0 {
+		err = errors.New("no command")
+	}
+	return o, err
+}
+
+// Intercept does what the command line says if that is of Args, or of package netsetup,
+// and does not return then. It comes first in main: nothing else has to be set up.
+// environ is for the command.
+func Intercept(environ []string) {
+	netsetup.Intercept()
+	if len(os.Args) < 2 || os.Args[1] != Name {
+		return
+	}
+	// Capabilities and mount namespaces are of threads, and execve keeps those of its own.
+	goruntime.LockOSThread()
+	o, err := parse(os.Args[2:])
+	if err == nil {
+		err = o.run(environ)
+	}
+	fmt.Fprintf(os.Stderr, "%s%v\n", Prefix, err)
+	os.Exit(ExitFailed)
+}
+
+// run returns only errors.
+func (o Order) run(environ []string) error {
+	if err := closeOnExec(); err != nil {
+		return err
+	}
+	if o.Gate > 0 {
+		if err := awaitGoAhead(o.Gate); err != nil {
+			return err
+		}
+	}
+	if o.Reach {
+		if err := o.reach(); err != nil {
+			return err
+		}
+	}
+	if !o.User.IsZero() {
+		if err := o.User.become(); err != nil {
+			return fmt.Errorf("become user %s: %w", o.User, err)
+		}
+	}
+	if err := os.Chdir(o.Dir); err != nil {
+		return fmt.Errorf("%w: agents run as user %s, who must be able to enter their folder", err, o.User)
+	}
+	return &os.PathError{Op: "execute", Path: o.Command[0], Err: syscall.Exec(o.Command[0], o.Command, environ)}
+}
+
+func awaitGoAhead(fd int) error {
+	gate := os.NewFile(uintptr(fd), "gate")
+	defer gate.Close()
+	if _, err := io.ReadFull(gate, make([]byte, len(GoAhead))); err != nil {
+		return fmt.Errorf("gated has ended before the agent was started: %w", err)
+	}
+	return nil
+}
+
+// closeOnExec keeps every descriptor but the standard ones from the agent.
+func closeOnExec() error {
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, entry := range open {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
+}
+
+// become changes user, groups and capabilities of the calling thread, for good.
+func (u User) become() error {
+	for c := 0; ; c++ {
+		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0)
+		if err != nil {
+			break // there are no more
+		}
+		if held == 0 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil {
+			return fmt.Errorf("give up capability %d: %w", c, err)
+		}
+	}
+	if err := syscall.Setgroups(nil); err != nil {
+		return fmt.Errorf("leave groups: %w", err)
+	}
+	if err := syscall.Setresgid(u.GID, u.GID, u.GID); err != nil {
+		return err
+	}
+	if err := syscall.Setresuid(u.UID, u.UID, u.UID); err != nil {
+		return err
+	}
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&header, &none[0]); err != nil {
+		return fmt.Errorf("give up capabilities: %w", err)
+	}
+	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+}

@@ -1,0 +1,229 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"arizuko/gated/internal/running/runtime/enter"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/testkit/need"
+)
+
+// startMany starts sandboxes and checks, several at a time, until it is killed.
+func startMany(r Runtime, spec Spec) error {
+	var all sync.WaitGroup
+	for lane := range int64(3) {
+		all.Go(func() {
+			for id := lane + 1; ; id += 3 {
+				spec := spec
+				spec.RunID = id
+				p, err := r.Start(context.Background(), spec)
+				if err != nil {
+					continue
+				}
+				go func() {
+					for range p.Events() {
+					}
+				}()
+				p.Stop(5 * time.Millisecond)
+			}
+		})
+	}
+	for {
+		_ = r.Check(context.Background(), spec)
+	}
+}
+
+func TestEndFormer_KilledAtManyMoments_NothingIsLeft(t *testing.T) {
+	need.Verify(t)
+	attacker := buildAttacker(t)
+	e, s := limited(t, attacker, groupconfig.Limits{PIDs: 200})
+	s.Network = NetworkOwn
+	if _, err := s.EndFormer(); err != nil {
+		t.Fatal(err)
+	}
+	order, err := json.Marshal(helperProcess{Name: "bwrap", Attacker: attacker, Data: e.data, Spec: wireSpec{Spec: e.spec}, Busy: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for moment := range 15 {
+		gated := exec.Command(os.Args[0])
+		gated.Env = append(os.Environ(), helperEnv+"="+string(order))
+		if err := gated.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Duration(30+7*moment) * time.Millisecond) // as long as its start takes, and some more
+		_ = gated.Process.Kill()
+		_ = gated.Wait()
+		<-time.After(50 * time.Millisecond) // as long as the start of the next one takes
+		begin := time.Now()
+		if _, err := s.EndFormer(); err != nil {
+			t.Errorf("moment %d: %v", moment, err)
+		}
+		if took := time.Since(begin); took > killWait {
+			t.Errorf("moment %d: it took %v", moment, took)
+		}
+		nothingLeft(t, s)
+	}
+}
+
+func nothingLeft(t *testing.T, s Sandbox) {
+	t.Helper()
+	pids, err := processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		if _, marked := s.ownerOf(pid); marked {
+			if st, err := readStat(pid); err == nil && !st.dead() {
+				t.Errorf("process %d is left", pid)
+			}
+		}
+	}
+	if running(t, s.Data) {
+		t.Error("a process of the data folder is left")
+	}
+	if left, err := os.ReadDir(s.Temp); err != nil || len(left) > 0 {
+		t.Errorf("temporary folders are left: %v, %v", left, err)
+	}
+	c, err := readCgroupFS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range c.instances(s.cgroup()) {
+		if left, _ := filepath.Glob(filepath.Join(path, "run-*")); len(left) > 0 {
+			t.Errorf("control groups are left: %v", left)
+		}
+	}
+}
+
+// Bubblewrap's first process waits for ever if bubblewrap is killed at a wrong moment. It
+// works in /, and its run need not be known any more.
+func TestEndFormer_EndsWhatIsOfThisInstanceAndHasNoOwner(t *testing.T) {
+	data := t.TempDir()
+	s := Sandbox{Temp: filepath.Join(data, "run", "tmp"), Data: data}
+	gone := owner{os.Getpid(), thisProcess().started - 1}
+	mark := func(s Sandbox, o owner) string { return ownerName + "=" + InstanceOf(s.Data) + ":" + o.String() }
+	started := map[string]*exec.Cmd{}
+	for name, env := range map[string][]string{
+		"of a former gated": {mark(s, gone)},
+		"of this gated":     {s.ownerMarker()},
+		"of an instance":    {mark(Sandbox{Data: data + "2"}, gone)},
+		"of no gated":       {"A=1"},
+	} {
+		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.Dir, cmd.Env = "/", env
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		started[name] = cmd
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+	}
+	kept := checkDir + thisProcess().String() + "-1"
+	for _, name := range []string{"run-7/a", checkDir + gone.String() + "-1/a", kept} {
+		if err := os.MkdirAll(filepath.Join(s.Temp, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []bool{true, false} {
+		if ended, err := s.EndFormer(); ended != want || err != nil {
+			t.Errorf("ended = %v, %v", ended, err)
+		}
+	}
+	for name, cmd := range started {
+		st, err := readStat(cmd.Process.Pid)
+		if want := name == "of a former gated"; err != nil || st.dead() != want {
+			t.Errorf("process %s: %+v, %v", name, st, err)
+		}
+	}
+	if left, err := os.ReadDir(s.Temp); err != nil || len(left) != 1 || left[0].Name() != kept {
+		t.Errorf("temporary folders %v, %v", left, err)
+	}
+}
+
+func TestProcess_RunNotRecorded_IsEnded(t *testing.T) {
+	p := Process{Temp: filepath.Join(t.TempDir(), "tmp"), AsRoot: true}
+	for temp, want := range map[string]bool{p.Temp: true, p.Temp + "2": false} {
+		cmd := exec.Command("/bin/sleep", "1000")
+		cmd.Env = []string{runMarker(orphanRun), "TMPDIR=" + tempDir{temp, orphanRun}.path()}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := p.End(t.Context(), Orphan{RunID: orphanRun}); found != want || err != nil {
+			t.Errorf("found = %v, %v", found, err)
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+func TestGate_GatedHasEnded_AgentDoesNotRun(t *testing.T) {
+	for text, want := range map[string]string{enter.GoAhead: "ran\n", "": ""} {
+		files := make([]*os.File, gateFD-2) // its descriptor is the last one
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[len(files)-1] = r
+		_, err = w.WriteString(text)
+		cmd := exec.Command(shell, "-c", gateScript(), shell, "/bin/sh", "-c", fmt.Sprintf("[ ! -e /proc/self/fd/%d ] && echo ran", gateFD))
+		cmd.ExtraFiles = files
+		if err := errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.Output()
+		_ = r.Close()
+		if string(out) != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v", text, out, err)
+		}
+	}
+}
+
+// The held process of a sandbox ends when gated does: it needs no next one for that.
+func TestSandbox_PipeEndsBeforeTheStart_AgentDoesNotRun(t *testing.T) {
+	needBwrap(t)
+	e := newFixture(t, os.Args[0])
+	s := sandboxOf(e, os.Args[0])
+	s.Network = NetworkNone
+	if err := os.MkdirAll(e.temp(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	v, err := s.view(e.spec, e.temp())
+	if err != nil {
+		t.Fatal(err)
+	}
+	prep, err := s.prepare(e.spec, &v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("bwrap", slices.Concat(prep.args(), v.args(), v.command([]string{shell, "-c", "echo ran"}, programFD))...)
+	cmd.ExtraFiles = prep.files
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	prep.closeTheirs()
+	prep.first()
+	prep.close() // as at gated's end
+	err = cmd.Wait()
+	if cmd.ProcessState.ExitCode() != enter.ExitFailed || out.Len() > 0 {
+		t.Errorf("%v, it printed %q", err, out.String())
+	}
+	if err := prep.end(); err != nil {
+		t.Error(err)
+	}
+}

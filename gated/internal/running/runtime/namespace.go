@@ -1,0 +1,293 @@
+package runtime
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"arizuko/gated/internal/running/runtime/netsetup"
+)
+
+// errGone means that the sandbox ended while it was set up; its own exit says why.
+var errGone = errors.New("the sandbox has ended")
+
+// connect gives a sandbox that bubblewrap holds its network. up and d are nil where the
+// plan has none.
+func (p networkPlan) connect(ctx context.Context, init initProcess) (up *uplink, d *door, err error) {
+	if p.network == NetworkHost || p.network == NetworkNone && p.forward == "" {
+		return nil, nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	if err := init.await(ctx, init.hasLoopback); err != nil {
+		return nil, nil, err
+	}
+	ns, err := p.enter(ctx, init)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer ns.close()
+	if p.network == NetworkOwn {
+		if up, err = startUplink(p, ns); err != nil {
+			return nil, nil, err
+		}
+		err := up.await(ctx, init)
+		if err == nil {
+			err = ns.shield(ctx, p.resolvers.servers, p.own)
+		}
+		if err != nil {
+			up.abandon()
+			return nil, nil, err
+		}
+	}
+	return up, ns.openDoor(p.forward), nil
+}
+
+// namespace is a sandbox's network as other programs find it, by a process of ours that
+// has no privileges: they may not look at bubblewrap.
+type namespace struct {
+	userns   string   // the namespace of users that it belongs to, "" if it is gated's own
+	owner    *os.File // userns leads to it; nil without
+	inside   []string // the command line up to the arguments of gated's own program
+	marks    []string // see networkPlan
+	holder   *exec.Cmd
+	stdin    io.Closer // ends the holder
+	listener net.Listener
+}
+
+func (n *namespace) path() string { return procPath(n.holder.Process.Pid, "ns/net") }
+
+// openDoor takes the listener over, if there is one.
+func (n *namespace) openDoor(target string) *door {
+	if n.listener == nil {
+		return nil
+	}
+	d := newDoor(n.listener, target)
+	n.listener = nil
+	return d
+}
+
+func (n *namespace) close() {
+	if n.stdin != nil {
+		_ = n.stdin.Close()
+		_ = n.holder.Wait()
+	}
+	if n.listener != nil {
+		_ = n.listener.Close()
+	}
+	closeAll([]*os.File{n.owner})
+}
+
+// enter starts the holder, which opens the listener of the door.
+func (p networkPlan) enter(ctx context.Context, init initProcess) (n *namespace, err error) {
+	n = &namespace{marks: p.marks}
+	defer func() {
+		if err != nil {
+			n.close()
+		}
+	}()
+	nsenter, err := exec.LookPath("nsenter")
+	if err != nil {
+		return n, setupError("nsenter is not installed, which sets up the network of sandboxes: install util-linux: %w", err)
+	}
+	args := []string{"--net=" + procPath(init.pid, "ns/net")}
+	if n.owner, err = networkOwner(init.pid); err != nil {
+		return n, err
+	}
+	if n.owner != nil {
+		n.userns = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.owner.Fd())
+		args = append(args, "--preserve-credentials", "--user="+n.userns)
+	}
+	listen := ""
+	if p.forward != "" {
+		_, port, err := net.SplitHostPort(p.forward)
+		if err != nil {
+			return n, err
+		}
+		listen = net.JoinHostPort("127.0.0.1", port)
+	}
+	n.inside = append([]string{nsenter}, append(args, "--", "/proc/self/fd/3")...) // its path may be closed to the namespace's users
+	n.holder = n.command(ctx, netsetup.Hold(listen))
+	return n, n.start(listen != "")
+}
+
+// command is gated's own program inside the namespace. Its file has to be the first of
+// ExtraFiles.
+func (n *namespace) command(ctx context.Context, args []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, n.inside[0], append(n.inside[1:len(n.inside):len(n.inside)], args...)...)
+	cmd.Env, cmd.WaitDelay = append([]string{}, n.marks...), time.Second
+	return cmd
+}
+
+// shield makes this machine's addresses unreachable, as what listens on all of them listens
+// on the outside ones too, and the metadata services of clouds.
+func (n *namespace) shield(ctx context.Context, servers, own []netip.Addr) error {
+	program, err := os.Open(self)
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	hosts := slices.DeleteFunc(slices.Clone(own), netip.Addr.IsLoopback)
+	cmd := n.command(ctx, netsetup.Shield(gatewayMAC, servers, hosts))
+	cmd.ExtraFiles = []*os.File{program}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return &MachineError{fmt.Errorf("close this machine's addresses to the sandbox: %w: %.500s", err, strings.TrimSpace(string(out)))}
+	}
+	return nil
+}
+
+// start starts the holder and returns when it has set the network up.
+func (n *namespace) start(listens bool) error {
+	program, err := os.Open(self)
+	if err != nil {
+		return err
+	}
+	defer program.Close()
+	ours, theirs, err := socketpair()
+	if err != nil {
+		return err
+	}
+	defer ours.Close()
+	defer theirs.Close()
+	var said bytes.Buffer
+	n.holder.ExtraFiles, n.holder.Stderr = []*os.File{program, theirs}, &said
+	stdin, stdinErr := n.holder.StdinPipe()
+	stdout, stdoutErr := n.holder.StdoutPipe()
+	if err := errors.Join(stdinErr, stdoutErr, n.holder.Start()); err != nil {
+		return err
+	}
+	n.stdin = stdin
+	_, err = io.ReadFull(stdout, make([]byte, len(netsetup.Done)))
+	if err == nil && listens {
+		n.listener, err = receiveListener(ours)
+	}
+	if err != nil {
+		_ = stdin.Close()
+		_ = n.holder.Wait()
+		n.stdin = nil
+		return &MachineError{fmt.Errorf("set up the sandbox's network: %w: %.500s", err, strings.TrimSpace(said.String()))}
+	}
+	return nil
+}
+
+func socketpair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket"), nil
+}
+
+// receiveListener takes what the holder has sent before it was done: it never waits.
+func receiveListener(from *os.File) (net.Listener, error) {
+	rights := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(int(from.Fd()), make([]byte, 1), rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:n])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.Join(errors.New("no listener was passed"), err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, errors.Join(errors.New("no listener was passed"), err)
+	}
+	file := os.NewFile(uintptr(fds[0]), "listener")
+	defer file.Close()
+	return net.FileListener(file)
+}
+
+// hasLoopback reports whether bubblewrap has set up the namespaces of users and of
+// network, as far as another program may find them unfinished.
+func (p initProcess) hasLoopback() (bool, error) {
+	for file, want := range map[string]string{"uid_map": " ", "gid_map": " ", "net/fib_trie": "127.0.0.1"} {
+		text, err := os.ReadFile(procPath(p.pid, file))
+		if err != nil || !strings.Contains(string(text), want) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// hasDefaultRoute reports whether the sandbox has a way out: pasta does not tell.
+func (p initProcess) hasDefaultRoute() (bool, error) {
+	text, err := os.ReadFile(procPath(p.pid, "net/route"))
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 1 && words[1] == "00000000" {
+			return true, nil
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	text, err = os.ReadFile(procPath(p.pid, "net/ipv6_route"))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // a kernel without IPv6
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, strings.Repeat("0", 32)+" 00 ") && !strings.HasSuffix(strings.TrimSpace(line), " lo") {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// await waits for a condition of a sandbox. It returns errGone if the sandbox ends.
+func (p initProcess) await(ctx context.Context, met func() (bool, error)) error {
+	poll := time.NewTicker(networkPoll)
+	defer poll.Stop()
+	for {
+		ok, err := met()
+		if ok {
+			return nil
+		}
+		if alive, aliveErr := p.alive(); aliveErr == nil && !alive {
+			return errGone
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return &MachineError{fmt.Errorf("the sandbox has no network: %w", ctx.Err())}
+		}
+	}
+}
+
+// networkOwner opens the namespace of users that a sandbox's network belongs to, nil if
+// it is gated's own.
+func networkOwner(pid int) (*os.File, error) {
+	network, err := os.Open(procPath(pid, "ns/net"))
+	if err != nil {
+		return nil, err
+	}
+	defer network.Close()
+	fd, err := unix.IoctlRetInt(int(network.Fd()), unix.NS_GET_USERNS)
+	if err != nil {
+		return nil, fmt.Errorf("find the owner of the sandbox's network: %w", err)
+	}
+	unix.CloseOnExec(fd)
+	owner := os.NewFile(uintptr(fd), "user namespace")
+	theirs, err := owner.Stat()
+	if err != nil {
+		return nil, errors.Join(err, owner.Close())
+	}
+	if own, err := os.Stat("/proc/self/ns/user"); err != nil || os.SameFile(theirs, own) {
+		return nil, errors.Join(err, owner.Close())
+	}
+	return owner, nil
+}

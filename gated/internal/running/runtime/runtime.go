@@ -1,0 +1,167 @@
+// Package runtime runs agent processes: it starts one, writes lines to its stdin,
+// reads frames from its stdout, and ends it with everything it started. Callers
+// know turns and decide which run is used again.
+//
+// There are three ways to run an agent, each a [Runtime]: [Process], as a process
+// of this machine; [Sandbox], the same confined by bubblewrap; [Docker], in a
+// container. Gated always holds a process with three pipes, the leader of its
+// process group: the agent itself, bubblewrap or docker's client.
+//
+// A gated that is root runs agents as other users; package enter is the step in
+// between.
+package runtime
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"time"
+
+	"arizuko/gated/internal/running/runtime/enter"
+	"arizuko/pkg/groupconfig"
+)
+
+// Runtime is a way to run agents.
+type Runtime interface {
+	// Check returns what keeps an agent from being run on this machine, or nil. It
+	// uses the Command, Image and Env of the spec.
+	Check(ctx context.Context, spec Spec) error
+	// Start starts an agent. The end of ctx kills it without grace. An error is a
+	// *SetupError if a retry cannot succeed, a *MachineError if the machine is the
+	// cause; see ClassOf.
+	Start(ctx context.Context, spec Spec) (*Proc, error)
+	// End ends what an earlier gated left of a run and returns when it has ended,
+	// temporary files included. found is false if nothing was running.
+	End(ctx context.Context, left Orphan) (found bool, err error)
+}
+
+// Spec is how to run an agent.
+type Spec struct {
+	RunID   int64
+	Command string             // for sh -c
+	Image   string             // docker's; its own program runs if there is no Command
+	Limits  groupconfig.Limits // not for processes without a sandbox
+	// Required are those of Limits without which the agent must not run: a *SetupError
+	// if bubblewrap cannot keep them on this machine. It leaves out others.
+	Required groupconfig.Limits
+	Dir      string // the group's folder on disk, absolute, which must exist
+	Folder   string // the group, for the path at which bwrap shows Dir; "" shows it at Dir
+	// User is whom the agent runs as; zero is gated's own user, which must not be root.
+	// Dir must belong to it.
+	User User
+	// Env are the variables of the agent, "NAME=value"; see Environ. A runtime
+	// may have a HOME and a PATH of its own, and adds TMPDIR.
+	Env     []string
+	LogPath string // its folder must exist
+	Data    string // the data folder, if LogPath is in it: a gated of root follows no link of its owner to there
+	// Redact hides secrets in what is logged; nil hides none.
+	Redact func(string) string
+}
+
+func (s Spec) checkUser() error {
+	if s.User.IsZero() && os.Getuid() == 0 {
+		return setupError("gated is root, and an agent without a user of its own would be root too")
+	}
+	return nil
+}
+
+// user is whom the agent runs as.
+func (s Spec) user() User {
+	if s.User.IsZero() {
+		return User{UID: os.Getuid(), GID: os.Getgid()}
+	}
+	return s.User
+}
+
+// Orphan is a run of an earlier gated, as it was recorded.
+type Orphan struct {
+	RunID    int64
+	PID      int           // 0 if it was not recorded
+	PIDStart int64         // see Proc.PIDStart
+	Label    string        // see Proc.Label
+	Grace    time.Duration // between the signals
+}
+
+// Process runs agents as processes of this machine, with the rights of their user.
+type Process struct {
+	Temp     string   // the folder of the runs' temporary folders
+	Readable []string // folders and files of others that the agents' users must be able to reach
+	AsRoot   bool     // root may be the user: for agents that an operator runs by hand
+}
+
+// Check makes the shell look for the agent's program.
+func (p Process) Check(ctx context.Context, spec Spec) error {
+	if err := spec.checkUser(); err != nil && !p.AsRoot {
+		return err
+	}
+	dir, err := probeDir(p.Temp, spec.User)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	spec.Dir = dir
+	argv, where := append([]string{shell}, probeArgs(spec.Command)...), ""
+	if !spec.User.IsZero() {
+		argv = p.enter(spec, nil, argv)
+		where = " by user " + spec.User.String() + ", or may not be executed by it: AGENT_READABLE names what is in closed folders"
+	}
+	probe := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	probe.Env = spec.Env
+	return runProbe(probe, spec.Command, where, nil)
+}
+
+// enter is the command line that becomes command with the user of the spec.
+func (p Process) enter(spec Spec, paths, command []string) []string {
+	order := enter.Order{User: spec.User, Dir: spec.Dir, Reach: true, Paths: paths, Readable: p.Readable, Command: command}
+	return append([]string{self}, order.Args()...)
+}
+
+// Start runs spec.Command by sh -c.
+func (p Process) Start(ctx context.Context, spec Spec) (*Proc, error) {
+	if spec.Command == "" {
+		return nil, errNoCommand
+	}
+	if err := spec.checkUser(); err != nil && !p.AsRoot {
+		return nil, err
+	}
+	temp := tempDir{p.Temp, spec.RunID}
+	if err := temp.make(spec.User); err != nil {
+		return nil, typed(err)
+	}
+	argv, env := []string{shell, "-c", spec.Command}, without(spec.Env, "TMPDIR")
+	if !spec.User.IsZero() {
+		argv = p.enter(spec, []string{temp.path()}, argv)
+		env = append(without(env, "HOME"), "HOME="+spec.Dir)
+	}
+	proc, err := start(ctx, spec, job{argv: argv, env: append(env, "TMPDIR="+temp.path()), cleanup: temp.cleanup})
+	if err != nil {
+		return nil, errors.Join(typed(err), temp.remove())
+	}
+	return proc, nil
+}
+
+// End kills the run's process group.
+func (p Process) End(_ context.Context, left Orphan) (found bool, err error) {
+	if left.PID == 0 {
+		mark := "TMPDIR=" + tempDir{p.Temp, left.RunID}.path()
+		found, err = killMarked(left.RunID, func(pid int) bool { return hasMarker(pid, mark) })
+	} else {
+		found, err = killGroup(left)
+	}
+	if err != nil {
+		return found, err
+	}
+	return found, tempDir{p.Temp, left.RunID}.remove()
+}
+
+// User is a user and its only group.
+type User = enter.User
+
+const (
+	shell = "/bin/sh"
+	// self is gated's own program, even if its file was replaced.
+	self = "/proc/self/exe"
+)
+
+var errNoCommand = &SetupError{errors.New("no command is set: set AGENT_COMMAND or the group's agent.command")}

@@ -1,0 +1,369 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"arizuko/gated/internal/running/runtime/enter"
+)
+
+const (
+	// shmSize is how many bytes a sandbox may keep in shared memory, which is its own.
+	shmSize = 256 << 20
+	// minBwrap is the first version of bubblewrap that has the option --size.
+	minBwrap = "0.7"
+)
+
+// Sandbox runs agents as processes confined by bubblewrap: they see the system's
+// programs, their group's folder, no other process, and nothing else of the data
+// folder.
+type Sandbox struct {
+	Temp     string   // the folder of the runs' temporary folders
+	Data     string   // the data folder, hidden but for the group's own
+	Readable []string // further folders and files that agents may read
+	Network  Network  // "" is NetworkOwn
+	// Forward is an address of this machine, host:port, that agents reach at the same port
+	// of 127.0.0.1; "" is none. With NetworkHost they reach it anyway.
+	Forward string
+	// NetworkTimeout is how long it may take until a run has its network; 0 is 15 s.
+	NetworkTimeout time.Duration
+	// ResolvConfs are the files that name this machine's name servers; nil: the usual ones.
+	ResolvConfs []string
+}
+
+// Check runs a shell in a sandbox that looks for the agent's program.
+func (s Sandbox) Check(ctx context.Context, spec Spec) error {
+	bwrap, err := findBwrap()
+	if err := errors.Join(err, spec.checkUser()); err != nil {
+		return err
+	}
+	dir, err := probeDir(s.Temp, spec.User)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	spec.Dir = dir
+	view, err := s.view(spec, dir)
+	if err != nil {
+		return err
+	}
+	prep, err := s.prepare(spec, &view)
+	if err != nil {
+		return err
+	}
+	command := view.command(append([]string{shell}, probeArgs(spec.Command)...), programFD)
+	probe := exec.CommandContext(ctx, bwrap, slices.Concat(prep.args(), view.args(), command)...)
+	probe.Env, probe.ExtraFiles = append([]string{s.ownerMarker()}, spec.Env...), prep.files
+	probe.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	where := " in the sandbox, where only the system, this program's folder and AGENT_READABLE are"
+	err = runProbe(probe, spec.Command, where, func() error {
+		prep.closeTheirs()
+		return prep.run(ctx)
+	})
+	prep.closeTheirs()
+	prep.close()
+	return errors.Join(err, prep.end())
+}
+
+// Start runs spec.Command by sh -c in a sandbox of its own, whose /tmp is the
+// run's temporary folder.
+func (s Sandbox) Start(ctx context.Context, spec Spec) (*Proc, error) {
+	if spec.Command == "" {
+		return nil, errNoCommand
+	}
+	bwrap, err := findBwrap()
+	if err := errors.Join(err, spec.checkUser()); err != nil {
+		return nil, err
+	}
+	temp := tempDir{s.Temp, spec.RunID}
+	if err := temp.make(spec.User); err != nil {
+		return nil, typed(err)
+	}
+	p, err := s.start(ctx, spec, bwrap, temp)
+	if err != nil {
+		return nil, errors.Join(typed(err), temp.remove())
+	}
+	return p, nil
+}
+
+func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDir) (*Proc, error) {
+	view, err := s.view(spec, temp.path())
+	if err != nil {
+		return nil, err
+	}
+	prep, err := s.prepare(spec, &view)
+	if err != nil {
+		return nil, err
+	}
+	argv := slices.Concat([]string{bwrap}, prep.args(), view.args(), view.command([]string{shell, "-c", spec.Command}, programFD))
+	p, err := start(ctx, spec, job{
+		argv:      argv,
+		env:       append(without(spec.Env, "HOME", "TMPDIR", ownerName), "HOME="+view.shown, "TMPDIR=/tmp", s.ownerMarker()),
+		files:     prep.files,
+		pinned:    true,
+		terminate: func() { prep.first().terminate() },
+		cleanup: func(exit *Exit) {
+			// Only the agent's own exit: bubblewrap ends by a signal when the run is stopped.
+			if reached := prep.group.exceeded(); reached != "" && exit.Err == nil && exit.Code > 0 {
+				exit.Err = fmt.Errorf("%s (%s)", reached, exit.Reason())
+			}
+			exit.Err = errors.Join(exit.Err, prep.end())
+			temp.cleanup(exit)
+		},
+	})
+	prep.closeTheirs()
+	if err != nil {
+		prep.close()
+		return nil, errors.Join(err, prep.end())
+	}
+	if err := prep.run(ctx); err != nil {
+		p.discard()
+		return nil, err
+	}
+	prep.up.watch(p.kill)
+	p.label = prep.label()
+	return p, nil
+}
+
+// prepare plans what the sandbox gets from outside and completes its view.
+func (s Sandbox) prepare(spec Spec, v *view) (*preparation, error) {
+	network, err := s.planNetwork()
+	if err != nil {
+		return nil, err
+	}
+	network.marks = []string{runMarker(spec.RunID), s.ownerMarker()}
+	prep, err := newPreparation(network, !spec.User.IsZero())
+	if err != nil {
+		return nil, err
+	}
+	v.network = network.args(strconv.Itoa(prep.resolvFD))
+	var machine cgroupFS
+	if err = v.addAccounts(prep); err == nil {
+		machine, err = readCgroupFS()
+	}
+	if err == nil {
+		prep.group, err = newRunGroup(machine, s.cgroup(), spec.RunID, spec.Limits, spec.Required)
+	}
+	if err != nil {
+		prep.closeTheirs()
+		prep.close()
+		return nil, err
+	}
+	return prep, nil
+}
+
+// End kills bubblewrap, if it is alive, and waits for the end of the sandbox: what
+// is in it is killed with bubblewrap, and bubblewrap with gated. One exception: if
+// bubblewrap is killed while it sets the sandbox up, the process it forked waits
+// for it for ever. A gated that was killed then had not recorded anything yet.
+func (s Sandbox) End(_ context.Context, left Orphan) (found bool, err error) {
+	if left.PID == 0 {
+		data, err := filepath.EvalSymlinks(s.Data)
+		if err != nil {
+			return false, err
+		}
+		// Bubblewrap's first process works in / before it is done.
+		found, err = killMarked(left.RunID, func(pid int) bool { return s.isFormer(pid) || worksIn(pid, data) })
+		if err != nil {
+			return found, err
+		}
+	} else {
+		found, err = killGroup(left)
+	}
+	if err != nil {
+		return found, err
+	}
+	if err := errors.Join(endUplink(left.Label, left.RunID), parseInit(left.Label).end()); err != nil {
+		return found, err
+	}
+	if err := s.removeLeftGroups(left); err != nil {
+		return found, err
+	}
+	return found, tempDir{s.Temp, left.RunID}.remove()
+}
+
+func findBwrap() (string, error) {
+	path, err := exec.LookPath("bwrap")
+	if err != nil {
+		return "", setupError("bubblewrap is not installed (%s or newer is needed): %w", minBwrap, err)
+	}
+	return path, nil
+}
+
+// withVersion says in a line of bubblewrap that an older version does not know an option.
+func withVersion(line string) string {
+	if strings.HasPrefix(line, "bwrap: Unknown option") {
+		return fmt.Sprintf("%s (bubblewrap %s or newer is needed)", line, minBwrap)
+	}
+	return line
+}
+
+// view is what a sandbox shows of the machine. All paths are real ones.
+type view struct {
+	user     User
+	system   []string // bubblewrap's arguments for the system's folders
+	folders  []string // closed to the user: only what readable names of them is there
+	network  []string // bubblewrap's arguments for the network
+	accounts []string // bubblewrap's arguments for the tables that name the user
+	readable []string
+	data     string
+	temp     string
+	dir      string // the group's folder
+	shown    string // where the agent sees it, such as <data>/groups/acme/eng; only the sandbox has that path
+}
+
+func (s Sandbox) view(spec Spec, temp string) (v view, err error) {
+	v.user, v.system = spec.User, systemArgs()
+	resolve := func(path string) string {
+		real, e := filepath.EvalSymlinks(path)
+		err = errors.Join(err, e)
+		return real
+	}
+	v.data, v.temp, v.dir = resolve(s.Data), resolve(temp), resolve(spec.Dir)
+	v.shown = v.dir
+	if spec.Folder != "" {
+		v.shown = filepath.Join(filepath.Dir(v.dir), filepath.FromSlash(spec.Folder))
+	}
+	for _, path := range s.Readable {
+		err = errors.Join(err, v.addReadable(path))
+	}
+	return v, err
+}
+
+// addReadable adds what is there of a path. A link is shown as its target, under its
+// own name; of a folder that is closed to the user the entries are shown.
+func (v *view) addReadable(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || v.user.IsZero() || !info.IsDir() || v.user.MayEnter(info) {
+		v.readable = append(v.readable, path)
+		return err
+	}
+	entries, err := os.ReadDir(path)
+	v.folders = append(v.folders, path)
+	for _, entry := range entries {
+		entry := filepath.Join(path, entry.Name())
+		if _, err := os.Stat(entry); err == nil {
+			v.readable = append(v.readable, entry)
+		}
+	}
+	return err
+}
+
+// addAccounts names the user to the agent.
+func (v *view) addAccounts(prep *preparation) error {
+	if v.user.IsZero() {
+		return nil
+	}
+	files, err := v.user.Accounts(v.shown)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		fd, err := prep.add(f.Content)
+		if err != nil {
+			return err
+		}
+		v.accounts = append(v.accounts, "--perms", "0644", "--ro-bind-data", strconv.Itoa(fd), f.Path)
+	}
+	return nil
+}
+
+// command is what runs in the sandbox to become argv. program is the descriptor of
+// gated's own program: bubblewrap runs as root if gated does, and the agent must not.
+func (v view) command(argv []string, program int) []string {
+	if v.user.IsZero() {
+		return append([]string{shell, "-c", gateScript(), shell}, argv...)
+	}
+	order := enter.Order{User: v.user, Dir: v.shown, Gate: gateFD, Command: argv}
+	return append([]string{fmt.Sprintf("/proc/self/fd/%d", program)}, order.Args()...)
+}
+
+// args are the arguments up to the command. Later ones cover earlier ones: the data
+// folder is hidden whatever made it visible, and the group's folder is mounted
+// over that. There are no capabilities inside but those for becoming the user,
+// which package enter gives up.
+func (v view) args() []string {
+	args := []string{
+		"--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+		"--die-with-parent", "--new-session", "--cap-drop", "ALL",
+	}
+	if !v.user.IsZero() {
+		args = append(args, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
+	}
+	args = append(args, v.system...)
+	args = append(args, v.accounts...)
+	args = append(args, v.network...)
+	args = append(args, "--proc", "/proc")
+	// Without capabilities root still owns these, and some of them control the kernel.
+	for _, path := range []string{"acpi", "asound", "bus", "fs", "irq", "scsi", "sys", "sysrq-trigger"} {
+		args = append(args, "--ro-bind-try", "/proc/"+path, "/proc/"+path)
+	}
+	// Bubblewrap's own /dev/shm belongs to gated's user.
+	args = append(args, "--dev", "/dev", "--size", strconv.Itoa(shmSize), "--perms", "1777", "--tmpfs", "/dev/shm")
+	args = append(args, "--bind", v.temp, "/tmp")
+	for _, path := range v.folders {
+		args = append(args, "--perms", "0755", "--tmpfs", path)
+	}
+	for _, path := range v.readable {
+		args = append(append(args, v.parents(path)...), "--ro-bind", path, path)
+	}
+	if !v.user.IsZero() {
+		args = append(args, "--perms", "0755")
+	}
+	args = append(append(args, "--tmpfs", v.data), v.parents(v.shown)...)
+	args = append(args, "--bind", v.dir, v.shown)
+	args = append(args, "--remount-ro", v.data, "--remount-ro", "/")
+	if v.user.IsZero() {
+		args = append(args, "--chdir", v.shown) // else its user does it: root has no right to
+	}
+	return append(args, "--")
+}
+
+// parents make the folders above what is bound to path: those that bubblewrap makes
+// itself may be closed to the user.
+func (v view) parents(path string) (args []string) {
+	if v.user.IsZero() {
+		return nil
+	}
+	for dir := filepath.Dir(path); dir != "/"; dir = filepath.Dir(dir) {
+		args = append([]string{"--perms", "0755", "--dir", dir}, args...)
+	}
+	return args
+}
+
+// systemArgs mount what programs need of the system, read-only. Of /etc only what
+// names hosts, users and certificates: the rest is private to this machine.
+func systemArgs() []string {
+	// Bubblewrap closes folders that it makes for a file to other users.
+	args := []string{"--ro-bind", "/usr", "/usr", "--perms", "0755", "--dir", "/etc"}
+	for _, dir := range []string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
+		if target, err := os.Readlink(dir); err == nil {
+			args = append(args, "--symlink", target, dir)
+		} else {
+			args = append(args, "--ro-bind-try", dir, dir)
+		}
+	}
+	for _, path := range []string{
+		"/opt", "/nix",
+		"/etc/alternatives", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/fonts", "/etc/gai.conf",
+		"/etc/group", "/etc/host.conf", "/etc/hosts", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+		"/etc/localtime", "/etc/mime.types", "/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/etc/pki",
+		"/etc/protocols", "/etc/services", "/etc/ssl", "/etc/terminfo", "/etc/timezone",
+	} {
+		args = append(args, "--ro-bind-try", path, path)
+	}
+	return args
+}

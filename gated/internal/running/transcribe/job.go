@@ -1,0 +1,205 @@
+package transcribe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"arizuko/gated/internal/running/runtime"
+	"arizuko/pkg/dataowner"
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/store"
+)
+
+const (
+	// output is the file that the command's output goes to, in the job's folder.
+	output = "transcript.txt"
+	// watchInterval is how often the size of a job's folder is looked at.
+	watchInterval = 500 * time.Millisecond
+	// endWait bounds the end of what a command has left.
+	endWait = 20 * time.Second
+)
+
+// job is one command for one file.
+type job struct {
+	store.WantedTranscript
+	w        *Worker
+	settings groupconfig.Config
+	cancel   context.CancelFunc
+	failed   error // of the last attempt that the machine failed; guarded by the worker's mu
+}
+
+// run runs the command.
+func (j *job) run(ctx context.Context) result {
+	rt, err := j.runtime()
+	if err != nil {
+		return result{problem: problemFailed, err: err}
+	}
+	user, err := j.w.cfg.Groups.Owner(j.Folder)
+	if err != nil {
+		return result{problem: problemFailed, err: err}
+	}
+	name := folderName(j.ID, j.settings.Agent.Runtime)
+	printed, err := j.prepare(name, user)
+	defer func() {
+		if err := runtime.RemoveFolder(j.w.parent(), name); err != nil {
+			j.w.log.Warn("removing the folder of a transcription failed; the next start retries", "folder", name, "err", err)
+		}
+	}()
+	if err != nil {
+		return result{problem: problemFile, err: err}
+	}
+	defer printed.Close()
+	exit, err := j.execute(ctx, rt, user, filepath.Join(j.w.parent(), name))
+	if _, ok := rt.(runtime.Process); ok { // what has left the process group
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWait)
+		defer cancel()
+		_, endErr := rt.End(ending, runtime.Orphan{RunID: runID(j.ID)})
+		err = errors.Join(err, endErr)
+	}
+	if failed := failure(exit, err); failed.problem != "" {
+		return failed
+	}
+	content, err := io.ReadAll(io.NewSectionReader(printed, 0, store.MaxTranscript+1))
+	if err != nil {
+		return result{problem: problemFailed, err: err}
+	}
+	if len(strings.TrimSpace(string(content))) == 0 {
+		return result{problem: problemEmpty}
+	}
+	return result{text: string(content)}
+}
+
+// runID is by what runtimes find the job of a transcript. Those of agents are positive.
+func runID(transcript int64) int64 { return -transcript }
+
+// runtime is that of the group's agents, without a network where it has one of its own.
+func (j *job) runtime() (runtime.Runtime, error) {
+	switch rt := j.w.cfg.Runtimes[j.settings.Agent.Runtime].(type) {
+	case nil:
+		return nil, fmt.Errorf("unknown runtime %q", j.settings.Agent.Runtime)
+	case runtime.Sandbox:
+		rt.Network, rt.Forward = runtime.NetworkNone, ""
+		return rt, nil
+	case runtime.Docker:
+		rt.Network = string(runtime.NetworkNone)
+		return rt, nil
+	default:
+		return rt, nil
+	}
+}
+
+// prepare makes the job's folder, with a copy of the file and an empty one for the output, which it returns open.
+func (j *job) prepare(name string, user runtime.User) (printed *os.File, err error) {
+	parent, err := runtime.OpenTemp(j.w.parent())
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	if err := errors.Join(runtime.RemoveFolder(j.w.parent(), name), parent.Mkdir(name, 0o700)); err != nil {
+		return nil, err
+	}
+	folder, err := dataowner.OpenFolder(parent, name)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	if err := j.w.cfg.Groups.Files().CopyTo(folder, j.fileName(), j.File.Path, user); err != nil {
+		return nil, err
+	}
+	printed, err = folder.OpenFile(output, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil || user.IsZero() {
+		return printed, err
+	}
+	if err := errors.Join(printed.Chown(user.UID, user.GID), parent.Lchown(name, user.UID, user.GID)); err != nil {
+		return nil, errors.Join(err, printed.Close())
+	}
+	return printed, nil
+}
+
+// fileName is a name without anything of the sender's but a known extension.
+func (j *job) fileName() string {
+	known := []string{".aac", ".amr", ".flac", ".m4a", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".weba", ".webm", ".wma"}
+	if ext := strings.ToLower(path.Ext(j.File.Name)); slices.Contains(known, ext) {
+		return "audio" + ext
+	}
+	kind, _, _ := strings.Cut(j.File.MIME, ";")
+	of := map[string]string{
+		"application/ogg": ".ogg", "audio/ogg": ".ogg", "audio/opus": ".opus", "audio/mpeg": ".mp3", "audio/mp4": ".m4a", "audio/x-m4a": ".m4a",
+		"audio/aac": ".aac", "audio/wav": ".wav", "audio/x-wav": ".wav", "audio/webm": ".webm", "audio/flac": ".flac", "audio/amr": ".amr",
+	}
+	return "audio" + cmp.Or(of[strings.TrimSpace(kind)], ".ogg")
+}
+
+// execute runs the command and waits for its end.
+func (j *job) execute(ctx context.Context, rt runtime.Runtime, user runtime.User, dir string) (runtime.Exit, error) {
+	limits := j.settings.Limits
+	limits.PIDs = maxTasks
+	script, err := j.script(user)
+	if err != nil {
+		return runtime.Exit{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	proc, err := rt.Start(ctx, runtime.Spec{
+		RunID: runID(j.ID), Command: script, Image: j.settings.Agent.Image, Limits: limits,
+		Dir: dir, User: user, Env: runtime.Environ(j.w.cfg.Environ, nil), LogPath: os.DevNull, Redact: j.w.cfg.Redact,
+	})
+	if err != nil {
+		return runtime.Exit{}, err
+	}
+	failpoint.At(failpoint.Transcribing)
+	proc.CloseInput()
+	watch := time.NewTicker(watchInterval)
+	defer watch.Stop()
+	var full error
+	for {
+		select {
+		case ev := <-proc.Events():
+			if ev.Exit != nil {
+				return *ev.Exit, full
+			}
+		case <-watch.C:
+			if full == nil && size(dir, runtime.TempOf(rt, runID(j.ID))) > j.w.disk.folder {
+				full = fmt.Errorf("it has written more than %d MiB", j.w.disk.folder>>20)
+				cancel()
+			}
+		}
+	}
+}
+
+const exitNotFound = 127
+
+// failure is why a command failed; it is empty if it did not.
+func failure(exit runtime.Exit, err error) result {
+	if err == nil && exit.Err == nil && exit.Code == 0 && exit.Signal == 0 {
+		return result{}
+	}
+	if err == nil {
+		if err = exit.Err; err == nil {
+			err = errors.New(exit.Reason())
+		}
+		if said := lastLine(exit.StderrTail); said != "" {
+			err = fmt.Errorf("%w: %s", err, said)
+		}
+	}
+	if exit.Code == exitNotFound {
+		return result{problem: problemMissing, err: err}
+	}
+	return result{problem: problemFailed, err: err}
+}
+
+// lastLine is the last line of a text.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

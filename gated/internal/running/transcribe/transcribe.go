@@ -1,0 +1,273 @@
+// Package transcribe runs the command that a group names for its audio files, in config.transcribe, and stores what it prints. A turn
+// waits for that, as for its files, until a deadline that is stored: whatever the command does, the turn starts then.
+package transcribe
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"arizuko/gated/internal/running/groupfiles"
+	"arizuko/gated/internal/running/runtime"
+	"arizuko/pkg/failpoint"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// tick is how often files that have come are looked for, as long as some are to be transcribed.
+	tick = 200 * time.Millisecond
+	// sweepInterval is how often that is looked for without a poke.
+	sweepInterval = time.Minute
+	// maxJobs is how many commands run at once; of a group there is one.
+	maxJobs = 2
+	// page is how many wanted transcripts one pass looks at.
+	page = 1000
+	// maxFileWait is how long a turn waits for files, before it waits for their transcripts: its deadline is not later than both,
+	// however many messages join it.
+	maxFileWait = time.Minute
+)
+
+// retryAfter is how long a command that the machine could not run waits before its next attempts: an engine that restarts is back
+// after some seconds. A command that itself takes all that the machine gives it looks the same, so the attempts are few.
+var retryAfter = []time.Duration{time.Second, 3 * time.Second, 9 * time.Second}
+
+// What agents and users read if there is no transcript.
+const (
+	problemMissing = "the program that transcribes is not there"
+	problemFailed  = "the program that transcribes failed"
+	problemEmpty   = "the program that transcribes wrote nothing"
+	problemFile    = "the file could not be read"
+	problemOff     = "transcripts were switched off"
+)
+
+// result is what a command printed, or the problem in words for users, with its error for the log.
+type result struct {
+	text, problem string
+	err           error
+}
+
+// Groups is what is known about groups.
+type Groups interface {
+	// Settings is a group's configuration over the instance's; problems are the mistakes in it.
+	Settings(folder string) (c groupconfig.Config, problems, err error)
+	// Owner is the user of a group's agents, zero for gated's own.
+	Owner(folder string) (runtime.User, error)
+	// Files opens the files of messages.
+	Files() *groupfiles.Files
+	// Poked starts turns that wait for nothing any more.
+	Poked()
+}
+
+// Config of a Worker.
+type Config struct {
+	Groups   Groups
+	Runtimes map[groupconfig.Runtime]runtime.Runtime
+	Environ  []string // gated's, of which commands get PATH, HOME, LANG and TZ
+	Data     string   // the data folder, absolute
+	Redact   func(string) string
+	Now      func() time.Time
+}
+
+// Worker transcribes.
+type Worker struct {
+	cfg   Config
+	st    *store.Store
+	log   *slog.Logger
+	meter meter
+	disk  diskLimits
+	retry []time.Duration
+	poked chan struct{}
+
+	all    sync.WaitGroup
+	mu     sync.Mutex
+	jobs   map[int64]*job // that run, by transcript
+	former map[int64]bool // transcripts whose jobs of an earlier gated may still run
+}
+
+// New makes a worker; Run starts it.
+func New(cfg Config, st *store.Store, log *slog.Logger, reg prometheus.Registerer) *Worker {
+	return &Worker{cfg: cfg, st: st, log: log, meter: newMeter(reg), disk: diskLimits{maxFile, maxFolder}, retry: retryAfter, poked: make(chan struct{}, 1), jobs: map[int64]*job{}, former: map[int64]bool{}}
+}
+
+// Poke makes the worker look for what is to be transcribed.
+func (w *Worker) Poke() {
+	select {
+	case w.poked <- struct{}{}:
+	default:
+	}
+}
+
+// Run transcribes until ctx ends. What runs then is killed; the next gated runs it again.
+func (w *Worker) Run(ctx context.Context) error {
+	defer w.all.Wait()
+	former := w.findFormer()
+	w.all.Go(func() { w.endFormer(ctx, former) })
+	outage := store.NewOutage(w.log, "transcripts")
+	for {
+		wanted, err := w.pass(ctx)
+		wait := time.NewTimer(sweepInterval)
+		if outage.Note(ctx, err) != nil || wanted > 0 {
+			wait.Reset(tick)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.poked:
+		case <-wait.C:
+		}
+		wait.Stop()
+	}
+}
+
+// pass looks at what is wanted. It starts commands, and ends what has had its time.
+func (w *Worker) pass(ctx context.Context) (wanted int, err error) {
+	all, err := w.st.WantedTranscripts(ctx, page)
+	if err != nil {
+		return 0, err
+	}
+	read := map[string]groupconfig.Config{}
+	for i := range all {
+		if err := w.step(ctx, &all[i], read); err != nil {
+			return 0, err
+		}
+	}
+	return len(all), nil
+}
+
+// step ends a wanted transcript, or starts its command, if its time has come. read are the groups' settings that this pass has read.
+func (w *Worker) step(ctx context.Context, t *store.WantedTranscript, read map[string]groupconfig.Config) error {
+	now := w.cfg.Now().UnixMilli()
+	switch {
+	case !t.TurnWaits, t.Until != 0 && now >= t.Until:
+		return w.end(ctx, t, result{problem: msg.TranscriptLate, err: w.cancel(t.ID)})
+	case t.Pending:
+		return nil
+	case t.File.Path == "" || t.File.Error != "":
+		return w.end(ctx, t, result{problem: problemFile})
+	}
+	settings, known := read[t.Folder]
+	if !known {
+		own, problems, err := w.cfg.Groups.Settings(t.Folder)
+		if err != nil {
+			return err
+		}
+		if problems != nil || own.Transcribe == "" {
+			return w.end(ctx, t, result{problem: problemOff, err: problems})
+		}
+		settings, read[t.Folder] = own, own
+	}
+	if t.Until == 0 {
+		limit := settings.Timeouts.ForTranscripts()
+		t.Until = min(now+limit.Milliseconds(), t.TurnCreated+(maxFileWait+limit).Milliseconds())
+		hold := func(tx *store.Tx) error { return tx.HoldForTranscript(t.ID, t.TurnID, t.Until, now) }
+		if err := w.st.Write(ctx, hold); err != nil {
+			return err
+		}
+	}
+	w.start(ctx, t, settings)
+	return nil
+}
+
+// start runs the command of a transcript unless it runs, or there is no room.
+func (w *Worker) start(ctx context.Context, t *store.WantedTranscript, settings groupconfig.Config) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.jobs) >= maxJobs || w.former[t.ID] {
+		return
+	}
+	for _, other := range w.jobs { // the transcript itself among them
+		if other.Folder == t.Folder {
+			return
+		}
+	}
+	left := time.Duration(t.Until-w.cfg.Now().UnixMilli()) * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, left)
+	j := &job{WantedTranscript: *t, w: w, settings: settings, cancel: cancel}
+	w.jobs[t.ID] = j
+	w.all.Go(func() {
+		defer cancel()
+		w.finish(ctx, j)
+	})
+}
+
+// finish runs a job and stores its end.
+func (w *Worker) finish(ctx context.Context, j *job) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			w.log.Error("panic", "step", "transcribing", "row", j.MessageID, "panic", cause, "stack", string(debug.Stack()))
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.jobs, j.ID)
+	}()
+	r := w.attempts(ctx, j)
+	failpoint.At(failpoint.Transcribed)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return // gated stops, or the turn waits no longer
+	}
+	if ctx.Err() != nil {
+		r = result{problem: msg.TranscriptLate, err: r.err}
+	}
+	if err := w.end(context.WithoutCancel(ctx), &j.WantedTranscript, r); err != nil {
+		w.log.Error("storing a transcript failed; retrying", "row", j.MessageID, "err", err)
+	}
+}
+
+// attempts runs a job until it ends by itself, and not by what the machine lacked.
+func (w *Worker) attempts(ctx context.Context, j *job) result {
+	r := j.run(ctx)
+	for _, wait := range w.retry {
+		if runtime.ClassOf(r.err) != runtime.ClassMachine {
+			break
+		}
+		w.mu.Lock()
+		j.failed = r.err
+		w.mu.Unlock()
+		w.log.Warn("starting a transcription failed; retrying", "row", j.MessageID, "folder", j.Folder, "wait", wait, "err", r.err)
+		select {
+		case <-ctx.Done():
+			return r
+		case <-time.After(wait):
+		}
+		r = j.run(ctx)
+	}
+	return r
+}
+
+// end stores the end of a transcript, and lets its turn start.
+func (w *Worker) end(ctx context.Context, t *store.WantedTranscript, r result) error {
+	now := w.cfg.Now().UnixMilli()
+	stored := false
+	err := w.st.Write(ctx, func(tx *store.Tx) (err error) {
+		stored, err = tx.EndTranscript(t.ID, r.text, r.problem, now)
+		return err
+	})
+	if err != nil || !stored {
+		return err
+	}
+	w.meter.count(r.problem)
+	if r.problem != "" {
+		w.log.Warn("transcription failed", "row", t.MessageID, "turn", t.TurnID, "folder", t.Folder, "file", t.File.Path, "reason", r.problem, "err", r.err)
+	}
+	w.cfg.Groups.Poked()
+	return nil
+}
+
+// cancel kills a command, and returns why its last attempt failed, nil if none did.
+func (w *Worker) cancel(id int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j := w.jobs[id]
+	if j == nil {
+		return nil
+	}
+	j.cancel()
+	return j.failed
+}

@@ -1,0 +1,155 @@
+// Package turncontext reads what a turn's prompt shows: its messages, what they reply to,
+// the recent lines of the chat, and rows of the group's other chats.
+package turncontext
+
+import (
+	"context"
+	"time"
+
+	"arizuko/gated/internal/shown/prompt"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// Reader reads prompts.
+type Reader struct {
+	Store     store.Reader
+	Operators map[string]bool // senders whose messages prompts mark
+	Location  *time.Location  // of times in prompts
+	Names     []string        // of the assistant in all groups
+	// Files replaces the paths of attachments by those in the group's folder, "" with an
+	// error in the attachment if there is none.
+	Files func(folder string, rows []*msg.Message) error
+}
+
+// Request is the turn whose prompt is read.
+type Request struct {
+	Turn  *msg.Turn
+	Facts store.PromptFacts
+	Group groupconfig.Config // of the turn's group
+	Shown Shown
+	// NewSession says that the agent begins a session with this prompt.
+	NewSession bool
+	Moment     Moment
+}
+
+// Shown is what the run of a turn has been shown. The zero value is that of a run before
+// its first prompt.
+type Shown struct {
+	Prompted bool
+	Through  int64                 // rows of other chats up to this decision
+	Upto     int64                 // recent lines of the chat up to this row
+	Rows     map[int64]bool        // other rows, by id, and the ones that they were made from
+	Own      func(turn int64) bool // reports its own turns, whose answers it wrote; nil for none
+}
+
+// Moment is the time at which a prompt is made: rows of other chats are those that were
+// there then.
+type Moment struct {
+	At         time.Time
+	BeforeTurn int64 // of the turns answered before, those with a lower id
+	Through    int64 // decisions up to this one
+}
+
+// Prompt is a prompt and what it adds to what its run has been shown.
+type Prompt struct {
+	Text    string
+	Through int64 // see Shown
+	upto    int64
+	rows    []*msg.Message
+}
+
+// Add adds what a prompt shows.
+func (s *Shown) Add(p *Prompt) {
+	if s.Rows == nil {
+		s.Rows = map[int64]bool{}
+	}
+	for _, m := range p.rows {
+		s.Rows[m.ID] = true
+		if m.DerivedFrom != 0 {
+			s.Rows[m.DerivedFrom] = true
+		}
+	}
+	s.Prompted, s.Through, s.Upto = true, p.Through, max(s.Upto, p.upto)
+}
+
+// Read makes the prompt of a turn, with what its run has not been shown yet.
+func (r Reader) Read(ctx context.Context, q Request) (p Prompt, err error) {
+	in := prompt.Input{Turn: q.Turn, Kind: q.Facts.Kind, Title: q.Facts.Title, Operators: r.Operators, Location: r.Location}
+	if in.Messages, err = r.Store.TurnMessages(ctx, q.Turn.ID); err != nil {
+		return p, err
+	}
+	if err = r.files(ctx, q.Turn.Folder, in.Messages); err != nil {
+		return p, err
+	}
+	if q.Facts.HasSystem {
+		if in.System, err = r.system(ctx, q.Turn.ID); err != nil {
+			return p, err
+		}
+	}
+	chain, err := r.replyChain(ctx, &q, in.Messages)
+	if err != nil {
+		return p, err
+	}
+	in.ReplyChain, in.RowIDs = chain.rows, chain.rowIDs
+	if err = r.chainFiles(ctx, q.Turn.Folder, in.ReplyChain); err != nil {
+		return p, err
+	}
+
+	isolated := prompt.ShouldSkipContext(in.Messages)
+	if !isolated {
+		if in.ChannelContext, err = r.window(ctx, &q, in.Messages, chain.rows); err != nil {
+			return p, err
+		}
+		p.upto = newest(in.Messages)
+	}
+	if p.Through, err = r.observed(ctx, &q, isolated, &in); err != nil {
+		return p, err
+	}
+	p.rows = append(p.rows, in.Messages...)
+	p.rows = append(p.rows, in.ReplyChain...)
+	p.Text = prompt.Build(in)
+	return p, nil
+}
+
+// chainFiles gives the files of a reply chain that are for the group their paths in its folder. Those of others, and of
+// answers, have none.
+func (r Reader) chainFiles(ctx context.Context, folder string, rows []*msg.Message) error {
+	var taken []*msg.Message
+	for _, m := range rows {
+		if m.FilesFor(folder) {
+			taken = append(taken, m)
+			continue
+		}
+		for i := range m.Attachments {
+			m.Attachments[i].Path = ""
+		}
+	}
+	return r.files(ctx, folder, taken)
+}
+
+// files gives the files of messages their paths in the group's folder, and their transcripts.
+func (r Reader) files(ctx context.Context, folder string, rows []*msg.Message) error {
+	if err := r.Files(folder, rows); err != nil {
+		return err
+	}
+	return r.Store.FillTranscripts(ctx, rows)
+}
+
+func (r Reader) system(ctx context.Context, turn int64) (lines []prompt.SystemLine, err error) {
+	stored, err := r.Store.TurnSystemMessages(ctx, turn)
+	for _, s := range stored {
+		lines = append(lines, prompt.SystemLine{Origin: s.Origin, Event: s.Event, Body: s.Body})
+	}
+	return lines, err
+}
+
+// newest is the highest id of a turn's rows: its context is of the time when that row
+// was stored.
+func newest(batch []*msg.Message) (id int64) {
+	for _, m := range batch {
+		id = max(id, m.ID)
+	}
+	return id
+}

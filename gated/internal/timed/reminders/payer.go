@@ -1,0 +1,68 @@
+package reminders
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	authority "arizuko/gated/internal/deciding/decide"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+// origin is for whom a reminder fires.
+func (s *Scheduler) origin(r *msg.Reminder) authority.Origin {
+	return authority.OriginOf(&msg.Message{OnBehalfOf: r.Payer()}, s.cfg.Operators)
+}
+
+// members is what the members of the reminder's group may do, nil for no group.
+func (s *Scheduler) members(ctx context.Context, r store.Reader, folder string) (*groupconfig.Members, error) {
+	group, err := r.Group(ctx, folder)
+	if err != nil || group == nil {
+		return nil, err
+	}
+	m, _ := groupconfig.ReadMembers(group.Config) // gated's log has the error once the group gets a message
+	return &m, nil
+}
+
+// excluded says why a reminder ends whose sender may not use the group any more, "" if it goes on. Of those made before
+// senders were kept, an agent counts as the sender.
+func (s *Scheduler) excluded(members *groupconfig.Members, r *msg.Reminder) string {
+	by := s.origin(r)
+	if old := by.Sender == "" || strings.HasPrefix(by.Sender, "agent:") || strings.HasPrefix(by.Sender, reminderSender); old {
+		return ""
+	}
+	if by.May(authority.ActUse, members) != "" {
+		return fmt.Sprintf("%s, who asked for it, may not use group %s any more, by its access", by.Sender, r.Folder)
+	}
+	return ""
+}
+
+// overRate decides about a prompt whose sender has no turn left in the group: one that fires once ends, one that repeats
+// skips the slot. The chat gets one notice an hour. It reads the turns in the transaction that adds the next one.
+func (s *Scheduler) overRate(tx *store.Tx, f *firing, now int64) (over bool, err error) {
+	by := s.origin(f.Reminder)
+	if f.Turn == nil || f.Slot == 0 || !by.Pays(f.members) {
+		return false, nil
+	}
+	ctx := context.Background() // of a transaction, which is not left half done
+	n, first, err := tx.PaidTurns(ctx, f.Folder, by.Sender, now-authority.RateTime, f.members.Rate)
+	if err != nil || n < f.members.Rate {
+		return false, err
+	}
+	f.limited = true
+	notified, err := tx.NotifiedOfLimit(ctx, f.ChatJID, by.Sender, now-authority.RateTime)
+	if err != nil || notified {
+		return true, err
+	}
+	wait := max((time.Duration(first+authority.RateTime-now) * time.Millisecond).Round(time.Minute), time.Minute)
+	_, _, err = tx.PutMessage(&msg.Message{
+		ChatJID: f.ChatJID, Direction: msg.Out, IsBot: true, Sender: "agent:" + f.Folder, Source: msg.SourceNotice, OnBehalfOf: by.Sender,
+		Content: fmt.Sprintf("A task that a reminder was to start is not done: %s, who asked for it, has had the %d answers an hour that this group gives each user. Ask again in %d min. Further ones are left out without a message.",
+			by.Sender, f.members.Rate, int(wait.Minutes())),
+		Topic: f.Turn.Place, ThreadID: f.Turn.ThreadID, Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(f.ChatJID),
+	})
+	return true, err
+}
