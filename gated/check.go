@@ -98,7 +98,7 @@ func limitsProblem(defaults groupconfig.Config, runtimes map[groupconfig.Runtime
 // in any case: an engine may come up later.
 func (g *gated) tryAgents(ctx context.Context) error {
 	g.Log.Info("agents run", "runtime", g.defaults.Agent.Runtime, "user", g.users.Describe())
-	if url := g.cfg.toolsURLs(g.tools.Addr())(g.defaults.Agent.Runtime); url != "" {
+	if url := g.cfg.toolsURLs(g.tools.addr())(g.defaults.Agent.Runtime); url != "" {
 		g.Log.Info("agents have tools", "url", url)
 	} else {
 		g.Log.Warn("agents have no tools", "reason", g.cfg.describeTools())

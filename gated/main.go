@@ -176,10 +176,10 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if g.tools, err = g.listenForTools(); err != nil {
+	if err = g.listenForTools(); err != nil {
 		return err
 	}
-	if g.runtimes, err = g.cfg.runtimes(root, forward(g.tools.Addr()), environ()); err != nil {
+	if g.runtimes, err = g.cfg.runtimes(root, forward(g.tools.addr()), environ()); err != nil {
 		return err
 	}
 	if g.users, err = g.cfg.users(root, g.Log); err != nil {
@@ -191,19 +191,15 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: g.users,
 		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now, Operators: g.cfg.Operators, AskTimeout: g.cfg.AskTimeout, WaitMark: g.cfg.WaitMark,
 		Redact: hidden.String, Growing: hidden.Growing, Report: g.problems.ofAgents,
-		Peers: g.peers(), MediaQuota: g.cfg.MediaQuota, MediaDaily: g.cfg.MediaDaily, Tools: g.tools.tokens, ToolsURL: g.cfg.toolsURLs(g.tools.Addr()),
+		Peers: g.peers(), MediaQuota: g.cfg.MediaQuota, MediaDaily: g.cfg.MediaDaily, Tools: g.tools.access, ToolsURL: g.cfg.toolsURLs(g.tools.addr()),
 	}, g.Store, g.Log, g.Metrics)
-	g.tools.services.Runs, g.tools.services.Asks, g.tools.services.Files, g.tools.services.MediaDaily = g.agents, g.agents, g.agents.Files(), g.cfg.MediaDaily
 	if g.objects, err = contextobjects.Open(ctx, g.contextSettings(), g.Store, g.Now().UnixMilli()); err != nil {
 		return err
 	}
 	homes := &chats.Chats{}
 	g.reminders = g.newReminders(homes)
-	g.tools.services.Objects, g.tools.services.Reminders, g.tools.services.Operators = g.objects, g.reminders, g.cfg.Operators
-	g.tools.services.Chats, g.tools.services.Zone = homes, reminders.LocalZone()
 	routd := g.Client("routd", g.cfg.RoutdURL).Direct()
-	g.tools.services.Routd = routd
-	g.serveTools()
+	g.serveTools(homes, routd)
 	daemons, err := g.daemons()
 	if err != nil {
 		return err

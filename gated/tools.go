@@ -8,35 +8,57 @@ import (
 	"net/url"
 	"strings"
 
+	"arizuko/gated/internal/chats"
+	"arizuko/gated/internal/running/agents"
 	"arizuko/gated/internal/running/runtime"
+	"arizuko/gated/internal/timed/reminders"
 	"arizuko/gated/internal/tools"
 	"arizuko/pkg/config"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/msg"
 )
 
 // toolServer serves the tools of agents on a listener of its own.
 type toolServer struct {
-	*httpx.Server
-	tokens   *tools.Tokens
-	services *tools.Services
+	listener net.Listener
+	tokens   tools.Tokens
+	server   *httpx.Server // nil until serveTools
 }
 
-// listenForTools binds the listener. It serves once the services are complete.
-func (g *gated) listenForTools() (s toolServer, err error) {
-	s.tokens = &tools.Tokens{}
-	s.services = &tools.Services{Store: g.Store, Now: g.Now, Log: g.Log}
-	s.Server, err = httpx.Listen(string(g.cfg.MCPAddr), tools.NewHandler(s.tokens, s.services, g.Log, g.Metrics), g.Log)
-	if err != nil {
-		return s, fmt.Errorf("GATED_MCP_ADDR: %w", err)
+// addr is where it listens, "host:port".
+func (s *toolServer) addr() string { return s.listener.Addr().String() }
+
+// access gives a run its access to the tools.
+func (s *toolServer) access(run msg.Run, redact func(string) string) agents.Access {
+	return s.tokens.Issue(run, redact)
+}
+
+func (s *toolServer) close(ctx context.Context) error {
+	if s.server == nil {
+		return s.listener.Close()
 	}
-	g.Stop.Add("tools", s.Close)
-	return s, nil
+	return s.server.Close(ctx)
+}
+
+// listenForTools binds the listener: agents are told its port.
+func (g *gated) listenForTools() (err error) {
+	if g.tools.listener, err = net.Listen("tcp", string(g.cfg.MCPAddr)); err != nil {
+		return fmt.Errorf("GATED_MCP_ADDR: listen on %s: %w", g.cfg.MCPAddr, err)
+	}
+	g.Stop.Add("tools", g.tools.close)
+	return nil
 }
 
 // serveTools answers agents until the listener is closed, after all runs have ended.
-func (g *gated) serveTools() {
-	go func() { g.toolsFailed <- g.tools.Serve() }()
+func (g *gated) serveTools(homes *chats.Chats, routd *httpx.Client) {
+	handler := tools.NewHandler(&g.tools.tokens, &tools.Services{
+		Store: g.Store, Runs: g.agents, Asks: g.agents, Files: g.agents.Files(), MediaDaily: g.cfg.MediaDaily,
+		Routd: routd, Now: g.Now, Operators: g.cfg.Operators, Chats: homes, Zone: reminders.LocalZone(),
+		Reminders: g.reminders, Objects: g.objects, Log: g.Log,
+	}, g.Log, g.Metrics)
+	g.tools.server = httpx.NewServer(g.tools.listener, handler, g.Log)
+	go func() { g.toolsFailed <- g.tools.server.Serve() }()
 }
 
 // watchTools ends the process if the listener fails.

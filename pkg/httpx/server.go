@@ -34,7 +34,7 @@ type Server struct {
 // http.ResponseController. At most MaxConns connections are open; at the limit a new one replaces
 // the one that has waited longest for its client.
 func Listen(addr string, handler http.Handler, log *slog.Logger) (*Server, error) {
-	return listen(addr, handler, log, limits{body: bodyTimeout, answer: answerTimeout, conns: MaxConns})
+	return listen(addr, handler, log, usual())
 }
 
 // limits of a server.
@@ -43,12 +43,19 @@ type limits struct {
 	conns        func() int
 }
 
+func usual() limits { return limits{body: bodyTimeout, answer: answerTimeout, conns: MaxConns} }
+
 func listen(addr string, handler http.Handler, log *slog.Logger, limits limits) (*Server, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
 	return newServer(listener, handler, log, limits), nil
+}
+
+// NewServer serves on a listener, which it closes with itself.
+func NewServer(listener net.Listener, handler http.Handler, log *slog.Logger) *Server {
+	return newServer(listener, handler, log, usual())
 }
 
 func newServer(listener net.Listener, handler http.Handler, log *slog.Logger, limits limits) *Server {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -69,7 +70,7 @@ func TestAskUser_SameQuestionAgain_IsAnotherOnceAnswered(t *testing.T) {
 	if err != nil || len(asks) != 2 {
 		t.Errorf("%d questions, %v", len(asks), err)
 	}
-	f.access.Begin(f.turn.ID, Settings{}) // the next attempt at the turn
+	f.access.Begin(f.turn.ID, &groupconfig.Config{}) // the next attempt at the turn
 	f.works("ask_user", call)
 	if asks, _ = f.st.TurnAsks(t.Context(), f.turn.ID); len(asks) != 2 {
 		t.Errorf("after a retry %d questions", len(asks))

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/authority"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -30,12 +30,12 @@ func (c *Caller) barred(ctx context.Context, r store.Reader, folder string) (sen
 	if err != nil || members == nil || members.Access == nil {
 		return "", err
 	}
-	if c.origin.May(decide.ActUse, members) != "" {
+	if c.origin.May(authority.Use, members) != "" {
 		return c.origin.Sender, nil
 	}
 	rows, err := r.TurnMessages(ctx, c.Turn.ID)
 	for _, m := range rows {
-		if o := decide.OriginOf(m, c.Services.Operators); o.May(decide.ActUse, members) != "" {
+		if o := authority.OriginOf(m, c.Services.Operators); o.May(authority.Use, members) != "" {
 			return o.Sender, nil
 		}
 	}
@@ -70,10 +70,10 @@ func (c *Caller) checkWork(ctx context.Context, tx *store.Tx, folder string) err
 		return err
 	}
 	now := c.Services.now()
-	n, first, err := tx.PaidTurns(ctx, folder, c.origin.Sender, now-decide.RateTime, members.Rate)
+	n, first, err := tx.PaidTurns(ctx, folder, c.origin.Sender, now-authority.RateTime, members.Rate)
 	if err == nil && n >= members.Rate {
 		err = refuse("%.100s, for whom you work, has had the %d turns an hour that group %s gives each user: do it yourself, or say in your answer what is left undone; there is one more in %s",
-			c.origin.Sender, members.Rate, folder, max(time.Duration(first+decide.RateTime-now)*time.Millisecond, time.Minute).Round(time.Minute))
+			c.origin.Sender, members.Rate, folder, max(time.Duration(first+authority.RateTime-now)*time.Millisecond, time.Minute).Round(time.Minute))
 	}
 	return err
 }
@@ -99,10 +99,10 @@ func (c *Caller) checkPin(ctx context.Context, r store.Reader, jid, text string)
 }
 
 // originOf is for whom a turn works: the sender of the message that it answers.
-func (s *Services) originOf(ctx context.Context, t *msg.Turn) (decide.Origin, error) {
+func (s *Services) originOf(ctx context.Context, t *msg.Turn) (authority.Origin, error) {
 	trigger, err := s.Store.Message(ctx, t.TriggerMessageID)
 	if err != nil || trigger == nil {
-		return decide.Origin{Sender: msg.AgentSender(t.Folder)}, err
+		return authority.Origin{Sender: msg.AgentSender(t.Folder)}, err
 	}
-	return decide.OriginOf(trigger, s.Operators), nil
+	return authority.OriginOf(trigger, s.Operators), nil
 }

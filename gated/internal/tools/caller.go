@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/authority"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -33,9 +33,9 @@ type Caller struct {
 	Redact func(string) string
 
 	access *Access
-	origin decide.Origin // for whom the turn works
-	place  *place        // nil in tests
-	copies int           // how often the call stores its arguments, 0 for once
+	origin authority.Origin // for whom the turn works
+	place  *place           // nil in tests
+	copies int              // how often the call stores its arguments, 0 for once
 }
 
 // requestChars is enough of a random text to find the lines of a call in a log: 40 bits.
@@ -72,8 +72,8 @@ func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller,
 		return nil, err
 	}
 	return &Caller{
-		Services: s, Tool: tool, Request: rand.Text()[:requestChars], RunID: a.run.ID, Turn: t, AssistantName: settings.AssistantName,
-		Observe: cmp.Or(settings.Observe, groupconfig.ObserveShared), Long: settings.Long, Redact: a.redact, access: a, origin: origin,
+		Services: s, Tool: tool, Request: rand.Text()[:requestChars], RunID: a.run.ID, Turn: t, AssistantName: settings.assistantName,
+		Observe: cmp.Or(settings.observe, groupconfig.ObserveShared), Long: settings.long, Redact: a.redact, access: a, origin: origin,
 	}, nil
 }
 

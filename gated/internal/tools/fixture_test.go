@@ -182,7 +182,7 @@ func (f *fixture) startRun(folder, chat, text string) (*msg.Message, *msg.Turn, 
 	f.write(func(tx *store.Tx) error { return tx.StartRun(&run, turn.ID) })
 	access := f.tokens.Issue(run, strings.NewReplacer("hunter2", "[redacted]").Replace)
 	f.t.Cleanup(access.Close)
-	access.Begin(turn.ID, Settings{AssistantName: "ari", Observe: groupconfig.ObserveShared})
+	access.Begin(turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveShared})
 	access.SetTurn(turn.ID)
 	return m, turn, access
 }

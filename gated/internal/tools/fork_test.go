@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -155,7 +156,7 @@ func (f *fixture) in(chatJID, thread, topic string, set ...func(*msg.Turn)) {
 	f.write(func(tx *store.Tx) error { return tx.StartRun(&run, f.turn.ID) })
 	f.access = f.tokens.Issue(run, strings.NewReplacer().Replace)
 	f.t.Cleanup(f.access.Close)
-	f.access.Begin(f.turn.ID, Settings{AssistantName: "ari"})
+	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari"})
 	f.access.SetTurn(f.turn.ID)
 }
 

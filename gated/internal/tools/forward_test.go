@@ -136,7 +136,7 @@ func (f *fixture) startTurn(m *msg.Message, turn *msg.Turn) (*msg.Turn, *Access)
 	})
 	access := f.tokens.Issue(run, strings.NewReplacer().Replace)
 	f.t.Cleanup(access.Close)
-	access.Begin(turn.ID, Settings{AssistantName: "ari", Observe: groupconfig.ObserveShared})
+	access.Begin(turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveShared})
 	access.SetTurn(turn.ID)
 	return turn, access
 }

@@ -29,7 +29,7 @@ func (f *fixture) retry() {
 	})
 	f.access = f.tokens.Issue(run, func(s string) string { return s })
 	f.t.Cleanup(f.access.Close)
-	f.access.Begin(f.turn.ID, Settings{AssistantName: "ari", Observe: groupconfig.ObserveShared})
+	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveShared})
 	f.access.SetTurn(f.turn.ID)
 }
 

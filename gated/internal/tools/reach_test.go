@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -16,7 +17,7 @@ func TestDelegatedTurn_ChatOfItsParent_IsOutOfReach(t *testing.T) {
 		Kind: msg.Delegation, TurnID: f.turn.ID, RootTurnID: f.turn.ID, Depth: 1, Folder: folder, ChatJID: chat,
 	}}
 	turn, child := f.startTurn(m, &msg.Turn{Kind: msg.Delegated, Folder: "acme/eng", ChatJID: chat, Depth: 1, RootTurnID: f.turn.ID})
-	child.Begin(turn.ID, Settings{AssistantName: "ari", Observe: "all"})
+	child.Begin(turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: "all"})
 	for tool, arguments := range map[string]string{
 		"inject_message": `{"chat_jid":"OWN_CHAT","content":"hi"}`, "get_thread": `{"message_id":OWN_MESSAGE}`, "broadcast": `{"text":"hi","chats":["OWN_CHAT"]}`,
 	} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -121,7 +122,7 @@ func TestReminders_OfOtherDirectMessages_StayThere(t *testing.T) {
 	if text, isError := f.callAs(there, "reminder_cancel", fmt.Sprintf(`{"id":%d}`, private)); isError {
 		t.Error(text)
 	}
-	f.access.Begin(f.turn.ID, Settings{AssistantName: "ari", Observe: "all"})
+	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: "all"})
 	second := f.reminder(folder, direct)
 	f.works("reminder_cancel", fmt.Sprintf(`{"id":%d}`, second))
 }

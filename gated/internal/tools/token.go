@@ -26,8 +26,7 @@ type Tokens struct {
 	offered []string // the names of the tools that are served
 }
 
-// Access is what a token gives: the tools, on behalf of one run. A nil Access is that of
-// a run without tools.
+// Access is what a token gives: the tools, on behalf of one run.
 type Access struct {
 	tokens *Tokens
 	run    msg.Run
@@ -41,7 +40,7 @@ type Access struct {
 	mu       sync.Mutex
 	before   func(context.Context) error // a call waits for it first; nil for nothing
 	turn     int64                       // the turn at work, 0 for none
-	settings Settings
+	settings settings
 	acted    map[int64]map[string]int // turn → calls that acted in this attempt, by hash
 }
 
@@ -88,19 +87,11 @@ func (t *Tokens) Find(r *http.Request) *Access {
 	return a
 }
 
-// Token is the bearer token, "" for a run without tools.
-func (a *Access) Token() string {
-	if a == nil {
-		return ""
-	}
-	return a.token
-}
+// Token is the bearer token.
+func (a *Access) Token() string { return a.token }
 
 // Tools are the names of the tools that it gives.
 func (a *Access) Tools() []string {
-	if a == nil {
-		return nil
-	}
 	a.tokens.mu.Lock()
 	defer a.tokens.mu.Unlock()
 	return slices.Clone(a.tokens.offered)
@@ -108,31 +99,25 @@ func (a *Access) Tools() []string {
 
 // Close makes the token invalid and ends its calls. It may be called more than once.
 func (a *Access) Close() {
-	if a == nil {
-		return
-	}
 	a.tokens.mu.Lock()
 	delete(a.tokens.live, sha256.Sum256([]byte(a.token)))
 	a.tokens.mu.Unlock()
 	a.cancel()
 }
 
-// Settings are what a group's configuration says about the calls of an attempt at a turn.
-type Settings struct {
-	AssistantName string              // on the run's messages
-	Observe       groupconfig.Observe // what it may read of the group's other chats
-	Long          groupconfig.Long    // what becomes of blocks that do not fit into one message
+// settings are what a group's configuration says about the calls of an attempt at a turn.
+type settings struct {
+	assistantName string              // on the run's messages
+	observe       groupconfig.Observe // what it may read of the group's other chats
+	long          groupconfig.Long    // what becomes of blocks that do not fit into one message
 }
 
-// Begin begins an attempt at a turn.
-func (a *Access) Begin(turn int64, settings Settings) {
-	if a == nil {
-		return
-	}
+// Begin begins an attempt at a turn, by the group's configuration.
+func (a *Access) Begin(turn int64, c *groupconfig.Config) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.acted, turn)
-	a.settings = settings
+	a.settings = settings{assistantName: c.AssistantName, observe: c.Observe, long: c.Long}
 }
 
 // BeforeCalls sets what each call waits for before it is attributed to the turn at work.
@@ -156,16 +141,13 @@ func (a *Access) await(ctx context.Context) error {
 // SetTurn says which turn the run works on: its oldest unanswered one, 0 for none. Calls
 // are on behalf of that turn.
 func (a *Access) SetTurn(turn int64) {
-	if a == nil {
-		return
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.turn = turn
 }
 
 // atWork is the turn of a call that begins now, 0 for none, with what Begin was given.
-func (a *Access) atWork() (turn int64, settings Settings) {
+func (a *Access) atWork() (turn int64, s settings) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.turn, a.settings

@@ -61,7 +61,7 @@ func TestSendMessage_GroupWantsFiles_LongBlockFollowsAsFile(t *testing.T) {
 			if tt.chat != chat {
 				_, turn, access = f.startRun("acme/eng", tt.chat, "a table")
 			}
-			access.Begin(turn.ID, Settings{AssistantName: "ari", Long: tt.long})
+			access.Begin(turn.ID, &groupconfig.Config{AssistantName: "ari", Long: tt.long})
 			in, err := json.Marshal(sendMessageIn{Text: text})
 			if err != nil {
 				t.Fatal(err)
@@ -200,11 +200,11 @@ func TestSearchMessages_OwnHistoryOnly(t *testing.T) {
 	for _, before := range []string{"12", "12-", "-", "a-b", "-1-2", "1-2-3"} {
 		f.refused("search_messages", fmt.Sprintf(`{"text":"needle","before":%q}`, before), "is not the next of an earlier result")
 	}
-	f.access.Begin(f.turn.ID, Settings{AssistantName: "ari", Observe: groupconfig.ObserveNone})
+	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveNone})
 	if got := search(`{"text":"needle"}`); len(got) != 2 {
 		t.Errorf("without other chats: %q", got)
 	}
-	f.access.Begin(f.turn.ID, Settings{AssistantName: "ari", Observe: groupconfig.ObserveAll})
+	f.access.Begin(f.turn.ID, &groupconfig.Config{AssistantName: "ari", Observe: groupconfig.ObserveAll})
 	if got := search(`{"text":"needle"}`); len(got) != 4 {
 		t.Errorf("with all chats: %q", got)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"arizuko/gated/internal/authority"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -16,9 +17,6 @@ type Quota struct {
 	NextAt   int64 // when there is one more, unix ms
 	Notified bool  // the chat got a notice about the limit within the hour
 }
-
-// RateTime is the time in which turns are counted against a group's rate, in ms.
-const RateTime = int64(time.Hour / time.Millisecond)
 
 // Limit of what a sender may have the gateway answer in a chat: more than anyone needs, and fewer than a program sends.
 const (
@@ -52,7 +50,7 @@ func (w *step) overCommands(r *Row) bool {
 		return false
 	}
 	w.decide(r, msg.Dropped, msg.ReasonCommandLimit, "")
-	if sent.DroppedAt <= r.ReceivedAt-RateTime {
+	if sent.DroppedAt <= r.ReceivedAt-authority.RateTime {
 		w.reply(r, msg.SourceNotice, textCommandLimit)
 	}
 	sent.DroppedAt = r.ReceivedAt
@@ -74,9 +72,17 @@ func (w *step) commandsOf(r *Row) *Commands {
 
 const textNoPins = "Only operators may pin this chat."
 
+// origin is for whom the row is.
+func (r *Row) origin() authority.Origin {
+	if r.OnBehalfOf == "" {
+		return authority.Origin{Sender: r.Sender, Operator: r.Operator}
+	}
+	return authority.Origin{Sender: r.OnBehalfOf, Operator: r.ForOperator}
+}
+
 // admitted reports whether groups admit the row's origin.
 func (r *Row) admitted(groups ...*groupconfig.Members) bool {
-	return r.origin().May(ActUse, groups...) == ""
+	return r.origin().May(authority.Use, groups...) == ""
 }
 
 // access drops a row for a group that does not admit its sender, or that names such a
@@ -100,7 +106,9 @@ func (w *step) access(r *Row) bool {
 func (w *step) refuse(r *Row) { w.decide(r, msg.Dropped, msg.ReasonNoAccess, "") }
 
 // pins reports whether the row's origin may pin the chat as the row asks for.
-func (r *Row) pins() bool { return r.Pin != nil && r.origin().May(ActPin, r.Home, r.Pin.Members) == "" }
+func (r *Row) pins() bool {
+	return r.Pin != nil && r.origin().May(authority.Pin, r.Home, r.Pin.Members) == ""
+}
 
 // refusePin ends a row that asks for a pin which its sender may not set.
 func (w *step) refusePin(r *Row) {

@@ -93,24 +93,3 @@ func TestStep_TurnsOfAnAgent_CountForTheirOrigin(t *testing.T) {
 	))
 	diff(t, "effects", said(effects), "1 prefix/prefix_topic main; 2 prefix/prefix_topic main; 3 dropped/rate_limit; "+rateReply(3)+"; turn main#a [1=go]; turn main#b [2=go]")
 }
-
-func TestOriginOf(t *testing.T) {
-	t.Parallel()
-	operators := map[string]bool{"telegram:9": true}
-	for name, tc := range map[string]struct {
-		m    msg.Message
-		want Origin
-	}{
-		"user":                        {msg.Message{ChatJID: chat, Sender: "telegram:5"}, Origin{"telegram:5", false}},
-		"operator":                    {msg.Message{ChatJID: chat, Sender: "telegram:9"}, Origin{"telegram:9", true}},
-		"agent":                       {msg.Message{ChatJID: chat, Sender: "agent:main"}, Origin{"agent:main", false}},
-		"agent of a user":             {msg.Message{ChatJID: chat, Sender: "agent:main", OnBehalfOf: "telegram:5"}, Origin{"telegram:5", false}},
-		"agent of an operator":        {msg.Message{ChatJID: chat, Sender: "agent:main", OnBehalfOf: "telegram:9"}, Origin{"telegram:9", true}},
-		"agent of the web's operator": {msg.Message{ChatJID: chat, Sender: "agent:main", OnBehalfOf: msg.WebOperator}, Origin{msg.WebOperator, true}},
-		"name of the web's elsewhere": {msg.Message{ChatJID: chat, Sender: msg.WebOperator}, Origin{msg.WebOperator, false}},
-	} {
-		if got := OriginOf(&tc.m, operators); got != tc.want {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/internal/authority"
 	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
 )
@@ -19,7 +20,7 @@ func sent(n int, at, dropped int64) *Commands {
 
 func TestCommands_MoreThanTheLimit_DroppedWithOneNotice(t *testing.T) {
 	t.Parallel()
-	const now = 10 * RateTime
+	const now = 10 * authority.RateTime
 	pin := func(r *Row) { r.Pin = &Pin{Sticky: layers.Sticky{Sigil: layers.TopicSigil, Name: "fix"}} }
 	for name, tc := range map[string]struct {
 		before *Commands
@@ -33,8 +34,8 @@ func TestCommands_MoreThanTheLimit_DroppedWithOneNotice(t *testing.T) {
 		"many before":                  {sent(19, now-CommandTime+1, 0), command, 3, "aDd"},
 		"many before, a minute ago":    {sent(30, now-CommandTime, 0), command, 2, "aa"},
 		"many of a clock ahead":        {sent(30, now+1, 0), command, 2, "aa"},
-		"notified lately":              {sent(20, now-1, now-RateTime+1), command, 2, "dd"},
-		"notified an hour ago":         {sent(20, now-1, now-RateTime), command, 2, "Dd"},
+		"notified lately":              {sent(20, now-1, now-authority.RateTime+1), command, 2, "dd"},
+		"notified an hour ago":         {sent(20, now-1, now-authority.RateTime), command, 2, "Dd"},
 		"many pins":                    {sent(20, now-1, 0), pin, 1, "D"},
 		"commands of members kept out": {sent(20, now-1, 0), func(r *Row) { command(r); to(closed)(r) }, 1, "n"},
 	} {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"arizuko/gated/internal/authority"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
@@ -135,7 +136,7 @@ func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[strin
 	platform := msg.FamilyOf(m.ChatJID)
 	r := Row{
 		Message: m, Old: m.ReceivedAt-m.Timestamp > maxAge,
-		Operator: msg.IsOperator(operators, m.ChatJID, m.Sender), ForOperator: OriginOf(m, operators).Operator,
+		Operator: msg.IsOperator(operators, m.ChatJID, m.Sender), ForOperator: authority.OriginOf(m, operators).Operator,
 	}
 	if !r.isText() || r.IsBot || r.Old {
 		return r

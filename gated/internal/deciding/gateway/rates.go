@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"arizuko/gated/internal/authority"
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/store"
 )
@@ -44,16 +45,16 @@ func (r *rates) quota(ctx context.Context, folder, sender string, rate int, now 
 	if len(turns) > 0 {
 		senders[sender] = turns
 	}
-	q.Left, q.NextAt = max(rate-len(turns), 0), now+decide.RateTime
+	q.Left, q.NextAt = max(rate-len(turns), 0), now+authority.RateTime
 	if len(turns) > 0 {
-		q.NextAt = turns[max(len(turns)-rate, 0)].at + decide.RateTime
+		q.NextAt = turns[max(len(turns)-rate, 0)].at + authority.RateTime
 	}
 	return q, nil
 }
 
 // read counts the turns of a group's senders from the rows.
 func (r *rates) read(ctx context.Context, folder string, now int64) (map[string][]countedTurn, error) {
-	rows, err := r.st.RecentTurns(ctx, folder, now-decide.RateTime)
+	rows, err := r.st.RecentTurns(ctx, folder, now-authority.RateTime)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (r *rates) read(ctx context.Context, folder string, now int64) (map[string]
 // within returns the turns of the hour before now. Those of a clock that was ahead are
 // not among them.
 func within(turns []countedTurn, now int64) []countedTurn {
-	first := slices.IndexFunc(turns, func(t countedTurn) bool { return t.at > now-decide.RateTime })
+	first := slices.IndexFunc(turns, func(t countedTurn) bool { return t.at > now-authority.RateTime })
 	if first < 0 {
 		return nil
 	}
@@ -135,7 +136,7 @@ func (r *rates) notifiedWithin(ctx context.Context, chat, sender string, now int
 		}
 		r.notices[by] = at
 	}
-	return at > now-decide.RateTime, nil
+	return at > now-authority.RateTime, nil
 }
 
 func (r *rates) noteNotice(chat, sender string, now int64) { r.notices[speaker{chat, sender}] = now }
@@ -153,7 +154,7 @@ func (r *rates) prune(now int64) {
 		}
 	}
 	for by, at := range r.notices {
-		if at <= now-2*decide.RateTime {
+		if at <= now-2*authority.RateTime {
 			delete(r.notices, by)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"testing"
 
+	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/gated/internal/shown/turncontext"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
@@ -13,7 +14,7 @@ import (
 // again is what `gated context show` prints of a turn.
 func (r *harness) again(t *msg.Turn) string {
 	r.t.Helper()
-	reader := turncontext.Reader{Store: r.st.Reader, Operators: r.cfg.Operators, Location: r.cfg.Location, Names: r.cfg.Names, Files: turncontext.InboxPaths}
+	reader := turncontext.Reader{Store: r.st.Reader, Operators: r.cfg.Operators, Location: r.cfg.Location, Names: r.cfg.Names, Files: groupfiles.InboxPaths}
 	return must[string](r)(reader.Again(r.t.Context(), t.ID, r.cfg.Defaults))
 }
 

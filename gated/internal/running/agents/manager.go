@@ -19,7 +19,6 @@ import (
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/gated/internal/running/queue"
 	"arizuko/gated/internal/running/runtime"
-	"arizuko/gated/internal/tools"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -69,16 +68,18 @@ type Config struct {
 	Logs      string           // the folder of run logs
 	Users     *agentuser.Users // nil: a user for each group if gated is root
 	MaxAgents int
-	Attempts  int                              // per turn
-	Backoff   func(n int) time.Duration        // nil: 5 s, 30 s, 2 min
-	Machine   func(n int) time.Duration        // delay after the n-th failure of the machine; nil: 5 s, 30 s
-	Report    func(problems []string)          // receives, at each change, what keeps agents from answering; nil for none
-	Probe     time.Duration                    // how often a failing group tries a turn; 0: a minute
-	Graces    Graces                           // none: 3 s, 1 s, 2 s
-	Location  *time.Location                   // of times in prompts
-	Redact    func(string) string              // hides secrets; nil hides none
-	Growing   func(string) string              // Redact for a text whose end is still to come; nil: Redact
-	Tools     *tools.Tokens                    // gives runs their access to the tools; nil: none
+	Attempts  int                       // per turn
+	Backoff   func(n int) time.Duration // nil: 5 s, 30 s, 2 min
+	Machine   func(n int) time.Duration // delay after the n-th failure of the machine; nil: 5 s, 30 s
+	Report    func(problems []string)   // receives, at each change, what keeps agents from answering; nil for none
+	Probe     time.Duration             // how often a failing group tries a turn; 0: a minute
+	Graces    Graces                    // none: 3 s, 1 s, 2 s
+	Location  *time.Location            // of times in prompts
+	Redact    func(string) string       // hides secrets; nil hides none
+	Growing   func(string) string       // Redact for a text whose end is still to come; nil: Redact
+	// Tools gives a run its access to the tools; nil: none. redact hides the run's secrets in what tools write. The
+	// manager closes the access with the run.
+	Tools     func(run msg.Run, redact func(string) string) Access
 	ToolsURL  func(groupconfig.Runtime) string // where a runtime's agents reach the tools, "" if they cannot
 	Operators map[string]bool                  // senders whose messages prompts mark
 	Now       func() time.Time

@@ -13,7 +13,6 @@ import (
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/gated/internal/shown/briefing"
 	"arizuko/gated/internal/shown/turncontext"
-	"arizuko/gated/internal/tools"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
@@ -85,11 +84,11 @@ type run struct {
 	aborted       bool // it was interrupted: nothing counts as a failure now
 	shuttingDown  bool // gated is stopping: likewise
 	deadline      *time.Timer
-	access        *tools.Access // to the tools, nil for none
+	access        Access // to the tools
 }
 
 func newRun(m *Manager, row msg.Run, setup setup) *run {
-	r := &run{m: m, row: row, setup: setup, inbox: newMailbox(), idle: make(chan chan struct{}), shownThrough: map[int64]int64{}, outputs: map[int64]*output{}, progress: map[int64]*progress{}, asks: map[int64]asking{}}
+	r := &run{m: m, row: row, setup: setup, access: noTools{}, inbox: newMailbox(), idle: make(chan chan struct{}), shownThrough: map[int64]int64{}, outputs: map[int64]*output{}, progress: map[int64]*progress{}, asks: map[int64]asking{}}
 	for i := range r.ctl {
 		r.ctl[i] = make(chan struct{}, 1)
 	}
@@ -108,7 +107,7 @@ func (r *run) serve(turn *msg.Turn) {
 	defer r.storeTimer.Stop()
 	r.storeTimer.Stop()
 	if url := r.m.toolsURL(r.row.Runtime); url != "" {
-		r.access = r.m.cfg.Tools.Issue(r.row, func(text string) string { return r.setup.redact(text) })
+		r.access = r.m.cfg.Tools(r.row, func(text string) string { return r.setup.redact(text) })
 		r.setup.redact, r.setup.growing = r.m.redactors(r.setup.env, r.access.Token())
 		r.access.BeforeCalls(r.awaitFrames)
 		defer r.access.Close()
@@ -395,7 +394,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 		r.begins(t)
 		r.deadline.Reset(r.timeout())
 	}
-	r.access.Begin(t.ID, tools.Settings{AssistantName: r.current.AssistantName, Observe: r.current.Observe, Long: r.current.Long})
+	r.access.Begin(t.ID, &r.current.Config)
 	r.setTurnAtWork()
 	r.logPrompt(t, len(p.text))
 	r.m.meter.began(r.row.Runtime, t, r.m.cfg.Now())

@@ -7,6 +7,32 @@ import (
 	"arizuko/pkg/groupconfig"
 )
 
+// Access is what a run has of the tools: the right to call them, on behalf of the turn at work.
+type Access interface {
+	// Token is the bearer token of its calls, "" for a run without tools.
+	Token() string
+	// Tools are the names of the tools that it gives.
+	Tools() []string
+	// BeforeCalls sets what each call waits for before it is attributed to the turn at work.
+	BeforeCalls(wait func(context.Context) error)
+	// Begin begins an attempt at a turn, by the group's configuration.
+	Begin(turn int64, c *groupconfig.Config)
+	// SetTurn says which turn the run works on, 0 for none.
+	SetTurn(turn int64)
+	// Close ends its calls, and makes the token invalid. It may be called more than once.
+	Close()
+}
+
+// noTools is the access of a run without tools.
+type noTools struct{}
+
+func (noTools) Token() string                           { return "" }
+func (noTools) Tools() []string                         { return nil }
+func (noTools) BeforeCalls(func(context.Context) error) {}
+func (noTools) Begin(int64, *groupconfig.Config)        {}
+func (noTools) SetTurn(int64)                           {}
+func (noTools) Close()                                  {}
+
 // toolsURL is where agents of a runtime reach the tools, "" if they cannot.
 func (m *Manager) toolsURL(runtime string) string {
 	if m.cfg.Tools == nil || m.cfg.ToolsURL == nil {
@@ -17,10 +43,11 @@ func (m *Manager) toolsURL(runtime string) string {
 
 // mcp is the run's access to the tools, nil for none.
 func (r *run) mcp() *agentproto.MCP {
-	if r.access == nil {
+	token := r.access.Token()
+	if token == "" {
 		return nil
 	}
-	return &agentproto.MCP{URL: r.m.toolsURL(r.row.Runtime), Token: r.access.Token()}
+	return &agentproto.MCP{URL: r.m.toolsURL(r.row.Runtime), Token: token}
 }
 
 // setTurnAtWork tells the tools on which turn the agent works now.

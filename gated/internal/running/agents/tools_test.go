@@ -14,7 +14,8 @@ import (
 // withTools gives agents access to tools.
 func withTools(tokens *tools.Tokens) func(*Config) {
 	return func(cfg *Config) {
-		cfg.Tools, cfg.ToolsURL = tokens, func(groupconfig.Runtime) string { return "http://127.0.0.1:1/mcp" }
+		cfg.Tools = func(run msg.Run, redact func(string) string) Access { return tokens.Issue(run, redact) }
+		cfg.ToolsURL = func(groupconfig.Runtime) string { return "http://127.0.0.1:1/mcp" }
 	}
 }
 

@@ -32,6 +32,21 @@ func (f *Files) Take(folder string, row *msg.Message, n int) (string, error) {
 	return to, nil
 }
 
+// InboxPaths replaces the paths of attachments by those of their copies in the group's
+// folder, without making one.
+func InboxPaths(_ string, rows []*msg.Message) error {
+	for _, row := range rows {
+		for i := range row.Attachments {
+			if a := &row.Attachments[i]; a.Error != "" {
+				a.Path = ""
+			} else if a.Path != "" {
+				a.Path = InboxPath(row, i)
+			}
+		}
+	}
+	return nil
+}
+
 // InboxPath is the path of the copy of an attachment, number n from 0, in its group's folder.
 func InboxPath(row *msg.Message, n int) string {
 	return path.Join(inbox, fmt.Sprintf("%d-%d-%s", row.ID, n+1, safeName(&row.Attachments[n])))

@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
@@ -68,19 +67,4 @@ func (r Reader) beganFork(ctx context.Context, t *msg.Turn) (bool, error) {
 	}
 	before, err := r.Store.LastAnswered(ctx, t.Folder, t.Topic, t.ID)
 	return before.EndedAt < fork.CreatedAt, err
-}
-
-// InboxPaths replaces the paths of attachments by those of their copies in the group's
-// folder, without making one.
-func InboxPaths(_ string, rows []*msg.Message) error {
-	for _, row := range rows {
-		for i := range row.Attachments {
-			if a := &row.Attachments[i]; a.Error != "" {
-				a.Path = ""
-			} else if a.Path != "" {
-				a.Path = groupfiles.InboxPath(row, i)
-			}
-		}
-	}
-	return nil
 }

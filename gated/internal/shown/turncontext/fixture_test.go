@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -32,7 +33,7 @@ type fixture struct {
 func newFixture(t *testing.T, jid string, kind msg.ChatKind, thread string) *fixture {
 	t.Helper()
 	f := &fixture{t: t, st: storetest.Open(t), jid: jid, thread: thread, own: map[int64]bool{}}
-	f.reader = Reader{Store: f.st.Reader, Location: time.UTC, Files: InboxPaths, Operators: map[string]bool{"x:carol": true}}
+	f.reader = Reader{Store: f.st.Reader, Location: time.UTC, Files: groupfiles.InboxPaths, Operators: map[string]bool{"x:carol": true}}
 	f.shown.Own = func(turn int64) bool { return f.own[turn] }
 	f.write(func(tx *store.Tx) error {
 		if err := tx.PutChat("discord:5", msg.ChatChannel, "builds", 1); err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	authority "arizuko/gated/internal/deciding/decide"
+	"arizuko/gated/internal/authority"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -34,7 +34,7 @@ func (s *Scheduler) excluded(members *groupconfig.Members, r *msg.Reminder) stri
 	if old := by.Sender == "" || strings.HasPrefix(by.Sender, "agent:") || strings.HasPrefix(by.Sender, reminderSender); old {
 		return ""
 	}
-	if by.May(authority.ActUse, members) != "" {
+	if by.May(authority.Use, members) != "" {
 		return fmt.Sprintf("%s, who asked for it, may not use group %s any more, by its access", by.Sender, r.Folder)
 	}
 	return ""
