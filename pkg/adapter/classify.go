@@ -46,8 +46,8 @@ func (f *Failure) Unwrap() error { return f.Err }
 // unsent reports whether the platform was not reached.
 func (f *Failure) unsent() bool { return f.Class == msg.Transient && errors.Is(f.Err, ErrUnsent) }
 
-// answered reports whether the platform refused a call, so that it can be reached.
-func (f *Failure) answered() bool {
+// refused reports whether the platform refused a call, so that it can be reached.
+func (f *Failure) refused() bool {
 	return f.Class == msg.Permanent || f.Class == msg.Rate || f.Class == msg.Auth
 }
 

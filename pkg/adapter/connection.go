@@ -48,7 +48,7 @@ func (s *Shell) keepConnected(ctx context.Context) {
 		began := s.Now()
 		err := s.listen(ctx)
 		var failure *Failure
-		s.admission.connection(false, errors.As(err, &failure) && failure.answered())
+		s.admission.connection(false, errors.As(err, &failure) && failure.refused())
 		if ctx.Err() != nil {
 			return
 		}

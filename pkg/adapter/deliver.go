@@ -250,7 +250,7 @@ func (d *delivery) noteAnswer(began time.Time, err error) {
 	var remark *Remark
 	f := failureOf(err)
 	switch {
-	case err == nil, errors.As(err, &remark), f.answered():
+	case err == nil, errors.As(err, &remark), f.refused():
 		d.admission.answer()
 	case f.unsent(), f.Class == msg.Ambiguous:
 		if d.admission.noAnswer(d.in.pass, began, !f.unsent(), d.textOf(err)) {

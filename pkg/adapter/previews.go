@@ -246,7 +246,7 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 		if !kept { // the chat was moved meanwhile, or the daemon stops
 			p.end(ctx, row, store.PreviewLost)
 		}
-	case err != nil && (failure.answered() || failure.unsent()):
+	case err != nil && (failure.refused() || failure.unsent()):
 		p.end(ctx, row, store.PreviewRemoved)
 	default:
 		p.end(ctx, row, store.PreviewLost)

@@ -67,7 +67,7 @@ func (p prober) RoundTrip(req *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s does not answer: the connection ended in the middle of an answer (%w)", p.URL, err)
 	}
-	if err := p.answered(res, path.Base(req.URL.Path), body); err != nil {
+	if err := p.outOfOrder(res, path.Base(req.URL.Path), body); err != nil {
 		return nil, err
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
@@ -99,8 +99,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &late) && late.Timeout()
 }
 
-// answered returns an error for an answer that is not of the API, or says that the API is out of order.
-func (p Probe) answered(res *http.Response, call string, body []byte) error {
+// outOfOrder returns an error for an answer that is not of the API, or says that the API is out of order.
+func (p Probe) outOfOrder(res *http.Response, call string, body []byte) error {
 	var answer any
 	isJSON := json.Unmarshal(body, &answer) == nil
 	problem := ""

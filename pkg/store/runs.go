@@ -63,7 +63,7 @@ func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 		return fmt.Errorf("start a run for turn %d: %w", turnID, ErrStale)
 	}
 	tx.Poke(msg.DaemonOf(r.ChatJID)) // which shows typing
-	return tx.take(t, r.ID, r.StartedAt)
+	return tx.giveTurn(t, r.ID, r.StartedAt)
 }
 
 // claimFolder returns ErrStale if agents of another process work in a folder.
@@ -158,15 +158,15 @@ func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 		return err
 	}
 	for _, f := range folded {
-		if err := tx.answered(f, t, r, now); err != nil {
+		if err := tx.closeAnswered(f, t, r, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// answered stores that a frame was for a turn: for its own, or for the one that it was folded into.
-func (tx *Tx) answered(t, with *msg.Turn, r Reply, now int64) error {
+// closeAnswered stores that a frame was for a turn: for its own, or for the one that it was folded into.
+func (tx *Tx) closeAnswered(t, with *msg.Turn, r Reply, now int64) error {
 	if _, err := tx.exec(updateLog, r.SessionID, r.Final && t.State != msg.TurnDone, t.ID, r.RunID); err != nil {
 		return err
 	}

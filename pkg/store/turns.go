@@ -226,10 +226,10 @@ func (tx *Tx) TakeTurn(id, runID, now int64) error {
 	if t == nil || t.Alone() || !live || alone || open >= msg.MaxRunTurns {
 		return fmt.Errorf("give turn %d to run %d: %w", id, runID, ErrStale)
 	}
-	return tx.take(t, runID, now)
+	return tx.giveTurn(t, runID, now)
 }
 
-func (tx *Tx) take(t *msg.Turn, runID, now int64) error {
+func (tx *Tx) giveTurn(t *msg.Turn, runID, now int64) error {
 	tx.note(failpoint.TakeTurn)
 	stopped, err := tx.stopped(t)
 	if err != nil {

@@ -238,8 +238,7 @@ func (o *Onboarding) connect(ctx context.Context, r *store.Request, first bool) 
 	return o.finish(ctx, r, done)
 }
 
-// stillPending says why a chat was not connected. It is no unavailable: the caller would take it for
-// an answer of a service that is down.
+// stillPending says why a chat was not connected. Its kind is never Unavailable, which callers read as "onbod is down".
 func stillPending(r *store.Request, cause error) error {
 	kind := apierr.KindOf(cause)
 	if kind != apierr.BadRequest && kind != apierr.Conflict {

@@ -259,7 +259,7 @@ func (l *Listener) answerPress(ctx context.Context, s *adapter.Shell, id, notice
 	}
 }
 
-// newBallots finds the polls of votes, and of the ends of polls: their updates name neither chat nor message.
+// newBallots finds polls by Telegram's id: updates about votes and closed polls name neither chat nor message.
 func (l *Listener) newBallots(daemon string, me inbound.Self) *adapter.Ballots {
 	return &adapter.Ballots{
 		Find: func(ctx context.Context, b *adapter.Ballot) (*msg.Message, error) {

@@ -22,14 +22,14 @@ func bodyOf(m *telegramapi.Message, me Self) adapter.Body {
 		origin = "forwarded from " + originName(m.ForwardOrigin) + ":"
 	}
 	words, addressed := wordsOf(m, reader)
-	thing := describe(&m.Things, me)
-	if words == "" && !addressed && thing == "" && len(filesOf(&m.Things)) == 0 {
+	extra := describe(&m.Things, me)
+	if words == "" && !addressed && extra == "" && len(filesOf(&m.Things)) == 0 {
 		if m.IsNotice() {
 			return adapter.Body{Empty: true}
 		}
-		thing = plaintext.Bracket(map[bool]string{true: "rich message", false: "unsupported message"}[m.RichMessage != nil])
+		extra = plaintext.Bracket(map[bool]string{true: "rich message", false: "unsupported message"}[m.RichMessage != nil])
 	}
-	return adapter.Body{Content: joined("\n", origin, words, thing), Addressed: addressed}
+	return adapter.Body{Content: joined("\n", origin, words, extra), Addressed: addressed}
 }
 
 // wordsOf is the text of a message, without mentions of the bot.

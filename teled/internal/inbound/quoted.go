@@ -8,7 +8,7 @@ import (
 
 // replied is the message that one replies to, if it is in the same chat, and whether that is the bot's.
 func replied(m *telegramapi.Message, me Self) (id string, ours bool) {
-	if r := answered(m); r != nil {
+	if r := repliedTo(m); r != nil {
 		return decimal(r.ID), isUs(r.From, me)
 	}
 	if e := m.ExternalReply; e != nil && here(m, e) {
@@ -17,9 +17,9 @@ func replied(m *telegramapi.Message, me Self) (id string, ours bool) {
 	return "", false
 }
 
-// answered is the message of the same topic that one replies to. In a topic Telegram makes every other
+// repliedTo is the message of the same topic that one replies to. In a topic Telegram makes every other
 // message a reply to the first one of the topic.
-func answered(m *telegramapi.Message) *telegramapi.Message {
+func repliedTo(m *telegramapi.Message) *telegramapi.Message {
 	r := m.ReplyToMessage
 	if r == nil || r.ID <= 0 || r.ForumTopicCreated != nil || m.IsTopicMessage && r.ID == m.ThreadID {
 		return nil
@@ -38,7 +38,7 @@ func isUs(u *telegramapi.User, me Self) bool { return u != nil && u.ID == me.ID 
 // them, and one of the bot itself may be older than the database. One of the bot in another topic is left out:
 // Telegram does not send its text.
 func quoted(m *telegramapi.Message, me Self) []*msg.Message {
-	r, thread := answered(m), threadOf(m)
+	r, thread := repliedTo(m), threadOf(m)
 	if e := m.ExternalReply; r == nil && e != nil && here(m, e) && !isUs(e.Origin.SenderUser, me) {
 		r, thread = fromTopic(m), ""
 	}
@@ -96,7 +96,7 @@ func quote(m *telegramapi.Message, me Self, isRow bool) string {
 
 // pointedAt is the task or the option that a user answers, "" for none.
 func pointedAt(m *telegramapi.Message) string {
-	r := answered(m)
+	r := repliedTo(m)
 	if r == nil {
 		return ""
 	}

@@ -58,8 +58,8 @@ func (r *richReader) enter() bool {
 	return true
 }
 
-// take is a string as far as it may be read.
-func (r *richReader) take(text string) string {
+// read is a string as far as it may be read.
+func (r *richReader) read(text string) string {
 	text = r.first(text, max(r.left, 0))
 	r.left -= len(text)
 	return text
@@ -228,7 +228,7 @@ func (r *richReader) buttons(value any) string {
 
 func (r *richReader) button(b node) string {
 	url, _ := b["url"].(string)
-	return plaintext.Bracket("button", r.text(b["text"]), r.take(url))
+	return plaintext.Bracket("button", r.text(b["text"]), r.read(url))
 }
 
 // text is a formatted text: a string, a part, or a list of both. Mentions of the bot are removed.
@@ -263,7 +263,7 @@ func marks(kind string) string {
 func (r *richReader) part(value any) string {
 	switch v := value.(type) {
 	case string:
-		return r.take(strings.ToValidUTF8(v, "\uFFFD"))
+		return r.read(strings.ToValidUTF8(v, "\uFFFD"))
 	case []any:
 		return r.text(v)
 	case node:
@@ -272,7 +272,7 @@ func (r *richReader) part(value any) string {
 		switch kind {
 		case "url":
 			if url, _ := v["url"].(string); url != "" && url != text {
-				return "[" + text + "](" + r.take(url) + ")"
+				return "[" + text + "](" + r.read(url) + ")"
 			}
 		case "date_time":
 			at, _ := v["unix_time"].(float64)
@@ -298,7 +298,7 @@ func (r *richReader) part(value any) string {
 // expression is LaTeX in one line.
 func (r *richReader) expression(b node) string {
 	text, _ := b["expression"].(string)
-	return oneLine(r.take(text))
+	return oneLine(r.read(text))
 }
 
 // whom is whom a part of a text names.

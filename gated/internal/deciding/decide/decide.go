@@ -163,7 +163,7 @@ func (w *step) run() State {
 		if w.ended {
 			break
 		}
-		w.take(arrivalStages(), &w.f.Rows[i])
+		w.pass(arrivalStages(), &w.f.Rows[i])
 	}
 	w.current = nil
 	if w.f.Routd != RoutdAnswers && !w.ended {
@@ -177,15 +177,15 @@ func (w *step) run() State {
 	return w.end()
 }
 
-// take passes a row through stages.
-func (w *step) take(stages []stage, r *Row) {
+// pass passes a row through stages.
+func (w *step) pass(stages []stage, r *Row) {
 	w.current = r
 	for _, s := range stages {
 		if s(w, r) {
 			return
 		}
 	}
-	panic("no stage has taken the row")
+	panic("no stage has decided the row")
 }
 
 // end looks at the gate once the rows are in it.

@@ -105,7 +105,7 @@ func (w *step) release(which Release) impulseGate {
 			if w.ended {
 				return impulseGate{}
 			}
-			w.take(layerStages(), r)
+			w.pass(layerStages(), r)
 		}
 	}
 	var left impulseGate

@@ -102,11 +102,11 @@ func (w *step) releaseWeightless(rows []*Row) {
 	for i, r := range rows {
 		switch {
 		case r.Answer.Action != routeapi.Trigger:
-			w.take(layerStages(), r)
+			w.pass(layerStages(), r)
 		case !fires(r):
 			w.decide(r, msg.Observed, msg.ReasonReactionOnly, r.Answer.Folder)
 		case newest != nil && r.ThreadID == newest.ThreadID && r.Answer.Folder == newest.Answer.Folder && len(rows)-i <= msg.MaxTurnRows:
-			w.take(layerStages(), r)
+			w.pass(layerStages(), r)
 		default:
 			w.decide(r, msg.Observed, msg.ReasonReactionOverflow, r.Answer.Folder)
 		}
