@@ -2,6 +2,7 @@ package docs
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,7 +39,15 @@ func checkIdentifier(t *testing.T, all declarations, word, identifier string) {
 	name, member, _ := strings.Cut(identifier, ".")
 	folders := []string{"pkg/" + name}
 	for _, daemon := range daemon.Suite() {
+		rooms, err := filepath.Glob(at(t, daemon+"/internal/*/"+name))
+		if err != nil {
+			t.Fatal(err)
+		}
 		folders = append(folders, daemon+"/internal/"+name)
+		for _, folder := range rooms {
+			room := filepath.Base(filepath.Dir(folder))
+			folders = append(folders, daemon+"/internal/"+room+"/"+name)
+		}
 	}
 	for _, folder := range folders {
 		if _, err := os.Stat(at(t, folder)); err == nil && all.in(t, folder, ".go")[member] {

@@ -13,12 +13,12 @@ import (
 
 // stop reads the press of a button that stops a turn, which is the command: what the button carries may be forged, so it
 // only counts in the chat of a turn that has not ended. It reports whether the row is such a press.
-func (g *Gateway) stop(ctx context.Context, r *decide.Row) (is bool, err error) {
+func (f *reader) stop(ctx context.Context, r *decide.Row) (is bool, err error) {
 	press, _ := msg.ParsePress(r.Content)
 	if r.Verb != msg.VerbAnswer || press.Stop == 0 {
 		return false, nil
 	}
-	turn, err := g.st.Turn(ctx, press.Stop)
+	turn, err := f.st.Turn(ctx, press.Stop)
 	if err != nil {
 		return true, err
 	}
@@ -33,14 +33,14 @@ func (g *Gateway) stop(ctx context.Context, r *decide.Row) (is bool, err error) 
 
 // choice reads which question of an agent a row answers, nil if it is no answer: the press of a button, or a text that
 // replies to a question, or follows it where the bot has one user, or in a thread.
-func (g *Gateway) choice(ctx context.Context, r *decide.Row) (*decide.Choice, error) {
+func (f *reader) choice(ctx context.Context, r *decide.Row) (*decide.Choice, error) {
 	switch {
 	case r.Verb == msg.VerbAnswer:
-		return g.pressed(ctx, r.Message)
+		return f.pressed(ctx, r.Message)
 	case !r.Typed() || len(r.Content) > msg.MaxAnswer:
 		return nil, nil
 	}
-	asks, err := g.asksFor(ctx, r.Message)
+	asks, err := f.asksFor(ctx, r.Message)
 	for _, a := range asks {
 		if option, ok := a.Typed(r.Content); ok && a.State == msg.AskOpen {
 			return &decide.Choice{Ask: a, Option: option, Typed: true}, nil
@@ -50,9 +50,9 @@ func (g *Gateway) choice(ctx context.Context, r *decide.Row) (*decide.Choice, er
 }
 
 // asksFor are the questions that a text may answer.
-func (g *Gateway) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error) {
+func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error) {
 	if m.ReplyToID != "" {
-		a, err := g.st.AskOfTarget(ctx, m.ChatJID, m.ReplyToID)
+		a, err := f.st.AskOfTarget(ctx, m.ChatJID, m.ReplyToID)
 		switch {
 		case a != nil:
 			return []*msg.Ask{a}, nil
@@ -60,7 +60,7 @@ func (g *Gateway) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, erro
 			return nil, err
 		}
 	}
-	asks, err := g.st.ChatAsks(ctx, m.ChatJID, m.ThreadID)
+	asks, err := f.st.ChatAsks(ctx, m.ChatJID, m.ThreadID)
 	// A question about a budget is open for a day: a "no" or a number is hardly an answer to it.
 	asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool {
 		return writtenBefore(m, a) || msg.IsBudget(a.AskID) && (len(a.Options) == 0 || !strings.EqualFold(strings.TrimSpace(m.Content), a.Options[0]))
@@ -68,13 +68,13 @@ func (g *Gateway) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, erro
 	if err != nil || len(asks) == 0 {
 		return nil, err
 	}
-	chat, err := g.st.Chat(ctx, m.ChatJID)
+	chat, err := f.st.Chat(ctx, m.ChatJID)
 	if err != nil || chat == nil {
 		return nil, err
 	}
 	switch chat.Kind {
 	case msg.ChatWeb: // each topic is a conversation of its own
-		if asks, err = g.inPlace(ctx, asks, msg.Place(m.ThreadID, m.Topic)); err != nil {
+		if asks, err = f.inPlace(ctx, asks, msg.Place(m.ThreadID, m.Topic)); err != nil {
 			return nil, err
 		}
 	case msg.ChatDM:
@@ -103,9 +103,9 @@ func writtenBefore(m *msg.Message, a *msg.Ask) bool {
 }
 
 // inPlace are the questions that are shown in a place of their chat.
-func (g *Gateway) inPlace(ctx context.Context, asks []*msg.Ask, place string) (there []*msg.Ask, err error) {
+func (f *reader) inPlace(ctx context.Context, asks []*msg.Ask, place string) (there []*msg.Ask, err error) {
 	for _, a := range asks {
-		row, err := g.st.Message(ctx, a.MessageID)
+		row, err := f.st.Message(ctx, a.MessageID)
 		if err != nil {
 			return nil, err
 		}
@@ -118,8 +118,8 @@ func (g *Gateway) inPlace(ctx context.Context, asks []*msg.Ask, place string) (t
 
 // pressed reads the question of a pressed button. What the button carries may be forged, or stand on a copy of the
 // message: the question's own message has to be in this chat and, once its ids are known, the one that was pressed.
-func (g *Gateway) pressed(ctx context.Context, m *msg.Message) (*decide.Choice, error) {
-	shown, err := g.st.AskOfTarget(ctx, m.ChatJID, m.TargetID)
+func (f *reader) pressed(ctx context.Context, m *msg.Message) (*decide.Choice, error) {
+	shown, err := f.st.AskOfTarget(ctx, m.ChatJID, m.TargetID)
 	if err != nil {
 		return nil, err
 	}
@@ -138,11 +138,11 @@ func (g *Gateway) pressed(ctx context.Context, m *msg.Message) (*decide.Choice, 
 	if shown != nil || m.TargetID == "" {
 		return c, nil
 	}
-	a, err := g.st.Ask(ctx, press.Ask)
+	a, err := f.st.Ask(ctx, press.Ask)
 	if err != nil || a == nil {
 		return c, err
 	}
-	row, err := g.st.Message(ctx, a.MessageID)
+	row, err := f.st.Message(ctx, a.MessageID)
 	if row != nil && row.ChatJID == m.ChatJID && (row.OutState == msg.OutSending || row.OutState == msg.OutQueued) {
 		c.Ask = a // it was pressed before the adapter has stored the id of the message
 	}

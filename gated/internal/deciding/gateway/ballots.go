@@ -9,7 +9,7 @@ import (
 
 // ballot reads what a vote or the end of a poll is about, nil for other rows. Where a platform has no
 // polls, the numbered reactions to a poll's text are votes.
-func (g *Gateway) ballot(ctx context.Context, m *msg.Message) (b *decide.Ballot, err error) {
+func (f *reader) ballot(ctx context.Context, m *msg.Message) (b *decide.Ballot, err error) {
 	b = &decide.Ballot{}
 	row := int64(0)
 	switch m.Verb {
@@ -24,21 +24,21 @@ func (g *Gateway) ballot(ctx context.Context, m *msg.Message) (b *decide.Ballot,
 		}
 		row = b.End.Row
 	case msg.VerbReaction:
-		return g.reactionBallot(ctx, m)
+		return f.reactionBallot(ctx, m)
 	default:
 		return nil, nil
 	}
-	b.Poll, err = g.pollOf(ctx, m, row)
+	b.Poll, err = f.pollOf(ctx, m, row)
 	return b, err
 }
 
 // reactionBallot returns the vote that a reaction is, nil if it is none.
-func (g *Gateway) reactionBallot(ctx context.Context, m *msg.Message) (*decide.Ballot, error) {
+func (f *reader) reactionBallot(ctx context.Context, m *msg.Message) (*decide.Ballot, error) {
 	limits, ok := msg.PollLimitsOf(m.ChatJID)
 	if !ok || limits.Native || msg.ReactionVote(m.Content, msg.MaxPollOptions) == nil {
 		return nil, nil
 	}
-	poll, err := g.pollOf(ctx, m, 0)
+	poll, err := f.pollOf(ctx, m, 0)
 	if err != nil || poll == nil {
 		return nil, err
 	}
@@ -51,9 +51,9 @@ func (g *Gateway) reactionBallot(ctx context.Context, m *msg.Message) (*decide.B
 
 // pollOf returns the poll that an outbound row is, or without one the target of a row; nil if that is
 // no poll of the row's chat.
-func (g *Gateway) pollOf(ctx context.Context, m *msg.Message, row int64) (poll *msg.StoredPoll, err error) {
+func (f *reader) pollOf(ctx context.Context, m *msg.Message, row int64) (poll *msg.StoredPoll, err error) {
 	if row == 0 && m.TargetID != "" {
-		target, err := g.st.MessageByPlatformID(ctx, m.ChatJID, m.TargetID)
+		target, err := f.st.MessageByPlatformID(ctx, m.ChatJID, m.TargetID)
 		if err != nil || target == nil || target.Kind != msg.KindPoll {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (g *Gateway) pollOf(ctx context.Context, m *msg.Message, row int64) (poll *
 	if row == 0 {
 		return nil, nil
 	}
-	if poll, err = g.st.PollOfMessage(ctx, row); err != nil || poll == nil || poll.ChatJID != m.ChatJID {
+	if poll, err = f.st.PollOfMessage(ctx, row); err != nil || poll == nil || poll.ChatJID != m.ChatJID {
 		return nil, err
 	}
 	return poll, nil

@@ -30,7 +30,8 @@ const (
 
 // choice is one /agent or /model.
 type choice struct {
-	g        *Gateway
+	*calls
+
 	folder   string
 	chat     string // in which it was written
 	operator bool
@@ -52,12 +53,12 @@ func (c *choice) answer(ctx context.Context, command func(context.Context) (stri
 	case errors.As(err, &refused) && refused.Kind != apierr.Internal && !httpx.IsForeign(err):
 		return "Nothing is changed: " + refused.Message + "."
 	}
-	c.g.log.Error("choosing an agent or model failed", "folder", c.folder, "err", err)
+	c.log.Error("choosing an agent or model failed", "folder", c.folder, "err", err)
 	return choiceFailed
 }
 
 func (c *choice) read(ctx context.Context, command func(context.Context) (string, error)) (string, error) {
-	group, err := c.g.st.Group(ctx, c.folder)
+	group, err := c.st.Group(ctx, c.folder)
 	if err != nil {
 		return "", err
 	}
@@ -77,7 +78,7 @@ const textOperatorsOnly = "Only operators may do that."
 
 // agent shows the agents, or switches the group to one of them.
 func (c *choice) agent(ctx context.Context) (string, error) {
-	all, now := c.g.cfg.Defaults.Agents, c.own.Agent
+	all, now := c.cfg.Defaults.Agents, c.own.Agent
 	ownAgent := now.Name == "" && (now.Command != "" || now.Image != "")
 	if c.wanted == "" {
 		return c.showAgents(all, ownAgent), nil
@@ -131,11 +132,11 @@ func (c *choice) showAgents(all groupconfig.Agents, ownAgent bool) string {
 
 // model shows the models that the group's agent has offered, or chooses one.
 func (c *choice) model(ctx context.Context) (string, error) {
-	offered, err := c.g.st.AgentModels(ctx, c.folder, c.own.Agent.Name)
+	offered, err := c.st.AgentModels(ctx, c.folder, c.own.Agent.Name)
 	if err != nil {
 		return "", err
 	}
-	now := c.own.Over(c.g.cfg.Defaults).Agent.Model
+	now := c.own.Over(c.cfg.Defaults).Agent.Model
 	if c.wanted == "" {
 		return c.showModels(offered, now), nil
 	}
@@ -197,5 +198,5 @@ func (c *choice) showModels(offered agentproto.Models, now string) string {
 // change changes the group's agent: routd does it, and stores who asked. A call that is repeated after a crash changes nothing more.
 func (c *choice) change(ctx context.Context, agent map[string]any) error {
 	body := map[string]any{"config": map[string]any{"agent": agent}}
-	return call(httpx.WithBy(ctx, c.by), c.g.cfg.Routd, http.MethodPatch, routeapi.GroupPath(c.folder), body, nil)
+	return call(httpx.WithBy(ctx, c.by), c.cfg.Routd, http.MethodPatch, routeapi.GroupPath(c.folder), body, nil)
 }

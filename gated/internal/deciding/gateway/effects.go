@@ -15,7 +15,7 @@ import (
 // plan is what a step has decided about one chat: effects that are stored together
 // or not at all, and acted on once they are.
 type plan struct {
-	g       *Gateway
+	cfg     *Config
 	batch   *batch
 	next    decide.State
 	effects []decide.Effect
@@ -133,18 +133,18 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 // endPoll closes a poll as its platform has.
 func (p *plan) endPoll(tx *store.Tx, e *decide.EndPoll) error {
 	at := p.row(e.Row).ReceivedAt
-	if err := tx.EndPoll(e.Poll, e.Result, at); err != nil || p.g.cfg.Objects == nil {
+	if err := tx.EndPoll(e.Poll, e.Result, at); err != nil || p.cfg.Objects == nil {
 		return err
 	}
-	return p.g.cfg.Objects.ClosePoll(tx, p.batch.Chat.JID, e.Poll, at, p.g.now())
+	return p.cfg.Objects.ClosePoll(tx, p.batch.Chat.JID, e.Poll, at, p.cfg.Now().UnixMilli())
 }
 
 func (p *plan) endObjects(tx *store.Tx, e *decide.EndObjects) error {
-	if p.g.cfg.Objects == nil {
+	if p.cfg.Objects == nil {
 		return nil
 	}
 	for _, id := range e.Messages {
-		if err := p.g.cfg.Objects.EndOf(tx, p.batch.Chat.JID, id); err != nil {
+		if err := p.cfg.Objects.EndOf(tx, p.batch.Chat.JID, id); err != nil {
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 		turn.RowCount = 0 // it shares no turn with what was written before /new
 	}
 	p.at, turn.TriggerMessageID = e.Entries[e.Trigger].Row, ids[e.Trigger]
-	if _, err := tx.PutTurn(&turn, p.g.cfg.MaxAgents); err != nil {
+	if _, err := tx.PutTurn(&turn, p.cfg.MaxAgents); err != nil {
 		return err
 	}
 	if err := audio.store(e.Entries, ids, p, &turn); err != nil {
@@ -271,7 +271,7 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 	for _, e := range p.effects {
 		switch e := e.(type) {
 		case decide.Decide:
-			g.logDecision(p.batch.Chat.JID, &e)
+			g.log.decision(p.batch.Chat.JID, &e)
 			g.meter.decided.WithLabelValues(string(e.Disposition), string(e.Reason)).Inc()
 			if e.Error != "" {
 				g.log.Error("row dropped: it cannot be handled", "row", e.Row, "chat", p.batch.Chat.JID, "err", e.Error)
@@ -281,13 +281,13 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 				g.meter.decided.WithLabelValues(string(msg.Routed), string(entry.Reason)).Inc()
 			}
 		case decide.AskService:
-			g.call(ctx, p.batch.chat, pendingCall{row: e.Row, service: serviceOf(e.Command), folder: e.Folder, operator: e.Operator})
+			g.calls.add(ctx, p.batch.chat, pendingCall{row: e.Row, service: serviceOf(e.Command), folder: e.Folder, operator: e.Operator})
 		case decide.PostDaemon:
-			g.call(ctx, p.batch.chat, pendingCall{row: e.Row, service: e.Target, route: e.RouteID})
+			g.calls.add(ctx, p.batch.chat, pendingCall{row: e.Row, service: e.Target, route: e.RouteID})
 		case decide.Hold:
-			g.logHeld(p.batch.Chat.JID, &e)
+			g.log.held(p.batch.Chat.JID, &e)
 		case decide.Wait:
-			g.logWaits(p.batch.Chat.JID, &e)
+			g.log.waiting(p.batch.Chat.JID, &e)
 		case decide.AnswerAsk:
 			g.log.Info("question answered", "ask", e.Ask, "row", e.Row, "chat", p.batch.Chat.JID, "option", e.Option)
 			g.agents.AskEnded()
@@ -310,7 +310,7 @@ func (g *Gateway) act(p *plan) {
 		g.agents.Stop(p.cancelled)
 	}
 	for _, t := range p.turns {
-		g.logTurn(t, p.batch.Chat.JID)
+		g.log.turnStored(t, p.batch.Chat.JID)
 		g.agents.Dispatch(t.turn)
 	}
 }
@@ -345,22 +345,20 @@ func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 // after maxRowFailures, however many rows of its chat wait before it.
 func (g *Gateway) retry(ctx context.Context, p *plan) {
 	c := p.batch.chat
-	g.restart(c)
+	g.waits.restart(c)
 	if !permanent(p.err) {
 		_ = g.writes.Note(ctx, p.err)
-		c.state.Due = g.now() + dbRetryDelay.Milliseconds()
-		g.due.put(c)
+		g.waits.addAt(c, g.now()+dbRetryDelay.Milliseconds())
 		return
 	}
 	if c.failed != p.at {
 		c.failed, c.failures = p.at, 0
 	}
 	if c.failures++; c.failures == 1 { // another writer may have decided a row meanwhile
-		g.enqueue(c)
+		g.waits.add(c)
 		return
 	}
-	c.state.Due = g.now() + dbRetryDelay.Milliseconds()
-	g.due.put(c)
+	g.waits.addAt(c, g.now()+dbRetryDelay.Milliseconds())
 	if c.failures == 2 {
 		g.log.Error("storing a row's decision failed; retrying", "row", p.at, "chat", c.jid, "err", p.err)
 	}

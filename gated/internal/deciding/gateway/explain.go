@@ -21,39 +21,39 @@ const (
 )
 
 // answerCommand answers a command that this process itself answers, and that takes many reads or a call.
-func (g *Gateway) answerCommand(ctx context.Context, p pendingCall, m *msg.Message) string {
+func (s *calls) answerCommand(ctx context.Context, p pendingCall, m *msg.Message) string {
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, msg.FamilyOf(m.ChatJID), func(string) bool { return true })
 	args := strings.TrimSpace(cmd.Args)
-	c := choice{g: g, folder: p.folder, chat: m.ChatJID, operator: p.operator, by: m.Sender, wanted: args}
+	c := choice{calls: s, folder: p.folder, chat: m.ChatJID, operator: p.operator, by: m.Sender, wanted: args}
 	switch cmd.Name {
 	case msg.CommandAgent:
 		return c.answer(ctx, c.agent)
 	case msg.CommandModel:
 		return c.answer(ctx, c.model)
 	}
-	return g.explain(ctx, m, args)
+	return s.explain(ctx, m, args)
 }
 
 // explain answers /why: what became of the message that the command replies to, or that it names.
-func (g *Gateway) explain(ctx context.Context, m *msg.Message, args string) string {
-	id, problem := g.asksAbout(ctx, m, args)
+func (s *calls) explain(ctx context.Context, m *msg.Message, args string) string {
+	id, problem := s.asksAbout(ctx, m, args)
 	if problem != "" {
 		return problem
 	}
-	path, err := why.Read(ctx, g.st.Reader, id)
+	path, err := why.Read(ctx, s.st.Reader, id)
 	switch {
 	case errors.Is(err, why.ErrNoMessage):
 		return fmt.Sprintf("There is no message %d.", id)
 	case err != nil:
-		g.log.Error("explaining a message failed", "row", id, "err", err)
+		s.log.Error("explaining a message failed", "row", id, "err", err)
 		return whyFailed
 	}
-	return why.Brief(path, time.UnixMilli(g.now()))
+	return why.Brief(path, time.UnixMilli(s.now()))
 }
 
 // asksAbout is the message that a command asks about, or what is wrong with the command.
-func (g *Gateway) asksAbout(ctx context.Context, m *msg.Message, args string) (id int64, problem string) {
+func (s *calls) asksAbout(ctx context.Context, m *msg.Message, args string) (id int64, problem string) {
 	command := msg.CommandIn(m.ChatJID, msg.CommandWhy)
 	if args != "" {
 		id, err := strconv.ParseInt(strings.TrimPrefix(args, "#"), 10, 64)
@@ -65,10 +65,10 @@ func (g *Gateway) asksAbout(ctx context.Context, m *msg.Message, args string) (i
 	if m.ReplyToID == "" {
 		return 0, fmt.Sprintf(whyUsage, command)
 	}
-	asked, err := g.st.MessageByPlatformID(ctx, m.ChatJID, m.ReplyToID)
+	asked, err := s.st.MessageByPlatformID(ctx, m.ChatJID, m.ReplyToID)
 	switch {
 	case err != nil:
-		g.log.Error("reading the message that a command replies to failed", "row", m.ID, "err", err)
+		s.log.Error("reading the message that a command replies to failed", "row", m.ID, "err", err)
 		return 0, whyFailed
 	case asked == nil:
 		return 0, fmt.Sprintf(whyUnknown, command)

@@ -100,10 +100,10 @@ func TestPanic_WhileReadingARow_CostsThatRow(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	r := decide.Row{Message: &msg.Message{ID: 1}}
-	if err := h.g.ofRow(&r, func() error { panic("no") }); err != nil || !strings.HasPrefix(r.Problem, "panic: no\n") {
+	if err := h.g.reader.ofRow(&r, func() error { panic("no") }); err != nil || !strings.HasPrefix(r.Problem, "panic: no\n") {
 		t.Errorf("%v, %q", err, r.Problem)
 	}
-	if err := h.g.ofRow(&r, func() error { return store.ErrLocked }); !errors.Is(err, store.ErrLocked) {
+	if err := h.g.reader.ofRow(&r, func() error { return store.ErrLocked }); !errors.Is(err, store.ErrLocked) {
 		t.Error(err)
 	}
 }
@@ -114,7 +114,7 @@ func TestPanic_WhileStoringARow_CostsThatRow(t *testing.T) {
 	m := h.put("hi")
 	h.g.cursor = m.ID
 	for range maxRowFailures { // each pass has an effect about a row that was not read
-		p := &plan{g: h.g, batch: &batch{chat: h.g.chat(dm)}, effects: []decide.Effect{decide.Reply{Row: m.ID}}}
+		p := &plan{cfg: &h.g.cfg, batch: &batch{chat: h.g.waits.chat(dm)}, effects: []decide.Effect{decide.Reply{Row: m.ID}}}
 		h.g.commit(t.Context(), []*plan{p})
 		h.g.dispatch(t.Context(), []*plan{p})
 	}
@@ -185,14 +185,14 @@ func TestMovedChat_PokedRightAfterAnotherLook_IsNoticed(t *testing.T) {
 		h.step()
 	}
 	poke() // looks for moves
-	h.g.sweeper.looked = time.Now().Add(soon)
+	h.g.moves.looked = time.Now().Add(soon)
 	h.write(func(tx *store.Tx) error { return tx.MoveChat(dm, "telegram:-1001", h.clock.UnixMilli()) })
 	poke() // too soon after that
 	if until := h.g.untilDue(); until > soon+movesEvery {
 		t.Fatalf("the gateway sleeps for %v", until)
 	}
-	h.g.sweeper.looked = time.Time{}
-	h.g.checkMoves(t.Context())
+	h.g.moves.looked = time.Time{}
+	h.g.moves.check(t.Context())
 	h.step()
 	h.wait(2 * soon)
 	h.is(m, "routed/route main")
@@ -227,7 +227,7 @@ func TestRestart_NewRows_AreNotBehindChatsThatWait(t *testing.T) {
 	h.routd.route(nil)
 	m := h.put("hi")
 	h.g.runOnce(t.Context())
-	if first := h.g.asking.batches[0].chat.jid; first != m.ChatJID {
+	if first := h.g.routd.out.batches[0].chat.jid; first != m.ChatJID {
 		t.Errorf("the first chat is %s", first)
 	}
 	h.step()
@@ -278,7 +278,7 @@ func TestPanic_OfTheLoop_StateIsDerivedAgain(t *testing.T) {
 	h.routd.route(quietly)
 	m := h.put("held")
 	h.step()
-	h.g.enqueue(h.g.chat("telegram:2"))
+	h.g.waits.add(h.g.waits.chat("telegram:2"))
 	h.g.guard(t.Context(), func() { panic("no") })
 	h.step()
 	h.is(m, "")

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/contextobjects"
-	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -82,79 +81,44 @@ type Config struct {
 type Gateway struct {
 	cfg    Config
 	st     *store.Store
-	log    *slog.Logger
+	log    rowLog
 	agents Agents
-	routd  *resolver
 	meter  *meter
-	calls  *calls
+	wake   <-chan struct{}
 
-	requests *requests
+	waits    *waits     // the chats with undecided rows
+	reader   *reader    // of what is known about rows
+	routd    *questions // where rows go
+	calls    *calls     // to services that decide rows
+	requests *requests  // to connect chats without a group
+	members  *members
+	rates    *rates
+	parked   *parked
+	moves    *moves
 
-	wake    <-chan struct{}
-	answers chan *question // of routd; at most one is asked
-
-	asking    *question // the question that is out, nil for none
 	cursor    int64
-	lastClock time.Time                       // the last reading of the clock
-	chats     map[string]*chat                // those with undecided rows
-	dirty     []*chat                         // those to load, in order
-	backlog   []*chat                         // those to load when no other is
-	waiting   map[*chat]bool                  // for routd, or for the end of the question that is out
-	unrouted  map[*chat]bool                  // for a change of the routes
-	parked    map[string]bool                 // chats with parked rows; some may have none any more
-	due       dueHeap                         // by the time at which to load them
-	version   int64                           // of the routes, when unrouted rows were last decided
-	versionAt time.Time                       // when routd was asked for it last
-	stops     []store.Stop                    // under way, when the pass began
-	members   map[string]*groupconfig.Members // by folder, as of version
-	invalid   map[string]string               // by folder, the configuration that was last logged as invalid
-	rates     *rates
+	lastClock time.Time // the last reading of the clock
 	sweeper   sweeper
 	reported  []string // what Report received last
 	reads     *store.Outage
 	writes    *store.Outage
 }
 
-// chat is what the gateway keeps between passes about a chat with undecided rows.
-// All of it can be read again.
-type chat struct {
-	jid      string
-	state    decide.State
-	queued   bool           // in dirty or backlog
-	asked    *batch         // its rows are part of the question that is out
-	limited  bool           // a row waits for routd: only commands after it are decided
-	scanned  int64          // while limited: rows up to this one were searched for commands
-	alone    bool           // routd timed out on its first row alone
-	timeouts int            // how often in a row that happened
-	skipped  map[int64]bool // rows left out: a service decides them, or they cannot be stored
-	failed   int64          // the row whose decision could not be stored last
-	failures int            // how often in a row
-	index    int            // in the heap of due chats, -1 for none
-}
-
-// skip leaves a row out of further passes.
-func (c *chat) skip(id int64) {
-	if c.skipped == nil {
-		c.skipped = map[int64]bool{}
-	}
-	c.skipped[id] = true
-}
-
-// unlimit ends the time in which only commands of the chat are decided.
-func (c *chat) unlimit() { c.limited, c.scanned = false, 0 }
-
 // New makes a gateway that is woken through wake.
 func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *slog.Logger, reg prometheus.Registerer) *Gateway {
 	cfg.Sweep, cfg.ResolveTimeout = cmp.Or(cfg.Sweep, sweepEvery), cmp.Or(cfg.ResolveTimeout, resolveTimeout)
 	cfg.CommandWait = cmp.Or(cfg.CommandWait, commandWait)
 	g := &Gateway{
-		cfg: cfg, st: st, log: log, agents: agents, wake: wake, routd: newResolver(cfg.Routd, cfg.ResolveTimeout, log),
-		answers: make(chan *question, 1), chats: map[string]*chat{}, waiting: map[*chat]bool{}, unrouted: map[*chat]bool{},
-		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"), meter: newMeter(reg, st, cfg.Now),
+		cfg: cfg, st: st, log: rowLog{log}, agents: agents, wake: wake, meter: newMeter(reg, st, cfg.Now),
+		routd: newQuestions(newResolver(cfg.Routd, cfg.ResolveTimeout, log), cfg.CommandWait),
+		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"),
 	}
-	g.calls, g.rates = newCalls(g), newRates(st)
-	g.requests, g.parked = newRequests(), map[string]bool{}
-	g.members, g.invalid = map[string]*groupconfig.Members{}, map[string]string{}
+	g.waits = newWaits(g.meter)
+	g.calls, g.requests = newCalls(&g.cfg, st, g.log, g.waits), newRequests(&g.cfg, st, log, g.waits)
+	g.members, g.rates = newMembers(st, log), newRates(st)
+	g.parked = &parked{st: st, reads: g.reads, waits: g.waits, chats: map[string]bool{}}
+	g.moves = &moves{st: st, reads: g.reads, waits: g.waits}
+	g.reader = &reader{cfg: &g.cfg, st: st, members: g.members, rates: g.rates, parked: g.parked, requests: g.requests}
 	return g
 }
 
@@ -190,23 +154,10 @@ func (g *Gateway) guard(ctx context.Context, turn func()) {
 
 // reset forgets everything but which rows other services decide.
 func (g *Gateway) reset(ctx context.Context) {
-	if g.asking != nil { // its answer will come, for no chat
-		g.asking.batches = nil
-	}
-	g.dirty, g.backlog, g.due = nil, nil, dueHeap{}
-	clear(g.waiting)
-	clear(g.unrouted)
-	clear(g.members)
-	g.rates = newRates(g.st)
-	g.meter.held.Set(0)
-	left := g.chats
-	g.chats = map[string]*chat{}
-	for jid, c := range left {
-		if len(c.skipped) > 0 {
-			g.chats[jid] = &chat{jid: jid, skipped: c.skipped, index: -1}
-			g.enqueueLater(g.chats[jid])
-		}
-	}
+	g.routd.forget()
+	g.waits.reset()
+	clear(g.members.known)
+	g.rates.reset()
 	_ = g.enqueueUndecided(ctx)
 }
 
@@ -216,8 +167,8 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 		g.afterPoke(ctx)
 	}
 	if !busy {
-		g.checkMoves(ctx)
-		g.checkParked(ctx)
+		g.moves.check(ctx)
+		g.parked.check(ctx)
 		busy = g.hasWork()
 	}
 	var now chan struct{}
@@ -239,13 +190,13 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 		g.sweep(ctx)
 	case <-timer.C:
 	case <-g.routd.back:
-		g.endWaiting()
-	case q := <-g.answers:
+		g.waits.endRoutd()
+	case q := <-g.routd.answers:
 		g.answered(ctx, q)
 	case done := <-g.calls.done:
-		g.finishCall(ctx, done)
+		g.calls.finish(ctx, done)
 	case done := <-g.requests.done:
-		g.finishRequest(done)
+		g.requests.finish(done)
 	}
 }
 
@@ -260,21 +211,18 @@ func (g *Gateway) runOnce(ctx context.Context) (more bool) {
 		return false // the next poll or poke retries
 	}
 	g.meter.woken(arrived, g.cfg.Now())
-	g.logWoken(jids, next)
+	g.log.woken(jids, next)
 	for _, jid := range jids {
-		g.enqueue(g.chat(jid))
+		g.waits.add(g.waits.chat(jid))
 	}
 	g.noticeClock()
 	more = next != g.cursor
 	g.cursor = next
-	for c := g.due.takeDue(g.now()); c != nil; c = g.due.takeDue(g.now()) {
-		c.unlimit()
-		g.enqueue(c)
-	}
+	g.waits.addDue(g.now())
 	if g.hasWork() {
 		g.pass(ctx)
 	}
-	g.startRequests(ctx)
+	g.requests.start(ctx)
 	g.reportWaits()
 	return more || g.hasWork()
 }
@@ -285,7 +233,7 @@ func (g *Gateway) reportWaits() {
 	if g.routd.away() {
 		waits = append(waits, "routd does not answer: messages wait for it")
 	}
-	if g.requests.failures > 0 && len(g.requests.chats) > 0 {
+	if g.requests.waiting() {
 		waits = append(waits, "onbod does not answer: messages of chats without a group wait for it")
 	}
 	if g.cfg.Report != nil && !slices.Equal(waits, g.reported) {
@@ -296,81 +244,28 @@ func (g *Gateway) reportWaits() {
 
 // hasWork reports whether a pass would do something now.
 func (g *Gateway) hasWork() bool {
-	if g.asking != nil && (!g.asking.slow() || g.asking.searched && len(g.dirty)+len(g.backlog) == 0) {
-		return false
+	if q := g.routd.out; q != nil {
+		return q.slow() && (!q.searched || g.waits.listed())
 	}
-	return g.asking != nil || len(g.dirty)+len(g.backlog) > 0
-}
-
-// chat returns what is kept about a chat.
-func (g *Gateway) chat(jid string) *chat {
-	c := g.chats[jid]
-	if c == nil {
-		c = &chat{jid: jid, index: -1}
-		g.chats[jid] = c
-	}
-	return c
-}
-
-// enqueue puts a chat on the list for the next pass.
-func (g *Gateway) enqueue(c *chat) {
-	if !c.queued {
-		c.queued = true
-		g.dirty = append(g.dirty, c)
-	}
-}
-
-// enqueueLater puts a chat on the list for when no other has rows to decide.
-func (g *Gateway) enqueueLater(c *chat) {
-	if !c.queued {
-		c.queued = true
-		g.backlog = append(g.backlog, c)
-	}
-}
-
-// restart forgets what is known about a chat's rows, so that all are read again.
-func (g *Gateway) restart(c *chat) {
-	if c.asked != nil {
-		c.asked.stale = true
-		c.asked = nil
-	}
-	g.meter.forgotten(&c.state)
-	c.state = decide.State{}
-	c.unlimit()
-	g.due.remove(c)
-}
-
-// endWaiting takes up the chats that waited for routd, or for the end of a question.
-func (g *Gateway) endWaiting() {
-	for c := range g.waiting {
-		c.unlimit()
-		g.enqueue(c)
-	}
-	clear(g.waiting)
+	return g.waits.listed()
 }
 
 // checkRoutes asks for the version of the routes if a row waits for a change of them.
 func (g *Gateway) checkRoutes(ctx context.Context) {
-	if len(g.unrouted)+len(g.parked) > 0 && g.asking == nil && !g.routd.away() {
-		g.ask(ctx, &question{refresh: true})
+	if len(g.waits.routes)+len(g.parked.chats) > 0 && !g.routd.busy() {
+		g.routd.ask(ctx, &question{refresh: true})
 	}
 }
 
 // noticeRoutes decides unrouted and parked rows again if routes or groups have changed.
 func (g *Gateway) noticeRoutes(version int64) {
-	if version == g.version {
+	if version == g.routd.version {
 		return
 	}
-	g.version = version
-	clear(g.members)
-	for c := range g.unrouted {
-		g.restart(c)
-		g.enqueueLater(c)
-	}
-	clear(g.unrouted)
-	for jid := range g.parked {
-		g.enqueueLater(g.chat(jid))
-	}
+	g.routd.version = version
+	clear(g.members.known)
+	g.waits.endRoutes()
+	g.parked.addAll()
 }
 
 // noticeClock loads all chats that wait for a time again if the clock was set:
@@ -384,24 +279,12 @@ func (g *Gateway) noticeClock() {
 	}
 	g.meter.clockSets.Inc()
 	g.log.Warn("clock was set", "offset", set)
-	for _, c := range g.due.takeAll() {
-		g.restart(c)
-		g.enqueue(c)
-	}
+	g.waits.endDue()
 }
 
-// untilDue returns the time until the next chat is due, or until commands no longer
-// wait for the question that is out.
+// untilDue returns the time until there is something to do without an event.
 func (g *Gateway) untilDue() time.Duration {
-	wait := time.Hour
-	if at := g.due.earliest(); at != 0 {
-		wait = max(time.Duration(at-g.now())*time.Millisecond, time.Millisecond)
-	}
-	wait = min(wait, g.untilMoves(), g.untilParked(), g.requests.untilRetry(g.cfg.Now()))
-	if g.asking != nil && !g.asking.slow() {
-		wait = min(wait, max(g.asking.patience-time.Since(g.asking.asked), 0))
-	}
-	return wait
+	return min(g.waits.untilDue(g.now()), g.moves.until(), g.parked.until(), g.requests.untilRetry(g.cfg.Now()), g.routd.untilSlow())
 }
 
 func (g *Gateway) now() int64 { return g.cfg.Now().UnixMilli() }

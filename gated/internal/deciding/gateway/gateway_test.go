@@ -29,7 +29,7 @@ func TestMessage_Routed_BecomesATurn(t *testing.T) {
 	h.step()
 	h.is(m, "routed/route main")
 	diff(t, "turns", h.dispatched(), [][]string{{"hi"}})
-	if n := len(h.g.chats); n != 0 {
+	if n := len(h.g.waits.chats); n != 0 {
 		t.Errorf("%d chats are remembered", n)
 	}
 }

@@ -87,7 +87,7 @@ func (h *harness) step() {
 		if h.g.runOnce(h.t.Context()) {
 			continue
 		}
-		if h.g.asking == nil && h.g.requests.running == 0 {
+		if h.g.routd.out == nil && h.g.requests.running == 0 {
 			return
 		}
 		h.g.listen(h.t.Context(), nil, nil, false)

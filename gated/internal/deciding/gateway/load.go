@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"arizuko/gated/internal/deciding/decide"
-	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -65,69 +64,22 @@ func (b *batch) forget(effects []decide.Effect) {
 	b.Rows = left
 }
 
-// load reads the next chats of the list, as many as make a pass: as many rows as
-// routd can be asked about at once.
-func (g *Gateway) load(ctx context.Context) []*batch {
-	var batches []*batch
-	limit := ingestRows
-	if !g.limited() {
-		limit = g.routd.limit()
-	}
-	rows, bytes := 0, 0
-	stops, err := g.st.Stops(ctx)
-	if err == nil {
-		err = g.followParked(ctx)
-	}
-	if g.reads.Note(ctx, err) != nil {
-		pause(ctx, dbRetryDelay)
-		return nil
-	}
-	g.stops = stops
-	for len(batches) < passChats && rows < limit && bytes < passBytes {
-		c := g.takeChat(len(batches) > 0)
-		if c == nil {
-			break
-		}
-		b, err := g.loadChat(ctx, c, min(pageRows, limit))
-		if err = g.reads.Note(ctx, err); err != nil {
-			c.state.Due = g.now() + dbRetryDelay.Milliseconds()
-			g.due.put(c)
-			continue
-		}
-		size := len(b.Rows) + len(b.Probes)
-		if len(batches) > 0 && rows+size > limit {
-			c.queued = true
-			g.dirty = append([]*chat{c}, g.dirty...)
-			break
-		}
-		batches = append(batches, b)
-		g.logLoaded(b)
-		failpoint.At(failpoint.Read)
-		rows, bytes = rows+size, bytes+b.bytes
-	}
-	return batches
+// reader reads what is known about rows, which the decisions about them are made from.
+type reader struct {
+	cfg      *Config
+	st       *store.Store
+	members  *members
+	rates    *rates
+	parked   *parked
+	requests *requests
+	stops    []store.Stop // under way, when the pass began
 }
 
-// takeChat takes the next chat of the list, nil for none. One that routd has to be
-// asked about alone is taken only if it is the first of its pass.
-func (g *Gateway) takeChat(others bool) *chat {
-	list := &g.dirty
-	if len(*list) == 0 {
-		list = &g.backlog
-	}
-	if len(*list) == 0 || others && (*list)[0].alone && !(*list)[0].limited {
-		return nil
-	}
-	c := (*list)[0]
-	(*list)[0] = nil
-	*list = (*list)[1:]
-	c.queued = false
-	return c
-}
+func (f *reader) now() int64 { return f.cfg.Now().UnixMilli() }
 
-// loadChat reads a page of a chat's undecided rows: those after the rows that its gate
+// chat reads a page of a chat's undecided rows: those after the rows that its gate
 // holds, and of a chat that waits for routd those not searched for commands yet.
-func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, error) {
+func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 	b := &batch{chat: c, state: c.state}
 	after := max(c.state.Gate.ThroughID, c.scanned)
 	if c.asked != nil {
@@ -136,7 +88,7 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 	if c.alone && !c.limited {
 		page = 1
 	}
-	info, err := g.st.Chat(ctx, c.jid)
+	info, err := f.st.Chat(ctx, c.jid)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +96,7 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 	if b.HasChat = info != nil; b.HasChat {
 		b.Chat = *info
 	}
-	rows, err := g.st.Undecided(ctx, c.jid, after, page+1)
+	rows, err := f.st.Undecided(ctx, c.jid, after, page+1)
 	if err != nil {
 		return nil, err
 	}
@@ -155,10 +107,10 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 			break
 		}
 		b.Last = m.ID
-		if c.skipped[m.ID] || g.covered(m, b.Chat.StickyTopic) {
+		if c.skipped[m.ID] || f.covered(m, b.Chat.StickyTopic) {
 			continue
 		}
-		r, err := g.loadRow(ctx, m, known)
+		r, err := f.loadRow(ctx, m, known)
 		if err != nil {
 			return nil, err
 		}
@@ -170,49 +122,49 @@ func (g *Gateway) loadChat(ctx context.Context, c *chat, page int) (*batch, erro
 		b.Rows = append(b.Rows, r)
 	}
 	b.More = b.More || b.bytes >= store.PageBytes
-	b.MaxAge, b.RetryMS, b.Default = g.cfg.MaxAge.Milliseconds(), g.cfg.Poll.Milliseconds(), g.cfg.Impulse
-	if c.state.ReadsRequest || g.parked[c.jid] {
-		err = g.loadRequest(ctx, b)
+	b.MaxAge, b.RetryMS, b.Default = f.cfg.MaxAge.Milliseconds(), f.cfg.Poll.Milliseconds(), f.cfg.Impulse
+	if c.state.ReadsRequest || f.parked.chats[c.jid] {
+		err = f.loadRequest(ctx, b)
 	}
 	return b, err
 }
 
 // covered reports whether a /stop that is under way drops the row.
-func (g *Gateway) covered(m *msg.Message, stickyTopic string) bool {
-	return slices.ContainsFunc(g.stops, func(s store.Stop) bool {
+func (f *reader) covered(m *msg.Message, stickyTopic string) bool {
+	return slices.ContainsFunc(f.stops, func(s store.Stop) bool {
 		return s.ChatJID == m.ChatJID && s.CoversRow(m, stickyTopic)
 	})
 }
 
 // loadRow parses a row and reads what does not depend on routd's answer.
-func (g *Gateway) loadRow(ctx context.Context, m *msg.Message, known summaries) (r decide.Row, err error) {
+func (f *reader) loadRow(ctx context.Context, m *msg.Message, known summaries) (r decide.Row, err error) {
 	r = decide.Row{Message: m}
-	err = g.ofRow(&r, func() (err error) {
-		r = decide.NewRow(m, g.cfg.MaxAge.Milliseconds(), g.cfg.BotNames, g.cfg.Operators)
+	err = f.ofRow(&r, func() (err error) {
+		r = decide.NewRow(m, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.cfg.Operators)
 		if r.Verb == msg.VerbEdit || r.Verb == msg.VerbDelete {
-			if r.Change, err = g.findChange(ctx, m); err != nil {
+			if r.Change, err = f.findChange(ctx, m); err != nil {
 				return err
 			}
 		}
-		if r.Ballot, err = g.ballot(ctx, m); err != nil || r.Ballot != nil {
+		if r.Ballot, err = f.ballot(ctx, m); err != nil || r.Ballot != nil {
 			return err
 		}
-		if stops, err := g.stop(ctx, &r); err != nil || stops {
+		if stops, err := f.stop(ctx, &r); err != nil || stops {
 			return err
 		}
-		if r.Choice, err = g.choice(ctx, &r); err != nil || r.Choice != nil {
+		if r.Choice, err = f.choice(ctx, &r); err != nil || r.Choice != nil {
 			return err
 		}
-		if r.Post, err = g.post(ctx, &r); err != nil {
+		if r.Post, err = f.post(ctx, &r); err != nil {
 			return err
 		}
 		if m.GroupKey != "" {
-			err = g.join(ctx, &r, known)
+			err = f.join(ctx, &r, known)
 		}
 		if err != nil || r.ForwardedFrom == nil {
 			return err
 		}
-		return g.readReturn(ctx, &r)
+		return f.readReturn(ctx, &r)
 	})
 	return r, err
 }
@@ -223,16 +175,16 @@ type summaries map[groupID]*decide.GroupSummary
 type groupID struct{ key, sender string }
 
 // join reads the group that a row is in.
-func (g *Gateway) join(ctx context.Context, r *decide.Row, known summaries) error {
+func (f *reader) join(ctx context.Context, r *decide.Row, known summaries) error {
 	id := groupID{r.GroupKey, r.Sender}
 	l, found := known[id]
 	if !found {
-		rows, err := g.st.GroupRows(ctx, r.ChatJID, r.GroupKey)
+		rows, err := f.st.GroupRows(ctx, r.ChatJID, r.GroupKey)
 		if err != nil {
 			return err
 		}
 		if l = decide.Summarize(r.Message, rows); l != nil && l.CommandRow != nil {
-			head := decide.NewRow(l.CommandRow, g.cfg.MaxAge.Milliseconds(), g.cfg.BotNames, g.cfg.Operators)
+			head := decide.NewRow(l.CommandRow, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.cfg.Operators)
 			l.Command = head.Command
 		}
 		known[id] = l
@@ -242,7 +194,7 @@ func (g *Gateway) join(ctx context.Context, r *decide.Row, known summaries) erro
 }
 
 // ofRow reads something about a row. A panic costs that row alone: it is dropped.
-func (g *Gateway) ofRow(r *decide.Row, read func() error) (err error) {
+func (f *reader) ofRow(r *decide.Row, read func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			r.Problem = fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
@@ -253,12 +205,12 @@ func (g *Gateway) ofRow(r *decide.Row, read func() error) (err error) {
 }
 
 // post returns the platform id of the post that a row is, acts on, or was derived from.
-func (g *Gateway) post(ctx context.Context, r *decide.Row) (id string, err error) {
+func (f *reader) post(ctx context.Context, r *decide.Row) (id string, err error) {
 	switch {
 	case r.Verb == msg.VerbReaction, r.Change != nil:
 		return r.TargetID, nil
 	case r.PlatformID == "" && r.DerivedFrom != 0:
-		original, err := g.st.Message(ctx, r.DerivedFrom)
+		original, err := f.st.Message(ctx, r.DerivedFrom)
 		if original == nil {
 			return "", err
 		}
@@ -268,21 +220,21 @@ func (g *Gateway) post(ctx context.Context, r *decide.Row) (id string, err error
 }
 
 // findChange reads what an edit or deletion acts on.
-func (g *Gateway) findChange(ctx context.Context, m *msg.Message) (*decide.Change, error) {
+func (f *reader) findChange(ctx context.Context, m *msg.Message) (*decide.Change, error) {
 	c := &decide.Change{}
 	if m.TargetID == "" {
 		return c, nil
 	}
 	var err error
-	if c.Target, err = g.st.MessageByPlatformID(ctx, m.ChatJID, m.TargetID); err != nil || c.Target == nil {
+	if c.Target, err = f.st.MessageByPlatformID(ctx, m.ChatJID, m.TargetID); err != nil || c.Target == nil {
 		return c, err
 	}
-	if c.Latest, err = g.st.LatestEdit(ctx, m.ChatJID, m.TargetID); err != nil {
+	if c.Latest, err = f.st.LatestEdit(ctx, m.ChatJID, m.TargetID); err != nil {
 		return c, err
 	}
 	c.Subject = c.Target
 	if c.Target.Disposition == msg.Prefix || c.Target.Disposition == msg.Command {
-		derived, err := g.st.DerivedFrom(ctx, c.Target.ID)
+		derived, err := f.st.DerivedFrom(ctx, c.Target.ID)
 		if err != nil {
 			return c, err
 		}
@@ -291,7 +243,7 @@ func (g *Gateway) findChange(ctx context.Context, m *msg.Message) (*decide.Chang
 		}
 	}
 	if m.Verb == msg.VerbEdit && m.Addressed && c.Subject.Disposition == msg.Observed {
-		fired, err := g.st.EditFired(ctx, m.ChatJID, m.TargetID)
+		fired, err := f.st.EditFired(ctx, m.ChatJID, m.TargetID)
 		c.Fires = !fired
 		return c, err
 	}
@@ -300,10 +252,10 @@ func (g *Gateway) findChange(ctx context.Context, m *msg.Message) (*decide.Chang
 
 // readReturn reads what is known about the return address of a row that an agent wrote.
 // One between groups needs no answer of routd.
-func (g *Gateway) readReturn(ctx context.Context, r *decide.Row) error {
+func (f *reader) readReturn(ctx context.Context, r *decide.Row) error {
 	from := r.ForwardedFrom
 	if from.Kind == msg.Injection {
-		root, err := g.st.Turn(ctx, from.RootTurnID)
+		root, err := f.st.Turn(ctx, from.RootTurnID)
 		r.SetReturn(&decide.Return{RootExists: root != nil, Elsewhere: root == nil || root.ChatJID != r.ChatJID})
 		return err
 	}
@@ -311,32 +263,32 @@ func (g *Gateway) readReturn(ctx context.Context, r *decide.Row) error {
 	if from.Kind != msg.Answer {
 		folder = msg.AddressedFolder(r.ChatJID)
 	}
-	root, err := g.st.Turn(ctx, from.RootTurnID)
+	root, err := f.st.Turn(ctx, from.RootTurnID)
 	if err != nil {
 		return err
 	}
-	fan, err := g.st.CountDelegations(ctx, from.RootTurnID)
+	fan, err := f.st.CountDelegations(ctx, from.RootTurnID)
 	if err != nil {
 		return err
 	}
-	registered, err := g.registered(ctx, folder)
+	registered, err := f.registered(ctx, folder)
 	r.Return = &decide.Return{Registered: registered, RootExists: root != nil, Fan: fan}
-	r.Answer, r.Known = decide.ReturnAnswer(r, registered, g.cfg.Impulse), true
+	r.Answer, r.Known = decide.ReturnAnswer(r, registered, f.cfg.Impulse), true
 	return err
 }
 
 // registered reports whether a folder is a group's.
-func (g *Gateway) registered(ctx context.Context, folder string) (bool, error) {
+func (f *reader) registered(ctx context.Context, folder string) (bool, error) {
 	if valid := msg.ValidFolder(folder) == nil; !valid {
 		return false, nil // whatever a table says, it is not the name of a folder
 	}
-	group, err := g.st.Group(ctx, folder)
+	group, err := f.st.Group(ctx, folder)
 	return group != nil, err
 }
 
 // complete reads what depends on routd's answers.
-func (g *Gateway) complete(ctx context.Context, b *batch) (err error) {
-	b.Now = g.now()
+func (f *reader) complete(ctx context.Context, b *batch) (err error) {
+	b.Now = f.now()
 	b.InCall, b.commands = b.InCall[:0], nil
 	for id := range b.chat.skipped {
 		b.InCall = append(b.InCall, id)
@@ -345,58 +297,58 @@ func (g *Gateway) complete(ctx context.Context, b *batch) (err error) {
 	for i := range b.Rows {
 		r := &b.Rows[i]
 		old = old || r.Old
-		if err := g.ofRow(r, func() error { return g.completeRow(ctx, b, r) }); err != nil {
+		if err := f.ofRow(r, func() error { return f.completeRow(ctx, b, r) }); err != nil {
 			return err
 		}
 	}
 	if old {
-		b.LastStaleAt, err = g.st.LastStaleAt(ctx, b.Chat.JID)
+		b.LastStaleAt, err = f.st.LastStaleAt(ctx, b.Chat.JID)
 	}
 	return err
 }
 
-func (g *Gateway) completeRow(ctx context.Context, b *batch, r *decide.Row) (err error) {
-	if err := g.readMembers(ctx, b, r); err != nil {
+func (f *reader) completeRow(ctx context.Context, b *batch, r *decide.Row) (err error) {
+	if err := f.readMembers(ctx, b, r); err != nil {
 		return err
 	}
 	if r.Known {
-		r.Pin = decide.FindPin(r, &b.Chat, func(folder string) bool { return g.isGroup(ctx, folder, &err) })
+		r.Pin = decide.FindPin(r, &b.Chat, func(folder string) bool { return f.isGroup(ctx, folder, &err) })
 		if err != nil {
 			return err
 		}
 		if r.Pin != nil {
-			if r.Pin.Members, err = g.membersOf(ctx, r.Pin.Folder); err != nil {
+			if r.Pin.Members, err = f.members.of(ctx, r.Pin.Folder); err != nil {
 				return err
 			}
 		}
 	}
 	if (r.Command != nil || r.Pin != nil) && !r.Operator {
-		if r.Commands, err = g.commandsOf(ctx, b, r.Sender); err != nil {
+		if r.Commands, err = f.commandsOf(ctx, b, r.Sender); err != nil {
 			return err
 		}
 	}
 	if r.ThreadID != "" {
-		if r.Bound, err = g.st.TopicOfThread(ctx, r.ChatJID, r.ThreadID); err != nil {
+		if r.Bound, err = f.st.TopicOfThread(ctx, r.ChatJID, r.ThreadID); err != nil {
 			return err
 		}
 	}
-	if r.Forks, err = g.st.ForksOfRow(ctx, r.Message); err != nil {
+	if r.Forks, err = f.st.ForksOfRow(ctx, r.Message); err != nil {
 		return err
 	}
 	if r.IsBot && r.Answer.Action == routeapi.Trigger {
-		r.BotTurns, err = g.st.BotTurns(ctx, r.ChatJID, r.Sender, r.ReceivedAt-decide.BotTime)
+		r.BotTurns, err = f.st.BotTurns(ctx, r.ChatJID, r.Sender, r.ReceivedAt-decide.BotTime)
 	}
 	return err
 }
 
 // findPrefixes notes which rows name their group or topic, and reports whether any does.
-func (g *Gateway) findPrefixes(ctx context.Context, b *batch) (found bool) {
+func (f *reader) findPrefixes(ctx context.Context, b *batch) (found bool) {
 	for i := range b.Rows {
 		r := &b.Rows[i]
 		var err error
-		_ = g.ofRow(r, func() error {
-			if r.Home, err = g.membersOf(ctx, r.Answer.Home); err == nil {
-				r.Prefix = decide.FindPrefix(r, func(folder string) bool { return g.isGroup(ctx, folder, &err) })
+		_ = f.ofRow(r, func() error {
+			if r.Home, err = f.members.of(ctx, r.Answer.Home); err == nil {
+				r.Prefix = decide.FindPrefix(r, func(folder string) bool { return f.isGroup(ctx, folder, &err) })
 			}
 			return nil
 		})
@@ -410,8 +362,8 @@ func (g *Gateway) findPrefixes(ctx context.Context, b *batch) (found bool) {
 }
 
 // isGroup is registered for parsers, which take a function without an error.
-func (g *Gateway) isGroup(ctx context.Context, folder string, failed *error) bool {
-	found, err := g.registered(ctx, folder)
+func (f *reader) isGroup(ctx context.Context, folder string, failed *error) bool {
+	found, err := f.registered(ctx, folder)
 	if err != nil {
 		*failed = err
 	}

@@ -207,7 +207,7 @@ func TestStop_RoutdDown_SenderWithoutTurns_Waits(t *testing.T) {
 	h.routd.down.Store(false)
 	select {
 	case <-h.g.routd.back:
-		h.g.endWaiting()
+		h.g.waits.endRoutd()
 	case <-time.After(time.Minute):
 		t.Fatal("routd is not found to be back")
 	}

@@ -105,8 +105,8 @@ func (m *meter) forgotten(state *decide.State) {
 	}
 }
 
-// answered records how a question ended. Those about the version of the routes do not count.
-func (m *meter) answered(q *question) {
+// asked records how a question ended. Those about the version of the routes do not count.
+func (m *meter) asked(q *question) {
 	if len(q.items) > 0 {
 		m.questions.WithLabelValues(q.outcome.String()).Observe(time.Since(q.asked).Seconds())
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -30,8 +31,6 @@ const (
 	unseenTime = 2 * time.Second
 	// maxSample is how much of a message onbod gets, in bytes.
 	maxSample = 1000
-	// parkedEvery bounds how often all chats with parked rows are looked for after a poke.
-	parkedEvery = time.Second
 )
 
 // requests are the calls by which onbod opens requests for chats without a group: one
@@ -44,6 +43,12 @@ type requests struct {
 	failures int       // calls in a row that onbod did not answer
 	retryAt  time.Time // no call before
 	refusals map[string]refusal
+
+	st    *store.Store
+	onbod *httpx.Client
+	log   *slog.Logger
+	clock func() time.Time
+	waits *waits
 }
 
 // refusal is why onbod opens no request for a chat. It counts until a time, in unix ms.
@@ -67,8 +72,11 @@ type requestDone struct {
 	down    error // onbod did not answer, or another program did
 }
 
-func newRequests() *requests {
-	return &requests{done: make(chan requestDone), chats: map[string]bool{}, refusals: map[string]refusal{}}
+func newRequests(cfg *Config, st *store.Store, log *slog.Logger, waits *waits) *requests {
+	return &requests{
+		done: make(chan requestDone), chats: map[string]bool{}, refusals: map[string]refusal{},
+		st: st, onbod: cfg.Onbod, log: log, clock: cfg.Now, waits: waits,
+	}
 }
 
 // of returns how far the call about a chat is.
@@ -107,85 +115,86 @@ func (r *requests) prune(now int64) {
 	}
 }
 
-// openRequest queues the call for a chat without a group.
-func (g *Gateway) openRequest(chat string, row int64) {
-	if !g.requests.chats[chat] {
-		g.requests.chats[chat] = true
-		g.requests.queue = append(g.requests.queue, requestCall{chat, row})
+// waiting reports whether chats wait for an onbod that does not answer.
+func (r *requests) waiting() bool { return r.failures > 0 && len(r.chats) > 0 }
+
+// open queues the call for a chat without a group.
+func (r *requests) open(chat string, row int64) {
+	if !r.chats[chat] {
+		r.chats[chat] = true
+		r.queue = append(r.queue, requestCall{chat, row})
 	}
 }
 
-// startRequests starts as many calls as may be out.
-func (g *Gateway) startRequests(ctx context.Context) {
-	r := g.requests
-	for r.untilRetry(g.cfg.Now()) == 0 {
+// start starts as many calls as may be out.
+func (r *requests) start(ctx context.Context) {
+	for r.untilRetry(r.clock()) == 0 {
 		c := r.queue[0]
 		r.queue = r.queue[1:]
 		r.running++
 		go func() {
 			select {
-			case r.done <- g.askRequest(ctx, c):
+			case r.done <- r.ask(ctx, c):
 			case <-ctx.Done():
 			}
 		}()
 	}
 }
 
-// finishRequest takes up the chat of a call that has ended. What onbod stored is read
+// finish takes up the chat of a call that has ended. What onbod stored is read
 // from the table. A call that onbod did not answer is repeated later.
-func (g *Gateway) finishRequest(d requestDone) {
+func (r *requests) finish(d requestDone) {
 	failpoint.At(failpoint.Requested)
-	r := g.requests
 	r.running--
 	switch {
 	case d.failed != nil:
-		g.log.Error("message cannot be read to open a request; retrying", "row", d.row, "chat", d.chat, "err", d.failed)
-		r.retryAt = g.cfg.Now().Add(minRequestDelay)
+		r.log.Error("message cannot be read to open a request; retrying", "row", d.row, "chat", d.chat, "err", d.failed)
+		r.retryAt = r.clock().Add(minRequestDelay)
 		r.queue = append(r.queue, d.requestCall)
 		return
 	case d.down != nil:
 		if r.failures++; r.failures == 1 {
-			g.log.Error("onbod opened no request; messages of chats without a group wait", "url", g.cfg.Onbod.Base, "chat", d.chat, "err", d.down)
+			r.log.Error("onbod opened no request; messages of chats without a group wait", "url", r.onbod.Base, "chat", d.chat, "err", d.down)
 		}
-		r.retryAt = g.cfg.Now().Add(min(minRequestDelay<<min(r.failures-1, 10), maxRequestDelay))
+		r.retryAt = r.clock().Add(min(minRequestDelay<<min(r.failures-1, 10), maxRequestDelay))
 		r.queue = append(r.queue, d.requestCall)
 		return
 	case !d.skipped:
 		if r.failures > 0 {
-			g.log.Info("onbod opens requests again", "url", g.cfg.Onbod.Base)
+			r.log.Info("onbod opens requests again", "url", r.onbod.Base)
 		}
 		r.failures = 0
 	}
 	delete(r.chats, d.chat)
 	if d.answer.State != decide.CallNone {
-		r.refusals[d.chat] = refusal{d.answer, g.now() + refusalTime.Milliseconds()}
+		r.refusals[d.chat] = refusal{d.answer, r.clock().UnixMilli() + refusalTime.Milliseconds()}
 	}
-	c := g.chat(d.chat)
-	g.restart(c)
+	c := r.waits.chat(d.chat)
+	r.waits.restart(c)
 	c.state.ReadsRequest = true
-	g.enqueue(c)
+	r.waits.add(c)
 }
 
-// askRequest asks onbod to open a request. A panic costs the chat its request for a while.
-func (g *Gateway) askRequest(ctx context.Context, c requestCall) (d requestDone) {
+// ask asks onbod to open a request. A panic costs the chat its request for a while.
+func (r *requests) ask(ctx context.Context, c requestCall) (d requestDone) {
 	d = requestDone{requestCall: c}
 	defer func() {
 		if cause := recover(); cause != nil {
 			problem := fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
-			g.log.Error("request for chat cannot be opened", "row", c.row, "chat", c.chat, "err", problem)
+			r.log.Error("request for chat cannot be opened", "row", c.row, "chat", c.chat, "err", problem)
 			d.answer = decide.Call{State: decide.CallRefused, Error: problem}
 		}
 	}()
-	body, err := g.requestBody(ctx, c.row)
+	body, err := r.body(ctx, c.row)
 	if err != nil || body == nil {
 		d.failed, d.skipped = err, err == nil
 		return d
 	}
 	var answer onboardapi.Asked
-	err = call(ctx, g.cfg.Onbod, http.MethodPost, onboardapi.Path, body, &answer)
+	err = call(ctx, r.onbod, http.MethodPost, onboardapi.Path, body, &answer)
 	switch {
 	case apierr.KindOf(err) == apierr.BadRequest && !httpx.IsForeign(err):
-		g.log.Error("onbod refused the request for chat", "row", c.row, "chat", c.chat, "err", err)
+		r.log.Error("onbod refused the request for chat", "row", c.row, "chat", c.chat, "err", err)
 		d.answer = decide.Call{State: decide.CallRefused, Error: "onbod refused the row: " + err.Error()}
 	case err != nil:
 		d.down = err
@@ -196,27 +205,27 @@ func (g *Gateway) askRequest(ctx context.Context, c requestCall) (d requestDone)
 	case answer.State == store.RequestApproved: // lately: routes should lead to its group by now
 		pause(ctx, unseenTime)
 	default:
-		g.awaitRequest(ctx, body.ChatJID)
+		r.await(ctx, body.ChatJID)
 	}
 	return d
 }
 
-// awaitRequest waits a while if the table has no request that onbod says to have: with
+// await waits a while if the table has no request that onbod says to have: with
 // another onbod than that of our database, the call would be repeated at once.
-func (g *Gateway) awaitRequest(ctx context.Context, chat string) {
-	if request, err := g.st.PendingRequest(ctx, chat); err == nil && request == nil {
-		g.log.Warn("onbod opened a request, the database has no pending one", "chat", chat, "url", g.cfg.Onbod.Base)
+func (r *requests) await(ctx context.Context, chat string) {
+	if request, err := r.st.PendingRequest(ctx, chat); err == nil && request == nil {
+		r.log.Warn("onbod opened a request, the database has no pending one", "chat", chat, "url", r.onbod.Base)
 		pause(ctx, unseenTime)
 	}
 }
 
-// requestBody reads what onbod needs to know about a row and its chat, nil if the row is decided.
-func (g *Gateway) requestBody(ctx context.Context, row int64) (*onboardapi.Ask, error) {
-	m, err := g.st.Message(ctx, row)
+// body reads what onbod needs to know about a row and its chat, nil if the row is decided.
+func (r *requests) body(ctx context.Context, row int64) (*onboardapi.Ask, error) {
+	m, err := r.st.Message(ctx, row)
 	if err != nil || m == nil || m.Disposition != "" {
 		return nil, err
 	}
-	chat, err := g.st.Chat(ctx, m.ChatJID)
+	chat, err := r.st.Chat(ctx, m.ChatJID)
 	if err != nil {
 		return nil, err
 	}
@@ -231,25 +240,25 @@ func (g *Gateway) requestBody(ctx context.Context, row int64) (*onboardapi.Ask, 
 }
 
 // loadRequest reads what is known about a chat's request, and about its parked rows.
-func (g *Gateway) loadRequest(ctx context.Context, b *batch) error {
+func (f *reader) loadRequest(ctx context.Context, b *batch) error {
 	jid := b.chat.jid
-	b.Request = decide.Request{Read: true, Call: g.requests.of(jid, g.now())}
-	request, err := g.st.PendingRequest(ctx, jid)
+	b.Request = decide.Request{Read: true, Call: f.requests.of(jid, f.now())}
+	request, err := f.st.PendingRequest(ctx, jid)
 	if err != nil {
 		return err
 	}
-	if g.parked[jid] {
-		rows, err := g.st.Parked(ctx, jid, maxProbedRows)
+	if f.parked.chats[jid] {
+		rows, err := f.st.Parked(ctx, jid, maxProbedRows)
 		if err != nil {
 			return err
 		}
 		b.Parked, b.Probes = len(rows), probes(rows)
 		if len(rows) == 0 {
-			delete(g.parked, jid)
+			delete(f.parked.chats, jid)
 		}
 	}
 	if request == nil {
-		if request, err = g.st.LastDecidedRequest(ctx, jid); err != nil {
+		if request, err = f.st.LastDecidedRequest(ctx, jid); err != nil {
 			return err
 		}
 	}
@@ -281,73 +290,6 @@ func probes(rows []*msg.Message) (all []decide.Row) {
 	return all
 }
 
-// readParked finds the chats with parked rows. All of them are looked at, or those whose
-// request is no longer pending.
-func (g *Gateway) readParked(ctx context.Context, all bool) error {
-	began := time.Now()
-	g.sweeper.parkedAt = began.Add(parkedEvery)
-	chats, err := g.st.ParkedChats(ctx)
-	if g.reads.Note(ctx, err) != nil {
-		return err
-	}
-	clear(g.parked)
-	for _, p := range chats {
-		g.parked[p.JID] = true
-		if all {
-			g.enqueueLater(g.chat(p.JID))
-		} else if !p.Pending {
-			g.enqueue(g.chat(p.JID))
-		}
-	}
-	// With thousands of chats it takes its time: at most a twentieth of ours.
-	g.sweeper.parkedAt = began.Add(max(parkedEvery, 20*time.Since(began)))
-	g.sweeper.parkedUnread = false
-	return nil
-}
-
-// checkParked looks for chats whose request was decided, if a poke asks for it.
-func (g *Gateway) checkParked(ctx context.Context) {
-	if g.untilParked() == 0 {
-		_ = g.readParked(ctx, false)
-	}
-}
-
-// untilParked returns the time until decided requests are looked for, an hour if no poke
-// asks for it.
-func (g *Gateway) untilParked() time.Duration {
-	if !g.sweeper.parkedUnread || len(g.parked) == 0 {
-		return time.Hour
-	}
-	return max(time.Until(g.sweeper.parkedAt), 0)
-}
-
-// followParked follows chats with parked rows to their new addresses. Their rows move with the
-// chat, and must be decided before its newer ones.
-func (g *Gateway) followParked(ctx context.Context) error {
-	if len(g.parked) == 0 {
-		return nil
-	}
-	moves, _, err := g.st.ChatMoves(ctx)
-	for from, to := range moves {
-		if g.parked[from] {
-			delete(g.parked, from)
-			g.parked[to] = true
-		}
-	}
-	return err
-}
-
-// noteParked notes that a plan parks rows, before they are stored: a chat that has none
-// costs a read.
-func (g *Gateway) noteParked(p *plan) {
-	for _, e := range p.effects {
-		if d, ok := e.(decide.Decide); ok && d.Disposition == msg.Onboarding {
-			g.parked[p.batch.Chat.JID] = true
-			return
-		}
-	}
-}
-
 // applyParked stores an effect on parked rows.
 func (p *plan) applyParked(tx *store.Tx, e decide.Effect) error {
 	switch e := e.(type) {
@@ -367,7 +309,7 @@ func (g *Gateway) actParked(p *plan, e decide.Effect) {
 	chat := p.batch.Chat.JID
 	switch e := e.(type) {
 	case decide.OpenRequest:
-		g.openRequest(chat, e.Row)
+		g.requests.open(chat, e.Row)
 	case decide.TakeUpParked:
 		g.log.Info("parked messages are decided again", "chat", chat, "count", p.batch.Parked)
 	case decide.DropParked:

@@ -35,7 +35,7 @@ func TestAskRequest_RowDecided_SaysNothingOfOnbod(t *testing.T) {
 	})
 	h.g.requests.failures, h.g.requests.running = 3, 1
 	h.g.requests.chats[dm] = true
-	h.g.finishRequest(h.g.askRequest(t.Context(), requestCall{dm, one.ID}))
+	h.g.requests.finish(h.g.requests.ask(t.Context(), requestCall{dm, one.ID}))
 	if r := h.g.requests; r.failures != 3 || len(r.chats) != 0 || len(o.calls()) != 0 || strings.Contains(h.log.String(), "again") {
 		t.Errorf("%+v, %d calls, log %s", r, len(o.calls()), h.log.String())
 	}
@@ -50,11 +50,11 @@ func TestAskRequest_RowUnreadable_IsRepeated(t *testing.T) {
 	cancel()
 	h.g.requests.running = 1
 	h.g.requests.chats[dm] = true
-	d := h.g.askRequest(ctx, requestCall{dm, one.ID})
+	d := h.g.requests.ask(ctx, requestCall{dm, one.ID})
 	if d.failed == nil || d.down != nil {
 		t.Fatalf("%+v", d)
 	}
-	h.g.finishRequest(d)
+	h.g.requests.finish(d)
 	if log := h.log.String(); !strings.Contains(log, "message cannot be read") || strings.Contains(log, "onbod opened no request") {
 		t.Error(log)
 	}
@@ -72,7 +72,7 @@ func TestAskRequest_ApprovedLately_NoWarning(t *testing.T) {
 	h, o := withOnbod(t)
 	o.set("approved")
 	one := h.put("one")
-	d := h.g.askRequest(t.Context(), requestCall{dm, one.ID})
+	d := h.g.requests.ask(t.Context(), requestCall{dm, one.ID})
 	if d.down != nil || d.failed != nil || d.answer.State != 0 || h.log.String() != "" {
 		t.Errorf("%+v, log %s", d, h.log.String())
 	}
@@ -109,13 +109,13 @@ func TestReadParked_DatabaseFails_WaitsBeforeTheNextRead(t *testing.T) {
 	t.Parallel()
 	h, _ := withOnbod(t)
 	h.parked(h.stepped(h.put("one")))
-	h.g.sweeper.parkedUnread, h.g.sweeper.parkedAt = true, time.Time{}
+	h.g.parked.unread, h.g.parked.readAt = true, time.Time{}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := h.g.readParked(ctx, false); !errors.Is(err, context.Canceled) {
+	if err := h.g.parked.read(ctx, false); !errors.Is(err, context.Canceled) {
 		t.Fatalf("read: %v", err)
 	}
-	if d := h.g.untilParked(); !h.g.sweeper.parkedUnread || d <= 0 || d > parkedEvery {
-		t.Errorf("unread %t, read again after %s", h.g.sweeper.parkedUnread, d)
+	if d := h.g.parked.until(); !h.g.parked.unread || d <= 0 || d > parkedEvery {
+		t.Errorf("unread %t, read again after %s", h.g.parked.unread, d)
 	}
 }

@@ -127,7 +127,7 @@ func (h *harness) end(jid string, state store.RequestState) {
 // poke is a poke about something else than a row.
 func (h *harness) poke() {
 	h.t.Helper()
-	h.g.sweeper.parkedAt = time.Time{} // however short ago the last one was
+	h.g.parked.readAt = time.Time{} // however short ago the last one was
 	h.g.sweeper.pokedAt = time.Now()
 	h.g.afterPoke(h.t.Context())
 	h.step()
@@ -173,8 +173,8 @@ func TestUnknownChat_Approved_RowsAreAnsweredInOrder(t *testing.T) {
 			}
 			turns := h.dispatched() // the first is queued, and has taken in the last row
 			diff(t, "last turn", turns[len(turns)-1], []string{"one", "two", "three", "four"})
-			if n := len(o.calls()); n != 1 || len(h.g.parked) != 0 || len(h.g.chats) != 0 {
-				t.Errorf("%d calls, parked %v, chats %v", n, h.g.parked, h.g.chats)
+			if n := len(o.calls()); n != 1 || len(h.g.parked.chats) != 0 || len(h.g.waits.chats) != 0 {
+				t.Errorf("%d calls, parked %v, chats %v", n, h.g.parked.chats, h.g.waits.chats)
 			}
 		})
 	}
@@ -264,8 +264,8 @@ func TestUnknownChat_Flood_CostsOneCall(t *testing.T) {
 	h.is(rows[50], "dropped/onboarding_full ")
 	h.is(rows[flood-1], "dropped/onboarding_full ")
 	h.is(h.stepped(h.put("later")), "dropped/onboarding_full ")
-	if n := len(o.calls()); n != 1 || len(h.g.chats) != 0 {
-		t.Errorf("%d calls, %d chats in memory", n, len(h.g.chats))
+	if n := len(o.calls()); n != 1 || len(h.g.waits.chats) != 0 {
+		t.Errorf("%d calls, %d chats in memory", n, len(h.g.waits.chats))
 	}
 }
 
@@ -351,8 +351,8 @@ func TestUnknownChats_OnbodHangs_OthersGoOn(t *testing.T) {
 	for i := range 50 {
 		h.put("hi", in(fmt.Sprint("telegram:1", i)))
 	}
-	for h.g.requests.running < maxRequests || h.g.asking != nil {
-		if !h.g.runOnce(h.t.Context()) && h.g.asking != nil {
+	for h.g.requests.running < maxRequests || h.g.routd.out != nil {
+		if !h.g.runOnce(h.t.Context()) && h.g.routd.out != nil {
 			h.g.listen(h.t.Context(), nil, nil, false)
 		}
 	}
@@ -499,8 +499,8 @@ func TestParkedChats_Many_CostLittle(t *testing.T) {
 	h.step()
 	h.parked(rows[0], rows[chats-1])
 	h.poke()
-	if len(h.g.chats) != 0 || len(h.g.parked) != chats {
-		t.Errorf("%d chats in memory, %d with parked rows", len(h.g.chats), len(h.g.parked))
+	if len(h.g.waits.chats) != 0 || len(h.g.parked.chats) != chats {
+		t.Errorf("%d chats in memory, %d with parked rows", len(h.g.waits.chats), len(h.g.parked.chats))
 	}
 	h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
 		if it.ChatJID != rows[7].ChatJID {

@@ -13,7 +13,7 @@ import (
 // "What happens to a message" in gated's README. A test keeps names and numbers the
 // same. Between them routd answers, without the loop waiting for it.
 func (g *Gateway) pass(ctx context.Context) {
-	if g.limited() {
+	if g.routd.busy() {
 		g.passCommands(ctx)
 		return
 	}
@@ -28,18 +28,15 @@ func (g *Gateway) finish(ctx context.Context, batches []*batch) {
 	g.dispatch(ctx, plans)          // 7. hand turns to agents
 }
 
-// limited reports whether rows that need an answer of routd have to wait.
-func (g *Gateway) limited() bool { return g.asking != nil || g.routd.away() }
-
 // passCommands decides what needs no answer of routd: commands, edits and rows
 // between groups. All other rows wait, with their chats.
 func (g *Gateway) passCommands(ctx context.Context) {
-	if q := g.asking; q != nil && !q.searched {
+	if q := g.routd.out; q != nil && !q.searched {
 		g.searchAsked(ctx, q)
 		return
 	}
 	state := decide.RoutdAway
-	if g.asking != nil {
+	if g.routd.out != nil {
 		state = decide.RoutdSlow
 	}
 	batches := g.load(ctx)
@@ -49,9 +46,9 @@ func (g *Gateway) passCommands(ctx context.Context) {
 			b.Routd = state
 		case c.asked != nil || b.needsRoutd():
 			b.Routd, c.limited = state, true
-			g.waiting[c] = true
+			g.waits.routd[c] = true
 		default:
-			delete(g.waiting, c)
+			delete(g.waits.routd, c)
 		}
 	}
 	g.finish(ctx, batches)
@@ -83,18 +80,18 @@ func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 			ready = append(ready, b)
 		}
 	}
-	g.ask(ctx, q)
+	g.routd.ask(ctx, q)
 	g.finish(ctx, ready)
 }
 
 // answered takes routd's answer to the question that is out.
 func (g *Gateway) answered(ctx context.Context, q *question) {
-	g.asking = nil
+	g.routd.out = nil
 	failpoint.At(failpoint.Resolved)
-	g.logResolved(q)
-	g.meter.answered(q)
+	g.log.resolved(q)
+	g.meter.asked(q)
 	if q.outcome == askedDone {
-		g.versionAt = q.asked
+		g.routd.versionAt = q.asked
 		g.noticeRoutes(q.version)
 	}
 	q.release()
@@ -106,11 +103,11 @@ func (g *Gateway) answered(ctx context.Context, q *question) {
 	case askedAway:
 		for _, b := range q.batches {
 			b.chat.unlimit()
-			g.enqueue(b.chat)
+			g.waits.add(b.chat)
 		}
 	}
-	if g.asking == nil { // without routd too: commands that waited for a slow one are answered now
-		g.endWaiting()
+	if g.routd.out == nil { // without routd too: commands that waited for a slow one are answered now
+		g.waits.endRoutd()
 	}
 }
 
@@ -124,14 +121,14 @@ func (g *Gateway) takeAnswers(ctx context.Context, q *question) {
 		b.chat.alone, b.chat.timeouts = false, 0
 		switch {
 		case b.stale: // its rows have changed since
-			g.enqueue(b.chat)
-		case !q.second && g.findPrefixes(ctx, b):
+			g.waits.add(b.chat)
+		case !q.second && g.reader.findPrefixes(ctx, b):
 			again.add(b)
 		default:
 			ready = append(ready, b)
 		}
 	}
-	g.ask(ctx, again)
+	g.routd.ask(ctx, again)
 	g.finish(ctx, ready)
 }
 
@@ -141,13 +138,12 @@ func (g *Gateway) askAgain(q *question) {
 	for _, b := range q.batches {
 		c := b.chat
 		if len(q.batches) > 1 || len(b.Rows) > 1 {
-			g.enqueue(c)
+			g.waits.add(c)
 			continue
 		}
 		c.alone, c.limited = true, true
 		c.timeouts++
-		c.state.Due = g.now() + min(g.cfg.Poll<<min(c.timeouts, 10), maxAskDelay).Milliseconds()
-		g.due.put(c)
+		g.waits.addAt(c, g.now()+min(g.cfg.Poll<<min(c.timeouts, 10), maxAskDelay).Milliseconds())
 		g.log.Error("routd does not answer about a row in time; it waits, with the rows after it in its chat",
 			"row", q.items[0].ID, "chat", c.jid, "count", c.timeouts)
 	}
@@ -156,14 +152,14 @@ func (g *Gateway) askAgain(q *question) {
 func (g *Gateway) decide(ctx context.Context, batches []*batch) []*plan {
 	plans := make([]*plan, 0, len(batches))
 	for _, b := range batches {
-		p := &plan{g: g, batch: b}
+		p := &plan{cfg: &g.cfg, batch: b}
 		if p.err = b.err; p.err == nil {
-			p.err = g.complete(ctx, b)
+			p.err = g.reader.complete(ctx, b)
 		}
 		if p.err == nil {
 			p.next, p.effects = decide.Step(b.state, &b.Facts)
-			g.reserve(p)
-			g.noteParked(p)
+			g.rates.reserveAll(p)
+			g.parked.note(b.Chat.JID, p.effects)
 		}
 		plans = append(plans, p)
 	}
@@ -192,7 +188,7 @@ func (g *Gateway) commit(ctx context.Context, plans []*plan) {
 // dispatch acts on what was stored and keeps each chat's state.
 func (g *Gateway) dispatch(ctx context.Context, plans []*plan) {
 	for _, p := range plans {
-		g.settleCharges(p)
+		g.rates.settle(p)
 		if p.err != nil {
 			g.retry(ctx, p)
 			continue
@@ -205,54 +201,50 @@ func (g *Gateway) dispatch(ctx context.Context, plans []*plan) {
 		}
 		g.afterCommit(ctx, p)
 		if p.batch.Routd == decide.RoutdAnswers {
-			g.keep(p)
+			g.waits.keep(p.batch, p.next, g.cfg.Now())
 		} else {
-			g.keepWaiting(p)
+			g.waits.keepLimited(p.batch, p.next, p.effects)
 		}
 	}
 }
 
-// keep stores the chat's state for its next pass, or forgets a chat that waits for nothing.
-func (g *Gateway) keep(p *plan) {
-	c := p.batch.chat
-	g.meter.changed(&c.state, &p.next, g.cfg.Now())
-	c.state = p.next
-	c.state.Again = false
-	g.due.put(c)
-	if c.state.Awaits&decide.AwaitsRoute != 0 {
-		g.unrouted[c] = true
-	} else {
-		delete(g.unrouted, c)
+// load reads the next chats of the list, as many as make a pass: as many rows as
+// routd can be asked about at once.
+func (g *Gateway) load(ctx context.Context) []*batch {
+	var batches []*batch
+	limit := ingestRows
+	if !g.routd.busy() {
+		limit = g.routd.limit()
 	}
-	if p.next.Again {
-		g.enqueue(c)
+	rows, bytes := 0, 0
+	stops, err := g.st.Stops(ctx)
+	if err == nil {
+		err = g.parked.follow(ctx)
 	}
-	if c.state.Awaits&decide.AwaitsRoutd != 0 && !p.next.Again { // until it is due, only commands are looked for
-		c.limited, c.scanned = true, p.batch.Last
-		if p.batch.More {
-			g.enqueue(c)
+	if g.reads.Note(ctx, err) != nil {
+		pause(ctx, dbRetryDelay)
+		return nil
+	}
+	g.reader.stops = stops
+	for len(batches) < passChats && rows < limit && bytes < passBytes {
+		c := g.waits.pop(len(batches) > 0)
+		if c == nil {
+			break
 		}
-	}
-	if !c.queued && c.state.Idle() && len(c.skipped) == 0 && c.asked == nil && !g.waiting[c] && !g.unrouted[c] {
-		delete(g.chats, c.jid)
-	}
-}
-
-// keepWaiting keeps the state of a chat of which only commands were decided.
-func (g *Gateway) keepWaiting(p *plan) {
-	b := p.batch
-	c := b.chat
-	switch {
-	case p.next.Again: // its rows are not what they were: what is on the way about them counts no more
-		g.restart(c)
-		g.waiting[c] = true
-		g.enqueue(c)
-	case c.asked == b:
-		b.forget(p.effects)
-	default:
-		c.scanned = max(c.scanned, b.Last)
-		if b.More {
-			g.enqueue(c)
+		b, err := g.reader.chat(ctx, c, min(pageRows, limit))
+		if err = g.reads.Note(ctx, err); err != nil {
+			g.waits.addAt(c, g.now()+dbRetryDelay.Milliseconds())
+			continue
 		}
+		size := len(b.Rows) + len(b.Probes)
+		if len(batches) > 0 && rows+size > limit {
+			g.waits.putBack(c)
+			break
+		}
+		batches = append(batches, b)
+		g.log.loaded(b)
+		failpoint.At(failpoint.Read)
+		rows, bytes = rows+size, bytes+b.bytes
 	}
+	return batches
 }

@@ -70,18 +70,50 @@ func (q *question) release() {
 	}
 }
 
-// ask asks routd, if there is something to ask. The answer comes through g.answers.
-func (g *Gateway) ask(ctx context.Context, q *question) {
-	if len(q.items) == 0 && !q.refresh {
+// questions are what routd is asked, one at a time. The gateway's goroutine owns them; another one asks.
+type questions struct {
+	*resolver
+	out       *question      // nil for none
+	answers   chan *question // the one that was out
+	patience  time.Duration  // how long commands wait for an answer
+	version   int64          // of the routes, when unrouted rows were last decided
+	versionAt time.Time      // when routd was asked for it last
+}
+
+func newQuestions(r *resolver, patience time.Duration) *questions {
+	return &questions{resolver: r, answers: make(chan *question, 1), patience: patience}
+}
+
+// busy reports whether rows that need an answer of routd have to wait.
+func (q *questions) busy() bool { return q.out != nil || q.away() }
+
+// untilSlow returns the time until commands no longer wait for the question that is out, an hour if none does.
+func (q *questions) untilSlow() time.Duration {
+	if q.out == nil || q.out.slow() {
+		return time.Hour
+	}
+	return max(q.out.patience-time.Since(q.out.asked), 0)
+}
+
+// forget makes the answer to the question that is out be one for no chat.
+func (q *questions) forget() {
+	if q.out != nil {
+		q.out.batches = nil
+	}
+}
+
+// ask asks routd, if there is something to ask. The question comes back through answers.
+func (q *questions) ask(ctx context.Context, next *question) {
+	if len(next.items) == 0 && !next.refresh {
 		return
 	}
-	q.asked, q.patience = time.Now(), g.cfg.CommandWait
-	for _, b := range q.batches {
+	next.asked, next.patience = time.Now(), q.patience
+	for _, b := range next.batches {
 		b.chat.asked = b
 	}
-	g.asking = q
+	q.out = next
 	go func() {
-		q.answers, q.version, q.outcome = g.routd.resolve(ctx, q.items)
-		g.answers <- q
+		next.answers, next.version, next.outcome = q.resolve(ctx, next.items)
+		q.answers <- next
 	}()
 }

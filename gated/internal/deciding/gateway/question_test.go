@@ -56,15 +56,15 @@ func (h *harness) until(m *msg.Message) time.Duration {
 func TestPing_SlowRoutd_IsAnsweredAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.cfg.CommandWait = commandWait
+	h.g.routd.patience = commandWait
 	hold := make(chan struct{})
 	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
 	asked := h.putMany("telegram:2", 1000)
 	h.g.runOnce(t.Context())
-	if h.g.asking == nil {
+	if h.g.routd.out == nil {
 		t.Fatal("routd is not asked")
 	}
-	h.g.asking.asked = time.Now().Add(-commandWait)             // it has been chewing for a while
+	h.g.routd.out.asked = time.Now().Add(-commandWait)          // it has been chewing for a while
 	for _, chat := range []string{"telegram:3", "telegram:2"} { // of the chat that is asked about too
 		ping := h.put("/ping", in(chat))
 		h.until(ping)
@@ -78,7 +78,7 @@ func TestPing_SlowRoutd_IsAnsweredAtOnce(t *testing.T) {
 func TestStop_SlowRoutd_EndsTheChatsRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.cfg.CommandWait = commandWait
+	h.g.routd.patience = commandWait
 	hold := make(chan struct{})
 	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
 	one, other := h.put("one"), h.put("other", in("telegram:2"))
@@ -99,7 +99,7 @@ func TestStop_SlowRoutd_EndsTheChatsRows(t *testing.T) {
 func TestNew_SlowRoutd_KeepsItsPlaceAmongTheRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.cfg.CommandWait = commandWait
+	h.g.routd.patience = commandWait
 	hold := make(chan struct{})
 	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
 	h.put("before")
@@ -114,7 +114,7 @@ func TestNew_SlowRoutd_KeepsItsPlaceAmongTheRows(t *testing.T) {
 func TestStatus_RoutdGoesAwayWhileItIsAsked_IsAnswered(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.cfg.CommandWait = commandWait
+	h.g.routd.patience = commandWait
 	hold := make(chan struct{})
 	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
 	h.put("before")
@@ -179,7 +179,7 @@ func TestQuestion_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
 func TestQuestion_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.cfg.CommandWait = commandWait
+	h.g.routd.patience = commandWait
 	answers := h.routd.Config.Handler
 	routd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if slices.ContainsFunc(readItems(r), func(it routeapi.Item) bool { return it.Sender == "telegram:odd" }) {
@@ -208,7 +208,7 @@ func TestQuestion_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
 func TestChange_OfARowThatIsAskedAbout_IsSeen(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.g.cfg.CommandWait = commandWait
+	h.g.routd.patience = commandWait
 	hold := make(chan struct{})
 	h.routd.route(func(routeapi.Item, *routeapi.Answer) { <-hold })
 	m, gone := h.put("hi"), h.put("oops")

@@ -7,6 +7,7 @@ import (
 
 	"arizuko/gated/internal/authority"
 	"arizuko/gated/internal/deciding/decide"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -113,6 +114,12 @@ func (r *rates) confirm(folder, sender string, turn int64) {
 // from any goroutine.
 func (g *Gateway) Recount(folder string) { g.rates.stale.Store(folder, true) }
 
+// reset forgets all counts.
+func (r *rates) reset() {
+	clear(r.groups)
+	clear(r.notices)
+}
+
 // forgetStale forgets the groups of Recount.
 func (r *rates) forgetStale() {
 	r.stale.Range(func(folder, _ any) bool {
@@ -156,6 +163,56 @@ func (r *rates) prune(now int64) {
 	for by, at := range r.notices {
 		if at <= now-2*authority.RateTime {
 			delete(r.notices, by)
+		}
+	}
+}
+
+// charge is one turn for which a sender pays in a group.
+type charge struct {
+	turn           int // index among the plan's stored turns
+	folder, sender string
+}
+
+// reserveAll counts the turns that a plan will store, so that the sender's rows in other
+// chats of the pass find them counted.
+func (r *rates) reserveAll(p *plan) {
+	turn := 0
+	for _, e := range p.effects {
+		s, ok := e.(decide.StoreTurn)
+		if !ok {
+			continue
+		}
+		counted := map[string]bool{}
+		for _, entry := range s.Entries {
+			row := p.facts(entry.Row)
+			if payer := row.Payer(); row.Counted() && !counted[payer] {
+				counted[payer] = true
+				r.reserve(s.Turn.Folder, payer, p.batch.Now)
+				p.charges = append(p.charges, charge{turn, s.Turn.Folder, payer})
+			}
+		}
+		turn++
+	}
+}
+
+// settle names the turns that were counted, or drops the counts if they were not
+// stored. A notice about a limit counts once it is stored.
+func (r *rates) settle(p *plan) {
+	for _, c := range p.charges {
+		if p.err == nil {
+			r.confirm(c.folder, c.sender, p.turns[c.turn].turn.ID)
+		} else {
+			r.forget(c.folder)
+		}
+	}
+	if p.err != nil {
+		return
+	}
+	for _, e := range p.effects {
+		if d, ok := e.(decide.Decide); ok && d.Reason == msg.ReasonRateLimit {
+			if row := p.facts(d.Row); row.NotifiesLimit() {
+				r.noteNotice(row.ChatJID, row.Payer(), p.batch.Now)
+			}
 		}
 	}
 }

@@ -83,9 +83,9 @@ func (h *harness) compareRates(senders []string) {
 func TestRates_CommitFails_CountsAreReadAgain(t *testing.T) {
 	t.Parallel()
 	h, _ := newRated(t, 2)
-	p := &plan{g: h.g, batch: &batch{}, err: store.ErrStale, charges: []charge{{0, "main", "telegram:7"}}}
+	p := &plan{cfg: &h.g.cfg, batch: &batch{}, err: store.ErrStale, charges: []charge{{0, "main", "telegram:7"}}}
 	h.g.rates.reserve("main", "telegram:7", h.g.now())
-	h.g.settleCharges(p)
+	h.g.rates.settle(p)
 	second := h.put("#fix go")
 	h.step()
 	h.is(second, "prefix/prefix_topic main")

@@ -10,7 +10,6 @@ import (
 
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/migrations"
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -33,10 +32,7 @@ func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve,
 		return r.check, err
 	}
 	readOnly := &store.Store{Reader: st} // of which the rules read
-	r.g = &Gateway{
-		cfg: cfg, st: readOnly, log: slog.New(slog.DiscardHandler), rates: newRates(readOnly),
-		members: map[string]*groupconfig.Members{}, invalid: map[string]string{},
-	}
+	r.reader = &reader{cfg: &cfg, st: readOnly, members: newMembers(readOnly, slog.New(slog.DiscardHandler)), rates: newRates(readOnly)}
 	for _, m := range rows {
 		r.engaged[m.ChatJID] = r.engaged[m.ChatJID] || m.Reason == msg.ReasonEngaged
 		if m.Disposition == msg.Sticky {
@@ -76,7 +72,7 @@ func commits(rows []*msg.Message, more bool) (all [][]*msg.Message) {
 
 // redecider is one call of Redecide.
 type redecider struct {
-	g         *Gateway
+	reader    *reader
 	resolve   Resolve
 	check     migrations.Check
 	at        int64            // when the rows were decided that are decided now
@@ -154,7 +150,7 @@ func (r *redecider) batch(ctx context.Context, rows []*msg.Message) error {
 // load reads what is known about rows, as if they were not decided yet.
 func (r *redecider) load(ctx context.Context, rows []*msg.Message) (*batch, error) {
 	b := &batch{chat: &chat{jid: rows[0].ChatJID}}
-	info, err := r.g.st.Chat(ctx, rows[0].ChatJID)
+	info, err := r.reader.st.Chat(ctx, rows[0].ChatJID)
 	if err != nil {
 		return nil, err
 	}
@@ -162,12 +158,12 @@ func (r *redecider) load(ctx context.Context, rows []*msg.Message) (*batch, erro
 	if b.HasChat = info != nil; b.HasChat {
 		b.Chat = *info
 	}
-	b.MaxAge, b.RetryMS, b.Default = r.g.cfg.MaxAge.Milliseconds(), 1, r.g.cfg.Impulse
+	b.MaxAge, b.RetryMS, b.Default = r.reader.cfg.MaxAge.Milliseconds(), 1, r.reader.cfg.Impulse
 	b.Request.Read = true
 	for _, m := range rows {
 		undecided := *m
 		undecided.Disposition, undecided.Reason, undecided.RoutedTo, undecided.DecidedAt, undecided.TurnID = "", "", "", 0, 0
-		row, err := r.g.loadRow(ctx, &undecided, summaries{})
+		row, err := r.reader.loadRow(ctx, &undecided, summaries{})
 		if err != nil {
 			return nil, err
 		}
@@ -204,14 +200,14 @@ func (r *redecider) answer(ctx context.Context, b *batch, rows []*msg.Message) e
 				}
 			}
 		}
-		if !r.g.findPrefixes(ctx, b) {
+		if !r.reader.findPrefixes(ctx, b) {
 			break
 		}
 	}
 	if b.err != nil {
 		return b.err
 	}
-	if err := r.g.complete(ctx, b); err != nil {
+	if err := r.reader.complete(ctx, b); err != nil {
 		return err
 	}
 	for i := range b.Rows { // limits are not compared

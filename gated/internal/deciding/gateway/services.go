@@ -65,7 +65,10 @@ type pendingCall struct {
 // calls are the calls to services that run and wait. Those of one chat to one service
 // run one after another; services and chats take turns.
 type calls struct {
-	g       *Gateway
+	cfg     *Config
+	st      *store.Store
+	log     rowLog
+	waits   *waits
 	done    chan callDone
 	daemons map[string]*httpx.Client
 	lines   map[line]*[]pendingCall // waiting calls of a line of which one runs, or which is in ready
@@ -84,95 +87,97 @@ type callDone struct {
 	down bool // the service did not answer
 }
 
-func newCalls(g *Gateway) *calls {
+func newCalls(cfg *Config, st *store.Store, log rowLog, waits *waits) *calls {
 	c := &calls{
-		g: g, done: make(chan callDone), daemons: map[string]*httpx.Client{}, lines: map[line]*[]pendingCall{}, down: map[string]time.Time{},
+		cfg: cfg, st: st, log: log, waits: waits, done: make(chan callDone), daemons: map[string]*httpx.Client{}, lines: map[line]*[]pendingCall{}, down: map[string]time.Time{},
 	}
-	maps.Copy(c.daemons, g.cfg.Daemons)
+	maps.Copy(c.daemons, cfg.Daemons)
 	return c
 }
 
-// call lets another service decide a row. The row stays undecided until the
+func (s *calls) now() int64 { return s.cfg.Now().UnixMilli() }
+
+// add lets another service decide a row. The row stays undecided until the
 // answer is stored, so a crash in between repeats the call; the chat's other rows
 // go on.
-func (g *Gateway) call(ctx context.Context, c *chat, p pendingCall) {
+func (s *calls) add(ctx context.Context, c *chat, p pendingCall) {
 	c.skip(p.row)
 	l := line{c.jid, p.service}
-	if waiting := g.calls.lines[l]; waiting != nil {
+	if waiting := s.lines[l]; waiting != nil {
 		*waiting = append(*waiting, p)
 		return
 	}
-	g.calls.lines[l] = &[]pendingCall{p}
-	g.calls.ready = append(g.calls.ready, l)
-	g.startCalls(ctx)
+	s.lines[l] = &[]pendingCall{p}
+	s.ready = append(s.ready, l)
+	s.start(ctx)
 }
 
-// startCalls starts as many calls as may run.
-func (g *Gateway) startCalls(ctx context.Context) {
-	for g.calls.running < maxCalls && len(g.calls.ready) > 0 {
-		l := g.calls.ready[0]
-		g.calls.ready = g.calls.ready[1:]
-		waiting := g.calls.lines[l]
+// start starts as many calls as may run.
+func (s *calls) start(ctx context.Context) {
+	for s.running < maxCalls && len(s.ready) > 0 {
+		l := s.ready[0]
+		s.ready = s.ready[1:]
+		waiting := s.lines[l]
 		p := (*waiting)[0]
 		*waiting = (*waiting)[1:]
-		g.calls.running++
-		skip := time.Now().Before(g.calls.down[l.service])
+		s.running++
+		skip := time.Now().Before(s.down[l.service])
 		go func() {
-			down := g.completeCall(ctx, p, skip)
+			down := s.complete(ctx, p, skip)
 			select {
-			case g.calls.done <- callDone{l, p.row, down}:
+			case s.done <- callDone{l, p.row, down}:
 			case <-ctx.Done():
 			}
 		}()
 	}
 }
 
-// finishCall takes back a row that a service has decided.
-func (g *Gateway) finishCall(ctx context.Context, d callDone) {
-	g.calls.running--
+// finish takes back a row that a service has decided.
+func (s *calls) finish(ctx context.Context, d callDone) {
+	s.running--
 	if d.down {
-		g.calls.down[d.service] = time.Now().Add(outageTime)
+		s.down[d.service] = time.Now().Add(outageTime)
 	}
-	if waiting := g.calls.lines[d.line]; len(*waiting) > 0 {
-		g.calls.ready = append(g.calls.ready, d.line)
+	if waiting := s.lines[d.line]; len(*waiting) > 0 {
+		s.ready = append(s.ready, d.line)
 	} else {
-		delete(g.calls.lines, d.line)
+		delete(s.lines, d.line)
 	}
-	g.startCalls(ctx)
-	if c := g.chats[d.chat]; c != nil {
+	s.start(ctx)
+	if c := s.waits.chats[d.chat]; c != nil {
 		delete(c.skipped, d.row)
-		g.enqueue(c)
+		s.waits.add(c)
 	}
 }
 
-// completeCall makes the call and stores its answer, retrying while the database
+// complete makes the call and stores its answer, retrying while the database
 // fails. With skip dashd is not called: it did not answer lately.
-func (g *Gateway) completeCall(ctx context.Context, p pendingCall, skip bool) (down bool) {
+func (s *calls) complete(ctx context.Context, p pendingCall, skip bool) (down bool) {
 	var o *outcomeOfCall
 	for ; ctx.Err() == nil; pause(ctx, dbRetryDelay) {
-		m, err := g.st.Message(ctx, p.row)
+		m, err := s.st.Message(ctx, p.row)
 		if err == nil && (m == nil || m.Disposition != "") {
 			return false
 		}
 		if err == nil {
 			if o == nil {
-				answer := g.askService(ctx, p, m, skip)
+				answer := s.askService(ctx, p, m, skip)
 				o = &answer
 			}
-			err = g.storeAnswer(ctx, m, o)
+			err = s.storeAnswer(ctx, m, o)
 			if errors.Is(err, store.ErrRefused) {
-				g.log.Error("row dropped: its service's answer cannot be stored", "row", p.row, "chat", m.ChatJID, "err", err)
+				s.log.Error("row dropped: its service's answer cannot be stored", "row", p.row, "chat", m.ChatJID, "err", err)
 				o.reply, o.decision = "", store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Error: err.Error()}
-				err = g.storeAnswer(ctx, m, o)
+				err = s.storeAnswer(ctx, m, o)
 			}
 			if err == nil {
-				g.logAnswered(m, &o.decision)
+				s.log.serviceAnswered(m, &o.decision)
 			}
 		}
 		if err == nil || errors.Is(err, store.ErrStale) {
 			return o != nil && o.down
 		}
-		g.log.Error("storing service answer failed; retrying", "row", p.row, "err", err)
+		s.log.Error("storing service answer failed; retrying", "row", p.row, "err", err)
 	}
 	return false
 }
@@ -185,52 +190,52 @@ type outcomeOfCall struct {
 }
 
 // askService calls the service. A panic costs the row.
-func (g *Gateway) askService(ctx context.Context, p pendingCall, m *msg.Message, skip bool) (o outcomeOfCall) {
+func (s *calls) askService(ctx context.Context, p pendingCall, m *msg.Message, skip bool) (o outcomeOfCall) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			problem := fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
-			g.log.Error("row dropped: its service call panicked", "row", m.ID, "chat", m.ChatJID, "err", problem)
+			s.log.Error("row dropped: its service call panicked", "row", m.ID, "chat", m.ChatJID, "err", problem)
 			o = outcomeOfCall{decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Error: problem}}
 		}
 	}()
 	if daemon, ok := strings.CutPrefix(p.service, "daemon:"); ok {
-		return g.postDaemon(ctx, p, daemon, m)
+		return s.postDaemon(ctx, p, daemon, m)
 	}
 	o.decision = store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}
 	switch p.service {
 	case dashd:
-		o.reply, o.down = g.askDashd(ctx, m, skip)
+		o.reply, o.down = s.askDashd(ctx, m, skip)
 	case own:
-		o.reply = g.answerCommand(ctx, p, m)
+		o.reply = s.answerCommand(ctx, p, m)
 	default:
-		o.reply = g.askOnbod(ctx, m)
+		o.reply = s.askOnbod(ctx, m)
 	}
 	return o
 }
 
-func (g *Gateway) storeAnswer(ctx context.Context, m *msg.Message, o *outcomeOfCall) error {
+func (s *calls) storeAnswer(ctx context.Context, m *msg.Message, o *outcomeOfCall) error {
 	d := o.decision
 	d.Topic, d.ThreadID = m.Topic, m.ThreadID
-	return g.st.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.Decide(m.ID, d, g.now()); err != nil || o.reply == "" {
+	return s.st.Write(ctx, func(tx *store.Tx) error {
+		if err := tx.Decide(m.ID, d, s.now()); err != nil || o.reply == "" {
 			return err
 		}
-		_, _, err := tx.PutMessage(replyMessage(m, msg.SourceCommand, o.reply, g.now()))
+		_, _, err := tx.PutMessage(replyMessage(m, msg.SourceCommand, o.reply, s.now()))
 		return err
 	})
 }
 
 // postDaemon posts a row to the daemon that its route names.
-func (g *Gateway) postDaemon(ctx context.Context, p pendingCall, name string, m *msg.Message) outcomeOfCall {
+func (s *calls) postDaemon(ctx context.Context, p pendingCall, name string, m *msg.Message) outcomeOfCall {
 	failed := outcomeOfCall{decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonDaemonFailed}}
-	client := g.calls.daemons[name]
+	client := s.daemons[name]
 	if client == nil {
-		g.log.Error("row dropped: its route names a daemon that DAEMONS does not have", "row", m.ID, "daemon", name)
+		s.log.Error("row dropped: its route names a daemon that DAEMONS does not have", "row", m.ID, "daemon", name)
 		return failed
 	}
 	answer, err := postRow(ctx, client, daemonRequest{Message: wireMessage(m), RouteID: p.route})
 	if err != nil {
-		g.log.Error("row dropped: the daemon did not accept it", "row", m.ID, "daemon", name, "attempts", maxDaemonTries, "err", err)
+		s.log.Error("row dropped: the daemon did not accept it", "row", m.ID, "daemon", name, "attempts", maxDaemonTries, "err", err)
 		failed.decision.Error = err.Error()
 		return failed
 	}
@@ -291,7 +296,7 @@ type serviceText struct {
 // maxName bounds how much of a sender's name dashd gets, in bytes.
 const maxName = 256
 
-func (g *Gateway) askDashd(ctx context.Context, m *msg.Message, skip bool) (text string, down bool) {
+func (s *calls) askDashd(ctx context.Context, m *msg.Message, skip bool) (text string, down bool) {
 	if skip {
 		return dashdDown, false
 	}
@@ -299,15 +304,15 @@ func (g *Gateway) askDashd(ctx context.Context, m *msg.Message, skip bool) (text
 		"chat_jid": {m.ChatJID}, "thread_id": {m.ThreadID}, "topic": {m.Topic}, "sender": {m.Sender},
 		"sender_name": {strings.ToValidUTF8(m.SenderName[:min(len(m.SenderName), maxName)], "")},
 	}
-	if g.cfg.Operators[m.Sender] { // what agents cost is not for everyone in a chat
+	if s.cfg.Operators[m.Sender] { // what agents cost is not for everyone in a chat
 		query.Set("spend", "true")
 	}
 	var answer serviceText
-	err := call(ctx, g.cfg.Dashd, http.MethodGet, "/status?"+query.Encode(), nil, &answer)
+	err := call(ctx, s.cfg.Dashd, http.MethodGet, "/status?"+query.Encode(), nil, &answer)
 	return serviceReply(answer.Text, err, dashdDown), isDown(err)
 }
 
-func (g *Gateway) askOnbod(ctx context.Context, m *msg.Message) (text string) {
+func (s *calls) askOnbod(ctx context.Context, m *msg.Message) (text string) {
 	platform := msg.FamilyOf(m.ChatJID)
 	// It was found to be a command of ours when it was decided.
 	cmd, _ := layers.ParseCommand(m.Content, platform, func(string) bool { return true })
@@ -327,7 +332,7 @@ func (g *Gateway) askOnbod(ctx context.Context, m *msg.Message) (text string) {
 		body[field] = rest
 	}
 	var answer serviceText
-	err := call(ctx, g.cfg.Onbod, http.MethodPost, "/"+cmd.Name, body, &answer)
+	err := call(ctx, s.cfg.Onbod, http.MethodPost, "/"+cmd.Name, body, &answer)
 	return serviceReply(answer.Text, err, onbodDown)
 }
 

@@ -36,9 +36,9 @@ func (w *traffic) act() {
 	case 3:
 		w.g.sweep(w.t.Context())
 	case 4:
-		if w.g.asking == nil && w.g.calls.running == 0 && !w.g.routd.away() {
+		if w.g.routd.out == nil && w.g.calls.running == 0 && !w.g.routd.away() {
 			w.restart()
-			w.g.cfg.CommandWait = time.Millisecond
+			w.g.routd.patience = time.Millisecond
 		}
 	case 5, 6, 7, 8:
 		text := texts[w.rand.IntN(len(texts))]
@@ -49,7 +49,7 @@ func (w *traffic) act() {
 		})
 		w.rows[jid] = append(w.rows[jid], m)
 	default:
-		if w.g.asking != nil || w.g.hasWork() {
+		if w.g.routd.out != nil || w.g.hasWork() {
 			w.g.listen(w.t.Context(), nil, nil, w.g.hasWork())
 		}
 		w.g.runOnce(w.t.Context())
@@ -63,7 +63,7 @@ func (w *traffic) settle() {
 	for w.g.routd.away() {
 		w.g.listen(w.t.Context(), nil, nil, false)
 	}
-	w.g.endWaiting() // as the loop does if it has not heard yet that routd is back
+	w.g.waits.endRoutd() // as the loop does if it has not heard yet that routd is back
 	for range 4 {
 		w.finishCalls()
 		w.wait(maxHold)
@@ -77,7 +77,7 @@ func TestGateway_AnyTraffic_EachRowOnceInOrder(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(10) {
 		h := newHarness(t)
-		h.g.cfg.CommandWait = time.Millisecond
+		h.g.routd.patience = time.Millisecond
 		h.routd.route(func(it routeapi.Item, a *routeapi.Answer) {
 			if it.ChatJID == "telegram:2" {
 				a.Impulse.QuietMS = 500
@@ -120,7 +120,7 @@ func (w *traffic) check(seed uint64) {
 			}
 		}
 	}
-	if n := len(w.g.chats); n != 0 {
+	if n := len(w.g.waits.chats); n != 0 {
 		w.t.Errorf("seed %d: %d chats are remembered", seed, n)
 	}
 }

@@ -1,0 +1,232 @@
+package gateway
+
+import (
+	"time"
+
+	"arizuko/gated/internal/deciding/decide"
+)
+
+// waits are the chats with undecided rows, by what they wait for: a pass, routd, a change of the routes, or a time. All of
+// it can be read from the rows again. The gateway's goroutine owns it.
+type waits struct {
+	chats  map[string]*chat
+	next   []*chat        // for a pass, in order
+	later  []*chat        // for a pass that has no other
+	routd  map[*chat]bool // for routd, or for the end of the question that is out
+	routes map[*chat]bool // for a change of the routes
+	due    dueHeap        // for a time
+	meter  *meter
+}
+
+// chat is what is kept between passes about a chat with undecided rows.
+type chat struct {
+	jid      string
+	state    decide.State
+	queued   bool           // in next or later
+	asked    *batch         // its rows are part of the question that is out
+	limited  bool           // a row waits for routd: only commands after it are decided
+	scanned  int64          // while limited: rows up to this one were searched for commands
+	alone    bool           // routd timed out on its first row alone
+	timeouts int            // how often in a row that happened
+	skipped  map[int64]bool // rows left out: a service decides them, or they cannot be stored
+	failed   int64          // the row whose decision could not be stored last
+	failures int            // how often in a row
+	index    int            // in the heap of due chats, -1 for none
+}
+
+// skip leaves a row out of further passes.
+func (c *chat) skip(id int64) {
+	if c.skipped == nil {
+		c.skipped = map[int64]bool{}
+	}
+	c.skipped[id] = true
+}
+
+// unlimit ends the time in which only commands of the chat are decided.
+func (c *chat) unlimit() { c.limited, c.scanned = false, 0 }
+
+func newWaits(m *meter) *waits {
+	return &waits{chats: map[string]*chat{}, routd: map[*chat]bool{}, routes: map[*chat]bool{}, meter: m}
+}
+
+// reset forgets everything but which rows other services decide.
+func (w *waits) reset() {
+	left := w.chats
+	*w = *newWaits(w.meter)
+	w.meter.held.Set(0)
+	for jid, c := range left {
+		if len(c.skipped) > 0 {
+			kept := w.chat(jid)
+			kept.skipped = c.skipped
+			w.addLater(kept)
+		}
+	}
+}
+
+// chat returns what is kept about a chat.
+func (w *waits) chat(jid string) *chat {
+	c := w.chats[jid]
+	if c == nil {
+		c = &chat{jid: jid, index: -1}
+		w.chats[jid] = c
+	}
+	return c
+}
+
+// add puts a chat on the list for the next pass.
+func (w *waits) add(c *chat) {
+	if !c.queued {
+		c.queued = true
+		w.next = append(w.next, c)
+	}
+}
+
+// addLater puts a chat on the list for when no other has rows to decide.
+func (w *waits) addLater(c *chat) {
+	if !c.queued {
+		c.queued = true
+		w.later = append(w.later, c)
+	}
+}
+
+// putBack makes a chat the first of the list again.
+func (w *waits) putBack(c *chat) {
+	c.queued = true
+	w.next = append([]*chat{c}, w.next...)
+}
+
+// addAt puts a chat on the list at a time, in unix ms.
+func (w *waits) addAt(c *chat, due int64) {
+	c.state.Due = due
+	w.due.put(c)
+}
+
+// listed reports whether a pass would have a chat.
+func (w *waits) listed() bool { return len(w.next)+len(w.later) > 0 }
+
+// pop removes the next chat from the list, nil for none. One that routd has to be asked about alone is removed only if it is
+// the first of its pass.
+func (w *waits) pop(others bool) *chat {
+	list := &w.next
+	if len(*list) == 0 {
+		list = &w.later
+	}
+	if len(*list) == 0 || others && (*list)[0].alone && !(*list)[0].limited {
+		return nil
+	}
+	c := (*list)[0]
+	(*list)[0] = nil
+	*list = (*list)[1:]
+	c.queued = false
+	return c
+}
+
+// addDue puts the chats on the list whose time has come.
+func (w *waits) addDue(now int64) {
+	for c := w.due.takeDue(now); c != nil; c = w.due.takeDue(now) {
+		c.unlimit()
+		w.add(c)
+	}
+}
+
+// untilDue returns the time until the next chat is due, an hour if none waits for a time.
+func (w *waits) untilDue(now int64) time.Duration {
+	at := w.due.earliest()
+	if at == 0 {
+		return time.Hour
+	}
+	return max(time.Duration(at-now)*time.Millisecond, time.Millisecond)
+}
+
+// restart forgets what is known about a chat's rows, so that all are read again.
+func (w *waits) restart(c *chat) {
+	if c.asked != nil {
+		c.asked.stale = true
+		c.asked = nil
+	}
+	w.meter.forgotten(&c.state)
+	c.state = decide.State{}
+	c.unlimit()
+	w.due.remove(c)
+}
+
+// restartSettled restarts the chats about which nothing is under way.
+func (w *waits) restartSettled() {
+	for _, c := range w.chats {
+		if !c.queued && c.asked == nil && !w.routd[c] && c.failures == 0 && !c.alone {
+			w.restart(c)
+			w.addLater(c)
+		}
+	}
+}
+
+// endRoutd takes up the chats that waited for routd, or for the end of a question.
+func (w *waits) endRoutd() {
+	for c := range w.routd {
+		c.unlimit()
+		w.add(c)
+	}
+	clear(w.routd)
+}
+
+// endRoutes takes up the chats that waited for a change of the routes.
+func (w *waits) endRoutes() {
+	for c := range w.routes {
+		w.restart(c)
+		w.addLater(c)
+	}
+	clear(w.routes)
+}
+
+// endDue takes up all chats that waited for a time.
+func (w *waits) endDue() {
+	for _, c := range w.due.takeAll() {
+		w.restart(c)
+		w.add(c)
+	}
+}
+
+// keep keeps a chat's state for its next pass, or forgets a chat that waits for nothing.
+func (w *waits) keep(b *batch, next decide.State, now time.Time) {
+	c := b.chat
+	w.meter.changed(&c.state, &next, now)
+	again := next.Again
+	c.state = next
+	c.state.Again = false
+	w.due.put(c)
+	if c.state.Awaits&decide.AwaitsRoute != 0 {
+		w.routes[c] = true
+	} else {
+		delete(w.routes, c)
+	}
+	if again {
+		w.add(c)
+	}
+	if c.state.Awaits&decide.AwaitsRoutd != 0 && !again { // until it is due, only commands are looked for
+		c.limited, c.scanned = true, b.Last
+		if b.More {
+			w.add(c)
+		}
+	}
+	if !c.queued && c.state.Idle() && len(c.skipped) == 0 && c.asked == nil && !w.routd[c] && !w.routes[c] {
+		delete(w.chats, c.jid)
+	}
+}
+
+// keepLimited keeps the state of a chat of which only commands were decided.
+func (w *waits) keepLimited(b *batch, next decide.State, effects []decide.Effect) {
+	c := b.chat
+	switch {
+	case next.Again: // its rows are not what they were: what is on the way about them counts no more
+		w.restart(c)
+		w.routd[c] = true
+		w.add(c)
+	case c.asked == b:
+		b.forget(effects)
+	default:
+		c.scanned = max(c.scanned, b.Last)
+		if b.More {
+			w.add(c)
+		}
+	}
+}
