@@ -41,7 +41,7 @@ func (s *toolServer) close(ctx context.Context) error {
 	return s.server.Close(ctx)
 }
 
-// listenForTools binds the listener: agents are told its port.
+// listenForTools binds the listener: agents receive its port.
 func (g *gated) listenForTools() (err error) {
 	if g.tools.listener, err = net.Listen("tcp", string(g.cfg.MCPAddr)); err != nil {
 		return fmt.Errorf("GATED_MCP_ADDR: listen on %s: %w", g.cfg.MCPAddr, err)
