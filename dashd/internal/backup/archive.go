@@ -2,8 +2,8 @@
 // of it.
 //
 // The file is a tar archive, compressed with gzip: backup.json, the database, the secret, the groups' folders
-// and the attachments, then manifest.json with a checksum of each of these parts. Standard tools can read it,
-// except that a sparse file is stored without its holes.
+// and the attachments, then manifest.json with a checksum of each of these parts. GNU tar unpacks it, and sqlite3 opens
+// the database.
 package backup
 
 import (
@@ -30,8 +30,8 @@ const (
 )
 
 const (
-	// formatVersion is that of the archive's layout.
-	formatVersion = 1
+	// formatVersion is that of the archive's layout. Format 1 had another map of sparse files.
+	formatVersion = 2
 	// maxHead and maxManifest bound what is read of the two JSON files, in bytes.
 	maxHead, maxManifest = 64 << 10, 4 << 20
 	// maxTarget is the longest target of a link, in bytes: PATH_MAX of Linux without the zero.
@@ -91,7 +91,7 @@ func (d *digest) Write(p []byte) (int, error) {
 func (d *digest) begin(h *tar.Header) {
 	d.entries++
 	fmt.Fprintf(d.hash, "%q %d %o %d %d %d %d %q %q\n", h.Name, h.Typeflag, h.Mode, h.Uid, h.Gid, h.Size, h.ModTime.Unix(),
-		h.Linkname, h.PAXRecords[sparseRecord])
+		h.Linkname, mapOf(h))
 }
 
 // digests are those of all parts, by name.
@@ -120,13 +120,16 @@ func checkEntry(h *tar.Header) error {
 	if h.Typeflag == tar.TypeDir {
 		name = strings.TrimSuffix(name, "/")
 	}
+	if h.PAXRecords["GNU.sparse.major"]+h.PAXRecords["GNU.sparse.minor"] != "" { // of which tar.Reader returns the holes
+		return fmt.Errorf("%w: %.200q is a sparse file of a format that a backup does not have", ErrInvalid, h.Name)
+	}
 	if !validName(name) || h.Size < 0 || len(h.Linkname) > maxTarget || strings.Count(name, "/") > maxDepth+2 {
 		return fmt.Errorf("%w: invalid name, link or size of %.200q", ErrInvalid, h.Name)
 	}
 	allowed := false
 	switch part, _, below := strings.Cut(name, "/"); part {
 	case headName, manifestName, databaseName, secretName:
-		allowed = h.Typeflag == tar.TypeReg && !below
+		allowed = h.Typeflag == tar.TypeReg && !below && !isSparse(h)
 	case mediaName:
 		allowed = h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeReg && below
 	case groupsName:

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -109,8 +110,13 @@ func TestRestore_HostileArchive_Refused(t *testing.T) {
 	link := func(kind byte, name, to string) entry {
 		return entry{tar.Header{Name: name, Typeflag: kind, Linkname: to, Mode: 0o777, ModTime: time.Unix(1, 0)}, nil}
 	}
-	sparse := file("groups/s")
-	sparse.h.PAXRecords = map[string]string{sparseRecord: "10,5+6"}
+	sparse := func(name string, records map[string]string) entry {
+		e := file(name)
+		e.h.PAXRecords = records
+		return e
+	}
+	expanding := sparse("groups/s", map[string]string{"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": fmt.Sprint(int64(1) << 60)})
+	expanding.text = append([]byte("0\n"), make([]byte, blockSize-2)...) // its map, which is part of the content
 	type change = func(tar.Header, []byte) []entry
 	const name, kind, twice, notBefore = "invalid name, link or size", "of a type that a backup does not have there", " twice", "which is not a file before it"
 	for what, tc := range map[string]struct {
@@ -139,7 +145,13 @@ func TestRestore_HostileArchive_Refused(t *testing.T) {
 		"a link in place of a file":    {inserted(link(tar.TypeSymlink, "groups/main/notes.txt", "x")), twice},
 		"a device":                     {inserted(link(tar.TypeChar, "groups/dev", "")), kind},
 		"a pipe":                       {inserted(link(tar.TypeFifo, "groups/pipe", "")), kind},
-		"an invalid map":               {inserted(sparse), "invalid map of a sparse file"},
+		"an invalid former map":        {inserted(sparse("groups/s", map[string]string{formerSparse: "10,5+6"})), "invalid map of a sparse file"},
+		"a former map of less":         {inserted(sparse("groups/s", map[string]string{formerSparse: "10"})), "does not fit"},
+		"an invalid map":               {inserted(sparse("groups/s", sparseRecords(10, []piece{{5, 6}}))), "invalid tar header"},
+		"a map of more than there is":  {inserted(sparse("groups/s", sparseRecords(600, []piece{{0, 600}}))), "invalid tar header"},
+		"a map of no size":             {inserted(sparse("groups/s", map[string]string{sparseCount: "1", sparseMap: "0,1"})), "invalid map of a sparse file"},
+		"a map of another format":      {inserted(expanding), "of a format that a backup does not have"},
+		"a map for what daemons open":  {inserted(sparse(secretName, sparseRecords(1, []piece{{0, 1}}))), kind},
 		"a file in no folder":          {inserted(file("groups/none/x")), "no such file or directory"},
 		"a second head":                {inserted(file(headName)), twice},
 		"a folder for a file":          {inserted(link(tar.TypeDir, "secret/", "")), kind},
@@ -176,6 +188,23 @@ func TestRestore_InsertedFile_IsRestored(t *testing.T) {
 	data := newInstance(t).restore(rewrite(t, newInstance(t).backup(), inserted(e)))
 	if info, err := os.Stat(filepath.Join(data, "groups/main/x")); err != nil || info.Mode() != 0o640 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// A file of another file system may be larger than any of this one.
+func TestRestore_FileLargerThanAny_IsNamedOrWhole(t *testing.T) {
+	t.Parallel()
+	const whole = int64(1) << 62
+	e := entry{tar.Header{Name: "groups/main/x", Typeflag: tar.TypeReg, ModTime: time.Unix(1, 0), PAXRecords: sparseRecords(whole, []piece{{0, 1}})}, []byte("x")}
+	var log bytes.Buffer
+	r := restoration(filepath.Join(t.TempDir(), "data"), rewrite(t, newInstance(t).backup(), inserted(e)))
+	r.Log = &log
+	if _, err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(r.Data, "groups/main/x"))
+	if err != nil || info.Size() != whole && !strings.Contains(log.String(), "larger than a file can be here") {
+		t.Errorf("%v, %v; the log: %s", info, err, &log)
 	}
 }
 

@@ -26,6 +26,7 @@ const (
 // writer writes entries of an archive.
 type writer struct {
 	tar   *tar.Writer
+	out   io.Writer // what it writes to
 	parts digests
 	links map[inode]string // the first name of each file that has several
 	buf   []byte
@@ -36,7 +37,7 @@ type writer struct {
 type inode struct{ dev, ino uint64 }
 
 func newWriter(w io.Writer, r *report) *writer {
-	return &writer{tar: tar.NewWriter(w), parts: digests{}, links: map[inode]string{}, buf: make([]byte, readSize), report: r}
+	return &writer{tar: tar.NewWriter(w), out: w, parts: digests{}, links: map[inode]string{}, buf: make([]byte, readSize), report: r}
 }
 
 // header describes a file to the archive. Times are whole seconds, so that most entries need no extended header.
@@ -52,13 +53,14 @@ func inodeOf(info fs.FileInfo) inode {
 
 // put writes an entry with its content of h.Size bytes.
 func (w *writer) put(ctx context.Context, h *tar.Header, content io.Reader) error {
-	if err := w.tar.WriteHeader(h); err != nil {
+	archive, err := w.writeHeader(h)
+	if err != nil {
 		return err
 	}
 	w.files++
 	d := w.parts.of(h.Name)
 	d.begin(h)
-	to := io.MultiWriter(w.tar, d)
+	to := io.MultiWriter(archive, d)
 	for left := h.Size; left > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -73,7 +75,10 @@ func (w *writer) put(ctx context.Context, h *tar.Header, content io.Reader) erro
 		left, w.bytes = left-int64(n), w.bytes+int64(n)
 		w.progress("files: %d, %s so far", w.files, size(w.bytes))
 	}
-	return nil
+	if archive != w.tar {
+		_, err = archive.Write(make([]byte, -h.Size&(blockSize-1)))
+	}
+	return err
 }
 
 // folder writes a folder of the data folder with all that is in it, if there is one. Agents work in it meanwhile:
@@ -217,18 +222,17 @@ func (w *writer) file(ctx context.Context, in *os.Root, base, name string, liste
 			return w.put(ctx, h, nil)
 		}
 	}
-	h.Typeflag, h.Size = tar.TypeReg, info.Size()
-	from := io.Reader(f)
-	if st.Blocks*512 < info.Size() {
-		if all, err := pieces(f, info.Size()); err == nil {
-			from, h.Size = content(f, all), 0
-			for _, p := range all {
-				h.Size += p.length
-			}
-			h.PAXRecords = map[string]string{sparseRecord: formatPieces(info.Size(), all)}
+	h.Typeflag = tar.TypeReg
+	all := []piece{{0, info.Size()}}
+	if onDisk := st.Blocks * 512; onDisk < info.Size() {
+		if all, err = pieces(f, info.Size(), onDisk); err != nil {
+			w.skipped(name, err.Error())
+			return nil
 		}
+		h.PAXRecords = sparseRecords(info.Size(), all)
 	}
-	padded := &padder{r: from}
+	h.Size = sum(all)
+	padded := &padder{r: content(f, all)}
 	if err := w.put(ctx, h, padded); err != nil {
 		return err
 	}
