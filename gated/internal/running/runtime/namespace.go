@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -222,23 +221,11 @@ func (p initProcess) hasLoopback() (bool, error) {
 	return true, nil
 }
 
-// hasDefaultRoute reports whether the sandbox has a way out: pasta does not tell.
+// hasDefaultRoute reports whether the sandbox has a way out: pasta, which carries IPv4 alone, does not tell.
 func (p initProcess) hasDefaultRoute() (bool, error) {
 	text, err := os.ReadFile(procPath(p.pid, "net/route"))
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); len(words) > 1 && words[1] == "00000000" {
-			return true, nil
-		}
-	}
-	if err != nil {
-		return false, err
-	}
-	text, err = os.ReadFile(procPath(p.pid, "net/ipv6_route"))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // a kernel without IPv6
-	}
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, strings.Repeat("0", 32)+" 00 ") && !strings.HasSuffix(strings.TrimSpace(line), " lo") {
 			return true, nil
 		}
 	}

@@ -2,15 +2,13 @@ package runtime
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"net/netip"
-	"os"
 	"os/exec"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/vishvananda/netlink"
 )
 
 // Network is what a sandbox has of networks.
@@ -112,16 +110,10 @@ func pastaResolver() netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, 1}) 
 
 // defaultGateway is this machine's for IPv4.
 func defaultGateway() (netip.Addr, error) {
-	text, err := os.ReadFile("/proc/net/route")
-	for line := range strings.Lines(string(text)) {
-		words := strings.Fields(line)
-		if len(words) < 3 || words[1] != "00000000" {
-			continue
-		}
-		if gw, err := strconv.ParseUint(words[2], 16, 32); err == nil && gw != 0 {
-			var b [4]byte
-			binary.NativeEndian.PutUint32(b[:], uint32(gw))
-			return netip.AddrFrom4(b), nil
+	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	for _, r := range routes {
+		if gw, ok := netip.AddrFromSlice(r.Gw.To4()); ok && (r.Dst == nil || r.Dst.IP.IsUnspecified()) {
+			return gw, nil
 		}
 	}
 	return netip.Addr{}, errors.Join(errors.New("this machine has no default gateway"), err)
