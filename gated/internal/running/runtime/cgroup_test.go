@@ -138,7 +138,8 @@ func fakeCgroups(t *testing.T, own string, groups map[string]string) (cgroupFS, 
 			t.Fatal(err)
 		}
 	}
-	mounts := "30 24 0:27 / " + top + " rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n29 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+	mounts := "28 1 0:31 / /Docker/host rw - 9p C:\\134Docker rw,path=C:\\Program Files\\Docker;trans=fd\n" + // as WSL writes it
+		"30 24 0:27 / " + top + " rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n29 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
 	return cgroupFS{mounts: mounts, own: "0::" + own + "\n"}, top
 }
 
