@@ -23,7 +23,9 @@ merge)
   for suffix in "${suffixes[@]}"; do
     tag=$name:$version$suffix
     docker buildx imagetools create -t "$tag" "${arches[@]/#/$tag-}" >&2
-    printf '%s@%s\n' "$tag" "$(docker buildx imagetools inspect --format '{{.Manifest.Digest}}' "$tag")"
+    # Without json, buildx prints a table whatever of the manifest the template names.
+    digest=$(docker buildx imagetools inspect --format '{{json .Manifest.Digest}}' "$tag" | tr -d '"')
+    printf '%s@%s\n' "$tag" "$digest"
   done
   ;;
 *)

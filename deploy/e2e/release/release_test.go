@@ -59,18 +59,34 @@ func TestNotes_AreTheSectionOfTheVersion(t *testing.T) {
 	}
 }
 
+// fakeDocker is a script that notes its calls in a file. As buildx does, it prints a table for any template that begins with
+// the manifest.
+func fakeDocker(calls string) string {
+	return `#!/bin/sh
+echo "$*" >>` + calls + `
+case "$*" in
+*"${REFUSE:-nothing}"*) exit 1 ;;
+*inspect*"{{.Manifest"*) printf 'Name:      x\nMediaType: y\nDigest:    sha256:abc\n' ;;
+*inspect*"{{json .Manifest.Digest}}"*) printf '"sha256:abc"' ;;
+esac
+`
+}
+
 // The names under which images are pushed for each architecture are those that are merged, and docker-compose.yml asks for the
 // result.
 func TestImages_Merge_TakesWhatWasPushed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	calls := filepath.Join(dir, "calls")
-	executable.Write(t, filepath.Join(dir, "docker"), []byte("#!/bin/sh\necho \"$*\" >>"+calls+"\ncase $* in *inspect*) echo sha256:abc;; esac\n"))
+	executable.Write(t, filepath.Join(dir, "docker"), []byte(fakeDocker(calls)))
 	environ := []string{"PATH=" + dir + ":" + os.Getenv("PATH")}
 	for _, args := range [][]string{{"push", "v1.2.3", "amd64", "ghcr.io/ann/arizuko"}, {"push", "v1.2.3", "arm64", "ghcr.io/ann/arizuko"}} {
 		if _, err := script(t, "images.sh", environ, args...); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if out, err := script(t, "images.sh", append(environ, "REFUSE=inspect"), "merge", "v1.2.3", "ghcr.io/ann/arizuko"); err == nil {
+		t.Errorf("without a digest it prints %q", out)
 	}
 	merged, err := script(t, "images.sh", environ, "merge", "v1.2.3", "ghcr.io/ann/arizuko")
 	if want := "ghcr.io/ann/arizuko:v1.2.3@sha256:abc\nghcr.io/ann/arizuko:v1.2.3-gated@sha256:abc\n"; err != nil || merged != want {
