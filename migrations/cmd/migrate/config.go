@@ -109,6 +109,14 @@ func (c config) missing() bool {
 	return c.server == "" && errors.Is(err, fs.ErrNotExist)
 }
 
+// checkThere refuses a folder without a database.
+func (c config) checkThere() error {
+	if c.missing() {
+		return refuse("there is no database at %s: set ARIZUKO_DATA to the folder of the instance, or make one by `migrate up`", c.dbPath())
+	}
+	return nil
+}
+
 func (c config) dbPath() string     { return filepath.Join(c.data, "arizuko.db") }
 func (c config) secretPath() string { return filepath.Join(c.data, "secret") }
 func (c config) lockPath() string   { return filepath.Join(c.data, "run", "migrate.lock") }

@@ -8,9 +8,7 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/golang-migrate/migrate/v4/database"
@@ -63,7 +61,6 @@ func openDB(path string) (*sql.DB, error) {
 	options := url.Values{
 		"_busy_timeout": {"10000"}, // ms
 		"_foreign_keys": {"off"},   // a migration may rebuild a table that others refer to; see brokenReferences
-		"_journal_mode": {"WAL"},
 		"_synchronous":  {"FULL"},
 		"_txlock":       {"immediate"},
 	}
@@ -72,8 +69,11 @@ func openDB(path string) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	var mode string
-	if err = db.QueryRow(`PRAGMA journal_mode`).Scan(&mode); err == nil && mode != "wal" {
+	mode := "wal"
+	if err = checkOurs(db); err == nil { // before that changes the file
+		err = db.QueryRow(`PRAGMA journal_mode = WAL`).Scan(&mode)
+	}
+	if err == nil && mode != "wal" {
 		err = fmt.Errorf("journal mode is %s, not wal: does the file system support shared memory?", mode)
 	}
 	if err != nil {
@@ -81,6 +81,22 @@ func openDB(path string) (*sql.DB, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return db, nil
+}
+
+// checkOurs refuses a database of another program: it has tables, and not the one that each of ours has from the first
+// migration on.
+func checkOurs(db *sql.DB) error {
+	var table string
+	err := db.QueryRow(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'schema_migrations'
+		AND NOT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'schema_floor') LIMIT 1`).Scan(&table)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	return refuse("it is the database of another program, which has the table %q: set ARIZUKO_DATA to the folder of the instance, "+
+		"or move the file away. Nothing was changed", printable(table))
 }
 
 // version is a row of schema_migrations; the zero value means there is none.
@@ -164,7 +180,7 @@ func (d *driver) Run(migration io.Reader) error {
 	}
 	defer tx.Rollback()
 	if _, err := tx.Exec(string(script)); err != nil {
-		return fmt.Errorf("migrate to version %d: %w%s; nothing was changed", d.target, err, d.checkedTables(tx, err))
+		return fmt.Errorf("migrate to version %d: %w%s; nothing was changed", d.target, err, d.cfg.refusedRow(tx, err))
 	}
 	if err := d.cfg.brokenReferences(tx); err != nil {
 		return fmt.Errorf("migrate to version %d: %w afterwards: report this; nothing was changed", d.target, err)
@@ -184,31 +200,4 @@ func (d *driver) Run(migration io.Reader) error {
 		return err
 	}
 	return d.at(committed)
-}
-
-// checkedTables names the tables whose CHECK a row failed, and the row: SQLite says only the condition.
-func (d *driver) checkedTables(tx *sql.Tx, failed error) string {
-	_, condition, check := strings.Cut(failed.Error(), "CHECK constraint failed: ")
-	if !check || d.cfg.server != "" {
-		return ""
-	}
-	var tables []string
-	err := each(tx, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		tables = append(tables, strings.TrimSuffix(name, "_new")) // as a table is called until it replaces the old one
-		return err
-	}, `SELECT name FROM sqlite_master WHERE type = 'table' AND instr(sql, ?) > 0 ORDER BY name LIKE '%\_new' ESCAPE '\' DESC`, condition)
-	if err != nil || len(tables) == 0 {
-		return ""
-	}
-	tables = slices.Compact(tables)
-	named := " in table " + strings.Join(tables, " or ")
-	var row string
-	_ = each(tx, func(rows *sql.Rows) error { return rows.Scan(&row) }, // nothing, where the condition is about a column that the old table has not
-		"SELECT rowid FROM "+quoted(tables[0])+" WHERE NOT ("+condition+") LIMIT 1")
-	if row != "" {
-		named += ", row " + row
-	}
-	return named
 }

@@ -108,7 +108,9 @@ type program struct {
 	noCopy   bool // --no-copy
 }
 
-func (p program) run(args []string) error {
+func (p program) run(args []string) error { return p.cfg.explain(p.command(args)) }
+
+func (p program) command(args []string) error {
 	if at := slices.Index(args, "--no-copy"); at > 0 && slices.Contains([]string{"up", "down", "repair"}, args[0]) {
 		p.noCopy, args = true, slices.Delete(slices.Clone(args), at, at+1)
 	}
@@ -154,7 +156,7 @@ func (p program) up() error {
 		return err
 	}
 	if err := makeFolders(p.cfg.data); err != nil {
-		return refusal{err}
+		return refusal{p.cfg.explain(err)}
 	}
 	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
 	if err != nil {
@@ -187,8 +189,8 @@ func (p program) down(n int) error {
 
 // locked changes a database that there is, alone.
 func (p program) locked(change func(*schema) error) error {
-	if p.cfg.missing() {
-		return refuse("there is no database at %s", p.cfg.dbPath())
+	if err := p.cfg.checkThere(); err != nil {
+		return err
 	}
 	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
 	if err != nil {

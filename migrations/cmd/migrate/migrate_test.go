@@ -305,18 +305,6 @@ func TestRun_Refuses(t *testing.T) {
 	mustCall(t, data, history(2), "2", "version")
 }
 
-func TestVersion_NoDatabase(t *testing.T) {
-	data := t.TempDir()
-	if err := os.WriteFile(filepath.Join(data, "arizuko.db"), []byte(strings.Repeat("not a database ", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"up"}, {"version"}} {
-		if _, err := call(data, history(1), args...); exitCode(err) != exitFailure {
-			t.Errorf("%v: %v", args, err)
-		}
-	}
-}
-
 func TestUp_LockHeld_TimesOut(t *testing.T) {
 	data := t.TempDir()
 	mustCall(t, data, history(2), "schema version 2", "up")

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -66,31 +67,36 @@ func (r reference) read(db querier) (shown string, err error) {
 	if err != nil {
 		return "", err
 	}
-	show := map[string]bool{}
-	var parts []string
-	add := func(name string) {
-		if !show[name] {
-			show[name] = true
-			parts = append(parts, literal(name+"=")+" || substr(quote(t."+quoted(name)+"), 1, 60)")
-		}
+	expression, err := shownRow(db, r.table, key.from)
+	if err == nil {
+		err = each(db, func(rows *sql.Rows) error { return rows.Scan(&shown) },
+			"SELECT "+expression+" FROM "+quoted(r.table)+" AS t WHERE "+r.breaks(key)+" LIMIT 1")
 	}
+	return printable(shown), err
+}
+
+// shownRow is an SQL expression that shows a row t of a table: its key, or its number where it has none, and some columns.
+func shownRow(db querier, table string, columns []string) (expression string, err error) {
+	var names []string
 	err = each(db, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
-		add(name)
+		names = append(names, name)
 		return err
-	}, `SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk`, r.table)
-	if len(parts) == 0 {
+	}, `SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk`, table)
+	var parts []string
+	if len(names) == 0 {
 		parts = append(parts, "'row ' || t.rowid")
 	}
-	for _, name := range key.from {
-		add(name)
+	for _, name := range columns {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	if err == nil {
-		err = each(db, func(rows *sql.Rows) error { return rows.Scan(&shown) },
-			"SELECT "+strings.Join(parts, " || ' ' || ")+" FROM "+quoted(r.table)+" AS t WHERE "+r.breaks(key)+" LIMIT 1")
+	for _, name := range names {
+		parts = append(parts, literal(name+"=")+" || substr(quote(t."+quoted(name)+"), 1, 60)")
 	}
-	return printable(shown), err
+	return strings.Join(parts, " || ' ' || "), err
 }
 
 // foreignKey has the columns of a reference and those that they refer to.

@@ -40,7 +40,8 @@ const rehearseUsage = "usage: migrate rehearse [--days N] [--rows N] [--keep]"
 
 const serverRehearsal = "rehearse copies a database file, and this one is on a server: copy it there, as by `createdb rehearsal` and " +
 	"`pg_dump \"$ARIZUKO_DB\" | psql -d rehearsal`, while daemons run, and run `migrate up` of this program with ARIZUKO_DB naming the copy: " +
-	"its receipt says what changes. Then `dropdb rehearsal`"
+	"its receipt says what changes. After it, with the same ARIZUKO_DB, `gated redecide --instance \"$ARIZUKO_DATA\"` of this version prints as JSON what " +
+	"would be decided otherwise. Then `dropdb rehearsal`"
 
 // rehearse migrates a copy of the instance, compares what the new programs decide with what is stored, and prints what an
 // upgrade would do. Daemons may run: nothing of the instance is changed.
@@ -63,8 +64,9 @@ func (p program) rehearse(args []string) (err error) {
 		return refuse(rehearseUsage)
 	case p.cfg.server != "":
 		return refuse(serverRehearsal)
-	case p.cfg.missing():
-		return refuse("there is no database at %s", p.cfg.dbPath())
+	}
+	if err := p.cfg.checkThere(); err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -160,6 +162,9 @@ func (r *rehearsal) copy(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
+	if err := checkOurs(db); err != nil {
+		return fmt.Errorf("%s: %w", r.cfg.dbPath(), err)
+	}
 	s := schema{db: db}
 	return s.copyTo(ctx, r.copyOf().dbPath())
 }

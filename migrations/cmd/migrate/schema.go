@@ -10,7 +10,6 @@ import (
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/source"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
-	"github.com/mattn/go-sqlite3"
 
 	"arizuko/migrations/dbcopy"
 )
@@ -128,7 +127,7 @@ func (s *schema) change(now version, keep keeper, migrate func() error) (c *chan
 		return nil, err
 	}
 	if err := migrate(); err != nil {
-		return nil, s.explain(err)
+		return nil, err
 	}
 	c.migrated = time.Now()
 	c.size.after = s.cfg.size()
@@ -186,13 +185,4 @@ func (s *schema) floor(now version) (floor int, err error) {
 		err = fmt.Errorf("read schema_floor: %w", err)
 	}
 	return floor, err
-}
-
-// explain says what to do about a migration that failed for want of space.
-func (s *schema) explain(err error) error {
-	var full sqlite3.Error
-	if errors.As(err, &full) && full.Code == sqlite3.ErrFull {
-		return fmt.Errorf("%w: make room on the disk of %s, then run it again", err, s.cfg.data)
-	}
-	return err
 }
