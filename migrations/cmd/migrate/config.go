@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"arizuko/migrations"
 	"arizuko/pkg/disk"
 )
@@ -106,15 +108,15 @@ func (c config) files() fs.FS {
 // missing reports whether there is no database file.
 func (c config) missing() bool {
 	_, err := os.Stat(c.dbPath())
-	return c.server == "" && errors.Is(err, fs.ErrNotExist)
+	return c.server == "" && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR))
 }
 
-// checkThere refuses a folder without a database.
+// checkThere refuses a folder without a database of ours.
 func (c config) checkThere() error {
 	if c.missing() {
 		return refuse("there is no database at %s: set ARIZUKO_DATA to the folder of the instance, or make one by `migrate up`", c.dbPath())
 	}
-	return nil
+	return c.checkFile()
 }
 
 func (c config) dbPath() string     { return filepath.Join(c.data, "arizuko.db") }

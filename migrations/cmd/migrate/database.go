@@ -61,6 +61,7 @@ func openDB(path string) (*sql.DB, error) {
 	options := url.Values{
 		"_busy_timeout": {"10000"}, // ms
 		"_foreign_keys": {"off"},   // a migration may rebuild a table that others refer to; see brokenReferences
+		"_journal_mode": {"WAL"},
 		"_synchronous":  {"FULL"},
 		"_txlock":       {"immediate"},
 	}
@@ -69,11 +70,8 @@ func openDB(path string) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	mode := "wal"
-	if err = checkOurs(db); err == nil { // before that changes the file
-		err = db.QueryRow(`PRAGMA journal_mode = WAL`).Scan(&mode)
-	}
-	if err == nil && mode != "wal" {
+	var mode string
+	if err = db.QueryRow(`PRAGMA journal_mode`).Scan(&mode); err == nil && mode != "wal" {
 		err = fmt.Errorf("journal mode is %s, not wal: does the file system support shared memory?", mode)
 	}
 	if err != nil {
@@ -83,20 +81,37 @@ func openDB(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkOurs refuses a database of another program: it has tables, and not the one that each of ours has from the first
-// migration on.
-func checkOurs(db *sql.DB) error {
+// checkFile refuses a database file of another program, and a damaged one, before anything in its folder is made or changed.
+func (c config) checkFile() (err error) {
+	if c.server != "" || c.missing() {
+		return nil
+	}
+	db, err := openReading(c.dbPath())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	// It has tables, and not the one that each of ours has from the first migration on.
 	var table string
-	err := db.QueryRow(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'schema_migrations'
+	err = db.QueryRow(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'schema_migrations'
 		AND NOT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'schema_floor') LIMIT 1`).Scan(&table)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
 	case err != nil:
-		return err
+		return fmt.Errorf("read %s: %w", c.dbPath(), err)
 	}
-	return refuse("it is the database of another program, which has the table %q: set ARIZUKO_DATA to the folder of the instance, "+
-		"or move the file away. Nothing was changed", printable(table))
+	return refuse("%s is the database of another program, which has the table %q: set ARIZUKO_DATA to the folder of the instance, "+
+		"or move the file away. Nothing was changed", c.dbPath(), printable(table))
+}
+
+// openReading opens a database file for reading. The last process that closes it leaves the write-ahead log as it is.
+func openReading(path string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_busy_timeout=10000")
+	if err == nil {
+		db.SetMaxOpenConns(1)
+	}
+	return db, err
 }
 
 // version is a row of schema_migrations; the zero value means there is none.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"database/sql"
+	"maps"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -59,21 +60,14 @@ func TestRun_FileIsNoDatabaseOfOurs_Untouched(t *testing.T) {
 		"cut":     {withFile(t, own[:len(own)/2]), backup},
 		"damaged": {withFile(t, damaged), backup},
 	} {
-		if err := makeFolders(tc.data); err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(tc.data, "arizuko.db")
-		before, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, command := range []string{"up", "down", "repair", "rehearse"} {
+		path, before := filepath.Join(tc.data, "arizuko.db"), sums(t, tc.data)
+		for _, command := range []string{"up", "down", "repair", "rehearse", "version"} {
 			out, err := call(tc.data, migrations.FS, command)
 			if exitCode(err) != exitConfig || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s, %s: exit code %d, %v\n%s", name, command, exitCode(err), err, out)
 			}
-			if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
-				t.Errorf("%s, %s: it changed the file, %v", name, command, err)
+			if after := sums(t, tc.data); !maps.Equal(before, after) {
+				t.Errorf("%s, %s: it changed files: %v, before %v", name, command, after, before)
 			}
 		}
 	}
@@ -90,6 +84,20 @@ func TestRun_NoDatabase_SaysWhereItLooked(t *testing.T) {
 	}
 	if !missing(data) {
 		t.Error("it made the folder")
+	}
+}
+
+// A copy of a data folder may lack run/, as operations.md says of a backup by hand.
+func TestRun_WithoutFolderRun(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"rehearse", "repair", "down"} {
+		data := oldInstance(t)
+		if err := os.RemoveAll(filepath.Join(data, "run")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := call(data, migrations.FS, command); err != nil {
+			t.Errorf("%s: %v", command, err)
+		}
 	}
 }
 

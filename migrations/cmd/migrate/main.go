@@ -152,7 +152,7 @@ func (p program) up() error {
 	if _, err := os.Stat(p.cfg.restoringPath()); err == nil {
 		return refuse("%s is here: a restore is under way or was interrupted; run `dashd restore` again, or see %[1]s/README", p.cfg.restoringPath())
 	}
-	if err := p.cfg.checkFileSystem(); err != nil {
+	if err := errors.Join(p.cfg.checkFileSystem(), p.cfg.checkFile()); err != nil {
 		return err
 	}
 	if err := makeFolders(p.cfg.data); err != nil {
@@ -192,6 +192,9 @@ func (p program) locked(change func(*schema) error) error {
 	if err := p.cfg.checkThere(); err != nil {
 		return err
 	}
+	if err := makeFolders(p.cfg.data); err != nil { // a copy of a data folder may lack some
+		return refusal{p.cfg.explain(err)}
+	}
 	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
 	if err != nil {
 		return err
@@ -216,6 +219,9 @@ func (p program) repair() error {
 
 func (p program) version() error {
 	v := version{}
+	if err := p.cfg.checkFile(); err != nil {
+		return err
+	}
 	if !p.cfg.missing() {
 		db, err := p.cfg.open()
 		if err != nil {

@@ -3,14 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	osexec "os/exec"
 	"os/signal"
@@ -105,6 +103,9 @@ func (r *rehearsal) print(format string, args ...any) { fmt.Fprintf(r.out, forma
 func (r *rehearsal) makeFolder() (remove func(), err error) {
 	const prefix = "rehearsal-"
 	run := filepath.Join(r.cfg.data, "run")
+	if err := os.MkdirAll(run, 0o700); err != nil { // a copy of a data folder may lack it
+		return nil, err
+	}
 	left, err := fs.Glob(os.DirFS(run), prefix+"*")
 	if err != nil {
 		return nil, err
@@ -162,20 +163,8 @@ func (r *rehearsal) copy(ctx context.Context) error {
 		return err
 	}
 	defer db.Close()
-	if err := checkOurs(db); err != nil {
-		return fmt.Errorf("%s: %w", r.cfg.dbPath(), err)
-	}
 	s := schema{db: db}
 	return s.copyTo(ctx, r.copyOf().dbPath())
-}
-
-// openReading opens a database file for reading. The last process that closes it leaves the write-ahead log as it is.
-func openReading(path string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite3", "file:"+(&url.URL{Path: path}).EscapedPath()+"?mode=ro&_busy_timeout=10000")
-	if err == nil {
-		db.SetMaxOpenConns(1)
-	}
-	return db, err
 }
 
 // migrate migrates the copy, and prints the receipt of that.
