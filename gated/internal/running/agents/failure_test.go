@@ -27,6 +27,8 @@ func TestAgent_Fails_TurnFails(t *testing.T) {
 		{"is not there", "nosuchagent --fast", "nosuchagent: "},
 		{"is nonsense", "((", "exit code 2"},
 		{"closes its output", "exec >&-; cat >/dev/null", "exit code 0"},
+		{"closes its output and stays", "exec >&-; exec sleep 1000", "it closed its stdout"},
+		{"closes its output and will not go", "trap '' TERM; exec >&-; sleep 1000; sleep 1000", "it closed its stdout"},
 		{"closes its input", "exec <&-; exit 4", "exit code 4"},
 		{"closes everything", "exec <&- >&- 2>&-; exit 5", "exit code 5"},
 		{"says nothing", "sleep 1000", "the agent wrote no frame for 300ms"},
@@ -74,6 +76,29 @@ func TestAgent_ReadsNothing_Fails(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An agent for one prompt that stays is ended once it has answered: the other turns lose no attempt and no session.
+func TestAgent_AnswersAndClosesPipe_OthersAreAskedAgain(t *testing.T) {
+	for name, closes := range map[string]string{
+		"stdin before the answer": "exec <&-; ANSWER", "stdin after it": "ANSWER; exec <&-", "stdout": "ANSWER; exec >&-", "both": "ANSWER; exec <&- >&-",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			agent := strings.ReplaceAll("read -r line; "+closes+"; exec sleep 1000", "ANSWER", "read -r x <gate; "+shFrame("hi"))
+			r := newHarness(t, command(agent), impatient)
+			open := r.gate("main", "gate")
+			first := r.ask("1")
+			r.await(first, msg.TurnRunning)
+			all := []*msg.Turn{first, r.ask("2"), r.ask("3")}
+			for _, asked := range all {
+				open()
+				if got := r.await(asked, msg.TurnDone); got.Attempts != 0 || r.replies(got)[0] != "hi" {
+					t.Errorf("turn %d has lost %d attempts and is answered %q: %s", got.ID, got.Attempts, r.replies(got), got.Error)
+				}
+			}
+		})
+	}
 }
 
 func TestAgent_FolderCannotBeMade_Fails(t *testing.T) {

@@ -105,10 +105,11 @@ func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left le
 
 // failureOf returns why the run counts as failed, and the turn that pays: the one
 // that the agent named, else the oldest. A run has not failed that was stopped, that
-// has no open turns, or that exited with 0 after an answer, as agents for one prompt do.
+// has no open turns, or that exited with 0 after an answer, or closed its input or output, as agents for one prompt do.
 func (r *run) failureOf(exit runtime.Exit, left []*msg.Turn) failure {
 	f := r.failure
-	if f.problem == "" && (r.stopping || len(left) == 0 || r.answered && exit.Code == 0 && exit.Signal == 0 && exit.Err == nil) {
+	finished := r.deaf || exit.Mute || exit.Code == 0 && exit.Signal == 0
+	if f.problem == "" && (r.stopping || len(left) == 0 || r.answered && finished && exit.Err == nil) {
 		return failure{}
 	}
 	if f.problem == "" {

@@ -234,4 +234,5 @@ func (r *run) done(turns ...*msg.Turn) {
 	if r.stopping && len(r.unanswered) == 0 {
 		go r.proc.Stop(r.m.cfg.Graces.EOF)
 	}
+	r.endDeaf()
 }

@@ -41,7 +41,7 @@ func (r *run) spec() (s runtime.Spec, err error) {
 	agent := r.setup.Agent
 	s = runtime.Spec{
 		RunID: r.row.ID, Folder: r.row.Folder, Command: agent.Command, Image: agent.Image, Limits: r.setup.Limits, Required: r.setup.required,
-		Env: r.setup.env, Redact: r.setup.redact,
+		Env: r.setup.env, Redact: r.setup.redact, OutputGrace: r.m.cfg.Graces.EOF,
 	}
 	if s.Dir, s.User, err = r.m.groupDir(r.row.Folder); err != nil {
 		return s, err

@@ -81,6 +81,7 @@ type run struct {
 	configChanged bool // its group's configuration has changed since it began
 	stopping      bool // it is ending; turns it leaves lose no attempt
 	inputClosed   bool // its agent gets nothing more
+	deaf          bool // its agent has closed its stdin
 	aborted       bool // it was interrupted: nothing counts as a failure now
 	shuttingDown  bool // gated is stopping: likewise
 	deadline      *time.Timer
@@ -127,6 +128,7 @@ func (r *run) timeout() time.Duration { return time.Duration(r.setup.Timeouts.Ti
 
 // loop serves the process until its exit.
 func (r *run) loop() runtime.Exit {
+	deafened := r.proc.Deaf()
 	for {
 		select {
 		case <-r.inbox.ready:
@@ -148,6 +150,9 @@ func (r *run) loop() runtime.Exit {
 			case ev.Malformed != nil:
 				r.malformed(ev.Malformed)
 			}
+		case <-deafened:
+			deafened = nil
+			r.inputLost()
 		case <-r.storeTimer.C:
 			r.storeProgress()
 		case <-r.deadline.C:
@@ -435,11 +440,27 @@ func (r *run) send(in agentproto.Input) {
 	if err == nil {
 		err = r.proc.Send(line)
 	}
+	_, isAnswer := in.(agentproto.Answer)
 	switch {
 	case err == nil:
-	case errors.Is(err, runtime.ErrClosed): // it has stopped reading, or has exited
+	case errors.Is(err, runtime.ErrClosed) && isAnswer: // it waits for that
 		go r.proc.Stop(r.m.cfg.Graces.Fail)
+	case errors.Is(err, runtime.ErrClosed):
+		r.inputLost()
 	default:
 		r.fail(failure{problem: "cannot write to the agent: " + err.Error()})
+	}
+}
+
+// inputLost handles an agent that takes no more input, or has exited. It may still answer the turn under way.
+func (r *run) inputLost() {
+	r.deaf = true
+	r.endDeaf()
+}
+
+// endDeaf ends an agent that takes no more input when it has answered: what is left, another run gets.
+func (r *run) endDeaf() {
+	if r.deaf && r.answered && len(r.unanswered) > 0 {
+		go r.proc.Stop(r.m.cfg.Graces.Fail)
 	}
 }

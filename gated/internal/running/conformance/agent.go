@@ -76,7 +76,7 @@ func (p *workspace) start(ctx context.Context) (*run, error) {
 		return nil, err
 	}
 	proc, err := runtime.Process{Temp: filepath.Join(p.own, "tmp"), AsRoot: true}.Start(ctx, runtime.Spec{
-		RunID: p.runs, Command: p.agent.Command, Dir: p.dir, Env: p.agent.Env, LogPath: log.path,
+		RunID: p.runs, Command: p.agent.Command, Dir: p.dir, Env: p.agent.Env, LogPath: log.path, OutputGrace: EOFGrace,
 	})
 	if err != nil {
 		log.close()

@@ -179,7 +179,7 @@ func TestGate_GatedHasEnded_AgentDoesNotRun(t *testing.T) {
 		}
 		files[len(files)-1] = r
 		_, err = w.WriteString(text)
-		cmd := exec.Command(shell, "-c", gateScript(), shell, "/bin/sh", "-c", fmt.Sprintf("[ ! -e /proc/self/fd/%d ] && echo ran", gateFD))
+		cmd := exec.Command(shell, "-c", gateScript(0), shell, "/bin/sh", "-c", fmt.Sprintf("[ ! -e /proc/self/fd/%d ] && echo ran", gateFD))
 		cmd.ExtraFiles = files
 		if err := errors.Join(err, w.Close()); err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func TestSandbox_PipeEndsBeforeTheStart_AgentDoesNotRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("bwrap", slices.Concat(prep.args(), v.args(), v.command([]string{shell, "-c", "echo ran"}, programFD))...)
+	cmd := exec.Command("bwrap", slices.Concat(prep.args(), v.args(), v.command([]string{shell, "-c", "echo ran"}, 0))...)
 	cmd.ExtraFiles = prep.files
 	var out bytes.Buffer
 	cmd.Stdout = &out

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxQueued bounds the bytes that wait for an agent that does not read. One turn
@@ -19,6 +22,8 @@ var (
 // input feeds an agent's stdin without blocking its callers.
 type input struct {
 	file *os.File
+	deaf chan struct{} // closed when the agent has closed its stdin and has not read all
+	lose func()        // closes deaf
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -29,7 +34,8 @@ type input struct {
 }
 
 func newInput(file *os.File) *input {
-	in := &input{file: file}
+	in := &input{file: file, deaf: make(chan struct{})}
+	in.lose = sync.OnceFunc(func() { close(in.deaf) })
 	in.changed.L = &in.mu
 	return in
 }
@@ -80,8 +86,32 @@ func (in *input) run() {
 		n, err := in.file.Write(chunk)
 		if err != nil {
 			in.giveUp(len(chunk) - n)
+			if errors.Is(err, syscall.EPIPE) {
+				in.lose()
+			}
 			return
 		}
+	}
+}
+
+// watch waits for the moment at which the agent closes its stdin: lines that are in the pipe by then, nobody reads. It returns
+// when the file is closed.
+func (in *input) watch() {
+	conn, err := in.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	unread := 0
+	err = conn.Read(func(fd uintptr) bool { // the writing end is "readable" once it has no reader
+		poll := []unix.PollFd{{Fd: int32(fd)}}
+		if _, err := unix.Poll(poll, 0); err != nil || poll[0].Revents&unix.POLLERR == 0 {
+			return false
+		}
+		unread, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		return true
+	})
+	if err == nil && unread > 0 {
+		in.lose()
 	}
 }
 

@@ -212,6 +212,7 @@ func (tr runtimeTest) run(t *testing.T) {
 		"own files": tr.ownFiles, "other files": tr.otherFiles, "other groups": tr.otherGroups, "folder renamed during a start": tr.renamedDuringStart,
 		"detached child": tr.detachedChild,
 		"stop":           stopping, "exit code": exitCode, "orphan": tr.orphaned, "check": checks, "program missing": tr.programMissing,
+		"pipes closed": tr.pipesClosed,
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newFixture(t, tr.attacker)
@@ -445,6 +446,29 @@ func (tr runtimeTest) programMissing(t *testing.T, w testRuntime, e fixture) {
 		if exit := w.launch(t, spec).finish(); !isSetup(exit.Err) || !missing.MatchString(exit.Reason()) {
 			t.Errorf("%s: %+v", command, exit)
 		}
+	}
+}
+
+// pipesClosed runs agents that close a pipe and stay. Docker's client keeps them open: there only the timeout of the run helps.
+func (tr runtimeTest) pipesClosed(t *testing.T, w testRuntime, e fixture) {
+	if tr.name == "docker" {
+		return
+	}
+	spec := e.spec
+	spec.OutputGrace = 50 * time.Millisecond
+	spec.Command = script(frame("last"), "exec >&-", "exec sleep 1000")
+	results, _, exit := finish(t, w.launch(t, spec).p)
+	if !slices.Equal(results, []string{"last"}) || !exit.Mute || exit.Err != nil {
+		t.Errorf("stdout: results %q, exit %+v", results, exit)
+	}
+	spec.Command = script("exec <&-", frame("up"), "exec sleep 1000")
+	p := w.launch(t, spec).p
+	next(t, p)
+	_ = p.Send([]byte("lost\n"))
+	select {
+	case <-p.Deaf():
+	case <-time.After(patience):
+		t.Error("stdin: it is not known that the line is lost")
 	}
 }
 

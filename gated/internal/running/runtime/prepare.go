@@ -86,9 +86,14 @@ func (p *preparation) add(content string) (fd int, err error) {
 // on at the end of the pipe, too, which gated's end is: only that step can tell.
 const goAhead = "\n" + enter.GoAhead
 
-// gateScript is that step if the agent has gated's user.
-func gateScript() string {
-	return fmt.Sprintf(`read -r go <&%d && exec "$@" %d<&-; exit %d`, gateFD, gateFD, enter.ExitFailed)
+// gateScript is that step if the agent has gated's user. stdio is the descriptor of the agent's stdin, the next one that of
+// its stdout; 0: those of the step.
+func gateScript(stdio int) string {
+	redirect := ""
+	if stdio > 0 {
+		redirect = fmt.Sprintf(" <&%d >&%d %d<&- %d>&-", stdio, stdio+1, stdio, stdio+1)
+	}
+	return fmt.Sprintf(`read -r go <&%d && exec "$@" %d<&-%s; exit %d`, gateFD, gateFD, redirect, enter.ExitFailed)
 }
 
 // fileWith is an open file in memory.
@@ -112,6 +117,9 @@ func fileWith(content string) (*os.File, error) {
 func (p *preparation) args() []string {
 	return []string{"--info-fd", strconv.Itoa(infoFD), "--block-fd", strconv.Itoa(blockFD), "--unsetenv", ownerName}
 }
+
+// stdio is the descriptor in bubblewrap that is after all files, where a job that is apart has its stdin.
+func (p *preparation) stdio() int { return infoFD + len(p.files) }
 
 // closeTheirs closes bubblewrap's files: the reader of info sees their end then.
 func (p *preparation) closeTheirs() { closeAll(p.files) }

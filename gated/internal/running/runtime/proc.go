@@ -10,8 +10,10 @@ import (
 	"os/exec"
 	goruntime "runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,6 +38,8 @@ type Exit struct {
 	Unsent int
 	// StderrTail is the last 2 KiB it wrote to stderr, valid UTF-8.
 	StderrTail string
+	// Mute is set if the agent had closed its stdout, did not exit, and was ended for that.
+	Mute bool
 	// Err is set if the runtime failed and not the agent; see ClassOf.
 	Err error
 }
@@ -45,10 +49,14 @@ func (e Exit) Reason() string {
 	if e.Err != nil {
 		return e.Err.Error()
 	}
+	how := fmt.Sprintf("exit code %d", e.Code)
 	if e.Signal != 0 {
-		return fmt.Sprintf("ended by signal %d (%s)", int(e.Signal), e.Signal)
+		how = fmt.Sprintf("ended by signal %d (%s)", int(e.Signal), e.Signal)
 	}
-	return fmt.Sprintf("exit code %d", e.Code)
+	if e.Mute {
+		return "it closed its stdout, which must stay open until it exits, and went on running: " + how
+	}
+	return how
 }
 
 // job is what a runtime starts for an agent.
@@ -66,6 +74,9 @@ type job struct {
 	cleanup func(*Exit)
 	// relay is how long what the agent writes may take to the pipe; 0 if it writes into the pipe itself.
 	relay time.Duration
+	// apart gives the process its stdin and stdout as descriptors after those of files, and /dev/null as 0 and 1: it hands
+	// them on to the agent and closes its own. What it kept open, the agent could not close.
+	apart bool
 }
 
 // Proc is a running agent. Its methods may be called from any goroutine.
@@ -82,6 +93,9 @@ type Proc struct {
 	tail    tail // of stderr
 	framed  bool // it has said something
 	events  chan Event
+
+	outputGrace time.Duration // see Spec
+	mute        atomic.Bool   // see Exit
 
 	mu     sync.Mutex    // held while signalling and while reaping
 	reaped chan struct{} // closed under mu: from then on the pid may be reused
@@ -102,6 +116,8 @@ func start(ctx context.Context, spec Spec, j job) (*Proc, error) {
 		log:    log,
 		events: make(chan Event),
 		reaped: make(chan struct{}),
+
+		outputGrace: spec.OutputGrace,
 	}
 	p.cmd.Dir = spec.Dir
 	// The marker also keeps the environment from being nil, which would mean gated's own.
@@ -151,7 +167,12 @@ func (p *Proc) startWithPipes() (err error) {
 		}
 	}
 	ours[0], theirs[0] = theirs[0], ours[0] // stdin flows the other way
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	p.cmd.Stderr = theirs[2]
+	if p.job.apart {
+		p.cmd.ExtraFiles = append(slices.Clone(p.job.files), theirs[0], theirs[1])
+	} else {
+		p.cmd.Stdin, p.cmd.Stdout = theirs[0], theirs[1]
+	}
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}
@@ -197,12 +218,20 @@ func (p *Proc) Send(line []byte) error { return p.input.send(line) }
 // CloseInput closes the agent's stdin after the queued lines.
 func (p *Proc) CloseInput() { p.input.closeAfterQueue() }
 
+// Deaf is closed once the agent, or its exit, has closed its stdin and has not read all that was sent.
+func (p *Proc) Deaf() <-chan struct{} { return p.input.deaf }
+
 // Stop ends the run: it closes stdin at once, sends SIGTERM after grace, SIGKILL
 // after another grace. It returns when the process has ended, whether or not
 // Events is received, and may be called any number of times.
 func (p *Proc) Stop(grace time.Duration) {
 	p.CloseInput()
-	for _, step := range []func(){p.terminate, p.kill} {
+	p.escalate(grace, p.terminate, p.kill)
+}
+
+// escalate takes each step after another grace, until the process has ended.
+func (p *Proc) escalate(grace time.Duration, steps ...func()) {
+	for _, step := range steps {
 		timer := time.NewTimer(grace)
 		select {
 		case <-p.reaped:
@@ -259,6 +288,7 @@ func (p *Proc) live(ctx context.Context, started chan<- error) {
 
 	var streams sync.WaitGroup
 	streams.Go(p.input.run)
+	streams.Go(p.input.watch)
 	var problems [2]error
 	streams.Go(func() { problems[0] = p.guard(p.readFrames) })
 	streams.Go(func() { problems[1] = p.guard(p.readStderr) })
@@ -322,7 +352,7 @@ func (p *Proc) reap() {
 }
 
 func (p *Proc) exit() Exit {
-	exit := Exit{Code: p.cmd.ProcessState.ExitCode(), Unsent: p.input.unsent(), StderrTail: p.tail.String()}
+	exit := Exit{Code: p.cmd.ProcessState.ExitCode(), Unsent: p.input.unsent(), StderrTail: p.tail.String(), Mute: p.mute.Load()}
 	if state := p.cmd.ProcessState; state != nil {
 		if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			exit.Signal = status.Signal()
@@ -331,7 +361,21 @@ func (p *Proc) exit() Exit {
 	return exit
 }
 
+// readFrames reads the agent's stdout to its end. An agent that has closed it can answer no more: it is asked to exit, and
+// ended if it does not.
 func (p *Proc) readFrames() {
+	p.scanFrames()
+	p.CloseInput()
+	if p.outputGrace == 0 {
+		return
+	}
+	p.escalate(p.outputGrace, func() {
+		p.mute.Store(true)
+		p.terminate()
+	}, p.kill)
+}
+
+func (p *Proc) scanFrames() {
 	defer p.stdout.close()
 	scanner := agentproto.NewScanner(p.stdout, stdoutLog{p.log})
 	for {
@@ -345,8 +389,6 @@ func (p *Proc) readFrames() {
 			p.framed = true
 			p.events <- Event{Malformed: bad}
 		default:
-			// An agent that has closed stdout cannot answer any more: let it exit.
-			p.CloseInput()
 			return
 		}
 	}

@@ -310,6 +310,61 @@ func TestAgent_ClosesStdout(t *testing.T) {
 	}
 }
 
+func TestAgent_ClosesStdoutAndStays_IsEnded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		then string
+		want syscall.Signal
+	}{
+		"exits at SIGTERM": {"exec sleep 1000", syscall.SIGTERM},
+		"ignores SIGTERM":  {"trap '' TERM; sleep 1000", syscall.SIGKILL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := runSpec(t, Spec{RunID: 7, Command: script(frame("last"), "exec >&-", tt.then), Dir: t.TempDir(),
+				Env: Environ(os.Environ(), nil), OutputGrace: 50 * time.Millisecond})
+			results, _, exit := finish(t, p)
+			if !cmp.Equal(results, []string{"last"}) || !exit.Mute || exit.Signal != tt.want {
+				t.Errorf("results %q, exit %+v", results, exit)
+			}
+			if reason := exit.Reason(); !strings.HasPrefix(reason, "it closed its stdout") {
+				t.Errorf("reason %q", reason)
+			}
+		})
+	}
+}
+
+// A line that is in the pipe when the agent closes its stdin is as lost as one that comes later.
+func TestAgent_ClosesStdin_LinesAreKnownToBeLost(t *testing.T) {
+	for name, before := range map[string]bool{"sent before": true, "sent after": false} {
+		t.Run(name, func(t *testing.T) {
+			p := run(t, script("read -r first", frame("got it"), "read -r go", "exec <&-", frame("closed"), "exec sleep 1000"))
+			_ = p.Send([]byte("first\n"))
+			next(t, p)
+			lines := "go\n"
+			if before {
+				lines += "lost\n"
+			}
+			_ = p.Send([]byte(lines))
+			if ev := next(t, p); ev.Frame == nil {
+				t.Fatalf("event %+v", ev)
+			}
+			if !before {
+				select {
+				case <-p.Deaf():
+					t.Fatal("deaf, and it has read all")
+				default:
+				}
+				_ = p.Send([]byte("lost\n"))
+			}
+			select {
+			case <-p.Deaf():
+			case <-time.After(patience):
+				t.Fatal("not deaf")
+			}
+		})
+	}
+}
+
 func TestStop(t *testing.T) {
 	tests := []struct {
 		name, command string

@@ -57,6 +57,9 @@ type Spec struct {
 	Data    string // the data folder, if LogPath is in it: a gated of root follows no link of its owner to there
 	// Redact hides secrets in what is logged; nil hides none.
 	Redact func(string) string
+	// OutputGrace is how long the agent may go on running after it has closed its stdout. Then it gets SIGTERM, and after
+	// as long again SIGKILL. 0: for ever.
+	OutputGrace time.Duration
 }
 
 func (s Spec) checkUser() error {

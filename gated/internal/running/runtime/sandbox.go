@@ -61,7 +61,7 @@ func (s Sandbox) Check(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	command := view.command(append([]string{shell}, probeArgs(spec.Command)...), programFD)
+	command := view.command(append([]string{shell}, probeArgs(spec.Command)...), 0)
 	probe := exec.CommandContext(ctx, bwrap, slices.Concat(prep.args(), view.args(), command)...)
 	probe.Env, probe.ExtraFiles = append([]string{s.ownerMarker()}, spec.Env...), prep.files
 	probe.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -105,12 +105,14 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 	if err != nil {
 		return nil, err
 	}
-	argv := slices.Concat([]string{bwrap}, prep.args(), view.args(), view.command([]string{shell, "-c", spec.Command}, programFD))
+	command := view.command([]string{shell, "-c", spec.Command}, prep.stdio())
+	argv := slices.Concat([]string{bwrap}, prep.args(), view.args(), command)
 	p, err := start(ctx, spec, job{
 		argv:      argv,
 		env:       append(without(spec.Env, "HOME", "TMPDIR", ownerName), "HOME="+view.shown, "TMPDIR=/tmp", s.ownerMarker()),
 		files:     prep.files,
 		pinned:    true,
+		apart:     true, // bubblewrap keeps its own stdin and stdout open, and closes the other files
 		terminate: func() { prep.first().terminate() },
 		cleanup: func(exit *Exit) {
 			// Only the agent's own exit: bubblewrap ends by a signal when the run is stopped.
@@ -281,14 +283,14 @@ func (v *view) addAccounts(prep *preparation) error {
 	return nil
 }
 
-// command is what runs in the sandbox to become argv. program is the descriptor of
-// gated's own program: bubblewrap runs as root if gated does, and the agent must not.
-func (v view) command(argv []string, program int) []string {
+// command is what runs in the sandbox to become argv, with stdin and stdout from the descriptors stdio and the next one, 0
+// for its own. With a user it is gated's own program: bubblewrap runs as root if gated does, and the agent must not.
+func (v view) command(argv []string, stdio int) []string {
 	if v.user.IsZero() {
-		return append([]string{shell, "-c", gateScript(), shell}, argv...)
+		return append([]string{shell, "-c", gateScript(stdio), shell}, argv...)
 	}
-	order := enter.Order{User: v.user, Dir: v.shown, Gate: gateFD, Command: argv}
-	return append([]string{fmt.Sprintf("/proc/self/fd/%d", program)}, order.Args()...)
+	order := enter.Order{User: v.user, Dir: v.shown, Gate: gateFD, Stdio: stdio, Command: argv}
+	return append([]string{fmt.Sprintf("/proc/self/fd/%d", programFD)}, order.Args()...)
 }
 
 // args are the arguments up to the command. Later ones cover earlier ones: the data

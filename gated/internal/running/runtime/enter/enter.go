@@ -70,6 +70,8 @@ type Order struct {
 	// Gate is a descriptor from which GoAhead is read before anything else; 0 is none.
 	// Its end means that gated has ended: the command must not run.
 	Gate int
+	// Stdio is the descriptor of the command's stdin, the next one that of its stdout; 0: those of this program.
+	Stdio int
 	// Command is the program, by its path, and its arguments.
 	Command []string
 }
@@ -86,6 +88,9 @@ func (o Order) Args() []string {
 	}
 	if o.Gate > 0 {
 		args = append(args, "--gate", strconv.Itoa(o.Gate))
+	}
+	if o.Stdio > 0 {
+		args = append(args, "--stdio", strconv.Itoa(o.Stdio))
 	}
 	for _, path := range o.Paths {
 		args = append(args, "--path", path)
@@ -106,6 +111,7 @@ func parse(args []string) (o Order, err error) {
 	fs.StringVar(&o.Dir, "dir", "", "")
 	fs.BoolVar(&o.Reach, "reach", false, "")
 	fs.IntVar(&o.Gate, "gate", 0, "")
+	fs.IntVar(&o.Stdio, "stdio", 0, "")
 	list := func(to *[]string) func(string) error {
 		return func(path string) error {
 			*to = append(*to, path)
@@ -148,6 +154,11 @@ func (o Order) run(environ []string) error {
 	if o.Gate > 0 {
 		if err := awaitGoAhead(o.Gate); err != nil {
 			return err
+		}
+	}
+	if o.Stdio > 0 {
+		if err := errors.Join(unix.Dup3(o.Stdio, 0, 0), unix.Dup3(o.Stdio+1, 1, 0)); err != nil {
+			return fmt.Errorf("take stdin and stdout: %w", err)
 		}
 	}
 	if o.Reach {

@@ -29,7 +29,7 @@ func TestOrder_ArgsAndParse_RoundTrip(t *testing.T) {
 		{Dir: "/d", Command: []string{"/bin/sh", "-c", "true"}},
 		{
 			User: agent(), Reach: true, Dir: "/a b", Paths: []string{"/p", "-q"}, Readable: []string{"/r,s"},
-			Gate: 5, Command: []string{"/bin/sh", "--user", "0:0"},
+			Gate: 5, Stdio: 7, Command: []string{"/bin/sh", "--user", "0:0"},
 		},
 	} {
 		args := o.Args()
