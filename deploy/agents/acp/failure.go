@@ -15,6 +15,12 @@ const (
 	exitNotFound      = 127
 )
 
+// notACP is the failure of a program that does not speak the protocol, by what it did.
+func (r *run) notACP(did string) error {
+	return new(failure.Permanent("%s %s: that is no agent of the Agent Client Protocol. Some programs need an argument to be one, such as acp or --acp; "+
+		"a command that takes a prompt and prints an answer runs by oneshot instead of acp", r.cfg.name(), did))
+}
+
 // startExit is the failure of an agent that has exited before it had the prompt. If it was resuming a session, that
 // made it exit, unless it was killed.
 func (r *run) startExit(a *process, method string) error {
@@ -22,6 +28,9 @@ func (r *run) startExit(a *process, method string) error {
 	loading := method == methodResume || method == methodLoad
 	if loading && !failure.Signalled(a.program.Exit()) && !failure.IsLackOfSystem(how) {
 		return new(failure.SessionLost(r.cfg.name() + " exited: " + how))
+	}
+	if method == methodInitialize && a.program.Exit() == nil {
+		return r.notACP("exited with status 0 and did not answer initialize")
 	}
 	f := failure.Classify(r.cfg.name() + " exited before the turn: " + failure.Excerpt(how))
 	var exit *exec.ExitError

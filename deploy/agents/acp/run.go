@@ -318,6 +318,8 @@ func (r *run) receive(m message) error {
 		return nil
 	case m.ID == nil:
 		return nil
+	case strings.EqualFold(m.Method, methodInitialize):
+		return r.notACP("sends back what it gets, as cat does")
 	case r.isRepeated(m):
 		return r.repeated(m)
 	case m.Method == methodPermission:

@@ -61,10 +61,12 @@ func (r *run) initialize(ctx context.Context) error {
 	r.can = initialized{}
 	_ = json.Unmarshal(m.Result, &r.can)
 	switch {
+	case m.Error != nil && m.Error.Code == codeMethodNotFound:
+		return r.notACP("does not know the method initialize")
 	case m.Error != nil:
 		return r.errorFailure(m.Error)
 	case r.can.ProtocolVersion == 0:
-		return new(failure.Permanent("%s: its answer to initialize is not that of an agent of the Agent Client Protocol: it names no version", r.cfg.name()))
+		return r.notACP("names no version of the protocol in its answer to initialize")
 	case r.can.ProtocolVersion != protocolVersion:
 		return new(failure.Permanent("%s speaks version %v of the Agent Client Protocol, and this program version %d: install a version of it that speaks both",
 			r.cfg.name(), r.can.ProtocolVersion, protocolVersion))

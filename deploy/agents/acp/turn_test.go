@@ -172,6 +172,63 @@ func TestTurn_StartFailures_SayWhatToDo(t *testing.T) {
 	}
 }
 
+// The operator reads what the program did instead, and what to do.
+func TestTurn_CommandIsNoAgent_SaysWhatItDid(t *testing.T) {
+	for name, tt := range map[string]struct {
+		command []string
+		want    string
+	}{
+		"echoes":              {[]string{"cat"}, "cat sends back what it gets"},
+		"echoes in capitals":  {[]string{"sed", "-u", "s/init/INIT/"}, "sed sends back what it gets"},
+		"prints and exits":    {[]string{"echo", "hello"}, "echo exited with status 0 and did not answer initialize"},
+		"exits":               {[]string{"true"}, "true exited with status 0 and did not answer initialize"},
+		"another protocol":    {answering(`"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"x"}}`), "sh names no version of the protocol"},
+		"knows no initialize": {answering(`"error":{"code":-32601,"message":"Method not found"}`), "sh does not know the method initialize"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := (&group{t: t, folder: t.TempDir(), command: tt.command}).open()
+			s.Send(agenttest.First("1", "", "say hello"))
+			f := s.WantError("1", agentproto.KindPermanent, tt.want)
+			if !strings.Contains(f.Error, "acp or --acp") || !strings.Contains(f.Error, "oneshot") {
+				t.Errorf("it does not say what to do: %s", f.Error)
+			}
+			s.wantExit(1)
+		})
+	}
+}
+
+// answering is a command that answers its first request, which has id 1.
+func answering(response string) []string {
+	return []string{"sh", "-c", `read -r line; printf '%s\n' '{"jsonrpc":"2.0","id":1,` + response + `}'; exec cat >/dev/null`}
+}
+
+// An agent that has closed a pipe cannot be talked to: its turn ends as if it had exited.
+func TestTurn_AgentClosesPipe_EndsAsByExit(t *testing.T) {
+	for pipe, text := range map[string]string{"stdout": "hang up stdout", "stdin": "hang up stdin"} {
+		t.Run(pipe, func(t *testing.T) {
+			t.Parallel()
+			g := fake(t)
+			s := g.open()
+			s.Send(agenttest.First("1", "", "say hello"), agenttest.Further("2", text))
+			first := s.WantAnswer("1", "hello")
+			if pipe == "stdin" { // what is lost is the next request
+				s.WantAnswer("2", "hung up")
+				s.Send(agenttest.Further("3", "recall"))
+			}
+			turn := map[string]string{"stdout": "2", "stdin": "3"}[pipe]
+			s.WantError(turn, agentproto.KindTransient, "fakeagent exited during a turn: it closed its "+pipe+" and went on running")
+			s.wantExit(1)
+			s = g.open()
+			s.Send(agenttest.First(turn, first.NewSessionID, "recall"))
+			if f := s.Next(); !strings.HasPrefix(f.Result, "Before: say hello") {
+				t.Errorf("got %+v", f)
+			}
+			s.wantExit(0)
+		})
+	}
+}
+
 func TestTurn_KeyInEnvironment_Authenticates(t *testing.T) {
 	s := fake(t, "auth").open("FAKE_API_KEY=good-key")
 	s.Send(agenttest.First("1", "", "say my key is good-key"))

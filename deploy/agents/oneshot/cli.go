@@ -10,14 +10,18 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"arizuko/deploy/agents/internal/paragraphs"
+	"arizuko/deploy/agents/internal/subprocess"
 	"arizuko/pkg/agentproto"
 )
 
 const (
+	// exitGrace is how long the command may run on after it has closed its output, which is all of the answer then.
+	exitGrace = 3 * time.Second
 	// killGrace is how long the command may take to end after SIGTERM.
 	killGrace = time.Second
 	// maxLine is the longest line of output, or the longest answer of a plain command, in bytes.
@@ -25,6 +29,8 @@ const (
 	// maxStderr is how much of the end of stderr is kept to explain a failure, in bytes.
 	maxStderr = 16 << 10
 )
+
+var errHungUp = fmt.Errorf("it closed its output and ran on for %s: it was terminated", exitGrace)
 
 // cli is the command.
 type cli struct {
@@ -77,17 +83,33 @@ func (c *cli) ask(ctx context.Context, session, prompt string) outcome {
 func (c *cli) runOnce(ctx context.Context, session, prompt string) outcome {
 	parser := &parser{read: c.read}
 	stderr := &tail{out: c.log}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var hungUp atomic.Bool
 	cmd := exec.CommandContext(ctx, c.program, c.args(c.extra, c.model, session)...)
 	cmd.Stdin = strings.NewReader(prompt)
-	cmd.Stdout, cmd.Stderr = parser, stderr
+	cmd.Stdout, cmd.Stderr = subprocess.Output{Writer: parser, Ended: func() {
+		time.AfterFunc(exitGrace, func() {
+			if cmd.Process.Signal(syscall.Signal(0)) == nil { // it runs on
+				hungUp.Store(true)
+				cancel()
+			}
+		})
+	}}, stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = killGrace
 	err := cmd.Run()
-	if errors.Is(err, exec.ErrWaitDelay) { // it has ended, but a child of it has not
-		err = nil
-	}
 	parser.end()
 	o := outcome{text: parser.answer(), session: parser.session}
+	switch {
+	case errors.Is(err, exec.ErrWaitDelay): // it has ended, but a child of it has not
+		err = nil
+	case hungUp.Load() && o.text != "":
+		fmt.Fprintf(c.log, "%s: %v\n", c.program, errHungUp)
+		err = nil
+	case hungUp.Load():
+		err = errHungUp
+	}
 	if err != nil || o.text == "" || parser.failure != "" && parser.ended { // by an error after a tool call
 		o.failure = c.explain(err, parser.failure, string(stderr.last))
 	}

@@ -31,9 +31,11 @@ func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 	reason := noAnswer
 	if err != nil {
 		reason = err.Error()
-		stderr = cmp.Or(reported, errorLine(stderr))
-	} else {
+	}
+	if err == nil || errors.Is(err, errHungUp) {
 		stderr = reported // what a program prints as it ends well is no error
+	} else {
+		stderr = cmp.Or(reported, errorLine(stderr))
 	}
 	f := failure.Classify(cmp.Or(excerpt(stderr), reason))
 	if errors.As(err, &exit) && (exit.ExitCode() == exitNotExecutable || exit.ExitCode() == exitNotFound) {

@@ -52,6 +52,13 @@ func fakeCommand(name string, args []string) int {
 	_ = os.WriteFile(session, nil, 0o600)
 	fmt.Fprintln(os.Stderr, "a warning")
 	switch text := string(prompt); {
+	case strings.Contains(text, "hang up"): // with or without an answer
+		if strings.Contains(text, "answer") {
+			words, _ := json.Marshal("heard " + text)
+			fmt.Printf(answer.answer, session, words)
+		}
+		_ = os.Stdout.Close()
+		time.Sleep(time.Minute) //nolint:forbidigo // it is terminated
 	case strings.Contains(text, "slow"):
 		time.Sleep(time.Minute) //nolint:forbidigo // the test kills it
 	case strings.Contains(text, "fail"):

@@ -345,12 +345,13 @@ func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
 			kind agentproto.Kind
 			want string
 		}{
-			"fail":   {"permanent", name + " failed: bad key"},
-			"refuse": {"permanent", name + " failed: bad key"}, // with exit code 0
-			"crash":  {"transient", name + " failed: Error: out of luck"},
-			"limit":  {"transient", name + " failed: Error: 429, please try again in 20s"},
-			"empty":  {"transient", name + " failed: it ended without an answer"},
-			"die":    {"transient", name + " failed: a warning"},
+			"fail":    {"permanent", name + " failed: bad key"},
+			"refuse":  {"permanent", name + " failed: bad key"}, // with exit code 0
+			"crash":   {"transient", name + " failed: Error: out of luck"},
+			"limit":   {"transient", name + " failed: Error: 429, please try again in 20s"},
+			"empty":   {"transient", name + " failed: it ended without an answer"},
+			"die":     {"transient", name + " failed: a warning"},
+			"hang up": {"transient", name + " failed: it closed its output and ran on for 3s: it was terminated"},
 		} {
 			switch {
 			case name == "plain" && order == "fail":
@@ -377,6 +378,16 @@ func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestAgent_CommandAnswersAndStays_IsEnded(t *testing.T) {
+	t.Chdir(t.TempDir())
+	a := start(t, "gemini")
+	a.in <- agentproto.Start{TurnID: "1", Prompt: "answer and hang up"}
+	a.wantAnswer("1", "heard answer and hang up")
+	if err := a.closeInput(); err != nil {
+		t.Error(err)
 	}
 }
 

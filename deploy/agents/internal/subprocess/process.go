@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -40,6 +41,9 @@ type Process[L any] struct {
 	exit    error       // valid once Lines is closed
 	ended   bool        // its input has ended
 	killer  *time.Timer // set once its input has ended
+
+	mu     sync.Mutex
+	hungUp string // the pipe that it had closed, if it was terminated for that
 }
 
 // Start starts a program. read reads a line that is not blank, and reports false for one to leave out. The end of ctx
@@ -53,7 +57,7 @@ func Start[L any](ctx context.Context, program Program, read func(line []byte) (
 	p.cmd.Cancel = p.terminate
 	p.cmd.WaitDelay = killGrace
 	stdout, pipe := io.Pipe()
-	p.cmd.Stdout = pipe
+	p.cmd.Stdout = Output{pipe, func() { p.hangUp("stdout") }}
 	stdin, err := p.cmd.StdinPipe()
 	if err == nil {
 		err = p.cmd.Start()
@@ -74,6 +78,19 @@ func Start[L any](ctx context.Context, program Program, read func(line []byte) (
 	return p, nil
 }
 
+// hangUp lets a program exit that has closed one of its pipes: nobody can talk to it any more. One that stays gets SIGTERM.
+func (p *Process[L]) hangUp(pipe string) {
+	time.AfterFunc(p.program.ExitGrace, func() {
+		if p.cmd.Process.Signal(syscall.Signal(0)) != nil {
+			return // it has ended
+		}
+		p.mu.Lock()
+		p.hungUp = pipe
+		p.mu.Unlock()
+		p.cancel()
+	})
+}
+
 func (p *Process[L]) terminate() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 
 // Send queues a line with a value in JSON. After Finish it does nothing.
@@ -88,11 +105,15 @@ func (p *Process[L]) Send(v any) error {
 	return nil
 }
 
-// write writes the outbox to stdin. If the program has ended, the rest is dropped.
+// write writes the outbox to stdin. If the program has closed it, the rest is dropped.
 func (p *Process[L]) write(stdin io.WriteCloser) {
 	defer stdin.Close()
+	lost := false
 	for line := range p.outbox {
-		_, _ = stdin.Write(line) // the end of its output shows that it has ended
+		if _, err := stdin.Write(line); err != nil && !lost {
+			lost = true
+			p.hangUp("stdin")
+		}
 	}
 }
 
@@ -145,4 +166,12 @@ func (p *Process[L]) Close() {
 func (p *Process[L]) Exit() error { return p.exit }
 
 // Ending describes how the program has ended, with its last line on stderr.
-func (p *Process[L]) Ending() string { return p.program.Stderr.Ending(p.exit) }
+func (p *Process[L]) Ending() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	how := p.program.Stderr.Ending(p.exit)
+	if p.hungUp != "" {
+		how = "it closed its " + p.hungUp + " and went on running: " + how
+	}
+	return how
+}

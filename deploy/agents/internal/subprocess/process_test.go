@@ -54,6 +54,30 @@ func TestProcess_Close_EndsWhatStays(t *testing.T) {
 	}
 }
 
+// A program that has closed a pipe, and stays, is terminated: it would never answer.
+func TestProcess_ClosedPipe_EndsWhatStays(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo last; exec >&-; exec sleep 600":                     "it closed its stdout and went on running: signal: terminated",
+		"exec <&-; echo last; exec sleep 600":                     "it closed its stdin and went on running: signal: terminated",
+		"trap '' TERM; echo last; exec >&-; sleep 600; sleep 600": "it closed its stdout and went on running: signal: killed",
+		"echo last; exec >&-; echo why >&2; exit 3":               "exit status 3: WHY",
+		"exec <&-; echo last; exit 4":                             "exit status 4",
+	} {
+		t.Run(script, func(t *testing.T) { // one after another: Close kills all children
+			p, _ := startShell(t, script)
+			var got []string
+			for line := range p.Lines { // the channel is closed at its end
+				got = append(got, line)
+				_ = p.Send("into its stdin")
+			}
+			p.Close()
+			if !slices.Equal(got, []string{"last"}) || p.Ending() != want {
+				t.Errorf("lines %q, it ended with %q, want %q", got, p.Ending(), want)
+			}
+		})
+	}
+}
+
 func TestStart_MissingProgram_Fails(t *testing.T) {
 	if _, err := Start(t.Context(), Program{Args: []string{"/nowhere/program"}, Stderr: &LastLine{}}, func([]byte) (int, bool) { return 0, true }); err == nil {
 		t.Error("it started")

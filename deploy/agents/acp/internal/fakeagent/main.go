@@ -28,12 +28,14 @@
 //	loose                  numbers are texts, texts are numbers, objects are null
 //	late-cancel            it answers a second after session/cancel, and says something after that
 //	models=set             models have a method of their own, instead of an option of the session
+//	models=none            it offers no choice of models
 package main
 
 import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -97,12 +99,18 @@ func main() {
 	in := bufio.NewReader(os.Stdin)
 	for {
 		line, err := in.ReadBytes('\n')
+		if errors.Is(err, os.ErrClosed) { // by an order
+			<-time.After(time.Hour)
+		}
 		if err != nil {
 			break
 		}
 		var m message
 		if err := json.Unmarshal(line, &m); err != nil || m.Version != "2.0" {
 			fail("not JSON-RPC: %s", line)
+		}
+		if bytes.Contains(line, []byte("hang up stdin")) {
+			_ = os.Stdin.Close()
 		}
 		a.receive(m)
 	}

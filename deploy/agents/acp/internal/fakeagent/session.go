@@ -67,6 +67,9 @@ func (s *session) opened() object {
 		return object{"sessionId": s.ID, "modes": []int{1}, "models": nil, "configOptions": object{"id": 5}}
 	}
 	o := object{"sessionId": s.ID, "modes": object{"currentModeId": s.mode, "availableModes": []any{object{"id": "ask", "name": "Ask"}, object{"id": "code", "name": "Code"}}}}
+	if fault("models") == "none" {
+		return o
+	}
 	if fault("models") == "set" {
 		o["models"] = object{"currentModelId": s.model, "availableModels": available}
 		return o
@@ -300,6 +303,13 @@ func (s *session) obey(whole, order string) (stop, refusal string) {
 	case "gone":
 		os.Exit(0)
 	case "empty":
+		return "end_turn", ""
+	case "hang": // up stdin, which main does, or stdout
+		if rest == "up stdout" {
+			_ = s.agent.out.Close()
+			s.wait(time.Hour)
+		}
+		s.say("m", "hung up")
 		return "end_turn", ""
 	}
 	s.answer(word, rest, whole, order)
