@@ -97,31 +97,37 @@ func (a *Ask) label(i int) (label, kind string) {
 	return strconv.Itoa(i + 1), "number"
 }
 
-// numberOf reads a number from 1, with or without a point; 0 is none.
+// numberOf reads a number from 1, with or without a point or bracket; 0 is none.
 func numberOf(text string) int {
-	n, _ := strconv.Atoi(strings.TrimSuffix(text, "."))
+	n, _ := strconv.Atoi(withoutMark(asTyped(text)))
 	return max(n, 0)
+}
+
+// withoutMark is a label without the point, bracket or both that may follow it.
+func withoutMark(label string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(label, ")"), ".")
 }
 
 // Typed returns the number of an option by what a user has written: the option's text, or what stands before it. ok is
 // false for anything else.
 func (a *Ask) Typed(text string) (number int, ok bool) {
-	text = strings.TrimSpace(text)
 	if i := a.withText(text); i >= 0 {
 		return i + 1, true
 	}
 	for i := range a.Options {
-		if label, _ := a.label(i); strings.EqualFold(label, strings.TrimSuffix(text, ".")) {
+		if label, _ := a.label(i); strings.EqualFold(label, withoutMark(asTyped(text))) {
 			return i + 1, true
 		}
 	}
 	return 0, false
 }
 
+// HasOption reports whether a text is that of one option. A number may be about something else, the text hardly is.
+func (a *Ask) HasOption(text string) bool { return a.withText(text) >= 0 }
+
 // Number returns the number of an option by what an adapter names: the number itself, or the option's text. ok is false
 // for anything else.
 func (a *Ask) Number(text string) (number int, ok bool) {
-	text = strings.TrimSpace(text)
 	if n := numberOf(text); n >= 1 && n <= len(a.Options) {
 		return n, true
 	}
@@ -129,9 +135,22 @@ func (a *Ask) Number(text string) (number int, ok bool) {
 	return i + 1, i >= 0
 }
 
-// withText is the option of a text, from 0, or -1.
+// withText is the option of a text, from 0, or -1: also if it is that of several, unless it is one of them letter by letter.
 func (a *Ask) withText(text string) int {
-	return slices.IndexFunc(a.Options, func(option string) bool { return strings.EqualFold(option, text) })
+	if i := slices.Index(a.Options, strings.TrimSpace(text)); i >= 0 {
+		return i
+	}
+	found := -1
+	for i, option := range a.Options {
+		if !strings.EqualFold(asTyped(option), asTyped(text)) {
+			continue
+		}
+		if found >= 0 {
+			return -1
+		}
+		found = i
+	}
+	return found
 }
 
 // MaxAnswer is the size of the longest text that may be an answer, in bytes: an option has up to 60 characters.

@@ -27,6 +27,29 @@ func TestParseButtonData_ReadsWhatIsWritten(t *testing.T) {
 	}
 }
 
+// Keyboards write numbers and white space in many ways. What only resembles a number is none, and a text that may be several
+// options is no answer.
+func TestAsk_Typed_NumbersOfOtherKeyboards(t *testing.T) {
+	t.Parallel()
+	words, twins := &Ask{Options: []string{"Allow once", "Deny"}}, &Ask{Options: []string{"Yes", "YES", "n\u00a0o"}}
+	wide := &Ask{Options: []string{"\uff12", "3"}} // a full-width 2
+	for _, tt := range []struct {
+		ask  *Ask
+		text string
+		want int
+	}{
+		{words, "\uff12", 2}, {words, "\u3000\uff12\uff0e\u3000", 2}, {words, "2)", 2}, {words, "2\uff09", 2}, {words, "\u0662", 2}, {words, "\u0968", 2},
+		{words, "\u200b2\u200e", 2}, {words, "2\ufe0f\u20e3", 2}, {words, "\u2461", 2}, {words, "\u00a0Allow \u2003 once\n", 1}, {words, "\uff24eny", 2},
+		{words, "1\u2026", 0}, {words, "1 2", 0}, {words, "12", 0}, {words, "-1", 0}, {words, "\u00bd", 0}, {words, "1?", 0}, {words, "1e0", 0}, {words, "\u200b", 0},
+		{twins, "Yes", 1}, {twins, "YES", 2}, {twins, "yes", 0}, {twins, "3", 3}, {twins, "N o", 3},
+		{wide, "2", 1}, {wide, "1", 0}, {wide, "\uff22", 2},
+	} {
+		if got, ok := tt.ask.Typed(tt.text); got != tt.want || ok != (tt.want > 0) {
+			t.Errorf("%+q of %+q is %d, %v, want %d", tt.text, tt.ask.Options, got, ok, tt.want)
+		}
+	}
+}
+
 // A number that is an option is never taken for the place of another option.
 func TestAsk_Typed_NumbersAsOptions(t *testing.T) {
 	t.Parallel()
