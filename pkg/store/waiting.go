@@ -12,7 +12,7 @@ const waitingMark = "👀"
 
 // MarkWaiting lets the sender of the message that a turn answers see that it waits, by a reaction on the message. It does
 // nothing, and returns false, for a turn that an agent has begun or that has its mark, and where the platform has no
-// reactions: on telegram, discord and slack it has.
+// reactions: telegram, discord, slack and the web chat have some.
 func (tx *Tx) MarkWaiting(turnID, now int64) (marked bool, err error) {
 	t, err := tx.Turn(uncancelled(), turnID)
 	if err != nil || t == nil || t.Kind != msg.Conversation || t.WorksForGroup() {
@@ -42,7 +42,7 @@ func (r Reader) Waits(ctx context.Context, turnID int64) (waits bool, err error)
 // markable is the message of a turn that can have a reaction, nil if there is none.
 func (tx *Tx) markable(t *msg.Turn) (*msg.Message, error) {
 	switch msg.FamilyOf(t.ChatJID) {
-	case "telegram", "discord", "slack":
+	case "telegram", "discord", "slack", msg.PlatformWeb:
 	default:
 		return nil, nil
 	}

@@ -105,7 +105,6 @@ func TestMarkWaiting_WhatCannotBeMarked_IsLeftAlone(t *testing.T) {
 	for name, turn := range map[string]*msg.Turn{
 		"the turn at work":          oldest,
 		"one that the agent has":    worked,
-		"a web chat":                waitingTurn(t, s, "web:acme"),
 		"a platform of its own":     waitingTurn(t, s, "matrix:1"),
 		"a join":                    waitingTurn(t, s, "telegram:2", func(m *msg.Message) { m.Verb = "join" }),
 		"a row without a post":      waitingTurn(t, s, "telegram:3", func(m *msg.Message) { m.PlatformID = "" }),
@@ -114,6 +113,9 @@ func TestMarkWaiting_WhatCannotBeMarked_IsLeftAlone(t *testing.T) {
 		if mark(t, s, turn) {
 			t.Errorf("%s was marked", name)
 		}
+	}
+	if !mark(t, s, waitingTurn(t, s, "web:acme")) {
+		t.Error("a message of a web chat was not marked")
 	}
 	if !mark(t, s, waitingTurn(t, s, "slack+work:C1", func(m *msg.Message) { m.Verb = msg.VerbMention })) {
 		t.Error("a mention on another account was not marked")
