@@ -60,6 +60,13 @@ func (r Reader) AsksOpenAt(ctx context.Context, chatJID, threadID string, before
 	return r.asks(ctx, queryAsksOpenAt, chatJID, threadID, before, at)
 }
 
+// SaidSince reports whether agents have said something between a row and a later one, in the thread of that, in a web chat in
+// its topic. Notices and answers to commands don't count.
+func (r Reader) SaidSince(ctx context.Context, row int64, until *msg.Message) (said bool, err error) {
+	_, err = r.q.get(ctx, []any{&said}, querySaidSince, until.ChatJID, row, until.ID, until.ThreadID, msg.Place(until.ThreadID, until.Topic))
+	return said, err
+}
+
 // Presses returns the rows of buttons that were pressed below a message, by its platform id, oldest first, at most 20.
 func (r Reader) Presses(ctx context.Context, chatJID, platformID string) ([]*msg.Message, error) {
 	return r.messages(ctx, queryPresses, chatJID, platformID)
@@ -135,7 +142,7 @@ func (tx *Tx) PutAsk(t *msg.Turn, q *Question, now int64) (*msg.Ask, error) {
 	}
 	same := sameAsk(known, a)
 	if same != nil && (same.State == msg.AskOpen || !msg.IsBudget(a.AskID)) { // a budget is used up again after a retry
-		return same, nil
+		return same, tx.showAsking(same, now)
 	}
 	if err := tx.mayAsk(t, a, known); err != nil {
 		return nil, err
@@ -153,10 +160,20 @@ func (tx *Tx) PutAsk(t *msg.Turn, q *Question, now int64) (*msg.Ask, error) {
 		return nil, err
 	}
 	a.ID, err = tx.insert(insertAsk, a.TurnID, a.AskID, a.MessageID, a.Question, string(options), a.PayloadHash, a.Who.JSON(), a.CreatedAt, a.ExpiresAt)
-	if err == nil && !msg.IsBudget(a.AskID) {
-		_, err = tx.exec(upsertAsking, t.ID, now)
+	if err == nil {
+		err = tx.showAsking(a, now)
 	}
 	return a, err
+}
+
+// showAsking stores that a turn waits for a user, if it does: also one that asks again after a retry, of which nothing else
+// is stored.
+func (tx *Tx) showAsking(a *msg.Ask, now int64) error {
+	if a.State != msg.AskOpen || msg.IsBudget(a.AskID) {
+		return nil
+	}
+	_, err := tx.exec(upsertAsking, a.TurnID, now)
+	return err
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

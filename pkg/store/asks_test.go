@@ -138,6 +138,27 @@ func TestAsk_AskedAgain_SameGetsStoredAnswerAnotherIsNew(t *testing.T) {
 	}
 }
 
+// A turn that is retried, and asks again, is seen to wait.
+func TestAsk_AskedAgainAfterARetry_TurnIsSeenToWait(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	run, turn := working(t, s)
+	first := asked(t, s, turn, permission(), 1000)
+	write(t, s, func(tx *store.Tx) error {
+		return errors.Join(tx.RequeueTurn(turn.ID, store.Requeue{}), tx.CloseRun(run.ID, 1500))
+	})
+	if p := must(s.Progress(t.Context(), turn.ID))(t); p != nil {
+		t.Errorf("progress of the queued turn: %+v", p)
+	}
+	begun(t, s, turn)
+	if again := asked(t, s, turn, permission(), 2000); again.ID != first.ID {
+		t.Errorf("asked again it is %+v", again)
+	}
+	if p := must(s.Progress(t.Context(), turn.ID))(t); p == nil || p.State != agentproto.StatusRequiresAction {
+		t.Errorf("progress %+v", p)
+	}
+}
+
 func TestAsk_Limits_AreKept(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)

@@ -22,6 +22,9 @@ const (
 	queryAsksOpenAt = `SELECT ` + askColumns + ` FROM (SELECT m.id, m.thread_id FROM messages m INDEXED BY messages_chat
 			WHERE m.chat_jid = ?1 AND m.id < ?3 ORDER BY m.id DESC LIMIT 1000) m CROSS JOIN asks a INDEXED BY asks_message ON a.message_id = m.id
 		WHERE m.thread_id = ?2 AND a.created_at <= ?4 AND ifnull(a.ended_at, ?4) >= ?4 ORDER BY a.id LIMIT 20`
+	querySaidSince = `SELECT EXISTS (SELECT 1 FROM messages m INDEXED BY messages_chat WHERE m.chat_jid = ?1 AND m.id > ?2 AND m.id < ?3
+		AND m.kind IN ('message', 'file', 'poll') AND m.direction = 'out' AND m.source IN ('agent', 'tool', 'reminder', 'broadcast')
+		AND m.out_state NOT IN ('failed', 'cancelled') AND m.thread_id = ?4 AND (m.platform <> 'web' OR m.topic = ?5))`
 	queryPresses = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_target
 		WHERE m.chat_jid = ? AND m.target_id = ? AND m.direction = 'in' AND m.verb = 'answer' ORDER BY m.id LIMIT 20`
 

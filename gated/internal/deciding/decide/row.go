@@ -96,8 +96,11 @@ func (r *Row) isText() bool {
 	return (r.Verb == msg.VerbMessage || r.Verb == msg.VerbMention || r.Verb == msg.VerbReply) && !r.BetweenGroups()
 }
 
-// Typed reports whether a user has written the row as a message to the chat, in time.
-func (r *Row) Typed() bool { return r.isText() && !r.IsBot && !r.Old && !r.byAgent() }
+// Typed reports whether a user has written the row as a message to the chat, in time, and it is nothing but its text: files,
+// and what it quotes of another chat, are for the agent.
+func (r *Row) Typed() bool {
+	return r.isText() && !r.IsBot && !r.Old && !r.byAgent() && !hasFiles(r.Message) && (r.Quote == "" || r.ReplyToID != "")
+}
 
 // byAgent reports whether an agent wrote the row. It does what its origin might write in the chat, but for commands of
 // operators, and answers no question.

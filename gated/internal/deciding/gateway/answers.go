@@ -42,11 +42,25 @@ func (f *reader) choice(ctx context.Context, r *decide.Row) (*decide.Choice, err
 	}
 	asks, err := f.asksFor(ctx, r.Message)
 	for _, a := range asks {
-		if option, ok := a.Typed(r.Content); ok && a.State == msg.AskOpen {
-			return &decide.Choice{Ask: a, Option: option, Typed: true}, nil
+		option, ok := a.Typed(r.Content)
+		if !ok || a.State != msg.AskOpen {
+			continue
 		}
+		if unclear, err := g.unclear(ctx, r.Message, a); unclear || err != nil {
+			return nil, err
+		}
+		return &decide.Choice{Ask: a, Option: option, Typed: true}, nil
 	}
 	return nil, err
+}
+
+// unclear reports whether a number may be about something else than a question: it is no reply, and the bot has said more
+// since it asked.
+func (g *Gateway) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool, error) {
+	if a.HasOption(m.Content) || m.ReplyToID != "" && m.ReplyToID != m.ThreadID {
+		return false, nil
+	}
+	return g.st.SaidSince(ctx, a.MessageID, m)
 }
 
 // asksFor are the questions that a text may answer.

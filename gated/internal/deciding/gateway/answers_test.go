@@ -184,6 +184,63 @@ func TestAnswer_TextOfBefore_IsNoAnswer(t *testing.T) {
 	h.is(answer, "observed/chosen ")
 }
 
+// A number below something else that the bot has said may be about that. The option's text and a reply are clear.
+func TestAnswer_NumberBelowMoreOfTheBot_IsOrdinaryText(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	for n, tt := range []struct {
+		source, text, replyTo string
+		chosen                bool
+	}{
+		{msg.SourceReminder, "1", "", false}, {msg.SourceBroadcast, "1", "", false}, {msg.SourceTool, "\uff11", "", false}, {msg.SourceAgent, "1.", "", false},
+		{msg.SourceAgent, "allow once", "", true}, {msg.SourceAgent, "1", "reply", true}, {msg.SourceCommand, "1", "", true}, {msg.SourceNotice, "1", "", true},
+	} {
+		chat, id := fmt.Sprint("telegram:5", n), fmt.Sprint(70+n)
+		h.put("hello", in(chat)) // makes the chat
+		h.step()
+		a := h.question(chat, id, msg.Who{Everyone: true}, func(q *store.Question) { q.PayloadHash = "sha256:1" })
+		h.write(func(tx *store.Tx) error {
+			_, _, err := tx.PutMessage(&msg.Message{
+				ChatJID: chat, Direction: msg.Out, IsBot: true, Content: "Tea (1) or coffee (2)?", Source: tt.source, OutState: msg.OutQueued, Timestamp: h.g.now(), ReceivedAt: h.g.now(),
+			})
+			return err
+		})
+		m := h.put(tt.text, in(chat), func(m *msg.Message) {
+			if tt.replyTo != "" {
+				m.ReplyToID = id
+			}
+		})
+		h.step()
+		if got := h.row(m.ID); (got.Reason == msg.ReasonChosen) != tt.chosen {
+			t.Errorf("%+q below a row of %s is %s/%s, the question %s", tt.text, tt.source, got.Disposition, got.Reason, h.stateOf(a))
+		}
+	}
+}
+
+// A number that is the caption of a file, or stands below a quoted post of another chat, is for the agent.
+func TestAnswer_NumberWithFileOrQuote_IsOrdinaryText(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.put("hello", in(dm)) // makes the chat
+	h.step()
+	a := h.question(dm, "77", msg.Who{Everyone: true}, func(q *store.Question) { q.PayloadHash = "sha256:1" })
+	for name, change := range map[string]func(*msg.Message){
+		"a file":                     func(m *msg.Message) { m.Attachments = []msg.Attachment{{Name: "plan.png"}} },
+		"a file of the reply to it":  func(m *msg.Message) { m.Attachments, m.ReplyToID = []msg.Attachment{{Name: "plan.png"}}, "77" },
+		"a file that is not fetched": func(m *msg.Message) { m.PendingFiles = 1 },
+		"a quote":                    func(m *msg.Message) { m.Quote = "Pick 1 or 2" },
+	} {
+		m := h.put("1", in(dm), change)
+		h.step()
+		if got := h.row(m.ID); got.Reason == msg.ReasonChosen || h.stateOf(a) != "open" {
+			t.Errorf("with %s the row is %s/%s, the question %s", name, got.Disposition, got.Reason, h.stateOf(a))
+		}
+	}
+	reply := h.put("1", in(dm), func(m *msg.Message) { m.ReplyToID, m.Quote = "77", "Allow once" })
+	h.step()
+	h.is(reply, "observed/chosen ")
+}
+
 func stopOf(turn int64) string { return msg.Press{Stop: turn, Text: msg.StopLabel}.JSON() }
 
 // The press of a button that stops a turn is /stop, once, as long as the turn has not ended.
