@@ -1,9 +1,7 @@
 package main
 
 import (
-	"slices"
 	"strings"
-	"sync"
 
 	"arizuko/pkg/daemon"
 )
@@ -13,17 +11,11 @@ import (
 type problems struct {
 	ready     *daemon.Readiness
 	heartbeat *daemon.Heartbeat
-
-	mu                       sync.Mutex
-	agents, waits, reminders []string
 }
 
-// ofAgents replaces what keeps agents from being started.
+// ofAgents replaces what keeps agents from being started. It is called by one goroutine at a time.
 func (p *problems) ofAgents(problems []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.agents = problems
-	p.ready.Note(slices.Concat(p.agents, p.waits, p.reminders)...)
+	p.ready.Note("agents", problems...)
 	state := daemon.Connected
 	if len(problems) > 0 {
 		state = daemon.Degraded
@@ -32,17 +24,7 @@ func (p *problems) ofAgents(problems []string) {
 }
 
 // ofMessages replaces what messages wait for: other daemons, whose own rows say more.
-func (p *problems) ofMessages(waits []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.waits = waits
-	p.ready.Note(slices.Concat(p.agents, p.waits, p.reminders)...)
-}
+func (p *problems) ofMessages(waits []string) { p.ready.Note("messages", waits...) }
 
 // ofReminders replaces the reminders that are overdue.
-func (p *problems) ofReminders(overdue []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.reminders = overdue
-	p.ready.Note(slices.Concat(p.agents, p.waits, p.reminders)...)
-}
+func (p *problems) ofReminders(overdue []string) { p.ready.Note("reminders", overdue...) }

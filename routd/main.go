@@ -126,7 +126,7 @@ func (d *routd) report(t *routing.Table) {
 		}
 	}
 	d.noted = notes
-	d.Ready.Note(t.Notes()...)
+	d.Ready.Note("table", t.Notes()...)
 	d.Heartbeat.Report(daemon.Connected, strings.Join(notes, "\n"))
 }
 

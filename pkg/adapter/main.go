@@ -127,7 +127,7 @@ func (p Program[C]) Serve(ctx context.Context, cfg C, log io.Writer) error {
 		Mark: settings.Resend == ResendMarked, DeliveryMaxAge: settings.DeliveryMaxAge,
 		Data: common.Base.Data, MediaMax: settings.MediaMax, MediaQuota: settings.MediaQuota, MediaDaily: settings.MediaDaily,
 		Redact: redactor.String, Growing: redactor.Growing,
-		Note: process.Ready.Note, Log: process.Log, Metrics: process.Metrics, Now: process.Now,
+		Note: func(notes ...string) { process.Ready.Note("platform", notes...) }, Log: process.Log, Metrics: process.Metrics, Now: process.Now,
 	})
 	if m, ok := listener.(Mounter); ok {
 		m.Mount(process.Router, shell)

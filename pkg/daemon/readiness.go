@@ -10,7 +10,7 @@ import (
 type Readiness struct {
 	mu      sync.Mutex
 	waiting map[string]wait
-	notes   []string
+	notes   map[string][]string
 }
 
 // wait is why a daemon is not ready.
@@ -35,11 +35,14 @@ func (r *Readiness) Wait(what, reason string, cause error) {
 	r.waiting[what] = wait{reason, cause}
 }
 
-// Note replaces the notes: problems that do not make the daemon unready, such as ignored rows.
-func (r *Readiness) Note(notes ...string) {
+// Note replaces the notes about something: problems that do not make the daemon unready, such as ignored rows.
+func (r *Readiness) Note(about string, notes ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.notes = slices.Clone(notes)
+	if r.notes == nil {
+		r.notes = map[string][]string{}
+	}
+	r.notes[about] = slices.Clone(notes)
 }
 
 // Status returns the reasons to wait, in a fixed order, and the notes.
@@ -53,5 +56,8 @@ func (r *Readiness) Status() (waiting, notes []string) {
 			notes = append(notes, w.reason+": "+w.cause.Error())
 		}
 	}
-	return waiting, append(notes, r.notes...)
+	for _, about := range slices.Sorted(maps.Keys(r.notes)) {
+		notes = append(notes, r.notes[about]...)
+	}
+	return waiting, notes
 }

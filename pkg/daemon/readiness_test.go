@@ -11,7 +11,7 @@ import (
 
 func TestReadiness_Status_KeepsCausesAmongNotes(t *testing.T) {
 	var r daemon.Readiness
-	r.Note("route 7 matches nothing")
+	r.Note("table", "route 7 matches nothing")
 	r.Wait("table", "routes are not seen", errors.New("disk I/O error"))
 	r.Wait("start", "the schema is too old", nil)
 	waiting, notes := r.Status()

@@ -44,14 +44,14 @@ func TestReadiness(t *testing.T) {
 	r.Wait("b", "waits for routd", nil)
 	r.Wait("a", "schema 1 of 2", nil)
 	r.Wait("a", "schema 2 of 3", nil)
-	r.Note("route 7 is bad")
+	r.Note("table", "route 7 is bad")
 	waiting, notes := r.Status()
 	if !slices.Equal(waiting, []string{"schema 2 of 3", "waits for routd"}) || !slices.Equal(notes, []string{"route 7 is bad"}) {
 		t.Errorf("%v %v", waiting, notes)
 	}
 	r.Wait("a", "", nil)
 	r.Wait("b", "", nil)
-	r.Note()
+	r.Note("table")
 	if waiting, notes := r.Status(); len(waiting)+len(notes) > 0 {
 		t.Errorf("left: %v %v", waiting, notes)
 	}
