@@ -14,6 +14,7 @@ import (
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
+	"arizuko/pkg/facts"
 )
 
 // examine is the subcommand doctor. Its error has the exit code: 78 if the configuration is wrong, 1 if there
@@ -65,7 +66,7 @@ func doctorConfig(cfg Config, environ []string) doctor.Config {
 }
 
 // examineRows is what an open dashboard says of the instance by itself.
-func (d *dashd) examineRows(ctx context.Context) ([]doctor.Finding, error) {
+func (d *dashd) examineRows(ctx context.Context) ([]facts.Fact, error) {
 	cfg := doctorConfig(d.cfg, environ())
 	cfg.Now = d.Now
 	return doctor.Rows(ctx, cfg, d.Store.Reader)

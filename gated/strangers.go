@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,9 +13,9 @@ import (
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/migrations"
 	"arizuko/pkg/cli"
+	"arizuko/pkg/facts"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/routecheck"
 	"arizuko/pkg/store"
 )
 
@@ -92,24 +91,16 @@ func unknownAgents(groups []msg.Group, defaults groupconfig.Config) (lines []str
 
 // unconfined returns a line for each group that strangers can reach while its agent runs as process.
 func unconfined(routes []msg.Route, groups []msg.Group, defaults groupconfig.Config) (lines []string) {
-	runtimes := map[string]groupconfig.Runtime{}
-	for _, g := range groups {
-		if c, err := groupconfig.Parse(g.Config); err == nil { // with an invalid config no agent runs
-			runtimes[g.Folder] = c.Over(defaults).Agent.Runtime
+	var l facts.List
+	l.Unconfined(routes, groups, func(g msg.Group) groupconfig.Runtime {
+		c, err := groupconfig.Parse(g.Config)
+		if err != nil {
+			return "" // with an invalid config no agent runs
 		}
-	}
-	reached := routecheck.Reached(routecheck.Openings(routes, groups), groups)
-	for _, folder := range slices.Sorted(maps.Keys(reached)) {
-		if runtimes[folder] != groupconfig.Process {
-			continue
-		}
-		by := fmt.Sprintf("route %d", reached[folder].Route)
-		if from := reached[folder].Folder; from != folder {
-			by += " and @name from " + from
-		}
-		lines = append(lines, fmt.Sprintf("strangers can reach group %s (by %s), whose agent runs as process: nothing confines what they talk it into; "+
-			"use AGENT_SANDBOX=bwrap or AGENT_RUNTIME=docker, or close the group: see `routd check`",
-			folder, by))
+		return c.Over(defaults).Agent.Runtime
+	})
+	for _, f := range l.Found {
+		lines = append(lines, f.Text+"; "+f.Fix)
 	}
 	return lines
 }

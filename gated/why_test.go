@@ -42,7 +42,7 @@ func TestWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, problem := run("1")
-	if code != daemon.ExitOK || !strings.Contains(out, "message 1, inbound") || !strings.Contains(out, "row 1 is undecided") {
+	if code != daemon.ExitOK || !strings.Contains(out, "message 1, inbound") || !strings.Contains(out, ": gated has never run with this data folder") {
 		t.Errorf("exit %d, %s%s", code, out, problem)
 	}
 	for _, secret := range []string{"0123456789abcdef", "sk-secret-of-the-agent", "\x1b"} {

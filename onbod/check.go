@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+
+	"arizuko/pkg/facts"
 )
 
 // check returns what is wrong with the configuration, and prints what an operator should look at.
@@ -16,7 +18,9 @@ func check(_ context.Context, out io.Writer) error {
 		return err
 	}
 	if len(cfg.Operators) == 0 {
-		_, err = fmt.Fprintln(out, "warning: OPERATORS is not set: requests are decided in the dashboard and by `onbod approve` alone, and no operator is notified")
+		var l facts.List
+		l.NoOperators()
+		_, err = fmt.Fprintln(out, "warning:", l.Found[0])
 	}
 	return err
 }

@@ -18,6 +18,16 @@ const (
 // The set is closed; Reasons documents each code.
 type Reason string
 
+// Meaning explains the code, "" if it is unknown.
+func (r Reason) Meaning() string {
+	for _, known := range Reasons {
+		if known.Code == r {
+			return known.Meaning
+		}
+	}
+	return ""
+}
+
 // Reasons of dispositions.
 const (
 	ReasonStickyGroup      Reason = "sticky_group"

@@ -142,6 +142,21 @@ const (
 	WaitsProbe   WaitsFor = "probe"   // the group's turns fail alike: one a minute is tried
 )
 
+// Meaning says to operators what a queued turn waits for, "" for nothing.
+func (w WaitsFor) Meaning() string {
+	switch w {
+	case WaitsFiles:
+		return "its attachments are being downloaded or transcribed"
+	case WaitsRetry:
+		return "it is retried"
+	case WaitsMachine:
+		return "this machine could not start an agent"
+	case WaitsProbe:
+		return "the group's turns fail alike, one a minute is tried"
+	}
+	return string(w)
+}
+
 // ErrorKind is what a failure of a turn means for its session and its retry.
 type ErrorKind string
 

@@ -30,6 +30,7 @@ func newAsking(t *testing.T) *asking {
 		}
 		return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", TurnID: a.turn.ID}, at(10))
 	})
+	a.write(func(tx *store.Tx) error { return tx.Heartbeat(running()["gated"].Daemon) })
 	run := &msg.Run{Folder: "main", ChatJID: a.turn.ChatJID, Runtime: "process", StartedAt: at(20)}
 	a.write(func(tx *store.Tx) error { return tx.StartRun(run, a.turn.ID) })
 	return a

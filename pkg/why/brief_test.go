@@ -15,6 +15,7 @@ func TestBrief(t *testing.T) {
 		"answered": answered(), "failing": failing(), "undecided": undecided(), "outbound": outbound(), "hostile": hostile(),
 	} {
 		t.Run(name, func(t *testing.T) {
+			p.Daemons = running()
 			text := Brief(p, time.UnixMilli(at(10_000)))
 			golden.Compare(t, "testdata/brief-"+name+".txt", text+"\n")
 			if strings.Contains(text, "hello") || strings.Contains(text, "hi bob") {

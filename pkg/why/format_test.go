@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/facts"
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -128,12 +130,43 @@ func hostile() *Path {
 	return p
 }
 
+// running are the daemons that may do what is open, ten seconds after the message.
+func running() facts.Daemons {
+	all := facts.Daemons{}
+	for _, name := range append(facts.Deciders(), "teled") {
+		all[name] = &facts.Daemon{Daemon: store.Daemon{Name: name, Connection: string(daemon.Connected), HeartbeatAt: at(9_000)}}
+	}
+	return all
+}
+
+// What waits for a daemon that does not run, or whose platform does not answer, names it.
+func TestStillOpen_DaemonInTrouble_IsNamed(t *testing.T) {
+	for _, tt := range []struct {
+		path    *Path
+		trouble func(facts.Daemons)
+		want    string
+	}{
+		{undecided(), func(d facts.Daemons) { d["routd"].HeartbeatAt = at(-300_000) }, "row 812 is undecided for 10s: routd does not run: its last heartbeat was 5 min ago"},
+		{undecided(), func(d facts.Daemons) { delete(d, "onbod") }, "row 812 is undecided for 10s: onbod has never run with this data folder"},
+		{backoff(), func(d facts.Daemons) { d["gated"].Connection = string(daemon.Stopped) }, "turn 97 is queued for 9.96s, failed attempts: 1, next in 5s: " +
+			"this machine could not start an agent, gated was stopped 1 s ago, machine error: cannot run the agent: no such image"},
+		{command(), func(d facts.Daemons) { d["teled"].Connection = string(daemon.Degraded) }, "row 813 waits for the adapter of its platform: teled has a bad connection to its platform"},
+	} {
+		tt.path.Daemons = running()
+		tt.trouble(tt.path.Daemons)
+		if all := StillOpen(tt.path, time.UnixMilli(at(10_000))); len(all) != 1 || all[0].Text != tt.want {
+			t.Errorf("%+v, want %q", all, tt.want)
+		}
+	}
+}
+
 func TestWrite(t *testing.T) {
 	for name, p := range map[string]*Path{
 		"answered": answered(), "warm": warm(), "failing": failing(), "undecided": undecided(), "unrouted": unroutedRow("telegram:-1001"), "unrouted-hostile": unroutedRow("x:'; rm -rf ~ #"), "backoff": backoff(), "prefixed": prefixed(),
 		"command": command(), "outbound": outbound(), "hostile": hostile(),
 	} {
 		t.Run(name, func(t *testing.T) {
+			p.Daemons = running()
 			var out strings.Builder
 			if err := Write(&out, p, time.UnixMilli(at(10_000)), time.UTC); err != nil {
 				t.Fatal(err)

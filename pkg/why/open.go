@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/pkg/facts"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -17,17 +18,18 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 	for _, m := range p.Rows {
 		switch {
 		case m.Disposition == "":
-			all = append(all, Open{fmt.Sprintf("row %d is undecided for %s: held by the gate, or waiting for routd, for onbod "+
-				"or another service, or for gated to run", m.ID, age(m.ReceivedAt)), gated, m.ID, 0})
+			_, holder := p.Daemons.Missing(now.UnixMilli(), facts.Deciders()...)
+			all = append(all, Open{fmt.Sprintf("row %d is undecided for %s: %s", m.ID, age(m.ReceivedAt),
+				cmp.Or(holder, "held by the gate, or waiting for routd, for onbod or another service")), gated, m.ID, 0})
 		case m.Disposition == msg.Onboarding:
 			all = append(all, Open{fmt.Sprintf("row %d is parked: %s", m.ID, parked(p.Request)), "onbod", m.ID, 0})
 		case m.Reason == msg.ReasonNoRoute:
-			all = append(all, Open{unrouted(m), "an operator", m.ID, 0})
+			all = append(all, Open{facts.Unrouted(m), "an operator", m.ID, 0})
 		}
 	}
 	for _, t := range p.Turns {
 		if t.EndedAt == 0 {
-			all = append(all, Open{openTurn(t, now), gated, 0, t.ID})
+			all = append(all, Open{p.openTurn(t, now), gated, 0, t.ID})
 		}
 		for _, a := range t.Asks {
 			if open, ok := openAsk(a.Ask, now); ok {
@@ -35,7 +37,7 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 			}
 		}
 		for _, r := range t.Replies {
-			all = append(all, openReply(r, now)...)
+			all = append(all, p.openReply(r, now)...)
 		}
 	}
 	if p.Choice != nil && p.Choice.Ask != nil { // a choice that did not count
@@ -44,7 +46,7 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 		}
 	}
 	for _, r := range p.Replies {
-		all = append(all, openReply(r, now)...)
+		all = append(all, p.openReply(r, now)...)
 	}
 	return all
 }
@@ -58,11 +60,10 @@ func parked(r *store.Request) string {
 		return fmt.Sprintf("its chat has no group yet; onbod carries out that %s approved request %s into %s", r.DecidedBy, r.Code, r.Folder)
 	}
 	return fmt.Sprintf("its chat has no group yet; it waits until an operator decides request %s "+
-		"(%s or %s in a chat, or the dashboard), or a route is added for the chat",
-		r.Code, msg.CommandAnywhere(msg.CommandApprove+" "+r.Code), msg.CommandAnywhere(msg.CommandReject+" "+r.Code))
+		"(%s), or a route is added for the chat", r.Code, facts.DecideRequest(r.Code))
 }
 
-func openTurn(t *Turn, now time.Time) string {
+func (p *Path) openTurn(t *Turn, now time.Time) string {
 	text := fmt.Sprintf("turn %d is %s for %s", t.ID, t.State, now.Sub(time.UnixMilli(cmp.Or(t.StartedAt, t.CreatedAt))).Round(time.Millisecond))
 	if t.Attempts > 0 {
 		text += fmt.Sprintf(", failed attempts: %d", t.Attempts)
@@ -70,25 +71,13 @@ func openTurn(t *Turn, now time.Time) string {
 	if wait := time.UnixMilli(t.NotBefore).Sub(now); t.State == msg.TurnQueued && wait > 0 {
 		text += fmt.Sprintf(", next in %s", wait.Round(time.Millisecond))
 		if t.WaitsFor != "" {
-			text += ": " + waitsFor(t.WaitsFor)
+			text += ": " + t.WaitsFor.Meaning()
 		}
 	}
-	return text + problem(t)
-}
-
-// waitsFor is what a queued turn waits for, in words.
-func waitsFor(w msg.WaitsFor) string {
-	switch w {
-	case msg.WaitsFiles:
-		return "its attachments are being downloaded or transcribed"
-	case msg.WaitsRetry:
-		return "it is retried"
-	case msg.WaitsMachine:
-		return "this machine could not start an agent"
-	case msg.WaitsProbe:
-		return "the group's turns fail alike, one a minute is tried"
+	if _, trouble := p.Daemons.Missing(now.UnixMilli(), gated); trouble != "" {
+		text += ", " + trouble
 	}
-	return string(w)
+	return text + problem(t)
 }
 
 // problem is a turn's last failure.
@@ -103,13 +92,14 @@ func problem(t *Turn) string {
 	return ", error: " + text
 }
 
-func openReply(r *Reply, now time.Time) (all []Open) {
+func (p *Path) openReply(r *Reply, now time.Time) (all []Open) {
+	adapter := msg.DaemonOf(r.ChatJID)
 	add := func(format string, args ...any) {
-		all = append(all, Open{fmt.Sprintf(format, args...), msg.DaemonOf(r.ChatJID), r.ID, r.TurnID})
+		all = append(all, Open{fmt.Sprintf(format, args...), adapter, r.ID, r.TurnID})
 	}
 	switch r.OutState {
 	case msg.OutQueued:
-		add("row %d waits for the adapter of its platform", r.ID)
+		add("row %d waits for the adapter of its platform%s", r.ID, p.adapterTrouble(adapter, now))
 	case msg.OutSending:
 		add("row %d is being delivered", r.ID)
 	case msg.OutAmbiguous:
@@ -119,10 +109,18 @@ func openReply(r *Reply, now time.Time) (all []Open) {
 	case msg.OutCancelled:
 		add("row %d was cancelled before it was delivered", r.ID)
 	}
-	for _, p := range r.Parts {
-		if wait := time.UnixMilli(p.NotBefore).Sub(now); wait > 0 && (p.State == msg.OutQueued || p.State == msg.OutSending) {
-			add("row %d part %d: next attempt in %s", r.ID, p.Part, wait.Round(time.Millisecond))
+	for _, part := range r.Parts {
+		if wait := time.UnixMilli(part.NotBefore).Sub(now); wait > 0 && (part.State == msg.OutQueued || part.State == msg.OutSending) {
+			add("row %d part %d: next attempt in %s", r.ID, part.Part, wait.Round(time.Millisecond))
 		}
 	}
 	return all
+}
+
+// adapterTrouble is what is wrong with an adapter, "" for nothing and for one that is not of this suite.
+func (p *Path) adapterTrouble(name string, now time.Time) string {
+	if trouble := p.Daemons[name].Trouble(now.UnixMilli()); name != "" && trouble != "" {
+		return ": " + name + " " + trouble
+	}
+	return ""
 }

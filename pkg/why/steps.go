@@ -94,7 +94,7 @@ func rowSteps(m *msg.Message, origin *Origin) []Step {
 	if m.Reason == msg.ReasonQuoted { // decided as it was stored
 		owner = storedBy(m)
 	}
-	return append(all, Step{At: m.DecidedAt, Text: text, Reason: m.Reason, Meaning: meaning(m.Reason), Owner: owner, Row: m.ID, Turn: m.TurnID, Main: true})
+	return append(all, Step{At: m.DecidedAt, Text: text, Reason: m.Reason, Meaning: m.Reason.Meaning(), Owner: owner, Row: m.ID, Turn: m.TurnID, Main: true})
 }
 
 // storedBy is the daemon that stored an inbound row: gated, unless an adapter did.
@@ -115,20 +115,10 @@ func by(source string) string {
 
 // explained is a reason code with its meaning.
 func explained(code msg.Reason) string {
-	if text := meaning(code); text != "" {
+	if text := code.Meaning(); text != "" {
 		return fmt.Sprintf("%s (%s)", code, text)
 	}
 	return string(code)
-}
-
-// meaning explains a reason code, "" for an unknown one.
-func meaning(code msg.Reason) string {
-	for _, r := range msg.Reasons {
-		if r.Code == code {
-			return r.Meaning
-		}
-	}
-	return ""
 }
 
 func turnSteps(t *Turn) []Step {
@@ -166,7 +156,7 @@ func turnSteps(t *Turn) []Step {
 		if used := Used(t.Usage); used != "" {
 			text += ", used: " + used
 		}
-		all = append(all, Step{At: t.EndedAt, Text: text + problem(t), Reason: t.Reason, Meaning: meaning(t.Reason), Owner: gated, Turn: t.ID, Main: true})
+		all = append(all, Step{At: t.EndedAt, Text: text + problem(t), Reason: t.Reason, Meaning: t.Reason.Meaning(), Owner: gated, Turn: t.ID, Main: true})
 	}
 	return all
 }

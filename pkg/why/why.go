@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/facts"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -32,6 +33,8 @@ type Path struct {
 	Request *store.Request
 	// Choice is what a row answered, if it is an answer to a question; else nil.
 	Choice *Choice
+	// Daemons are those that have run: what is open may wait for one.
+	Daemons facts.Daemons
 	// Origins say what made rows, by their ids: a reminder, a broadcast, the end of a poll or a tool.
 	Origins map[int64]*Origin
 }
@@ -73,6 +76,9 @@ func Read(ctx context.Context, st store.Reader, id int64) (*Path, error) {
 		l.forwards(ctx, asked)
 	}
 	l.origins(ctx)
+	if l.err == nil {
+		l.path.Daemons, l.err = facts.ReadDaemons(ctx, st)
+	}
 	slices.SortFunc(l.path.Rows, func(a, b *msg.Message) int { return cmp.Compare(a.ID, b.ID) })
 	return l.path, l.err
 }

@@ -17,11 +17,11 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"arizuko/dashd/internal/doctor"
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/facts"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
 )
@@ -46,12 +46,12 @@ type Config struct {
 	Routd     *httpx.Client
 	Gated     *httpx.Client
 	Onbod     *httpx.Client
-	Examine   func(context.Context) ([]doctor.Finding, error) // what the rows say is wrong
-	Operators []string                                        // OPERATORS
-	Data      string                                          // ARIZUKO_DATA
-	Bin       string                                          // the folder with the daemons' programs
-	Environ   []string                                        // of dashd
-	Redact    func(string) string                             // replaces secrets in texts; nil: there are none
+	Examine   func(context.Context) ([]facts.Fact, error) // what the rows say is wrong
+	Operators []string                                    // OPERATORS
+	Data      string                                      // ARIZUKO_DATA
+	Bin       string                                      // the folder with the daemons' programs
+	Environ   []string                                    // of dashd
+	Redact    func(string) string                         // replaces secrets in texts; nil: there are none
 	Settings  []pages.Setting
 	Paths     []pages.Setting
 	Version   string // of dashd

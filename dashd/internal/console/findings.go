@@ -2,54 +2,75 @@ package console
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
-	"arizuko/dashd/internal/doctor"
-	"arizuko/dashd/internal/pages"
+	"golang.org/x/sync/singleflight"
+
+	"arizuko/pkg/facts"
 )
 
 const (
-	// findingsLife is how old findings may be that the overview shows.
-	findingsLife = 10 * time.Second
-	// maxAttention is how many of them it lists.
-	maxAttention = 12
+	findingsLife   = 10 * time.Second // how old findings may be that the overview shows
+	findingsWait   = time.Second / 4  // how long it waits for newer ones than it has
+	maxFindingsAge = time.Minute      // from which it says that they are old
+	maxAttention   = 12               // how many of them it lists
 )
 
 // findings are what is wrong by the rows. All open pages share them.
 type findings struct {
+	flight singleflight.Group
+
 	mu   sync.Mutex
-	at   time.Time
-	last []pages.Attention
+	at   time.Time // when last was looked for, zero for never
+	last []facts.Fact
 }
 
-func (f *findings) read(ctx context.Context, c *Console) ([]pages.Attention, error) {
+// read returns what the latest examination has found. It starts one and waits for it, but not for long: it may hang.
+func (f *findings) read(ctx context.Context, c *Console) ([]facts.Fact, error) {
+	wait := findingsWait
+	switch at, last := f.known(); {
+	case at.IsZero():
+		wait = askTimeout
+	case c.Now().Sub(at) < findingsLife && !c.Now().Before(at):
+		return last, nil
+	}
+	examined := f.flight.DoChan("", func() (any, error) { return nil, f.examine(context.WithoutCancel(ctx), c) })
+	select {
+	case result := <-examined:
+		if result.Err != nil {
+			return nil, result.Err
+		}
+	case <-time.After(wait):
+	}
+	at, last := f.known()
+	if c.Now().Sub(at) > maxFindingsAge {
+		last = append([]facts.Fact{{Text: "what needs attention takes long to find out: this list is not up to date", Fix: "`dashd doctor` on the server shows why"}}, last...)
+	}
+	return last, nil
+}
+
+func (f *findings) known() (time.Time, []facts.Fact) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := c.Now()
-	if age := now.Sub(f.at); age >= 0 && age < findingsLife {
-		return f.last, nil
-	}
-	found, err := c.Examine(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]pages.Attention, len(found))
-	for i, each := range found {
-		all[i] = pages.Attention{Text: each.Text, Fix: each.Fix, Bad: each.Level == doctor.Problem, Page: remedyPages()[each.ID]}
-	}
-	f.at, f.last = now, all
-	return all, nil
+	return f.at, f.last
 }
 
-// remedyPages are the pages on which operators see more of a finding, or fix it.
-func remedyPages() map[string]pages.Link {
-	failed, lost := pages.Link{Path: "/turns?state=failed", Text: "Failed turns"}, pages.Link{Path: "/lost", Text: "Lost and found"}
-	approvals, queued := pages.Link{Path: "/approvals", Text: "Approvals"}, pages.Link{Path: "/turns?state=queued", Text: "Queued turns"}
-	return map[string]pages.Link{
-		"undecided": {Path: "/messages?disposition=undecided", Text: "Undecided messages"}, "unsent": {Path: "/messages?state=waiting", Text: "Messages that are to be sent"},
-		"parked": {Path: "/lost?reason=parked", Text: "Parked messages"}, "requests": approvals, "requests-limited": approvals, "clock-request": approvals,
-		"turns-failed": failed, "group-fails": failed, "queue": queued, "queue-busy": queued, "clock-turn": queued, "turn-lost": {Path: "/turns?state=running", Text: "Running turns"},
-		"delivery-failed": lost, "delivery-ambiguous": lost, "reminders": {Path: "/reminders", Text: "Reminders"},
+func (f *findings) examine(ctx context.Context, c *Console) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // it would end dashd: no handler of a request catches it
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	began := c.Now()
+	found, err := c.Examine(ctx)
+	if err != nil {
+		return err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at, f.last = began, found
+	return nil
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -100,7 +101,7 @@ func (c *Console) lostReasons(ctx context.Context) (undelivered, dropped, parked
 		return nil, nil, nil, err
 	}
 	for _, d := range reasons {
-		dropped = append(dropped, lostReason{"dropped." + string(d.Reason), string(d.Reason), meaning(d.Reason), d.Count,
+		dropped = append(dropped, lostReason{"dropped." + string(d.Reason), string(d.Reason), cmp.Or(d.Reason.Meaning(), string(d.Reason)), d.Count,
 			store.MessageFilter{Disposition: msg.Dropped, Reason: d.Reason}, worthReplaying(d.Reason)})
 	}
 	n, err := c.Store.ParkedCount(ctx, maxLostCount)

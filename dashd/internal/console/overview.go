@@ -58,7 +58,6 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 			OK: line.OK, HeartbeatAt: line.HeartbeatAt, LastEventAt: line.LastEventAt, LastProbeAt: line.LastProbeAt,
 		})
 	}
-	shown.Unheld = f.Unheld
 	for i := range f.Machines {
 		shown.Machines = append(shown.Machines, machineLine(&f.Machines[i]))
 	}

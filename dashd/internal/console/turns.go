@@ -114,7 +114,7 @@ func (t *titles) of(ctx context.Context, jid string) string {
 func turnRow(t *msg.Turn, title string, now int64) pages.TurnRow {
 	row := pages.TurnRow{
 		ID: t.ID, Rows: int64(t.RowCount), Folder: t.Folder, Chat: line(t.ChatJID), Title: title, Topic: line(t.Topic), State: string(t.State),
-		Reason: meaning(t.Reason), Error: line(t.Error), CreatedAt: t.CreatedAt, StartedAt: t.StartedAt, Ended: t.EndedAt,
+		Reason: cmp.Or(t.Reason.Meaning(), string(t.Reason)), Error: line(t.Error), CreatedAt: t.CreatedAt, StartedAt: t.StartedAt, Ended: t.EndedAt,
 		Attempts: t.Attempts, Waits: waits(t, now), NotBefore: t.NotBefore,
 		CanCancel: t.State == msg.TurnQueued || t.State == msg.TurnRunning,
 	}
@@ -122,26 +122,13 @@ func turnRow(t *msg.Turn, title string, now int64) pages.TurnRow {
 	return row
 }
 
-// meaning is what a reason code means, "" for none.
-func meaning(code msg.Reason) string {
-	for _, r := range msg.Reasons {
-		if r.Code == code {
-			return r.Meaning
-		}
-	}
-	return string(code)
-}
-
 func waits(t *msg.Turn, now int64) string {
 	if t.State != msg.TurnQueued {
 		return ""
 	}
-	words := map[msg.WaitsFor]string{
-		msg.WaitsFiles: "waits for its files", msg.WaitsRetry: "waits before the next attempt",
-		msg.WaitsMachine: "waits until the machine can start a process", msg.WaitsProbe: "waits: the last turns of its group failed alike",
-	}[t.WaitsFor]
+	words := t.WaitsFor.Meaning()
 	if left := t.NotBefore - now; left > 0 {
-		words = cmp.Or(words, "waits") + fmt.Sprintf(", %d s left", (left+999)/1000)
+		words = cmp.Or(words, "it waits") + fmt.Sprintf(", %d s left", (left+999)/1000)
 	}
 	return words
 }

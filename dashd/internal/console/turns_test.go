@@ -64,7 +64,7 @@ func TestTurnRow_Buttons_FollowTheState(t *testing.T) {
 		if row.CanRetry != tt.retry || row.CanCancel != tt.cancel {
 			t.Errorf("%s until %d: retry %t, cancel %t", tt.state, tt.notBefore, row.CanRetry, row.CanCancel)
 		}
-		if want := map[int64]string{2000: "waits before the next attempt, 1 s left"}[tt.notBefore]; want != "" && row.Waits != want {
+		if want := map[int64]string{2000: "it is retried, 1 s left"}[tt.notBefore]; want != "" && row.Waits != want {
 			t.Errorf("%q", row.Waits)
 		}
 	}

@@ -24,15 +24,15 @@ func (e *examination) disk() {
 	if err != nil {
 		return // the folder is missing, which is reported
 	}
-	e.fact(fmt.Sprintf("disk: %s free of %s", size(space.Free), size(space.Size)))
+	e.looked(fmt.Sprintf("disk: %s free of %s", size(space.Free), size(space.Size)))
 	switch {
 	case space.IsFull():
-		e.problem("disk-full", fmt.Sprintf("the disk of %s is full: %s free. Soon nothing new can be stored", e.Base.Data, size(space.Free)), spaceFix)
+		e.Problem("disk-full", fmt.Sprintf("the disk of %s is full: %s free. Soon nothing new can be stored", e.Base.Data, size(space.Free)), spaceFix)
 	case space.IsLow():
-		e.warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, size(space.Free), 100*space.Share()), spaceFix)
+		e.Warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, size(space.Free), 100*space.Share()), spaceFix)
 	}
 	if space.FilesLow() {
-		e.problem("disk-inodes", fmt.Sprintf("the file system of %s has %d of %d inodes left: soon no file can be made", e.Base.Data, space.FreeFiles, space.Files), spaceFix)
+		e.Problem("disk-inodes", fmt.Sprintf("the file system of %s has %d of %d inodes left: soon no file can be made", e.Base.Data, space.FreeFiles, space.Files), spaceFix)
 	}
 }
 
@@ -54,14 +54,14 @@ func (e *examination) wal() {
 	}
 	w, err := store.ReadWAL(e.Base.DBPath())
 	if err != nil {
-		e.problem("wal-unreadable", "the write-ahead log cannot be read: "+err.Error(), "run this as the user that runs the daemons")
+		e.Problem("wal-unreadable", "the write-ahead log cannot be read: "+err.Error(), "run this as the user that runs the daemons")
 		return
 	}
 	if info, err := os.Stat(e.Base.DBPath()); err == nil {
-		e.fact(fmt.Sprintf("database: %s, write-ahead log %s", size(info.Size()), size(w.Size)))
+		e.looked(fmt.Sprintf("database: %s, write-ahead log %s", size(info.Size()), size(w.Size)))
 	}
 	if w.Pending > maxPendingWAL {
-		e.problem("wal-grows", fmt.Sprintf("checkpoints do not advance: %s of the write-ahead log are not in the database yet", size(w.Pending)),
+		e.Problem("wal-grows", fmt.Sprintf("checkpoints do not advance: %s of the write-ahead log are not in the database yet", size(w.Pending)),
 			"start gated, which makes them; if it runs, end the program that has read the database for long: `fuser -v "+e.Base.DBPath()+"`")
 	}
 }
@@ -95,23 +95,23 @@ func (e *examination) database(ctx context.Context) {
 	s, err := store.ReadSchema(ctx, database)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.problem("database-missing", "there is no database at "+path, "set ARIZUKO_DATA to the data folder; for a new instance run `migrate up`, else restore a backup")
+		e.Problem("database-missing", "there is no database at "+path, "set ARIZUKO_DATA to the data folder; for a new instance run `migrate up`, else restore a backup")
 	case err != nil:
 		e.unreadable(err)
 	case s.Version == 0:
-		e.problem("schema-none", path+" is not migrated", "run `migrate up`")
+		e.Problem("schema-none", path+" is not migrated", "run `migrate up`")
 	case s.Dirty:
-		e.problem("schema-dirty", fmt.Sprintf("migration %d is running or has failed", s.Version), "wait for it; if none runs, `migrate up` says how to repair it")
+		e.Problem("schema-dirty", fmt.Sprintf("migration %d is running or has failed", s.Version), "wait for it; if none runs, `migrate up` says how to repair it")
 	case s.Version < built:
-		e.problem("schema-old", fmt.Sprintf("a migration is pending: the schema is at %d and this program needs %d", s.Version, built), "back up, then run `migrate up`")
+		e.Problem("schema-old", fmt.Sprintf("a migration is pending: the schema is at %d and this program needs %d", s.Version, built), "back up, then run `migrate up`")
 	case s.Floor > built:
-		e.refused("schema-new", fmt.Sprintf("this program was built for schema %d, the database is at %d and needs programs built for %d or later",
+		e.Refuse("schema-new", fmt.Sprintf("this program was built for schema %d, the database is at %d and needs programs built for %d or later",
 			built, s.Version, s.Floor), "install the version that migrated the database, or roll back")
 	case s.Moved != "":
-		e.refused("database-moved", path+" was copied to "+s.Moved+": daemons do not start on it",
+		e.Refuse("database-moved", path+" was copied to "+s.Moved+": daemons do not start on it",
 			"set or unset ARIZUKO_DB so that it names that one; `migrate reopen` makes this one usable again, without what was stored since")
 	default:
-		e.fact(cmp.Or(s.Newer(built), fmt.Sprintf("schema: %d", s.Version)))
+		e.looked(cmp.Or(s.Newer(built), fmt.Sprintf("schema: %d", s.Version)))
 		e.server(ctx, database)
 		e.open(ctx, database, built)
 		return
@@ -130,7 +130,7 @@ func (e *examination) open(ctx context.Context, path string, built int) {
 		return
 	}
 	if store.IsServer(path) {
-		e.fact("integrity check: none, a server's database is checked by pg_amcheck")
+		e.looked("integrity check: none, a server's database is checked by pg_amcheck")
 		return
 	}
 	lines, err := store.Damage(ctx, path)
@@ -139,10 +139,10 @@ func (e *examination) open(ctx context.Context, path string, built int) {
 		return
 	}
 	for _, line := range lines {
-		e.problem("database-damaged", "the database is damaged: "+line, damagedFix)
+		e.Problem("database-damaged", "the database is damaged: "+line, damagedFix)
 	}
 	if len(lines) == 0 {
-		e.fact("integrity check: ok")
+		e.looked("integrity check: ok")
 	}
 }
 
@@ -157,7 +157,7 @@ func (e *examination) unreadable(err error) {
 	} else if e.Base.DB != "" {
 		fix = "check that the server runs, that this machine reaches it, and what ARIZUKO_DB says"
 	}
-	if !e.has(id) {
-		e.problem(id, "the database cannot be read: "+err.Error(), fix)
+	if !e.Has(id) {
+		e.Problem(id, "the database cannot be read: "+err.Error(), fix)
 	}
 }

@@ -14,36 +14,19 @@ import (
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
+	"arizuko/pkg/facts"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
-// Level says how urgent a finding is.
-type Level string
-
-// The levels.
-const (
-	Problem Level = "problem" // something does not work
-	Warning Level = "warning" // it works, but an operator should know
-)
-
-// Finding is one thing that is wrong, and its remedy.
-type Finding struct {
-	ID     string `json:"id"` // the kind of finding, for programs
-	Level  Level  `json:"level"`
-	Text   string `json:"text"` // one line
-	Fix    string `json:"fix"`  // one line
-	Config bool   `json:"config"`
-}
-
 // Report is what an examination found.
 type Report struct {
-	Findings []Finding `json:"findings"` // problems first
-	Facts    []string  `json:"facts"`    // what was looked at, in words
+	Findings []facts.Fact `json:"findings"` // problems first
+	Facts    []string     `json:"facts"`    // what was looked at, in words
 }
 
 // Count returns how many findings of a level there are.
-func (r Report) Count(level Level) (n int) {
+func (r Report) Count(level facts.Level) (n int) {
 	for _, f := range r.Findings {
 		if f.Level == level {
 			n++
@@ -56,9 +39,9 @@ func (r Report) Count(level Level) (n int) {
 // another problem, else daemon.ExitOK. Warnings do not count.
 func (r Report) Exit() int {
 	switch {
-	case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level == Problem && f.Config }):
+	case slices.ContainsFunc(r.Findings, func(f facts.Fact) bool { return f.Level == facts.Problem && f.Config }):
 		return daemon.ExitRefused
-	case r.Count(Problem) > 0:
+	case r.Count(facts.Problem) > 0:
 		return daemon.ExitFailure
 	}
 	return daemon.ExitOK
@@ -92,14 +75,15 @@ type examination struct {
 	env    Environment
 	redact config.Redactor
 	now    int64 // unix ms
-	report Report
+	in     facts.Instance
+	facts.List
+	facts []string // as in Report
 
 	self     string // the daemon that examines itself: it runs, whatever its row says
 	secret   string
 	schema   bool // what is wrong with the database has been reported: daemons that wait for it are not
 	checked  map[string]bool
 	st       *store.ReadOnly // nil if the database cannot be read
-	rows     map[string]store.Daemon
 	answers  map[string]answer
 	locks    locks
 	groups   []msg.Group
@@ -131,7 +115,7 @@ func Examine(ctx context.Context, cfg Config) Report {
 
 // examineRows runs the checks that read the database. One that fails is a finding, and the others go on.
 func (e *examination) examineRows(ctx context.Context) {
-	for _, check := range append(e.rowChecks(), e.routes, e.groupFolders, e.bots) {
+	for _, check := range []func(context.Context) error{e.rows, e.routes, e.groupFolders, e.bots} {
 		if err := check(ctx); err != nil {
 			e.unreadable(err)
 			return
@@ -142,20 +126,20 @@ func (e *examination) examineRows(ctx context.Context) {
 // result bounds and orders what was found. A text that two checks give is one finding.
 func (e *examination) result() Report {
 	seen := map[string]bool{}
-	found := make([]Finding, 0, len(e.report.Findings)) // an empty list in JSON, never null
-	for _, f := range e.report.Findings {
-		f.Text, f.Fix = e.line(f.Text), e.line(f.Fix)
+	found := make([]facts.Fact, 0, len(e.Found)) // an empty list in JSON, never null
+	for _, f := range e.Found {
+		f.Text, f.Fix, f.Page.Fix = e.line(f.Text), e.line(f.Fix), e.line(f.Page.Fix)
 		if !seen[f.Text] {
 			found = append(found, f)
 		}
 		seen[f.Text] = true
 	}
-	slices.SortStableFunc(found, func(a, b Finding) int { return cmp.Compare(a.Level, b.Level) }) // "problem" is before "warning"
-	facts := make([]string, len(e.report.Facts))
-	for i, fact := range e.report.Facts {
-		facts[i] = e.line(fact)
+	slices.SortStableFunc(found, func(a, b facts.Fact) int { return cmp.Compare(a.Level, b.Level) }) // "problem" is before "warning"
+	looked := make([]string, len(e.facts))
+	for i, fact := range e.facts {
+		looked[i] = e.line(fact)
 	}
-	return Report{found, facts}
+	return Report{found, looked}
 }
 
 // maxLine bounds a line of the report, in bytes: rows and other programs may say anything.
@@ -174,25 +158,4 @@ func (e *examination) line(text string) string {
 	return cli.PrintableLine(strings.TrimSpace(text))
 }
 
-func (e *examination) add(level Level, id, text, fix string) {
-	e.report.Findings = append(e.report.Findings, Finding{ID: id, Level: level, Text: text, Fix: fix})
-}
-
-func (e *examination) problem(id, text, fix string) { e.add(Problem, id, text, fix) }
-
-func (e *examination) warn(id, text, fix string) { e.add(Warning, id, text, fix) }
-
-// refused adds a problem of the configuration.
-func (e *examination) refused(id, text, fix string) {
-	e.report.Findings = append(e.report.Findings, Finding{ID: id, Level: Problem, Text: text, Fix: fix, Config: true})
-}
-
-func (e *examination) fact(text string) { e.report.Facts = append(e.report.Facts, text) }
-
-// has reports whether a finding of this kind was added.
-func (e *examination) has(id string) bool {
-	return slices.ContainsFunc(e.report.Findings, func(f Finding) bool { return f.ID == id })
-}
-
-// before is the time so long ago, in unix ms.
-func (e *examination) before(age time.Duration) int64 { return e.now - age.Milliseconds() }
+func (e *examination) looked(at string) { e.facts = append(e.facts, at) }

@@ -25,6 +25,7 @@ import (
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/disk"
+	"arizuko/pkg/facts"
 	"arizuko/pkg/httpx"
 )
 
@@ -52,7 +53,7 @@ func (b broken) run(t *testing.T) {
 		t.Fatalf("%d findings, want one: %+v", len(report.Findings), report.Findings)
 	}
 	f := report.Findings[0]
-	got := strings.ReplaceAll(f.ID+" "+f.Text, x.cfg.Base.Data, "DATA")
+	got := strings.ReplaceAll(f.Kind+" "+f.Text, x.cfg.Base.Data, "DATA")
 	if !strings.HasPrefix(got, b.want) {
 		t.Errorf("found %q, want %q", got, b.want)
 	}
@@ -156,8 +157,8 @@ func TestExamine_CheckpointsThatDoNotAdvance_Reported(t *testing.T) {
 	x.ok(os.WriteFile(x.cfg.Base.DBPath()+"-shm", header, 0o600))
 	e := &examination{Config: x.cfg}
 	e.wal()
-	if !e.has("wal-grows") || !strings.Contains(e.report.Findings[0].Text, "136 MiB") {
-		t.Errorf("found %+v", e.report.Findings)
+	if !e.Has("wal-grows") || !strings.Contains(e.Found[0].Text, "136 MiB") {
+		t.Errorf("found %+v", e.Found)
 	}
 }
 
@@ -203,9 +204,6 @@ func TestExamine_Daemons(t *testing.T) {
 		{"read by another program", func(x *instance) {
 			x.locked(minute, x.cfg.Base.DBPath()+"-shm", "POSIX  ADVISORY  READ 4711 08:01:%d 123 123", "")
 		}, "database-locked a process that this machine does not show", "fuser -v", 1},
-		{"versions", func(x *instance) { x.sql(`UPDATE daemons SET version = 'v2' WHERE name = 'gated'`) },
-			"versions the daemons have different versions (v1: dashd, onbod, routd; v2: gated)", "restart those", 0},
-		{"heartbeat ahead", func(x *instance) { x.daemon("gated", "connected", -minute) }, "clock-heartbeat gated's heartbeat is 60 s in the future", "timedatectl", 1},
 		{"clock ahead", func(x *instance) { x.decided(-hour) }, "clock-ahead message 1 arrived 60 min in the future", "NTP", 0},
 		{"clock step", func(x *instance) { x.decided(hour); x.decided(3 * hour) }, "clock-step the clock went back by 2 h between messages 1 and 2", "NTP", 0},
 		{"old clock step", func(x *instance) { x.decided(2 * day); x.decided(3 * day) }, "", "", 0},
@@ -274,42 +272,13 @@ func TestExamine_Platforms(t *testing.T) {
 			x.sql(`INSERT INTO audit (at, who, what, detail) VALUES (?, 'teled', 'change bot', '900001 to 900002')`, now-8*day)
 		}, "", "", 0},
 		{"token set and never started", connected, "daemon-gone teled has never run", "`docker compose up -d teled`", 1},
-		{"bad token", func(x *instance) {
-			connected(x)
-			x.detail("teled", "bad_credentials", "Telegram does not accept TELEGRAM_BOT_TOKEN")
-		},
-			"credentials teled cannot log in: Telegram does not accept", "set TELEGRAM_BOT_TOKEN to the current token", 1},
-		{"another poller", func(x *instance) {
-			connected(x)
-			x.detail("teled", "degraded", "another program reads this bot's updates: stop it, or use another bot for it (409)")
-		}, "poller teled has no working connection to its platform: another program reads", "one token, one poller", 1},
-		{"another reader now and then", func(x *instance) {
-			connected(x)
-			x.detail("teled", "connected", "another program has read this bot's updates in the last quarter of an hour: stop it")
-		}, "competing teled is not alone: another program has read this bot's updates", "one token, one program", 1},
-		{"another socket", func(x *instance) {
-			x.env("SLACK_BOT_TOKEN=xoxb-1", "SLACK_APP_TOKEN=xapp-1", "OPERATORS=telegram:42")
-			x.program("slakd", "exit 0")
-			x.detail("slakd", "connected", "another program is connected with this app token: stop it, half of the events go there")
-		}, "competing slakd is not alone: another program is connected with this app token: stop it", "one token, one program", 1},
-		{"another session", func(x *instance) {
-			x.env("DISCORD_BOT_TOKEN=abc", "OPERATORS=telegram:42")
-			x.program("discd", "exit 0")
-			x.detail("discd", "connected", "another program has begun a session with this bot token in the last 24 hours")
-		}, "competing discd is not alone: another program has begun a session", "one token, one program", 0},
-		{"webhook", func(x *instance) {
-			connected(x)
-			x.detail("teled", "degraded", "a webhook is set and receives the updates: call deleteWebhook")
-		}, "webhook teled has no working connection to its platform: a webhook is set", "deleteWebhook", 1},
 		{"webhook by check", func(x *instance) {
 			connected(x)
 			x.daemon("teled", "connected", second)
 			x.program("teled", "echo 'teled: a webhook is set and updates go to https://example.com' >&2; exit 1")
 		}, "check teled: a webhook is set and updates go to https://example.com", "teled check", 1},
 		{"out of reach", func(x *instance) { connected(x); x.detail("teled", "degraded", "dial tcp: timeout") },
-			"connection teled has no working connection to its platform: dial tcp: timeout", "teled check", 1},
-		{"never connects", func(x *instance) { connected(x); x.daemon("teled", "connecting", second) },
-			"connecting teled started 60 min ago and has not connected", "teled check", 1},
+			"connection teled has a bad connection to its platform: dial tcp: timeout", "teled check", 1},
 	})
 }
 
@@ -342,7 +311,7 @@ func TestExamine_FurtherAccounts(t *testing.T) {
 			x.env("AGENT_ENV=TELEGRAM_BOT_TOKEN_WORK")
 		}, "secret-to-agents AGENT_ENV hands TELEGRAM_BOT_TOKEN_WORK to every agent", "remove it", 78},
 		{"undelivered", func(x *instance) { x.outbound("telegram+work:1", "queued", hour) },
-			"unsent 1 message waits for telegram+work, the oldest (1, to telegram+work:1) for 60 min: teled+work does not run",
+			"unsent 1 message waits for telegram+work, the oldest (1, to telegram+work:1) for 60 min: teled+work has never run with this data folder",
 			"start teled+work, which needs TELEGRAM_BOT_TOKEN and TELED_ACCOUNT=work", 1},
 	})
 }
@@ -442,7 +411,7 @@ func TestExamine_Undelivered(t *testing.T) {
 		{"no adapter", func(x *instance) { x.outbound("matrix:1", "queued", hour) },
 			"unsent 1 message waits for matrix, the oldest (1, to matrix:1) for 60 min: no adapter of this suite serves matrix", "your own adapter", 1},
 		{"adapter never started", func(x *instance) { x.outbound("telegram:1", "queued", hour) },
-			"unsent 1 message waits for telegram, the oldest (1, to telegram:1) for 60 min: teled does not run", "TELEGRAM_BOT_TOKEN", 1},
+			"unsent 1 message waits for telegram, the oldest (1, to telegram:1) for 60 min: teled has never run with this data folder", "TELEGRAM_BOT_TOKEN", 1},
 		{"unsent although connected", func(x *instance) {
 			teled(x, "connected")
 			x.outbound("telegram:1", "queued", hour)
@@ -460,7 +429,7 @@ func TestExamine_Undelivered(t *testing.T) {
 		{"ambiguous delivery", func(x *instance) { x.outbound("telegram:1", "ambiguous", hour) },
 			"delivery-ambiguous 1 message may have arrived or not within a day (1)", "gated why", 0},
 		{"overdue reminder", func(x *instance) { x.reminder(now - hour) },
-			"reminders 1 reminder is overdue: 1 of main in telegram:42 for 60 min", "gated reminders cancel 1", 1},
+			"reminders reminder 1 of main in telegram:42 is overdue for 60 min", "gated reminders cancel 1", 1},
 		{"reminder that just fell due", func(x *instance) { x.reminder(now - minute) }, "", "", 0},
 		{"files", func(x *instance) {
 			x.decided(hour)
@@ -468,7 +437,7 @@ func TestExamine_Undelivered(t *testing.T) {
 		}, "files the files of 1 message were not downloaded, the oldest (1, in telegram:42) for 60 min", "start teled", 1},
 		{"group fails", func(x *instance) {
 			x.sql(`INSERT INTO group_failures (folder, problem, count, since) VALUES ('main', 'exit 127', 4, ?)`, now-hour)
-		}, "group-fails the last 4 turns of main failed alike, since 60 min ago: exit 127", "gated agent try", 1},
+		}, "group-fails turns of group main fail alike, one a minute is tried: exit 127 (the last 4, since 60 min ago)", "gated agent try", 1},
 	})
 }
 
@@ -480,7 +449,7 @@ func TestExamine_Routes(t *testing.T) {
 		{"strangers", func(x *instance) { x.sql(`UPDATE routes SET match = 'platform=telegram'`) },
 			"route route 1 (platform=telegram) lets any user reach group main", "match a sender or a room", 0},
 		{"unregistered group", func(x *instance) { x.sql(`INSERT INTO routes (match, target) VALUES ('room=5', 'gone')`) },
-			"route-invalid route 2 matches nothing: group gone is not registered", "routd groups add", 1},
+			"route-invalid route 2 matches nothing: folder gone is not registered", "routd groups add", 1},
 		{"invalid route", func(x *instance) { x.sql(`INSERT INTO routes (match, target) VALUES ('rom=5', 'main')`) },
 			"route-invalid route 2 matches nothing: ", "routd routes rm 2", 1},
 		{"group without a route", func(x *instance) {
@@ -499,7 +468,7 @@ func TestExamine_ManyForeignPlatforms_AFewNamed(t *testing.T) {
 		x.outbound(fmt.Sprintf("foreign%d:1", i), "queued", hour)
 	}
 	found := Examine(t.Context(), x.cfg).Findings
-	if len(found) != maxNamed+1 || found[maxNamed].Text != "messages wait for 47 more platforms that no adapter of this suite serves" {
+	if len(found) != 4 || found[3].Text != "messages wait for 47 more platforms that no adapter of this suite serves" {
 		t.Errorf("%d findings: %+v", len(found), found)
 	}
 }
@@ -512,7 +481,7 @@ func TestExamine_UnconfinedAgentElsewhere_ToldByItsLastRun(t *testing.T) {
 	x.sql(`INSERT INTO runs (folder, topic, chat_jid, runtime, started_at, closed_at, ended_at) VALUES ('main', '', 'telegram:42', 'process', 1, 1, 1)`)
 	var ids []string
 	for _, f := range Examine(t.Context(), x.cfg).Findings {
-		ids = append(ids, f.ID)
+		ids = append(ids, f.Kind)
 	}
 	if diff := cmp.Diff([]string{"unconfined", "route"}, ids); diff != "" {
 		t.Error(diff)
@@ -610,7 +579,7 @@ func (x *instance) tree() (files []string) {
 
 func TestReport_Print(t *testing.T) {
 	t.Parallel()
-	r := Report{Findings: []Finding{{ID: "a", Level: Problem, Text: "it is broken", Fix: "repair it"}, {ID: "b", Level: Warning, Text: "it creaks", Fix: "oil it"}}, Facts: []string{"schema: 6"}}
+	r := Report{Findings: []facts.Fact{{Kind: "a", Level: facts.Problem, Text: "it is broken", Fix: "repair it"}, {Kind: "b", Level: facts.Warning, Text: "it creaks", Fix: "oil it"}}, Facts: []string{"schema: 6"}}
 	var out bytes.Buffer
 	if err := r.Print(&out); err != nil {
 		t.Fatal(err)
@@ -624,7 +593,7 @@ func TestReport_Print(t *testing.T) {
 	}
 	var read struct {
 		OK       bool
-		Findings []Finding
+		Findings []facts.Fact
 		Facts    []string
 	}
 	if err := json.Unmarshal(out.Bytes(), &read); err != nil || read.OK || !slices.Equal(read.Findings, r.Findings) || !slices.Equal(read.Facts, r.Facts) {

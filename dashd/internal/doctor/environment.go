@@ -75,12 +75,12 @@ func (e *examination) environment() {
 	e.secret = shared
 	e.redact = config.NewRedactor(slices.Concat(e.secrets(), e.Base.DB.Secrets(), []string{shared})...)
 	for _, line := range problems {
-		e.refused("config", line, "correct it in the environment, then run `dashd doctor` again")
+		e.Refuse("config", line, "correct it in the environment, then run `dashd doctor` again")
 	}
 	e.sharedSecrets()
-	e.operators()
+	e.InvalidOperators(env.Operators)
 	if env.SlackAppToken != "" && env.SlackSigning != "" {
-		e.warn("slack-both", "SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set: slakd uses Socket Mode, and events that Slack posts to /slack/events are not read",
+		e.Warn("slack-both", "SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set: slakd uses Socket Mode, and events that Slack posts to /slack/events are not read",
 			"unset the one that you do not use; with Socket Mode, switch Enable Events' request URL off on the app's page")
 	}
 }
@@ -141,28 +141,18 @@ func (e *examination) sharedSecrets() {
 			continue
 		}
 		if other := first[value]; other != "" {
-			e.refused("secret-reused", other+" and "+name+" have the same value", "give each its own: a leak of one is a leak of both")
+			e.Refuse("secret-reused", other+" and "+name+" have the same value", "give each its own: a leak of one is a leak of both")
 		}
 		first[value] = cmp.Or(first[value], name)
 	}
 	for _, name := range e.env.AgentEnv {
 		if slices.Contains(names, strings.TrimSuffix(name, "_FILE")) {
-			e.refused("secret-to-agents", "AGENT_ENV hands "+name+" to every agent", "remove it from AGENT_ENV: who talks to an agent can talk it out of its environment")
+			e.Refuse("secret-to-agents", "AGENT_ENV hands "+name+" to every agent", "remove it from AGENT_ENV: who talks to an agent can talk it out of its environment")
 		}
 	}
 	inFile := config.Base{Data: e.Base.Data}
 	if secret, err := inFile.Secret(); err == nil && e.env.Secret != "" && e.env.Secret != secret {
-		e.warn("secret-two", "ARIZUKO_SECRET and the file "+e.Base.SecretPath()+" differ: a daemon that is started without the variable cannot call the others",
+		e.Warn("secret-two", "ARIZUKO_SECRET and the file "+e.Base.SecretPath()+" differ: a daemon that is started without the variable cannot call the others",
 			"remove the file, or unset ARIZUKO_SECRET for all daemons")
-	}
-}
-
-const operatorsFix = "set OPERATORS=telegram:123,slack:U0AB for gated and onbod: the ids of those who may approve chats (send /chatid to the bot in a direct chat)"
-
-func (e *examination) operators() {
-	for _, entry := range e.env.Operators {
-		if problem := config.OperatorProblem(entry); problem != "" {
-			e.refused("operators-invalid", "OPERATORS: "+entry+" "+problem+": this operator can decide nothing", operatorsFix)
-		}
 	}
 }

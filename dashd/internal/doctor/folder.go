@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/disk"
+	"arizuko/pkg/facts"
 )
 
 const (
@@ -27,26 +28,26 @@ func (e *examination) folder() bool {
 	info, err := os.Stat(data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.refused("data-missing", "the data folder "+data+" does not exist", "set ARIZUKO_DATA to the data folder; for a new instance run `migrate up`")
+		e.Refuse("data-missing", "the data folder "+data+" does not exist", "set ARIZUKO_DATA to the data folder; for a new instance run `migrate up`")
 		return false
 	case err != nil:
-		e.refused("data-unreadable", "the data folder cannot be read: "+err.Error(), "run this as the user that runs the daemons")
+		e.Refuse("data-unreadable", "the data folder cannot be read: "+err.Error(), "run this as the user that runs the daemons")
 		return false
 	case !info.IsDir():
-		e.refused("data-missing", data+" is not a folder", "set ARIZUKO_DATA to the data folder")
+		e.Refuse("data-missing", data+" is not a folder", "set ARIZUKO_DATA to the data folder")
 		return false
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		e.warn("data-mode", fmt.Sprintf("the data folder %s has mode %04o: other users of this machine can look into it", data, mode), "chmod 700 "+data)
+		e.Warn("data-mode", fmt.Sprintf("the data folder %s has mode %04o: other users of this machine can look into it", data, mode), "chmod 700 "+data)
 	}
 	if unix.Access(data, unix.W_OK) != nil {
-		e.problem("data-readonly", "this user cannot write the data folder "+data, fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user", owner(info)))
+		e.Problem("data-readonly", "this user cannot write the data folder "+data, fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user", owner(info)))
 	}
 	e.fileSystem()
 	e.secretFile()
 	e.databaseFiles(owner(info))
 	for _, line := range e.Base.LinkedFolders() {
-		e.warn("folder-linked", line, "mount the folder that it leads to at this path, as with `mount --bind`")
+		e.Warn("folder-linked", line, "mount the folder that it leads to at this path, as with `mount --bind`")
 	}
 	e.sockets()
 	return true
@@ -61,9 +62,9 @@ func (e *examination) fileSystem() {
 	switch err := e.Carry(e.Base.DBPath()); {
 	case !errors.As(err, &no):
 	case e.Base.UnsafeFS:
-		e.warn("filesystem", fmt.Sprintf("%s is on %s, which cannot carry the database: messages may be lost. %s overrides the refusal", no.Path, no.Kind, disk.UnsafeVariable), disk.CarryFix)
+		e.Warn("filesystem", fmt.Sprintf("%s is on %s, which cannot carry the database: messages may be lost. %s overrides the refusal", no.Path, no.Kind, disk.UnsafeVariable), disk.CarryFix)
 	default:
-		e.refused("filesystem", fmt.Sprintf("%s is on %s, which cannot carry the database: daemons do not start", no.Path, no.Kind), disk.CarryFix)
+		e.Refuse("filesystem", fmt.Sprintf("%s is on %s, which cannot carry the database: daemons do not start", no.Path, no.Kind), disk.CarryFix)
 	}
 }
 
@@ -88,18 +89,17 @@ func (e *examination) secretFile() {
 	path := e.Base.SecretPath()
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		e.problem("secret-mode", fmt.Sprintf("%s has mode %04o: other users of this machine can call the daemons", path, info.Mode().Perm()), "chmod 600 "+path)
+		e.Problem("secret-mode", fmt.Sprintf("%s has mode %04o: other users of this machine can call the daemons", path, info.Mode().Perm()), "chmod 600 "+path)
 	}
 	if _, err := os.Stat(e.Base.DBPath()); e.secret == "" && (err == nil || e.Base.DB != "") { // without a database `migrate up` makes both
 		_, problem := e.Base.Secret()
-		e.refused("secret-missing", problem.Error(), "run `migrate up`: it makes the secret; or set ARIZUKO_SECRET for all daemons")
+		e.Refuse("secret-missing", problem.Error(), "run `migrate up`: it makes the secret; or set ARIZUKO_SECRET for all daemons")
 	}
 	if n := len(e.secret); n > 0 && n < minSecret {
-		report := e.warn
+		f := e.Warn("secret-short", fmt.Sprintf("the secret between the daemons has %d characters only", n), fmt.Sprintf("stop all daemons, write at least %d random characters into %s (or ARIZUKO_SECRET), and start them", minSecret, path))
 		if _, err := e.Base.StrongSecret(); err != nil { // daemons do not start with it
-			report = e.refused
+			f.Level, f.Config = facts.Problem, true
 		}
-		report("secret-short", fmt.Sprintf("the secret between the daemons has %d characters only", n), fmt.Sprintf("stop all daemons, write at least %d random characters into %s (or ARIZUKO_SECRET), and start them", minSecret, path))
 	}
 }
 
@@ -115,10 +115,10 @@ func (e *examination) databaseFiles(user uint32) {
 			continue // the daemons make all but the first
 		}
 		if owner(info) != user {
-			e.problem("database-owner", fmt.Sprintf("%s belongs to user %d, the data folder to user %d", path, owner(info), user), fmt.Sprintf("chown %d %s", user, path))
+			e.Problem("database-owner", fmt.Sprintf("%s belongs to user %d, the data folder to user %d", path, owner(info), user), fmt.Sprintf("chown %d %s", user, path))
 		}
 		if info.Mode().Perm()&0o077 != 0 && suffix == "" {
-			e.warn("database-mode", fmt.Sprintf("%s has mode %04o: other users of this machine may read all messages", path, info.Mode().Perm()), "chmod 600 "+path)
+			e.Warn("database-mode", fmt.Sprintf("%s has mode %04o: other users of this machine may read all messages", path, info.Mode().Perm()), "chmod 600 "+path)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (e *examination) databaseFiles(user uint32) {
 // sockets checks the paths over which the daemons poke each other.
 func (e *examination) sockets() {
 	if longest := filepath.Join(e.Base.RunDir(), "routd.sock"); len(longest) > maxSocketPath {
-		e.refused("socket-path", fmt.Sprintf("the path %s has %d bytes, the maximum for a socket is %d", longest, len(longest), maxSocketPath), "choose a shorter ARIZUKO_DATA")
+		e.Refuse("socket-path", fmt.Sprintf("the path %s has %d bytes, the maximum for a socket is %d", longest, len(longest), maxSocketPath), "choose a shorter ARIZUKO_DATA")
 	}
 }
 

@@ -116,7 +116,7 @@ func (e *examination) awaken(name string) string {
 // lockHolders finds the process that keeps all daemons from writing.
 func (e *examination) lockHolders() {
 	if pid := e.locks.holder[e.writeLock()]; pid != 0 && e.stopped(pid) {
-		e.problem("writelock-stopped", fmt.Sprintf("process %d holds the write lock and is stopped (%d processes wait): no daemon can write", pid, e.locks.waiters[e.writeLock()]),
+		e.Problem("writelock-stopped", fmt.Sprintf("process %d holds the write lock and is stopped (%d processes wait): no daemon can write", pid, e.locks.waiters[e.writeLock()]),
 			fmt.Sprintf("kill -CONT %d, or kill -9 %[1]d: nothing is lost", pid))
 		return
 	}
@@ -129,10 +129,10 @@ func (e *examination) lockHolders() {
 		if e.stopped(pid) {
 			end = fmt.Sprintf("it is stopped: kill -CONT %d, or kill -9 %[1]d", pid)
 		}
-		e.problem("database-locked", fmt.Sprintf("process %d%s holds the write lock of the database: no daemon can write", pid, e.command(pid)),
+		e.Problem("database-locked", fmt.Sprintf("process %d%s holds the write lock of the database: no daemon can write", pid, e.command(pid)),
 			end+"; the daemons go on by themselves, nothing is lost")
 	case said:
-		e.problem("database-locked", "a process that this machine does not show holds the write lock of the database: no daemon can write",
+		e.Problem("database-locked", "a process that this machine does not show holds the write lock of the database: no daemon can write",
 			"run this on the machine itself, not in a container, or look with `fuser -v "+e.sharedMemory()+"`; end what holds it: the daemons go on by themselves, nothing is lost")
 	}
 }
@@ -146,7 +146,7 @@ func (e *examination) saysLocked(name string) bool {
 // noneWrites reports whether daemons run, and none of them has written its heartbeat lately.
 func (e *examination) noneWrites() bool {
 	runs := false
-	for name := range e.rows {
+	for name := range e.in.Daemons {
 		if e.alive(name) {
 			return false
 		}

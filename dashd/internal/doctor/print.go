@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"arizuko/pkg/facts"
 )
 
 // Print writes the report for an operator: one finding a line, its remedy below it.
@@ -31,10 +33,10 @@ func (r Report) PrintJSON(out io.Writer) error {
 	return encoder.Encode(struct {
 		OK bool `json:"ok"`
 		Report
-	}{r.Count(Problem) == 0, r})
+	}{r.Count(facts.Problem) == 0, r})
 }
 
 // Summary is one line with the number of findings.
 func (r Report) Summary() string {
-	return count(r.Count(Problem), "problem", "problems") + ", " + count(r.Count(Warning), "warning", "warnings")
+	return facts.Count(r.Count(facts.Problem), "problem", "problems") + ", " + facts.Count(r.Count(facts.Warning), "warning", "warnings")
 }

@@ -11,6 +11,7 @@ import (
 
 	"arizuko/dashd/internal/checks"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/facts"
 	"arizuko/pkg/msg"
 )
 
@@ -41,7 +42,7 @@ func (e *examination) startChecks(ctx context.Context) (wait func() []check) {
 		group.Go(func() { results[i] = check{name, checks.Run(ctx, path, e.env.of(name, e.Environ))} })
 	}
 	if len(missing) > 0 {
-		e.fact(fmt.Sprintf("not beside dashd, so their own checks did not run: %s. Run `NAME check` where each runs, as in `docker compose exec gated gated check`",
+		e.looked(fmt.Sprintf("not beside dashd, so their own checks did not run: %s. Run `NAME check` where each runs, as in `docker compose exec gated gated check`",
 			strings.Join(missing, ", ")))
 	}
 	return func() []check {
@@ -56,7 +57,7 @@ func (e *examination) programs(all []check) {
 		e.warnings(c)
 		switch {
 		case c.Problem != "":
-			e.problem("check-failed", checkOf(c.name)+" failed: "+c.Problem, "run it by hand: what it waits for may hang")
+			e.Problem("check-failed", facts.CheckCommand(c.name)+" failed: "+c.Problem, "run it by hand: what it waits for may hang")
 		case c.Code != 0:
 			e.checkErrors(c)
 		}
@@ -70,22 +71,16 @@ func (e *examination) warnings(c check) {
 		line = strings.TrimSpace(line)
 		text, is := strings.CutPrefix(line, "warning: ")
 		switch {
-		case !is && !strings.HasPrefix(line, "agents run without"), c.name == "routd", strings.HasPrefix(text, "OPERATORS"), e.has("folder-linked") && strings.Contains(text, " is a symbolic link"):
+		case !is && !strings.HasPrefix(line, "agents run without"), c.name == "routd", strings.HasPrefix(text, "OPERATORS"), e.Has("folder-linked") && strings.Contains(text, " is a symbolic link"):
 		case strings.HasPrefix(text, "strangers can reach"):
-			e.problem("unconfined", text[:cutAt(text, "; ")], strings.TrimPrefix(text[cutAt(text, "; "):], "; "))
+			reached, fix, _ := strings.Cut(text, "; ") // as facts.Unconfined
+			e.Problem("unconfined", reached, fix)
 		case is:
-			e.warn("check", c.name+": "+text, checkOf(c.name)+" and its README say more")
+			e.Warn("check", c.name+": "+text, facts.CheckCommand(c.name)+" and its README say more")
 		default:
-			e.warn("limits", line, "`gated check` and gated's README, Runtimes, say what it needs")
+			e.Warn("limits", line, "`gated check` and gated's README, Runtimes, say what it needs")
 		}
 	}
-}
-
-func cutAt(text, sep string) int {
-	if i := strings.Index(text, sep); i > 0 {
-		return i
-	}
-	return len(text)
 }
 
 func (e *examination) checkErrors(c check) {
@@ -95,19 +90,19 @@ func (e *examination) checkErrors(c check) {
 		switch {
 		case line == "", c.name == "routd" && strings.HasPrefix(line, "route "):
 			continue // reported from the rows
-		case e.has("operators-invalid") && strings.HasPrefix(line, "OPERATORS="):
+		case e.Has("operators-invalid") && strings.HasPrefix(line, "OPERATORS="):
 			continue // known
-		case e.schema && (strings.Contains(line, "migrate up") || strings.Contains(line, "database")), e.has("secret-missing") && strings.HasPrefix(line, "no secret"):
+		case e.schema && (strings.Contains(line, "migrate up") || strings.Contains(line, "database")), e.Has("secret-missing") && strings.HasPrefix(line, "no secret"):
 			continue // known
 		case n == maxCheckLines:
 			return
 		}
 		n++
-		fix := "correct that, then run " + checkOf(c.name) + " until it says ok"
+		fix := "correct that, then run " + facts.CheckCommand(c.name) + " until it says ok"
 		if c.Code == daemon.ExitRefused {
-			e.refused("check", c.name+": "+line, fix)
+			e.Refuse("check", c.name+": "+line, fix)
 		} else {
-			e.problem("check", c.name+": "+line, fix)
+			e.Problem("check", c.name+": "+line, fix)
 		}
 	}
 }

@@ -21,13 +21,13 @@ func (e *examination) server(ctx context.Context, database string) {
 	}
 	file := e.Base.DBPath()
 	if left, err := store.ReadSchema(ctx, file); err == nil && left.Version > 0 && left.Moved == "" {
-		e.warn("database-unused", file+" is not used, since ARIZUKO_DB names a server: what it has was not moved there",
+		e.Warn("database-unused", file+" is not used, since ARIZUKO_DB names a server: what it has was not moved there",
 			"unset ARIZUKO_DB to use it; `migrate copy --to server` moves it to an empty database; remove it if it is not needed")
 	}
 }
 
 func (e *examination) serverSettings(s store.Server) {
-	e.fact(fmt.Sprintf("server: Postgres %s, %d of %d connections", s.Version, s.Connections, s.MaxConnections))
+	e.looked(fmt.Sprintf("server: Postgres %s, %d of %d connections", s.Version, s.Connections, s.MaxConnections))
 	var off []string
 	for name, value := range map[string]string{"fsync": s.Fsync, "full_page_writes": s.FullPageWrites, "synchronous_commit": s.SyncCommit} {
 		if value == "off" {
@@ -36,11 +36,11 @@ func (e *examination) serverSettings(s store.Server) {
 	}
 	if len(off) > 0 {
 		slices.Sort(off)
-		e.warn("server-durability", "the server does not wait for its disk ("+strings.Join(off, ", ")+" off): a crash of its machine may lose messages that were confirmed, or the database",
+		e.Warn("server-durability", "the server does not wait for its disk ("+strings.Join(off, ", ")+" off): a crash of its machine may lose messages that were confirmed, or the database",
 			"set them on in postgresql.conf, and for the role and the database")
 	}
 	if 10*s.Connections >= 9*s.MaxConnections {
-		e.warn("server-connections", fmt.Sprintf("the server has %d of at most %d connections: soon a daemon cannot connect", s.Connections, s.MaxConnections),
+		e.Warn("server-connections", fmt.Sprintf("the server has %d of at most %d connections: soon a daemon cannot connect", s.Connections, s.MaxConnections),
 			"raise max_connections in postgresql.conf; a daemon holds up to 7")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/config"
+	"arizuko/pkg/facts"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 )
@@ -50,7 +51,7 @@ func TestExamine_FileBesideAServer_IsFound(t *testing.T) {
 	x.onServer()
 	x.sql(`DELETE FROM cursors WHERE daemon = 'migrate'`)
 	report := Examine(t.Context(), x.cfg)
-	if len(report.Findings) != 2 || report.Findings[1].ID != "database-unused" && report.Findings[0].ID != "database-unused" {
+	if len(report.Findings) != 2 || report.Findings[1].Kind != "database-unused" && report.Findings[0].Kind != "database-unused" {
 		t.Errorf("%+v", report.Findings)
 	}
 	if !strings.Contains(strings.Join(report.Facts, "\n"), "server: Postgres ") {
@@ -69,8 +70,8 @@ func TestExamine_ServerSettings_Warn(t *testing.T) {
 		s, e := good, &examination{redact: config.NewRedactor()}
 		change(&s)
 		e.serverSettings(s)
-		found := e.report.Findings
-		if (want == "") != (len(found) == 0) || len(found) > 1 || want != "" && (!strings.Contains(found[0].Text, want) || found[0].Level != Warning) {
+		found := e.Found
+		if (want == "") != (len(found) == 0) || len(found) > 1 || want != "" && (!strings.Contains(found[0].Text, want) || found[0].Level != facts.Warning) {
 			t.Errorf("want %q, found %+v", want, found)
 		}
 	}

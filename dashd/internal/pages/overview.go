@@ -1,12 +1,15 @@
 package pages
 
-import "fmt"
+import (
+	"fmt"
+
+	"arizuko/pkg/facts"
+)
 
 // Overview is the state of the instance. Times are unix ms, 0 for never.
 type Overview struct {
 	Daemons  []DaemonLine
 	Machines []MachineLine // the processes of an instance that has several machines
-	Unheld   []string      // what to do where no process works of a daemon
 	Routes   []string      // what routd says about routes and groups: rows that match nothing, groups that strangers reach
 	Running  Turns
 	Queued   Turns
@@ -15,7 +18,7 @@ type Overview struct {
 	Pending  int         // requests of chats that wait for an operator
 	Steps    *Steps      // nil once a chat of a platform is connected
 	// Attention is what is wrong, problems first; Unlisted is how much more there is.
-	Attention []Attention
+	Attention []facts.Fact
 	Unlisted  int
 	Minutes   Minutes
 	Now       int64
@@ -27,13 +30,6 @@ type DaemonLine struct {
 	OK                                bool
 	HeartbeatAt                       int64
 	LastEventAt, LastProbeAt          int64
-}
-
-// Attention is one thing that is wrong, what to do about it, and the page to do it on.
-type Attention struct {
-	Text, Fix string
-	Bad       bool // something does not work
-	Page      Link // without a path if there is none
 }
 
 // MachineLine is a process of an instance that has several machines. Does says what it does of what its daemon does; Quiet and

@@ -1,6 +1,9 @@
 package pages_test
 
-import "arizuko/dashd/internal/pages"
+import (
+	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/facts"
+)
 
 func overviewSamples() []sample {
 	state := func(name string, data func(now int64) any) sample {
@@ -26,10 +29,10 @@ func hostileOverview(text string) any {
 		Requests: []pages.RequestLine{hostileRequest(text)},
 	}
 	return pages.Overview{
-		Pending: 1, Steps: steps, Attention: []pages.Attention{{Text: text, Fix: text, Bad: true, Page: pages.Link{Path: text, Text: text}}}, Unlisted: 2,
+		Pending: 1, Steps: steps, Attention: []facts.Fact{{Text: text, Fix: text, Level: facts.Problem, Page: facts.Page{Path: text, Text: text}}, {Text: text, Page: facts.Page{Path: text, Text: text, Fix: text}}}, Unlisted: 2,
 		Daemons: []pages.DaemonLine{{Name: text, Connection: text, Detail: text, Version: text}}, Routes: []string{text},
-		Machines: []pages.MachineLine{{Daemon: text, Does: text, Place: text, Addr: text, Version: text, Note: text, Bad: true}}, Unheld: []string{text},
-		Running: pages.Turns{Count: 1, Lines: turn}, Queued: pages.Turns{Count: 52, Lines: turn}, Waiting: waiting, Unsent: waiting, Now: 10,
+		Machines: []pages.MachineLine{{Daemon: text, Does: text, Place: text, Addr: text, Version: text, Note: text, Bad: true}},
+		Running:  pages.Turns{Count: 1, Lines: turn}, Queued: pages.Turns{Count: 52, Lines: turn}, Waiting: waiting, Unsent: waiting, Now: 10,
 	}
 }
 
@@ -61,9 +64,9 @@ func sampleFacts(now int64) pages.Overview {
 			"route 7 (platform=telegram) lets any user reach group main; direct messages of all of them share its sessions: " +
 				"match a sender or a room, or set access in the group's config",
 		},
-		Attention: []pages.Attention{
-			{Text: "teled cannot log in: getMe: 401 Unauthorized: the token is not known", Fix: "set TELEGRAM_BOT_TOKEN to the current token, run `teled check`, and restart teled", Bad: true},
-			{Text: "2 turns failed within a day, the last (409, of acme/eng): exit status 1", Fix: "once the cause is gone, try it again: `gated retry 409`", Page: pages.Link{Path: "/turns?state=failed", Text: "Failed turns"}},
+		Attention: []facts.Fact{
+			{Text: "teled cannot log in: getMe: 401 Unauthorized: the token is not known", Fix: "set TELEGRAM_BOT_TOKEN to the current token, run `teled check`, and restart teled", Level: facts.Problem},
+			{Text: "2 turns failed within a day, the last (409, of acme/eng): exit status 1", Page: facts.Page{Path: "/turns?state=failed", Text: "Failed turns", Fix: "once the cause is gone, try them again there"}},
 		},
 		Unlisted: 3,
 		Minutes:  sampleMinutes(),
@@ -97,7 +100,8 @@ func sampleMachines(now int64) pages.Overview {
 		line("teled", "works", "machine3", "10.0.0.13:8091", 86_400_000, 40_000),
 	}
 	o.Machines[1].Bad, o.Machines[1].Note = true, "agents cannot be started: the Docker engine does not answer"
-	o.Unheld = []string{"teled: the lease of the process on machine3:/var/lib/arizuko ended 28 s ago, and no other took over: look at its log there, or start teled on another machine."}
+	o.Attention[0] = facts.Fact{Level: facts.Problem, Text: "teled does not run: its last heartbeat was 40 s ago",
+		Fix: "the lease of its process on machine3:/var/lib/arizuko ended 28 s ago, and no other took over: look at its log there, or start teled on another machine"}
 	return o
 }
 

@@ -18,7 +18,7 @@ func TestHTTP_JSON_Exact(t *testing.T) {
 	r.answered(web, "s-1", minute)
 	r.turn(web, second)
 	for query, want := range map[string]string{
-		"": `{"text":"Running turns: none\nQueue: 1 turn, the oldest for 1 s\n1 message has waited to be sent for 1 min.\nHealthy: gated",` +
+		"": `{"text":"Running turns: none\nQueue: 1 turn, the oldest for 1 s\n1 message has waited to be sent for 60 s.\nHealthy: gated",` +
 			`"group":null,"topic":"","session":null,"engaged_until":null,"queue_place":null,"waiting":0,` +
 			`"daemons":[{"name":"gated","connection":"connected","ok":true,"heartbeat_at":1699999999000}]}`,
 		"?chat_jid=web:main&thread_id=": `{"text":"Group: main\nTopic: the default one\nSession: continues with the next message\n` +

@@ -35,13 +35,13 @@ func (r *fixture) facts() Facts {
 func TestMachines_OneMachine_AreNotListed(t *testing.T) {
 	r := newFixture(t)
 	r.healthy()
-	if f := r.facts(); f.Machines != nil || f.Unheld != nil {
-		t.Errorf("a file: %+v, %q", f.Machines, f.Unheld)
+	if f := r.facts(); f.Machines != nil {
+		t.Errorf("a file: %+v", f.Machines)
 	}
 	r.process("gated", "host1", true)
 	r.process("teled", "host1", true)
-	if f := r.facts(); f.Machines != nil || f.Unheld != nil {
-		t.Errorf("one machine on a server: %+v, %q", f.Machines, f.Unheld)
+	if f := r.facts(); f.Machines != nil {
+		t.Errorf("one machine on a server: %+v", f.Machines)
 	}
 }
 
@@ -97,33 +97,5 @@ func TestDaemons_OtherGatedDegraded_IsAProblem(t *testing.T) {
 		if d.Name == "gated" && d.Detail != "as @bot; on host2: no engine" {
 			t.Errorf("both: %+v", d)
 		}
-	}
-}
-
-func TestMachines_NoneWorks_SaysWhichProcessToLookAt(t *testing.T) {
-	for name, tt := range map[string]struct {
-		seed func(r *fixture)
-		want string
-	}{
-		"its lease ended": {func(r *fixture) {
-			id := r.process("teled", "host1", true)
-			r.sql(`UPDATE processes SET until = until - 132000 WHERE id = ?`, id)
-		}, "teled: the lease of the process on host1 ended 2 min ago, and no other took over: look at its log there, or start teled on another machine."},
-		"it hangs":      {func(r *fixture) { r.process("teled", "host1", true) }, "teled on host1 renews its lease and reports nothing: look at its log."},
-		"standbys":      {func(r *fixture) { r.process("teled", "host2", false) }, "teled: no process has the lease; those on host2 should take it within seconds: look at their logs."},
-		"on no machine": {func(*fixture) {}, "teled runs on no machine: start it on one of those that others run on: host1, host3."},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newFixture(t)
-			r.healthy()
-			r.process("gated", "host1", true)
-			r.process("gated", "host3", false)
-			r.beat("teled", daemon.Connected, 3*minute)
-			r.beat("slakd", daemon.Stopped, 3*minute) // on purpose
-			tt.seed(r)
-			if diff := cmp.Diff([]string{tt.want}, r.facts().Unheld); diff != "" {
-				t.Error(diff)
-			}
-		})
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
+	"arizuko/pkg/cli"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/facts"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/pkg/why"
 )
 
 const (
@@ -45,7 +45,7 @@ func (c *chat) text() string {
 		lines = append(lines, "Now: "+c.work.text(c.now))
 	}
 	if c.spent != nil {
-		line := fmt.Sprintf("Spent today by %s: $%.2f", plain(c.group), c.spent.today)
+		line := fmt.Sprintf("Spent today by %s: $%.2f", cli.PrintableLine(c.group), c.spent.today)
 		if c.spent.turn > 0 {
 			line += fmt.Sprintf(", by the turn at work: $%.2f", c.spent.turn)
 		}
@@ -56,7 +56,7 @@ func (c *chat) text() string {
 	}
 	if c.engaged.Until != 0 {
 		lines = append(lines, fmt.Sprintf("Engaged: %s answers everything here for another %s.",
-			plain(c.engaged.Folder), span(ago(c.engaged.Until, c.now))))
+			cli.PrintableLine(c.engaged.Folder), facts.Span(c.engaged.Until-c.now)))
 	}
 	if c.group == "" {
 		return join(lines, "")
@@ -68,9 +68,9 @@ func (c *chat) text() string {
 func (c *chat) identity() []string {
 	switch {
 	case c.request != nil && c.request.Noted():
-		return []string{"Group: none yet. Request " + plain(c.request.Code) + " is approved: the chat is connected as soon as routd answers."}
+		return []string{"Group: none yet. Request " + cli.PrintableLine(c.request.Code) + " is approved: the chat is connected as soon as routd answers."}
 	case c.request != nil:
-		return []string{"Group: none yet. Request " + plain(c.request.Code) + " waits for an operator to approve it."}
+		return []string{"Group: none yet. Request " + cli.PrintableLine(c.request.Code) + " waits for an operator to approve it."}
 	case c.group == "" && !c.current:
 		return []string{"Group: not known"}
 	case c.group == "":
@@ -87,8 +87,8 @@ func (c *chat) identity() []string {
 		session = "none yet, the next message starts one"
 	}
 	return []string{
-		"Group: " + plain(c.group) + pinned(c.info.StickyGroup == c.group),
-		"Topic: " + plain(topic) + pinned(c.info.StickyTopic != ""),
+		"Group: " + cli.PrintableLine(c.group) + pinned(c.info.StickyGroup == c.group),
+		"Topic: " + cli.PrintableLine(topic) + pinned(c.info.StickyTopic != ""),
 		"Session: " + session,
 	}
 }
@@ -98,7 +98,7 @@ func (c *chat) advice() string {
 	if c.group != "" || !c.current || c.request != nil {
 		return ""
 	}
-	return "To connect it to a group: " + why.ConnectCommand(c.ChatJID)
+	return "To connect it to a group: " + facts.ConnectCommand(c.ChatJID)
 }
 
 func pinned(is bool) string {
@@ -117,9 +117,9 @@ func (w work) text(now int64) string {
 	case *w.place == 0 && w.begun == 0:
 		text = "working on it"
 	case *w.place == 0:
-		text = "working on it for " + span(ago(now, w.begun))
+		text = "working on it for " + facts.Span(now-w.begun)
 	case w.retryAt != 0:
-		text = w.waiting() + " in " + span(ago(w.retryAt, now))
+		text = w.waiting() + " in " + facts.Span(w.retryAt-now)
 	case *w.place == 1:
 		text = "next in the queue"
 	default:
@@ -165,27 +165,27 @@ func (f Facts) text() string {
 	running, queue := "none", "empty"
 	if f.RunningCount > 0 {
 		since := cmp.Or(f.Running[0].StartedAt, f.Running[0].CreatedAt)
-		running = strconv.Itoa(f.RunningCount) + ", the oldest for " + span(ago(f.Now, since))
+		running = strconv.Itoa(f.RunningCount) + ", the oldest for " + facts.Span(f.Now-since)
 	}
 	if f.QueuedCount > 0 {
-		queue = count(f.QueuedCount, "turn") + ", the oldest for " + span(ago(f.Now, f.Queued[0].CreatedAt))
+		queue = facts.Count(f.QueuedCount, "turn", "turns") + ", the oldest for " + facts.Span(f.Now-f.Queued[0].CreatedAt)
 	}
 	lines = append(lines, "Running turns: "+running, "Queue: "+queue)
 	return join(append(lines, onTime...), healthy(f.Daemons, true))
 }
 
-// unwritten returns how long no daemon has written a heartbeat, though dashd, which is asked, runs; 0 if one has.
-func unwritten(daemons []Daemon, now int64) (age time.Duration) {
+// unwritten returns how long, in ms, no daemon has written a heartbeat, though dashd, which is asked, runs; 0 if one has.
+func unwritten(daemons []Daemon, now int64) (age int64) {
 	asked := false
 	for _, d := range daemons {
 		if d.Connection == daemon.Stopped {
 			continue
 		}
-		if !d.silent(now) {
+		if !d.silent {
 			return 0
 		}
 		asked = asked || d.Name == "dashd"
-		if since := ago(now, d.HeartbeatAt); age == 0 || since < age {
+		if since := now - d.HeartbeatAt; age == 0 || since < age {
 			age = since
 		}
 	}
@@ -199,15 +199,15 @@ func unwritten(daemons []Daemon, now int64) (age time.Duration) {
 func problems(daemons []Daemon, now int64) (lines []string) {
 	more, stuck := 0, unwritten(daemons, now)
 	if stuck > 0 {
-		lines = append(lines, "No daemon has written to the database for "+span(stuck)+": `dashd doctor` names what keeps it locked, or what else is wrong.")
+		lines = append(lines, "No daemon has written to the database for "+facts.Span(stuck)+": `dashd doctor` names what keeps it locked, or what else is wrong.")
 	}
 	for _, d := range daemons {
 		switch {
-		case d.OK, stuck > 0 && d.silent(now):
+		case d.OK, stuck > 0 && d.silent:
 		case len(lines) == maxProblems:
 			more++
 		default:
-			lines = append(lines, plain(d.Name)+" "+d.problem(now)+".")
+			lines = append(lines, cli.PrintableLine(d.Name)+" "+d.trouble+".")
 		}
 	}
 	if more > 0 {
@@ -216,29 +216,12 @@ func problems(daemons []Daemon, now int64) (lines []string) {
 	return lines
 }
 
-func (d Daemon) problem(now int64) string {
-	age := span(ago(now, d.HeartbeatAt))
-	switch {
-	case d.silent(now):
-		return "is gone: no heartbeat for " + age
-	case d.Connection == daemon.Stopped:
-		return "was stopped " + age + " ago"
-	case d.Connection == daemon.BadCredentials:
-		return "cannot log in: its platform refuses the credentials"
-	case d.Connection == daemon.Degraded && d.Name == "gated":
-		return "cannot answer some messages: the dashboard says why"
-	case d.Connection == daemon.Degraded:
-		return "has a bad connection to its platform"
-	}
-	return "is still connecting"
-}
-
 // healthy names the daemons that are healthy, "" for none. routd has answered, or is none of them.
 func healthy(daemons []Daemon, routd bool) string {
 	var names []string
 	for _, d := range daemons {
 		if d.OK && (routd || d.Name != "routd") {
-			names = append(names, plain(d.Name))
+			names = append(names, cli.PrintableLine(d.Name))
 		}
 	}
 	if names == nil {
@@ -248,12 +231,12 @@ func healthy(daemons []Daemon, routd bool) string {
 }
 
 func isLate(w store.Waiting, now int64) bool {
-	return w.Rows > 0 && ago(now, w.Since) > maxWaiting
+	return w.Rows > 0 && now-w.Since > maxWaiting.Milliseconds()
 }
 
 // waits words how many rows wait and how long, "" for none.
 func waits(w store.Waiting, what string, now int64) string {
-	age := span(ago(now, w.Since))
+	age := facts.Span(now - w.Since)
 	switch w.Rows {
 	case 0:
 		return ""
@@ -261,13 +244,6 @@ func waits(w store.Waiting, what string, now int64) string {
 		return fmt.Sprintf("1 message has waited %s for %s.", what, age)
 	}
 	return fmt.Sprintf("%d messages wait %s, the oldest for %s.", w.Rows, what, age)
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func ordinal(n int) string {
@@ -283,29 +259,6 @@ func ordinal(n int) string {
 		}
 	}
 	return fmt.Sprint(n, suffix)
-}
-
-// span words a duration in its largest unit.
-func span(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	}
-	return fmt.Sprintf("%d days", d/(24*time.Hour))
-}
-
-// plain makes text from the database one line without control characters.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text)
 }
 
 // join joins lines, leaving out a last one that is empty.

@@ -1,11 +1,11 @@
 package agents
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
-	"time"
+
+	"arizuko/pkg/facts"
 )
 
 // problems are what keeps agents from answering, for operators: the machine, and
@@ -71,11 +71,10 @@ func (p *problems) change(fn func()) {
 	var all []string
 	for _, runtime := range slices.Sorted(maps.Keys(p.machines)) {
 		m := p.machines[runtime]
-		all = append(all, fmt.Sprintf("no agent can be started as %s since %s, messages wait: %s",
-			runtime, time.UnixMilli(m.since).Format(time.DateTime), m.problem))
+		all = append(all, facts.NoAgents(runtime, m.problem, m.since))
 	}
 	for _, folder := range slices.Sorted(maps.Keys(p.groups)) {
-		all = append(all, fmt.Sprintf("turns of group %s fail alike, one a minute is tried: %s", folder, p.groups[folder]))
+		all = append(all, facts.GroupFails(folder, p.groups[folder]))
 	}
 	p.report(all)
 }

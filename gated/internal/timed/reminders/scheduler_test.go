@@ -398,7 +398,7 @@ func TestScheduler_Overdue_Named(t *testing.T) {
 	h.daily()
 	for _, tc := range []struct{ clock, want string }{
 		{"2026-11-23T08:31:59Z", ""},
-		{"2026-11-23T08:40:00Z", "reminder 1 of main in telegram:-1 is overdue for 10m0s: the log says why; `gated reminders cancel 1` ends it"},
+		{"2026-11-23T08:40:00Z", "reminder 1 of main in telegram:-1 is overdue for 10 min: look at gated's log and restart gated; `gated reminders cancel 1` ends the first"},
 	} {
 		h.now = instant(t, tc.clock)
 		problems, err := h.s.overdue(t.Context())

@@ -1,0 +1,50 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/facts"
+)
+
+// An examination that hangs delays pages a little; they show what the last one has found.
+func TestFindings_HungExamination_HoldsNoPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failure error
+		hang := make(chan struct{})
+		c := &Console{Config: Config{Now: time.Now, Examine: func(context.Context) ([]facts.Fact, error) {
+			<-hang
+			return []facts.Fact{{Text: "late"}}, failure
+		}}}
+		old := []facts.Fact{{Text: "what needs attention takes long to find out: this list is not up to date", Fix: "`dashd doctor` on the server shows why"}}
+		list := []facts.Fact{{Text: "late"}}
+		read := func(what string, took time.Duration, want []facts.Fact, wantErr error) {
+			t.Helper()
+			began := time.Now()
+			got, err := c.findings.read(t.Context(), c)
+			if diff := cmp.Diff(want, got); diff != "" || !errors.Is(err, wantErr) || time.Since(began) != took {
+				t.Errorf("%s: %v after %s, want %s (-want +got):\n%s", what, err, time.Since(began), took, diff)
+			}
+		}
+		read("nothing is known", askTimeout, old, nil)
+		close(hang)
+		synctest.Wait()
+		read("it was found meanwhile", 0, list, nil)
+		<-time.After(findingsLife)
+		hang = make(chan struct{})
+		read("it hangs again", findingsWait, list, nil)
+		<-time.After(maxFindingsAge)
+		read("for long", findingsWait, append(old, list...), nil)
+		failure = errors.New("unreadable")
+		close(hang)
+		synctest.Wait()
+		read("the database is unreadable", 0, nil, failure)
+		failure = nil
+		read("and readable again", 0, list, nil)
+	})
+}

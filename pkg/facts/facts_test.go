@@ -1,0 +1,140 @@
+package facts
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	now    = int64(1_800_000_000_000) // unix ms
+	minute = 60_000
+)
+
+func row(name string, c daemon.Connection, age int64) *Daemon {
+	return &Daemon{Daemon: store.Daemon{Name: name, Version: "v1", StartedAt: now - 60*minute, Connection: string(c), HeartbeatAt: now - age}}
+}
+
+func detailed(d *Daemon, detail string, others ...store.Process) *Daemon {
+	d.Detail, d.Processes = detail, others
+	return d
+}
+
+// What is said of a daemon to anyone, and to operators.
+func TestDaemon_EachState_Worded(t *testing.T) {
+	t.Parallel()
+	noAgents, fails := NoAgents("docker", "no engine", 0), GroupFails("main", "exit 1")
+	const bad, down = "has a bad connection to its platform", "cannot answer some messages: the dashboard says why"
+	for _, tt := range []struct {
+		d       *Daemon
+		trouble string
+		fact    string // level, kind and text, "" for none
+		fix     string // a part of the remedy
+	}{
+		{nil, "has never run with this data folder", "", ""},
+		{row("teled", daemon.Connected, 0), "", "", ""},
+		{row("gated", daemon.Connected, 14_999), "", "", ""},
+		{row("gated", daemon.Connected, 15_000), "does not run: its last heartbeat was 15 s ago", "", ""},
+		{row("gated", daemon.Stopped, 3*minute), "was stopped 3 min ago", "", ""},
+		{row("gated", daemon.Connected, -minute), "", "problem clock-heartbeat gated's heartbeat is 60 s in the future", "timedatectl"},
+		{detailed(row("teled", daemon.BadCredentials, 0), "401\nno"), "cannot log in: its platform refuses the credentials",
+			"problem credentials teled cannot log in: 401; no", "set TELEGRAM_BOT_TOKEN to the current token, run `teled check`, and restart teled"},
+		{row("teled", daemon.Degraded, 0), bad, "problem connection teled " + bad + ": its log says why", "`teled check`"},
+		{detailed(row("teled", daemon.Degraded, 0), "a webhook is set"), bad, "problem webhook teled " + bad + ": a webhook is set", "deleteWebhook"},
+		{detailed(row("teled", daemon.Degraded, 0), "another program reads"), bad, "problem poller teled " + bad + ": another program reads", "one token, one poller"},
+		{detailed(row("teled+work", daemon.Connected, 0), "a rival"), "", "problem competing teled+work is not alone: a rival", "one token, one program"},
+		{detailed(row("slakd", daemon.Connected, 0), "a rival"), "", "problem competing slakd is not alone: a rival", "one token, one program"},
+		{detailed(row("discd", daemon.Connected, 0), "a rival"), "", "warning competing discd is not alone: a rival", "one token, one program"},
+		{detailed(row("routd", daemon.Connected, 0), "route 1 is open"), "", "", ""},
+		{row("teled", daemon.Connecting, 0), "is still connecting", "problem connecting teled started 60 min ago and has not connected to its platform yet", "`teled check`"},
+		{detailed(row("gated", daemon.Degraded, 0), noAgents+"; "+fails), down, "problem agents " + noAgents, "`gated check`"},
+		{detailed(row("gated", daemon.Degraded, 0), fails), down, "", ""},
+		{detailed(row("gated", daemon.Connected, 0), "as ever", store.Process{Place: "host2", Connection: "degraded", Detail: fails},
+			store.Process{Place: "host3", Connection: "degraded", Detail: "no engine"}), down, "problem agents on host3: no engine", "`gated check`"},
+	} {
+		if got := tt.d.Trouble(now); got != tt.trouble {
+			t.Errorf("%+v: trouble %q, want %q", tt.d, got, tt.trouble)
+		}
+		if tt.d == nil {
+			continue
+		}
+		var got, fix string
+		for _, f := range tt.d.Platform(now) {
+			got, fix = got+fmt.Sprintf("%s %s %s", f.Level, f.Kind, f.Text), f.Fix
+		}
+		if got != tt.fact || !strings.Contains(fix, tt.fix) {
+			t.Errorf("%+v: %q, %q, want %q, %q", tt.d, got, fix, tt.fact, tt.fix)
+		}
+	}
+}
+
+func TestDaemons_MissingAndVersions(t *testing.T) {
+	t.Parallel()
+	all := Daemons{"gated": row("gated", daemon.Degraded, 0), "routd": row("routd", daemon.Connected, minute)}
+	if name, trouble := all.Missing(now, Deciders()...); name != "routd" || trouble != "routd does not run: its last heartbeat was 60 s ago" {
+		t.Errorf("%s: %s", name, trouble)
+	}
+	if name, _ := all.Missing(now, "gated"); name != "" {
+		t.Errorf("%s is missing", name)
+	}
+	var l List
+	if all.Versions(now, &l); l.Found != nil {
+		t.Errorf("of one version: %+v", l.Found)
+	}
+	all["teled"] = row("teled", daemon.Connecting, 0)
+	all["teled"].Version = "v2"
+	if all.Versions(now, &l); len(l.Found) != 1 || !strings.Contains(l.Found[0].Text, "(v1: gated; v2: teled)") {
+		t.Errorf("%+v", l.Found)
+	}
+}
+
+func TestDaemons_Start_NamesTheProcessToLookAt(t *testing.T) {
+	t.Parallel()
+	others := []store.Process{{Daemon: "gated", Place: "host3"}, {Daemon: "gated", Place: "host1", Holds: "gated"}}
+	for want, own := range map[string][]store.Process{
+		"start it on one of the machines that others run on: host1, host3":                           nil,
+		"no process has its lease; those on host2 should take it within seconds: look at their logs": {{Daemon: "teled", Place: "host2"}},
+		"its process on host1 renews its lease and reports nothing: look at its log":                 {{Daemon: "teled", Place: "host1", Holds: "teled", Now: 1, Until: 2}},
+		"the lease of its process on host1 ended 2 min ago, and no other took over: look at its log there, or start teled on another machine": {
+			{Daemon: "teled", Place: "host1", Holds: "teled", Now: 2 * minute}},
+	} {
+		all := Daemons{"gated": detailed(row("gated", daemon.Connected, 0), "", others...), "teled": detailed(row("teled", daemon.Connected, minute), "", own...)}
+		if got := all.Start("teled"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A reader of the dashboard is told what its page can do, not a command.
+func TestFacts_WithAPageThatFixes_NameNoCommandThere(t *testing.T) {
+	t.Parallel()
+	in := &finder{Instance: &Instance{Now: now, MaxAgents: 5}}
+	in.queue(nil, []*msg.Turn{{ID: 7, Folder: "main", NotBefore: now + 48*60*minute}}, 1)
+	found := append(in.Found, row("teled", daemon.BadCredentials, 0).Platform(now)...)
+	var pages []string
+	for _, f := range found {
+		if pages = append(pages, f.Page.Path); f.Page.Fix == "" || strings.Contains(f.Page.Fix, "`") {
+			t.Errorf("%s: %q", f.Kind, f.Page.Fix)
+		}
+	}
+	if diff := cmp.Diff([]string{"/turns/7", "/connect/teled"}, pages); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSpan_RoundsDownToUnit(t *testing.T) {
+	t.Parallel()
+	for ms, want := range map[int64]string{
+		-5: "0 s", 119_999: "119 s", 2 * minute: "2 min", 120*minute - 1: "119 min", 47 * 60 * minute: "47 h", 48 * 60 * minute: "2 days",
+	} {
+		if got := Span(ms); got != want {
+			t.Errorf("%d ms: %s, want %s", ms, got, want)
+		}
+	}
+}

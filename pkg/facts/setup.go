@@ -1,0 +1,76 @@
+package facts
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"arizuko/pkg/config"
+	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/routecheck"
+)
+
+const operatorsFix = "set OPERATORS=telegram:123,slack:U0AB for gated and onbod: the ids of those who may approve chats (send /chatid to the bot in a direct chat)"
+
+// NoOperators adds that OPERATORS is empty.
+func (l *List) NoOperators() {
+	l.Warn("operators-empty",
+		"OPERATORS is not set in this environment: requests are decided on the dashboard and by `onbod approve` alone, and no operator is notified", operatorsFix)
+}
+
+// InvalidOperators adds the entries of OPERATORS that are no user's id.
+func (l *List) InvalidOperators(entries []string) {
+	for _, entry := range entries {
+		if reason := config.OperatorProblem(entry); reason != "" {
+			l.Refuse("operators-invalid", "OPERATORS: "+entry+" "+reason+": this operator can decide nothing", operatorsFix)
+		}
+	}
+}
+
+// Unconfined adds the groups that strangers can reach and whose agents nothing confines. runtime is how a group's agent is run,
+// "" where none is or that is not known.
+func (l *List) Unconfined(routes []msg.Route, groups []msg.Group, runtime func(msg.Group) groupconfig.Runtime) {
+	runtimes := map[string]groupconfig.Runtime{}
+	for _, g := range groups {
+		runtimes[g.Folder] = runtime(g)
+	}
+	reached := routecheck.Reached(routecheck.Openings(routes, groups), groups)
+	for _, folder := range slices.Sorted(maps.Keys(reached)) {
+		if runtimes[folder] != groupconfig.Process {
+			continue
+		}
+		by := fmt.Sprintf("route %d", reached[folder].Route)
+		if from := reached[folder].Folder; from != folder {
+			by += " and @name from " + from
+		}
+		l.Problem("unconfined",
+			fmt.Sprintf("strangers can reach group %s (by %s), whose agent runs as process: nothing confines what they talk it into", folder, by),
+			"use AGENT_SANDBOX=bwrap or AGENT_RUNTIME=docker, or close the group: see `routd check`")
+	}
+}
+
+// Unrouted says what an operator can do about a row that no route has taken.
+func Unrouted(m *msg.Message) string {
+	return fmt.Sprintf("row %d went nowhere. To connect its chat to a group: `%s`; to see which routes fit the row: `routd routes test --chat %s --verb %s --sender %s`",
+		m.ID, ConnectCommand(m.ChatJID), word(m.ChatJID, "CHAT"), word(cmp.Or(m.Verb, msg.VerbMessage), "VERB"), word(m.Sender, "SENDER"))
+}
+
+// ConnectCommand is the command that connects a chat to a group.
+func ConnectCommand(jid string) string {
+	return fmt.Sprintf("routd routes add --match 'chat_jid=%s' --target GROUP", word(jid, "CHAT"))
+}
+
+// word is a value that stands in a command, or in a route's match, for itself; instead of any other one a placeholder is printed:
+// operators copy commands, and addresses and ids come from platforms.
+func word(value, placeholder string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(":+-_./@", r)
+	}
+	if value == "" || value[0] == '-' || strings.ContainsFunc(value, func(r rune) bool { return !plain(r) }) {
+		return placeholder
+	}
+	return value
+}
