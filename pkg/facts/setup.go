@@ -2,6 +2,7 @@ package facts
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,14 +12,32 @@ import (
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routecheck"
+	"arizuko/pkg/store"
 )
 
-const operatorsFix = "set OPERATORS=telegram:123,slack:U0AB for gated and onbod: the ids of those who may approve chats (send /chatid to the bot in a direct chat)"
+const (
+	operatorsFix = "set OPERATORS=telegram:123,slack:U0AB for gated, onbod, routd and dashd: the ids of those who may approve chats " +
+		"(send /chatid to the bot in a direct chat)"
+	makeCode = "press Make a code and write it to the bot in a direct chat, which needs no restart"
+)
 
-// NoOperators adds that OPERATORS is empty.
+// NoOperators adds that no user of a platform is an operator.
 func (l *List) NoOperators() {
 	l.Warn("operators-empty",
-		"OPERATORS is not set in this environment: requests are decided on the dashboard and by `onbod approve` alone, and no operator is notified", operatorsFix)
+		"no user of a platform is an operator: requests are decided on the dashboard and by `onbod approve` alone, and no operator is notified",
+		"on the dashboard's page Access "+makeCode+"; or "+operatorsFix).on("/access#operators", "Operators", makeCode)
+}
+
+// Operators are whom OPERATORS names, and who became one by a code.
+func Operators(ctx context.Context, rows store.Reader, environment []string) (senders []string, err error) {
+	for _, operator := range environment {
+		senders = append(senders, strings.TrimSpace(operator))
+	}
+	made, err := rows.MadeOperators(ctx)
+	for _, o := range made {
+		senders = append(senders, o.Sender)
+	}
+	return senders, err
 }
 
 // InvalidOperators adds the entries of OPERATORS that are no user's id.

@@ -131,8 +131,12 @@ func (f *finder) requests(ctx context.Context) error {
 		return err
 	}
 	fix := "decide it: " + DecideRequest(code)
-	if len(f.Operators) == 0 {
-		fix += "; OPERATORS is empty here, so perhaps no operator was notified"
+	operators, err := Operators(ctx, f.Rows, f.Operators)
+	if err != nil {
+		return err
+	}
+	if len(operators) == 0 {
+		fix += "; no user of a platform is an operator, so none was notified"
 	}
 	f.Warn("requests", fmt.Sprintf("%s for an operator, the oldest (%s, of %s) for %s",
 		Count(pending.Rows, "request of a chat waits", "requests of chats wait"), code, pending.ChatJID, Span(f.Now-pending.Since)), fix).on(path, page, do)

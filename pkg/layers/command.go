@@ -67,7 +67,8 @@ func ReservedTopic(text string) bool {
 func HelpText(chatJID string, operator bool) string {
 	var b strings.Builder
 	for _, c := range gatewayCommands {
-		if c.Audience == msg.ForOperators && !operator {
+		if c.Audience == msg.ForOperators && !operator ||
+			c.Name == msg.CommandOperator && (operator || msg.KindOfJID(chatJID) != msg.ChatDM) {
 			continue
 		}
 		b.WriteString(msg.CommandIn(chatJID, c.Name))

@@ -30,6 +30,7 @@ func TestParseCommand(t *testing.T) {
 		{"/help", "telegram", plain("help", msg.ForAnyone, "")},
 		{"/approve ABCD-1234 acme/eng", "telegram", plain("approve", msg.ForOperators, "ABCD-1234 acme/eng")},
 		{"/reject ABCD-1234 not now,\nlater", "telegram", plain("reject", msg.ForOperators, "ABCD-1234 not now,\nlater")},
+		{"/operator ABCD-EFGH-2345", "telegram", plain("operator", msg.ForAnyone, "ABCD-EFGH-2345")},
 		{"!why 812", "slack", plain("why", msg.ForOperators, "812")},
 		{" \n/PiNg \t", "telegram", plain("ping", msg.ForAnyone, "")},
 		{"/ping #deploy x", "telegram", plain("ping", msg.ForAnyone, "#deploy x")},
@@ -107,8 +108,12 @@ func TestHelpText(t *testing.T) {
 /reject CODE [reason]: reject a chat (operators)
 /why [MESSAGE]: as a reply: what became of that message (operators)`
 	for who, want := range map[bool]string{false: member, true: member + operator} {
+		direct := want
+		if !who {
+			direct += "\n/operator CODE: become an operator, with a code from the dashboard"
+		}
 		for chat, want := range map[string]string{
-			"telegram:42": want, "web:main": want, "slack+work:C1": strings.ReplaceAll("\n"+want, "\n/", "\n!")[1:],
+			"telegram:42": direct, "telegram:-42": want, "web:main": want, "slack+work:C1": strings.ReplaceAll("\n"+want, "\n/", "\n!")[1:],
 		} {
 			if diff := cmp.Diff(want, HelpText(chat, who)); diff != "" {
 				t.Errorf("help in %s, operator %v (-want +got):\n%s", chat, who, diff)

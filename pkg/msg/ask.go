@@ -53,6 +53,12 @@ type Who struct {
 	Label    string   `json:"label,omitempty"` // for users, as in "Only operators may answer this."
 }
 
+// Labels of those who are not named one by one. A question to them takes answers of who became an operator since.
+const (
+	WhoOperators = "operators"
+	WhoApprovers = "the approvers of this group"
+)
+
 // May reports whether a sender may answer.
 func (w Who) May(sender string) bool { return w.Everyone || slices.Contains(w.Senders, sender) }
 

@@ -14,17 +14,18 @@ const (
 
 // Names of the gateway's commands.
 const (
-	CommandNew     = "new"
-	CommandStop    = "stop"
-	CommandStatus  = "status"
-	CommandPing    = "ping"
-	CommandChatID  = "chatid"
-	CommandHelp    = "help"
-	CommandApprove = "approve"
-	CommandReject  = "reject"
-	CommandWhy     = "why"
-	CommandAgent   = "agent"
-	CommandModel   = "model"
+	CommandNew      = "new"
+	CommandStop     = "stop"
+	CommandStatus   = "status"
+	CommandPing     = "ping"
+	CommandChatID   = "chatid"
+	CommandHelp     = "help"
+	CommandApprove  = "approve"
+	CommandReject   = "reject"
+	CommandWhy      = "why"
+	CommandAgent    = "agent"
+	CommandModel    = "model"
+	CommandOperator = "operator"
 )
 
 // GatewayCommand is a command that users write as "/name arguments".
@@ -47,6 +48,7 @@ func GatewayCommands() []GatewayCommand {
 		{CommandPing, "", "check that the gateway answers", ForAnyone},
 		{CommandChatID, "", "show the address of this chat, and yours", ForAnyone},
 		{CommandHelp, "", "show this list", ForAnyone},
+		{CommandOperator, "CODE", "become an operator, with a code from the dashboard", ForAnyone},
 		{CommandApprove, "CODE [folder]", "connect a chat", ForOperators},
 		{CommandReject, "CODE [reason]", "reject a chat", ForOperators},
 		{CommandWhy, "[MESSAGE]", "as a reply: what became of that message", ForOperators},

@@ -11,6 +11,8 @@ func askPlans() map[string][2]string {
 		"queryChatAsks":       {queryChatAsks, "SCAN a USING INDEX asks_open\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryFolderOpenAsks": {queryFolderOpenAsks, "SCAN a USING INDEX asks_open\nSEARCH t USING INTEGER PRIMARY KEY (rowid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryAsksDue":        {queryAsksDue, "SCAN a USING INDEX asks_open\nCORRELATED SCALAR SUBQUERY 1\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
+		"queryOpenAsks":       {queryOpenAsks, "SCAN a USING INDEX asks_open\nUSE TEMP B-TREE FOR ORDER BY"},
+		"updateAskWho":        {updateAskWho, askRow},
 		"queryRunOpenAsks":    {queryRunOpenAsks, "SEARCH t USING COVERING INDEX turns_run (run_id=?)\nSEARCH a USING INDEX sqlite_autoindex_asks_1 (turn_id=?)"},
 		"queryAsksOpenAt":     {queryAsksOpenAt, "CO-ROUTINE m\nSEARCH m USING INDEX messages_chat (chat_jid=? AND id<?)\nSCAN m\nSEARCH a USING INDEX asks_message (message_id=?)\nUSE TEMP B-TREE FOR ORDER BY"},
 		"querySaidSince":      {querySaidSince, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH m USING INDEX messages_chat (chat_jid=? AND id>? AND id<?)"},

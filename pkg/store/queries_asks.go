@@ -15,6 +15,10 @@ const (
 	queryAsksDue = `SELECT ` + askColumns + ` FROM asks a INDEXED BY asks_open
 		WHERE a.state = 'open' AND (a.expires_at <= ?1 OR a.created_at > ?1 + 60000
 			OR EXISTS (SELECT 1 FROM messages m WHERE m.id = a.message_id AND m.out_state = 'failed')) ORDER BY a.id LIMIT 100`
+	// Open ones are few: each is asked of users, and ends within a day.
+	queryOpenAsks = `SELECT ` + askColumns + ` FROM asks a INDEXED BY asks_open WHERE a.state = 'open' ORDER BY a.id`
+	updateAskWho  = `UPDATE asks SET who = ? WHERE id = ? AND state = 'open'`
+
 	queryRunOpenAsks = `SELECT DISTINCT t.id FROM turns t INDEXED BY turns_run CROSS JOIN asks a ON a.turn_id = t.id
 		WHERE t.state = 'running' AND t.run_id = ? AND a.state = 'open' AND substr(a.ask_id, 1, 6) <> 'budget' ORDER BY 1`
 

@@ -25,6 +25,10 @@ func (c *Console) endEngagement(r *http.Request) (next, notice string, err error
 func (c *Console) access(r *http.Request) (*shown, error) {
 	q, ctx := r.URL.Query(), r.Context()
 	page := pages.Access{Chat: strings.TrimSpace(q.Get("chat")), Sender: strings.TrimSpace(q.Get("sender")), Name: q.Get("name"), Thread: q.Get("thread")}
+	var err error
+	if page.Operators, err = c.operators(ctx); err != nil {
+		return nil, err
+	}
 	recent, err := c.Store.ListChats(ctx, store.ChatFilter{Limit: maxRows})
 	if err != nil {
 		return nil, err

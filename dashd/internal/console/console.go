@@ -139,6 +139,8 @@ func (c *Console) actions() map[string]action {
 		"/approvals/{code}/approve":     c.decide("approve", "folder"),
 		"/approvals/{code}/reject":      c.decide("reject", "reason"),
 		"/connect/{daemon}":             c.tryToken,
+		"/operators/code":               c.makeOperatorCode,
+		"/operators/remove":             c.removeOperator,
 		"/messages/{id}/replay":         c.replayOne,
 		"/lost/replay":                  c.replayLost,
 	}

@@ -277,9 +277,13 @@ func (t *tester) prefixed(ctx context.Context, routes []msg.Route, item *routeap
 		item.Folder, item.Topic = answer.Home, token
 		return "the text is for the topic " + token, nil
 	}
-	operators := map[string]bool{}
+	named := map[string]bool{}
 	for _, o := range t.Operators {
-		operators[o] = true
+		named[o] = true
+	}
+	operators, err := t.Store.Operators(ctx, named)
+	if err != nil {
+		return "", err
 	}
 	exists := func(folder string) bool {
 		return slices.ContainsFunc(t.table.groups, func(g msg.Group) bool { return g.Folder == folder })

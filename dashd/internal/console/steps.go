@@ -6,7 +6,6 @@ import (
 
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
-	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -25,15 +24,13 @@ func (c *Console) steps(ctx context.Context, daemons []status.Daemon) (*pages.St
 	if err != nil {
 		return nil, err
 	}
-	s := &pages.Steps{Operators: c.Operators}
+	s := &pages.Steps{}
+	if s.Operators, err = c.operators(ctx); err != nil {
+		return nil, err
+	}
 	for _, r := range pending {
 		if !r.Noted() {
 			s.Requests = append(s.Requests, requestLine(r))
-		}
-	}
-	for _, entry := range c.Operators {
-		if problem := config.OperatorProblem(entry); problem != "" {
-			s.Invalid = append(s.Invalid, entry+" "+problem)
 		}
 	}
 	find := func(name string) status.Daemon {

@@ -328,11 +328,15 @@ func TestExamine_Configuration(t *testing.T) {
 			x.env("ARIZUKO_SECRET=" + secret + "2")
 			x.cfg.Base.SharedSecret = secret + "2"
 		}, "secret-two ARIZUKO_SECRET and the file DATA/secret differ", "unset", 0},
-		{"no operator", func(x *instance) { x.daemon("teled", "connected", second) }, "operators-empty OPERATORS is not set", "OPERATORS=telegram:123", 0},
+		{"no operator", func(x *instance) { x.daemon("teled", "connected", second) }, "operators-empty no user of a platform is an operator", "Make a code on the dashboard's page Access", 0},
 		{"operators without a direct chat", func(x *instance) {
 			x.env("OPERATORS=telegram:77,slack:U0AB")
 			x.daemon("teled", "connected", second)
-		}, "operators-unreached none of OPERATORS has a direct chat with the bot", "writes to the bot", 0},
+		}, "operators-unreached no operator has a direct chat with the bot", "writes to the bot", 0},
+		{"an operator by a code without a direct chat", func(x *instance) {
+			x.sql(`INSERT INTO cursors (daemon, key, value) VALUES ('gated', 'operator:telegram:77', '{}')`)
+			x.daemon("teled", "connected", second)
+		}, "operators-unreached no operator has a direct chat with the bot", "writes to the bot", 0},
 		{"groups is a link", func(x *instance) {
 			x.ok(os.Rename(x.cfg.Base.GroupsDir(), x.cfg.Base.GroupsDir()+"2"))
 			x.ok(os.Symlink("groups2", x.cfg.Base.GroupsDir()))

@@ -82,20 +82,21 @@ func (e *examination) operators(ctx context.Context) error {
 	connected := slices.ContainsFunc(e.expected(), func(name string) bool {
 		return daemon.TokenVariable(name) != "" && (e.env.hasToken(name) || e.alive(name))
 	})
+	operators, err := facts.Operators(ctx, e.st.Reader, e.env.Operators)
 	switch {
-	case !connected:
-		return nil
-	case len(e.env.Operators) == 0:
+	case err != nil, !connected:
+		return err
+	case len(operators) == 0:
 		e.NoOperators()
 		return nil
 	}
-	for _, operator := range e.env.Operators {
-		jid, err := e.st.DirectChat(ctx, strings.TrimSpace(operator))
+	for _, operator := range operators {
+		jid, err := e.st.DirectChat(ctx, operator)
 		if err != nil || jid != "" && msg.AddressedFolder(jid) == "" {
 			return err
 		}
 	}
-	e.Warn("operators-unreached", "none of OPERATORS has a direct chat with the bot: no operator is notified of requests",
+	e.Warn("operators-unreached", "no operator has a direct chat with the bot: none is notified of requests",
 		"each operator writes to the bot in a direct chat once, on a platform whose adapter runs")
 	return nil
 }

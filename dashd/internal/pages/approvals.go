@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -54,11 +55,38 @@ func (g GroupChats) Label() string {
 
 // Steps lead an operator to the first chat of a platform that is answered.
 type Steps struct {
-	Daemons   []string      // that should run and do not
-	Platforms []Platform    // the adapters
-	Operators []string      // OPERATORS
-	Invalid   []string      // those of them that name no user, with the reason
+	Daemons   []string   // that should run and do not
+	Platforms []Platform // the adapters
+	Operators Operators
 	Requests  []RequestLine // that wait, at most a few
+}
+
+// Operators are those of an instance.
+type Operators struct {
+	Named   []string // by OPERATORS
+	Invalid []string // those of them that name no user, with the reason
+	Made    []MadeOperator
+	Now     int64
+}
+
+// Any reports whether there is an operator besides the users of the dashboard.
+func (o Operators) Any() bool { return len(o.Named)+len(o.Made) > 0 }
+
+// Shown are all of them, in words.
+func (o Operators) Shown() []string {
+	all := slices.Clone(o.Named)
+	for _, made := range o.Made {
+		all = append(all, made.Shown)
+	}
+	return all
+}
+
+// MadeOperator became an operator by a code.
+type MadeOperator struct {
+	Sender string // its id
+	Shown  string
+	By     string // who made the code
+	At     int64  // unix ms
 }
 
 // Platform is an adapter. Problem is why it is not connected, "" while it was not started.

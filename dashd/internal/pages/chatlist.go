@@ -54,6 +54,7 @@ type Access struct {
 	Chats                      []KnownChat
 	Problem                    string        // why routd does not say
 	Answer                     *AccessAnswer // nil before a question
+	Operators                  Operators
 }
 
 // KnownChat is a chat that can be chosen.

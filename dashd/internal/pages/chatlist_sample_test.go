@@ -52,8 +52,11 @@ func hostileEngagement(text string) any {
 	return pages.Engagement{Next: text, Now: 10, Lines: []pages.WindowRow{{JID: text, Place: text, Shown: text, Title: text, PlaceShown: text, Folder: text, Until: 20}}}
 }
 
-func sampleAccess(int64) any {
+func sampleAccess(now int64) any {
 	return pages.Access{
+		Operators: pages.Operators{
+			Named: []string{"telegram:4211223344"}, Made: []pages.MadeOperator{{Sender: "slack:U0AB12CD3", Shown: "slack:U0AB12CD3", By: "web:operator", At: now - 86_400_000}}, Now: now,
+		},
 		Chat: "telegram:-1001234567890", Sender: "telegram:4211223344", Chats: []pages.KnownChat{{JID: "telegram:-1001234567890", Title: "Engineering"}, {JID: "slack:C0ABC"}},
 		Answer: &pages.AccessAnswer{
 			JID: "telegram:-1001234567890", Chat: "telegram:-1001234567890", Title: "Engineering", Kind: "group chat", Sender: "telegram:4211223344",
@@ -70,9 +73,14 @@ func sampleAccess(int64) any {
 func hostileAccess(text string) any {
 	return pages.Access{
 		Chat: text, Sender: text, Name: text, Thread: text, Chats: []pages.KnownChat{{JID: text, Title: text}}, Problem: text,
+		Operators: hostileOperators(text),
 		Answer: &pages.AccessAnswer{
 			JID: text, Chat: text, Title: text, Kind: text, Sender: text, Pinned: text, Home: text, Lists: text, Reaches: text, Admitted: true,
 			Rows: []pages.AccessRow{{Verb: text, Outcome: text, Folder: text, Why: []string{text}}},
 		},
 	}
+}
+
+func hostileOperators(text string) pages.Operators {
+	return pages.Operators{Named: []string{text}, Invalid: []string{text}, Made: []pages.MadeOperator{{Sender: text, Shown: text, By: text, At: 1}}, Now: 2}
 }

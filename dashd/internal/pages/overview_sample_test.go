@@ -25,7 +25,7 @@ func hostileOverview(text string) any {
 	refused := platform
 	refused.Problem = text
 	steps := &pages.Steps{
-		Daemons: []string{text}, Platforms: []pages.Platform{platform, refused}, Operators: []string{text}, Invalid: []string{text},
+		Daemons: []string{text}, Platforms: []pages.Platform{platform, refused}, Operators: hostileOperators(text),
 		Requests: []pages.RequestLine{hostileRequest(text)},
 	}
 	return pages.Overview{

@@ -305,3 +305,52 @@ func TestOnboarding_ManyUnknownChats_AreBounded(t *testing.T) {
 		t.Errorf("%s notices, want 31", n)
 	}
 }
+
+// A user becomes an operator by a code, of which no daemon needs a restart: commands, requests and the answer about access
+// know it at once, and once the operator is removed none does.
+func TestOnboarding_OperatorByACode_CountsEverywhereAtOnce(t *testing.T) {
+	f := startOnboarding(t)
+	writes(f, team, newcomer, "one")
+	request := waitRequest(f, team)
+	const refused = "Only operators may do that."
+	f.WantReply(writes(f, newcomer, newcomer, "/approve "+request)[0], refused)
+	gated := f.Client(harness.Gated)
+	makeCode := func() string {
+		t.Helper()
+		var made struct{ Code string }
+		f.OK(gated.Do(t.Context(), "POST", "/v1/operators/code", nil, &made))
+		return made.Code
+	}
+	says := func(sender, text, want string) {
+		t.Helper()
+		if got := f.Reply(writes(f, sender, sender, text)[0]).Content; !strings.Contains(got, want) {
+			t.Errorf("%q is answered with %q, want %q", text, got, want)
+		}
+	}
+	isOperator := func(want bool) {
+		t.Helper()
+		var access struct{ Operator bool }
+		f.OK(f.Routd.Do(t.Context(), "GET", "/v1/access?jid="+newcomer+"&sender="+newcomer, nil, &access))
+		if access.Operator != want {
+			t.Errorf("routd takes %s for an operator: %t", newcomer, access.Operator)
+		}
+	}
+	isOperator(false)
+	code := makeCode()
+	says(newcomer, "/operator "+code, "You are an operator now, as "+newcomer)
+	says("telegram:8", "/operator "+code, "That code does not work")
+	isOperator(true)
+	writes(f, "telegram:-6", "telegram:9", "hello")
+	other := waitRequest(f, "telegram:-6")
+	f.Until("the notice to the new operator", func() bool { return notices(f, newcomer, other) == 1 })
+	says(newcomer, "/approve "+request, "new group")
+	wantEchoes(f, team, "one")
+	f.Restart(harness.Gated)
+	says(newcomer, "/reject "+other, "rejected")
+	f.OK(gated.Do(t.Context(), "POST", "/v1/operators/remove", map[string]string{"sender": newcomer}, nil))
+	f.WantReply(writes(f, newcomer, newcomer, "/approve "+request)[0], refused)
+	isOperator(false)
+	if left := f.Value(`SELECT count(*) FROM messages WHERE instr(content, ?) > 0`, code); left != "0" {
+		t.Errorf("%s messages have the code", left)
+	}
+}

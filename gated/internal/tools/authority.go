@@ -33,9 +33,13 @@ func (c *Caller) barred(ctx context.Context, r store.Reader, folder string) (sen
 	if c.origin.May(authority.Use, members) != "" {
 		return c.origin.Sender, nil
 	}
+	operators, err := r.Operators(ctx, c.Services.Operators)
+	if err != nil {
+		return "", err
+	}
 	rows, err := r.TurnMessages(ctx, c.Turn.ID)
 	for _, m := range rows {
-		if o := authority.OriginOf(m, c.Services.Operators); o.May(authority.Use, members) != "" {
+		if o := authority.OriginOf(m, operators); o.May(authority.Use, members) != "" {
 			return o.Sender, nil
 		}
 	}
@@ -104,5 +108,6 @@ func (s *Services) originOf(ctx context.Context, t *msg.Turn) (authority.Origin,
 	if err != nil || trigger == nil {
 		return authority.Origin{Sender: msg.AgentSender(t.Folder)}, err
 	}
-	return authority.OriginOf(trigger, s.Operators), nil
+	operators, err := s.Store.Operators(ctx, s.Operators)
+	return authority.OriginOf(trigger, operators), err
 }

@@ -51,7 +51,7 @@ type Services struct {
 	MediaDaily int64
 	Routd      *httpx.Client // answers about engagement
 	Now        func() time.Time
-	Operators  map[string]bool // senders
+	Operators  map[string]bool // of OPERATORS
 	Chats      *chats.Chats
 	Zone       string // the time zone of reminders that name none, see reminders.LocalZone
 	// Reminders schedules again after a change.

@@ -103,7 +103,11 @@ func (o *Onboarding) counted(a onboardapi.Asked) onboardapi.Asked {
 
 // operatorChats are the chats in which operators are reached, without repetition.
 func (o *Onboarding) operatorChats(ctx context.Context) (chats []string, err error) {
-	for _, operator := range slices.Sorted(maps.Keys(o.cfg.Operators)) {
+	operators, err := o.st.Operators(ctx, o.cfg.Operators)
+	if err != nil {
+		return nil, err
+	}
+	for _, operator := range slices.Sorted(maps.Keys(operators)) {
 		jid, err := o.st.DirectChat(ctx, operator)
 		if err != nil {
 			return nil, err
@@ -140,7 +144,7 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask,
 	text := func(jid string) string { return operatorNotice(r, jid) }
 	switch {
 	case len(operators) == 0:
-		o.log.Warn("no operator is notified of a request: none of OPERATORS has a direct chat with the bot, or those who have blocked it", "chat", r.ChatJID)
+		o.log.Warn("no operator is notified of a request: none has a direct chat with the bot, or those who have blocked it", "chat", r.ChatJID)
 	case counts.Made == maxNotices+1:
 		text = func(string) string { return floodNotice() }
 	case counts.Made > maxNotices:

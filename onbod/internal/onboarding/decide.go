@@ -23,7 +23,7 @@ const LocalOperator = "local:operator"
 type Approval struct {
 	Code   string `json:"code"`
 	Folder string `json:"folder"` // "" for a new group named after the chat
-	By     string `json:"by"`     // one of OPERATORS, web:<login>, or LocalOperator
+	By     string `json:"by"`     // a sender who is an operator, web:<login>, or LocalOperator
 }
 
 // Rejection is an operator's wish not to.
@@ -170,7 +170,11 @@ func (o *Onboarding) open(ctx context.Context, code, by string) (r *store.Reques
 
 // find is open for requests in any state.
 func (o *Onboarding) find(ctx context.Context, code, by string) (r *store.Request, unlock func(), err error) {
-	if !o.isOperator(by) {
+	is, err := o.isOperator(ctx, by)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !is {
 		return nil, nil, apierr.New(apierr.Forbidden, "%.80q is not an operator", by)
 	}
 	if unlock, err = o.lock(ctx); err != nil {
@@ -190,9 +194,13 @@ func (o *Onboarding) find(ctx context.Context, code, by string) (r *store.Reques
 }
 
 // isOperator trusts the caller, who knows the shared secret, with the name of a login.
-func (o *Onboarding) isOperator(by string) bool {
+func (o *Onboarding) isOperator(ctx context.Context, by string) (bool, error) {
 	platform, login := msg.SplitJID(by)
-	return o.cfg.Operators[by] || by == LocalOperator || platform == msg.PlatformWeb && login != ""
+	if by == LocalOperator || platform == msg.PlatformWeb && login != "" {
+		return true, nil
+	}
+	operators, err := o.st.Operators(ctx, o.cfg.Operators)
+	return operators[by], err
 }
 
 func inProgress(r *store.Request) error {

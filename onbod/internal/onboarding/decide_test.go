@@ -100,7 +100,8 @@ func TestDecide_ByOperatorsOnly(t *testing.T) {
 			}
 		}
 	}
-	for _, by := range []string{operator, "web:ada", LocalOperator} {
+	f.byCode("telegram:5")
+	for _, by := range []string{operator, "web:ada", LocalOperator, "telegram:5"} {
 		if _, err := f.Approve(t.Context(), Approval{Code: "NONE-0000", By: by}); apierr.KindOf(err) != apierr.NotFound {
 			t.Errorf("%q: %v", by, err)
 		}

@@ -107,6 +107,17 @@ func (f *fixture) restart(st *store.Store, groups string) {
 	}, st, f.routd, slog.New(slog.NewTextHandler(&f.log, nil)), f.reg, func(notes ...string) { f.noted = notes })
 }
 
+// byCode makes a sender an operator as gated does.
+func (f *fixture) byCode(sender string) {
+	f.t.Helper()
+	f.ok(f.st.Write(f.t.Context(), func(tx *store.Tx) error {
+		if err := tx.PutOperatorCode(&store.OperatorCode{Hash: "h", By: "web:ada", ExpiresAt: 2}, 1); err != nil {
+			return err
+		}
+		return tx.AddOperator(sender, "h", 1)
+	}))
+}
+
 func (f *fixture) ok(err error) {
 	f.t.Helper()
 	if err != nil {

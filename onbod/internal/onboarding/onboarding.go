@@ -29,10 +29,10 @@ const (
 
 // Config has what an operator decides.
 type Config struct {
-	Operators    map[string]bool
-	TTL          time.Duration // until an undecided request expires
-	MaxPerSender int           // requests of one sender within an hour
-	MaxPerHour   int           // requests of all senders within an hour
+	Operators    map[string]bool // of OPERATORS
+	TTL          time.Duration   // until an undecided request expires
+	MaxPerSender int             // requests of one sender within an hour
+	MaxPerHour   int             // requests of all senders within an hour
 	MaxPending   int
 	Groups       string // the folder of the groups' folders
 	Now          func() time.Time

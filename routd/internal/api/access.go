@@ -28,10 +28,14 @@ func (a *API) getAccess(r *http.Request) (*httpx.Answer, error) {
 	if err := a.loadChat(r, &item); err != nil {
 		return nil, a.unreadable(err)
 	}
+	operators, err := a.Store.Operators(r.Context(), a.Operators)
+	if err != nil {
+		return nil, a.unreadable(err)
+	}
 	table := a.Loader.Table()
 	result := routeapi.Access{
 		ChatJID: item.ChatJID, Kind: item.Kind, Sender: item.Sender, Pinned: item.StickyGroup,
-		Operator: msg.IsOperator(a.Operators, item.ChatJID, item.Sender),
+		Operator: msg.IsOperator(operators, item.ChatJID, item.Sender),
 	}
 	for i, verb := range match.WrittenVerbs() {
 		item.ID, item.Verb = int64(i+1), verb

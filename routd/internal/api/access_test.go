@@ -49,6 +49,14 @@ func TestAccess_Senders_ByRouteAndConfig(t *testing.T) {
 	f.must(t, 201, "POST", "/v1/groups", `{"folder":"lone"}`)
 	f.must(t, 201, "POST", "/v1/routes", `{"match":"chat_jid=telegram:-1 verb=mention","target":"acme/eng"}`)
 	f.must(t, 201, "POST", "/v1/routes", `{"match":"sender=telegram:42","target":"acme"}`)
+	if err := f.st.Write(t.Context(), func(tx *store.Tx) error { // as gated does
+		if err := tx.PutOperatorCode(&store.OperatorCode{Hash: "h", By: "web:operator", ExpiresAt: 2}, 1); err != nil {
+			return err
+		}
+		return tx.AddOperator("telegram:2", "h", 1)
+	}); err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		chat, sender string
 		want         string // folder, "!" if not admitted, rate: of message and mention; then the groups by @name
@@ -58,6 +66,7 @@ func TestAccess_Senders_ByRouteAndConfig(t *testing.T) {
 		"not of the list":         {"telegram:-1", "telegram:7", "/0 acme/eng!/60 "},
 		"a stranger":              {"telegram:998", "telegram:998", "/0 /0 "},
 		"an operator":             {"telegram:-1", "telegram:1", "/0 acme/eng/0 acme lone"},
+		"an operator by a code":   {"telegram:-1", "telegram:2", "/0 acme/eng/0 acme lone"},
 		"the web chat's operator": {"web:acme/eng", msg.WebOperator, "acme/eng/0 acme/eng/0 acme lone"},
 	} {
 		a := f.access(t, tc.chat, tc.sender)

@@ -33,8 +33,8 @@ type API struct {
 	Store      *store.Store
 	Loader     *routing.Loader
 	Engagement *engagement.Tracker
-	TTL        time.Duration // of an engagement whose request has none
-	Operators  map[string]bool
+	TTL        time.Duration   // of an engagement whose request has none
+	Operators  map[string]bool // of OPERATORS
 	Log        *slog.Logger
 	Resolved   *prometheus.CounterVec // answers by reason
 	Now        func() time.Time

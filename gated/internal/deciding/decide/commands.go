@@ -63,6 +63,8 @@ func (w *step) commands(r *Row) bool {
 		w.answer(r, r.addresses())
 	case msg.CommandHelp:
 		w.answer(r, layers.HelpText(r.ChatJID, r.Operator))
+	case msg.CommandOperator:
+		w.operator(r)
 	case msg.CommandNew:
 		if r.Command.Reserved {
 			w.answer(r, textReserved)

@@ -19,6 +19,7 @@ type Row struct {
 	Change      *Change // of an edit or deletion
 	Ballot      *Ballot // of a vote, of a reaction that is one, or of the end of a poll
 	Choice      *Choice // of an answer to a question of an agent
+	Code        *Code   // of an /operator of a user who is none yet
 	Post        string  // platform id of the post it is about, "" if there is none
 	Old         bool    // it was older than MAX_AGE on arrival
 	Operator    bool    // its sender is an operator
@@ -156,7 +157,7 @@ func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[strin
 // takesFiles reports whether a command may come with files: /new, whose turn gets them, and those that do something which
 // must not be left undone. Any other is the text to its files.
 func (r *Row) takesFiles(c *layers.Command) bool {
-	return c.Name == msg.CommandNew || c.Name == msg.CommandStop || c.Audience == msg.ForOperators && r.Operator
+	return c.Name == msg.CommandNew || c.Name == msg.CommandStop || c.Name == msg.CommandOperator || c.Audience == msg.ForOperators && r.Operator
 }
 
 func hasFiles(m *msg.Message) bool { return len(m.Attachments) > 0 || m.PendingFiles > 0 }

@@ -46,7 +46,7 @@ func (f *reader) choice(ctx context.Context, r *decide.Row) (*decide.Choice, err
 		if !ok || a.State != msg.AskOpen {
 			continue
 		}
-		if unclear, err := g.unclear(ctx, r.Message, a); unclear || err != nil {
+		if unclear, err := f.unclear(ctx, r.Message, a); unclear || err != nil {
 			return nil, err
 		}
 		return &decide.Choice{Ask: a, Option: option, Typed: true}, nil
@@ -56,11 +56,11 @@ func (f *reader) choice(ctx context.Context, r *decide.Row) (*decide.Choice, err
 
 // unclear reports whether a number may be about something else than a question: it is no reply, and the bot has said more
 // since it asked.
-func (g *Gateway) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool, error) {
+func (f *reader) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool, error) {
 	if a.HasOption(m.Content) || m.ReplyToID != "" && m.ReplyToID != m.ThreadID {
 		return false, nil
 	}
-	return g.st.SaidSince(ctx, a.MessageID, m)
+	return f.st.SaidSince(ctx, a.MessageID, m)
 }
 
 // asksFor are the questions that a text may answer.

@@ -127,7 +127,7 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 		m := p.row(e.Row)
 		return tx.AnswerAsk(e.Ask, e.Option, m.Sender, m.SenderName, m.ReceivedAt, now)
 	}
-	return p.applyParked(tx, e) // or what is acted on after the commit
+	return p.applyOperator(tx, e)
 }
 
 // endPoll closes a poll as its platform has.

@@ -55,12 +55,12 @@ type Agents interface {
 
 // Config of the gateway.
 type Config struct {
-	Poll      time.Duration // how often to look for rows without a poke
-	Sweep     time.Duration // how often to look for open work among all rows; 0: once a minute
-	MaxAge    time.Duration // rows older on arrival are not answered
-	MaxAgents int           // how many agents may be busy at once
-	Impulse   msg.Impulse   // the instance's default
-	Operators map[string]bool
+	Poll      time.Duration            // how often to look for rows without a poke
+	Sweep     time.Duration            // how often to look for open work among all rows; 0: once a minute
+	MaxAge    time.Duration            // rows older on arrival are not answered
+	MaxAgents int                      // how many agents may be busy at once
+	Impulse   msg.Impulse              // the instance's default
+	Operators map[string]bool          // of OPERATORS
 	Defaults  groupconfig.Config       // for what a group's own configuration does not set, and the agents it may name
 	BotNames  []string                 // names of the bot after the @ of a command
 	Daemons   map[string]*httpx.Client // by name, for routes to daemon:NAME

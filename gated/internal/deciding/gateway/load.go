@@ -73,6 +73,8 @@ type reader struct {
 	parked   *parked
 	requests *requests
 	stops    []store.Stop // under way, when the pass began
+	// operators are those of when the pass began.
+	operators map[string]bool
 }
 
 func (f *reader) now() int64 { return f.cfg.Now().UnixMilli() }
@@ -140,7 +142,7 @@ func (f *reader) covered(m *msg.Message, stickyTopic string) bool {
 func (f *reader) loadRow(ctx context.Context, m *msg.Message, known summaries) (r decide.Row, err error) {
 	r = decide.Row{Message: m}
 	err = f.ofRow(&r, func() (err error) {
-		r = decide.NewRow(m, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.cfg.Operators)
+		r = decide.NewRow(m, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.operators)
 		if r.Verb == msg.VerbEdit || r.Verb == msg.VerbDelete {
 			if r.Change, err = f.findChange(ctx, m); err != nil {
 				return err
@@ -153,6 +155,9 @@ func (f *reader) loadRow(ctx context.Context, m *msg.Message, known summaries) (
 			return err
 		}
 		if r.Choice, err = f.choice(ctx, &r); err != nil || r.Choice != nil {
+			return err
+		}
+		if r.Code, err = f.operatorCode(ctx, &r); err != nil {
 			return err
 		}
 		if r.Post, err = f.post(ctx, &r); err != nil {
@@ -184,7 +189,7 @@ func (f *reader) join(ctx context.Context, r *decide.Row, known summaries) error
 			return err
 		}
 		if l = decide.Summarize(r.Message, rows); l != nil && l.CommandRow != nil {
-			head := decide.NewRow(l.CommandRow, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.cfg.Operators)
+			head := decide.NewRow(l.CommandRow, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.operators)
 			l.Command = head.Command
 		}
 		known[id] = l

@@ -219,6 +219,9 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 	rows, bytes := 0, 0
 	stops, err := g.st.Stops(ctx)
 	if err == nil {
+		g.reader.operators, err = g.st.Operators(ctx, g.cfg.Operators)
+	}
+	if err == nil {
 		err = g.parked.follow(ctx)
 	}
 	if g.reads.Note(ctx, err) != nil {

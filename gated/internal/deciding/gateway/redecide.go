@@ -33,6 +33,9 @@ func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve,
 	}
 	readOnly := &store.Store{Reader: st} // of which the rules read
 	r.reader = &reader{cfg: &cfg, st: readOnly, members: newMembers(readOnly, slog.New(slog.DiscardHandler)), rates: newRates(readOnly)}
+	if r.reader.operators, err = st.Operators(ctx, cfg.Operators); err != nil {
+		return r.check, err
+	}
 	for _, m := range rows {
 		r.engaged[m.ChatJID] = r.engaged[m.ChatJID] || m.Reason == msg.ReasonEngaged
 		if m.Disposition == msg.Sticky {

@@ -204,7 +204,7 @@ func (s *calls) askService(ctx context.Context, p pendingCall, m *msg.Message, s
 	o.decision = store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}
 	switch p.service {
 	case dashd:
-		o.reply, o.down = s.askDashd(ctx, m, skip)
+		o.reply, o.down = s.askDashd(ctx, p, m, skip)
 	case own:
 		o.reply = s.answerCommand(ctx, p, m)
 	default:
@@ -296,7 +296,7 @@ type serviceText struct {
 // maxName bounds how much of a sender's name dashd gets, in bytes.
 const maxName = 256
 
-func (s *calls) askDashd(ctx context.Context, m *msg.Message, skip bool) (text string, down bool) {
+func (s *calls) askDashd(ctx context.Context, p pendingCall, m *msg.Message, skip bool) (text string, down bool) {
 	if skip {
 		return dashdDown, false
 	}
@@ -304,7 +304,7 @@ func (s *calls) askDashd(ctx context.Context, m *msg.Message, skip bool) (text s
 		"chat_jid": {m.ChatJID}, "thread_id": {m.ThreadID}, "topic": {m.Topic}, "sender": {m.Sender},
 		"sender_name": {strings.ToValidUTF8(m.SenderName[:min(len(m.SenderName), maxName)], "")},
 	}
-	if s.cfg.Operators[m.Sender] { // what agents cost is not for everyone in a chat
+	if p.operator && m.Sender != msg.WebOperator { // what agents cost is not for everyone in a chat
 		query.Set("spend", "true")
 	}
 	var answer serviceText

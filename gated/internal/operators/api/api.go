@@ -30,7 +30,7 @@ type Agents interface {
 	Revived()
 }
 
-// API serves /v1/turns, /v1/asks, /v1/messages and /v1/spend.
+// API serves /v1/turns, /v1/asks, /v1/messages, /v1/operators and /v1/spend.
 type API struct {
 	Store  *store.Store
 	Agents Agents
@@ -52,6 +52,8 @@ func (a API) Mount(r chi.Router) {
 	r.Post("/v1/messages/{id}/replay", answer(http.StatusAccepted, a.replay))
 	r.Post("/v1/messages/replay", answer(http.StatusAccepted, a.replayAll))
 	r.Get("/v1/messages/lost", answer(http.StatusOK, a.lost))
+	r.Post("/v1/operators/code", answer(http.StatusCreated, a.makeOperatorCode))
+	r.Post("/v1/operators/remove", answer(http.StatusOK, a.removeOperator))
 	r.Get("/v1/spend", answer(http.StatusOK, a.spend))
 }
 

@@ -256,17 +256,23 @@ func (m *Manager) approvers(chatJID string, approvers groupconfig.Approvers, kin
 	if approvers.Everyone() || approvers == nil && kind == msg.ChatDM {
 		return msg.Who{Everyone: true}
 	}
-	who := OperatorsOf(m.cfg.Operators, chatJID)
+	who := OperatorsOf(m.operators(), chatJID)
 	if len(approvers) > 0 {
-		who.Label = "the approvers of this group"
+		who.Label = msg.WhoApprovers
 		who.Senders = append(who.Senders, approvers...)
 	}
 	return who
 }
 
+// operators are those of now; of OPERATORS alone while the database cannot be read, where no question is stored either.
+func (m *Manager) operators() map[string]bool {
+	all, _ := m.st.Operators(m.ctx, m.cfg.Operators)
+	return all
+}
+
 // OperatorsOf are the operators who may answer a question in a chat.
 func OperatorsOf(operators map[string]bool, chatJID string) msg.Who {
-	who := msg.Who{Label: "operators"}
+	who := msg.Who{Label: msg.WhoOperators}
 	for _, sender := range slices.Sorted(maps.Keys(operators)) {
 		if operators[sender] && msg.FamilyOf(sender) == msg.FamilyOf(chatJID) {
 			who.Senders = append(who.Senders, sender)

@@ -104,7 +104,7 @@ func (m *Manager) refuseOver(t *msg.Turn) bool {
 // chat, where an operator can raise the budget. It reports whether it did.
 func (m *Manager) endOver(t *msg.Turn, over *overBudget, said *store.Reply) bool {
 	words := over.words(said != nil)
-	question := over.question(words, OperatorsOf(m.cfg.Operators, t.ChatJID))
+	question := over.question(words, OperatorsOf(m.operators(), t.ChatJID))
 	question.Name = m.cfg.Defaults.AssistantName
 	if own, _, err := m.groupConfig(t.Folder); err == nil {
 		question.Name = cmp.Or(own.AssistantName, question.Name)

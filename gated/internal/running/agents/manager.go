@@ -81,7 +81,7 @@ type Config struct {
 	// manager closes the access with the run.
 	Tools     func(run msg.Run, redact func(string) string) Access
 	ToolsURL  func(groupconfig.Runtime) string // where a runtime's agents reach the tools, "" if they cannot
-	Operators map[string]bool                  // senders whose messages prompts mark
+	Operators map[string]bool                  // of OPERATORS
 	Now       func() time.Time
 
 	Peers Peers

@@ -15,7 +15,7 @@ import (
 // Reader reads prompts.
 type Reader struct {
 	Store     store.Reader
-	Operators map[string]bool // senders whose messages prompts mark
+	Operators map[string]bool // of OPERATORS: prompts mark their messages, and those of who became one by a code
 	Location  *time.Location  // of times in prompts
 	Names     []string        // of the assistant in all groups
 	// Files replaces the paths of attachments by those in the group's folder, "" with an
@@ -76,7 +76,10 @@ func (s *Shown) Add(p *Prompt) {
 
 // Read makes the prompt of a turn, with what its run has not been shown yet.
 func (r Reader) Read(ctx context.Context, q Request) (p Prompt, err error) {
-	in := prompt.Input{Turn: q.Turn, Kind: q.Facts.Kind, Title: q.Facts.Title, Operators: r.Operators, Location: r.Location}
+	in := prompt.Input{Turn: q.Turn, Kind: q.Facts.Kind, Title: q.Facts.Title, Location: r.Location}
+	if in.Operators, err = r.Store.Operators(ctx, r.Operators); err != nil {
+		return p, err
+	}
 	if in.Messages, err = r.Store.TurnMessages(ctx, q.Turn.ID); err != nil {
 		return p, err
 	}

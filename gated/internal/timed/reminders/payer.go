@@ -13,8 +13,9 @@ import (
 )
 
 // origin is for whom a reminder fires.
-func (s *Scheduler) origin(r *msg.Reminder) authority.Origin {
-	return authority.OriginOf(&msg.Message{OnBehalfOf: r.Payer()}, s.cfg.Operators)
+func (s *Scheduler) origin(ctx context.Context, st store.Reader, r *msg.Reminder) (authority.Origin, error) {
+	operators, err := st.Operators(ctx, s.cfg.Operators)
+	return authority.OriginOf(&msg.Message{OnBehalfOf: r.Payer()}, operators), err
 }
 
 // members is what the members of the reminder's group may do, nil for no group.
@@ -29,8 +30,7 @@ func (s *Scheduler) members(ctx context.Context, r store.Reader, folder string) 
 
 // excluded says why a reminder ends whose sender may not use the group any more, "" if it goes on. Of those made before
 // senders were kept, an agent counts as the sender.
-func (s *Scheduler) excluded(members *groupconfig.Members, r *msg.Reminder) string {
-	by := s.origin(r)
+func excluded(by authority.Origin, members *groupconfig.Members, r *msg.Reminder) string {
 	if old := by.Sender == "" || strings.HasPrefix(by.Sender, "agent:") || strings.HasPrefix(by.Sender, reminderSender); old {
 		return ""
 	}
@@ -43,11 +43,14 @@ func (s *Scheduler) excluded(members *groupconfig.Members, r *msg.Reminder) stri
 // overRate decides about a prompt whose sender has no turn left in the group: one that fires once ends, one that repeats
 // skips the slot. The chat gets one notice an hour. It reads the turns in the transaction that adds the next one.
 func (s *Scheduler) overRate(tx *store.Tx, f *firing, now int64) (over bool, err error) {
-	by := s.origin(f.Reminder)
-	if f.Turn == nil || f.Slot == 0 || !by.Pays(f.members) {
+	if f.Turn == nil || f.Slot == 0 {
 		return false, nil
 	}
 	ctx := context.Background() // of a transaction, which is not left half done
+	by, err := s.origin(ctx, tx.Reader, f.Reminder)
+	if err != nil || !by.Pays(f.members) {
+		return false, err
+	}
 	n, first, err := tx.PaidTurns(ctx, f.Folder, by.Sender, now-authority.RateTime, f.members.Rate)
 	if err != nil || n < f.members.Rate {
 		return false, err

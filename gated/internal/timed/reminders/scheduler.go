@@ -261,7 +261,11 @@ func (s *Scheduler) prepare(ctx context.Context, r *msg.Reminder, now int64) (*f
 	if f.members, err = s.members(ctx, s.st.Reader, r.Folder); err != nil {
 		return nil, err
 	}
-	if f.problem = s.excluded(f.members, r); f.problem != "" {
+	by, err := s.origin(ctx, s.st.Reader, r)
+	if err != nil {
+		return nil, err
+	}
+	if f.problem = excluded(by, f.members, r); f.problem != "" {
 		return f, nil
 	}
 	if f.problem, err = s.refused(ctx, r); err != nil || f.problem != "" {

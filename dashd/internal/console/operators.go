@@ -1,0 +1,54 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"arizuko/dashd/internal/pages"
+	"arizuko/pkg/config"
+	"arizuko/pkg/msg"
+)
+
+// operators are those of the instance: whom OPERATORS names, and who became one by a code.
+func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
+	all := pages.Operators{Now: c.Now().UnixMilli()}
+	for _, entry := range c.Operators {
+		all.Named = append(all.Named, line(entry))
+		if problem := config.OperatorProblem(entry); problem != "" {
+			all.Invalid = append(all.Invalid, line(entry+" "+problem))
+		}
+	}
+	made, err := c.Store.MadeOperators(ctx)
+	for _, o := range made {
+		all.Made = append(all.Made, pages.MadeOperator{Sender: o.Sender, Shown: line(o.Sender), By: line(o.By), At: o.At})
+	}
+	return all, err
+}
+
+// makeOperatorCode has gated make the code, and shows it once. The page that asked for it says from.
+func (c *Console) makeOperatorCode(r *http.Request) (next, notice string, err error) {
+	next = "/access"
+	if r.PostForm.Get("from") == "/" {
+		next = "/"
+	}
+	var made struct {
+		Code      string `json:"code"`
+		ExpiresAt int64  `json:"expires_at"` // unix ms
+	}
+	if err := ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/operators/code", nil, &made); err != nil {
+		return next, "", err
+	}
+	left := time.Duration(made.ExpiresAt-c.Now().UnixMilli()) * time.Millisecond
+	return next, fmt.Sprintf("Write %s to the bot in a direct chat within %d minutes. It works once, for whoever writes it, and is not shown again.",
+		msg.CommandAnywhere(msg.CommandOperator+" "+made.Code), int(left.Round(time.Minute).Minutes())), nil
+}
+
+// removeOperator has gated end what came of a code.
+func (c *Console) removeOperator(r *http.Request) (next, notice string, err error) {
+	sender := strings.TrimSpace(r.PostForm.Get("sender"))
+	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/operators/remove", map[string]string{"sender": sender}, nil)
+	return "/access", fmt.Sprintf("%s is no operator any more.", line(sender)), err
+}

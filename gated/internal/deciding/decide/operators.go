@@ -1,0 +1,78 @@
+package decide
+
+import (
+	"fmt"
+
+	"arizuko/pkg/msg"
+)
+
+// Code is what was read about the code of an /operator.
+type Code struct {
+	Hash  string // "" if there is none in the command
+	Open  bool   // one is open that the sender may try
+	Right bool   // it is this one
+}
+
+// AddOperator makes the sender of a row an operator, by the code with a hash.
+type AddOperator struct {
+	Row  int64
+	Hash string
+}
+
+// NoteWrongCode counts a wrong code of a row's sender.
+type NoteWrongCode struct{ Row int64 }
+
+// EndCode makes the code that is open worthless.
+type EndCode struct{ Row int64 }
+
+func (AddOperator) effect()   {}
+func (NoteWrongCode) effect() {}
+func (EndCode) effect()       {}
+
+// Answers to /operator. Those to a code that does not work are the same, whatever is wrong with it; %s is the command.
+const (
+	textIsOperator   = "You are an operator already."
+	textNowOperator  = "You are an operator now, as %s. %s lists what operators may write."
+	textOperatorCode = "Make a code on the dashboard, under Access, then write %s and the code here."
+	textWrongCode    = "That code does not work: it is wrong, used or too old. Make a new one on the dashboard, under Access."
+	textCodeInGroup  = "Codes count in a direct chat with the bot alone, and one that was written here is worthless now. Make a new one on the dashboard, " +
+		"under Access, and write it to the bot."
+)
+
+// operator makes a user an operator who writes the code that the dashboard shows. What is kept of the message has no code:
+// agents can read what was written.
+func (w *step) operator(r *Row) {
+	w.add(ReplaceContent{Row: r.ID, Target: r.ID, Content: msg.CommandIn(r.ChatJID, msg.CommandOperator), Addressed: r.Addressed, Verb: r.Verb})
+	w.ended = true // the rows after it may be an operator's
+	direct := w.f.Chat.Kind == msg.ChatDM
+	switch c := r.Code; {
+	case r.Operator:
+		w.answer(r, textIsOperator)
+	case c == nil, r.byAgent():
+		w.answer(r, textWrongCode)
+	case c.Hash == "":
+		w.answer(r, fmt.Sprintf(textOperatorCode, msg.CommandIn(r.ChatJID, msg.CommandOperator)))
+	case !direct:
+		if c.Right {
+			w.add(EndCode{r.ID})
+		}
+		w.answer(r, textCodeInGroup)
+	case c.Right:
+		w.add(AddOperator{r.ID, c.Hash})
+		w.answer(r, fmt.Sprintf(textNowOperator, r.Sender, msg.CommandIn(r.ChatJID, msg.CommandHelp)))
+	default:
+		if c.Open {
+			w.add(NoteWrongCode{r.ID})
+		}
+		w.answer(r, textWrongCode)
+	}
+}
+
+// OperatorCommand returns the code of a row that is /operator, and reports whether it is to be looked at: not of an
+// operator, and not of an agent.
+func (r *Row) OperatorCommand() (code string, is bool) {
+	if r.Command == nil || r.Command.Name != msg.CommandOperator || r.Operator || r.byAgent() {
+		return "", false
+	}
+	return r.Command.Args, true
+}

@@ -1,0 +1,41 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"arizuko/gated/internal/codes"
+	"arizuko/pkg/apierr"
+	"arizuko/pkg/httpx"
+	"arizuko/pkg/store"
+)
+
+// makeOperatorCode makes the one-time code by which a user becomes an operator. The one before ends.
+func (a API) makeOperatorCode(r *http.Request) (any, error) {
+	code, now := codes.New(), a.Now().UnixMilli()
+	stored := &store.OperatorCode{Hash: codes.Hash(code), By: httpx.By(r), ExpiresAt: now + codes.Life.Milliseconds()}
+	if err := a.Store.Write(r.Context(), func(tx *store.Tx) error { return tx.PutOperatorCode(stored, now) }); err != nil {
+		return nil, busy(err)
+	}
+	return map[string]any{"code": code, "expires_at": stored.ExpiresAt}, nil
+}
+
+// removeOperator ends what came of a code. Those of OPERATORS stay.
+func (a API) removeOperator(r *http.Request) (any, error) {
+	body, err := httpx.Decode[struct {
+		Sender string `json:"sender"`
+	}](r)
+	if err != nil {
+		return nil, err
+	}
+	err = a.Store.Write(r.Context(), func(tx *store.Tx) error {
+		return tx.RemoveOperator(body.Sender, httpx.By(r), a.Now().UnixMilli())
+	})
+	if errors.Is(err, store.ErrStale) {
+		return nil, apierr.New(apierr.NotFound, "%.80q did not become an operator by a code", body.Sender)
+	}
+	if err != nil {
+		return nil, busy(err)
+	}
+	return map[string]string{"removed": body.Sender}, nil
+}
