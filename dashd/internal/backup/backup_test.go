@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -147,6 +148,18 @@ func TestVerify_WholeBackup_ReportsIt(t *testing.T) {
 	s, err := Verify(t.Context(), i.backup(), nil, io.Discard)
 	if err != nil || s.Rows["messages"] != 1 || s.Parts[mediaName].Entries != 3 || s.Schema != migrations.Latest() {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestVerify_NewerSchema_NamesBothAndTheRemedy(t *testing.T) {
+	t.Parallel()
+	i := newInstance(t)
+	var out, log strings.Builder
+	p := Program{Schema: migrations.Latest() - 1, Log: &log}
+	i.ok(p.backup(t.Context(), []string{"--verify", i.backup()}, &out))
+	want := fmt.Sprintf("note: the backup has schema %d, this program knows %d: restore it with the version that made it, ", migrations.Latest(), p.Schema)
+	if !strings.Contains(out.String(), "is whole") || !strings.Contains(log.String(), want) {
+		t.Errorf("it prints %s and %s", out.String(), log.String())
 	}
 }
 

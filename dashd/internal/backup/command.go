@@ -46,6 +46,9 @@ func (p Program) backup(ctx context.Context, args []string, out io.Writer) error
 	}
 	if *verify {
 		s, err := Verify(ctx, files[0], p.In, p.Log)
+		if problem := s.tooNew(p.Schema); problem != "" { // its parts may be whole all the same
+			fmt.Fprintln(p.Log, "note:", cli.PrintableLine(problem))
+		}
 		if err != nil {
 			return exit(ctx, err, "")
 		}

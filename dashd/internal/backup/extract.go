@@ -33,11 +33,19 @@ type extractor struct {
 }
 
 func (e *extractor) begin(h Head) error {
-	if h.Schema > e.known {
-		return refuse("the backup has schema %d, this program knows %d: restore it with the version that made it, %s, or a newer one",
-			h.Schema, e.known, h.Version)
+	if problem := h.tooNew(e.known); problem != "" {
+		return refuse("%s", problem)
 	}
 	return requireSpace(e.path, h.Database+h.FileBytes)
+}
+
+// tooNew says why a program that knows a schema cannot restore the backup, "" if it can.
+func (h *Head) tooNew(known int) string {
+	if h.Schema <= known {
+		return ""
+	}
+	return fmt.Sprintf("the backup has schema %d, this program knows %d: restore it with the version that made it, %s, or a newer one",
+		h.Schema, known, h.Version)
 }
 
 func (e *extractor) entry(h *tar.Header, content io.Reader) error {
