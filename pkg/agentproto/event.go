@@ -19,6 +19,8 @@ const (
 	MaxEvent = 1 << 20
 	// MaxTitle is the size limit of a tool's title and of a step of a plan in bytes. What is above is cut off.
 	MaxTitle = 200
+	// MaxInput is the size limit of a tool's input in bytes. What is above is cut off.
+	MaxInput = 1000
 	// MaxToolID is the size limit of a tool's id in bytes. An event with a longer one is logged.
 	MaxToolID = 128
 	// MaxModels is how many models an agent may offer. Further ones are left out.
@@ -73,6 +75,7 @@ type Tool struct {
 	Title  string     `json:"title"`          // for users, such as "Read notes.md"
 	Kind   string     `json:"kind,omitempty"` // such as read, edit, execute, search, fetch; for nothing but how it is shown
 	Status ToolStatus `json:"status"`
+	Input  string     `json:"input,omitempty"` // what it is called with, such as a command: for groups that show it
 }
 
 // ToolStatus is how far a call is.
@@ -287,7 +290,7 @@ func (e *Event) parseTool(body []byte) error {
 	if err := json.Unmarshal(body, &t); err != nil {
 		return err
 	}
-	t.ID, t.Title, t.Kind = clean(t.ID), title(t.Title), title(t.Kind)
+	t.ID, t.Title, t.Kind, t.Input = clean(t.ID), title(t.Title), title(t.Kind), oneLine(t.Input, MaxInput)
 	switch {
 	case t.ID == "" || len(t.ID) > MaxToolID:
 		return fmt.Errorf("id of a tool must have 1 to %d bytes", MaxToolID)
@@ -329,6 +332,8 @@ func (e *Event) parseUsage(body []byte) error {
 }
 
 // title is one line, cut at MaxTitle.
-func title(text string) string {
-	return Truncate(strings.Join(strings.Fields(clean(text)), " "), MaxTitle)
+func title(text string) string { return oneLine(text, MaxTitle) }
+
+func oneLine(text string, most int) string {
+	return Truncate(strings.Join(strings.Fields(clean(text)), " "), most)
 }

@@ -308,6 +308,8 @@ func TestScanner_Events(t *testing.T) {
 		{"text of several pieces", `{"type":"text","text":"` + long + `"}`, []Event{{Text: new(long)}}},
 		{"tool", `{"type":"tool","id":"1","title":" a\nb ","kind":"read","status":"running"}`,
 			[]Event{{Tool: &Tool{ID: "1", Title: "a b", Kind: "read", Status: ToolRunning}}}},
+		{"input of a tool", `{"type":"tool","id":"1","status":"done","input":" ls\n-l ` + strings.Repeat("x", MaxInput) + `"}`,
+			[]Event{{Tool: &Tool{ID: "1", Status: ToolDone, Input: "ls -l " + strings.Repeat("x", MaxInput-6)}}}},
 		{"tool as an object", `{"type":"tool","tool":{"id":"1","status":"failed"}}`, []Event{{Tool: &Tool{ID: "1", Status: ToolFailed}}}},
 		{"plan", `{"type":"plan","entries":[{"content":"a","status":"completed"},{"content":"b","status":"later"}]}`,
 			[]Event{{Plan: &Plan{[]Step{{"a", StepCompleted}, {"b", StepPending}}}}}},

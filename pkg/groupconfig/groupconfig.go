@@ -12,6 +12,7 @@
 //	  "observe": "all",
 //	  "long": "file",
 //	  "progress": "status",
+//	  "tool_input": true,
 //	  "steer": "queue",
 //	  "budget": {"turn_usd": 0.5, "day_usd": 20},
 //	  "agent": {
@@ -47,6 +48,7 @@ type Config struct {
 	Observe       Observe   `json:"observe,omitempty"`
 	Long          Long      `json:"long,omitempty"`
 	Progress      Progress  `json:"progress,omitempty"`
+	ToolInput     bool      `json:"tool_input,omitempty"` // its chats see what tools are called with
 	Steer         Steer     `json:"steer,omitempty"`
 	Budget        Budget    `json:"budget,omitzero"`
 	Announce      bool      `json:"announce,omitempty"` // its chats get a message after a migration
@@ -210,14 +212,15 @@ func (a Agent) over(instance Agent) Agent {
 }
 
 // RunsLike reports whether an agent that began under one configuration may go on under the other:
-// they differ in nothing but what they say about members, approvers, announcements, long blocks, progress, steering, budgets and transcripts.
+// they differ in nothing but what they say about members, approvers, announcements, long blocks, progress, inputs of tools, steering, budgets and
+// transcripts.
 func (c Config) RunsLike(other Config) bool {
 	return reflect.DeepEqual(c.ofRuns(), other.ofRuns())
 }
 
 // ofRuns is what a run depends on.
 func (c Config) ofRuns() Config {
-	c.Access, c.Rate, c.Reach, c.Pin, c.Approvers, c.Announce, c.Long, c.Progress, c.Steer = nil, nil, "", "", nil, false, "", "", ""
+	c.Access, c.Rate, c.Reach, c.Pin, c.Approvers, c.Announce, c.Long, c.Progress, c.ToolInput, c.Steer = nil, nil, "", "", nil, false, "", "", false, ""
 	c.Budget, c.Transcribe, c.Timeouts.Transcribe = Budget{}, "", 0
 	return c
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const full = `{
-	"assistant_name": "Eng", "observe": "all", "long": "file", "progress": "status", "steer": "queue", "budget": {"turn_usd": 0.5, "day_usd": 20},
+	"assistant_name": "Eng", "observe": "all", "long": "file", "progress": "status", "tool_input": true, "steer": "queue", "budget": {"turn_usd": 0.5, "day_usd": 20},
 	"access": ["telegram:42", "slack+work:U0AB"], "rate": 0, "reach": "none", "pin": "operators", "approvers": ["telegram:42"],
 	"agent": {"runtime": "docker", "image": "reg.example/a:1", "command": "exec me", "model": "m1", "env": ["KEY"], "settings": {"CLAUDE_MODEL": "m2"}},
 	"limits": {"memory": "1536m", "cpus": 1.5, "pids": 64},
@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 	var never Duration
 	noLimit := 0
 	want := Config{
-		AssistantName: "Eng", Observe: ObserveAll, Long: LongFile, Progress: ProgressStatus, Steer: SteerQueue, Budget: Budget{TurnUSD: 0.5, DayUSD: 20},
+		AssistantName: "Eng", Observe: ObserveAll, Long: LongFile, Progress: ProgressStatus, ToolInput: true, Steer: SteerQueue, Budget: Budget{TurnUSD: 0.5, DayUSD: 20},
 		Access: Access{"telegram:42", "slack+work:U0AB"}, Rate: &noLimit, Reach: ReachNone, Pin: PinOperators, Approvers: Approvers{"telegram:42"},
 		Agent: Agent{
 			Runtime: Docker, Image: "reg.example/a:1", Command: "exec me", Model: "m1",

@@ -9,7 +9,8 @@ import (
 // paths are all known paths.
 func paths() []string {
 	return []string{
-		"assistant_name", "access", "rate", "reach", "pin", "approvers", "observe", "long", "progress", "steer", "budget", "announce", "agent", "limits", "timeouts", "transcribe",
+		"assistant_name", "access", "rate", "reach", "pin", "approvers", "observe", "long", "progress", "tool_input",
+		"steer", "budget", "announce", "agent", "limits", "timeouts", "transcribe",
 		"agent.name", "agent.command", "agent.image", "agent.runtime", "agent.model", "agent.env", "agent.settings",
 		"budget.turn_usd", "budget.day_usd", "limits.memory", "limits.cpus", "limits.pids", "timeouts.timeout", "timeouts.idle", "timeouts.transcribe",
 	}

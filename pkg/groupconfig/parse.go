@@ -65,6 +65,7 @@ func parse(raw json.RawMessage) (c Config, problems Problems) {
 		"observe":        oneOf(&c.Observe, ObserveAll, ObserveShared, ObserveNone),
 		"long":           oneOf(&c.Long, LongParts, LongFile),
 		"progress":       oneOf(&c.Progress, ProgressLive, ProgressStatus, ProgressOff),
+		"tool_input":     yesNo(&c.ToolInput),
 		"steer":          oneOf(&c.Steer, SteerFold, SteerQueue),
 		"announce":       yesNo(&c.Announce),
 		"budget":         c.Budget.read,

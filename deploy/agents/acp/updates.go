@@ -213,7 +213,7 @@ func (r *run) showTool(u update) error {
 	t.Title = cmp.Or(t.Title, t.Kind, "a tool")
 	w.shown.calls[u.Update.ToolCallID] = t
 	shown := t.Tool
-	shown.Title = r.cfg.redact(t.forUsers())
+	shown.Title, shown.Input = r.cfg.redact(t.forUsers()), agentproto.Truncate(r.cfg.redact(title.Input(t.input)), agentproto.MaxInput)
 	return r.emit(agentproto.Event{Tool: &shown})
 }
 

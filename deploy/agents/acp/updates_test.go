@@ -132,11 +132,17 @@ func TestTurn_TitlesOfTools_HaveNoArguments(t *testing.T) {
 	s.Send(agenttest.First("1", "", "command mysql -p'example-pass' -e 'select 1'"))
 	s.WantAnswer("1", "done")
 	s.wantExit(0)
-	titles := ""
+	titles, inputs := "", ""
 	for _, e := range s.Events {
 		if e.Tool != nil {
 			titles += fmt.Sprintf("%s: %s\n", e.Tool.ID, e.Tool.Title)
+			inputs += fmt.Sprintf("%s: %s\n", e.Tool.ID, e.Tool.Input)
 		}
+	}
+	// Only groups that want it show the input.
+	const command = "mysql -p'example-pass' -e 'select 1'"
+	if want := "c: " + command + "\nc: " + command + "\nd: " + command + "\nf: \n"; inputs != want {
+		t.Errorf("inputs %s, want %s", inputs, want)
 	}
 	if want := "c: Run a command\nc: Run a command\nd: Look into the database\nf: Fetch a page\n"; titles != want {
 		t.Errorf("got %s, want %s", titles, want)

@@ -185,6 +185,7 @@ func (r *run) showCalls(l line) error {
 		c := call{name: block.Name}
 		_ = json.Unmarshal(block.Input, &c.args) // what cannot be read is not shown
 		c.tool = agentproto.Tool{ID: block.ID, Title: r.cfg.redact(c.title()), Kind: kinds[c.name], Status: agentproto.ToolRunning}
+		c.tool.Input = agentproto.Truncate(r.cfg.redact(title.Input(block.Input)), agentproto.MaxInput)
 		if w.shown.calls == nil {
 			w.shown.calls = map[string]call{}
 		}

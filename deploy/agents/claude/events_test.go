@@ -17,6 +17,7 @@ import (
 type worked struct {
 	texts []string
 	tools []string // title, kind and status of each event
+	input []string // of tools, of each event
 	plans []string // the first letters of the steps' states, then the steps
 	usage agentproto.Usage
 }
@@ -42,6 +43,7 @@ func (s *session) work(turnID string) (w worked, answer agentproto.Frame) {
 			w.texts = append(w.texts, *e.Text)
 		case e.Tool != nil:
 			w.tools = append(w.tools, e.Tool.Title+", "+e.Tool.Kind+", "+string(e.Tool.Status))
+			w.input = append(w.input, e.Tool.Input)
 		case e.Plan != nil:
 			states, steps := "", []string{}
 			for _, step := range e.Plan.Entries {
@@ -95,6 +97,9 @@ func TestAgent_Events_ShowToolsTextAndUsage(t *testing.T) {
 		}
 	}
 	slices.Sort(w.tools)
+	if !slices.Contains(w.input, `{"file_path":"missing.md"}`) {
+		t.Errorf("inputs %q", w.input)
+	}
 	if got, want := strings.Join(w.tools, "; "), "Read missing.md, read, failed; Read missing.md, read, running; Read notes.md, read, done; Read notes.md, read, running"; got != want {
 		t.Errorf("tools %s, want %s", got, want)
 	}

@@ -1,6 +1,27 @@
 package title
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestInput(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"command":"ls -l","description":"List"}`: "ls -l",
+		`{"command":["bash","-lc","ls"]}`:          "bash -lc ls",
+		`{"file_path": "a b", "limit": 5}`:         `{"file_path":"a b","limit":5}`,
+		`{"command":7}`:                            `{"command":7}`,
+		`"text"`:                                   `"text"`,
+		`{}`:                                       "",
+		`null`:                                     "",
+		``:                                         "",
+		`{"broken`:                                 "",
+	} {
+		if got := Input(json.RawMessage(args)); got != want {
+			t.Errorf("%s: got %q, want %q", args, got, want)
+		}
+	}
+}
 
 func TestWithoutKeys(t *testing.T) {
 	for text, want := range map[string]string{

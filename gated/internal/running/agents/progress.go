@@ -39,6 +39,7 @@ type progress struct {
 	began   time.Time
 	// onPlatform: it is shown by a chat platform, and not by the web chat.
 	onPlatform bool
+	inputs     bool // of tools are shown
 }
 
 // event takes in what the agent says of its work. It is stored with others that follow soon.
@@ -81,7 +82,7 @@ func (r *run) event(e *agentproto.Event) {
 func (r *run) newProgress(now time.Time) *progress {
 	return &progress{
 		row: store.Progress{State: agentproto.StatusRunning}, changed: true, began: now,
-		onPlatform: msg.FamilyOf(r.row.ChatJID) != msg.PlatformWeb,
+		onPlatform: msg.FamilyOf(r.row.ChatJID) != msg.PlatformWeb, inputs: r.current.ToolInput,
 	}
 }
 
@@ -114,7 +115,7 @@ func (p *progress) add(e *agentproto.Event, s setup) {
 	case e.Text != nil:
 		p.row.Text = s.growing(agentproto.StripGrowing(*e.Text))
 	case e.Tool != nil:
-		p.addTool(agentproto.Tool{ID: s.redact(e.Tool.ID), Title: s.redact(e.Tool.Title), Kind: s.redact(e.Tool.Kind), Status: e.Tool.Status})
+		p.addTool(agentproto.Tool{ID: s.redact(e.Tool.ID), Title: p.title(e.Tool, s.redact), Kind: s.redact(e.Tool.Kind), Status: e.Tool.Status})
 	case e.Plan != nil:
 		p.row.Plan = slices.Clone(e.Plan.Entries)
 		for i := range p.row.Plan {
