@@ -26,7 +26,7 @@ func detailed(d *Daemon, detail string, others ...store.Process) *Daemon {
 	return d
 }
 
-// What is said of a daemon to anyone, and to operators.
+// The text about a daemon for anyone, and for operators.
 func TestDaemon_EachState_Worded(t *testing.T) {
 	t.Parallel()
 	noAgents, fails := NoAgents("docker", "no engine", 0), GroupFails("main", "exit 1")
@@ -111,7 +111,7 @@ func TestDaemons_Start_NamesTheProcessToLookAt(t *testing.T) {
 	}
 }
 
-// A reader of the dashboard is told what its page can do, not a command.
+// A reader of the dashboard reads what its page can do, not a command.
 func TestFacts_WithAPageThatFixes_NameNoCommandThere(t *testing.T) {
 	t.Parallel()
 	in := &finder{Instance: &Instance{Now: now, MaxAgents: 5}}

@@ -26,7 +26,7 @@ func TestStep_OperatorCommand(t *testing.T) {
 	}{
 		{"the code", facts(row(2, right, command, code(ours))),
 			hidden + "AddOperator{Row:2 Hash:h}; " + reply + "You are an operator now, as telegram:7. /help lists what operators may write.}"},
-		{"what follows is decided anew", facts(row(2, right, command, code(ours)), row(3, "/approve X", command)),
+		{"what follows is decided again", facts(row(2, right, command, code(ours)), row(3, "/approve X", command)),
 			hidden + "AddOperator{Row:2 Hash:h}; " + reply + "You are an operator now, as telegram:7. /help lists what operators may write.}"},
 		{"a wrong one", facts(row(2, right, command, code(Code{Hash: "x", Open: true}))), hidden + "NoteWrongCode{Row:2}; " + reply + textWrongCode + "}"},
 		{"a code where none is open", facts(row(2, right, command, code(Code{Hash: "h"}))), hidden + reply + textWrongCode + "}"},
