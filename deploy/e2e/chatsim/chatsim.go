@@ -151,8 +151,9 @@ type FaultInjector interface {
 	DuplicateAndReorder(n int)
 	// FailNextSend makes the next message fail.
 	FailNextSend(f Fault)
-	// FailEdits makes edits of messages fail until ClearFaults; they are not made.
-	FailEdits()
+	// RefuseEdits refuses edits of messages for their rate until ClearFaults. An edit that fails otherwise may have been
+	// made, so that its message is removed.
+	RefuseEdits()
 	// SetTokenValid revokes or restores the bot's token.
 	SetTokenValid(ok bool)
 	// Removals creates a conversation for each way in which the bot can lose access to one.

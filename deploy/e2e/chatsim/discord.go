@@ -353,9 +353,9 @@ func (d *Discord) RefuseButtons() {
 	d.InjectFault(discord.Fault{Route: discord.CreateMessage, Status: http.StatusBadRequest, Body: body})
 }
 
-// FailEdits implements FaultInjector.
-func (d *Discord) FailEdits() {
-	d.InjectFault(discord.Fault{Route: discord.EditMessage, Status: 500, Times: -1})
+// RefuseEdits implements FaultInjector.
+func (d *Discord) RefuseEdits() {
+	d.InjectFault(discord.Fault{Route: discord.EditMessage, RetryAfter: time.Second, Times: -1})
 }
 
 // SetTokenValid implements FaultInjector.

@@ -348,9 +348,9 @@ func (s *Slack) RefuseButtons() {
 	s.InjectFault(slack.Fault{Method: "chat.postMessage", Error: "invalid_blocks"})
 }
 
-// FailEdits implements FaultInjector.
-func (s *Slack) FailEdits() {
-	s.InjectFault(slack.Fault{Method: "chat.update", Status: 500, Times: -1})
+// RefuseEdits implements FaultInjector.
+func (s *Slack) RefuseEdits() {
+	s.InjectFault(slack.Fault{Method: "chat.update", RetryAfter: 1, Times: -1})
 }
 
 // SetTokenValid implements FaultInjector.

@@ -372,9 +372,9 @@ func (t *Telegram) RefuseButtons() {
 	t.InjectFault(telegram.Fault{Method: "sendMessage", Status: http.StatusBadRequest, Description: "Bad Request: BUTTON_DATA_INVALID"})
 }
 
-// FailEdits implements FaultInjector.
-func (t *Telegram) FailEdits() {
-	t.InjectFault(telegram.Fault{Method: "editMessageText", Status: 500, Times: -1})
+// RefuseEdits implements FaultInjector.
+func (t *Telegram) RefuseEdits() {
+	t.InjectFault(telegram.Fault{Method: "editMessageText", RetryAfter: 1, Times: -1})
 }
 
 // SetTokenValid implements FaultInjector.

@@ -196,7 +196,7 @@ func TestStop_PressedLate_UserReadsThat(t *testing.T) {
 	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		in, message := f.stoppable("work stream slow 12 hello")
-		f.FailEdits() // the answer cannot take the place of the preview yet
+		f.RefuseEdits() // the answer cannot take the place of the preview yet
 		f.Until("the turn to end", func() bool { return f.Value(`SELECT count(*) FROM turns WHERE state IN ('queued', 'running')`) == "0" })
 		f.wantPressAnswer(in, f.press(in, message, "Stop", false), "Already finished.")
 		f.ClearFaults()
