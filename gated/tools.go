@@ -53,7 +53,7 @@ func (g *gated) listenForTools() (err error) {
 // serveTools answers agents until the listener is closed, after all runs have ended.
 func (g *gated) serveTools(homes *chats.Chats, routd *httpx.Client) {
 	handler := tools.NewHandler(&g.tools.tokens, &tools.Services{
-		Store: g.Store, Runs: g.agents, Asks: g.agents, Files: g.agents.Files(), MediaDaily: g.cfg.MediaDaily,
+		Store: g.Store, Runs: g.agents, Asks: g.agents.Asks(), Files: g.agents.Files(), MediaDaily: g.cfg.MediaDaily,
 		Routd: routd, Now: g.Now, Operators: g.cfg.Operators, Chats: homes, Zone: reminders.LocalZone(),
 		Reminders: g.reminders, Objects: g.objects, Log: g.Log,
 	}, g.Log, g.Metrics)

@@ -102,7 +102,7 @@ func TestPiping(t *testing.T) {
 			open := r.gate("main", "gate")
 			turns := []*msg.Turn{r.ask("!hold gate; " + say + " 1")}
 			run := r.await(turns[0], msg.TurnRunning).RunID
-			r.until("the agent runs", func() bool { return r.m.runByID(run) != nil })
+			r.until("the agent runs", func() bool { return r.m.live.get(run) != nil })
 			for i := 2; i <= 5; i++ {
 				next := r.ask(fmt.Sprintf("!%s %d", say, i))
 				if next.State != msg.TurnRunning || next.RunID != run {

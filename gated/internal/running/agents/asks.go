@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"arizuko/gated/internal/running/queue"
@@ -33,28 +34,51 @@ type asking struct {
 	hash string
 }
 
+// questions are those that the agent of a run waits for. The run's goroutine owns them.
+type questions struct {
+	open    map[int64]asking // by their rows
+	waiting []int64          // turns that wait for users
+}
+
+// any reports whether a question may still be open.
+func (q *questions) any() bool { return len(q.open)+len(q.waiting) > 0 }
+
+// close removes a question, and completes its answer with what names it.
+func (q *questions) close(id int64, answer agentproto.Answer) agentproto.Answer {
+	a := q.open[id]
+	delete(q.open, id)
+	return a.answer(answer)
+}
+
+// setWaiting keeps the turns that wait for users, and reports whether the run begins or ends to wait by that.
+func (q *questions) setWaiting(turns []int64) (changed bool) {
+	was := len(q.waiting) > 0
+	q.waiting = turns
+	return was != (len(turns) > 0)
+}
+
 // ask asks a question of the agent. One that cannot be asked is answered at once: the agent waits for it.
 func (r *run) ask(e *agentproto.Event) {
-	t := r.addressee(e.TurnID)
-	if t == nil || !r.isOpen(t.ID) {
-		r.m.log.Warn("question refused: it is of no open turn", "run", r.row.ID, "turn", agentproto.Truncate(e.TurnID, 40), "ask", e.Ask.ID)
-		r.sendAnswer(agentproto.Answer{
+	t := r.turns.addressee(e.TurnID)
+	if t == nil || !r.turns.has(t.ID) {
+		r.env.log.Warn("question refused: it is of no open turn", "run", r.row.ID, "turn", agentproto.Truncate(e.TurnID, 40), "ask", e.Ask.ID)
+		r.agent.answer(agentproto.Answer{
 			TurnID: e.TurnID, AskID: e.Ask.ID, PayloadHash: e.Ask.PayloadHash, Reason: agentproto.AskRefused, Problem: "it is of no open turn",
 		})
 		return
 	}
 	a := asking{turn: t.ID, id: e.Ask.ID, hash: e.Ask.PayloadHash}
 	r.guard(t, func() {
-		stored, err := r.m.Ask(t, &store.Question{
+		stored, err := r.m.asks.Ask(t, &store.Question{
 			AskID: e.Ask.ID, Question: e.Ask.Question, Detail: e.Ask.Detail, Options: e.Ask.Options, PayloadHash: e.Ask.PayloadHash,
 		}, e.Ask.Check(), r.setup.redact)
 		switch {
 		case err == nil:
-			r.asks[stored.ID] = a
+			r.asks.open[stored.ID] = a
 			r.checkAsks()
-		case r.m.ctx.Err() == nil:
-			r.m.log.Warn("question refused", "run", r.row.ID, "turn", t.ID, "chat", t.ChatJID, "ask", e.Ask.ID, "err", err)
-			r.sendAnswer(a.answer(agentproto.Answer{Reason: agentproto.AskRefused, Problem: err.Error()}))
+		case r.env.ctx.Err() == nil:
+			r.env.log.Warn("question refused", "run", r.row.ID, "turn", t.ID, "chat", t.ChatJID, "ask", e.Ask.ID, "err", err)
+			r.agent.answer(a.answer(agentproto.Answer{Reason: agentproto.AskRefused, Problem: err.Error()}))
 		}
 	})
 }
@@ -65,97 +89,98 @@ func (a asking) answer(answer agentproto.Answer) agentproto.Answer {
 	return answer
 }
 
-func (r *run) sendAnswer(a agentproto.Answer) {
-	if !r.inputClosed {
-		r.send(a)
+func (a *agent) answer(answer agentproto.Answer) {
+	if a.phase < phaseClosing {
+		a.send(answer)
 	}
 }
 
 // checkAsks sends the agent the answers to its questions that have ended, and finds out whether it waits for others.
 func (r *run) checkAsks() {
-	for _, id := range slices.Sorted(maps.Keys(r.asks)) {
-		stored, err := r.m.st.Ask(r.m.ctx, id)
+	for _, id := range slices.Sorted(maps.Keys(r.asks.open)) {
+		answer, ended, err := r.m.asks.outcome(id)
 		if err != nil {
 			return // the next sweep looks again
 		}
-		if stored != nil && stored.State == msg.AskOpen {
-			continue
+		if ended {
+			r.env.log.Info("answer sent to agent", "run", r.row.ID, "turn", r.asks.open[id].turn, "ask", id, "reason", answer.Reason)
+			r.agent.answer(r.asks.close(id, answer))
 		}
-		answer, err := r.outcome(stored)
-		if err != nil {
-			return
-		}
-		r.m.log.Info("answer sent to agent", "run", r.row.ID, "turn", r.asks[id].turn, "ask", id, "reason", answer.Reason)
-		r.sendAnswer(r.asks[id].answer(answer))
-		delete(r.asks, id)
 	}
-	turns, err := r.m.st.RunAsking(r.m.ctx, r.row.ID)
+	turns, err := r.env.st.RunAsking(r.env.ctx, r.row.ID)
 	if err == nil {
 		r.setWaiting(turns)
 	}
 }
 
-// outcome is what an agent gets for a question that has ended; nil is one that was deleted.
-func (r *run) outcome(a *msg.Ask) (answer agentproto.Answer, err error) {
+// outcome is what an agent gets for a question, once that has ended or is deleted.
+func (a *Asks) outcome(id int64) (answer agentproto.Answer, ended bool, err error) {
 	expired := agentproto.Answer{Reason: agentproto.AskExpired}
+	stored, err := a.env.st.Ask(a.env.ctx, id)
 	switch {
-	case a == nil:
-		return expired, nil
-	case a.State == msg.AskAnswered:
-		return agentproto.Answer{Option: a.Option, Reason: agentproto.AskAnswered, By: a.AnsweredBy}, nil
+	case err != nil:
+		return answer, false, err
+	case stored == nil:
+		return expired, true, nil
+	case stored.State == msg.AskOpen:
+		return answer, false, nil
+	case stored.State == msg.AskAnswered:
+		return agentproto.Answer{Option: stored.Option, Reason: agentproto.AskAnswered, By: stored.AnsweredBy}, true, nil
 	}
-	lost, err := r.m.st.AskLost(r.m.ctx, a)
+	lost, err := a.env.st.AskLost(a.env.ctx, stored)
 	if lost {
-		return agentproto.Answer{Reason: agentproto.AskRefused, Problem: "it could not be delivered, so no user has read it"}, err
+		return agentproto.Answer{Reason: agentproto.AskRefused, Problem: "it could not be delivered, so no user has read it"}, true, err
 	}
-	return expired, err
+	return expired, true, err
 }
 
 // setWaiting keeps the turns that wait for users. While there are some, the run uses no slot and no time.
 func (r *run) setWaiting(turns []int64) {
-	for id, p := range r.progress {
-		switch waits := slices.Contains(turns, id); {
-		case waits:
-			p.row.State = agentproto.StatusRequiresAction
-		case p.row.State == agentproto.StatusRequiresAction && slices.Contains(r.waiting, id):
-			p.row.State = agentproto.StatusRunning
-		}
+	r.progress.setWaiting(turns, r.asks.waiting)
+	if !r.asks.setWaiting(turns) {
+		return
 	}
-	was := len(r.waiting) > 0
-	r.waiting = turns
-	if waits := len(turns) > 0; waits != was {
-		if !waits {
-			r.deadline.Reset(r.timeout())
-		}
-		r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Waits(r.row.ID, waits) })
+	waits := len(turns) > 0
+	if !waits {
+		r.agent.resetDeadline()
 	}
+	r.m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Waits(r.row.ID, waits) })
 }
 
-// AskEnded makes runs look at their questions: one has ended, or was asked.
-func (m *Manager) AskEnded() {
-	for _, r := range m.liveRuns(func(*run) bool { return true }) {
-		r.control(ctlAsks)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	close(m.asksChanged)
-	m.asksChanged = make(chan struct{})
+// Asks are the questions that agents ask users. Its methods may be called from any goroutine.
+type Asks struct {
+	env     *env
+	groups  *groups
+	live    *liveRuns
+	started int64 // unix ms
+
+	mu      sync.Mutex
+	changed chan struct{} // closed when a question has ended, or one was asked
+}
+
+// notifyRuns makes runs look at their questions: one has ended, or was asked.
+func (a *Asks) notifyRuns() {
+	a.live.signal(ctlAsks)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	close(a.changed)
+	a.changed = make(chan struct{})
 }
 
 // AwaitAsk waits until a question has ended. It returns the error of ctx if that ends first.
-func (m *Manager) AwaitAsk(ctx context.Context, id int64) (*msg.Ask, error) {
+func (a *Asks) AwaitAsk(ctx context.Context, id int64) (*msg.Ask, error) {
 	look := time.NewTicker(askLookInterval)
 	defer look.Stop()
 	for {
-		changed := m.asksChange()
-		a, err := m.st.Ask(ctx, id)
+		changed := a.change()
+		asked, err := a.env.st.Ask(ctx, id)
 		switch {
 		case err != nil:
 			return nil, err
-		case a == nil:
+		case asked == nil:
 			return nil, fmt.Errorf("question %d is deleted", id)
-		case a.State != msg.AskOpen:
-			return a, nil
+		case asked.State != msg.AskOpen:
+			return asked, nil
 		}
 		select {
 		case <-changed:
@@ -166,16 +191,16 @@ func (m *Manager) AwaitAsk(ctx context.Context, id int64) (*msg.Ask, error) {
 	}
 }
 
-// asksChange returns a channel that is closed when a question has ended, or one was asked.
-func (m *Manager) asksChange() <-chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.asksChanged
+// change returns a channel that is closed when a question has ended, or one was asked.
+func (a *Asks) change() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.changed
 }
 
 // Ask stores a question of a turn, unless there is a problem with it, and returns it as it is stored: one that was asked
 // before may have been answered. redact hides secrets in its texts.
-func (m *Manager) Ask(t *msg.Turn, q *store.Question, problem error, redact func(string) string) (a *msg.Ask, err error) {
+func (a *Asks) Ask(t *msg.Turn, q *store.Question, problem error, redact func(string) string) (asked *msg.Ask, err error) {
 	if problem != nil {
 		return nil, problem
 	}
@@ -192,27 +217,27 @@ func (m *Manager) Ask(t *msg.Turn, q *store.Question, problem error, redact func
 	if msg.IsBudget(q.AskID) { // an id of gated's own questions
 		q.AskID = "agent-" + q.AskID
 	}
-	if q.Who, q.Name, err = m.whoMay(t, q.PayloadHash != ""); err != nil {
+	if q.Who, q.Name, err = a.whoMay(t, q.PayloadHash != ""); err != nil {
 		return nil, err
 	}
 	var refused error
-	err = m.persist(m.ctx, func(tx *store.Tx) (err error) {
-		now := m.now()
-		q.ExpiresAt, refused = now+m.askTimeout().Milliseconds(), nil
-		a, err = tx.PutAsk(t, q, now)
+	err = a.env.persist(a.env.ctx, func(tx *store.Tx) (err error) {
+		now := a.env.now()
+		q.ExpiresAt, refused = now+a.timeout().Milliseconds(), nil
+		asked, err = tx.PutAsk(t, q, now)
 		if errors.Is(err, store.ErrNoUser) || errors.Is(err, store.ErrTooManyAsks) { // no retry helps
 			refused, err = err, nil
 		}
 		return err
 	})
 	if err = cmp.Or(err, refused); err == nil {
-		m.log.Info("question asked", "turn", t.ID, "chat", t.ChatJID, "folder", t.Folder, "ask", a.ID, "state", a.State)
-		m.AskEnded()
+		a.env.log.Info("question asked", "turn", t.ID, "chat", t.ChatJID, "folder", t.Folder, "ask", asked.ID, "state", asked.State)
+		a.notifyRuns()
 	}
-	return a, err
+	return asked, err
 }
 
-func (m *Manager) askTimeout() time.Duration { return cmp.Or(m.cfg.AskTimeout, 10*time.Minute) }
+func (a *Asks) timeout() time.Duration { return cmp.Or(a.env.cfg.AskTimeout, 10*time.Minute) }
 
 // shorten cuts a text at most bytes, and says what is missing: a user must not allow what is not shown.
 func shorten(text string, limit int) string {
@@ -224,39 +249,39 @@ func shorten(text string, limit int) string {
 }
 
 // whoMay resolves who may answer a question of a turn, and by which name its agent asks.
-func (m *Manager) whoMay(t *msg.Turn, permission bool) (who msg.Who, name string, err error) {
-	config, problems, err := m.groupConfig(t.Folder)
+func (a *Asks) whoMay(t *msg.Turn, permission bool) (who msg.Who, name string, err error) {
+	config, problems, err := a.groups.config(t.Folder)
 	if err != nil {
 		return who, "", err
 	}
-	name = cmp.Or(config.AssistantName, m.cfg.Defaults.AssistantName)
+	name = cmp.Or(config.AssistantName, a.env.cfg.Defaults.AssistantName)
 	approvers := config.Approvers
 	if problems != nil { // then operators alone
 		approvers = groupconfig.Approvers{}
 	}
-	kind, err := m.st.ChatKind(m.ctx, t.ChatJID)
+	kind, err := a.env.st.ChatKind(a.env.ctx, t.ChatJID)
 	if err != nil {
 		return who, "", err
 	}
 	if permission {
-		return m.approvers(t.ChatJID, approvers, kind), name, nil
+		return a.approvers(t.ChatJID, approvers, kind), name, nil
 	}
 	if kind == msg.ChatDM {
 		return msg.Who{Everyone: true}, name, nil
 	}
-	asker, err := m.st.Message(m.ctx, t.TriggerMessageID)
+	asker, err := a.env.st.Message(a.env.ctx, t.TriggerMessageID)
 	if err == nil && asker != nil && asker.Direction == msg.In && !asker.IsBot && asker.Sender != "" {
 		return msg.Who{Senders: []string{asker.Sender}, Label: cmp.Or(asker.SenderName, asker.Sender)}, name, nil
 	}
-	return m.approvers(t.ChatJID, groupconfig.Approvers{}, kind), name, err
+	return a.approvers(t.ChatJID, groupconfig.Approvers{}, kind), name, err
 }
 
 // approvers are operators and those whom a group's configuration names. In a direct message the default is its user.
-func (m *Manager) approvers(chatJID string, approvers groupconfig.Approvers, kind msg.ChatKind) msg.Who {
+func (a *Asks) approvers(chatJID string, approvers groupconfig.Approvers, kind msg.ChatKind) msg.Who {
 	if approvers.Everyone() || approvers == nil && kind == msg.ChatDM {
 		return msg.Who{Everyone: true}
 	}
-	who := OperatorsOf(m.operators(), chatJID)
+	who := OperatorsOf(a.env.operators(), chatJID)
 	if len(approvers) > 0 {
 		who.Label = msg.WhoApprovers
 		who.Senders = append(who.Senders, approvers...)
@@ -265,8 +290,8 @@ func (m *Manager) approvers(chatJID string, approvers groupconfig.Approvers, kin
 }
 
 // operators are those of now; of OPERATORS alone while the database cannot be read, where no question is stored either.
-func (m *Manager) operators() map[string]bool {
-	all, _ := m.st.Operators(m.ctx, m.cfg.Operators)
+func (e *env) operators() map[string]bool {
+	all, _ := e.st.Operators(e.ctx, e.cfg.Operators)
 	return all
 }
 
@@ -284,12 +309,12 @@ func OperatorsOf(operators map[string]bool, chatJID string) msg.Who {
 	return who
 }
 
-// expireAsks ends questions whose time is over, or that could not be delivered, until ctx ends.
-func (m *Manager) expireAsks(ctx context.Context) {
+// expire ends questions whose time is over, or that could not be delivered, until ctx ends.
+func (a *Asks) expire(ctx context.Context) {
 	ticks := time.NewTicker(askExpiryInterval)
 	defer ticks.Stop()
 	for {
-		m.guard("ending questions", func() { m.expireDueAsks(ctx) })
+		a.env.guard("ending questions", func() { a.expireDue(ctx) })
 		select {
 		case <-ctx.Done():
 			return
@@ -298,40 +323,40 @@ func (m *Manager) expireAsks(ctx context.Context) {
 	}
 }
 
-func (m *Manager) expireDueAsks(ctx context.Context) {
-	due, err := m.st.AsksDue(ctx, m.now())
+func (a *Asks) expireDue(ctx context.Context) {
+	due, err := a.env.st.AsksDue(ctx, a.env.now())
 	if err != nil || len(due) == 0 {
 		return // the next tick looks again
 	}
 	ended := false
-	for _, a := range due {
-		if m.answersWait(ctx, a) {
+	for _, ask := range due {
+		if a.answersWait(ctx, ask) {
 			continue
 		}
-		if err := m.st.Write(ctx, func(tx *store.Tx) error { return tx.ExpireAsk(a.ID, m.now()) }); err != nil {
+		if err := a.env.st.Write(ctx, func(tx *store.Tx) error { return tx.ExpireAsk(ask.ID, a.env.now()) }); err != nil {
 			if ctx.Err() == nil {
-				m.log.Warn("question not ended; retrying", "ask", a.ID, "turn", a.TurnID, "err", err)
+				a.env.log.Warn("question not ended; retrying", "ask", ask.ID, "turn", ask.TurnID, "err", err)
 			}
 			continue
 		}
-		m.log.Info("question expired", "ask", a.ID, "turn", a.TurnID)
+		a.env.log.Info("question expired", "ask", ask.ID, "turn", ask.TurnID)
 		ended = true
 	}
 	if ended {
-		m.AskEnded()
+		a.notifyRuns()
 	}
 }
 
 // answersWait reports whether answers to a question that came in time may be undecided, as after a restart.
-func (m *Manager) answersWait(ctx context.Context, a *msg.Ask) bool {
-	now := m.now()
-	if over := now - max(a.ExpiresAt, m.started); over >= answerGrace.Milliseconds() || over < 0 {
+func (a *Asks) answersWait(ctx context.Context, ask *msg.Ask) bool {
+	now := a.env.now()
+	if over := now - max(ask.ExpiresAt, a.started); over >= answerGrace.Milliseconds() || over < 0 {
 		return false
 	}
-	row, err := m.st.Message(ctx, a.MessageID)
+	row, err := a.env.st.Message(ctx, ask.MessageID)
 	if err != nil || row == nil {
 		return err != nil
 	}
-	undecided, err := m.st.Undecided(ctx, row.ChatJID, 0, 1)
+	undecided, err := a.env.st.Undecided(ctx, row.ChatJID, 0, 1)
 	return err != nil || len(undecided) > 0
 }

@@ -195,7 +195,7 @@ func TestWhoMay_ByChatAndConfiguration(t *testing.T) {
 		})
 		turn := newTurn(chat(tt.chat), group(folder))
 		r.store(turn, &msg.Message{Content: "x"})
-		got, _, err := r.m.whoMay(turn, tt.permission)
+		got, _, err := r.m.asks.whoMay(turn, tt.permission)
 		if err != nil {
 			t.Fatal(err)
 		}

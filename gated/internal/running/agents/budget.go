@@ -31,33 +31,39 @@ type overBudget struct {
 	by           float64 // raised by this, it has as much left as at first
 }
 
+// budgets checks what agents have used. It keeps nothing: all of it is in the rows.
+type budgets struct {
+	env    *env
+	groups *groups
+}
+
 // over returns the budget that keeps a turn from going on, nil if none does.
-func (m *Manager) over(t *msg.Turn, b groupconfig.Budget) (*overBudget, error) {
-	if b.TurnUSD > 0 {
-		used, err := m.st.Usage(m.ctx, t.ID)
+func (b *budgets) over(t *msg.Turn, limit groupconfig.Budget) (*overBudget, error) {
+	if limit.TurnUSD > 0 {
+		used, err := b.env.st.Usage(b.env.ctx, t.ID)
 		if err != nil {
 			return nil, err
 		}
-		if over, err := m.compare(store.BudgetScope{Turn: t.ID}, used.CostUSD, b.TurnUSD); over != nil || err != nil {
+		if over, err := b.compare(store.BudgetScope{Turn: t.ID}, used.CostUSD, limit.TurnUSD); over != nil || err != nil {
 			return over, err
 		}
 	}
-	if b.DayUSD == 0 {
+	if limit.DayUSD == 0 {
 		return nil, nil
 	}
-	day := m.today()
-	used, err := m.st.FolderSpend(m.ctx, t.Folder, day, day)
+	day := b.env.today()
+	used, err := b.env.st.FolderSpend(b.env.ctx, t.Folder, day, day)
 	if err != nil {
 		return nil, err
 	}
-	return m.compare(store.BudgetScope{Folder: t.Folder, Day: day}, used.CostUSD, b.DayUSD)
+	return b.compare(store.BudgetScope{Folder: t.Folder, Day: day}, used.CostUSD, limit.DayUSD)
 }
 
-func (m *Manager) compare(scope store.BudgetScope, used, budget float64) (*overBudget, error) {
+func (b *budgets) compare(scope store.BudgetScope, used, budget float64) (*overBudget, error) {
 	if used < budget {
 		return nil, nil
 	}
-	raised, err := m.st.Raised(m.ctx, scope)
+	raised, err := b.env.st.Raised(b.env.ctx, scope)
 	if err != nil || used < budget+raised {
 		return nil, err
 	}
@@ -65,14 +71,14 @@ func (m *Manager) compare(scope store.BudgetScope, used, budget float64) (*overB
 }
 
 // overNow is over by the group's configuration as it is now. A budget is soft: while it cannot be read, turns go on.
-func (m *Manager) overNow(t *msg.Turn) *overBudget {
-	own, problems, err := m.groupConfig(t.Folder)
+func (b *budgets) overNow(t *msg.Turn) *overBudget {
+	own, problems, err := b.groups.config(t.Folder)
 	if err != nil || problems != nil || own.Budget == (groupconfig.Budget{}) {
 		return nil
 	}
-	over, err := m.over(t, own.Budget)
+	over, err := b.over(t, own.Budget)
 	if err != nil {
-		m.log.Warn("budget not checked", "turn", t.ID, "folder", t.Folder, "err", err)
+		b.env.log.Warn("budget not checked", "turn", t.ID, "folder", t.Folder, "err", err)
 		return nil
 	}
 	return over
@@ -94,29 +100,29 @@ func dollars(usd float64) string { return fmt.Sprintf("$%.2f", usd) }
 // errOverBudget means that a turn was ended that may not begin.
 var errOverBudget = errors.New("a budget is used up")
 
-// refuseOver ends a turn that may not begin, and reports whether it did.
-func (m *Manager) refuseOver(t *msg.Turn) bool {
-	over := m.overNow(t)
-	return over != nil && m.endOver(t, over, nil)
+// refuse ends a turn that may not begin, and reports whether it did.
+func (b *budgets) refuse(t *msg.Turn) bool {
+	over := b.overNow(t)
+	return over != nil && b.end(t, over, nil)
 }
 
-// endOver ends a turn since a budget is used up, with what its agent has said so far, nil if it has not begun, and notifies the
+// end ends a turn since a budget is used up, with what its agent has said so far, nil if it has not begun, and notifies the
 // chat, where an operator can raise the budget. It reports whether it did.
-func (m *Manager) endOver(t *msg.Turn, over *overBudget, said *store.Reply) bool {
+func (b *budgets) end(t *msg.Turn, over *overBudget, said *store.Reply) bool {
 	words := over.words(said != nil)
-	question := over.question(words, OperatorsOf(m.operators(), t.ChatJID))
-	question.Name = m.cfg.Defaults.AssistantName
-	if own, _, err := m.groupConfig(t.Folder); err == nil {
+	question := over.question(words, OperatorsOf(b.env.operators(), t.ChatJID))
+	question.Name = b.env.cfg.Defaults.AssistantName
+	if own, _, err := b.groups.config(t.Folder); err == nil {
 		question.Name = cmp.Or(own.AssistantName, question.Name)
 	}
-	err := m.persist(m.ctx, func(tx *store.Tx) error {
-		now := m.now()
+	err := b.env.persist(b.env.ctx, func(tx *store.Tx) error {
+		now := b.env.now()
 		if said != nil && said.Text != "" {
 			if err := tx.AnswerTurn(*said, now); err != nil {
 				return err
 			}
 		}
-		quiet, err := m.knowsOfBudget(tx, t, over.scope, now)
+		quiet, err := b.chatKnows(tx, t, over.scope, now)
 		if err != nil {
 			return err
 		}
@@ -132,7 +138,7 @@ func (m *Manager) endOver(t *msg.Turn, over *overBudget, said *store.Reply) bool
 		return tx.PutNotice(t, words+" Operators can raise it in the group's config.", now)
 	})
 	if err == nil {
-		m.log.Info("turn ended over budget", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "reason", words)
+		b.env.log.Info("turn ended over budget", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "reason", words)
 	}
 	return err == nil
 }
@@ -145,17 +151,17 @@ func (o *overBudget) question(words string, who msg.Who) *store.Question {
 	}
 }
 
-// knowsOfBudget reports whether the chat needs no further notice: a question about the budget is open, or it had a notice lately.
+// chatKnows reports whether the chat needs no further notice: a question about the budget is open, or it had a notice lately.
 // What is about a turn alone always has one, and so has what another group waits for.
-func (m *Manager) knowsOfBudget(tx *store.Tx, t *msg.Turn, scope store.BudgetScope, now int64) (bool, error) {
+func (b *budgets) chatKnows(tx *store.Tx, t *msg.Turn, scope store.BudgetScope, now int64) (bool, error) {
 	if scope.Turn != 0 || t.WorksForGroup() {
 		return false, nil
 	}
-	open, err := tx.ChatAsks(m.ctx, t.ChatJID, t.ThreadID)
+	open, err := tx.ChatAsks(b.env.ctx, t.ChatJID, t.ThreadID)
 	if err != nil || slices.ContainsFunc(open, scope.Asks) {
 		return err == nil, err
 	}
-	recent, err := tx.Turns(m.ctx, store.TurnList{ChatJID: t.ChatJID, State: msg.TurnCancelled, Limit: recentTurns})
+	recent, err := tx.Turns(b.env.ctx, store.TurnList{ChatJID: t.ChatJID, State: msg.TurnCancelled, Limit: recentTurns})
 	if err != nil {
 		return false, err
 	}
@@ -163,42 +169,54 @@ func (m *Manager) knowsOfBudget(tx *store.Tx, t *msg.Turn, scope store.BudgetSco
 		if !scope.Ended(r) || r.ThreadID != t.ThreadID || r.EndedAt <= now-budgetNoticeInterval.Milliseconds() || r.EndedAt > now {
 			continue
 		}
-		if noticed, err := tx.HasNotice(m.ctx, r.ID); noticed || err != nil {
+		if noticed, err := tx.HasNotice(b.env.ctx, r.ID); noticed || err != nil {
 			return noticed, err
 		}
 	}
 	return false, nil
 }
 
+// overrun is the turn of a run that has used up a budget, since when. The run's goroutine owns it.
+type overrun struct {
+	turn  int64 // 0 for none
+	since time.Time
+}
+
+// left is how long the agent may go on with a turn that is over its budget.
+func (o *overrun) left(turn int64, now time.Time) time.Duration {
+	if o.turn != turn {
+		*o = overrun{turn, now}
+	}
+	return budgetGrace - now.Sub(o.since)
+}
+
 // checkBudget stops the run if a turn that it works on has used up a budget.
 func (r *run) checkBudget() {
-	if r.current.Budget == (groupconfig.Budget{}) || r.stopping {
+	if r.settings.now.Budget == (groupconfig.Budget{}) || r.agent.phase > phaseServing {
 		return
 	}
-	for _, t := range r.unanswered {
-		p := r.progress[t.ID]
+	for _, t := range r.turns.unanswered {
+		p := r.progress.turns[t.ID]
 		if p == nil || p.usage.CostUSD == 0 {
 			continue
 		}
-		over := r.m.overNow(t)
+		over := r.m.budgets.overNow(t)
 		if over == nil {
-			if r.overTurn == t.ID {
-				r.overTurn = 0
+			if r.over.turn == t.ID {
+				r.over.turn = 0
 			}
 			continue
 		}
-		now := r.m.cfg.Now()
-		if r.overTurn != t.ID {
-			r.overTurn, r.overSince = t.ID, now
-		}
-		if left := budgetGrace - now.Sub(r.overSince); left > 0 {
-			r.storing = true
-			r.storeTimer.Reset(min(left, p.interval(now)))
+		now := r.env.cfg.Now()
+		if left := r.over.left(t.ID, now); left > 0 {
+			r.progress.storeIn(min(left, p.interval(now)))
 			return
 		}
-		said := &store.Reply{RunID: r.row.ID, TurnID: t.ID, Text: p.row.Text, Sender: msg.AgentSender(t.Folder), SenderName: r.current.AssistantName}
-		if r.m.endOver(t, over, said) {
-			r.abort() // like a turn that was cancelled it stays in unanswered: what the agent still says of it is for no other
+		said := &store.Reply{
+			RunID: r.row.ID, TurnID: t.ID, Text: p.row.Text, Sender: msg.AgentSender(t.Folder), SenderName: r.settings.now.AssistantName,
+		}
+		if r.m.budgets.end(t, over, said) {
+			r.agent.interrupt() // like a turn that was cancelled it stays in unanswered: what the agent still says of it is for no other
 		}
 		return
 	}

@@ -155,7 +155,7 @@ func TestBudget_DayIsUsedUp_NoAgentStarts(t *testing.T) {
 	r.answered(r.ask("!" + spends("2") + "say one"))
 	asked := r.ask("two", topic("#fresh"))
 	r.wantOver(asked)
-	if now := r.turn(asked.ID); now.RunID != 0 || now.Error != "the budget of the group for "+r.m.today()+" is used up: $2.00 of $1.00" {
+	if now := r.turn(asked.ID); now.RunID != 0 || now.Error != "the budget of the group for "+r.m.env.today()+" is used up: $2.00 of $1.00" {
 		t.Errorf("turn %+v", now)
 	}
 	r.wantOver(r.ask("three", topic("#fresh"))) // the lane goes on

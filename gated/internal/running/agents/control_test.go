@@ -120,7 +120,7 @@ func TestStop_WebTopic_StopsThatTopicOnly(t *testing.T) {
 	r.m.Stop(cancelled)
 	two()
 	diff(t, "the other tab", r.answered(second), []string{"2"})
-	r.until("the tab's run is gone", func() bool { return r.m.runByID(first.RunID) == nil })
+	r.until("the tab's run is gone", func() bool { return r.m.live.get(first.RunID) == nil })
 }
 
 func TestCancel_PipedTurn(t *testing.T) {
@@ -167,7 +167,7 @@ func TestCancel_QueuedAndRunningTurns(t *testing.T) {
 }
 
 // TestCancel_RunIsStarting_IsAppliedLate cancels a turn after its run was stored
-// and before the run was registered.
+// and before the run was live.
 func TestCancel_RunIsStarting_IsAppliedLate(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
@@ -177,14 +177,14 @@ func TestCancel_RunIsStarting_IsAppliedLate(t *testing.T) {
 	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
 	r.write(func(tx *store.Tx) error { return tx.StartRun(&row, asked.ID) })
 	r.cancelChat("telegram:1")
-	setup, err := r.m.setup("main")
+	setup, err := r.m.groups.setup("main")
 	if err != nil {
 		t.Fatal(err)
 	}
 	late := newRun(r.m, row, setup)
-	late.control(ctlReread) // as register does
+	late.inbox.control(ctlReread) // as start does
 	late.serve(asked)
-	if !late.aborted {
+	if late.agent.phase != phaseInterrupted {
 		t.Error("the run of a cancelled turn was not interrupted")
 	}
 }

@@ -24,53 +24,55 @@ const (
 	maxProblem = 200
 )
 
-// leftovers is what remains of a run after its exit.
+// leftovers is what remains of a run after its exit. The run's goroutine owns it.
 type leftovers struct {
-	failure failure
-	queued  []*msg.Turn // turns that are queued again
-	failed  []*msg.Turn
-	alike   bool // the group's turns fail alike
+	*runInfo
+	problems *problems
+	failure  failure
+	queued   []*msg.Turn // turns that are queued again
+	failed   []*msg.Turn
+	alike    bool // the group's turns fail alike
 }
 
 // finalize stores what becomes of the run's unanswered turns.
 func (r *run) finalize(exit runtime.Exit) {
-	r.access.Close()
+	r.agent.access.Close()
 	failpoint.At(failpoint.Exited)
 	if exit.Err != nil {
-		r.m.log.Error("run failed", "run", r.row.ID, "folder", r.row.Folder, "runtime", r.row.Runtime,
+		r.env.log.Error("run failed", "run", r.row.ID, "folder", r.row.Folder, "runtime", r.row.Runtime,
 			"err", r.setup.redact(exit.Err.Error()))
 	}
-	var left leftovers
-	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
-		left, err = r.finalizeTurns(tx, exit, r.m.now())
+	left := &leftovers{}
+	err := r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
+		left, err = r.finalizeTurns(tx, exit, r.env.now())
 		return err
 	})
 	if errors.Is(err, store.ErrPanic) {
 		err = r.abandon(err)
 	}
 	if err != nil { // gated is being killed
-		r.m.log.Error("run not finalized; the next start does it", "run", r.row.ID, "err", err)
+		r.env.log.Error("run not finalized; the next start does it", "run", r.row.ID, "err", err)
 		return
 	}
 	if left.failure.kind == msg.ErrorMachine {
-		r.m.problems.machineFailed(r.row.Runtime, left.failure.problem, r.m.now())
+		r.m.problems.machineFailed(r.row.Runtime, left.failure.problem, r.env.now())
 	}
 	if left.alike {
 		r.m.problems.groupFails(r.row.Folder, left.failure.problem)
 	}
 	r.m.meter.ended(r.row.Runtime, left.failure, exit)
-	r.logEnded(left, exit.Err != nil)
+	r.env.logEnded(&r.row, left, exit.Err != nil)
 }
 
 // abandon ends a run whose turns could not be finalized for a panic: the oldest is
 // failed, since it may be the cause, and the others are queued again.
 func (r *run) abandon(cause error) error {
-	turns, err := r.m.st.RunTurns(r.m.ctx, r.row.ID)
+	turns, err := r.env.st.RunTurns(r.env.ctx, r.row.ID)
 	if err == nil && len(turns) > 0 {
-		r.m.failPanicked(turns[0].ID, cause)
+		r.env.failPanicked(turns[0].ID, cause)
 	}
-	return errors.Join(err, r.m.persist(r.m.ctx, func(tx *store.Tx) error {
-		turns, err := tx.RunTurns(r.m.ctx, r.row.ID)
+	return errors.Join(err, r.env.persist(r.env.ctx, func(tx *store.Tx) error {
+		turns, err := tx.RunTurns(r.env.ctx, r.row.ID)
 		if err != nil {
 			return err
 		}
@@ -79,24 +81,27 @@ func (r *run) abandon(cause error) error {
 				return err
 			}
 		}
-		return tx.EndRun(r.row.ID, cause.Error(), r.m.now())
+		return tx.EndRun(r.row.ID, cause.Error(), r.env.now())
 	}))
 }
 
-func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left leftovers, err error) {
-	turns, err := tx.RunTurns(r.m.ctx, r.row.ID)
+func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left *leftovers, err error) {
+	left = &leftovers{runInfo: r.runInfo, problems: r.m.problems}
+	turns, err := tx.RunTurns(r.env.ctx, r.row.ID)
 	if err != nil {
 		return left, err
 	}
-	if err := r.putProgress(tx); err != nil {
+	if err := r.progress.put(tx); err != nil {
 		return left, err
 	}
 	left.failure = r.failureOf(exit, turns)
-	if err := r.endSession(tx, left.failure, turns, now); err != nil {
-		return left, err
+	if r.prompts.started {
+		if err := left.endSession(tx, turns, now); err != nil {
+			return left, err
+		}
 	}
 	for _, t := range turns {
-		if err := r.finalizeTurn(tx, t, &left, now); err != nil {
+		if err := left.finalizeTurn(tx, t, now); err != nil {
 			return left, err
 		}
 	}
@@ -107,13 +112,13 @@ func (r *run) finalizeTurns(tx *store.Tx, exit runtime.Exit, now int64) (left le
 // that the agent named, else the oldest. A run has not failed that was stopped, that
 // has no open turns, or that exited with 0 after an answer, or closed its input or output, as agents for one prompt do.
 func (r *run) failureOf(exit runtime.Exit, left []*msg.Turn) failure {
-	f := r.failure
-	finished := r.deaf || exit.Mute || exit.Code == 0 && exit.Signal == 0
-	if f.problem == "" && (r.stopping || len(left) == 0 || r.answered && finished && exit.Err == nil) {
+	f := r.agent.failure
+	finished := r.agent.deaf || exit.Mute || exit.Code == 0 && exit.Signal == 0
+	if f.problem == "" && (r.agent.ending() || len(left) == 0 || r.turns.last != nil && finished && exit.Err == nil) {
 		return failure{}
 	}
 	if f.problem == "" {
-		f = r.exitFailure(exit)
+		f = r.setup.exitFailure(exit)
 	}
 	named := false
 	for _, t := range left {
@@ -126,9 +131,9 @@ func (r *run) failureOf(exit runtime.Exit, left []*msg.Turn) failure {
 }
 
 // exitFailure is the failure of a run that ended by itself.
-func (r *run) exitFailure(exit runtime.Exit) failure {
+func (s *setup) exitFailure(exit runtime.Exit) failure {
 	if exit.Err != nil {
-		f := failure{problem: r.problem("cannot run the agent: " + exit.Err.Error()), kind: msg.ErrorSession}
+		f := failure{problem: s.problem("cannot run the agent: " + exit.Err.Error()), kind: msg.ErrorSession}
 		switch runtime.ClassOf(exit.Err) {
 		case runtime.ClassSetup:
 			f.kind, f.setup = msg.ErrorPermanent, true
@@ -141,19 +146,20 @@ func (r *run) exitFailure(exit runtime.Exit) failure {
 	if tail := strings.TrimSpace(exit.StderrTail); tail != "" {
 		problem += ": " + tail[strings.LastIndexByte(tail, '\n')+1:]
 	}
-	return failure{problem: r.problem(problem), kind: msg.ErrorSession}
+	return failure{problem: s.problem(problem), kind: msg.ErrorSession}
 }
 
 // endSession drops the session of a run that failed with it, and notifies the chat. The
 // agent learns of it at the start of its next run.
-func (r *run) endSession(tx *store.Tx, f failure, turns []*msg.Turn, now int64) error {
+func (l *leftovers) endSession(tx *store.Tx, turns []*msg.Turn, now int64) error {
+	f := l.failure
 	switch {
-	case f.problem == "" || !r.started || f.kind == msg.ErrorMachine:
+	case f.problem == "" || f.kind == msg.ErrorMachine:
 		return nil
 	case f.kind != msg.ErrorSession:
-		return tx.StoreSession(&r.row, f.session, now)
+		return tx.StoreSession(&l.row, f.session, now)
 	}
-	evicted, err := tx.EvictSession(r.row.Folder, r.row.Topic, r.row.Agent)
+	evicted, err := tx.EvictSession(l.row.Folder, l.row.Topic, l.row.Agent)
 	if err != nil || !evicted {
 		return err
 	}
@@ -165,8 +171,8 @@ func (r *run) endSession(tx *store.Tx, f failure, turns []*msg.Turn, now int64) 
 	return nil
 }
 
-func (r *run) finalizeTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64) error {
-	f := left.failure
+func (l *leftovers) finalizeTurn(tx *store.Tx, t *msg.Turn, now int64) error {
+	f := l.failure
 	charged := f.problem != "" && t.ID == f.turn
 	switch {
 	case t.Frames > 0 && f.problem != "":
@@ -175,38 +181,38 @@ func (r *run) finalizeTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64
 	case t.Frames > 0:
 		return tx.FinishTurn(t, msg.TurnDone, msg.ReasonInterrupted, "", now)
 	case charged && f.kind == msg.ErrorMachine:
-		left.queued = append(left.queued, t)
-		return r.waitForMachine(tx, t, f, now)
-	case charged && (f.kind == msg.ErrorPermanent || t.Attempts+1 >= r.m.cfg.Attempts):
-		left.failed = append(left.failed, t)
-		return r.failTurn(tx, t, left, now)
+		l.queued = append(l.queued, t)
+		return l.waitForMachine(tx, t, now)
+	case charged && (f.kind == msg.ErrorPermanent || t.Attempts+1 >= l.env.cfg.Attempts):
+		l.failed = append(l.failed, t)
+		return l.failTurn(tx, t, now)
 	}
-	left.queued = append(left.queued, t)
+	l.queued = append(l.queued, t)
 	if !charged {
 		return tx.RequeueTurn(t.ID, store.Requeue{Problem: t.Error, Kind: t.ErrorKind})
 	}
 	t.Attempts++
-	t.NotBefore = now + max(r.m.cfg.Backoff(t.Attempts), f.delay).Milliseconds()
+	t.NotBefore = now + max(l.env.cfg.Backoff(t.Attempts), f.delay).Milliseconds()
 	err := tx.RequeueTurn(t.ID, store.Requeue{
 		Attempt: true, WaitsFor: msg.WaitsRetry, NotBefore: t.NotBefore, Kind: f.kind, Problem: f.problem,
 	})
 	if err != nil || f.delay <= maxQuietWait*time.Millisecond {
 		return err
 	}
-	return r.noticeWait(tx, t, fmt.Sprintf("Your message waits: the agent can go on in %s. I will answer then.", f.delay.Round(time.Minute)), now)
+	return l.noticeWait(tx, t, fmt.Sprintf("Your message waits: the agent can go on in %s. I will answer then.", f.delay.Round(time.Minute)), now)
 }
 
 // failTurn ends a turn as failed. Its chat is notified, unless it was of another turn
 // that failed in the same way within the hour.
-func (r *run) failTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64) error {
-	f := left.failure
-	escalated, err := tx.Escalated(r.m.ctx, t)
+func (l *leftovers) failTurn(tx *store.Tx, t *msg.Turn, now int64) error {
+	f := l.failure
+	escalated, err := tx.Escalated(l.env.ctx, t)
 	if err != nil {
 		return err
 	}
 	notified := false
 	if !escalated { // else a group waits for an answer
-		if notified, err = tx.NotifiedOf(r.m.ctx, t.ChatJID, f.kind, now-apologyInterval); err != nil {
+		if notified, err = tx.NotifiedOf(l.env.ctx, t.ChatJID, f.kind, now-apologyInterval); err != nil {
 			return err
 		}
 	}
@@ -218,15 +224,15 @@ func (r *run) failTurn(tx *store.Tx, t *msg.Turn, left *leftovers, now int64) er
 	if err := tx.FinishTurn(t, msg.TurnFailed, reason, f.problem, now); err != nil {
 		return err
 	}
-	alike, err := tx.CountFailure(t.Folder, similar(f), now, now+r.m.probeInterval())
+	alike, err := tx.CountFailure(t.Folder, similar(f), now, now+l.env.probeInterval())
 	if err != nil {
 		return err
 	}
-	left.alike = left.alike || alike
+	l.alike = l.alike || alike
 	if notified {
 		return nil
 	}
-	return tx.PutNotice(t, r.failureNotice(t, f), now)
+	return tx.PutNotice(t, l.failureNotice(t), now)
 }
 
 // numbers are what differs in the texts of failures that are alike: ids, times,
@@ -240,18 +246,19 @@ func similar(f failure) string {
 }
 
 // waitForMachine queues a turn again that this machine could not start an agent for.
-func (r *run) waitForMachine(tx *store.Tx, t *msg.Turn, f failure, now int64) error {
-	t.NotBefore = now + r.m.machineDelay(r.row.Runtime).Milliseconds()
+func (l *leftovers) waitForMachine(tx *store.Tx, t *msg.Turn, now int64) error {
+	f := l.failure
+	t.NotBefore = now + l.machineDelay().Milliseconds()
 	err := tx.RequeueTurn(t.ID, store.Requeue{WaitsFor: msg.WaitsMachine, NotBefore: t.NotBefore, Kind: f.kind, Problem: f.problem})
 	if err != nil || now-t.CreatedAt < maxQuietWait {
 		return err
 	}
-	return r.noticeWait(tx, t, "Your message waits: I cannot start the agent right now. I will answer as soon as I can.", now)
+	return l.noticeWait(tx, t, "Your message waits: I cannot start the agent right now. I will answer as soon as I can.", now)
 }
 
 // noticeWait notifies a turn's chat that it waits, unless it has had a notice about it.
-func (r *run) noticeWait(tx *store.Tx, t *msg.Turn, text string, now int64) error {
-	notified, err := tx.HasNotice(r.m.ctx, t.ID)
+func (l *leftovers) noticeWait(tx *store.Tx, t *msg.Turn, text string, now int64) error {
+	notified, err := tx.HasNotice(l.env.ctx, t.ID)
 	if err != nil || notified {
 		return err
 	}
@@ -260,12 +267,12 @@ func (r *run) noticeWait(tx *store.Tx, t *msg.Turn, text string, now int64) erro
 
 // failureNotice is the one message to the chat about a failed turn. The reason is
 // for operators alone: it may hold what users must not see.
-func (r *run) failureNotice(t *msg.Turn, f failure) string {
-	why := fmt.Sprintf("the agent failed %d times", r.m.cfg.Attempts)
+func (l *leftovers) failureNotice(t *msg.Turn) string {
+	why := fmt.Sprintf("the agent failed %d times", l.env.cfg.Attempts)
 	switch {
-	case f.setup:
+	case l.failure.setup:
 		why = "the agent is not set up correctly"
-	case f.kind == msg.ErrorPermanent:
+	case l.failure.kind == msg.ErrorPermanent:
 		why = "the agent cannot do it"
 	}
 	return noticeFailed(t.ID, why)
@@ -276,10 +283,10 @@ func noticeFailed(turn int64, why string) string {
 }
 
 // machineDelay is the wait after a failure of the machine.
-func (m *Manager) machineDelay(runtime string) time.Duration {
-	n := m.problems.machineFailures(runtime) + 1
-	if m.cfg.Machine != nil {
-		return m.cfg.Machine(n)
+func (l *leftovers) machineDelay() time.Duration {
+	n := l.problems.machineFailures(l.row.Runtime) + 1
+	if l.env.cfg.Machine != nil {
+		return l.env.cfg.Machine(n)
 	}
 	if n == 1 {
 		return 5 * time.Second

@@ -356,19 +356,19 @@ func (r *harness) cancelChat(jid string) {
 // handled sends a run a signal and waits until it has handled it; it may have ended by that.
 func (r *harness) handled(runID int64, c control) {
 	r.t.Helper()
-	run := r.m.runByID(runID)
-	run.control(c)
+	run := r.m.live.get(runID)
+	run.inbox.control(c)
 	done := make(chan struct{})
 	r.until("the signal is handled", func() bool {
-		if len(run.ctl[c]) > 0 {
+		if len(run.inbox.signals[c]) > 0 {
 			return false
 		}
 		select {
-		case run.idle <- done:
+		case run.inbox.idle <- done:
 			<-done
 			return true
 		default:
-			return r.m.runByID(runID) == nil
+			return r.m.live.get(runID) == nil
 		}
 	})
 }

@@ -10,20 +10,20 @@ import (
 	"arizuko/pkg/store"
 )
 
-func (r *run) launch() error {
-	spec, err := r.spec()
+func (a *agent) launch() error {
+	spec, err := a.spec()
 	if err != nil {
 		return err
 	}
-	proc, err := r.setup.runtime.Start(r.m.ctx, spec)
+	proc, err := a.setup.runtime.Start(a.env.ctx, spec)
 	if err != nil {
 		return err
 	}
-	r.proc = proc
+	a.proc = proc
 	failpoint.At(failpoint.Spawned)
 	// The process has received nothing yet. From here on a restart can find it.
-	err = r.m.persist(r.m.ctx, func(tx *store.Tx) error {
-		return tx.RecordProcess(r.row.ID, proc.PID(), proc.PIDStart(), proc.Label())
+	err = a.env.persist(a.env.ctx, func(tx *store.Tx) error {
+		return tx.RecordProcess(a.row.ID, proc.PID(), proc.PIDStart(), proc.Label())
 	})
 	if err != nil { // gated is being killed
 		go proc.Stop(0)
@@ -34,20 +34,20 @@ func (r *run) launch() error {
 }
 
 // spec is how the runtime starts the process.
-func (r *run) spec() (s runtime.Spec, err error) {
-	if r.setup.err != nil {
-		return s, r.setup.err
+func (a *agent) spec() (s runtime.Spec, err error) {
+	if a.setup.err != nil {
+		return s, a.setup.err
 	}
-	agent := r.setup.Agent
+	c := a.setup.Agent
 	s = runtime.Spec{
-		RunID: r.row.ID, Folder: r.row.Folder, Command: agent.Command, Image: agent.Image, Limits: r.setup.Limits, Required: r.setup.required,
-		Env: r.setup.env, Redact: r.setup.redact, OutputGrace: r.m.cfg.Graces.EOF,
+		RunID: a.row.ID, Folder: a.row.Folder, Command: c.Command, Image: c.Image, Limits: a.setup.Limits, Required: a.setup.required,
+		Env: a.setup.env, Redact: a.setup.redact, OutputGrace: a.env.cfg.Graces.EOF,
 	}
-	if s.Dir, s.User, err = r.m.groupDir(r.row.Folder); err != nil {
+	if s.Dir, s.User, err = a.groups.dir(a.row.Folder); err != nil {
 		return s, err
 	}
-	s.Data = r.m.cfg.Data
-	s.LogPath = filepath.Join(r.m.cfg.Logs, filepath.FromSlash(r.row.Folder), fmt.Sprintf("run-%d.log", r.row.ID))
+	s.Data = a.env.cfg.Data
+	s.LogPath = filepath.Join(a.env.cfg.Logs, filepath.FromSlash(a.row.Folder), fmt.Sprintf("run-%d.log", a.row.ID))
 	in, err := filepath.Rel(s.Data, filepath.Dir(s.LogPath))
 	if err != nil {
 		return s, err
@@ -59,12 +59,12 @@ func (r *run) spec() (s runtime.Spec, err error) {
 	return s, logs.Close()
 }
 
-// groupDir makes a group's folder unless it exists. user is whom it belongs to, zero
+// dir makes a group's folder unless it exists. user is whom it belongs to, zero
 // for gated's own.
-func (m *Manager) groupDir(folder string) (dir string, user runtime.User, err error) {
-	if dir, err = m.groups.Make(folder); err != nil {
+func (g *groups) dir(folder string) (dir string, user runtime.User, err error) {
+	if dir, err = g.dirs.Make(folder); err != nil {
 		return "", user, err
 	}
-	user, err = m.users.Claim(dir)
+	user, err = g.users.Claim(dir)
 	return dir, user, err
 }

@@ -1,9 +1,8 @@
 package agents
 
 import (
-	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
@@ -22,30 +21,45 @@ type output struct {
 	sessionRefused bool
 }
 
-// output returns the output of a turn of this run.
-func (r *run) output(t *msg.Turn) *output {
-	out := r.outputs[t.ID]
+// outputs are what the run has written. The run's goroutine owns them.
+type outputs struct {
+	*runInfo
+	turns   map[int64]*output
+	ignored int // frames for no turn of the run
+}
+
+// of returns the output of a turn.
+func (o *outputs) of(t *msg.Turn) *output {
+	out := o.turns[t.ID]
 	if out == nil {
 		out = &output{}
-		r.outputs[t.ID] = out
+		o.turns[t.ID] = out
 	}
 	return out
 }
 
+// ignore counts a frame for no turn of the run. The first one is logged.
+func (o *outputs) ignore(f agentproto.Frame) {
+	if o.ignored++; o.ignored == 1 {
+		o.env.log.Warn("frame ignored: it names no turn of this run; further ones are not logged", "run", o.row.ID,
+			"turn", agentproto.Truncate(strings.Join(f.Turns(), ","), 40), "folder", o.row.Folder, "chat", o.row.ChatJID)
+	}
+}
+
 // admit reports whether a frame is within the limits of its turn, and returns its
 // result as it is stored. The frame that ends a turn is always within them, and has
-// room for a whole result.
-func (r *run) admit(t *msg.Turn, f agentproto.Frame) (text string, ok bool) {
-	out := r.output(t)
+// room for a whole result. open means that the turn is unanswered.
+func (o *outputs) admit(t *msg.Turn, f agentproto.Frame, open bool) (text string, ok bool) {
+	out := o.of(t)
 	maxFrames, maxBytes := agentproto.MaxFrames, agentproto.MaxResults
-	if r.isOpen(t.ID) && !ends(f) {
+	if open && !ends(f) {
 		maxFrames, maxBytes = agentproto.MaxFrames-1, agentproto.MaxParts
 	}
 	if out.frames >= maxFrames {
 		return "", false
 	}
 	room := max(maxBytes-out.bytes, 0)
-	if text = r.setup.redact(agentproto.Strip(f.Result)); render.Blank(text) {
+	if text = o.setup.redact(agentproto.Strip(f.Result)); render.Blank(text) {
 		text = "" // silence: it would be an empty message
 	}
 	if len(text) > room && room < minPart {
@@ -60,41 +74,29 @@ func (r *run) admit(t *msg.Turn, f agentproto.Frame) (text string, ok bool) {
 // ends reports whether a frame is the last of its turn.
 func ends(f agentproto.Frame) bool { return !f.More() || f.Status == agentproto.StatusError }
 
-func (r *run) isOpen(turn int64) bool {
-	return slices.ContainsFunc(r.unanswered, func(t *msg.Turn) bool { return t.ID == turn })
-}
-
 const overLimit = "(The agent wrote more than I pass on for one message. A part of it is left out.)"
 
 // discard counts a frame over the limits of its turn. The first one is logged, and the
 // chat gets a line about it.
-func (r *run) discard(t *msg.Turn) {
-	out := r.output(t)
+func (o *outputs) discard(t *msg.Turn) error {
+	out := o.of(t)
 	if out.discarded++; out.discarded > 1 {
-		return
+		return nil
 	}
-	r.m.log.Warn("frame discarded: the turn is over its limit; further ones are not logged", "run", r.row.ID, "turn", t.ID,
+	o.env.log.Warn("frame discarded: the turn is over its limit; further ones are not logged", "run", o.row.ID, "turn", t.ID,
 		"folder", t.Folder, "frames", out.frames, "bytes", out.bytes)
-	err := r.m.persist(r.m.ctx, func(tx *store.Tx) error {
-		now, err := tx.Turn(r.m.ctx, t.ID)
-		if err != nil || now == nil || now.RunID != r.row.ID || now.State != msg.TurnRunning && now.State != msg.TurnDone {
+	return o.env.persist(o.env.ctx, func(tx *store.Tx) error {
+		now, err := tx.Turn(o.env.ctx, t.ID)
+		if err != nil || now == nil || now.RunID != o.row.ID || now.State != msg.TurnRunning && now.State != msg.TurnDone {
 			return err
 		}
-		return tx.PutInterimNotice(now, overLimit, r.m.now())
+		return tx.PutInterimNotice(now, overLimit, o.env.now())
 	})
-	if errors.Is(err, store.ErrPanic) {
-		r.costTurn(t, err)
-	}
-}
-
-// problem is the text of an agent's error as it is stored.
-func (r *run) problem(text string) string {
-	return agentproto.Truncate(r.setup.redact(text), agentproto.MaxError)
 }
 
 // lost describes the discarded frames of a turn, "" if there are none.
-func (r *run) lost(t *msg.Turn) string {
-	out := r.output(t)
+func (o *outputs) lost(t *msg.Turn) string {
+	out := o.of(t)
 	if out.discarded == 0 {
 		return ""
 	}
@@ -103,13 +105,13 @@ func (r *run) lost(t *msg.Turn) string {
 }
 
 // session is the session that a frame names, "" if there is none or its id is too long.
-func (r *run) session(t *msg.Turn, f agentproto.Frame) string {
+func (o *outputs) session(t *msg.Turn, f agentproto.Frame) string {
 	if len(f.NewSessionID) <= agentproto.MaxSessionID {
 		return f.NewSessionID
 	}
-	if out := r.output(t); !out.sessionRefused {
+	if out := o.of(t); !out.sessionRefused {
 		out.sessionRefused = true
-		r.m.log.Warn("session refused: its id is too long", "run", r.row.ID, "turn", t.ID, "folder", t.Folder, "bytes", len(f.NewSessionID))
+		o.env.log.Warn("session refused: its id is too long", "run", o.row.ID, "turn", t.ID, "folder", t.Folder, "bytes", len(f.NewSessionID))
 	}
 	return ""
 }

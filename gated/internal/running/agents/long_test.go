@@ -64,7 +64,7 @@ func TestLong_GroupWantsFiles_BlockIsAFileAfterTheText(t *testing.T) {
 func TestLong_Escalation_AnswersWithTheWholeText(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, longFiles)
-	now := r.m.now()
+	now := r.m.env.now()
 	m := &msg.Message{
 		ChatJID: "group:main", Direction: msg.In, Content: longAnswer(), Source: msg.SourceDelegate, Timestamp: now, ReceivedAt: now,
 		ForwardedFrom: &msg.ReturnAddress{Kind: msg.Escalation, Folder: "main/eng", ChatJID: "telegram:-5"},
@@ -84,7 +84,7 @@ func TestLong_CancelledTurn_LeavesNoFile(t *testing.T) {
 	text := strings.TrimPrefix(longAnswer(), "!")
 	asked := r.ask("!hold ready gate; " + text)
 	ready() // a run that begins with a cancelled turn ends its agent
-	r.write(func(tx *store.Tx) error { return tx.CancelTurn(asked.ID, msg.ReasonCancelled, r.m.now()) })
+	r.write(func(tx *store.Tx) error { return tx.CancelTurn(asked.ID, msg.ReasonCancelled, r.m.env.now()) })
 	open()
 	r.until("the frame is discarded", func() bool { return strings.Contains(r.log.String(), "frame discarded") })
 	r.until("its file is removed", func() bool { return len(r.mediaFiles()) == 0 })

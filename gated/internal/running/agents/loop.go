@@ -13,20 +13,20 @@ import (
 )
 
 // rows is the queue's view of the turns table.
-type rows struct{ m *Manager }
+type rows struct{ env *env }
 
 func (r rows) Next(lane string, after, now int64) (queue.Next, error) {
-	others, err := r.m.isForPeer(lane)
+	others, err := r.isForPeer(lane)
 	if others {
 		return queue.Next{Through: after, Until: now + ownedRetry.Milliseconds()}, nil
 	}
 	var next store.NextQueued
 	if err == nil {
-		next, err = r.m.st.NextQueued(r.m.ctx, lane, after, now)
+		next, err = r.env.st.NextQueued(r.env.ctx, lane, after, now)
 	}
 	if err != nil {
-		if r.m.ctx.Err() == nil {
-			r.m.log.Error("reading queued turns failed; retrying", "folder", lane, "err", err)
+		if r.env.ctx.Err() == nil {
+			r.env.log.Error("reading queued turns failed; retrying", "folder", lane, "err", err)
 		}
 		return queue.Next{}, err
 	}
@@ -43,22 +43,22 @@ func (m *Manager) Run(ctx context.Context) error {
 	ticker, sweep := time.NewTicker(tick), time.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	defer sweep.Stop()
-	m.wg.Go(func() { m.carryOutStops(ctx) })
-	m.wg.Go(func() { m.expireAsks(ctx) })
-	m.wg.Go(func() { m.watchPeers(ctx) })
+	m.loops.Go(func() { m.stops.carryOut(ctx) })
+	m.loops.Go(func() { m.asks.expire(ctx) })
+	m.loops.Go(func() { m.watchPeers(ctx) })
 	m.Poked() // files may have been downloaded while no gated ran
 	for {
 		select {
-		case <-m.wake:
-			m.guard("starting turns", m.startStored)
+		case <-m.fresh.ready:
+			m.env.guard("starting turns", m.startFresh)
 		case <-ticker.C:
-			m.guard("starting turns", m.onTick)
-			m.guard("looking for changed configurations", m.watchConfigs)
-			m.guard("marking messages that wait", m.markWaiting)
+			m.env.guard("starting turns", m.onTick)
+			m.env.guard("looking for changed configurations", m.watchConfigs)
+			m.env.guard("marking messages that wait", m.marks.mark)
 		case <-m.poked:
-			m.guard("looking for downloaded files", m.endFileWaits)
+			m.env.guard("looking for downloaded files", m.endFileWaits)
 		case <-sweep.C:
-			m.guard("looking for open work", m.sweep)
+			m.env.guard("looking for open work", m.sweep)
 		case <-ctx.Done():
 			m.shutdown()
 			return nil
@@ -67,51 +67,45 @@ func (m *Manager) Run(ctx context.Context) error {
 }
 
 // guard runs a step of a loop. A panic ends the step and not the daemon.
-func (m *Manager) guard(step string, fn func()) {
+func (e *env) guard(step string, fn func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			m.log.Error("panic", "step", step, "panic", cause, "stack", string(debug.Stack()))
+			e.log.Error("panic", "step", step, "panic", cause, "stack", string(debug.Stack()))
 		}
 	}()
 	fn()
 }
 
 func (m *Manager) onTick() {
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Tick(m.idle) })
+	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Tick(m.idle) })
 }
 
 // watchConfigs ends runs whose agents are run differently by now.
 func (m *Manager) watchConfigs() {
-	runs := m.liveRuns(func(*run) bool { return true })
-	if len(runs) == 0 {
+	if m.live.empty() {
 		return
 	}
-	version, err := m.st.RoutingVersion(m.ctx)
+	version, err := m.env.st.RoutingVersion(m.env.ctx)
 	if err != nil || version == m.configs {
 		return // the next tick looks again
 	}
 	m.configs = version
-	for _, r := range runs {
-		r.control(ctlConfig)
-	}
+	m.live.signal(ctlConfig)
 }
 
-// startStored takes the new turns of lanes to the queue.
-func (m *Manager) startStored() {
-	m.mu.Lock()
-	lanes := slices.Collect(maps.Keys(m.stored))
-	clear(m.stored)
-	m.mu.Unlock()
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
+// startFresh makes the queue read the lanes with new turns.
+func (m *Manager) startFresh() {
+	lanes := m.fresh.receive()
+	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
 }
 
 // endFileWaits lets the turns start whose rows have no pending file any more.
 func (m *Manager) endFileWaits() {
-	ready, err := m.st.FilesReady(m.ctx)
+	ready, err := m.env.st.FilesReady(m.env.ctx)
 	if err != nil || len(ready) == 0 {
 		return // the next poke or sweep looks again
 	}
-	err = m.st.Write(m.ctx, func(tx *store.Tx) error {
+	err = m.env.st.Write(m.env.ctx, func(tx *store.Tx) error {
 		for id := range ready {
 			if err := tx.EndWait(id, msg.WaitsFiles); err != nil {
 				return err
@@ -121,7 +115,7 @@ func (m *Manager) endFileWaits() {
 	})
 	if err == nil {
 		lanes := slices.Collect(maps.Values(ready))
-		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Changed(lanes...) })
+		m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Changed(lanes...) })
 	}
 }
 
@@ -129,15 +123,13 @@ func (m *Manager) endFileWaits() {
 // was lost.
 func (m *Manager) sweep() {
 	m.endFileWaits()
-	notify(m.stops)
-	for _, r := range m.liveRuns(func(*run) bool { return true }) {
-		r.control(ctlReread)
-	}
-	lanes, err := m.st.QueuedLanes(m.ctx)
+	notify(m.stops.found)
+	m.live.signal(ctlReread)
+	lanes, err := m.env.st.QueuedLanes(m.env.ctx)
 	if err != nil {
 		return // logged by the next read of a lane
 	}
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
+	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
 }
 
 // notify wakes the receiver of a channel with room for one.
@@ -149,76 +141,54 @@ func notify(c chan<- struct{}) {
 }
 
 func (m *Manager) shutdown() {
-	m.mu.Lock()
-	m.closing = true
-	for _, r := range m.runs {
-		r.control(ctlShutdown)
-	}
-	m.mu.Unlock()
+	m.live.shutdown()
 	grace := maxShutdown
-	if m.cfg.Peers.ended() {
+	if m.env.cfg.Peers.ended() {
 		grace = 0
 	}
 	hurry := time.AfterFunc(grace, m.cancel)
 	defer hurry.Stop()
-	m.wg.Wait()
+	m.loops.Wait()
+	m.live.wg.Wait()
 	m.cancel()
 }
 
-// carryOutStops ends what open /stops cover, page by page, until ctx ends.
-func (m *Manager) carryOutStops(ctx context.Context) {
+// stops carries out the /stops in the rows. Only its goroutine has state.
+type stops struct {
+	env   *env
+	live  *liveRuns
+	sched *scheduler
+	found chan struct{} // a /stop may be left to carry out
+}
+
+// carryOut ends what open /stops cover, page by page, until ctx ends.
+func (s *stops) carryOut(ctx context.Context) {
 	for {
-		m.guard("carrying out a /stop", func() { m.carryOutPages(ctx) })
+		s.env.guard("carrying out a /stop", func() { s.carryOutPages(ctx) })
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.stops:
+		case <-s.found:
 		}
 	}
 }
 
-func (m *Manager) carryOutPages(ctx context.Context) {
+func (s *stops) carryOutPages(ctx context.Context) {
 	lanes := map[string]bool{}
-	defer func() { m.changed(lanes) }() // once: a look at a lane walks over all that a /stop covers
+	defer func() { s.sched.changed(lanes) }() // once: a look at a lane walks over all that a /stop covers
 	for ctx.Err() == nil {
-		stops, err := m.st.Stops(ctx)
+		stops, err := s.env.st.Stops(ctx)
 		if err != nil || len(stops) == 0 {
 			return // the next sweep retries
 		}
 		var cancelled []*msg.Turn
-		err = m.persist(ctx, func(tx *store.Tx) (err error) {
-			cancelled, _, err = tx.ContinueStop(stops[0], m.now())
+		err = s.env.persist(ctx, func(tx *store.Tx) (err error) {
+			cancelled, _, err = tx.ContinueStop(stops[0], s.env.now())
 			return err
 		})
 		if err != nil {
 			return
 		}
-		m.interruptRuns(cancelled, lanes)
-	}
-}
-
-// schedule makes a decision of the queue and carries it out in one step: the
-// decisions of two goroutines must reach a run in their order.
-func (m *Manager) schedule(decide func(*queue.GroupQueue) queue.Actions) {
-	m.sched.Lock()
-	defer m.sched.Unlock()
-	a := decide(m.queue)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, t := range a.Start {
-		if !m.closing {
-			m.wg.Add(1)
-			go m.start(t)
-		}
-	}
-	for _, p := range a.Pipe {
-		if r := m.runs[p.RunID]; r != nil {
-			r.inbox.pipe(p.Turn)
-		}
-	}
-	for _, id := range a.Close {
-		if r := m.runs[id]; r != nil {
-			r.control(ctlClose)
-		}
+		s.live.interrupt(cancelled, lanes)
 	}
 }

@@ -1,16 +1,19 @@
 package agents
 
 import (
+	"context"
 	"sync"
 
 	"arizuko/gated/internal/running/queue"
 	"arizuko/pkg/msg"
 )
 
-// mailbox is what has been sent to a run and not been received by it. Sending never
-// blocks.
+// mailbox is what has been sent to a run and not been received by it. Any goroutine may send, and never blocks.
 type mailbox struct {
-	ready chan struct{} // there is mail
+	ready   chan struct{} // there is mail
+	signals [controls]chan struct{}
+	// idle gets a channel that the run closes when it handles nothing else.
+	idle chan chan struct{}
 
 	mu   sync.Mutex
 	mail mail
@@ -19,11 +22,20 @@ type mailbox struct {
 // mail is what a run receives at once.
 type mail struct {
 	turns     []*msg.Turn // stored for the run
-	piped     *queue.Turn // queued, to be taken
+	piped     *queue.Turn // queued, to be claimed
 	cancelled []int64
 }
 
-func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
+func newMailbox() *mailbox {
+	b := &mailbox{ready: make(chan struct{}, 1), idle: make(chan chan struct{})}
+	for i := range b.signals {
+		b.signals[i] = make(chan struct{}, 1)
+	}
+	return b
+}
+
+// control sends a signal, once if it is sent twice.
+func (b *mailbox) control(c control) { notify(b.signals[c]) }
 
 func (b *mailbox) send(add func(*mail)) {
 	b.mu.Lock()
@@ -43,4 +55,16 @@ func (b *mailbox) receive() mail {
 	m := b.mail
 	b.mail = mail{}
 	return m
+}
+
+// awaitIdle waits until the run handles nothing else. It returns the error of ctx.
+func (b *mailbox) awaitIdle(ctx context.Context) error {
+	handled := make(chan struct{})
+	select {
+	case b.idle <- handled:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	<-handled
+	return nil
 }

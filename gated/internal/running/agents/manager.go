@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,7 +17,6 @@ import (
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/gated/internal/running/queue"
 	"arizuko/gated/internal/running/runtime"
-	"arizuko/pkg/disk"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -93,75 +90,79 @@ type Config struct {
 	MediaDaily int64         // of the files of a chat in a day, in bytes; 0: no limit
 }
 
-// Manager runs agents. Its methods may be called from any goroutine.
+// env is what all parts of the manager and its runs share. It does not change.
+type env struct {
+	cfg Config
+	st  *store.Store
+	log *slog.Logger
+	ctx context.Context //nolint:containedctx // of all work; ends when the manager has stopped
+}
+
+// Manager runs agents. Its methods may be called from any goroutine; the parts have the state, and say who may use it.
 type Manager struct {
-	cfg      Config
-	st       *store.Store
-	log      *slog.Logger
-	groups   *groupdir.Dirs
-	files    *groupfiles.Files
-	users    *agentuser.Users
-	queue    *queue.GroupQueue
-	meter    *meter
+	env    *env
+	cancel context.CancelFunc // of env.ctx
+	loops  sync.WaitGroup
+
+	live   *liveRuns
+	sched  *scheduler
+	fresh  *freshLanes
+	stops  *stops
+	former *former
+	marks  *waitMarks
+	poked  chan struct{} // files may have been downloaded
+	peers  chan struct{} // a peer has changed something
+
+	groups   *groups
+	files    *files
+	asks     *Asks
+	budgets  *budgets
 	problems *problems
+	meter    *meter
 
-	ctx    context.Context //nolint:containedctx // of all work; ends when the manager has stopped
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
-
-	peers chan struct{} // a peer has changed something
-	wake  chan struct{} // lanes were added to stored
-	poked chan struct{} // files may have been downloaded
-	stops chan struct{} // a /stop may be left to carry out
-
-	started  int64 // unix ms
-	configs  int64 // the version of the groups' configurations that the runs know; only Run uses it
-	markedAt int64 // when messages that wait were marked last, unix ms; only Run uses it
-
-	sched sync.Mutex // held from a decision of the queue until it is carried out
-
-	mu      sync.Mutex // held for moments only; never while sched or the queue is acquired
-	runs    map[int64]*run
-	stored  map[string]bool // lanes with new turns
-	watched []waiting       // new turns that may wait, oldest first
-
-	asksChanged chan struct{} // closed when a question has ended, or one was asked
-	closing     bool
+	configs int64 // the version of the groups' configurations that the runs know; only Run uses it
 }
 
 // New makes a manager. Nothing runs before Recover.
 func New(cfg Config, st *store.Store, log *slog.Logger, metrics Metrics) *Manager {
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	if cfg.Redact == nil {
-		cfg.Redact = func(s string) string { return s }
-	}
-	if cfg.Growing == nil {
-		cfg.Growing = cfg.Redact
-	}
-	if cfg.Graces == (Graces{}) {
-		cfg.Graces = defaultGraces()
-	}
-	if cfg.Backoff == nil {
-		cfg.Backoff = backoff
-	}
-	if cfg.Users == nil {
-		cfg.Users = agentuser.New(cfg.Data, runtime.User{}, log)
-	}
+	cfg.setDefaults(log)
 	ctx, stop := context.WithCancel(context.Background())
+	e := &env{cfg: cfg, st: st, log: log, ctx: ctx}
+	live := &liveRuns{byID: map[int64]*run{}}
+	groups := &groups{env: e, dirs: groupdir.New(cfg.Groups), users: cfg.Users}
 	m := &Manager{
-		cfg: cfg, st: st, log: log, groups: groupdir.New(cfg.Groups), users: cfg.Users, ctx: ctx, cancel: stop, problems: newProblems(cfg.Report), runs: map[int64]*run{}, stored: map[string]bool{},
-		peers: make(chan struct{}, 1), wake: make(chan struct{}, 1), poked: make(chan struct{}, 1), stops: make(chan struct{}, 1), asksChanged: make(chan struct{}),
-		started: cfg.Now().UnixMilli(),
+		env: e, cancel: stop, live: live, former: &former{e}, groups: groups, files: newFiles(e, groups),
+		asks:  &Asks{env: e, groups: groups, live: live, started: e.now(), changed: make(chan struct{})},
+		fresh: &freshLanes{ready: make(chan struct{}, 1), lanes: map[string]bool{}},
+		marks: &waitMarks{env: e, groups: groups}, budgets: &budgets{e, groups}, problems: newProblems(cfg.Report),
+		poked: make(chan struct{}, 1), peers: make(chan struct{}, 1),
 	}
-	m.files = &groupfiles.Files{Data: cfg.Data, Dir: m.groupDir, Log: log}
-	if cfg.MediaQuota > 0 {
-		m.files.Usage = &disk.Usage{Folder: m.files.MediaFolder(), Quota: cfg.MediaQuota, Now: cfg.Now}
-	}
-	m.queue = queue.New(cfg.MaxAgents, cfg.Now, rows{m})
-	m.meter = newMeter(metrics, m.queue, st, cfg.Now, runtimeNames(cfg.Runtimes))
+	m.sched = &scheduler{queue: queue.New(cfg.MaxAgents, cfg.Now, rows{e}), live: live, start: m.start}
+	m.stops = &stops{env: e, live: live, sched: m.sched, found: make(chan struct{}, 1)}
+	m.meter = newMeter(metrics, m.sched.queue, st, cfg.Now, runtimeNames(cfg.Runtimes))
 	return m
+}
+
+// setDefaults completes a configuration.
+func (c *Config) setDefaults(log *slog.Logger) {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Redact == nil {
+		c.Redact = func(s string) string { return s }
+	}
+	if c.Growing == nil {
+		c.Growing = c.Redact
+	}
+	if c.Graces == (Graces{}) {
+		c.Graces = defaultGraces()
+	}
+	if c.Backoff == nil {
+		c.Backoff = backoff
+	}
+	if c.Users == nil {
+		c.Users = agentuser.New(c.Data, runtime.User{}, log)
+	}
 }
 
 // runtimeNames are the labels of metrics.
@@ -175,96 +176,92 @@ func runtimeNames[R any](runtimes map[groupconfig.Runtime]R) (names []string) {
 // Recover kills the agents of the previous gated, queues their turns again, moves
 // groups' folders that an earlier version left nested, and starts what is queued. A turn with part of an answer counts as done.
 func (m *Manager) Recover(ctx context.Context) error {
-	left, err := m.left(ctx)
+	left, err := m.former.runs(ctx)
 	if err != nil {
 		return fmt.Errorf("find runs of the previous gated: %w", err)
 	}
-	m.killReachable(left)
-	m.endFormer()
-	if err := m.requeueRuns(ctx, left); err != nil {
+	m.former.killReachable(left)
+	m.former.endUnrecorded()
+	if err := m.former.requeue(ctx, left); err != nil {
 		return err
 	}
 	if len(left) > 0 {
-		m.log.Info("recovered runs of the previous gated", "count", len(left))
+		m.env.log.Info("recovered runs of the previous gated", "count", len(left))
 	}
-	if err := m.groups.Flatten(func() ([]string, error) { return m.st.FoldersEver(ctx) }, m.log); err != nil {
+	if err := m.groups.dirs.Flatten(func() ([]string, error) { return m.env.st.FoldersEver(ctx) }, m.env.log); err != nil {
 		return fmt.Errorf("move nested folders of groups: %w", err)
 	}
-	failing, err := m.st.FailingGroups(ctx)
+	failing, err := m.env.st.FailingGroups(ctx)
 	if err != nil {
 		return fmt.Errorf("find failing groups: %w", err)
 	}
 	for _, f := range failing {
 		m.problems.groupFails(f.Folder, f.Problem)
 	}
-	lanes, err := m.st.QueuedLanes(ctx)
+	lanes, err := m.env.st.QueuedLanes(ctx)
 	if err != nil {
 		return fmt.Errorf("find queued turns: %w", err)
 	}
 	if len(lanes) > 0 {
-		m.log.Info("found lanes with queued turns", "count", len(lanes))
+		m.env.log.Info("found lanes with queued turns", "count", len(lanes))
 	}
-	queued, err := m.st.Turns(ctx, store.TurnList{State: msg.TurnQueued, Limit: maxWaiting})
+	queued, err := m.env.st.Turns(ctx, store.TurnList{State: msg.TurnQueued, Limit: maxWaiting})
 	if err != nil {
 		return fmt.Errorf("find turns that wait: %w", err)
 	}
-	m.mu.Lock()
-	for _, t := range queued {
-		m.watch(t)
-	}
-	m.mu.Unlock()
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
+	m.marks.watch(queued...)
+	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Stored(lanes...) })
 	return nil
 }
 
 // killOrphans kills the agents of former runs concurrently: each may take its
 // grace.
-func (m *Manager) killOrphans(left []*msg.Run) {
+func (f *former) killOrphans(left []*msg.Run) {
 	var all sync.WaitGroup
 	for _, r := range left {
 		all.Go(func() {
-			found, err := m.endOrphan(r)
+			found, err := f.endOrphan(r)
 			if err != nil {
-				m.log.Error("agent of the previous gated may still be running: kill it by hand", "run", r.ID, "runtime", r.Runtime,
+				f.env.log.Error("agent of the previous gated may still be running: kill it by hand", "run", r.ID, "runtime", r.Runtime,
 					"pid", r.PID, "label", r.Label, "err", err)
 				return
 			}
-			m.log.Info("ended run of the previous gated", "run", r.ID, "folder", r.Folder, "killed", found)
+			f.env.log.Info("ended run of the previous gated", "run", r.ID, "folder", r.Folder, "killed", found)
 		})
 	}
 	all.Wait()
 }
 
-// endFormer ends what is left of runs and checks that are not recorded.
-func (m *Manager) endFormer() {
-	for kind, rt := range m.cfg.Runtimes {
-		former, ok := rt.(interface{ EndFormer() (bool, error) })
+// endUnrecorded ends what is left of runs and checks that are not recorded.
+func (f *former) endUnrecorded() {
+	for kind, rt := range f.env.cfg.Runtimes {
+		ender, ok := rt.(interface{ EndFormer() (bool, error) })
 		if !ok {
 			continue
 		}
-		ended, err := former.EndFormer()
+		ended, err := ender.EndFormer()
 		if err != nil {
-			m.log.Error("something of the previous gated is left: end it by hand", "runtime", kind, "err", err)
+			f.env.log.Error("something of the previous gated is left: end it by hand", "runtime", kind, "err", err)
 		} else if ended {
-			m.log.Info("ended processes, control groups or temporary folders of the previous gated", "runtime", kind)
+			f.env.log.Info("ended processes, control groups or temporary folders of the previous gated", "runtime", kind)
 		}
 	}
 }
 
-func (m *Manager) endOrphan(r *msg.Run) (found bool, err error) {
-	rt := m.cfg.Runtimes[groupconfig.Runtime(r.Runtime)]
+func (f *former) endOrphan(r *msg.Run) (found bool, err error) {
+	rt := f.env.cfg.Runtimes[groupconfig.Runtime(r.Runtime)]
 	if rt == nil {
 		return false, fmt.Errorf("unknown runtime %q", r.Runtime)
 	}
-	return rt.End(m.ctx, runtime.Orphan{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label, Grace: m.cfg.Graces.Orphan})
+	return rt.End(f.env.ctx, runtime.Orphan{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label, Grace: f.env.cfg.Graces.Orphan})
 }
 
-func (m *Manager) recoverRun(tx *store.Tx, r *msg.Run) error {
-	turns, err := tx.RunTurns(m.ctx, r.ID)
+func (f *former) recoverRun(tx *store.Tx, r *msg.Run) error {
+	turns, err := tx.RunTurns(f.env.ctx, r.ID)
 	if err != nil {
 		return err
 	}
-	now := m.now()
+	now := f.env.now()
 	for _, t := range turns {
 		if t.Frames > 0 {
 			err = tx.FinishTurn(t, msg.TurnDone, msg.ReasonInterrupted, "", now)
@@ -281,15 +278,12 @@ func (m *Manager) recoverRun(tx *store.Tx, r *msg.Run) error {
 // Dispatch gives stored turns to the runs they were stored for, and starts queued
 // ones.
 func (m *Manager) Dispatch(turns ...*msg.Turn) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.marks.watch(turns...)
 	for _, t := range turns {
-		m.watch(t)
 		if t.RunID == 0 {
-			m.logQueued(t)
-			m.stored[t.Lane()] = true
-			notify(m.wake)
-		} else if r := m.runs[t.RunID]; r != nil { // one that is not there yet, or any more, reads its rows
+			m.env.logQueued(t)
+			m.fresh.add(t.Lane())
+		} else if r := m.live.get(t.RunID); r != nil { // one that is not there yet, or any more, reads its rows
 			r.inbox.put(t)
 		}
 	}
@@ -302,76 +296,48 @@ func (m *Manager) Poked() { notify(m.poked) }
 // group that work for other conversations go on. It also makes the rest of the /stop be carried out.
 func (m *Manager) Stop(cancelled []*msg.Turn) {
 	m.Cancel(cancelled...)
-	notify(m.stops)
+	notify(m.stops.found)
 }
 
 // Cancel interrupts the runs that work on cancelled turns, given as they were before.
 func (m *Manager) Cancel(turns ...*msg.Turn) {
 	lanes := map[string]bool{}
-	m.interruptRuns(turns, lanes)
-	m.changed(lanes)
-}
-
-// interruptRuns interrupts the runs that work on cancelled turns, and adds the lanes of
-// those that were queued to lanes.
-func (m *Manager) interruptRuns(turns []*msg.Turn, lanes map[string]bool) {
-	for _, t := range turns {
-		if t.State == msg.TurnRunning {
-			if r := m.runByID(t.RunID); r != nil {
-				r.inbox.cancel(t.ID)
-			}
-		} else {
-			lanes[t.Lane()] = true
-		}
-	}
-}
-
-func (m *Manager) changed(lanes map[string]bool) {
-	if len(lanes) > 0 {
-		m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Changed(slices.Collect(maps.Keys(lanes))...) })
-	}
+	m.live.interrupt(turns, lanes)
+	m.sched.changed(lanes)
 }
 
 // Drain lets a run whose session was reset finish, without further turns.
 func (m *Manager) Drain(runID int64) {
-	m.queue.Drain(runID)
-	if r := m.runByID(runID); r != nil {
-		r.control(ctlDrain)
+	m.sched.queue.Drain(runID)
+	if r := m.live.get(runID); r != nil {
+		r.inbox.control(ctlDrain)
 	}
 }
 
 // Retry starts a turn that was revived.
-func (m *Manager) Retry(t *msg.Turn) { m.changed(map[string]bool{t.Lane(): true}) }
+func (m *Manager) Retry(t *msg.Turn) { m.sched.changed(map[string]bool{t.Lane(): true}) }
 
 // Revived starts turns that were revived, whichever they are.
 func (m *Manager) Revived() {
-	lanes, err := m.st.QueuedLanes(m.ctx)
+	lanes, err := m.env.st.QueuedLanes(m.env.ctx)
 	if err != nil {
 		return // the next sweep looks again
 	}
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Changed(lanes...) })
+	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Changed(lanes...) })
 }
 
-func (m *Manager) runByID(id int64) *run {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.runs[id]
-}
+// Asks are the questions of agents.
+func (m *Manager) Asks() *Asks { return m.asks }
 
-func (m *Manager) liveRuns(which func(*run) bool) (all []*run) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, r := range m.runs {
-		if which(r) {
-			all = append(all, r)
-		}
-	}
-	return all
-}
+// AskEnded makes runs look at their questions: one has ended, or was asked.
+func (m *Manager) AskEnded() { m.asks.notifyRuns() }
+
+// Files copies files between the groups' folders and the media folder.
+func (m *Manager) Files() *groupfiles.Files { return m.files.groups }
 
 // idle returns how long a run is kept warm.
 func (m *Manager) idle(runID int64) time.Duration {
-	if r := m.runByID(runID); r != nil && r.setup.Timeouts.Idle != nil {
+	if r := m.live.get(runID); r != nil && r.setup.Timeouts.Idle != nil {
 		return time.Duration(*r.setup.Timeouts.Idle)
 	}
 	return 0
@@ -380,17 +346,17 @@ func (m *Manager) idle(runID int64) time.Duration {
 // persist writes until it succeeds: an agent's answer must not be lost to a busy
 // or full database. It returns what no retry fixes, ErrStale, ErrPanic and ErrFenced, and
 // the error of an ended ctx.
-func (m *Manager) persist(ctx context.Context, fn func(*store.Tx) error) error {
-	return m.retryDB(ctx, "write", func() error { return m.st.Write(ctx, fn) })
+func (e *env) persist(ctx context.Context, fn func(*store.Tx) error) error {
+	return e.retryDB(ctx, "write", func() error { return e.st.Write(ctx, fn) })
 }
 
-func (m *Manager) retryDB(ctx context.Context, doing string, try func() error) error {
+func (e *env) retryDB(ctx context.Context, doing string, try func() error) error {
 	for wait := minRetryDelay; ; wait = min(2*wait, maxRetryDelay) {
 		err := try()
 		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPanic) || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrFenced) || ctx.Err() != nil {
 			return err
 		}
-		m.log.Error("database access failed; retrying", "step", doing, "wait", wait, "err", err)
+		e.log.Error("database access failed; retrying", "step", doing, "wait", wait, "err", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -399,4 +365,4 @@ func (m *Manager) retryDB(ctx context.Context, doing string, try func() error) e
 	}
 }
 
-func (m *Manager) now() int64 { return m.cfg.Now().UnixMilli() }
+func (e *env) now() int64 { return e.cfg.Now().UnixMilli() }

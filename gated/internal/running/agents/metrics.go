@@ -117,7 +117,7 @@ func (m *meter) began(runtime string, t *msg.Turn, now time.Time) {
 	m.waits.WithLabelValues(runtime).Observe(metrics.Age(now, t.CreatedAt))
 }
 
-func (m *meter) answered(runtime string, t *msg.Turn, now time.Time) {
+func (m *meter) turnAnswered(runtime string, t *msg.Turn, now time.Time) {
 	m.turns.WithLabelValues(runtime).Observe(metrics.Age(now, t.CreatedAt))
 }
 

@@ -10,22 +10,29 @@ import (
 // maxOffers is how often one run may change the models that it offers. Further changes are ignored.
 const maxOffers = 20
 
-// offers stores the models that the agent offers.
-func (r *run) offers(m agentproto.Models) {
-	m.Current, m.Models = r.setup.redact(m.Current), slices.Clone(m.Models)
+// offers are the models that the agent of a run offers. The run's goroutine owns them.
+type offers struct {
+	*runInfo
+	last    agentproto.Models
+	changes int
+}
+
+// store stores the models that the agent offers, unless they are as before.
+func (o *offers) store(m agentproto.Models) {
+	m.Current, m.Models = o.setup.redact(m.Current), slices.Clone(m.Models)
 	for i := range m.Models {
 		model := &m.Models[i]
-		model.ID, model.Name, model.Description = r.setup.redact(model.ID), r.setup.redact(model.Name), r.setup.redact(model.Description)
+		model.ID, model.Name, model.Description = o.setup.redact(model.ID), o.setup.redact(model.Name), o.setup.redact(model.Description)
 	}
-	if r.offered == maxOffers || r.offered > 0 && r.models.Equal(m) {
+	if o.changes == maxOffers || o.changes > 0 && o.last.Equal(m) {
 		return
 	}
-	r.offered++
-	r.models = m
-	err := r.m.st.Write(r.m.ctx, func(tx *store.Tx) error {
-		return tx.PutAgentModels(r.row.Folder, r.row.Agent, m, r.m.now())
+	o.changes++
+	o.last = m
+	err := o.env.st.Write(o.env.ctx, func(tx *store.Tx) error {
+		return tx.PutAgentModels(o.row.Folder, o.row.Agent, m, o.env.now())
 	})
-	if err != nil && r.m.ctx.Err() == nil { // the next run says it again
-		r.m.log.Warn("models of an agent not stored", "run", r.row.ID, "folder", r.row.Folder, "err", err)
+	if err != nil && o.env.ctx.Err() == nil { // the next run says it again
+		o.env.log.Warn("models of an agent not stored", "run", o.row.ID, "folder", o.row.Folder, "err", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/running/queue"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -49,33 +48,36 @@ func (p Peers) ended() bool {
 
 // PeersChanged makes the manager look for what peers have changed.
 func (m *Manager) PeersChanged() {
-	if m.cfg.Peers.Self != 0 {
+	if m.env.cfg.Peers.Self != 0 {
 		notify(m.peers)
 	}
 }
 
-// left returns the runs whose gated runs no more.
-func (m *Manager) left(ctx context.Context) ([]*msg.Run, error) {
-	if m.cfg.Peers.Self == 0 {
-		return m.st.UnendedRuns(ctx)
+// former ends runs whose gated runs no more, and queues their turns again. It keeps nothing: what is left is in the rows.
+type former struct{ env *env }
+
+// runs returns the runs whose gated runs no more.
+func (f *former) runs(ctx context.Context) ([]*msg.Run, error) {
+	if f.env.cfg.Peers.Self == 0 {
+		return f.env.st.UnendedRuns(ctx)
 	}
-	return m.st.RunsOfGone(ctx)
+	return f.env.st.RunsOfGone(ctx)
 }
 
 // killReachable kills the agents of runs whose gated runs no more, if they can be from here: those on this machine, and
 // containers, whose engine machines may share. On a machine that is gone there are none; else they have lost their input.
-func (m *Manager) killReachable(left []*msg.Run) {
-	p := m.cfg.Peers
-	m.killOrphans(slices.DeleteFunc(slices.Clone(left), func(r *msg.Run) bool {
+func (f *former) killReachable(left []*msg.Run) {
+	p := f.env.cfg.Peers
+	f.killOrphans(slices.DeleteFunc(slices.Clone(left), func(r *msg.Run) bool {
 		return p.Self != 0 && !slices.Contains(p.Former, r.Owner) && groupconfig.Runtime(r.Runtime) != groupconfig.Docker
 	}))
 }
 
-// requeueRuns queues the turns of runs again whose gated runs no more.
-func (m *Manager) requeueRuns(ctx context.Context, left []*msg.Run) error {
+// requeue queues the turns of runs again whose gated runs no more.
+func (f *former) requeue(ctx context.Context, left []*msg.Run) error {
 	for _, r := range left {
 		failpoint.At(failpoint.Recovering)
-		if err := m.persist(ctx, func(tx *store.Tx) error { return m.recoverRun(tx, r) }); err != nil {
+		if err := f.env.persist(ctx, func(tx *store.Tx) error { return f.recoverRun(tx, r) }); err != nil {
 			return fmt.Errorf("recover run %d: %w", r.ID, err)
 		}
 	}
@@ -84,7 +86,7 @@ func (m *Manager) requeueRuns(ctx context.Context, left []*msg.Run) error {
 
 // watchPeers takes over from peers whose lease has ended, and looks at what peers have changed, until ctx ends.
 func (m *Manager) watchPeers(ctx context.Context) {
-	if m.cfg.Peers.Self == 0 {
+	if m.env.cfg.Peers.Self == 0 {
 		return
 	}
 	ticker := time.NewTicker(peersEvery)
@@ -94,11 +96,11 @@ func (m *Manager) watchPeers(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			m.guard("taking over from peers", func() { m.takeOver(ctx) })
+			m.env.guard("taking over from peers", func() { m.former.takeOver(ctx) })
 			m.PeersChanged() // in case a poke was lost
 		case <-m.peers:
 			began := time.Now()
-			m.guard("looking at what peers have changed", m.lookAtPeers)
+			m.env.guard("looking at what peers have changed", m.lookAtPeers)
 			select {
 			case <-ctx.Done():
 				return
@@ -109,57 +111,51 @@ func (m *Manager) watchPeers(ctx context.Context) {
 }
 
 // takeOver fences peers whose lease has ended and queues their turns again.
-func (m *Manager) takeOver(ctx context.Context) {
-	expired, err := m.st.ExpiredProcesses(ctx, gatedName, m.cfg.Peers.Self)
+func (f *former) takeOver(ctx context.Context) {
+	expired, err := f.env.st.ExpiredProcesses(ctx, gatedName, f.env.cfg.Peers.Self)
 	if err != nil {
 		return // the next tick looks again
 	}
 	if expired > 0 {
 		var fenced []int64
-		err := m.st.Write(ctx, func(tx *store.Tx) (err error) {
-			fenced, err = tx.FenceExpired(gatedName, m.cfg.Peers.Self)
+		err := f.env.st.Write(ctx, func(tx *store.Tx) (err error) {
+			fenced, err = tx.FenceExpired(gatedName, f.env.cfg.Peers.Self)
 			return err
 		})
 		if err != nil {
 			return
 		}
-		m.log.Warn("a gated has not renewed its lease: taking over its turns", "processes", fenced)
+		f.env.log.Warn("a gated has not renewed its lease: taking over its turns", "processes", fenced)
 	}
-	left, err := m.st.RunsOfGone(ctx)
+	left, err := f.env.st.RunsOfGone(ctx)
 	if err != nil || len(left) == 0 {
 		return
 	}
-	m.killReachable(left)
-	if err := m.requeueRuns(ctx, left); err != nil {
-		m.log.Error("taking over runs failed; retrying", "err", err)
+	f.killReachable(left)
+	if err := f.requeue(ctx, left); err != nil {
+		f.env.log.Error("taking over runs failed; retrying", "err", err)
 		return
 	}
-	m.log.Info("took over the turns of runs of another gated", "count", len(left))
+	f.env.log.Info("took over the turns of runs of another gated", "count", len(left))
 }
 
 // lookAtPeers looks in the rows for what else a peer may have changed: new turns, and what its runs are to do.
 func (m *Manager) lookAtPeers() {
-	for _, r := range m.liveRuns(func(*run) bool { return true }) {
-		r.control(ctlReread)
-	}
+	m.live.signal(ctlReread)
 	m.AskEnded()
-	lanes, err := m.st.QueuedLanes(m.ctx)
-	if err != nil {
-		return // the next poke or sweep looks again
-	}
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Changed(lanes...) })
+	m.Revived()
 }
 
 // isForPeer reports whether the turns of a lane are for a peer: its agents work in the folder, or this gated runs none there.
-func (m *Manager) isForPeer(lane string) (bool, error) {
+func (r rows) isForPeer(lane string) (bool, error) {
 	folder := msg.FolderOfLane(lane)
-	if m.cfg.Peers.Self == 0 {
+	if r.env.cfg.Peers.Self == 0 {
 		return false, nil
 	}
-	if !m.cfg.Peers.runs(folder) {
+	if !r.env.cfg.Peers.runs(folder) {
 		return true, nil
 	}
-	owner, err := m.st.FolderOwner(m.ctx, folder, m.cfg.Peers.Self)
+	owner, err := r.env.st.FolderOwner(r.env.ctx, folder, r.env.cfg.Peers.Self)
 	return owner != 0, err
 }
 

@@ -49,40 +49,36 @@ func (r *run) event(e *agentproto.Event) {
 		return
 	}
 	if e.Features != nil {
-		if r.folds = e.Features.Fold; r.folds {
-			r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Folds(r.row.ID) })
+		if r.turns.folds = e.Features.Fold; r.turns.folds {
+			r.m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Folds(r.row.ID) })
 		}
 		return
 	}
 	if e.Models != nil {
-		r.offers(*e.Models)
+		r.offers.store(*e.Models)
 		return
 	}
-	t := r.addressee(e.TurnID)
+	t := r.turns.addressee(e.TurnID)
 	if t == nil {
 		return // like a frame for no turn
 	}
 	r.guard(t, func() {
-		p := r.progress[t.ID]
+		p := r.progress.turns[t.ID]
 		if p == nil {
-			p = r.newProgress(r.m.cfg.Now())
-			r.progress[t.ID] = p
-			r.begins(t)
+			p = newProgress(r.row.ChatJID, r.env.cfg.Now())
+			p.inputs = r.settings.now.ToolInput
+			r.progress.turns[t.ID] = p
+			r.m.marks.unmark(t, r.row.ID)
 		}
-		p.take(e, r.setup)
-		if p.changed && !r.storing {
-			now := r.m.cfg.Now()
-			interval := p.interval(now)
-			r.storing = true
-			r.storeTimer.Reset(min(interval, interval-now.Sub(r.storedAt)))
-		}
+		p.update(e, &r.setup)
+		r.progress.storeSoon(p)
 	})
 }
 
-func (r *run) newProgress(now time.Time) *progress {
+func newProgress(chatJID string, now time.Time) *progress {
 	return &progress{
 		row: store.Progress{State: agentproto.StatusRunning}, changed: true, began: now,
-		onPlatform: msg.FamilyOf(r.row.ChatJID) != msg.PlatformWeb, inputs: r.current.ToolInput,
+		onPlatform: msg.FamilyOf(chatJID) != msg.PlatformWeb,
 	}
 }
 
@@ -98,8 +94,8 @@ func (p *progress) interval(now time.Time) time.Duration {
 	return later
 }
 
-// take makes an event a part of the progress, and notes whether that changes it.
-func (p *progress) take(e *agentproto.Event, s setup) {
+// update makes an event a part of the progress, and notes whether that changes it.
+func (p *progress) update(e *agentproto.Event, s *setup) {
 	row, usage := p.row, p.usage
 	row.Tools = slices.Clone(row.Tools)
 	p.add(e, s)
@@ -108,7 +104,7 @@ func (p *progress) take(e *agentproto.Event, s setup) {
 }
 
 // add makes an event a part of the progress.
-func (p *progress) add(e *agentproto.Event, s setup) {
+func (p *progress) add(e *agentproto.Event, s *setup) {
 	switch {
 	case e.Status != "":
 		p.row.State = e.Status
@@ -144,41 +140,64 @@ func (p *progress) addTool(tool agentproto.Tool) {
 	p.row.Tools = append(p.row.Tools, tool)
 }
 
-// storeProgress stores what has changed since it was stored, in one commit.
-func (r *run) storeProgress() {
-	r.storing, r.storedAt = false, r.m.cfg.Now()
-	if len(r.changedProgress()) == 0 { // it was stored with an answer
-		r.checkBudget()
-		return
-	}
-	if err := r.m.st.Write(r.m.ctx, r.putProgress); err != nil {
-		if r.m.ctx.Err() == nil {
-			r.m.log.Warn("storing progress failed; retrying", "run", r.row.ID, "folder", r.row.Folder, "err", err)
-		}
-		r.storing = true
-		r.storeTimer.Reset(progressRetry)
-		return
-	}
-	r.progressStored()
-	r.checkBudget()
+// progressList is the progress of the turns of a run. The run's goroutine owns it.
+type progressList struct {
+	*runInfo
+	turns    map[int64]*progress
+	timer    *time.Timer // then what has changed is stored
+	due      bool        // the timer is to fire
+	storedAt time.Time
 }
 
-func (r *run) changedProgress() (turns []int64) {
-	for _, id := range slices.Sorted(maps.Keys(r.progress)) {
-		if r.progress[id].changed {
+// storeIn stores what has changed after d.
+func (l *progressList) storeIn(d time.Duration) {
+	l.due = true
+	l.timer.Reset(d)
+}
+
+// storeSoon stores the progress of a turn, if it has changed, in its interval.
+func (l *progressList) storeSoon(p *progress) {
+	if !p.changed || l.due {
+		return
+	}
+	now := l.env.cfg.Now()
+	interval := p.interval(now)
+	l.storeIn(min(interval, interval-now.Sub(l.storedAt)))
+}
+
+// store stores what has changed since it was stored, in one commit, and reports whether it did. Else it tries again later.
+func (l *progressList) store() bool {
+	l.due, l.storedAt = false, l.env.cfg.Now()
+	if len(l.changed()) == 0 {
+		return true // it was stored with an answer
+	}
+	if err := l.env.st.Write(l.env.ctx, l.put); err != nil {
+		if l.env.ctx.Err() == nil {
+			l.env.log.Warn("storing progress failed; retrying", "run", l.row.ID, "folder", l.row.Folder, "err", err)
+		}
+		l.storeIn(progressRetry)
+		return false
+	}
+	l.stored()
+	return true
+}
+
+func (l *progressList) changed() (turns []int64) {
+	for _, id := range slices.Sorted(maps.Keys(l.turns)) {
+		if l.turns[id].changed {
 			turns = append(turns, id)
 		}
 	}
 	return turns
 }
 
-// putProgress stores what has changed. Of a turn that has ended only its usage is stored. Once it is committed,
-// progressStored has to be called.
-func (r *run) putProgress(tx *store.Tx) error {
-	for _, turn := range r.changedProgress() {
-		p := r.progress[turn]
-		p.row.UpdatedAt = r.m.now()
-		if err := tx.PutProgress(r.row, turn, &p.row); err != nil && !errors.Is(err, store.ErrStale) {
+// put stores what has changed. Of a turn that has ended only its usage is stored. Once it is committed,
+// stored has to be called.
+func (l *progressList) put(tx *store.Tx) error {
+	for _, turn := range l.changed() {
+		p := l.turns[turn]
+		p.row.UpdatedAt = l.env.now()
+		if err := tx.PutProgress(l.row, turn, &p.row); err != nil && !errors.Is(err, store.ErrStale) {
 			return err
 		}
 		if p.usage == p.counted {
@@ -186,30 +205,42 @@ func (r *run) putProgress(tx *store.Tx) error {
 		}
 		used := p.usage
 		used.Input, used.Output, used.CostUSD = used.Input-p.counted.Input, used.Output-p.counted.Output, used.CostUSD-p.counted.CostUSD
-		if err := tx.AddUsage(turn, used, r.m.today()); err != nil {
+		if err := tx.AddUsage(turn, used, l.env.today()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *run) progressStored() {
-	for _, turn := range r.changedProgress() {
-		p := r.progress[turn]
+func (l *progressList) stored() {
+	for _, turn := range l.changed() {
+		p := l.turns[turn]
 		p.changed, p.counted = false, p.usage
 	}
 }
 
-// answeredInPart begins the text of a turn's progress again: what it was is a message now.
-func (r *run) answeredInPart(turn int64) {
-	if p := r.progress[turn]; p != nil && p.row.Text != "" {
+// textSent begins the text of a turn's progress again: what it was is a message now.
+func (l *progressList) textSent(turn int64) {
+	if p := l.turns[turn]; p != nil && p.row.Text != "" {
 		p.row.Text, p.changed = "", true // it is stored with the next event
 	}
 }
 
-// forgetProgress frees what is not stored of an answered turn any more. Its usage may still grow.
-func (r *run) forgetProgress(turn int64) {
-	if p := r.progress[turn]; p != nil {
+// forget frees what is not stored of an answered turn any more. Its usage may still grow.
+func (l *progressList) forget(turn int64) {
+	if p := l.turns[turn]; p != nil {
 		p.row = store.Progress{State: agentproto.StatusIdle}
+	}
+}
+
+// setWaiting says which turns wait for users now, and did before.
+func (l *progressList) setWaiting(now, before []int64) {
+	for id, p := range l.turns {
+		switch {
+		case slices.Contains(now, id):
+			p.row.State = agentproto.StatusRequiresAction
+		case p.row.State == agentproto.StatusRequiresAction && slices.Contains(before, id):
+			p.row.State = agentproto.StatusRunning
+		}
 	}
 }

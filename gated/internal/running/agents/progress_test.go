@@ -113,7 +113,7 @@ func TestProgress_ManyEvents_FewWrites(t *testing.T) {
 func TestProgress_SameEvent_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	none := func(text string) string { return text }
-	s := setup{redact: none, growing: none}
+	s := &setup{redact: none, growing: none}
 	text := "one"
 	p := &progress{}
 	for _, e := range []agentproto.Event{
@@ -122,7 +122,7 @@ func TestProgress_SameEvent_ChangesNothing(t *testing.T) {
 	} {
 		for _, want := range []bool{true, false} {
 			p.changed = false
-			if p.take(&e, s); p.changed != want {
+			if p.update(&e, s); p.changed != want {
 				t.Errorf("%+v: changed %t, want %t", e, p.changed, want)
 			}
 		}
@@ -160,8 +160,7 @@ func TestProgress_Interval_IsWhatUsersCanSee(t *testing.T) {
 		{"web:main", 0, 250 * time.Millisecond}, {"web:main", time.Minute, time.Second},
 		{"telegram:1", 0, time.Second}, {"telegram:1", 2900 * time.Millisecond, time.Second}, {"telegram+work:1", 3 * time.Second, 2 * time.Second},
 	} {
-		r := newRun(nil, msg.Run{ChatJID: tt.chat}, setup{})
-		if got := r.newProgress(now.Add(-tt.ago)).interval(now); got != tt.want {
+		if got := newProgress(tt.chat, now.Add(-tt.ago)).interval(now); got != tt.want {
 			t.Errorf("%s after %s: %s, want %s", tt.chat, tt.ago, got, tt.want)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"arizuko/gated/internal/running/queue"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/gated/internal/shown/briefing"
-	"arizuko/gated/internal/shown/turncontext"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
@@ -43,103 +42,124 @@ type failure struct {
 	session string        // to be stored unless the kind is session, "" for the one before
 }
 
-// run is one agent process and its turns. Only its own goroutine uses the fields
-// below the line.
-type run struct {
-	m     *Manager
+// phase is how far an agent is on its way to the end. It goes on, and never back.
+type phase int
+
+const (
+	phaseServing      phase = iota // it gets turns
+	phaseDraining                  // it gets no more turns; those that it leaves lose no attempt
+	phaseClosing                   // it gets nothing more at all
+	phaseFailed                    // what it still writes does not count
+	phaseShuttingDown              // gated is stopping: nothing counts as a failure now
+	phaseInterrupted               // its turn was cancelled: likewise
+)
+
+// reach goes on to a phase, unless that is over, and returns the phase before.
+func (p *phase) reach(to phase) (before phase) {
+	before = *p
+	*p = max(before, to)
+	return before
+}
+
+// runInfo is what the parts of a run know of it. It does not change any more once serve has completed the setup.
+type runInfo struct {
+	env   *env
 	row   msg.Run
 	setup setup
-	inbox *mailbox
-	ctl   [controls]chan struct{}
-	// idle gets a channel that the loop closes when it handles nothing else.
-	idle  chan chan struct{}
-	piped atomic.Bool // there are several unanswered turns
+}
 
-	proc          *runtime.Proc
-	unanswered    []*msg.Turn
-	last          *msg.Turn // the turn answered last
-	answered      bool
-	shown         turncontext.Shown
-	shownThrough  map[int64]int64     // turn → the last decision in its prompt
-	outputs       map[int64]*output   // by turn
-	progress      map[int64]*progress // by turn
-	storing       bool                // storeTimer is to fire
-	storeTimer    *time.Timer         // then what has changed of the progress is stored
-	storedAt      time.Time
-	overTurn      int64 // has used up a budget
-	overSince     time.Time
-	asks          map[int64]asking // questions that the agent waits for, by their rows
-	waiting       []int64          // turns that wait for users
-	folds         bool             // the agent can take a turn in while it works on another one
-	ignored       int              // frames for no turn of the run
-	models        agentproto.Models
-	offered       int    // how often the agent has changed models
-	started       bool   // the start line is sent
-	announcedDate string // the date that its agent was given last
-	failure       failure
-	current       currentConfig
-	configChanged bool // its group's configuration has changed since it began
-	stopping      bool // it is ending; turns it leaves lose no attempt
-	inputClosed   bool // its agent gets nothing more
-	deaf          bool // its agent has closed its stdin
-	aborted       bool // it was interrupted: nothing counts as a failure now
-	shuttingDown  bool // gated is stopping: likewise
-	deadline      *time.Timer
-	access        Access // to the tools
+// run is one agent process and its turns. Any goroutine may use the inbox; the rest belongs to the goroutine that serves
+// the run.
+type run struct {
+	*runInfo
+	m     *Manager
+	inbox *mailbox
+
+	agent    agent
+	turns    turns
+	prompts  prompts
+	outputs  outputs
+	progress progressList
+	asks     questions
+	over     overrun
+	settings settings
+	offers   offers
 }
 
 func newRun(m *Manager, row msg.Run, setup setup) *run {
-	r := &run{m: m, row: row, setup: setup, access: noTools{}, inbox: newMailbox(), idle: make(chan chan struct{}), shownThrough: map[int64]int64{}, outputs: map[int64]*output{}, progress: map[int64]*progress{}, asks: map[int64]asking{}}
-	for i := range r.ctl {
-		r.ctl[i] = make(chan struct{}, 1)
+	info := &runInfo{env: m.env, row: row, setup: setup}
+	r := &run{
+		runInfo: info, m: m, inbox: newMailbox(), asks: questions{open: map[int64]asking{}},
+		turns: turns{row: &info.row, prompted: map[int64]int64{}}, outputs: outputs{runInfo: info, turns: map[int64]*output{}},
+		settings: settings{runInfo: info, groups: m.groups}, offers: offers{runInfo: info},
+		progress: progressList{runInfo: info, turns: map[int64]*progress{}, timer: stoppedTimer()},
 	}
+	r.agent = agent{runInfo: info, groups: m.groups, queue: m.sched.queue, inbox: r.inbox, access: noTools{}, deadline: stoppedTimer()}
+	r.prompts = prompts{runInfo: info, files: m.files, settings: &r.settings, turns: &r.turns}
 	return r
 }
 
-// control sends the run a signal, once if it is sent twice.
-func (r *run) control(c control) { notify(r.ctl[c]) }
+// stoppedTimer does not fire before it is reset.
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// agent is the process of a run, and its access to the tools. The run's goroutine owns it, except piped.
+type agent struct {
+	*runInfo
+	groups   *groups
+	queue    *queue.GroupQueue
+	inbox    *mailbox // of its run
+	access   Access
+	proc     *runtime.Proc
+	piped    atomic.Bool // it has several unanswered turns
+	deadline *time.Timer // of its next frame
+	phase    phase
+	deaf     bool // it has closed its stdin
+	failure  failure
+}
 
 // serve starts the process, sends it turn and all further turns, and stores what
 // becomes of those that it leaves.
 func (r *run) serve(turn *msg.Turn) {
-	r.deadline = time.NewTimer(r.timeout())
-	defer r.deadline.Stop()
-	r.storeTimer = time.NewTimer(time.Hour)
-	defer r.storeTimer.Stop()
-	r.storeTimer.Stop()
-	if url := r.m.toolsURL(r.row.Runtime); url != "" {
-		r.access = r.m.cfg.Tools(r.row, func(text string) string { return r.setup.redact(text) })
-		r.setup.redact, r.setup.growing = r.m.redactors(r.setup.env, r.access.Token())
-		r.access.BeforeCalls(r.awaitFrames)
-		defer r.access.Close()
+	r.agent.resetDeadline()
+	defer r.agent.deadline.Stop()
+	defer r.progress.timer.Stop()
+	if url := r.env.toolsURL(r.row.Runtime); url != "" {
+		r.agent.access = r.env.cfg.Tools(r.row, func(text string) string { return r.setup.redact(text) })
+		r.setup.redact, r.setup.growing = r.m.groups.redactors(r.setup.env, r.agent.access.Token())
+		r.agent.access.BeforeCalls(r.agent.awaitFrames)
+		defer r.agent.access.Close()
 	}
-	if err := r.launch(); err != nil {
+	if err := r.agent.launch(); err != nil {
 		r.finalize(runtime.Exit{Err: err})
 		return
 	}
 	r.m.problems.machineWorks(r.row.Runtime)
 	r.m.meter.runs.WithLabelValues(r.row.Runtime).Inc()
-	r.logStarted()
+	r.env.logStarted(&r.row, r.agent.proc.PID())
 	r.accept(turn)
 	r.finalize(r.loop())
 }
 
-func (r *run) timeout() time.Duration { return time.Duration(r.setup.Timeouts.Timeout) }
+func (a *agent) resetDeadline() { a.deadline.Reset(a.setup.timeout()) }
 
 // loop serves the process until its exit.
 func (r *run) loop() runtime.Exit {
-	deafened := r.proc.Deaf()
+	deafened := r.agent.proc.Deaf()
 	for {
 		select {
 		case <-r.inbox.ready:
 			r.readMail()
-		case handled := <-r.idle:
+		case handled := <-r.inbox.idle:
 			close(handled)
-		case ev := <-r.proc.Events():
+		case ev := <-r.agent.proc.Events():
 			switch {
 			case ev.Exit != nil:
 				return *ev.Exit
-			case r.failure.problem != "":
+			case r.agent.failure.problem != "":
 				// it has failed: further frames do not count
 			case ev.Frame != nil:
 				r.readMail() // a turn that was cancelled before is not the one at work after it
@@ -151,28 +171,29 @@ func (r *run) loop() runtime.Exit {
 				r.malformed(ev.Malformed)
 			}
 		case <-deafened:
-			deafened = nil
-			r.inputLost()
-		case <-r.storeTimer.C:
-			r.storeProgress()
-		case <-r.deadline.C:
-			if len(r.unanswered) > 0 && len(r.waiting) == 0 {
-				r.fail(failure{problem: fmt.Sprintf("the agent wrote no frame for %s", r.timeout())})
+			deafened, r.agent.deaf = nil, true
+			r.endDeaf()
+		case <-r.progress.timer.C:
+			if r.progress.store() {
+				r.checkBudget()
 			}
-		case <-r.ctl[ctlClose]:
+		case <-r.agent.deadline.C:
+			if len(r.turns.unanswered) > 0 && len(r.asks.waiting) == 0 {
+				r.agent.fail(failure{problem: fmt.Sprintf("the agent wrote no frame for %s", r.setup.timeout())})
+			}
+		case <-r.inbox.signals[ctlClose]:
 			r.closeIdle()
-		case <-r.ctl[ctlDrain]:
+		case <-r.inbox.signals[ctlDrain]:
 			r.readMail() // what was sent before the signal
 			r.drain()
-		case <-r.ctl[ctlShutdown]:
-			r.shuttingDown = true
-			r.stop(r.m.cfg.Graces.EOF)
-		case <-r.ctl[ctlReread]:
+		case <-r.inbox.signals[ctlShutdown]:
+			r.agent.stop(phaseShuttingDown, r.env.cfg.Graces.EOF)
+		case <-r.inbox.signals[ctlReread]:
 			r.reread()
 			r.checkAsks()
-		case <-r.ctl[ctlAsks]:
+		case <-r.inbox.signals[ctlAsks]:
 			r.checkAsks()
-		case <-r.ctl[ctlConfig]:
+		case <-r.inbox.signals[ctlConfig]:
 			r.readMail() // what was sent before the change
 			r.reconfigure()
 		}
@@ -183,79 +204,82 @@ func (r *run) loop() runtime.Exit {
 // rows say so before its input is closed.
 func (r *run) closeIdle() {
 	drained := false
-	err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
+	err := r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
 		drained, err = tx.DrainIdleRun(r.row.ID)
 		return err
 	})
+	ends := drained || r.agent.ending()
 	switch {
 	case err != nil: // gated is stopping
-	case (drained || r.stopping) && len(r.unanswered) > 0:
+	case ends && len(r.turns.unanswered) > 0:
 		r.reread() // they were cancelled and the interrupt is on the way, or they are its last ones
-	case drained || r.stopping:
-		r.stop(r.m.cfg.Graces.EOF)
+	case ends:
+		r.agent.stop(phaseClosing, r.env.cfg.Graces.EOF)
 	default:
-		r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Kept(r.row.ID) })
+		r.m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Kept(r.row.ID) })
 		r.reread() // it was closed by /new, or its turn is on the way
 	}
 }
 
 // drain lets the process answer its turns, without a limit of time.
 func (r *run) drain() {
-	if len(r.unanswered) == 0 {
-		r.stop(r.m.cfg.Graces.EOF)
+	if len(r.turns.unanswered) == 0 {
+		r.agent.stop(phaseClosing, r.env.cfg.Graces.EOF)
 		return
 	}
-	r.takeNoMore()
-	if len(r.asks) == 0 { // else it could not be answered
-		r.inputClosed = true
-		r.proc.CloseInput()
+	r.agent.leaveQueue(r.agent.phase.reach(phaseDraining))
+	if len(r.asks.open) == 0 { // else it could not be answered
+		r.agent.phase.reach(phaseClosing)
+		r.agent.proc.CloseInput()
 	}
 }
 
-// abort interrupts the process.
-func (r *run) abort() {
-	if r.aborted {
+// ending reports whether the agent gets no more turns.
+func (a *agent) ending() bool { return a.phase > phaseServing }
+
+// interrupt interrupts the process.
+func (a *agent) interrupt() {
+	if a.phase == phaseInterrupted {
 		return
 	}
-	r.aborted = true
-	r.access.Close()
-	r.send(agentproto.Interrupt{})
-	r.stop(r.m.cfg.Graces.Fail)
+	before := a.phase.reach(phaseInterrupted)
+	a.access.Close()
+	a.send(agentproto.Interrupt{})
+	go a.proc.Stop(a.env.cfg.Graces.Fail)
+	a.leaveQueue(before)
 }
 
 // stop closes the process's input and, after grace, kills it.
-func (r *run) stop(grace time.Duration) {
-	r.inputClosed = true
-	go r.proc.Stop(grace)
-	r.takeNoMore()
+func (a *agent) stop(to phase, grace time.Duration) {
+	before := a.phase.reach(to)
+	go a.proc.Stop(grace)
+	a.leaveQueue(before)
 }
 
 // fail ends the run as failed.
-func (r *run) fail(f failure) {
-	if r.aborted || r.shuttingDown || r.failure.problem != "" {
+func (a *agent) fail(f failure) {
+	if a.phase >= phaseFailed {
 		return
 	}
-	f.problem, f.kind = r.problem(f.problem), cmp.Or(f.kind, msg.ErrorSession)
-	r.failure, r.inputClosed = f, true
-	r.access.Close()
-	go r.proc.Stop(r.m.cfg.Graces.Fail)
-	r.takeNoMore()
+	f.problem, f.kind = a.setup.problem(f.problem), cmp.Or(f.kind, msg.ErrorSession)
+	a.failure = f
+	a.access.Close()
+	a.stop(phaseFailed, a.env.cfg.Graces.Fail)
 }
 
-// takeNoMore keeps further turns from the run. Those that are stored for it all the
+// leaveQueue keeps further turns from the run, unless a phase before has done so. Those that are stored for it all the
 // same are queued again at its end.
-func (r *run) takeNoMore() {
-	if r.stopping {
+func (a *agent) leaveQueue(before phase) {
+	if before > phaseServing {
 		return
 	}
-	r.stopping = true
-	r.m.queue.Drain(r.row.ID)
-	if err := r.m.st.Write(r.m.ctx, func(tx *store.Tx) error { return tx.DrainRun(r.row.ID) }); err != nil && r.m.ctx.Err() == nil {
-		r.m.log.Warn("run not marked as draining", "run", r.row.ID, "err", err)
+	a.queue.Drain(a.row.ID)
+	if err := a.env.st.Write(a.env.ctx, func(tx *store.Tx) error { return tx.DrainRun(a.row.ID) }); err != nil && a.env.ctx.Err() == nil {
+		a.env.log.Warn("run not marked as draining", "run", a.row.ID, "err", err)
 	}
 }
 
-// readMail takes the turns that were sent to the run.
+// readMail handles what was sent to the run.
 func (r *run) readMail() {
 	mail := r.inbox.receive()
 	for _, t := range mail.turns {
@@ -264,14 +288,14 @@ func (r *run) readMail() {
 		}
 	}
 	if mail.piped != nil {
-		r.take(*mail.piped)
+		r.claim(*mail.piped)
 	}
 	for _, id := range mail.cancelled {
-		if len(r.unanswered) > 0 && r.unanswered[0].ID == id {
-			r.abort()
+		if len(r.turns.unanswered) > 0 && r.turns.unanswered[0].ID == id {
+			r.agent.interrupt()
 		}
 	}
-	if len(mail.cancelled) > 0 && !r.stopping { // it may have been answered meanwhile
+	if len(mail.cancelled) > 0 && !r.agent.ending() { // it may have been answered meanwhile
 		r.reread()
 	}
 	if len(mail.turns) > 0 {
@@ -281,11 +305,11 @@ func (r *run) readMail() {
 
 // reread does what the rows say about the run and no signal did.
 func (r *run) reread() {
-	turns, err := r.m.st.RunTurns(r.m.ctx, r.row.ID)
+	turns, err := r.env.st.RunTurns(r.env.ctx, r.row.ID)
 	if err != nil {
 		return // the next sweep looks again
 	}
-	takes, err := r.m.st.RunTakes(r.m.ctx, r.row.ID)
+	open, err := r.env.st.RunTakes(r.env.ctx, r.row.ID)
 	if err != nil {
 		return
 	}
@@ -293,35 +317,35 @@ func (r *run) reread() {
 		r.accept(t)
 	}
 	r.report()
-	if len(r.unanswered) > 0 {
-		oldest, err := r.m.st.Turn(r.m.ctx, r.unanswered[0].ID)
+	if len(r.turns.unanswered) > 0 {
+		oldest, err := r.env.st.Turn(r.env.ctx, r.turns.unanswered[0].ID)
 		if err == nil && oldest != nil && oldest.State == msg.TurnCancelled {
-			r.abort()
+			r.agent.interrupt()
 		}
 	}
-	if !takes && !r.stopping { // it was closed, or a /stop cancelled a turn that it has just answered
+	if !open && !r.agent.ending() { // it was closed, or a /stop cancelled a turn that it has just answered
 		r.drain()
 	}
 }
 
 // report tells the queue how many turns the run has.
 func (r *run) report() {
-	r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Holds(r.row.ID, len(r.unanswered)) })
+	r.m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Holds(r.row.ID, len(r.turns.unanswered)) })
 }
 
-// accept takes a turn that is stored for the run, unless it has it, or had it
+// accept prompts the agent with a turn that is stored for the run, unless it has it, or had it
 // before and the rows do not say that it is to be asked again.
 func (r *run) accept(t *msg.Turn) {
-	if r.isOpen(t.ID) {
+	if r.turns.has(t.ID) {
 		return
 	}
-	if _, known := r.shownThrough[t.ID]; known {
-		now, err := r.m.st.Turn(r.m.ctx, t.ID)
+	if _, known := r.turns.prompted[t.ID]; known {
+		now, err := r.env.st.Turn(r.env.ctx, t.ID)
 		if err != nil || now == nil || now.State != msg.TurnRunning || now.RunID != r.row.ID {
 			return
 		}
 	}
-	r.logPiped(t)
+	r.env.logPiped(r.row.ID, t)
 	r.guard(t, func() { r.sendPrompt(t) })
 }
 
@@ -338,23 +362,23 @@ func (r *run) guard(t *msg.Turn, handle func()) {
 
 // costTurn fails a turn whose handling has panicked, and stops the run.
 func (r *run) costTurn(t *msg.Turn, problem error) {
-	r.access.Close()
-	r.m.failPanicked(t.ID, problem)
-	r.stop(r.m.cfg.Graces.Fail)
+	r.agent.access.Close()
+	r.env.failPanicked(t.ID, problem)
+	r.agent.stop(phaseClosing, r.env.cfg.Graces.Fail)
 }
 
-// take gives the run a queued turn.
-func (r *run) take(t queue.Turn) {
+// claim gives the run a queued turn.
+func (r *run) claim(t queue.Turn) {
 	var turn *msg.Turn
-	if !r.stopping {
-		err := r.m.persist(r.m.ctx, func(tx *store.Tx) (err error) {
-			if len(r.unanswered) == 0 {
-				if free, err := tx.FreeSlot(r.m.cfg.MaxAgents); err != nil || !free {
+	if !r.agent.ending() {
+		err := r.env.persist(r.env.ctx, func(tx *store.Tx) (err error) {
+			if len(r.turns.unanswered) == 0 {
+				if free, err := tx.FreeSlot(r.env.cfg.MaxAgents); err != nil || !free {
 					return errors.Join(err, errNoSlot)
 				}
 			}
-			if err = tx.TakeTurn(t.ID, r.row.ID, r.m.now()); err == nil {
-				turn, err = tx.Turn(r.m.ctx, t.ID)
+			if err = tx.TakeTurn(t.ID, r.row.ID, r.env.now()); err == nil {
+				turn, err = tx.Turn(r.env.ctx, t.ID)
 			}
 			return err
 		})
@@ -362,105 +386,90 @@ func (r *run) take(t queue.Turn) {
 			turn = nil
 		}
 	}
-	r.took(turn)
+	r.claimed(turn)
 }
 
-// took sends the prompt of a turn that the run has taken, nil if it could not, and
+// claimed sends the prompt of a turn that the run has claimed, nil if it could not, and
 // tells the queue.
-func (r *run) took(turn *msg.Turn) {
+func (r *run) claimed(turn *msg.Turn) {
 	if turn != nil {
 		r.accept(turn)
 	}
-	r.m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Took(r.row.ID, len(r.unanswered), turn != nil) })
-	if turn == nil && !r.stopping {
+	r.m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Took(r.row.ID, len(r.turns.unanswered), turn != nil) })
+	if turn == nil && !r.agent.ending() {
 		r.reread() // it may have been closed
 	}
 }
 
 // sendPrompt writes a turn's prompt to the agent.
 func (r *run) sendPrompt(t *msg.Turn) {
-	if r.stopping {
+	if r.agent.ending() {
 		return // finalize queues it again
 	}
-	if r.started && r.m.refuseOver(t) { // of the first one open has checked it
+	if r.prompts.started && r.m.budgets.refuse(t) { // of the first one open has checked it
 		return
 	}
-	p, err := r.prompt(t)
+	text, session, err := r.prompts.build(t)
 	if err != nil {
 		return // gated is stopping
 	}
-	if r.configChanged { // finalize queues it again, for a run with the new configuration
+	if r.settings.changed { // finalize queues it again, for a run with the new configuration
 		r.drain()
 		return
 	}
-	delete(r.outputs, t.ID) // it may be a retry
-	delete(r.progress, t.ID)
-	if r.unanswered = append(r.unanswered, t); len(r.unanswered) == 1 {
-		r.begins(t)
-		r.deadline.Reset(r.timeout())
+	delete(r.outputs.turns, t.ID) // it may be a retry
+	delete(r.progress.turns, t.ID)
+	if r.turns.unanswered = append(r.turns.unanswered, t); len(r.turns.unanswered) == 1 {
+		r.m.marks.unmark(t, r.row.ID)
+		r.agent.resetDeadline()
 	}
-	r.access.Begin(t.ID, &r.current.Config)
-	r.setTurnAtWork()
-	r.logPrompt(t, len(p.text))
-	r.m.meter.began(r.row.Runtime, t, r.m.cfg.Now())
+	r.agent.access.Begin(t.ID, &r.settings.now)
+	r.agent.setTurns(r.turns.unanswered)
+	r.env.logPrompt(r.row.ID, t, len(text))
+	r.m.meter.began(r.row.Runtime, t, r.env.cfg.Now())
 	id := strconv.FormatInt(t.ID, 10)
-	if r.started {
+	if r.prompts.started {
 		failpoint.At(failpoint.Piping)
-		r.send(agentproto.Message{TurnID: id, Prompt: p.text, Fold: r.mayFold()})
+		r.agent.send(agentproto.Message{TurnID: id, Prompt: text, Fold: r.settings.now.Steer != groupconfig.SteerQueue && r.turns.fold()})
+		r.endDeaf()
 		return
 	}
-	r.started = true
-	r.send(agentproto.Start{
-		TurnID: id, Prompt: p.text, SessionID: p.session, GroupFolder: t.Folder, ChatJID: t.ChatJID,
+	r.prompts.started = true
+	r.agent.send(agentproto.Start{
+		TurnID: id, Prompt: text, SessionID: session, GroupFolder: t.Folder, ChatJID: t.ChatJID,
 		Topic: t.Topic, ThreadID: t.ThreadID, EngageTopic: t.Place, Surface: t.Surface, Ceiling: t.Ceiling,
-		MCP: r.mcp(), System: r.systemText(t), Model: r.setup.Agent.Model,
+		MCP: r.agent.mcp(), System: r.prompts.system(t, r.agent.access.Tools()), Model: r.setup.Agent.Model,
 	})
 }
 
-// mayFold reports whether the agent may answer all of its turns together: users of one place have asked them, and the group's
-// configuration does not say otherwise.
-func (r *run) mayFold() bool {
-	if !r.folds || r.current.Steer == groupconfig.SteerQueue || len(r.unanswered) < 2 {
-		return false
-	}
-	return !slices.ContainsFunc(r.unanswered[1:], func(t *msg.Turn) bool { return !t.Folds(r.unanswered[0]) })
-}
-
-// systemText is the text for the system prompt of the agent's model. A run serves one chat and
+// system is the text for the system prompt of the agent's model. A run serves one chat and
 // thread, so that it holds for all its turns.
-func (r *run) systemText(t *msg.Turn) string {
+func (p *prompts) system(t *msg.Turn, tools []string) string {
 	return briefing.Text(briefing.Input{
-		Assistant: r.current.AssistantName, Names: r.m.cfg.Names, ChatJID: t.ChatJID, Surface: t.Surface, Ceiling: t.Ceiling,
-		Tools: r.access.Tools(),
+		Assistant: p.settings.now.AssistantName, Names: p.env.cfg.Names, ChatJID: t.ChatJID, Surface: t.Surface, Ceiling: t.Ceiling, Tools: tools,
 	})
 }
 
-func (r *run) send(in agentproto.Input) {
+func (a *agent) send(in agentproto.Input) {
 	line, err := agentproto.Encode(in)
 	if err == nil {
-		err = r.proc.Send(line)
+		err = a.proc.Send(line)
 	}
 	_, isAnswer := in.(agentproto.Answer)
 	switch {
 	case err == nil:
 	case errors.Is(err, runtime.ErrClosed) && isAnswer: // it waits for that
-		go r.proc.Stop(r.m.cfg.Graces.Fail)
-	case errors.Is(err, runtime.ErrClosed):
-		r.inputLost()
+		go a.proc.Stop(a.env.cfg.Graces.Fail)
+	case errors.Is(err, runtime.ErrClosed): // or it has exited; it may still answer the turn under way
+		a.deaf = true
 	default:
-		r.fail(failure{problem: "cannot write to the agent: " + err.Error()})
+		a.fail(failure{problem: "cannot write to the agent: " + err.Error()})
 	}
-}
-
-// inputLost handles an agent that takes no more input, or has exited. It may still answer the turn under way.
-func (r *run) inputLost() {
-	r.deaf = true
-	r.endDeaf()
 }
 
 // endDeaf ends an agent that takes no more input when it has answered: what is left, another run gets.
 func (r *run) endDeaf() {
-	if r.deaf && r.answered && len(r.unanswered) > 0 {
-		go r.proc.Stop(r.m.cfg.Graces.Fail)
+	if r.agent.deaf && r.turns.last != nil && len(r.turns.unanswered) > 0 {
+		go r.agent.proc.Stop(r.env.cfg.Graces.Fail)
 	}
 }

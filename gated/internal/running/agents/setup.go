@@ -3,14 +3,18 @@ package agents
 import (
 	"errors"
 	"fmt"
+	"time"
 
+	"arizuko/gated/internal/running/agentuser"
+	"arizuko/gated/internal/running/groupdir"
 	"arizuko/gated/internal/running/runtime"
+	"arizuko/pkg/agentproto"
 	"arizuko/pkg/config"
 	"arizuko/pkg/groupconfig"
 )
 
 // setup is how one run's agent is run: by its group's configuration and the
-// instance's defaults. It does not change during the run.
+// instance's defaults. It does not change while the run is served.
 type setup struct {
 	groupconfig.Config
 	runtime runtime.Runtime
@@ -23,16 +27,23 @@ type setup struct {
 	err error
 }
 
+// groups reads how the groups' agents are run, and makes the groups' folders. It keeps nothing that changes.
+type groups struct {
+	env   *env
+	dirs  *groupdir.Dirs
+	users *agentuser.Users
+}
+
 // setup reads how a folder's agents are run. An invalid configuration is part of
 // the result, in s.err.
-func (m *Manager) setup(folder string) (s setup, err error) {
-	err = m.retryDB(m.ctx, "read group configuration", func() (err error) {
+func (g *groups) setup(folder string) (s setup, err error) {
+	err = g.env.retryDB(g.env.ctx, "read group configuration", func() (err error) {
 		var own groupconfig.Config
-		own, s.err, err = m.groupConfig(folder)
-		s.Config = own.Over(m.cfg.Defaults)
+		own, s.err, err = g.config(folder)
+		s.Config = own.Over(g.env.cfg.Defaults)
 		s.required = own.Limits
 		if err == nil && s.err == nil {
-			s.err = m.cfg.Defaults.Agents.Check(own.Agent.Name)
+			s.err = g.env.cfg.Defaults.Agents.Check(own.Agent.Name)
 		}
 		if s.err == nil && own.Limits != (groupconfig.Limits{}) && s.Agent.Runtime == groupconfig.Process {
 			s.err = errors.New("limits need the runtime bwrap or docker, not process")
@@ -42,42 +53,55 @@ func (m *Manager) setup(folder string) (s setup, err error) {
 	if s.err != nil {
 		s.err = &runtime.SetupError{Err: fmt.Errorf("the configuration of group %s: %w", folder, s.err)}
 	}
-	if s.runtime = m.cfg.Runtimes[s.Agent.Runtime]; s.runtime == nil && s.err == nil {
+	if s.runtime = g.env.cfg.Runtimes[s.Agent.Runtime]; s.runtime == nil && s.err == nil {
 		s.err = &runtime.SetupError{Err: fmt.Errorf("unknown runtime %q", s.Agent.Runtime)}
 	}
-	s.env = append(runtime.Environ(m.cfg.Environ, s.Agent.Env), s.Agent.Variables()...)
-	s.redact, s.growing = m.redactors(s.env)
+	s.env = append(runtime.Environ(g.env.cfg.Environ, s.Agent.Env), s.Agent.Variables()...)
+	s.redact, s.growing = g.redactors(s.env)
 	return s, err
 }
 
 // Settings is how a group is run: its own configuration over the instance's. problems are the mistakes in it.
 func (m *Manager) Settings(folder string) (c groupconfig.Config, problems, err error) {
-	c, problems, err = m.groupConfig(folder)
-	return c.Over(m.cfg.Defaults), problems, err
+	c, problems, err = m.groups.config(folder)
+	return c.Over(m.env.cfg.Defaults), problems, err
 }
 
 // Owner is the user of a group's agents, zero for gated's own.
 func (m *Manager) Owner(folder string) (runtime.User, error) {
-	_, user, err := m.groupDir(folder)
+	_, user, err := m.groups.dir(folder)
 	return user, err
 }
 
-// groupConfig reads a group's own configuration; it is empty for a group that is
+// problem is the text of an agent's error as it is stored.
+func (s *setup) problem(text string) string {
+	return agentproto.Truncate(s.redact(text), agentproto.MaxError)
+}
+
+func (s *setup) timeout() time.Duration { return time.Duration(s.Timeouts.Timeout) }
+
+// config reads a group's own configuration; it is empty for a group that is
 // not registered.
-func (m *Manager) groupConfig(folder string) (c groupconfig.Config, problems, err error) {
-	g, err := m.st.Group(m.ctx, folder)
-	if err != nil || g == nil {
+func (g *groups) config(folder string) (c groupconfig.Config, problems, err error) {
+	stored, err := g.env.st.Group(g.env.ctx, folder)
+	if err != nil || stored == nil {
 		return c, nil, err
 	}
-	c, problems = groupconfig.Parse(g.Config)
+	c, problems = groupconfig.Parse(stored.Config)
 	return c, problems, nil
+}
+
+// showProgress reports whether a group's chats show what becomes of their messages.
+func (g *groups) showProgress(folder string) bool {
+	c, _, err := g.config(folder)
+	return err == nil && c.Progress != groupconfig.ProgressOff
 }
 
 // redactors hide the secrets of an agent's environment, further ones of its run, and what is hidden for all agents; growing is
 // for texts whose end is still to come.
-func (m *Manager) redactors(env []string, further ...string) (all, growing func(string) string) {
+func (g *groups) redactors(env []string, further ...string) (all, growing func(string) string) {
 	own := config.NewRedactor(append(config.SecretValues(env), further...)...)
-	all = func(s string) string { return m.cfg.Redact(own.String(s)) }
-	growing = func(s string) string { return m.cfg.Growing(own.Growing(s)) }
+	all = func(s string) string { return g.env.cfg.Redact(own.String(s)) }
+	growing = func(s string) string { return g.env.cfg.Growing(own.Growing(s)) }
 	return all, growing
 }

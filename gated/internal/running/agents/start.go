@@ -27,16 +27,17 @@ func (e *probingError) Error() string { return "the group's turns fail alike" }
 
 // start opens a run for a queued turn and serves it until its end.
 func (m *Manager) start(t queue.Turn) {
-	defer m.wg.Done()
 	r, turn, err := m.open(t)
 	if err != nil {
 		m.notStarted(t, err)
 		return
 	}
-	m.register(r, t)
-	r.control(ctlReread) // for what was stored about the run before it was registered
+	m.live.add(r)
+	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Started(t, r.row.ID) })
+	r.inbox.control(ctlReread) // for what was stored about the run before it was live
 	r.serveGuarded(turn)
-	m.unregister(r)
+	m.live.remove(r.row.ID)
+	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Exited(r.row.ID) })
 }
 
 // serveGuarded serves a run. A panic ends the run, and fails its oldest turn.
@@ -47,36 +48,36 @@ func (r *run) serveGuarded(turn *msg.Turn) {
 			return
 		}
 		err := panicError(cause)
-		r.m.log.Error("panic while serving run", "run", r.row.ID, "folder", r.row.Folder, "err", err)
-		if r.proc != nil {
-			go r.proc.Stop(r.m.cfg.Graces.Fail)
-			for range r.proc.Events() {
+		r.env.log.Error("panic while serving run", "run", r.row.ID, "folder", r.row.Folder, "err", err)
+		if r.agent.proc != nil {
+			go r.agent.proc.Stop(r.env.cfg.Graces.Fail)
+			for range r.agent.proc.Events() {
 			}
 		}
 		if err := r.abandon(err); err != nil {
-			r.m.log.Error("run not finalized; the next start does it", "run", r.row.ID, "err", err)
+			r.env.log.Error("run not finalized; the next start does it", "run", r.row.ID, "err", err)
 		}
 	}()
 	r.serve(turn)
 }
 
 func (m *Manager) notStarted(t queue.Turn, err error) {
-	until := m.now() + tick.Milliseconds() // the reason may last
+	until := m.env.now() + tick.Milliseconds() // the reason may last
 	var probing *probingError
 	switch {
 	case errors.As(err, &probing):
 		until = probing.until
 	case errors.Is(err, errNoSlot):
-		until = m.now() + 1 // the next tick
+		until = m.env.now() + 1 // the next tick
 	case errors.Is(err, errOverBudget):
 		until = 0 // the turn has ended
 	case errors.Is(err, store.ErrStale):
 	case errors.Is(err, store.ErrPanic):
-		m.failPanicked(t.ID, err)
+		m.env.failPanicked(t.ID, err)
 	default:
-		m.log.Warn("run not started; retrying", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "err", err)
+		m.env.log.Warn("run not started; retrying", "turn", t.ID, "folder", t.Folder, "chat", t.ChatJID, "err", err)
 	}
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.StartFailed(t, until) })
+	m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.StartFailed(t, until) })
 }
 
 // open stores a new run for a turn.
@@ -86,33 +87,33 @@ func (m *Manager) open(t queue.Turn) (r *run, turn *msg.Turn, err error) {
 			err = panicError(cause)
 		}
 	}()
-	setup, err := m.setup(t.Folder)
+	setup, err := m.groups.setup(t.Folder)
 	if err != nil {
 		return nil, nil, err
 	}
 	if setup.Budget != (groupconfig.Budget{}) {
-		if turn, err = m.st.Turn(m.ctx, t.ID); err != nil {
+		if turn, err = m.env.st.Turn(m.env.ctx, t.ID); err != nil {
 			return nil, nil, err
 		}
-		if turn != nil && turn.State == msg.TurnQueued && m.refuseOver(turn) {
+		if turn != nil && turn.State == msg.TurnQueued && m.budgets.refuse(turn) {
 			return nil, nil, errOverBudget
 		}
 	}
 	row := msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: string(setup.Agent.Runtime), Agent: setup.Agent.Name}
 	var probe int64
-	err = m.persist(m.ctx, func(tx *store.Tx) (err error) {
-		if probe, err = m.mayStart(tx, t); err != nil || probe != 0 {
+	err = m.env.persist(m.env.ctx, func(tx *store.Tx) (err error) {
+		if probe, err = m.env.mayStart(tx, t); err != nil || probe != 0 {
 			return err
 		}
-		row.StartedAt = m.now()
+		row.StartedAt = m.env.now()
 		if err = tx.StartRun(&row, t.ID); err != nil {
 			return err
 		}
-		if turn, err = tx.Turn(m.ctx, t.ID); err != nil {
+		if turn, err = tx.Turn(m.env.ctx, t.ID); err != nil {
 			return err
 		}
 		r = newRun(m, row, setup)
-		return r.announceFirst(tx, turn)
+		return r.prompts.announceFirst(tx, turn)
 	})
 	if err == nil && probe != 0 {
 		err = &probingError{probe}
@@ -122,21 +123,21 @@ func (m *Manager) open(t queue.Turn) (r *run, turn *msg.Turn, err error) {
 
 // mayStart returns errNoSlot if enough runs are busy. If the turn's group is failing
 // and tries its next turn later, the turn waits until then: mayStart returns the time.
-func (m *Manager) mayStart(tx *store.Tx, t queue.Turn) (probe int64, err error) {
-	free, err := tx.FreeSlot(m.cfg.MaxAgents)
+func (e *env) mayStart(tx *store.Tx, t queue.Turn) (probe int64, err error) {
+	free, err := tx.FreeSlot(e.cfg.MaxAgents)
 	if err == nil && !free {
 		err = errNoSlot
 	}
 	if err != nil {
 		return 0, err
 	}
-	at, err := tx.ProbeAt(m.ctx, t.Folder)
-	now := m.now()
+	at, err := tx.ProbeAt(e.ctx, t.Folder)
+	now := e.now()
 	switch {
 	case err != nil || at == 0:
 		return 0, err
-	case at > now && at <= now+m.probeInterval(): // else the clock was set back
-		turn, err := tx.Turn(m.ctx, t.ID)
+	case at > now && at <= now+e.probeInterval(): // else the clock was set back
+		turn, err := tx.Turn(e.ctx, t.ID)
 		if err != nil || turn == nil {
 			return at, err
 		}
@@ -144,29 +145,10 @@ func (m *Manager) mayStart(tx *store.Tx, t queue.Turn) (probe int64, err error) 
 			WaitsFor: msg.WaitsProbe, NotBefore: at, Kind: turn.ErrorKind, Problem: turn.Error,
 		})
 	}
-	return 0, tx.SetProbe(t.Folder, now+m.probeInterval())
+	return 0, tx.SetProbe(t.Folder, now+e.probeInterval())
 }
 
-func (m *Manager) probeInterval() int64 { return cmp.Or(m.cfg.Probe, probeInterval).Milliseconds() }
-
-// register makes a stored run known to the queue and to Stop, Cancel and Drain.
-func (m *Manager) register(r *run, t queue.Turn) {
-	m.mu.Lock()
-	m.runs[r.row.ID] = r
-	if m.closing {
-		r.control(ctlShutdown)
-	}
-	m.mu.Unlock()
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Started(t, r.row.ID) })
-}
-
-// unregister removes a run that has ended.
-func (m *Manager) unregister(r *run) {
-	m.mu.Lock()
-	delete(m.runs, r.row.ID)
-	m.mu.Unlock()
-	m.schedule(func(q *queue.GroupQueue) queue.Actions { return q.Exited(r.row.ID) })
-}
+func (e *env) probeInterval() int64 { return cmp.Or(e.cfg.Probe, probeInterval).Milliseconds() }
 
 // panicError is the error of a recovered panic.
 func panicError(cause any) error {
@@ -174,14 +156,14 @@ func panicError(cause any) error {
 }
 
 // failPanicked ends a turn whose handling has panicked, with the stack in the row.
-func (m *Manager) failPanicked(id int64, problem error) {
-	m.log.Error("panic while handling turn", "turn", id, "err", problem)
-	err := m.persist(m.ctx, func(tx *store.Tx) error {
-		t, err := tx.Turn(m.ctx, id)
+func (e *env) failPanicked(id int64, problem error) {
+	e.log.Error("panic while handling turn", "turn", id, "err", problem)
+	err := e.persist(e.ctx, func(tx *store.Tx) error {
+		t, err := tx.Turn(e.ctx, id)
 		if err != nil || t == nil || t.EndedAt != 0 {
 			return err
 		}
-		now := m.now()
+		now := e.now()
 		t.ErrorKind = msg.ErrorPermanent
 		if err := tx.FinishTurn(t, msg.TurnFailed, msg.ReasonAgentError, problem.Error(), now); err != nil {
 			return err
@@ -189,6 +171,6 @@ func (m *Manager) failPanicked(id int64, problem error) {
 		return tx.PutNotice(t, noticeFailed(t.ID, "something went wrong in the gateway"), now)
 	})
 	if err != nil {
-		m.log.Error("turn not ended after a panic", "turn", id, "err", err)
+		e.log.Error("turn not ended after a panic", "turn", id, "err", err)
 	}
 }

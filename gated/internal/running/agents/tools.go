@@ -5,6 +5,7 @@ import (
 
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
 )
 
 // Access is what a run has of the tools: the right to call them, on behalf of the turn at work.
@@ -34,47 +35,40 @@ func (noTools) SetTurn(int64)                           {}
 func (noTools) Close()                                  {}
 
 // toolsURL is where agents of a runtime reach the tools, "" if they cannot.
-func (m *Manager) toolsURL(runtime string) string {
-	if m.cfg.Tools == nil || m.cfg.ToolsURL == nil {
+func (e *env) toolsURL(runtime string) string {
+	if e.cfg.Tools == nil || e.cfg.ToolsURL == nil {
 		return ""
 	}
-	return m.cfg.ToolsURL(groupconfig.Runtime(runtime))
+	return e.cfg.ToolsURL(groupconfig.Runtime(runtime))
 }
 
-// mcp is the run's access to the tools, nil for none.
-func (r *run) mcp() *agentproto.MCP {
-	token := r.access.Token()
+// mcp is the agent's access to the tools, nil for none.
+func (a *agent) mcp() *agentproto.MCP {
+	token := a.access.Token()
 	if token == "" {
 		return nil
 	}
-	return &agentproto.MCP{URL: r.m.toolsURL(r.row.Runtime), Token: token}
+	return &agentproto.MCP{URL: a.env.toolsURL(a.row.Runtime), Token: token}
 }
 
-// setTurnAtWork tells the tools on which turn the agent works now.
-func (r *run) setTurnAtWork() {
+// setTurns tells the tools on which turn the agent works now: the first of those that are unanswered.
+func (a *agent) setTurns(unanswered []*msg.Turn) {
 	var oldest int64
-	if len(r.unanswered) > 0 {
-		oldest = r.unanswered[0].ID
+	if len(unanswered) > 0 {
+		oldest = unanswered[0].ID
 	}
-	r.piped.Store(len(r.unanswered) > 1)
-	r.access.SetTurn(oldest)
+	a.piped.Store(len(unanswered) > 1)
+	a.access.SetTurn(oldest)
 }
 
 // awaitFrames waits until the answers that the agent has written so far are stored, so that a tool call is attributed to
-// the turn after them. It returns the error of ctx.
-func (r *run) awaitFrames(ctx context.Context) error {
-	if !r.piped.Load() {
+// the turn after them. It returns the error of ctx. Any goroutine may call it.
+func (a *agent) awaitFrames(ctx context.Context) error {
+	if !a.piped.Load() {
 		return nil // the agent has no other turn yet
 	}
-	if err := r.proc.AwaitOutput(ctx); err != nil {
+	if err := a.proc.AwaitOutput(ctx); err != nil {
 		return err
 	}
-	handled := make(chan struct{})
-	select {
-	case r.idle <- handled:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	<-handled
-	return nil
+	return a.inbox.awaitIdle(ctx)
 }

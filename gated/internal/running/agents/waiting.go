@@ -2,9 +2,9 @@ package agents
 
 import (
 	"slices"
+	"sync"
 	"time"
 
-	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -25,62 +25,78 @@ type waiting struct {
 	since  int64 // unix ms
 }
 
-// watch looks later whether a new turn waits. The caller holds m.mu.
-func (m *Manager) watch(t *msg.Turn) {
-	if m.cfg.WaitMark > 0 && t.Kind == msg.Conversation && len(m.watched) < maxWaiting {
-		m.watched = append(m.watched, waiting{t.ID, t.Folder, t.CreatedAt})
+// waitMarks marks the messages of new turns that wait for their agent. The mutex guards what it watches; only Manager.Run
+// uses markedAt.
+type waitMarks struct {
+	env      *env
+	groups   *groups
+	markedAt int64 // unix ms
+
+	mu      sync.Mutex
+	watched []waiting // oldest first
+}
+
+// watch looks later whether new turns wait.
+func (w *waitMarks) watch(turns ...*msg.Turn) {
+	if w.env.cfg.WaitMark == 0 {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range turns {
+		if t.Kind == msg.Conversation && len(w.watched) < maxWaiting {
+			w.watched = append(w.watched, waiting{t.ID, t.Folder, t.CreatedAt})
+		}
 	}
 }
 
-// markWaiting marks the messages of turns that have waited for their agent, and that no agent has begun.
-func (m *Manager) markWaiting() {
-	now := m.now()
-	if now >= m.markedAt && now < m.markedAt+waitingInterval.Milliseconds() {
-		return
-	}
-	m.markedAt = now
-	m.mu.Lock()
-	var due []waiting
-	m.watched = slices.DeleteFunc(m.watched, func(w waiting) bool {
-		over := w.since <= now-m.cfg.WaitMark.Milliseconds() && len(due) < maxMarks
+// due returns turns that have been new for as long as a message may wait, and watches them no more.
+func (w *waitMarks) due(now int64) (due []waiting) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watched = slices.DeleteFunc(w.watched, func(t waiting) bool {
+		over := t.since <= now-w.env.cfg.WaitMark.Milliseconds() && len(due) < maxMarks
 		if over {
-			due = append(due, w)
+			due = append(due, t)
 		}
 		return over
 	})
-	m.mu.Unlock()
-	for _, w := range due {
-		waits, err := m.st.Waits(m.ctx, w.turn)
-		if err != nil || !waits || !m.shows(w.folder) {
-			continue
-		}
-		err = m.st.Write(m.ctx, func(tx *store.Tx) error {
-			_, err := tx.MarkWaiting(w.turn, now)
-			return err
-		})
-		if err != nil && m.ctx.Err() == nil {
-			m.log.Warn("marking a message that waits failed", "turn", w.turn, "folder", w.folder, "err", err)
-		}
-	}
+	return due
 }
 
-// shows reports whether a group's chats show what becomes of their messages.
-func (m *Manager) shows(folder string) bool {
-	c, _, err := m.groupConfig(folder)
-	return err == nil && c.Progress != groupconfig.ProgressOff
-}
-
-// begins takes the mark of a message away whose turn the agent works on now. Where that fails it goes with the turn's end.
-func (r *run) begins(t *msg.Turn) {
-	if r.m.cfg.WaitMark == 0 || r.m.now() < t.CreatedAt+r.m.cfg.WaitMark.Milliseconds() {
+// mark marks the messages of turns that have waited for their agent, and that no agent has begun.
+func (w *waitMarks) mark() {
+	now := w.env.now()
+	if now >= w.markedAt && now < w.markedAt+waitingInterval.Milliseconds() {
 		return
 	}
-	marked, err := r.m.st.HasWaitingMark(r.m.ctx, t.ID)
+	w.markedAt = now
+	for _, t := range w.due(now) {
+		waits, err := w.env.st.Waits(w.env.ctx, t.turn)
+		if err != nil || !waits || !w.groups.showProgress(t.folder) {
+			continue
+		}
+		err = w.env.st.Write(w.env.ctx, func(tx *store.Tx) error {
+			_, err := tx.MarkWaiting(t.turn, now)
+			return err
+		})
+		if err != nil && w.env.ctx.Err() == nil {
+			w.env.log.Warn("marking a message that waits failed", "turn", t.turn, "folder", t.folder, "err", err)
+		}
+	}
+}
+
+// unmark removes the mark of a message whose turn an agent works on now. Where that fails it goes with the turn's end.
+func (w *waitMarks) unmark(t *msg.Turn, run int64) {
+	if w.env.cfg.WaitMark == 0 || w.env.now() < t.CreatedAt+w.env.cfg.WaitMark.Milliseconds() {
+		return
+	}
+	marked, err := w.env.st.HasWaitingMark(w.env.ctx, t.ID)
 	if err != nil || !marked {
 		return
 	}
-	err = r.m.st.Write(r.m.ctx, func(tx *store.Tx) error { return tx.UnmarkWaiting(t.ID, r.m.now()) })
-	if err != nil && r.m.ctx.Err() == nil {
-		r.m.log.Warn("mark of a message that waited not taken away", "turn", t.ID, "run", r.row.ID, "err", err)
+	err = w.env.st.Write(w.env.ctx, func(tx *store.Tx) error { return tx.UnmarkWaiting(t.ID, w.env.now()) })
+	if err != nil && w.env.ctx.Err() == nil {
+		w.env.log.Warn("mark of a message that waited not taken away", "turn", t.ID, "run", run, "err", err)
 	}
 }

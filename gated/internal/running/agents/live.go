@@ -1,0 +1,146 @@
+package agents
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"arizuko/gated/internal/running/queue"
+	"arizuko/pkg/msg"
+)
+
+// liveRuns are the runs that Stop, Cancel, Drain and the queue reach. The mutex guards them; it is held for moments only,
+// never while the scheduler's or the queue's is acquired.
+type liveRuns struct {
+	wg sync.WaitGroup // of their goroutines
+
+	mu      sync.Mutex
+	byID    map[int64]*run
+	closing bool // no further run starts
+}
+
+// get returns a run, nil if it is not live.
+func (l *liveRuns) get(id int64) *run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byID[id]
+}
+
+// signal sends all runs a signal.
+func (l *liveRuns) signal(c control) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.byID {
+		r.inbox.control(c)
+	}
+}
+
+func (l *liveRuns) empty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.byID) == 0
+}
+
+func (l *liveRuns) add(r *run) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.byID[r.row.ID] = r
+	if l.closing {
+		r.inbox.control(ctlShutdown)
+	}
+}
+
+func (l *liveRuns) remove(id int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.byID, id)
+}
+
+// shutdown lets no further run start, and makes those there are end.
+func (l *liveRuns) shutdown() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closing = true
+	for _, r := range l.byID {
+		r.inbox.control(ctlShutdown)
+	}
+}
+
+// interrupt interrupts the runs that work on cancelled turns, and adds the lanes of those that were queued to lanes.
+func (l *liveRuns) interrupt(cancelled []*msg.Turn, lanes map[string]bool) {
+	for _, t := range cancelled {
+		if t.State != msg.TurnRunning {
+			lanes[t.Lane()] = true
+		} else if r := l.get(t.RunID); r != nil {
+			r.inbox.cancel(t.ID)
+		}
+	}
+}
+
+// carryOut does what the queue has decided. start starts a run.
+func (l *liveRuns) carryOut(a queue.Actions, start func(queue.Turn)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range a.Start {
+		if !l.closing {
+			l.wg.Go(func() { start(t) })
+		}
+	}
+	for _, p := range a.Pipe {
+		if r := l.byID[p.RunID]; r != nil {
+			r.inbox.pipe(p.Turn)
+		}
+	}
+	for _, id := range a.Close {
+		if r := l.byID[id]; r != nil {
+			r.inbox.control(ctlClose)
+		}
+	}
+}
+
+// scheduler makes the decisions of the queue and carries each out before the next one: those of two goroutines must
+// reach a run in their order. The queue has a mutex of its own.
+type scheduler struct {
+	queue *queue.GroupQueue
+	live  *liveRuns
+	start func(queue.Turn)
+
+	mu sync.Mutex // held from a decision until it is carried out
+}
+
+func (s *scheduler) do(decide func(*queue.GroupQueue) queue.Actions) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live.carryOut(decide(s.queue), s.start)
+}
+
+// changed makes the queue read lanes again.
+func (s *scheduler) changed(lanes map[string]bool) {
+	if len(lanes) > 0 {
+		s.do(func(q *queue.GroupQueue) queue.Actions { return q.Changed(slices.Collect(maps.Keys(lanes))...) })
+	}
+}
+
+// freshLanes are lanes with new turns that the queue does not know of yet. The mutex guards the map.
+type freshLanes struct {
+	ready chan struct{} // there are some
+
+	mu    sync.Mutex
+	lanes map[string]bool
+}
+
+func (f *freshLanes) add(lane string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lanes[lane] = true
+	notify(f.ready)
+}
+
+// receive empties them.
+func (f *freshLanes) receive() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lanes := slices.Collect(maps.Keys(f.lanes))
+	clear(f.lanes)
+	return lanes
+}
