@@ -28,51 +28,32 @@ func (a *Agents) UnmarshalText(text []byte) error {
 	if len(strings.TrimSpace(string(text))) == 0 {
 		return nil
 	}
-	r := &reader{}
-	raw, ok := into[map[string]json.RawMessage](r, "", text, `a JSON object, as in {"codex":{"command":"exec codex-agent"}}`)
-	if !ok {
-		return r.err()
+	var raw map[string]json.RawMessage
+	if json.Unmarshal(text, &raw) != nil || raw == nil {
+		return Problems{`must be a JSON object, as in {"codex":{"command":"exec codex-agent"}}`}
 	}
 	if len(raw) > maxAgents {
-		r.problem("", "must have at most %d agents", maxAgents)
-		return r.err()
+		return Problems{fmt.Sprintf("must have at most %d agents", maxAgents)}
 	}
-	all := Agents{}
+	all, problems := Agents{}, Problems(nil)
 	for _, name := range slices.Sorted(maps.Keys(raw)) {
 		if err := checkAgentName(name); err != nil {
-			r.problem("", "%v", err)
+			problems = append(problems, err.Error())
 			continue
 		}
-		all[name] = r.agent(name, raw[name])
+		r := newReader(name)
+		c := r.parse(fmt.Appendf(nil, `{"agent":%s}`, raw[name]))
+		if len(r.problems) == 0 && c.Agent.Command == "" && c.Agent.Image == "" {
+			r.problem("agent", "needs a command or an image")
+		}
+		all[name] = c.Agent
+		problems = append(problems, r.problems...)
 	}
-	if err := r.err(); err != nil {
-		return err
+	if len(problems) > 0 {
+		return problems
 	}
 	*a = all
 	return nil
-}
-
-// agent reads one of Agents.
-func (r *reader) agent(name string, raw json.RawMessage) (a Agent) {
-	known := len(r.problems)
-	a.read(r, name, raw)
-	switch {
-	case len(r.problems) > known:
-	case a.Name != "":
-		r.problem(name+".name", "is not set here: the agent's name is %s", name)
-	case a.Command == "" && a.Image == "":
-		r.problem(name, "needs a command or an image")
-	case a.Image != "" && a.Runtime != "" && a.Runtime != Docker:
-		r.problem(name+".image", "needs the runtime docker, not %s", a.Runtime)
-	}
-	return a
-}
-
-func (r *reader) err() error {
-	if len(r.problems) == 0 {
-		return nil
-	}
-	return r.problems
 }
 
 func checkAgentName(name string) error {
@@ -104,18 +85,4 @@ func AgentTitle(name string) string {
 		return DefaultAgent
 	}
 	return name
-}
-
-// namedAgent reads the name of an agent. The default one is "".
-func namedAgent(to *string) field {
-	return func(r *reader, path string, raw json.RawMessage) {
-		name, ok := into[string](r, path, raw, "a text")
-		if !ok || name == "" || name == DefaultAgent {
-			return
-		}
-		if err := checkAgentName(name); err != nil {
-			r.problem(path, "%v", err)
-		}
-		*to = name
-	}
 }

@@ -2,6 +2,7 @@ package groupconfig
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 )
 
@@ -27,42 +28,23 @@ func (a Approvers) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(a))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. It checks no sender: Parse does. What is neither is operators alone.
+// UnmarshalJSON reads what MarshalJSON writes. It checks no sender: Parse does. What is neither is an error, and operators alone.
 func (a *Approvers) UnmarshalJSON(raw []byte) error {
-	*a = Approvers{}
-	var word string
-	if json.Unmarshal(raw, &word) == nil {
-		if word == Everyone {
-			*a = Approvers{Everyone}
-		}
-		return nil
-	}
-	return json.Unmarshal(raw, (*[]string)(a))
-}
-
-func (a *Approvers) read(r *reader, path string, raw json.RawMessage) {
-	const want = `must be "operators", "everyone" or a list of sender ids, as in ["telegram:42"]`
 	*a = Approvers{}
 	var word string
 	if json.Unmarshal(raw, &word) == nil && (word == Operators || word == Everyone) {
 		if word == Everyone {
 			*a = Approvers{Everyone}
 		}
-		return
+		return nil
 	}
 	var senders []string
-	if string(raw) == "null" || json.Unmarshal(raw, &senders) != nil {
-		r.problem(path, want)
-		return
+	if err := json.Unmarshal(raw, &senders); err != nil {
+		return err
 	}
-	if len(senders) > maxSenders {
-		r.problem(path, "must have at most %d entries", maxSenders)
-		return
-	}
-	for _, sender := range senders {
-		if err := checkSender(sender); err != nil {
-			r.problem(path, "%v", err)
-		}
+	if slices.Contains(senders, Everyone) {
+		return errors.New("everyone is a word, not one of a list")
 	}
 	*a = append(*a, senders...)
+	return nil
 }

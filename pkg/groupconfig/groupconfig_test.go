@@ -48,6 +48,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// What is not checked must not be used.
+func TestParse_NameTwice_LastCounts(t *testing.T) {
+	got, err := Parse(json.RawMessage(`{"agent":{"env":["TELEGRAM_BOT_TOKEN"],"settings":{"PATH":"/x"}},"rate":3,"agent":{"model":"m"},"rate":4}`))
+	if diff := cmp.Diff(Config{Agent: Agent{Model: "m"}, Rate: new(4)}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
 // TestMarshal checks that a configuration survives a round trip.
 func TestMarshal(t *testing.T) {
 	for _, raw := range []string{full, `{}`, `{"access":[]}`, `{"access":"everyone"}`, `{"approvers":"operators"}`, `{"approvers":"everyone"}`, `{"timeouts":{"timeout":"1h30m5s","idle":"2h0m0s"}}`} {
@@ -135,13 +143,25 @@ func TestProblems(t *testing.T) {
 		`{"agent":{"settings":{"ARIZUKO_RUN":"7","HOME":"/"}}}`: {
 			"agent.settings: ARIZUKO_RUN is set by gated", "agent.settings: HOME is set by gated",
 		},
-		`{"limits":{"memory":512}}`:               {`limits.memory: must be a text, as in "512m" or "2g"`},
-		`{"limits":{"memory":"-1g"}}`:             {"limits.memory: want a number with k, m or g, as in 512m or 2g"},
+		`{"limits":{"memory":512}}`:               {`limits.memory: must be an amount of memory, as in "512m" or "2g"`},
+		`{"limits":{"memory":"-1g"}}`:             {`limits.memory: must be an amount of memory, as in "512m" or "2g"`},
 		`{"limits":{"memory":"1k"}}`:              {"limits.memory: must be from 6m to 1048576g"},
 		`{"limits":{"cpus":0,"pids":1.5}}`:        {"limits.cpus: must be a number from 0.01 to 1024", "limits.pids: must be a number from 4 to 4194304"},
 		`{"timeouts":{"timeout":"0s"}}`:           {"timeouts.timeout: must be from 1s to 168h0m0s"},
 		`{"timeouts":{"timeout":5,"idle":"-1s"}}`: {"timeouts.idle: must be from 0s to 168h0m0s", `timeouts.timeout: must be a duration, as in "90s" or "20m"`},
-		`{"timeouts":{"idle":"5"}}`:               {`timeouts.idle: "5" is not a duration, as in "90s" or "20m"`},
+		`{"timeouts":{"idle":"5"}}`:               {`timeouts.idle: must be a duration, as in "90s" or "20m"`},
+		`{"timeouts":{"idle":"5","timeout":"30m","idel":1},"rate":"x"}`: { // each on its own, in any order
+			"rate: must be a number from 0 to 10000", `timeouts.idle: must be a duration, as in "90s" or "20m"`,
+			`unknown setting "timeouts.idel"; did you mean timeouts.idle?`,
+		},
+		`{"agent.name":"x"}`:        {`unknown setting "agent.name"; did you mean agent.name?`},
+		`{"agent":{"model":null}}`:  {"agent.model: must be a text"},
+		`{"limits":null}`:           {"limits: must be a JSON object"},
+		`{"agent":{"env":["A",7]}}`: {"agent.env: must be a list of variable names"},
+		`{"access":["everyone"]}`:   {`access: "everyone" is no sender id: want platform:user, as in telegram:42`},
+		`{"approvers":["everyone"]}`: {
+			`approvers: must be "operators", "everyone" or a list of sender ids, as in ["telegram:42"]`,
+		},
 	}
 	for raw, want := range tests {
 		config, err := Parse(json.RawMessage(raw))

@@ -114,28 +114,6 @@ func (a *Access) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-func (a *Access) read(r *reader, path string, raw json.RawMessage) {
-	const want = `must be "everyone" or a list of sender ids, as in ["telegram:42"]`
-	var word string
-	if json.Unmarshal(raw, &word) == nil && word == Everyone {
-		return
-	}
-	*a = Access{}
-	if string(raw) == "null" || json.Unmarshal(raw, (*[]string)(a)) != nil {
-		r.problem(path, want)
-		return
-	}
-	if len(*a) > maxSenders {
-		r.problem(path, "must have at most %d entries", maxSenders)
-		return
-	}
-	for _, sender := range *a {
-		if err := checkSender(sender); err != nil {
-			r.problem(path, "%v", err)
-		}
-	}
-}
-
 // checkSender returns an error for what can be no sender's id: names, which their owners choose, and
 // patterns, since ids are compared whole.
 func checkSender(sender string) error {

@@ -16,6 +16,9 @@ func paths() []string {
 	}
 }
 
+// sections are those that have others below them.
+func sections() []string { return []string{"agent", "budget", "limits", "timeouts"} }
+
 // nearest is the known path most similar to an unknown one: the last name counts first, then the
 // whole path.
 func nearest(unknown string) string {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 
@@ -83,8 +82,7 @@ func merge(into, change map[string]any) map[string]any {
 }
 
 func object(text json.RawMessage) (fields map[string]any, ok bool) {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	err := dec.Decode(&fields)
-	return fields, err == nil && fields != nil
+	all, err := value(text)
+	fields, ok = all.(map[string]any)
+	return fields, ok && err == nil
 }
