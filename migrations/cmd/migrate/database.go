@@ -159,6 +159,7 @@ type driver struct {
 	db     *sql.DB
 	insert string // the version; its parameter is the number
 	target int    // version after the migration that runs next, -1 for none
+	begun  begun  // of the upgrade that this migration is a part of
 	at     func(dbcopy.Point) error
 }
 
@@ -207,6 +208,9 @@ func (d *driver) Run(migration io.Reader) error {
 		if _, err := tx.Exec(d.insert, d.target); err != nil {
 			return err
 		}
+	}
+	if err := d.cfg.mark(tx, d.begun.before(d.target)); err != nil {
+		return err
 	}
 	if err := d.at(applied); err != nil {
 		return err

@@ -170,7 +170,7 @@ func (r *rehearsal) copy(ctx context.Context) error {
 // migrate migrates the copy, and prints the receipt of that.
 func (r *rehearsal) migrate(context.Context) error {
 	return r.withSchema(r.copyOf(), func(s *schema) error {
-		done, changed, err := s.up(func(*schema, version) (string, error) { return "", nil })
+		done, changed, err := s.up(func(*schema, version) (string, time.Time, error) { return "", time.Time{}, nil })
 		if err != nil {
 			return fmt.Errorf("`migrate up` would fail: %w", err)
 		}

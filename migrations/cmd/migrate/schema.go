@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ type schema struct {
 	cfg    config
 	db     *sql.DB
 	steps  *migrate.Migrate
+	driver *driver
 	latest int // the highest version among the files
 	at     func(dbcopy.Point) error
 }
@@ -51,7 +53,7 @@ func (p program) withSchema(cfg config, do func(*schema) error) (err error) {
 	if err != nil {
 		return err
 	}
-	return do(&schema{cfg: cfg, db: db, steps: steps, latest: latest, at: at})
+	return do(&schema{cfg: cfg, db: db, steps: steps, driver: drv, latest: latest, at: at})
 }
 
 func lastVersion(src source.Driver) (int, error) {
@@ -83,6 +85,11 @@ func (s *schema) up(keep keeper) (done *change, changed bool, err error) {
 	case now.number == 0: // there are no rows
 		return nil, true, s.steps.Up()
 	}
+	from, err := s.cfg.unfinished(s.db, now)
+	if err != nil {
+		return nil, false, err
+	}
+	s.driver.begun = begun{from: cmp.Or(from, now.number), to: s.latest}
 	done, err = s.change(now, keep, s.steps.Up)
 	return done, true, err
 }
@@ -101,13 +108,16 @@ func (s *schema) down(n int, keep keeper) (done *change, err error) {
 	return s.change(now, keep, func() error { return s.steps.Steps(-n) })
 }
 
-// keeper keeps a copy of a database before it is changed, and returns where; "" for none.
-type keeper func(*schema, version) (path string, err error)
+// keeper keeps a copy of a database before it is changed, and returns where and when; "" for none.
+type keeper func(*schema, version) (path string, at time.Time, err error)
 
 // change migrates a database with rows. Rows that refer to some that are not there are refused before: each migration checks
 // that there are none after it.
 func (s *schema) change(now version, keep keeper, migrate func() error) (c *change, err error) {
 	c = &change{from: now, began: time.Now()}
+	if from := s.driver.begun.from; from > 0 {
+		c.from.number = from
+	}
 	if err := s.cfg.brokenReferences(s.db); err != nil {
 		return nil, refuse("%w, as after a deletion by hand. Nothing was changed: run `migrate repair` first, which empties such references, or deletes rows "+
 			"that cannot be without, and keeps a copy of the database", err)
@@ -119,7 +129,7 @@ func (s *schema) change(now version, keep keeper, migrate func() error) (c *chan
 	if err := s.at(checked); err != nil {
 		return nil, err
 	}
-	if c.kept, err = keep(s, now); err != nil {
+	if c.kept, c.keptAt, err = keep(s, now); err != nil {
 		return nil, err
 	}
 	c.copied = time.Now()

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -203,6 +204,64 @@ func TestUp_KilledAtEachPoint_IsOldOrNewAndRepeatCompletes(t *testing.T) {
 			}
 			if got := dump(t, path+".schema-"+strconv.Itoa(before())); got != old {
 				t.Errorf("the copy has\n%s\nwant\n%s", got, old)
+			}
+		})
+	}
+}
+
+// TestUp_InterruptedBetweenVersions_LeadsBackToWhereItBegan ends an upgrade over two versions after the first one: the database
+// has neither the old schema nor the new one then. Repeated, it is one upgrade: its copy stays, and its ways back lead there.
+func TestUp_InterruptedBetweenVersions_LeadsBackToWhereItBegan(t *testing.T) {
+	t.Parallel()
+	from := before() - 1
+	for name, server := range map[string]func(*testing.T) string{"file": func(*testing.T) string { return "" }, "server": newDatabase} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := config{data: t.TempDir(), server: server(t), hasSecret: true}
+			var notes bytes.Buffer
+			run := func(files fs.FS, at func(dbcopy.Point) error, args ...string) error {
+				notes.Reset()
+				return program{cfg: cfg, files: files, lockWait: time.Second, out: &notes, notes: &notes, at: at}.run(args)
+			}
+			mustRun := func(files fs.FS, args ...string) {
+				t.Helper()
+				if err := run(files, nil, args...); err != nil {
+					t.Fatalf("%q: %v", args, err)
+				}
+			}
+			old := historyIn(t, cfg.files().(fs.ReadFileFS), from)
+			mustRun(old, "up")
+			if cfg.server == "" {
+				exec(t, cfg.data, oldRows)
+			}
+			for range 2 { // also after the way back
+				stopped := errors.New("stopped")
+				err := run(cfg.files(), func(p dbcopy.Point) error {
+					if p == committed {
+						return stopped
+					}
+					return nil
+				}, "up")
+				if !errors.Is(err, stopped) {
+					t.Fatal(err)
+				}
+				mustRun(cfg.files(), "version")
+				if got := strings.TrimSpace(notes.String()); got != strconv.Itoa(from+1) {
+					t.Fatalf("interrupted at %s", got)
+				}
+				mustRun(cfg.files(), "up")
+				for _, want := range []string{fmt.Sprintf("schema %d -> %d in ", from, migrations.Latest()),
+					fmt.Sprintf("the way back to schema %d,", from), " down 2\n"} {
+					if !strings.Contains(notes.String(), want) {
+						t.Errorf("no %q in\n%s", want, &notes)
+					}
+				}
+				copies, err := fs.Glob(os.DirFS(cfg.data), "*.schema-*")
+				if want := "arizuko.db.schema-" + strconv.Itoa(from); err != nil || cfg.server == "" && !slices.Equal(copies, []string{want}) {
+					t.Errorf("the copies are %q, %v", copies, err)
+				}
+				mustRun(cfg.files(), "down", "2")
+				mustRun(old, "up")
 			}
 		})
 	}
