@@ -90,7 +90,7 @@ func (r Reader) Platforms(ctx context.Context) ([]string, error) {
 	return collect(ctx, r.q, one[string], queryPlatforms)
 }
 
-// Answered reports whether an agent's answer has arrived in a chat of one of the platforms, of whichever account.
+// Answered reports whether an agent's answer has ever arrived in a chat of one of the platforms, of whichever account.
 func (r Reader) Answered(ctx context.Context, platforms []string) (answered bool, err error) {
 	list, err := json.Marshal(platforms)
 	if err != nil {

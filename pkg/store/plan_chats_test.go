@@ -8,7 +8,8 @@ func chatPlans() map[string][2]string {
 		// One step per platform.
 		"queryPlatforms": {queryPlatforms, "CO-ROUTINE platforms\nSETUP\nSEARCH chats USING PRIMARY KEY\nRECURSIVE STEP\nSCAN p\nCORRELATED SCALAR SUBQUERY 2\n" +
 			"SEARCH chats USING PRIMARY KEY (jid>?)\nSCAN platforms"},
-		"queryAnswered": {queryAnswered, exists + "SCAN j VIRTUAL TABLE INDEX 1:\nSEARCH c USING PRIMARY KEY (jid>? AND jid<?)\n" +
+		"queryAnswered": {queryAnswered, exists + "SCAN j VIRTUAL TABLE INDEX 1:\nSEARCH e USING PRIMARY KEY (jid>? AND jid<?)\n" +
+			"SCALAR SUBQUERY 2\nSCAN j VIRTUAL TABLE INDEX 1:\nSEARCH c USING PRIMARY KEY (jid>? AND jid<?)\n" +
 			"SEARCH t USING COVERING INDEX turns_chat (chat_jid=?)\nSEARCH m USING INDEX messages_turn (turn_id=?)"},
 		"queryOpenTurnCount":  {queryOpenTurnCount, "CO-ROUTINE o\nSEARCH turns USING INDEX turns_open (chat_jid=?)\nSCAN o"},
 		"queryOpenWindows":    {queryOpenWindows, "SEARCH e USING INDEX chat_reply_state_open ((engaged_until,jid,topic)>(?,?,?))\nSEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN"},

@@ -9,8 +9,10 @@ const (
 	queryPlatforms = `WITH RECURSIVE platforms(jid) AS (SELECT min(jid) FROM chats
 		UNION ALL SELECT (SELECT min(jid) FROM chats WHERE jid > substr(p.jid, 1, instr(p.jid, ':') - 1) || ';') FROM platforms p WHERE p.jid IS NOT NULL)
 		SELECT substr(jid, 1, instr(jid, ':') - 1) FROM platforms WHERE jid IS NOT NULL LIMIT 100`
-	// Answers of commands have no turn.
-	queryAnswered = `SELECT EXISTS (SELECT 1 FROM json_each(?) j CROSS JOIN chats c ON c.jid > j.value AND c.jid < j.value || ';'
+	// Answers of commands have no turn. Retention deletes turns and their answers, but not what engagement knows of the last one.
+	queryAnswered = `SELECT EXISTS (SELECT 1 FROM json_each(?1) j CROSS JOIN chat_reply_state e ON e.jid > j.value AND e.jid < j.value || ';'
+			WHERE e.last_reply_id IS NOT NULL)
+		OR EXISTS (SELECT 1 FROM json_each(?1) j CROSS JOIN chats c ON c.jid > j.value AND c.jid < j.value || ';'
 		CROSS JOIN turns t INDEXED BY turns_chat ON t.chat_jid = c.jid CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
 		WHERE m.out_state = 'sent')`
 	queryOpenTurnCount = `SELECT count(*) FROM (SELECT 1 FROM turns INDEXED BY turns_open WHERE state IN ('queued', 'running') AND chat_jid = ?1 LIMIT ?2+0) o`
