@@ -55,7 +55,8 @@ func hostileEngagement(text string) any {
 func sampleAccess(now int64) any {
 	return pages.Access{
 		Operators: pages.Operators{
-			Named: []string{"telegram:4211223344"}, Made: []pages.MadeOperator{{Sender: "slack:U0AB12CD3", Shown: "slack:U0AB12CD3", By: "web:operator", At: now - 86_400_000}}, Now: now,
+			Named: []string{"telegram:4211223344"}, Now: now,
+			Made: []pages.MadeOperator{{Sender: "slack:U0AB12CD3", Shown: "slack:U0AB12CD3", By: "web:operator", At: now - 86_400_000}},
 		},
 		Chat: "telegram:-1001234567890", Sender: "telegram:4211223344", Chats: []pages.KnownChat{{JID: "telegram:-1001234567890", Title: "Engineering"}, {JID: "slack:C0ABC"}},
 		Answer: &pages.AccessAnswer{

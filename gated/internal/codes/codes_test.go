@@ -48,7 +48,8 @@ func TestCounts(t *testing.T) {
 		want bool
 	}{
 		"none": {nil, false}, "open": {open(now+1, 0), true}, "tried twice": {open(now+1, 2), true}, "tried too often": {open(now+1, 3), false},
-		"expired": {open(now, 0), false}, "just made": {open(now+Life.Milliseconds(), 0), true}, "made before the clock was set back": {open(now+Life.Milliseconds()+1, 0), false},
+		"expired": {open(now, 0), false}, "just made": {open(now+Life.Milliseconds(), 0), true},
+		"made before the clock was set back": {open(now+Life.Milliseconds()+1, 0), false},
 	} {
 		if got := Counts(tt.code, ada, now); got != tt.want {
 			t.Errorf("%s: %t", name, got)
