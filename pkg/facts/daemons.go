@@ -64,6 +64,22 @@ func (all Daemons) Missing(now int64, names ...string) (name, trouble string) {
 	return "", ""
 }
 
+// Unsent says why a message to a chat is still queued, at the time now in unix ms.
+func (all Daemons) Unsent(chatJID string, now int64) string {
+	name := msg.DaemonOf(chatJID)
+	trouble := all[name].Trouble(now)
+	switch {
+	case name == "":
+		return "the program that serves its platform has not taken it"
+	case trouble != "":
+		return name + " " + trouble
+	case msg.FamilyOf(chatJID) == "telegram":
+		return name + " sends what is for a chat one after the other, as fast as Telegram takes it: " +
+			"about 20 messages a minute in a group"
+	}
+	return name + " sends what is for a chat one after the other, as fast as its platform takes it"
+}
+
 // Silent reports whether the daemon has ended without reporting that.
 func (d *Daemon) Silent(now int64) bool {
 	return d.State() != daemon.Stopped && now-d.HeartbeatAt >= maxHeartbeatAge.Milliseconds()

@@ -168,6 +168,9 @@ const (
 	queryWaitingOut = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_outbox
 		WHERE out_state IN ('queued', 'sending')) w
 		LEFT JOIN messages f ON f.id = w.oldest`
+	queryWaitingOutBefore = `SELECT w.n, ifnull(w.oldest,0), ifnull(f.chat_jid,''), ifnull(f.received_at,0) FROM (SELECT count(*) AS n, min(id) AS oldest FROM messages INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending') AND platform = ? AND chat_jid = ? AND received_at <= ?) w
+		LEFT JOIN messages f ON f.id = w.oldest`
 	queryQueuedBefore = `SELECT count(*) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND id < ?1 AND not_before <= ?2`
 
 	queryChat = `SELECT jid, kind, title, ifnull(sticky_topic,''), ifnull(sticky_group,''), ifnull(sticky_at,0)

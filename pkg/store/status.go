@@ -35,6 +35,12 @@ func (r Reader) WaitingOutbound(ctx context.Context) (Waiting, error) {
 	return r.waiting(ctx, queryWaitingOut)
 }
 
+// WaitingOutboundBefore counts the undelivered rows of a chat that were stored at the time before, in unix ms, or earlier.
+func (r Reader) WaitingOutboundBefore(ctx context.Context, chatJID string, before int64) (Waiting, error) {
+	platform, _ := msg.SplitJID(chatJID)
+	return r.waiting(ctx, queryWaitingOutBefore, platform, chatJID, before)
+}
+
 const (
 	// A chat, one of its threads unless that is '', one place unless that is ''.
 	atPlace     = `t.chat_jid = ?1 AND (?2 = '' OR t.thread_id = ?2) AND (?3 = '' OR t.place = ?3)`

@@ -150,7 +150,7 @@ func TestStillOpen_DaemonInTrouble_IsNamed(t *testing.T) {
 		{undecided(), func(d facts.Daemons) { delete(d, "onbod") }, "row 812 is undecided for 10s: onbod has never run with this data folder"},
 		{backoff(), func(d facts.Daemons) { d["gated"].Connection = string(daemon.Stopped) }, "turn 97 is queued for 9.96s, failed attempts: 1, next in 5s: " +
 			"this machine could not start an agent, gated was stopped 1 s ago, machine error: cannot run the agent: no such image"},
-		{command(), func(d facts.Daemons) { d["teled"].Connection = string(daemon.Degraded) }, "row 813 waits for the adapter of its platform: teled has a bad connection to its platform"},
+		{command(), func(d facts.Daemons) { d["teled"].Connection = string(daemon.Degraded) }, "row 813 waits to be sent: teled has a bad connection to its platform"},
 	} {
 		tt.path.Daemons = running()
 		tt.trouble(tt.path.Daemons)

@@ -93,13 +93,12 @@ func problem(t *Turn) string {
 }
 
 func (p *Path) openReply(r *Reply, now time.Time) (all []Open) {
-	adapter := msg.DaemonOf(r.ChatJID)
 	add := func(format string, args ...any) {
-		all = append(all, Open{fmt.Sprintf(format, args...), adapter, r.ID, r.TurnID})
+		all = append(all, Open{fmt.Sprintf(format, args...), msg.DaemonOf(r.ChatJID), r.ID, r.TurnID})
 	}
 	switch r.OutState {
 	case msg.OutQueued:
-		add("row %d waits for the adapter of its platform%s", r.ID, p.adapterTrouble(adapter, now))
+		add("row %d waits to be sent: %s", r.ID, p.Daemons.Unsent(r.ChatJID, now.UnixMilli()))
 	case msg.OutSending:
 		add("row %d is being delivered", r.ID)
 	case msg.OutAmbiguous:
@@ -115,12 +114,4 @@ func (p *Path) openReply(r *Reply, now time.Time) (all []Open) {
 		}
 	}
 	return all
-}
-
-// adapterTrouble is what is wrong with an adapter, "" for nothing and for one that is not of this suite.
-func (p *Path) adapterTrouble(name string, now time.Time) string {
-	if trouble := p.Daemons[name].Trouble(now.UnixMilli()); name != "" && trouble != "" {
-		return ": " + name + " " + trouble
-	}
-	return ""
 }

@@ -328,7 +328,7 @@ func TestExamine_Configuration(t *testing.T) {
 			x.env("ARIZUKO_SECRET=" + secret + "2")
 			x.cfg.Base.SharedSecret = secret + "2"
 		}, "secret-two ARIZUKO_SECRET and the file DATA/secret differ", "unset", 0},
-		{"no operator", func(x *instance) { x.daemon("teled", "connected", second) }, "operators-empty no user of a platform is an operator", "Make a code on the dashboard's page Access", 0},
+		{"no operator", func(x *instance) { x.daemon("teled", "connected", second) }, "operators-empty no user of a platform is an operator", "on the dashboard's page Access press Make a code", 0},
 		{"operators without a direct chat", func(x *instance) {
 			x.env("OPERATORS=telegram:77,slack:U0AB")
 			x.daemon("teled", "connected", second)

@@ -130,6 +130,15 @@ func (r *fixture) inbound(chatJID string, age int64) *msg.Message {
 	return m
 }
 
+// outbound stores a row to be sent, age milliseconds ago.
+func (r *fixture) outbound(chatJID string, age int64) {
+	r.t.Helper()
+	m := &msg.Message{ChatJID: chatJID, Direction: msg.Out, Content: "an answer", Timestamp: now - age, ReceivedAt: now - age, OutState: msg.OutQueued}
+	if _, _, err := r.st.PutMessage(r.t.Context(), m); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 // turn queues a turn of a chat, created age milliseconds ago and changed by set.
 func (r *fixture) turn(chatJID string, age int64, set ...func(*msg.Turn)) *msg.Turn {
 	r.t.Helper()
@@ -184,6 +193,7 @@ func (r *fixture) answered(chatJID, session string, age int64, set ...func(*msg.
 	if err != nil || len(replies) != 1 {
 		r.t.Fatalf("replies %v, %v", replies, err)
 	}
+	r.sql(`UPDATE messages SET out_state = 'sent' WHERE id = ?`, replies[0].ID)
 	return replies[0].ID
 }
 

@@ -17,6 +17,7 @@ func TestHTTP_JSON_Exact(t *testing.T) {
 	r.homes[web] = "main"
 	r.answered(web, "s-1", minute)
 	r.turn(web, second)
+	r.outbound(other, minute)
 	for query, want := range map[string]string{
 		"": `{"text":"Running turns: none\nQueue: 1 turn, the oldest for 1 s\n1 message has waited to be sent for 60 s.\nHealthy: gated",` +
 			`"group":null,"topic":"","session":null,"engaged_until":null,"queue_place":null,"waiting":0,` +

@@ -49,7 +49,8 @@ func TestInstance_Healthy_ListsDaemons(t *testing.T) {
 	for range 55 {
 		r.turn(other, 20*second)
 	}
-	r.answered(other, "s", 5*minute, inTopic("#out")) // not sent yet
+	r.answered(other, "s", 5*minute, inTopic("#out"))
+	r.outbound(other, 5*minute)
 	r.inbound(other, second)
 	r.beat("teled", daemon.BadCredentials, second)
 	if facts, err = r.status.Instance(t.Context()); err != nil {

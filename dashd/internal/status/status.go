@@ -8,8 +8,10 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
+	"arizuko/pkg/facts"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -75,8 +77,10 @@ type chat struct {
 	topic   string
 	session string
 	engaged msg.Engagement // zero while no group is engaged
+	privacy bool           // the bot receives mentions and replies alone there
 	work    work
 	waiting store.Waiting
+	unsent  string // how many answers wait to be sent, and why; "" for none
 	spent   *spent
 	request *store.Request // the pending one of a chat without a group, nil for none
 }
@@ -106,6 +110,9 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	if c.waiting, err = st.WaitingInboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
 		return err
 	}
+	if c.unsent, err = s.unsent(ctx, c); err != nil {
+		return err
+	}
 	if c.daemons, err = s.daemons(ctx, c.now); err != nil {
 		return err
 	}
@@ -124,11 +131,28 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	if c.engaged, err = s.engagement(ctx, c); err != nil {
 		return err
 	}
+	if c.engaged.Until != 0 && c.info.Kind == msg.ChatGroup {
+		mode, err := st.DaemonCursor(ctx, msg.DaemonOf(c.ChatJID), msg.PrivacyMode)
+		if err != nil {
+			return err
+		}
+		c.privacy = mode != ""
+	}
 	if c.work, err = s.work(ctx, c); err != nil {
 		return err
 	}
 	c.spent, err = s.spentBy(ctx, c)
 	return err
+}
+
+// unsent words what waits to be sent to the chat, and why.
+func (s *Status) unsent(ctx context.Context, c *chat) (string, error) {
+	w, err := s.cfg.Store.WaitingOutboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds())
+	if err != nil || w.Rows == 0 {
+		return "", err
+	}
+	all, err := facts.ReadDaemons(ctx, s.cfg.Store.Reader)
+	return strings.TrimSuffix(waits(w, "to be sent", c.now), ".") + ": " + all.Unsent(c.ChatJID, c.now) + ".", err
 }
 
 // spent is what agents have used, in US dollars.

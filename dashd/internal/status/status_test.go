@@ -155,6 +155,45 @@ Engaged: main answers everything here for another 4 min.
 Healthy: dashd, gated, routd`,
 		more: fmt.Sprintf(`main "#deploy" s-9 %d null 0`, now+4*minute+2*second),
 	}, {
+		name: "a window in a group where privacy mode is on",
+		at:   Where{ChatJID: tele},
+		seed: func(r *fixture) {
+			r.homes[tele] = "main"
+			r.answered(tele, "s-1", minute)
+			r.engage(tele, "", now-minute, now+9*minute)
+			r.write(func(tx *store.Tx) error {
+				if err := tx.PutChat(tele, msg.ChatGroup, "Dev", now); err != nil {
+					return err
+				}
+				return tx.PutCursor("teled", msg.PrivacyMode, "true")
+			})
+		},
+		want: `Group: main
+Topic: the default one
+Session: continues with the next message
+Now: nothing to do
+Engaged: main answers mentions and replies here (privacy mode keeps all else from the bot, unless it is an administrator) for another 9 min.
+Healthy: dashd, gated, routd`,
+		more: fmt.Sprintf(`main "" s-1 %d null 0`, now+9*minute),
+	}, {
+		name: "answers that wait for an adapter that never ran",
+		at:   Where{ChatJID: tele},
+		seed: func(r *fixture) {
+			r.homes[tele] = "main"
+			for range 2 {
+				r.outbound(tele, 40*second)
+			}
+			r.outbound(other, 40*second)
+			r.outbound(tele, second) // is on its way
+		},
+		want: `Group: main
+Topic: the default one
+Session: none yet, the next message starts one
+Now: nothing to do
+2 messages wait to be sent, the oldest for 40 s: teled has never run with this data folder.
+Healthy: dashd, gated, routd`,
+		more: `main "" null null null 0`,
+	}, {
 		name: "the thread of a fork that is open",
 		at:   Where{ChatJID: tele, ThreadID: "7"},
 		seed: func(r *fixture) {

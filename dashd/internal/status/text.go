@@ -44,6 +44,9 @@ func (c *chat) text() string {
 	if c.group != "" || c.work.place != nil {
 		lines = append(lines, "Now: "+c.work.text(c.now))
 	}
+	if c.group != "" && c.unsent != "" {
+		lines = append(lines, c.unsent)
+	}
 	if c.spent != nil {
 		line := fmt.Sprintf("Spent today by %s: $%.2f", cli.PrintableLine(c.group), c.spent.today)
 		if c.spent.turn > 0 {
@@ -55,8 +58,12 @@ func (c *chat) text() string {
 		lines = append(lines, waiting)
 	}
 	if c.engaged.Until != 0 {
-		lines = append(lines, fmt.Sprintf("Engaged: %s answers everything here for another %s.",
-			cli.PrintableLine(c.engaged.Folder), facts.Span(c.engaged.Until-c.now)))
+		what := "everything here"
+		if c.privacy {
+			what = "mentions and replies here (privacy mode keeps all else from the bot, unless it is an administrator)"
+		}
+		lines = append(lines, fmt.Sprintf("Engaged: %s answers %s for another %s.",
+			cli.PrintableLine(c.engaged.Folder), what, facts.Span(c.engaged.Until-c.now)))
 	}
 	if c.group == "" {
 		return join(lines, "")

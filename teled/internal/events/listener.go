@@ -65,7 +65,10 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	if err != nil {
 		return telegramapi.ConnectionError(err)
 	}
-	if err := l.noteLocal(ctx, s.Daemon); err != nil {
+	if err := l.note(ctx, s.Daemon, msg.LocalServer, l.Local); err != nil {
+		return err
+	}
+	if err := l.note(ctx, s.Daemon, msg.PrivacyMode, !me.ReadsAll); err != nil {
 		return err
 	}
 	value, err := l.Store.DaemonCursor(ctx, s.Daemon, cursor)
@@ -135,17 +138,17 @@ func (l *Listener) noteOther(s *adapter.Shell, reads bool) {
 	}
 }
 
-// noteLocal stores for gated how large files may be.
-func (l *Listener) noteLocal(ctx context.Context, daemon string) error {
-	value, err := l.Store.DaemonCursor(ctx, daemon, msg.LocalServer)
-	if err != nil || (value != "") == l.Local {
+// note stores for other daemons what is so about the bot: a cursor is there while it is.
+func (l *Listener) note(ctx context.Context, daemon, key string, is bool) error {
+	value, err := l.Store.DaemonCursor(ctx, daemon, key)
+	if err != nil || (value != "") == is {
 		return err
 	}
 	return l.Store.Write(ctx, func(tx *store.Tx) error {
-		if l.Local {
-			return tx.PutCursor(daemon, msg.LocalServer, "true")
+		if is {
+			return tx.PutCursor(daemon, key, "true")
 		}
-		return tx.DeleteCursor(daemon, msg.LocalServer)
+		return tx.DeleteCursor(daemon, key)
 	})
 }
 
@@ -173,7 +176,7 @@ func (l *Listener) poll(ctx context.Context, offset int64, wait time.Duration) (
 
 func (l *Listener) me(ctx context.Context, platform string) (me inbound.Self, err error) {
 	user, mark, err := l.Bot.Learn(ctx)
-	return inbound.Self{Platform: platform, ID: user.ID, Username: user.Username, Mark: mark}, err
+	return inbound.Self{Platform: platform, ID: user.ID, Username: user.Username, ReadsAll: user.CanReadAllGroupMessages, Mark: mark}, err
 }
 
 // renamed is the bot with the name that it has now. A call that fails is made again later.

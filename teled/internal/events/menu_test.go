@@ -218,6 +218,20 @@ func TestListen_LocalServer_IsNotedWhileItIsOne(t *testing.T) {
 	})
 }
 
+// The answer to /status reads in the cursor what the bot receives in groups.
+func TestListen_PrivacyMode_IsNotedWhileItIsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccount(t, fake.Options{})
+		for _, on := range []bool{true, false, false, true} {
+			a.SetPrivacy(on)
+			_ = a.listen(t, time.Second)
+			if value, err := a.Store.DaemonCursor(t.Context(), "teled", msg.PrivacyMode); err != nil || (value != "") != on {
+				t.Errorf("privacy mode %t: %q, %v", on, value, err)
+			}
+		}
+	})
+}
+
 // Telegram lets the last poll win: one that returns at once would always be answered.
 func TestListen_AnotherReader_IsNotCalledConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

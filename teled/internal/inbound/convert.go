@@ -19,6 +19,7 @@ type Self struct {
 	Platform string // the first part of addresses
 	ID       int64
 	Username string // without the "@"
+	ReadsAll bool   // privacy mode is off: it receives all messages of groups
 	Mark     string // begins the ids that are the bot's own, see msg.BotMark
 }
 
