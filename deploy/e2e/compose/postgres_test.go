@@ -108,7 +108,7 @@ func TestPostgres_Account_WithItsFourLines_UsesTheServer(t *testing.T) {
 		t.Fatalf("%d lines are commented out:\n%s", n, account)
 	}
 	path := filepath.Join(t.TempDir(), "account.yml")
-	account = strings.ReplaceAll(commentedOut.ReplaceAllString(account, "$1$2"), "docker-compose.yml", repository(t)+"/docker-compose.yml")
+	account = commentedOut.ReplaceAllString(account, "$1$2")
 	if err := os.WriteFile(path, []byte(account), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -127,23 +127,29 @@ func TestPostgres_Account_WithItsFourLines_UsesTheServer(t *testing.T) {
 	}
 }
 
-// Debian's Compose, the oldest that docker-compose.yml is for, merges the files, too.
-func TestPostgres_OldCompose_TakesTheFile(t *testing.T) {
+// Debian's Compose, the oldest that docker-compose.yml is for, merges each of the files, too.
+func TestFile_OldCompose_TakesEachOverride(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "docker-compose", "docker-compose")
 	dir := cloneDeploy(t)
-	script := `docker-compose -f docker-compose.yml -f deploy/compose/postgres.yml config --services`
-	cmd := exec.Command("sh", "-ec", script)
-	cmd.Dir = dir
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, &stderr)
-	}
-	want := slices.Sorted(slices.Values(slices.Concat(daemons, oneShots, []string{"postgres"})))
-	if diff := cmp.Diff(want, slices.Sorted(slices.Values(strings.Fields(string(out))))); diff != "" {
-		t.Error(diff)
+	added := map[string]string{"deploy/compose/account.yml": "teled-work", "deploy/compose/postgres.yml": "postgres"}
+	for _, override := range overrides {
+		cmd := exec.Command("docker-compose", "-f", baseFile, "-f", override, "config", "--services")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "DOCKER_GID=998")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", override, err, &stderr)
+			continue
+		}
+		want := slices.Concat(daemons, oneShots)
+		if service := added[override]; service != "" {
+			want = append(want, service)
+		}
+		if diff := cmp.Diff(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(strings.Fields(string(out))))); diff != "" {
+			t.Errorf("%s: %s", override, diff)
+		}
 	}
 }
 
