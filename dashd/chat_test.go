@@ -285,7 +285,8 @@ func TestOverview_Failures_NeedAttention(t *testing.T) {
 	page := serve(t, data).operator().must(200, "GET", "/", "").body
 	_, page, _ = strings.Cut(page, "Needs attention")
 	for _, want := range []string{
-		"1 turn failed within a day", "exit &lt;b&gt;1&lt;/b&gt;", "try them again there", `<a href="/turns?state=failed">`, "delivered within a day", `<a href="/lost">`,
+		"1 turn failed within a day", "exit &lt;b&gt;1&lt;/b&gt;", "try them again there",
+		`<a href="/turns?state=failed">`, "delivered within a day", `<a href="/lost">`,
 		"1 request of a chat waits for an operator", `<a href="/approvals">`, `<span class="state good">running</span>`,
 	} {
 		if !strings.Contains(page, want) {

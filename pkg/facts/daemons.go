@@ -158,7 +158,8 @@ func (all Daemons) Start(name string) string {
 	}
 	switch holder := slices.IndexFunc(own, func(p store.Process) bool { return p.Holds != "" }); {
 	case elsewhere == nil:
-		return fmt.Sprintf("start it: `make run`, `docker compose up -d %[1]s`, or `systemctl start arizuko@%[1]s`; then look at its log", strings.ReplaceAll(name, "+", "-"))
+		unit := strings.ReplaceAll(name, "+", "-")
+		return fmt.Sprintf("start it: `make run`, `docker compose up -d %[1]s`, or `systemctl start arizuko@%[1]s`; then look at its log", unit)
 	case own == nil:
 		return "start it on one of the machines that others run on: " + places(elsewhere)
 	case holder < 0:
@@ -201,7 +202,8 @@ func (d *Daemon) Platform(now int64) []Fact {
 		l.Problem(kind, d.Name+" "+degradedWords+": "+detail, fix)
 	case state == daemon.Connected && d.Detail != "" && isAdapter:
 		f := l.Problem("competing", d.Name+" is not alone: "+detail,
-			"one token, one program: look for an old container, another instance or a test that has this token and stop it, or give this instance an app or bot of its own")
+			"one token, one program: look for an old container, another instance or a test that has this token and stop it, "+
+				"or give this instance an app or bot of its own")
 		if program == "discd" { // Discord sends every event to each
 			f.Level = Warning
 		}

@@ -211,7 +211,8 @@ func (f *finder) queue(running, queued []*msg.Turn, total int) {
 	for _, t := range queued {
 		switch {
 		case t.NotBefore > f.Now+maxFuture.Milliseconds():
-			f.Problem("clock-turn", fmt.Sprintf("turn %d of %s does not start for another %s: it was queued while the clock was ahead", t.ID, t.Folder, Span(t.NotBefore-f.Now)),
+			f.Problem("clock-turn",
+				fmt.Sprintf("turn %d of %s does not start for another %s: it was queued while the clock was ahead", t.ID, t.Folder, Span(t.NotBefore-f.Now)),
 				fmt.Sprintf("end the wait: `gated retry %d`", t.ID)).on(fmt.Sprintf("/turns/%d", t.ID), "The turn", "end the wait: retry it there")
 		case ready == nil && !busy[t.Lane()] && t.NotBefore <= f.Now && max(t.CreatedAt, t.NotBefore) < f.before(maxQueued):
 			ready = t
@@ -221,7 +222,8 @@ func (f *finder) queue(running, queued []*msg.Turn, total int) {
 	if ready == nil {
 		return
 	}
-	text := fmt.Sprintf("%s, the oldest (%d, of %s) for %s", Count(total, "turn is queued", "turns are queued"), ready.ID, ready.Folder, Span(f.Now-ready.CreatedAt))
+	text := Count(total, "turn is queued", "turns are queued") +
+		fmt.Sprintf(", the oldest (%d, of %s) for %s", ready.ID, ready.Folder, Span(f.Now-ready.CreatedAt))
 	const path, page = "/turns?state=queued", "Queued turns"
 	switch _, trouble := f.Daemons.Missing(f.Now, gated); {
 	case trouble != "":
@@ -253,7 +255,8 @@ func (f *finder) outbound(ctx context.Context) error {
 		}
 	}
 	if more := foreign - maxNamed; more > 0 {
-		f.Problem("unsent", "messages wait for "+Count(more, "more platform", "more platforms")+" that no adapter of this suite serves", "remove the chats that use them")
+		f.Problem("unsent", "messages wait for "+Count(more, "more platform", "more platforms")+" that no adapter of this suite serves",
+			"remove the chats that use them")
 	}
 	return err
 }

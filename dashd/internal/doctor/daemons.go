@@ -37,18 +37,9 @@ func (e *examination) daemons() {
 		}
 	}
 	e.in.Daemons.Versions(e.now, &e.List)
-	if left := e.leftSockets(e.known()); len(left) > 0 {
+	if left := e.leftSockets(e.expected()); len(left) > 0 {
 		e.Warn("socket-left", "left by a process that has ended: "+strings.Join(left, ", "), "remove it, unless you start that adapter again")
 	}
-}
-
-// known are the daemons whose sockets are looked at with them.
-func (e *examination) known() map[string]bool {
-	known := map[string]bool{}
-	for _, name := range e.expected() {
-		known[name] = true
-	}
-	return known
 }
 
 // expected are the daemons that should run, sorted: the core, those that have run, and adapters with a token.

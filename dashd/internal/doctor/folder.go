@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -156,14 +157,14 @@ func (e *examination) socketProblem(name string) string {
 }
 
 // leftSockets names the sockets of processes that have ended, without those of the named daemons.
-func (e *examination) leftSockets(known map[string]bool) (paths []string) {
+func (e *examination) leftSockets(known []string) (paths []string) {
 	entries, err := os.ReadDir(e.Base.RunDir())
 	if err != nil {
 		return nil // nothing was started yet, or folder says why it cannot be read
 	}
 	for _, entry := range entries {
 		daemon, ok := strings.CutSuffix(entry.Name(), ".sock")
-		if path := filepath.Join(e.Base.RunDir(), entry.Name()); ok && !known[daemon] && staleSocket(path) {
+		if path := filepath.Join(e.Base.RunDir(), entry.Name()); ok && !slices.Contains(known, daemon) && staleSocket(path) {
 			paths = append(paths, path)
 		}
 	}

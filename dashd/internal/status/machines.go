@@ -28,6 +28,9 @@ func (s *Status) machines(ctx context.Context) (all []Process, err error) {
 	if err != nil || !slices.ContainsFunc(rows, func(p store.Process) bool { return p.Place != rows[0].Place }) {
 		return nil, err
 	}
+	slices.SortStableFunc(rows, func(a, b store.Process) int { // of a daemon first the one that holds its lease
+		return cmp.Or(strings.Compare(a.Daemon, b.Daemon), strings.Compare(b.Holds, a.Holds), strings.Compare(a.Place, b.Place))
+	})
 	for _, row := range rows {
 		p := Process{
 			Daemon: row.Daemon, Place: row.Place, Addr: row.Addr, Version: row.Version, Works: row.Holds != "", Since: cmp.Or(row.Held, row.Since),
@@ -39,19 +42,5 @@ func (s *Status) machines(ctx context.Context) (all []Process, err error) {
 		p.Bad = p.Left <= 0 || !slices.Contains([]daemon.Connection{"", daemon.Connected, daemon.Connecting}, daemon.Connection(row.Connection))
 		all = append(all, p)
 	}
-	slices.SortStableFunc(all, func(a, b Process) int {
-		return cmp.Or(strings.Compare(a.Daemon, b.Daemon), order(b.Works, a.Works), strings.Compare(a.Place, b.Place))
-	})
 	return all, nil
-}
-
-// order is that of two conditions: what holds comes last.
-func order(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
