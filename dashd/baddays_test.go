@@ -72,6 +72,7 @@ func badDayActions() map[string]string {
 		"/engagement/end": "routd /engagement/end?chat=telegram:-7", "/approvals/{code}/approve": "onbod /approvals/ABCD-1234/approve?folder=eng",
 		"/approvals/{code}/reject": "onbod /approvals/ABCD-1234/reject", "/messages/{id}/replay": "gated /messages/2/replay?sure=yes",
 		"/lost/replay": "gated /lost/replay?ids=2&reason=failed.permanent", "/routes/edit": "routd /routes/edit?do=save",
+		"/operators/code": "gated /operators/code", "/operators/remove": "gated /operators/remove?sender=telegram:42",
 		"/login": "", "/logout": "", "/v1/login-link": "", "/chat/*": "", "/assets/*": "", "/connect/{daemon}": "",
 	}
 }

@@ -193,7 +193,7 @@ func TestAnswered_OnceAnAnswerHasArrivedOnAPlatform(t *testing.T) {
 	storetest.Exec(t, path, `INSERT INTO chat_reply_state (jid, topic, last_reply_id) VALUES ('web:main', '', 1), ('slack+work:C2', '', NULL);
 		DELETE FROM messages WHERE turn_id IS NOT NULL; DELETE FROM turns`)
 	if must(s.Answered(t.Context(), platforms))(t) {
-		t.Error("answered by what nobody was answered with")
+		t.Error("it counts a chat as answered that got no answer")
 	}
 	storetest.Exec(t, path, `UPDATE chat_reply_state SET last_reply_id = 1`)
 	if !must(s.Answered(t.Context(), platforms))(t) {

@@ -21,7 +21,7 @@ const (
 
 // What the audit calls it.
 const (
-	AuditOperatorCode   = "make operator code"
+	AuditOperatorCode   = "new operator code"
 	AuditAddOperator    = "add operator"
 	AuditRemoveOperator = "remove operator"
 )

@@ -22,7 +22,7 @@ func (e *examination) daemons() {
 	}
 	e.locks = e.readLocks(paths)
 	e.lockHolders()
-	if !e.anyRuns() {
+	if e.self == "" && !e.anyRuns() {
 		e.nothingRuns()
 		return
 	}

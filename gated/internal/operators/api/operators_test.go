@@ -39,7 +39,7 @@ func TestOperators_CodeIsStoredAsAHash_AndWhatCameOfItRemoved(t *testing.T) {
 			t.Errorf("%s: %d %s", tt.body, status, answer)
 		}
 	}
-	want := []string{"5000 api make operator code ", "6000 telegram:7 add operator with the code of api", "5000 api remove operator telegram:7"}
+	want := []string{"5000 api new operator code ", "6000 telegram:7 add operator with the code of api", "5000 api remove operator telegram:7"}
 	if diff := cmp.Diff(want, r.audit()); diff != "" {
 		t.Error(diff)
 	}
