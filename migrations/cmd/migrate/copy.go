@@ -42,8 +42,8 @@ func (p program) keepCopy(s *schema, now version) (path string, at time.Time, er
 		return "", at, err
 	}
 	if free < needed {
-		return "", at, refuse("a copy of the database needs %d MiB, and %d MiB are free: make room; or back up to another disk, and add --no-copy. Nothing was changed",
-			needed>>20, free>>20)
+		return "", at, refuse("a copy of the database needs %d MiB, and %d MiB are free: make room; or back up to another disk, "+
+			"and add --no-copy. Nothing was changed", needed>>20, free>>20)
 	}
 	partial := path + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
