@@ -14,6 +14,7 @@ import (
 	"github.com/golang-migrate/migrate/v4/database"
 	"github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/database/sqlite3"
+	sqlite "github.com/mattn/go-sqlite3"
 
 	"arizuko/migrations"
 	"arizuko/migrations/dbcopy"
@@ -93,11 +94,14 @@ func (c config) checkFile() (err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	// It has tables, and not the one that each of ours has from the first migration on.
 	var table string
+	var failed sqlite.Error
 	err = db.QueryRow(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'schema_migrations'
 		AND NOT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'schema_floor') LIMIT 1`).Scan(&table)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
+	case errors.As(err, &failed) && failed.Code == sqlite.ErrReadonly:
+		return nil // a process that was killed left a journal: who writes rolls it back, or says that it cannot
 	case err != nil:
 		return fmt.Errorf("read %s: %w", c.dbPath(), err)
 	}

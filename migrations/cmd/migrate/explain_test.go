@@ -101,6 +101,32 @@ func TestRun_WithoutFolderRun(t *testing.T) {
 	}
 }
 
+// A process that was killed before the database had a write-ahead log, as at its first start, leaves a journal.
+func TestUp_JournalOfAKilledProcess_IsRolledBack(t *testing.T) {
+	t.Parallel()
+	live, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed")
+	mustCall(t, live, history(1), "schema version 1", "up")
+	db, err := sql.Open("sqlite3", filepath.Join(live, "arizuko.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if _, err := db.Exec(`PRAGMA journal_mode = DELETE; PRAGMA cache_size = 2; BEGIN; INSERT INTO a SELECT zeroblob(1 << 16) FROM (VALUES (1), (2), (3))`); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(killed, os.DirFS(live)); err != nil {
+		t.Fatal(err)
+	}
+	if missing(filepath.Join(killed, "arizuko.db-journal")) {
+		t.Fatal("there is no journal")
+	}
+	mustCall(t, killed, history(2), "schema version 2", "up")
+	if n := value[int](t, "sqlite3", filepath.Join(killed, "arizuko.db"), `SELECT count(*) FROM a`); n != 0 {
+		t.Errorf("%d rows are there that were not committed", n)
+	}
+}
+
 // On a disk that cannot be written nothing is changed, and the remedy is named.
 func TestRun_DiskReadOnly_SaysWhatToDo(t *testing.T) {
 	data := need.Disk(t, 64<<20)
