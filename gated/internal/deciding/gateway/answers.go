@@ -133,32 +133,43 @@ func (f *reader) inPlace(ctx context.Context, asks []*msg.Ask, place string) (th
 // pressed reads the question of a pressed button. What the button carries may be forged, or stand on a copy of the
 // message: the question's own message has to be in this chat and, once its ids are known, the one that was pressed.
 func (f *reader) pressed(ctx context.Context, m *msg.Message) (*decide.Choice, error) {
+	press, ok := msg.ParsePress(m.Content)
+	var early *msg.Ask
+	if ok {
+		var err error
+		if early, err = f.beingSent(ctx, press.Ask, m.ChatJID); err != nil {
+			return nil, err
+		}
+	}
+	// Read after it: an id that is stored in between is found.
 	shown, err := f.st.AskOfTarget(ctx, m.ChatJID, m.TargetID)
 	if err != nil {
 		return nil, err
 	}
-	press, ok := msg.ParsePress(m.Content)
-	if !ok { // by a foreign adapter
-		c := &decide.Choice{Ask: shown}
+	c := &decide.Choice{Ask: shown, Option: press.Option}
+	switch {
+	case !ok: // by a foreign adapter
+		c.Option = 0
 		if shown != nil {
 			c.Option, _ = shown.Number(m.Content)
 		}
-		return c, nil
-	}
-	c := &decide.Choice{Ask: shown, Option: press.Option}
-	if shown != nil && shown.ID != press.Ask {
+	case shown != nil && shown.ID != press.Ask:
 		c.Ask = nil
+	case shown == nil && m.TargetID != "":
+		c.Ask = early // it was pressed before the adapter has stored the id of the message
 	}
-	if shown != nil || m.TargetID == "" {
-		return c, nil
-	}
-	a, err := f.st.Ask(ctx, press.Ask)
+	return c, nil
+}
+
+// beingSent returns a question whose message in a chat has no id yet, since its adapter is sending it, nil for any other.
+func (f *reader) beingSent(ctx context.Context, id int64, chatJID string) (*msg.Ask, error) {
+	a, err := f.st.Ask(ctx, id)
 	if err != nil || a == nil {
-		return c, err
+		return nil, err
 	}
 	row, err := f.st.Message(ctx, a.MessageID)
-	if row != nil && row.ChatJID == m.ChatJID && (row.OutState == msg.OutSending || row.OutState == msg.OutQueued) {
-		c.Ask = a // it was pressed before the adapter has stored the id of the message
+	if err != nil || row == nil || row.ChatJID != chatJID || row.OutState != msg.OutSending && row.OutState != msg.OutQueued {
+		return nil, err
 	}
-	return c, err
+	return a, nil
 }

@@ -30,7 +30,7 @@ func (h *harness) questionIn(chat, thread, id string, who msg.Who, change ...fun
 		if _, _, err = tx.PutMessage(trigger); err != nil {
 			return err
 		}
-		turn := &msg.Turn{Kind: msg.Conversation, Folder: "q" + id, ChatJID: chat, ThreadID: thread, TriggerMessageID: trigger.ID, CreatedAt: h.g.now()}
+		turn := &msg.Turn{Kind: msg.Conversation, Folder: "q" + strings.NewReplacer(":", "", ".", "").Replace(id+chat), ChatJID: chat, ThreadID: thread, TriggerMessageID: trigger.ID, CreatedAt: h.g.now()}
 		if _, err = tx.PutTurn(turn, 0); err != nil {
 			return err
 		}
@@ -126,6 +126,32 @@ func TestAnswer_Press_OtherForms(t *testing.T) {
 	for id, content := range map[string]string{"81": "2", "82": "allow once"} {
 		h.question(dm, id, msg.Who{Everyone: true})
 		m := h.press(dm, id, "telegram:1", content)
+		h.step()
+		h.is(m, "observed/chosen ")
+	}
+}
+
+// The adapter may store the id of the message while the press is read, between any two reads.
+func TestAnswer_IDIsStoredMeanwhile_PressCounts(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	for n := range 40 {
+		chat, id := fmt.Sprint("telegram:5", n), fmt.Sprint(500+n)
+		a := h.question(chat, "", msg.Who{Everyone: true})
+		m := h.press(chat, id, "telegram:1", pressOf(a, 1))
+		settled := make(chan error, 1)
+		go func() {
+			settled <- h.st.Write(t.Context(), func(tx *store.Tx) error {
+				if err := tx.PutDelivery(store.Delivery{MessageID: a.MessageID, State: msg.OutSent, PlatformID: id}, 1); err != nil {
+					return err
+				}
+				return tx.SettleOutbound(a.MessageID, msg.OutSent, id)
+			})
+		}()
+		h.step()
+		if err := <-settled; err != nil {
+			t.Fatal(err)
+		}
 		h.step()
 		h.is(m, "observed/chosen ")
 	}
