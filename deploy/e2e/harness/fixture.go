@@ -40,7 +40,7 @@ const RecordingAgent = Recording + "exec %demo"
 // Options of a fixture.
 type Options struct {
 	Env   []string // further NAME=value for the daemons; in AGENTS as in Agent
-	Agent string   // the agents' command line, %demo and %caller in it being these agents; "" is the demo agent
+	Agent string   // the agents' command line, %demo, %caller, %acp and %fakeagent in it being these programs; "" is the demo agent
 
 	Delivers bool          // real adapters deliver: an idle instance has no queued outbound rows
 	MaxWait  time.Duration // how long anything may take; 0 is one minute
@@ -99,7 +99,7 @@ func NewFixture(t testing.TB, p *Programs, o Options) *Fixture {
 	}
 	i.Env = append(append(i.Env, "POLL_INTERVAL="+daemonPollInterval,
 		"AGENT_COMMAND="+o.Agent), o.Env...)
-	paths := strings.NewReplacer("%demo", i.Program("demo"), "%caller", i.Program("caller"))
+	paths := strings.NewReplacer("%demo", i.Program("demo"), "%caller", i.Program("caller"), "%acp", i.Program("acp"), "%fakeagent", i.Program("fakeagent"))
 	for n, entry := range i.Env {
 		if strings.HasPrefix(entry, "AGENT_COMMAND=") || strings.HasPrefix(entry, "AGENTS=") {
 			i.Env[n] = paths.Replace(entry)
