@@ -26,7 +26,7 @@ func detailed(d *Daemon, detail string, others ...store.Process) *Daemon {
 	return d
 }
 
-// The text about a daemon for anyone, and for operators.
+// The words about a daemon for anyone, and for operators.
 func TestDaemon_EachState_Worded(t *testing.T) {
 	t.Parallel()
 	noAgents, fails := NoAgents("docker", "no engine", 0), GroupFails("main", "exit 1")
