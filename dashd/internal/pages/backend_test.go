@@ -33,6 +33,7 @@ type row struct {
 	HTML       string `json:"html,omitempty"`
 	Timestamp  int64  `json:"timestamp"`
 	TurnID     *int64 `json:"turn_id"`
+	Source     string `json:"source,omitempty"`
 	Files      []file `json:"files,omitempty"`
 }
 

@@ -50,6 +50,7 @@ func TestChatPage_InBrowser(t *testing.T) {
 		{"hostile text", hostileText},
 		{"many tabs", manyTabs},
 		{"keyboard alone", keyboardAlone},
+		{"a notice of gated", noticeOfGated},
 		{"no lock, no random id", plainHTTP},
 		{"touch", touch},
 		{"words for times", wordsForTimes},
@@ -374,6 +375,14 @@ func manyTabs(t *testing.T, b *backend, p *browser.Tab) {
 	p.TypeKeys(kb.End)
 	p.Wait(`(r => r.left >= 0 && r.right <= 375)(document.querySelector("[aria-selected=true]").getBoundingClientRect())`)
 	p.CheckFits()
+}
+
+// noticeOfGated is a message, not what a form of the dashboard has done, which has a box in the color of success.
+func noticeOfGated(t *testing.T, b *backend, p *browser.Tab) {
+	b.set(func() { b.add(row{Direction: "out", Source: "notice", Content: "Sorry", HTML: "<p>Sorry</p>"}) })
+	p.Visit(b.url + chat)
+	p.Wait(countOf(".message.notice", 1))
+	expect(t, "the box around it", browser.Eval[string](p, `getComputedStyle(document.querySelector(".message.notice")).borderTopStyle`), "none")
 }
 
 // keyboardAlone walks through the page with the Tab key.
