@@ -29,6 +29,7 @@ var auditRows = []string{
 	`INSERT INTO reminders (id, folder, chat_jid, kind, body, cron, state, next_slot, created_by, created_at, updated_at)
 		VALUES (1, 'main', 'telegram:-1', 'text', 'stand up', '0 9 * * *', 'active', 4000000000000, 'agent:main', 1, 1)`,
 	`INSERT INTO polls (id, message_id, folder, chat_jid, question, options, state, created_at) VALUES (1, 3, 'main', 'telegram:-1', 'tea?', '["yes","no"]', 'open', 1)`,
+	`INSERT INTO cursors (daemon, key, value) VALUES ('gated', 'operator:telegram:7', '{}')`,
 	`INSERT INTO asks (id, turn_id, ask_id, message_id, question, options, payload_hash, who, state, created_at, expires_at)
 		VALUES (1, 1, 'budget', 3, 'More?', '["Raise it","No"]', '', '{}', 'open', 1, 4000000000000)`,
 }
@@ -66,6 +67,8 @@ func TestAudit_EachChange_IsARow(t *testing.T) {
 		{"POST /v1/asks/{id}/answer", "/v1/asks/1/answer", `{"option":2}`, []string{"web:op: answer question: 1 of turn 1 of main in telegram:-1: No"}},
 		{"POST /v1/reminders/{id}/cancel", "/v1/reminders/1/cancel", `{"by":"web:op"}`, []string{"web:op: cancel reminder: 1 of main in telegram:-1"}},
 		{"POST /v1/broadcasts", "/v1/broadcasts", `{"chats":["telegram:-1"],"text":"down at 5","by":"web:op","key":"k"}`, []string{"web:op: broadcast: 1 chats: down at 5"}},
+		{"POST /v1/operators/code", "/v1/operators/code", "", []string{"web:op: new operator code: "}},
+		{"POST /v1/operators/remove", "/v1/operators/remove", `{"sender":"telegram:7"}`, []string{"web:op: remove operator: telegram:7"}},
 		// The last one: its run stores messages, whose ids the changes above would see.
 		{"POST /v1/turns/{id}/retry", "/v1/turns/1/retry", "", []string{"web:op: retry turn: 1 of main in telegram:-1"}},
 	} {
