@@ -310,7 +310,7 @@ func TestOnboarding_ManyUnknownChats_AreBounded(t *testing.T) {
 // know it at once, and once the operator is removed none does.
 func TestOnboarding_OperatorByACode_CountsEverywhereAtOnce(t *testing.T) {
 	f := startOnboarding(t)
-	writes(f, team, newcomer, "one")
+	writes(f, team, newcomer, "@ourbot one")
 	request := waitRequest(f, team)
 	const refused = "Only operators may do that."
 	f.WantReply(writes(f, newcomer, newcomer, "/approve "+request)[0], refused)
@@ -340,12 +340,11 @@ func TestOnboarding_OperatorByACode_CountsEverywhereAtOnce(t *testing.T) {
 	says(newcomer, "/operator "+code, "You are an operator now, as "+newcomer)
 	says("telegram:8", "/operator "+code, "That code does not work")
 	isOperator(true)
-	writes(f, "telegram:-6", "telegram:9", "hello")
+	writes(f, "telegram:-6", "telegram:9", "@ourbot hello")
 	other := waitRequest(f, "telegram:-6")
 	f.Until("the notice to the new operator", func() bool { return notices(f, newcomer, other) == 1 })
 	says(newcomer, "/approve "+request, "new group")
 	wantEchoes(f, team, "one")
-	f.Restart(harness.Gated)
 	says(newcomer, "/reject "+other, "rejected")
 	f.OK(gated.Do(t.Context(), "POST", "/v1/operators/remove", map[string]string{"sender": newcomer}, nil))
 	f.WantReply(writes(f, newcomer, newcomer, "/approve "+request)[0], refused)
