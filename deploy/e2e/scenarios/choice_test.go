@@ -175,7 +175,7 @@ func TestModel_OfACP_Refused_IsSaid(t *testing.T) {
 	order(f, "/model large")
 	wants(f.Answer(f.Say("telegram:5", "setup")), "model large")
 
-	// The agent refuses a model that it offers: the chat is told, and operators read why.
+	// The agent refuses a model that it offers: the chat gets a notice, and operators read why.
 	order(f, "/model broken")
 	refused := f.Say("telegram:5", "say never")
 	if turn := f.WaitEnded(refused); turn.State != msg.TurnFailed || turn.Attempts != 1 || !strings.Contains(turn.Error, `refuses the model "broken"`) {
