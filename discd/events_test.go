@@ -86,13 +86,15 @@ func TestThreads_MissedMessageIsRefused_OthersAreStored(t *testing.T) {
 	r := newHarness(t, fake.Options{})
 	old := r.general.Say(r.alice, "soup or salad?")
 	stop := r.connect()
+	r.general.Say(r.alice, "before") // by then discd knows since when it is here
+	r.expect("message: before [#general]")
 	stop()
 	r.exec(`CREATE TRIGGER no BEFORE INSERT ON messages WHEN NEW.content = 'poison' BEGIN SELECT RAISE(ABORT, 'no'); END`)
 	thread := r.general.ThreadFrom(r.alice, old.ID, "Soup")
 	thread.Say(r.alice, "poison")
 	thread.Say(r.alice, "soup")
 	r.connect()
-	r.expect("message: soup or salad? [#general]", "message: soup [#general / Soup]")
+	r.expect("message: before [#general]", "message: soup or salad? [#general]", "message: soup [#general / Soup]")
 }
 
 func TestAnswer_AndReply(t *testing.T) {
