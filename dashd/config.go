@@ -46,7 +46,8 @@ func (c *Config) Validate() []error {
 	_, err := daemon.Accounts([]string{daemon.AccountsVariable + "=" + c.Accounts})
 	errs := []error{config.CheckInterval("POLL_INTERVAL", c.PollInterval), err}
 	errs = append(errs, c.checkPassword())
-	for name, size := range map[string]int64{"MEDIA_MAX": c.MediaMax, "MEDIA_QUOTA": c.MediaQuota, "MEDIA_DAILY": c.MediaDaily} {
+	for name, size := range map[string]int64{"MEDIA_MAX": c.MediaMax, "MEDIA_QUOTA": c.MediaQuota,
+		"MEDIA_DAILY": c.MediaDaily} {
 		if size <= 0 {
 			errs = append(errs, fmt.Errorf("%s: must be above 0", name))
 		}
@@ -55,8 +56,8 @@ func (c *Config) Validate() []error {
 }
 
 const (
-	// minPassword is the length of the dashboard's password, in characters. Dashd compares 500 attempts a second at most: for
-	// 8 random letters and digits that takes thousands of years.
+	// minPassword is the length of the dashboard's password, in characters. Dashd compares 500 attempts a second at
+	// most: for 8 random letters and digits that takes thousands of years.
 	minPassword = 8
 	// minOpenPassword is that where other machines may try.
 	minOpenPassword = 12
@@ -66,8 +67,10 @@ const (
 
 // trivialPasswords are long enough, and the first that are tried.
 var trivialPasswords = []string{
-	"password", "password1", "password123", "passw0rd", "12345678", "123456789", "1234567890", "123456789012", "qwertyui", "qwertyuiop",
-	"qwerty123", "iloveyou", "changeme", "changeme123", "letmein1", "letmein123", "adminadmin", "admin123", "administrator", "abcdefgh", "dashboard", "welcome1",
+	"password", "password1", "password123", "passw0rd", "12345678", "123456789", "1234567890", "123456789012",
+	"qwertyui", "qwertyuiop",
+	"qwerty123", "iloveyou", "changeme", "changeme123", "letmein1", "letmein123", "adminadmin", "admin123",
+	"administrator", "abcdefgh", "dashboard", "welcome1",
 }
 
 // checkPassword refuses a password that is guessed in a few attempts.
@@ -88,7 +91,8 @@ func (c *Config) checkPassword() error {
 	switch {
 	case utf8.RuneCountInString(strings.TrimSpace(c.Password)) < least:
 		return fmt.Errorf("DASH_PASSWORD: must have at least %d characters%s", least, why)
-	case len(different) < minDifferent, slices.Contains(trivialPasswords, strings.ToLower(strings.TrimSpace(c.Password))):
+	case len(different) < minDifferent, slices.Contains(trivialPasswords,
+		strings.ToLower(strings.TrimSpace(c.Password))):
 		return errors.New("DASH_PASSWORD: is one of the first that are tried: choose another one, as `openssl rand -hex 12` prints it")
 	}
 	return nil
@@ -127,7 +131,8 @@ func settings(cfg *Config) (all []pages.Setting) {
 
 func paths(cfg *Config) []pages.Setting {
 	return []pages.Setting{
-		{Name: "Database", Value: store.Name(cfg.Database())}, {Name: "Groups", Value: cfg.GroupsDir()}, {Name: "Media", Value: cfg.MediaDir()},
+		{Name: "Database", Value: store.Name(cfg.Database())}, {Name: "Groups", Value: cfg.GroupsDir()},
+		{Name: "Media", Value: cfg.MediaDir()},
 		{Name: "Logs", Value: cfg.LogsDir()}, {Name: "Sockets", Value: cfg.RunDir()},
 	}
 }

@@ -130,7 +130,8 @@ func (d *dashd) open() (err error) {
 	}
 	d.hosts = &hosts.Hosts{Public: d.base(), Proxies: d.cfg.Proxies, Secret: d.Secret}
 	d.login, err = login.New(login.Config{
-		Secret: d.Secret, Password: d.cfg.Password, Base: d.base(), Revoked: revoked{d.Store, d.Now, func() { d.hub.LoginEnded() }},
+		Secret: d.Secret, Password: d.cfg.Password, Base: d.base(),
+		Revoked: revoked{d.Store, d.Now, func() { d.hub.LoginEnded() }},
 		Form: func(w http.ResponseWriter, status int, f login.Form) {
 			d.pages.Login(w, status, pages.LoginPage(f))
 		},
@@ -142,11 +143,13 @@ func (d *dashd) open() (err error) {
 	d.status = status.New(status.Config{
 		Store: d.Store, Routd: d.Client("routd", d.cfg.RoutdURL), Now: d.Now, Log: d.Log,
 	})
-	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) }, d.Log)
+	d.hub = live.NewHub(func(r *http.Request) bool { return d.login.Valid(r.Context(), login.Current(r.Context())) },
+		d.Log)
 	d.console = console.New(console.Config{
 		Store: d.Store.Reader, Status: d.status, Pages: d.pages,
 		Routd: d.Client("routd", d.cfg.RoutdURL), Gated: d.Client("gated", d.cfg.GatedURL),
-		Onbod: d.Client("onbod", d.cfg.OnbodURL), Examine: d.examineRows, Operators: d.cfg.Operators, Data: d.cfg.Data, Now: d.Now, Log: d.Log,
+		Onbod: d.Client("onbod", d.cfg.OnbodURL), Examine: d.examineRows, Operators: d.cfg.Operators, Data: d.cfg.Data,
+		Now: d.Now, Log: d.Log,
 		Bin: programs(), Environ: environ(),
 		Redact:   config.NewRedactor(append(config.Secrets(d.cfg), d.Secret)...).String,
 		Settings: settings(&d.cfg), Paths: paths(&d.cfg), Version: buildinfo.Version(), Schema: migrations.Latest(),

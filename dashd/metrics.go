@@ -19,7 +19,8 @@ func (d *dashd) measure() {
 		Name: "arizuko_sse_clients", Help: "Open event streams of browsers.",
 	}, func() float64 { return float64(d.hub.Streams()) }))
 	age := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "arizuko_daemon_heartbeat_age_seconds", Help: "Time since a daemon's last heartbeat, of those that were not stopped.",
+		Name: "arizuko_daemon_heartbeat_age_seconds",
+		Help: "Time since a daemon's last heartbeat, of those that were not stopped.",
 	}, []string{"daemon"})
 	start := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_daemon_start_time_seconds", Help: "When a daemon started, as unix time.",

@@ -36,13 +36,18 @@ func (d *dashd) routes() {
 		d.console.Mount(r)
 		d.status.Mount(r)
 		r.Get("/events", d.news.Events)
-		r.Get("/chat", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/chat/", http.StatusSeeOther) })
+		r.Get("/chat", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/chat/",
+				http.StatusSeeOther)
+		})
 		r.Get("/chat/", d.chatsPage)
 		r.Get("/chat/*", d.inChat(map[string]inGroup{
-			"": d.chatPage, "messages": d.chat.History, "topics": d.chat.Topics, "events": d.chat.Events, "file": d.chat.File,
+			"": d.chatPage, "messages": d.chat.History, "topics": d.chat.Topics, "events": d.chat.Events,
+			"file":     d.chat.File,
 			"progress": d.chat.Progress,
 		}))
-		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post, "votes": d.chat.Vote, "answers": d.chat.Answer}))
+		r.Post("/chat/*", d.inChat(map[string]inGroup{"messages": d.chat.Post, "votes": d.chat.Vote,
+			"answers": d.chat.Answer}))
 	})
 }
 
@@ -66,7 +71,8 @@ func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 		case g != nil:
 			handler(w, r, g)
 		case strings.Contains(r.Header.Get("Accept"), "text/html"):
-			d.pages.Problem(w, http.StatusNotFound, "No such chat", "There is no group "+folder+". The page Groups lists them, and adds one.")
+			d.pages.Problem(w, http.StatusNotFound, "No such chat",
+				"There is no group "+folder+". The page Groups lists them, and adds one.")
 		default:
 			httpx.Error(w, apierr.New(apierr.NotFound, "no group %q is registered", folder))
 		}
@@ -80,7 +86,8 @@ func splitChatPath(path string) (folder, part string) {
 		return folder, ""
 	}
 	i := strings.LastIndexByte(path, '/')
-	if last := path[i+1:]; i > 0 && slices.Contains([]string{"messages", "topics", "events", "file", "votes", "answers", "progress"}, last) {
+	if last := path[i+1:]; i > 0 && slices.Contains([]string{"messages", "topics", "events", "file", "votes", "answers",
+		"progress"}, last) {
 		return path[:i], last
 	}
 	return path, ""

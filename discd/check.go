@@ -20,7 +20,8 @@ import (
 // permissions are those that the invitation asks for, and their names in Discord's settings.
 func permissions() map[int64]string {
 	return map[int64]string{
-		1 << 6: "Add Reactions", 1 << 10: "View Channels", 1 << 11: "Send Messages", 1 << 14: "Embed Links", 1 << 15: "Attach Files",
+		1 << 6: "Add Reactions", 1 << 10: "View Channels", 1 << 11: "Send Messages", 1 << 14: "Embed Links",
+		1 << 15: "Attach Files",
 		1 << 16: "Read Message History", 1 << 18: "Use External Emoji", 1 << 35: "Create Public Threads",
 		1 << 38: "Send Messages in Threads", 1 << 49: "Create Polls",
 	}
@@ -54,7 +55,8 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 		fmt.Fprintf(out, "commands are not received, they go to %s:\n  remove the Interactions Endpoint URL at %s/information\n", app.CommandsURL, settings)
 	}
 	if app.CodeGrant {
-		fmt.Fprintf(out, "the bot cannot be added to guilds: switch off Requires OAuth2 Code Grant at %s/bot\n", settings)
+		fmt.Fprintf(out, "the bot cannot be added to guilds: switch off Requires OAuth2 Code Grant at %s/bot\n",
+			settings)
 	}
 	if err := checkGuilds(ctx, api, app.ID, out); err != nil {
 		return refusal(err)
@@ -68,7 +70,8 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	return nil
 }
 
-// probe tells Discord's API from other servers. Discord answers a path that it does not have with 404 and no code of its own.
+// probe tells Discord's API from other servers. Discord answers a path that it does not have with 404 and no code of
+// its own.
 func probe(cfg Config) adapter.Probe {
 	return adapter.Probe{
 		API: "Discord's API", Variable: "DISCORD_API_URL", URL: cfg.APIURL,
@@ -99,8 +102,9 @@ func refusal(err error) error {
 // checkGuilds prints how many guilds the bot is in, how to add it to one, and what it may not do in them.
 func checkGuilds(ctx context.Context, api *discordapi.Client, app string, out io.Writer) error {
 	var guilds []struct {
-		Name        string          `json:"name"`
-		Permissions json.RawMessage `json:"permissions"` // of the bot, but for what channels change: bits in decimal, as a string
+		Name string `json:"name"`
+		// of the bot, but for what channels change: bits in decimal, as a string
+		Permissions json.RawMessage `json:"permissions"`
 	}
 	if err := api.Call(ctx, http.MethodGet, "users/@me/guilds", nil, &guilds); err != nil {
 		return err
@@ -126,7 +130,8 @@ func checkGuilds(ctx context.Context, api *discordapi.Client, app string, out io
 				}
 			}
 			slices.Sort(lacking)
-			fmt.Fprintf(out, "in %q it lacks %s: give them to its role, or open the link above again\n", guild.Name, strings.Join(lacking, ", "))
+			fmt.Fprintf(out, "in %q it lacks %s: give them to its role, or open the link above again\n", guild.Name,
+				strings.Join(lacking, ", "))
 		}
 	}
 	if named > maxGuilds {

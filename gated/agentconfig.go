@@ -129,7 +129,8 @@ func (c *AgentConfig) users(data string, log *slog.Logger) (*agentuser.Users, er
 	}
 	var owner syscall.Stat_t
 	if err := syscall.Stat(data, &owner); err == nil && int(owner.Uid) == u.UID {
-		return nil, fmt.Errorf("AGENT_USER: %s owns the data folder %s, and could read the secret: name another user", c.AgentUser, data)
+		return nil, fmt.Errorf("AGENT_USER: %s owns the data folder %s, and could read the secret: name another user",
+			c.AgentUser, data)
 	}
 	return agentuser.New(data, u, log), nil
 }
@@ -145,7 +146,8 @@ func (c *AgentConfig) runtimes(data, tools string, environ []string) (map[groupc
 	readable := append(slices.Clone(c.AgentReadable), filepath.Dir(self))
 	return map[groupconfig.Runtime]runtime.Runtime{
 		groupconfig.Process: runtime.Process{Temp: temp, Readable: readable},
-		groupconfig.Bwrap:   runtime.Sandbox{Temp: temp, Data: data, Readable: readable, Network: runtime.Network(c.AgentNetwork), Forward: tools},
+		groupconfig.Bwrap: runtime.Sandbox{Temp: temp, Data: data, Readable: readable,
+			Network: runtime.Network(c.AgentNetwork), Forward: tools},
 		groupconfig.Docker: runtime.Docker{
 			Client: c.AgentDocker, Environ: environ, Instance: runtime.InstanceOf(data), Network: c.AgentNetwork,
 		},

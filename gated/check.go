@@ -43,12 +43,14 @@ func check(ctx context.Context, out io.Writer) error {
 		return &daemon.ExitError{Code: daemon.ExitRefused, Err: err}
 	}
 	agent := groupconfig.Config{}.Over(defaults).Agent
-	_, err = fmt.Fprintf(out, "agents run as %s: %s\nuser of the agents: %s\n%s\n", agent.Runtime, cmp.Or(agent.Command, agent.Image), users.Describe(), cfg.describeTools())
+	_, err = fmt.Fprintf(out, "agents run as %s: %s\nuser of the agents: %s\n%s\n", agent.Runtime,
+		cmp.Or(agent.Command, agent.Image), users.Describe(), cfg.describeTools())
 	if err != nil {
 		return err
 	}
 	if len(defaults.Agents) > 0 {
-		if _, err := fmt.Fprintf(out, "agents that groups may name: %s\n", strings.Join(defaults.Agents.Names(), ", ")); err != nil {
+		if _, err := fmt.Fprintf(out, "agents that groups may name: %s\n",
+			strings.Join(defaults.Agents.Names(), ", ")); err != nil {
 			return err
 		}
 	}
@@ -66,7 +68,8 @@ func check(ctx context.Context, out io.Writer) error {
 }
 
 // checkAgents checks whether the default agent and those of AGENTS can be run.
-func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[groupconfig.Runtime]runtime.Runtime, users *agentuser.Users) error {
+func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[groupconfig.Runtime]runtime.Runtime,
+	users *agentuser.Users) error {
 	ctx, cancel := context.WithTimeout(ctx, checkWait)
 	defer cancel()
 	var all []error
@@ -77,7 +80,8 @@ func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[
 			c.Agent.Name, what = name, "agent "+name+" of AGENTS"
 		}
 		agent := c.Over(defaults).Agent
-		spec := runtime.Spec{User: users.Example(), Command: agent.Command, Image: agent.Image, Env: runtime.Environ(environ(), agent.Env)}
+		spec := runtime.Spec{User: users.Example(), Command: agent.Command, Image: agent.Image,
+			Env: runtime.Environ(environ(), agent.Env)}
 		if err := runtimes[agent.Runtime].Check(ctx, spec); err != nil {
 			all = append(all, fmt.Errorf("%s cannot be run as %s: %w", what, agent.Runtime, err))
 		}

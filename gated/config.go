@@ -61,12 +61,14 @@ func (c *Config) Validate() []error {
 	problem := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
 	all = append(all, c.validateAgents()...)
 	all = append(all, c.validateContext(time.Duration(c.RetentionDays)*24*time.Hour)...)
-	for name, n := range map[string]int{"MAX_AGENTS": c.MaxAgents, "TURN_ATTEMPTS": c.TurnAttempts, "IMPULSE_THRESHOLD": c.ImpulseThreshold} {
+	for name, n := range map[string]int{"MAX_AGENTS": c.MaxAgents, "TURN_ATTEMPTS": c.TurnAttempts,
+		"IMPULSE_THRESHOLD": c.ImpulseThreshold} {
 		if n < 1 {
 			problem("%s: must be at least 1", name)
 		}
 	}
-	for name, d := range map[string]time.Duration{"AGENT_TIMEOUT": c.AgentTimeout, "ASK_TIMEOUT": c.AskTimeout, "MAX_AGE": c.MaxAge,
+	for name, d := range map[string]time.Duration{"AGENT_TIMEOUT": c.AgentTimeout, "ASK_TIMEOUT": c.AskTimeout,
+		"MAX_AGE":       c.MaxAge,
 		"POLL_INTERVAL": c.PollInterval, "IMPULSE_MAX_HOLD": c.ImpulseMaxHold} {
 		if err := config.CheckInterval(name, d); err != nil {
 			all = append(all, err)
@@ -86,7 +88,8 @@ func (c *Config) Validate() []error {
 	if c.AgentIdle < 0 {
 		problem("AGENT_IDLE: must not be negative")
 	}
-	if days := time.Duration(c.RetentionDays) * 24 * time.Hour; c.RetentionDays != 0 && (c.RetentionDays < 1 || days < c.MaxAge || c.RetentionDays > maxRetentionDays) {
+	if days := time.Duration(c.RetentionDays) * 24 * time.Hour; c.RetentionDays != 0 &&
+		(c.RetentionDays < 1 || days < c.MaxAge || c.RetentionDays > maxRetentionDays) {
 		problem("RETENTION_DAYS: must be 0, or from 1 to %d and not below MAX_AGE", maxRetentionDays)
 	}
 	if _, err := c.daemonURLs(); err != nil {
@@ -105,7 +108,8 @@ func (c *Config) daemonURLs() (map[string]string, error) {
 	for _, entry := range c.Daemons {
 		name, base, given := strings.Cut(entry, "=")
 		u, err := url.Parse(base)
-		if name == "" || strings.Contains(name, "/") || given && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		if name == "" || strings.Contains(name, "/") || given &&
+			(err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 			return nil, fmt.Errorf("DAEMONS: %q is neither name nor name=http://host:port/path", entry)
 		}
 		urls[name] = base

@@ -20,14 +20,17 @@ type ContextConfig struct {
 
 func (c ContextConfig) settings() contextobjects.Settings {
 	return contextobjects.Settings{Weights: c.ContextWeights, TTLs: contextobjects.TTLs{
-		Medium: c.ContextTTLMedium, Media: c.ContextTTLMedia, Short: c.ContextTTLShort, PollGrace: c.ContextPollGrace, Max: c.ContextTTLMax,
+		Medium: c.ContextTTLMedium, Media: c.ContextTTLMedia, Short: c.ContextTTLShort, PollGrace: c.ContextPollGrace,
+		Max: c.ContextTTLMax,
 	}}
 }
 
 // validate checks that objects end, and do not outlive the messages that they come from.
 func (c ContextConfig) validateContext(retention time.Duration) (all []error) {
-	for name, d := range map[string]time.Duration{"CONTEXT_TTL_MEDIUM": c.ContextTTLMedium, "CONTEXT_TTL_MEDIA": c.ContextTTLMedia,
-		"CONTEXT_TTL_SHORT": c.ContextTTLShort, "CONTEXT_POLL_GRACE": c.ContextPollGrace, "CONTEXT_TTL_MAX": c.ContextTTLMax} {
+	for name, d := range map[string]time.Duration{"CONTEXT_TTL_MEDIUM": c.ContextTTLMedium,
+		"CONTEXT_TTL_MEDIA": c.ContextTTLMedia,
+		"CONTEXT_TTL_SHORT": c.ContextTTLShort, "CONTEXT_POLL_GRACE": c.ContextPollGrace,
+		"CONTEXT_TTL_MAX": c.ContextTTLMax} {
 		if err := config.CheckInterval(name, d); err != nil {
 			all = append(all, err)
 		}

@@ -75,6 +75,7 @@ func (g *gated) promptAgain(ctx context.Context, turn int64) (string, error) {
 }
 
 func (c *Config) promptAgain(ctx context.Context, st store.Reader, turn int64) (string, error) {
-	reader := turncontext.Reader{Store: st, Operators: c.Operators, Location: time.Local, Names: c.names(), Files: groupfiles.InboxPaths}
+	reader := turncontext.Reader{Store: st, Operators: c.Operators, Location: time.Local, Names: c.names(),
+		Files: groupfiles.InboxPaths}
 	return reader.Again(ctx, turn, groupconfig.Config{AssistantName: c.AssistantName})
 }

@@ -26,7 +26,8 @@ func (g *gated) lead(loops ...func(context.Context) error) func(context.Context)
 	return func(ctx context.Context) error {
 		err := g.Leases.Hold(ctx, leadLease, func(holder *store.Process) {
 			if holder != nil {
-				g.Log.Info("another gated decides messages; this one runs agents", "process", holder.ID, "place", holder.Place)
+				g.Log.Info("another gated decides messages; this one runs agents", "process", holder.ID, "place",
+					holder.Place)
 			}
 		})
 		if err != nil {
@@ -41,8 +42,8 @@ func (g *gated) lead(loops ...func(context.Context) error) func(context.Context)
 	}
 }
 
-// forwardPokes makes each poke reach what decides messages, the agents and the reminders: a peer may have changed something for
-// each of them.
+// forwardPokes makes each poke reach what decides messages, the agents and the reminders: a peer may have changed
+// something for each of them.
 func (g *gated) forwardPokes(ctx context.Context) error {
 	if g.Leases == nil {
 		return nil

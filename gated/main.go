@@ -189,9 +189,11 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	g.agents = agents.New(agents.Config{
 		Defaults: g.defaults, Names: g.cfg.names(), Runtimes: g.runtimes, Environ: environ(),
 		Data: root, Groups: filepath.Join(root, "groups"), Logs: filepath.Join(root, "logs"), Users: g.users,
-		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now, Operators: g.cfg.Operators, AskTimeout: g.cfg.AskTimeout, WaitMark: g.cfg.WaitMark,
+		MaxAgents: g.cfg.MaxAgents, Attempts: g.cfg.TurnAttempts, Location: time.Local, Now: g.Now,
+		Operators: g.cfg.Operators, AskTimeout: g.cfg.AskTimeout, WaitMark: g.cfg.WaitMark,
 		Redact: hidden.String, Growing: hidden.Growing, Report: g.problems.ofAgents,
-		Peers: g.peers(), MediaQuota: g.cfg.MediaQuota, MediaDaily: g.cfg.MediaDaily, Tools: g.tools.access, ToolsURL: g.cfg.toolsURLs(g.tools.addr()),
+		Peers: g.peers(), MediaQuota: g.cfg.MediaQuota, MediaDaily: g.cfg.MediaDaily, Tools: g.tools.access,
+		ToolsURL: g.cfg.toolsURLs(g.tools.addr()),
 	}, g.Store, g.Log, g.Metrics)
 	if g.objects, err = contextobjects.Open(ctx, g.contextSettings(), g.Store, g.Now().UnixMilli()); err != nil {
 		return err
@@ -214,9 +216,11 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Now:   g.Now, Report: g.problems.ofMessages, Objects: g.objects,
 	}, g.Store, g.storedTurns(root, hidden.String), g.wakes(), g.Log, g.Metrics)
 	g.broadcasts = broadcasts.New(g.Store, homes, g.Log, g.Now)
-	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, MediaQuota: g.cfg.MediaQuota, Now: g.Now}, g.Store, g.Log, g.Metrics)
+	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, MediaQuota: g.cfg.MediaQuota,
+		Now: g.Now}, g.Store, g.Log, g.Metrics)
 	router := g.Router.With(httpx.Bearer(g.Secret))
-	api.API{Store: g.Store, Agents: g.agents, Context: g.promptAgain, Now: g.Now, Names: g.defaults.Agents.Names()}.Mount(router)
+	api.API{Store: g.Store, Agents: g.agents, Context: g.promptAgain, Now: g.Now,
+		Names: g.defaults.Agents.Names()}.Mount(router)
 	g.polls = &polls.Closer{Store: g.Store, Every: g.cfg.PollInterval, Now: g.Now, Log: g.Log, Objects: g.objects}
 	g.polls.Mount(router)
 	g.reminders.Mount(router)
@@ -226,8 +230,8 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 	return g.agents.Recover(ctx)
 }
 
-// daemons are clients of what routes name as daemon:NAME. A service at a URL is an operator's own: it need not know the secret,
-// so its answers are taken as they are, and used for nothing but the reply in the row's chat.
+// daemons are clients of what routes name as daemon:NAME. A service at a URL is an operator's own: it need not know the
+// secret, so its answers are taken as they are, and used for nothing but the reply in the row's chat.
 func (g *gated) daemons() (map[string]*httpx.Client, error) {
 	urls, err := g.cfg.daemonURLs()
 	clients := make(map[string]*httpx.Client, len(urls))
@@ -250,7 +254,8 @@ func (g *gated) newReminders(homes *chats.Chats) *reminders.Scheduler {
 
 func (g *gated) run(ctx context.Context) error {
 	notices := &lost.Notices{Store: g.Store, Log: g.Log, Now: g.Now}
-	decides := g.lead(g.gateway.Run, g.polls.Run, g.transcribe.Run, g.reminders.Run, g.reminders.Watch, g.broadcasts.Run, notices.Run, g.retention.Run, g.contextObjects)
+	decides := g.lead(g.gateway.Run, g.polls.Run, g.transcribe.Run, g.reminders.Run, g.reminders.Watch,
+		g.broadcasts.Run, notices.Run, g.retention.Run, g.contextObjects)
 	return g.Run(ctx, decides, g.agents.Run, g.forwardPokes, g.checkpoints, g.tryAgents, g.watchTools)
 }
 

@@ -30,8 +30,8 @@ import (
 // maxPrompts bounds how many prompts are made again: each is a call of the running gated.
 const maxPrompts = 200
 
-// redecide is "gated redecide", which `migrate rehearse` runs on a copy of the database: it decides again what is stored, and
-// prints as JSON how that compares. It changes nothing.
+// redecide is "gated redecide", which `migrate rehearse` runs on a copy of the database: it decides again what is
+// stored, and prints as JSON how that compares. It changes nothing.
 func redecide(ctx context.Context, args []string, out io.Writer) (err error) {
 	line := cli.Daemon{Name: "gated"}.Line("redecide [--days N] [--rows N] [--instance FOLDER]", out)
 	days := line.Int("days", 7, "how many days of messages")
@@ -55,7 +55,8 @@ func redecide(ctx context.Context, args []string, out io.Writer) (err error) {
 	now := time.Now()
 	since := now.AddDate(0, 0, -*days).UnixMilli()
 	all := migrations.Redecided{Settings: fmt.Sprintf("OPERATORS has %d senders, ASSISTANT_NAME is %s, MAX_AGE is %s, IMPULSE_THRESHOLD is %d, "+
-		"IMPULSE_MAX_HOLD is %s, the time zone is %s", len(cfg.Operators), cfg.AssistantName, cfg.MaxAge, cfg.ImpulseThreshold,
+		"IMPULSE_MAX_HOLD is %s, the time zone is %s", len(cfg.Operators), cfg.AssistantName, cfg.MaxAge,
+		cfg.ImpulseThreshold,
 		cfg.ImpulseMaxHold, reminders.LocalZone())}
 	for _, check := range []func() (migrations.Check, error){
 		func() (migrations.Check, error) { return cfg.redecideMessages(ctx, st.Reader, since, *rows) },
@@ -73,7 +74,8 @@ func redecide(ctx context.Context, args []string, out io.Writer) (err error) {
 	return json.NewEncoder(out).Encode(all)
 }
 
-func (c *Config) redecideMessages(ctx context.Context, st store.Reader, since int64, limit int) (check migrations.Check, err error) {
+func (c *Config) redecideMessages(ctx context.Context, st store.Reader, since int64, limit int) (check migrations.Check,
+	err error) {
 	routd, err := startResolver(ctx)
 	if err != nil {
 		return migrations.Check{What: "messages"}, err
@@ -148,9 +150,10 @@ func (r *resolver) close() error {
 	return nil
 }
 
-// comparePrompts compares prompts as this version makes them again with those of the gated that runs on the instance. Prompts
-// are not stored: that one shows what agents get before an upgrade.
-func (c *Config) comparePrompts(ctx context.Context, st store.Reader, instance string, since int64, limit int) (check migrations.Check, err error) {
+// comparePrompts compares prompts as this version makes them again with those of the gated that runs on the instance.
+// Prompts are not stored: that one shows what agents get before an upgrade.
+func (c *Config) comparePrompts(ctx context.Context, st store.Reader, instance string, since int64,
+	limit int) (check migrations.Check, err error) {
 	check.What = "prompts"
 	turns, err := st.Turns(ctx, store.TurnList{Limit: limit})
 	if err != nil {
@@ -173,7 +176,8 @@ func (c *Config) comparePrompts(ctx context.Context, st store.Reader, instance s
 	return check, nil
 }
 
-func (c *Config) comparePrompt(ctx context.Context, st store.Reader, running *httpx.Client, turn int64, check *migrations.Check) error {
+func (c *Config) comparePrompt(ctx context.Context, st store.Reader, running *httpx.Client, turn int64,
+	check *migrations.Check) error {
 	var before struct{ Prompt string }
 	err := running.Do(ctx, http.MethodGet, fmt.Sprintf("/v1/turns/%d/context", turn), nil, &before)
 	switch {

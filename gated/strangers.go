@@ -19,8 +19,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// warnOfGroups names the groups that strangers can reach and whose agents nothing confines, and those whose agents cannot run. It
-// reads the database itself, so that gated need not run.
+// warnOfGroups names the groups that strangers can reach and whose agents nothing confines, and those whose agents
+// cannot run. It reads the database itself, so that gated need not run.
 func warnOfGroups(ctx context.Context, cfg Config, defaults groupconfig.Config, out io.Writer) (err error) {
 	if _, err := os.Stat(cfg.DBPath()); cfg.DB == "" && errors.Is(err, os.ErrNotExist) {
 		return nil // not migrated yet
@@ -47,7 +47,8 @@ func warnOfGroups(ctx context.Context, cfg Config, defaults groupconfig.Config, 
 }
 
 // warnOfTranscribers names the groups whose command for transcripts cannot be run, such as that of a missing program.
-func warnOfTranscribers(ctx context.Context, cfg Config, groups []msg.Group, defaults groupconfig.Config, out io.Writer) error {
+func warnOfTranscribers(ctx context.Context, cfg Config, groups []msg.Group, defaults groupconfig.Config,
+	out io.Writer) error {
 	root, rootErr := filepath.Abs(cfg.Data)
 	runtimes, err := cfg.runtimes(root, forward(string(cfg.MCPAddr)), environ())
 	users, usersErr := cfg.users(root, slog.New(slog.DiscardHandler))
@@ -60,7 +61,8 @@ func warnOfTranscribers(ctx context.Context, cfg Config, groups []msg.Group, def
 			continue
 		}
 		c = c.Over(defaults)
-		spec := runtime.Spec{User: users.Example(), Command: c.Transcribe, Image: c.Agent.Image, Env: runtime.Environ(environ(), nil)}
+		spec := runtime.Spec{User: users.Example(), Command: c.Transcribe, Image: c.Agent.Image,
+			Env: runtime.Environ(environ(), nil)}
 		checking, cancel := context.WithTimeout(ctx, checkWait)
 		err = runtimes[c.Agent.Runtime].Check(checking, spec)
 		cancel()
@@ -83,7 +85,8 @@ func unknownAgents(groups []msg.Group, defaults groupconfig.Config) (lines []str
 			continue // routd check says so
 		}
 		if err := defaults.Agents.Check(c.Agent.Name); err != nil {
-			lines = append(lines, fmt.Sprintf("group %s cannot answer: %v; switch it by /agent in its chat or by `routd groups set %[1]s --agent NAME`", g.Folder, err))
+			lines = append(lines,
+				fmt.Sprintf("group %s cannot answer: %v; switch it by /agent in its chat or by `routd groups set %[1]s --agent NAME`", g.Folder, err))
 		}
 	}
 	return lines

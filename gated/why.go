@@ -45,7 +45,8 @@ func explain(ctx context.Context, args []string, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, st.Close()) }()
 	if *chat != "" {
 		if id, _, err = st.LastUser(ctx, *chat); err == nil && id == 0 {
-			err = fmt.Errorf("no message of a user in chat %q: write /chatid there, which answers with its address", *chat)
+			err = fmt.Errorf("no message of a user in chat %q: write /chatid there, which answers with its address",
+				*chat)
 		}
 	}
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 //go:embed postgres/*.sql
 var postgresFiles embed.FS
 
-// PostgresFS holds the SQL files for a Postgres server. The first one makes the schema of the version that it is numbered
-// with: there is no older one for Postgres.
+// PostgresFS holds the SQL files for a Postgres server. The first one makes the schema of the version that it is
+// numbered with: there is no older one for Postgres.
 func PostgresFS() fs.ReadFileFS {
 	files, _ := fs.Sub(postgresFiles, "postgres") // fails only for an invalid name
 	return files.(fs.ReadFileFS)
 }
 
-// Postgres returns the steps up for a Postgres server in order. Tests create their databases from it; cmd/migrate creates all
-// others.
+// Postgres returns the steps up for a Postgres server in order. Tests create their databases from it; cmd/migrate
+// creates all others.
 func Postgres() ([]Migration, error) { return up(PostgresFS()) }
 
 // ErrServer means that the store cannot use a database of a Postgres server; the error says what to do.
@@ -46,7 +46,8 @@ func CheckServer(ctx context.Context, db *sql.DB) error {
 func CheckVersion(encoding string, version int) error {
 	switch {
 	case version < minServer:
-		return fmt.Errorf("%w: it is Postgres %d, version %d or later is needed", ErrServer, version/10000, minServer/10000)
+		return fmt.Errorf("%w: it is Postgres %d, version %d or later is needed", ErrServer, version/10000,
+			minServer/10000)
 	case encoding != "UTF8":
 		return fmt.Errorf("%w: the database's encoding is %s: make one by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", ErrServer, encoding)
 	}

@@ -32,7 +32,8 @@ func (c *Config) Validate() []error {
 	if c.TTL < minTTL {
 		errs = append(errs, errors.New("REQUEST_TTL: must be at least 24h"))
 	}
-	for name, n := range map[string]int{"REQUESTS_PER_SENDER": c.MaxPerSender, "REQUESTS_PER_HOUR": c.MaxPerHour, "REQUESTS_PENDING": c.MaxPending} {
+	for name, n := range map[string]int{"REQUESTS_PER_SENDER": c.MaxPerSender, "REQUESTS_PER_HOUR": c.MaxPerHour,
+		"REQUESTS_PENDING": c.MaxPending} {
 		if n < 1 || n > 10_000 {
 			errs = append(errs, errors.New(name+": must be from 1 to 10000"))
 		}

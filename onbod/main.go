@@ -67,9 +67,11 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*onbod, error) {
 	routd := p.Client("routd", cfg.RoutdURL)
 	p.Stop.Add("routd client", func(context.Context) error { routd.HTTP.CloseIdleConnections(); return nil })
 	o := onboarding.New(onboarding.Config{
-		Operators: cfg.Operators, TTL: cfg.TTL, MaxPerSender: cfg.MaxPerSender, MaxPerHour: cfg.MaxPerHour, MaxPending: cfg.MaxPending,
-		Groups: cfg.GroupsDir(), Now: p.Now,
-	}, p.Store, onboarding.RoutdClient{Client: routd}, p.Log, p.Metrics, func(notes ...string) { p.Ready.Note("requests", notes...) })
+		Operators: cfg.Operators, TTL: cfg.TTL, MaxPerSender: cfg.MaxPerSender, MaxPerHour: cfg.MaxPerHour,
+		MaxPending: cfg.MaxPending,
+		Groups:     cfg.GroupsDir(), Now: p.Now,
+	}, p.Store, onboarding.RoutdClient{Client: routd}, p.Log, p.Metrics,
+		func(notes ...string) { p.Ready.Note("requests", notes...) })
 	a := api.API{Onboarding: o, Store: p.Store, TTL: cfg.TTL}
 	a.Mount(p.Router.With(httpx.Bearer(p.Secret)))
 	p.Heartbeat.Report(daemon.Connected, "")

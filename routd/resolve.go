@@ -11,8 +11,9 @@ import (
 	"arizuko/routd/internal/routing"
 )
 
-// resolve is "routd resolve": it answers questions about rows that were decided before, one in a line of JSON, by the stored
-// routes and groups. It reads the database itself, so that routd need not run, and changes nothing: `gated redecide` asks it.
+// resolve is "routd resolve": it answers questions about rows that were decided before, one in a line of JSON, by the
+// stored routes and groups. It reads the database itself, so that routd need not run, and changes nothing: `gated
+// redecide` asks it.
 func resolve(in io.Reader) cli.Func {
 	return func(ctx context.Context, args []string, out io.Writer) error {
 		if _, err := (cli.Daemon{Name: "routd"}).Line("resolve < QUESTIONS", out).Read(args, 0); err != nil {

@@ -26,7 +26,8 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "connects as: @%s (%s) in %s\n", me.User, me.UserID, me.Team)
 	if me.BotID == "" {
-		return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("SLACK_BOT_TOKEN is a user token; the bot's begins with xoxb-")}
+		return &daemon.ExitError{Code: daemon.ExitRefused,
+			Err: errors.New("SLACK_BOT_TOKEN is a user token; the bot's begins with xoxb-")}
 	}
 	if strings.HasPrefix(cfg.BotToken, "xoxe") {
 		fmt.Fprintln(out, "SLACK_BOT_TOKEN expires within 12 hours, since Token Rotation is on, which cannot be undone: make an app without it")
@@ -36,7 +37,8 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	case err != nil:
 		fmt.Fprintf(out, "cannot tell which channels it is in: %v\n", slackapi.Explain(err))
 	case !invited:
-		fmt.Fprintf(out, "it is in no channel: write /invite @%s in one; until then only direct messages reach it\n", me.User)
+		fmt.Fprintf(out, "it is in no channel: write /invite @%s in one; until then only direct messages reach it\n",
+			me.User)
 	}
 	fmt.Fprint(out, settingsHint)
 	if !cfg.socketMode() {
@@ -49,8 +51,8 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	return missing(lacking)
 }
 
-// checkSocket opens a connection of Socket Mode, and looks for other programs that have one. While slakd runs itself, it
-// only asks where to: Slack would send events on the new one.
+// checkSocket opens a connection of Socket Mode, and looks for other programs that have one. While slakd runs itself,
+// it only asks where to: Slack would send events on the new one.
 func checkSocket(ctx context.Context, api *slackapi.Client, cfg Config, out io.Writer) error {
 	_, address, err := api.StartSocketModeContext(ctx)
 	switch {
@@ -64,7 +66,8 @@ func checkSocket(ctx context.Context, api *slackapi.Client, cfg Config, out io.W
 		return fmt.Errorf("%s answers, but Socket Mode does not: %w: look at SLACK_API_URL, and at proxies and firewalls between", cfg.APIURL, err)
 	}
 	if open > 1 {
-		fmt.Fprintf(out, "%s (Slack counts a slakd that was killed for half a minute longer)\n", events.Competitors(open-1))
+		fmt.Fprintf(out, "%s (Slack counts a slakd that was killed for half a minute longer)\n",
+			events.Competitors(open-1))
 	}
 	return nil
 }

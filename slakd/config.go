@@ -45,7 +45,8 @@ func (c *Config) Validate() []error {
 	if !strings.HasSuffix(string(c.APIURL), "/api") {
 		errs = append(errs, errors.New("SLACK_API_URL: must end with /api/, as in https://slack.com/api/"))
 	}
-	for variable, token := range map[string]string{"SLACK_BOT_TOKEN": c.BotToken, "SLACK_APP_TOKEN": c.AppToken, "SLACK_SIGNING_SECRET": c.SigningSecret} {
+	for variable, token := range map[string]string{"SLACK_BOT_TOKEN": c.BotToken, "SLACK_APP_TOKEN": c.AppToken,
+		"SLACK_SIGNING_SECRET": c.SigningSecret} {
 		errs = append(errs, adapter.TokenProblem(variable, token))
 	}
 	return errs

@@ -25,13 +25,15 @@ func program() adapter.Program[Config] {
 }
 
 // build makes the adapter, for a Slack of that patience.
-func build(patience time.Duration) func(Config, *daemon.Process, adapter.Identity) (adapter.Platform, adapter.Listener) {
+func build(patience time.Duration) func(Config, *daemon.Process, adapter.Identity) (adapter.Platform,
+	adapter.Listener) {
 	return func(cfg Config, p *daemon.Process, as adapter.Identity) (adapter.Platform, adapter.Listener) {
 		api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, adapter.NewCallClient())
 		listening := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, adapter.NewListenClient())
 		sender := &outbound.Sender{API: api, Identity: as, Data: cfg.Data, Store: p.Store, Log: p.Log}
 		o := events.Options{
-			API: listening, Store: p.Store, Identity: as, RemoveStaleMarks: sender.RemoveStaleMarks, Now: p.Now, Patience: patience,
+			API: listening, Store: p.Store, Identity: as, RemoveStaleMarks: sender.RemoveStaleMarks, Now: p.Now,
+			Patience: patience,
 			UserApps: cfg.UserApps,
 		}
 		if !cfg.socketMode() {

@@ -65,7 +65,8 @@ func refusal(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	return fmt.Errorf("%w: look at TELEGRAM_BOT_TOKEN, and whether the server at TELEGRAM_API_URL is a current Bot API", err)
+	return fmt.Errorf("%w: look at TELEGRAM_BOT_TOKEN, and whether the server at TELEGRAM_API_URL is a current Bot API",
+		err)
 }
 
 // checkWebhook looks for a webhook, which receives the updates in place of teled.
@@ -96,7 +97,8 @@ func checkRival(ctx context.Context, api *telegramapi.Client, cfg Config, out io
 	}
 	ctx, cancel := context.WithTimeout(ctx, rivalTimeout+adapter.ConnectTimeout)
 	defer cancel()
-	err := api.Call(ctx, "getUpdates", telegramapi.Params{"limit": int64(1), "timeout": int64(rivalTimeout / time.Second)}, nil)
+	err := api.Call(ctx, "getUpdates", telegramapi.Params{"limit": int64(1),
+		"timeout": int64(rivalTimeout / time.Second)}, nil)
 	if err != nil {
 		return telegramapi.ConnectionError(err)
 	}

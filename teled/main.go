@@ -25,6 +25,7 @@ func build(cfg Config, p *daemon.Process, as adapter.Identity) (adapter.Platform
 	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewCallClient())
 	listening := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewListenClient())
 	self := &bot.Bot{API: api, Store: p.Store, Daemon: as.Daemon, Log: p.Log, Now: p.Now}
-	return &outbound.Sender{API: api, Bot: self, Identity: as, Data: cfg.Data, Store: p.Store, Now: p.Now, Log: p.Log, Local: cfg.Local},
+	return &outbound.Sender{API: api, Bot: self, Identity: as, Data: cfg.Data, Store: p.Store, Now: p.Now, Log: p.Log,
+			Local: cfg.Local},
 		&events.Listener{API: listening, Bot: self, Store: p.Store, Local: cfg.Local}
 }

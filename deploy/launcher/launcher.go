@@ -121,7 +121,8 @@ func (l *launcher) awaitAddresses(ctx context.Context, start []service) error {
 			select {
 			case <-time.After(pollInterval):
 			case <-timeout.Done():
-				return &daemon.ExitError{Code: daemon.ExitBusy, Err: fmt.Errorf("another process listens on %s, the address of %s", s.ready, s.name)}
+				return &daemon.ExitError{Code: daemon.ExitBusy,
+					Err: fmt.Errorf("another process listens on %s, the address of %s", s.ready, s.name)}
 			}
 		}
 	}

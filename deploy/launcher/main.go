@@ -34,7 +34,8 @@ func main() {
 	}
 	program := daemon.Program{Name: "launcher", Serve: func(ctx context.Context) error {
 		if len(args) > 1 || len(args) == 1 && args[0] != "run" {
-			return &daemon.ExitError{Code: daemon.ExitRefused, Err: errors.New("takes no arguments but run, --help and --version, only the environment")}
+			return &daemon.ExitError{Code: daemon.ExitRefused,
+				Err: errors.New("takes no arguments but run, --help and --version, only the environment")}
 		}
 		return serve(ctx)
 	}}

@@ -36,7 +36,8 @@ func (l *launcher) announce(ctx context.Context, start []service) error {
 	}
 	l.ready.Store(true)
 	fmt.Fprintf(l.out, "arizuko ready: %s\n", link)
-	l.console.printf("to restart one daemon, such as gated: kill $(cut -d' ' -f1 %s)", filepath.Join(l.cfg.RunDir(), "gated.lock"))
+	l.console.printf("to restart one daemon, such as gated: kill $(cut -d' ' -f1 %s)",
+		filepath.Join(l.cfg.RunDir(), "gated.lock"))
 	return nil
 }
 

@@ -78,9 +78,11 @@ func choose(all []service, bin string, isSet func(string) bool) (start []service
 		case missing == nil:
 			start = append(start, s)
 		case s.essential():
-			return nil, nil, &daemon.ExitError{Code: daemon.ExitFailure, Err: fmt.Errorf("no program at %s: build it first", path)}
+			return nil, nil, &daemon.ExitError{Code: daemon.ExitFailure,
+				Err: fmt.Errorf("no program at %s: build it first", path)}
 		case s.needs != nil:
-			skipped = append(skipped, fmt.Sprintf("%s: not started, %s is set but there is no program at %s", s.name, s.needs[0], path))
+			skipped = append(skipped, fmt.Sprintf("%s: not started, %s is set but there is no program at %s", s.name,
+				s.needs[0], path))
 		}
 	}
 	return start, skipped, nil

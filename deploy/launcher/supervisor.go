@@ -51,10 +51,12 @@ func (s *supervisor) run(ctx context.Context) {
 		next, delay := past.after(end.code, time.Since(began), s.essential() && !s.l.ready.Load())
 		switch next {
 		case failAll:
-			s.fail(&daemon.ExitError{Code: launcherExitCode(end.code), Err: fmt.Errorf("%s %s (attempt %d)", s.name, end, past.exits)})
+			s.fail(&daemon.ExitError{Code: launcherExitCode(end.code),
+				Err: fmt.Errorf("%s %s (attempt %d)", s.name, end, past.exits)})
 			return
 		case leaveStopped:
-			s.l.console.printf("%s: ended with %s: invalid configuration or incompatible database, not restarted", s.name, end.how)
+			s.l.console.printf("%s: ended with %s: invalid configuration or incompatible database, not restarted",
+				s.name, end.how)
 			return
 		}
 		s.l.console.printf("%s: ended with %s, restarting in %s", s.name, end.how, delay.Round(time.Millisecond))

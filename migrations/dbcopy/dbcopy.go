@@ -1,9 +1,9 @@
-// Package dbcopy copies all rows of an instance from its database file to a database of a Postgres server, or back, and proves that
-// they have arrived.
+// Package dbcopy copies all rows of an instance from its database file to a database of a Postgres server, or back, and
+// proves that they have arrived.
 //
-// A copy is one transaction of the source and one of the target. Both have read all rows before either is committed, and first
-// the source's is, which marks it as moved. So a process that is killed leaves a target without rows, or a whole one, and a
-// source that either is as it was or says that it must not be used: the same call completes the copy.
+// A copy is one transaction of the source and one of the target. Both have read all rows before either is committed,
+// and first the source's is, which marks it as moved. So a process that is killed leaves a target without rows, or a
+// whole one, and a source that either is as it was or says that it must not be used: the same call completes the copy.
 package dbcopy
 
 import (
@@ -142,18 +142,20 @@ func (o Options) mark(ctx context.Context, from source, target string) error {
 	return from.mark(ctx, target+markTime+now().UTC().Format(time.RFC3339))
 }
 
-// requireCurrent returns an ErrRefused if the rows of a source are old: they were copied to another database than this one.
+// requireCurrent returns an ErrRefused if the rows of a source are old: they were copied to another database than this
+// one.
 func requireCurrent(ctx context.Context, from source, target string) error {
 	moved, err := from.moved(ctx)
 	if err == nil && moved != "" && !strings.HasPrefix(moved, target+markTime) {
-		err = refuse("the source was copied to %s, its rows may be old: copy from there, or run `migrate reopen` first", moved)
+		err = refuse("the source was copied to %s, its rows may be old: copy from there, or run `migrate reopen` first",
+			moved)
 	}
 	return err
 }
 
-// ToServer copies a database file to a server's database, which has no rows, and no tables or those of this schema. No process
-// of the instance may run: the caller has their locks. It returns an ErrRefused, an ErrRunning, or an error after which the same call
-// completes the copy.
+// ToServer copies a database file to a server's database, which has no rows, and no tables or those of this schema. No
+// process of the instance may run: the caller has their locks. It returns an ErrRefused, an ErrRunning, or an error
+// after which the same call completes the copy.
 func ToServer(ctx context.Context, path, url string, o Options) (r Result, err error) {
 	from, err := openFile(ctx, path)
 	if err != nil {
@@ -206,7 +208,8 @@ func ToServer(ctx context.Context, path, url string, o Options) (r Result, err e
 	return r, o.at(Committed)
 }
 
-// ToFile copies a server's database to a file, which must not exist, have no rows, or be marked as moved. Otherwise it is ToServer.
+// ToFile copies a server's database to a file, which must not exist, have no rows, or be marked as moved. Otherwise it
+// is ToServer.
 func ToFile(ctx context.Context, url, path string, o Options) (r Result, err error) {
 	old, err := examineOld(ctx, path)
 	if err != nil {
@@ -338,7 +341,8 @@ func (o Options) transfer(ctx context.Context, from database, to target, tables 
 	return r, o.at(Verified)
 }
 
-func (o Options) loadTable(ctx context.Context, from database, to target, t table) (done Table, cleaned int64, err error) {
+func (o Options) loadTable(ctx context.Context, from database, to target, t table) (done Table, cleaned int64,
+	err error) {
 	all, err := o.open(ctx, from, t, Copying)
 	if err != nil {
 		return done, 0, err
@@ -392,8 +396,10 @@ func (o Options) open(ctx context.Context, db database, t table, step Step) (*su
 	return &summedRows{rows: all, report: report, Progress: Progress{Step: step, Table: t.name, Total: total}}, nil
 }
 
-// compare is for a target that has rows: they may be those of this copy, whose end was not seen. Then it marks the source.
-func (o Options) compare(ctx context.Context, from source, to database, tables []table, target string) (r Result, err error) {
+// compare is for a target that has rows: they may be those of this copy, whose end was not seen. Then it marks the
+// source.
+func (o Options) compare(ctx context.Context, from source, to database, tables []table, target string) (r Result,
+	err error) {
 	for _, t := range tables {
 		want, cleaned, err := o.summarize(ctx, from, t)
 		if err != nil {
@@ -426,8 +432,8 @@ func (o Options) compareFile(ctx context.Context, from *server, path string) (r 
 	return o.compare(ctx, from, to, tables, hostPath(path))
 }
 
-// Reopen removes the mark of a copy: daemons use the database again, without what was stored in the other one since. It returns
-// what the mark said, "" if there was none.
+// Reopen removes the mark of a copy: daemons use the database again, without what was stored in the other one since. It
+// returns what the mark said, "" if there was none.
 func Reopen(ctx context.Context, database string) (moved string, err error) {
 	if IsServer(database) {
 		s, err := openServer(ctx, database)

@@ -46,7 +46,8 @@ func openFile(ctx context.Context, path string) (*file, error) {
 }
 
 func connectFile(ctx context.Context, path string, options url.Values) (*file, error) {
-	db, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: options.Encode()}).String())
+	db, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path),
+		RawQuery: options.Encode()}).String())
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,8 @@ func requireSchema(name string, version int, dirty bool) error {
 	case version < want:
 		return refuse("%s has schema %d and this program copies schema %d: run `migrate up` first", name, version, want)
 	case version > want:
-		return refuse("%s has schema %d and this program copies schema %d: use the version of migrate that migrated it", name, version, want)
+		return refuse("%s has schema %d and this program copies schema %d: use the version of migrate that migrated it",
+			name, version, want)
 	}
 	return nil
 }
@@ -151,7 +153,8 @@ type fileRows struct {
 
 func (f *file) read(ctx context.Context, t table) (rows, error) {
 	// The driver starts a goroutine for each row with a context that may end: summedRows looks at it now and then.
-	found, err := f.conn.QueryContext(context.WithoutCancel(ctx), t.selection()) //nolint:rowserrcheck // callers do, by rows.Err
+	found, err := f.conn.QueryContext(context.WithoutCancel(ctx),
+		t.selection()) //nolint:rowserrcheck // callers do, by rows.Err
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +175,8 @@ func (f *file) count(ctx context.Context, t table) (n int64, err error) {
 }
 
 func (f *file) lastID(ctx context.Context, t table) (id int64, err error) {
-	err = f.conn.QueryRowContext(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)`, t.name).Scan(&id)
+	err = f.conn.QueryRowContext(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = ?), 0)`,
+		t.name).Scan(&id)
 	return id, err
 }
 
@@ -188,8 +192,9 @@ func makeFile(ctx context.Context, path string) (*file, error) {
 	}
 	// Without a journal: finish writes everything to the disk, and until then the file is worth nothing.
 	f, err := connectFile(ctx, path, url.Values{
-		"mode": {"rw"}, "_journal_mode": {"OFF"}, "_synchronous": {"OFF"}, "_locking_mode": {"EXCLUSIVE"}, "_foreign_keys": {"off"},
-		"_cache_size": {"-65536"},
+		"mode": {"rw"}, "_journal_mode": {"OFF"}, "_synchronous": {"OFF"}, "_locking_mode": {"EXCLUSIVE"},
+		"_foreign_keys": {"off"},
+		"_cache_size":   {"-65536"},
 	})
 	if err != nil {
 		return nil, err
@@ -214,7 +219,8 @@ func makeFile(ctx context.Context, path string) (*file, error) {
 
 // prepare drops indexes and triggers, and the rows that the schema comes with.
 func (f *file) prepare(ctx context.Context) error {
-	found, err := f.conn.QueryContext(ctx, `SELECT type, name, sql FROM sqlite_schema WHERE type IN ('index', 'trigger') AND sql IS NOT NULL`)
+	found, err := f.conn.QueryContext(ctx,
+		`SELECT type, name, sql FROM sqlite_schema WHERE type IN ('index', 'trigger') AND sql IS NOT NULL`)
 	if err != nil {
 		return err
 	}
@@ -243,7 +249,8 @@ func (f *file) run(ctx context.Context, statements ...string) error {
 }
 
 func (f *file) load(ctx context.Context, t table, all rows) error {
-	insert, err := f.conn.PrepareContext(ctx, "INSERT INTO "+quote(t.name)+" ("+t.list()+") VALUES (?"+strings.Repeat(", ?", len(t.columns)-1)+")")
+	insert, err := f.conn.PrepareContext(ctx, "INSERT INTO "+quote(t.name)+" ("+t.list()+") VALUES (?"+
+		strings.Repeat(", ?", len(t.columns)-1)+")")
 	if err != nil {
 		return err
 	}
@@ -282,7 +289,8 @@ func (f *file) complete(ctx context.Context, progress func(done, total int) erro
 		return err
 	}
 	var child, parent string
-	err := f.conn.QueryRowContext(ctx, `SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1`).Scan(&child, &parent)
+	err := f.conn.QueryRowContext(ctx, `SELECT "table", parent FROM pragma_foreign_key_check LIMIT 1`).Scan(&child,
+		&parent)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}

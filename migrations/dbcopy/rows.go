@@ -55,9 +55,10 @@ var copiedRows = map[string]string{
 	"processes": "1 = 0",                    // those that work on a server; their ids go on, since runs have them
 }
 
-// The other tables that belong to a database: what the schema has, the full-text index, which dashd makes again, and what
-// processes do.
-var notCopied = []string{"schema_migrations", "schema_floor", "search_state", "search_deleted", "message_search", "leases"}
+// The other tables that belong to a database: what the schema has, the full-text index, which dashd makes again, and
+// what processes do.
+var notCopied = []string{"schema_migrations", "schema_floor", "search_state", "search_deleted", "message_search",
+	"leases"}
 
 // rows are rows of a table: int64, float64, string or nil for each column. pgx.Rows are some.
 type rows interface {
@@ -103,8 +104,8 @@ func (r *summedRows) Values() ([]any, error) {
 
 func (r *summedRows) table() Table { return Table{Name: r.Table, Rows: r.Rows, Sum: r.sum.String()} }
 
-// sum is the sum of the SHA-256 of all rows, each as four numbers: the same in any order, another one if a row is missing, is
-// there twice or differs.
+// sum is the sum of the SHA-256 of all rows, each as four numbers: the same in any order, another one if a row is
+// missing, is there twice or differs.
 type sum struct {
 	numbers [4]uint64
 	buf     []byte

@@ -108,11 +108,13 @@ func (s *server) begin(ctx context.Context) error {
 	}
 	_, err := s.conn.Exec(ctx, `SET lock_timeout = `+strconv.FormatInt(lockWait.Milliseconds(), 10))
 	if err == nil {
-		_, err = s.conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext('arizuko.write'))`) // the lock of the store's writers
+		// the lock of the store's writers
+		_, err = s.conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext('arizuko.write'))`)
 	}
 	var answer *pgconn.PgError
 	if errors.As(err, &answer) && answer.Code == lockNotAvailable {
-		return fmt.Errorf("%w: another process writes to %s, or a copy that was ended is rolled back: run it again", ErrRunning, s.name)
+		return fmt.Errorf("%w: another process writes to %s, or a copy that was ended is rolled back: run it again",
+			ErrRunning, s.name)
 	}
 	if err != nil {
 		return err
@@ -149,20 +151,24 @@ func (s *server) requireIdle(ctx context.Context) error {
 		}
 	}
 	if processes != nil {
-		return fmt.Errorf("%w: on %s run %s: stop them; those that were killed count for 12 s more", ErrRunning, s.name, *processes)
+		return fmt.Errorf("%w: on %s run %s: stop them; those that were killed count for 12 s more", ErrRunning, s.name,
+			*processes)
 	}
 	var connections int
-	err := s.conn.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1
+	err := s.conn.QueryRow(ctx,
+		`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1
 		AND pid <> pg_backend_pid()`, daemonName).Scan(&connections)
 	if err == nil && connections > 0 {
-		err = fmt.Errorf("%w: %s has %d connections of daemons or their commands: stop them all, on all machines", ErrRunning, s.name, connections)
+		err = fmt.Errorf("%w: %s has %d connections of daemons or their commands: stop them all, on all machines",
+			ErrRunning, s.name, connections)
 	}
 	return err
 }
 
 // has reports whether there is a table.
 func (s *server) has(ctx context.Context, table string) (exists bool, err error) {
-	err = s.conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+	err = s.conn.QueryRow(ctx,
+		`SELECT EXISTS (SELECT 1 FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
 		AND relname = $1)`, table).Scan(&exists)
 	return exists, err
 }
@@ -228,19 +234,23 @@ func (s *server) count(ctx context.Context, t table) (n int64, err error) {
 
 func (s *server) lastID(ctx context.Context, t table) (id int64, err error) {
 	sequence := ""
-	if err := s.conn.QueryRow(ctx, `SELECT pg_get_serial_sequence($1, 'id')`, quote(t.name)).Scan(&sequence); err != nil {
+	if err := s.conn.QueryRow(ctx, `SELECT pg_get_serial_sequence($1, 'id')`,
+		quote(t.name)).Scan(&sequence); err != nil {
 		return 0, err
 	}
-	err = s.conn.QueryRow(ctx, `SELECT greatest(q.last_value - CASE WHEN q.is_called THEN 0 ELSE 1 END, (SELECT max(id) FROM `+quote(t.name)+`), 0)
+	err = s.conn.QueryRow(ctx,
+		`SELECT greatest(q.last_value - CASE WHEN q.is_called THEN 0 ELSE 1 END, (SELECT max(id) FROM `+quote(t.name)+
+			`), 0)
 		FROM `+sequence+` q`).Scan(&id)
 	return id, err
 }
 
-// prepare makes the schema unless it is there, drops indexes, references and the rows that the schema comes with, and disables
-// triggers. It does nothing if there are other rows.
+// prepare makes the schema unless it is there, drops indexes, references and the rows that the schema comes with, and
+// disables triggers. It does nothing if there are other rows.
 func (s *server) prepare(ctx context.Context, tables []table) (hasRows bool, err error) {
 	var others int
-	if err := s.conn.QueryRow(ctx, `SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm') AND relnamespace = current_schema()::regnamespace`).
+	if err := s.conn.QueryRow(ctx,
+		`SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'm') AND relnamespace = current_schema()::regnamespace`).
 		Scan(&others); err != nil {
 		return false, err
 	}
@@ -295,7 +305,8 @@ func (s *server) hasRows(ctx context.Context, tables []table) (found bool, err e
 		if t.name == "counters" || found {
 			continue
 		}
-		if err := s.conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM "+quote(t.name)+t.condition()+")").Scan(&found); err != nil {
+		if err := s.conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM "+quote(t.name)+t.condition()+
+			")").Scan(&found); err != nil {
 			return false, err
 		}
 	}
@@ -306,7 +317,8 @@ func (s *server) hasRows(ctx context.Context, tables []table) (found bool, err e
 func (s *server) unload(ctx context.Context, tables []table) error {
 	drop := []string{"DELETE FROM counters"}
 	// References first: an index may be of use to one.
-	found, err := s.conn.Query(ctx, `SELECT 'ALTER TABLE ' || conrelid::regclass || ' DROP CONSTRAINT ' || quote_ident(conname),
+	found, err := s.conn.Query(ctx,
+		`SELECT 'ALTER TABLE ' || conrelid::regclass || ' DROP CONSTRAINT ' || quote_ident(conname),
 			'ALTER TABLE ' || conrelid::regclass || ' ADD CONSTRAINT ' || quote_ident(conname) || ' ' || pg_get_constraintdef(oid)
 		FROM pg_constraint WHERE contype = 'f' AND connamespace = current_schema()::regnamespace
 		UNION ALL SELECT 'DROP INDEX ' || i.indexrelid::regclass, pg_get_indexdef(i.indexrelid)

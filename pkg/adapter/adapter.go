@@ -125,8 +125,10 @@ func New(p Platform, o Options) *Shell {
 	previewer, previews := p.(Previewer)
 	admission := newAdmission(o.Listener != nil, o.Log)
 	s := &Shell{
-		Options: o, platform: p, counters: newCounters(&o, fetches, previews), previewer: previewer, previewNews: make(chan struct{}, 1),
-		pacer: newPacer(o.Pace, o.Now), admission: admission, reads: store.NewOutage(o.Log, "read"), writes: store.NewOutage(o.Log, "write"),
+		Options: o, platform: p, counters: newCounters(&o, fetches, previews), previewer: previewer,
+		previewNews: make(chan struct{}, 1),
+		pacer:       newPacer(o.Pace, o.Now), admission: admission, reads: store.NewOutage(o.Log, "read"),
+		writes: store.NewOutage(o.Log, "write"),
 	}
 	if o.Listener != nil {
 		o.Metrics.MustRegister(unanswered(admission), competingGauge(&s.competing))

@@ -100,7 +100,8 @@ func (d *delivery) ask(ctx context.Context, f Finder, part Part) (id string, err
 // recoverPanic, deferred, turns a panic in a platform's code into an error.
 func (s *Shell) recoverPanic(doing string, err *error, where ...any) {
 	if cause := recover(); cause != nil {
-		s.Log.Error("panic in platform adapter", append(where, "step", doing, "panic", cause, "stack", string(debug.Stack()))...)
+		s.Log.Error("panic in platform adapter", append(where, "step", doing, "panic", cause, "stack",
+			string(debug.Stack()))...)
 		*err = fmt.Errorf("panic while %s: %v", doing, cause)
 	}
 }

@@ -97,7 +97,8 @@ func (c Classes) Classify(err error, refused *Refusal) *Failure {
 func (c Classes) of(r *Refusal) msg.ErrorClass {
 	if r.Foreign && r.Status < http.StatusInternalServerError {
 		switch r.Status {
-		case http.StatusTooManyRequests, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong,
+		case http.StatusTooManyRequests, http.StatusBadRequest, http.StatusRequestEntityTooLarge,
+			http.StatusRequestURITooLong,
 			http.StatusUnsupportedMediaType, http.StatusRequestHeaderFieldsTooLarge:
 		default:
 			return msg.Transient // it is about this machine or its way to the API, not about the call

@@ -13,9 +13,9 @@ type competing struct {
 	words  string
 }
 
-// Compete records that other programs receive the account's events, 0 for none, as far as the platform shows it. The words
-// say what they are and what an operator is to do. The daemon stays connected:
-// they stand in its row of daemons from the next Connected on, in the notes of /readyz, and once in the log.
+// Compete records that other programs receive the account's events, 0 for none, as far as the platform shows it. The
+// words say what they are and what an operator is to do. The daemon stays connected: they stand in its row of daemons
+// from the next Connected on, in the notes of /readyz, and once in the log.
 func (s *Shell) Compete(others int, words string) {
 	if others == 0 {
 		words = ""
@@ -46,7 +46,8 @@ func (c *competing) state() (others int, words string) {
 
 func competingGauge(c *competing) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "arizuko_competing_receivers", Help: "Other programs that receive events of the account, as far as the platform shows them; 0: none is seen.",
+		Name: "arizuko_competing_receivers",
+		Help: "Other programs that receive events of the account, as far as the platform shows them; 0: none is seen.",
 	}, func() float64 {
 		others, _ := c.state()
 		return float64(others)

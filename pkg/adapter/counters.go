@@ -35,26 +35,33 @@ func newCounters(o *Options, fetches, previews bool) *counters {
 	m := &counters{
 		platform: o.Platform,
 		parts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "arizuko_outbox_parts_total", Help: "Parts of outbound rows that were tried or given up, by the state and the class of error they were left in.",
+			Name: "arizuko_outbox_parts_total",
+			Help: "Parts of outbound rows that were tried or given up, by the state and the class of error they were left in.",
 		}, []string{"platform", "state", "class"}),
 		deliveries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "arizuko_delivery_seconds", Help: "Time from storing an outbound row until all of it was delivered, or had failed.", Buckets: metrics.Slow(),
+			Name:    "arizuko_delivery_seconds",
+			Help:    "Time from storing an outbound row until all of it was delivered, or had failed.",
+			Buckets: metrics.Slow(),
 		}, []string{"platform", "state"}),
 		undecoded: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "arizuko_updates_undecoded_total", Help: "Events that could not be decoded or stored and were skipped.",
+			Name: "arizuko_updates_undecoded_total",
+			Help: "Events that could not be decoded or stored and were skipped.",
 		}),
 		ofBots: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "arizuko_bot_messages_dropped_total", Help: "Messages of other bots that BOTS excludes, each time they come.",
+			Name: "arizuko_bot_messages_dropped_total",
+			Help: "Messages of other bots that BOTS excludes, each time they come.",
 		}),
 		reconnects: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "arizuko_reconnects_total", Help: "Times that the connection to the platform ended or could not be made.",
+			Name: "arizuko_reconnects_total",
+			Help: "Times that the connection to the platform ended or could not be made.",
 		}),
 		eventAge: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "arizuko_event_age_seconds", Help: "Time from a message, by the platform's clock, to its arrival.",
 			Buckets: prometheus.ExponentialBuckets(0.125, 4, 9), // 0.125 s to 2 h
 		}),
 		fromFuture: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "arizuko_events_from_future_total", Help: "Messages that arrived more than 5 s before they were sent, by the platform's clock.",
+			Name: "arizuko_events_from_future_total",
+			Help: "Messages that arrived more than 5 s before they were sent, by the platform's clock.",
 		}),
 		downloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_downloads_total", Help: "Attachments that were to be downloaded, by result.",
@@ -63,7 +70,8 @@ func newCounters(o *Options, fetches, previews bool) *counters {
 			Name: "arizuko_download_bytes_total", Help: "Bytes of attachments that were downloaded.",
 		}),
 		previews: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "arizuko_previews_total", Help: "Messages that showed the progress of a turn, by how they ended: as the answer (final), deleted (removed), or perhaps left on the platform (lost).",
+			Name: "arizuko_previews_total",
+			Help: "Messages that showed the progress of a turn, by how they ended: as the answer (final), deleted (removed), or perhaps left on the platform (lost).",
 		}, []string{"platform", "state"}),
 	}
 	for _, state := range []msg.OutState{msg.OutSent, msg.OutFailed, msg.OutAmbiguous} {
@@ -97,13 +105,15 @@ const noClass = "none"
 
 func lastEvent(o *Options) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "arizuko_last_event_timestamp_seconds", Help: "When the platform's last event came, as unix time; 0: none since the start.",
+		Name: "arizuko_last_event_timestamp_seconds",
+		Help: "When the platform's last event came, as unix time; 0: none since the start.",
 	}, func() float64 { return float64(o.Heartbeat.EventAt()) / 1000 })
 }
 
 func unanswered(a *admission) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "arizuko_platform_unanswered_seconds", Help: "For how long the platform has answered no call, or has not been connected without answering one since; 0 while it answers. Rows wait meanwhile.",
+		Name: "arizuko_platform_unanswered_seconds",
+		Help: "For how long the platform has answered no call, or has not been connected without answering one since; 0 while it answers. Rows wait meanwhile.",
 	}, func() float64 {
 		_, outFor := a.answers()
 		return outFor.Seconds()
@@ -116,7 +126,8 @@ func measureRows(o *Options, fetches bool) {
 		Name: "arizuko_outbox_rows", Help: "Outbound rows that are not delivered; at most 20,000 are counted.",
 	}, []string{"platform"})
 	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "arizuko_outbox_oldest_seconds", Help: "Age of the oldest outbound row that is not delivered, 0 for none.",
+		Name: "arizuko_outbox_oldest_seconds",
+		Help: "Age of the oldest outbound row that is not delivered, 0 for none.",
 	}, []string{"platform"})
 	gauges := []prometheus.Collector{waiting, oldest}
 	files := prometheus.NewGauge(prometheus.GaugeOpts{

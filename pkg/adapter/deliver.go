@@ -126,7 +126,8 @@ func (d *delivery) claim(ctx context.Context) (err error) {
 		d.editPreview()
 	}
 	if err == nil && d.Log.Enabled(ctx, slog.LevelDebug) {
-		d.Log.Debug("delivery claimed", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "count", len(d.parts))
+		d.Log.Debug("delivery claimed", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "count",
+			len(d.parts))
 	}
 	return err
 }
@@ -163,8 +164,9 @@ func (d *delivery) conditions(i int) conditions {
 	return conditions{
 		now: d.nowMS(), queuedAt: d.row.ReceivedAt, maxAge: d.DeliveryMaxAge,
 		started: d.startedPart == i, waited: !d.notBefore, renderErr: d.renderProblem(), repeatable: d.repeatable(i),
-		searchable: finder != nil && (!known || !d.in.search.impossible), searches: d.in.search.failed, markable: marker != nil,
-		mayCall: d.admission.mayCall(d.in.pass), answers: answers, outFor: outFor,
+		searchable: finder != nil && (!known || !d.in.search.impossible), searches: d.in.search.failed,
+		markable: marker != nil,
+		mayCall:  d.admission.mayCall(d.in.pass), answers: answers, outFor: outFor,
 	}
 }
 
@@ -269,7 +271,8 @@ func (s *Shell) holdAccount(f *Failure) {
 }
 
 func (d *delivery) logEnd(p *store.Delivery) {
-	d.Log.Warn("delivery failed", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part, "class", p.ErrorClass, "state", p.State,
+	d.Log.Warn("delivery failed", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part, "class", p.ErrorClass,
+		"state", p.State,
 		"wait", until(p.NotBefore, d.nowMS()), "err", p.Error)
 }
 
@@ -311,7 +314,8 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 			if err := d.giveUpPreview(tx); err != nil || !over {
 				return err
 			}
-			if err := tx.SettleOutbound(d.row.ID, d.outcome(), d.platformID()); err != nil || d.outcome() != msg.OutFailed {
+			if err := tx.SettleOutbound(d.row.ID, d.outcome(), d.platformID()); err != nil ||
+				d.outcome() != msg.OutFailed {
 				return err
 			}
 			return tx.ReportUndelivered(d.row, d.problem(), d.nowMS())

@@ -59,7 +59,8 @@ func (s *Shell) fetching() *fetching {
 	if !ok {
 		return nil
 	}
-	return &fetching{shell: s, fetcher: fetcher, limits: newMediaLimits(s), ended: make(chan int64, maxFetches), busy: map[int64]bool{}}
+	return &fetching{shell: s, fetcher: fetcher, limits: newMediaLimits(s), ended: make(chan int64, maxFetches),
+		busy: map[int64]bool{}}
 }
 
 // done receives the row of a message whose downloads have ended.
@@ -123,7 +124,8 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 		return // the next start retries
 	}
 	for {
-		err := f.shell.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.PutFiles(m.ID, m.Attachments) })
+		err := f.shell.Store.Write(context.WithoutCancel(ctx),
+			func(tx *store.Tx) error { return tx.PutFiles(m.ID, m.Attachments) })
 		if err == nil {
 			_ = f.shell.writes.Note(ctx, nil)
 		}
@@ -172,7 +174,8 @@ func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) (stored 
 }
 
 // fetch downloads one file, if there is room for it.
-func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path string, size int64, stored func(), err error) {
+func (f *fetching) fetch(ctx context.Context, m *msg.Message, i int) (path string, size int64, stored func(),
+	err error) {
 	a, limit := m.Attachments[i], f.shell.MediaMax
 	if a.Size > limit {
 		return "", 0, nil, tooLargeError{limit}
@@ -237,8 +240,8 @@ func (e tooLargeError) Error() string {
 	return fmt.Sprintf("larger than %d MiB (MEDIA_MAX)", e.limit>>20)
 }
 
-// checkBody returns an error if what came is not the file that the platform promised: the connection ended early, or a proxy or
-// a firewall answered with a page of its own.
+// checkBody returns an error if what came is not the file that the platform promised: the connection ended early, or a
+// proxy or a firewall answered with a page of its own.
 func checkBody(a *msg.Attachment, came *boundedWriter) error {
 	kind, _, _ := strings.Cut(a.MIME, "/")
 	media := kind == "audio" || kind == "image" || kind == "video"

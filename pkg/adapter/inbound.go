@@ -33,7 +33,8 @@ func UnixMilli(ms int64) int64 {
 // A file with a problem is not downloaded.
 func NewAttachment(name, mime string, size int64, ref, problem string) msg.Attachment {
 	a := msg.Attachment{
-		Name: cmp.Or(name, "file"), MIME: cmp.Or(mime, "application/octet-stream"), Size: max(size, 0), Ref: ref, Error: problem,
+		Name: cmp.Or(name, "file"), MIME: cmp.Or(mime, "application/octet-stream"), Size: max(size, 0), Ref: ref,
+		Error: problem,
 	}
 	if problem != "" {
 		a.Ref = ""

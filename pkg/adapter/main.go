@@ -114,7 +114,8 @@ func (p Program[C]) redactor() config.Redactor {
 func (p Program[C]) Serve(ctx context.Context, cfg C, log io.Writer) error {
 	common, secrets, as := cfg.Common(), config.Secrets(cfg), p.Identity(cfg)
 	process, err := daemon.Start(ctx, daemon.Options{
-		Name: as.Daemon, Base: common.Base, Addr: common.Addr, Secrets: secrets, Log: log, Checkpoint: store.DefaultAutocheckpoint,
+		Name: as.Daemon, Base: common.Base, Addr: common.Addr, Secrets: secrets, Log: log,
+		Checkpoint: store.DefaultAutocheckpoint,
 	})
 	if err != nil {
 		return err
@@ -122,12 +123,16 @@ func (p Program[C]) Serve(ctx context.Context, cfg C, log io.Writer) error {
 	platform, listener := p.Build(cfg, process, as)
 	settings, redactor := common.Settings, config.NewRedactor(append(secrets, process.Secret)...)
 	shell := New(platform, Options{
-		Platform: as.Platform, Daemon: as.Daemon, Listener: listener, Store: process.Store, Heartbeat: process.Heartbeat,
-		Wake: process.Wake.C(), Poll: settings.PollInterval, Bots: settings.Bots, MaxAge: settings.MaxAge, Pace: p.Pace,
+		Platform: as.Platform, Daemon: as.Daemon, Listener: listener, Store: process.Store,
+		Heartbeat: process.Heartbeat,
+		Wake:      process.Wake.C(), Poll: settings.PollInterval, Bots: settings.Bots, MaxAge: settings.MaxAge,
+		Pace: p.Pace,
 		Mark: settings.Resend == ResendMarked, DeliveryMaxAge: settings.DeliveryMaxAge,
-		Data: common.Base.Data, MediaMax: settings.MediaMax, MediaQuota: settings.MediaQuota, MediaDaily: settings.MediaDaily,
-		Redact: redactor.String, Growing: redactor.Growing,
-		Note: func(notes ...string) { process.Ready.Note("platform", notes...) }, Log: process.Log, Metrics: process.Metrics, Now: process.Now,
+		Data: common.Base.Data, MediaMax: settings.MediaMax, MediaQuota: settings.MediaQuota,
+		MediaDaily: settings.MediaDaily,
+		Redact:     redactor.String, Growing: redactor.Growing,
+		Note: func(notes ...string) { process.Ready.Note("platform", notes...) }, Log: process.Log,
+		Metrics: process.Metrics, Now: process.Now,
 	})
 	if m, ok := listener.(Mounter); ok {
 		m.Mount(process.Router, shell)

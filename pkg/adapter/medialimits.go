@@ -43,15 +43,17 @@ func (l *mediaLimits) reserve(ctx context.Context, chatJID string, size int64) (
 		if stored+size <= l.shell.MediaDaily { // those that are downloaded now may take less than their room
 			class = msg.Transient
 		}
-		return nil, &Failure{Class: class, Err: fmt.Errorf("this chat has %d MiB of files in a day, and %d MiB is the limit (MEDIA_DAILY)",
-			used>>20, l.shell.MediaDaily>>20)}
+		return nil, &Failure{Class: class,
+			Err: fmt.Errorf("this chat has %d MiB of files in a day, and %d MiB is the limit (MEDIA_DAILY)",
+				used>>20, l.shell.MediaDaily>>20)}
 	}
 	ok, err := l.all.Reserve(size)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return nil, &Failure{Class: msg.Transient, Err: fmt.Errorf("there is no room for it: all files have %d MiB (MEDIA_QUOTA)", l.shell.MediaQuota>>20)}
+		return nil, &Failure{Class: msg.Transient,
+			Err: fmt.Errorf("there is no room for it: all files have %d MiB (MEDIA_QUOTA)", l.shell.MediaQuota>>20)}
 	}
 	l.chats[chatJID] += size
 	return func(n int64) { l.release(chatJID, size, n) }, nil

@@ -115,8 +115,8 @@ func (p *pacer) permit(l store.Lane, now time.Time, held *permit) (wait time.Dur
 	return wait
 }
 
-// stop voids the permits that were taken, and lets the account begin again after a wait, one call at a time and not sooner
-// after the last one than its limit allows: calls were stopped for all lanes.
+// stop voids the permits that were taken, and lets the account begin again after a wait, one call at a time and not
+// sooner after the last one than its limit allows: calls were stopped for all lanes.
 func (p *pacer) stop(wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

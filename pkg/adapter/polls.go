@@ -59,7 +59,8 @@ func (w *Ballots) Load(ctx context.Context, s *Shell) error {
 	w.waiting = nil
 	for _, key := range slices.Sorted(maps.Keys(stored)) {
 		b := waitingBallot{key: key, since: s.Now()}
-		if _, err := fmt.Sscanf(key, ballotPrefix+"%d", &w.last); err == nil && json.Unmarshal([]byte(stored[key]), &b.Ballot) == nil {
+		if _, err := fmt.Sscanf(key, ballotPrefix+"%d", &w.last); err == nil &&
+			json.Unmarshal([]byte(stored[key]), &b.Ballot) == nil {
 			w.waiting = append(w.waiting, b)
 		}
 	}
@@ -163,7 +164,8 @@ func (w *Ballots) end(ctx context.Context, s *Shell, b *waitingBallot, poll *msg
 // the chat. Its only error is ctx.Err().
 func (w *Ballots) find(ctx context.Context, s *Shell, b *Ballot) (poll *msg.Message, sending []int64, err error) {
 	err = s.Retry(ctx, "looking up poll failed; retrying", func() (err error) {
-		if sending, err = s.Store.PollsSending(ctx, s.Platform, b.ChatJID); err == nil { // before Find, so that no poll is missed
+		// before Find, so that no poll is missed
+		if sending, err = s.Store.PollsSending(ctx, s.Platform, b.ChatJID); err == nil {
 			poll, err = w.Find(ctx, b)
 		}
 		return err
@@ -176,7 +178,8 @@ func (w *Ballots) find(ctx context.Context, s *Shell, b *Ballot) (poll *msg.Mess
 
 // made is the rows of a vote, none without a poll.
 func (w *Ballots) made(s *Shell, b *Ballot, poll *msg.Message) (in Inbound) {
-	if poll != nil && !s.Decode("vote "+strings.TrimSpace(b.Ref), func() (err error) { in, err = w.Make(b, poll); return err }) {
+	if poll != nil && !s.Decode("vote "+strings.TrimSpace(b.Ref),
+		func() (err error) { in, err = w.Make(b, poll); return err }) {
 		return Inbound{}
 	}
 	return in

@@ -18,9 +18,9 @@ const (
 	finishedNotice = "Already finished."
 )
 
-// ReceivePress stores the press of a button of a question, or of one that stops a turn, as ReceiveAlways does; its row has
-// the verb answer and a msg.Press. It returns what only the user who pressed is to read: "" if the press counts as far as is known by now.
-// A press that does not count is stored, too: gated decides, and the record shows who tried.
+// ReceivePress stores the press of a button of a question, or of one that stops a turn, as ReceiveAlways does; its row
+// has the verb answer and a msg.Press. It returns what only the user who pressed is to read: "" if the press counts as
+// far as is known by now. A press that does not count is stored, too: gated decides, and the record shows who tried.
 func (s *Shell) ReceivePress(ctx context.Context, in Inbound) (notice string, err error) {
 	for _, m := range in.Messages {
 		if err := s.Retry(ctx, "reading question failed; retrying", func() (err error) {
@@ -56,7 +56,8 @@ func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string
 	switch {
 	case err != nil:
 		return "", err
-	case shown == nil && row.OutState != msg.OutQueued && row.OutState != msg.OutSending, shown != nil && shown.ID != row.ID:
+	case shown == nil && row.OutState != msg.OutQueued && row.OutState != msg.OutSending,
+		shown != nil && shown.ID != row.ID:
 		return closedNotice, nil // without a message the button may be pressed before its id is stored
 	}
 	press.Text = a.Options[press.Option-1]
@@ -72,8 +73,8 @@ func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string
 	return "", nil
 }
 
-// examineStop adds to the row of a press that stops a turn the place of its preview. The message that was pressed has to be
-// that preview, and the turn must not have ended.
+// examineStop adds to the row of a press that stops a turn the place of its preview. The message that was pressed has
+// to be that preview, and the turn must not have ended.
 func (s *Shell) examineStop(ctx context.Context, m *msg.Message, turn int64) (notice string, err error) {
 	shown, err := s.Store.ShownPreview(ctx, m.ChatJID, m.TargetID)
 	if err != nil || shown == nil || shown.TurnID != turn {

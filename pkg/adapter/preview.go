@@ -16,18 +16,18 @@ type Previewer interface {
 	// PreviewPace returns how previews are shown in a lane.
 	PreviewPace(in store.Lane) PreviewPace
 	// ShowPreview makes a message if p.PlatformID is "", or else changes that one, and returns its id. A new message is
-	// of the line PreviewStart alone, so that one which a crash leaves behind says nothing; its content comes with the next
-	// call, and so does a button that stops the turn, see msg.StopData, if a message can have one. A preview that expires has
-	// no id. An error is a *Failure. After a permanent one the message is removed, if
-	// there is one, and the turn gets no other. After an ambiguous one it is removed, too, and the turn gets another.
+	// of the line PreviewStart alone, so that one which a crash leaves behind says nothing; its content comes with the
+	// next call, and so does a button that stops the turn, see msg.StopData, if a message can have one. A preview that
+	// expires has no id. An error is a *Failure. After a permanent one the message is removed, if there is one, and the
+	// turn gets no other. After an ambiguous one it is removed, too, and the turn gets another.
 	ShowPreview(ctx context.Context, p *Preview) (platformID string, err error)
 	// RemovePreview deletes the message of a preview. An error is a *Failure. After a permanent one, which is no error
 	// if the message is gone already, it is not tried again.
 	RemovePreview(ctx context.Context, in store.Lane, platformID string) error
 	// TakeOver returns the part that is sent in place of part, the first one of an answer: it makes the message of a
-	// preview into the answer, without the button. Sending it twice does no harm, see Repeatable; if it is refused for good, part is sent as
-	// it is, and the preview is removed. ok is false if a part of this kind, such as a file, or an id of this form cannot
-	// be taken over.
+	// preview into the answer, without the button. Sending it twice does no harm, see Repeatable; if it is refused for
+	// good, part is sent as it is, and the preview is removed. ok is false if a part of this kind, such as a file, or
+	// an id of this form cannot be taken over.
 	TakeOver(part Part, platformID string) (edit Part, ok bool)
 }
 

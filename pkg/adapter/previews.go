@@ -20,8 +20,8 @@ const (
 	previewBusy = 500 * time.Millisecond
 )
 
-// previews show the progress of turns; nil shows none. What a look decides is decided again under the lane's lock, since
-// rows may have changed since.
+// previews show the progress of turns; nil shows none. What a look decides is decided again under the lane's lock,
+// since rows may have changed since.
 type previews struct {
 	*Shell
 	calls sync.WaitGroup
@@ -159,8 +159,8 @@ func laneOf(f *previewFacts) store.Lane {
 	return f.turn.Lane
 }
 
-// act does what is due about the preview of a turn, as the rows say while the lane is locked. It returns what is known of
-// the preview then.
+// act does what is due about the preview of a turn, as the rows say while the lane is locked. It returns what is known
+// of the preview then.
 func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known knownPreview) knownPreview {
 	unlock, free := p.lanes.tryLock(lane)
 	if !free {
@@ -217,8 +217,8 @@ func (p *previews) readFacts(ctx context.Context, turn int64, lane store.Lane) (
 	return f, err
 }
 
-// begin makes the message of a preview, if there is something to show. It is neutral, since a crash before its id is stored
-// leaves it behind.
+// begin makes the message of a preview, if there is something to show. It is neutral, since a crash before its id is
+// stored leaves it behind.
 func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	if f.content() == (content{}) {
 		f.known.progressAt = f.turn.ProgressAt
@@ -269,8 +269,8 @@ func (p *previews) change(ctx context.Context, f *previewFacts) {
 	case err == nil:
 		f.known.given, f.known.progressAt, f.known.shown = c, f.turn.ProgressAt, true
 	case f.open != nil && (class == msg.Permanent || class == msg.Ambiguous):
-		// The message may be there all the same. A change without an answer may even be carried out later, and must not replace
-		// an answer that has taken the message over.
+		// The message may be there all the same. A change without an answer may even be carried out later, and must not
+		// replace an answer that has taken the message over.
 		p.write(ctx, func(tx *store.Tx) error { return tx.OvertakePreview(f.open.ID, p.Now().UnixMilli()) })
 		f.known.waitUntil = time.Time{}
 	}
@@ -333,7 +333,8 @@ func (p *previews) remove(ctx context.Context, f *previewFacts) {
 }
 
 // call makes a call about a preview, which may end when the daemon stops, and notes how long the next one has to wait.
-func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lane, do func(context.Context) error) (err error) {
+func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lane,
+	do func(context.Context) error) (err error) {
 	defer func() {
 		known.calledAt, known.waitUntil = p.Now(), time.Time{}
 		if err == nil {
@@ -342,7 +343,8 @@ func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lan
 		f := failureOf(err)
 		known.waitUntil = p.Now().Add(max(f.After, previewRetry))
 		p.holdAccount(f)
-		p.Log.Debug("preview call failed", "chat", lane.ChatJID, "thread", lane.ThreadID, "class", f.Class, "err", p.Redact(err.Error()))
+		p.Log.Debug("preview call failed", "chat", lane.ChatJID, "thread", lane.ThreadID, "class", f.Class, "err",
+			p.Redact(err.Error()))
 	}()
 	defer p.recoverPanic("showing a preview", &err, "chat", lane.ChatJID)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), previewTimeout)
@@ -357,8 +359,8 @@ func (p *previews) end(ctx context.Context, row *store.Preview, state store.Prev
 	}
 }
 
-// write retries until it succeeds or the daemon stops, and reports whether it has succeeded: what a call has done is known
-// nowhere else. Rows that have changed meanwhile stay as they are.
+// write retries until it succeeds or the daemon stops, and reports whether it has succeeded: what a call has done is
+// known nowhere else. Rows that have changed meanwhile stay as they are.
 func (p *previews) write(ctx context.Context, fn func(*store.Tx) error) bool {
 	for {
 		err := p.Store.Write(context.WithoutCancel(ctx), fn)

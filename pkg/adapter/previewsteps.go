@@ -81,7 +81,8 @@ func nextPreview(f *previewFacts) previewStep {
 		switch {
 		case p.PlatformID == "", strings.HasPrefix(p.PlatformID, previewOld):
 			return f.once(previewLose, f.known.waitUntil)
-		case p.Ending, f.turn != nil && (f.mode == groupconfig.ProgressOff || f.pace.Every == 0), f.turn == nil && !f.waiting:
+		case p.Ending, f.turn != nil && (f.mode == groupconfig.ProgressOff || f.pace.Every == 0),
+			f.turn == nil && !f.waiting:
 			return f.once(previewRemove, f.known.waitUntil)
 		}
 	}
@@ -95,7 +96,8 @@ func nextPreview(f *previewFacts) previewStep {
 	if f.known.calledAt.After(f.now) { // the clock was set back
 		f.known.calledAt, f.known.waitUntil = time.Time{}, time.Time{}
 	}
-	began, due := time.UnixMilli(f.turn.StartedAt).Add(delay), later(f.known.waitUntil, f.known.calledAt.Add(f.pace.Every))
+	began, due := time.UnixMilli(f.turn.StartedAt).Add(delay),
+		later(f.known.waitUntil, f.known.calledAt.Add(f.pace.Every))
 	switch {
 	case f.pace.Expires > 0:
 		return f.nextExpiring(later(began, due))
@@ -152,7 +154,8 @@ func later(a, b time.Time) time.Time {
 // content is what a preview shows.
 type content struct{ text, line string }
 
-// contentOf says in a few words what an agent does, with the answer so far in mode live. p is nil if it has said nothing.
+// contentOf says in a few words what an agent does, with the answer so far in mode live. p is nil if it has said
+// nothing.
 func contentOf(p *store.Progress, mode groupconfig.Progress) content {
 	if p == nil {
 		return content{}

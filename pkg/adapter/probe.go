@@ -63,7 +63,8 @@ func (p prober) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxProbed))
 	switch {
 	case isTimeout(err):
-		return nil, fmt.Errorf("%s does not answer: the rest of an answer did not come for %s", p.URL, time.Since(begun).Round(time.Second))
+		return nil, fmt.Errorf("%s does not answer: the rest of an answer did not come for %s", p.URL,
+			time.Since(begun).Round(time.Second))
 	case err != nil:
 		return nil, fmt.Errorf("%s does not answer: the connection ended in the middle of an answer (%w)", p.URL, err)
 	}
@@ -89,7 +90,8 @@ func (p Probe) unreachable(err error, waited time.Duration) string {
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "it does not speak TLS: " + p.Variable + " may have to begin with http://"
 	case isTimeout(err):
-		return fmt.Sprintf("nothing came for %s: a firewall may hold up the connection, or the server hangs", waited.Round(time.Second))
+		return fmt.Sprintf("nothing came for %s: a firewall may hold up the connection, or the server hangs",
+			waited.Round(time.Second))
 	}
 	return "the connection broke: try again, and look at proxies and firewalls between"
 }
@@ -106,9 +108,11 @@ func (p Probe) outOfOrder(res *http.Response, call string, body []byte) error {
 	problem := ""
 	switch trimmed := bytes.TrimSpace(body); {
 	case res.StatusCode == http.StatusTooManyRequests:
-		return fmt.Errorf("%s answers %s: too many calls came from this address or bot; check again %s", p.URL, res.Status, retryAdvice(res, answer))
+		return fmt.Errorf("%s answers %s: too many calls came from this address or bot; check again %s", p.URL,
+			res.Status, retryAdvice(res, answer))
 	case res.StatusCode >= http.StatusInternalServerError:
-		return fmt.Errorf("%s answers %s: it, or the server behind it, is out of order; check again in some minutes", p.URL, res.Status)
+		return fmt.Errorf("%s answers %s: it, or the server behind it, is out of order; check again in some minutes",
+			p.URL, res.Status)
 	case res.StatusCode/100 == 3:
 		problem = fmt.Sprintf("a redirect to %q", excerpt([]byte(res.Header.Get("Location"))))
 	case bytes.HasPrefix(trimmed, []byte("<")):
@@ -120,7 +124,8 @@ func (p Probe) outOfOrder(res *http.Response, call string, body []byte) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%s answers %s with %s: this is not %s, look at %s", p.URL, res.Status, problem, p.API, p.Variable)
+	return fmt.Errorf("%s answers %s with %s: this is not %s, look at %s", p.URL, res.Status, problem, p.API,
+		p.Variable)
 }
 
 // retryAdvice says how long an answer asks to wait.
@@ -164,7 +169,8 @@ func TokenProblem(variable, token string) error {
 	}
 	for _, r := range token {
 		if r > unicode.MaxASCII {
-			return fmt.Errorf("%s: contains %U, which may be invisible and is in no token: copy the token again", variable, r)
+			return fmt.Errorf("%s: contains %U, which may be invisible and is in no token: copy the token again",
+				variable, r)
 		}
 	}
 	return nil

@@ -19,11 +19,11 @@ const maxRefusals = 3
 // anything to the platform.
 type Inbound struct {
 	Messages []*msg.Message
-	// Quoted are posts that the platform sent along: what a message answers, quotes or forwards, what was
-	// written before it in its thread, or what a thread was made from. Those that came with messages of which Options.Bots
-	// accepts none are left out. Those whose platform ids are unknown in their chats are stored before
-	// Messages, as rows that start nothing: observed, with the reason quoted. A bot's post is stored whatever
-	// Options.Bots says, with IsBot; the bot's own too.
+	// Quoted are posts that the platform sent along: what a message answers, quotes or forwards, what was written
+	// before it in its thread, or what a thread was made from. Those that came with messages of which Options.Bots
+	// accepts none are left out. Those whose platform ids are unknown in their chats are stored before Messages, as
+	// rows that start nothing: observed, with the reason quoted. A bot's post is stored whatever Options.Bots says,
+	// with IsBot; the bot's own too.
 	Quoted  []*msg.Message
 	Chats   []msg.Chat // what is known of the chats; their pins are not changed
 	Threads []msg.Thread
@@ -166,7 +166,8 @@ func (s *Shell) ReceiveAlways(ctx context.Context, in Inbound) error {
 			return err // a cursor that is refused too is not the event's fault
 		}
 		s.counters.undecoded.Inc()
-		s.Log.Error("event refused by the database skipped", "event", in.event(), "count", refusals, "err", s.Redact(err.Error()))
+		s.Log.Error("event refused by the database skipped", "event", in.event(), "count", refusals, "err",
+			s.Redact(err.Error()))
 		return nil
 	})
 }

@@ -30,7 +30,8 @@ func (s *Settings) Problems() []error {
 			errs = append(errs, fmt.Errorf("%s: must be above 0", name))
 		}
 	}
-	for name, size := range map[string]int64{"MEDIA_MAX": s.MediaMax, "MEDIA_QUOTA": s.MediaQuota, "MEDIA_DAILY": s.MediaDaily} {
+	for name, size := range map[string]int64{"MEDIA_MAX": s.MediaMax, "MEDIA_QUOTA": s.MediaQuota,
+		"MEDIA_DAILY": s.MediaDaily} {
 		if size <= 0 {
 			errs = append(errs, fmt.Errorf("%s: must be above 0", name))
 		}

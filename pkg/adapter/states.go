@@ -280,7 +280,8 @@ func afterDoubt(p store.Delivery, c conditions, why string) store.Delivery {
 }
 
 // afterSearch is a part once the search for it ended, and whether it can still be searched for.
-func afterSearch(p store.Delivery, c conditions, id string, err error, why string) (after store.Delivery, searchable bool) {
+func afterSearch(p store.Delivery, c conditions, id string, err error, why string) (after store.Delivery,
+	searchable bool) {
 	crashed := p.State == msg.OutSending
 	p.State, p.ErrorClass, p.Error, p.NotBefore = msg.OutQueued, msg.Ambiguous, why, 0
 	f := failureOf(err)

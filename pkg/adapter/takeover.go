@@ -8,12 +8,12 @@ import (
 )
 
 // The first part of an answer takes over the message of its turn's preview: in the transaction that claims the row, the
-// preview becomes final and the part gets the message's platform id, while it still is to be sent. Such a part is sent as
-// an edit of that message, after a crash once more. If the edit is refused for good, the part loses the id in the rows
-// first; then it is a message of its own, as if there had been no preview, and the preview is removed.
+// preview becomes final and the part gets the message's platform id, while it still is to be sent. Such a part is sent
+// as an edit of that message, after a crash once more. If the edit is refused for good, the part loses the id in the
+// rows first; then it is a message of its own, as if there had been no preview, and the preview is removed.
 
-// takeOver lets the row that is being claimed take over a preview. All other previews of its lane, which would stand above
-// the row, are to be removed.
+// takeOver lets the row that is being claimed take over a preview. All other previews of its lane, which would stand
+// above the row, are to be removed.
 func (d *delivery) takeOver(tx *store.Tx) error {
 	if d.previewer == nil || d.row.Kind.Changes() {
 		return nil
@@ -42,8 +42,8 @@ func (d *delivery) takesOver(p *store.Preview) bool {
 	return ok
 }
 
-// editPreview makes the first part the edit of the message that it has taken over. If that cannot be, as after the chat was
-// moved, the part is a message of its own.
+// editPreview makes the first part the edit of the message that it has taken over. If that cannot be, as after the chat
+// was moved, the part is a message of its own.
 func (d *delivery) editPreview() {
 	if d.previewer == nil || len(d.parts) == 0 || !isOpen(d.parts[0]) || d.parts[0].PlatformID == "" {
 		return
@@ -55,8 +55,8 @@ func (d *delivery) editPreview() {
 	d.parts[0].PlatformID = ""
 }
 
-// afterTakeOver is a part after it was sent, or given up. One that has taken over a preview in vain loses it, and is sent
-// as a message of its own if the edit was refused.
+// afterTakeOver is a part after it was sent, or given up. One that has taken over a preview in vain loses it, and is
+// sent as a message of its own if the edit was refused.
 func (d *delivery) afterTakeOver(ctx context.Context, p store.Delivery, sendErr error) store.Delivery {
 	if p.Part != 0 || p.PlatformID == "" || p.State != msg.OutQueued && p.State != msg.OutFailed {
 		return p
@@ -64,7 +64,8 @@ func (d *delivery) afterTakeOver(ctx context.Context, p store.Delivery, sendErr 
 	moved := d.movedAway(ctx)
 	switch {
 	case p.State == msg.OutFailed && sendErr != nil && failureOf(sendErr).Class == msg.Permanent:
-		d.Log.Warn("the preview cannot become the answer, which is sent as a message of its own", "row", d.row.ID, "chat", d.row.ChatJID, "err", p.Error)
+		d.Log.Warn("the preview cannot become the answer, which is sent as a message of its own", "row", d.row.ID,
+			"chat", d.row.ChatJID, "err", p.Error)
 		p = store.Delivery{MessageID: p.MessageID, PlatformID: p.PlatformID, State: msg.OutQueued, Attempts: p.Attempts}
 	case p.State == msg.OutQueued && !moved:
 		return p // the edit is tried again

@@ -71,7 +71,8 @@ func (n Network) client(silence, timeout time.Duration) *http.Client {
 		MaxIdleConnsPerHost: maxIdleConns,
 		IdleConnTimeout:     idleTimeout,
 		ForceAttemptHTTP2:   true,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: silence / 2, PingTimeout: silence / 2, WriteByteTimeout: silence},
+		HTTP2: &http.HTTP2Config{SendPingTimeout: silence / 2, PingTimeout: silence / 2,
+			WriteByteTimeout: silence},
 	}}}
 }
 
@@ -159,7 +160,8 @@ func (w *writing) mayHaveBegun(ended bool) bool {
 // refusedStream is HTTP/2's REFUSED_STREAM (RFC 9113, section 8.7).
 const refusedStream = 0x7
 
-// streamError is an error of one request on an HTTP/2 connection. net/http converts its own to any type with these fields.
+// streamError is an error of one request on an HTTP/2 connection. net/http converts its own to any type with these
+// fields.
 type streamError struct {
 	StreamID uint32
 	Code     uint32
@@ -178,7 +180,8 @@ func neverBegun(err error) bool {
 	}
 	text := err.Error()
 	return strings.HasPrefix(text, "http2: Transport: cannot retry err [") &&
-		(strings.Contains(text, "; REFUSED_STREAM; received from peer") || strings.Contains(text, "graceful shutdown GOAWAY"))
+		(strings.Contains(text, "; REFUSED_STREAM; received from peer") ||
+			strings.Contains(text, "graceful shutdown GOAWAY"))
 }
 
 // CloseIdleConnections is called by http.Client.CloseIdleConnections.
@@ -196,7 +199,8 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// sameHost follows redirects on a file's own server: another one, which the first has named, may be of this machine's network.
+// sameHost follows redirects on a file's own server: another one, which the first has named, may be of this machine's
+// network.
 func sameHost(req *http.Request, via []*http.Request) error {
 	const maxRedirects = 5
 	if first := via[0].URL; len(via) > maxRedirects || req.URL.Host != first.Host || req.URL.Scheme != first.Scheme {
@@ -205,9 +209,9 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Download sends a request for a file and writes the answer to w. It follows no redirect to another host. check, unless nil,
-// may refuse an answer, of whatever status. The error for a status that another try does not change is a permanent *Failure.
-// No error contains the URL.
+// Download sends a request for a file and writes the answer to w. It follows no redirect to another host. check, unless
+// nil, may refuse an answer, of whatever status. The error for a status that another try does not change is a permanent
+// *Failure. No error contains the URL.
 func Download(c *http.Client, req *http.Request, w io.Writer, check func(*http.Response) error) error {
 	ctx, cancel := context.WithCancel(req.Context())
 	defer cancel()
@@ -230,7 +234,8 @@ func Download(c *http.Client, req *http.Request, w io.Writer, check func(*http.R
 		}
 	}
 	if res.StatusCode != http.StatusOK {
-		return &Failure{Class: downloadClass(res.StatusCode), Err: fmt.Errorf("the file server answered %s", res.Status)}
+		return &Failure{Class: downloadClass(res.StatusCode),
+			Err: fmt.Errorf("the file server answered %s", res.Status)}
 	}
 	_, err = io.Copy(w, res.Body)
 	return err
@@ -238,7 +243,8 @@ func Download(c *http.Client, req *http.Request, w io.Writer, check func(*http.R
 
 func downloadClass(status int) msg.ErrorClass {
 	switch {
-	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests, status >= http.StatusInternalServerError:
+	case status == http.StatusRequestTimeout, status == http.StatusTooManyRequests,
+		status >= http.StatusInternalServerError:
 		return msg.Transient
 	}
 	return msg.Permanent

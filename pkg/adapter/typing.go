@@ -137,7 +137,8 @@ func (t *typing) show(ctx context.Context, lane store.Lane) {
 		return
 	}
 	if err := t.call(ctx, lane, t.typist.Type); err != nil && ctx.Err() == nil {
-		t.shell.Log.Debug("typing indicator not shown", "chat", lane.ChatJID, "thread", lane.ThreadID, "err", t.shell.Redact(err.Error()))
+		t.shell.Log.Debug("typing indicator not shown", "chat", lane.ChatJID, "thread", lane.ThreadID, "err",
+			t.shell.Redact(err.Error()))
 	}
 }
 
@@ -150,7 +151,8 @@ func (t *typing) end(ctx context.Context, lane store.Lane) {
 		return
 	}
 	if err := t.call(ctx, lane, t.ender.EndTyping); err != nil && ctx.Err() == nil {
-		t.shell.Log.Warn("typing indicator not removed", "chat", lane.ChatJID, "thread", lane.ThreadID, "err", t.shell.Redact(err.Error()))
+		t.shell.Log.Warn("typing indicator not removed", "chat", lane.ChatJID, "thread", lane.ThreadID, "err",
+			t.shell.Redact(err.Error()))
 	}
 }
 

@@ -265,7 +265,8 @@ type boundedReader struct {
 func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.read += int64(n); b.read > b.limit {
-		return 0, &FileError{TooLarge: true, text: fmt.Sprintf("%q is larger than %d MiB, the limit for a file (MEDIA_MAX)", b.name, b.limit>>20)}
+		return 0, &FileError{TooLarge: true,
+			text: fmt.Sprintf("%q is larger than %d MiB, the limit for a file (MEDIA_MAX)", b.name, b.limit>>20)}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = &ReadError{err}

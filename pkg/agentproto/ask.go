@@ -14,7 +14,8 @@ import (
 const (
 	// MaxAskID is the size limit of a question's id in bytes. An event with a longer one is logged.
 	MaxAskID = 128
-	// MaxQuestion is the size limit of a question in bytes, MaxDetail that of what stands below it. What is above is cut off.
+	// MaxQuestion is the size limit of a question in bytes, MaxDetail that of what stands below it. What is above is
+	// cut off.
 	MaxQuestion = 1000
 	MaxDetail   = 2000
 	// MinOptions and MaxOptions are how many options a question has.
@@ -30,7 +31,8 @@ const (
 	MaxAsks     = 50
 )
 
-// Ask is a question to users. The agent gets an [Answer] with the same id, in any case: also when no user answers in time.
+// Ask is a question to users. The agent gets an [Answer] with the same id, in any case: also when no user answers in
+// time.
 type Ask struct {
 	// ID is the agent's name of the question, unique in its turn. An agent that asks again after a crash, with the same
 	// id, texts and hash, gets the answer that is stored, or waits for the open question.
@@ -111,8 +113,8 @@ func (a *Ask) Check() error {
 }
 
 // Ask asks users of the turn's chat, and waits for the answer. It returns the cause of the context's end if that comes
-// first, and [ErrInterrupted] if the turn was interrupted. At the end of the input, when no answer can come any more, the
-// question counts as refused.
+// first, and [ErrInterrupted] if the turn was interrupted. At the end of the input, when no answer can come any more,
+// the question counts as refused.
 func (t *Turn) Ask(ctx context.Context, a Ask) (Answer, error) {
 	answers, err := t.server.ask(askKey{t.ID, a.ID})
 	if err != nil {
@@ -125,7 +127,8 @@ func (t *Turn) Ask(ctx context.Context, a Ask) (Answer, error) {
 	select {
 	case answer, more := <-answers:
 		if !more {
-			return Answer{TurnID: t.ID, AskID: a.ID, Reason: AskRefused, PayloadHash: a.PayloadHash, Problem: "the input has ended"}, nil
+			return Answer{TurnID: t.ID, AskID: a.ID, Reason: AskRefused, PayloadHash: a.PayloadHash,
+				Problem: "the input has ended"}, nil
 		}
 		return answer, nil
 	case <-ctx.Done():

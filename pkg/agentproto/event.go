@@ -51,7 +51,8 @@ type Event struct {
 	Models   *Models   // that the agent offers; it has no TurnID
 }
 
-// Features are what an agent can do beyond the protocol's minimum. It announces them once, before or with its first turn.
+// Features are what an agent can do beyond the protocol's minimum. It announces them once, before or with its first
+// turn.
 type Features struct {
 	// Fold: the agent can take a turn in while it works on another one. Lines of turns that it may take in
 	// so have [Message.Fold]. Of a turn that it has taken in it emits [StatusRunning]; its last frame names
@@ -71,9 +72,10 @@ const (
 
 // Tool is a call of a tool. A later event with the same id replaces it.
 type Tool struct {
-	ID     string     `json:"id"`
-	Title  string     `json:"title"`          // for users, such as "Read notes.md"
-	Kind   string     `json:"kind,omitempty"` // such as read, edit, execute, search, fetch; for nothing but how it is shown
+	ID    string `json:"id"`
+	Title string `json:"title"` // for users, such as "Read notes.md"
+	// such as read, edit, execute, search, fetch; for nothing but how it is shown
+	Kind   string     `json:"kind,omitempty"`
 	Status ToolStatus `json:"status"`
 	Input  string     `json:"input,omitempty"` // what it is called with, such as a command: for groups that show it
 }

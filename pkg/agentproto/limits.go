@@ -41,7 +41,8 @@ func Cut(text string, limit int) string {
 		kept = kept[:end]
 	}
 	missing := (len(text) - len(kept) + 1<<10 - 1) >> 10
-	return kept + closing(kept) + fmt.Sprintf("\n\n(This answer is too long and is cut here. Missing: %d KiB.)", missing)
+	return kept + closing(kept) + fmt.Sprintf("\n\n(This answer is too long and is cut here. Missing: %d KiB.)",
+		missing)
 }
 
 // maxFence is the longest code fence that is closed, in bytes.

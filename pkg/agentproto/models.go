@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Models are the models that an agent offers to the group that it works for. It says so before or with its first turn, and again when
-// they change; each event replaces the one before. Operators choose one of them, which the next run gets as [Start.Model].
+// Models are the models that an agent offers to the group that it works for. It says so before or with its first turn,
+// and again when they change; each event replaces the one before. Operators choose one of them, which the next run gets
+// as [Start.Model].
 type Models struct {
 	Current string  `json:"current,omitempty"` // the id of the one that it uses, "" if it does not know
 	Models  []Model `json:"models"`

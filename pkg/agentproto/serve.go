@@ -59,13 +59,13 @@ type Turn struct {
 // maxNewer is how many turns wait to be received from Turn.Newer. Further ones are answered on their own.
 const maxNewer = 64
 
-// Newer gives, while Answer runs, the turns that came meanwhile and may be answered together with this one. What is done
-// with one is up to Answer: [Turn.Fold] makes it a part of this turn. Otherwise it is answered after it, as a turn of its
-// own. If folding was not announced, nothing comes.
+// Newer gives, while Answer runs, the turns that came meanwhile and may be answered together with this one. What is
+// done with one is up to Answer: [Turn.Fold] makes it a part of this turn. Otherwise it is answered after it, as a turn
+// of its own. If folding was not announced, nothing comes.
 func (t *Turn) Newer() <-chan *Turn { return t.newer }
 
-// AnnounceFold says that Answer looks at [Turn.Newer] from now on, as Agent.Folds does for the whole run. It may be called
-// more than once.
+// AnnounceFold says that Answer looks at [Turn.Newer] from now on, as Agent.Folds does for the whole run. It may be
+// called more than once.
 func (t *Turn) AnnounceFold() error {
 	s := t.server
 	s.mu.Lock()
@@ -84,8 +84,8 @@ func (t *Turn) Offer(m Models) error {
 	return WriteEvent(t.server.out, Event{Models: &m})
 }
 
-// Fold makes a turn that was received from Newer a part of this one: the answer is for both. It returns [ErrInterrupted] if
-// the turn was interrupted, or the error of the output. To fold a turn twice does nothing.
+// Fold makes a turn that was received from Newer a part of this one: the answer is for both. It returns
+// [ErrInterrupted] if the turn was interrupted, or the error of the output. To fold a turn twice does nothing.
 func (t *Turn) Fold(newer *Turn) error {
 	s := t.server
 	s.mu.Lock()
@@ -143,8 +143,8 @@ func (t *Turn) Send(r Reply) error {
 	return t.write(frame)
 }
 
-// Emit says what the agent does, before its answer. It returns [ErrInterrupted] if the turn was interrupted, or the error
-// of the output. Gated keeps at most four states a second, so there is no need to emit fewer.
+// Emit says what the agent does, before its answer. It returns [ErrInterrupted] if the turn was interrupted, or the
+// error of the output. Gated keeps at most four states a second, so there is no need to emit fewer.
 func (t *Turn) Emit(e Event) error {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
@@ -169,8 +169,8 @@ func (t *Turn) write(f Frame) error {
 	return WriteFrame(t.server.out, f)
 }
 
-// end writes the turn's last frame. A failure without an answer is that of the turn alone: those that were folded into it
-// are asked again.
+// end writes the turn's last frame. A failure without an answer is that of the turn alone: those that were folded into
+// it are asked again.
 func (t *Turn) end(r Reply, failure error) error {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()

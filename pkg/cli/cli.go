@@ -31,7 +31,8 @@ type Daemon struct {
 	Connect func() (*httpx.Client, error) // returns a client for the running daemon
 }
 
-// Call calls the daemon, see httpx.Client. If it is not running, the error says how to start it; it is apierr.Unavailable then.
+// Call calls the daemon, see httpx.Client. If it is not running, the error says how to start it; it is
+// apierr.Unavailable then.
 func (d Daemon) Call(ctx context.Context, method, path string, in, out any) error {
 	client, err := d.Connect()
 	if err != nil {
@@ -41,7 +42,8 @@ func (d Daemon) Call(ctx context.Context, method, path string, in, out any) erro
 	var network *net.OpError
 	if apierr.KindOf(err) == apierr.Unavailable {
 		if problem := daemon.SchemaProblem(ctx); problem != nil {
-			return apierr.New(apierr.Unavailable, "%s does not answer at %s, since it cannot use the database: %w", d.Name, client, problem)
+			return apierr.New(apierr.Unavailable, "%s does not answer at %s, since it cannot use the database: %w",
+				d.Name, client, problem)
 		}
 	}
 	if apierr.KindOf(err) == apierr.Unavailable && errors.As(err, &network) {

@@ -56,8 +56,10 @@ func (b Base) Secret() (string, error) {
 	if b.SharedSecret != "" {
 		return b.SharedSecret, nil
 	}
-	if info, err := os.Stat(b.SecretPath()); err == nil && !info.Mode().IsRegular() { // a named pipe is never read to its end
-		return "", fmt.Errorf("no secret: %s is not a file; remove it and run `migrate up`, or set ARIZUKO_SECRET", b.SecretPath())
+	// a named pipe is never read to its end
+	if info, err := os.Stat(b.SecretPath()); err == nil && !info.Mode().IsRegular() {
+		return "", fmt.Errorf("no secret: %s is not a file; remove it and run `migrate up`, or set ARIZUKO_SECRET",
+			b.SecretPath())
 	}
 	secret, err := readSecretFile(b.SecretPath())
 	switch {
@@ -69,12 +71,12 @@ func (b Base) Secret() (string, error) {
 	return secret, nil
 }
 
-// minSharedSecret is the length of a shared secret, in characters. 16 hexadecimal ones have 64 bits: more than can be tried over
-// the network. What migrate makes has 64 characters.
+// minSharedSecret is the length of a shared secret, in characters. 16 hexadecimal ones have 64 bits: more than can be
+// tried over the network. What migrate makes has 64 characters.
 const minSharedSecret = 16
 
-// StrongSecret is Secret, unless that can be guessed, or read by other users: its file must be no link, and only its owner's.
-// A file that ARIZUKO_SECRET_FILE names may have any mode: engines of containers mount secrets as they like.
+// StrongSecret is Secret, unless that can be guessed, or read by other users: its file must be no link, and only its
+// owner's. A file that ARIZUKO_SECRET_FILE names may have any mode: engines of containers mount secrets as they like.
 func (b Base) StrongSecret() (string, error) {
 	secret, err := b.Secret()
 	if err != nil {
@@ -85,8 +87,10 @@ func (b Base) StrongSecret() (string, error) {
 		problems = append(problems, checkSecretFile(b.SecretPath()))
 	}
 	if n := utf8.RuneCountInString(strings.Join(strings.Fields(secret), "")); n < minSharedSecret {
-		problems = append(problems, fmt.Errorf("the secret between the daemons can be guessed: it has %d characters, at least %d are needed; "+
-			"stop all daemons, and write one that `openssl rand -hex 32` prints into %s, or ARIZUKO_SECRET", n, minSharedSecret, b.SecretPath()))
+		problems = append(problems,
+			fmt.Errorf("the secret between the daemons can be guessed: it has %d characters, at least %d are needed; "+
+				"stop all daemons, and write one that `openssl rand -hex 32` prints into %s, or ARIZUKO_SECRET", n,
+				minSharedSecret, b.SecretPath()))
 	}
 	return secret, errors.Join(problems...)
 }
@@ -97,7 +101,8 @@ func checkSecretFile(path string) error {
 	case err != nil:
 		return err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return fmt.Errorf("%s is a symbolic link: remove it, and name the file that it leads to in ARIZUKO_SECRET_FILE", path)
+		return fmt.Errorf("%s is a symbolic link: remove it, and name the file that it leads to in ARIZUKO_SECRET_FILE",
+			path)
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("%s has mode %04o, so other users of this machine can call the daemons: run `chmod 600 %s`, or name the file in ARIZUKO_SECRET_FILE",
 			path, info.Mode().Perm(), path)

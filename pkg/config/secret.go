@@ -8,7 +8,8 @@ import (
 
 // secretWords are words of variables' names that make their values secret.
 var secretWords = []string{
-	"key", "pass", "pwd", "pat", "credential", "credentials", "cred", "creds", "auth", "authorization", "cookie", "headers", "jwt", "dsn", "webhook",
+	"key", "pass", "pwd", "pat", "credential", "credentials", "cred", "creds", "auth", "authorization", "cookie",
+	"headers", "jwt", "dsn", "webhook",
 }
 
 // secretEndings do it also as the end of a word, as in PGPASSWORD.

@@ -43,7 +43,8 @@ func Accounts(environ []string) (all []Account, err error) {
 			return nil, err
 		}
 		if other := suffixes[a.Name+a.Suffix]; other != "" {
-			return nil, fmt.Errorf("%s: %s and %s would have the same variables, with %s at their end", AccountsVariable, other, entry, a.Suffix)
+			return nil, fmt.Errorf("%s: %s and %s would have the same variables, with %s at their end",
+				AccountsVariable, other, entry, a.Suffix)
 		}
 		suffixes[a.Name+a.Suffix] = entry
 		all = append(all, a)
@@ -79,9 +80,11 @@ func newAccount(entry string) (a Account, err error) {
 	adapter := slices.IndexFunc(Adapters(), func(a Adapter) bool { return a.Name == name })
 	if adapter < 0 || !msg.IsAccount(account) {
 		return a, fmt.Errorf("%s: %.80q is not an adapter and the name of an account, as in teled+work: "+
-			"want teled, discd or slakd, and at most 32 of a-z, 0-9, _ and -, beginning with a letter or digit", AccountsVariable, entry)
+			"want teled, discd or slakd, and at most 32 of a-z, 0-9, _ and -, beginning with a letter or digit",
+			AccountsVariable, entry)
 	}
-	a = Account{Adapter: Adapters()[adapter], Daemon: entry, Suffix: "_" + strings.ToUpper(strings.ReplaceAll(account, "-", "_"))}
+	a = Account{Adapter: Adapters()[adapter], Daemon: entry,
+		Suffix: "_" + strings.ToUpper(strings.ReplaceAll(account, "-", "_"))}
 	if strings.HasSuffix(a.Suffix, fileSuffix) {
 		return a, fmt.Errorf("%s: %s: an account must not be named file, or end with -file or _file, since variables such as %s%s name files: choose another name",
 			AccountsVariable, entry, a.Token, fileSuffix)
@@ -126,7 +129,10 @@ func baseOf(name string, all []Account) string {
 // isSecret reports whether a variable is a token or another secret of an adapter, of whichever account.
 func isSecret(name string) bool {
 	return slices.ContainsFunc(Adapters(), func(a Adapter) bool {
-		return slices.ContainsFunc(a.Secrets, func(secret string) bool { return name == secret || strings.HasPrefix(name, secret+"_") })
+		return slices.ContainsFunc(a.Secrets, func(secret string) bool {
+			return name == secret ||
+				strings.HasPrefix(name, secret+"_")
+		})
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 // environment is what every program reads of the environment.
 func environment() (config.Base, error) { return config.Load[config.Base](os.Environ()) }
 
-// dataFolder returns the data folder, without a look at other settings: a process of root reads files that they name only as
-// the user who it becomes.
+// dataFolder returns the data folder, without a look at other settings: a process of root reads files that they name
+// only as the user who it becomes.
 func dataFolder() string {
 	cfg, _ := config.Load[struct {
 		Data string `env:"ARIZUKO_DATA" envDefault:"./data"`
@@ -36,8 +36,8 @@ func checkSecret() error {
 	return nil
 }
 
-// SchemaProblem returns why this program cannot use the database that the environment names, nil if it can, or if there is
-// none that can be read.
+// SchemaProblem returns why this program cannot use the database that the environment names, nil if it can, or if there
+// is none that can be read.
 func SchemaProblem(ctx context.Context) error { return schema(ctx).Mismatch(migrations.Latest()) }
 
 func schema(ctx context.Context) store.Schema {

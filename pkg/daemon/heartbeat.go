@@ -46,8 +46,10 @@ type Heartbeat struct {
 // NewHeartbeat returns the heartbeat of a daemon that is connecting. write stores the row.
 func NewHeartbeat(name, version string, log *slog.Logger, write func(context.Context, store.Daemon) error) *Heartbeat {
 	return &Heartbeat{
-		write: write, outage: store.NewOutage(log, "heartbeat"), changed: make(chan struct{}, 1), states: connectionStates(),
-		row: store.Daemon{Name: name, Version: version, StartedAt: failpoint.Now().UnixMilli(), Connection: string(Connecting)},
+		write: write, outage: store.NewOutage(log, "heartbeat"), changed: make(chan struct{}, 1),
+		states: connectionStates(),
+		row: store.Daemon{Name: name, Version: version, StartedAt: failpoint.Now().UnixMilli(),
+			Connection: string(Connecting)},
 	}
 }
 

@@ -17,17 +17,18 @@ import (
 )
 
 const (
-	// renewEvery is how often a process renews its lease, and how long an attempt may take: three may fail before the lease ends.
+	// renewEvery is how often a process renews its lease, and how long an attempt may take: three may fail before the
+	// lease ends.
 	renewEvery = store.LeaseTime / 4
-	// leaseMargin is how long before the end of its lease a process stops to work: its calls to platforms and its agents
-	// have ended when another process takes over.
+	// leaseMargin is how long before the end of its lease a process stops to work: its calls to platforms and its
+	// agents have ended when another process takes over.
 	leaseMargin = 2 * time.Second
 	// claimEvery is how often a process that stands by looks whether it can take over.
 	claimEvery = time.Second
 )
 
-// Leases are what a process does alone among those that work on one database, and its own lease, which it renews. Nil ones are
-// those of a process that works on a file, which it shares with no other machine: it has all there are.
+// Leases are what a process does alone among those that work on one database, and its own lease, which it renews. Nil
+// ones are those of a process that works on a file, which it shares with no other machine: it has all there are.
 type Leases struct {
 	ID     int64   // of the process
 	Former []int64 // processes of the same daemon and place, which this process has fenced: they run no more
@@ -93,8 +94,8 @@ func reachable(listening, host string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Client returns a client of another daemon: at its URL if there is one; on a database that machines share, of the process that
-// has the daemon's lease, wherever that is; else at its socket.
+// Client returns a client of another daemon: at its URL if there is one; on a database that machines share, of the
+// process that has the daemon's lease, wherever that is; else at its socket.
 func (p *Process) Client(name string, url config.URL) *httpx.Client {
 	if url == "" && p.Leases != nil {
 		c := httpx.NewClient(name, "http://"+name, p.Secret)
@@ -104,8 +105,8 @@ func (p *Process) Client(name string, url config.URL) *httpx.Client {
 	return clientOf(p.base, name, url, p.Secret)
 }
 
-// ClientOf returns a client of a running daemon, for a command: at its URL if there is one, else at its socket in the data
-// folder.
+// ClientOf returns a client of a running daemon, for a command: at its URL if there is one, else at its socket in the
+// data folder.
 func ClientOf(base config.Base, name string, url config.URL) (*httpx.Client, error) {
 	if url == "" {
 		return clientOf(base, name, url, ""), nil
@@ -148,8 +149,9 @@ func (p *Process) standBy(ctx context.Context, name string) error {
 	})
 }
 
-// Hold waits until the process has a lease, which it keeps as long as it runs. waits is called once with who has it, nil if that
-// is not known; it may be nil. Hold returns the error of ctx if that ends first, and the cause if the process's own lease ends.
+// Hold waits until the process has a lease, which it keeps as long as it runs. waits is called once with who has it,
+// nil if that is not known; it may be nil. Hold returns the error of ctx if that ends first, and the cause if the
+// process's own lease ends.
 func (l *Leases) Hold(ctx context.Context, name string, waits func(holder *store.Process)) error {
 	if l == nil {
 		return nil
@@ -253,8 +255,8 @@ func (l *Leases) end(cause error) {
 	close(l.ended)
 }
 
-// leave gives up what the process has, so that others take over at once. Without an answer of the database in time the lease
-// ends by itself.
+// leave gives up what the process has, so that others take over at once. Without an answer of the database in time the
+// lease ends by itself.
 func (l *Leases) leave(ctx context.Context) error {
 	if l.isOver() {
 		return nil

@@ -31,11 +31,14 @@ func (p *Process) measure(o Options) {
 	p.Log = p.counted(o.Base.Logger(o.Log, o.Name, o.Secrets...))
 	p.Metrics.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build, p.lines,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_time_seconds", Help: "The daemon's clock, as unix time."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_time_seconds",
+			Help: "The daemon's clock, as unix time."},
 			func() float64 { return float64(failpoint.Now().UnixMilli()) / 1000 }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_disk_free_bytes", Help: "Free space of the data folder's file system."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_disk_free_bytes",
+			Help: "Free space of the data folder's file system."},
 			func() float64 { return float64(space(o.Base.Data).Free) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_disk_size_bytes", Help: "Size of the data folder's file system."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_disk_size_bytes",
+			Help: "Size of the data folder's file system."},
 			func() float64 { return float64(space(o.Base.Data).Size) }))
 }
 
@@ -48,10 +51,12 @@ func space(folder string) disk.Space {
 // observer counts what the store measures.
 func observer(reg prometheus.Registerer, turnEnded func(msg.TurnState, msg.Reason)) store.Observer {
 	waits := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "arizuko_write_lock_wait_seconds", Help: "Wait of a commit for the write lock, also without getting it.", Buckets: metrics.Quick(),
+		Name: "arizuko_write_lock_wait_seconds", Help: "Wait of a commit for the write lock, also without getting it.",
+		Buckets: metrics.Quick(),
 	})
 	commits := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "arizuko_commit_seconds", Help: "Time from the write lock to the end of a commit.", Buckets: metrics.Quick(),
+		Name: "arizuko_commit_seconds", Help: "Time from the write lock to the end of a commit.",
+		Buckets: metrics.Quick(),
 	})
 	failed := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "arizuko_commit_errors_total", Help: "Commits that failed as a whole, by cause.",
@@ -80,7 +85,8 @@ func observer(reg prometheus.Registerer, turnEnded func(msg.TurnState, msg.Reaso
 
 func (p *Process) countPokes() func(daemon string, err error) {
 	failed := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "arizuko_poke_errors_total", Help: "Pokes that failed, not counting daemons that are down or have a poke waiting.",
+		Name: "arizuko_poke_errors_total",
+		Help: "Pokes that failed, not counting daemons that are down or have a poke waiting.",
 	}, []string{"daemon"})
 	for _, daemon := range []string{"gated", "routd"} {
 		failed.WithLabelValues(daemon)

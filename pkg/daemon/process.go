@@ -43,11 +43,12 @@ const (
 type Options struct {
 	Name       string
 	Base       config.Base
-	Addr       config.Addr   // of the HTTP listener
-	Secrets    []string      // redacted in the log, besides the shared secret
-	Log        io.Writer     // where log lines go
-	Checkpoint int           // WAL pages until this process checkpoints by itself, 0 for never
-	Shared     bool          // all processes of this name that share a database work; else one does, and the others stand by
+	Addr       config.Addr // of the HTTP listener
+	Secrets    []string    // redacted in the log, besides the shared secret
+	Log        io.Writer   // where log lines go
+	Checkpoint int         // WAL pages until this process checkpoints by itself, 0 for never
+	// all processes of this name that share a database work; else one does, and the others stand by
+	Shared     bool
 	SchemaWait time.Duration // how long to wait for the migration, 0 for a minute
 	// TurnEnded is called for each turn whose end this process has stored; nil for nothing.
 	TurnEnded func(msg.TurnState, msg.Reason)
@@ -76,10 +77,10 @@ type Process struct {
 	serving    chan error
 }
 
-// Start does what every daemon does first, in this order: check the database's file system, take the singleton lock, answer
-// /readyz with what it waits for, wait for the schema, open the database, join the processes that share it, open the poke socket.
-// If a step fails or ctx ends, the steps before it are undone. On success the caller adds its
-// routes and calls Run or Close.
+// Start does what every daemon does first, in this order: check the database's file system, take the singleton lock,
+// answer /readyz with what it waits for, wait for the schema, open the database, join the processes that share it, open
+// the poke socket. If a step fails or ctx ends, the steps before it are undone. On success the caller adds its routes
+// and calls Run or Close.
 func Start(ctx context.Context, o Options) (*Process, error) {
 	p := &Process{
 		Metrics: prometheus.NewRegistry(),
@@ -89,7 +90,8 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 		serving: make(chan error, 2), // one of each server
 	}
 	p.measure(o)
-	for _, step := range []func(context.Context, Options) error{p.checkFileSystem, p.lock, p.listen, p.openStore, p.join, p.openSockets} {
+	for _, step := range []func(context.Context, Options) error{p.checkFileSystem, p.lock, p.listen, p.openStore,
+		p.join, p.openSockets} {
 		if err := step(ctx, o); err != nil {
 			p.Close()
 			return nil, err
@@ -171,7 +173,8 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 	// A second time, because migrate may have made the secret in the meantime.
 	p.Log = p.counted(o.Base.Logger(o.Log, o.Name, o.Secrets...))
 	p.Store, err = store.Open(ctx, store.Options{
-		Path: o.Base.Database(), Autocheckpoint: o.Checkpoint, Poke: p.poker(o), Observer: observer(p.Metrics, o.TurnEnded),
+		Path: o.Base.Database(), Autocheckpoint: o.Checkpoint, Poke: p.poker(o),
+		Observer: observer(p.Metrics, o.TurnEnded),
 	})
 	if err != nil {
 		return err
@@ -235,7 +238,8 @@ func (p *Process) Run(ctx context.Context, loops ...func(context.Context) error)
 	p.Ready.Wait("start", "", nil)
 	p.Log.Info("ready", "addr", p.Addr)
 	group, ctx := errgroup.WithContext(ctx)
-	for _, loop := range slices.Concat(loops, []func(context.Context) error{p.Heartbeat.Run, p.watchServer, p.Leases.watch}) {
+	for _, loop := range slices.Concat(loops, []func(context.Context) error{p.Heartbeat.Run, p.watchServer,
+		p.Leases.watch}) {
 		group.Go(func() error { return loop(ctx) })
 	}
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {

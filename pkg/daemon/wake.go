@@ -29,7 +29,8 @@ func (p *Process) poker(o Options) func(daemon string) {
 
 // pokeByServer pokes a daemon without a change of any row.
 func (p *Process) pokeByServer(daemon string) {
-	if err := p.Store.Write(context.Background(), func(tx *store.Tx) error { tx.Poke(daemon); return nil }); err != nil {
+	if err := p.Store.Write(context.Background(),
+		func(tx *store.Tx) error { tx.Poke(daemon); return nil }); err != nil {
 		p.pokeFailed(daemon, err)
 	}
 }

@@ -75,9 +75,9 @@ func Become(data string) error {
 	return nil
 }
 
-// Do runs f as the data folder's owner: the whole process has that user meanwhile, so nothing else may run. An owner who
-// cannot even open the folder, such as one in root's home, cannot change it: f runs as root then, unless a link is in it.
-// It is f alone if [Other] is false.
+// Do runs f as the data folder's owner: the whole process has that user meanwhile, so nothing else may run. An owner
+// who cannot even open the folder, such as one in root's home, cannot change it: f runs as root then, unless a link is
+// in it. It is f alone if [Other] is false.
 func Do(data string, f func() error) (err error) {
 	owner, other, err := Other(data)
 	switch {
@@ -122,7 +122,8 @@ func (u User) enter() (leave func() error, err error) {
 	leave = func() error {
 		return errors.Join(syscall.Setresuid(-1, 0, -1), syscall.Setresgid(-1, gid, -1), syscall.Setgroups(groups))
 	}
-	return leave, errors.Join(syscall.Setgroups([]int{u.GID}), syscall.Setresgid(-1, u.GID, -1), syscall.Setresuid(-1, u.UID, -1))
+	return leave, errors.Join(syscall.Setgroups([]int{u.GID}), syscall.Setresgid(-1, u.GID, -1),
+		syscall.Setresuid(-1, u.UID, -1))
 }
 
 func open(path string) error {
@@ -137,8 +138,8 @@ func open(path string) error {
 // ErrLink is an error of a link that another user has made.
 var ErrLink = errors.New("a link of another user")
 
-// RefuseLinks returns an ErrLink with a line for each link in the data folder that this process of root would follow, and
-// that root has not made. It returns nil if [Other] is false.
+// RefuseLinks returns an ErrLink with a line for each link in the data folder that this process of root would follow,
+// and that root has not made. It returns nil if [Other] is false.
 func RefuseLinks(data string) error {
 	_, other, err := Other(data)
 	if err != nil || !other {
@@ -168,7 +169,8 @@ func RefuseLinks(data string) error {
 
 // ours reports whether a name in the data folder is one that programs open.
 func ours(name string) bool {
-	return slices.Contains([]string{"run", "groups", "media", "logs", "secret", "restoring"}, name) || strings.HasPrefix(name, "arizuko.db")
+	return slices.Contains([]string{"run", "groups", "media", "logs", "secret", "restoring"}, name) ||
+		strings.HasPrefix(name, "arizuko.db")
 }
 
 // Open opens a folder of the data folder. Links are followed as by os.OpenRoot, but none if [Other] is true.
@@ -188,8 +190,8 @@ func Open(data, path string) (*os.Root, error) {
 	return OpenFolder(root, path)
 }
 
-// Make makes a folder of the data folder, unless it exists, and opens it as [Open] does. One that root has made belongs to the
-// data folder's owner.
+// Make makes a folder of the data folder, unless it exists, and opens it as [Open] does. One that root has made belongs
+// to the data folder's owner.
 func Make(data, path string) (*os.Root, error) {
 	owner, other, err := Other(data)
 	if err != nil {

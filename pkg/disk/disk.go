@@ -32,7 +32,8 @@ func Of(folder string) (Space, error) {
 		return Space{}, fmt.Errorf("free space of %s: %w", folder, err)
 	}
 	// Blocks are counted in fragments: Bsize is the best size of a write, and larger on some network file systems.
-	return Space{Free: int64(fs.Bavail) * fs.Frsize, Size: int64(fs.Blocks) * fs.Frsize, FreeFiles: fs.Ffree, Files: fs.Files}, nil
+	return Space{Free: int64(fs.Bavail) * fs.Frsize, Size: int64(fs.Blocks) * fs.Frsize, FreeFiles: fs.Ffree,
+		Files: fs.Files}, nil
 }
 
 // Share is the free part of the whole, from 0 to 1.

@@ -99,7 +99,8 @@ func For(platform, given string) (string, error) {
 // isName reports whether a text has the form of an emoji's name on Slack.
 func isName(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
-		return !unicode.IsLower(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.Lo, r) && !strings.ContainsRune("_+'-:", r)
+		return !unicode.IsLower(r) && !unicode.IsDigit(r) && !unicode.Is(unicode.Lo, r) &&
+			!strings.ContainsRune("_+'-:", r)
 	})
 }
 
@@ -109,7 +110,8 @@ func isGuildEmoji(text string) bool {
 	digit := func(r rune) bool { return r >= '0' && r <= '9' }
 	word := func(r rune) bool { return digit(r) || r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
 	not := func(is func(rune) bool) func(rune) bool { return func(r rune) bool { return !is(r) } }
-	return ok && name != "" && id != "" && len(text) <= maxLength && !strings.ContainsFunc(name, not(word)) && !strings.ContainsFunc(id, not(digit))
+	return ok && name != "" && id != "" && len(text) <= maxLength && !strings.ContainsFunc(name, not(word)) &&
+		!strings.ContainsFunc(id, not(digit))
 }
 
 // OtherSpelling is an emoji with the variation selector if it has none, without it otherwise: some platforms know only

@@ -208,7 +208,8 @@ func (d *Daemon) Platform(now int64) []Fact {
 			f.Level = Warning
 		}
 	case state == daemon.Connecting && d.StartedAt < now-maxConnecting.Milliseconds():
-		l.Problem("connecting", fmt.Sprintf("%s started %s and has not connected to its platform yet", d.Name, Ago(now, d.StartedAt)),
+		l.Problem("connecting", fmt.Sprintf("%s started %s and has not connected to its platform yet", d.Name,
+			Ago(now, d.StartedAt)),
 			"run "+CheckCommand(d.Name)+" in its environment: it says whether the platform can be reached")
 	}
 	return l.Found
@@ -239,12 +240,14 @@ func connectionFix(name, detail string) (kind, fix string) {
 	case strings.Contains(detail, "another program reads"):
 		return "poller", "one token, one poller: stop the other program or instance that uses this token, or give this one a bot of its own"
 	}
-	return "connection", "run " + CheckCommand(name) + " in its environment, and look at its log; it reconnects by itself"
+	return "connection", "run " + CheckCommand(name) +
+		" in its environment, and look at its log; it reconnects by itself"
 }
 
 // NoAgents says since when a runtime can start no agent, in unix ms.
 func NoAgents(runtime, reason string, since int64) string {
-	return fmt.Sprintf("no agent can be started as %s since %s, messages wait: %s", runtime, time.UnixMilli(since).Format(time.DateTime), reason)
+	return fmt.Sprintf("no agent can be started as %s since %s, messages wait: %s", runtime,
+		time.UnixMilli(since).Format(time.DateTime), reason)
 }
 
 // GroupFails says that a group's turns fail alike. gated reports it after all of NoAgents.
@@ -279,5 +282,6 @@ func (all Daemons) Versions(now int64, l *List) {
 	for _, version := range slices.Sorted(maps.Keys(by)) {
 		lines = append(lines, version+": "+strings.Join(by[version], ", "))
 	}
-	l.Warn("versions", "the daemons have different versions ("+strings.Join(lines, "; ")+")", "restart those of the older version with the new programs")
+	l.Warn("versions", "the daemons have different versions ("+strings.Join(lines, "; ")+")",
+		"restart those of the older version with the new programs")
 }

@@ -1,5 +1,6 @@
-// Package facts says what is wrong with an instance by what it has stored, and what to do about it. Doctor, status, why, the
-// daemons' checks, /readyz and the dashboard print these facts, so that all of them find the same in the same words.
+// Package facts says what is wrong with an instance by what it has stored, and what to do about it. Doctor, status,
+// why, the daemons' checks, /readyz and the dashboard print these facts, so that all of them find the same in the same
+// words.
 package facts
 
 import (

@@ -44,13 +44,14 @@ func Operators(ctx context.Context, rows store.Reader, environment []string) (se
 func (l *List) InvalidOperators(entries []string) {
 	for _, entry := range entries {
 		if reason := config.OperatorProblem(entry); reason != "" {
-			l.Refuse("operators-invalid", "OPERATORS: "+entry+" "+reason+": this operator can decide nothing", operatorsFix)
+			l.Refuse("operators-invalid", "OPERATORS: "+entry+" "+reason+": this operator can decide nothing",
+				operatorsFix)
 		}
 	}
 }
 
-// Unconfined adds the groups that strangers can reach and whose agents nothing confines. runtime is how a group's agent is run,
-// "" where none is or that is not known.
+// Unconfined adds the groups that strangers can reach and whose agents nothing confines. runtime is how a group's agent
+// is run, "" where none is or that is not known.
 func (l *List) Unconfined(routes []msg.Route, groups []msg.Group, runtime func(msg.Group) groupconfig.Runtime) {
 	runtimes := map[string]groupconfig.Runtime{}
 	for _, g := range groups {
@@ -75,7 +76,8 @@ func (l *List) Unconfined(routes []msg.Route, groups []msg.Group, runtime func(m
 func Unrouted(m *msg.Message) string {
 	return fmt.Sprintf("row %d went nowhere. To connect its chat to a group: `%s`; "+
 		"to see which routes fit the row: `routd routes test --chat %s --verb %s --sender %s`",
-		m.ID, ConnectCommand(m.ChatJID), word(m.ChatJID, "CHAT"), word(cmp.Or(m.Verb, msg.VerbMessage), "VERB"), word(m.Sender, "SENDER"))
+		m.ID, ConnectCommand(m.ChatJID), word(m.ChatJID, "CHAT"), word(cmp.Or(m.Verb, msg.VerbMessage), "VERB"),
+		word(m.Sender, "SENDER"))
 }
 
 // ConnectCommand is the command that connects a chat to a group.
@@ -83,11 +85,12 @@ func ConnectCommand(jid string) string {
 	return fmt.Sprintf("routd routes add --match 'chat_jid=%s' --target GROUP", word(jid, "CHAT"))
 }
 
-// word is a value that stands in a command, or in a route's match, for itself; instead of any other one a placeholder is printed:
-// operators copy commands, and addresses and ids come from platforms.
+// word is a value that stands in a command, or in a route's match, for itself; instead of any other one a placeholder
+// is printed: operators copy commands, and addresses and ids come from platforms.
 func word(value, placeholder string) string {
 	plain := func(r rune) bool {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune(":+-_./@", r)
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+			strings.ContainsRune(":+-_./@", r)
 	}
 	if value == "" || value[0] == '-' || strings.ContainsFunc(value, func(r rune) bool { return !plain(r) }) {
 		return placeholder

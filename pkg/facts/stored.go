@@ -51,11 +51,13 @@ type finder struct {
 	List
 }
 
-// Stored are the facts about what waits, has failed or is late. After an error they are those that were found before it.
+// Stored are the facts about what waits, has failed or is late. After an error they are those that were found before
+// it.
 func (in *Instance) Stored(ctx context.Context) ([]Fact, error) {
 	f := &finder{Instance: in}
 	for _, find := range []func(context.Context) error{
-		f.clock, f.undecided, f.parked, f.requests, f.limited, f.turns, f.outbound, f.undelivered, f.files, f.failing, f.reminders,
+		f.clock, f.undecided, f.parked, f.requests, f.limited, f.turns, f.outbound, f.undelivered, f.files, f.failing,
+		f.reminders,
 	} {
 		if err := find(ctx); err != nil {
 			return f.Found, err
@@ -81,9 +83,11 @@ func Deciders() []string { return []string{gated, "routd", "onbod"} }
 func (f *finder) clock(ctx context.Context) error {
 	a, err := f.Rows.Arrivals(ctx)
 	if ahead := a.Last - f.Now; ahead > maxStep.Milliseconds() {
-		f.Warn("clock-ahead", fmt.Sprintf("message %d arrived %s in the future: the clock was ahead, or is behind now", a.LastID, Span(ahead)), clockFix)
+		f.Warn("clock-ahead", fmt.Sprintf("message %d arrived %s in the future: the clock was ahead, or is behind now",
+			a.LastID, Span(ahead)), clockFix)
 	} else if a.Step > maxStep.Milliseconds() && a.StepAt > f.before(clockAge) {
-		f.Warn("clock-step", fmt.Sprintf("the clock went back by %s between messages %d and %d", Span(a.Step), a.SteppedA, a.SteppedB), clockFix)
+		f.Warn("clock-step", fmt.Sprintf("the clock went back by %s between messages %d and %d", Span(a.Step),
+			a.SteppedA, a.SteppedB), clockFix)
 	}
 	return err
 }
@@ -96,7 +100,8 @@ func (f *finder) undecided(ctx context.Context) error {
 	}
 	text := Count(w.Rows, "message is", "messages are") + " not decided" + f.oldest(w, "in")
 	if name, trouble := f.Daemons.Missing(f.Now, Deciders()...); name != "" {
-		f.Problem("undecided", text+": "+trouble, "start "+name+": it continues where it stopped").on("/messages?disposition=undecided", "Undecided messages", "")
+		f.Problem("undecided", text+": "+trouble, "start "+name+
+			": it continues where it stopped").on("/messages?disposition=undecided", "Undecided messages", "")
 		return nil
 	}
 	f.Problem("undecided", text, fmt.Sprintf("`gated why %d` says what it waits for", w.Oldest)).
@@ -108,8 +113,10 @@ func (f *finder) undecided(ctx context.Context) error {
 func (f *finder) parked(ctx context.Context) error {
 	w, err := f.Rows.ParkedWithoutRequest(ctx, f.before(maxParked))
 	if w.Rows > 0 {
-		f.Problem("parked", Count(w.Rows, "message is", "messages are")+" parked and no request is pending for the chat"+f.oldest(w, "in"),
-			"restart gated: it looks at parked messages at its start; onbod must run, too").on("/lost?reason=parked", "Parked messages", "")
+		f.Problem("parked", Count(w.Rows, "message is", "messages are")+
+			" parked and no request is pending for the chat"+f.oldest(w, "in"),
+			"restart gated: it looks at parked messages at its start; onbod must run, too").on("/lost?reason=parked",
+			"Parked messages", "")
 	}
 	return err
 }
@@ -123,7 +130,8 @@ func (f *finder) requests(ctx context.Context) error {
 	const path, page, do = "/approvals", "Approvals", "approve or reject it"
 	if len(newest) > 0 && newest[0].CreatedAt-f.Now > maxStep.Milliseconds() {
 		r := newest[0]
-		f.Warn("clock-request", fmt.Sprintf("request %s of %s was made %s in the future: it expires that much later", r.Code, r.ChatJID, Span(r.CreatedAt-f.Now)),
+		f.Warn("clock-request", fmt.Sprintf("request %s of %s was made %s in the future: it expires that much later",
+			r.Code, r.ChatJID, Span(r.CreatedAt-f.Now)),
 			"approve or reject it; "+clockFix).on(path, page, do)
 	}
 	pending, code, err := f.Rows.WaitingRequests(ctx)
@@ -139,7 +147,8 @@ func (f *finder) requests(ctx context.Context) error {
 		fix += "; no user of a platform is an operator, so none was notified"
 	}
 	f.Warn("requests", fmt.Sprintf("%s for an operator, the oldest (%s, of %s) for %s",
-		Count(pending.Rows, "request of a chat waits", "requests of chats wait"), code, pending.ChatJID, Span(f.Now-pending.Since)), fix).on(path, page, do)
+		Count(pending.Rows, "request of a chat waits", "requests of chats wait"), code, pending.ChatJID,
+		Span(f.Now-pending.Since)), fix).on(path, page, do)
 	return nil
 }
 
@@ -182,7 +191,8 @@ func (f *finder) turns(ctx context.Context) error {
 	if len(failed) > 0 {
 		last := failed[0] // the newest
 		f.Warn("turns-failed", fmt.Sprintf("%s within a day, the last (%d, of %s): %s",
-			Count(len(failed), "turn failed", "turns failed"), last.ID, last.Folder, cmp.Or(last.Error, string(last.Reason))),
+			Count(len(failed), "turn failed", "turns failed"), last.ID, last.Folder,
+			cmp.Or(last.Error, string(last.Reason))),
 			fmt.Sprintf("once the cause is gone, try it again: `gated retry %d`", last.ID)).
 			on("/turns?state=failed", "Failed turns", "once the cause is gone, try them again there")
 	}
@@ -195,8 +205,10 @@ func (f *finder) lostRuns(running []*msg.Turn, runs []*msg.Run) {
 	for _, t := range running {
 		live := slices.ContainsFunc(runs, func(r *msg.Run) bool { return r.ID == t.RunID })
 		if !live && t.StartedAt < f.before(time.Minute) && f.runs(gated) {
-			f.Problem("turn-lost", fmt.Sprintf("turn %d of %s is running, but its run %d has ended", t.ID, t.Folder, t.RunID),
-				"restart gated: it ends or requeues such turns at its start").on(fmt.Sprintf("/turns/%d", t.ID), "The turn", "")
+			f.Problem("turn-lost", fmt.Sprintf("turn %d of %s is running, but its run %d has ended", t.ID, t.Folder,
+				t.RunID),
+				"restart gated: it ends or requeues such turns at its start").on(fmt.Sprintf("/turns/%d", t.ID),
+				"The turn", "")
 		}
 	}
 }
@@ -212,9 +224,12 @@ func (f *finder) queue(running, queued []*msg.Turn, total int) {
 		switch {
 		case t.NotBefore > f.Now+maxFuture.Milliseconds():
 			f.Problem("clock-turn",
-				fmt.Sprintf("turn %d of %s does not start for another %s: it was queued while the clock was ahead", t.ID, t.Folder, Span(t.NotBefore-f.Now)),
-				fmt.Sprintf("end the wait: `gated retry %d`", t.ID)).on(fmt.Sprintf("/turns/%d", t.ID), "The turn", "end the wait: retry it there")
-		case ready == nil && !busy[t.Lane()] && t.NotBefore <= f.Now && max(t.CreatedAt, t.NotBefore) < f.before(maxQueued):
+				fmt.Sprintf("turn %d of %s does not start for another %s: it was queued while the clock was ahead",
+					t.ID, t.Folder, Span(t.NotBefore-f.Now)),
+				fmt.Sprintf("end the wait: `gated retry %d`", t.ID)).on(fmt.Sprintf("/turns/%d", t.ID), "The turn",
+				"end the wait: retry it there")
+		case ready == nil && !busy[t.Lane()] && t.NotBefore <= f.Now &&
+			max(t.CreatedAt, t.NotBefore) < f.before(maxQueued):
 			ready = t
 		}
 		busy[t.Lane()] = true // the others of the lane wait for this one
@@ -230,10 +245,13 @@ func (f *finder) queue(running, queued []*msg.Turn, total int) {
 		f.Problem("queue", text+": "+trouble, "start gated: it continues where it stopped").on(path, page, "")
 	case len(running) >= f.MaxAgents:
 		f.Warn("queue-busy", fmt.Sprintf("%s: all %d agents are busy", text, len(running)),
-			"raise MAX_AGENTS if the machine can bear it, or end a run with "+msg.CommandAnywhere(msg.CommandStop)+" in its chat").
-			on("/turns?state=running", "Running turns", "cancel one there, or raise MAX_AGENTS if the machine can bear it")
+			"raise MAX_AGENTS if the machine can bear it, or end a run with "+msg.CommandAnywhere(msg.CommandStop)+
+				" in its chat").
+			on("/turns?state=running", "Running turns",
+				"cancel one there, or raise MAX_AGENTS if the machine can bear it")
 	default:
-		f.Problem("queue", text+", and no run takes it", "look at gated's log and `gated check`; restart gated: it continues where it stopped").on(path, page, "")
+		f.Problem("queue", text+", and no run takes it",
+			"look at gated's log and `gated check`; restart gated: it continues where it stopped").on(path, page, "")
 	}
 }
 
@@ -255,7 +273,8 @@ func (f *finder) outbound(ctx context.Context) error {
 		}
 	}
 	if more := foreign - maxNamed; more > 0 {
-		f.Problem("unsent", "messages wait for "+Count(more, "more platform", "more platforms")+" that no adapter of this suite serves",
+		f.Problem("unsent", "messages wait for "+Count(more, "more platform", "more platforms")+
+			" that no adapter of this suite serves",
 			"remove the chats that use them")
 	}
 	return err
@@ -270,7 +289,8 @@ func (f *finder) unsent(ctx context.Context, w store.PlatformWaiting) error {
 	}
 	switch missing, trouble := f.Daemons.Missing(f.Now, name); {
 	case name == "":
-		found(": no adapter of this suite serves "+w.Platform, "start your own adapter of this platform, or remove the chats that use it")
+		found(": no adapter of this suite serves "+w.Platform,
+			"start your own adapter of this platform, or remove the chats that use it")
 		return nil
 	case missing != "":
 		found(": "+trouble, f.startAdapter(name))
@@ -283,7 +303,8 @@ func (f *finder) unsent(ctx context.Context, w store.PlatformWaiting) error {
 	for _, p := range parts {
 		switch {
 		case p.State == msg.OutSending && p.UpdatedAt < f.before(maxUnsent):
-			found(", being sent since "+Ago(f.Now, p.UpdatedAt), "restart "+name+": the message is sent again as a possible duplicate, see RESEND")
+			found(", being sent since "+Ago(f.Now, p.UpdatedAt),
+				"restart "+name+": the message is sent again as a possible duplicate, see RESEND")
 		case p.NotBefore > f.Now+maxFuture.Milliseconds():
 			found(", not before "+Span(p.NotBefore-f.Now)+" from now", clockFix)
 		case p.Error != "":
@@ -328,7 +349,8 @@ func (f *finder) undelivered(ctx context.Context) error {
 			}
 		}
 		if n := len(ids); n > 0 {
-			f.Warn("delivery-"+string(state), fmt.Sprintf("%s within a day (%s)%s", Count(n, words[0], words[1]), strings.Join(ids[:min(n, maxNamed)], ", "), last),
+			f.Warn("delivery-"+string(state), fmt.Sprintf("%s within a day (%s)%s", Count(n, words[0], words[1]),
+				strings.Join(ids[:min(n, maxNamed)], ", "), last),
 				"`gated why ID` says more; `gated lost` lists them, `gated lost resend ID` sends a copy").
 				on("/lost", "Lost and found", "the page lists them, says more, and sends a copy")
 		}
@@ -340,7 +362,8 @@ func (f *finder) undelivered(ctx context.Context) error {
 func (f *finder) files(ctx context.Context) error {
 	w, err := f.Rows.WantedWaiting(ctx, f.before(maxDownload))
 	if w.Rows > 0 {
-		f.Problem("files", "the files of "+Count(w.Rows, "message", "messages")+" were not downloaded"+f.oldest(w, "in"),
+		f.Problem("files", "the files of "+Count(w.Rows, "message", "messages")+" were not downloaded"+
+			f.oldest(w, "in"),
 			"start "+cmp.Or(msg.DaemonOf(w.ChatJID), "its adapter")+", or look at its log")
 	}
 	return err
@@ -351,9 +374,11 @@ func (f *finder) failing(ctx context.Context) error {
 	groups, err := f.Rows.FailingGroups(ctx)
 	for _, g := range groups {
 		const others = "; the others follow once one is answered"
-		f.Problem("group-fails", fmt.Sprintf("%s (the last %d, since %s)", GroupFails(g.Folder, g.Problem), g.Count, Ago(f.Now, g.Since)),
+		f.Problem("group-fails", fmt.Sprintf("%s (the last %d, since %s)", GroupFails(g.Folder, g.Problem), g.Count,
+			Ago(f.Now, g.Since)),
 			"correct the cause (`gated agent try` shows the agent's output, logs/"+g.Folder+"/ has its log)"+others).
-			on("/turns?state=failed", "Failed turns", "correct the cause: the page of a turn has the agent's log"+others)
+			on("/turns?state=failed", "Failed turns", "correct the cause: the page of a turn has the agent's log"+
+				others)
 	}
 	return err
 }
@@ -364,7 +389,8 @@ func (f *finder) reminders(ctx context.Context) error {
 	return err
 }
 
-// OverdueReminders finds reminders that should have fired by now, in unix ms. runs says whether gated, which fires them, does.
+// OverdueReminders finds reminders that should have fired by now, in unix ms. runs says whether gated, which fires
+// them, does.
 func OverdueReminders(ctx context.Context, st store.Reader, now int64, runs bool) ([]Fact, error) {
 	late, err := st.DueReminders(ctx, now-maxOverdue.Milliseconds(), maxTurns)
 	if err != nil || len(late) == 0 {
@@ -372,14 +398,16 @@ func OverdueReminders(ctx context.Context, st store.Reader, now int64, runs bool
 	}
 	var named []string
 	for _, r := range late[:min(len(late), maxNamed)] {
-		named = append(named, fmt.Sprintf("reminder %d of %s in %s is overdue for %s", r.ID, r.Folder, r.ChatJID, Span(now-r.NextSlot)))
+		named = append(named, fmt.Sprintf("reminder %d of %s in %s is overdue for %s", r.ID, r.Folder, r.ChatJID,
+			Span(now-r.NextSlot)))
 	}
 	if more := len(late) - maxNamed; more > 0 {
 		named = append(named, fmt.Sprint(more, " more"))
 	}
 	var l List
 	const restart = "look at gated's log and restart gated; "
-	f := l.Problem("reminders", strings.Join(named, "; "), fmt.Sprint(restart, "`gated reminders cancel ", late[0].ID, "` ends the first"))
+	f := l.Problem("reminders", strings.Join(named, "; "),
+		fmt.Sprint(restart, "`gated reminders cancel ", late[0].ID, "` ends the first"))
 	f.on("/reminders", "Reminders", restart+"the page cancels them")
 	if !runs {
 		f.Fix, f.Page.Fix = "start gated: a reminder that was missed fires once, unless it says otherwise", ""

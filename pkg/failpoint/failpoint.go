@@ -110,13 +110,16 @@ func (v Verb) After() Point { return Point(v) + ".after" }
 // All lists every point.
 func All() []Point {
 	all := []Point{
-		Read, Resolved, Spawned, Piping, Framed, Exited, Recovering, Checkpoint, Answering, Delivered, Received, Sending, Sent, Pressed, Connected, Requested,
+		Read, Resolved, Spawned, Piping, Framed, Exited, Recovering, Checkpoint, Answering, Delivered, Received,
+		Sending, Sent, Pressed, Connected, Requested,
 		Previewing, Previewed, Unshown, Transcribing, Transcribed,
 	}
 	for _, v := range []Verb{
 		PutMessage, Decide, PutTurn, TakeTurn, StartRun, RecordProcess, AnswerTurn, EndTurn, RequeueTurn, EndRun,
-		ClaimOutbound, PutDelivery, SettleOutbound, PutEngagement, PutCursor, Pin, ResetSession, CancelTurn, TakeSystem, ChangeContent,
-		PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp, PutToolCall, FireReminder, PutBroadcast, PutVote, EndPoll, PutProgress, PutAsk, AnswerAsk, ExpireAsk,
+		ClaimOutbound, PutDelivery, SettleOutbound, PutEngagement, PutCursor, Pin, ResetSession, CancelTurn, TakeSystem,
+		ChangeContent,
+		PutRequest, NoteApproval, ConnectChat, DecideRequest, TakeUp, PutToolCall, FireReminder, PutBroadcast, PutVote,
+		EndPoll, PutProgress, PutAsk, AnswerAsk, ExpireAsk,
 		BeginPreview, KeepPreview, EndPreview, HoldTranscript, EndTranscript,
 	} {
 		all = append(all, v.Before(), v.After())

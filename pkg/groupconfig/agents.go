@@ -19,7 +19,8 @@ const (
 
 var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
 
-// Agents are the agents that groups may name, by name: a JSON object of objects with the fields of [Agent], without name.
+// Agents are the agents that groups may name, by name: a JSON object of objects with the fields of [Agent], without
+// name.
 type Agents map[string]Agent
 
 // UnmarshalText reads the value of AGENTS. Its error names every mistake.
@@ -61,7 +62,8 @@ func checkAgentName(name string) error {
 	case name == DefaultAgent:
 		return fmt.Errorf("%s is the agent of groups that name none: use another name", DefaultAgent)
 	case len(name) > maxAgentName || !agentName.MatchString(name):
-		return fmt.Errorf("%.80q is no name of an agent: want at most %d of a-z, 0-9, - and _, as in codex", name, maxAgentName)
+		return fmt.Errorf("%.80q is no name of an agent: want at most %d of a-z, 0-9, - and _, as in codex", name,
+			maxAgentName)
 	}
 	return nil
 }

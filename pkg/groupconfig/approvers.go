@@ -9,9 +9,9 @@ import (
 // Operators is the value of approvers that lets operators alone answer.
 const Operators = "operators"
 
-// Approvers is who may answer the permission requests of a group's agents, besides operators, who always may: the ids of
-// senders. nil, which is not set, is operators and in a direct message its user. An empty list, "operators" in JSON, is
-// operators alone; a list of the word "everyone" is each user of the chat.
+// Approvers is who may answer the permission requests of a group's agents, besides operators, who always may: the ids
+// of senders. nil, which is not set, is operators and in a direct message its user. An empty list, "operators" in JSON,
+// is operators alone; a list of the word "everyone" is each user of the chat.
 type Approvers []string
 
 // Everyone reports whether each user of a chat may answer.
@@ -28,7 +28,8 @@ func (a Approvers) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(a))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. It checks no sender: Parse does. What is neither is an error, and operators alone.
+// UnmarshalJSON reads what MarshalJSON writes. It checks no sender: Parse does. What is neither is an error, and
+// operators alone.
 func (a *Approvers) UnmarshalJSON(raw []byte) error {
 	*a = Approvers{}
 	var word string

@@ -211,16 +211,17 @@ func (a Agent) over(instance Agent) Agent {
 	return a
 }
 
-// RunsLike reports whether an agent that began under one configuration may go on under the other:
-// they differ in nothing but what they say about members, approvers, announcements, long blocks, progress, inputs of tools, steering, budgets and
-// transcripts.
+// RunsLike reports whether an agent that began under one configuration may go on under the other: they differ in
+// nothing but what they say about members, approvers, announcements, long blocks, progress, inputs of tools, steering,
+// budgets and transcripts.
 func (c Config) RunsLike(other Config) bool {
 	return reflect.DeepEqual(c.ofRuns(), other.ofRuns())
 }
 
 // ofRuns is what a run depends on.
 func (c Config) ofRuns() Config {
-	c.Access, c.Rate, c.Reach, c.Pin, c.Approvers, c.Announce, c.Long, c.Progress, c.ToolInput, c.Steer = nil, nil, "", "", nil, false, "", "", false, ""
+	c.Access, c.Rate, c.Reach, c.Pin, c.Approvers, c.Announce, c.Long, c.Progress, c.ToolInput, c.Steer = nil, nil, "",
+		"", nil, false, "", "", false, ""
 	c.Budget, c.Transcribe, c.Timeouts.Transcribe = Budget{}, "", 0
 	return c
 }

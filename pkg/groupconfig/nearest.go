@@ -12,7 +12,8 @@ func paths() []string {
 		"assistant_name", "access", "rate", "reach", "pin", "approvers", "observe", "long", "progress", "tool_input",
 		"steer", "budget", "announce", "agent", "limits", "timeouts", "transcribe",
 		"agent.name", "agent.command", "agent.image", "agent.runtime", "agent.model", "agent.env", "agent.settings",
-		"budget.turn_usd", "budget.day_usd", "limits.memory", "limits.cpus", "limits.pids", "timeouts.timeout", "timeouts.idle", "timeouts.transcribe",
+		"budget.turn_usd", "budget.day_usd", "limits.memory", "limits.cpus", "limits.pids", "timeouts.timeout",
+		"timeouts.idle", "timeouts.transcribe",
 	}
 }
 

@@ -69,7 +69,8 @@ func (r *reader) list(section string, raw json.RawMessage) {
 		path := strings.TrimPrefix(section+"."+name, ".")
 		switch {
 		case strings.Contains(name, ".") || !slices.Contains(known, path):
-			r.problems = append(r.problems, fmt.Sprintf("unknown setting %.80q; did you mean %s?", r.shown(path), nearest(path)))
+			r.problems = append(r.problems, fmt.Sprintf("unknown setting %.80q; did you mean %s?", r.shown(path),
+				nearest(path)))
 		case slices.Contains(sections(), path):
 			r.list(path, value)
 		default:
@@ -81,8 +82,8 @@ func (r *reader) list(section string, raw json.RawMessage) {
 	}
 }
 
-// decode reads the settings, each on its own: a mistake in one leaves the others, and what was not listed, because its name comes
-// twice, is not read.
+// decode reads the settings, each on its own: a mistake in one leaves the others, and what was not listed, because its
+// name comes twice, is not read.
 func (r *reader) decode() (c Config) {
 	var text []byte // an object for each, as in {"agent":{"model":"m"}}
 	all := slices.Collect(maps.Keys(r.given))

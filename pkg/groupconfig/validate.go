@@ -49,7 +49,8 @@ func (c *Config) validate(r *reader) {
 	number(r, "budget.turn_usd", c.Budget.TurnUSD, minBudget, maxBudget)
 	number(r, "budget.day_usd", c.Budget.DayUSD, minBudget, maxBudget)
 	c.Agent.validate(r)
-	if r.ok("limits.memory", `an amount of memory, as in "512m" or "2g"`) && (c.Limits.Memory < minMemory || c.Limits.Memory > maxMemory) {
+	if r.ok("limits.memory", `an amount of memory, as in "512m" or "2g"`) &&
+		(c.Limits.Memory < minMemory || c.Limits.Memory > maxMemory) {
 		r.problem("limits.memory", "must be from %s to %s", Bytes(minMemory), Bytes(maxMemory))
 	}
 	number(r, "limits.cpus", c.Limits.CPUs, 0.01, maxCPUs)
@@ -77,7 +78,8 @@ func (a *Agent) validate(r *reader) {
 	oneOf(r, "agent.runtime", a.Runtime, Process, Bwrap, Docker)
 	r.command("agent.command", a.Command)
 	r.line("agent.image", a.Image, maxText)
-	if strings.HasPrefix(a.Image, "-") || strings.ContainsFunc(a.Image, unicode.IsSpace) { // it is an argument of docker
+	// it is an argument of docker
+	if strings.HasPrefix(a.Image, "-") || strings.ContainsFunc(a.Image, unicode.IsSpace) {
 		r.problem("agent.image", "%.80q must be one word", a.Image)
 	}
 	if a.onMachine() && a.Image != "" {

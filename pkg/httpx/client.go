@@ -24,8 +24,9 @@ const (
 	maxAnswer = 8 << 20
 )
 
-// Client calls one other daemon. It is safe for concurrent use and keeps connections alive. The shared secret never leaves the
-// process: on a socket the folder says who listens, elsewhere the request is signed, and so must the answer be.
+// Client calls one other daemon. It is safe for concurrent use and keeps connections alive. The shared secret never
+// leaves the process: on a socket the folder says who listens, elsewhere the request is signed, and so must the answer
+// be.
 type Client struct {
 	Base string // URL without a trailing slash
 	HTTP *http.Client
@@ -46,8 +47,8 @@ func NewClient(daemon, base, secret string) *Client {
 	}}
 }
 
-// AcceptUnsigned makes the client take answers that are not signed, and returns it: of a service that an operator has written, which
-// knows no secret.
+// AcceptUnsigned makes the client take answers that are not signed, and returns it: of a service that an operator has
+// written, which knows no secret.
 func (c *Client) AcceptUnsigned() *Client {
 	c.unproven = true
 	return c
@@ -55,7 +56,8 @@ func (c *Client) AcceptUnsigned() *Client {
 
 func pooled(dial Dial) *http.Transport {
 	// A signature is over the body as it was sent.
-	return &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16, IdleConnTimeout: clientIdle, DisableCompression: true}
+	return &http.Transport{DialContext: dial, MaxIdleConnsPerHost: 16, IdleConnTimeout: clientIdle,
+		DisableCompression: true}
 }
 
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -79,9 +81,9 @@ func (c *Client) String() string { return c.peer }
 // Raw, as the out of Do, receives an answer as it is.
 type Raw []byte
 
-// Do sends in as JSON, unless nil, and decodes the answer into out, unless nil. Without out the answer must be JSON too, or
-// empty. Every error has a kind: the one the daemon answered with, unavailable if it does not answer in time or cannot
-// prove who it is, internal if the answer cannot be decoded. IsAnswer and IsForeign say who made the error.
+// Do sends in as JSON, unless nil, and decodes the answer into out, unless nil. Without out the answer must be JSON
+// too, or empty. Every error has a kind: the one the daemon answered with, unavailable if it does not answer in time or
+// cannot prove who it is, internal if the answer cannot be decoded. IsAnswer and IsForeign say who made the error.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	status, body, err := c.exchange(ctx, method, path, in)
 	switch {
@@ -92,14 +94,16 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	case out == nil && (len(body) == 0 || json.Valid(body)):
 		return nil
 	case out == nil:
-		return apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("%s%s answered %d with what is no JSON", c, path, status)})
+		return apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("%s%s answered %d with what is no JSON", c,
+			path, status)})
 	}
 	if raw, ok := out.(*Raw); ok {
 		*raw = body
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("decode the answer of %s%s: %w", c, path, err)})
+		return apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("decode the answer of %s%s: %w", c, path,
+			err)})
 	}
 	return nil
 }
@@ -126,7 +130,8 @@ func (c *Client) exchange(ctx context.Context, method, path string, in any) (sta
 	case err != nil:
 		return 0, nil, apierr.New(apierr.Unavailable, "read the answer of %s: %w", c, err)
 	case len(body) > maxAnswer:
-		return 0, nil, apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("%s answered with more than %d bytes", c, maxAnswer)})
+		return 0, nil, apierr.New(apierr.Internal, "%w", foreignError{fmt.Errorf("%s answered with more than %d bytes",
+			c, maxAnswer)})
 	case sent != nil && !c.unproven && req.URL.Scheme != "https" && !sent.answeredBy(res, body):
 		return 0, nil, apierr.New(apierr.Unavailable, "%w", foreignError{fmt.Errorf(
 			"%s answered %d without a valid signature: another program listens there, it has another ARIZUKO_SECRET, or the clocks differ by more than %s",
@@ -173,7 +178,8 @@ func (c *Client) refused(status int, body []byte) error {
 		return apierr.New(kind, "%w", answeredError(answer.Error.Message))
 	}
 	excerpt := strings.TrimSpace(string(body[:min(len(body), 200)]))
-	return apierr.New(kind, "%w", foreignError{fmt.Errorf("%s answered %d %s", c, status, strings.ToValidUTF8(excerpt, "?"))})
+	return apierr.New(kind, "%w", foreignError{fmt.Errorf("%s answered %d %s", c, status,
+		strings.ToValidUTF8(excerpt, "?"))})
 }
 
 // answeredError is what a daemon has written by Error.
@@ -184,8 +190,8 @@ func (e answeredError) Error() string { return string(e) }
 // IsAnswer reports whether an error of Do is in the words of the daemon that was called.
 func IsAnswer(err error) bool { return errors.As(err, new(answeredError)) }
 
-// foreignError is an answer that no daemon gives: without the signature or, outside 2xx, the body that Error writes, too long,
-// or not in JSON.
+// foreignError is an answer that no daemon gives: without the signature or, outside 2xx, the body that Error writes,
+// too long, or not in JSON.
 type foreignError struct{ error }
 
 func (e foreignError) Unwrap() error { return e.error }

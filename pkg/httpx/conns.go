@@ -100,7 +100,8 @@ func (l *conns) admit(c *conn) bool {
 func (l *conns) report(limit int) {
 	if now := time.Now(); now.Sub(l.reported) >= reportInterval {
 		l.reported = now
-		l.log.Warn("too many connections, closing the oldest ones that wait for their clients", "addr", l.Addr().String(), "count", limit)
+		l.log.Warn("too many connections, closing the oldest ones that wait for their clients", "addr",
+			l.Addr().String(), "count", limit)
 	}
 }
 

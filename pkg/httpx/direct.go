@@ -17,8 +17,8 @@ import (
 // maxDirectIdle is how many connections wait for the next request.
 const maxDirectIdle = 4
 
-// Direct makes a client one for short questions on the hot path, and returns it. Its requests must be safe to repeat: one on
-// a connection that the daemon has closed meanwhile is sent again. A client of an https URL stays as it is.
+// Direct makes a client one for short questions on the hot path, and returns it. Its requests must be safe to repeat:
+// one on a connection that the daemon has closed meanwhile is sent again. A client of an https URL stays as it is.
 func (c *Client) Direct() *Client {
 	if t, ok := c.HTTP.Transport.(*http.Transport); ok && strings.HasPrefix(c.Base, "http://") {
 		c.HTTP.Transport, c.HTTP.Timeout = &direct{dial: t.DialContext, idle: make(chan *directConn, maxDirectIdle)}, 0

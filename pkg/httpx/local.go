@@ -20,9 +20,9 @@ import (
 // localBase is the URL of requests on a socket: a host that every daemon answers.
 const localBase = "http://localhost"
 
-// ListenLocal is Listen on a Unix socket. A caller that can connect to it is taken for one that has the shared secret, see HasSecret:
-// it is accessible to the owner of its folder alone, and so is the folder from then on. The socket replaces one that another
-// process left; the caller makes sure that this process has ended.
+// ListenLocal is Listen on a Unix socket. A caller that can connect to it is taken for one that has the shared secret,
+// see HasSecret: it is accessible to the owner of its folder alone, and so is the folder from then on. The socket
+// replaces one that another process left; the caller makes sure that this process has ended.
 func ListenLocal(path string, handler http.Handler, log *slog.Logger) (*Server, error) {
 	listener, err := listenLocal(path)
 	if err != nil {
@@ -44,7 +44,8 @@ func listenLocal(path string) (net.Listener, error) {
 		return nil, err
 	}
 	defer folder.Close()
-	if err := os.Chmod(below(folder, "."), 0o700); err != nil && !errors.Is(err, os.ErrPermission) { // it is another user's, who trusts it
+	// it is another user's, who trusts it
+	if err := os.Chmod(below(folder, "."), 0o700); err != nil && !errors.Is(err, os.ErrPermission) {
 		return nil, err
 	}
 	name := below(folder, filepath.Base(path))
@@ -64,8 +65,8 @@ func listenLocal(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// giveAway makes the socket of a process of root that of the folder's owner, whose programs are to call it. The owner may have
-// put something else in its place meanwhile, which stays as it is.
+// giveAway makes the socket of a process of root that of the folder's owner, whose programs are to call it. The owner
+// may have put something else in its place meanwhile, which stays as it is.
 func giveAway(folder *os.File, name string) error {
 	owner, err := ownerOf(folder)
 	if err != nil || os.Geteuid() != 0 || owner.Uid == 0 {
@@ -87,8 +88,8 @@ func giveAway(folder *os.File, name string) error {
 	return unix.Fchownat(fd, "", int(owner.Uid), int(owner.Gid), unix.AT_EMPTY_PATH)
 }
 
-// NewLocalClient returns a client of the daemon that listens on a socket, with a timeout of 10 s per call. It connects only
-// where no other user than this one, root and the owner of the data folder could have put the socket.
+// NewLocalClient returns a client of the daemon that listens on a socket, with a timeout of 10 s per call. It connects
+// only where no other user than this one, root and the owner of the data folder could have put the socket.
 func NewLocalClient(path string) *Client {
 	return &Client{Base: localBase, peer: path, HTTP: &http.Client{
 		Timeout: clientTimeout, Transport: pooled(dialLocal(path)), CheckRedirect: noRedirect,
@@ -111,8 +112,8 @@ func dialLocal(path string) Dial {
 	}
 }
 
-// openFolder opens the folder of a socket, and checks that other users can put nothing into it. It returns an error that is a
-// *net.OpError if there is none, as for a daemon that does not run.
+// openFolder opens the folder of a socket, and checks that other users can put nothing into it. It returns an error
+// that is a *net.OpError if there is none, as for a daemon that does not run.
 func openFolder(path string) (*os.File, error) {
 	folder := filepath.Dir(path)
 	flags := unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
@@ -144,7 +145,8 @@ func trusted(f *os.File, folder string) error {
 		return nil
 	}
 	if err := syscall.Stat(filepath.Dir(folder), &data); err != nil || data.Uid != info.Uid {
-		return fmt.Errorf("%s belongs to user %d, who is neither this user nor the owner of the data folder", folder, info.Uid)
+		return fmt.Errorf("%s belongs to user %d, who is neither this user nor the owner of the data folder", folder,
+			info.Uid)
 	}
 	return nil
 }

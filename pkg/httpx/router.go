@@ -40,7 +40,8 @@ func Bearer(secret string) func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !HasSecret(r, secret) {
 				w.Header().Set("WWW-Authenticate", "Bearer")
-				Error(w, apierr.New(apierr.Unauthorized, "want the header Authorization: Bearer with the shared secret"))
+				Error(w, apierr.New(apierr.Unauthorized,
+					"want the header Authorization: Bearer with the shared secret"))
 				return
 			}
 			next.ServeHTTP(w, r)
@@ -48,8 +49,9 @@ func Bearer(secret string) func(http.Handler) http.Handler {
 	}
 }
 
-// HasSecret reports whether a request is of a client that has the secret: it came by the daemon's socket (ListenLocal), is signed
-// (Verify), or carries `Authorization: Bearer <secret>`, as calls by hand do. No bearer is that of an empty secret.
+// HasSecret reports whether a request is of a client that has the secret: it came by the daemon's socket (ListenLocal),
+// is signed (Verify), or carries `Authorization: Bearer <secret>`, as calls by hand do. No bearer is that of an empty
+// secret.
 func HasSecret(r *http.Request, secret string) bool {
 	if isProven(r) {
 		return true
@@ -104,7 +106,8 @@ func observe(log *slog.Logger, seconds *prometheus.HistogramVec) func(http.Handl
 				seconds.WithLabelValues(method(r), route, strconv.Itoa(rec.status)).Observe(time.Since(start).Seconds())
 				switch {
 				case rec.stack != "":
-					log.Error("panic in request handler", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", rec.stack)
+					log.Error("panic in request handler", "method", r.Method, "path", r.URL.Path, "panic", p, "stack",
+						rec.stack)
 				case rec.err != nil && apierr.KindOf(rec.err) == apierr.Internal && !gone(r, rec.err):
 					log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", rec.err)
 				}

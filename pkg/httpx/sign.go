@@ -26,8 +26,8 @@ import (
 //
 //	arizuko request 1, daemon's name, method, path with query, Accept, Content-Type, Arizuko-By, time, nonce, hash of the body
 //
-// The daemon's name keeps a request from being passed on to another daemon, the nonce from being sent again, and the time
-// bounds how long nonces are kept. The header Arizuko-Signature of the answer is the MAC of
+// The daemon's name keeps a request from being passed on to another daemon, the nonce from being sent again, and the
+// time bounds how long nonces are kept. The header Arizuko-Signature of the answer is the MAC of
 //
 //	arizuko answer 1, nonce, status, Content-Type, SHA-256 of the body
 //
@@ -77,7 +77,8 @@ func (s *signer) sign(req *http.Request, path string, body []byte, now time.Time
 }
 
 func requestMAC(secret, daemon, method, path string, h http.Header, at, nonce, hash string) string {
-	return macOf(secret, requestKind, daemon, method, path, h.Get("Accept"), h.Get("Content-Type"), h.Get(byHeader), at, nonce, hash)
+	return macOf(secret, requestKind, daemon, method, path, h.Get("Accept"), h.Get("Content-Type"), h.Get(byHeader), at,
+		nonce, hash)
 }
 
 // answeredBy reports whether an answer to the request is by a server with the secret.
@@ -101,9 +102,9 @@ func isProven(r *http.Request) bool {
 	return is
 }
 
-// Verify takes requests to the daemon of this name that are signed with the secret for such that show it, see HasSecret, and
-// signs their answers. It refuses a signature that is wrong, came before, or is older than the process or a minute.
-// Requests without a signature pass as they are.
+// Verify takes requests to the daemon of this name that are signed with the secret for such that show it, see
+// HasSecret, and signs their answers. It refuses a signature that is wrong, came before, or is older than the process
+// or a minute. Requests without a signature pass as they are.
 func Verify(daemon string, secret func() string) func(http.Handler) http.Handler {
 	nonces := &nonces{started: time.Now().UnixMilli(), seen: map[string]bool{}}
 	return func(next http.Handler) http.Handler {
@@ -128,7 +129,8 @@ func Verify(daemon string, secret func() string) func(http.Handler) http.Handler
 // verify checks a signature before it reads anything of the body, and then that.
 func verify(r *http.Request, daemon, secret string, fields []string, nonces *nonces) (*signed, error) {
 	if secret == "" || len(fields) != 4 {
-		return nil, apierr.New(apierr.Unauthorized, "Authorization: want %s, time, nonce, hash of the body, MAC", signedScheme)
+		return nil, apierr.New(apierr.Unauthorized, "Authorization: want %s, time, nonce, hash of the body, MAC",
+			signedScheme)
 	}
 	at, nonce, hash := fields[0], fields[1], fields[2]
 	if !sameMAC(fields[3], requestMAC(secret, daemon, r.Method, r.URL.RequestURI(), r.Header, at, nonce, hash)) {
@@ -177,7 +179,8 @@ func (n *nonces) use(nonce string, at, now int64) error {
 	}
 	switch {
 	case at < oldest || at > now+maxClockSkew.Milliseconds():
-		return apierr.New(apierr.Unauthorized, "the signature's time differs by %s from this machine's clock", time.Duration(now-at)*time.Millisecond)
+		return apierr.New(apierr.Unauthorized, "the signature's time differs by %s from this machine's clock",
+			time.Duration(now-at)*time.Millisecond)
 	case at < n.started:
 		return apierr.New(apierr.Unauthorized, "signed before this process started")
 	case n.seen[nonce]:

@@ -24,7 +24,8 @@ func Upload(w http.ResponseWriter, r *http.Request, limit int64) {
 	if limited, ok := whole.(*limitedBody); ok {
 		whole = limited.whole
 	}
-	steady := &steadyBody{ReadCloser: whole, control: http.NewResponseController(w), began: time.Now(), stall: bodyTimeout}
+	steady := &steadyBody{ReadCloser: whole, control: http.NewResponseController(w), began: time.Now(),
+		stall: bodyTimeout}
 	if b, ok := whole.(*body); ok {
 		steady.stall = b.timeout
 		b.late = fmt.Sprintf("body: nothing received for %s, or less than %d KB/s", b.timeout, minUploadRate/1000)

@@ -39,7 +39,8 @@ func ParseCommand(content, platform string, ours func(bot string) bool) (Command
 	for _, c := range gatewayCommands {
 		if c.Name == name {
 			topic, rest := commandTopic(name, args)
-			return Command{Name: name, Audience: c.Audience, Args: args, Topic: topic, Rest: rest, Reserved: ReservedTopic(topic)}, true
+			return Command{Name: name, Audience: c.Audience, Args: args, Topic: topic, Rest: rest,
+				Reserved: ReservedTopic(topic)}, true
 		}
 	}
 	return Command{}, false
@@ -57,7 +58,8 @@ func commandTopic(command, args string) (topic, rest string) {
 	return string(TopicSigil) + name, rest
 }
 
-// ReservedTopic reports whether a text, such as "#d9", is alone the topic of delegated work, which is no token of users.
+// ReservedTopic reports whether a text, such as "#d9", is alone the topic of delegated work, which is no token of
+// users.
 func ReservedTopic(text string) bool {
 	name, ok := strings.CutPrefix(strings.TrimSpace(text), msg.TopicSigil)
 	return ok && len(name) <= maxWord && msg.ReservedTopicName(name)

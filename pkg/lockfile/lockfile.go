@@ -83,7 +83,8 @@ func Open(path string) (*os.File, error) {
 }
 
 func openIn(folder *os.File, path string) (*os.File, error) {
-	fd, err := unix.Openat(int(folder.Fd()), filepath.Base(path), unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Openat(int(folder.Fd()), filepath.Base(path),
+		unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}

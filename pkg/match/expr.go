@@ -83,7 +83,8 @@ func parsePair(token string) (pair, error) {
 // checkPlatform refuses the name of an account in a platform, which is matched without it.
 func (p *pair) checkPlatform() error {
 	if name, of := msg.SplitAccount(p.glob.pattern); p.key == platform && name != p.glob.pattern {
-		return fmt.Errorf("platform: %.80q has an account: write platform=%.40s account=%.40s", p.glob.pattern, name, of)
+		return fmt.Errorf("platform: %.80q has an account: write platform=%.40s account=%.40s", p.glob.pattern, name,
+			of)
 	}
 	return nil
 }
@@ -119,7 +120,10 @@ func (e Expr) OfSenders() bool {
 
 // FromSender reports whether what e asks about the sender holds for an event.
 func (e Expr) FromSender(ev *Event) bool {
-	return !slices.ContainsFunc(e.pairs, func(p pair) bool { return (p.key == sender || p.key == senderName) && !p.matches(ev) })
+	return !slices.ContainsFunc(e.pairs, func(p pair) bool {
+		return (p.key == sender || p.key == senderName) &&
+			!p.matches(ev)
+	})
 }
 
 // NamesChat reports whether e asks for a room.

@@ -57,7 +57,8 @@ func ParseTarget(target string) (Target, error) {
 		return parseFolder(name)
 	case "daemon":
 		if msg.ValidFolder(name) != nil || msg.Parent(name) != "" {
-			return Target{}, fmt.Errorf("daemon %.80q: a name is a-z, 0-9, _ or -, starting with a letter or digit", name)
+			return Target{}, fmt.Errorf("daemon %.80q: a name is a-z, 0-9, _ or -, starting with a letter or digit",
+				name)
 		}
 		return Target{Kind: Daemon, Name: name}, nil
 	case "builtin":
@@ -66,7 +67,8 @@ func ParseTarget(target string) (Target, error) {
 		}
 		return Target{Kind: Builtin, Name: name}, nil
 	default:
-		return Target{}, fmt.Errorf("unknown target %.80q: use a folder, folder:NAME, daemon:NAME or builtin:NAME", target)
+		return Target{}, fmt.Errorf("unknown target %.80q: use a folder, folder:NAME, daemon:NAME or builtin:NAME",
+			target)
 	}
 }
 

@@ -141,7 +141,8 @@ func (a *Ask) Number(text string) (number int, ok bool) {
 	return i + 1, i >= 0
 }
 
-// withText is the option of a text, from 0, or -1: also if it is that of several, unless it is one of them letter by letter.
+// withText is the option of a text, from 0, or -1: also if it is that of several, unless it is one of them letter by
+// letter.
 func (a *Ask) withText(text string) int {
 	if i := slices.Index(a.Options, strings.TrimSpace(text)); i >= 0 {
 		return i
@@ -190,8 +191,8 @@ func (a *Ask) EndedText(name, by string) string {
 	return a.head(name) + "\n\n" + end
 }
 
-// head is what stands above the options. All that an agent has written is escaped, or in a code block that it cannot end:
-// it forges neither who asks nor an answer.
+// head is what stands above the options. All that an agent has written is escaped, or in a code block that it cannot
+// end: it forges neither who asks nor an answer.
 func (a *Ask) head(name string) string {
 	asks := "asks"
 	if a.IsPermission() {
@@ -226,8 +227,8 @@ func duration(ms int64) string {
 	return fmt.Sprintf("%d %s", n, name)
 }
 
-// Visible makes characters that are not seen, or that change the order of others, visible as escapes, so that a text reads
-// as it is. Line breaks and tabs stay.
+// Visible makes characters that are not seen, or that change the order of others, visible as escapes, so that a text
+// reads as it is. Line breaks and tabs stay.
 func Visible(text string) string {
 	var b strings.Builder
 	for _, c := range text {
@@ -243,8 +244,8 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// Press is the content of a row of VerbAnswer: Stop is set, or Ask and Option are. A row whose content is none of it answers
-// the question that its target shows, with the number or the text of an option.
+// Press is the content of a row of VerbAnswer: Stop is set, or Ask and Option are. A row whose content is none of it
+// answers the question that its target shows, with the number or the text of an option.
 type Press struct {
 	Ask    int64  `json:"ask,omitempty"`    // the row of the question
 	Option int    `json:"option,omitempty"` // from 1

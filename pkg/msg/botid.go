@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// In private chats and basic groups of Telegram each bot counts the messages for itself: message 7 of a chat is another one
-// for another bot, and so is the topic that it began. The first bot that an account ran as stores such ids as they are; those
-// of every other bot begin with its mark, as in "b900002.7". All other ids belong to their chat, or to the platform.
+// In private chats and basic groups of Telegram each bot counts the messages for itself: message 7 of a chat is another
+// one for another bot, and so is the topic that it began. The first bot that an account ran as stores such ids as they
+// are; those of every other bot begin with its mark, as in "b900002.7". All other ids belong to their chat, or to the
+// platform.
 
 // lastSupergroup is the highest id of Telegram's supergroups and channels, which have ids of their own.
 const lastSupergroup = -1_000_000_000_000

@@ -55,8 +55,8 @@ func GatewayCommands() []GatewayCommand {
 	}
 }
 
-// CommandIn is a command, such as "new #trip" without its sign, as users write it in a chat: on Slack with "!", since it keeps
-// "/" for commands that apps register, and takes none in threads.
+// CommandIn is a command, such as "new #trip" without its sign, as users write it in a chat: on Slack with "!", since
+// it keeps "/" for commands that apps register, and takes none in threads.
 func CommandIn(chatJID, command string) string {
 	if FamilyOf(chatJID) == "slack" {
 		return "!" + command

@@ -62,7 +62,8 @@ const (
 
 // ContextKinds returns all kinds.
 func ContextKinds() []ContextKind {
-	return []ContextKind{ContextArticle, ContextLink, ContextImage, ContextVideo, ContextVoice, ContextDocument, ContextPDF,
+	return []ContextKind{ContextArticle, ContextLink, ContextImage, ContextVideo, ContextVoice, ContextDocument,
+		ContextPDF,
 		ContextPoll, ContextReminder, ContextSummary, ContextBotMessage, ContextMessage}
 }
 
@@ -135,9 +136,12 @@ const (
 )
 
 func contextReasonCodes() [18]string {
-	return [...]string{"touched_recently", "activated_by_summary", "activated_by_url_discussion", "activated_by_media_inspection",
-		"activated_by_poll_create", "activated_by_poll_list", "activated_by_reminder_create", "activated_by_reminder_list",
-		"activated_by_reminder_update", "activated_by_resolver", "activated_by_followup", "same_reply_chain", "same_topic",
+	return [...]string{"touched_recently", "activated_by_summary", "activated_by_url_discussion",
+		"activated_by_media_inspection",
+		"activated_by_poll_create", "activated_by_poll_list", "activated_by_reminder_create",
+		"activated_by_reminder_list",
+		"activated_by_reminder_update", "activated_by_resolver", "activated_by_followup", "same_reply_chain",
+		"same_topic",
 		"open_poll", "future_reminder", "sender_owned", "chat_scope_fallback", "near_expiry"}
 }
 

@@ -180,7 +180,8 @@ const (
 	VerbTyping   = "typing"
 	VerbVote     = "vote"     // in a poll of the bot; the content is a Vote
 	VerbPollEnd  = "poll_end" // the platform has closed a poll of the bot; the content is a PollEnd
-	VerbAnswer   = "answer"   // a user has pressed a button of a question, or one that stops a turn; the content is a Press
+	// a user has pressed a button of a question, or one that stops a turn; the content is a Press
+	VerbAnswer = "answer"
 )
 
 // Wordless reports whether an event of a verb says nothing to the bot: a user has left a chat or, in a direct one, has

@@ -114,9 +114,11 @@ func (l PollLimits) Check(p *Poll, now int64) error {
 	case strings.TrimSpace(p.Question) == "":
 		return fmt.Errorf("question: is empty")
 	case units(p.Question) > l.Question:
-		return fmt.Errorf("question: has %d characters, and polls of this platform take %d", units(p.Question), l.Question)
+		return fmt.Errorf("question: has %d characters, and polls of this platform take %d", units(p.Question),
+			l.Question)
 	case len(p.Options) < MinPollOptions || len(p.Options) > MaxPollOptions:
-		return fmt.Errorf("options: a poll has %d to %d options, not %d", MinPollOptions, MaxPollOptions, len(p.Options))
+		return fmt.Errorf("options: a poll has %d to %d options, not %d", MinPollOptions, MaxPollOptions,
+			len(p.Options))
 	case p.ClosesAt != 0 && p.ClosesAt <= now:
 		return fmt.Errorf("closes_at: is in the past")
 	case p.ClosesAt != 0 && l.MaxOpen != 0 && p.ClosesAt > now+l.MaxOpen:
@@ -127,7 +129,8 @@ func (l PollLimits) Check(p *Poll, now int64) error {
 		case strings.TrimSpace(option) == "":
 			return fmt.Errorf("options: option %d is empty", i+1)
 		case units(option) > l.Option:
-			return fmt.Errorf("options: option %d has %d characters, and polls of this platform take %d", i+1, units(option), l.Option)
+			return fmt.Errorf("options: option %d has %d characters, and polls of this platform take %d", i+1,
+				units(option), l.Option)
 		case slices.Contains(p.Options[:i], option):
 			return fmt.Errorf("options: option %d is the same as another one", i+1)
 		}
@@ -178,7 +181,8 @@ func ParseVote(content string) (*Vote, error) {
 
 // Fits reports whether a poll with that many options has all that are voted for.
 func (v *Vote) Fits(options int) bool {
-	return len(v.Options) <= options && !slices.ContainsFunc(v.Options, func(n int) bool { return n < 1 || n > options })
+	return len(v.Options) <= options && !slices.ContainsFunc(v.Options,
+		func(n int) bool { return n < 1 || n > options })
 }
 
 // Apply returns what a voter chooses after the vote, given what was chosen before: each option once,

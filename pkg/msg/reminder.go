@@ -60,8 +60,8 @@ const (
 	ReminderCancelled ReminderState = "cancelled"
 )
 
-// ReminderThread is the thread into which a reminder goes that was made in a thread: the same one. In a Slack channel it
-// goes to the top level, since few users still follow the thread.
+// ReminderThread is the thread into which a reminder goes that was made in a thread: the same one. In a Slack channel
+// it goes to the top level, since few users still follow the thread.
 func ReminderThread(chatJID string, kind ChatKind, threadID string) string {
 	if FamilyOf(chatJID) == "slack" && kind != ChatDM {
 		return ""

@@ -72,5 +72,6 @@ func ValidTopic(topic string) bool {
 // OpensThread reports whether the answer to a message starts a thread from it: it
 // does where the bot is mentioned in a Slack channel, to keep the channel quiet.
 func OpensThread(chatJID string, kind ChatKind, verb, threadID string) bool {
-	return FamilyOf(chatJID) == "slack" && kind != ChatDM && threadID == "" && (verb == VerbMention || verb == VerbReply)
+	return FamilyOf(chatJID) == "slack" && kind != ChatDM && threadID == "" &&
+		(verb == VerbMention || verb == VerbReply)
 }

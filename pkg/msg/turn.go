@@ -60,8 +60,8 @@ func (t *Turn) Root() int64 {
 	return t.ID
 }
 
-// RootOfWork is the root of the work that the turn gives to groups. Of a reminder's that is the turn itself: what it begins
-// counts neither for the conversation in which the reminder was made, nor for its engagement.
+// RootOfWork is the root of the work that the turn gives to groups. Of a reminder's that is the turn itself: what it
+// begins counts neither for the conversation in which the reminder was made, nor for its engagement.
 func (t *Turn) RootOfWork() int64 {
 	if t.Kind == Broadcast {
 		return t.ID

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// asTyped is a text in the form in which it is compared with what a user types: keyboards write digits and letters of other
-// widths and scripts, white space of other kinds, and characters that are not seen.
+// asTyped is a text in the form in which it is compared with what a user types: keyboards write digits and letters of
+// other widths and scripts, white space of other kinds, and characters that are not seen.
 func asTyped(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cf, unicode.Variation_Selector) || strings.ContainsRune(keycap, r) {

@@ -14,8 +14,8 @@ const (
 // LocalServer is the cursor that an adapter of Telegram has while its server is run with --local.
 const LocalServer = "local server"
 
-// PrivacyMode is the cursor that an adapter of Telegram has while its bot receives commands, mentions and replies alone in groups
-// where it is no administrator.
+// PrivacyMode is the cursor that an adapter of Telegram has while its bot receives commands, mentions and replies alone
+// in groups where it is no administrator.
 const PrivacyMode = "privacy mode"
 
 // MaxUploadTelegram is how large a file a server of the Bot API takes, in bytes.

@@ -32,7 +32,8 @@ type Ask struct {
 
 // Asked is what became of it.
 type Asked struct {
-	Code    string             `json:"code"`    // "" if limited
-	Created bool               `json:"created"` // the request is new
-	State   store.RequestState `json:"state"`   // pending, or Limited, or rejected within a day, or approved within a minute
+	Code    string `json:"code"`    // "" if limited
+	Created bool   `json:"created"` // the request is new
+	// pending, or Limited, or rejected within a day, or approved within a minute
+	State store.RequestState `json:"state"`
 }

@@ -287,7 +287,8 @@ func isFence(line, opening string) bool {
 func harmless(cell string) string {
 	first, _ := utf8.DecodeRuneInString(cell)
 	switch {
-	case strings.ContainsRune("=@", first), strings.ContainsRune("+-", first) && strings.Trim(cell[1:], "0123456789.,%") != "":
+	case strings.ContainsRune("=@", first), strings.ContainsRune("+-", first) &&
+		strings.Trim(cell[1:], "0123456789.,%") != "":
 		return "'" + cell
 	}
 	return cell
@@ -298,7 +299,8 @@ func harmless(cell string) string {
 func endingOf(language string) string {
 	language = strings.ToLower(language)
 	for _, known := range [...]string{
-		"go", "py", "js", "ts", "jsx", "tsx", "json", "yaml", "yml", "toml", "ini", "xml", "html", "css", "sql", "sh", "rb", "rs", "java", "kt",
+		"go", "py", "js", "ts", "jsx", "tsx", "json", "yaml", "yml", "toml", "ini", "xml", "html", "css", "sql", "sh",
+		"rb", "rs", "java", "kt",
 		"c", "h", "cpp", "cs", "php", "swift", "lua", "diff", "md", "csv", "tex", "proto", "tf",
 	} {
 		if language == known {

@@ -16,7 +16,8 @@ import (
 var (
 	htmlParser = newParser(parser.NewATXHeadingParser())
 	chatParser = newParser(shortHeadings{parser.NewATXHeadingParser()},
-		parser.WithInlineParsers(util.Prioritized(arithmetic{}, emphasisPriority-1), util.Prioritized(spoilers{}, emphasisPriority)),
+		parser.WithInlineParsers(util.Prioritized(arithmetic{}, emphasisPriority-1),
+			util.Prioritized(spoilers{}, emphasisPriority)),
 		parser.WithParagraphTransformers(util.Prioritized(workLimit{}, 100)))
 )
 

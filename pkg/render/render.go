@@ -70,8 +70,8 @@ func Plain(markdown string, limit int) []string {
 	return write(parse(markdown, noLink), limit, plain{bullet: "-", quote: "> "})
 }
 
-// Blank reports whether nothing of a text is visible in a chat, as of backticks with nothing between them or of blanks without
-// a width.
+// Blank reports whether nothing of a text is visible in a chat, as of backticks with nothing between them or of blanks
+// without a width.
 func Blank(markdown string) bool {
 	if first, _ := utf8.DecodeRuneInString(strings.TrimSpace(markdown)); unicode.Is(unicode.Latin, first) {
 		return false // it begins with a word: many texts need not be parsed. Letters of other scripts may be blank

@@ -257,5 +257,6 @@ func (l line) visible() bool {
 // invisible reports whether platforms show nothing for a character: formats, fillers and the blank
 // pattern of Braille.
 func invisible(r rune) bool {
-	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0 || r == 0x2800
+	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Mn, r) || r == 0x115f || r == 0x1160 || r == 0x3164 ||
+		r == 0xffa0 || r == 0x2800
 }

@@ -5,8 +5,8 @@ import "slices"
 // tailMark begins a text whose beginning is left out.
 const tailMark = "…\n"
 
-// TelegramTail renders the end of a text, at least half of what fits into one message; all of it if that fits. The limit is
-// in UTF-16 units. The result is empty if nothing of the text is visible.
+// TelegramTail renders the end of a text, at least half of what fits into one message; all of it if that fits. The
+// limit is in UTF-16 units. The result is empty if nothing of the text is visible.
 func TelegramTail(markdown string, limit int) Formatted {
 	if all := Telegram(markdown, limit); len(all) == 0 {
 		return Formatted{}

@@ -121,7 +121,8 @@ func (f *formatter) closeSpans(keep int) {
 }
 
 var telegramTypes = [...]string{
-	bold: "bold", heading: "bold", italic: "italic", strike: "strikethrough", spoiler: "spoiler", link: "text_link", code: "code",
+	bold: "bold", heading: "bold", italic: "italic", strike: "strikethrough", spoiler: "spoiler", link: "text_link",
+	code: "code",
 }
 
 // telegramMarks leaves out marks that Telegram does not show: code can only be part of a quote. Within a

@@ -5,8 +5,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// AccessPath is where routd says what a sender may do in a chat, by GET with the parameters jid, sender, sender_name and
-// thread_id. Nothing is changed by asking.
+// AccessPath is where routd says what a sender may do in a chat, by GET with the parameters jid, sender, sender_name
+// and thread_id. Nothing is changed by asking.
 const AccessPath = "/v1/access"
 
 // Access is the answer: what a sender may do in a chat, and why.

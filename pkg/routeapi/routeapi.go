@@ -24,7 +24,8 @@ type Request struct {
 	Items []Item `json:"items"`
 }
 
-// Replay is a question of `routd resolve` about rows that were decided before, in one line of JSON; the answer is a Response.
+// Replay is a question of `routd resolve` about rows that were decided before, in one line of JSON; the answer is a
+// Response.
 type Replay struct {
 	Items []Item `json:"items"`
 	// Engaged are the groups that were engaged in the places of items then, by id. In all other places none was.
@@ -110,21 +111,23 @@ const (
 // Answer is the decision on one item. Where Error is not empty there is none, and only ID and Error
 // are valid.
 type Answer struct {
-	ID          int64       `json:"id"`           // of the item
-	Action      Action      `json:"action"`       // what gated does with the row
-	Folder      string      `json:"folder"`       // of trigger and observe, else ""
-	Home        string      `json:"home"`         // the chat's group, "" if it has none
-	Target      string      `json:"target"`       // as a route spells it; "" for none
-	RouteID     int64       `json:"route_id"`     // the route that decided, 0 if another rule did
-	Engaged     bool        `json:"engaged"`      // Folder answers here because it is engaged
-	ThreadID    string      `json:"thread_id"`    // where the reply goes
-	OpensThread bool        `json:"opens_thread"` // ThreadID is a thread that the reply begins
-	Surface     string      `json:"surface"`      // where the reply will be read, e.g. slack-dm
-	Ceiling     int         `json:"ceiling"`      // length hint in characters
-	Impulse     msg.Impulse `json:"impulse"`      // of the first route that matches, whichever rule decided, merged over the defaults
-	Reason      msg.Reason  `json:"reason"`       // route, route_observe, sticky_target, address, engaged, builtin_ping, builtin_drop, daemon, no_route or no_group
-	Trace       []string    `json:"trace"`        // the steps to the decision, for operators
-	Error       string      `json:"error,omitempty"`
+	ID          int64  `json:"id"`           // of the item
+	Action      Action `json:"action"`       // what gated does with the row
+	Folder      string `json:"folder"`       // of trigger and observe, else ""
+	Home        string `json:"home"`         // the chat's group, "" if it has none
+	Target      string `json:"target"`       // as a route spells it; "" for none
+	RouteID     int64  `json:"route_id"`     // the route that decided, 0 if another rule did
+	Engaged     bool   `json:"engaged"`      // Folder answers here because it is engaged
+	ThreadID    string `json:"thread_id"`    // where the reply goes
+	OpensThread bool   `json:"opens_thread"` // ThreadID is a thread that the reply begins
+	Surface     string `json:"surface"`      // where the reply will be read, e.g. slack-dm
+	Ceiling     int    `json:"ceiling"`      // length hint in characters
+	// of the first route that matches, whichever rule decided, merged over the defaults
+	Impulse msg.Impulse `json:"impulse"`
+	// route, route_observe, sticky_target, address, engaged, builtin_ping, builtin_drop, daemon, no_route or no_group
+	Reason msg.Reason `json:"reason"`
+	Trace  []string   `json:"trace"` // the steps to the decision, for operators
+	Error  string     `json:"error,omitempty"`
 }
 
 // MarshalJSON writes a failed item as {id, error}, so that nothing in it is taken for a decision.

@@ -32,7 +32,8 @@ func (o Opening) String() string {
 func (o Opening) problem() string {
 	var b strings.Builder
 	if o.Observes {
-		fmt.Fprintf(&b, "only observes, but lets any user reach group %s by a text that begins with #name or @name", o.Folder)
+		fmt.Fprintf(&b, "only observes, but lets any user reach group %s by a text that begins with #name or @name",
+			o.Folder)
 	} else {
 		fmt.Fprintf(&b, "lets any user reach group %s", o.Folder)
 	}
@@ -86,7 +87,8 @@ func Reached(open []Opening, groups []msg.Group) map[string]Opening {
 			continue
 		}
 		for _, to := range groups {
-			if _, ok := reached[to.Folder]; !ok && !closed[to.Folder] && msg.World(to.Folder) == msg.World(from.Folder) {
+			if _, ok := reached[to.Folder]; !ok && !closed[to.Folder] &&
+				msg.World(to.Folder) == msg.World(from.Folder) {
 				reached[to.Folder] = o
 			}
 		}
@@ -149,7 +151,8 @@ func Warnings(routes []msg.Route, groups []msg.Group) (all []Warning) {
 func parse(routes []msg.Route) []match.Route {
 	valid := make([]match.Route, 0, len(routes))
 	for _, r := range routes {
-		route, err := match.ParseRow(match.Row{ID: r.ID, Seq: r.Seq, Match: r.Match, Target: r.Target, Impulse: r.Impulse})
+		route, err := match.ParseRow(match.Row{ID: r.ID, Seq: r.Seq, Match: r.Match, Target: r.Target,
+			Impulse: r.Impulse})
 		if err == nil {
 			valid = append(valid, route)
 		}

@@ -18,7 +18,8 @@ import (
 func scanAsk(scan scanner) (*msg.Ask, error) {
 	var a msg.Ask
 	var options, who string
-	err := scan(&a.ID, &a.TurnID, &a.AskID, &a.MessageID, &a.Question, &options, &a.PayloadHash, &who, &a.State, &a.Option,
+	err := scan(&a.ID, &a.TurnID, &a.AskID, &a.MessageID, &a.Question, &options, &a.PayloadHash, &who, &a.State,
+		&a.Option,
 		&a.AnsweredBy, &a.CreatedAt, &a.ExpiresAt, &a.EndedAt)
 	if err != nil {
 		return nil, fmt.Errorf("scan question: %w", err)
@@ -49,7 +50,8 @@ func (r Reader) TurnAsks(ctx context.Context, turnID int64) ([]*msg.Ask, error) 
 	return r.asks(ctx, queryTurnAsks, turnID)
 }
 
-// ChatAsks returns the open questions that are shown in a thread of a chat, "" for outside of one, oldest first, at most 20.
+// ChatAsks returns the open questions that are shown in a thread of a chat, "" for outside of one, oldest first, at
+// most 20.
 func (r Reader) ChatAsks(ctx context.Context, chatJID, threadID string) ([]*msg.Ask, error) {
 	return r.asks(ctx, queryChatAsks, chatJID, threadID)
 }
@@ -60,10 +62,11 @@ func (r Reader) AsksOpenAt(ctx context.Context, chatJID, threadID string, before
 	return r.asks(ctx, queryAsksOpenAt, chatJID, threadID, before, at)
 }
 
-// SaidSince reports whether agents have said something between a row and a later one, in the thread of that, in a web chat in
-// its topic. Notices and answers to commands don't count.
+// SaidSince reports whether agents have said something between a row and a later one, in the thread of that, in a web
+// chat in its topic. Notices and answers to commands don't count.
 func (r Reader) SaidSince(ctx context.Context, row int64, until *msg.Message) (said bool, err error) {
-	_, err = r.q.get(ctx, []any{&said}, querySaidSince, until.ChatJID, row, until.ID, until.ThreadID, msg.Place(until.ThreadID, until.Topic))
+	_, err = r.q.get(ctx, []any{&said}, querySaidSince, until.ChatJID, row, until.ID, until.ThreadID,
+		msg.Place(until.ThreadID, until.Topic))
 	return said, err
 }
 
@@ -122,15 +125,16 @@ var (
 	ErrNoUser      = errors.New("no user may answer")
 )
 
-// PutAsk asks users of a turn's chat: it stores the question with the outbound row that shows it. If the turn has asked the
-// same before, under the same id and with the same hash, that question is returned as it is by now: open, answered or
-// expired; one about a budget only while it is open. With another text or hash it is a new question, under an id of its own. It returns ErrTooManyAsks beyond the
-// limits of a turn, ErrNoUser if there is no one to ask, and ErrStale unless the turn is running; those about budgets may be
-// asked of any turn.
+// PutAsk asks users of a turn's chat: it stores the question with the outbound row that shows it. If the turn has asked
+// the same before, under the same id and with the same hash, that question is returned as it is by now: open, answered
+// or expired; one about a budget only while it is open. With another text or hash it is a new question, under an id of
+// its own. It returns ErrTooManyAsks beyond the limits of a turn, ErrNoUser if there is no one to ask, and ErrStale
+// unless the turn is running; those about budgets may be asked of any turn.
 func (tx *Tx) PutAsk(t *msg.Turn, q *Question, now int64) (*msg.Ask, error) {
 	tx.note(failpoint.PutAsk)
 	a := &msg.Ask{
-		TurnID: t.ID, AskID: q.AskID, Question: oneLine(q.Question), Options: q.Options, PayloadHash: q.PayloadHash, Who: q.Who,
+		TurnID: t.ID, AskID: q.AskID, Question: oneLine(q.Question), Options: q.Options, PayloadHash: q.PayloadHash,
+		Who:   q.Who,
 		State: msg.AskOpen, CreatedAt: now, ExpiresAt: q.ExpiresAt,
 	}
 	if detail := strings.TrimRight(q.Detail, "\n"); detail != "" {
@@ -148,8 +152,10 @@ func (tx *Tx) PutAsk(t *msg.Turn, q *Question, now int64) (*msg.Ask, error) {
 		return nil, err
 	}
 	row := &msg.Message{
-		ChatJID: t.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(t.Folder), SenderName: q.Name, Content: a.Text(q.Name),
-		ReplyToID: t.ReplyTo, Topic: t.Place, ThreadID: t.ThreadID, TurnID: t.ID, Source: cmp.Or(q.Source, msg.SourceTool),
+		ChatJID: t.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(t.Folder), SenderName: q.Name,
+		Content:   a.Text(q.Name),
+		ReplyToID: t.ReplyTo, Topic: t.Place, ThreadID: t.ThreadID, TurnID: t.ID,
+		Source:    cmp.Or(q.Source, msg.SourceTool),
 		Timestamp: now, ReceivedAt: now, OutState: OutStateOf(t.ChatJID),
 	}
 	if a.MessageID, _, err = tx.PutMessage(row); err != nil {
@@ -159,15 +165,16 @@ func (tx *Tx) PutAsk(t *msg.Turn, q *Question, now int64) (*msg.Ask, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.ID, err = tx.insert(insertAsk, a.TurnID, a.AskID, a.MessageID, a.Question, string(options), a.PayloadHash, a.Who.JSON(), a.CreatedAt, a.ExpiresAt)
+	a.ID, err = tx.insert(insertAsk, a.TurnID, a.AskID, a.MessageID, a.Question, string(options), a.PayloadHash,
+		a.Who.JSON(), a.CreatedAt, a.ExpiresAt)
 	if err == nil {
 		err = tx.showAsking(a, now)
 	}
 	return a, err
 }
 
-// showAsking stores that a turn waits for a user, if it does: also one that asks again after a retry, of which nothing else
-// is stored.
+// showAsking stores that a turn waits for a user, if it does: also one that asks again after a retry, of which nothing
+// else is stored.
 func (tx *Tx) showAsking(a *msg.Ask, now int64) error {
 	if a.State != msg.AskOpen || msg.IsBudget(a.AskID) {
 		return nil
@@ -218,16 +225,17 @@ const againMark = "~"
 func sameAsk(known []*msg.Ask, a *msg.Ask) *msg.Ask {
 	for _, k := range known {
 		id, _, _ := strings.Cut(k.AskID, againMark)
-		if (id == a.AskID || k.AskID == a.AskID) && k.PayloadHash == a.PayloadHash && k.Question == a.Question && slices.Equal(k.Options, a.Options) {
+		if (id == a.AskID || k.AskID == a.AskID) && k.PayloadHash == a.PayloadHash && k.Question == a.Question &&
+			slices.Equal(k.Options, a.Options) {
 			return k
 		}
 	}
 	return nil
 }
 
-// AnswerAsk answers an open question with an option, by its number from 1, and changes the message that shows it. name is
-// that of the sender, at when the answer came, in unix ms. Whether the sender may answer is for the caller to check. It
-// returns ErrStale if the question has ended, the answer came too late, or there is no such option.
+// AnswerAsk answers an open question with an option, by its number from 1, and changes the message that shows it. name
+// is that of the sender, at when the answer came, in unix ms. Whether the sender may answer is for the caller to check.
+// It returns ErrStale if the question has ended, the answer came too late, or there is no such option.
 func (tx *Tx) AnswerAsk(id int64, option int, sender, name string, at, now int64) error {
 	tx.note(failpoint.AnswerAsk)
 	a, err := tx.Ask(uncancelled(), id)
@@ -263,8 +271,8 @@ func (tx *Tx) ExpireAsk(id, now int64) error {
 	return tx.endAsk(a, "", now)
 }
 
-// endAsk queues the edit that takes the buttons of an ended question away, if its platform still knows the message. One that
-// was not sent yet is not sent at all.
+// endAsk queues the edit that takes the buttons of an ended question away, if its platform still knows the message. One
+// that was not sent yet is not sent at all.
 func (tx *Tx) endAsk(a *msg.Ask, by string, now int64) error {
 	tx.pokePeers()
 	if _, err := tx.exec(updateAsked, a.TurnID, now); err != nil {
@@ -282,8 +290,9 @@ func (tx *Tx) endAsk(a *msg.Ask, by string, now int64) error {
 		return err
 	}
 	_, _, err = tx.PutMessage(&msg.Message{
-		ChatJID: m.ChatJID, Direction: msg.Out, Kind: msg.KindEdit, IsBot: true, Sender: m.Sender, SenderName: m.SenderName,
-		Content: a.EndedText(m.SenderName, by), DerivedFrom: m.ID, Topic: m.Topic, ThreadID: m.ThreadID,
+		ChatJID: m.ChatJID, Direction: msg.Out, Kind: msg.KindEdit, IsBot: true, Sender: m.Sender,
+		SenderName: m.SenderName,
+		Content:    a.EndedText(m.SenderName, by), DerivedFrom: m.ID, Topic: m.Topic, ThreadID: m.ThreadID,
 		Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: OutStateOf(m.ChatJID),
 	})
 	return err

@@ -38,7 +38,8 @@ func (r Reader) OldestAudit(ctx context.Context) (*AuditRow, error) {
 	return &rows[0], nil
 }
 
-// PurgeAudit deletes of the oldest changes, as many as limit, those from before a time, in unix ms, and those beyond MaxAuditRows.
+// PurgeAudit deletes of the oldest changes, as many as limit, those from before a time, in unix ms, and those beyond
+// MaxAuditRows.
 func (tx *Tx) PurgeAudit(before int64, limit int) (deleted int, err error) {
 	n, err := tx.change(deleteOldAudit, before, MaxAuditRows, limit)
 	return int(n), err
@@ -104,13 +105,15 @@ const maxInboundScan = 20
 // NewestInbound returns the newest inbound messages, the newest first.
 func (r Reader) NewestInbound(ctx context.Context, limit int) ([]Inbound, error) {
 	return collect(ctx, r.q, func(scan scanner) (m Inbound, err error) {
-		err = scan(&m.ID, &m.ChatJID, &m.Kind, &m.Title, &m.Pinned, &m.Topic, &m.ThreadID, &m.Sender, &m.SenderName, &m.Verb,
+		err = scan(&m.ID, &m.ChatJID, &m.Kind, &m.Title, &m.Pinned, &m.Topic, &m.ThreadID, &m.Sender, &m.SenderName,
+			&m.Verb,
 			&m.PlatformID, &m.ReceivedAt, &m.Change, &m.Own, &m.Reason, &m.Folder, &m.Content)
 		return m, err
 	}, queryNewestInbound, limit, int64(limit)*maxInboundScan)
 }
 
-// DecidedInbound returns inbound messages that were decided at a time, in unix ms, or later, at most the limit, the newest first.
+// DecidedInbound returns inbound messages that were decided at a time, in unix ms, or later, at most the limit, the
+// newest first.
 func (r Reader) DecidedInbound(ctx context.Context, since int64, limit int) ([]*msg.Message, error) {
 	return r.messages(ctx, queryDecidedInbound, since, limit, int64(limit)*maxInboundScan)
 }
@@ -118,7 +121,8 @@ func (r Reader) DecidedInbound(ctx context.Context, since int64, limit int) ([]*
 // TableChangedAt is when routes or groups were changed last, in unix ms, as far as the audit tells: it does not have
 // changes by SQL. 0 is never.
 func (r Reader) TableChangedAt(ctx context.Context) (at int64, err error) {
-	for _, what := range []string{"add route", "change route", "delete route", "reorder routes", "add group", "change group", "delete group", AuditMove} {
+	for _, what := range []string{"add route", "change route", "delete route", "reorder routes", "add group",
+		"change group", "delete group", AuditMove} {
 		rows, err := r.Audit(ctx, AuditQuery{What: what, Limit: 1})
 		if err != nil {
 			return 0, err

@@ -17,8 +17,8 @@ const (
 	currentBot = botPrefix + "current"
 )
 
-// Bots are the ids of the bots that an adapter ran as: the first one, and the one that it runs as, or did last. They are ""
-// before it has connected.
+// Bots are the ids of the bots that an adapter ran as: the first one, and the one that it runs as, or did last. They
+// are "" before it has connected.
 type Bots struct{ First, Current string }
 
 // Bots returns those of an adapter.
@@ -44,8 +44,8 @@ func (tx *Tx) PutBot(daemon, bot string, now int64) error {
 	return tx.PutCursor(daemon, currentBot, bot)
 }
 
-// Unreachable says why the platform no longer knows a message by the id that is stored, so that it can be neither changed nor
-// closed; "" if nothing is known against it.
+// Unreachable says why the platform no longer knows a message by the id that is stored, so that it can be neither
+// changed nor closed; "" if nothing is known against it.
 func (r Reader) Unreachable(ctx context.Context, m *msg.Message) (why string, err error) {
 	switch {
 	case strings.HasPrefix(m.PlatformID, oldID):

@@ -57,7 +57,8 @@ func (tx *Tx) PutBroadcast(b *Broadcast) (fresh bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	n, err := tx.change(insertBroadcast, b.Key, cut(cleanText(b.Text), maxContent), b.CreatedBy, string(chats), b.CreatedAt)
+	n, err := tx.change(insertBroadcast, b.Key, cut(cleanText(b.Text), maxContent), b.CreatedBy, string(chats),
+		b.CreatedAt)
 	return n > 0, err
 }
 
@@ -99,7 +100,8 @@ func (tx *Tx) PutBroadcastMessage(chatJID, text string, now int64) (id int64, er
 
 // PutBroadcastMessageFor stores one that a group's agent sends on behalf of a sender.
 func (tx *Tx) PutBroadcastMessageFor(folder, payer, chatJID, text string, now int64) (id int64, err error) {
-	return tx.putBroadcastMessage(&msg.Message{ChatJID: chatJID, Content: text, Sender: msg.AgentSender(folder), OnBehalfOf: payer}, now)
+	return tx.putBroadcastMessage(&msg.Message{ChatJID: chatJID, Content: text, Sender: msg.AgentSender(folder),
+		OnBehalfOf: payer}, now)
 }
 
 func (tx *Tx) putBroadcastMessage(m *msg.Message, now int64) (id int64, err error) {

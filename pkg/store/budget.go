@@ -84,19 +84,20 @@ func (r Reader) Raised(ctx context.Context, b BudgetScope) (usd float64, err err
 	return float64(by) / micros, err
 }
 
-// EndOverBudget ends an open turn since a budget is used up: it is queued again if an operator raises that. used and budget are
-// in US dollars. It returns ErrStale if the turn has ended.
+// EndOverBudget ends an open turn since a budget is used up: it is queued again if an operator raises that. used and
+// budget are in US dollars. It returns ErrStale if the turn has ended.
 func (tx *Tx) EndOverBudget(t *msg.Turn, b BudgetScope, used, budget float64, now int64) error {
 	tx.pokeTyping(t)
 	problem := fmt.Sprintf("%s$%.2f of $%.2f", b.problem(), used, budget)
-	if err := tx.endTurn(t.ID, ending{state: msg.TurnCancelled, reason: msg.ReasonOverBudget, problem: problem}, now); err != nil {
+	if err := tx.endTurn(t.ID, ending{state: msg.TurnCancelled, reason: msg.ReasonOverBudget, problem: problem},
+		now); err != nil {
 		return err
 	}
 	return tx.UnmarkWaiting(t.ID, now)
 }
 
-// raiseBudget raises the budget that a question is about, queues the turns again that were ended for it, and ends the questions
-// of other chats about it: what was asked is done.
+// raiseBudget raises the budget that a question is about, queues the turns again that were ended for it, and ends the
+// questions of other chats about it: what was asked is done.
 func (tx *Tx) raiseBudget(a *msg.Ask, sender string, now int64) error {
 	t, err := tx.Turn(uncancelled(), a.TurnID)
 	if err != nil || t == nil {
@@ -112,11 +113,13 @@ func (tx *Tx) raiseBudget(a *msg.Ask, sender string, now int64) error {
 	detail, ended := fmt.Sprintf("turn %d of group %s", t.ID, t.Folder), []int64{t.ID}
 	if b.Turn == 0 {
 		detail = fmt.Sprintf("group %s on %s", b.Folder, b.Day)
-		if ended, err = collect(uncancelled(), tx.q, one[int64], queryOverBudget, b.Folder, b.problem(), maxRevived); err != nil {
+		if ended, err = collect(uncancelled(), tx.q, one[int64], queryOverBudget, b.Folder, b.problem(),
+			maxRevived); err != nil {
 			return err
 		}
 	}
-	if err := tx.PutAudit(sender, "raise budget", fmt.Sprintf("%s by $%.2f", detail, float64(by)/micros), now); err != nil {
+	if err := tx.PutAudit(sender, "raise budget", fmt.Sprintf("%s by $%.2f", detail, float64(by)/micros),
+		now); err != nil {
 		return err
 	}
 	for _, id := range ended {
@@ -147,7 +150,10 @@ func (tx *Tx) endBudgetAsks(answered *msg.Ask, b BudgetScope, now int64) error {
 	if err != nil {
 		return err
 	}
-	open = slices.DeleteFunc(open, func(a *msg.Ask) bool { return a.ID == answered.ID || a.State != msg.AskOpen || !b.Asks(a) })
+	open = slices.DeleteFunc(open, func(a *msg.Ask) bool {
+		return a.ID == answered.ID || a.State != msg.AskOpen ||
+			!b.Asks(a)
+	})
 	for _, a := range open {
 		if err := tx.ExpireAsk(a.ID, now); err != nil {
 			return err

@@ -49,7 +49,8 @@ func (r Reader) ListChats(ctx context.Context, f ChatFilter) (page ChatPage, err
 	var last ChatPosition
 	err = r.q.each(ctx, func(scan scanner) (more bool, err error) {
 		var c SeenChat
-		if err := scan(&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt, &c.Platform, &c.SeenAt); err != nil {
+		if err := scan(&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt, &c.Platform,
+			&c.SeenAt); err != nil {
 			return false, err
 		}
 		if len(page.Rows) == f.Limit || looked == maxChatsLooked {
@@ -58,7 +59,8 @@ func (r Reader) ListChats(ctx context.Context, f ChatFilter) (page ChatPage, err
 		}
 		last = ChatPosition{c.SeenAt, c.JID}
 		looked++
-		if (f.Platform == "" || c.Platform == f.Platform) && (strings.Contains(strings.ToLower(c.Title), text) || strings.Contains(strings.ToLower(c.JID), text)) {
+		if (f.Platform == "" || c.Platform == f.Platform) &&
+			(strings.Contains(strings.ToLower(c.Title), text) || strings.Contains(strings.ToLower(c.JID), text)) {
 			page.Rows = append(page.Rows, c)
 		}
 		return true, nil

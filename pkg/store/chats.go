@@ -10,7 +10,8 @@ import (
 // Chat returns a chat's row, nil if there is none yet.
 func (r Reader) Chat(ctx context.Context, jid string) (*msg.Chat, error) {
 	var c msg.Chat
-	found, err := r.q.get(ctx, []any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt}, queryChat, jid)
+	found, err := r.q.get(ctx, []any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt}, queryChat,
+		jid)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -26,8 +27,8 @@ func (r Reader) ChatKind(ctx context.Context, jid string) (msg.ChatKind, error) 
 	return chat.Kind, nil
 }
 
-// HasTopLevel reports whether a chat takes messages outside of threads. The forums and media channels of Discord do not:
-// every message there is in a post.
+// HasTopLevel reports whether a chat takes messages outside of threads. The forums and media channels of Discord do
+// not: every message there is in a post.
 func (r Reader) HasTopLevel(ctx context.Context, jid string) (bool, error) {
 	if msg.FamilyOf(jid) != "discord" {
 		return true, nil

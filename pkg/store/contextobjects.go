@@ -11,7 +11,8 @@ import (
 func scanContextObject(scan scanner) (*msg.ContextObject, error) {
 	var o msg.ContextObject
 	var reasons string
-	err := scan(&o.ChatJID, &o.ID, &o.Kind, &o.Topic, &o.SourceMessageID, &o.Label, &o.URL, &o.CreatedAt, &o.LastTouchedAt,
+	err := scan(&o.ChatJID, &o.ID, &o.Kind, &o.Topic, &o.SourceMessageID, &o.Label, &o.URL, &o.CreatedAt,
+		&o.LastTouchedAt,
 		&reasons, &o.CreatedBy, &o.CreatedByBot, &o.ClosedAt, &o.DueAt, &o.ActiveUntil)
 	if err == nil {
 		err = json.Unmarshal([]byte(reasons), &o.Reasons)
@@ -53,7 +54,8 @@ func (r Reader) ContextObject(ctx context.Context, chatJID, id string) (*msg.Con
 
 // ContextObjectOf returns the object of a kind that is active at now and comes from a message; nil
 // if there is none.
-func (r Reader) ContextObjectOf(ctx context.Context, chatJID string, kind msg.ContextKind, messageID, now int64) (*msg.ContextObject, error) {
+func (r Reader) ContextObjectOf(ctx context.Context, chatJID string, kind msg.ContextKind, messageID,
+	now int64) (*msg.ContextObject, error) {
 	return first(collect(ctx, r.q, scanContextObject, queryContextOfSource, chatJID, kind, messageID, now))
 }
 
@@ -71,8 +73,10 @@ func (tx *Tx) PutContextObject(o *msg.ContextObject, limit int, now int64) (remo
 	if err != nil {
 		return nil, err
 	}
-	_, err = tx.exec(putContextObject, o.ChatJID, o.ID, o.Kind, o.Topic, null(o.SourceMessageID), o.Label, o.URL, o.CreatedAt,
-		o.LastTouchedAt, string(reasons), null(o.CreatedBy), o.CreatedByBot, null(o.ClosedAt), null(o.DueAt), o.ActiveUntil, o.Kind.TTL())
+	_, err = tx.exec(putContextObject, o.ChatJID, o.ID, o.Kind, o.Topic, null(o.SourceMessageID), o.Label, o.URL,
+		o.CreatedAt,
+		o.LastTouchedAt, string(reasons), null(o.CreatedBy), o.CreatedByBot, null(o.ClosedAt), null(o.DueAt),
+		o.ActiveUntil, o.Kind.TTL())
 	if err != nil {
 		return nil, fmt.Errorf("put context object %s: %w", o.ID, err)
 	}

@@ -75,7 +75,8 @@ func copyDatabase(ctx context.Context, src, dst string, progress func(done, tota
 		return err
 	}
 	defer from.Close()
-	to, err := openCopy(dst, url.Values{"mode": {"rw"}, "_journal_mode": {"OFF"}, "_synchronous": {"OFF"}, "_locking_mode": {"EXCLUSIVE"}})
+	to, err := openCopy(dst, url.Values{"mode": {"rw"}, "_journal_mode": {"OFF"}, "_synchronous": {"OFF"},
+		"_locking_mode": {"EXCLUSIVE"}})
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,8 @@ func copyDatabase(ctx context.Context, src, dst string, progress func(done, tota
 
 // openCopy is the only connection of a handle; closing it closes the handle.
 func openCopy(path string, options url.Values) (*copyConn, error) {
-	db, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: options.Encode()}).String())
+	db, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Opaque: url.PathEscape(path),
+		RawQuery: options.Encode()}).String())
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +164,8 @@ func InspectCopy(ctx context.Context, path string, thorough bool) (info CopyInfo
 		return info, Explain(err)
 	}
 	var dirty bool
-	err = db.QueryRowContext(ctx, `SELECT version, dirty, (SELECT floor FROM schema_floor) FROM schema_migrations LIMIT 1`).
+	err = db.QueryRowContext(ctx,
+		`SELECT version, dirty, (SELECT floor FROM schema_floor) FROM schema_migrations LIMIT 1`).
 		Scan(&info.Schema, &dirty, &info.Floor)
 	if err != nil || dirty {
 		return info, fmt.Errorf("the database is not migrated, or a migration of it has failed: see `migrate up` (%w)",
@@ -205,7 +208,8 @@ func countRows(ctx context.Context, db *sql.Conn) (map[string]int64, error) {
 	counts := map[string]int64{}
 	for _, name := range names {
 		var n int64
-		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM "`+name+`"`).Scan(&n); err != nil { // a name of our own schema
+		// a name of our own schema
+		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM "`+name+`"`).Scan(&n); err != nil {
 			return nil, err
 		}
 		counts[name] = n
@@ -214,7 +218,8 @@ func countRows(ctx context.Context, db *sql.Conn) (map[string]int64, error) {
 }
 
 func tableNames(ctx context.Context, db *sql.Conn) (names []string, err error) {
-	rows, err := db.QueryContext(ctx, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT GLOB 'sqlite_*'
+	rows, err := db.QueryContext(ctx,
+		`SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT GLOB 'sqlite_*'
 		AND name NOT GLOB '*"*' ORDER BY name`)
 	if err != nil {
 		return nil, err
@@ -246,7 +251,8 @@ type RestoredCopy struct {
 // copy: what was made after it, such as file names, nonces on a platform and open pages of
 // the web chat, keeps ids of its own.
 func (r RestoredCopy) Apply(ctx context.Context, path string) error {
-	db, err := openCopy(path, url.Values{"mode": {"rw"}, "_synchronous": {"FULL"}, "_foreign_keys": {"true"}, "_txlock": {"immediate"}})
+	db, err := openCopy(path, url.Values{"mode": {"rw"}, "_synchronous": {"FULL"}, "_foreign_keys": {"true"},
+		"_txlock": {"immediate"}})
 	if err != nil {
 		return Explain(err)
 	}
@@ -274,8 +280,10 @@ func (r RestoredCopy) cancelOpen(ctx context.Context, tx *sql.Tx) error {
 		query string
 		args  []any
 	}{
-		{updateCancelParts, []any{r.Now}}, {updateCancelOutbound, nil}, {deleteOpenSystem, nil}, {updateReleaseOpenSystem, nil},
-		{updateCancelTurns, []any{r.Now}}, {bumpState, []any{stateDecisionSeq}}, {updateDropUndecided, []any{r.Now, stateDecisionSeq}},
+		{updateCancelParts, []any{r.Now}}, {updateCancelOutbound, nil}, {deleteOpenSystem, nil},
+		{updateReleaseOpenSystem, nil},
+		{updateCancelTurns, []any{r.Now}}, {bumpState, []any{stateDecisionSeq}},
+		{updateDropUndecided, []any{r.Now, stateDecisionSeq}},
 		{updateWithdrawApprovals, nil},
 	} {
 		if _, err := tx.ExecContext(ctx, step.query, step.args...); err != nil {

@@ -15,8 +15,8 @@ type Daemon struct {
 	Detail      string
 }
 
-// Heartbeat writes what a daemon reports of itself. Of several processes of a daemon each has a row in processes; the row in
-// daemons is of the one that has the daemon's lease.
+// Heartbeat writes what a daemon reports of itself. Of several processes of a daemon each has a row in processes; the
+// row in daemons is of the one that has the daemon's lease.
 func (tx *Tx) Heartbeat(d Daemon) error {
 	if other, err := tx.reportProcess(d); err != nil || other {
 		return err
@@ -45,7 +45,8 @@ func (tx *Tx) reportProcess(d Daemon) (other bool, err error) {
 // Daemons returns the row of every daemon, sorted by name.
 func (r Reader) Daemons(ctx context.Context) ([]Daemon, error) {
 	return collect(ctx, r.q, func(scan scanner) (d Daemon, err error) {
-		err = scan(&d.Name, &d.Version, &d.StartedAt, &d.HeartbeatAt, &d.Connection, &d.LastEventAt, &d.LastProbeAt, &d.Detail)
+		err = scan(&d.Name, &d.Version, &d.StartedAt, &d.HeartbeatAt, &d.Connection, &d.LastEventAt, &d.LastProbeAt,
+			&d.Detail)
 		return d, err
 	}, `SELECT name, version, started_at, heartbeat_at, connection, ifnull(last_event_at,0), ifnull(last_probe_at,0), detail
 		FROM daemons ORDER BY name`)

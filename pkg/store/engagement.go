@@ -118,7 +118,8 @@ func (r Reader) Claims(ctx context.Context, chatJID, place string, cache *ClaimC
 		claim, found := cache.get(t.id, t.endedAt)
 		if !found {
 			var read endedClaim
-			if found, err = r.q.get(ctx, []any{&read.Folder, &read.At, &read.LastAt, &read.OverAt, &read.endedAt}, queryClaim, t.id); err != nil {
+			if found, err = r.q.get(ctx, []any{&read.Folder, &read.At, &read.LastAt, &read.OverAt, &read.endedAt},
+				queryClaim, t.id); err != nil {
 				return nil, err
 			}
 			cache.put(t.id, read)
@@ -150,7 +151,8 @@ type DeliveryChange struct {
 // DeliveryChanges returns the changes after seq, in order, at most limit.
 func (r Reader) DeliveryChanges(ctx context.Context, seq int64, limit int) ([]DeliveryChange, error) {
 	return collect(ctx, r.q, func(scan scanner) (d DeliveryChange, err error) {
-		err = scan(&d.Seq, &d.State, &d.At, &d.MessageID, &d.ChatJID, &d.Source, &d.Place, &d.Folder, &d.Claims, &d.ClaimedAt)
+		err = scan(&d.Seq, &d.State, &d.At, &d.MessageID, &d.ChatJID, &d.Source, &d.Place, &d.Folder, &d.Claims,
+			&d.ClaimedAt)
 		return d, err
 	}, queryDeliveryChanges, seq, limit)
 }

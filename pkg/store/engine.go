@@ -16,10 +16,11 @@ type engine interface {
 	readers() *sql.DB
 	// watch opens a connection for Store.Watch.
 	watch(ctx context.Context) (versionReader, error)
-	// renew renews the lease of a process beside the transactions of others, and reports whether the process is there still. A
-	// file, which machines do not share, returns errors.ErrUnsupported.
+	// renew renews the lease of a process beside the transactions of others, and reports whether the process is there
+	// still. A file, which machines do not share, returns errors.ErrUnsupported.
 	renew(ctx context.Context, process int64) (renewed bool, err error)
-	// giveUp ends the attempts of commit to find out what became of it, for a process that ends. It is called at most once.
+	// giveUp ends the attempts of commit to find out what became of it, for a process that ends. It is called at most
+	// once.
 	giveUp()
 	close() error
 }
@@ -48,8 +49,8 @@ type writer interface {
 	begin(timeout time.Duration, process int64, waited func()) (*statements, error)
 	// restart rolls back what the transaction has done and begins it again.
 	restart(st *statements) error
-	// commit ends the transaction; without an error its writes are on disk, with one they never will be. A server pokes the
-	// daemons with it.
+	// commit ends the transaction; without an error its writes are on disk, with one they never will be. A server pokes
+	// the daemons with it.
 	commit(st *statements, poked []string) error
 	rollback(st *statements)
 }

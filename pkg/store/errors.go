@@ -47,7 +47,8 @@ func Reason(err error) string {
 		return ""
 	}
 	err = Explain(err)
-	for _, known := range []error{errServerFull, errServerReadOnly, errRefusedLogin, ErrUnreachable, ErrURL, ErrFull, ErrDamaged, ErrReadOnly, ErrLocked, errUnopened} {
+	for _, known := range []error{errServerFull, errServerReadOnly, errRefusedLogin, ErrUnreachable, ErrURL, ErrFull,
+		ErrDamaged, ErrReadOnly, ErrLocked, errUnopened} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}

@@ -77,7 +77,8 @@ func ReadSchema(ctx context.Context, path string) (s Schema, err error) {
 	if err != nil || tables < 2 {
 		return s, Explain(err)
 	}
-	err = db.QueryRowContext(ctx, `SELECT version, dirty, (SELECT floor FROM schema_floor) FROM schema_migrations LIMIT 1`).
+	err = db.QueryRowContext(ctx,
+		`SELECT version, dirty, (SELECT floor FROM schema_floor) FROM schema_migrations LIMIT 1`).
 		Scan(&s.Version, &s.Dirty, &s.Floor)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, nil

@@ -64,7 +64,8 @@ func (tx *Tx) ClearFailures(folder string) (cleared bool, lanes []string, err er
 
 // NotifiedOf reports whether a chat got a notice of a turn that failed in the same
 // way since a time, in unix ms.
-func (r Reader) NotifiedOf(ctx context.Context, chatJID string, kind msg.ErrorKind, since int64) (notified bool, err error) {
+func (r Reader) NotifiedOf(ctx context.Context, chatJID string, kind msg.ErrorKind, since int64) (notified bool,
+	err error) {
 	_, err = r.q.get(ctx, []any{&notified}, queryNotifiedOf, chatJID, since, kind)
 	return notified, err
 }

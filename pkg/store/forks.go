@@ -66,7 +66,8 @@ func (tx *Tx) PutFork(f *msg.Fork) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.exec(insertFork, jid, f.Topic, f.Folder, f.ThreadID, f.OwnThread, f.MessageID, f.CreatedAt); err != nil {
+	if _, err := tx.exec(insertFork, jid, f.Topic, f.Folder, f.ThreadID, f.OwnThread, f.MessageID,
+		f.CreatedAt); err != nil {
 		return fmt.Errorf("fork %s: %w", f.Topic, err)
 	}
 	return nil
@@ -82,8 +83,8 @@ func (tx *Tx) EndFork(chatJID, topic string, now int64) error {
 	return err
 }
 
-// AbandonFork ends a fork whose own thread cannot be opened, if it is open: the group's next prompt says so. what became of
-// the message for it is a sentence of that.
+// AbandonFork ends a fork whose own thread cannot be opened, if it is open: the group's next prompt says so. what
+// became of the message for it is a sentence of that.
 func (tx *Tx) AbandonFork(fork *msg.Fork, what string, now int64) error {
 	if fork.EndedAt != 0 {
 		return nil

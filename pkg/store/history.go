@@ -11,11 +11,12 @@ import (
 
 // Search is what SearchMessages looks for.
 type Search struct {
-	Folder  string         // the group whose rows are searched
-	ChatJID string         // the chat all of whose rows are searched
-	Text    string         // that a message has as its last edit left it, in any case for ASCII letters; its wildcards stand for themselves
-	Before  SearchPosition // only rows after it; the zero position is before the newest row
-	Limit   int
+	Folder  string // the group whose rows are searched
+	ChatJID string // the chat all of whose rows are searched
+	// that a message has as its last edit left it, in any case for ASCII letters; its wildcards stand for themselves
+	Text   string
+	Before SearchPosition // only rows after it; the zero position is before the newest row
+	Limit  int
 	// Others are the other chats whose rows are searched.
 	Others ObserveScope
 }
@@ -62,15 +63,18 @@ const (
 // their last 32 MiB. Contents are cut after 8,192 characters.
 func (r Reader) SearchMessages(ctx context.Context, s Search) ([]*msg.Message, error) {
 	pattern := "%" + escapeLike(s.Text) + "%"
-	found, err := r.searchPages(ctx, s.Limit, orNewest(s.Before.ID), querySearchChatPage, s.ChatJID, func(from, before int64, limit int) ([]*msg.Message, error) {
-		return r.asChanged(ctx, querySearchChat, s.ChatJID, allChanges, from, before, pattern, limit)
-	})
+	found, err := r.searchPages(ctx, s.Limit, orNewest(s.Before.ID), querySearchChatPage, s.ChatJID,
+		func(from, before int64, limit int) ([]*msg.Message, error) {
+			return r.asChanged(ctx, querySearchChat, s.ChatJID, allChanges, from, before, pattern, limit)
+		})
 	if err != nil || s.Others != ScopeAll && s.Others != ScopeShared {
 		return found, err
 	}
-	others, err := r.searchPages(ctx, s.Limit, orNewest(s.Before.Decision), querySearchRoutedPage, s.Folder, func(from, before int64, limit int) ([]*msg.Message, error) {
-		return r.asChanged(ctx, querySearchRouted, s.Folder, allChanges, from, before, s.ChatJID, pattern, s.Others == ScopeShared, limit)
-	})
+	others, err := r.searchPages(ctx, s.Limit, orNewest(s.Before.Decision), querySearchRoutedPage, s.Folder,
+		func(from, before int64, limit int) ([]*msg.Message, error) {
+			return r.asChanged(ctx, querySearchRouted, s.Folder, allChanges, from, before, s.ChatJID, pattern,
+				s.Others == ScopeShared, limit)
+		})
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,8 @@ type MessageFilter struct {
 type MessagePage struct {
 	Rows []*msg.Message // of a search as their last edits left them. Contents are cut after 8,192 characters
 	Next int64          // where the next page begins, 0 at the end
-	// Through is the last row that was looked at, if the page ends because as many were looked at as one page may, else 0.
+	// Through is the last row that was looked at, if the page ends because as many were looked at as one page may, else
+	// 0.
 	Through int64
 }
 
@@ -52,8 +53,8 @@ const (
 // ErrTooBroad means that a search took too long: its words are too frequent.
 var ErrTooBroad = errors.New("the search takes too long: its words are in too many messages")
 
-// ListMessages returns a page of the messages that a filter leaves. One filter is looked up in its index, the others are
-// checked row by row.
+// ListMessages returns a page of the messages that a filter leaves. One filter is looked up in its index, the others
+// are checked row by row.
 func (r Reader) ListMessages(ctx context.Context, f MessageFilter) (page MessagePage, err error) {
 	from, until, err := r.idsBetween(ctx, f.Since, f.Until)
 	if err != nil {
@@ -172,11 +173,12 @@ func (r Reader) listed(ctx context.Context, f *MessageFilter, chunk []candidate,
 		row.message, err = scanMessage(func(dest ...any) error { return scan(append([]any{&id}, dest...)...) })
 		row.position = positions[id]
 		return row, err
-	}, query, string(list), int64(allChanges), f.Chat, f.Folder, f.Sender, f.Direction, f.Disposition, f.Reason, f.State, f.Since, until, limit, f.Class)
+	}, query, string(list), int64(allChanges), f.Chat, f.Folder, f.Sender, f.Direction, f.Disposition, f.Reason,
+		f.State, f.Since, until, limit, f.Class)
 }
 
-// idsBetween are the ids of the rows that were stored from since to before until, in unix ms. Rows are numbered in the order
-// in which they are stored.
+// idsBetween are the ids of the rows that were stored from since to before until, in unix ms. Rows are numbered in the
+// order in which they are stored.
 func (r Reader) idsBetween(ctx context.Context, since, until int64) (from, to int64, err error) {
 	to = math.MaxInt64
 	if since > 0 {

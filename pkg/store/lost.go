@@ -30,7 +30,8 @@ type Lost struct {
 // first, of one chat if chatJID is not empty.
 func (r Reader) LostRows(ctx context.Context, since int64, chatJID string, limit int) ([]Lost, error) {
 	return collect(ctx, r.q, func(scan scanner) (l Lost, err error) {
-		err = scan(&l.ID, &l.ChatJID, &l.ThreadID, &l.Topic, &l.Kind, &l.Source, &l.Content, &l.State, &l.Class, &l.Error,
+		err = scan(&l.ID, &l.ChatJID, &l.ThreadID, &l.Topic, &l.Kind, &l.Source, &l.Content, &l.State, &l.Class,
+			&l.Error,
 			&l.Parts, &l.Sent, &l.QueuedAt, &l.EndedAt, &l.NoticeID, &l.CopyID)
 		return l, err
 	}, queryLostRows, since, chatJID, limit)

@@ -26,7 +26,9 @@ const (
 const (
 	messageColumns = beforeContent + shortContent + `, ` + shortAttachments + afterContent
 	// foundColumns has the beginning of the content, for rows of which a reader shows no more.
-	foundColumns = beforeContent + `substr(m.content, 1, 8192), CASE WHEN octet_length(m.attachments) <= 65536 THEN m.attachments END` + afterContent
+	foundColumns = beforeContent +
+		`substr(m.content, 1, 8192), CASE WHEN octet_length(m.attachments) <= 65536 THEN m.attachments END` +
+		afterContent
 )
 
 const beforeContent = `m.id, m.chat_jid, ifnull(m.platform_id,''), m.direction, m.kind, m.sender, ` + shortName + `,
@@ -103,7 +105,8 @@ func first[T any](all []*T, err error) (*T, error) {
 // order of arrival, and the cursor after the last row read. arrived is when the
 // first undecided one of them was received, in unix ms, 0 for none. It reads at
 // most limit rows.
-func (r Reader) NewMessages(ctx context.Context, cursor int64, limit int) (chats []string, arrived, next int64, err error) {
+func (r Reader) NewMessages(ctx context.Context, cursor int64, limit int) (chats []string, arrived, next int64,
+	err error) {
 	next = cursor
 	seen := map[string]bool{}
 	err = r.q.each(ctx, func(scan scanner) (bool, error) {
@@ -139,7 +142,8 @@ const PageBytes = 4 << 20
 // Undecided returns a chat's inbound rows without a disposition after a row id,
 // oldest first. It returns at most limit rows, and stops after the row with which
 // their content reaches PageBytes.
-func (r Reader) Undecided(ctx context.Context, chatJID string, after int64, limit int) (page []*msg.Message, err error) {
+func (r Reader) Undecided(ctx context.Context, chatJID string, after int64, limit int) (page []*msg.Message,
+	err error) {
 	size := 0
 	err = r.q.each(ctx, func(scan scanner) (bool, error) {
 		m, err := scanMessage(scan)
@@ -219,8 +223,8 @@ func (r Reader) Observed(ctx context.Context, q ObservedQuery) (rows []*msg.Mess
 	return rows, left, err
 }
 
-// LastUser is the newest message of a user among a chat's last 1,000 messages, and its sender; 0 and "" for none. What agents
-// inject is none, nor are quoted posts.
+// LastUser is the newest message of a user among a chat's last 1,000 messages, and its sender; 0 and "" for none. What
+// agents inject is none, nor are quoted posts.
 func (r Reader) LastUser(ctx context.Context, chatJID string) (id int64, sender string, err error) {
 	_, err = r.q.get(ctx, []any{&id, &sender}, queryLastUser, chatJID)
 	return id, sender, err

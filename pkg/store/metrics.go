@@ -50,7 +50,8 @@ type QueueBacklog struct {
 
 // QueueBacklog counts queued turns at the time now, in unix ms.
 func (r Reader) QueueBacklog(ctx context.Context, now int64, limit int) (b QueueBacklog, err error) {
-	_, err = r.q.get(ctx, []any{&b.Ready.Count, &b.Ready.Oldest, &b.Later, &b.Files, &b.Probe}, queryQueueBacklog, now, limit)
+	_, err = r.q.get(ctx, []any{&b.Ready.Count, &b.Ready.Oldest, &b.Later, &b.Files, &b.Probe}, queryQueueBacklog, now,
+		limit)
 	return b, err
 }
 

@@ -8,8 +8,8 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// AgentModels are the models that an agent has offered to a group last; none if it has not offered any. agent is its name in AGENTS,
-// "" for the default one.
+// AgentModels are the models that an agent has offered to a group last; none if it has not offered any. agent is its
+// name in AGENTS, "" for the default one.
 func (r Reader) AgentModels(ctx context.Context, folder, agent string) (m agentproto.Models, err error) {
 	var list []byte
 	found, err := r.q.get(ctx, []any{&list, &m.Current}, queryAgentModels, folder, agent)

@@ -14,8 +14,8 @@ const movePage = 1000
 // AuditMove is what the audit calls the move of a chat to another address.
 const AuditMove = "move chat"
 
-// moved are the columns that hold a chat's address, except those of tables that grow with the messages, and what the new
-// address may have only one of: a row that it has already is not moved.
+// moved are the columns that hold a chat's address, except those of tables that grow with the messages, and what the
+// new address may have only one of: a row that it has already is not moved.
 var moved = []struct{ table, column, single string }{
 	{"topic_threads", "chat_jid", "o.thread_id = topic_threads.thread_id"},
 	{"platform_threads", "chat_jid", "o.thread_id = platform_threads.thread_id"},
@@ -252,7 +252,8 @@ func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 			return fmt.Errorf("%s: %w", m.table, err)
 		}
 	}
-	for _, query := range []string{`DELETE FROM chat_reply_state WHERE jid = ?`, deleteUnmovedContext} { // what could not be merged
+	// what could not be merged
+	for _, query := range []string{`DELETE FROM chat_reply_state WHERE jid = ?`, deleteUnmovedContext} {
 		if _, err := tx.exec(query, from); err != nil {
 			return err
 		}

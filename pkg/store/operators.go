@@ -123,7 +123,8 @@ func (tx *Tx) NoteWrongOperatorCode(sender string, limit int) error {
 // EndOperatorCode makes the code that is open worthless.
 func (tx *Tx) EndOperatorCode() error { return tx.DeleteCursor(operatorsDaemon, operatorCode) }
 
-// AddOperator makes a sender an operator by the code with a hash, which ends. It returns ErrStale unless that one is open.
+// AddOperator makes a sender an operator by the code with a hash, which ends. It returns ErrStale unless that one is
+// open.
 func (tx *Tx) AddOperator(sender, hash string, now int64) error {
 	code, err := tx.OperatorCode(uncancelled())
 	if err != nil {
@@ -170,7 +171,8 @@ func (tx *Tx) operatorMayAnswer(sender string, may bool) error {
 		return err
 	}
 	for _, a := range asks {
-		if a.Who.Everyone || a.Who.Label != msg.WhoOperators && a.Who.Label != msg.WhoApprovers || may == a.Who.May(sender) {
+		if a.Who.Everyone || a.Who.Label != msg.WhoOperators && a.Who.Label != msg.WhoApprovers ||
+			may == a.Who.May(sender) {
 			continue
 		}
 		row, err := tx.Message(uncancelled(), a.MessageID)

@@ -30,7 +30,8 @@ func (o *Outage) Note(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, ErrStale), errors.Is(err, ErrRefused):
 	case err == nil && o.count > 0:
-		o.log.Info("database access works again", "step", o.step, "count", o.count, "wait", time.Since(o.since).Round(time.Millisecond))
+		o.log.Info("database access works again", "step", o.step, "count", o.count, "wait",
+			time.Since(o.since).Round(time.Millisecond))
 		o.count = 0
 	case err != nil && ctx.Err() == nil:
 		if o.count++; o.count == 1 {

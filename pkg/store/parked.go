@@ -28,7 +28,8 @@ func (r Reader) ParkedChats(ctx context.Context) ([]ParkedChat, error) {
 func (r Reader) Parked(ctx context.Context, chatJID string, limit int) ([]*msg.Message, error) {
 	return collect(ctx, r.q, func(scan scanner) (*msg.Message, error) {
 		m := &msg.Message{ChatJID: chatJID, Direction: msg.In, Disposition: msg.Onboarding}
-		err := scan(&m.ID, &m.PlatformID, &m.Sender, &m.SenderName, &m.IsBot, &m.Verb, &m.Topic, &m.ThreadID, &m.Addressed, &m.ReceivedAt)
+		err := scan(&m.ID, &m.PlatformID, &m.Sender, &m.SenderName, &m.IsBot, &m.Verb, &m.Topic, &m.ThreadID,
+			&m.Addressed, &m.ReceivedAt)
 		if m.Verb == "" {
 			m.Verb = msg.VerbMessage
 		}

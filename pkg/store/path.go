@@ -50,7 +50,8 @@ type RunResult struct {
 
 // RunsDuring returns the newest runs of a folder and topic that lived at some
 // time between from and until, at most limit, oldest first.
-func (r Reader) RunsDuring(ctx context.Context, folder, topic string, from, until int64, limit int) ([]*RunResult, error) {
+func (r Reader) RunsDuring(ctx context.Context, folder, topic string, from, until int64, limit int) ([]*RunResult,
+	error) {
 	all, err := collect(ctx, r.q, func(scan scanner) (*RunResult, error) {
 		var result, problem string
 		run, err := scanRun(func(dest ...any) error { return scan(append(dest, &result, &problem)...) })
@@ -70,7 +71,8 @@ type PartState struct {
 func (r Reader) Parts(ctx context.Context, messageID int64) ([]PartState, error) {
 	return collect(ctx, r.q, func(scan scanner) (p PartState, err error) {
 		d := &p.Delivery
-		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error, &p.UpdatedAt)
+		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error,
+			&p.UpdatedAt)
 		return p, err
 	}, queryParts, messageID)
 }

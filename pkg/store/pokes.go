@@ -17,8 +17,8 @@ const (
 	maxPokeRetry   = 5 * time.Second
 )
 
-// Pokes receives the pokes of one daemon from a Postgres server: a transaction that pokes notifies its listeners, on all
-// machines, exactly if it commits. It connects again by itself. Since pokes are lost meanwhile, there is one after
+// Pokes receives the pokes of one daemon from a Postgres server: a transaction that pokes notifies its listeners, on
+// all machines, exactly if it commits. It connects again by itself. Since pokes are lost meanwhile, there is one after
 // each connect.
 type Pokes struct {
 	config *pgx.ConnConfig

@@ -15,7 +15,8 @@ func scanPoll(scan scanner) (*msg.StoredPoll, error) {
 	var p msg.StoredPoll
 	var options string
 	var result sql.NullString
-	err := scan(&p.ID, &p.MessageID, &p.Folder, &p.ChatJID, &p.Topic, &p.Poll.Question, &options, &p.Poll.Multiple, &p.Poll.ClosesAt,
+	err := scan(&p.ID, &p.MessageID, &p.Folder, &p.ChatJID, &p.Topic, &p.Poll.Question, &options, &p.Poll.Multiple,
+		&p.Poll.ClosesAt,
 		&p.State, &p.CreatedAt, &p.ClosedAt, &p.EndPending, &result)
 	if err != nil {
 		return nil, fmt.Errorf("scan poll: %w", err)
@@ -45,7 +46,8 @@ func (r Reader) PollOfMessage(ctx context.Context, messageID int64) (*msg.Stored
 
 // PollsOf returns a group's polls in a chat that have a state and ids below before, the newest first, at
 // most limit.
-func (r Reader) PollsOf(ctx context.Context, chatJID, folder string, state msg.PollState, before int64, limit int) ([]*msg.StoredPoll, error) {
+func (r Reader) PollsOf(ctx context.Context, chatJID, folder string, state msg.PollState, before int64,
+	limit int) ([]*msg.StoredPoll, error) {
 	return r.polls(ctx, queryPollsInState, chatJID, folder, state, before, limit)
 }
 
@@ -95,7 +97,10 @@ func (r Reader) PollsOpen(ctx context.Context, platform string, limit int) ([]*m
 func (r Reader) PollVotesStored(ctx context.Context, pollID int64, m *msg.Message) (map[string]msg.PollVote, error) {
 	type row struct{ sender, name, content string }
 	// The rows are read before the counts: one that is counted in between is counted twice, which changes nothing.
-	rows, err := collect(ctx, r.q, func(scan scanner) (v row, err error) { return v, scan(&v.sender, &v.name, &v.content) },
+	rows, err := collect(ctx, r.q, func(scan scanner) (v row, err error) {
+		return v,
+			scan(&v.sender, &v.name, &v.content)
+	},
 		queryVoteRows, m.ChatJID, m.PlatformID)
 	if err != nil {
 		return nil, err
@@ -111,7 +116,8 @@ func (r Reader) PollVotesStored(ctx context.Context, pollID int64, m *msg.Messag
 	for _, row := range rows {
 		if vote, err := msg.ParseVote(row.content); err == nil {
 			v := stored[row.sender]
-			stored[row.sender] = msg.PollVote{Voter: row.sender, Name: row.name, Options: vote.Apply(v.Options), At: v.At}
+			stored[row.sender] = msg.PollVote{Voter: row.sender, Name: row.name, Options: vote.Apply(v.Options),
+				At: v.At}
 		}
 	}
 	return stored, nil
@@ -138,7 +144,8 @@ func (r Reader) MessageByPollRef(ctx context.Context, daemon, ref string) (*msg.
 // PollsSending returns the outbound rows of polls that are being sent just now, so that their ids may be
 // known soon: in a chat, or with chatJID "" on a platform. Those that wait for another attempt are none.
 func (r Reader) PollsSending(ctx context.Context, platform, chatJID string) ([]int64, error) {
-	return collect(ctx, r.q, func(scan scanner) (id int64, err error) { return id, scan(&id) }, queryPollsSending, platform, chatJID)
+	return collect(ctx, r.q, func(scan scanner) (id int64, err error) { return id, scan(&id) }, queryPollsSending,
+		platform, chatJID)
 }
 
 // PollResult counts the votes of a poll.
@@ -184,7 +191,8 @@ func (r Reader) VotesWaiting(ctx context.Context, chatJID string, before int64) 
 // PutPoll stores an open poll whose outbound row is stored, and sets its id.
 func (tx *Tx) PutPoll(p *msg.StoredPoll) error {
 	options, _ := json.Marshal(p.Poll.Options) // plain strings: cannot fail
-	id, err := tx.insert(insertPoll, p.MessageID, p.Folder, p.ChatJID, p.Topic, p.Poll.Question, string(options), p.Poll.Multiple,
+	id, err := tx.insert(insertPoll, p.MessageID, p.Folder, p.ChatJID, p.Topic, p.Poll.Question, string(options),
+		p.Poll.Multiple,
 		null(p.Poll.ClosesAt), p.CreatedAt)
 	if err != nil {
 		return fmt.Errorf("put poll: %w", err)
@@ -276,8 +284,10 @@ func (tx *Tx) QueuePollEnd(id, now int64) (ended bool, err error) {
 	}
 	if m.PlatformID != "" && lost == "" {
 		_, _, err = tx.PutMessage(&msg.Message{
-			ChatJID: m.ChatJID, Direction: msg.Out, Kind: msg.KindPoll, IsBot: true, Content: content.JSON(), TargetID: m.PlatformID,
-			Topic: m.Topic, ThreadID: m.ThreadID, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: OutStateOf(m.ChatJID),
+			ChatJID: m.ChatJID, Direction: msg.Out, Kind: msg.KindPoll, IsBot: true, Content: content.JSON(),
+			TargetID: m.PlatformID,
+			Topic:    m.Topic, ThreadID: m.ThreadID, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice,
+			OutState: OutStateOf(m.ChatJID),
 		})
 	}
 	if err == nil {

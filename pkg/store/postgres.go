@@ -16,8 +16,8 @@ const (
 	writerLockName = "arizuko.write"
 )
 
-// postgres is the engine of a Postgres server. All processes write one after the other, under an advisory lock that ends
-// with the transaction: so ids grow in the order of commits, and a verb reads what the one before has left.
+// postgres is the engine of a Postgres server. All processes write one after the other, under an advisory lock that
+// ends with the transaction: so ids grow in the order of commits, and a verb reads what the one before has left.
 type postgres struct {
 	writer  *pgx.ConnConfig
 	read    *sql.DB
@@ -118,7 +118,8 @@ func (e *postgres) begin(timeout time.Duration, process int64, waited func()) (*
 	return e.st, nil
 }
 
-// opening is what begins a transaction: it waits for those of others, sets the mark, and fails if the process is fenced.
+// opening is what begins a transaction: it waits for those of others, sets the mark, and fails if the process is
+// fenced.
 func (e *postgres) opening() []statement {
 	opening := []statement{
 		{text: "BEGIN"},
@@ -180,10 +181,11 @@ func (e *postgres) rollback(st *statements) {
 	}
 }
 
-// renew does not begin as other transactions do: nothing reads the time of a lease in a cursor, and a process that takes over
-// deletes the row only once the time has passed, under the row's lock.
+// renew does not begin as other transactions do: nothing reads the time of a lease in a cursor, and a process that
+// takes over deletes the row only once the time has passed, under the row's lock.
 func (e *postgres) renew(ctx context.Context, process int64) (renewed bool, err error) {
-	result, err := e.renewer.ExecContext(ctx, e.translate(updateRenewed), e.arguments([]any{process, LeaseTime.Milliseconds()})...)
+	result, err := e.renewer.ExecContext(ctx, e.translate(updateRenewed),
+		e.arguments([]any{process, LeaseTime.Milliseconds()})...)
 	if err != nil {
 		return false, err
 	}

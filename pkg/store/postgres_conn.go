@@ -21,8 +21,8 @@ const (
 )
 
 // writerParameters are settings of connections that write, unless the URL has others. A process that stalls within a
-// transaction, or whose machine has died, loses the connection, so that the others write on before their wait for the lock,
-// lockTimeout, has ended.
+// transaction, or whose machine has died, loses the connection, so that the others write on before their wait for the
+// lock, lockTimeout, has ended.
 var writerParameters = map[string]string{
 	"idle_in_transaction_session_timeout": "3000", // ms
 	"tcp_keepalives_idle":                 "4",    // s
@@ -58,7 +58,10 @@ func postgresConfig(url string) (*pgx.ConnConfig, error) {
 }
 
 func severalServers(config *pgx.ConnConfig) bool {
-	return slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.Host != config.Host || f.Port != config.Port })
+	return slices.ContainsFunc(config.Fallbacks, func(f *pgconn.FallbackConfig) bool {
+		return f.Host != config.Host ||
+			f.Port != config.Port
+	})
 }
 
 // writing is the configuration of connections that write.
@@ -72,7 +75,8 @@ func writing(config *pgx.ConnConfig) *pgx.ConnConfig {
 	return config
 }
 
-// reading is the configuration of connections that only read, on the server that takes writes: a standby may lag behind.
+// reading is the configuration of connections that only read, on the server that takes writes: a standby may lag
+// behind.
 func reading(config *pgx.ConnConfig) *pgx.ConnConfig {
 	config = config.Copy()
 	config.RuntimeParams["default_transaction_read_only"] = "on"
@@ -82,8 +86,8 @@ func reading(config *pgx.ConnConfig) *pgx.ConnConfig {
 	return config
 }
 
-// impatientConn fails a read or write that gets nowhere for answerTimeout, so that a server that accepts and never answers
-// blocks no writer for ever.
+// impatientConn fails a read or write that gets nowhere for answerTimeout, so that a server that accepts and never
+// answers blocks no writer for ever.
 type impatientConn struct{ net.Conn }
 
 func (c *impatientConn) Read(b []byte) (int, error) {

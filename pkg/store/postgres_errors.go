@@ -14,11 +14,14 @@ import (
 
 // Errors of a Postgres server that an operator can do something about.
 var (
-	errServerFull     error = &serverError{ErrFull, "the disk of the database server is full: free some space there, writes are retried"}
-	errServerReadOnly error = &serverError{ErrReadOnly, "the database server takes no writes: it is a standby, or its operator has stopped them; " +
-		"name all servers in ARIZUKO_DB and add target_session_attrs=read-write"}
-	errStalled error = &serverError{ErrUnreachable, "the database server has ended the connection: this process did not go on with a transaction in time; " +
-		"it is tried again by itself"}
+	errServerFull error = &serverError{ErrFull,
+		"the disk of the database server is full: free some space there, writes are retried"}
+	errServerReadOnly error = &serverError{ErrReadOnly,
+		"the database server takes no writes: it is a standby, or its operator has stopped them; " +
+			"name all servers in ARIZUKO_DB and add target_session_attrs=read-write"}
+	errStalled error = &serverError{ErrUnreachable,
+		"the database server has ended the connection: this process did not go on with a transaction in time; " +
+			"it is tried again by itself"}
 	errRefusedLogin = errors.New("the database server refuses the login: check user, password and database in ARIZUKO_DB")
 )
 
@@ -31,8 +34,8 @@ type serverError struct {
 func (e *serverError) Error() string        { return e.text }
 func (e *serverError) Is(target error) bool { return target == e.kind }
 
-// explainPostgres is Explain for what a server or the way to it answers. Codes: the appendix "PostgreSQL Error Codes" of
-// its documentation.
+// explainPostgres is Explain for what a server or the way to it answers. Codes: the appendix "PostgreSQL Error Codes"
+// of its documentation.
 func explainPostgres(err error) error {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {
@@ -42,8 +45,10 @@ func explainPostgres(err error) error {
 		return err
 	}
 	for prefix, known := range map[string]error{
-		"AZ001": ErrFenced, "53100": errServerFull, "55P03": ErrLocked, "25006": errServerReadOnly, "XX001": ErrDamaged, "XX002": ErrDamaged,
-		"25P03": errStalled, "25P04": errStalled, "28": errRefusedLogin, "3D": errRefusedLogin, "22": ErrRefused, "23": ErrRefused, "54": ErrRefused,
+		"AZ001": ErrFenced, "53100": errServerFull, "55P03": ErrLocked, "25006": errServerReadOnly, "XX001": ErrDamaged,
+		"XX002": ErrDamaged,
+		"25P03": errStalled, "25P04": errStalled, "28": errRefusedLogin, "3D": errRefusedLogin, "22": ErrRefused,
+		"23": ErrRefused, "54": ErrRefused,
 		"08": ErrUnreachable, "57P": ErrUnreachable, "53300": ErrUnreachable,
 	} {
 		if strings.HasPrefix(answer.Code, prefix) && !errors.Is(err, known) {
@@ -57,6 +62,7 @@ func explainPostgres(err error) error {
 func lost(err error) bool {
 	var connect *pgconn.ConnectError
 	var network net.Error
-	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, errRolledBack)
 }

@@ -30,7 +30,8 @@ func ReadServer(ctx context.Context, database string) (s Server, err error) {
 		return s, err
 	}
 	defer db.Close()
-	err = db.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('full_page_writes'),
+	err = db.QueryRowContext(ctx,
+		`SELECT current_setting('server_version'), current_setting('fsync'), current_setting('full_page_writes'),
 		current_setting('synchronous_commit'), (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
 		current_setting('max_connections')::int`).
 		Scan(&s.Version, &s.Fsync, &s.FullPageWrites, &s.SyncCommit, &s.Connections, &s.MaxConnections)

@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// A row of the table counters, with this prefix in its name, is the mark of a process that writes: each of its transactions
-// sets it to the transaction's number. So a process that has lost the connection during a commit reads from the row whether there was
-// one. Unlike the status of a transaction id, it says so on a standby that was promoted, too, which gives ids to other
-// transactions that the former primary had given already; and the row's lock says whether the transaction still runs.
+// A row of the table counters, with this prefix in its name, is the mark of a process that writes: each of its
+// transactions sets it to the transaction's number. So a process that has lost the connection during a commit reads
+// from the row whether there was one. Unlike the status of a transaction id, it says so on a standby that was promoted,
+// too, which gives ids to other transactions that the former primary had given already; and the row's lock says whether
+// the transaction still runs.
 const (
 	markPrefix  = "writer/"
 	markMaxAge  = 7 * 24 * time.Hour // marks of processes that ended without removing theirs
@@ -27,7 +28,8 @@ func markBefore(at time.Time) string { return fmt.Sprintf("%s%013d", markPrefix,
 
 // putMark stores the mark and removes old ones.
 func (e *postgres) putMark(ctx context.Context) error {
-	_, err := e.st.pipe.conn.Exec(ctx, "DELETE FROM counters WHERE name > $1 AND name < $2", markPrefix, markBefore(time.Now().Add(-markMaxAge)))
+	_, err := e.st.pipe.conn.Exec(ctx, "DELETE FROM counters WHERE name > $1 AND name < $2", markPrefix,
+		markBefore(time.Now().Add(-markMaxAge)))
 	if err == nil {
 		_, err = e.st.pipe.conn.Exec(ctx, setMark, e.mark, e.next())
 	}
@@ -41,8 +43,8 @@ func (e *postgres) removeMark() {
 	_, _ = e.runContext(ctx, "DELETE FROM counters WHERE name = '"+e.mark+"'")
 }
 
-// setMark gives a transaction its number. It fails, by a division by zero, if the mark has that or a higher one: resolve has
-// given up a transaction that the network held up.
+// setMark gives a transaction its number. It fails, by a division by zero, if the mark has that or a higher one:
+// resolve has given up a transaction that the network held up.
 const setMark = `INSERT INTO counters (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE
 	SET value = excluded.value / CASE WHEN counters.value < excluded.value THEN 1 ELSE 0 END`
 
@@ -69,11 +71,12 @@ func (e *postgres) resolve(cause error) error {
 	}
 }
 
-// wasCommitted reports whether this process has committed its transaction with a number, on a new connection. As long as
-// that transaction runs, perhaps because the server does not know yet that its connection is lost, it returns an error. One
-// that it reports as not committed will never be: the mark gets a higher number. One that it reports as committed is on the
-// synchronous standby, too, if there is one: a commit whose wait for it was ended, as by a restart of the server, can be seen although
-// it is on the primary alone, and is lost if that fails. A commit after it waits for both.
+// wasCommitted reports whether this process has committed its transaction with a number, on a new connection. As long
+// as that transaction runs, perhaps because the server does not know yet that its connection is lost, it returns an
+// error. One that it reports as not committed will never be: the mark gets a higher number. One that it reports as
+// committed is on the synchronous standby, too, if there is one: a commit whose wait for it was ended, as by a restart
+// of the server, can be seen although it is on the primary alone, and is lost if that fails. A commit after it waits
+// for both.
 func (e *postgres) wasCommitted(number int64) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
@@ -93,10 +96,11 @@ func (e *postgres) wasCommitted(number int64) (bool, error) {
 	if last < number {
 		mark = number + 1
 	}
-	_, err = e.run("UPDATE counters SET value = " + strconv.FormatInt(mark, 10) + " WHERE name = '" + e.mark + "'; COMMIT")
+	_, err = e.run("UPDATE counters SET value = " + strconv.FormatInt(mark, 10) + " WHERE name = '" + e.mark +
+		"'; COMMIT")
 	return last == number, err
 }
 
-// errUnresolved means that it will never be known whether a transaction was committed: the process ended before the server
-// could say so, or the mark was deleted by hand.
+// errUnresolved means that it will never be known whether a transaction was committed: the process ended before the
+// server could say so, or the mark was deleted by hand.
 var errUnresolved = errors.New("it is not known whether the database has stored this")

@@ -78,7 +78,8 @@ func (e *postgres) match(expression string) string {
 
 // foldText makes letters small and takes their marks away, as the tokenizer of SQLite does.
 func foldText(text string) string {
-	folded, _, err := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn)), norm.NFC), strings.ToLower(text))
+	folded, _, err := transform.String(transform.Chain(norm.NFD, runes.Remove(runes.In(unicode.Mn)), norm.NFC),
+		strings.ToLower(text))
 	if err != nil { // no transformation of these fails
 		return strings.ToLower(text)
 	}

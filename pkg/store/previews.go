@@ -17,7 +17,8 @@ const (
 	PreviewOpen    PreviewState = "open"    // its message shows the progress of the turn, or is being made
 	PreviewFinal   PreviewState = "final"   // its message is the first part of an answer
 	PreviewRemoved PreviewState = "removed" // its message is deleted, or was never made
-	PreviewLost    PreviewState = "lost"    // it may have a message that stays, since its id is not known or no longer valid
+	// it may have a message that stays, since its id is not known or no longer valid
+	PreviewLost PreviewState = "lost"
 )
 
 // Preview is one row of previews: a message that shows the progress of a turn.
@@ -34,12 +35,13 @@ type Preview struct {
 
 // PreviewTurn is a running turn, with what decides whether and how its progress is shown.
 type PreviewTurn struct {
-	ID         int64
-	Kind       msg.TurnKind
-	Folder     string
-	Topic      string
-	Lane       Lane
-	ReplyTo    string // of a preview that is made now, "" for none: only the first message of a turn answers another one
+	ID     int64
+	Kind   msg.TurnKind
+	Folder string
+	Topic  string
+	Lane   Lane
+	// of a preview that is made now, "" for none: only the first message of a turn answers another one
+	ReplyTo    string
 	Frames     int
 	StartedAt  int64
 	ProgressAt int64           // when its progress was stored last, unix ms, 0 for never
@@ -50,7 +52,8 @@ type PreviewTurn struct {
 
 func scanPreviewTurn(scan scanner) (t PreviewTurn, err error) {
 	var config string
-	err = scan(&t.ID, &t.Kind, &t.Folder, &t.Topic, &t.Lane.ChatJID, &t.Lane.ThreadID, &t.ReplyTo, &t.Frames, &t.StartedAt,
+	err = scan(&t.ID, &t.Kind, &t.Folder, &t.Topic, &t.Lane.ChatJID, &t.Lane.ThreadID, &t.ReplyTo, &t.Frames,
+		&t.StartedAt,
 		&t.ProgressAt, &t.ChatKind, &config, &t.Waiting)
 	t.Config = json.RawMessage(config)
 	if t.Frames > 0 {
@@ -88,7 +91,8 @@ func (r Reader) PreviewTurn(ctx context.Context, id int64) (*PreviewTurn, error)
 }
 
 func scanPreview(scan scanner) (p Preview, err error) {
-	err = scan(&p.ID, &p.TurnID, &p.Lane.ChatJID, &p.Lane.ThreadID, &p.PlatformID, &p.ReplyTo, &p.State, &p.Ending, &p.CreatedAt)
+	err = scan(&p.ID, &p.TurnID, &p.Lane.ChatJID, &p.Lane.ThreadID, &p.PlatformID, &p.ReplyTo, &p.State, &p.Ending,
+		&p.CreatedAt)
 	return p, err
 }
 
@@ -111,8 +115,8 @@ func (r Reader) ShownPreview(ctx context.Context, chatJID, platformID string) (*
 	return &shown[0], nil
 }
 
-// BeginPreview stores that the message of a preview is going to be made. It returns ErrStale if the turn has a preview or does
-// not run, or if its lane has rows to deliver.
+// BeginPreview stores that the message of a preview is going to be made. It returns ErrStale if the turn has a preview
+// or does not run, or if its lane has rows to deliver.
 func (tx *Tx) BeginPreview(turnID, now int64) (*Preview, error) {
 	tx.note(failpoint.BeginPreview)
 	t, err := tx.PreviewTurn(uncancelled(), turnID)
@@ -136,8 +140,8 @@ func (tx *Tx) BeginPreview(turnID, now int64) (*Preview, error) {
 	return p, err
 }
 
-// KeepPreview stores the id of a preview's message. It returns ErrStale if the preview is not open, or its chat was moved
-// meanwhile, where the id says nothing.
+// KeepPreview stores the id of a preview's message. It returns ErrStale if the preview is not open, or its chat was
+// moved meanwhile, where the id says nothing.
 func (tx *Tx) KeepPreview(p *Preview, platformID string, now int64) error {
 	tx.note(failpoint.KeepPreview)
 	return tx.changePreview(p.ID, updateKeepPreview, platformID, now, p.ID, p.Lane.ChatJID)
@@ -171,8 +175,8 @@ func (tx *Tx) TakeOverPreview(p *Preview, messageID, now int64) error {
 	return tx.PutDelivery(Delivery{MessageID: messageID, State: msg.OutSending, PlatformID: p.PlatformID}, now)
 }
 
-// GiveUpPreview opens the preview of a turn again, to be removed: its message has not become an answer. It does nothing if
-// no answer has taken over that message.
+// GiveUpPreview opens the preview of a turn again, to be removed: its message has not become an answer. It does nothing
+// if no answer has taken over that message.
 func (tx *Tx) GiveUpPreview(turnID int64, platformID string, now int64) error {
 	_, err := tx.exec(updateReopenPreview, now, turnID, platformID)
 	return err

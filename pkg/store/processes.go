@@ -9,11 +9,12 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// LeaseTime is how long a process may work after it last renewed its lease. Then another process may take over what it has:
-// within 15 s of its end, with the time that the other one takes to notice and to connect.
+// LeaseTime is how long a process may work after it last renewed its lease. Then another process may take over what it
+// has: within 15 s of its end, with the time that the other one takes to notice and to connect.
 const LeaseTime = 12 * time.Second
 
-// Process is a start of a daemon that works on a database which several machines share. Times are unix ms by the database's clock.
+// Process is a start of a daemon that works on a database which several machines share. Times are unix ms by the
+// database's clock.
 type Process struct {
 	ID      int64 // never used again: the epoch of what the process has taken
 	Daemon  string
@@ -37,8 +38,9 @@ func (p Process) Renewed() int64 { return p.Until - LeaseTime.Milliseconds() }
 // ErrFenced fails the writes of a process whose lease has ended and was taken over: what it knows may be out of date.
 var ErrFenced = errors.New("another process has taken over: this one has not renewed its lease in time")
 
-// Join adds a process, whose lease begins. Former ones of the daemon at the same place are fenced: only one process of a daemon runs
-// there at a time. Their ids are returned. It returns an ErrMoved if the database was copied to another one meanwhile.
+// Join adds a process, whose lease begins. Former ones of the daemon at the same place are fenced: only one process of
+// a daemon runs there at a time. Their ids are returned. It returns an ErrMoved if the database was copied to another
+// one meanwhile.
 func (tx *Tx) Join(daemon, place, addr, version string) (id int64, former []int64, err error) {
 	var moved string
 	switch found, err := tx.q.get(uncancelled(), []any{&moved}, queryMoved); {
@@ -54,8 +56,9 @@ func (tx *Tx) Join(daemon, place, addr, version string) (id int64, former []int6
 	return id, former, err
 }
 
-// RenewProcess renews a process's lease for LeaseTime from now on. It returns ErrFenced if another process has taken over.
-// On a server it does not wait for the writes of others: where those take long, no process could renew its lease in time.
+// RenewProcess renews a process's lease for LeaseTime from now on. It returns ErrFenced if another process has taken
+// over. On a server it does not wait for the writes of others: where those take long, no process could renew its lease
+// in time.
 func (s *Store) RenewProcess(ctx context.Context, id int64) error {
 	renewed, err := s.engine.renew(ctx, id)
 	if err == nil && !renewed {
@@ -73,7 +76,8 @@ func (tx *Tx) LeaveProcess(id int64) error {
 	return err
 }
 
-// Claim takes a lease for a process, and reports whether it has it: no other has, or one whose time has passed, which is fenced.
+// Claim takes a lease for a process, and reports whether it has it: no other has, or one whose time has passed, which
+// is fenced.
 func (tx *Tx) Claim(name string, process int64) (held bool, err error) {
 	if _, err := tx.exec(deleteHolder, name); err != nil {
 		return false, err
@@ -93,8 +97,8 @@ func (r Reader) ExpiredProcesses(ctx context.Context, daemon string, except int6
 	return n, err
 }
 
-// FolderOwner returns the process whose agents work in a folder, unless it is the one excepted; 0 if none do. Only the agents
-// of one process work in a folder at a time.
+// FolderOwner returns the process whose agents work in a folder, unless it is the one excepted; 0 if none do. Only the
+// agents of one process work in a folder at a time.
 func (r Reader) FolderOwner(ctx context.Context, folder string, except int64) (owner int64, err error) {
 	_, err = r.q.get(ctx, []any{&owner}, queryFolderOwner, folder, except)
 	return owner, err
@@ -123,6 +127,7 @@ func (r Reader) Processes(ctx context.Context) ([]Process, error) {
 const processColumns = `m.id, m.daemon, m.place, m.addr, m.version, m.since, m.until, clock_ms(), m.connection, m.detail`
 
 func scanProcess(scan scanner) (p Process, err error) {
-	err = scan(&p.ID, &p.Daemon, &p.Place, &p.Addr, &p.Version, &p.Since, &p.Until, &p.Now, &p.Connection, &p.Detail, &p.Holds, &p.Held)
+	err = scan(&p.ID, &p.Daemon, &p.Place, &p.Addr, &p.Version, &p.Since, &p.Until, &p.Now, &p.Connection, &p.Detail,
+		&p.Holds, &p.Held)
 	return p, err
 }

@@ -29,14 +29,16 @@ const (
 		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid = ?1 AND m.id > ?2
 		AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?1) AND NOT EXISTS (` + movingIn + ` AND a.new_jid = ?1)
 		ORDER BY m.id LIMIT ?3+0`
-	queryTurnMessages = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`
-	queryTurnReplies  = `SELECT ` + messageColumns + ` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' AND m.source <> 'waiting' ORDER BY m.id`
+	queryTurnMessages = `SELECT ` + messageColumns +
+		` FROM messages m WHERE m.turn_id = ? AND m.direction = 'in' ORDER BY m.id`
+	queryTurnReplies = `SELECT ` + messageColumns +
+		` FROM messages m WHERE m.turn_id = ? AND m.direction = 'out' AND m.source <> 'waiting' ORDER BY m.id`
 	// The first of a group: an album has ten, a text of the longest size 256 pieces.
 	queryGroupRows = `SELECT ` + foundColumns + ` FROM messages m INDEXED BY messages_groups
 		WHERE m.group_key <> '' AND m.chat_jid = ? AND m.group_key = ? ORDER BY m.id LIMIT 256`
 	queryDerivedFrom = `SELECT ` + messageColumns + ` FROM messages m WHERE m.derived_from = ? ORDER BY m.id`
-	// directMessages is the condition of a row m of a direct message. A chat that no adapter has described is judged by its
-	// address, as msg.KindOfJID does.
+	// directMessages is the condition of a row m of a direct message. A chat that no adapter has described is judged by
+	// its address, as msg.KindOfJID does.
 	directMessages = `ifnull((SELECT c.kind = 'dm' FROM chats c WHERE c.jid = m.chat_jid),
 		glob('telegram:[^-]*', m.chat_jid) OR glob('telegram+*:[^-]*', m.chat_jid) OR glob('discord:dm-*', m.chat_jid) OR glob('discord+*:dm-*', m.chat_jid)
 		OR glob('slack:D*', m.chat_jid) OR glob('slack+*:D*', m.chat_jid))`
@@ -47,7 +49,8 @@ const (
 		AND (m.content <> '' OR m.attachments IS NOT NULL)
 		AND m.disposition IN ('routed', 'observed') AND m.verb NOT IN ('edit', 'delete')
 		AND NOT (?5 AND ` + directMessages + `)`
-	queryObserved      = `SELECT ` + messageColumns + ` FROM ` + observedRows + ` ORDER BY o.decision_seq DESC LIMIT ?7+0`
+	queryObserved = `SELECT ` + messageColumns + ` FROM ` + observedRows +
+		` ORDER BY o.decision_seq DESC LIMIT ?7+0`
 	queryObservedCount = `SELECT count(*) FROM ` + observedRows
 	queryLastStaleAt   = `SELECT received_at FROM messages INDEXED BY messages_stale WHERE chat_jid = ? AND reason = 'stale'
 		ORDER BY id DESC LIMIT 1`
@@ -129,11 +132,12 @@ const (
 		not_before = excluded.not_before, platform_id = excluded.platform_id, error_class = excluded.error_class,
 		error = excluded.error, updated_at = excluded.updated_at`
 
-	changes        = `m.kind IN ('edit', 'reaction', 'delete')`
-	visible        = `m.platform = 'web' AND m.verb NOT IN ('vote', 'answer') AND (m.direction = 'in' OR m.out_state IS NULL OR m.out_state NOT IN ('cancelled', 'failed'))`
-	notDerived     = `(m.derived_from IS NULL OR m.topic <> (SELECT topic FROM messages o WHERE o.id = m.derived_from))`
-	readable       = visible + ` AND (` + changes + ` OR ` + notDerived + `)`
-	delivered      = visible + ` AND NOT ` + changes + ` AND ` + notDerived + ` AND (m.out_state IS NULL OR m.out_state NOT IN ('queued', 'sending'))`
+	changes    = `m.kind IN ('edit', 'reaction', 'delete')`
+	visible    = `m.platform = 'web' AND m.verb NOT IN ('vote', 'answer') AND (m.direction = 'in' OR m.out_state IS NULL OR m.out_state NOT IN ('cancelled', 'failed'))`
+	notDerived = `(m.derived_from IS NULL OR m.topic <> (SELECT topic FROM messages o WHERE o.id = m.derived_from))`
+	readable   = visible + ` AND (` + changes + ` OR ` + notDerived + `)`
+	delivered  = visible + ` AND NOT ` + changes + ` AND ` + notDerived +
+		` AND (m.out_state IS NULL OR m.out_state NOT IN ('queued', 'sending'))`
 	queryWebBefore = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_chat
 		WHERE ` + delivered + ` AND m.chat_jid = ? AND m.id < ? ORDER BY m.id DESC LIMIT ?+0`
 	queryWebTopicBefore = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_web

@@ -7,9 +7,11 @@ const (
 	queryAsk          = `SELECT ` + askColumns + ` FROM asks a WHERE a.id = ?`
 	queryAskByMessage = `SELECT ` + askColumns + ` FROM asks a INDEXED BY asks_message WHERE a.message_id = ?`
 	queryTurnAsks     = `SELECT ` + askColumns + ` FROM asks a WHERE a.turn_id = ? ORDER BY a.id`
-	queryChatAsks     = `SELECT ` + askColumns + ` FROM asks a INDEXED BY asks_open CROSS JOIN messages m ON m.id = a.message_id
+	queryChatAsks     = `SELECT ` + askColumns +
+		` FROM asks a INDEXED BY asks_open CROSS JOIN messages m ON m.id = a.message_id
 		WHERE a.state = 'open' AND m.chat_jid = ? AND m.thread_id = ? ORDER BY a.id LIMIT 20`
-	queryFolderOpenAsks = `SELECT ` + askColumns + ` FROM asks a INDEXED BY asks_open CROSS JOIN turns t ON t.id = a.turn_id
+	queryFolderOpenAsks = `SELECT ` + askColumns +
+		` FROM asks a INDEXED BY asks_open CROSS JOIN turns t ON t.id = a.turn_id
 		WHERE a.state = 'open' AND t.folder = ? ORDER BY a.id`
 	// Those that were asked over a minute (maxSkew) later than now are due as well: the clock was set back.
 	queryAsksDue = `SELECT ` + askColumns + ` FROM asks a INDEXED BY asks_open

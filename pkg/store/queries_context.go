@@ -10,7 +10,8 @@ const (
 	queryContextObjects  = contextColumns + ` WHERE active_until+0 > ? ORDER BY chat_id, object_id`
 	queryContextOfChat   = contextColumns + ` WHERE chat_id = ? AND active_until+0 > ? ORDER BY object_id`
 	queryContextObject   = contextColumns + ` WHERE chat_id = ? AND object_id = ?`
-	queryContextOfSource = contextColumns + ` WHERE chat_id = ?1 AND kind = ?2 AND source_message_id = ?3 AND active_until > ?4
+	queryContextOfSource = contextColumns +
+		` WHERE chat_id = ?1 AND kind = ?2 AND source_message_id = ?3 AND active_until > ?4
 		ORDER BY last_touched_at DESC LIMIT 1`
 	queryContextIDsOf = `SELECT object_id FROM context_objects WHERE chat_id = ? AND source_message_id = ? ORDER BY object_id`
 	// Those of a chat beyond a number, open polls last.

@@ -2,9 +2,10 @@ package store
 
 // Statements of the dashboard's pages of routes and of changes.
 const (
-	auditColumns     = `SELECT id, at, who, what, detail FROM audit`
-	queryAudit       = auditColumns + ` WHERE id < ? ORDER BY id DESC LIMIT ?+0`
-	queryAuditWho    = auditColumns + ` INDEXED BY audit_who WHERE who = ?1 AND (?2 = '' OR what = ?2) AND id < ?3 ORDER BY id DESC LIMIT ?4+0`
+	auditColumns  = `SELECT id, at, who, what, detail FROM audit`
+	queryAudit    = auditColumns + ` WHERE id < ? ORDER BY id DESC LIMIT ?+0`
+	queryAuditWho = auditColumns +
+		` INDEXED BY audit_who WHERE who = ?1 AND (?2 = '' OR what = ?2) AND id < ?3 ORDER BY id DESC LIMIT ?4+0`
 	queryAuditWhat   = auditColumns + ` INDEXED BY audit_what WHERE what = ? AND id < ? ORDER BY id DESC LIMIT ?+0`
 	queryOldestAudit = auditColumns + ` ORDER BY id LIMIT 1`
 	// Ids are handed out without gaps.
@@ -23,7 +24,8 @@ const (
 		FROM messages m LEFT JOIN chats c ON c.jid = m.chat_jid
 		WHERE m.direction = 'in' AND m.id > (SELECT max(id) FROM messages) - ?2 ORDER BY m.id DESC LIMIT ?1+0`
 
-	queryDecidedInbound = `SELECT ` + messageColumns + ` FROM messages m WHERE m.direction = 'in' AND m.disposition IS NOT NULL AND m.decided_at >= ?1
+	queryDecidedInbound = `SELECT ` + messageColumns +
+		` FROM messages m WHERE m.direction = 'in' AND m.disposition IS NOT NULL AND m.decided_at >= ?1
 		AND m.id > (SELECT max(id) FROM messages) - ?3 ORDER BY m.id DESC LIMIT ?2+0`
 
 	// There are about as many chats as routes, and far fewer than messages.

@@ -6,9 +6,10 @@ const (
 	// that waits takes in newer rows. The open claims come beside the newest ones: a turn may take longer
 	// than many short ones after it.
 	claimingRow = `r.direction = 'in' AND (r.verb IN ('mention', 'reply') OR r.reason = 'engaged')`
-	// The work of another group, or of its own, that a turn began counts for that turn, as long as it answers in the same
-	// place: an injected message may run anywhere, and a reminder that it made claims nothing. A message to a fork's own thread from another place counts for that
-	// thread, and calls its group there: what users then write in the thread is for the fork.
+	// The work of another group, or of its own, that a turn began counts for that turn, as long as it answers in the
+	// same place: an injected message may run anywhere, and a reminder that it made claims nothing. A message to a
+	// fork's own thread from another place counts for that thread, and calls its group there: what users then write in
+	// the thread is for the fork.
 	rootHere             = `p.id = t.root_turn_id AND p.chat_jid = t.chat_jid AND p.place = t.place AND t.kind <> 'broadcast'`
 	queryDeliveryChanges = `SELECT d.seq, d.state, d.updated_at, m.id, m.chat_jid, m.source, ifnull(f.thread_id, ifnull(t.place,'')),
 		ifnull(f.folder, ifnull(o.folder,'')),
@@ -39,7 +40,8 @@ const (
 	deliveriesRead      = `ifnull((SELECT CAST(value AS INTEGER) FROM cursors WHERE daemon = 'routd' AND key = 'deliveries'), 0)`
 	lastDelivery        = `(SELECT value FROM counters WHERE name = 'deliveries')`
 	queryDeliveriesRead = `SELECT ` + deliveriesRead + `, ` + lastDelivery
-	queryEngagement     = `SELECT ` + engagementColumns + `, ifnull((SELECT sticky_at FROM chats WHERE jid = ?1), 0), ` + deliveriesRead + `, ` + lastDelivery + `
+	queryEngagement     = `SELECT ` + engagementColumns +
+		`, ifnull((SELECT sticky_at FROM chats WHERE jid = ?1), 0), ` + deliveriesRead + `, ` + lastDelivery + `
 		FROM (SELECT 1) one LEFT JOIN chat_reply_state ON jid = ?1 AND topic = ?2`
 	queryEngagements = `SELECT ` + engagementColumns + ` FROM chat_reply_state WHERE jid = ?
 		ORDER BY engaged_until DESC NULLS LAST, topic LIMIT 1000`

@@ -8,10 +8,13 @@ const (
 		FROM onboarding_requests r`
 	requestChat = ` LEFT JOIN chats c ON c.jid = r.chat_jid`
 
-	queryRequest         = requestColumns + requestChat + ` WHERE r.code = ?`
-	queryPendingRequest  = requestColumns + ` INDEXED BY onboarding_pending` + requestChat + ` WHERE r.state = 'pending' AND r.chat_jid = ?`
-	queryPendingRequests = requestColumns + ` INDEXED BY onboarding_pending` + requestChat + ` WHERE r.state = 'pending'`
-	queryLastDecided     = requestColumns + ` INDEXED BY onboarding_chat` + requestChat + ` WHERE r.chat_jid = ? AND r.state <> 'pending'
+	queryRequest        = requestColumns + requestChat + ` WHERE r.code = ?`
+	queryPendingRequest = requestColumns + ` INDEXED BY onboarding_pending` + requestChat +
+		` WHERE r.state = 'pending' AND r.chat_jid = ?`
+	queryPendingRequests = requestColumns + ` INDEXED BY onboarding_pending` + requestChat +
+		` WHERE r.state = 'pending'`
+	queryLastDecided = requestColumns + ` INDEXED BY onboarding_chat` + requestChat +
+		` WHERE r.chat_jid = ? AND r.state <> 'pending'
 		ORDER BY r.created_at DESC LIMIT 1`
 	queryRequests = requestColumns + ` INDEXED BY onboarding_created` + requestChat + ` WHERE (?1 = '' OR r.state = ?1)
 		ORDER BY r.created_at DESC LIMIT ?2+0`

@@ -8,16 +8,19 @@ const (
 	queryPollByMessage = `SELECT ` + pollColumns + ` FROM polls p WHERE p.message_id = ?`
 	queryPollsInState  = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_list
 		WHERE p.chat_jid = ? AND p.folder = ? AND p.state = ? AND p.id < ? ORDER BY p.id DESC LIMIT ?+0`
-	queryPolls    = `SELECT ` + pollColumns + ` FROM polls p WHERE p.id < ? ORDER BY p.id DESC LIMIT ?+0`
-	queryAllOpen  = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_open WHERE p.state = 'open' AND p.id < ? ORDER BY p.id DESC LIMIT ?+0`
+	queryPolls   = `SELECT ` + pollColumns + ` FROM polls p WHERE p.id < ? ORDER BY p.id DESC LIMIT ?+0`
+	queryAllOpen = `SELECT ` + pollColumns +
+		` FROM polls p INDEXED BY polls_open WHERE p.state = 'open' AND p.id < ? ORDER BY p.id DESC LIMIT ?+0`
 	queryPollsDue = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_due
 		WHERE p.state = 'open' AND p.closes_at IS NOT NULL AND p.closes_at <= ? ORDER BY p.closes_at LIMIT ?+0`
 	queryPollsEnding = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_ending
 		WHERE p.end_pending = 1 AND p.id > ? ORDER BY p.id LIMIT ?+0`
-	queryPollsUndelivered = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_open CROSS JOIN messages m ON m.id = p.message_id
+	queryPollsUndelivered = `SELECT ` + pollColumns +
+		` FROM polls p INDEXED BY polls_open CROSS JOIN messages m ON m.id = p.message_id
 		WHERE p.state = 'open' AND p.id > ? AND m.out_state IN ('failed', 'cancelled') ORDER BY p.id LIMIT ?+0`
 	// Those that users can see on a platform, the newest first.
-	queryPollsOpen = `SELECT ` + pollColumns + ` FROM polls p INDEXED BY polls_open CROSS JOIN messages m ON m.id = p.message_id
+	queryPollsOpen = `SELECT ` + pollColumns +
+		` FROM polls p INDEXED BY polls_open CROSS JOIN messages m ON m.id = p.message_id
 		WHERE p.state = 'open' AND m.platform = ? AND m.platform_id IS NOT NULL ORDER BY p.id DESC LIMIT ?+0`
 	queryVoteRows = `SELECT sender, sender_name, content FROM messages INDEXED BY messages_target
 		WHERE chat_jid = ? AND target_id = ? AND direction = 'in' AND verb = 'vote' ORDER BY id`

@@ -2,8 +2,8 @@ package store
 
 import "strings"
 
-// The statements that Postgres has in words of its own. A text is indexed as the words that this package finds in it: the
-// server's own parser knows other words, depending on its locale.
+// The statements that Postgres has in words of its own. A text is indexed as the words that this package finds in it:
+// the server's own parser knows other words, depending on its locale.
 const (
 	queryPostgresTexts = `SELECT id, substr(content, 1, 16384) FROM messages WHERE id > $1 AND id <= $2 AND content <> ''`
 	// Of rows that have changed, those that are left.

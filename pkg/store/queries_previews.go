@@ -2,7 +2,8 @@ package store
 
 // The statements on previews; see queries.go.
 const (
-	// What decides whether a running turn of a platform, or one turn, gets a preview. The lane waits while it has rows to deliver.
+	// What decides whether a running turn of a platform, or one turn, gets a preview. The lane waits while it has rows
+	// to deliver.
 	previewTurn = `SELECT t.id, t.kind, t.folder, t.topic, t.chat_jid, t.thread_id, ifnull(t.reply_to, ''), t.frames, ifnull(t.started_at, 0),
 		ifnull(p.updated_at, 0), ifnull(c.kind, ''), ifnull(g.config, ''),
 		EXISTS (SELECT 1 FROM messages m INDEXED BY messages_outbox WHERE m.out_state IN ('queued', 'sending')

@@ -63,7 +63,8 @@ const (
 	queryRunExists   = `SELECT EXISTS (SELECT 1 FROM runs WHERE id = ?)`
 	queryAttachments = `SELECT id, ` + shortAttachments + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT ?+0`
 	// Of open turns and of messages that are not sent yet.
-	queryNeededFiles = `SELECT 0, ` + shortAttachments + ` FROM turns t INDEXED BY turns_open CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
+	queryNeededFiles = `SELECT 0, ` + shortAttachments +
+		` FROM turns t INDEXED BY turns_open CROSS JOIN messages m INDEXED BY messages_turn ON m.turn_id = t.id
 		WHERE t.state IN ('queued', 'running') AND m.attachments IS NOT NULL
 		UNION ALL SELECT 0, ` + shortAttachments + ` FROM messages m INDEXED BY messages_outbox
 		WHERE m.out_state IN ('queued', 'sending') AND m.attachments IS NOT NULL`

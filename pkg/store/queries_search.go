@@ -14,7 +14,8 @@ const (
 
 	querySearchHits = `SELECT docid, docid FROM message_search WHERE message_search MATCH ?1 AND docid < ?2 AND docid >= ?3 ORDER BY docid DESC LIMIT ?4+0`
 
-	// Where a list looks for rows: ids and positions, the newest first. ?2 is the position after which it continues, ?3 an id.
+	// Where a list looks for rows: ids and positions, the newest first. ?2 is the position after which it continues, ?3
+	// an id.
 	queryListAll    = `SELECT id, id FROM messages WHERE ?1 = '' AND id < ?2 AND id >= ?3 ORDER BY id DESC LIMIT ?4+0`
 	queryListChat   = `SELECT id, id FROM messages INDEXED BY messages_chat WHERE chat_jid = ?1 AND id < ?2 AND id >= ?3 ORDER BY id DESC LIMIT ?4+0`
 	queryListSender = `SELECT id, id FROM messages INDEXED BY messages_sender WHERE sender <> '' AND direction = 'in' AND sender = ?1 AND id < ?2 AND id >= ?3
@@ -42,12 +43,17 @@ const (
 		AND (?9 = '' OR m.out_state = ?9 OR ?9 = 'waiting' AND m.out_state IN ('queued', 'sending'))
 		AND m.received_at >= ?10 AND m.received_at < ?11
 		AND (?13 = '' OR EXISTS (SELECT 1 FROM deliveries d WHERE d.message_id = m.id AND d.state = 'failed' AND d.error_class = ?13)) LIMIT ?12+0`
-	listedColumns  = `SELECT j.value, ` + foundColumns
-	queryListed    = listedColumns + ` FROM json_each(?1) j CROSS JOIN messages m ON m.id = CAST(j.value AS INTEGER) WHERE ?2+0 <> 0 AND ` + listFilter
-	foundAsChanged = `SELECT h.id, ` + beforeContent + `substr(h.content, 1, 8192), CASE WHEN octet_length(m.attachments) <= 65536 THEN m.attachments END` + afterContent
-	// Of what a search found, the messages as their last edits left them: a hit that is an edit leads to its message, and
-	// what an edit has replaced, or a deletion, is not found.
-	queryListedFound = foundAsChanged + ` FROM json_each(?1) j CROSS JOIN messages h ON h.id = CAST(j.value AS INTEGER) CROSS JOIN messages m ON m.id = ifnull(CASE
+	listedColumns = `SELECT j.value, ` + foundColumns
+	queryListed   = listedColumns +
+		` FROM json_each(?1) j CROSS JOIN messages m ON m.id = CAST(j.value AS INTEGER) WHERE ?2+0 <> 0 AND ` +
+		listFilter
+	foundAsChanged = `SELECT h.id, ` + beforeContent +
+		`substr(h.content, 1, 8192), CASE WHEN octet_length(m.attachments) <= 65536 THEN m.attachments END` +
+		afterContent
+	// Of what a search found, the messages as their last edits left them: a hit that is an edit leads to its message,
+	// and what an edit has replaced, or a deletion, is not found.
+	queryListedFound = foundAsChanged +
+		` FROM json_each(?1) j CROSS JOIN messages h ON h.id = CAST(j.value AS INTEGER) CROSS JOIN messages m ON m.id = ifnull(CASE
 		WHEN h.direction = 'in' AND h.verb = 'edit' THEN (SELECT o.id FROM messages o WHERE o.chat_jid = h.chat_jid AND o.platform_id = h.target_id)
 		WHEN h.direction = 'out' AND h.kind = 'edit' THEN h.derived_from END, h.id)
 		WHERE ifnull(` + lastChange + `, m.id) = h.id AND ` + listFilter

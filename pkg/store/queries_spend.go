@@ -26,7 +26,7 @@ const (
 		FROM spend INDEXED BY spend_chat WHERE chat_jid = ? AND day >= ? AND day <= ?`
 )
 
-// The turns of a group that were ended since a budget was used up, by the beginning of their error, and not asked again: of all
-// that were cancelled, when an operator raises it.
+// The turns of a group that were ended since a budget was used up, by the beginning of their error, and not asked
+// again: of all that were cancelled, when an operator raises it.
 const queryOverBudget = `SELECT id FROM turns t INDEXED BY turns_state WHERE t.state IN ('failed', 'cancelled') AND t.state = 'cancelled'
 	AND t.reason = 'over_budget' AND t.folder = ?1 AND substr(t.error, 1, length(?2)) = ?2 ORDER BY id LIMIT ?3+0`

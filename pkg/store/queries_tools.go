@@ -21,8 +21,8 @@ const (
 	queryHasThread = `SELECT EXISTS (SELECT 1 FROM platform_threads WHERE chat_jid = ?1 AND thread_id = ?2)
 		OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_thread WHERE thread_id <> '' AND ` + spoken + ` AND chat_jid = ?1 AND thread_id = ?2)`
 
-	// foundRows is the condition of what users and bots wrote, as of row ?2, and was not deleted. What senders wrote whom a group
-	// ignores or does not admit is left out. e is the last edit or deletion of the row.
+	// foundRows is the condition of what users and bots wrote, as of row ?2, and was not deleted. What senders wrote
+	// whom a group ignores or does not admit is left out. e is the last edit or deletion of the row.
 	foundRows = `(m.content <> '' OR m.attachments IS NOT NULL)
 		AND (m.out_state IS NULL OR m.out_state NOT IN ('failed', 'cancelled')) AND (m.disposition IS NULL OR m.disposition NOT IN ('prefix', 'onboarding'))
 		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted')
@@ -35,7 +35,8 @@ const (
 		|| ' ' || (SELECT group_concat(value, ' ') FROM json_each(json_extract(m.content, '$.options'))) ELSE ifnull(e.content, m.content) END`
 
 	// The next rows to search, each with the bytes that this reads.
-	querySearchChatPage = `SELECT id, octet_length(content) FROM messages INDEXED BY messages_chat WHERE ` + spoken + ` AND chat_jid = ?1 AND id < ?2
+	querySearchChatPage = `SELECT id, octet_length(content) FROM messages INDEXED BY messages_chat WHERE ` + spoken +
+		` AND chat_jid = ?1 AND id < ?2
 		ORDER BY id DESC LIMIT ?3+0`
 	querySearchRoutedPage = `SELECT decision_seq, octet_length(content) FROM messages INDEXED BY messages_routed
 		WHERE routed_to = ?1 AND decision_seq < ?2 ORDER BY decision_seq DESC LIMIT ?3+0`
@@ -46,8 +47,10 @@ const (
 		WHERE m.routed_to = ?1 AND m.decision_seq >= ?3 AND m.decision_seq < ?4 AND m.chat_jid <> ?5 AND ` + spokenHere + ` AND ` + foundRows + `
 		AND ` + foundText + ` LIKE ?6 ESCAPE '\' AND NOT (?7 AND ` + directMessages + `) ORDER BY m.decision_seq DESC LIMIT ?8+0`
 	// Of the 1,000 rows of the chat before and after. A thread begins with the row that it was opened from.
-	queryBeforeMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE ` + spoken + ` AND chat_jid = ?1 AND id <= ?3
+	queryBeforeMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE ` +
+		spoken + ` AND chat_jid = ?1 AND id <= ?3
 		ORDER BY id DESC LIMIT 1000) o` + withChange + ` WHERE (m.thread_id = ?4 OR m.platform_id = ?4) AND ` + foundRows + ` ORDER BY o.id DESC LIMIT ?5+0`
-	queryAfterMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE ` + spoken + ` AND chat_jid = ?1 AND id > ?3
+	queryAfterMessage = `SELECT ` + foundColumns + ` FROM (SELECT id FROM messages INDEXED BY messages_chat WHERE ` +
+		spoken + ` AND chat_jid = ?1 AND id > ?3
 		ORDER BY id LIMIT 1000) o` + withChange + ` WHERE m.thread_id = ?4 AND ` + foundRows + ` ORDER BY o.id LIMIT ?5+0`
 )

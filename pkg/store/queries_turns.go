@@ -4,16 +4,23 @@ package store
 const (
 	queryTurn       = `SELECT ` + turnColumns + ` FROM turns t WHERE t.id = ?`
 	queryLastTurnID = `SELECT ifnull(max(id), 0) FROM turns`
-	queryOpenTurns  = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') ORDER BY t.id`
-	queryRunTurns   = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.run_id = ? ORDER BY t.id`
-	queryTurns      = `SELECT ` + turnColumns + ` FROM turns t WHERE (?1 = '' OR t.state = ?1) AND t.id < ?2 ORDER BY t.id DESC LIMIT ?3+0`
-	queryOpenState  = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') AND t.state = ?1||''
+	queryOpenTurns  = `SELECT ` + turnColumns +
+		` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') ORDER BY t.id`
+	queryRunTurns = `SELECT ` + turnColumns +
+		` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.run_id = ? ORDER BY t.id`
+	queryTurns = `SELECT ` + turnColumns +
+		` FROM turns t WHERE (?1 = '' OR t.state = ?1) AND t.id < ?2 ORDER BY t.id DESC LIMIT ?3+0`
+	queryOpenState = `SELECT ` + turnColumns +
+		` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') AND t.state = ?1||''
 		AND t.id < ?2 ORDER BY t.id DESC LIMIT ?3+0`
-	queryFailedState = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_state WHERE t.state IN ('failed', 'cancelled') AND t.state = ?1||''
+	queryFailedState = `SELECT ` + turnColumns +
+		` FROM turns t INDEXED BY turns_state WHERE t.state IN ('failed', 'cancelled') AND t.state = ?1||''
 		AND t.id < ?2 ORDER BY t.id DESC LIMIT ?3+0`
-	queryChatTurns = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_chat WHERE t.chat_jid = ?1 AND (?2 = '' OR t.state = ?2)
+	queryChatTurns = `SELECT ` + turnColumns +
+		` FROM turns t INDEXED BY turns_chat WHERE t.chat_jid = ?1 AND (?2 = '' OR t.state = ?2)
 		AND t.id < ?3 ORDER BY t.id DESC LIMIT ?4+0`
-	queryFolderTurns = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_folder WHERE t.folder = ?1 AND t.started_at IS NOT NULL
+	queryFolderTurns = `SELECT ` + turnColumns +
+		` FROM turns t INDEXED BY turns_folder WHERE t.folder = ?1 AND t.started_at IS NOT NULL
 		AND t.id < ?2 ORDER BY t.id DESC LIMIT ?3+0`
 	queryLastAnswered = `SELECT observed_upto, ifnull(ended_at, 0) FROM turns INDEXED BY turns_session WHERE folder = ? AND topic = ? AND state = 'done'
 		AND id < ? ORDER BY id DESC LIMIT 1`
@@ -25,7 +32,8 @@ const (
 	queryLastTurnAt = `SELECT started_at FROM turns INDEXED BY turns_folder WHERE folder = ? AND id <> ? AND started_at IS NOT NULL
 		ORDER BY id DESC LIMIT 1`
 	queryDelegations = `SELECT count(*) FROM turns WHERE root_turn_id = ? AND kind = 'delegated'`
-	queryDelegated   = `SELECT ` + turnColumns + ` FROM turns t WHERE t.root_turn_id = ? AND t.kind = 'delegated' ORDER BY t.id`
+	queryDelegated   = `SELECT ` + turnColumns +
+		` FROM turns t WHERE t.root_turn_id = ? AND t.kind = 'delegated' ORDER BY t.id`
 
 	// Whether a turn is open and no agent works on it.
 	queryWaits = `SELECT EXISTS (SELECT 1 FROM turns t WHERE t.id = ?1 AND (t.state = 'queued' OR t.state = 'running'
@@ -68,7 +76,8 @@ const (
 		FROM turns WHERE id = ?`
 
 	// ?4 bounds the count; the oldest is found by the first match.
-	queryCountOpen = `SELECT (SELECT count(*) FROM (SELECT 1 FROM turns t INDEXED BY turns_open WHERE ` + openAtPlace + ` LIMIT ?4+0) o), r.running,
+	queryCountOpen = `SELECT (SELECT count(*) FROM (SELECT 1 FROM turns t INDEXED BY turns_open WHERE ` + openAtPlace +
+		` LIMIT ?4+0) o), r.running,
 		ifnull(r.begun, 0), ifnull((SELECT t.id FROM turns t INDEXED BY turns_open WHERE ` + openAtPlace + ` ORDER BY t.id LIMIT 1), 0)
 		FROM (SELECT count(*) AS running, min(nullif(t.started_at, 0)) AS begun FROM turns t INDEXED BY turns_run
 			WHERE t.state = 'running' AND ` + atPlace + `) r`
@@ -80,7 +89,8 @@ const (
 		WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY t.id`
 	queryWebWork = `SELECT t.id, t.chat_jid, p.updated_at FROM turns t INDEXED BY turns_run JOIN turn_progress p ON p.turn_id = t.id
 		WHERE t.state = 'running' AND t.chat_jid >= 'web:' AND t.chat_jid < 'web;' ORDER BY t.id`
-	queryRunningTurns = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' ORDER BY t.id LIMIT ?+0`
+	queryRunningTurns = `SELECT ` + turnColumns +
+		` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' ORDER BY t.id LIMIT ?+0`
 	queryRunningCount = `SELECT count(*) FROM turns INDEXED BY turns_run WHERE state = 'running'`
 	queryQueuedTurns  = `SELECT ` + turnColumns + ` FROM turns t WHERE t.id IN
 		(SELECT id FROM turns INDEXED BY turns_queued WHERE state = 'queued' ORDER BY id LIMIT ?+0) ORDER BY t.id`
@@ -92,8 +102,8 @@ const (
 		FROM lanes WHERE lanes.lane IS NOT NULL)
 		SELECT lane, (SELECT min(id) FROM turns INDEXED BY turns_queued WHERE state = 'queued' AND turns.lane = lanes.lane)
 		FROM lanes WHERE lane IS NOT NULL ORDER BY 2`
-	// The queued turns of a lane, with whether an older one of the conversation waits, whether a /stop covers it, and of one that
-	// waits at the time ?4 whether it is of a time over a minute (maxSkew) later: the clock was set back.
+	// The queued turns of a lane, with whether an older one of the conversation waits, whether a /stop covers it, and
+	// of one that waits at the time ?4 whether it is of a time over a minute (maxSkew) later: the clock was set back.
 	queryNextQueued = `SELECT t.id, t.not_before, EXISTS (SELECT 1 FROM turns o INDEXED BY turns_conversation WHERE o.state = 'queued'
 		AND o.lane = t.lane AND o.chat_jid = t.chat_jid AND o.topic = t.topic AND o.id < t.id),
 		EXISTS (SELECT 1 FROM stops s WHERE s.chat_jid = t.chat_jid AND t.id <= s.through_turn AND (s.topic IS NULL OR s.topic = t.topic)),
@@ -125,25 +135,30 @@ const (
 			OR (` + queryBusyRuns + `) < ?8)`
 	queryRunLoad = `SELECT count(*), ifnull(max(CASE WHEN attempts > 0 OR kind = 'delegated' THEN 1 ELSE 0 END), 0) FROM turns INDEXED BY turns_run
 		WHERE state = 'running' AND run_id = ?`
-	// A turn waits for the files of its rows, and for those of the posts that these answer, until none is pending or to be transcribed.
+	// A turn waits for the files of its rows, and for those of the posts that these answer, until none is pending or to
+	// be transcribed.
 	queryFilesReady = `SELECT t.id, t.lane FROM turns t INDEXED BY turns_files WHERE t.state = 'queued' AND t.waits_for = 'files'
 		AND NOT EXISTS (SELECT 1 FROM messages m INDEXED BY messages_turn WHERE m.turn_id = t.id AND (m.pending_files > 0
 		OR EXISTS (SELECT 1 FROM messages a WHERE a.chat_jid = m.chat_jid AND a.platform_id = m.reply_to_id AND a.pending_files > 0 AND a.files_wanted = 1)))
 		AND NOT EXISTS (SELECT 1 FROM transcripts x INDEXED BY transcripts_wanted WHERE x.state = 'wanted' AND x.turn_id = t.id)`
 	updateWaitOver = `UPDATE turns SET waits_for = '', not_before = 0 WHERE id = ? AND state = 'queued' AND waits_for = ?`
 
-	queryRunningOfChat = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY t.id`
-	queryQueuedOfChat  = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running')
+	queryRunningOfChat = `SELECT ` + turnColumns +
+		` FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.chat_jid = ? ORDER BY t.id`
+	queryQueuedOfChat = `SELECT ` + turnColumns +
+		` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running')
 		AND t.state = 'queued' AND t.chat_jid = ? AND t.id > ? AND t.id <= ? ORDER BY t.id LIMIT ?+0`
 	// Between groups, ';' comes after ':'.
-	queryOpenBetween = `SELECT ` + turnColumns + ` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running')
+	queryOpenBetween = `SELECT ` + turnColumns +
+		` FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running')
 		AND t.chat_jid >= 'group:' AND t.chat_jid < 'group;' LIMIT ?+0`
 	queryUndecidedBetween = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_undecided
 		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid >= 'group:' AND m.chat_jid < 'group;' LIMIT ?+0`
 	queryStoppedRows = `SELECT m.id, m.sender, m.topic, m.thread_id FROM messages m INDEXED BY messages_undecided
 		WHERE m.direction = 'in' AND m.disposition IS NULL AND m.chat_jid = ? AND m.id > ? AND m.id < ? ORDER BY m.id LIMIT ?+0`
 
-	queryStops       = `SELECT ` + stopColumns + ` FROM stops s LEFT JOIN messages m ON m.id = s.before_message ORDER BY s.id`
+	queryStops = `SELECT ` + stopColumns +
+		` FROM stops s LEFT JOIN messages m ON m.id = s.before_message ORDER BY s.id`
 	queryStopsOfChat = `SELECT ` + stopColumns + ` FROM stops s LEFT JOIN messages m ON m.id = s.before_message
 		WHERE s.chat_jid = ? ORDER BY s.id` // an empty table, but for seconds
 	insertStop = `INSERT INTO stops (chat_jid, topic, sender, before_message, through_turn, after_message, after_turn, except_rows, created_at) VALUES (?,?,?,?,?,?,?,?,?)`

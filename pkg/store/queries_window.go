@@ -2,12 +2,12 @@ package store
 
 // The statements on the recent lines of a chat.
 const (
-	// spoken is the condition of the index messages_thread, and asked of messages_chat alone: no votes, reactions, edits, joins.
-	// Any number of those leaves the newest rows of a chat as they are.
+	// spoken is the condition of the index messages_thread, and asked of messages_chat alone: no votes, reactions,
+	// edits, joins. Any number of those leaves the newest rows of a chat as they are.
 	spoken = `verb IN ('', 'message', 'mention', 'reply') AND kind IN ('message', 'file', 'poll')`
-	// What users and bots said, and the bot's own messages, as of row ?2. Not: commands and tokens, their answers, notices,
-	// reactions, joins, rows made from others, what was cancelled or failed, and what senders wrote whom a group ignores or does
-	// not admit. e is the last edit or deletion of the row.
+	// What users and bots said, and the bot's own messages, as of row ?2. Not: commands and tokens, their answers,
+	// notices, reactions, joins, rows made from others, what was cancelled or failed, and what senders wrote whom a
+	// group ignores or does not admit. e is the last edit or deletion of the row.
 	said = `((m.direction = 'in' AND m.derived_from IS NULL
 		AND ifnull(m.disposition, '') NOT IN ('sticky', 'command')
 		AND ifnull(m.reason, '') NOT IN ('builtin_drop', 'no_access', 'pin_denied', 'duplicate', 'bad_row', 'deleted'))
@@ -35,11 +35,14 @@ const (
 	queryRecentThreads = `SELECT m.thread_id FROM (
 		SELECT max(id) AS newest FROM messages INDEXED BY messages_thread WHERE thread_id <> '' AND ` + spoken + ` AND chat_jid = ?1 GROUP BY thread_id
 		) t JOIN messages m ON m.id = t.newest WHERE m.received_at >= ?2 ORDER BY m.id`
-	queryRecentThread = recentColumns + `INDEXED BY messages_thread WHERE thread_id <> '' AND ` + spoken + ` AND chat_jid = ?1 AND thread_id = ?3` + recentRows
+	queryRecentThread = recentColumns + `INDEXED BY messages_thread WHERE thread_id <> '' AND ` + spoken +
+		` AND chat_jid = ?1 AND thread_id = ?3` + recentRows
 	// The row that a thread was opened from, which is none of the thread.
-	queryRecentOpening = recentColumns + `WHERE id = ?3 AND ` + spoken + ` AND chat_jid = ?1 AND thread_id <> ?4` + recentRows
-	queryRecentTopic   = recentColumns + `INDEXED BY messages_web WHERE platform = 'web' AND ` + spoken + ` AND chat_jid = ?1 AND topic = ?3` + recentRows
-	queryRecentParts   = `SELECT d.platform_id, d.message_id FROM json_each(?) own CROSS JOIN deliveries d ON d.message_id = CAST(own.value AS INTEGER)
+	queryRecentOpening = recentColumns + `WHERE id = ?3 AND ` + spoken + ` AND chat_jid = ?1 AND thread_id <> ?4` +
+		recentRows
+	queryRecentTopic = recentColumns + `INDEXED BY messages_web WHERE platform = 'web' AND ` + spoken +
+		` AND chat_jid = ?1 AND topic = ?3` + recentRows
+	queryRecentParts = `SELECT d.platform_id, d.message_id FROM json_each(?) own CROSS JOIN deliveries d ON d.message_id = CAST(own.value AS INTEGER)
 		WHERE d.platform_id IS NOT NULL`
 
 	queryChange = `SELECT e.verb = 'delete' OR e.kind = 'delete', CASE WHEN octet_length(e.content) <= 1048576 THEN e.content

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// RecentTurns returns the rows that turns of a folder took since a time with the senders who pay for them, in unix ms, oldest first. Only the folder's last 100,000 rows are considered.
+// RecentTurns returns the rows that turns of a folder took since a time with the senders who pay for them, in unix ms,
+// oldest first. Only the folder's last 100,000 rows are considered.
 func (r Reader) RecentTurns(ctx context.Context, folder string, since int64) (all []SenderTurn, err error) {
 	err = r.q.each(ctx, func(row scanner) (more bool, err error) {
 		var t SenderTurn
@@ -23,9 +24,10 @@ func (r Reader) RecentTurns(ctx context.Context, folder string, since int64) (al
 	return all, err
 }
 
-// PaidTurns returns how many turns of a folder a sender has caused since a time, in unix ms, and when the first of the last
-// rate ones was decided, 0 if there are fewer.
-func (r Reader) PaidTurns(ctx context.Context, folder, payer string, since int64, rate int) (n int, first int64, err error) {
+// PaidTurns returns how many turns of a folder a sender has caused since a time, in unix ms, and when the first of the
+// last rate ones was decided, 0 if there are fewer.
+func (r Reader) PaidTurns(ctx context.Context, folder, payer string, since int64, rate int) (n int, first int64,
+	err error) {
 	all, err := r.RecentTurns(ctx, folder, since)
 	last := map[int64]int64{} // the last row of each turn counts
 	for _, t := range all {
@@ -46,8 +48,8 @@ func (r Reader) LastRateLimit(ctx context.Context, chatJID, sender string) (at i
 	return at, err
 }
 
-// CommandsOf returns when a sender's commands and pins of a chat arrived that were answered, and when the last one did that
-// was dropped since there were too many, in unix ms, 0 for never. Only the chat's last 1,000 rows are considered.
+// CommandsOf returns when a sender's commands and pins of a chat arrived that were answered, and when the last one did
+// that was dropped since there were too many, in unix ms, 0 for never. Only the chat's last 1,000 rows are considered.
 func (r Reader) CommandsOf(ctx context.Context, chatJID, sender string) (answered []int64, dropped int64, err error) {
 	err = r.q.each(ctx, func(row scanner) (more bool, err error) {
 		var at int64

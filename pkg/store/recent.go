@@ -12,8 +12,9 @@ import (
 // Recent is one of the recent rows of a chat: what a user or bot said, or a message of
 // the bot itself, with edits applied.
 type Recent struct {
-	ID          int64
-	Parent      int64 // the row that it replies to, or that its thread was opened from; 0 if that is none of the recent ones
+	ID int64
+	// the row that it replies to, or that its thread was opened from; 0 if that is none of the recent ones
+	Parent      int64
 	ThreadID    string
 	Opens       bool // the thread that is read was opened from it
 	TurnID      int64
@@ -65,8 +66,8 @@ func (r Reader) Recent(ctx context.Context, s Scope, upto int64) ([]Recent, erro
 	return rows, r.linkRecent(ctx, rows)
 }
 
-// recentOpening is the row that a thread was opened from, of which any part may be meant; none if the thread has it itself, as
-// posts of forums do, or began without one.
+// recentOpening is the row that a thread was opened from, of which any part may be meant; none if the thread has it
+// itself, as posts of forums do, or began without one.
 func (r Reader) recentOpening(ctx context.Context, s Scope, upto int64) ([]Recent, error) {
 	m, err := r.MessageByPlatformID(ctx, s.ChatJID, s.ThreadID)
 	if err != nil || m == nil {
@@ -83,7 +84,8 @@ func scanRecent(scan scanner) (m Recent, err error) {
 	var size int
 	var turn sql.NullInt64
 	var attachments sql.NullString
-	err = scan(&m.ID, &turn, &m.platformID, &m.replyTo, &m.ThreadID, &m.Timestamp, &m.Own, &m.Quoted, &m.Kind, &m.Sender, &m.SenderName, &m.Content, &size, &attachments)
+	err = scan(&m.ID, &turn, &m.platformID, &m.replyTo, &m.ThreadID, &m.Timestamp, &m.Own, &m.Quoted, &m.Kind,
+		&m.Sender, &m.SenderName, &m.Content, &size, &attachments)
 	m.TurnID, m.Omitted = turn.Int64, max(0, size-len(m.Content))
 	if attachments.Valid && json.Unmarshal([]byte(attachments.String), &m.Attachments) != nil {
 		m.Attachments = nil // JSON of another shape, by a foreign adapter
@@ -104,7 +106,10 @@ func (r Reader) linkRecent(ctx context.Context, rows []Recent) error {
 			own = append(own, rows[i].ID)
 		}
 	}
-	parts := slices.ContainsFunc(rows, func(m Recent) bool { return m.replyTo != "" && known[m.replyTo] == 0 && !m.Own })
+	parts := slices.ContainsFunc(rows, func(m Recent) bool {
+		return m.replyTo != "" && known[m.replyTo] == 0 &&
+			!m.Own
+	})
 	if parts && len(own) > 0 {
 		if err := r.parts(ctx, own, known); err != nil {
 			return err

@@ -26,12 +26,14 @@ func (r Reader) Reminder(ctx context.Context, id int64) (*msg.Reminder, error) {
 }
 
 // FolderReminders returns a group's reminders in a state after an id, at most limit, by id.
-func (r Reader) FolderReminders(ctx context.Context, folder string, state msg.ReminderState, after int64, limit int) ([]*msg.Reminder, error) {
+func (r Reader) FolderReminders(ctx context.Context, folder string, state msg.ReminderState, after int64,
+	limit int) ([]*msg.Reminder, error) {
 	return r.reminders(ctx, queryFolderReminders, folder, state, after, limit)
 }
 
 // ChatReminders returns a chat's reminders in a state after an id, at most limit, by id.
-func (r Reader) ChatReminders(ctx context.Context, chatJID string, state msg.ReminderState, after int64, limit int) ([]*msg.Reminder, error) {
+func (r Reader) ChatReminders(ctx context.Context, chatJID string, state msg.ReminderState, after int64,
+	limit int) ([]*msg.Reminder, error) {
 	return r.reminders(ctx, queryChatReminders, chatJID, state, after, limit)
 }
 
@@ -58,7 +60,8 @@ func (r Reader) CountReminders(ctx context.Context, folder, chatJID string) (ofF
 	return ofFolder, ofChat, err
 }
 
-// PlannedPrompts returns when the active prompts of a chat that fire once are due, in unix ms, sorted, but for a reminder.
+// PlannedPrompts returns when the active prompts of a chat that fire once are due, in unix ms, sorted, but for a
+// reminder.
 func (r Reader) PlannedPrompts(ctx context.Context, chatJID string, but int64) ([]int64, error) {
 	return collect(ctx, r.q, one[int64], queryPlannedPrompts, chatJID, but)
 }
@@ -76,8 +79,8 @@ func (r Reader) LastSlot(ctx context.Context, reminder int64) (slot, message int
 	return slot, message, err
 }
 
-// NotifiedOfLimit reports whether a chat got a notice since a time, in unix ms, that reminders of a sender wait for its rate.
-// Only the chat's last 1,000 rows are considered.
+// NotifiedOfLimit reports whether a chat got a notice since a time, in unix ms, that reminders of a sender wait for its
+// rate. Only the chat's last 1,000 rows are considered.
 func (r Reader) NotifiedOfLimit(ctx context.Context, chatJID, payer string, since int64) (notified bool, err error) {
 	_, err = r.q.get(ctx, []any{&notified}, queryNotifiedOfLimit, chatJID, payer, since)
 	return notified, err
@@ -102,15 +105,18 @@ func (tx *Tx) PutReminder(r *msg.Reminder) (err error) {
 	}
 	r.State = msg.ReminderActive
 	tx.pokePeers()
-	r.ID, err = tx.insert(insertReminder, r.Folder, r.ChatJID, r.ThreadID, r.Topic, r.Kind, cut(cleanText(r.Body), maxContent), null(r.DueAt),
-		null(r.Cron), r.TimeZone, r.Missed, null(r.NextSlot), r.CreatedBy, r.UpdatedBy, r.CreatedAt, r.UpdatedAt, null(r.RootTurnID), r.Depth)
+	r.ID, err = tx.insert(insertReminder, r.Folder, r.ChatJID, r.ThreadID, r.Topic, r.Kind,
+		cut(cleanText(r.Body), maxContent), null(r.DueAt),
+		null(r.Cron), r.TimeZone, r.Missed, null(r.NextSlot), r.CreatedBy, r.UpdatedBy, r.CreatedAt, r.UpdatedAt,
+		null(r.RootTurnID), r.Depth)
 	return err
 }
 
 // UpdateReminder stores a changed reminder. It returns ErrStale if it is not active.
 func (tx *Tx) UpdateReminder(r *msg.Reminder) error {
 	tx.pokePeers()
-	n, err := tx.change(updateReminder, r.Topic, r.Kind, cut(cleanText(r.Body), maxContent), null(r.DueAt), null(r.Cron), r.TimeZone,
+	n, err := tx.change(updateReminder, r.Topic, r.Kind, cut(cleanText(r.Body), maxContent), null(r.DueAt),
+		null(r.Cron), r.TimeZone,
 		r.Missed, null(r.NextSlot), r.UpdatedBy, null(r.RootTurnID), r.Depth, r.UpdatedAt, r.ID)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("update reminder %d: %w", r.ID, ErrStale)
@@ -189,7 +195,8 @@ func (tx *Tx) putReminderTurn(f Firing, now int64) (err error) {
 		return err
 	}
 	return tx.Decide(f.Message.ID, Decision{
-		Disposition: msg.Routed, Reason: msg.ReasonReminder, RoutedTo: f.Turn.Folder, TurnID: f.Turn.ID, Topic: f.Message.Topic,
+		Disposition: msg.Routed, Reason: msg.ReasonReminder, RoutedTo: f.Turn.Folder, TurnID: f.Turn.ID,
+		Topic: f.Message.Topic,
 	}, now)
 }
 

@@ -150,7 +150,8 @@ func (tx *Tx) PutRequest(r *Request) (err error) {
 	}
 	r.Sender, r.ThreadID = truncate(cleanText(r.Sender), maxReference), truncate(cleanText(r.ThreadID), maxReference)
 	r.SenderName, r.Title, r.Sample = cleanName(r.SenderName), cleanName(r.Title), cleanName(r.Sample)
-	_, err = tx.exec(insertRequest, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID, r.CreatedAt)
+	_, err = tx.exec(insertRequest, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID,
+		r.CreatedAt)
 	return err
 }
 
@@ -204,7 +205,8 @@ func (tx *Tx) noteMerged(from, to string, now int64) error {
 		return err
 	}
 	_, _, err = tx.PutMessage(&msg.Message{
-		ChatJID: jid, Direction: msg.Out, IsBot: true, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice, OutState: OutStateOf(jid),
+		ChatJID: jid, Direction: msg.Out, IsBot: true, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice,
+		OutState: OutStateOf(jid),
 		Content: fmt.Sprintf("Request %s, which you approved, ended: its chat moved, and request %s of its present address is being approved into the group %s.",
 			ends.Code, stays.Code, stays.Folder),
 	})

@@ -12,9 +12,9 @@ import (
 // History is a table that grows, and whose old rows can be deleted.
 type History string
 
-// The kinds of history. What belongs to a row goes with it: the tool calls, questions,
-// progress and previews of a turn, the deliveries, transcripts, forks, closed polls with their votes and reminder slots of a message,
-// the session log of a run.
+// The kinds of history. What belongs to a row goes with it: the tool calls, questions, progress and previews of a turn,
+// the deliveries, transcripts, forks, closed polls with their votes and reminder slots of a message, the session log of
+// a run.
 const (
 	HistoryTurns    History = "turns"
 	HistoryMessages History = "messages"
@@ -33,10 +33,12 @@ type purgeQueries struct {
 func (h History) queries() purgeQueries {
 	switch h {
 	case HistoryTurns:
-		return purgeQueries{queryTurnsPage, queryTurnIsOld, []string{deleteToolCalls, deleteTurnProgress, deletePreviews, deleteAsks, deleteTurn}}
+		return purgeQueries{queryTurnsPage, queryTurnIsOld,
+			[]string{deleteToolCalls, deleteTurnProgress, deletePreviews, deleteAsks, deleteTurn}}
 	case HistoryMessages:
 		return purgeQueries{queryMessagesPage, queryMessageIsOld,
-			[]string{deleteDeliveries, deleteTranscripts, deleteForks, deletePollVotes, deletePollRefs, deletePolls, deleteSlots, updateLastSlot, deleteMessage}}
+			[]string{deleteDeliveries, deleteTranscripts, deleteForks, deletePollVotes, deletePollRefs, deletePolls,
+				deleteSlots, updateLastSlot, deleteMessage}}
 	case HistoryRuns:
 		return purgeQueries{queryRunsPage, queryRunIsOld, []string{deleteRunLog, deleteRun}}
 	case HistoryBroadcasts:
@@ -48,7 +50,8 @@ func (h History) queries() purgeQueries {
 // OldRows reads limit rows after an id and returns those that are older than the
 // time before, in unix ms, and the id to continue after. It returns none at the end,
 // which is where no row of a page is old.
-func (r Reader) OldRows(ctx context.Context, h History, after, before int64, limit int) (ids []int64, next int64, err error) {
+func (r Reader) OldRows(ctx context.Context, h History, after, before int64, limit int) (ids []int64, next int64,
+	err error) {
 	next = after
 	err = r.q.each(ctx, func(scan scanner) (bool, error) {
 		var old bool
@@ -107,7 +110,8 @@ func (r Reader) NeededFiles(ctx context.Context) (map[string]bool, error) {
 }
 
 // attachmentPaths reads rows of an id and a list of attachments. last is the last id.
-func (r Reader) attachmentPaths(ctx context.Context, query string, args ...any) (paths []string, last int64, err error) {
+func (r Reader) attachmentPaths(ctx context.Context, query string, args ...any) (paths []string, last int64,
+	err error) {
 	err = r.q.each(ctx, func(scan scanner) (bool, error) {
 		var list *string
 		if err := scan(&last, &list); err != nil {

@@ -85,7 +85,8 @@ func (tx *Tx) seqBefore(id int64) (seq int64, err error) {
 		return seq, err
 	}
 	var crowded bool // rows of the same seq come before it
-	_, err = tx.get([]any{&seq, &crowded}, `SELECT r.seq, EXISTS (SELECT 1 FROM routes o WHERE o.seq = r.seq AND o.id < r.id)
+	_, err = tx.get([]any{&seq, &crowded},
+		`SELECT r.seq, EXISTS (SELECT 1 FROM routes o WHERE o.seq = r.seq AND o.id < r.id)
 		FROM routes r WHERE r.id = ?`, id)
 	if err != nil || !crowded && seq > math.MinInt64 {
 		return seq - 1, err

@@ -154,7 +154,8 @@ func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 	if err := tx.putReply(t, folded[1:], r, now); err != nil {
 		return err
 	}
-	if err := tx.StoreSession(&msg.Run{ID: r.RunID, Folder: t.Folder, Topic: t.Topic, Agent: r.Agent}, r.SessionID, now); err != nil {
+	if err := tx.StoreSession(&msg.Run{ID: r.RunID, Folder: t.Folder, Topic: t.Topic, Agent: r.Agent}, r.SessionID,
+		now); err != nil {
 		return err
 	}
 	for _, f := range folded {
@@ -174,7 +175,8 @@ func (tx *Tx) closeAnswered(t, with *msg.Turn, r Reply, now int64) error {
 		_, err := tx.exec(updateFrame, r.Text != "", t.ObservedUpto, t.ID)
 		return err
 	}
-	e := ending{state: msg.TurnDone, reason: msg.ReasonAnswered, kind: r.Kind, problem: r.Problem, replied: r.Text != "", observedUpto: t.ObservedUpto}
+	e := ending{state: msg.TurnDone, reason: msg.ReasonAnswered, kind: r.Kind, problem: r.Problem,
+		replied: r.Text != "", observedUpto: t.ObservedUpto}
 	switch {
 	case t.ID != with.ID:
 		e.reason, e.kind, e.problem, e.answeredWith = msg.ReasonFolded, "", "", with.ID
@@ -187,8 +189,8 @@ func (tx *Tx) closeAnswered(t, with *msg.Turn, r Reply, now int64) error {
 	return tx.endTurn(t.ID, e, now)
 }
 
-// putReply writes the agent's text to the turn's address. Where turns were folded into it, it replies to what one turn of
-// all their rows would: the last mention or reply, else the last row.
+// putReply writes the agent's text to the turn's address. Where turns were folded into it, it replies to what one turn
+// of all their rows would: the last mention or reply, else the last row.
 func (tx *Tx) putReply(t *msg.Turn, folded []*msg.Turn, r Reply, now int64) error {
 	if r.Text == "" {
 		return nil
@@ -211,7 +213,8 @@ func (tx *Tx) putReply(t *msg.Turn, folded []*msg.Turn, r Reply, now int64) erro
 		return err
 	}
 	for _, a := range r.Files {
-		file := &msg.Message{Kind: msg.KindFile, Sender: r.Sender, SenderName: r.SenderName, Source: msg.SourceAgent, Attachments: []msg.Attachment{a}}
+		file := &msg.Message{Kind: msg.KindFile, Sender: r.Sender, SenderName: r.SenderName, Source: msg.SourceAgent,
+			Attachments: []msg.Attachment{a}}
 		if err := tx.putOut(t, file, now); err != nil {
 			return err
 		}
@@ -284,7 +287,8 @@ func (tx *Tx) answerAsker(t *msg.Turn, from *msg.ReturnAddress, text string, now
 		return err
 	}
 	_, _, err = tx.PutMessage(&msg.Message{
-		ChatJID: msg.GroupJID(from.Folder), Direction: msg.In, Sender: msg.AgentSender(t.Folder), SenderName: t.Folder, IsBot: true,
+		ChatJID: msg.GroupJID(from.Folder), Direction: msg.In, Sender: msg.AgentSender(t.Folder), SenderName: t.Folder,
+		IsBot:   true,
 		Content: text, Timestamp: now, ReceivedAt: now,
 		Source: msg.SourceDelegate, ForwardedFrom: &back, OnBehalfOf: payer,
 	})
@@ -309,7 +313,8 @@ func OutStateOf(chatJID string) msg.OutState {
 	return msg.OutQueued
 }
 
-// StoreSession stores the session of a live run, unless it is "". That of another agent, which answered there before, is kept.
+// StoreSession stores the session of a live run, unless it is "". That of another agent, which answered there before,
+// is kept.
 func (tx *Tx) StoreSession(r *msg.Run, session string, now int64) error {
 	if session == "" {
 		return nil

@@ -29,13 +29,11 @@ func errMoved(to string) error {
 		"without what was stored since", ErrMoved, to)
 }
 
-// WaitSchema waits until the database at path is migrated, and not dirty, to at
-// least version built, the one this program was built for. A newer schema is
-// accepted if its compatibility floor is not above built; otherwise it returns
-// ErrSchemaRefused at once, for a server that cannot be used a migrations.ErrServer, and for a database that was copied to
-// another one an ErrMoved. waiting is called with each new reason to wait, in
-// words, and the error that it comes from, if any. When ctx ends, its error is
-// returned with both.
+// WaitSchema waits until the database at path is migrated, and not dirty, to at least version built, the one this
+// program was built for. A newer schema is accepted if its compatibility floor is not above built; otherwise it returns
+// ErrSchemaRefused at once, for a server that cannot be used a migrations.ErrServer, and for a database that was copied
+// to another one an ErrMoved. waiting is called with each new reason to wait, in words, and the error that it comes
+// from, if any. When ctx ends, its error is returned with both.
 func WaitSchema(ctx context.Context, path string, built int, waiting func(reason string, cause error)) error {
 	last := ""
 	for {

@@ -13,8 +13,8 @@ const (
 	searchBatchBytes = 256 << 10
 )
 
-// IndexMessages puts the next rows into the full-text index, and removes those that were deleted. It reports how many rows
-// that were; a batch that is not full is the last one for now. It is repeated safely.
+// IndexMessages puts the next rows into the full-text index, and removes those that were deleted. It reports how many
+// rows that were; a batch that is not full is the last one for now. It is repeated safely.
 func (tx *Tx) IndexMessages() (rows int, more bool, err error) {
 	removed, err := tx.unindexDeleted()
 	if err != nil || removed == searchBatchRows {
@@ -96,9 +96,9 @@ const (
 	minPrefix      = 2   // characters
 )
 
-// SearchQuery makes an expression of the full-text index of what a user typed: all words must be in a message, in any order
-// and case; those in double quotes stand together; a word with * at its end is the beginning of one. It returns "" if there
-// is no word to look for. What it does not understand are separators, as they are in messages.
+// SearchQuery makes an expression of the full-text index of what a user typed: all words must be in a message, in any
+// order and case; those in double quotes stand together; a word with * at its end is the beginning of one. It returns
+// "" if there is no word to look for. What it does not understand are separators, as they are in messages.
 func SearchQuery(text string) string {
 	var terms []string
 	for i, part := range strings.Split(text, `"`) {
@@ -150,8 +150,8 @@ func beginsWord(r rune) bool {
 // isWord reports whether a character belongs to a word: marks belong to the letter before them.
 func isWord(r rune) bool { return beginsWord(r) || unicode.Is(unicode.Mn, r) }
 
-// matchPhrase is the expression of words that stand together. Up to four words the index is read as far as it is needed, which
-// is quick for frequent words too: a longer phrase is the phrases of four words that overlap.
+// matchPhrase is the expression of words that stand together. Up to four words the index is read as far as it is
+// needed, which is quick for frequent words too: a longer phrase is the phrases of four words that overlap.
 func matchPhrase(words []string) (terms []string) {
 	words = words[:min(len(words), maxQueryWords)]
 	for i := 0; i == 0 || i+maxPhraseWords <= len(words); i++ {

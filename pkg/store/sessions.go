@@ -13,15 +13,16 @@ func (r Reader) Session(ctx context.Context, folder, topic string) (id string, e
 	return id, err
 }
 
-// AgentSession is the session that one agent has in a folder's topic, "" if it has none there: the topic's, or the one that is
-// kept while another agent answers. agent is its name in AGENTS, "" for the default one.
+// AgentSession is the session that one agent has in a folder's topic, "" if it has none there: the topic's, or the one
+// that is kept while another agent answers. agent is its name in AGENTS, "" for the default one.
 func (r Reader) AgentSession(ctx context.Context, folder, topic, agent string) (id string, err error) {
 	_, err = r.q.get(ctx, []any{&id}, queryAgentSession, folder, topic, agent)
 	return id, err
 }
 
 // LastAgent is the agent that has answered in a folder's topic last, before a run; known is false if none has.
-func (r Reader) LastAgent(ctx context.Context, folder, topic string, beforeRun int64) (agent string, known bool, err error) {
+func (r Reader) LastAgent(ctx context.Context, folder, topic string, beforeRun int64) (agent string, known bool,
+	err error) {
 	known, err = r.q.get(ctx, []any{&agent}, queryLastAgent, folder, topic, beforeRun)
 	return agent, known, err
 }
@@ -63,7 +64,8 @@ type PastSession struct {
 
 // PastSessions returns the last entries of a topic's session log before a
 // run, newest first, at most limit.
-func (r Reader) PastSessions(ctx context.Context, folder, topic string, beforeRun int64, limit int) ([]PastSession, error) {
+func (r Reader) PastSessions(ctx context.Context, folder, topic string, beforeRun int64, limit int) ([]PastSession,
+	error) {
 	return collect(ctx, r.q, func(scan scanner) (p PastSession, err error) {
 		err = scan(&p.StartedAt, &p.EndedAt, &p.Agent, &p.SessionID, &p.Result, &p.Error, &p.MessageCount)
 		return p, err

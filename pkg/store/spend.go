@@ -27,8 +27,8 @@ type SpendList struct {
 	Limit    int // of rows
 }
 
-// AddUsage adds to what a turn has used, and to what its group has used in its chat on a day, YYYY-MM-DD, and stores how full the
-// turn's conversation is. The turn may have ended.
+// AddUsage adds to what a turn has used, and to what its group has used in its chat on a day, YYYY-MM-DD, and stores
+// how full the turn's conversation is. The turn may have ended.
 func (tx *Tx) AddUsage(turnID int64, u agentproto.Usage, day string) error {
 	if u.Input != 0 || u.Output != 0 || u.CostUSD != 0 {
 		if _, err := tx.exec(upsertSpend, turnID, day, u.Input, u.Output, u.CostUSD); err != nil {

@@ -46,7 +46,8 @@ func (e *sqlite) open(ctx context.Context, o Options) (err error) {
 	if err = e.conn.PingContext(ctx); err != nil {
 		return err
 	}
-	for _, pragma := range []string{"wal_autocheckpoint=" + strconv.Itoa(o.Autocheckpoint), "journal_size_limit=" + strconv.Itoa(maxIdleWAL)} {
+	for _, pragma := range []string{"wal_autocheckpoint=" + strconv.Itoa(o.Autocheckpoint),
+		"journal_size_limit=" + strconv.Itoa(maxIdleWAL)} {
 		if _, err = e.conn.ExecContext(ctx, "PRAGMA "+pragma); err != nil {
 			return err
 		}

@@ -35,7 +35,8 @@ func (r Reader) WaitingOutbound(ctx context.Context) (Waiting, error) {
 	return r.waiting(ctx, queryWaitingOut)
 }
 
-// WaitingOutboundBefore counts the undelivered rows of a chat that were stored at the time before, in unix ms, or earlier.
+// WaitingOutboundBefore counts the undelivered rows of a chat that were stored at the time before, in unix ms, or
+// earlier.
 func (r Reader) WaitingOutboundBefore(ctx context.Context, chatJID string, before int64) (Waiting, error) {
 	platform, _ := msg.SplitJID(chatJID)
 	return r.waiting(ctx, queryWaitingOutBefore, platform, chatJID, before)
@@ -58,8 +59,10 @@ type OpenTurnCount struct {
 
 // CountOpenTurns counts the open turns of a chat, up to limit: those of one of its
 // threads unless threadID is "", and of one place unless place is "".
-func (r Reader) CountOpenTurns(ctx context.Context, chatJID, threadID, place string, limit int) (n OpenTurnCount, err error) {
-	_, err = r.q.get(ctx, []any{&n.Open, &n.Running, &n.Begun, &n.Oldest}, queryCountOpen, chatJID, threadID, place, limit)
+func (r Reader) CountOpenTurns(ctx context.Context, chatJID, threadID, place string, limit int) (n OpenTurnCount,
+	err error) {
+	_, err = r.q.get(ctx, []any{&n.Open, &n.Running, &n.Begun, &n.Oldest}, queryCountOpen, chatJID, threadID, place,
+		limit)
 	return n, err
 }
 
@@ -110,8 +113,8 @@ type Minute struct{ In, Out int }
 // maxCounted is how many rows Minutes reads: 20,000 take about 10 ms.
 const maxCounted = 20_000
 
-// Minutes counts rows by minute, from since on, in unix ms, for n minutes. Of more than 20,000 rows it counts the newest
-// ones, and all is false.
+// Minutes counts rows by minute, from since on, in unix ms, for n minutes. Of more than 20,000 rows it counts the
+// newest ones, and all is false.
 func (r Reader) Minutes(ctx context.Context, since int64, n int) (minutes []Minute, all bool, err error) {
 	minutes = make([]Minute, n)
 	first, err := r.firstSince(ctx, since)

@@ -43,7 +43,8 @@ const stopColumns = `s.id, s.chat_jid, s.topic, s.sender, s.before_message, s.th
 
 func scanStop(scan scanner) (s Stop, err error) {
 	var except []byte
-	err = scan(&s.ID, &s.ChatJID, &s.Topic, &s.Sender, &s.BeforeMessage, &s.ThroughTurn, &s.AfterMessage, &s.AfterTurn, &except, &s.CreatedAt, &s.Thread, &s.By)
+	err = scan(&s.ID, &s.ChatJID, &s.Topic, &s.Sender, &s.BeforeMessage, &s.ThroughTurn, &s.AfterMessage, &s.AfterTurn,
+		&except, &s.CreatedAt, &s.Thread, &s.By)
 	if err == nil {
 		err = json.Unmarshal(except, &s.Except)
 	}
@@ -64,16 +65,15 @@ func (r Reader) StopsOf(ctx context.Context, chatJID string) ([]Stop, error) {
 // pinned to stickyTopic, "" for none.
 func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
 	return m.ID < s.BeforeMessage && !slices.Contains(s.Except, m.ID) && (s.Sender == nil || m.Sender == *s.Sender) &&
-		(s.Thread == nil || m.ThreadID == *s.Thread) && (s.Topic == nil || msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
+		(s.Thread == nil || m.ThreadID == *s.Thread) && (s.Topic == nil ||
+		msg.EffectiveTopic(stickyTopic, m.Topic, "", "") == *s.Topic)
 }
 
-// StopChat ends what a chat has open, of any folder: undecided rows below
-// s.BeforeMessage, without those in s.Except, are dropped, and turns cancelled. If s.Topic
-// is not nil, only those of the topic; if s.Thread is not nil, only those of the thread; with each what groups do on its
-// behalf; if s.Sender is not nil, only rows of that sender, but turns of all. The
-// caller sets these fields, By and ChatJID.
-// Running turns are all cancelled at once, their runs take no more turns; of the rest this
-// is the first page. more means that the rest is left to ContinueStop; until then it is not
+// StopChat ends what a chat has open, of any folder: undecided rows below s.BeforeMessage, without those in s.Except,
+// are dropped, and turns cancelled. If s.Topic is not nil, only those of the topic; if s.Thread is not nil, only those
+// of the thread; with each what groups do on its behalf; if s.Sender is not nil, only rows of that sender, but turns of
+// all. The caller sets these fields, By and ChatJID. Running turns are all cancelled at once, their runs take no more
+// turns; of the rest this is the first page. more means that the rest is left to ContinueStop; until then it is not
 // started. The cancelled turns are returned as they were.
 func (tx *Tx) StopChat(s Stop, now int64) (cancelled []*msg.Turn, more bool, err error) {
 	s.Except, s.CreatedAt = append([]int64{}, s.Except...), now
@@ -98,7 +98,8 @@ func (tx *Tx) putStop(s Stop) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(insertStop, s.ChatJID, s.Topic, s.Sender, s.BeforeMessage, s.ThroughTurn, s.AfterMessage, s.AfterTurn, string(except), s.CreatedAt)
+	_, err = tx.exec(insertStop, s.ChatJID, s.Topic, s.Sender, s.BeforeMessage, s.ThroughTurn, s.AfterMessage,
+		s.AfterTurn, string(except), s.CreatedAt)
 	return err
 }
 
@@ -177,7 +178,8 @@ func (tx *Tx) stopRequests(s Stop, now int64) error {
 		if !covered {
 			continue
 		}
-		if err := tx.Decide(m.ID, Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped, Topic: m.Topic, ThreadID: m.ThreadID}, now); err != nil {
+		if err := tx.Decide(m.ID, Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped, Topic: m.Topic,
+			ThreadID: m.ThreadID}, now); err != nil {
 			return err
 		}
 	}
@@ -264,7 +266,8 @@ func (tx *Tx) stopRows(s *Stop, chats []string, now int64) (more bool, err error
 		if !s.CoversRow(&m, sticky) {
 			continue
 		}
-		err := tx.Decide(m.ID, Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped, Topic: m.Topic, ThreadID: m.ThreadID}, now)
+		err := tx.Decide(m.ID, Decision{Disposition: msg.Dropped, Reason: msg.ReasonStopped, Topic: m.Topic,
+			ThreadID: m.ThreadID}, now)
 		if err != nil {
 			return false, err
 		}
@@ -301,7 +304,8 @@ func (tx *Tx) stopped(t *msg.Turn) (bool, error) {
 	return false, nil
 }
 
-// covers reports whether a /stop ends a turn: one of its conversation, or one of another group that works for a turn of it.
+// covers reports whether a /stop ends a turn: one of its conversation, or one of another group that works for a turn of
+// it.
 func (tx *Tx) covers(s *Stop, t *msg.Turn) (bool, error) {
 	if of, err := tx.ofConversation(s, t); err != nil || of || t.RootTurnID == 0 {
 		return of, err
@@ -336,8 +340,8 @@ func (tx *Tx) coversBehalf(s *Stop, row *msg.Message) (bool, error) {
 	return false, nil
 }
 
-// ofConversation reports whether a turn is of the conversation that a /stop ends. One outside of threads also ends what the
-// same user asked for there and is answered in a thread that begins at the question, as on Slack.
+// ofConversation reports whether a turn is of the conversation that a /stop ends. One outside of threads also ends what
+// the same user asked for there and is answered in a thread that begins at the question, as on Slack.
 func (tx *Tx) ofConversation(s *Stop, t *msg.Turn) (bool, error) {
 	present, err := tx.Address(uncancelled(), t.ChatJID)
 	switch {

@@ -257,12 +257,14 @@ func (p *statements) note(err *error) {
 }
 
 // each calls row for every row of a query, until row returns false or an error.
-func (p *statements) each(ctx context.Context, row func(scan scanner) (more bool, err error), query string, args ...any) error {
+func (p *statements) each(ctx context.Context, row func(scan scanner) (more bool, err error), query string,
+	args ...any) error {
 	return p.scan(ctx, false, row, query, args...)
 }
 
 // scan is each; if interrupts, the end of the context stops a step between two rows, too.
-func (p *statements) scan(ctx context.Context, interrupts bool, row func(scan scanner) (more bool, err error), query string, args ...any) (err error) {
+func (p *statements) scan(ctx context.Context, interrupts bool, row func(scan scanner) (more bool, err error),
+	query string, args ...any) (err error) {
 	defer p.note(&err)
 	if err := p.ended(ctx); err != nil {
 		return err
@@ -326,7 +328,8 @@ func (p *statements) get(ctx context.Context, dest []any, query string, args ...
 type scanner = func(dest ...any) error
 
 // collect scans every row of a query with scan.
-func collect[T any](ctx context.Context, p *statements, scan func(scanner) (T, error), query string, args ...any) (all []T, err error) {
+func collect[T any](ctx context.Context, p *statements, scan func(scanner) (T, error), query string,
+	args ...any) (all []T, err error) {
 	err = p.each(ctx, func(row scanner) (bool, error) {
 		v, err := scan(row)
 		if err == nil {

@@ -9,7 +9,8 @@ import (
 
 // ToolCall returns the stored result of a turn's tool call, JSON; found is false for a
 // call that has not acted yet.
-func (r Reader) ToolCall(ctx context.Context, turnID int64, call string) (result json.RawMessage, found bool, err error) {
+func (r Reader) ToolCall(ctx context.Context, turnID int64, call string) (result json.RawMessage, found bool,
+	err error) {
 	var text string
 	found, err = r.q.get(ctx, []any{&text}, queryToolCall, turnID, call)
 	return json.RawMessage(text), found, err

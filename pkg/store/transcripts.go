@@ -30,7 +30,8 @@ type WantedTranscript struct {
 func (r Reader) WantedTranscripts(ctx context.Context, limit int) ([]WantedTranscript, error) {
 	return collect(ctx, r.q, func(scan scanner) (w WantedTranscript, err error) {
 		var files sql.NullString
-		if err := scan(&w.ID, &w.MessageID, &w.N, &w.TurnID, &w.Folder, &w.Until, &files, &w.Pending, &w.TurnCreated, &w.TurnWaits); err != nil {
+		if err := scan(&w.ID, &w.MessageID, &w.N, &w.TurnID, &w.Folder, &w.Until, &files, &w.Pending, &w.TurnCreated,
+			&w.TurnWaits); err != nil {
 			return w, err
 		}
 		var all []msg.Attachment
@@ -41,8 +42,8 @@ func (r Reader) WantedTranscripts(ctx context.Context, limit int) ([]WantedTrans
 	}, queryWantedTranscripts, limit)
 }
 
-// WantTranscripts asks for the transcripts of a message's audio files, before a turn starts that waits for files. Those that were asked
-// for before stay as they are. id is the row that the turn got, m or one derived from it.
+// WantTranscripts asks for the transcripts of a message's audio files, before a turn starts that waits for files. Those
+// that were asked for before stay as they are. id is the row that the turn got, m or one derived from it.
 func (tx *Tx) WantTranscripts(m *msg.Message, id int64, turn *msg.Turn, now int64) error {
 	for i := range m.Attachments {
 		a := &m.Attachments[i]
@@ -67,7 +68,8 @@ func (tx *Tx) HoldForTranscript(id, turn, until, now int64) error {
 	return err
 }
 
-// EndTranscript stores a transcript, or why there is none, unless that was done before. The text is cut at MaxTranscript.
+// EndTranscript stores a transcript, or why there is none, unless that was done before. The text is cut at
+// MaxTranscript.
 func (tx *Tx) EndTranscript(id int64, text, problem string, now int64) (stored bool, err error) {
 	tx.note(failpoint.EndTranscript)
 	state := "done"

@@ -12,8 +12,8 @@ import (
 // maxSkew later than now, may start: the clock was set back.
 const MaxWait = 3_600_000 // ms
 
-// maxSkew is how far ahead of now a stored time may be although the clock was not set back: another machine's clock may be
-// ahead, and what was stored since the caller read its own is later, too.
+// maxSkew is how far ahead of now a stored time may be although the clock was not set back: another machine's clock may
+// be ahead, and what was stored since the caller read its own is later, too.
 const maxSkew = 60_000 // ms
 
 const turnColumns = `t.id, ifnull(t.run_id,0), t.kind, t.folder, t.chat_jid, t.topic, t.thread_id, t.place,
@@ -121,7 +121,8 @@ func (tx *Tx) PutTurn(t *msg.Turn, maxAgents int) (joined bool, err error) {
 	}
 	t.ID, err = tx.insert(insertTurn,
 		null(t.RunID), t.Kind, t.Folder, t.ChatJID, t.Topic, t.ThreadID, t.Place, null(t.ReplyTo),
-		t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.State, t.NotBefore, t.WaitsFor, t.RowCount, t.RowBytes,
+		t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.State, t.NotBefore, t.WaitsFor, t.RowCount,
+		t.RowBytes,
 		t.Depth, null(t.RootTurnID), t.CreatedAt, null(t.StartedAt))
 	tx.pokeForTurn(t)
 	return false, err
@@ -146,11 +147,13 @@ func (tx *Tx) runFor(t *msg.Turn, maxAgents int) (run int64, err error) {
 	if t.Kind == msg.Delegated || t.WaitsFor != "" {
 		return 0, nil
 	}
-	_, err = tx.get([]any{&run}, queryRunFor, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(), minFailures, msg.MaxRunTurns, maxAgents)
+	_, err = tx.get([]any{&run}, queryRunFor, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(), minFailures,
+		msg.MaxRunTurns, maxAgents)
 	return run, err
 }
 
-// FreeSlot reports whether fewer than maxAgents runs of this process are busy. One that waits for the answer to a question is not.
+// FreeSlot reports whether fewer than maxAgents runs of this process are busy. One that waits for the answer to a
+// question is not.
 func (tx *Tx) FreeSlot(maxAgents int) (bool, error) {
 	var busy int
 	_, err := tx.get([]any{&busy}, queryBusyRunsOf, tx.process)
@@ -174,7 +177,8 @@ func (tx *Tx) join(t *msg.Turn) (bool, error) {
 		return false, err
 	}
 	if newer {
-		old.TriggerMessageID, old.ReplyTo, old.Surface, old.Ceiling = t.TriggerMessageID, t.ReplyTo, t.Surface, t.Ceiling
+		old.TriggerMessageID, old.ReplyTo, old.Surface, old.Ceiling = t.TriggerMessageID, t.ReplyTo, t.Surface,
+			t.Ceiling
 	}
 	old.ClaimsEngagement = old.ClaimsEngagement || t.ClaimsEngagement
 	if old.WaitsFor == "" { // else the first files' time holds for all: the turn waits no longer for being joined
@@ -183,7 +187,8 @@ func (tx *Tx) join(t *msg.Turn) (bool, error) {
 	old.RowCount, old.RowBytes = old.RowCount+t.RowCount, old.RowBytes+t.RowBytes
 	*t = *old
 	tx.pokeForTurn(t)
-	_, err = tx.exec(updateJoin, null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.NotBefore,
+	_, err = tx.exec(updateJoin, null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
+		t.NotBefore,
 		t.WaitsFor, t.RowCount, t.RowBytes, t.ID)
 	return true, err
 }
@@ -267,7 +272,8 @@ type ending struct {
 // next prompt, except the one about the turn's own new session.
 func (tx *Tx) endTurn(id int64, e ending, now int64) error {
 	tx.note(failpoint.EndTurn)
-	n, err := tx.change(updateEndTurn, e.state, e.reason, e.problem, e.kind, now, id, e.replied, e.observedUpto, null(e.answeredWith))
+	n, err := tx.change(updateEndTurn, e.state, e.reason, e.problem, e.kind, now, id, e.replied, e.observedUpto,
+		null(e.answeredWith))
 	if err != nil {
 		return err
 	}

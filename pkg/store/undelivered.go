@@ -17,8 +17,8 @@ const (
 	maxProblem = 300
 )
 
-// ReportUndelivered tells the agent whose row failed for good, in the next prompt of its group. A fork whose own thread the
-// row was to open is over.
+// ReportUndelivered tells the agent whose row failed for good, in the next prompt of its group. A fork whose own thread
+// the row was to open is over.
 func (tx *Tx) ReportUndelivered(row *msg.Message, problem string, now int64) error {
 	fork, err := tx.unopenedFork(row)
 	if err != nil {
@@ -28,11 +28,13 @@ func (tx *Tx) ReportUndelivered(row *msg.Message, problem string, now int64) err
 		return tx.AbandonFork(fork, "Users have not read what you wrote there.", now)
 	}
 	folder := msg.AgentOf(row.Sender)
-	if folder == "" || !slices.Contains([]string{msg.SourceAgent, msg.SourceTool, msg.SourceReminder, msg.SourceBroadcast}, row.Source) {
+	if folder == "" || !slices.Contains([]string{msg.SourceAgent, msg.SourceTool, msg.SourceReminder,
+		msg.SourceBroadcast}, row.Source) {
 		return nil
 	}
 	var waiting int
-	if _, err := tx.get([]any{&waiting}, queryUnreadSystem, folder, eventUndelivered, maxUndelivered); err != nil || waiting >= maxUndelivered {
+	if _, err := tx.get([]any{&waiting}, queryUnreadSystem, folder, eventUndelivered, maxUndelivered); err != nil ||
+		waiting >= maxUndelivered {
 		return err
 	}
 	what, where := "Message", ""
@@ -42,7 +44,8 @@ func (tx *Tx) ReportUndelivered(row *msg.Message, problem string, now int64) err
 	if row.ThreadID != "" {
 		where = " in thread " + row.ThreadID
 	}
-	body := fmt.Sprintf("%s %d to chat %s%s was not delivered: %s.", what, row.ID, row.ChatJID, where, truncate(cleanText(problem), maxProblem))
+	body := fmt.Sprintf("%s %d to chat %s%s was not delivered: %s.", what, row.ID, row.ChatJID, where,
+		truncate(cleanText(problem), maxProblem))
 	if reminder, _, err := tx.ReminderOf(uncancelled(), row.ID); err != nil {
 		return err
 	} else if reminder != nil {
@@ -68,8 +71,8 @@ func (tx *Tx) unopenedFork(row *msg.Message) (*msg.Fork, error) {
 	return fork, nil
 }
 
-// RefusedSlots returns why the messages of the last slots of a reminder were refused, the newest first: "" for a slot whose
-// messages were not, or were sent in part.
+// RefusedSlots returns why the messages of the last slots of a reminder were refused, the newest first: "" for a slot
+// whose messages were not, or were sent in part.
 func (r Reader) RefusedSlots(ctx context.Context, reminder int64, slots int) ([]string, error) {
 	return collect(ctx, r.q, one[string], queryRefusedSlots, reminder, slots)
 }

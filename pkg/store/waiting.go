@@ -10,9 +10,9 @@ import (
 // waitingMark is the reaction that a message has while it waits for its agent. Telegram has it in its fixed set.
 const waitingMark = "👀"
 
-// MarkWaiting lets the sender of the message that a turn answers see that it waits, by a reaction on the message. It does
-// nothing, and returns false, for a turn that an agent has begun or that has its mark, and where the platform has no
-// reactions: telegram, discord, slack and the web chat have some.
+// MarkWaiting lets the sender of the message that a turn answers see that it waits, by a reaction on the message. It
+// does nothing, and returns false, for a turn that an agent has begun or that has its mark, and where the platform has
+// no reactions: telegram, discord, slack and the web chat have some.
 func (tx *Tx) MarkWaiting(turnID, now int64) (marked bool, err error) {
 	t, err := tx.Turn(uncancelled(), turnID)
 	if err != nil || t == nil || t.Kind != msg.Conversation || t.WorksForGroup() {
@@ -75,8 +75,8 @@ func (r Reader) HasWaitingMark(ctx context.Context, turnID int64) (bool, error) 
 	return mark != nil && !strings.HasPrefix(mark.Content, "-"), err
 }
 
-// UnmarkWaiting takes the mark of a turn's message away, if it has one. One that was not sent yet is cancelled. Where the
-// agent has reacted to the message meanwhile, and the platform shows one reaction of the bot, that one stays.
+// UnmarkWaiting takes the mark of a turn's message away, if it has one. One that was not sent yet is cancelled. Where
+// the agent has reacted to the message meanwhile, and the platform shows one reaction of the bot, that one stays.
 func (tx *Tx) UnmarkWaiting(turnID, now int64) error {
 	mark, err := tx.waitingMark(turnID)
 	if err != nil || mark == nil || strings.HasPrefix(mark.Content, "-") {
@@ -105,7 +105,8 @@ func (tx *Tx) putMark(turnID int64, jid, thread, topic, target, content string, 
 		return err
 	}
 	_, _, err = tx.PutMessage(&msg.Message{
-		ChatJID: jid, Direction: msg.Out, Kind: msg.KindReaction, IsBot: true, Content: content, TargetID: target, ThreadID: thread, Topic: topic,
+		ChatJID: jid, Direction: msg.Out, Kind: msg.KindReaction, IsBot: true, Content: content, TargetID: target,
+		ThreadID: thread, Topic: topic,
 		TurnID: turnID, Source: msg.SourceWaiting, Timestamp: now, ReceivedAt: now, OutState: OutStateOf(jid),
 	})
 	return err

@@ -21,7 +21,8 @@ const maxWebBatch = 512 << 10
 // WebHistory returns the readable rows of a web chat before row id before, in
 // one topic unless topic is nil, oldest first; at most limit, the newest, and fewer if they are
 // large. more means that there may be older ones.
-func (r Reader) WebHistory(ctx context.Context, chatJID string, topic *string, before int64, limit int) (rows []*msg.Message, more bool, err error) {
+func (r Reader) WebHistory(ctx context.Context, chatJID string, topic *string, before int64,
+	limit int) (rows []*msg.Message, more bool, err error) {
 	if topic == nil {
 		rows, more, err = r.webBatch(ctx, limit, queryWebBefore, chatJID, before, limit)
 	} else {
@@ -35,7 +36,8 @@ func (r Reader) WebHistory(ctx context.Context, chatJID string, topic *string, b
 // at most limit, and fewer if they are large. It stops at the first row that is not delivered yet:
 // that one will become readable, and must not follow one with a higher id. next is the id
 // to continue after; more means that there may be more already.
-func (r Reader) WebAfter(ctx context.Context, chatJID string, after int64, limit int) (rows []*msg.Message, next int64, more bool, err error) {
+func (r Reader) WebAfter(ctx context.Context, chatJID string, after int64, limit int) (rows []*msg.Message, next int64,
+	more bool, err error) {
 	all, more, err := r.webBatch(ctx, limit, queryWebAfter, chatJID, after, limit)
 	next = after
 	for _, m := range all {
@@ -49,7 +51,8 @@ func (r Reader) WebAfter(ctx context.Context, chatJID string, after int64, limit
 }
 
 // webBatch returns the first rows of a query with a limit, and whether there may be more.
-func (r Reader) webBatch(ctx context.Context, limit int, query string, args ...any) (rows []*msg.Message, more bool, err error) {
+func (r Reader) webBatch(ctx context.Context, limit int, query string, args ...any) (rows []*msg.Message, more bool,
+	err error) {
 	size := 0
 	err = r.q.each(ctx, func(scan scanner) (bool, error) {
 		m, err := scanMessage(scan)
@@ -95,7 +98,8 @@ func (r Reader) WebEnd(ctx context.Context, chatJID string) (id int64, err error
 
 // WebNews returns the web chats that have rows after a row id, each with the id of its newest one, and the id to
 // continue after. It reads at most limit rows, of all platforms; rows is how many it has read.
-func (r Reader) WebNews(ctx context.Context, after int64, limit int) (newest map[string]int64, next int64, rows int, err error) {
+func (r Reader) WebNews(ctx context.Context, after int64, limit int) (newest map[string]int64, next int64, rows int,
+	err error) {
 	newest, next = map[string]int64{}, after
 	err = r.q.each(ctx, func(scan scanner) (bool, error) {
 		var jid string

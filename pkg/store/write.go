@@ -218,7 +218,8 @@ func (tx *Tx) Poke(daemon string) {
 	}
 }
 
-// pokePeers pokes the other gated of a database that several share: a turn, a run, a question or a reminder has changed.
+// pokePeers pokes the other gated of a database that several share: a turn, a run, a question or a reminder has
+// changed.
 func (tx *Tx) pokePeers() {
 	if tx.process != 0 {
 		tx.Poke("gated")

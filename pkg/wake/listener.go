@@ -36,8 +36,8 @@ func Listen(runDir, daemon string) (*Listener, error) {
 	return l, nil
 }
 
-// OwnerOnly is the Control of a net.ListenConfig that makes sockets in a folder accessible to their owner only: before they have a
-// name, which another program could give to another file.
+// OwnerOnly is the Control of a net.ListenConfig that makes sockets in a folder accessible to their owner only: before
+// they have a name, which another program could give to another file.
 func OwnerOnly(_, _ string, socket syscall.RawConn) error {
 	var failed error
 	err := socket.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) })

@@ -114,7 +114,8 @@ func shownAs(t *Turn, a *msg.Ask) (ids []string) {
 
 // askSteps are the question's begin and end, and the presses of its buttons.
 func askSteps(a *Asked) []Step {
-	all := []Step{{At: a.CreatedAt, Text: askText(a.Ask), Owner: gated, Row: a.MessageID, Turn: a.TurnID}, endStep(a.Ask)}
+	all := []Step{{At: a.CreatedAt, Text: askText(a.Ask), Owner: gated, Row: a.MessageID, Turn: a.TurnID},
+		endStep(a.Ask)}
 	for _, m := range a.Presses {
 		c := &Choice{Row: m.ID, Ask: a.Ask}
 		if press, _ := msg.ParsePress(m.Content); press.Option > 0 && press.Option <= len(a.Options) {
@@ -174,7 +175,8 @@ func ShortHash(hash string) string {
 
 // endStep is a question's end. Its time is 0 while the question is open.
 func endStep(a *msg.Ask) Step {
-	return Step{At: a.EndedAt, Text: fmt.Sprintf("question %d %s", a.ID, ended(a)), Owner: gated, Row: a.MessageID, Turn: a.TurnID, Main: true}
+	return Step{At: a.EndedAt, Text: fmt.Sprintf("question %d %s", a.ID, ended(a)), Owner: gated, Row: a.MessageID,
+		Turn: a.TurnID, Main: true}
 }
 
 // ended is how a question has ended, in words. It has no text of the agent.
@@ -213,7 +215,8 @@ func choiceSteps(c *Choice) []Step {
 	if c == nil || c.Ask == nil {
 		return nil
 	}
-	return []Step{{At: c.Ask.CreatedAt, Text: askText(c.Ask), Earlier: true, Owner: gated, Row: c.Ask.MessageID, Turn: c.Ask.TurnID}, endStep(c.Ask)}
+	return []Step{{At: c.Ask.CreatedAt, Text: askText(c.Ask), Earlier: true, Owner: gated, Row: c.Ask.MessageID,
+		Turn: c.Ask.TurnID}, endStep(c.Ask)}
 }
 
 // String is the choice in words, "" for none.

@@ -16,8 +16,8 @@ const (
 	maxBriefLine  = 300 // characters
 )
 
-// Brief tells a path in a few lines of plain text, for a chat: the message, the steps that decide what becomes of it, and
-// what is still to come. It has no texts of messages.
+// Brief tells a path in a few lines of plain text, for a chat: the message, the steps that decide what becomes of it,
+// and what is still to come. It has no texts of messages.
 func Brief(p *Path, now time.Time) string {
 	m := p.Asked
 	head := fmt.Sprintf("Message %d, %s", m.ID, time.UnixMilli(m.ReceivedAt).UTC().Format("2006-01-02 15:04:05 UTC"))

@@ -11,8 +11,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// StillOpen lists what has not ended yet, and since when or until when it waits; and what an operator can do about a row that went
-// nowhere.
+// StillOpen lists what has not ended yet, and since when or until when it waits; and what an operator can do about a
+// row that went nowhere.
 func StillOpen(p *Path, now time.Time) (all []Open) {
 	age := func(since int64) time.Duration { return now.Sub(time.UnixMilli(since)).Round(time.Millisecond) }
 	for _, m := range p.Rows {
@@ -20,7 +20,8 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 		case m.Disposition == "":
 			_, holder := p.Daemons.Missing(now.UnixMilli(), facts.Deciders()...)
 			all = append(all, Open{fmt.Sprintf("row %d is undecided for %s: %s", m.ID, age(m.ReceivedAt),
-				cmp.Or(holder, "held by the gate, or waiting for routd, for onbod or another service")), gated, m.ID, 0})
+				cmp.Or(holder, "held by the gate, or waiting for routd, for onbod or another service")), gated, m.ID,
+				0})
 		case m.Disposition == msg.Onboarding:
 			all = append(all, Open{fmt.Sprintf("row %d is parked: %s", m.ID, parked(p.Request)), "onbod", m.ID, 0})
 		case m.Reason == msg.ReasonNoRoute:
@@ -57,14 +58,16 @@ func parked(r *store.Request) string {
 	case r == nil:
 		return "its chat had no group; the request is decided by now, or a route was added, and gated decides the row at once"
 	case r.Noted():
-		return fmt.Sprintf("its chat has no group yet; onbod carries out that %s approved request %s into %s", r.DecidedBy, r.Code, r.Folder)
+		return fmt.Sprintf("its chat has no group yet; onbod carries out that %s approved request %s into %s",
+			r.DecidedBy, r.Code, r.Folder)
 	}
 	return fmt.Sprintf("its chat has no group yet; it waits until an operator decides request %s "+
 		"(%s), or a route is added for the chat", r.Code, facts.DecideRequest(r.Code))
 }
 
 func (p *Path) openTurn(t *Turn, now time.Time) string {
-	text := fmt.Sprintf("turn %d is %s for %s", t.ID, t.State, now.Sub(time.UnixMilli(cmp.Or(t.StartedAt, t.CreatedAt))).Round(time.Millisecond))
+	text := fmt.Sprintf("turn %d is %s for %s", t.ID, t.State,
+		now.Sub(time.UnixMilli(cmp.Or(t.StartedAt, t.CreatedAt))).Round(time.Millisecond))
 	if t.Attempts > 0 {
 		text += fmt.Sprintf(", failed attempts: %d", t.Attempts)
 	}
@@ -109,7 +112,8 @@ func (p *Path) openReply(r *Reply, now time.Time) (all []Open) {
 		add("row %d was cancelled before it was delivered", r.ID)
 	}
 	for _, part := range r.Parts {
-		if wait := time.UnixMilli(part.NotBefore).Sub(now); wait > 0 && (part.State == msg.OutQueued || part.State == msg.OutSending) {
+		if wait := time.UnixMilli(part.NotBefore).Sub(now); wait > 0 &&
+			(part.State == msg.OutQueued || part.State == msg.OutSending) {
 			add("row %d part %d: next attempt in %s", r.ID, part.Part, wait.Round(time.Millisecond))
 		}
 	}

@@ -80,7 +80,8 @@ func (l *loader) broadcast(ctx context.Context, row int64) *Origin {
 	case b == nil:
 		return &Origin{Text: "the tool broadcast of an agent, or a broadcast that was deleted since"}
 	}
-	return &Origin{Text: fmt.Sprintf("broadcast %d by %s, to %d chats", b.ID, b.CreatedBy, len(b.Chats)), Broadcast: b.ID}
+	return &Origin{Text: fmt.Sprintf("broadcast %d by %s, to %d chats", b.ID, b.CreatedBy, len(b.Chats)),
+		Broadcast: b.ID}
 }
 
 func (l *loader) pollEnd(ctx context.Context, m *msg.Message) *Origin {
@@ -92,10 +93,12 @@ func (l *loader) pollEnd(ctx context.Context, m *msg.Message) *Origin {
 	if poll, l.err = l.st.PollOfMessage(ctx, row.ID); poll == nil {
 		return nil
 	}
-	return &Origin{Text: fmt.Sprintf("the end of poll %d of %s, which is row %d", poll.ID, poll.Folder, row.ID), Poll: poll.ID}
+	return &Origin{Text: fmt.Sprintf("the end of poll %d of %s, which is row %d", poll.ID, poll.Folder, row.ID),
+		Poll: poll.ID}
 }
 
-// tool says which call of a turn made a row. Calls that change a message, as reactions do, store no row in their result.
+// tool says which call of a turn made a row. Calls that change a message, as reactions do, store no row in their
+// result.
 func (l *loader) tool(ctx context.Context, turn int64, m *msg.Message) *Origin {
 	var calls []store.ToolCall
 	if calls, l.err = l.st.ToolCalls(ctx, turn); l.err != nil {

@@ -94,13 +94,15 @@ func rowSteps(m *msg.Message, origin *Origin) []Step {
 	if m.Reason == msg.ReasonQuoted { // decided as it was stored
 		owner = storedBy(m)
 	}
-	return append(all, Step{At: m.DecidedAt, Text: text, Reason: m.Reason, Meaning: m.Reason.Meaning(), Owner: owner, Row: m.ID, Turn: m.TurnID, Main: true})
+	return append(all, Step{At: m.DecidedAt, Text: text, Reason: m.Reason, Meaning: m.Reason.Meaning(), Owner: owner,
+		Row: m.ID, Turn: m.TurnID, Main: true})
 }
 
 // storedBy is the daemon that stored an inbound row: gated, unless an adapter did.
 func storedBy(m *msg.Message) string {
 	switch m.Source {
-	case msg.SourceTool, msg.SourceDelegate, msg.SourcePrefix, msg.SourceCommand, msg.SourceReplay, msg.SourceReminder, msg.SourceBroadcast:
+	case msg.SourceTool, msg.SourceDelegate, msg.SourcePrefix, msg.SourceCommand, msg.SourceReplay, msg.SourceReminder,
+		msg.SourceBroadcast:
 		return gated
 	}
 	return cmp.Or(m.Source, msg.DaemonOf(m.ChatJID))
@@ -129,7 +131,8 @@ func turnSteps(t *Turn) []Step {
 	if t.ThreadID != "" {
 		at = append(at, "thread "+t.ThreadID)
 	}
-	all := []Step{{At: t.CreatedAt, Text: fmt.Sprintf("turn %d stored: %s, %s", t.ID, strings.Join(at, ", "), rows(t.Batch)), Owner: gated, Turn: t.ID}}
+	all := []Step{{At: t.CreatedAt, Text: fmt.Sprintf("turn %d stored: %s, %s", t.ID, strings.Join(at, ", "),
+		rows(t.Batch)), Owner: gated, Turn: t.ID}}
 	started := fmt.Sprintf("turn %d started", t.ID)
 	if t.RunID != 0 {
 		started += fmt.Sprintf(" in run %d", t.RunID)
@@ -156,7 +159,8 @@ func turnSteps(t *Turn) []Step {
 		if used := Used(t.Usage); used != "" {
 			text += ", used: " + used
 		}
-		all = append(all, Step{At: t.EndedAt, Text: text + problem(t), Reason: t.Reason, Meaning: t.Reason.Meaning(), Owner: gated, Turn: t.ID, Main: true})
+		all = append(all, Step{At: t.EndedAt, Text: text + problem(t), Reason: t.Reason, Meaning: t.Reason.Meaning(),
+			Owner: gated, Turn: t.ID, Main: true})
 	}
 	return all
 }
@@ -207,7 +211,8 @@ func replySteps(r *Reply) []Step {
 	}
 	all := []Step{{At: r.ReceivedAt, Text: text, Owner: gated, Row: r.ID, Turn: r.TurnID}}
 	for _, p := range r.Parts {
-		all = append(all, Step{At: p.UpdatedAt, Text: partText(r.ID, p), Owner: msg.DaemonOf(r.ChatJID), Row: r.ID, Turn: r.TurnID, Main: true})
+		all = append(all, Step{At: p.UpdatedAt, Text: partText(r.ID, p), Owner: msg.DaemonOf(r.ChatJID), Row: r.ID,
+			Turn: r.TurnID, Main: true})
 	}
 	return all
 }

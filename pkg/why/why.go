@@ -149,7 +149,8 @@ func (l *loader) backwards(ctx context.Context, out *msg.Message) {
 	}
 	if out.ReplyToID != "" && l.err == nil {
 		var asked *msg.Message
-		if asked, l.err = l.st.MessageByPlatformID(ctx, out.ChatJID, out.ReplyToID); asked != nil && asked.Direction == msg.In {
+		if asked, l.err = l.st.MessageByPlatformID(ctx, out.ChatJID, out.ReplyToID); asked != nil &&
+			asked.Direction == msg.In {
 			l.forwards(ctx, asked)
 		}
 	}

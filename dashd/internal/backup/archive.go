@@ -90,7 +90,8 @@ func (d *digest) Write(p []byte) (int, error) {
 
 func (d *digest) begin(h *tar.Header) {
 	d.entries++
-	fmt.Fprintf(d.hash, "%q %d %o %d %d %d %d %q %q\n", h.Name, h.Typeflag, h.Mode, h.Uid, h.Gid, h.Size, h.ModTime.Unix(),
+	fmt.Fprintf(d.hash, "%q %d %o %d %d %d %d %q %q\n", h.Name, h.Typeflag, h.Mode, h.Uid, h.Gid, h.Size,
+		h.ModTime.Unix(),
 		h.Linkname, mapOf(h))
 }
 
@@ -120,7 +121,8 @@ func checkEntry(h *tar.Header) error {
 	if h.Typeflag == tar.TypeDir {
 		name = strings.TrimSuffix(name, "/")
 	}
-	if h.PAXRecords["GNU.sparse.major"]+h.PAXRecords["GNU.sparse.minor"] != "" { // of which tar.Reader returns the holes
+	// of which tar.Reader returns the holes
+	if h.PAXRecords["GNU.sparse.major"]+h.PAXRecords["GNU.sparse.minor"] != "" {
 		return fmt.Errorf("%w: %.200q is a sparse file of a format that a backup does not have", ErrInvalid, h.Name)
 	}
 	if !validName(name) || h.Size < 0 || len(h.Linkname) > maxTarget || strings.Count(name, "/") > maxDepth+2 {

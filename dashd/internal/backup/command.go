@@ -52,7 +52,8 @@ func (p Program) backup(ctx context.Context, args []string, out io.Writer) error
 		if err != nil {
 			return exit(ctx, err, "")
 		}
-		_, err = fmt.Fprintf(out, "%s is whole. %s, made by %s from %s\n", cli.PrintableLine(files[0]), s, s.Version, cli.PrintableLine(s.Instance))
+		_, err = fmt.Fprintf(out, "%s is whole. %s, made by %s from %s\n", cli.PrintableLine(files[0]), s, s.Version,
+			cli.PrintableLine(s.Instance))
 		return err
 	}
 	return p.create(ctx, files[0], out)
@@ -64,7 +65,8 @@ func (p Program) create(ctx context.Context, target string, out io.Writer) error
 		return err
 	}
 	began := time.Now()
-	s, err := Creation{Place: place, Target: target, Version: p.Version, Known: p.Schema, Now: time.Now, Out: out, Log: p.Log}.Run(ctx)
+	s, err := Creation{Place: place, Target: target, Version: p.Version, Known: p.Schema, Now: time.Now, Out: out,
+		Log: p.Log}.Run(ctx)
 	if err != nil {
 		return exit(ctx, err, "no backup was written")
 	}
@@ -86,7 +88,8 @@ func (p Program) create(ctx context.Context, target string, out io.Writer) error
 func (p Program) restore(ctx context.Context, args []string, out io.Writer) error {
 	line := cli.Daemon{Name: "dashd"}.Line("restore [--force] [--cancel-open] FILE", out)
 	force := line.Bool("force", false, "replace the instance in the data folder, which is moved aside in it")
-	cancel := line.Bool("cancel-open", false, "cancel what was under way when the backup was made: nothing is answered or sent twice")
+	cancel := line.Bool("cancel-open", false,
+		"cancel what was under way when the backup was made: nothing is answered or sent twice")
 	verify := line.Bool("verify", false, "no option of restore: see `dashd backup --verify`")
 	files, err := line.Read(args, 1)
 	switch {
@@ -106,7 +109,8 @@ func (p Program) restore(ctx context.Context, args []string, out io.Writer) erro
 			"which moves the restored instance to an empty database of the server"), "")
 	}
 	done, err := Restoration{
-		Data: place.Data, Source: files[0], In: p.In, Known: p.Schema, Force: *force, CancelOpen: *cancel, Now: time.Now, Log: p.Log,
+		Data: place.Data, Source: files[0], In: p.In, Known: p.Schema, Force: *force, CancelOpen: *cancel,
+		Now: time.Now, Log: p.Log,
 	}.Run(ctx)
 	if err != nil {
 		return exit(ctx, err, "")
@@ -115,9 +119,11 @@ func (p Program) restore(ctx context.Context, args []string, out io.Writer) erro
 		fmt.Fprintln(out, "completed the restore that was interrupted, without reading FILE; to restore another backup, use --force")
 	}
 	if done.Aside != "" {
-		fmt.Fprintf(out, "what was in the data folder is in %s: remove it when you do not need it any more\n", done.Aside)
+		fmt.Fprintf(out, "what was in the data folder is in %s: remove it when you do not need it any more\n",
+			done.Aside)
 	}
-	_, err = fmt.Fprintf(out, "restored %s, made by %s\nNow run `migrate up`, then start the daemons.\n", done, done.Version)
+	_, err = fmt.Fprintf(out, "restored %s, made by %s\nNow run `migrate up`, then start the daemons.\n", done,
+		done.Version)
 	return err
 }
 

@@ -50,7 +50,8 @@ func (s Summary) String() string {
 			files, bytes = files+p.Entries, bytes+p.Bytes
 		}
 	}
-	return fmt.Sprintf("%s: schema %d, %d messages, database %s, %d files and folders with %s", s.CreatedAt.UTC().Format(time.RFC3339),
+	return fmt.Sprintf("%s: schema %d, %d messages, database %s, %d files and folders with %s",
+		s.CreatedAt.UTC().Format(time.RFC3339),
 		s.Schema, s.Rows["messages"], size(s.Database), files, size(bytes))
 }
 
@@ -122,7 +123,8 @@ func (c Creation) folder() (string, error) {
 		if err != nil {
 			continue
 		}
-		if inside, err = filepath.Abs(inside); err == nil && (folder == inside || strings.HasPrefix(folder, inside+"/")) {
+		if inside, err = filepath.Abs(inside); err == nil &&
+			(folder == inside || strings.HasPrefix(folder, inside+"/")) {
 			return "", fmt.Errorf("%s is in %s, which is backed up itself, and which agents can read: choose another folder", c.Target, inside)
 		}
 	}
@@ -141,8 +143,8 @@ func (c Creation) instance() string {
 	return host + ":" + data
 }
 
-// requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss what was stored since. It
-// refuses one that is too new for this program, and names the versions of one that is older or newer.
+// requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss what was stored
+// since. It refuses one that is too new for this program, and names the versions of one that is older or newer.
 func (c Creation) requireCurrent(ctx context.Context) error {
 	if c.Server != "" {
 		return nil // its copy refuses
@@ -216,8 +218,9 @@ type staged struct {
 	live fs.FileInfo
 }
 
-// stage copies the database and checks the copy, which has no name any more when stage returns it. The copy is made beside
-// the backup. For standard output it is made in the folder run, and where the data folder's owner makes it for root.
+// stage copies the database and checks the copy, which has no name any more when stage returns it. The copy is made
+// beside the backup. For standard output it is made in the folder run, and where the data folder's owner makes it for
+// root.
 func (c Creation) stage(ctx context.Context, folder string, s *Summary, r *report) (*staged, error) {
 	name := filepath.Join(folder, filepath.Base(c.Target)+".partial.db")
 	if info, err := os.Stat(c.Data); err != nil {
@@ -267,7 +270,8 @@ func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *repo
 }
 
 // write writes the archive to a name of its own, syncs it and renames it. It returns the size.
-func (c Creation) write(ctx context.Context, folder string, database *staged, s *Summary, r *report) (written int64, err error) {
+func (c Creation) write(ctx context.Context, folder string, database *staged, s *Summary, r *report) (written int64,
+	err error) {
 	if c.Target == Stdout {
 		out := &counter{w: c.Out}
 		err := c.archive(ctx, out, database, s, r)
@@ -376,7 +380,8 @@ func (w *writer) json(ctx context.Context, name string, v any, at time.Time) err
 	if err != nil {
 		return err
 	}
-	return w.put(ctx, &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(text)), ModTime: at.Truncate(time.Second)},
+	return w.put(ctx, &tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(text)),
+		ModTime: at.Truncate(time.Second)},
 		bytes.NewReader(text))
 }
 

@@ -84,7 +84,8 @@ func (e *extractor) keep(all *[]*tar.Header, h *tar.Header) error {
 	if e.kept += fields + len(h.Name) + len(h.Linkname); e.kept > maxKept {
 		return fmt.Errorf("%w: its folders and links take more than %d MiB of memory", ErrInvalid, maxKept>>20)
 	}
-	*all = append(*all, &tar.Header{Typeflag: h.Typeflag, Name: h.Name, Linkname: h.Linkname, Mode: h.Mode, Uid: h.Uid, Gid: h.Gid, ModTime: h.ModTime})
+	*all = append(*all, &tar.Header{Typeflag: h.Typeflag, Name: h.Name, Linkname: h.Linkname, Mode: h.Mode, Uid: h.Uid,
+		Gid: h.Gid, ModTime: h.ModTime})
 	return nil
 }
 
@@ -215,8 +216,8 @@ func (e *extractor) giveNew() error {
 	return e.root.Lchown(".", e.owner.uid, e.owner.gid)
 }
 
-// modeOf is the mode of a file or folder that is restored: for what only daemons open that which they give it, whatever the
-// archive says, and for what is in a group's folder that of the archive, without rights to become its owner.
+// modeOf is the mode of a file or folder that is restored: for what only daemons open that which they give it, whatever
+// the archive says, and for what is in a group's folder that of the archive, without rights to become its owner.
 func modeOf(h *tar.Header) fs.FileMode {
 	folder := h.Typeflag == tar.TypeDir
 	_, ofGroup := strings.CutPrefix(strings.TrimSuffix(h.Name, "/"), groupsName+"/")

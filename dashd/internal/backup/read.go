@@ -41,7 +41,8 @@ func read(ctx context.Context, from io.Reader, to receiver, r *report) (s Summar
 		return s, err
 	}
 	if s.Format < 1 || s.Format > formatVersion {
-		return s, fmt.Errorf("the backup has format %d, this program reads %d: use dashd %s", s.Format, formatVersion, s.Version)
+		return s, fmt.Errorf("the backup has format %d, this program reads %d: use dashd %s", s.Format, formatVersion,
+			s.Version)
 	}
 	if err := to.begin(s.Head); err != nil {
 		return s, err

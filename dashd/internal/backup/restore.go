@@ -24,11 +24,12 @@ import (
 // Names in the data folder during a restore, and after one that replaced an instance.
 const (
 	runName       = "run"
-	restoringName = "restoring"    // everything that belongs to the restore; migrate does not run while it is there
-	newName       = "new"          // in it: what was extracted
-	readyName     = "ready.json"   // in it, once all of that is checked and on disk: the replacement, which may have begun
-	movedName     = "old-is-aside" // in it, once everything old is aside
-	asidePrefix   = "before-restore-"
+	restoringName = "restoring" // everything that belongs to the restore; migrate does not run while it is there
+	newName       = "new"       // in it: what was extracted
+	// in it, once all of that is checked and on disk: the replacement, which may have begun
+	readyName   = "ready.json"
+	movedName   = "old-is-aside" // in it, once everything old is aside
+	asidePrefix = "before-restore-"
 )
 
 // Refusal is an error that a second try does not fix.
@@ -99,7 +100,8 @@ func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
 	return done, err
 }
 
-// lockAll takes the locks of all daemons, so that none runs or starts meanwhile. The caller calls unlock also after an error.
+// lockAll takes the locks of all daemons, so that none runs or starts meanwhile. The caller calls unlock also after an
+// error.
 func lockAll(data string) (unlock func(), err error) {
 	unlock = func() {}
 	run, err := makeRun(data)
@@ -259,7 +261,8 @@ To do without it, remove this folder, if arizuko.db is still beside it.
 func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) error {
 	e.progress("database: checking")
 	if r.CancelOpen && s.Schema != r.Known {
-		return refuse("--cancel-open needs the version that made the backup, %s: restore with that, then upgrade", s.Version)
+		return refuse("--cancel-open needs the version that made the backup, %s: restore with that, then upgrade",
+			s.Version)
 	}
 	if err := errors.Join(e.finish(), e.giveNew()); err != nil {
 		return err
@@ -324,7 +327,8 @@ func move(name string, from, to *os.Root) error {
 	}
 	defer toFolder.Close()
 	if err := unix.Renameat(int(fromFolder.Fd()), name, int(toFolder.Fd()), name); err != nil {
-		return &os.LinkError{Op: "rename", Old: filepath.Join(from.Name(), name), New: filepath.Join(to.Name(), name), Err: err}
+		return &os.LinkError{Op: "rename", Old: filepath.Join(from.Name(), name), New: filepath.Join(to.Name(), name),
+			Err: err}
 	}
 	return nil
 }

@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sparse files are stored in GNU tar's format 0.1: their pieces one after the other, and a map of these in the extended header.
-// archive/tar writes no sparse files, and when it reads one it returns zeros for the holes, of which an agent can make 8 EiB.
+// Sparse files are stored in GNU tar's format 0.1: their pieces one after the other, and a map of these in the extended
+// header. archive/tar writes no sparse files, and when it reads one it returns zeros for the holes, of which an agent
+// can make 8 EiB.
 
 const (
 	// Records of the extended header. The map has offset and length of each piece, as in 0,4096,65536,4096.
@@ -28,8 +29,8 @@ const (
 	blockSize = 512
 	// maxPieces bounds the pieces of one file: archive/tar reads maps of up to 1 MiB.
 	maxPieces = 4096
-	// maxStored bounds the holes that are stored, of a file that has too many for a map: it is so many times what the file takes
-	// on disk.
+	// maxStored bounds the holes that are stored, of a file that has too many for a map: it is so many times what the
+	// file takes on disk.
 	maxStored = 16
 )
 
@@ -39,8 +40,8 @@ var errTooSparse = fmt.Errorf("it is far larger than what it takes on disk, and 
 // piece is a part of a file that is not a hole.
 type piece struct{ offset, length int64 }
 
-// pieces are the parts of an open file of a size that are not holes. Where the file system does not tell, or the map has no
-// more room, the last one goes to the file's end.
+// pieces are the parts of an open file of a size that are not holes. Where the file system does not tell, or the map
+// has no more room, the last one goes to the file's end.
 func pieces(f *os.File, size, onDisk int64) (all []piece, err error) {
 	for at := int64(0); at < size; {
 		start, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
@@ -86,12 +87,13 @@ func sparseRecords(size int64, all []piece) map[string]string {
 		fmt.Fprintf(&b, "%d,%d,", p.offset, p.length)
 	}
 	fmt.Fprintf(&b, "%d,0", size)
-	return map[string]string{sparseSize: strconv.FormatInt(size, 10), sparseCount: strconv.Itoa(len(all) + 1), sparseMap: b.String()}
+	return map[string]string{sparseSize: strconv.FormatInt(size, 10), sparseCount: strconv.Itoa(len(all) + 1),
+		sparseMap: b.String()}
 }
 
-// writeHeader writes an entry's header, and returns where its content goes. archive/tar leaves out the records of sparse files: they get other names of the same
-// length, and their own in the bytes that it made. It sorts records, so these are the first ones, and in GNU tar's order:
-// the number of pieces before the map.
+// writeHeader writes an entry's header, and returns where its content goes. archive/tar leaves out the records of
+// sparse files: they get other names of the same length, and their own in the bytes that it made. It sorts records, so
+// these are the first ones, and in GNU tar's order: the number of pieces before the map.
 func (w *writer) writeHeader(h *tar.Header) (io.Writer, error) {
 	var names []string
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(h.PAXRecords))) {

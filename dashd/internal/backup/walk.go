@@ -37,13 +37,15 @@ type writer struct {
 type inode struct{ dev, ino uint64 }
 
 func newWriter(w io.Writer, r *report) *writer {
-	return &writer{tar: tar.NewWriter(w), out: w, parts: digests{}, links: map[inode]string{}, buf: make([]byte, readSize), report: r}
+	return &writer{tar: tar.NewWriter(w), out: w, parts: digests{}, links: map[inode]string{},
+		buf: make([]byte, readSize), report: r}
 }
 
 // header describes a file to the archive. Times are whole seconds, so that most entries need no extended header.
 func header(name string, info fs.FileInfo) *tar.Header {
 	st := info.Sys().(*syscall.Stat_t)
-	return &tar.Header{Name: name, Mode: int64(st.Mode & 0o7777), Uid: int(st.Uid), Gid: int(st.Gid), ModTime: info.ModTime().Truncate(1e9)}
+	return &tar.Header{Name: name, Mode: int64(st.Mode & 0o7777), Uid: int(st.Uid), Gid: int(st.Gid),
+		ModTime: info.ModTime().Truncate(1e9)}
 }
 
 func inodeOf(info fs.FileInfo) inode {
@@ -96,7 +98,8 @@ func (w *writer) folder(ctx context.Context, data, name string) error {
 	case err != nil:
 		return err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return fmt.Errorf("%s is a symbolic link, which a backup does not follow: bind-mount the folder there instead", path.Join(data, name))
+		return fmt.Errorf("%s is a symbolic link, which a backup does not follow: bind-mount the folder there instead",
+			path.Join(data, name))
 	case !info.IsDir():
 		return fmt.Errorf("%s is not a folder", path.Join(data, name))
 	}

@@ -34,7 +34,8 @@ func (c *Console) decide(verb, field string) action {
 	return func(r *http.Request) (next, notice string, err error) {
 		var answer struct{ Text string }
 		err = ask(r.Context(), c.Onbod, "onbod", http.MethodPost, "/"+verb, map[string]string{
-			"code": chi.URLParam(r, "code"), field: strings.TrimSpace(r.PostForm.Get(field)), "by": login.Sender(r.Context()),
+			"code": chi.URLParam(r, "code"), field: strings.TrimSpace(r.PostForm.Get(field)),
+			"by": login.Sender(r.Context()),
 		}, &answer)
 		return "/approvals", plainText(answer.Text), err
 	}
@@ -85,9 +86,12 @@ func (c *Console) requests(ctx context.Context) (pages.Approvals, error) {
 // requestLine bounds what strangers wrote, and makes one line of each text.
 func requestLine(r *store.Request) pages.RequestLine {
 	line := pages.RequestLine{
-		Code: r.Code, Chat: Excerpt(plaintext.Line(r.ChatJID)), Kind: kindWords(r.Kind), Title: Excerpt(plaintext.Line(r.Title)),
-		Sender: Excerpt(plaintext.Line(r.Sender)), SenderName: Excerpt(plaintext.Line(r.SenderName)), CreatedAt: r.CreatedAt,
-		State: string(r.State), Folder: r.Folder, By: decidedBy(r.DecidedBy), Reason: Excerpt(r.Reason), DecidedAt: r.DecidedAt,
+		Code: r.Code, Chat: Excerpt(plaintext.Line(r.ChatJID)), Kind: kindWords(r.Kind),
+		Title:  Excerpt(plaintext.Line(r.Title)),
+		Sender: Excerpt(plaintext.Line(r.Sender)), SenderName: Excerpt(plaintext.Line(r.SenderName)),
+		CreatedAt: r.CreatedAt,
+		State:     string(r.State), Folder: r.Folder, By: decidedBy(r.DecidedBy), Reason: Excerpt(r.Reason),
+		DecidedAt: r.DecidedAt,
 	}
 	if sample := []rune(plaintext.Line(r.Sample)); len(sample) > maxSample {
 		line.Sample = string(sample[:maxSample]) + "…"
@@ -129,7 +133,8 @@ func (c *Console) defaultFolders(ctx context.Context, pending []*store.Request) 
 	last := &c.defaults
 	last.mu.Lock()
 	defer last.mu.Unlock()
-	newer := len(last.folders) > 0 && slices.ContainsFunc(pending, func(r *store.Request) bool { return last.folders[r.Code] == "" })
+	newer := len(last.folders) > 0 && slices.ContainsFunc(pending,
+		func(r *store.Request) bool { return last.folders[r.Code] == "" })
 	if now := c.Now(); newer || now.Before(last.at) || now.Sub(last.at) >= askEvery {
 		last.folders = c.askDefaults(ctx)
 		last.at = c.Now()
@@ -146,7 +151,8 @@ func (c *Console) askDefaults(ctx context.Context) map[string]string {
 			DefaultFolder string `json:"default_folder"`
 		} `json:"requests"`
 	}
-	if err := c.Onbod.Do(ctx, http.MethodGet, "/v1/requests?state="+string(store.RequestPending), nil, &answer); err != nil {
+	if err := c.Onbod.Do(ctx, http.MethodGet, "/v1/requests?state="+string(store.RequestPending), nil,
+		&answer); err != nil {
 		c.Log.Debug("asking onbod for requests failed", "err", err)
 	}
 	folders := map[string]string{}

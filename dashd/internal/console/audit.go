@@ -63,5 +63,6 @@ func (c *Console) changes(ctx context.Context, query url.Values) (pages.Audit, e
 }
 
 func auditLine(row store.AuditRow) pages.AuditLine {
-	return pages.AuditLine{ID: row.ID, At: row.At, Who: plaintext.Line(row.Who), What: plaintext.Line(row.What), Detail: plaintext.Line(row.Detail)}
+	return pages.AuditLine{ID: row.ID, At: row.At, Who: plaintext.Line(row.Who), What: plaintext.Line(row.What),
+		Detail: plaintext.Line(row.Detail)}
 }

@@ -24,7 +24,8 @@ const (
 // kindWords words the kind of a chat.
 func kindWords(kind msg.ChatKind) string {
 	return cmp.Or(map[msg.ChatKind]string{
-		msg.ChatDM: "direct chat", msg.ChatGroup: "group chat", msg.ChatChannel: "channel", msg.ChatWeb: "web chat", msg.ChatInternal: "between groups",
+		msg.ChatDM: "direct chat", msg.ChatGroup: "group chat", msg.ChatChannel: "channel", msg.ChatWeb: "web chat",
+		msg.ChatInternal: "between groups",
 	}[kind], string(kind))
 }
 
@@ -47,7 +48,8 @@ func (c *Console) chats(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.ChatList{Now: c.Now().UnixMilli(), Platform: line(f.Platform), Text: f.Text, Bounded: list.Bounded, Later: f.Before.JID != ""}
+	page := pages.ChatList{Now: c.Now().UnixMilli(), Platform: line(f.Platform), Text: f.Text, Bounded: list.Bounded,
+		Later: f.Before.JID != ""}
 	if page.Platforms, err = c.Store.Platforms(ctx); err != nil {
 		return nil, err
 	}
@@ -101,7 +103,8 @@ func (c *Console) chatRows(ctx context.Context, chats []store.SeenChat, now int6
 		_, account, _ := strings.Cut(chat.Platform, "+")
 		w := last[chat.JID]
 		rows[i] = pages.ChatRow{
-			JID: chat.JID, Shown: line(chat.JID), Title: line(chat.Title), Kind: kindWords(chat.Kind), Account: line(account), SeenAt: chat.SeenAt,
+			JID: chat.JID, Shown: line(chat.JID), Title: line(chat.Title), Kind: kindWords(chat.Kind),
+			Account: line(account), SeenAt: chat.SeenAt,
 			Home: home, Pinned: line(chat.StickyGroup), Topic: line(chat.StickyTopic),
 			Open: open, Engaged: line(w.Folder), Until: w.Until,
 			Spend: spendLine(store.SpendRow{Spend: used}),
@@ -147,7 +150,8 @@ func (c *Console) engagement(r *http.Request) (*shown, error) {
 	}
 	for _, w := range windows {
 		page.Lines = append(page.Lines, pages.WindowRow{
-			JID: w.ChatJID, Shown: line(w.ChatJID), Title: line(w.Title), Place: w.Place, PlaceShown: line(w.Place), Folder: line(w.Folder), Until: w.Until, At: w.At,
+			JID: w.ChatJID, Shown: line(w.ChatJID), Title: line(w.Title), Place: w.Place, PlaceShown: line(w.Place),
+			Folder: line(w.Folder), Until: w.Until, At: w.At,
 		})
 	}
 	return &shown{title: "Engagement", template: "engagement.html", data: page}, nil

@@ -25,7 +25,8 @@ func (c *Console) connect(r *http.Request) (*shown, error) {
 	}
 	p.Token = daemon.TokenVariable(p.Daemon)
 	data := pages.Connect{Platform: p, Profile: profile(p.Daemon)}
-	return &shown{title: "Connect " + p.Name, template: "connect.html", data: data, up: []pages.Link{{Path: "/", Text: "Overview"}}}, nil
+	return &shown{title: "Connect " + p.Name, template: "connect.html", data: data,
+		up: []pages.Link{{Path: "/", Text: "Overview"}}}, nil
 }
 
 // platform is the one whose daemon the address names.
@@ -57,7 +58,8 @@ func (c *Console) tryToken(r *http.Request) (next, notice string, err error) {
 		return "/", "", err
 	}
 	next = "/connect/" + p.Daemon
-	environ := slices.DeleteFunc(daemon.Environ("", c.Environ), func(entry string) bool { return strings.HasPrefix(entry, "LOG_") })
+	environ := slices.DeleteFunc(daemon.Environ("", c.Environ),
+		func(entry string) bool { return strings.HasPrefix(entry, "LOG_") })
 	var tokens []string
 	for _, variable := range p.Secrets {
 		token := strings.TrimSpace(r.PostForm.Get(variable))
@@ -65,14 +67,17 @@ func (c *Console) tryToken(r *http.Request) (next, notice string, err error) {
 			return next, "", apierr.New(apierr.BadRequest, "Paste %s to try it.", variable)
 		}
 		if strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
-			return next, "", apierr.New(apierr.BadRequest, "%s has characters that no token has: copy it again.", variable)
+			return next, "", apierr.New(apierr.BadRequest, "%s has characters that no token has: copy it again.",
+				variable)
 		}
 		tokens = append(tokens, token)
 		environ = append(environ, variable+"="+token)
 	}
 	path := filepath.Join(c.Bin, p.Daemon)
 	if _, err := os.Stat(path); err != nil {
-		return next, "", apierr.New(apierr.Unavailable, "There is no %s beside dashd: set the token as said below, and run `%s check` where %s runs.", p.Daemon, p.Daemon, p.Daemon)
+		return next, "", apierr.New(apierr.Unavailable,
+			"There is no %s beside dashd: set the token as said below, and run `%s check` where %s runs.", p.Daemon,
+			p.Daemon, p.Daemon)
 	}
 	if !c.checking.TryLock() {
 		return next, "", apierr.New(apierr.Conflict, "Another token is tried at the moment: try again.")
@@ -91,5 +96,6 @@ func (c *Console) tryToken(r *http.Request) (next, notice string, err error) {
 		return next, "It works. Now set it as said below.\n" + found, nil
 	}
 	failed := redact(cmp.Or(result.Problem, result.Errors))
-	return next, "", apierr.New(apierr.BadRequest, "%s check: %s\n%s", p.Daemon, strings.TrimPrefix(failed, p.Daemon+": "), found)
+	return next, "", apierr.New(apierr.BadRequest, "%s check: %s\n%s", p.Daemon,
+		strings.TrimPrefix(failed, p.Daemon+": "), found)
 }

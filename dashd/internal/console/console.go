@@ -1,5 +1,5 @@
-// Package console serves the pages for operators: what the instance does, and what they can change. It reads rows itself;
-// the daemon that owns a row changes it.
+// Package console serves the pages for operators: what the instance does, and what they can change. It reads rows
+// itself; the daemon that owns a row changes it.
 package console
 
 import (
@@ -226,7 +226,8 @@ func (c *Console) failed(w http.ResponseWriter, r *http.Request, err error) {
 	case refused:
 		c.Pages.Problem(w, kind.Status(), "This page cannot be shown", plainText(err.Error()))
 	default:
-		c.Pages.Problem(w, http.StatusServiceUnavailable, "The database cannot be read", "dashd doctor on the server says why.")
+		c.Pages.Problem(w, http.StatusServiceUnavailable, "The database cannot be read",
+			"dashd doctor on the server says why.")
 	}
 }
 
@@ -238,7 +239,8 @@ func (c *Console) act(do action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		if err := r.ParseForm(); err != nil {
-			c.Pages.Problem(w, http.StatusBadRequest, "The form could not be read", "It is too long, or broken. Go back and try again.")
+			c.Pages.Problem(w, http.StatusBadRequest, "The form could not be read",
+				"It is too long, or broken. Go back and try again.")
 			return
 		}
 		r = r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context())))
@@ -254,24 +256,29 @@ func (c *Console) act(do action) http.HandlerFunc {
 // askTimeout is how long a page waits for other daemons: it answers within five seconds, whatever they do.
 const askTimeout = 4 * time.Second
 
-// ask calls the daemon that owns what is changed. Its error is in words for operators: the daemon's own, or what is wrong
-// with the daemon.
+// ask calls the daemon that owns what is changed. Its error is in words for operators: the daemon's own, or what is
+// wrong with the daemon.
 func ask(ctx context.Context, client *httpx.Client, daemon, method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	err := client.Do(ctx, method, path, in, out)
 	switch {
 	case httpx.IsAnswer(err) && apierr.KindOf(err) == apierr.Unavailable:
-		return apierr.New(apierr.Unavailable, "%s cannot do that now: %s. Try again.", daemon, strings.TrimSuffix(err.Error(), "."))
+		return apierr.New(apierr.Unavailable, "%s cannot do that now: %s. Try again.", daemon,
+			strings.TrimSuffix(err.Error(), "."))
 	case err == nil, httpx.IsAnswer(err):
 		return err
 	case errors.Is(err, context.DeadlineExceeded) && method == http.MethodGet:
-		return apierr.New(apierr.Unavailable, "%s does not answer in time. Try again; if that does not help, dashd doctor on the server says what is wrong.", daemon)
+		return apierr.New(apierr.Unavailable,
+			"%s does not answer in time. Try again; if that does not help, dashd doctor on the server says what is wrong.", daemon)
 	case errors.Is(err, context.DeadlineExceeded):
-		return apierr.New(apierr.Unavailable, "%s did not answer in time, and may still do what you asked for: look whether it has before you try again. "+
-			"If that does not help, dashd doctor on the server says what is wrong.", daemon)
+		return apierr.New(apierr.Unavailable,
+			"%s did not answer in time, and may still do what you asked for: look whether it has before you try again. "+
+				"If that does not help, dashd doctor on the server says what is wrong.", daemon)
 	case httpx.IsForeign(err):
-		return apierr.New(apierr.Unavailable, "What answers is not %s, or it is broken: check %s_URL and its log on the server.", daemon, strings.ToUpper(daemon))
+		return apierr.New(apierr.Unavailable,
+			"What answers is not %s, or it is broken: check %s_URL and its log on the server.", daemon,
+			strings.ToUpper(daemon))
 	}
 	return apierr.New(apierr.Unavailable, "%s does not answer: start it, then try again.", daemon)
 }

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxDraftRows and maxDraft, in bytes of a form, bound the table that a page can hold: net/url reads at most 10,000 fields, of
-	// which a row has 11, and a longer page takes too long to make.
+	// maxDraftRows and maxDraft, in bytes of a form, bound the table that a page can hold: net/url reads at most 10,000
+	// fields, of which a row has 11, and a longer page takes too long to make.
 	maxDraftRows = 500
 	maxDraft     = 700 << 10
 )
@@ -40,7 +40,8 @@ func newDraft(digest string, routes []msg.Route) *draft {
 }
 
 func draftRow(r msg.Route) pages.DraftRow {
-	row := pages.DraftRow{Key: strconv.FormatInt(r.ID, 10), ID: r.ID, Seq: r.Seq, Match: r.Match, Target: r.Target, Impulse: string(r.Impulse)}
+	row := pages.DraftRow{Key: strconv.FormatInt(r.ID, 10), ID: r.ID, Seq: r.Seq, Match: r.Match, Target: r.Target,
+		Impulse: string(r.Impulse)}
 	setImpulse(&row)
 	return row
 }
@@ -49,7 +50,8 @@ func draftRow(r msg.Route) pages.DraftRow {
 var draftKey = regexp.MustCompile(`^n?[0-9]{1,18}$`)
 
 // draftFields are those that each row of the form has once.
-var draftFields = [...]string{"key", "seq", "place", "match", "target", "quiet", "hold", "threshold", "weights", "impulse", "raw"}
+var draftFields = [...]string{"key", "seq", "place", "match", "target", "quiet", "hold", "threshold", "weights",
+	"impulse", "raw"}
 
 // readDraft reads the form of the page. Rows whose place was changed go there.
 func readDraft(form url.Values) (*draft, error) {
@@ -60,7 +62,8 @@ func readDraft(form url.Values) (*draft, error) {
 	d := &draft{digest: form.Get("digest")}
 	for _, name := range draftFields {
 		if len(form[name]) != n {
-			return nil, apierr.New(apierr.BadRequest, "the form is broken: it has %d keys and %d fields %s", n, len(form[name]), name)
+			return nil, apierr.New(apierr.BadRequest, "the form is broken: it has %d keys and %d fields %s", n,
+				len(form[name]), name)
 		}
 	}
 	seen := map[string]bool{}
@@ -72,9 +75,12 @@ func readDraft(form url.Values) (*draft, error) {
 		}
 		seen[key] = true
 		row := pages.DraftRow{
-			Key: key, Match: strings.Join(strings.Fields(form["match"][i]), " "), Target: strings.TrimSpace(form["target"][i]),
-			Quiet: strings.TrimSpace(form["quiet"][i]), Hold: strings.TrimSpace(form["hold"][i]), Threshold: strings.TrimSpace(form["threshold"][i]),
-			Weights: strings.Join(strings.Fields(form["weights"][i]), " "), Impulse: form["impulse"][i], Raw: form["raw"][i] != "",
+			Key: key, Match: strings.Join(strings.Fields(form["match"][i]), " "),
+			Target: strings.TrimSpace(form["target"][i]),
+			Quiet:  strings.TrimSpace(form["quiet"][i]), Hold: strings.TrimSpace(form["hold"][i]),
+			Threshold: strings.TrimSpace(form["threshold"][i]),
+			Weights:   strings.Join(strings.Fields(form["weights"][i]), " "), Impulse: form["impulse"][i],
+			Raw: form["raw"][i] != "",
 		}
 		row.ID, _ = strconv.ParseInt(key, 10, 64) // 0 for a new one
 		row.Seq, _ = strconv.ParseInt(form["seq"][i], 10, 64)
@@ -219,7 +225,8 @@ func differences(from, to []msg.Route) (changes []string) {
 		case !ok:
 			changes = append(changes, fmt.Sprintf("add at place %d: %s", i+1, routeText(r)))
 		case routeText(old) != routeText(r):
-			changes = append(changes, fmt.Sprintf("change route %d: %s; before: %s", r.ID, routeText(r), routeText(old)))
+			changes = append(changes, fmt.Sprintf("change route %d: %s; before: %s", r.ID, routeText(r),
+				routeText(old)))
 		case old.Seq != r.Seq:
 			moved++
 		}

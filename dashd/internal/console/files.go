@@ -47,7 +47,8 @@ func (c *Console) openIn(folder, name string) (*os.File, error) {
 			return nil, missing(err)
 		}
 		if kind := info.Mode().Type(); kind != 0 && kind != fs.ModeDir {
-			return nil, apierr.New(apierr.NotFound, "%s is no regular file: links and the like are not followed.", line(full[:i]))
+			return nil, apierr.New(apierr.NotFound, "%s is no regular file: links and the like are not followed.",
+				line(full[:i]))
 		}
 	}
 	f, err := root.OpenFile(full, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0) // a named pipe would block
@@ -88,7 +89,8 @@ func (c *Console) files(folder, dir, after string) (list pages.Files, err error)
 			list.Next = list.Lines[maxRows-1].Name
 			break
 		}
-		file := pages.FileLine{Name: e.Name(), Shown: line(e.Name()), Path: path.Join(dir, e.Name()), Folder: e.IsDir(), Regular: e.Type().IsRegular()}
+		file := pages.FileLine{Name: e.Name(), Shown: line(e.Name()), Path: path.Join(dir, e.Name()), Folder: e.IsDir(),
+			Regular: e.Type().IsRegular()}
 		if info, err := e.Info(); err == nil { // it may be gone by now
 			file.Size, file.At = info.Size(), info.ModTime().UnixMilli()
 		}
@@ -116,6 +118,7 @@ func (c *Console) download(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(name)}))
 	h.Set("Cache-Control", "no-store")
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute + time.Duration(info.Size())*time.Second/minDownloadRate))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute +
+		time.Duration(info.Size())*time.Second/minDownloadRate))
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }

@@ -47,7 +47,8 @@ func (f *findings) read(ctx context.Context, c *Console) ([]facts.Fact, error) {
 	}
 	at, last := f.known()
 	if c.Now().Sub(at) > maxFindingsAge {
-		old := facts.Fact{Text: "what needs attention takes long to find out: this list is not up to date", Fix: "`dashd doctor` on the server shows why"}
+		old := facts.Fact{Text: "what needs attention takes long to find out: this list is not up to date",
+			Fix: "`dashd doctor` on the server shows why"}
 		last = append([]facts.Fact{old}, last...)
 	}
 	return last, nil

@@ -16,8 +16,8 @@ const (
 	maxFlashText   = 2000 // characters
 )
 
-// flashes are what became of forms, until the page that shows it is loaded. They are in memory: a restart loses notices,
-// no changes.
+// flashes are what became of forms, until the page that shows it is loaded. They are in memory: a restart loses
+// notices, no changes.
 type flashes struct {
 	mu  sync.Mutex
 	all map[string]flash

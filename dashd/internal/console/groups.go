@@ -30,7 +30,8 @@ func (c *Console) groups(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.Groups{Now: c.Now().UnixMilli(), Folder: q.Get("folder"), Name: q.Get("name"), Later: q.Get("after") != ""}
+	page := pages.Groups{Now: c.Now().UnixMilli(), Folder: q.Get("folder"), Name: q.Get("name"),
+		Later: q.Get("after") != ""}
 	for _, g := range t.groups {
 		if g.Folder <= q.Get("after") {
 			continue
@@ -62,7 +63,8 @@ func (t *table) warningsOf(folder string) (texts []string) {
 // addGroup registers a group: routd does it. A refused form stays filled in.
 func (c *Console) addGroup(r *http.Request) (next, notice string, err error) {
 	folder, name := strings.TrimSpace(r.PostForm.Get("folder")), strings.TrimSpace(r.PostForm.Get("name"))
-	err = ask(r.Context(), c.Routd, "routd", http.MethodPost, "/v1/groups", msg.Group{Folder: folder, Name: name, Config: json.RawMessage(`{}`)}, nil)
+	err = ask(r.Context(), c.Routd, "routd", http.MethodPost, "/v1/groups",
+		msg.Group{Folder: folder, Name: name, Config: json.RawMessage(`{}`)}, nil)
 	if err != nil {
 		return "/groups?" + url.Values{"folder": {folder}, "name": {name}}.Encode(), "", err
 	}
@@ -85,7 +87,8 @@ func (c *Console) group(r *http.Request) (*shown, error) {
 }
 
 func groupShown(page *pages.Group) *shown {
-	return &shown{title: page.Folder, template: "group.html", data: page, up: []pages.Link{{Path: "/groups", Text: "Groups"}}}
+	return &shown{title: page.Folder, template: "group.html", data: page,
+		up: []pages.Link{{Path: "/groups", Text: "Groups"}}}
 }
 
 func (c *Console) groupOf(r *http.Request) (*msg.Group, error) {
@@ -108,8 +111,10 @@ func (c *Console) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error)
 	}
 	leads := t.sharers[g.Folder]
 	page := &pages.Group{
-		Now: c.Now().UnixMilli(), Folder: g.Folder, Name: g.Name, Config: indented(g.Config), Version: groupVersion(g), CreatedAt: g.CreatedAt,
-		Warnings: t.warningsOf(g.Folder), Chats: leads[:min(len(leads), maxRows)], MoreChats: max(0, len(leads)-maxRows),
+		Now: c.Now().UnixMilli(), Folder: g.Folder, Name: g.Name, Config: indented(g.Config), Version: groupVersion(g),
+		CreatedAt: g.CreatedAt,
+		Warnings:  t.warningsOf(g.Folder), Chats: leads[:min(len(leads), maxRows)],
+		MoreChats: max(0, len(leads)-maxRows),
 	}
 	if page.Choice, err = c.agentChoice(ctx, g); err != nil {
 		return nil, err
@@ -125,7 +130,8 @@ func (c *Console) groupPage(r *http.Request, g *msg.Group) (*pages.Group, error)
 		return nil, err
 	}
 	for _, run := range runs {
-		page.Runs = append(page.Runs, pages.RunLine{ID: run.ID, Runtime: run.Runtime, Result: line(run.Result), Error: line(run.Error), StartedAt: run.StartedAt, EndedAt: run.EndedAt})
+		page.Runs = append(page.Runs, pages.RunLine{ID: run.ID, Runtime: run.Runtime, Result: line(run.Result),
+			Error: line(run.Error), StartedAt: run.StartedAt, EndedAt: run.EndedAt})
 	}
 	if page.Files, err = c.files(g.Folder, q.Get("dir"), q.Get("after")); err != nil {
 		return nil, err
@@ -154,7 +160,8 @@ func (c *Console) addSessions(ctx context.Context, page *pages.Group, from strin
 		page.NextSession, sessions = sessions[maxRows].Topic, sessions[:maxRows]
 	}
 	for _, s := range sessions {
-		page.Sessions = append(page.Sessions, pages.SessionLine{Topic: line(s.Topic), ID: cutText(s.ID, maxSessionShown), At: s.UpdatedAt})
+		page.Sessions = append(page.Sessions, pages.SessionLine{Topic: line(s.Topic),
+			ID: cutText(s.ID, maxSessionShown), At: s.UpdatedAt})
 	}
 	return nil
 }
@@ -178,7 +185,8 @@ func groupVersion(g *msg.Group) string {
 func (c *Console) changeGroup(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		c.Pages.Problem(w, http.StatusBadRequest, "The form could not be read", "It is too long, or broken. Go back and try again.")
+		c.Pages.Problem(w, http.StatusBadRequest, "The form could not be read",
+			"It is too long, or broken. Go back and try again.")
 		return
 	}
 	r = r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context())))
@@ -187,7 +195,8 @@ func (c *Console) changeGroup(w http.ResponseWriter, r *http.Request) {
 		c.failed(w, r, err)
 		return
 	}
-	address, next, notice := "/v1/groups/"+url.PathEscape(g.Folder), groupPath(g.Folder), "Saved: the change holds from the next message on."
+	address, next, notice := "/v1/groups/"+url.PathEscape(g.Folder), groupPath(g.Folder),
+		"Saved: the change holds from the next message on."
 	switch r.PostForm.Get("do") {
 	case "agent":
 		err = c.chooseAgent(r, g)
@@ -206,17 +215,20 @@ func (c *Console) changeGroup(w http.ResponseWriter, r *http.Request) {
 
 func (c *Console) saveGroup(r *http.Request, g *msg.Group, address string) error {
 	if r.PostForm.Get("version") != groupVersion(g) {
-		return apierr.New(apierr.Conflict, "The group was changed meanwhile: copy what you typed, and open its page again.")
+		return apierr.New(apierr.Conflict,
+			"The group was changed meanwhile: copy what you typed, and open its page again.")
 	}
 	config := json.RawMessage(r.PostForm.Get("config"))
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(config, new(map[string]json.RawMessage)); errors.As(err, &syntax) {
 		before := config[:min(max(0, syntax.Offset), int64(len(config)))]
-		return apierr.New(apierr.BadRequest, "The config is no JSON: line %d: %w", 1+bytes.Count(before, []byte("\n")), err)
+		return apierr.New(apierr.BadRequest, "The config is no JSON: line %d: %w", 1+bytes.Count(before, []byte("\n")),
+			err)
 	} else if err != nil {
 		return apierr.New(apierr.BadRequest, "The config must be an object, as in {\"rate\": 20}.")
 	}
-	return ask(r.Context(), c.Routd, "routd", http.MethodPut, address, msg.Group{Folder: g.Folder, Name: strings.TrimSpace(r.PostForm.Get("name")), Config: config}, nil)
+	return ask(r.Context(), c.Routd, "routd", http.MethodPut, address,
+		msg.Group{Folder: g.Folder, Name: strings.TrimSpace(r.PostForm.Get("name")), Config: config}, nil)
 }
 
 // refuseGroup shows the page with what was typed, and why it was refused.
@@ -230,7 +242,8 @@ func (c *Console) refuseGroup(w http.ResponseWriter, r *http.Request, g *msg.Gro
 	switch r.PostForm.Get("do") {
 	case "agent", "delete":
 	default:
-		page.Name, page.Config, page.Version = r.PostForm.Get("name"), r.PostForm.Get("config"), r.PostForm.Get("version")
+		page.Name, page.Config, page.Version = r.PostForm.Get("name"), r.PostForm.Get("config"),
+			r.PostForm.Get("version")
 		page.Problem = problem
 	}
 	content := groupShown(page)
@@ -239,7 +252,8 @@ func (c *Console) refuseGroup(w http.ResponseWriter, r *http.Request, g *msg.Gro
 		c.failed(w, r, err)
 		return
 	}
-	c.Pages.View(w, apierr.KindOf(refusal).Status(), pages.View{Title: content.title, Section: "/groups", Up: content.up, Fragment: fragment, Problem: problem})
+	c.Pages.View(w, apierr.KindOf(refusal).Status(), pages.View{Title: content.title, Section: "/groups",
+		Up: content.up, Fragment: fragment, Problem: problem})
 }
 
 // groupLog answers with the log of a group's run as text.
@@ -259,9 +273,11 @@ func (c *Console) settings(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := pages.Settings{Now: c.Now().UnixMilli(), Values: c.Settings, Paths: c.Paths, Version: c.Version, Schema: c.Schema}
+	page := pages.Settings{Now: c.Now().UnixMilli(), Values: c.Settings, Paths: c.Paths, Version: c.Version,
+		Schema: c.Schema}
 	for _, d := range daemons {
-		page.Daemons = append(page.Daemons, pages.DaemonLine{Name: d.Name, Connection: connectionWords(d), Detail: line(d.Detail), Version: line(d.Version), OK: d.OK, HeartbeatAt: d.HeartbeatAt})
+		page.Daemons = append(page.Daemons, pages.DaemonLine{Name: d.Name, Connection: connectionWords(d),
+			Detail: line(d.Detail), Version: line(d.Version), OK: d.OK, HeartbeatAt: d.HeartbeatAt})
 	}
 	slices.SortFunc(page.Daemons, func(a, b pages.DaemonLine) int { return strings.Compare(a.Name, b.Name) })
 	return &shown{title: "Settings", template: "settings.html", data: page}, nil

@@ -22,8 +22,8 @@ const (
 	maxLostCount = 10_000
 )
 
-// lostReason is why messages are lost: what did not arrive, by its state or the class of its error; what was dropped, by its reason;
-// what is parked.
+// lostReason is why messages are lost: what did not arrive, by its state or the class of its error; what was dropped,
+// by its reason; what is parked.
 type lostReason struct {
 	key    string // in addresses
 	title  string
@@ -50,7 +50,8 @@ func (c *Console) confirmLost(r *http.Request) (*shown, error) {
 	if err == nil && chosen != nil && chosen.replay {
 		data.Confirm, err = c.confirmReplay(r.Context(), *chosen, query.Get("before"))
 	}
-	return &shown{title: "Lost and found", template: "lost.html", data: data, up: []pages.Link{{Path: "/lost", Text: "Lost and found"}}}, err
+	return &shown{title: "Lost and found", template: "lost.html", data: data,
+		up: []pages.Link{{Path: "/lost", Text: "Lost and found"}}}, err
 }
 
 // lostCounts are the counts by reason, and the reason with a key, nil if there is none.
@@ -60,7 +61,8 @@ func (c *Console) lostCounts(ctx context.Context, key string) (data pages.Lost, 
 		return data, nil, err
 	}
 	data = pages.Lost{Now: c.Now().UnixMilli(), Counts: []pages.LostGroup{
-		lostGroup("Not delivered", undelivered, key), lostGroup("Dropped", dropped, key), lostGroup("Waiting for an operator", parked, key),
+		lostGroup("Not delivered", undelivered, key), lostGroup("Dropped", dropped, key),
+		lostGroup("Waiting for an operator", parked, key),
 	}}
 	all := slices.Concat(undelivered, dropped, parked)
 	if i := slices.IndexFunc(all, func(l lostReason) bool { return l.key == key }); i >= 0 {
@@ -83,17 +85,20 @@ func (c *Console) lostReasons(ctx context.Context) (undelivered, dropped, parked
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		undelivered = append(undelivered, lostReason{"failed." + string(class.class), "failed, " + string(class.class), class.text, n,
+		undelivered = append(undelivered, lostReason{"failed." + string(class.class), "failed, " + string(class.class),
+			class.text, n,
 			store.MessageFilter{State: msg.OutFailed, Class: class.class}, true})
 	}
 	for state, text := range map[msg.OutState]string{
-		msg.OutAmbiguous: "it may have arrived, and was given up", msg.OutCancelled: "it was withdrawn before it was delivered, as by /stop",
+		msg.OutAmbiguous: "it may have arrived, and was given up",
+		msg.OutCancelled: "it was withdrawn before it was delivered, as by /stop",
 	} {
 		n, err := c.Store.UndeliveredCount(ctx, state, maxLostCount)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		undelivered = append(undelivered, lostReason{string(state), string(state), text, n, store.MessageFilter{State: state}, true})
+		undelivered = append(undelivered, lostReason{string(state), string(state), text, n,
+			store.MessageFilter{State: state}, true})
 	}
 	slices.SortStableFunc(undelivered, func(a, b lostReason) int { return strings.Compare(b.title, a.title) })
 	reasons, err := c.Store.DroppedReasons(ctx, maxLostCount)
@@ -101,21 +106,25 @@ func (c *Console) lostReasons(ctx context.Context) (undelivered, dropped, parked
 		return nil, nil, nil, err
 	}
 	for _, d := range reasons {
-		dropped = append(dropped, lostReason{"dropped." + string(d.Reason), string(d.Reason), cmp.Or(d.Reason.Meaning(), string(d.Reason)), d.Count,
+		dropped = append(dropped, lostReason{"dropped." + string(d.Reason), string(d.Reason),
+			cmp.Or(d.Reason.Meaning(), string(d.Reason)), d.Count,
 			store.MessageFilter{Disposition: msg.Dropped, Reason: d.Reason}, worthReplaying(d.Reason)})
 	}
 	n, err := c.Store.ParkedCount(ctx, maxLostCount)
-	parked = append(parked, lostReason{"parked", "parked", "its chat is not connected: approve or reject it under Approvals", n,
+	parked = append(parked, lostReason{"parked", "parked",
+		"its chat is not connected: approve or reject it under Approvals", n,
 		store.MessageFilter{Disposition: msg.Onboarding}, false})
 	return undelivered, dropped, parked, err
 }
 
-// worthReplaying reports whether a copy of a message that was dropped for a reason can end otherwise, once what was missing is
-// fixed. What was an edit, a vote or a second copy is not offered.
+// worthReplaying reports whether a copy of a message that was dropped for a reason can end otherwise, once what was
+// missing is fixed. What was an edit, a vote or a second copy is not offered.
 func worthReplaying(code msg.Reason) bool {
 	return slices.Contains([]msg.Reason{
-		msg.ReasonNoRoute, msg.ReasonNoGroup, msg.ReasonNoAccess, msg.ReasonRateLimit, msg.ReasonBuiltinDrop, msg.ReasonDaemonFailed, msg.ReasonStale,
-		msg.ReasonRejected, msg.ReasonExpired, msg.ReasonOnboardingFull, msg.ReasonOnboardingLimit, msg.ReasonBotLoop, msg.ReasonStopped, msg.ReasonBadRow,
+		msg.ReasonNoRoute, msg.ReasonNoGroup, msg.ReasonNoAccess, msg.ReasonRateLimit, msg.ReasonBuiltinDrop,
+		msg.ReasonDaemonFailed, msg.ReasonStale,
+		msg.ReasonRejected, msg.ReasonExpired, msg.ReasonOnboardingFull, msg.ReasonOnboardingLimit, msg.ReasonBotLoop,
+		msg.ReasonStopped, msg.ReasonBadRow,
 		msg.ReasonFanOut,
 	}, code)
 }
@@ -133,7 +142,8 @@ func lostGroup(title string, reasons []lostReason, current string) pages.LostGro
 			count = fmt.Sprintf("%d or more", maxLostCount)
 		}
 		group.Counts = append(group.Counts, pages.LostCount{
-			Reason: plaintext.Line(l.title), Text: l.text, Path: lostPath(l.key), Count: count, Current: l.key == current,
+			Reason: plaintext.Line(l.title), Text: l.text, Path: lostPath(l.key), Count: count,
+			Current: l.key == current,
 		})
 	}
 	return group
@@ -149,7 +159,8 @@ func (l *lostReason) verb() string {
 
 // lostList is a page of the messages of a reason.
 func (c *Console) lostList(ctx context.Context, l lostReason, before string) (*pages.LostList, error) {
-	list := &pages.LostList{Title: "Messages: " + plaintext.Line(l.title), Reason: l.text, Key: l.key, Replay: l.replay, Verb: l.verb(), AllPath: "/lost/confirm?" + url.Values{"reason": {l.key}}.Encode()}
+	list := &pages.LostList{Title: "Messages: " + plaintext.Line(l.title), Reason: l.text, Key: l.key, Replay: l.replay,
+		Verb: l.verb(), AllPath: "/lost/confirm?" + url.Values{"reason": {l.key}}.Encode()}
 	filter := l.filter
 	var err error
 	if filter.Before, err = lostPosition(before); err != nil {

@@ -100,14 +100,16 @@ func (c *Console) confirmReplay(ctx context.Context, l lostReason, before string
 	for _, line := range lines {
 		i := slices.IndexFunc(confirm.Chats, func(known pages.LostChat) bool { return known.Chat == line.Chat })
 		if i < 0 {
-			confirm.Chats, i = append(confirm.Chats, pages.LostChat{Chat: line.Chat, Title: line.Title}), len(confirm.Chats)
+			confirm.Chats, i = append(confirm.Chats, pages.LostChat{Chat: line.Chat, Title: line.Title}),
+				len(confirm.Chats)
 		}
 		confirm.Chats[i].Count++
 	}
 	return confirm, nil
 }
 
-// replayLost lets gated copy messages, but for those that have a copy: those of a form, or all of a reason that are older than one.
+// replayLost lets gated copy messages, but for those that have a copy: those of a form, or all of a reason that are
+// older than one.
 func (c *Console) replayLost(r *http.Request) (next, notice string, err error) {
 	if r.PostForm.Get("all") != "" {
 		return c.replayAllLost(r)
@@ -129,9 +131,9 @@ func (c *Console) replayLost(r *http.Request) (next, notice string, err error) {
 	return next, done.String(), err
 }
 
-// replayAllLost replays step by step until maxReplayTime is over: the page then goes on where it stopped. It goes from newer to older
-// messages, so that a copy which is lost again is not copied too. Each step is one transaction of gated: after a failure the
-// same button goes on, and copies none twice.
+// replayAllLost replays step by step until maxReplayTime is over: the page then goes on where it stopped. It goes from
+// newer to older messages, so that a copy which is lost again is not copied too. Each step is one transaction of gated:
+// after a failure the same button goes on, and copies none twice.
 func (c *Console) replayAllLost(r *http.Request) (next, notice string, err error) {
 	key := r.PostForm.Get("reason")
 	before, err := lostPosition(r.PostForm.Get("before"))
@@ -152,7 +154,8 @@ func (c *Console) replayAllLost(r *http.Request) (next, notice string, err error
 			err = c.replayIDs(ctx, step.ids(), &done)
 		}
 		if err != nil {
-			return confirmPath(key, before), "", fmt.Errorf("%s Then it failed; the button goes on. %w", done.String(), err)
+			return confirmPath(key, before), "", fmt.Errorf("%s Then it failed; the button goes on. %w", done.String(),
+				err)
 		}
 		if before = step.next; before == 0 {
 			return lostPath(key), done.String() + " That was all.", nil
@@ -188,7 +191,8 @@ func (c *Console) replayIDs(ctx context.Context, ids []int64, done *replayCount)
 			Skipped  string
 		}
 	}
-	if err := ask(ctx, c.Gated, "gated", http.MethodPost, "/v1/messages/replay", map[string]any{"ids": ids}, &answer); err != nil {
+	if err := ask(ctx, c.Gated, "gated", http.MethodPost, "/v1/messages/replay", map[string]any{"ids": ids},
+		&answer); err != nil {
 		return err
 	}
 	for _, m := range answer.Messages {

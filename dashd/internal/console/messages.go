@@ -44,7 +44,8 @@ func (c *Console) messages(r *http.Request) (*shown, error) {
 }
 
 // listInto reads a page of the list.
-func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter store.MessageFilter, query url.Values) error {
+func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter store.MessageFilter,
+	query url.Values) error {
 	if filter.Match != "" {
 		lag, err := c.Store.SearchLag(ctx, maxLag)
 		if err != nil {
@@ -54,7 +55,8 @@ func (c *Console) listInto(ctx context.Context, data *pages.Messages, filter sto
 	}
 	page, err := c.Store.ListMessages(ctx, filter)
 	if errors.Is(err, store.ErrTooBroad) {
-		data.Wrong, data.Problem = "text", "The search takes too long: too many messages have these words. Add another one, or a longer beginning."
+		data.Wrong, data.Problem = "text",
+			"The search takes too long: too many messages have these words. Add another one, or a longer beginning."
 		return nil
 	}
 	if err != nil {
@@ -111,7 +113,8 @@ func messageFilter(query url.Values) (f store.MessageFilter, wrong, problem stri
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
 	f = store.MessageFilter{
 		Chat: get("chat"), Folder: get("group"), Sender: get("sender"), Direction: msg.Direction(get("direction")),
-		Disposition: msg.Disposition(get("disposition")), Reason: msg.Reason(get("reason")), State: msg.OutState(get("state")), Limit: maxMessages,
+		Disposition: msg.Disposition(get("disposition")), Reason: msg.Reason(get("reason")),
+		State: msg.OutState(get("state")), Limit: maxMessages,
 	}
 	if text := get("text"); text != "" {
 		if f.Match = store.SearchQuery(text); f.Match == "" {
@@ -141,15 +144,18 @@ func messageFilter(query url.Values) (f store.MessageFilter, wrong, problem stri
 func filterForm(query url.Values) pages.MessageFilter {
 	get := func(name string) string { return plaintext.Line(query.Get(name)) }
 	form := pages.MessageFilter{
-		Text: get("text"), Chat: get("chat"), Group: get("group"), Sender: get("sender"), Since: get("since"), Until: get("until"),
+		Text: get("text"), Chat: get("chat"), Group: get("group"), Sender: get("sender"), Since: get("since"),
+		Until:        get("until"),
 		Directions:   options(query.Get("direction"), "", "both", "in", "received", "out", "sent"),
 		Dispositions: options(query.Get("disposition"), dispositions()...),
 		Reasons:      options(query.Get("reason"), reasons()...),
-		State: options(query.Get("state"), "", "any", string(store.StateWaiting), "queued or being sent", "sent", "sent", "failed", "failed",
+		State: options(query.Get("state"), "", "any", string(store.StateWaiting), "queued or being sent", "sent",
+			"sent", "failed", "failed",
 			"ambiguous", "may have arrived", "cancelled", "cancelled"),
 	}
 	var active []string
-	for _, name := range []string{"chat", "group", "sender", "direction", "disposition", "reason", "state", "since", "until"} {
+	for _, name := range []string{"chat", "group", "sender", "direction", "disposition", "reason", "state", "since",
+		"until"} {
 		if query.Get(name) != "" {
 			active = append(active, name)
 		}
@@ -160,8 +166,10 @@ func filterForm(query url.Values) pages.MessageFilter {
 
 // dispositions are pairs of value and text.
 func dispositions() []string {
-	return []string{"", "any", string(store.Undecided), "undecided", string(msg.Routed), "routed: starts a turn", string(msg.Observed), "observed",
-		string(msg.Command), "a command", string(msg.Sticky), "pins the chat", string(msg.Prefix), "a prefix", string(msg.Dropped), "dropped",
+	return []string{"", "any", string(store.Undecided), "undecided", string(msg.Routed), "routed: starts a turn",
+		string(msg.Observed), "observed",
+		string(msg.Command), "a command", string(msg.Sticky), "pins the chat", string(msg.Prefix), "a prefix",
+		string(msg.Dropped), "dropped",
 		string(msg.Onboarding), "parked: waits for approval"}
 }
 
@@ -209,8 +217,9 @@ func (c *Console) messageLines(ctx context.Context, rows []*msg.Message) ([]page
 
 func (c *Console) messageLine(m *msg.Message, title string) pages.MessageLine {
 	line := pages.MessageLine{
-		ID: m.ID, Out: m.Direction == msg.Out, Who: sentBy(m), Chat: plaintext.Line(m.ChatJID), Title: title, Group: m.RoutedTo,
-		Text: c.hide(Excerpt(plaintext.Line(contentOf(m)))), Kind: kindOf(m), At: m.ReceivedAt,
+		ID: m.ID, Out: m.Direction == msg.Out, Who: sentBy(m), Chat: plaintext.Line(m.ChatJID), Title: title,
+		Group: m.RoutedTo,
+		Text:  c.hide(Excerpt(plaintext.Line(contentOf(m)))), Kind: kindOf(m), At: m.ReceivedAt,
 	}
 	line.State, line.Bad = stateOf(m)
 	if strings.HasPrefix(line.Group, "daemon:") {

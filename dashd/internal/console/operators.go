@@ -23,7 +23,8 @@ func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
 	}
 	made, err := c.Store.MadeOperators(ctx)
 	for _, o := range made {
-		all.Made = append(all.Made, pages.MadeOperator{Sender: o.Sender, Shown: line(o.Sender), By: line(o.By), At: o.At})
+		all.Made = append(all.Made, pages.MadeOperator{Sender: o.Sender, Shown: line(o.Sender), By: line(o.By),
+			At: o.At})
 	}
 	return all, err
 }
@@ -49,6 +50,7 @@ func (c *Console) makeOperatorCode(r *http.Request) (next, notice string, err er
 // removeOperator has gated end what came of a code.
 func (c *Console) removeOperator(r *http.Request) (next, notice string, err error) {
 	sender := strings.TrimSpace(r.PostForm.Get("sender"))
-	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/operators/remove", map[string]string{"sender": sender}, nil)
+	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/operators/remove",
+		map[string]string{"sender": sender}, nil)
 	return "/access", fmt.Sprintf("%s is no operator any more.", line(sender)), err
 }

@@ -83,7 +83,8 @@ func machineLine(p *status.Process) pages.MachineLine {
 		does = "works"
 	}
 	return pages.MachineLine{
-		Daemon: p.Daemon, Does: does, Place: p.Place, Addr: p.Addr, Version: p.Version, Note: p.Note, Bad: p.Bad, Since: p.Since, Quiet: p.Quiet, Left: p.Left,
+		Daemon: p.Daemon, Does: does, Place: p.Place, Addr: p.Addr, Version: p.Version, Note: p.Note, Bad: p.Bad,
+		Since: p.Since, Quiet: p.Quiet, Left: p.Left,
 	}
 }
 

@@ -43,14 +43,17 @@ func (c *Console) questions(ctx context.Context, t *msg.Turn, operator string) (
 func (c *Console) question(a *msg.Ask, operator string) pages.Question {
 	text, detail, _ := strings.Cut(a.Question, "\n")
 	q := pages.Question{
-		ID: a.ID, Turn: a.TurnID, Message: a.MessageID, Kind: "asks", Text: c.hide(cutText(text, agentproto.MaxQuestion)), Detail: c.hide(cutText(detail, maxDetail)),
-		For: line(why.For(a.Who)), Open: a.State == msg.AskOpen, AskedAt: a.CreatedAt, ExpiresAt: a.ExpiresAt, EndedAt: a.EndedAt,
+		ID: a.ID, Turn: a.TurnID, Message: a.MessageID, Kind: "asks",
+		Text: c.hide(cutText(text, agentproto.MaxQuestion)), Detail: c.hide(cutText(detail, maxDetail)),
+		For: line(why.For(a.Who)), Open: a.State == msg.AskOpen, AskedAt: a.CreatedAt, ExpiresAt: a.ExpiresAt,
+		EndedAt: a.EndedAt,
 	}
 	if a.IsPermission() {
 		q.Kind, q.Hash = "asks for permission", line(why.ShortHash(a.PayloadHash))
 	}
 	for i, option := range a.Options {
-		q.Options = append(q.Options, pages.Option{Value: strconv.Itoa(i + 1), Text: line(option), Selected: a.State == msg.AskAnswered && option == a.Option})
+		q.Options = append(q.Options, pages.Option{Value: strconv.Itoa(i + 1), Text: line(option),
+			Selected: a.State == msg.AskAnswered && option == a.Option})
 	}
 	switch {
 	case a.State == msg.AskAnswered:

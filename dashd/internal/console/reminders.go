@@ -33,7 +33,8 @@ func (c *Console) reminders(r *http.Request) (*shown, error) {
 		page.Of, page.Choices = "Reminders for the chat "+line(chat), reminderChoices(url.Values{"chat": {chat}}, state)
 		rows, err = c.Store.ChatReminders(r.Context(), chat, state, after, maxRows+1)
 	case folder != "":
-		page.Of, page.Choices = "Reminders of the group "+line(folder), reminderChoices(url.Values{"group": {folder}}, state)
+		page.Of, page.Choices = "Reminders of the group "+line(folder),
+			reminderChoices(url.Values{"group": {folder}}, state)
 		rows, err = c.Store.FolderReminders(r.Context(), folder, state, after, maxRows+1)
 	case after > 0:
 		rows, err = c.Store.ActiveReminders(r.Context(), after, maxRows+1)
@@ -68,7 +69,8 @@ func reminderChoices(of url.Values, current msg.ReminderState) (all []pages.Choi
 		text  string
 	}{{msg.ReminderActive, "Active"}, {msg.ReminderDone, "Done"}, {msg.ReminderCancelled, "Cancelled"}} {
 		of.Set("state", string(choice.state))
-		all = append(all, pages.Choice{Link: pages.Link{Path: "/reminders?" + of.Encode(), Text: choice.text}, Current: choice.state == current})
+		all = append(all, pages.Choice{Link: pages.Link{Path: "/reminders?" + of.Encode(), Text: choice.text},
+			Current: choice.state == current})
 	}
 	return all
 }
@@ -76,9 +78,11 @@ func reminderChoices(of url.Values, current msg.ReminderState) (all []pages.Choi
 func (c *Console) reminderLine(ctx context.Context, r *msg.Reminder, title string) (pages.ReminderLine, error) {
 	slot, row, err := c.Store.LastSlot(ctx, r.ID)
 	shown := pages.ReminderLine{
-		ID: r.ID, Folder: r.Folder, Chat: line(r.ChatJID), Title: title, Topic: line(r.Topic), Body: cutText(r.Body, maxText),
-		Prompt: r.Kind == msg.ReminderPrompt, Repeats: r.Cron, Zone: r.TimeZone, Next: r.NextSlot, Last: slot, LastRow: row,
-		By: line(r.CreatedBy), CanCancel: r.State == msg.ReminderActive,
+		ID: r.ID, Folder: r.Folder, Chat: line(r.ChatJID), Title: title, Topic: line(r.Topic),
+		Body:   cutText(r.Body, maxText),
+		Prompt: r.Kind == msg.ReminderPrompt, Repeats: r.Cron, Zone: r.TimeZone, Next: r.NextSlot, Last: slot,
+		LastRow: row,
+		By:      line(r.CreatedBy), CanCancel: r.State == msg.ReminderActive,
 	}
 	if r.State != msg.ReminderActive {
 		shown.State, shown.EndedBy, shown.Error = string(r.State), line(r.UpdatedBy), line(r.Error)
@@ -89,7 +93,8 @@ func (c *Console) reminderLine(ctx context.Context, r *msg.Reminder, title strin
 // cancelReminder asks gated to end a reminder.
 func (c *Console) cancelReminder(r *http.Request) (next, notice string, err error) {
 	id := chi.URLParam(r, "id")
-	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/reminders/"+url.PathEscape(id)+"/cancel", map[string]string{"by": login.Sender(r.Context())}, nil)
+	err = ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1/reminders/"+url.PathEscape(id)+"/cancel",
+		map[string]string{"by": login.Sender(r.Context())}, nil)
 	return "/reminders", fmt.Sprintf("Reminder %s was cancelled.", id), err
 }
 
@@ -101,7 +106,8 @@ func (c *Console) polls(r *http.Request) (*shown, error) {
 	}
 	open := r.URL.Query().Get("state") == string(msg.PollOpen)
 	page := pages.PollsPage{Now: c.Now().UnixMilli(), Choices: []pages.Choice{
-		{Link: pages.Link{Path: "/polls", Text: "All"}, Current: !open}, {Link: pages.Link{Path: "/polls?state=open", Text: "Open"}, Current: open},
+		{Link: pages.Link{Path: "/polls", Text: "All"}, Current: !open},
+		{Link: pages.Link{Path: "/polls?state=open", Text: "Open"}, Current: open},
 	}}
 	rows, err := c.Store.Polls(r.Context(), open, before, maxRows+1)
 	if err != nil {
@@ -124,8 +130,10 @@ func (c *Console) polls(r *http.Request) (*shown, error) {
 
 func (c *Console) pollLine(ctx context.Context, p *msg.StoredPoll, title string) (pages.PollLine, error) {
 	shown := pages.PollLine{
-		ID: p.ID, Message: p.MessageID, Folder: p.Folder, Chat: line(p.ChatJID), Title: title, Question: cutText(p.Poll.Question, maxText),
-		Multiple: p.Poll.Multiple, Open: p.State == msg.PollOpen, CreatedAt: p.CreatedAt, Closes: p.Poll.ClosesAt, Ended: p.ClosedAt,
+		ID: p.ID, Message: p.MessageID, Folder: p.Folder, Chat: line(p.ChatJID), Title: title,
+		Question: cutText(p.Poll.Question, maxText),
+		Multiple: p.Poll.Multiple, Open: p.State == msg.PollOpen, CreatedAt: p.CreatedAt, Closes: p.Poll.ClosesAt,
+		Ended: p.ClosedAt,
 	}
 	result, err := c.Store.PollResult(ctx, p)
 	if err != nil {

@@ -60,7 +60,8 @@ func (c *Console) replay(ctx context.Context, d *draft, last int) (*pages.Replay
 }
 
 // compare asks routd about items, in as many requests as their size needs.
-func (c *Console) compare(ctx context.Context, routes []msg.Route, items []routeapi.Item, add func(*routeapi.Item, *routeapi.TestedItem)) error {
+func (c *Console) compare(ctx context.Context, routes []msg.Route, items []routeapi.Item,
+	add func(*routeapi.Item, *routeapi.TestedItem)) error {
 	if routes == nil {
 		routes = []msg.Route{}
 	}
@@ -78,11 +79,13 @@ func (c *Console) compare(ctx context.Context, routes []msg.Route, items []route
 			return apierr.New(apierr.BadRequest, "the table is too large to be compared here")
 		}
 		var tested routeapi.Tested
-		if err := ask(ctx, c.Routd, "routd", http.MethodPost, routeapi.TestPath, routeapi.Test{Items: items[:n], Routes: routes}, &tested); err != nil {
+		if err := ask(ctx, c.Routd, "routd", http.MethodPost, routeapi.TestPath,
+			routeapi.Test{Items: items[:n], Routes: routes}, &tested); err != nil {
 			return err
 		}
 		if len(tested.Problems) > 0 {
-			return apierr.New(apierr.BadRequest, "correct the routes first: the one at place %d: %s", tested.Problems[0].Row+1, tested.Problems[0].Text)
+			return apierr.New(apierr.BadRequest, "correct the routes first: the one at place %d: %s",
+				tested.Problems[0].Row+1, tested.Problems[0].Text)
 		}
 		if len(tested.Items) != n {
 			return apierr.New(apierr.Internal, "routd answered %d of %d messages", len(tested.Items), n)
@@ -99,8 +102,10 @@ func (c *Console) compare(ctx context.Context, routes []msg.Route, items []route
 // not decide.
 func replayItem(m *store.Inbound) (routeapi.Item, bool) {
 	item := routeapi.Item{
-		ID: m.ID, ChatJID: m.ChatJID, Kind: msg.ChatKind(m.Kind), Topic: m.Topic, ThreadID: m.ThreadID, Sender: m.Sender,
-		SenderName: m.SenderName[:min(len(m.SenderName), 256)], Verb: m.Verb, PlatformID: m.PlatformID, StickyGroup: m.Pinned, ReceivedAt: m.ReceivedAt,
+		ID: m.ID, ChatJID: m.ChatJID, Kind: msg.ChatKind(m.Kind), Topic: m.Topic, ThreadID: m.ThreadID,
+		Sender:     m.Sender,
+		SenderName: m.SenderName[:min(len(m.SenderName), 256)], Verb: m.Verb, PlatformID: m.PlatformID,
+		StickyGroup: m.Pinned, ReceivedAt: m.ReceivedAt,
 	}
 	reason := msg.Reason(m.Reason)
 	switch {
@@ -112,7 +117,8 @@ func replayItem(m *store.Inbound) (routeapi.Item, bool) {
 		item.Verb = msg.VerbMention
 	case reason == msg.ReasonPrefixGroup:
 		item.Folder = m.Folder
-	case slices.Contains([]msg.Reason{msg.ReasonCommand, msg.ReasonPrefixTopic, msg.ReasonStickyGroup, msg.ReasonStickyTopic, msg.ReasonStickyReset}, reason):
+	case slices.Contains([]msg.Reason{msg.ReasonCommand, msg.ReasonPrefixTopic, msg.ReasonStickyGroup,
+		msg.ReasonStickyTopic, msg.ReasonStickyReset}, reason):
 		item.HomeOnly = true // its chat's group counts
 	}
 	return item, item.Check() == nil
@@ -140,8 +146,10 @@ func (r *replayer) add(item *routeapi.Item, tested *routeapi.TestedItem) {
 	}
 	m := r.rows[tested.ID]
 	r.result.Rows = append(r.result.Rows, pages.ReplayRow{
-		ID: m.ID, Chat: Excerpt(plaintext.Line(cmp.Or(m.Title, m.ChatJID))), Sender: Excerpt(plaintext.Line(cmp.Or(m.SenderName, m.Sender))),
-		Text: Excerpt(plaintext.Line(m.Content)), At: m.ReceivedAt, Was: was, Would: would, Why: Excerpt(plaintext.Line(strings.Join(tested.Edited.Trace, "; "))),
+		ID: m.ID, Chat: Excerpt(plaintext.Line(cmp.Or(m.Title, m.ChatJID))),
+		Sender: Excerpt(plaintext.Line(cmp.Or(m.SenderName, m.Sender))),
+		Text:   Excerpt(plaintext.Line(m.Content)), At: m.ReceivedAt, Was: was, Would: would,
+		Why: Excerpt(plaintext.Line(strings.Join(tested.Edited.Trace, "; "))),
 	})
 }
 
@@ -213,7 +221,8 @@ func (c *Console) testDraft(ctx context.Context, d *draft, typed pages.TestMessa
 // testItem adds what is stored of the chat.
 func (c *Console) testItem(ctx context.Context, typed pages.TestMessage) (item routeapi.Item, err error) {
 	item = routeapi.Item{
-		ID: 1, Sender: typed.Sender, SenderName: typed.SenderName, ThreadID: typed.Thread, Topic: typed.Thread, Verb: typed.Verb, ReceivedAt: c.Now().UnixMilli(),
+		ID: 1, Sender: typed.Sender, SenderName: typed.SenderName, ThreadID: typed.Thread, Topic: typed.Thread,
+		Verb: typed.Verb, ReceivedAt: c.Now().UnixMilli(),
 	}
 	if item.ChatJID, err = c.Store.Address(ctx, typed.Chat); err != nil {
 		return item, err
@@ -241,7 +250,8 @@ func (t *tester) decide(ctx context.Context, routes []msg.Route) (decision strin
 	if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID), func(string) bool { return false }); ok {
 		item.HomeOnly = true
 		why = append(why, fmt.Sprintf("the text is the command /%s, which gated answers", command.Name))
-	} else if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID), func(string) bool { return true }); ok {
+	} else if command, ok := layers.ParseCommand(text, msg.FamilyOf(item.ChatJID),
+		func(string) bool { return true }); ok {
 		why = append(why, "the text is for the bot that it names. For a name of this one, as in BOT_NAMES of gated, it is the command: write /"+
 			command.Name+" to test that")
 	} else if pin, ok := layers.ParseSticky(text); ok {
@@ -262,7 +272,8 @@ func (t *tester) decide(ctx context.Context, routes []msg.Route) (decision strin
 }
 
 // prefixed finds the group that a text which begins with @name or #topic is for.
-func (t *tester) prefixed(ctx context.Context, routes []msg.Route, item *routeapi.Item, prefix layers.Prefix) (string, error) {
+func (t *tester) prefixed(ctx context.Context, routes []msg.Route, item *routeapi.Item, prefix layers.Prefix) (string,
+	error) {
 	home := *item
 	home.HomeOnly = true
 	answer, _, err := t.ask(ctx, routes, &home)
@@ -288,7 +299,8 @@ func (t *tester) prefixed(ctx context.Context, routes []msg.Route, item *routeap
 	exists := func(folder string) bool {
 		return slices.ContainsFunc(t.table.groups, func(g msg.Group) bool { return g.Folder == folder })
 	}
-	folder, ok := layers.ResolveName(prefix.Name, answer.Home, msg.IsOperator(operators, item.ChatJID, item.Sender), exists)
+	folder, ok := layers.ResolveName(prefix.Name, answer.Home, msg.IsOperator(operators, item.ChatJID, item.Sender),
+		exists)
 	if !ok {
 		return token + " names no group that this sender reaches: it is plain text", nil
 	}

@@ -60,7 +60,8 @@ func tooLarge(routes []msg.Route) string {
 func (c *Console) edit(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxDraft)
 	if err := r.ParseForm(); err != nil {
-		c.Pages.Problem(w, http.StatusBadRequest, "The form could not be read", "It is too long, or broken. Go back and try again.")
+		c.Pages.Problem(w, http.StatusBadRequest, "The form could not be read",
+			"It is too long, or broken. Go back and try again.")
 		return
 	}
 	r = r.WithContext(httpx.WithBy(r.Context(), login.Sender(r.Context())))
@@ -101,8 +102,9 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request) {
 func readTest(form url.Values) pages.TestMessage {
 	field := func(name string) string { return strings.TrimSpace(form.Get(name)) }
 	return pages.TestMessage{
-		Chat: field("test_chat"), Sender: field("test_sender"), SenderName: field("test_name"), Thread: field("test_thread"),
-		Verb: cmp.Or(field("test_verb"), msg.VerbMessage), Text: field("test_text"),
+		Chat: field("test_chat"), Sender: field("test_sender"), SenderName: field("test_name"),
+		Thread: field("test_thread"),
+		Verb:   cmp.Or(field("test_verb"), msg.VerbMessage), Text: field("test_text"),
 	}
 }
 
@@ -131,7 +133,8 @@ func (c *Console) save(w http.ResponseWriter, r *http.Request, d *draft, page pa
 		routes = []msg.Route{} // all are deleted
 	}
 	var done routeapi.Replaced
-	err = ask(r.Context(), c.Routd, "routd", http.MethodPut, routeapi.RoutesPath, routeapi.Table{Digest: d.digest, Routes: routes}, &done)
+	err = ask(r.Context(), c.Routd, "routd", http.MethodPut, routeapi.RoutesPath,
+		routeapi.Table{Digest: d.digest, Routes: routes}, &done)
 	switch kind := apierr.KindOf(err); {
 	case err == nil:
 		http.Redirect(w, r, c.flashes.add("/routes", savedWords(&done), "", c.Now()), http.StatusSeeOther)
@@ -148,11 +151,13 @@ func savedWords(done *routeapi.Replaced) string {
 	if done.Added+done.Changed+done.Deleted == 0 {
 		return "Nothing was changed: the routes were like that already."
 	}
-	return fmt.Sprintf("Saved: %d added, %d changed, %d deleted. The next message goes by these routes.", done.Added, done.Changed, done.Deleted)
+	return fmt.Sprintf("Saved: %d added, %d changed, %d deleted. The next message goes by these routes.", done.Added,
+		done.Changed, done.Deleted)
 }
 
 // showEditor writes the page with a copy.
-func (c *Console) showEditor(w http.ResponseWriter, r *http.Request, status int, d *draft, page pages.RouteEditor, problem string) {
+func (c *Console) showEditor(w http.ResponseWriter, r *http.Request, status int, d *draft, page pages.RouteEditor,
+	problem string) {
 	err := c.fillEditor(r.Context(), d, &page)
 	if err != nil {
 		c.failed(w, r, err)
@@ -164,7 +169,8 @@ func (c *Console) showEditor(w http.ResponseWriter, r *http.Request, status int,
 		return
 	}
 	c.Pages.View(w, status, pages.View{
-		Title: "Edit routes", Section: "/routes", Up: []pages.Link{{Path: "/routes", Text: "Routes"}}, Fragment: fragment, Problem: problem,
+		Title: "Edit routes", Section: "/routes", Up: []pages.Link{{Path: "/routes", Text: "Routes"}},
+		Fragment: fragment, Problem: problem,
 	})
 }
 

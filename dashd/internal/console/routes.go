@@ -40,7 +40,10 @@ func (c *Console) routingTable(ctx context.Context, query, from string) (pages.R
 			found = append(found, i)
 		}
 	}
-	start := max(0, slices.IndexFunc(found, func(i int) bool { return strconv.FormatInt(table.routes[i].ID, 10) == from }))
+	start := max(0, slices.IndexFunc(found, func(i int) bool {
+		return strconv.FormatInt(table.routes[i].ID,
+			10) == from
+	}))
 	if start > 0 {
 		page.Before = routesPath(query, table.routes[found[max(0, start-maxRouteLines)]].ID)
 	}
@@ -73,7 +76,10 @@ func routesPath(query string, from int64) string {
 }
 
 func contains(text string, in ...string) bool {
-	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(text)) })
+	return slices.ContainsFunc(in, func(s string) bool {
+		return strings.Contains(strings.ToLower(s),
+			strings.ToLower(text))
+	})
 }
 
 // review is what an operator should know about each row, by its id.
@@ -97,7 +103,8 @@ func reviewOf(routes []msg.Route, groups []msg.Group) review {
 	}
 	shadowed := routecheck.Shadowed(routes, groups)
 	for _, id := range slices.Sorted(maps.Keys(shadowed)) {
-		r.warnings[id] = append(r.warnings[id], fmt.Sprintf("never used: the route at place %d matches all that it does", places[shadowed[id]]))
+		r.warnings[id] = append(r.warnings[id],
+			fmt.Sprintf("never used: the route at place %d matches all that it does", places[shadowed[id]]))
 	}
 	return r
 }
@@ -184,7 +191,8 @@ func waitWords(config json.RawMessage) string {
 	}
 	var words []string
 	for _, part := range []struct{ words, value string }{
-		{"waits for silence of %s", f.quiet}, {"waits at most %s", f.hold}, {"starts at a weight of %s", f.threshold}, {"weights: %s", f.weights},
+		{"waits for silence of %s", f.quiet}, {"waits at most %s", f.hold}, {"starts at a weight of %s", f.threshold},
+		{"weights: %s", f.weights},
 	} {
 		if part.value != "" {
 			words = append(words, fmt.Sprintf(part.words, part.value))
@@ -247,7 +255,8 @@ func duration(ms int64) string {
 // config is the settings as JSON, nil if none is set.
 func (f impulse) config() (json.RawMessage, error) {
 	set := map[string]any{}
-	for _, each := range []struct{ name, field, text string }{{"quiet_ms", "wait for silence", f.quiet}, {"max_hold_ms", "wait at most", f.hold}} {
+	for _, each := range []struct{ name, field, text string }{{"quiet_ms", "wait for silence", f.quiet},
+		{"max_hold_ms", "wait at most", f.hold}} {
 		if each.text == "" {
 			continue
 		}

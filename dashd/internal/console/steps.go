@@ -46,7 +46,10 @@ func (c *Console) steps(ctx context.Context, daemons []status.Daemon) (*pages.St
 	}
 	for _, p := range platforms() {
 		row := find(p.Daemon)
-		if i := slices.IndexFunc(daemons, func(d status.Daemon) bool { return d.OK && isOf(d.Name, p.Daemon) }); i >= 0 {
+		if i := slices.IndexFunc(daemons, func(d status.Daemon) bool {
+			return d.OK &&
+				isOf(d.Name, p.Daemon)
+		}); i >= 0 {
 			row = daemons[i]
 		}
 		p.Token, p.Connected = daemon.TokenVariable(p.Daemon), row.OK
@@ -84,10 +87,13 @@ func isOf(name, adapter string) bool {
 func platforms() []pages.Platform {
 	return []pages.Platform{
 		{Name: "Telegram", Daemon: "teled", Where: "from @BotFather, command /newbot",
-			OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry", Secrets: []string{"TELEGRAM_BOT_TOKEN"}},
+			OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry",
+			Secrets:    []string{"TELEGRAM_BOT_TOKEN"}},
 		{Name: "Discord", Daemon: "discd", Where: "from the developer portal, Bot, Reset Token",
-			OperatorID: "discord: and your user id (Advanced, Developer Mode on; then Copy User ID in your profile)", Secrets: []string{"DISCORD_BOT_TOKEN"}},
+			OperatorID: "discord: and your user id (Advanced, Developer Mode on; then Copy User ID in your profile)",
+			Secrets:    []string{"DISCORD_BOT_TOKEN"}},
 		{Name: "Slack", Daemon: "slakd", Where: "and SLACK_APP_TOKEN, from your app's page",
-			OperatorID: "slack: and your member id (your profile, Copy member ID)", Secrets: []string{"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"}},
+			OperatorID: "slack: and your member id (your profile, Copy member ID)",
+			Secrets:    []string{"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"}},
 	}
 }

@@ -46,7 +46,10 @@ func (c *Console) table(ctx context.Context) (*table, error) {
 		return nil, err
 	}
 	c.tables.last = &table{
-		version: version, routes: routes, groups: groups, review: sync.OnceValue(func() review { return reviewOf(routes, groups) }), chats: routecheck.NewChats(routes, groups), warnings: routecheck.Warnings(routes, groups),
+		version: version, routes: routes, groups: groups, review: sync.OnceValue(func() review {
+			return reviewOf(routes,
+				groups)
+		}), chats: routecheck.NewChats(routes, groups), warnings: routecheck.Warnings(routes, groups),
 		sharers: sharers(routes),
 	}
 	return c.tables.last, nil

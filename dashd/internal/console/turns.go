@@ -39,7 +39,8 @@ func (c *Console) turns(r *http.Request) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := store.TurnList{State: msg.TurnState(q.Get("state")), ChatJID: q.Get("chat"), Folder: q.Get("group"), Before: before, Limit: maxRows + 1}
+	list := store.TurnList{State: msg.TurnState(q.Get("state")), ChatJID: q.Get("chat"), Folder: q.Get("group"),
+		Before: before, Limit: maxRows + 1}
 	page := pages.TurnsPage{Now: c.Now().UnixMilli()}
 	switch {
 	case list.ChatJID != "":
@@ -50,12 +51,14 @@ func (c *Console) turns(r *http.Request) (*shown, error) {
 	for _, choice := range []struct {
 		state msg.TurnState
 		text  string
-	}{{"", "All"}, {msg.TurnRunning, "Running"}, {msg.TurnQueued, "Queued"}, {msg.TurnFailed, "Failed"}, {msg.TurnCancelled, "Cancelled"}} {
+	}{{"", "All"}, {msg.TurnRunning, "Running"}, {msg.TurnQueued, "Queued"}, {msg.TurnFailed, "Failed"},
+		{msg.TurnCancelled, "Cancelled"}} {
 		path := "/turns"
 		if choice.state != "" {
 			path += "?state=" + string(choice.state)
 		}
-		page.Choices = append(page.Choices, pages.Choice{Link: pages.Link{Path: path, Text: choice.text}, Current: page.Of == "" && list.State == choice.state})
+		page.Choices = append(page.Choices, pages.Choice{Link: pages.Link{Path: path, Text: choice.text},
+			Current: page.Of == "" && list.State == choice.state})
 	}
 	rows, err := c.Store.Turns(r.Context(), list)
 	if err != nil {
@@ -113,12 +116,15 @@ func (t *titles) of(ctx context.Context, jid string) string {
 
 func turnRow(t *msg.Turn, title string, now int64) pages.TurnRow {
 	row := pages.TurnRow{
-		ID: t.ID, Rows: int64(t.RowCount), Folder: t.Folder, Chat: line(t.ChatJID), Title: title, Topic: line(t.Topic), State: string(t.State),
-		Reason: cmp.Or(t.Reason.Meaning(), string(t.Reason)), Error: line(t.Error), CreatedAt: t.CreatedAt, StartedAt: t.StartedAt, Ended: t.EndedAt,
+		ID: t.ID, Rows: int64(t.RowCount), Folder: t.Folder, Chat: line(t.ChatJID), Title: title, Topic: line(t.Topic),
+		State:  string(t.State),
+		Reason: cmp.Or(t.Reason.Meaning(), string(t.Reason)), Error: line(t.Error), CreatedAt: t.CreatedAt,
+		StartedAt: t.StartedAt, Ended: t.EndedAt,
 		Attempts: t.Attempts, Waits: waits(t, now), NotBefore: t.NotBefore,
 		CanCancel: t.State == msg.TurnQueued || t.State == msg.TurnRunning,
 	}
-	row.CanRetry = t.State == msg.TurnFailed || t.State == msg.TurnCancelled || t.State == msg.TurnQueued && t.NotBefore > now
+	row.CanRetry = t.State == msg.TurnFailed || t.State == msg.TurnCancelled ||
+		t.State == msg.TurnQueued && t.NotBefore > now
 	return row
 }
 
@@ -142,7 +148,8 @@ func (c *Console) turn(r *http.Request) (*shown, error) {
 	}
 	now := c.Now().UnixMilli()
 	titles := titles{c: c, known: map[string]string{}}
-	page := pages.TurnPage{Now: now, Turn: turnRow(t, titles.of(ctx, t.ChatJID), now), Thread: line(t.ThreadID), Surface: t.Surface}
+	page := pages.TurnPage{Now: now, Turn: turnRow(t, titles.of(ctx, t.ChatJID), now), Thread: line(t.ThreadID),
+		Surface: t.Surface}
 	page.With = t.AnsweredWith
 	folded, err := c.Store.FoldedInto(r.Context(), t.ID)
 	if err != nil {
@@ -168,12 +175,14 @@ func (c *Console) turn(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	for _, call := range calls[:min(len(calls), maxRows)] {
-		page.Tools = append(page.Tools, pages.ToolLine{Name: call.Tool, Result: line(string(call.Result)), At: call.CreatedAt})
+		page.Tools = append(page.Tools, pages.ToolLine{Name: call.Tool, Result: line(string(call.Result)),
+			At: call.CreatedAt})
 	}
 	if err := c.addRuns(ctx, &page, t); err != nil {
 		return nil, err
 	}
-	return &shown{title: fmt.Sprintf("Turn %d", t.ID), template: "turn.html", data: page, up: []pages.Link{{Path: "/turns", Text: "Turns"}}}, titles.err
+	return &shown{title: fmt.Sprintf("Turn %d", t.ID), template: "turn.html", data: page,
+		up: []pages.Link{{Path: "/turns", Text: "Turns"}}}, titles.err
 }
 
 func (c *Console) turnOf(r *http.Request) (*msg.Turn, error) {
@@ -226,7 +235,8 @@ func (c *Console) turnMessages(ctx context.Context, id int64) (given, answers []
 }
 
 func turnMessage(m *msg.Message) pages.TurnMessage {
-	return pages.TurnMessage{ID: m.ID, At: m.ReceivedAt, From: line(cmp.Or(m.SenderName, m.Sender)), Text: cutText(m.Content, maxText), Files: len(m.Attachments)}
+	return pages.TurnMessage{ID: m.ID, At: m.ReceivedAt, From: line(cmp.Or(m.SenderName, m.Sender)),
+		Text: cutText(m.Content, maxText), Files: len(m.Attachments)}
 }
 
 // addRuns adds the processes that worked on a turn, the newest last, and the end of the last one's log.
@@ -237,7 +247,8 @@ func (c *Console) addRuns(ctx context.Context, page *pages.TurnPage, t *msg.Turn
 		return err
 	}
 	for _, run := range runs {
-		page.Runs = append(page.Runs, pages.RunLine{ID: run.ID, Runtime: run.Runtime, Result: run.Result, Error: line(run.Error), StartedAt: run.StartedAt, EndedAt: run.EndedAt})
+		page.Runs = append(page.Runs, pages.RunLine{ID: run.ID, Runtime: run.Runtime, Result: run.Result,
+			Error: line(run.Error), StartedAt: run.StartedAt, EndedAt: run.EndedAt})
 	}
 	if len(runs) == 0 {
 		return nil
@@ -314,12 +325,14 @@ func (c *Console) prompt(r *http.Request) (*shown, error) {
 	}
 	var answer struct{ Prompt string }
 	page := pages.PromptPage{}
-	if err := ask(r.Context(), c.Gated, "gated", http.MethodGet, fmt.Sprintf("/v1/turns/%d/context", t.ID), nil, &answer); err != nil {
+	if err := ask(r.Context(), c.Gated, "gated", http.MethodGet, fmt.Sprintf("/v1/turns/%d/context", t.ID), nil,
+		&answer); err != nil {
 		page.Problem = plainText(err.Error())
 	}
 	page.Prompt = printable(answer.Prompt)
 	return &shown{title: "What the agent was given", template: "prompt.html", data: page,
-		up: []pages.Link{{Path: "/turns", Text: "Turns"}, {Path: fmt.Sprintf("/turns/%d", t.ID), Text: fmt.Sprintf("Turn %d", t.ID)}}}, nil
+		up: []pages.Link{{Path: "/turns", Text: "Turns"}, {Path: fmt.Sprintf("/turns/%d", t.ID),
+			Text: fmt.Sprintf("Turn %d", t.ID)}}}, nil
 }
 
 // changeTurn retries or cancels a turn.
@@ -330,6 +343,7 @@ func (c *Console) changeTurn(verb, done string) action {
 			return "/turns", "", err
 		}
 		next = fmt.Sprintf("/turns/%d", t.ID)
-		return next, fmt.Sprintf(done, t.ID), ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1"+next+"/"+verb, nil, nil)
+		return next, fmt.Sprintf(done, t.ID), ask(r.Context(), c.Gated, "gated", http.MethodPost, "/v1"+next+"/"+verb,
+			nil, nil)
 	}
 }

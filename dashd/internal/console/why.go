@@ -36,13 +36,15 @@ func (c *Console) why(r *http.Request) (*shown, error) {
 	}
 	path, err := why.Read(r.Context(), c.Store, id)
 	if errors.Is(err, why.ErrNoMessage) {
-		return nil, apierr.New(apierr.NotFound, "There is no message %d: it was deleted by retention, or never stored.", id)
+		return nil, apierr.New(apierr.NotFound, "There is no message %d: it was deleted by retention, or never stored.",
+			id)
 	}
 	if err != nil {
 		return nil, err
 	}
 	data, err := c.explained(r.Context(), path)
-	return &shown{title: fmt.Sprintf("Message %d", id), template: "why.html", data: data, up: []pages.Link{{Path: "/messages", Text: "Messages"}}}, err
+	return &shown{title: fmt.Sprintf("Message %d", id), template: "why.html", data: data,
+		up: []pages.Link{{Path: "/messages", Text: "Messages"}}}, err
 }
 
 func rowID(text string) (int64, error) {
@@ -83,7 +85,8 @@ func (c *Console) explained(ctx context.Context, p *why.Path) (pages.Why, error)
 	}
 	data.Steps = c.stepLines(steps[max(0, len(steps)-maxSteps):])
 	for _, o := range why.StillOpen(p, c.Now()) {
-		data.Open = append(data.Open, pages.WhyOpen{Text: c.hide(plaintext.Line(o.Text)), Owner: plaintext.Line(o.Owner), Links: links(m.ID, o.Row, o.Turn, nil)})
+		data.Open = append(data.Open, pages.WhyOpen{Text: c.hide(plaintext.Line(o.Text)),
+			Owner: plaintext.Line(o.Owner), Links: links(m.ID, o.Row, o.Turn, nil)})
 	}
 	if p.Request != nil {
 		data.Request = p.Request.Code
@@ -235,7 +238,8 @@ func (c *Console) stepLines(steps []why.Step) []pages.WhyStep {
 	for i, s := range steps {
 		at := time.UnixMilli(s.At).UTC()
 		all[i] = pages.WhyStep{
-			Time: at.Format(whyTime), Text: c.hide(plaintext.Line(s.Text)), Reason: string(s.Reason), Owner: plaintext.Line(s.Owner),
+			Time: at.Format(whyTime), Text: c.hide(plaintext.Line(s.Text)), Reason: string(s.Reason),
+			Owner: plaintext.Line(s.Owner),
 			Links: links(0, s.Row, s.Turn, s.From), Main: s.Main,
 		}
 		if d := at.Format(whyDay); d != day {
@@ -270,7 +274,8 @@ func (c *Console) near(p *why.Path) (all []pages.NearMessage) {
 	add := func(m *msg.Message, relation string) {
 		known := slices.ContainsFunc(all, func(n pages.NearMessage) bool { return n.ID == m.ID })
 		if m.ID != self && !known && len(all) < maxNear {
-			all = append(all, pages.NearMessage{ID: m.ID, Relation: relation, Place: plaintext.Line(m.ChatJID), Text: c.hide(Excerpt(plaintext.Line(contentOf(m))))})
+			all = append(all, pages.NearMessage{ID: m.ID, Relation: relation, Place: plaintext.Line(m.ChatJID),
+				Text: c.hide(Excerpt(plaintext.Line(contentOf(m))))})
 		}
 	}
 	for _, m := range p.Rows {
@@ -339,7 +344,8 @@ func (c *Console) replayOne(r *http.Request) (next, notice string, err error) {
 	}
 	if err := ask(r.Context(), c.Gated, "gated", http.MethodPost, path, nil, &copied); err != nil {
 		if apierr.KindOf(err) == apierr.Conflict {
-			err = apierr.New(apierr.Conflict, "%s", strings.ReplaceAll(err.Error(), "again=true replays it once more", "confirm below to replay it once more"))
+			err = apierr.New(apierr.Conflict, "%s", strings.ReplaceAll(err.Error(), "again=true replays it once more",
+				"confirm below to replay it once more"))
 		}
 		return next, "", err
 	}

@@ -12,13 +12,15 @@ import (
 
 var (
 	workStates = map[agentproto.Status]string{
-		agentproto.StatusRunning: "works", agentproto.StatusIdle: "waits for something", agentproto.StatusRequiresAction: "waits for a user",
+		agentproto.StatusRunning: "works", agentproto.StatusIdle: "waits for something",
+		agentproto.StatusRequiresAction: "waits for a user",
 	}
 	stepStates = map[agentproto.StepStatus]string{
 		agentproto.StepPending: "to do", agentproto.StepInProgress: "under way", agentproto.StepCompleted: "done",
 	}
 	callStates = map[agentproto.ToolStatus]string{
-		agentproto.ToolPending: "not begun", agentproto.ToolRunning: "under way", agentproto.ToolDone: "done", agentproto.ToolFailed: "failed",
+		agentproto.ToolPending: "not begun", agentproto.ToolRunning: "under way", agentproto.ToolDone: "done",
+		agentproto.ToolFailed: "failed",
 	}
 )
 
@@ -38,11 +40,13 @@ func (c *Console) addWork(ctx context.Context, page *pages.TurnPage, t *msg.Turn
 		page.Work.State = workStates[p.State]
 	}
 	for _, step := range p.Plan {
-		page.Work.Plan = append(page.Work.Plan, pages.WorkLine{Text: line(step.Content), State: stepStates[step.Status]})
+		page.Work.Plan = append(page.Work.Plan, pages.WorkLine{Text: line(step.Content),
+			State: stepStates[step.Status]})
 	}
 	for _, call := range p.Tools {
 		page.Work.Calls = append(page.Work.Calls, pages.WorkLine{
-			Text: line(cmp.Or(call.Title, call.ID)), State: callStates[call.Status], Bad: call.Status == agentproto.ToolFailed,
+			Text: line(cmp.Or(call.Title, call.ID)), State: callStates[call.Status],
+			Bad: call.Status == agentproto.ToolFailed,
 		})
 	}
 	return nil

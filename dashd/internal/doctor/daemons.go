@@ -38,7 +38,8 @@ func (e *examination) daemons() {
 	}
 	e.in.Daemons.Versions(e.now, &e.List)
 	if left := e.leftSockets(e.expected()); len(left) > 0 {
-		e.Warn("socket-left", "left by a process that has ended: "+strings.Join(left, ", "), "remove it, unless you start that adapter again")
+		e.Warn("socket-left", "left by a process that has ended: "+strings.Join(left, ", "),
+			"remove it, unless you start that adapter again")
 	}
 }
 
@@ -89,7 +90,8 @@ func (e *examination) nothingRuns() {
 	if last > 0 {
 		text = "no daemon runs: the last one reported " + facts.Ago(e.now, last)
 	}
-	e.Problem("nothing-runs", text, "start it: `make run`, `docker compose up -d`, or `systemctl start arizuko.target`; then look at the logs")
+	e.Problem("nothing-runs", text,
+		"start it: `make run`, `docker compose up -d`, or `systemctl start arizuko.target`; then look at the logs")
 }
 
 // gone reports a daemon without a recent heartbeat.
@@ -100,7 +102,8 @@ func (e *examination) gone(name string) {
 	case pid != 0 && e.Has("writelock-stopped"), (pid != 0 || e.answers[name].status != 0) && e.Has("database-locked"):
 		return // it waits for the lock
 	case pid != 0 && row != nil:
-		e.Problem("daemon-hangs", fmt.Sprintf("%s (process %d) runs but has written nothing for %s", name, pid, facts.Span(e.now-row.HeartbeatAt)),
+		e.Problem("daemon-hangs", fmt.Sprintf("%s (process %d) runs but has written nothing for %s", name, pid,
+			facts.Span(e.now-row.HeartbeatAt)),
 			fmt.Sprintf("look at its log; if it is stopped (state T in `ps`), kill -CONT %d; else kill it: nothing is lost", pid))
 		return
 	}
@@ -113,7 +116,8 @@ func (e *examination) gone(name string) {
 // poked checks whether pokes reach a daemon that runs.
 func (e *examination) poked(name string) {
 	if problem := e.socketProblem(name); problem != "" {
-		e.Problem("socket-missing", "pokes do not reach "+name+", which finds new rows by polling only: "+problem, "restart "+name)
+		e.Problem("socket-missing", "pokes do not reach "+name+", which finds new rows by polling only: "+problem,
+			"restart "+name)
 	}
 }
 
@@ -127,8 +131,10 @@ func (e *examination) bots(ctx context.Context) error {
 	changes, err := e.st.Audit(ctx, store.AuditQuery{What: store.AuditBot, Limit: maxBots})
 	for _, c := range changes {
 		if c.At > e.now-botAge.Milliseconds() {
-			e.Warn("bot-changed", fmt.Sprintf("%s changed to another bot %s (%s): messages of the former one in private chats and basic groups can no longer be changed", c.Who, facts.Ago(e.now, c.At), c.Detail),
-				fmt.Sprintf("nothing, if that was meant; else set %s to the former bot's token and restart %s", cmp.Or(daemon.TokenVariable(c.Who), "its token"), c.Who))
+			e.Warn("bot-changed",
+				fmt.Sprintf("%s changed to another bot %s (%s): messages of the former one in private chats and basic groups can no longer be changed", c.Who, facts.Ago(e.now, c.At), c.Detail),
+				fmt.Sprintf("nothing, if that was meant; else set %s to the former bot's token and restart %s",
+					cmp.Or(daemon.TokenVariable(c.Who), "its token"), c.Who))
 		}
 	}
 	return err

@@ -27,12 +27,15 @@ func (e *examination) disk() {
 	e.looked(fmt.Sprintf("disk: %s free of %s", size(space.Free), size(space.Size)))
 	switch {
 	case space.IsFull():
-		e.Problem("disk-full", fmt.Sprintf("the disk of %s is full: %s free. Soon nothing new can be stored", e.Base.Data, size(space.Free)), spaceFix)
+		e.Problem("disk-full", fmt.Sprintf("the disk of %s is full: %s free. Soon nothing new can be stored",
+			e.Base.Data, size(space.Free)), spaceFix)
 	case space.IsLow():
-		e.Warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, size(space.Free), 100*space.Share()), spaceFix)
+		e.Warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, size(space.Free),
+			100*space.Share()), spaceFix)
 	}
 	if space.FilesLow() {
-		e.Problem("disk-inodes", fmt.Sprintf("the file system of %s has %d of %d inodes left: soon no file can be made", e.Base.Data, space.FreeFiles, space.Files), spaceFix)
+		e.Problem("disk-inodes", fmt.Sprintf("the file system of %s has %d of %d inodes left: soon no file can be made",
+			e.Base.Data, space.FreeFiles, space.Files), spaceFix)
 	}
 }
 
@@ -54,14 +57,17 @@ func (e *examination) wal() {
 	}
 	w, err := store.ReadWAL(e.Base.DBPath())
 	if err != nil {
-		e.Problem("wal-unreadable", "the write-ahead log cannot be read: "+err.Error(), "run this as the user that runs the daemons")
+		e.Problem("wal-unreadable", "the write-ahead log cannot be read: "+err.Error(),
+			"run this as the user that runs the daemons")
 		return
 	}
 	if info, err := os.Stat(e.Base.DBPath()); err == nil {
 		e.looked(fmt.Sprintf("database: %s, write-ahead log %s", size(info.Size()), size(w.Size)))
 	}
 	if w.Pending > maxPendingWAL {
-		e.Problem("wal-grows", fmt.Sprintf("checkpoints do not advance: %s of the write-ahead log are not in the database yet", size(w.Pending)),
+		e.Problem("wal-grows",
+			fmt.Sprintf("checkpoints do not advance: %s of the write-ahead log are not in the database yet",
+				size(w.Pending)),
 			"start gated, which makes them; if it runs, end the program that has read the database for long: `fuser -v "+e.Base.DBPath()+"`")
 	}
 }
@@ -95,18 +101,22 @@ func (e *examination) database(ctx context.Context) {
 	s, err := store.ReadSchema(ctx, database)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.Problem("database-missing", "there is no database at "+path, "set ARIZUKO_DATA to the data folder; for a new instance run `migrate up`, else restore a backup")
+		e.Problem("database-missing", "there is no database at "+path,
+			"set ARIZUKO_DATA to the data folder; for a new instance run `migrate up`, else restore a backup")
 	case err != nil:
 		e.unreadable(err)
 	case s.Version == 0:
 		e.Problem("schema-none", path+" is not migrated", "run `migrate up`")
 	case s.Dirty:
-		e.Problem("schema-dirty", fmt.Sprintf("migration %d is running or has failed", s.Version), "wait for it; if none runs, `migrate up` says how to repair it")
+		e.Problem("schema-dirty", fmt.Sprintf("migration %d is running or has failed", s.Version),
+			"wait for it; if none runs, `migrate up` says how to repair it")
 	case s.Version < built:
-		e.Problem("schema-old", fmt.Sprintf("a migration is pending: the schema is at %d and this program needs %d", s.Version, built), "back up, then run `migrate up`")
+		e.Problem("schema-old", fmt.Sprintf("a migration is pending: the schema is at %d and this program needs %d",
+			s.Version, built), "back up, then run `migrate up`")
 	case s.Floor > built:
-		e.Refuse("schema-new", fmt.Sprintf("this program was built for schema %d, the database is at %d and needs programs built for %d or later",
-			built, s.Version, s.Floor), "install the version that migrated the database, or roll back")
+		e.Refuse("schema-new",
+			fmt.Sprintf("this program was built for schema %d, the database is at %d and needs programs built for %d or later",
+				built, s.Version, s.Floor), "install the version that migrated the database, or roll back")
 	case s.Moved != "":
 		e.Refuse("database-moved", path+" was copied to "+s.Moved+": daemons do not start on it",
 			"set or unset ARIZUKO_DB so that it names that one; `migrate reopen` makes this one usable again, without what was stored since")
@@ -151,7 +161,8 @@ const damagedFix = "stop all daemons, keep a copy of arizuko.db*, and restore a 
 // unreadable reports an error of the database, once.
 func (e *examination) unreadable(err error) {
 	e.schema, err = true, store.Explain(err)
-	id, fix := "database-unreadable", "run this as the user that runs the daemons; `dashd doctor --deep` checks the file"
+	id, fix := "database-unreadable",
+		"run this as the user that runs the daemons; `dashd doctor --deep` checks the file"
 	if errors.Is(err, store.ErrDamaged) {
 		id, fix = "database-damaged", damagedFix
 	} else if e.Base.DB != "" {

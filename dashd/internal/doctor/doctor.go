@@ -134,7 +134,8 @@ func (e *examination) result() Report {
 		}
 		seen[f.Text] = true
 	}
-	slices.SortStableFunc(found, func(a, b facts.Fact) int { return cmp.Compare(a.Level, b.Level) }) // "problem" is before "warning"
+	// "problem" is before "warning"
+	slices.SortStableFunc(found, func(a, b facts.Fact) int { return cmp.Compare(a.Level, b.Level) })
 	looked := make([]string, len(e.facts))
 	for i, fact := range e.facts {
 		looked[i] = e.line(fact)

@@ -80,7 +80,8 @@ func (e *examination) environment() {
 	e.sharedSecrets()
 	e.InvalidOperators(env.Operators)
 	if env.SlackAppToken != "" && env.SlackSigning != "" {
-		e.Warn("slack-both", "SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set: slakd uses Socket Mode, and events that Slack posts to /slack/events are not read",
+		e.Warn("slack-both",
+			"SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set: slakd uses Socket Mode, and events that Slack posts to /slack/events are not read",
 			"unset the one that you do not use; with Socket Mode, switch Enable Events' request URL off on the app's page")
 	}
 }
@@ -88,8 +89,9 @@ func (e *examination) environment() {
 // secrets are the secrets by the names of their variables.
 func (v *Environment) secrets() map[string]string {
 	return map[string]string{
-		"ARIZUKO_SECRET": v.Secret, "ARIZUKO_DB": v.Database, "DASH_PASSWORD": v.Password, "TELEGRAM_BOT_TOKEN": v.TelegramToken,
-		"DISCORD_BOT_TOKEN": v.DiscordToken, "SLACK_BOT_TOKEN": v.SlackToken, "SLACK_APP_TOKEN": v.SlackAppToken,
+		"ARIZUKO_SECRET": v.Secret, "ARIZUKO_DB": v.Database, "DASH_PASSWORD": v.Password,
+		"TELEGRAM_BOT_TOKEN": v.TelegramToken,
+		"DISCORD_BOT_TOKEN":  v.DiscordToken, "SLACK_BOT_TOKEN": v.SlackToken, "SLACK_APP_TOKEN": v.SlackAppToken,
 		"SLACK_SIGNING_SECRET": v.SlackSigning,
 	}
 }
@@ -141,18 +143,21 @@ func (e *examination) sharedSecrets() {
 			continue
 		}
 		if other := first[value]; other != "" {
-			e.Refuse("secret-reused", other+" and "+name+" have the same value", "give each its own: a leak of one is a leak of both")
+			e.Refuse("secret-reused", other+" and "+name+" have the same value",
+				"give each its own: a leak of one is a leak of both")
 		}
 		first[value] = cmp.Or(first[value], name)
 	}
 	for _, name := range e.env.AgentEnv {
 		if slices.Contains(names, strings.TrimSuffix(name, "_FILE")) {
-			e.Refuse("secret-to-agents", "AGENT_ENV hands "+name+" to every agent", "remove it from AGENT_ENV: who talks to an agent can talk it out of its environment")
+			e.Refuse("secret-to-agents", "AGENT_ENV hands "+name+" to every agent",
+				"remove it from AGENT_ENV: who talks to an agent can talk it out of its environment")
 		}
 	}
 	inFile := config.Base{Data: e.Base.Data}
 	if secret, err := inFile.Secret(); err == nil && e.env.Secret != "" && e.env.Secret != secret {
-		e.Warn("secret-two", "ARIZUKO_SECRET and the file "+e.Base.SecretPath()+" differ: a daemon that is started without the variable cannot call the others",
+		e.Warn("secret-two", "ARIZUKO_SECRET and the file "+e.Base.SecretPath()+
+			" differ: a daemon that is started without the variable cannot call the others",
 			"remove the file, or unset ARIZUKO_SECRET for all daemons")
 	}
 }

@@ -29,10 +29,12 @@ func (e *examination) folder() bool {
 	info, err := os.Stat(data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		e.Refuse("data-missing", "the data folder "+data+" does not exist", "set ARIZUKO_DATA to the data folder; for a new instance run `migrate up`")
+		e.Refuse("data-missing", "the data folder "+data+" does not exist",
+			"set ARIZUKO_DATA to the data folder; for a new instance run `migrate up`")
 		return false
 	case err != nil:
-		e.Refuse("data-unreadable", "the data folder cannot be read: "+err.Error(), "run this as the user that runs the daemons")
+		e.Refuse("data-unreadable", "the data folder cannot be read: "+err.Error(),
+			"run this as the user that runs the daemons")
 		return false
 	case !info.IsDir():
 		e.Refuse("data-missing", data+" is not a folder", "set ARIZUKO_DATA to the data folder")
@@ -42,7 +44,8 @@ func (e *examination) folder() bool {
 		e.Warn("data-mode", fmt.Sprintf("the data folder %s has mode %04o: other users of this machine can look into it", data, mode), "chmod 700 "+data)
 	}
 	if unix.Access(data, unix.W_OK) != nil {
-		e.Problem("data-readonly", "this user cannot write the data folder "+data, fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user", owner(info)))
+		e.Problem("data-readonly", "this user cannot write the data folder "+data,
+			fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user", owner(info)))
 	}
 	e.fileSystem()
 	e.secretFile()
@@ -63,9 +66,12 @@ func (e *examination) fileSystem() {
 	switch err := e.Carry(e.Base.DBPath()); {
 	case !errors.As(err, &no):
 	case e.Base.UnsafeFS:
-		e.Warn("filesystem", fmt.Sprintf("%s is on %s, which cannot carry the database: messages may be lost. %s overrides the refusal", no.Path, no.Kind, disk.UnsafeVariable), disk.CarryFix)
+		e.Warn("filesystem",
+			fmt.Sprintf("%s is on %s, which cannot carry the database: messages may be lost. %s overrides the refusal",
+				no.Path, no.Kind, disk.UnsafeVariable), disk.CarryFix)
 	default:
-		e.Refuse("filesystem", fmt.Sprintf("%s is on %s, which cannot carry the database: daemons do not start", no.Path, no.Kind), disk.CarryFix)
+		e.Refuse("filesystem", fmt.Sprintf("%s is on %s, which cannot carry the database: daemons do not start",
+			no.Path, no.Kind), disk.CarryFix)
 	}
 }
 
@@ -90,14 +96,18 @@ func (e *examination) secretFile() {
 	path := e.Base.SecretPath()
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		e.Problem("secret-mode", fmt.Sprintf("%s has mode %04o: other users of this machine can call the daemons", path, info.Mode().Perm()), "chmod 600 "+path)
+		e.Problem("secret-mode", fmt.Sprintf("%s has mode %04o: other users of this machine can call the daemons", path,
+			info.Mode().Perm()), "chmod 600 "+path)
 	}
-	if _, err := os.Stat(e.Base.DBPath()); e.secret == "" && (err == nil || e.Base.DB != "") { // without a database `migrate up` makes both
+	// without a database `migrate up` makes both
+	if _, err := os.Stat(e.Base.DBPath()); e.secret == "" && (err == nil || e.Base.DB != "") {
 		_, problem := e.Base.Secret()
-		e.Refuse("secret-missing", problem.Error(), "run `migrate up`: it makes the secret; or set ARIZUKO_SECRET for all daemons")
+		e.Refuse("secret-missing", problem.Error(),
+			"run `migrate up`: it makes the secret; or set ARIZUKO_SECRET for all daemons")
 	}
 	if n := len(e.secret); n > 0 && n < minSecret {
-		f := e.Warn("secret-short", fmt.Sprintf("the secret between the daemons has %d characters only", n), fmt.Sprintf("stop all daemons, write at least %d random characters into %s (or ARIZUKO_SECRET), and start them", minSecret, path))
+		f := e.Warn("secret-short", fmt.Sprintf("the secret between the daemons has %d characters only", n),
+			fmt.Sprintf("stop all daemons, write at least %d random characters into %s (or ARIZUKO_SECRET), and start them", minSecret, path))
 		if _, err := e.Base.StrongSecret(); err != nil { // daemons do not start with it
 			f.Level, f.Config = facts.Problem, true
 		}
@@ -116,10 +126,12 @@ func (e *examination) databaseFiles(user uint32) {
 			continue // the daemons make all but the first
 		}
 		if owner(info) != user {
-			e.Problem("database-owner", fmt.Sprintf("%s belongs to user %d, the data folder to user %d", path, owner(info), user), fmt.Sprintf("chown %d %s", user, path))
+			e.Problem("database-owner", fmt.Sprintf("%s belongs to user %d, the data folder to user %d", path,
+				owner(info), user), fmt.Sprintf("chown %d %s", user, path))
 		}
 		if info.Mode().Perm()&0o077 != 0 && suffix == "" {
-			e.Warn("database-mode", fmt.Sprintf("%s has mode %04o: other users of this machine may read all messages", path, info.Mode().Perm()), "chmod 600 "+path)
+			e.Warn("database-mode", fmt.Sprintf("%s has mode %04o: other users of this machine may read all messages",
+				path, info.Mode().Perm()), "chmod 600 "+path)
 		}
 	}
 }
@@ -127,7 +139,8 @@ func (e *examination) databaseFiles(user uint32) {
 // sockets checks the paths over which the daemons poke each other.
 func (e *examination) sockets() {
 	if longest := filepath.Join(e.Base.RunDir(), "routd.sock"); len(longest) > maxSocketPath {
-		e.Refuse("socket-path", fmt.Sprintf("the path %s has %d bytes, the maximum for a socket is %d", longest, len(longest), maxSocketPath), "choose a shorter ARIZUKO_DATA")
+		e.Refuse("socket-path", fmt.Sprintf("the path %s has %d bytes, the maximum for a socket is %d", longest,
+			len(longest), maxSocketPath), "choose a shorter ARIZUKO_DATA")
 	}
 }
 
@@ -164,7 +177,8 @@ func (e *examination) leftSockets(known []string) (paths []string) {
 	}
 	for _, entry := range entries {
 		daemon, ok := strings.CutSuffix(entry.Name(), ".sock")
-		if path := filepath.Join(e.Base.RunDir(), entry.Name()); ok && !slices.Contains(known, daemon) && staleSocket(path) {
+		if path := filepath.Join(e.Base.RunDir(), entry.Name()); ok && !slices.Contains(known, daemon) &&
+			staleSocket(path) {
 			paths = append(paths, path)
 		}
 	}

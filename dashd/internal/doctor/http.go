@@ -61,7 +61,8 @@ func (e *examination) unready() {
 		elsewhere := endpoint.URL == "" && store.IsServer(e.Base.Database())
 		switch {
 		case httpx.IsForeign(a.err):
-			e.Refuse("secret-differs", a.err.Error(), "give all daemons the same ARIZUKO_SECRET, and let "+strings.ToUpper(name)+"_URL be where "+name+" listens")
+			e.Refuse("secret-differs", a.err.Error(), "give all daemons the same ARIZUKO_SECRET, and let "+
+				strings.ToUpper(name)+"_URL be where "+name+" listens")
 		case a.status == 0 && e.alive(name) && !elsewhere:
 			e.Problem("unreachable", name+" runs but does not answer at "+a.at,
 				e.awaken(name)+"if it runs on another machine, set "+strings.ToUpper(name)+"_URL; else restart "+name)
@@ -70,7 +71,8 @@ func (e *examination) unready() {
 		case a.status == http.StatusServiceUnavailable && e.standsBy(a):
 			e.looked(strings.Join(a.lines, "; "))
 		case a.status != http.StatusOK:
-			e.Problem("not-ready", name+" is not ready: "+strings.Join(a.lines, "; "), "it continues by itself once that is repaired; its log says more")
+			e.Problem("not-ready", name+" is not ready: "+strings.Join(a.lines, "; "),
+				"it continues by itself once that is repaired; its log says more")
 		}
 	}
 }

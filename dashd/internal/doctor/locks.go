@@ -44,8 +44,8 @@ func (e *examination) readLocks(paths []string) locks {
 	return l
 }
 
-// Bytes of SQLite's files that a process locks for writing: of the shared memory of a write-ahead log, and from which on of a
-// database without one.
+// Bytes of SQLite's files that a process locks for writing: of the shared memory of a write-ahead log, and from which
+// on of a database without one.
 const (
 	writeByte   = 120
 	pendingByte = 0x40000000
@@ -116,7 +116,9 @@ func (e *examination) awaken(name string) string {
 // lockHolders finds the process that keeps all daemons from writing.
 func (e *examination) lockHolders() {
 	if pid := e.locks.holder[e.writeLock()]; pid != 0 && e.stopped(pid) {
-		e.Problem("writelock-stopped", fmt.Sprintf("process %d holds the write lock and is stopped (%d processes wait): no daemon can write", pid, e.locks.waiters[e.writeLock()]),
+		e.Problem("writelock-stopped",
+			fmt.Sprintf("process %d holds the write lock and is stopped (%d processes wait): no daemon can write", pid,
+				e.locks.waiters[e.writeLock()]),
 			fmt.Sprintf("kill -CONT %d, or kill -9 %[1]d: nothing is lost", pid))
 		return
 	}
@@ -129,18 +131,22 @@ func (e *examination) lockHolders() {
 		if e.stopped(pid) {
 			end = fmt.Sprintf("it is stopped: kill -CONT %d, or kill -9 %[1]d", pid)
 		}
-		e.Problem("database-locked", fmt.Sprintf("process %d%s holds the write lock of the database: no daemon can write", pid, e.command(pid)),
+		e.Problem("database-locked",
+			fmt.Sprintf("process %d%s holds the write lock of the database: no daemon can write", pid, e.command(pid)),
 			end+"; the daemons go on by themselves, nothing is lost")
 	case said:
-		e.Problem("database-locked", "a process that this machine does not show holds the write lock of the database: no daemon can write",
-			"run this on the machine itself, not in a container, or look with `fuser -v "+e.sharedMemory()+"`; end what holds it: the daemons go on by themselves, nothing is lost")
+		e.Problem("database-locked",
+			"a process that this machine does not show holds the write lock of the database: no daemon can write",
+			"run this on the machine itself, not in a container, or look with `fuser -v "+e.sharedMemory()+
+				"`; end what holds it: the daemons go on by themselves, nothing is lost")
 	}
 }
 
 // saysLocked reports whether a daemon answers that it cannot write since the database is locked.
 func (e *examination) saysLocked(name string) bool {
 	a := e.answers[name]
-	return a.status == http.StatusServiceUnavailable && slices.ContainsFunc(a.lines, func(line string) bool { return strings.Contains(line, store.ErrLocked.Error()) })
+	return a.status == http.StatusServiceUnavailable &&
+		slices.ContainsFunc(a.lines, func(line string) bool { return strings.Contains(line, store.ErrLocked.Error()) })
 }
 
 // noneWrites reports whether daemons run, and none of them has written its heartbeat lately.

@@ -38,5 +38,6 @@ func (r Report) PrintJSON(out io.Writer) error {
 
 // Summary is one line with the number of findings.
 func (r Report) Summary() string {
-	return facts.Count(r.Count(facts.Problem), "problem", "problems") + ", " + facts.Count(r.Count(facts.Warning), "warning", "warnings")
+	return facts.Count(r.Count(facts.Problem), "problem", "problems") + ", " +
+		facts.Count(r.Count(facts.Warning), "warning", "warnings")
 }

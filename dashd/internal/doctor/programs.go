@@ -29,7 +29,8 @@ type check struct {
 func (e *examination) startChecks(ctx context.Context) (wait func() []check) {
 	var group sync.WaitGroup
 	var missing []string
-	names := slices.DeleteFunc(append(daemon.Core(), e.configured()...), func(name string) bool { return name == "dashd" })
+	names := slices.DeleteFunc(append(daemon.Core(), e.configured()...),
+		func(name string) bool { return name == "dashd" })
 	results := make([]check, len(names))
 	for i, name := range names {
 		program, _ := msg.SplitAccount(name)
@@ -57,7 +58,8 @@ func (e *examination) programs(all []check) {
 		e.warnings(c)
 		switch {
 		case c.Problem != "":
-			e.Problem("check-failed", facts.CheckCommand(c.name)+" failed: "+c.Problem, "run it by hand: what it waits for may hang")
+			e.Problem("check-failed", facts.CheckCommand(c.name)+" failed: "+c.Problem,
+				"run it by hand: what it waits for may hang")
 		case c.Code != 0:
 			e.checkErrors(c)
 		}
@@ -71,7 +73,9 @@ func (e *examination) warnings(c check) {
 		line = strings.TrimSpace(line)
 		text, is := strings.CutPrefix(line, "warning: ")
 		switch {
-		case !is && !strings.HasPrefix(line, "agents run without"), c.name == "routd", strings.HasPrefix(text, "OPERATORS"), e.Has("folder-linked") && strings.Contains(text, " is a symbolic link"):
+		case !is && !strings.HasPrefix(line, "agents run without"), c.name == "routd",
+			strings.HasPrefix(text, "OPERATORS"), e.Has("folder-linked") &&
+				strings.Contains(text, " is a symbolic link"):
 		case strings.HasPrefix(text, "strangers can reach"):
 			reached, fix, _ := strings.Cut(text, "; ") // as facts.Unconfined
 			e.Problem("unconfined", reached, fix)
@@ -92,7 +96,8 @@ func (e *examination) checkErrors(c check) {
 			continue // reported from the rows
 		case e.Has("operators-invalid") && strings.HasPrefix(line, "OPERATORS="):
 			continue // known
-		case e.schema && (strings.Contains(line, "migrate up") || strings.Contains(line, "database")), e.Has("secret-missing") && strings.HasPrefix(line, "no secret"):
+		case e.schema && (strings.Contains(line, "migrate up") || strings.Contains(line, "database")),
+			e.Has("secret-missing") && strings.HasPrefix(line, "no secret"):
 			continue // known
 		case n == maxCheckLines:
 			return

@@ -74,7 +74,8 @@ func (e *examination) unconfined(routes []msg.Route) {
 // runtime is how a group's agent is run, "" if that is not known.
 func (e *examination) runtime(g msg.Group) groupconfig.Runtime {
 	c, _ := groupconfig.Parse(g.Config) // zero if it is invalid
-	return cmp.Or(c.Agent.Runtime, groupconfig.Runtime(cmp.Or(e.env.AgentSandbox, e.env.AgentRuntime, e.runtimes[g.Folder])))
+	return cmp.Or(c.Agent.Runtime, groupconfig.Runtime(cmp.Or(e.env.AgentSandbox, e.env.AgentRuntime,
+		e.runtimes[g.Folder])))
 }
 
 // operators warns of an instance with a platform where no user may approve anything.
@@ -140,9 +141,12 @@ func (e *examination) groupFolders(context.Context) error {
 		info, err := os.Stat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && e.runtimes[g.Folder] != "":
-			e.Problem("group-missing", "the folder "+path+" of group "+g.Folder+" is gone", "restore it from a backup; without one the agent's files are lost, and gated makes an empty folder at the next turn")
+			e.Problem("group-missing", "the folder "+path+" of group "+g.Folder+" is gone",
+				"restore it from a backup; without one the agent's files are lost, and gated makes an empty folder at the next turn")
 		case err == nil && user != 0 && owner(info) != user: // a gated that is root gives each group a user
-			e.Problem("group-owner", fmt.Sprintf("%s belongs to user %d, the data folder to user %d: its agent cannot write there", path, owner(info), user), fmt.Sprintf("chown -R %d %s", user, path))
+			e.Problem("group-owner",
+				fmt.Sprintf("%s belongs to user %d, the data folder to user %d: its agent cannot write there", path,
+					owner(info), user), fmt.Sprintf("chown -R %d %s", user, path))
 		}
 	}
 	return nil

@@ -7,10 +7,12 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Rows examines what the rows say: which daemons run, and what waits, has failed or is late. It asks no daemon and starts no
-// program, so that dashd can do it for its pages again and again. Findings are as those of Examine, problems first.
+// Rows examines what the rows say: which daemons run, and what waits, has failed or is late. It asks no daemon and
+// starts no program, so that dashd can do it for its pages again and again. Findings are as those of Examine, problems
+// first.
 func Rows(ctx context.Context, cfg Config, st store.Reader) ([]facts.Fact, error) {
-	e := &examination{Config: cfg, now: cfg.Now().UnixMilli(), checked: map[string]bool{}, self: "dashd", st: &store.ReadOnly{Reader: st}}
+	e := &examination{Config: cfg, now: cfg.Now().UnixMilli(), checked: map[string]bool{}, self: "dashd",
+		st: &store.ReadOnly{Reader: st}}
 	e.environment()
 	e.List = facts.List{} // the environment is what the daemon has started with
 	if err := e.rows(ctx); err != nil {

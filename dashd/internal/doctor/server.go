@@ -29,18 +29,22 @@ func (e *examination) server(ctx context.Context, database string) {
 func (e *examination) serverSettings(s store.Server) {
 	e.looked(fmt.Sprintf("server: Postgres %s, %d of %d connections", s.Version, s.Connections, s.MaxConnections))
 	var off []string
-	for name, value := range map[string]string{"fsync": s.Fsync, "full_page_writes": s.FullPageWrites, "synchronous_commit": s.SyncCommit} {
+	for name, value := range map[string]string{"fsync": s.Fsync, "full_page_writes": s.FullPageWrites,
+		"synchronous_commit": s.SyncCommit} {
 		if value == "off" {
 			off = append(off, name)
 		}
 	}
 	if len(off) > 0 {
 		slices.Sort(off)
-		e.Warn("server-durability", "the server does not wait for its disk ("+strings.Join(off, ", ")+" off): a crash of its machine may lose messages that were confirmed, or the database",
+		e.Warn("server-durability", "the server does not wait for its disk ("+strings.Join(off, ", ")+
+			" off): a crash of its machine may lose messages that were confirmed, or the database",
 			"set them on in postgresql.conf, and for the role and the database")
 	}
 	if 10*s.Connections >= 9*s.MaxConnections {
-		e.Warn("server-connections", fmt.Sprintf("the server has %d of at most %d connections: soon a daemon cannot connect", s.Connections, s.MaxConnections),
+		e.Warn("server-connections",
+			fmt.Sprintf("the server has %d of at most %d connections: soon a daemon cannot connect", s.Connections,
+				s.MaxConnections),
 			"raise max_connections in postgresql.conf; a daemon holds up to 7")
 	}
 }

@@ -12,8 +12,8 @@ import (
 const (
 	// idleDelay is how long it waits for new rows once it has indexed all.
 	idleDelay = time.Second
-	// minPause and pauseFactor are the pause after a batch, so that other writers get their turn, and at most a quarter of a
-	// core goes into an index that has to be made for many rows, as after an upgrade.
+	// minPause and pauseFactor are the pause after a batch, so that other writers get their turn, and at most a quarter
+	// of a core goes into an index that has to be made for many rows, as after an upgrade.
 	minPause    = 5 * time.Millisecond
 	pauseFactor = 3
 	// logEvery is how often it logs how far it is while it is behind.
@@ -47,7 +47,8 @@ func (x *Indexer) Run(ctx context.Context) error {
 			}
 		case err == nil:
 			if rows > manyRows {
-				x.Log.Info("the search index has all messages again", "count", rows, "took", time.Since(since).Round(time.Second))
+				x.Log.Info("the search index has all messages again", "count", rows, "took",
+					time.Since(since).Round(time.Second))
 			}
 			since, logged, rows = time.Now(), time.Now(), 0
 		}

@@ -93,7 +93,8 @@ func (h *Hub) unsubscribe(s *signals) {
 
 // Feed is what an event stream sends.
 type Feed struct {
-	// Update is called at once, after each Notify and with each ping, and writes what is new; its first error ends the stream.
+	// Update is called at once, after each Notify and with each ping, and writes what is new; its first error ends the
+	// stream.
 	Update func(*Stream) error
 	// Every bounds how often Update is called; changes in between are written together. 0 for no bound.
 	Every time.Duration

@@ -131,7 +131,8 @@ func (l *Login) open(w http.ResponseWriter, r *http.Request) {
 		l.enter(w, r, next)
 	default:
 		l.failed(r)
-		l.form(w, http.StatusForbidden, next, "This link was used before or has expired: a link works once, within an hour.")
+		l.form(w, http.StatusForbidden, next,
+			"This link was used before or has expired: a link works once, within an hour.")
 	}
 }
 

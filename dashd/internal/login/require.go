@@ -37,7 +37,8 @@ func (l *Login) Require(next http.Handler) http.Handler {
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		default:
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			httpx.Error(w, apierr.New(apierr.Unauthorized, "log in at /login, or send the header Authorization: Bearer with the shared secret"))
+			httpx.Error(w, apierr.New(apierr.Unauthorized,
+				"log in at /login, or send the header Authorization: Bearer with the shared secret"))
 		}
 	})
 }

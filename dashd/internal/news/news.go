@@ -1,5 +1,5 @@
-// Package news serves the event stream that a browser opens once for all its pages. It says what has changed and carries
-// no texts: a page fetches by a short request what it shows.
+// Package news serves the event stream that a browser opens once for all its pages. It says what has changed and
+// carries no texts: a page fetches by a short request what it shows.
 package news
 
 import (
@@ -64,8 +64,8 @@ type hello struct {
 	Login  string `json:"login"`
 }
 
-// changed says that rows may have changed, and which web chats have something new, each with the id up to which it can be
-// read.
+// changed says that rows may have changed, and which web chats have something new, each with the id up to which it can
+// be read.
 type changed struct {
 	Chats map[string]int64 `json:"chats"` // by folder
 }
@@ -76,8 +76,8 @@ type typing struct {
 	Stopped bool                `json:"stopped,omitempty"`
 }
 
-// progress is all turns whose agents have said something of their work, each with the time of the last change in unix ms.
-// A turn is named until what it has answered was announced, so that a page never shows neither.
+// progress is all turns whose agents have said something of their work, each with the time of the last change in unix
+// ms. A turn is named until what it has answered was announced, so that a page never shows neither.
 type progress struct {
 	Chats map[string]map[int64]int64 `json:"chats"` // by folder and turn
 }
@@ -132,8 +132,8 @@ func (f *feed) update(ctx context.Context, s *live.Stream) error {
 	return f.updateWork(s, work)
 }
 
-// updateWork sends which turns have news of their work, if that has changed. In a chat of which a row is being delivered
-// no turn ends.
+// updateWork sends which turns have news of their work, if that has changed. In a chat of which a row is being
+// delivered no turn ends.
 func (f *feed) updateWork(s *live.Stream, work map[string]map[int64]int64) error {
 	for jid, before := range f.work {
 		if _, waits := f.pending[jid]; waits {

@@ -67,8 +67,9 @@ type AccessAnswer struct {
 	Operator                  bool
 	Pinned                    string // the group that the chat is pinned to
 	Rows                      []AccessRow
-	Home, Lists, Reaches      string // the chat's group, whom its access lists, and the groups the sender reaches by @name
-	Admitted, Pins            bool   // may use the group; may pin the chat
+	// the chat's group, whom its access lists, and the groups the sender reaches by @name
+	Home, Lists, Reaches string
+	Admitted, Pins       bool // may use the group; may pin the chat
 }
 
 // ChatName is the chat's title, else its address.

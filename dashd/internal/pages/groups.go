@@ -55,7 +55,8 @@ type SessionLine struct {
 
 // Files is a folder of a group.
 type Files struct {
-	Dir, Up, Next string // below the group's folder, "" for that itself; addresses of the folder above and of what follows
+	// below the group's folder, "" for that itself; addresses of the folder above and of what follows
+	Dir, Up, Next string
 	Lines         []FileLine
 	Cut           bool // it has more names than are listed
 }

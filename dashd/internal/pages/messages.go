@@ -8,7 +8,8 @@ type Messages struct {
 	Lines  []MessageLine
 	Newest string // address of the first page, "" on it
 	Next   string // address of the next page, "" on the last one
-	// Through is when the last message was stored that this page looked at, if it ends because it looked at as many as it may.
+	// Through is when the last message was stored that this page looked at, if it ends because it looked at as many as
+	// it may.
 	Through int64
 	Problem string   // why there is no list
 	Wrong   string   // the field that it is about: text, since, until, or ""

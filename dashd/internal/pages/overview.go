@@ -10,13 +10,14 @@ import (
 type Overview struct {
 	Daemons  []DaemonLine
 	Machines []MachineLine // the processes of an instance that has several machines
-	Routes   []string      // what routd says about routes and groups: rows that match nothing, groups that strangers reach
-	Running  Turns
-	Queued   Turns
-	Waiting  WaitingLine // inbound rows that are not decided
-	Unsent   WaitingLine // outbound rows that are not delivered
-	Pending  int         // requests of chats that wait for an operator
-	Steps    *Steps      // nil once a chat of a platform is connected
+	// what routd says about routes and groups: rows that match nothing, groups that strangers reach
+	Routes  []string
+	Running Turns
+	Queued  Turns
+	Waiting WaitingLine // inbound rows that are not decided
+	Unsent  WaitingLine // outbound rows that are not delivered
+	Pending int         // requests of chats that wait for an operator
+	Steps   *Steps      // nil once a chat of a platform is connected
 	// Attention is what is wrong, problems first; Unlisted is how much more there is.
 	Attention []facts.Fact
 	Unlisted  int
@@ -32,8 +33,8 @@ type DaemonLine struct {
 	LastEventAt, LastProbeAt          int64
 }
 
-// MachineLine is a process of an instance that has several machines. Does says what it does of what its daemon does; Quiet and
-// Left are ms, by the database's clock: since it renewed its lease, and until that ends.
+// MachineLine is a process of an instance that has several machines. Does says what it does of what its daemon does;
+// Quiet and Left are ms, by the database's clock: since it renewed its lease, and until that ends.
 type MachineLine struct {
 	Daemon, Does, Place, Addr, Version, Note string
 	Bad                                      bool

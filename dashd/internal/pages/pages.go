@@ -31,7 +31,10 @@ func New() (*Pages, error) {
 	if p.assets, err = loadAssets(); err != nil {
 		return nil, err
 	}
-	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": newTurnTable, "spendLines": newSpendTable, "request": newRequestCard, "navigation": navigation, "nav": newNav, "duration": duration, "verbs": verbs, "until": until, "left": left, "bytes": byteSize, "now": func() int64 { return time.Now().UnixMilli() }}
+	functions := template.FuncMap{"asset": p.assets.url, "when": when, "turns": newTurnTable,
+		"spendLines": newSpendTable, "request": newRequestCard, "navigation": navigation, "nav": newNav,
+		"duration": duration, "verbs": verbs, "until": until, "left": left, "bytes": byteSize,
+		"now": func() int64 { return time.Now().UnixMilli() }}
 	p.templates, err = template.New("").Funcs(functions).ParseFS(templateFiles, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse the templates: %w", err)

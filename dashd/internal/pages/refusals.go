@@ -9,8 +9,8 @@ import (
 // maxRefusal is how much of a refusal in JSON is read, in bytes.
 const maxRefusal = 8 << 10
 
-// Refusals shows browsers that open a page or send a form a page where a handler answers an error in JSON: an address that does
-// not exist, a login that has ended, another site's form. Scripts and programs get the JSON.
+// Refusals shows browsers that open a page or send a form a page where a handler answers an error in JSON: an address
+// that does not exist, a login that has ended, another site's form. Scripts and programs get the JSON.
 func (p *Pages) Refusals(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.Contains(r.Header.Get("Accept"), "text/html") {

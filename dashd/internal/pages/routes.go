@@ -85,7 +85,8 @@ func (r DraftRow) Wrong() string {
 		return ""
 	}
 	for _, each := range []struct{ begin, field string }{
-		{"match", "match"}, {"wait for silence", "quiet"}, {"wait at most", "hold"}, {"the weight that starts", "threshold"},
+		{"match", "match"}, {"wait for silence", "quiet"}, {"wait at most", "hold"},
+		{"the weight that starts", "threshold"},
 		{"weights", "weights"}, {"the waiting settings", "impulse"}, {"impulse_config", "impulse"},
 	} {
 		if strings.HasPrefix(r.Problem, each.begin) {

@@ -9,9 +9,10 @@ import (
 
 // View is a page for operators: its frame, and a fragment that the page renders again while it is open.
 type View struct {
-	Title    string
-	Section  string        // the path of the link in the navigation that is current
-	Tag      string        // of the fragment's content; an open page fetches it again as JSON from its own address, "" for not
+	Title   string
+	Section string // the path of the link in the navigation that is current
+	// of the fragment's content; an open page fetches it again as JSON from its own address, "" for not
+	Tag      string
 	Login    string        // of the operator
 	Fragment template.HTML // from Fragment
 	// Notice and Problem are what became of the form that was sent, "" for none.
@@ -54,8 +55,11 @@ func newNav(current string, requests int) nav { return nav{current, requests} }
 // navigation is all pages that have a link of their own.
 func navigation() []navGroup {
 	return []navGroup{
-		{"Now", []Link{{"/", "Overview"}, {"/messages", "Messages"}, {"/turns", "Turns"}, {"/spend", "Spend"}, {"/lost", "Lost and found"}}},
-		{"Chats", []Link{{"/chat/", "Web chat"}, {"/chats", "Chats"}, {"/approvals", "Approvals"}, {"/engagement", "Engagement"}, {"/reminders", "Reminders"}, {"/polls", "Polls"}}},
-		{"Setup", []Link{{"/groups", "Groups"}, {"/routes", "Routes"}, {"/access", "Access"}, {"/settings", "Settings"}, {"/audit", "Changes"}}},
+		{"Now", []Link{{"/", "Overview"}, {"/messages", "Messages"}, {"/turns", "Turns"}, {"/spend", "Spend"},
+			{"/lost", "Lost and found"}}},
+		{"Chats", []Link{{"/chat/", "Web chat"}, {"/chats", "Chats"}, {"/approvals", "Approvals"},
+			{"/engagement", "Engagement"}, {"/reminders", "Reminders"}, {"/polls", "Polls"}}},
+		{"Setup", []Link{{"/groups", "Groups"}, {"/routes", "Routes"}, {"/access", "Access"}, {"/settings", "Settings"},
+			{"/audit", "Changes"}}},
 	}
 }

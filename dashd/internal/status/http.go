@@ -55,7 +55,8 @@ func parseWhere(rawQuery string) (at Where, err error) {
 		return at, apierr.New(apierr.BadRequest, "query: %w", err)
 	}
 	for name, field := range map[string]*string{
-		"chat_jid": &at.ChatJID, "thread_id": &at.ThreadID, "topic": &at.Topic, "sender": &at.Sender, "sender_name": &at.SenderName,
+		"chat_jid": &at.ChatJID, "thread_id": &at.ThreadID, "topic": &at.Topic, "sender": &at.Sender,
+		"sender_name": &at.SenderName,
 	} {
 		*field = query.Get(name)
 		if len(*field) > maxParameter || !utf8.ValidString(*field) {

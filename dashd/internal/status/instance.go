@@ -41,7 +41,8 @@ func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
 		d := known[name]
 		trouble := d.Trouble(now)
 		all = append(all, Daemon{
-			Name: name, Connection: d.State(), OK: trouble == "", HeartbeatAt: d.HeartbeatAt, Version: d.Version, Detail: d.Details(),
+			Name: name, Connection: d.State(), OK: trouble == "", HeartbeatAt: d.HeartbeatAt, Version: d.Version,
+			Detail:      d.Details(),
 			LastEventAt: d.LastEventAt, LastProbeAt: d.LastProbeAt, silent: d.Silent(now), trouble: trouble,
 		})
 	}

@@ -29,17 +29,20 @@ func (s *Status) machines(ctx context.Context) (all []Process, err error) {
 		return nil, err
 	}
 	slices.SortStableFunc(rows, func(a, b store.Process) int { // of a daemon first the one that holds its lease
-		return cmp.Or(strings.Compare(a.Daemon, b.Daemon), strings.Compare(b.Holds, a.Holds), strings.Compare(a.Place, b.Place))
+		return cmp.Or(strings.Compare(a.Daemon, b.Daemon), strings.Compare(b.Holds, a.Holds),
+			strings.Compare(a.Place, b.Place))
 	})
 	for _, row := range rows {
 		p := Process{
-			Daemon: row.Daemon, Place: row.Place, Addr: row.Addr, Version: row.Version, Works: row.Holds != "", Since: cmp.Or(row.Held, row.Since),
-			Left: row.Until - row.Now, Quiet: row.Now - row.Renewed(), Note: row.Detail,
+			Daemon: row.Daemon, Place: row.Place, Addr: row.Addr, Version: row.Version, Works: row.Holds != "",
+			Since: cmp.Or(row.Held, row.Since),
+			Left:  row.Until - row.Now, Quiet: row.Now - row.Renewed(), Note: row.Detail,
 		}
 		if row.Daemon == "routd" {
 			p.Note = "" // what routd says of its table has a place of its own
 		}
-		p.Bad = p.Left <= 0 || !slices.Contains([]daemon.Connection{"", daemon.Connected, daemon.Connecting}, daemon.Connection(row.Connection))
+		p.Bad = p.Left <= 0 || !slices.Contains([]daemon.Connection{"", daemon.Connected, daemon.Connecting},
+			daemon.Connection(row.Connection))
 		all = append(all, p)
 	}
 	return all, nil

@@ -75,9 +75,11 @@ func (c *chat) text() string {
 func (c *chat) identity() []string {
 	switch {
 	case c.request != nil && c.request.Noted():
-		return []string{"Group: none yet. Request " + cli.PrintableLine(c.request.Code) + " is approved: the chat is connected as soon as routd answers."}
+		return []string{"Group: none yet. Request " + cli.PrintableLine(c.request.Code) +
+			" is approved: the chat is connected as soon as routd answers."}
 	case c.request != nil:
-		return []string{"Group: none yet. Request " + cli.PrintableLine(c.request.Code) + " waits for an operator to approve it."}
+		return []string{"Group: none yet. Request " + cli.PrintableLine(c.request.Code) +
+			" waits for an operator to approve it."}
 	case c.group == "" && !c.current:
 		return []string{"Group: not known"}
 	case c.group == "":
@@ -175,13 +177,15 @@ func (f Facts) text() string {
 		running = strconv.Itoa(f.RunningCount) + ", the oldest for " + facts.Span(f.Now-since)
 	}
 	if f.QueuedCount > 0 {
-		queue = facts.Count(f.QueuedCount, "turn", "turns") + ", the oldest for " + facts.Span(f.Now-f.Queued[0].CreatedAt)
+		queue = facts.Count(f.QueuedCount, "turn", "turns") + ", the oldest for " +
+			facts.Span(f.Now-f.Queued[0].CreatedAt)
 	}
 	lines = append(lines, "Running turns: "+running, "Queue: "+queue)
 	return join(append(lines, onTime...), healthy(f.Daemons, true))
 }
 
-// unwritten returns how long, in ms, no daemon has written a heartbeat, though dashd, which is asked, runs; 0 if one has.
+// unwritten returns how long, in ms, no daemon has written a heartbeat, though dashd, which is asked, runs; 0 if one
+// has.
 func unwritten(daemons []Daemon, now int64) (age int64) {
 	asked := false
 	for _, d := range daemons {
@@ -206,7 +210,8 @@ func unwritten(daemons []Daemon, now int64) (age int64) {
 func problems(daemons []Daemon, now int64) (lines []string) {
 	more, stuck := 0, unwritten(daemons, now)
 	if stuck > 0 {
-		lines = append(lines, "No daemon has written to the database for "+facts.Span(stuck)+": `dashd doctor` names what keeps it locked, or what else is wrong.")
+		lines = append(lines, "No daemon has written to the database for "+facts.Span(stuck)+
+			": `dashd doctor` names what keeps it locked, or what else is wrong.")
 	}
 	for _, d := range daemons {
 		switch {

@@ -12,8 +12,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// newRows answers with what is new after a row id, oldest first: rows, and rows that have changed. The answer is bounded
-// as a page of the history is; "next" is the id to continue after, "more" says whether to ask again at once.
+// newRows answers with what is new after a row id, oldest first: rows, and rows that have changed. The answer is
+// bounded as a page of the history is; "next" is the id to continue after, "more" says whether to ask again at once.
 func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	query := r.URL.Query()
 	after, page, err := readAfter(query)
@@ -42,7 +42,8 @@ func readAfter(query url.Values) (after int64, page historyPage, err error) {
 }
 
 // after returns rows in JSON, the oldest first, the id to continue after, and whether there are more already.
-func (c *Chat) after(ctx context.Context, jid string, after int64, page historyPage) (rows [][]byte, next int64, more bool, err error) {
+func (c *Chat) after(ctx context.Context, jid string, after int64, page historyPage) (rows [][]byte, next int64,
+	more bool, err error) {
 	size := 0
 	for {
 		batch, end, more, err := c.Store.WebAfter(ctx, jid, after, readAtOnce)

@@ -34,7 +34,8 @@ func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		httpx.Error(w, err)
 		return
 	}
-	f := &feed{chat: c, folder: g.Folder, jid: JID(g.Folder), form: formOf(r.URL.Query()), last: last, work: map[int64]store.Work{}}
+	f := &feed{chat: c, folder: g.Folder, jid: JID(g.Folder), form: formOf(r.URL.Query()), last: last,
+		work: map[int64]store.Work{}}
 	c.Hub.Serve(w, r, live.Feed{Update: func(s *live.Stream) error {
 		err := f.update(r.Context(), s)
 		if err != nil && r.Context().Err() == nil {

@@ -32,7 +32,8 @@ func filesOf(m *msg.Message) (all []file) {
 	for i, a := range m.Attachments {
 		f := file{Name: cmp.Or(a.Name, path.Base(a.Path)), MIME: a.MIME, Size: a.Size, Error: a.Error}
 		if a.Path != "" {
-			f.URL = "/chat/" + msg.AddressedFolder(m.ChatJID) + "/file?" + url.Values{"message": {fmt.Sprint(m.ID)}, "n": {fmt.Sprint(i + 1)}}.Encode()
+			f.URL = "/chat/" + msg.AddressedFolder(m.ChatJID) + "/file?" +
+				url.Values{"message": {fmt.Sprint(m.ID)}, "n": {fmt.Sprint(i + 1)}}.Encode()
 			f.Image = msg.IsPicture(a.MIME)
 		}
 		all = append(all, f)
@@ -65,11 +66,13 @@ func (c *Chat) File(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", kind)
-	h.Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": cmp.Or(a.Name, path.Base(a.Path))}))
+	h.Set("Content-Disposition", mime.FormatMediaType(how,
+		map[string]string{"filename": cmp.Or(a.Name, path.Base(a.Path))}))
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'")
 	h.Set("Cache-Control", "private, max-age=3600")
 	// A slow reader keeps the answer, one that has stopped does not.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute + time.Duration(info.Size())*time.Second/minDownloadRate))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute +
+		time.Duration(info.Size())*time.Second/minDownloadRate))
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }
 

@@ -155,8 +155,8 @@ func number(text string, unset int64) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// History answers with a page of stored messages, oldest first: the newest that fit. With a parameter "after" it answers
-// with what is new.
+// History answers with a page of stored messages, oldest first: the newest that fit. With a parameter "after" it
+// answers with what is new.
 func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	if r.URL.Query().Has("after") {
 		c.newRows(w, r, g)

@@ -52,7 +52,8 @@ func (c *Chat) Vote(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	}
 	content := msg.Vote{Options: v.Options}
 	m := &msg.Message{
-		ChatJID: JID(g.Folder), PlatformID: "v:" + rand.Text(), Verb: msg.VerbVote, Content: content.JSON(), TargetID: strconv.FormatInt(v.ID, 10),
+		ChatJID: JID(g.Folder), PlatformID: "v:" + rand.Text(), Verb: msg.VerbVote, Content: content.JSON(),
+		TargetID: strconv.FormatInt(v.ID, 10),
 	}
 	m.Sender, m.SenderName = c.Sender(r)
 	if err := c.Shell.Receive(r.Context(), adapter.Inbound{Messages: []*msg.Message{m}}); err != nil {
@@ -74,7 +75,8 @@ func (c *Chat) checkVote(r *http.Request, g *msg.Group, v vote) error {
 		return apierr.New(apierr.NotFound, "id: no message of this chat is a poll with that id")
 	case p.State != msg.PollOpen:
 		return apierr.New(apierr.Conflict, "the poll is closed")
-	case !choice.Fits(len(p.Poll.Options)) || len(slices.Compact(slices.Sorted(slices.Values(v.Options)))) != len(v.Options):
+	case !choice.Fits(len(p.Poll.Options)) ||
+		len(slices.Compact(slices.Sorted(slices.Values(v.Options)))) != len(v.Options):
 		return apierr.New(apierr.BadRequest, "options: must be different numbers from 1 to %d", len(p.Poll.Options))
 	case !p.Poll.Multiple && len(v.Options) > 1:
 		return apierr.New(apierr.BadRequest, "options: the poll takes one option")

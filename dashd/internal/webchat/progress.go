@@ -63,8 +63,8 @@ func (c *Chat) Progress(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	httpx.JSON(w, http.StatusOK, map[string]any{"shows": shows, "turns": turns})
 }
 
-// progress returns the work on a turn, nil if it is gone. In chats that show a line of status it has neither text nor plan
-// beyond what the line needs.
+// progress returns the work on a turn, nil if it is gone. In chats that show a line of status it has neither text nor
+// plan beyond what the line needs.
 func (c *Chat) progress(ctx context.Context, w store.Work, shows groupconfig.Progress, as form) (*progress, error) {
 	stored, err := c.Store.Progress(ctx, w.TurnID)
 	if err != nil || stored == nil {
@@ -92,8 +92,8 @@ type chatWork struct {
 	undelivered bool
 }
 
-// readWork reads the work on the turns of the chat. It has to be read before the messages that are sent with it: what a turn
-// that has ended by then has answered is among these, unless a row was being delivered.
+// readWork reads the work on the turns of the chat. It has to be read before the messages that are sent with it: what a
+// turn that has ended by then has answered is among these, unless a row was being delivered.
 func (f *feed) readWork(ctx context.Context) (w chatWork, err error) {
 	if w.turns, err = f.chat.Store.ChatWork(ctx, f.jid); err != nil || len(f.work) == 0 {
 		return w, err
@@ -119,7 +119,8 @@ func (f *feed) updateProgress(ctx context.Context, s *live.Stream, work chatWork
 	running := map[int64]bool{}
 	for _, w := range work.turns {
 		running[w.TurnID] = true
-		if before, sent := f.work[w.TurnID]; shows == groupconfig.ProgressOff || sent && before.UpdatedAt == w.UpdatedAt {
+		if before, sent := f.work[w.TurnID]; shows == groupconfig.ProgressOff ||
+			sent && before.UpdatedAt == w.UpdatedAt {
 			continue
 		}
 		p, err := f.chat.progress(ctx, w, shows, f.form)
@@ -146,7 +147,8 @@ func (f *feed) endProgress(s *live.Stream, running map[int64]bool) error {
 		if running[id] {
 			continue
 		}
-		ended := progress{TurnID: id, Topic: w.Place, State: stateEnded, Tools: []agentproto.Tool{}, Plan: []agentproto.Step{}, UpdatedAt: w.UpdatedAt}
+		ended := progress{TurnID: id, Topic: w.Place, State: stateEnded, Tools: []agentproto.Tool{},
+			Plan: []agentproto.Step{}, UpdatedAt: w.UpdatedAt}
 		if !f.form.page {
 			ended.Text = new("")
 		}

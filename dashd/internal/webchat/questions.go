@@ -19,7 +19,8 @@ type question struct {
 
 // openQuestion returns the question that a row shows, nil for none, and for one that has ended.
 func (c *Chat) openQuestion(ctx context.Context, m *msg.Message) (*question, error) {
-	if m.Direction != msg.Out || m.Kind != msg.KindMessage || m.TurnID == 0 || m.Source != msg.SourceTool && m.Source != msg.SourceNotice {
+	if m.Direction != msg.Out || m.Kind != msg.KindMessage || m.TurnID == 0 ||
+		m.Source != msg.SourceTool && m.Source != msg.SourceNotice {
 		return nil, nil
 	}
 	a, err := c.Store.AskOfMessage(ctx, m.ID)
@@ -49,8 +50,9 @@ func (c *Chat) Answer(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 	}
 	press := msg.Press{Ask: a.ID, Option: given.Option, Text: a.Options[given.Option-1]}
 	m := &msg.Message{
-		ChatJID: JID(g.Folder), PlatformID: "a:" + rand.Text(), Verb: msg.VerbAnswer, Content: press.JSON(), TargetID: strconv.FormatInt(given.ID, 10),
-		Sender: sender, SenderName: name,
+		ChatJID: JID(g.Folder), PlatformID: "a:" + rand.Text(), Verb: msg.VerbAnswer, Content: press.JSON(),
+		TargetID: strconv.FormatInt(given.ID, 10),
+		Sender:   sender, SenderName: name,
 	}
 	if err := c.Shell.Receive(r.Context(), adapter.Inbound{Messages: []*msg.Message{m}}); err != nil {
 		c.Shell.Log.Error("storing answer failed", "chat", m.ChatJID, "err", err)

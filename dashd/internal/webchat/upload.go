@@ -53,7 +53,8 @@ func (u *upload) receive(ctx context.Context) (id int64, err error) {
 			return
 		}
 		if err := u.files.End(ctx, id); err != nil {
-			u.chat.Shell.Log.Error("removing uploaded files failed; the next start retries", "chat", JID(u.group.Folder), "err", err)
+			u.chat.Shell.Log.Error("removing uploaded files failed; the next start retries", "chat",
+				JID(u.group.Folder), "err", err)
 		}
 	}()
 	if id, err = u.read(ctx); id != 0 || err != nil {
@@ -171,7 +172,8 @@ func (u *upload) explain(err error) (status int, explained error) {
 		}
 		explained = apierr.New(kind, "%w", err)
 	case errors.As(err, &large):
-		explained = apierr.New(apierr.BadRequest, "the files have more than %d MiB together: send fewer at once", large.Limit>>20)
+		explained = apierr.New(apierr.BadRequest, "the files have more than %d MiB together: send fewer at once",
+			large.Limit>>20)
 	case errors.As(err, &read):
 		explained = apierr.New(apierr.BadRequest, "body: %w", read.Err)
 	default:

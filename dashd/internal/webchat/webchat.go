@@ -93,7 +93,8 @@ func (c *Chat) Post(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 
 // receive stores a message and returns the id of its row, which may also be there if it fails.
 func (c *Chat) receive(r *http.Request, g *msg.Group, p *posted, files []msg.Attachment) (id int64, err error) {
-	m := &msg.Message{ChatJID: JID(g.Folder), PlatformID: p.platformID(), Content: p.Text, Topic: p.Topic, Attachments: files}
+	m := &msg.Message{ChatJID: JID(g.Folder), PlatformID: p.platformID(), Content: p.Text, Topic: p.Topic,
+		Attachments: files}
 	m.Sender, m.SenderName = c.Sender(r)
 	err = c.Shell.Receive(r.Context(), adapter.Inbound{
 		Messages: []*msg.Message{m},

@@ -60,12 +60,13 @@ func outcome(option string) map[string]any {
 	return map[string]any{"outcome": map[string]string{"outcome": "selected", "optionId": option}}
 }
 
-// askPermission asks users whether a tool may run with the input that the agent shows, this once. Options that allow more
-// than that are not offered.
+// askPermission asks users whether a tool may run with the input that the agent shows, this once. Options that allow
+// more than that are not offered.
 func (r *run) askPermission(m message) error {
 	var p permissionRequest
 	w := r.running
-	if json.Unmarshal(m.Params, &p) != nil || w == nil || !w.prompted || w.dropped || w.response != nil || p.SessionID != r.session {
+	if json.Unmarshal(m.Params, &p) != nil || w == nil || !w.prompted || w.dropped || w.response != nil ||
+		p.SessionID != r.session {
 		return r.agent.respond(m, outcome(""))
 	}
 	known := w.shown.calls[p.Call.ID]
@@ -87,7 +88,8 @@ func (r *run) askPermission(m message) error {
 	r.ask(m, func() (decision, error) {
 		a, err := w.Ask(w.ctx, ask)
 		if err == nil && request.Allowed(a) {
-			return decision{response: outcome(allow), log: fmt.Sprintf("%s %s: allowed by %s", methodPermission, title, a.By)}, nil
+			return decision{response: outcome(allow), log: fmt.Sprintf("%s %s: allowed by %s", methodPermission, title,
+				a.By)}, nil
 		}
 		log := fmt.Sprintf("%s %s: denied (%s %s)", methodPermission, title, a.Reason, cmp.Or(a.By, a.Problem))
 		return decision{response: deny, log: log, denied: true}, err
@@ -98,7 +100,8 @@ func (r *run) askPermission(m message) error {
 // input is all that the agent says of what will run.
 func (p *permissionRequest) input(title string, known tool) json.RawMessage {
 	fields := map[string]json.RawMessage{}
-	for name, value := range map[string]json.RawMessage{"input": p.Call.RawInput, "content": p.Call.Content, "locations": p.Call.Locations} {
+	for name, value := range map[string]json.RawMessage{"input": p.Call.RawInput, "content": p.Call.Content,
+		"locations": p.Call.Locations} {
 		if has(value) {
 			fields[name] = value
 		}
@@ -181,7 +184,8 @@ func (r *run) isRepeated(m message) bool {
 }
 
 // repeated handles a request with the id of one that waits for users. The same one is not asked again. The response to
-// another one could be taken for that to the first, so that users would allow what they have not seen: both are cancelled.
+// another one could be taken for that to the first, so that users would allow what they have not seen: both are
+// cancelled.
 func (r *run) repeated(m message) error {
 	first := r.running.open[string(m.ID)]
 	if first.equals(m) {
@@ -191,7 +195,8 @@ func (r *run) repeated(m message) error {
 	return r.cancelQuestion(first)
 }
 
-// withdraw forgets a request that the agent has cancelled. The question to users stays until they answer it or it expires.
+// withdraw forgets a request that the agent has cancelled. The question to users stays until they answer it or it
+// expires.
 func (r *run) withdraw(params json.RawMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
@@ -238,12 +243,13 @@ type field struct {
 	options []string
 }
 
-// elicit asks users what the agent wants to know, one field after another. A form that has to have a free text cannot be
-// asked in this way, and is declined.
+// elicit asks users what the agent wants to know, one field after another. A form that has to have a free text cannot
+// be asked in this way, and is declined.
 func (r *run) elicit(m message) error {
 	var e elicitation
 	w := r.running
-	if json.Unmarshal(m.Params, &e) != nil || w == nil || !w.prompted || w.dropped || w.response != nil || e.SessionID != r.session {
+	if json.Unmarshal(m.Params, &e) != nil || w == nil || !w.prompted || w.dropped || w.response != nil ||
+		e.SessionID != r.session {
 		return r.agent.respond(m, map[string]string{"action": "cancel"})
 	}
 	fields, ok := e.fields()
@@ -264,11 +270,13 @@ func (r *run) elicit(m message) error {
 			a, err := w.Ask(w.ctx, f.ask)
 			i := slices.Index(f.options, a.Option)
 			if err != nil || i < 0 || a.Reason != agentproto.AskAnswered {
-				return decision{response: map[string]string{"action": "decline"}, log: fmt.Sprintf("%s: declined (%s %s)", methodElicit, a.Reason, a.Problem)}, err
+				return decision{response: map[string]string{"action": "decline"},
+					log: fmt.Sprintf("%s: declined (%s %s)", methodElicit, a.Reason, a.Problem)}, err
 			}
 			content[f.name] = f.values[i]
 		}
-		return decision{response: map[string]any{"action": "accept", "content": content}, log: methodElicit + ": answered"}, nil
+		return decision{response: map[string]any{"action": "accept", "content": content},
+			log: methodElicit + ": answered"}, nil
 	})
 	return nil
 }

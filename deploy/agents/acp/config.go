@@ -80,8 +80,8 @@ func (c *Config) value(variable string) (value string) {
 // maxToolCall is how long a call of a tool may take, in milliseconds: a question of ask_user is open for a day at most.
 const maxToolCall = 90_000_000
 
-// agentEnviron is the agent's environment: that of this program, and, unless they are set, the limits of a call of a tool for
-// agents that take one from there: those that run Claude Code, and OpenCode.
+// agentEnviron is the agent's environment: that of this program, and, unless they are set, the limits of a call of a
+// tool for agents that take one from there: those that run Claude Code, and OpenCode.
 func (c *Config) agentEnviron() []string {
 	env := slices.Clone(c.environ)
 	for _, name := range []string{"MCP_TOOL_TIMEOUT", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT"} {
@@ -105,7 +105,8 @@ func opencodeConfig(text string) (config string, ok bool) {
 	if json.Unmarshal([]byte(cmp.Or(text, "{}")), &whole) != nil || whole == nil {
 		return "", false
 	}
-	if given := whole["experimental"]; given != nil && (json.Unmarshal(given, &experimental) != nil || experimental["mcp_timeout"] != nil) {
+	if given := whole["experimental"]; given != nil &&
+		(json.Unmarshal(given, &experimental) != nil || experimental["mcp_timeout"] != nil) {
 		return "", false
 	}
 	if experimental == nil {

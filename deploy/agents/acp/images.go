@@ -19,9 +19,9 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// Limits of images in a prompt. The files of others are for the agent to open, by their paths. An image that a model's API
-// refuses stays in the session and fails each later turn, so these are the narrowest known, those of Claude: 5 MB in
-// base64, and 2000 pixels a side where a request has more than 20 images.
+// Limits of images in a prompt. The files of others are for the agent to open, by their paths. An image that a model's
+// API refuses stays in the session and fails each later turn, so these are the narrowest known, those of Claude: 5 MB
+// in base64, and 2000 pixels a side where a request has more than 20 images.
 const (
 	maxImages    = 10                // in a prompt
 	maxImageFile = 20 << 20          // bytes
@@ -68,14 +68,15 @@ func imagePaths(prompt string) (paths []string) {
 		for _, a := range element.Attr {
 			attrs[a.Name.Local] = a.Value
 		}
-		if path := attrs["path"]; path != "" && strings.HasPrefix(attrs["mime"], "image/") && !slices.Contains(paths, path) {
+		if path := attrs["path"]; path != "" && strings.HasPrefix(attrs["mime"], "image/") &&
+			!slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
 	}
 }
 
-// readImage reads an image of a folder, made smaller if need be. The whole of it is decoded, since a model's API may refuse
-// a broken one only when it is in the session.
+// readImage reads an image of a folder, made smaller if need be. The whole of it is decoded, since a model's API may
+// refuse a broken one only when it is in the session.
 func readImage(folder, path string) (data []byte, mime string, err error) {
 	data, err = readFile(folder, path)
 	if err != nil {
@@ -142,7 +143,8 @@ func shrink(from image.Image, factor int) image.Image {
 	to := image.NewRGBA64(image.Rect(0, 0, max(b.Dx()/factor, 1), max(b.Dy()/factor, 1)))
 	for y := range to.Rect.Dy() {
 		for x := range to.Rect.Dx() {
-			to.SetRGBA64(x, y, mean(from, image.Rect(0, 0, factor, factor).Add(b.Min).Add(image.Pt(x*factor, y*factor)).Intersect(b)))
+			to.SetRGBA64(x, y, mean(from, image.Rect(0, 0, factor,
+				factor).Add(b.Min).Add(image.Pt(x*factor, y*factor)).Intersect(b)))
 		}
 	}
 	return to
@@ -156,6 +158,7 @@ func mean(of image.Image, part image.Rectangle) color.RGBA64 {
 			sum[0], sum[1], sum[2], sum[3] = sum[0]+r, sum[1]+g, sum[2]+b, sum[3]+a
 		}
 	}
-	n := uint32(part.Dx() * part.Dy())                                                                              //nolint:gosec // 1 to maxPixels
-	return color.RGBA64{R: uint16(sum[0] / n), G: uint16(sum[1] / n), B: uint16(sum[2] / n), A: uint16(sum[3] / n)} //nolint:gosec // means of 16 bits
+	n := uint32(part.Dx() * part.Dy()) //nolint:gosec // 1 to maxPixels
+	return color.RGBA64{R: uint16(sum[0] / n), G: uint16(sum[1] / n), B: uint16(sum[2] / n),
+		A: uint16(sum[3] / n)} //nolint:gosec // means of 16 bits
 }

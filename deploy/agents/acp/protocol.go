@@ -71,8 +71,8 @@ const (
 	codeNotFound       = -32002
 )
 
-// UnmarshalJSON also reads an error of another form, which is its message then: a request that has failed must not wait for
-// ever.
+// UnmarshalJSON also reads an error of another form, which is its message then: a request that has failed must not wait
+// for ever.
 func (e *rpcError) UnmarshalJSON(data []byte) error {
 	type plain rpcError
 	if json.Unmarshal(data, (*plain)(e)) != nil && e.Message == "" {
@@ -182,7 +182,8 @@ type optionChoice struct {
 type contentBlock struct {
 	Type string `json:"type"`
 	Text string `json:"text,omitempty"`
-	Data string `json:"data,omitempty"` // of an image, in base64; without a uri, which codex-acp would prefer to the data
+	// of an image, in base64; without a uri, which codex-acp would prefer to the data
+	Data string `json:"data,omitempty"`
 	MIME string `json:"mimeType,omitempty"`
 }
 

@@ -33,7 +33,8 @@ func relayServer(mcp *agentproto.MCP) any {
 	}
 	return map[string]any{
 		"name": mcpServer, "command": program, "args": []string{relayCommand},
-		"env": []any{map[string]string{"name": relayURL, "value": mcp.URL}, map[string]string{"name": relayToken, "value": mcp.Token}},
+		"env": []any{map[string]string{"name": relayURL, "value": mcp.URL},
+			map[string]string{"name": relayToken, "value": mcp.Token}},
 	}
 }
 
@@ -83,14 +84,16 @@ func (t *toolRelay) run(in io.Reader) error {
 	return lines.Err()
 }
 
-// pass passes a message on to the server, and what the server answers to the agent. A call that fails is answered with an error.
+// pass passes a message on to the server, and what the server answers to the agent. A call that fails is answered with
+// an error.
 func (t *toolRelay) pass(ctx context.Context, m message, line []byte) {
 	err := t.post(ctx, m, line)
 	if err == nil || m.ID == nil || m.Method == "" {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "acp: relay of arizuko's tools:", err)
-	answer, err := json.Marshal(message{Version: "2.0", ID: m.ID, Error: &rpcError{Code: codeInternal, Message: "arizuko's tools cannot be reached"}})
+	answer, err := json.Marshal(message{Version: "2.0", ID: m.ID,
+		Error: &rpcError{Code: codeInternal, Message: "arizuko's tools cannot be reached"}})
 	if err == nil {
 		t.write(answer)
 	}
@@ -103,7 +106,8 @@ func (t *toolRelay) post(ctx context.Context, m message, line []byte) error {
 	}
 	t.mu.Lock()
 	for name, value := range map[string]string{
-		"Authorization": "Bearer " + t.token, "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"Authorization": "Bearer " + t.token, "Content-Type": "application/json",
+		"Accept":         "application/json, text/event-stream",
 		"Mcp-Session-Id": t.session, "Mcp-Protocol-Version": t.protocol,
 	} {
 		if value != "" {

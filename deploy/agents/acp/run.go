@@ -21,8 +21,8 @@ const (
 	cancelTimeout = 5 * time.Second
 	// steerTimeout is how long after the end of a turn the agent may take to say whether it has taken a message in.
 	steerTimeout = 5 * time.Second
-	// lateDelay is how long an agent has been silent when it has said all of a turn: some say the last of it after their
-	// response to the prompt. maxLate bounds that for one which goes on and on.
+	// lateDelay is how long an agent has been silent when it has said all of a turn: some say the last of it after
+	// their response to the prompt. maxLate bounds that for one which goes on and on.
 	lateDelay = 200 * time.Millisecond
 	maxLate   = 2 * time.Second
 )
@@ -83,11 +83,13 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 		}
 	}
 	if r.unclear[t.ID] {
-		return agentproto.Reply{}, new(failure.Transient("%s has not answered %s: it may have got the message, or not", r.cfg.name(), methodSteer))
+		return agentproto.Reply{}, new(failure.Transient("%s has not answered %s: it may have got the message, or not",
+			r.cfg.name(), methodSteer))
 	}
 	turnCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &runningTurn{Turn: t, ctx: turnCtx, asked: map[string]int{}, open: map[string]message{}, steers: map[string]bool{}, decided: make(chan decision)}
+	w := &runningTurn{Turn: t, ctx: turnCtx, asked: map[string]int{}, open: map[string]message{},
+		steers: map[string]bool{}, decided: make(chan decision)}
 	r.running = w
 	defer func() { r.running = nil }()
 	if err := r.open(ctx); err != nil {
@@ -129,7 +131,8 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 	return w.reply, nil
 }
 
-// failed is the reply of a turn that has failed. It names the session if the agent has stored it, unless that is the failure.
+// failed is the reply of a turn that has failed. It names the session if the agent has stored it, unless that is the
+// failure.
 func (r *run) failed(err error) (agentproto.Reply, error) {
 	var f *agentproto.Failure
 	if !errors.As(err, &f) {
@@ -210,8 +213,8 @@ func (r *run) interrupt() error {
 	return r.agent.notify(methodCancel, map[string]any{"sessionId": r.session})
 }
 
-// overdue handles an agent that has not ended a turn in time after it was stopped, or has nothing more to say of one that
-// it has answered. If it has not said whether it has taken messages in, these fail.
+// overdue handles an agent that has not ended a turn in time after it was stopped, or has nothing more to say of one
+// that it has answered. If it has not said whether it has taken messages in, these fail.
 func (r *run) overdue() error {
 	if !r.running.dropped {
 		return r.settle()
@@ -236,7 +239,8 @@ func (w *runningTurn) awaitMore() {
 	w.timeout = time.After(min(lateDelay, time.Until(w.lateEnd)))
 }
 
-// finish ends the running turn once the agent has answered it, has said which messages it has taken in, and nothing more.
+// finish ends the running turn once the agent has answered it, has said which messages it has taken in, and nothing
+// more.
 func (r *run) finish() error {
 	w := r.running
 	switch {
@@ -274,7 +278,8 @@ func (r *run) promptError(e *rpcError) error {
 	switch {
 	case r.needsAuthentication(e):
 		return r.authFailure(e)
-	case e.Code == codeNotFound && len(r.running.said.texts) == 0 && len(r.running.shown.calls) == 0: // else the prompt was worked on
+	case e.Code == codeNotFound && len(r.running.said.texts) == 0 &&
+		len(r.running.shown.calls) == 0: // else the prompt was worked on
 		return new(failure.SessionLost(e.text()))
 	}
 	return r.errorFailure(e)
@@ -290,7 +295,8 @@ func (r *run) conclude(stop string) error {
 	case w.denied && (stop == stopCancelled || text == "" && w.err == nil): // some agents end the turn then
 		text, w.err = strings.TrimSpace(text+"\n\n(I have stopped here, since I may not do this.)"), nil
 	case text == "" && w.err == nil:
-		w.err = new(failure.Transient("%s ended the turn without an answer (%s)", r.cfg.name(), cmp.Or(stop, "no reason")))
+		w.err = new(failure.Transient("%s ended the turn without an answer (%s)", r.cfg.name(),
+			cmp.Or(stop, "no reason")))
 		return nil
 	case text != "" && note != "":
 		text = strings.TrimSpace(agentproto.Strip(text)) + "\n\n" + note
@@ -328,7 +334,8 @@ func (r *run) receive(m message) error {
 		return r.elicit(m)
 	}
 	r.log("%s: refused", agentproto.Truncate(m.Method, maxNoise))
-	return r.agent.refuse(m, rpcError{Code: codeMethodNotFound, Message: "Method not found: this client has no files and no terminals"})
+	return r.agent.refuse(m, rpcError{Code: codeMethodNotFound,
+		Message: "Method not found: this client has no files and no terminals"})
 }
 
 // exited handles the end of the agent while it has a turn, which is not repeated here: what it did of it is not known.

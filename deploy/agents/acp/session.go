@@ -194,8 +194,8 @@ func (r *run) authFailure(e *rpcError) error {
 	return new(failure.Permanent("%s has no valid credentials (%s): %s", r.cfg.name(), failure.Excerpt(e.text()), text))
 }
 
-// request sends a request of the agent's start, and handles what the agent says until the response is there. If the turn
-// ends before, so does the agent.
+// request sends a request of the agent's start, and handles what the agent says until the response is there. If the
+// turn ends before, so does the agent.
 func (r *run) request(ctx context.Context, method string, params any) (response message, err error) {
 	a, returned := r.agent, false
 	if err := a.call(method, params, func(m message) error {
@@ -219,7 +219,8 @@ func (r *run) request(ctx context.Context, method string, params any) (response 
 		case <-timeout.C:
 			r.abandon()
 			return response, new(failure.Transient("%s has not answered %s within %s: see that its command speaks the Agent Client Protocol "+
-				"(some need an argument such as acp or --acp), or raise ACP_START_TIMEOUT", r.cfg.name(), method, r.cfg.StartTimeout))
+				"(some need an argument such as acp or --acp), or raise ACP_START_TIMEOUT", r.cfg.name(), method,
+				r.cfg.StartTimeout))
 		case <-ctx.Done():
 			r.abandon()
 			return response, context.Cause(ctx)
@@ -335,7 +336,8 @@ func (r *run) choose(ctx context.Context, s *selection, value string) error {
 		for _, c := range s.choices[:min(len(s.choices), maxNamed)] {
 			names = append(names, c.ID)
 		}
-		return new(failure.Permanent("%s has no %s %q: it has %s", r.cfg.name(), s.what, value, cmp.Or(strings.Join(names, ", "), "no choice of them")))
+		return new(failure.Permanent("%s has no %s %q: it has %s", r.cfg.name(), s.what, value,
+			cmp.Or(strings.Join(names, ", "), "no choice of them")))
 	}
 	params := map[string]any{"sessionId": r.session}
 	switch s.method {
@@ -348,7 +350,8 @@ func (r *run) choose(ctx context.Context, s *selection, value string) error {
 	}
 	m, err := r.request(ctx, s.method, params)
 	if err == nil && m.Error != nil {
-		return new(failure.Permanent("%s refuses the %s %q: %s", r.cfg.name(), s.what, value, failure.Excerpt(m.Error.text())))
+		return new(failure.Permanent("%s refuses the %s %q: %s", r.cfg.name(), s.what, value,
+			failure.Excerpt(m.Error.text())))
 	}
 	s.current = value
 	return err

@@ -14,8 +14,8 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// textInterval is how often the text is shown while the model writes it: as often as gated stores it for the web chat, which shows
-// the most. Each event has all of the text.
+// textInterval is how often the text is shown while the model writes it: as often as gated stores it for the web chat,
+// which shows the most. Each event has all of the text.
 const textInterval = 250 * time.Millisecond
 
 // maxSaid is how much of a turn's texts is kept, in bytes. An answer has at most agentproto.MaxResult.
@@ -64,8 +64,8 @@ type tool struct {
 	input json.RawMessage
 }
 
-// update is what is used of a session/update. The kind says which fields it has; those of other kinds are not looked at, so
-// that nothing can pass for another kind by its shape.
+// update is what is used of a session/update. The kind says which fields it has; those of other kinds are not looked
+// at, so that nothing can pass for another kind by its shape.
 type update struct {
 	SessionID string `json:"sessionId"`
 	Update    struct {
@@ -92,8 +92,8 @@ type update struct {
 }
 
 // update shows what the agent says of the running turn. Only what comes after its prompt, and of the session, is of it:
-// the rest is the replay of a session that was loaded, or of an earlier turn. What cannot be read is left out. Before the
-// agent has named its session, all is of that.
+// the rest is the replay of a session that was loaded, or of an earlier turn. What cannot be read is left out. Before
+// the agent has named its session, all is of that.
 func (r *run) update(params json.RawMessage) error {
 	var u update
 	_ = json.Unmarshal(params, &u) // fields of another form are left out
@@ -178,7 +178,8 @@ func (r *run) showText() error {
 
 // toolStatuses are those of the protocol.
 var toolStatuses = map[string]agentproto.ToolStatus{
-	"pending": agentproto.ToolPending, "in_progress": agentproto.ToolRunning, "completed": agentproto.ToolDone, "failed": agentproto.ToolFailed,
+	"pending": agentproto.ToolPending, "in_progress": agentproto.ToolRunning, "completed": agentproto.ToolDone,
+	"failed": agentproto.ToolFailed,
 }
 
 // showTool shows a call of a tool, and ends the text before it. Some agents say of a call only that it has ended.
@@ -213,12 +214,14 @@ func (r *run) showTool(u update) error {
 	t.Title = cmp.Or(t.Title, t.Kind, "a tool")
 	w.shown.calls[u.Update.ToolCallID] = t
 	shown := t.Tool
-	shown.Title, shown.Input = r.cfg.redact(t.forUsers()), agentproto.Truncate(r.cfg.redact(title.Input(t.input)), agentproto.MaxInput)
+	shown.Title, shown.Input = r.cfg.redact(t.forUsers()),
+		agentproto.Truncate(r.cfg.redact(title.Input(t.input)), agentproto.MaxInput)
 	return r.emit(agentproto.Event{Tool: &shown})
 }
 
-// forUsers is the title that all users of the chat read. By most agents the title of some kinds is what they are called with:
-// a command, an address or a pattern, which may hold a secret. A user who is asked to allow a call reads it whole.
+// forUsers is the title that all users of the chat read. By most agents the title of some kinds is what they are called
+// with: a command, an address or a pattern, which may hold a secret. A user who is asked to allow a call reads it
+// whole.
 func (t *tool) forUsers() string {
 	var args struct {
 		Command     json.RawMessage `json:"command"`

@@ -28,13 +28,15 @@ type cli struct {
 }
 
 // startCLI starts the CLI with the session to resume, "" for none. The end of ctx terminates it.
-func startCLI(ctx context.Context, cfg *Config, session string, start agentproto.Start, stderr io.Writer) (*cli, error) {
+func startCLI(ctx context.Context, cfg *Config, session string, start agentproto.Start, stderr io.Writer) (*cli,
+	error) {
 	mcpPath, mcpFile, err := mcpConfig(start.MCP)
 	if err != nil {
 		return nil, err
 	}
 	program, err := subprocess.Start(ctx, subprocess.Program{
-		Args: append([]string{cfg.Command}, cfg.cliArgs(session, mcpPath, start.System)...), Env: cfg.cliEnviron(), Files: mcpFile,
+		Args: append([]string{cfg.Command}, cfg.cliArgs(session, mcpPath, start.System)...), Env: cfg.cliEnviron(),
+		Files:  mcpFile,
 		Stderr: &subprocess.LastLine{Out: stderr, Redact: cfg.redact}, ExitGrace: exitGrace,
 	}, func(data []byte) (line, bool) { return readLine(data), true })
 	if err != nil {
@@ -63,7 +65,8 @@ func mcpConfig(mcp *agentproto.MCP) (path string, files []*os.File, err error) {
 	const pipeSize = 64 << 10 // what can be written without a reader
 	if len(content) > pipeSize {
 		r.Close()
-		return "", nil, fmt.Errorf("configuration of the tools has %d bytes, at most %d are possible", len(content), pipeSize)
+		return "", nil, fmt.Errorf("configuration of the tools has %d bytes, at most %d are possible", len(content),
+			pipeSize)
 	}
 	if _, err := w.Write(content); err != nil {
 		r.Close()

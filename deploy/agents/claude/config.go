@@ -89,8 +89,8 @@ func (c *Config) cliEnviron() []string {
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		// With search enabled, the model does not see its tools until it searches for them.
 		"ENABLE_TOOL_SEARCH=false",
-		// A call of ask_user waits for a user, for a day at most. Without the second one the CLI gives a call up after five
-		// minutes without a message of the server.
+		// A call of ask_user waits for a user, for a day at most. Without the second one the CLI gives a call up after
+		// five minutes without a message of the server.
 		"MCP_TOOL_TIMEOUT=90000000", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT=90000000",
 		// Nothing may outlive the run, and a run without a turn soon ends.
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_CRON=1",
@@ -103,9 +103,9 @@ func (c *Config) cliEnviron() []string {
 	return env
 }
 
-// disabledTools wait for input at a terminal or for a time after the run, speak to other agents of the
-// machine, are for a developer's repository, or read again what the model has just written. Their descriptions were 31 of the
-// 66 kB of a first request.
+// disabledTools wait for input at a terminal or for a time after the run, speak to other agents of the machine, are for
+// a developer's repository, or read again what the model has just written. Their descriptions were 31 of the 66 kB of a
+// first request.
 const disabledTools = "AskUserQuestion,EnterPlanMode,ExitPlanMode,ScheduleWakeup," +
 	"Monitor,TaskStop,TaskGet,TaskList,ListAgents,SendMessage,Workflow,EnterWorktree,ExitWorktree,ReportFindings"
 

@@ -14,8 +14,8 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// textInterval is how often the text of a message is shown while the model writes it: as often as gated stores it for the web chat,
-// which shows the most. Each event has all of the text.
+// textInterval is how often the text of a message is shown while the model writes it: as often as gated stores it for
+// the web chat, which shows the most. Each event has all of the text.
 const textInterval = 250 * time.Millisecond
 
 // shown is what an agent's events have said of the running turn.
@@ -184,7 +184,8 @@ func (r *run) showCalls(l line) error {
 		}
 		c := call{name: block.Name}
 		_ = json.Unmarshal(block.Input, &c.args) // what cannot be read is not shown
-		c.tool = agentproto.Tool{ID: block.ID, Title: r.cfg.redact(c.title()), Kind: kinds[c.name], Status: agentproto.ToolRunning}
+		c.tool = agentproto.Tool{ID: block.ID, Title: r.cfg.redact(c.title()), Kind: kinds[c.name],
+			Status: agentproto.ToolRunning}
 		c.tool.Input = agentproto.Truncate(r.cfg.redact(title.Input(block.Input)), agentproto.MaxInput)
 		if w.shown.calls == nil {
 			w.shown.calls = map[string]call{}
@@ -255,12 +256,13 @@ func (r *run) showUsage(l line) error {
 
 // kinds are what the tools of Claude Code do.
 var kinds = map[string]string{
-	"Bash": "execute", "Read": "read", "Edit": "edit", "Write": "edit", "NotebookEdit": "edit", "Glob": "search", "Grep": "search",
+	"Bash": "execute", "Read": "read", "Edit": "edit", "Write": "edit", "NotebookEdit": "edit", "Glob": "search",
+	"Grep":      "search",
 	"WebSearch": "search", "WebFetch": "fetch", "Task": "think",
 }
 
-// title says in a line what a call does. It has no arguments but the names of files and hosts: all users of the chat read it,
-// and a command, a pattern or an address may hold a secret.
+// title says in a line what a call does. It has no arguments but the names of files and hosts: all users of the chat
+// read it, and a command, a pattern or an address may hold a secret.
 func (c *call) title() string {
 	file := relative(cmp.Or(c.args.FilePath, c.args.Notebook))
 	named := func(words, what string) string { return strings.TrimSpace(words + " " + what) }

@@ -37,7 +37,8 @@ func resultFailure(l line, name string) agentproto.Failure {
 	case status >= 500:
 		return failure.Transient("the model's API is failing (%d)", status)
 	}
-	f := agentproto.Failure{Kind: agentproto.KindTransient, Text: "Claude Code failed: " + failure.Excerpt(cmp.Or(l.Result, strings.Join(l.Errors, "; "), l.Subtype))}
+	f := agentproto.Failure{Kind: agentproto.KindTransient,
+		Text: "Claude Code failed: " + failure.Excerpt(cmp.Or(l.Result, strings.Join(l.Errors, "; "), l.Subtype))}
 	if l.refused() || strings.HasPrefix(l.Subtype, "error_max") { // a limit that is set in CLAUDE_ARGS
 		f.Kind = agentproto.KindPermanent
 	}

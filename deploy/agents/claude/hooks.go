@@ -11,12 +11,13 @@ const (
 	skillHook    = "skill"         // our name of the hook
 )
 
-// newInitialize makes the CLI show calls of skills. It reads the arguments of one as if a user had typed them, @path included, and
-// models pass on what users write.
+// newInitialize makes the CLI show calls of skills. It reads the arguments of one as if a user had typed them, @path
+// included, and models pass on what users write.
 func newInitialize() controlRequest {
 	return controlRequest{"control_request", "initialize", map[string]any{
 		"subtype": "initialize",
-		"hooks":   map[string]any{"PreToolUse": []any{map[string]any{"matcher": "Skill", "hookCallbackIds": []string{skillHook}}}},
+		"hooks": map[string]any{"PreToolUse": []any{map[string]any{"matcher": "Skill",
+			"hookCallbackIds": []string{skillHook}}}},
 	}}
 }
 

@@ -115,7 +115,8 @@ func newInterrupt(id string) controlRequest {
 
 // newCancel takes back a message that the CLI has not begun.
 func newCancel(uuid string) controlRequest {
-	return controlRequest{"control_request", "cancel-" + uuid, map[string]any{"subtype": "cancel_async_message", "message_uuid": uuid}}
+	return controlRequest{"control_request", "cancel-" + uuid,
+		map[string]any{"subtype": "cancel_async_message", "message_uuid": uuid}}
 }
 
 type controlResponse struct {

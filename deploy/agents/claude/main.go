@@ -37,7 +37,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "claude: cannot clean up processes of Claude Code:", err)
 	}
 	r := newRun(ctx, cfg, os.Stderr)
-	err = agentproto.Serve(ctx, os.Stdin, os.Stdout, agentproto.Agent{Answer: r.answer, Idle: r.idle, Folds: true, Log: os.Stderr})
+	err = agentproto.Serve(ctx, os.Stdin, os.Stdout, agentproto.Agent{Answer: r.answer, Idle: r.idle, Folds: true,
+		Log: os.Stderr})
 	if err == nil {
 		err = r.end()
 	}

@@ -60,7 +60,8 @@ func (r *run) decide(d decision) error {
 		r.log("%s %s: allowed by %s", l.Request.Subtype, l.Request.ToolName, d.answer.By)
 		return r.cli.program.Send(newAllowance(l))
 	}
-	r.log("%s %s: denied (%s %s)", l.Request.Subtype, l.Request.ToolName, d.answer.Reason, cmp.Or(d.answer.By, d.answer.Problem))
+	r.log("%s %s: denied (%s %s)", l.Request.Subtype, l.Request.ToolName, d.answer.Reason,
+		cmp.Or(d.answer.By, d.answer.Problem))
 	return r.cli.program.Send(answer(l, refusal(l, d.answer)))
 }
 

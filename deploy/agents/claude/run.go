@@ -32,8 +32,8 @@ type run struct {
 	loading bool         // the CLI was started to resume a session and has not begun a turn
 	lost    string       // why the session cannot be resumed, if an interrupted turn has shown that
 	running *runningTurn // nil between turns
-	// given are turns that came while the CLI worked on another one, by the uuids of their messages. The CLI takes them in
-	// at its next call of the model, or begins them afterwards.
+	// given are turns that came while the CLI worked on another one, by the uuids of their messages. The CLI takes them
+	// in at its next call of the model, or begins them afterwards.
 	given map[string]*agentproto.Turn
 	last  *agentproto.Turn // the turn answered last
 	plan  plan
@@ -212,7 +212,8 @@ func (r *run) launch() error {
 		}
 		c, err := startCLI(r.ctx, &r.cfg, r.session, r.running.Start, r.stderr)
 		if err != nil {
-			return r.fail(failure.OfStart(err, fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err)))
+			return r.fail(failure.OfStart(err,
+				fmt.Sprintf("Claude Code cannot be started: %v; set CLAUDE_COMMAND to its program", err)))
 		}
 		r.cli, r.loading = c, r.session != ""
 		if err := c.program.Send(newInitialize()); err != nil {

@@ -28,7 +28,8 @@ func answer(ctx context.Context, t *agentproto.Turn) (r agentproto.Reply, err er
 		}
 	}
 	if !slices.ContainsFunc(models(), func(m agentproto.Model) bool { return m.ID == p.model() }) {
-		return r, &agentproto.Failure{Kind: agentproto.KindPermanent, Text: fmt.Sprintf("there is no model %q: the demo agent has %s and %s", p.model(), quiet, loud)}
+		return r, &agentproto.Failure{Kind: agentproto.KindPermanent,
+			Text: fmt.Sprintf("there is no model %q: the demo agent has %s and %s", p.model(), quiet, loud)}
 	}
 	said, err := p.asks(ctx)
 	if err != nil {
@@ -49,14 +50,16 @@ func answer(ctx context.Context, t *agentproto.Turn) (r agentproto.Reply, err er
 		if o.result {
 			r.Text = p.describe()
 		}
-		return r, &agentproto.Failure{Kind: o.kind, Text: "error requested", RetryAfter: time.Duration(o.retry * float64(time.Second))}
+		return r, &agentproto.Failure{Kind: o.kind, Text: "error requested",
+			RetryAfter: time.Duration(o.retry * float64(time.Second))}
 	case o.silent:
 		return r, nil
 	}
 	room := min(agentproto.MaxResult, agentproto.MaxParts/max(o.frames-1, 1))
 	text := agentproto.Cut(said+p.describe(), room-maxCount)
 	for i := 1; i < o.frames; i++ {
-		if err := t.Send(agentproto.Reply{Text: fmt.Sprintf("%d/%d %s", i, o.frames, text), Session: r.Session}); err != nil {
+		if err := t.Send(agentproto.Reply{Text: fmt.Sprintf("%d/%d %s", i, o.frames, text),
+			Session: r.Session}); err != nil {
 			return r, err
 		}
 	}
@@ -94,7 +97,8 @@ const (
 
 func models() []agentproto.Model {
 	return []agentproto.Model{
-		{ID: quiet, Name: "Quiet", Description: "your words as they are"}, {ID: loud, Name: "Loud", Description: "your words in capital letters"},
+		{ID: quiet, Name: "Quiet", Description: "your words as they are"},
+		{ID: loud, Name: "Loud", Description: "your words in capital letters"},
 	}
 }
 

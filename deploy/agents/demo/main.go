@@ -41,7 +41,8 @@ func main() {
 	if args := os.Args[1:]; buildinfo.Print(os.Stdout, "demo", args) || buildinfo.Help(os.Stdout, usage, args) {
 		return
 	}
-	if err := agentproto.Serve(context.Background(), os.Stdin, os.Stdout, agentproto.Agent{Answer: answer, Folds: true, Log: os.Stderr}); err != nil {
+	if err := agentproto.Serve(context.Background(), os.Stdin, os.Stdout,
+		agentproto.Agent{Answer: answer, Folds: true, Log: os.Stderr}); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}

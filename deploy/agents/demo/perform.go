@@ -24,7 +24,8 @@ const (
 	fileInterval = 20 * time.Millisecond
 	// pieces is how many there are of a streamed answer.
 	pieces = 20
-	// bytesPerToken, contextSize and pricePerToken are made up, so that usage and its limits can be seen without a model.
+	// bytesPerToken, contextSize and pricePerToken are made up, so that usage and its limits can be seen without a
+	// model.
 	bytesPerToken = 4
 	contextSize   = 8000
 	pricePerToken = 0.00001 // US dollars
@@ -59,14 +60,17 @@ type permitted struct {
 // maxPermitted is the size of the text of a line in bytes: users see the whole line.
 const maxPermitted = 200
 
-// askPermission asks whether the agent may append a line to a file, and does it if it may. It returns what became of it.
+// askPermission asks whether the agent may append a line to a file, and does it if it may. It returns what became of
+// it.
 func (p *performance) askPermission(ctx context.Context) (string, error) {
-	line, err := json.Marshal(permitted{Turn: p.ID, Text: agentproto.Truncate(strings.Join(p.texts, " "), maxPermitted)})
+	line, err := json.Marshal(permitted{Turn: p.ID, Text: agentproto.Truncate(strings.Join(p.texts, " "),
+		maxPermitted)})
 	if err != nil {
 		return "", err
 	}
 	ask := agentproto.Ask{
-		ID: "permission", Question: "Append a line to " + permittedFile + "?", Detail: string(line), Options: []string{"Allow once", "Deny"}, PayloadHash: hash(line),
+		ID: "permission", Question: "Append a line to " + permittedFile + "?", Detail: string(line),
+		Options: []string{"Allow once", "Deny"}, PayloadHash: hash(line),
 	}
 	a, err := p.Ask(ctx, ask)
 	if err != nil {
@@ -83,7 +87,8 @@ func hash(line []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// appendOnce appends a line to a file, unless it has the line: the turn may be retried, and gets the same permission again.
+// appendOnce appends a line to a file, unless it has the line: the turn may be retried, and gets the same permission
+// again.
 func appendOnce(name string, line []byte) error {
 	content, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +163,8 @@ func (p *performance) show(ctx context.Context) error {
 func (p *performance) spend(ctx context.Context) error {
 	const times = 10
 	for i := range times {
-		if err := p.Emit(agentproto.Event{Usage: &agentproto.Usage{CostUSD: p.order.spend * float64(i+1) / times}}); err != nil {
+		if err := p.Emit(agentproto.Event{Usage: &agentproto.Usage{CostUSD: p.order.spend * float64(i+
+			1) / times}}); err != nil {
 			return err
 		}
 		if err := p.wait(ctx, p.order.slow/times); err != nil {
@@ -207,12 +213,14 @@ func work(t *agentproto.Turn) (steps []func() error) {
 		return agentproto.Event{Plan: p}
 	}
 	tool := func(i int, status agentproto.ToolStatus) agentproto.Event {
-		return agentproto.Event{Tool: &agentproto.Tool{ID: fmt.Sprint(i + 1), Title: titles[i], Kind: "think", Status: status}}
+		return agentproto.Event{Tool: &agentproto.Tool{ID: fmt.Sprint(i + 1), Title: titles[i], Kind: "think",
+			Status: status}}
 	}
 	for i := range titles {
 		steps = append(steps,
 			func() error {
-				return emit(t, agentproto.Event{Status: agentproto.StatusRunning}, plan(i), tool(i, agentproto.ToolRunning))
+				return emit(t, agentproto.Event{Status: agentproto.StatusRunning}, plan(i),
+					tool(i, agentproto.ToolRunning))
 			},
 			func() error { return emit(t, tool(i, agentproto.ToolDone), plan(i+1)) })
 	}
@@ -224,7 +232,10 @@ func stream(t *agentproto.Turn, text string) (steps []func() error) {
 	words := strings.SplitAfter(text, " ")
 	for i := range pieces {
 		end := max(1, len(words)*(i+1)/pieces)
-		steps = append(steps, func() error { return emit(t, agentproto.Event{Text: new(strings.Join(words[:end], ""))}) })
+		steps = append(steps, func() error {
+			return emit(t,
+				agentproto.Event{Text: new(strings.Join(words[:end], ""))})
+		})
 	}
 	return steps
 }
@@ -242,6 +253,7 @@ func emit(t *agentproto.Turn, events ...agentproto.Event) error {
 func spent(prompt, answer string) *agentproto.Usage {
 	input, output := int64(len(prompt)/bytesPerToken), int64(len(answer)/bytesPerToken)
 	return &agentproto.Usage{
-		Input: input, Output: output, ContextUsed: input + output, ContextSize: contextSize, CostUSD: float64(input+output) * pricePerToken,
+		Input: input, Output: output, ContextUsed: input + output, ContextSize: contextSize,
+		CostUSD: float64(input+output) * pricePerToken,
 	}
 }

@@ -34,7 +34,8 @@ func dialectOf(program string) dialect {
 	d := dialect{name: filepath.Base(program)}
 	switch d.name {
 	case "gemini":
-		d.args, d.read, d.sessions, d.lost, d.authHelp = geminiArgs, readGemini, uuid, "Error resuming session", geminiAuthHelp
+		d.args, d.read, d.sessions, d.lost, d.authHelp = geminiArgs, readGemini, uuid, "Error resuming session",
+			geminiAuthHelp
 	default:
 		d.args = func(extra []string, _, _ string) []string { return extra }
 	}

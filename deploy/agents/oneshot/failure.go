@@ -24,7 +24,8 @@ func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 	var exit *exec.ExitError
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return &agentproto.Failure{Kind: agentproto.KindPermanent, Text: c.program + " is not installed, or not in PATH"}
+		return &agentproto.Failure{Kind: agentproto.KindPermanent,
+			Text: c.program + " is not installed, or not in PATH"}
 	case c.lost != "" && err != nil && strings.Contains(stderr, c.lost):
 		return c.sessionLost(excerpt(errorLine(stderr)))
 	}
@@ -70,12 +71,14 @@ func (c *cli) replaced() *agentproto.Failure {
 		bridge = filepath.Join(filepath.Dir(self), bridge)
 	}
 	line := "exec " + bridge + " " + strings.ReplaceAll(command, "%s", c.program)
-	return &agentproto.Failure{Kind: agentproto.KindPermanent, Text: fmt.Sprintf("oneshot no longer runs %s: set AGENT_COMMAND, or agent.command of the group, to '%s'; "+
-		"docs/bring-your-agent.md says which package it needs", c.name, line)}
+	return &agentproto.Failure{Kind: agentproto.KindPermanent,
+		Text: fmt.Sprintf("oneshot no longer runs %s: set AGENT_COMMAND, or agent.command of the group, to '%s'; "+
+			"docs/bring-your-agent.md says which package it needs", c.name, line)}
 }
 
 func (c *cli) sessionLost(why string) *agentproto.Failure {
-	return &agentproto.Failure{Kind: agentproto.KindSession, Text: fmt.Sprintf("%s cannot resume the session: %s", c.name, why)}
+	return &agentproto.Failure{Kind: agentproto.KindSession,
+		Text: fmt.Sprintf("%s cannot resume the session: %s", c.name, why)}
 }
 
 // A shell's exit codes for a program that it cannot execute or find.

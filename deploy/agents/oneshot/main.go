@@ -33,7 +33,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cli := newCLI(os.Args[1], os.Args[2:], model(), os.Stderr)
-	if err := agentproto.Serve(ctx, os.Stdin, os.Stdout, agentproto.Agent{Answer: cli.answer, Log: os.Stderr}); err != nil {
+	if err := agentproto.Serve(ctx, os.Stdin, os.Stdout,
+		agentproto.Agent{Answer: cli.answer, Log: os.Stderr}); err != nil {
 		fmt.Fprintln(os.Stderr, "oneshot:", err)
 		os.Exit(1)
 	}

@@ -85,9 +85,11 @@ func (b *bench) measureAdapter(ctx context.Context, p platform) (figures []figur
 	}
 	in, out, commit := percentile(50, inbound), percentile(50, outbound), percentile(50, commits)
 	figures = []figure{
-		{name: p.name + ": user's message → inbound row, p50", note: "floor: a commit", unit: "ms", ratio: 4, measured: in, compared: in, floor: commit},
+		{name: p.name + ": user's message → inbound row, p50", note: "floor: a commit", unit: "ms", ratio: 4,
+			measured: in, compared: in, floor: commit},
 		{name: p.name + ": user's message → inbound row, p99", unit: "ms", measured: percentile(99, inbound)},
-		{name: p.name + ": outbound row → request, p50", note: "floor: a commit", unit: "ms", ratio: 4, measured: out, compared: out, floor: commit},
+		{name: p.name + ": outbound row → request, p50", note: "floor: a commit", unit: "ms", ratio: 4, measured: out,
+			compared: out, floor: commit},
 		{name: p.name + ": outbound row → request, p99", unit: "ms", measured: percentile(99, outbound)},
 	}
 
@@ -196,7 +198,8 @@ func (s *adapterSystem) measureInbound(ctx context.Context, n int) (all []time.D
 			return nil, err
 		}
 		took, err := s.measureMessage(ctx, chatsim.Action{
-			Conversation: conversations[i%len(conversations)], Verb: msg.VerbMessage, Text: fmt.Sprintf("message %d", i),
+			Conversation: conversations[i%len(conversations)], Verb: msg.VerbMessage,
+			Text: fmt.Sprintf("message %d", i),
 		})
 		if err != nil {
 			return nil, err
@@ -236,7 +239,8 @@ func (s *adapterSystem) measureCommits(ctx context.Context, n int) (all []time.D
 		if err := pause(ctx); err != nil {
 			return nil, err
 		}
-		m := &msg.Message{ChatJID: "bench:1", PlatformID: fmt.Sprint(i), Direction: msg.In, Sender: "bench:7", Content: "a commit"}
+		m := &msg.Message{ChatJID: "bench:1", PlatformID: fmt.Sprint(i), Direction: msg.In, Sender: "bench:7",
+			Content: "a commit"}
 		began := time.Now()
 		if _, _, err := s.store.PutMessage(ctx, m); err != nil {
 			return nil, err

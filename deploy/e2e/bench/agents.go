@@ -71,8 +71,10 @@ func (b *bench) agents(ctx context.Context) (figures []figure, err error) {
 			return nil, fmt.Errorf("memory of %s: %w", k.name, err)
 		}
 		figures = append(figures,
-			figure{name: k.name + ": inbound commit → outbound row, warm agent, p50", unit: "ms", measured: percentile(50, k.warm.toReply)},
-			figure{name: k.name + ": inbound commit → outbound row, cold agent, p50", unit: "ms", measured: percentile(50, k.cold.toReply)},
+			figure{name: k.name + ": inbound commit → outbound row, warm agent, p50", unit: "ms",
+				measured: percentile(50, k.warm.toReply)},
+			figure{name: k.name + ": inbound commit → outbound row, cold agent, p50", unit: "ms",
+				measured: percentile(50, k.cold.toReply)},
 			figure{name: k.name + ": memory of an idle agent's processes", unit: "MB", measured: resident})
 	}
 	return figures, nil
@@ -81,11 +83,13 @@ func (b *bench) agents(ctx context.Context) (figures []figure, err error) {
 // startKinds starts a system for each kind that the machine can run, and returns a figure for each
 // other kind. The caller releases the kinds, even after an error.
 func (b *bench) startKinds(ctx context.Context, chats int) (kinds []*measuredKind, missing []figure, err error) {
-	for _, k := range []agentKind{{"process", asProcess}, {"bwrap", asBwrap}, {"docker", asDocker}, {"claude as process", asClaude}} {
+	for _, k := range []agentKind{{"process", asProcess}, {"bwrap", asBwrap}, {"docker", asDocker},
+		{"claude as process", asClaude}} {
 		setup, err := k.prepare(ctx, b)
 		var reason unavailable
 		if errors.As(err, &reason) {
-			missing = append(missing, figure{name: k.name, note: "not measured: " + reason.Error(), measured: math.NaN()})
+			missing = append(missing, figure{name: k.name, note: "not measured: " + reason.Error(),
+				measured: math.NaN()})
 			continue
 		}
 		if err != nil {

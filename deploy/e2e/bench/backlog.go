@@ -50,12 +50,15 @@ func (b *bench) backlog(ctx context.Context) ([]figure, error) {
 	return []figure{
 		{name: name + "start of gated → ready", note: "floor: without them", unit: "s", budget: readyBudget,
 			measured: ready[1].Seconds(), floor: ready[0].Seconds()},
-		{name: name + "message of another chat, inbound commit → outbound row, p50", note: "floor: without them", unit: "ms", ratio: 1.3,
+		{name: name + "message of another chat, inbound commit → outbound row, p50", note: "floor: without them",
+			unit: "ms", ratio: 1.3,
 			measured: percentile(50, got[1].toReply), floor: percentile(50, got[0].toReply)},
-		{name: name + "CPU of the daemons per message of another chat", note: "floor: without them", unit: "ms", ratio: 1.3,
+		{name: name + "CPU of the daemons per message of another chat", note: "floor: without them", unit: "ms",
+			ratio:    1.3,
 			measured: milliseconds(cpu[1]) / float64(len(got[1].all)),
 			floor:    milliseconds(max(cpu[0], clockTick)) / float64(len(got[0].all))},
-		{name: name + "/stop of all, longest commit of another process meanwhile", unit: "ms", budget: stopBudget, measured: milliseconds(longest)},
+		{name: name + "/stop of all, longest commit of another process meanwhile", unit: "ms", budget: stopBudget,
+			measured: milliseconds(longest)},
 		{name: name + "/stop of all, until the last is stopped", unit: "s", measured: took.Seconds()},
 	}, nil
 }
@@ -63,7 +66,8 @@ func (b *bench) backlog(ctx context.Context) ([]figure, error) {
 // serveBacklog starts the daemons, and gated once more with a number of queued turns. It returns how long that
 // start took.
 func (s *system) serveBacklog(ctx context.Context, turns int) (ready time.Duration, err error) {
-	hangs := fmt.Sprintf(`case "$PWD" in */%s) exec sleep 1000;; esac; exec `, groupFolder(backlogChat)) + s.instance.Program("agent")
+	hangs := fmt.Sprintf(`case "$PWD" in */%s) exec sleep 1000;; esac; exec `, groupFolder(backlogChat)) +
+		s.instance.Program("agent")
 	if err := s.serveWith(ctx, hangs, 2, 5); err != nil {
 		return 0, err
 	}
@@ -99,7 +103,9 @@ func (s *system) queueTurns(ctx context.Context, n int) (err error) {
 	defer tx.Rollback() // does nothing after the commit
 
 	var message, turn int64 // the last ids
-	err = tx.QueryRowContext(ctx, `SELECT (SELECT ifnull(max(id), 0) FROM messages), (SELECT ifnull(max(id), 0) FROM turns)`).Scan(&message, &turn)
+	err = tx.QueryRowContext(ctx,
+		`SELECT (SELECT ifnull(max(id), 0) FROM messages), (SELECT ifnull(max(id), 0) FROM turns)`).Scan(&message,
+		&turn)
 	if err != nil {
 		return err
 	}
@@ -116,7 +122,8 @@ func (s *system) queueTurns(ctx context.Context, n int) (err error) {
 		if n == 0 {
 			break
 		}
-		if _, err := tx.ExecContext(ctx, insert, n, message, turn, chatJID(backlogChat), groupFolder(backlogChat), now); err != nil {
+		if _, err := tx.ExecContext(ctx, insert, n, message, turn, chatJID(backlogChat), groupFolder(backlogChat),
+			now); err != nil {
 			return fmt.Errorf("queue turns: %w", err)
 		}
 	}
@@ -148,7 +155,8 @@ func (s *system) measureStop(ctx context.Context) (longest, took time.Duration, 
 		ctx, cancel := context.WithTimeout(waiting, 2*answerTimeout)
 		defer cancel()
 		return harness.Await(ctx, "all turns to be stopped", func() (done bool, err error) {
-			err = db.QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ? AND state IN ('queued', 'running'))`,
+			err = db.QueryRowContext(ctx,
+				`SELECT NOT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ? AND state IN ('queued', 'running'))`,
 				chatJID(backlogChat)).Scan(&done)
 			took = time.Since(began)
 			return done, err
@@ -161,7 +169,8 @@ func (s *system) measureStop(ctx context.Context) (longest, took time.Duration, 
 // commitUntil commits one row after the other until stopped is done, and returns the longest commit.
 func (s *system) commitUntil(ctx, stopped context.Context) (longest time.Duration, err error) {
 	for i := 0; stopped.Err() == nil; i++ {
-		m := &msg.Message{ChatJID: "bench:1", PlatformID: fmt.Sprint(i), Direction: msg.Out, OutState: msg.OutSent, Content: "a commit"}
+		m := &msg.Message{ChatJID: "bench:1", PlatformID: fmt.Sprint(i), Direction: msg.Out, OutState: msg.OutSent,
+			Content: "a commit"}
 		began := time.Now()
 		if _, _, err := s.adapter.store.PutMessage(ctx, m); err != nil {
 			return longest, err

@@ -115,7 +115,8 @@ func breakdownFigures(all []sample, passes []pass) (figures []figure, err error)
 	for i, s := range steps {
 		took := percentile(50, times[i])
 		sum += took
-		figures = append(figures, figure{name: fmt.Sprintf("step %d: %s, p50", i+1, s.name), unit: "ms", measured: took})
+		figures = append(figures, figure{name: fmt.Sprintf("step %d: %s, p50", i+1, s.name), unit: "ms",
+			measured: took})
 	}
 	return append(figures, figure{name: "sum of the steps", unit: "ms", measured: sum}), nil
 }

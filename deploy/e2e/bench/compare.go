@@ -170,7 +170,8 @@ func linkPrograms(folder, theirs, ours string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
-	if err := os.Chmod(ours, 0o755); err != nil { // the agents of a gated that is root, and from elsewhere, are other users
+	// the agents of a gated that is root, and from elsewhere, are other users
+	if err := os.Chmod(ours, 0o755); err != nil {
 		return err
 	}
 	var errs []error

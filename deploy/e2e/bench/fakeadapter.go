@@ -64,8 +64,9 @@ func (a *fakeAdapter) message(chat int) *msg.Message {
 	now, n := time.Now().UnixMilli(), a.count.Add(1)
 	return &msg.Message{
 		ChatJID: chatJID(chat), PlatformID: fmt.Sprint(n), Direction: msg.In, Sender: "telegram:7", SenderName: "Alice",
-		Content: fmt.Sprintf("message %d, about as long as most messages in a chat are", n), Timestamp: now, ReceivedAt: now,
-		Source: "teled",
+		Content: fmt.Sprintf("message %d, about as long as most messages in a chat are", n), Timestamp: now,
+		ReceivedAt: now,
+		Source:     "teled",
 	}
 }
 

@@ -51,7 +51,8 @@ func (b *bench) idle(ctx context.Context) (figures []figure, err error) {
 		}
 		used := 100 * (after[name] - before[name]).Seconds() / window.Seconds()
 		figures = append(figures,
-			figure{name: "idle CPU of " + name, unit: "% of a core", budget: 0.5, measured: used, compared: max(used, minIdleCPU)},
+			figure{name: "idle CPU of " + name, unit: "% of a core", budget: 0.5, measured: used,
+				compared: max(used, minIdleCPU)},
 			figure{name: "idle memory of " + name, unit: "MB", budget: 30, measured: resident})
 	}
 	return figures, nil

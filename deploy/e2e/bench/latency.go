@@ -51,7 +51,8 @@ func (b *bench) latency(ctx context.Context) ([]figure, error) {
 		{name: "inbound commit → outbound row, p99", unit: "ms", ratio: 5, measured: percentile(99, a.toReply),
 			floor: percentile(99, f.toReply)},
 		{name: "message after a pause → outbound row, p50", unit: "ms", measured: first, compared: first},
-		{name: "message right after an answer → outbound row, p50", note: "floor: after a pause", unit: "ms", ratio: 1.05,
+		{name: "message right after an answer → outbound row, p50", note: "floor: after a pause", unit: "ms",
+			ratio:    1.05,
 			measured: next, floor: first, compared: next},
 	}, nil
 }

@@ -68,7 +68,8 @@ func (l *live) begin(tx *store.Tx, n int, chat string) error {
 	if _, _, err := tx.PutMessage(question); err != nil {
 		return err
 	}
-	turn := &msg.Turn{Kind: msg.Conversation, Folder: groupFolder(n), ChatJID: chat, Surface: "dm", Ceiling: 4000, TriggerMessageID: question.ID, CreatedAt: now}
+	turn := &msg.Turn{Kind: msg.Conversation, Folder: groupFolder(n), ChatJID: chat, Surface: "dm", Ceiling: 4000,
+		TriggerMessageID: question.ID, CreatedAt: now}
 	if _, err := tx.PutTurn(turn, liveTurns); err != nil {
 		return err
 	}
@@ -95,8 +96,10 @@ func (l *live) work(ctx context.Context) error {
 		case <-ticks.C:
 		}
 		p := store.Progress{
-			State: agentproto.StatusRunning, Text: strings.Repeat("some more words ", min(n, 200)), UpdatedAt: time.Now().UnixMilli(),
-			Tools: []agentproto.Tool{{ID: "1", Title: fmt.Sprintf("Read file-%d.go", n), Status: agentproto.ToolRunning}},
+			State: agentproto.StatusRunning, Text: strings.Repeat("some more words ", min(n, 200)),
+			UpdatedAt: time.Now().UnixMilli(),
+			Tools: []agentproto.Tool{{ID: "1", Title: fmt.Sprintf("Read file-%d.go", n),
+				Status: agentproto.ToolRunning}},
 		}
 		err := l.system.store.Write(ctx, func(tx *store.Tx) error {
 			for i, t := range l.turns {

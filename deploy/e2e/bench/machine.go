@@ -32,7 +32,8 @@ func describeMachine(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("`make bench` on %s: %s, %d cores, Linux %s, %s, %s, synchronous=FULL.", time.Now().UTC().Format(time.DateOnly),
+	return fmt.Sprintf("`make bench` on %s: %s, %d cores, Linux %s, %s, %s, synchronous=FULL.",
+		time.Now().UTC().Format(time.DateOnly),
 		cpuModel(string(cpuinfo)), runtime.NumCPU(), strings.TrimSpace(string(kernel)), fs, runtime.Version()), nil
 }
 

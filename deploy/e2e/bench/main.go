@@ -95,7 +95,8 @@ func parseOptions(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.BoolVar(&o.quick, "quick", false, "small counts: checks that everything runs, ignores budgets")
 	flags.StringVar(&o.only, "only", "", "run these scenarios only, e.g. latency,idle")
-	flags.StringVar(&o.page, "page", "", "the page that gets the table of a complete run (default docs/performance.md of the workspace)")
+	flags.StringVar(&o.page, "page", "",
+		"the page that gets the table of a complete run (default docs/performance.md of the workspace)")
 	// The usual temporary folder may be in memory.
 	flags.StringVar(&o.dir, "dir", "/var/tmp", "parent of the data folders: a folder on a disk")
 	flags.StringVar(&o.against, "against", "", "compare with the programs in this folder")
@@ -160,7 +161,8 @@ func choose(only string, compared bool) (chosen []scenario, err error) {
 
 // measure runs the scenarios and prints the table. One that fails ends none of the others. A complete run
 // without a failure writes the table to the page too.
-func (b *bench) measure(ctx context.Context, o options, chosen []scenario, machine string, out io.Writer) (ok bool, err error) {
+func (b *bench) measure(ctx context.Context, o options, chosen []scenario, machine string, out io.Writer) (ok bool,
+	err error) {
 	var p *page
 	if !b.quick && o.only == "" {
 		if p, err = openPage(ctx, o.page); err != nil {

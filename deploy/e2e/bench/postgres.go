@@ -16,7 +16,8 @@ import (
 // slowCall is how much later each call reaches a server that is far from the daemons.
 const slowCall = 5 * time.Millisecond
 
-// newDatabase makes a database on the server, which it starts first if none runs: with every commit on the disk, as in use.
+// newDatabase makes a database on the server, which it starts first if none runs: with every commit on the disk, as in
+// use.
 func (b *bench) newDatabase(ctx context.Context) (url string, err error) {
 	if b.server == nil {
 		if err := os.Chmod(b.dir, 0o711); err != nil { // the server runs as another user
@@ -37,8 +38,8 @@ func (b *bench) stopServer() error {
 	return b.server.Stop()
 }
 
-// newMachines starts routd and gated on a new database of the server, and gated alone on so many further machines. Each call to the
-// server is delayed.
+// newMachines starts routd and gated on a new database of the server, and gated alone on so many further machines. Each
+// call to the server is delayed.
 func (b *bench) newMachines(ctx context.Context, peers, chats, maxAgents int, delay time.Duration) (*system, error) {
 	database, err := b.newDatabase(ctx)
 	if err != nil {
@@ -80,15 +81,16 @@ func (s *system) addMachine(ctx context.Context, b *bench, number, maxAgents int
 		return err
 	}
 	i.UseDatabase(s.instance.Database())
-	i.Env = append(i.Env, "ARIZUKO_HOST=machine"+strconv.Itoa(number), "ARIZUKO_SECRET="+secret, "LOG_LEVEL=warn", "AGENT_IDLE=1h",
+	i.Env = append(i.Env, "ARIZUKO_HOST=machine"+strconv.Itoa(number), "ARIZUKO_SECRET="+secret, "LOG_LEVEL=warn",
+		"AGENT_IDLE=1h",
 		"AGENT_COMMAND=exec "+i.Program("agent"), "MAX_AGENTS="+strconv.Itoa(maxAgents))
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	return i.StartReady(ctx, "gated")
 }
 
-// postgres measures a server beside the file, in one run: one message at a time, and as many as go through with one gated and with two,
-// near the server and far from it.
+// postgres measures a server beside the file, in one run: one message at a time, and as many as go through with one
+// gated and with two, near the server and far from it.
 func (b *bench) postgres(ctx context.Context) (figures []figure, err error) {
 	file, err := b.newArizuko(ctx, 1, 5)
 	if err != nil {
@@ -106,7 +108,8 @@ func (b *bench) postgres(ctx context.Context) (figures []figure, err error) {
 		return nil, err
 	}
 	for _, p := range []int{50, 99} {
-		f := figure{name: fmt.Sprintf("Postgres: inbound commit → outbound row, p%d", p), note: "floor: the file", unit: "ms",
+		f := figure{name: fmt.Sprintf("Postgres: inbound commit → outbound row, p%d", p), note: "floor: the file",
+			unit:     "ms",
 			measured: percentile(p, got[1].toReply), floor: percentile(p, got[0].toReply)}
 		if p == 50 {
 			f.ratio = 2.5
@@ -144,11 +147,15 @@ func (b *bench) postgresRates(ctx context.Context) ([]figure, error) {
 	name := fmt.Sprintf("Postgres: sustained, %d folders", folders)
 	slow := fmt.Sprintf("%s, %s later at the server", name, slowCall)
 	return []figure{
-		{name: name + ", one gated: messages", note: "floor: the file", unit: "msg/s", more: true, ratio: 0.5, measured: one, floor: file},
-		{name: name + ", two gated: messages", note: "floor: one", unit: "msg/s", more: true, ratio: 0.9, measured: two, floor: one},
-		{name: name + ", one gated, one message at a time in each: turns", note: "floor: the file", unit: "/s", more: true, measured: turns,
+		{name: name + ", one gated: messages", note: "floor: the file", unit: "msg/s", more: true, ratio: 0.5,
+			measured: one, floor: file},
+		{name: name + ", two gated: messages", note: "floor: one", unit: "msg/s", more: true, ratio: 0.9, measured: two,
+			floor: one},
+		{name: name + ", one gated, one message at a time in each: turns", note: "floor: the file", unit: "/s",
+			more: true, measured: turns,
 			floor: fileTurns},
 		{name: slow + ", one gated: messages", unit: "msg/s", measured: oneFar},
-		{name: slow + ", two gated: messages", note: "floor: one", unit: "msg/s", more: true, ratio: 1, measured: twoFar, floor: oneFar},
+		{name: slow + ", two gated: messages", note: "floor: one", unit: "msg/s", more: true, ratio: 1,
+			measured: twoFar, floor: oneFar},
 	}, nil
 }

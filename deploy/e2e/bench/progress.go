@@ -34,8 +34,8 @@ func (b *bench) shownTurns() []shownTurn {
 	}
 }
 
-// progress measures what the events of agents cost: the processor time of gated and an adapter for a turn with events, against
-// the same turn without. Users of all platforms ask at the same time, in a direct message each.
+// progress measures what the events of agents cost: the processor time of gated and an adapter for a turn with events,
+// against the same turn without. Users of all platforms ask at the same time, in a direct message each.
 func (b *bench) progress(ctx context.Context) (figures []figure, err error) {
 	s, err := b.newShownSystem(ctx)
 	if err != nil {
@@ -70,11 +70,13 @@ func (s *shownSystem) figures(t shownTurn, with, without []cpuTimes) (figures []
 		daemon := p.Info().Daemon
 		more, less := medianSum(with, "gated", daemon), medianSum(without, "gated", daemon)
 		figures = append(figures, figure{
-			name: fmt.Sprintf("%s on %s: CPU of gated and %s ÷ that of the turn without events", t.name, p.Info().Platform, daemon),
+			name: fmt.Sprintf("%s on %s: CPU of gated and %s ÷ that of the turn without events", t.name,
+				p.Info().Platform, daemon),
 			note: fmt.Sprintf("%.3g ms ÷ %.3g ms", milliseconds(more), milliseconds(less)),
 			unit: "×", budget: t.budget, measured: more.Seconds() / less.Seconds(),
 		}, figure{
-			name: fmt.Sprintf("%s on %s: calls that the platform refused for their rate", t.name, p.Info().Platform), budget: none, measured: float64(p.RateLimited()),
+			name:   fmt.Sprintf("%s on %s: calls that the platform refused for their rate", t.name, p.Info().Platform),
+			budget: none, measured: float64(p.RateLimited()),
 		})
 	}
 	return figures
@@ -95,7 +97,8 @@ func medianSum(rounds []cpuTimes, daemons ...string) time.Duration {
 	return sums[len(sums)/2]
 }
 
-// shownSystem is routd, gated and the adapters of simulated platforms. A group answers one user's direct messages on each.
+// shownSystem is routd, gated and the adapters of simulated platforms. A group answers one user's direct messages on
+// each.
 type shownSystem struct {
 	instance  *harness.Instance
 	platforms []chatsim.Platform
@@ -115,7 +118,8 @@ func (b *bench) newShownSystem(ctx context.Context) (s *shownSystem, err error) 
 }
 
 func (s *shownSystem) start(ctx context.Context) error {
-	s.instance.Env = append(s.instance.Env, "LOG_LEVEL=warn", "AGENT_IDLE=1h", "AGENT_COMMAND=exec "+s.instance.Program("agent"))
+	s.instance.Env = append(s.instance.Env, "LOG_LEVEL=warn", "AGENT_IDLE=1h",
+		"AGENT_COMMAND=exec "+s.instance.Program("agent"))
 	names := slices.Clone(arizukoDaemons)
 	for _, p := range platforms() {
 		made := p.make(5)
@@ -143,10 +147,12 @@ func (s *shownSystem) start(ctx context.Context) error {
 		return err
 	}
 	for i, user := range s.users {
-		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: groupFolder(i), Config: json.RawMessage(harness.NoRate)}, nil); err != nil {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/groups",
+			msg.Group{Folder: groupFolder(i), Config: json.RawMessage(harness.NoRate)}, nil); err != nil {
 			return err
 		}
-		if err := routd.Do(ctx, http.MethodPost, "/v1/routes", msg.Route{Match: "chat_jid=" + user.Chat, Target: groupFolder(i)}, nil); err != nil {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/routes",
+			msg.Route{Match: "chat_jid=" + user.Chat, Target: groupFolder(i)}, nil); err != nil {
 			return err
 		}
 	}
@@ -155,7 +161,8 @@ func (s *shownSystem) start(ctx context.Context) error {
 	})
 }
 
-// measure returns what each daemon uses for one turn on each platform, from the question until a moment after the answer.
+// measure returns what each daemon uses for one turn on each platform, from the question until a moment after the
+// answer.
 func (s *shownSystem) measure(ctx context.Context, length time.Duration, events int) (used cpuTimes, err error) {
 	before, err := s.cpu()
 	if err != nil {
@@ -217,7 +224,8 @@ func (s *shownSystem) cpu() (cpuTimes, error) {
 	return used, nil
 }
 
-// processClock is the id of the clock that counts a process's processor time in nanoseconds: see clock_getcpuclockid(3).
+// processClock is the id of the clock that counts a process's processor time in nanoseconds: see
+// clock_getcpuclockid(3).
 func processClock(pid int) int32 {
 	const scheduled = 2
 	return int32(^pid<<3 | scheduled)

@@ -29,7 +29,8 @@ func (b *bench) routing(ctx context.Context) ([]figure, error) {
 		return nil, err
 	}
 	return []figure{
-		{name: "routing with 10,000 routes, slowest kind of match", note: slowest.name + "; floor: a map of 10,000 strings", unit: "µs",
+		{name: "routing with 10,000 routes, slowest kind of match",
+			note: slowest.name + "; floor: a map of 10,000 strings", unit: "µs",
 			measured: slowest.ns / 1000, floor: measureLookup().Seconds() * 1e6, ratio: 40},
 		{name: "routing with 10,000 routes, allocations", unit: "", measured: slowest.allocs, budget: none},
 	}, nil

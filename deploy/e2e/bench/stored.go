@@ -131,14 +131,16 @@ func putStoredTurn(tx *store.Tx, n int, jid string, at int64) error {
 	rows := make([]*msg.Message, messagesPerTurn)
 	for i := range rows {
 		rows[i] = &msg.Message{
-			ChatJID: jid, PlatformID: fmt.Sprintf("old-%d-%d", n, i), Direction: msg.In, Sender: "telegram:7", SenderName: "Alice",
-			Content: "something that was written some time ago", Timestamp: at, ReceivedAt: at, Source: "teled",
+			ChatJID: jid, PlatformID: fmt.Sprintf("old-%d-%d", n, i), Direction: msg.In, Sender: "telegram:7",
+			SenderName: "Alice",
+			Content:    "something that was written some time ago", Timestamp: at, ReceivedAt: at, Source: "teled",
 		}
 		if _, _, err := tx.PutMessage(rows[i]); err != nil {
 			return err
 		}
 	}
-	turn := &msg.Turn{Kind: msg.Conversation, Folder: groupFolder(0), ChatJID: jid, Surface: "telegram-dm", Ceiling: 4000,
+	turn := &msg.Turn{Kind: msg.Conversation, Folder: groupFolder(0), ChatJID: jid, Surface: "telegram-dm",
+		Ceiling: 4000,
 		ReplyTo: rows[messagesPerTurn-1].PlatformID, TriggerMessageID: rows[messagesPerTurn-1].ID, CreatedAt: at}
 	if _, err := tx.PutTurn(turn, 0); err != nil {
 		return err
@@ -150,7 +152,8 @@ func putStoredTurn(tx *store.Tx, n int, jid string, at int64) error {
 		}
 	}
 	_, _, err := tx.PutMessage(&msg.Message{
-		ChatJID: jid, PlatformID: fmt.Sprintf("old-%d", n), Direction: msg.Out, IsBot: true, Sender: "agent:" + turn.Folder,
+		ChatJID: jid, PlatformID: fmt.Sprintf("old-%d", n), Direction: msg.Out, IsBot: true,
+		Sender:  "agent:" + turn.Folder,
 		Content: "and what was answered to it", ReplyToID: turn.ReplyTo, Timestamp: at, ReceivedAt: at,
 		Source: msg.SourceAgent, TurnID: turn.ID, OutState: msg.OutSent,
 	})

@@ -69,10 +69,13 @@ func (b *bench) sustained(ctx context.Context) (figures []figure, err error) {
 			}
 		}
 		figures = append(figures,
-			figure{name: l.String() + ": messages", unit: "msg/s", ratio: l.minMessages, more: true, measured: got.messages, floor: floor.messages,
+			figure{name: l.String() + ": messages", unit: "msg/s", ratio: l.minMessages, more: true,
+				measured: got.messages, floor: floor.messages,
 				compared: got.messages},
-			figure{name: l.String() + ": turns", unit: "/s", ratio: l.minTurns, more: true, measured: got.turns, floor: floor.turns},
-			figure{name: l.String() + ": CPU of gated", unit: "cores", measured: got.cores["gated"], floor: floor.cores["floor"],
+			figure{name: l.String() + ": turns", unit: "/s", ratio: l.minTurns, more: true, measured: got.turns,
+				floor: floor.turns},
+			figure{name: l.String() + ": CPU of gated", unit: "cores", measured: got.cores["gated"],
+				floor:    floor.cores["floor"],
 				compared: got.cpuPerMessage("gated"), comparedUnit: "µs/msg"},
 			figure{name: l.String() + ": CPU of routd", unit: "cores", measured: got.cores["routd"],
 				compared: got.cpuPerMessage("routd"), comparedUnit: "µs/msg"})
@@ -134,7 +137,8 @@ func (s *system) checkDone(ctx context.Context) error {
 	}
 	open, err := s.adapter.store.OpenTurns(ctx)
 	if err == nil && len(waiting)+len(open) > 0 {
-		err = fmt.Errorf("all messages are answered, but %d chats have undecided rows and %d turns are open", len(waiting), len(open))
+		err = fmt.Errorf("all messages are answered, but %d chats have undecided rows and %d turns are open",
+			len(waiting), len(open))
 	}
 	return err
 }
@@ -160,7 +164,8 @@ func (s *system) answerAll(ctx context.Context, l load) (turns int, err error) {
 		return 0, err
 	}
 	st := &stream{adapter: s.adapter, chats: l.chats, total: l.messages, own: map[int64]int64{},
-		pending: semaphore.NewWeighted(int64(l.pending * l.chats)), batch: max(min(insertBatch, l.pending*l.chats/inserters), 1)}
+		pending: semaphore.NewWeighted(int64(l.pending * l.chats)),
+		batch:   max(min(insertBatch, l.pending*l.chats/inserters), 1)}
 	group, ctx := errgroup.WithContext(ctx)
 	for range inserters {
 		group.Go(func() error { return st.insert(ctx) })

@@ -25,7 +25,8 @@ const (
 // build builds all programs, with build tags.
 func build(tags string) (bin string, err error) {
 	return harness.Build(tags, "arizuko/gated", "arizuko/routd", "arizuko/migrations/cmd/migrate",
-		"arizuko/deploy/e2e/bench/agent", "arizuko/deploy/e2e/bench/floor", "arizuko/teled", "arizuko/discd", "arizuko/slakd")
+		"arizuko/deploy/e2e/bench/agent", "arizuko/deploy/e2e/bench/floor", "arizuko/teled", "arizuko/discd",
+		"arizuko/slakd")
 }
 
 // arizukoDaemons are the measured daemons, in starting order.
@@ -54,7 +55,8 @@ func (b *bench) newArizuko(ctx context.Context, chats, maxAgents int) (*system, 
 
 // serve starts routd and gated with MAX_AGENTS, and makes a group and a route for each chat.
 func (s *system) serve(ctx context.Context, chats, maxAgents int) error {
-	agent, err := filepath.EvalSymlinks(s.instance.Program("agent")) // agents of root, which are other users, cannot pass b.dir
+	// agents of root, which are other users, cannot pass b.dir
+	agent, err := filepath.EvalSymlinks(s.instance.Program("agent"))
 	if err != nil {
 		return err
 	}
@@ -100,7 +102,8 @@ func (s *system) awaitFloor(ctx context.Context) error {
 	socket := filepath.Join(s.paths().RunDir(), "gated.sock")
 	return harness.Await(ctx, socket, func() (bool, error) {
 		if !s.instance.Running(floorName) {
-			return false, fmt.Errorf("floor exited: %s\n%s", s.instance.Process(floorName).State(), s.instance.LogTail(floorName, 2000))
+			return false, fmt.Errorf("floor exited: %s\n%s", s.instance.Process(floorName).State(),
+				s.instance.LogTail(floorName, 2000))
 		}
 		_, err := os.Stat(socket)
 		return err == nil, nil
@@ -144,7 +147,8 @@ func (s *system) createRoutes(ctx context.Context, chats int) error {
 		return err
 	}
 	for i := range chats {
-		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: groupFolder(i), Config: json.RawMessage(harness.NoRate)}, nil); err != nil {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/groups",
+			msg.Group{Folder: groupFolder(i), Config: json.RawMessage(harness.NoRate)}, nil); err != nil {
 			return err
 		}
 		route := msg.Route{Match: "chat_jid=" + chatJID(i), Target: groupFolder(i)}

@@ -69,8 +69,8 @@ func (r *result) checkEffect(db *sql.DB, f effect, of string) error {
 // refusal matches a line of an answer about a call that failed.
 var refusal = regexp.MustCompile(`(?m)^(\w+) error .*$`)
 
-// checkToolMessage checks that an toolMessage was stored and answered once, and that only tools refused calls that may. late reports
-// that a reminder was refused, of this message or of another one that was answered with it.
+// checkToolMessage checks that an toolMessage was stored and answered once, and that only tools refused calls that may.
+// late reports that a reminder was refused, of this message or of another one that was answered with it.
 func (r *result) checkToolMessage(db *sql.DB, e toolMessage) (late bool, err error) {
 	var turn sql.NullInt64
 	var n int
@@ -86,7 +86,8 @@ func (r *result) checkToolMessage(db *sql.DB, e toolMessage) (late bool, err err
 		r.add(harm, 1, "%q in %s is stored %d times", e.content, e.chat, n)
 		return false, nil
 	}
-	answers, err := invariants.Lines(db, `SELECT content FROM messages WHERE turn_id = ? AND source = ?`, turn.Int64, msg.SourceAgent)
+	answers, err := invariants.Lines(db, `SELECT content FROM messages WHERE turn_id = ? AND source = ?`, turn.Int64,
+		msg.SourceAgent)
 	if err != nil {
 		return false, err
 	}

@@ -25,7 +25,8 @@ import (
 const (
 	machineCount = 3
 	sharedSecret = "the-secret-of-all-machines"
-	// clusterInterval is the mean time between two messages: three machines, three servers and the agents run on this one.
+	// clusterInterval is the mean time between two messages: three machines, three servers and the agents run on this
+	// one.
 	clusterInterval = 150 * time.Millisecond
 	// quiet is how long there is load without a disruption before each.
 	quiet = 3 * time.Second
@@ -65,11 +66,13 @@ func failoverCommand(ctx context.Context, args []string, out io.Writer) (r *resu
 	return failover(ctx, bin, *seed, pattern, *logs, out)
 }
 
-// failover disrupts machines and servers, each in every way whose name matches, and checks the outcome. logs is a folder for whole
-// logs, "" for none.
-func failover(ctx context.Context, bin string, seed uint64, only *regexp.Regexp, logs string, out io.Writer) (r *result, err error) {
+// failover disrupts machines and servers, each in every way whose name matches, and checks the outcome. logs is a
+// folder for whole logs, "" for none.
+func failover(ctx context.Context, bin string, seed uint64, only *regexp.Regexp, logs string, out io.Writer) (r *result,
+	err error) {
 	c := &cluster{
-		loaded:  &loadedInstance{random: rand.New(rand.NewPCG(seed, 0)), platforms: newPlatforms(), outages: map[string]outage{}},
+		loaded: &loadedInstance{random: rand.New(rand.NewPCG(seed, 0)), platforms: newPlatforms(),
+			outages: map[string]outage{}},
 		written: &writing{at: map[key]time.Time{}}, out: out, saved: logs,
 	}
 	defer func() { err = errors.Join(err, c.tearDown()) }()
@@ -189,7 +192,8 @@ func (c *cluster) working(ctx context.Context, name string) (found *machine, err
 	defer cancel()
 	err = harness.Await(ctx, "one "+name+" to work", func() (bool, error) {
 		var place string
-		err := c.loaded.db.QueryRowContext(ctx, `SELECT m.place FROM leases l JOIN processes m ON m.id = l.process WHERE l.name = ?`, name).Scan(&place)
+		err := c.loaded.db.QueryRowContext(ctx,
+			`SELECT m.place FROM leases l JOIN processes m ON m.id = l.process WHERE l.name = ?`, name).Scan(&place)
 		for _, m := range c.machines {
 			if err == nil && m.has(place) {
 				found = m
@@ -312,7 +316,8 @@ func (c *cluster) settle(ctx context.Context) (err error) {
 	return err
 }
 
-// check compares the rows, and what the platforms received, with what users wrote. stuck says that not all was done in time.
+// check compares the rows, and what the platforms received, with what users wrote. stuck says that not all was done in
+// time.
 func (c *cluster) check(stuck bool) (*result, error) {
 	skip := none
 	if stuck {

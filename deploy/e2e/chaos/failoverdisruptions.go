@@ -28,11 +28,13 @@ type clusterDisruption struct {
 
 // disruptions are all, in a fixed order. What they disrupt is found when they begin.
 func (c *cluster) disruptions() []clusterDisruption {
-	all := []clusterDisruption{c.machineKilled(), c.machineSuspended(), c.machineCutOff(link.Reset), c.machineCutOff(link.Hole)}
+	all := []clusterDisruption{c.machineKilled(), c.machineSuspended(), c.machineCutOff(link.Reset),
+		c.machineCutOff(link.Hole)}
 	for _, name := range daemons {
 		all = append(all, c.daemonKilled(name), c.daemonSuspended(name))
 	}
-	return append(all, c.primaryKilled(), c.primaryServerKilled(), c.primarySuspended(), c.patroniSuspended(), c.primaryIsolated(link.Reset), c.primaryIsolated(link.Hole),
+	return append(all, c.primaryKilled(), c.primaryServerKilled(), c.primarySuspended(), c.patroniSuspended(),
+		c.primaryIsolated(link.Reset), c.primaryIsolated(link.Hole),
 		c.standbyKilled(), c.etcdKilled(1), c.etcdKilled(2), c.switchedOver())
 }
 
@@ -89,15 +91,16 @@ func (c *cluster) machineSuspended() clusterDisruption {
 // machineCutOff cuts a machine off from the servers. Its agents and platforms stay reachable.
 func (c *cluster) machineCutOff(cut link.Cut) clusterDisruption {
 	var m *machine
-	return clusterDisruption{fmt.Sprintf("machine cut off from the servers (%s)", cut), leaseDisruption, func(ctx context.Context) (err error) {
-		if m, err = c.working(ctx, "gated"); err == nil {
-			m.cutOff(cut)
-		}
-		return err
-	}, func(context.Context) error {
-		m.cutOff(link.None)
-		return nil
-	}}
+	return clusterDisruption{fmt.Sprintf("machine cut off from the servers (%s)", cut), leaseDisruption,
+		func(ctx context.Context) (err error) {
+			if m, err = c.working(ctx, "gated"); err == nil {
+				m.cutOff(cut)
+			}
+			return err
+		}, func(context.Context) error {
+			m.cutOff(link.None)
+			return nil
+		}}
 }
 
 // primaryKilled kills the primary and its Patroni, until another server is the primary.
@@ -127,7 +130,8 @@ func (c *cluster) primaryServerKilled() clusterDisruption {
 	}, nothing}
 }
 
-// primarySuspended suspends the primary and its Patroni until after another is the primary: it then wakes up as a second one.
+// primarySuspended suspends the primary and its Patroni until after another is the primary: it then wakes up as a
+// second one.
 func (c *cluster) primarySuspended() clusterDisruption {
 	var n int
 	return clusterDisruption{"primary's machine suspended", ttlDisruption, func(ctx context.Context) (err error) {
@@ -138,8 +142,8 @@ func (c *cluster) primarySuspended() clusterDisruption {
 	}, func(context.Context) error { return c.servers.Resume(n) }}
 }
 
-// patroniSuspended suspends the primary's Patroni until after another is the primary: the server itself believes all the time that it
-// is the primary, and takes connections.
+// patroniSuspended suspends the primary's Patroni until after another is the primary: the server itself believes all
+// the time that it is the primary, and takes connections.
 func (c *cluster) patroniSuspended() clusterDisruption {
 	var n int
 	return clusterDisruption{"primary's Patroni suspended", ttlDisruption, func(ctx context.Context) (err error) {
@@ -153,15 +157,16 @@ func (c *cluster) patroniSuspended() clusterDisruption {
 // primaryIsolated cuts the primary off from etcd and its standbys, while daemons reach it.
 func (c *cluster) primaryIsolated(cut link.Cut) clusterDisruption {
 	var n int
-	return clusterDisruption{fmt.Sprintf("primary cut off from etcd and standbys (%s)", cut), ttlDisruption, func(ctx context.Context) (err error) {
-		if n, err = c.servers.AwaitPrimary(ctx, -1); err == nil {
-			c.servers.Isolate(n, cut)
-		}
-		return err
-	}, func(context.Context) error {
-		c.servers.Isolate(n, link.None)
-		return nil
-	}}
+	return clusterDisruption{fmt.Sprintf("primary cut off from etcd and standbys (%s)", cut), ttlDisruption,
+		func(ctx context.Context) (err error) {
+			if n, err = c.servers.AwaitPrimary(ctx, -1); err == nil {
+				c.servers.Isolate(n, cut)
+			}
+			return err
+		}, func(context.Context) error {
+			c.servers.Isolate(n, link.None)
+			return nil
+		}}
 }
 
 // standbyKilled kills the standby that the primary waits for.

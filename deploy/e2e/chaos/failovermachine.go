@@ -122,7 +122,8 @@ func (m *machine) noteEnd(name string, p *harness.Process) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.failure = errors.Join(m.failure, fmt.Errorf("%s on %s ended: %s\n%s", name, m.name, p.State(), m.instance.LogTail(name, logTail)))
+	m.failure = errors.Join(m.failure, fmt.Errorf("%s on %s ended: %s\n%s", name, m.name, p.State(),
+		m.instance.LogTail(name, logTail)))
 }
 
 // failed is what has gone wrong with the machine's daemons.
@@ -223,7 +224,8 @@ func (m *machine) close() error {
 	}
 	for _, mounted := range m.mounts {
 		if err := syscall.Unmount(mounted, syscall.MNT_DETACH); err != nil {
-			return errors.Join(append(errs, fmt.Errorf("unmount %s: %w", mounted, err))...) // what is in it is not the machine's
+			// what is in it is not the machine's
+			return errors.Join(append(errs, fmt.Errorf("unmount %s: %w", mounted, err))...)
 		}
 	}
 	return errors.Join(append(errs, m.instance.Close())...)

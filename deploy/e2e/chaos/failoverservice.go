@@ -82,8 +82,8 @@ type episode struct {
 	firsts, silences []time.Duration
 }
 
-// measure finds out how long there was no service on each platform: until the first answer to a message that was written after
-// the beginning, and the longest time between two answers, which also counts what came later.
+// measure finds out how long there was no service on each platform: until the first answer to a message that was
+// written after the beginning, and the longest time between two answers, which also counts what came later.
 func (e *episode) measure(answers []answer) {
 	byPlatform := map[string][]answer{}
 	for _, a := range answers {
@@ -111,7 +111,8 @@ func (e *episode) measure(answers []answer) {
 // String is a line of the result.
 func (e *episode) String() string {
 	return fmt.Sprintf("%-44s first answer p50 %5.1f s max %5.1f s   longest silence p50 %5.1f s max %5.1f s", e.name,
-		median(e.firsts).Seconds(), slices.Max(append(e.firsts, 0)).Seconds(), median(e.silences).Seconds(), slices.Max(append(e.silences, 0)).Seconds())
+		median(e.firsts).Seconds(), slices.Max(append(e.firsts, 0)).Seconds(), median(e.silences).Seconds(),
+		slices.Max(append(e.silences, 0)).Seconds())
 }
 
 func median(all []time.Duration) time.Duration {
@@ -126,7 +127,8 @@ func median(all []time.Duration) time.Duration {
 func printService(out io.Writer, episodes []*episode, answers []answer) {
 	fmt.Fprintln(out, "time without service, over the platforms and the web chat:")
 	total := &episode{name: "all"}
-	for _, e := range slices.SortedFunc(slices.Values(episodes), func(a, b *episode) int { return cmp.Compare(a.name, b.name) }) {
+	for _, e := range slices.SortedFunc(slices.Values(episodes),
+		func(a, b *episode) int { return cmp.Compare(a.name, b.name) }) {
 		e.measure(answers)
 		fmt.Fprintln(out, strings.TrimRight(e.String(), " "))
 		total.firsts, total.silences = append(total.firsts, e.firsts...), append(total.silences, e.silences...)

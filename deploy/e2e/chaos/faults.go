@@ -61,10 +61,12 @@ func (l *loadedInstance) faults(ctx context.Context, n int, seed uint64, out io.
 		if err != nil {
 			return nil, fmt.Errorf("%s at failpoint %s: %w", c.daemon, c, err)
 		}
-		fmt.Fprintf(out, "%3d/%d daemon=%s failpoint=%s crashed=%t messages=%d took=%s\n", i+1, n, c.daemon, c, miss == nil, len(l.load.all),
+		fmt.Fprintf(out, "%3d/%d daemon=%s failpoint=%s crashed=%t messages=%d took=%s\n", i+1, n, c.daemon, c,
+			miss == nil, len(l.load.all),
 			time.Since(began).Round(10*time.Millisecond))
 		if miss != nil {
-			missed = append(missed, fmt.Errorf("%s never reached failpoint %s, so it is not tested: %w", c.daemon, c.point, miss))
+			missed = append(missed, fmt.Errorf("%s never reached failpoint %s, so it is not tested: %w", c.daemon,
+				c.point, miss))
 		}
 	}
 
@@ -103,7 +105,8 @@ func (l *loadedInstance) decideBacklog(ctx context.Context) error {
 	for range backlog {
 		l.load.sendText(ctx, l.platforms[0].Conversations()[0], l.load.text(), msg.VerbMessage)
 	}
-	if err := harness.Await(ctx, "backlog to be stored", func() (bool, error) { return l.load.allStored(l.db) }); err != nil {
+	if err := harness.Await(ctx, "backlog to be stored",
+		func() (bool, error) { return l.load.allStored(l.db) }); err != nil {
 		return err
 	}
 	for _, name := range []string{"routd", "gated"} {

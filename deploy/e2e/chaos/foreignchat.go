@@ -57,7 +57,10 @@ func (f *foreignChat) deliver(ctx context.Context, failed func(error)) {
 		queued, err := f.adapter.Queued(ctx, "matrix")
 		for _, m := range queued {
 			if err == nil {
-				err = retryWhileBusy(ctx, func() error { return f.adapter.Sent(ctx, m.ID, fmt.Sprintf("sent-%d", m.ID), time.Time{}) })
+				err = retryWhileBusy(ctx, func() error {
+					return f.adapter.Sent(ctx, m.ID, fmt.Sprintf("sent-%d", m.ID),
+						time.Time{})
+				})
 			}
 			if errors.Is(err, foreign.ErrNotQueued) {
 				err = nil // /stop has cancelled it since

@@ -85,7 +85,8 @@ type generator struct {
 }
 
 // newGenerator makes a generator. toolChats are the chats of the group whose agents call tools.
-func newGenerator(random *rand.Rand, platforms []chatsim.Platform, toolChats []chatsim.Conversation, dashd *httpx.Client, f *foreignChat) *generator {
+func newGenerator(random *rand.Rand, platforms []chatsim.Platform, toolChats []chatsim.Conversation,
+	dashd *httpx.Client, f *foreignChat) *generator {
 	g := &generator{
 		random: random, platforms: map[string]chatsim.Platform{}, web: map[string]*webSender{}, foreign: f,
 		lastMessage: map[chatsim.Conversation]string{}, commands: map[string][]time.Time{},
@@ -129,7 +130,10 @@ func (g *generator) leaveOutForeign(newcomers []chatsim.Conversation) {
 
 // withoutForeign leaves out conversations of the foreign platform.
 func withoutForeign(all []chatsim.Conversation) []chatsim.Conversation {
-	return slices.DeleteFunc(slices.Clone(all), func(c chatsim.Conversation) bool { return strings.HasPrefix(c.Chat, "matrix:") })
+	return slices.DeleteFunc(slices.Clone(all), func(c chatsim.Conversation) bool {
+		return strings.HasPrefix(c.Chat,
+			"matrix:")
+	})
 }
 
 // run posts queued web messages and confirms what the foreign adapter has to send, until ctx ends.
@@ -185,8 +189,8 @@ func (g *generator) act(ctx context.Context) {
 	g.send(ctx, c, sentMessage{c.Chat, content, prompt, mustAnswer, file}, verb)
 }
 
-// maxCommands is how many commands the users of a chat write in a minute. A sender has 20, also of those that arrive together after an
-// outage.
+// maxCommands is how many commands the users of a chat write in a minute. A sender has 20, also of those that arrive
+// together after an outage.
 const maxCommands = 6
 
 // mayCommand reports whether another command may be written in a chat, and counts it.
@@ -274,7 +278,8 @@ func (g *generator) allStored(db *sql.DB) (bool, error) {
 	for ; len(g.unstored) > 0; g.unstored = g.unstored[1:] {
 		var n int
 		first := g.unstored[0]
-		err := db.QueryRow(`SELECT count(*) FROM messages WHERE chat_jid = ? AND platform_id = ?`, first.chat, first.text).Scan(&n)
+		err := db.QueryRow(`SELECT count(*) FROM messages WHERE chat_jid = ? AND platform_id = ?`, first.chat,
+			first.text).Scan(&n)
 		if err != nil {
 			return false, fmt.Errorf("look up message %s: %w", first, err)
 		}
@@ -349,8 +354,8 @@ func (g *generator) answeredChats(daemon string) (all []chatsim.Conversation) {
 	return all
 }
 
-// previewChats are the tracked conversations of an adapter's platform whose previews are messages: direct chats of Telegram
-// have drafts.
+// previewChats are the tracked conversations of an adapter's platform whose previews are messages: direct chats of
+// Telegram have drafts.
 func (g *generator) previewChats(daemon string) (all []chatsim.Conversation) {
 	for _, p := range g.platforms {
 		if p.Info().Daemon != daemon {

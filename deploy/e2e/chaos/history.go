@@ -32,7 +32,8 @@ func (h *history) apologised(chat string) bool {
 	for _, rows := range h.stored {
 		for _, in := range rows {
 			turns := []int64{in.turn, h.derived[in.id].turn}
-			if in.chat == chat && slices.ContainsFunc(turns, func(id int64) bool { return h.turns[id].reason == "agent_error" }) {
+			if in.chat == chat &&
+				slices.ContainsFunc(turns, func(id int64) bool { return h.turns[id].reason == "agent_error" }) {
 				return true
 			}
 		}
@@ -96,8 +97,10 @@ var echoLine = regexp.MustCompile(`(?m)^(?:\d+/\d+ )?You said: (.*)$`)
 
 func readHistory(db *sql.DB, data string) (*history, error) {
 	h := &history{
-		data: data, stored: map[key][]row{}, derived: map[int64]row{}, answers: map[key]map[int64]bool{}, replies: map[key]int{},
-		turns: map[int64]turn{}, content: map[int64]string{}, windows: map[[2]string]window{}, pinned: map[string]bool{},
+		data: data, stored: map[key][]row{}, derived: map[int64]row{}, answers: map[key]map[int64]bool{},
+		replies: map[key]int{},
+		turns:   map[int64]turn{}, content: map[int64]string{}, windows: map[[2]string]window{},
+		pinned:   map[string]bool{},
 		lastCall: map[[2]string]call{},
 	}
 	for _, read := range []func(*sql.DB) error{h.readTurns, h.readMessages, h.readDeliveries, h.readWindows} {
@@ -146,7 +149,8 @@ func (h *history) readMessages(db *sql.DB) error {
 		ifnull(platform_id, ''), ifnull(derived_from, 0), ifnull(reply_to_id, ''), ifnull(attachments, '') FROM messages ORDER BY ifnull(derived_from, id), id`, func(scan func(...any) error) error {
 		var r row
 		var direction, source, replyTo, attachments string
-		err := scan(&r.id, &r.turn, &r.chat, &direction, &source, &r.content, &r.disposition, &r.platformID, &r.derivedFrom, &replyTo, &attachments)
+		err := scan(&r.id, &r.turn, &r.chat, &direction, &source, &r.content, &r.disposition, &r.platformID,
+			&r.derivedFrom, &replyTo, &attachments)
 		if err == nil {
 			r.files, err = h.readFiles(attachments)
 		}
@@ -221,7 +225,8 @@ func (h *history) readDeliveries(db *sql.DB) error {
 		FROM deliveries d JOIN messages m ON m.id = d.message_id LEFT JOIN turns t ON t.id = m.turn_id
 		LEFT JOIN messages q ON q.id = t.trigger_message_id ORDER BY d.message_id, d.part`, func(scan func(...any) error) error {
 		var d delivery
-		err := scan(&d.row, &d.part.part, &d.chat, &d.thread, &d.kind, &d.target, &d.id, &d.state, &d.sendError, &d.at, &d.claims, &d.folder, &d.place, &d.calledAt)
+		err := scan(&d.row, &d.part.part, &d.chat, &d.thread, &d.kind, &d.target, &d.id, &d.state, &d.sendError, &d.at,
+			&d.claims, &d.folder, &d.place, &d.calledAt)
 		h.deliveries = append(h.deliveries, d)
 		return err
 	})

@@ -57,7 +57,8 @@ func newPlatforms() []chatsim.Platform {
 	return []chatsim.Platform{
 		chatsim.NewTelegram(platformSize, telegram.Options{}),
 		chatsim.NewDiscord(platformSize, discord.Options{Heartbeat: time.Second}),
-		chatsim.NewSlack(platformSize, slack.Options{AckTimeout: time.Second, RetryDelays: []time.Duration{0, time.Second, 5 * time.Second}}),
+		chatsim.NewSlack(platformSize, slack.Options{AckTimeout: time.Second,
+			RetryDelays: []time.Duration{0, time.Second, 5 * time.Second}}),
 	}
 }
 
@@ -81,8 +82,10 @@ type loadedInstance struct {
 
 // build builds the programs, with failpoints.
 func build() (bin string, err error) {
-	return harness.Build("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/dashd", "arizuko/migrations/cmd/migrate",
-		"arizuko/deploy/agents/demo", "arizuko/deploy/e2e/agents/caller", "arizuko/teled", "arizuko/discd", "arizuko/slakd")
+	return harness.Build("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/dashd",
+		"arizuko/migrations/cmd/migrate",
+		"arizuko/deploy/agents/demo", "arizuko/deploy/e2e/agents/caller", "arizuko/teled", "arizuko/discd",
+		"arizuko/slakd")
 }
 
 // start starts an instance with groups and routes. env is added to its environment.
@@ -94,7 +97,8 @@ func start(ctx context.Context, o options, env ...string) (*loadedInstance, erro
 	if o.database != "" {
 		i.UseDatabase(o.database)
 	}
-	l := &loadedInstance{instance: i, random: rand.New(rand.NewPCG(o.seed, 0)), platforms: newPlatforms(), outages: map[string]outage{}}
+	l := &loadedInstance{instance: i, random: rand.New(rand.NewPCG(o.seed, 0)), platforms: newPlatforms(),
+		outages: map[string]outage{}}
 	i.Env = slices.Concat(i.Env, settings(i), env)
 	if err := l.setUp(ctx); err != nil {
 		return nil, errors.Join(err, l.tearDown())
@@ -105,8 +109,10 @@ func start(ctx context.Context, o options, env ...string) (*loadedInstance, erro
 // settings are those of the daemons of an instance under load.
 func settings(i *harness.Instance) []string {
 	return []string{
-		"POLL_INTERVAL=200ms", "ENGAGEMENT_TTL=" + engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s", "ASK_TIMEOUT=" + askTimeout,
-		"LOG_LEVEL=warn", "REQUESTS_PER_SENDER=10000", "REQUESTS_PER_HOUR=10000", "AGENT_COMMAND=exec " + i.Program("demo"),
+		"POLL_INTERVAL=200ms", "ENGAGEMENT_TTL=" + engagement.String(), "AGENT_IDLE=300ms", "IMPULSE_MAX_HOLD=1s",
+		"ASK_TIMEOUT=" + askTimeout,
+		"LOG_LEVEL=warn", "REQUESTS_PER_SENDER=10000", "REQUESTS_PER_HOUR=10000",
+		"AGENT_COMMAND=exec " + i.Program("demo"),
 	}
 }
 
@@ -131,16 +137,18 @@ func (l *loadedInstance) setUp(ctx context.Context) error {
 			return err
 		}
 	}
-	adapter, err := foreign.Open(l.instance.Database(), l.instance.Data, func(string, error) {}) // pokes to killed daemons fail
+	// pokes to killed daemons fail
+	adapter, err := foreign.Open(l.instance.Database(), l.instance.Data, func(string, error) {})
 	if err != nil {
 		return err
 	}
 	return l.beginLoad(ctx, l.instance.Client, &foreignChat{adapter: adapter})
 }
 
-// beginLoad makes the groups and routes, and the generator, whose users greet. client makes clients of daemons. Without a foreign
-// adapter users write to the platforms and the web chat alone.
-func (l *loadedInstance) beginLoad(ctx context.Context, client func(daemon string) (*httpx.Client, error), f *foreignChat) error {
+// beginLoad makes the groups and routes, and the generator, whose users greet. client makes clients of daemons. Without
+// a foreign adapter users write to the platforms and the web chat alone.
+func (l *loadedInstance) beginLoad(ctx context.Context, client func(daemon string) (*httpx.Client, error),
+	f *foreignChat) error {
 	routd, err := client("routd")
 	if err != nil {
 		return err
@@ -181,21 +189,25 @@ func (l *loadedInstance) beginLoad(ctx context.Context, client func(daemon strin
 	if err := l.awaitIdle(ctx); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(l.instance.Data, "groups", msg.DirName(toolsGroup), sharedFile), []byte("notes"), 0o600)
+	return os.WriteFile(filepath.Join(l.instance.Data, "groups", msg.DirName(toolsGroup), sharedFile), []byte("notes"),
+		0o600)
 }
 
 // createRoutes creates the groups and routes. Conversations whose group must have no child are routed
 // to second.
-func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client, toolChats, newcomers []chatsim.Conversation) error {
+func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client, toolChats,
+	newcomers []chatsim.Conversation) error {
 	config := map[string]string{}
 	for _, folder := range groups {
-		config[folder] = `{"rate":0,"progress":"live","approvers":"everyone"}` // so that groups have previews too, and permissions
+		// so that groups have previews too, and permissions
+		config[folder] = `{"rate":0,"progress":"live","approvers":"everyone"}`
 	}
 	for _, folder := range []string{toolsGroup, toolsChild, provokedTools} {
 		config[folder] = fmt.Sprintf(`{"rate":0,"agent":{"command":%q}}`, "exec "+l.instance.Program("caller"))
 	}
 	for _, folder := range slices.Sorted(maps.Keys(config)) {
-		if err := routd.Do(ctx, http.MethodPost, "/v1/groups", msg.Group{Folder: folder, Config: json.RawMessage(config[folder])}, nil); err != nil {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/groups",
+			msg.Group{Folder: folder, Config: json.RawMessage(config[folder])}, nil); err != nil {
 			return err
 		}
 	}
@@ -213,7 +225,8 @@ func (l *loadedInstance) createRoutes(ctx context.Context, routd *httpx.Client, 
 		}
 	}
 	for _, r := range all {
-		if err := routd.Do(ctx, http.MethodPost, "/v1/routes", map[string]string{"match": r.Match, "target": r.Target}, nil); err != nil {
+		if err := routd.Do(ctx, http.MethodPost, "/v1/routes", map[string]string{"match": r.Match, "target": r.Target},
+			nil); err != nil {
 			return err
 		}
 	}

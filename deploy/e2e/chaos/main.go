@@ -51,9 +51,11 @@ func run(ctx context.Context, args []string, out io.Writer) (r *result, err erro
 	flags := flag.NewFlagSet("chaos "+args[0], flag.ContinueOnError)
 	n := flags.Int("n", pointCount(), "faults: how often a daemon is killed; by default once per failpoint")
 	length := flags.Duration("for", 3*time.Minute, "soak: duration of the load")
-	provoked := flags.Bool("provoked", false, "faults: no random load and one try, to test that provocations alone reach each failpoint")
+	provoked := flags.Bool("provoked", false,
+		"faults: no random load and one try, to test that provocations alone reach each failpoint")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the random choices, to repeat a run")
-	db := flags.String("db", "sqlite", "where the database is: sqlite, a file, or postgres, a server that is started for the run")
+	db := flags.String("db", "sqlite",
+		"where the database is: sqlite, a file, or postgres, a server that is started for the run")
 	if err := flags.Parse(args[1:]); err != nil {
 		return nil, err
 	}

@@ -187,7 +187,8 @@ func (l *loadedInstance) awaitConnected(ctx context.Context, out io.Writer) (lat
 	defer cancel()
 	for _, p := range l.platforms {
 		daemon := p.Info().Daemon
-		if harness.Await(deadline, daemon+" to be connected", func() (bool, error) { return p.Connected(), nil }) != nil {
+		if harness.Await(deadline, daemon+" to be connected",
+			func() (bool, error) { return p.Connected(), nil }) != nil {
 			late = errors.Join(late, fmt.Errorf("%s was not connected within %s after an outage\n%s",
 				daemon, reconnectTimeout, l.instance.LogTail(daemon, logTail)))
 			continue

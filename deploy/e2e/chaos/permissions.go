@@ -29,24 +29,25 @@ type permission struct {
 // readPermissions reads the questions by the hash of what they allow, and those whose turn has answered.
 func readPermissions(db *sql.DB) (all map[string][]permission, due []permission, err error) {
 	all = map[string][]permission{}
-	return all, due, each(db, `SELECT a.id, a.turn_id, a.question, a.payload_hash, a.state = 'answered' AND a.option = 'Allow once', t.reason = 'answered'
+	return all, due, each(db,
+		`SELECT a.id, a.turn_id, a.question, a.payload_hash, a.state = 'answered' AND a.option = 'Allow once', t.reason = 'answered'
 		FROM asks a JOIN turns t ON t.id = a.turn_id WHERE a.payload_hash <> ''`, func(scan func(...any) error) error {
-		var p permission
-		var answered sql.NullBool
-		if err := scan(&p.ask, &p.turn, &p.shown, &p.hash, &p.allowed, &answered); err != nil {
-			return err
-		}
-		_, p.shown, _ = strings.Cut(p.shown, "\n")
-		all[p.hash] = append(all[p.hash], p)
-		if p.allowed && answered.Bool {
-			due = append(due, p)
-		}
-		return nil
-	})
+			var p permission
+			var answered sql.NullBool
+			if err := scan(&p.ask, &p.turn, &p.shown, &p.hash, &p.allowed, &answered); err != nil {
+				return err
+			}
+			_, p.shown, _ = strings.Cut(p.shown, "\n")
+			all[p.hash] = append(all[p.hash], p)
+			if p.allowed && answered.Bool {
+				due = append(due, p)
+			}
+			return nil
+		})
 }
 
-// checkPermissions checks that what agents have done is what users have allowed: the same, by its hash and as users have read it,
-// for the turn that asked, and once. What was denied, has expired or was not asked was not done.
+// checkPermissions checks that what agents have done is what users have allowed: the same, by its hash and as users
+// have read it, for the turn that asked, and once. What was denied, has expired or was not asked was not done.
 func (r *result) checkPermissions(db *sql.DB, data string) error {
 	asked, due, err := readPermissions(db)
 	if err != nil {
@@ -92,7 +93,8 @@ func (r *result) checkPermitted(asked []permission, line string) {
 	i := slices.IndexFunc(asked, func(p permission) bool { return p.turn == of.Turn && p.allowed })
 	switch {
 	case i < 0:
-		r.add(invariants.Doubled, 1, "%s was done, but not allowed: %s", line, fmt.Sprintf("%d questions have its hash", len(asked)))
+		r.add(invariants.Doubled, 1, "%s was done, but not allowed: %s", line,
+			fmt.Sprintf("%d questions have its hash", len(asked)))
 	case asked[i].shown != line:
 		r.add(invariants.Doubled, 1, "%s was done, but users have read %q", line, asked[i].shown)
 	}

@@ -29,16 +29,21 @@ var adapterPoints = slices.Concat([]fp.Point{fp.Received, fp.Sending, fp.Sent},
 var platformPoints = slices.Concat([]fp.Point{fp.Pressed}, previewPoints, around(fp.PutCursor))
 
 // previewPoints are those of the messages that show a turn's progress.
-var previewPoints = slices.Concat([]fp.Point{fp.Previewing, fp.Previewed, fp.Unshown}, around(fp.BeginPreview, fp.KeepPreview, fp.EndPreview))
+var previewPoints = slices.Concat([]fp.Point{fp.Previewing, fp.Previewed, fp.Unshown},
+	around(fp.BeginPreview, fp.KeepPreview, fp.EndPreview))
 
 // pathPoints are all failpoints on the path of a message, by daemon.
 var pathPoints = map[string][]fp.Point{
-	"gated": slices.Concat([]fp.Point{fp.Read, fp.Resolved, fp.Requested, fp.Spawned, fp.Piping, fp.Framed, fp.Exited, fp.Recovering, fp.Checkpoint},
-		around(fp.PutMessage, fp.Decide, fp.PutTurn, fp.TakeTurn, fp.StartRun, fp.RecordProcess, fp.AnswerTurn, fp.EndTurn,
-			fp.RequeueTurn, fp.EndRun, fp.Pin, fp.ResetSession, fp.CancelTurn, fp.TakeSystem, fp.ChangeContent, fp.TakeUp,
+	"gated": slices.Concat([]fp.Point{fp.Read, fp.Resolved, fp.Requested, fp.Spawned, fp.Piping, fp.Framed, fp.Exited,
+		fp.Recovering, fp.Checkpoint},
+		around(fp.PutMessage, fp.Decide, fp.PutTurn, fp.TakeTurn, fp.StartRun, fp.RecordProcess, fp.AnswerTurn,
+			fp.EndTurn,
+			fp.RequeueTurn, fp.EndRun, fp.Pin, fp.ResetSession, fp.CancelTurn, fp.TakeSystem, fp.ChangeContent,
+			fp.TakeUp,
 			fp.PutToolCall, fp.FireReminder, fp.PutBroadcast, fp.PutVote, fp.EndPoll, fp.PutProgress,
 			fp.PutAsk, fp.AnswerAsk, fp.ExpireAsk)),
-	"routd": slices.Concat([]fp.Point{fp.Answering, fp.Delivered}, around(fp.PutEngagement, fp.PutCursor, fp.ConnectChat)),
+	"routd": slices.Concat([]fp.Point{fp.Answering, fp.Delivered},
+		around(fp.PutEngagement, fp.PutCursor, fp.ConnectChat)),
 	"onbod": slices.Concat([]fp.Point{fp.Connected}, around(fp.PutRequest, fp.NoteApproval, fp.DecideRequest)),
 	"dashd": adapterPoints,
 	"teled": slices.Concat(adapterPoints, platformPoints),

@@ -60,7 +60,8 @@ func provocationOf(c crash) provocation {
 		return provocation{up: (*provoker).stopAsks}
 	case fp.Pressed:
 		return provocation{up: (*provoker).pressButtons}
-	case fp.Previewing, fp.Previewed, fp.BeginPreview.Before(), fp.BeginPreview.After(), fp.KeepPreview.Before(), fp.KeepPreview.After():
+	case fp.Previewing, fp.Previewed, fp.BeginPreview.Before(), fp.BeginPreview.After(), fp.KeepPreview.Before(),
+		fp.KeepPreview.After():
 		return provocation{up: (*provoker).showPreviews}
 	case fp.Unshown, fp.EndPreview.Before(), fp.EndPreview.After():
 		return provocation{up: (*provoker).removePreviews}
@@ -100,7 +101,8 @@ type provoker struct {
 }
 
 func (l *loadedInstance) newProvoker(daemon string, seconds int) *provoker {
-	return &provoker{l.load, l.db, daemon, seconds, func() *harness.Process { return l.instance.Process(daemon) }, l.gated}
+	return &provoker{l.load, l.db, daemon, seconds, func() *harness.Process { return l.instance.Process(daemon) },
+		l.gated}
 }
 
 // run runs a part of a provocation, if there is one. It returns why that may have had no effect.
@@ -150,7 +152,8 @@ func (p *provoker) awaitDecided(ctx context.Context, c chatsim.Conversation) err
 }
 
 func (p *provoker) awaitRunning(ctx context.Context, c chatsim.Conversation) error {
-	return p.await(ctx, "an agent to work on the message", `SELECT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ? AND state = 'running')`, c.Chat)
+	return p.await(ctx, "an agent to work on the message",
+		`SELECT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ? AND state = 'running')`, c.Chat)
 }
 
 func (p *provoker) awaitDelivered(ctx context.Context, c chatsim.Conversation) error {
@@ -198,7 +201,8 @@ func (p *provoker) showWork(ctx context.Context, n int) error {
 	return nil
 }
 
-// showPreviews has n messages answered by agents that take long enough to be shown at work, on the platform of the daemon.
+// showPreviews has n messages answered by agents that take long enough to be shown at work, on the platform of the
+// daemon.
 func (p *provoker) showPreviews(ctx context.Context, n int) error {
 	return p.preview(ctx, n, "work stream slow 2 ")
 }
@@ -213,7 +217,8 @@ func (p *provoker) preview(ctx context.Context, n int, order string) error {
 	for i := range n {
 		c := chats[i%len(chats)]
 		p.load.sendText(ctx, c, order+p.load.plainText(), verbIn(c))
-		err := p.await(ctx, "the preview to end", `SELECT NOT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ?1 AND ended_at IS NULL)
+		err := p.await(ctx, "the preview to end",
+			`SELECT NOT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ?1 AND ended_at IS NULL)
 			AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ?1 AND (direction = 'in' AND disposition IS NULL OR out_state IN ('queued', 'sending')))
 			AND NOT EXISTS (SELECT 1 FROM previews WHERE chat_jid = ?1 AND state = 'open')`, c.Chat)
 		if err != nil {
@@ -229,7 +234,8 @@ func (p *provoker) endRuns(ctx context.Context, n int) error {
 		if err := p.converse(ctx, 1); err != nil {
 			return err
 		}
-		if err := p.await(ctx, "the run to end", `SELECT NOT EXISTS (SELECT 1 FROM runs WHERE folder = ? AND ended_at IS NULL)`, provokedGroup); err != nil {
+		if err := p.await(ctx, "the run to end",
+			`SELECT NOT EXISTS (SELECT 1 FROM runs WHERE folder = ? AND ended_at IS NULL)`, provokedGroup); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // askTimeout is how long questions of agents are open, as ASK_TIMEOUT: some of the random load are never answered.
 const askTimeout = "5s"
 
-// asking is a text whose answer comes once a question is answered, or has expired: every second one asks for permission.
+// asking is a text whose answer comes once a question is answered, or has expired: every second one asks for
+// permission.
 func (p *provoker) asking(i int) string {
 	if i%2 == 1 {
 		return "ask_permission " + p.load.plainText()
@@ -71,8 +72,8 @@ func (p *provoker) stopAsks(ctx context.Context, n int) error {
 	return nil
 }
 
-// pressButtons has n buttons pressed on the platform of the daemon: of questions, and every other time the one that stops
-// an agent.
+// pressButtons has n buttons pressed on the platform of the daemon: of questions, and every other time the one that
+// stops an agent.
 func (p *provoker) pressButtons(ctx context.Context, n int) error {
 	chats := p.load.answeredChats(p.daemon)
 	for i := range n {
@@ -114,7 +115,8 @@ func (p *provoker) stopByButton(ctx context.Context) error {
 	if !found {
 		return fmt.Errorf("no chat for agents that are stopped by %s", p.daemon)
 	}
-	p.load.perform(ctx, chatsim.Action{Conversation: c, Verb: verbIn(c), Text: "work stream slow 20 " + p.load.plainText()})
+	p.load.perform(ctx, chatsim.Action{Conversation: c, Verb: verbIn(c),
+		Text: "work stream slow 20 " + p.load.plainText()})
 	ctx, cancel := context.WithTimeout(ctx, effectTimeout)
 	defer cancel()
 	return harness.Await(ctx, "a button that stops the agent", func() (bool, error) {

@@ -36,10 +36,12 @@ func (p *provoker) fireReminders(ctx context.Context, n int) error {
 	c, at := p.newToolChat(), time.Now().Add(2*time.Duration(p.seconds)*time.Second).UTC().Format(time.RFC3339)
 	var lines []string
 	for range n {
-		lines = append(lines, fmt.Sprintf(`call reminder_create {"kind":"text","body":%q,"due_at":%q}`, p.load.plainText(), at))
+		lines = append(lines, fmt.Sprintf(`call reminder_create {"kind":"text","body":%q,"due_at":%q}`,
+			p.load.plainText(), at))
 	}
 	p.say(ctx, c, strings.Join(lines, "\n"))
-	return p.await(ctx, "reminders to fire", `SELECT count(*) = ? FROM reminders WHERE chat_jid = ? AND state = 'done'`, n, c.Chat)
+	return p.await(ctx, "reminders to fire", `SELECT count(*) = ? FROM reminders WHERE chat_jid = ? AND state = 'done'`,
+		n, c.Chat)
 }
 
 // broadcast makes an operator send n broadcasts, and repeat each until gated has taken it.
@@ -49,9 +51,11 @@ func (p *provoker) broadcast(ctx context.Context, n int) error {
 	chats := []string{p.load.toolChats[0].Chat, p.load.toolChats[1].Chat}
 	for range n {
 		text := p.load.plainText()
-		p.load.broadcasts = append(p.load.broadcasts, effect{`SELECT (SELECT count(DISTINCT chat_jid) + count(*) FROM messages WHERE source = 'broadcast' AND content = ?1)
+		p.load.broadcasts = append(p.load.broadcasts,
+			effect{`SELECT (SELECT count(DISTINCT chat_jid) + count(*) FROM messages WHERE source = 'broadcast' AND content = ?1)
 			- 4 * (SELECT count(*) FROM broadcasts WHERE text = ?1)`, []any{text}, 0})
-		for p.gated.Do(ctx, http.MethodPost, "/v1/broadcasts", map[string]any{"chats": chats, "text": text, "by": "web:operator", "key": text}, nil) != nil {
+		for p.gated.Do(ctx, http.MethodPost, "/v1/broadcasts",
+			map[string]any{"chats": chats, "text": text, "by": "web:operator", "key": text}, nil) != nil {
 			if !p.process().Running() {
 				return errReached
 			}
@@ -95,5 +99,6 @@ func (p *provoker) endPolls(ctx context.Context, n int) error {
 		e.content, e.effects = strings.TrimPrefix(e.content+"\n"+more.content, "\n"), append(e.effects, more.effects...)
 	}
 	p.load.sendToolMessage(ctx, c, e)
-	return p.await(ctx, "polls to end", `SELECT count(*) = ? FROM polls WHERE chat_jid = ? AND end_pending = 0 AND state = 'closed'`, n, c.Chat)
+	return p.await(ctx, "polls to end",
+		`SELECT count(*) = ? FROM polls WHERE chat_jid = ? AND end_pending = 0 AND state = 'closed'`, n, c.Chat)
 }

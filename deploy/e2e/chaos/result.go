@@ -35,7 +35,8 @@ func (r *result) ok() bool { return len(r.count) == 0 }
 // check compares the rows, and what the platforms received, with what users wrote.
 func (l *loadedInstance) check(out io.Writer, skip func(invariants.Invariant) bool) (*result, error) {
 	r := &result{count: map[invariants.Harm]int{}, out: out}
-	all := slices.DeleteFunc(slices.Concat(invariants.OfMessages(), invariants.AllDelivered(), invariants.AllConnected()), skip)
+	all := slices.DeleteFunc(slices.Concat(invariants.OfMessages(), invariants.AllDelivered(),
+		invariants.AllConnected()), skip)
 	found, err := invariants.Check(l.db, all)
 	if err != nil {
 		return nil, err
@@ -112,7 +113,8 @@ func (r *result) checkAnswer(h *history, m sentMessage, in row, answeredIn map[i
 	answering := cmp.Or(t.with, in.turn)
 	for id := range answeredIn {
 		if id != answering {
-			r.add(invariants.Doubled, 1, "%q in %s is row %d of turn %d, but turn %d answered it", m.content, m.chat, in.id, in.turn, id)
+			r.add(invariants.Doubled, 1, "%q in %s is row %d of turn %d, but turn %d answered it", m.content, m.chat,
+				in.id, in.turn, id)
 		}
 	}
 	if in.turn == 0 {
@@ -138,7 +140,8 @@ func (r *result) checkAnswer(h *history, m sentMessage, in row, answeredIn map[i
 		ok = hostile && h.apologised(in.chat)
 	}
 	if !ok {
-		r.add(invariants.Lost, 1, "%q in %s is row %d of turn %d, which ended with reason %s and no answer", m.content, m.chat, in.id, in.turn, t.reason)
+		r.add(invariants.Lost, 1, "%q in %s is row %d of turn %d, which ended with reason %s and no answer", m.content,
+			m.chat, in.id, in.turn, t.reason)
 	}
 }
 
@@ -149,7 +152,8 @@ func (r *result) checkFile(m sentMessage, in row) {
 	case len(in.files) != 1:
 		r.add(invariants.Lost, 1, "%q in %s is row %d with %d files, want 1", m.content, m.chat, in.id, len(in.files))
 	case in.files[0].Error == "" && in.files[0].content != m.file:
-		r.add(invariants.Lost, 1, "the file of row %d at %q is %.60q, want %q", in.id, in.files[0].Path, in.files[0].content, m.file)
+		r.add(invariants.Lost, 1, "the file of row %d at %q is %.60q, want %q", in.id, in.files[0].Path,
+			in.files[0].content, m.file)
 	}
 }
 
@@ -170,16 +174,19 @@ func (r *result) checkSends(h *history, platform chatsim.Platform) {
 	}
 }
 
-// checkPreviews checks that no preview is left on a platform but those that a crash left before their ids were stored. Of
-// these it is not known whether they were made.
+// checkPreviews checks that no preview is left on a platform but those that a crash left before their ids were stored.
+// Of these it is not known whether they were made.
 func (r *result) checkPreviews(db *sql.DB, platform chatsim.Platform) error {
 	name := platform.Info().Platform
-	lost, err := effect{query: `SELECT count(*) FROM previews WHERE state = 'lost' AND glob(? || ':*', chat_jid)`, args: []any{name}}.count(db)
+	lost, err := effect{query: `SELECT count(*) FROM previews WHERE state = 'lost' AND glob(? || ':*', chat_jid)`,
+		args: []any{name}}.count(db)
 	if err != nil {
 		return err
 	}
 	if left := platform.LeftPreviews(); len(left) > lost {
-		r.add(invariants.Stuck, len(left)-lost, "%d previews are left on %s, of which %d were lost: the first one in %s at %s", len(left), name, lost, left[0].Chat, left[0].At)
+		r.add(invariants.Stuck, len(left)-lost,
+			"%d previews are left on %s, of which %d were lost: the first one in %s at %s", len(left), name, lost,
+			left[0].Chat, left[0].At)
 	}
 	return nil
 }
@@ -190,7 +197,8 @@ func (r *result) countArrival(e *expectedPart, a chatsim.Arrival, last map[lane]
 	p, in := e.part, laneOf(a)
 	switch {
 	case in != e.lane:
-		r.add(invariants.Lost, 1, "part %d of row %d arrived in %s thread %q, not in %s thread %q", p.part, p.row, in.chat, in.thread, e.chat, e.thread)
+		r.add(invariants.Lost, 1, "part %d of row %d arrived in %s thread %q, not in %s thread %q", p.part, p.row,
+			in.chat, in.thread, e.chat, e.thread)
 	case a.Text == e.markedCopy:
 		e.copies++
 		return
@@ -202,7 +210,8 @@ func (r *result) countArrival(e *expectedPart, a chatsim.Arrival, last map[lane]
 		return
 	}
 	if before := last[in]; p.less(before) {
-		r.add(invariants.Reordered, 1, "part %d of row %d arrived after part %d of row %d", p.part, p.row, before.part, before.row)
+		r.add(invariants.Reordered, 1, "part %d of row %d arrived after part %d of row %d", p.part, p.row, before.part,
+			before.row)
 	}
 	last[in] = p
 }
@@ -214,7 +223,8 @@ func (r *result) checkPart(e *expectedPart) {
 	case e.plain > 1:
 		r.add(invariants.Doubled, e.plain-1, "part %d of row %d arrived %d times unmarked", e.part.part, e.row, e.plain)
 	case e.plain+e.copies == 0 && e.state != "cancelled" && !e.changes:
-		r.add(invariants.Lost, 1, "part %d of row %d never arrived: state %s, error %q", e.part.part, e.row, e.state, e.sendError)
+		r.add(invariants.Lost, 1, "part %d of row %d never arrived: state %s, error %q", e.part.part, e.row, e.state,
+			e.sendError)
 	case e.state != "sent" && e.state != "ambiguous" && e.state != "cancelled":
 		r.add(invariants.Lost, 1, "part %d of row %d has state %s, error %q", e.part.part, e.row, e.state, e.sendError)
 	}
@@ -231,7 +241,8 @@ func (r *result) checkEngagement(h *history) {
 	for at, d := range lastAnswer {
 		until := d.at + engagement.Milliseconds()
 		if w := h.windows[at]; w.folder == d.folder && w.until < until || w.folder == "" && w.ended == 0 {
-			r.add(invariants.Lost, 1, "the answer in row %d must engage %s in %s %q until %d, but the window ends at %d",
+			r.add(invariants.Lost, 1,
+				"the answer in row %d must engage %s in %s %q until %d, but the window ends at %d",
 				d.row, d.folder, d.chat, d.place, until, w.until)
 		}
 	}

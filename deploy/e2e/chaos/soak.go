@@ -102,7 +102,10 @@ func planOutages(sites []site, random *rand.Rand) (all []plannedOutage) {
 	kinds := map[string][]outageKind{} // by site, in its order
 	for _, p := range sites {
 		kinds[p.name] = outageKinds()
-		random.Shuffle(len(kinds[p.name]), func(i, j int) { kinds[p.name][i], kinds[p.name][j] = kinds[p.name][j], kinds[p.name][i] })
+		random.Shuffle(len(kinds[p.name]), func(i, j int) {
+			kinds[p.name][i], kinds[p.name][j] = kinds[p.name][j],
+				kinds[p.name][i]
+		})
 	}
 	for round := range outageKinds() {
 		next := slices.Clone(sites)
@@ -117,8 +120,9 @@ func planOutages(sites []site, random *rand.Rand) (all []plannedOutage) {
 	return all
 }
 
-// outageTimes returns how long after each other n outages begin in a time, and how long each lasts: until shortly before the
-// one after the next begins. In twenty minutes, those of a soak of thirty, each of twenty lasts a minute and a half.
+// outageTimes returns how long after each other n outages begin in a time, and how long each lasts: until shortly
+// before the one after the next begins. In twenty minutes, those of a soak of thirty, each of twenty lasts a minute and
+// a half.
 func outageTimes(length time.Duration, n int) (every, lasts time.Duration) {
 	every = length / time.Duration(n+1)
 	return every, every * 8 / 5

@@ -29,11 +29,12 @@ const (
 // sharedFile is the file that agents of toolsGroup send, relative to their folder.
 const sharedFile = "notes.txt"
 
-// reminderDelay is how far ahead reminders are made: a turn may be retried meanwhile. It is shorter than the outage at the
-// end of a run.
+// reminderDelay is how far ahead reminders are made: a turn may be retried meanwhile. It is shorter than the outage at
+// the end of a run.
 const reminderDelay = 20 * time.Second
 
-// toolMessage is a message that makes an agent call tools, and what must follow exactly once however often its turn is retried.
+// toolMessage is a message that makes an agent call tools, and what must follow exactly once however often its turn is
+// retried.
 type toolMessage struct {
 	chat, content string
 	effects       []effect
@@ -78,14 +79,16 @@ func inJSON(text string) string {
 // toolMessageKinds make the messages of random load.
 func toolMessageKinds() []func(g *generator, c chatsim.Conversation, text string) toolMessage {
 	return []func(*generator, chatsim.Conversation, string) toolMessage{
-		sendTwice, sendFile, editSent, reactToIt, remind, remindToAnswer, announce, closePoll, injectElsewhere, delegateWork, delegateAndAsk,
+		sendTwice, sendFile, editSent, reactToIt, remind, remindToAnswer, announce, closePoll, injectElsewhere,
+		delegateWork, delegateAndAsk,
 	}
 }
 
 // sendTwice makes the same call twice: both act.
 func sendTwice(_ *generator, c chatsim.Conversation, text string) toolMessage {
 	line := fmt.Sprintf(`call send_message {"text":%q}`, text)
-	return toolMessage{content: line + "\n" + line, effects: []effect{sentRows(c, msg.SourceTool, msg.KindMessage, text, 2)}}
+	return toolMessage{content: line + "\n" + line, effects: []effect{sentRows(c, msg.SourceTool, msg.KindMessage, text,
+		2)}}
 }
 
 func sendFile(_ *generator, c chatsim.Conversation, text string) toolMessage {
@@ -99,7 +102,8 @@ func editSent(_ *generator, c chatsim.Conversation, text string) toolMessage {
 	return toolMessage{
 		content: fmt.Sprintf("call send_message {\"text\":%q}\ncall edit_message {\"message_id\":$message_id,\"text\":%q}", text, text+" edited"),
 		effects: []effect{
-			sentRows(c, msg.SourceTool, msg.KindMessage, text, 1), sentRows(c, msg.SourceTool, msg.KindEdit, text+" edited", 1),
+			sentRows(c, msg.SourceTool, msg.KindMessage, text, 1),
+			sentRows(c, msg.SourceTool, msg.KindEdit, text+" edited", 1),
 		},
 	}
 }
@@ -116,13 +120,15 @@ func reactToIt(_ *generator, c chatsim.Conversation, text string) toolMessage {
 func dueAt() string { return time.Now().Add(reminderDelay).UTC().Format(time.RFC3339) }
 
 func remind(_ *generator, c chatsim.Conversation, text string) toolMessage {
-	return reminderMessage(fmt.Sprintf(`call reminder_create {"kind":"text","body":%q,"due_at":%q}`, text, dueAt()), text,
+	return reminderMessage(fmt.Sprintf(`call reminder_create {"kind":"text","body":%q,"due_at":%q}`, text, dueAt()),
+		text,
 		sentRows(c, msg.SourceReminder, msg.KindMessage, text, 1))
 }
 
 func remindToAnswer(_ *generator, c chatsim.Conversation, text string) toolMessage {
 	body := "say " + text
-	return reminderMessage(fmt.Sprintf(`call reminder_create {"kind":"prompt","body":%q,"due_at":%q}`, body, dueAt()), body,
+	return reminderMessage(fmt.Sprintf(`call reminder_create {"kind":"prompt","body":%q,"due_at":%q}`, body, dueAt()),
+		body,
 		answerLine(c, text))
 }
 
@@ -149,7 +155,8 @@ func announce(g *generator, c chatsim.Conversation, text string) toolMessage {
 	list, _ := json.Marshal(chats) // strings cannot fail
 	e := toolMessage{content: fmt.Sprintf(`call broadcast {"text":%q,"chats":%s}`, text, list)}
 	for _, chat := range chats {
-		e.effects = append(e.effects, sentRows(chatsim.Conversation{Chat: chat}, msg.SourceBroadcast, msg.KindMessage, text, 1))
+		e.effects = append(e.effects, sentRows(chatsim.Conversation{Chat: chat}, msg.SourceBroadcast, msg.KindMessage,
+			text, 1))
 	}
 	return e
 }
@@ -172,7 +179,8 @@ func injectElsewhere(g *generator, c chatsim.Conversation, text string) toolMess
 	return toolMessage{
 		content: fmt.Sprintf(`call inject_message {"chat_jid":%q,"content":%q}`, other.Chat, "say "+text),
 		effects: []effect{answerLine(other, text), {
-			`SELECT count(*) FROM messages WHERE direction = 'in' AND chat_jid = ? AND content = ?`, []any{other.Chat, "say " + text}, 1,
+			`SELECT count(*) FROM messages WHERE direction = 'in' AND chat_jid = ? AND content = ?`,
+			[]any{other.Chat, "say " + text}, 1,
 		}},
 	}
 }
@@ -190,13 +198,15 @@ func delegateWork(_ *generator, c chatsim.Conversation, text string) toolMessage
 func delegateAndAsk(_ *generator, c chatsim.Conversation, text string) toolMessage {
 	prompt := fmt.Sprintf(`call escalate {"prompt":%q}`, "say say "+text)
 	return toolMessage{
-		content: fmt.Sprintf(`call delegate {"folder":%q,"prompt":%s}`, toolsChild, inJSON(prompt)), effects: []effect{answerLine(c, text)},
+		content: fmt.Sprintf(`call delegate {"folder":%q,"prompt":%s}`, toolsChild, inJSON(prompt)),
+		effects: []effect{answerLine(c, text)},
 	}
 }
 
 // escalateQuestion is for the chats of the child group, which asks its parent.
 func escalateQuestion(c chatsim.Conversation, text string) toolMessage {
-	return toolMessage{content: fmt.Sprintf(`call escalate {"prompt":%q}`, "say say "+text), effects: []effect{answerLine(c, text)}}
+	return toolMessage{content: fmt.Sprintf(`call escalate {"prompt":%q}`, "say say "+text),
+		effects: []effect{answerLine(c, text)}}
 }
 
 // delegationStorm delegates more often than a request may be passed on.
@@ -219,7 +229,8 @@ func delegationStorm(c chatsim.Conversation, text string) toolMessage {
 func delegationLoop(c chatsim.Conversation, text string) toolMessage {
 	content := fmt.Sprintf("call delegate {\"folder\":%q,\"prompt\":\"$text\"}\ncall escalate {\"prompt\":\"$text\"}\n%s", toolsChild, text)
 	return toolMessage{content: content, refuses: []string{"delegate", "escalate"}, effects: []effect{
-		{`SELECT count(*) FROM messages WHERE direction = 'in' AND source = 'delegate' AND content = ?`, []any{content}, msg.MaxDelegationDepth},
+		{`SELECT count(*) FROM messages WHERE direction = 'in' AND source = 'delegate' AND content = ?`, []any{content},
+			msg.MaxDelegationDepth},
 		limitNotices(c, content),
 	}}
 }
@@ -227,7 +238,8 @@ func delegationLoop(c chatsim.Conversation, text string) toolMessage {
 // newToolChats are the chats of toolsGroup: some without a platform, and one on each.
 func newToolChats(platforms []chatsim.Platform) []chatsim.Conversation {
 	all := []chatsim.Conversation{
-		{Chat: "matrix:" + toolsRoom + "1"}, {Chat: "matrix:" + toolsRoom + "2", Thread: "t1", Topic: "t1"}, {Chat: "web:" + toolsGroup},
+		{Chat: "matrix:" + toolsRoom + "1"}, {Chat: "matrix:" + toolsRoom + "2", Thread: "t1", Topic: "t1"},
+		{Chat: "web:" + toolsGroup},
 	}
 	for _, p := range platforms {
 		all = append(all, p.NewDM("Toolsmith"))
@@ -278,7 +290,8 @@ func (g *generator) sendToolMessage(ctx context.Context, c chatsim.Conversation,
 
 // passOnTooOften makes agents pass requests on to each other in a storm and in a loop, while daemons are killed.
 func (g *generator) passOnTooOften(ctx context.Context) {
-	storm, loop := chatsim.Conversation{Chat: "matrix:" + toolsRoom + "storm"}, chatsim.Conversation{Chat: "matrix:" + toolsRoom + "loop", Thread: "t1", Topic: "t1"}
+	storm, loop := chatsim.Conversation{Chat: "matrix:" + toolsRoom + "storm"},
+		chatsim.Conversation{Chat: "matrix:" + toolsRoom + "loop", Thread: "t1", Topic: "t1"}
 	g.sendToolMessage(ctx, storm, delegationStorm(storm, g.plainText()))
 	g.sendToolMessage(ctx, loop, delegationLoop(loop, g.plainText()))
 }

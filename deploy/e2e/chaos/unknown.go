@@ -41,7 +41,8 @@ func (a *approver) run(ctx context.Context) {
 		}
 		_ = a.onbod.Do(ctx, http.MethodGet, "/v1/requests?state=pending", nil, &pending)
 		for _, r := range pending.Requests {
-			_ = a.onbod.Do(ctx, http.MethodPost, "/approve", map[string]string{"code": r.Code, "by": "web:operator"}, nil)
+			_ = a.onbod.Do(ctx, http.MethodPost, "/approve", map[string]string{"code": r.Code, "by": "web:operator"},
+				nil)
 		}
 	}
 }
@@ -87,7 +88,8 @@ func (g *generator) writeFromUnknown(ctx context.Context, n int) chatsim.Convers
 func (p *provoker) connect(ctx context.Context, n int) error {
 	for range n {
 		c := p.load.writeFromUnknown(ctx, 2)
-		err := p.await(ctx, "an unknown chat to be answered", `SELECT count(CASE WHEN disposition = 'routed' THEN 1 END) = 2 FROM messages WHERE chat_jid = ? AND direction = 'in'`, c.Chat)
+		err := p.await(ctx, "an unknown chat to be answered",
+			`SELECT count(CASE WHEN disposition = 'routed' THEN 1 END) = 2 FROM messages WHERE chat_jid = ? AND direction = 'in'`, c.Chat)
 		if err != nil {
 			return err
 		}

@@ -96,7 +96,9 @@ func (n *webNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 // page is a proxy's answer.
 func page(r *http.Request, status int) *http.Response {
 	return &http.Response{
-		Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"text/html"}}, Body: io.NopCloser(strings.NewReader("<html>" + http.StatusText(status) + "</html>")), Request: r,
+		Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), StatusCode: status, Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"text/html"}},
+		Body:   io.NopCloser(strings.NewReader("<html>" + http.StatusText(status) + "</html>")), Request: r,
 	}
 }

@@ -76,7 +76,8 @@ type Presser interface {
 	Reactor
 	// Buttons are the labels of the buttons under a message and its text.
 	Buttons(c Conversation, message string) (labels []string, text string)
-	// Press presses a button by its label, as the user of the conversation or as another one. It returns an id of the press.
+	// Press presses a button by its label, as the user of the conversation or as another one. It returns an id of the
+	// press.
 	Press(c Conversation, message, label string, other bool) (press string, err error)
 	// RefuseButtons makes the platform refuse the next message of the bot because of its buttons.
 	RefuseButtons()
@@ -151,8 +152,8 @@ type FaultInjector interface {
 	DuplicateAndReorder(n int)
 	// FailNextSend makes the next message fail.
 	FailNextSend(f Fault)
-	// RefuseEdits refuses edits of messages for their rate until ClearFaults. An edit that fails otherwise may have been
-	// made, so that its message is removed.
+	// RefuseEdits refuses edits of messages for their rate until ClearFaults. An edit that fails otherwise may have
+	// been made, so that its message is removed.
 	RefuseEdits()
 	// SetTokenValid revokes or restores the bot's token.
 	SetTokenValid(ok bool)

@@ -99,7 +99,8 @@ func (d *Discord) Info() Info {
 		Split: func(content string) []string {
 			return render.Discord(content, 2000-markRoom) // characters, as the API allows
 		},
-		TokenEnv: "DISCORD_BOT_TOKEN", Surfaces: Surfaces{DM: "discord-dm", Group: "discord-channel", Thread: "discord-thread"},
+		TokenEnv: "DISCORD_BOT_TOKEN", Surfaces: Surfaces{DM: "discord-dm", Group: "discord-channel",
+			Thread: "discord-thread"},
 		LinksReplies: true, FindsMessages: true, ReportsDeletions: true,
 	}
 }
@@ -233,7 +234,8 @@ func (d *Discord) shown() *shown {
 		case call.Route == discord.DeleteMessage:
 			all.deleted(conversation.Chat, call.MessageID)
 		case call.Route == discord.CreateMessage && !call.Repeated:
-			a := Arrival{ID: call.MessageID, Chat: conversation.Chat, Thread: conversation.Thread, Text: call.Text, ReplyTo: call.ReplyTo, At: call.At}
+			a := Arrival{ID: call.MessageID, Chat: conversation.Chat, Thread: conversation.Thread, Text: call.Text,
+				ReplyTo: call.ReplyTo, At: call.At}
 			if call.Message != nil && call.Message.Poll != nil {
 				a.Text = call.Message.Poll.Question.Text
 			}
@@ -319,7 +321,8 @@ func (d *Discord) InjectRandomFault(random *rand.Rand) string {
 		f := faults[i]
 		f.Times = n
 		d.InjectFault(f)
-		return fmt.Sprintf("%s ×%d: %s", cmp.Or(f.Route, "any call"), n, faultName(f.Drop, f.Body != "", f.After, f.RetryAfter > 0, f.Status))
+		return fmt.Sprintf("%s ×%d: %s", cmp.Or(f.Route, "any call"), n,
+			faultName(f.Drop, f.Body != "", f.After, f.RetryAfter > 0, f.Status))
 	}
 	other := others[i-len(faults)]
 	other.do()
@@ -364,12 +367,15 @@ func (d *Discord) SetTokenValid(ok bool) { d.Revoke(!ok) }
 // Removals implements FaultInjector.
 func (d *Discord) Removals() []Removal {
 	abroad := d.Guild("Abroad", d.bob)
-	blocked, muted, deleted, kicked, locked := d.NewDM("Ann"), d.NewGroup("muted"), d.NewGroup("deleted"), d.channel(abroad, "kicked"), d.NewThread("locked")
+	blocked, muted, deleted, kicked, locked := d.NewDM("Ann"), d.NewGroup("muted"), d.NewGroup("deleted"),
+		d.channel(abroad, "kicked"), d.NewThread("locked")
 	return []Removal{
 		{Name: "the bot is blocked", Conversation: blocked, Apply: func() { d.Block(d.users[blocked.Chat], true) }},
-		{Name: "the bot loses its permission to write", Conversation: muted, Apply: func() { d.at(muted).Deny(discord.SendMessages) }},
+		{Name: "the bot loses its permission to write", Conversation: muted,
+			Apply: func() { d.at(muted).Deny(discord.SendMessages) }},
 		{Name: "a channel is deleted", Conversation: deleted, Apply: func() { d.at(deleted).DeleteChannel() }},
 		{Name: "the bot is kicked", Conversation: kicked, Apply: abroad.RemoveBot},
-		{Name: "a thread is locked", Conversation: locked, LeavesChat: true, Apply: func() { d.at(locked).Archive(true, true) }},
+		{Name: "a thread is locked", Conversation: locked, LeavesChat: true,
+			Apply: func() { d.at(locked).Archive(true, true) }},
 	}
 }

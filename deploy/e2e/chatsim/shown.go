@@ -10,8 +10,8 @@ import (
 // previewTexts are what a preview shows before anything else. Its message is no arrival before it shows more.
 var previewTexts = []string{adapter.PreviewStart, "⏳ " + adapter.PreviewStart}
 
-// shown collects what the messages of a bot are in the end: a preview may have become an answer, and only the last text of
-// it arrived.
+// shown collects what the messages of a bot are in the end: a preview may have become an answer, and only the last text
+// of it arrived.
 type shown struct {
 	all      []*shownMessage
 	previews map[[2]string]*shownMessage // by chat and id

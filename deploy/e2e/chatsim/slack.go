@@ -79,7 +79,8 @@ func slackChat(channel string) string { return "slack:" + channel }
 // Serve implements Transport.
 func (s *Slack) Serve(host string) (env []string, err error) {
 	base, err := s.Start(listenOn(host, slackPort))
-	return []string{"SLACK_BOT_TOKEN=" + s.BotToken(), "SLACK_APP_TOKEN=" + s.AppToken(), "SLACK_API_URL=" + base + "/api/"}, err
+	return []string{"SLACK_BOT_TOKEN=" + s.BotToken(), "SLACK_APP_TOKEN=" + s.AppToken(),
+		"SLACK_API_URL=" + base + "/api/"}, err
 }
 
 // Info implements Platform.
@@ -89,7 +90,8 @@ func (s *Slack) Info() Info {
 		Split: func(content string) []string {
 			return render.Slack(content, 4000-markRoom) // characters, as Slack advises
 		},
-		TokenEnv: "SLACK_BOT_TOKEN", Surfaces: Surfaces{DM: "slack-dm", Group: "slack-channel-thread", Thread: "slack-channel-thread"},
+		TokenEnv: "SLACK_BOT_TOKEN", Surfaces: Surfaces{DM: "slack-dm", Group: "slack-channel-thread",
+			Thread: "slack-channel-thread"},
 		FindsMessages: true, ReportsDeletions: true,
 	}
 }
@@ -252,7 +254,8 @@ func (s *Slack) shown() *shown {
 func (s *Slack) ShowsWorking(c Conversation) bool {
 	present := s.at(c).Messages()
 	return slices.ContainsFunc(s.Sent(), func(call slack.Call) bool {
-		return call.Method == "reactions.add" && slices.ContainsFunc(present, func(m slack.Message) bool { return m.TS == call.TS })
+		return call.Method == "reactions.add" && slices.ContainsFunc(present,
+			func(m slack.Message) bool { return m.TS == call.TS })
 	})
 }
 
@@ -316,7 +319,8 @@ func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 		f := faults[i]
 		f.Times = n
 		s.InjectFault(f)
-		return fmt.Sprintf("%s ×%d: %s", f.Method, n, faultName(f.Drop, f.Body != "" || f.Error != "", f.After, f.RetryAfter > 0, f.Status))
+		return fmt.Sprintf("%s ×%d: %s", f.Method, n, faultName(f.Drop, f.Body != "" || f.Error != "", f.After,
+			f.RetryAfter > 0, f.Status))
 	}
 	other := others[i-len(faults)]
 	other.do()
@@ -339,7 +343,8 @@ func (s *Slack) DuplicateAndReorder(n int) {
 // FailNextSend implements FaultInjector.
 func (s *Slack) FailNextSend(f Fault) {
 	s.InjectFault(slack.Fault{
-		Method: "chat.postMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop, After: f.After,
+		Method: "chat.postMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop,
+		After: f.After,
 	})
 }
 
@@ -362,7 +367,8 @@ func (s *Slack) SetTokenValid(ok bool) {
 func (s *Slack) Removals() []Removal {
 	archived, kicked, deleted := s.NewGroup("archived"), s.NewGroup("kicked"), s.NewGroup("deleted")
 	return []Removal{
-		{Name: "a channel is archived", Conversation: archived, Apply: func() { s.at(archived).Archive(s.users[archived.Chat]) }},
+		{Name: "a channel is archived", Conversation: archived,
+			Apply: func() { s.at(archived).Archive(s.users[archived.Chat]) }},
 		{Name: "the bot is kicked", Conversation: kicked, Apply: func() { s.at(kicked).KickBot(s.users[kicked.Chat]) }},
 		{Name: "a channel is deleted", Conversation: deleted, Apply: func() { s.at(deleted).DeleteChannel() }},
 	}

@@ -37,7 +37,8 @@ type Telegram struct {
 func NewTelegram(size Size, o telegram.Options) *Telegram {
 	o.PrivacyOff = true
 	t := &Telegram{
-		Server: telegram.New(o), users: map[string]telegram.User{}, rooms: map[string]telegram.Place{}, bots: map[string]telegram.User{},
+		Server: telegram.New(o), users: map[string]telegram.User{}, rooms: map[string]telegram.Place{},
+		bots: map[string]telegram.User{},
 	}
 	for i := range size.DMs {
 		c := t.NewDM(fmt.Sprintf("Person %d", i))
@@ -76,7 +77,8 @@ func (t *Telegram) NewThread(title string) Conversation {
 }
 
 func (t *Telegram) topic(forum telegram.Place, by telegram.User, name string) Conversation {
-	return Conversation{Chat: telegramChat(forum.ChatID), Thread: strconv.Itoa(forum.Topic(by, name).ThreadID), NeedsMention: true}
+	return Conversation{Chat: telegramChat(forum.ChatID), Thread: strconv.Itoa(forum.Topic(by, name).ThreadID),
+		NeedsMention: true}
 }
 
 // add makes a user write in a chat. In a group the bot is an administrator, since only those get
@@ -109,7 +111,8 @@ func (t *Telegram) Info() Info {
 			}
 			return parts
 		},
-		TokenEnv: "TELEGRAM_BOT_TOKEN", Surfaces: Surfaces{DM: "telegram-dm", Group: "telegram-group", Thread: "telegram-topic"},
+		TokenEnv: "TELEGRAM_BOT_TOKEN", Surfaces: Surfaces{DM: "telegram-dm", Group: "telegram-group",
+			Thread: "telegram-topic"},
 		LinksReplies: true,
 	}
 }
@@ -261,7 +264,8 @@ func (t *Telegram) shown() *shown {
 			continue
 		}
 		for _, m := range call.Messages {
-			a := Arrival{ID: strconv.Itoa(m.ID), Chat: telegramChat(m.Chat.ID), Text: call.Text + call.Params["question"], At: call.At}
+			a := Arrival{ID: strconv.Itoa(m.ID), Chat: telegramChat(m.Chat.ID),
+				Text: call.Text + call.Params["question"], At: call.At}
 			if m.IsTopic {
 				a.Thread = strconv.Itoa(m.Thread)
 			}
@@ -327,7 +331,8 @@ func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 		f := faults[i]
 		f.Times = n
 		t.InjectFault(f)
-		return fmt.Sprintf("%s ×%d: %s", f.Method, n, faultName(f.Drop, f.Body != "", f.After, f.RetryAfter > 0, f.Status))
+		return fmt.Sprintf("%s ×%d: %s", f.Method, n, faultName(f.Drop, f.Body != "", f.After, f.RetryAfter > 0,
+			f.Status))
 	}
 	switch random.IntN(4) {
 	case 0:
@@ -363,13 +368,15 @@ func (t *Telegram) DuplicateAndReorder(n int) {
 // FailNextSend implements FaultInjector.
 func (t *Telegram) FailNextSend(f Fault) {
 	t.InjectFault(telegram.Fault{
-		Method: "sendMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop, After: f.After,
+		Method: "sendMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop,
+		After: f.After,
 	})
 }
 
 // RefuseButtons implements Presser.
 func (t *Telegram) RefuseButtons() {
-	t.InjectFault(telegram.Fault{Method: "sendMessage", Status: http.StatusBadRequest, Description: "Bad Request: BUTTON_DATA_INVALID"})
+	t.InjectFault(telegram.Fault{Method: "sendMessage", Status: http.StatusBadRequest,
+		Description: "Bad Request: BUTTON_DATA_INVALID"})
 }
 
 // RefuseEdits implements FaultInjector.
@@ -394,7 +401,8 @@ func (t *Telegram) Removals() []Removal {
 	return []Removal{
 		{Name: "the bot is blocked", Conversation: blocked, Apply: func() { t.Block(t.users[blocked.Chat]) }},
 		{Name: "an account is deleted", Conversation: gone, Apply: func() { t.Deactivate(t.users[gone.Chat]) }},
-		{Name: "the bot is kicked", Conversation: kicked, Apply: func() { t.rooms[kicked.Chat].RemoveBot(t.users[kicked.Chat]) }},
+		{Name: "the bot is kicked", Conversation: kicked,
+			Apply: func() { t.rooms[kicked.Chat].RemoveBot(t.users[kicked.Chat]) }},
 		{Name: "a group is deleted", Conversation: deleted, Apply: func() { t.rooms[deleted.Chat].DeleteGroup() }},
 		{Name: "a topic is deleted", Conversation: topic, LeavesChat: true, Apply: func() {
 			thread, _ := strconv.Atoi(topic.Thread) // valid, since topic has formatted it

@@ -28,8 +28,8 @@ const (
 	routd = "routd"
 )
 
-// What a transaction on a server begins and ends with: it waits for its turn to write, so that the ids of rows grow in the order
-// of commits, and it pokes a daemon on whichever machine that is.
+// What a transaction on a server begins and ends with: it waits for its turn to write, so that the ids of rows grow in
+// the order of commits, and it pokes a daemon on whichever machine that is.
 const (
 	waitForTurn = `SELECT pg_advisory_xact_lock(hashtext('arizuko.write'))`
 	notify      = `SELECT pg_notify('arizuko/' || ?, '')`
@@ -48,8 +48,8 @@ type Adapter struct {
 	serial atomic.Int64 // of generated platform ids
 }
 
-// Open opens a migrated database, a file or the URL of one on a server, of a data folder. pokeFailed is called when a running
-// daemon cannot be poked. That only costs time, since daemons also poll.
+// Open opens a migrated database, a file or the URL of one on a server, of a data folder. pokeFailed is called when a
+// running daemon cannot be poked. That only costs time, since daemons also poll.
 func Open(database, data string, pokeFailed func(daemon string, err error)) (*Adapter, error) {
 	db, err := storetest.OpenSQL(database)
 	if err != nil {
@@ -159,7 +159,8 @@ func (a *Adapter) insert(ctx context.Context, tx *sql.Tx, m *msg.Message) (id in
 	err = tx.QueryRowContext(ctx, `INSERT INTO messages (`+strings.Join(columns, ", ")+`) VALUES (`+marks+`)
 		ON CONFLICT (chat_jid, platform_id) WHERE platform_id IS NOT NULL DO NOTHING RETURNING id`, values...).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = tx.QueryRowContext(ctx, `SELECT id FROM messages WHERE chat_jid = ? AND platform_id = ?`, m.ChatJID, platformID).Scan(&id)
+		err = tx.QueryRowContext(ctx, `SELECT id FROM messages WHERE chat_jid = ? AND platform_id = ?`, m.ChatJID,
+			platformID).Scan(&id)
 	}
 	return id, err
 }
@@ -219,7 +220,8 @@ func (a *Adapter) report(ctx context.Context, id int64, r report) error {
 		r.at = time.Now()
 	}
 	err := a.write(ctx, routd, func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, `UPDATE messages SET out_state = ?, platform_id = nullif(?, '') WHERE id = ? AND out_state = 'queued'`,
+		res, err := tx.ExecContext(ctx,
+			`UPDATE messages SET out_state = ?, platform_id = nullif(?, '') WHERE id = ? AND out_state = 'queued'`,
 			r.state, r.platformID, id)
 		if err != nil {
 			return err
@@ -227,7 +229,8 @@ func (a *Adapter) report(ctx context.Context, id int64, r report) error {
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return cmp.Or(err, ErrNotQueued)
 		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO deliveries (message_id, part, state, attempts, platform_id, error_class, error, updated_at)
+		_, err = tx.ExecContext(ctx,
+			`INSERT INTO deliveries (message_id, part, state, attempts, platform_id, error_class, error, updated_at)
 			VALUES (?, 0, ?, 1, nullif(?, ''), nullif(?, ''), nullif(?, ''), ?)`,
 			id, r.state, r.platformID, r.class, r.reason, r.at.UnixMilli())
 		return err

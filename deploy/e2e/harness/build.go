@@ -64,8 +64,8 @@ func NewPrograms(tags string, packages ...string) *Programs {
 	return &Programs{build: sync.OnceValues(func() (string, error) { return Build(tags, packages...) })}
 }
 
-// NewProgramsWith describes programs in which other files take the place of some of the source; overlay is the JSON file
-// that go build takes by that name.
+// NewProgramsWith describes programs in which other files take the place of some of the source; overlay is the JSON
+// file that go build takes by that name.
 func NewProgramsWith(overlay string, packages ...string) *Programs {
 	return &Programs{build: sync.OnceValues(func() (string, error) {
 		return build(gobuild.Options{Race: race, Overlay: overlay}, packages)

@@ -130,12 +130,13 @@ func (f *Fixture) Agents() []int {
 	return pids
 }
 
-// LetGo makes the file that agents of a group wait for: the demo agent at "until NAME". The folder of an agent that starts may
-// be missing still.
+// LetGo makes the file that agents of a group wait for: the demo agent at "until NAME". The folder of an agent that
+// starts may be missing still.
 func (f *Fixture) LetGo(folder, name string) {
 	f.T.Helper()
 	f.Until("a file "+name+" for "+folder, func() bool {
-		return os.WriteFile(filepath.Join(f.Data, "groups", msg.DirName(folder), name), nil, 0o644) == nil //nolint:gosec // the agent has a user of its own
+		return os.WriteFile(filepath.Join(f.Data, "groups", msg.DirName(folder), name), nil,
+			0o644) == nil //nolint:gosec // the agent has a user of its own
 	})
 }
 

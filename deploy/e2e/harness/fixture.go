@@ -30,8 +30,8 @@ const (
 	Onbod = "onbod"
 )
 
-// Recording begins the command of an agent whose input is kept for Fixture.AgentInput. tee writes to its standard output first,
-// which here is the file: what an agent has answered is in it.
+// Recording begins the command of an agent whose input is kept for Fixture.AgentInput. tee writes to its standard
+// output first, which here is the file: what an agent has answered is in it.
 const Recording = "tee -a /dev/fd/3 3>&1 >>input.jsonl | "
 
 // RecordingAgent is the demo agent with its input kept.
@@ -39,8 +39,9 @@ const RecordingAgent = Recording + "exec %demo"
 
 // Options of a fixture.
 type Options struct {
-	Env   []string // further NAME=value for the daemons; in AGENTS as in Agent
-	Agent string   // the agents' command line, %demo, %caller, %acp and %fakeagent in it being these programs; "" is the demo agent
+	Env []string // further NAME=value for the daemons; in AGENTS as in Agent
+	// the agents' command line, %demo, %caller, %acp and %fakeagent in it being these programs; "" is the demo agent
+	Agent string
 
 	Delivers bool          // real adapters deliver: an idle instance has no queued outbound rows
 	MaxWait  time.Duration // how long anything may take; 0 is one minute
@@ -99,7 +100,8 @@ func NewFixture(t testing.TB, p *Programs, o Options) *Fixture {
 	}
 	i.Env = append(append(i.Env, "POLL_INTERVAL="+daemonPollInterval,
 		"AGENT_COMMAND="+o.Agent), o.Env...)
-	paths := strings.NewReplacer("%demo", i.Program("demo"), "%caller", i.Program("caller"), "%acp", i.Program("acp"), "%fakeagent", i.Program("fakeagent"))
+	paths := strings.NewReplacer("%demo", i.Program("demo"), "%caller", i.Program("caller"), "%acp", i.Program("acp"),
+		"%fakeagent", i.Program("fakeagent"))
 	for n, entry := range i.Env {
 		if strings.HasPrefix(entry, "AGENT_COMMAND=") || strings.HasPrefix(entry, "AGENTS=") {
 			i.Env[n] = paths.Replace(entry)
@@ -126,7 +128,10 @@ func (f *Fixture) open() {
 	f.OK(err)
 	f.Store, err = store.Open(f.T.Context(), store.Options{Path: database, Autocheckpoint: store.DefaultAutocheckpoint})
 	f.OK(err)
-	f.Adapter, err = foreign.Open(database, f.Data, func(daemon string, err error) { f.T.Errorf("poke %s: %v", daemon, err) })
+	f.Adapter, err = foreign.Open(database, f.Data, func(daemon string,
+		err error) {
+		f.T.Errorf("poke %s: %v", daemon, err)
+	})
 	f.OK(err)
 	f.Routd = f.Client(Routd)
 }

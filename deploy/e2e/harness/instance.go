@@ -29,7 +29,8 @@ const pollInterval = 10 * time.Millisecond
 
 // ports are the default ports of the daemons.
 var ports = map[string]string{
-	"gated": "8080", "routd": "8081", "onbod": "8082", "dashd": "8083", "teled": "8091", "discd": "8092", "slakd": "8093",
+	"gated": "8080", "routd": "8081", "onbod": "8082", "dashd": "8083", "teled": "8091", "discd": "8092",
+	"slakd": "8093",
 }
 
 // Instance is a data folder with daemons running on it. It is not safe for concurrent use.
@@ -69,7 +70,8 @@ func NewIn(parent, bin string) (*Instance, error) {
 		bin: bin, processes: map[string]*Process{},
 	}
 	i.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + data, "TZ=UTC", "ARIZUKO_DATA=" + data}
-	// Messages get no mark for waiting, unless a test is about it: what a chat shows would depend on how busy the machine is.
+	// Messages get no mark for waiting, unless a test is about it: what a chat shows would depend on how busy the
+	// machine is.
 	i.Env = append(i.Env, "GATED_MCP_ADDR="+i.Host+":8084", "WAIT_MARK=0")
 	for name, port := range ports {
 		i.Env = append(i.Env, strings.ToUpper(name)+"_ADDR="+i.Host+":"+port)

@@ -169,7 +169,8 @@ func (l *Launcher) kill() {
 	<-l.Process.Done()
 	if l.f.T.Failed() {
 		text := l.Stderr()
-		l.f.T.Logf("%s: stdout of the launcher:\n%s\nend of its stderr:\n%s", l.f.Instance.Host, l.Stdout(), text[max(0, len(text)-logTail):])
+		l.f.T.Logf("%s: stdout of the launcher:\n%s\nend of its stderr:\n%s", l.f.Instance.Host, l.Stdout(),
+			text[max(0, len(text)-logTail):])
 	}
 }
 

@@ -22,7 +22,8 @@ func (f *Fixture) AddGroups(folders ...string) {
 // SetGroup replaces the config of a group.
 func (f *Fixture) SetGroup(folder, config string) {
 	f.T.Helper()
-	f.OK(f.Routd.Do(f.T.Context(), http.MethodPut, "/v1/groups/"+folder, map[string]any{"config": json.RawMessage(config)}, nil))
+	f.OK(f.Routd.Do(f.T.Context(), http.MethodPut, "/v1/groups/"+folder,
+		map[string]any{"config": json.RawMessage(config)}, nil))
 }
 
 // AddRoute adds a route after the existing ones and returns its id.

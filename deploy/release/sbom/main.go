@@ -1,5 +1,5 @@
-// Sbom prints a software bill of materials, in CycloneDX's JSON, of Go programs: the modules that they are built from, as
-// the linker has recorded them, and Go itself. The same programs make the same bytes.
+// Sbom prints a software bill of materials, in CycloneDX's JSON, of Go programs: the modules that they are built from,
+// as the linker has recorded them, and Go itself. The same programs make the same bytes.
 package main
 
 import (
@@ -63,7 +63,10 @@ func run(out io.Writer, version string, programs []string) error {
 			b.Components = append(b.Components, module(dep.Path, dep.Version))
 		}
 	}
-	slices.SortFunc(b.Components, func(a, b component) int { return strings.Compare(a.Type+a.Name+a.Version, b.Type+b.Name+b.Version) })
+	slices.SortFunc(b.Components, func(a, b component) int {
+		return strings.Compare(a.Type+a.Name+a.Version,
+			b.Type+b.Name+b.Version)
+	})
 	b.Components = slices.Compact(b.Components)
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")

@@ -136,8 +136,8 @@ type Option struct {
 }
 
 // RegisterCommands makes the application have some slash commands: one by one, those that it lacks, and those that are
-// still as they were offered before. It leaves all others as they are, also one of these names that another program made, or
-// changed.
+// still as they were offered before. It leaves all others as they are, also one of these names that another program
+// made, or changed.
 func (c *Client) RegisterCommands(ctx context.Context, application string, commands, offered []Command) error {
 	path := "applications/" + application + "/commands"
 	var there []Command

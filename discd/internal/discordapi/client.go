@@ -66,7 +66,8 @@ type Upload struct {
 func (c *Client) Call(ctx context.Context, method, path string, body, out any, files ...Upload) error {
 	what := method + " " + withoutSecrets(path)
 	if wait, all := c.buckets.wait(method, path); wait > 0 {
-		refused := &Error{Status: http.StatusTooManyRequests, Message: "not called: the rate limit is reached", RetryAfter: wait, Account: all}
+		refused := &Error{Status: http.StatusTooManyRequests, Message: "not called: the rate limit is reached",
+			RetryAfter: wait, Account: all}
 		return fmt.Errorf("%s: %w", what, refused)
 	}
 	req, err := c.request(ctx, method, path, body, files)

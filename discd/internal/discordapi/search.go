@@ -22,7 +22,8 @@ var ErrUncertain = errors.New("the search has no certain result")
 // MessagesAfter returns the messages of a channel after the one with an id, the oldest first, in
 // whatever order the server has them. They are not decoded, and do not contain the id of their guild.
 func (c *Client) MessagesAfter(ctx context.Context, channel, after string) (page []json.RawMessage, err error) {
-	err = c.Call(ctx, http.MethodGet, fmt.Sprintf("channels/%s/messages?after=%s&limit=%d", channel, after, MaxPage), nil, &page)
+	err = c.Call(ctx, http.MethodGet, fmt.Sprintf("channels/%s/messages?after=%s&limit=%d", channel, after, MaxPage),
+		nil, &page)
 	slices.SortFunc(page, func(a, b json.RawMessage) int { return CompareIDs(IDOf(a), IDOf(b)) })
 	return page, err
 }
@@ -36,7 +37,8 @@ func IDOf(object json.RawMessage) string {
 
 // AllAfter iterates over all messages of a channel after the one with an id, the oldest first, up to
 // the first error. It reads pages by next, which may be MessagesAfter.
-func AllAfter(channel, after string, next func(channel, after string) ([]json.RawMessage, error)) iter.Seq2[json.RawMessage, error] {
+func AllAfter(channel, after string, next func(channel, after string) ([]json.RawMessage,
+	error)) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		for {
 			page, err := next(channel, after)
@@ -62,7 +64,8 @@ func AllAfter(channel, after string, next func(channel, after string) ([]json.Ra
 
 // Find returns the id of the first message after the one with an id that matches, "" if it is
 // certain that there is none.
-func (c *Client) Find(ctx context.Context, channel, after string, matches func(*Message) (bool, error)) (id string, err error) {
+func (c *Client) Find(ctx context.Context, channel, after string, matches func(*Message) (bool, error)) (id string,
+	err error) {
 	seen := 0
 	next := func(channel, after string) ([]json.RawMessage, error) { return c.MessagesAfter(ctx, channel, after) }
 	for raw, err := range AllAfter(channel, after, next) {
@@ -85,7 +88,8 @@ func (c *Client) Find(ctx context.Context, channel, after string, matches func(*
 	}
 	hidden, err := c.appearsEmpty(ctx, channel)
 	if err == nil && hidden {
-		err = fmt.Errorf("%w: the channel appears empty; the bot may lack the permission Read Message History", ErrUncertain)
+		err = fmt.Errorf("%w: the channel appears empty; the bot may lack the permission Read Message History",
+			ErrUncertain)
 	}
 	return "", err
 }

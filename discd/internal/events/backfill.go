@@ -72,11 +72,13 @@ func (l *Listener) readPage(ctx context.Context, g, asked *gap) page {
 }
 
 // endedPolls reads the polls of the bot whose end is among missed messages, which do not have its counts.
-func (l *Listener) endedPolls(ctx context.Context, channel string, messages []json.RawMessage) (map[int]json.RawMessage, error) {
+func (l *Listener) endedPolls(ctx context.Context, channel string, messages []json.RawMessage) (map[int]json.RawMessage,
+	error) {
 	ended := map[int]json.RawMessage{}
 	for i, raw := range messages {
 		var m discordapi.Message
-		if json.Unmarshal(raw, &m) != nil || m.Type != discordapi.MessagePollResult || m.Reference == nil || !discordapi.IsID(m.Reference.MessageID) {
+		if json.Unmarshal(raw, &m) != nil || m.Type != discordapi.MessagePollResult || m.Reference == nil ||
+			!discordapi.IsID(m.Reference.MessageID) {
 			continue
 		}
 		poll, err := l.api.Message(ctx, channel, m.Reference.MessageID)
@@ -136,7 +138,8 @@ func (l *Listener) storeMissedMessages(ctx context.Context, s *adapter.Shell, p 
 			continue
 		}
 		if poll := p.ended[i]; poll != nil {
-			if _, counted, ok := l.decode(s, &discordgo.Event{Type: "MESSAGE_UPDATE", RawData: poll}, nil); ok && len(counted.Messages) > 0 && counted.Messages[0].Verb == msg.VerbPollEnd {
+			if _, counted, ok := l.decode(s, &discordgo.Event{Type: "MESSAGE_UPDATE", RawData: poll}, nil); ok &&
+				len(counted.Messages) > 0 && counted.Messages[0].Verb == msg.VerbPollEnd {
 				in = counted
 			}
 		}
@@ -308,7 +311,8 @@ func (l *Listener) catchUpGuild(ctx context.Context, s *adapter.Shell, g *discor
 		}
 		l.read.open(&gap{channel: id, archive: true, quiet: true, after: since})
 		if !g.Channels[i].IsForum() {
-			l.read.open(&gap{channel: id, archive: true, joined: true, quiet: true, after: since, until: older(lacking, l.oldest(s))})
+			l.read.open(&gap{channel: id, archive: true, joined: true, quiet: true, after: since,
+				until: older(lacking, l.oldest(s))})
 		}
 	}
 	if err := l.storeCursors(ctx, s, stored); err != nil {
@@ -321,14 +325,16 @@ func (l *Listener) catchUpGuild(ctx context.Context, s *adapter.Shell, g *discor
 func (l *Listener) catchUpPrivate(ctx context.Context, s *adapter.Shell) error {
 	channels, old := l.read.private(s.Now())
 	if len(channels) > maxPrivate {
-		s.Log.Warn("missed messages are read in the private chats with the newest messages only", "count", maxPrivate, "skipped", len(channels)-maxPrivate)
+		s.Log.Warn("missed messages are read in the private chats with the newest messages only", "count", maxPrivate,
+			"skipped", len(channels)-maxPrivate)
 		channels = channels[:maxPrivate]
 	}
 	for _, channel := range channels {
 		if l.read.hidden[channel] != "" {
 			continue
 		}
-		l.read.open(&gap{channel: channel, private: true, quiet: true, after: l.read.last[privatePrefix+channel], held: s.Now().Add(maxHold)})
+		l.read.open(&gap{channel: channel, private: true, quiet: true, after: l.read.last[privatePrefix+channel],
+			held: s.Now().Add(maxHold)})
 	}
 	gone := map[string]string{}
 	for _, key := range old {

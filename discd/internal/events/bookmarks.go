@@ -44,7 +44,8 @@ type bookmarks struct {
 
 // newBookmarks makes them from what is stored, by key.
 func newBookmarks(kept map[string]string) *bookmarks {
-	b := &bookmarks{last: map[string]string{}, parents: map[string]string{}, hidden: map[string]string{}, gaps: map[string]*gap{}, archive: map[string]string{}, since: map[string]string{}}
+	b := &bookmarks{last: map[string]string{}, parents: map[string]string{}, hidden: map[string]string{},
+		gaps: map[string]*gap{}, archive: map[string]string{}, since: map[string]string{}}
 	for key, value := range kept {
 		prefix, id, _ := strings.Cut(key, ":")
 		switch prefix + ":" {
@@ -180,7 +181,10 @@ func (b *bookmarks) private(now time.Time) (channels, old []string) {
 			channels = append(channels, channel)
 		}
 	}
-	slices.SortFunc(channels, func(x, y string) int { return discordapi.CompareIDs(b.last[privatePrefix+y], b.last[privatePrefix+x]) })
+	slices.SortFunc(channels, func(x, y string) int {
+		return discordapi.CompareIDs(b.last[privatePrefix+y],
+			b.last[privatePrefix+x])
+	})
 	slices.Sort(old)
 	return channels, old
 }

@@ -11,8 +11,9 @@ import (
 	"arizuko/pkg/store"
 )
 
-// registerCommands registers the application's commands, until that is done, Discord refuses it or ctx ends. Discord takes only
-// some at once: those that are there already are not sent again. What is left to do goes on with the next connection.
+// registerCommands registers the application's commands, until that is done, Discord refuses it or ctx ends. Discord
+// takes only some at once: those that are there already are not sent again. What is left to do goes on with the next
+// connection.
 func (l *Listener) registerCommands(ctx context.Context, s *adapter.Shell) {
 	for delay := firstReadDelay; ; delay = min(2*delay, maxReadDelay) {
 		err := l.offerCommands(ctx, s.Daemon)

@@ -66,15 +66,16 @@ type Gateway struct {
 
 // NewGateway makes a gateway for a bot's token. It is not connected.
 func NewGateway(token string) *Gateway {
-	return &Gateway{token: token, timeout: openTimeout, events: make(chan *discordgo.Event, maxQueued), hangUp: func() {}}
+	return &Gateway{token: token, timeout: openTimeout, events: make(chan *discordgo.Event, maxQueued),
+		hangUp: func() {}}
 }
 
 // queue returns the events in order. Those that came before a connection broke stay in it, since
 // Discord does not send them again.
 func (g *Gateway) queue() <-chan *discordgo.Event { return g.events }
 
-// resumes reports whether open resumes a session, instead of beginning one with READY. One that Discord refused to begin is
-// forgotten.
+// resumes reports whether open resumes a session, instead of beginning one with READY. One that Discord refused to
+// begin is forgotten.
 func (g *Gateway) resumes() bool {
 	if g.refused.Swap(false) {
 		g.session, g.identified = nil, time.Now()
@@ -115,7 +116,8 @@ func (g *Gateway) openSession(ctx context.Context) error {
 	opened := make(chan error, 1)
 	go func(s *discordgo.Session) {
 		err := s.Open()
-		for errors.Is(err, discordgo.ErrWSAlreadyOpen) && ctx.Err() == nil { // it has not noticed yet that its connection has ended
+		// it has not noticed yet that its connection has ended
+		for errors.Is(err, discordgo.ErrWSAlreadyOpen) && ctx.Err() == nil {
 			adapter.Pause(ctx, closingDelay)
 			err = s.Open()
 		}

@@ -56,7 +56,8 @@ type Listener struct {
 	missed  map[heardVote]msg.VoteChange // votes that were stored because their voters were read
 	hidden  map[int64]bool               // polls whose voters Discord does not show
 
-	otherBegan time.Time // when another program was seen to have begun a session, zero if none was; only watchStarts uses it
+	// when another program was seen to have begun a session, zero if none was; only watchStarts uses it
+	otherBegan time.Time
 
 	// Of a connection, but for what waits.
 	waiting
@@ -76,7 +77,8 @@ func NewListener(api *discordapi.Client, st *store.Store, token string, n adapte
 	gateway := NewGateway(token)
 	gateway.network = n
 	return &Listener{
-		api: api, store: st, gateway: gateway, guilds: inbound.NewGuilds(), convert: inbound.Convert, read: newBookmarks(nil),
+		api: api, store: st, gateway: gateway, guilds: inbound.NewGuilds(), convert: inbound.Convert,
+		read:   newBookmarks(nil),
 		hidden: map[int64]bool{}, ballots: ballots(st), waiting: newWaiting(),
 		pages: make(chan page, maxReads), found: make(chan foundChannel),
 	}
@@ -186,7 +188,8 @@ func (l *Listener) prepare(ctx context.Context) (discordgo.Intent, error) {
 		return 0, err
 	}
 	if gateway.Left < reservedSessions {
-		err := fmt.Errorf("Discord lets the bot connect only %d times more today", gateway.Left) //nolint:staticcheck // a name
+		err := fmt.Errorf("Discord lets the bot connect only %d times more today",
+			gateway.Left) //nolint:staticcheck // a name
 		return 0, &adapter.Failure{Class: msg.Rate, After: gateway.Till, Err: err}
 	}
 	l.gateway.address = gateway.URL
@@ -238,7 +241,8 @@ func (l *Listener) handle(ctx context.Context, s *adapter.Shell, u *discordapi.U
 		private := l.guilds.Private(m.GuildID, m.ChannelID)
 		key, value := l.read.move(m.ChannelID, m.ID, private)
 		in.Cursor = &adapter.Cursor{Key: key, Value: value}
-		if private && l.read.hidden[m.ChannelID] != "" { // it has no permissions that may change: the next session asks again
+		// it has no permissions that may change: the next session asks again
+		if private && l.read.hidden[m.ChannelID] != "" {
 			delete(l.read.hidden, m.ChannelID)
 			if err := l.storeCursors(ctx, s, map[string]string{hiddenPrefix + m.ChannelID: ""}); err != nil {
 				return err
@@ -258,9 +262,10 @@ func (l *Listener) handle(ctx context.Context, s *adapter.Shell, u *discordapi.U
 	return l.learnAndCatchUp(ctx, s, u)
 }
 
-// decode makes rows of a message that was missed, or reports that it is skipped. Texts that came as files are given by the
-// URLs of these.
-func (l *Listener) decode(s *adapter.Shell, e *discordgo.Event, pasted map[string]string) (u *discordapi.Update, in adapter.Inbound, ok bool) {
+// decode makes rows of a message that was missed, or reports that it is skipped. Texts that came as files are given by
+// the URLs of these.
+func (l *Listener) decode(s *adapter.Shell, e *discordgo.Event, pasted map[string]string) (u *discordapi.Update,
+	in adapter.Inbound, ok bool) {
 	ok = s.Decode(eventName(e), func() (err error) {
 		if u, err = discordapi.ParseUpdate(e.Type, l.session, e.Sequence, e.RawData); err != nil {
 			return err
@@ -294,7 +299,8 @@ func (l *Listener) receiveBallot(ctx context.Context, s *adapter.Shell, in *adap
 		return nil
 	}
 	m := in.Messages[0]
-	*in, err = l.ballots.Receive(ctx, s, adapter.Ballot{ChatJID: m.ChatJID, Ref: m.ChatJID + " " + m.TargetID, Event: event}, nil)
+	*in, err = l.ballots.Receive(ctx, s, adapter.Ballot{ChatJID: m.ChatJID, Ref: m.ChatJID + " " + m.TargetID,
+		Event: event}, nil)
 	return err
 }
 
@@ -335,9 +341,10 @@ func (l *Listener) beginSession(ctx context.Context, s *adapter.Shell, u *discor
 	})
 }
 
-// receiveInteraction stores a command or the press of a button, then confirms that to its user: the reply to a command is
-// a message of its own, and a press that does not count is answered with the reason.
-func (l *Listener) receiveInteraction(ctx context.Context, s *adapter.Shell, i *discordapi.Interaction, in adapter.Inbound) (err error) {
+// receiveInteraction stores a command or the press of a button, then confirms that to its user: the reply to a command
+// is a message of its own, and a press that does not count is answered with the reason.
+func (l *Listener) receiveInteraction(ctx context.Context, s *adapter.Shell, i *discordapi.Interaction,
+	in adapter.Inbound) (err error) {
 	text := "/" + i.Data.Name + ": on its way"
 	if i.Type == discordapi.InteractionPress {
 		text, err = s.ReceivePress(ctx, in)
@@ -355,7 +362,8 @@ func (l *Listener) receiveInteraction(ctx context.Context, s *adapter.Shell, i *
 		err = l.api.Answer(ctx, i, text)
 	}
 	if err != nil {
-		s.Log.Warn("interaction stored but not confirmed; Discord shows its user an error", "command", i.Data.Name, "chat", in.Messages[0].ChatJID, "err", err)
+		s.Log.Warn("interaction stored but not confirmed; Discord shows its user an error", "command", i.Data.Name,
+			"chat", in.Messages[0].ChatJID, "err", err)
 	}
 	return nil
 }

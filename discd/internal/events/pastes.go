@@ -31,7 +31,8 @@ func (l *Listener) readPastes(ctx context.Context, s *adapter.Shell, m *discorda
 	for _, of := range pastes {
 		var err error
 		if of.Pasted, err = l.paste(ctx, &of.Attachments[0]); err != nil {
-			s.Log.Warn("text that came as a file not read; the message has the file", "channel", m.ChannelID, "err", err)
+			s.Log.Warn("text that came as a file not read; the message has the file", "channel", m.ChannelID, "err",
+				err)
 			l.nextPaste = s.Now().Add(pasteDelay)
 		}
 	}

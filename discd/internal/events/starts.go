@@ -10,23 +10,23 @@ import (
 const (
 	// startsInterval is how often Discord is asked how many sessions the bot may still begin.
 	startsInterval = 10 * time.Minute
-	// startsNamed is how long another program is named after it began a session: a session lasts for hours, and nothing shows
-	// when it ends.
+	// startsNamed is how long another program is named after it began a session: a session lasts for hours, and nothing
+	// shows when it ends.
 	startsNamed = 24 * time.Hour
 )
 
 const anotherSession = "another program has begun a session with this bot token in the last 24 hours: stop it and restart discd, " +
 	"or give it a bot of its own; it gets every event too, and what it does is done as this bot"
 
-// sessionStarts finds sessions that another program began with the bot's token: fewer are left of those that Discord allows in
-// a day, and discd began none.
+// sessionStarts finds sessions that another program began with the bot's token: fewer are left of those that Discord
+// allows in a day, and discd began none.
 type sessionStarts struct {
 	own  int64 // that discd had begun, or resumed, at the last look
 	left int   // at the last look, -1 if that is not to be compared
 }
 
-// look compares what is left with the last look. A look shortly after a start of discd's own is not compared with: Discord may
-// not have counted that yet.
+// look compares what is left with the last look. A look shortly after a start of discd's own is not compared with:
+// Discord may not have counted that yet.
 func (c *sessionStarts) look(left int, own int64) (others bool) {
 	quiet := own == c.own
 	others = quiet && left < c.left

@@ -120,7 +120,8 @@ func (l *Listener) readVoters(ctx context.Context, s *adapter.Shell, read chan<-
 
 // votersOf reads the voters of each answer of a poll. It retries failures that may pass while it may make
 // calls, which it counts down.
-func (l *Listener) votersOf(ctx context.Context, m *msg.Message, answers int, calls *int) (map[int][]discordapi.User, error) {
+func (l *Listener) votersOf(ctx context.Context, m *msg.Message, answers int, calls *int) (map[int][]discordapi.User,
+	error) {
 	channel := m.ThreadID
 	if channel == "" {
 		_, channel = msg.SplitJID(m.ChatJID)

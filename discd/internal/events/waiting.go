@@ -99,11 +99,13 @@ func (l *Listener) lookUp(ctx context.Context, s *adapter.Shell, guild, channel 
 // no thread.
 func (l *Listener) addFound(ctx context.Context, s *adapter.Shell, f foundChannel) error {
 	if f.err != nil {
-		s.Log.Warn("channel not visible; if it is a thread, its messages are stored in no thread", "channel", f.channel.ID, "err", f.err)
+		s.Log.Warn("channel not visible; if it is a thread, its messages are stored in no thread", "channel",
+			f.channel.ID, "err", f.err)
 	}
 	delete(l.lookups, f.channel.ID)
 	l.guilds.Add(f.channel)
-	if f.err == nil && l.read.last[bookmarkPrefix+f.channel.ID] != "" { // a thread that was archived when the session began
+	// a thread that was archived when the session began
+	if f.err == nil && l.read.last[bookmarkPrefix+f.channel.ID] != "" {
 		if err := l.catchUp(ctx, s, f.channel); err != nil {
 			return err
 		}

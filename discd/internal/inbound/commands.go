@@ -19,7 +19,8 @@ func Commands() (all []discordapi.Command) {
 	for _, c := range msg.GatewayCommands() {
 		offered := discordapi.Command{Name: c.Name, Description: c.Help, Options: []discordapi.Option{}}
 		if c.Usage != "" {
-			offered.Options = append(offered.Options, discordapi.Option{Type: discordapi.OptionText, Name: option, Description: c.Usage})
+			offered.Options = append(offered.Options, discordapi.Option{Type: discordapi.OptionText, Name: option,
+				Description: c.Usage})
 		}
 		all = append(all, offered)
 	}
@@ -51,21 +52,25 @@ func interaction(i *discordapi.Interaction, me Self, known *Guilds) (in adapter.
 	}
 	from := me.actor(user, i.Member)
 	row := &msg.Message{
-		PlatformID: "i:" + i.ID, Sender: from.JID, SenderName: from.Name, IsBot: from.Bot, Timestamp: adapter.UnixMilli(discordapi.SnowflakeTime(i.ID)),
+		PlatformID: "i:" + i.ID, Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
+		Timestamp: adapter.UnixMilli(discordapi.SnowflakeTime(i.ID)),
 	}
 	if isPress {
 		row.Verb, row.Content, row.TargetID = msg.VerbAnswer, pressed.JSON(), i.Message.ID
 	} else {
-		row.Verb, row.Content, row.Addressed = msg.VerbMention, commandText(i), true // a command addresses the bot like a mention
+		// a command addresses the bot like a mention
+		row.Verb, row.Content, row.Addressed = msg.VerbMention, commandText(i), true
 	}
 	p.with(row)
 	return p.of(row), nil
 }
 
-// commandText is a slash command as it is written elsewhere. Other commands of the application have arguments with names.
+// commandText is a slash command as it is written elsewhere. Other commands of the application have arguments with
+// names.
 func commandText(i *discordapi.Interaction) string {
 	text := "/" + i.Data.Name
-	if !slices.ContainsFunc(msg.GatewayCommands(), func(ours msg.GatewayCommand) bool { return ours.Name == i.Data.Name }) {
+	if !slices.ContainsFunc(msg.GatewayCommands(),
+		func(ours msg.GatewayCommand) bool { return ours.Name == i.Data.Name }) {
 		return text + given(i.Data.Options, maxNested)
 	}
 	if argument := i.Option(option); argument != "" {

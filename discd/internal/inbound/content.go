@@ -11,8 +11,8 @@ import (
 	"arizuko/pkg/adapter/plaintext"
 )
 
-// maxBeside bounds the words that stand beside the text of a message, in bytes. Discord allows 6,000 characters in embeds, or
-// 4,000 in components, in it and in what it forwards.
+// maxBeside bounds the words that stand beside the text of a message, in bytes. Discord allows 6,000 characters in
+// embeds, or 4,000 in components, in it and in what it forwards.
 const maxBeside = 64 << 10
 
 // words collects the words of a message: its text first, then all that stands beside it.

@@ -12,7 +12,8 @@ import (
 )
 
 // member converts a join or leave of a guild.
-func member(u *discordapi.Update, c *discordapi.MemberChange, verb string, me Self, known *Guilds) (adapter.Inbound, error) {
+func member(u *discordapi.Update, c *discordapi.MemberChange, verb string, me Self, known *Guilds) (adapter.Inbound,
+	error) {
 	switch {
 	case !discordapi.IsID(c.GuildID):
 		return adapter.Inbound{}, errors.New("a member without a guild")
@@ -34,7 +35,8 @@ func member(u *discordapi.Update, c *discordapi.MemberChange, verb string, me Se
 	}
 	if verb == msg.VerbJoin {
 		at := c.JoinedAt.UnixMilli()
-		row.PlatformID, row.Content, row.Timestamp = fmt.Sprintf("m:join:%s:%d", c.User.ID, at), "joined", adapter.UnixMilli(at)
+		row.PlatformID, row.Content, row.Timestamp = fmt.Sprintf("m:join:%s:%d", c.User.ID, at), "joined",
+			adapter.UnixMilli(at)
 	}
 	return p.of(row), nil
 }

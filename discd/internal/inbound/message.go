@@ -18,9 +18,11 @@ func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapte
 		return adapter.Inbound{}, err
 	case !discordapi.IsID(m.ID):
 		return adapter.Inbound{}, fmt.Errorf("a message in %s without an id", p.chat.JID)
-	case m.Flags&discordapi.FlagLoading != 0, edited && m.EditedTimestamp == nil && !isResponse(m): // the bot is thinking; a preview, a pin, a flag
+	case m.Flags&discordapi.FlagLoading != 0, edited && m.EditedTimestamp == nil &&
+		!isResponse(m): // the bot is thinking; a preview, a pin, a flag
 		return adapter.Inbound{}, nil
-	case edited && m.Author == nil && m.Content == "" && len(m.Embeds)+len(m.Components) == 0: // an update of something else
+	case edited && m.Author == nil && m.Content == "" &&
+		len(m.Embeds)+len(m.Components) == 0: // an update of something else
 		return adapter.Inbound{}, nil
 	case edited && m.Author == nil:
 		return p.of(unsigned(m, &p, me, known)), nil
@@ -42,12 +44,13 @@ func message(m *discordapi.Message, me Self, known *Guilds, edited bool) (adapte
 	return in, nil
 }
 
-// quoted is the row of the message that one replies to or shows again, if Discord has sent it along; the bot may never have
-// seen it. It starts nothing, whatever it says.
+// quoted is the row of the message that one replies to or shows again, if Discord has sent it along; the bot may never
+// have seen it. It starts nothing, whatever it says.
 func quoted(m *discordapi.Message, p *place, me Self, known *Guilds) []*msg.Message {
 	of := m.Referenced
 	refers := m.Type == discordapi.MessageReply || m.Type == discordapi.MessageStarter
-	if !refers || of == nil || of.Author == nil || !discordapi.IsID(of.Author.ID) || !discordapi.IsID(of.ID) || !written(of.Type) {
+	if !refers || of == nil || of.Author == nil || !discordapi.IsID(of.Author.ID) || !discordapi.IsID(of.ID) ||
+		!written(of.Type) {
 		return nil
 	}
 	row := post(of, p, me, known)
@@ -75,8 +78,8 @@ func written(kind int) bool {
 	return false
 }
 
-// isResponse reports whether a message is a bot's answer to a command. Its words may come with an update that is no edit, in
-// place of the notice that the bot is thinking. If they were there before, their row is stored already.
+// isResponse reports whether a message is a bot's answer to a command. Its words may come with an update that is no
+// edit, in place of the notice that the bot is thinking. If they were there before, their row is stored already.
 func isResponse(m *discordapi.Message) bool {
 	return m.Author != nil && (m.Type == discordapi.MessageSlash || m.Type == discordapi.MessageContextMenu)
 }
@@ -106,7 +109,8 @@ func post(m *discordapi.Message, p *place, me Self, known *Guilds) *msg.Message 
 // it up, a ping without a mention shows that it is.
 func replied(m *discordapi.Message, me Self, s adapter.Body) (id string, ours bool) {
 	r := m.Reference
-	if r == nil || r.Type != discordapi.ReferenceReply || m.Type != discordapi.MessageReply || !discordapi.IsID(r.MessageID) {
+	if r == nil || r.Type != discordapi.ReferenceReply || m.Type != discordapi.MessageReply ||
+		!discordapi.IsID(r.MessageID) {
 		return "", false
 	}
 	if m.Referenced != nil {
@@ -128,7 +132,8 @@ func edit(row *msg.Message, m *discordapi.Message) {
 // unsigned is the row of an edit whose event leaves out the author. The chat is the sender, as of a deletion.
 func unsigned(m *discordapi.Message, p *place, me Self, known *Guilds) *msg.Message {
 	s := bodyOf(m, p, me, known)
-	row := &msg.Message{PlatformID: m.ID, Sender: p.chat.JID, SenderName: plaintext.UnknownUser, Content: s.Content, Verb: msg.VerbMessage}
+	row := &msg.Message{PlatformID: m.ID, Sender: p.chat.JID, SenderName: plaintext.UnknownUser, Content: s.Content,
+		Verb: msg.VerbMessage}
 	if s.Addressed {
 		row.Verb = msg.VerbMention
 	}
@@ -152,7 +157,8 @@ func deleted(d *discordapi.Deleted, me Self, known *Guilds) (adapter.Inbound, er
 			return adapter.Inbound{}, fmt.Errorf("a deletion in %s without a message id", p.chat.JID)
 		}
 		rows = append(rows, &msg.Message{
-			PlatformID: id + ":d", Sender: p.chat.JID, SenderName: plaintext.UnknownUser, Verb: msg.VerbDelete, TargetID: id,
+			PlatformID: id + ":d", Sender: p.chat.JID, SenderName: plaintext.UnknownUser, Verb: msg.VerbDelete,
+			TargetID: id,
 		})
 	}
 	return p.of(rows...), nil

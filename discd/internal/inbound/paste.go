@@ -15,8 +15,8 @@ const MaxPaste = 64 << 10
 // pasteName is the name that Discord's clients give to the file of a text above 2,000 characters.
 const pasteName = "message.txt"
 
-// Pastes are those of a user's message, of what it forwards and of what it answers that have a file in place of a text: the
-// file is the only one.
+// Pastes are those of a user's message, of what it forwards and of what it answers that have a file in place of a text:
+// the file is the only one.
 func Pastes(m *discordapi.Message) (all []*discordapi.Message) {
 	if m == nil || !byUser(m) {
 		return nil
@@ -40,7 +40,8 @@ func byUser(m *discordapi.Message) bool {
 }
 
 func isPaste(m *discordapi.Message) bool {
-	if m.Content != "" || !written(m.Type) || len(m.Attachments) != 1 || len(m.Embeds)+len(m.Components)+len(m.Stickers) > 0 || m.Poll != nil {
+	if m.Content != "" || !written(m.Type) || len(m.Attachments) != 1 ||
+		len(m.Embeds)+len(m.Components)+len(m.Stickers) > 0 || m.Poll != nil {
 		return false
 	}
 	f := &m.Attachments[0]
@@ -60,7 +61,8 @@ func PasteText(file []byte) string {
 // code is code in a text, in which Discord takes nothing for a mention.
 var code = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
-// withPaste is a message with the text that came as a file in place of its own. Discord does not look for mentions in files.
+// withPaste is a message with the text that came as a file in place of its own. Discord does not look for mentions in
+// files.
 func withPaste(m *discordapi.Message, me Self, ourRole string) *discordapi.Message {
 	whole := *m
 	whole.Content, whole.Pasted = m.Pasted, ""

@@ -11,7 +11,8 @@ import (
 )
 
 // vote converts a vote for one answer of a poll. The caller drops those in polls of others.
-func vote(u *discordapi.Update, v *discordapi.PollVote, change msg.VoteChange, me Self, known *Guilds) (adapter.Inbound, error) {
+func vote(u *discordapi.Update, v *discordapi.PollVote, change msg.VoteChange, me Self, known *Guilds) (adapter.Inbound,
+	error) {
 	p, err := placeOf(v.GuildID, v.ChannelID, me, known)
 	switch {
 	case err != nil:
@@ -42,7 +43,8 @@ func vote(u *discordapi.Update, v *discordapi.PollVote, change msg.VoteChange, m
 // stored, by sender. The session, in which they are read once, makes the ids of the rows unique. skip
 // excludes votes that a session has sent since.
 func MissedVotes(
-	poll *msg.Message, voters map[int][]discordapi.User, stored map[string]msg.PollVote, session string, me Self, skip func(user string, answer int) bool,
+	poll *msg.Message, voters map[int][]discordapi.User, stored map[string]msg.PollVote, session string, me Self,
+	skip func(user string, answer int) bool,
 ) (rows []*msg.Message) {
 	add := func(who adapter.Actor, answer int, change msg.VoteChange, sign string) {
 		_, user := msg.SplitJID(who.JID)
@@ -51,8 +53,9 @@ func MissedVotes(
 		}
 		content := msg.Vote{Options: []int{answer}, Change: change}
 		rows = append(rows, &msg.Message{
-			PlatformID: fmt.Sprintf("%s:v:%s:%s%d:%s.missed", poll.PlatformID, user, sign, answer, session), ChatJID: poll.ChatJID,
-			ThreadID: poll.ThreadID, Topic: poll.ThreadID, Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
+			PlatformID: fmt.Sprintf("%s:v:%s:%s%d:%s.missed", poll.PlatformID, user, sign, answer, session),
+			ChatJID:    poll.ChatJID,
+			ThreadID:   poll.ThreadID, Topic: poll.ThreadID, Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 			Verb: msg.VerbVote, Content: content.JSON(), TargetID: poll.PlatformID,
 		})
 	}
@@ -121,6 +124,7 @@ func ended(m *discordapi.Message, poll, kind string, end msg.PollEnd, me Self, k
 		return p.of(), nil
 	}
 	return p.of(&msg.Message{
-		PlatformID: poll + ":" + kind, Sender: me.jid(me.ID), Verb: msg.VerbPollEnd, Content: end.JSON(), TargetID: poll,
+		PlatformID: poll + ":" + kind, Sender: me.jid(me.ID), Verb: msg.VerbPollEnd, Content: end.JSON(),
+		TargetID: poll,
 	}), nil
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // reaction converts a reaction that was added or removed.
-func reaction(u *discordapi.Update, r *discordapi.Reaction, sign string, me Self, known *Guilds) (adapter.Inbound, error) {
+func reaction(u *discordapi.Update, r *discordapi.Reaction, sign string, me Self, known *Guilds) (adapter.Inbound,
+	error) {
 	p, err := placeOf(r.GuildID, r.ChannelID, me, known)
 	switch {
 	case err != nil:

@@ -45,7 +45,8 @@ func plain(m *discordapi.Message, text string, p *place, me Self, known *Guilds)
 			change.Names = whom(value(signUser) == me.ID && mentions(m, me.ID))
 		case value(signRole) != "":
 			change.Insert = "@" + known.roleName(p.guild, value(signRole))
-			change.Names = whom(me.ID != "" && value(signRole) == known.ourRole(p.guild) && slices.Contains(m.MentionRoles, value(signRole)))
+			change.Names = whom(me.ID != "" && value(signRole) == known.ourRole(p.guild) &&
+				slices.Contains(m.MentionRoles, value(signRole)))
 		case value(signChannel) != "":
 			change.Insert = "#" + channelNamed(m, value(signChannel), known)
 		case value(signEmoji) != "":

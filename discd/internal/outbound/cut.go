@@ -257,7 +257,8 @@ func (c composer) Ask(a *msg.Ask, markdown string) []call {
 	}
 	var buttons, rows []map[string]any
 	for i, option := range a.Options {
-		buttons = append(buttons, map[string]any{"type": button, "style": secondary, "label": option, "custom_id": msg.ButtonData(a.ID, i+1)})
+		buttons = append(buttons, map[string]any{"type": button, "style": secondary, "label": option,
+			"custom_id": msg.ButtonData(a.ID, i+1)})
 	}
 	for row := range slices.Chunk(buttons, maxInRow) {
 		rows = append(rows, buttonRow(row...)...)

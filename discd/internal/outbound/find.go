@@ -25,7 +25,8 @@ const (
 // Later it is searched for in the channel.
 func (s *Sender) Find(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
-	if age := s.Now().Sub(time.UnixMilli(m.ReceivedAt)); age < 0 || age >= nonceLifetime { // it was not sent before that
+	// it was not sent before that
+	if age := s.Now().Sub(time.UnixMilli(m.ReceivedAt)); age < 0 || age >= nonceLifetime {
 		return s.search(ctx, m, c)
 	}
 	id, err := s.Send(ctx, m, p)
@@ -37,8 +38,8 @@ func (s *Sender) Find(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 }
 
 // search looks for a message of the bot that has the content of a part, in one of the forms in which it may have been
-// sent, and belongs to no other part and no preview: in its thread, and in the channel of that, to which it goes on from a thread that
-// is closed or gone. Its failure is permanent if that cannot be found out.
+// sent, and belongs to no other part and no preview: in its thread, and in the channel of that, to which it goes on
+// from a thread that is closed or gone. Its failure is permanent if that cannot be found out.
 func (s *Sender) search(ctx context.Context, m *msg.Message, c call) (platformID string, err error) {
 	forms := s.forms(m, c)
 	for len(forms) > 0 {
@@ -55,8 +56,8 @@ func (s *Sender) search(ctx context.Context, m *msg.Message, c call) (platformID
 	return "", nil
 }
 
-// forms are a call and its marked copy, and all that Send returns in place of either when it is refused, as far as their
-// contents differ.
+// forms are a call and its marked copy, and all that Send returns in place of either when it is refused, as far as
+// their contents differ.
 func (s *Sender) forms(m *msg.Message, c call) []call {
 	all := []call{c, s.Mark(c).(call)}
 	for i := 0; i < len(all); i++ {
@@ -77,7 +78,8 @@ func (s *Sender) forms(m *msg.Message, c call) []call {
 }
 
 // searchIn looks for a message of the bot in a channel that matches and belongs to no other part and no preview.
-func (s *Sender) searchIn(ctx context.Context, m *msg.Message, channel string, matches func(*discordapi.Message) bool) (platformID string, err error) {
+func (s *Sender) searchIn(ctx context.Context, m *msg.Message, channel string,
+	matches func(*discordapi.Message) bool) (platformID string, err error) {
 	me, err := s.API.Me(ctx)
 	if err != nil {
 		return "", discordapi.Failure(err)

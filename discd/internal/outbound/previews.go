@@ -38,7 +38,8 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 	switch id := messageID(p.ReplyTo); {
 	case p.PlatformID != "":
 		c.method, c.path = http.MethodPatch, "/"+p.PlatformID
-		c.body[buttonsField] = buttonRow(map[string]any{"type": button, "style": secondary, "label": msg.StopLabel, "custom_id": msg.StopData(p.Turn)})
+		c.body[buttonsField] = buttonRow(map[string]any{"type": button, "style": secondary, "label": msg.StopLabel,
+			"custom_id": msg.StopData(p.Turn)})
 	case id != "":
 		c.body[referenceField] = map[string]any{"message_id": id, "fail_if_not_exists": false}
 	}

@@ -164,7 +164,8 @@ func replyRefused(err error) bool {
 // formRefused reports whether a call was refused because of a field of its body.
 func formRefused(err error, field string) bool {
 	var refused *discordapi.Error
-	return discordapi.RefusedFor(err, invalidForm) && errors.As(err, &refused) && strings.Contains(refused.Message, field)
+	return discordapi.RefusedFor(err, invalidForm) && errors.As(err, &refused) &&
+		strings.Contains(refused.Message, field)
 }
 
 // Mark implements adapter.Marker. A file without a text gets the mark as its text. A poll gets it in front of its

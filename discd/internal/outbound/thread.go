@@ -65,7 +65,8 @@ func (s *Sender) enter(ctx context.Context, m *msg.Message, c call) error {
 	case open:
 		return s.openThread(ctx, m)
 	case unarchive:
-		if err := s.API.Call(ctx, http.MethodPatch, "channels/"+m.ThreadID, discordapi.Params{"archived": false}, nil); err != nil {
+		if err := s.API.Call(ctx, http.MethodPatch, "channels/"+m.ThreadID, discordapi.Params{"archived": false},
+			nil); err != nil {
 			return fmt.Errorf("take the thread out of the archive: %w", err)
 		}
 	}
@@ -122,8 +123,9 @@ func notes(m *msg.Message) []string {
 	return []string{threadGone, threadUnopened, "(<#" + m.ThreadID + "> is closed)"}
 }
 
-// withoutThread returns a call for the thread of a fork, which Discord does not create, as one for its channel. The message at
-// which it would begin was deleted, for example. The fork is over, since what users answer is in the channel.
+// withoutThread returns a call for the thread of a fork, which Discord does not create, as one for its channel. The
+// message at which it would begin was deleted, for example. The fork is over, since what users answer is in the
+// channel.
 func (s *Sender) withoutThread(ctx context.Context, m *msg.Message, c call, refused error) (*call, string, error) {
 	moved, ok := s.toChannel(m, c, threadUnopened)
 	if !ok {
@@ -141,7 +143,8 @@ func (s *Sender) withoutThread(ctx context.Context, m *msg.Message, c call, refu
 	return &moved, "sent to the channel: the thread could not be opened: " + refused.Error(), refused
 }
 
-// toChannel returns a call for a thread as one for its channel. The message says so by a note, if it is not too long then.
+// toChannel returns a call for a thread as one for its channel. The message says so by a note, if it is not too long
+// then.
 func (s *Sender) toChannel(m *msg.Message, c call, note string) (moved call, ok bool) {
 	channel, err := s.channelOf(m.ChatJID, "")
 	if err != nil {
@@ -151,7 +154,8 @@ func (s *Sender) toChannel(m *msg.Message, c call, note string) (moved call, ok 
 	c.body = maps.Clone(c.body)
 	delete(c.body, referenceField) // the message that it answers is in the thread
 	text, _ := c.body["content"].(string)
-	if noted := strings.TrimSpace(note + " " + text); c.body["poll"] == nil && utf8.RuneCountInString(noted) <= maxText {
+	if noted := strings.TrimSpace(note + " " + text); c.body["poll"] == nil &&
+		utf8.RuneCountInString(noted) <= maxText {
 		c.body["content"] = noted
 	}
 	return c, true

@@ -1,5 +1,5 @@
-// Package authority says who may do what, and on whose behalf. It is pure: rows of users and agents, tools and reminders
-// ask it before they write.
+// Package authority says who may do what, and on whose behalf. It is pure: rows of users and agents, tools and
+// reminders ask it before they write.
 package authority
 
 import (
@@ -11,8 +11,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Origin is for whom something is done: the sender who wrote a message or, of what an agent does, the one whose request it
-// works on. Authority travels with it, whatever lies between.
+// Origin is for whom something is done: the sender who wrote a message or, of what an agent does, the one whose request
+// it works on. Authority travels with it, whatever lies between.
 type Origin struct {
 	Sender   string
 	Operator bool
@@ -38,10 +38,14 @@ const (
 	Pin            // that a chat of the first group is pinned; to the second, if there is one
 )
 
-// May decides whether an origin may act on groups: "" if so, else the reason of the refusal. It is the one place for that:
-// rows of users and agents ask it, and so do the tools, before they write a row. A group that is nil has no rules.
+// May decides whether an origin may act on groups: "" if so, else the reason of the refusal. It is the one place for
+// that: rows of users and agents ask it, and so do the tools, before they write a row. A group that is nil has no
+// rules.
 func (o Origin) May(act Act, groups ...*groupconfig.Members) msg.Reason {
-	if slices.ContainsFunc(groups, func(g *groupconfig.Members) bool { return g != nil && !g.Admits(o.Sender, o.Operator) }) {
+	if slices.ContainsFunc(groups, func(g *groupconfig.Members) bool {
+		return g != nil &&
+			!g.Admits(o.Sender, o.Operator)
+	}) {
 		return msg.ReasonNoAccess
 	}
 	if act == Pin && !o.Operator && len(groups) > 0 && groups[0] != nil && groups[0].NoPins {

@@ -14,8 +14,8 @@ import (
 const (
 	// Life is how long a code may be used.
 	Life = 10 * time.Minute
-	// MaxTries is how many wrong codes end the code that is open, and maxTriesOfSender how many of one sender are looked
-	// at: one stranger alone must not be able to end it.
+	// MaxTries is how many wrong codes end the code that is open, and maxTriesOfSender how many of one sender are
+	// looked at: one stranger alone must not be able to end it.
 	MaxTries         = 30
 	maxTriesOfSender = 3
 )
@@ -55,8 +55,9 @@ func Hash(code string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Counts reports whether a sender may try the code that is open, nil for none. If it seems to live longer than codes do,
-// the clock was set back.
+// Counts reports whether a sender may try the code that is open, nil for none. If it seems to live longer than codes
+// do, the clock was set back.
 func Counts(code *store.OperatorCode, sender string, now int64) bool {
-	return code != nil && now < code.ExpiresAt && code.ExpiresAt-now <= Life.Milliseconds() && code.Tries[sender] < maxTriesOfSender
+	return code != nil && now < code.ExpiresAt && code.ExpiresAt-now <= Life.Milliseconds() &&
+		code.Tries[sender] < maxTriesOfSender
 }

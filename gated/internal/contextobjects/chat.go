@@ -9,8 +9,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// chat is the objects of one chat. It is never changed: a write replaces it. keys and objects have the same order: those
-// of a topic stand together, in it the one touched last comes first, then the smallest id.
+// chat is the objects of one chat. It is never changed: a write replaces it. keys and objects have the same order:
+// those of a topic stand together, in it the one touched last comes first, then the smallest id.
 type chat struct {
 	keys    []key
 	objects []Object
@@ -61,7 +61,10 @@ func newChat(objects []Object, set *Settings) chat {
 	byTouch := func(a, b *Object) int {
 		return cmp.Or(cmp.Compare(b.LastTouchedAt, a.LastTouchedAt), strings.Compare(a.ID, b.ID))
 	}
-	slices.SortFunc(objects, func(a, b Object) int { return cmp.Or(strings.Compare(a.Topic, b.Topic), byTouch(&a, &b)) })
+	slices.SortFunc(objects, func(a, b Object) int {
+		return cmp.Or(strings.Compare(a.Topic, b.Topic),
+			byTouch(&a, &b))
+	})
 	c := chat{keys: make([]key, len(objects)), objects: objects}
 	topics, users := []name{}, []name{newName("")}
 	ages := make([]int, len(objects))

@@ -146,7 +146,8 @@ type Weights struct {
 
 // DefaultWeights returns the default of CONTEXT_WEIGHTS.
 func DefaultWeights() Weights {
-	return Weights{ReplyChain: 100, Topic: 60, Recent: 30, Explicit: 20, Kind: 20, Open: 15, Owned: 10, Fallback: -30, NearExpiry: -15}
+	return Weights{ReplyChain: 100, Topic: 60, Recent: 30, Explicit: 20, Kind: 20, Open: 15, Owned: 10, Fallback: -30,
+		NearExpiry: -15}
 }
 
 // maxWeight bounds a weight, so that no sum overflows.
@@ -158,8 +159,10 @@ type namedWeight struct {
 }
 
 func (w *Weights) named() []namedWeight {
-	return []namedWeight{{"reply_chain", &w.ReplyChain}, {"topic", &w.Topic}, {"recent", &w.Recent}, {"explicit", &w.Explicit},
-		{"kind", &w.Kind}, {"open", &w.Open}, {"owned", &w.Owned}, {"fallback", &w.Fallback}, {"near_expiry", &w.NearExpiry}}
+	return []namedWeight{{"reply_chain", &w.ReplyChain}, {"topic", &w.Topic}, {"recent", &w.Recent},
+		{"explicit", &w.Explicit},
+		{"kind", &w.Kind}, {"open", &w.Open}, {"owned", &w.Owned}, {"fallback", &w.Fallback},
+		{"near_expiry", &w.NearExpiry}}
 }
 
 // UnmarshalText reads name=number pairs separated by commas. Weights that it does not name have

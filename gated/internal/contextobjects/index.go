@@ -90,7 +90,8 @@ func (x *Index) prune(now int64) {
 	defer x.mu.Unlock()
 	for jid, c := range x.chats {
 		if slices.ContainsFunc(c.keys, func(k key) bool { return k.end <= now && k.reasons&msg.OpenPoll == 0 }) {
-			x.replace(jid, slices.DeleteFunc(slices.Clone(c.objects), func(o Object) bool { return o.ActiveUntil <= now }))
+			x.replace(jid, slices.DeleteFunc(slices.Clone(c.objects),
+				func(o Object) bool { return o.ActiveUntil <= now }))
 		}
 	}
 }

@@ -151,7 +151,8 @@ func (x *Index) EndOf(tx *store.Tx, chatJID string, messageID int64) error {
 // SetReminderDue says when a reminder fires next, 0 if it does not any more. It does nothing if the
 // reminder is not active. It does not count as a touch.
 func (x *Index) SetReminderDue(tx *store.Tx, chatJID string, reminderID, dueAt, now int64) error {
-	return x.update(tx, chatJID, msg.ContextObjectID(msg.ContextReminder, reminderID), now, func(o *Object) { o.DueAt = dueAt })
+	return x.update(tx, chatJID, msg.ContextObjectID(msg.ContextReminder, reminderID), now,
+		func(o *Object) { o.DueAt = dueAt })
 }
 
 func (x *Index) update(tx *store.Tx, chatJID, id string, now int64, change func(*Object)) error {

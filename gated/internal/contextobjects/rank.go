@@ -149,8 +149,8 @@ func (r *ranking) prepareScores() {
 	r.added = a
 }
 
-// ranks appends the ranks of all objects that the query reaches, those of the reply chain first: they are the best ones,
-// as a rule, and best is fast if these come first.
+// ranks appends the ranks of all objects that the query reaches, those of the reply chain first: they are the best
+// ones, as a rule, and best is fast if these come first.
 func (r *ranking) ranks(chain positions, all []rank) []rank {
 	for i, set := range chain {
 		for ; set != 0; set &= set - 1 {
@@ -180,7 +180,8 @@ func (r *ranking) reaches(at int) bool {
 // processor cannot predict it.
 func (r *ranking) rank(at int, inChain bool) rank {
 	k, w, left := &r.chat.keys[at], &r.added, r.left(at)
-	score := int(k.score) + w.always + w.chain*one(inChain) + w.topic*one(r.inScope(at)) + w.open*one(r.isDue(at)) + w.owned*one(int(k.user) == r.user)
+	score := int(k.score) + w.always + w.chain*one(inChain) + w.topic*one(r.inScope(at)) + w.open*one(r.isDue(at)) +
+		w.owned*one(int(k.user) == r.user)
 	// An open poll is never near its end.
 	score += w.nearExpiry * one(left <= nearExpiry) * one(k.reasons&msg.OpenPoll == 0)
 	score += int(w.recent*left + rounding)

@@ -31,7 +31,8 @@ func activateContextObject() Tool {
 			"looked into an image, video, voice message or document, used a summary again, or answered a follow-up about an object. " +
 			"Bad: an attachment that was merely handed over, an old link in the history, media of another topic, something mentioned in passing. Polls and reminders are noted by their own tools.",
 		Bounds: map[string]Bound{"event": OneOf(names(contextobjects.AgentEvents())...),
-			"kind": OneOf(names(msg.ContextKinds())...), "label": Text(0, maxUser), "url": Text(0, contextobjects.MaxURL), "source_message_id": Clamped()},
+			"kind": OneOf(names(msg.ContextKinds())...), "label": Text(0, maxUser),
+			"url": Text(0, contextobjects.MaxURL), "source_message_id": Clamped()},
 		Example: `{"event":"url_discussed","kind":"link","url":"https://example.org/tides","label":"Tides"}`,
 		Foreign: []string{`{"event":"article_summarized","kind":"article","source_message_id":FOREIGN_MESSAGE}`},
 	}, activate)
@@ -46,10 +47,12 @@ func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, e
 	if !event.Fits(kind) {
 		return out, refuse("%s is about none of kind %s: use one of %v", event, kind, event.Kinds())
 	}
-	o := contextobjects.Object{ChatJID: c.Turn.ChatJID, Kind: kind, SourceMessageID: in.SourceMessageID, Label: c.clean(in.Label), URL: c.clean(in.URL)}
+	o := contextobjects.Object{ChatJID: c.Turn.ChatJID, Kind: kind, SourceMessageID: in.SourceMessageID,
+		Label: c.clean(in.Label), URL: c.clean(in.URL)}
 	if in.SourceMessageID == 0 {
 		u, err := url.Parse(in.URL)
-		if kind.TTL() != msg.ContextTTLMedium || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		if kind.TTL() != msg.ContextTTLMedium || err != nil || u.Scheme != "http" && u.Scheme != "https" ||
+			u.Host == "" {
 			return out, refuse("give the source_message_id, or for an article, link or summary a url that begins with http:// or https://")
 		}
 		sum := sha256.Sum256([]byte(in.URL))
@@ -63,7 +66,8 @@ func activate(ctx context.Context, c *Caller, in activateIn) (out activateOut, e
 		return activateOut{ObjectID: stored.ID, ActiveUntil: stored.ActiveUntil}, err
 	})
 	if err == nil {
-		c.Services.Log.Info("context object activated", "request", c.Request, "run", c.RunID, "turn", c.Turn.ID, "chat", o.ChatJID, "topic", o.Topic,
+		c.Services.Log.Info("context object activated", "request", c.Request, "run", c.RunID, "turn", c.Turn.ID, "chat",
+			o.ChatJID, "topic", o.Topic,
 			"reason", string(event), "ids", []string{out.ObjectID})
 	}
 	return out, err

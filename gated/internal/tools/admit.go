@@ -29,11 +29,11 @@ const (
 	maxAllBytes = 8 * maxCallBody
 	// maxConcurrentCalls bounds the requests of a run that are handled at once.
 	maxConcurrentCalls = 8
-	// maxQueuedCalls of a run wait for that, their bodies unread. Together with those under way and the parked ones they
-	// are fewer than the connections of a sandbox's door, so that a further one is refused rather than not heard.
+	// maxQueuedCalls of a run wait for that, their bodies unread. Together with those under way and the parked ones
+	// they are fewer than the connections of a sandbox's door, so that a further one is refused rather than not heard.
 	maxQueuedCalls = 32
-	// queueTimeout is how long they wait. With callTimeout it is below the time that httpx leaves for an answer, and that
-	// clients wait for one.
+	// queueTimeout is how long they wait. With callTimeout it is below the time that httpx leaves for an answer, and
+	// that clients wait for one.
 	queueTimeout = 20 * time.Second
 	// receiveTimeout is how long a body may take that has a slot: agents are near.
 	receiveTimeout = 10 * time.Second
@@ -155,7 +155,8 @@ func (s *Server) admit(next http.Handler) http.Handler {
 		}
 		defer func() { p.leave() }() // as it is then
 		if r.ContentLength != 0 {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(receiveTimeout)) // a test's recorder has none
+			// a test's recorder has none
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(receiveTimeout))
 			body := bufio.NewReader(http.MaxBytesReader(w, r.Body, maxCallBody))
 			if isBatch(body) {
 				refuseRequest(w, r, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, errBatch)

@@ -37,7 +37,8 @@ func askUser() Tool {
 			"Use it when you cannot go on without a decision and its options are known. What is open, or can wait, is better asked in your answer; what a whole group is to decide, with poll_create. " +
 			"No answer in time counts as no. If the call ends before that, the same call waits for the same question.",
 		Bounds: map[string]Bound{
-			"question": Text(1, agentproto.MaxQuestion), "options": List(agentproto.MinOptions, agentproto.MaxOptions), "options[]": Text(1, agentproto.MaxOption),
+			"question": Text(1, agentproto.MaxQuestion), "options": List(agentproto.MinOptions, agentproto.MaxOptions),
+			"options[]": Text(1, agentproto.MaxOption),
 		},
 		Example: `{"question":"Which environment?","options":["staging","production"]}`,
 	}, func(ctx context.Context, c *Caller, in askUserIn) (out askUserOut, err error) {
@@ -53,7 +54,8 @@ func askUser() Tool {
 			err = c.checkOpen(ctx, c.Services.Store.Reader)
 		}
 		if err == nil {
-			err = c.checkTakes(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Turn.ThreadID, "ask with send_message, and the id of a post as topic")
+			err = c.checkTakes(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Turn.ThreadID,
+				"ask with send_message, and the id of a post as topic")
 		}
 		if err == nil {
 			err = c.place.park()
@@ -62,7 +64,8 @@ func askUser() Tool {
 			return out, err
 		}
 		id := fmt.Sprintf("%s-%s-%d", c.Tool, hash, c.access.actedBefore(c.Turn.ID, hash))
-		asked, err := c.Services.Asks.Ask(c.Turn, &store.Question{AskID: id, Question: ask.Question, Options: ask.Options}, nil, c.Redact)
+		asked, err := c.Services.Asks.Ask(c.Turn, &store.Question{AskID: id, Question: ask.Question,
+			Options: ask.Options}, nil, c.Redact)
 		switch {
 		case errors.Is(err, store.ErrNoUser), errors.Is(err, store.ErrTooManyAsks):
 			return out, refuse("the question was not asked: %v. Ask in your answer, or go on without", err)
@@ -76,7 +79,8 @@ func askUser() Tool {
 		}
 		c.access.noteActed(c.Turn.ID, hash) // the next call of the kind is another question
 		if lost, err := c.Services.Store.AskLost(ctx, asked); err != nil || lost {
-			return out, cmp.Or(err, refuse("the question could not be delivered, so no user has read it: go on without, or end your turn with what you have"))
+			return out, cmp.Or(err,
+				refuse("the question could not be delivered, so no user has read it: go on without, or end your turn with what you have"))
 		}
 		return askUserOut{Answered: asked.State == msg.AskAnswered, Option: asked.Option, By: asked.AnsweredBy}, nil
 	})

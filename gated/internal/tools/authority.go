@@ -20,8 +20,8 @@ func membersOf(ctx context.Context, r store.Reader, folder string) (*groupconfig
 	return &m, nil
 }
 
-// barred is the sender among those whose messages the turn answers who may not use a group, "" for none. The group whose
-// turn it is was asked before the turn began. What an agent does in a turn, all who wrote in it may have caused.
+// barred is the sender among those whose messages the turn answers who may not use a group, "" for none. The group
+// whose turn it is was asked before the turn began. What an agent does in a turn, all who wrote in it may have caused.
 func (c *Caller) barred(ctx context.Context, r store.Reader, folder string) (sender string, err error) {
 	if folder == c.Turn.Folder {
 		return "", nil
@@ -77,7 +77,8 @@ func (c *Caller) checkWork(ctx context.Context, tx *store.Tx, folder string) err
 	n, first, err := tx.PaidTurns(ctx, folder, c.origin.Sender, now-authority.RateTime, members.Rate)
 	if err == nil && n >= members.Rate {
 		err = refuse("%.100s, for whom you work, has had the %d turns an hour that group %s gives each user: do it yourself, or say in your answer what is left undone; there is one more in %s",
-			c.origin.Sender, members.Rate, folder, max(time.Duration(first+authority.RateTime-now)*time.Millisecond, time.Minute).Round(time.Minute))
+			c.origin.Sender, members.Rate, folder, max(time.Duration(first+authority.RateTime-now)*time.Millisecond,
+				time.Minute).Round(time.Minute))
 	}
 	return err
 }

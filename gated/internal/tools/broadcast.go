@@ -32,9 +32,11 @@ func broadcast() Tool {
 		Name: "broadcast", Title: "Write to all chats", Kind: Adds,
 		Description: "Sends a message to chats that your group answers, at their top level and not as a reply: by default to all of them, this one included, but for forums, where messages are in posts. Use it only when a user asks for an announcement, " +
 			"since each reader of each chat is disturbed. Answers to it start no conversation by themselves. A group can do so 10 times an hour. For this chat alone use send_message.",
-		Bounds:  map[string]Bound{"text": Text(1, maxText), "chats": List(1, maxBroadcastChats), "chats[]": Text(3, maxJID)},
+		Bounds: map[string]Bound{"text": Text(1, maxText), "chats": List(1, maxBroadcastChats),
+			"chats[]": Text(3, maxJID)},
 		Example: `{"text":"the server is back","chats":["OWN_CHAT"]}`,
-		Foreign: []string{`{"text":"hi","chats":["FOREIGN_CHAT"]}`, `{"text":"hi","chats":["OWN_CHAT","FOREIGN_CHAT"]}`},
+		Foreign: []string{`{"text":"hi","chats":["FOREIGN_CHAT"]}`,
+			`{"text":"hi","chats":["OWN_CHAT","FOREIGN_CHAT"]}`},
 	}, func(ctx context.Context, c *Caller, in broadcastIn) (out broadcastOut, err error) {
 		in.Text = c.markdown(in.Text)
 		if in.Text == "" {
@@ -66,7 +68,8 @@ func broadcast() Tool {
 	})
 }
 
-// broadcastChats returns the named chats, by default all of the caller's group but those that are left out, or a refusal.
+// broadcastChats returns the named chats, by default all of the caller's group but those that are left out, or a
+// refusal.
 func (c *Caller) broadcastChats(ctx context.Context, named []string) (to, leftOut []string, err error) {
 	if len(named) > 0 {
 		return named, nil, c.checkNamed(ctx, named)
@@ -80,7 +83,8 @@ func (c *Caller) broadcastChats(ctx context.Context, named []string) (to, leftOu
 	}
 	to, leftOut, err = c.Services.Store.TopLevels(ctx, all)
 	if err == nil && len(to) == 0 {
-		err = refuse("no chat that takes messages outside of posts is answered by %s: there is none to write to", c.Turn.Folder)
+		err = refuse("no chat that takes messages outside of posts is answered by %s: there is none to write to",
+			c.Turn.Folder)
 	}
 	return to, leftOut, err
 }
@@ -90,7 +94,8 @@ func (c *Caller) checkNamed(ctx context.Context, named []string) error {
 	seen := map[string]bool{}
 	for _, jid := range named {
 		if platform, _ := msg.SplitJID(jid); platform == msg.PlatformGroup {
-			return refuse("no user reads chat %.100q, which is between groups: name chats with users, or use delegate", jid)
+			return refuse("no user reads chat %.100q, which is between groups: name chats with users, or use delegate",
+				jid)
 		}
 		if err := c.CheckChat(ctx, c.Services.Store.Reader, jid); err != nil {
 			return err
@@ -99,7 +104,8 @@ func (c *Caller) checkNamed(ctx context.Context, named []string) error {
 			return refuse("chat %.100q is named twice: name each chat once", jid)
 		}
 		seen[jid] = true
-		if err := c.checkTakes(ctx, c.Services.Store.Reader, jid, "", "leave it out, and use send_message in a post"); err != nil {
+		if err := c.checkTakes(ctx, c.Services.Store.Reader, jid, "",
+			"leave it out, and use send_message in a post"); err != nil {
 			return err
 		}
 	}

@@ -72,14 +72,18 @@ func (s *Services) caller(ctx context.Context, a *Access, tool string) (*Caller,
 		return nil, err
 	}
 	return &Caller{
-		Services: s, Tool: tool, Request: rand.Text()[:requestChars], RunID: a.run.ID, Turn: t, AssistantName: settings.assistantName,
-		Observe: cmp.Or(settings.observe, groupconfig.ObserveShared), Long: settings.long, Redact: a.redact, access: a, origin: origin,
+		Services: s, Tool: tool, Request: rand.Text()[:requestChars], RunID: a.run.ID, Turn: t,
+		AssistantName: settings.assistantName,
+		Observe:       cmp.Or(settings.observe, groupconfig.ObserveShared), Long: settings.long, Redact: a.redact,
+		access: a,
+		origin: origin,
 	}, nil
 }
 
 // serves reports whether a turn, as it is stored, is open and the run's.
 func (a *Access) serves(t *msg.Turn) bool {
-	return t != nil && t.State == msg.TurnRunning && t.RunID == a.run.ID && msg.Within(t.Folder, a.run.Folder) && a.ctx.Err() == nil
+	return t != nil && t.State == msg.TurnRunning && t.RunID == a.run.ID && msg.Within(t.Folder, a.run.Folder) &&
+		a.ctx.Err() == nil
 }
 
 // checkOpen returns a refusal if the caller's turn is not open any more, or the run has ended.
@@ -110,15 +114,16 @@ func (c *Caller) CheckFolder(folder string) error {
 func (c *Caller) isOwn(jid string) bool { return jid == c.Turn.ChatJID && !c.Turn.WorksForGroup() }
 
 // CheckChat returns a refusal unless a chat is one between groups within the caller's reach, or is answered by such a
-// group now, which is open to those for whom the turn works. That the caller's turn is of the chat is not enough: a group that a user has called by its name answers the
-// user, and the chat stays that of another group.
+// group now, which is open to those for whom the turn works. That the caller's turn is of the chat is not enough: a
+// group that a user has called by its name answers the user, and the chat stays that of another group.
 func (c *Caller) CheckChat(ctx context.Context, r store.Reader, jid string) error {
 	home, err := c.Services.Chats.Home(ctx, r, jid)
 	if err != nil {
 		return err
 	}
 	if !c.Reaches(home) {
-		return refuse("chat %.100q is out of reach: you reach the chats that %s and the groups below it answer", jid, c.Turn.Folder)
+		return refuse("chat %.100q is out of reach: you reach the chats that %s and the groups below it answer", jid,
+			c.Turn.Folder)
 	}
 	return c.checkAccess(ctx, r, home)
 }
@@ -181,7 +186,8 @@ func explain(err error) (text string, refused bool) {
 		return refusal.text, true
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return "the call took too long and was ended: try again later, once", false
-	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrClosed), errors.Is(err, store.ErrReadOnly):
+	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrLocked), errors.Is(err, store.ErrClosed),
+		errors.Is(err, store.ErrReadOnly):
 		return "the database is not available right now: try again later, once", false
 	}
 	return "the tool failed inside arizuko, whose log has the reason: go on without it", false

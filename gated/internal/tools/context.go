@@ -42,8 +42,10 @@ func describeMatches(q *contextobjects.Query, all []contextobjects.Match) []cont
 	out := []contextObject{}
 	for _, m := range all {
 		o := m.Object
-		d := contextObject{ObjectID: o.ID, Kind: string(o.Kind), SourceMessageID: o.SourceMessageID, TitleOrLabel: o.Label, Confidence: m.Confidence,
-			WhyActive: m.Reasons.Codes(), CreatedAt: o.CreatedAt, LastTouchedAt: o.LastTouchedAt, CreatedByBot: o.CreatedByBot}
+		d := contextObject{ObjectID: o.ID, Kind: string(o.Kind), SourceMessageID: o.SourceMessageID,
+			TitleOrLabel: o.Label, Confidence: m.Confidence,
+			WhyActive: m.Reasons.Codes(), CreatedAt: o.CreatedAt, LastTouchedAt: o.LastTouchedAt,
+			CreatedByBot: o.CreatedByBot}
 		if d.TitleOrLabel == "" {
 			d.TitleOrLabel = o.URL
 		}
@@ -56,9 +58,9 @@ func describeMatches(q *contextobjects.Query, all []contextobjects.Match) []cont
 	return out
 }
 
-// contextTopic is the topic that the caller's objects belong to: the turn's, and if that works for another group that of
-// the turn which asked for it. known is false if there is no such turn of this chat any more; topic is then the turn's
-// own.
+// contextTopic is the topic that the caller's objects belong to: the turn's, and if that works for another group that
+// of the turn which asked for it. known is false if there is no such turn of this chat any more; topic is then the
+// turn's own.
 func (c *Caller) contextTopic(ctx context.Context, r store.Reader) (topic string, known bool, err error) {
 	t := c.Turn
 	if !t.WorksForGroup() || c.platform() == msg.PlatformGroup { // between groups each request has a topic
@@ -90,7 +92,8 @@ func (c *Caller) contextChat(ctx context.Context) (string, error) {
 
 // contextQuery is a query for what the caller sees, of the chat that contextChat returns. replyTo is the message
 // that is answered, 0 for none.
-func (c *Caller) contextQuery(ctx context.Context, r store.Reader, chat string, in contextIn) (q *contextobjects.Query, replyTo int64, err error) {
+func (c *Caller) contextQuery(ctx context.Context, r store.Reader, chat string, in contextIn) (q *contextobjects.Query,
+	replyTo int64, err error) {
 	if in.ChatID != nil && *in.ChatID != c.Turn.ChatJID {
 		return nil, 0, refuse("chat %.100q is out of reach here: leave chat_id out, only objects of this chat are listed", *in.ChatID)
 	}
@@ -142,7 +145,8 @@ func (c *Caller) ownMessage(ctx context.Context, r store.Reader, id int64) (*msg
 
 // chainOf are a message, nil for none, and those it answers, the nearest first. replyTo takes the place of what the
 // message answers; 0 leaves that.
-func (c *Caller) chainOf(ctx context.Context, r store.Reader, m *msg.Message, replyTo int64) (chain []int64, err error) {
+func (c *Caller) chainOf(ctx context.Context, r store.Reader, m *msg.Message, replyTo int64) (chain []int64,
+	err error) {
 	if m != nil {
 		chain = append(chain, m.ID)
 	}
@@ -203,12 +207,14 @@ func (c *Caller) sameTopic(ctx context.Context, r store.Reader, m *msg.Message) 
 
 // objectLog is for the one line of a call about context objects. The line that the server logs of each call has the
 // same request.
-func (c *Caller) objectLog(q *contextobjects.Query, count int, scope contextobjects.Scope, all []contextobjects.Match, truncated bool) *slog.Logger {
+func (c *Caller) objectLog(q *contextobjects.Query, count int, scope contextobjects.Scope, all []contextobjects.Match,
+	truncated bool) *slog.Logger {
 	ids := make([]string, 0, len(all))
 	for _, m := range all[:min(len(all), 3)] {
 		ids = append(ids, m.Object.ID)
 	}
-	return c.Services.Log.With("request", c.Request, "run", c.RunID, "turn", c.Turn.ID, "chat", q.ChatJID, "topic", q.Topic, "count", count, "scope", scope, "ids", ids, "truncated", truncated)
+	return c.Services.Log.With("request", c.Request, "run", c.RunID, "turn", c.Turn.ID, "chat", q.ChatJID, "topic",
+		q.Topic, "count", count, "scope", scope, "ids", ids, "truncated", truncated)
 }
 
 // results clamps max_results.

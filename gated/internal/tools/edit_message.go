@@ -39,7 +39,9 @@ func editMessage() Tool {
 			}
 			// What users were asked, and what they have allowed, stays as they have read it.
 			if ask, err := tx.AskOfMessage(ctx, of.ID); err != nil || ask != nil {
-				return out, cmp.Or(err, refuse("message %d is a question to users, which only its answer changes: send a new message", of.ID))
+				return out, cmp.Or(err,
+					refuse("message %d is a question to users, which only its answer changes: send a new message",
+						of.ID))
 			}
 			m, err := c.change(ctx, tx, msg.KindEdit, of, in.Text)
 			if err != nil {
@@ -56,7 +58,8 @@ const maxID = 1 << 53
 
 // checkEditable returns a refusal unless a message is one of the caller's group in its chat.
 func (c *Caller) checkEditable(m *msg.Message) error {
-	own := m.Direction == msg.Out && m.ChatJID == c.Turn.ChatJID && m.Sender == msg.AgentSender(c.Turn.Folder) && (m.Source == msg.SourceAgent || m.Source == msg.SourceTool)
+	own := m.Direction == msg.Out && m.ChatJID == c.Turn.ChatJID && m.Sender == msg.AgentSender(c.Turn.Folder) &&
+		(m.Source == msg.SourceAgent || m.Source == msg.SourceTool)
 	switch {
 	case !own:
 		return refuse("message %d is not one that you sent into this chat: edit your own messages only, and send a new one otherwise", m.ID)

@@ -80,8 +80,8 @@ func (c *Caller) placeToHear(ctx context.Context, in engageIn, fork *msg.Fork) (
 	return place, err
 }
 
-// checkThread returns a refusal for what is no thread of a chat: a window there would hear nothing, and its end would leave the
-// one that is meant. Where messages begin threads, each message is one.
+// checkThread returns a refusal for what is no thread of a chat: a window there would hear nothing, and its end would
+// leave the one that is meant. Where messages begin threads, each message is one.
 func (c *Caller) checkThread(ctx context.Context, r store.Reader, jid, thread string) error {
 	if thread == "" || jid == c.Turn.ChatJID && thread == c.Turn.ThreadID {
 		return nil
@@ -97,8 +97,8 @@ func (c *Caller) checkThread(ctx context.Context, r store.Reader, jid, thread st
 		jid, thread, c.Turn.Place)
 }
 
-// checkEngagement returns a refusal unless a chat is the caller's, or one that it may write to. Routd has a check of its
-// own: it knows who is engaged.
+// checkEngagement returns a refusal unless a chat is the caller's, or one that it may write to. Routd has a check of
+// its own: it knows who is engaged.
 func (c *Caller) checkEngagement(ctx context.Context, jid string) error {
 	if c.isOwn(jid) {
 		return nil

@@ -48,7 +48,8 @@ func (c *Caller) checkReaders() error {
 
 // change returns an outbound row of the caller's run that changes a message of its chat. It is delivered
 // after that message, in the same thread. It returns a refusal for a message that the platform no longer knows.
-func (c *Caller) change(ctx context.Context, tx *store.Tx, kind msg.Kind, of *msg.Message, content string) (*msg.Message, error) {
+func (c *Caller) change(ctx context.Context, tx *store.Tx, kind msg.Kind, of *msg.Message,
+	content string) (*msg.Message, error) {
 	if lost, err := tx.Unreachable(ctx, of); err != nil || lost != "" {
 		return nil, cmp.Or(err, refuse("message %d %s: send a new message", of.ID, lost))
 	}
@@ -69,7 +70,8 @@ func checkSent(m *msg.Message) error {
 	case m.OutState == msg.OutFailed, m.OutState == msg.OutCancelled:
 		return refuse("message %d was never sent: send a new message", m.ID)
 	case m.PlatformID == "" && (m.OutState == msg.OutSent || m.OutState == msg.OutAmbiguous):
-		return refuse("message %d has no id on the platform that is known, so it cannot be changed: send a new message", m.ID)
+		return refuse("message %d has no id on the platform that is known, so it cannot be changed: send a new message",
+			m.ID)
 	}
 	return nil
 }
@@ -83,19 +85,21 @@ func (c *Caller) discard(files ...msg.Attachment) {
 	}
 }
 
-// splitLong makes files of the long blocks of a text, if the group asks for that, and returns the text with a line in place
-// of each. A block for which there is no room as a file stays in the text.
+// splitLong makes files of the long blocks of a text, if the group asks for that, and returns the text with a line in
+// place of each. A block for which there is no room as a file stays in the text.
 func (c *Caller) splitLong(ctx context.Context, text string) (short string, files []msg.Attachment) {
 	if c.Long != groupconfig.LongFile {
 		return text, nil
 	}
-	return groupfiles.SplitLong(c.Turn.ChatJID, text, func(name, text string, before int64) (a msg.Attachment, err error) {
+	return groupfiles.SplitLong(c.Turn.ChatJID, text, func(name, text string, before int64) (a msg.Attachment,
+		err error) {
 		text = c.Redact(text)
 		if err = c.checkDailyFiles(ctx, c.Services.Store.Reader, before+int64(len(text))); err == nil {
 			a, err = c.Services.Files.PublishText(name, text, c.Services.Now())
 		}
 		if err != nil {
-			c.Services.Log.Warn("long block not sent as a file", "turn", c.Turn.ID, "chat", c.Turn.ChatJID, "file", name, "err", err)
+			c.Services.Log.Warn("long block not sent as a file", "turn", c.Turn.ID, "chat", c.Turn.ChatJID, "file",
+				name, "err", err)
 		}
 		return a, err
 	})

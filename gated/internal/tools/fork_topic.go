@@ -71,8 +71,10 @@ func (c *Caller) fork(ctx context.Context, tx *store.Tx, in forkTopicIn) (*msg.F
 	if err != nil {
 		return nil, err
 	}
-	f := &msg.Fork{ChatJID: c.Turn.ChatJID, Folder: c.Turn.Folder, ThreadID: c.Turn.ThreadID, MessageID: off.ID, CreatedAt: c.Services.now()}
-	if f.Topic, err = c.forkName(ctx, tx, in.Topic); err != nil || c.Turn.ThreadID != "" || msg.ForkThread(c.Turn.ChatJID, kind, "-") == "" {
+	f := &msg.Fork{ChatJID: c.Turn.ChatJID, Folder: c.Turn.Folder, ThreadID: c.Turn.ThreadID, MessageID: off.ID,
+		CreatedAt: c.Services.now()}
+	if f.Topic, err = c.forkName(ctx, tx, in.Topic); err != nil || c.Turn.ThreadID != "" ||
+		msg.ForkThread(c.Turn.ChatJID, kind, "-") == "" {
 		return f, err
 	}
 	if off.PlatformID == "" {
@@ -125,7 +127,8 @@ func (c *Caller) forkedMessage(ctx context.Context, tx *store.Tx, id int64) (*ms
 	}
 	topic, err := c.topicOf(ctx, tx.Reader, m)
 	if err == nil && topic != c.Turn.Topic {
-		err = refuse("message %d is of another topic, %q: give off_message_id of one of your topic, %q", id, topic, c.Turn.Topic)
+		err = refuse("message %d is of another topic, %q: give off_message_id of one of your topic, %q", id, topic,
+			c.Turn.Topic)
 	}
 	return m, err
 }
@@ -175,7 +178,8 @@ func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (stri
 		return "", err
 	}
 	if len(open) == maxForks {
-		return "", refuse("this chat has %d open forks: disengage those that are settled, of %s", maxForks, strings.Join(open, ", "))
+		return "", refuse("this chat has %d open forks: disengage those that are settled, of %s", maxForks,
+			strings.Join(open, ", "))
 	}
 	if asked != "" {
 		return asked, c.checkForkName(ctx, tx, asked)
@@ -201,7 +205,8 @@ func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (stri
 // checkForkName returns a refusal unless a topic that was asked for can become a fork.
 func (c *Caller) checkForkName(ctx context.Context, tx *store.Tx, topic string) error {
 	if _, ok := msg.ForkName(c.Turn.Topic, topic); !ok {
-		return refuse("topic %.80q is not a fork of the current one: write one such as %s, the current topic and %s", topic, msg.CorrectionTopic(c.Turn.Topic, 1), msg.TopicRule)
+		return refuse("topic %.80q is not a fork of the current one: write one such as %s, the current topic and %s",
+			topic, msg.CorrectionTopic(c.Turn.Topic, 1), msg.TopicRule)
 	}
 	fork, err := tx.Fork(ctx, c.Turn.ChatJID, topic)
 	if err != nil {
@@ -221,7 +226,8 @@ func (c *Caller) checkForkName(ctx context.Context, tx *store.Tx, topic string) 
 // in a thread where all messages run in the fork: from then on they run in the parent again.
 func (c *Caller) endForkInThread(ctx context.Context, tx *store.Tx, topic string) error {
 	fork, err := tx.Fork(ctx, c.Turn.ChatJID, c.Turn.Topic)
-	if err != nil || fork == nil || fork.OwnThread || fork.Folder != c.Turn.Folder || msg.LinksReplies(c.Turn.ChatJID, c.Turn.ThreadID) {
+	if err != nil || fork == nil || fork.OwnThread || fork.Folder != c.Turn.Folder ||
+		msg.LinksReplies(c.Turn.ChatJID, c.Turn.ThreadID) {
 		return err
 	}
 	if topic != fork.Parent() && topic != c.Turn.Place {

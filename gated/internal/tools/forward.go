@@ -27,7 +27,8 @@ const limitNotice = "(My agents passed this request on to each other more often 
 
 // forward writes a row by which an agent makes a group work, in the transaction of the
 // call. It counts against the request from which the turn comes.
-func forward[In any](ctx context.Context, c *Caller, in In, write func(tx *store.Tx) (*msg.Message, error)) (out messageOut, err error) {
+func forward[In any](ctx context.Context, c *Caller, in In,
+	write func(tx *store.Tx) (*msg.Message, error)) (out messageOut, err error) {
 	out, err = once(ctx, c, in, func(tx *store.Tx) (out messageOut, err error) {
 		if c.Turn.Depth >= msg.MaxDelegationDepth {
 			return out, errTooDeep
@@ -45,7 +46,8 @@ func forward[In any](ctx context.Context, c *Caller, in In, write func(tx *store
 		}
 		m.OnBehalfOf = c.origin.Sender
 		now := c.Services.now()
-		m.Direction, m.Sender, m.SenderName = msg.In, msg.AgentSender(c.Turn.Folder), cmp.Or(m.SenderName, c.Turn.Folder)
+		m.Direction, m.Sender, m.SenderName = msg.In, msg.AgentSender(c.Turn.Folder),
+			cmp.Or(m.SenderName, c.Turn.Folder)
 		m.Timestamp, m.ReceivedAt = now, now
 		out.MessageID, _, err = tx.PutMessage(m)
 		return out, err
@@ -91,13 +93,15 @@ func (c *Caller) returnAddress(ctx context.Context, tx *store.Tx, kind msg.Retur
 	}
 	return &msg.ReturnAddress{
 		Kind: kind, TurnID: t.ID, RootTurnID: t.RootOfWork(), Depth: t.Depth + 1, Folder: t.Folder, ChatJID: t.ChatJID,
-		Topic: t.Topic, ThreadID: t.ThreadID, Place: t.Place, ReplyTo: t.ReplyTo, Surface: t.Surface, Ceiling: t.Ceiling,
-		Claims: t.ClaimsEngagement,
+		Topic: t.Topic, ThreadID: t.ThreadID, Place: t.Place, ReplyTo: t.ReplyTo, Surface: t.Surface,
+		Ceiling: t.Ceiling,
+		Claims:  t.ClaimsEngagement,
 	}, nil
 }
 
 // request is a row by which one group asks another to work.
-func (c *Caller) request(ctx context.Context, tx *store.Tx, kind msg.ReturnKind, folder, prompt string) (*msg.Message, error) {
+func (c *Caller) request(ctx context.Context, tx *store.Tx, kind msg.ReturnKind, folder, prompt string) (*msg.Message,
+	error) {
 	address, err := c.returnAddress(ctx, tx, kind)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,8 @@ func getAttachment() Tool {
 			return out, refuse("the file %.100q of message %d is gone: ask its sender to send it again", a.Name, m.ID)
 		}
 		if out.Path, err = c.Services.Files.Take(c.Turn.Folder, m, n-1); err != nil {
-			c.Services.Log.Warn("file of a message not copied", "request", c.Request, "turn", c.Turn.ID, "row", m.ID, "file", a.Path, "err", err)
+			c.Services.Log.Warn("file of a message not copied", "request", c.Request, "turn", c.Turn.ID, "row", m.ID,
+				"file", a.Path, "err", err)
 			return out, refuse("the file %.100q of message %d cannot be copied into your folder: %s. Or go on without it", a.Name, m.ID, groupfiles.Problem(err))
 		}
 		out.Name, out.MIME, out.Size = a.Name, a.MIME, a.Size
@@ -58,14 +59,15 @@ func getAttachment() Tool {
 	})
 }
 
-// inspected makes the file of a message of the turn's chat and topic an active context object: the agent fetched it to look
-// into it.
+// inspected makes the file of a message of the turn's chat and topic an active context object: the agent fetched it to
+// look into it.
 func (c *Caller) inspected(ctx context.Context, m *msg.Message, a *msg.Attachment) error {
 	if m.ChatJID != c.Turn.ChatJID {
 		return nil
 	}
 	return c.Services.Store.Write(ctx, func(tx *store.Tx) error {
-		o := contextobjects.Object{ChatJID: m.ChatJID, Kind: msg.MediaKind(a.MIME), SourceMessageID: m.ID, Label: c.clean(a.Name)}
+		o := contextobjects.Object{ChatJID: m.ChatJID, Kind: msg.MediaKind(a.MIME), SourceMessageID: m.ID,
+			Label: c.clean(a.Name)}
 		same, err := c.sameTopic(ctx, tx.Reader, m)
 		if err != nil || !same {
 			return err
@@ -123,8 +125,8 @@ func (c *Caller) fetched(ctx context.Context, id int64, n int) (*msg.Message, er
 	return m, nil
 }
 
-// mayFetch reports whether the files of an inbound message are for a group within the caller's reach: it got the message,
-// or this came along with one of the run's own chat.
+// mayFetch reports whether the files of an inbound message are for a group within the caller's reach: it got the
+// message, or this came along with one of the run's own chat.
 func (c *Caller) mayFetch(m *msg.Message) bool {
 	if m.Reason == msg.ReasonQuoted {
 		return m.FilesFor("") && c.isOwn(m.ChatJID)
@@ -132,8 +134,8 @@ func (c *Caller) mayFetch(m *msg.Message) bool {
 	return c.Reaches(m.RoutedTo) && m.FilesFor(m.RoutedTo)
 }
 
-// withFiles returns a message with at least n files that was routed to a group within the caller's reach, or that such a
-// group has sent.
+// withFiles returns a message with at least n files that was routed to a group within the caller's reach, or that such
+// a group has sent.
 func (c *Caller) withFiles(ctx context.Context, id int64, n int) (*msg.Message, error) {
 	m, err := c.CheckMessage(ctx, c.Services.Store.Reader, id)
 	switch {

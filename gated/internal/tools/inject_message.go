@@ -22,18 +22,22 @@ func injectMessage() Tool {
 		Description: "Puts a message into a chat as if a user had written it there, so that the chat's agent sees or answers it by the chat's own rules. It is not sent to the platform. " +
 			"Use it to start work in another chat or topic. In this chat it starts a further turn of your own, which answers the text: do not answer yourself with it. To write to the users of this chat, use send_message; to give work to a group below and have it answered here, use delegate. " +
 			"Commands such as /new and names of groups such as @eng are refused.",
-		Bounds:  map[string]Bound{"chat_jid": Text(3, maxJID), "content": Text(1, maxText), "topic": Text(0, maxTopic), "sender_name": Text(0, maxTopic)},
+		Bounds: map[string]Bound{"chat_jid": Text(3, maxJID), "content": Text(1, maxText), "topic": Text(0, maxTopic),
+			"sender_name": Text(0, maxTopic)},
 		Example: `{"chat_jid":"OWN_CHAT","content":"#deploy go on with step 2"}`,
-		Foreign: []string{`{"chat_jid":"FOREIGN_CHAT","content":"hi"}`, `{"chat_jid":"group:other","content":"hi"}`, `{"chat_jid":"web:other","content":"hi"}`},
+		Foreign: []string{`{"chat_jid":"FOREIGN_CHAT","content":"hi"}`, `{"chat_jid":"group:other","content":"hi"}`,
+			`{"chat_jid":"web:other","content":"hi"}`},
 	}, func(ctx context.Context, c *Caller, in injectMessageIn) (out messageOut, err error) {
 		if platform, room := msg.SplitJID(in.ChatJID); platform == "" || room == "" {
-			return out, refuse("chat_jid %.100q is no address of a chat: it reads platform:room, such as %s", in.ChatJID, c.Turn.ChatJID)
+			return out, refuse("chat_jid %.100q is no address of a chat: it reads platform:room, such as %s",
+				in.ChatJID, c.Turn.ChatJID)
 		}
 		in.Content = strings.TrimSpace(c.clean(in.Content))
 		if in.Content == "" {
 			return out, refuse("content is empty: there is nothing to write")
 		}
-		if _, isCommand := layers.ParseCommand(in.Content, msg.FamilyOf(in.ChatJID), func(string) bool { return true }); isCommand || strings.HasPrefix(in.Content, "@") {
+		if _, isCommand := layers.ParseCommand(in.Content, msg.FamilyOf(in.ChatJID),
+			func(string) bool { return true }); isCommand || strings.HasPrefix(in.Content, "@") {
 			return out, refuse("commands and @names are for users: write plain text; reset_session begins a new session, delegate asks a group below yours")
 		}
 		return forward(ctx, c, in, func(tx *store.Tx) (*msg.Message, error) {
@@ -51,19 +55,22 @@ func injectMessage() Tool {
 			if err != nil {
 				return nil, err
 			}
-			if err := c.checkTakes(ctx, tx.Reader, in.ChatJID, thread, "give the id of a post as topic, so that the answer has a place"); err != nil {
+			if err := c.checkTakes(ctx, tx.Reader, in.ChatJID, thread,
+				"give the id of a post as topic, so that the answer has a place"); err != nil {
 				return nil, err
 			}
 			return &msg.Message{
-				ChatJID: in.ChatJID, Verb: msg.VerbMessage, Content: in.Content, SenderName: in.SenderName, Topic: place, ThreadID: thread,
-				Source: msg.SourceTool, ForwardedFrom: &msg.ReturnAddress{Kind: msg.Injection, TurnID: c.Turn.ID, RootTurnID: c.Turn.RootOfWork(), Depth: c.Turn.Depth + 1, Folder: c.Turn.Folder},
+				ChatJID: in.ChatJID, Verb: msg.VerbMessage, Content: in.Content, SenderName: in.SenderName,
+				Topic: place, ThreadID: thread,
+				Source: msg.SourceTool, ForwardedFrom: &msg.ReturnAddress{Kind: msg.Injection, TurnID: c.Turn.ID,
+					RootTurnID: c.Turn.RootOfWork(), Depth: c.Turn.Depth + 1, Folder: c.Turn.Folder},
 			}, nil
 		})
 	})
 }
 
-// checkInjection returns a refusal unless the chat's group may be made to work, and unless the text pins no chat that the
-// turn's sender may not pin.
+// checkInjection returns a refusal unless the chat's group may be made to work, and unless the text pins no chat that
+// the turn's sender may not pin.
 func (c *Caller) checkInjection(ctx context.Context, tx *store.Tx, in injectMessageIn) error {
 	home, err := c.Services.Chats.Home(ctx, tx.Reader, in.ChatJID)
 	if err != nil {

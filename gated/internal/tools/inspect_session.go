@@ -51,7 +51,8 @@ func inspectSession() Tool {
 		for _, p := range past {
 			p.Error = c.Redact(p.Error)
 			out.Recent = append(out.Recent, recentRun{
-				StartedAt: p.StartedAt, EndedAt: p.EndedAt, SessionID: p.SessionID, Result: p.Result, Error: p.Error, MessageCount: p.MessageCount,
+				StartedAt: p.StartedAt, EndedAt: p.EndedAt, SessionID: p.SessionID, Result: p.Result, Error: p.Error,
+				MessageCount: p.MessageCount,
 			})
 		}
 		return out, err

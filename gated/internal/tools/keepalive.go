@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// keepAliveInterval is how often an answer that takes long is kept alive: clients and proxies take a connection for dead
-// after one to five minutes of silence, and the server after a minute.
+// keepAliveInterval is how often an answer that takes long is kept alive: clients and proxies take a connection for
+// dead after one to five minutes of silence, and the server after a minute.
 const keepAliveInterval = 20 * time.Second
 
 // keepAlive writes white space, which JSON may begin with, while the answer to a POST is not there yet.
@@ -65,15 +65,16 @@ func (a *awaited) keep() {
 		a.w.WriteHeader(http.StatusOK)
 	}
 	_ = a.control.SetWriteDeadline(time.Now().Add(writeAnswerTimeout)) // a test's recorder has none
-	_, _ = a.w.Write([]byte("\n"))                                     // a client that is gone ends the request's context
+	// a client that is gone ends the request's context
+	_, _ = a.w.Write([]byte("\n"))
 	_ = a.control.Flush()
 }
 
 // Header implements http.ResponseWriter.
 func (a *awaited) Header() http.Header { return a.header }
 
-// WriteHeader implements http.ResponseWriter. Once the answer was kept alive, its status stays 200: errors of MCP are in
-// the body.
+// WriteHeader implements http.ResponseWriter. Once the answer was kept alive, its status stays 200: errors of MCP are
+// in the body.
 func (a *awaited) WriteHeader(status int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -30,10 +30,13 @@ func listActiveContextObjects() Tool {
 		Description: "Lists what this chat's conversation is about just now: summarized articles, discussed links, inspected media, open polls, reminders. " +
 			"Good: to be aware of the context, as for \"what are we discussing?\", or for a follow-up after a summary, a media analysis, a poll or a reminder. " +
 			"Bad: the final choice of what a user means (use resolve_reference_target), a search of the history (use search_messages), broad recall. It changes nothing.",
-		Bounds: map[string]Bound{"chat_id": Text(0, maxUser), "topic_id": Text(0, maxTopic), "sender_user_id": Text(0, maxUser), "current_message_id": Clamped(),
-			"reply_to_message_id": Clamped(), "allowed_kinds": List(0, 12), "allowed_kinds[]": OneOf(names(msg.ContextKinds())...), "max_results": Clamped()},
+		Bounds: map[string]Bound{"chat_id": Text(0, maxUser), "topic_id": Text(0, maxTopic),
+			"sender_user_id": Text(0, maxUser), "current_message_id": Clamped(),
+			"reply_to_message_id": Clamped(), "allowed_kinds": List(0, 12),
+			"allowed_kinds[]": OneOf(names(msg.ContextKinds())...), "max_results": Clamped()},
 		Example: `{"allowed_kinds":["poll","media.image"],"max_results":3}`,
-		Foreign: []string{`{"chat_id":"FOREIGN_CHAT"}`, `{"current_message_id":FOREIGN_MESSAGE}`, `{"reply_to_message_id":FOREIGN_MESSAGE}`},
+		Foreign: []string{`{"chat_id":"FOREIGN_CHAT"}`, `{"current_message_id":FOREIGN_MESSAGE}`,
+			`{"reply_to_message_id":FOREIGN_MESSAGE}`},
 	}, func(ctx context.Context, c *Caller, in listContextIn) (out listContextOut, err error) {
 		kinds, err := contextobjects.KindsOf(in.AllowedKinds)
 		if err != nil {
@@ -44,7 +47,8 @@ func listActiveContextObjects() Tool {
 			return out, err
 		}
 		q, _, err := c.contextQuery(ctx, c.Services.Store.Reader, chat, contextIn{
-			ChatID: in.ChatID, TopicID: in.TopicID, CurrentMessageID: in.CurrentMessageID, ReplyToMessageID: in.ReplyToMessageID, SenderUserID: in.SenderUserID,
+			ChatID: in.ChatID, TopicID: in.TopicID, CurrentMessageID: in.CurrentMessageID,
+			ReplyToMessageID: in.ReplyToMessageID, SenderUserID: in.SenderUserID,
 		})
 		if err != nil {
 			return out, err
@@ -52,6 +56,7 @@ func listActiveContextObjects() Tool {
 		q.Kinds, q.Max = kinds, results(in.MaxResults)
 		res := c.Services.Objects.Lookup(q, nil)
 		c.objectLog(q, len(res.Matches), res.Scope, res.Matches, res.Truncated).Info("context objects listed")
-		return listContextOut{Objects: describeMatches(q, res.Matches), ScopeUsed: string(res.Scope), GeneratedAt: q.Now, Truncated: res.Truncated}, nil
+		return listContextOut{Objects: describeMatches(q, res.Matches), ScopeUsed: string(res.Scope),
+			GeneratedAt: q.Now, Truncated: res.Truncated}, nil
 	})
 }

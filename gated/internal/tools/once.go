@@ -15,8 +15,8 @@ import (
 const (
 	// maxActing bounds the calls of a turn that act: a loop of the model must end.
 	maxActing = 200
-	// maxTurnBytes bounds what they store, by the size of their arguments, as often as these are stored. The frames of a
-	// turn have as much.
+	// maxTurnBytes bounds what they store, by the size of their arguments, as often as these are stored. The frames of
+	// a turn have as much.
 	maxTurnBytes = 1 << 20
 )
 
@@ -25,14 +25,16 @@ const (
 // result is returned. in are the call's arguments. It returns a refusal if the turn is
 // cancelled or has ended, and the error of effect, which undoes everything. Calls of one
 // run that act do so one after another.
-func once[In, Out any](ctx context.Context, c *Caller, in In, effect func(tx *store.Tx) (Out, error)) (out Out, err error) {
+func once[In, Out any](ctx context.Context, c *Caller, in In, effect func(tx *store.Tx) (Out, error)) (out Out,
+	err error) {
 	return onceAfter(ctx, c, in, func() error { return nil }, effect)
 }
 
 // onceAfter is once for calls that need something outside of the transaction: a file, an answer of another daemon, a
 // look at many rows. prepare does that, and only if no result is stored: what it checks may have changed since. It must
 // be harmless when repeated, since a kill may follow it.
-func onceAfter[In, Out any](ctx context.Context, c *Caller, in In, prepare func() error, effect func(tx *store.Tx) (Out, error)) (out Out, err error) {
+func onceAfter[In, Out any](ctx context.Context, c *Caller, in In, prepare func() error,
+	effect func(tx *store.Tx) (Out, error)) (out Out, err error) {
 	hash, err := hashCall(c.Tool, in)
 	if err != nil {
 		return out, err
@@ -70,8 +72,8 @@ func onceAfter[In, Out any](ctx context.Context, c *Caller, in In, prepare func(
 	return out, err
 }
 
-// stored decodes the result of a call into out, if it is stored; else used is what the turn's calls have stored, in bytes.
-// It returns a refusal if the turn may act no more.
+// stored decodes the result of a call into out, if it is stored; else used is what the turn's calls have stored, in
+// bytes. It returns a refusal if the turn may act no more.
 func (c *Caller) stored(ctx context.Context, call string, out any) (found bool, used int, err error) {
 	r := c.Services.Store.Reader
 	if err := c.checkOpen(ctx, r); err != nil {
@@ -100,7 +102,8 @@ func sizeOf(in any) (int, error) {
 	return b.Len(), err
 }
 
-// checkBytes returns a refusal if a call that stores size bytes is too much for a turn whose calls have stored used bytes.
+// checkBytes returns a refusal if a call that stores size bytes is too much for a turn whose calls have stored used
+// bytes.
 func checkBytes(used, size int) error {
 	if used+size <= maxTurnBytes {
 		return nil
@@ -109,8 +112,8 @@ func checkBytes(used, size int) error {
 		(size+1023)>>10, used>>10, maxTurnBytes>>10)
 }
 
-// act carries out a call that is not stored, and stores its result with its size. The calls of a turn that act follow one another, so
-// that what stored has found still holds, but for the end of the turn.
+// act carries out a call that is not stored, and stores its result with its size. The calls of a turn that act follow
+// one another, so that what stored has found still holds, but for the end of the turn.
 func (c *Caller) act(ctx context.Context, tx *store.Tx, call string, size int, effect func() (any, error)) error {
 	if err := c.checkOpen(ctx, tx.Reader); err != nil {
 		return err

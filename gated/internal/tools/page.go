@@ -15,10 +15,12 @@ import (
 // Page is the reference of all tools, in markdown: docs/tools.md.
 func Page() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, pageHead, maxConcurrentCalls, callTimeout/time.Second, maxActing, maxTurnBytes>>10, maxQueuedCalls, maxParkedCalls, maxCallBody>>10)
+	fmt.Fprintf(&b, pageHead, maxConcurrentCalls, callTimeout/time.Second, maxActing, maxTurnBytes>>10, maxQueuedCalls,
+		maxParkedCalls, maxCallBody>>10)
 	b.WriteString("| tool | does | reads only | may remove | may be repeated |\n|---|---|---|---|---|\n")
 	for _, t := range Registry() {
-		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | %s | %s |\n", t.Name, t.Name, t.Title, yes(t.Kind.ReadOnly), yes(t.Kind.Destructive), yes(t.Kind.Idempotent))
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | %s | %s |\n", t.Name, t.Name, t.Title, yes(t.Kind.ReadOnly),
+			yes(t.Kind.Destructive), yes(t.Kind.Idempotent))
 	}
 	for _, t := range Registry() {
 		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n", t.Name, t.Description)
@@ -76,7 +78,8 @@ func writeRows(b *strings.Builder, path string, s *jsonschema.Schema) {
 		if slices.Contains(s.Required, name) {
 			required = ", required"
 		}
-		fmt.Fprintf(b, "| `%s%s` | %s%s | %s |\n", path, name, typeOf(field), required, strings.ReplaceAll(field.Description, "|", `\|`))
+		fmt.Fprintf(b, "| `%s%s` | %s%s | %s |\n", path, name, typeOf(field), required,
+			strings.ReplaceAll(field.Description, "|", `\|`))
 		if field.Items != nil {
 			writeRows(b, path+name+"[].", field.Items)
 		}
@@ -86,7 +89,8 @@ func writeRows(b *strings.Builder, path string, s *jsonschema.Schema) {
 
 // typeOf is a field's type with its bounds.
 func typeOf(s *jsonschema.Schema) string {
-	kinds := slices.DeleteFunc(append(slices.Clone(s.Types), s.Type), func(t string) bool { return t == "" || t == "null" })
+	kinds := slices.DeleteFunc(append(slices.Clone(s.Types), s.Type),
+		func(t string) bool { return t == "" || t == "null" })
 	text := strings.Join(kinds, " or ")
 	var bounds []string
 	between := func(least, most *int, what string) {

@@ -27,7 +27,8 @@ func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thr
 			return "", "", err
 		}
 		if !known {
-			return "", "", refuse("this chat has no thread %.80q: leave topic out, or name a topic such as #deploy", base)
+			return "", "", refuse("this chat has no thread %.80q: leave topic out, or name a topic such as #deploy",
+				base)
 		}
 		return base, topic, nil
 	}
@@ -48,7 +49,8 @@ func (c *Caller) isThread(ctx context.Context, r store.Reader, thread string) (b
 // placeOfFork returns the thread and the place of a fork of the caller's group, or of the
 // parent of the one that it works in; found is false for every other topic. It returns a
 // refusal for a fork that has ended.
-func (c *Caller) placeOfFork(ctx context.Context, r store.Reader, topic string) (thread, place string, found bool, err error) {
+func (c *Caller) placeOfFork(ctx context.Context, r store.Reader, topic string) (thread, place string, found bool,
+	err error) {
 	current, err := r.Fork(ctx, c.Turn.ChatJID, c.Turn.Topic)
 	if err != nil {
 		return "", "", false, err
@@ -66,8 +68,8 @@ func (c *Caller) placeOfFork(ctx context.Context, r store.Reader, topic string) 
 	return fork.ThreadID, fork.Place(), true, nil
 }
 
-// checkTakes returns a refusal if a chat takes no message in a place: outside of the posts of a forum. instead says what to
-// do then.
+// checkTakes returns a refusal if a chat takes no message in a place: outside of the posts of a forum. instead says
+// what to do then.
 func (c *Caller) checkTakes(ctx context.Context, r store.Reader, jid, thread, instead string) error {
 	if thread != "" {
 		return nil

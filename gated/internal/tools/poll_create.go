@@ -38,7 +38,8 @@ func pollCreate() Tool {
 		Description: "Posts a poll into this chat, on which its users vote: the platform's own on Telegram and Discord, elsewhere a text with numbered options. " +
 			"Use it when a group has to choose and the options are known. Votes start no turn: read them with poll_list. Your group may have 20 open polls in a chat. A question to one user is better asked in your answer.",
 		Bounds: map[string]Bound{
-			"question": Text(1, maxPollQuestion), "options": List(msg.MinPollOptions, msg.MaxPollOptions), "options[]": Text(1, maxPollOption),
+			"question": Text(1, maxPollQuestion), "options": List(msg.MinPollOptions, msg.MaxPollOptions),
+			"options[]": Text(1, maxPollOption),
 			"closes_at": Text(0, 40), "topic": Text(0, maxTopic),
 		},
 		Example: `{"question":"Where do we eat?","options":["Pizza","Sushi"]}`,
@@ -59,7 +60,8 @@ func pollCreate() Tool {
 			if out.MessageID, _, err = tx.PutMessage(m); err != nil {
 				return out, err
 			}
-			stored := &msg.StoredPoll{MessageID: out.MessageID, Folder: c.Turn.Folder, ChatJID: m.ChatJID, Topic: c.Turn.Topic, Poll: *poll, CreatedAt: m.Timestamp}
+			stored := &msg.StoredPoll{MessageID: out.MessageID, Folder: c.Turn.Folder, ChatJID: m.ChatJID,
+				Topic: c.Turn.Topic, Poll: *poll, CreatedAt: m.Timestamp}
 			if err = tx.PutPoll(stored); err != nil {
 				return out, err
 			}
@@ -85,8 +87,9 @@ func (c *Caller) activatePoll(ctx context.Context, tx *store.Tx, event contextob
 		return err
 	}
 	_, err = c.Services.Objects.Activate(tx, event, contextobjects.Object{
-		ChatJID: p.ChatJID, Topic: topic, Kind: msg.ContextPoll, ID: msg.ContextObjectID(msg.ContextPoll, p.ID), SourceMessageID: p.MessageID,
-		Label: p.Poll.Question, CreatedBy: c.origin.Sender, CreatedByBot: true, ClosedAt: p.ClosedAt,
+		ChatJID: p.ChatJID, Topic: topic, Kind: msg.ContextPoll, ID: msg.ContextObjectID(msg.ContextPoll, p.ID),
+		SourceMessageID: p.MessageID,
+		Label:           p.Poll.Question, CreatedBy: c.origin.Sender, CreatedByBot: true, ClosedAt: p.ClosedAt,
 	}, c.Services.now())
 	return err
 }

@@ -102,8 +102,10 @@ func (c *Caller) pollLine(ctx context.Context, p *msg.StoredPoll) (line pollLine
 		counted.Counts, counted.Voters = final.Counts, cmp.Or(final.Voters, counted.Voters)
 	}
 	line = pollLine{
-		PollID: p.ID, MessageID: p.MessageID, Topic: p.Topic, Question: p.Poll.Question, Options: []pollOption{}, Multiple: p.Poll.Multiple,
-		Voters: counted.Voters, State: string(p.State), CreatedAt: timeText(p.CreatedAt), ClosesAt: timeText(p.Poll.ClosesAt), ClosedAt: timeText(p.ClosedAt),
+		PollID: p.ID, MessageID: p.MessageID, Topic: p.Topic, Question: p.Poll.Question, Options: []pollOption{},
+		Multiple: p.Poll.Multiple,
+		Voters:   counted.Voters, State: string(p.State), CreatedAt: timeText(p.CreatedAt),
+		ClosesAt: timeText(p.Poll.ClosesAt), ClosedAt: timeText(p.ClosedAt),
 	}
 	for i, text := range p.Poll.Options {
 		option := pollOption{Text: text, Votes: counted.Counts[i], Voters: []string{}}

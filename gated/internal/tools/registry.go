@@ -133,7 +133,8 @@ func define[In, Out any](t Tool, handle func(ctx context.Context, c *Caller, in 
 		bound(property(t.Name, t.input, field))
 	}
 	t.add = func(server *mcp.Server, tool *mcp.Tool) {
-		mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		mcp.AddTool(server, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out,
+			error) {
 			call, _ := ctx.Value(callKey{}).(*call)
 			out, err := handle(ctx, call.caller, in)
 			return nil, out, call.end(err)
@@ -148,7 +149,8 @@ func (t Tool) spec() *mcp.Tool {
 	return &mcp.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Description, InputSchema: t.input, OutputSchema: t.output,
 		Annotations: &mcp.ToolAnnotations{
-			Title: t.Title, ReadOnlyHint: t.Kind.ReadOnly, DestructiveHint: &t.Kind.Destructive, IdempotentHint: t.Kind.Idempotent, OpenWorldHint: &open,
+			Title: t.Title, ReadOnlyHint: t.Kind.ReadOnly, DestructiveHint: &t.Kind.Destructive,
+			IdempotentHint: t.Kind.Idempotent, OpenWorldHint: &open,
 		},
 	}
 }

@@ -32,14 +32,19 @@ func reminderCreate() Tool {
 			return out, err
 		}
 		r := msg.Reminder{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Topic: topic, Missed: msg.MissedOne}
-		spec := reminders.Spec{Kind: in.Kind, Body: c.markdown(in.Body), DueAt: in.DueAt, Cron: in.Cron, TimeZone: in.TimeZone, Missed: in.Missed}
-		out, err = once(ctx, c, in, func(tx *store.Tx) (reminderOut, error) { return c.createReminder(ctx, tx, r, spec) })
+		spec := reminders.Spec{Kind: in.Kind, Body: c.markdown(in.Body), DueAt: in.DueAt, Cron: in.Cron,
+			TimeZone: in.TimeZone, Missed: in.Missed}
+		out, err = once(ctx, c, in, func(tx *store.Tx) (reminderOut,
+			error) {
+			return c.createReminder(ctx, tx, r, spec)
+		})
 		return out, c.planned(ctx, err)
 	})
 }
 
 // createReminder stores a reminder of the caller.
-func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminder, spec reminders.Spec) (out reminderOut, err error) {
+func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminder,
+	spec reminders.Spec) (out reminderOut, err error) {
 	if err := c.checkReaders(); err != nil {
 		return out, err
 	}
@@ -48,7 +53,8 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 		return out, err
 	}
 	r.ThreadID = msg.ReminderThread(r.ChatJID, kind, c.Turn.ThreadID)
-	if err := c.checkTakes(ctx, tx.Reader, r.ChatJID, r.ThreadID, "ask the user to say it in a post, where the reminder is sent then"); err != nil {
+	if err := c.checkTakes(ctx, tx.Reader, r.ChatJID, r.ThreadID,
+		"ask the user to say it in a post, where the reminder is sent then"); err != nil {
 		return out, err
 	}
 	may, err := c.Services.Chats.MayWrite(ctx, tx.Reader, r.ChatJID, r.Folder)

@@ -28,7 +28,8 @@ func reminderList() Tool {
 		Name: "reminder_list", Title: "List reminders", Kind: Lists,
 		Description: "Lists the reminders of your group for this chat, or for all its chats. Use it before you change or cancel one, and when a user asks what is planned.",
 		Bounds: map[string]Bound{
-			"state": OneOf(string(msg.ReminderActive), string(msg.ReminderDone), string(msg.ReminderCancelled)), "after": Number(0, maxID),
+			"state": OneOf(string(msg.ReminderActive), string(msg.ReminderDone), string(msg.ReminderCancelled)),
+			"after": Number(0, maxID),
 		},
 		Example: `{}`,
 	}, func(ctx context.Context, c *Caller, in reminderListIn) (out reminderListOut, err error) {

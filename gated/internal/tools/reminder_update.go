@@ -29,7 +29,8 @@ func reminderUpdate() Tool {
 		Example:     `{"id":OWN_REMINDER,"body":"stand-up in 10 minutes"}`,
 		Foreign:     []string{`{"id":FOREIGN_REMINDER,"body":"x"}`},
 	}, func(ctx context.Context, c *Caller, in reminderUpdateIn) (out reminderOut, err error) {
-		spec := reminders.Spec{Kind: in.Kind, Body: c.markdown(in.Body), DueAt: in.DueAt, Cron: in.Cron, TimeZone: in.TimeZone, Missed: in.Missed}
+		spec := reminders.Spec{Kind: in.Kind, Body: c.markdown(in.Body), DueAt: in.DueAt, Cron: in.Cron,
+			TimeZone: in.TimeZone, Missed: in.Missed}
 		out, err = once(ctx, c, in, func(tx *store.Tx) (out reminderOut, err error) {
 			r, err := c.ownReminder(ctx, tx.Reader, in.ID)
 			if err != nil {

@@ -41,7 +41,8 @@ func newReminderOut(r *msg.Reminder) reminderOut {
 		return time.UnixMilli(ms).In(zone).Format(time.RFC3339)
 	}
 	return reminderOut{
-		ID: r.ID, Kind: string(r.Kind), Body: r.Body, ChatJID: r.ChatJID, ThreadID: r.ThreadID, Topic: r.Topic, DueAt: at(r.DueAt), Cron: r.Cron,
+		ID: r.ID, Kind: string(r.Kind), Body: r.Body, ChatJID: r.ChatJID, ThreadID: r.ThreadID, Topic: r.Topic,
+		DueAt: at(r.DueAt), Cron: r.Cron,
 		TimeZone: reminders.ZoneText(r.TimeZone, time.UnixMilli(cmp.Or(r.NextSlot, r.DueAt, r.CreatedAt)).In(zone)),
 		Missed:   string(r.Missed), State: string(r.State), NextAt: at(r.NextSlot), Error: r.Error,
 	}
@@ -51,8 +52,10 @@ func newReminderOut(r *msg.Reminder) reminderOut {
 func reminderBounds() map[string]Bound {
 	const maxTime, maxCron, maxZone = 40, 200, 64
 	return map[string]Bound{
-		"kind": OneOf(string(msg.ReminderText), string(msg.ReminderPrompt)), "body": Text(1, reminders.MaxBody), "due_at": Text(1, maxTime),
-		"cron": Text(1, maxCron), "time_zone": Text(1, maxZone), "missed": OneOf(string(msg.MissedOne), string(msg.MissedSkip)), "topic": Text(0, maxTopic),
+		"kind": OneOf(string(msg.ReminderText), string(msg.ReminderPrompt)), "body": Text(1, reminders.MaxBody),
+		"due_at": Text(1, maxTime),
+		"cron":   Text(1, maxCron), "time_zone": Text(1, maxZone),
+		"missed": OneOf(string(msg.MissedOne), string(msg.MissedSkip)), "topic": Text(0, maxTopic),
 	}
 }
 
@@ -92,7 +95,8 @@ func (c *Caller) reminderTopic(topic *string) (string, error) {
 }
 
 // activateReminder makes a reminder of the caller's chat an active context object.
-func (c *Caller) activateReminder(ctx context.Context, tx *store.Tx, event contextobjects.Event, r *msg.Reminder) error {
+func (c *Caller) activateReminder(ctx context.Context, tx *store.Tx, event contextobjects.Event,
+	r *msg.Reminder) error {
 	if r.ChatJID != c.Turn.ChatJID {
 		return nil
 	}
@@ -101,7 +105,8 @@ func (c *Caller) activateReminder(ctx context.Context, tx *store.Tx, event conte
 		return err
 	}
 	_, err = c.Services.Objects.Activate(tx, event, contextobjects.Object{
-		ChatJID: c.Turn.ChatJID, Topic: topic, Kind: msg.ContextReminder, ID: msg.ContextObjectID(msg.ContextReminder, r.ID),
+		ChatJID: c.Turn.ChatJID, Topic: topic, Kind: msg.ContextReminder,
+		ID:    msg.ContextObjectID(msg.ContextReminder, r.ID),
 		Label: r.Body, CreatedBy: r.CreatedBy, CreatedByBot: true, DueAt: r.NextSlot,
 	}, c.Services.now())
 	return err
@@ -110,7 +115,8 @@ func (c *Caller) activateReminder(ctx context.Context, tx *store.Tx, event conte
 // errReminderDepth ends chains of prompts that plan prompts.
 var errReminderDepth = refuse("this request has been passed on %d levels deep, reminders included, which is the limit: make one reminder that repeats by cron, or tell the user what is left undone", msg.MaxDelegationDepth)
 
-// planned ends a call of plan with its error: the scheduler looks again, or the chat gets the notice that a chain has ended.
+// planned ends a call of plan with its error: the scheduler looks again, or the chat gets the notice that a chain has
+// ended.
 func (c *Caller) planned(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

@@ -22,7 +22,8 @@ func resetSession() Tool {
 			"Files and the history of the chat stay. You still finish your present answer.",
 		Bounds:  map[string]Bound{"groupFolder": Text(1, maxTopic), "topic": Text(0, maxTopic)},
 		Example: `{"groupFolder":"acme"}`,
-		Foreign: []string{`{"groupFolder":"other"}`, `{"groupFolder":"acmeother"}`, `{"groupFolder":"other","topic":"#deploy"}`},
+		Foreign: []string{`{"groupFolder":"other"}`, `{"groupFolder":"acmeother"}`,
+			`{"groupFolder":"other","topic":"#deploy"}`},
 	}, func(ctx context.Context, c *Caller, in resetSessionIn) (out resetSessionOut, err error) {
 		if err := c.CheckFolder(in.GroupFolder); err != nil {
 			return out, err

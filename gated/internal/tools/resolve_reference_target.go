@@ -30,7 +30,8 @@ func resolveReferenceTarget() Tool {
 		Description: "Finds the one object of this conversation that a user refers to, as in \"translate it\", \"close that poll\", \"the second article\". " +
 			"Good: before you act on a target that the user did not name exactly. Bad: to see what there is (use list_active_context_objects), or to search the history. " +
 			"It guesses nothing: if it is ambiguous, ask. What it resolves stays active for longer.",
-		Bounds: map[string]Bound{"raw_text": Text(0, maxPhrase), "kind": OneOf(names(msg.ContextKinds())...), "ordinal": Number(-100, 100), "label_words": List(0, 20),
+		Bounds: map[string]Bound{"raw_text": Text(0, maxPhrase), "kind": OneOf(names(msg.ContextKinds())...),
+			"ordinal": Number(-100, 100), "label_words": List(0, 20),
 			"label_words[]": Text(1, 100), "reply_to_message_id": Clamped()},
 		Example: `{"kind":"poll","ordinal":-1}`,
 		Foreign: []string{`{"reply_to_message_id":FOREIGN_MESSAGE}`},
@@ -67,7 +68,8 @@ func resolve(ctx context.Context, c *Caller, in resolveIn) (out resolveOut, err 
 			}
 		}
 		if res.Outcome == contextobjects.Resolved {
-			touched, err := c.Services.Objects.Activate(tx, contextobjects.ResolvedByResolver, *res.Matches[0].Object, q.Now)
+			touched, err := c.Services.Objects.Activate(tx, contextobjects.ResolvedByResolver, *res.Matches[0].Object,
+				q.Now)
 			if err != nil {
 				return resolveOut{}, err
 			}
@@ -79,12 +81,14 @@ func resolve(ctx context.Context, c *Caller, in resolveIn) (out resolveOut, err 
 }
 
 // resolveMessage takes the message that is answered, if it is of a kind that was asked for and nothing else is.
-func (c *Caller) resolveMessage(ctx context.Context, tx *store.Tx, q *contextobjects.Query, id int64, res *contextobjects.Resolution) error {
+func (c *Caller) resolveMessage(ctx context.Context, tx *store.Tx, q *contextobjects.Query, id int64,
+	res *contextobjects.Resolution) error {
 	m, err := tx.Message(ctx, id)
 	if err != nil || m == nil {
 		return err
 	}
-	o := contextobjects.Object{ChatJID: c.Turn.ChatJID, Topic: q.Topic, Kind: msg.ContextMessage, SourceMessageID: id, CreatedBy: m.Sender}
+	o := contextobjects.Object{ChatJID: c.Turn.ChatJID, Topic: q.Topic, Kind: msg.ContextMessage, SourceMessageID: id,
+		CreatedBy: m.Sender}
 	if m.Direction == msg.Out {
 		o.Kind, o.CreatedBy, o.CreatedByBot = msg.ContextBotMessage, "", true
 	}

@@ -50,13 +50,15 @@ func searchMessages() Tool {
 		Name: "search_messages", Title: "Search messages", Kind: Searches,
 		Description: "Finds earlier messages by their text after edits: all of this chat, and those of other chats that your group got. Use it when a user refers to something that is not in your prompt. " +
 			"get_thread shows the messages around one.",
-		Bounds:  map[string]Bound{"text": Text(2, maxTopic), "before": Text(0, maxPosition), "limit": Number(0, maxFound)},
+		Bounds: map[string]Bound{"text": Text(2, maxTopic), "before": Text(0, maxPosition),
+			"limit": Number(0, maxFound)},
 		Example: `{"text":"deploys"}`,
 	}, func(ctx context.Context, c *Caller, in searchMessagesIn) (out searchMessagesOut, err error) {
 		if strings.TrimSpace(in.Text) == "" {
 			return out, refuse("text is blank: name a word that the message has")
 		}
-		s := store.Search{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Text: in.Text, Limit: in.Limit, Others: store.ObserveScope(c.Observe)}
+		s := store.Search{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Text: in.Text, Limit: in.Limit,
+			Others: store.ObserveScope(c.Observe)}
 		if !c.isOwn(s.ChatJID) {
 			s.ChatJID = ""
 		}
@@ -110,8 +112,10 @@ func (c *Caller) found(rows []*msg.Message) (all []foundMessage, truncated bool)
 			return all, true
 		}
 		all = append(all, foundMessage{
-			ID: m.ID, Chat: m.ChatJID, Thread: m.ThreadID, Time: time.UnixMilli(m.Timestamp).UTC().Format(time.RFC3339), Sender: m.Sender, Name: m.Speaker(),
-			FromBot: m.FromBot(), Text: text, ReplyTo: m.ReplyToID, Quoted: m.Reason == msg.ReasonQuoted, Attached: len(m.Attachments),
+			ID: m.ID, Chat: m.ChatJID, Thread: m.ThreadID, Time: time.UnixMilli(m.Timestamp).UTC().Format(time.RFC3339),
+			Sender: m.Sender, Name: m.Speaker(),
+			FromBot: m.FromBot(), Text: text, ReplyTo: m.ReplyToID, Quoted: m.Reason == msg.ReasonQuoted,
+			Attached: len(m.Attachments),
 		})
 	}
 	return all, false

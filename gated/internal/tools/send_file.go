@@ -33,7 +33,8 @@ func sendFile() Tool {
 		Description: "Sends a file of your folder into this chat at once, before your answer. The file is copied at the call: what you do to it later changes nothing. " +
 			"Telegram takes at most 50 MB (100 MB where its server is run with --local), Discord 10 MB, other chats 100 MB. Pictures are shown as pictures. Send no links to files: users cannot open your paths.",
 		Bounds: map[string]Bound{
-			"path": Text(1, maxPath), "caption": Text(0, maxText), "name": Text(0, maxFileName), "topic": Text(0, maxTopic),
+			"path": Text(1, maxPath), "caption": Text(0, maxText), "name": Text(0, maxFileName),
+			"topic": Text(0, maxTopic),
 		},
 		Example: `{"path":"out/report.txt","caption":"the **report**"}`,
 	}, func(ctx context.Context, c *Caller, in sendFileIn) (out sendFileOut, err error) {
@@ -68,12 +69,13 @@ func sendFile() Tool {
 	})
 }
 
-// checkDailyFiles returns a refusal if the chat has no room for size more bytes today. It is asked before the file is copied,
-// too: a copy that is not sent fills the disk all the same.
+// checkDailyFiles returns a refusal if the chat has no room for size more bytes today. It is asked before the file is
+// copied, too: a copy that is not sent fills the disk all the same.
 func (c *Caller) checkDailyFiles(ctx context.Context, r store.Reader, size int64) error {
 	stored, err := r.ChatFileBytes(ctx, c.Turn.ChatJID, c.Services.now()-dayMS)
 	if limit := c.Services.MediaDaily; err == nil && (stored >= limit || stored+size > limit) {
-		err = refuse("this chat has %d MB of files in a day, and %d MB is the limit: send no more today, and say so", stored>>20, limit>>20)
+		err = refuse("this chat has %d MB of files in a day, and %d MB is the limit: send no more today, and say so",
+			stored>>20, limit>>20)
 	}
 	return err
 }
@@ -84,6 +86,7 @@ func (c *Caller) publish(ctx context.Context, in sendFileIn) (a msg.Attachment, 
 	if err != nil {
 		return a, err
 	}
-	a, err = c.Services.Files.Publish(c.Turn.Folder, in.Path, c.Redact(in.Name), msg.MaxUpload(c.Turn.ChatJID, local != ""), c.Services.Now())
+	a, err = c.Services.Files.Publish(c.Turn.Folder, in.Path, c.Redact(in.Name),
+		msg.MaxUpload(c.Turn.ChatJID, local != ""), c.Services.Now())
 	return a, asRefusal(err)
 }

@@ -55,7 +55,8 @@ func sendMessage() Tool {
 	})
 }
 
-// putWithFiles stores a text to where a message goes, and each file as a message after it. It returns the id of the text.
+// putWithFiles stores a text to where a message goes, and each file as a message after it. It returns the id of the
+// text.
 func putWithFiles(tx *store.Tx, m *msg.Message, text string, files []msg.Attachment) (id int64, err error) {
 	of := *m
 	m.Content = text
@@ -97,8 +98,10 @@ func (c *Caller) outbound() (*msg.Message, error) {
 	}
 	now := c.Services.now()
 	return &msg.Message{
-		ChatJID: c.Turn.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(c.Turn.Folder), SenderName: c.AssistantName,
-		Topic: c.Turn.Place, ThreadID: c.Turn.ThreadID, TurnID: c.Turn.ID, Source: msg.SourceTool, Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(c.Turn.ChatJID),
+		ChatJID: c.Turn.ChatJID, Direction: msg.Out, IsBot: true, Sender: msg.AgentSender(c.Turn.Folder),
+		SenderName: c.AssistantName,
+		Topic:      c.Turn.Place, ThreadID: c.Turn.ThreadID, TurnID: c.Turn.ID, Source: msg.SourceTool, Timestamp: now,
+		ReceivedAt: now, OutState: store.OutStateOf(c.Turn.ChatJID),
 	}, nil
 }
 

@@ -79,25 +79,29 @@ func NewHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 	return newHandler(tokens, services, log, metrics, Registry())
 }
 
-func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics prometheus.Registerer, tools []Tool) http.Handler {
+func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics prometheus.Registerer,
+	tools []Tool) http.Handler {
 	s := &Server{
 		tokens: tokens, services: services, log: log, calls: newCalls(metrics, tools), known: map[string]Kind{},
 		bytes: semaphore.NewWeighted(maxAllBytes), reading: make(chan struct{}, maxReading),
 	}
 	tokens.offer(tools)
-	server := mcp.NewServer(&mcp.Implementation{Name: "arizuko", Title: "arizuko", Version: buildinfo.Version()}, &mcp.ServerOptions{
-		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
-	})
+	server := mcp.NewServer(&mcp.Implementation{Name: "arizuko", Title: "arizuko", Version: buildinfo.Version()},
+		&mcp.ServerOptions{
+			Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		})
 	for _, t := range tools {
 		s.known[t.Name] = t.Kind
 		t.add(server, t.spec())
 	}
 	server.AddReceivingMiddleware(shortErrors, onlyTools, s.aroundCalls)
-	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
-	})
+	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{
+			Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
+		})
 	router := httpx.NewRouter(log, metrics)
-	router.With(http.NewCrossOriginProtection().Handler, s.authenticate, s.admit).Handle(Path, keepAlive(keepAliveInterval, streamable))
+	router.With(http.NewCrossOriginProtection().Handler, s.authenticate, s.admit).Handle(Path,
+		keepAlive(keepAliveInterval, streamable))
 	return router
 }
 
@@ -115,7 +119,8 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 		access := s.tokens.Find(r)
 		if access == nil {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			httpx.Error(w, apierr.New(apierr.Unauthorized, "want the header Authorization: Bearer with the token of a live run"))
+			httpx.Error(w, apierr.New(apierr.Unauthorized,
+				"want the header Authorization: Bearer with the token of a live run"))
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accessKey{}, access)))
@@ -149,7 +154,8 @@ func onlyTools(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch family, _, _ := strings.Cut(method, "/"); family {
 		case "prompts", "resources", "completion", "logging":
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found: there are tools only"}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+				Message: "method not found: there are tools only"}
 		}
 		return next(ctx, method, req)
 	}
@@ -181,7 +187,8 @@ func (s *Server) aroundCalls(next mcp.MethodHandler) mcp.MethodHandler {
 		defer func() {
 			if cause := recover(); cause != nil {
 				c.outcome = outcomePanic
-				s.log.Error("panic in tool", "tool", params.Name, "run", access.run.ID, "panic", cause, "stack", string(debug.Stack()))
+				s.log.Error("panic in tool", "tool", params.Name, "run", access.run.ID, "panic", cause, "stack",
+					string(debug.Stack()))
 				result, err = failed("the tool failed inside arizuko, whose log has the reason: go on without it"), nil
 			}
 			s.note(access, params.Name, c, s.services.Now().Sub(begun))
@@ -209,7 +216,8 @@ func shortened(result mcp.Result) mcp.Result {
 	if called, ok := result.(*mcp.CallToolResult); ok && called.IsError {
 		for _, c := range called.Content {
 			if text, ok := c.(*mcp.TextContent); ok && len(text.Text) > maxRefusal {
-				text.Text = strings.ToValidUTF8(text.Text[:maxRefusal/2], "") + " … " + strings.ToValidUTF8(text.Text[len(text.Text)-maxRefusal/2:], "")
+				text.Text = strings.ToValidUTF8(text.Text[:maxRefusal/2], "") + " … " +
+					strings.ToValidUTF8(text.Text[len(text.Text)-maxRefusal/2:], "")
 			}
 		}
 	}

@@ -81,7 +81,8 @@ func (t *Tokens) Find(r *http.Request) *Access {
 	t.mu.Lock()
 	a := t.live[hash]
 	t.mu.Unlock()
-	if a == nil || !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare([]byte(a.token), []byte(token)) != 1 {
+	if a == nil || !strings.EqualFold(scheme, "Bearer") ||
+		subtle.ConstantTimeCompare([]byte(a.token), []byte(token)) != 1 {
 		return nil
 	}
 	return a

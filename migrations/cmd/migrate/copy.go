@@ -17,7 +17,8 @@ import (
 const spareSpace = 256 << 20
 
 // keepCopy copies the database beside it before its schema is changed, and removes the copy of the change before.
-// Daemons may write meanwhile. Without room for a copy it refuses. An upgrade that was interrupted has its copy already.
+// Daemons may write meanwhile. Without room for a copy it refuses. An upgrade that was interrupted has its copy
+// already.
 func (p program) keepCopy(s *schema, now version) (path string, at time.Time, err error) {
 	switch {
 	case p.cfg.server != "":
@@ -54,7 +55,8 @@ func (p program) keepCopy(s *schema, now version) (path string, at time.Time, er
 		return "", at, fmt.Errorf("copy the database before the migration: %w; nothing was changed", err)
 	}
 	folder := filepath.Dir(path)
-	older, err := fs.Glob(os.DirFS(folder), filepath.Base(p.cfg.copyPath("*"))) // not filepath.Glob: the path may have a * in it
+	// not filepath.Glob: the path may have a * in it
+	older, err := fs.Glob(os.DirFS(folder), filepath.Base(p.cfg.copyPath("*")))
 	if err != nil {
 		return "", at, err
 	}

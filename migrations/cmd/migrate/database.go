@@ -82,7 +82,8 @@ func openDB(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// checkFile refuses a database file of another program, and a damaged one, before anything in its folder is made or changed.
+// checkFile refuses a database file of another program, and a damaged one, before anything in its folder is made or
+// changed.
 func (c config) checkFile() (err error) {
 	if c.server != "" || c.missing() {
 		return nil

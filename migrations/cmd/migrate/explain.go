@@ -31,7 +31,8 @@ func (c config) explain(err error) error {
 			"has kept, %s", err, c.copyPath("N"))
 	case db.Code == sqlite3.ErrBusy, db.Code == sqlite3.ErrLocked:
 		return fmt.Errorf("%w: another program holds the database, such as an open sqlite3 shell; end it, then run it again", err)
-	case db.Code == sqlite3.ErrReadonly, db.Code == sqlite3.ErrCantOpen, has(unix.EROFS), errors.Is(err, fs.ErrPermission):
+	case db.Code == sqlite3.ErrReadonly, db.Code == sqlite3.ErrCantOpen, has(unix.EROFS),
+		errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w: run it as the user who owns %s and what is in it, and look whether its disk is mounted read-only", err, c.data)
 	}
 	return err

@@ -59,7 +59,8 @@ func run(args []string, at func(dbcopy.Point) error) (code int) {
 		err = dataowner.Become(cfg.data)
 	}
 	if err == nil {
-		err = program{cfg: cfg, files: cfg.files(), lockWait: lockWait, out: os.Stdout, notes: os.Stderr, at: at}.run(args)
+		err = program{cfg: cfg, files: cfg.files(), lockWait: lockWait, out: os.Stdout, notes: os.Stderr,
+			at: at}.run(args)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "migrate:", err)
@@ -245,7 +246,8 @@ func (p program) report(s *schema, done *change, changed bool) error {
 		p.printReceipt(append(done.lines(), done.wayBack(p.cfg)...))
 	}
 	if v.number > s.latest {
-		p.note("the schema is at %d, newer than this program, which knows %d: daemons of its version work as before", v.number, s.latest)
+		p.note("the schema is at %d, newer than this program, which knows %d: daemons of its version work as before",
+			v.number, s.latest)
 	}
 	note := ""
 	if !changed {

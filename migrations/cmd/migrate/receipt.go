@@ -57,13 +57,15 @@ func (c *change) lines() []string {
 	took := func(from, to time.Time) time.Duration { return to.Sub(from).Round(10 * time.Millisecond) }
 	changed, same := compare(c.before, c.after)
 	lines := []string{
-		fmt.Sprintf("schema %s -> %s in %s: references and rows checked in %s, copy %s, migration %s", c.from, c.to, took(c.began, c.migrated),
+		fmt.Sprintf("schema %s -> %s in %s: references and rows checked in %s, copy %s, migration %s", c.from, c.to,
+			took(c.began, c.migrated),
 			took(c.began, c.checked), took(c.checked, c.copied), took(c.copied, c.migrated)),
 		"tables with another number of rows than before: " + cmp.Or(strings.Join(changed, "; "), "none"),
 		"unchanged: " + cmp.Or(strings.Join(same, ", "), "none"),
 	}
 	if c.size.after > 0 {
-		lines = append(lines, fmt.Sprintf("disk: the database takes %s, with its log, before it took %s", size(c.size.after), size(c.size.before)))
+		lines = append(lines, fmt.Sprintf("disk: the database takes %s, with its log, before it took %s",
+			size(c.size.after), size(c.size.before)))
 	}
 	return lines
 }
@@ -106,17 +108,20 @@ func (c *change) wayBack(cfg config) (lines []string) {
 	path := absolute(cfg.dbPath())
 	return append(lines,
 		fmt.Sprintf("the way back to the copy of %s, without what was stored since (stop all daemons and commands first):", c.keptAt.Format(time.DateTime)),
-		fmt.Sprintf("  rm -f %s %s && mv %s %s", shell(path+"-wal"), shell(path+"-shm"), shell(absolute(c.kept)), shell(path)),
+		fmt.Sprintf("  rm -f %s %s && mv %s %s", shell(path+"-wal"), shell(path+"-shm"), shell(absolute(c.kept)),
+			shell(path)),
 		"then start the programs of before; the next migration replaces the copy")
 }
 
-// command is a call of this program for this instance, as a shell reads it. The URL of a server has a password: it is left out.
+// command is a call of this program for this instance, as a shell reads it. The URL of a server has a password: it is
+// left out.
 func (c config) command(args ...any) string {
 	program, err := os.Executable()
 	if err != nil {
 		program = "migrate"
 	}
-	return strings.TrimSpace(fmt.Sprintln(append([]any{"ARIZUKO_DATA=" + shell(absolute(c.data)), shell(program)}, args...)...))
+	return strings.TrimSpace(fmt.Sprintln(append([]any{"ARIZUKO_DATA=" + shell(absolute(c.data)), shell(program)},
+		args...)...))
 }
 
 func absolute(path string) string {

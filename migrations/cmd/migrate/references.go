@@ -75,7 +75,8 @@ func (r reference) read(db querier) (shown string, err error) {
 	return printable(shown), err
 }
 
-// shownRow is an SQL expression that shows a row t of a table: its key, or its number where it has none, and some columns.
+// shownRow is an SQL expression that shows a row t of a table: its key, or its number where it has none, and some
+// columns.
 func shownRow(db querier, table string, columns []string) (expression string, err error) {
 	var names []string
 	err = each(db, func(rows *sql.Rows) error {
@@ -125,7 +126,8 @@ func (r reference) breaks(k foreignKey) string {
 		given = append(given, "t."+quoted(from)+" IS NOT NULL")
 		same = append(same, "p."+quoted(k.to[i])+" = t."+quoted(from))
 	}
-	return strings.Join(given, " AND ") + " AND NOT EXISTS (SELECT 1 FROM " + quoted(r.parent) + " AS p WHERE " + strings.Join(same, " AND ") + ")"
+	return strings.Join(given, " AND ") + " AND NOT EXISTS (SELECT 1 FROM " + quoted(r.parent) + " AS p WHERE " +
+		strings.Join(same, " AND ") + ")"
 }
 
 // each calls scan for each row of an answer.
@@ -143,8 +145,8 @@ func each(db querier, scan func(*sql.Rows) error, query string, args ...any) err
 	return rows.Err()
 }
 
-// repair makes no row refer to one that is not there, after keep: a reference that may be empty becomes empty, and else the
-// row is deleted. It returns what it did.
+// repair makes no row refer to one that is not there, after keep: a reference that may be empty becomes empty, and else
+// the row is deleted. It returns what it did.
 func (s *schema) repair(keep keeper) (done []string, err error) {
 	now, err := s.check()
 	if err == nil && now.number > s.latest {

@@ -22,7 +22,8 @@ var (
 	failedType   = regexp.MustCompile(`cannot store (\w+) value in \w+ column (\S+\.\S+)`)
 )
 
-// refusedRow names the table and a row of it for which a migration failed, as an end of the error; "" if that is not known.
+// refusedRow names the table and a row of it for which a migration failed, as an end of the error; "" if that is not
+// known.
 func (c config) refusedRow(db querier, failed error) string {
 	if c.server != "" {
 		return "" // which says it
@@ -56,7 +57,8 @@ func ruleOf(db querier, failed string) (r brokenRule) {
 			all = append(all, quoted(name))
 		}
 		same := strings.Join(all, ", ")
-		r.broken = "(" + same + ") IN (SELECT " + same + " FROM " + quoted(r.tables[0]) + " GROUP BY " + same + " HAVING count(*) > 1)"
+		r.broken = "(" + same + ") IN (SELECT " + same + " FROM " + quoted(r.tables[0]) + " GROUP BY " + same +
+			" HAVING count(*) > 1)"
 	} else if m := failedNull.FindStringSubmatch(failed); m != nil {
 		r.add(m[1])
 		r.broken = quoted(r.columns[0]) + " IS NULL"

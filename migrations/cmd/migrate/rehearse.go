@@ -41,8 +41,8 @@ const serverRehearsal = "rehearse copies a database file, and this one is on a s
 	"its receipt says what changes. After it, with the same ARIZUKO_DB, `gated redecide --instance \"$ARIZUKO_DATA\"` of this version prints as JSON what " +
 	"would be decided otherwise. Then `dropdb rehearsal`"
 
-// rehearse migrates a copy of the instance, compares what the new programs decide with what is stored, and prints what an
-// upgrade would do. Daemons may run: nothing of the instance is changed.
+// rehearse migrates a copy of the instance, compares what the new programs decide with what is stored, and prints what
+// an upgrade would do. Daemons may run: nothing of the instance is changed.
 func (p program) rehearse(args []string) (err error) {
 	r := rehearsal{program: p}
 	flags := flag.NewFlagSet("rehearse", flag.ContinueOnError)
@@ -98,8 +98,8 @@ func (r *rehearsal) run(ctx context.Context) error {
 
 func (r *rehearsal) print(format string, args ...any) { fmt.Fprintf(r.out, format+"\n", args...) }
 
-// makeFolder makes the folder of the copy on the disk of the database, and removes those that earlier calls have left. A call
-// holds its folder locked as long as it runs.
+// makeFolder makes the folder of the copy on the disk of the database, and removes those that earlier calls have left.
+// A call holds its folder locked as long as it runs.
 func (r *rehearsal) makeFolder() (remove func(), err error) {
 	const prefix = "rehearsal-"
 	run := filepath.Join(r.cfg.data, "run")
@@ -202,11 +202,13 @@ func (r *rehearsal) printSpace(done *change) error {
 	}
 	grown := max(done.size.after-done.size.before, 0)
 	r.print("disk: `migrate up` writes about %s: the copy that it keeps %s, the migration %s. It does not begin with less than %s free; %s are",
-		size(done.size.before+grown), size(done.size.before), size(grown), size(needed), size(space.Free+done.size.after))
+		size(done.size.before+grown), size(done.size.before), size(grown), size(needed),
+		size(space.Free+done.size.after))
 	return nil
 }
 
-// redecide lets the programs beside this one decide again what the copy has stored, and prints what they would do differently.
+// redecide lets the programs beside this one decide again what the copy has stored, and prints what they would do
+// differently.
 func (r *rehearsal) redecide(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -220,7 +222,8 @@ func (r *rehearsal) redecide(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("decisions are not compared: %w", err)
 	}
-	cmd := osexec.CommandContext(ctx, gated, "redecide", "--days", strconv.Itoa(r.days), "--rows", strconv.Itoa(r.rows), "--instance", absolute(r.cfg.data))
+	cmd := osexec.CommandContext(ctx, gated, "redecide", "--days", strconv.Itoa(r.days), "--rows", strconv.Itoa(r.rows),
+		"--instance", absolute(r.cfg.data))
 	cmd.Env = environOf(absolute(r.folder))
 	var problems bytes.Buffer
 	cmd.Stderr = &problems

@@ -71,8 +71,8 @@ func lastVersion(src source.Driver) (int, error) {
 }
 
 // up migrates to the latest version, after keep if the database has rows to keep. done is nil if there were no rows;
-// changed is false if the database has that version already. A newer database stays as it is: an older program may be started
-// after an upgrade if the floor allows it.
+// changed is false if the database has that version already. A newer database stays as it is: an older program may be
+// started after an upgrade if the floor allows it.
 func (s *schema) up(keep keeper) (done *change, changed bool, err error) {
 	now, err := s.check()
 	switch {
@@ -111,8 +111,8 @@ func (s *schema) down(n int, keep keeper) (done *change, err error) {
 // keeper keeps a copy of a database before it is changed, and returns where and when; "" for none.
 type keeper func(*schema, version) (path string, at time.Time, err error)
 
-// change migrates a database with rows. Rows that refer to some that are not there are refused before: each migration checks
-// that there are none after it.
+// change migrates a database with rows. Rows that refer to some that are not there are refused before: each migration
+// checks that there are none after it.
 func (s *schema) change(now version, keep keeper, migrate func() error) (c *change, err error) {
 	c = &change{from: now, began: time.Now()}
 	if from := s.driver.begun.from; from > 0 {

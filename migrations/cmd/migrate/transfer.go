@@ -62,9 +62,11 @@ func (p program) copy(to string) (err error) {
 	case err != nil:
 		return copyError(err)
 	case to == toFile:
-		return p.reportCopy(result, server, file, "Unset ARIZUKO_DB for all daemons and commands, then start them.", time.Since(began))
+		return p.reportCopy(result, server, file, "Unset ARIZUKO_DB for all daemons and commands, then start them.",
+			time.Since(began))
 	}
-	return p.reportCopy(result, file, server, "Set ARIZUKO_DB for all daemons and commands, then start them.", time.Since(began))
+	return p.reportCopy(result, file, server, "Set ARIZUKO_DB for all daemons and commands, then start them.",
+		time.Since(began))
 }
 
 // target reads the argument of --to: it sets the server, and returns toServer or toFile.
@@ -111,7 +113,8 @@ func (p program) reportCopy(r dbcopy.Result, from, to, next string, took time.Du
 	if r.Already {
 		done = "an earlier call had copied"
 	}
-	_, err := fmt.Fprintf(p.out, "%s %d rows of %d tables in %s from %s to %s: counts and checksums are the same\n%s Daemons do not start on %s any more.\n",
+	_, err := fmt.Fprintf(p.out,
+		"%s %d rows of %d tables in %s from %s to %s: counts and checksums are the same\n%s Daemons do not start on %s any more.\n",
 		done, r.Rows(), len(r.Tables), took.Round(100*time.Millisecond), from, to, next, from)
 	return err
 }
@@ -136,7 +139,8 @@ func (p program) reopen() error {
 	case moved == "":
 		_, err = fmt.Fprintln(p.out, "it is not marked as moved, nothing to do")
 	default:
-		_, err = fmt.Fprintf(p.out, "daemons may use it again; it has nothing of what was stored since it was copied to %s: let none run there\n", moved)
+		_, err = fmt.Fprintf(p.out,
+			"daemons may use it again; it has nothing of what was stored since it was copied to %s: let none run there\n", moved)
 	}
 	return err
 }
@@ -161,7 +165,8 @@ func (l *locks) take() error {
 		release, err := lock(path, 0)
 		if errors.Is(err, errLocked) {
 			holder, _ := os.ReadFile(path) // only shown
-			return fmt.Errorf("%w: %s runs (%s has its process id and start: %s): stop all daemons and commands first", dbcopy.ErrRunning,
+			return fmt.Errorf("%w: %s runs (%s has its process id and start: %s): stop all daemons and commands first",
+				dbcopy.ErrRunning,
 				strings.TrimSuffix(name, ".lock"), path, strings.TrimSpace(string(holder)))
 		}
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// An upgrade over several versions has several transactions. So that one that was ended in between is completed as one, with the
-// way back to where it began, the database keeps the version that it began with, until the last transaction.
+// An upgrade over several versions has several transactions. So that one that was ended in between is completed as one,
+// with the way back to where it began, the database keeps the version that it began with, until the last transaction.
 
 // begun is an upgrade: from and to which version it leads. The zero value is none.
 type begun struct{ from, to int }

@@ -122,8 +122,9 @@ type request struct {
 	DecidedAt  int64              `json:"decided_at"` // 0 for none
 	Reason     string             `json:"reason"`
 	CreatedAt  int64              `json:"created_at"`
-	ExpiresAt  int64              `json:"expires_at"`     // 0 for a decided one
-	Default    string             `json:"default_folder"` // of a pending one: where an approval without a folder connects it
+	ExpiresAt  int64              `json:"expires_at"` // 0 for a decided one
+	// of a pending one: where an approval without a folder connects it
+	Default string `json:"default_folder"`
 }
 
 func (a *API) list(r *http.Request) (any, error) {
@@ -137,7 +138,8 @@ func (a *API) list(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pending := slices.DeleteFunc(slices.Clone(stored), func(s *store.Request) bool { return s.State != store.RequestPending })
+	pending := slices.DeleteFunc(slices.Clone(stored),
+		func(s *store.Request) bool { return s.State != store.RequestPending })
 	folders, err := a.Onboarding.DefaultFolders(r.Context(), pending...)
 	if err != nil {
 		return nil, err
@@ -145,7 +147,8 @@ func (a *API) list(r *http.Request) (any, error) {
 	requests := make([]request, len(stored)) // [] rather than null
 	for i, s := range stored {
 		requests[i] = request{
-			s.Code, s.ChatJID, s.Kind, s.Sender, s.SenderName, onboarding.Line(s.Title), s.Sample, s.ThreadID, s.State, s.Folder,
+			s.Code, s.ChatJID, s.Kind, s.Sender, s.SenderName, onboarding.Line(s.Title), s.Sample, s.ThreadID, s.State,
+			s.Folder,
 			s.DecidedBy, s.DecidedAt, s.Reason, s.CreatedAt, 0, folders[s.Code],
 		}
 		if s.State == store.RequestPending {

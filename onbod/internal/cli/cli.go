@@ -43,7 +43,8 @@ func (c *verbs) requests(ctx context.Context, args []string, out io.Writer) erro
 			CreatedAt                          int64  `json:"created_at"`
 		}
 	}
-	if err := c.Call(ctx, http.MethodGet, "/v1/requests?"+url.Values{"state": {*state}}.Encode(), nil, &answer); err != nil {
+	if err := c.Call(ctx, http.MethodGet, "/v1/requests?"+url.Values{"state": {*state}}.Encode(), nil,
+		&answer); err != nil {
 		return err
 	}
 	if len(answer.Requests) == 0 {
@@ -53,7 +54,8 @@ func (c *verbs) requests(ctx context.Context, args []string, out io.Writer) erro
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CODE\tSTATE\tCREATED\tCHAT\tTITLE\tSENDER\tNAME\tFOLDER\tTEXT")
 	for _, r := range answer.Requests {
-		cells := []string{r.Code, r.State, time.UnixMilli(r.CreatedAt).Format(time.DateTime), r.ChatJID, r.Title, r.Sender, r.SenderName, r.Folder, r.Sample}
+		cells := []string{r.Code, r.State, time.UnixMilli(r.CreatedAt).Format(time.DateTime), r.ChatJID, r.Title,
+			r.Sender, r.SenderName, r.Folder, r.Sample}
 		for i := range cells {
 			cells[i] = cell(cells[i])
 		}
@@ -99,7 +101,8 @@ func (c *verbs) reject(ctx context.Context, args []string, out io.Writer) error 
 	if len(rest) == 0 {
 		return line.UsageError("which request?")
 	}
-	return c.decide(ctx, "/reject", onboarding.Rejection{Code: rest[0], Reason: strings.Join(rest[1:], " "), By: onboarding.LocalOperator}, out)
+	return c.decide(ctx, "/reject", onboarding.Rejection{Code: rest[0], Reason: strings.Join(rest[1:], " "),
+		By: onboarding.LocalOperator}, out)
 }
 
 func (c *verbs) reopen(ctx context.Context, args []string, out io.Writer) error {

@@ -120,13 +120,15 @@ func (o *Onboarding) operatorChats(ctx context.Context) (chats []string, err err
 }
 
 // create stores a request and its notices.
-func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask, operators []string) (onboardapi.Asked, error) {
+func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask, operators []string) (onboardapi.Asked,
+	error) {
 	code, err := o.freeCode(ctx, tx)
 	if err != nil {
 		return onboardapi.Asked{}, err
 	}
 	r := &store.Request{
-		Code: code, ChatJID: a.ChatJID, Kind: a.Kind, Sender: a.Sender, SenderName: a.SenderName, Title: a.Title, Sample: a.Sample,
+		Code: code, ChatJID: a.ChatJID, Kind: a.Kind, Sender: a.Sender, SenderName: a.SenderName, Title: a.Title,
+		Sample:   a.Sample,
 		ThreadID: a.ThreadID, CreatedAt: o.now(),
 	}
 	if err := tx.PutRequest(r); err != nil {

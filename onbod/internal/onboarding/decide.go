@@ -85,7 +85,8 @@ func (o *Onboarding) Approve(ctx context.Context, a Approval) (Decided, error) {
 	if errors.Is(err, errUnanswered) {
 		o.wake()
 		return Decided{r.Code, r.State, r.Folder, r.DecidedBy, fmt.Sprintf(
-			"Request %s is approved. %s is connected to the group %s as soon as routd answers.", r.Code, chatName(r), r.Folder)}, nil
+			"Request %s is approved. %s is connected to the group %s as soon as routd answers.", r.Code, chatName(r),
+			r.Folder)}, nil
 	}
 	return d, err
 }
@@ -135,9 +136,11 @@ func (o *Onboarding) Reopen(ctx context.Context, re Reopening) (Decided, error) 
 	case other != nil && other.Code == r.Code:
 		return Decided{}, apierr.New(apierr.Conflict, "request %s is pending", r.Code)
 	case other != nil:
-		return Decided{}, apierr.New(apierr.Conflict, "the chat has made another request, %s: decide on that", other.Code)
+		return Decided{}, apierr.New(apierr.Conflict, "the chat has made another request, %s: decide on that",
+			other.Code)
 	case r.State == store.RequestApproved:
-		return Decided{}, apierr.New(apierr.Conflict, "%s: to undo that, remove its routes, as with `routd routes rm`", decidedText(r))
+		return Decided{}, apierr.New(apierr.Conflict, "%s: to undo that, remove its routes, as with `routd routes rm`",
+			decidedText(r))
 	}
 	now := o.now()
 	err = o.st.Write(ctx, func(tx *store.Tx) error {
@@ -153,7 +156,8 @@ func (o *Onboarding) Reopen(ctx context.Context, re Reopening) (Decided, error) 
 		return Decided{}, err
 	}
 	o.log.Info("request reopened", "chat", r.ChatJID, "user", re.By)
-	text := fmt.Sprintf("Request %s of %s is pending again. What was written there since it ended is not kept.", r.Code, chatName(r))
+	text := fmt.Sprintf("Request %s of %s is pending again. What was written there since it ended is not kept.", r.Code,
+		chatName(r))
 	return Decided{Code: r.Code, State: store.RequestPending, Text: text}, nil
 }
 
@@ -204,7 +208,8 @@ func (o *Onboarding) isOperator(ctx context.Context, by string) (bool, error) {
 }
 
 func inProgress(r *store.Request) error {
-	return apierr.New(apierr.Conflict, "request %s is being approved by %s into the group %s; that waits for routd", r.Code, r.DecidedBy, r.Folder)
+	return apierr.New(apierr.Conflict, "request %s is being approved by %s into the group %s; that waits for routd",
+		r.Code, r.DecidedBy, r.Folder)
 }
 
 // errUnanswered means that routd may have connected the chat, or not. Asking again is safe.
@@ -225,7 +230,8 @@ func Refused(err error) error { return refusedError{err} }
 func (o *Onboarding) connect(ctx context.Context, r *store.Request, first bool) (Decided, error) {
 	ask, cancel := context.WithTimeout(ctx, routdTimeout)
 	defer cancel()
-	done, err := o.routd.Connect(ask, routeapi.Approval{Code: r.Code, ChatJID: r.ChatJID, Kind: r.Kind, Folder: r.Folder, By: r.DecidedBy})
+	done, err := o.routd.Connect(ask, routeapi.Approval{Code: r.Code, ChatJID: r.ChatJID, Kind: r.Kind,
+		Folder: r.Folder, By: r.DecidedBy})
 	kind := apierr.KindOf(err)
 	switch {
 	case errors.As(err, new(refusedError)) && (first || kind == apierr.BadRequest || kind == apierr.Conflict):
@@ -250,8 +256,9 @@ func (o *Onboarding) connect(ctx context.Context, r *store.Request, first bool) 
 func stillPending(r *store.Request, cause error) error {
 	kind := apierr.KindOf(cause)
 	if kind != apierr.BadRequest && kind != apierr.Conflict {
-		return apierr.New(apierr.Conflict, "request %s is still pending: routd, which makes groups and routes, does not answer. "+
-			"Start it, and approve again", r.Code)
+		return apierr.New(apierr.Conflict,
+			"request %s is still pending: routd, which makes groups and routes, does not answer. "+
+				"Start it, and approve again", r.Code)
 	}
 	return apierr.New(kind, "request %s is still pending: %w", r.Code, cause)
 }
@@ -276,7 +283,8 @@ func (o *Onboarding) finish(ctx context.Context, r *store.Request, done routeapi
 	o.log.Info("request approved", "chat", done.ChatJID, "folder", r.Folder, "user", r.DecidedBy)
 	text, err := o.approvedText(ctx, r, done)
 	if err != nil { // it is approved all the same
-		o.log.Error("chats of a group not read for the answer to an approval", "chat", done.ChatJID, "folder", r.Folder, "err", err)
+		o.log.Error("chats of a group not read for the answer to an approval", "chat", done.ChatJID, "folder", r.Folder,
+			"err", err)
 		text = fmt.Sprintf("Connected %s to the group %s.", chatName(r), r.Folder)
 	}
 	return Decided{r.Code, store.RequestApproved, r.Folder, r.DecidedBy, text}, nil

@@ -62,12 +62,14 @@ type Onboarding struct {
 
 // New makes one; Run finishes what a former process left. notes receives what an operator should
 // know about approvals that do not go on.
-func New(cfg Config, st *store.Store, routd Routd, log *slog.Logger, reg prometheus.Registerer, notes func(...string)) *Onboarding {
+func New(cfg Config, st *store.Store, routd Routd, log *slog.Logger, reg prometheus.Registerer,
+	notes func(...string)) *Onboarding {
 	o := &Onboarding{
 		cfg: cfg, st: st, routd: routd, log: log, deciding: make(chan struct{}, 1), recheck: make(chan struct{}, 1),
 		newCode: newCode, notes: notes,
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "arizuko_onboarding_requests_total", Help: "Requests of chats to be connected, by what became of them.",
+			Name: "arizuko_onboarding_requests_total",
+			Help: "Requests of chats to be connected, by what became of them.",
 		}, []string{"result"}),
 	}
 	for _, result := range []string{"created", "existing", "limited", "approved", "rejected", "expired"} {
@@ -80,7 +82,8 @@ func New(cfg Config, st *store.Store, routd Routd, log *slog.Logger, reg prometh
 
 // gauges registers what is read from the rows.
 func (o *Onboarding) gauges(reg prometheus.Registerer) {
-	pending := prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_onboarding_pending", Help: "Requests that wait for an operator."})
+	pending := prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_onboarding_pending",
+		Help: "Requests that wait for an operator."})
 	oldest := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "arizuko_onboarding_oldest_seconds", Help: "Age of the oldest request that waits, 0 without one.",
 	})

@@ -145,7 +145,8 @@ func (o *Onboarding) report(waiting int) {
 }
 
 // expire ends requests that are older than the TTL, and returns the younger ones.
-func (o *Onboarding) expire(ctx context.Context, open []*store.Request, refused *[]error) (left []*store.Request, err error) {
+func (o *Onboarding) expire(ctx context.Context, open []*store.Request, refused *[]error) (left []*store.Request,
+	err error) {
 	for _, r := range open {
 		now := o.now()
 		if now-r.CreatedAt < o.cfg.TTL.Milliseconds() {
@@ -153,7 +154,8 @@ func (o *Onboarding) expire(ctx context.Context, open []*store.Request, refused 
 			continue
 		}
 		err := o.st.Write(ctx, func(tx *store.Tx) error {
-			if err := tx.DecideRequest(r.Code, store.RequestDecision{State: store.RequestExpired, By: store.DecidedByTime}, now); err != nil {
+			if err := tx.DecideRequest(r.Code, store.RequestDecision{State: store.RequestExpired,
+				By: store.DecidedByTime}, now); err != nil {
 				return err
 			}
 			return o.notify(tx, r.ChatJID, r.ThreadID, expiredNotice(r))

@@ -67,7 +67,8 @@ func operatorNotice(r *store.Request, operatorChat string) string {
 	return fmt.Sprintf("Request %s: %s wrote in %s, which is not connected to a group:\n\n%s\n\n"+
 		"`%[5]s` connects it to a new group, `%[5]s FOLDER` to a group of your choice, `%[6]s REASON` rejects it.",
 		r.Code, sender, chat, quoted(r.Sample),
-		msg.CommandIn(operatorChat, msg.CommandApprove+" "+r.Code), msg.CommandIn(operatorChat, msg.CommandReject+" "+r.Code))
+		msg.CommandIn(operatorChat, msg.CommandApprove+" "+r.Code),
+		msg.CommandIn(operatorChat, msg.CommandReject+" "+r.Code))
 }
 
 // floodNotice is what operators read in place of the notices beyond maxNotices.
@@ -104,7 +105,8 @@ func undoText(r *store.Request) string {
 }
 
 func expiredNotice(r *store.Request) string {
-	return fmt.Sprintf("Request %s has expired, since no operator decided on it. Write again to make a new one.", r.Code)
+	return fmt.Sprintf("Request %s has expired, since no operator decided on it. Write again to make a new one.",
+		r.Code)
 }
 
 // decidedText says how a request has ended.

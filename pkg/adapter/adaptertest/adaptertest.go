@@ -33,8 +33,8 @@ type Platform struct {
 	TooLong func(text string) bool
 	// Marked reports whether a part is marked as a possible duplicate.
 	Marked func(text string) bool
-	// Foreign means that the remote has Run, and recognises a part that is sent again. What the shell records before the end
-	// of a part is not checked.
+	// Foreign means that the remote has Run, and recognises a part that is sent again. What the shell records before
+	// the end of a part is not checked.
 	Foreign bool
 	// Outages means that the remote has SetOutage.
 	Outages bool
@@ -44,8 +44,8 @@ type Platform struct {
 	Writes bool
 	// Floods, Closes and Deletes mean that the remote has FloodAccount, CloseThread and DeleteThread.
 	Floods, Closes, Deletes bool
-	// Previews means that the platform is an adapter.Previewer whose previews in the first chat are messages, and that the
-	// remote has Shown, FailEdit and Delete.
+	// Previews means that the platform is an adapter.Previewer whose previews in the first chat are messages, and that
+	// the remote has Shown, FailEdit and Delete.
 	Previews bool
 	// Photos means that the remote has RefusePhoto and Data.
 	Photos bool
@@ -77,8 +77,8 @@ type Remote struct {
 	Asked        func() int
 	// CloseThread and DeleteThread end Platform.Thread.
 	CloseThread, DeleteThread func()
-	// RefusePhoto makes the remote refuse a picture in the form in which it is sent first. It returns the picture, and a
-	// text that the remote's refusal contains.
+	// RefusePhoto makes the remote refuse a picture in the form in which it is sent first. It returns the picture, and
+	// a text that the remote's refusal contains.
 	RefusePhoto func() (picture []byte, reason string)
 	// Shown lists the messages of the bot in the first chat as users see them now, in order.
 	Shown func() []Shown
@@ -92,8 +92,8 @@ type Remote struct {
 	Settled func(*msg.Message)
 	// Received lists the parts that have arrived, in order.
 	Received func() []Received
-	// Fail injects a fault for the next part for a chat, in place of the one before. The zero Fault is none. nil if nothing
-	// can fail.
+	// Fail injects a fault for the next part for a chat, in place of the one before. The zero Fault is none. nil if
+	// nothing can fail.
 	Fail func(chatJID string, f Fault)
 }
 

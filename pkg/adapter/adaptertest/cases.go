@@ -262,9 +262,12 @@ func cancelledRow(b *fixture) {
 // oddContent may be sent or refused, but delays no other row.
 func oddContent(b *fixture) {
 	odd := []string{
-		"", " ", "\n\n", "\x00", "a\x00b", "\xff\xfe", "\u202e\u200b", "\ufeff", "👩‍👩‍👧‍👦", strings.Repeat("e\u0301", 3000),
-		"```", "```go\nfunc", "**", "[](", "[a](javascript:alert(1))", "<b>", "</script>", "&amp;&#0;", "`" + strings.Repeat("x", 9000) + "`",
-		strings.Repeat("> ", 2000) + "deep", strings.Repeat("[", 5000), strings.Repeat("*a", 5000), strings.Repeat("\n", 9000),
+		"", " ", "\n\n", "\x00", "a\x00b", "\xff\xfe", "\u202e\u200b", "\ufeff", "👩‍👩‍👧‍👦",
+		strings.Repeat("e\u0301", 3000),
+		"```", "```go\nfunc", "**", "[](", "[a](javascript:alert(1))", "<b>", "</script>", "&amp;&#0;",
+		"`" + strings.Repeat("x", 9000) + "`",
+		strings.Repeat("> ", 2000) + "deep", strings.Repeat("[", 5000), strings.Repeat("*a", 5000),
+		strings.Repeat("\n", 9000),
 		strings.Repeat("x", 100<<10), strings.Repeat("世", 30<<10), strings.Repeat("|a|b|\n", 2000),
 	}
 	var ids []int64
@@ -308,9 +311,12 @@ func secrets(b *fixture) {
 // massMentions are what agents may be talked into saying.
 func massMentions(b *fixture) {
 	hostile := []string{
-		"@everyone", "@here", "@channel", "@all", "hello @everyone and @here", "**@everyone**", "`@everyone`", "```\n@here\n```",
-		"<!channel>", "<!here>", "<!everyone>", "<!subteam^S1|@team>", "<@U12345678>", "<@123456789012345678>", "<@!123456789012345678>",
-		"<@&123456789012345678>", "<#C12345678>", "&lt;!channel&gt;", "[x](<!channel>)", "@\u200beveryone", "@ everyone", "@every\none",
+		"@everyone", "@here", "@channel", "@all", "hello @everyone and @here", "**@everyone**", "`@everyone`",
+		"```\n@here\n```",
+		"<!channel>", "<!here>", "<!everyone>", "<!subteam^S1|@team>", "<@U12345678>", "<@123456789012345678>",
+		"<@!123456789012345678>",
+		"<@&123456789012345678>", "<#C12345678>", "&lt;!channel&gt;", "[x](<!channel>)", "@\u200beveryone",
+		"@ everyone", "@every\none",
 	}
 	b.start()
 	for _, text := range hostile {

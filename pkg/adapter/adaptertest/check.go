@@ -36,9 +36,10 @@ func CheckServers(t *testing.T, variable string, run func(ctx context.Context, a
 		"message":      {answering(404, `{"message":"Not Found"}`), "look at " + variable},
 		"other JSON":   {answering(404, `{"detail":"Not Found"}`), "look at " + variable},
 		"other text":   {answering(404, "404 page not found"), "with 404 page not found: this is not "},
-		"502":          {answering(502, "<html>"), "answers 502 Bad Gateway: it, or the server behind it, is out of order"},
-		"503":          {answering(503, ""), "answers 503 Service Unavailable"},
-		"429":          {answering(429, "<html>"), "check again in 17s"},
+		"502": {answering(502, "<html>"),
+			"answers 502 Bad Gateway: it, or the server behind it, is out of order"},
+		"503": {answering(503, ""), "answers 503 Service Unavailable"},
+		"429": {answering(429, "<html>"), "check again in 17s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			api := httptest.NewServer(tt.handler)
@@ -52,17 +53,19 @@ func CheckServers(t *testing.T, variable string, run func(ctx context.Context, a
 			defer cancel()
 			var out bytes.Buffer
 			code := run(ctx, api.URL, &out)
-			if text := out.String(); code != 1 || !strings.Contains(text, tt.want) || strings.Contains(text, "connects as") || strings.Contains(text, ": ok") {
+			if text := out.String(); code != 1 || !strings.Contains(text, tt.want) ||
+				strings.Contains(text, "connects as") || strings.Contains(text, ": ok") {
 				t.Errorf("exit %d, want 1, and %q:\n%s", code, tt.want, text)
 			}
 		})
 	}
 }
 
-// CheckGateways runs the check subcommand of an adapter, with run, against an API that is well, and that gives an address
-// for websockets where there is no websocket of the platform. answers are the answers of the API for such an address, by
-// their paths.
-func CheckGateways(t *testing.T, answers func(gateway string) map[string]string, run func(ctx context.Context, api string, out io.Writer) (code int)) {
+// CheckGateways runs the check subcommand of an adapter, with run, against an API that is well, and that gives an
+// address for websockets where there is no websocket of the platform. answers are the answers of the API for such an
+// address, by their paths.
+func CheckGateways(t *testing.T, answers func(gateway string) map[string]string,
+	run func(ctx context.Context, api string, out io.Writer) (code int)) {
 	t.Helper()
 	silence := make(chan struct{})
 	defer close(silence)
@@ -81,7 +84,10 @@ func CheckGateways(t *testing.T, answers func(gateway string) map[string]string,
 			gateway := httptest.NewServer(tt.handler)
 			defer gateway.CloseClientConnections()
 			paths := answers(tt.scheme + strings.TrimPrefix(gateway.URL, "http"))
-			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, paths[r.URL.Path]) }))
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_,
+					_ = io.WriteString(w, paths[r.URL.Path])
+			}))
 			defer api.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			if name == "silent" {
@@ -90,7 +96,8 @@ func CheckGateways(t *testing.T, answers func(gateway string) map[string]string,
 			defer cancel()
 			var out bytes.Buffer
 			code := run(ctx, api.URL, &out)
-			if text := out.String(); code != 1 || !strings.Contains(text, api.URL) || !strings.Contains(text, "answers, but") ||
+			if text := out.String(); code != 1 || !strings.Contains(text, api.URL) ||
+				!strings.Contains(text, "answers, but") ||
 				!strings.Contains(text, tt.want) || strings.Contains(text, ": ok") {
 				t.Errorf("exit %d, want 1, and %q:\n%s", code, tt.want, text)
 			}
@@ -107,7 +114,8 @@ func greetOddly(w http.ResponseWriter, r *http.Request) {
 	defer conn.Close()
 	accept := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // RFC 6455
 	const frame = `{"op":1,"type":"other"}`
-	_, _ = fmt.Fprintf(out, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n\x81%c%s",
+	_, _ = fmt.Fprintf(out,
+		"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n\x81%c%s",
 		base64.StdEncoding.EncodeToString(accept[:]), len(frame), frame)
 	_ = out.Flush()
 }

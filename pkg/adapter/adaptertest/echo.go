@@ -33,7 +33,8 @@ func CheckRedacts(t *testing.T, secrets []string, answers map[string]int, run fu
 				run(api.URL, &out)
 				api.Close()
 				if calls.Load() == 0 || !strings.Contains(out.String(), "[redacted]") {
-					t.Errorf("%d calls, and nothing of the answer %d %s is printed:\n%s", calls.Load(), status, body, &out)
+					t.Errorf("%d calls, and nothing of the answer %d %s is printed:\n%s", calls.Load(), status, body,
+						&out)
 				}
 				for _, leak := range append(forms(secret), "\x1b") {
 					if strings.Contains(out.String(), leak) {
@@ -51,5 +52,6 @@ var lowerHex = regexp.MustCompile("%[0-9A-F]{2}")
 func forms(secret string) []string {
 	quoted, _ := json.Marshal(secret) // a string always marshals
 	escaped := url.QueryEscape(secret)
-	return []string{string(quoted[1 : len(quoted)-1]), escaped, lowerHex.ReplaceAllStringFunc(escaped, strings.ToLower), url.PathEscape(secret)}
+	return []string{string(quoted[1 : len(quoted)-1]), escaped, lowerHex.ReplaceAllStringFunc(escaped, strings.ToLower),
+		url.PathEscape(secret)}
 }

@@ -66,7 +66,8 @@ func (l *logText) String() string {
 }
 
 func newFixture(t testing.TB, p Platform) *fixture {
-	b := &fixture{TB: t, platform: p, path: storetest.Path(t), wake: make(chan struct{}, 1), settled: map[int64]int{}, log: &logText{}}
+	b := &fixture{TB: t, platform: p, path: storetest.Path(t), wake: make(chan struct{}, 1), settled: map[int64]int{},
+		log: &logText{}}
 	b.store = storetest.OpenAt(t, b.path, nil)
 	b.remote = p.New(t, func() *store.Store { return b.store })
 	return b
@@ -91,7 +92,8 @@ func (b *fixture) start() (stop func()) {
 			}
 		},
 		Redact: func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") },
-		Data:   cmp.Or(b.remote.Data, b.TempDir()), MediaMax: 1 << 20, MediaQuota: 1 << 30, MediaDaily: 1 << 30, Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
+		Data:   cmp.Or(b.remote.Data, b.TempDir()), MediaMax: 1 << 20, MediaQuota: 1 << 30, MediaDaily: 1 << 30,
+		Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now,
 	}
 	if b.platform.Options != nil {
 		b.platform.Options(&o)
@@ -143,7 +145,8 @@ func (b *fixture) say(text string, set ...func(*msg.Message)) int64 {
 // outbound is a row for the first chat.
 func (b *fixture) outbound(text string) *msg.Message {
 	return &msg.Message{
-		ChatJID: b.platform.Chats[0], Direction: msg.Out, OutState: msg.OutQueued, Content: text, Source: msg.SourceAgent,
+		ChatJID: b.platform.Chats[0], Direction: msg.Out, OutState: msg.OutQueued, Content: text,
+		Source: msg.SourceAgent,
 		Sender: "agent:acme", SenderName: "Ada", Timestamp: 1, ReceivedAt: time.Now().UnixMilli(),
 	}
 }

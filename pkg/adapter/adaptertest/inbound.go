@@ -12,22 +12,23 @@ func inboundCases() []testCase {
 	writes := func(p Platform) bool { return p.Writes }
 	return []testCase{
 		{"event refused by the database", writes, func(b *fixture) { refusedEvent(b, Outage{}) }},
-		{"missed event refused by the database", func(p Platform) bool { return p.Writes && p.Outages }, func(b *fixture) {
-			refusedEvent(b, Outage{Kind: Refusing})
-		}},
+		{"missed event refused by the database", func(p Platform) bool { return p.Writes && p.Outages },
+			func(b *fixture) {
+				refusedEvent(b, Outage{Kind: Refusing})
+			}},
 	}
 }
 
 const (
 	// maxRefused bounds the tries of an event that the database refuses, together with one of a page of missed ones.
 	maxRefused = 4
-	// maxAgain is when Slack has sent an event for the last time: in the minute before a new connection none is read from
-	// the history.
+	// maxAgain is when Slack has sent an event for the last time: in the minute before a new connection none is read
+	// from the history.
 	maxAgain = 6 * time.Minute
 )
 
-// refusedEvent makes a user write three messages, in an outage if there is one, of which the database refuses the second
-// for good. It is tried a few times, logged with the cause and passed over, and the others are stored in order.
+// refusedEvent makes a user write three messages, in an outage if there is one, of which the database refuses the
+// second for good. It is tried a few times, logged with the cause and passed over, and the others are stored in order.
 func refusedEvent(b *fixture, o Outage) {
 	b.listening = true
 	b.start()
@@ -71,7 +72,8 @@ func (b *fixture) written() (texts []string) {
 		b.Fatal(err)
 	}
 	for id := int64(1); id <= last; id++ {
-		if m, err := b.store.Message(context.Background(), id); err == nil && m != nil && slices.Contains([]string{"hello", "one", "bad", "two"}, m.Content) {
+		if m, err := b.store.Message(context.Background(), id); err == nil && m != nil &&
+			slices.Contains([]string{"hello", "one", "bad", "two"}, m.Content) {
 			texts = append(texts, m.Content)
 		}
 	}

@@ -24,8 +24,8 @@ const (
 	// maxResolve is how long others may take: the last of the spaced copies of a part is sent half an hour after the
 	// one before.
 	maxResolve = 40 * time.Minute
-	// maxUntimed is how long a page may be waited for that does not say it, and maxBanned how many requests may be made in a
-	// minute of such pages.
+	// maxUntimed is how long a page may be waited for that does not say it, and maxBanned how many requests may be made
+	// in a minute of such pages.
 	maxUntimed = 15 * time.Second
 	maxBanned  = 40
 )
@@ -52,15 +52,26 @@ func outageCases() []testCase {
 		{"page instead of an answer", fails, minute(Outage{Kind: Paging, Status: 200}, false)},
 		{"answer of another server", fails, minute(Outage{Kind: Paging, Status: 200, Text: "{}"}, false)},
 		{"page instead of a refusal", fails, minute(Outage{Kind: Paging, Status: 403}, true)},
-		{"page instead of a rate limit", fails, minute(Outage{Kind: Paging, Status: 429, RetryAfter: 20 * time.Second}, true)},
+		{"page instead of a rate limit", fails, minute(Outage{Kind: Paging, Status: 429, RetryAfter: 20 * time.Second},
+			true)},
 		{"page instead of a rate limit, without a time", fails, minute(Outage{Kind: Paging, Status: 429}, true)},
 		{"text instead of a refusal", fails, minute(Outage{Kind: Paging, Status: 403, Text: "error code: 1020"}, true)},
-		{"text instead of a rate limit", fails, minute(Outage{Kind: Paging, Status: 429, Text: "error code: 1015"}, true)},
-		{"minute of 502 for sends alone", failing, func(b *fixture) { sendsFail(b, Fault{Class: msg.Ambiguous}, time.Minute) }},
-		{"sends alone unanswered", failing, func(b *fixture) { sendsFail(b, Fault{Class: msg.Ambiguous, Hangs: true}, 5*time.Minute) }},
+		{"text instead of a rate limit", fails, minute(Outage{Kind: Paging, Status: 429, Text: "error code: 1015"},
+			true)},
+		{"minute of 502 for sends alone", failing, func(b *fixture) {
+			sendsFail(b, Fault{Class: msg.Ambiguous},
+				time.Minute)
+		}},
+		{"sends alone unanswered", failing, func(b *fixture) {
+			sendsFail(b, Fault{Class: msg.Ambiguous, Hangs: true},
+				5*time.Minute)
+		}},
 		{"sixteen hung sends", lanes, sixteenHungSends},
 		{"restarts while down", fails, func(b *fixture) { restarts(b, Outage{Kind: Refusing}, true) }},
-		{"restarts while calls are unanswered", fails, func(b *fixture) { restarts(b, Outage{Kind: Unanswering}, false) }},
+		{"restarts while calls are unanswered", fails, func(b *fixture) {
+			restarts(b, Outage{Kind: Unanswering},
+				false)
+		}},
 		{"rows waiting in an outage", fails, rowsWaiting},
 	}
 }

@@ -59,7 +59,8 @@ func (b *fixture) agent() *work {
 		if _, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(`{"progress":"live"}`)}); err != nil {
 			return err
 		}
-		trigger := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "do something", Timestamp: now, ReceivedAt: now}
+		trigger := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "do something", Timestamp: now,
+			ReceivedAt: now}
 		if _, _, err := tx.PutMessage(trigger); err != nil {
 			return err
 		}
@@ -77,7 +78,8 @@ func (w *work) writes(text string) {
 	w.Helper()
 	w.pass(time.Millisecond) // progress is never stored twice at once
 	w.write(func(tx *store.Tx) error {
-		return tx.PutProgress(*w.run, w.turn.ID, &store.Progress{State: agentproto.StatusRunning, Text: text, UpdatedAt: time.Now().UnixMilli()})
+		return tx.PutProgress(*w.run, w.turn.ID, &store.Progress{State: agentproto.StatusRunning, Text: text,
+			UpdatedAt: time.Now().UnixMilli()})
 	})
 }
 
@@ -85,7 +87,8 @@ func (w *work) writes(text string) {
 func (w *work) answers(text string) {
 	w.Helper()
 	w.write(func(tx *store.Tx) error {
-		return tx.AnswerTurn(store.Reply{RunID: w.run.ID, TurnID: w.turn.ID, Text: text, Final: true}, time.Now().UnixMilli())
+		return tx.AnswerTurn(store.Reply{RunID: w.run.ID, TurnID: w.turn.ID, Text: text, Final: true},
+			time.Now().UnixMilli())
 	})
 	w.within(time.Hour, "the delivery of the answer", func() bool {
 		rows, err := w.store.TurnReplies(w.Context(), w.turn.ID)
@@ -233,7 +236,8 @@ func answerWhileEditsFail(b *fixture, f Fault) {
 	b.remote.FailEdit(f)
 	w.answers("all of it")
 	got := b.remote.Shown()
-	if len(got) != 1 || got[0].Text != "all of it" || got[0].Stop != "" || (got[0].ID == id) == (f.Class == msg.Permanent) {
+	if len(got) != 1 || got[0].Text != "all of it" || got[0].Stop != "" ||
+		(got[0].ID == id) == (f.Class == msg.Permanent) {
 		b.Errorf("users see %+v, the preview was %s", got, id)
 	}
 }

@@ -16,9 +16,11 @@ func refusalCases() []testCase {
 	return []testCase{
 		{"flood wait of the account", func(p Platform) bool { return p.Floods && p.Lane != nil }, accountFlood},
 		{"reply to what is gone", func(p Platform) bool { return p.GoneID != "" }, replyToGone},
-		{"closed thread", func(p Platform) bool { return p.Closes }, func(b *fixture) { endedThread(b, b.remote.CloseThread) }},
+		{"closed thread", func(p Platform) bool { return p.Closes },
+			func(b *fixture) { endedThread(b, b.remote.CloseThread) }},
 		{"refused photo", func(p Platform) bool { return p.Photos }, refusedPhoto},
-		{"deleted thread", func(p Platform) bool { return p.Deletes }, func(b *fixture) { endedThread(b, b.remote.DeleteThread) }},
+		{"deleted thread", func(p Platform) bool { return p.Deletes },
+			func(b *fixture) { endedThread(b, b.remote.DeleteThread) }},
 	}
 }
 
@@ -74,7 +76,10 @@ func endedThread(b *fixture, end func()) {
 	b.start()
 	b.ends(msg.OutSent, id, next)
 	got := b.remote.Received()
-	i := slices.IndexFunc(got, func(r Received) bool { return strings.HasSuffix(r.Text, "inside") && r.ChatJID == b.platform.Chats[0] })
+	i := slices.IndexFunc(got, func(r Received) bool {
+		return strings.HasSuffix(r.Text, "inside") &&
+			r.ChatJID == b.platform.Chats[0]
+	})
 	if len(got) != 2 || i < 0 {
 		b.Fatalf("received %+v, want two parts in the first chat", got)
 	}
@@ -101,7 +106,8 @@ func refusedPhoto(b *fixture) {
 	if len(got) != 2 || got[1].Text != "next" {
 		b.Fatalf("received %+v, want the picture, or a text in its place, and the next row", got)
 	}
-	if first := got[0]; !strings.Contains(first.Text, caption) || first.File != name && !strings.Contains(first.Text, name) {
+	if first := got[0]; !strings.Contains(first.Text, caption) ||
+		first.File != name && !strings.Contains(first.Text, name) {
 		b.Errorf("received %+v, want the file %s, or its name, with its text", first, name)
 	}
 	if parts := b.parts(id); len(parts) != 1 || !strings.Contains(parts[0].Error, reason) {

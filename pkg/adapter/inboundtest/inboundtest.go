@@ -129,7 +129,8 @@ func prune(value any) any {
 func CheckConversion(t *testing.T, platform string, convert func() (adapter.Inbound, error)) adapter.Inbound {
 	t.Helper()
 	in, err := convert()
-	if err != nil && (in.Messages != nil || in.Quoted != nil || in.Chats != nil || in.Threads != nil || in.Moved != nil) {
+	if err != nil && (in.Messages != nil || in.Quoted != nil || in.Chats != nil || in.Threads != nil ||
+		in.Moved != nil) {
 		t.Errorf("an error and %+v", in)
 	}
 	for _, m := range slices.Concat(in.Quoted, in.Messages) {

@@ -19,9 +19,9 @@ type Sent struct {
 	In   adapter.Inbound
 }
 
-// CheckTable fails the test unless the README at path holds the table of what a user sends and what the agent gets of it,
-// between the comments `<!-- sent:start -->` and `<!-- sent:end -->`, and each line without a row has a reason. With the test
-// flag -update it rewrites the README instead.
+// CheckTable fails the test unless the README at path holds the table of what a user sends and what the agent gets of
+// it, between the comments `<!-- sent:start -->` and `<!-- sent:end -->`, and each line without a row has a reason.
+// With the test flag -update it rewrites the README instead.
 func CheckTable(t testing.TB, path string, all []Sent) {
 	t.Helper()
 	var b strings.Builder

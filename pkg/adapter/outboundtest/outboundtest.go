@@ -18,7 +18,8 @@ type Rows map[string]*msg.Message
 // AddForEachSource adds a copy of each row for every source of outbound rows, since the parts must
 // not depend on it.
 func (r Rows) AddForEachSource(rows Rows) {
-	for _, source := range []string{msg.SourceAgent, msg.SourceTool, msg.SourceNotice, msg.SourceCommand, "reminder", "broadcast"} {
+	for _, source := range []string{msg.SourceAgent, msg.SourceTool, msg.SourceNotice, msg.SourceCommand, "reminder",
+		"broadcast"} {
 		for what, m := range rows {
 			row := *m
 			row.Source = source

@@ -24,7 +24,10 @@ func Line(s string) string {
 		}
 		return r
 	}, s)
-	if !strings.ContainsFunc(s, func(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) }) {
+	if !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.In(r, unicode.L, unicode.N, unicode.P,
+			unicode.S)
+	}) {
 		return ""
 	}
 	return strings.Join(strings.Fields(s), " ")
@@ -135,7 +138,8 @@ func Beside(between string) bool {
 	word := strings.TrimFunc(between, func(r rune) bool {
 		return unicode.IsSpace(r) && r != '\n' || strings.ContainsRune(",;:&+", r)
 	})
-	return utf8.RuneCountInString(word) <= maxConjunction && !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) })
+	return utf8.RuneCountInString(word) <= maxConjunction &&
+		!strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
 // CloseUp joins the texts before and after a removed word; rest is the part of the second that is still

@@ -27,8 +27,8 @@ type Run struct {
 	Events  []agentproto.Event // that were read by Next and Until
 }
 
-// Start starts an agent. One that runs longer than maxWait is killed, and the end of its output fails the test. The log is
-// shown if the test fails.
+// Start starts an agent. One that runs longer than maxWait is killed, and the end of its output fails the test. The log
+// is shown if the test fails.
 func Start(t *testing.T, cmd *exec.Cmd, maxWait time.Duration) *Run {
 	t.Helper()
 	r := &Run{T: t, Cmd: cmd, Log: &Log{}}
@@ -125,7 +125,8 @@ func (r *Run) Question() agentproto.Ask {
 // Reply answers a question as a user; change changes the line.
 func (r *Run) Reply(turnID string, a agentproto.Ask, option string, change ...func(*agentproto.Answer)) {
 	r.T.Helper()
-	line := agentproto.Answer{TurnID: turnID, AskID: a.ID, Option: option, Reason: agentproto.AskAnswered, By: "telegram:1", PayloadHash: a.PayloadHash}
+	line := agentproto.Answer{TurnID: turnID, AskID: a.ID, Option: option, Reason: agentproto.AskAnswered,
+		By: "telegram:1", PayloadHash: a.PayloadHash}
 	for _, f := range change {
 		f(&line)
 	}
@@ -170,8 +171,8 @@ func (r *Run) WantAnswer(turnID, text string) agentproto.Frame {
 	return f
 }
 
-// WantError fails the test unless the next frame is an error of a turn, of that kind, that contains that text. It returns
-// the frame.
+// WantError fails the test unless the next frame is an error of a turn, of that kind, that contains that text. It
+// returns the frame.
 func (r *Run) WantError(turnID string, kind agentproto.Kind, words string) agentproto.Frame {
 	r.T.Helper()
 	f := r.Next()

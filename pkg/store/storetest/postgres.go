@@ -20,8 +20,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// PostgresEnv names the variable with the URL of a Postgres server on which tests make databases of their own. Without it
-// tests use files.
+// PostgresEnv names the variable with the URL of a Postgres server on which tests make databases of their own. Without
+// it tests use files.
 const PostgresEnv = "ARIZUKO_TEST_POSTGRES"
 
 // Server is the URL of the Postgres server that tests use, "" for files.
@@ -100,7 +100,8 @@ var template = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	var exists bool
-	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`, name).Scan(&exists); err != nil || exists {
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)`,
+		name).Scan(&exists); err != nil || exists {
 		return name, err
 	}
 	if _, err := conn.Exec(ctx, `CREATE DATABASE `+name+`_making`); err != nil {
@@ -125,7 +126,8 @@ func MigratePostgres(ctx context.Context, database string, steps []migrations.Mi
 			return fmt.Errorf("migration %d %s: %w", m.Version, m.Name, err)
 		}
 	}
-	_, err = conn.Exec(ctx, `CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)`)
+	_, err = conn.Exec(ctx,
+		`CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)`)
 	if err == nil {
 		_, err = conn.Exec(ctx, `INSERT INTO schema_migrations VALUES ($1, false)`, migrations.Latest())
 	}
@@ -152,14 +154,16 @@ func admin(ctx context.Context, statement string) error {
 	return err
 }
 
-// Exec changes a database on a connection of its own, as a program of others would. Statements with parameters are SQLite's.
+// Exec changes a database on a connection of its own, as a program of others would. Statements with parameters are
+// SQLite's.
 func Exec(t testing.TB, database, statement string, args ...any) {
 	t.Helper()
 	driver := "sqlite3"
 	if store.IsServer(database) {
 		driver = "pgx"
 		n := 0
-		statement = regexp.MustCompile(`\?`).ReplaceAllStringFunc(statement, func(string) string { n++; return "$" + strconv.Itoa(n) })
+		statement = regexp.MustCompile(`\?`).ReplaceAllStringFunc(statement,
+			func(string) string { n++; return "$" + strconv.Itoa(n) })
 	} else {
 		database += "?_busy_timeout=10000"
 	}

@@ -13,8 +13,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// OpenSQL opens a database, a file or one on a server, as a program of others would. Statements are in SQLite's words, also for a server:
-// there they are translated, and flags are read as 0 and 1.
+// OpenSQL opens a database, a file or one on a server, as a program of others would. Statements are in SQLite's words,
+// also for a server: there they are translated, and flags are read as 0 and 1.
 func OpenSQL(database string) (*sql.DB, error) {
 	if !store.IsServer(database) {
 		return sql.Open("sqlite3", "file:"+database+"?mode=rw&_busy_timeout=20000&_txlock=immediate&_foreign_keys=true")

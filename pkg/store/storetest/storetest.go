@@ -37,7 +37,8 @@ var migrated = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-// migrate runs all migrations on a new file. Its log is in the file when it returns, since the last connection is closed.
+// migrate runs all migrations on a new file. Its log is in the file when it returns, since the last connection is
+// closed.
 func migrate(path string) error {
 	db, err := sql.Open("sqlite3", path+"?_journal_mode=WAL&_synchronous=OFF") // no crash test begins here
 	if err != nil {
@@ -87,7 +88,8 @@ func Open(t testing.TB) *store.Store {
 // OpenAt opens a store on a migrated file, as one more process would.
 func OpenAt(t testing.TB, path string, poke func(string)) *store.Store {
 	t.Helper()
-	s, err := store.Open(context.Background(), store.Options{Path: path, Autocheckpoint: store.DefaultAutocheckpoint, Poke: poke})
+	s, err := store.Open(context.Background(), store.Options{Path: path, Autocheckpoint: store.DefaultAutocheckpoint,
+		Poke: poke})
 	if err != nil {
 		t.Fatal(err)
 	}

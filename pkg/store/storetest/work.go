@@ -17,7 +17,8 @@ func Work(t testing.TB, s *store.Store, chatJID, thread, topic, platformID strin
 			t.Fatal(err)
 		}
 	}
-	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: chatJID, ThreadID: thread, Topic: topic, CreatedAt: 1}
+	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: chatJID, ThreadID: thread, Topic: topic,
+		CreatedAt: 1}
 	run := &msg.Run{Folder: "main", Topic: topic, ChatJID: chatJID, ThreadID: thread, StartedAt: 1}
 	trigger := &msg.Message{ChatJID: chatJID, PlatformID: platformID, Direction: msg.In, Content: "do something"}
 	write(func(tx *store.Tx) (err error) {

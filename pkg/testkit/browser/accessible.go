@@ -16,7 +16,8 @@ import (
 
 // interactive are the roles of what users act on. Each needs a name that no other of its kind has.
 var interactive = []string{
-	"button", "checkbox", "combobox", "DisclosureTriangle", "link", "listbox", "radio", "searchbox", "spinbutton", "switch", "tab", "textbox",
+	"button", "checkbox", "combobox", "DisclosureTriangle", "link", "listbox", "radio", "searchbox", "spinbutton",
+	"switch", "tab", "textbox",
 }
 
 // node is a node of the accessibility tree: what screen readers are given.
@@ -66,7 +67,8 @@ func (n *node) shown() string {
 
 // plainWords is a text in lower case, its letters and digits alone.
 func plainWords(s string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " ")
+	return strings.Join(strings.FieldsFunc(strings.ToLower(s),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " ")
 }
 
 // tree is the page's accessibility tree without what is ignored.
@@ -100,9 +102,9 @@ func (p *Tab) tree() *node {
 	return &node{answer.Nodes[0], below(answer.Nodes[0], false), false}
 }
 
-// ReaderProblems lists what keeps users of a screen reader from using the page: in its accessibility tree, controls without a
-// name, with the name of another one or without the words that are seen on them, levels of headings that are left out, tables
-// without a name or header cells, pictures without a name.
+// ReaderProblems lists what keeps users of a screen reader from using the page: in its accessibility tree, controls
+// without a name, with the name of another one or without the words that are seen on them, levels of headings that are
+// left out, tables without a name or header cells, pictures without a name.
 func (p *Tab) ReaderProblems() (problems []string) {
 	p.t.Helper()
 	all := p.tree().within()
@@ -142,7 +144,8 @@ func nameProblems(n *node, named map[string]string) (problems []string) {
 	}
 	named[role+" "+name] = target
 	// Speech input finds a control by the words on it. A chart's tab or a field have none of their own.
-	if seen := n.shown(); seen != "" && (role == "button" || role == "link" || role == "tab") && !strings.Contains(plainWords(name), seen) {
+	if seen := n.shown(); seen != "" && (role == "button" || role == "link" || role == "tab") &&
+		!strings.Contains(plainWords(name), seen) {
 		problems = append(problems, fmt.Sprintf("%s %q does not say its words %q", role, name, seen))
 	}
 	return problems
@@ -165,7 +168,8 @@ func tableProblems(table *node) (problems []string) {
 		}
 	}
 	if heads < widest || widest == 0 {
-		problems = append(problems, fmt.Sprintf("table %q has %d headers over %d columns", text(table.Name), heads, widest))
+		problems = append(problems, fmt.Sprintf("table %q has %d headers over %d columns", text(table.Name), heads,
+			widest))
 	}
 	return problems
 }
@@ -173,15 +177,15 @@ func tableProblems(table *node) (problems []string) {
 //go:embed accessible.js
 var accessibleScript string
 
-// MarkupProblems lists what the markup lacks for assistive technology: the current page of a navigation, errors that are tied to
-// their fields, live regions for messages, labels of fields, a language and a title.
+// MarkupProblems lists what the markup lacks for assistive technology: the current page of a navigation, errors that
+// are tied to their fields, live regions for messages, labels of fields, a language and a title.
 func (p *Tab) MarkupProblems() []string {
 	p.t.Helper()
 	return Eval[[]string](p, "("+accessibleScript+").markup()")
 }
 
-// TargetProblems lists controls that are too small to be hit: less than 24 by 24 CSS pixels, other than links within a text
-// (WCAG 2.2, 2.5.8).
+// TargetProblems lists controls that are too small to be hit: less than 24 by 24 CSS pixels, other than links within a
+// text (WCAG 2.2, 2.5.8).
 func (p *Tab) TargetProblems() []string {
 	p.t.Helper()
 	return Eval[[]string](p, "("+accessibleScript+").targets()")
@@ -193,8 +197,8 @@ func (p *Tab) CutProblems() []string {
 	return Eval[[]string](p, "("+accessibleScript+").cut()")
 }
 
-// ForcedColorProblems lists what is lost when users replace all colours by their own: controls without an edge, and current links
-// and tabs that look like others. Set the feature with EmulateMedia first.
+// ForcedColorProblems lists what is lost when users replace all colours by their own: controls without an edge, and
+// current links and tabs that look like others. Set the feature with EmulateMedia first.
 func (p *Tab) ForcedColorProblems() []string {
 	p.t.Helper()
 	return Eval[[]string](p, "("+accessibleScript+").forced()")
@@ -203,8 +207,8 @@ func (p *Tab) ForcedColorProblems() []string {
 // maxTabs is how often the Tab key is pressed on one page.
 const maxTabs = 1000
 
-// KeyboardProblems presses Tab until the focus has been everywhere, and lists what is wrong: a control that it does not reach or
-// that does not show the focus, an order other than that of reading, a trap.
+// KeyboardProblems presses Tab until the focus has been everywhere, and lists what is wrong: a control that it does not
+// reach or that does not show the focus, an order other than that of reading, a trap.
 func (p *Tab) KeyboardProblems() []string {
 	p.t.Helper()
 	want := Eval[int](p, "(window.keyboard = ("+accessibleScript+").keyboard()).count")
@@ -227,7 +231,8 @@ func (p *Tab) EmulateMedia(pairs ...string) {
 	for pair := range slices.Chunk(pairs, 2) {
 		features = append(features, &emulation.MediaFeature{Name: pair[0], Value: pair[1]})
 	}
-	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
+	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: features}); err != nil {
 		p.t.Fatalf("emulate %v: %v", pairs, err)
 	}
 }

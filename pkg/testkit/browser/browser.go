@@ -45,7 +45,8 @@ type Browser struct {
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	need.Program(t, "chromium-headless-shell", "chromium-headless-shell")
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium-headless-shell"), chromedp.DisableGPU,
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium-headless-shell"),
+		chromedp.DisableGPU,
 		chromedp.Flag("host-resolver-rules", "MAP "+testHost+" 127.0.0.1"))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root with it
@@ -176,7 +177,8 @@ func (p *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 // Prepare runs a script in each document that the tab loads from now on, before the scripts of the document.
 func (p *Tab) Prepare(script string) {
 	p.t.Helper()
-	if _, err := chromedp.Call(p.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
+	if _, err := chromedp.Call(p.ctx, page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
 		p.t.Fatalf("prepare %s: %v", script, err)
 	}
 }
@@ -224,7 +226,8 @@ func (p *Tab) Resize(width, height int64) {
 func (p *Tab) SetColorScheme(scheme string) {
 	p.t.Helper()
 	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
-	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
+	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: features}); err != nil {
 		p.t.Fatalf("emulate the colour scheme: %v", err)
 	}
 }
@@ -239,7 +242,8 @@ func (p *Tab) TypeKeys(keys string) {
 // chromedp sends the line break as a separate event, which a page cannot prevent.
 func (p *Tab) PressEnter(modifiers ...chromedp.Modifier) {
 	p.t.Helper()
-	key := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "Enter", Code: "Enter", Text: "\r", WindowsVirtualKeyCode: 13}
+	key := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "Enter", Code: "Enter",
+		Text: "\r", WindowsVirtualKeyCode: 13}
 	chromedp.KeyModifiers(modifiers...)(&key)
 	if _, err := chromedp.Call(p.ctx, input.DispatchKeyEvent, key); err != nil {
 		p.t.Fatalf("press Enter: %v", err)
@@ -263,7 +267,8 @@ func (p *Tab) Follow(do func()) {
 // WaitConnected waits until a chat page has loaded its history and receives events.
 func (p *Tab) WaitConnected() {
 	p.t.Helper()
-	p.Wait(`performance.getEntriesByType("resource").some(e => e.name.includes("/topics"))`) // fetched once the stream is open
+	// fetched once the stream is open
+	p.Wait(`performance.getEntriesByType("resource").some(e => e.name.includes("/topics"))`)
 	p.Wait(`document.querySelector('.panel:not([hidden]) .log')?.ariaBusy === "false"`)
 }
 
@@ -331,13 +336,15 @@ func (p *Tab) Text(css string) string {
 // MessageBodies are the texts of the matching messages in the open panel, in their order.
 func (p *Tab) MessageBodies(css string) []string {
 	p.t.Helper()
-	return Eval[[]string](p, `[...document.querySelectorAll('.panel:not([hidden]) `+css+` .body')].map(e => e.textContent)`)
+	return Eval[[]string](p, `[...document.querySelectorAll('.panel:not([hidden]) `+css+
+		` .body')].map(e => e.textContent)`)
 }
 
 // CheckFits fails the test if the page scrolls sideways.
 func (p *Tab) CheckFits() {
 	p.t.Helper()
-	wide := Eval[[]string](p, `[document.documentElement, document.body, ...document.querySelectorAll("main, .panel, .topics")]
+	wide := Eval[[]string](p,
+		`[document.documentElement, document.body, ...document.querySelectorAll("main, .panel, .topics")]
 		.filter(e => e.scrollWidth > e.clientWidth && e.clientWidth).map(e => e.tagName + "." + e.className + " " + e.scrollWidth + " > " + e.clientWidth)`)
 	if len(wide) > 0 {
 		p.t.Errorf("scrolls sideways: %v", wide)

@@ -134,7 +134,8 @@ func (e *Engine) await(t testing.TB, ended <-chan struct{}) {
 
 // Environ is the environment of clients of this engine.
 func (e *Engine) Environ() []string {
-	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DOCKER_HOST=" + e.Host, "DOCKER_CONFIG=" + filepath.Join(e.Dir, "client")}
+	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "DOCKER_HOST=" + e.Host,
+		"DOCKER_CONFIG=" + filepath.Join(e.Dir, "client")}
 }
 
 // Docker runs the client and returns what it prints.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Write writes an executable file. No process is forked meanwhile: it would have the file open for writing until its own
-// exec, and who starts the program before that is refused with "text file busy" (golang/go#22315).
+// Write writes an executable file. No process is forked meanwhile: it would have the file open for writing until its
+// own exec, and who starts the program before that is refused with "text file busy" (golang/go#22315).
 func Write(t testing.TB, path string, content []byte) {
 	t.Helper()
 	syscall.ForkLock.RLock()

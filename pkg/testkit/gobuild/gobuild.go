@@ -27,8 +27,8 @@ type Options struct {
 	Overlay string
 }
 
-// Programs compiles packages, given by import path, into the folder bin, which it makes if there is none. Each program has
-// the name of its package's folder. It stays what it is when another test binary builds it again from changed code.
+// Programs compiles packages, given by import path, into the folder bin, which it makes if there is none. Each program
+// has the name of its package's folder. It stays what it is when another test binary builds it again from changed code.
 func Programs(bin string, o Options, packages ...string) error {
 	if len(packages) == 0 {
 		return nil
@@ -75,8 +75,8 @@ func (o Options) flags() []string {
 	return flags
 }
 
-// compile builds programs in a folder. Those that are there and up to date are not linked again; others are renamed into
-// place, so that links to a former one keep it.
+// compile builds programs in a folder. Those that are there and up to date are not linked again; others are renamed
+// into place, so that links to a former one keep it.
 func (o Options) compile(folder string, packages []string) error {
 	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", folder + "/"}, o.flags(), packages)...)
 	cmd.Env = append(os.Environ(), "GOTMPDIR="+folder)

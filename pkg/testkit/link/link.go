@@ -29,8 +29,8 @@ const (
 	None Cut = iota
 	// Reset ends all connections, and each new one.
 	Reset
-	// Hole holds everything up, as a network that drops packets does: neither side notices until a timeout. What was sent
-	// meanwhile arrives when the link is healed.
+	// Hole holds everything up, as a network that drops packets does: neither side notices until a timeout. What was
+	// sent meanwhile arrives when the link is healed.
 	Hole
 )
 

@@ -20,8 +20,8 @@ const (
 	fuseMaxRead = 1 << 17
 )
 
-// FUSE mounts an empty file system of FUSE until the test ends, and returns its folder. Nothing can be made in it. It skips or
-// fails the test as Root does.
+// FUSE mounts an empty file system of FUSE until the test ends, and returns its folder. Nothing can be made in it. It
+// skips or fails the test as Root does.
 func FUSE(t testing.TB) string {
 	t.Helper()
 	Root(t)

@@ -28,8 +28,9 @@ func Full(t testing.TB) {
 	}
 }
 
-// Verify skips the test unless `make verify` runs it, with VERIFY set. It is for tests that judge by chance, and for those
-// that take long and show again what a quicker test shows: a scenario on one more platform, a daemon killed at one more point.
+// Verify skips the test unless `make verify` runs it, with VERIFY set. It is for tests that judge by chance, and for
+// those that take long and show again what a quicker test shows: a scenario on one more platform, a daemon killed at
+// one more point.
 func Verify(t testing.TB) {
 	t.Helper()
 	Full(t)

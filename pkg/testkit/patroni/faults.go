@@ -19,8 +19,9 @@ func (c *Cluster) KillServer(n int) error { return c.nodes[n].killServer() }
 // Revive starts Patroni on a node again, which starts the server: as the standby of a primary that there is meanwhile.
 func (c *Cluster) Revive(n int) error { return c.nodes[n].startPatroni() }
 
-// Suspend stops the server of a node and its Patroni until Resume: connections to it stay, and nothing answers. Patroni is stopped
-// while it asks the server, as it is when a disk hangs: it has read the leader's key then, and when it resumes it decides by that.
+// Suspend stops the server of a node and its Patroni until Resume: connections to it stay, and nothing answers. Patroni
+// is stopped while it asks the server, as it is when a disk hangs: it has read the leader's key then, and when it
+// resumes it decides by that.
 func (c *Cluster) Suspend(n int) error {
 	err := c.nodes[n].signalServer(syscall.SIGSTOP)
 	<-time.After(loopWait*time.Second + pollInterval)
@@ -32,14 +33,15 @@ func (c *Cluster) Resume(n int) error {
 	return errors.Join(c.nodes[n].signalServer(syscall.SIGCONT), c.nodes[n].patroni.signal(syscall.SIGCONT))
 }
 
-// SuspendPatroni stops the Patroni of a node until ResumePatroni. Its server goes on, and after a failover believes that it is still the
-// primary.
+// SuspendPatroni stops the Patroni of a node until ResumePatroni. Its server goes on, and after a failover believes
+// that it is still the primary.
 func (c *Cluster) SuspendPatroni(n int) error { return c.nodes[n].patroni.signal(syscall.SIGSTOP) }
 
 // ResumePatroni continues what SuspendPatroni has stopped.
 func (c *Cluster) ResumePatroni(n int) error { return c.nodes[n].patroni.signal(syscall.SIGCONT) }
 
-// Isolate cuts a node off from etcd and from the other nodes, or connects it again with link.None. Clients reach its server as before.
+// Isolate cuts a node off from etcd and from the other nodes, or connects it again with link.None. Clients reach its
+// server as before.
 func (c *Cluster) Isolate(n int, cut link.Cut) {
 	for _, l := range c.nodes[n].links {
 		l.Set(cut)

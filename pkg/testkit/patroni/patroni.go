@@ -1,6 +1,6 @@
-// Package patroni runs three Postgres servers, of which Patroni and etcd make a primary, its synchronous standby and another
-// standby, on folders and loopback addresses of their own, with what Debian's packages postgresql, patroni and etcd-server
-// install. It leaves nothing on the machine, and never touches a cluster of the system.
+// Package patroni runs three Postgres servers, of which Patroni and etcd make a primary, its synchronous standby and
+// another standby, on folders and loopback addresses of their own, with what Debian's packages postgresql, patroni and
+// etcd-server install. It leaves nothing on the machine, and never touches a cluster of the system.
 package patroni
 
 import (
@@ -24,8 +24,8 @@ import (
 	"arizuko/pkg/testkit/postgres"
 )
 
-// Nodes is the number of servers: with two, the one that is left after a failover has no standby, and strictly synchronous it
-// takes no writes.
+// Nodes is the number of servers: with two, the one that is left after a failover has no standby, and strictly
+// synchronous it takes no writes.
 const Nodes = 3
 
 const (
@@ -76,8 +76,8 @@ type node struct {
 	patroni, etcd *program
 }
 
-// Start starts a cluster in a new folder below dir, "" for the folder of temporary files, and waits until it is healthy. It
-// writes nothing to the disk at a commit: what it has is lost with the machine, not with processes.
+// Start starts a cluster in a new folder below dir, "" for the folder of temporary files, and waits until it is
+// healthy. It writes nothing to the disk at a commit: what it has is lost with the machine, not with processes.
 func Start(ctx context.Context, dir string) (*Cluster, error) {
 	for _, name := range []string{"patroni", "etcd"} {
 		if _, err := exec.LookPath(name); err != nil {
@@ -195,17 +195,21 @@ func (n *node) configure() error {
 				"synchronous_mode": true, "synchronous_mode_strict": true,
 				"postgresql": object{
 					"use_pg_rewind": true, "use_slots": true,
-					"parameters": object{"max_connections": 300, "max_locks_per_transaction": 128, "fsync": "off", "wal_log_hints": "on", "wal_keep_size": "256MB"},
+					"parameters": object{"max_connections": 300, "max_locks_per_transaction": 128, "fsync": "off",
+						"wal_log_hints": "on", "wal_keep_size": "256MB"},
 				},
 			},
 			"initdb": []any{object{"encoding": "UTF8"}, object{"locale": "C"}, "no-sync"},
 		},
 		"postgresql": object{
-			"listen": n.addr(), "connect_address": n.servers, "data_dir": filepath.Join(n.dir, "data"), "bin_dir": n.c.programs,
-			"pgpass":         filepath.Join(n.dir, "pgpass"),
-			"parameters":     object{"unix_socket_directories": n.dir},
-			"pg_hba":         []string{"local all all trust", "host all all 127.0.0.0/8 trust", "host replication all 127.0.0.0/8 trust"},
-			"authentication": object{"superuser": user(superuser), "replication": user("replicator"), "rewind": user("rewinder")},
+			"listen": n.addr(), "connect_address": n.servers, "data_dir": filepath.Join(n.dir, "data"),
+			"bin_dir":    n.c.programs,
+			"pgpass":     filepath.Join(n.dir, "pgpass"),
+			"parameters": object{"unix_socket_directories": n.dir},
+			"pg_hba": []string{"local all all trust", "host all all 127.0.0.0/8 trust",
+				"host replication all 127.0.0.0/8 trust"},
+			"authentication": object{"superuser": user(superuser), "replication": user("replicator"),
+				"rewind": user("rewinder")},
 		},
 		"watchdog": object{"mode": "off"},
 	}
@@ -232,9 +236,12 @@ func (n *node) startEtcd() (err error) {
 		members = append(members, member.name+"=http://"+net.JoinHostPort(member.host, etcdPeerPort))
 	}
 	peer, client := "http://"+net.JoinHostPort(n.host, etcdPeerPort), "http://"+net.JoinHostPort(n.host, etcdPort)
-	n.etcd, err = n.c.run(n.dir, "etcd", "--name", n.name, "--data-dir", filepath.Join(n.dir, "etcd"), "--initial-cluster", strings.Join(members, ","),
-		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--listen-client-urls", client, "--advertise-client-urls", client,
-		"--enable-v2", "--heartbeat-interval", "200", "--election-timeout", "2000") // ms: other tests may keep the processors busy
+	n.etcd, err = n.c.run(n.dir, "etcd", "--name", n.name, "--data-dir", filepath.Join(n.dir, "etcd"),
+		"--initial-cluster", strings.Join(members, ","),
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--listen-client-urls", client,
+		"--advertise-client-urls", client,
+		// ms: other tests may keep the processors busy
+		"--enable-v2", "--heartbeat-interval", "200", "--election-timeout", "2000")
 	return err
 }
 
@@ -249,11 +256,12 @@ func (c *Cluster) Addrs() (all []string) {
 // Name is that of a node, as Patroni's commands show it.
 func (c *Cluster) Name(n int) string { return c.nodes[n].name }
 
-// URL is that of the database postgres on the servers with these addresses, of which clients use the one that takes writes. Its
-// user may do anything.
+// URL is that of the database postgres on the servers with these addresses, of which clients use the one that takes
+// writes. Its user may do anything.
 func URL(addrs []string) string {
 	u := url.URL{
-		Scheme: "postgres", User: url.UserPassword(superuser, superpassword), Host: strings.Join(addrs, ","), Path: "/postgres",
+		Scheme: "postgres", User: url.UserPassword(superuser, superpassword), Host: strings.Join(addrs, ","),
+		Path:     "/postgres",
 		RawQuery: "target_session_attrs=read-write&sslmode=disable",
 	}
 	return u.String()

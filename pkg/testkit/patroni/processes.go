@@ -28,7 +28,8 @@ func (c *Cluster) run(dir, name string, args ...string) (*program, error) {
 	defer log.Close()
 	p := &program{process: exec.Command(name, args...), ended: make(chan struct{})}
 	p.process.Dir, p.process.Stdout, p.process.Stderr = dir, log, log
-	p.process.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir, "LC_ALL=C.UTF-8", "PATRONICTL_CONFIG_FILE=" + filepath.Join(dir, "patroni.yml")}
+	p.process.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir, "LC_ALL=C.UTF-8",
+		"PATRONICTL_CONFIG_FILE=" + filepath.Join(dir, "patroni.yml")}
 	// Of a process group of its own: the interrupt of a terminal is for the tests, which then stop it.
 	p.process.SysProcAttr = &syscall.SysProcAttr{Credential: c.owner, Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := p.process.Start(); err != nil {
@@ -69,7 +70,8 @@ func (p *program) hasEnded() bool {
 	}
 }
 
-// postgres are the processes of the node's server. The first, from which the others come, is Patroni's child only until Patroni ends.
+// postgres are the processes of the node's server. The first, from which the others come, is Patroni's child only until
+// Patroni ends.
 func (n *node) postgres() (pids []int, err error) {
 	file, err := os.ReadFile(filepath.Join(n.dir, "data", "postmaster.pid"))
 	if errors.Is(err, os.ErrNotExist) {

@@ -59,7 +59,8 @@ func (c *Cluster) awaitEtcd(ctx context.Context) error {
 			var version struct {
 				Cluster string `json:"etcdcluster"`
 			}
-			if get(ctx, "http://"+net.JoinHostPort(n.host, etcdPort)+"/version", &version) != http.StatusOK || version.Cluster == "not_decided" {
+			if get(ctx, "http://"+net.JoinHostPort(n.host, etcdPort)+"/version", &version) != http.StatusOK ||
+				version.Cluster == "not_decided" {
 				return false, nil
 			}
 		}
@@ -86,8 +87,8 @@ func (c *Cluster) AwaitPrimary(ctx context.Context, except int) (primary int, er
 	return primary, err
 }
 
-// Synchronous is the node whose server would become the primary; -1 if none is. The server that the primary waits for is that only
-// once Patroni has stored it: after a failover any may do for a while, and none takes over.
+// Synchronous is the node whose server would become the primary; -1 if none is. The server that the primary waits for
+// is that only once Patroni has stored it: after a failover any may do for a while, and none takes over.
 func (c *Cluster) Synchronous(ctx context.Context) int {
 	for _, n := range c.nodes {
 		if _, code := n.ask(ctx, "/synchronous"); code == http.StatusOK {
@@ -97,8 +98,8 @@ func (c *Cluster) Synchronous(ctx context.Context) int {
 	return -1
 }
 
-// AwaitHealthy waits until there is one primary, which all other servers follow, one of them synchronously. It is an error if the
-// Patroni of a node does not run.
+// AwaitHealthy waits until there is one primary, which all other servers follow, one of them synchronously. It is an
+// error if the Patroni of a node does not run.
 func (c *Cluster) AwaitHealthy(ctx context.Context) error {
 	return c.await(ctx, "all servers to follow the primary", func() (bool, error) {
 		primaries, following := 0, 0

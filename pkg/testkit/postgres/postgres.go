@@ -1,5 +1,5 @@
-// Package postgres runs a Postgres server on a data directory of its own, with what Debian's package postgresql installs. It
-// leaves nothing on the machine, and never touches a cluster of the system.
+// Package postgres runs a Postgres server on a data directory of its own, with what Debian's package postgresql
+// installs. It leaves nothing on the machine, and never touches a cluster of the system.
 package postgres
 
 import (
@@ -36,9 +36,9 @@ type Server struct {
 	log      bytes.Buffer // read after ended
 }
 
-// Start makes a cluster in a new folder below dir, "" for the folder of temporary files, and starts a server that listens on a
-// socket in it alone. Unless a setting, name=value, says otherwise, it writes nothing to the disk at a commit: what it has is lost with
-// the machine, not with a process.
+// Start makes a cluster in a new folder below dir, "" for the folder of temporary files, and starts a server that
+// listens on a socket in it alone. Unless a setting, name=value, says otherwise, it writes nothing to the disk at a
+// commit: what it has is lost with the machine, not with a process.
 func Start(ctx context.Context, dir string, settings ...string) (*Server, error) {
 	programs, err := Programs()
 	if err != nil {
@@ -78,12 +78,14 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	data := filepath.Join(s.dir, "data")
-	initdb := s.command(ctx, "initdb", "--pgdata", data, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync")
+	initdb := s.command(ctx, "initdb", "--pgdata", data, "--username", "postgres", "--auth", "trust", "--encoding",
+		"UTF8", "--locale", "C", "--no-sync")
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 	args := []string{"-D", data, "-k", s.dir}
-	for _, setting := range slices.Concat([]string{"listen_addresses=", "fsync=off", "max_connections=300", "max_locks_per_transaction=128"}, s.settings) {
+	for _, setting := range slices.Concat([]string{"listen_addresses=", "fsync=off", "max_connections=300",
+		"max_locks_per_transaction=128"}, s.settings) {
 		args = append(args, "-c", setting)
 	}
 	s.process = s.command(context.WithoutCancel(ctx), "postgres", args...)
@@ -156,7 +158,8 @@ func (s *Server) await(ctx context.Context) error {
 
 // URL is that of the database postgres, whose user may do anything.
 func (s *Server) URL() string {
-	u := url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/postgres", RawQuery: url.Values{"host": {s.dir}}.Encode()}
+	u := url.URL{Scheme: "postgres", User: url.User("postgres"), Path: "/postgres",
+		RawQuery: url.Values{"host": {s.dir}}.Encode()}
 	return u.String()
 }
 

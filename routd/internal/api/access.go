@@ -66,7 +66,8 @@ func (a *API) loadChat(r *http.Request, item *routeapi.Item) (err error) {
 }
 
 // rowAccess decides on one message alone: what it would claim counts for no other.
-func (a *API) rowAccess(r *http.Request, table *routing.Table, item *routeapi.Item, operator bool) (routeapi.RowAccess, error) {
+func (a *API) rowAccess(r *http.Request, table *routing.Table, item *routeapi.Item, operator bool) (routeapi.RowAccess,
+	error) {
 	engaged := a.Engagement.Snapshot()
 	row := routeapi.RowAccess{Verb: item.Verb, Answer: decideOne(r.Context(), table, item, engaged), Admitted: true}
 	if err := engaged.Err(); err != nil {

@@ -21,10 +21,12 @@ const maxEngagement = 30 * 24 * time.Hour
 // when it was open.
 func answerOf(e *msg.Engagement, pinnedAt int64) routeapi.Engagement {
 	if !e.Open(e.Until-1, pinnedAt) {
-		return routeapi.Engagement{JID: e.ChatJID, Topic: e.Place, LastReply: orNull(e.LastReply), EndedAt: orNull(e.EndedAt)}
+		return routeapi.Engagement{JID: e.ChatJID, Topic: e.Place, LastReply: orNull(e.LastReply),
+			EndedAt: orNull(e.EndedAt)}
 	}
 	return routeapi.Engagement{
-		JID: e.ChatJID, Topic: e.Place, Folder: orNull(e.Folder), Until: orNull(e.Until), LastReply: orNull(e.LastReply), EndedAt: orNull(e.EndedAt),
+		JID: e.ChatJID, Topic: e.Place, Folder: orNull(e.Folder), Until: orNull(e.Until),
+		LastReply: orNull(e.LastReply), EndedAt: orNull(e.EndedAt),
 	}
 }
 
@@ -79,16 +81,18 @@ func (a *API) engage(r *http.Request) (*httpx.Answer, error) {
 	by := a.audit(r)
 	// Before the transaction, which other writers wait for.
 	routed := request.Caller == "" || a.Loader.Table().Routed(*request.JID, request.Sender, request.Caller)
-	e, err := a.Engagement.Engage(r.Context(), *request.JID, *request.Topic, request.Folder, ttl, func(tx *store.Tx, s *engagement.State) error {
-		if err := a.mayEngage(&request, s, routed); err != nil {
-			return err
-		}
-		return by.engagement(tx, &request, ttl, s.Engaged(by.now))
-	})
+	e, err := a.Engagement.Engage(r.Context(), *request.JID, *request.Topic, request.Folder, ttl,
+		func(tx *store.Tx, s *engagement.State) error {
+			if err := a.mayEngage(&request, s, routed); err != nil {
+				return err
+			}
+			return by.engagement(tx, &request, ttl, s.Engaged(by.now))
+		})
 	if err != nil {
 		return nil, retryable(err)
 	}
-	return &httpx.Answer{Status: http.StatusOK, Body: answerOf(&e, 0)}, nil // a window just opened is newer than any pin
+	// a window just opened is newer than any pin
+	return &httpx.Answer{Status: http.StatusOK, Body: answerOf(&e, 0)}, nil
 }
 
 func checkJID(jid string) error {
@@ -119,10 +123,12 @@ func (a *API) mayEngage(request *routeapi.EngagementRequest, s *engagement.State
 		return nil
 	}
 	if request.Folder != "" && !msg.Within(request.Folder, caller) {
-		return apierr.New(apierr.Forbidden, "group %s may engage itself and groups below it, not %.80s", caller, request.Folder)
+		return apierr.New(apierr.Forbidden, "group %s may engage itself and groups below it, not %.80s", caller,
+			request.Folder)
 	}
 	if routed || s.Engaged(a.Now().UnixMilli()) == caller {
 		return nil
 	}
-	return apierr.New(apierr.Forbidden, "no route leads from %s to group %s or one below it, and it is not engaged there", *request.JID, caller)
+	return apierr.New(apierr.Forbidden,
+		"no route leads from %s to group %s or one below it, and it is not engaged there", *request.JID, caller)
 }

@@ -56,7 +56,8 @@ func (a *API) decide(ctx context.Context, items []routeapi.Item) (*routeapi.Resp
 	return response, nil
 }
 
-func decideOne(ctx context.Context, table *routing.Table, item *routeapi.Item, engaged *engagement.Snapshot) routeapi.Answer {
+func decideOne(ctx context.Context, table *routing.Table, item *routeapi.Item,
+	engaged *engagement.Snapshot) routeapi.Answer {
 	if err := item.Check(); err != nil {
 		return routeapi.Answer{ID: item.ID, Error: err.Error()}
 	}

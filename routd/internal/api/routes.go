@@ -27,7 +27,8 @@ func (a *API) listRoutes(r *http.Request) (*httpx.Answer, error) {
 	if routes == nil {
 		routes = []msg.Route{} // [] rather than null
 	}
-	return &httpx.Answer{Status: http.StatusOK, Body: routeapi.Table{Digest: routeapi.Digest(routes), Routes: routes}}, nil
+	return &httpx.Answer{Status: http.StatusOK, Body: routeapi.Table{Digest: routeapi.Digest(routes), Routes: routes}},
+		nil
 }
 
 func (a *API) addRoute(r *http.Request) (*httpx.Answer, error) {

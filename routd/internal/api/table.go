@@ -77,7 +77,8 @@ func (c *replacement) read(ctx context.Context, tx *store.Tx, table *routeapi.Ta
 		return err
 	}
 	if routeapi.Digest(stored) != table.Digest {
-		return apierr.New(apierr.Conflict, "the routes were changed since you loaded them: load them again, or compare and then save")
+		return apierr.New(apierr.Conflict,
+			"the routes were changed since you loaded them: load them again, or compare and then save")
 	}
 	c.before = make(map[int64]*msg.Route, len(stored))
 	for i := range stored {
@@ -87,7 +88,8 @@ func (c *replacement) read(ctx context.Context, tx *store.Tx, table *routeapi.Ta
 	found := problems(table.Routes, routecheck.Registered(groups))
 	for i, r := range table.Routes {
 		if r.ID != 0 && c.before[r.ID] == nil {
-			found = append(found, routeapi.Problem{Row: i, Text: fmt.Sprintf("there is no route %d: leave out the id to add one", r.ID)})
+			found = append(found,
+				routeapi.Problem{Row: i, Text: fmt.Sprintf("there is no route %d: leave out the id to add one", r.ID)})
 		}
 	}
 	slices.SortStableFunc(found, func(a, b routeapi.Problem) int { return cmp.Compare(a.Row, b.Row) })

@@ -71,7 +71,8 @@ func (a *API) compare(ctx context.Context, request *testRequest) (*httpx.Answer,
 	case request.Routes == nil:
 		return nil, apierr.New(apierr.BadRequest, "items are compared with an edited table: routes is missing")
 	case len(request.Items) > routeapi.MaxTested:
-		return nil, apierr.New(apierr.BadRequest, "%d items, at most %d are tested at once", len(request.Items), routeapi.MaxTested)
+		return nil, apierr.New(apierr.BadRequest, "%d items, at most %d are tested at once", len(request.Items),
+			routeapi.MaxTested)
 	}
 	present := a.Loader.Table()
 	tested := routeapi.Tested{Items: []routeapi.TestedItem{}, Problems: problems(*request.Routes, present.Has)}
@@ -88,10 +89,12 @@ func (a *API) compare(ctx context.Context, request *testRequest) (*httpx.Answer,
 			return nil, apierr.New(apierr.BadRequest, "items[%d]: %w", i, err)
 		}
 		tested.Items = append(tested.Items, routeapi.TestedItem{
-			ID: item.ID, Present: present.Decide(ctx, item, routing.Unengaged{}), Edited: edited.Decide(ctx, item, routing.Unengaged{}),
+			ID: item.ID, Present: present.Decide(ctx, item, routing.Unengaged{}),
+			Edited: edited.Decide(ctx, item, routing.Unengaged{}),
 		})
 		if ctx.Err() != nil {
-			return nil, apierr.New(apierr.Unavailable, "%d of %d items tested within %s: test fewer at once", i, len(request.Items), questionTimeout)
+			return nil, apierr.New(apierr.Unavailable, "%d of %d items tested within %s: test fewer at once", i,
+				len(request.Items), questionTimeout)
 		}
 	}
 	return &httpx.Answer{Status: http.StatusOK, Body: tested}, nil

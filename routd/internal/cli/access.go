@@ -65,7 +65,8 @@ func homeRows(chatJID string, h *routeapi.HomeAccess) [][]string {
 	}
 	group := fmt.Sprintf("%s, access %s", h.Folder, h.Access)
 	if !h.Admitted {
-		return [][]string{{"group", group + ": the sender may do nothing here but " + commands(msg.CommandPing, msg.CommandChatID, msg.CommandHelp)}}
+		return [][]string{{"group", group + ": the sender may do nothing here but " +
+			commands(msg.CommandPing, msg.CommandChatID, msg.CommandHelp)}}
 	}
 	reaches, pins := "no other group", "may not pin the chat: only operators may"
 	if len(h.Reaches) > 0 {
@@ -74,7 +75,8 @@ func homeRows(chatJID string, h *routeapi.HomeAccess) [][]string {
 	if h.Pins {
 		pins = "may pin the chat"
 	}
-	return [][]string{{"group", group}, {"commands", commands(msg.CommandNew, msg.CommandStop, msg.CommandStatus)}, {"@name", reaches}, {"pin", pins}}
+	return [][]string{{"group", group}, {"commands", commands(msg.CommandNew, msg.CommandStop, msg.CommandStatus)},
+		{"@name", reaches}, {"pin", pins}}
 }
 
 // outcome words what becomes of a message.

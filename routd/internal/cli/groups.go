@@ -34,7 +34,8 @@ func (c *verbs) listGroups(ctx context.Context, args []string, out io.Writer) er
 	}
 	rows := make([][]string, len(answer.Groups))
 	for i, g := range answer.Groups {
-		rows[i] = []string{g.Folder, orNone(g.Name), time.UnixMilli(g.CreatedAt).Format(time.DateTime), string(g.Config)}
+		rows[i] = []string{g.Folder, orNone(g.Name), time.UnixMilli(g.CreatedAt).Format(time.DateTime),
+			string(g.Config)}
 	}
 	return table(out, []string{"FOLDER", "NAME", "CREATED", "CONFIG"}, rows)
 }
@@ -86,7 +87,8 @@ func (c *verbs) showGroup(ctx context.Context, args []string, out io.Writer) err
 		return err
 	}
 	_, err = fmt.Fprintf(out, "folder:  %s\nname:    %s\ncreated: %s\nconfig:  %s\n", cli.PrintableLine(g.Folder),
-		cli.PrintableLine(orNone(g.Name)), time.UnixMilli(g.CreatedAt).Format(time.DateTime), cli.Printable(settings.String()))
+		cli.PrintableLine(orNone(g.Name)), time.UnixMilli(g.CreatedAt).Format(time.DateTime),
+		cli.Printable(settings.String()))
 	var problems groupconfig.Problems
 	if _, bad := groupconfig.Parse(g.Config); errors.As(bad, &problems) {
 		for _, p := range problems {
@@ -101,7 +103,8 @@ func (c *verbs) setGroup(ctx context.Context, args []string, out io.Writer) erro
 	line := c.Line("groups set FOLDER [--name NAME] [--agent NAME] [--model ID] [--config JSON]", out)
 	name := line.String("name", "", "what users call it")
 	config := line.String("config", "", "its settings, all of them: they replace those it has")
-	agent := line.String("agent", "", "which agent of AGENTS answers in it, or default; without --model that chooses the model itself")
+	agent := line.String("agent", "",
+		"which agent of AGENTS answers in it, or default; without --model that chooses the model itself")
 	model := line.String("model", "", "the model that its agent uses, or default, which leaves it to the agent")
 	folder, err := c.oneFolder(line, args)
 	if err != nil {
@@ -138,7 +141,8 @@ func (c *verbs) setGroup(ctx context.Context, args []string, out io.Writer) erro
 	if err := c.Call(ctx, method, groupPath(folder), change, nil); err != nil {
 		return err
 	}
-	if _, err = fmt.Fprintf(out, "group %s is changed; its next runs go by that\n", cli.PrintableLine(folder)); err != nil {
+	if _, err = fmt.Fprintf(out, "group %s is changed; its next runs go by that\n",
+		cli.PrintableLine(folder)); err != nil {
 		return err
 	}
 	return c.warn(ctx, out, func(w routecheck.Warning) bool { return w.Folder == folder })

@@ -30,7 +30,8 @@ func (c *verbs) listRoutes(ctx context.Context, args []string, out io.Writer) er
 	rows := make([][]string, len(answer.Routes))
 	for i, r := range answer.Routes {
 		rows[i] = []string{
-			strconv.FormatInt(r.ID, 10), strconv.FormatInt(r.Seq, 10), orEverything(r.Match), r.Target, orNone(string(r.Impulse)),
+			strconv.FormatInt(r.ID, 10), strconv.FormatInt(r.Seq, 10), orEverything(r.Match), r.Target,
+			orNone(string(r.Impulse)),
 		}
 	}
 	return table(out, []string{"ID", "SEQ", "MATCH", "TARGET", "IMPULSE"}, rows)
@@ -47,7 +48,8 @@ func (c *verbs) addRoute(ctx context.Context, args []string, out io.Writer) erro
 	line := c.Line("routes add [--seq N] [--match 'key=glob …'] --target TARGET [--impulse JSON]", out)
 	var r msg.Route
 	line.Int64Var(&r.Seq, "seq", 0, "rows are tried in this order, then by id")
-	line.StringVar(&r.Match, "match", "", "what the row matches, everything by default, e.g. 'platform=telegram verb=mention'")
+	line.StringVar(&r.Match, "match", "",
+		"what the row matches, everything by default, e.g. 'platform=telegram verb=mention'")
 	line.StringVar(&r.Target, "target", "", "folder, folder#observe, daemon:NAME, builtin:ping or builtin:drop")
 	impulse := line.String("impulse", "", `how long rows are held, e.g. '{"quiet_ms":3000}'`)
 	if _, err := line.Read(args, 0); err != nil {

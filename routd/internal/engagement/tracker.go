@@ -48,7 +48,8 @@ type Tracker struct {
 }
 
 // Open continues where the last Tracker stopped. ttl is how long a delivered answer engages.
-func Open(ctx context.Context, st *store.Store, ttl time.Duration, now func() time.Time, log *slog.Logger) (*Tracker, error) {
+func Open(ctx context.Context, st *store.Store, ttl time.Duration, now func() time.Time, log *slog.Logger) (*Tracker,
+	error) {
 	t := &Tracker{
 		st: st, ttl: ttl, now: now, log: log, maxUnstored: maxUnstored,
 		reading: make(chan struct{}, 1), work: make(chan struct{}, 1),
@@ -93,7 +94,8 @@ func (t *Tracker) readNext(ctx context.Context) (n int, more bool, err error) {
 	defer func() { <-t.reading }()
 	read, _, answers := t.unstored.progress()
 	if answers > t.maxUnstored {
-		return 0, false, apierr.New(apierr.Unavailable, "%d delivered answers wait to be stored: the database cannot be written", answers)
+		return 0, false, apierr.New(apierr.Unavailable,
+			"%d delivered answers wait to be stored: the database cannot be written", answers)
 	}
 	page, err := t.st.DeliveryChanges(ctx, read, readPage)
 	if err != nil || len(page) == 0 {
@@ -173,7 +175,8 @@ func (t *Tracker) States(ctx context.Context, chatJID string) ([]*State, error) 
 
 // Engage opens the window of a place on request, for ttl. A ttl that is not above 0 ends it and
 // all claims in force. allow may refuse, by the state before, or write along. It waits for the write lock.
-func (t *Tracker) Engage(ctx context.Context, chatJID, place, folder string, ttl time.Duration, allow func(*store.Tx, *State) error) (msg.Engagement, error) {
+func (t *Tracker) Engage(ctx context.Context, chatJID, place, folder string, ttl time.Duration,
+	allow func(*store.Tx, *State) error) (msg.Engagement, error) {
 	var next msg.Engagement
 	err := t.storeAnd(ctx, func(tx *store.Tx) error { // earlier deliveries count first
 		s, err := load(ctx, tx.Reader, chatJID, place, &t.claims)

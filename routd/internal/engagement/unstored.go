@@ -89,7 +89,10 @@ func (u *unstored) drop(seq int64, places map[key]*State, all bool) {
 
 func (u *unstored) dropOf(at key, seq int64) {
 	answers := u.answers[at]
-	n, _ := slices.BinarySearchFunc(answers, seq+1, func(d store.DeliveryChange, seq int64) int { return cmp.Compare(d.Seq, seq) })
+	n, _ := slices.BinarySearchFunc(answers, seq+1, func(d store.DeliveryChange,
+		seq int64) int {
+		return cmp.Compare(d.Seq, seq)
+	})
 	u.count -= n
 	if u.answers[at] = answers[n:]; n == len(answers) {
 		delete(u.answers, at)

@@ -19,7 +19,8 @@ type ConnectedError struct {
 }
 
 func (e *ConnectedError) Error() string {
-	return fmt.Sprintf("chat %s is connected to the group %s already, by route %d (%.200s)", e.ChatJID, e.Folder, e.Route.ID, orEverything(e.Route.Match))
+	return fmt.Sprintf("chat %s is connected to the group %s already, by route %d (%.200s)", e.ChatJID, e.Folder,
+		e.Route.ID, orEverything(e.Route.Match))
 }
 
 // Connection is what a chat needs to be connected to a group.

@@ -53,8 +53,8 @@ type question struct {
 	answer    routeapi.Answer
 }
 
-// Decide answers one item. A mention or reply that triggers claims its place for the items after it,
-// and so does a row that triggers because its place is engaged. The weights in the answer are shared: they must not be changed.
+// Decide answers one item. A mention or reply that triggers claims its place for the items after it, and so does a row
+// that triggers because its place is engaged. The weights in the answer are shared: they must not be changed.
 func (t *Table) Decide(ctx context.Context, item *routeapi.Item, e Engagement) routeapi.Answer {
 	platform, room := msg.SplitJID(item.ChatJID)
 	if platform == "" || room == "" {

@@ -114,7 +114,8 @@ func (t *Table) Reachable(home, sender string, operator bool) (folders []string)
 		return nil
 	}
 	for _, g := range t.groups {
-		if g.Folder == home || !t.Has(g.Folder) || !operator && (own.OwnGroup || msg.World(g.Folder) != msg.World(home)) {
+		if g.Folder == home || !t.Has(g.Folder) || !operator &&
+			(own.OwnGroup || msg.World(g.Folder) != msg.World(home)) {
 			continue
 		}
 		if m, _ := groupconfig.ReadMembers(g.Config); m.Admits(sender, operator) {

@@ -28,8 +28,10 @@ const (
 // withThread adds to a message that addresses the bot in a thread what was written there before, if the
 // thread's first post is unknown: the bot was not in the channel then, or has never seen it. A message whose
 // thread cannot be read goes without.
-func (l *Listener) withThread(ctx context.Context, in adapter.Inbound, names inbound.Names, timeout time.Duration) adapter.Inbound {
-	if len(in.Messages) != 1 || !in.Messages[0].Addressed || in.Messages[0].ThreadID == "" || in.Messages[0].TargetID != "" {
+func (l *Listener) withThread(ctx context.Context, in adapter.Inbound, names inbound.Names,
+	timeout time.Duration) adapter.Inbound {
+	if len(in.Messages) != 1 || !in.Messages[0].Addressed || in.Messages[0].ThreadID == "" ||
+		in.Messages[0].TargetID != "" {
 		return in
 	}
 	row := in.Messages[0]

@@ -46,7 +46,10 @@ func (j *joins) unify(ctx context.Context, m *inbound.Member, me inbound.Self) {
 	}
 	j.last[m.Channel] = m.EventTS
 	// If this fails, a second row of the join may come after a restart.
-	_ = j.store.Write(ctx, func(tx *store.Tx) error { return tx.PutCursor(j.daemon, joinedPrefix+m.Channel, m.EventTS) })
+	_ = j.store.Write(ctx, func(tx *store.Tx) error {
+		return tx.PutCursor(j.daemon, joinedPrefix+m.Channel,
+			m.EventTS)
+	})
 }
 
 func isNear(one, other string) bool {

@@ -51,8 +51,8 @@ type Options struct {
 	Now              func() time.Time
 	// Network is that of Socket Mode.
 	Network adapter.Network
-	// Patience is how much longer than Slack allows an event may wait for calls before it is acknowledged: a fake of Slack
-	// on a busy machine answers late, and waits.
+	// Patience is how much longer than Slack allows an event may wait for calls before it is acknowledged: a fake of
+	// Slack on a busy machine answers late, and waits.
 	Patience time.Duration
 }
 
@@ -81,7 +81,8 @@ func New(o Options) *Listener {
 // Mount implements adapter.Mounter.
 func (l *Listener) Mount(r chi.Router, s *adapter.Shell) {
 	if l.SigningSecret != "" {
-		r.Method(http.MethodPost, "/slack/events", &postHandler{secret: l.SigningSecret, timeout: postTimeout + l.Patience, posted: l.missed.Posted, receive: l.receiver(s)})
+		r.Method(http.MethodPost, "/slack/events", &postHandler{secret: l.SigningSecret,
+			timeout: postTimeout + l.Patience, posted: l.missed.Posted, receive: l.receiver(s)})
 	}
 }
 
@@ -175,7 +176,8 @@ func (l *Listener) probe(ctx context.Context, s *adapter.Shell) error {
 
 // receiver returns the function that stores what Slack sends, by either way. It retries until ctx
 // ends. The reply is the answer to Slack, nil for none.
-func (l *Listener) receiver(s *adapter.Shell) func(ctx context.Context, kind string, payload []byte) (reply any, err error) {
+func (l *Listener) receiver(s *adapter.Shell) func(ctx context.Context, kind string, payload []byte) (reply any,
+	err error) {
 	return func(ctx context.Context, kind string, payload []byte) (reply any, err error) {
 		if l.me.Load() == nil {
 			return nil, errors.New("not connected to Slack yet")
@@ -194,8 +196,8 @@ func (l *Listener) receiver(s *adapter.Shell) func(ctx context.Context, kind str
 	}
 }
 
-// receivePress stores the press of a button of a question. One that does not count is answered with a message that only its
-// user sees.
+// receivePress stores the press of a button of a question. One that does not count is answered with a message that only
+// its user sees.
 func (l *Listener) receivePress(ctx context.Context, s *adapter.Shell, payload []byte) error {
 	var in adapter.Inbound
 	s.Decode(interactionRequest, func() (err error) {
@@ -214,7 +216,8 @@ func (l *Listener) receivePress(ctx context.Context, s *adapter.Shell, payload [
 	_, user := msg.SplitJID(m.Sender)
 	answering, cancel := context.WithTimeout(ctx, eventTimeout+l.Patience)
 	defer cancel()
-	_, err = l.API.PostEphemeralContext(answering, channel, user, slackgo.MsgOptionText(notice, true), slackgo.MsgOptionTS(m.ThreadID))
+	_, err = l.API.PostEphemeralContext(answering, channel, user, slackgo.MsgOptionText(notice, true),
+		slackgo.MsgOptionTS(m.ThreadID))
 	if err != nil {
 		s.Log.Warn("press stored but not answered", "row", m.ID, "chat", m.ChatJID, "err", err)
 	}
@@ -222,7 +225,8 @@ func (l *Listener) receivePress(ctx context.Context, s *adapter.Shell, payload [
 }
 
 // convert makes rows of what Slack sent. Its error means that this cannot be decoded.
-func (l *Listener) convert(ctx context.Context, kind string, payload []byte) (in adapter.Inbound, reply any, err error) {
+func (l *Listener) convert(ctx context.Context, kind string, payload []byte) (in adapter.Inbound, reply any,
+	err error) {
 	switch kind {
 	case eventRequest:
 		in, err = l.event(ctx, payload)
@@ -274,7 +278,8 @@ func (l *Listener) command(ctx context.Context, payload []byte) (in adapter.Inbo
 		return in, nil, err
 	}
 	me := *l.me.Load()
-	ephemeral := func(text string) any { return map[string]string{"response_type": "ephemeral", "text": text} } // only its user sees it
+	// only its user sees it
+	ephemeral := func(text string) any { return map[string]string{"response_type": "ephemeral", "text": text} }
 	asking, cancel := context.WithTimeout(ctx, eventTimeout+l.Patience)
 	defer cancel()
 	member, err := l.API.IsMember(asking, command.ChannelID)

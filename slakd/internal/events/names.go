@@ -51,7 +51,8 @@ type named struct {
 
 // NewNames makes a cache that asks Slack for unknown names.
 func NewNames(api *slack.Client, now func() time.Time) *Names {
-	return &Names{api: api, now: now, known: map[string]named{}, refused: map[string]time.Time{}, pending: map[string]chan struct{}{}}
+	return &Names{api: api, now: now, known: map[string]named{}, refused: map[string]time.Time{},
+		pending: map[string]chan struct{}{}}
 }
 
 // For returns the names of one event that waits for an acknowledgement. A name that Slack does not return

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// replacedFor is how long Slack may count a connection that slakd has replaced: Slack closes some only after the next one
-	// is open, and notices a broken one later.
+	// replacedFor is how long Slack may count a connection that slakd has replaced: Slack closes some only after the
+	// next one is open, and notices a broken one later.
 	replacedFor = 30 * time.Second
-	// recountDelay is when connections are counted again after a greeting that left doubt, and recountInterval how often while
-	// another program is connected.
+	// recountDelay is when connections are counted again after a greeting that left doubt, and recountInterval how
+	// often while another program is connected.
 	recountDelay    = replacedFor + 15*time.Second
 	recountInterval = 5 * time.Minute
 	// maxGreeting bounds a frame that is read only for its number, in bytes.
@@ -33,7 +33,8 @@ type sockets struct {
 	before  bool        // there was one
 }
 
-// greet judges the number of connections in the greeting of a new one: how many are of other programs, and whether that is sure.
+// greet judges the number of connections in the greeting of a new one: how many are of other programs, and whether that
+// is sure.
 func (s *sockets) greet(open int, now time.Time) (others int, sure bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,11 +72,12 @@ func Competitors(others int) string {
 	if others == 1 {
 		return "another program is connected with this app token: stop it, half of the events go there"
 	}
-	return fmt.Sprintf("%d other programs are connected with this app token: stop them, most of the events go there", others)
+	return fmt.Sprintf("%d other programs are connected with this app token: stop them, most of the events go there",
+		others)
 }
 
-// greeted notes the greeting of a connection. It reports whether connections are to be counted again: an old one may have been
-// among them, or the other program may be stopped.
+// greeted notes the greeting of a connection. It reports whether connections are to be counted again: an old one may
+// have been among them, or the other program may be stopped.
 func (l *Listener) greeted(s *adapter.Shell, open int) (again bool) {
 	others, sure := l.sockets.greet(open, l.Now())
 	if sure {
@@ -119,8 +121,8 @@ func countConnections(ctx context.Context, api *slack.Client, n adapter.Network)
 	return CountConnections(ctx, address, n)
 }
 
-// CountConnections opens a connection of the app only for the number in Slack's greeting, that one included. An event that
-// Slack sends on it meanwhile is not acknowledged: it comes again on another one.
+// CountConnections opens a connection of the app only for the number in Slack's greeting, that one included. An event
+// that Slack sends on it meanwhile is not acknowledged: it comes again on another one.
 func CountConnections(ctx context.Context, address string, n adapter.Network) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, adapter.ConnectTimeout)
 	defer cancel()
@@ -143,7 +145,8 @@ func CountConnections(ctx context.Context, address string, n adapter.Network) (i
 			return 0, err
 		case frame.Type == "hello":
 			bye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
-			return frame.Connections, conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(adapter.ConnectTimeout))
+			return frame.Connections, conn.WriteControl(websocket.CloseMessage, bye,
+				time.Now().Add(adapter.ConnectTimeout))
 		}
 	}
 }
@@ -157,7 +160,8 @@ func openSocket(ctx context.Context, api *slack.Client, n adapter.Network) (*web
 	return dialSocket(ctx, address, n)
 }
 
-// dialSocket opens a connection at an address. Its error names the host that refuses, and not the ticket in the address.
+// dialSocket opens a connection at an address. Its error names the host that refuses, and not the ticket in the
+// address.
 func dialSocket(ctx context.Context, address string, n adapter.Network) (*websocket.Conn, error) {
 	conn, res, err := dialer(ctx, n).DialContext(ctx, address, nil)
 	if err != nil {

@@ -67,7 +67,8 @@ type Bookmarks struct {
 // the time when slakd did not run.
 func NewBookmarks(st *store.Store, daemon string, now func() time.Time) *Bookmarks {
 	return &Bookmarks{
-		store: st, daemon: daemon, now: now, last: map[string]int64{}, read: map[string]bool{}, opened: make(chan struct{}, 1),
+		store: st, daemon: daemon, now: now, last: map[string]int64{}, read: map[string]bool{},
+		opened:  make(chan struct{}, 1),
 		awaited: map[string]bool{}, changed: make(chan struct{}),
 		gap: 1, gaps: 1,
 	}
@@ -93,7 +94,10 @@ func (b *Bookmarks) Load(ctx context.Context, s *adapter.Shell) error {
 		began := micros(stored[beganKey])
 		if began == 0 || began > now {
 			began = now
-			err = b.store.Write(ctx, func(tx *store.Tx) error { return tx.PutCursor(b.daemon, beganKey, timestamp(began)) })
+			err = b.store.Write(ctx, func(tx *store.Tx) error {
+				return tx.PutCursor(b.daemon, beganKey,
+					timestamp(began))
+			})
 		}
 		if err != nil {
 			return err

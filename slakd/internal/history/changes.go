@@ -43,7 +43,8 @@ type known struct {
 
 // eachRow calls do with the rows about the messages from one time to another: with a message's, then with those of its
 // changes.
-func (r *Reader) eachRow(ctx context.Context, channel string, from, to int64, do func(ts string, row *msg.Message)) error {
+func (r *Reader) eachRow(ctx context.Context, channel string, from, to int64,
+	do func(ts string, row *msg.Message)) error {
 	after, before := timestamp(from), timestamp(to)+";" // changes have the id and a colon
 	for {
 		rows, err := r.Store.Posts(ctx, r.Platform+":"+channel, after, before, rowsAtOnce)
@@ -132,7 +133,8 @@ func (r *Reader) findDeleted(ctx context.Context, g *gathering, thread string, f
 
 // isPost reports whether a row is a message of a user or another bot.
 func isPost(row *msg.Message) bool {
-	return row.Direction == msg.In && slices.Contains([]string{msg.VerbMessage, msg.VerbMention, msg.VerbReply}, row.Verb)
+	return row.Direction == msg.In && slices.Contains([]string{msg.VerbMessage, msg.VerbMention, msg.VerbReply},
+		row.Verb)
 }
 
 // compareMessage notes what has changed of a message.
@@ -172,7 +174,8 @@ func (r *Reader) compareEdit(ctx context.Context, s *adapter.Shell, g *gathering
 // comparePreview notes messages that the text links to and that Slack has added since.
 func (r *Reader) comparePreview(ctx context.Context, s *adapter.Shell, g *gathering, m *message, k known) {
 	in, row := r.changed(ctx, s, g, m, func(now *inbound.Message) *inbound.Message {
-		return &inbound.Message{Subtype: "message_changed", Changed: now, Previous: now.WithoutQuotes(), EventTS: r.nowTS()}
+		return &inbound.Message{Subtype: "message_changed", Changed: now, Previous: now.WithoutQuotes(),
+			EventTS: r.nowTS()}
 	})
 	if row == nil || k.has(m.TS, row.PlatformID) {
 		return
@@ -183,7 +186,8 @@ func (r *Reader) comparePreview(ctx context.Context, s *adapter.Shell, g *gather
 }
 
 // changed converts a message, as it is now, to the row of a change; nil if it makes none.
-func (r *Reader) changed(ctx context.Context, s *adapter.Shell, g *gathering, m *message, of func(now *inbound.Message) *inbound.Message) (in adapter.Inbound, row *msg.Message) {
+func (r *Reader) changed(ctx context.Context, s *adapter.Shell, g *gathering, m *message,
+	of func(now *inbound.Message) *inbound.Message) (in adapter.Inbound, row *msg.Message) {
 	decode := func() (err error) {
 		now := &inbound.Message{}
 		if err = json.Unmarshal(m.raw, now); err != nil {
@@ -251,7 +255,8 @@ func (r *Reader) compareReactions(ctx context.Context, s *adapter.Shell, g *gath
 }
 
 // reacted converts a reaction of a user; the row is nil if it makes none.
-func (r *Reader) reacted(ctx context.Context, s *adapter.Shell, g *gathering, m *message, name, user string) (in adapter.Inbound, row *msg.Message) {
+func (r *Reader) reacted(ctx context.Context, s *adapter.Shell, g *gathering, m *message, name,
+	user string) (in adapter.Inbound, row *msg.Message) {
 	e := &inbound.Reaction{User: user, Name: name, EventTS: r.nowTS()}
 	e.Item.Type, e.Item.Channel, e.Item.TS = "message", g.channel, m.TS
 	decode := func() (err error) { in, err = r.Convert(ctx, &inbound.Event{Reaction: e}); return err }
@@ -308,7 +313,8 @@ func (r *Reader) gatherVotes(ctx context.Context, s *adapter.Shell, g *gathering
 
 // storeChanges stores edits and deletions, which come before the messages that were missed, or reactions, which come
 // after these: found are those that were stored just now.
-func (r *Reader) storeChanges(ctx context.Context, s *adapter.Shell, g *gathering, reactions bool, found []message) (count int, err error) {
+func (r *Reader) storeChanges(ctx context.Context, s *adapter.Shell, g *gathering, reactions bool,
+	found []message) (count int, err error) {
 	fresh := map[string]bool{}
 	for i := range found {
 		fresh[found[i].TS] = true

@@ -109,7 +109,8 @@ func (r *Reader) readAll(ctx context.Context, s *adapter.Shell, gap int) (failur
 		switch {
 		case err == nil:
 		case slackapi.Failure(err).Class == msg.Permanent:
-			s.Log.Warn("missed messages of a conversation cannot be read", "channel", channel, "err", slackapi.Explain(err))
+			s.Log.Warn("missed messages of a conversation cannot be read", "channel", channel, "err",
+				slackapi.Explain(err))
 			if isGone(err) {
 				err = r.forget(ctx, channel)
 			} else {
@@ -167,7 +168,8 @@ func (r *Reader) readConversation(ctx context.Context, s *adapter.Shell, channel
 
 // storeAll stores messages, and with each how far the conversation has been read. Those that are stored
 // already change nothing. count is how many make new rows.
-func (r *Reader) storeAll(ctx context.Context, s *adapter.Shell, channel string, found []message) (count int, err error) {
+func (r *Reader) storeAll(ctx context.Context, s *adapter.Shell, channel string, found []message) (count int,
+	err error) {
 	for i := range found {
 		var in adapter.Inbound
 		decode := func() (err error) {

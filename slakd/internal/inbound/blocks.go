@@ -18,7 +18,8 @@ const (
 	maxItems = 250
 )
 
-// node is an object of a block, of whichever type: one that a message cannot be decoded into is no reason to lose the others.
+// node is an object of a block, of whichever type: one that a message cannot be decoded into is no reason to lose the
+// others.
 type node map[string]any
 
 func nodeOf(value any) node {
@@ -83,8 +84,8 @@ func (r *reader) blocks(raw json.RawMessage, except string) (all []string) {
 	return slices.DeleteFunc(all, func(words string) bool { return words == "" })
 }
 
-// wordless reports whether blocks of a type may be without words: what they show besides is nothing for the agent. The file of
-// a file block is among the message's.
+// wordless reports whether blocks of a type may be without words: what they show besides is nothing for the agent. The
+// file of a file block is among the message's.
 func wordless(kind string) bool {
 	return slices.Contains([]string{"", "divider", "file", "rich_text", "context", "actions", "context_actions"}, kind)
 }
@@ -148,7 +149,8 @@ func (r *reader) node(n node, depth int) string {
 		return r.image(n, depth)
 	case "video":
 		title := cmp.Or(r.words(n["title"], depth), n.first("alt_text"))
-		return lines(bracket("video", title, n.str("author_name"), n.str("provider_name"), n.first("title_url", "video_url")), r.words(n["description"], depth))
+		return lines(bracket("video", title, n.str("author_name"), n.str("provider_name"),
+			n.first("title_url", "video_url")), r.words(n["description"], depth))
 	case "call":
 		call := nodeOf(nodeOf(n["call"])["v1"])
 		return bracket("call", call.str("name"), call.str("join_url"))
@@ -161,8 +163,10 @@ func (r *reader) node(n node, depth int) string {
 
 // wordFields are the fields of objects that hold words, or objects with words, in the order in which Slack shows them.
 var wordFields = []string{
-	"rich_text_title", "title", "name", "label", "subtitle", "text", "body", "subtext", "description", "details", "output", "fields", "accessory", "hero_image",
-	"hint", "placeholder", "element", "elements", "positive_button", "negative_button", "options", "option_groups", "child_blocks", "rows", "items", "block",
+	"rich_text_title", "title", "name", "label", "subtitle", "text", "body", "subtext", "description", "details",
+	"output", "fields", "accessory", "hero_image",
+	"hint", "placeholder", "element", "elements", "positive_button", "negative_button", "options", "option_groups",
+	"child_blocks", "rows", "items", "block",
 	"tasks", "sources", "actions",
 }
 
@@ -252,7 +256,8 @@ func (r *reader) chart(n node, depth int) string {
 	}
 	for _, s := range series {
 		for _, point := range nodeOf(s).list("data") {
-			grid = append(grid, []string{nodeOf(s).str("name"), nodeOf(point).str("label"), r.words(nodeOf(point)["value"], depth)})
+			grid = append(grid, []string{nodeOf(s).str("name"), nodeOf(point).str("label"),
+				r.words(nodeOf(point)["value"], depth)})
 		}
 	}
 	return markdownTable(grid)

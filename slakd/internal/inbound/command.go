@@ -44,8 +44,10 @@ func stopped(e *Stopped, me Self, names Names) (adapter.Inbound, error) {
 	who := me.userActor(e.User, names)
 	r := me.of(e.Channel, names)
 	r.Messages = []*msg.Message{{
-		ChatJID: me.jid(e.Channel), PlatformID: "stop:" + e.User + ":" + e.EventTS, Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
-		Verb: msg.VerbMessage, Content: "/" + msg.CommandStop, Addressed: true, Topic: e.Thread, ThreadID: e.Thread, Timestamp: millis(e.EventTS),
+		ChatJID: me.jid(e.Channel), PlatformID: "stop:" + e.User + ":" + e.EventTS, Sender: who.JID,
+		SenderName: who.Name, IsBot: who.Bot,
+		Verb: msg.VerbMessage, Content: "/" + msg.CommandStop, Addressed: true, Topic: e.Thread, ThreadID: e.Thread,
+		Timestamp: millis(e.EventTS),
 	}}
 	return r, nil
 }

@@ -72,10 +72,14 @@ func (c *content) says(text string) bool {
 	if words := wordsOf(text); words != "" {
 		return strings.Contains(c.said, words)
 	}
-	return slices.ContainsFunc(c.lines, func(line string) bool { return strings.Contains(line, strings.TrimSpace(text)) })
+	return slices.ContainsFunc(c.lines, func(line string) bool {
+		return strings.Contains(line,
+			strings.TrimSpace(text))
+	})
 }
 
-// marks stand around words as markup or punctuation: Slack writes them in different ways into a text and into its blocks.
+// marks stand around words as markup or punctuation: Slack writes them in different ways into a text and into its
+// blocks.
 const marks = "*_~`>|•.,:;!?\"'()[]"
 
 // wordsOf are the words of a text between blanks, without marks.
@@ -92,8 +96,8 @@ func wordsOf(text string) string {
 	return " " + strings.Join(all, " ") + " "
 }
 
-// bodyOf makes the content of a message: its text, then the words of its blocks and cards that the text lacks, then what was
-// forwarded with it.
+// bodyOf makes the content of a message: its text, then the words of its blocks and cards that the text lacks, then
+// what was forwarded with it.
 func bodyOf(m *Message, me Self, names Names) adapter.Body {
 	c := ownWords(m, me, names)
 	for i := range m.Attachments {

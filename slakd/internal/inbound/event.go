@@ -131,8 +131,8 @@ type EmailPart struct {
 	URL      string `json:"url"`
 }
 
-// Attachment is a card below a message: a bot's text, what Slack cannot show as text, such as a table that a user pasted, a
-// link preview, or a forwarded message.
+// Attachment is a card below a message: a bot's text, what Slack cannot show as text, such as a table that a user
+// pasted, a link preview, or a forwarded message.
 type Attachment struct {
 	Fallback      string           `json:"fallback"`
 	Pretext       string           `json:"pretext"`

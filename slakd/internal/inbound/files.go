@@ -70,8 +70,8 @@ func reference(f *File) string {
 	return FilePrefix + f.ID
 }
 
-// sizeOf is how many bytes are downloaded, 0 if Slack does not say: what it keeps of canvases, posts and emails is not what it
-// sends of them.
+// sizeOf is how many bytes are downloaded, 0 if Slack does not say: what it keeps of canvases, posts and emails is not
+// what it sends of them.
 func sizeOf(f *File) int64 {
 	switch f.Mode {
 	case "", "hosted", "snippet":

@@ -21,8 +21,10 @@ func Seen(row *msg.Message) *msg.Message {
 func Unreacted(added *msg.Message, at string) *msg.Message {
 	content := "-" + added.Content
 	return Seen(&msg.Message{
-		ChatJID: added.ChatJID, PlatformID: fmt.Sprintf("%s:r:%s:%s:%s", added.TargetID, reactor(added.PlatformID), content, at),
-		Sender: added.Sender, SenderName: added.SenderName, IsBot: added.IsBot, Verb: msg.VerbReaction, Content: content,
+		ChatJID: added.ChatJID, PlatformID: fmt.Sprintf("%s:r:%s:%s:%s", added.TargetID, reactor(added.PlatformID),
+			content, at),
+		Sender: added.Sender, SenderName: added.SenderName, IsBot: added.IsBot, Verb: msg.VerbReaction,
+		Content:  content,
 		TargetID: added.TargetID, ThreadID: added.ThreadID, Topic: added.Topic, Timestamp: millis(at),
 	})
 }
@@ -31,7 +33,8 @@ func Unreacted(added *msg.Message, at string) *msg.Message {
 func Deleted(row *msg.Message, at string) *msg.Message {
 	return &msg.Message{
 		ChatJID: row.ChatJID, PlatformID: row.PlatformID + ":d", TargetID: row.PlatformID, Verb: msg.VerbDelete,
-		Sender: row.Sender, SenderName: row.SenderName, IsBot: row.IsBot, Topic: row.Topic, ThreadID: row.ThreadID, Timestamp: millis(at),
+		Sender: row.Sender, SenderName: row.SenderName, IsBot: row.IsBot, Topic: row.Topic, ThreadID: row.ThreadID,
+		Timestamp: millis(at),
 	}
 }
 

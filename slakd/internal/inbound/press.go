@@ -10,8 +10,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// click is a click on an element of a message. Of the message only what is needed is decoded: one invalid block in it is no
-// reason to lose the click.
+// click is a click on an element of a message. Of the message only what is needed is decoded: one invalid block in it
+// is no reason to lose the click.
 type click struct {
 	Type    string `json:"type"`
 	Trigger string `json:"trigger_id"` // the same each time it is sent
@@ -32,8 +32,8 @@ type click struct {
 	} `json:"actions"`
 }
 
-// Press converts the payload of an interaction, if that is the press of a button of a question. Other interactions make no
-// row.
+// Press converts the payload of an interaction, if that is the press of a button of a question. Other interactions make
+// no row.
 func Press(payload []byte, me Self, names Names) (in adapter.Inbound, err error) {
 	var c click
 	if err := json.Unmarshal(payload, &c); err != nil {
@@ -50,12 +50,14 @@ func Press(payload []byte, me Self, names Names) (in adapter.Inbound, err error)
 	switch {
 	case !ours:
 		return in, nil
-	case c.Container.Channel == "" || c.User.ID == "" || c.Trigger == "" || !isTS(c.Container.TS) || thread != "" && !isTS(thread):
+	case c.Container.Channel == "" || c.User.ID == "" || c.Trigger == "" || !isTS(c.Container.TS) ||
+		thread != "" && !isTS(thread):
 		return in, errors.New("a press without a channel, a message, a user or a trigger")
 	}
 	who := me.userActor(c.User.ID, names)
 	in.Messages = []*msg.Message{{
-		ChatJID: me.jid(c.Container.Channel), PlatformID: "press:" + c.Trigger, TargetID: c.Container.TS, ThreadID: thread, Topic: thread,
+		ChatJID: me.jid(c.Container.Channel), PlatformID: "press:" + c.Trigger, TargetID: c.Container.TS,
+		ThreadID: thread, Topic: thread,
 		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: msg.VerbAnswer, Content: pressed.JSON(), Timestamp: millis(c.Actions[0].Time),
 	}}

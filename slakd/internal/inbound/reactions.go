@@ -19,7 +19,8 @@ func reaction(e *Reaction, me Self, names Names) (adapter.Inbound, error) {
 		return adapter.Inbound{}, errors.New("a reaction without a channel")
 	}
 	if field := invalidField(e); field != "" {
-		return adapter.Inbound{}, fmt.Errorf("a reaction to %q in %s: %s is missing or invalid", e.Item.TS, me.jid(e.Item.Channel), field)
+		return adapter.Inbound{}, fmt.Errorf("a reaction to %q in %s: %s is missing or invalid", e.Item.TS,
+			me.jid(e.Item.Channel), field)
 	}
 	content := emoji.FromName(e.Name)
 	if e.Removed {
@@ -28,7 +29,8 @@ func reaction(e *Reaction, me Self, names Names) (adapter.Inbound, error) {
 	who := me.userActor(e.User, names)
 	r := me.of(e.Item.Channel, names)
 	r.Messages = []*msg.Message{{
-		ChatJID: me.jid(e.Item.Channel), PlatformID: fmt.Sprintf("%s:r:%s:%s:%s", e.Item.TS, e.User, content, e.EventTS),
+		ChatJID: me.jid(e.Item.Channel), PlatformID: fmt.Sprintf("%s:r:%s:%s:%s", e.Item.TS, e.User, content,
+			e.EventTS),
 		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: msg.VerbReaction, Content: content, TargetID: e.Item.TS, Timestamp: millis(e.EventTS),
 	}}

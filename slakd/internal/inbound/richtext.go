@@ -50,7 +50,8 @@ func styled(text string, style node) string {
 	if strings.TrimSpace(text) == "" {
 		return text
 	}
-	for _, mark := range []struct{ style, sign string }{{"code", "`"}, {"strike", "~"}, {"italic", "_"}, {"bold", "*"}} {
+	for _, mark := range []struct{ style, sign string }{{"code", "`"}, {"strike", "~"}, {"italic", "_"},
+		{"bold", "*"}} {
 		if on, _ := style[mark.style].(bool); on {
 			text = mark.sign + text + mark.sign
 		}

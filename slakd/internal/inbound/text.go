@@ -64,7 +64,8 @@ func spoken(token string, names Names) string {
 		return "@" + cmp.Or(plaintext.Line(names.User(target[1:])), plaintext.Line(label), plaintext.Line(target[1:]))
 	case strings.HasPrefix(target, "#"):
 		_, title := names.Chat(target[1:])
-		return "#" + cmp.Or(strings.TrimPrefix(plaintext.Line(title), "#"), plaintext.Line(label), plaintext.Line(target[1:]))
+		return "#" + cmp.Or(strings.TrimPrefix(plaintext.Line(title), "#"), plaintext.Line(label),
+			plaintext.Line(target[1:]))
 	case strings.HasPrefix(target, "!"):
 		return special(target[1:], label)
 	}
@@ -100,7 +101,8 @@ func link(target, words string) string {
 		return words
 	}
 	for _, scheme := range []string{"mailto:", "tel:", "https://", "http://"} {
-		if rest, ok := strings.CutPrefix(target, scheme); ok && strings.TrimSuffix(rest, "/") == strings.TrimSuffix(words, "/") {
+		if rest, ok := strings.CutPrefix(target, scheme); ok &&
+			strings.TrimSuffix(rest, "/") == strings.TrimSuffix(words, "/") {
 			return words
 		}
 	}

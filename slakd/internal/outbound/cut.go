@@ -119,7 +119,8 @@ func (c composer) Files(files []adapter.File, markdown string) (calls []call) {
 		case f.Size > maxUpload:
 			calls = append(calls, c.Texts(f.TooLarge(maxUpload, "Slack takes"))...)
 		case f.Size == 0:
-			calls = append(calls, c.Texts(fmt.Sprintf("The file `%s` is empty, and Slack takes no empty ones.", f.Name))...)
+			calls = append(calls, c.Texts(fmt.Sprintf("The file `%s` is empty, and Slack takes no empty ones.",
+				f.Name))...)
 		default:
 			calls = append(calls, call{method: uploadFile, file: &f})
 		}

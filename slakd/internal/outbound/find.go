@@ -22,8 +22,8 @@ const (
 	maxSearches = 1000
 )
 
-// Find implements adapter.Finder. It finds the part in each form in which it may have been sent: in its thread or in the
-// channel, with its file or a text in place of it, with and without the mark of a copy. A search that Slack's rate
+// Find implements adapter.Finder. It finds the part in each form in which it may have been sent: in its thread or in
+// the channel, with its file or a text in place of it, with and without the mark of a copy. A search that Slack's rate
 // limits end goes on with the next call.
 func (s *Sender) Find(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
@@ -43,7 +43,8 @@ func (s *Sender) Find(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 		in := &found.left[0]
 		whole, err := s.API.Find(ctx, in, examine)
 		switch {
-		case in.Thread != "" && slices.Contains(threadCodes(), slackapi.Code(err)): // nothing is in a thread that is gone
+		case in.Thread != "" && slices.Contains(threadCodes(),
+			slackapi.Code(err)): // nothing is in a thread that is gone
 		case err != nil:
 			return "", slackapi.Failure(fmt.Errorf("search: %w", err))
 		case !whole:

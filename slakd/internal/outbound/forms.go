@@ -12,14 +12,16 @@ import (
 // threadCodes are Slack's codes for a thread in which the bot cannot write: it was deleted, or is locked.
 func threadCodes() []string {
 	return []string{
-		"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message", "restricted_action_thread_locked", "thread_locked",
+		"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message", "restricted_action_thread_locked",
+		"thread_locked",
 	}
 }
 
 // fileCodes are Slack's codes for files that it does not take.
 func fileCodes() []string {
 	return []string{
-		"file_upload_size_restricted", "file_uploads_disabled", "file_uploads_except_images_disabled", "storage_limit_reached",
+		"file_upload_size_restricted", "file_uploads_disabled", "file_uploads_except_images_disabled",
+		"storage_limit_reached",
 		"file_type_not_allowed", "blocked_file_type", "malware_detected", "missing_scope",
 	}
 }

@@ -20,15 +20,15 @@ import (
 	"arizuko/slakd/internal/slackapi"
 )
 
-// The progress of a turn is shown by a message. In threads it is a stream, which Slack shows as it grows; its text can only be
-// appended to, and Slack ends it after about five minutes. So a stream that is too old, or whose text has changed, is
-// stopped, and the same message is edited from then on, as everywhere else: there is one message at any time, and its id
-// never changes.
+// The progress of a turn is shown by a message. In threads it is a stream, which Slack shows as it grows; its text can
+// only be appended to, and Slack ends it after about five minutes. So a stream that is too old, or whose text has
+// changed, is stopped, and the same message is edited from then on, as everywhere else: there is one message at any
+// time, and its id never changes.
 
 const (
-	// streamEvery and updateEvery are the smallest times between two changes of a preview. Slack takes 100 appended pieces
-	// and 50 edits a minute in the workspace, which all previews share, see appendShare and updateShare. Half of the edits
-	// are left to answers that take a preview over.
+	// streamEvery and updateEvery are the smallest times between two changes of a preview. Slack takes 100 appended
+	// pieces and 50 edits a minute in the workspace, which all previews share, see appendShare and updateShare. Half of
+	// the edits are left to answers that take a preview over.
 	streamEvery = time.Second
 	updateEvery = 3 * time.Second
 	appendShare = time.Minute / 80
@@ -82,11 +82,14 @@ func (s *Sender) beginPreview(ctx context.Context, p *adapter.Preview) (ts strin
 			return "", err
 		}
 		if s.previews.refuseStreams(p.In, err) {
-			s.log().Warn("streams are refused; answers are shown by edits", "chat", p.In.ChatJID, "thread", p.In.ThreadID, "err", slackapi.Explain(err))
+			s.log().Warn("streams are refused; answers are shown by edits", "chat", p.In.ChatJID, "thread",
+				p.In.ThreadID, "err", slackapi.Explain(err))
 		}
 	}
-	_, ts, err = s.API.PostMessageContext(ctx, channel(p.In.ChatJID), slackgo.MsgOptionText(adapter.PreviewStart, false), slackgo.MsgOptionTS(p.In.ThreadID),
-		noLinkPreviews(), slackgo.MsgOptionMetadata(slackgo.SlackMetadata{EventType: previewTag, EventPayload: map[string]any{"turn": strconv.FormatInt(p.Turn, 10)}}))
+	_, ts, err = s.API.PostMessageContext(ctx, channel(p.In.ChatJID),
+		slackgo.MsgOptionText(adapter.PreviewStart, false), slackgo.MsgOptionTS(p.In.ThreadID),
+		noLinkPreviews(), slackgo.MsgOptionMetadata(slackgo.SlackMetadata{EventType: previewTag,
+			EventPayload: map[string]any{"turn": strconv.FormatInt(p.Turn, 10)}}))
 	if err == nil {
 		s.previews.add(ts, &preview{in: p.In})
 	}
@@ -125,7 +128,8 @@ func (s *Sender) recipient(ctx context.Context, turn int64) (user, team string, 
 		user, _ = strings.CutPrefix(trigger.Sender, s.Platform+":")
 	}
 	if user == "" || strings.Contains(user, ":") {
-		return "", "", &adapter.Failure{Class: msg.Permanent, Err: fmt.Errorf("no user to stream to: turn %d answers no user of Slack", turn)}
+		return "", "", &adapter.Failure{Class: msg.Permanent,
+			Err: fmt.Errorf("no user to stream to: turn %d answers no user of Slack", turn)}
 	}
 	team, err = s.previews.team(func() (string, error) {
 		me, err := s.API.AuthTestContext(ctx)
@@ -144,7 +148,8 @@ func (s *Sender) changePreview(ctx context.Context, p *adapter.Preview) error {
 		if len(chunks) == 0 {
 			return nil
 		}
-		_, _, err := s.API.AppendStreamContext(ctx, channel(p.In.ChatJID), p.PlatformID, slackgo.MsgOptionChunks(chunks...))
+		_, _, err := s.API.AppendStreamContext(ctx, channel(p.In.ChatJID), p.PlatformID,
+			slackgo.MsgOptionChunks(chunks...))
 		switch {
 		case err == nil:
 			known.taken(chunks)
@@ -165,7 +170,8 @@ func (s *Sender) changePreview(ctx context.Context, p *adapter.Preview) error {
 	}
 	text := previewText(p)
 	update := func(blocks slackgo.MsgOption) error {
-		_, _, _, err := s.API.UpdateMessageContext(ctx, channel(p.In.ChatJID), p.PlatformID, slackgo.MsgOptionText(text, false), blocks)
+		_, _, _, err := s.API.UpdateMessageContext(ctx, channel(p.In.ChatJID), p.PlatformID,
+			slackgo.MsgOptionText(text, false), blocks)
 		return err
 	}
 	err := update(slackapi.WithButtons(text, []slackapi.Button{{Label: msg.StopLabel, Data: msg.StopData(p.Turn)}}))
@@ -184,15 +190,16 @@ func (s *Sender) endStream(ctx context.Context, chatJID, ts string, known *previ
 		return nil
 	}
 	_, _, err := s.API.StopStreamContext(ctx, channel(chatJID), ts)
-	if err != nil && !slices.Contains([]string{"message_not_in_streaming_state", "stopped_by_user"}, slackapi.Code(err)) {
+	if err != nil && !slices.Contains([]string{"message_not_in_streaming_state", "stopped_by_user"},
+		slackapi.Code(err)) {
 		return err
 	}
 	s.previews.end(known, true)
 	return nil
 }
 
-// previewText is what an edited preview shows above its button: the end of the answer so far, which may be longer than a
-// section, and what the agent does.
+// previewText is what an edited preview shows above its button: the end of the answer so far, which may be longer than
+// a section, and what the agent does.
 func previewText(p *adapter.Preview) string {
 	var shown []string
 	if text := render.SlackTail(p.Text, maxSection-lineRoom); text != "" {
@@ -238,7 +245,8 @@ func (s *Sender) takeOver(ctx context.Context, c call) (ts string, err error) {
 	if len(c.buttons) > 0 {
 		blocks = slackapi.WithButtons(c.text, c.buttons)
 	}
-	_, _, _, err = s.API.UpdateMessageContext(ctx, c.channel, c.ts, slackgo.MsgOptionText(c.text, false), blocks, slackgo.MsgOptionMetadata(c.tag.Metadata()))
+	_, _, _, err = s.API.UpdateMessageContext(ctx, c.channel, c.ts, slackgo.MsgOptionText(c.text, false), blocks,
+		slackgo.MsgOptionMetadata(c.tag.Metadata()))
 	if err != nil {
 		return "", err
 	}

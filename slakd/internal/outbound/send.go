@@ -126,7 +126,8 @@ func (s *Sender) upload(ctx context.Context, c call) (ts string, err error) {
 		return "", err
 	}
 	defer f.Close()
-	return s.API.Upload(ctx, slackapi.Upload{Channel: c.channel, Thread: c.thread, Name: c.file.Name, Comment: c.text, Data: f})
+	return s.API.Upload(ctx, slackapi.Upload{Channel: c.channel, Thread: c.thread, Name: c.file.Name, Comment: c.text,
+		Data: f})
 }
 
 // Mark implements adapter.Marker. A file without a text gets the mark as its comment.

@@ -12,8 +12,8 @@ import (
 	"arizuko/slakd/internal/slackapi"
 )
 
-// Where the app is an agent, Slack shows a button that stops it in each thread whose session is processing. A session is
-// recorded before it begins, like a mark, so that it ends after a crash.
+// Where the app is an agent, Slack shows a button that stops it in each thread whose session is processing. A session
+// is recorded before it begins, like a mark, so that it ends after a crash.
 
 // sessionPrefix begins the keys of the cursors that record sessions: chat and thread follow.
 const sessionPrefix = "session "
@@ -104,7 +104,8 @@ func (s *Sender) noteSession(in store.Lane, processing bool) {
 
 // refuseSession remembers that there is no session in a thread, or that the app is no agent.
 func (s *Sender) refuseSession(in store.Lane, code string) {
-	if slices.Contains(append(threadCodes(), "channel_not_found", "not_in_channel", "is_archived", "channel_type_not_supported"), code) {
+	if slices.Contains(append(threadCodes(), "channel_not_found", "not_in_channel", "is_archived",
+		"channel_type_not_supported"), code) {
 		s.noteSession(in, true)
 		return
 	}

@@ -31,8 +31,8 @@ const (
 	maxPreviews = 1000
 )
 
-// preview is what this process knows of the message of one. The shell makes one call about it at a time; what count reads
-// is changed under the lock of previews.
+// preview is what this process knows of the message of one. The shell makes one call about it at a time; what count
+// reads is changed under the lock of previews.
 type preview struct {
 	in     store.Lane
 	usedAt time.Time
@@ -98,12 +98,14 @@ func tasksOf(p *adapter.Preview) (all []slackgo.TaskUpdateChunk) {
 	}
 	for i, step := range p.Plan {
 		add(fmt.Sprint("step ", i), step.Content, map[agentproto.StepStatus]slackgo.TaskCardStatus{
-			agentproto.StepInProgress: slackgo.TaskCardStatusInProgress, agentproto.StepCompleted: slackgo.TaskCardStatusComplete,
+			agentproto.StepInProgress: slackgo.TaskCardStatusInProgress,
+			agentproto.StepCompleted:  slackgo.TaskCardStatusComplete,
 		}[step.Status])
 	}
 	for _, tool := range p.Tools[max(0, len(p.Tools)-maxStreamTools):] {
 		add("tool "+tool.ID, tool.Title, map[agentproto.ToolStatus]slackgo.TaskCardStatus{
-			agentproto.ToolRunning: slackgo.TaskCardStatusInProgress, agentproto.ToolDone: slackgo.TaskCardStatusComplete, agentproto.ToolFailed: slackgo.TaskCardStatusError,
+			agentproto.ToolRunning: slackgo.TaskCardStatusInProgress,
+			agentproto.ToolDone:    slackgo.TaskCardStatusComplete, agentproto.ToolFailed: slackgo.TaskCardStatusError,
 		}[tool.Status])
 	}
 	for i := range all {
@@ -112,8 +114,8 @@ func tasksOf(p *adapter.Preview) (all []slackgo.TaskUpdateChunk) {
 	return all
 }
 
-// harmless is a text whose mentions notify no one: a word joiner, which is not shown, follows the bracket. What it makes of
-// the beginning of a text is the beginning of what it makes of the text.
+// harmless is a text whose mentions notify no one: a word joiner, which is not shown, follows the bracket. What it
+// makes of the beginning of a text is the beginning of what it makes of the text.
 func harmless(text string) string {
 	const joiner = "\u2060"
 	return strings.NewReplacer("<@", "<"+joiner+"@", "<!", "<"+joiner+"!", "<#", "<"+joiner+"#").Replace(text)
@@ -135,8 +137,8 @@ type start struct {
 	isStream bool
 }
 
-// permit counts a preview that is to begin, as a stream if that is wanted and there were not too many. A wait above 0 is how
-// long none may begin.
+// permit counts a preview that is to begin, as a stream if that is wanted and there were not too many. A wait above 0
+// is how long none may begin.
 func (v *previews) permit(wanted bool, now time.Time) (stream bool, wait time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -203,8 +205,8 @@ func (v *previews) forget(ts string) {
 	delete(v.byTS, ts)
 }
 
-// count counts the previews that were changed lately, streams and others, and says whether that of a lane is, or would be,
-// a stream.
+// count counts the previews that were changed lately, streams and others, and says whether that of a lane is, or would
+// be, a stream.
 func (v *previews) count(in store.Lane) (streams, others int, isStream bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -231,14 +233,15 @@ func (v *previews) streamsRefused(in store.Lane) bool {
 	return v.noneAt != "" || v.refused[in]
 }
 
-// refuseStreams remembers that Slack takes no streams: in a lane, or anywhere if that is how it has refused one. It reports
-// whether an operator has to know.
+// refuseStreams remembers that Slack takes no streams: in a lane, or anywhere if that is how it has refused one. It
+// reports whether an operator has to know.
 func (v *previews) refuseStreams(in store.Lane, err error) (isNews bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch code := slackapi.Code(err); code {
 	case "": // this turn has no user to stream to
-	case "missing_scope", "unknown_method", "not_allowed_token_type", "feature_not_enabled", "not_an_agent", "method_deprecated":
+	case "missing_scope", "unknown_method", "not_allowed_token_type", "feature_not_enabled", "not_an_agent",
+		"method_deprecated":
 		v.noneAt, isNews = code, v.noneAt == ""
 	default:
 		if v.refused == nil || len(v.refused) >= maxRefused {

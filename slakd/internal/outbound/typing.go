@@ -14,8 +14,8 @@ import (
 	"arizuko/slakd/internal/slackapi"
 )
 
-// Slack shows no typing indicator for bots. In an assistant's pane slakd sets a status. Elsewhere, as in a
-// thread of a direct message that Slack accepts no status for, it marks the messages that agents work on with a reaction.
+// Slack shows no typing indicator for bots. In an assistant's pane slakd sets a status. Elsewhere, as in a thread of a
+// direct message that Slack accepts no status for, it marks the messages that agents work on with a reaction.
 const (
 	// status is shown in a pane. Slack removes it with the answer, or after two minutes.
 	status = "is thinking…"
@@ -135,8 +135,8 @@ func (s *Sender) removeMark(ctx context.Context, in store.Lane, key string) erro
 	return s.Store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteCursor(s.Daemon, key) })
 }
 
-// worksOn reports whether a call would remove the mark of a message that agents work on: the one for a message that waited
-// is the same reaction. It goes when the work ends.
+// worksOn reports whether a call would remove the mark of a message that agents work on: the one for a message that
+// waited is the same reaction. It goes when the work ends.
 func (s *Sender) worksOn(ctx context.Context, m *msg.Message, c call) (bool, error) {
 	if c.method != removeReaction || c.emoji != markEmoji {
 		return false, nil

@@ -5,14 +5,16 @@ import "github.com/slack-go/slack"
 // Button is a button under a message. A press of it brings its data back.
 type Button struct{ Label, Data string }
 
-// WithButtons are the blocks of a message with buttons: a section with its text, of mrkdwn that has at most 3000 characters,
-// and below it the buttons, at most 25. Slack shows blocks in place of the message's own text.
+// WithButtons are the blocks of a message with buttons: a section with its text, of mrkdwn that has at most 3000
+// characters, and below it the buttons, at most 25. Slack shows blocks in place of the message's own text.
 func WithButtons(text string, buttons []Button) slack.MsgOption {
-	section := slack.NewSectionBlock(&slack.TextBlockObject{Type: slack.MarkdownType, Text: text, Verbatim: true}, nil, nil,
+	section := slack.NewSectionBlock(&slack.TextBlockObject{Type: slack.MarkdownType, Text: text, Verbatim: true}, nil,
+		nil,
 		slack.SectionBlockOptionExpand(true)) // users see all of what they answer
 	var elements []slack.BlockElement
 	for _, b := range buttons {
-		elements = append(elements, slack.NewButtonBlockElement(b.Data, b.Data, slack.NewTextBlockObject(slack.PlainTextType, b.Label, false, false)))
+		elements = append(elements, slack.NewButtonBlockElement(b.Data, b.Data,
+			slack.NewTextBlockObject(slack.PlainTextType, b.Label, false, false)))
 	}
 	return slack.MsgOptionBlocks(section, slack.NewActionBlock("", elements...))
 }

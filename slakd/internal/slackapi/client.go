@@ -38,15 +38,16 @@ type Client struct {
 // adapter. The app's token, which only Socket Mode needs, may be empty.
 func NewClient(base, botToken, appToken string, by *http.Client) *Client {
 	c := &Client{base: strings.TrimSuffix(base, "/") + "/", token: botToken, http: by}
-	c.Client = slack.New(botToken, slack.OptionAPIURL(c.base), slack.OptionAppLevelToken(appToken), slack.OptionHTTPClient(doer{by}))
+	c.Client = slack.New(botToken, slack.OptionAPIURL(c.base), slack.OptionAppLevelToken(appToken),
+		slack.OptionHTTPClient(doer{by}))
 	return c
 }
 
 // doer makes the calls of the API.
 type doer struct{ *http.Client }
 
-// Do is http.Client.Do. An answer with status 429 that is not JSON is not Slack's, but one of a proxy in front of it, which
-// refuses this machine: its error is a *adapter.Failure for the whole account.
+// Do is http.Client.Do. An answer with status 429 that is not JSON is not Slack's, but one of a proxy in front of it,
+// which refuses this machine: its error is a *adapter.Failure for the whole account.
 func (d doer) Do(req *http.Request) (*http.Response, error) {
 	res, err := d.Client.Do(req)
 	if err != nil {
@@ -81,8 +82,8 @@ func MessageTS(platformID string) string {
 	return ts
 }
 
-// React adds or removes the bot's reaction. If that was done before, it is no error; nor if the message is gone from which
-// it is to be removed.
+// React adds or removes the bot's reaction. If that was done before, it is no error; nor if the message is gone from
+// which it is to be removed.
 func (c *Client) React(ctx context.Context, channel, ts, emoji string, add bool) error {
 	do, already := c.RemoveReactionContext, "no_reaction"
 	if add {
@@ -125,15 +126,18 @@ func (c *Client) Upload(ctx context.Context, u Upload) (ts string, err error) {
 	if err != nil {
 		return "", err
 	}
-	place, err := c.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{FileName: u.Name, FileSize: int(info.Size())})
+	place, err := c.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{FileName: u.Name,
+		FileSize: int(info.Size())})
 	if err == nil {
-		err = c.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: place.UploadURL, Reader: u.Data, Filename: u.Name})
+		err = c.UploadToURL(ctx, slack.UploadToURLParameters{UploadURL: place.UploadURL, Reader: u.Data,
+			Filename: u.Name})
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrUnseen, err)
 	}
 	_, err = c.CompleteUploadExternalContext(ctx, slack.CompleteUploadExternalParameters{
-		Files: []slack.FileSummary{{ID: place.FileID, Title: u.Name}}, Channel: u.Channel, InitialComment: u.Comment, ThreadTimestamp: u.Thread,
+		Files: []slack.FileSummary{{ID: place.FileID, Title: u.Name}}, Channel: u.Channel, InitialComment: u.Comment,
+		ThreadTimestamp: u.Thread,
 	})
 	if err != nil {
 		return "", err
@@ -146,7 +150,8 @@ func shareDelays() []time.Duration {
 	return []time.Duration{300 * time.Millisecond, time.Second, 3 * time.Second, 0}
 }
 
-// shared returns the ts of the message that shares a file in a channel, "" if Slack does not say it within some seconds.
+// shared returns the ts of the message that shares a file in a channel, "" if Slack does not say it within some
+// seconds.
 func (c *Client) shared(ctx context.Context, file, channel string) (ts string) {
 	for _, delay := range shareDelays() {
 		info, _, _, err := c.GetFileInfoContext(ctx, file, 1, 1)
@@ -176,7 +181,8 @@ func (c *Client) Download(ctx context.Context, from string, w io.Writer) error {
 	return adapter.Download(c.http, req, w, func(res *http.Response) error {
 		login := res.Request.URL.Path != req.URL.Path && strings.HasPrefix(res.Header.Get("Content-Type"), "text/html")
 		if login || res.StatusCode == http.StatusFound { // to the login page, which is on another host
-			return &adapter.Failure{Class: msg.Permanent, Err: errors.New("Slack refuses the download: add the scope files:read under OAuth & Permissions and install the app again")} //nolint:staticcheck // a name
+			return &adapter.Failure{Class: msg.Permanent,
+				Err: errors.New("Slack refuses the download: add the scope files:read under OAuth & Permissions and install the app again")} //nolint:staticcheck // a name
 		}
 		return nil
 	})
@@ -206,7 +212,8 @@ func (c *Client) FileURL(ctx context.Context, id string) (string, error) {
 	case answer.File.External || answer.File.Mode == "external":
 		return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("it is not stored on Slack")}
 	case from == "":
-		return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("Slack gives no access to it")} //nolint:staticcheck // a name
+		return "", &adapter.Failure{Class: msg.Permanent,
+			Err: errors.New("Slack gives no access to it")} //nolint:staticcheck // a name
 	}
 	return from, nil
 }
@@ -221,7 +228,8 @@ func (c *Client) owns(of string) bool {
 	if err != nil {
 		return false
 	}
-	return file.Scheme == "https" && file.Host == "files.slack.com" || file.Scheme == base.Scheme && file.Host == base.Host
+	return file.Scheme == "https" && file.Host == "files.slack.com" ||
+		file.Scheme == base.Scheme && file.Host == base.Host
 }
 
 // IsMember reports whether the bot is in a conversation.
@@ -240,7 +248,8 @@ func (c *Client) IsMember(ctx context.Context, channel string) (bool, error) {
 func (c *Client) InSomeChannel(ctx context.Context) (bool, error) {
 	for cursor := ""; ; {
 		channels, next, err := c.GetConversationsContext(ctx, &slack.GetConversationsParameters{
-			Cursor: cursor, Limit: pageSize, ExcludeArchived: true, Types: []string{"public_channel", "private_channel"},
+			Cursor: cursor, Limit: pageSize, ExcludeArchived: true,
+			Types: []string{"public_channel", "private_channel"},
 		})
 		if err != nil {
 			return false, err

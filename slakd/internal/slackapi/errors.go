@@ -34,7 +34,8 @@ func Explain(err error) error {
 		return err
 	}
 	advice := map[string]string{
-		"missing_scope":         "add the scope " + refused.Needed + " under OAuth & Permissions and install the app again",
+		"missing_scope": "add the scope " + refused.Needed +
+			" under OAuth & Permissions and install the app again",
 		"is_archived":           "the channel is archived",
 		"not_in_channel":        "the bot is not in the channel: /invite it there",
 		"channel_not_found":     "the channel does not exist, or the bot is not in it",
@@ -101,9 +102,12 @@ func ConnectionError(err error, with Token) error {
 	code := Code(err)
 	switch {
 	case code == "socket_mode_not_enabled":
-		return &adapter.Failure{Class: msg.Auth, Err: fmt.Errorf("Socket Mode is off: switch it on under Socket Mode of your app at %s (%w)", AppSettings, err)} //nolint:staticcheck // a name
+		return &adapter.Failure{Class: msg.Auth,
+			Err: fmt.Errorf("Socket Mode is off: switch it on under Socket Mode of your app at %s (%w)", AppSettings,
+				err)} //nolint:staticcheck // a name
 	case code == "missing_scope", f.Class == msg.Auth:
-		return &adapter.Failure{Class: msg.Auth, Err: fmt.Errorf("Slack does not accept %s of your app at %s (%w)", with, AppSettings, f.Err)} //nolint:staticcheck // a name
+		return &adapter.Failure{Class: msg.Auth, Err: fmt.Errorf("Slack does not accept %s of your app at %s (%w)",
+			with, AppSettings, f.Err)} //nolint:staticcheck // a name
 	}
 	return &adapter.Failure{Class: msg.Transient, After: f.After, Err: Explain(err)}
 }

@@ -85,8 +85,8 @@ func conversationTypes() []string {
 	return []string{"im", "mpim", "private_channel", "public_channel"}
 }
 
-// Conversations lists all conversations that the bot is in. Types that Slack refuses to list, for example because a scope
-// is missing, are left out, and refused has the last reason.
+// Conversations lists all conversations that the bot is in. Types that Slack refuses to list, for example because a
+// scope is missing, are left out, and refused has the last reason.
 func (c *Client) Conversations(ctx context.Context) (all []Conversation, refused, err error) {
 	for _, kind := range conversationTypes() {
 		found, err := c.conversationsOf(ctx, "users.conversations", kind)

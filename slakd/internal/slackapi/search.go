@@ -29,7 +29,8 @@ func posted(raw json.RawMessage) *Posted {
 	m, fields, files := &Posted{}, map[string]json.RawMessage{}, []json.RawMessage(nil)
 	_ = json.Unmarshal(raw, &fields)
 	for name, into := range map[string]any{
-		"ts": &m.TS, "subtype": &m.Subtype, "user": &m.User, "bot_id": &m.BotID, "text": &m.Text, "metadata": &m.Metadata, "files": &files,
+		"ts": &m.TS, "subtype": &m.Subtype, "user": &m.User, "bot_id": &m.BotID, "text": &m.Text,
+		"metadata": &m.Metadata, "files": &files,
 	} {
 		_ = json.Unmarshal(fields[name], into)
 	}

@@ -31,18 +31,19 @@ const (
 	emptyDelay = time.Second
 	// answerTimeout bounds the answer to the press of a button, for which later updates wait.
 	answerTimeout = 3 * time.Second
-	// nameEvery is how often the bot's name is read again: @BotFather may give it another one at any time, by which users
-	// mention it from then on.
+	// nameEvery is how often the bot's name is read again: @BotFather may give it another one at any time, by which
+	// users mention it from then on.
 	nameEvery = 5 * time.Minute
-	// contestedFor is how long another program is named after it read the bot's updates last: one that reads now and then
-	// takes some of them each time.
+	// contestedFor is how long another program is named after it read the bot's updates last: one that reads now and
+	// then takes some of them each time.
 	contestedFor = 15 * time.Minute
 	// movesEvery is how often rows under former addresses are looked for.
 	movesEvery = 5 * time.Second
 )
 
 // updates are the kinds of updates that are read; some are only sent if they are named.
-var updates = []string{"message", "edited_message", "channel_post", "edited_channel_post", "message_reaction", "my_chat_member", "chat_member", "poll", "poll_answer", "callback_query"}
+var updates = []string{"message", "edited_message", "channel_post", "edited_channel_post", "message_reaction",
+	"my_chat_member", "chat_member", "poll", "poll_answer", "callback_query"}
 
 // Listener implements adapter.Listener. Its exported fields are set once.
 type Listener struct {
@@ -176,7 +177,8 @@ func (l *Listener) poll(ctx context.Context, offset int64, wait time.Duration) (
 
 func (l *Listener) me(ctx context.Context, platform string) (me inbound.Self, err error) {
 	user, mark, err := l.Bot.Learn(ctx)
-	return inbound.Self{Platform: platform, ID: user.ID, Username: user.Username, ReadsAll: user.CanReadAllGroupMessages, Mark: mark}, err
+	return inbound.Self{Platform: platform, ID: user.ID, Username: user.Username,
+		ReadsAll: user.CanReadAllGroupMessages, Mark: mark}, err
 }
 
 // renamed is the bot with the name that it has now. A call that fails is made again later.
@@ -191,7 +193,8 @@ func (l *Listener) renamed(ctx context.Context, s *adapter.Shell, me inbound.Sel
 
 // receive stores one update together with the offset after it, and returns that offset. It retries
 // until ctx ends. An update that cannot be decoded is skipped.
-func (l *Listener) receive(ctx context.Context, s *adapter.Shell, me inbound.Self, raw json.RawMessage, offset int64) (int64, error) {
+func (l *Listener) receive(ctx context.Context, s *adapter.Shell, me inbound.Self, raw json.RawMessage,
+	offset int64) (int64, error) {
 	var u telegramapi.Update
 	var in adapter.Inbound
 	err := json.Unmarshal(raw, &u)
@@ -235,9 +238,10 @@ func (l *Listener) receive(ctx context.Context, s *adapter.Shell, me inbound.Sel
 const unknownNotice = "This button is not in use any more."
 
 // receivePress stores the press of a button, then ends the wait that Telegram shows its user: with a text if the press
-// does not count. The offset is stored after that: if teled is killed in between, Telegram sends the update again, whose row
-// is known, and its user gets the answer then. A press whose answer fails is stored all the same.
-func (l *Listener) receivePress(ctx context.Context, s *adapter.Shell, q *telegramapi.CallbackQuery, in adapter.Inbound) error {
+// does not count. The offset is stored after that: if teled is killed in between, Telegram sends the update again,
+// whose row is known, and its user gets the answer then. A press whose answer fails is stored all the same.
+func (l *Listener) receivePress(ctx context.Context, s *adapter.Shell, q *telegramapi.CallbackQuery,
+	in adapter.Inbound) error {
 	after, notice := in.Cursor, unknownNotice
 	in.Cursor = nil
 	if len(in.Messages) > 0 {

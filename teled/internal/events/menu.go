@@ -58,7 +58,8 @@ func menuOf(inScope, offered, inDefault []command) (menu, own []command) {
 func (l *Listener) offerMenus(ctx context.Context, s *adapter.Shell) {
 	for _, scope := range scopes() {
 		if err := l.offerMenu(ctx, s.Daemon, scope); err != nil && ctx.Err() == nil {
-			s.Log.Warn("offering commands failed; the next connection retries", "scope", scope, "err", s.Redact(err.Error()))
+			s.Log.Warn("offering commands failed; the next connection retries", "scope", scope, "err",
+				s.Redact(err.Error()))
 		}
 	}
 }
@@ -92,7 +93,8 @@ func (l *Listener) offerMenu(ctx context.Context, daemon, scope string) error {
 	if err := l.keepMenu(ctx, daemon, key, union(offered, own)); err != nil {
 		return err
 	}
-	err = l.API.Call(ctx, "setMyCommands", telegramapi.Params{"commands": json.RawMessage(value), "scope": map[string]string{"type": scope}}, nil)
+	err = l.API.Call(ctx, "setMyCommands", telegramapi.Params{"commands": json.RawMessage(value),
+		"scope": map[string]string{"type": scope}}, nil)
 	if err != nil {
 		return err
 	}

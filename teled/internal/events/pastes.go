@@ -75,9 +75,9 @@ func (p *pastes) group(ctx context.Context, m *msg.Message, length int) error {
 	return nil
 }
 
-// rowBefore is the row of the last message of the same writer before m, if it is a long piece: of the few messages before m
-// others may be of other users, or of other chats. Mentions of the bot are missing in rows, so that a piece may be
-// somewhat shorter there.
+// rowBefore is the row of the last message of the same writer before m, if it is a long piece: of the few messages
+// before m others may be of other users, or of other chats. Mentions of the bot are missing in rows, so that a piece
+// may be somewhat shorter there.
 func (p *pastes) rowBefore(ctx context.Context, m *msg.Message) (*msg.Message, error) {
 	const mention = 100
 	mark, number := msg.CutBotMark(m.PlatformID)
@@ -108,7 +108,8 @@ func forGateway(text string) bool {
 	switch {
 	case sigil == "/":
 		name, _, _ = strings.Cut(name, "@")
-		return slices.ContainsFunc(msg.GatewayCommands(), func(c msg.GatewayCommand) bool { return strings.EqualFold(c.Name, name) })
+		return slices.ContainsFunc(msg.GatewayCommands(),
+			func(c msg.GatewayCommand) bool { return strings.EqualFold(c.Name, name) })
 	case len(words) > 1:
 		return false
 	case sigil == "@":

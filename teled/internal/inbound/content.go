@@ -27,7 +27,8 @@ func bodyOf(m *telegramapi.Message, me Self) adapter.Body {
 		if m.IsNotice() {
 			return adapter.Body{Empty: true}
 		}
-		extra = plaintext.Bracket(map[bool]string{true: "rich message", false: "unsupported message"}[m.RichMessage != nil])
+		extra = plaintext.Bracket(map[bool]string{true: "rich message",
+			false: "unsupported message"}[m.RichMessage != nil])
 	}
 	return adapter.Body{Content: joined("\n", origin, words, extra), Addressed: addressed}
 }
@@ -106,7 +107,8 @@ func describeRare(t *telegramapi.Things, me Self) string {
 	case t.UsersShared != nil:
 		return usersShared(t.UsersShared, me)
 	case t.ChatShared != nil:
-		return plaintext.Bracket("shared chat", t.ChatShared.Title, handle(t.ChatShared.Username), me.jid(t.ChatShared.ID))
+		return plaintext.Bracket("shared chat", t.ChatShared.Title, handle(t.ChatShared.Username),
+			me.jid(t.ChatShared.ID))
 	}
 	return describeChange(t)
 }
@@ -134,7 +136,8 @@ func usersShared(u *telegramapi.UsersShared, me Self) string {
 	var names []string
 	for i := range u.Users {
 		s := &u.Users[i]
-		names = append(names, joined(", ", plaintext.Line(s.FirstName+" "+s.LastName), handle(s.Username), me.jid(s.ID)))
+		names = append(names, joined(", ", plaintext.Line(s.FirstName+" "+s.LastName), handle(s.Username),
+			me.jid(s.ID)))
 	}
 	return plaintext.Bracket("shared users", names...)
 }

@@ -107,7 +107,8 @@ func (me Self) of(c *telegramapi.Chat) adapter.Inbound {
 	}
 }
 
-// ofMessage is of for the chat of a message. In the direct messages of a channel that is the conversation with one subscriber.
+// ofMessage is of for the chat of a message. In the direct messages of a channel that is the conversation with one
+// subscriber.
 func (me Self) ofMessage(m *telegramapi.Message) adapter.Inbound {
 	in, t := me.of(&m.Chat), m.DirectTopic
 	if t != nil {

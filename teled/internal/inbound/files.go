@@ -21,8 +21,8 @@ func attachments(t *telegramapi.Things) (all []msg.Attachment, pending int) {
 	return all, adapter.Pending(all)
 }
 
-// filesOf are the files of a message: one at most, but for paid media, if the bot may see them, polls and rich messages.
-// Kinds without a name and a type get those that Telegram uses for them.
+// filesOf are the files of a message: one at most, but for paid media, if the bot may see them, polls and rich
+// messages. Kinds without a name and a type get those that Telegram uses for them.
 func filesOf(t *telegramapi.Things) []telegramapi.File {
 	switch {
 	case len(t.Photo) > 0:

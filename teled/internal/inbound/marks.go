@@ -7,8 +7,8 @@ import (
 	"arizuko/teled/internal/telegramapi"
 )
 
-// marksOf are the marks of Markdown around words whose look is part of what they say: code, quotations, and what is crossed
-// out. The words end where rest begins.
+// marksOf are the marks of Markdown around words whose look is part of what they say: code, quotations, and what is
+// crossed out. The words end where rest begins.
 func marksOf(e *telegramapi.MessageEntity, words, rest string, from int) []plaintext.Change {
 	before, after := "", ""
 	switch e.Type {
@@ -29,7 +29,8 @@ func marksOf(e *telegramapi.MessageEntity, words, rest string, from int) []plain
 	return []plaintext.Change{{From: from, To: from, Insert: before}, {From: to, To: to, Insert: after}}
 }
 
-// quotation marks each line, and ends the quotation with an empty one: Markdown counts the next line as part of it otherwise.
+// quotation marks each line, and ends the quotation with an empty one: Markdown counts the next line as part of it
+// otherwise.
 func quotation(words, rest string, from int) (all []plaintext.Change) {
 	for line := range strings.Lines(words) {
 		all = append(all, plaintext.Change{From: from, To: from, Insert: "> "})

@@ -21,7 +21,8 @@ func message(m *telegramapi.Message, me Self, edited bool) (adapter.Inbound, err
 		return adapter.Inbound{}, fmt.Errorf("a message in %s without an id", me.jid(m.Chat.ID))
 	}
 	if m.DirectTopic != nil && m.DirectTopic.ID == 0 || m.Chat.IsDirect && m.DirectTopic == nil && !m.IsNotice() {
-		return adapter.Inbound{}, fmt.Errorf("message %d in %s, where each has a topic, without one", m.ID, me.jid(m.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("message %d in %s, where each has a topic, without one", m.ID,
+			me.jid(m.Chat.ID))
 	}
 	if moved := move(m, me); moved != nil {
 		return adapter.Inbound{Moved: moved}, nil
@@ -99,8 +100,8 @@ func topic(m *telegramapi.Message, from adapter.Actor, me Self) (t msg.Thread, o
 	return t, true
 }
 
-// threadOf is the topic of a message. The reply threads of a supergroup without topics are no topics. Each subscriber of a
-// channel has one, so that a group to which all their direct messages are routed has a session for each.
+// threadOf is the topic of a message. The reply threads of a supergroup without topics are no topics. Each subscriber
+// of a channel has one, so that a group to which all their direct messages are routed has a session for each.
 func threadOf(m *telegramapi.Message) string {
 	if m.DirectTopic != nil {
 		return decimal(m.DirectTopic.ID)
@@ -127,7 +128,8 @@ func post(m *telegramapi.Message, from adapter.Actor, me Self, s adapter.Body) *
 		Sender: from.JID, SenderName: from.Name, IsBot: from.Bot,
 		Verb: verb, Content: s.Content, Attachments: files, PendingFiles: pending,
 		Topic: threadOf(m), ThreadID: threadOf(m), ReplyToID: replyTo,
-		Addressed: s.Addressed || ours || m.Chat.Type == telegramapi.Private || m.DirectTopic != nil && m.SenderChat == nil,
+		Addressed: s.Addressed || ours || m.Chat.Type == telegramapi.Private ||
+			m.DirectTopic != nil && m.SenderChat == nil,
 		Timestamp: millis(m.Date),
 	}
 }

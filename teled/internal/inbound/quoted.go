@@ -27,7 +27,8 @@ func repliedTo(m *telegramapi.Message) *telegramapi.Message {
 	return r
 }
 
-// here reports whether a reply from elsewhere is one from another topic of the chat. Another subscriber's topic is another chat.
+// here reports whether a reply from elsewhere is one from another topic of the chat. Another subscriber's topic is
+// another chat.
 func here(m *telegramapi.Message, e *telegramapi.ExternalReply) bool {
 	return m.DirectTopic == nil && e.Chat != nil && e.Chat.ID == m.Chat.ID && e.MessageID > 0
 }
@@ -61,7 +62,8 @@ func quoted(m *telegramapi.Message, me Self) []*msg.Message {
 func fromTopic(m *telegramapi.Message) *telegramapi.Message {
 	e := m.ExternalReply
 	r := &telegramapi.Message{
-		ID: e.MessageID, Chat: m.Chat, Date: e.Origin.Date, From: e.Origin.SenderUser, SenderChat: e.Origin.Chat, Things: e.Things,
+		ID: e.MessageID, Chat: m.Chat, Date: e.Origin.Date, From: e.Origin.SenderUser, SenderChat: e.Origin.Chat,
+		Things: e.Things,
 	}
 	if e.Origin.SenderChat != nil {
 		r.SenderChat = e.Origin.SenderChat
@@ -72,8 +74,8 @@ func fromTopic(m *telegramapi.Message) *telegramapi.Message {
 	return r
 }
 
-// quote is the part that the user selected of the message that is answered: of its text, of its checklist or its poll. Of a
-// message without a row, one elsewhere or a story, it is all that Telegram sends, and names the author.
+// quote is the part that the user selected of the message that is answered: of its text, of its checklist or its poll.
+// Of a message without a row, one elsewhere or a story, it is all that Telegram sends, and names the author.
 func quote(m *telegramapi.Message, me Self, isRow bool) string {
 	e, q, text := m.ExternalReply, m.Quote, pointedAt(m)
 	if q != nil && (q.IsManual || !isRow) {

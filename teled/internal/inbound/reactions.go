@@ -27,7 +27,8 @@ func reactions(update int64, u *telegramapi.MessageReactionUpdated, me Self) (ad
 	case u.ActorChat != nil && u.ActorChat.ID != 0:
 		who = me.chatActor(u.ActorChat)
 	default:
-		return adapter.Inbound{}, fmt.Errorf("a reaction to message %d in %s without a user", u.MessageID, me.jid(u.Chat.ID))
+		return adapter.Inbound{}, fmt.Errorf("a reaction to message %d in %s without a user", u.MessageID,
+			me.jid(u.Chat.ID))
 	}
 	r := me.of(&u.Chat)
 	if who.JID == me.jid(me.ID) || u.Chat.IsDirect { // of which subscriber's conversation is not known
@@ -46,10 +47,12 @@ func reactions(update int64, u *telegramapi.MessageReactionUpdated, me Self) (ad
 	return r, nil
 }
 
-func reactionRow(update int64, u *telegramapi.MessageReactionUpdated, me Self, who adapter.Actor, content string) *msg.Message {
+func reactionRow(update int64, u *telegramapi.MessageReactionUpdated, me Self, who adapter.Actor,
+	content string) *msg.Message {
 	_, user := msg.SplitJID(who.JID)
 	return &msg.Message{
-		ChatJID: me.jid(u.Chat.ID), PlatformID: fmt.Sprintf("%d:r:%s:%s:%d-%d", u.MessageID, user, content, u.Date, update),
+		ChatJID: me.jid(u.Chat.ID), PlatformID: fmt.Sprintf("%d:r:%s:%s:%d-%d", u.MessageID, user, content, u.Date,
+			update),
 		Sender: who.JID, SenderName: who.Name, IsBot: who.Bot,
 		Verb: msg.VerbReaction, Content: content, TargetID: decimal(u.MessageID), Timestamp: millis(u.Date),
 	}

@@ -130,7 +130,8 @@ func (r *richReader) block(b node) string {
 	case "map", "animation", "audio", "document", "photo", "video", "voice_note":
 		return joined("\n", r.media(kind, b), r.caption(b["caption"]))
 	}
-	return joined("\n\n", r.text(b["text"]), r.text(b["summary"]), r.blocks(b["blocks"]), r.list(b["items"]), r.table(b["cells"]),
+	return joined("\n\n", r.text(b["text"]), r.text(b["summary"]), r.blocks(b["blocks"]), r.list(b["items"]),
+		r.table(b["cells"]),
 		r.caption(b["caption"]), r.text(b["credit"]))
 }
 
@@ -248,7 +249,8 @@ func (r *richReader) text(value any) string {
 		text.WriteString(r.part(part))
 		if who := r.whom(part); who != plaintext.NoName {
 			r.addressed = r.addressed || who == plaintext.Us
-			names = append(names, plaintext.Change{From: from, To: text.Len(), Insert: text.String()[from:], Names: who})
+			names = append(names, plaintext.Change{From: from, To: text.Len(), Insert: text.String()[from:],
+				Names: who})
 		}
 	}
 	return plaintext.Apply(text.String(), names)

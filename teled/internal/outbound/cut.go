@@ -63,8 +63,8 @@ type call struct {
 	of     marks
 }
 
-// marks say of the ids in the parameters of a call whose they are, see msg.BotMark: of the message that it is about, the one
-// that it answers, and the topic.
+// marks say of the ids in the parameters of a call whose they are, see msg.BotMark: of the message that it is about,
+// the one that it answers, and the topic.
 type marks struct{ message, reply, topic string }
 
 // sends reports whether the call makes a message.
@@ -175,7 +175,8 @@ func (composer) Texts(markdown string) (calls []call) {
 	for _, part := range render.Telegram(markdown, maxText-markRoom) {
 		calls = append(calls, call{
 			method: "sendMessage", text: "text", params: telegramapi.Params{
-				"text": part.Text, "entities": part.Entities, "link_preview_options": map[string]bool{"is_disabled": true},
+				"text": part.Text, "entities": part.Entities,
+				"link_preview_options": map[string]bool{"is_disabled": true},
 			},
 		})
 	}
@@ -260,8 +261,8 @@ func (composer) ClosePoll(target string, _ *msg.Poll) []call {
 	return []call{call{method: "stopPoll", params: telegramapi.Params{}}.about(target)}
 }
 
-// maxShort is the length in characters of options that stand beside each other, at most maxRow of them: longer ones would
-// be cut off.
+// maxShort is the length in characters of options that stand beside each other, at most maxRow of them: longer ones
+// would be cut off.
 const (
 	maxShort = 12
 	maxRow   = 3

@@ -19,8 +19,10 @@ func (c call) otherForm(refused error) (other *call, remark string) {
 	}
 	switch {
 	case c.file != nil && telegramapi.TooLarge(refused): // TELEGRAM_LOCAL is not true
-		return c.instead(c.file.TooLarge(msg.MaxUploadTelegram(false), "Telegram takes from bots")), "sent without the file: " + refused.Error()
-	case c.params["reply_parameters"] != nil && refusedFor("message to be replied not found", "replied message not found"):
+		return c.instead(c.file.TooLarge(msg.MaxUploadTelegram(false), "Telegram takes from bots")),
+			"sent without the file: " + refused.Error()
+	case c.params["reply_parameters"] != nil && refusedFor("message to be replied not found",
+		"replied message not found"):
 		return c.without("reply_parameters"), "sent without the message that it answers: " + refused.Error()
 	case c.params["close_date"] != nil && refusedFor("open_period", "close_date", "close date", "poll_open"):
 		other = c.without("close_date")
@@ -37,14 +39,16 @@ func (c call) otherForm(refused error) (other *call, remark string) {
 		c.params = maps.Clone(c.params)
 		c.params["is_anonymous"] = "true"
 		return &c, "sent as an anonymous poll, of which only the counts are known: " + refused.Error()
-	case c.file != nil && c.method != "sendDocument" && refusedFor("photo", "image", "video", "audio", "voice", "wrong file", "wrong type"):
+	case c.file != nil && c.method != "sendDocument" &&
+		refusedFor("photo", "image", "video", "audio", "voice", "wrong file", "wrong type"):
 		c.method, c.field = "sendDocument", "document"
 		return &c, "sent as a document: " + refused.Error()
 	case c.file != nil && refusedFor("not enough rights to send", "chat_send_", "file must be non-empty"):
 		return c.instead(c.file.Refused("Telegram")), "sent without the file: " + refused.Error()
 	case c.params[keyboard] != nil && keyboardRefused(refused): // the text has numbers
 		return c.without(keyboard), "sent without buttons: " + refused.Error()
-	case c.sends() && c.params["message_thread_id"] != nil && refusedFor("topic_closed", "topic_deleted", "message thread not found"):
+	case c.sends() && c.params["message_thread_id"] != nil &&
+		refusedFor("topic_closed", "topic_deleted", "message thread not found"):
 		other = c.without("message_thread_id", "reply_parameters") // a reply would go to the same topic
 		*other = other.beginning(outsideTopic)
 		return other, "sent to the chat outside of the topic: " + refused.Error()
@@ -57,8 +61,9 @@ const notModified = "message is not modified"
 
 // keyboardRefused reports whether a call was refused because of its buttons.
 func keyboardRefused(err error) bool {
-	return !telegramapi.RefusedFor(err, notModified) && slices.ContainsFunc([]string{"button", "keyboard", "reply markup", "reply_markup"},
-		func(text string) bool { return telegramapi.RefusedFor(err, text) })
+	return !telegramapi.RefusedFor(err, notModified) &&
+		slices.ContainsFunc([]string{"button", "keyboard", "reply markup", "reply_markup"},
+			func(text string) bool { return telegramapi.RefusedFor(err, text) })
 }
 
 // outsideTopic begins a message that cannot be sent to its topic.

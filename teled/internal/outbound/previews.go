@@ -26,8 +26,8 @@ const (
 	doing = "⏳ "
 )
 
-// PreviewPace implements adapter.Previewer. Private chats have drafts, which only the user sees, and which vanish; all others,
-// and those of an old server, a message that is changed.
+// PreviewPace implements adapter.Previewer. Private chats have drafts, which only the user sees, and which vanish; all
+// others, and those of an old server, a message that is changed.
 func (s *Sender) PreviewPace(in store.Lane) adapter.PreviewPace {
 	if s.drafts(in) {
 		return adapter.PreviewPace{Every: draftEvery, Expires: draftExpires}
@@ -52,7 +52,8 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 	case p.PlatformID != "":
 		c.method = "editMessageText"
 		c = c.about(p.PlatformID)
-		c.params[keyboard] = telegramapi.Keyboard{Rows: [][]telegramapi.Button{{{Text: msg.StopLabel, Data: msg.StopData(p.Turn)}}}}
+		c.params[keyboard] = telegramapi.Keyboard{Rows: [][]telegramapi.Button{{{Text: msg.StopLabel,
+			Data: msg.StopData(p.Turn)}}}}
 	case s.drafts(p.In):
 		c.method, c.params["draft_id"] = "sendMessageDraft", p.Turn%maxDraftID+1
 		delete(address.params, "reply_parameters")
@@ -94,7 +95,8 @@ func previewCall(p *adapter.Preview) call {
 		shown.Entities = append(shown.Entities, e)
 	}
 	return call{method: "sendMessage", text: "text", params: telegramapi.Params{
-		"text": shown.Text + line.Text, "entities": shown.Entities, "link_preview_options": map[string]bool{"is_disabled": true},
+		"text": shown.Text + line.Text, "entities": shown.Entities,
+		"link_preview_options": map[string]bool{"is_disabled": true},
 	}}
 }
 
@@ -130,7 +132,8 @@ func (s *Sender) doPreview(ctx context.Context, m *msg.Message, c call) (id stri
 func (s *Sender) previewFailure(ctx context.Context, m *msg.Message, c call, err error) error {
 	var refused *telegramapi.Error
 	if c.method == "sendMessageDraft" && errors.As(err, &refused) &&
-		(refused.Code == http.StatusNotFound && !refused.Foreign || telegramapi.RefusedFor(err, "textdraft_peer_invalid")) {
+		(refused.Code == http.StatusNotFound && !refused.Foreign ||
+			telegramapi.RefusedFor(err, "textdraft_peer_invalid")) {
 		s.noDrafts.Store(true)
 		return &adapter.Failure{Class: msg.Transient, Err: err}
 	}
@@ -144,7 +147,8 @@ func (s *Sender) RemovePreview(ctx context.Context, in store.Lane, platformID st
 	if err != nil {
 		return &adapter.Failure{Class: msg.Permanent, Err: err}
 	}
-	c := call{method: "deleteMessage", params: telegramapi.Params{"chat_id": address.params["chat_id"]}}.about(platformID)
+	c := call{method: "deleteMessage",
+		params: telegramapi.Params{"chat_id": address.params["chat_id"]}}.about(platformID)
 	_, err = s.do(ctx, m, c)
 	if err == nil || telegramapi.RefusedFor(err, "message to delete not found") {
 		return nil

@@ -123,12 +123,13 @@ func (s *Sender) followMigration(ctx context.Context, m *msg.Message, f *adapter
 
 // pollGone reports whether a poll was not closed because it is closed already, or deleted.
 func pollGone(err error) bool {
-	return telegramapi.RefusedFor(err, "poll has already been closed") || telegramapi.RefusedFor(err, "message with poll to stop not found")
+	return telegramapi.RefusedFor(err, "poll has already been closed") ||
+		telegramapi.RefusedFor(err, "message with poll to stop not found")
 }
 
-// own makes a call one of the present bot. Where ids of messages are each bot's own, it leaves out the answered message and
-// the topic if they are another bot's, and fails for good if the message that the call is about is. mark begins the id of a
-// message that the call makes.
+// own makes a call one of the present bot. Where ids of messages are each bot's own, it leaves out the answered message
+// and the topic if they are another bot's, and fails for good if the message that the call is about is. mark begins the
+// id of a message that the call makes.
 func (s *Sender) own(ctx context.Context, m *msg.Message, c call) (_ call, mark string, err error) {
 	if !msg.IDsOfBot(m.ChatJID) {
 		return c, "", nil
@@ -137,7 +138,8 @@ func (s *Sender) own(ctx context.Context, m *msg.Message, c call) (_ call, mark 
 		return c, "", err
 	}
 	if c.params["message_id"] != nil && c.of.message != mark {
-		return c, "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("the message is of another bot, which alone can change it")}
+		return c, "", &adapter.Failure{Class: msg.Permanent,
+			Err: errors.New("the message is of another bot, which alone can change it")}
 	}
 	if c.of.reply != mark {
 		c = *c.without("reply_parameters")
@@ -186,7 +188,8 @@ func (s *Sender) keepPollID(ctx context.Context, m *msg.Message, id string) {
 		return tx.PutPollRef(s.Daemon, id, m.ID)
 	})
 	if err != nil {
-		s.Log.Error("storing the id of a poll failed; its votes will not be counted", "row", m.ID, "chat", m.ChatJID, "err", err)
+		s.Log.Error("storing the id of a poll failed; its votes will not be counted", "row", m.ID, "chat", m.ChatJID,
+			"err", err)
 	}
 }
 

@@ -67,8 +67,9 @@ func (c *Client) Call(ctx context.Context, method string, p Params, out any, fil
 	var refused *tgbotapi.Error
 	if errors.As(err, &refused) {
 		return fmt.Errorf("%s: %w", method, &Error{
-			Method: method, Code: res.ErrorCode, Description: refused.Message, RetryAfter: time.Duration(refused.RetryAfter) * time.Second,
-			MigrateTo: refused.MigrateToChatID,
+			Method: method, Code: res.ErrorCode, Description: refused.Message,
+			RetryAfter: time.Duration(refused.RetryAfter) * time.Second,
+			MigrateTo:  refused.MigrateToChatID,
 		})
 	}
 	if err != nil {
@@ -139,7 +140,8 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	return nil, &Error{Code: res.StatusCode, RetryAfter: adapter.RetryAfter(res.Header), Foreign: true}
 }
 
-// isAnswer reports whether a body is an answer of the Bot API. Another one is of a proxy or of a firewall in front of it.
+// isAnswer reports whether a body is an answer of the Bot API. Another one is of a proxy or of a firewall in front of
+// it.
 func isAnswer(body []byte) bool {
 	var answer struct {
 		OK *bool `json:"ok"`

@@ -54,8 +54,8 @@ type Chat struct {
 	FirstName string   `json:"first_name"`
 	LastName  string   `json:"last_name"`
 	IsForum   bool     `json:"is_forum"`
-	// IsDirect marks the direct messages of a channel: a supergroup whose messages each belong to a topic, which only its
-	// subscriber and the channel's administrators see.
+	// IsDirect marks the direct messages of a channel: a supergroup whose messages each belong to a topic, which only
+	// its subscriber and the channel's administrators see.
 	IsDirect bool `json:"is_direct_messages"`
 }
 
@@ -160,7 +160,8 @@ type PollAnswer struct {
 	OptionIDs []int  `json:"option_ids"`
 }
 
-// CallbackQuery is the press of a button under a message of the bot. Of a message that is too old the content is missing.
+// CallbackQuery is the press of a button under a message of the bot. Of a message that is too old the content is
+// missing.
 type CallbackQuery struct {
 	ID      string   `json:"id"`
 	From    User     `json:"from"`

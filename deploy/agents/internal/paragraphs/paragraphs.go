@@ -9,9 +9,9 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// Join is all texts as paragraphs, oldest first. If they are too long together, the oldest are left out. Each of them is
-// stripped of its hidden parts by itself: a tag that is not closed hides nothing of the next one. If all are hidden, the
-// answer is the last one as it is: a silence, but not nothing.
+// Join is all texts as paragraphs, oldest first. If they are too long together, the oldest are left out. Each of them
+// is stripped of its hidden parts by itself: a tag that is not closed hides nothing of the next one. If all are hidden,
+// the answer is the last one as it is: a silence, but not nothing.
 func Join(texts []string) string {
 	if len(texts) == 0 {
 		return ""

@@ -55,8 +55,8 @@ func (r *Request) Allowed(a agentproto.Answer) bool {
 	return a.Option == AllowOnce && a.Reason == agentproto.AskAnswered && a.PayloadHash == r.payloadHash()
 }
 
-// exactInput returns the hash of a tool with its input, and the input as users see it: JSON, in which no text can pass for
-// another field.
+// exactInput returns the hash of a tool with its input, and the input as users see it: JSON, in which no text can pass
+// for another field.
 func exactInput(tool string, input json.RawMessage) (hash, shown string, err error) {
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(input))

@@ -78,7 +78,8 @@ func Start[L any](ctx context.Context, program Program, read func(line []byte) (
 	return p, nil
 }
 
-// hangUp lets a program exit that has closed one of its pipes: no caller can talk to it any more. One that stays gets SIGTERM.
+// hangUp lets a program exit that has closed one of its pipes: no caller can talk to it any more. One that stays gets
+// SIGTERM.
 func (p *Process[L]) hangUp(pipe string) {
 	time.AfterFunc(p.program.ExitGrace, func() {
 		if p.cmd.Process.Signal(syscall.Signal(0)) != nil {

@@ -1,5 +1,5 @@
-// Package title makes what users see of a call of a tool while it runs. A command may have a password in it, as an address
-// may: those are for the ones who are asked for a permission.
+// Package title makes what users see of a call of a tool while it runs. A command may have a password in it, as an
+// address may: those are for the ones who are asked for a permission.
 package title
 
 import "regexp"

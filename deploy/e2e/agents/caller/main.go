@@ -1,13 +1,13 @@
-// Caller is an agent without a model, for tests: it does what the lines of its messages say, and its answer has a line for
-// each. Other lines are ignored; without any the answer is empty.
+// Caller is an agent without a model, for tests: it does what the lines of its messages say, and its answer has a line
+// for each. Other lines are ignored; without any the answer is empty.
 //
 //	call TOOL ARGUMENTS   calls a tool with arguments in JSON; answers its name and its result, or "error" and its text
 //	say TEXT              answers TEXT
 //	read FILE             answers the text of a file in its folder
 //	wait FILE             waits until there is a file of that name in its folder; answers nothing
 //
-// In arguments $this stands for the id of the message, $text for its text within a JSON string, $file for that of the file
-// read last, and $message_id, $poll_id and $id for that field of the last result that has it.
+// In arguments $this stands for the id of the message, $text for its text within a JSON string, $file for that of the
+// file read last, and $message_id, $poll_id and $id for that field of the last result that has it.
 package main
 
 import (
@@ -35,7 +35,8 @@ func main() {
 
 func caller() agentproto.Agent {
 	values := map[string]string{}
-	return agentproto.Agent{Log: os.Stderr, Answer: func(ctx context.Context, t *agentproto.Turn) (r agentproto.Reply, err error) {
+	return agentproto.Agent{Log: os.Stderr, Answer: func(ctx context.Context, t *agentproto.Turn) (r agentproto.Reply,
+		err error) {
 		if t.Session == "" {
 			r.Session = "caller-" + t.ID
 		}
@@ -130,7 +131,8 @@ func call(ctx context.Context, mcp *agentproto.MCP, tool, arguments string) stri
 		return "error no tools"
 	}
 	body, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": tool, "arguments": json.RawMessage(arguments)},
+		"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		"params": map[string]any{"name": tool, "arguments": json.RawMessage(arguments)},
 	})
 	if err != nil {
 		return "error arguments: " + err.Error()

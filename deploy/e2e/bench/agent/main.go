@@ -1,8 +1,8 @@
 // Agent is the smallest possible agent: it answers every line of its input at once. The answer is the time
 // when it had read the line, in Unix nanoseconds, and the number of messages in the line.
 //
-// A line with "work DURATION events N" is answered after that time, and before the answer come N events, spread evenly over it,
-// as those of an agent that writes a text, uses tools and follows a plan.
+// A line with "work DURATION events N" is answered after that time, and before the answer come N events, spread evenly
+// over it, as those of an agent that writes a text, uses tools and follows a plan.
 package main
 
 import (
@@ -46,7 +46,8 @@ func run(in io.Reader, out io.Writer, now func() time.Time) error {
 			}
 		}
 		result := fmt.Sprintf("%d %d", at, bytes.Count(line, []byte("<message id=")))
-		if err := agentproto.WriteFrame(out, agentproto.Frame{Status: agentproto.StatusOK, Result: result}); err != nil {
+		if err := agentproto.WriteFrame(out, agentproto.Frame{Status: agentproto.StatusOK,
+			Result: result}); err != nil {
 			return err
 		}
 	}
@@ -82,13 +83,16 @@ func event(n int) agentproto.Event {
 		if n%10 == 3 {
 			status = agentproto.ToolDone
 		}
-		return agentproto.Event{Tool: &agentproto.Tool{ID: fmt.Sprint("tool", n/10), Title: fmt.Sprintf("Read file-%d.go", n/10), Kind: "read", Status: status}}
+		return agentproto.Event{Tool: &agentproto.Tool{ID: fmt.Sprint("tool", n/10),
+			Title: fmt.Sprintf("Read file-%d.go", n/10), Kind: "read", Status: status}}
 	case 9:
 		if n%20 == 9 {
-			return agentproto.Event{Usage: &agentproto.Usage{Input: int64(100 * n), Output: int64(10 * n), CostUSD: float64(n) / 1000}}
+			return agentproto.Event{Usage: &agentproto.Usage{Input: int64(100 * n), Output: int64(10 * n),
+				CostUSD: float64(n) / 1000}}
 		}
 		return agentproto.Event{Plan: &agentproto.Plan{Entries: []agentproto.Step{
-			{Content: "Look around", Status: agentproto.StepCompleted}, {Content: fmt.Sprintf("Change part %d", n/20), Status: agentproto.StepInProgress},
+			{Content: "Look around", Status: agentproto.StepCompleted},
+			{Content: fmt.Sprintf("Change part %d", n/20), Status: agentproto.StepInProgress},
 			{Content: "Run the tests", Status: agentproto.StepPending},
 		}}}
 	}

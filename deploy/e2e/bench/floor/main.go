@@ -172,7 +172,8 @@ func (f *floor) serve(ctx context.Context, jid string, poked <-chan struct{}) er
 
 // answer sends the chat's rows after a row to the agent until there are none left, and returns the last
 // row.
-func (f *floor) answer(ctx context.Context, jid string, after int64, stdin io.Writer, frames *agentproto.Scanner) (int64, error) {
+func (f *floor) answer(ctx context.Context, jid string, after int64, stdin io.Writer,
+	frames *agentproto.Scanner) (int64, error) {
 	for {
 		rows, err := f.st.Undecided(ctx, jid, after, turnRows)
 		if err != nil || len(rows) == 0 {

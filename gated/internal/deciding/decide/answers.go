@@ -6,8 +6,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Choice is what was read about an answer to a question of an agent, or about the press of a button that stops a turn which
-// has ended.
+// Choice is what was read about an answer to a question of an agent, or about the press of a button that stops a turn
+// which has ended.
 type Choice struct {
 	Ask    *msg.Ask // nil if no question of the chat is meant
 	Option int      // from 1
@@ -26,8 +26,8 @@ type AnswerAsk struct {
 
 func (AnswerAsk) effect() {}
 
-// answers closes questions of agents. An answer waits for nothing, fires no turn and knows no routes: who may answer is a
-// part of the question.
+// answers closes questions of agents. An answer waits for nothing, fires no turn and knows no routes: who may answer is
+// a part of the question.
 func (w *step) answers(r *Row) bool {
 	c := r.Choice
 	if c == nil {
@@ -43,11 +43,13 @@ func (w *step) answers(r *Row) bool {
 			w.chosen = map[int64]bool{}
 		}
 		w.chosen[c.Ask.ID] = true
-		w.effects = append(w.effects, AnswerAsk{Row: r.ID, Ask: c.Ask.ID, Option: c.Option, Budget: msg.IsBudget(c.Ask.AskID)})
+		w.effects = append(w.effects, AnswerAsk{Row: r.ID, Ask: c.Ask.ID, Option: c.Option,
+			Budget: msg.IsBudget(c.Ask.AskID)})
 	}
 	w.decided[r.ID] = true
 	// Without add: a press of a stranger makes no chat.
-	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic, ThreadID: r.ThreadID})
+	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic,
+		ThreadID: r.ThreadID})
 	if c.Typed && disposition == msg.Dropped && !r.ignored() {
 		w.reply(r, msg.SourceCommand, cmp.Or(c.refusal(reason), textAskEnded))
 	}

@@ -41,8 +41,8 @@ func (w *step) changes(r *Row) bool {
 	return true
 }
 
-// same reports whether an edit leaves the words, the files and whom it addresses as they are: platforms report many such edits,
-// of what only apps show. The files of an edit are known on some platforms only.
+// same reports whether an edit leaves the words, the files and whom it addresses as they are: platforms report many
+// such edits, of what only apps show. The files of an edit are known on some platforms only.
 func (c *Change) same(r *Row) bool {
 	now := c.Target
 	if c.Latest != nil {
@@ -52,7 +52,8 @@ func (c *Change) same(r *Row) bool {
 		(len(r.Attachments) == 0 || slices.EqualFunc(r.Attachments, now.Attachments, sameFile))
 }
 
-// sameFile compares the file of an edit with one that may have been downloaded, of which the size is known from then on.
+// sameFile compares the file of an edit with one that may have been downloaded, of which the size is known from then
+// on.
 func sameFile(edited, f msg.Attachment) bool {
 	return edited.Name == f.Name && edited.MIME == f.MIME && (edited.Size == 0 || edited.Size == f.Size)
 }
@@ -67,7 +68,8 @@ func (w *step) changeUndecided(r *Row, target *msg.Message) {
 	}
 	if r.Verb == msg.VerbDelete {
 		w.add(Decide{
-			Row: target.ID, Disposition: msg.Dropped, Reason: msg.ReasonDeleted, Topic: target.Topic, ThreadID: target.ThreadID,
+			Row: target.ID, Disposition: msg.Dropped, Reason: msg.ReasonDeleted, Topic: target.Topic,
+			ThreadID: target.ThreadID,
 		})
 		return
 	}

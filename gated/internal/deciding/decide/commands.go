@@ -175,7 +175,10 @@ func (w *step) newSession(r *Row, folder string) {
 	for i := range w.f.Rows {
 		other := &w.f.Rows[i]
 		if other.follows(r) && !w.decided[other.ID] && other.Problem == "" && other.admitted(r.Home, other.Group) {
-			w.effects = slices.DeleteFunc(w.effects, func(e Effect) bool { return e == Wait{Row: other.ID, For: ForRoutd} })
+			w.effects = slices.DeleteFunc(w.effects, func(e Effect) bool {
+				return e == Wait{Row: other.ID,
+					For: ForRoutd}
+			})
 			w.decide(other, msg.Command, msg.ReasonGrouped, folder)
 			w.turns.add(w.newSessionEntry(other, r.Command, folder, topic))
 		}
@@ -209,7 +212,8 @@ func (w *step) newSessionEntry(r *Row, c *layers.Command, folder, topic string) 
 // messages of others go on waiting, unless an operator writes it.
 func (w *step) stop(r *Row) {
 	e := StopChat{
-		Row: r.ID, ThreadID: r.ThreadID, Except: append(slices.Clone(w.f.InCall), w.calls...), Sender: r.Sender, Operator: r.Operator,
+		Row: r.ID, ThreadID: r.ThreadID, Except: append(slices.Clone(w.f.InCall), w.calls...), Sender: r.Sender,
+		Operator: r.Operator,
 	}
 	folder := ""
 	if r.Known && r.Answer.Error == "" {

@@ -237,7 +237,8 @@ func (w *step) panicked(cause any) (State, []Effect) {
 	}
 	problem := fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
 	return State{Again: true}, []Effect{Decide{
-		Row: r.ID, Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Topic: r.Topic, ThreadID: r.ThreadID, Error: problem,
+		Row: r.ID, Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Topic: r.Topic, ThreadID: r.ThreadID,
+		Error: problem,
 	}}
 }
 
@@ -285,11 +286,13 @@ func (w *step) add(e Effect) {
 
 // decide gives a row its disposition; it keeps its topic and thread.
 func (w *step) decide(r *Row, disposition msg.Disposition, reason msg.Reason, routedTo string) {
-	w.add(Decide{Row: r.ID, Disposition: disposition, Reason: reason, RoutedTo: routedTo, Topic: r.Topic, ThreadID: r.ThreadID})
+	w.add(Decide{Row: r.ID, Disposition: disposition, Reason: reason, RoutedTo: routedTo, Topic: r.Topic,
+		ThreadID: r.ThreadID})
 }
 
 func (w *step) drop(r *Row, reason msg.Reason, problem string) {
-	w.add(Decide{Row: r.ID, Disposition: msg.Dropped, Reason: reason, Topic: r.Topic, ThreadID: r.ThreadID, Error: problem})
+	w.add(Decide{Row: r.ID, Disposition: msg.Dropped, Reason: reason, Topic: r.Topic, ThreadID: r.ThreadID,
+		Error: problem})
 }
 
 func (w *step) reply(r *Row, source, text string) {

@@ -76,7 +76,8 @@ func (w *step) hold(r *Row) bool {
 
 func (w *step) holdIn(g *impulseGate, r *Row) {
 	weight := r.Answer.Impulse.Weight(r.verb())
-	if (r.Answer.Engaged || r.Prefix != nil || r.Answer.Reason == msg.ReasonToSticky) && w.f.Default.Weight(r.verb()) > 0 {
+	if (r.Answer.Engaged || r.Prefix != nil || r.Answer.Reason == msg.ReasonToSticky) &&
+		w.f.Default.Weight(r.verb()) > 0 {
 		weight = msg.FullWeight // such a row always wants an answer
 	}
 	// An adapter's clock that is ahead of ours must not hold the row for longer.

@@ -105,7 +105,8 @@ func (w *step) releaseWeightless(rows []*Row) {
 			w.pass(layerStages(), r)
 		case !fires(r):
 			w.decide(r, msg.Observed, msg.ReasonReactionOnly, r.Answer.Folder)
-		case newest != nil && r.ThreadID == newest.ThreadID && r.Answer.Folder == newest.Answer.Folder && len(rows)-i <= msg.MaxTurnRows:
+		case newest != nil && r.ThreadID == newest.ThreadID && r.Answer.Folder == newest.Answer.Folder &&
+			len(rows)-i <= msg.MaxTurnRows:
 			w.pass(layerStages(), r)
 		default:
 			w.decide(r, msg.Observed, msg.ReasonReactionOverflow, r.Answer.Folder)

@@ -39,10 +39,11 @@ const (
 		"under Access, and write it to the bot."
 )
 
-// operator makes a user an operator who writes the code that the dashboard shows. What is kept of the message has no code:
-// agents can read what was written.
+// operator makes a user an operator who writes the code that the dashboard shows. What is kept of the message has no
+// code: agents can read what was written.
 func (w *step) operator(r *Row) {
-	w.add(ReplaceContent{Row: r.ID, Target: r.ID, Content: msg.CommandIn(r.ChatJID, msg.CommandOperator), Addressed: r.Addressed, Verb: r.Verb})
+	w.add(ReplaceContent{Row: r.ID, Target: r.ID, Content: msg.CommandIn(r.ChatJID, msg.CommandOperator),
+		Addressed: r.Addressed, Verb: r.Verb})
 	w.ended = true // the rows after it may be an operator's
 	direct := w.f.Chat.Kind == msg.ChatDM
 	switch c := r.Code; {

@@ -49,7 +49,8 @@ func (w *step) ballots(r *Row) bool {
 	}
 	w.decided[r.ID] = true
 	// Without add: a vote of a stranger makes no chat.
-	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic, ThreadID: r.ThreadID})
+	w.effects = append(w.effects, Decide{Row: r.ID, Disposition: disposition, Reason: reason, Topic: r.Topic,
+		ThreadID: r.ThreadID})
 	return true
 }
 

@@ -69,9 +69,8 @@ const (
 	BotTime     = 10 * 60_000
 )
 
-// verb is what routes match: an edit that addresses the bot where the original
-// did not counts as a mention, the press of a button that is a command as a message, and a row of a group does what any of
-// them does.
+// verb is what routes match: an edit that addresses the bot where the original did not counts as a mention, the press
+// of a button that is a command as a message, and a row of a group does what any of them does.
 func (r *Row) verb() string {
 	switch {
 	case r.Change != nil && r.Change.Fires:
@@ -97,18 +96,19 @@ func (r *Row) isText() bool {
 	return (r.Verb == msg.VerbMessage || r.Verb == msg.VerbMention || r.Verb == msg.VerbReply) && !r.BetweenGroups()
 }
 
-// Typed reports whether a user has written the row as a message to the chat, in time, and it is nothing but its text: files,
-// and what it quotes of another chat, are for the agent.
+// Typed reports whether a user has written the row as a message to the chat, in time, and it is nothing but its text:
+// files, and what it quotes of another chat, are for the agent.
 func (r *Row) Typed() bool {
-	return r.isText() && !r.IsBot && !r.Old && !r.byAgent() && !hasFiles(r.Message) && (r.Quote == "" || r.ReplyToID != "")
+	return r.isText() && !r.IsBot && !r.Old && !r.byAgent() && !hasFiles(r.Message) &&
+		(r.Quote == "" || r.ReplyToID != "")
 }
 
 // byAgent reports whether an agent wrote the row. It does what its origin might write in the chat, but for commands of
 // operators, and answers no question.
 func (r *Row) byAgent() bool { return r.ForwardedFrom != nil }
 
-// elsewhere reports whether an agent wrote the row into another chat than the one in which its origin wrote: a command or a
-// pin there, which concerns others, is plain text.
+// elsewhere reports whether an agent wrote the row into another chat than the one in which its origin wrote: a command
+// or a pin there, which concerns others, is plain text.
 func (r *Row) elsewhere() bool { return r.byAgent() && r.Return != nil && r.Return.Elsewhere }
 
 // SetReturn sets what was read about the return address.
@@ -134,13 +134,14 @@ func (r *Row) chain() (depth int, root int64) {
 
 func (r *Row) place() string { return msg.Place(r.ThreadID, r.Topic) }
 
-// NewRow parses a row. botNames are the bot's names after the @ of a command; one for another bot is plain text, even if
-// the row mentions ours. Commands and tokens of bots, and those that arrived too late, are plain text.
+// NewRow parses a row. botNames are the bot's names after the @ of a command; one for another bot is plain text, even
+// if the row mentions ours. Commands and tokens of bots, and those that arrived too late, are plain text.
 func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[string]bool) Row {
 	platform := msg.FamilyOf(m.ChatJID)
 	r := Row{
 		Message: m, Old: m.ReceivedAt-m.Timestamp > maxAge,
-		Operator: msg.IsOperator(operators, m.ChatJID, m.Sender), ForOperator: authority.OriginOf(m, operators).Operator,
+		Operator:    msg.IsOperator(operators, m.ChatJID, m.Sender),
+		ForOperator: authority.OriginOf(m, operators).Operator,
 	}
 	if !r.isText() || r.IsBot || r.Old {
 		return r
@@ -154,23 +155,25 @@ func NewRow(m *msg.Message, maxAge int64, botNames []string, operators map[strin
 	return r
 }
 
-// takesFiles reports whether a command may come with files: /new, whose turn gets them, and those that do something which
-// must not be left undone. Any other is the text to its files.
+// takesFiles reports whether a command may come with files: /new, whose turn gets them, and those that do something
+// which must not be left undone. Any other is the text to its files.
 func (r *Row) takesFiles(c *layers.Command) bool {
-	return c.Name == msg.CommandNew || c.Name == msg.CommandStop || c.Name == msg.CommandOperator || c.Audience == msg.ForOperators && r.Operator
+	return c.Name == msg.CommandNew || c.Name == msg.CommandStop || c.Name == msg.CommandOperator ||
+		c.Audience == msg.ForOperators && r.Operator
 }
 
 func hasFiles(m *msg.Message) bool { return len(m.Attachments) > 0 || m.PendingFiles > 0 }
 
-// refers reports whether a row is about a post, besides its text: it quotes a part of one, or replies to one. A reply to
-// the bot's own message is not: where the bot reads nothing else, that is how it is addressed.
+// refers reports whether a row is about a post, besides its text: it quotes a part of one, or replies to one. A reply
+// to the bot's own message is not: where the bot reads nothing else, that is how it is addressed.
 func refers(m *msg.Message) bool {
 	return m.Quote != "" || m.ReplyToID != "" && m.Verb != msg.VerbReply && msg.LinksReplies(m.ChatJID, m.ThreadID)
 }
 
 // Question is what routd is asked about the row, nil for nothing.
 func (r *Row) Question(chat *msg.Chat) *routeapi.Item {
-	if r.BetweenGroups() || r.Ballot != nil || r.Choice != nil || r.Change != nil && !r.Change.Fires || r.Problem != "" || r.Known && r.Answer.Error != "" {
+	if r.BetweenGroups() || r.Ballot != nil || r.Choice != nil || r.Change != nil && !r.Change.Fires ||
+		r.Problem != "" || r.Known && r.Answer.Error != "" {
 		return nil
 	}
 	it := routeapi.Item{

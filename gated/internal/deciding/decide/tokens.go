@@ -25,10 +25,10 @@ type Prefix struct {
 	Reason msg.Reason
 }
 
-// FindPin parses a row that is one bare token, once routd's answer is known. An
-// unknown name is plain text, as is what an agent writes elsewhere than its origin, and a name that the chat's group lets no member reach, and
-// every token of a bot, of a row that came too late and of a sender whom builtin:drop
-// ignores; with a file, or about another post, it is a prefix. A pin can be cleared even if its group is not registered any more.
+// FindPin parses a row that is one bare token, once routd's answer is known. An unknown name is plain text, as is what
+// an agent writes elsewhere than its origin, and a name that the chat's group lets no member reach, and every token of
+// a bot, of a row that came too late and of a sender whom builtin:drop ignores; with a file, or about another post, it
+// is a prefix. A pin can be cleared even if its group is not registered any more.
 func FindPin(r *Row, chat *msg.Chat, registered func(folder string) bool) *Pin {
 	if !r.isText() || r.IsBot || r.Old || r.Command != nil || !r.Known || r.ignored() || r.hasMore() {
 		return nil
@@ -73,7 +73,8 @@ func FindPrefix(r *Row, registered func(folder string) bool) *Prefix {
 		return nil
 	}
 	if r.followsCommandRow() && r.Summary.Command != nil { // it came after a /new of its group had been decided
-		return &Prefix{Folder: r.Answer.Home, Topic: r.Summary.Command.Topic, Rest: r.Content, Reason: msg.ReasonGrouped}
+		return &Prefix{Folder: r.Answer.Home, Topic: r.Summary.Command.Topic, Rest: r.Content,
+			Reason: msg.ReasonGrouped}
 	}
 	found, ok := r.parsePrefix()
 	if !ok {
@@ -121,7 +122,8 @@ func (w *step) releases(r Row) bool {
 	if _, waits := r.awaitsGroup(w.f.Now); waits {
 		return false
 	}
-	return r.Command != nil && r.Command.Name == msg.CommandNew && !r.ignored() && r.admitted(r.Home) && !r.Command.Reserved || r.pins() && !r.Pin.Reserved
+	return r.Command != nil && r.Command.Name == msg.CommandNew && !r.ignored() && r.admitted(r.Home) &&
+		!r.Command.Reserved || r.pins() && !r.Pin.Reserved
 }
 
 // tokens acts on a row that is one bare token. Rows before it are released first.

@@ -101,7 +101,8 @@ func (e *entry) key() key {
 // joins returns the turn that takes an entry in, nil if the entry begins one.
 func (t *turns) joins(e *entry) *batch {
 	b := t.open[e.key()]
-	if b == nil || e.kind == msg.Delegated || len(b.entries) == msg.MaxTurnRows || b.bytes+len(e.row.Content) > msg.MaxTurnBytes {
+	if b == nil || e.kind == msg.Delegated || len(b.entries) == msg.MaxTurnRows ||
+		b.bytes+len(e.row.Content) > msg.MaxTurnBytes {
 		return nil
 	}
 	return b
@@ -177,7 +178,8 @@ func (b *batch) effect(now int64) StoreTurn {
 // keep their topic.
 func (e *entry) stored() Entry {
 	s := Entry{
-		Row: e.row.ID, Derive: e.derive, Reason: e.reason, Topic: e.row.Topic, ThreadID: e.row.ThreadID, Files: e.row.PendingFiles > 0,
+		Row: e.row.ID, Derive: e.derive, Reason: e.reason, Topic: e.row.Topic, ThreadID: e.row.ThreadID,
+		Files: e.row.PendingFiles > 0,
 	}
 	if e.derive.Source != "" {
 		s.Topic = e.derive.Topic

@@ -11,8 +11,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// stop reads the press of a button that stops a turn, which is the command: what the button carries may be forged, so it
-// only counts in the chat of a turn that has not ended. It reports whether the row is such a press.
+// stop reads the press of a button that stops a turn, which is the command: what the button carries may be forged, so
+// it only counts in the chat of a turn that has not ended. It reports whether the row is such a press.
 func (f *reader) stop(ctx context.Context, r *decide.Row) (is bool, err error) {
 	press, _ := msg.ParsePress(r.Content)
 	if r.Verb != msg.VerbAnswer || press.Stop == 0 {
@@ -54,8 +54,8 @@ func (f *reader) choice(ctx context.Context, r *decide.Row) (*decide.Choice, err
 	return nil, err
 }
 
-// unclear reports whether a number may be about something else than a question: it is no reply, and the bot has said more
-// since it asked.
+// unclear reports whether a number may be about something else than a question: it is no reply, and the bot has said
+// more since it asked.
 func (f *reader) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool, error) {
 	if a.HasOption(m.Content) || m.ReplyToID != "" && m.ReplyToID != m.ThreadID {
 		return false, nil
@@ -77,7 +77,8 @@ func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error
 	asks, err := f.st.ChatAsks(ctx, m.ChatJID, m.ThreadID)
 	// A question about a budget is open for a day: a "no" or a number is hardly an answer to it.
 	asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool {
-		return writtenBefore(m, a) || msg.IsBudget(a.AskID) && (len(a.Options) == 0 || !strings.EqualFold(strings.TrimSpace(m.Content), a.Options[0]))
+		return writtenBefore(m, a) || msg.IsBudget(a.AskID) &&
+			(len(a.Options) == 0 || !strings.EqualFold(strings.TrimSpace(m.Content), a.Options[0]))
 	})
 	if err != nil || len(asks) == 0 {
 		return nil, err
@@ -96,8 +97,8 @@ func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error
 		if m.ThreadID == "" {
 			return nil, nil
 		}
-		// Slack has no other replies than messages of a thread. What other users write there is no answer, and a permission
-		// is not given by a number that may be meant for another user.
+		// Slack has no other replies than messages of a thread. What other users write there is no answer, and a
+		// permission is not given by a number that may be meant for another user.
 		asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool { return !a.Who.May(m.Sender) || a.IsPermission() })
 	}
 	if len(asks) != 1 { // of several, the text does not say which
@@ -161,14 +162,16 @@ func (f *reader) pressed(ctx context.Context, m *msg.Message) (*decide.Choice, e
 	return c, nil
 }
 
-// beingSent returns a question whose message in a chat has no id yet, since its adapter is sending it, nil for any other.
+// beingSent returns a question whose message in a chat has no id yet, since its adapter is sending it, nil for any
+// other.
 func (f *reader) beingSent(ctx context.Context, id int64, chatJID string) (*msg.Ask, error) {
 	a, err := f.st.Ask(ctx, id)
 	if err != nil || a == nil {
 		return nil, err
 	}
 	row, err := f.st.Message(ctx, a.MessageID)
-	if err != nil || row == nil || row.ChatJID != chatJID || row.OutState != msg.OutSending && row.OutState != msg.OutQueued {
+	if err != nil || row == nil || row.ChatJID != chatJID ||
+		row.OutState != msg.OutSending && row.OutState != msg.OutQueued {
 		return nil, err
 	}
 	return a, nil

@@ -66,7 +66,8 @@ func (c *choice) read(ctx context.Context, command func(context.Context) (string
 		return "", apierr.New(apierr.NotFound, "there is no group %s", c.folder)
 	}
 	if c.own, err = groupconfig.Parse(group.Config); err != nil {
-		return "", apierr.New(apierr.BadRequest, "the config of the group is invalid: %w; correct it in the dashboard or with `routd groups set`", err)
+		return "", apierr.New(apierr.BadRequest,
+			"the config of the group is invalid: %w; correct it in the dashboard or with `routd groups set`", err)
 	}
 	if c.wanted != "" && !c.operator {
 		return textOperatorsOnly, nil
@@ -86,7 +87,8 @@ func (c *choice) agent(ctx context.Context) (string, error) {
 	name := strings.ToLower(c.wanted)
 	switch {
 	case !slices.Contains(all.Names(), name):
-		return fmt.Sprintf("There is no agent %q here. The agents are: %s.", agentproto.Truncate(c.wanted, 40), strings.Join(all.Names(), ", ")), nil
+		return fmt.Sprintf("There is no agent %q here. The agents are: %s.", agentproto.Truncate(c.wanted, 40),
+			strings.Join(all.Names(), ", ")), nil
 	case ownAgent:
 		return choiceOwn, nil
 	case name == groupconfig.AgentTitle(now.Name):
@@ -153,7 +155,8 @@ func (c *choice) model(ctx context.Context) (string, error) {
 		return strings.EqualFold(m.ID, c.wanted) || strings.EqualFold(m.Name, c.wanted)
 	})
 	if wanted < 0 {
-		return fmt.Sprintf("The agent has no model %q.\n%s", agentproto.Truncate(c.wanted, 80), c.showModels(offered, now)), nil
+		return fmt.Sprintf("The agent has no model %q.\n%s", agentproto.Truncate(c.wanted, 80),
+			c.showModels(offered, now)), nil
 	}
 	model := offered.Models[wanted]
 	if model.ID == now {
@@ -190,12 +193,14 @@ func (c *choice) showModels(offered agentproto.Models, now string) string {
 		fmt.Fprintf(&b, "\nand %d more", more)
 	}
 	if c.operator {
-		fmt.Fprintf(&b, "\nChoose with %s NAME; %[1]s default leaves it to the agent.", msg.CommandIn(c.chat, msg.CommandModel))
+		fmt.Fprintf(&b, "\nChoose with %s NAME; %[1]s default leaves it to the agent.",
+			msg.CommandIn(c.chat, msg.CommandModel))
 	}
 	return b.String()
 }
 
-// change changes the group's agent: routd does it, and stores who asked. A call that is repeated after a crash changes nothing more.
+// change changes the group's agent: routd does it, and stores who asked. A call that is repeated after a crash changes
+// nothing more.
 func (c *choice) change(ctx context.Context, agent map[string]any) error {
 	body := map[string]any{"config": map[string]any{"agent": agent}}
 	return call(httpx.WithBy(ctx, c.by), c.cfg.Routd, http.MethodPatch, routeapi.GroupPath(c.folder), body, nil)

@@ -80,7 +80,8 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 	case decide.Decide:
 		p.at = e.Row
 		return tx.Decide(e.Row, store.Decision{
-			Disposition: e.Disposition, Reason: e.Reason, RoutedTo: e.RoutedTo, Topic: e.Topic, ThreadID: e.ThreadID, Error: e.Error,
+			Disposition: e.Disposition, Reason: e.Reason, RoutedTo: e.RoutedTo, Topic: e.Topic, ThreadID: e.ThreadID,
+			Error: e.Error,
 		}, now)
 	case decide.Reply:
 		p.at = e.Row
@@ -197,7 +198,8 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 	for i, entry := range e.Entries {
 		p.at = entry.Row
 		err := tx.Decide(ids[i], store.Decision{
-			Disposition: msg.Routed, Reason: entry.Reason, RoutedTo: turn.Folder, TurnID: turn.ID, Topic: entry.Topic, ThreadID: entry.ThreadID,
+			Disposition: msg.Routed, Reason: entry.Reason, RoutedTo: turn.Folder, TurnID: turn.ID, Topic: entry.Topic,
+			ThreadID: entry.ThreadID,
 		}, p.batch.Now)
 		if err == nil && entry.Files {
 			err = tx.WantFiles(ids[i])
@@ -211,7 +213,8 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 
 // answeredFiles asks for the attachments of the post that a row answers: what a message is about is seen with it. It
 // reports whether there are any to wait for. Those of posts that other groups got are left alone.
-func (p *plan) answeredFiles(tx *store.Tx, turn *msg.Turn, m *msg.Message, audio *transcripts) (wanted bool, err error) {
+func (p *plan) answeredFiles(tx *store.Tx, turn *msg.Turn, m *msg.Message, audio *transcripts) (wanted bool,
+	err error) {
 	if m.ReplyToID == "" {
 		return false, nil
 	}
@@ -253,7 +256,8 @@ func replyMessage(m *msg.Message, source, text string, now int64) *msg.Message {
 func derived(m *msg.Message, d decide.Derive) *msg.Message {
 	return &msg.Message{
 		ChatJID: m.ChatJID, Direction: msg.In, Sender: m.Sender, SenderName: m.SenderName, IsBot: m.IsBot,
-		Verb: m.Verb, Content: d.Text, Attachments: m.Attachments, PendingFiles: m.PendingFiles, Topic: d.Topic, ThreadID: m.ThreadID,
+		Verb: m.Verb, Content: d.Text, Attachments: m.Attachments, PendingFiles: m.PendingFiles, Topic: d.Topic,
+		ThreadID:  m.ThreadID,
 		ReplyToID: m.ReplyToID, TargetID: m.TargetID, Addressed: m.Addressed, Quote: m.Quote, OnBehalfOf: m.OnBehalfOf,
 		Timestamp: m.Timestamp, ReceivedAt: m.ReceivedAt, Source: d.Source, DerivedFrom: m.ID,
 	}
@@ -281,7 +285,8 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 				g.meter.decided.WithLabelValues(string(msg.Routed), string(entry.Reason)).Inc()
 			}
 		case decide.AskService:
-			g.calls.add(ctx, p.batch.chat, pendingCall{row: e.Row, service: serviceOf(e.Command), folder: e.Folder, operator: e.Operator})
+			g.calls.add(ctx, p.batch.chat, pendingCall{row: e.Row, service: serviceOf(e.Command), folder: e.Folder,
+				operator: e.Operator})
 		case decide.PostDaemon:
 			g.calls.add(ctx, p.batch.chat, pendingCall{row: e.Row, service: e.Target, route: e.RouteID})
 		case decide.Hold:
@@ -319,7 +324,8 @@ func (g *Gateway) act(p *plan) {
 // page.
 func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 	p.at = e.Row
-	s := store.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, BeforeMessage: e.Row, Except: append(slices.Clone(e.Except), e.Row)}
+	s := store.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, BeforeMessage: e.Row,
+		Except: append(slices.Clone(e.Except), e.Row)}
 	if e.OneTopic {
 		s.Topic = &e.Topic
 	} else {
@@ -374,7 +380,8 @@ func (g *Gateway) dropRow(ctx context.Context, c *chat, id int64, cause error) {
 	if err == nil && m != nil {
 		err = g.st.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 			return tx.Decide(id, store.Decision{
-				Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Topic: m.Topic, ThreadID: m.ThreadID, Error: cause.Error(),
+				Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Topic: m.Topic, ThreadID: m.ThreadID,
+				Error: cause.Error(),
 			}, g.now())
 		})
 	}

@@ -105,7 +105,8 @@ type Gateway struct {
 }
 
 // New makes a gateway that is woken through wake.
-func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *slog.Logger, reg prometheus.Registerer) *Gateway {
+func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *slog.Logger,
+	reg prometheus.Registerer) *Gateway {
 	cfg.Sweep, cfg.ResolveTimeout = cmp.Or(cfg.Sweep, sweepEvery), cmp.Or(cfg.ResolveTimeout, resolveTimeout)
 	cfg.CommandWait = cmp.Or(cfg.CommandWait, commandWait)
 	g := &Gateway{
@@ -144,7 +145,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 func (g *Gateway) guard(ctx context.Context, turn func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			g.log.Error("panic while deciding messages; reading all undecided rows again", "panic", cause, "stack", string(debug.Stack()))
+			g.log.Error("panic while deciding messages; reading all undecided rows again", "panic", cause, "stack",
+				string(debug.Stack()))
 			pause(ctx, panicDelay)
 			g.reset(ctx)
 		}
@@ -284,7 +286,8 @@ func (g *Gateway) noticeClock() {
 
 // untilDue returns the time until there is something to do without an event.
 func (g *Gateway) untilDue() time.Duration {
-	return min(g.waits.untilDue(g.now()), g.moves.until(), g.parked.until(), g.requests.untilRetry(g.cfg.Now()), g.routd.untilSlow())
+	return min(g.waits.untilDue(g.now()), g.moves.until(), g.parked.until(), g.requests.untilRetry(g.cfg.Now()),
+		g.routd.untilSlow())
 }
 
 func (g *Gateway) now() int64 { return g.cfg.Now().UnixMilli() }

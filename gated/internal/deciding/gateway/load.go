@@ -37,7 +37,8 @@ func (b *batch) needsRoutd() bool {
 // acts reports whether a row might be decided without routd.
 func (b *batch) acts() bool {
 	for i := range b.Rows {
-		if r := &b.Rows[i]; r.Command != nil || r.Change != nil || r.Ballot != nil || r.Choice != nil || r.Problem != "" {
+		if r := &b.Rows[i]; r.Command != nil || r.Change != nil || r.Ballot != nil || r.Choice != nil ||
+			r.Problem != "" {
 			return true
 		}
 	}

@@ -13,8 +13,8 @@ import (
 // rowLog logs the steps of a message's life, besides what any log has.
 type rowLog struct{ *slog.Logger }
 
-// steps reports whether the steps are logged. Everything below asks it first, so that a message costs nothing where they
-// are not.
+// steps reports whether the steps are logged. Everything below asks it first, so that a message costs nothing where
+// they are not.
 func (log rowLog) steps() bool { return log.Enabled(context.Background(), slog.LevelDebug) }
 
 func (log rowLog) woken(chats []string, cursor int64) {
@@ -71,8 +71,10 @@ func (log rowLog) serviceAnswered(m *msg.Message, d *store.Decision) {
 	}
 }
 
-func (log rowLog) decided(row int64, chat string, disposition msg.Disposition, reason msg.Reason, folder string, turn int64) {
-	log.Debug("row decided", "row", row, "chat", chat, "disposition", disposition, "reason", reason, "folder", folder, "turn", turn)
+func (log rowLog) decided(row int64, chat string, disposition msg.Disposition, reason msg.Reason, folder string,
+	turn int64) {
+	log.Debug("row decided", "row", row, "chat", chat, "disposition", disposition, "reason", reason, "folder", folder,
+		"turn", turn)
 }
 
 func (log rowLog) turnStored(t storedTurn, chat string) {

@@ -81,7 +81,8 @@ func (f *reader) readMembers(ctx context.Context, b *batch, r *decide.Row) (err 
 	if r.Answer.Action == routeapi.Observe || !r.Counted() {
 		return nil
 	}
-	if r.Quota, err = f.rates.quota(ctx, folder, r.Payer(), r.Group.Rate, b.Now); err != nil || r.Quota.Left >= len(b.Rows) {
+	if r.Quota, err = f.rates.quota(ctx, folder, r.Payer(), r.Group.Rate, b.Now); err != nil ||
+		r.Quota.Left >= len(b.Rows) {
 		return err
 	}
 	r.Quota.Notified, err = f.rates.notifiedWithin(ctx, r.ChatJID, r.Payer(), b.Now)

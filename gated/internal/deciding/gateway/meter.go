@@ -34,10 +34,12 @@ func newMeter(reg prometheus.Registerer, st *store.Store, now func() time.Time) 
 		}),
 		held: prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_gate_held_rows", Help: "Rows that gates hold."}),
 		holds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "arizuko_gate_hold_seconds", Help: "How long a gate held its oldest row, when it released rows.", Buckets: metrics.Slow(),
+			Name: "arizuko_gate_hold_seconds", Help: "How long a gate held its oldest row, when it released rows.",
+			Buckets: metrics.Slow(),
 		}),
 		questions: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "arizuko_routd_question_seconds", Help: "Time until a question about rows was over, by how it ended.", Buckets: metrics.Quick(),
+			Name: "arizuko_routd_question_seconds", Help: "Time until a question about rows was over, by how it ended.",
+			Buckets: metrics.Quick(),
 		}, []string{"outcome"}),
 		clockSets: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "arizuko_clock_steps_total", Help: "Times that the clock was set by more than a second.",
@@ -59,7 +61,8 @@ func newMeter(reg prometheus.Registerer, st *store.Store, now func() time.Time) 
 // measureRows registers what is read from the rows of messages.
 func measureRows(reg prometheus.Registerer, st *store.Store, now func() time.Time) {
 	rows := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "arizuko_rows_waiting", Help: "Inbound rows without a decision, and those parked until their chat is approved; at most 20,000 are counted.",
+		Name: "arizuko_rows_waiting",
+		Help: "Inbound rows without a decision, and those parked until their chat is approved; at most 20,000 are counted.",
 	}, []string{"state"})
 	oldest := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_rows_waiting_oldest_seconds", Help: "Age of the oldest inbound row that waits, 0 for none.",

@@ -154,7 +154,8 @@ func (r *requests) finish(d requestDone) {
 		return
 	case d.down != nil:
 		if r.failures++; r.failures == 1 {
-			r.log.Error("onbod opened no request; messages of chats without a group wait", "url", r.onbod.Base, "chat", d.chat, "err", d.down)
+			r.log.Error("onbod opened no request; messages of chats without a group wait", "url", r.onbod.Base, "chat",
+				d.chat, "err", d.down)
 		}
 		r.retryAt = r.clock().Add(min(minRequestDelay<<min(r.failures-1, 10), maxRequestDelay))
 		r.queue = append(r.queue, d.requestCall)
@@ -230,8 +231,9 @@ func (r *requests) body(ctx context.Context, row int64) (*onboardapi.Ask, error)
 		return nil, err
 	}
 	b := &onboardapi.Ask{
-		ChatJID: m.ChatJID, Sender: m.Sender, SenderName: m.SenderName, Kind: msg.KindOfJID(m.ChatJID), ThreadID: m.ThreadID,
-		Sample: strings.ToValidUTF8(m.Content[:min(len(m.Content), maxSample)], ""),
+		ChatJID: m.ChatJID, Sender: m.Sender, SenderName: m.SenderName, Kind: msg.KindOfJID(m.ChatJID),
+		ThreadID: m.ThreadID,
+		Sample:   strings.ToValidUTF8(m.Content[:min(len(m.Content), maxSample)], ""),
 	}
 	if chat != nil {
 		b.Title, b.Kind = chat.Title, chat.Kind
@@ -264,7 +266,8 @@ func (f *reader) loadRequest(ctx context.Context, b *batch) error {
 	}
 	if request != nil {
 		q := &b.Request
-		q.State, q.Code, q.Noted, q.DecidedAt = decide.RequestState(request.State), request.Code, request.Noted(), request.DecidedAt
+		q.State, q.Code, q.Noted, q.DecidedAt = decide.RequestState(request.State), request.Code, request.Noted(),
+			request.DecidedAt
 	}
 	return nil
 }

@@ -67,7 +67,8 @@ func (p *parked) addAll() {
 	}
 }
 
-// follow follows the chats to their new addresses. Their rows move with the chat, and must be decided before its newer ones.
+// follow follows the chats to their new addresses. Their rows move with the chat, and must be decided before its newer
+// ones.
 func (p *parked) follow(ctx context.Context) error {
 	if len(p.chats) == 0 {
 		return nil

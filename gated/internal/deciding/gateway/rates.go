@@ -15,10 +15,11 @@ import (
 // from the rows when the first is asked for, and kept up to date from then on: a
 // message costs no query. It is as large as the turns of an hour are many.
 type rates struct {
-	st      *store.Store
-	groups  map[string]map[string][]countedTurn // by folder and sender, oldest first
-	stale   sync.Map                            // folders, of Recount
-	notices map[speaker]int64                   // when a chat got the notice that a sender has no turn left, 0 for not lately
+	st     *store.Store
+	groups map[string]map[string][]countedTurn // by folder and sender, oldest first
+	stale  sync.Map                            // folders, of Recount
+	// when a chat got the notice that a sender has no turn left, 0 for not lately
+	notices map[speaker]int64
 }
 
 // countedTurn is a turn, 0 if it is not stored yet, and when its sender's last row in it
@@ -106,12 +107,13 @@ func (r *rates) confirm(folder, sender string, turn int64) {
 		return
 	}
 	at := turns[reserved].at
-	turns = slices.DeleteFunc(slices.Delete(turns, reserved, reserved+1), func(t countedTurn) bool { return t.turn == turn })
+	turns = slices.DeleteFunc(slices.Delete(turns, reserved, reserved+1),
+		func(t countedTurn) bool { return t.turn == turn })
 	r.groups[folder][sender] = append(turns, countedTurn{turn, at})
 }
 
-// Recount makes a group's turns be counted from the rows again: others than the gateway have stored some. It may be called
-// from any goroutine.
+// Recount makes a group's turns be counted from the rows again: others than the gateway have stored some. It may be
+// called from any goroutine.
 func (g *Gateway) Recount(folder string) { g.rates.stale.Store(folder, true) }
 
 // reset forgets all counts.

@@ -18,11 +18,13 @@ import (
 // Resolve answers where rows go that were decided before, as routd does.
 type Resolve func(context.Context, routeapi.Replay) ([]routeapi.Answer, error)
 
-// Redecide decides messages again that were decided since a time, in unix ms, at most limit, the newest, and compares that
-// with what is stored. It reads and changes nothing. What rows do not tell is not compared, or taken as it was: who was
-// engaged, limits, and what edits, votes and answers found.
-func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve, since int64, limit int) (migrations.Check, error) {
-	r := redecider{check: migrations.Check{What: "messages"}, resolve: resolve, engaged: map[string]bool{}, pinned: map[string]int64{}}
+// Redecide decides messages again that were decided since a time, in unix ms, at most limit, the newest, and compares
+// that with what is stored. It reads and changes nothing. What rows do not tell is not compared, or taken as it was:
+// who was engaged, limits, and what edits, votes and answers found.
+func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve, since int64,
+	limit int) (migrations.Check, error) {
+	r := redecider{check: migrations.Check{What: "messages"}, resolve: resolve, engaged: map[string]bool{},
+		pinned: map[string]int64{}}
 	cfg.Now = func() time.Time { return time.UnixMilli(r.at) }
 	rows, err := st.DecidedInbound(ctx, since, limit)
 	if err != nil {
@@ -32,7 +34,8 @@ func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve,
 		return r.check, err
 	}
 	readOnly := &store.Store{Reader: st} // of which the rules read
-	r.reader = &reader{cfg: &cfg, st: readOnly, members: newMembers(readOnly, slog.New(slog.DiscardHandler)), rates: newRates(readOnly)}
+	r.reader = &reader{cfg: &cfg, st: readOnly, members: newMembers(readOnly, slog.New(slog.DiscardHandler)),
+		rates: newRates(readOnly)}
 	if r.reader.operators, err = st.Operators(ctx, cfg.Operators); err != nil {
 		return r.check, err
 	}
@@ -97,8 +100,10 @@ const (
 
 // byRules are the reasons that follow from the rows, the routes and the groups.
 var byRules = []msg.Reason{
-	msg.ReasonStickyGroup, msg.ReasonStickyTopic, msg.ReasonStickyReset, msg.ReasonCommand, msg.ReasonPrefixGroup, msg.ReasonPrefixTopic,
-	msg.ReasonRoute, msg.ReasonRouteObserve, msg.ReasonEngaged, msg.ReasonToSticky, msg.ReasonAddress, msg.ReasonBuiltinPing, msg.ReasonBuiltinDrop,
+	msg.ReasonStickyGroup, msg.ReasonStickyTopic, msg.ReasonStickyReset, msg.ReasonCommand, msg.ReasonPrefixGroup,
+	msg.ReasonPrefixTopic,
+	msg.ReasonRoute, msg.ReasonRouteObserve, msg.ReasonEngaged, msg.ReasonToSticky, msg.ReasonAddress,
+	msg.ReasonBuiltinPing, msg.ReasonBuiltinDrop,
 	msg.ReasonDaemon, msg.ReasonNoRoute, msg.ReasonNoGroup, msg.ReasonNoAccess, msg.ReasonPinDenied, msg.ReasonStale,
 	msg.ReasonReactionOnly, msg.ReasonReactionOverflow,
 }
@@ -106,7 +111,8 @@ var byRules = []msg.Reason{
 // unjudged says why a row cannot be compared, "" if it can.
 func unjudged(m *msg.Message) string {
 	switch {
-	case m.ForwardedFrom != nil, m.Verb == msg.VerbEdit, m.Verb == msg.VerbDelete, m.Verb == msg.VerbAnswer, m.Verb == msg.VerbVote,
+	case m.ForwardedFrom != nil, m.Verb == msg.VerbEdit, m.Verb == msg.VerbDelete, m.Verb == msg.VerbAnswer,
+		m.Verb == msg.VerbVote,
 		m.Verb == msg.VerbPollEnd, msg.FamilyOf(m.ChatJID) == msg.PlatformGroup:
 		return notByItself
 	case m.GroupKey != "":
@@ -117,9 +123,11 @@ func unjudged(m *msg.Message) string {
 	return ""
 }
 
-// batch decides rows again that were decided together. If one of them cannot be, the others may have been decided by it.
+// batch decides rows again that were decided together. If one of them cannot be, the others may have been decided by
+// it.
 func (r *redecider) batch(ctx context.Context, rows []*msg.Message) error {
-	rows = slices.DeleteFunc(rows, func(m *msg.Message) bool { return m.DerivedFrom != 0 }) // what it was made from is compared
+	// what it was made from is compared
+	rows = slices.DeleteFunc(rows, func(m *msg.Message) bool { return m.DerivedFrom != 0 })
 	if at := slices.IndexFunc(rows, func(m *msg.Message) bool { return unjudged(m) != "" }); at >= 0 {
 		for range rows {
 			r.check.Leave(unjudged(rows[at]))
@@ -137,7 +145,10 @@ func (r *redecider) batch(ctx context.Context, rows []*msg.Message) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(b.Rows, func(row decide.Row) bool { return !row.Known || row.Answer.Error != "" || row.Problem != "" }) {
+	if slices.ContainsFunc(b.Rows, func(row decide.Row) bool {
+		return !row.Known || row.Answer.Error != "" ||
+			row.Problem != ""
+	}) {
 		for range rows {
 			r.check.Leave(notAnswered)
 		}
@@ -165,7 +176,8 @@ func (r *redecider) load(ctx context.Context, rows []*msg.Message) (*batch, erro
 	b.Request.Read = true
 	for _, m := range rows {
 		undecided := *m
-		undecided.Disposition, undecided.Reason, undecided.RoutedTo, undecided.DecidedAt, undecided.TurnID = "", "", "", 0, 0
+		undecided.Disposition, undecided.Reason, undecided.RoutedTo, undecided.DecidedAt, undecided.TurnID = "", "", "",
+			0, 0
 		row, err := r.reader.loadRow(ctx, &undecided, summaries{})
 		if err != nil {
 			return nil, err
@@ -225,7 +237,10 @@ func (r *redecider) step(b *batch) (held map[int64]int64, outcomes map[int64]dec
 	facts := b.Facts
 	_, effects := decide.Step(decide.State{}, &facts)
 	// A command or a pin releases what came before, and a row of a clock that is ahead counts as if it came now.
-	unknown := slices.ContainsFunc(b.Rows, func(row decide.Row) bool { return row.Command != nil || row.Pin != nil || row.ReceivedAt > r.at })
+	unknown := slices.ContainsFunc(b.Rows, func(row decide.Row) bool {
+		return row.Command != nil || row.Pin != nil ||
+			row.ReceivedAt > r.at
+	})
 	for _, e := range effects {
 		if h, ok := e.(decide.Hold); ok && !unknown && h.Until > r.at {
 			held[h.Row] = h.Until
@@ -236,7 +251,8 @@ func (r *redecider) step(b *batch) (held map[int64]int64, outcomes map[int64]dec
 		for _, e := range effects {
 			note(outcomes, e)
 		}
-		left := slices.DeleteFunc(slices.Clone(facts.Rows), func(row decide.Row) bool { _, done := outcomes[row.ID]; return done })
+		left := slices.DeleteFunc(slices.Clone(facts.Rows),
+			func(row decide.Row) bool { _, done := outcomes[row.ID]; return done })
 		if len(left) == 0 || len(left) == len(facts.Rows) {
 			break
 		}
@@ -253,7 +269,8 @@ func note(outcomes map[int64]decide.Decide, e decide.Effect) {
 	case decide.StoreTurn:
 		for _, entry := range e.Entries {
 			if _, prefixed := outcomes[entry.Row]; !prefixed {
-				outcomes[entry.Row] = decide.Decide{Disposition: msg.Routed, Reason: entry.Reason, RoutedTo: e.Turn.Folder}
+				outcomes[entry.Row] = decide.Decide{Disposition: msg.Routed, Reason: entry.Reason,
+					RoutedTo: e.Turn.Folder}
 			}
 		}
 	case decide.AskService:
@@ -272,7 +289,8 @@ const settleTime = 10_000
 func (r *redecider) compare(m *msg.Message, b *batch, row *decide.Row, now decide.Decide, heldUntil int64) {
 	named := m.Disposition == msg.Routed || m.Disposition == msg.Prefix || m.Reason == msg.ReasonRouteObserve
 	same := now.Reason == m.Reason && (!named || now.RoutedTo == m.RoutedTo)
-	maybe := r.engaged[m.ChatJID] || row.Command != nil && row.Answer.Home == "" // then /stop and /status look at who has used the chat
+	// then /stop and /status look at who has used the chat
+	maybe := r.engaged[m.ChatJID] || row.Command != nil && row.Answer.Home == ""
 	byOthers := m.Reason != msg.ReasonEngaged && m.Disposition != msg.Routed && m.Reason != msg.ReasonRouteObserve
 	switch {
 	case same && heldUntil == 0:

@@ -47,7 +47,8 @@ func (r *resolver) limit() int { return int(r.size.Load()) }
 
 // resolve asks about items in one question. Items that routd refuses have an Error in
 // their answer; an item may be without an answer.
-func (r *resolver) resolve(ctx context.Context, items []routeapi.Item) (answers map[int64]routeapi.Answer, version int64, o outcome) {
+func (r *resolver) resolve(ctx context.Context, items []routeapi.Item) (answers map[int64]routeapi.Answer,
+	version int64, o outcome) {
 	answers = make(map[int64]routeapi.Answer, len(items))
 	for len(items) > 0 || version == 0 {
 		n := cutChats(items, fitting(items))
@@ -85,7 +86,8 @@ func cutChats(items []routeapi.Item, limit int) int {
 }
 
 // ask makes one request, and after a refusal one for each half.
-func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[int64]routeapi.Answer, version *int64) outcome {
+func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[int64]routeapi.Answer,
+	version *int64) outcome {
 	begun := time.Now()
 	res, err := r.post(ctx, items, r.timeout)
 	if err == nil {
@@ -123,7 +125,8 @@ func (r *resolver) ask(ctx context.Context, items []routeapi.Item, answers map[i
 // which then answers that it is not available.
 func timedOut(err error) bool {
 	var failed *url.Error // of the connection
-	return errors.Is(err, context.DeadlineExceeded) || apierr.KindOf(err) == apierr.Unavailable && !errors.As(err, &failed)
+	return errors.Is(err, context.DeadlineExceeded) ||
+		apierr.KindOf(err) == apierr.Unavailable && !errors.As(err, &failed)
 }
 
 // shrink halves the size of questions after one that timed out.
@@ -158,7 +161,8 @@ func (r *resolver) healthy(ctx context.Context) bool {
 }
 
 // post makes one request. A panic in it counts as a request that routd has refused.
-func (r *resolver) post(ctx context.Context, items []routeapi.Item, timeout time.Duration) (res routeapi.Response, err error) {
+func (r *resolver) post(ctx context.Context, items []routeapi.Item, timeout time.Duration) (res routeapi.Response,
+	err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = apierr.New(apierr.BadRequest, "panic: %v\n%s", cause, debug.Stack())

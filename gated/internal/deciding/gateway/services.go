@@ -33,7 +33,8 @@ const (
 	outageTime = 5 * time.Second
 )
 
-// Services that answer commands; others are daemons that routes name. This process itself answers what takes many reads.
+// Services that answer commands; others are daemons that routes name. This process itself answers what takes many
+// reads.
 const (
 	dashd = "dashd"
 	onbod = "onbod"
@@ -89,7 +90,8 @@ type callDone struct {
 
 func newCalls(cfg *Config, st *store.Store, log rowLog, waits *waits) *calls {
 	c := &calls{
-		cfg: cfg, st: st, log: log, waits: waits, done: make(chan callDone), daemons: map[string]*httpx.Client{}, lines: map[line]*[]pendingCall{}, down: map[string]time.Time{},
+		cfg: cfg, st: st, log: log, waits: waits, done: make(chan callDone), daemons: map[string]*httpx.Client{},
+		lines: map[line]*[]pendingCall{}, down: map[string]time.Time{},
 	}
 	maps.Copy(c.daemons, cfg.Daemons)
 	return c
@@ -166,8 +168,10 @@ func (s *calls) complete(ctx context.Context, p pendingCall, skip bool) (down bo
 			}
 			err = s.storeAnswer(ctx, m, o)
 			if errors.Is(err, store.ErrRefused) {
-				s.log.Error("row dropped: its service's answer cannot be stored", "row", p.row, "chat", m.ChatJID, "err", err)
-				o.reply, o.decision = "", store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Error: err.Error()}
+				s.log.Error("row dropped: its service's answer cannot be stored", "row", p.row, "chat", m.ChatJID,
+					"err", err)
+				o.reply, o.decision = "", store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow,
+					Error: err.Error()}
 				err = s.storeAnswer(ctx, m, o)
 			}
 			if err == nil {
@@ -195,7 +199,8 @@ func (s *calls) askService(ctx context.Context, p pendingCall, m *msg.Message, s
 		if cause := recover(); cause != nil {
 			problem := fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())
 			s.log.Error("row dropped: its service call panicked", "row", m.ID, "chat", m.ChatJID, "err", problem)
-			o = outcomeOfCall{decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow, Error: problem}}
+			o = outcomeOfCall{decision: store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonBadRow,
+				Error: problem}}
 		}
 	}()
 	if daemon, ok := strings.CutPrefix(p.service, "daemon:"); ok {
@@ -235,11 +240,13 @@ func (s *calls) postDaemon(ctx context.Context, p pendingCall, name string, m *m
 	}
 	answer, err := postRow(ctx, client, daemonRequest{Message: wireMessage(m), RouteID: p.route})
 	if err != nil {
-		s.log.Error("row dropped: the daemon did not accept it", "row", m.ID, "daemon", name, "attempts", maxDaemonTries, "err", err)
+		s.log.Error("row dropped: the daemon did not accept it", "row", m.ID, "daemon", name, "attempts",
+			maxDaemonTries, "err", err)
 		failed.decision.Error = err.Error()
 		return failed
 	}
-	return outcomeOfCall{decision: store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDaemon, RoutedTo: p.service}, reply: answer}
+	return outcomeOfCall{decision: store.Decision{Disposition: msg.Routed, Reason: msg.ReasonDaemon,
+		RoutedTo: p.service}, reply: answer}
 }
 
 // postRow posts a row to a daemon until it accepts it, and returns the reply, if
@@ -321,7 +328,8 @@ func (s *calls) askOnbod(ctx context.Context, m *msg.Message) (text string) {
 		code, rest = code[:end], code[end:]
 	}
 	if code == "" {
-		return "Which request? Write the code after the command, as in " + msg.CommandIn(m.ChatJID, cmp.Or(cmd.Name, msg.CommandApprove)+" ABCD-1234") + "."
+		return "Which request? Write the code after the command, as in " +
+			msg.CommandIn(m.ChatJID, cmp.Or(cmd.Name, msg.CommandApprove)+" ABCD-1234") + "."
 	}
 	body := map[string]string{"code": code, "by": m.Sender}
 	if rest = strings.TrimSpace(rest); rest != "" {

@@ -6,8 +6,8 @@ import (
 	"arizuko/gated/internal/deciding/decide"
 )
 
-// waits are the chats with undecided rows, by what they wait for: a pass, routd, a change of the routes, or a time. All of
-// it can be read from the rows again. The gateway's goroutine owns it.
+// waits are the chats with undecided rows, by what they wait for: a pass, routd, a change of the routes, or a time. All
+// of it can be read from the rows again. The gateway's goroutine owns it.
 type waits struct {
 	chats  map[string]*chat
 	next   []*chat        // for a pass, in order
@@ -104,8 +104,8 @@ func (w *waits) addAt(c *chat, due int64) {
 // listed reports whether a pass would have a chat.
 func (w *waits) listed() bool { return len(w.next)+len(w.later) > 0 }
 
-// pop removes the next chat from the list, nil for none. One that routd has to be asked about alone is removed only if it is
-// the first of its pass.
+// pop removes the next chat from the list, nil for none. One that routd has to be asked about alone is removed only if
+// it is the first of its pass.
 func (w *waits) pop(others bool) *chat {
 	list := &w.next
 	if len(*list) == 0 {

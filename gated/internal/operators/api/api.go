@@ -42,7 +42,10 @@ type API struct {
 
 // Mount adds the routes. The router must check the bearer secret.
 func (a API) Mount(r chi.Router) {
-	r.Get("/v1/agents", answer(http.StatusOK, func(*http.Request) (any, error) { return map[string]any{"agents": a.Names}, nil }))
+	r.Get("/v1/agents", answer(http.StatusOK, func(*http.Request) (any,
+		error) {
+		return map[string]any{"agents": a.Names}, nil
+	}))
 	r.Get("/v1/turns", answer(http.StatusOK, a.list))
 	r.Get("/v1/turns/{id}", answer(http.StatusOK, a.show))
 	r.Get("/v1/turns/{id}/context", answer(http.StatusOK, a.context))
@@ -75,7 +78,8 @@ func (a API) list(r *http.Request) (any, error) {
 	default:
 		return nil, apierr.New(apierr.BadRequest, "state %q is none of queued, running, done, failed, cancelled", state)
 	}
-	turns, err := a.Store.Turns(r.Context(), store.TurnList{State: state, ChatJID: r.URL.Query().Get("chat"), Limit: listLimit})
+	turns, err := a.Store.Turns(r.Context(), store.TurnList{State: state, ChatJID: r.URL.Query().Get("chat"),
+		Limit: listLimit})
 	if err != nil {
 		return nil, busy(err)
 	}
@@ -111,7 +115,8 @@ func (a API) context(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if t.StartedAt == 0 {
-		return nil, apierr.New(apierr.Conflict, "turn %d has not started: its prompt is made when an agent takes it", t.ID)
+		return nil, apierr.New(apierr.Conflict, "turn %d has not started: its prompt is made when an agent takes it",
+			t.ID)
 	}
 	text, err := a.Context(r.Context(), t.ID)
 	if err != nil {
@@ -121,7 +126,8 @@ func (a API) context(r *http.Request) (any, error) {
 }
 
 func (a API) retry(r *http.Request) (any, error) {
-	t, err := a.change(r, "retry turn", "failed and cancelled turns, and those that wait for a time, can be retried", (*store.Tx).ReviveTurn)
+	t, err := a.change(r, "retry turn", "failed and cancelled turns, and those that wait for a time, can be retried",
+		(*store.Tx).ReviveTurn)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +163,8 @@ func (a API) change(r *http.Request, what, rule string, verb func(*store.Tx, int
 		if t, err = tx.Turn(r.Context(), before.ID); err != nil {
 			return err
 		}
-		return tx.PutAudit(httpx.By(r), what, fmt.Sprintf("%d of %s in %s", t.ID, t.Folder, t.ChatJID), a.Now().UnixMilli())
+		return tx.PutAudit(httpx.By(r), what, fmt.Sprintf("%d of %s in %s", t.ID, t.Folder, t.ChatJID),
+			a.Now().UnixMilli())
 	})
 	if errors.Is(err, store.ErrStale) {
 		return nil, apierr.New(apierr.Conflict, "turn %d is %s: %s", before.ID, before.State, rule)

@@ -41,7 +41,8 @@ func (a API) answerAsk(r *http.Request) (any, error) {
 	if msg.IsBudget(ended.AskID) {
 		a.Agents.Revived()
 	}
-	return map[string]any{"id": ended.ID, "turn_id": ended.TurnID, "state": ended.State, "option": ended.Option, "answered_by": ended.AnsweredBy}, nil
+	return map[string]any{"id": ended.ID, "turn_id": ended.TurnID, "state": ended.State, "option": ended.Option,
+		"answered_by": ended.AnsweredBy}, nil
 }
 
 // endAsk answers a question and records it. It returns the question as it is then.
@@ -81,7 +82,8 @@ func (a API) endAsk(tx *store.Tx, id int64, option int, by string) (*msg.Ask, er
 // endOf is how a question has ended, in words.
 func endOf(a *msg.Ask) string {
 	if a.State == msg.AskAnswered {
-		return fmt.Sprintf("%s answered %q at %s", a.AnsweredBy, a.Option, time.UnixMilli(a.EndedAt).UTC().Format("15:04:05 UTC"))
+		return fmt.Sprintf("%s answered %q at %s", a.AnsweredBy, a.Option,
+			time.UnixMilli(a.EndedAt).UTC().Format("15:04:05 UTC"))
 	}
 	if a.EndedAt != 0 && a.EndedAt < a.ExpiresAt {
 		return "its turn ended without an answer"

@@ -14,7 +14,10 @@ import (
 func (a API) makeOperatorCode(r *http.Request) (any, error) {
 	code, now := codes.New(), a.Now().UnixMilli()
 	stored := &store.OperatorCode{Hash: codes.Hash(code), By: httpx.By(r), ExpiresAt: now + codes.Life.Milliseconds()}
-	if err := a.Store.Write(r.Context(), func(tx *store.Tx) error { return tx.PutOperatorCode(stored, now) }); err != nil {
+	if err := a.Store.Write(r.Context(), func(tx *store.Tx) error {
+		return tx.PutOperatorCode(stored,
+			now)
+	}); err != nil {
 		return nil, busy(err)
 	}
 	return map[string]any{"code": code, "expires_at": stored.ExpiresAt}, nil

@@ -16,8 +16,8 @@ import (
 // maxReplays bounds the messages of one request, which are copied in one transaction.
 const maxReplays = 200
 
-// replay copies a message: an inbound copy is decided again, an outbound copy of one that failed or was cancelled is sent.
-// A message that was replayed already is copied once more only if the request says again=true.
+// replay copies a message: an inbound copy is decided again, an outbound copy of one that failed or was cancelled is
+// sent. A message that was replayed already is copied once more only if the request says again=true.
 func (a API) replay(r *http.Request) (any, error) {
 	id, err := pathID(r)
 	if err != nil {
@@ -43,8 +43,8 @@ type replayed struct {
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// replayAll copies messages of a list. Those that were replayed already, or that cannot be, are left out: the same request
-// again copies none.
+// replayAll copies messages of a list. Those that were replayed already, or that cannot be, are left out: the same
+// request again copies none.
 func (a API) replayAll(r *http.Request) (any, error) {
 	request, err := httpx.Decode[struct {
 		IDs []int64 `json:"ids"`
@@ -118,7 +118,8 @@ func (a API) copyMessage(tx *store.Tx, id int64, again bool) (int64, error) {
 		return 0, err
 	}
 	if before != 0 && !again {
-		return 0, apierr.New(apierr.Conflict, "message %d was replayed already, as message %d: again=true replays it once more", id, before)
+		return 0, apierr.New(apierr.Conflict,
+			"message %d was replayed already, as message %d: again=true replays it once more", id, before)
 	}
 	copied := copyOf(m, a.Now().UnixMilli())
 	_, _, err = tx.PutMessage(copied)
@@ -127,7 +128,8 @@ func (a API) copyMessage(tx *store.Tx, id int64, again bool) (int64, error) {
 
 func unreplayable(m *msg.Message) string {
 	switch {
-	case m.Direction == msg.Out && m.OutState != msg.OutFailed && m.OutState != msg.OutCancelled && m.OutState != msg.OutAmbiguous:
+	case m.Direction == msg.Out && m.OutState != msg.OutFailed && m.OutState != msg.OutCancelled &&
+		m.OutState != msg.OutAmbiguous:
 		return fmt.Sprintf("is %s: only failed, ambiguous and cancelled messages are sent again", m.OutState)
 	case m.Direction == msg.In && m.Disposition == "":
 		return "is not decided yet"

@@ -37,7 +37,8 @@ type SpendLine struct {
 func (a API) spend(r *http.Request) (any, error) {
 	q, today := r.URL.Query(), a.Now().Local()
 	list := store.SpendList{
-		From: today.AddDate(0, 0, 1-spendDays).Format(time.DateOnly), To: today.Format(time.DateOnly), Folder: q.Get("folder"), Limit: maxSpend,
+		From: today.AddDate(0, 0, 1-spendDays).Format(time.DateOnly), To: today.Format(time.DateOnly),
+		Folder: q.Get("folder"), Limit: maxSpend,
 	}
 	for name, day := range map[string]*string{"from": &list.From, "to": &list.To} {
 		if text := q.Get(name); text != "" {

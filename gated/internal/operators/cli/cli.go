@@ -27,7 +27,8 @@ const localOperator = "local:operator"
 func Commands(connect func() (*httpx.Client, error)) map[string]cli.Func {
 	c := &verbs{cli.Daemon{Name: "gated", Connect: connect}}
 	return map[string]cli.Func{
-		"broadcast": c.broadcast, "cancel": c.cancel, "lost": c.lost, "reminders": c.reminders, "replay": c.replay, "retry": c.retry, "spend": c.spend,
+		"broadcast": c.broadcast, "cancel": c.cancel, "lost": c.lost, "reminders": c.reminders, "replay": c.replay,
+		"retry": c.retry, "spend": c.spend,
 	}
 }
 
@@ -72,7 +73,8 @@ func (c *verbs) broadcast(ctx context.Context, args []string, out io.Writer) err
 }
 
 func (c *verbs) reminders(ctx context.Context, args []string, out io.Writer) error {
-	line := c.Line("reminders [list [--folder FOLDER | --chat CHAT] [--state active | done | cancelled] | cancel ID]", out)
+	line := c.Line("reminders [list [--folder FOLDER | --chat CHAT] [--state active | done | cancelled] | cancel ID]",
+		out)
 	folder := line.String("folder", "", "of this group")
 	chat := line.String("chat", "", "of this chat")
 	state := line.String("state", "active", "which reminders")
@@ -89,7 +91,8 @@ func (c *verbs) reminders(ctx context.Context, args []string, out io.Writer) err
 			return line.UsageError("%q is not the id of a reminder", rest[1])
 		}
 		var cancelled reminders.Line
-		if err := c.Call(ctx, http.MethodPost, fmt.Sprintf("%s/%d/cancel", reminders.Path, id), reminders.Cancel{By: localOperator}, &cancelled); err != nil {
+		if err := c.Call(ctx, http.MethodPost, fmt.Sprintf("%s/%d/cancel", reminders.Path, id),
+			reminders.Cancel{By: localOperator}, &cancelled); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(out, "reminder %d is cancelled\n", id)
@@ -119,7 +122,8 @@ func (c *verbs) listReminders(ctx context.Context, query url.Values, out io.Writ
 		}
 		for _, r := range answer.Reminders {
 			query.Set("after", strconv.FormatInt(r.ID, 10))
-			cells := []string{fmt.Sprint(r.ID), string(r.State), when(r.NextSlot), repeats(r), string(r.Kind), r.Folder, r.ChatJID, row(r.LastRow), excerpt(r.Body)}
+			cells := []string{fmt.Sprint(r.ID), string(r.State), when(r.NextSlot), repeats(r), string(r.Kind), r.Folder,
+				r.ChatJID, row(r.LastRow), excerpt(r.Body)}
 			if r.Error != "" {
 				cells[1] += " (" + r.Error + ")"
 			}

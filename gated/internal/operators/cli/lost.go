@@ -63,7 +63,8 @@ func (c *verbs) listLost(ctx context.Context, query url.Values, out io.Writer) e
 	for i := range answer.Messages {
 		l := &answer.Messages[i]
 		cells := []string{
-			fmt.Sprint(l.ID), string(l.State), string(l.Class), when(l.EndedAt), fmt.Sprintf("%d of %d", l.Sent, l.Parts),
+			fmt.Sprint(l.ID), string(l.State), string(l.Class), when(l.EndedAt),
+			fmt.Sprintf("%d of %d", l.Sent, l.Parts),
 			l.ChatJID, l.ThreadID, row(l.NoticeID), row(l.CopyID), l.Error, excerpt(l.Content),
 		}
 		for i := range cells {

@@ -35,7 +35,8 @@ func (c *verbs) changeTurn(ctx context.Context, verb string, args []string, out 
 	if err := c.Call(ctx, http.MethodPost, fmt.Sprintf("/v1/turns/%d/%s", id, verb), nil, &turn); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "turn %d of %s in %s is %s\n", id, cli.PrintableLine(turn.Folder), cli.PrintableLine(turn.ChatJID), cli.PrintableLine(string(turn.State)))
+	_, err = fmt.Fprintf(out, "turn %d of %s in %s is %s\n", id, cli.PrintableLine(turn.Folder),
+		cli.PrintableLine(turn.ChatJID), cli.PrintableLine(string(turn.State)))
 	return err
 }
 

@@ -61,23 +61,27 @@ func (q *questions) setWaiting(turns []int64) (changed bool) {
 func (r *run) ask(e *agentproto.Event) {
 	t := r.turns.addressee(e.TurnID)
 	if t == nil || !r.turns.has(t.ID) {
-		r.env.log.Warn("question refused: it is of no open turn", "run", r.row.ID, "turn", agentproto.Truncate(e.TurnID, 40), "ask", e.Ask.ID)
+		r.env.log.Warn("question refused: it is of no open turn", "run", r.row.ID, "turn",
+			agentproto.Truncate(e.TurnID, 40), "ask", e.Ask.ID)
 		r.agent.answer(agentproto.Answer{
-			TurnID: e.TurnID, AskID: e.Ask.ID, PayloadHash: e.Ask.PayloadHash, Reason: agentproto.AskRefused, Problem: "it is of no open turn",
+			TurnID: e.TurnID, AskID: e.Ask.ID, PayloadHash: e.Ask.PayloadHash, Reason: agentproto.AskRefused,
+			Problem: "it is of no open turn",
 		})
 		return
 	}
 	a := asking{turn: t.ID, id: e.Ask.ID, hash: e.Ask.PayloadHash}
 	r.guard(t, func() {
 		stored, err := r.m.asks.Ask(t, &store.Question{
-			AskID: e.Ask.ID, Question: e.Ask.Question, Detail: e.Ask.Detail, Options: e.Ask.Options, PayloadHash: e.Ask.PayloadHash,
+			AskID: e.Ask.ID, Question: e.Ask.Question, Detail: e.Ask.Detail, Options: e.Ask.Options,
+			PayloadHash: e.Ask.PayloadHash,
 		}, e.Ask.Check(), r.setup.redact)
 		switch {
 		case err == nil:
 			r.asks.open[stored.ID] = a
 			r.checkAsks()
 		case r.env.ctx.Err() == nil:
-			r.env.log.Warn("question refused", "run", r.row.ID, "turn", t.ID, "chat", t.ChatJID, "ask", e.Ask.ID, "err", err)
+			r.env.log.Warn("question refused", "run", r.row.ID, "turn", t.ID, "chat", t.ChatJID, "ask", e.Ask.ID, "err",
+				err)
 			r.agent.answer(a.answer(agentproto.Answer{Reason: agentproto.AskRefused, Problem: err.Error()}))
 		}
 	})
@@ -103,7 +107,8 @@ func (r *run) checkAsks() {
 			return // the next sweep looks again
 		}
 		if ended {
-			r.env.log.Info("answer sent to agent", "run", r.row.ID, "turn", r.asks.open[id].turn, "ask", id, "reason", answer.Reason)
+			r.env.log.Info("answer sent to agent", "run", r.row.ID, "turn", r.asks.open[id].turn, "ask", id, "reason",
+				answer.Reason)
 			r.agent.answer(r.asks.close(id, answer))
 		}
 	}
@@ -125,11 +130,13 @@ func (a *Asks) outcome(id int64) (answer agentproto.Answer, ended bool, err erro
 	case stored.State == msg.AskOpen:
 		return answer, false, nil
 	case stored.State == msg.AskAnswered:
-		return agentproto.Answer{Option: stored.Option, Reason: agentproto.AskAnswered, By: stored.AnsweredBy}, true, nil
+		return agentproto.Answer{Option: stored.Option, Reason: agentproto.AskAnswered, By: stored.AnsweredBy}, true,
+			nil
 	}
 	lost, err := a.env.st.AskLost(a.env.ctx, stored)
 	if lost {
-		return agentproto.Answer{Reason: agentproto.AskRefused, Problem: "it could not be delivered, so no user has read it"}, true, err
+		return agentproto.Answer{Reason: agentproto.AskRefused,
+			Problem: "it could not be delivered, so no user has read it"}, true, err
 	}
 	return expired, true, err
 }
@@ -198,9 +205,10 @@ func (a *Asks) change() <-chan struct{} {
 	return a.changed
 }
 
-// Ask stores a question of a turn, unless there is a problem with it, and returns it as it is stored: one that was asked
-// before may have been answered. redact hides secrets in its texts.
-func (a *Asks) Ask(t *msg.Turn, q *store.Question, problem error, redact func(string) string) (asked *msg.Ask, err error) {
+// Ask stores a question of a turn, unless there is a problem with it, and returns it as it is stored: one that was
+// asked before may have been answered. redact hides secrets in its texts.
+func (a *Asks) Ask(t *msg.Turn, q *store.Question, problem error, redact func(string) string) (asked *msg.Ask,
+	err error) {
 	if problem != nil {
 		return nil, problem
 	}
@@ -231,7 +239,8 @@ func (a *Asks) Ask(t *msg.Turn, q *store.Question, problem error, redact func(st
 		return err
 	})
 	if err = cmp.Or(err, refused); err == nil {
-		a.env.log.Info("question asked", "turn", t.ID, "chat", t.ChatJID, "folder", t.Folder, "ask", asked.ID, "state", asked.State)
+		a.env.log.Info("question asked", "turn", t.ID, "chat", t.ChatJID, "folder", t.Folder, "ask", asked.ID, "state",
+			asked.State)
 		a.notifyRuns()
 	}
 	return asked, err
@@ -333,7 +342,10 @@ func (a *Asks) expireDue(ctx context.Context) {
 		if a.answersWait(ctx, ask) {
 			continue
 		}
-		if err := a.env.st.Write(ctx, func(tx *store.Tx) error { return tx.ExpireAsk(ask.ID, a.env.now()) }); err != nil {
+		if err := a.env.st.Write(ctx, func(tx *store.Tx) error {
+			return tx.ExpireAsk(ask.ID,
+				a.env.now())
+		}); err != nil {
 			if ctx.Err() == nil {
 				a.env.log.Warn("question not ended; retrying", "ask", ask.ID, "turn", ask.TurnID, "err", err)
 			}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// budgetGrace is how long an agent may go on that has used up a budget: many say what a turn has used just before they
-	// answer it.
+	// budgetGrace is how long an agent may go on that has used up a budget: many say what a turn has used just before
+	// they answer it.
 	budgetGrace = 2 * time.Second
 	// budgetTimeout is how long a budget can be raised by its question.
 	budgetTimeout = 24 * time.Hour
@@ -44,7 +44,8 @@ func (b *budgets) over(t *msg.Turn, limit groupconfig.Budget) (*overBudget, erro
 		if err != nil {
 			return nil, err
 		}
-		if over, err := b.compare(store.BudgetScope{Turn: t.ID}, used.CostUSD, limit.TurnUSD); over != nil || err != nil {
+		if over, err := b.compare(store.BudgetScope{Turn: t.ID}, used.CostUSD, limit.TurnUSD); over != nil ||
+			err != nil {
 			return over, err
 		}
 	}
@@ -88,9 +89,11 @@ func (b *budgets) overNow(t *msg.Turn) *overBudget {
 func (o *overBudget) words(begun bool) string {
 	switch {
 	case o.scope.Turn == 0 && begun:
-		return fmt.Sprintf("I stopped here: this group has used its budget of today, %s of %s.", dollars(o.used), dollars(o.budget))
+		return fmt.Sprintf("I stopped here: this group has used its budget of today, %s of %s.", dollars(o.used),
+			dollars(o.budget))
 	case o.scope.Turn == 0:
-		return fmt.Sprintf("I do not answer yet: this group has used its budget of today, %s of %s.", dollars(o.used), dollars(o.budget))
+		return fmt.Sprintf("I do not answer yet: this group has used its budget of today, %s of %s.", dollars(o.used),
+			dollars(o.budget))
 	}
 	return fmt.Sprintf("I stopped here: this answer has used its budget, %s of %s.", dollars(o.used), dollars(o.budget))
 }
@@ -106,8 +109,8 @@ func (b *budgets) refuse(t *msg.Turn) bool {
 	return over != nil && b.end(t, over, nil)
 }
 
-// end ends a turn since a budget is used up, with what its agent has said so far, nil if it has not begun, and notifies the
-// chat, where an operator can raise the budget. It reports whether it did.
+// end ends a turn since a budget is used up, with what its agent has said so far, nil if it has not begun, and notifies
+// the chat, where an operator can raise the budget. It reports whether it did.
 func (b *budgets) end(t *msg.Turn, over *overBudget, said *store.Reply) bool {
 	words := over.words(said != nil)
 	question := over.question(words, OperatorsOf(b.env.operators(), t.ChatJID))
@@ -146,13 +149,14 @@ func (b *budgets) end(t *msg.Turn, over *overBudget, said *store.Reply) bool {
 // question asks operators whether the budget is raised.
 func (o *overBudget) question(words string, who msg.Who) *store.Question {
 	return &store.Question{
-		AskID: o.scope.AskID(o.by), Question: fmt.Sprintf("%s Raise it to %s and go on?", words, dollars(o.budget+o.by)),
+		AskID: o.scope.AskID(o.by), Question: fmt.Sprintf("%s Raise it to %s and go on?", words,
+			dollars(o.budget+o.by)),
 		Options: []string{"Raise it", "No"}, Who: who, Source: msg.SourceNotice,
 	}
 }
 
-// chatKnows reports whether the chat needs no further notice: a question about the budget is open, or it had a notice lately.
-// What is about a turn alone always has one, and so has what another group waits for.
+// chatKnows reports whether the chat needs no further notice: a question about the budget is open, or it had a notice
+// lately. What is about a turn alone always has one, and so has what another group waits for.
 func (b *budgets) chatKnows(tx *store.Tx, t *msg.Turn, scope store.BudgetScope, now int64) (bool, error) {
 	if scope.Turn != 0 || t.WorksForGroup() {
 		return false, nil
@@ -166,7 +170,8 @@ func (b *budgets) chatKnows(tx *store.Tx, t *msg.Turn, scope store.BudgetScope, 
 		return false, err
 	}
 	for _, r := range recent {
-		if !scope.Ended(r) || r.ThreadID != t.ThreadID || r.EndedAt <= now-budgetNoticeInterval.Milliseconds() || r.EndedAt > now {
+		if !scope.Ended(r) || r.ThreadID != t.ThreadID || r.EndedAt <= now-budgetNoticeInterval.Milliseconds() ||
+			r.EndedAt > now {
 			continue
 		}
 		if noticed, err := tx.HasNotice(b.env.ctx, r.ID); noticed || err != nil {
@@ -213,10 +218,12 @@ func (r *run) checkBudget() {
 			return
 		}
 		said := &store.Reply{
-			RunID: r.row.ID, TurnID: t.ID, Text: p.row.Text, Sender: msg.AgentSender(t.Folder), SenderName: r.settings.now.AssistantName,
+			RunID: r.row.ID, TurnID: t.ID, Text: p.row.Text, Sender: msg.AgentSender(t.Folder),
+			SenderName: r.settings.now.AssistantName,
 		}
 		if r.m.budgets.end(t, over, said) {
-			r.agent.interrupt() // like a turn that was cancelled it stays in unanswered: what the agent still says of it is for no other
+			// like a turn that was cancelled it stays in unanswered: what the agent still says of it is for no other
+			r.agent.interrupt()
 		}
 		return
 	}

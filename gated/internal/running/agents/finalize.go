@@ -165,7 +165,8 @@ func (l *leftovers) endSession(tx *store.Tx, turns []*msg.Turn, now int64) error
 	}
 	for _, t := range turns {
 		if t.ID == f.turn {
-			return tx.PutInterimNotice(t, "(I have lost our earlier conversation: the agent failed, and I start again without it. Files are kept; tell me again what matters.)", now)
+			return tx.PutInterimNotice(t,
+				"(I have lost our earlier conversation: the agent failed, and I start again without it. Files are kept; tell me again what matters.)", now)
 		}
 	}
 	return nil
@@ -199,7 +200,8 @@ func (l *leftovers) finalizeTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 	if err != nil || f.delay <= maxQuietWait*time.Millisecond {
 		return err
 	}
-	return l.noticeWait(tx, t, fmt.Sprintf("Your message waits: the agent can go on in %s. I will answer then.", f.delay.Round(time.Minute)), now)
+	return l.noticeWait(tx, t, fmt.Sprintf("Your message waits: the agent can go on in %s. I will answer then.",
+		f.delay.Round(time.Minute)), now)
 }
 
 // failTurn ends a turn as failed. Its chat is notified, unless it was of another turn
@@ -249,11 +251,13 @@ func similar(f failure) string {
 func (l *leftovers) waitForMachine(tx *store.Tx, t *msg.Turn, now int64) error {
 	f := l.failure
 	t.NotBefore = now + l.machineDelay().Milliseconds()
-	err := tx.RequeueTurn(t.ID, store.Requeue{WaitsFor: msg.WaitsMachine, NotBefore: t.NotBefore, Kind: f.kind, Problem: f.problem})
+	err := tx.RequeueTurn(t.ID, store.Requeue{WaitsFor: msg.WaitsMachine, NotBefore: t.NotBefore, Kind: f.kind,
+		Problem: f.problem})
 	if err != nil || now-t.CreatedAt < maxQuietWait {
 		return err
 	}
-	return l.noticeWait(tx, t, "Your message waits: I cannot start the agent right now. I will answer as soon as I can.", now)
+	return l.noticeWait(tx, t,
+		"Your message waits: I cannot start the agent right now. I will answer as soon as I can.", now)
 }
 
 // noticeWait notifies a turn's chat that it waits, unless it has had a notice about it.
@@ -279,7 +283,8 @@ func (l *leftovers) failureNotice(t *msg.Turn) string {
 }
 
 func noticeFailed(turn int64, why string) string {
-	return fmt.Sprintf("Sorry, I could not answer this: %s. Operators: turn %d has the reason and can be retried.", why, turn)
+	return fmt.Sprintf("Sorry, I could not answer this: %s. Operators: turn %d has the reason and can be retried.", why,
+		turn)
 }
 
 // machineDelay is the wait after a failure of the machine.

@@ -50,8 +50,10 @@ func (r *run) answer(turns []*msg.Turn, f agentproto.Frame, text string) {
 		text, files = r.m.files.attachLong(t, text, r.runInfo)
 	}
 	reply := store.Reply{
-		Files: files, RunID: r.row.ID, Agent: r.row.Agent, TurnID: t.ID, Final: ends(f), SessionID: r.outputs.session(t, f), ObservedUpto: r.turns.prompted[t.ID],
-		Text: text, Sender: msg.AgentSender(t.Folder), SenderName: r.settings.now.AssistantName, Problem: r.outputs.lost(t),
+		Files: files, RunID: r.row.ID, Agent: r.row.Agent, TurnID: t.ID, Final: ends(f),
+		SessionID: r.outputs.session(t, f), ObservedUpto: r.turns.prompted[t.ID],
+		Text: text, Sender: msg.AgentSender(t.Folder), SenderName: r.settings.now.AssistantName,
+		Problem: r.outputs.lost(t),
 	}
 	for _, folded := range turns[1:] {
 		reply.With = append(reply.With, store.Folded{TurnID: folded.ID, ObservedUpto: r.turns.prompted[folded.ID]})
@@ -63,7 +65,8 @@ func (r *run) answer(turns []*msg.Turn, f agentproto.Frame, text string) {
 	}
 	var next queue.Turn
 	var reserved bool
-	if reply.Final && !r.agent.ending() && !r.settings.changed && r.turns.has(t.ID) && len(r.turns.unanswered) == len(turns) {
+	if reply.Final && !r.agent.ending() && !r.settings.changed && r.turns.has(t.ID) &&
+		len(r.turns.unanswered) == len(turns) {
 		next, reserved = r.m.sched.queue.Next(r.row.ID, len(turns))
 	}
 	failpoint.At(failpoint.Framed)

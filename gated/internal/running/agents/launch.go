@@ -40,8 +40,9 @@ func (a *agent) spec() (s runtime.Spec, err error) {
 	}
 	c := a.setup.Agent
 	s = runtime.Spec{
-		RunID: a.row.ID, Folder: a.row.Folder, Command: c.Command, Image: c.Image, Limits: a.setup.Limits, Required: a.setup.required,
-		Env: a.setup.env, Redact: a.setup.redact, OutputGrace: a.env.cfg.Graces.EOF,
+		RunID: a.row.ID, Folder: a.row.Folder, Command: c.Command, Image: c.Image, Limits: a.setup.Limits,
+		Required: a.setup.required,
+		Env:      a.setup.env, Redact: a.setup.redact, OutputGrace: a.env.cfg.Graces.EOF,
 	}
 	if s.Dir, s.User, err = a.groups.dir(a.row.Folder); err != nil {
 		return s, err

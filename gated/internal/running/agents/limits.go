@@ -42,7 +42,8 @@ func (o *outputs) of(t *msg.Turn) *output {
 func (o *outputs) ignore(f agentproto.Frame) {
 	if o.ignored++; o.ignored == 1 {
 		o.env.log.Warn("frame ignored: it names no turn of this run; further ones are not logged", "run", o.row.ID,
-			"turn", agentproto.Truncate(strings.Join(f.Turns(), ","), 40), "folder", o.row.Folder, "chat", o.row.ChatJID)
+			"turn", agentproto.Truncate(strings.Join(f.Turns(), ","), 40), "folder", o.row.Folder, "chat",
+			o.row.ChatJID)
 	}
 }
 
@@ -83,11 +84,13 @@ func (o *outputs) discard(t *msg.Turn) error {
 	if out.discarded++; out.discarded > 1 {
 		return nil
 	}
-	o.env.log.Warn("frame discarded: the turn is over its limit; further ones are not logged", "run", o.row.ID, "turn", t.ID,
+	o.env.log.Warn("frame discarded: the turn is over its limit; further ones are not logged", "run", o.row.ID, "turn",
+		t.ID,
 		"folder", t.Folder, "frames", out.frames, "bytes", out.bytes)
 	return o.env.persist(o.env.ctx, func(tx *store.Tx) error {
 		now, err := tx.Turn(o.env.ctx, t.ID)
-		if err != nil || now == nil || now.RunID != o.row.ID || now.State != msg.TurnRunning && now.State != msg.TurnDone {
+		if err != nil || now == nil || now.RunID != o.row.ID ||
+			now.State != msg.TurnRunning && now.State != msg.TurnDone {
 			return err
 		}
 		return tx.PutInterimNotice(now, overLimit, o.env.now())
@@ -111,7 +114,8 @@ func (o *outputs) session(t *msg.Turn, f agentproto.Frame) string {
 	}
 	if out := o.of(t); !out.sessionRefused {
 		out.sessionRefused = true
-		o.env.log.Warn("session refused: its id is too long", "run", o.row.ID, "turn", t.ID, "folder", t.Folder, "bytes", len(f.NewSessionID))
+		o.env.log.Warn("session refused: its id is too long", "run", o.row.ID, "turn", t.ID, "folder", t.Folder,
+			"bytes", len(f.NewSessionID))
 	}
 	return ""
 }

@@ -9,8 +9,8 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// liveRuns are the runs that Stop, Cancel, Drain and the queue reach. The mutex guards them; it is held for moments only,
-// never while the scheduler's or the queue's is acquired.
+// liveRuns are the runs that Stop, Cancel, Drain and the queue reach. The mutex guards them; it is held for moments
+// only, never while the scheduler's or the queue's is acquired.
 type liveRuns struct {
 	wg sync.WaitGroup // of their goroutines
 

@@ -11,8 +11,8 @@ import (
 // dayMS is the time in which the files of a chat are counted, in ms.
 const dayMS = 24 * 60 * 60 * 1000
 
-// attachLong makes files of the tables and code blocks of an answer that do not fit into one message of its platform, and
-// returns the text with a line in place of each. A block for which there is no room as a file stays in the text.
+// attachLong makes files of the tables and code blocks of an answer that do not fit into one message of its platform,
+// and returns the text with a line in place of each. A block for which there is no room as a file stays in the text.
 func (f *files) attachLong(t *msg.Turn, text string, run *runInfo) (short string, files []msg.Attachment) {
 	chat, found, err := f.deliveryChat(t)
 	if err != nil || !found {
@@ -21,7 +21,8 @@ func (f *files) attachLong(t *msg.Turn, text string, run *runInfo) (short string
 	return groupfiles.SplitLong(chat, text, func(name, text string, before int64) (msg.Attachment, error) {
 		a, err := f.attachText(chat, name, run.setup.redact(text), before)
 		if err != nil {
-			f.env.log.Warn("long block not sent as a file", "turn", t.ID, "run", run.row.ID, "chat", chat, "file", name, "err", err)
+			f.env.log.Warn("long block not sent as a file", "turn", t.ID, "run", run.row.ID, "chat", chat, "file", name,
+				"err", err)
 		}
 		return a, err
 	})
@@ -37,8 +38,8 @@ func (f *files) deliveryChat(t *msg.Turn) (chat string, found bool, err error) {
 	return stored.ChatJID, !escalated, err
 }
 
-// attachText stores a text as a file of a message into a chat, if the chat's files of the day, and the bytes before it of
-// the same message, leave room for it.
+// attachText stores a text as a file of a message into a chat, if the chat's files of the day, and the bytes before it
+// of the same message, leave room for it.
 func (f *files) attachText(chat, name, text string, before int64) (a msg.Attachment, err error) {
 	size := int64(len(text))
 	if limit := f.env.cfg.MediaDaily; limit > 0 {

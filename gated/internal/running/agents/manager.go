@@ -173,8 +173,8 @@ func runtimeNames[R any](runtimes map[groupconfig.Runtime]R) (names []string) {
 	return names
 }
 
-// Recover kills the agents of the previous gated, queues their turns again, moves
-// groups' folders that an earlier version left nested, and starts what is queued. A turn with part of an answer counts as done.
+// Recover kills the agents of the previous gated, queues their turns again, moves groups' folders that an earlier
+// version left nested, and starts what is queued. A turn with part of an answer counts as done.
 func (m *Manager) Recover(ctx context.Context) error {
 	left, err := m.former.runs(ctx)
 	if err != nil {
@@ -188,7 +188,8 @@ func (m *Manager) Recover(ctx context.Context) error {
 	if len(left) > 0 {
 		m.env.log.Info("recovered runs of the previous gated", "count", len(left))
 	}
-	if err := m.groups.dirs.Flatten(func() ([]string, error) { return m.env.st.FoldersEver(ctx) }, m.env.log); err != nil {
+	if err := m.groups.dirs.Flatten(func() ([]string, error) { return m.env.st.FoldersEver(ctx) },
+		m.env.log); err != nil {
 		return fmt.Errorf("move nested folders of groups: %w", err)
 	}
 	failing, err := m.env.st.FailingGroups(ctx)
@@ -222,7 +223,8 @@ func (f *former) killOrphans(left []*msg.Run) {
 		all.Go(func() {
 			found, err := f.endOrphan(r)
 			if err != nil {
-				f.env.log.Error("agent of the previous gated may still be running: kill it by hand", "run", r.ID, "runtime", r.Runtime,
+				f.env.log.Error("agent of the previous gated may still be running: kill it by hand", "run", r.ID,
+					"runtime", r.Runtime,
 					"pid", r.PID, "label", r.Label, "err", err)
 				return
 			}
@@ -243,7 +245,8 @@ func (f *former) endUnrecorded() {
 		if err != nil {
 			f.env.log.Error("something of the previous gated is left: end it by hand", "runtime", kind, "err", err)
 		} else if ended {
-			f.env.log.Info("ended processes, control groups or temporary folders of the previous gated", "runtime", kind)
+			f.env.log.Info("ended processes, control groups or temporary folders of the previous gated", "runtime",
+				kind)
 		}
 	}
 }
@@ -253,7 +256,8 @@ func (f *former) endOrphan(r *msg.Run) (found bool, err error) {
 	if rt == nil {
 		return false, fmt.Errorf("unknown runtime %q", r.Runtime)
 	}
-	return rt.End(f.env.ctx, runtime.Orphan{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label, Grace: f.env.cfg.Graces.Orphan})
+	return rt.End(f.env.ctx, runtime.Orphan{RunID: r.ID, PID: r.PID, PIDStart: r.PIDStart, Label: r.Label,
+		Grace: f.env.cfg.Graces.Orphan})
 }
 
 func (f *former) recoverRun(tx *store.Tx, r *msg.Run) error {
@@ -353,7 +357,8 @@ func (e *env) persist(ctx context.Context, fn func(*store.Tx) error) error {
 func (e *env) retryDB(ctx context.Context, doing string, try func() error) error {
 	for wait := minRetryDelay; ; wait = min(2*wait, maxRetryDelay) {
 		err := try()
-		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPanic) || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrFenced) || ctx.Err() != nil {
+		if err == nil || errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrPanic) ||
+			errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrFenced) || ctx.Err() != nil {
 			return err
 		}
 		e.log.Error("database access failed; retrying", "step", doing, "wait", wait, "err", err)

@@ -28,10 +28,12 @@ type meter struct {
 func newMeter(reg Metrics, q *queue.GroupQueue, st *store.Store, now func() time.Time, runtimes []string) *meter {
 	m := &meter{
 		turns: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "arizuko_turn_seconds", Help: "Time from a turn's creation to the end of its answer.", Buckets: metrics.Slow(),
+			Name: "arizuko_turn_seconds", Help: "Time from a turn's creation to the end of its answer.",
+			Buckets: metrics.Slow(),
 		}, []string{"runtime"}),
 		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "arizuko_turn_wait_seconds", Help: "Time from a turn's creation until an agent got it.", Buckets: metrics.Slow(),
+			Name: "arizuko_turn_wait_seconds", Help: "Time from a turn's creation until an agent got it.",
+			Buckets: metrics.Slow(),
 		}, []string{"runtime"}),
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_runs_total", Help: "Agent processes started.",
@@ -40,14 +42,16 @@ func newMeter(reg Metrics, q *queue.GroupQueue, st *store.Store, now func() time
 			Name: "arizuko_agent_failures_total", Help: "Runs that failed with a turn, by the kind of the failure.",
 		}, []string{"runtime", "kind"}),
 		notStarted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "arizuko_run_start_failures_total", Help: "Agent processes that could not be started, by where the cause lies.",
+			Name: "arizuko_run_start_failures_total",
+			Help: "Agent processes that could not be started, by where the cause lies.",
 		}, []string{"runtime", "cause"}),
 	}
 	for _, runtime := range runtimes {
 		m.turns.WithLabelValues(runtime)
 		m.waits.WithLabelValues(runtime)
 		m.runs.WithLabelValues(runtime)
-		for _, kind := range []msg.ErrorKind{msg.ErrorSession, msg.ErrorTransient, msg.ErrorPermanent, msg.ErrorMachine} {
+		for _, kind := range []msg.ErrorKind{msg.ErrorSession, msg.ErrorTransient, msg.ErrorPermanent,
+			msg.ErrorMachine} {
 			m.failures.WithLabelValues(runtime, string(kind))
 		}
 		for _, cause := range []string{"setup", "machine", "other"} {
@@ -58,7 +62,8 @@ func newMeter(reg Metrics, q *queue.GroupQueue, st *store.Store, now func() time
 		return m
 	}
 	reg.MustRegister(m.turns, m.waits, m.runs, m.failures, m.notStarted,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_agents_busy", Help: "Lanes with an unanswered turn."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "arizuko_agents_busy",
+			Help: "Lanes with an unanswered turn."},
 			func() float64 { return float64(q.Busy()) }))
 	measureTurns(reg, st, now, runtimes)
 	return m
@@ -70,11 +75,14 @@ func measureTurns(reg Metrics, st *store.Store, now func() time.Time, runtimes [
 		Name: "arizuko_turns_queued", Help: "Queued turns, by what they wait for; at most 20,000 are counted.",
 	}, []string{"waits_for"})
 	oldest := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "arizuko_turns_queued_oldest_seconds", Help: "Age of the oldest turn that waits for an agent alone, 0 for none.",
+		Name: "arizuko_turns_queued_oldest_seconds",
+		Help: "Age of the oldest turn that waits for an agent alone, 0 for none.",
 	})
-	running := prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_turns_running", Help: "Turns that agents work on."})
+	running := prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_turns_running",
+		Help: "Turns that agents work on."})
 	longest := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "arizuko_turns_running_oldest_seconds", Help: "Time since the longest running turn was given to an agent, 0 for none.",
+		Name: "arizuko_turns_running_oldest_seconds",
+		Help: "Time since the longest running turn was given to an agent, 0 for none.",
 	})
 	live := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_runs_live", Help: "Agent processes that have not ended.",

@@ -22,7 +22,8 @@ func (o *offers) store(m agentproto.Models) {
 	m.Current, m.Models = o.setup.redact(m.Current), slices.Clone(m.Models)
 	for i := range m.Models {
 		model := &m.Models[i]
-		model.ID, model.Name, model.Description = o.setup.redact(model.ID), o.setup.redact(model.Name), o.setup.redact(model.Description)
+		model.ID, model.Name, model.Description = o.setup.redact(model.ID), o.setup.redact(model.Name),
+			o.setup.redact(model.Description)
 	}
 	if o.changes == maxOffers || o.changes > 0 && o.last.Equal(m) {
 		return

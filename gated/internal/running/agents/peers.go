@@ -16,8 +16,8 @@ import (
 const (
 	// peersEvery is how often gated looks for peers whose lease has ended, and for changes of which no poke has come.
 	peersEvery = time.Second
-	// minPeersPause is the least time between two looks at what peers have changed, and peersShare how much longer than a look
-	// the time between two is: of ten thousand waiting turns each look reads all lanes.
+	// minPeersPause is the least time between two looks at what peers have changed, and peersShare how much longer than
+	// a look the time between two is: of ten thousand waiting turns each look reads all lanes.
 	minPeersPause = 20 * time.Millisecond
 	peersShare    = 4
 	// ownedRetry is when a lane is looked at again whose folder a peer has. The end of its last run pokes.
@@ -26,9 +26,9 @@ const (
 
 // Peers are what several gated of one database know of each other. The zero value is that of the only one.
 //
-// Each runs agents. A folder's turns are run by one of them at a time: the owner of the folder's live runs, which are its
-// lease. Of a peer that has not renewed its lease in time the others queue the turns again. What a user or an operator
-// wants of a run, such as /stop, is in rows: a poke makes its owner look.
+// Each runs agents. A folder's turns are run by one of them at a time: the owner of the folder's live runs, which are
+// its lease. Of a peer that has not renewed its lease in time the others queue the turns again. What a user or an
+// operator wants of a run, such as /stop, is in rows: a poke makes its owner look.
 type Peers struct {
 	Self   int64           // this one
 	Former []int64         // of this machine and data folder; they run no more
@@ -53,7 +53,8 @@ func (m *Manager) PeersChanged() {
 	}
 }
 
-// former ends runs whose gated runs no more, and queues their turns again. It keeps nothing: what is left is in the rows.
+// former ends runs whose gated runs no more, and queues their turns again. It keeps nothing: what is left is in the
+// rows.
 type former struct{ env *env }
 
 // runs returns the runs whose gated runs no more.
@@ -65,11 +66,13 @@ func (f *former) runs(ctx context.Context) ([]*msg.Run, error) {
 }
 
 // killReachable kills the agents of runs whose gated runs no more, if they can be from here: those on this machine, and
-// containers, whose engine machines may share. On a machine that is gone there are none; else they have lost their input.
+// containers, whose engine machines may share. On a machine that is gone there are none; else they have lost their
+// input.
 func (f *former) killReachable(left []*msg.Run) {
 	p := f.env.cfg.Peers
 	f.killOrphans(slices.DeleteFunc(slices.Clone(left), func(r *msg.Run) bool {
-		return p.Self != 0 && !slices.Contains(p.Former, r.Owner) && groupconfig.Runtime(r.Runtime) != groupconfig.Docker
+		return p.Self != 0 && !slices.Contains(p.Former, r.Owner) &&
+			groupconfig.Runtime(r.Runtime) != groupconfig.Docker
 	}))
 }
 
@@ -146,7 +149,8 @@ func (m *Manager) lookAtPeers() {
 	m.Revived()
 }
 
-// isForPeer reports whether the turns of a lane are for a peer: its agents work in the folder, or this gated runs none there.
+// isForPeer reports whether the turns of a lane are for a peer: its agents work in the folder, or this gated runs none
+// there.
 func (r rows) isForPeer(lane string) (bool, error) {
 	folder := msg.FolderOfLane(lane)
 	if r.env.cfg.Peers.Self == 0 {

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// progressInterval is how often a run stores what its agent says of its work, at most; laterInterval is the same once
-	// its turn has been shown at work for laterAfter: users follow a long turn less closely, and each commit costs about a
-	// millisecond of a processor in gated and in who shows it.
+	// progressInterval is how often a run stores what its agent says of its work, at most; laterInterval is the same
+	// once its turn has been shown at work for laterAfter: users follow a long turn less closely, and each commit costs
+	// about a millisecond of a processor in gated and in who shows it.
 	progressInterval = 250 * time.Millisecond
 	laterInterval    = time.Second
 	laterAfter       = 3 * time.Second
-	// shownFirst and shownInterval are the same where the platform shows it: adapters begin after a second, and change what
-	// they show every two seconds at most. The web chat shows everything.
+	// shownFirst and shownInterval are the same where the platform shows it: adapters begin after a second, and change
+	// what they show every two seconds at most. The web chat shows everything.
 	shownFirst    = time.Second
 	shownInterval = 2 * time.Second
 	// progressRetry is the delay after a failure. It is long: what the answer says does not depend on it.
@@ -99,7 +99,8 @@ func (p *progress) update(e *agentproto.Event, s *setup) {
 	row, usage := p.row, p.usage
 	row.Tools = slices.Clone(row.Tools)
 	p.add(e, s)
-	same := row.State == p.row.State && row.Text == p.row.Text && slices.Equal(row.Plan, p.row.Plan) && slices.Equal(row.Tools, p.row.Tools)
+	same := row.State == p.row.State && row.Text == p.row.Text && slices.Equal(row.Plan, p.row.Plan) &&
+		slices.Equal(row.Tools, p.row.Tools)
 	p.changed = p.changed || !same || usage != p.usage
 }
 
@@ -111,7 +112,8 @@ func (p *progress) add(e *agentproto.Event, s *setup) {
 	case e.Text != nil:
 		p.row.Text = s.growing(agentproto.StripGrowing(*e.Text))
 	case e.Tool != nil:
-		p.addTool(agentproto.Tool{ID: s.redact(e.Tool.ID), Title: p.title(e.Tool, s.redact), Kind: s.redact(e.Tool.Kind), Status: e.Tool.Status})
+		p.addTool(agentproto.Tool{ID: s.redact(e.Tool.ID), Title: p.title(e.Tool, s.redact),
+			Kind: s.redact(e.Tool.Kind), Status: e.Tool.Status})
 	case e.Plan != nil:
 		p.row.Plan = slices.Clone(e.Plan.Entries)
 		for i := range p.row.Plan {
@@ -126,7 +128,8 @@ func (p *progress) add(e *agentproto.Event, s *setup) {
 func (p *progress) addUsage(u agentproto.Usage) {
 	p.usage.Input, p.usage.Output = max(p.usage.Input, u.Input), max(p.usage.Output, u.Output)
 	p.usage.CostUSD = max(p.usage.CostUSD, u.CostUSD)
-	p.usage.ContextUsed, p.usage.ContextSize = cmp.Or(u.ContextUsed, p.usage.ContextUsed), cmp.Or(u.ContextSize, p.usage.ContextSize)
+	p.usage.ContextUsed, p.usage.ContextSize = cmp.Or(u.ContextUsed, p.usage.ContextUsed),
+		cmp.Or(u.ContextSize, p.usage.ContextSize)
 }
 
 func (p *progress) addTool(tool agentproto.Tool) {
@@ -165,7 +168,8 @@ func (l *progressList) storeSoon(p *progress) {
 	l.storeIn(min(interval, interval-now.Sub(l.storedAt)))
 }
 
-// store stores what has changed since it was stored, in one commit, and reports whether it did. Else it tries again later.
+// store stores what has changed since it was stored, in one commit, and reports whether it did. Else it tries again
+// later.
 func (l *progressList) store() bool {
 	l.due, l.storedAt = false, l.env.cfg.Now()
 	if len(l.changed()) == 0 {
@@ -204,7 +208,8 @@ func (l *progressList) put(tx *store.Tx) error {
 			continue
 		}
 		used := p.usage
-		used.Input, used.Output, used.CostUSD = used.Input-p.counted.Input, used.Output-p.counted.Output, used.CostUSD-p.counted.CostUSD
+		used.Input, used.Output, used.CostUSD = used.Input-p.counted.Input, used.Output-p.counted.Output,
+			used.CostUSD-p.counted.CostUSD
 		if err := tx.AddUsage(turn, used, l.env.today()); err != nil {
 			return err
 		}

@@ -27,7 +27,8 @@ type prompts struct {
 	announced string            // the date that was given last
 }
 
-// build builds a turn's prompt, retrying while the database fails. session is the one to resume, if it is the first prompt.
+// build builds a turn's prompt, retrying while the database fails. session is the one to resume, if it is the first
+// prompt.
 func (p *prompts) build(t *msg.Turn) (text, session string, err error) {
 	err = p.env.retryDB(p.env.ctx, "read turn", func() (err error) {
 		facts, err := p.env.st.PromptFacts(p.env.ctx, t, p.row.ID, p.shown.Upto)
@@ -65,7 +66,8 @@ func (p *prompts) announceFirst(tx *store.Tx, t *msg.Turn) error {
 			return err
 		}
 	case switched:
-		if err := p.announce(tx, t, "agent_switched", fmt.Sprintf(textSwitchedBack, groupconfig.AgentTitle(last))); err != nil {
+		if err := p.announce(tx, t, "agent_switched", fmt.Sprintf(textSwitchedBack,
+			groupconfig.AgentTitle(last))); err != nil {
 			return err
 		}
 	}
@@ -78,7 +80,10 @@ func (p *prompts) announceFirst(tx *store.Tx, t *msg.Turn) error {
 func (p *prompts) announce(tx *store.Tx, t *msg.Turn, event, body string) error {
 	const origin = "gated"
 	claimed, err := tx.TurnSystemMessages(p.env.ctx, t.ID)
-	if err != nil || slices.ContainsFunc(claimed, func(s store.SystemMessage) bool { return s.Origin == origin && s.Event == event }) {
+	if err != nil || slices.ContainsFunc(claimed, func(s store.SystemMessage) bool {
+		return s.Origin == origin &&
+			s.Event == event
+	}) {
 		return err
 	}
 	return tx.PutSystemMessage(t.Folder, origin, event, body, p.env.now())
@@ -172,7 +177,8 @@ func (p *prompts) assemble(t *msg.Turn, facts store.PromptFacts) (text, session 
 		q.NewSession = session == ""
 	}
 	reader := turncontext.Reader{
-		Store: p.env.st.Reader, Operators: p.env.cfg.Operators, Location: p.env.cfg.Location, Names: p.env.cfg.Names, Files: p.files.link,
+		Store: p.env.st.Reader, Operators: p.env.cfg.Operators, Location: p.env.cfg.Location, Names: p.env.cfg.Names,
+		Files: p.files.link,
 	}
 	made, err := reader.Read(p.env.ctx, q)
 	if err != nil {
@@ -216,8 +222,8 @@ func (s *settings) read() (groupconfig.Config, error) {
 	return now, nil
 }
 
-// reconfigure ends the run once its turns are answered if its group's agents are run differently by now: the next turn is for
-// another run.
+// reconfigure ends the run once its turns are answered if its group's agents are run differently by now: the next turn
+// is for another run.
 func (r *run) reconfigure() {
 	if r.agent.ending() {
 		return

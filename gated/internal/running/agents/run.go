@@ -68,8 +68,8 @@ type runInfo struct {
 	setup setup
 }
 
-// run is one agent process and its turns. Any goroutine may use the inbox; the rest belongs to the goroutine that serves
-// the run.
+// run is one agent process and its turns. Any goroutine may use the inbox; the rest belongs to the goroutine that
+// serves the run.
 type run struct {
 	*runInfo
 	m     *Manager
@@ -90,11 +90,13 @@ func newRun(m *Manager, row msg.Run, setup setup) *run {
 	info := &runInfo{env: m.env, row: row, setup: setup}
 	r := &run{
 		runInfo: info, m: m, inbox: newMailbox(), asks: questions{open: map[int64]asking{}},
-		turns: turns{row: &info.row, prompted: map[int64]int64{}}, outputs: outputs{runInfo: info, turns: map[int64]*output{}},
+		turns:    turns{row: &info.row, prompted: map[int64]int64{}},
+		outputs:  outputs{runInfo: info, turns: map[int64]*output{}},
 		settings: settings{runInfo: info, groups: m.groups}, offers: offers{runInfo: info},
 		progress: progressList{runInfo: info, turns: map[int64]*progress{}, timer: stoppedTimer()},
 	}
-	r.agent = agent{runInfo: info, groups: m.groups, queue: m.sched.queue, inbox: r.inbox, access: noTools{}, deadline: stoppedTimer()}
+	r.agent = agent{runInfo: info, groups: m.groups, queue: m.sched.queue, inbox: r.inbox, access: noTools{},
+		deadline: stoppedTimer()}
 	r.prompts = prompts{runInfo: info, files: m.files, settings: &r.settings, turns: &r.turns}
 	return r
 }
@@ -274,7 +276,8 @@ func (a *agent) leaveQueue(before phase) {
 		return
 	}
 	a.queue.Drain(a.row.ID)
-	if err := a.env.st.Write(a.env.ctx, func(tx *store.Tx) error { return tx.DrainRun(a.row.ID) }); err != nil && a.env.ctx.Err() == nil {
+	if err := a.env.st.Write(a.env.ctx, func(tx *store.Tx) error { return tx.DrainRun(a.row.ID) }); err != nil &&
+		a.env.ctx.Err() == nil {
 		a.env.log.Warn("run not marked as draining", "run", a.row.ID, "err", err)
 	}
 }
@@ -395,7 +398,10 @@ func (r *run) claimed(turn *msg.Turn) {
 	if turn != nil {
 		r.accept(turn)
 	}
-	r.m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Took(r.row.ID, len(r.turns.unanswered), turn != nil) })
+	r.m.sched.do(func(q *queue.GroupQueue) queue.Actions {
+		return q.Took(r.row.ID, len(r.turns.unanswered),
+			turn != nil)
+	})
 	if turn == nil && !r.agent.ending() {
 		r.reread() // it may have been closed
 	}
@@ -430,7 +436,8 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	id := strconv.FormatInt(t.ID, 10)
 	if r.prompts.started {
 		failpoint.At(failpoint.Piping)
-		r.agent.send(agentproto.Message{TurnID: id, Prompt: text, Fold: r.settings.now.Steer != groupconfig.SteerQueue && r.turns.fold()})
+		r.agent.send(agentproto.Message{TurnID: id, Prompt: text,
+			Fold: r.settings.now.Steer != groupconfig.SteerQueue && r.turns.fold()})
 		r.endDeaf()
 		return
 	}
@@ -446,7 +453,8 @@ func (r *run) sendPrompt(t *msg.Turn) {
 // thread, so that it holds for all its turns.
 func (p *prompts) system(t *msg.Turn, tools []string) string {
 	return briefing.Text(briefing.Input{
-		Assistant: p.settings.now.AssistantName, Names: p.env.cfg.Names, ChatJID: t.ChatJID, Surface: t.Surface, Ceiling: t.Ceiling, Tools: tools,
+		Assistant: p.settings.now.AssistantName, Names: p.env.cfg.Names, ChatJID: t.ChatJID, Surface: t.Surface,
+		Ceiling: t.Ceiling, Tools: tools,
 	})
 }
 

@@ -97,8 +97,8 @@ func (g *groups) showProgress(folder string) bool {
 	return err == nil && c.Progress != groupconfig.ProgressOff
 }
 
-// redactors hide the secrets of an agent's environment, further ones of its run, and what is hidden for all agents; growing is
-// for texts whose end is still to come.
+// redactors hide the secrets of an agent's environment, further ones of its run, and what is hidden for all agents;
+// growing is for texts whose end is still to come.
 func (g *groups) redactors(env []string, further ...string) (all, growing func(string) string) {
 	own := config.NewRedactor(append(config.SecretValues(env), further...)...)
 	all = func(s string) string { return g.env.cfg.Redact(own.String(s)) }

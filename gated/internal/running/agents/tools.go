@@ -61,8 +61,8 @@ func (a *agent) setTurns(unanswered []*msg.Turn) {
 	a.access.SetTurn(oldest)
 }
 
-// awaitFrames waits until the answers that the agent has written so far are stored, so that a tool call is attributed to
-// the turn after them. It returns the error of ctx. Any goroutine may call it.
+// awaitFrames waits until the answers that the agent has written so far are stored, so that a tool call is attributed
+// to the turn after them. It returns the error of ctx. Any goroutine may call it.
 func (a *agent) awaitFrames(ctx context.Context) error {
 	if !a.piped.Load() {
 		return nil // the agent has no other turn yet

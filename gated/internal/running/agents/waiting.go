@@ -25,8 +25,8 @@ type waiting struct {
 	since  int64 // unix ms
 }
 
-// waitMarks marks the messages of new turns that wait for their agent. The mutex guards what it watches; only Manager.Run
-// uses markedAt.
+// waitMarks marks the messages of new turns that wait for their agent. The mutex guards what it watches; only
+// Manager.Run uses markedAt.
 type waitMarks struct {
 	env      *env
 	groups   *groups

@@ -200,7 +200,8 @@ func (u *Users) next(groups *os.File) (runtime.User, error) {
 			return runtime.User{UID: id, GID: id}, nil
 		}
 	}
-	return runtime.User{}, &runtime.SetupError{Err: fmt.Errorf("no user number from %d to %d is free: set AGENT_USER", First, Last)}
+	return runtime.User{}, &runtime.SetupError{Err: fmt.Errorf("no user number from %d to %d is free: set AGENT_USER",
+		First, Last)}
 }
 
 // numbersOf are the numbers in use by folders.
@@ -209,7 +210,8 @@ func numbersOf(groups *os.File) (map[int]bool, error) {
 	used := map[int]bool{}
 	for _, name := range names {
 		var st unix.Stat_t
-		if unix.Fstatat(int(groups.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && inRange(int(st.Uid)) { // else it is gone
+		// else it is gone
+		if unix.Fstatat(int(groups.Fd()), name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && inRange(int(st.Uid)) {
 			used[int(st.Uid)] = true
 		}
 	}

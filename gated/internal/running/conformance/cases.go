@@ -114,7 +114,8 @@ func lostSession(x *caseRun) error {
 	case all[0].Kind == "":
 		return notShown("it reports an error without a kind; gated takes it as session, drops the session and retries")
 	case all[0].ErrorKind() != agentproto.KindSession:
-		return fail("report it with kind session, or begin a new session", "an error of kind %s: gated would retry with the same session, or not at all", all[0].Kind)
+		return fail("report it with kind session, or begin a new session",
+			"an error of kind %s: gated would retry with the same session, or not at all", all[0].Kind)
 	}
 	return nil // gated ends it
 }
@@ -230,7 +231,8 @@ func (x *caseRun) framed(text string) error {
 
 // eventful asks for work that takes a moment. Events are never required.
 func eventful(x *caseRun) error {
-	turn, err := x.begin("", "work stream slow 1 and list the files in your folder, then say how many there are, in one short line.")
+	turn, err := x.begin("",
+		"work stream slow 1 and list the files in your folder, then say how many there are, in one short line.")
 	if err == nil {
 		_, err = x.succeed(turn)
 	}
@@ -245,7 +247,8 @@ func eventful(x *caseRun) error {
 
 // asksUser has the agent ask, and answers with the first option. Questions are never required.
 func asksUser(x *caseRun) error {
-	turn, err := x.begin("", "ask_user red green\nAsk the user which of the two, and say in one short line what was chosen.")
+	turn, err := x.begin("",
+		"ask_user red green\nAsk the user which of the two, and say in one short line what was chosen.")
 	if err == nil {
 		_, err = x.succeed(turn)
 	}
@@ -294,7 +297,8 @@ func choosesModel(x *caseRun) error {
 		return err
 	}
 	if now := x.run.checker.models; now == nil || now.Current != chosen {
-		return fail("use the model that the start line names, and name it in current", "the start line has the model %q, and the event models does not name it as the current one", chosen)
+		return fail("use the model that the start line names, and name it in current",
+			"the start line has the model %q, and the event models does not name it as the current one", chosen)
 	}
 	return nil
 }
@@ -367,7 +371,8 @@ func (x *caseRun) interrupt() (turn string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := x.until(cmp.Or(x.timeouts.Busy, busyAfter), func() bool { return x.run.checker.answered(turn) }); err != nil {
+	if err := x.until(cmp.Or(x.timeouts.Busy, busyAfter),
+		func() bool { return x.run.checker.answered(turn) }); err != nil {
 		return "", err
 	}
 	if x.run.checker.answered(turn) {

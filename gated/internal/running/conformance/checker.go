@@ -50,12 +50,12 @@ func (l *protocolChecker) answered(turn string) bool { return !slices.Contains(l
 // offer records that a turn's line allows the agent to take it in.
 func (l *protocolChecker) offer(turn string) { l.offered = append(l.offered, turn) }
 
-// mayFold reports whether the line of a further turn allows the agent to take it in, as gated decides it in one place of a
-// chat.
+// mayFold reports whether the line of a further turn allows the agent to take it in, as gated decides it in one place
+// of a chat.
 func (l *protocolChecker) mayFold() bool { return l.folds && len(l.open) > 0 }
 
-// frame records a frame and returns the turns that gated would take it for, the one that would have the answer first; none
-// if there are none.
+// frame records a frame and returns the turns that gated would take it for, the one that would have the answer first;
+// none if there are none.
 func (l *protocolChecker) frame(f agentproto.Frame) (turns []string, wrong []breach) {
 	l.frames++
 	add := func(fix, format string, args ...any) {
@@ -66,7 +66,8 @@ func (l *protocolChecker) frame(f agentproto.Frame) (turns []string, wrong []bre
 		return nil, wrong
 	}
 	if l.closed && len(l.open) == 0 && !l.cancelled {
-		add("exit after the last answer", "a frame after the end of input, with nothing left to answer: gated may be gone by then")
+		add("exit after the last answer",
+			"a frame after the end of input, with nothing left to answer: gated may be gone by then")
 	}
 	if f.More() && len(f.Turns()) == 0 {
 		add("set turnId in every frame with final:false", "a frame with final:false names no turn")
@@ -106,7 +107,8 @@ func (l *protocolChecker) addressees(f agentproto.Frame) (turns []string, wrong 
 	for _, turn := range turns[min(1, len(turns)):] {
 		if !slices.Contains(l.offered, turn) {
 			add("take a turn in only if its line has fold, and answer others on their own",
-				"a frame for several turns names turn %s, whose line has no fold: its answer may be for another place", turn)
+				"a frame for several turns names turn %s, whose line has no fold: its answer may be for another place",
+				turn)
 		}
 	}
 	return turns, wrong
@@ -123,7 +125,8 @@ func (l *protocolChecker) event(e *agentproto.Event) []breach {
 		return nil
 	}
 	if l.addressee(e.TurnID) == "" {
-		return []breach{{fmt.Sprintf("an event names turn %q, which this run was not given; gated ignores it", e.TurnID),
+		return []breach{{fmt.Sprintf("an event names turn %q, which this run was not given; gated ignores it",
+			e.TurnID),
 			"send back the turnId of the line that asked, as it was, or leave it out"}}
 	}
 	return nil
@@ -151,20 +154,24 @@ func (l *protocolChecker) sizeBreaches(turn string, f agentproto.Frame) (wrong [
 	always := open && last
 	if w.frames++; w.frames > maxFrames && !always && !w.tooManyFrames {
 		w.tooManyFrames = true
-		add("put more into one frame", "turn %s has more than %d frames%s; gated discards the others", turn, maxFrames, where)
+		add("put more into one frame", "turn %s has more than %d frames%s; gated discards the others", turn, maxFrames,
+			where)
 	}
 	if size > agentproto.MaxResult {
-		add("answer more briefly, or write a file and name it", "a result of %d bytes; gated cuts it at %d", size, agentproto.MaxResult)
+		add("answer more briefly, or write a file and name it", "a result of %d bytes; gated cuts it at %d", size,
+			agentproto.MaxResult)
 	}
 	stored := min(size, agentproto.MaxResult)
 	if w.bytes+stored > maxBytes && !always && !w.tooManyBytes {
 		w.tooManyBytes = true
 		add("answer more briefly, or write a file and name it",
-			"the frames of turn %s%s have more than %d bytes of results; gated discards the rest", turn, where, maxBytes)
+			"the frames of turn %s%s have more than %d bytes of results; gated discards the rest", turn, where,
+			maxBytes)
 	}
 	w.bytes += stored
 	if len(f.NewSessionID) > agentproto.MaxSessionID {
-		add("store what continues the conversation in a file, and name that", "newSessionId has %d bytes; gated takes at most %d and keeps the session before",
+		add("store what continues the conversation in a file, and name that",
+			"newSessionId has %d bytes; gated takes at most %d and keeps the session before",
 			len(f.NewSessionID), agentproto.MaxSessionID)
 	}
 	return wrong
@@ -180,14 +187,16 @@ func kindBreaches(f agentproto.Frame) (wrong []breach) {
 	case f.Status != agentproto.StatusError:
 		add("leave kind out, or set status to error", "a frame with status ok has kind %q", f.Kind)
 	case !f.Kind.Known():
-		add("kind is session, transient or permanent; leave it out if none fits", "kind is %q; gated takes it as session", f.Kind)
+		add("kind is session, transient or permanent; leave it out if none fits",
+			"kind is %q; gated takes it as session", f.Kind)
 	}
 	switch limit := agentproto.MaxRetryAfter.Seconds(); {
 	case f.RetryAfter == 0:
 	case f.Kind != agentproto.KindTransient:
 		add("set retry_after with kind transient only", "retry_after without kind transient; gated ignores it")
 	case f.RetryAfter < 0 || f.RetryAfter > limit:
-		add(fmt.Sprintf("retry_after is in seconds, from 0 to %.0f", limit), "retry_after is %v; gated takes the nearest value allowed", f.RetryAfter)
+		add(fmt.Sprintf("retry_after is in seconds, from 0 to %.0f", limit),
+			"retry_after is %v; gated takes the nearest value allowed", f.RetryAfter)
 	}
 	return wrong
 }
@@ -243,12 +252,14 @@ func printed(line string) []breach {
 	case source == "out" && delimiter:
 		return []breach{{
 			fmt.Sprintf("a malformed delimiter: %.80q", text),
-			fmt.Sprintf("write it alone on its line, without spaces: %s, then %s", agentproto.FrameStart, agentproto.FrameEnd),
+			fmt.Sprintf("write it alone on its line, without spaces: %s, then %s", agentproto.FrameStart,
+				agentproto.FrameEnd),
 		}}
 	case source == "out" && strings.HasPrefix(strings.TrimSpace(text), "{") && strings.Contains(text, `"status"`):
 		return []breach{{
 			fmt.Sprintf("a frame without delimiters: %.80q", text),
-			fmt.Sprintf("put %s on a line before it and %s on a line after it", agentproto.FrameStart, agentproto.FrameEnd),
+			fmt.Sprintf("put %s on a line before it and %s on a line after it", agentproto.FrameStart,
+				agentproto.FrameEnd),
 		}}
 	}
 	return nil
@@ -263,7 +274,8 @@ func printedEvent(source, text string) []breach {
 	if err == nil || errors.Is(err, agentproto.ErrUnknownEvent) {
 		return nil
 	}
-	fix := "an event is one line, made with a JSON library: " + agentproto.EventMark + ` {"turnId":"1","type":"status","status":"running"}`
+	fix := "an event is one line, made with a JSON library: " + agentproto.EventMark +
+		` {"turnId":"1","type":"status","status":"running"}`
 	return []breach{{fmt.Sprintf("a malformed event: %s: %.80q", err, text), fix}}
 }
 
@@ -278,13 +290,15 @@ func (l *protocolChecker) exit(exit runtime.Exit, late bool) (wrong []breach) {
 	}
 	switch {
 	case late:
-		add("exit at the end of stdin, and leave nothing running", "it did not exit at the end of its input and was killed (%s)", how)
+		add("exit at the end of stdin, and leave nothing running",
+			"it did not exit at the end of its input and was killed (%s)", how)
 	case len(l.open) == 0:
 		if exit.Code != 0 && !l.cancelled {
 			add("exit with 0 after the last answer", "it exited with an error after its last answer: %s", how)
 		}
 	case l.frames == 0:
-		add("answer each turn with a frame before the program exits; an error frame will do; "+aFrame, "it exited without a frame: %s", how)
+		add("answer each turn with a frame before the program exits; an error frame will do; "+aFrame,
+			"it exited without a frame: %s", how)
 	case exit.Code != 0 || l.closed:
 		add("leave the loop over stdin only when all turns are answered, each with a frame without final:false",
 			"it exited with turn %s unanswered: %s", strings.Join(l.open, ", "), how)

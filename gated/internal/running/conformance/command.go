@@ -89,7 +89,8 @@ func (a *Agent) read(line *cli.Line, args []string) error {
 func quoted(words []string) string {
 	var all []string
 	for _, word := range words {
-		if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@+") != "" || word == "" {
+		if strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@+") != "" ||
+			word == "" {
 			word = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 		all = append(all, word)

@@ -54,7 +54,8 @@ func (a Agent) Conform(ctx context.Context, timeouts Timeouts, out io.Writer) er
 			break
 		}
 	}
-	printer.write(plain, "", fmt.Sprintf("%d passed, %d failed, %d not shown", tally.passed, tally.failed, tally.notShown))
+	printer.write(plain, "", fmt.Sprintf("%d passed, %d failed, %d not shown", tally.passed, tally.failed,
+		tally.notShown))
 	if tally.failed > 0 {
 		return errFailed
 	}
@@ -207,7 +208,8 @@ func (x *caseRun) answers(turns ...string) (last []answer, err error) {
 func (x *caseRun) unanswered(turn string) error {
 	switch {
 	case x.exit == nil && len(x.frames) > 0 && x.frames[len(x.frames)-1].More():
-		return fail("end each turn with a frame without final:false", "turn %s: no further frame within %s after one with final:false", turn, x.timeouts.Answer)
+		return fail("end each turn with a frame without final:false",
+			"turn %s: no further frame within %s after one with final:false", turn, x.timeouts.Answer)
 	case x.exit == nil:
 		fix := "write a frame for each turn and flush it; read stdin line by line; raise -wait if it needs longer"
 		if len(x.frames) == 0 {
@@ -217,7 +219,8 @@ func (x *caseRun) unanswered(turn string) error {
 	case x.exit.Code == 0 && len(x.frames) > 0:
 		return notShown("it exits after an answer; gated starts it again for the other turns")
 	}
-	return fail("answer each turn before the program exits", "it exited before it answered turn %s: %s", turn, x.exit.Reason())
+	return fail("answer each turn before the program exits", "it exited before it answered turn %s: %s", turn,
+		x.exit.Reason())
 }
 
 // succeed is answers, with an error for a turn that failed.
@@ -225,7 +228,8 @@ func (x *caseRun) succeed(turns ...string) ([]answer, error) {
 	all, err := x.answers(turns...)
 	for _, a := range all {
 		if a.Status == agentproto.StatusError {
-			return all, fail("fix this first: the cases need an agent that answers", "turn %s failed: %s", a.turn, a.Error)
+			return all, fail("fix this first: the cases need an agent that answers", "turn %s failed: %s", a.turn,
+				a.Error)
 		}
 	}
 	return all, err

@@ -95,7 +95,8 @@ func (p *printer) event(e *agentproto.Event) {
 	case e.Text != nil:
 		p.write(dim, "· ", "text so far: "+agentproto.Strip(*e.Text))
 	case e.Tool != nil:
-		p.write(dim, "· ", fmt.Sprintf("tool %s, %s: %s", e.Tool.ID, cmp.Or(e.Tool.Title, "without a title"), e.Tool.Status))
+		p.write(dim, "· ", fmt.Sprintf("tool %s, %s: %s", e.Tool.ID, cmp.Or(e.Tool.Title, "without a title"),
+			e.Tool.Status))
 	case e.Plan != nil:
 		p.write(dim, "· ", "plan:")
 		for _, step := range e.Plan.Entries {

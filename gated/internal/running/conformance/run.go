@@ -112,10 +112,12 @@ func (r *run) furtherLine(id, text string) agentproto.Message {
 // answer answers a question of the agent with an option, by its number from 1; 0 is no answer in time. A question that
 // gated would refuse is refused, and a breach.
 func (r *run) answer(e *agentproto.Event, option int) (wrong []breach) {
-	a := agentproto.Answer{TurnID: e.TurnID, AskID: e.Ask.ID, PayloadHash: e.Ask.PayloadHash, Reason: agentproto.AskExpired}
+	a := agentproto.Answer{TurnID: e.TurnID, AskID: e.Ask.ID, PayloadHash: e.Ask.PayloadHash,
+		Reason: agentproto.AskExpired}
 	if err := e.Ask.Check(); err != nil {
 		a.Reason, a.Problem = agentproto.AskRefused, err.Error()
-		wrong = append(wrong, breach{"question " + e.Ask.ID + " cannot be asked: " + err.Error(), "ask as docs/agent-protocol.md says; gated refuses it, which counts as no"})
+		wrong = append(wrong, breach{"question " + e.Ask.ID + " cannot be asked: " + err.Error(),
+			"ask as docs/agent-protocol.md says; gated refuses it, which counts as no"})
 	} else if option > 0 {
 		a.Option, a.Reason, a.By = e.Ask.Options[option-1], agentproto.AskAnswered, "cli:user"
 	}

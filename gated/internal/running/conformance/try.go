@@ -26,7 +26,8 @@ func (a Agent) Try(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer p.remove()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &session{workspace: p, printer: newPrinter(out, a.Redact), lines: inputLines(ctx, in), session: a.Session, hint: time.NewTimer(silence)}
+	t := &session{workspace: p, printer: newPrinter(out, a.Redact), lines: inputLines(ctx, in), session: a.Session,
+		hint: time.NewTimer(silence)}
 	defer t.hint.Stop()
 	t.printer.intro(p)
 	t.printer.write(plain, "", "Each line is a message. /stop interrupts, Ctrl-D ends the input, Ctrl-C kills.")
@@ -190,7 +191,8 @@ func (t *session) ask(ctx context.Context, text string) (err error) {
 func (t *session) show(in agentproto.Input) {
 	switch in := in.(type) {
 	case agentproto.Start:
-		t.printer.write(sent, "→ ", fmt.Sprintf("start, turn %s, %s, system text of %d bytes (/system prints it)", in.TurnID, sessionName(in.SessionID), len(in.System)))
+		t.printer.write(sent, "→ ", fmt.Sprintf("start, turn %s, %s, system text of %d bytes (/system prints it)",
+			in.TurnID, sessionName(in.SessionID), len(in.System)))
 		t.printer.write(dim, "  ", in.Prompt)
 	case agentproto.Message:
 		head := "message, turn " + in.TurnID
@@ -267,7 +269,8 @@ func (t *session) failed(f agentproto.Frame) {
 		if d := f.RetryDelay(); d > 0 {
 			wait = "after " + d.String()
 		}
-		t.printer.write(plain, "", "gated would end this run, keep its session, and retry the turn "+wait+", three times at most")
+		t.printer.write(plain, "", "gated would end this run, keep its session, and retry the turn "+wait+
+			", three times at most")
 		t.run.abandon()
 	case f.ErrorKind() == agentproto.KindPermanent:
 		t.printer.write(plain, "", "gated would end this run, keep its session, and give the turn up")
@@ -279,7 +282,8 @@ func (t *session) failed(f agentproto.Frame) {
 
 // fail does what gated does with a run that failed.
 func (t *session) fail() {
-	t.printer.write(plain, "", "gated would end this run, drop its session, and retry the turn in another, three times at most")
+	t.printer.write(plain, "",
+		"gated would end this run, drop its session, and retry the turn in another, three times at most")
 	t.session = ""
 	t.run.abandon()
 }

@@ -45,12 +45,14 @@ func (d *Dirs) Make(folder string) (path string, err error) {
 		return "", err
 	}
 	if info, err := root.Lstat(name); err != nil || !info.IsDir() {
-		return "", setupError(errors.Join(fmt.Errorf("the folder of group %s, %s, is not a directory", folder, d.path(name)), err))
+		return "", setupError(errors.Join(fmt.Errorf("the folder of group %s, %s, is not a directory", folder,
+			d.path(name)), err))
 	}
 	return d.path(name), nil
 }
 
-// open opens the folder of all groups, and makes it if need be. A gated of root follows no link of the data folder's owner.
+// open opens the folder of all groups, and makes it if need be. A gated of root follows no link of the data folder's
+// owner.
 func (d *Dirs) open() (*os.Root, error) {
 	root, err := dataowner.Make(filepath.Dir(d.root), filepath.Base(d.root))
 	if errors.Is(err, dataowner.ErrLink) {

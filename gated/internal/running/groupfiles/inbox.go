@@ -75,7 +75,8 @@ func (f *Files) take(folder, from, name string) error {
 	return nil
 }
 
-// CopyTo copies <data>/<from>, which must be under media/, to a file of user in a folder, under a name that is not there yet.
+// CopyTo copies <data>/<from>, which must be under media/, to a file of user in a folder, under a name that is not
+// there yet.
 func (f *Files) CopyTo(folder *os.Root, name, from string, user runtime.User) error {
 	src, err := f.openMedia(from)
 	if err != nil {
@@ -106,8 +107,8 @@ func (f *Files) openMedia(from string) (*os.File, error) {
 	return src, nil
 }
 
-// openGroup opens a group's folder, which is in the folder groups of the data folder. Of root's it follows no link that the
-// data folder's owner has made there.
+// openGroup opens a group's folder, which is in the folder groups of the data folder. Of root's it follows no link that
+// the data folder's owner has made there.
 func openGroup(dir string) (*os.Root, error) {
 	groups, name := filepath.Split(dir)
 	data, groups := filepath.Split(filepath.Clean(groups))

@@ -44,7 +44,8 @@ func (f *Files) Publish(folder, from, name string, limit int64, now time.Time) (
 	if size > limit {
 		return a, refuse("%.200q has %d bytes, and a file that is sent here may have %d at most: make it smaller, or send it in parts", from, size, limit)
 	}
-	return f.publish(cmp.Or(name, path.Base(filepath.ToSlash(from))), size, now, func(to *os.File) error { return copyWhole(to, src, size) })
+	return f.publish(cmp.Or(name, path.Base(filepath.ToSlash(from))), size, now,
+		func(to *os.File) error { return copyWhole(to, src, size) })
 }
 
 // PublishText stores a text in the media folder, and returns it as an attachment named name. It returns a
@@ -57,7 +58,8 @@ func (f *Files) PublishText(name, text string, now time.Time) (msg.Attachment, e
 }
 
 // publish makes a file of a size in the media folder, for which there is room.
-func (f *Files) publish(name string, size int64, now time.Time, write func(to *os.File) error) (a msg.Attachment, err error) {
+func (f *Files) publish(name string, size int64, now time.Time, write func(to *os.File) error) (a msg.Attachment,
+	err error) {
 	if space, err := disk.Of(f.Data); err != nil || space.Free < disk.Full+size {
 		return a, errors.Join(refuse("there is no room on the disk for a copy of the file: go on without it, and say so"), err)
 	}
@@ -108,7 +110,8 @@ func (f *Files) Discard(a msg.Attachment) error {
 }
 
 // store makes a file in the media folder. It returns its path in the data folder, and its type.
-func (f *Files) store(write func(to *os.File) error, a *msg.Attachment, now time.Time) (stored, kind string, err error) {
+func (f *Files) store(write func(to *os.File) error, a *msg.Attachment, now time.Time) (stored, kind string,
+	err error) {
 	root, err := os.OpenRoot(f.Data)
 	if err != nil {
 		return "", "", err
@@ -138,8 +141,8 @@ func (f *Files) store(write func(to *os.File) error, a *msg.Attachment, now time
 }
 
 // openBeneath opens a regular file below a folder for reading, and returns its size. No component of the path may be a
-// link: unlike os.Root it refuses those that stay inside, too. It opens nothing but a regular file, not even for a moment:
-// devices and pipes act when they are opened.
+// link: unlike os.Root it refuses those that stay inside, too. It opens nothing but a regular file, not even for a
+// moment: devices and pipes act when they are opened.
 func openBeneath(dir, from string) (file *os.File, size int64, err error) {
 	from = strings.TrimPrefix(from, dir+"/")
 	clean := filepath.Clean(filepath.FromSlash(from))

@@ -17,8 +17,8 @@ import (
 // for a moment; for a slow one it makes no difference.
 const quantum = 100 * time.Millisecond
 
-// maxAhead is how many turns a busy run that folds them takes although other lanes wait: what users add to their question
-// belongs to it, and one who never stops does not keep the agent for ever.
+// maxAhead is how many turns a busy run that folds them takes although other lanes wait: what users add to their
+// question belongs to it, and one who never stops does not keep the agent for ever.
 const maxAhead = 8
 
 // maxWait is how long a lane that waits is left alone: then its turns are read again. A wait that seems longer is over:
@@ -226,8 +226,8 @@ func (q *GroupQueue) Folds(runID int64) Actions {
 	})
 }
 
-// Waits reports whether a run waits for a user's answer. It uses no slot meanwhile; when it goes on, more runs may be busy
-// than the limit, until one has answered.
+// Waits reports whether a run waits for a user's answer. It uses no slot meanwhile; when it goes on, more runs may be
+// busy than the limit, until one has answered.
 func (q *GroupQueue) Waits(runID int64, waits bool) Actions {
 	return q.update(func() {
 		r := q.runs[runID]

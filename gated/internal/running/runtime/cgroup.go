@@ -31,9 +31,9 @@ const (
 func limitControllers() []string { return []string{"memory", "cpu", "pids"} }
 
 // No library makes these control groups. Most of this file looks for a group that gated may write, in containers, below
-// systemd and for users, which neither containerd/cgroups (v3.1.3) nor opencontainers/cgroups (v0.1.0) does; the rest is
-// some 60 lines. With the first, a limit for swap is an error where the kernel has none, and in a container with version
-// 1 the path of the own group is wrong. The second enables every controller in all groups above. Neither reads
+// systemd and for users, which neither containerd/cgroups (v3.1.3) nor opencontainers/cgroups (v0.1.0) does; the rest
+// is some 60 lines. With the first, a limit for swap is an error where the kernel has none, and in a container with
+// version 1 the path of the own group is wrong. The second enables every controller in all groups above. Neither reads
 // pids.events, as exceeded does. They would add ten modules and seven.
 
 // cgroupDir is a folder of a control group.
@@ -440,7 +440,8 @@ func removeGroups(paths []string) (err error) {
 			continue
 		}
 		if !gone || last != nil {
-			err = errors.Join(err, e, fmt.Errorf("remove a run's control group, whose processes are %v: %w", groupProcesses(path), last))
+			err = errors.Join(err, e, fmt.Errorf("remove a run's control group, whose processes are %v: %w",
+				groupProcesses(path), last))
 			continue
 		}
 		_ = os.Remove(filepath.Dir(path)) // refused while it has other runs
@@ -472,7 +473,8 @@ func (s Sandbox) CheckLimits(l groupconfig.Limits) error {
 	defer removeEmpty(dirs)
 	for _, controller := range wanted(l) {
 		if _, ok := dirs[controller]; !ok {
-			return fmt.Errorf("gated cannot write a control group for %s, of %v that can be: %w", controller, slices.Sorted(maps.Keys(dirs)), err)
+			return fmt.Errorf("gated cannot write a control group for %s, of %v that can be: %w", controller,
+				slices.Sorted(maps.Keys(dirs)), err)
 		}
 	}
 	return nil

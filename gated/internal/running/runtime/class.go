@@ -139,7 +139,8 @@ func startFailure(exit Exit) error {
 	ofEngine := dockerLine(tail) != ""
 	entering := exit.Code == enter.ExitFailed && strings.HasPrefix(said, enter.Prefix)
 	switch {
-	case (sandbox || missing || ofShell || entering) && machineText.MatchString(said), missing && ofEngine && engineText.MatchString(said):
+	case (sandbox || missing || ofShell || entering) && machineText.MatchString(said),
+		missing && ofEngine && engineText.MatchString(said):
 		return &MachineError{fmt.Errorf("the agent's program cannot be started: %s", said)}
 	case sandbox, entering, missing && missingText.MatchString(said):
 		return setupError("the agent's program cannot be started: %s", withVersion(said))

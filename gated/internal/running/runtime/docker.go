@@ -198,7 +198,8 @@ func (d Docker) remove(labels []string) error {
 	if err == nil && gone {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("a container may still be running: docker rm --force $(docker ps --all --quiet%s)", filters(labels)), err)
+	return errors.Join(fmt.Errorf("a container may still be running: docker rm --force $(docker ps --all --quiet%s)",
+		filters(labels)), err)
 }
 
 func (d Docker) list(ctx context.Context, labels []string) (ids []string, err error) {

@@ -88,7 +88,8 @@ func (s Sandbox) endFormerGroups() (ended bool, err error) {
 		entries, _ := os.ReadDir(path) // most are not there
 		for _, entry := range entries {
 			run := filepath.Join(path, entry.Name())
-			if entry.IsDir() && strings.HasPrefix(entry.Name(), "run-") && !slices.ContainsFunc(groupProcesses(run), s.isOfThisOrACheck) {
+			if entry.IsDir() && strings.HasPrefix(entry.Name(), "run-") &&
+				!slices.ContainsFunc(groupProcesses(run), s.isOfThisOrACheck) {
 				paths = append(paths, run)
 			}
 		}

@@ -94,8 +94,8 @@ func (in *input) run() {
 	}
 }
 
-// watch waits for the moment at which the agent closes its stdin: lines that are in the pipe by then are not read. It returns
-// when the file is closed.
+// watch waits for the moment at which the agent closes its stdin: lines that are in the pipe by then are not read. It
+// returns when the file is closed.
 func (in *input) watch() {
 	conn, err := in.file.SyscallConn()
 	if err != nil {

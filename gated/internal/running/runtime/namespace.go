@@ -99,7 +99,8 @@ func (p networkPlan) enter(ctx context.Context, init initProcess) (n *namespace,
 	}()
 	nsenter, err := exec.LookPath("nsenter")
 	if err != nil {
-		return n, setupError("nsenter is not installed, which sets up the network of sandboxes: install util-linux: %w", err)
+		return n, setupError("nsenter is not installed, which sets up the network of sandboxes: install util-linux: %w",
+			err)
 	}
 	args := []string{"--net=" + procPath(init.pid, "ns/net")}
 	if n.owner, err = networkOwner(init.pid); err != nil {
@@ -117,7 +118,8 @@ func (p networkPlan) enter(ctx context.Context, init initProcess) (n *namespace,
 		}
 		listen = net.JoinHostPort("127.0.0.1", port)
 	}
-	n.inside = append([]string{nsenter}, append(args, "--", "/proc/self/fd/3")...) // its path may be closed to the namespace's users
+	// its path may be closed to the namespace's users
+	n.inside = append([]string{nsenter}, append(args, "--", "/proc/self/fd/3")...)
 	n.holder = n.command(ctx, netsetup.Hold(listen))
 	return n, n.start(listen != "")
 }
@@ -142,7 +144,8 @@ func (n *namespace) shield(ctx context.Context, servers, own []netip.Addr) error
 	cmd := n.command(ctx, netsetup.Shield(gatewayMAC, servers, hosts))
 	cmd.ExtraFiles = []*os.File{program}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return &MachineError{fmt.Errorf("close this machine's addresses to the sandbox: %w: %.500s", err, strings.TrimSpace(string(out)))}
+		return &MachineError{fmt.Errorf("close this machine's addresses to the sandbox: %w: %.500s", err,
+			strings.TrimSpace(string(out)))}
 	}
 	return nil
 }
@@ -176,7 +179,8 @@ func (n *namespace) start(listens bool) error {
 		_ = stdin.Close()
 		_ = n.holder.Wait()
 		n.stdin = nil
-		return &MachineError{fmt.Errorf("set up the sandbox's network: %w: %.500s", err, strings.TrimSpace(said.String()))}
+		return &MachineError{fmt.Errorf("set up the sandbox's network: %w: %.500s", err,
+			strings.TrimSpace(said.String()))}
 	}
 	return nil
 }

@@ -60,7 +60,8 @@ type networkPlan struct {
 
 // planNetwork finds the program that connects a sandbox.
 func (s Sandbox) planNetwork() (plan networkPlan, err error) {
-	plan.network, plan.forward, plan.timeout = cmp.Or(s.Network, NetworkOwn), s.Forward, cmp.Or(s.NetworkTimeout, networkTimeout)
+	plan.network, plan.forward, plan.timeout = cmp.Or(s.Network, NetworkOwn), s.Forward,
+		cmp.Or(s.NetworkTimeout, networkTimeout)
 	if err := plan.network.Check(); err != nil || plan.network != NetworkOwn {
 		return plan, err
 	}
@@ -95,7 +96,8 @@ func (p *networkPlan) choose(lookPath func(string) (string, error), gateway func
 		return nil
 	case pastaErr != nil || !slices.Contains(p.resolvers.closed, pastaResolver()):
 		return setupError("names are resolved only by %v, which a sandbox cannot reach: name another server in /etc/resolv.conf, by IPv4, "+
-			"or let one listen on 127.0.0.1 and install passt; AGENT_NETWORK=host shares this machine's network", p.resolvers.closed)
+			"or let one listen on 127.0.0.1 and install passt; AGENT_NETWORK=host shares this machine's network",
+			p.resolvers.closed)
 	}
 	gw, err := gateway()
 	if err != nil {

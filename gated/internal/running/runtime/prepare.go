@@ -38,8 +38,8 @@ const (
 	programFD // gated's own, if the agent has a user of its own
 )
 
-// newPreparation opens the files. user is set if the agent has a user of its own. The caller closes them with closeTheirs once
-// bubblewrap has started, and with close if it does not start.
+// newPreparation opens the files. user is set if the agent has a user of its own. The caller closes them with
+// closeTheirs once bubblewrap has started, and with close if it does not start.
 func newPreparation(network networkPlan, user bool) (p *preparation, err error) {
 	p = &preparation{network: network, done: make(chan struct{})}
 	p.finish = sync.OnceFunc(func() { close(p.done) })
@@ -86,8 +86,8 @@ func (p *preparation) add(content string) (fd int, err error) {
 // on at the end of the pipe, too, which gated's end is: only that step can tell.
 const goAhead = "\n" + enter.GoAhead
 
-// gateScript is that step if the agent has gated's user. stdio is the descriptor of the agent's stdin, the next one that of
-// its stdout; 0: those of the step.
+// gateScript is that step if the agent has gated's user. stdio is the descriptor of the agent's stdin, the next one
+// that of its stdout; 0: those of the step.
 func gateScript(stdio int) string {
 	redirect := ""
 	if stdio > 0 {

@@ -74,8 +74,8 @@ type job struct {
 	cleanup func(*Exit)
 	// relay is how long what the agent writes may take to the pipe; 0 if it writes into the pipe itself.
 	relay time.Duration
-	// apart gives the process its stdin and stdout as descriptors after those of files, and /dev/null as 0 and 1: it hands
-	// them on to the agent and closes its own. What it kept open, the agent could not close.
+	// apart gives the process its stdin and stdout as descriptors after those of files, and /dev/null as 0 and 1: it
+	// hands them on to the agent and closes its own. What it kept open, the agent could not close.
 	apart bool
 }
 
@@ -352,7 +352,8 @@ func (p *Proc) reap() {
 }
 
 func (p *Proc) exit() Exit {
-	exit := Exit{Code: p.cmd.ProcessState.ExitCode(), Unsent: p.input.unsent(), StderrTail: p.tail.String(), Mute: p.mute.Load()}
+	exit := Exit{Code: p.cmd.ProcessState.ExitCode(), Unsent: p.input.unsent(), StderrTail: p.tail.String(),
+		Mute: p.mute.Load()}
 	if state := p.cmd.ProcessState; state != nil {
 		if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			exit.Signal = status.Signal()
@@ -361,8 +362,8 @@ func (p *Proc) exit() Exit {
 	return exit
 }
 
-// readFrames reads the agent's stdout to its end. An agent that has closed it can answer no more: it is asked to exit, and
-// ended if it does not.
+// readFrames reads the agent's stdout to its end. An agent that has closed it can answer no more: it is asked to exit,
+// and ended if it does not.
 func (p *Proc) readFrames() {
 	p.scanFrames()
 	p.CloseInput()

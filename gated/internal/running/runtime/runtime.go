@@ -57,8 +57,8 @@ type Spec struct {
 	Data    string // the data folder, if LogPath is in it: a gated of root follows no link of its owner to there
 	// Redact hides secrets in what is logged; nil hides none.
 	Redact func(string) string
-	// OutputGrace is how long the agent may go on running after it has closed its stdout. Then it gets SIGTERM, and after
-	// as long again SIGKILL. 0: for ever.
+	// OutputGrace is how long the agent may go on running after it has closed its stdout. Then it gets SIGTERM, and
+	// after as long again SIGKILL. 0: for ever.
 	OutputGrace time.Duration
 }
 
@@ -107,7 +107,8 @@ func (p Process) Check(ctx context.Context, spec Spec) error {
 	argv, where := append([]string{shell}, probeArgs(spec.Command)...), ""
 	if !spec.User.IsZero() {
 		argv = p.enter(spec, nil, argv)
-		where = " by user " + spec.User.String() + ", or may not be executed by it: AGENT_READABLE names what is in closed folders"
+		where = " by user " + spec.User.String() +
+			", or may not be executed by it: AGENT_READABLE names what is in closed folders"
 	}
 	probe := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	probe.Env = spec.Env
@@ -116,7 +117,8 @@ func (p Process) Check(ctx context.Context, spec Spec) error {
 
 // enter is the command line that becomes command with the user of the spec.
 func (p Process) enter(spec Spec, paths, command []string) []string {
-	order := enter.Order{User: spec.User, Dir: spec.Dir, Reach: true, Paths: paths, Readable: p.Readable, Command: command}
+	order := enter.Order{User: spec.User, Dir: spec.Dir, Reach: true, Paths: paths, Readable: p.Readable,
+		Command: command}
 	return append([]string{self}, order.Args()...)
 }
 

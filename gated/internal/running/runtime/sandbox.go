@@ -108,8 +108,9 @@ func (s Sandbox) start(ctx context.Context, spec Spec, bwrap string, temp tempDi
 	command := view.command([]string{shell, "-c", spec.Command}, prep.stdio())
 	argv := slices.Concat([]string{bwrap}, prep.args(), view.args(), command)
 	p, err := start(ctx, spec, job{
-		argv:      argv,
-		env:       append(without(spec.Env, "HOME", "TMPDIR", ownerName), "HOME="+view.shown, "TMPDIR=/tmp", s.ownerMarker()),
+		argv: argv,
+		env: append(without(spec.Env, "HOME", "TMPDIR", ownerName), "HOME="+view.shown, "TMPDIR=/tmp",
+			s.ownerMarker()),
 		files:     prep.files,
 		pinned:    true,
 		apart:     true, // bubblewrap keeps its own stdin and stdout open, and closes the other files
@@ -283,8 +284,9 @@ func (v *view) addAccounts(prep *preparation) error {
 	return nil
 }
 
-// command is what runs in the sandbox to become argv, with stdin and stdout from the descriptors stdio and the next one, 0
-// for its own. With a user it is gated's own program: bubblewrap runs as root if gated does, and the agent must not.
+// command is what runs in the sandbox to become argv, with stdin and stdout from the descriptors stdio and the next
+// one, 0 for its own. With a user it is gated's own program: bubblewrap runs as root if gated does, and the agent must
+// not.
 func (v view) command(argv []string, stdio int) []string {
 	if v.user.IsZero() {
 		return append([]string{shell, "-c", gateScript(stdio), shell}, argv...)

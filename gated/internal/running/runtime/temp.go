@@ -39,8 +39,8 @@ func (d tempDir) make(u User) error {
 	return nil
 }
 
-// OpenTemp opens a folder in the folder run of the data folder, and makes it if there is none. A gated of root follows no
-// link there that the data folder's owner has made.
+// OpenTemp opens a folder in the folder run of the data folder, and makes it if there is none. A gated of root follows
+// no link there that the data folder's owner has made.
 func OpenTemp(path string) (*os.Root, error) {
 	data, in := splitTemp(path)
 	return dataowner.Make(data, in)

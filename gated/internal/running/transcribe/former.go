@@ -30,7 +30,8 @@ func parseFolderName(name string) (transcript int64, rt groupconfig.Runtime, ok 
 	return transcript, rt, n == 2 && err == nil
 }
 
-// findFormer returns the folders of the jobs that an earlier gated has left: none of these is started until it has ended.
+// findFormer returns the folders of the jobs that an earlier gated has left: none of these is started until it has
+// ended.
 func (w *Worker) findFormer() (names []string) {
 	names, err := w.left()
 	if err != nil {

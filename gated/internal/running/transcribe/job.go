@@ -52,7 +52,8 @@ func (j *job) run(ctx context.Context) result {
 	printed, err := j.prepare(name, user)
 	defer func() {
 		if err := runtime.RemoveFolder(j.w.parent(), name); err != nil {
-			j.w.log.Warn("removing the folder of a transcription failed; the next start retries", "folder", name, "err", err)
+			j.w.log.Warn("removing the folder of a transcription failed; the next start retries", "folder", name, "err",
+				err)
 		}
 	}()
 	if err != nil {
@@ -128,14 +129,17 @@ func (j *job) prepare(name string, user runtime.User) (printed *os.File, err err
 
 // fileName is a name without anything of the sender's but a known extension.
 func (j *job) fileName() string {
-	known := []string{".aac", ".amr", ".flac", ".m4a", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".weba", ".webm", ".wma"}
+	known := []string{".aac", ".amr", ".flac", ".m4a", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".weba",
+		".webm", ".wma"}
 	if ext := strings.ToLower(path.Ext(j.File.Name)); slices.Contains(known, ext) {
 		return "audio" + ext
 	}
 	kind, _, _ := strings.Cut(j.File.MIME, ";")
 	of := map[string]string{
-		"application/ogg": ".ogg", "audio/ogg": ".ogg", "audio/opus": ".opus", "audio/mpeg": ".mp3", "audio/mp4": ".m4a", "audio/x-m4a": ".m4a",
-		"audio/aac": ".aac", "audio/wav": ".wav", "audio/x-wav": ".wav", "audio/webm": ".webm", "audio/flac": ".flac", "audio/amr": ".amr",
+		"application/ogg": ".ogg", "audio/ogg": ".ogg", "audio/opus": ".opus", "audio/mpeg": ".mp3",
+		"audio/mp4": ".m4a", "audio/x-m4a": ".m4a",
+		"audio/aac": ".aac", "audio/wav": ".wav", "audio/x-wav": ".wav", "audio/webm": ".webm", "audio/flac": ".flac",
+		"audio/amr": ".amr",
 	}
 	return "audio" + cmp.Or(of[strings.TrimSpace(kind)], ".ogg")
 }

@@ -48,8 +48,8 @@ func (j *job) script(user runtime.User) (string, error) {
 	return fmt.Sprintf(limited, seconds, j.w.disk.file/512, memory, running+maxTasks, output, command), nil
 }
 
-// limited is the script: seconds of processor, blocks of 512 bytes in a file, memory, processes, output, command. A limit that is lower
-// already stays. Shells name the limit of processes differently.
+// limited is the script: seconds of processor, blocks of 512 bytes in a file, memory, processes, output, command. A
+// limit that is lower already stays. Shells name the limit of processes differently.
 const limited = `limit() {
 	ulimit "$1" "$2" 2>/dev/null || { hard=$(ulimit -H "$1" 2>/dev/null) && [ "$hard" -le "$2" ] 2>/dev/null; }
 }

@@ -1,5 +1,6 @@
-// Package transcribe runs the command that a group names for its audio files, in config.transcribe, and stores what it prints. A turn
-// waits for that, as for its files, until a deadline that is stored: whatever the command does, the turn starts then.
+// Package transcribe runs the command that a group names for its audio files, in config.transcribe, and stores what it
+// prints. A turn waits for that, as for its files, until a deadline that is stored: whatever the command does, the turn
+// starts then.
 package transcribe
 
 import (
@@ -29,13 +30,14 @@ const (
 	maxJobs = 2
 	// page is how many wanted transcripts one pass looks at.
 	page = 1000
-	// maxFileWait is how long a turn waits for files, before it waits for their transcripts: its deadline is not later than both,
-	// however many messages join it.
+	// maxFileWait is how long a turn waits for files, before it waits for their transcripts: its deadline is not later
+	// than both, however many messages join it.
 	maxFileWait = time.Minute
 )
 
-// retryAfter is how long a command that the machine could not run waits before its next attempts: an engine that restarts is back
-// after some seconds. A command that itself takes all that the machine gives it looks the same, so the attempts are few.
+// retryAfter is how long a command that the machine could not run waits before its next attempts: an engine that
+// restarts is back after some seconds. A command that itself takes all that the machine gives it looks the same, so the
+// attempts are few.
 var retryAfter = []time.Duration{time.Second, 3 * time.Second, 9 * time.Second}
 
 // What agents and users read if there is no transcript.
@@ -93,7 +95,8 @@ type Worker struct {
 
 // New makes a worker; Run starts it.
 func New(cfg Config, st *store.Store, log *slog.Logger, reg prometheus.Registerer) *Worker {
-	return &Worker{cfg: cfg, st: st, log: log, meter: newMeter(reg), disk: diskLimits{maxFile, maxFolder}, retry: retryAfter, poked: make(chan struct{}, 1), jobs: map[int64]*job{}, former: map[int64]bool{}}
+	return &Worker{cfg: cfg, st: st, log: log, meter: newMeter(reg), disk: diskLimits{maxFile, maxFolder},
+		retry: retryAfter, poked: make(chan struct{}, 1), jobs: map[int64]*job{}, former: map[int64]bool{}}
 }
 
 // Poke makes the worker look for what is to be transcribed.
@@ -141,7 +144,8 @@ func (w *Worker) pass(ctx context.Context) (wanted int, err error) {
 	return len(all), nil
 }
 
-// step ends a wanted transcript, or starts its command, if its time has come. read are the groups' settings that this pass has read.
+// step ends a wanted transcript, or starts its command, if its time has come. read are the groups' settings that this
+// pass has read.
 func (w *Worker) step(ctx context.Context, t *store.WantedTranscript, read map[string]groupconfig.Config) error {
 	now := w.cfg.Now().UnixMilli()
 	switch {
@@ -201,7 +205,8 @@ func (w *Worker) start(ctx context.Context, t *store.WantedTranscript, settings 
 func (w *Worker) finish(ctx context.Context, j *job) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			w.log.Error("panic", "step", "transcribing", "row", j.MessageID, "panic", cause, "stack", string(debug.Stack()))
+			w.log.Error("panic", "step", "transcribing", "row", j.MessageID, "panic", cause, "stack",
+				string(debug.Stack()))
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -230,7 +235,8 @@ func (w *Worker) attempts(ctx context.Context, j *job) result {
 		w.mu.Lock()
 		j.failed = r.err
 		w.mu.Unlock()
-		w.log.Warn("starting a transcription failed; retrying", "row", j.MessageID, "folder", j.Folder, "wait", wait, "err", r.err)
+		w.log.Warn("starting a transcription failed; retrying", "row", j.MessageID, "folder", j.Folder, "wait", wait,
+			"err", r.err)
 		select {
 		case <-ctx.Done():
 			return r
@@ -254,7 +260,8 @@ func (w *Worker) end(ctx context.Context, t *store.WantedTranscript, r result) e
 	}
 	w.meter.count(r.problem)
 	if r.problem != "" {
-		w.log.Warn("transcription failed", "row", t.MessageID, "turn", t.TurnID, "folder", t.Folder, "file", t.File.Path, "reason", r.problem, "err", r.err)
+		w.log.Warn("transcription failed", "row", t.MessageID, "turn", t.TurnID, "folder", t.Folder, "file",
+			t.File.Path, "reason", r.problem, "err", r.err)
 	}
 	w.cfg.Groups.Poked()
 	return nil

@@ -68,7 +68,8 @@ func (w *writer) heading(title string) {
 
 func (w *writer) where(in *Input, platform string) {
 	w.line("# Where you are\n")
-	w.WriteString("You are " + name(in.Assistant, "the assistant") + ", a member of chats that arizuko connects you to. ")
+	w.WriteString("You are " + name(in.Assistant, "the assistant") +
+		", a member of chats that arizuko connects you to. ")
 	if names := otherNames(in); len(names) > 0 {
 		w.WriteString("Users also call you " + strings.Join(names, ", ") + ". ")
 	}
@@ -126,7 +127,8 @@ func (w *writer) answer(in *Input, platform string) {
 	w.line("All text of your turn, also before tool calls, is posted as one message at its end: write to the chat only, do not narrate your steps. <internal>…</internal> and <think>…</think> are not posted.")
 	w.line("Be silent if users talk to each other or only thank you: write <internal>a reason</internal> and nothing else.")
 	if in.Ceiling > 0 {
-		w.line("Keep it below ", strconv.Itoa(in.Ceiling), " characters", shorter(w.has("send_file")), ". A longer answer is split.")
+		w.line("Keep it below ", strconv.Itoa(in.Ceiling), " characters", shorter(w.has("send_file")),
+			". A longer answer is split.")
 	}
 	w.line(markdown(platform))
 	w.line("@name notifies no one.")
@@ -154,14 +156,20 @@ func (w *writer) toolUse() {
 	}
 	w.heading("Tools of arizuko")
 	w.line("Your answer needs none; by default they act on the current chat and topic. An error says what to do.")
-	w.with("send_message", "- send_message: a message beside your answer, such as a word before long work; do not repeat it.")
-	w.with("list_active_context_objects", "- list_active_context_objects: what this chat is about, before you answer a follow-up; no search.")
-	w.with("resolve_reference_target", `- resolve_reference_target: a user means one thing ("the second link") and you act on it. If it is ambiguous, ask.`)
-	w.with("activate_context_object", "- activate_context_object: reports what you summarized, discussed or looked into; not mere mentions.")
+	w.with("send_message",
+		"- send_message: a message beside your answer, such as a word before long work; do not repeat it.")
+	w.with("list_active_context_objects",
+		"- list_active_context_objects: what this chat is about, before you answer a follow-up; no search.")
+	w.with("resolve_reference_target",
+		`- resolve_reference_target: a user means one thing ("the second link") and you act on it. If it is ambiguous, ask.`)
+	w.with("activate_context_object",
+		"- activate_context_object: reports what you summarized, discussed or looked into; not mere mentions.")
 	w.with("reminder_create", "- reminder_create: for what is due later; you do not run between turns.")
-	w.with("delegate escalate", "- delegate: a group below yours answers here by itself; do not wait. escalate: the group above answers you by a message.")
+	w.with("delegate escalate",
+		"- delegate: a group below yours answers here by itself; do not wait. escalate: the group above answers you by a message.")
 	w.with("disengage", "- disengage (jid, topic = place of <turn>, or fork's): ends that messages of a place reach you without a mention, as after an answer: when a conversation is over, users go on among themselves, or one asks you to be quiet.")
-	w.with("fork_topic disengage send_message", "- fork_topic: for a wrong answer that takes questions to correct. In the fork, <topic>#fix, settle it; then post one corrected answer to the parent <topic> by send_message (topic), and disengage the fork.")
+	w.with("fork_topic disengage send_message",
+		"- fork_topic: for a wrong answer that takes questions to correct. In the fork, <topic>#fix, settle it; then post one corrected answer to the parent <topic> by send_message (topic), and disengage the fork.")
 	if rest := w.unnamed(); len(rest) > 0 {
 		w.line("- Further tools, by their descriptions: ", strings.Join(rest, ", "), ".")
 	}

@@ -56,7 +56,8 @@ func ShouldSkipContext(rows []*msg.Message) bool {
 		if row.Verb == msg.VerbReaction || row.Disposition == msg.Observed {
 			continue
 		}
-		if strings.Contains(row.Content, skipContext) || msg.FamilyOf(row.ChatJID) == "slack" && strings.Contains(row.Content, skipContextSlack) {
+		if strings.Contains(row.Content, skipContext) || msg.FamilyOf(row.ChatJID) == "slack" &&
+			strings.Contains(row.Content, skipContextSlack) {
 			return true
 		}
 	}
@@ -87,7 +88,8 @@ func Build(in Input) string {
 	return agentproto.Inert(w.String())
 }
 
-// Limits of what stands in attributes: titles in characters, quotes in bytes; and of all transcripts of a prompt, in bytes.
+// Limits of what stands in attributes: titles in characters, quotes in bytes; and of all transcripts of a prompt, in
+// bytes.
 const (
 	maxTitle       = 100
 	maxQuote       = 4 << 10

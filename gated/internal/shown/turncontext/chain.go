@@ -43,7 +43,8 @@ func (r Reader) replyChain(ctx context.Context, q *Request, batch []*msg.Message
 		}
 	}
 	for _, m := range batch {
-		err := errors.Join(r.follow(ctx, &c, m.ChatJID, m.ReplyToID, upto, q.Shown.Rows), r.follow(ctx, &c, m.ChatJID, m.TargetID, upto, q.Shown.Rows))
+		err := errors.Join(r.follow(ctx, &c, m.ChatJID, m.ReplyToID, upto, q.Shown.Rows),
+			r.follow(ctx, &c, m.ChatJID, m.TargetID, upto, q.Shown.Rows))
 		if err != nil {
 			return c, err
 		}
@@ -54,7 +55,8 @@ func (r Reader) replyChain(ctx context.Context, q *Request, batch []*msg.Message
 }
 
 // follow adds the message with a platform id, and those before it.
-func (r Reader) follow(ctx context.Context, c *chain, chatJID, platformID string, upto int64, shown map[int64]bool) error {
+func (r Reader) follow(ctx context.Context, c *chain, chatJID, platformID string, upto int64,
+	shown map[int64]bool) error {
 	for range maxChain {
 		if platformID == "" || c.rowIDs[platformID] != 0 {
 			return nil

@@ -34,7 +34,8 @@ func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Mess
 		m := &recent[i]
 		rows[i] = window.Row{
 			ID: m.ID, Parent: m.Parent, Place: m.ThreadID, Opens: m.Opens, Time: m.Timestamp,
-			Sender: m.Sender, Name: m.SenderName, Own: m.Own, Quoted: m.Quoted, Text: msg.TextOf(m.Kind, m.Content, m.Attachments), More: m.Omitted,
+			Sender: m.Sender, Name: m.SenderName, Own: m.Own, Quoted: m.Quoted,
+			Text: msg.TextOf(m.Kind, m.Content, m.Attachments), More: m.Omitted,
 		}
 		if !m.Own {
 			rows[i].Agent = msg.AgentOf(m.Sender)
@@ -48,8 +49,9 @@ func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Mess
 		return "", err
 	}
 	return window.Text(window.Input{
-		Rows: rows, Except: func(id int64) bool { return except[id] }, You: trigger(q.Turn, batch), Assistant: q.Group.AssistantName,
-		Reserved: reserved,
+		Rows: rows, Except: func(id int64) bool { return except[id] }, You: trigger(q.Turn, batch),
+		Assistant: q.Group.AssistantName,
+		Reserved:  reserved,
 	}), nil
 }
 

@@ -10,16 +10,18 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// blank are characters without a glyph that the standard does not call ignorable: of Braille, of Egyptian hieroglyphs, of notes,
-// of Khitan; and what stands for an object that is not there, or for invalid text.
+// blank are characters without a glyph that the standard does not call ignorable: of Braille, of Egyptian hieroglyphs,
+// of notes, of Khitan; and what stands for an object that is not there, or for invalid text.
 const blank = "\u2800\U00013441\U00013442\U0001D159\U00016FE4\uFFFC\uFFFD"
 
-// isInvisible reports whether a character has no glyph of its own: Default_Ignorable_Code_Point, controls, private use, blanks.
+// isInvisible reports whether a character has no glyph of its own: Default_Ignorable_Code_Point, controls, private use,
+// blanks.
 func isInvisible(r rune) bool {
 	if r >= ' ' && r <= '~' {
 		return false
 	}
-	return unicode.In(r, unicode.C, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && !unicode.IsSpace(r) ||
+	return unicode.In(r, unicode.C, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		!unicode.IsSpace(r) ||
 		strings.ContainsRune(blank, r)
 }
 
@@ -87,9 +89,9 @@ func prototype(r rune) string {
 	return confusable.Skeleton(string(r)) + norm.NFKC.String(string(r))
 }
 
-// looks are texts of which two names that can be confused have one in common: their skeletons of UTS 39 without regard to case,
-// to marks, and to all that is no letter or digit. There are two, since a capital may look like a letter that its small form does
-// not look like.
+// looks are texts of which two names that can be confused have one in common: their skeletons of UTS 39 without regard
+// to case, to marks, and to all that is no letter or digit. There are two, since a capital may look like a letter that
+// its small form does not look like.
 func looks(name string) []string {
 	name = norm.NFKC.String(strings.Map(plainLetter, name))
 	fold := cases.Fold()
@@ -114,7 +116,8 @@ func looks(name string) []string {
 	return all
 }
 
-// plainLetter is the letter of a symbol that has one and no compatibility mapping: negative circled, negative squared, regional.
+// plainLetter is the letter of a symbol that has one and no compatibility mapping: negative circled, negative squared,
+// regional.
 func plainLetter(r rune) rune {
 	for _, first := range []rune{0x1F150, 0x1F170, 0x1F1E6} {
 		if r >= first && r < first+26 {

@@ -104,8 +104,8 @@ func agentName(row *Row) string {
 // maxSpoken is the length of the longest name, an agent's, in characters.
 const maxSpoken = 2*maxName + len(" (agent )")
 
-// looksSpoken reports whether a line of text has the form of a speaker's line: a name, a colon, and a text behind a space; or a
-// name that is taken and a colon; or that of a header. Characters that are not seen make no difference.
+// looksSpoken reports whether a line of text has the form of a speaker's line: a name, a colon, and a text behind a
+// space; or a name that is taken and a colon; or that of a header. Characters that are not seen make no difference.
 func (n *names) looksSpoken(line string) bool {
 	line = strings.Map(func(r rune) rune {
 		if isInvisible(r) {

@@ -12,7 +12,8 @@ type Input struct {
 	Except    func(id int64) bool // rows that are shown elsewhere; nil for none
 	You       string              // sender of the message that triggered the turn
 	Assistant string              // name of the assistant
-	Reserved  []string            // other names that no user has here: those of the group, and further ones of the assistant
+	// other names that no user has here: those of the group, and further ones of the assistant
+	Reserved []string
 }
 
 // Text writes the window, "" if there is nothing to show: a header, then each thread

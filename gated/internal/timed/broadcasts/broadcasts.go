@@ -50,7 +50,8 @@ type Sent struct {
 	Key        string   `json:"key"`
 	Chats      []string `json:"chats"`
 	MessageIDs []int64  `json:"message_ids"` // in the order of Chats
-	// LeftOut are chats of the group that are forums, where all messages are in posts. Of a repeated request it is empty.
+	// LeftOut are chats of the group that are forums, where all messages are in posts. Of a repeated request it is
+	// empty.
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
@@ -108,7 +109,8 @@ func check(r *Request) error {
 	case strings.TrimSpace(r.Text) == "":
 		return apierr.New(apierr.BadRequest, "text is missing")
 	case utf8.RuneCountInString(r.Text) > MaxText:
-		return apierr.New(apierr.BadRequest, "text has %d characters, at most %d are sent", utf8.RuneCountInString(r.Text), MaxText)
+		return apierr.New(apierr.BadRequest, "text has %d characters, at most %d are sent",
+			utf8.RuneCountInString(r.Text), MaxText)
 	case (r.Folder == "") == (len(r.Chats) == 0):
 		return apierr.New(apierr.BadRequest, "give a folder, whose chats get the text, or chats")
 	case len(r.Chats) > MaxChats:
@@ -138,7 +140,8 @@ func (b *Broadcasts) targets(ctx context.Context, r *Request) (jids, leftOut []s
 	if _, without, err := b.st.TopLevels(ctx, jids); err != nil {
 		return nil, nil, busy(err)
 	} else if len(without) > 0 {
-		return nil, nil, apierr.New(apierr.BadRequest, "%.200s: a forum takes messages in its posts alone: leave it out", strings.Join(without, ", "))
+		return nil, nil, apierr.New(apierr.BadRequest,
+			"%.200s: a forum takes messages in its posts alone: leave it out", strings.Join(without, ", "))
 	}
 	return jids, nil, nil
 }
@@ -153,7 +156,8 @@ func (b *Broadcasts) ofGroup(ctx context.Context, folder string) (jids, leftOut 
 	}
 	all, err := b.chats.Of(ctx, b.st.Reader, folder, MaxChats+1)
 	if err == nil && len(all) > MaxChats {
-		return nil, nil, apierr.New(apierr.Conflict, "more than %d chats belong to group %s: name chats", MaxChats, folder)
+		return nil, nil, apierr.New(apierr.Conflict, "more than %d chats belong to group %s: name chats", MaxChats,
+			folder)
 	}
 	if err == nil {
 		jids, leftOut, err = b.st.TopLevels(ctx, all)
@@ -162,7 +166,8 @@ func (b *Broadcasts) ofGroup(ctx context.Context, folder string) (jids, leftOut 
 	case err != nil:
 		return nil, nil, busy(err)
 	case len(jids) == 0 && len(leftOut) > 0:
-		return nil, nil, apierr.New(apierr.NotFound, "group %s has only forums, which take messages in their posts alone", folder)
+		return nil, nil, apierr.New(apierr.NotFound,
+			"group %s has only forums, which take messages in their posts alone", folder)
 	case len(jids) == 0:
 		return nil, nil, apierr.New(apierr.NotFound, "no chat belongs to group %s", folder)
 	}
@@ -206,7 +211,8 @@ func (b *Broadcasts) put(ctx context.Context, row *store.Broadcast, audit bool) 
 		if err != nil || !fresh || !audit {
 			return err
 		}
-		return tx.PutAudit(row.CreatedBy, "broadcast", fmt.Sprintf("%d chats: %.200s", len(row.Chats), row.Text), row.CreatedAt)
+		return tx.PutAudit(row.CreatedBy, "broadcast", fmt.Sprintf("%d chats: %.200s", len(row.Chats), row.Text),
+			row.CreatedAt)
 	})
 }
 

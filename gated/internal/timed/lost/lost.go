@@ -73,7 +73,8 @@ func (n *Notices) Step(ctx context.Context) error {
 			return err
 		}
 		if id != 0 {
-			n.Log.Info("notice of a lost answer queued", "row", l.ID, "chat", l.ChatJID, "thread", l.ThreadID, "notice", id, "class", l.Class)
+			n.Log.Info("notice of a lost answer queued", "row", l.ID, "chat", l.ChatJID, "thread", l.ThreadID, "notice",
+				id, "class", l.Class)
 		}
 	}
 	return nil
@@ -105,7 +106,8 @@ func due(rows []store.Lost, connected map[string]bool, now int64) (all []store.L
 
 // tells reports whether a chat may get a notice of a row at all.
 func tells(l *store.Lost) bool {
-	return l.State == msg.OutFailed && l.Source != msg.SourceNotice && !l.Kind.Changes() && l.NoticeID == 0 && l.CopyID == 0
+	return l.State == msg.OutFailed && l.Source != msg.SourceNotice && !l.Kind.Changes() && l.NoticeID == 0 &&
+		l.CopyID == 0
 }
 
 // text is the notice of a row.

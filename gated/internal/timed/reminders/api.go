@@ -127,8 +127,10 @@ func filter(query url.Values) (state msg.ReminderState, after int64, err error) 
 func (s *Scheduler) line(r *http.Request, m *msg.Reminder) (Line, error) {
 	slot, row, err := s.st.LastSlot(r.Context(), m.ID)
 	return Line{
-		ID: m.ID, Folder: m.Folder, ChatJID: m.ChatJID, ThreadID: m.ThreadID, Topic: m.Topic, Kind: m.Kind, Body: m.Body, DueAt: m.DueAt, Cron: m.Cron,
-		TimeZone: ZoneText(m.TimeZone, time.UnixMilli(cmp.Or(m.NextSlot, m.CreatedAt))), Missed: m.Missed, State: m.State, NextSlot: m.NextSlot, LastSlot: slot, LastRow: row,
+		ID: m.ID, Folder: m.Folder, ChatJID: m.ChatJID, ThreadID: m.ThreadID, Topic: m.Topic, Kind: m.Kind,
+		Body: m.Body, DueAt: m.DueAt, Cron: m.Cron,
+		TimeZone: ZoneText(m.TimeZone, time.UnixMilli(cmp.Or(m.NextSlot, m.CreatedAt))), Missed: m.Missed,
+		State: m.State, NextSlot: m.NextSlot, LastSlot: slot, LastRow: row,
 		CreatedBy: m.CreatedBy, Error: m.Error,
 	}, err
 }
@@ -144,7 +146,8 @@ func (s *Scheduler) cancel(r *http.Request) (line Line, err error) {
 		return line, err
 	}
 	if strings.TrimSpace(request.By) == "" || len(request.By) > maxBy {
-		return line, apierr.New(apierr.BadRequest, "by is missing, or longer than %d bytes: it names the operator", maxBy)
+		return line, apierr.New(apierr.BadRequest, "by is missing, or longer than %d bytes: it names the operator",
+			maxBy)
 	}
 	before, err := s.st.Reminder(r.Context(), id)
 	if err != nil {
@@ -157,7 +160,8 @@ func (s *Scheduler) cancel(r *http.Request) (line Line, err error) {
 		if err := s.endIn(tx, before, request.By, "", s.now()); err != nil {
 			return err
 		}
-		return tx.PutAudit(request.By, "cancel reminder", strconv.FormatInt(id, 10)+" of "+before.Folder+" in "+before.ChatJID, s.now())
+		return tx.PutAudit(request.By, "cancel reminder", strconv.FormatInt(id, 10)+" of "+before.Folder+" in "+
+			before.ChatJID, s.now())
 	})
 	if errors.Is(err, store.ErrStale) {
 		return line, apierr.New(apierr.Conflict, "reminder %d is %s", id, before.State)

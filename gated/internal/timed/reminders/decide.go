@@ -90,24 +90,29 @@ func millis(t time.Time) int64 {
 // reminderSender is what the sender of a prompt begins with.
 const reminderSender = "reminder:"
 
-// firingMessages are the rows of a slot that fires: the body, or the prompt that the turn answers. The prompt is a row of
-// the group's own internal chat: no user wrote or sees it.
+// firingMessages are the rows of a slot that fires: the body, or the prompt that the turn answers. The prompt is a row
+// of the group's own internal chat: no user wrote or sees it.
 func firingMessages(r *msg.Reminder, kind msg.ChatKind, now int64) (*msg.Message, *msg.Turn) {
 	if r.Kind == msg.ReminderText {
 		return &msg.Message{
-			ChatJID: r.ChatJID, Direction: msg.Out, IsBot: true, Sender: "agent:" + r.Folder, Content: r.Body, Source: msg.SourceReminder,
-			Topic: r.Place(), ThreadID: r.ThreadID, Timestamp: now, ReceivedAt: now, OnBehalfOf: r.Payer(),
+			ChatJID: r.ChatJID, Direction: msg.Out, IsBot: true, Sender: "agent:" + r.Folder, Content: r.Body,
+			Source: msg.SourceReminder,
+			Topic:  r.Place(), ThreadID: r.ThreadID, Timestamp: now, ReceivedAt: now, OnBehalfOf: r.Payer(),
 		}, nil
 	}
 	prompt := &msg.Message{
-		ChatJID: msg.PlatformGroup + ":" + r.Folder, Direction: msg.In, IsBot: true, Sender: fmt.Sprint(reminderSender, r.ID),
-		SenderName: "reminder", Content: r.Body, Source: msg.SourceReminder, Topic: r.Topic, Timestamp: now, ReceivedAt: now,
+		ChatJID: msg.PlatformGroup + ":" + r.Folder, Direction: msg.In, IsBot: true,
+		Sender:     fmt.Sprint(reminderSender, r.ID),
+		SenderName: "reminder", Content: r.Body, Source: msg.SourceReminder, Topic: r.Topic, Timestamp: now,
+		ReceivedAt: now,
 		OnBehalfOf: r.Payer(),
 	}
 	surface := msg.SurfaceOf(r.ChatJID, kind, r.ThreadID)
 	turn := &msg.Turn{
-		Kind: msg.Broadcast, Folder: r.Folder, ChatJID: r.ChatJID, Topic: r.Topic, ThreadID: r.ThreadID, Place: r.Place(),
-		Surface: surface.Name, Ceiling: surface.Ceiling, RowCount: 1, RowBytes: len(r.Body), CreatedAt: now, Depth: r.Depth + 1,
+		Kind: msg.Broadcast, Folder: r.Folder, ChatJID: r.ChatJID, Topic: r.Topic, ThreadID: r.ThreadID,
+		Place:   r.Place(),
+		Surface: surface.Name, Ceiling: surface.Ceiling, RowCount: 1, RowBytes: len(r.Body), CreatedAt: now,
+		Depth: r.Depth + 1,
 	}
 	if r.Cron == "" { // one that repeats for months would use up what one request may cause: each slot begins a chain
 		turn.RootTurnID = r.RootTurnID

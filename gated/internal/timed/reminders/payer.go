@@ -31,7 +31,8 @@ func (s *Scheduler) members(ctx context.Context, r store.Reader, folder string) 
 // excluded says why a reminder ends whose sender may not use the group any more, "" if it goes on. Of those made before
 // senders were kept, an agent counts as the sender.
 func excluded(by authority.Origin, members *groupconfig.Members, r *msg.Reminder) string {
-	if old := by.Sender == "" || strings.HasPrefix(by.Sender, "agent:") || strings.HasPrefix(by.Sender, reminderSender); old {
+	if old := by.Sender == "" || strings.HasPrefix(by.Sender, "agent:") ||
+		strings.HasPrefix(by.Sender, reminderSender); old {
 		return ""
 	}
 	if by.May(authority.Use, members) != "" {
@@ -40,8 +41,9 @@ func excluded(by authority.Origin, members *groupconfig.Members, r *msg.Reminder
 	return ""
 }
 
-// overRate decides about a prompt whose sender has no turn left in the group: one that fires once ends, one that repeats
-// skips the slot. The chat gets one notice an hour. It reads the turns in the transaction that adds the next one.
+// overRate decides about a prompt whose sender has no turn left in the group: one that fires once ends, one that
+// repeats skips the slot. The chat gets one notice an hour. It reads the turns in the transaction that adds the next
+// one.
 func (s *Scheduler) overRate(tx *store.Tx, f *firing, now int64) (over bool, err error) {
 	if f.Turn == nil || f.Slot == 0 {
 		return false, nil
@@ -62,10 +64,12 @@ func (s *Scheduler) overRate(tx *store.Tx, f *firing, now int64) (over bool, err
 	}
 	wait := max((time.Duration(first+authority.RateTime-now) * time.Millisecond).Round(time.Minute), time.Minute)
 	_, _, err = tx.PutMessage(&msg.Message{
-		ChatJID: f.ChatJID, Direction: msg.Out, IsBot: true, Sender: "agent:" + f.Folder, Source: msg.SourceNotice, OnBehalfOf: by.Sender,
+		ChatJID: f.ChatJID, Direction: msg.Out, IsBot: true, Sender: "agent:" + f.Folder, Source: msg.SourceNotice,
+		OnBehalfOf: by.Sender,
 		Content: fmt.Sprintf("A task that a reminder was to start is not done: %s, who asked for it, has had the %d answers an hour that this group gives each user. Ask again in %d min. Further ones are left out without a message.",
 			by.Sender, f.members.Rate, int(wait.Minutes())),
-		Topic: f.Turn.Place, ThreadID: f.Turn.ThreadID, Timestamp: now, ReceivedAt: now, OutState: store.OutStateOf(f.ChatJID),
+		Topic: f.Turn.Place, ThreadID: f.Turn.ThreadID, Timestamp: now, ReceivedAt: now,
+		OutState: store.OutStateOf(f.ChatJID),
 	})
 	return true, err
 }

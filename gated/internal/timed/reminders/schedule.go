@@ -53,7 +53,8 @@ func ParseSchedule(cron string, zone *time.Location) (s *Schedule, err error) {
 	}
 	for _, field := range fields {
 		if r := reversed(field); r != "" {
-			return nil, fmt.Errorf("%w; the range %s ends before it begins: write two ranges, as in fri-sat,sun-mon", errCron, r)
+			return nil, fmt.Errorf("%w; the range %s ends before it begins: write two ranges, as in fri-sat,sun-mon",
+				errCron, r)
 		}
 	}
 	// The parser takes what names no day, as 30 2, and panics now on some of it.
@@ -123,8 +124,9 @@ func notCron(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && !strings.ContainsRune("*/,-# \t", c)
 }
 
-// maxSteps bounds each search for a slot. Between two slots are 40 years at most (a leap day on one day of the week, over
-// 2100), which have two changes of the clocks each; Last looks at the slots of a day, or at one in a window that had none.
+// maxSteps bounds each search for a slot. Between two slots are 40 years at most (a leap day on one day of the week,
+// over 2100), which have two changes of the clocks each; Last looks at the slots of a day, or at one in a window that
+// had none.
 const maxSteps = 10_000
 
 // Next returns the first slot after a time, the zero time if there is none.
@@ -161,7 +163,8 @@ func (s *Schedule) nextOfEveryHour(after time.Time) time.Time {
 		if end.IsZero() || slot.Before(end) {
 			return slot
 		}
-		after, from = end.In(s.zone), reading(end.In(s.zone)).Add(-time.Nanosecond) // a slot may lie on the change itself
+		// a slot may lie on the change itself
+		after, from = end.In(s.zone), reading(end.In(s.zone)).Add(-time.Nanosecond)
 	}
 	return time.Time{}
 }
@@ -203,8 +206,8 @@ func reading(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }
 
-// slot is when a reading fires. A reading that is skipped fires on its own day; one of a day that does not exist only if
-// every day has slots.
+// slot is when a reading fires. A reading that is skipped fires on its own day; one of a day that does not exist only
+// if every day has slots.
 func (s *Schedule) slot(at time.Time) (t time.Time, exists bool) {
 	t = s.instant(at)
 	if shown := reading(t); s.everyDay || sameDay(shown, at) {
@@ -228,7 +231,8 @@ func (s *Schedule) instant(at time.Time) time.Time {
 	}
 	if !start.IsZero() {
 		_, offset := start.Add(-time.Second).Zone()
-		if earlier := at.Add(-time.Duration(offset) * time.Second).In(s.zone); earlier.Before(start) && reading(earlier).Equal(at) {
+		if earlier := at.Add(-time.Duration(offset) * time.Second).In(s.zone); earlier.Before(start) &&
+			reading(earlier).Equal(at) {
 			return earlier
 		}
 	}
@@ -244,7 +248,8 @@ func ParseDue(text string, zone *time.Location) (time.Time, error) {
 			return t.Truncate(time.Millisecond), nil
 		}
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"} {
+	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05",
+		"2006-01-02 15:04"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			seconds := time.Duration(t.Second())*time.Second + time.Duration(t.Nanosecond())
 			return (&Schedule{zone: zone}).instant(t.Add(-seconds)).Add(seconds).Truncate(time.Millisecond), nil

@@ -29,7 +29,8 @@ const (
 	maxWait = time.Minute
 	// retryDelay is the wait after a failed read or write.
 	retryDelay = time.Second
-	// clockStep is the least jump of the wall clock that counts as set by hand, and clockLook how often a sleep looks for one.
+	// clockStep is the least jump of the wall clock that counts as set by hand, and clockLook how often a sleep looks
+	// for one.
 	clockStep = time.Second
 	clockLook = time.Second
 )
@@ -149,8 +150,8 @@ func (c clockReading) set(last clockReading) time.Duration {
 	return c.wall.Sub(last.wall) - c.monotonic.Sub(last.monotonic)
 }
 
-// readClock notes from when on slots are to be computed again: at the start from now, and when the wall clock was set back
-// since the last call from the earliest time that it may have shown since. Slots may have passed after it was set.
+// readClock notes from when on slots are to be computed again: at the start from now, and when the wall clock was set
+// back since the last call from the earliest time that it may have shown since. Slots may have passed after it was set.
 func (s *Scheduler) readClock() {
 	now, last := s.readClocks(), s.lastClock
 	s.lastClock = now
@@ -382,9 +383,9 @@ func (s *Scheduler) end(ctx context.Context, r *msg.Reminder, problem string) er
 	return err
 }
 
-// realign computes the next slots after a time, in unix ms, of all reminders whose next slot is not known, or is later than
-// it should be: they were inserted by SQL, or computed while the clock was ahead or the time zone had other rules. Slots
-// that have fired do not fire again.
+// realign computes the next slots after a time, in unix ms, of all reminders whose next slot is not known, or is later
+// than it should be: they were inserted by SQL, or computed while the clock was ahead or the time zone had other rules.
+// Slots that have fired do not fire again.
 func (s *Scheduler) realign(ctx context.Context, from int64) error {
 	for after := int64(0); ; {
 		all, err := s.st.ActiveReminders(ctx, after, realignPage)
@@ -408,7 +409,8 @@ func (s *Scheduler) realign(ctx context.Context, from int64) error {
 			if err != nil && !errors.Is(err, store.ErrStale) {
 				return err
 			}
-			s.log.Info("reminder scheduled again", "reminder", r.ID, "wait", time.Duration(max(at-s.now(), 0))*time.Millisecond)
+			s.log.Info("reminder scheduled again", "reminder", r.ID, "wait",
+				time.Duration(max(at-s.now(), 0))*time.Millisecond)
 		}
 	}
 }
@@ -429,16 +431,20 @@ type meter struct {
 func newMeter(reg prometheus.Registerer, st *store.Store) *meter {
 	m := &meter{
 		fired: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "arizuko_reminders_fired_total", Help: "Due reminders, by what became of them: a text, a prompt, skipped since it was missed, or ended since it cannot fire any more.",
+			Name: "arizuko_reminders_fired_total",
+			Help: "Due reminders, by what became of them: a text, a prompt, skipped since it was missed, or ended since it cannot fire any more.",
 		}, []string{"outcome"}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "arizuko_reminders_missed_total", Help: "Due reminders of which a slot had passed more than five minutes before, or several had.",
+			Name: "arizuko_reminders_missed_total",
+			Help: "Due reminders of which a slot had passed more than five minutes before, or several had.",
 		}),
 	}
-	for _, outcome := range []string{string(msg.ReminderText), string(msg.ReminderPrompt), outcomeSkipped, outcomeEnded} {
+	for _, outcome := range []string{string(msg.ReminderText), string(msg.ReminderPrompt), outcomeSkipped,
+		outcomeEnded} {
 		m.fired.WithLabelValues(outcome)
 	}
-	active := prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_reminders_active", Help: "Reminders that are still to fire."})
+	active := prometheus.NewGauge(prometheus.GaugeOpts{Name: "arizuko_reminders_active",
+		Help: "Reminders that are still to fire."})
 	metrics.FromRows(reg, func(ctx context.Context) error {
 		n, err := st.CountActiveReminders(ctx)
 		active.Set(float64(n))

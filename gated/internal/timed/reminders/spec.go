@@ -29,8 +29,8 @@ type Spec struct {
 	Kind, Body, DueAt, Cron, TimeZone, Missed string
 }
 
-// Apply changes a reminder and computes its next slot. zone is the time zone of a reminder that names none. The errors are
-// for the author of the spec: they say what to do.
+// Apply changes a reminder and computes its next slot. zone is the time zone of a reminder that names none. The errors
+// are for the author of the spec: they say what to do.
 func (s Spec) Apply(r *msg.Reminder, zone string, now time.Time) error {
 	set(&r.Kind, s.Kind)
 	set(&r.Missed, s.Missed)
@@ -103,7 +103,8 @@ func repeat(r *msg.Reminder, loc *time.Location, now time.Time) error {
 			break
 		}
 		if next.Sub(at) < minPeriod {
-			return fmt.Errorf("cron %q fires twice within %s: let it fire every 10 minutes at most", r.Cron, next.Sub(at))
+			return fmt.Errorf("cron %q fires twice within %s: let it fire every 10 minutes at most", r.Cron,
+				next.Sub(at))
 		}
 		at = next
 	}
@@ -111,8 +112,8 @@ func repeat(r *msg.Reminder, loc *time.Location, now time.Time) error {
 	return nil
 }
 
-// FreeSlot is the first time from at and earliest on that is MinDistance away from the times that are planned, which are sorted.
-// All are unix ms; a time that is not at itself has whole seconds, as authors write them.
+// FreeSlot is the first time from at and earliest on that is MinDistance away from the times that are planned, which
+// are sorted. All are unix ms; a time that is not at itself has whole seconds, as authors write them.
 func FreeSlot(at, earliest int64, planned []int64) int64 {
 	const distance = int64(MinDistance / time.Millisecond)
 	later := func(ms int64) int64 { return (ms + 999) / 1000 * 1000 }

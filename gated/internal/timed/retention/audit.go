@@ -7,8 +7,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// purgeAudit deletes changes by operators: those beyond store.MaxAuditRows, and with Config.Days those that are older than
-// that, and than store.MinAuditDays.
+// purgeAudit deletes changes by operators: those beyond store.MaxAuditRows, and with Config.Days those that are older
+// than that, and than store.MinAuditDays.
 func (j *Job) purgeAudit(ctx context.Context, now time.Time) (total int, err error) {
 	before := int64(0)
 	if j.cfg.Days > 0 {

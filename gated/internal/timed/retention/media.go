@@ -44,7 +44,10 @@ func (j *Job) TrimMedia(ctx context.Context) (removed int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	slices.SortFunc(files, func(a, b mediaFile) int { return cmp.Or(a.written.Compare(b.written), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(files, func(a, b mediaFile) int {
+		return cmp.Or(a.written.Compare(b.written),
+			cmp.Compare(a.name, b.name))
+	})
 	before := j.cfg.Now().Add(-minMediaAge)
 	for _, f := range files {
 		if used <= to || ctx.Err() != nil || !f.written.Before(before) {

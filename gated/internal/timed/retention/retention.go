@@ -1,5 +1,5 @@
-// Package retention deletes what is older than RETENTION_DAYS, keeps the audit and the media folder within their bounds,
-// and moves what is left of chats that got another address.
+// Package retention deletes what is older than RETENTION_DAYS, keeps the audit and the media folder within their
+// bounds, and moves what is left of chats that got another address.
 package retention
 
 import (
@@ -109,8 +109,8 @@ func (c Counts) String() string {
 		c.Turns, c.Messages, c.Runs, c.Broadcasts, c.Audit, c.Logs, c.Media)
 }
 
-// Purge deletes once what is older than Config.Days, changes beyond a bound, and files that no row names. It may be interrupted
-// anywhere; the next one continues.
+// Purge deletes once what is older than Config.Days, changes beyond a bound, and files that no row names. It may be
+// interrupted anywhere; the next one continues.
 func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
 	start := j.cfg.Now()
 	c.Audit, err = j.purgeAudit(ctx, start)

@@ -74,7 +74,8 @@ func Serve(t testing.TB, handler http.Handler) *Network {
 }
 
 func (n *Network) server() *http.Server {
-	return &http.Server{Handler: http.HandlerFunc(n.serve), ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // its clients are the test's
+	return &http.Server{Handler: http.HandlerFunc(n.serve),
+		ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // its clients are the test's
 }
 
 // TLS is the configuration of clients that trust the server, whatever host they dialed.
@@ -194,7 +195,8 @@ func writePage(w http.ResponseWriter, o adaptertest.Outage) {
 	text, kind := o.Text, "text/plain"
 	switch {
 	case text == "":
-		kind, text = "text/html", "<!DOCTYPE html>\n<html><head><title>"+strconv.Itoa(o.Status)+"</title></head><body><center><h1>"+
+		kind, text = "text/html", "<!DOCTYPE html>\n<html><head><title>"+strconv.Itoa(o.Status)+
+			"</title></head><body><center><h1>"+
 			http.StatusText(o.Status)+"</h1></center><hr><center>cloudflare</center></body></html>\n"
 	case text[0] == '{':
 		kind = "application/json"

@@ -63,7 +63,8 @@ func follow(command string, before []string) Reply {
 		return Reply{Text: rest}
 	case "slow":
 		number, then, _ := strings.Cut(rest, " ")
-		if seconds, err := strconv.ParseFloat(strings.TrimSuffix(number, "s"), 64); err == nil && seconds >= 0 && seconds <= 3600 {
+		if seconds, err := strconv.ParseFloat(strings.TrimSuffix(number, "s"), 64); err == nil && seconds >= 0 &&
+			seconds <= 3600 {
 			reply := follow(then, before)
 			reply.Wait += time.Duration(seconds * float64(time.Second))
 			return reply

@@ -127,13 +127,15 @@ func (r *Request) checkTools(bad func(string, ...any) error) error {
 			for _, id := range m.Content.results() {
 				j := slices.Index(open, id)
 				if j < 0 {
-					return bad("messages.%d.content.0: unexpected `tool_use_id` found in `tool_result` blocks: %s", i, id)
+					return bad("messages.%d.content.0: unexpected `tool_use_id` found in `tool_result` blocks: %s", i,
+						id)
 				}
 				open = slices.Delete(open, j, j+1)
 			}
 		}
 		if len(open) > 0 {
-			return bad("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s", i-1, strings.Join(open, ", "))
+			return bad("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s", i-1,
+				strings.Join(open, ", "))
 		}
 		open = m.Content.uses()
 	}

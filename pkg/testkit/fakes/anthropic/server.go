@@ -193,7 +193,8 @@ func (x *exchange) models(fault Fault) error {
 	x.accept()
 	x.pause(fault.Delay)
 	if !x.answerFault(fault) {
-		x.json(http.StatusOK, map[string]any{"data": list, "has_more": false, "first_id": list[0].ID, "last_id": list[0].ID})
+		x.json(http.StatusOK, map[string]any{"data": list, "has_more": false, "first_id": list[0].ID,
+			"last_id": list[0].ID})
 	}
 	return nil
 }

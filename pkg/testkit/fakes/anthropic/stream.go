@@ -58,7 +58,8 @@ func (x *exchange) blocks(reply Reply) []any {
 		if err != nil {
 			panic("anthropic: input of a tool: " + err.Error()) // a mistake of the test
 		}
-		blocks = append(blocks, toolBlock{"tool_use", fmt.Sprintf("toolu_fake%08d%02d", x.number(), i), use.Name, input})
+		blocks = append(blocks, toolBlock{"tool_use", fmt.Sprintf("toolu_fake%08d%02d", x.number(), i), use.Name,
+			input})
 	}
 	return blocks
 }

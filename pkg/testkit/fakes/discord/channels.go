@@ -34,11 +34,13 @@ func (b *channelRequest) read(q *request) error {
 	}
 	switch name, topic := b.Name, b.Topic; {
 	case name != nil && (*name == "" || utf8.RuneCountInString(*name) > maxThreadName):
-		return invalid("name", "BASE_TYPE_BAD_LENGTH", fmt.Sprintf("Must be between 1 and %d in length.", maxThreadName))
+		return invalid("name", "BASE_TYPE_BAD_LENGTH", fmt.Sprintf("Must be between 1 and %d in length.",
+			maxThreadName))
 	case topic != nil && utf8.RuneCountInString(string(*topic)) > maxTopic:
 		return tooLong("topic", maxTopic)
 	case b.Slowmode != nil && (*b.Slowmode < 0 || *b.Slowmode > maxSlowmode):
-		return invalid("rate_limit_per_user", "NUMBER_TYPE_MAX", fmt.Sprintf("int value should be less than or equal to %d.", maxSlowmode))
+		return invalid("rate_limit_per_user", "NUMBER_TYPE_MAX",
+			fmt.Sprintf("int value should be less than or equal to %d.", maxSlowmode))
 	case b.AutoArchive != nil && !archiveDuration(*b.AutoArchive):
 		return badArchiveDuration()
 	}

@@ -85,7 +85,8 @@ func (s *Server) overwriteCommands(q *request) (any, error) {
 	}
 	if slices.ContainsFunc(*all, func(c Command) bool { return c.Type == entryPoint }) &&
 		!slices.ContainsFunc(commands, func(c Command) bool { return c.Type == entryPoint }) {
-		return nil, refuse(400, 50240, "You cannot remove this app's Entry Point command in a bulk update operation. Please include the Entry Point command in your update request or delete it separately.")
+		return nil, refuse(400, 50240,
+			"You cannot remove this app's Entry Point command in a bulk update operation. Please include the Entry Point command in your update request or delete it separately.")
 	}
 	if len(commands) > maxCommands {
 		return nil, tooManyCommands()
@@ -109,7 +110,8 @@ func tooManyCommands() error {
 
 // registered is a command of a request, with what Discord adds to it.
 func (s *Server) registered(q *request, c Command, id string) Command {
-	c.ID, c.ApplicationID, c.GuildID, c.Version, c.Type = id, s.me.ID, q.path("guild"), s.newID(), max(c.Type, slashCommand)
+	c.ID, c.ApplicationID, c.GuildID, c.Version, c.Type = id, s.me.ID, q.path("guild"), s.newID(),
+		max(c.Type, slashCommand)
 	return c
 }
 
@@ -117,7 +119,8 @@ func (s *Server) registered(q *request, c Command, id string) Command {
 func (s *Server) EntryPoint(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.commands = append(s.commands, Command{ID: s.newID(), ApplicationID: s.me.ID, Version: s.newID(), Type: entryPoint, Name: name})
+	s.commands = append(s.commands, Command{ID: s.newID(), ApplicationID: s.me.ID, Version: s.newID(), Type: entryPoint,
+		Name: name})
 }
 
 // AddCommand registers a slash command, as another program of the application's owner does.
@@ -125,7 +128,8 @@ func (s *Server) AddCommand(name, description string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.commands = append(s.commands, Command{
-		ID: s.newID(), ApplicationID: s.me.ID, Version: s.newID(), Type: slashCommand, Name: name, Description: description,
+		ID: s.newID(), ApplicationID: s.me.ID, Version: s.newID(), Type: slashCommand, Name: name,
+		Description: description,
 	})
 }
 
@@ -240,7 +244,8 @@ func checkCommand(field string, c Command, before []Command) error {
 		case !commandForm.MatchString(name) || strings.ToLower(name) != name:
 			return invalid(field+".name", "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
 		case description == "" || utf8.RuneCountInString(description) > maxDescription:
-			return invalid(field+".description", "BASE_TYPE_BAD_LENGTH", fmt.Sprintf("Must be between 1 and %d in length.", maxDescription))
+			return invalid(field+".description", "BASE_TYPE_BAD_LENGTH",
+				fmt.Sprintf("Must be between 1 and %d in length.", maxDescription))
 		}
 		return nil
 	}

@@ -59,7 +59,8 @@ func checkComponents(raw []json.RawMessage) error {
 				return err
 			}
 			if c.CustomID != "" && slices.Contains(known, c.CustomID) {
-				return invalid(fmt.Sprintf("%s.components.%d.custom_id", at, j), "COMPONENT_CUSTOM_ID_DUPLICATED", "Component custom id cannot be duplicated")
+				return invalid(fmt.Sprintf("%s.components.%d.custom_id", at, j), "COMPONENT_CUSTOM_ID_DUPLICATED",
+					"Component custom id cannot be duplicated")
 			}
 			known = append(known, c.CustomID)
 		}
@@ -80,7 +81,8 @@ func (c component) check(at string, inRow int) error {
 	case isLink && c.URL == "":
 		return invalid(at+".url", "BASE_TYPE_REQUIRED", "A url is required")
 	case isLink && c.CustomID != "":
-		return invalid(at, "BUTTON_COMPONENT_CUSTOM_ID_URL_MUTUALLY_EXCLUSIVE", "A custom id and url cannot both be specified")
+		return invalid(at, "BUTTON_COMPONENT_CUSTOM_ID_URL_MUTUALLY_EXCLUSIVE",
+			"A custom id and url cannot both be specified")
 	case !isLink && c.Style != premium && c.CustomID == "":
 		return invalid(at+".custom_id", "BASE_TYPE_REQUIRED", "A custom id is required")
 	case utf8.RuneCountInString(c.CustomID) > maxCustomID:
@@ -126,7 +128,8 @@ func (p Place) TryPress(by User, id, customID string) (given Interaction, err er
 			_ = json.Unmarshal(raw, &row) // it was validated
 			for _, c := range row.Components {
 				if c.Type == buttonType && c.CustomID == customID && !c.Disabled {
-					given = p.s.interact(ch, by, m, map[string]any{"component_type": buttonType, "custom_id": customID, "id": 1})
+					given = p.s.interact(ch, by, m, map[string]any{"component_type": buttonType, "custom_id": customID,
+						"id": 1})
 					return nil
 				}
 			}

@@ -41,7 +41,8 @@ func tooLarge() error {
 // invalid is the error of one invalid field.
 func invalid(field, code, message string) error {
 	return &apiError{
-		status: http.StatusBadRequest, code: 50035, message: "Invalid Form Body", field: field, why: [2]string{code, message},
+		status: http.StatusBadRequest, code: 50035, message: "Invalid Form Body", field: field,
+		why: [2]string{code, message},
 	}
 }
 

@@ -212,7 +212,8 @@ func (c *conn) read(ctx context.Context, r *http.Request) {
 		c.close(CloseSessionTimedOut, "Session timed out.")
 	})
 	defer late.Stop()
-	if q := r.URL.Query(); q.Get("v") != "9" && q.Get("v") != "10" || q.Get("compress") != "" || cmp.Or(q.Get("encoding"), "json") != "json" {
+	if q := r.URL.Query(); q.Get("v") != "9" && q.Get("v") != "10" || q.Get("compress") != "" ||
+		cmp.Or(q.Get("encoding"), "json") != "json" {
 		c.s.mu.Lock()
 		c.close(CloseInvalidVersion, "Invalid API version.") // the fake supports only JSON
 		c.s.mu.Unlock()

@@ -146,7 +146,8 @@ func (s *Server) writable(q *request) (*channel, error) {
 		return nil, refuse(403, 50007, "Cannot send messages to this user")
 	case !s.may(ch, send):
 		return nil, missingPermissions()
-	case ch.isThread() && ch.info.Metadata.Archived && (s.archiveStays || ch.info.Metadata.Locked && !s.may(ch, ManageThreads)):
+	case ch.isThread() && ch.info.Metadata.Archived &&
+		(s.archiveStays || ch.info.Metadata.Locked && !s.may(ch, ManageThreads)):
 		return nil, archived()
 	case ch.isThread() && ch.info.Metadata.Locked && !s.may(ch, ManageThreads):
 		return nil, refuse(403, 160005, "Thread is locked")
@@ -207,8 +208,10 @@ func (s *Server) channelsOf(g *guild, threads bool) []Channel {
 // guildObject is a guild in answers, and a part of GUILD_CREATE.
 func (s *Server) guildObject(g *guild) map[string]any {
 	return map[string]any{
-		"id": g.id, "name": g.name, "icon": nil, "owner_id": g.owner, "roles": slices.Clone(g.roles), "emojis": slices.Clone(g.emojis),
-		"features": []string{}, "system_channel_id": Nullable(g.system), "verification_level": 0, "mfa_level": 0, "premium_tier": 0,
+		"id": g.id, "name": g.name, "icon": nil, "owner_id": g.owner, "roles": slices.Clone(g.roles),
+		"emojis":   slices.Clone(g.emojis),
+		"features": []string{}, "system_channel_id": Nullable(g.system), "verification_level": 0, "mfa_level": 0,
+		"premium_tier":     0,
 		"preferred_locale": "en-US", "nsfw_level": 0, "stickers": []any{},
 	}
 }
@@ -219,8 +222,10 @@ func (s *Server) guildCreate(g *guild) map[string]any {
 	object := s.guildObject(g)
 	me := g.member(s.me.ID)
 	maps.Copy(object, map[string]any{
-		"joined_at": me.JoinedAt, "large": false, "unavailable": false, "member_count": len(g.members), "members": []Member{*me},
-		"channels": s.channelsOf(g, false), "threads": s.channelsOf(g, true), "presences": []any{}, "voice_states": []any{},
+		"joined_at": me.JoinedAt, "large": false, "unavailable": false, "member_count": len(g.members),
+		"members":  []Member{*me},
+		"channels": s.channelsOf(g, false), "threads": s.channelsOf(g, true), "presences": []any{},
+		"voice_states":    []any{},
 		"stage_instances": []any{}, "guild_scheduled_events": []any{}, "soundboard_sounds": []any{},
 	})
 	return object

@@ -84,7 +84,8 @@ func (s *Server) getMessages(q *request) (any, error) {
 	if !s.may(ch, ReadMessageHistory) {
 		return found, nil
 	}
-	for _, m := range slices.Backward(ch.between(q.query.Get("before"), q.query.Get("after"), q.query.Get("around"), limit)) {
+	for _, m := range slices.Backward(ch.between(q.query.Get("before"), q.query.Get("after"), q.query.Get("around"),
+		limit)) {
 		c := s.inAnswer(ch, m)
 		c.Nonce = nil
 		found = append(found, s.visible(c, ch.guild != nil, ^s.denied))

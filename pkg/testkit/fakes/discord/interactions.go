@@ -60,9 +60,11 @@ const (
 func (s *Server) interact(ch *channel, by User, m *Message, data map[string]any) (given Interaction) {
 	given.ID = s.newID()
 	given.Token = fmt.Sprintf("aW50ZXJhY3Rpb246%sFAKE", given.ID)
-	s.interactions[given.Token] = &interaction{id: given.ID, by: by, at: s.clock(), ch: ch, message: m, posts: map[string]*Message{}}
+	s.interactions[given.Token] = &interaction{id: given.ID, by: by, at: s.clock(), ch: ch, message: m,
+		posts: map[string]*Message{}}
 	event := map[string]any{
-		"id": given.ID, "application_id": s.me.ID, "type": usedCommand, "token": given.Token, "version": 1, "data": data,
+		"id": given.ID, "application_id": s.me.ID, "type": usedCommand, "token": given.Token, "version": 1,
+		"data":       data,
 		"channel_id": ch.info.ID, "channel": ch.snapshot(s), "locale": "en-US", "entitlements": []any{},
 		"app_permissions": everyonePermissions.String(), "attachment_size_limit": maxUpload,
 		"authorizing_integration_owners": ch.owners(),
@@ -73,7 +75,8 @@ func (s *Server) interact(ch *channel, by User, m *Message, data map[string]any)
 	if ch.guild == nil {
 		event["user"], event["context"] = by, 1
 	} else {
-		event["member"], event["guild_id"], event["guild_locale"], event["context"] = ch.guild.member(by.ID), ch.guild.id, "en-US", 0
+		event["member"], event["guild_id"], event["guild_locale"], event["context"] = ch.guild.member(by.ID),
+			ch.guild.id, "en-US", 0
 	}
 	s.emit(0, "INTERACTION_CREATE", event)
 	return given

@@ -108,14 +108,16 @@ func (s *Server) newAttachment(ch *channel, f File) Attachment {
 	id := s.newID()
 	name := cmp.Or(path.Base(f.Name), "unknown")
 	kept := &file{
-		name: name, mime: cmp.Or(f.MIME, mime.TypeByExtension(path.Ext(name)), http.DetectContentType(f.Data)), data: f.Data,
+		name: name, mime: cmp.Or(f.MIME, mime.TypeByExtension(path.Ext(name)), http.DetectContentType(f.Data)),
+		data: f.Data,
 		path: "/attachments/" + ch.info.ID + "/" + id + "/" + url.PathEscape(name),
 	}
 	s.files[id] = kept
 	address := s.signed(kept.path)
 	a := Attachment{
-		ID: id, Filename: name, Description: f.Description, ContentType: kept.mime, Size: max(f.Size, int64(len(f.Data))),
-		URL: address, ProxyURL: address,
+		ID: id, Filename: name, Description: f.Description, ContentType: kept.mime,
+		Size: max(f.Size, int64(len(f.Data))),
+		URL:  address, ProxyURL: address,
 	}
 	if strings.HasPrefix(kept.mime, "image/") {
 		a.Width, a.Height = madeUpWidth, madeUpHeight

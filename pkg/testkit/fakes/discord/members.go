@@ -88,7 +88,8 @@ func (c *conn) mayAskForAll(g *guild, nonce string) bool {
 	now, n := c.s.clock(), c.session
 	if wait := allMembersWait - now.Sub(n.askedAll[g.id]); c.s.rates != nil && wait > 0 {
 		n.dispatch("RATE_LIMITED", map[string]any{
-			"opcode": opMembers, "retry_after": wait.Seconds(), "meta": map[string]any{"guild_id": g.id, "nonce": nonce},
+			"opcode": opMembers, "retry_after": wait.Seconds(),
+			"meta": map[string]any{"guild_id": g.id, "nonce": nonce},
 		})
 		return false
 	}
@@ -135,7 +136,8 @@ func (g *guild) byIDs(ids []string) (members []Member, unknown []string) {
 func (g *guild) byPrefix(text string) []Member {
 	text = strings.ToLower(text)
 	return slices.DeleteFunc(g.sorted(), func(m Member) bool {
-		return !strings.HasPrefix(strings.ToLower(m.User.Username), text) && !strings.HasPrefix(strings.ToLower(string(m.User.GlobalName)), text) &&
+		return !strings.HasPrefix(strings.ToLower(m.User.Username), text) &&
+			!strings.HasPrefix(strings.ToLower(string(m.User.GlobalName)), text) &&
 			!strings.HasPrefix(strings.ToLower(string(m.Nick)), text)
 	})
 }
@@ -185,7 +187,10 @@ func (s *Server) listMembers(q *request) (any, error) {
 	if s.denied&GuildMembers != 0 {
 		return nil, missingAccess()
 	}
-	all := slices.DeleteFunc(g.sorted(), func(m Member) bool { return after != "" && compareIDs(m.User.ID, after) <= 0 })
+	all := slices.DeleteFunc(g.sorted(), func(m Member) bool {
+		return after != "" &&
+			compareIDs(m.User.ID, after) <= 0
+	})
 	return all[:min(limit, len(all))], nil
 }
 

@@ -41,7 +41,8 @@ func (s *Server) setPin(ch *channel, m *Message, by User, on bool) {
 	s.emitOf(ch, need, "CHANNEL_PINS_UPDATE", map[string]any{"last_pin_timestamp": ch.lastPin()})
 	if on {
 		note := s.add(ch, &Message{
-			Author: by, Type: PinnedMessage, Reference: &Reference{MessageID: m.ID, ChannelID: ch.info.ID, GuildID: ch.info.GuildID},
+			Author: by, Type: PinnedMessage, Reference: &Reference{MessageID: m.ID, ChannelID: ch.info.ID,
+				GuildID: ch.info.GuildID},
 		})
 		s.emitMessage("MESSAGE_CREATE", ch, note)
 	}

@@ -75,7 +75,8 @@ func (p *pollRequest) check() error {
 		return tooLong("poll.question.text", maxQuestion)
 	}
 	if len(p.Answers) == 0 || len(p.Answers) > maxAnswers {
-		return invalid("poll.answers", "BASE_TYPE_BAD_LENGTH", fmt.Sprintf("Must be between 1 and %d in length.", maxAnswers))
+		return invalid("poll.answers", "BASE_TYPE_BAD_LENGTH",
+			fmt.Sprintf("Must be between 1 and %d in length.", maxAnswers))
 	}
 	for i, a := range p.Answers {
 		field := fmt.Sprintf("poll.answers.%d.poll_media.text", i)
@@ -87,7 +88,8 @@ func (p *pollRequest) check() error {
 		}
 	}
 	if p.Duration != nil && (*p.Duration < 1 || *p.Duration > maxDuration) {
-		return invalid("poll.duration", "NUMBER_TYPE_MAX", fmt.Sprintf("int value should be between 1 and %d.", maxDuration))
+		return invalid("poll.duration", "NUMBER_TYPE_MAX",
+			fmt.Sprintf("int value should be between 1 and %d.", maxDuration))
 	}
 	return nil
 }
@@ -99,7 +101,8 @@ func (p *pollRequest) open(now time.Time) *Poll {
 	}
 	expiry := now.Add(time.Duration(hours) * time.Hour)
 	poll := &Poll{
-		Question: p.Question, Expiry: &expiry, Multiple: p.Multiple, Layout: defaultLayout, Results: PollResults{Counts: []PollCount{}},
+		Question: p.Question, Expiry: &expiry, Multiple: p.Multiple, Layout: defaultLayout,
+		Results: PollResults{Counts: []PollCount{}},
 	}
 	for i, a := range p.Answers {
 		poll.Answers = append(poll.Answers, PollAnswer{ID: i + 1, Media: a.Media})
@@ -201,7 +204,8 @@ func (s *Server) finishPoll(ch *channel, m *Message) {
 	m.Poll.Expiry, m.Poll.Results.IsFinalized = &at, true
 	s.emitMessage("MESSAGE_UPDATE", ch, m)
 	result := s.add(ch, &Message{
-		Author: m.Author, Type: PollResultMessage, Embeds: []Embed{{Type: "poll_result", Fields: m.Poll.result(len(ch.votes[m.ID]))}},
+		Author: m.Author, Type: PollResultMessage, Embeds: []Embed{{Type: "poll_result",
+			Fields: m.Poll.result(len(ch.votes[m.ID]))}},
 		Reference: &Reference{MessageID: m.ID, ChannelID: ch.info.ID},
 	})
 	s.emitMessage("MESSAGE_CREATE", ch, result)

@@ -83,7 +83,8 @@ func writeProxyPage(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/html")
 	w.Header().Set("Server", "cloudflare")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte("<html><head><title>" + text + "</title></head><body><center><h1>" + text + "</h1></center><hr><center>cloudflare</center></body></html>"))
+	_, _ = w.Write([]byte("<html><head><title>" + text + "</title></head><body><center><h1>" + text +
+		"</h1></center><hr><center>cloudflare</center></body></html>"))
 }
 
 // limit refuses a call above a limit.

@@ -199,7 +199,8 @@ func (s *Server) deleteAllReactions(q *request) (any, error) {
 
 func (s *Server) clearReactions(ch *channel, m *Message) {
 	delete(ch.reactions, m.ID)
-	s.emitOf(ch, ch.intent(GuildMessageReactions, DirectMessageReactions), "MESSAGE_REACTION_REMOVE_ALL", map[string]any{"message_id": m.ID})
+	s.emitOf(ch, ch.intent(GuildMessageReactions, DirectMessageReactions), "MESSAGE_REACTION_REMOVE_ALL",
+		map[string]any{"message_id": m.ID})
 }
 
 // ClearReactions removes all reactions to a message, as a moderator does.

@@ -64,7 +64,8 @@ func (q *request) readBody(contentType string, body io.Reader) error {
 		return err
 	}
 	if kind != "application/json" {
-		return invalid("_", "CONTENT_TYPE_INVALID", "Expected \"Content-Type\" header to be one of {'application/json', 'multipart/form-data'}.")
+		return invalid("_", "CONTENT_TYPE_INVALID",
+			"Expected \"Content-Type\" header to be one of {'application/json', 'multipart/form-data'}.")
 	}
 	q.payload = raw
 	if !json.Valid(raw) {
@@ -109,7 +110,8 @@ func (q *request) decode(v any) error {
 		if wrong.Field == "" {
 			return refuse(http.StatusBadRequest, 50035, "Invalid Form Body")
 		}
-		return invalid(wrong.Field, "BASE_TYPE_BAD", fmt.Sprintf("Could not interpret %q as %s.", wrong.Value, wrong.Type))
+		return invalid(wrong.Field, "BASE_TYPE_BAD", fmt.Sprintf("Could not interpret %q as %s.", wrong.Value,
+			wrong.Type))
 	}
 	if err != nil {
 		return invalid("_", "BASE_TYPE_BAD", err.Error()) // of a field with an UnmarshalJSON
@@ -128,9 +130,11 @@ func (q *request) number(name string, fallback, minimum, maximum int) (int, erro
 	case err != nil:
 		return 0, invalid(name, "NUMBER_TYPE_COERCE", fmt.Sprintf("Value %q is not int.", text))
 	case n < minimum:
-		return 0, invalid(name, "NUMBER_TYPE_MIN", fmt.Sprintf("int value should be greater than or equal to %d.", minimum))
+		return 0, invalid(name, "NUMBER_TYPE_MIN", fmt.Sprintf("int value should be greater than or equal to %d.",
+			minimum))
 	case n > maximum:
-		return 0, invalid(name, "NUMBER_TYPE_MAX", fmt.Sprintf("int value should be less than or equal to %d.", maximum))
+		return 0, invalid(name, "NUMBER_TYPE_MAX", fmt.Sprintf("int value should be less than or equal to %d.",
+			maximum))
 	}
 	return n, nil
 }
@@ -159,7 +163,8 @@ func (q *request) id(wildcard string) (string, error) {
 // files validates the uploaded files.
 func (q *request) files() ([]Upload, error) {
 	if len(q.call.Files) > maxAttachments {
-		return nil, invalid("attachments", "BASE_TYPE_MAX_LENGTH", fmt.Sprintf("Must be %d or fewer in length.", maxAttachments))
+		return nil, invalid("attachments", "BASE_TYPE_MAX_LENGTH",
+			fmt.Sprintf("Must be %d or fewer in length.", maxAttachments))
 	}
 	for _, u := range q.call.Files {
 		if len(u.Data) > maxUpload {

@@ -127,20 +127,26 @@ type handlers map[string]func(*request) (any, error)
 // channelRoutes are those of channels, messages and threads.
 func (s *Server) channelRoutes() handlers {
 	return handlers{
-		GetChannel: s.getChannel, ModifyChannel: s.modifyChannel, DeleteChannel: s.deleteChannel, TriggerTyping: s.triggerTyping,
-		GetMessages: s.getMessages, GetMessage: s.getMessage, CreateMessage: s.createMessage, EditMessage: s.editMessage,
+		GetChannel: s.getChannel, ModifyChannel: s.modifyChannel, DeleteChannel: s.deleteChannel,
+		TriggerTyping: s.triggerTyping,
+		GetMessages:   s.getMessages, GetMessage: s.getMessage, CreateMessage: s.createMessage,
+		EditMessage:   s.editMessage,
 		DeleteMessage: s.deleteMessage, BulkDelete: s.bulkDelete, EndPoll: s.endPoll, GetVoters: s.getVoters,
 
 		CreateReaction: s.createReaction, DeleteReaction: s.deleteReaction, GetReactions: s.getReactions,
-		DeleteUserReaction: s.deleteUserReaction, DeleteEmojiReactions: s.deleteEmojiReactions, DeleteAllReactions: s.deleteAllReactions,
+		DeleteUserReaction: s.deleteUserReaction, DeleteEmojiReactions: s.deleteEmojiReactions,
+		DeleteAllReactions: s.deleteAllReactions,
 
 		GetPins: s.getPins, PinMessage: s.pinMessage, UnpinMessage: s.unpinMessage,
 		GetFirstPins: s.getFirstPins, OldPinMessage: s.pinMessage, OldUnpinMessage: s.unpinMessage,
 
-		StartThreadFromMessage: s.startThreadFromMessage, StartThread: s.startThread, ListThreadMembers: s.listThreadMembers,
-		GetThreadMember: s.getThreadMember, AddThreadMember: s.addThreadMember, RemoveThreadMember: s.removeThreadMember,
-		JoinThread: s.joinThread, LeaveThread: s.leaveThread, ListArchivedThreads: s.listArchivedThreads,
-		ListPrivateArchivedThreads: s.listPrivateArchivedThreads, ListJoinedArchivedThreads: s.listJoinedArchivedThreads,
+		StartThreadFromMessage: s.startThreadFromMessage, StartThread: s.startThread,
+		ListThreadMembers: s.listThreadMembers,
+		GetThreadMember:   s.getThreadMember, AddThreadMember: s.addThreadMember,
+		RemoveThreadMember: s.removeThreadMember,
+		JoinThread:         s.joinThread, LeaveThread: s.leaveThread, ListArchivedThreads: s.listArchivedThreads,
+		ListPrivateArchivedThreads: s.listPrivateArchivedThreads,
+		ListJoinedArchivedThreads:  s.listJoinedArchivedThreads,
 
 		CreateWebhook: s.createWebhook, GetChannelWebhooks: s.getChannelWebhooks,
 	}
@@ -149,20 +155,26 @@ func (s *Server) channelRoutes() handlers {
 // otherRoutes are those of users, guilds, webhooks and commands.
 func (s *Server) otherRoutes() handlers {
 	return handlers{
-		GetCurrentUser: s.getCurrentUser, GetCurrentUserGuilds: s.getCurrentUserGuilds, GetUser: s.getUser, CreateDM: s.createDM,
+		GetCurrentUser: s.getCurrentUser, GetCurrentUserGuilds: s.getCurrentUserGuilds, GetUser: s.getUser,
+		CreateDM:       s.createDM,
 		GetApplication: s.getApplication, GetOAuth2Application: s.getApplication, GetGatewayBot: s.getGatewayBot,
 
-		GetGuild: s.getGuild, GetGuildChannels: s.getGuildChannels, CreateChannel: s.createChannel, GetActiveThreads: s.getActiveThreads,
-		GetMember: s.getMember, ListMembers: s.listMembers, SearchMembers: s.searchMembers, ModifyOwnMember: s.modifyOwnMember,
-		GetRoles: s.getRoles, GetRole: s.getRole, CreateRole: s.createRole, ModifyRole: s.modifyRole, DeleteRole: s.deleteRole,
+		GetGuild: s.getGuild, GetGuildChannels: s.getGuildChannels, CreateChannel: s.createChannel,
+		GetActiveThreads: s.getActiveThreads,
+		GetMember:        s.getMember, ListMembers: s.listMembers, SearchMembers: s.searchMembers,
+		ModifyOwnMember: s.modifyOwnMember,
+		GetRoles:        s.getRoles, GetRole: s.getRole, CreateRole: s.createRole, ModifyRole: s.modifyRole,
+		DeleteRole:    s.deleteRole,
 		AddMemberRole: s.addMemberRole, RemoveMemberRole: s.removeMemberRole,
 
-		GetGuildWebhooks: s.getGuildWebhooks, GetWebhook: s.getWebhook, ModifyWebhook: s.modifyWebhook, DeleteWebhook: s.deleteWebhook,
+		GetGuildWebhooks: s.getGuildWebhooks, GetWebhook: s.getWebhook, ModifyWebhook: s.modifyWebhook,
+		DeleteWebhook: s.deleteWebhook,
 
 		GetCommands: s.getCommands, OverwriteCommands: s.overwriteCommands, CreateCommand: s.createCommand,
 		GetCommand: s.getCommand, EditCommand: s.editCommand, DeleteCommand: s.deleteCommand,
-		GetGuildCommands: s.getCommands, OverwriteGuildCommands: s.overwriteCommands, CreateGuildCommand: s.createCommand,
-		GetGuildCommand: s.getCommand, EditGuildCommand: s.editCommand, DeleteGuildCommand: s.deleteCommand,
+		GetGuildCommands: s.getCommands, OverwriteGuildCommands: s.overwriteCommands,
+		CreateGuildCommand: s.createCommand,
+		GetGuildCommand:    s.getCommand, EditGuildCommand: s.editCommand, DeleteGuildCommand: s.deleteCommand,
 	}
 }
 
@@ -171,7 +183,8 @@ func (s *Server) openRoutes() handlers {
 	return handlers{
 		GetGateway: s.getGateway, AnswerInteraction: s.answerInteraction, ExecuteWebhook: s.executeWebhook,
 		GetWebhookByToken: s.getWebhook, ModifyWebhookByToken: s.modifyWebhook, DeleteWebhookByToken: s.deleteWebhook,
-		GetWebhookMessage: s.getWebhookMessage, EditWebhookMessage: s.editWebhookMessage, DeleteWebhookMessage: s.deleteWebhookMessage,
+		GetWebhookMessage: s.getWebhookMessage, EditWebhookMessage: s.editWebhookMessage,
+		DeleteWebhookMessage: s.deleteWebhookMessage,
 	}
 }
 
@@ -240,7 +253,8 @@ func (s *Server) getCurrentUserGuilds(*request) (any, error) {
 	for _, g := range s.sortedGuilds() {
 		if g.member(s.me.ID) != nil {
 			all = append(all, map[string]any{
-				"id": g.id, "name": g.name, "icon": nil, "owner": false, "permissions": g.permissions().String(), "features": []string{},
+				"id": g.id, "name": g.name, "icon": nil, "owner": false, "permissions": g.permissions().String(),
+				"features": []string{},
 			})
 		}
 	}
@@ -288,8 +302,10 @@ func (s *Server) applicationFlags() (flags int) {
 
 func (s *Server) getApplication(*request) (any, error) {
 	return map[string]any{
-		"id": s.me.ID, "name": s.me.Name(), "icon": nil, "description": "", "bot_public": true, "bot_require_code_grant": false,
-		"verify_key": "", "flags": s.applicationFlags(), "bot": s.me, "approximate_guild_count": len(s.guilds),
+		"id": s.me.ID, "name": s.me.Name(), "icon": nil, "description": "", "bot_public": true,
+		"bot_require_code_grant": false,
+		"verify_key":             "", "flags": s.applicationFlags(), "bot": s.me,
+		"approximate_guild_count": len(s.guilds),
 	}, nil
 }
 

@@ -158,7 +158,8 @@ const sendFlags = SuppressEmbeds | Ephemeral | SuppressNotifications | IsVoiceMe
 
 // compose is the message of a request.
 func (s *Server) compose(q *request, ch *channel, o *outgoing, files []Upload) (*Message, error) {
-	m := &Message{Author: s.me, Nonce: o.Nonce, TTS: o.TTS, Embeds: o.Embeds, Content: q.call.Text, Components: o.Components}
+	m := &Message{Author: s.me, Nonce: o.Nonce, TTS: o.TTS, Embeds: o.Embeds, Content: q.call.Text,
+		Components: o.Components}
 	if o.Flags != nil {
 		m.Flags = *o.Flags & sendFlags
 	}
@@ -170,13 +171,15 @@ func (s *Server) compose(q *request, ch *channel, o *outgoing, files []Upload) (
 		return nil, refuse(400, 50006, "Cannot send an empty message")
 	}
 	for _, u := range files {
-		m.Attachments = append(m.Attachments, s.newAttachment(ch, File{Name: u.Name, Data: u.Data, Description: o.describe(u)}))
+		m.Attachments = append(m.Attachments, s.newAttachment(ch,
+			File{Name: u.Name, Data: u.Data, Description: o.describe(u)}))
 	}
 	if o.Poll != nil {
 		m.Poll = o.Poll.open(s.now())
 	}
 	q.call.Pings = s.mark(ch, m, o.allowed())
-	if answered := ch.messages[q.call.ReplyTo]; answered != nil && o.allowed().Replied && answered.Author.ID != s.me.ID {
+	if answered := ch.messages[q.call.ReplyTo]; answered != nil && o.allowed().Replied &&
+		answered.Author.ID != s.me.ID {
 		q.call.Pings = append(q.call.Pings, answered.Author.Mention())
 		s.mention(ch, m, answered.Author.ID)
 	}
@@ -206,7 +209,8 @@ func (s *Server) refer(q *request, ch *channel, o *outgoing, m *Message) error {
 	case of == nil:
 		return invalid("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")
 	case of.isSystem():
-		return invalid("message_reference", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE", "Cannot reply to a system message")
+		return invalid("message_reference", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE",
+			"Cannot reply to a system message")
 	case o.Reference.Type == 1:
 		m.forward(from, of)
 	default:
@@ -234,8 +238,9 @@ func (m *Message) forward(from *channel, of *Message) {
 	}
 	m.Snapshots = []Snapshot{{Message: SnapshotMessage{
 		Type: of.Type, Content: of.Content, Embeds: of.Embeds, Attachments: of.Attachments, Timestamp: of.Timestamp,
-		EditedTimestamp: of.EditedTimestamp, Flags: of.Flags, Stickers: of.Stickers, Mentions: of.Mentions, MentionRoles: of.MentionRoles,
-		Components: of.Components,
+		EditedTimestamp: of.EditedTimestamp, Flags: of.Flags, Stickers: of.Stickers, Mentions: of.Mentions,
+		MentionRoles: of.MentionRoles,
+		Components:   of.Components,
 	}}}
 }
 
@@ -312,7 +317,8 @@ func (s *Server) change(ch *channel, m *Message, o *outgoing, files []Upload) er
 	}
 	m.Attachments = slices.Clone(kept)
 	for _, u := range files {
-		m.Attachments = append(m.Attachments, s.newAttachment(ch, File{Name: u.Name, Data: u.Data, Description: o.describe(u)}))
+		m.Attachments = append(m.Attachments, s.newAttachment(ch,
+			File{Name: u.Name, Data: u.Data, Description: o.describe(u)}))
 	}
 	if m.Content, m.Embeds = content, embeds; o.Flags != nil {
 		m.Flags = m.Flags&^SuppressEmbeds | *o.Flags&SuppressEmbeds
@@ -325,8 +331,8 @@ func (s *Server) change(ch *channel, m *Message, o *outgoing, files []Upload) er
 	return nil
 }
 
-// edited emits the edit of a message. An ephemeral one is in no channel. What comes in place of the notice that the bot is
-// thinking is no edit.
+// edited emits the edit of a message. An ephemeral one is in no channel. What comes in place of the notice that the bot
+// is thinking is no edit.
 func (s *Server) edited(ch *channel, m *Message) {
 	if at := s.now(); m.Flags&Loading == 0 {
 		m.EditedTimestamp = &at
@@ -382,7 +388,8 @@ func (s *Server) bulkDelete(q *request) (any, error) {
 	case !s.may(ch, ManageMessages):
 		return nil, missingPermissions()
 	case len(ids) < minBulk || len(ids) > maxBulk:
-		return nil, refuse(400, 50016, "Provided too few or too many messages to delete. Must provide at least 2 and fewer than 100 messages to delete")
+		return nil, refuse(400, 50016,
+			"Provided too few or too many messages to delete. Must provide at least 2 and fewer than 100 messages to delete")
 	}
 	var present []string
 	for i, id := range ids {

@@ -91,12 +91,15 @@ type Server struct {
 // New returns a Discord whose only user is the bot.
 func New(o Options) *Server {
 	s := &Server{
-		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
+		Record:       fakeserver.NewRecord((*Call).acts, (*Call).sends),
+		Faults:       fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		archiveStays: o.ArchivedRefuse, joinToHear: o.JoinToHear,
-		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat), clock: o.Now,
+		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat),
+		clock:      o.Now,
 		swapWithin: cmp.Or(o.SwapWithin, maxHold),
 		users:      map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
-		files: map[string]*file{}, interactions: map[string]*interaction{}, webhooks: map[string]*webhook{}, gateway: gateway{sessions: map[string]*session{}},
+		files: map[string]*file{}, interactions: map[string]*interaction{}, webhooks: map[string]*webhook{},
+		gateway: gateway{sessions: map[string]*session{}},
 	}
 	if s.clock == nil {
 		s.clock = time.Now
@@ -188,7 +191,8 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
 		writeBan(w, wait)
 		return
 	}
-	if token, ofBot := strings.CutPrefix(r.Header.Get("Authorization"), "Bot "); route.token && (!ofBot || !s.accepts(token)) {
+	if token, ofBot := strings.CutPrefix(r.Header.Get("Authorization"), "Bot "); route.token &&
+		(!ofBot || !s.accepts(token)) {
 		s.countInvalid(http.StatusUnauthorized)
 		writeError(w, unauthorized())
 		return

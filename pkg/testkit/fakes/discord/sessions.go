@@ -31,8 +31,8 @@ const (
 	startWindow = 24 * time.Hour
 )
 
-// startsLeft is how many sessions may still begin, and how long until there are maxStarts again: the count is reset a day
-// after the first of them.
+// startsLeft is how many sessions may still begin, and how long until there are maxStarts again: the count is reset a
+// day after the first of them.
 func (g *gateway) startsLeft(now time.Time) (left int, reset time.Duration) {
 	if g.starts == 0 || now.Sub(g.counted) >= startWindow {
 		g.starts = 0
@@ -155,8 +155,10 @@ func (c *conn) ready() {
 		}
 	}
 	c.session.dispatch("READY", map[string]any{
-		"v": 9, "user": s.me, "guilds": unavailable, "session_id": c.session.id, "resume_gateway_url": resumeURL(c.host),
-		"session_type": "normal", "private_channels": []any{}, "shard": []int{0, 1}, "relationships": []any{}, "presences": []any{},
+		"v": 9, "user": s.me, "guilds": unavailable, "session_id": c.session.id,
+		"resume_gateway_url": resumeURL(c.host),
+		"session_type":       "normal", "private_channels": []any{}, "shard": []int{0, 1}, "relationships": []any{},
+		"presences":   []any{},
 		"application": map[string]any{"id": s.me.ID, "flags": s.applicationFlags()},
 	})
 	if c.session.intents&Guilds == 0 {

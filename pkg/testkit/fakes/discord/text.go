@@ -29,7 +29,8 @@ func allMentions() allowed {
 func (a allowed) check() error {
 	for _, kind := range a.Parse {
 		if !slices.Contains([]string{"users", "roles", "everyone"}, kind) {
-			return invalid("allowed_mentions.parse", "BASE_TYPE_CHOICES", "Value must be one of {'users', 'roles', 'everyone'}.")
+			return invalid("allowed_mentions.parse", "BASE_TYPE_CHOICES",
+				"Value must be one of {'users', 'roles', 'everyone'}.")
 		}
 	}
 	for field, ids := range map[string][]string{"users": a.Users, "roles": a.Roles} {
@@ -43,10 +44,12 @@ func (a allowed) check() error {
 		}
 	}
 	if slices.Contains(a.Parse, "users") && len(a.Users) > 0 {
-		return invalid("allowed_mentions", "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", "parse:[\"users\"] and users: [ids...] are mutually exclusive.")
+		return invalid("allowed_mentions", "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE",
+			"parse:[\"users\"] and users: [ids...] are mutually exclusive.")
 	}
 	if slices.Contains(a.Parse, "roles") && len(a.Roles) > 0 {
-		return invalid("allowed_mentions", "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", "parse:[\"roles\"] and roles: [ids...] are mutually exclusive.")
+		return invalid("allowed_mentions", "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE",
+			"parse:[\"roles\"] and roles: [ids...] are mutually exclusive.")
 	}
 	return nil
 }
@@ -162,8 +165,10 @@ func (e *Embed) check(at string) (texts string, err error) {
 		limit(field+".name", f.Name, maxTitle)
 		limit(field+".value", f.Value, maxFieldValue)
 	}
-	if u, bad := url.Parse(e.URL); err == nil && e.URL != "" && (bad != nil || !slices.Contains([]string{"http", "https"}, u.Scheme)) {
-		err = invalid(at+".url", "URL_TYPE_INVALID_SCHEME", fmt.Sprintf("Scheme %q is not supported. Scheme must be one of ('http', 'https').", e.URL))
+	if u, bad := url.Parse(e.URL); err == nil && e.URL != "" &&
+		(bad != nil || !slices.Contains([]string{"http", "https"}, u.Scheme)) {
+		err = invalid(at+".url", "URL_TYPE_INVALID_SCHEME",
+			fmt.Sprintf("Scheme %q is not supported. Scheme must be one of ('http', 'https').", e.URL))
 	}
 	return texts, err
 }
@@ -194,6 +199,12 @@ func nonceText(raw json.RawMessage) (string, error) {
 // isEmoji reports whether a text can be a unicode emoji: it has a symbol. There is no list of all.
 func isEmoji(text string) bool {
 	const keycap = '\u20e3'
-	return strings.ContainsFunc(text, func(r rune) bool { return r == keycap || r == '©' || r == '®' || r >= 0x2190 }) &&
-		!strings.ContainsFunc(text, func(r rune) bool { return 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' || r == ' ' })
+	return strings.ContainsFunc(text, func(r rune) bool {
+		return r == keycap || r == '©' || r == '®' ||
+			r >= 0x2190
+	}) &&
+		!strings.ContainsFunc(text, func(r rune) bool {
+			return 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' ||
+				r == ' '
+		})
 }

@@ -92,7 +92,8 @@ func (s *Server) addThread(ch *channel, kind int, name string, by User) *channel
 	t := s.openThread(ch, kind, "", name, by)
 	if kind == PublicThread {
 		m := s.add(ch, &Message{
-			Author: by, Type: ThreadCreated, Content: name, Reference: &Reference{ChannelID: t.info.ID, GuildID: t.info.GuildID},
+			Author: by, Type: ThreadCreated, Content: name, Reference: &Reference{ChannelID: t.info.ID,
+				GuildID: t.info.GuildID},
 		})
 		s.emitMessage("MESSAGE_CREATE", ch, m)
 	}

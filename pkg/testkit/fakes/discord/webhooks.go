@@ -24,7 +24,8 @@ type webhook struct {
 // object is a webhook in answers; one that is asked for by its token has no owner.
 func (w *webhook) object(s *Server, byToken bool) map[string]any {
 	fields := map[string]any{
-		"id": w.id, "type": 1, "guild_id": w.ch.guild.id, "channel_id": w.ch.info.ID, "name": w.name, "avatar": nil, "token": w.token,
+		"id": w.id, "type": 1, "guild_id": w.ch.guild.id, "channel_id": w.ch.info.ID, "name": w.name, "avatar": nil,
+		"token":          w.token,
 		"application_id": s.me.ID, "url": s.Base() + "/api/webhooks/" + w.id + "/" + w.token,
 	}
 	if !byToken {
@@ -44,7 +45,8 @@ func webhookName(field, name string) (string, error) {
 	lower := strings.ToLower(name)
 	switch {
 	case name == "" || utf8.RuneCountInString(name) > maxWebhookName:
-		return "", invalid(field, "BASE_TYPE_BAD_LENGTH", fmt.Sprintf("Must be between 1 and %d in length.", maxWebhookName))
+		return "", invalid(field, "BASE_TYPE_BAD_LENGTH", fmt.Sprintf("Must be between 1 and %d in length.",
+			maxWebhookName))
 	case strings.Contains(lower, "clyde") || strings.Contains(lower, "discord"):
 		return "", invalid(field, "USERNAME_INVALID_CONTAINS", "Username cannot contain \""+lower+"\"")
 	}

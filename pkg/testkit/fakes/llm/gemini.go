@@ -40,7 +40,8 @@ func (gemini) request(body []byte) (anthropic.Request, error) {
 		for _, p := range c.Parts {
 			switch {
 			case p.Response != nil:
-				m.Content = append(m.Content, anthropic.Block{Type: "tool_result", ToolUseID: p.Response.Name, Content: textOf(string(p.Response.Response))})
+				m.Content = append(m.Content, anthropic.Block{Type: "tool_result", ToolUseID: p.Response.Name,
+					Content: textOf(string(p.Response.Response))})
 			case p.Text != "":
 				m.Content = append(m.Content, textOf(p.Text)...)
 			}
@@ -60,8 +61,9 @@ func (gemini) events(_ string, reply anthropic.Reply, input int) (events []any) 
 			candidate["finishReason"] = reason
 		}
 		events = append(events, object{
-			"candidates":    []any{candidate},
-			"usageMetadata": object{"promptTokenCount": input, "candidatesTokenCount": output, "totalTokenCount": input + output},
+			"candidates": []any{candidate},
+			"usageMetadata": object{"promptTokenCount": input, "candidatesTokenCount": output,
+				"totalTokenCount": input + output},
 		})
 	}
 	for _, use := range reply.Tools {

@@ -117,7 +117,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// offered is the name of the tool that the model was offered: the same, or one that ends with it, as of a server of tools.
+// offered is the name of the tool that the model was offered: the same, or one that ends with it, as of a server of
+// tools.
 func offered(r anthropic.Request, name string) string {
 	for _, t := range r.Tools {
 		if t.Name == name {
@@ -152,7 +153,8 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	if text == "" {
 		text = http.StatusText(status)
 	}
-	fakeserver.WriteJSON(w, "application/json", status, object{"error": object{"message": text, "code": status, "status": http.StatusText(status), "type": "error"}})
+	fakeserver.WriteJSON(w, "application/json", status,
+		object{"error": object{"message": text, "code": status, "status": http.StatusText(status), "type": "error"}})
 }
 
 type object = map[string]any

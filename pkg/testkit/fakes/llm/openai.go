@@ -69,7 +69,9 @@ func (responses) request(body []byte) (anthropic.Request, error) {
 	for _, item := range q.Input {
 		switch {
 		case item.Type == "function_call_output":
-			r.Messages = append(r.Messages, anthropic.Message{Role: "user", Content: anthropic.Content{{Type: "tool_result", ToolUseID: item.CallID, Content: textOf(string(item.Output))}}})
+			r.Messages = append(r.Messages, anthropic.Message{Role: "user",
+				Content: anthropic.Content{{Type: "tool_result", ToolUseID: item.CallID,
+					Content: textOf(string(item.Output))}}})
 		case item.Role == "user" || item.Role == "assistant":
 			r.Messages = append(r.Messages, anthropic.Message{Role: item.Role, Content: textOf(string(item.Content))})
 		}
@@ -80,16 +82,20 @@ func (responses) request(body []byte) (anthropic.Request, error) {
 func (responses) events(model string, reply anthropic.Reply, input int) []any {
 	events := []any{object{"type": "response.created", "response": object{"id": "resp_1", "model": model}}}
 	if reply.Text != "" {
-		item := object{"type": "message", "role": "assistant", "id": "msg_1", "status": "in_progress", "content": []any{}}
+		item := object{"type": "message", "role": "assistant", "id": "msg_1", "status": "in_progress",
+			"content": []any{}}
 		events = append(events, object{"type": "response.output_item.added", "output_index": 0, "item": item})
 		for _, piece := range pieces(reply.Text) {
-			events = append(events, object{"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0, "delta": piece})
+			events = append(events, object{"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0,
+				"content_index": 0, "delta": piece})
 		}
-		done := object{"type": "message", "role": "assistant", "id": "msg_1", "status": "completed", "content": []any{object{"type": "output_text", "text": reply.Text, "annotations": []any{}}}}
+		done := object{"type": "message", "role": "assistant", "id": "msg_1", "status": "completed",
+			"content": []any{object{"type": "output_text", "text": reply.Text, "annotations": []any{}}}}
 		events = append(events, object{"type": "response.output_item.done", "output_index": 0, "item": done})
 	}
 	for i, use := range reply.Tools {
-		item := object{"type": "function_call", "id": "fc_" + callID(i), "call_id": callID(i), "name": use.Name, "arguments": encoded(use.Input), "status": "completed"}
+		item := object{"type": "function_call", "id": "fc_" + callID(i), "call_id": callID(i), "name": use.Name,
+			"arguments": encoded(use.Input), "status": "completed"}
 		if namespace, name, has := strings.Cut(use.Name, "/"); has {
 			item["namespace"], item["name"] = namespace, name
 		}
@@ -99,7 +105,8 @@ func (responses) events(model string, reply anthropic.Reply, input int) []any {
 		"input_tokens": input, "output_tokens": len(reply.Text)/4 + 1, "total_tokens": input + len(reply.Text)/4 + 1,
 		"input_tokens_details": object{"cached_tokens": 0}, "output_tokens_details": object{"reasoning_tokens": 0},
 	}
-	return append(events, object{"type": "response.completed", "response": object{"id": "resp_1", "model": model, "usage": usage}})
+	return append(events, object{"type": "response.completed",
+		"response": object{"id": "resp_1", "model": model, "usage": usage}})
 }
 
 // encoded is the input of a tool as a text.
@@ -140,7 +147,9 @@ func (chat) request(body []byte) (anthropic.Request, error) {
 	for _, m := range q.Messages {
 		switch m.Role {
 		case "tool":
-			r.Messages = append(r.Messages, anthropic.Message{Role: "user", Content: anthropic.Content{{Type: "tool_result", ToolUseID: m.CallID, Content: textOf(string(m.Content))}}})
+			r.Messages = append(r.Messages, anthropic.Message{Role: "user",
+				Content: anthropic.Content{{Type: "tool_result", ToolUseID: m.CallID,
+					Content: textOf(string(m.Content))}}})
 		case "user", "assistant":
 			r.Messages = append(r.Messages, anthropic.Message{Role: m.Role, Content: textOf(string(m.Content))})
 		}
@@ -151,7 +160,8 @@ func (chat) request(body []byte) (anthropic.Request, error) {
 func (chat) events(model string, reply anthropic.Reply, input int) (events []any) {
 	chunk := func(delta object, reason any) {
 		choice := object{"index": 0, "delta": delta, "finish_reason": reason}
-		events = append(events, object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model, "choices": []any{choice}})
+		events = append(events, object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
+			"model": model, "choices": []any{choice}})
 	}
 	chunk(object{"role": "assistant", "content": ""}, nil)
 	for _, piece := range pieces(reply.Text) {
@@ -159,7 +169,8 @@ func (chat) events(model string, reply anthropic.Reply, input int) (events []any
 	}
 	for i, use := range reply.Tools {
 		chunk(object{"tool_calls": []any{object{
-			"index": i, "id": callID(i), "type": "function", "function": object{"name": use.Name, "arguments": encoded(use.Input)},
+			"index": i, "id": callID(i), "type": "function", "function": object{"name": use.Name,
+				"arguments": encoded(use.Input)},
 		}}}, nil)
 	}
 	reason := "stop"

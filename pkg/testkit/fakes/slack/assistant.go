@@ -102,7 +102,8 @@ func (s *Server) setPrompts(p params) (any, error) {
 	}
 	var prompts []Prompt
 	found, valid := p.json("prompts", &prompts)
-	if !found || !valid || len(prompts) > maxPrompts || slices.ContainsFunc(prompts, func(p Prompt) bool { return p.Title == "" || p.Message == "" }) {
+	if !found || !valid || len(prompts) > maxPrompts ||
+		slices.ContainsFunc(prompts, func(p Prompt) bool { return p.Title == "" || p.Message == "" }) {
 		return nil, errorCode("invalid_arguments")
 	}
 	pane.Prompts = prompts

@@ -35,7 +35,8 @@ type blockText struct {
 
 // blockTypes are those of messages. Each may have more rules than this fake checks.
 var blockTypes = []string{
-	"actions", "call", "card", "carousel", "container", "context", "context_actions", "data_table", "data_visualization", "divider", "file", "header",
+	"actions", "call", "card", "carousel", "container", "context", "context_actions", "data_table",
+	"data_visualization", "divider", "file", "header",
 	"image", "input", "markdown", "plan", "rich_text", "section", "table", "task_card", "video",
 }
 
@@ -56,7 +57,8 @@ type element struct {
 // blockChecks validate the fields of some types of blocks; others are only checked for a type.
 func blockChecks() map[string]func(raw json.RawMessage) bool {
 	return map[string]func(raw json.RawMessage) bool{
-		"section": validSection, "actions": validActions, "header": validHeader, "context": validContext, "image": validImage,
+		"section": validSection, "actions": validActions, "header": validHeader, "context": validContext,
+		"image":     validImage,
 		"rich_text": validRichText, "table": validTable, "markdown": validMarkdown,
 	}
 }
@@ -120,7 +122,8 @@ type picture struct {
 }
 
 func (p *picture) valid() bool {
-	return p.Alt != "" && utf8.RuneCountInString(p.Alt) <= maxAltText && (p.URL != "") != (len(p.File) > 0) && len(p.URL) <= maxImageURL
+	return p.Alt != "" && utf8.RuneCountInString(p.Alt) <= maxAltText && (p.URL != "") != (len(p.File) > 0) &&
+		len(p.URL) <= maxImageURL
 }
 
 func validImage(raw json.RawMessage) bool {
@@ -206,7 +209,8 @@ func validActions(raw json.RawMessage) bool {
 	}
 	var ids []string
 	for _, e := range b.Elements {
-		if e.Type == "" || utf8.RuneCountInString(e.ActionID) > maxActionID || utf8.RuneCountInString(e.Value) > maxValue {
+		if e.Type == "" || utf8.RuneCountInString(e.ActionID) > maxActionID ||
+			utf8.RuneCountInString(e.Value) > maxValue {
 			return false
 		}
 		if e.Type == "button" && (e.Text == nil || e.Text.Type != "plain_text" || !e.Text.valid(maxLabel)) {

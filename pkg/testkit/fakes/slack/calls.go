@@ -41,8 +41,10 @@ type Upload struct {
 func recorded(name string, p params, result any, err error, f Fault) Call {
 	c := Call{
 		At: time.Now(), Method: name, Params: p.Clone(), Accepted: err == nil,
-		ChannelID: cmp.Or(p.str("channel"), p.str("channel_id")), ThreadTS: p.str("thread_ts"), TS: cmp.Or(p.str("ts"), p.str("timestamp")),
-		Text: p.str("text") + p.str("initial_comment"), Broadcast: p.bool("reply_broadcast"), Pings: pings(p), Reaction: p.str("name"),
+		ChannelID: cmp.Or(p.str("channel"), p.str("channel_id")), ThreadTS: p.str("thread_ts"),
+		TS:   cmp.Or(p.str("ts"), p.str("timestamp")),
+		Text: p.str("text") + p.str("initial_comment"), Broadcast: p.bool("reply_broadcast"), Pings: pings(p),
+		Reaction: p.str("name"),
 	}
 	c.Status, c.Error = answerStatus(err, f)
 	c.Metadata, _ = p.metadata()
@@ -82,7 +84,8 @@ func (c *Call) acts() bool { return c.Accepted && !c.reads() }
 func (c *Call) reads() bool {
 	switch c.Method {
 	case "api.test", "auth.test", "apps.connections.open", "files.getUploadURLExternal", "download", "reactions.get",
-		"conversations.open", "conversations.history", "conversations.replies", "conversations.list", "conversations.members", "users.conversations",
+		"conversations.open", "conversations.history", "conversations.replies", "conversations.list",
+		"conversations.members", "users.conversations",
 		"chat.getPermalink", "pins.list":
 		return true
 	}

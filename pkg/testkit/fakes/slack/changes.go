@@ -59,7 +59,8 @@ func (p Place) UnfurlMessage(ts string, author User, text string) {
 		}
 		before := m.snapshot()
 		m.Attachments = encoded([]any{map[string]any{
-			"id": 1, "is_msg_unfurl": true, "author_name": author.RealName, "author_id": author.ID, "text": text, "fallback": text, "from_url": p.s.Base() + "/archives/x",
+			"id": 1, "is_msg_unfurl": true, "author_name": author.RealName, "author_id": author.ID, "text": text,
+			"fallback": text, "from_url": p.s.Base() + "/archives/x",
 		}})
 		p.s.emitChanged(r, m, before)
 		return nil

@@ -49,8 +49,10 @@ func (p Place) TryCommand(by User, command, text string) (Invocation, error) {
 		name := map[string]string{DM: "directmessage", Private: "privategroup"}[r.Kind]
 		p.s.enqueue(&delivery{kind: "slash_commands", eventID: given.TriggerID, payload: encoded(map[string]string{
 			"token": "FAKEverificationTokenXXXX", "team_id": teamID, "team_domain": p.s.o.Team, "channel_id": r.ID,
-			"channel_name": cmp.Or(name, r.Name), "user_id": by.ID, "user_name": by.Name, "command": command, "text": text,
-			"api_app_id": p.s.me.AppID, "is_enterprise_install": "false", "response_url": given.ResponseURL, "trigger_id": given.TriggerID,
+			"channel_name": cmp.Or(name, r.Name), "user_id": by.ID, "user_name": by.Name, "command": command,
+			"text":       text,
+			"api_app_id": p.s.me.AppID, "is_enterprise_install": "false", "response_url": given.ResponseURL,
+			"trigger_id": given.TriggerID,
 		})})
 		return nil
 	})
@@ -87,12 +89,14 @@ func (p Place) TryPressButton(by User, ts, actionID, value string) (given Invoca
 			container["thread_ts"] = m.ThreadTS
 		}
 		p.s.enqueue(&delivery{kind: "interactive", eventID: given.TriggerID, payload: encoded(map[string]any{
-			"type": "block_actions", "team": map[string]string{"id": teamID, "domain": p.s.o.Team}, "api_app_id": p.s.me.AppID,
-			"user":    map[string]string{"id": by.ID, "username": by.Name, "name": by.Name, "team_id": teamID},
-			"channel": map[string]string{"id": r.ID, "name": r.Name}, "message": m.snapshot(),
+			"type": "block_actions", "team": map[string]string{"id": teamID, "domain": p.s.o.Team},
+			"api_app_id": p.s.me.AppID,
+			"user":       map[string]string{"id": by.ID, "username": by.Name, "name": by.Name, "team_id": teamID},
+			"channel":    map[string]string{"id": r.ID, "name": r.Name}, "message": m.snapshot(),
 			"container":  container,
 			"trigger_id": given.TriggerID, "response_url": given.ResponseURL,
-			"actions": []map[string]string{{"type": "button", "action_id": actionID, "block_id": "b1", "value": value, "action_ts": p.s.nextTS()}},
+			"actions": []map[string]string{{"type": "button", "action_id": actionID, "block_id": "b1", "value": value,
+				"action_ts": p.s.nextTS()}},
 		})})
 		return nil
 	})

@@ -259,11 +259,13 @@ func (s *Server) openConversation(p params) (any, error) {
 
 func (s *Server) groupDM(users []User) *room {
 	for _, r := range s.rooms {
-		if r.Kind == GroupDM && len(r.members) == len(users)+1 && !slices.ContainsFunc(users, func(u User) bool { return !r.in(u) }) {
+		if r.Kind == GroupDM && len(r.members) == len(users)+1 &&
+			!slices.ContainsFunc(users, func(u User) bool { return !r.in(u) }) {
 			return r
 		}
 	}
-	return s.newRoom(Channel{ID: s.id("C"), Kind: GroupDM, Name: groupName(users), Creator: s.me.ID}, append(users, s.me)...)
+	return s.newRoom(Channel{ID: s.id("C"), Kind: GroupDM, Name: groupName(users), Creator: s.me.ID},
+		append(users, s.me)...)
 }
 
 func (s *Server) joinConversation(p params) (any, error) {

@@ -67,7 +67,8 @@ func (s *Server) emitMessage(r *room, m *Message) {
 	event := messageEvent{Message: shown, Channel: r.ID, Kind: r.Kind, EventTS: m.TS}
 	message := func() { s.emit(r.subscription(), r.historyScope(), event) }
 	mention := func() {
-		if r.Kind == DM || m.User == s.me.ID || !mentions(m.Text, s.me) || !slices.Contains([]string{"", "file_share", "thread_broadcast"}, m.Subtype) {
+		if r.Kind == DM || m.User == s.me.ID || !mentions(m.Text, s.me) ||
+			!slices.Contains([]string{"", "file_share", "thread_broadcast"}, m.Subtype) {
 			return
 		}
 		again := event
@@ -124,7 +125,8 @@ func (s *Server) emitReaction(r *room, m *Message, by, name string, added bool) 
 // emitMember emits that a user joined or left.
 func (s *Server) emitMember(kind string, r *room, user, by User) {
 	event := map[string]any{
-		"type": kind, "user": user.ID, "channel": r.ID, "channel_type": r.ID[:1], "team": teamID, "event_ts": s.nextTS(),
+		"type": kind, "user": user.ID, "channel": r.ID, "channel_type": r.ID[:1], "team": teamID,
+		"event_ts": s.nextTS(),
 	}
 	if by.ID != user.ID {
 		event["inviter"] = by.ID
@@ -148,8 +150,10 @@ func (s *Server) emit(subscription, scope string, event any) {
 func (s *Server) wrapped(event json.RawMessage) *delivery {
 	d := &delivery{kind: "events_api", eventID: s.id("Ev")}
 	payload, err := json.Marshal(map[string]any{
-		"token": "FAKEverificationTokenXXXX", "team_id": teamID, "context_team_id": teamID, "context_enterprise_id": nil,
-		"api_app_id": s.me.AppID, "event": event, "type": "event_callback", "event_id": d.eventID, "event_time": s.lastTS / 1_000_000,
+		"token": "FAKEverificationTokenXXXX", "team_id": teamID, "context_team_id": teamID,
+		"context_enterprise_id": nil,
+		"api_app_id":            s.me.AppID, "event": event, "type": "event_callback", "event_id": d.eventID,
+		"event_time": s.lastTS / 1_000_000,
 		"authorizations": []map[string]any{{
 			"enterprise_id": nil, "team_id": teamID, "user_id": s.me.ID, "is_bot": true, "is_enterprise_install": false,
 		}},

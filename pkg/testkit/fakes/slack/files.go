@@ -47,8 +47,9 @@ type share struct {
 func (s *Server) newFile(by User, a Attachment) *file {
 	f := &file{
 		id: s.id("F"), name: a.Name, title: a.Name, by: by.ID, created: time.Now().Unix(), data: a.Data,
-		size: max(a.Size, int64(len(a.Data))), mime: cmp.Or(a.MIME, typeOf(a.Name, a.Data)), uploaded: true, completed: true,
-		connect: a.Connect, durationMS: a.DurationMS,
+		size: max(a.Size, int64(len(a.Data))), mime: cmp.Or(a.MIME, typeOf(a.Name, a.Data)), uploaded: true,
+		completed: true,
+		connect:   a.Connect, durationMS: a.DurationMS,
 	}
 	s.files[f.id] = f
 	return f
@@ -63,7 +64,8 @@ func typeOf(name string, data []byte) string {
 // snapshot is a file as in a message.
 func (f *file) snapshot(s *Server) File {
 	if f.connect {
-		return File{ID: f.id, Created: f.created, Timestamp: f.created, User: f.by, Mode: "file_access", FileAccess: "check_file_info"}
+		return File{ID: f.id, Created: f.created, Timestamp: f.created, User: f.by, Mode: "file_access",
+			FileAccess: "check_file_info"}
 	}
 	return f.whole(s)
 }
@@ -74,7 +76,8 @@ func (f *file) whole(s *Server) File {
 	extension := strings.TrimPrefix(path.Ext(f.name), ".")
 	return File{
 		ID: f.id, Created: f.created, Timestamp: f.created, Name: f.name, Title: f.title, Mimetype: f.mime,
-		Filetype: cmp.Or(extension, "binary"), PrettyType: strings.ToUpper(cmp.Or(extension, "binary")), User: f.by, Team: teamID,
+		Filetype: cmp.Or(extension, "binary"), PrettyType: strings.ToUpper(cmp.Or(extension, "binary")), User: f.by,
+		Team: teamID,
 		Mode: "hosted", Size: f.size, FileAccess: "visible", DurationMS: f.durationMS,
 		URLPrivate: base + url.PathEscape(f.name), URLPrivateDownload: base + "download/" + url.PathEscape(f.name),
 		Permalink: s.Base() + "/files/" + f.by + "/" + f.id + "/" + url.PathEscape(f.name),
@@ -91,7 +94,8 @@ func (s *Server) getUploadURL(p params) (any, error) {
 	case int64(length) > s.o.MaxFile:
 		return nil, errorCode("file_upload_size_restricted")
 	}
-	f := &file{id: s.id("F"), name: p.str("filename"), title: p.str("filename"), by: s.me.ID, created: time.Now().Unix(), announced: int64(length)}
+	f := &file{id: s.id("F"), name: p.str("filename"), title: p.str("filename"), by: s.me.ID,
+		created: time.Now().Unix(), announced: int64(length)}
 	s.files[f.id] = f
 	return struct {
 		OK     bool   `json:"ok"`
@@ -293,7 +297,8 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request, rest string) {
 		return
 	}
 	folder, _, _ := strings.Cut(rest, "/")
-	found, allowed := s.fileFor(strings.TrimPrefix(folder, teamID+"-"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+	found, allowed := s.fileFor(strings.TrimPrefix(folder, teamID+"-"),
+		strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 	switch {
 	case !allowed:
 		http.Redirect(w, r, signInPath+"?redir="+url.QueryEscape(r.URL.Path), http.StatusFound)

@@ -56,7 +56,8 @@ func (s *Server) nextPost() (ctx context.Context, d *delivery, to string) {
 }
 
 // post posts one delivery, and returns why it failed; "" if it was accepted.
-func (s *Server) post(ctx context.Context, client *http.Client, to string, d *delivery) (answer json.RawMessage, reason string, retry bool) {
+func (s *Server) post(ctx context.Context, client *http.Client, to string, d *delivery) (answer json.RawMessage,
+	reason string, retry bool) {
 	body, contentType := []byte(d.payload), "application/json"
 	if d.kind != "events_api" {
 		body, contentType = formOf(d), "application/x-www-form-urlencoded"
@@ -109,7 +110,8 @@ func formOf(d *delivery) []byte {
 }
 
 // signed is a request with Slack's signature, v0, of a time and a body.
-func (s *Server) signed(ctx context.Context, to string, body []byte, secret string, at time.Time) (*http.Request, error) {
+func (s *Server) signed(ctx context.Context, to string, body []byte, secret string, at time.Time) (*http.Request,
+	error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -162,7 +164,8 @@ func (s *Server) challenge(ctx context.Context, to string) error {
 	s.mu.Lock()
 	challenge := s.id("challenge-")
 	s.mu.Unlock()
-	body := encoded(map[string]string{"token": "FAKEverificationTokenXXXX", "challenge": challenge, "type": "url_verification"})
+	body := encoded(map[string]string{"token": "FAKEverificationTokenXXXX", "challenge": challenge,
+		"type": "url_verification"})
 	status, answer, err := s.postSigned(ctx, to, string(body), s.o.SigningSecret, time.Now())
 	if err != nil {
 		return err
@@ -172,7 +175,8 @@ func (s *Server) challenge(ctx context.Context, to string) error {
 	}
 	_ = json.Unmarshal([]byte(answer), &echo) // the answer may also be plain text or a form
 	form, _ := url.ParseQuery(answer)
-	if status != http.StatusOK || answer != challenge && echo.Challenge != challenge && form.Get("challenge") != challenge {
+	if status != http.StatusOK || answer != challenge && echo.Challenge != challenge &&
+		form.Get("challenge") != challenge {
 		return fmt.Errorf("slack: %s answered the challenge with %d %q", to, status, answer)
 	}
 	return nil

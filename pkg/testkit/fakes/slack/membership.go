@@ -72,7 +72,8 @@ func (p Place) KickBot(by User) { p.Kick(by, p.s.me) }
 func (p Place) SetTopic(by User, topic string) {
 	p.act(func(r *room) error {
 		r.Topic = topic
-		p.s.say(r, &Message{Subtype: "channel_topic", User: by.ID, Topic: topic, Text: by.Mention() + " set the channel's topic: " + topic}, "")
+		p.s.say(r, &Message{Subtype: "channel_topic", User: by.ID, Topic: topic,
+			Text: by.Mention() + " set the channel's topic: " + topic}, "")
 		return nil
 	})
 }
@@ -83,7 +84,8 @@ func (p Place) Rename(by User, name string) {
 		old := r.Name
 		r.Name = name
 		p.s.emitChannel(r, "rename", map[string]any{
-			"channel": map[string]any{"id": r.ID, "name": name, "name_normalized": name, "created": r.Created, "is_channel": true, "is_mpim": false},
+			"channel": map[string]any{"id": r.ID, "name": name, "name_normalized": name, "created": r.Created,
+				"is_channel": true, "is_mpim": false},
 		})
 		p.s.say(r, &Message{
 			Subtype: "channel_name", User: by.ID, OldName: old, Name: name,

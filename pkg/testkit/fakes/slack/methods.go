@@ -85,8 +85,10 @@ func (s *Server) methodTable() map[string]method {
 // channels without being a member has "chat:write.public" too.
 func DefaultScopes() []string {
 	return []string{
-		"app_mentions:read", "assistant:write", "channels:history", "channels:join", "channels:read", "chat:write", "commands",
-		"files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write", "metadata.message:read",
+		"app_mentions:read", "assistant:write", "channels:history", "channels:join", "channels:read", "chat:write",
+		"commands",
+		"files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write",
+		"metadata.message:read",
 		"mpim:history", "mpim:read", "mpim:write", "reactions:read", "reactions:write", "users:read",
 	}
 }

@@ -156,9 +156,9 @@ func must(err error) {
 	}
 }
 
-// Post sends a message. It fails if the user is not a member, the thread does not exist, or the
-// conversation is archived. Of a text that begins with a slash, without a file, Slack's clients make a command, see TryCommand;
-// a program may send one.
+// Post sends a message. It fails if the user is not a member, the thread does not exist, or the conversation is
+// archived. Of a text that begins with a slash, without a file, Slack's clients make a command, see TryCommand; a
+// program may send one.
 func (p Place) Post(from User, d Draft) (Message, error) {
 	var sent Message
 	err := p.try(func(r *room) error {
@@ -168,7 +168,8 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 			return fmt.Errorf("%s is not a member", from.RealName)
 		case thread != "" && r.root(thread) == nil:
 			return fmt.Errorf("no thread %s", thread)
-		case !from.IsBot() && !d.Via.IsBot() && d.Subtype == "" && d.Attachment == nil && strings.HasPrefix(d.Text, "/"):
+		case !from.IsBot() && !d.Via.IsBot() && d.Subtype == "" && d.Attachment == nil &&
+			strings.HasPrefix(d.Text, "/"):
 			return fmt.Errorf("%.40q is a command to Slack's clients", d.Text)
 		case d.Broadcast && thread == "":
 			return fmt.Errorf("broadcast outside a thread")
@@ -235,7 +236,8 @@ func richText(text string) (all []map[string]any) {
 		case "!":
 			all = append(all, map[string]any{"type": "broadcast", "range": id})
 		default:
-			all = append(all, map[string]any{"type": "link", "url": html.UnescapeString(target), "text": html.UnescapeString(label)})
+			all = append(all, map[string]any{"type": "link", "url": html.UnescapeString(target),
+				"text": html.UnescapeString(label)})
 		}
 	}
 	return all

@@ -131,7 +131,8 @@ func (s *Server) sendOn(c *socket, d *delivery) {
 	s.ids++
 	d.envelope, d.on, d.sent = fmt.Sprintf("%08x-fa4e-4000-8000-%012x", s.ids, s.ids), c, time.Now()
 	frame := map[string]any{
-		"envelope_id": d.envelope, "payload": d.payload, "type": d.kind, "accepts_response_payload": d.kind != "events_api",
+		"envelope_id": d.envelope, "payload": d.payload, "type": d.kind,
+		"accepts_response_payload": d.kind != "events_api",
 	}
 	if d.kind == "events_api" {
 		frame["retry_attempt"], frame["retry_reason"] = d.attempt, d.reason
@@ -219,7 +220,8 @@ func (s *Server) answered(envelope string, payload json.RawMessage) {
 // finish removes an answered delivery. The lock is held.
 func (s *Server) finish(d *delivery, payload json.RawMessage) {
 	q, now := &s.queue, time.Now()
-	ack := Ack{At: now, Took: now.Sub(d.sent), Kind: d.kind, EventID: d.eventID, Envelope: d.envelope, Attempt: d.attempt, Payload: payload}
+	ack := Ack{At: now, Took: now.Sub(d.sent), Kind: d.kind, EventID: d.eventID, Envelope: d.envelope,
+		Attempt: d.attempt, Payload: payload}
 	q.acks = append(q.acks, ack)
 	q.answered = append(q.answered, d)
 	if extra := len(q.answered) - keptEvents; extra > 0 {
@@ -288,7 +290,8 @@ func (s *Server) ReverseNext(n int) {
 func (s *Server) Redeliver(n int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	events := slices.DeleteFunc(slices.Clone(s.queue.answered), func(d *delivery) bool { return d.kind != "events_api" })
+	events := slices.DeleteFunc(slices.Clone(s.queue.answered),
+		func(d *delivery) bool { return d.kind != "events_api" })
 	n = min(n, len(events))
 	for _, d := range events[len(events)-n:] {
 		again := *d

@@ -180,8 +180,9 @@ func (m *Message) react(by, name string, add bool) bool {
 func (s *Server) info(r *room) channelInfo {
 	c := channelInfo{
 		ID: r.ID, Name: r.Name, Normalized: r.Name, User: r.With, Created: r.Created, Creator: r.Creator, Team: teamID,
-		IsChannel: r.Kind == Public || r.Kind == Private && r.ID[0] == 'C', IsGroup: r.Kind == Private && r.ID[0] == 'G',
-		IsIM: r.Kind == DM, IsMpIM: r.Kind == GroupDM, IsPrivate: r.Kind == Private || r.Kind == GroupDM,
+		IsChannel: r.Kind == Public || r.Kind == Private && r.ID[0] == 'C',
+		IsGroup:   r.Kind == Private && r.ID[0] == 'G',
+		IsIM:      r.Kind == DM, IsMpIM: r.Kind == GroupDM, IsPrivate: r.Kind == Private || r.Kind == GroupDM,
 		IsArchived: r.Archived, IsMember: r.in(s.me),
 	}
 	if r.Kind == DM {

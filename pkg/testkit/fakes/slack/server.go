@@ -103,7 +103,8 @@ type Server struct {
 // New returns a workspace whose only user is the bot.
 func New(o Options) *Server {
 	s := &Server{
-		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare), o: o.withDefaults(),
+		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends),
+		Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare), o: o.withDefaults(),
 		revoked: map[string]string{}, users: map[string]User{}, rooms: map[string]*room{},
 		files: map[string]*file{}, hooks: map[string]*hook{}, link: newLink(),
 		triggers: map[string]trigger{}, scheduled: map[string]*time.Timer{}, floods: map[string]time.Time{},
@@ -222,7 +223,10 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	m, known := s.methods[name]
 	if !known {
-		m = method{name: name, token: anyToken, do: func(params) (any, error) { return nil, errorCode("unknown_method") }}
+		m = method{name: name, token: anyToken, do: func(params) (any, error) {
+			return nil,
+				errorCode("unknown_method")
+		}}
 	}
 	switch {
 	case s.o.HideScopes:

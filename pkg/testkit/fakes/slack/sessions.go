@@ -54,8 +54,8 @@ func (p Place) Session() (status string) {
 	return status
 }
 
-// StopAgent clicks the button that is shown while the session in the place, a thread, is processing. Streams in it stop;
-// the status stays.
+// StopAgent clicks the button that is shown while the session in the place, a thread, is processing. Streams in it
+// stop; the status stays.
 func (p Place) StopAgent(by User) {
 	p.act(func(r *room) error {
 		if r.sessions[p.ThreadTS] != "processing" || !r.in(by) {
@@ -70,7 +70,8 @@ func (p Place) StopAgent(by User) {
 			}
 		}
 		p.s.emit("agent_session_stopped", "assistant:write", map[string]any{
-			"type": "agent_session_stopped", "event_ts": p.s.nextTS(), "channel": r.ID, "thread_ts": p.ThreadTS, "user": by.ID, "streaming_message_ts": stopped,
+			"type": "agent_session_stopped", "event_ts": p.s.nextTS(), "channel": r.ID, "thread_ts": p.ThreadTS,
+			"user": by.ID, "streaming_message_ts": stopped,
 		})
 		return nil
 	})

@@ -99,9 +99,11 @@ func (s *Server) openConnection(params) (any, error) {
 	ticket := s.id("")
 	s.link.tickets[ticket] = time.Now().Add(ticketLife)
 	return struct {
-		OK  bool   `json:"ok"`
-		URL string `json:"url"`
-	}{true, "ws" + strings.TrimPrefix(s.Base(), "http") + socketPath + "?ticket=" + ticket + "&app_id=" + s.me.AppID}, nil
+			OK  bool   `json:"ok"`
+			URL string `json:"url"`
+		}{true, "ws" + strings.TrimPrefix(s.Base(), "http") + socketPath + "?ticket=" + ticket + "&app_id=" +
+			s.me.AppID},
+		nil
 }
 
 // socket answers the URL of apps.connections.open, which can be used once.
@@ -165,9 +167,11 @@ func (s *Server) join(c *socket) {
 	s.link.sockets = append(s.link.sockets, c)
 	s.link.opened++
 	c.send(encoded(map[string]any{
-		"type": "hello", "num_connections": len(s.link.sockets), "connection_info": map[string]string{"app_id": s.me.AppID},
+		"type": "hello", "num_connections": len(s.link.sockets),
+		"connection_info": map[string]string{"app_id": s.me.AppID},
 		"debug_info": map[string]any{
-			"host": fmt.Sprintf("applink-fake-%d", s.link.opened), "build_number": 1, "approximate_connection_time": lifetime,
+			"host": fmt.Sprintf("applink-fake-%d", s.link.opened), "build_number": 1,
+			"approximate_connection_time": lifetime,
 		},
 	}))
 	s.dispatch()

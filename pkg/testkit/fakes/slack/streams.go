@@ -10,8 +10,8 @@ import (
 
 const (
 	maxStreamText = 12_000 // characters of markdown in a call
-	// streamLifetime is after what time Slack ends a stream by itself, also while it is appended to. It is not documented:
-	// about five minutes were seen.
+	// streamLifetime is after what time Slack ends a stream by itself, also while it is appended to. It is not
+	// documented: about five minutes were seen.
 	streamLifetime = 5 * time.Minute
 )
 
@@ -58,7 +58,8 @@ func (p params) chunks() (all []chunk, err error) {
 				return nil, errorCode("invalid_chunks")
 			}
 		case "task_update":
-			if c.ID == "" || c.Title == "" || !slices.Contains([]string{"", "pending", "in_progress", "complete", "error"}, c.Status) {
+			if c.ID == "" || c.Title == "" || !slices.Contains([]string{"", "pending", "in_progress", "complete",
+				"error"}, c.Status) {
 				return nil, errorCode("invalid_chunks")
 			}
 		case "plan_update":
@@ -229,8 +230,8 @@ func (s *Server) ExpireStreams() {
 	}
 }
 
-// Stream is what a message of the place shows that is or was streamed; ok is false for any other message, and once it was
-// updated.
+// Stream is what a message of the place shows that is or was streamed; ok is false for any other message, and once it
+// was updated.
 func (p Place) Stream(ts string) (shown Stream, ok bool) {
 	p.act(func(r *room) error {
 		if m := r.find(ts); m != nil && m.stream != nil {

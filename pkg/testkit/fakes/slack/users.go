@@ -9,8 +9,10 @@ import (
 // userObject is a user as in answers.
 func (s *Server) userObject(u User) userInfo {
 	return userInfo{
-		ID: u.ID, Team: teamID, Name: u.Name, Deleted: u.Deleted, RealName: u.RealName, TZ: "Europe/Prague", IsBot: u.IsBot(),
-		Updated: time.Now().Unix(), Profile: profile{RealName: u.RealName, DisplayName: u.DisplayName, BotID: u.BotID, AppID: u.AppID},
+		ID: u.ID, Team: teamID, Name: u.Name, Deleted: u.Deleted, RealName: u.RealName, TZ: "Europe/Prague",
+		IsBot:   u.IsBot(),
+		Updated: time.Now().Unix(), Profile: profile{RealName: u.RealName, DisplayName: u.DisplayName, BotID: u.BotID,
+			AppID: u.AppID},
 	}
 }
 
@@ -56,7 +58,8 @@ func (s *Server) botInfo(p params) (any, error) {
 	for _, u := range s.users {
 		if u.IsBot() && u.BotID == p.str("bot") {
 			return botAnswer{true, botInfo{
-				ID: u.BotID, Name: u.RealName, UserID: u.ID, AppID: u.AppID, Deleted: u.Deleted, Updated: time.Now().Unix(),
+				ID: u.BotID, Name: u.RealName, UserID: u.ID, AppID: u.AppID, Deleted: u.Deleted,
+				Updated: time.Now().Unix(),
 			}}, nil
 		}
 	}

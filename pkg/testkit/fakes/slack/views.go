@@ -32,7 +32,8 @@ type viewObject struct {
 // view is the view of a request, which must be of a type.
 func (s *Server) view(p params, kind, user string) (any, error) {
 	var v viewObject
-	if found, valid := p.json("view", &v); !found || !valid || v.Type != kind || len(v.Blocks) == 0 || kind == "modal" && len(v.Title) == 0 {
+	if found, valid := p.json("view", &v); !found || !valid || v.Type != kind || len(v.Blocks) == 0 ||
+		kind == "modal" && len(v.Title) == 0 {
 		return nil, errorCode("invalid_arguments")
 	}
 	v.ID, v.TeamID, v.BotID = s.id("V"), teamID, s.me.BotID

@@ -61,7 +61,8 @@ func (p Place) press(by User, message int, data string, isForged bool) (query st
 		query = fmt.Sprintf("4382%012d", p.s.firstID+len(p.s.clicks)+1)
 		p.s.clicks[query] = &click{at: time.Now(), by: by, chat: p.ChatID}
 		shown := m.snapshot()
-		p.s.emit("callback_query", callbackQuery{ID: query, From: by, Message: &shown, Instance: fmt.Sprint(p.ChatID), Data: data})
+		p.s.emit("callback_query", callbackQuery{ID: query, From: by, Message: &shown, Instance: fmt.Sprint(p.ChatID),
+			Data: data})
 		return nil
 	})
 	return query, err

@@ -46,8 +46,9 @@ func recorded(m method, p params, result any, err error, f Fault) Call {
 	reply, _, _ := p.replyTo()
 	c := Call{
 		At: time.Now(), Method: m.name, Params: p.Clone(), Accepted: err == nil, Status: answerStatus(err, f),
-		ChatID: p.int("chat_id", 0), ThreadID: int(p.int("message_thread_id", 0)), MessageID: int(p.int("message_id", 0)),
-		Text: p.str("text") + p.str("caption"), ReplyTo: reply, Action: p.str("action"),
+		ChatID: p.int("chat_id", 0), ThreadID: int(p.int("message_thread_id", 0)),
+		MessageID: int(p.int("message_id", 0)),
+		Text:      p.str("text") + p.str("caption"), ReplyTo: reply, Action: p.str("action"),
 	}
 	for _, name := range []string{"entities", "caption_entities"} {
 		if entities, err := p.entitiesOf(name); err == nil {

@@ -127,7 +127,8 @@ func (s *Server) copyMessage(p params) (any, error) {
 // contents is a message without what belongs to its place.
 func (m *Message) contents() Message {
 	c := m.snapshot()
-	c.Origin, c.ReplyTo, c.External, c.Quote, c.Thread, c.IsTopic, c.EditDate, c.Markup, c.MediaGroup = nil, nil, nil, nil, 0, false, 0, nil, ""
+	c.Origin, c.ReplyTo, c.External, c.Quote, c.Thread, c.IsTopic, c.EditDate, c.Markup, c.MediaGroup = nil, nil, nil,
+		nil, 0, false, 0, nil, ""
 	return c
 }
 

@@ -9,8 +9,8 @@ import (
 // draftExpires is how long a draft of the bot is shown, as documented.
 const draftExpires = 30 * time.Second
 
-// BotDraft is the text of a message that the bot is writing, as the user of a private chat sees it. An empty one is shown as
-// "Thinking…".
+// BotDraft is the text of a message that the bot is writing, as the user of a private chat sees it. An empty one is
+// shown as "Thinking…".
 type BotDraft struct {
 	ID       int64
 	Thread   int

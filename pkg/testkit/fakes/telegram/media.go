@@ -45,7 +45,8 @@ func (s *Server) newFile(kind, name, contentType string, data []byte, size int64
 	}
 	extension := path.Ext(name)
 	if extension == "" {
-		extension = map[string]string{"photo": ".jpg", "voice": ".oga", "sticker": ".webp", "video": ".mp4", "audio": ".mp3"}[kind]
+		extension = map[string]string{"photo": ".jpg", "voice": ".oga", "sticker": ".webp", "video": ".mp4",
+			"audio": ".mp3"}[kind]
 	}
 	f := &file{
 		id: fmt.Sprintf("FAKE%s-%06d_id", kind, n), unique: fmt.Sprintf("FAKEu%06d", n), kind: kind, name: name,
@@ -67,7 +68,8 @@ func (f *file) attach(m *Message) {
 	framed.Width, framed.Height = madeUpWidth, madeUpHeight
 	switch f.kind {
 	case "photo":
-		small := Media{FileID: f.id + "s", UniqueID: f.unique + "s", Width: madeUpWidth / 8, Height: madeUpHeight / 8, Size: f.size / 8}
+		small := Media{FileID: f.id + "s", UniqueID: f.unique + "s", Width: madeUpWidth / 8, Height: madeUpHeight / 8,
+			Size: f.size / 8}
 		media.Width, media.Height = madeUpWidth, madeUpHeight
 		m.Photo = []Media{small, media}
 	case "document":
@@ -86,7 +88,8 @@ func (f *file) attach(m *Message) {
 		media.Duration, media.Length = timed.Duration, madeUpHeight
 		m.VideoNote = &media
 	case "sticker":
-		m.Sticker = &Sticker{FileID: f.id, UniqueID: f.unique, Type: "regular", Width: 512, Height: 512, Emoji: f.name, Size: f.size}
+		m.Sticker = &Sticker{FileID: f.id, UniqueID: f.unique, Type: "regular", Width: 512, Height: 512, Emoji: f.name,
+			Size: f.size}
 	}
 }
 
@@ -154,7 +157,8 @@ func checkUpload(u Upload, kind string) error {
 	case kind != "photo":
 		return nil
 	case len(u.Data) > maxPhoto:
-		return badRequest("file of size %d bytes is too big for a photo; the maximum size is %d bytes", len(u.Data), maxPhoto)
+		return badRequest("file of size %d bytes is too big for a photo; the maximum size is %d bytes", len(u.Data),
+			maxPhoto)
 	}
 	return checkPhoto(u.Data)
 }
@@ -193,7 +197,8 @@ func (s *Server) sendMediaGroup(p params) (any, error) {
 	album := s.newAlbum()
 	var sent []Message
 	for i, f := range found {
-		m := &Message{Caption: items[i].Caption, CaptionEntities: mark(items[i].Caption, items[i].Entities), MediaGroup: album}
+		m := &Message{Caption: items[i].Caption, CaptionEntities: mark(items[i].Caption, items[i].Entities),
+			MediaGroup: album}
 		f.attach(m)
 		delivered, err := s.deliver(p, r, m)
 		if err != nil {

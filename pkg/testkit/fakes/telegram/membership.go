@@ -135,7 +135,8 @@ func (p Place) Topics() []ForumTopic {
 	var all []ForumTopic
 	p.act(func(r *room) error {
 		for id, t := range r.topics {
-			all = append(all, ForumTopic{Thread: id, Name: t.created.TopicCreated.Name, Color: t.created.TopicCreated.Color})
+			all = append(all, ForumTopic{Thread: id, Name: t.created.TopicCreated.Name,
+				Color: t.created.TopicCreated.Color})
 		}
 		return nil
 	})

@@ -41,7 +41,8 @@ func readParams(r *http.Request, maxFile int) (params, error) {
 	if err := p.readForm(r.URL.RawQuery); err != nil {
 		return p, err
 	}
-	tooBig, err := fakeserver.ReadLimited(r, int64(maxFile+otherParams), func(body io.Reader) error { return p.readBody(r, body) })
+	tooBig, err := fakeserver.ReadLimited(r, int64(maxFile+otherParams),
+		func(body io.Reader) error { return p.readBody(r, body) })
 	if tooBig {
 		return p, tooLarge()
 	}

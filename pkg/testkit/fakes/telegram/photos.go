@@ -55,7 +55,8 @@ func webp(data []byte) (width, height int, ok bool) {
 	}
 	switch string(data[12:16]) {
 	case "VP8 ":
-		return int(binary.LittleEndian.Uint16(data[26:]) & 0x3fff), int(binary.LittleEndian.Uint16(data[28:]) & 0x3fff), true
+		return int(binary.LittleEndian.Uint16(data[26:]) & 0x3fff), int(binary.LittleEndian.Uint16(data[28:]) & 0x3fff),
+			true
 	case "VP8L":
 		bits := binary.LittleEndian.Uint32(data[21:])
 		return int(bits&0x3fff) + 1, int(bits>>14&0x3fff) + 1, true

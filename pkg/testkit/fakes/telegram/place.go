@@ -207,7 +207,8 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 }
 
 func (s *Server) compose(from User, d Draft) *Message {
-	m := &Message{From: &from, Origin: d.Origin, MediaGroup: d.Album, Location: d.Location, Contact: d.Contact, Rich: d.Rich}
+	m := &Message{From: &from, Origin: d.Origin, MediaGroup: d.Album, Location: d.Location, Contact: d.Contact,
+		Rich: d.Rich}
 	text, entities := d.Text, mark(d.Text, d.Entities)
 	if a := d.Attachment; a != nil {
 		f := s.newFile(a.Kind, a.Name, a.MIME, a.Data, a.Size)
@@ -407,7 +408,8 @@ func (p Place) SetReactions(by User, id int, emoji ...string) error {
 		old := r.react(id, by, emoji)
 		if r.chat.Type == Private && r.in(p.s.me) || r.admin(p.s.me) {
 			p.s.emit("message_reaction", ReactionUpdated{
-				Chat: r.chat, MessageID: id, User: &by, Date: time.Now().Unix(), Old: reactions(old), New: reactions(emoji),
+				Chat: r.chat, MessageID: id, User: &by, Date: time.Now().Unix(), Old: reactions(old),
+				New: reactions(emoji),
 			})
 		}
 		p.s.Notify()
@@ -443,7 +445,8 @@ func (s *Server) AnswerPoll(by User, pollID string, options ...int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.polls[pollID]
-	if p == nil || p.state.IsClosed || !p.state.Multiple && len(options) > 1 || slices.ContainsFunc(options, func(i int) bool { return i < 0 || i >= len(p.state.Options) }) {
+	if p == nil || p.state.IsClosed || !p.state.Multiple && len(options) > 1 ||
+		slices.ContainsFunc(options, func(i int) bool { return i < 0 || i >= len(p.state.Options) }) {
 		must(fmt.Errorf("no such answer to poll %s", pollID))
 	}
 	s.vote(p, by, options)

@@ -68,7 +68,8 @@ func (s *Server) emit(kind string, v any) {
 func (s *Server) enqueue(fields string) int64 {
 	id := s.queue.next
 	s.queue.next++
-	s.queue.waiting = append(s.queue.waiting, update{id: id, at: time.Now(), body: fmt.Appendf(nil, `{"update_id":%d,%s}`, id, fields)})
+	s.queue.waiting = append(s.queue.waiting, update{id: id, at: time.Now(),
+		body: fmt.Appendf(nil, `{"update_id":%d,%s}`, id, fields)})
 	s.Notify()
 	return id
 }
@@ -146,8 +147,8 @@ func (q *queue) forget(now time.Time) {
 // maxAhead is how far an offset may be beyond the last update.
 const maxAhead = 10
 
-// confirm drops the updates below offset; a negative offset keeps that many from the end. One too far beyond the last update,
-// such as another bot's, drops none.
+// confirm drops the updates below offset; a negative offset keeps that many from the end. One too far beyond the last
+// update, such as another bot's, drops none.
 func (q *queue) confirm(offset int64) {
 	if offset > q.next+maxAhead {
 		return

@@ -39,7 +39,8 @@ func (s *Server) quote(m *Message, d Draft, r *room, replyTo *Message) error {
 
 // external is a message as an answer elsewhere contains it.
 func external(r *room, m *Message) *External {
-	e := &External{Origin: Origin{Type: "user", Date: m.Date, SenderUser: m.From}, Photo: m.Photo, Document: m.Document, Voice: m.Voice}
+	e := &External{Origin: Origin{Type: "user", Date: m.Date, SenderUser: m.From}, Photo: m.Photo, Document: m.Document,
+		Voice: m.Voice}
 	if r.chat.Type == Supergroup {
 		chat := r.chat
 		e.Chat, e.MessageID = &chat, m.ID

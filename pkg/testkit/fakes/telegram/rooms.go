@@ -42,7 +42,8 @@ type topic struct {
 func (s *Server) newRoom(chat Chat, members ...User) *room {
 	r := &room{
 		chat: chat, ids: &s.nextID, messages: map[int]*Message{}, statuses: map[int64]string{},
-		topics: map[int]*topic{}, direct: map[int64]*DirectTopic{}, drafts: map[int64]BotDraft{}, reactions: map[int]map[int64][]string{},
+		topics: map[int]*topic{}, direct: map[int64]*DirectTopic{}, drafts: map[int64]BotDraft{},
+		reactions: map[int]map[int64][]string{},
 	}
 	if chat.Type == Supergroup {
 		first := s.firstID + 1
@@ -229,7 +230,8 @@ func (s *Server) sees(r *room, m *Message) bool {
 }
 
 func service(m *Message) bool {
-	return m.Pinned != nil || m.NewMembers != nil || m.LeftMember != nil || m.TopicCreated != nil || m.MigrateTo != 0 || m.MigrateFrom != 0
+	return m.Pinned != nil || m.NewMembers != nil || m.LeftMember != nil || m.TopicCreated != nil || m.MigrateTo != 0 ||
+		m.MigrateFrom != 0
 }
 
 // addressed reports whether a text is a command, or mentions the bot.

@@ -246,7 +246,8 @@ func (s *Server) setMessageReaction(p params) (any, error) {
 	}
 	var emoji []string
 	for _, reaction := range reactions {
-		if reaction.Type != "emoji" || !reactionEmoji(reaction.Emoji) || r.allowed != nil && !slices.Contains(r.allowed, reaction.Emoji) {
+		if reaction.Type != "emoji" || !reactionEmoji(reaction.Emoji) ||
+			r.allowed != nil && !slices.Contains(r.allowed, reaction.Emoji) {
 			return nil, badRequest("REACTION_INVALID")
 		}
 		emoji = append(emoji, reaction.Emoji)

@@ -85,15 +85,17 @@ type Server struct {
 // New returns a Telegram whose only user is the bot.
 func New(o Options) *Server {
 	s := &Server{
-		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends), Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
-		token: cmp.Or(o.Token, DefaultToken), privacy: !o.PrivacyOff,
+		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends),
+		Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
+		token:  cmp.Or(o.Token, DefaultToken), privacy: !o.PrivacyOff,
 		// Above 32 bits, as real ids are.
 		nextUser: 5_100_000_001, nextChat: 4_000_000_001, firstID: o.FirstID, nextID: o.FirstID + 1,
 		users: map[int64]User{}, rooms: map[int64]*room{}, files: map[string]*file{}, polls: map[string]*poll{},
 		commands: map[scope][]Command{}, clicks: map[string]*click{}, about: map[string]string{}, local: o.Local,
 	}
 	id, _, _ := strings.Cut(s.token, ":")
-	s.me = User{IsBot: true, FirstName: cmp.Or(o.BotName, DefaultBotName), Username: cmp.Or(o.BotUsername, DefaultUsername)}
+	s.me = User{IsBot: true, FirstName: cmp.Or(o.BotName, DefaultBotName),
+		Username: cmp.Or(o.BotUsername, DefaultUsername)}
 	s.me.ID, _ = strconv.ParseInt(id, 10, 64)
 	s.users[s.me.ID] = s.me
 	s.methods = s.methodTable()

@@ -81,9 +81,11 @@ func checkEntities(text string, entities []Entity) error {
 		case e.Offset < 0 || e.Offset > end:
 			return badRequest("entity begins after the end of the text at UTF-16 offset %d", e.Offset)
 		case e.end() > end, len(open) > 0 && open[len(open)-1].end() < e.end():
-			return badRequest("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d", e.Offset, e.end())
+			return badRequest("entity beginning at UTF-16 offset %d ends after the end of the text at UTF-16 offset %d",
+				e.Offset, e.end())
 		case !borders[e.Offset]:
-			return badRequest("entity begins in a middle of a UTF-16 symbol at byte offset %d", byteOffset(text, e.Offset))
+			return badRequest("entity begins in a middle of a UTF-16 symbol at byte offset %d",
+				byteOffset(text, e.Offset))
 		case !borders[e.end()]:
 			return badRequest("entity beginning at UTF-16 offset %d ends in a middle of a UTF-16 symbol at byte offset %d", e.Offset, byteOffset(text, e.end()))
 		}

@@ -190,10 +190,12 @@ func (a *agent) respond(m message, result any) {
 
 func (a *agent) refuse(m message, code int, text string) {
 	if fault("loose") != "" {
-		a.write(object{"jsonrpc": 2, "id": m.ID, "error": object{"code": fmt.Sprint(code), "message": text, "data": nil}})
+		a.write(object{"jsonrpc": 2, "id": m.ID, "error": object{"code": fmt.Sprint(code), "message": text,
+			"data": nil}})
 		return
 	}
-	a.write(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": code, "message": text, "data": object{"details": "of the fake"}}})
+	a.write(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": code, "message": text,
+		"data": object{"details": "of the fake"}}})
 }
 
 // call sends a request to the client and waits for the response.
@@ -254,7 +256,8 @@ func (a *agent) initialize(m message) {
 	if fault("loose") != "" {
 		a.respond(m, object{
 			"protocolVersion": "1", "agentInfo": nil, "authMethods": object{}, "_meta": nil,
-			"agentCapabilities": object{"loadSession": "yes", "sessionCapabilities": object{"resume": object{}}, "mcpCapabilities": nil},
+			"agentCapabilities": object{"loadSession": "yes", "sessionCapabilities": object{"resume": object{}},
+				"mcpCapabilities": nil},
 		})
 		return
 	}
@@ -262,7 +265,8 @@ func (a *agent) initialize(m message) {
 		"protocolVersion": version,
 		"agentCapabilities": object{
 			"loadSession": fault("no-load") == "", "sessionCapabilities": sessions,
-			"mcpCapabilities": object{"http": fault("no-http") == ""}, "promptCapabilities": object{"image": fault("no-image") == ""},
+			"mcpCapabilities":    object{"http": fault("no-http") == ""},
+			"promptCapabilities": object{"image": fault("no-image") == ""},
 		},
 		"agentInfo":   object{"name": "fake", "version": "1.2.3"},
 		"authMethods": []any{object{"id": "browser", "name": "Log in"}, object{"id": "fake-api-key", "name": "Key"}},

@@ -14,9 +14,11 @@ func (s *session) tool(name string) {
 	s.update(object{"sessionUpdate": "agent_thought_chunk", "content": text("a thought that is not to be seen")})
 	s.say("m1", "I look. ")
 	if fault("completed-only") == "" {
-		s.update(object{"sessionUpdate": "tool_call", "toolCallId": "t", "title": name, "kind": "execute", "status": "pending", "rawInput": object{"command": name}})
+		s.update(object{"sessionUpdate": "tool_call", "toolCallId": "t", "title": name, "kind": "execute",
+			"status": "pending", "rawInput": object{"command": name}})
 		s.update(object{"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "in_progress"})
-		s.update(object{"sessionUpdate": "plan", "entries": []any{object{"content": "look", "priority": "high", "status": "in_progress"}}})
+		s.update(object{"sessionUpdate": "plan", "entries": []any{object{"content": "look", "priority": "high",
+			"status": "in_progress"}}})
 	}
 	switch name {
 	case "long":
@@ -31,17 +33,21 @@ func (s *session) tool(name string) {
 		s.waitUntil(s.agent.muted.Load)
 	}
 	s.wait(150 * time.Millisecond)
-	s.update(object{"sessionUpdate": "tool_call_update", "toolCallId": "t", "title": name, "kind": "execute", "status": "completed", "rawOutput": object{"x": 1}})
+	s.update(object{"sessionUpdate": "tool_call_update", "toolCallId": "t", "title": name, "kind": "execute",
+		"status": "completed", "rawOutput": object{"x": 1}})
 	s.cost += 0.25
-	s.update(object{"sessionUpdate": "usage_update", "used": 50, "size": 100, "cost": object{"amount": s.cost, "currency": "USD"}})
+	s.update(object{"sessionUpdate": "usage_update", "used": 50, "size": 100,
+		"cost": object{"amount": s.cost, "currency": "USD"}})
 	s.say("m1", "It is done.")
 }
 
 // permit asks for a permission.
 func (s *session) permit(command string) {
-	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "p", "title": "Run it", "kind": "execute", "status": "pending", "rawInput": object{"command": command}})
+	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "p", "title": "Run it", "kind": "execute",
+		"status": "pending", "rawInput": object{"command": command}})
 	options := []any{
-		object{"optionId": "always", "name": "Always", "kind": "allow_always"}, object{"optionId": "once", "name": "Once", "kind": "allow_once"},
+		object{"optionId": "always", "name": "Always", "kind": "allow_always"},
+		object{"optionId": "once", "name": "Once", "kind": "allow_once"},
 		object{"optionId": "no", "name": "No", "kind": "reject_once"},
 	}
 	if command == "for good" {
@@ -49,7 +55,8 @@ func (s *session) permit(command string) {
 	}
 	m := s.agent.call("session/request_permission", object{
 		"sessionId": s.ID, "options": options,
-		"toolCall": object{"toolCallId": "p", "title": "Run it", "kind": "execute", "rawInput": object{"command": command}},
+		"toolCall": object{"toolCallId": "p", "title": "Run it", "kind": "execute",
+			"rawInput": object{"command": command}},
 	})
 	var r struct {
 		Outcome struct{ Outcome, OptionID string }
@@ -72,8 +79,9 @@ func (s *session) permit(command string) {
 // choose asks users what to do, by a form.
 func (s *session) choose(kind string) {
 	properties := object{
-		"colour": object{"type": "string", "title": "Colour", "oneOf": []any{object{"const": "r", "title": "red"}, object{"const": "g", "title": "green"}}},
-		"note":   object{"type": "string", "title": "Anything else?"},
+		"colour": object{"type": "string", "title": "Colour",
+			"oneOf": []any{object{"const": "r", "title": "red"}, object{"const": "g", "title": "green"}}},
+		"note": object{"type": "string", "title": "Anything else?"},
 	}
 	required := []string{"colour"}
 	if kind == "text" {
@@ -91,7 +99,8 @@ func (s *session) odd() {
 	for _, update := range []object{
 		{"sessionUpdate": "user_message_chunk", "content": text("not the agent's words")},
 		{"sessionUpdate": "a_new_kind", "content": text("not the agent's words"), "messageId": "m"},
-		{"sessionUpdate": "agent_message_chunk", "content": object{"type": "image", "data": "AAAA", "mimeType": "image/png"}},
+		{"sessionUpdate": "agent_message_chunk", "content": object{"type": "image", "data": "AAAA",
+			"mimeType": "image/png"}},
 		{"sessionUpdate": "agent_message_chunk", "content": 5},
 		{"sessionUpdate": "tool_call", "toolCallId": 7, "title": []int{1}},
 		{"sessionUpdate": "plan", "entries": "none"},
@@ -99,7 +108,9 @@ func (s *session) odd() {
 	} {
 		s.update(update)
 	}
-	s.agent.write(object{"jsonrpc": "2.0", "method": "session/update", "params": object{"sessionId": "another", "update": object{"sessionUpdate": "agent_message_chunk", "content": text("another session")}}})
+	s.agent.write(object{"jsonrpc": "2.0", "method": "session/update",
+		"params": object{"sessionId": "another", "update": object{"sessionUpdate": "agent_message_chunk",
+			"content": text("another session")}}})
 	s.agent.write(object{"jsonrpc": "2.0", "method": "_vendor/news", "params": object{"a": 1}})
 	s.agent.write(object{"jsonrpc": "2.0", "id": 4711, "result": object{}})
 	fmt.Println(`{"jsonrpc":"2.0","method":`)
@@ -110,12 +121,14 @@ func (s *session) odd() {
 // early says something of a session that has had no prompt.
 func (s *session) early() {
 	s.update(object{"sessionUpdate": "available_commands_update", "availableCommands": []any{}})
-	s.update(object{"sessionUpdate": "usage_update", "used": 1, "size": 100, "cost": object{"amount": 3, "currency": "USD"}})
+	s.update(object{"sessionUpdate": "usage_update", "used": 1, "size": 100,
+		"cost": object{"amount": 3, "currency": "USD"}})
 	s.cost = 3
 	s.say("welcome", "Welcome to a new session!")
 }
 
-// end responds to the prompt of a turn, with updates after the response where the order says so, or in one piece with it.
+// end responds to the prompt of a turn, with updates after the response where the order says so, or in one piece with
+// it.
 func (s *session) end(m message, order string, result object) {
 	word, rest := cut(order)
 	chunk := object{"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": text(" " + rest)}
@@ -138,11 +151,16 @@ func (s *session) end(m message, order string, result object) {
 		os.Exit(0)
 	}
 	if fault("loose") != "" {
-		s.update(object{"sessionUpdate": "usage_update", "used": "50", "size": "100", "cost": object{"amount": "0.5", "currency": "USD"}})
-		s.update(object{"sessionUpdate": "agent_message_chunk", "messageId": nil, "content": object{"type": "text", "text": "!", "annotations": nil}})
-		s.update(object{"sessionUpdate": "agent_message_chunk", "messageId": 5, "content": object{"type": "text", "text": nil}})
-		s.update(object{"sessionUpdate": "tool_call", "toolCallId": "t", "title": nil, "kind": 5, "status": nil, "rawInput": nil})
-		result = object{"stopReason": nil, "usage": object{"inputTokens": "10", "outputTokens": "7", "cachedReadTokens": nil}}
+		s.update(object{"sessionUpdate": "usage_update", "used": "50", "size": "100",
+			"cost": object{"amount": "0.5", "currency": "USD"}})
+		s.update(object{"sessionUpdate": "agent_message_chunk", "messageId": nil,
+			"content": object{"type": "text", "text": "!", "annotations": nil}})
+		s.update(object{"sessionUpdate": "agent_message_chunk", "messageId": 5,
+			"content": object{"type": "text", "text": nil}})
+		s.update(object{"sessionUpdate": "tool_call", "toolCallId": "t", "title": nil, "kind": 5, "status": nil,
+			"rawInput": nil})
+		result = object{"stopReason": nil, "usage": object{"inputTokens": "10", "outputTokens": "7",
+			"cachedReadTokens": nil}}
 	}
 	s.agent.respond(m, result)
 }
@@ -155,8 +173,10 @@ func (s *session) twice(other string) {
 	s.agent.mu.Unlock()
 	for _, command := range []string{"ls", other} {
 		s.agent.write(object{"jsonrpc": "2.0", "id": 77, "method": "session/request_permission", "params": object{
-			"sessionId": s.ID, "options": []any{object{"optionId": "once", "kind": "allow_once"}, object{"optionId": "no", "kind": "reject_once"}},
-			"toolCall": object{"toolCallId": "p", "title": "Run it", "kind": "execute", "rawInput": object{"command": command}},
+			"sessionId": s.ID, "options": []any{object{"optionId": "once", "kind": "allow_once"},
+				object{"optionId": "no", "kind": "reject_once"}},
+			"toolCall": object{"toolCallId": "p", "title": "Run it", "kind": "execute",
+				"rawInput": object{"command": command}},
 		}})
 	}
 	s.say("m", "permission: "+string((<-responses).Result))
@@ -164,10 +184,14 @@ func (s *session) twice(other string) {
 
 // command runs a command whose title is the command, as of Claude and Codex.
 func (s *session) command(command string) {
-	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "c", "title": command, "status": "pending", "rawInput": object{"command": command}})
-	s.update(object{"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "`" + command + "`", "kind": "execute", "status": "completed"})
-	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "d", "title": command, "kind": "execute", "rawInput": object{"command": []string{command}, "description": "Look into the database"}})
-	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "f", "title": "Fetch https://user:example-pass@example.com/page?key=example-pass#x now", "kind": "fetch"})
+	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "c", "title": command, "status": "pending",
+		"rawInput": object{"command": command}})
+	s.update(object{"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "`" + command + "`",
+		"kind": "execute", "status": "completed"})
+	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "d", "title": command, "kind": "execute",
+		"rawInput": object{"command": []string{command}, "description": "Look into the database"}})
+	s.update(object{"sessionUpdate": "tool_call", "toolCallId": "f",
+		"title": "Fetch https://user:example-pass@example.com/page?key=example-pass#x now", "kind": "fetch"})
 	s.say("m", "done")
 }
 

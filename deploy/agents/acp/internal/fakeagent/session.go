@@ -66,7 +66,8 @@ func (s *session) opened() object {
 	if fault("loose") != "" {
 		return object{"sessionId": s.ID, "modes": []int{1}, "models": nil, "configOptions": object{"id": 5}}
 	}
-	o := object{"sessionId": s.ID, "modes": object{"currentModeId": s.mode, "availableModes": []any{object{"id": "ask", "name": "Ask"}, object{"id": "code", "name": "Code"}}}}
+	o := object{"sessionId": s.ID, "modes": object{"currentModeId": s.mode,
+		"availableModes": []any{object{"id": "ask", "name": "Ask"}, object{"id": "code", "name": "Code"}}}}
 	if fault("models") == "none" {
 		return o
 	}
@@ -83,7 +84,8 @@ func (s *session) opened() object {
 }
 
 func (s *session) update(update object) {
-	s.agent.write(object{"jsonrpc": "2.0", "method": "session/update", "params": object{"sessionId": s.ID, "update": update}})
+	s.agent.write(object{"jsonrpc": "2.0", "method": "session/update",
+		"params": object{"sessionId": s.ID, "update": update}})
 }
 
 func text(of string) object { return object{"type": "text", "text": of} }
@@ -91,7 +93,8 @@ func text(of string) object { return object{"type": "text", "text": of} }
 // say writes a text in chunks.
 func (s *session) say(message, words string) {
 	for i := 0; i < len(words); i += 5 {
-		s.update(object{"sessionUpdate": "agent_message_chunk", "messageId": message, "content": text(words[i:min(i+5, len(words))])})
+		s.update(object{"sessionUpdate": "agent_message_chunk", "messageId": message,
+			"content": text(words[i:min(i+5, len(words))])})
 	}
 }
 
@@ -100,9 +103,11 @@ func (s *session) replay() {
 	for i, said := range s.Said {
 		s.update(object{"sessionUpdate": "user_message_chunk", "content": text(said)})
 		s.say("old-"+strconv.Itoa(i), "An old answer to "+said)
-		s.update(object{"sessionUpdate": "tool_call", "toolCallId": "old", "title": "An old tool", "status": "completed"})
+		s.update(object{"sessionUpdate": "tool_call", "toolCallId": "old", "title": "An old tool",
+			"status": "completed"})
 	}
-	s.update(object{"sessionUpdate": "usage_update", "used": 1, "size": 100, "cost": object{"amount": float64(len(s.Said)), "currency": "USD"}})
+	s.update(object{"sessionUpdate": "usage_update", "used": 1, "size": 100,
+		"cost": object{"amount": float64(len(s.Said)), "currency": "USD"}})
 	s.cost = float64(len(s.Said))
 }
 
@@ -244,7 +249,8 @@ func (s *session) work(m message, whole, order string) {
 		s.agent.refuse(m, number, words)
 		return
 	}
-	result := object{"stopReason": stop, "usage": object{"inputTokens": 10, "cachedReadTokens": 5, "outputTokens": 7, "totalTokens": 22}}
+	result := object{"stopReason": stop, "usage": object{"inputTokens": 10, "cachedReadTokens": 5, "outputTokens": 7,
+		"totalTokens": 22}}
 	s.end(m, order, result)
 	for _, second := range s.waiting {
 		s.agent.respond(second, object{"stopReason": "end_turn"})

@@ -190,8 +190,8 @@ func (t thing) closed(u User) (string, error) {
 	return "", nil
 }
 
-// MayEnter reports whether the user can enter a folder. It goes by the mode alone: what an access list allows beyond it is covered,
-// which does no harm.
+// MayEnter reports whether the user can enter a folder. It goes by the mode alone: what an access list allows beyond it
+// is covered, which does no harm.
 func (u User) MayEnter(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

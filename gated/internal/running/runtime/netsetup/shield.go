@@ -60,8 +60,8 @@ func ipNet(p netip.Prefix) *net.IPNet {
 }
 
 // metadata are the addresses at which clouds tell a machine who it is, and give it its credentials. An agent is not the
-// machine. All link-local addresses are among them: 169.254.169.254 of nearly all clouds, 169.254.170.2 and .23 of containers
-// at Amazon, others elsewhere. IPv6, with fe80::/10 and fd00:ec2::254, does not reach a sandbox.
+// machine. All link-local addresses are among them: 169.254.169.254 of nearly all clouds, 169.254.170.2 and .23 of
+// containers at Amazon, others elsewhere. IPv6, with fe80::/10 and fd00:ec2::254, does not reach a sandbox.
 func metadata() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("169.254.0.0/16"),
@@ -77,8 +77,8 @@ const (
 	namesPort                 = 53
 )
 
-// allowNames lets questions for names through to servers that are metadata services: on some clouds, such as Google's, there
-// is no other server.
+// allowNames lets questions for names through to servers that are metadata services: on some clouds, such as Google's,
+// there is no other server.
 func (l link) allowNames(servers []string) error {
 	for _, text := range servers {
 		server, err := netip.ParseAddr(text)

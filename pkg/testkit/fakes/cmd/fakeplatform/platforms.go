@@ -27,7 +27,8 @@ func newTelegram(flags *flag.FlagSet) func() fake {
 	rates := flags.Bool("rates", false, ratesUsage)
 	return func() fake {
 		started := int(time.Since(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)) / time.Second)
-		tg := telegram.New(telegram.Options{Token: *token, PrivacyOff: *privacyOff, RateLimits: *rates, FirstID: started})
+		tg := telegram.New(telegram.Options{Token: *token, PrivacyOff: *privacyOff, RateLimits: *rates,
+			FirstID: started})
 		return fake{server: tg, handler: telegrampage.New(tg), hasPage: true, env: func(base string) []string {
 			return []string{"TELEGRAM_BOT_TOKEN=" + *token, "TELEGRAM_API_URL=" + base}
 		}}
@@ -57,14 +58,16 @@ func newSlack(flags *flag.FlagSet) func() fake {
 	events := flags.String("events", "", "the `URL` that the Events API posts to, instead of Socket Mode")
 	rates := flags.Bool("rates", false, ratesUsage)
 	return func() fake {
-		sl := slack.New(slack.Options{BotToken: *bot, AppToken: *app, SigningSecret: *secret, EventsURL: *events, RateLimits: *rates})
+		sl := slack.New(slack.Options{BotToken: *bot, AppToken: *app, SigningSecret: *secret, EventsURL: *events,
+			RateLimits: *rates})
 		return fake{server: sl, handler: slackpage.New(sl), hasPage: true, env: func(base string) []string {
 			app := *app
 			if *events != "" {
 				app = "" // without an app token the adapter uses the Events API
 			}
 			return []string{
-				"SLACK_BOT_TOKEN=" + *bot, "SLACK_APP_TOKEN=" + app, "SLACK_SIGNING_SECRET=" + *secret, "SLACK_API_URL=" + base + "/api/",
+				"SLACK_BOT_TOKEN=" + *bot, "SLACK_APP_TOKEN=" + app, "SLACK_SIGNING_SECRET=" + *secret,
+				"SLACK_API_URL=" + base + "/api/",
 			}
 		}}
 	}

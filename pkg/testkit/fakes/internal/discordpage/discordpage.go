@@ -39,12 +39,14 @@ func New(dc *discord.Server) http.Handler {
 	operations.Thread(alice, "incidents")
 	team.Forum("questions").OpenPost(alice, "How does this work?", "Open the page as Alice or as Bob, and write.")
 	return page.New(page.Options{
-		Platform: "Discord", Bot: dc.Me().Name(), Mention: "@" + dc.Me().Name(), Emoji: []string{"👍", "❤️", "🔥", "👎", "🤔"}, Typing: typing,
+		Platform: "Discord", Bot: dc.Me().Name(), Mention: "@" + dc.Me().Name(),
+		Emoji: []string{"👍", "❤️", "🔥", "👎", "🤔"}, Typing: typing,
 	}, p, dc, isAPI)
 }
 
 func isAPI(path string) bool {
-	return strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/gateway") || strings.HasPrefix(path, "/attachments/")
+	return strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/gateway") ||
+		strings.HasPrefix(path, "/attachments/")
 }
 
 // Chats implements page.Platform.
@@ -77,7 +79,8 @@ func (p *platform) place(at page.Place) (_ discord.Place, exists bool) {
 	if at.Thread == "" {
 		return channel, true
 	}
-	return p.Place(at.Thread), slices.ContainsFunc(channel.Threads(), func(t discord.Channel) bool { return t.ID == at.Thread })
+	return p.Place(at.Thread), slices.ContainsFunc(channel.Threads(),
+		func(t discord.Channel) bool { return t.ID == at.Thread })
 }
 
 func (p *platform) user(id string) discord.User {
@@ -96,10 +99,16 @@ func (p *platform) Messages(at page.Place) (all []page.Message) {
 		return nil
 	}
 	messages := place.Messages()
-	inGuild := slices.ContainsFunc(p.Channels(), func(ch discord.Channel) bool { return ch.ID == at.Chat && ch.Type == discord.Text })
+	inGuild := slices.ContainsFunc(p.Channels(), func(ch discord.Channel) bool {
+		return ch.ID == at.Chat &&
+			ch.Type == discord.Text
+	})
 	for _, m := range messages {
 		line := p.line(place, m)
-		if i := slices.IndexFunc(messages, func(of discord.Message) bool { return m.Type == discord.ReplyMessage && of.ID == m.Reference.MessageID }); i >= 0 {
+		if i := slices.IndexFunc(messages, func(of discord.Message) bool {
+			return m.Type == discord.ReplyMessage &&
+				of.ID == m.Reference.MessageID
+		}); i >= 0 {
 			line.Answered = p.line(place, messages[i]).Short()
 		}
 		if inGuild && at.Thread == "" && m.Type != discord.ThreadCreated {

@@ -126,7 +126,8 @@ func writePage(w http.ResponseWriter, r *http.Request, status int) {
 	_, _ = io.Copy(io.Discard, r.Body) // the client is gone
 	text := http.StatusText(status)
 	w.Header().Set("Content-Type", "text/html; charset=UTF-8")
-	WriteRaw(w, status, "<!DOCTYPE html>\n<html><head><title>"+text+"</title></head><body><center><h1>"+text+"</h1></center></body></html>\n")
+	WriteRaw(w, status, "<!DOCTYPE html>\n<html><head><title>"+text+"</title></head><body><center><h1>"+text+
+		"</h1></center></body></html>\n")
 }
 
 // ConnContext is done when the connections that are open now break: at SetReachable(false) and

@@ -144,7 +144,10 @@ func New(o Options, platform Platform, api http.Handler, isAPI func(path string)
 	pages.HandleFunc("POST /react", p.react)
 	pages.HandleFunc("POST /press", p.press)
 	for _, name := range []string{"page.js", "page.css"} {
-		pages.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, assets, name) })
+		pages.HandleFunc("GET /"+name, func(w http.ResponseWriter,
+			r *http.Request) {
+			http.ServeFileFS(w, r, assets, name)
+		})
 	}
 	guarded := http.NewCrossOriginProtection().Handler(guard(pages))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +183,8 @@ func guard(next http.Handler) http.Handler {
 			http.Error(w, "this page is for this machine only", http.StatusForbidden)
 			return
 		}
-		w.Header().Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'")
 		next.ServeHTTP(w, r)
 	})
 }
@@ -201,7 +205,8 @@ func whereOf(values url.Values) where {
 func (w where) link(change func(*where)) string {
 	change(&w)
 	values := url.Values{}
-	for name, value := range map[string]string{"chat": w.Chat, "topic": w.Thread, "as": w.As, "reply": w.Reply, "edit": w.Edit} {
+	for name, value := range map[string]string{"chat": w.Chat, "topic": w.Thread, "as": w.As, "reply": w.Reply,
+		"edit": w.Edit} {
 		if value != "" {
 			values.Set(name, value)
 		}

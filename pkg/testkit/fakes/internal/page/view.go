@@ -30,16 +30,21 @@ type view struct {
 // viewOf collects what the template shows.
 func (p *page) viewOf(at where, chat Chat) view {
 	v := view{
-		where: at, Options: p.Options, Title: chat.Name, IsTyping: p.platform.IsTyping(at.Place), Threads: threads(at, chat),
-		Cancel: at.link(func(w *where) { w.Reply, w.Edit = "", "" }),
+		where: at, Options: p.Options, Title: chat.Name, IsTyping: p.platform.IsTyping(at.Place),
+		Threads: threads(at, chat),
+		Cancel:  at.link(func(w *where) { w.Reply, w.Edit = "", "" }),
 	}
 	for _, c := range p.platform.Chats() {
 		v.Chats = append(v.Chats, link{
-			Name: c.Name, Here: c.ID == at.Chat, Address: at.link(func(w *where) { *w = where{Place: Place{Chat: c.ID, As: at.As}} }),
+			Name: c.Name, Here: c.ID == at.Chat, Address: at.link(func(w *where) {
+				*w = where{Place: Place{Chat: c.ID,
+					As: at.As}}
+			}),
 		})
 	}
 	for _, u := range chat.Users {
-		v.Users = append(v.Users, link{Name: u.Name, Address: at.link(func(w *where) { w.As = u.ID }), Here: u.ID == at.As})
+		v.Users = append(v.Users, link{Name: u.Name, Address: at.link(func(w *where) { w.As = u.ID }),
+			Here: u.ID == at.As})
 	}
 	for _, m := range p.platform.Messages(at.Place) {
 		v.Lines = append(v.Lines, newLine(at, m))
@@ -56,7 +61,10 @@ func (p *page) viewOf(at where, chat Chat) view {
 func threads(at where, chat Chat) (all []link) {
 	to := func(id, name string) {
 		all = append(all, link{
-			Name: name, Here: at.Thread == id, Address: at.link(func(w *where) { w.Thread, w.Reply, w.Edit = id, "", "" }),
+			Name: name, Here: at.Thread == id, Address: at.link(func(w *where) {
+				w.Thread, w.Reply, w.Edit = id, "",
+					""
+			}),
 		})
 	}
 	if chat.Whole != "" && (len(chat.Threads) > 0 || at.Thread != "") {

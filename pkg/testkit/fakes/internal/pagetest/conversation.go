@@ -73,7 +73,8 @@ type Button struct {
 	Take   func()            // takes the button away
 }
 
-// Press is the user after [Converse], who presses a button below the bot's message, reads the answer, and sees the button go.
+// Press is the user after [Converse], who presses a button below the bot's message, reads the answer, and sees the
+// button go.
 func Press(tab *browser.Tab, b Button) {
 	const buttons, stop = `document.querySelectorAll("article.bot .buttons button")`, "article.bot .buttons button"
 	b.Offer()

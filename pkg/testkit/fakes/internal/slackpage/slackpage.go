@@ -44,7 +44,8 @@ func New(sl *slack.Server) http.Handler {
 }
 
 // emoji are the reactions that the page offers, with their names on the wire.
-var emoji = []struct{ glyph, name string }{{"👍", "+1"}, {"🎉", "tada"}, {"🔥", "fire"}, {"👎", "-1"}, {"🤔", "thinking_face"}}
+var emoji = []struct{ glyph, name string }{{"👍", "+1"}, {"🎉", "tada"}, {"🔥", "fire"}, {"👎", "-1"},
+	{"🤔", "thinking_face"}}
 
 // Chats implements page.Platform.
 func (p *platform) Chats() (all []page.Chat) {

@@ -105,12 +105,14 @@ func (p *platform) Messages(at page.Place) (all []page.Message) {
 	}
 	for i, n := range place.Notices() {
 		all = append(all, page.Message{
-			ID: fmt.Sprint("notice-", i), From: page.User{Name: p.Me().FirstName, Bot: true}, Time: n.At, Text: n.Text, Note: "only " + n.By.FirstName + " sees this",
+			ID: fmt.Sprint("notice-", i), From: page.User{Name: p.Me().FirstName, Bot: true}, Time: n.At, Text: n.Text,
+			Note: "only " + n.By.FirstName + " sees this",
 		})
 	}
 	for _, d := range place.Drafts() {
 		all = append(all, page.Message{
-			ID: "draft-" + strconv.FormatInt(d.ID, 10), From: page.User{ID: strconv.FormatInt(p.Me().ID, 10), Name: p.Me().FirstName, Bot: true},
+			ID: "draft-" + strconv.FormatInt(d.ID, 10), From: page.User{ID: strconv.FormatInt(p.Me().ID, 10),
+				Name: p.Me().FirstName, Bot: true},
 			Time: d.At, Text: cmp.Or(d.Text, "Thinking…"), Note: "draft",
 		})
 	}
@@ -120,8 +122,10 @@ func (p *platform) Messages(at page.Place) (all []page.Message) {
 // line is a message without its context: thread, reply and reactions.
 func line(m telegram.Message) page.Message {
 	l := page.Message{
-		ID: strconv.Itoa(m.ID), From: page.User{ID: strconv.FormatInt(m.From.ID, 10), Name: m.From.FirstName, Bot: m.From.IsBot},
-		Time: time.Unix(m.Date, 0), Text: m.Text + m.Caption, Note: note(m), Edited: m.EditDate != 0, Buttons: page.Buttons(m.Buttons()),
+		ID: strconv.Itoa(m.ID), From: page.User{ID: strconv.FormatInt(m.From.ID, 10), Name: m.From.FirstName,
+			Bot: m.From.IsBot},
+		Time: time.Unix(m.Date, 0), Text: m.Text + m.Caption, Note: note(m), Edited: m.EditDate != 0,
+		Buttons: page.Buttons(m.Buttons()),
 	}
 	if m.Photo != nil {
 		l.Photo = m.Photo[len(m.Photo)-1].FileID
@@ -157,7 +161,8 @@ func note(m telegram.Message) string {
 func (p *platform) Post(at page.Place, d page.Draft) error {
 	draft := telegram.Draft{Text: d.Text, ReplyTo: int(number(d.ReplyTo))}
 	if d.File != nil {
-		draft.Attachment = &telegram.Attachment{Kind: "document", Name: d.File.Name, MIME: d.File.MIME, Data: d.File.Data}
+		draft.Attachment = &telegram.Attachment{Kind: "document", Name: d.File.Name, MIME: d.File.MIME,
+			Data: d.File.Data}
 		if strings.HasPrefix(d.File.MIME, "image/") {
 			draft.Attachment.Kind = "photo"
 		}

@@ -337,7 +337,8 @@ func fill(mib string) error {
 }
 
 func say(result string) {
-	if err := agentproto.WriteFrame(os.Stdout, agentproto.Frame{Status: agentproto.StatusOK, Result: result}); err != nil {
+	if err := agentproto.WriteFrame(os.Stdout, agentproto.Frame{Status: agentproto.StatusOK,
+		Result: result}); err != nil {
 		os.Exit(3)
 	}
 }
