@@ -74,6 +74,12 @@ func newCounters(o *Options, fetches, previews bool) *counters {
 			Help: "Messages that showed the progress of a turn, by how they ended: as the answer (final), deleted (removed), or perhaps left on the platform (lost).",
 		}, []string{"platform", "state"}),
 	}
+	m.register(o, fetches, previews)
+	return m
+}
+
+// register registers what the platform has.
+func (m *counters) register(o *Options, fetches, previews bool) {
 	for _, state := range []msg.OutState{msg.OutSent, msg.OutFailed, msg.OutAmbiguous} {
 		m.deliveries.WithLabelValues(o.Platform, string(state))
 	}
@@ -97,7 +103,6 @@ func newCounters(o *Options, fetches, previews bool) *counters {
 		o.Metrics.MustRegister(m.previews)
 	}
 	measureRows(o, fetches)
-	return m
 }
 
 // noClass is the label of a part without an error.

@@ -138,7 +138,8 @@ func (r *run) sessionParams(method string) map[string]any {
 		params["sessionId"] = r.session
 	}
 	if has(r.can.Agent.Meta.ClaudeCode) && start.MCP != nil { // an extension: as the agent claude does
-		params["_meta"] = map[string]any{"claudeCode": map[string]any{"options": map[string]any{"allowedTools": []string{"mcp__" + mcpServer}}}}
+		options := map[string]any{"allowedTools": []string{"mcp__" + mcpServer}}
+		params["_meta"] = map[string]any{"claudeCode": map[string]any{"options": options}}
 	}
 	if r.takesSystem() && start.System != "" {
 		params["systemPrompt"] = map[string]any{"mode": "append", "content": []contentBlock{textBlock(start.System)}}
