@@ -132,6 +132,7 @@ func startCompany(t *testing.T) *company {
 func (c *company) converse(p *browser.Tab) {
 	c.T.Helper()
 	p.Visit(c.Instance.URL("dashd") + "/login?next=/chat/main")
+	p.Wait(`document.activeElement.id === "password"`)
 	p.TypeKeys("correct horse battery")
 	p.Follow(func() { p.PressEnter() })
 	p.WaitConnected()
