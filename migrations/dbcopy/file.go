@@ -153,8 +153,8 @@ type fileRows struct {
 
 func (f *file) read(ctx context.Context, t table) (rows, error) {
 	// The driver starts a goroutine for each row with a context that may end: summedRows looks at it now and then.
-	found, err := f.conn.QueryContext(context.WithoutCancel(ctx),
-		t.selection()) //nolint:rowserrcheck // callers do, by rows.Err
+	ctx = context.WithoutCancel(ctx)
+	found, err := f.conn.QueryContext(ctx, t.selection()) //nolint:rowserrcheck // callers do, by rows.Err
 	if err != nil {
 		return nil, err
 	}
