@@ -77,7 +77,8 @@ type Config struct {
 	Report func(waits []string) // receives the daemons that messages wait for, in words, at each change; may be nil
 }
 
-// Gateway decides inbound rows.
+// Gateway decides inbound rows. One goroutine, that of Run, owns it and all of its parts. Others use rates.stale and
+// the channels of answers alone.
 type Gateway struct {
 	cfg    Config
 	st     *store.Store

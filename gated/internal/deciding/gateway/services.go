@@ -52,8 +52,8 @@ func serviceOf(command string) string {
 	return onbod
 }
 
-// pendingCall is a call to another service about a row. It keeps the id alone: a
-// backlog of calls must not fill the memory.
+// pendingCall is a call to another service about a row. It keeps the id of the row, not the row:
+// a backlog of calls must not fill the memory.
 type pendingCall struct {
 	row     int64
 	service string // dashd, onbod, gated or daemon:NAME
