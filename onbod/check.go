@@ -19,7 +19,7 @@ func check(_ context.Context, out io.Writer) error {
 	}
 	if len(cfg.Operators) == 0 {
 		var l facts.List
-		l.NoOperators()
+		l.UnsetOperators()
 		_, err = fmt.Fprintln(out, "warning:", l.Found[0])
 	}
 	return err

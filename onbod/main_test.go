@@ -91,7 +91,7 @@ func TestServe_AnswersWithTheSecretAlone(t *testing.T) {
 func TestCheck_WithoutOperators_Warns(t *testing.T) {
 	t.Setenv("ARIZUKO_DATA", dataFolder(t))
 	var out bytes.Buffer
-	if err := check(t.Context(), &out); err != nil || !strings.Contains(out.String(), "no user of a platform is an operator") {
+	if err := check(t.Context(), &out); err != nil || !strings.Contains(out.String(), "OPERATORS is not set") {
 		t.Errorf("%v, %s", err, &out)
 	}
 	t.Setenv("OPERATORS", "telegram:42")

@@ -28,6 +28,12 @@ func (l *List) NoOperators() {
 		"on the dashboard's page Access "+makeCode+"; or "+operatorsFix).on("/access#operators", "Operators", makeCode)
 }
 
+// UnsetOperators adds that OPERATORS is empty. Whether a code has made an operator is in the rows, which were not read.
+func (l *List) UnsetOperators() {
+	l.Warn("operators-unset", "OPERATORS is not set: until a code of the dashboard has made a user an operator, "+
+		"requests are decided there and by `onbod approve` alone, and no operator is notified", operatorsFix)
+}
+
 // Operators are whom OPERATORS names, and who became one by a code.
 func Operators(ctx context.Context, rows store.Reader, environment []string) (senders []string, err error) {
 	for _, operator := range environment {
