@@ -200,7 +200,7 @@ const (
 	SourceDelegate = "delegate"
 	SourcePrefix   = "prefix"
 	SourceReplay   = "replay"
-	SourceWaiting  = "waiting" // the reaction on a message that waits
+	SourceWaiting  = "waiting" // the reaction on a message that waits, or stays unanswered
 
 	SourceReminder  = "reminder"
 	SourceBroadcast = "broadcast"

@@ -93,7 +93,7 @@ func (tx *Tx) EndOverBudget(t *msg.Turn, b BudgetScope, used, budget float64, no
 		now); err != nil {
 		return err
 	}
-	return tx.UnmarkWaiting(t.ID, now)
+	return tx.Unmark(t.ID, now)
 }
 
 // raiseBudget raises the budget that a question is about, queues the turns again that were ended for it, and ends the

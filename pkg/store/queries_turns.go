@@ -39,7 +39,7 @@ const (
 	queryWaits = `SELECT EXISTS (SELECT 1 FROM turns t WHERE t.id = ?1 AND (t.state = 'queued' OR t.state = 'running'
 		AND EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = t.run_id AND o.id < t.id)
 		AND NOT EXISTS (SELECT 1 FROM turn_progress p WHERE p.turn_id = t.id)))`
-	queryWaitingMark = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_turn
+	queryMark = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_turn
 		WHERE m.turn_id = ? AND m.direction = 'out' AND m.source = 'waiting' ORDER BY m.id DESC LIMIT 1`
 	updateCancelMark = `UPDATE messages SET out_state = 'cancelled' WHERE id = ? AND out_state = 'queued'`
 	queryReacted     = `SELECT EXISTS (SELECT 1 FROM messages m INDEXED BY messages_turn WHERE m.turn_id = ? AND m.direction = 'out'

@@ -33,7 +33,7 @@ func turnPlans() map[string][2]string {
 		"queryLastTurnAt": {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=?)"},
 		"queryWaits": {queryWaits, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 3\nSEARCH t USING INTEGER PRIMARY KEY (rowid=?)\nCORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH o USING COVERING INDEX turns_run (run_id=? AND id<?)\nCORRELATED SCALAR SUBQUERY 2\nSEARCH p USING INTEGER PRIMARY KEY (rowid=?)"},
-		"queryWaitingMark": {queryWaitingMark, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
+		"queryMark":        {queryMark, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
 		"updateCancelMark": {updateCancelMark, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"queryReacted":     {queryReacted, exists + "SEARCH m USING INDEX messages_turn (turn_id=? AND id>?)"},
 		"queryFoldedInto":  {queryFoldedInto, "SEARCH t USING INDEX turns_answered_with (answered_with=?)"},

@@ -284,7 +284,7 @@ func (tx *Tx) endTurn(id int64, e ending, now int64) error {
 	tx.pokePeers()
 	tx.Poke("routd")
 	if e.state != msg.TurnCancelled { // CancelTurn does it, behind its replies
-		if err := tx.UnmarkWaiting(id, now); err != nil {
+		if err := tx.Unmark(id, now); err != nil {
 			return err
 		}
 	}
@@ -312,7 +312,7 @@ func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
 	if err := tx.CancelReplies(id); err != nil {
 		return err
 	}
-	return tx.UnmarkWaiting(id, now)
+	return tx.Unmark(id, now)
 }
 
 // Requeue says how an open turn is queued again.

@@ -7,8 +7,11 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// waitingMark is the reaction that a message has while it waits for its agent. Telegram has it in its fixed set.
-const waitingMark = "👀"
+// The reactions of a turn's message. Telegram has them in its fixed set.
+const (
+	waitingMark    = "👀" // it waits for its agent
+	unansweredMark = "🤷" // its turn failed, and the chat got no notice of it
+)
 
 // MarkWaiting lets the sender of the message that a turn answers see that it waits, by a reaction on the message. It
 // does nothing, and returns false, for a turn that an agent has begun or that has its mark, and where the platform has
@@ -22,14 +25,29 @@ func (tx *Tx) MarkWaiting(turnID, now int64) (marked bool, err error) {
 	if err != nil || !waits {
 		return false, err
 	}
-	if mark, err := tx.waitingMark(turnID); err != nil || mark != nil {
+	if mark, err := tx.mark(turnID); err != nil || mark != nil {
 		return false, err
 	}
+	return tx.markTurn(t, waitingMark, now)
+}
+
+// MarkUnanswered lets the sender see that a turn failed of which the chat gets no notice. The mark goes when the turn is
+// retried.
+func (tx *Tx) MarkUnanswered(t *msg.Turn, now int64) error {
+	if t.Kind != msg.Conversation || t.WorksForGroup() {
+		return nil
+	}
+	_, err := tx.markTurn(t, unansweredMark, now)
+	return err
+}
+
+// markTurn returns false where the platform has no reactions.
+func (tx *Tx) markTurn(t *msg.Turn, mark string, now int64) (marked bool, err error) {
 	of, err := tx.markable(t)
 	if err != nil || of == nil {
 		return false, err
 	}
-	return true, tx.putMark(t.ID, of.ChatJID, of.ThreadID, of.Topic, of.PlatformID, waitingMark, now)
+	return true, tx.putMark(t.ID, of.ChatJID, of.ThreadID, of.Topic, of.PlatformID, mark, now)
 }
 
 // Waits reports whether a turn is open and no agent works on it: it is queued, or its run has an older one and has said
@@ -64,21 +82,21 @@ func (tx *Tx) markable(t *msg.Turn) (*msg.Message, error) {
 	return m, nil
 }
 
-// waitingMark returns the newest row about the mark of a turn's message, nil if there is none.
-func (tx *Tx) waitingMark(turnID int64) (*msg.Message, error) {
-	return first(tx.messages(uncancelled(), queryWaitingMark, turnID))
+// mark returns the newest row about the mark of a turn's message, nil if there is none.
+func (tx *Tx) mark(turnID int64) (*msg.Message, error) {
+	return first(tx.messages(uncancelled(), queryMark, turnID))
 }
 
-// HasWaitingMark reports whether the message of a turn has the mark.
-func (r Reader) HasWaitingMark(ctx context.Context, turnID int64) (bool, error) {
-	mark, err := first(r.messages(ctx, queryWaitingMark, turnID))
+// HasMark reports whether the message of a turn has a mark.
+func (r Reader) HasMark(ctx context.Context, turnID int64) (bool, error) {
+	mark, err := first(r.messages(ctx, queryMark, turnID))
 	return mark != nil && !strings.HasPrefix(mark.Content, "-"), err
 }
 
-// UnmarkWaiting takes the mark of a turn's message away, if it has one. One that was not sent yet is cancelled. Where
+// Unmark takes the mark of a turn's message away, if it has one. One that was not sent yet is cancelled. Where
 // the agent has reacted to the message meanwhile, and the platform shows one reaction of the bot, that one stays.
-func (tx *Tx) UnmarkWaiting(turnID, now int64) error {
-	mark, err := tx.waitingMark(turnID)
+func (tx *Tx) Unmark(turnID, now int64) error {
+	mark, err := tx.mark(turnID)
 	if err != nil || mark == nil || strings.HasPrefix(mark.Content, "-") {
 		return err
 	}
@@ -95,7 +113,7 @@ func (tx *Tx) UnmarkWaiting(turnID, now int64) error {
 			return err
 		}
 	}
-	return tx.putMark(turnID, mark.ChatJID, mark.ThreadID, mark.Topic, mark.TargetID, "-"+waitingMark, now)
+	return tx.putMark(turnID, mark.ChatJID, mark.ThreadID, mark.Topic, mark.TargetID, "-"+mark.Content, now)
 }
 
 // putMark does nothing on a message that the platform no longer knows.

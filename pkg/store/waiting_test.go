@@ -55,12 +55,18 @@ func TestMarkWaiting_TurnEnds_MarkIsTakenAway(t *testing.T) {
 		"cancelled": {true, func(tx *store.Tx, turn *msg.Turn) error {
 			return tx.CancelTurn(turn.ID, msg.ReasonCancelled, 600)
 		}, "41 👀 sent; 41 -👀 queued"},
+		"failed without a notice": {true, func(tx *store.Tx, turn *msg.Turn) error {
+			if err := tx.FinishTurn(turn, msg.TurnFailed, msg.ReasonAlreadyTold, "", 600); err != nil {
+				return err
+			}
+			return tx.MarkUnanswered(turn, 600)
+		}, "41 👀 sent; 41 -👀 queued; 41 🤷 queued"},
 		"before it was sent": {false, func(tx *store.Tx, turn *msg.Turn) error {
 			return tx.FinishTurn(turn, msg.TurnFailed, msg.ReasonAgentError, "", 600)
 		}, "41 👀 cancelled"},
-		"begun": {true, func(tx *store.Tx, turn *msg.Turn) error { return tx.UnmarkWaiting(turn.ID, 600) }, "41 👀 sent; 41 -👀 queued"},
+		"begun": {true, func(tx *store.Tx, turn *msg.Turn) error { return tx.Unmark(turn.ID, 600) }, "41 👀 sent; 41 -👀 queued"},
 		"begun and ended": {true, func(tx *store.Tx, turn *msg.Turn) error {
-			if err := tx.UnmarkWaiting(turn.ID, 600); err != nil {
+			if err := tx.Unmark(turn.ID, 600); err != nil {
 				return err
 			}
 			return tx.FinishTurn(turn, msg.TurnDone, msg.ReasonAnswered, "", 600)
@@ -72,7 +78,7 @@ func TestMarkWaiting_TurnEnds_MarkIsTakenAway(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return tx.UnmarkWaiting(turn.ID, 600)
+			return tx.Unmark(turn.ID, 600)
 		}, "41 👀 sent"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,6 +96,33 @@ func TestMarkWaiting_TurnEnds_MarkIsTakenAway(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestMarkUnanswered_Retried_MarkIsTakenAway(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := waitingTurn(t, s, chat)
+	fail := func(tx *store.Tx) error {
+		if err := tx.FinishTurn(turn, msg.TurnFailed, msg.ReasonAlreadyTold, "", 600); err != nil {
+			return err
+		}
+		return tx.MarkUnanswered(turn, 600)
+	}
+	write(t, s, fail)
+	sent(t, s)
+	write(t, s, func(tx *store.Tx) error { return tx.ReviveTurn(turn.ID) })
+	if mark(t, s, turn) {
+		t.Error("a message has two marks")
+	}
+	write(t, s, fail) // once more
+	sent(t, s)
+	write(t, s, func(tx *store.Tx) error { return tx.ReviveTurn(turn.ID) })
+	write(t, s, func(tx *store.Tx) error {
+		return tx.FinishTurn(turn, msg.TurnDone, msg.ReasonAnswered, "", 700)
+	})
+	if got, want := marks(t, s), "41 🤷 sent; 41 -🤷 sent; 41 🤷 sent; 41 -🤷 queued"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

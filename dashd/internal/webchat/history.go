@@ -29,6 +29,7 @@ const (
 	maxShown = 256 << 10
 	// readAtOnce bounds the rows in memory; the store returns fewer if they are large.
 	readAtOnce = 8
+	maxQuote   = 120 // bytes
 )
 
 // form is what rows look like to a client.
@@ -47,6 +48,7 @@ type message struct {
 	Sender     string        `json:"sender"`
 	SenderName string        `json:"sender_name"`
 	Source     string        `json:"source"`
+	Quote      string        `json:"quote,omitempty"` // of a notice: the beginning of the message that it is about
 	Content    *string       `json:"content,omitempty"`
 	HTML       string        `json:"html,omitempty"` // of outbound rows, safe to insert
 	Timestamp  int64         `json:"timestamp"`
@@ -82,6 +84,9 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 		shown.TurnID = &m.TurnID
 	}
 	if m.Direction == msg.Out {
+		if shown.Quote, err = c.quote(ctx, m); err != nil {
+			return message{}, err
+		}
 		shown.HTML = render.HTML(content)
 		shown.SenderName = cmp.Or(m.SenderName, c.Assistant)
 		if as.page {
@@ -89,6 +94,22 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 		}
 	}
 	return shown, nil
+}
+
+// quote returns the first words of the message that a notice is about: others may have come between them.
+func (c *Chat) quote(ctx context.Context, m *msg.Message) (string, error) {
+	if m.Source != msg.SourceNotice || m.ReplyToID == "" {
+		return "", nil
+	}
+	about, err := c.Store.MessageByPlatformID(ctx, m.ChatJID, m.ReplyToID)
+	if err != nil || about == nil {
+		return "", err
+	}
+	text := strings.Join(strings.Fields(about.Content), " ")
+	if kept := upTo(text, maxQuote); kept != text {
+		return kept + "…", nil
+	}
+	return text, nil
 }
 
 // apply returns a row's text after its changes, and notes them.
@@ -118,11 +139,18 @@ func shorten(text string) string {
 	if len(text) <= maxShown {
 		return text
 	}
-	end := maxShown
-	for !utf8.RuneStart(text[end]) {
-		end--
+	return fmt.Sprintf("%s\n\n[cut: the message has %d bytes]", upTo(text, maxShown), len(text))
+}
+
+// upTo cuts a text to at most n bytes, at the end of a character.
+func upTo(text string, n int) string {
+	if len(text) <= n {
+		return text
 	}
-	return fmt.Sprintf("%s\n\n[cut: the message has %d bytes]", text[:end], len(text))
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
 }
 
 // historyPage is what a page asks for.

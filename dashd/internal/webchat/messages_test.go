@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 func TestPost_Text_StoredUnchanged(t *testing.T) {
@@ -371,5 +372,29 @@ func TestHistory_AnyPageSize_EveryRowOnce(t *testing.T) {
 		if len(seen) != count || !slices.IsSorted(seen) {
 			t.Errorf("limit %d: %v", limit, seen)
 		}
+	}
+}
+
+// A notice stands at the end of the log, maybe far below the message that it is about.
+func TestHistory_NoticeAboutAMessage_QuotesIt(t *testing.T) {
+	r := newFixture(t)
+	long := "first\n\nsecond <b> " + strings.Repeat("ä", 100)
+	asked := r.row(t, r.post(t, map[string]string{"text": long, "client_id": "1"}))
+	for _, m := range []*msg.Message{
+		{Source: msg.SourceNotice, ReplyToID: asked.PlatformID, Content: "sorry"},
+		{Source: msg.SourceAgent, ReplyToID: asked.PlatformID, Content: "answer"},
+		{Source: msg.SourceNotice, ReplyToID: "of a row that is gone", Content: "sorry"},
+	} {
+		m.ChatJID, m.Direction, m.OutState, m.Timestamp, m.ReceivedAt = "web:main", msg.Out, msg.OutSent, 1, 1
+		if err := r.st.Write(t.Context(), func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, m := range get[struct{ Messages []message }](t, r, "/main/messages").Messages {
+		got = append(got, m.Quote)
+	}
+	if want := []string{"", "first second <b> " + strings.Repeat("ä", 51) + "…", "", ""}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -215,6 +215,9 @@ function message(row) {
   element.classList.add(row.direction, row.source || "unknown");
   element.querySelector(".sender").textContent = row.sender_name || row.sender;
   setTime(element.querySelector("time"), row.timestamp);
+  const quote = element.querySelector(".quote");
+  if (row.quote) quote.textContent = row.quote;
+  else quote.remove();
   const body = element.querySelector(".body");
   if (row.direction === "out") {
     body.innerHTML = row.html; // rendered and sanitised by the server

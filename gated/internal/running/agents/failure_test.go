@@ -73,6 +73,8 @@ func TestAgent_ReadsNothing_Fails(t *testing.T) {
 				r.onlyNotice(asked)
 			} else if failed.Reason != msg.ReasonAlreadyTold || len(r.replies(asked)) > 0 {
 				t.Errorf("turn %d failed with %s, %q", asked.ID, failed.Reason, r.replies(asked))
+			} else if !must[bool](r)(r.st.HasMark(t.Context(), asked.ID)) {
+				t.Errorf("the message of turn %d does not show that it stays unanswered", asked.ID)
 			}
 		}
 	})

@@ -232,7 +232,7 @@ func (l *leftovers) failTurn(tx *store.Tx, t *msg.Turn, now int64) error {
 	}
 	l.alike = l.alike || alike
 	if notified {
-		return nil
+		return tx.MarkUnanswered(t, now)
 	}
 	return tx.PutNotice(t, l.failureNotice(t), now)
 }

@@ -91,11 +91,11 @@ func (w *waitMarks) unmark(t *msg.Turn, run int64) {
 	if w.env.cfg.WaitMark == 0 || w.env.now() < t.CreatedAt+w.env.cfg.WaitMark.Milliseconds() {
 		return
 	}
-	marked, err := w.env.st.HasWaitingMark(w.env.ctx, t.ID)
+	marked, err := w.env.st.HasMark(w.env.ctx, t.ID)
 	if err != nil || !marked {
 		return
 	}
-	err = w.env.st.Write(w.env.ctx, func(tx *store.Tx) error { return tx.UnmarkWaiting(t.ID, w.env.now()) })
+	err = w.env.st.Write(w.env.ctx, func(tx *store.Tx) error { return tx.Unmark(t.ID, w.env.now()) })
 	if err != nil && w.env.ctx.Err() == nil {
 		w.env.log.Warn("mark of a message that waited not taken away", "turn", t.ID, "run", run, "err", err)
 	}
