@@ -47,19 +47,19 @@ func (o Opening) problem() string {
 // Openings returns the routes that let strangers in, in the order in which routes are tried. Left out
 // are those that match nothing, as they are invalid or an earlier route matches all that they do.
 func Openings(routes []msg.Route, groups []msg.Group) []Opening {
-	return openings(parse(routes), closedGroups(groups))
+	return openings(parse(routes), membersOf(groups))
 }
 
-func openings(routes []match.Route, closed map[string]bool) (all []Opening) {
+func openings(routes []match.Route, members map[string]groupconfig.Members) (all []Opening) {
 	matched := map[string]bool{} // the conditions of the routes before
 	for _, r := range routes {
 		folder, expr := r.Target.Folder, r.Expr()
-		closed, registered := closed[folder]
+		group, registered := members[folder]
 		if folder != "" && !registered {
 			continue
 		}
 		conditions := expr.Conditions()
-		if folder != "" && !closed && expr.AdmitsStrangers() && !anySubset(matched, implied(conditions)) {
+		if folder != "" && group.Access == nil && expr.AdmitsStrangers() && !anySubset(matched, implied(conditions)) {
 			all = append(all, Opening{
 				Route: r.ID, Match: r.Match, Folder: folder, DMs: expr.AdmitsStrangersDMs(),
 				Observes: r.Target.Kind == match.Observe,
@@ -73,21 +73,23 @@ func openings(routes []match.Route, closed map[string]bool) (all []Opening) {
 // Reached returns the groups that strangers reach through the openings, each with the first opening:
 // those of the routes, and the others of their world that may be addressed there by @name.
 func Reached(open []Opening, groups []msg.Group) map[string]Opening {
+	return reached(open, groups, membersOf(groups))
+}
+
+func reached(open []Opening, groups []msg.Group, members map[string]groupconfig.Members) map[string]Opening {
 	reached := map[string]Opening{}
 	for _, o := range open {
 		if _, ok := reached[o.Folder]; !ok {
 			reached[o.Folder] = o
 		}
 	}
-	closed := closedGroups(groups)
 	for _, from := range groups {
 		o, ok := reached[from.Folder]
-		members, _ := groupconfig.ReadMembers(from.Config) // of an invalid config the least
-		if !ok || o.Folder != from.Folder || members.OwnGroup {
+		if !ok || o.Folder != from.Folder || members[from.Folder].OwnGroup {
 			continue
 		}
 		for _, to := range groups {
-			if _, ok := reached[to.Folder]; !ok && !closed[to.Folder] &&
+			if _, ok := reached[to.Folder]; !ok && members[to.Folder].Access == nil &&
 				msg.World(to.Folder) == msg.World(from.Folder) {
 				reached[to.Folder] = o
 			}
@@ -127,13 +129,14 @@ func Warnings(routes []msg.Route, groups []msg.Group) (all []Warning) {
 		all = append(all, Warning{route, folder, fmt.Sprintf("route %d%s%s", route, between, text), text})
 	}
 	valid := parse(routes)
-	open := openings(valid, closedGroups(groups))
+	members := membersOf(groups)
+	open := openings(valid, members)
 	for _, o := range open {
 		all = append(all, Warning{o.Route, o.Folder, o.String(), o.problem()})
 	}
-	reached := Reached(open, groups)
-	for _, folder := range slices.Sorted(maps.Keys(reached)) {
-		if o := reached[folder]; o.Folder != folder {
+	through := reached(open, groups, members)
+	for _, folder := range slices.Sorted(maps.Keys(through)) {
+		if o := through[folder]; o.Folder != folder {
 			warn(o.Route, folder, " ", "lets any user reach group %s, too, by @name from the chats of %s: "+
 				`set "reach":"none" in the config of %[2]s`, folder, o.Folder)
 		}
@@ -163,16 +166,15 @@ func parse(routes []msg.Route) []match.Route {
 	return valid
 }
 
-// closedGroups says of each registered group whether its config has a list of those who may use it.
-func closedGroups(groups []msg.Group) map[string]bool {
-	closed := make(map[string]bool, len(groups))
+// membersOf says of each registered group what its config says of its members.
+func membersOf(groups []msg.Group) map[string]groupconfig.Members {
+	all := make(map[string]groupconfig.Members, len(groups))
 	for _, g := range groups {
 		if msg.ValidFolder(g.Folder) == nil {
-			members, _ := groupconfig.ReadMembers(g.Config) // of an invalid config the least
-			closed[g.Folder] = members.Access != nil
+			all[g.Folder], _ = groupconfig.ReadMembers(g.Config) // of an invalid config the least
 		}
 	}
-	return closed
+	return all
 }
 
 // implied adds the platform and the account that a chat's address has.

@@ -182,11 +182,11 @@ func (c *Console) fillEditor(ctx context.Context, d *draft, page *pages.RouteEdi
 	}
 	page.Now, page.Digest, page.NextKey = c.Now().UnixMilli(), d.digest, d.nextKey()
 	routes, problems := d.table(table.routes)
-	edited, review := withIDs(routes, table.routes), table.review()
+	edited, check := withIDs(routes, table.routes), table.review
 	if page.TooLarge == "" {
 		changes := lines(differences(table.routes, routes))
 		if len(changes) > 0 {
-			review = reviewOf(edited, table.groups)
+			check = func() review { return reviewOf(edited, table.groups) }
 		}
 		page.Changes = changes[:min(len(changes), maxChangeLines)]
 		page.More = len(changes) - len(page.Changes)
@@ -203,9 +203,10 @@ func (c *Console) fillEditor(ctx context.Context, d *draft, page *pages.RouteEdi
 	for _, r := range table.routes {
 		stored[r.ID] = routeText(r)
 	}
+	reviewed := check()
 	for i, row := range d.rows {
 		row.Words = words[i]
-		fillRow(&row, i, edited[i], stored, review)
+		fillRow(&row, i, edited[i], stored, reviewed)
 		row.Problem = plaintext.Line(cmp.Or(problems[i], row.Problem))
 		if row.Problem != "" {
 			page.Problems++
