@@ -38,6 +38,7 @@ if [ -n "${VERIFY-}${DB-}" ]; then
   compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
   need patroni patroni python3-etcd
   need etcd etcd-server
+  [ -e /usr/share/fonts/truetype/noto/NotoColorEmoji.ttf ] || packages+=(fonts-noto-color-emoji) # for pictures
   npm_folders+=(deploy/e2e/mcp deploy/e2e/clients)
 fi
 

@@ -198,6 +198,8 @@ func (p *performance) wait(ctx context.Context, d time.Duration) error {
 // work shows a plan of three steps and a tool for each.
 func work(t *agentproto.Turn) (steps []func() error) {
 	titles := []string{"Read the messages", "Think about them", "Write the answer"}
+	tools := []agentproto.Tool{{Title: "Read inbox.md", Kind: "read"}, {Title: "Consult the rules", Kind: "think"},
+		{Title: "Edit answer.md", Kind: "edit"}}
 	plan := func(done int) agentproto.Event {
 		p := &agentproto.Plan{}
 		for i, title := range titles {
@@ -213,8 +215,9 @@ func work(t *agentproto.Turn) (steps []func() error) {
 		return agentproto.Event{Plan: p}
 	}
 	tool := func(i int, status agentproto.ToolStatus) agentproto.Event {
-		return agentproto.Event{Tool: &agentproto.Tool{ID: fmt.Sprint(i + 1), Title: titles[i], Kind: "think",
-			Status: status}}
+		tool := tools[i]
+		tool.ID, tool.Status = fmt.Sprint(i+1), status
+		return agentproto.Event{Tool: &tool}
 	}
 	for i := range titles {
 		steps = append(steps,

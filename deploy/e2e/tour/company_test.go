@@ -3,9 +3,11 @@ package tour_test
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"arizuko/deploy/e2e/harness"
+	"arizuko/pkg/wake"
 )
 
 // worker is an agent with the answers of the web chat.
@@ -216,12 +218,22 @@ func (c *company) services() {
 	c.Exec(`INSERT INTO chat_reply_state (jid, topic, engaged_until, engaged_folder, engaged_at) VALUES (?, '', ?, 'bikes/workshop', ?)
 		ON CONFLICT (jid, topic) DO UPDATE SET engaged_until = excluded.engaged_until, engaged_folder = excluded.engaged_folder, engaged_at = excluded.engaged_at`, workshop, c.now+48*time.Minute.Milliseconds(), c.ago(12*time.Minute))
 	c.heartbeat()
+	for _, name := range adapters {
+		l, err := wake.Listen(filepath.Join(c.Instance.Data, "run"), name)
+		if err != nil {
+			c.T.Fatal(err)
+		}
+		c.T.Cleanup(func() { _ = l.Close() })
+	}
 }
 
-// heartbeat shows the adapters of the platforms as running: the company's chats have no platform behind them.
+// adapters have no platform behind them.
+var adapters = []string{"teled", "slakd"}
+
+// heartbeat shows the adapters of the platforms as running.
 func (c *company) heartbeat() {
 	c.T.Helper()
-	for _, name := range []string{"teled", "slakd"} {
+	for _, name := range adapters {
 		c.Exec(`INSERT INTO daemons (name, version, started_at, heartbeat_at, connection, last_event_at, last_probe_at) SELECT ?, version, started_at, ?, 'connected', ?, ? FROM daemons WHERE name = 'gated'
 			ON CONFLICT (name) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`, name, time.Now().UnixMilli(), c.ago(12*time.Minute), c.ago(time.Minute))
 	}
