@@ -57,6 +57,21 @@ func liveAnswer(t *testing.T, b *browser.Browser) {
 	equal(t, "turns", i.Query(`SELECT state FROM turns ORDER BY id`), []string{"done", "cancelled"})
 }
 
+// failures: the notice says which message it is about, and the next message that fails alike is marked.
+func failures(t *testing.T, b *browser.Browser) {
+	i := start(t)
+	p := i.logIn(b)
+	p.SendMessage("error permanent <b>first</b>")
+	p.says(".message.out.notice .quote", "error permanent <b>first</b>")
+	p.SendMessage("error permanent second")
+	p.Wait(`document.querySelectorAll(".message.in")[1]?.querySelector(".reactions").innerText.includes("🤷")`)
+	p.Do(chromedp.Reload())
+	p.says(".message.out.notice .quote", "error permanent <b>first</b>")
+	p.Wait(`document.querySelectorAll(".message.in")[1]?.querySelector(".reactions").innerText.includes("🤷")`)
+	equal(t, "notices", i.Query(`SELECT count(*) FROM messages WHERE source = 'notice'`), []string{"1"})
+	i.stop() // else it is an error that turns have failed
+}
+
 func prefixedTopic(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)
