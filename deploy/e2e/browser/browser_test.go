@@ -24,7 +24,7 @@ func TestWebChat_InBrowser(t *testing.T) {
 		{"everything works by keyboard", keyboardOnly, verify},
 		{"topics run in parallel", topicsInParallel, gate},
 		{"an answer grows", liveAnswer, verify},
-		{"failures are told once, then marked", failures, verify},
+		{"a failure has a notice, the next one a mark", failures, verify},
 		{"an answer grows while daemons are killed and the browser is offline", liveAnswerOverKills, verify},
 		{"a question is answered once, by keyboard", questionButtons, gate},
 		{"daemons are killed around the answer to a question", questionWhileKilled, verify},
