@@ -30,7 +30,7 @@ func hostileGroups(text string) any {
 func sampleGroup(now int64) any {
 	return pages.Group{
 		Now: now, Folder: "acme/eng", Name: "Engineering", Config: "{\n  \"access\": [\"telegram:42\"],\n  \"rates\": 20\n}", Version: "0011223344556677", Problem: "config: unknown setting rates",
-		Choice:   pages.AgentChoice{Agent: "codex", Model: "default", Agents: []string{"default", "claude", "codex"}, Models: []string{"gpt-5", "gpt-5-mini"}},
+		Choice:   pages.AgentChoice{Agent: "codex", Missing: true, Model: "default", Agents: []string{"default", "claude"}, Models: []string{"gpt-5", "gpt-5-mini"}},
 		Warnings: []string{"route 3 lets any user reach group acme/eng: match a sender or a room, or set access in the group's config"}, Chats: []string{"telegram:-1001234567890"}, MoreChats: 3,
 		Sessions: []pages.SessionLine{{ID: "3f2a9c01…", At: now - 60_000}, {Topic: "#deploy", ID: "77aa0011…", At: now - 9e7}}, NextSession: "/groups/acme/eng?session=x",
 		Runs: []pages.RunLine{{ID: 89, Runtime: "bwrap", StartedAt: now - 1000}, {ID: 88, Runtime: "bwrap", Result: "error", Error: "exit status 1", StartedAt: now - 9000, EndedAt: now - 8000}},
