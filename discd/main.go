@@ -21,7 +21,8 @@ func program() adapter.Program[Config] {
 }
 
 func build(cfg Config, p *daemon.Process, as adapter.Identity) (adapter.Platform, adapter.Listener) {
-	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewCallClient())
+	ceiling := outbound.NewCeiling()
+	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token, ceiling.Keep(adapter.NewCallClient()))
 	return &outbound.Sender{API: api, Identity: as, Data: cfg.Data, Store: p.Store, Now: p.Now},
-		events.NewListener(api.With(adapter.NewListenClient()), p.Store, cfg.Token, adapter.Network{})
+		events.NewListener(api.With(ceiling.Keep(adapter.NewListenClient())), p.Store, cfg.Token, adapter.Network{})
 }

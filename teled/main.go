@@ -22,7 +22,7 @@ func program() adapter.Program[Config] {
 }
 
 func build(cfg Config, p *daemon.Process, as adapter.Identity) (adapter.Platform, adapter.Listener) {
-	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewCallClient())
+	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, outbound.NewCeiling().Keep(adapter.NewCallClient()))
 	listening := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, adapter.NewListenClient())
 	self := &bot.Bot{API: api, Store: p.Store, Daemon: as.Daemon, Log: p.Log, Now: p.Now}
 	return &outbound.Sender{API: api, Bot: self, Identity: as, Data: cfg.Data, Store: p.Store, Now: p.Now, Log: p.Log,

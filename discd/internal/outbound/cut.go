@@ -40,12 +40,17 @@ const (
 	noticeRoom = 350
 )
 
+// perSecond is how many calls a second Discord takes over all channels.
+const perSecond = 50
+
+// NewCeiling keeps all calls below Discord's global limit.
+func NewCeiling() *adapter.Ceiling { return adapter.NewCeiling(perSecond, time.Second) }
+
 // Pace keeps to Discord's limits: 50 calls in any second, and five messages in any five seconds into a
-// channel, of which three may come at once. Calls leave more slowly than that, since those that are held up on the way
-// arrive together: at 44 a second one may be 60 ms late.
+// channel, of which three may come at once. The ceiling would hold back calls at that very rate.
 func Pace() adapter.Pace {
 	return adapter.Pace{
-		Account: adapter.Limit{Every: time.Second / 44, Burst: 1},
+		Account: adapter.Limit{Every: time.Second / (perSecond - 2), Burst: 1},
 		Lane: func(l store.Lane) (channel string, limits []adapter.Limit) {
 			return cmp.Or(l.ThreadID, l.ChatJID), []adapter.Limit{{Every: 1800 * time.Millisecond, Burst: 3}}
 		},

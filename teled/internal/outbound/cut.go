@@ -31,12 +31,18 @@ const markRoom = len(adapter.DuplicateMark)
 // general is the id of a forum's General topic, which messages must not name.
 const general = 1
 
+// perSecond is how many messages a second the API takes over all chats.
+const perSecond = 30
+
+// NewCeiling keeps all calls below the API's limit, messages or not.
+func NewCeiling() *adapter.Ceiling { return adapter.NewCeiling(perSecond, time.Second) }
+
 // Pace keeps to the API's limits: 30 messages a second over all chats, one a second into each, of
 // which a few may come at once, and 20 a minute into a group. A burst counts too, so that no second
 // has more than 30 messages and no minute more than 20.
 func Pace() adapter.Pace {
 	return adapter.Pace{
-		Account: adapter.Limit{Every: time.Second / 29, Burst: 1},
+		Account: adapter.Limit{Every: time.Second / (perSecond - 1), Burst: 1},
 		Lane: func(l store.Lane) (chat string, limits []adapter.Limit) {
 			limits = []adapter.Limit{{Every: time.Second, Burst: 3}}
 			chat, _ = telegramapi.CutTopic(l.ChatJID)
