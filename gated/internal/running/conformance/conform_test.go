@@ -13,7 +13,7 @@ import (
 )
 
 // quick is for agents that answer at once or never.
-var quick = Timeouts{Answer: 20 * time.Second, End: 10 * time.Second, Busy: 20 * time.Second}
+var quick = Timeouts{Answer: 2 * time.Minute, End: time.Minute, Busy: 20 * time.Second}
 
 // resultsOf returns the result of each case for an agent, and all output.
 func resultsOf(t *testing.T, a Agent, p Timeouts) (results map[string]string, text string, err error) {
