@@ -92,16 +92,20 @@ type writer interface {
 func write(doc []line, limit int, w writer) []string {
 	var out []string
 	for _, part := range split(doc, limit, w) {
-		var b strings.Builder
-		var prev *line
-		for i := range part {
-			b.WriteString(w.next(prev, &part[i]))
-			prev = &part[i]
-		}
-		b.WriteString(w.end(prev))
-		out = append(out, b.String())
+		out = append(out, writePart(part, w))
 	}
 	return out
+}
+
+func writePart(part []line, w writer) string {
+	var b strings.Builder
+	var prev *line
+	for i := range part {
+		b.WriteString(w.next(prev, &part[i]))
+		prev = &part[i]
+	}
+	b.WriteString(w.end(prev))
+	return b.String()
 }
 
 // UTF16Len is the length of a text in UTF-16 units, in which Telegram counts.

@@ -43,6 +43,25 @@ func TestTail_GrowingText_ShowsItsEnd(t *testing.T) {
 	}
 }
 
+// A paragraph of any length is cut between words; what is too far from its end is not measured.
+func TestTail_LongParagraph_BeginsWithAWord(t *testing.T) {
+	const limit = 400
+	for _, n := range []int{30, 100, 1000, 5000} {
+		text := strings.Repeat("some **more** words ", n) + "until the end"
+		for name, got := range map[string]string{
+			"telegram": render.TelegramTail(text, limit).Text, "discord": render.DiscordTail(text, limit),
+			"slack": render.SlackTail(text, limit),
+		} {
+			rest, ok := strings.CutPrefix(got, "…\n")
+			first, _, _ := strings.Cut(strings.ReplaceAll(rest, "*", ""), " ")
+			if !ok || !strings.HasSuffix(got, "until the end") || len(got) < limit*2/3 ||
+				first != "some" && first != "more" && first != "words" {
+				t.Errorf("%s of %d: %q", name, n, got)
+			}
+		}
+	}
+}
+
 func TestTail_AnyText_FitsAndIsValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.SampledFrom([]string{"word ", "**b**", "`", "```\n", "\n", "> q", "- ", "😀", "[x](http://a.b)", "@everyone "}), 0, 400)
