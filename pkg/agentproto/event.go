@@ -225,6 +225,8 @@ func ReadEvent(line []byte) (Event, error) {
 func parseEvent(body []byte) (e Event, err error) {
 	var head struct {
 		eventHead
+		// The answer so far grows: it is not parsed twice. Other events may have a field of the name with anything in it.
+		Text any
 		// The fields of an event may also stand in an object that has the name of its type.
 		Tool, Plan, Usage, Ask json.RawMessage
 	}
@@ -236,7 +238,7 @@ func parseEvent(body []byte) (e Event, err error) {
 	case eventStatus:
 		err = e.parseStatus(body)
 	case eventText:
-		err = e.parseText(body)
+		err = e.setText(head.Text)
 	case eventTool:
 		err = e.parseTool(either(head.Tool, body))
 	case eventPlan:
@@ -275,15 +277,12 @@ func (e *Event) parseStatus(body []byte) error {
 	return nil
 }
 
-func (e *Event) parseText(body []byte) error {
-	var line struct{ Text *string }
-	if err := json.Unmarshal(body, &line); err != nil {
-		return err
+func (e *Event) setText(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return errors.New("text is missing, or no string")
 	}
-	if line.Text == nil {
-		return errors.New("text is missing")
-	}
-	e.Text = new(Cut(clean(*line.Text), MaxResult))
+	e.Text = new(Cut(clean(text), MaxResult))
 	return nil
 }
 

@@ -218,7 +218,7 @@ func (r *run) checkBudget() {
 			return
 		}
 		said := &store.Reply{
-			RunID: r.row.ID, TurnID: t.ID, Text: p.row.Text, Sender: msg.AgentSender(t.Folder),
+			RunID: r.row.ID, TurnID: t.ID, Text: p.text(), Sender: msg.AgentSender(t.Folder),
 			SenderName: r.settings.now.AssistantName,
 		}
 		if r.m.budgets.end(t, over, said) {

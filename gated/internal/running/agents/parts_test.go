@@ -112,7 +112,7 @@ func TestProgressList_Changed_IsWhatIsNotStored(t *testing.T) {
 	diff(t, "at first", l.changed(), []int64{0, 1, 2})
 	l.stored()
 	diff(t, "stored", l.changed(), []int64(nil))
-	l.turns[1].row.Text = "so far"
+	l.turns[1].said = "so far"
 	l.textSent(1)
 	l.textSent(2) // has no text
 	diff(t, "its text was sent", l.changed(), []int64{1})

@@ -33,13 +33,15 @@ const (
 // progress is what the agent has said of its work on a turn in this run.
 type progress struct {
 	row     store.Progress
+	said    string           // the answer so far, as the agent wrote it; only what is stored is worth reading
 	usage   agentproto.Usage // in this run
 	counted agentproto.Usage // what of it is stored
 	changed bool             // since it was stored
 	began   time.Time
 	// onPlatform: it is shown by a chat platform, and not by the web chat.
 	onPlatform bool
-	inputs     bool // of tools are shown
+	inputs     bool                // of tools are shown
+	growing    func(string) string // redacts said
 }
 
 // event takes in what the agent says of its work. It is stored with others that follow soon.
@@ -66,7 +68,7 @@ func (r *run) event(e *agentproto.Event) {
 		p := r.progress.turns[t.ID]
 		if p == nil {
 			p = newProgress(r.row.ChatJID, r.env.cfg.Now())
-			p.inputs = r.settings.now.ToolInput
+			p.inputs, p.growing = r.settings.now.ToolInput, r.setup.growing
 			r.progress.turns[t.ID] = p
 			r.m.marks.unmark(t, r.row.ID)
 		}
@@ -96,10 +98,10 @@ func (p *progress) interval(now time.Time) time.Duration {
 
 // update makes an event a part of the progress, and notes whether that changes it.
 func (p *progress) update(e *agentproto.Event, s *setup) {
-	row, usage := p.row, p.usage
+	row, said, usage := p.row, p.said, p.usage
 	row.Tools = slices.Clone(row.Tools)
 	p.add(e, s)
-	same := row.State == p.row.State && row.Text == p.row.Text && slices.Equal(row.Plan, p.row.Plan) &&
+	same := row.State == p.row.State && said == p.said && slices.Equal(row.Plan, p.row.Plan) &&
 		slices.Equal(row.Tools, p.row.Tools)
 	p.changed = p.changed || !same || usage != p.usage
 }
@@ -110,7 +112,7 @@ func (p *progress) add(e *agentproto.Event, s *setup) {
 	case e.Status != "":
 		p.row.State = e.Status
 	case e.Text != nil:
-		p.row.Text = s.growing(agentproto.StripGrowing(*e.Text))
+		p.said = *e.Text
 	case e.Tool != nil:
 		p.addTool(agentproto.Tool{ID: s.redact(e.Tool.ID), Title: p.title(e.Tool, s.redact),
 			Kind: s.redact(e.Tool.Kind), Status: e.Tool.Status})
@@ -123,6 +125,9 @@ func (p *progress) add(e *agentproto.Event, s *setup) {
 		p.addUsage(*e.Usage)
 	}
 }
+
+// text is the answer so far as users may see it.
+func (p *progress) text() string { return p.growing(agentproto.StripGrowing(p.said)) }
 
 // addUsage takes in what the run has used so far, which never gets less. A value of 0 says nothing.
 func (p *progress) addUsage(u agentproto.Usage) {
@@ -200,7 +205,7 @@ func (l *progressList) changed() (turns []int64) {
 func (l *progressList) put(tx *store.Tx) error {
 	for _, turn := range l.changed() {
 		p := l.turns[turn]
-		p.row.UpdatedAt = l.env.now()
+		p.row.Text, p.row.UpdatedAt = p.text(), l.env.now()
 		if err := tx.PutProgress(l.row, turn, &p.row); err != nil && !errors.Is(err, store.ErrStale) {
 			return err
 		}
@@ -226,15 +231,15 @@ func (l *progressList) stored() {
 
 // textSent begins the text of a turn's progress again: what it was is a message now.
 func (l *progressList) textSent(turn int64) {
-	if p := l.turns[turn]; p != nil && p.row.Text != "" {
-		p.row.Text, p.changed = "", true // it is stored with the next event
+	if p := l.turns[turn]; p != nil && p.said != "" {
+		p.said, p.changed = "", true // it is stored with the next event
 	}
 }
 
 // forget frees what is not stored of an answered turn any more. Its usage may still grow.
 func (l *progressList) forget(turn int64) {
 	if p := l.turns[turn]; p != nil {
-		p.row = store.Progress{State: agentproto.StatusIdle}
+		p.row, p.said = store.Progress{State: agentproto.StatusIdle}, ""
 	}
 }
 

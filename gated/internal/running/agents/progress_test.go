@@ -129,6 +129,15 @@ func TestProgress_SameEvent_ChangesNothing(t *testing.T) {
 	}
 }
 
+// A text is redacted when it is stored: most are replaced before.
+func TestProgress_Text_IsWhatUsersMaySee(t *testing.T) {
+	t.Parallel()
+	p := &progress{growing: func(s string) string { return strings.ReplaceAll(s, "secret", "…") }}
+	said := "a secret <think>hidden</think>word <thi"
+	p.update(&agentproto.Event{Text: &said}, &setup{})
+	diff(t, "text", p.text(), "a … word")
+}
+
 func TestProgress_LongTurn_IsStoredLessOften(t *testing.T) {
 	t.Parallel()
 	began := time.UnixMilli(1)
