@@ -81,6 +81,7 @@ func TestCompose_Changes(t *testing.T) {
 		"question":                   {msg.Message{Kind: msg.KindMessage, Content: "x y", Ask: ask}, "x, y, [yes no]"},
 		"question that has ended":    {msg.Message{Kind: msg.KindMessage, Content: "x", Ask: &msg.Ask{State: msg.AskAnswered, Options: ask.Options}}, "x, [yes no]"},
 		"edit of a question":         {msg.Message{Kind: msg.KindEdit, Target: text("1"), Content: "x y", Ask: ask}, "edit 1 x without buttons, y"},
+		"edit of a question's copy":  {msg.Message{Kind: msg.KindEdit, TargetID: "7", Content: "x", Ask: ask}, "edit 7 x without buttons"},
 		"shorter edit of a question": {msg.Message{Kind: msg.KindEdit, Target: text("1", "2"), Content: "x", Ask: ask}, "edit 1 x without buttons, delete 2"},
 		"delete":                     {msg.Message{Kind: msg.KindDelete, Target: target(msg.KindFile, 1, sentParts("1", "2"))}, "delete 1, delete 2"},
 		"target not sent":            {msg.Message{Kind: msg.KindEdit, Target: &msg.Target{Parts: []msg.SentPart{{}}}, Content: "x"}, "cannot edit a message that was not sent"},

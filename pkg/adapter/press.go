@@ -6,6 +6,7 @@ import (
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // maxNotice is how long the answer to a press may be, in bytes: what Telegram takes.
@@ -15,16 +16,21 @@ const maxNotice = 200
 // ended.
 const (
 	closedNotice   = "This question is closed."
+	copyNotice     = "This question was sent again: answer it there."
 	finishedNotice = "Already finished."
 )
 
 // ReceivePress stores the press of a button of a question, or of one that stops a turn, as ReceiveAlways does; its row
 // has the verb answer and a msg.Press. It returns what only the user who pressed is to read: "" if the press counts as
 // far as is known by now. A press that does not count is stored, too: gated decides, and the record shows who tried.
+//
+// A crash between sending a question and storing its message's id leaves a copy that nothing names. The press of one
+// of its buttons does: if the question has ended, they are taken away then.
 func (s *Shell) ReceivePress(ctx context.Context, in Inbound) (notice string, err error) {
+	var copied *msg.Ask
 	for _, m := range in.Messages {
 		if err := s.Retry(ctx, "reading question failed; retrying", func() (err error) {
-			notice, err = s.examinePress(ctx, m)
+			notice, copied, err = s.examinePress(ctx, m)
 			return err
 		}); err != nil {
 			return "", err
@@ -33,44 +39,73 @@ func (s *Shell) ReceivePress(ctx context.Context, in Inbound) (notice string, er
 	if err := s.ReceiveAlways(ctx, in); err != nil {
 		return "", err
 	}
+	if copied != nil {
+		s.endCopy(ctx, copied, in.Messages[0].TargetID)
+	}
 	failpoint.At(failpoint.Pressed)
 	return notice, nil
 }
 
+// endCopy takes the buttons of an ended question away from a message. The next press tries again if that fails.
+func (s *Shell) endCopy(ctx context.Context, a *msg.Ask, platformID string) {
+	err := s.Store.Write(ctx, func(tx *store.Tx) error { return tx.EndCopy(a, platformID, s.Now().UnixMilli()) })
+	if s.writes.Note(ctx, err) == nil {
+		s.Log.Info("buttons of a copied question are removed", "question", a.ID, "message", platformID)
+	}
+}
+
 // examinePress adds to the row of a press the text of the option, and the place of the question. What a button carries
-// may be forged: the question's own message has to be the one that was pressed.
-func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string, err error) {
+// may be forged: the question's own message has to be the one that was pressed. copied is the question, which has
+// ended, if that message has no row and may be a copy of it.
+func (s *Shell) examinePress(ctx context.Context, m *msg.Message) (notice string, copied *msg.Ask, err error) {
 	press, _ := msg.ParsePress(m.Content)
 	if press.Stop > 0 {
-		return s.examineStop(ctx, m, press.Stop)
+		notice, err = s.examineStop(ctx, m, press.Stop)
+		return notice, nil, err
 	}
 	a, err := s.Store.Ask(ctx, press.Ask)
 	if err != nil || a == nil || press.Option < 1 || press.Option > len(a.Options) {
-		return closedNotice, err
+		return closedNotice, nil, err
 	}
 	row, err := s.Store.Message(ctx, a.MessageID)
 	if err != nil || row == nil || row.ChatJID != m.ChatJID {
-		return closedNotice, err
+		return closedNotice, nil, err
 	}
 	shown, err := s.Store.MessageByPlatformID(ctx, m.ChatJID, m.TargetID)
 	switch {
 	case err != nil:
-		return "", err
-	case shown == nil && row.OutState != msg.OutQueued && row.OutState != msg.OutSending,
-		shown != nil && shown.ID != row.ID:
-		return closedNotice, nil // without a message the button may be pressed before its id is stored
+		return "", nil, err
+	case shown == nil && row.OutState != msg.OutQueued && row.OutState != msg.OutSending:
+		return s.examineCopy(ctx, m, a)
+	case shown != nil && shown.ID != row.ID:
+		return closedNotice, nil, nil // without a message the button may be pressed before its id is stored
 	}
 	press.Text = a.Options[press.Option-1]
 	m.Content, m.ThreadID, m.Topic = press.JSON(), row.ThreadID, row.Topic
 	switch {
 	case !a.Who.May(m.Sender):
-		return agentproto.Truncate(a.Who.Only(), maxNotice), nil
+		return agentproto.Truncate(a.Who.Only(), maxNotice), nil, nil
 	case a.State == msg.AskAnswered && a.AnsweredBy == m.Sender && a.Option == press.Text: // pressed twice
-		return "", nil
+		return "", nil, nil
 	case !a.Takes(s.Now().UnixMilli()):
-		return closedNotice, nil
+		return closedNotice, nil, nil
 	}
-	return "", nil
+	return "", nil, nil
+}
+
+// examineCopy answers the press of a button of a message without a row. A preview has none either, and no such button.
+func (s *Shell) examineCopy(ctx context.Context, m *msg.Message, a *msg.Ask) (notice string, copied *msg.Ask,
+	err error) {
+	preview, err := s.Store.ShownPreview(ctx, m.ChatJID, m.TargetID)
+	switch {
+	case err != nil:
+		return "", nil, err
+	case a.State == msg.AskOpen && a.Takes(s.Now().UnixMilli()):
+		return copyNotice, nil, nil
+	case preview != nil:
+		return closedNotice, nil, nil
+	}
+	return closedNotice, a, nil
 }
 
 // examineStop adds to the row of a press that stops a turn the place of its preview. The message that was pressed has

@@ -1,6 +1,8 @@
 package adapter
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -56,7 +58,7 @@ func TestReceivePress_Sender_ReadsWhetherItCounts(t *testing.T) {
 		expect(press("q2", stranger, own, asked.ID, 1), "Only Ada may answer this.")
 		expect(press("q3", asker, own, asked.ID, 3), closed)
 		expect(press("q4", asker, own, asked.ID+1, 1), closed)
-		expect(press("q5", asker, "another", asked.ID, 1), closed)
+		expect(press("q5", asker, "another", asked.ID, 1), "This question was sent again: answer it there.")
 		r.write(func(tx *store.Tx) error {
 			return tx.AnswerAsk(asked.ID, 2, asker, "Ada", time.Now().UnixMilli(), time.Now().UnixMilli())
 		})
@@ -82,6 +84,56 @@ func TestReceivePress_ExpiredQuestion_IsClosed(t *testing.T) {
 		pass(time.Hour)
 		if got, err := s.ReceivePress(t.Context(), press("q", asker, "early", asked.ID, 1)); got != "This question is closed." || err != nil {
 			t.Errorf("%q, %v", got, err)
+		}
+	})
+}
+
+// A crash before the id of a question's message is stored leaves a copy of it. The press of one of its buttons names it.
+func TestReceivePress_CopyOfAnEndedQuestion_LosesItsButtons(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		var mu sync.Mutex
+		var edits []string
+		r.platform.cut = func(m *msg.Message) ([]Part, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if m.Kind == msg.KindEdit {
+				edits = append(edits, fmt.Sprint(m.TargetID, " own ", m.Target != nil, " ", m.Ask != nil && m.Ask.State == msg.AskAnswered,
+					" ", strings.Contains(m.Content, "answered by Ada")))
+			}
+			return []Part{string(m.Kind)}, nil
+		}
+		r.previewer(messages)
+		a := r.agent(room, "", groupconfig.ProgressLive)
+		asked := a.asks()
+		r.start()
+		synctest.Wait()
+		press := func(id, target, want string) {
+			t.Helper()
+			got, err := r.running.ReceivePress(t.Context(), press(id, asker, target, asked.ID, 1))
+			if err != nil || got != want {
+				t.Errorf("%s: %q, %v, want %q", id, got, err, want)
+			}
+			r.look()
+			pass(time.Second)
+		}
+		press("open", "copy", copyNotice)
+		r.write(func(tx *store.Tx) error {
+			return tx.AnswerAsk(asked.ID, 2, asker, "Ada", time.Now().UnixMilli(), time.Now().UnixMilli())
+		})
+		r.look()
+		pass(time.Second)
+		for _, id := range []string{"first", "again"} {
+			press(id, "copy", closedNotice)
+		}
+		press("own", "id of message", closedNotice)
+		for i := range 2 * 3 {
+			press(fmt.Sprint("forged ", i), fmt.Sprint("m", i), closedNotice)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		want := []string{" own true true true", "copy own false true true", "m0 own false true true", "m1 own false true true"}
+		if diff := cmp.Diff(want, edits); diff != "" {
+			t.Errorf("edits (-want +got):\n%s", diff)
 		}
 	})
 }

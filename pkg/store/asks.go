@@ -298,6 +298,41 @@ func (tx *Tx) endAsk(a *msg.Ask, by string, now int64) error {
 	return err
 }
 
+// maxCopies is how many further messages of a question lose their buttons: resends leave no more.
+const maxCopies = 3
+
+// EndCopy queues the edit that takes the buttons of an ended question away from another message that shows it, by its
+// platform id: a crash left it before its id was stored. The next calls for that message do nothing.
+func (tx *Tx) EndCopy(a *msg.Ask, platformID string, now int64) error {
+	changes, err := tx.DerivedFrom(uncancelled(), a.MessageID)
+	if err != nil {
+		return err
+	}
+	var edit *msg.Message
+	copies := 0
+	for _, c := range changes {
+		switch {
+		case c.Kind != msg.KindEdit || c.Source != msg.SourceNotice:
+		case c.TargetID == "":
+			edit = c
+		case c.TargetID == platformID:
+			return nil
+		default:
+			copies++
+		}
+	}
+	if edit == nil || copies == maxCopies {
+		return nil
+	}
+	_, _, err = tx.PutMessage(&msg.Message{
+		ChatJID: edit.ChatJID, Direction: msg.Out, Kind: msg.KindEdit, IsBot: true, Sender: edit.Sender,
+		SenderName: edit.SenderName, Content: edit.Content, DerivedFrom: a.MessageID, TargetID: platformID,
+		Topic: edit.Topic, ThreadID: edit.ThreadID, Timestamp: now, ReceivedAt: now, Source: msg.SourceNotice,
+		OutState: OutStateOf(edit.ChatJID),
+	})
+	return err
+}
+
 // expireAsks ends the open questions of a turn that ends.
 func (tx *Tx) expireAsks(turnID, now int64) error {
 	asks, err := tx.TurnAsks(uncancelled(), turnID)

@@ -99,7 +99,7 @@ func (r Reader) Deliveries(ctx context.Context, messageID int64) ([]Delivery, er
 // Target returns the outbound row that an outbound row is about, as it was delivered, with its edits before
 // that row; nil if the row names none.
 func (r Reader) Target(ctx context.Context, m *msg.Message) (*msg.Target, error) {
-	if m.DerivedFrom == 0 {
+	if m.DerivedFrom == 0 || endsCopy(m) {
 		return nil, nil
 	}
 	target, err := r.Message(ctx, m.DerivedFrom)
@@ -112,7 +112,7 @@ func (r Reader) Target(ctx context.Context, m *msg.Message) (*msg.Target, error)
 	}
 	changes, err := r.DerivedFrom(ctx, target.ID)
 	for _, c := range changes {
-		if err != nil || c.ID >= m.ID || c.Kind != msg.KindEdit {
+		if err != nil || c.ID >= m.ID || c.Kind != msg.KindEdit || endsCopy(c) {
 			continue
 		}
 		e := msg.SentEdit{Content: c.Content}
@@ -121,6 +121,9 @@ func (r Reader) Target(ctx context.Context, m *msg.Message) (*msg.Target, error)
 	}
 	return t, err
 }
+
+// endsCopy reports whether a row is one of EndCopy: about the message that it names itself.
+func endsCopy(m *msg.Message) bool { return m.Source == msg.SourceNotice && m.TargetID != "" }
 
 func (r Reader) sentParts(ctx context.Context, id int64) (parts []msg.SentPart, err error) {
 	all, err := r.Deliveries(ctx, id)

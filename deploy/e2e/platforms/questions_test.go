@@ -112,6 +112,43 @@ func TestQuestion_ForgedPresses_OneCounts(t *testing.T) {
 	}
 }
 
+// The adapter is killed before it has stored the id of a question's message. Telegram cannot be asked for it, so the
+// question is sent again, and the first message is known only once one of its buttons is pressed.
+func TestQuestion_AdapterKilledAfterItIsSent_CopyLosesItsButtons(t *testing.T) {
+	t.Parallel()
+	f := start(t, newTelegram())
+	in := f.NewThread("colours")
+	f.WaitIdle()
+	f.Kill(f.info.Daemon)
+	f.StartDaemon(f.info.Daemon, "FAILPOINT="+string(fp.Sent))
+	f.ask(in, "ask_user red green")
+	f.waitKilled(f.info.Daemon)
+	f.Restart(f.info.Daemon)
+	f.waitDelivered(in, "%Which one?")
+	var copies []string
+	for _, a := range f.Arrivals() {
+		if strings.Contains(a.Text, "Which one?") {
+			copies = append(copies, a.ID)
+		}
+	}
+	if len(copies) != 2 {
+		t.Fatalf("the question is there %d times", len(copies))
+	}
+	f.wantPressAnswer(in, f.press(in, copies[0], "red", false), "This question was sent again: answer it there.")
+	f.wantPressAnswer(in, f.press(in, copies[1], "green", false), "")
+	f.waitDelivered(in, "Answer: green (answered)")
+	f.wantNoButtons(in, copies[1])
+	f.wantPressAnswer(in, f.press(in, copies[0], "red", false), "This question is closed.")
+	f.wantNoButtons(in, copies[0])
+	if _, text := f.Buttons(in, copies[0]); !strings.Contains(text, "answered by") {
+		t.Errorf("the copy says %q", text)
+	}
+	f.WaitIdle()
+	if got := f.presses(); strings.Count(got, "observed chosen") != 1 {
+		t.Errorf("presses: %s", got)
+	}
+}
+
 // The adapter is killed when it has stored a press, and the platform has no reply yet. Telegram sends the press again, so
 // that its user gets the reply then; Discord and Slack show their user that the app did not respond.
 func TestQuestion_AdapterKilledAfterThePress_CountsOnce(t *testing.T) {
