@@ -41,7 +41,7 @@ type run struct {
 	kept    bool   // the agent has stored the session: it resumed it, or has answered a turn of it
 	late    bool   // updates about the past may still come
 	lost    string // why the session cannot be resumed, if it cannot
-	cost    float64
+	cost    sessionCost
 	unclear map[string]bool // ids of turns of which the agent has not said whether it has taken them in
 	running *runningTurn    // nil between turns
 }
@@ -91,7 +91,10 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 	w := &runningTurn{Turn: t, ctx: turnCtx, asked: map[string]int{}, open: map[string]message{},
 		steers: map[string]bool{}, decided: make(chan decision)}
 	r.running = w
-	defer func() { r.running = nil }()
+	defer func() {
+		r.running = nil
+		r.cost.keep()
+	}()
 	if err := r.open(ctx); err != nil {
 		return r.failed(err)
 	}
@@ -164,7 +167,7 @@ func (r *run) prompt() error {
 		blocks = slices.Insert(blocks, 0, textBlock(agentproto.Inert(w.Start.System)))
 	}
 	r.fresh, w.prompted = false, true
-	w.shown.costBefore = r.cost
+	w.shown.costBefore = r.cost.now
 	return r.agent.call(methodPrompt, map[string]any{"sessionId": r.session, "prompt": blocks}, func(m message) error {
 		w.response, w.lateEnd = &m, time.Now().Add(maxLate)
 		return r.finish()

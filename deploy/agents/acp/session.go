@@ -31,7 +31,7 @@ func (r *run) open(ctx context.Context) error {
 		if err != nil {
 			return new(failure.OfStart(err, fmt.Sprintf("%s cannot be started: %v", r.cfg.name(), err)))
 		}
-		r.agent, r.ready, r.late, r.cost = a, false, false, 0
+		r.agent, r.ready, r.late, r.cost = a, false, false, sessionCost{}
 	}
 	if !r.ready {
 		if err := r.initialize(ctx); err != nil {
@@ -116,6 +116,7 @@ func (r *run) openSession(ctx context.Context) error {
 		r.session, r.fresh = o.SessionID, true
 	}
 	r.kept, r.late = method != methodNew, r.late || method == methodLoad
+	r.openCost(method != methodNew)
 	r.log("%s %s", method, r.session)
 	return r.configure(ctx, o)
 }

@@ -102,7 +102,7 @@ func (r *run) update(params json.RawMessage) error {
 	}
 	w := r.running
 	if cost := u.Update.Cost; u.Update.Kind == "usage_update" && cost != nil && cost.Currency == "USD" {
-		r.cost = max(float64(cost.Amount), 0)
+		r.sayCost(max(float64(cost.Amount), 0))
 	}
 	if w == nil || !w.prompted || w.dropped {
 		r.past(&u)
@@ -120,7 +120,7 @@ func (r *run) update(params json.RawMessage) error {
 		return r.showPlan(u)
 	case "usage_update":
 		w.shown.used.ContextUsed, w.shown.used.ContextSize = u.Update.Used.count(), u.Update.Size.count()
-		w.shown.used.CostUSD = max(r.cost-w.shown.costBefore, 0)
+		w.shown.used.CostUSD = max(r.cost.now-w.shown.costBefore, 0)
 		return r.emit(agentproto.Event{Usage: &w.shown.used})
 	case "agent_thought_chunk":
 		w.said.closed = true

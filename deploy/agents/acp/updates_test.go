@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +83,57 @@ func TestUpdates_CostBeforeTheSessionIsNamed_IsNotOfTheTurn(t *testing.T) {
 		if e.Usage != nil && e.Usage.CostUSD > 0.25 {
 			t.Errorf("usage %+v", *e.Usage)
 		}
+	}
+}
+
+// Agents that resume a session without a word count its cost from its beginning, or from their own start.
+func TestUpdates_CostOfAResumedSession_IsCountedOnce(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, fault string
+		forget      bool // what was kept
+		want        float64
+	}{
+		{"of the session", "total-cost", false, 0.25},
+		{"of the session, unknown", "total-cost", true, 0},
+		{"of the program", "no-load", false, 0.25},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			g := fake(t, tt.fault)
+			home := t.TempDir()
+			g.environ = []string{"HOME=" + home}
+			session := ""
+			for turn, want := range []float64{0.5, tt.want, tt.want} {
+				s := g.open()
+				s.Send(agenttest.First(strconv.Itoa(turn), session, "tool look"))
+				f := s.WantAnswer(strconv.Itoa(turn), "I look.\n\nIt is done.")
+				if session == "" {
+					session = f.NewSessionID
+					s.Send(agenttest.Further("again", "tool look"))
+					s.WantAnswer("again", "I look.\n\nIt is done.")
+				}
+				s.wantExit(0)
+				cost := map[string]float64{}
+				for _, e := range s.Events {
+					if e.Usage != nil {
+						cost[e.TurnID] = e.Usage.CostUSD
+					}
+				}
+				sum := 0.0
+				for _, c := range cost {
+					sum += c
+				}
+				if sum != want {
+					t.Errorf("run %d: cost %v, want %v", turn, cost, want)
+				}
+				if tt.forget {
+					if err := os.RemoveAll(home + "/.cache"); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		})
 	}
 }
 

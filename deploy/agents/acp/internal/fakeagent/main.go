@@ -24,6 +24,7 @@
 //	no-cancel              it works on after session/cancel
 //	early                  it says something of a session before it has named it, and after it
 //	replays                it repeats earlier messages at session/resume, before its answer and after it
+//	total-cost             the cost of a session that it resumes includes that of earlier runs, as of OpenCode 1.18
 //	split                  it writes each line in two pieces, with a character between them
 //	loose                  numbers are texts, texts are numbers, objects are null
 //	late-cancel            it answers a second after session/cancel, and says something after that
@@ -320,6 +321,9 @@ func (a *agent) open(m message) {
 	case !s.restore():
 		a.refuse(m, -32002, "Resource not found: "+p.Session)
 		return
+	}
+	if fault("total-cost") != "" {
+		s.cost = s.Cost
 	}
 	for _, server := range p.Servers {
 		s.tools = append(s.tools, fmt.Sprintf("%s %s %s%s", server.Type, server.Name, server.URL, server.Command))

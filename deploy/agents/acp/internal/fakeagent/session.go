@@ -23,6 +23,7 @@ type session struct {
 	agent *agent
 	ID    string
 	Said  []string `json:"said"` // by users, oldest first
+	Cost  float64  `json:"cost"` // of earlier runs, if there is the fault total-cost
 
 	tools       []string
 	system      string
@@ -45,7 +46,7 @@ func (s *session) restore() bool {
 }
 
 func (s *session) store() {
-	data, err := json.Marshal(object{"ID": s.ID, "said": s.Said})
+	data, err := json.Marshal(object{"ID": s.ID, "said": s.Said, "cost": s.cost})
 	if err == nil {
 		err = os.MkdirAll(".fakeagent", 0o700)
 	}
