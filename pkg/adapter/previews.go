@@ -29,7 +29,7 @@ type previews struct {
 
 	mu    sync.Mutex
 	known map[int64]knownPreview // by turn
-	busy  map[int64]bool         // turns about whose preview a call is made
+	busy  map[int64]bool         // turns about whose preview a call is made; true: there may be news meanwhile
 }
 
 func (s *Shell) previews() *previews {
@@ -106,7 +106,7 @@ func (p *previews) forget(facts map[int64]*previewFacts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for turn := range p.known {
-		if facts[turn] == nil && !p.busy[turn] {
+		if _, calling := p.busy[turn]; facts[turn] == nil && !calling {
 			delete(p.known, turn)
 		}
 	}
@@ -127,7 +127,8 @@ func (p *previews) factsOf(t *store.PreviewTurn, shown *store.Preview) *previewF
 func (p *previews) lookAt(ctx context.Context, turn int64, f *previewFacts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.busy[turn] {
+	if _, calling := p.busy[turn]; calling {
+		p.busy[turn] = true
 		return
 	}
 	f.known = p.known[turn]
@@ -140,15 +141,18 @@ func (p *previews) lookAt(ctx context.Context, turn int64, f *previewFacts) {
 	if step.do == previewLeave {
 		return
 	}
-	p.busy[turn] = true
+	p.busy[turn] = false
 	lane := laneOf(f)
 	p.calls.Go(func() {
-		known := p.act(ctx, turn, lane, f.known)
+		known, upToDate := p.act(ctx, turn, lane, f.known)
 		p.mu.Lock()
+		again := p.busy[turn] || !upToDate
 		p.known[turn] = known
 		delete(p.busy, turn)
 		p.mu.Unlock()
-		p.lookAtPreviews()
+		if again {
+			p.lookAtPreviews()
+		}
 	})
 }
 
@@ -160,12 +164,13 @@ func laneOf(f *previewFacts) store.Lane {
 }
 
 // act does what is due about the preview of a turn, as the rows say while the lane is locked. It returns what is known
-// of the preview then.
-func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known knownPreview) knownPreview {
+// of the preview then, and whether nothing is to be done before the rows change.
+func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known knownPreview) (now knownPreview,
+	upToDate bool) {
 	unlock, free := p.lanes.tryLock(lane)
 	if !free {
 		known.waitUntil = p.Now().Add(previewBusy)
-		return known
+		return known, false
 	}
 	defer unlock()
 	f, err := p.readFacts(ctx, turn, lane)
@@ -174,7 +179,7 @@ func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known k
 			p.Log.Warn("reading preview failed; retrying", "turn", turn, "chat", lane.ChatJID, "err", err)
 		}
 		known.waitUntil = p.Now().Add(previewRetry)
-		return known
+		return known, false
 	}
 	f.known = known
 	switch nextPreview(f).do {
@@ -184,12 +189,13 @@ func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known k
 		p.begin(ctx, f)
 	case previewChange:
 		p.change(ctx, f)
+		upToDate = f.pace.Expires == 0 && f.known.progressAt == f.turn.ProgressAt
 	case previewRemove:
 		p.remove(ctx, f)
 	case previewLose:
 		p.end(ctx, f.open, store.PreviewLost)
 	}
-	return f.known
+	return f.known, upToDate
 }
 
 // readFacts reads the rows about the preview of a turn.

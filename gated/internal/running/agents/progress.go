@@ -21,9 +21,10 @@ const (
 	laterInterval    = time.Second
 	laterAfter       = 3 * time.Second
 	// shownFirst and shownInterval are the same where the platform shows it: adapters begin after a second, and change
-	// what they show every two seconds at most. The web chat shows everything.
+	// what they show every two seconds at most. A little later than that they need not wait for it, which would wake
+	// them twice for each change. The web chat shows everything.
 	shownFirst    = time.Second
-	shownInterval = 2 * time.Second
+	shownInterval = 2100 * time.Millisecond
 	// progressRetry is the delay after a failure. It is long: what the answer says does not depend on it.
 	progressRetry = 5 * time.Second
 	// maxTools bounds the calls of tools that are kept for a turn. The oldest go first.
@@ -153,7 +154,7 @@ type progressList struct {
 	*runInfo
 	turns    map[int64]*progress
 	timer    *time.Timer // then what has changed is stored
-	due      bool        // the timer is to fire
+	due      bool   // the timer is to fire
 	storedAt time.Time
 }
 

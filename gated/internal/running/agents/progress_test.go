@@ -167,7 +167,7 @@ func TestProgress_Interval_IsWhatUsersCanSee(t *testing.T) {
 		want time.Duration
 	}{
 		{"web:main", 0, 250 * time.Millisecond}, {"web:main", time.Minute, time.Second},
-		{"telegram:1", 0, time.Second}, {"telegram:1", 2900 * time.Millisecond, time.Second}, {"telegram+work:1", 3 * time.Second, 2 * time.Second},
+		{"telegram:1", 0, time.Second}, {"telegram:1", 2900 * time.Millisecond, time.Second}, {"telegram+work:1", 3 * time.Second, 2100 * time.Millisecond},
 	} {
 		if got := newProgress(tt.chat, now.Add(-tt.ago)).interval(now); got != tt.want {
 			t.Errorf("%s after %s: %s, want %s", tt.chat, tt.ago, got, tt.want)
