@@ -86,7 +86,7 @@ func TestUpdates_CostBeforeTheSessionIsNamed_IsNotOfTheTurn(t *testing.T) {
 	}
 }
 
-// Agents that resume a session without a word count its cost from its beginning, or from their own start.
+// Agents that resume a session silently count its cost from its beginning, or from their own start.
 func TestUpdates_CostOfAResumedSession_IsCountedOnce(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
