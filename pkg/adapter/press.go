@@ -50,7 +50,7 @@ func (s *Shell) ReceivePress(ctx context.Context, in Inbound) (notice string, er
 func (s *Shell) endCopy(ctx context.Context, a *msg.Ask, platformID string) {
 	err := s.Store.Write(ctx, func(tx *store.Tx) error { return tx.EndCopy(a, platformID, s.Now().UnixMilli()) })
 	if s.writes.Note(ctx, err) == nil {
-		s.Log.Info("buttons of a copied question are removed", "question", a.ID, "message", platformID)
+		s.Log.Info("buttons of a copied question are removed", "row", a.MessageID)
 	}
 }
 
