@@ -109,14 +109,18 @@ type dashd struct {
 
 // start opens everything; the caller calls run, or Close.
 func start(ctx context.Context, cfg Config, log io.Writer) (*dashd, error) {
+	all, err := pages.New()
+	if err != nil {
+		return nil, err
+	}
 	p, err := daemon.Start(ctx, daemon.Options{
 		Name: name, Base: cfg.Base, Addr: cfg.Addr, Secrets: config.Secrets(cfg), Log: log,
-		Checkpoint: store.DefaultAutocheckpoint,
+		Checkpoint: store.DefaultAutocheckpoint, Starting: all.Starting,
 	})
 	if err != nil {
 		return nil, err
 	}
-	d := &dashd{Process: p, cfg: cfg, outbox: make(chan struct{}, 1)}
+	d := &dashd{Process: p, cfg: cfg, pages: all, outbox: make(chan struct{}, 1)}
 	if err := d.open(); err != nil {
 		p.Close()
 		return nil, err
@@ -125,9 +129,6 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*dashd, error) {
 }
 
 func (d *dashd) open() (err error) {
-	if d.pages, err = pages.New(); err != nil {
-		return err
-	}
 	d.hosts = &hosts.Hosts{Public: d.base(), Proxies: d.cfg.Proxies, Secret: d.Secret}
 	d.login, err = login.New(login.Config{
 		Secret: d.Secret, Password: d.cfg.Password, Base: d.base(),

@@ -1,9 +1,43 @@
 package main
 
 import (
+	"io"
+	"regexp"
 	"strings"
 	"testing"
+
+	"arizuko/pkg/config"
 )
+
+// A browser that reloads a page while dashd starts gets a page, with its style, that is loaded again by itself. What a form
+// sends is not sent again.
+func TestStarting_Browser_GetsAPageThatRetries(t *testing.T) {
+	cfg, err := config.Load[Config]([]string{"ARIZUKO_DATA=" + dataFolder(t), "DASHD_ADDR=127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := start(t.Context(), cfg, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	const retry = `<meta http-equiv="refresh" content="2">`
+	b := (&process{dashd: d, t: t}).browser()
+	for _, path := range []string{"/", "/chat/main", "/turns?state=failed", "/nowhere"} {
+		a := b.must(503, "GET", path, "")
+		if !strings.Contains(a.body, "dashd is starting") || !strings.Contains(a.body, retry) || a.Get("Retry-After") != "2" || a.Get("Content-Security-Policy") == "" {
+			t.Errorf("%s: %v %.600s", path, a.Header, a.body)
+		}
+		if program := b.must(503, "GET", path, "", "Accept: application/json"); program.kind() != "unavailable" {
+			t.Errorf("%s, as a program: %.200s", path, program.body)
+		}
+	}
+	style := regexp.MustCompile(`/assets/[^"]*style.css`).FindString(b.get("/").body)
+	b.must(200, "GET", style, "", "Accept: text/css")
+	if a := b.must(503, "POST", "/turns/1/retry", ""); strings.Contains(a.body, retry) || !strings.Contains(a.body, "dashd is starting") {
+		t.Errorf("a form: %.600s", a.body)
+	}
+}
 
 // TestRefusals_Browser_GetsAPage: what a browser opens or sends is answered with a page, also where it is refused. Scripts and
 // programs get the reason in JSON.

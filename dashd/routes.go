@@ -71,7 +71,7 @@ func (d *dashd) inChat(handlers map[string]inGroup) http.HandlerFunc {
 		case g != nil:
 			handler(w, r, g)
 		case strings.Contains(r.Header.Get("Accept"), "text/html"):
-			d.pages.Problem(w, http.StatusNotFound, "No such chat",
+			d.pages.Problem(w, r, http.StatusNotFound, "No such chat",
 				"There is no group "+folder+". The page Groups lists them, and adds one.")
 		default:
 			httpx.Error(w, apierr.New(apierr.NotFound, "no group %q is registered", folder))

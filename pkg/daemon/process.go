@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,8 @@ type Options struct {
 	// all processes of this name that share a database work; else one does, and the others stand by
 	Shared     bool
 	SchemaWait time.Duration // how long to wait for the migration, 0 for a minute
+	// Starting wraps what answers every path but those of health until Run; nil leaves that as it is, an error in JSON.
+	Starting func(http.Handler) http.Handler
 	// TurnEnded is called for each turn whose end this process has stored; nil for nothing.
 	TurnEnded func(msg.TurnState, msg.Reason)
 }
@@ -135,9 +138,18 @@ func (p *Process) listen(_ context.Context, o Options) error {
 		secret, _ := o.Base.Secret() // it may not be there before the migration
 		return secret
 	})
-	starting.NotFound(func(w http.ResponseWriter, _ *http.Request) {
-		httpx.Error(w, apierr.New(apierr.Unavailable, "%s is starting", o.Name))
+	var answer http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		waiting, _ := p.Ready.Status()
+		reason := strings.Join(waiting, "; ")
+		if starting := o.Name + " is starting"; !strings.HasPrefix(reason, starting) {
+			reason = starting + ": " + reason
+		}
+		httpx.Error(w, apierr.New(apierr.Unavailable, "%s", reason))
 	})
+	if o.Starting != nil {
+		answer = o.Starting(answer)
+	}
+	starting.NotFound(answer.ServeHTTP)
 	p.handler.Store(&starting)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.handler.Load()).ServeHTTP(w, r) })
 	server, err := httpx.Listen(string(o.Addr), handler, p.Log)

@@ -165,6 +165,9 @@ func TestStart_NotMigrated_Waits(t *testing.T) {
 	if code, body := fetch(t, "http://"+string(o.Addr)+"/readyz"); code != 503 || !strings.Contains(body, "migrate up") || strings.Contains(body, data) {
 		t.Errorf("readyz: %d %s", code, body)
 	}
+	if code, body := fetch(t, "http://"+string(o.Addr)+"/v1/x"); code != 503 || !strings.Contains(body, "gated is starting: there is no database yet: run `migrate up`") {
+		t.Errorf("another path: %d %s", code, body)
+	}
 	migrate(t, data)
 	if err := <-started; err != nil {
 		t.Error(err)

@@ -224,9 +224,9 @@ func (c *Console) failed(w http.ResponseWriter, r *http.Request, err error) {
 	case wantsJSON(r):
 		httpx.Error(w, err)
 	case refused:
-		c.Pages.Problem(w, kind.Status(), "This page cannot be shown", plainText(err.Error()))
+		c.Pages.Problem(w, r, kind.Status(), "This page cannot be shown", plainText(err.Error()))
 	default:
-		c.Pages.Problem(w, http.StatusServiceUnavailable, "The database cannot be read",
+		c.Pages.Problem(w, r, http.StatusServiceUnavailable, "The database cannot be read",
 			"dashd doctor on the server says why.")
 	}
 }
@@ -239,7 +239,7 @@ func (c *Console) act(do action) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		if err := r.ParseForm(); err != nil {
-			c.Pages.Problem(w, http.StatusBadRequest, "The form could not be read",
+			c.Pages.Problem(w, r, http.StatusBadRequest, "The form could not be read",
 				"It is too long, or broken. Go back and try again.")
 			return
 		}

@@ -185,7 +185,7 @@ func groupVersion(g *msg.Group) string {
 func (c *Console) changeGroup(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		c.Pages.Problem(w, http.StatusBadRequest, "The form could not be read",
+		c.Pages.Problem(w, r, http.StatusBadRequest, "The form could not be read",
 			"It is too long, or broken. Go back and try again.")
 		return
 	}

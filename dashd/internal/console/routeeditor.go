@@ -60,7 +60,7 @@ func tooLarge(routes []msg.Route) string {
 func (c *Console) edit(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxDraft)
 	if err := r.ParseForm(); err != nil {
-		c.Pages.Problem(w, http.StatusBadRequest, "The form could not be read",
+		c.Pages.Problem(w, r, http.StatusBadRequest, "The form could not be read",
 			"It is too long, or broken. Go back and try again.")
 		return
 	}

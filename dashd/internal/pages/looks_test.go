@@ -146,9 +146,11 @@ func newSite(t *testing.T) string {
 				{Folder: "acme/eng/oncall"},
 			}})
 		},
-		"/none":    func(w http.ResponseWriter) { b.pages.Chats(w, pages.ChatsPage{}) },
-		"/link":    func(w http.ResponseWriter) { b.pages.Login(w, 403, pages.LoginPage{}) },
-		"/problem": func(w http.ResponseWriter) { b.pages.Problem(w, 404, "No such chat", "There is no group acme/ops.") },
+		"/none": func(w http.ResponseWriter) { b.pages.Chats(w, pages.ChatsPage{}) },
+		"/link": func(w http.ResponseWriter) { b.pages.Login(w, 403, pages.LoginPage{}) },
+		"/problem": func(w http.ResponseWriter) {
+			b.pages.Problem(w, httptest.NewRequest(http.MethodGet, "/", nil), 404, "No such chat", "There is no group acme/ops.")
+		},
 		"/login": func(w http.ResponseWriter) {
 			b.pages.Login(w, 403, pages.LoginPage{Password: true, Problem: "That is not the password."})
 		},

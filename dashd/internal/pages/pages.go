@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,12 +111,30 @@ func (p *Pages) Chat(w http.ResponseWriter, page ChatPage) {
 	p.page(w, http.StatusOK, "chat.html", page)
 }
 
-// Problem writes a page with an error, e.g. that there is no such chat.
-func (p *Pages) Problem(w http.ResponseWriter, status int, title, text string) {
-	p.page(w, status, "problem.html", struct {
+// retrySeconds is how long a browser shows that a page cannot be shown now until it loads it again.
+const retrySeconds = 2
+
+// Problem answers the request for a page, or a form, with a page that has an error, e.g. that there is no such chat.
+// What may pass, the browser tries again by itself, unless it sent a form.
+func (p *Pages) Problem(w http.ResponseWriter, r *http.Request, status int, title, text string) {
+	problem := struct {
 		Title, Text string
 		LogIn       bool
-	}{title, text, status == http.StatusUnauthorized})
+		Retry       int // after so many seconds, 0 for never
+	}{Title: title, Text: text, LogIn: status == http.StatusUnauthorized}
+	if status == http.StatusServiceUnavailable && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		problem.Retry = retrySeconds
+		w.Header().Set("Retry-After", strconv.Itoa(retrySeconds))
+	}
+	p.page(w, status, "problem.html", problem)
+}
+
+// Starting answers browsers until dashd is ready: with what next refuses as a page, and with the files that it needs.
+func (p *Pages) Starting(next http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/assets/", p.assets)
+	mux.Handle("/", p.Refusals(next))
+	return Secure(mux)
 }
 
 func (p *Pages) page(w http.ResponseWriter, status int, name string, data any) {

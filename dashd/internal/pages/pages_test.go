@@ -42,7 +42,9 @@ func rendered(t *testing.T, text string) map[string]*httptest.ResponseRecorder {
 		"chat": write(func(w http.ResponseWriter) {
 			p.Chat(w, pages.ChatPage{Folder: text, Name: text, Assistant: text, LastID: 7, Login: text})
 		}),
-		"problem": write(func(w http.ResponseWriter) { p.Problem(w, http.StatusNotFound, text, text) }),
+		"problem": write(func(w http.ResponseWriter) {
+			p.Problem(w, httptest.NewRequest(http.MethodGet, "/", nil), http.StatusServiceUnavailable, text, text)
+		}),
 	}
 	for _, s := range samples() {
 		all[s.name] = write(func(w http.ResponseWriter) {
@@ -83,7 +85,7 @@ func TestPages_NoInlineScript(t *testing.T) {
 
 func TestPages_StatusAndHeaders(t *testing.T) {
 	for name, w := range rendered(t, "plain") {
-		want := map[string]int{"login": 403, "link": 403, "problem": 404}[name]
+		want := map[string]int{"login": 403, "link": 403, "problem": 503}[name]
 		if want == 0 {
 			want = 200
 		}

@@ -28,7 +28,7 @@ func (p *Pages) Refusals(next http.Handler) http.Handler {
 func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, held *refusal) {
 	var answer struct{ Error struct{ Message string } }
 	_ = json.Unmarshal(held.body, &answer) // without a message the title says enough
-	title, text := "This cannot be done", answer.Error.Message
+	title, text := "This cannot be done", strings.ReplaceAll(answer.Error.Message, "`", "")
 	switch {
 	case held.status == http.StatusUnauthorized:
 		title, text = "Your login has ended", "Nothing was changed. Log in again, then go back and repeat it."
@@ -40,7 +40,7 @@ func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, held *refusal) {
 		title = "This page cannot be shown"
 	}
 	w.Header().Del("Content-Length")
-	p.Problem(w, held.status, title, text)
+	p.Problem(w, r, held.status, title, text)
 }
 
 // refusal holds an answer back that is an error in JSON.
