@@ -1,12 +1,16 @@
 package main
 
 import (
+	"html"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"arizuko/pkg/daemon"
 	"arizuko/pkg/testkit/executable"
 )
 
@@ -24,6 +28,7 @@ echo "the token is $TELEGRAM_BOT_TOKEN"
 `))
 	executable.Write(t, filepath.Join(p.console.Bin, "slakd"), []byte(`#!/bin/sh
 echo "slakd: Slack does not accept SLACK_BOT_TOKEN $SLACK_BOT_TOKEN: invalid_auth" >&2
+echo "slakd: second line" >&2
 exit 78
 `))
 	b := p.operator()
@@ -36,7 +41,7 @@ exit 78
 		{"teled", url.Values{"TELEGRAM_BOT_TOKEN": {" "}}, []string{"Paste TELEGRAM_BOT_TOKEN to try it."}},
 		{"teled", url.Values{"TELEGRAM_BOT_TOKEN": {token + "\nDASHD_ADDR=x"}}, []string{"characters that no token has"}},
 		{"slakd", url.Values{"SLACK_BOT_TOKEN": {token}}, []string{"Paste SLACK_APP_TOKEN"}},
-		{"slakd", url.Values{"SLACK_BOT_TOKEN": {token}, "SLACK_APP_TOKEN": {other}}, []string{"slakd check: Slack does not accept SLACK_BOT_TOKEN", "invalid_auth"}},
+		{"slakd", url.Values{"SLACK_BOT_TOKEN": {token}, "SLACK_APP_TOKEN": {other}}, []string{"slakd check:\nSlack does not accept SLACK_BOT_TOKEN [redacted]: invalid_auth\nsecond line"}},
 		{"discd", url.Values{"DISCORD_BOT_TOKEN": {token}}, []string{"There is no discd beside dashd"}},
 	} {
 		page := b.submit("/connect/"+tt.daemon, tt.form).body
@@ -61,4 +66,105 @@ exit 78
 		}
 	}
 	b.must(404, "GET", "/connect/gated", "")
+}
+
+// What the page has to copy does, in a shell that it is pasted into, what the page says: the tokens are typed when they are asked
+// for. The names are those of docker-compose.yml and of the units.
+func TestConnect_Lines_SetTheTokens(t *testing.T) {
+	p := serve(t, dataFolder(t))
+	shell(t, p.data, `INSERT INTO daemons (name, connection, heartbeat_at, started_at) VALUES ('teled', 'connected', 1, 1), ('discd', 'stopped', 1, 1)`)
+	b := p.operator()
+	compose, err := os.ReadFile("../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range daemon.Adapters() {
+		tokens := map[string]string{}
+		var typed strings.Builder
+		for _, variable := range a.Secrets {
+			if variable != "SLACK_SIGNING_SECRET" { // in place of the app's token, see deploy/compose/slack-events.yml
+				tokens[variable] = "token-" + strings.ToLower(variable)
+				typed.WriteString(tokens[variable] + "\n")
+			}
+		}
+		page := b.must(200, "GET", "/connect/"+a.Name, "").body
+		run := func(section string) (dir, calls string) {
+			t.Helper()
+			match := regexp.MustCompile(`aria-labelledby="` + section + `"><code>([^<]*)</code>`).FindStringSubmatch(page)
+			if match == nil {
+				t.Fatalf("%s: the page has no lines for %s", a.Name, section)
+			}
+			return runLines(t, html.UnescapeString(match[1]), typed.String())
+		}
+		want := func(section, file, content string) {
+			t.Helper()
+			if got, err := os.ReadFile(file); err != nil || string(got) != content {
+				t.Errorf("%s, %s: %q, %v, want %q", a.Name, section, got, err, content)
+			}
+		}
+		profiles := a.Platform
+		if a.Name != "teled" {
+			profiles = "telegram," + profiles // it runs
+		}
+		dir, calls := run("compose")
+		want("compose", dir+"/.env", "COMPOSE_PROFILES="+profiles+"\n")
+		for variable, token := range tokens {
+			file := "secrets/" + strings.ToLower(variable)
+			want("compose", filepath.Join(dir, file), token+"\n")
+			if !strings.Contains(string(compose), "{file: ./"+file+"}") || !strings.Contains(string(compose), "profiles: ["+a.Platform+"]") {
+				t.Errorf("docker-compose.yml has no %s, or no profile %s", file, a.Platform)
+			}
+		}
+		if calls != "docker compose up -d\ndocker compose restart "+a.Name+"\ndocker compose exec "+a.Name+" "+a.Name+" check\n" {
+			t.Errorf("%s, compose: %s", a.Name, calls)
+		}
+
+		dir, calls = run("systemd")
+		var lines, environ strings.Builder
+		for _, variable := range a.Secrets {
+			if token := tokens[variable]; token != "" {
+				lines.WriteString(variable + "=" + token + "\n")
+				environ.WriteString(variable + "=" + token + " ")
+			}
+		}
+		want("systemd", filepath.Join(dir, "etc", a.Name+".env"), lines.String())
+		if unit := "arizuko@" + a.Name; calls != "systemctl enable "+unit+"\nsystemctl restart "+unit+"\njournalctl -u "+unit+"\n" {
+			t.Errorf("%s, systemd: %s", a.Name, calls)
+		}
+		if _, calls = run("run"); calls != environ.String()+"make run\n" {
+			t.Errorf("%s, make run: %q", a.Name, calls)
+		}
+	}
+}
+
+// runLines runs lines in a shell in which the user types. It returns its folder, in which etc is /etc/arizuko, and the calls of
+// programs with the tokens in their environment.
+func runLines(t *testing.T, lines, typed string) (dir, calls string) {
+	t.Helper()
+	dir = t.TempDir()
+	for _, folder := range []string{"etc", "bin", "deploy/compose"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	executable.Script(t, dir+"/deploy/compose/secrets.sh", "mkdir secrets")
+	for _, program := range []string{"docker", "systemctl", "journalctl", "make"} {
+		executable.Script(t, dir+"/bin/"+program, `for name in TELEGRAM_BOT_TOKEN DISCORD_BOT_TOKEN SLACK_BOT_TOKEN SLACK_APP_TOKEN; do
+	eval "value=\$$name"; [ -z "$value" ] || printf '%s=%s ' "$name" "$value" >>"$DIR/calls"
+done
+[ -z "$*" ] || set -- " $*"
+echo "${0##*/}$*" >>"$DIR/calls"`)
+	}
+	executable.Write(t, dir+"/bin/sudo", []byte(`#!/bin/bash
+exec "${@//\/etc\/arizuko/$DIR/etc}"`))
+	cmd := exec.Command("bash", "-euc", lines)
+	cmd.Dir, cmd.Stdin, cmd.Env = dir, strings.NewReader(typed), []string{"PATH=" + dir + "/bin:/usr/bin:/bin", "DIR=" + dir}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s\n%s", err, out, lines)
+	}
+	content, err := os.ReadFile(dir + "/calls")
+	if err != nil {
+		t.Error(err)
+	}
+	return dir, string(content)
 }

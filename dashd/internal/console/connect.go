@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"arizuko/dashd/internal/checks"
 	"arizuko/dashd/internal/pages"
+	"arizuko/dashd/internal/status"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
@@ -24,7 +26,10 @@ func (c *Console) connect(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	p.Token = daemon.TokenVariable(p.Daemon)
-	data := pages.Connect{Platform: p, Profile: profile(p.Daemon)}
+	data := pages.Connect{Platform: p}
+	if data.Profiles, err = c.profiles(r.Context(), p.Daemon); err != nil {
+		return nil, err
+	}
 	return &shown{title: "Connect " + p.Name, template: "connect.html", data: data,
 		up: []pages.Link{{Path: "/", Text: "Overview"}}}, nil
 }
@@ -40,14 +45,21 @@ func platform(r *http.Request) (pages.Platform, error) {
 	return all[i], nil
 }
 
-// profile is the one of Compose with which an adapter runs.
-func profile(name string) string {
+// profiles are those of Compose with which an adapter starts beside those that run.
+func (c *Console) profiles(ctx context.Context, name string) (string, error) {
+	daemons, err := c.Status.Daemons(ctx)
+	if err != nil {
+		return "", err
+	}
+	var all []string
 	for _, a := range daemon.Adapters() {
-		if a.Name == name {
-			return a.Platform
+		if a.Name == name || slices.ContainsFunc(daemons, func(d status.Daemon) bool {
+			return d.Name == a.Name && d.Connection != daemon.Stopped
+		}) {
+			all = append(all, a.Platform)
 		}
 	}
-	return ""
+	return strings.Join(all, ","), nil
 }
 
 // tryToken runs the check of an adapter with tokens from a form. They are given to that program alone, and are neither
@@ -85,7 +97,7 @@ func (c *Console) tryToken(r *http.Request) (next, notice string, err error) {
 	defer c.checking.Unlock()
 	result := checks.Run(r.Context(), path, environ)
 	redact := func(text string) string {
-		text = config.NewRedactor(tokens...).String(strings.TrimSpace(text))
+		text = printable(config.NewRedactor(tokens...).String(strings.TrimSpace(text)))
 		if c.Redact != nil {
 			text = c.Redact(text)
 		}
@@ -96,6 +108,6 @@ func (c *Console) tryToken(r *http.Request) (next, notice string, err error) {
 		return next, "It works. Now set it as said below.\n" + found, nil
 	}
 	failed := redact(cmp.Or(result.Problem, result.Errors))
-	return next, "", apierr.New(apierr.BadRequest, "%s check: %s\n%s", p.Daemon,
-		strings.TrimPrefix(failed, p.Daemon+": "), found)
+	failed = strings.ReplaceAll("\n"+failed, "\n"+p.Daemon+": ", "\n") // it begins each line
+	return next, "", apierr.New(apierr.BadRequest, "%s check:%s\n%s", p.Daemon, failed, found)
 }

@@ -247,7 +247,7 @@ func (c *Console) act(do action) http.HandlerFunc {
 		next, notice, err := do(r)
 		problem := ""
 		if err != nil {
-			notice, problem = "", plainText(err.Error())
+			notice, problem = "", printable(strings.ReplaceAll(err.Error(), "`", ""))
 		}
 		http.Redirect(w, r, c.flashes.add(next, notice, problem, c.Now()), http.StatusSeeOther)
 	}

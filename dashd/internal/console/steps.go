@@ -90,10 +90,10 @@ func platforms() []pages.Platform {
 			OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry",
 			Secrets:    []string{"TELEGRAM_BOT_TOKEN"}},
 		{Name: "Discord", Daemon: "discd", Where: "from the developer portal, Bot, Reset Token",
-			OperatorID: "discord: and your user id (Advanced, Developer Mode on; then Copy User ID in your profile)",
+			OperatorID: "discord:123, your user id (Settings, Advanced, Developer Mode; then your profile, Copy User ID)",
 			Secrets:    []string{"DISCORD_BOT_TOKEN"}},
 		{Name: "Slack", Daemon: "slakd", Where: "and SLACK_APP_TOKEN, from your app's page",
-			OperatorID: "slack: and your member id (your profile, Copy member ID)",
+			OperatorID: "slack:U0AB, your member id (your profile, Copy member ID)",
 			Secrets:    []string{"SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"}},
 	}
 }

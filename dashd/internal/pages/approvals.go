@@ -102,7 +102,7 @@ type Platform struct {
 // Connect says how a platform gets its token.
 type Connect struct {
 	Platform
-	Profile string // of Compose
+	Profiles string // of Compose: its own, and those of the platforms that are connected already
 }
 
 // SecretFile is the file with a token, of Compose.

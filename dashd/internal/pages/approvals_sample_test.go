@@ -11,7 +11,7 @@ func approvalsSamples() []sample {
 
 func connectSamples() []sample {
 	connect := func(text ...string) pages.Connect {
-		return pages.Connect{Platform: pages.Platform{Name: text[0], Daemon: text[1], Where: text[2], Token: text[3], Secrets: text[3:]}, Profile: "slack"}
+		return pages.Connect{Platform: pages.Platform{Name: text[0], Daemon: text[1], Where: text[2], Token: text[3], Secrets: text[3:]}, Profiles: "telegram,slack"}
 	}
 	return []sample{{
 		name: "connect", template: "connect.html", section: "/",
