@@ -108,14 +108,15 @@ type Connect struct {
 // SecretFile is the file with a token, of Compose.
 func (c Connect) SecretFile(variable string) string { return "secrets/" + strings.ToLower(variable) }
 
-// Connected reports whether an adapter is connected.
-func (s Steps) Connected() bool {
+// ConnectedTo are the platforms that are connected, in words, "" for none.
+func (s Steps) ConnectedTo() string {
+	var names []string
 	for _, p := range s.Platforms {
 		if p.Connected {
-			return true
+			names = append(names, p.Name)
 		}
 	}
-	return false
+	return strings.Join(names, ", ")
 }
 
 // requestCard is a pending request as a template shows it.
