@@ -47,14 +47,56 @@ func script(t *testing.T, name string, environ []string, args ...string) (string
 func TestNotes_AreTheSectionOfTheVersion(t *testing.T) {
 	t.Parallel()
 	changelog := filepath.Join(t.TempDir(), "CHANGELOG.md")
-	text := "# Changes\n\n## [Unreleased]\n\n- next\n\n## [1.2.3] - 2026-01-01\n\n### Added\n\n- this\n\n## [1.2.2] - 2025-12-01\n\n- before\n\n## [1.2]\n\n## [1.0.0]\n\n- first\n"
+	text := "# Changes\n\n## [Unreleased]\n\n- next\n\n## [1.2.3] - 2026-01-01\n\n### Added\n\n- this\n\n## [1.2.2] - 2025-12-01\n\n- before\n\n## [1.2.1]\n\n## [1.2]\n\n- no version\n\n## [1.0.0-rc.1]\n\n- first\n"
 	if err := os.WriteFile(changelog, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for version, want := range map[string]string{"v1.2.3": "### Added\n\n- this\n", "v1.2.2": "- before\n", "v1.0.0": "- first\n", "v1.2": "", "v1.2.4": "", "v1": ""} {
+	for version, want := range map[string]string{"v1.2.3": "### Added\n\n- this\n", "v1.2.2": "- before\n", "v1.0.0-rc.1": "- first\n",
+		"v1.2.1": "", "v1.2": "", "v1.2.4": "", "v1": "", "1.2.3": "", "v1.0.0": "", "v1.2.3+a": "", "v1.2.3-": "", "v1.2.3-rc..1": "", "v01.2.3": ""} {
 		got, err := script(t, "notes.sh", nil, version, changelog)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v", version, got, err)
+		}
+	}
+}
+
+// What is not a version's last state must not be what GitHub shows, and downloads, as the latest release.
+func TestPublish_PreRelease_IsNotLatest(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, folder := range []string{"deploy/release", "files"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"publish.sh", "notes.sh"} {
+		content, err := os.ReadFile(filepath.Join(repository(t), "deploy/release", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		executable.Write(t, filepath.Join(dir, "deploy/release", name), content)
+	}
+	executable.Script(t, dir+"/gh", `echo "$*"; cat`)
+	for file, content := range map[string]string{
+		"CHANGELOG.md": "## [1.2.3]\n\n- this\n\n## [1.2.3-rc.1]\n\n- nearly\n\n## [1.2.3-0]\n\n- hardly\n", "files/SHA256SUMS": "", "files/a.tar.gz": "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for version, want := range map[string]string{
+		"v1.2.3":      "--notes-file - files/SHA256SUMS files/a.tar.gz\n- this\n",
+		"v1.2.3-rc.1": "--notes-file - --prerelease --latest=false files/SHA256SUMS files/a.tar.gz\n- nearly\n",
+		"v1.2.3-0":    "--notes-file - --prerelease --latest=false files/SHA256SUMS files/a.tar.gz\n- hardly\n",
+		"v1.2.4":      "", // without notes there is no release
+	} {
+		cmd := exec.Command(dir+"/deploy/release/publish.sh", version, "files")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+		if want != "" {
+			want = "release create " + version + " --verify-tag --title " + version + " " + want
+		}
+		if got, err := cmd.Output(); string(got) != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v, want %q", version, got, err, want)
 		}
 	}
 }
@@ -95,6 +137,9 @@ func TestImages_Merge_TakesWhatWasPushed(t *testing.T) {
 	content, err := os.ReadFile(calls)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if strings.Contains(string(content), "latest") {
+		t.Errorf("an image is tagged as the latest one, which may be a pre-release:\n%s", content)
 	}
 	for _, tag := range []string{"v1.2.3", "v1.2.3-gated"} {
 		for _, arch := range []string{"amd64", "arm64"} {
