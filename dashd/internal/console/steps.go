@@ -90,7 +90,7 @@ func platforms() []pages.Platform {
 			OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry",
 			Secrets:    []string{"TELEGRAM_BOT_TOKEN"}},
 		{Name: "Discord", Daemon: "discd", Where: "from the developer portal, Bot, Reset Token",
-			OperatorID: "discord:123, your user id (Settings, Advanced, Developer Mode; then your profile, Copy User ID)",
+			OperatorID: "discord:123, your user id (Settings, Advanced, Developer Mode; your profile, Copy User ID)",
 			Secrets:    []string{"DISCORD_BOT_TOKEN"}},
 		{Name: "Slack", Daemon: "slakd", Where: "and SLACK_APP_TOKEN, from your app's page",
 			OperatorID: "slack:U0AB, your member id (your profile, Copy member ID)",

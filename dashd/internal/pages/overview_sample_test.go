@@ -39,7 +39,7 @@ func hostileOverview(text string) any {
 func sampleSteps(connected bool) *pages.Steps {
 	s := &pages.Steps{Platforms: []pages.Platform{
 		{Name: "Telegram", Daemon: "teled", Token: "TELEGRAM_BOT_TOKEN", Where: "from @BotFather, command /newbot", Connected: connected, OperatorID: "write /chatid to the bot in a direct chat: its answer is your entry"},
-		{Name: "Discord", Daemon: "discd", Token: "DISCORD_BOT_TOKEN", Where: "from the developer portal, Bot, Reset Token", OperatorID: "discord:123, your user id (Settings, Advanced, Developer Mode; then your profile, Copy User ID)"},
+		{Name: "Discord", Daemon: "discd", Token: "DISCORD_BOT_TOKEN", Where: "from the developer portal, Bot, Reset Token", OperatorID: "discord:123, your user id (Settings, Advanced, Developer Mode; your profile, Copy User ID)"},
 		{Name: "Slack", Daemon: "slakd", Token: "SLACK_BOT_TOKEN", Where: "and SLACK_APP_TOKEN, from your app's page", OperatorID: "slack:U0AB, your member id (your profile, Copy member ID)"},
 	}}
 	if !connected {

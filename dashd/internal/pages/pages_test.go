@@ -117,7 +117,7 @@ func TestPages_Words(t *testing.T) {
 		{"a group without a name", func(w http.ResponseWriter) {
 			p.Chats(w, pages.ChatsPage{Groups: []pages.GroupLine{{Folder: "a/b", Name: " "}}})
 		}, `<a href="/chat/a/b/">`, "<time"},
-		{"a link that is used up", func(w http.ResponseWriter) { p.Login(w, 403, pages.LoginPage{}) }, "dashd login", "<form"},
+		{"a link that is used up", func(w http.ResponseWriter) { p.Login(w, 403, pages.LoginPage{}) }, "docker compose exec dashd dashd login", "<form"},
 		{"a password", func(w http.ResponseWriter) { p.Login(w, 200, pages.LoginPage{Password: true, Next: "/chat/a"}) }, `name="next" value="/chat/a"`, "alert"},
 		{"the newest row", func(w http.ResponseWriter) { p.Chat(w, pages.ChatPage{Folder: "a/b", LastID: 41}) }, `data-folder="a/b" data-assistant="" data-last-id="41"`, "Password"},
 		{"no request", func(w http.ResponseWriter) { fragment(t, p, w, "approvals.html", pages.Approvals{}) }, "No request is waiting", "<form method=\"post\" action=\"/approvals"},
