@@ -5,6 +5,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 umask 077
 mkdir -p secrets
+uid=${ARIZUKO_UID:-$(sed -n 's/^ARIZUKO_UID=\([0-9][0-9]*\).*/\1/p' .env 2>/dev/null | tail -n 1)} # as Compose reads it
 for name in telegram_bot_token discord_bot_token slack_bot_token slack_app_token slack_signing_secret dash_password database_url; do
   [ -e "secrets/$name" ] && continue
   if [ "$name" = database_url ]; then
@@ -12,5 +13,5 @@ for name in telegram_bot_token discord_bot_token slack_bot_token slack_app_token
   else
     : >"secrets/$name"
   fi
-  [ "$(id -u)" != 0 ] || chown "${ARIZUKO_UID:-1000}" "secrets/$name" # the daemons read them
+  [ "$(id -u)" != 0 ] || chown "${uid:-1000}" "secrets/$name" # the daemons read them
 done

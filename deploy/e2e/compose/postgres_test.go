@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sys/unix"
 
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/testkit/need"
@@ -190,6 +191,34 @@ func TestSecrets_DatabaseURL_IsRandomAndKept(t *testing.T) {
 	}
 	if after := read(first); after != before {
 		t.Errorf("%q became %q", before, after)
+	}
+}
+
+// The daemons' user in .env, where Compose finds it, owns the secrets that root makes.
+func TestSecrets_MadeByRoot_BelongToTheDaemons(t *testing.T) {
+	t.Parallel()
+	dir := cloneDeploy(t)
+	for settings, want := range map[string]int{
+		"": 1000, "#ARIZUKO_UID=1000\n": 1000, "ARIZUKO_UID=1234 # ours\nARIZUKO_GID=5\n": 1234, "ARIZUKO_UID=1\nARIZUKO_UID=1234\n": 1234,
+	} {
+		if err := errors.Join(os.RemoveAll(dir+"/secrets"), os.WriteFile(dir+"/.env", []byte(settings), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(dir + "/deploy/compose/secrets.sh")
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "ARIZUKO_UID=") })
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		var made unix.Stat_t
+		if err := unix.Stat(dir+"/secrets/telegram_bot_token", &made); err != nil {
+			t.Fatal(err)
+		}
+		if own := os.Geteuid(); own != 0 {
+			want = own // only root can give files away
+		}
+		if int(made.Uid) != want || made.Mode&0o777 != 0o600 {
+			t.Errorf("with %q: user %d, mode %o, want user %d", settings, made.Uid, made.Mode, want)
+		}
 	}
 }
 
