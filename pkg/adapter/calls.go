@@ -30,7 +30,7 @@ func (s *Shell) callCut(m *msg.Message) (parts []Part, err error) {
 
 // callMark calls Mark. After a panic the part is not sent again.
 func (d *delivery) callMark(part Part) (marked Part, err error) {
-	defer d.recoverPanic("marking", &err, "row", d.row.ID, "chat", d.row.ChatJID)
+	defer d.shell.recoverPanic("marking", &err, "row", d.row.ID, "chat", d.row.ChatJID)
 	_, marker := d.finderAndMarker()
 	return marker.Mark(part), nil
 }
@@ -68,8 +68,8 @@ func (d *delivery) sendForms(ctx context.Context, part Part) (platformID string,
 // call bounds the send of a part, and leaves it some time when the daemon stops. A part whose Send
 // panics may have been sent.
 func (d *delivery) call(ctx context.Context, part Part) (platformID string, err error) {
-	defer d.recoverPanic("sending", &err, "row", d.row.ID, "chat", d.row.ChatJID)
-	defer d.lanes.lock(d.in.Lane)()
+	defer d.shell.recoverPanic("sending", &err, "row", d.row.ID, "chat", d.row.ChatJID)
+	defer d.shell.lanes.lock(d.lane.Lane)()
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeoutOf(part))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
@@ -77,7 +77,7 @@ func (d *delivery) call(ctx context.Context, part Part) (platformID string, err 
 		cancel()
 	})
 	defer stop()
-	return d.platform.Send(sending, d.row, part)
+	return d.shell.platform.Send(sending, d.row, part)
 }
 
 // sendTimeoutOf is how long sending a part may take.
@@ -91,7 +91,7 @@ func sendTimeoutOf(part Part) time.Duration {
 
 // ask calls Find within the time of a send.
 func (d *delivery) ask(ctx context.Context, f Finder, part Part) (id string, err error) {
-	defer d.recoverPanic("searching", &err, "row", d.row.ID, "chat", d.row.ChatJID)
+	defer d.shell.recoverPanic("searching", &err, "row", d.row.ID, "chat", d.row.ChatJID)
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	return f.Find(ctx, d.row, part)

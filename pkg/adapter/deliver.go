@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"arizuko/pkg/failpoint"
@@ -13,11 +12,11 @@ import (
 	"arizuko/pkg/store"
 )
 
-// delivery is one outbound row being delivered: it reads the states of the parts, lets next decide, does
-// that, and records what after says.
+// delivery carries out the table of states.go for one outbound row: it reads the states of the parts, asks next what to
+// do, does it, and stores the states that follow. What it decides is there; here are the calls and the transactions.
 type delivery struct {
-	*Shell
-	in          *lane
+	shell       *Shell
+	lane        *lane
 	row         *msg.Message
 	cut         []Part
 	renderErr   error // why the parts still open can't be sent, nil if they can
@@ -40,7 +39,7 @@ type verdict struct {
 // the database.
 func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited bool) (v verdict, err error) {
 	m.Content = s.Redact(m.Content)
-	d := &delivery{Shell: s, in: l, row: m, startedPart: -1, notBefore: !waited, permit: true}
+	d := &delivery{shell: s, lane: l, row: m, startedPart: -1, notBefore: !waited, permit: true}
 	d.cut, d.renderErr = s.callCut(m)
 	err = d.claim(ctx)
 	switch {
@@ -48,7 +47,7 @@ func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited boo
 		return verdict{}, nil
 	case err != nil:
 		return verdict{}, err
-	case d.over(): // its parts were written by another process
+	case over(d.parts): // its parts were written by another process
 		return verdict{}, d.record(ctx, nil)
 	}
 	for i := range d.parts {
@@ -98,10 +97,10 @@ func showsAsk(m *msg.Message) int64 {
 func (d *delivery) claim(ctx context.Context) (err error) {
 	if d.row.OutState == msg.OutQueued {
 		d.startedPart = 0
-		defer d.lanes.lock(d.in.Lane)() // once a preview that is being made there is known
+		defer d.shell.lanes.lock(d.lane.Lane)() // once a preview that is being made there is known
 		// Read in the same transaction: a part that is claimed and then not sent would look like
 		// one that a crash interrupted.
-		err = d.Store.Write(ctx, func(tx *store.Tx) (err error) {
+		err = d.shell.Store.Write(ctx, func(tx *store.Tx) (err error) {
 			if err = tx.ClaimOutbound(d.row.ID, len(d.cut), d.nowMS()); err == nil {
 				err = d.takeOver(tx)
 			}
@@ -111,13 +110,13 @@ func (d *delivery) claim(ctx context.Context) (err error) {
 			return err
 		})
 		if err == nil && d.parts[0].PlatformID != "" {
-			d.counters.previewEnded(store.PreviewFinal)
+			d.shell.counters.previewEnded(store.PreviewFinal)
 		}
 		if d.overtakes {
-			d.lookAtPreviews()
+			d.shell.lookAtPreviews()
 		}
 	} else {
-		d.parts, err = d.Store.Deliveries(ctx, d.row.ID)
+		d.parts, err = d.shell.Store.Deliveries(ctx, d.row.ID)
 	}
 	if d.renderErr == nil && len(d.cut) != len(d.parts) {
 		d.renderErr = fmt.Errorf("the row renders as %d parts, but was claimed with %d", len(d.cut), len(d.parts))
@@ -125,14 +124,12 @@ func (d *delivery) claim(ctx context.Context) (err error) {
 	if err == nil && d.renderErr == nil {
 		d.editPreview()
 	}
-	if err == nil && d.Log.Enabled(ctx, slog.LevelDebug) {
-		d.Log.Debug("delivery claimed", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "count",
+	if err == nil && d.shell.Log.Enabled(ctx, slog.LevelDebug) {
+		d.shell.Log.Debug("delivery claimed", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "count",
 			len(d.parts))
 	}
 	return err
 }
-
-func isOpen(p store.Delivery) bool { return p.State == msg.OutQueued || p.State == msg.OutSending }
 
 // part does the next steps of one part, until it has ended or has to wait.
 func (d *delivery) part(ctx context.Context, i int) (v verdict, err error) {
@@ -159,14 +156,14 @@ func (d *delivery) part(ctx context.Context, i int) (v verdict, err error) {
 // conditions are what the next step of part i depends on besides the part.
 func (d *delivery) conditions(i int) conditions {
 	finder, marker := d.finderAndMarker()
-	answers, outFor := d.admission.answers()
-	known := d.in.search.of == [2]int64{d.row.ID, int64(i)}
+	answers, outFor := d.shell.admission.answers()
+	known := d.lane.search.of == [2]int64{d.row.ID, int64(i)}
 	return conditions{
-		now: d.nowMS(), queuedAt: d.row.ReceivedAt, maxAge: d.DeliveryMaxAge,
+		now: d.nowMS(), queuedAt: d.row.ReceivedAt, maxAge: d.shell.DeliveryMaxAge,
 		started: d.startedPart == i, waited: !d.notBefore, renderErr: d.renderProblem(), repeatable: d.repeatable(i),
-		searchable: finder != nil && (!known || !d.in.search.impossible), searches: d.in.search.failed,
+		searchable: finder != nil && (!known || !d.lane.search.impossible), searches: d.lane.search.failed,
 		markable: marker != nil,
-		mayCall:  d.admission.mayCall(d.in.pass), answers: answers, outFor: outFor,
+		mayCall:  d.shell.admission.mayCall(d.lane.pass), answers: answers, outFor: outFor,
 	}
 }
 
@@ -174,14 +171,14 @@ func (d *delivery) renderProblem() string {
 	if d.renderErr == nil {
 		return ""
 	}
-	return d.Redact(d.renderErr.Error())
+	return d.shell.Redact(d.renderErr.Error())
 }
 
 // finderAndMarker returns what the platform can do about a part that may have arrived, nil for what it can't.
 func (d *delivery) finderAndMarker() (f Finder, m Marker) {
-	f, _ = d.platform.(Finder)
-	if d.Mark {
-		m, _ = d.platform.(Marker)
+	f, _ = d.shell.platform.(Finder)
+	if d.shell.Mark {
+		m, _ = d.shell.platform.(Marker)
 	}
 	return f, m
 }
@@ -207,7 +204,7 @@ func (d *delivery) send(ctx context.Context, i int, as action) (v verdict, err e
 	p, c, part := &d.parts[i], d.conditions(i), d.cut[i]
 	if as == doMark {
 		if part, err = d.callMark(part); err != nil {
-			return verdict{}, d.end(ctx, i, ended(*p, msg.OutAmbiguous, msg.Ambiguous, d.Redact(err.Error())))
+			return verdict{}, d.end(ctx, i, ended(*p, msg.OutAmbiguous, msg.Ambiguous, d.shell.Redact(err.Error())))
 		}
 	}
 	copied := as == doMark
@@ -227,7 +224,7 @@ func (d *delivery) send(ctx context.Context, i int, as action) (v verdict, err e
 	*p = afterSend(*p, c, copied, id, err, d.textOf(err))
 	*p = d.afterTakeOver(ctx, *p, err)
 	if p.State == msg.OutSent {
-		d.Log.Debug("part sent", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part)
+		d.shell.Log.Debug("part sent", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part)
 	} else {
 		d.logEnd(p)
 	}
@@ -242,9 +239,9 @@ func (d *delivery) textOf(err error) string {
 	case err == nil:
 		return ""
 	case errors.As(err, &remark):
-		return d.Redact(remark.Text)
+		return d.shell.Redact(remark.Text)
 	}
-	return d.Redact(err.Error())
+	return d.shell.Redact(err.Error())
 }
 
 // noteAnswer notes how a call ended that began at a time.
@@ -253,13 +250,13 @@ func (d *delivery) noteAnswer(began time.Time, err error) {
 	f := failureOf(err)
 	switch {
 	case err == nil, errors.As(err, &remark), f.refused():
-		d.admission.answer()
+		d.shell.admission.answer()
 	case f.unsent(), f.Class == msg.Ambiguous:
-		if d.admission.noAnswer(d.in.pass, began, !f.unsent(), d.textOf(err)) {
-			d.pacer.stop(0)
+		if d.shell.admission.noAnswer(d.lane.pass, began, !f.unsent(), d.textOf(err)) {
+			d.shell.pacer.stop(0)
 		}
 	}
-	d.holdAccount(f)
+	d.shell.holdAccount(f)
 }
 
 // holdAccount stops all calls for a time if a failure asks the account to wait.
@@ -271,7 +268,7 @@ func (s *Shell) holdAccount(f *Failure) {
 }
 
 func (d *delivery) logEnd(p *store.Delivery) {
-	d.Log.Warn("delivery failed", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part, "class", p.ErrorClass,
+	d.shell.Log.Warn("delivery failed", "row", d.row.ID, "chat", d.row.ChatJID, "part", p.Part, "class", p.ErrorClass,
 		"state", p.State,
 		"wait", until(p.NotBefore, d.nowMS()), "err", p.Error)
 }
@@ -287,11 +284,11 @@ func (d *delivery) search(ctx context.Context, i int) (wait time.Duration, err e
 	c.now = d.nowMS() // the clock may have been set meanwhile
 	d.noteAnswer(began, err)
 	after, searchable := afterSearch(*p, c, id, err, d.textOf(err))
-	if of := [2]int64{d.row.ID, int64(i)}; d.in.search.of != of {
-		d.in.search = search{of: of}
+	if of := [2]int64{d.row.ID, int64(i)}; d.lane.search.of != of {
+		d.lane.search = search{of: of}
 	}
-	if d.in.search.impossible = !searchable; err != nil && c.answers {
-		d.in.search.failed++
+	if d.lane.search.impossible = !searchable; err != nil && c.answers {
+		d.lane.search.failed++
 	}
 	*p = after
 	if isOpen(*p) && p.ErrorClass == "" { // it has not arrived
@@ -303,107 +300,61 @@ func (d *delivery) search(ctx context.Context, i int) (wait time.Duration, err e
 // record writes the states of parts, and settles the row when none is open, in one transaction. It
 // retries until it succeeds or the daemon stops: the result of a send is known nowhere else.
 func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
-	over := d.over()
+	end := endOf(d.parts)
 	for {
-		err := d.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		err := d.shell.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 			for _, p := range changed {
 				if err := tx.PutDelivery(p, d.nowMS()); err != nil {
 					return err
 				}
 			}
-			if err := d.giveUpPreview(tx); err != nil || !over {
+			if err := d.giveUpPreview(tx); err != nil || end.state == "" {
 				return err
 			}
-			if err := tx.SettleOutbound(d.row.ID, d.outcome(), d.platformID()); err != nil ||
-				d.outcome() != msg.OutFailed {
+			if err := tx.SettleOutbound(d.row.ID, end.state, end.platformID); err != nil || end.state != msg.OutFailed {
 				return err
 			}
-			return tx.ReportUndelivered(d.row, d.problem(), d.nowMS())
+			return tx.ReportUndelivered(d.row, end.problem, d.nowMS())
 		})
 		if err == nil {
-			_ = d.writes.Note(ctx, nil)
-			d.counters.recorded(changed)
+			_ = d.shell.writes.Note(ctx, nil)
+			d.shell.counters.recorded(changed)
 			if d.givenUp != "" {
 				d.givenUp = ""
-				d.lookAtPreviews()
+				d.shell.lookAtPreviews()
 			}
 		}
-		if err == nil && over {
-			d.reportSettled()
+		if err == nil && end.state != "" {
+			d.reportSettled(end.state)
 		}
 		if err == nil || errors.Is(err, store.ErrStale) || ctx.Err() != nil {
 			return err
 		}
-		d.logWriteError(ctx, d.row, err)
+		d.shell.logWriteError(ctx, d.row, err)
 		Pause(ctx, retryDelay)
 	}
 }
 
 // reportSettled logs and reports a row whose end is stored.
-func (d *delivery) reportSettled() {
-	d.row.OutState = d.outcome()
-	d.counters.settled(d.row, d.Now())
-	d.Log.Debug("delivered", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "state", d.row.OutState)
-	if d.Settled != nil {
-		d.Settled(d.row)
+func (d *delivery) reportSettled(as msg.OutState) {
+	d.row.OutState = as
+	d.shell.counters.settled(d.row, d.shell.Now())
+	d.shell.Log.Debug("delivered", "row", d.row.ID, "chat", d.row.ChatJID, "thread", d.row.ThreadID, "state", as)
+	if d.shell.Settled != nil {
+		d.shell.Settled(d.row)
 	}
 }
 
-// follow returns part i and those that change with it: after a delivered part the next one is being
-// sent, after a failed one all others are cancelled.
+// follow returns part i, which has changed, and the parts that change with it. The next one begins in the same
+// transaction, if the platform may be called.
 func (d *delivery) follow(ctx context.Context, i int) []store.Delivery {
-	next := i + 1
-	switch d.parts[i].State {
-	case msg.OutFailed:
-		for ; next < len(d.parts); next++ {
-			d.parts[next].State = msg.OutCancelled
-		}
-	case msg.OutSent, msg.OutAmbiguous:
-		if next < len(d.parts) && isOpen(d.parts[next]) && ctx.Err() == nil &&
-			d.admission.mayCall(d.in.pass) && d.pacer.now(d.in.Lane) {
-			d.parts[next].State, d.startedPart = msg.OutSending, next
-			next++
-		}
+	changed := d.parts[i : i+1+cancelRest(d.parts, i)]
+	if begins := i + 1; mayFollow(d.parts, i) && ctx.Err() == nil && d.shell.admission.mayCall(d.lane.pass) &&
+		d.shell.pacer.now(d.lane.Lane) {
+		d.parts[begins].State, d.startedPart = msg.OutSending, begins
+		changed = d.parts[i : begins+1]
 	}
-	return d.parts[i:next]
+	return changed
 }
 
-func (d *delivery) over() bool { return !slices.ContainsFunc(d.parts, isOpen) }
-
-// platformID is the id of the first part, to which replies and edits refer.
-func (d *delivery) platformID() string {
-	if len(d.parts) == 0 {
-		return ""
-	}
-	return d.parts[0].PlatformID
-}
-
-// outcome is how a row ends: failed if a part failed, ambiguous if one may have arrived or the row
-// has no parts, else sent.
-func (d *delivery) outcome() msg.OutState {
-	if len(d.parts) == 0 {
-		return msg.OutAmbiguous
-	}
-	state := msg.OutSent
-	for _, p := range d.parts {
-		switch p.State {
-		case msg.OutFailed:
-			return msg.OutFailed
-		case msg.OutAmbiguous:
-			state = msg.OutAmbiguous
-		}
-	}
-	return state
-}
-
-// problem is why the row failed.
-func (d *delivery) problem() string {
-	for _, p := range d.parts {
-		if p.State == msg.OutFailed {
-			return p.Error
-		}
-	}
-	return ""
-}
-
-func (d *delivery) nowMS() int64 { return d.Now().UnixMilli() }
+func (d *delivery) nowMS() int64 { return d.shell.Now().UnixMilli() }

@@ -12,7 +12,7 @@ import (
 
 func TestPreviewFacts_ModeIsOfGroupElseOfChat(t *testing.T) {
 	t.Parallel()
-	p := &previews{Shell: &Shell{Options: Options{Now: time.Now}, previewer: &previewer{}}}
+	p := &previews{shell: &Shell{Options: Options{Now: time.Now}, previewer: &previewer{}}}
 	for _, test := range []struct {
 		kind   msg.ChatKind
 		thread string

@@ -23,7 +23,7 @@ const (
 // previews show the progress of turns; nil shows none. What a look decides is decided again under the lane's lock,
 // since rows may have changed since.
 type previews struct {
-	*Shell
+	shell *Shell
 	calls sync.WaitGroup
 	again time.Time // when to look, at the latest; zero if there is nothing to wait for
 
@@ -36,7 +36,7 @@ func (s *Shell) previews() *previews {
 	if s.previewer == nil {
 		return nil
 	}
-	return &previews{Shell: s, known: map[int64]knownPreview{}, busy: map[int64]bool{}}
+	return &previews{shell: s, known: map[int64]knownPreview{}, busy: map[int64]bool{}}
 }
 
 // lookAtPreviews makes the shell look at the previews.
@@ -52,7 +52,7 @@ func (p *previews) due() <-chan time.Time {
 	if p == nil || p.again.IsZero() {
 		return nil
 	}
-	return time.After(max(p.again.Sub(p.Now()), time.Millisecond))
+	return time.After(max(p.again.Sub(p.shell.Now()), time.Millisecond))
 }
 
 // wait returns when no call is running.
@@ -69,18 +69,18 @@ func (p *previews) look(ctx context.Context) {
 		return
 	}
 	p.again = time.Time{}
-	if !p.admission.mayCall(open) {
-		p.again = p.Now().Add(previewRetry)
+	if !p.shell.admission.mayCall(open) {
+		p.again = p.shell.Now().Add(previewRetry)
 		return
 	}
-	turns, err := p.Store.PreviewTurns(ctx, p.Platform)
+	turns, err := p.shell.Store.PreviewTurns(ctx, p.shell.Platform)
 	var shown []store.Preview
 	if err == nil {
-		shown, err = p.Store.OpenPreviews(ctx, p.Platform)
+		shown, err = p.shell.Store.OpenPreviews(ctx, p.shell.Platform)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			p.Log.Warn("reading previews failed; retrying", "err", err)
+			p.shell.Log.Warn("reading previews failed; retrying", "err", err)
 		}
 		return
 	}
@@ -114,11 +114,11 @@ func (p *previews) forget(facts map[int64]*previewFacts) {
 
 // factsOf returns what is known of a preview, but for whether the lane of one without a running turn waits.
 func (p *previews) factsOf(t *store.PreviewTurn, shown *store.Preview) *previewFacts {
-	f := &previewFacts{now: p.Now(), turn: t, open: shown}
+	f := &previewFacts{now: p.shell.Now(), turn: t, open: shown}
 	if t != nil {
 		config, _ := groupconfig.Parse(t.Config) // what is wrong with it is reported by gated; no agent runs then
 		f.mode = config.Progress.In(t.ChatKind == msg.ChatDM || t.ChatKind == msg.ChatWeb || t.Lane.ThreadID != "")
-		f.pace, f.waiting = p.previewer.PreviewPace(t.Lane), t.Waiting
+		f.pace, f.waiting = p.shell.previewer.PreviewPace(t.Lane), t.Waiting
 	}
 	return f
 }
@@ -151,7 +151,7 @@ func (p *previews) lookAt(ctx context.Context, turn int64, f *previewFacts) {
 		delete(p.busy, turn)
 		p.mu.Unlock()
 		if again {
-			p.lookAtPreviews()
+			p.shell.lookAtPreviews()
 		}
 	})
 }
@@ -167,24 +167,24 @@ func laneOf(f *previewFacts) store.Lane {
 // of the preview then, and whether nothing is to be done before the rows change.
 func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known knownPreview) (now knownPreview,
 	upToDate bool) {
-	unlock, free := p.lanes.tryLock(lane)
+	unlock, free := p.shell.lanes.tryLock(lane)
 	if !free {
-		known.waitUntil = p.Now().Add(previewBusy)
+		known.waitUntil = p.shell.Now().Add(previewBusy)
 		return known, false
 	}
 	defer unlock()
 	f, err := p.readFacts(ctx, turn, lane)
 	if err != nil {
 		if ctx.Err() == nil {
-			p.Log.Warn("reading preview failed; retrying", "turn", turn, "chat", lane.ChatJID, "err", err)
+			p.shell.Log.Warn("reading preview failed; retrying", "turn", turn, "chat", lane.ChatJID, "err", err)
 		}
-		known.waitUntil = p.Now().Add(previewRetry)
+		known.waitUntil = p.shell.Now().Add(previewRetry)
 		return known, false
 	}
 	f.known = known
 	switch nextPreview(f).do {
 	case previewLeave: // rows have changed since the look
-		f.known.waitUntil = p.Now().Add(previewBusy)
+		f.known.waitUntil = p.shell.Now().Add(previewBusy)
 	case previewBegin:
 		p.begin(ctx, f)
 	case previewChange:
@@ -200,12 +200,12 @@ func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known k
 
 // readFacts reads the rows about the preview of a turn.
 func (p *previews) readFacts(ctx context.Context, turn int64, lane store.Lane) (f *previewFacts, err error) {
-	t, err := p.Store.PreviewTurn(ctx, turn)
+	t, err := p.shell.Store.PreviewTurn(ctx, turn)
 	if err != nil {
 		return nil, err
 	}
 	f = p.factsOf(t, nil)
-	shown, err := p.Store.LanePreviews(ctx, lane)
+	shown, err := p.shell.Store.LanePreviews(ctx, lane)
 	for i := range shown {
 		if shown[i].TurnID == turn {
 			f.open = &shown[i]
@@ -215,10 +215,10 @@ func (p *previews) readFacts(ctx context.Context, turn int64, lane store.Lane) (
 	case err != nil:
 	case t == nil:
 		var next *msg.Message
-		next, err = p.Store.NextOutbound(ctx, lane)
+		next, err = p.shell.Store.NextOutbound(ctx, lane)
 		f.waiting = next != nil
 	case t.ProgressAt != 0:
-		f.progress, err = p.Store.Progress(ctx, turn)
+		f.progress, err = p.shell.Store.Progress(ctx, turn)
 	}
 	return f, err
 }
@@ -235,11 +235,11 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	}
 	var row *store.Preview
 	stored := p.write(ctx, func(tx *store.Tx) (err error) {
-		row, err = tx.BeginPreview(f.turn.ID, p.Now().UnixMilli())
+		row, err = tx.BeginPreview(f.turn.ID, p.shell.Now().UnixMilli())
 		return err
 	})
 	if !stored {
-		f.known.waitUntil = p.Now().Add(previewBusy)
+		f.known.waitUntil = p.shell.Now().Add(previewBusy)
 		return
 	}
 	f.open, f.progress, f.known.given = row, nil, content{}
@@ -248,7 +248,7 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	failpoint.At(failpoint.Previewed)
 	switch failure := failureOf(err); {
 	case err == nil && id != "":
-		kept := p.write(ctx, func(tx *store.Tx) error { return tx.KeepPreview(row, id, p.Now().UnixMilli()) })
+		kept := p.write(ctx, func(tx *store.Tx) error { return tx.KeepPreview(row, id, p.shell.Now().UnixMilli()) })
 		if !kept { // the chat was moved meanwhile, or the daemon stops
 			p.end(ctx, row, store.PreviewLost)
 		}
@@ -277,7 +277,7 @@ func (p *previews) change(ctx context.Context, f *previewFacts) {
 	case f.open != nil && (class == msg.Permanent || class == msg.Ambiguous):
 		// The message may be there all the same. A change without an answer may even be carried out later, and must not
 		// replace an answer that has taken the message over.
-		p.write(ctx, func(tx *store.Tx) error { return tx.OvertakePreview(f.open.ID, p.Now().UnixMilli()) })
+		p.write(ctx, func(tx *store.Tx) error { return tx.OvertakePreview(f.open.ID, p.shell.Now().UnixMilli()) })
 		f.known.waitUntil = time.Time{}
 	}
 }
@@ -287,9 +287,9 @@ func (f *previewFacts) content() content { return contentOf(f.progress, f.mode) 
 
 // permit takes a permit of the pacer that no row needs soon.
 func (p *previews) permit(f *previewFacts) bool {
-	taken := p.pacer.spare(f.turn.Lane)
+	taken := p.shell.pacer.spare(f.turn.Lane)
 	if !taken {
-		f.known.waitUntil = p.Now().Add(previewBusy)
+		f.known.waitUntil = p.shell.Now().Add(previewBusy)
 	}
 	return taken
 }
@@ -298,7 +298,7 @@ func (p *previews) permit(f *previewFacts) bool {
 func (p *previews) show(ctx context.Context, f *previewFacts, c content) (id string, err error) {
 	v := &Preview{
 		Turn: f.turn.ID, In: f.turn.Lane, ReplyTo: f.turn.ReplyTo, Mode: f.mode, BeganAt: f.turn.StartedAt,
-		Text: p.Growing(c.text), Line: p.Redact(c.line),
+		Text: p.shell.Growing(c.text), Line: p.shell.Redact(c.line),
 	}
 	if f.open != nil {
 		v.PlatformID = f.open.PlatformID
@@ -307,13 +307,13 @@ func (p *previews) show(ctx context.Context, f *previewFacts, c content) (id str
 		v.State, v.Plan, v.Tools = f.progress.State, slices.Clone(f.progress.Plan), slices.Clone(f.progress.Tools)
 	}
 	for i := range v.Plan {
-		v.Plan[i].Content = p.Redact(v.Plan[i].Content)
+		v.Plan[i].Content = p.shell.Redact(v.Plan[i].Content)
 	}
 	for i := range v.Tools {
-		v.Tools[i].Title = p.Redact(v.Tools[i].Title)
+		v.Tools[i].Title = p.shell.Redact(v.Tools[i].Title)
 	}
 	err = p.call(ctx, &f.known, f.turn.Lane, func(ctx context.Context) (err error) {
-		id, err = p.previewer.ShowPreview(ctx, v)
+		id, err = p.shell.previewer.ShowPreview(ctx, v)
 		return err
 	})
 	if err != nil && failureOf(err).Class == msg.Permanent {
@@ -324,13 +324,13 @@ func (p *previews) show(ctx context.Context, f *previewFacts, c content) (id str
 
 // remove deletes the message of a preview. It gets its turn among rows: users must not see for long what has ended.
 func (p *previews) remove(ctx context.Context, f *previewFacts) {
-	if wait := p.pacer.take(f.open.Lane, &f.known.permit); wait > 0 {
-		f.known.waitUntil = p.Now().Add(wait)
+	if wait := p.shell.pacer.take(f.open.Lane, &f.known.permit); wait > 0 {
+		f.known.waitUntil = p.shell.Now().Add(wait)
 		return
 	}
 	f.known.permit = permit{}
 	err := p.call(ctx, &f.known, f.open.Lane, func(ctx context.Context) error {
-		return p.previewer.RemovePreview(ctx, f.open.Lane, f.open.PlatformID)
+		return p.shell.previewer.RemovePreview(ctx, f.open.Lane, f.open.PlatformID)
 	})
 	failpoint.At(failpoint.Unshown)
 	if err == nil || failureOf(err).Class == msg.Permanent {
@@ -342,17 +342,17 @@ func (p *previews) remove(ctx context.Context, f *previewFacts) {
 func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lane,
 	do func(context.Context) error) (err error) {
 	defer func() {
-		known.calledAt, known.waitUntil = p.Now(), time.Time{}
+		known.calledAt, known.waitUntil = p.shell.Now(), time.Time{}
 		if err == nil {
 			return
 		}
 		f := failureOf(err)
-		known.waitUntil = p.Now().Add(max(f.After, previewRetry))
-		p.holdAccount(f)
-		p.Log.Debug("preview call failed", "chat", lane.ChatJID, "thread", lane.ThreadID, "class", f.Class, "err",
-			p.Redact(err.Error()))
+		known.waitUntil = p.shell.Now().Add(max(f.After, previewRetry))
+		p.shell.holdAccount(f)
+		p.shell.Log.Debug("preview call failed", "chat", lane.ChatJID, "thread", lane.ThreadID, "class", f.Class, "err",
+			p.shell.Redact(err.Error()))
 	}()
-	defer p.recoverPanic("showing a preview", &err, "chat", lane.ChatJID)
+	defer p.shell.recoverPanic("showing a preview", &err, "chat", lane.ChatJID)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), previewTimeout)
 	defer cancel()
 	return do(ctx)
@@ -360,8 +360,8 @@ func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lan
 
 // end stores how a preview has ended.
 func (p *previews) end(ctx context.Context, row *store.Preview, state store.PreviewState) {
-	if p.write(ctx, func(tx *store.Tx) error { return tx.EndPreview(row.ID, state, p.Now().UnixMilli()) }) {
-		p.counters.previewEnded(state)
+	if p.write(ctx, func(tx *store.Tx) error { return tx.EndPreview(row.ID, state, p.shell.Now().UnixMilli()) }) {
+		p.shell.counters.previewEnded(state)
 	}
 }
 
@@ -369,15 +369,15 @@ func (p *previews) end(ctx context.Context, row *store.Preview, state store.Prev
 // known nowhere else. Rows that have changed meanwhile stay as they are.
 func (p *previews) write(ctx context.Context, fn func(*store.Tx) error) bool {
 	for {
-		err := p.Store.Write(context.WithoutCancel(ctx), fn)
+		err := p.shell.Store.Write(context.WithoutCancel(ctx), fn)
 		switch {
 		case err == nil:
-			_ = p.writes.Note(ctx, nil)
+			_ = p.shell.writes.Note(ctx, nil)
 			return true
 		case errors.Is(err, store.ErrStale), errors.Is(err, store.ErrClosed), ctx.Err() != nil:
 			return false
 		}
-		_ = p.writes.Note(ctx, err)
+		_ = p.shell.writes.Note(ctx, err)
 		Pause(ctx, retryDelay)
 	}
 }

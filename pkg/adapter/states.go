@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -308,4 +309,58 @@ func afterSearch(p store.Delivery, c conditions, id string, err error, why strin
 func pauseAfter(attempts int) time.Duration {
 	const steps = 9 // until maxPause is reached
 	return min(firstPause<<min(max(attempts-1, 0), steps), maxPause)
+}
+
+// The states of a row's parts.
+
+func isOpen(p store.Delivery) bool { return p.State == msg.OutQueued || p.State == msg.OutSending }
+
+// over reports whether all parts have ended.
+func over(parts []store.Delivery) bool { return !slices.ContainsFunc(parts, isOpen) }
+
+// ending is how a row ends; its state is "" while a part is open.
+type ending struct {
+	state      msg.OutState
+	platformID string // of the first part: replies and edits refer to it
+	problem    string // why the row failed, "" if it did not
+}
+
+// endOf returns how a row with these parts ends: failed if a part failed, ambiguous if one may have arrived or there
+// are no parts, else sent.
+func endOf(parts []store.Delivery) ending {
+	switch {
+	case !over(parts):
+		return ending{}
+	case len(parts) == 0:
+		return ending{state: msg.OutAmbiguous}
+	}
+	end := ending{state: msg.OutSent, platformID: parts[0].PlatformID}
+	for _, p := range parts {
+		switch p.State {
+		case msg.OutFailed:
+			end.state, end.problem = msg.OutFailed, p.Error
+			return end
+		case msg.OutAmbiguous:
+			end.state = msg.OutAmbiguous
+		}
+	}
+	return end
+}
+
+// cancelRest cancels the parts after part i if that failed, and returns how many.
+func cancelRest(parts []store.Delivery, i int) int {
+	if parts[i].State != msg.OutFailed {
+		return 0
+	}
+	rest := parts[i+1:]
+	for j := range rest {
+		rest[j].State = msg.OutCancelled
+	}
+	return len(rest)
+}
+
+// mayFollow reports whether the part after part i may be sent now.
+func mayFollow(parts []store.Delivery, i int) bool {
+	delivered := parts[i].State == msg.OutSent || parts[i].State == msg.OutAmbiguous
+	return delivered && i+1 < len(parts) && isOpen(parts[i+1])
 }

@@ -181,6 +181,32 @@ func TestAfterSearch_EachResult_HasItsState(t *testing.T) {
 	}
 }
 
+func TestEndOf_EachRow_HasItsEnd(t *testing.T) {
+	part := func(state msg.OutState, id, problem string) store.Delivery {
+		return store.Delivery{State: state, PlatformID: id, Error: problem}
+	}
+	sent, doubted := part(msg.OutSent, "1", markedRecord), part(msg.OutAmbiguous, "", "lost")
+	failed, cancelled := part(msg.OutFailed, "", "forbidden"), part(msg.OutCancelled, "", "")
+	tests := []struct {
+		name  string
+		parts []store.Delivery
+		want  ending
+	}{
+		{"no parts", nil, ending{state: msg.OutAmbiguous}},
+		{"queued", []store.Delivery{sent, part(msg.OutQueued, "", "")}, ending{}},
+		{"sending", []store.Delivery{part(msg.OutSending, "", ""), failed}, ending{}},
+		{"sent", []store.Delivery{sent, sent}, ending{msg.OutSent, "1", ""}},
+		{"one in doubt", []store.Delivery{sent, doubted, sent}, ending{msg.OutAmbiguous, "1", ""}},
+		{"first in doubt", []store.Delivery{doubted, sent}, ending{msg.OutAmbiguous, "", ""}},
+		{"failed after doubt", []store.Delivery{doubted, failed, cancelled}, ending{msg.OutFailed, "", "forbidden"}},
+	}
+	for _, tt := range tests {
+		if got := endOf(tt.parts); got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
 // A part that is taken through the table by any platform ends in time, and never without a reason.
 func TestStates_AnyPlatform_EndsInTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

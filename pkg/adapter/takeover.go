@@ -15,10 +15,10 @@ import (
 // takeOver lets the row that is being claimed take over a preview. All other previews of its lane, which would stand
 // above the row, are to be removed.
 func (d *delivery) takeOver(tx *store.Tx) error {
-	if d.previewer == nil || d.row.Kind.Changes() {
+	if d.shell.previewer == nil || d.row.Kind.Changes() {
 		return nil
 	}
-	shown, err := tx.LanePreviews(context.Background(), d.in.Lane)
+	shown, err := tx.LanePreviews(context.Background(), d.lane.Lane)
 	for i := range shown {
 		switch p := &shown[i]; {
 		case err != nil:
@@ -38,17 +38,17 @@ func (d *delivery) takesOver(p *store.Preview) bool {
 		d.row.Kind != msg.KindMessage || d.row.TurnID != p.TurnID || d.row.ReplyToID != p.ReplyTo {
 		return false
 	}
-	_, ok := d.previewer.TakeOver(d.cut[0], p.PlatformID)
+	_, ok := d.shell.previewer.TakeOver(d.cut[0], p.PlatformID)
 	return ok
 }
 
 // editPreview makes the first part the edit of the message that it has taken over. If that cannot be, as after the chat
 // was moved, the part is a message of its own.
 func (d *delivery) editPreview() {
-	if d.previewer == nil || len(d.parts) == 0 || !isOpen(d.parts[0]) || d.parts[0].PlatformID == "" {
+	if d.shell.previewer == nil || len(d.parts) == 0 || !isOpen(d.parts[0]) || d.parts[0].PlatformID == "" {
 		return
 	}
-	if edit, ok := d.previewer.TakeOver(d.cut[0], d.parts[0].PlatformID); ok {
+	if edit, ok := d.shell.previewer.TakeOver(d.cut[0], d.parts[0].PlatformID); ok {
 		d.cut[0] = edit
 		return
 	}
@@ -64,7 +64,7 @@ func (d *delivery) afterTakeOver(ctx context.Context, p store.Delivery, sendErr 
 	moved := d.movedAway(ctx)
 	switch {
 	case p.State == msg.OutFailed && sendErr != nil && failureOf(sendErr).Class == msg.Permanent:
-		d.Log.Warn("the preview cannot become the answer, which is sent as a message of its own", "row", d.row.ID,
+		d.shell.Log.Warn("the preview cannot become the answer, which is sent as a message of its own", "row", d.row.ID,
 			"chat", d.row.ChatJID, "err", p.Error)
 		p = store.Delivery{MessageID: p.MessageID, PlatformID: p.PlatformID, State: msg.OutQueued, Attempts: p.Attempts}
 	case p.State == msg.OutQueued && !moved:
@@ -79,7 +79,7 @@ func (d *delivery) afterTakeOver(ctx context.Context, p store.Delivery, sendErr 
 
 // movedAway reports whether the row's chat has another address now: ids of its messages are no longer valid.
 func (d *delivery) movedAway(ctx context.Context) bool {
-	chat, err := d.Store.Address(context.WithoutCancel(ctx), d.row.ChatJID)
+	chat, err := d.shell.Store.Address(context.WithoutCancel(ctx), d.row.ChatJID)
 	return err == nil && chat != d.row.ChatJID
 }
 
