@@ -34,7 +34,7 @@ const maxGuilds = 5
 func check(ctx context.Context, cfg Config, out io.Writer) error {
 	base := adapter.NewCallClient()
 	defer base.CloseIdleConnections()
-	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token, probe(cfg).Client(base))
+	api := discordapi.NewClient(string(cfg.APIURL), cfg.Token, apiCheck(cfg).Client(base))
 	me, err := api.Me(ctx)
 	if err != nil {
 		if discordapi.TokenRefused(err) {
@@ -70,10 +70,10 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	return nil
 }
 
-// probe tells Discord's API from other servers. Discord answers a path that it does not have with 404 and no code of
+// apiCheck tells Discord's API from other servers. Discord answers a path that it does not have with 404 and no code of
 // its own.
-func probe(cfg Config) adapter.Probe {
-	return adapter.Probe{
+func apiCheck(cfg Config) adapter.APICheck {
+	return adapter.APICheck{
 		API: "Discord's API", Variable: "DISCORD_API_URL", URL: cfg.APIURL,
 		Valid: func(call string, status int, answer any) bool {
 			object, _ := answer.(map[string]any)

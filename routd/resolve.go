@@ -38,7 +38,7 @@ func resolve(in io.Reader) cli.Func {
 			response := routeapi.Response{Items: make([]routeapi.Answer, 0, len(q.Items))}
 			for i := range q.Items {
 				engaged := wasEngaged{folder: q.Engaged[q.Items[i].ID]}
-				response.Items = append(response.Items, table.Decide(ctx, &q.Items[i], engaged))
+				response.Items = append(response.Items, table.Resolve(ctx, &q.Items[i], engaged))
 			}
 			if err := answers.Encode(response); err != nil {
 				return err

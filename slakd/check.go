@@ -19,7 +19,7 @@ import (
 func check(ctx context.Context, cfg Config, out io.Writer) error {
 	base := adapter.NewCallClient()
 	defer base.CloseIdleConnections()
-	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, probe(cfg).Client(base))
+	api := slackapi.NewClient(string(cfg.APIURL), cfg.BotToken, cfg.AppToken, apiCheck(cfg).Client(base))
 	me, err := api.AuthTestContext(ctx)
 	if err != nil {
 		return unusable("auth.test", slackapi.ConnectionError(err, slackapi.BotToken))
@@ -72,9 +72,9 @@ func checkSocket(ctx context.Context, api *slackapi.Client, cfg Config, out io.W
 	return nil
 }
 
-// probe tells Slack's Web API from other servers. Slack refuses with status 200, too.
-func probe(cfg Config) adapter.Probe {
-	return adapter.Probe{
+// apiCheck tells Slack's Web API from other servers. Slack refuses with status 200, too.
+func apiCheck(cfg Config) adapter.APICheck {
+	return adapter.APICheck{
 		API: "Slack's Web API", Variable: "SLACK_API_URL", URL: cfg.APIURL,
 		Valid: func(call string, status int, answer any) bool {
 			object, _ := answer.(map[string]any)

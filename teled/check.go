@@ -19,7 +19,7 @@ const rivalTimeout = 3 * time.Second
 func check(ctx context.Context, cfg Config, out io.Writer) error {
 	base := adapter.NewCallClient()
 	defer base.CloseIdleConnections()
-	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, probe(cfg).Client(base))
+	api := telegramapi.NewClient(string(cfg.APIURL), cfg.Token, apiCheck(cfg).Client(base))
 	var me telegramapi.User
 	if err := api.Call(ctx, "getMe", nil, &me); err != nil {
 		if telegramapi.TokenRefused(err) {
@@ -43,9 +43,9 @@ func check(ctx context.Context, cfg Config, out io.Writer) error {
 	return checkRival(ctx, api, cfg, out)
 }
 
-// probe tells the Bot API from other servers.
-func probe(cfg Config) adapter.Probe {
-	return adapter.Probe{
+// apiCheck tells the Bot API from other servers.
+func apiCheck(cfg Config) adapter.APICheck {
+	return adapter.APICheck{
 		API: "the Bot API", Variable: "TELEGRAM_API_URL", URL: cfg.APIURL,
 		Valid: func(call string, _ int, answer any) bool {
 			object, _ := answer.(map[string]any)

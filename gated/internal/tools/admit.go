@@ -56,16 +56,16 @@ var (
 	errBatch    = errors.New("batches are not supported: send one request at a time")
 )
 
-// room is what a run's requests take of. Each run has its own, and all share one budget of bytes.
-type room struct {
+// capacity is how much the requests of a run may take at once. Each run has its own; all share one budget of bytes.
+type capacity struct {
 	entered chan struct{} // has an element for each request under way or in the queue
 	slots   chan struct{} // has an element for each request under way
 	parked  chan struct{} // has an element for each call that waits for a user or a download
 	bytes   *semaphore.Weighted
 }
 
-func newRoom() *room {
-	return &room{
+func newCapacity() *capacity {
+	return &capacity{
 		entered: make(chan struct{}, maxConcurrentCalls+maxQueuedCalls), slots: make(chan struct{}, maxConcurrentCalls),
 		parked: make(chan struct{}, maxParkedCalls), bytes: semaphore.NewWeighted(maxRunBytes),
 	}
@@ -73,7 +73,7 @@ func newRoom() *room {
 
 // place is what one request has taken, until it leaves.
 type place struct {
-	room *room
+	of   *capacity
 	all  *semaphore.Weighted
 	size int64 // of the body at most
 	// leave gives back what is taken.
@@ -81,34 +81,34 @@ type place struct {
 }
 
 // take waits for a place for a request with a body of size bytes. It returns errBusy if the queue is full, or ctx ends.
-func (r *room) take(ctx context.Context, all *semaphore.Weighted, size int64) (*place, error) {
+func (c *capacity) take(ctx context.Context, all *semaphore.Weighted, size int64) (*place, error) {
 	select {
-	case r.entered <- struct{}{}:
+	case c.entered <- struct{}{}:
 	default:
 		return nil, errBusy
 	}
-	p := &place{room: r, all: all, size: size}
+	p := &place{of: c, all: all, size: size}
 	select {
-	case r.slots <- struct{}{}:
+	case c.slots <- struct{}{}:
 	case <-ctx.Done():
-		<-r.entered
+		<-c.entered
 		return nil, errBusy
 	}
-	p.leave = func() { <-r.slots; <-r.entered }
+	p.leave = func() { <-c.slots; <-c.entered }
 	if size <= smallBody {
 		return p, nil
 	}
-	if r.bytes.Acquire(ctx, size) != nil {
+	if c.bytes.Acquire(ctx, size) != nil {
 		p.leave()
 		return nil, errBusy
 	}
 	if all.Acquire(ctx, size) != nil {
-		r.bytes.Release(size)
+		c.bytes.Release(size)
 		p.leave()
 		return nil, errBusy
 	}
 	slot := p.leave
-	p.leave = func() { all.Release(size); r.bytes.Release(size); slot() }
+	p.leave = func() { all.Release(size); c.bytes.Release(size); slot() }
 	return p, nil
 }
 
@@ -122,12 +122,12 @@ func (p *place) park() error {
 		return refuse("a call that waits has at most %d KiB: shorten its arguments", maxParkedBody>>10)
 	}
 	select {
-	case p.room.parked <- struct{}{}:
+	case p.of.parked <- struct{}{}:
 	default:
 		return refuse("%d calls of yours are waiting already: call again when one of them has ended", maxParkedCalls)
 	}
 	p.leave()
-	p.leave = func() { <-p.room.parked }
+	p.leave = func() { <-p.of.parked }
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (s *Server) takePlace(ctx context.Context, access *Access, size int64) (*pl
 	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
 	defer cancel()
 	defer context.AfterFunc(access.ctx, cancel)()
-	return access.room.take(ctx, s.bytes, size)
+	return access.capacity.take(ctx, s.bytes, size)
 }
 
 // isBatch reports whether a body is a list, as old versions of MCP have it: one request could be thousands of calls.

@@ -153,7 +153,7 @@ func TestAdmit_RunEndsClientLeaves_QueueIsEmpty(t *testing.T) {
 		g.check("after the run", http.StatusTooManyRequests, maxQueuedCalls)
 		close(g.release)
 		synctest.Wait()
-		if len(access.room.entered)+len(access.room.slots)+len(access.room.parked) != 0 || !access.room.bytes.TryAcquire(maxRunBytes) {
+		if len(access.capacity.entered)+len(access.capacity.slots)+len(access.capacity.parked) != 0 || !access.capacity.bytes.TryAcquire(maxRunBytes) {
 			t.Error("places are taken by requests that have ended")
 		}
 	})
@@ -236,7 +236,7 @@ func (f *fixture) parkedCalls(n int, tool, arguments string) (release func()) {
 			}
 		}()
 	}
-	f.until(func() bool { return len(f.access.room.parked) == n })
+	f.until(func() bool { return len(f.access.capacity.parked) == n })
 	return func() {
 		cancel()
 		for range n {
@@ -270,7 +270,7 @@ func TestAdmit_CallsThatWaitForUserOrFile_HoldUpNoOthers(t *testing.T) {
 			defer release()
 			f.works("send_message", `{"text":"meanwhile"}`)
 			f.refused(c.tool, c.arguments, "waiting already")
-			if n := len(f.access.room.slots); n != 0 {
+			if n := len(f.access.capacity.slots); n != 0 {
 				t.Errorf("%d slots are taken", n)
 			}
 		})
@@ -279,7 +279,7 @@ func TestAdmit_CallsThatWaitForUserOrFile_HoldUpNoOthers(t *testing.T) {
 
 func TestPark_LargeCall_IsRefusedKeepsItsPlace(t *testing.T) {
 	t.Parallel()
-	r, all := newRoom(), semaphore.NewWeighted(maxAllBytes)
+	r, all := newCapacity(), semaphore.NewWeighted(maxAllBytes)
 	p, err := r.take(t.Context(), all, maxParkedBody+1)
 	if err != nil {
 		t.Fatal(err)
@@ -315,7 +315,7 @@ func TestAdmit_NoRoom_ClientMayTryAgain(t *testing.T) {
 	for range maxConcurrentCalls {
 		<-begun
 	}
-	f.until(func() bool { return len(f.access.room.entered) == n })
+	f.until(func() bool { return len(f.access.capacity.entered) == n })
 	text, err := json.Marshal(map[string]string{"text": strings.Repeat("x", maxText)})
 	if err != nil {
 		t.Fatal(err)

@@ -28,14 +28,14 @@ type Tokens struct {
 
 // Access is what a token gives: the tools, on behalf of one run.
 type Access struct {
-	tokens *Tokens
-	run    msg.Run
-	token  string
-	redact func(string) string
-	room   *room
-	acting chan struct{}   // holds one value while a call acts
-	ctx    context.Context //nolint:containedctx // of all its calls; ends with the run
-	cancel context.CancelFunc
+	tokens   *Tokens
+	run      msg.Run
+	token    string
+	redact   func(string) string
+	capacity *capacity
+	acting   chan struct{}   // holds one value while a call acts
+	ctx      context.Context //nolint:containedctx // of all its calls; ends with the run
+	cancel   context.CancelFunc
 
 	mu       sync.Mutex
 	before   func(context.Context) error // a call waits for it first; nil for nothing
@@ -52,7 +52,7 @@ func (t *Tokens) Issue(run msg.Run, redact func(string) string) *Access {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &Access{
 		tokens: t, run: run, token: base64.RawURLEncoding.EncodeToString(secret), redact: redact,
-		room: newRoom(), acting: make(chan struct{}, 1), ctx: ctx, cancel: cancel, acted: map[int64]map[string]int{},
+		capacity: newCapacity(), acting: make(chan struct{}, 1), ctx: ctx, cancel: cancel, acted: map[int64]map[string]int{},
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -61,7 +61,7 @@ func decideOne(ctx context.Context, table *routing.Table, item *routeapi.Item,
 	if err := item.Check(); err != nil {
 		return routeapi.Answer{ID: item.ID, Error: err.Error()}
 	}
-	return table.Decide(ctx, item, engaged)
+	return table.Resolve(ctx, item, engaged)
 }
 
 // count counts an answer by its reason, and logs it.

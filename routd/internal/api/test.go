@@ -89,8 +89,8 @@ func (a *API) compare(ctx context.Context, request *testRequest) (*httpx.Answer,
 			return nil, apierr.New(apierr.BadRequest, "items[%d]: %w", i, err)
 		}
 		tested.Items = append(tested.Items, routeapi.TestedItem{
-			ID: item.ID, Present: present.Decide(ctx, item, routing.Unengaged{}),
-			Edited: edited.Decide(ctx, item, routing.Unengaged{}),
+			ID: item.ID, Present: present.Resolve(ctx, item, routing.Unengaged{}),
+			Edited: edited.Resolve(ctx, item, routing.Unengaged{}),
 		})
 		if ctx.Err() != nil {
 			return nil, apierr.New(apierr.Unavailable, "%d of %d items tested within %s: test fewer at once", i,

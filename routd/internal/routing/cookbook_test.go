@@ -107,7 +107,7 @@ func TestCookbook_Recipes_DoWhatTheySay(t *testing.T) {
 		used := map[int64]bool{}
 		for _, e := range examples {
 			item := routeapi.Item{ChatJID: e[1], Verb: e[2], Sender: e[3]}
-			answer := table.Decide(t.Context(), &item, Unengaged{})
+			answer := table.Resolve(t.Context(), &item, Unengaged{})
 			used[answer.RouteID] = true
 			if got := becomes(&answer, item.Verb); got != e[4] {
 				t.Errorf("%s: a %s in %s from %s: %s, the page says %s", title, e[2], e[1], e[3], got, e[4])

@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/routeapi"
 )
 
-// holds are the folders engaged, by "chat place"; and what Decide claims, as "chat place folder".
+// holds are the folders engaged, by "chat place"; and what Resolve claims, as "chat place folder".
 type holds struct {
 	folders map[string]string
 	from    int64 // when the holds begin
@@ -31,8 +31,8 @@ func (h *holds) Claim(_ context.Context, chatJID, place, folder string, at int64
 	h.folders[chatJID+" "+place], h.from = folder, at
 }
 
-// TestDecide_Engaged_BeforeRoutes: ops is engaged in every default place, and acme in thread 33.
-func TestDecide_Engaged_BeforeRoutes(t *testing.T) {
+// TestResolve_Engaged_BeforeRoutes: ops is engaged in every default place, and acme in thread 33.
+func TestResolve_Engaged_BeforeRoutes(t *testing.T) {
 	type answer = routeapi.Answer
 	ops := answer{Action: routeapi.Trigger, Folder: "ops", Home: "ops", Target: "ops", Engaged: true, Reason: msg.ReasonEngaged}
 	pinned := answer{Action: routeapi.Trigger, Folder: "acme", Home: "acme", Target: "acme", Reason: msg.ReasonToSticky}
@@ -68,7 +68,7 @@ func TestDecide_Engaged_BeforeRoutes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &holds{folders: map[string]string{tc.item.ChatJID + " ": "ops", tc.item.ChatJID + " 33": "acme"}}
-			got := sample().Decide(t.Context(), &tc.item, h)
+			got := sample().Resolve(t.Context(), &tc.item, h)
 			got.Trace, got.Surface, got.Ceiling, got.Impulse, got.ThreadID = nil, "", 0, msg.Impulse{}, ""
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -77,27 +77,27 @@ func TestDecide_Engaged_BeforeRoutes(t *testing.T) {
 	}
 }
 
-func TestDecide_EngagedGroupRemoved_Ignored(t *testing.T) {
+func TestResolve_EngagedGroupRemoved_Ignored(t *testing.T) {
 	h := &holds{folders: map[string]string{"telegram:-1 ": "gone", "telegram:9 ": "gone"}}
-	got := sample().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:-1"}, h)
+	got := sample().Resolve(t.Context(), &routeapi.Item{ChatJID: "telegram:-1"}, h)
 	if got.Reason != msg.ReasonRouteObserve || got.Engaged || !strings.Contains(strings.Join(got.Trace, ";"), `"gone" is engaged here, but no longer registered`) {
 		t.Errorf("%+v", got)
 	}
-	if got = sample().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:9", StickyGroup: "ops"}, h); got.Reason != msg.ReasonToSticky {
+	if got = sample().Resolve(t.Context(), &routeapi.Item{ChatJID: "telegram:9", StickyGroup: "ops"}, h); got.Reason != msg.ReasonToSticky {
 		t.Errorf("%+v", got)
 	}
 }
 
 // The route decides how long rows are held, whichever group answers.
-func TestDecide_Engaged_RouteImpulse(t *testing.T) {
+func TestResolve_Engaged_RouteImpulse(t *testing.T) {
 	h := &holds{folders: map[string]string{"telegram:-1 ": "ops"}}
-	got := sample().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:-1", Verb: "mention"}, h)
+	got := sample().Resolve(t.Context(), &routeapi.Item{ChatJID: "telegram:-1", Verb: "mention"}, h)
 	if got.Folder != "ops" || got.Impulse.QuietMS != 5 || got.RouteID != 0 {
 		t.Errorf("%+v", got)
 	}
 }
 
-func TestDecide_SlackMention_OpensThread(t *testing.T) {
+func TestResolve_SlackMention_OpensThread(t *testing.T) {
 	table := New([]msg.Route{
 		{ID: 1, Match: "room=*drop*", Target: "builtin:drop"},
 		{ID: 2, Match: "room=*observed*", Target: "ops#observe"},
@@ -129,7 +129,7 @@ func TestDecide_SlackMention_OpensThread(t *testing.T) {
 	} {
 		item := opens
 		tc.change(&item)
-		got := table.Decide(t.Context(), &item, noEngagement{})
+		got := table.Resolve(t.Context(), &item, noEngagement{})
 		thread, surface := item.ThreadID, got.Surface
 		if tc.opens {
 			thread, surface = "1.5", "slack-channel-thread"
@@ -141,7 +141,7 @@ func TestDecide_SlackMention_OpensThread(t *testing.T) {
 }
 
 // An item after a mention finds its place claimed.
-func TestDecide_Mention_ClaimsPlace(t *testing.T) {
+func TestResolve_Mention_ClaimsPlace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		item routeapi.Item
 		want string // "" for no claim
@@ -164,7 +164,7 @@ func TestDecide_Mention_ClaimsPlace(t *testing.T) {
 	} {
 		h := &holds{folders: map[string]string{}}
 		tc.item.ReceivedAt = 100
-		first := sample().Decide(t.Context(), &tc.item, h)
+		first := sample().Resolve(t.Context(), &tc.item, h)
 		if got := strings.Join(h.claimed, "; "); got != tc.want {
 			t.Errorf("%s: claims %q, want %q", name, got, tc.want)
 			continue
@@ -173,18 +173,18 @@ func TestDecide_Mention_ClaimsPlace(t *testing.T) {
 			continue
 		}
 		next := routeapi.Item{ChatJID: tc.item.ChatJID, Topic: tc.item.Topic, ThreadID: first.ThreadID, ReceivedAt: 101}
-		if got := sample().Decide(t.Context(), &next, h); got.Folder != first.Folder || !got.Engaged {
+		if got := sample().Resolve(t.Context(), &next, h); got.Folder != first.Folder || !got.Engaged {
 			t.Errorf("%s: after it %+v", name, got)
 		}
 		next.ReceivedAt = 99
-		if got := sample().Decide(t.Context(), &next, h); got.Engaged {
+		if got := sample().Resolve(t.Context(), &next, h); got.Engaged {
 			t.Errorf("%s: what came before it: %+v", name, got)
 		}
 	}
 }
 
 // A conversation continues by each row that fires a turn of it.
-func TestDecide_EngagedRow_ClaimsFromItsArrival(t *testing.T) {
+func TestResolve_EngagedRow_ClaimsFromItsArrival(t *testing.T) {
 	for name, tc := range map[string]struct {
 		item routeapi.Item
 		want string
@@ -199,7 +199,7 @@ func TestDecide_EngagedRow_ClaimsFromItsArrival(t *testing.T) {
 		"dropped":                        {routeapi.Item{ChatJID: "telegram:-1", Sender: "spam"}, ""},
 	} {
 		h := &holds{folders: map[string]string{"telegram:-1 ": "ops", "telegram:-1 33": "acme"}}
-		sample().Decide(t.Context(), &tc.item, h)
+		sample().Resolve(t.Context(), &tc.item, h)
 		if got := strings.Join(h.claimed, "; "); got != tc.want {
 			t.Errorf("%s: claims %q, want %q", name, got, tc.want)
 		}

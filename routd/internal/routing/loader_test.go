@@ -59,7 +59,7 @@ func TestLoader_RowsChanged_Reloads(t *testing.T) {
 	if len(versions) != 3 || versions[0] >= versions[1] || versions[1] >= versions[2] || l.Table().Version != versions[2] {
 		t.Errorf("versions %v", versions)
 	}
-	if got := l.Table().Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, noEngagement{}); got.Reason != msg.ReasonBuiltinDrop {
+	if got := l.Table().Resolve(t.Context(), &routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, noEngagement{}); got.Reason != msg.ReasonBuiltinDrop {
 		t.Errorf("%+v", got)
 	}
 }

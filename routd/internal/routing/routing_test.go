@@ -38,7 +38,7 @@ func sample() *Table {
 	}, groups("acme", "acme/eng", "ops"), defaults())
 }
 
-func TestDecide_EachRule_GivesAnswerAndTrace(t *testing.T) {
+func TestResolve_EachRule_GivesAnswerAndTrace(t *testing.T) {
 	type answer = routeapi.Answer
 	for name, tc := range map[string]struct {
 		item  routeapi.Item
@@ -133,7 +133,7 @@ func TestDecide_EachRule_GivesAnswerAndTrace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.item.ID, tc.item.ThreadID = 7, "33"
-			got := sample().Decide(t.Context(), &tc.item, noEngagement{})
+			got := sample().Resolve(t.Context(), &tc.item, noEngagement{})
 			if trace := strings.Join(got.Trace, "; "); !strings.Contains(trace, tc.trace) || got.Trace == nil {
 				t.Errorf("trace %q, want %q in it", trace, tc.trace)
 			}
@@ -150,8 +150,8 @@ func TestDecide_EachRule_GivesAnswerAndTrace(t *testing.T) {
 	}
 }
 
-// TestDecide_Membership_StartsNoTurn: a user who leaves, or blocks or unblocks the bot, has written nothing.
-func TestDecide_Membership_StartsNoTurn(t *testing.T) {
+// TestResolve_Membership_StartsNoTurn: a user who leaves, or blocks or unblocks the bot, has written nothing.
+func TestResolve_Membership_StartsNoTurn(t *testing.T) {
 	table := New([]msg.Route{
 		{ID: 1, Match: "room=-2 verb=leave", Target: "ops"},
 		{ID: 2, Match: "platform=telegram", Target: "acme"},
@@ -167,15 +167,15 @@ func TestDecide_Membership_StartsNoTurn(t *testing.T) {
 		{"telegram:-2", "", msg.VerbLeave, "trigger"},
 		{"telegram:5", "", msg.VerbMessage, "trigger"},
 	} {
-		got := table.Decide(t.Context(), &routeapi.Item{ChatJID: tc.jid, StickyGroup: tc.sticky, Verb: tc.verb}, noEngagement{})
+		got := table.Resolve(t.Context(), &routeapi.Item{ChatJID: tc.jid, StickyGroup: tc.sticky, Verb: tc.verb}, noEngagement{})
 		if string(got.Action) != tc.action || got.Folder == "" {
 			t.Errorf("%+v: %+v", tc, got)
 		}
 	}
 }
 
-// TestDecide_Home_NeedsNoRouteForTheVerb: commands, tokens and prefixes work in a chat with a group however they are written.
-func TestDecide_Home_NeedsNoRouteForTheVerb(t *testing.T) {
+// TestResolve_Home_NeedsNoRouteForTheVerb: commands, tokens and prefixes work in a chat with a group however they are written.
+func TestResolve_Home_NeedsNoRouteForTheVerb(t *testing.T) {
 	table := New([]msg.Route{
 		{ID: 1, Match: "room=-1400 verb=mention", Target: "acme"},
 		{ID: 2, Match: "sender=telegram:42", Target: "ops"},
@@ -200,14 +200,14 @@ func TestDecide_Home_NeedsNoRouteForTheVerb(t *testing.T) {
 		{"telegram:-5", "telegram:7", msg.VerbMessage, "acme/eng"},
 		{"web:gone", "web:a", msg.VerbMessage, ""},
 	} {
-		got := table.Decide(t.Context(), &routeapi.Item{ChatJID: tc.jid, Sender: tc.sender, Verb: tc.verb}, noEngagement{})
+		got := table.Resolve(t.Context(), &routeapi.Item{ChatJID: tc.jid, Sender: tc.sender, Verb: tc.verb}, noEngagement{})
 		if got.Home != tc.home {
 			t.Errorf("home of %s by a %s of %s is %q, want %q", tc.jid, tc.verb, tc.sender, got.Home, tc.home)
 		}
 	}
 }
 
-func TestDecide_Surface_SetsCeiling(t *testing.T) {
+func TestResolve_Surface_SetsCeiling(t *testing.T) {
 	for _, tc := range []struct {
 		item    routeapi.Item
 		surface string
@@ -218,16 +218,16 @@ func TestDecide_Surface_SetsCeiling(t *testing.T) {
 		{routeapi.Item{ChatJID: "telegram:-5", ThreadID: "2"}, "telegram-topic", 4000},
 		{routeapi.Item{ChatJID: "slack:C5", HomeOnly: true}, "slack-channel", 200},
 	} {
-		got := sample().Decide(t.Context(), &tc.item, noEngagement{})
+		got := sample().Resolve(t.Context(), &tc.item, noEngagement{})
 		if got.Surface != tc.surface || got.Ceiling != tc.ceiling {
 			t.Errorf("%+v: %s %d, want %s %d", tc.item, got.Surface, got.Ceiling, tc.surface, tc.ceiling)
 		}
 	}
 }
 
-func TestDecide_InvalidAddress_Error(t *testing.T) {
+func TestResolve_InvalidAddress_Error(t *testing.T) {
 	for _, jid := range []string{"", "telegram", "telegram:", ":5", strings.Repeat("x", 1<<20)} {
-		got := sample().Decide(t.Context(), &routeapi.Item{ID: 3, ChatJID: jid}, noEngagement{})
+		got := sample().Resolve(t.Context(), &routeapi.Item{ID: 3, ChatJID: jid}, noEngagement{})
 		if got.ID != 3 || !strings.Contains(got.Error, "platform:room") || got.Action != "" || len(got.Error) > 200 {
 			t.Errorf("%.20q: %+v", jid, got)
 		}
@@ -235,7 +235,7 @@ func TestDecide_InvalidAddress_Error(t *testing.T) {
 }
 
 // For any item, only registered groups are named as folder or home.
-func TestDecide_AnyItem_NamesOnlyGroups(t *testing.T) {
+func TestResolve_AnyItem_NamesOnlyGroups(t *testing.T) {
 	table := sample()
 	jids := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"telegram:-1", "web:acme", "web:x", "group:ops", "slack:C1", "discord:ping"}))
 	folders := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "", "ops", "acme/eng", "gone"}))
@@ -246,7 +246,7 @@ func TestDecide_AnyItem_NamesOnlyGroups(t *testing.T) {
 			Verb: words.Draw(t, "verb"), Sender: words.Draw(t, "sender"), SenderName: words.Draw(t, "name"),
 			HomeOnly: rapid.Bool().Draw(t, "home only"),
 		}
-		a := table.Decide(t.Context(), &item, noEngagement{})
+		a := table.Resolve(t.Context(), &item, noEngagement{})
 		if a.Error != "" {
 			return
 		}
@@ -273,7 +273,7 @@ func TestNew_InvalidRows_MatchNothing(t *testing.T) {
 	registered := append(groups("acme", "acme/eng", "Bad Name"),
 		msg.Group{Folder: "odd", Config: json.RawMessage(`{"observe":"nome"}`)})
 	table := New(bad, registered, defaults())
-	if got := table.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1"}, noEngagement{}); got.RouteID != 7 {
+	if got := table.Resolve(t.Context(), &routeapi.Item{ChatJID: "telegram:1"}, noEngagement{}); got.RouteID != 7 {
 		t.Errorf("%+v, want route 7", got)
 	}
 	if table.Has("Bad Name") || !table.Has("odd") {
@@ -315,10 +315,10 @@ func TestWithRoutes_NewRows_ComeAfterOldOfSameSeq(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := edited.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1"}, noEngagement{}); got.Folder != "acme" || edited.Route(got.RouteID).ID != 5 {
+	if got := edited.Resolve(t.Context(), &routeapi.Item{ChatJID: "telegram:1"}, noEngagement{}); got.Folder != "acme" || edited.Route(got.RouteID).ID != 5 {
 		t.Errorf("%+v: a new row must come after an old one of the same seq", got)
 	}
-	if got := edited.Decide(t.Context(), &routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, noEngagement{}); got.RouteID != 7 || got.Folder != "acme/eng" {
+	if got := edited.Resolve(t.Context(), &routeapi.Item{ChatJID: "telegram:1", Verb: "join"}, noEngagement{}); got.RouteID != 7 || got.Folder != "acme/eng" {
 		t.Errorf("%+v", got)
 	}
 	for _, tc := range []struct {
@@ -356,20 +356,20 @@ func TestCheckGroup_InvalidConfig_Explained(t *testing.T) {
 	}
 }
 
-func BenchmarkDecide(b *testing.B) {
+func BenchmarkResolve(b *testing.B) {
 	table := New(manyRoutes(10_000), groups("acme"), defaults())
 	item := routeapi.Item{ChatJID: "telegram:-9999", Sender: "telegram:7", SenderName: "Ann", Verb: "mention"}
-	if got := table.Decide(b.Context(), &item, noEngagement{}); got.RouteID == 0 {
+	if got := table.Resolve(b.Context(), &item, noEngagement{}); got.RouteID == 0 {
 		b.Fatal(got)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		table.Decide(b.Context(), &item, noEngagement{})
+		table.Resolve(b.Context(), &item, noEngagement{})
 	}
 }
 
 // A sender chooses its name: a long one must not cost each route a slow search.
-func BenchmarkDecide_LongName(b *testing.B) {
+func BenchmarkResolve_LongName(b *testing.B) {
 	routes := manyRoutes(10_000)
 	for i := range routes {
 		routes[i].Match = fmt.Sprintf("sender_name=*a%d*x*", i)
@@ -377,7 +377,7 @@ func BenchmarkDecide_LongName(b *testing.B) {
 	table := New(routes, groups("acme"), defaults())
 	item := routeapi.Item{ChatJID: "telegram:1", SenderName: strings.Repeat("a", routeapi.MaxField)}
 	for b.Loop() {
-		table.Decide(b.Context(), &item, noEngagement{})
+		table.Resolve(b.Context(), &item, noEngagement{})
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package routing decides where inbound rows go. A Table is the compiled routes and groups of one
-// moment; its Decide tries a fixed list of rules; a Loader keeps the current table in step with the
+// moment; its Resolve tries a fixed list of rules; a Loader keeps the current table in step with the
 // database.
 package routing
 

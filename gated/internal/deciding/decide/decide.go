@@ -66,7 +66,7 @@ type Facts struct {
 
 	Request Request // to connect the chat
 	Parked  int     // how many rows of the chat wait for it
-	Probes  []Row   // some of them, one of each kind that routes tell apart
+	Samples []Row   // some of them, one of each kind that routes tell apart
 }
 
 // Routd says how far routd's answers can be counted on.

@@ -101,16 +101,16 @@ func (w *step) request(r *Row) {
 	}
 }
 
-// decideParked acts on the chat's parked rows, of which Facts.Probes are examples, before
+// decideParked acts on the chat's parked rows, of which Facts.Samples are examples, before
 // any newer row is decided. Once the chat has a group for one of them, all are decided
 // again, in their order. They are dropped if the request was not approved.
 func (w *step) decideParked() (acted bool) {
-	if w.f.Routd != RoutdAnswers || len(w.f.Probes) == 0 {
+	if w.f.Routd != RoutdAnswers || len(w.f.Samples) == 0 {
 		return false
 	}
 	connected := false
-	for i := range w.f.Probes {
-		r := &w.f.Probes[i]
+	for i := range w.f.Samples {
+		r := &w.f.Samples[i]
 		if !r.Known { // newer rows wait
 			w.blocked = ForRoutd
 			w.awaits |= AwaitsRoutd

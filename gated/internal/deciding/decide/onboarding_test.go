@@ -99,10 +99,10 @@ func TestStep_ChatWithoutGroup_AsksOnce(t *testing.T) {
 func TestStep_ParkedRows_AreDecidedFirst(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name   string
-		state  RequestState
-		probes []Row
-		want   string
+		name    string
+		state   RequestState
+		samples []Row
+		want    string
 	}{
 		{"pending", RequestPending, []Row{row(1, "", alone)}, "5 onboarding/awaiting_approval"},
 		{"approved", RequestApproved, []Row{row(1, "")}, "TakeUpParked{}"},
@@ -118,8 +118,8 @@ func TestStep_ParkedRows_AreDecidedFirst(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f := parked(requested(Request{State: tt.state, Code: "ABCD-1234"}, row(5, "a", alone)), len(tt.probes))
-			f.Probes = tt.probes
+			f := parked(requested(Request{State: tt.state, Code: "ABCD-1234"}, row(5, "a", alone)), len(tt.samples))
+			f.Samples = tt.samples
 			next, effects := Step(State{}, f)
 			diff(t, "effects", said(effects), tt.want)
 			if again := tt.want[0] != '5' && tt.want[0] != 'W'; next.Again != again {

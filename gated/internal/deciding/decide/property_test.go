@@ -95,7 +95,7 @@ func (w *world) step() {
 	f.Now, f.Request, f.Parked = w.now, w.request, len(w.parked)
 	f.Request.Read = w.state.ReadsRequest || len(w.parked) > 0
 	for _, r := range w.parked {
-		f.Probes = append(f.Probes, w.answered(r))
+		f.Samples = append(f.Samples, w.answered(r))
 	}
 	page := rapid.IntRange(1, 6).Draw(w.t, "page")
 	for i := range w.rows {

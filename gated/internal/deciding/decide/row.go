@@ -170,8 +170,8 @@ func refers(m *msg.Message) bool {
 	return m.Quote != "" || m.ReplyToID != "" && m.Verb != msg.VerbReply && msg.LinksReplies(m.ChatJID, m.ThreadID)
 }
 
-// Question is what routd is asked about the row, nil for nothing.
-func (r *Row) Question(chat *msg.Chat) *routeapi.Item {
+// Lookup is what routd is asked about the row, nil for nothing.
+func (r *Row) Lookup(chat *msg.Chat) *routeapi.Item {
 	if r.BetweenGroups() || r.Ballot != nil || r.Choice != nil || r.Change != nil && !r.Change.Fires ||
 		r.Problem != "" || r.Known && r.Answer.Error != "" {
 		return nil
@@ -191,7 +191,7 @@ func (r *Row) Question(chat *msg.Chat) *routeapi.Item {
 	return &it
 }
 
-// maxName bounds what a sender's name adds to a question, in bytes.
+// maxName bounds what a sender's name adds to a lookup, in bytes.
 const maxName = 256
 
 // ignored reports whether a route says to ignore the row's sender.

@@ -69,7 +69,7 @@ type Config struct {
 	Dashd     *httpx.Client
 	Now       func() time.Time
 
-	ResolveTimeout time.Duration // of one question to routd; 0: 2 s
+	ResolveTimeout time.Duration // of one lookup; 0: 2 s
 	CommandWait    time.Duration // how long commands wait for routd's answer; 0: 50 ms
 
 	Objects *contextobjects.Index // which deletions and the ends of polls change; nil for none
@@ -87,11 +87,11 @@ type Gateway struct {
 	meter  *meter
 	wake   <-chan struct{}
 
-	waits    *waits     // the chats with undecided rows
-	reader   *reader    // of what is known about rows
-	routd    *questions // where rows go
-	calls    *calls     // to services that decide rows
-	requests *requests  // to connect chats without a group
+	waits    *waits    // the chats with undecided rows
+	reader   *reader   // of what is known about rows
+	routd    *lookups  // where rows go
+	calls    *calls    // to services that decide rows
+	requests *requests // to connect chats without a group
 	members  *members
 	rates    *rates
 	parked   *parked
@@ -112,7 +112,7 @@ func New(cfg Config, st *store.Store, agents Agents, wake <-chan struct{}, log *
 	cfg.CommandWait = cmp.Or(cfg.CommandWait, commandWait)
 	g := &Gateway{
 		cfg: cfg, st: st, log: rowLog{log}, agents: agents, wake: wake, meter: newMeter(reg, st, cfg.Now),
-		routd: newQuestions(newResolver(cfg.Routd, cfg.ResolveTimeout, log), cfg.CommandWait),
+		routd: newLookups(newResolver(cfg.Routd, cfg.ResolveTimeout, log), cfg.CommandWait),
 		reads: store.NewOutage(log, "read"), writes: store.NewOutage(log, "write"),
 	}
 	g.waits = newWaits(g.meter)
@@ -194,8 +194,8 @@ func (g *Gateway) listen(ctx context.Context, poll, sweep <-chan time.Time, busy
 	case <-timer.C:
 	case <-g.routd.back:
 		g.waits.endRoutd()
-	case q := <-g.routd.answers:
-		g.answered(ctx, q)
+	case l := <-g.routd.answers:
+		g.answered(ctx, l)
 	case done := <-g.calls.done:
 		g.calls.finish(ctx, done)
 	case done := <-g.requests.done:
@@ -247,8 +247,8 @@ func (g *Gateway) reportWaits() {
 
 // hasWork reports whether a pass would do something now.
 func (g *Gateway) hasWork() bool {
-	if q := g.routd.out; q != nil {
-		return q.slow() && (!q.searched || g.waits.listed())
+	if l := g.routd.out; l != nil {
+		return l.slow() && (!l.searched || g.waits.listed())
 	}
 	return g.waits.listed()
 }
@@ -256,7 +256,7 @@ func (g *Gateway) hasWork() bool {
 // checkRoutes asks for the version of the routes if a row waits for a change of them.
 func (g *Gateway) checkRoutes(ctx context.Context) {
 	if len(g.waits.routes)+len(g.parked.chats) > 0 && !g.routd.busy() {
-		g.routd.ask(ctx, &question{refresh: true})
+		g.routd.ask(ctx, &lookup{refresh: true})
 	}
 }
 

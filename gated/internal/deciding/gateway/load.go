@@ -27,11 +27,11 @@ type batch struct {
 // needsRoutd reports whether a row needs an answer of routd.
 func (b *batch) needsRoutd() bool {
 	for i := range b.Rows {
-		if b.Rows[i].Question(&b.Chat) != nil {
+		if b.Rows[i].Lookup(&b.Chat) != nil {
 			return true
 		}
 	}
-	return len(b.Probes) > 0
+	return len(b.Samples) > 0
 }
 
 // acts reports whether a row might be decided without routd.
@@ -117,7 +117,7 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 		if err != nil {
 			return nil, err
 		}
-		if it := r.Question(&b.Chat); it != nil {
+		if it := r.Lookup(&b.Chat); it != nil {
 			if err := it.Check(); err != nil { // routd would refuse it
 				r.Answer, r.Known = routeapi.Answer{ID: r.ID, Error: err.Error()}, true
 			}

@@ -35,15 +35,15 @@ func (log rowLog) loaded(b *batch) {
 	}
 }
 
-func (log rowLog) resolved(q *question) {
-	if !log.steps() || q.refresh {
+func (log rowLog) resolved(l *lookup) {
+	if !log.steps() || l.refresh {
 		return
 	}
 	state := "up"
-	if q.outcome != askedDone {
+	if l.outcome != askedDone {
 		state = "down"
 	}
-	log.Debug("rows resolved", "count", len(q.items), "took", time.Since(q.asked), "state", state)
+	log.Debug("rows resolved", "count", len(l.items), "took", time.Since(l.asked), "state", state)
 }
 
 // held names a row that stays in the gate.

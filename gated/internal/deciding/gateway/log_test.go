@@ -16,7 +16,7 @@ func TestDebugLines_LevelInfo_CostNothing(t *testing.T) {
 	m := &msg.Message{ID: 1, ChatJID: "telegram:1"}
 	turn := storedTurn{turn: &msg.Turn{ID: 3}}
 	b := &batch{Facts: decide.Facts{Rows: []decide.Row{{Message: m}}}}
-	q, hold, wait, decision := &question{}, &decide.Hold{}, &decide.Wait{}, &decide.Decide{}
+	q, hold, wait, decision := &lookup{}, &decide.Hold{}, &decide.Wait{}, &decide.Decide{}
 	for name, line := range map[string]func(){
 		"woken":    func() { l.woken([]string{"telegram:1"}, 7) },
 		"loaded":   func() { l.loaded(b) },

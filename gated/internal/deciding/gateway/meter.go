@@ -18,7 +18,7 @@ type meter struct {
 	wake      prometheus.Histogram
 	held      prometheus.Gauge
 	holds     prometheus.Histogram
-	questions *prometheus.HistogramVec
+	lookups   *prometheus.HistogramVec
 	clockSets prometheus.Counter
 }
 
@@ -37,8 +37,8 @@ func newMeter(reg prometheus.Registerer, st *store.Store, now func() time.Time) 
 			Name: "arizuko_gate_hold_seconds", Help: "How long a gate held its oldest row, when it released rows.",
 			Buckets: metrics.Slow(),
 		}),
-		questions: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "arizuko_routd_question_seconds", Help: "Time until a question about rows was over, by how it ended.",
+		lookups: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "arizuko_routd_question_seconds", Help: "Time until routd had answered about rows, or not, by how that ended.",
 			Buckets: metrics.Quick(),
 		}, []string{"outcome"}),
 		clockSets: prometheus.NewCounter(prometheus.CounterOpts{
@@ -49,10 +49,10 @@ func newMeter(reg prometheus.Registerer, st *store.Store, now func() time.Time) 
 		m.decided.WithLabelValues(string(msg.Dropped), string(reason))
 	}
 	for _, o := range []outcome{askedDone, askedTooMuch, askedAway} {
-		m.questions.WithLabelValues(o.String())
+		m.lookups.WithLabelValues(o.String())
 	}
 	if reg != nil {
-		reg.MustRegister(m.decided, m.wake, m.held, m.holds, m.questions, m.clockSets)
+		reg.MustRegister(m.decided, m.wake, m.held, m.holds, m.lookups, m.clockSets)
 	}
 	measureRows(reg, st, now)
 	return m
@@ -108,10 +108,10 @@ func (m *meter) forgotten(state *decide.State) {
 	}
 }
 
-// asked records how a question ended. Those about the version of the routes do not count.
-func (m *meter) asked(q *question) {
-	if len(q.items) > 0 {
-		m.questions.WithLabelValues(q.outcome.String()).Observe(time.Since(q.asked).Seconds())
+// asked records how a lookup ended. Those about the version of the routes do not count.
+func (m *meter) asked(l *lookup) {
+	if len(l.items) > 0 {
+		m.lookups.WithLabelValues(l.outcome.String()).Observe(time.Since(l.asked).Seconds())
 	}
 }
 

@@ -250,11 +250,11 @@ func (f *reader) loadRequest(ctx context.Context, b *batch) error {
 		return err
 	}
 	if f.parked.chats[jid] {
-		rows, err := f.st.Parked(ctx, jid, maxProbedRows)
+		rows, err := f.st.Parked(ctx, jid, maxSampledRows)
 		if err != nil {
 			return err
 		}
-		b.Parked, b.Probes = len(rows), probes(rows)
+		b.Parked, b.Samples = len(rows), samples(rows)
 		if len(rows) == 0 {
 			delete(f.parked.chats, jid)
 		}
@@ -272,12 +272,12 @@ func (f *reader) loadRequest(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// maxProbedRows is more than a chat has parked rows, except after a move: then it has
+// maxSampledRows is more than a chat has parked rows, except after a move: then it has
 // those of two.
-const maxProbedRows = 200
+const maxSampledRows = 200
 
-// probes returns one row of each kind that routes tell apart, oldest first.
-func probes(rows []*msg.Message) (all []decide.Row) {
+// samples returns one row of each kind that routes tell apart, oldest first.
+func samples(rows []*msg.Message) (all []decide.Row) {
 	type kind struct {
 		sender, name, verb string
 		addressed          bool

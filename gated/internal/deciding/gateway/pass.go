@@ -31,8 +31,8 @@ func (g *Gateway) finish(ctx context.Context, batches []*batch) {
 // passCommands decides what needs no answer of routd: commands, edits and rows
 // between groups. All other rows wait, with their chats.
 func (g *Gateway) passCommands(ctx context.Context) {
-	if q := g.routd.out; q != nil && !q.searched {
-		g.searchAsked(ctx, q)
+	if l := g.routd.out; l != nil && !l.searched {
+		g.searchAsked(ctx, l)
 		return
 	}
 	state := decide.RoutdAway
@@ -55,19 +55,19 @@ func (g *Gateway) passCommands(ctx context.Context) {
 }
 
 // searchAsked decides the commands among the rows that routd is asked about.
-func (g *Gateway) searchAsked(ctx context.Context, q *question) {
-	q.searched = true
-	batches := slices.DeleteFunc(slices.Clone(q.batches), func(b *batch) bool { return b.stale || !b.acts() })
+func (g *Gateway) searchAsked(ctx context.Context, l *lookup) {
+	l.searched = true
+	batches := slices.DeleteFunc(slices.Clone(l.batches), func(b *batch) bool { return b.stale || !b.acts() })
 	for _, b := range batches {
 		b.Routd = decide.RoutdSlow
 	}
 	g.finish(ctx, batches)
 }
 
-// resolve asks routd about all rows in one question. Chats without a row to ask
+// resolve asks routd about all rows at once. Chats without a row to ask
 // about are decided at once.
 func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
-	q := &question{}
+	l := &lookup{}
 	var ready []*batch
 	for _, b := range batches {
 		switch {
@@ -75,33 +75,33 @@ func (g *Gateway) resolve(ctx context.Context, batches []*batch) {
 			b.Routd = decide.RoutdSlow
 			ready = append(ready, b)
 		case b.needsRoutd():
-			q.add(b)
+			l.add(b)
 		default:
 			ready = append(ready, b)
 		}
 	}
-	g.routd.ask(ctx, q)
+	g.routd.ask(ctx, l)
 	g.finish(ctx, ready)
 }
 
-// answered takes routd's answer to the question that is out.
-func (g *Gateway) answered(ctx context.Context, q *question) {
+// answered takes routd's answer to the lookup that is out.
+func (g *Gateway) answered(ctx context.Context, l *lookup) {
 	g.routd.out = nil
 	failpoint.At(failpoint.Resolved)
-	g.log.resolved(q)
-	g.meter.asked(q)
-	if q.outcome == askedDone {
-		g.routd.versionAt = q.asked
-		g.noticeRoutes(q.version)
+	g.log.resolved(l)
+	g.meter.asked(l)
+	if l.outcome == askedDone {
+		g.routd.versionAt = l.asked
+		g.noticeRoutes(l.version)
 	}
-	q.release()
-	switch q.outcome {
+	l.release()
+	switch l.outcome {
 	case askedDone:
-		g.takeAnswers(ctx, q)
+		g.takeAnswers(ctx, l)
 	case askedTooMuch:
-		g.askAgain(q)
+		g.askAgain(l)
 	case askedAway:
-		for _, b := range q.batches {
+		for _, b := range l.batches {
 			b.chat.unlimit()
 			g.waits.add(b.chat)
 		}
@@ -111,18 +111,18 @@ func (g *Gateway) answered(ctx context.Context, q *question) {
 	}
 }
 
-// takeAnswers decides the chats of a question. A chat with rows that name their group
+// takeAnswers decides the chats of a lookup. A chat with rows that name their group
 // or topic is asked about a second time, with these names: what a row claims counts
 // for the rows after it.
-func (g *Gateway) takeAnswers(ctx context.Context, q *question) {
-	again := &question{second: true}
+func (g *Gateway) takeAnswers(ctx context.Context, l *lookup) {
+	again := &lookup{second: true}
 	var ready []*batch
-	for _, b := range q.batches {
+	for _, b := range l.batches {
 		b.chat.alone, b.chat.timeouts = false, 0
 		switch {
 		case b.stale: // its rows have changed since
 			g.waits.add(b.chat)
-		case !q.second && g.reader.findPrefixes(ctx, b):
+		case !l.second && g.reader.findPrefixes(ctx, b):
 			again.add(b)
 		default:
 			ready = append(ready, b)
@@ -132,12 +132,12 @@ func (g *Gateway) takeAnswers(ctx context.Context, q *question) {
 	g.finish(ctx, ready)
 }
 
-// askAgain puts the chats of a question that timed out back on the list. The next
-// question is smaller; a row that was asked about alone waits longer each time.
-func (g *Gateway) askAgain(q *question) {
-	for _, b := range q.batches {
+// askAgain puts the chats of a lookup that timed out back on the list. The next
+// lookup is smaller; a row that was asked about alone waits longer each time.
+func (g *Gateway) askAgain(l *lookup) {
+	for _, b := range l.batches {
 		c := b.chat
-		if len(q.batches) > 1 || len(b.Rows) > 1 {
+		if len(l.batches) > 1 || len(b.Rows) > 1 {
 			g.waits.add(c)
 			continue
 		}
@@ -145,7 +145,7 @@ func (g *Gateway) askAgain(q *question) {
 		c.timeouts++
 		g.waits.addAt(c, g.now()+min(g.cfg.Poll<<min(c.timeouts, 10), maxAskDelay).Milliseconds())
 		g.log.Error("routd does not answer about a row in time; it waits, with the rows after it in its chat",
-			"row", q.items[0].ID, "chat", c.jid, "count", c.timeouts)
+			"row", l.items[0].ID, "chat", c.jid, "count", c.timeouts)
 	}
 }
 
@@ -239,7 +239,7 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 			g.waits.addAt(c, g.now()+dbRetryDelay.Milliseconds())
 			continue
 		}
-		size := len(b.Rows) + len(b.Probes)
+		size := len(b.Rows) + len(b.Samples)
 		if len(batches) > 0 && rows+size > limit {
 			g.waits.putBack(c)
 			break

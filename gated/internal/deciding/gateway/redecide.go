@@ -197,7 +197,7 @@ func (r *redecider) answer(ctx context.Context, b *batch, rows []*msg.Message) e
 	for range 2 {
 		q := routeapi.Replay{Engaged: map[int64]string{}}
 		for i := range b.Rows {
-			if it := b.Rows[i].Question(&b.Chat); it != nil {
+			if it := b.Rows[i].Lookup(&b.Chat); it != nil {
 				q.Items = append(q.Items, *it)
 			}
 			if rows[i].Reason == msg.ReasonEngaged {

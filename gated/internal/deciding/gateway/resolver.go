@@ -42,10 +42,10 @@ func newResolver(client *httpx.Client, timeout time.Duration, log *slog.Logger) 
 // away reports whether routd does not answer.
 func (r *resolver) away() bool { return r.down.Load() }
 
-// limit is how many rows a question may have: as many as routd has answered in time.
+// limit is how many rows a lookup may have: as many as routd has answered in time.
 func (r *resolver) limit() int { return int(r.size.Load()) }
 
-// resolve asks about items in one question. Items that routd refuses have an Error in
+// resolve asks about items in one lookup. Items that routd refuses have an Error in
 // their answer; an item may be without an answer.
 func (r *resolver) resolve(ctx context.Context, items []routeapi.Item) (answers map[int64]routeapi.Answer,
 	version int64, o outcome) {
@@ -129,7 +129,7 @@ func timedOut(err error) bool {
 		apierr.KindOf(err) == apierr.Unavailable && !errors.As(err, &failed)
 }
 
-// shrink halves the size of questions after one that timed out.
+// shrink halves the size of lookups after one that timed out.
 func (r *resolver) shrink(items int) {
 	if items > 1 {
 		r.size.Store(int64(max(items/2, 1)))
@@ -137,7 +137,7 @@ func (r *resolver) shrink(items int) {
 	}
 }
 
-// grow doubles the size of questions after a large one that was quick.
+// grow doubles the size of lookups after a large one that was quick.
 func (r *resolver) grow(items int, took time.Duration) {
 	size := r.size.Load()
 	if 2*int64(items) > size && took < r.timeout/8 {

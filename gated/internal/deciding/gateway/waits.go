@@ -12,7 +12,7 @@ type waits struct {
 	chats  map[string]*chat
 	next   []*chat        // for a pass, in order
 	later  []*chat        // for a pass that has no other
-	routd  map[*chat]bool // for routd, or for the end of the question that is out
+	routd  map[*chat]bool // for routd, or for the end of the lookup that is out
 	routes map[*chat]bool // for a change of the routes
 	due    dueHeap        // for a time
 	meter  *meter
@@ -23,7 +23,7 @@ type chat struct {
 	jid      string
 	state    decide.State
 	queued   bool           // in next or later
-	asked    *batch         // its rows are part of the question that is out
+	asked    *batch         // its rows are part of the lookup that is out
 	limited  bool           // a row waits for routd: only commands after it are decided
 	scanned  int64          // while limited: rows up to this one were searched for commands
 	alone    bool           // routd timed out on its first row alone
@@ -160,7 +160,7 @@ func (w *waits) restartSettled() {
 	}
 }
 
-// endRoutd takes up the chats that waited for routd, or for the end of a question.
+// endRoutd takes up the chats that waited for routd, or for the end of a lookup.
 func (w *waits) endRoutd() {
 	for c := range w.routd {
 		c.unlimit()

@@ -130,7 +130,7 @@ func TestStatus_RoutdGoesAwayWhileItIsAsked_IsAnswered(t *testing.T) {
 	}
 }
 
-func TestQuestion_OutOneAtATime_OtherRowsGather(t *testing.T) {
+func TestLookup_OutOneAtATime_OtherRowsGather(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	hold := make(chan struct{})
@@ -144,7 +144,7 @@ func TestQuestion_OutOneAtATime_OtherRowsGather(t *testing.T) {
 	close(hold)
 	h.step()
 	if n := h.routd.requests(); n != 2 {
-		t.Errorf("%d questions, want 2", n)
+		t.Errorf("%d lookups, want 2", n)
 	}
 	if n := len(h.dispatched()); n != 21 {
 		t.Errorf("%d turns, want 21", n)
@@ -152,7 +152,7 @@ func TestQuestion_OutOneAtATime_OtherRowsGather(t *testing.T) {
 }
 
 // A routd that needs 2 ms a row cannot answer about 300 rows within 200 ms.
-func TestQuestion_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
+func TestLookup_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.routd.delay(2 * time.Millisecond)
@@ -163,7 +163,7 @@ func TestQuestion_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
 		h.is(m, "routed/route main")
 	}
 	if limit := h.g.routd.limit(); limit >= 300 {
-		t.Errorf("the next question may have %d rows", limit)
+		t.Errorf("the next lookup may have %d rows", limit)
 	}
 	h.routd.delay(0)
 	h.g.routd.timeout = time.Minute
@@ -176,7 +176,7 @@ func TestQuestion_RoutdTooSlowForIt_IsHalvedUntilItFits(t *testing.T) {
 	}
 }
 
-func TestQuestion_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
+func TestLookup_OneRowTimesOutAlone_OthersGoOn(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.g.routd.patience = commandWait

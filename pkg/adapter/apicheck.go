@@ -21,17 +21,17 @@ import (
 )
 
 const (
-	// CheckTimeout bounds the whole of check, probeTimeout each of its calls.
-	CheckTimeout = 25 * time.Second
-	probeTimeout = 10 * time.Second
-	// maxProbed bounds an answer, in bytes; maxExcerpt what is printed of one.
-	maxProbed  = 8 << 20
+	// CheckTimeout bounds the whole of check, checkCallTimeout each of its calls.
+	CheckTimeout     = 25 * time.Second
+	checkCallTimeout = 10 * time.Second
+	// maxChecked bounds an answer, in bytes; maxExcerpt what is printed of one.
+	maxChecked = 8 << 20
 	maxExcerpt = 200
 )
 
-// Probe makes the calls of check. It tells a server that is the platform's API, whatever that answers, from one
+// APICheck makes the calls of check. It tells a server that is the platform's API, whatever that answers, from one
 // that is not, from one that is out of order, and from none.
-type Probe struct {
+type APICheck struct {
 	API      string     // what the server should be: "the Bot API"
 	Variable string     // that of the URL: TELEGRAM_API_URL
 	URL      config.URL // its value
@@ -41,18 +41,18 @@ type Probe struct {
 
 // Client returns a client that calls as c does. Its errors say what an operator can do if something else than the API
 // answers, or nothing.
-func (p Probe) Client(c *http.Client) *http.Client {
-	return &http.Client{Transport: prober{p, c.Transport}}
+func (p APICheck) Client(c *http.Client) *http.Client {
+	return &http.Client{Transport: checkTransport{p, c.Transport}}
 }
 
-type prober struct {
-	Probe
+type checkTransport struct {
+	APICheck
 	base http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
-func (p prober) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(req.Context(), probeTimeout)
+func (p checkTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(req.Context(), checkCallTimeout)
 	defer cancel()
 	begun := time.Now()
 	res, err := p.base.RoundTrip(req.WithContext(ctx))
@@ -60,7 +60,7 @@ func (p prober) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%s does not answer: %s (%w)", p.URL, p.unreachable(err, time.Since(begun)), err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxProbed))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxChecked))
 	switch {
 	case isTimeout(err):
 		return nil, fmt.Errorf("%s does not answer: the rest of an answer did not come for %s", p.URL,
@@ -76,7 +76,7 @@ func (p prober) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // unreachable says what is wrong with a server that has not answered.
-func (p Probe) unreachable(err error, waited time.Duration) string {
+func (p APICheck) unreachable(err error, waited time.Duration) string {
 	var name *net.DNSError
 	var record tls.RecordHeaderError
 	var certificate *tls.CertificateVerificationError
@@ -102,7 +102,7 @@ func isTimeout(err error) bool {
 }
 
 // outOfOrder returns an error for an answer that is not of the API, or says that the API is out of order.
-func (p Probe) outOfOrder(res *http.Response, call string, body []byte) error {
+func (p APICheck) outOfOrder(res *http.Response, call string, body []byte) error {
 	var answer any
 	isJSON := json.Unmarshal(body, &answer) == nil
 	problem := ""

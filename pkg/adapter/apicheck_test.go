@@ -22,7 +22,7 @@ func probeAt(t *testing.T, c *http.Client, url string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := Probe{
+	res, err := APICheck{
 		API: "the API", Variable: "API_URL", URL: config.URL(url),
 		Valid: func(call string, _ int, answer any) bool {
 			object, _ := answer.(map[string]any)
@@ -40,7 +40,7 @@ func probeAt(t *testing.T, c *http.Client, url string) error {
 	return nil
 }
 
-func TestProbe_Answer_NamesTheCause(t *testing.T) {
+func TestAPICheck_Answer_NamesTheCause(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status int
 		wait   string
@@ -81,7 +81,7 @@ func TestProbe_Answer_NamesTheCause(t *testing.T) {
 	}
 }
 
-func TestProbe_NoAnswer_NamesTheCause(t *testing.T) {
+func TestAPICheck_NoAnswer_NamesTheCause(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -109,7 +109,7 @@ func TestProbe_NoAnswer_NamesTheCause(t *testing.T) {
 	}
 }
 
-func TestProbe_SilentServer_EndsInTime(t *testing.T) {
+func TestAPICheck_SilentServer_EndsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := Network{Dial: func(context.Context, string, string) (net.Conn, error) {
 			client, server := net.Pipe()

@@ -53,9 +53,9 @@ type question struct {
 	answer    routeapi.Answer
 }
 
-// Decide answers one item. A mention or reply that triggers claims its place for the items after it, and so does a row
+// Resolve answers one item. A mention or reply that triggers claims its place for the items after it, and so does a row
 // that triggers because its place is engaged. The weights in the answer are shared: they must not be changed.
-func (t *Table) Decide(ctx context.Context, item *routeapi.Item, e Engagement) routeapi.Answer {
+func (t *Table) Resolve(ctx context.Context, item *routeapi.Item, e Engagement) routeapi.Answer {
 	platform, room := msg.SplitJID(item.ChatJID)
 	if platform == "" || room == "" {
 		return routeapi.Answer{ID: item.ID, Error: fmt.Sprintf("chat_jid %.80q is not platform:room", item.ChatJID)}
