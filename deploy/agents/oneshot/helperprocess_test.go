@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,7 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMain makes this program a fake of a command if it is called by the command's name: it takes the
@@ -58,9 +60,9 @@ func fakeCommand(name string, args []string) int {
 			fmt.Printf(answer.answer, session, words)
 		}
 		_ = os.Stdout.Close()
-		time.Sleep(time.Minute) //nolint:forbidigo // it is terminated
+		return stayOn()
 	case strings.Contains(text, "slow"):
-		time.Sleep(time.Minute) //nolint:forbidigo // the test kills it
+		return stayOn()
 	case strings.Contains(text, "fail"):
 		fmt.Printf(answer.failed, session)
 		return 1
@@ -85,6 +87,16 @@ func fakeCommand(name string, args []string) int {
 	text, _ := json.Marshal("heard " + string(prompt))
 	fmt.Printf(answer.answer, session, text)
 	return 0
+}
+
+// stayOn blocks until SIGTERM ends the process, or until nothing reads its stderr any more: its parent is gone.
+func stayOn() int {
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(os.Stderr.Fd())}}, -1)
+		if !errors.Is(err, unix.EINTR) {
+			return 9
+		}
+	}
 }
 
 // lines are what the commands print: answer takes a session and a text as JSON, failed a session.
