@@ -34,7 +34,7 @@ func TestSystemctl_EachUnit_IsAFileOfSystemd(t *testing.T) {
 			}
 		}, ".go", ".md", ".service", ".timer", ".target", ".conf")
 	}
-	for _, path := range []string{"dashd/internal/doctor/daemons.go", "dashd/internal/doctor/doctor_test.go", "deploy/README.md", "docs/operations.md"} {
+	for _, path := range []string{"dashd/internal/doctor/daemons.go", "dashd/internal/doctor/daemons_test.go", "deploy/README.md", "docs/operations.md"} {
 		if !found[path] {
 			t.Errorf("%s names no unit", path)
 		}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -229,135 +228,6 @@ func TestUpdateAndDelete_OwnMessages_SendEvents(t *testing.T) {
 	}
 }
 
-// texts are the texts of the messages of an answer.
-func texts(a answer) []string {
-	var all []string
-	list, _ := a.Fields["messages"].([]any)
-	for _, m := range list {
-		all = append(all, m.(map[string]any)["text"].(string))
-	}
-	return all
-}
-
-func TestHistory_Queries_SelectMessages(t *testing.T) {
-	r := start(t, slack.Options{})
-	alice := r.User("Alice", "alice")
-	team := r.Channel("team", alice)
-	var ts []string
-	for i := range 5 {
-		ts = append(ts, team.Say(alice, fmt.Sprint(i)).TS)
-	}
-	team.Reply(alice, ts[1], "a")
-	team.Broadcast(alice, ts[1], "b")
-	r.must("chat.postMessage", "channel", team.ChannelID, "thread_ts", ts[1], "text", "c", "metadata", `{"event_type":"t","event_payload":{"k":"v"}}`)
-
-	history := func(fields ...any) answer {
-		t.Helper()
-		return r.must("conversations.history", append([]any{"channel", team.ChannelID}, fields...)...)
-	}
-	replies := func(fields ...any) answer {
-		t.Helper()
-		return r.must("conversations.replies", append([]any{"channel", team.ChannelID, "ts", ts[1]}, fields...)...)
-	}
-	for _, tt := range []struct {
-		got  answer
-		want string
-	}{
-		{history(), "b 4 3 2 1 0"},
-		{history("oldest", ts[1], "latest", ts[4]), "3 2"},
-		{history("oldest", ts[1], "latest", ts[4], "inclusive", "true"), "4 3 2 1"},
-		{history("oldest", "0", "latest", ts[2]), "1 0"},
-		{history("oldest", "99999999999"), ""},
-		{history("limit", "2"), "b 4"},
-		{history("limit", "2", "oldest", ts[0]), "2 1"},
-		{history("limit", "2", "oldest", ts[0], "latest", ts[4]), "3 2"},
-		{replies(), "1 a b c"},
-		{replies("limit", "1"), "1 a"},
-		{r.must("conversations.replies", "channel", team.ChannelID, "ts", ts[0]), "0"},
-	} {
-		if got := strings.Join(texts(tt.got), " "); got != tt.want {
-			t.Errorf("got %q, want %q", got, tt.want)
-		}
-	}
-	var all []string
-	for cursor := ""; ; {
-		page := history("limit", "4", "cursor", cursor)
-		all = append(all, texts(page)...)
-		cursor, _ = page.Fields["response_metadata"].(map[string]any)["next_cursor"].(string)
-		if more := page.Fields["has_more"].(bool); more != (cursor != "") {
-			t.Errorf("has_more is %v with cursor %q", more, cursor)
-		}
-		if cursor == "" {
-			break
-		}
-	}
-	if got := strings.Join(all, " "); got != "b 4 3 2 1 0" {
-		t.Errorf("the pages are %q", got)
-	}
-	root := replies().Fields["messages"].([]any)[0].(map[string]any)
-	fakeservertest.Subset(t, root, fmt.Sprintf(`{"reply_count": 3, "thread_ts": %q, "reply_users": [%q, %q], "metadata": null}`, ts[1], alice.ID, r.Me().ID))
-	last := func(fields ...any) map[string]any {
-		return replies(fields...).Fields["messages"].([]any)[3].(map[string]any)
-	}
-	if last()["metadata"] != nil {
-		t.Error("metadata without include_all_metadata")
-	}
-	fakeservertest.Subset(t, last("include_all_metadata", "true"), `{"metadata": {"event_type": "t", "event_payload": {"k": "v"}}}`)
-
-	r.refuse("invalid_cursor", "conversations.history", "channel", team.ChannelID, "cursor", "x")
-	r.refuse("invalid_limit", "conversations.history", "channel", team.ChannelID, "limit", "1000")
-	r.refuse("thread_not_found", "conversations.replies", "channel", team.ChannelID, "ts", "1.0")
-	r.refuse("not_in_channel", "conversations.history", "channel", r.ChannelWithoutBot("far").ChannelID)
-	r.refuse("channel_not_found", "conversations.history", "channel", "C404")
-}
-
-func TestConversations_EachKind_HasDocumentedShape(t *testing.T) {
-	r := start(t, slack.Options{})
-	alice, bob, eve := r.User("Alice", "alice"), r.User("Bob", "bob"), r.User("Eve", "eve")
-	for _, tt := range []struct {
-		place slack.Place
-		first string
-		want  string
-	}{
-		{r.Channel("team", alice), "C", `{"name": "team", "is_channel": true, "is_private": false, "is_member": true}`},
-		{r.ChannelWithoutBot("far", alice), "C", `{"name": "far", "is_member": false}`},
-		{r.PrivateChannel("secret", alice), "C", `{"name": "secret", "is_channel": true, "is_private": true}`},
-		{r.LegacyPrivateChannel("older", alice), "G", `{"is_group": true, "is_private": true, "is_mpim": false}`},
-		{r.GroupDM(alice, bob), "C", `{"is_mpim": true, "is_private": true, "is_im": false}`},
-		{r.LegacyGroupDM(alice, bob, eve), "G", `{"is_mpim": true, "name": "mpdm-alice--bob--eve-1"}`},
-		{r.DM(alice), "D", `{"is_im": true, "user": "` + alice.ID + `", "name": null, "topic": null}`},
-	} {
-		if tt.place.ChannelID[:1] != tt.first {
-			t.Errorf("%s is no %s", tt.place.ChannelID, tt.first)
-		}
-		fakeservertest.Subset(t, r.must("conversations.info", "channel", tt.place.ChannelID).Fields["channel"].(map[string]any), tt.want)
-	}
-	list := func(fields ...any) int {
-		return len(r.must("conversations.list", fields...).Fields["channels"].([]any))
-	}
-	if public, all := list(), list("types", "public_channel,private_channel,im,mpim"); public != 2 || all != 7 {
-		t.Errorf("%d public of %d", public, all)
-	}
-	if page := list("limit", "1"); page != 1 {
-		t.Errorf("a page of %d", page)
-	}
-	r.refuse("invalid_types", "conversations.list", "types", "secret")
-	opened := r.must("conversations.open", "users", alice.ID)
-	fakeservertest.Subset(t, opened.Fields, `{"channel": {"id": "`+r.DM(alice).ChannelID+`"}}`)
-	both := r.must("conversations.open", "users", alice.ID+","+eve.ID).Fields["channel"].(map[string]any)["id"]
-	if again := r.must("conversations.open", "users", eve.ID+","+alice.ID).Fields["channel"].(map[string]any)["id"]; again != both {
-		t.Errorf("opened %v, then %v", both, again)
-	}
-	r.refuse("user_not_found", "conversations.open", "users", "U404")
-	far := r.ChannelWithoutBot("farther", alice)
-	r.must("conversations.join", "channel", far.ChannelID)
-	r.must("chat.postMessage", "channel", far.ChannelID, "text", "here I am")
-	members := r.must("conversations.members", "channel", far.ChannelID).Fields["members"].([]any)
-	if !slices.Contains(members, any(r.Me().ID)) || len(members) != 2 {
-		t.Errorf("members %v", members)
-	}
-}
-
 func TestUsers_UnknownIDs_Refused(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.RenameUser(r.User("Alice", "alice"), "Alicia")
@@ -447,22 +317,6 @@ func TestMessagesTab_Disabled_RefusesPosts(t *testing.T) {
 	}
 }
 
-func TestRateLimits_BurstOfPosts_Refused(t *testing.T) {
-	r := start(t, slack.Options{RateLimits: true})
-	team, other := r.Channel("team").ChannelID, r.Channel("other").ChannelID
-	for range 4 {
-		r.must("chat.postMessage", "channel", team, "text", "x")
-	}
-	a := r.call("chat.postMessage", "channel", team, "text", "x")
-	if a.Status != 429 || a.str("error") != "ratelimited" || a.Header.Get("Retry-After") != "1" {
-		t.Errorf("got %d %s, Retry-After %s", a.Status, a.Body, a.Header.Get("Retry-After"))
-	}
-	r.must("chat.postMessage", "channel", other, "text", "x")
-	if n := len(r.Sent()); n != 5 {
-		t.Errorf("%d accepted", n)
-	}
-}
-
 func TestStatus_Expires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := slack.New(slack.Options{})
@@ -477,73 +331,6 @@ func TestStatus_Expires(t *testing.T) {
 			<-time.After(121 * time.Second)
 		}
 	})
-}
-
-func TestRateLimits_OfMethods_ArePerToken(t *testing.T) {
-	r := start(t, slack.Options{RateLimits: true, RateScale: 0.1})
-	team := r.Channel("team").ChannelID
-	for range 10 { // a tenth of tier 3, and a burst
-		r.must("conversations.history", "channel", team)
-	}
-	a := r.call("conversations.history", "channel", team)
-	if a.Status != 429 || a.str("error") != "ratelimited" || a.Header.Get("Retry-After") == "" {
-		t.Errorf("got %d %s, Retry-After %s", a.Status, a.Body, a.Header.Get("Retry-After"))
-	}
-	r.must("conversations.info", "channel", team)
-}
-
-func TestDistributedApp_ReadsOneShortPageAMinute(t *testing.T) {
-	r := start(t, slack.Options{Distributed: true})
-	alice := r.User("Alice", "alice")
-	team := r.Channel("team", alice)
-	for range 20 {
-		team.Say(alice, "x")
-	}
-	a := r.must("conversations.history", "channel", team.ChannelID, "limit", "200")
-	if n := len(a.Fields["messages"].([]any)); n != 15 || a.Fields["has_more"] != true {
-		t.Errorf("%d messages: %v", n, a.Fields["has_more"])
-	}
-	if a := r.call("conversations.history", "channel", team.ChannelID); a.Status != 429 {
-		t.Errorf("the second page: %d %s", a.Status, a.Body)
-	}
-	r.must("conversations.info", "channel", team.ChannelID)
-}
-
-func TestConversations_OfTheBot(t *testing.T) {
-	r := start(t, slack.Options{})
-	alice := r.User("Alice", "alice")
-	r.Channel("team", alice)
-	r.ChannelWithoutBot("foreign", alice)
-	if all := r.must("users.conversations", "types", "public_channel").Fields["channels"].([]any); len(all) != 1 {
-		t.Errorf("listed %v", all)
-	}
-	if all := r.must("conversations.list", "types", "public_channel").Fields["channels"].([]any); len(all) != 2 {
-		t.Errorf("listed %v", all)
-	}
-}
-
-func TestPinsAndPermalinks(t *testing.T) {
-	scopes := append(slack.DefaultScopes(), "pins:read", "pins:write", "team:read")
-	r := start(t, slack.Options{Scopes: scopes})
-	alice := r.User("Alice", "alice")
-	team := r.Channel("team", alice)
-	ts := team.Say(alice, "x").TS
-	r.must("pins.add", "channel", team.ChannelID, "timestamp", ts)
-	r.refuse("already_pinned", "pins.add", "channel", team.ChannelID, "timestamp", ts)
-	if all := r.must("pins.list", "channel", team.ChannelID).Fields["items"].([]any); len(all) != 1 {
-		t.Errorf("pinned %v", all)
-	}
-	r.must("pins.remove", "channel", team.ChannelID, "timestamp", ts)
-	r.refuse("no_pin", "pins.remove", "channel", team.ChannelID, "timestamp", ts)
-	r.refuse("message_not_found", "pins.add", "channel", team.ChannelID, "timestamp", "1.1")
-	r.refuse("no_item_specified", "pins.add", "channel", team.ChannelID)
-	if link := r.must("chat.getPermalink", "channel", team.ChannelID, "message_ts", ts).str("permalink"); !strings.HasSuffix(link, "/archives/"+team.ChannelID+"/p"+strings.ReplaceAll(ts, ".", "")) {
-		t.Errorf("the link is %s", link)
-	}
-	r.refuse("message_not_found", "chat.getPermalink", "channel", team.ChannelID, "message_ts", "1.1")
-	if info := r.must("team.info").Fields["team"].(map[string]any); info["name"] != slack.DefaultTeam {
-		t.Errorf("the team: %v", info)
-	}
 }
 
 func TestHideScopes_AnswersLackTheHeader(t *testing.T) {
