@@ -56,11 +56,6 @@ func Text(least, most int) Bound {
 	return func(s *jsonschema.Schema) { s.MinLength, s.MaxLength = &least, &most }
 }
 
-// Pattern is a bound of a text's form, with a length of at most most characters.
-func Pattern(pattern string, most int) Bound {
-	return func(s *jsonschema.Schema) { s.Pattern, s.MaxLength = pattern, &most }
-}
-
 // OneOf is a bound of a text to words.
 func OneOf(words ...string) Bound {
 	return func(s *jsonschema.Schema) {

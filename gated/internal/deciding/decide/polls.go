@@ -1,8 +1,6 @@
 package decide
 
 import (
-	"slices"
-
 	"arizuko/pkg/msg"
 )
 
@@ -73,8 +71,3 @@ func (b *Ballot) reason(r *Row) msg.Reason {
 
 // chooses reports whether a change names an option: only a whole choice may name none.
 func (b *Ballot) chooses() bool { return b.Vote.Change == "" || len(b.Vote.Options) > 0 }
-
-// IsBallot reports whether a row of the verb is a vote or the end of a poll.
-func IsBallot(verb string) bool {
-	return slices.Contains([]string{msg.VerbVote, msg.VerbPollEnd}, verb)
-}

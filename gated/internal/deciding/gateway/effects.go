@@ -320,8 +320,7 @@ func (g *Gateway) act(p *plan) {
 	}
 }
 
-// stopChat ends what a conversation of the chat has open. The agents carry out what is more than a
-// page.
+// stopChat ends the open turns and rows of a conversation, a page of them; agents.Run ends the rest.
 func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 	p.at = e.Row
 	s := store.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, BeforeMessage: e.Row,

@@ -1,6 +1,6 @@
 // Package gateway takes inbound rows from the messages table to stored turns. It
-// reads what package decide needs to know about them, stores what that decides, and
-// acts on it. One goroutine does so; nothing slow runs in it. All state in memory
+// reads the facts that package decide needs, stores the effects that it returns, and
+// acts on them. One goroutine does so; nothing slow runs in it. All state in memory
 // can be read again: a row without a disposition is undecided.
 package gateway
 

@@ -45,7 +45,7 @@ func (p *parked) read(ctx context.Context, all bool) error {
 	return nil
 }
 
-// check looks for chats whose request was decided, if a poke asks for it.
+// check looks for chats whose request was approved or rejected, if a poke asks for it.
 func (p *parked) check(ctx context.Context) {
 	if p.until() == 0 {
 		_ = p.read(ctx, false)

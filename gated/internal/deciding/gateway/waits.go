@@ -217,7 +217,7 @@ func (w *waits) keep(b *batch, next decide.State, now time.Time) {
 func (w *waits) keepLimited(b *batch, next decide.State, effects []decide.Effect) {
 	c := b.chat
 	switch {
-	case next.Again: // its rows are not what they were: what is on the way about them counts no more
+	case next.Again: // its rows have changed: answers about them that are on the way no longer count
 		w.restart(c)
 		w.routd[c] = true
 		w.add(c)

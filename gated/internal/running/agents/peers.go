@@ -53,11 +53,10 @@ func (m *Manager) PeersChanged() {
 	}
 }
 
-// former ends runs whose gated runs no more, and queues their turns again. It keeps nothing: what is left is in the
-// rows.
+// former ends the runs that a gated left behind, and queues their turns again. It keeps nothing: all is in the rows.
 type former struct{ env *env }
 
-// runs returns the runs whose gated runs no more.
+// runs returns the runs that were left behind.
 func (f *former) runs(ctx context.Context) ([]*msg.Run, error) {
 	if f.env.cfg.Peers.Self == 0 {
 		return f.env.st.UnendedRuns(ctx)
@@ -65,9 +64,9 @@ func (f *former) runs(ctx context.Context) ([]*msg.Run, error) {
 	return f.env.st.RunsOfGone(ctx)
 }
 
-// killReachable kills the agents of runs whose gated runs no more, if they can be from here: those on this machine, and
-// containers, whose engine machines may share. On a machine that is gone there are none; else they have lost their
-// input.
+// killReachable kills the agents of these runs that can be reached from here: processes of this machine, and
+// containers, since several machines may share an engine. Agents elsewhere died with their machine, or have lost
+// their input.
 func (f *former) killReachable(left []*msg.Run) {
 	p := f.env.cfg.Peers
 	f.killOrphans(slices.DeleteFunc(slices.Clone(left), func(r *msg.Run) bool {
@@ -76,7 +75,7 @@ func (f *former) killReachable(left []*msg.Run) {
 	}))
 }
 
-// requeue queues the turns of runs again whose gated runs no more.
+// requeue queues the turns of these runs again.
 func (f *former) requeue(ctx context.Context, left []*msg.Run) error {
 	for _, r := range left {
 		failpoint.At(failpoint.Recovering)

@@ -6,7 +6,7 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// title is what users read of a call of a tool. What it is called with is a part of it only where the group wants that.
+// title is the line about a tool call that users read, with the call's arguments if the group's config wants them.
 func (p *progress) title(t *agentproto.Tool, redact func(string) string) string {
 	title := redact(t.Title)
 	if p.inputs && t.Input != "" {
