@@ -52,7 +52,8 @@ func (t *Tokens) Issue(run msg.Run, redact func(string) string) *Access {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &Access{
 		tokens: t, run: run, token: base64.RawURLEncoding.EncodeToString(secret), redact: redact,
-		capacity: newCapacity(), acting: make(chan struct{}, 1), ctx: ctx, cancel: cancel, acted: map[int64]map[string]int{},
+		capacity: newCapacity(), acting: make(chan struct{}, 1), ctx: ctx, cancel: cancel,
+		acted: map[int64]map[string]int{},
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

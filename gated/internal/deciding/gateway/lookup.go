@@ -12,8 +12,8 @@ import (
 // timed out alone.
 const maxAskDelay = time.Minute
 
-// lookup asks routd where the rows of some chats go. At most one is out at a time; while it is, rows of other chats gather
-// for the next.
+// lookup asks routd where the rows of some chats go. At most one is out at a time; while it is, rows of other chats
+// gather for the next.
 type lookup struct {
 	batches  []*batch
 	items    []routeapi.Item
