@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -34,7 +35,7 @@ func (w *slowWay) RoundTrip(*http.Request) (*http.Response, error) {
 	w.arrived = append(w.arrived, time.Now())
 	w.mu.Unlock()
 	w.delay()
-	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, w.refuse
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, w.refuse
 }
 
 func TestCeiling_CallsHeldUpOnTheWay_NeverTooManyArriveAtOnce(t *testing.T) {

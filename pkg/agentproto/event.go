@@ -225,7 +225,8 @@ func ReadEvent(line []byte) (Event, error) {
 func parseEvent(body []byte) (e Event, err error) {
 	var head struct {
 		eventHead
-		// The answer so far grows: it is not parsed twice. Other events may have a field of the name with anything in it.
+		// The answer so far grows: it is not parsed twice. Other events may have a field of that name with anything in
+		// it.
 		Text any
 		// The fields of an event may also stand in an object that has the name of its type.
 		Tool, Plan, Usage, Ask json.RawMessage

@@ -154,7 +154,7 @@ type progressList struct {
 	*runInfo
 	turns    map[int64]*progress
 	timer    *time.Timer // then what has changed is stored
-	due      bool   // the timer is to fire
+	due      bool        // the timer is to fire
 	storedAt time.Time
 }
 
