@@ -203,6 +203,7 @@ func differences() map[string]difference {
 		ownIDs   = "ids in Telegram's private chats and basic groups are each bot's own, so that it matters which bot it is"
 	)
 	return map[string]difference{
+		"outbound NewCeiling":         {"discd teled", "Slack limits no account, only methods and channels"},
 		"outbound file find.go":       {"discd slakd", finds},
 		"Sender Find":                 {"discd slakd", finds},
 		"outbound file typing.go":     {"slakd", shows},
