@@ -152,6 +152,40 @@ func WriteEvent(w io.Writer, e Event) error {
 	return err
 }
 
+// maxAskText bounds a question and its detail in an event, in bytes. Gated cuts them further, once it has hidden secrets.
+const maxAskText = 64 << 10
+
+// bounded is the event without the parts of texts that its reader would cut off. What it refers to is not changed.
+func (e Event) bounded() Event {
+	short := func(text string) string { return Truncate(text, 3*MaxTitle) }
+	switch {
+	case e.Text != nil:
+		e.Text = new(Cut(*e.Text, MaxResult))
+	case e.Tool != nil:
+		t := *e.Tool
+		t.Title, t.Kind, t.Input = short(t.Title), short(t.Kind), Truncate(t.Input, 4*MaxInput)
+		e.Tool = &t
+	case e.Plan != nil:
+		steps := slices.Clone(e.Plan.Entries[:min(len(e.Plan.Entries), MaxSteps)])
+		for i := range steps {
+			steps[i].Content, steps[i].Status = short(steps[i].Content), StepStatus(short(string(steps[i].Status)))
+		}
+		e.Plan = &Plan{Entries: steps}
+	case e.Ask != nil:
+		a := *e.Ask
+		a.Question, a.Detail = Truncate(a.Question, maxAskText), Truncate(a.Detail, maxAskText)
+		e.Ask = &a
+	case e.Models != nil:
+		m := Models{Current: e.Models.Current,
+			Models: slices.Clone(e.Models.Models[:min(len(e.Models.Models), MaxModels)])}
+		for i := range m.Models {
+			m.Models[i].Name, m.Models[i].Description = short(m.Models[i].Name), short(m.Models[i].Description)
+		}
+		e.Models = &m
+	}
+	return e
+}
+
 func (e Event) encode() ([]byte, error) {
 	head := eventHead{TurnID: e.TurnID}
 	switch {

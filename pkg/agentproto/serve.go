@@ -81,7 +81,7 @@ func (t *Turn) AnnounceFold() error {
 func (t *Turn) Offer(m Models) error {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
-	return WriteEvent(t.server.out, Event{Models: &m})
+	return WriteEvent(t.server.out, Event{Models: &m}.bounded())
 }
 
 // Fold makes a turn that was received from Newer a part of this one: the answer is for both. It returns
@@ -144,7 +144,8 @@ func (t *Turn) Send(r Reply) error {
 }
 
 // Emit says what the agent does, before its answer. It returns [ErrInterrupted] if the turn was interrupted, or the
-// error of the output. Gated keeps at most four states a second, so there is no need to emit fewer.
+// error of the output. Gated keeps at most four states a second, so there is no need to emit fewer. Texts that are too
+// long for an event are cut, so that no tool or model can fail a turn by the length of its name.
 func (t *Turn) Emit(e Event) error {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
@@ -152,10 +153,7 @@ func (t *Turn) Emit(e Event) error {
 		return ErrInterrupted
 	}
 	e.TurnID = t.ID
-	if e.Text != nil {
-		e.Text = new(Cut(*e.Text, MaxResult))
-	}
-	return WriteEvent(t.server.out, e)
+	return WriteEvent(t.server.out, e.bounded())
 }
 
 // write writes a frame of the turn. The caller holds the lock.

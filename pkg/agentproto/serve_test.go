@@ -299,6 +299,53 @@ type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
+// No name of a tool or model, and no question, is too long for an event.
+func TestServe_LongTexts_AreCut(t *testing.T) {
+	long := strings.Repeat("\x01", 2*agentproto.MaxEvent)
+	many := make([]agentproto.Step, 2*agentproto.MaxSteps)
+	models := make([]agentproto.Model, 2*agentproto.MaxModels)
+	for i := range many {
+		many[i] = agentproto.Step{Content: long, Status: agentproto.StepStatus(long)}
+	}
+	for i := range models {
+		models[i] = agentproto.Model{ID: fmt.Sprint(i), Name: long, Description: long}
+	}
+	events := []agentproto.Event{
+		{Text: &long},
+		{Tool: &agentproto.Tool{ID: "t", Title: long, Kind: long, Status: agentproto.ToolDone, Input: long}},
+		{Plan: &agentproto.Plan{Entries: many}},
+		{Models: &agentproto.Models{Models: models}},
+		{Ask: &agentproto.Ask{ID: "q", Question: long, Detail: long, Options: []string{"a", "b"}}},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, agentproto.Agent{Answer: func(_ context.Context, turn *agentproto.Turn) (agentproto.Reply, error) {
+			for _, e := range events {
+				if err := turn.Emit(e); err != nil {
+					return agentproto.Reply{}, err
+				}
+			}
+			return agentproto.Reply{Text: "done"}, turn.Offer(*events[3].Models)
+		}})
+		s.send(agentproto.Start{TurnID: "1", Prompt: "a"})
+		read := 0
+		for line := range strings.Lines(s.out.String()) {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, agentproto.EventMark) {
+				if _, err := agentproto.ReadEvent([]byte(line)); err != nil {
+					t.Error(err)
+				}
+				read++
+			}
+		}
+		if read != len(events)+1 {
+			t.Errorf("%d events", read)
+		}
+		s.want(nil, ok("1", "done", ""))
+	})
+	if len(many[0].Content) != len(long) || len(models[0].Name) != len(long) {
+		t.Error("what an event refers to was changed")
+	}
+}
+
 func TestServe_OutputGone_Ends(t *testing.T) {
 	in := strings.NewReader(`{"type":"start","turnId":"1"}`)
 	err := agentproto.Serve(t.Context(), in, brokenPipe{}, agentproto.Agent{

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,11 +41,15 @@ type permissionRequest struct {
 	} `json:"options"`
 }
 
-// option is the agent's option of a kind, "" if it has none.
+// option is the agent's option of a kind, "" if it has none. An id that two options have says neither.
 func (p *permissionRequest) option(kinds ...string) string {
+	uses := map[string]int{}
+	for _, o := range p.Options {
+		uses[o.ID]++
+	}
 	for _, kind := range kinds {
 		for _, o := range p.Options {
-			if o.Kind == kind {
+			if o.Kind == kind && uses[o.ID] == 1 {
 				return o.ID
 			}
 		}
@@ -65,26 +70,38 @@ func outcome(option string) map[string]any {
 func (r *run) askPermission(m message) error {
 	var p permissionRequest
 	w := r.running
-	if json.Unmarshal(m.Params, &p) != nil || w == nil || !w.prompted || w.dropped || w.response != nil ||
-		p.SessionID != r.session {
+	if err := json.Unmarshal(m.Params, &p); err != nil || !r.mayAsk(p.SessionID) {
+		r.log("%s: cancelled: it is of no running turn, or cannot be read (%v)", methodPermission, err)
 		return r.agent.respond(m, outcome(""))
 	}
-	known := w.shown.calls[p.Call.ID]
+	known := w.shown.calls[shortID(p.Call.ID)]
 	title := cmp.Or(p.Call.Title, known.Title, p.Call.Kind, known.Kind, "a tool")
 	input := p.input(title, known)
 	deny := outcome(p.option("reject_once", "reject_always"))
 	allow := p.option("allow_once")
-	if r.cfg.Permissions == permission.SettingDeny || allow == "" {
-		r.log("%s %s: denied", methodPermission, title)
-		return r.agent.respond(m, deny)
+	why := ""
+	switch {
+	case r.cfg.Permissions == permission.SettingDeny:
+		why = "ACP_PERMISSIONS is " + permission.SettingDeny
+	case allow == "":
+		why = "the agent has no option that allows it once"
+	case known.unkept && !has(p.Call.RawInput):
+		why = "its input is too large to be shown"
+	case len(w.open) >= maxOpen:
+		why = "too many requests wait for users"
 	}
 	request, err := permission.New(question(cmp.Or(p.Call.Kind, known.Kind)), title, input)
 	if err != nil {
+		why = err.Error()
+	}
+	if why != "" {
+		r.log("%s %s: denied: %s", methodPermission, agentproto.Truncate(title, maxNoise), why)
+		w.denied = true
 		return r.agent.respond(m, deny)
 	}
 	w.asked[request.Hash]++
 	ask := request.Ask(w.asked[request.Hash], r.cfg.redact)
-	r.log("%s %s: asking", methodPermission, title)
+	r.log("%s %s: asking", methodPermission, agentproto.Truncate(title, maxNoise))
 	r.ask(m, func() (decision, error) {
 		a, err := w.Ask(w.ctx, ask)
 		if err == nil && request.Allowed(a) {
@@ -95,6 +112,15 @@ func (r *run) askPermission(m message) error {
 		return decision{response: deny, log: log, denied: true}, err
 	})
 	return nil
+}
+
+// maxOpen bounds how many requests wait for users at once. Gated asks fewer of a turn.
+const maxOpen = 64
+
+// mayAsk reports whether users may be asked for a session: only while its turn runs.
+func (r *run) mayAsk(session string) bool {
+	w := r.running
+	return w != nil && w.prompted && !w.dropped && w.response == nil && session == r.session
 }
 
 // input is all that the agent says of what will run.
@@ -132,8 +158,11 @@ func (r *run) ask(m message, answer func() (d decision, err error)) {
 	w.open[string(m.ID)] = m
 	go func() {
 		d, err := answer()
+		if errors.Is(err, agentproto.ErrInterrupted) {
+			return // the request is cancelled where the turn ends
+		}
 		if err != nil {
-			return // the turn has ended: the request is cancelled there
+			d.log = fmt.Sprintf("%s: users cannot be asked: %v", m.Method, err)
 		}
 		d.agent, d.request = a, m
 		select {
@@ -243,13 +272,16 @@ type field struct {
 	options []string
 }
 
+// maxFields bounds the questions of a form.
+const maxFields = 10
+
 // elicit asks users what the agent wants to know, one field after another. A form that has to have a free text cannot
 // be asked in this way, and is declined.
 func (r *run) elicit(m message) error {
 	var e elicitation
 	w := r.running
-	if json.Unmarshal(m.Params, &e) != nil || w == nil || !w.prompted || w.dropped || w.response != nil ||
-		e.SessionID != r.session {
+	if err := json.Unmarshal(m.Params, &e); err != nil || !r.mayAsk(e.SessionID) || len(w.open) >= maxOpen {
+		r.log("%s: cancelled: it is of no running turn, one of too many, or cannot be read (%v)", methodElicit, err)
 		return r.agent.respond(m, map[string]string{"action": "cancel"})
 	}
 	fields, ok := e.fields()
@@ -309,7 +341,7 @@ func (e *elicitation) fields() (fields []field, ok bool) {
 		}
 		fields = append(fields, f)
 	}
-	return fields, len(fields) > 0 && (e.Mode == "" || e.Mode == "form")
+	return fields, len(fields) > 0 && len(fields) <= maxFields && (e.Mode == "" || e.Mode == "form")
 }
 
 // field makes a choice of a property. ok is false if it is none.

@@ -46,6 +46,10 @@ func TestPermission_DeniedAndStopped_IsAnAnswer(t *testing.T) {
 		s.Reply("1", s.Question(), "Deny")
 		s.WantAnswer("1", "(I have stopped here, since I may not do this.)")
 		s.wantExit(0)
+		s = fake(t).open("ACP_PERMISSIONS=deny") // without a question
+		s.Send(agenttest.First("1", "", order))
+		s.WantAnswer("1", "(I have stopped here, since I may not do this.)")
+		s.wantExit(0)
 	}
 }
 

@@ -69,7 +69,8 @@ func start(ctx context.Context, cfg *Config, tools *agentproto.MCP, stderr io.Wr
 // readMessage reads a message. Some agents print other lines between them, which go to the log.
 func readMessage(line []byte, log io.Writer) (m message, ok bool) {
 	var otherForm *json.UnmarshalTypeError // of a field, which is left out
-	if err := json.Unmarshal(line, &m); err != nil && !errors.As(err, &otherForm) || m.Method == "" && m.ID == nil {
+	if err := json.Unmarshal(line, &m); err != nil && !errors.As(err, &otherForm) ||
+		m.Method == "" && m.ID == nil && m.Error == nil {
 		fmt.Fprintf(log, "not a message: %s\n", agentproto.Truncate(strings.ToValidUTF8(string(line), "�"), maxNoise))
 		return message{}, false
 	}
@@ -114,9 +115,16 @@ func (p *process) send(m message, params any) error {
 	return p.program.Send(m)
 }
 
-// returned hands a response to the call that waits for it. It reports whether one does.
+// returned hands a response to the call that waits for it. It reports whether one does. The error of a request that an
+// agent cannot read has no id, or null: it is that of the last one, since the others were read.
 func (p *process) returned(m message) (known bool, err error) {
 	id := strings.Trim(string(m.ID), `"`) // some agents send a text back
+	if number, err := strconv.ParseFloat(id, 64); err == nil {
+		id = strconv.FormatFloat(number, 'f', -1, 64) // 1.0 is 1
+	}
+	if m.Error != nil && (id == "" || id == "null") {
+		id = strconv.Itoa(p.lastID)
+	}
 	c, known := p.calls[id]
 	if !known {
 		return false, nil

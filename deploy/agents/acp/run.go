@@ -40,7 +40,6 @@ type run struct {
 	fresh   bool   // no prompt of the session has been sent
 	kept    bool   // the agent has stored the session: it resumed it, or has answered a turn of it
 	late    bool   // updates about the past may still come
-	lost    string // why the session cannot be resumed, if it cannot
 	cost    sessionCost
 	unclear map[string]bool // ids of turns of which the agent has not said whether it has taken them in
 	running *runningTurn    // nil between turns

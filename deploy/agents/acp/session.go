@@ -23,10 +23,7 @@ const mcpServer = "arizuko"
 
 // open starts the agent, unless it runs, and opens the session.
 func (r *run) open(ctx context.Context) error {
-	switch {
-	case r.lost != "":
-		return new(failure.SessionLost(r.lost))
-	case r.agent == nil:
+	if r.agent == nil {
 		a, err := start(r.ctx, &r.cfg, r.running.Start.MCP, r.stderr)
 		if err != nil {
 			return new(failure.OfStart(err, fmt.Sprintf("%s cannot be started: %v", r.cfg.name(), err)))

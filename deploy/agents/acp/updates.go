@@ -21,6 +21,17 @@ const textInterval = 250 * time.Millisecond
 // maxSaid is how much of a turn's texts is kept, in bytes. An answer has at most agentproto.MaxResult.
 const maxSaid = 16 << 20
 
+// maxTexts bounds the number of a turn's texts. What comes then is a part of the last one.
+const maxTexts = 10_000
+
+// Limits of what is kept of a turn's calls of tools. Further calls are not shown.
+const (
+	maxCalls  = 10_000
+	maxPrompt = 100      // calls before which the text is shown at once
+	maxInputs = 16 << 20 // of all inputs, in bytes
+	maxKept   = 1 << 10  // of a title, in bytes
+)
+
 // said are the texts that the model has written in a turn, oldest first.
 type said struct {
 	texts   []*strings.Builder
@@ -31,12 +42,14 @@ type said struct {
 
 // add adds a piece of a message of the model. One without an id goes on with the last one's message.
 func (s *said) add(message, piece string) {
+	if piece = agentproto.Truncate(piece, maxSaid-s.size); piece == "" {
+		return
+	}
 	message = cmp.Or(message, s.message)
-	if len(s.texts) == 0 || s.closed || message != s.message {
+	if len(s.texts) == 0 || (s.closed || message != s.message) && len(s.texts) < maxTexts {
 		s.texts = append(s.texts, &strings.Builder{})
 	}
 	s.message, s.closed = message, false
-	piece = agentproto.Truncate(piece, maxSaid-s.size)
 	s.size += len(piece)
 	s.texts[len(s.texts)-1].WriteString(piece)
 }
@@ -56,12 +69,23 @@ type shown struct {
 	unshown    bool // there is more text than was shown
 	used       agentproto.Usage
 	costBefore float64         // of the session, in US dollars
-	calls      map[string]tool // of tools, by the agent's id
+	calls      map[string]tool // of tools, by their ids in events
+	inputs     int             // the size of what they are called with
 }
 
 type tool struct {
 	agentproto.Tool
-	input json.RawMessage
+	input  json.RawMessage
+	unkept bool // it has an input that is too large to be kept
+}
+
+// keep keeps what a call is called with, if there is room for it.
+func (s *shown) keep(t *tool, input json.RawMessage) {
+	s.inputs -= len(t.input)
+	t.input, t.unkept = nil, s.inputs+len(input) > maxInputs
+	if !t.unkept {
+		t.input, s.inputs = input, s.inputs+len(input)
+	}
 }
 
 // update is what is used of a session/update. The kind says which fields it has; those of other kinds are not looked
@@ -188,31 +212,37 @@ func (r *run) showTool(u update) error {
 	if u.Update.ToolCallID == "" {
 		return nil
 	}
-	if err := r.showText(); err != nil {
-		return err
+	if len(w.shown.calls) < maxPrompt || time.Since(w.shown.textAt) >= textInterval {
+		if err := r.showText(); err != nil {
+			return err
+		}
 	}
 	w.said.closed = true
 	if w.shown.calls == nil {
 		w.shown.calls = map[string]tool{}
 	}
-	t, known := w.shown.calls[u.Update.ToolCallID]
+	id := shortID(u.Update.ToolCallID)
+	t, known := w.shown.calls[id]
+	if !known && len(w.shown.calls) >= maxCalls {
+		return nil
+	}
 	if !known {
-		t.Tool = agentproto.Tool{ID: shortID(u.Update.ToolCallID), Status: agentproto.ToolPending}
+		t.Tool = agentproto.Tool{ID: id, Status: agentproto.ToolPending}
 	}
 	if u.Update.Title != nil {
-		t.Title = *u.Update.Title
+		t.Title = agentproto.Truncate(*u.Update.Title, maxKept)
 	}
 	if u.Update.ToolKind != nil {
-		t.Kind = *u.Update.ToolKind
+		t.Kind = agentproto.Truncate(*u.Update.ToolKind, agentproto.MaxTitle)
 	}
 	if u.Update.Status != nil {
 		t.Status = cmp.Or(toolStatuses[*u.Update.Status], t.Status)
 	}
 	if has(u.Update.RawInput) {
-		t.input = u.Update.RawInput
+		w.shown.keep(&t, u.Update.RawInput)
 	}
 	t.Title = cmp.Or(t.Title, t.Kind, "a tool")
-	w.shown.calls[u.Update.ToolCallID] = t
+	w.shown.calls[id] = t
 	shown := t.Tool
 	shown.Title, shown.Input = r.cfg.redact(t.forUsers()),
 		agentproto.Truncate(r.cfg.redact(title.Input(t.input)), agentproto.MaxInput)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"arizuko/deploy/agents/internal/permission"
@@ -41,7 +42,10 @@ func (r *run) askPermission(l line) error {
 		d := decision{permissionRequest: permissionRequest{Request: request, cli: r.cli, line: l}}
 		var err error
 		d.answer, err = w.Ask(w.ctx, ask)
-		d.ended = err != nil
+		d.ended = errors.Is(err, agentproto.ErrInterrupted)
+		if err != nil && !d.ended {
+			d.answer.Problem = fmt.Sprintf("users cannot be asked: %v", err)
+		}
 		select {
 		case w.decided <- d:
 		case <-w.ctx.Done():

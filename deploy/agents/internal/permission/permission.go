@@ -67,7 +67,9 @@ func exactInput(tool string, input json.RawMessage) (hash, shown string, err err
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
+	if isShallow(input) {
+		encoder.SetIndent("", "  ")
+	}
 	if err := encoder.Encode(map[string]any{"tool": tool, "input": value}); err != nil {
 		return "", "", err
 	}
@@ -77,4 +79,29 @@ func exactInput(tool string, input json.RawMessage) (hash, shown string, err err
 		return "", "", err
 	}
 	return hex.EncodeToString(sum[:]), out.String(), nil
+}
+
+// maxIndented is how deep an input may be to be shown with its fields below each other: of a deeper one the white space
+// would take more memory than there is.
+const maxIndented = 50
+
+// isShallow reports whether JSON that is valid is not too deep to be indented.
+func isShallow(input []byte) bool {
+	depth, inText := 0, false
+	for i := 0; i < len(input); i++ {
+		switch c := input[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			if depth++; depth > maxIndented {
+				return false
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return true
 }

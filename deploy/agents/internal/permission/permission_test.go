@@ -31,3 +31,17 @@ func TestExactInput_HashIsOfToolAndInput(t *testing.T) {
 		t.Error("no input has a hash")
 	}
 }
+
+// Indented, this input would have 2 GB.
+func TestExactInput_Deep_IsShownWithoutIndentation(t *testing.T) {
+	const depth = 5000
+	input := strings.Repeat("[", depth) + `"[\"["` + strings.Repeat(",0", 200000) + strings.Repeat("]", depth)
+	hash, shown, err := exactInput("Bash", json.RawMessage(input))
+	if err != nil || hash == "" || len(shown) > 2*len(input) {
+		t.Errorf("%d bytes are shown of %d, %v", len(shown), len(input), err)
+	}
+	flat := `{"a":"` + strings.Repeat(`[\"{`, maxIndented) + `","b":[` + strings.Repeat(`[],`, maxIndented) + `[]]}`
+	if _, shown, err = exactInput("Bash", json.RawMessage(flat)); err != nil || !strings.Contains(shown, "\n  \"b\"") {
+		t.Errorf("%v: %s", err, shown)
+	}
+}

@@ -17,6 +17,10 @@ import (
 // MaxLine is the longest line of a program, in bytes; the longest contain what its tools have read, images too.
 const MaxLine = 64 << 20
 
+// sendTimeout is how long a program may leave its input unread while so many lines wait for it that there is no room
+// for another. Then it gets SIGTERM: a caller who waited longer could not stop its turn.
+const sendTimeout = 3 * time.Second
+
 // killGrace is how long a program may take to exit after SIGTERM. Then it is killed.
 const killGrace = time.Second
 
@@ -43,7 +47,7 @@ type Process[L any] struct {
 	killer  *time.Timer // set once its input has ended
 
 	mu     sync.Mutex
-	hungUp string // the pipe that it had closed, if it was terminated for that
+	hungUp string // what it did to its pipes, if it was terminated for that
 }
 
 // Start starts a program. read reads a line that is not blank, and reports false for one to leave out. The end of ctx
@@ -85,11 +89,16 @@ func (p *Process[L]) hangUp(pipe string) {
 		if p.cmd.Process.Signal(syscall.Signal(0)) != nil {
 			return // it has ended
 		}
-		p.mu.Lock()
-		p.hungUp = pipe
-		p.mu.Unlock()
-		p.cancel()
+		p.giveUp("it closed its " + pipe + " and went on running")
 	})
+}
+
+// giveUp terminates a program that no caller can talk to any more.
+func (p *Process[L]) giveUp(why string) {
+	p.mu.Lock()
+	p.hungUp = why
+	p.mu.Unlock()
+	p.cancel()
 }
 
 func (p *Process[L]) terminate() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
@@ -100,8 +109,18 @@ func (p *Process[L]) Send(v any) error {
 	if err != nil {
 		return err
 	}
-	if !p.ended {
-		p.outbox <- append(line, '\n')
+	if p.ended {
+		return nil
+	}
+	select {
+	case p.outbox <- append(line, '\n'):
+		return nil
+	default:
+	}
+	select {
+	case p.outbox <- append(line, '\n'):
+	case <-time.After(sendTimeout):
+		p.giveUp("it did not read its stdin")
 	}
 	return nil
 }
@@ -172,7 +191,7 @@ func (p *Process[L]) Ending() string {
 	defer p.mu.Unlock()
 	how := p.program.Stderr.Ending(p.exit)
 	if p.hungUp != "" {
-		how = "it closed its " + p.hungUp + " and went on running: " + how
+		how = p.hungUp + ": " + how
 	}
 	return how
 }

@@ -78,6 +78,20 @@ func TestProcess_ClosedPipe_EndsWhatStays(t *testing.T) {
 	}
 }
 
+// A program that reads nothing does not keep its caller from ending it.
+func TestProcess_UnreadInput_EndsTheProgram(t *testing.T) {
+	p, _ := startShell(t, "exec sleep 600")
+	for range 2000 {
+		if err := p.Send(strings.Repeat("x", 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Close()
+	if want := "it did not read its stdin: signal: terminated"; p.Ending() != want {
+		t.Errorf("it ended with %q, want %q", p.Ending(), want)
+	}
+}
+
 func TestStart_MissingProgram_Fails(t *testing.T) {
 	if _, err := Start(t.Context(), Program{Args: []string{"/nowhere/program"}, Stderr: &LastLine{}}, func([]byte) (int, bool) { return 0, true }); err == nil {
 		t.Error("it started")

@@ -3,7 +3,7 @@
 //
 //	no-resume, no-load     it does not announce that it can resume or load sessions
 //	late-replay            earlier messages come after the answer to session/load, as of Gemini CLI 0.61
-//	load-fails             session/load fails with -32603, as of Gemini CLI 0.61
+//	load-fails             session/load fails with -32603, as of Gemini CLI 0.61, after a part of the replay
 //	second=joined          a second prompt while it works is answered with the first, as of OpenCode 1.18
 //	second=lost            … never, as of claude-code-acp 0.16
 //	second=cancels         … and the first one is cancelled, as of Gemini CLI 0.61
@@ -85,6 +85,7 @@ type agent struct {
 	lastID        int
 	calls         map[string]chan message
 	muted         atomic.Bool // a call was left without an answer
+	deaf          atomic.Bool // it reads no more
 }
 
 func main() {
@@ -105,6 +106,9 @@ func main() {
 		}
 		if err != nil {
 			break
+		}
+		if a.deaf.Load() {
+			select {}
 		}
 		var m message
 		if err := json.Unmarshal(line, &m); err != nil || m.Version != "2.0" {
@@ -314,7 +318,11 @@ func (a *agent) open(m message) {
 	s := &session{agent: a, ID: p.Session, model: models[0], mode: "ask"}
 	switch {
 	case m.Method == "session/load" && fault("load-fails") != "":
+		for range 2000 {
+			s.update(object{"sessionUpdate": "agent_message_chunk", "content": text("an old answer")})
+		}
 		a.refuse(m, -32603, "Internal error: cannot load")
+		s.update(object{"sessionUpdate": "agent_message_chunk", "content": text("an old answer")})
 		return
 	case p.Session == "":
 		s.ID = fmt.Sprintf("fake-%d", time.Now().UnixNano())

@@ -227,7 +227,18 @@ func (a *agent) steer(m message) {
 
 // work does a turn and answers its prompt.
 func (s *session) work(m message, whole, order string) {
-	stop, refusal := s.obey(whole, order)
+	var stop, refusal string
+	if word, kind := cut(order); word == "hostile" {
+		if s.hostile(m, kind) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.working = false
+			return
+		}
+		stop = "end_turn"
+	} else {
+		stop, refusal = s.obey(whole, order)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -332,6 +343,8 @@ func (s *session) answer(word, rest, whole, order string) {
 		s.tool(rest)
 	case "permit":
 		s.permit(rest)
+	case "allowing":
+		s.allowing(rest)
 	case "twice":
 		s.twice(rest)
 	case "command":
