@@ -171,10 +171,10 @@ func (a *Ask) Text(name string) string {
 	var label, kind string
 	for i, option := range a.Options {
 		label, kind = a.label(i)
-		fmt.Fprintf(&b, "\n%s. %s", label, escapeLine(option))
+		fmt.Fprintf(&b, "\n%s. %s", label, EscapeLine(option))
 	}
 	rules := fmt.Sprintf("%s Choose one, or reply with its %s, within %s: no answer counts as no.",
-		escapeLine(a.Who.Only()), kind, duration(a.ExpiresAt-a.CreatedAt))
+		EscapeLine(a.Who.Only()), kind, duration(a.ExpiresAt-a.CreatedAt))
 	fmt.Fprintf(&b, "\n\n_%s_", strings.TrimSpace(rules))
 	return b.String()
 }
@@ -184,7 +184,7 @@ func (a *Ask) EndedText(name, by string) string {
 	end := "No answer is needed any more."
 	switch {
 	case a.State == AskAnswered:
-		end = fmt.Sprintf("**%s** — answered by %s", escapeLine(a.Option), escapeLine(by))
+		end = fmt.Sprintf("**%s** — answered by %s", EscapeLine(a.Option), EscapeLine(by))
 	case a.EndedAt >= a.ExpiresAt:
 		end = fmt.Sprintf("Expired: no answer came within %s. That counts as no.", duration(a.ExpiresAt-a.CreatedAt))
 	}
@@ -199,7 +199,7 @@ func (a *Ask) head(name string) string {
 		asks = "asks for permission"
 	}
 	question, detail, _ := strings.Cut(a.Question, "\n")
-	text := fmt.Sprintf("**%s %s:** %s", escapeLine(name), asks, escapeLine(question))
+	text := fmt.Sprintf("**%s %s:** %s", EscapeLine(name), asks, EscapeLine(question))
 	if detail == "" {
 		return text
 	}

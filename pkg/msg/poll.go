@@ -44,9 +44,9 @@ func (p *Poll) JSON() string {
 // stands before an option of a number, from 1.
 func (p *Poll) Text(label func(option int) string) string {
 	var b strings.Builder
-	b.WriteString(escapeLine(p.Question))
+	b.WriteString(EscapeLine(p.Question))
 	for i, option := range p.Options {
-		fmt.Fprintf(&b, "\n%s %s", label(i+1), escapeLine(option))
+		fmt.Fprintf(&b, "\n%s %s", label(i+1), EscapeLine(option))
 		if p.Result != nil && i < len(p.Result.Counts) {
 			fmt.Fprintf(&b, ": %d", p.Result.Counts[i])
 		}
@@ -64,8 +64,8 @@ func (p *Poll) Text(label func(option int) string) string {
 	return b.String()
 }
 
-// escapeLine is a text on one line, which markdown shows as it is.
-func escapeLine(text string) string {
+// EscapeLine is a text on one line, which markdown shows as it is.
+func EscapeLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	var b strings.Builder
 	for _, c := range text {

@@ -171,7 +171,7 @@ func TestModel_OfACP_Refused_IsSaid(t *testing.T) {
 	wants(order(f, "/model large"), "The agent has not said which models it has.")
 	f.Answer(f.Say("telegram:5", "say one"))
 	wants(order(f, "/model"), "The model is small, the agent's own choice.\nModels:\n- small: SMALL\n- large: LARGE\n- broken: BROKEN")
-	wants(order(f, "/model huge"), `The agent has no model "huge".`)
+	wants(order(f, "/model huge"), `The agent offers no model "huge".`)
 	order(f, "/model large")
 	wants(f.Answer(f.Say("telegram:5", "setup")), "model large")
 

@@ -151,27 +151,62 @@ func (c *choice) model(ctx context.Context) (string, error) {
 	if len(offered.Models) == 0 {
 		return noModelsKnown + " `routd groups set` sets agent.model to anything.", nil
 	}
-	wanted := slices.IndexFunc(offered.Models, func(m agentproto.Model) bool {
-		return strings.EqualFold(m.ID, c.wanted) || strings.EqualFold(m.Name, c.wanted)
-	})
-	if wanted < 0 {
-		return fmt.Sprintf("The agent has no model %q.\n%s", agentproto.Truncate(c.wanted, 80),
-			c.showModels(offered, now)), nil
+	model := find(offered.Models, c.wanted)
+	if model == nil {
+		return fmt.Sprintf("The agent offers no model %q.%s\n%s", agentproto.Truncate(c.wanted, 80), manyModels(offered),
+			c.showModels(like(offered, c.wanted), now)), nil
 	}
-	model := offered.Models[wanted]
 	if model.ID == now {
-		return model.ID + " is the model already.", nil
+		return msg.EscapeLine(model.ID) + " is the model already.", nil
 	}
 	if err := c.change(ctx, map[string]any{"model": model.ID}); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s is the model from the next message on. The conversation goes on.", model.ID), nil
+	return fmt.Sprintf("%s is the model from the next message on. The conversation goes on.",
+		msg.EscapeLine(model.ID)), nil
 }
 
-// showModels lists models. now is the chosen one.
+// find is the model that is meant: by its id to the letter, else by its id or name in any case. It is nil if none is.
+func find(models []agentproto.Model, wanted string) *agentproto.Model {
+	for _, is := range []func(agentproto.Model) bool{
+		func(m agentproto.Model) bool { return m.ID == wanted },
+		func(m agentproto.Model) bool { return strings.EqualFold(m.ID, wanted) },
+		func(m agentproto.Model) bool { return strings.EqualFold(m.Name, wanted) },
+	} {
+		if i := slices.IndexFunc(models, is); i >= 0 {
+			return &models[i]
+		}
+	}
+	return nil
+}
+
+// like are the models that have a text in their ids or names, all if none has.
+func like(offered agentproto.Models, text string) agentproto.Models {
+	var found []agentproto.Model
+	for _, m := range offered.Models {
+		if strings.Contains(strings.ToLower(m.ID+"\n"+m.Name), strings.ToLower(text)) {
+			found = append(found, m)
+		}
+	}
+	if len(found) > 0 {
+		offered.Models = found
+	}
+	return offered
+}
+
+// manyModels says what to do about models beyond those that are stored, "" if all are.
+func manyModels(offered agentproto.Models) string {
+	if len(offered.Models) < agentproto.MaxModels {
+		return ""
+	}
+	return fmt.Sprintf(" Only the first %d are known here: `routd groups set` sets agent.model to any other.",
+		agentproto.MaxModels)
+}
+
+// showModels lists models, whose texts are the agent's. now is the chosen one.
 func (c *choice) showModels(offered agentproto.Models, now string) string {
 	var b strings.Builder
-	switch used := cmp.Or(now, offered.Current); {
+	switch used := msg.EscapeLine(cmp.Or(now, offered.Current)); {
 	case used == "":
 		b.WriteString("No model is chosen: the agent uses its own.")
 	case now == "":
@@ -184,13 +219,13 @@ func (c *choice) showModels(offered agentproto.Models, now string) string {
 	}
 	b.WriteString("\nModels:")
 	for _, m := range offered.Models[:min(len(offered.Models), maxModelsShown)] {
-		b.WriteString("\n- " + m.ID)
+		b.WriteString("\n- " + msg.EscapeLine(m.ID))
 		if m.Name != "" && m.Name != m.ID {
-			b.WriteString(": " + m.Name)
+			b.WriteString(": " + msg.EscapeLine(m.Name))
 		}
 	}
 	if more := len(offered.Models) - maxModelsShown; more > 0 {
-		fmt.Fprintf(&b, "\nand %d more", more)
+		fmt.Fprintf(&b, "\nand %d more, which the dashboard lists", more)
 	}
 	if c.operator {
 		fmt.Fprintf(&b, "\nChoose with %s NAME; %[1]s default leaves it to the agent.",

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -142,7 +143,7 @@ func TestModel_ShowsAndChooses(t *testing.T) {
 	const list = "\nModels:\n- small: Small\n- big-1: Big\nChoose with /model NAME; /model default leaves it to the agent."
 	for _, tt := range []struct{ text, want, call string }{
 		{"/model", "The model is small, the agent's own choice." + list, ""},
-		{"/model nope", "The agent has no model \"nope\".\nThe model is small, the agent's own choice." + list, ""},
+		{"/model nope", "The agent offers no model \"nope\".\nThe model is small, the agent's own choice." + list, ""},
 		{"/model BIG", "big-1 is the model from the next message on. The conversation goes on.", `telegram:9 {"model":"big-1"}`},
 		{"/model big-1", "big-1 is the model already.", ""},
 		{"/model", "The model is big-1." + list, ""},
@@ -155,5 +156,43 @@ func TestModel_ShowsAndChooses(t *testing.T) {
 		if got := strings.Join(*calls, "; "); got != tt.call {
 			t.Errorf("%s: routd is asked for %q, want %q", tt.text, got, tt.call)
 		}
+	}
+}
+
+// Names of models are an agent's: they are shown as they are, and a short one does not hide another's id.
+func TestModel_ManyAndOddNames(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	calls := h.withAgents()
+	offered := agentproto.Models{Models: []agentproto.Model{
+		{ID: "one", Name: "two"}, {ID: "TWO"}, {ID: "two", Name: "[free](http://evil.example)"}, {ID: "opus[1m]", Name: "**Opus**"},
+	}}
+	for i := len(offered.Models); i < agentproto.MaxModels; i++ {
+		offered.Models = append(offered.Models, agentproto.Model{ID: fmt.Sprintf("m-%d", i)})
+	}
+	h.write(func(tx *store.Tx) error { return tx.PutAgentModels("main", "", offered, 1) })
+	shown := h.asks("/model", "")
+	for _, want := range []string{`- two: \[free\](http://evil.example)`, `- opus\[1m\]: \*\*Opus\*\*`, "and 70 more, which the dashboard lists"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("%q is not in %s", want, shown)
+		}
+	}
+	for _, tt := range []struct{ text, want, call string }{
+		{"/model two", "two is the model from the next message on. The conversation goes on.", `telegram:9 {"model":"two"}`},
+		{"/model TWO", "TWO is the model from the next message on. The conversation goes on.", `telegram:9 {"model":"TWO"}`},
+		{"/model **opus**", `opus\[1m\] is the model from the next message on. The conversation goes on.`, `telegram:9 {"model":"opus[1m]"}`},
+		{"/model m-99", "m-99 is the model from the next message on. The conversation goes on.", `telegram:9 {"model":"m-99"}`},
+	} {
+		*calls = nil
+		if got := h.asks(tt.text, ""); got != tt.want || strings.Join(*calls, "; ") != tt.call {
+			t.Errorf("%s: %q, %q", tt.text, got, *calls)
+		}
+	}
+	const want = "The agent offers no model \"-98-\". Only the first 100 are known here: `routd groups set` sets agent.model to any other.\n"
+	if got := h.asks("/model -98-", ""); !strings.HasPrefix(got, want) {
+		t.Errorf("%s", got)
+	}
+	if got := h.asks("/model m-", ""); strings.Contains(got, "opus") || !strings.Contains(got, "- m-10") {
+		t.Errorf("%s", got)
 	}
 }
