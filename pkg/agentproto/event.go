@@ -152,7 +152,7 @@ func WriteEvent(w io.Writer, e Event) error {
 	return err
 }
 
-// maxAskText bounds a question and its detail in an event, in bytes. Gated cuts them further, once it has hidden secrets.
+// maxAskText bounds a question and its detail in an event, in bytes. Gated cuts them further, once secrets are hidden.
 const maxAskText = 64 << 10
 
 // bounded is the event without the parts of texts that its reader would cut off. What it refers to is not changed.

@@ -318,11 +318,7 @@ func (a *agent) open(m message) {
 	s := &session{agent: a, ID: p.Session, model: models[0], mode: "ask"}
 	switch {
 	case m.Method == "session/load" && fault("load-fails") != "":
-		for range 2000 {
-			s.update(object{"sessionUpdate": "agent_message_chunk", "content": text("an old answer")})
-		}
-		a.refuse(m, -32603, "Internal error: cannot load")
-		s.update(object{"sessionUpdate": "agent_message_chunk", "content": text("an old answer")})
+		s.failToLoad(m)
 		return
 	case p.Session == "":
 		s.ID = fmt.Sprintf("fake-%d", time.Now().UnixNano())
@@ -358,6 +354,16 @@ func (a *agent) open(m message) {
 	if m.Method == "session/load" && fault("late-replay") != "" {
 		time.AfterFunc(100*time.Millisecond, s.replay)
 	}
+}
+
+// failToLoad refuses a session while it is replayed.
+func (s *session) failToLoad(m message) {
+	old := object{"sessionUpdate": "agent_message_chunk", "content": text("an old answer")}
+	for range 2000 {
+		s.update(old)
+	}
+	s.agent.refuse(m, -32603, "Internal error: cannot load")
+	s.update(old)
 }
 
 func (a *agent) set(m message) {
