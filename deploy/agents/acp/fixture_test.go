@@ -17,7 +17,7 @@ import (
 )
 
 // maxWait is how long a test waits for anything; the machine may be busy.
-const maxWait = 60 * time.Second
+const maxWait = 3 * time.Minute
 
 // Paths of programs, built by TestMain.
 var bridge, fakeAgent string

@@ -17,7 +17,7 @@ func TestHostile_Turn_HasOneClearResult(t *testing.T) {
 	}{
 		"hostile texts":            {answer: "fine"},
 		"hostile decimal id":       {answer: "fine"},
-		"hostile many calls":       {answer: strings.Repeat(".\n\n", 9999) + strings.Repeat(".", 30000-9999)},
+		"hostile many calls":       {answer: strings.Repeat(".\n\n", 9999) + strings.Repeat(".", 12000-9999)},
 		"hostile nameless error":   {kind: agentproto.KindTransient, want: "Parse error"},
 		"hostile error without id": {kind: agentproto.KindTransient, want: "Invalid Request"},
 		"hostile deaf":             {kind: agentproto.KindTransient, want: "it did not read its stdin"},

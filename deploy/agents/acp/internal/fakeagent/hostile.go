@@ -42,7 +42,7 @@ func (s *session) hostile(m message, kind string) (answered bool) {
 		_, _ = s.agent.out.WriteString(`{"jsonrpc":"2.0","id":`)
 		s.wait(time.Hour)
 	case "many calls":
-		for i := range 30000 {
+		for i := range 12000 {
 			s.update(object{"sessionUpdate": "tool_call", "toolCallId": fmt.Sprint("call ", i), "title": "Look"})
 			s.say(fmt.Sprint("m", i), ".")
 		}
