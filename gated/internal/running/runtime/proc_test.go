@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // patience bounds every wait. It is far below the sleeps of the scripts, so that a
 // test that waits for one fails.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // frame is a shell command that prints one frame.
 func frame(result string) string {
