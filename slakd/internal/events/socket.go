@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -145,5 +146,11 @@ func (l *link) receive(ctx context.Context, req *socketmode.Request) error {
 	if err != nil {
 		return err
 	}
-	return l.client.AckCtx(ctx, req.EnvelopeID, reply)
+	// What is not acknowledged comes again on the next connection.
+	acking, cancel := context.WithTimeout(ctx, adapter.ConnectTimeout)
+	defer cancel()
+	if err := l.client.AckCtx(acking, req.EnvelopeID, reply); err != nil {
+		return fmt.Errorf("requests cannot be acknowledged: there is no connection: %w", err)
+	}
+	return nil
 }

@@ -3,13 +3,16 @@ package events
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/slack-go/slack"
+	"github.com/slack-go/slack/socketmode"
 
 	"arizuko/pkg/adapter"
 	fake "arizuko/pkg/testkit/fakes/slack"
@@ -206,4 +209,27 @@ func TestListenSocket_ReceiveFails_DoesNotAcknowledge(t *testing.T) {
 	if acks := e.server.Acks(); len(acks) > 0 {
 		t.Errorf("acknowledged %+v", acks)
 	}
+}
+
+// Acknowledgements wait for a connection. While Slack refuses one for long, the library's own events are behind the
+// requests that wait: it must not be waited for without end.
+func TestLink_AcknowledgementsWithoutConnection_EndIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &link{client: socketmode.New(slack.New("token")), handler: socketHandler{
+			receive: func(context.Context, string, []byte) (any, error) { return nil, nil },
+		}}
+		began := time.Now()
+		for n := range 100 {
+			err := l.on(t.Context(), socketmode.Event{Type: socketmode.EventTypeEventsAPI,
+				Request: &socketmode.Request{Type: eventRequest, EnvelopeID: fmt.Sprint(n)}})
+			if err == nil {
+				continue
+			}
+			if waited := time.Since(began); waited != adapter.ConnectTimeout || !strings.Contains(err.Error(), "acknowledge") {
+				t.Errorf("request %d: %v after %v", n, err, waited)
+			}
+			return
+		}
+		t.Error("all are acknowledged without a connection")
+	})
 }
