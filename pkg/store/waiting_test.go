@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"testing"
 
 	"arizuko/pkg/msg"
@@ -152,5 +153,20 @@ func TestMarkWaiting_WhatCannotBeMarked_IsLeftAlone(t *testing.T) {
 	}
 	if !mark(t, s, waitingTurn(t, s, "slack+work:C1", func(m *msg.Message) { m.Verb = msg.VerbMention })) {
 		t.Error("a mention on another account was not marked")
+	}
+}
+
+// Users delete messages that get a mark.
+func TestMark_NotDelivered_IsNoLostMessage(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	mark(t, s, waitingTurn(t, s, chat))
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Exec(`UPDATE messages SET out_state = 'failed' WHERE source = 'waiting'`)
+	})
+	lost, err := s.LostRows(t.Context(), 0, "", 10)
+	undelivered, err2 := s.Undelivered(t.Context(), 0)
+	if err := errors.Join(err, err2); err != nil || len(lost)+len(undelivered) > 0 {
+		t.Errorf("%v, lost %+v, undelivered %+v", err, lost, undelivered)
 	}
 }

@@ -223,7 +223,9 @@ func (h *history) readDeliveries(db *sql.DB) error {
 		CASE WHEN t.claims_engagement = 1 AND m.source = 'agent' AND m.received_at <= t.ended_at THEN 1 ELSE 0 END, ifnull(t.folder, ''), ifnull(t.place, ''),
 		ifnull(q.received_at, 0)
 		FROM deliveries d JOIN messages m ON m.id = d.message_id LEFT JOIN turns t ON t.id = m.turn_id
-		LEFT JOIN messages q ON q.id = t.trigger_message_id ORDER BY d.message_id, d.part`, func(scan func(...any) error) error {
+		LEFT JOIN messages q ON q.id = t.trigger_message_id
+		WHERE NOT (m.source = 'waiting' AND d.state = 'failed') -- marks of messages that users have deleted
+		ORDER BY d.message_id, d.part`, func(scan func(...any) error) error {
 		var d delivery
 		err := scan(&d.row, &d.part.part, &d.chat, &d.thread, &d.kind, &d.target, &d.id, &d.state, &d.sendError, &d.at,
 			&d.claims, &d.folder, &d.place, &d.calledAt)
