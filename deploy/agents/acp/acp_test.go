@@ -258,7 +258,7 @@ func TestRun_Noise_IsLogged(t *testing.T) {
 	s.WantAnswer("2", "files: error -32601")
 	s.WantAnswer("3", "files: error -32601")
 	s.wantExit(0)
-	for _, want := range []string{"not a message: Welcome", `not a message: {"jsonrpc":"2.0","method":`, "not a message: [1,2]", "a line on stderr", "a response to no request: 4711"} {
+	for _, want := range []string{"not a message: Welcome", `not a message: {"jsonrpc":"2.0","method":`, "not a message: [1,2]", `not a message: {"level":"error"`, `not a message: {"error":`, "a line on stderr", "a response to no request: 4711"} {
 		if !strings.Contains(s.Log.String(), want) {
 			t.Errorf("the log has no %q", want)
 		}

@@ -33,10 +33,16 @@ type message struct {
 	Error   *rpcError       `json:"error,omitempty"`
 }
 
+// named reports whether a message has an id.
+func (m message) named() bool { return m.ID != nil && string(m.ID) != "null" }
+
 // equals reports whether two requests ask for the same.
 func (m message) equals(other message) bool {
 	return m.Method == other.Method && bytes.Equal(m.ID, other.ID) && bytes.Equal(m.Params, other.Params)
 }
+
+// version is that of JSON-RPC, in each message.
+const version = "2.0"
 
 // process is one process of the agent. Its methods are called by one goroutine.
 type process struct {
@@ -66,11 +72,12 @@ func start(ctx context.Context, cfg *Config, tools *agentproto.MCP, stderr io.Wr
 	return &process{program: p, calls: map[string]call{}}, nil
 }
 
-// readMessage reads a message. Some agents print other lines between them, which go to the log.
+// readMessage reads a message. Some agents print other lines between them, which go to the log: of those in JSON some
+// have an error, too.
 func readMessage(line []byte, log io.Writer) (m message, ok bool) {
 	var otherForm *json.UnmarshalTypeError // of a field, which is left out
 	if err := json.Unmarshal(line, &m); err != nil && !errors.As(err, &otherForm) ||
-		m.Method == "" && m.ID == nil && m.Error == nil {
+		m.Method == "" && !m.named() && (m.Error == nil || m.Version != version) {
 		fmt.Fprintf(log, "not a message: %s\n", agentproto.Truncate(strings.ToValidUTF8(string(line), "�"), maxNoise))
 		return message{}, false
 	}
@@ -104,7 +111,7 @@ func (p *process) refuse(request message, e rpcError) error {
 
 // send queues a message for the agent's stdin.
 func (p *process) send(m message, params any) error {
-	m.Version = "2.0"
+	m.Version = version
 	if params != nil {
 		data, err := json.Marshal(params)
 		if err != nil {
@@ -122,7 +129,7 @@ func (p *process) returned(m message) (known bool, err error) {
 	if number, err := strconv.ParseFloat(id, 64); err == nil {
 		id = strconv.FormatFloat(number, 'f', -1, 64) // 1.0 is 1
 	}
-	if m.Error != nil && (id == "" || id == "null") {
+	if m.Error != nil && !m.named() {
 		id = strconv.Itoa(p.lastID)
 	}
 	c, known := p.calls[id]

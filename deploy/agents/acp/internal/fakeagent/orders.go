@@ -115,6 +115,8 @@ func (s *session) odd() {
 	s.agent.write(object{"jsonrpc": "2.0", "id": 4711, "result": object{}})
 	fmt.Println(`{"jsonrpc":"2.0","method":`)
 	fmt.Println(`[1,2]`)
+	fmt.Println(`{"level":"error","error":"the disk is slow"}`)
+	fmt.Println(`{"error":{"code":503,"message":"no telemetry"},"id":null}`)
 	s.say("m", "fine")
 }
 
