@@ -67,7 +67,7 @@ func recipeRoutes(t *testing.T, body string) (routes []msg.Route, groups []msg.G
 }
 
 // becomes words a decision as the cookbook does.
-func becomes(a *routeapi.Answer, verb string) string {
+func becomes(a *routeapi.Answer, jid, verb string) string {
 	switch a.Action {
 	case routeapi.Observe:
 		return fmt.Sprintf("read along by `%s`", a.Folder)
@@ -84,6 +84,9 @@ func becomes(a *routeapi.Answer, verb string) string {
 		return "asks you to connect the chat"
 	case routeapi.Builtin:
 		return "ignored"
+	}
+	if a.Home == "" && (msg.KindOfJID(jid) == msg.ChatDM || verb == msg.VerbMention) {
+		return "asks you to connect the chat"
 	}
 	return "goes nowhere"
 }
@@ -109,7 +112,7 @@ func TestCookbook_Recipes_DoWhatTheySay(t *testing.T) {
 			item := routeapi.Item{ChatJID: e[1], Verb: e[2], Sender: e[3]}
 			answer := table.Resolve(t.Context(), &item, Unengaged{})
 			used[answer.RouteID] = true
-			if got := becomes(&answer, item.Verb); got != e[4] {
+			if got := becomes(&answer, item.ChatJID, item.Verb); got != e[4] {
 				t.Errorf("%s: a %s in %s from %s: %s, the page says %s", title, e[2], e[1], e[3], got, e[4])
 			}
 		}

@@ -198,6 +198,12 @@ func TestResolve_Home_NeedsNoRouteForTheVerb(t *testing.T) {
 		{"telegram:-3", "telegram:7", msg.VerbMessage, ""},
 		{"telegram:-4", "telegram:7", msg.VerbMention, ""},
 		{"telegram:-5", "telegram:7", msg.VerbMessage, "acme/eng"},
+		{"telegram:5", "telegram:5", msg.VerbMessage, ""}, // a direct chat, in which nothing has to be a reply
+		{"telegram:5", "telegram:5", msg.VerbMention, ""},
+		{"telegram:5", "telegram:5", msg.VerbReply, "acme/eng"},
+		{"telegram:42", "telegram:42", msg.VerbReaction, "ops"},
+		{"discord:dm-5", "discord:7", msg.VerbMessage, ""},
+		{"slack:D5", "slack:U7", msg.VerbMessage, ""},
 		{"web:gone", "web:a", msg.VerbMessage, ""},
 	} {
 		got := table.Resolve(t.Context(), &routeapi.Item{ChatJID: tc.jid, Sender: tc.sender, Verb: tc.verb}, noEngagement{})

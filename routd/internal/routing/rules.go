@@ -152,7 +152,8 @@ func event(item *routeapi.Item) match.Event {
 }
 
 // home returns the chat's group, whichever group gets this row. Where no route matches it, as a plain message in a chat
-// that only has a route for mentions, that is the first group which anything reaches that its sender writes there.
+// that only has a route for mentions, that is the first group which anything reaches that its sender writes there. In a
+// direct chat, where nothing has to be mentioned, only the group that answers a plain message counts.
 func (t *Table) home(q *question) string {
 	switch {
 	case q.sticky != "":
@@ -167,7 +168,11 @@ func (t *Table) home(q *question) string {
 		return q.route.Target.Folder
 	}
 	ev := event(q.item)
-	if r := t.index.FirstWritten(&ev); r != nil {
+	first := t.index.FirstWritten
+	if q.kind == msg.ChatDM {
+		ev.Verb, first = msg.VerbMessage, t.index.First
+	}
+	if r := first(&ev); r != nil {
 		return r.Target.Folder
 	}
 	return ""

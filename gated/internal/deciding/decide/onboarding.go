@@ -48,18 +48,18 @@ const (
 )
 
 // unconnected reports whether a row would get an answer if its chat had a group: one
-// that calls the bot, any in a direct chat, or one whose route says so. Reactions, other bots,
-// and who leaves or unblocks the bot never do.
+// that calls the bot, any in a direct chat that no route takes, or one whose route says so. Reactions, other bots,
+// and users who leave or unblock the bot never do.
 func (w *step) unconnected(r *Row) bool {
-	a := &r.Answer
-	if a.Home != "" || r.IsBot || msg.Wordless(r.verb(), w.f.Chat.Kind) || w.f.Default.Weight(r.verb()) == 0 {
+	a, dm := &r.Answer, w.f.Chat.Kind == msg.ChatDM
+	if a.Home != "" && !dm || r.IsBot || msg.Wordless(r.verb(), w.f.Chat.Kind) || w.f.Default.Weight(r.verb()) == 0 {
 		return false
 	}
 	if a.Action == routeapi.Daemon {
 		return a.Target == routeapi.Onboarding
 	}
 	return a.Action == routeapi.None && a.Reason != msg.ReasonNoGroup &&
-		(w.f.Chat.Kind == msg.ChatDM || r.Addressed || r.called())
+		(dm || r.Addressed || r.called())
 }
 
 // requestUnread ends the step if the chat's request was not read before routd was asked:

@@ -31,6 +31,7 @@ func toOnbod(r *Row) {
 func group(f *Facts) *Facts         { f.Chat.Kind = msg.ChatGroup; return f }
 func parked(f *Facts, n int) *Facts { f.Parked = n; return f }
 func bot(r *Row)                    { r.IsBot = true }
+func homed(r *Row)                  { r.Answer.Home = "main" }
 func addressed(r *Row)              { r.Addressed = true }
 func tooOld(r *Row)                 { r.Old = true }
 
@@ -61,7 +62,11 @@ func TestStep_ChatWithoutGroup_AsksOnce(t *testing.T) {
 		{"reaction", requested(none, row(1, "a", alone, verb(msg.VerbReaction)), row(2, "b")), "1 dropped/no_route; turn main [2]"},
 		{"another bot", requested(none, row(1, "a", alone, bot)), "1 dropped/no_route"},
 		{"too old on arrival", requested(none, row(1, "a", alone, tooOld)), "Reply{Row:1 Source:notice Text:" + OfflineNotice + "}; 1 observed/stale"},
-		{"chat has a group for other rows", requested(none, row(1, "a", alone, func(r *Row) { r.Answer.Home = "main" })), "1 dropped/no_route"},
+		{"direct chat has a group for mentions", requested(none, row(1, "a", alone, homed)), "OpenRequest{Row:1}"},
+		{"direct chat has a group for mentions, another bot", requested(none, row(1, "a", alone, homed, bot)), "1 dropped/no_route"},
+		{"group chat has a group for mentions", group(requested(none, row(1, "a", alone, homed))), "1 dropped/no_route"},
+		{"group chat has a group for mentions, the bot was added", group(requested(none, row(1, "added", alone, homed, verb(msg.VerbJoin), addressed))),
+			"1 dropped/no_route"},
 
 		{"route to onbod, group chat", group(requested(none, row(1, "a", toOnbod))), "OpenRequest{Row:1}"},
 		{"route to onbod, bot", group(requested(none, row(1, "a", toOnbod, bot))), "1 dropped/no_route"},

@@ -132,7 +132,6 @@ func TestRoute_EachAction_HasItsDisposition(t *testing.T) {
 		{"observe", routeapi.Answer{Action: routeapi.Observe, Folder: "main", Reason: msg.ReasonRouteObserve}, "observed/route_observe main", nil},
 		{"drop", routeapi.Answer{Action: routeapi.Builtin, Target: "builtin:drop", Reason: msg.ReasonBuiltinDrop}, "dropped/builtin_drop ", nil},
 		{"ping", routeapi.Answer{Action: routeapi.Builtin, Target: "builtin:ping"}, "command/builtin_ping ", []string{"pong"}},
-		{"none", routeapi.Answer{Action: routeapi.None, Home: "main", Reason: msg.ReasonNoRoute}, "dropped/no_route ", nil},
 		{"no group", routeapi.Answer{Action: routeapi.None, Reason: msg.ReasonNoGroup}, "dropped/no_group ", nil},
 		{"error", routeapi.Answer{Error: "odd sender"}, "dropped/bad_row ", nil},
 	} {
