@@ -19,13 +19,18 @@ const (
 type Reason string
 
 // Meaning explains the code, "" if it is unknown.
-func (r Reason) Meaning() string {
-	for _, known := range Reasons {
-		if known.Code == r {
-			return known.Meaning
+func (r Reason) Meaning() string { return known(r).Meaning }
+
+// Shown is what the sender of a message sees that has the code.
+func (r Reason) Shown() Shown { return known(r).Shown }
+
+func known(r Reason) (none Documented) {
+	for _, d := range Reasons {
+		if d.Code == r {
+			return d
 		}
 	}
-	return ""
+	return none
 }
 
 // Reasons of dispositions.
@@ -102,78 +107,79 @@ const (
 	ReasonOverBudget  Reason = "over_budget"
 )
 
-// Reasons lists every code with its meaning, in the order of the life of a
-// message.
-var Reasons = []struct {
+// Documented is a code with what it means.
+type Documented struct {
 	Code    Reason
 	Meaning string
-}{
-	{ReasonStickyGroup, "the row was a bare @name: the chat is pinned to that group"},
-	{ReasonStickyTopic, "the row was a bare #name: the chat is pinned to that topic"},
-	{ReasonStickyReset, "the row was a bare @ or #: the pin was cleared"},
-	{ReasonCommand, "the row was a command and was answered by the gateway"},
-	{ReasonPrefixGroup, "the row began with @name: a derived row carries it to that group"},
-	{ReasonPrefixTopic, "the row began with #name: a derived row carries it to that topic"},
-	{ReasonRoute, "a route named the group"},
-	{ReasonRouteObserve, "a route says the group only observes this chat"},
-	{ReasonEngaged, "the group is engaged in this place"},
-	{ReasonToSticky, "the chat is pinned to the group"},
-	{ReasonAddress, "the chat's own address names the group"},
-	{ReasonDelegated, "another group delegated the row"},
-	{ReasonAnswer, "the parent group's answer to an escalation"},
-	{ReasonReset, "the text after /new, asked in the new session"},
-	{ReasonGrouped, "the row is part of an album or of a split text, whose first text is a command or names a group or topic: that holds for the row too"},
-	{ReasonReminder, "a reminder of the group was due: the row is its prompt"},
-	{ReasonBuiltinPing, "a route says the gateway answers pong"},
-	{ReasonBuiltinDrop, "a route says to ignore the row"},
-	{ReasonDaemon, "a route sent the row to another daemon, which accepted it"},
-	{ReasonDaemonFailed, "a route names a daemon that did not accept the row in three tries"},
-	{ReasonAwaitingApproval,
-		"the chat has no group yet: the row is parked until an operator decides the chat's request"},
-	{ReasonRejected, "an operator has rejected the chat's request, or did within the day before"},
-	{ReasonExpired, "no operator has decided the chat's request in time"},
-	{ReasonOnboardingFull, "the chat has no group yet, and as many parked rows as are kept"},
-	{ReasonOnboardingLimit, "the chat has no group, and too many requests were made lately"},
-	{ReasonNoRoute, "no route matches, and the row asks for no group: the bot was not addressed, or another bot wrote it"},
-	{ReasonNoGroup, "the address names a group that is not registered"},
-	{ReasonNoAccess, "the group's access does not admit the sender"},
-	{ReasonRateLimit, "the sender has had as many turns of the group within the hour as its rate allows"},
-	{ReasonCommandLimit,
-		"the sender, who is no operator, had been answered 20 commands and pins in this chat within the minute"},
-	{ReasonPinDenied, "the row was a bare token, and only operators may pin the chat"},
-	{ReasonStale, "the row was already older than MAX_AGE when it arrived"},
-	{ReasonQuoted, "the platform sent the post along with a message that answers, quotes or forwards it"},
-	{ReasonBotLoop, "another bot was answered here too often in a short time"},
-	{ReasonEditApplied, "the edit or deletion was applied to its target before that was decided"},
-	{ReasonEditNote, "the target had been decided: the change is a note in the next prompt"},
-	{ReasonEditSuperseded, "a newer edit or deletion of the same message came before the next prompt"},
-	{ReasonEditSame, "the edit changed neither words nor files"},
-	{ReasonEditUntaken, "the edit or deletion names a message that was routed to no group"},
-	{ReasonEditOrphan, "the edit or deletion names a message that is not stored"},
-	{ReasonEditAddressed, "an edit that addresses the bot where the original did not"},
-	{ReasonDeleted, "the message was deleted before it was decided"},
-	{ReasonStopped, "the row was undecided or parked when /stop came"},
-	{ReasonReactionOnly, "reactions alone start a turn only where a route says so"},
-	{ReasonReactionOverflow, "more reactions were released together than fit into one turn"},
-	{ReasonVote, "a vote in a poll of the group: it is counted"},
-	{ReasonPollEnd, "the platform has closed a poll of the group"},
-	{ReasonPollClosed, "a vote in a poll that was closed before, or the end of one"},
-	{ReasonPollUnknown, "a vote in a poll that is not stored, or for an option that it does not have"},
-	{ReasonChosen, "the answer to a question of an agent: it has got it"},
-	{ReasonChoiceDenied, "an answer to a question of an agent, by a user who may not answer it"},
-	{ReasonChoiceLate, "an answer to a question of an agent that was answered before, or had expired"},
-	{ReasonChoiceUnknown, "a button of no question of this chat, or of an option that the question does not have"},
-	{ReasonStopLate, "the press of a Stop button whose turn had ended"},
-	{ReasonDuplicate, "the message is stored in another row: the chat has a new address, or the post itself came after a message that quotes it"},
-	{ReasonBadRow, "the row cannot be handled; its error column says why"},
-	{ReasonFanOut, "the delegation went deeper or wider than allowed"},
-	{ReasonAnswered, "the agent answered"},
-	{ReasonSilent, "the agent chose to say nothing"},
-	{ReasonFolded, "the agent took the turn in while it worked on another one: that one's answer is for both"},
-	{ReasonPartial, "the agent failed after it had answered in part"},
-	{ReasonInterrupted, "gated stopped after part of the answer was stored"},
-	{ReasonAgentError, "the agent failed"},
-	{ReasonAlreadyTold, "the agent failed as it had in this chat within the hour: the chat got a notice then"},
-	{ReasonCancelled, "cancelled by /stop or an operator"},
-	{ReasonOverBudget, "a budget of the group is used up: the turn is asked again if an operator raises it"},
+	Shown   Shown
+}
+
+// Reasons lists every code, in the order of the life of a message.
+var Reasons = []Documented{
+	{ReasonStickyGroup, "the row was a bare @name: the chat is pinned to that group", acknowledged},
+	{ReasonStickyTopic, "the row was a bare #name: the chat is pinned to that topic", acknowledged},
+	{ReasonStickyReset, "the row was a bare @ or #: the pin was cleared", acknowledged},
+	{ReasonCommand, "the row was a command and was answered by the gateway", acknowledged},
+	{ReasonPrefixGroup, "the row began with @name: a derived row carries it to that group", answeredByTurn},
+	{ReasonPrefixTopic, "the row began with #name: a derived row carries it to that topic", answeredByTurn},
+	{ReasonRoute, "a route named the group", answeredByTurn},
+	{ReasonRouteObserve, "a route says the group only observes this chat", Shown{Mark: MarkRead}},
+	{ReasonEngaged, "the group is engaged in this place", answeredByTurn},
+	{ReasonToSticky, "the chat is pinned to the group", answeredByTurn},
+	{ReasonAddress, "the chat's own address names the group", answeredByTurn},
+	{ReasonDelegated, "another group delegated the row", notAddressed},
+	{ReasonAnswer, "the parent group's answer to an escalation", notAddressed},
+	{ReasonReset, "the text after /new, asked in the new session", answeredByTurn},
+	{ReasonGrouped, "the row is part of an album or of a split text, whose first text is a command or names a group or topic: that holds for the row too", answeredByTurn},
+	{ReasonReminder, "a reminder of the group was due: the row is its prompt", notAddressed},
+	{ReasonBuiltinPing, "a route says the gateway answers pong", acknowledged},
+	{ReasonBuiltinDrop, "a route says to ignore the row", Shown{Mark: MarkUnanswered}},
+	{ReasonDaemon, "a route sent the row to another daemon, which accepted it", Shown{Words: "what that daemon writes"}},
+	{ReasonDaemonFailed, "a route names a daemon that did not accept the row in three tries", Shown{Mark: MarkUnanswered}},
+	{ReasonAwaitingApproval, "the chat has no group yet: the row is parked until an operator decides the chat's request", Shown{Mark: MarkRead, Words: "once, that an operator must approve the chat"}},
+	{ReasonRejected, "an operator has rejected the chat's request, or did within the day before", Shown{Mark: MarkUnanswered, Words: "once, what the operator decided"}},
+	{ReasonExpired, "no operator has decided the chat's request in time", Shown{Mark: MarkUnanswered}},
+	{ReasonOnboardingFull, "the chat has no group yet, and as many parked rows as are kept", Shown{Mark: MarkUnanswered}},
+	{ReasonOnboardingLimit, "the chat has no group, and too many requests were made lately", Shown{Mark: MarkUnanswered}},
+	{ReasonNoRoute, "no route matches, and the row does not ask for a group to be connected: it does not address the bot, another bot wrote it, or the chat has a group for other messages", Shown{Mark: MarkUnanswered}},
+	{ReasonNoGroup, "the address names a group that is not registered", Shown{Mark: MarkUnanswered}},
+	{ReasonNoAccess, "the group's access does not admit the sender", Shown{Mark: MarkUnanswered}},
+	{ReasonRateLimit, "the sender has had as many turns of the group within the hour as its rate allows", Shown{Mark: MarkUnanswered, Words: "once an hour, how long to wait"}},
+	{ReasonCommandLimit, "the sender, who is no operator, had been answered 20 commands and pins in this chat within the minute", Shown{Mark: MarkUnanswered, Words: "once an hour, the limit"}},
+	{ReasonPinDenied, "the row was a bare token, and only operators may pin the chat", Shown{Words: "a reply: only operators may pin the chat"}},
+	{ReasonStale, "the row was already older than MAX_AGE when it arrived", Shown{Mark: MarkUnanswered, Words: "once per `MAX_AGE`, that the bot was offline"}},
+	{ReasonQuoted, "the platform sent the post along with a message that answers, quotes or forwards it", notAddressed},
+	{ReasonBotLoop, "another bot was answered here too often in a short time", Shown{Mark: MarkUnanswered}},
+	{ReasonEditApplied, "the edit or deletion was applied to its target before that was decided", changes},
+	{ReasonEditNote, "the target had been decided: the change is a note in the next prompt", changes},
+	{ReasonEditSuperseded, "a newer edit or deletion of the same message came before the next prompt", changes},
+	{ReasonEditSame, "the edit changed neither words nor files", changes},
+	{ReasonEditUntaken, "the edit or deletion names a message that was routed to no group", changes},
+	{ReasonEditOrphan, "the edit or deletion names a message that is not stored", changes},
+	{ReasonEditAddressed, "an edit that addresses the bot where the original did not", answeredByTurn},
+	{ReasonDeleted, "the message was deleted before it was decided", changes},
+	{ReasonStopped, "the row was undecided or parked when /stop came", Shown{Mark: MarkUnanswered}},
+	{ReasonReactionOnly, "reactions alone start a turn only where a route says so", notAddressed},
+	{ReasonReactionOverflow, "more reactions were released together than fit into one turn", notAddressed},
+	{ReasonVote, "a vote in a poll of the group: it is counted", Shown{Words: "the platform shows the vote"}},
+	{ReasonPollEnd, "the platform has closed a poll of the group", Shown{Words: "the platform shows the vote"}},
+	{ReasonPollClosed, "a vote in a poll that was closed before, or the end of one", Shown{Words: "the platform shows the vote"}},
+	{ReasonPollUnknown, "a vote in a poll that is not stored, or for an option that it does not have", Shown{Words: "the platform shows the vote"}},
+	{ReasonChosen, "the answer to a question of an agent: it has got it", Shown{Words: "the question shows the answer"}},
+	{ReasonChoiceDenied, "an answer to a question of an agent, by a user who may not answer it", Shown{Words: "a reply that says who may answer"}},
+	{ReasonChoiceLate, "an answer to a question of an agent that was answered before, or had expired", Shown{Words: "a reply: the question is closed"}},
+	{ReasonChoiceUnknown, "a button of no question of this chat, or of an option that the question does not have", Shown{Words: "a reply: the question is closed"}},
+	{ReasonStopLate, "the press of a Stop button whose turn had ended", Shown{Words: "a reply: the turn has ended"}},
+	{ReasonDuplicate, "the message is stored in another row: the chat has a new address, or the post itself came after a message that quotes it", Shown{Words: "what the other row has"}},
+	{ReasonBadRow, "the row cannot be handled; its error column says why", Shown{Mark: MarkUnanswered}},
+	{ReasonFanOut, "the delegation went deeper or wider than allowed", notAddressed},
+	{ReasonAnswered, "the agent answered", Shown{Words: "the answer"}},
+	{ReasonSilent, "the agent chose to say nothing", Shown{Words: "nothing more: the agent decided so"}},
+	{ReasonFolded, "the agent took the turn in while it worked on another one: that one's answer is for both", Shown{Words: "the answer of the other turn"}},
+	{ReasonPartial, "the agent failed after it had answered in part", Shown{Words: "the part of the answer that there is"}},
+	{ReasonInterrupted, "gated stopped after part of the answer was stored", Shown{Words: "the part of the answer that there is"}},
+	{ReasonAgentError, "the agent failed", Shown{Words: "a notice that it failed"}},
+	{ReasonAlreadyTold, "the agent failed as it had in this chat within the hour: the chat got a notice then", Shown{Mark: MarkUnanswered}},
+	{ReasonCancelled, "cancelled by /stop or an operator", Shown{Mark: MarkUnanswered, Words: "a reply to the /stop, whose sender gets no mark"}},
+	{ReasonOverBudget, "a budget of the group is used up: the turn is asked again if an operator raises it", Shown{Mark: MarkUnanswered, Words: "once an hour, that the budget is used up"}},
 }

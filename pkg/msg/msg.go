@@ -200,7 +200,7 @@ const (
 	SourceDelegate = "delegate"
 	SourcePrefix   = "prefix"
 	SourceReplay   = "replay"
-	SourceWaiting  = "waiting" // the reaction on a message that waits, or stays unanswered
+	SourceWaiting  = "waiting" // the reaction that shows what became of a message
 
 	SourceReminder  = "reminder"
 	SourceBroadcast = "broadcast"

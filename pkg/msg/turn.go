@@ -144,15 +144,10 @@ const (
 
 // Meaning says to operators what a queued turn waits for, "" for nothing.
 func (w WaitsFor) Meaning() string {
-	switch w {
-	case WaitsFiles:
-		return "its attachments are being downloaded or transcribed"
-	case WaitsRetry:
-		return "it is retried"
-	case WaitsMachine:
-		return "this machine could not start an agent"
-	case WaitsProbe:
-		return "the group's turns fail alike, one a minute is tried"
+	for _, known := range Waits {
+		if known.For == w {
+			return known.Meaning
+		}
 	}
 	return string(w)
 }

@@ -388,10 +388,17 @@ func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 	if err != nil {
 		return err
 	}
-	n, err := tx.change(updateDecide, d.Disposition, d.Reason, null(d.RoutedTo), null(d.TurnID),
+	var received int64
+	found, err := tx.get([]any{&received}, updateDecide, d.Disposition, d.Reason, null(d.RoutedTo), null(d.TurnID),
 		d.Topic, d.ThreadID, d.Error, now, seq, id)
-	if err == nil && n == 0 {
+	if err == nil && !found {
 		err = fmt.Errorf("decide row %d: %w", id, ErrStale)
+	}
+	if err == nil && now-received >= msg.AsleepAfter*1000 {
+		err = tx.UnmarkMessage(id, now)
+	}
+	if mark := d.Reason.Shown().Mark; err == nil && mark != "" {
+		err = tx.markDecided(id, mark, now)
 	}
 	return err
 }

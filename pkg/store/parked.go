@@ -38,9 +38,17 @@ func (r Reader) Parked(ctx context.Context, chatJID string, limit int) ([]*msg.M
 }
 
 // TakeUp makes the parked rows of a chat undecided again. Their ids keep their order.
-func (tx *Tx) TakeUp(chatJID string) error {
+func (tx *Tx) TakeUp(chatJID string, now int64) error {
 	tx.note(failpoint.TakeUp)
-	_, err := tx.exec(updateTakeUp, chatJID)
+	ids, err := collect(uncancelled(), tx.q, one[int64], queryParkedIDs, chatJID, math.MaxInt64)
+	for _, id := range ids {
+		if err == nil {
+			err = tx.UnmarkMessage(id, now)
+		}
+	}
+	if err == nil {
+		_, err = tx.exec(updateTakeUp, chatJID)
+	}
 	return err
 }
 
@@ -75,8 +83,13 @@ func (tx *Tx) dropParked(id int64, reason msg.Reason, now int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(updateDropParked, reason, now, seq, id)
-	return err
+	if _, err = tx.exec(updateDropParked, reason, now, seq, id); err != nil {
+		return err
+	}
+	if err := tx.UnmarkMessage(id, now); err != nil {
+		return err
+	}
+	return tx.markDecided(id, reason.Shown().Mark, now)
 }
 
 // StopParked drops the parked rows of a thread of a chat below before, those of one sender or, with nil, of all.

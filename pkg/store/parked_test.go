@@ -52,7 +52,7 @@ func TestParked_TakeUp_AreUndecidedInOrder(t *testing.T) {
 		t.Errorf("%d parked rows are undecided", n)
 	}
 	newer := inbound(t, s, chat, "newer")
-	write(t, s, func(tx *store.Tx) error { return tx.TakeUp(chat) })
+	write(t, s, func(tx *store.Tx) error { return tx.TakeUp(chat, 900) })
 	var ids []int64
 	for _, m := range must(s.Undecided(t.Context(), chat, 0, 10))(t) {
 		ids = append(ids, m.ID)

@@ -270,7 +270,7 @@ func namedQueries(t *testing.T) (names []string) {
 	}
 	parts := []string{"observedRows", "directMessages", "spoken", "spokenHere", "foundRows", "foundText", "withChange", "withChangeHere", "contextColumns", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
 		"requestColumns", "requestChat", "previewTurn", "previewJoins", "previewColumns", "pollColumns", "askColumns", "countedOptions", "reminderColumns"}
-	parts = append(parts, "listFilter", "listedColumns", "foundAsChanged", "auditColumns", "rootHere", "said", "inChange", "outChange", "lastChange", "recentColumns", "recentRows", "postgresStatements", "queryPostgresTexts", "queryPostgresChanged", "insertPostgresWords")
+	parts = append(parts, "listFilter", "listedColumns", "foundAsChanged", "auditColumns", "rootHere", "said", "inChange", "outChange", "lastChange", "recentColumns", "recentRows", "markableRow", "postgresStatements", "queryPostgresTexts", "queryPostgresChanged", "insertPostgresWords")
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {

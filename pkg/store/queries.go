@@ -84,7 +84,7 @@ const (
 	updateEndQuotedOfOwn = `UPDATE messages SET platform_id = NULL, disposition = 'dropped', reason = 'duplicate'
 		WHERE chat_jid = (SELECT chat_jid FROM messages WHERE id = ?) AND platform_id = ? AND disposition = 'observed' AND reason = 'quoted'`
 	updateDecide = `UPDATE messages SET disposition = ?, reason = ?, routed_to = ?, turn_id = ?, topic = ?, thread_id = ?,
-		error = ?, decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL`
+		error = ?, decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL RETURNING received_at`
 	updateContent     = `UPDATE messages SET content = ?, addressed = ?, verb = ? WHERE id = ? AND disposition IS NULL`
 	updateAttachNotes = `UPDATE messages SET turn_id = ?1 WHERE id IN (SELECT id FROM messages INDEXED BY messages_notes
 		WHERE chat_jid = ?2 AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ?3 AND thread_id = ?4

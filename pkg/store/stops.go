@@ -233,6 +233,9 @@ func (tx *Tx) cancelTurns(s Stop, turns []*msg.Turn, now int64) (cancelled []*ms
 		if err := tx.CancelTurn(t.ID, msg.ReasonCancelled, now); err != nil {
 			return nil, err
 		}
+		if err := tx.MarkCancelled(t, s.By, now); err != nil {
+			return nil, err
+		}
 		tx.pokeTyping(t)
 		cancelled = append(cancelled, t)
 	}

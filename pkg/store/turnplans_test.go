@@ -1,6 +1,8 @@
 package store
 
 // turnPlans has the expected plan of every statement in queries_turns.go.
+const chatOfRow = "\nSEARCH o USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN"
+
 func turnPlans() map[string][2]string {
 	const failuresRow = "SEARCH group_failures USING PRIMARY KEY (folder=?)"
 	return map[string][2]string{
@@ -33,9 +35,15 @@ func turnPlans() map[string][2]string {
 		"queryLastTurnAt": {queryLastTurnAt, "SEARCH turns USING INDEX turns_folder (folder=?)"},
 		"queryWaits": {queryWaits, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 3\nSEARCH t USING INTEGER PRIMARY KEY (rowid=?)\nCORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH o USING COVERING INDEX turns_run (run_id=? AND id<?)\nCORRELATED SCALAR SUBQUERY 2\nSEARCH p USING INTEGER PRIMARY KEY (rowid=?)"},
-		"queryMark":        {queryMark, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
-		"updateCancelMark": {updateCancelMark, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
-		"queryReacted":     {queryReacted, exists + "SEARCH m USING INDEX messages_turn (turn_id=? AND id>?)"},
+		"queryMark":           {queryMark, "SEARCH m USING INDEX messages_turn (turn_id=?)"},
+		"updateCancelMark":    {updateCancelMark, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"queryMarkOf":         {queryMarkOf, "SEARCH m USING INDEX messages_target (chat_jid=? AND target_id=?)"},
+		"queryReacted":        {queryReacted, exists + "SEARCH m USING INDEX messages_target (chat_jid=? AND target_id=? AND rowid>?)"},
+		"queryMarkable":       {queryMarkable, "SEARCH m USING INTEGER PRIMARY KEY (rowid=?)" + chatOfRow},
+		"queryMarkableOfTurn": {queryMarkableOfTurn, "SEARCH m USING INDEX messages_turn (turn_id=?)" + chatOfRow},
+		// Of the rows that wait.
+		"queryAsleep": {queryAsleep, "SEARCH m USING INDEX messages_undecided (chat_jid>? AND chat_jid<?)\nCORRELATED SCALAR SUBQUERY 1\n" +
+			"SEARCH k USING INDEX messages_target (chat_jid=? AND target_id=?)\nSEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN\nUSE TEMP B-TREE FOR ORDER BY"},
 		"queryFoldedInto":  {queryFoldedInto, "SEARCH t USING INDEX turns_answered_with (answered_with=?)"},
 		"queryDelegated":   {queryDelegated, "SEARCH t USING INDEX turns_root (root_turn_id=?)"},
 		"queryDelegations": {queryDelegations, "SEARCH turns USING INDEX turns_root (root_turn_id=?)"},

@@ -7,12 +7,6 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// The reactions of a turn's message. Telegram has them in its fixed set.
-const (
-	waitingMark    = "👀" // it waits for its agent
-	unansweredMark = "🤷" // its turn failed, and the chat got no notice of it
-)
-
 // MarkWaiting lets the sender of the message that a turn answers see that it waits, by a reaction on the message. It
 // does nothing, and returns false, for a turn that an agent has begun or that has its mark, and where the platform has
 // no reactions: telegram, discord, slack and the web chat have some.
@@ -28,7 +22,7 @@ func (tx *Tx) MarkWaiting(turnID, now int64) (marked bool, err error) {
 	if mark, err := tx.mark(turnID); err != nil || mark != nil {
 		return false, err
 	}
-	return tx.markTurn(t, waitingMark, now)
+	return tx.markTurn(t, msg.MarkRead, now)
 }
 
 // MarkUnanswered lets the sender see that a turn failed of which the chat gets no notice. The mark goes when the turn is
@@ -37,17 +31,101 @@ func (tx *Tx) MarkUnanswered(t *msg.Turn, now int64) error {
 	if t.Kind != msg.Conversation || t.WorksForGroup() {
 		return nil
 	}
-	_, err := tx.markTurn(t, unansweredMark, now)
+	_, err := tx.markTurn(t, msg.MarkUnanswered, now)
 	return err
 }
 
 // markTurn returns false where the platform has no reactions.
-func (tx *Tx) markTurn(t *msg.Turn, mark string, now int64) (marked bool, err error) {
-	of, err := tx.markable(t)
-	if err != nil || of == nil {
+func (tx *Tx) markTurn(t *msg.Turn, mark msg.Mark, now int64) (marked bool, err error) {
+	rows, err := collect(uncancelled(), tx.q, scanMarkable, queryMarkable, t.TriggerMessageID)
+	if err != nil || len(rows) == 0 || rows[0].chat != t.ChatJID || !rows[0].hasReactions() || rows[0].platformID == "" {
 		return false, err
 	}
-	return true, tx.putMark(t.ID, of.ChatJID, of.ThreadID, of.Topic, of.PlatformID, mark, now)
+	return true, tx.putMark(&rows[0], t.ID, string(mark), now)
+}
+
+// MarkCancelled lets the senders of a cancelled turn's messages see that they get no answer, but for the one who has
+// stopped it. The mark goes when the turn is retried.
+func (tx *Tx) MarkCancelled(t *msg.Turn, by string, now int64) error {
+	if t.Kind != msg.Conversation || t.WorksForGroup() {
+		return nil
+	}
+	rows, err := collect(uncancelled(), tx.q, scanMarkable, queryMarkableOfTurn, t.ID)
+	for i := range rows {
+		if m := &rows[i]; err == nil && m.sender != by && m.hasReactions() {
+			err = tx.putMark(m, t.ID, string(msg.MarkUnanswered), now)
+		}
+	}
+	return err
+}
+
+// markDecided lets the sender of a message that addresses the bot see what was decided about it.
+func (tx *Tx) markDecided(id int64, mark msg.Mark, now int64) error {
+	rows, err := collect(uncancelled(), tx.q, scanMarkable, queryMarkable, id)
+	if err != nil || len(rows) == 0 || !rows[0].addressed {
+		return err
+	}
+	last, err := tx.markOf(&rows[0])
+	if err != nil || last != nil && last.Content == string(mark) {
+		return err
+	}
+	return tx.putMark(&rows[0], 0, string(mark), now)
+}
+
+// MarkAsleep marks messages of a platform that address the bot, were received before a time, and are undecided. The
+// mark goes as they are decided.
+func (tx *Tx) MarkAsleep(platform string, before, now int64) (marked int, err error) {
+	rows, err := collect(uncancelled(), tx.q, scanMarkable, queryAsleep, platform+":", platform+";", before, before-maxAsleep,
+		string(msg.MarkAsleep))
+	for i := range rows {
+		if err == nil {
+			err = tx.putMark(&rows[i], 0, string(msg.MarkAsleep), now)
+		}
+	}
+	return len(rows), err
+}
+
+// maxAsleep is how much older a message may be, in ms: after a long outage the newest ones tell enough.
+const maxAsleep = 60 * 60_000
+
+// UnmarkMessage takes away the mark that a message has, whatever for.
+func (tx *Tx) UnmarkMessage(id, now int64) error {
+	rows, err := collect(uncancelled(), tx.q, scanMarkable, queryMarkable, id)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	last, err := tx.markOf(&rows[0])
+	if err != nil || last == nil {
+		return err
+	}
+	return tx.removeMark(last, now)
+}
+
+// markable is an inbound message that may get a mark.
+type markable struct {
+	chat, thread, topic, platformID, sender string
+	addressed                               bool // to the bot
+}
+
+func scanMarkable(scan scanner) (m markable, err error) {
+	var verb string
+	var kind msg.ChatKind
+	err = scan(&m.chat, &m.thread, &m.topic, &m.platformID, &m.sender, &verb, &m.addressed, &kind)
+	if kind == "" {
+		kind = msg.KindOfJID(m.chat)
+	}
+	m.addressed = m.addressed || verb == msg.VerbMention || verb == msg.VerbReply || kind == msg.ChatDM ||
+		kind == msg.ChatWeb
+	return m, err
+}
+
+// hasReactions reports whether the message can get a mark that is taken away again, as adapters of arizuko do.
+func (m *markable) hasReactions() bool {
+	switch msg.FamilyOf(m.chat) {
+	case "telegram", "discord", "slack", msg.PlatformWeb:
+		return true
+	}
+	return false
 }
 
 // Waits reports whether a turn is open and no agent works on it: it is queued, or its run has an older one and has said
@@ -55,31 +133,6 @@ func (tx *Tx) markTurn(t *msg.Turn, mark string, now int64) (marked bool, err er
 func (r Reader) Waits(ctx context.Context, turnID int64) (waits bool, err error) {
 	_, err = r.q.get(ctx, []any{&waits}, queryWaits, turnID)
 	return waits, err
-}
-
-// markable is the message of a turn that can have a reaction, nil if there is none.
-func (tx *Tx) markable(t *msg.Turn) (*msg.Message, error) {
-	switch msg.FamilyOf(t.ChatJID) {
-	case "telegram", "discord", "slack", msg.PlatformWeb:
-	default:
-		return nil, nil
-	}
-	m, err := tx.Message(uncancelled(), t.TriggerMessageID)
-	if err != nil || m == nil {
-		return nil, err
-	}
-	if m.PlatformID == "" && m.DerivedFrom != 0 { // #name or @name was cut off
-		if m, err = tx.Message(uncancelled(), m.DerivedFrom); err != nil || m == nil {
-			return nil, err
-		}
-	}
-	switch {
-	case m.PlatformID == "" || m.ChatJID != t.ChatJID:
-		return nil, nil
-	case m.Verb != msg.VerbMessage && m.Verb != msg.VerbMention && m.Verb != msg.VerbReply:
-		return nil, nil
-	}
-	return m, nil
 }
 
 // mark returns the newest row about the mark of a turn's message, nil if there is none.
@@ -93,39 +146,62 @@ func (r Reader) HasMark(ctx context.Context, turnID int64) (bool, error) {
 	return mark != nil && !strings.HasPrefix(mark.Content, "-"), err
 }
 
-// Unmark takes the mark of a turn's message away, if it has one. One that was not sent yet is cancelled. Where
-// the agent has reacted to the message meanwhile, and the platform shows one reaction of the bot, that one stays.
-func (tx *Tx) Unmark(turnID, now int64) error {
-	mark, err := tx.mark(turnID)
-	if err != nil || mark == nil || strings.HasPrefix(mark.Content, "-") {
-		return err
+// markOf returns the newest row about a message's mark if that has one, else nil.
+func (tx *Tx) markOf(m *markable) (*msg.Message, error) {
+	last, err := first(tx.messages(uncancelled(), queryMarkOf, m.chat, m.platformID))
+	if last != nil && (strings.HasPrefix(last.Content, "-") || last.OutState == msg.OutCancelled) {
+		last = nil
 	}
+	return last, err
+}
+
+// Unmark takes away the marks of a turn's messages.
+func (tx *Tx) Unmark(turnID, now int64) error {
+	rows, err := tx.messages(uncancelled(), queryMark, turnID)
+	seen := map[string]bool{}
+	for _, mark := range rows { // the newest of each message first
+		if err == nil && !seen[mark.TargetID] && !strings.HasPrefix(mark.Content, "-") {
+			err = tx.removeMark(mark, now)
+		}
+		seen[mark.TargetID] = true
+	}
+	return err
+}
+
+// removeMark takes a mark away. One that was not sent yet is cancelled. Where the bot has set another reaction meanwhile,
+// and the platform shows one of the bot, that one stays.
+func (tx *Tx) removeMark(mark *msg.Message, now int64) error {
 	switch mark.OutState {
 	case msg.OutQueued:
-		_, err = tx.exec(updateCancelMark, mark.ID)
+		_, err := tx.exec(updateCancelMark, mark.ID)
 		return err
 	case msg.OutCancelled, msg.OutFailed:
 		return nil
 	}
-	replaced := false
 	if msg.FamilyOf(mark.ChatJID) == "telegram" {
-		if _, err = tx.get([]any{&replaced}, queryReacted, turnID, mark.TargetID, mark.ID); err != nil || replaced {
+		replaced := false
+		_, err := tx.get([]any{&replaced}, queryReacted, mark.ChatJID, mark.TargetID, mark.ID)
+		if err != nil || replaced {
 			return err
 		}
 	}
-	return tx.putMark(turnID, mark.ChatJID, mark.ThreadID, mark.Topic, mark.TargetID, "-"+mark.Content, now)
+	m := &markable{chat: mark.ChatJID, thread: mark.ThreadID, topic: mark.Topic, platformID: mark.TargetID}
+	return tx.putMark(m, mark.TurnID, "-"+mark.Content, now)
 }
 
-// putMark does nothing on a message that the platform no longer knows.
-func (tx *Tx) putMark(turnID int64, jid, thread, topic, target, content string, now int64) error {
-	lost, err := tx.Unreachable(uncancelled(), &msg.Message{ChatJID: jid, PlatformID: target})
+// putMark does nothing on a message that has no id of a platform, or that the platform no longer knows.
+func (tx *Tx) putMark(m *markable, turnID int64, content string, now int64) error {
+	if m.platformID == "" || msg.FamilyOf(m.chat) == msg.PlatformGroup {
+		return nil
+	}
+	lost, err := tx.Unreachable(uncancelled(), &msg.Message{ChatJID: m.chat, PlatformID: m.platformID})
 	if err != nil || lost != "" {
 		return err
 	}
 	_, _, err = tx.PutMessage(&msg.Message{
-		ChatJID: jid, Direction: msg.Out, Kind: msg.KindReaction, IsBot: true, Content: content, TargetID: target,
-		ThreadID: thread, Topic: topic,
-		TurnID: turnID, Source: msg.SourceWaiting, Timestamp: now, ReceivedAt: now, OutState: OutStateOf(jid),
+		ChatJID: m.chat, Direction: msg.Out, Kind: msg.KindReaction, IsBot: true, Content: content,
+		TargetID: m.platformID, ThreadID: m.thread, Topic: m.topic,
+		TurnID: turnID, Source: msg.SourceWaiting, Timestamp: now, ReceivedAt: now, OutState: OutStateOf(m.chat),
 	})
 	return err
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"arizuko/pkg/msg"
@@ -168,5 +169,83 @@ func TestMark_NotDelivered_IsNoLostMessage(t *testing.T) {
 	undelivered, err2 := s.Undelivered(t.Context(), 0)
 	if err := errors.Join(err, err2); err != nil || len(lost)+len(undelivered) > 0 {
 		t.Errorf("%v, lost %+v, undelivered %+v", err, lost, undelivered)
+	}
+}
+
+// What the table of reasons says of a mark is what the sender of a message sees.
+func TestDecide_EachReason_MessageHasItsMark(t *testing.T) {
+	t.Parallel()
+	for _, r := range msg.Reasons {
+		s := storetest.Open(t)
+		row := &msg.Message{ChatJID: "telegram:-1", Direction: msg.In, PlatformID: "41", Addressed: true, Timestamp: 1, ReceivedAt: 2}
+		aside := &msg.Message{ChatJID: "telegram:-1", Direction: msg.In, PlatformID: "42", Timestamp: 1, ReceivedAt: 2}
+		foreign := &msg.Message{ChatJID: "matrix:1", Direction: msg.In, PlatformID: "43", Verb: msg.VerbReply, Timestamp: 1, ReceivedAt: 2}
+		for _, m := range []*msg.Message{row, aside, foreign} {
+			stored(t, s, m)
+			decide(t, s, m.ID, store.Decision{Disposition: msg.Dropped, Reason: r.Code})
+		}
+		want := ""
+		if r.Shown.Mark != "" {
+			want = fmt.Sprintf("41 %[1]s queued; 43 %[1]s queued", r.Shown.Mark)
+		}
+		if got := marks(t, s); got != want {
+			t.Errorf("%s: the marks are %q, want %q", r.Code, got, want)
+		}
+	}
+}
+
+func TestMarkAsleep_AddressedRowsThatWait_MarkedUntilDecided(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	const now = 200_000
+	write(t, s, func(tx *store.Tx) error { return tx.PutChat("slack:D1", msg.ChatDM, "", 1) })
+	put := func(jid, id string, at int64, change ...func(*msg.Message)) *msg.Message {
+		m := &msg.Message{ChatJID: jid, Direction: msg.In, PlatformID: id, Timestamp: at, ReceivedAt: at}
+		for _, f := range change {
+			f(m)
+		}
+		return stored(t, s, m)
+	}
+	mention := func(m *msg.Message) { m.Verb = msg.VerbMention }
+	old := put("slack:C1", "1", now-msg.AsleepAfter*1000, mention)
+	put("slack:C1", "2", 1)
+	put("slack:C1", "3", now-1000, mention)
+	put("slack:C1", "4", 1, func(m *msg.Message) { m.Verb, m.Addressed = msg.VerbReaction, true })
+	put("slack+work:C1", "5", 1, mention)
+	put("slack:D1", "6", 1)
+	for range 2 {
+		write(t, s, func(tx *store.Tx) error {
+			_, err := tx.MarkAsleep("slack", now-msg.AsleepAfter*1000, now)
+			return err
+		})
+	}
+	sent(t, s)
+	write(t, s, func(tx *store.Tx) error {
+		return tx.Decide(old.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonEditNote}, now)
+	})
+	if got, want := marks(t, s), "1 😴 sent; 6 😴 sent; 1 -😴 queued"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestMarkCancelled_OtherSenders_SeeIt(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := waitingTurn(t, s, chat)
+	other := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Sender: "x:8", PlatformID: "42", Timestamp: 1, ReceivedAt: 2})
+	decide(t, s, other.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: turn.ID})
+	write(t, s, func(tx *store.Tx) error {
+		if err := tx.CancelTurn(turn.ID, msg.ReasonCancelled, 600); err != nil {
+			return err
+		}
+		return tx.MarkCancelled(turn, "x:7", 600)
+	})
+	sent(t, s)
+	write(t, s, func(tx *store.Tx) error { return tx.ReviveTurn(turn.ID) })
+	write(t, s, func(tx *store.Tx) error {
+		return tx.FinishTurn(turn, msg.TurnDone, msg.ReasonAnswered, "", 700)
+	})
+	if got, want := marks(t, s), "42 🤷 sent; 42 -🤷 queued"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

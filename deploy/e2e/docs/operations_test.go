@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"arizuko/pkg/msg"
 )
 
 func TestOperations_StepsInTheLog_AreThoseOfTheCode(t *testing.T) {
@@ -41,27 +39,6 @@ func TestOperations_LogKeys_AreThoseOfTheCode(t *testing.T) {
 	for _, key := range inCode {
 		if !slices.Contains(onPage, key) {
 			t.Errorf("the page does not have key %q", key)
-		}
-	}
-}
-
-func TestOperations_ReasonCodes_AreThoseOfTheCode(t *testing.T) {
-	t.Parallel()
-	var inCode, onPage []string
-	for _, r := range msg.Reasons {
-		inCode = append(inCode, "`"+string(r.Code)+"` "+r.Meaning)
-	}
-	for _, row := range rows(section(t, read(t, "docs/operations.md"), "## Reason codes")) {
-		onPage = append(onPage, row[0]+" "+row[1])
-	}
-	for _, line := range inCode {
-		if !slices.Contains(onPage, line) {
-			t.Errorf("the page does not have: %s", line)
-		}
-	}
-	for _, line := range onPage {
-		if !slices.Contains(inCode, line) {
-			t.Errorf("the code does not have: %s", line)
 		}
 	}
 }

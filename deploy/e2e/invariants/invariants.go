@@ -114,7 +114,7 @@ func OfMessages() []Invariant {
 		{Harm: Stuck, Violation: "a message has the mark of one that waits, and its turn has ended",
 			query: `SELECT t.id, m.content FROM turns t JOIN messages m ON m.id = (SELECT max(id) FROM messages WHERE turn_id = t.id AND source = 'waiting')
 			WHERE t.ended_at IS NOT NULL AND m.content NOT LIKE '-%' AND m.out_state = 'sent'
-			AND NOT (t.reason = 'already_told' AND m.content = '🤷')`},
+			AND NOT (t.reason IN ('already_told', 'cancelled', 'over_budget') AND m.content = '🤷')`},
 		{Harm: Doubled, Violation: "a turn has more answers than frames",
 			query: `SELECT id, frames FROM turns t WHERE frames < (SELECT count(*) FROM messages m WHERE m.turn_id = t.id AND m.source = 'agent' AND m.kind = 'message')`},
 		{Harm: Doubled, Violation: "a turn has the same answer twice",

@@ -297,7 +297,7 @@ func samples(rows []*msg.Message) (all []decide.Row) {
 func (p *plan) applyParked(tx *store.Tx, e decide.Effect) error {
 	switch e := e.(type) {
 	case decide.TakeUpParked:
-		return tx.TakeUp(p.batch.Chat.JID)
+		return tx.TakeUp(p.batch.Chat.JID, p.batch.Now)
 	case decide.TakeUpRow:
 		p.at = e.Row
 		return tx.TakeUpRow(e.Row)

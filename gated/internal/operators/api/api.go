@@ -141,7 +141,10 @@ func (a API) cancel(r *http.Request) (any, error) {
 		if before, err = tx.Turn(r.Context(), id); err != nil {
 			return err
 		}
-		return tx.CancelTurn(id, msg.ReasonCancelled, a.Now().UnixMilli())
+		if err := tx.CancelTurn(id, msg.ReasonCancelled, a.Now().UnixMilli()); err != nil {
+			return err
+		}
+		return tx.MarkCancelled(before, "", a.Now().UnixMilli())
 	})
 	if err != nil {
 		return nil, err

@@ -122,7 +122,9 @@ func (a API) copyMessage(tx *store.Tx, id int64, again bool) (int64, error) {
 			"message %d was replayed already, as message %d: again=true replays it once more", id, before)
 	}
 	copied := copyOf(m, a.Now().UnixMilli())
-	_, _, err = tx.PutMessage(copied)
+	if _, _, err = tx.PutMessage(copied); err == nil {
+		err = tx.UnmarkMessage(m.ID, a.Now().UnixMilli())
+	}
 	return copied.ID, err
 }
 

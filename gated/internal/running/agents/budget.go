@@ -129,8 +129,11 @@ func (b *budgets) end(t *msg.Turn, over *overBudget, said *store.Reply) bool {
 		if err != nil {
 			return err
 		}
-		if err := tx.EndOverBudget(t, over.scope, over.used, over.budget, now); err != nil || quiet {
+		if err := tx.EndOverBudget(t, over.scope, over.used, over.budget, now); err != nil {
 			return err
+		}
+		if quiet {
+			return tx.MarkUnanswered(t, now)
 		}
 		question.ExpiresAt = now + budgetTimeout.Milliseconds()
 		if !t.WorksForGroup() && msg.FamilyOf(t.ChatJID) != msg.PlatformGroup {

@@ -1,0 +1,55 @@
+package msg_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"arizuko/pkg/emoji"
+	"arizuko/pkg/golden"
+	"arizuko/pkg/msg"
+)
+
+// Each reason, and each wait, says what the sender of a message sees who has addressed the bot.
+func TestShown_OperationsPage_SaysWhatSendersSee(t *testing.T) {
+	t.Parallel()
+	var reasons, waits strings.Builder
+	reasons.WriteString("| code | meaning | of | the sender sees | within |\n|---|---|---|---|---|\n")
+	of := "message"
+	for _, r := range msg.Reasons {
+		if r.Code == msg.ReasonAnswered {
+			of = "turn"
+		}
+		check(t, string(r.Code), r.Shown)
+		within := fmt.Sprintf("%d s", msg.SeenWithin)
+		if r.Shown.None {
+			within = ""
+		}
+		fmt.Fprintf(&reasons, "| `%s` | %s | %s | %s | %s |\n", r.Code, r.Meaning, of, r.Shown, within)
+	}
+	waits.WriteString("| an answer waits | the sender sees | within |\n|---|---|---|\n")
+	for _, w := range msg.Waits {
+		check(t, w.Meaning, w.Shown)
+		name := w.Meaning
+		if w.For != "" {
+			name += fmt.Sprintf(" (`%s`)", w.For)
+		}
+		fmt.Fprintf(&waits, "| %s | %s | %d s |\n", name, w.Shown, w.Within)
+	}
+	const page = "../../docs/operations.md"
+	golden.CompareSection(t, page, "reasons", reasons.String())
+	golden.CompareSection(t, page, "waits", waits.String())
+}
+
+func check(t *testing.T, name string, s msg.Shown) {
+	t.Helper()
+	if (s.Mark == "" && s.Words == "") != s.None {
+		t.Errorf("%s: a sender who addresses the bot sees %+v", name, s)
+	}
+	if s.Mark == "" {
+		return
+	}
+	if _, same := emoji.Telegram(string(s.Mark)); !same || emoji.Name(string(s.Mark)) == "" {
+		t.Errorf("%s: %s is not a reaction on every platform", name, s.Mark)
+	}
+}
