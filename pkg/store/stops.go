@@ -29,6 +29,7 @@ type Stop struct {
 	Thread        *string // of the command's row, "" for what is in no thread; nil: of all threads
 	By            string  // the command's sender
 	Sender        *string // of the rows; nil: of all senders
+	Turn          int64   // only this turn, and what groups do for it; 0: those of the conversation
 	BeforeMessage int64
 	ThroughTurn   int64
 	AfterMessage  int64 // where the next page begins
@@ -72,7 +73,8 @@ func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
 // StopChat ends what a chat has open, of any folder: undecided rows below s.BeforeMessage, without those in s.Except,
 // are dropped, and turns cancelled. If s.Topic is not nil, only those of the topic; if s.Thread is not nil, only those
 // of the thread; with each what groups do on its behalf; if s.Sender is not nil, only rows of that sender, but turns of
-// all. The caller sets these fields, By and ChatJID. Running turns are all cancelled at once, their runs take no more
+// all. With s.Turn that turn alone is cancelled, with what groups do for it, and no row of the chat is dropped. The
+// caller sets these fields, By and ChatJID. Running turns are all cancelled at once, their runs take no more
 // turns; of the rest this is the first page. more means that the rest is left to ContinueStop; until then it is not
 // started. The cancelled turns are returned as they were.
 func (tx *Tx) StopChat(s Stop, now int64) (cancelled []*msg.Turn, more bool, err error) {
@@ -86,11 +88,27 @@ func (tx *Tx) StopChat(s Stop, now int64) (cancelled []*msg.Turn, more bool, err
 	if err := tx.stopRequests(s, now); err != nil {
 		return nil, false, err
 	}
+	if s.Turn != 0 {
+		queued, err := tx.queuedTurn(s.Turn)
+		if err == nil {
+			queued, err = tx.cancelTurns(s, queued, now)
+		}
+		return append(cancelled, queued...), false, err
+	}
 	queued, more, err := tx.stopPage(&s, now)
 	if err == nil && more {
 		err = tx.putStop(s)
 	}
 	return append(cancelled, queued...), more, err
+}
+
+// queuedTurn returns a turn in a list, which is empty if the turn is not queued.
+func (tx *Tx) queuedTurn(id int64) ([]*msg.Turn, error) {
+	t, err := tx.Turn(uncancelled(), id)
+	if err != nil || t == nil || t.State != msg.TurnQueued {
+		return nil, err
+	}
+	return []*msg.Turn{t}, nil
 }
 
 func (tx *Tx) putStop(s Stop) error {
@@ -350,6 +368,8 @@ func (tx *Tx) ofConversation(s *Stop, t *msg.Turn) (bool, error) {
 	switch {
 	case err != nil || present != s.ChatJID:
 		return false, err
+	case s.Turn != 0:
+		return t.ID == s.Turn, nil
 	case s.Topic != nil:
 		return t.Topic == *s.Topic, nil
 	case s.Thread == nil || t.ThreadID == *s.Thread:

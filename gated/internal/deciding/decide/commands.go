@@ -209,8 +209,14 @@ func (w *step) newSessionEntry(r *Row, c *layers.Command, folder, topic string) 
 // stop cancels the turns of the conversation in which it is written, and drops the rows that it holds: of a
 // thread, of what is in no thread, or in a web chat of a topic. Other turns of the chat, and those of the group's
 // other chats, go on. In a chat without a group, where any stranger may write the command, the
-// messages of others go on waiting, unless an operator writes it.
+// messages of others go on waiting, unless an operator writes it. The button under an answer ends that turn alone.
 func (w *step) stop(r *Row) {
+	if r.StopsTurn != 0 {
+		w.add(StopTurn{Row: r.ID, Turn: r.StopsTurn, Sender: r.Sender})
+		w.answer(r, "stopped")
+		w.ended = true
+		return
+	}
 	e := StopChat{
 		Row: r.ID, ThreadID: r.ThreadID, Except: append(slices.Clone(w.f.InCall), w.calls...), Sender: r.Sender,
 		Operator: r.Operator,

@@ -96,6 +96,12 @@ type StopChat struct {
 	OwnRows  bool // of the undecided rows, too, those of Sender alone are dropped
 }
 
+// StopTurn cancels one turn, and what groups do for it.
+type StopTurn struct {
+	Row, Turn int64
+	Sender    string
+}
+
 // ReplaceContent applies an edit to its undecided target.
 type ReplaceContent struct {
 	Row, Target int64
@@ -172,6 +178,7 @@ func (PinTopic) effect()       {}
 func (PinGroup) effect()       {}
 func (ResetSession) effect()   {}
 func (StopChat) effect()       {}
+func (StopTurn) effect()       {}
 func (ReplaceContent) effect() {}
 func (SupersedeNotes) effect() {}
 func (EndObjects) effect()     {}

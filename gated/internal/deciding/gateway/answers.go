@@ -27,7 +27,7 @@ func (f *reader) stop(ctx context.Context, r *decide.Row) (is bool, err error) {
 		return true, nil
 	}
 	cmd, _ := layers.ParseCommand("/"+msg.CommandStop, msg.FamilyOf(r.ChatJID), func(string) bool { return true })
-	r.Command = &cmd
+	r.Command, r.StopsTurn = &cmd, turn.ID
 	return true, nil
 }
 

@@ -269,7 +269,6 @@ func TestAnswer_NumberWithFileOrQuote_IsOrdinaryText(t *testing.T) {
 
 func stopOf(turn int64) string { return msg.Press{Stop: turn, Text: msg.StopLabel}.JSON() }
 
-// The press of a button that stops a turn is /stop, once, as long as the turn has not ended.
 // A thread is where Slack's users reply: what the user of its only open question writes there may answer it.
 func TestAnswer_TextInAThread_IsOfTheQuestionsUserAlone(t *testing.T) {
 	t.Parallel()
@@ -299,14 +298,15 @@ func TestAnswer_TextInAThread_IsOfTheQuestionsUserAlone(t *testing.T) {
 	}
 }
 
-func TestStop_Pressed_IsTheCommand(t *testing.T) {
+// The press of a Stop button ends its turn, once, as long as the turn has not ended, and nothing else.
+func TestStop_Pressed_EndsItsTurnAlone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	asked := h.put("queued")
+	asked, bobs := h.put("queued"), h.put("#other queued", func(m *msg.Message) { m.Sender = "telegram:8" })
 	h.step()
 	turn := h.row(asked.ID).TurnID
 	other := h.press("telegram:2", "77", "telegram:1", stopOf(turn))
-	unknown := h.press(dm, "77", "telegram:1", stopOf(turn+1))
+	unknown := h.press(dm, "77", "telegram:1", stopOf(turn+100))
 	bot := h.put(stopOf(turn), verb(msg.VerbAnswer), ofBot)
 	old := h.put(stopOf(turn), verb(msg.VerbAnswer), func(m *msg.Message) { m.Timestamp -= (72 * time.Hour).Milliseconds() })
 	h.step()
@@ -322,8 +322,19 @@ func TestStop_Pressed_IsTheCommand(t *testing.T) {
 			a.Home = ""
 		}
 	})
+	h.routd.route(quietly)
+	held := h.put("held", func(m *msg.Message) { m.Sender = "telegram:8" })
+	h.step()
 	pressed := h.press(dm, "77", "telegram:1", stopOf(turn))
 	h.step()
+	h.is(held, "")
+	derived, err := h.st.DerivedFrom(t.Context(), bobs.ID)
+	if err != nil || len(derived) != 1 {
+		t.Fatalf("derived rows %+v, %v", derived, err)
+	}
+	if now, err := h.st.Turn(t.Context(), derived[0].TurnID); err != nil || now.State != msg.TurnQueued {
+		t.Errorf("the turn of another user is %+v, %v", now, err)
+	}
 	h.is(pressed, "command/command ")
 	diff(t, "replies", h.replies(pressed), []string{"stopped"})
 	diff(t, "stopped", h.agents.stopped, [][]int64{{turn}})
@@ -331,7 +342,7 @@ func TestStop_Pressed_IsTheCommand(t *testing.T) {
 		t.Errorf("the turn is %+v, %v", now, err)
 	}
 	next := h.put("the next one")
-	h.step()
+	h.wait(2 * maxHold)
 	late := h.press(dm, "77", "telegram:1", stopOf(turn))
 	h.step()
 	h.is(late, "dropped/stop_late ")

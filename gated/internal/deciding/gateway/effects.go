@@ -107,6 +107,11 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 		return err
 	case decide.StopChat:
 		return p.stopChat(tx, &e)
+	case decide.StopTurn:
+		p.at = e.Row
+		cancelled, _, err := tx.StopChat(store.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, Turn: e.Turn}, p.batch.Now)
+		p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
+		return err
 	case decide.ReplaceContent:
 		p.at = e.Row
 		return tx.ReplaceContent(e.Target, e.Content, e.Addressed, e.Verb)
