@@ -88,6 +88,7 @@ func (s *Shell) Run(ctx context.Context) error {
 	defer previews.wait()
 	files := s.fetching()
 	defer files.wait()
+	markAsleep := s.asleep()
 	look := func() {
 		o.look(ctx)
 		shown.look(ctx)
@@ -105,6 +106,7 @@ func (s *Shell) Run(ctx context.Context) error {
 		case <-poll.C:
 			o.sweepAfterMoves(ctx)
 			look()
+			markAsleep(ctx)
 		case <-s.Wake:
 			look()
 		case <-sweep.C:

@@ -22,7 +22,7 @@ const (
 
 // ReceivePress stores the press of a button of a question, or of one that stops a turn, as ReceiveAlways does; its row
 // has the verb answer and a msg.Press. It returns what only the user who pressed is to read: "" if the press counts as
-// far as is known by now. A press that does not count is stored, too: gated decides, and the record shows who tried.
+// far as is known by now, and gated runs. A press that does not count is stored, too: gated decides, and the record shows who tried.
 //
 // A crash between sending a question and storing its message's id leaves a copy that nothing names. The press of one
 // of its buttons does: if the question has ended, they are taken away then.
@@ -30,7 +30,9 @@ func (s *Shell) ReceivePress(ctx context.Context, in Inbound) (notice string, er
 	var copied *msg.Ask
 	for _, m := range in.Messages {
 		if err := s.Retry(ctx, "reading question failed; retrying", func() (err error) {
-			notice, copied, err = s.examinePress(ctx, m)
+			if notice, copied, err = s.examinePress(ctx, m); err == nil && notice == "" {
+				notice, err = s.gatedNotice(ctx)
+			}
 			return err
 		}); err != nil {
 			return "", err

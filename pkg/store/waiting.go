@@ -72,17 +72,27 @@ func (tx *Tx) markDecided(id int64, mark msg.Mark, now int64) error {
 	return tx.putMark(&rows[0], 0, string(mark), now)
 }
 
-// MarkAsleep marks messages of a platform that address the bot, were received before a time, and are undecided. The
-// mark goes as they are decided.
-func (tx *Tx) MarkAsleep(platform string, before, now int64) (marked int, err error) {
-	rows, err := collect(uncancelled(), tx.q, scanMarkable, queryAsleep, platform+":", platform+";", before, before-maxAsleep,
-		string(msg.MarkAsleep))
+// Asleep reports whether a platform has messages to be marked by MarkAsleep.
+func (r Reader) Asleep(ctx context.Context, platform string, before int64) (bool, error) {
+	rows, err := r.asleep(ctx, platform, before)
+	return len(rows) > 0, err
+}
+
+// MarkAsleep marks messages of a platform that address the bot, were received before a time, and are undecided, twenty
+// at once. Decide takes the mark away.
+func (tx *Tx) MarkAsleep(platform string, before, now int64) error {
+	rows, err := tx.asleep(uncancelled(), platform, before)
 	for i := range rows {
 		if err == nil {
 			err = tx.putMark(&rows[i], 0, string(msg.MarkAsleep), now)
 		}
 	}
-	return len(rows), err
+	return err
+}
+
+func (r Reader) asleep(ctx context.Context, platform string, before int64) ([]markable, error) {
+	return collect(ctx, r.q, scanMarkable, queryAsleep, platform+":", platform+";", before, before-maxAsleep,
+		string(msg.MarkAsleep))
 }
 
 // maxAsleep is how much older a message may be, in ms: after a long outage the newest ones tell enough.

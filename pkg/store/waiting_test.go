@@ -215,8 +215,7 @@ func TestMarkAsleep_AddressedRowsThatWait_MarkedUntilDecided(t *testing.T) {
 	put("slack:D1", "6", 1)
 	for range 2 {
 		write(t, s, func(tx *store.Tx) error {
-			_, err := tx.MarkAsleep("slack", now-msg.AsleepAfter*1000, now)
-			return err
+			return tx.MarkAsleep("slack", now-msg.AsleepAfter*1000, now)
 		})
 	}
 	sent(t, s)

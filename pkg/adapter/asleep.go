@@ -1,0 +1,52 @@
+package adapter
+
+import (
+	"context"
+	"time"
+
+	"arizuko/pkg/daemon"
+	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
+)
+
+const (
+	// asleepInterval is how often messages are looked for that nothing decides about.
+	asleepInterval = 15 * time.Second
+	// maxHeartbeatAge is how old the last heartbeat of a daemon that runs may be.
+	maxHeartbeatAge = 15 * time.Second
+	// asleepNotice answers a press while gated does not run.
+	asleepNotice = "The bot is not running right now. This is kept, and counts as soon as it runs again."
+)
+
+// asleep returns a function that marks messages which wait for gated, when that is due. It runs here, since gated itself
+// may be dead or hang.
+func (s *Shell) asleep() func(context.Context) {
+	var next time.Time
+	return func(ctx context.Context) {
+		now := s.Now()
+		if now.Before(next) && next.Sub(now) <= asleepInterval { // else the clock was set back
+			return
+		}
+		next = now.Add(asleepInterval)
+		before := now.UnixMilli() - msg.AsleepAfter*1000
+		waits, err := s.Store.Asleep(ctx, s.Platform, before)
+		if err == nil && waits {
+			err = s.Store.Write(ctx, func(tx *store.Tx) error { return tx.MarkAsleep(s.Platform, before, now.UnixMilli()) })
+		}
+		if err != nil && ctx.Err() == nil {
+			s.Log.Warn("marking messages that wait failed; retrying", "err", err)
+		}
+	}
+}
+
+// gatedNotice is what a user who presses a button reads while gated does not run, "" while it does.
+func (s *Shell) gatedNotice(ctx context.Context) (string, error) {
+	all, err := s.Store.Daemons(ctx)
+	for _, d := range all {
+		if d.Name == "gated" && (daemon.Connection(d.Connection) == daemon.Stopped ||
+			s.Now().UnixMilli()-d.HeartbeatAt >= maxHeartbeatAge.Milliseconds()) {
+			return asleepNotice, err
+		}
+	}
+	return "", err
+}
