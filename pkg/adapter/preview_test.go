@@ -63,19 +63,39 @@ func TestPreview_ShortTurn_HasNone(t *testing.T) {
 			a.answers("quick", true)
 			pass(time.Hour)
 		}
-		silent := r.agent(room, "", groupconfig.ProgressLive) // an agent without events
-		pass(time.Hour)
-		silent.answers("late", true)
 		off := r.agent(room, "", groupconfig.ProgressOff)
 		off.says("hidden", "")
 		pass(time.Hour)
 		off.answers("at last", true)
 		pass(time.Hour)
-		r.expectSent("quick", "quick", "late", "at last")
+		r.expectSent("quick", "quick", "at last")
 		if p.made != 0 {
 			t.Errorf("calls %q", p.log())
 		}
 	})
+}
+
+// Of an agent without events, or whose events say nothing, a line says after ten seconds that it works.
+func TestPreview_SilentAgent_HasALine(t *testing.T) {
+	for _, mode := range []groupconfig.Progress{groupconfig.ProgressLive, groupconfig.ProgressStatus} {
+		for _, events := range []bool{false, true} {
+			t.Run(fmt.Sprint(mode, " ", events), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, r *fixture) {
+					p := r.previewer(messages)
+					r.start()
+					a := r.agent(room, "", mode)
+					r.look()
+					if events {
+						a.says("", "")
+					}
+					pass(time.Minute)
+					a.answers("late", true)
+					pass(time.Hour)
+					expectCalls(t, p, "show in irc:room: Working on it… @10s", "show p1 in irc:room: Working on it… @13s", "edit p1: late @"+map[bool]string{true: "1m0.001s", false: "1m0s"}[events])
+				})
+			})
+		}
+	}
 }
 
 func TestPreview_TurnEndsWithoutAnAnswer_IsRemoved(t *testing.T) {

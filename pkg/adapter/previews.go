@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -220,6 +221,15 @@ func (p *previews) readFacts(ctx context.Context, turn int64, lane store.Lane) (
 	case t.ProgressAt != 0:
 		f.progress, err = p.shell.Store.Progress(ctx, turn)
 	}
+	if err == nil && f.progress != nil && f.progress.State == agentproto.StatusRequiresAction {
+		var asks []*msg.Ask
+		asks, err = p.shell.Store.TurnAsks(ctx, turn)
+		for _, a := range asks {
+			if a.State == msg.AskOpen && !a.Who.Everyone {
+				f.asked = a.Who.Label
+			}
+		}
+	}
 	return f, err
 }
 
@@ -281,9 +291,6 @@ func (p *previews) change(ctx context.Context, f *previewFacts) {
 		f.known.waitUntil = time.Time{}
 	}
 }
-
-// content is what the preview is to show.
-func (f *previewFacts) content() content { return contentOf(f.progress, f.mode) }
 
 // permit takes a permit of the pacer that no row needs soon.
 func (p *previews) permit(f *previewFacts) bool {

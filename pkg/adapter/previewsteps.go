@@ -18,7 +18,7 @@ import (
 //	open, its turn not running, a row waits       | left to that row, which takes it over or overtakes it
 //	open, its turn not running                    | removed
 //	of a running turn, while rows of its lane wait| left
-//	not there, nothing to show yet                | left
+//	not there, nothing to show yet                | left; begun after ten seconds, as a line
 //	not there                                     | begun, once its time has come
 //	open, with news                               | changed, once its time has come
 
@@ -62,6 +62,7 @@ type previewFacts struct {
 	known   knownPreview
 
 	progress *store.Progress // nil if the agent has said nothing, or if it was not read
+	asked    string          // who may answer the question that the agent waits for, "" for none
 }
 
 // knownPreview is what this process remembers of the preview of a turn. It is nothing after a start.
@@ -101,20 +102,49 @@ func nextPreview(f *previewFacts) previewStep {
 	switch {
 	case f.pace.Expires > 0:
 		return f.nextExpiring(later(began, due))
-	case f.turn.ProgressAt == 0:
-		return previewStep{} // the agent says nothing
-	case f.turn.ProgressAt == f.known.progressAt:
-		return previewStep{} // no news
+	case f.turn.ProgressAt == f.known.progressAt: // no news, or the agent says nothing
+		return f.nextSilent(due)
 	case f.open == nil:
 		return f.once(previewBegin, later(began, due))
 	}
 	return f.once(previewChange, due)
 }
 
+// nextSilent is nextPreview of a turn whose agent says nothing new. If there is nothing to show of it, a line says after
+// a while that it is at work.
+func (f *previewFacts) nextSilent(due time.Time) previewStep {
+	do := previewBegin
+	switch {
+	case f.turn.Behind, f.open != nil && f.known.given != content{}, f.open == nil && !f.known.calledAt.IsZero():
+		return previewStep{}
+	case f.open != nil: // its button is still missing
+		do = previewChange
+	}
+	return f.once(do, later(f.silentUntil(), due))
+}
+
+// silentUntil is when a turn whose agent says nothing is shown.
+func (f *previewFacts) silentUntil() time.Time {
+	return time.UnixMilli(f.turn.StartedAt).Add(statusDelay)
+}
+
+// content is what a preview shows now.
+func (f *previewFacts) content() content {
+	c := contentOf(f.progress, f.mode)
+	switch {
+	case c.line == waitingLine && f.asked != "":
+		c.line = "Waiting for " + f.asked + " to answer…"
+	case c == content{} && !f.turn.Behind && !f.now.Before(f.silentUntil()) &&
+		(f.pace.Expires == 0 || f.mode == groupconfig.ProgressStatus):
+		c.line = PreviewStart
+	}
+	return c
+}
+
 // nextExpiring is nextPreview of a preview that vanishes by itself: it is shown again in time, also without news.
 func (f *previewFacts) nextExpiring(due time.Time) previewStep {
 	switch {
-	case f.mode == groupconfig.ProgressStatus && f.turn.ProgressAt == 0:
+	case f.mode == groupconfig.ProgressStatus && f.turn.Behind && f.turn.ProgressAt == 0:
 		return previewStep{}
 	case !f.known.shown, f.turn.ProgressAt != f.known.progressAt:
 		return f.once(previewChange, due)
@@ -151,6 +181,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// waitingLine is the line of a turn that waits for the answer to a question.
+const waitingLine = "Waiting for an answer…"
+
 // content is what a preview shows.
 type content struct{ text, line string }
 
@@ -166,7 +199,7 @@ func contentOf(p *store.Progress, mode groupconfig.Progress) content {
 	}
 	switch {
 	case p.State == agentproto.StatusRequiresAction:
-		doing = "Waiting for an answer…"
+		doing = waitingLine
 	case doing != "":
 	case p.Text == "" && len(p.Tools)+len(p.Plan) > 0:
 		doing = PreviewStart

@@ -36,14 +36,18 @@ func TestNextPreview(t *testing.T) {
 		"too early":                    {previewFacts{turn: running(600 * time.Millisecond), pace: messages, mode: live}, previewStep{wait: 400 * time.Millisecond}},
 		"too early for status":         {previewFacts{turn: running(4 * time.Second), pace: messages, mode: status}, previewStep{wait: 6 * time.Second}},
 		"begun":                        {previewFacts{turn: running(time.Second), pace: messages, mode: live}, previewStep{do: previewBegin}},
-		"nothing to show":              {previewFacts{turn: running(time.Hour), pace: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{}},
-		"an agent that says nothing":   {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: messages, mode: live}, previewStep{}},
+		"nothing to show":              {previewFacts{turn: running(time.Hour), pace: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{do: previewBegin}},
+		"nothing to show yet":          {previewFacts{turn: running(4 * time.Second), pace: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{wait: 6 * time.Second}},
+		"it was shown, and overtaken":  {previewFacts{turn: running(time.Hour), pace: messages, mode: live, known: knownPreview{progressAt: 7, calledAt: now.Add(-time.Hour)}}, previewStep{}},
+		"an agent that says nothing":   {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: messages, mode: live}, previewStep{do: previewBegin}},
+		"that has an older turn":       {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour), Behind: true}, pace: messages, mode: live}, previewStep{}},
+		"without its button":           {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, open: open, pace: messages, mode: live}, previewStep{do: previewChange}},
 		"news":                         {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(-3 * time.Second)}}, previewStep{do: previewChange}},
 		"news, too early":              {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(-time.Second)}}, previewStep{wait: 2 * time.Second}},
-		"no news":                      {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{}},
+		"no news":                      {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{progressAt: 7, given: content{line: "Read…"}}}, previewStep{}},
 		"the clock was set back":       {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(time.Hour)}}, previewStep{do: previewChange}},
 		"draft without progress":       {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: expires, mode: live}, previewStep{do: previewChange}},
-		"draft without, status":        {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: expires, mode: status}, previewStep{}},
+		"draft without, status":        {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: expires, mode: status}, previewStep{do: previewChange}},
 		"draft without news":           {previewFacts{turn: running(time.Hour), pace: expires, mode: live, known: knownPreview{shown: true, progressAt: 7, calledAt: now.Add(-5 * time.Second)}}, previewStep{wait: 15 * time.Second}},
 		"draft that would expire":      {previewFacts{turn: running(time.Hour), pace: expires, mode: live, known: knownPreview{shown: true, progressAt: 7, calledAt: now.Add(-20 * time.Second)}}, previewStep{do: previewChange}},
 	} {
@@ -51,6 +55,14 @@ func TestNextPreview(t *testing.T) {
 		if got := nextPreview(&tt.facts); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
+	}
+}
+
+func TestPreviewFacts_Content_NamesWhoIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	f := previewFacts{progress: &store.Progress{State: agentproto.StatusRequiresAction}, asked: "Ada"}
+	if got := f.content().line; got != "Waiting for Ada to answer…" {
+		t.Errorf("the line is %q", got)
 	}
 }
 

@@ -4,6 +4,7 @@ package store
 func previewPlans() map[string][2]string {
 	turn := "SEARCH p USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN\nSEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN\n" +
 		"SEARCH g USING PRIMARY KEY (folder=?) LEFT-JOIN\nCORRELATED SCALAR SUBQUERY 1\n" +
+		"SEARCH o USING COVERING INDEX turns_run (run_id=? AND id<?)\nCORRELATED SCALAR SUBQUERY 2\n" +
 		"SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)"
 	row := "SEARCH previews USING INTEGER PRIMARY KEY (rowid=?)"
 	return map[string][2]string{

@@ -47,6 +47,7 @@ type PreviewTurn struct {
 	ProgressAt int64           // when its progress was stored last, unix ms, 0 for never
 	ChatKind   msg.ChatKind    // also of a chat that no adapter has described
 	Config     json.RawMessage // of its group, "" for none
+	Behind     bool            // its agent has an older turn
 	Waiting    bool            // its lane has rows to deliver
 }
 
@@ -54,7 +55,7 @@ func scanPreviewTurn(scan scanner) (t PreviewTurn, err error) {
 	var config string
 	err = scan(&t.ID, &t.Kind, &t.Folder, &t.Topic, &t.Lane.ChatJID, &t.Lane.ThreadID, &t.ReplyTo, &t.Frames,
 		&t.StartedAt,
-		&t.ProgressAt, &t.ChatKind, &config, &t.Waiting)
+		&t.ProgressAt, &t.ChatKind, &config, &t.Behind, &t.Waiting)
 	t.Config = json.RawMessage(config)
 	if t.Frames > 0 {
 		t.ReplyTo = ""

@@ -6,6 +6,7 @@ const (
 	// to deliver.
 	previewTurn = `SELECT t.id, t.kind, t.folder, t.topic, t.chat_jid, t.thread_id, ifnull(t.reply_to, ''), t.frames, ifnull(t.started_at, 0),
 		ifnull(p.updated_at, 0), ifnull(c.kind, ''), ifnull(g.config, ''),
+		EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = t.run_id AND o.id < t.id),
 		EXISTS (SELECT 1 FROM messages m INDEXED BY messages_outbox WHERE m.out_state IN ('queued', 'sending')
 			AND m.platform = substr(t.chat_jid, 1, instr(t.chat_jid, ':') - 1) AND m.chat_jid = t.chat_jid AND m.thread_id = t.thread_id)`
 	previewJoins = ` LEFT JOIN turn_progress p ON p.turn_id = t.id LEFT JOIN chats c ON c.jid = t.chat_jid
