@@ -56,6 +56,7 @@ func explain(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	path.Daemons.Ask(ctx, cfg.Base, time.Now().UnixMilli())
 	var text bytes.Buffer
 	if err := why.Write(&text, path, time.Now(), time.Local); err != nil {
 		return err

@@ -156,7 +156,7 @@ func (s *server) requireIdle(ctx context.Context) error {
 	}
 	var connections int
 	err := s.conn.QueryRow(ctx,
-		`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1
+		`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name ~ ('^' || $1 || '(/[0-9]+)?$')
 		AND pid <> pg_backend_pid()`, daemonName).Scan(&connections)
 	if err == nil && connections > 0 {
 		err = fmt.Errorf("%w: %s has %d connections of daemons or their commands: stop them all, on all machines",

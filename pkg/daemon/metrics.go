@@ -48,8 +48,8 @@ func space(folder string) disk.Space {
 	return s
 }
 
-// observer counts what the store measures.
-func observer(reg prometheus.Registerer, turnEnded func(msg.TurnState, msg.Reason)) store.Observer {
+// observer counts what the store measures. full is called after a commit for which there was no space.
+func observer(reg prometheus.Registerer, turnEnded func(msg.TurnState, msg.Reason), full func(error)) store.Observer {
 	waits := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "arizuko_write_lock_wait_seconds", Help: "Wait of a commit for the write lock, also without getting it.",
 		Buckets: metrics.Quick(),
@@ -74,6 +74,7 @@ func observer(reg prometheus.Registerer, turnEnded func(msg.TurnState, msg.Reaso
 			case errors.Is(err, store.ErrLocked):
 				failed.WithLabelValues("locked").Inc()
 			case errors.Is(err, store.ErrFull):
+				full(err)
 				failed.WithLabelValues("full").Inc()
 			default:
 				failed.WithLabelValues("other").Inc()

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,6 +78,8 @@ type Process struct {
 	servers    []*httpx.Server        // of Addr and of the socket
 	pokeFailed func(daemon string, err error)
 	handler    atomic.Pointer[chi.Router]
+	unusable   atomic.Bool // the schema does not fit this program any more
+	full       atomic.Pointer[full]
 	serving    chan error
 }
 
@@ -129,7 +132,7 @@ func (p *Process) lock(_ context.Context, o Options) error {
 		return err
 	}
 	p.Stop.Add("lock", func(context.Context) error { return lock.Close() })
-	return nil
+	return lock.Note(fmt.Sprintf("schema %d", migrations.Latest())) // for `migrate down`
 }
 
 func (p *Process) listen(_ context.Context, o Options) error {
@@ -140,9 +143,12 @@ func (p *Process) listen(_ context.Context, o Options) error {
 	})
 	var answer http.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		waiting, _ := p.Ready.Status()
-		reason := strings.Join(waiting, "; ")
-		if starting := o.Name + " is starting"; !strings.HasPrefix(reason, starting) {
-			reason = starting + ": " + reason
+		reason, state := strings.Join(waiting, "; "), o.Name+" is starting"
+		if p.unusable.Load() {
+			state = o.Name + " is not ready"
+		}
+		if !strings.HasPrefix(reason, state) {
+			reason = state + ": " + reason
 		}
 		httpx.Error(w, apierr.New(apierr.Unavailable, "%s", reason))
 	})
@@ -151,7 +157,13 @@ func (p *Process) listen(_ context.Context, o Options) error {
 	}
 	starting.NotFound(answer.ServeHTTP)
 	p.handler.Store(&starting)
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*p.handler.Load()).ServeHTTP(w, r) })
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.unusable.Load() {
+			starting.ServeHTTP(w, r)
+			return
+		}
+		(*p.handler.Load()).ServeHTTP(w, r)
+	})
 	server, err := httpx.Listen(string(o.Addr), handler, p.Log)
 	if err != nil {
 		return err
@@ -186,7 +198,7 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 	p.Log = p.counted(o.Base.Logger(o.Log, o.Name, o.Secrets...))
 	p.Store, err = store.Open(ctx, store.Options{
 		Path: o.Base.Database(), Autocheckpoint: o.Checkpoint, Poke: p.poker(o),
-		Observer: observer(p.Metrics, o.TurnEnded),
+		Observer: observer(p.Metrics, o.TurnEnded, p.noteFull),
 	})
 	if err != nil {
 		return err
@@ -194,11 +206,36 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 	p.Stop.Add("store", func(context.Context) error { return p.Store.Close() })
 	p.Heartbeat = NewHeartbeat(o.Name, buildinfo.Version(), p.Log, func(ctx context.Context, row store.Daemon) error {
 		err := p.Store.Write(ctx, func(tx *store.Tx) error { return tx.Heartbeat(row) })
-		p.Ready.Wait("database", store.Reason(err), err)
+		p.checkDatabase(ctx, err)
 		return err
 	})
 	p.Metrics.MustRegister(p.Heartbeat)
 	return nil
+}
+
+// full is when a commit failed as the disk is full.
+type full struct {
+	at  time.Time
+	err error
+}
+
+func (p *Process) noteFull(err error) { p.full.Store(&full{time.Now(), err}) }
+
+// checkDatabase notes whether the database can be used, after a heartbeat. On a full disk that small row may be stored
+// while others are not. From a schema that was taken back no request is answered.
+func (p *Process) checkDatabase(ctx context.Context, err error) {
+	if f := p.full.Load(); err == nil && f != nil && time.Since(f.at) < 2*HeartbeatInterval {
+		err = f.err
+	}
+	p.Ready.Wait("database", store.Reason(err), err)
+	problem, err := p.Store.SchemaProblem(ctx, migrations.Latest())
+	if err != nil {
+		return // the heartbeat fails, too, or the next one
+	}
+	p.Ready.Wait("schema", problem, nil)
+	if was := p.unusable.Swap(problem != ""); was != (problem != "") {
+		p.Log.Warn("schema changed", "reason", cmp.Or(problem, "it fits again"))
+	}
 }
 
 func (p *Process) waitSchema(ctx context.Context, o Options) error {
@@ -288,6 +325,21 @@ func Running(base config.Base, name string) bool {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	return lock.Close() != nil
+}
+
+// Unready asks a daemon of this data folder whether it is ready, and returns the first reason why it is not; err if it
+// does not answer.
+func Unready(ctx context.Context, base config.Base, name string) (reason string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	client := httpx.NewLocalClient(base.Socket(name))
+	defer client.HTTP.CloseIdleConnections()
+	status, body, err := client.Get(ctx, "/readyz")
+	if err != nil || status == http.StatusOK {
+		return "", err
+	}
+	reason, _, _ = strings.Cut(string(body), "\n")
+	return reason, nil
 }
 
 // lockPath is the file whose lock a daemon holds as long as it runs.

@@ -215,11 +215,21 @@ func TestReadyz_UnusableDatabase_SaysSo(t *testing.T) {
 		{`ALTER TABLE gone RENAME TO daemons`, 200, "ok"},
 		{`CREATE TRIGGER full BEFORE INSERT ON daemons BEGIN SELECT RAISE(ABORT, 'no'); END`, 503, "the database cannot be used"},
 		{`DROP TRIGGER full`, 200, "ok"},
+		{`UPDATE schema_migrations SET version = version - 1`, 503, "the schema was changed while this daemon ran: the schema is at "},
+		{`UPDATE schema_migrations SET version = version + 1`, 200, "ok"},
+		{`UPDATE schema_floor SET floor = floor + 1000`, 503, "the schema was changed while this daemon ran: this program is too old"},
+		{`UPDATE schema_floor SET floor = floor - 1000`, 200, "ok"},
 	} {
 		if _, err := db.Exec(step.change); err != nil {
 			t.Fatal(err)
 		}
 		await(step.code, step.text)
+		if code, body := fetch(t, "http://"+string(o.Addr)+"/v1/x"); (code == 503) != strings.Contains(step.text, "schema") {
+			t.Errorf("%s: a request is answered with %d %s", step.change, code, body)
+		}
+		if reason, err := daemon.Unready(t.Context(), o.Base, o.Name); err != nil || (reason == "") != (step.code == 200) || !strings.HasPrefix(reason+"ok", step.text) {
+			t.Errorf("%s: not ready for %q, %v", step.change, reason, err)
+		}
 	}
 	cancel()
 	if err := <-done; err != nil {

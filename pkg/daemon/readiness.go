@@ -3,6 +3,7 @@ package daemon
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -53,11 +54,24 @@ func (r *Readiness) Status() (waiting, notes []string) {
 		w := r.waiting[what]
 		waiting = append(waiting, w.reason)
 		if w.cause != nil {
-			notes = append(notes, w.reason+": "+w.cause.Error())
+			notes = append(notes, detail(w.reason, w.cause))
 		}
 	}
+	notes = slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 	for _, about := range slices.Sorted(maps.Keys(r.notes)) {
 		notes = append(notes, r.notes[about]...)
 	}
 	return waiting, notes
+}
+
+// detail is what a cause says besides the reason, which it may begin with.
+func detail(reason string, cause error) string {
+	rest, repeats := strings.CutPrefix(cause.Error(), reason)
+	switch rest = strings.Trim(rest, " ()"); {
+	case !repeats:
+		return reason + ": " + rest
+	case rest == "":
+		return ""
+	}
+	return "cause: " + rest
 }

@@ -1,13 +1,16 @@
 package facts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -24,6 +27,10 @@ const (
 type Daemon struct {
 	store.Daemon
 	Processes []store.Process // those of several machines that share the database; none if it is a file
+
+	// What Ask has found.
+	unready string // why it is not ready
+	hangs   bool   // it does not answer, and its process holds its lock
 }
 
 // Daemons are those that have run, by name.
@@ -48,6 +55,28 @@ func ReadDaemons(ctx context.Context, st store.Reader) (Daemons, error) {
 	return all, err
 }
 
+// Ask asks the daemons that run on this data folder how they are: rows are old where a daemon cannot write. It returns
+// all.
+func (all Daemons) Ask(ctx context.Context, base config.Base, now int64) Daemons {
+	var group sync.WaitGroup
+	for name, d := range all {
+		if d.State() == daemon.Stopped {
+			continue
+		}
+		group.Go(func() {
+			var err error
+			if d.unready, err = daemon.Unready(ctx, base, name); err != nil && d.Silent(now) {
+				d.hangs = daemon.Running(base, name)
+			}
+			if strings.Contains(d.unready, " stands by") {
+				d.unready = "" // it works on another machine
+			}
+		})
+	}
+	group.Wait()
+	return all
+}
+
 // Runs reports whether a daemon runs, whatever the state of its platform is, at the time now in unix ms.
 func (all Daemons) Runs(name string, now int64) bool {
 	d := all[name]
@@ -57,8 +86,8 @@ func (all Daemons) Runs(name string, now int64) bool {
 // Missing is the first of the named daemons that does not run, with what is wrong with it; "" if all run.
 func (all Daemons) Missing(now int64, names ...string) (name, trouble string) {
 	for _, name := range names {
-		if !all.Runs(name, now) {
-			return name, name + " " + all[name].Trouble(now)
+		if down := all[name].down(now); down != "" {
+			return name, name + " " + down
 		}
 	}
 	return "", ""
@@ -118,14 +147,10 @@ func (d *Daemon) Details() string { return strings.Join(d.details(), "; ") }
 
 // Trouble says after the daemon's name what is wrong with it, "" if nothing is. Anyone may read it: it has no detail.
 func (d *Daemon) Trouble(now int64) string {
-	if d == nil {
-		return "has never run with this data folder"
+	if down := d.down(now); down != "" {
+		return down
 	}
 	switch c := d.State(); {
-	case c == daemon.Stopped:
-		return "was stopped " + Ago(now, d.HeartbeatAt)
-	case d.Silent(now):
-		return "does not run: its last heartbeat was " + Ago(now, d.HeartbeatAt)
 	case c == daemon.BadCredentials:
 		return refusedWords + "its platform refuses the credentials"
 	case c == daemon.Degraded && d.Name == gated:
@@ -138,6 +163,46 @@ func (d *Daemon) Trouble(now int64) string {
 	return ""
 }
 
+// down is the part of Trouble that keeps it from doing anything.
+func (d *Daemon) down(now int64) string {
+	switch {
+	case d == nil:
+		return "has never run with this data folder"
+	case d.State() == daemon.Stopped:
+		return "was stopped " + Ago(now, d.HeartbeatAt)
+	case d.unready != "":
+		return NotReady + d.unready
+	case d.hangs:
+		return "runs, but has not answered for " + Span(now-d.HeartbeatAt)
+	case d.Silent(now):
+		return Silent + Ago(now, d.HeartbeatAt)
+	}
+	return ""
+}
+
+// wait is what to do about a daemon that runs and does not work, "" for others.
+func (d *Daemon) wait() string {
+	switch {
+	case d != nil && d.unready != "":
+		return "it goes on by itself once that is repaired"
+	case d != nil && d.hangs:
+		return "look at its log, and kill its process: it is started again, and nothing is lost"
+	}
+	return ""
+}
+
+// again says how to make a daemon go on.
+func (all Daemons) again(name string) string {
+	return cmp.Or(all[name].wait(), "start "+name+": it continues where it stopped")
+}
+
+// NotReady begins the trouble of a daemon that says itself why it does not work, Silent that of one that has ended
+// without reporting it.
+const (
+	NotReady = "is not ready: "
+	Silent   = "does not run: its last heartbeat was "
+)
+
 const (
 	gated         = "gated"
 	refusedWords  = "cannot log in: "
@@ -146,6 +211,9 @@ const (
 
 // Start says how to start a daemon that has ended. On several machines it names the process to look at.
 func (all Daemons) Start(name string) string {
+	if fix := all[name].wait(); fix != "" {
+		return fix
+	}
 	var own []store.Process
 	var on, elsewhere []string // places
 	for _, d := range all {

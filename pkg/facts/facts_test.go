@@ -41,6 +41,8 @@ func TestDaemon_EachState_Worded(t *testing.T) {
 		{row("teled", daemon.Connected, 0), "", "", ""},
 		{row("gated", daemon.Connected, 14_999), "", "", ""},
 		{row("gated", daemon.Connected, 15_000), "does not run: its last heartbeat was 15 s ago", "", ""},
+		{&Daemon{Daemon: row("gated", daemon.Connected, 20_000).Daemon, hangs: true}, "runs, but has not answered for 20 s", "", ""},
+		{&Daemon{Daemon: row("gated", daemon.Connected, 0).Daemon, unready: "the disk is full"}, "is not ready: the disk is full", "", ""},
 		{row("gated", daemon.Stopped, 3*minute), "was stopped 3 min ago", "", ""},
 		{row("gated", daemon.Connected, -minute), "", "problem clock-heartbeat gated's heartbeat is 60 s in the future", "timedatectl"},
 		{detailed(row("teled", daemon.BadCredentials, 0), "401\nno"), "cannot log in: its platform refuses the credentials",

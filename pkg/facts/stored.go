@@ -100,8 +100,7 @@ func (f *finder) undecided(ctx context.Context) error {
 	}
 	text := Count(w.Rows, "message is", "messages are") + " not decided" + f.oldest(w, "in")
 	if name, trouble := f.Daemons.Missing(f.Now, Deciders()...); name != "" {
-		f.Problem("undecided", text+": "+trouble, "start "+name+
-			": it continues where it stopped").on("/messages?disposition=undecided", "Undecided messages", "")
+		f.Problem("undecided", text+": "+trouble, f.Daemons.again(name)).on("/messages?disposition=undecided", "Undecided messages", "")
 		return nil
 	}
 	f.Problem("undecided", text, fmt.Sprintf("`gated why %d` says what it waits for", w.Oldest)).
@@ -242,7 +241,7 @@ func (f *finder) queue(running, queued []*msg.Turn, total int) {
 	const path, page = "/turns?state=queued", "Queued turns"
 	switch _, trouble := f.Daemons.Missing(f.Now, gated); {
 	case trouble != "":
-		f.Problem("queue", text+": "+trouble, "start gated: it continues where it stopped").on(path, page, "")
+		f.Problem("queue", text+": "+trouble, f.Daemons.again(gated)).on(path, page, "")
 	case len(running) >= f.MaxAgents:
 		f.Warn("queue-busy", fmt.Sprintf("%s: all %d agents are busy", text, len(running)),
 			"raise MAX_AGENTS if the machine can bear it, or end a run with "+msg.CommandAnywhere(msg.CommandStop)+
@@ -320,6 +319,9 @@ func (f *finder) unsent(ctx context.Context, w store.PlatformWaiting) error {
 
 // startAdapter says how to start an adapter that does not run.
 func (in *Instance) startAdapter(name string) string {
+	if fix := in.Daemons[name].wait(); fix != "" {
+		return fix
+	}
 	fix := "start " + name
 	if variable := daemon.TokenVariable(name); variable != "" && !in.HasToken(name) {
 		fix += ", which needs " + variable

@@ -147,6 +147,12 @@ func WaitLock(path string, wait time.Duration) (*Lock, error) {
 	}
 }
 
+// Note adds a line to the file for anyone who finds it locked.
+func (l *Lock) Note(line string) error {
+	_, err := fmt.Fprintln(l.file, line)
+	return err
+}
+
 // Close releases the lock. Closing twice is an error without effect.
 func (l *Lock) Close() error {
 	if err := l.file.Truncate(0); err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mattn/go-sqlite3"
 	"golang.org/x/sys/unix"
@@ -46,21 +47,32 @@ func Reason(err error) string {
 	if err == nil {
 		return ""
 	}
-	err = Explain(err)
-	for _, known := range []error{errServerFull, errServerReadOnly, errRefusedLogin, ErrUnreachable, ErrURL, ErrFull,
-		ErrDamaged, ErrReadOnly, ErrLocked, errUnopened} {
-		if errors.Is(err, known) {
-			return known.Error()
-		}
+	if known := outage(err); known != nil {
+		return known.Error()
 	}
 	return "the database cannot be used: `dashd doctor` says more"
+}
+
+// IsOutage reports whether an error is of a database that cannot be used, for a reason that Reason knows.
+func IsOutage(err error) bool { return err != nil && outage(err) != nil }
+
+func outage(err error) error {
+	err = Explain(err)
+	for _, known := range []error{errServerFull, errServerReadOnly, errRefusedLogin, errPooler, ErrUnreachable, ErrURL,
+		ErrFull, ErrDamaged, ErrReadOnly, ErrLocked, errUnopened} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	return nil
 }
 
 // Explain gives an error of a query its kind, such as ErrDamaged or ErrLocked, and puts what an operator can do
 // before the driver's error.
 func Explain(err error) error {
 	var se sqlite3.Error
-	if !errors.As(err, &se) || errors.Is(err, ErrDamaged) { // such as one that was explained already
+	if !errors.As(err, &se) || slices.ContainsFunc([]error{ErrFull, ErrDamaged, ErrReadOnly, ErrLocked, ErrRefused, errUnopened},
+		func(known error) bool { return errors.Is(err, known) }) { // explained already
 		return explainPostgres(err)
 	}
 	if se.Code == sqlite3.ErrFull || se.SystemErrno == unix.ENOSPC || se.SystemErrno == unix.EDQUOT {

@@ -29,13 +29,16 @@ func (s Schema) Mismatch(built int) error {
 	case s.Version == 0:
 		return nil
 	case s.Version < built:
-		return fmt.Errorf("the schema is at %d and this program needs %d: run `migrate up`", s.Version, built)
+		return fmt.Errorf("the schema is at %d and this program needs %d: %s", s.Version, built, SchemaFix)
 	case s.Floor > built:
 		return fmt.Errorf("%w, or go back by its `migrate down` (it was built for schema %d, the floor is %d, the schema is at %d)",
 			ErrSchemaRefused, built, s.Floor, s.Version)
 	}
 	return nil
 }
+
+// SchemaFix is what to do about a schema that is older than a program needs.
+const SchemaFix = "run `migrate up`; if it was taken back on purpose, stop the daemons of this version and start those of before"
 
 // Newer says that the schema is newer than that of a program which can use it, "" if it is not.
 func (s Schema) Newer(built int) string {
@@ -45,6 +48,24 @@ func (s Schema) Newer(built int) string {
 	return fmt.Sprintf("the schema is at %d, newer than this program, which was built for %d: it works as before; "+
 		"install the version that migrated it", s.Version, built)
 }
+
+// SchemaProblem says why a program that was built for a schema cannot go on with the database that it has opened, "" if it
+// can.
+func (r Reader) SchemaProblem(ctx context.Context, built int) (string, error) {
+	var s Schema
+	found, err := r.q.get(ctx, []any{&s.Version, &s.Floor},
+		`SELECT m.version, f.floor FROM schema_migrations m CROSS JOIN schema_floor f`)
+	switch {
+	case err != nil && unmigrated(err), err == nil && !found:
+		return Changed + "the database is not migrated: " + SchemaFix, nil
+	case err != nil || s.Mismatch(built) == nil:
+		return "", err
+	}
+	return Changed + s.Mismatch(built).Error(), nil
+}
+
+// Changed begins why a daemon that worked cannot go on with its database.
+const Changed = "the schema was changed while this daemon ran: "
 
 // ReadSchema reads the schema of the database at path, whatever its version. The
 // error is an fs.ErrNotExist if there is no file, an ErrDamaged if it is no database, a migrations.ErrServer

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"arizuko/migrations"
 )
 
 // Timeouts of connections to a server. A server or network that does not answer for answerTimeout is given up: that is
@@ -41,7 +43,7 @@ func postgresConfig(url string) (*pgx.ConnConfig, error) {
 		config.ConnectTimeout = dialTimeout
 	}
 	if config.RuntimeParams["application_name"] == "" {
-		config.RuntimeParams["application_name"] = "arizuko"
+		config.RuntimeParams["application_name"] = fmt.Sprintf("arizuko/%d", migrations.Latest()) // for `migrate down`
 	}
 	if config.ValidateConnect == nil && severalServers(config) { // only one of them takes writes
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite

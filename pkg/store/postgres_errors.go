@@ -22,6 +22,8 @@ var (
 	errStalled error = &serverError{ErrUnreachable,
 		"the database server has ended the connection: this process did not go on with a transaction in time; " +
 			"it is tried again by itself"}
+	errPooler = errors.New("a pooler between the daemons and the database server shares connections by transaction: " +
+		"name the server itself in ARIZUKO_DB, or set pool_mode = session in PgBouncer")
 	errRefusedLogin = errors.New("the database server refuses the login: check user, password and database in ARIZUKO_DB")
 )
 
@@ -49,7 +51,7 @@ func explainPostgres(err error) error {
 		"XX002": ErrDamaged,
 		"25P03": errStalled, "25P04": errStalled, "28": errRefusedLogin, "3D": errRefusedLogin, "22": ErrRefused,
 		"23": ErrRefused, "54": ErrRefused,
-		"08": ErrUnreachable, "57P": ErrUnreachable, "53300": ErrUnreachable,
+		"42P05": errPooler, "26000": errPooler, "08": ErrUnreachable, "57P": ErrUnreachable, "53300": ErrUnreachable,
 	} {
 		if strings.HasPrefix(answer.Code, prefix) && !errors.Is(err, known) {
 			return fmt.Errorf("%w (%w)", known, err)

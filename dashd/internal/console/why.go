@@ -16,6 +16,7 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
+	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/why"
 )
@@ -79,6 +80,7 @@ func (c *Console) explained(ctx context.Context, p *why.Path) (pages.Why, error)
 		text, _ := c.wholeText(change.Content)
 		data.Change = "It was edited since, to: " + text
 	}
+	p.Daemons.Ask(ctx, config.Base{Data: c.Data}, data.Now)
 	steps := why.Steps(p)
 	if took := why.Took(p, steps); took != 0 {
 		data.Took = took.String()

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"arizuko/migrations"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/store"
 )
 
@@ -18,18 +20,23 @@ const maxPendingWAL = 128 << 20
 
 const spaceFix = "remove old files in logs/ and media/ (RETENTION_DAYS does it every day), or give the data folder a larger disk"
 
+// fullDisk checks whether the data folder's file system has space to go on.
+func (e *examination) fullDisk() (space disk.Space, err error) {
+	if space, err = e.Disk(e.Base.Data); err == nil && space.IsFull() {
+		e.Problem("disk-full", fmt.Sprintf("the disk of %s is full: %s free. Soon nothing new can be stored",
+			e.Base.Data, size(space.Free)), spaceFix)
+	}
+	return space, err
+}
+
 // disk checks the space of the data folder's file system.
 func (e *examination) disk() {
-	space, err := e.Disk(e.Base.Data)
+	space, err := e.fullDisk()
 	if err != nil {
 		return // the folder is missing, which is reported
 	}
 	e.looked(fmt.Sprintf("disk: %s free of %s", size(space.Free), size(space.Size)))
-	switch {
-	case space.IsFull():
-		e.Problem("disk-full", fmt.Sprintf("the disk of %s is full: %s free. Soon nothing new can be stored",
-			e.Base.Data, size(space.Free)), spaceFix)
-	case space.IsLow():
+	if space.IsLow() && !space.IsFull() {
 		e.Warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, size(space.Free),
 			100*space.Share()), spaceFix)
 	}
@@ -57,8 +64,11 @@ func (e *examination) wal() {
 	}
 	w, err := store.ReadWAL(e.Base.DBPath())
 	if err != nil {
-		e.Problem("wal-unreadable", "the write-ahead log cannot be read: "+err.Error(),
-			"run this as the user that runs the daemons")
+		fix := "run this as the user that runs the daemons"
+		if e.Has("disk-full") {
+			fix = "first make room on the disk: reading makes a small file there if no daemon runs"
+		}
+		e.Problem("wal-unreadable", "the write-ahead log cannot be read: "+err.Error(), fix)
 		return
 	}
 	if info, err := os.Stat(e.Base.DBPath()); err == nil {
@@ -111,8 +121,11 @@ func (e *examination) database(ctx context.Context) {
 		e.Problem("schema-dirty", fmt.Sprintf("migration %d is running or has failed", s.Version),
 			"wait for it; if none runs, `migrate up` says how to repair it")
 	case s.Version < built:
-		e.Problem("schema-old", fmt.Sprintf("a migration is pending: the schema is at %d and this program needs %d",
-			s.Version, built), "back up, then run `migrate up`")
+		text, fix := "a migration is pending", "back up, then run `migrate up`"
+		if fell := e.fell(); fell != nil {
+			text, fix = "the schema was taken back while "+strings.Join(fell, ", ")+" ran, which cannot go on", store.SchemaFix
+		}
+		e.Problem("schema-old", fmt.Sprintf("%s: the schema is at %d and this program needs %d", text, s.Version, built), fix)
 	case s.Floor > built:
 		e.Refuse("schema-new",
 			fmt.Sprintf("this program was built for schema %d, the database is at %d and needs programs built for %d or later",
@@ -167,6 +180,8 @@ func (e *examination) unreadable(err error) {
 		id, fix = "database-damaged", damagedFix
 	} else if e.Base.DB != "" {
 		fix = "check that the server runs, that this machine reaches it, and what ARIZUKO_DB says"
+	} else if e.Has("disk-full") {
+		fix = "first make room on the disk: reading makes a small file there if no daemon runs"
 	}
 	if !e.Has(id) {
 		e.Problem(id, "the database cannot be read: "+err.Error(), fix)

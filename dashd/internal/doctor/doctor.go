@@ -97,12 +97,12 @@ func Examine(ctx context.Context, cfg Config) Report {
 	e.environment()
 	programs := e.startChecks(ctx)
 	removeLog := e.newLog(ctx)
+	e.ask(ctx)
 	if e.schema = !e.folder(); !e.schema {
 		e.disk()
 		e.wal()
 		e.database(ctx)
 	}
-	e.ask(ctx)
 	if e.st != nil {
 		e.examineRows(ctx)
 		_ = e.st.Close() // it was only read

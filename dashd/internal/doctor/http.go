@@ -67,7 +67,8 @@ func (e *examination) unready() {
 			e.Problem("unreachable", name+" runs but does not answer at "+a.at,
 				e.awaken(name)+"if it runs on another machine, set "+strings.ToUpper(name)+"_URL; else restart "+name)
 		case a.status == 0 || e.schema:
-		case e.saysLocked(name) && e.Has("database-locked"):
+		case e.says(name, store.ErrLocked.Error()) && e.Has("database-locked"),
+			e.says(name, store.ErrFull.Error()) && e.Has("disk-full"):
 		case a.status == http.StatusServiceUnavailable && e.standsBy(a):
 			e.looked(strings.Join(a.lines, "; "))
 		case a.status != http.StatusOK:

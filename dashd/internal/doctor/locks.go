@@ -122,7 +122,7 @@ func (e *examination) lockHolders() {
 			fmt.Sprintf("kill -CONT %d, or kill -9 %[1]d: nothing is lost", pid))
 		return
 	}
-	said := slices.ContainsFunc(e.Daemons, func(d Endpoint) bool { return e.saysLocked(d.Name) })
+	said := slices.ContainsFunc(e.Daemons, func(d Endpoint) bool { return e.says(d.Name, store.ErrLocked.Error()) })
 	pid := e.locks.holder[e.sharedMemory()]
 	switch {
 	case e.Base.DB != "":
@@ -142,11 +142,21 @@ func (e *examination) lockHolders() {
 	}
 }
 
-// saysLocked reports whether a daemon answers that it cannot write since the database is locked.
-func (e *examination) saysLocked(name string) bool {
+// says reports whether a daemon answers that it is not ready for a reason.
+func (e *examination) says(name, reason string) bool {
 	a := e.answers[name]
 	return a.status == http.StatusServiceUnavailable &&
-		slices.ContainsFunc(a.lines, func(line string) bool { return strings.Contains(line, store.ErrLocked.Error()) })
+		slices.ContainsFunc(a.lines, func(line string) bool { return strings.Contains(line, reason) })
+}
+
+// fell names the daemons that worked until the schema was taken back: those that have yet to start say that they do.
+func (e *examination) fell() (names []string) {
+	for _, d := range e.Daemons {
+		if e.says(d.Name, store.Changed) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
 }
 
 // noneWrites reports whether daemons run, and none of them has written its heartbeat lately.

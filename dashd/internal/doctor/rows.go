@@ -18,6 +18,7 @@ func Rows(ctx context.Context, cfg Config, st store.Reader) ([]facts.Fact, error
 	if err := e.rows(ctx); err != nil {
 		return nil, err
 	}
+	e.fullDisk()
 	return e.result().Findings, nil
 }
 
@@ -28,6 +29,9 @@ func (e *examination) rows(ctx context.Context) (err error) {
 	}
 	if e.in.Daemons, err = facts.ReadDaemons(ctx, e.st.Reader); err != nil {
 		return err
+	}
+	if e.self != "" {
+		e.in.Daemons.Ask(ctx, e.Base, e.now)
 	}
 	e.daemons()
 	stored, err := e.in.Stored(ctx)

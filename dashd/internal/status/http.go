@@ -13,6 +13,7 @@ import (
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // maxParameter bounds each parameter, in bytes; no platform's ids come near it.
@@ -24,6 +25,10 @@ func (s *Status) Mount(r chi.Router) { r.Get("/status", s.serve) }
 func (s *Status) serve(w http.ResponseWriter, r *http.Request) {
 	report, err := s.answer(r)
 	if err != nil {
+		if apierr.KindOf(err) == apierr.Internal && store.IsOutage(err) {
+			s.cfg.Log.Error("status failed", "err", err)
+			err = apierr.New(apierr.Unavailable, "%s", store.Reason(err))
+		}
 		httpx.Error(w, err)
 		return
 	}

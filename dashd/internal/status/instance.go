@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
@@ -35,7 +36,7 @@ type Daemon struct {
 func (s *Status) Daemons(ctx context.Context) ([]Daemon, error) { return s.daemons(ctx, s.now()) }
 
 func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
-	known, err := facts.ReadDaemons(ctx, s.cfg.Store.Reader)
+	known, err := s.known(ctx, now)
 	all := make([]Daemon, 0, len(known)) // an empty list in JSON, never null
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		d := known[name]
@@ -43,10 +44,16 @@ func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
 		all = append(all, Daemon{
 			Name: name, Connection: d.State(), OK: trouble == "", HeartbeatAt: d.HeartbeatAt, Version: d.Version,
 			Detail:      d.Details(),
-			LastEventAt: d.LastEventAt, LastProbeAt: d.LastProbeAt, silent: d.Silent(now), trouble: trouble,
+			LastEventAt: d.LastEventAt, LastProbeAt: d.LastProbeAt, silent: strings.HasPrefix(trouble, facts.Silent), trouble: trouble,
 		})
 	}
 	return all, err
+}
+
+// known reads what the daemons have stored, and asks those that run.
+func (s *Status) known(ctx context.Context, now int64) (facts.Daemons, error) {
+	all, err := facts.ReadDaemons(ctx, s.cfg.Store.Reader)
+	return all.Ask(ctx, s.cfg.Base, now), err
 }
 
 // Runs reports whether a daemon runs, whatever the state of its platform is.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/pkg/facts"
+	"arizuko/pkg/config"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -29,6 +29,7 @@ const (
 // Config of New; everything is needed.
 type Config struct {
 	Store *store.Store
+	Base  config.Base
 	Routd *httpx.Client // may be down
 	Log   *slog.Logger
 	Now   func() time.Time
@@ -151,7 +152,7 @@ func (s *Status) unsent(ctx context.Context, c *chat) (string, error) {
 	if err != nil || w.Rows == 0 {
 		return "", err
 	}
-	all, err := facts.ReadDaemons(ctx, s.cfg.Store.Reader)
+	all, err := s.known(ctx, c.now)
 	return strings.TrimSuffix(waits(w, "to be sent", c.now), ".") + ": " + all.Unsent(c.ChatJID, c.now) + ".", err
 }
 

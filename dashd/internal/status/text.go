@@ -213,13 +213,21 @@ func problems(daemons []Daemon, now int64) (lines []string) {
 		lines = append(lines, "No daemon has written to the database for "+facts.Span(stuck)+
 			": `dashd doctor` names what keeps it locked, or what else is wrong.")
 	}
+	said := map[string]int{} // line by what several daemons say
 	for _, d := range daemons {
+		name := cli.PrintableLine(d.Name)
+		i, again := said[d.trouble]
 		switch {
 		case d.OK, stuck > 0 && d.silent:
+		case again:
+			lines[i] = name + ", " + strings.Replace(lines[i], " "+facts.NotReady, " are not ready: ", 1)
 		case len(lines) == maxProblems:
 			more++
 		default:
-			lines = append(lines, cli.PrintableLine(d.Name)+" "+d.trouble+".")
+			lines = append(lines, name+" "+d.trouble+".")
+			if strings.HasPrefix(d.trouble, facts.NotReady) {
+				said[d.trouble] = len(lines) - 1
+			}
 		}
 	}
 	if more > 0 {

@@ -37,6 +37,33 @@ func TestSchema_TooOld_DaemonsWait(t *testing.T) {
 	f.WaitReady(harness.Gated)
 }
 
+func TestSchema_TakenBackUnderRunningDaemons_IsRefusedAndSaidEverywhere(t *testing.T) {
+	t.Parallel()
+	f := harness.Start(t, programs, harness.Options{})
+	run := func(program string, args ...string) string {
+		out, err := f.Instance.Command(program, args...).CombinedOutput()
+		if err == nil {
+			t.Errorf("%s %q succeeds: %s", program, args, out)
+		}
+		return string(out)
+	}
+	for _, needs := range []string{"gated (process ", "routd (process ", "stop the new daemons first"} {
+		if out := run("migrate", "down"); !strings.Contains(out, needs) {
+			t.Errorf("migrate down says %s, want %s", out, needs)
+		}
+	}
+	f.Exec(`UPDATE schema_migrations SET version = version - 1`) // as a migrate of before, which does not look
+	f.Until("gated to notice", func() bool { return strings.Contains(f.NotReadyReason(harness.Gated), "the schema was changed") })
+	const remedy = "if it was taken back on purpose, stop the daemons of this version"
+	for _, command := range [][]string{{"gated", "health"}, {"gated", "why", "1"}, {"gated", "lost"}, {"gated", "check"}} {
+		if out := run(command[0], command[1:]...); strings.Count(out, remedy) != 1 {
+			t.Errorf("%q says %s", command, out)
+		}
+	}
+	f.Exec(`UPDATE schema_migrations SET version = version + 1`)
+	f.WaitReady(harness.Gated)
+}
+
 func TestSchema_TooNew_DaemonsExit78(t *testing.T) {
 	t.Parallel()
 	f := harness.NewFixture(t, programs, harness.Options{})

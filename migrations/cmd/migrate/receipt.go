@@ -93,7 +93,7 @@ func (c *change) wayBack(cfg config) (lines []string) {
 	if c.to.number < c.from.number {
 		return []string{"the way back: `migrate up`"}
 	}
-	stop := "daemons may run, those of before too, which work with this schema as well"
+	stop := "stop the new daemons first; those of before may run, they work with both schemas"
 	if c.floor > c.from.number {
 		stop = "stop all daemons first"
 	}

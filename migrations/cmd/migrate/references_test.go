@@ -106,7 +106,7 @@ func TestUp_Receipt_SaysWhatBecameOfTheRows(t *testing.T) {
 	for _, want := range []string{
 		"migrate: schema 1 -> 2 in ", "migrate: tables with another number of rows than before: b 1, now 0; c 1, now there is no such table\n",
 		"migrate: unchanged: a 2, schema_floor 1\n", "migrate: disk: the database takes ",
-		"work with this schema as well):\n  ARIZUKO_DATA=" + data + " ", " down 1\n",
+		"stop the new daemons first; those of before may run, they work with both schemas):\n  ARIZUKO_DATA=" + data + " ", " down 1\n",
 		"mv " + data + "/arizuko.db.schema-1 " + data + "/arizuko.db\n",
 	} {
 		if !strings.Contains(notes.String(), want) {

@@ -105,6 +105,9 @@ func (s *schema) down(n int, keep keeper) (done *change, err error) {
 	case n > now.number:
 		return nil, refuse("cannot go %d steps back: the database has schema version %s", n, now)
 	}
+	if err := errors.Join(s.cfg.checkLocks(now.number-n), s.checkConnections(now.number-n)); err != nil {
+		return nil, err
+	}
 	return s.change(now, keep, func() error { return s.steps.Steps(-n) })
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"arizuko/migrations"
 	"arizuko/migrations/dbcopy"
 )
 
@@ -205,6 +206,44 @@ func TestCopy_DaemonRuns_IsRefused(t *testing.T) {
 	defer unlock()
 	if err := held.take(); !errors.Is(err, dbcopy.ErrRunning) {
 		t.Error(err)
+	}
+}
+
+func TestDown_DaemonNeedsMore_IsRefused(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	if _, err := call(data, migrations.FS, "up"); err != nil {
+		t.Fatal(err)
+	}
+	latest := migrations.Latest()
+	for _, tc := range []struct {
+		lock, content string
+		steps         int
+		refused       string // a part of why, "" if it is not
+	}{
+		{"gated", fmt.Sprintf("4711 2026-11-28T10:00:00Z\nschema %d\n", latest), 1, "gated (process 4711) cannot work with schema"},
+		{"teled+work", "", latest - untold + 1, "teled+work (process ?)"}, // it is starting, or of a version that does not say
+		{"gated", fmt.Sprintf("4711 2026-11-28T10:00:00Z\nschema %d\n", latest-1), 1, ""},
+		{"launcher", "4711 2026-11-28T10:00:00Z\n", latest - untold + 1, ""},
+	} {
+		path := filepath.Join(data, "run", tc.lock+".lock")
+		unlock, err := lock(path, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(tc.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err = call(data, migrations.FS, "down", strconv.Itoa(tc.steps))
+		switch {
+		case tc.refused == "" && err != nil, tc.refused != "" && (exitCode(err) != exitLocked || !strings.Contains(err.Error(), tc.refused)):
+			t.Errorf("%s %q: %v, want %q", tc.lock, tc.content, err, tc.refused)
+		case err != nil:
+			mustCall(t, data, migrations.FS, strconv.Itoa(latest), "version")
+		default:
+			mustCall(t, data, migrations.FS, fmt.Sprintf("schema version %d", latest), "up")
+		}
+		unlock()
 	}
 }
 

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"arizuko/migrations/dbcopy"
+)
+
+// untold is the newest schema of the daemons that do not say which one they need.
+const untold = 17
+
+// checkLocks returns a dbcopy.ErrRunning if a daemon runs on the data folder that needs a newer schema than target.
+func (c config) checkLocks(target int) error {
+	folder := filepath.Dir(c.lockPath())
+	names, err := fs.Glob(os.DirFS(folder), "*.lock")
+	if err != nil {
+		return err
+	}
+	var running []string
+	for _, file := range names {
+		name := strings.TrimSuffix(file, ".lock")
+		if slices.Contains([]string{"migrate", "launcher", "backup"}, name) {
+			continue
+		}
+		path := filepath.Join(folder, file)
+		release, err := lock(path, 0)
+		if err == nil {
+			release()
+			continue
+		}
+		if !errors.Is(err, errLocked) {
+			return err
+		}
+		pid, needs := "?", untold
+		content, _ := os.ReadFile(path) // a daemon that has not written it yet counts as one that says nothing
+		for line := range strings.Lines(string(content)) {
+			if n, _ := fmt.Sscanf(line, "schema %d", &needs); n == 0 {
+				pid, _, _ = strings.Cut(line, " ")
+			}
+		}
+		if needs > target {
+			running = append(running, fmt.Sprintf("%s (process %s)", name, pid))
+		}
+	}
+	return needMore(running, target)
+}
+
+// checkConnections is checkLocks for the daemons of all machines that use a server.
+func (s *schema) checkConnections(target int) error {
+	if s.cfg.server == "" {
+		return nil
+	}
+	var running []string
+	err := each(s.db, func(rows *sql.Rows) error {
+		var from string
+		err := rows.Scan(&from)
+		running = append(running, from)
+		return err
+	}, `SELECT DISTINCT 'a connection of '||application_name||' from '||coalesce(host(client_addr), 'the server''s machine')
+		FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+		AND application_name ~ '^arizuko(/[0-9]+)?$' AND coalesce(substring(application_name FROM '[0-9]+')::int, $1) > $2`,
+		untold, target)
+	if err != nil {
+		return err
+	}
+	return needMore(running, target)
+}
+
+func needMore(running []string, target int) error {
+	if running == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s cannot work with schema %d: stop the new daemons first. Those of the version that you go back to may run. Nothing was changed",
+		dbcopy.ErrRunning, strings.Join(running, ", "), target)
+}
