@@ -115,7 +115,7 @@ func start(ctx context.Context, cfg Config, log io.Writer) (*dashd, error) {
 	}
 	p, err := daemon.Start(ctx, daemon.Options{
 		Name: name, Base: cfg.Base, Addr: cfg.Addr, Secrets: config.Secrets(cfg), Log: log,
-		Checkpoint: store.DefaultAutocheckpoint, Starting: all.Starting,
+		Checkpoint: store.DefaultAutocheckpoint, Starting: all.Starting, NeedsPort: true,
 	})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/jackc/pgx/v5"
 )
 
 //go:embed postgres/*.sql
@@ -40,6 +42,27 @@ func CheckServer(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	return CheckVersion(encoding, version)
+}
+
+// CheckPooler returns an ErrServer if a pooler gives a server's connection to another client after each transaction: what
+// the store prepares, locks and listens for belongs to a connection.
+func CheckPooler(ctx context.Context, db *sql.DB) error {
+	var pids [2]int
+	for try := range len(pids) {
+		conn, err := db.Conn(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Close() // after the others have asked
+		err = conn.QueryRowContext(ctx, `SELECT pg_backend_pid()`, pgx.QueryExecModeSimpleProtocol).Scan(&pids[try])
+		if err != nil {
+			return err
+		}
+	}
+	if pids[0] == pids[1] {
+		return fmt.Errorf("%w: a pooler before it shares connections by transaction: name the server itself in ARIZUKO_DB, or set pool_mode = session in PgBouncer", ErrServer)
+	}
+	return nil
 }
 
 // CheckVersion is CheckServer for an encoding and a server_version_num.

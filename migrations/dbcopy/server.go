@@ -66,8 +66,9 @@ func openServer(ctx context.Context, database string) (*server, error) {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	config.RuntimeParams["application_name"] = applicationName
-	for _, timeout := range []string{"statement_timeout", "idle_in_transaction_session_timeout", "lock_timeout"} {
-		config.RuntimeParams[timeout] = "0" // whatever the role has: a statement of a copy may take minutes
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error { // a pooler refuses them as parameters of the start
+		// whatever the role has: a statement of a copy may take minutes
+		return conn.Exec(ctx, `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = 0`).Close()
 	}
 	s := &server{name: Name(database)}
 	if s.conn, err = pgx.ConnectConfig(ctx, config); err != nil {

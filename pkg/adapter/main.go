@@ -25,6 +25,8 @@ type Common struct {
 	Settings Settings
 	Addr     config.Addr
 	Account  Account // of the platform; the first one has no name
+	// NeedsPort says that the platform posts its events to Addr.
+	NeedsPort bool
 }
 
 // Identity is what distinguishes the daemons of two accounts of a platform.
@@ -115,7 +117,7 @@ func (p Program[C]) Serve(ctx context.Context, cfg C, log io.Writer) error {
 	common, secrets, as := cfg.Common(), config.Secrets(cfg), p.Identity(cfg)
 	process, err := daemon.Start(ctx, daemon.Options{
 		Name: as.Daemon, Base: common.Base, Addr: common.Addr, Secrets: secrets, Log: log,
-		Checkpoint: store.DefaultAutocheckpoint,
+		Checkpoint: store.DefaultAutocheckpoint, NeedsPort: common.NeedsPort,
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"arizuko/pkg/buildinfo"
@@ -206,7 +207,7 @@ func (l *Leases) watch(ctx context.Context) error {
 // errLeaseEnded is the cause when the database did not answer in time.
 var errLeaseEnded = errors.New("the lease could not be renewed in time: another process may take over")
 
-// renew renews the lease until ctx ends, or it has ended. began is when the call that gave it began.
+// renew renews the lease until ctx ends, or it has ended. On the only machine it goes on renewing instead of ending. began is when the call that gave it began.
 func (l *Leases) renew(ctx context.Context, began time.Time) {
 	ticker := time.NewTicker(renewEvery)
 	defer ticker.Stop()
@@ -214,9 +215,10 @@ func (l *Leases) renew(ctx context.Context, began time.Time) {
 	defer end.Stop()
 	type renewal struct {
 		began time.Time
+		alone bool
 		err   error
 	}
-	renewed, calling := make(chan renewal, 1), false
+	renewed, calling, alone := make(chan renewal, 1), false, false
 	outage := store.NewOutage(l.log, "renew lease")
 	for {
 		select {
@@ -231,7 +233,8 @@ func (l *Leases) renew(ctx context.Context, began time.Time) {
 				attempt, cancel := context.WithTimeout(ctx, renewEvery)
 				defer cancel()
 				at := time.Now()
-				renewed <- renewal{at, l.st.RenewProcess(attempt, l.ID)}
+				err := l.st.RenewProcess(attempt, l.ID)
+				renewed <- renewal{at, err == nil && l.alone(attempt), err}
 			}()
 		case r := <-renewed:
 			calling = false
@@ -240,13 +243,23 @@ func (l *Leases) renew(ctx context.Context, began time.Time) {
 				return
 			}
 			if outage.Note(ctx, r.err) == nil {
+				alone = r.alone
 				end.Reset(time.Until(r.began.Add(store.LeaseTime - leaseMargin)))
 			}
 		case <-end.C:
-			l.end(errLeaseEnded)
-			return
+			if !alone {
+				l.end(errLeaseEnded)
+				return
+			}
 		}
 	}
+}
+
+// alone reports whether all processes that share the database are of this machine and data folder: then nothing takes over
+// while the server is away.
+func (l *Leases) alone(ctx context.Context) bool {
+	all, err := l.st.Processes(ctx)
+	return err == nil && !slices.ContainsFunc(all, func(p store.Process) bool { return p.Place != all[0].Place })
 }
 
 func (l *Leases) end(cause error) {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -52,6 +53,7 @@ type Options struct {
 	// all processes of this name that share a database work; else one does, and the others stand by
 	Shared     bool
 	SchemaWait time.Duration // how long to wait for the migration, 0 for a minute
+	NeedsPort  bool          // the port is for more than health and metrics: without it the daemon does not run
 	// Starting wraps what answers every path but those of health until Run; nil leaves that as it is, an error in JSON.
 	Starting func(http.Handler) http.Handler
 	// TurnEnded is called for each turn whose end this process has stored; nil for nothing.
@@ -78,9 +80,11 @@ type Process struct {
 	servers    []*httpx.Server        // of Addr and of the socket
 	pokeFailed func(daemon string, err error)
 	handler    atomic.Pointer[chi.Router]
-	unusable   atomic.Bool // the schema does not fit this program any more
-	full       atomic.Pointer[full]
-	serving    chan error
+	// listenAgain listens on the port that another process had at the start; nil if none had
+	listenAgain func() error
+	unusable    atomic.Bool // the schema does not fit this program any more
+	full        atomic.Pointer[full]
+	serving     chan error
 }
 
 // Start does what every daemon does first, in this order: check the database's file system, take the singleton lock,
@@ -165,16 +169,48 @@ func (p *Process) listen(_ context.Context, o Options) error {
 		(*p.handler.Load()).ServeHTTP(w, r)
 	})
 	server, err := httpx.Listen(string(o.Addr), handler, p.Log)
-	if err != nil {
+	switch {
+	case err == nil:
+		p.Addr = server.Addr()
+		p.serve(server)
+	case !errors.Is(err, syscall.EADDRINUSE) || o.NeedsPort || o.Base.DB != "": // other machines call it there
 		return err
+	default:
+		p.Ready.Note("port", PortTaken+string(o.Addr))
+		p.Log.Warn("port taken; retrying", "addr", o.Addr, "err", err)
+		p.listenAgain = func() error {
+			server, err := httpx.Listen(string(o.Addr), handler, p.Log)
+			if err == nil {
+				p.Addr = server.Addr()
+				p.serve(server)
+				p.Ready.Note("port")
+				p.Log.Info("listening", "addr", o.Addr)
+			}
+			return err
+		}
 	}
-	p.Addr = server.Addr()
-	p.serve(server)
 	local, err := httpx.ListenLocal(o.Base.Socket(o.Name), handler, p.Log)
 	if err != nil {
 		return err
 	}
 	p.serve(local)
+	return nil
+}
+
+// PortTaken begins the note of a daemon whose port another process has. Other daemons and commands use its socket.
+const PortTaken = "health and metrics are not served, since another process has the port "
+
+// takePort tries again to listen on the port.
+func (p *Process) takePort(ctx context.Context) error {
+	retry := time.NewTicker(HeartbeatInterval)
+	defer retry.Stop()
+	for p.listenAgain != nil && p.listenAgain() != nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-retry.C:
+		}
+	}
 	return nil
 }
 
@@ -288,7 +324,7 @@ func (p *Process) Run(ctx context.Context, loops ...func(context.Context) error)
 	p.Log.Info("ready", "addr", p.Addr)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, loop := range slices.Concat(loops, []func(context.Context) error{p.Heartbeat.Run, p.watchServer,
-		p.Leases.watch}) {
+		p.Leases.watch, p.takePort}) {
 		group.Go(func() error { return loop(ctx) })
 	}
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -275,6 +276,50 @@ func TestStart_Fails_ReleasesLockAndPort(t *testing.T) {
 				t.Errorf("%s: exit %d, %v", name, code, err)
 			}
 		}
+	}
+}
+
+// Only a daemon whose port is for more than health ends if another process has it.
+func TestStart_PortTaken_RunsAndTakesItLater(t *testing.T) {
+	data := dataFolder(t)
+	migrate(t, data)
+	taken, err := net.Listen("tcp", string(ownAddr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	o := options(data)
+	o.Addr, o.NeedsPort = ownAddr(), true
+	if _, err := daemon.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Fatalf("with a port that it needs: %v", err)
+	}
+	o.NeedsPort = false
+	p, err := daemon.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	var notes []string
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if reason, err := daemon.Unready(t.Context(), o.Base, o.Name); err == nil && reason == "" {
+			break
+		}
+	}
+	if _, notes = p.Ready.Status(); len(notes) != 1 || notes[0] != daemon.PortTaken+string(o.Addr) {
+		t.Errorf("notes %q", notes)
+	}
+	taken.Close()
+	for end := time.Now().Add(30 * time.Second); notes != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+		_, notes = p.Ready.Status()
+	}
+	if code, body := fetch(t, "http://"+string(o.Addr)+"/healthz"); code != 200 {
+		t.Errorf("%d %s", code, body)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 

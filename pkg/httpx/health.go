@@ -15,8 +15,12 @@ import (
 // not. /readyz shows notes to those who have the secret only: they name routes, folders and
 // errors. Both functions must be safe for concurrent use.
 func Health(r chi.Router, metrics prometheus.Gatherer, secret func() string, ready func() (waiting, notes []string)) {
-	r.Get("/healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
-	r.Get("/readyz", func(w http.ResponseWriter, r *http.Request) {
+	get := func(path string, answer http.Handler) {
+		r.Method(http.MethodGet, path, answer)
+		r.Method(http.MethodHead, path, answer)
+	}
+	get("/healthz", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") }))
+	get("/readyz", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		waiting, notes := ready()
 		if shown := isProven(r) || r.Header.Get("Authorization") != "" && HasSecret(r, secret()); !shown {
 			notes = nil
@@ -26,8 +30,8 @@ func Health(r chi.Router, metrics prometheus.Gatherer, secret func() string, rea
 			return
 		}
 		text(w, http.StatusOK, append([]string{"ok"}, notes...)...)
-	})
-	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	}))
+	get("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 }
 
 func text(w http.ResponseWriter, status int, lines ...string) {

@@ -189,6 +189,12 @@ func TestHealth(t *testing.T) {
 			t.Errorf("no %s in\n%s", want, metrics)
 		}
 	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		head := httptest.NewRecorder()
+		if r.ServeHTTP(head, httptest.NewRequest(http.MethodHead, path, nil)); head.Code != get(r, path).Code {
+			t.Errorf("HEAD %s: %d", path, head.Code)
+		}
+	}
 	if strings.Contains(metrics, "BREW") {
 		t.Error("a client can invent label values")
 	}

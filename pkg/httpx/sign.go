@@ -158,9 +158,10 @@ func verify(r *http.Request, daemon, secret string, fields []string, nonces *non
 type nonces struct {
 	started int64 // ms: what was signed before that, another process may have taken
 
-	mu    sync.Mutex
-	seen  map[string]bool
-	order []usedNonce // as they came
+	mu     sync.Mutex
+	seen   map[string]bool
+	order  []usedNonce // as they came
+	forgot int64       // ms: the newest time of a nonce that was removed; the clock may have been ahead then
 }
 
 type usedNonce struct {
@@ -175,6 +176,7 @@ func (n *nonces) use(nonce string, at, now int64) error {
 	oldest := now - maxClockSkew.Milliseconds()
 	for len(n.order) > 0 && n.order[0].at < oldest {
 		delete(n.seen, n.order[0].nonce)
+		n.forgot = max(n.forgot, n.order[0].at)
 		n.order = n.order[1:]
 	}
 	switch {
@@ -183,7 +185,7 @@ func (n *nonces) use(nonce string, at, now int64) error {
 			time.Duration(now-at)*time.Millisecond)
 	case at < n.started:
 		return apierr.New(apierr.Unauthorized, "signed before this process started")
-	case n.seen[nonce]:
+	case n.seen[nonce], n.forgot > 0 && at <= n.forgot:
 		return apierr.New(apierr.Unauthorized, "the request came before")
 	}
 	n.seen[nonce] = true

@@ -177,6 +177,17 @@ func TestNonces_AreForgotten(t *testing.T) {
 }
 
 // TestUnsigned_Service_IsTakenAtItsWord: it is an operator's own, and still gets no secret.
+func TestNonces_ClockJumpsAheadAndBack_NoneIsTakenTwice(t *testing.T) {
+	const at, ahead = int64(10_000_000), int64(13_600_000)
+	for _, signed := range []int64{at, at - 30_000, at + 59_000} {
+		n := &nonces{seen: map[string]bool{}}
+		errs := []error{n.use("A", signed, at), n.use("B", ahead, ahead), n.use("A", signed, at+1000), n.use("C", signed+2000, at+2000)}
+		if errs[0] != nil || errs[1] != nil || errs[2] == nil || errs[3] != nil {
+			t.Errorf("signed at %d: %v, want the third refused alone", signed, errs)
+		}
+	}
+}
+
 func TestUnsigned_Service_IsTakenAtItsWord(t *testing.T) {
 	t.Parallel()
 	c := &capture{to: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { JSON(w, http.StatusOK, "noted") })}

@@ -15,6 +15,8 @@ const (
 	pokePing       = 5 * time.Second
 	minPokeRetry   = 100 * time.Millisecond
 	maxPokeRetry   = 5 * time.Second
+	pokeWindow     = 200 * time.Millisecond
+	maxPokes       = 4 // wakes in a window
 )
 
 // Pokes receives the pokes of one daemon from a Postgres server: a transaction that pokes notifies its listeners, on
@@ -27,6 +29,9 @@ type Pokes struct {
 	poked  chan struct{}
 	stop   context.CancelFunc
 	done   chan struct{}
+
+	window time.Time // when the current one began
+	count  int       // of pokes in it
 }
 
 // ListenForPokes receives the pokes of a daemon until Close. failed is called once for each time that the connection is
@@ -107,7 +112,21 @@ func (p *Pokes) wait(ctx context.Context, conn *pgconn.PgConn) error {
 	return conn.WaitForNotification(ctx)
 }
 
+// poke wakes the reader. Any role of the server may notify: after maxPokes within pokeWindow the next wake is at its end.
 func (p *Pokes) poke() {
+	now := time.Now()
+	if now.Sub(p.window) >= pokeWindow {
+		p.window, p.count = now, 0
+	}
+	switch p.count++; {
+	case p.count <= maxPokes:
+		p.wake()
+	case p.count == maxPokes+1:
+		time.AfterFunc(time.Until(p.window.Add(pokeWindow)), p.wake)
+	}
+}
+
+func (p *Pokes) wake() {
 	select {
 	case p.poked <- struct{}{}:
 	default:

@@ -56,6 +56,26 @@ func TestPokes_TransactionCommitted_Arrive(t *testing.T) {
 	}
 }
 
+func TestPokes_Flood_WakesAFewTimes(t *testing.T) {
+	t.Parallel()
+	onServer(t)
+	database := storetest.Path(t)
+	s, gated := storetest.OpenAt(t, database, nil), pokesOf(t, database, "gated", noFailure(t))
+	began, wakes := time.Now(), 0
+	for range 200 {
+		write(t, s, func(tx *store.Tx) error { tx.Poke("gated"); return nil })
+		select {
+		case <-gated.C():
+			wakes++
+		case <-time.After(time.Millisecond):
+		}
+	}
+	receive(t, "the last poke", gated.C())
+	if most := 5 * (1 + int(time.Since(began)/(200*time.Millisecond))); wakes > most {
+		t.Errorf("%d wakes in %s, want at most %d", wakes, time.Since(began), most)
+	}
+}
+
 // Pokes are lost while there is no connection: there is one after the next connect.
 func TestPokes_ConnectionLost_OnePokeAfterTheNext(t *testing.T) {
 	t.Parallel()

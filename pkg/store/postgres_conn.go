@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -69,10 +71,23 @@ func severalServers(config *pgx.ConnConfig) bool {
 // writing is the configuration of connections that write.
 func writing(config *pgx.ConnConfig) *pgx.ConnConfig {
 	config = config.Copy()
+	settings := map[string]string{}
 	for name, value := range writerParameters {
-		if config.RuntimeParams[name] == "" {
-			config.RuntimeParams[name] = value
-		}
+		settings[name] = cmp.Or(config.RuntimeParams[name], value)
+	}
+	return set(config, settings)
+}
+
+// set makes each connection set parameters once it is made: a pooler, such as PgBouncer, refuses most of them as parameters
+// of its start.
+func set(config *pgx.ConnConfig, settings map[string]string) *pgx.ConnConfig {
+	var statements []string
+	for name, value := range settings {
+		delete(config.RuntimeParams, name)
+		statements = append(statements, "SET "+name+" = '"+strings.ReplaceAll(value, "'", "''")+"'")
+	}
+	config.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		return conn.Exec(ctx, strings.Join(statements, ";")).Close()
 	}
 	return config
 }
@@ -81,7 +96,7 @@ func writing(config *pgx.ConnConfig) *pgx.ConnConfig {
 // behind.
 func reading(config *pgx.ConnConfig) *pgx.ConnConfig {
 	config = config.Copy()
-	config.RuntimeParams["default_transaction_read_only"] = "on"
+	set(config, map[string]string{"default_transaction_read_only": "on"})
 	if config.ValidateConnect != nil { // it may ask whether transactions are read-only
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsPrimary
 	}

@@ -70,7 +70,11 @@ func schemaReason(ctx context.Context, path string, built int) (reason string, c
 	}
 	defer db.Close()
 	if IsServer(path) {
-		switch err := migrations.CheckServer(ctx, db); {
+		err := migrations.CheckPooler(ctx, db)
+		if err == nil {
+			err = migrations.CheckServer(ctx, db)
+		}
+		switch {
 		case errors.Is(err, migrations.ErrServer):
 			return "", nil, err
 		case err != nil:

@@ -217,7 +217,8 @@ func (e *extractor) giveNew() error {
 }
 
 // modeOf is the mode of a file or folder that is restored: for what only daemons open that which they give it, whatever
-// the archive says, and for what is in a group's folder that of the archive, without rights to become its owner.
+// the archive says, and for what is in a group's folder that of the archive, without rights of others to write it, or to
+// become its owner or group.
 func modeOf(h *tar.Header) fs.FileMode {
 	folder := h.Typeflag == tar.TypeDir
 	_, ofGroup := strings.CutPrefix(strings.TrimSuffix(h.Name, "/"), groupsName+"/")
@@ -227,12 +228,5 @@ func modeOf(h *tar.Header) fs.FileMode {
 	case !ofGroup:
 		return 0o600
 	}
-	m := fs.FileMode(h.Mode & 0o777)
-	if folder && h.Mode&0o2000 != 0 {
-		m |= fs.ModeSetgid
-	}
-	if folder && h.Mode&0o1000 != 0 {
-		m |= fs.ModeSticky
-	}
-	return m
+	return fs.FileMode(h.Mode & 0o755)
 }

@@ -216,7 +216,7 @@ func TestRestore_OpenModes_NotKeptForWhatOnlyDaemonsOpen(t *testing.T) {
 	}))
 	for name, want := range map[string]fs.FileMode{
 		"": 0o700, secretName: 0o600, databaseName: 0o600, groupsName: 0o700, mediaName: 0o700, "media/202611": 0o700, "media/202611/1-0-a.png": 0o600,
-		"groups/main": 0o777 | fs.ModeSetgid | fs.ModeSticky, "groups/main/notes.txt": 0o777,
+		"groups/main": 0o755, "groups/main/notes.txt": 0o755,
 	} {
 		info, err := os.Lstat(filepath.Join(data, name))
 		if err != nil || info.Mode()&^fs.ModeDir != want {

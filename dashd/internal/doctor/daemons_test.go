@@ -11,6 +11,7 @@ import (
 
 	"arizuko/pkg/config"
 	"arizuko/pkg/httpx"
+	"arizuko/pkg/store"
 )
 
 func TestExamine_Daemons(t *testing.T) {
@@ -57,6 +58,10 @@ func TestExamine_Daemons(t *testing.T) {
 		{"agents", func(x *instance) {
 			x.detail("gated", "degraded", "no agent can be started as docker since 2027-01-01 00:00:00, messages wait: no engine; turns of group main fail alike")
 		}, "agents no agent can be started as docker since 2027-01-01 00:00:00, messages wait: no engine", "gated check", 1},
+		{"schema taken back", func(x *instance) {
+			x.sql(`UPDATE schema_migrations SET version = version - 1`)
+			x.answer("gated", store.Changed+"x: "+store.SchemaFix)
+		}, "schema-old the schema was taken back while gated ran, which cannot go on: the schema is at ", "stop the daemons of this version", 1},
 		{"unreachable", func(x *instance) { x.answer("routd", "-") }, "unreachable routd runs but does not answer at DATA/run/routd.http.sock", "ROUTD_URL", 1},
 		{"stopped a moment ago", func(x *instance) {
 			x.answer("routd", "-")

@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,6 +54,8 @@ func (e *examination) askOne(ctx context.Context, endpoint Endpoint) answer {
 	return a
 }
 
+func isPortTaken(line string) bool { return strings.HasPrefix(line, daemon.PortTaken) }
+
 // unready reports what the daemons answered.
 func (e *examination) unready() {
 	for _, endpoint := range e.Daemons {
@@ -71,6 +74,9 @@ func (e *examination) unready() {
 			e.says(name, store.ErrFull.Error()) && e.Has("disk-full"):
 		case a.status == http.StatusServiceUnavailable && e.standsBy(a):
 			e.looked(strings.Join(a.lines, "; "))
+		case a.status == http.StatusOK && slices.ContainsFunc(a.lines, isPortTaken):
+			e.Problem("port-taken", name+": "+a.lines[slices.IndexFunc(a.lines, isPortTaken)],
+				"end that process, or set "+strings.ToUpper(name)+"_ADDR to another port; "+name+" works meanwhile and tries again")
 		case a.status != http.StatusOK:
 			e.Problem("not-ready", name+" is not ready: "+strings.Join(a.lines, "; "),
 				"it continues by itself once that is repaired; its log says more")

@@ -41,6 +41,10 @@ func (e *examination) serverSettings(s store.Server) {
 			" off): a crash of its machine may lose messages that were confirmed, or the database",
 			"set them on in postgresql.conf, and for the role and the database")
 	}
+	if s.Public {
+		e.Warn("server-public", "every role of the server may connect to the database, and wake the daemons as often as it likes",
+			"as the database's owner run REVOKE CONNECT ON DATABASE … FROM PUBLIC")
+	}
 	if 10*s.Connections >= 9*s.MaxConnections {
 		e.Warn("server-connections",
 			fmt.Sprintf("the server has %d of at most %d connections: soon a daemon cannot connect", s.Connections,

@@ -39,7 +39,10 @@ func openServer(url string) (*sql.DB, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), serverTimeout)
 	defer cancel()
-	if err = migrations.CheckServer(ctx, db); err == nil {
+	if err = migrations.CheckPooler(ctx, db); err == nil {
+		err = migrations.CheckServer(ctx, db)
+	}
+	if err == nil {
 		return db, nil
 	}
 	db.Close()
