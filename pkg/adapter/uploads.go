@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -300,6 +301,9 @@ func uploadType(name, stated string, head []byte) string {
 	kind, _, err := mime.ParseMediaType(stated)
 	if err != nil || !strings.Contains(kind, "/") || len(kind) > maxType || kind == "application/octet-stream" {
 		kind, _, _ = strings.Cut(mime.TypeByExtension(filepath.Ext(name)), ";")
+	}
+	if kind == "video/webm" && bytes.Contains(head, []byte("A_")) && !bytes.Contains(head, []byte("V_")) {
+		return "audio/webm" // a browser's recording: its tracks are in its beginning
 	}
 	if kind == "" || msg.IsPicture(kind) {
 		return content // a picture would have been recognised

@@ -150,3 +150,16 @@ func TestUploads_NoRoom_LeavesNothing(t *testing.T) {
 		t.Errorf("%d bytes are still reserved", n)
 	}
 }
+
+func TestUploadType_RecordingOfBrowser_IsAudio(t *testing.T) {
+	const webm = "\x1aE\xdf\xa3 webm "
+	for _, c := range []struct{ name, stated, head, want string }{
+		{"a.webm", "video/webm", webm + "A_OPUS", "audio/webm"},
+		{"a.webm", "video/webm", webm + "V_VP8 A_OPUS", "video/webm"},
+		{"a.webm", "audio/webm;codecs=opus", webm, "audio/webm"},
+	} {
+		if got := uploadType(c.name, c.stated, []byte(c.head)); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}

@@ -196,8 +196,9 @@ type Action struct {
 
 // File is an attachment.
 type File struct {
-	Name string
-	Data []byte
+	Name  string
+	Data  []byte
+	Voice bool // recorded in the app, which names it
 }
 
 // Arrival is a message as users of the platform see it.

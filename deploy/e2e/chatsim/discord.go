@@ -131,6 +131,9 @@ func (d *Discord) Do(a Action) (id string, err error) {
 	}
 	if a.File != nil {
 		draft.Files = []discord.File{{Name: a.File.Name, Data: a.File.Data}}
+		if a.File.Voice {
+			draft.Files[0].Name, draft.Files[0].MIME, draft.Files[0].Voice = "voice-message.ogg", "audio/ogg", true
+		}
 	}
 	m, err := in.Post(user, draft)
 	return m.ID, err
@@ -240,7 +243,7 @@ func (d *Discord) shown() *shown {
 				a.Text = call.Message.Poll.Question.Text
 			}
 			for _, f := range call.Files {
-				a.Files = append(a.Files, File{f.Name, f.Data})
+				a.Files = append(a.Files, File{Name: f.Name, Data: f.Data})
 			}
 			all.made(a)
 		}

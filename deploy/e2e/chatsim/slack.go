@@ -121,7 +121,7 @@ func (s *Slack) Do(a Action) (id string, err error) {
 		draft.Text = s.Me().Mention() + " " + a.Text
 	}
 	if a.File != nil {
-		draft.Attachment = &slack.Attachment{Name: a.File.Name, Data: a.File.Data}
+		draft.Attachment = &slack.Attachment{Name: a.File.Name, Data: a.File.Data, Voice: a.File.Voice}
 	}
 	m, err := in.Post(user, draft)
 	return m.TS, err
@@ -243,7 +243,7 @@ func (s *Slack) shown() *shown {
 		}
 		a := Arrival{ID: call.TS, Chat: slackChat(call.ChannelID), Thread: call.ThreadTS, Text: call.Text, At: call.At}
 		for _, f := range call.Files {
-			a.Files = append(a.Files, File{f.Name, f.Data})
+			a.Files = append(a.Files, File{Name: f.Name, Data: f.Data})
 		}
 		all.made(a)
 	}

@@ -144,6 +144,9 @@ func (t *Telegram) Do(a Action) (id string, err error) {
 	}
 	if a.File != nil {
 		d.Attachment = &telegram.Attachment{Kind: "document", Name: a.File.Name, Data: a.File.Data}
+		if a.File.Voice {
+			d.Attachment.Kind, d.Attachment.MIME = "voice", "audio/ogg"
+		}
 	}
 	m, err := in.Post(user, d)
 	return strconv.Itoa(m.ID), err
@@ -273,7 +276,7 @@ func (t *Telegram) shown() *shown {
 				a.ReplyTo = strconv.Itoa(call.ReplyTo)
 			}
 			for _, f := range call.Files {
-				a.Files = append(a.Files, File{f.Name, f.Data})
+				a.Files = append(a.Files, File{Name: f.Name, Data: f.Data})
 			}
 			all.made(a)
 		}

@@ -16,7 +16,8 @@ type Attachment struct {
 	ContentType string  `json:"content_type"`
 	Size        int64   `json:"size"`          // bytes
 	URL         string  `json:"url"`           // signed, valid for a day
-	Seconds     float64 `json:"duration_secs"` // of a voice message
+	Seconds     float64 `json:"duration_secs"` // of a voice message, like Waveform
+	Waveform    string  `json:"waveform"`
 }
 
 // EmbedRich is the type of a bot's embed; the others are previews of links.

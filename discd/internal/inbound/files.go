@@ -11,6 +11,9 @@ import (
 	"arizuko/pkg/msg"
 )
 
+// isVoiceMessage is a flag of messages that are a recording.
+const isVoiceMessage = 1 << 13
+
 // Files are the files of a message and of those it forwards.
 func Files(m *discordapi.Message) []discordapi.Attachment {
 	files := slices.Concat(m.Attachments, uploads(m))
@@ -37,6 +40,7 @@ func attachments(m *discordapi.Message) (all []msg.Attachment, pending int) {
 			problem = "Discord sent no URL of the file"
 		}
 		a := adapter.NewAttachment(fileName(f), f.ContentType, f.Size, f.URL, problem)
+		a.Voice = m.Flags&isVoiceMessage != 0 || f.Waveform != "" || f.Seconds > 0 && !strings.HasPrefix(f.ContentType, "video/")
 		a.Duration = wholeSeconds(f.Seconds)
 		all = append(all, a)
 	}

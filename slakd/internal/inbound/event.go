@@ -113,6 +113,8 @@ type File struct {
 	Title       string          `json:"title"`
 	AltText     string          `json:"alt_txt"` // a description for those who do not see an image
 	Mimetype    string          `json:"mimetype"`
+	Subtype     string          `json:"subtype"`            // slack_audio and slack_video are recorded in Slack
+	DisplayType string          `json:"media_display_type"` // "audio", though Mimetype may say video
 	Size        int64           `json:"size"`
 	DurationMS  int64           `json:"duration_ms"` // of audio and video
 	Mode        string          `json:"mode"`

@@ -15,7 +15,12 @@ const FilePrefix = "slack-file:"
 // attachments returns the files of a message and of its cards, and how many of them have to be downloaded.
 func attachments(m *Message) (all []msg.Attachment, pending int) {
 	for _, f := range filesOf(m) {
-		a := adapter.NewAttachment(fileName(&f), f.Mimetype, sizeOf(&f), reference(&f), unavailable(&f))
+		kind, recorded := f.Mimetype, f.Subtype == "slack_audio" || f.DisplayType == "audio"
+		if format, found := strings.CutPrefix(kind, "video/"); found && recorded {
+			kind = "audio/" + format
+		}
+		a := adapter.NewAttachment(fileName(&f), kind, sizeOf(&f), reference(&f), unavailable(&f))
+		a.Voice = recorded || f.Subtype == "slack_video"
 		a.Duration = (max(f.DurationMS, 0) + 999) / 1000
 		all = append(all, a)
 	}

@@ -15,6 +15,7 @@ func attachments(t *telegramapi.Things) (all []msg.Attachment, pending int) {
 			problem = "Telegram sent no file id"
 		}
 		a := adapter.NewAttachment(f.FileName, f.MIMEType, f.FileSize, f.FileID, problem)
+		a.Voice = t.Voice != nil || t.VideoNote != nil
 		a.Duration = max(f.Duration, 0)
 		all = append(all, a)
 	}

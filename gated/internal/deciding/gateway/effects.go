@@ -174,7 +174,7 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 		if err != nil {
 			return err
 		}
-		if entry.Files || answered || audio.wants(p.row(entry.Row)) {
+		if wanted := audio.wants(p.row(entry.Row)); wanted || entry.Files || answered {
 			turn.WaitsFor, turn.NotBefore = msg.WaitsFiles, p.batch.Now+maxFileWait
 		}
 		if entry.Derive.Source != "" {

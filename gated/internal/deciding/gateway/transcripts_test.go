@@ -17,10 +17,11 @@ func TestTurn_AudioOfGroupWithTranscribe_WaitsForTranscript(t *testing.T) {
 		change func(*msg.Message)
 		want   int
 	}{
-		"voice":               {map[string]string{"transcribe": "whisper {file}"}, voice, 1},
-		"no audio":            {map[string]string{"transcribe": "whisper {file}"}, func(*msg.Message) {}, 0},
-		"not switched on":     {struct{}{}, voice, 0},
-		"what it cannot read": {map[string]string{"transcribe": "whisper"}, voice, 0},
+		"voice":                  {map[string]string{"transcribe": "whisper {file}"}, voice, 1},
+		"still to be downloaded": {map[string]string{"transcribe": "whisper {file}"}, func(m *msg.Message) { voice(m); m.PendingFiles = 1 }, 1},
+		"no audio":               {map[string]string{"transcribe": "whisper {file}"}, func(*msg.Message) {}, 0},
+		"not switched on":        {struct{}{}, voice, 0},
+		"what it cannot read":    {map[string]string{"transcribe": "whisper"}, voice, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,6 +57,9 @@ func TestTurn_AudioOfGroupWithTranscribe_WaitsForTranscript(t *testing.T) {
 				}
 				return err
 			})
+			if m.PendingFiles > 0 {
+				return
+			}
 			if ready, err = h.st.FilesReady(t.Context()); err != nil || len(ready) != 1 {
 				t.Errorf("turns that wait for nothing more: %v, %v", ready, err)
 			}

@@ -9,14 +9,16 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
@@ -75,9 +77,22 @@ func (j *job) run(ctx context.Context) result {
 		return result{problem: problemFailed, err: err}
 	}
 	if len(strings.TrimSpace(string(content))) == 0 {
-		return result{problem: problemEmpty}
+		return result{problem: problemEmpty, err: said(exit)}
+	}
+	if !hasWords(string(content)) {
+		return result{problem: msg.TranscriptSilent}
 	}
 	return result{text: string(content)}
+}
+
+// remark is how programs note what is no speech, or its time: [BLANK_AUDIO], (silence), *music*, 【音楽】.
+var remark = regexp.MustCompile(`\[[^][]*\]|\([^()]*\)|\*[^*]*\*|（[^（）]*）|【[^【】]*】|<\|[^|]*\|>`)
+
+// hasWords reports whether a transcript has more than remarks.
+func hasWords(text string) bool {
+	return strings.ContainsFunc(remark.ReplaceAllString(text, ""), func(r rune) bool {
+		return r != unicode.ReplacementChar && (unicode.IsLetter(r) || unicode.IsNumber(r))
+	})
 }
 
 // runID is by what runtimes find the job of a transcript. Those of agents are positive.
@@ -129,17 +144,18 @@ func (j *job) prepare(name string, user runtime.User) (printed *os.File, err err
 
 // fileName is a name without anything of the sender's but a known extension.
 func (j *job) fileName() string {
-	known := []string{".aac", ".amr", ".flac", ".m4a", ".mp3", ".mp4", ".oga", ".ogg", ".opus", ".wav", ".weba",
-		".webm", ".wma"}
-	if ext := strings.ToLower(path.Ext(j.File.Name)); slices.Contains(known, ext) {
+	ext := msg.AudioExtension(j.File.Name)
+	if own := strings.ToLower(path.Ext(j.File.Name)); own == ".mp4" || own == ".webm" {
+		ext = own
+	}
+	if ext != "" {
 		return "audio" + ext
 	}
-	kind, _, _ := strings.Cut(j.File.MIME, ";")
+	kind, _, _ := strings.Cut(strings.ToLower(j.File.MIME), ";")
 	of := map[string]string{
-		"application/ogg": ".ogg", "audio/ogg": ".ogg", "audio/opus": ".opus", "audio/mpeg": ".mp3",
-		"audio/mp4": ".m4a", "audio/x-m4a": ".m4a",
-		"audio/aac": ".aac", "audio/wav": ".wav", "audio/x-wav": ".wav", "audio/webm": ".webm", "audio/flac": ".flac",
-		"audio/amr": ".amr",
+		"audio/opus": ".opus", "audio/mpeg": ".mp3", "audio/mp4": ".m4a", "audio/x-m4a": ".m4a", "audio/aac": ".aac",
+		"audio/wav": ".wav", "audio/x-wav": ".wav", "audio/wave": ".wav", "audio/webm": ".webm", "audio/flac": ".flac",
+		"audio/amr": ".amr", "video/mp4": ".mp4", "video/webm": ".webm",
 	}
 	return "audio" + cmp.Or(of[strings.TrimSpace(kind)], ".ogg")
 }
@@ -192,8 +208,8 @@ func failure(exit runtime.Exit, err error) result {
 		if err = exit.Err; err == nil {
 			err = errors.New(exit.Reason())
 		}
-		if said := lastLine(exit.StderrTail); said != "" {
-			err = fmt.Errorf("%w: %s", err, said)
+		if line := said(exit); line != nil {
+			err = fmt.Errorf("%w: %w", err, line)
 		}
 	}
 	if exit.Code == exitNotFound {
@@ -202,8 +218,12 @@ func failure(exit runtime.Exit, err error) result {
 	return result{problem: problemFailed, err: err}
 }
 
-// lastLine is the last line of a text.
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
+// said is the last line that a command wrote on standard error, nil for none. whisper-cli exits with 0 when it cannot
+// read a file.
+func said(exit runtime.Exit) error {
+	text := strings.TrimSpace(exit.StderrTail)
+	if text == "" {
+		return nil
+	}
+	return errors.New(text[strings.LastIndexByte(text, '\n')+1:])
 }

@@ -16,10 +16,10 @@ func newMeter(reg prometheus.Registerer) meter {
 	return m
 }
 
-func (m meter) count(problem string) {
-	if problem == "" {
-		m.ended.WithLabelValues("done").Inc()
-	} else {
+func (m meter) count(failed bool) {
+	if failed {
 		m.ended.WithLabelValues("failed").Inc()
+	} else {
+		m.ended.WithLabelValues("done").Inc()
 	}
 }

@@ -258,8 +258,9 @@ func (w *Worker) end(ctx context.Context, t *store.WantedTranscript, r result) e
 	if err != nil || !stored {
 		return err
 	}
-	w.meter.count(r.problem)
-	if r.problem != "" {
+	failed := r.problem != "" && r.problem != msg.TranscriptSilent
+	w.meter.count(failed)
+	if failed {
 		w.log.Warn("transcription failed", "row", t.MessageID, "turn", t.TurnID, "folder", t.Folder, "file",
 			t.File.Path, "reason", r.problem, "err", r.err)
 	}

@@ -175,15 +175,19 @@ func (h *harness) ready() bool {
 func TestWorker_Command_TranscriptIsStored(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ script, want, problem, log string }{
-		"words":           {script: `echo " hello $(cat "$2")"`, want: "hello sound"},
-		"a safe name":     {script: `echo "$@" "$(ls)" | tr '\n' ' '`, want: "-f ./audio.ogg audio.ogg transcript.txt"},
-		"no secrets":      {script: `env | grep -c hidden; true`, want: "0"},
-		"invalid UTF-8":   {script: `printf 'a\377b\000c'`, want: "a\uFFFDbc"},
-		"huge output":     {script: `yes word | head -c 3000000`, want: strings.Repeat("word\n", 100000)[:store.MaxTranscript-len("…")] + "…"},
-		"non-zero exit":   {script: `echo partly; echo no model >&2; exit 3`, problem: problemFailed, log: "exit code 3: no model"},
-		"nothing":         {script: `true`, problem: problemEmpty, log: problemEmpty},
-		"processor limit": {script: `ulimit -t`, want: fmt.Sprint(20 * goruntime.NumCPU())},
-		"file limit":      {script: `ulimit -f`, want: fmt.Sprint(maxFile / 512)},
+		"words":         {script: `echo " hello $(cat "$2")"`, want: "hello sound"},
+		"a safe name":   {script: `echo "$@" "$(ls)" | tr '\n' ' '`, want: "-f ./audio.ogg audio.ogg transcript.txt"},
+		"no secrets":    {script: `env | grep -c hidden; true`, want: "0"},
+		"invalid UTF-8": {script: `printf 'a\377b\000c'`, want: "a\uFFFDbc"},
+		"huge output":   {script: `yes word | head -c 3000000`, want: strings.Repeat("word\n", 100000)[:store.MaxTranscript-len("…")] + "…"},
+		"non-zero exit": {script: `echo partly; echo no model >&2; exit 3`, problem: problemFailed, log: "exit code 3: no model"},
+		"nothing":       {script: `echo; echo cannot read it >&2`, problem: problemEmpty, log: "cannot read it"},
+		"silence": {script: `echo ' [BLANK_AUDIO]'; echo ' [ Silence ] (silence) ♪ [MUSIC PLAYING] *sighs* ... <|nospeech|> 【音楽】'; echo '[00:00:00.000 --> 00:00:02.000]   (Music)'`,
+			problem: msg.TranscriptSilent},
+		"noise beside words": {script: `echo '[Music] 5'`, want: "[Music] 5"},
+		"binary garbage":     {script: `printf '\377\376\001'`, problem: msg.TranscriptSilent},
+		"processor limit":    {script: `ulimit -t`, want: fmt.Sprint(20 * goruntime.NumCPU())},
+		"file limit":         {script: `ulimit -f`, want: fmt.Sprint(maxFile / 512)},
 		"what looks like more": { // it is text, and escaped in the prompt
 			script: `printf '%s\n' '` + forged + `' | tee /dev/stderr`, want: forged,
 		},

@@ -37,6 +37,7 @@ type file struct {
 	shares                []share
 	connect               bool
 	durationMS            int64
+	subtype               string
 	hidden                int // calls of files.info that do not have the shares yet
 }
 
@@ -50,6 +51,10 @@ func (s *Server) newFile(by User, a Attachment) *file {
 		size: max(a.Size, int64(len(a.Data))), mime: cmp.Or(a.MIME, typeOf(a.Name, a.Data)), uploaded: true,
 		completed: true,
 		connect:   a.Connect, durationMS: a.DurationMS,
+	}
+	if a.Voice {
+		f.name, f.title, f.mime, f.subtype = "audio_message.mp4", "audio_message.mp4", "video/mp4", "slack_audio"
+		f.durationMS = cmp.Or(f.durationMS, 3100)
 	}
 	s.files[f.id] = f
 	return f
@@ -78,7 +83,7 @@ func (f *file) whole(s *Server) File {
 		ID: f.id, Created: f.created, Timestamp: f.created, Name: f.name, Title: f.title, Mimetype: f.mime,
 		Filetype: cmp.Or(extension, "binary"), PrettyType: strings.ToUpper(cmp.Or(extension, "binary")), User: f.by,
 		Team: teamID,
-		Mode: "hosted", Size: f.size, FileAccess: "visible", DurationMS: f.durationMS,
+		Mode: "hosted", Size: f.size, FileAccess: "visible", DurationMS: f.durationMS, Subtype: f.subtype,
 		URLPrivate: base + url.PathEscape(f.name), URLPrivateDownload: base + "download/" + url.PathEscape(f.name),
 		Permalink: s.Base() + "/files/" + f.by + "/" + f.id + "/" + url.PathEscape(f.name),
 	}

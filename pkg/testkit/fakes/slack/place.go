@@ -27,6 +27,8 @@ type Attachment struct {
 	Connect bool
 	// DurationMS is that of audio and video.
 	DurationMS int64
+	// Voice makes it a recording, which Slack names itself and calls a video.
+	Voice bool
 }
 
 // Draft is a message to send. It goes to the thread of the Place, unless ThreadTS is another one.

@@ -127,6 +127,7 @@ type File struct {
 	IsPublic           bool   `json:"is_public"`
 	FileAccess         string `json:"file_access,omitempty"`
 	DurationMS         int64  `json:"duration_ms,omitempty"`
+	Subtype            string `json:"subtype,omitempty"`
 	URLPrivate         string `json:"url_private"`
 	URLPrivateDownload string `json:"url_private_download"`
 	Permalink          string `json:"permalink"`
