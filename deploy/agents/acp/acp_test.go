@@ -20,9 +20,10 @@ func TestREADME_TableMatchesConfig(t *testing.T) { configtest.CheckTable(t, "REA
 
 func TestRun_NextRun_ResumesSession(t *testing.T) {
 	for name, faults := range map[string][]string{
-		"resume":      nil,
-		"load":        {"no-resume"},
-		"late replay": {"no-resume", "late-replay"},
+		"resume":                      nil,
+		"load":                        {"no-resume"},
+		"no resume, though announced": {"lacks=session/resume"},
+		"late replay":                 {"no-resume", "late-replay"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +60,8 @@ func TestRun_SessionCannotBeResumed_SaysSo(t *testing.T) {
 		{nil, "no-such-session", "Resource not found"},
 		{[]string{"no-resume", "load-fails"}, "any", "cannot load"},
 		{[]string{"no-resume", "no-load"}, "any", "cannot resume sessions"},
+		{[]string{"lacks=session/resume", "no-load"}, "any", "Method not found"},
+		{[]string{"lacks=session/load", "no-resume"}, "any", "Method not found"},
 		{[]string{"dies=session/resume"}, "any", "dying of session/resume"},
 	} {
 		s := fake(t, tt.faults...).open()

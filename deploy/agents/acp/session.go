@@ -75,25 +75,38 @@ func (r *run) initialize(ctx context.Context) error {
 	return nil
 }
 
-// openSession resumes the session, or opens a new one.
+// openSession resumes the session, or opens a new one. Some agents announce methods that they do not have: Qwen Code
+// 0.1 does so with session/resume.
 func (r *run) openSession(ctx context.Context) error {
-	method := methodNew
-	switch {
-	case r.session == "":
-	case has(r.can.Agent.Session.Resume):
-		method = methodResume
-	case r.can.Agent.LoadSession:
-		method = methodLoad
-	default:
-		return new(failure.SessionLost(r.cfg.name() + " cannot resume sessions"))
-	}
-	m, err := r.request(ctx, method, r.sessionParams(method))
-	if err == nil && m.Error != nil && r.needsAuthentication(m.Error) {
-		if err := r.authenticate(ctx, m.Error); err != nil {
-			return err
+	methods := []string{methodNew}
+	if r.session != "" {
+		methods = nil
+		if has(r.can.Agent.Session.Resume) {
+			methods = append(methods, methodResume)
 		}
-		m, err = r.request(ctx, method, r.sessionParams(method))
+		if r.can.Agent.LoadSession {
+			methods = append(methods, methodLoad)
+		}
 	}
+	for i, method := range methods {
+		m, err := r.request(ctx, method, r.sessionParams(method))
+		if err == nil && m.Error != nil && r.needsAuthentication(m.Error) {
+			if err := r.authenticate(ctx, m.Error); err != nil {
+				return err
+			}
+			m, err = r.request(ctx, method, r.sessionParams(method))
+		}
+		if i+1 < len(methods) && err == nil && m.Error != nil && m.Error.Code == codeMethodNotFound {
+			r.log("%s is announced, but unknown", method)
+			continue
+		}
+		return r.opened(ctx, method, m, err)
+	}
+	return new(failure.SessionLost(r.cfg.name() + " cannot resume sessions"))
+}
+
+// opened takes the answer to a method that opens a session.
+func (r *run) opened(ctx context.Context, method string, m message, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -348,6 +361,10 @@ func (r *run) choose(ctx context.Context, s *selection, value string) error {
 		params["modeId"] = value
 	}
 	m, err := r.request(ctx, s.method, params)
+	if err == nil && m.Error != nil && m.Error.Code == codeMethodNotFound && s.method == methodSetOption {
+		s.method = map[string]string{"model": methodSetModel, "mode": methodSetMode}[s.what]
+		return r.choose(ctx, s, value)
+	}
 	if err == nil && m.Error != nil {
 		return new(failure.Permanent("%s refuses the %s %q: %s", r.cfg.name(), s.what, value,
 			failure.Excerpt(m.Error.text())))

@@ -2,6 +2,7 @@
 // message of a prompt, and has the faults that its arguments name, each of which a real agent was seen to have.
 //
 //	no-resume, no-load     it does not announce that it can resume or load sessions
+//	lacks=METHOD           it does not know a method that it announces, as Qwen Code with session/resume
 //	late-replay            earlier messages come after the answer to session/load, as of Gemini CLI 0.61
 //	load-fails             session/load fails with -32603, as of Gemini CLI 0.61, after a part of the replay
 //	second=joined          a second prompt while it works is answered with the first, as of OpenCode 1.18
@@ -153,7 +154,7 @@ func (a *agent) receive(m message) {
 		a.muted.Store(true)
 		return
 	}
-	if handle := a.methods()[m.Method]; handle != nil {
+	if handle := a.methods()[m.Method]; handle != nil && fault("lacks") != m.Method {
 		handle(m)
 		return
 	}
