@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"image"
-	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/deploy/agents/internal/pictures"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/agentproto/agenttest"
 )
@@ -109,14 +109,14 @@ func TestPrompt_Images_AreInIt(t *testing.T) {
 
 func TestPrompt_ManyImages_AreBounded(t *testing.T) {
 	files := map[string][]byte{}
-	for i := range maxImages + 2 {
+	for i := range pictures.Max + 2 {
 		files[fmt.Sprintf("%02d.png", i)] = picture(t, "png", i+1, 1, false)
 	}
 	s := fake(t).open()
 	in := agenttest.First("1", "", "")
 	in.Prompt = attach(t, s.folder, "images", files)
 	s.Send(in)
-	if f := s.Next(); strings.Count(f.Result, "png") != maxImages {
+	if f := s.Next(); strings.Count(f.Result, "png") != pictures.Max {
 		t.Errorf("got %+v", f)
 	}
 	s.wantExit(0)
@@ -142,18 +142,4 @@ func TestPrompt_Steering_HasImages(t *testing.T) {
 		t.Errorf("got %+v", f)
 	}
 	s.wantExit(0)
-}
-
-func TestShrink_Pixels_AreMeans(t *testing.T) {
-	from := image.NewGray(image.Rect(1, 1, 6, 4)) // with a rest of one column and one row
-	for i := range from.Pix {
-		from.Pix[i] = byte(i % 2 * 200)
-	}
-	to := shrink(from, 2)
-	if to.Bounds() != image.Rect(0, 0, 2, 1) {
-		t.Errorf("bounds %v", to.Bounds())
-	}
-	if c := color.GrayModel.Convert(to.At(1, 0)); c != (color.Gray{Y: 100}) {
-		t.Errorf("color %v", c)
-	}
 }

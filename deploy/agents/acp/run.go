@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"arizuko/deploy/agents/internal/failure"
+	"arizuko/deploy/agents/internal/pictures"
 	"arizuko/pkg/agentproto"
 )
 
@@ -391,4 +392,16 @@ func (r *run) close() {
 
 func (r *run) log(format string, args ...any) {
 	fmt.Fprintln(r.stderr, r.cfg.redact(fmt.Sprintf(format, args...)))
+}
+
+// blocks are the prompt, and after it the images of its messages, if the agent takes images.
+func (r *run) blocks(prompt string) []contentBlock {
+	blocks := []contentBlock{textBlock(prompt)}
+	if !r.can.Agent.Prompt.Image {
+		return blocks
+	}
+	for _, p := range pictures.Of(prompt, r.cfg.folder, r.log) {
+		blocks = append(blocks, textBlock(p.Label), contentBlock{Type: "image", Data: p.Data, MIME: p.MIME})
+	}
+	return blocks
 }

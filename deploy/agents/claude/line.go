@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"arizuko/deploy/agents/internal/pictures"
 )
 
 // line is a line of the CLI's output, with the fields that are used. Other fields and types are
@@ -90,17 +92,31 @@ type userLine struct {
 }
 
 type userMessage struct {
-	Role    string      `json:"role"`
-	Content []textBlock `json:"content"`
+	Role    string  `json:"role"`
+	Content []block `json:"content"`
 }
 
-type textBlock struct {
+// block is a text or an image.
+type block struct {
+	Type   string       `json:"type"`
+	Text   string       `json:"text,omitempty"`
+	Source *imageSource `json:"source,omitempty"`
+}
+
+type imageSource struct {
 	Type string `json:"type"`
-	Text string `json:"text"`
+	MIME string `json:"media_type"`
+	Data string `json:"data"`
 }
 
-func newUserLine(uuid, text string) userLine {
-	return userLine{"user", uuid, userMessage{"user", []textBlock{{"text", text}}}}
+// userLine is a prompt with the images of its messages, which are in the folder where this program runs.
+func (r *run) userLine(uuid, text string) userLine {
+	content := []block{{Type: "text", Text: text}}
+	for _, p := range pictures.Of(text, ".", r.log) {
+		content = append(content, block{Type: "text", Text: p.Label},
+			block{Type: "image", Source: &imageSource{"base64", p.MIME, p.Data}})
+	}
+	return userLine{"user", uuid, userMessage{"user", content}}
 }
 
 type controlRequest struct {

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"io"
+	"os"
 	"testing"
 	"unicode/utf8"
 )
@@ -29,4 +33,22 @@ func FuzzReadLine(f *testing.F) {
 			t.Fatalf("answer %q to %q: %v", sent, data, err)
 		}
 	})
+}
+
+// An image goes along as it does with the agent acp; a file that only claims to be one goes by its path.
+func TestUserLine_Images_AreContent(t *testing.T) {
+	t.Chdir(t.TempDir())
+	picture, err := base64.StdEncoding.DecodeString("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
+	if err == nil {
+		err = errors.Join(os.WriteFile("a.gif", picture, 0o600), os.WriteFile("b.png", []byte("<html>"), 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &run{stderr: io.Discard}
+	got, err := json.Marshal(r.userLine("u", `<attachment path="a.gif" mime="image/gif"/><attachment path="b.png" mime="image/png"/>`).Message.Content[1:])
+	if want := `[{"type":"text","text":"\u003cimage path=\"a.gif\"/\u003e"},{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"` +
+		base64.StdEncoding.EncodeToString(picture) + `"}}]`; err != nil || string(got) != want {
+		t.Errorf("got %s, %v", got, err)
+	}
 }

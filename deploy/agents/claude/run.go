@@ -117,7 +117,7 @@ func (r *run) give(t *agentproto.Turn) error {
 	}
 	uuid := newUUID()
 	r.given[uuid] = t
-	return r.cli.program.Send(newUserLine(uuid, t.Prompt))
+	return r.cli.program.Send(r.userLine(uuid, t.Prompt))
 }
 
 // givenAs is the uuid of the message of a turn that the CLI has before its time, "" if it has not.
@@ -225,7 +225,7 @@ func (r *run) launch() error {
 		delete(r.given, uuid)
 		return nil
 	}
-	return r.cli.program.Send(newUserLine(r.running.uuid, r.running.Prompt))
+	return r.cli.program.Send(r.userLine(r.running.uuid, r.running.Prompt))
 }
 
 // handleLine handles a line of the CLI. Unknown types are ignored.

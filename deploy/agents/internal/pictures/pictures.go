@@ -1,4 +1,5 @@
-package main
+// Package pictures reads the images of a prompt for agents that take them.
+package pictures
 
 import (
 	"bytes"
@@ -19,37 +20,48 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
+// Max is how many images a prompt has.
+const Max = 10
+
 // Limits of images in a prompt. The files of others are for the agent to open, by their paths. An image that a model's
 // API refuses stays in the session and fails each later turn, so these are the narrowest known, those of Claude: 5 MB
-// in base64, and 2000 pixels a side where a request has more than 20 images.
+// in base64, and 2000 pixels a side where a request has more than 20 images. A request
+// has 32 MB at most.
 const (
-	maxImages    = 10                // in a prompt
 	maxImageFile = 20 << 20          // bytes
 	maxImage     = 5_000_000 / 4 * 3 // bytes, before base64
+	maxTotal     = 15_000_000        // bytes of all in a prompt, before base64
 	maxSide      = 2000              // pixels; larger ones are made smaller
 	maxPixels    = 50_000_000        // of a file; decoded, these are 200 MB
 	jpegQuality  = 85
 )
 
-// blocks are the prompt, and after it the images of its messages, if the agent takes images.
-func (r *run) blocks(prompt string) []contentBlock {
-	blocks := []contentBlock{textBlock(prompt)}
-	if !r.can.Agent.Prompt.Image {
-		return blocks
-	}
-	paths := imagePaths(prompt)
-	for _, path := range paths[:min(len(paths), maxImages)] {
-		data, mime, err := readImage(r.cfg.folder, path)
+// Picture is an image of a prompt, as models take it.
+type Picture struct {
+	Label string // text that names its path, for before it
+	MIME  string
+	Data  string // base64
+}
+
+// Of are the images that messages of a prompt have attached, read in a folder. One that cannot be given is logged.
+func Of(prompt, folder string, log func(format string, args ...any)) (all []Picture) {
+	paths, room := imagePaths(prompt), maxTotal
+	for _, path := range paths[:min(len(paths), Max)] {
+		data, mime, err := readImage(folder, path)
+		if err == nil && len(data) > room {
+			err = errors.New("the images before it are large")
+		}
 		if err != nil {
-			r.log("image %s is not in the prompt, only its path: %v", path, err)
+			log("image %s is not in the prompt, only its path: %v", path, err)
 			continue
 		}
+		room -= len(data)
 		var name strings.Builder
 		_ = xml.EscapeText(&name, []byte(path)) // a builder does not fail
-		blocks = append(blocks, textBlock(agentproto.Inert(fmt.Sprintf(`<image path="%s"/>`, name.String()))),
-			contentBlock{Type: "image", Data: base64.StdEncoding.EncodeToString(data), MIME: mime})
+		all = append(all, Picture{Label: agentproto.Inert(fmt.Sprintf(`<image path="%s"/>`, name.String())), MIME: mime,
+			Data: base64.StdEncoding.EncodeToString(data)})
 	}
-	return blocks
+	return all
 }
 
 // imagePaths are the paths of the images that messages of a prompt have attached, each once.
