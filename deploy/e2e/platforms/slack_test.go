@@ -119,3 +119,21 @@ func TestSlack_AdapterKilledForLongerThanRetries_LosesNothing(t *testing.T) {
 		}
 	}
 }
+
+// Slack's own Stop button, below an agent's status in a thread, is `/stop` there.
+func TestSlack_NativeStop_EndsTheTurn(t *testing.T) {
+	t.Parallel()
+	w := chatsim.NewSlack(chatsim.Size{}, slackOptions())
+	f := start(t, w)
+	alice := w.User("Ann", "ann")
+	pane := w.OpenPane(alice, slack.Place{})
+	pane.Say(alice, "until go think")
+	f.Until("the button", func() bool { return pane.Session() == "processing" })
+	pane.StopAgent(alice)
+	f.Until("the turn to be cancelled", func() bool {
+		return f.Value(`SELECT count(*) FROM turns WHERE state = 'cancelled' AND thread_id <> ''`) == "1"
+	})
+	if got := f.Value(`SELECT disposition || ' ' || content FROM messages WHERE sender_name = 'Ann' ORDER BY id DESC LIMIT 1`); got != "command /stop" {
+		t.Errorf("the press is %q", got)
+	}
+}
