@@ -297,7 +297,9 @@ func slackEvents(t *testing.T) (*fixture, []event) {
 		{name: "`agent_session_stopped`", by: "TestSlack_NativeStop_EndsTheTurn"},
 		{name: "assistant's pane opened", do: func() {
 			w.OpenPane(alice, slack.Place{})
-			f.Until("the pane", func() bool { return f.Value(`SELECT count(*) FROM platform_threads WHERE kind = 'assistant_thread'`) == "1" })
+			f.Until("the pane", func() bool {
+				return f.Value(`SELECT count(*) FROM platform_threads WHERE kind = 'assistant_thread'`) == "1"
+			})
 		}},
 		{name: "channel or user renamed", do: func() {
 			talk.Rename(alice, "chatter")
