@@ -147,7 +147,7 @@ var Reasons = []Documented{
 	{ReasonRateLimit, "the sender has had as many turns of the group within the hour as its rate allows", Shown{Mark: MarkUnanswered, Words: "once an hour, how long to wait"}},
 	{ReasonCommandLimit, "the sender, who is no operator, had been answered 20 commands and pins in this chat within the minute", Shown{Mark: MarkUnanswered, Words: "once an hour, the limit"}},
 	{ReasonPinDenied, "the row was a bare token, and only operators may pin the chat", Shown{Words: "a reply: only operators may pin the chat"}},
-	{ReasonStale, "the row was already older than MAX_AGE when it arrived", Shown{Mark: MarkUnanswered, Words: "once per `MAX_AGE`, that the bot was offline"}},
+	{ReasonStale, "the row was already older than MAX_AGE when it arrived: `gated replay MESSAGE` answers it", Shown{Mark: MarkUnanswered, Words: "once per `MAX_AGE`, that the bot was offline"}},
 	{ReasonQuoted, "the platform sent the post along with a message that answers, quotes or forwards it", notAddressed},
 	{ReasonBotLoop, "another bot was answered here too often in a short time", Shown{Mark: MarkUnanswered}},
 	{ReasonEditApplied, "the edit or deletion was applied to its target before that was decided", changes},

@@ -88,7 +88,10 @@ func rowSteps(m *msg.Message, origin *Origin) []Step {
 	}
 	if m.Error != "" {
 		problem, _, _ := strings.Cut(m.Error, "\n") // the lines after it are a stack
-		text += ", error: " + problem
+		if m.Reason == msg.ReasonBadRow {
+			problem = "error: " + problem
+		}
+		text += ", " + problem
 	}
 	owner := gated
 	if m.Reason == msg.ReasonQuoted { // decided as it was stored

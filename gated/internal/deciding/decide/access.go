@@ -103,7 +103,20 @@ func (w *step) access(r *Row) bool {
 	return w.ended
 }
 
-func (w *step) refuse(r *Row) { w.decide(r, msg.Dropped, msg.ReasonNoAccess, "") }
+// refuse drops a row for the first of its groups that does not admit its origin.
+func (w *step) refuse(r *Row) {
+	folder := r.Answer.Home
+	switch {
+	case !r.admitted(r.Group) && r.Change != nil && !r.Change.Fires:
+		folder = r.Change.Subject.RoutedTo
+	case !r.admitted(r.Group):
+		folder = r.Answer.Folder
+	case r.Pin != nil && r.admitted(r.Home):
+		folder = r.Pin.Folder
+	}
+	w.drop(r, msg.ReasonNoAccess, fmt.Sprintf("the config of group %s has access, which does not list %s", folder,
+		r.origin().Sender))
+}
 
 // pins reports whether the row's origin may pin the chat as the row asks for.
 func (r *Row) pins() bool {
@@ -147,7 +160,8 @@ func (w *step) overRate(e *entry) bool {
 		w.spent[by]++
 		return false
 	}
-	w.decide(r, msg.Dropped, msg.ReasonRateLimit, "")
+	w.drop(r, msg.ReasonRateLimit, fmt.Sprintf("the config of group %s has rate %d, for %s; the next turn is free at %s",
+		e.folder, r.Group.Rate, r.Payer(), time.UnixMilli(r.Quota.NextAt).UTC().Format("15:04:05 UTC")))
 	if e.bind {
 		delete(w.bound, e.threadID) // the thread is not opened
 	}

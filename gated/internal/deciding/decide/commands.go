@@ -33,7 +33,7 @@ func (w *step) commands(r *Row) bool {
 	name := r.Command.Name
 	switch {
 	case r.ignored():
-		w.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "")
+		w.ignore(r)
 		return true
 	case r.Command.Audience == msg.ForRouted && !r.admitted(r.Home):
 		w.refuse(r)

@@ -16,7 +16,7 @@ type Decide struct {
 	RoutedTo    string // the group or daemon, "" for none
 	Topic       string // the row's topic and thread afterwards
 	ThreadID    string
-	Error       string // why the row could not be handled
+	Error       string // why the row could not be handled, or which setting has decided
 }
 
 // Reply writes the gateway's own answer to a row into its chat and thread.

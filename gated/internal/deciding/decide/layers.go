@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"fmt"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 )
@@ -71,7 +73,7 @@ func (w *step) route(r *Row) bool {
 		w.decide(r, msg.Command, msg.ReasonBuiltinPing, "")
 		w.reply(r, msg.SourceCommand, "pong")
 	case a.Action == routeapi.Builtin:
-		w.decide(r, msg.Dropped, msg.ReasonBuiltinDrop, "")
+		w.ignore(r)
 	case w.unconnected(r):
 		w.request(r)
 	case a.Action == routeapi.Daemon && a.Target != routeapi.Onboarding:
@@ -83,6 +85,11 @@ func (w *step) route(r *Row) bool {
 		w.decide(r, msg.Dropped, msg.ReasonNoRoute, "")
 	}
 	return true
+}
+
+// ignore drops a row as its route says.
+func (w *step) ignore(r *Row) {
+	w.drop(r, msg.ReasonBuiltinDrop, fmt.Sprintf("route %d leads to builtin:drop", r.Answer.RouteID))
 }
 
 // releaseWeightless routes rows of weight 0, such as reactions: together they

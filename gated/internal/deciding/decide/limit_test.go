@@ -78,3 +78,33 @@ func TestCommands_MoreThanTheLimit_DroppedWithOneNotice(t *testing.T) {
 		})
 	}
 }
+
+// An operator who asks why a row was dropped reads which group's setting, or which route, has decided.
+func TestStep_DroppedBySetting_SaysWhich(t *testing.T) {
+	t.Parallel()
+	byRoute := func(r *Row) { ignored(r); r.Answer.RouteID = 3 }
+	pinned := func(r *Row) { r.Home, r.Group = nil, nil }
+	for want, f := range map[string]*Facts{
+		"the config of group main has access, which does not list telegram:7": facts(row(1, "hi", to(closed))),
+		"the config of group main has access, which does not list telegram:8": facts(row(1, "hi", to(closed), func(r *Row) { r.Sender = "telegram:8" })),
+		"the config of group main has rate 2, for telegram:7; the next turn":  facts(row(1, "hi", left(0))),
+		"route 3 leads to builtin:drop":                                       facts(row(1, "hi", byRoute)),
+		"the config of group main/eng has access, which does not":             facts(row(1, "@eng", pinned)),
+	} {
+		for i := range f.Rows {
+			if p := f.Rows[i].Pin; p != nil {
+				p.Members = closed
+			}
+		}
+		_, effects := Step(State{}, f)
+		found := ""
+		for _, e := range effects {
+			if d, ok := e.(Decide); ok {
+				found = d.Error
+			}
+		}
+		if !strings.HasPrefix(found, want) {
+			t.Errorf("%q, want %q", found, want)
+		}
+	}
+}

@@ -282,7 +282,7 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 		case decide.Decide:
 			g.log.decision(p.batch.Chat.JID, &e)
 			g.meter.decided.WithLabelValues(string(e.Disposition), string(e.Reason)).Inc()
-			if e.Error != "" {
+			if e.Reason == msg.ReasonBadRow {
 				g.log.Error("row dropped: it cannot be handled", "row", e.Row, "chat", p.batch.Chat.JID, "err", e.Error)
 			}
 		case decide.StoreTurn:
