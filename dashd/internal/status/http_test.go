@@ -23,7 +23,7 @@ func TestHTTP_JSON_Exact(t *testing.T) {
 			`"group":null,"topic":"","session":null,"engaged_until":null,"queue_place":null,"waiting":0,` +
 			`"daemons":[{"name":"gated","connection":"connected","ok":true,"heartbeat_at":1699999999000}]}`,
 		"?chat_jid=web:main&thread_id=": `{"text":"Group: main\nTopic: the default one\nSession: continues with the next message\n` +
-			`Now: next in the queue\nHealthy: gated","group":"main","topic":"","session":"s-1","engaged_until":null,"queue_place":1,"waiting":0,` +
+			`Now: next in the queue for a free agent\nHealthy: gated","group":"main","topic":"","session":"s-1","engaged_until":null,"queue_place":1,"waiting":0,` +
 			`"daemons":[{"name":"gated","connection":"connected","ok":true,"heartbeat_at":1699999999000}]}`,
 	} {
 		rec := r.get(query, "application/json")

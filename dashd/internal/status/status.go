@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -270,6 +271,9 @@ type work struct {
 	begun   int64        // when the running one began
 	waits   msg.WaitsFor // what the oldest queued one waits for
 	retryAt int64        // when it is tried again
+	asked   string       // who is to answer the question of the running one, "" for none
+	saidAt  int64        // when the agent of the running one said something last, of its work or by beginning
+	another bool         // the agent for the oldest queued one works for another chat or thread
 }
 
 func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
@@ -284,7 +288,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 		return w, err
 	case turns.Running > 0:
 		w.place, w.begun = new(0), turns.Begun
-		return w, nil
+		return w, s.atWork(ctx, c, &w)
 	}
 	oldest, err := s.cfg.Store.Turn(ctx, turns.Oldest)
 	if err != nil || oldest == nil {
@@ -295,7 +299,31 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 	}
 	before, err := s.cfg.Store.QueuedBefore(ctx, oldest.ID, c.now)
 	w.place = new(1 + before)
+	if err == nil {
+		var running []*msg.Turn
+		running, _, err = s.cfg.Store.RunningTurns(ctx, maxListed)
+		w.another = slices.ContainsFunc(running, func(t *msg.Turn) bool { return t.Lane() == oldest.Lane() })
+	}
 	return w, err
+}
+
+// atWork reads what the running turns of a place wait for.
+func (s *Status) atWork(ctx context.Context, c *chat, w *work) error {
+	asks, err := s.cfg.Store.ChatAsks(ctx, c.ChatJID, c.ThreadID)
+	if err != nil {
+		return err
+	}
+	for _, a := range asks {
+		if !msg.IsBudget(a.AskID) {
+			w.asked = cmp.Or(a.Who.Label, "anyone here")
+		}
+	}
+	all, err := s.cfg.Store.ChatWork(ctx, c.ChatJID)
+	w.saidAt = w.begun
+	for _, at := range all {
+		w.saidAt = max(w.saidAt, at.UpdatedAt)
+	}
+	return err
 }
 
 func (s *Status) now() int64 { return s.cfg.Now().UnixMilli() }

@@ -86,7 +86,7 @@ Healthy: dashd, gated, routd`,
 		want: `Group: main
 Topic: the default one
 Session: none yet, the next message starts one
-Now: 2nd in the queue, 1 more after it
+Now: 2nd in the queue for a free agent, 1 more after it
 Healthy: dashd, gated, routd`,
 		more: `main "" null null 2 0`,
 	}, {
@@ -99,7 +99,7 @@ Healthy: dashd, gated, routd`,
 		want: `Group: main
 Topic: the default one
 Session: none yet, the next message starts one
-Now: next in the queue
+Now: next in the queue for a free agent
 Healthy: dashd, gated, routd`,
 		more: `main "" null null 1 0`,
 	}, {
@@ -248,6 +248,52 @@ Session: none yet, the next message starts one
 Now: nothing to do
 Healthy: dashd, gated, routd`,
 		more: `acme/eng "#deploy" null null null 0`,
+	}, {
+		name: "a question that waits for its answer",
+		at:   Where{ChatJID: tele},
+		seed: func(r *fixture) {
+			r.homes[tele] = "main"
+			turn := r.turn(tele, 3*minute)
+			r.run(turn, 3*minute)
+			r.write(func(tx *store.Tx) error {
+				_, err := tx.PutAsk(turn, &store.Question{AskID: "q", Question: "Which?", Options: []string{"a", "b"}, ExpiresAt: now + minute,
+					Who: msg.Who{Senders: []string{"telegram:7"}, Label: "Ada"}}, now-second)
+				return err
+			})
+		},
+		want: `Group: main
+Topic: the default one
+Session: none yet, the next message starts one
+Now: waiting for Ada to answer a question
+Healthy: dashd, gated, routd`,
+		more: `main "" null null 0 0`,
+	}, {
+		name: "an agent without a sign",
+		at:   Where{ChatJID: tele},
+		seed: func(r *fixture) {
+			r.homes[tele] = "main"
+			r.run(r.turn(tele, 3*minute), 3*minute)
+		},
+		want: `Group: main
+Topic: the default one
+Session: none yet, the next message starts one
+Now: working on it for 3 min, no sign of the agent or its model for 3 min
+Healthy: dashd, gated, routd`,
+		more: `main "" null null 0 0`,
+	}, {
+		name: "an agent at work elsewhere",
+		at:   Where{ChatJID: tele},
+		seed: func(r *fixture) {
+			r.homes[tele] = "main"
+			r.run(r.turn(other, minute), minute)
+			r.turn(tele, second)
+		},
+		want: `Group: main
+Topic: the default one
+Session: none yet, the next message starts one
+Now: next in the queue: its agent works for another chat or thread
+Healthy: dashd, gated, routd`,
+		more: `main "" null null 1 0`,
 	}, {
 		name: "rows that wait, and the one that asks",
 		at:   Where{ChatJID: tele},
@@ -415,11 +461,11 @@ func TestChat_Backlog_CountedUpToALimit(t *testing.T) {
 			FROM n, turns WHERE turns.id = 1`, count)
 	}
 	backlog(999)
-	if text := r.chat(Where{ChatJID: tele}).Text; !strings.Contains(text, "Now: next in the queue, 999 more after it\n") {
+	if text := r.chat(Where{ChatJID: tele}).Text; !strings.Contains(text, "Now: next in the queue for a free agent, 999 more after it\n") {
 		t.Error(text)
 	}
 	backlog(2000)
-	if text := r.chat(Where{ChatJID: tele}).Text; !strings.Contains(text, "Now: next in the queue, 1000 or more after it\n") {
+	if text := r.chat(Where{ChatJID: tele}).Text; !strings.Contains(text, "Now: next in the queue for a free agent, 1000 or more after it\n") {
 		t.Error(text)
 	}
 	facts, err := r.status.Instance(t.Context())

@@ -123,6 +123,8 @@ func (w work) text(now int64) string {
 	switch {
 	case w.place == nil:
 		return "nothing to do"
+	case w.asked != "":
+		text = "waiting for " + cli.PrintableLine(w.asked) + " to answer a question"
 	case *w.place == 0 && w.begun == 0:
 		text = "working on it"
 	case *w.place == 0:
@@ -130,9 +132,12 @@ func (w work) text(now int64) string {
 	case w.retryAt != 0:
 		text = w.waiting() + " in " + facts.Span(w.retryAt-now)
 	case *w.place == 1:
-		text = "next in the queue"
+		text = "next in the queue" + w.queuedFor()
 	default:
-		text = ordinal(*w.place) + " in the queue"
+		text = ordinal(*w.place) + " in the queue" + w.queuedFor()
+	}
+	if silent := now - w.saidAt; w.saidAt != 0 && w.asked == "" && silent > maxWaiting.Milliseconds() {
+		text += ", no sign of the agent or its model for " + facts.Span(silent)
 	}
 	switch {
 	case w.open > maxCounted:
@@ -141,6 +146,14 @@ func (w work) text(now int64) string {
 		text += fmt.Sprintf(", %d more after it", w.open-1)
 	}
 	return text
+}
+
+// queuedFor says what a queued turn waits for that may start.
+func (w work) queuedFor() string {
+	if w.another {
+		return ": its agent works for another chat or thread"
+	}
+	return " for a free agent"
 }
 
 // waiting says why the oldest queued turn does not start before a time.
