@@ -18,8 +18,8 @@ const (
 	asleepNotice = "The bot is not running right now. This is kept, and counts as soon as it runs again."
 )
 
-// asleep returns a function that marks messages which wait for gated, when that is due. It runs here, since gated itself
-// may be dead or hang.
+// asleep returns a function that marks messages which wait for gated, when that is due. The adapter does it, since
+// gated itself may be dead or hang.
 func (s *Shell) asleep() func(context.Context) {
 	var next time.Time
 	return func(ctx context.Context) {
@@ -31,7 +31,9 @@ func (s *Shell) asleep() func(context.Context) {
 		before := now.UnixMilli() - msg.AsleepAfter*1000
 		waits, err := s.Store.Asleep(ctx, s.Platform, before)
 		if err == nil && waits {
-			err = s.Store.Write(ctx, func(tx *store.Tx) error { return tx.MarkAsleep(s.Platform, before, now.UnixMilli()) })
+			err = s.Store.Write(ctx, func(tx *store.Tx) error {
+				return tx.MarkAsleep(s.Platform, before, now.UnixMilli())
+			})
 		}
 		if err != nil && ctx.Err() == nil {
 			s.Log.Warn("marking messages that wait failed; retrying", "err", err)

@@ -22,7 +22,8 @@ const (
 
 // ReceivePress stores the press of a button of a question, or of one that stops a turn, as ReceiveAlways does; its row
 // has the verb answer and a msg.Press. It returns what only the user who pressed is to read: "" if the press counts as
-// far as is known by now, and gated runs. A press that does not count is stored, too: gated decides, and the record shows who tried.
+// far as is known by now, and gated runs. A press that does not count is stored, too: gated decides, and the record
+// shows who tried.
 //
 // A crash between sending a question and storing its message's id leaves a copy that nothing names. The press of one
 // of its buttons does: if the question has ended, they are taken away then.

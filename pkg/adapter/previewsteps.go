@@ -110,8 +110,8 @@ func nextPreview(f *previewFacts) previewStep {
 	return f.once(previewChange, due)
 }
 
-// nextSilent is nextPreview of a turn whose agent says nothing new. If there is nothing to show of it, a line says after
-// a while that it is at work.
+// nextSilent is nextPreview of a turn whose agent says nothing new. If there is nothing to show of it, after a while a
+// line says that it is at work.
 func (f *previewFacts) nextSilent(due time.Time) previewStep {
 	do := previewBegin
 	switch {

@@ -176,10 +176,10 @@ var Reasons = []Documented{
 	{ReasonAnswered, "the agent answered", Shown{Words: "the answer"}},
 	{ReasonSilent, "the agent chose to say nothing", Shown{Words: "nothing more: the agent decided so"}},
 	{ReasonFolded, "the agent took the turn in while it worked on another one: that one's answer is for both", Shown{Words: "the answer of the other turn"}},
-	{ReasonPartial, "the agent failed after it had answered in part", Shown{Words: "the part of the answer that there is"}},
-	{ReasonInterrupted, "gated stopped after part of the answer was stored", Shown{Words: "the part of the answer that there is"}},
+	{ReasonPartial, "the agent failed after it had answered in part", inPart},
+	{ReasonInterrupted, "gated stopped after part of the answer was stored", inPart},
 	{ReasonAgentError, "the agent failed", Shown{Words: "a notice that it failed"}},
 	{ReasonAlreadyTold, "the agent failed as it had in this chat within the hour: the chat got a notice then", Shown{Mark: MarkUnanswered}},
-	{ReasonCancelled, "cancelled by /stop or an operator", Shown{Mark: MarkUnanswered, Words: "a reply to the /stop, whose sender gets no mark"}},
+	{ReasonCancelled, "cancelled by /stop or an operator", stoppedTurn},
 	{ReasonOverBudget, "a budget of the group is used up: the turn is asked again if an operator raises it", Shown{Mark: MarkUnanswered, Words: "once an hour, that the budget is used up"}},
 }

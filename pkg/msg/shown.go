@@ -1,6 +1,7 @@
 package msg
 
-// Mark is a reaction on a message by which its sender sees what became of it. Telegram has all of them in its fixed set.
+// Mark is a reaction on a message by which its sender sees what became of it. Telegram has all of them in its fixed
+// set.
 type Mark string
 
 // The marks.
@@ -31,6 +32,8 @@ var (
 	answeredByTurn = Shown{Words: "what its turn shows"}
 	changes        = Shown{Words: "the changed message; its answer follows the change"}
 	notAddressed   = Shown{None: true}
+	inPart         = Shown{Words: "the part of the answer that there is"}
+	stoppedTurn    = Shown{Mark: MarkUnanswered, Words: "a reply to the /stop, whose sender gets no mark"}
 )
 
 // String words it for a table.

@@ -108,10 +108,7 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 	case decide.StopChat:
 		return p.stopChat(tx, &e)
 	case decide.StopTurn:
-		p.at = e.Row
-		cancelled, _, err := tx.StopChat(store.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, Turn: e.Turn}, p.batch.Now)
-		p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
-		return err
+		return p.stopTurn(tx, &e)
 	case decide.ReplaceContent:
 		p.at = e.Row
 		return tx.ReplaceContent(e.Target, e.Content, e.Addressed, e.Verb)
@@ -323,6 +320,14 @@ func (g *Gateway) act(p *plan) {
 		g.log.turnStored(t, p.batch.Chat.JID)
 		g.agents.Dispatch(t.turn)
 	}
+}
+
+// stopTurn ends one turn.
+func (p *plan) stopTurn(tx *store.Tx, e *decide.StopTurn) error {
+	p.at = e.Row
+	cancelled, _, err := tx.StopChat(store.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, Turn: e.Turn}, p.batch.Now)
+	p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
+	return err
 }
 
 // stopChat ends the open turns and rows of a conversation, a page of them; agents.Run ends the rest.
