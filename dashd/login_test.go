@@ -15,7 +15,7 @@ import (
 
 // open are the routes that need no login.
 var open = map[string]bool{
-	"GET /healthz": true, "GET /readyz": true, "GET /metrics": true,
+	"GET /healthz": true, "GET /readyz": true, "GET /metrics": true, "HEAD /healthz": true, "HEAD /readyz": true, "HEAD /metrics": true,
 	"GET /login": true, "HEAD /login": true, "POST /login": true, "POST /logout": true,
 }
 
