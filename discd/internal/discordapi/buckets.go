@@ -47,7 +47,7 @@ func (b *buckets) update(method, path string, header http.Header, refused *Error
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
-	limited := refused != nil && refused.Status == http.StatusTooManyRequests
+	limited := refused != nil && refused.Status == http.StatusTooManyRequests && !refused.ofOneMessage()
 	switch {
 	case limited && !ownLimit(header):
 		refused.Account = true

@@ -90,6 +90,8 @@ func TestBuckets(t *testing.T) {
 	expect("a refusal by the proxy without a time", post("channels/7/messages"), 0, 12)
 	expect("lasts a little", post("channels/7/messages"), adapter.ForeignWait, 12)
 	now = now.Add(adapter.ForeignWait)
+	c.buckets.update(http.MethodPatch, "channels/7/messages/1", http.Header{}, &Error{Status: 429, Code: 30046, RetryAfter: time.Hour})
+	expect("a refusal of one message", post("channels/7/messages"), 0, 13)
 	for i := range 2 * maxBuckets {
 		c.buckets.update(http.MethodGet, fmt.Sprintf("channels/%d", i), http.Header{"X-Ratelimit-Remaining": {"0"}}, nil)
 	}

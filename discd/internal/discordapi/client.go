@@ -162,9 +162,13 @@ func refusal(res *http.Response, answer []byte) *Error {
 		const maxErrors = 300
 		answered.Message += " " + string(answered.Errors[:min(maxErrors, len(answered.Errors))])
 	}
-	refused := &Error{Status: res.StatusCode, Code: answered.Code, Message: answered.Message, Foreign: err != nil}
+	refused := &Error{Status: res.StatusCode, Code: answered.Code, Message: answered.Message, Foreign: err != nil,
+		sends: res.Request.Method == http.MethodPost}
 	if res.StatusCode == http.StatusTooManyRequests {
 		refused.RetryAfter = max(seconds(answered.RetryAfter), headerSeconds(res.Header, "Retry-After"))
+		if refused.ofOneMessage() && refused.RetryAfter == 0 {
+			refused.RetryAfter = adapter.ForeignWait
+		}
 	}
 	return refused
 }

@@ -74,16 +74,17 @@ func TestRefusals(t *testing.T) {
 		body   string
 		want   Error
 	}{
-		"with a code":         {403, "", `{"message":"Missing Access","code":50001}`, Error{403, 50001, "Missing Access", 0, false, false}},
-		"with what is wrong":  {400, "", `{"message":"Invalid Form Body","code":50035,"errors":{"content":1}}`, Error{400, 50035, `Invalid Form Body {"content":1}`, 0, false, false}},
-		"without words":       {400, "", `{}`, Error{400, 0, "Bad Request", 0, false, false}},
-		"of the proxy":        {502, "", `<html>`, Error{502, 0, "Bad Gateway", 0, true, false}},
-		"nothing":             {401, "", ``, Error{401, 0, "Unauthorized", 0, true, false}},
-		"too often":           {429, "", `{"message":"Slow down","retry_after":1.5,"global":false}`, Error{429, 0, "Slow down", 1500 * time.Millisecond, false, true}},
-		"too often, in a row": {429, "7", `<html>`, Error{429, 0, "Too Many Requests", 7 * time.Second, true, true}},
-		"absurdly often":      {429, "NaN", `{"message":"x","retry_after":1e300}`, Error{429, 0, "x", time.Hour, false, true}},
-		"for no time at all":  {429, "-5", `{"message":"x","retry_after":-1}`, Error{429, 0, "x", 0, false, true}},
-		"a redirect":          {304, "", ``, Error{304, 0, "Not Modified", 0, true, false}},
+		"with a code":         {403, "", `{"message":"Missing Access","code":50001}`, Error{403, 50001, "Missing Access", 0, false, false, false}},
+		"with what is wrong":  {400, "", `{"message":"Invalid Form Body","code":50035,"errors":{"content":1}}`, Error{400, 50035, `Invalid Form Body {"content":1}`, 0, false, false, false}},
+		"without words":       {400, "", `{}`, Error{400, 0, "Bad Request", 0, false, false, false}},
+		"of the proxy":        {502, "", `<html>`, Error{502, 0, "Bad Gateway", 0, true, false, false}},
+		"nothing":             {401, "", ``, Error{401, 0, "Unauthorized", 0, true, false, false}},
+		"too often":           {429, "", `{"message":"Slow down","retry_after":1.5,"global":false}`, Error{429, 0, "Slow down", 1500 * time.Millisecond, false, true, false}},
+		"too often, in a row": {429, "7", `<html>`, Error{429, 0, "Too Many Requests", 7 * time.Second, true, true, false}},
+		"absurdly often":      {429, "NaN", `{"message":"x","retry_after":1e300}`, Error{429, 0, "x", time.Hour, false, true, false}},
+		"for no time at all":  {429, "-5", `{"message":"x","retry_after":-1}`, Error{429, 0, "x", 0, false, true, false}},
+		"of one message":      {429, "", `{"message":"Too old","code":30046}`, Error{429, 30046, "Too old", adapter.ForeignWait, false, false, false}},
+		"a redirect":          {304, "", ``, Error{304, 0, "Not Modified", 0, true, false, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {

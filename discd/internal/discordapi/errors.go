@@ -18,7 +18,13 @@ type Error struct {
 	RetryAfter time.Duration // of 429
 	Foreign    bool          // it is of a proxy or a firewall, not of the API
 	Account    bool          // of 429: it holds for all calls of the bot
+	sends      bool          // the call was to make something
 }
+
+// ofOneMessage reports whether status 429 has a code of its own: it is about what the call was to do, such as one edit
+// more of an old message (30046), or one in a channel of announcements (20022), not about how often the bot calls. It
+// may lack the time to wait, and the headers of rate limits.
+func (e *Error) ofOneMessage() bool { return e.Status == http.StatusTooManyRequests && e.Code != 0 }
 
 func (e *Error) Error() string {
 	if e.Code == 0 {
@@ -55,5 +61,8 @@ func Failure(err error) *adapter.Failure {
 	}
 	f := classes.Classify(err, refusal)
 	f.Account = refused != nil && refused.Account
+	if refused != nil && refused.ofOneMessage() && !refused.sends { // a new message may be sent once slowmode allows it
+		f.Class = msg.Permanent
+	}
 	return f
 }

@@ -20,6 +20,13 @@ func TestFailure_ClassOfEachStatus(t *testing.T) {
 			t.Errorf("%d is %s after %s, want %s", status, f.Class, f.After, class)
 		}
 	}
+	for _, code := range []int{30046, 20016, 20022, 20028} { // a new message waits, a change does not
+		for sends, class := range map[bool]msg.ErrorClass{true: msg.Rate, false: msg.Permanent} {
+			if f := Failure(&Error{Status: 429, Code: code, sends: sends}); f.Class != class || f.Account {
+				t.Errorf("429 with %d, sends: %v: %+v", code, sends, f)
+			}
+		}
+	}
 	if f := Failure(&Error{Status: 403, Foreign: true}); f.Class != msg.Transient {
 		t.Errorf("a firewall's page is %s", f.Class)
 	}

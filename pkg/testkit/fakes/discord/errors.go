@@ -70,6 +70,9 @@ func noRoute() error { return refuse(http.StatusNotFound, 0, "404: Not Found") }
 
 // body is the answer to a refused call.
 func (e *apiError) body() map[string]any {
+	if e.retryAfter > 0 && e.code != 0 {
+		return map[string]any{"message": e.message, "code": e.code, "retry_after": e.retryAfter.Seconds()}
+	}
 	if e.retryAfter > 0 {
 		return map[string]any{"message": e.message, "retry_after": e.retryAfter.Seconds(), "global": e.global}
 	}

@@ -19,9 +19,9 @@ type Fault struct {
 	Drop       bool            // the connection is closed without an answer
 	Body       string          // the answer, with Status or 200
 	Status     int             // an error answer; without Code a page of HTML, as of the proxy
-	Code       int             // Discord's own code of an error
+	Code       int             // Discord's own code of an error; with status 429 it is about one message, without headers
 	Message    string          // of Code
-	RetryAfter time.Duration   // Status is 429 then
+	RetryAfter time.Duration   // Status is 429 then; with Code it may be left out
 	Global     bool            // with RetryAfter: the global limit
 }
 
@@ -50,10 +50,11 @@ func (f *Fault) answer(w http.ResponseWriter) bool {
 		fakeserver.Abort()
 	case f.Body != "":
 		fakeserver.WriteRaw(w, f.Status, f.Body)
-	case f.RetryAfter > 0:
+	case f.RetryAfter > 0 && f.Code == 0:
 		writeError(w, limited(f.RetryAfter, f.Global))
 	case f.Code != 0 || f.Status == http.StatusUnauthorized:
-		writeError(w, refuse(f.Status, f.Code, cmp.Or(f.Message, http.StatusText(f.Status))))
+		writeError(w, &apiError{status: f.Status, code: f.Code, message: cmp.Or(f.Message, http.StatusText(f.Status)),
+			retryAfter: f.RetryAfter})
 	case f.Status != 0:
 		writeProxyPage(w, f.Status, http.StatusText(f.Status))
 	default:

@@ -21,6 +21,7 @@ func TestFault_Answers(t *testing.T) {
 		{"an error of its own", discord.Fault{Status: 403, Code: 50013, Message: "Missing Permissions"}, 403, `"code":50013`, false},
 		{"revoked token", discord.Fault{Status: 401}, 401, `"code":0`, false},
 		{"a limit", discord.Fault{RetryAfter: 1500 * time.Millisecond}, 429, `"retry_after":1.5`, false},
+		{"a limit of one message", discord.Fault{RetryAfter: time.Second, Code: 20022}, 429, `"code":20022`, false},
 		{"dropped", discord.Fault{Drop: true}, 0, "", false},
 		{"accepted, then dropped", discord.Fault{Drop: true, After: true}, 0, "", true},
 		{"raw body", discord.Fault{Body: "<html>"}, 200, "<html>", false},

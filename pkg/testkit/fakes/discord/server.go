@@ -248,7 +248,7 @@ func writeError(w http.ResponseWriter, err error) {
 	if !ok {
 		refused = &apiError{status: http.StatusInternalServerError, message: "500: Internal Server Error"}
 	}
-	if refused.retryAfter > 0 {
+	if refused.retryAfter > 0 && refused.code == 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(fakeserver.Seconds(refused.retryAfter)))
 		w.Header().Set("Via", "1.1 google")
 		scope := "user"
