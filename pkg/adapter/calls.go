@@ -20,6 +20,9 @@ const (
 	// a second, says how much longer a file may take.
 	sendTimeout   = time.Minute
 	minUploadRate = 100_000
+	// changeTimeout bounds a call that changes a message: a decoration, one for a preview, or the one that makes a preview
+	// into the answer, which otherwise is a new message.
+	changeTimeout = 5 * time.Second
 )
 
 // callCut calls Cut. A panic fails only the row.
@@ -70,7 +73,7 @@ func (d *delivery) sendForms(ctx context.Context, part Part) (platformID string,
 func (d *delivery) call(ctx context.Context, part Part) (platformID string, err error) {
 	defer d.shell.recoverPanic("sending", &err, "row", d.row.ID, "chat", d.row.ChatJID)
 	defer d.shell.lanes.lock(d.lane.Lane)()
-	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeoutOf(part))
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.timeout(part))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
 		Pause(sending, sendGrace)
@@ -80,9 +83,12 @@ func (d *delivery) call(ctx context.Context, part Part) (platformID string, err 
 	return d.shell.platform.Send(sending, d.row, part)
 }
 
-// sendTimeoutOf is how long sending a part may take.
-func sendTimeoutOf(part Part) time.Duration {
+// timeout is how long sending a part may take.
+func (d *delivery) timeout(part Part) time.Duration {
 	timeout := sendTimeout
+	if d.lane.Decorations || d.takenOver != "" {
+		return changeTimeout
+	}
 	if upload, ok := part.(Upload); ok {
 		timeout += time.Duration(upload.UploadSize()) * time.Second / minUploadRate
 	}
@@ -92,7 +98,7 @@ func sendTimeoutOf(part Part) time.Duration {
 // ask calls Find within the time of a send.
 func (d *delivery) ask(ctx context.Context, f Finder, part Part) (id string, err error) {
 	defer d.shell.recoverPanic("searching", &err, "row", d.row.ID, "chat", d.row.ChatJID)
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	ctx, cancel := context.WithTimeout(ctx, d.timeout(nil))
 	defer cancel()
 	return f.Find(ctx, d.row, part)
 }

@@ -47,7 +47,7 @@ func TestDeliver_ChangesOfAQueuedMessage_FollowItThroughCrashes(t *testing.T) {
 		}
 		r.start()
 		pass(time.Minute)
-		r.expectSent("hello", "hello", edit, edit, reaction, reaction, "next")
+		r.expectSent("hello", "hello", "next", edit, edit, reaction, reaction)
 		for _, row := range []int64{id, edited, reacted, next} {
 			r.expect(row, "sent: sent")
 		}

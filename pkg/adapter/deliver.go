@@ -25,6 +25,7 @@ type delivery struct {
 	notBefore   bool   // not_before of the first open part is to be obeyed
 	permit      bool   // the pacer has given a permit for the next part
 	overtakes   bool   // a preview is to be removed, since the row goes out below it
+	takenOver   string // platform id of the preview that the first part is to become, "" once it was tried
 	givenUp     string // platform id of the preview whose message does not become the first part after all, "" for none
 }
 
@@ -41,6 +42,12 @@ func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited boo
 	m.Content = s.Redact(m.Content)
 	d := &delivery{shell: s, lane: l, row: m, startedPart: -1, notBefore: !waited, permit: true}
 	d.cut, d.renderErr = s.callCut(m)
+	superseded := false
+	if m.Kind.Changes() {
+		if superseded, err = s.Store.Superseded(ctx, m); err != nil {
+			return verdict{}, err
+		}
+	}
 	err = d.claim(ctx)
 	switch {
 	case errors.Is(err, store.ErrStale), errors.Is(err, context.Canceled): // the row was cancelled, or the daemon stops
@@ -49,6 +56,11 @@ func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited boo
 		return verdict{}, err
 	case over(d.parts): // its parts were written by another process
 		return verdict{}, d.record(ctx, nil)
+	case superseded && isOpen(d.parts[0]):
+		for i := range d.parts {
+			d.parts[i].State = msg.OutCancelled
+		}
+		return verdict{}, d.record(ctx, d.parts)
 	}
 	for i := range d.parts {
 		if !isOpen(d.parts[i]) {
@@ -64,8 +76,7 @@ func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited boo
 	return verdict{}, nil
 }
 
-// readTarget reads what a row about another outbound row is about, and the question that a row shows. The other row was
-// delivered before, since it is an older row of the same lane.
+// readTarget reads what a row about another outbound row is about, and the question that a row shows.
 func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
 	if m.Kind.Changes() {
 		m.Target, err = s.Store.Target(ctx, m)
@@ -162,8 +173,8 @@ func (d *delivery) conditions(i int) conditions {
 		now: d.nowMS(), queuedAt: d.row.ReceivedAt, maxAge: d.shell.DeliveryMaxAge,
 		started: d.startedPart == i, waited: !d.notBefore, renderErr: d.renderProblem(), repeatable: d.repeatable(i),
 		searchable: finder != nil && (!known || !d.lane.search.impossible), searches: d.lane.search.failed,
-		markable: marker != nil,
-		mayCall:  d.shell.admission.mayCall(d.lane.pass), answers: answers, outFor: outFor,
+		markable: marker != nil, decorates: d.lane.Decorations,
+		mayCall: d.shell.admission.mayCall(d.lane.pass), answers: answers, outFor: outFor,
 	}
 }
 
@@ -251,6 +262,7 @@ func (d *delivery) noteAnswer(began time.Time, err error) {
 	switch {
 	case err == nil, errors.As(err, &remark), f.refused():
 		d.shell.admission.answer()
+	case d.lane.Decorations && d.lane.pass == open: // that holds no answers
 	case f.unsent(), f.Class == msg.Ambiguous:
 		if d.shell.admission.noAnswer(d.lane.pass, began, !f.unsent(), d.textOf(err)) {
 			d.shell.pacer.stop(0)
@@ -350,11 +362,19 @@ func (d *delivery) reportSettled(as msg.OutState) {
 func (d *delivery) follow(ctx context.Context, i int) []store.Delivery {
 	changed := d.parts[i : i+1+cancelRest(d.parts, i)]
 	if begins := i + 1; mayFollow(d.parts, i) && ctx.Err() == nil && d.shell.admission.mayCall(d.lane.pass) &&
-		d.shell.pacer.now(d.lane.Lane) {
+		d.shell.permitNow(d.lane.Lane) {
 		d.parts[begins].State, d.startedPart = msg.OutSending, begins
 		changed = d.parts[i : begins+1]
 	}
 	return changed
+}
+
+// permitNow takes a permit for a next part, if it is valid at once.
+func (s *Shell) permitNow(l store.Lane) bool {
+	if l.Decorations {
+		return s.pacer.spare(l)
+	}
+	return s.pacer.now(l)
 }
 
 func (d *delivery) nowMS() int64 { return d.shell.Now().UnixMilli() }

@@ -15,6 +15,9 @@ import (
 const (
 	// maxSends bounds the rows that are sent at once, and with them the connections.
 	maxSends = 16
+	// maxDecorations is how many decorations are sent at once besides, so that those that hang use up no send of an
+	// answer.
+	maxDecorations = 4
 	// retryDelay is the pause before a step that must succeed, mostly a write, is retried.
 	retryDelay = time.Second
 	// sendGrace is how long a send may still take when the daemon stops: less than the time that
@@ -22,6 +25,8 @@ const (
 	sendGrace = 5 * time.Second
 	// sweepInterval is how often all rows to deliver are looked for, besides new ones.
 	sweepInterval = time.Minute
+	// targetDelay is how often a decoration looks whether its message has been delivered.
+	targetDelay = time.Second
 )
 
 // outbox delivers a platform's outbound rows, with one worker for each row that is being sent. Lanes do
@@ -30,12 +35,12 @@ const (
 type outbox struct {
 	shell   *Shell
 	lanes   map[store.Lane]*lane // those with rows to deliver
-	ready   []*lane              // first come, first served
+	ready   queues               // first come, first served
 	waiting waitingLanes
 	held    []*lane   // until the platform answers
 	expires []*lane   // with rows that are too old, which need no platform
 	admitAt time.Time // when the first ready lane may be admitted, zero if none waits there
-	working int       // lanes that have a worker
+	working [2]int    // lanes that have a worker: of answers, and of decorations
 	ended   chan result
 	timer   *time.Timer // of the lane that has waited longest
 	through int64       // rows up to this one have been seen
@@ -113,7 +118,10 @@ func (s *Shell) Run(ctx context.Context) error {
 			o.sweep(ctx)
 			o.expire(ctx)
 		case <-s.admission.changed:
-			o.ready, o.held = append(o.ready, o.held...), nil
+			for _, l := range o.held {
+				o.ready.push(l)
+			}
+			o.held = nil
 		case <-shown.due():
 			shown.look(ctx)
 		case <-previews.due():
@@ -145,7 +153,7 @@ func (o *outbox) expire(ctx context.Context) {
 	for _, l := range old {
 		due[l] = true
 	}
-	for _, from := range []*[]*lane{&o.ready, &o.held} {
+	for _, from := range []*[]*lane{&o.ready.answers, &o.ready.decorations, &o.held} {
 		*from = slices.DeleteFunc(*from, func(l *lane) bool {
 			if due[l.Lane] {
 				o.expires = append(o.expires, l)
@@ -158,7 +166,7 @@ func (o *outbox) expire(ctx context.Context) {
 func (s *Shell) outbox() *outbox {
 	timer := time.NewTimer(0)
 	timer.Stop()
-	return &outbox{shell: s, lanes: map[store.Lane]*lane{}, ended: make(chan result, maxSends), timer: timer}
+	return &outbox{shell: s, lanes: map[store.Lane]*lane{}, ended: make(chan result, maxSends+maxDecorations), timer: timer}
 }
 
 // sweep finds all lanes that have rows to deliver. Those of new rows are found by look; a sweep finds
@@ -169,7 +177,9 @@ func (o *outbox) sweep(ctx context.Context) {
 		var lanes []store.Lane
 		if lanes, err = o.shell.Store.OutboxLanes(ctx, o.shell.Platform); err == nil {
 			o.through = max(o.through, through)
-			o.add(lanes...)
+			for _, l := range lanes {
+				o.add(l, store.Lane{ChatJID: l.ChatJID, ThreadID: l.ThreadID, Decorations: true})
+			}
 		}
 	}
 	_ = o.shell.reads.Note(ctx, err)
@@ -203,29 +213,56 @@ func (o *outbox) add(lanes ...store.Lane) {
 		}
 		added := &lane{Lane: key}
 		o.lanes[key] = added
-		o.ready = append(o.ready, added)
+		o.ready.push(added)
 	}
 }
 
 // startWorkers gives free slots to the lanes that have been ready longest, as far as they are admitted.
 func (o *outbox) startWorkers(ctx context.Context) {
 	o.admitAt = time.Time{}
-	for o.working < maxSends && len(o.expires) > 0 && ctx.Err() == nil {
+	for o.working[0]+o.working[1] < maxSends && len(o.expires) > 0 && ctx.Err() == nil {
 		o.startWorker(ctx, shift(&o.expires), shut)
 	}
-	for o.working < maxSends && len(o.ready) > 0 && ctx.Err() == nil {
+	for ctx.Err() == nil {
+		from := &o.ready.answers
+		if len(*from) == 0 || o.working[0] >= maxSends {
+			from = &o.ready.decorations
+			if len(*from) == 0 || o.working[1] >= maxDecorations {
+				return
+			}
+		}
 		pass, wait := o.shell.admission.enter()
 		if pass == shut {
 			o.admitAt = time.Now().Add(wait)
 			return
 		}
-		o.startWorker(ctx, shift(&o.ready), pass)
+		o.startWorker(ctx, shift(from), pass)
 	}
 }
 
 func (o *outbox) startWorker(ctx context.Context, l *lane, through passage) {
-	l.again, l.pass, o.working = false, through, o.working+1
+	l.again, l.pass = false, through
+	o.working[l.class()]++
 	go func() { o.ended <- o.shell.deliverNext(ctx, l) }()
+}
+
+// class is the index of a lane's count of workers.
+func (l *lane) class() int {
+	if l.Decorations {
+		return 1
+	}
+	return 0
+}
+
+// queues are lanes that wait for a worker.
+type queues struct{ answers, decorations []*lane }
+
+func (q *queues) push(l *lane) {
+	if l.Decorations {
+		q.decorations = append(q.decorations, l)
+		return
+	}
+	q.answers = append(q.answers, l)
 }
 
 // shift removes the first of some lanes.
@@ -237,8 +274,8 @@ func shift(lanes *[]*lane) *lane {
 
 // settle decides what becomes of a lane whose worker has ended.
 func (o *outbox) settle(r result) {
-	o.working--
 	l := r.lane
+	o.working[l.class()]--
 	if l.pass == probe {
 		o.shell.admission.leave()
 	}
@@ -249,7 +286,7 @@ func (o *outbox) settle(r result) {
 		l.due = time.Now().Add(r.wait)
 		heap.Push(&o.waiting, l)
 	case !r.empty, l.again:
-		o.ready = append(o.ready, l)
+		o.ready.push(l)
 	default:
 		delete(o.lanes, l.Lane)
 		if r.movedTo.ChatJID != "" {
@@ -273,13 +310,13 @@ func (o *outbox) due() <-chan time.Time {
 
 func (o *outbox) endWaits() {
 	for now := time.Now(); len(o.waiting) > 0 && !o.waiting[0].due.After(now); {
-		o.ready = append(o.ready, heap.Pop(&o.waiting).(*lane))
+		o.ready.push(heap.Pop(&o.waiting).(*lane))
 	}
 }
 
 // drain waits for the workers.
 func (o *outbox) drain() {
-	for ; o.working > 0; o.working-- {
+	for range o.working[0] + o.working[1] {
 		<-o.ended
 	}
 }
@@ -296,8 +333,11 @@ func (s *Shell) deliverNext(ctx context.Context, l *lane) result {
 	if m == nil {
 		return s.emptyLane(ctx, l)
 	}
+	if m.Target != nil && m.Target.Open { // so is that of all others in the lane
+		return result{lane: l, verdict: verdict{wait: targetDelay}}
+	}
 	if l.pass != shut {
-		if wait := s.pacer.take(l.Lane, &l.permit); wait > 0 {
+		if wait := s.permit(l); wait > 0 {
 			return result{lane: l, verdict: verdict{wait: wait}} // the row may be cancelled meanwhile
 		}
 	}
@@ -309,6 +349,18 @@ func (s *Shell) deliverNext(ctx context.Context, l *lane) result {
 	}
 	l.waited = m.ID
 	return result{lane: l, verdict: v}
+}
+
+// permit takes the pacer's permit for the next part of a lane, and returns how long that has to wait. Decorations take
+// one that answers do not need soon.
+func (s *Shell) permit(l *lane) (wait time.Duration) {
+	switch {
+	case !l.Decorations:
+		return s.pacer.take(l.Lane, &l.permit)
+	case s.pacer.spare(l.Lane):
+		return 0
+	}
+	return previewBusy
 }
 
 // logWriteError logs that what became of a row was not stored: once for all rows while the database fails, and
@@ -325,7 +377,7 @@ func (s *Shell) logWriteError(ctx context.Context, m *msg.Message, err error) {
 func (s *Shell) emptyLane(ctx context.Context, l *lane) result {
 	r := result{lane: l, empty: true}
 	if chat, err := s.Store.Address(ctx, l.ChatJID); err == nil && chat != l.ChatJID {
-		r.movedTo = store.Lane{ChatJID: chat, ThreadID: l.ThreadID}
+		r.movedTo = store.Lane{ChatJID: chat, ThreadID: l.ThreadID, Decorations: l.Decorations}
 	}
 	return r
 }

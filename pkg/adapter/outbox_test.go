@@ -262,7 +262,7 @@ func TestSendTimeout_Upload_HasTimeForItsBytes(t *testing.T) {
 	for part, want := range map[Part]time.Duration{
 		"text": time.Minute, upload{}: time.Minute, upload{minUploadRate}: time.Minute + time.Second, upload{50 << 20}: 584 * time.Second,
 	} {
-		if got := sendTimeoutOf(part); got.Truncate(time.Second) != want {
+		if got := (&delivery{lane: &lane{}}).timeout(part); got.Truncate(time.Second) != want {
 			t.Errorf("%v: %v, want %v", part, got, want)
 		}
 	}

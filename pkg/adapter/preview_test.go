@@ -35,6 +35,39 @@ func TestPreview_Live_BecomesTheAnswer(t *testing.T) {
 	})
 }
 
+// Nobody is notified of an edit: where it would be missed, the answer is a new message, and the preview is removed.
+func TestPreview_LongTurnOrUsersWroteBelow_AnswerIsANewMessage(t *testing.T) {
+	for _, tt := range []struct {
+		verb, thread string
+		wait         time.Duration
+		anew         bool
+	}{
+		{"", "", 51 * time.Second, true}, {"", "", 49 * time.Second, false}, {msg.VerbMessage, "", time.Second, true},
+		{msg.VerbMention, "", time.Second, true}, {msg.VerbReaction, "", time.Second, false}, {msg.VerbMessage, "t", time.Second, false},
+	} {
+		test := func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newFixture(t)
+				p, a := r.live()
+				if tt.verb != "" {
+					m := &msg.Message{ChatJID: room, ThreadID: tt.thread, Direction: msg.In, PlatformID: "below", Verb: tt.verb,
+						Content: "x", ReceivedAt: time.Now().UnixMilli()}
+					r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
+				}
+				pass(tt.wait)
+				a.finish()
+				want, ended := map[string]string{"p1": "done"}, "final 1"
+				if tt.anew {
+					want, ended = map[string]string{"id of done": "done"}, "removed 1"
+				}
+				expectTexts(t, p, want)
+				r.expectEnded(ended)
+			})
+		}
+		t.Run(fmt.Sprintf("%q in %q, %s later", tt.verb, tt.thread, tt.wait), test)
+	}
+}
+
 func TestPreview_Status_IsALineAfterAWhile(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		p := r.previewer(messages)
@@ -43,11 +76,11 @@ func TestPreview_Status_IsALineAfterAWhile(t *testing.T) {
 		a.says("secret thoughts", "Read notes.md")
 		pass(14 * time.Second)
 		a.says("secret thoughts go on", "")
-		pass(time.Minute)
+		pass(10 * time.Second)
 		a.answers("done", true)
 		pass(time.Hour)
 		expectCalls(t, p, "show in irc:room: Working on it… @10s", "show p1 in irc:room: Read notes.md… @13s",
-			"show p1 in irc:room: Writing the answer… @16s", "edit p1: done @1m14.002s")
+			"show p1 in irc:room: Writing the answer… @16s", "edit p1: done @24.002s")
 		r.expectEnded("final 1")
 	})
 }

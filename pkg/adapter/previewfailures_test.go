@@ -34,16 +34,29 @@ func TestPreview_EditRefused_AnswerIsSentAnewAndPreviewRemoved(t *testing.T) {
 	})
 }
 
-func TestPreview_EditFails_IsTriedAgain(t *testing.T) {
-	for _, class := range []msg.ErrorClass{msg.Ambiguous, msg.Transient, msg.Rate} {
-		t.Run(string(class), func(t *testing.T) {
+// Only an edit that has not reached the platform is tried again: whatever else it ends with, the answer is a new message
+// within seconds.
+func TestPreview_EditFails_AnswerIsSentAnew(t *testing.T) {
+	anew, asEdit := map[string]string{"id of done": "done"}, map[string]string{"p1": "done"}
+	for name, tt := range map[string]struct {
+		try   outcome
+		texts map[string]string
+		ended string
+	}{
+		"ambiguous": {fails(refusal(msg.Ambiguous, "no")), anew, "final 1, removed 1"},
+		"transient": {fails(refusal(msg.Transient, "no")), anew, "final 1, removed 1"},
+		"rate":      {fails(failure(msg.Rate, time.Hour)), anew, "final 1, removed 1"},
+		"hang":      {takes(time.Hour), anew, "final 1, removed 1"},
+		"unsent":    {fails(&Failure{Class: msg.Transient, Err: ErrUnsent}), asEdit, "final 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, r *fixture) {
 				p, a := r.live()
-				p.script("edit p1: done", fails(refusal(class, "later")))
+				p.script("edit p1: done", tt.try)
 				a.answers("done", true)
-				pass(time.Hour)
-				expectTexts(t, p, map[string]string{"p1": "done"})
-				r.expectEnded("final 1")
+				pass(10 * time.Second)
+				expectTexts(t, p, tt.texts)
+				r.expectEnded(tt.ended)
 			})
 		})
 	}

@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// previewTimeout bounds one call: rows of the lane wait for it.
-	previewTimeout = 5 * time.Second
 	// previewBusy is the pause before a call for which the lane, or the pacer, was busy.
 	previewBusy = 500 * time.Millisecond
 )
@@ -360,7 +358,7 @@ func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lan
 			p.shell.Redact(err.Error()))
 	}()
 	defer p.shell.recoverPanic("showing a preview", &err, "chat", lane.ChatJID)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), previewTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeTimeout)
 	defer cancel()
 	return do(ctx)
 }

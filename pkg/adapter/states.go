@@ -39,6 +39,9 @@ import (
 //	ambiguous otherwise        | ambiguous
 //	none of these, and too old | failed (expired)
 //
+// A decoration that would wait for more than maxDecorationWait, or is tried maxDecorationAttempts times while its
+// platform answers, has failed; it is ambiguous in doubt.
+//
 //	search ended as            | the part is
 //	found                      | sent
 //	not found                  | queued, without doubt
@@ -49,8 +52,12 @@ const (
 	// maxAttempts bounds the retries of a part while its platform answers; with their pauses about 80
 	// minutes. What an outage uses up does not count.
 	maxAttempts = 24
-	firstPause  = time.Second
-	maxPause    = 5 * time.Minute
+	// maxDecorationAttempts and maxDecorationWait are the same of a decoration, which is tried for seconds.
+	maxDecorationAttempts = 5
+	maxDecorationWait     = 15 * time.Second
+
+	firstPause = time.Second
+	maxPause   = 5 * time.Minute
 	// authPause is how often a part is retried while the credentials are refused.
 	authPause = time.Minute
 	// maxWait bounds the wait that a platform asks for, and maxOwnWait every other one.
@@ -84,6 +91,7 @@ type conditions struct {
 	searchable bool   // the platform can look for it
 	searches   int    // searches for it that have failed while the platform answered
 	markable   bool   // a marked copy may be sent
+	decorates  bool   // it is part of a decoration
 
 	mayCall bool          // this row is admitted to call the platform
 	answers bool          // the platform answers calls, as far as is known
@@ -229,7 +237,19 @@ func afterSend(p store.Delivery, c conditions, copied bool, id string, err error
 	if p.State == msg.OutQueued && doubted { // this send failed, but the one before may have arrived
 		p.ErrorClass = msg.Ambiguous
 	}
-	return p
+	return endDecoration(p, c)
+}
+
+// endDecoration returns p as given up if it is part of a decoration and would be tried for too long.
+func endDecoration(p store.Delivery, c conditions) store.Delivery {
+	wait := until(p.NotBefore, c.now)
+	switch {
+	case !c.decorates || p.State != msg.OutQueued || wait <= maxDecorationWait && p.Attempts < maxDecorationAttempts:
+		return p
+	case p.ErrorClass == msg.Ambiguous && !c.repeatable:
+		return ended(p, msg.OutAmbiguous, msg.Ambiguous, p.Error)
+	}
+	return ended(p, msg.OutFailed, p.ErrorClass, p.Error)
 }
 
 // failureOf is the failure in an error of a platform. One without a known class is ambiguous.
@@ -249,8 +269,14 @@ func retried(p store.Delivery, c conditions, f *Failure, doubted bool) store.Del
 		pause = authPause
 	case f.Class == msg.Rate:
 		pause = max(f.After, firstPause)
+		switch {
+		case c.decorates && f.Account: // answers would wait once more
+			p.Attempts = maxDecorationAttempts
+		case c.decorates:
+			p.Attempts++
+		}
 	case !f.unsent():
-		if c.answers && !doubted { // the attempts of a part in doubt are those that may have arrived
+		if c.answers && !doubted && (c.outFor == 0 || !c.decorates) { // the attempts of a part in doubt are those that may have arrived
 			p.Attempts++
 		}
 		pause = pauseAfter(p.Attempts)
@@ -298,7 +324,7 @@ func afterSearch(p store.Delivery, c conditions, id string, err error, why strin
 		if c.tooOld() {
 			return expired(p, c, why), true
 		}
-		return p, true
+		return endDecoration(p, c), true
 	case !crashed && c.markable: // after a crash a copy follows at once
 		sent := copyPauses()[min(max(p.Attempts, 1), len(copyPauses()))-1]
 		p.NotBefore = c.now + max(0, sent-pauseAfter(p.Attempts)).Milliseconds()
@@ -335,6 +361,9 @@ func endOf(parts []store.Delivery) ending {
 		return ending{state: msg.OutAmbiguous}
 	}
 	end := ending{state: msg.OutSent, platformID: parts[0].PlatformID}
+	if parts[0].State == msg.OutCancelled { // the row is superseded
+		end.state = msg.OutCancelled
+	}
 	for _, p := range parts {
 		switch p.State {
 		case msg.OutFailed:

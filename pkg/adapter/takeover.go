@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"time"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -9,22 +10,34 @@ import (
 
 // The first part of an answer takes over the message of its turn's preview: in the transaction that claims the row, the
 // preview becomes final and the part gets the message's platform id, while it still is to be sent. Such a part is sent
-// as an edit of that message, after a crash once more. If the edit is refused for good, the part loses the id in the
-// rows first; then it is a message of its own, as if there had been no preview, and the preview is removed.
+// as an edit of that message, after a crash once more. If the edit fails, the part loses the id in the rows first; then
+// it is a message of its own, as if there had been no preview, and the preview is removed. So it is where the edit would
+// be missed: no platform notifies users of edits.
+
+// maxTakeOver is how old a preview may be that becomes the answer: whoever waited for a longer turn looks elsewhere.
+const maxTakeOver = time.Minute
 
 // takeOver lets the row that is being claimed take over a preview. All other previews of its lane, which would stand
 // above the row, are to be removed.
 func (d *delivery) takeOver(tx *store.Tx) error {
-	if d.shell.previewer == nil || d.row.Kind.Changes() {
+	if d.shell.previewer == nil || d.lane.Decorations {
 		return nil
 	}
 	shown, err := tx.LanePreviews(context.Background(), d.lane.Lane)
 	for i := range shown {
-		switch p := &shown[i]; {
+		p, below := &shown[i], false
+		if p.Ending || err != nil {
+			continue
+		}
+		takes := d.takesOver(p)
+		if takes {
+			below, err = tx.WrittenBelow(context.Background(), p)
+		}
+		switch {
 		case err != nil:
-		case d.takesOver(p):
+		case takes && !below:
 			err = tx.TakeOverPreview(p, d.row.ID, d.nowMS())
-		case !p.Ending:
+		default:
 			err = tx.OvertakePreview(p.ID, d.nowMS())
 			d.overtakes = true
 		}
@@ -34,7 +47,8 @@ func (d *delivery) takeOver(tx *store.Tx) error {
 
 // takesOver reports whether the row takes over a preview. A question does not: its message has buttons.
 func (d *delivery) takesOver(p *store.Preview) bool {
-	if d.renderErr != nil || len(d.cut) == 0 || p.Ending || p.PlatformID == "" || d.row.Ask != nil ||
+	if d.renderErr != nil || len(d.cut) == 0 || p.PlatformID == "" || d.row.Ask != nil ||
+		d.nowMS()-p.CreatedAt > maxTakeOver.Milliseconds() ||
 		d.row.Kind != msg.KindMessage || d.row.TurnID != p.TurnID || d.row.ReplyToID != p.ReplyTo {
 		return false
 	}
@@ -49,26 +63,27 @@ func (d *delivery) editPreview() {
 		return
 	}
 	if edit, ok := d.shell.previewer.TakeOver(d.cut[0], d.parts[0].PlatformID); ok {
-		d.cut[0] = edit
+		d.cut[0], d.takenOver = edit, d.parts[0].PlatformID
 		return
 	}
 	d.parts[0].PlatformID = ""
 }
 
 // afterTakeOver is a part after it was sent, or given up. One that has taken over a preview in vain loses it, and is
-// sent as a message of its own if the edit was refused.
+// sent as a message of its own if the platform has not carried out the edit, or does not say so.
 func (d *delivery) afterTakeOver(ctx context.Context, p store.Delivery, sendErr error) store.Delivery {
+	d.takenOver = ""
 	if p.Part != 0 || p.PlatformID == "" || p.State != msg.OutQueued && p.State != msg.OutFailed {
 		return p
 	}
 	moved := d.movedAway(ctx)
 	switch {
-	case p.State == msg.OutFailed && sendErr != nil && failureOf(sendErr).Class == msg.Permanent:
+	case sendErr != nil && failureOf(sendErr).unsent() && !moved:
+		return p // the edit is tried again, once the platform can be reached
+	case sendErr != nil && !moved && p.ErrorClass != msg.Expired:
 		d.shell.Log.Warn("the preview cannot become the answer, which is sent as a message of its own", "row", d.row.ID,
 			"chat", d.row.ChatJID, "err", p.Error)
 		p = store.Delivery{MessageID: p.MessageID, PlatformID: p.PlatformID, State: msg.OutQueued, Attempts: p.Attempts}
-	case p.State == msg.OutQueued && !moved:
-		return p // the edit is tried again
 	}
 	if !moved {
 		d.givenUp = p.PlatformID

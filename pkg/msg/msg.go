@@ -167,6 +167,10 @@ const (
 // Changes reports whether a row of this kind changes another message, and shows none.
 func (k Kind) Changes() bool { return k == KindEdit || k == KindReaction || k == KindDelete }
 
+// Decorates reports whether an outbound row only changes a message that was delivered before it: a reaction, an edit, a
+// deletion or the end of a poll. All other rows are answers, which never wait for one of these.
+func (m *Message) Decorates() bool { return m.Kind.Changes() || m.Kind == KindPoll && m.TargetID != "" }
+
 // Verbs of inbound messages. The set is open: routes may name others. An empty
 // verb counts as VerbMessage.
 const (

@@ -4,6 +4,7 @@ package msg
 // row is delivered; the row only names it, in DerivedFrom.
 type Target struct {
 	Kind  Kind
+	Open  bool       // it is still being delivered
 	Files int        // how many files it has
 	Parts []SentPart // what it was sent as, in order
 	Edits []SentEdit // earlier edits of it, in order

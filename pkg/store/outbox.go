@@ -4,18 +4,26 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
-// Lane is a thread of a chat, in which outbound rows keep their order.
+// Lane is a thread of a chat, in which outbound rows keep their order: answers among themselves, and decorations, see
+// msg.Message.Decorates.
 type Lane struct {
-	ChatJID  string
-	ThreadID string
+	ChatJID     string
+	ThreadID    string
+	Decorations bool
 }
 
-// OutboxLanes lists the lanes of a platform with outbound rows to deliver.
+func scanLane(scan scanner) (l Lane, err error) {
+	err = scan(&l.ChatJID, &l.ThreadID, &l.Decorations)
+	return l, err
+}
+
+// OutboxLanes lists the threads of a platform with outbound rows to deliver, each as a lane of answers.
 func (r Reader) OutboxLanes(ctx context.Context, platform string) ([]Lane, error) {
 	lanes, err := collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
 		err = scan(&l.ChatJID, &l.ThreadID)
@@ -37,20 +45,14 @@ func (r Reader) NewOutbound(ctx context.Context, platform string, after int64) (
 	if last, err = r.LastMessageID(ctx); err != nil || last <= after {
 		return nil, after, err
 	}
-	lanes, err = collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
-		err = scan(&l.ChatJID, &l.ThreadID)
-		return l, err
-	}, queryNewOutbound, after, last, platform)
+	lanes, err = collect(ctx, r.q, scanLane, queryNewOutbound, after, last, platform)
 	return lanes, last, err
 }
 
 // OldOutbound lists the lanes of a platform with outbound rows to deliver that were received before a time, in
 // unix ms.
 func (r Reader) OldOutbound(ctx context.Context, platform string, before int64) ([]Lane, error) {
-	return collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
-		err = scan(&l.ChatJID, &l.ThreadID)
-		return l, err
-	}, queryOldOutbound, platform, before)
+	return collect(ctx, r.q, scanLane, queryOldOutbound, platform, before)
 }
 
 // ActiveLanes lists the lanes of a platform that have a running turn.
@@ -69,10 +71,24 @@ func (r Reader) ActiveTriggers(ctx context.Context, l Lane) ([]string, error) {
 	}, queryActiveTriggers, l.ChatJID, l.ThreadID)
 }
 
-// NextOutbound is the oldest queued or sending row of a lane, nil if there is none.
+// NextOutbound is the oldest queued or sending row of a lane, nil if there is none. Decorations of messages that are
+// still being delivered come after all others.
 func (r Reader) NextOutbound(ctx context.Context, l Lane) (*msg.Message, error) {
 	platform, _ := msg.SplitJID(l.ChatJID)
-	return first(r.messages(ctx, queryNextOutbound, platform, l.ChatJID, l.ThreadID))
+	query := queryNextOutbound
+	if l.Decorations {
+		query = queryNextDecoration
+	}
+	return first(r.messages(ctx, query, platform, l.ChatJID, l.ThreadID))
+}
+
+// Superseded reports whether a newer row that is to be delivered makes a decoration needless: one of the same kind for
+// the same message, and with the same emoji, or the deletion of that message.
+func (r Reader) Superseded(ctx context.Context, m *msg.Message) (yes bool, err error) {
+	platform, _ := msg.SplitJID(m.ChatJID)
+	_, err = r.q.get(ctx, []any{&yes}, querySuperseded, platform, m.ChatJID, m.ThreadID, m.ID, m.Kind,
+		strings.TrimPrefix(m.Content, "-"), m.TargetID, m.DerivedFrom)
+	return yes, err
 }
 
 // Delivery is the delivery of one part of an outbound row. Times are unix
@@ -106,7 +122,10 @@ func (r Reader) Target(ctx context.Context, m *msg.Message) (*msg.Target, error)
 	if err != nil || target == nil || target.Direction != msg.Out {
 		return nil, err
 	}
-	t := &msg.Target{Kind: target.Kind, Files: len(target.Attachments)}
+	t := &msg.Target{
+		Kind: target.Kind, Files: len(target.Attachments),
+		Open: target.OutState == msg.OutQueued || target.OutState == msg.OutSending,
+	}
 	if t.Parts, err = r.sentParts(ctx, target.ID); err != nil {
 		return nil, err
 	}

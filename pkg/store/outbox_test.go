@@ -40,7 +40,7 @@ func TestOutboxLanes(t *testing.T) {
 	slices.SortFunc(got, func(a, b store.Lane) int {
 		return strings.Compare(a.ChatJID+" "+a.ThreadID, b.ChatJID+" "+b.ThreadID)
 	})
-	want := []store.Lane{{"telegram:queued", ""}, {"telegram:queued", "7"}, {"telegram:sending", ""}}
+	want := []store.Lane{{ChatJID: "telegram:queued"}, {ChatJID: "telegram:queued", ThreadID: "7"}, {ChatJID: "telegram:sending"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("lanes (-want +got):\n%s", diff)
 	}

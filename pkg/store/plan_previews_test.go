@@ -13,6 +13,7 @@ func previewPlans() map[string][2]string {
 		"queryOpenPreviews":   {queryOpenPreviews, "SEARCH previews USING INDEX previews_open (chat_jid>? AND chat_jid<?)"},
 		"queryLanePreviews":   {queryLanePreviews, "SEARCH previews USING INDEX previews_open (chat_jid=?)"},
 		"queryPreviewShown":   {queryPreviewShown, "SEARCH previews USING INDEX previews_open (chat_jid=?)"},
+		"queryWrittenBelow":   {queryWrittenBelow, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 2\nSEARCH m USING INDEX messages_chat (chat_jid=? AND id>?)\nSCALAR SUBQUERY 1\nSEARCH turns USING INTEGER PRIMARY KEY (rowid=?)"},
 		"insertPreview":       {insertPreview, noRead},
 		"updateKeepPreview":   {updateKeepPreview, row},
 		"updateEndPreview":    {updateEndPreview, row},

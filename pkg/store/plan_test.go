@@ -94,10 +94,14 @@ func queryPlans() map[string][2]string {
 			"SEARCH m USING INTEGER PRIMARY KEY (rowid=?)\nCORRELATED SCALAR SUBQUERY 3\n" +
 			"SEARCH n USING INDEX messages_outbox (platform=? AND (chat_jid,thread_id)>(?,?))\n" +
 			"SCAN head\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)"}, // one row per lane
-		"queryOldOutbound": {queryOldOutbound, "SEARCH messages USING INDEX messages_outbox (platform=?)"},
-		"queryNewOutbound": {queryNewOutbound, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
+		"queryOldOutbound": {queryOldOutbound, "SEARCH m USING INDEX messages_outbox (platform=?)\nUSE TEMP B-TREE FOR DISTINCT"},
+		"queryNewOutbound": {queryNewOutbound, "SEARCH m USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)\nUSE TEMP B-TREE FOR DISTINCT"},
 		"queryNextOutbound": {queryNextOutbound, "SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)\n" + movedIn +
 			"SEARCH o EXISTS USING INDEX messages_outbox (platform=? AND chat_jid=?)"},
+		// Those of one lane: decorations are few.
+		"queryNextDecoration": {queryNextDecoration, "SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)\n" + movedIn +
+			"SEARCH o EXISTS USING INDEX messages_outbox (platform=? AND chat_jid=?)\nCORRELATED SCALAR SUBQUERY 4\nSEARCH t USING INTEGER PRIMARY KEY (rowid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
+		"querySuperseded": {querySuperseded, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH messages USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=? AND id>?)"},
 		// Few agents run at once, so a temporary table of their threads is small.
 		"queryActiveLanes": {queryActiveLanes, "SCAN turns USING INDEX turns_run\nUSE TEMP B-TREE FOR DISTINCT"},
 		"queryActiveTriggers": {queryActiveTriggers, "SCAN t USING INDEX turns_run\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\n" +
@@ -268,7 +272,7 @@ func namedQueries(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := []string{"observedRows", "directMessages", "spoken", "spokenHere", "foundRows", "foundText", "withChange", "withChangeHere", "contextColumns", "readable", "delivered", "changes", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
+	parts := []string{"observedRows", "directMessages", "spoken", "spokenHere", "foundRows", "foundText", "withChange", "withChangeHere", "contextColumns", "readable", "delivered", "changes", "decorates", "nextOutbound", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
 		"requestColumns", "requestChat", "previewTurn", "previewJoins", "previewColumns", "pollColumns", "askColumns", "countedOptions", "reminderColumns"}
 	parts = append(parts, "listFilter", "listedColumns", "foundAsChanged", "auditColumns", "rootHere", "said", "inChange", "outChange", "lastChange", "recentColumns", "recentRows", "markableRow", "postgresStatements", "queryPostgresTexts", "queryPostgresChanged", "insertPostgresWords")
 	for _, name := range files {

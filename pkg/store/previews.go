@@ -116,6 +116,12 @@ func (r Reader) ShownPreview(ctx context.Context, chatJID, platformID string) (*
 	return &shown[0], nil
 }
 
+// WrittenBelow reports whether users have written below the message of a preview.
+func (r Reader) WrittenBelow(ctx context.Context, p *Preview) (yes bool, err error) {
+	_, err = r.q.get(ctx, []any{&yes}, queryWrittenBelow, p.TurnID, p.Lane.ChatJID, p.Lane.ThreadID, p.CreatedAt)
+	return yes, err
+}
+
 // BeginPreview stores that the message of a preview is going to be made. It returns ErrStale if the turn has a preview
 // or does not run, or if its lane has rows to deliver.
 func (tx *Tx) BeginPreview(turnID, now int64) (*Preview, error) {

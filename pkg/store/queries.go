@@ -103,13 +103,22 @@ const (
 			ORDER BY n.chat_jid, n.thread_id LIMIT 1)
 		FROM head JOIN messages m ON m.id = head.id)
 		SELECT m.chat_jid, m.thread_id FROM head JOIN messages m ON m.id = head.id`
-	queryNewOutbound = `SELECT DISTINCT chat_jid, thread_id FROM messages NOT INDEXED
+	// See msg.Message.Decorates.
+	decorates        = `(m.kind IN ('edit', 'reaction', 'delete') OR m.kind = 'poll' AND m.target_id IS NOT NULL)`
+	queryNewOutbound = `SELECT DISTINCT chat_jid, thread_id, ` + decorates + ` FROM messages m NOT INDEXED
 		WHERE id > ? AND id <= ? AND out_state IN ('queued', 'sending') AND platform = ?||''`
-	queryOldOutbound = `SELECT DISTINCT chat_jid, thread_id FROM messages INDEXED BY messages_outbox
+	queryOldOutbound = `SELECT DISTINCT chat_jid, thread_id, ` + decorates + ` FROM messages m INDEXED BY messages_outbox
 		WHERE out_state IN ('queued', 'sending') AND platform = ?||'' AND received_at < ?+0`
-	queryNextOutbound = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_outbox
+	nextOutbound = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_outbox
 		WHERE m.out_state IN ('queued', 'sending') AND m.platform = ?1||'' AND m.chat_jid = ?2 AND m.thread_id = ?3
-		AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?2) AND NOT EXISTS (` + movingOut + ` AND a.new_jid = ?2) ORDER BY m.id LIMIT 1`
+		AND NOT EXISTS (SELECT 1 FROM chat_aliases WHERE old_jid = ?2) AND NOT EXISTS (` + movingOut + ` AND a.new_jid = ?2)`
+	queryNextOutbound   = nextOutbound + ` AND NOT ` + decorates + ` ORDER BY m.id LIMIT 1`
+	queryNextDecoration = nextOutbound + ` AND ` + decorates + ` ORDER BY EXISTS (SELECT 1 FROM messages t
+		WHERE t.id = m.derived_from AND t.out_state IN ('queued', 'sending')), m.id LIMIT 1`
+	querySuperseded = `SELECT EXISTS (SELECT 1 FROM messages INDEXED BY messages_outbox
+		WHERE out_state IN ('queued', 'sending') AND platform = ?1||'' AND chat_jid = ?2 AND thread_id = ?3 AND id > ?4
+		AND (kind = 'delete' OR kind = ?5 AND (kind <> 'reaction' OR content IN (?6, '-'||?6)))
+		AND ifnull(target_id, '') = ?7 AND ifnull(derived_from, 0) = ?8)`
 	queryWantedFiles = `SELECT ` + messageColumns + ` FROM messages m INDEXED BY messages_wanted
 		WHERE m.pending_files > 0 AND m.files_wanted = 1 AND m.platform = ?||'' AND m.direction = 'in' ORDER BY m.id LIMIT ?+0`
 	updateWantFiles = `UPDATE messages SET files_wanted = 1 WHERE id = ? AND pending_files > 0 AND files_wanted = 0 RETURNING chat_jid`

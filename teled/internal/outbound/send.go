@@ -62,7 +62,11 @@ func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 		f.Err = fmt.Errorf("the topic is closed, and so is General: reopen one of them or make the bot an administrator of the group, then send this with `gated lost resend` (%w)", err)
 		return "", f
 	case err != nil:
-		return "", s.followMigration(ctx, m, s.flooded(m, s.API.Failure(ctx, err)))
+		f := s.API.Failure(ctx, err)
+		if !m.Decorates() { // reactions and edits have limits of their own
+			f = s.flooded(m, f)
+		}
+		return "", s.followMigration(ctx, m, f)
 	}
 	s.taken(m)
 	if c.remark != "" {
