@@ -18,15 +18,38 @@ func TestStrip(t *testing.T) {
 		{"<think>a<think>b</think>c</think>d", "d"},
 		{"<think>a<internal>b</think>c", "c"},
 		{"<think>never closed", ""},
-		{"a<internal>b<internal>c</internal>d", "a"},
-		{"a<think>1</think>b<think>2</think>c", "abc"},
-		{"<thi<think>x</think>nk>secret</think>shown", "shown"},
-		{"<internal<think></think>>secret", ""},
-		{"<thinking>shown</thinking>", "<thinking>shown</thinking>"},
+		{"Yes.\n<internal>b<internal>c</internal>d", "Yes."},
+		{"a.<think>1</think>\nb.<think>2</think>\nc", "a.\nb.\nc"},
+		{"<thinking>1</thinking><Thought a=\"b\">2</thought >\n<reasoning>\n3\n</reasoning>\n\nshown", "shown"},
+		{"\ufeff\u200b<seed:think>1</seed:think>shown", "\ufeff\u200bshown"},
 		{"< think>shown", "< think>shown"},
-		{"<thin\u212a>shown", "<thin\u212a>shown"},
+		{"<thinker>shown", "<thinker>shown"},
 		{"a</think>b", "a</think>b"},
 		{"<think>x</thinkx></think>y", "y"},
+		{"<think>\n\n</think>\n\nshown", "shown"},
+		{"<think>Asked about the <think> tag and `</think>`. Ok.</think>Shown, with `</think>`.", "Shown, with `</think>`."},
+		{"<think>it's a ` or\n```\ncode\n</think>\nshown `<think>`", "shown `<think>`"},
+		// The template has put the opening tag into the prompt.
+		{"They ask.\n</think>\n\nshown", "shown"},
+		{"They ask.</think>Shown", "Shown"},
+		{"They ask. </thinking>\n\nshown", "shown"},
+		{"</think>\n\nshown", "shown"},
+		{"Say.\n\n</think>", "Say.\n\n</think>"}, // all would be cut by a guess
+		// Words.
+		{"The tag `<think>` opens a block", "The tag `<think>` opens a block"},
+		{"The tag <think> opens a block, </think> closes it.", "The tag <think> opens a block, </think> closes it."},
+		{"<think> opens a block and </think> closes it.", "<think> opens a block and </think> closes it."},
+		{"<think> opens, `</think>` closes.", "<think> opens, `</think>` closes."},
+		{"<internal> is for notes.", "<internal> is for notes."},
+		{"Write <internal>…</internal> around notes.", "Write <internal>…</internal> around notes."},
+		{"标签<think>用于思考</think>。", "标签<think>用于思考</think>。"},
+		{"- <think>a</think>\n> <think>\n1. <think>a", "- <think>a</think>\n> <think>\n1. <think>a"},
+		{"```py\n<think>\n</think>\nre.sub(r\"<think>.*?</think>\", t)\n```", "```py\n<think>\n</think>\nre.sub(r\"<think>.*?</think>\", t)\n```"},
+		{"~~~\n<internal>x</internal>\n```\n</think>\n~~~", "~~~\n<internal>x</internal>\n```\n</think>\n~~~"},
+		{"1. so:\n   ````\n   ```\n   <think>\n   ````\nend", "1. so:\n   ````\n   ```\n   <think>\n   ````\nend"},
+		{"So:\n\n    <think>x</think>", "So:\n\n    <think>x</think>"},
+		{"`` ` <internal>x</internal> `` and `</think>`.", "`` ` <internal>x</internal> `` and `</think>`."},
+		{"&lt;think&gt;x", "&lt;think&gt;x"},
 		{"1 < 2 > 1", "1 < 2 > 1"},
 		{"<think>x</think>\n\n  \nhello\n\nworld\n \n", "hello\n\nworld"},
 		{"\r\n    code\r\n", "    code"},
@@ -39,39 +62,58 @@ func TestStrip(t *testing.T) {
 	}
 }
 
-func TestStripProperties(t *testing.T) {
-	piece := rapid.SampledFrom([]string{
-		"<think>", "</think>", "<internal>", "</internal>", "<THINK>", "<thi", "nk>", "<inter", "nal>", "<", ">", "/", "a", " ", "\n", "\xff", "ſ",
-	})
+func TestStrip_AnyPieces_NoneAreInvented(t *testing.T) {
+	pieces := []string{
+		"<think>", "</think>", "<internal>", "</internal>", "<THINKING x>", "\n```\n", "`", "<thi", "nk>", "<", ">", "a", ". ", " b", "\n", "\xff", "ſ",
+	}
 	rapid.Check(t, func(t *rapid.T) {
-		text := strings.Join(rapid.SliceOfN(piece, 0, 40).Draw(t, "pieces"), "")
-		got := Strip(text)
-		for _, tag := range []string{"<think>", "<internal>"} {
-			if strings.Contains(strings.ToLower(got), tag) {
-				t.Fatalf("%s left in %q", tag, got)
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 40).Draw(t, "pieces"), "")
+		for _, got := range []string{Strip(text), StripGrowing(text)} {
+			if !isSubsequence(got, text) {
+				t.Fatalf("%q is not in %q", got, text)
 			}
-		}
-		if again := Strip(got); again != got {
-			t.Fatalf("not idempotent: %q, then %q", got, again)
 		}
 	})
 }
 
-// Every removal reveals the next tag: one pass per removal would take hours.
-func TestStripIsLinear(t *testing.T) {
-	const n = 50_000
-	text := strings.Repeat("<thi", n) + "<think></think>" + strings.Repeat("nk></think>", n) + "shown"
-	began := time.Now()
-	if got := Strip(text); got != "shown" {
-		t.Errorf("got %.40q", got)
+func isSubsequence(part, whole string) bool {
+	for i := 0; i < len(whole) && part != ""; i++ {
+		if whole[i] == part[0] {
+			part = part[1:]
+		}
 	}
-	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("took %v", took)
+	return part == ""
+}
+
+// Blocks without an end must not be looked into again and again.
+func TestStrip_HostileText_TakesNoTime(t *testing.T) {
+	const n = 50_000
+	for _, piece := range []string{
+		"\n<think>```\n</think>", "x. <think>", "<internal>", ". <think> a\n", "\n<think>a <think>", "\n<think> a", "`<think>``", "<think ",
+	} {
+		began := time.Now()
+		Strip(strings.Repeat(piece, n))
+		StripGrowing(strings.Repeat(piece, n))
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("%q took %v", piece, took)
+		} else {
+			t.Log(piece, took)
+		}
+	}
+}
+
+func TestBrokenOff(t *testing.T) {
+	for text, want := range map[string]bool{
+		"<think>\nLet me see": true, "\n<internal>why": true, "<internal>why</internal>": false, "Yes.\n<think>": false, "": false,
+	} {
+		if got := BrokenOff(text); got != want {
+			t.Errorf("BrokenOff(%q) = %v", text, got)
+		}
 	}
 }
 
 func TestStripGrowing_ShowsNoBeginningOfATag(t *testing.T) {
-	const text = "a <b> <INTERNAL>no<think>e</think></INTERNAL> c <intern <think>d"
+	const text = "a <b> <INTERNAL>no<think>e</think></INTERNAL> c `<think>` <intern\n<thinking>d `</think>`\n</thinking>\ne"
 	whole := Strip(text)
 	for end := range len(text) + 1 {
 		if got := StripGrowing(text[:end]); !strings.HasPrefix(whole, got) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -41,7 +42,7 @@ func (s *said) add(l line) {
 
 // answer joins the texts with a result, which replaces those of the last message. If all are too long
 // together, the oldest are left out. Each text is stripped of its hidden parts by itself: a tag that is
-// not closed hides nothing of the next one.
+// not closed hides nothing of the next one. If all are hidden, the answer is the result as it is.
 func (s said) answer(result string) string {
 	pieces := s
 	if n := len(pieces); n > 0 && result != "" && strings.Contains(result, strings.TrimSpace(pieces[n-1].text)) {
@@ -64,7 +65,7 @@ func (s said) answer(result string) string {
 			joined = piece + separator + joined
 		}
 	}
-	return joined
+	return cmp.Or(joined, result)
 }
 
 // separator is between two texts: they are paragraphs of one message.

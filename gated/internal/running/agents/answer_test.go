@@ -146,7 +146,8 @@ func TestFrames(t *testing.T) {
 	}{
 		{"silence", "say", msg.ReasonSilent, nil},
 		{"hidden text", "say <internal>secret plan</internal>hi", msg.ReasonAnswered, []string{"hi"}},
-		{"nothing but hidden text", "say <think>hm", msg.ReasonSilent, nil},
+		{"nothing but hidden text", "say <think>hm</think>", msg.ReasonSilent, nil},
+		{"hidden text without an end", "say <think>hm", msg.ReasonPartial, []string{brokenOff}},
 		{"silence after a part", "more part; say", msg.ReasonAnswered, []string{"part"}},
 		{"secret", "say the password is hunter2", msg.ReasonAnswered, []string{"the password is ***"}},
 		{"after the end", "say a; say b; anon c", msg.ReasonAnswered, []string{"a", "b", "c"}},

@@ -18,6 +18,7 @@ type output struct {
 	frames         int // that were stored
 	bytes          int // of their results
 	discarded      int // frames over the limits
+	brokenOff      bool
 	sessionRefused bool
 }
 
@@ -62,6 +63,9 @@ func (o *outputs) admit(t *msg.Turn, f agentproto.Frame, open bool) (text string
 	room := max(maxBytes-out.bytes, 0)
 	if text = o.setup.redact(agentproto.Strip(f.Result)); render.Blank(text) {
 		text = "" // silence: it would be an empty message
+		if agentproto.BrokenOff(f.Result) {
+			out.brokenOff, text = true, brokenOff
+		}
 	}
 	if len(text) > room && room < minPart {
 		return "", false
@@ -74,6 +78,8 @@ func (o *outputs) admit(t *msg.Turn, f agentproto.Frame, open bool) (text string
 
 // ends reports whether a frame is the last of its turn.
 func ends(f agentproto.Frame) bool { return !f.More() || f.Status == agentproto.StatusError }
+
+const brokenOff = "(The agent's answer broke off while it was thinking, so there is nothing to show. Please ask again.)"
 
 const overLimit = "(The agent wrote more than I pass on for one message. A part of it is left out.)"
 
@@ -97,10 +103,13 @@ func (o *outputs) discard(t *msg.Turn) error {
 	})
 }
 
-// lost describes the discarded frames of a turn, "" if there are none.
+// lost describes what is missing of a turn's answer, "" if nothing is.
 func (o *outputs) lost(t *msg.Turn) string {
 	out := o.of(t)
-	if out.discarded == 0 {
+	switch {
+	case out.discarded == 0 && out.brokenOff:
+		return "the result is nothing but hidden text that is not closed, such as <think>"
+	case out.discarded == 0:
 		return ""
 	}
 	return fmt.Sprintf("%d frames were discarded: a turn has at most %d, with results of %d bytes in all",

@@ -133,7 +133,7 @@ func TestProgress_SameEvent_ChangesNothing(t *testing.T) {
 func TestProgress_Text_IsWhatUsersMaySee(t *testing.T) {
 	t.Parallel()
 	p := &progress{growing: func(s string) string { return strings.ReplaceAll(s, "secret", "…") }}
-	said := "a secret <think>hidden</think>word <thi"
+	said := "a secret <internal>hidden</internal>word <thi"
 	p.update(&agentproto.Event{Text: &said}, &setup{})
 	diff(t, "text", p.text(), "a … word")
 }
