@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -56,6 +57,9 @@ func checkPart(text string, size, limit int) error {
 // checkEntities checks entities by the rules of the Bot API, and of its server for code in quotes.
 func checkEntities(p render.Formatted) error {
 	text := utf16.Encode([]rune(p.Text))
+	if raw, err := json.Marshal(p.Entities); len(p.Entities) > 100 || len(raw) > 9000 || err != nil {
+		return fmt.Errorf("%d entities of %d bytes", len(p.Entities), len(raw))
+	}
 	var open []render.Entity
 	last := render.Entity{Length: len(text)}
 	for _, e := range p.Entities {

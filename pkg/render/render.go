@@ -40,12 +40,12 @@ type Entity struct {
 }
 
 // Telegram renders text with entities, to be sent without a parse_mode. The limit is in UTF-16
-// units: 4096 for a message, 1024 for a caption.
+// units: 4096 for a message, 1024 for a caption. No part has more entities than Telegram takes.
 func Telegram(markdown string, limit int) []Formatted {
 	limit = max(limit, minLimit)
 	var out []Formatted
 	for _, part := range split(parse(markdown, telegramLink), limit, telegram{}) {
-		out = append(out, format(part))
+		out = append(out, formatAll(part)...)
 	}
 	return out
 }

@@ -180,3 +180,34 @@ func TestRender_HostileText_AllocatesLittle(t *testing.T) {
 		}
 	}
 }
+
+func TestTelegram_ManyEntities_InParts(t *testing.T) {
+	address := "https://a.bc/" + strings.Repeat("d", 1990)
+	for name, text := range map[string]string{
+		"list":       strings.Repeat("- **item** uses `code`\n", 130),
+		"short line": strings.Repeat("[a]("+address+") ", 20),
+		"links":      strings.Repeat("[n](https://e.org/1) ", 120),
+		"found":      strings.Repeat("[n](https://e.org/1) https://e.org #a /b a@b.cd\n", 30),
+	} {
+		parts, links := render.Telegram(text, 4096), 0
+		for _, p := range parts {
+			if err := checkEntities(p); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			for _, e := range p.Entities {
+				if e.URL != "" {
+					links++
+				}
+			}
+		}
+		if want := strings.Count(text, "]("); links != want || len(parts) < 2 {
+			t.Errorf("%s: %d links of %d in %d parts", name, links, want, len(parts))
+		}
+		if err := checkEntities(render.TelegramTail(text, 4096)); err != nil {
+			t.Errorf("%s: tail: %v", name, err)
+		}
+	}
+	if parts := render.Telegram("```\n"+strings.Repeat("#a /b\n", 200)+"```", 4096); len(parts) != 1 {
+		t.Errorf("code in %d parts", len(parts))
+	}
+}

@@ -27,6 +27,10 @@ func TelegramTail(markdown string, limit int) Formatted {
 		}
 		out.Text += part.Text
 	}
+	const room = 10 // for those of what stands beside it
+	for !entitiesFit(out.Entities, room) {
+		out.Entities = out.Entities[:len(out.Entities)*3/4]
+	}
 	return out
 }
 

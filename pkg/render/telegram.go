@@ -1,10 +1,55 @@
 package render
 
 import (
+	"encoding/json"
 	"net/url"
 	"regexp"
 	"strings"
 )
+
+// Limits of a message's entities: Telegram drops those after the first 100 without an error, and refuses more than
+// about 9 kB of them as JSON.
+const (
+	maxEntities     = 100
+	maxEntitiesSize = 8 << 10
+)
+
+// formatAll writes a part, as several if it has too many entities for one.
+func formatAll(part []line) []Formatted {
+	f := format(part)
+	units := UTF16Len(f.Text)
+	if units < 2 || entitiesFit(f.Entities, found(part)) {
+		return []Formatted{f}
+	}
+	var out []Formatted
+	for _, p := range split(part, (units+1)/2, telegram{}) {
+		out = append(out, formatAll(p)...)
+	}
+	return out
+}
+
+// entitiesFit reports whether a message takes entities beside some that Telegram finds itself.
+func entitiesFit(entities []Entity, found int) bool {
+	raw, err := json.Marshal(entities)
+	return err == nil && len(raw) <= maxEntitiesSize && len(entities)+found <= maxEntities
+}
+
+// found counts the addresses, hashtags and commands in a text, at most: Telegram makes entities of them.
+func found(part []line) (n int) {
+	for _, l := range part {
+		for _, s := range l.spans {
+			if l.fence == nil && bareLink(s) {
+				n++
+			}
+			if l.fence == nil && strings.ContainsAny(s.text, "#/$@") {
+				n += len(autoEntity.FindAllString(s.text, -1))
+			}
+		}
+	}
+	return n
+}
+
+var autoEntity = regexp.MustCompile(`(?:^|[\s(])[#/$]\w|\w@\w`)
 
 // telegram measures lines as format writes them.
 type telegram struct{}

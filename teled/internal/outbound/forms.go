@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"arizuko/pkg/msg"
@@ -71,13 +72,13 @@ const outsideTopic = "(for a topic that is closed or deleted) "
 
 // instead is a notice in place of a file, with its caption.
 func (c call) instead(notice string) *call {
-	text := render.Telegram(notice, maxText)[0].Text
-	if caption, _ := c.params[c.text].(string); c.text != "" && caption != "" {
+	text := render.PlainMentions(render.Telegram(notice, maxText)[0].Text)
+	if caption := c.spelled(maxText - render.UTF16Len(text) - 2); caption != "" {
 		text += "\n\n" + caption
 	}
 	other := c.without("caption", "caption_entities")
 	other.method, other.text, other.file, other.field = "sendMessage", "text", nil, ""
-	other.params["text"] = render.PlainMentions(text)
+	other.params["text"] = text
 	return other
 }
 
@@ -139,13 +140,39 @@ func (c call) formatted() bool {
 
 // plain is a call whose text has no formatting.
 func (c call) plain() *call {
-	c.params = maps.Clone(c.params)
-	delete(c.params, "entities")
-	delete(c.params, "caption_entities")
-	if text, ok := c.params[c.text].(string); ok { // no code keeps mentions away now
-		c.params[c.text] = render.PlainMentions(text)
+	text := c.spelled(c.maxUnits())
+	other := c.without("entities", "caption_entities")
+	if text != "" {
+		other.params[c.text] = text
 	}
-	return &c
+	return other
+}
+
+// spelled is the text of a call as it is sent without entities: the addresses of links stand behind them, as far as
+// they fit into a number of UTF-16 units, and no mention is left that code kept away.
+func (c call) spelled(units int) string {
+	text, _ := c.params[c.text].(string)
+	entities, _ := c.params["entities"].([]render.Entity)
+	if c.text == "caption" {
+		entities, _ = c.params["caption_entities"].([]render.Entity)
+	}
+	links := slices.DeleteFunc(slices.Clone(entities), func(e render.Entity) bool { return e.URL == "" })
+	slices.SortFunc(links, func(a, b render.Entity) int { return a.Offset + a.Length - b.Offset - b.Length })
+	units -= render.UTF16Len(text)
+	all := utf16.Encode([]rune(text))
+	var out strings.Builder
+	from := 0
+	for _, e := range links {
+		to, address := e.Offset+e.Length, " ("+e.URL+")"
+		shown := string(utf16.Decode(all[e.Offset:to])) == e.URL
+		if units -= render.UTF16Len(address); shown || units < 0 {
+			units += render.UTF16Len(address)
+			continue
+		}
+		out.WriteString(render.PlainMentions(string(utf16.Decode(all[from:to]))) + address)
+		from = to
+	}
+	return out.String() + render.PlainMentions(string(utf16.Decode(all[from:])))
 }
 
 // captionEdit edits the caption of a file in place of a text.

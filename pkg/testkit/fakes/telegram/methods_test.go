@@ -125,6 +125,7 @@ func TestSendMessage_InvalidText(t *testing.T) {
 		{"link without address", "hello", `[{"type":"text_link","offset":0,"length":1}]`, `can't parse MessageEntity: Can't find field "url"`},
 		{"name without user", "hello", `[{"type":"text_mention","offset":0,"length":1}]`, `can't parse MessageEntity: Can't find field "user"`},
 		{"no JSON", "hello", `bold`, "can't parse entities JSON object"},
+		{"too large", "hello", `[{"type":"text_link","offset":0,"length":1,"url":"https://e.org/` + strings.Repeat("x", 9000) + `"}]`, "ENTITIES_TOO_LONG"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,6 +136,11 @@ func TestSendMessage_InvalidText(t *testing.T) {
 			}
 			r.refused(a, 400, "Bad Request: "+tt.want)
 		})
+	}
+	var m telegram.Message
+	r.must(&m, "sendMessage", "chat_id", chat, "text", strings.Repeat("#a ", 120))
+	if len(m.Entities) != 100 {
+		t.Errorf("%d entities", len(m.Entities))
 	}
 	r.refuse(400, "Bad Request: this fake server takes entities, no parse_mode", "sendMessage", "chat_id", chat, "text", "*x*", "parse_mode", "MarkdownV2")
 	r.refused(r.upload("sendDocument", map[string][]byte{"document": []byte("x")}, "chat_id", chat, "caption", strings.Repeat("x", 1025)),

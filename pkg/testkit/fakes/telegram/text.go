@@ -2,6 +2,7 @@ package telegram
 
 import (
 	"cmp"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +14,11 @@ import (
 const (
 	maxText    = 4096
 	maxCaption = 1024
+)
+
+const (
+	maxEntities     = 100  // of a message, by hand or found
+	maxEntitiesSize = 9000 // bytes of those by hand, as JSON
 )
 
 func units(text string) int {
@@ -63,6 +69,9 @@ func (p params) entitiesOf(name string) ([]Entity, error) {
 // checkEntities requires entities to be within the text, nested or disjoint, and not to split a
 // character.
 func checkEntities(text string, entities []Entity) error {
+	if raw, err := json.Marshal(entities); err != nil || len(raw) > maxEntitiesSize {
+		return badRequest("ENTITIES_TOO_LONG")
+	}
 	borders := map[int]bool{0: true}
 	end := 0
 	for _, r := range text {
@@ -163,7 +172,8 @@ func mark(text string, given []Entity) []Entity {
 			}
 		}
 	}
-	return sorted(all)
+	all = sorted(all)
+	return all[:min(len(all), maxEntities)] // the platform drops the others without an error
 }
 
 // holds reports whether Telegram looks for links and names inside an entity.
