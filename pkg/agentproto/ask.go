@@ -15,9 +15,11 @@ const (
 	// MaxAskID is the size limit of a question's id in bytes. An event with a longer one is logged.
 	MaxAskID = 128
 	// MaxQuestion is the size limit of a question in bytes, MaxDetail that of what stands below it. What is above is
-	// cut off.
+	// cut off, and a permission request refused: nothing can be allowed that was not shown.
 	MaxQuestion = 1000
-	MaxDetail   = 2000
+	MaxDetail   = 8000
+	// maxUnseen is the size limit of the detail of a permission request before its blanks are counted, in bytes.
+	maxUnseen = maxAskText / 2
 	// MinOptions and MaxOptions are how many options a question has.
 	MinOptions = 2
 	MaxOptions = 10
@@ -89,6 +91,9 @@ func (e *Event) parseAsk(body []byte) error {
 	return nil
 }
 
+// ErrTooLong means that users cannot be shown all of what they would allow.
+var ErrTooLong = errors.New("it is too long to be shown, and nothing may be allowed that is not")
+
 // Check returns why a question cannot be asked, nil if it can.
 func (a *Ask) Check() error {
 	switch {
@@ -98,6 +103,8 @@ func (a *Ask) Check() error {
 		return fmt.Errorf("a question has %d to %d options, not %d", MinOptions, MaxOptions, len(a.Options))
 	case len(a.PayloadHash) > MaxPayloadHash:
 		return fmt.Errorf("the payload hash has more than %d bytes", MaxPayloadHash)
+	case a.PayloadHash != "" && (len(a.Question) > MaxQuestion || len(a.Detail) > maxUnseen):
+		return ErrTooLong
 	}
 	for i, option := range a.Options {
 		switch {

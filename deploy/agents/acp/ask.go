@@ -35,14 +35,17 @@ type permissionRequest struct {
 		Content   json.RawMessage `json:"content"`
 		Locations json.RawMessage `json:"locations"`
 	} `json:"toolCall"`
-	Options []struct {
-		ID   string `json:"optionId"`
-		Kind string `json:"kind"`
-	} `json:"options"`
+	Options []permissionOption `json:"options"`
 }
 
-// option is the agent's option of a kind, "" if it has none. An id that two options have says neither.
-func (p *permissionRequest) option(kinds ...string) string {
+type permissionOption struct {
+	ID   string `json:"optionId"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// option is the agent's option of a kind, the zero value if it has none. An id that two options have says neither.
+func (p *permissionRequest) option(kinds ...string) (none permissionOption) {
 	uses := map[string]int{}
 	for _, o := range p.Options {
 		uses[o.ID]++
@@ -50,11 +53,11 @@ func (p *permissionRequest) option(kinds ...string) string {
 	for _, kind := range kinds {
 		for _, o := range p.Options {
 			if o.Kind == kind && uses[o.ID] == 1 {
-				return o.ID
+				return o
 			}
 		}
 	}
-	return ""
+	return none
 }
 
 // outcome is the response to a permission request; option "" cancels it.
@@ -76,21 +79,21 @@ func (r *run) askPermission(m message) error {
 	}
 	known := w.shown.calls[shortID(p.Call.ID)]
 	title := cmp.Or(p.Call.Title, known.Title, p.Call.Kind, known.Kind, "a tool")
-	input := p.input(title, known)
-	deny := outcome(p.option("reject_once", "reject_always"))
+	deny := outcome(p.option("reject_once", "reject_always").ID)
 	allow := p.option("allow_once")
 	why := ""
 	switch {
 	case r.cfg.Permissions == permission.SettingDeny:
 		why = "ACP_PERMISSIONS is " + permission.SettingDeny
-	case allow == "":
+	case allow.ID == "":
 		why = "the agent has no option that allows it once"
 	case known.unkept && !has(p.Call.RawInput):
 		why = "its input is too large to be shown"
 	case len(w.open) >= maxOpen:
 		why = "too many requests wait for users"
 	}
-	request, err := permission.New(question(cmp.Or(p.Call.Kind, known.Kind)), title, input)
+	request, err := permission.New(fmt.Sprintf("May I use %s in this way?", permission.Quoted(title)),
+		p.fields(title, allow, known)...)
 	if err != nil {
 		why = err.Error()
 	}
@@ -105,7 +108,7 @@ func (r *run) askPermission(m message) error {
 	r.ask(m, func() (decision, error) {
 		a, err := w.Ask(w.ctx, ask)
 		if err == nil && request.Allowed(a) {
-			return decision{response: outcome(allow), log: fmt.Sprintf("%s %s: allowed by %s", methodPermission, title,
+			return decision{response: outcome(allow.ID), log: fmt.Sprintf("%s %s: allowed by %s", methodPermission, title,
 				a.By)}, nil
 		}
 		log := fmt.Sprintf("%s %s: denied (%s %s)", methodPermission, title, a.Reason, cmp.Or(a.By, a.Problem))
@@ -123,33 +126,30 @@ func (r *run) mayAsk(session string) bool {
 	return w != nil && w.prompted && !w.dropped && w.response == nil && session == r.session
 }
 
-// input is all that the agent says of what will run.
-func (p *permissionRequest) input(title string, known tool) json.RawMessage {
-	fields := map[string]json.RawMessage{}
-	for name, value := range map[string]json.RawMessage{"input": p.Call.RawInput, "content": p.Call.Content,
-		"locations": p.Call.Locations} {
-		if has(value) {
-			fields[name] = value
+// fields are all that the agent says of what will run. Users see them. Nothing vouches for a title or a kind, also of
+// what the agent has said of the call before: they stand there as its words.
+func (p *permissionRequest) fields(title string, allow permissionOption, known tool) (all []permission.Field) {
+	words := func(name string, said ...string) {
+		for _, text := range slices.Compact(said) {
+			if text != "" {
+				all = append(all, permission.Field{Name: name + ", as the agent calls it", Words: text})
+			}
 		}
 	}
-	if fields["input"] == nil && known.input != nil {
-		fields["input"] = known.input
+	words("tool", title, known.Title)
+	words("kind", p.Call.Kind, known.Kind)
+	words("option", allow.Name)
+	input := p.Call.RawInput
+	if !has(input) {
+		input = known.input
 	}
-	if len(fields) == 1 && fields["input"] != nil {
-		return fields["input"]
+	for _, f := range []permission.Field{{Name: "input", Value: input}, {Name: "content", Value: p.Call.Content},
+		{Name: "locations", Value: p.Call.Locations}} {
+		if has(f.Value) {
+			all = append(all, f)
+		}
 	}
-	fields["title"], _ = json.Marshal(title) // a text always marshals
-	whole, _ := json.Marshal(fields)
-	return whole
-}
-
-// question is what users are asked about a tool of a kind. What it will do is shown below.
-func question(kind string) string {
-	words := map[string]string{
-		"execute": "run this", "edit": "change files this way", "delete": "delete this", "move": "move this",
-		"read": "read this", "fetch": "fetch this", "search": "search for this", "switch_mode": "go on in another mode",
-	}
-	return "May I " + cmp.Or(words[kind], "use a tool in this way") + "?"
+	return all
 }
 
 // ask has users asked, without waiting for the answer, which comes as a decision.
@@ -334,9 +334,8 @@ func (e *elicitation) fields() (fields []field, ok bool) {
 		if more := cmp.Or(p.Description, p.Title); more != "" && !strings.Contains(e.Message, more) {
 			f.ask.Question = strings.TrimSpace(f.ask.Question + "\n" + more)
 		}
-		f.ask.Question = agentproto.Truncate(f.ask.Question, agentproto.MaxQuestion)
 		f.ask.Options = f.options
-		if f.ask.Check() != nil {
+		if f.ask.Check() != nil || len(f.ask.Question) > agentproto.MaxQuestion { // it is not to be cut
 			return nil, false
 		}
 		fields = append(fields, f)

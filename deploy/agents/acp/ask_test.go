@@ -1,18 +1,27 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
+	"arizuko/deploy/agents/internal/permission"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/agentproto/agenttest"
 )
+
+// permitted is what users see of the fake agent's request.
+const permitted = `tool, as the agent calls it: "Run it"
+kind, as the agent calls it: "execute"
+option, as the agent calls it: "Once"
+input:
+  command: rm x`
 
 func TestPermission_UsersDecide(t *testing.T) {
 	s := fake(t).open()
 	s.Send(agenttest.First("1", "", "permit rm x"))
 	a := s.Question()
-	if a.Question != "May I run this?" || !strings.Contains(a.Detail, `"command": "rm x"`) || a.PayloadHash == "" || strings.Join(a.Options, "|") != "Allow once|Deny" {
+	if a.Question != `May I use "Run it" in this way?` || a.Detail != permitted || a.PayloadHash == "" || strings.Join(a.Options, "|") != "Allow once|Deny" {
 		t.Errorf("asked %+v", a)
 	}
 	s.Reply("1", a, "Allow once")
@@ -124,4 +133,46 @@ func (s *session) questions() (n int) {
 		}
 	}
 	return n
+}
+
+// Nothing but what users see makes the hash: of each thing that the agent says there is a line.
+func TestPermission_Fields_AreShown(t *testing.T) {
+	t.Parallel()
+	request := func(call string, known tool) string {
+		var p permissionRequest
+		if err := json.Unmarshal([]byte(`{"toolCall":`+call+`,"options":[{"optionId":"a","kind":"allow_once","name":"Deny"}]}`), &p); err != nil {
+			t.Fatal(err)
+		}
+		made, err := permission.New("?", p.fields(p.Call.Title, p.option("allow_once"), known)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.Ask(1, func(s string) string { return s }).Detail
+	}
+	known := tool{Tool: agentproto.Tool{Title: "delete_all", Kind: "delete"}, input: []byte(`{"id":5}`)}
+	if got, want := request(`{"title":"show","kind":"read"}`, known), `tool, as the agent calls it: "show"
+tool, as the agent calls it: "delete_all"
+kind, as the agent calls it: "read"
+kind, as the agent calls it: "delete"
+option, as the agent calls it: "Deny"
+input:
+  id: 5`; got != want {
+		t.Errorf("shown:\n%s", got)
+	}
+	if got, want := request(`{"title":"edit","content":[{"type":"diff","path":"a","oldText":"x","newText":"y\nz"}],"locations":[{"path":"a","line":2}]}`, tool{}), `tool, as the agent calls it: "edit"
+option, as the agent calls it: "Deny"
+content:
+  -
+    newText:
+      | y
+      | z
+    oldText: x
+    path: a
+    type: diff
+locations:
+  -
+    line: 2
+    path: a`; got != want {
+		t.Errorf("shown:\n%s", got)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"arizuko/deploy/agents/internal/permission"
 	"arizuko/pkg/agentproto"
@@ -28,9 +29,13 @@ type decision struct {
 // decision.
 func (r *run) askPermission(l line) error {
 	w := r.running
-	request, err := permission.New(question(l), l.Request.ToolName, l.Request.Input)
+	fields := []permission.Field{{Name: "tool", Words: l.Request.ToolName}, {Name: "input", Value: l.Request.Input}}
+	if l.Request.BlockedPath != "" {
+		fields = append(fields, permission.Field{Name: "outside of my working folder", Words: l.Request.BlockedPath})
+	}
+	request, err := permission.New(question(l), fields...)
 	if w == nil || w.dropped || err != nil {
-		return r.cli.program.Send(answer(l, denial(l)))
+		return r.cli.program.Send(answer(l, refusal(l, agentproto.Answer{Problem: problem(err)})))
 	}
 	if w.asked == nil {
 		w.asked = map[string]int{}
@@ -77,20 +82,34 @@ func refusal(l line, a agentproto.Answer) string {
 	case agentproto.AskExpired:
 		return "No user has answered the permission request in time, which counts as no. Do without, and say what you could not do."
 	}
-	return denial(l)
+	if a.Problem == "" {
+		return denial(l)
+	}
+	return denial(l) + " The reason: " + a.Problem + "."
+}
+
+// problem is an error in words, "" for none.
+func problem(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // question is what users are asked. The name of the tool is the CLI's; its input is shown below.
 func question(l line) string {
-	tool := agentproto.Truncate(l.Request.ToolName, maxToolName)
+	tool := permission.Quoted(l.Request.ToolName)
+	if plainTool.MatchString(l.Request.ToolName) {
+		tool = l.Request.ToolName
+	}
 	if l.Request.BlockedPath != "" {
 		return fmt.Sprintf("May I use %s outside of my working folder, with this input?", tool)
 	}
 	return fmt.Sprintf("May I use %s with this input?", tool)
 }
 
-// maxToolName bounds the name of a tool that users see, in bytes.
-const maxToolName = 100
+// plainTool matches the names of tools that stand in a question without quotes.
+var plainTool = regexp.MustCompile(`^\w{1,100}$`)
 
 // newAllowance lets the CLI use a tool with the input of its request, byte for byte.
 func newAllowance(l line) controlResponse {

@@ -30,7 +30,7 @@ func TestAgent_Permission_IsWhatUsersHaveAnswered(t *testing.T) {
 			s := fixtureWith(t, os.Args[0]).open("SCRIPT=ask")
 			s.Send(agenttest.First("1", "", "one"))
 			a := s.Question()
-			if a.Check() != nil || a.Question != "May I use Odd with this input?" || a.Detail != "{}\n" || !strings.HasSuffix(a.ID, "-1") {
+			if a.Check() != nil || a.Question != "May I use Odd with this input?" || a.Detail != "tool: \"Odd\"\ninput: {}" || !strings.HasSuffix(a.ID, "-1") {
 				t.Errorf("asked %+v: %v", a, a.Check())
 			}
 			if tt.change == nil {
@@ -62,7 +62,7 @@ func TestAgent_Permission_OfTheRealCLI(t *testing.T) {
 	s := r.open()
 	s.Send(agenttest.First("1", "", "tool Bash mkfifo allowed"))
 	a := s.Question()
-	if a.Question != "May I use Bash with this input?" || !strings.Contains(a.Detail, `"command": "mkfifo allowed"`) {
+	if a.Question != "May I use Bash with this input?" || !strings.Contains(a.Detail, "tool: \"Bash\"\ninput:\n  command: mkfifo allowed") {
 		t.Errorf("asked %+v", a)
 	}
 	if _, err := os.Stat(filepath.Join(r.group, "allowed")); err == nil {

@@ -2,7 +2,6 @@
 package permission
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,19 +24,50 @@ const (
 
 // Request is a use of a tool that users are asked about.
 type Request struct {
-	Hash     string // of the tool and its exact input
+	Hash     string // of what is shown below the question
 	shown    string
 	question string
 }
 
-// New makes a request of a tool with its input in JSON, which users see below the question. The hash depends neither on
-// the order of keys nor on white space.
-func New(question, tool string, input json.RawMessage) (Request, error) {
-	r := Request{question: question}
-	var err error
-	r.Hash, r.shown, err = exactInput(tool, input)
-	return r, err
+// Field is a part of what users are asked about. Its value is JSON, or the agent's own words, which stand in quotes.
+type Field struct {
+	Name  string
+	Value json.RawMessage
+	Words string
 }
+
+// New makes a request to use a tool. Users see all of its fields, with the name of the tool first, and what they see is
+// what is hashed: two requests that differ never look the same. Neither the order of keys nor white space of the JSON
+// makes a difference.
+func New(question string, fields ...Field) (Request, error) {
+	r := Request{question: question}
+	var p page
+	for _, f := range fields {
+		var value any = words(f.Words)
+		var err error
+		if f.Words == "" {
+			if value, err = parse(f.Value); err != nil {
+				return r, fmt.Errorf("%s: %w", f.Name, err)
+			}
+		}
+		p.put("", f.Name+":", value)
+	}
+	r.shown = p.String()
+	sum := sha256.Sum256([]byte(r.shown))
+	r.Hash = hex.EncodeToString(sum[:])
+	return r, nil
+}
+
+// Quoted is a name in the agent's words for a question, shortened: all of it stands below.
+func Quoted(name string) string {
+	if short := agentproto.Truncate(name, maxName); short != name {
+		name = short + "…"
+	}
+	return marshal(name)
+}
+
+// maxName bounds a name in a question, in bytes.
+const maxName = 100
 
 // Ask is the question to users. It is the same in the next attempt at the turn, which gets the answer that is stored;
 // count is how many uses with the same hash the turn has had, and makes another question of each.
@@ -53,55 +83,4 @@ func (r *Request) payloadHash() string { return "sha256:" + r.Hash }
 // Allowed reports whether users have allowed exactly this use.
 func (r *Request) Allowed(a agentproto.Answer) bool {
 	return a.Option == AllowOnce && a.Reason == agentproto.AskAnswered && a.PayloadHash == r.payloadHash()
-}
-
-// exactInput returns the hash of a tool with its input, and the input as users see it: JSON, in which no text can pass
-// for another field.
-func exactInput(tool string, input json.RawMessage) (hash, shown string, err error) {
-	var value any
-	decoder := json.NewDecoder(bytes.NewReader(input))
-	decoder.UseNumber()
-	if err := decoder.Decode(&value); err != nil {
-		return "", "", fmt.Errorf("input of %s: %w", tool, err)
-	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if isShallow(input) {
-		encoder.SetIndent("", "  ")
-	}
-	if err := encoder.Encode(map[string]any{"tool": tool, "input": value}); err != nil {
-		return "", "", err
-	}
-	sum := sha256.Sum256(out.Bytes())
-	out.Reset()
-	if err := encoder.Encode(value); err != nil {
-		return "", "", err
-	}
-	return hex.EncodeToString(sum[:]), out.String(), nil
-}
-
-// maxIndented is how deep an input may be to be shown with its fields below each other: of a deeper one the white space
-// would take more memory than there is.
-const maxIndented = 50
-
-// isShallow reports whether JSON that is valid is not too deep to be indented.
-func isShallow(input []byte) bool {
-	depth, inText := 0, false
-	for i := 0; i < len(input); i++ {
-		switch c := input[i]; {
-		case inText && c == '\\':
-			i++
-		case c == '"':
-			inText = !inText
-		case inText:
-		case c == '{' || c == '[':
-			if depth++; depth > maxIndented {
-				return false
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return true
 }

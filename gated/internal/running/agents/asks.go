@@ -83,8 +83,23 @@ func (r *run) ask(e *agentproto.Event) {
 			r.env.log.Warn("question refused", "run", r.row.ID, "turn", t.ID, "chat", t.ChatJID, "ask", e.Ask.ID, "err",
 				err)
 			r.agent.answer(a.answer(agentproto.Answer{Reason: agentproto.AskRefused, Problem: err.Error()}))
+			if errors.Is(err, agentproto.ErrTooLong) {
+				r.noteTooLong(t)
+			}
 		}
 	})
+}
+
+// textTooLong is what a chat reads in the place of a permission request that cannot be shown.
+const textTooLong = "A request for a permission was denied: it is too long to be shown here."
+
+// noteTooLong tells a chat about a permission request that it does not see.
+func (r *run) noteTooLong(t *msg.Turn) {
+	if err := r.env.persist(r.env.ctx, func(tx *store.Tx) error {
+		return tx.PutInterimNotice(t, textTooLong, r.env.now())
+	}); err != nil {
+		r.env.log.Warn("notice about a refused question not stored", "turn", t.ID, "chat", t.ChatJID, "err", err)
+	}
 }
 
 // answer completes an answer with what names its question.
@@ -215,13 +230,9 @@ func (a *Asks) Ask(t *msg.Turn, q *store.Question, problem error, redact func(st
 	if t.WorksForGroup() || msg.FamilyOf(t.ChatJID) == msg.PlatformGroup {
 		return nil, fmt.Errorf("the turn works for another group: %w", store.ErrNoUser)
 	}
-	q.Question = agentproto.Truncate(msg.Visible(redact(q.Question)), agentproto.MaxQuestion)
-	q.Detail = shorten(msg.Visible(redact(q.Detail)), agentproto.MaxDetail)
-	options := slices.Clone(q.Options)
-	for i := range options {
-		options[i] = msg.Visible(redact(options[i]))
+	if err := show(q, redact); err != nil {
+		return nil, err
 	}
-	q.Options = options
 	if msg.IsBudget(q.AskID) { // an id of gated's own questions
 		q.AskID = "agent-" + q.AskID
 	}
@@ -248,7 +259,26 @@ func (a *Asks) Ask(t *msg.Turn, q *store.Question, problem error, redact func(st
 
 func (a *Asks) timeout() time.Duration { return cmp.Or(a.env.cfg.AskTimeout, 10*time.Minute) }
 
-// shorten cuts a text at most bytes, and says what is missing: a user must not allow what is not shown.
+// show makes the texts of a question what users see. What they allow is shown as it is and whole, or not asked at all.
+func show(q *store.Question, redact func(string) string) error {
+	line, text := msg.Visible, msg.Visible
+	if q.PayloadHash != "" {
+		line, text = msg.ExactLine, msg.Exact
+	}
+	question, detail := line(redact(q.Question)), text(redact(q.Detail))
+	if q.PayloadHash != "" && (len(question) > agentproto.MaxQuestion || len(detail) > agentproto.MaxDetail) {
+		return agentproto.ErrTooLong
+	}
+	q.Question = agentproto.Truncate(question, agentproto.MaxQuestion)
+	q.Detail = shorten(detail, agentproto.MaxDetail)
+	q.Options = slices.Clone(q.Options)
+	for i, option := range q.Options {
+		q.Options[i] = line(redact(option))
+	}
+	return nil
+}
+
+// shorten cuts a text at most bytes, and says what is missing.
 func shorten(text string, limit int) string {
 	kept := agentproto.Truncate(text, limit)
 	if missing := len(text) - len(kept); missing > 0 {

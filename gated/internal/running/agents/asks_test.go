@@ -160,13 +160,34 @@ func TestAsk_IdOfGatedsOwn_IsAnotherQuestion(t *testing.T) {
 func TestAsk_LongDetail_SaysWhatIsNotShown(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
-	turn := r.ask(`!ask "askId":"q","question":"Run?","detail":"` + "\\u202e" + strings.Repeat("x", 3000) + `","options":["one","two"]`)
+	turn := r.ask(`!ask "askId":"q","question":"Run?","detail":"` + "\\u202e" + strings.Repeat("x", 9000) + `","options":["one","two"]`)
 	a := r.asks(turn, 1)[0]
 	if !strings.HasPrefix(a.Question, "Run?\n\\u202exxx") || !strings.HasSuffix(a.Question, "\n[1006 more bytes, which are not shown]") {
 		t.Errorf("shown:\n%s", a.Question)
 	}
 	r.choose(a, 1)
 	r.answered(turn)
+}
+
+// Nothing can be allowed that is not shown.
+func TestAsk_Permission_IsShownWholeOrRefused(t *testing.T) {
+	t.Parallel()
+	for detail, want := range map[string]string{
+		"ls" + strings.Repeat(" ", 3000) + " && rm": "ls[3,001 blanks]&& rm", strings.Repeat("xy ", 2000): "", "\\u202ea\\ufe0f": `\u202ea\ufe0f`,
+		strings.Repeat("x", 8001): "refused", "ls" + strings.Repeat(" ", 33000) + " && rm": "refused", "ls" + strings.Repeat(" ", 100_000) + " && rm": "refused",
+	} {
+		r := newHarness(t, operators)
+		turn := r.ask(`!ask "askId":"q","question":"Run  it?","detail":"` + detail + `","options":["one","two"],"payload_hash":"h"`)
+		if want == "refused" {
+			if got := r.answered(turn); !strings.Contains(got[0], textTooLong) || !strings.Contains(got[0], `q: "" refused`) {
+				t.Errorf("%.20q and %d bytes: the chat read %q", detail, len(detail), got)
+			}
+			continue
+		}
+		if a := r.asks(turn, 1)[0]; !strings.HasPrefix(a.Question, "Run[2 blanks]it?\n"+want) || want == "" && len(a.Question) < 6000 {
+			t.Errorf("shown:\n%s", a.Question)
+		}
+	}
 }
 
 func TestWhoMay_ByChatAndConfiguration(t *testing.T) {
