@@ -148,6 +148,19 @@ func TestRedactor_OverlappingSecrets_LongestFirst(t *testing.T) {
 	}
 }
 
+// Programs cut titles, with or without a mark.
+func TestRedactor_BeginningOfASecret_IsHidden(t *testing.T) {
+	r := config.NewRedactor("sk-test-Z9y8X7w6V5u4", "postgres://ann:hunter2hunter2@db", "[redacted]12345", `quo"te"quo"te"quote`)
+	for text, want := range map[string]string{
+		"run sk-test-Z9y8X7w6": "run [redacted]", "sk-test-Z9y8… sk-test-Z9y8X7w6V5u4sk-test-Z9y8X": "[redacted]… [redacted][redacted]", "sk-test-Z9y sk-test-": "sk-test-Z9y sk-test-",
+		"postgres://bob@db": "postgres://bob@db", "postgres://ann:hunter2h": "[redacted]", "[redacted]1": "[redacted]1", `"quo\"te\"quo\"te`: `"[redacted]`,
+	} {
+		if got := r.String(text); got != want {
+			t.Errorf("%s became %s, not %s", text, got, want)
+		}
+	}
+}
+
 func TestRedactor_GrowingText_ShowsNoBeginningOfASecret(t *testing.T) {
 	const text = "the key is sk-secret-1, once more: sk-secret-1-and-more, or abcdefxyz."
 	r := config.NewRedactor("sk-secret-1", "sk-secret-1-and-more", "abcdef", "defxyz")

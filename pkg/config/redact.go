@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/url"
@@ -22,6 +23,7 @@ const redacted = "[redacted]"
 type Redactor struct {
 	replacer *strings.Replacer
 	forms    []string // of the secrets
+	heads    []string // those whose beginnings are as good as they are, since texts may be cut
 }
 
 // NewRedactor replaces the given secrets, as they are and as they look inside quotes, JSON and
@@ -39,7 +41,8 @@ func NewRedactor(secrets ...string) Redactor {
 			url.QueryEscape(s), url.PathEscape(s), lower(url.QueryEscape(s)), lower(url.PathEscape(s)))
 	}
 	// Longest first, so that no rest is left of a secret that contains another.
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	forms = slices.Compact(forms)
 	if len(forms) == 0 {
 		return Redactor{}
 	}
@@ -47,15 +50,55 @@ func NewRedactor(secrets ...string) Redactor {
 	for _, form := range forms {
 		pairs = append(pairs, form, redacted)
 	}
-	return Redactor{strings.NewReplacer(pairs...), forms}
+	r := Redactor{replacer: strings.NewReplacer(pairs...), forms: forms}
+	for _, form := range forms {
+		if headOf(form) < len(form) {
+			r.heads = append(r.heads, form)
+		}
+	}
+	return r
 }
 
-// String is text without the secrets.
+// minHead is how many bytes at the beginning of a secret are as good as the secret.
+const minHead = 12
+
+// headOf is how many bytes at the beginning of a form count as it. How an address begins is no secret.
+func headOf(form string) int {
+	i := strings.Index(form, "://")
+	if i >= 0 {
+		i += len("://")
+	}
+	return max(i, 0) + minHead
+}
+
+// String is text without the secrets, and without beginnings of them.
 func (r Redactor) String(text string) string {
 	if r.replacer == nil {
 		return text
 	}
-	return r.replacer.Replace(text)
+	text = r.replacer.Replace(text)
+	for _, form := range r.heads {
+		head := form[:headOf(form)]
+		if !strings.Contains(text, head) {
+			continue
+		}
+		var b strings.Builder
+		for {
+			before, after, found := strings.Cut(text, head)
+			b.WriteString(before)
+			if !found {
+				break
+			}
+			b.WriteString(redacted)
+			rest := form[len(head):]
+			for after != "" && rest != "" && after[0] == rest[0] {
+				after, rest = after[1:], rest[1:]
+			}
+			text = after
+		}
+		text = b.String()
+	}
+	return text
 }
 
 // Growing is String of a text whose end is still to come: an end with which a secret may begin is left out.
