@@ -7,6 +7,9 @@ import (
 	"encoding/hex"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"arizuko/pkg/store"
 )
@@ -51,9 +54,43 @@ func Hash(code string) string {
 	if code == "" {
 		return ""
 	}
+	return hashed(code)
+}
+
+func hashed(code string) string {
 	sum := sha256.Sum256([]byte(code))
 	return hex.EncodeToString(sum[:])
 }
+
+// Cut returns a text without the code of a hash, and reports whether it holds that: in whatever case or width, and with
+// whatever stands between the letters.
+func Cut(text, hash string) (without string, holds bool) {
+	type letter struct{ at, end int }
+	var letters []letter
+	var plain strings.Builder
+	for at, c := range text {
+		end := at + utf8.RuneLen(c)
+		if c == utf8.RuneError {
+			end = at + 1
+		}
+		for _, r := range strings.ToUpper(norm.NFKC.String(string(c))) {
+			if strings.ContainsRune(alphabet, r) {
+				letters = append(letters, letter{at, end})
+				plain.WriteRune(r)
+			}
+		}
+	}
+	for i := 0; i+length <= len(letters); i++ {
+		if hashed(plain.String()[i:i+length]) == hash {
+			rest, _ := Cut(text[letters[i+length-1].end:], hash) // it may be there twice
+			return text[:letters[i].at] + cutMark + rest, true
+		}
+	}
+	return text, false
+}
+
+// cutMark stands in the place of a code.
+const cutMark = "[code]"
 
 // Counts reports whether a sender may try the code that is open, nil for none. If it seems to live longer than codes
 // do, the clock was set back.

@@ -115,6 +115,7 @@ type stage func(*step, *Row) bool
 func arrivalStages() []stage {
 	return []stage{
 		(*step).broken,
+		(*step).writtenCodes,
 		(*step).ballots,   // a vote is counted
 		(*step).answers,   // a question of an agent is answered
 		(*step).changes,   // an edit or deletion acts on its target

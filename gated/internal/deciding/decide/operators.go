@@ -6,11 +6,14 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Code is what was read about the code of an /operator.
+// Code is what was read about the code of an /operator, or in another text.
 type Code struct {
 	Hash  string // "" if there is none in the command
 	Open  bool   // one is open that the sender may try
 	Right bool   // it is this one
+
+	Written bool   // another text holds the one that is open
+	Without string // that text without it
 }
 
 // AddOperator makes the sender of a row an operator, by the code with a hash.
@@ -35,9 +38,25 @@ const (
 	textNowOperator  = "You are an operator now, as %s. %s lists what operators may write."
 	textOperatorCode = "Make a code on the dashboard, under Access, then write %s and the code here."
 	textWrongCode    = "That code does not work: it is wrong, used or too old. Make a new one on the dashboard, under Access."
+	textCodeWritten  = "A code for operators was in that message, so it is worthless now. Make a new one on the dashboard, under Access."
 	textCodeInGroup  = "Codes count in a direct chat with the bot alone, and one that was written here is worthless now. Make a new one on the dashboard, " +
 		"under Access, and write it to the bot."
 )
+
+// writtenCodes ends a code that stands in a text that is no /operator, and takes it out of the text: agents read it. The
+// row is decided by the next step.
+func (w *step) writtenCodes(r *Row) bool {
+	if r.Code == nil || !r.Code.Written {
+		return false
+	}
+	w.add(ReplaceContent{Row: r.ID, Target: r.ID, Content: r.Code.Without, Addressed: r.Addressed, Verb: r.Verb})
+	w.add(EndCode{r.ID})
+	w.ended = true
+	if !r.IsBot && !r.byAgent() {
+		w.reply(r, msg.SourceCommand, textCodeWritten)
+	}
+	return true
+}
 
 // operator makes a user an operator who writes the code that the dashboard shows. What is kept of the message has no
 // code: agents can read what was written.

@@ -20,7 +20,7 @@ type Row struct {
 	Ballot      *Ballot // of a vote, of a reaction that is one, or of the end of a poll
 	Choice      *Choice // of an answer to a question of an agent
 	StopsTurn   int64   // of the press of a Stop button, which is a /stop of that turn alone; else 0
-	Code        *Code   // of an /operator of a user who is none yet
+	Code        *Code   // of an /operator of a user who is none yet, or of a text that holds the open one
 	Post        string  // platform id of the post it is about, "" if there is none
 	Old         bool    // it was older than MAX_AGE on arrival
 	Operator    bool    // its sender is an operator

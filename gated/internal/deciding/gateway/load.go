@@ -38,7 +38,7 @@ func (b *batch) needsRoutd() bool {
 func (b *batch) acts() bool {
 	for i := range b.Rows {
 		if r := &b.Rows[i]; r.Command != nil || r.Change != nil || r.Ballot != nil || r.Choice != nil ||
-			r.Problem != "" {
+			r.Code != nil || r.Problem != "" {
 			return true
 		}
 	}
@@ -144,6 +144,9 @@ func (f *reader) loadRow(ctx context.Context, m *msg.Message, known summaries) (
 	r = decide.Row{Message: m}
 	err = f.ofRow(&r, func() (err error) {
 		r = decide.NewRow(m, f.cfg.MaxAge.Milliseconds(), f.cfg.BotNames, f.operators)
+		if r.Code, err = f.operatorCode(ctx, &r); err != nil {
+			return err
+		}
 		if r.Verb == msg.VerbEdit || r.Verb == msg.VerbDelete {
 			if r.Change, err = f.findChange(ctx, m); err != nil {
 				return err
@@ -156,9 +159,6 @@ func (f *reader) loadRow(ctx context.Context, m *msg.Message, known summaries) (
 			return err
 		}
 		if r.Choice, err = f.choice(ctx, &r); err != nil || r.Choice != nil {
-			return err
-		}
-		if r.Code, err = f.operatorCode(ctx, &r); err != nil {
 			return err
 		}
 		if r.Post, err = f.post(ctx, &r); err != nil {

@@ -8,13 +8,24 @@ import (
 	"arizuko/pkg/store"
 )
 
-// operatorCode reads what the code of an /operator is worth, nil for other rows.
+// operatorCode reads what the code of an /operator is worth, or that another text holds the code that is open; nil for
+// other rows.
 func (f *reader) operatorCode(ctx context.Context, r *decide.Row) (*decide.Code, error) {
 	text, is := r.OperatorCommand()
+	stored, err := f.st.OperatorCode(ctx)
+	if err != nil || stored == nil && !is {
+		return nil, err
+	}
+	if stored != nil && !(is && codes.Hash(text) == stored.Hash) {
+		without, written := codes.Cut(r.Content, stored.Hash)
+		_, around := codes.Cut(r.Quote+"\n"+r.SenderName, stored.Hash)
+		if written || around {
+			return &decide.Code{Written: true, Without: without}, nil
+		}
+	}
 	if !is {
 		return nil, nil
 	}
-	stored, err := f.st.OperatorCode(ctx)
 	code := &decide.Code{Hash: codes.Hash(text), Open: codes.Counts(stored, r.Sender, f.now())}
 	code.Right = code.Open && code.Hash == stored.Hash // of hashes: the time of a comparison tells nothing
 	return code, err

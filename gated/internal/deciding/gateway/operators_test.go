@@ -169,3 +169,23 @@ func TestOperatorCode_OpenQuestions_AreForOperatorsOfNow(t *testing.T) {
 	h.write(func(tx *store.Tx) error { return tx.RemoveOperator("telegram:7", "web:operator", 1) })
 	may(false)
 }
+
+// A code that is written in another way than as an /operator ends, and no agent reads it.
+func TestOperatorCode_InAnotherText_EndsAndIsCutOut(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"!operator CODE", "/operator@other_bot CODE", "\uff0foperator CODE", "my code: CODE, and CODE", "WIDE", "a\u200bSPACED.", "LOWER", "/operator it is CODE"} {
+		h := newHarness(t)
+		code := h.openCode()
+		plain := strings.ReplaceAll(code, "-", "")
+		wide := strings.Map(func(r rune) rune { return r - '!' + '\uff01' }, plain)
+		text := strings.NewReplacer("CODE", code, "WIDE", wide, "SPACED", strings.Join(strings.Split(plain, ""), "\n. "), "LOWER", strings.ToLower(plain)).Replace(form)
+		m := h.put(text)
+		h.step()
+		left, holds := codes.Cut(h.row(m.ID).Content, codes.Hash(code))
+		if stored, err := h.st.OperatorCode(t.Context()); holds || stored != nil || err != nil || !strings.Contains(left, "[code]") && left != "/operator" {
+			t.Errorf("%q is stored as %q, code %v, %v", text, left, stored, err)
+		}
+		h.expect(h.replies(m)[0], "worthless now")
+		h.expect(h.says("/operator "+code), wrongCode)
+	}
+}
