@@ -45,7 +45,7 @@ func TestGateway_IdentifyAndEvents(t *testing.T) {
 	fakeservertest.Subset(t, guild, `{"id":"`+r.guild.ID+`","name":"Team","unavailable":false,"member_count":3,"system_channel_id":"`+r.general.ChannelID+`",
 		"members":[{"user":{"id":"`+r.Me().ID+`"},"roles":["`+r.guild.BotRole().ID+`"]}],
 		"roles":[{"id":"`+r.guild.ID+`","name":"@everyone"},{"managed":true,"tags":{"bot_id":"`+r.Me().ID+`"}}],
-		"threads":[{"id":"`+thread.ChannelID+`","parent_id":"`+r.general.ChannelID+`","type":11}]}`)
+		"threads":[{"id":"`+thread.ChannelID+`","parent_id":"`+r.general.ChannelID+`","type":11,"message_count":0}]}`)
 	if id := guild["channels"].([]any)[0].(map[string]any)["last_message_id"].(string); id <= asked.ID {
 		t.Errorf("the last message is %s, want the one about the thread", id)
 	}
@@ -139,13 +139,51 @@ func TestGateway_RefusedClients(t *testing.T) {
 		_ = c.ws.CloseNow()
 	}
 	r := start(t, discord.Options{})
-	for _, query := range []string{"", "?v=6", "?v=9&compress=zlib-stream", "?v=10&encoding=etf"} {
+	for _, query := range []string{"", "?v=6", "?v=9&compress=zstd-stream", "?v=10&encoding=etf"} {
 		ws, _, err := websocket.Dial(r.ctx, "ws"+r.base[4:]+"/gateway/"+query, &websocket.DialOptions{HTTPClient: r.client})
 		if err != nil {
 			t.Fatal(err)
 		}
 		(&client{r: r, ws: ws}).closes(4012)
 		_ = ws.CloseNow()
+	}
+}
+
+// discord.py connects like this: one compressed stream for the whole connection.
+func TestGateway_ZlibStream_IsOneStream(t *testing.T) {
+	r := start(t, discord.Options{})
+	ws, _, err := websocket.Dial(r.ctx, "ws"+r.base[4:]+"/gateway/?v=10&compress=zlib-stream", &websocket.DialOptions{HTTPClient: r.client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ws.CloseNow() }()
+	stream, in := io.Pipe()
+	defer stream.Close()
+	go func() {
+		for {
+			kind, body, err := ws.Read(r.ctx)
+			if err != nil || kind != websocket.MessageBinary || !bytes.HasSuffix(body, []byte("\x00\x00\xff\xff")) {
+				_ = in.CloseWithError(fmt.Errorf("%v %x: %w", kind, body, err))
+				return
+			}
+			_, _ = in.Write(body)
+		}
+	}()
+	z, err := zlib.NewReader(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := json.NewDecoder(z)
+	for i, want := range []int{10, 11, 0} {
+		var e event
+		if err := d.Decode(&e); err != nil || e.Op != want {
+			t.Fatalf("got %+v, %v, want %d", e, err, want)
+		}
+		if say := []string{`{"op":1,"d":null}`, fmt.Sprintf(`{"op":2,"d":{"token":%q,"intents":1,"properties":{}}}`, r.Token()), ""}[i]; say != "" {
+			if err := ws.Write(r.ctx, websocket.MessageText, []byte(say)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -98,7 +98,7 @@ func (ch *channel) snapshot(s *Server) Channel {
 	if ch.isThread() {
 		metadata := *ch.info.Metadata
 		c.Metadata = &metadata
-		c.MessageCount, c.TotalSent, c.MemberCount = len(ch.messages), ch.sent, len(ch.members)
+		c.MessageCount, c.TotalSent, c.MemberCount = new(len(ch.messages)), new(ch.sent), new(len(ch.members))
 		c.Member = ch.threadMember(s.me.ID)
 	}
 	return c

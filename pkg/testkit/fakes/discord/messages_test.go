@@ -22,7 +22,7 @@ func TestIdentity_WrongToken_Refused(t *testing.T) {
 	if flags&(1<<19) != 0 || flags&(1<<15) == 0 {
 		t.Errorf("flags %b: want the intent for members, and none for content", flags)
 	}
-	fakeservertest.Subset(t, r.must("GET", "/oauth2/applications/@me", "").json(), `{"id":"`+me+`"}`)
+	fakeservertest.Subset(t, r.must("GET", "/oauth2/applications/@me", "").json(), `{"id":"`+me+`","owner":{"username":"owner"},"team":null}`)
 	fakeservertest.Subset(t, r.must("GET", "/users/"+r.alice.ID, "").json(), `{"username":"alice"}`)
 	r.refuse(404, 10013, "GET", "/users/1", "")
 	if got := r.request("GET", "/api/v10/users/@me", nil, "Authorization", "Bot nonsense"); got.Status != 401 || got.json()["message"] != "401: Unauthorized" {
@@ -45,7 +45,7 @@ func TestCreateMessage_Accepted_IsRecorded(t *testing.T) {
 	r := start(t, discord.Options{})
 	asked := r.general.Say(r.alice, "hello "+r.Me().Mention())
 	got := r.must("POST", messages(r.general), `{"content":" hi \n","nonce":"n1","allowed_mentions":{"parse":[]},
-		"message_reference":{"message_id":"`+asked.ID+`","fail_if_not_exists":false}}`).json()
+		"message_reference":{"message_id":`+asked.ID+`,"fail_if_not_exists":false}}`).json()
 	fakeservertest.Subset(t, got, `{"content":"hi","type":19,"channel_id":"`+r.general.ChannelID+`","nonce":"n1","edited_timestamp":null,"mentions":[],
 		"author":{"id":"`+r.Me().ID+`","bot":true},"message_reference":{"message_id":"`+asked.ID+`"},"referenced_message":{"id":"`+asked.ID+`"},
 		"guild_id":null,"member":null,"embeds":[],"attachments":[],"mention_roles":[],"components":[]}`)

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -99,6 +100,39 @@ func (q *request) readMultipart(body io.Reader, boundary string) error {
 	return err
 }
 
+// withTextIDs is a payload whose snowflakes are strings: they may be numbers, as discord.py sends them.
+func withTextIDs(payload []byte) []byte {
+	var text func(v any) any
+	text = func(v any) any {
+		switch v := v.(type) {
+		case json.Number:
+			if len(v) >= minSnowflake {
+				return v.String()
+			}
+		case []any:
+			for i := range v {
+				v[i] = text(v[i])
+			}
+		case map[string]any:
+			for key := range v {
+				v[key] = text(v[key])
+			}
+		}
+		return v
+	}
+	var all any
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.UseNumber()
+	if d.Decode(&all) != nil {
+		return payload
+	}
+	payload, _ = json.Marshal(text(all)) // it was read from JSON
+	return payload
+}
+
+// minSnowflake is how many digits an id has at least.
+const minSnowflake = 17
+
 // decode reads the body's fields. A missing body has none.
 func (q *request) decode(v any) error {
 	if q.payload == nil {
@@ -106,6 +140,9 @@ func (q *request) decode(v any) error {
 	}
 	err := json.Unmarshal(q.payload, v)
 	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Value == "number" && wrong.Type.Kind() == reflect.String {
+		wrong, err = nil, json.Unmarshal(withTextIDs(q.payload), v)
+	}
 	if errors.As(err, &wrong) {
 		if wrong.Field == "" {
 			return refuse(http.StatusBadRequest, 50035, "Invalid Form Body")

@@ -304,7 +304,8 @@ func (s *Server) getApplication(*request) (any, error) {
 	return map[string]any{
 		"id": s.me.ID, "name": s.me.Name(), "icon": nil, "description": "", "bot_public": true,
 		"bot_require_code_grant": false,
-		"verify_key":             "", "flags": s.applicationFlags(), "bot": s.me,
+		"verify_key":             "", "flags": s.applicationFlags(), "bot": s.me, "team": nil,
+		"owner":                   User{ID: "100", Username: "owner", Discriminator: "0"},
 		"approximate_guild_count": len(s.guilds),
 	}, nil
 }

@@ -118,9 +118,9 @@ type Channel struct {
 	Recipients    []User          `json:"recipients,omitempty"` // of a private channel
 	OwnerID       string          `json:"owner_id,omitempty"`   // of a thread, like all below
 	Metadata      *ThreadMetadata `json:"thread_metadata,omitempty"`
-	MessageCount  int             `json:"message_count,omitempty"`
-	MemberCount   int             `json:"member_count,omitempty"`
-	TotalSent     int             `json:"total_message_sent,omitempty"`
+	MessageCount  *int            `json:"message_count,omitempty"`
+	MemberCount   *int            `json:"member_count,omitempty"`
+	TotalSent     *int            `json:"total_message_sent,omitempty"`
 	Member        *ThreadMember   `json:"member,omitempty"`        // the bot's own
 	NewlyCreated  bool            `json:"newly_created,omitempty"` // in THREAD_CREATE
 	Message       *Message        `json:"message,omitempty"`       // in the answer to the creation of a forum post

@@ -1,7 +1,9 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
+	"strings"
 
 	"arizuko/pkg/testkit/fakes/anthropic"
 )
@@ -75,4 +77,49 @@ func (gemini) events(_ string, reply anthropic.Reply, input int) (events []any) 
 	}
 	event(object{"text": all[len(all)-1]}, "STOP")
 	return events
+}
+
+// geminiWhole is an answer in one piece. Gemini CLI asks a small model so which model suits a request, and wants JSON by
+// a schema: every field gets its first possible value.
+func geminiWhole(body []byte, text string) any {
+	var q struct {
+		Config struct {
+			Schema     *schema `json:"responseSchema"`
+			JSONSchema *schema `json:"responseJsonSchema"`
+		} `json:"generationConfig"`
+	}
+	_ = json.Unmarshal(body, &q) // it was read before
+	if s := cmp.Or(q.Config.JSONSchema, q.Config.Schema); s != nil {
+		made, _ := json.Marshal(s.value())
+		text = string(made)
+	}
+	return object{"candidates": []any{object{"index": 0, "finishReason": "STOP",
+		"content": object{"role": "model", "parts": []any{object{"text": text}}}}},
+		"usageMetadata": object{"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}
+}
+
+type schema struct {
+	Type       string            `json:"type"`
+	Enum       []string          `json:"enum"`
+	Properties map[string]schema `json:"properties"`
+}
+
+func (s schema) value() any {
+	switch kind := strings.ToLower(s.Type); {
+	case len(s.Enum) > 0:
+		return s.Enum[0]
+	case kind == "object":
+		all := object{}
+		for name, of := range s.Properties {
+			all[name] = of.value()
+		}
+		return all
+	case kind == "array":
+		return []any{}
+	case kind == "boolean":
+		return false
+	case kind == "integer", kind == "number":
+		return 1
+	}
+	return "made up"
 }

@@ -59,13 +59,16 @@ type dialect interface {
 	events(model string, reply anthropic.Reply, input int) []any
 }
 
+// wholeAnswer ends the path of Gemini's method that does not stream.
+const wholeAnswer = ":generateContent"
+
 func dialectOf(path string) dialect {
 	switch {
 	case strings.HasSuffix(path, "/responses"):
 		return responses{}
 	case strings.HasSuffix(path, "/chat/completions"):
 		return chat{}
-	case strings.HasSuffix(path, ":streamGenerateContent"):
+	case strings.HasSuffix(path, ":streamGenerateContent"), strings.HasSuffix(path, wholeAnswer):
 		return gemini{}
 	}
 	return nil
@@ -107,6 +110,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	size := 0
 	for _, m := range request.Messages {
 		size += len(m.Content.Text())
+	}
+	if strings.HasSuffix(r.URL.Path, wholeAnswer) {
+		fakeserver.WriteJSON(w, "application/json", http.StatusOK, geminiWhole(body, reply.Text))
+		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, event := range d.events(request.Model, reply, size/4+1) {

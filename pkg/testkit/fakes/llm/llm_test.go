@@ -44,6 +44,7 @@ func TestServer_EachAPI_FollowsCommands(t *testing.T) {
 		{"/v1beta/models/m:streamGenerateContent", `{"contents":[{"role":"user","parts":[{"text":"say hello"}]}]}`, `"text":"hello"`},
 		{"/v1beta/models/m:streamGenerateContent", `{"tools":[{"functionDeclarations":[{"name":"repeat"}]}],"contents":[{"role":"user","parts":[{"text":"tool repeat {}"}]}]}`, `"functionCall"`},
 		{"/v1beta/models/m:streamGenerateContent", `{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"user","parts":[{"functionResponse":{"name":"r","response":{"o":"fine"}}}]}]}`, "The tool said: "},
+		{"/v1beta/models/small:generateContent", `{"generationConfig":{"responseJsonSchema":{"type":"object","properties":{"choice":{"type":"STRING","enum":["flash","pro"]},"score":{"type":"integer"}}}},"contents":[{"role":"user","parts":[{"text":"which"}]}]}`, `"text":"{\"choice\":\"flash\",\"score\":1}"`},
 	} {
 		if status, answer := post(t, base, tt.path, Key, tt.body); status != http.StatusOK || !strings.Contains(answer, tt.want) {
 			t.Errorf("%s %s: %d %s, want %s", tt.path, tt.body, status, answer, tt.want)
@@ -61,7 +62,7 @@ func TestServer_EachAPI_FollowsCommands(t *testing.T) {
 	if status, _ := post(t, base, "/v1/other", Key, "{}"); status != http.StatusNotFound {
 		t.Errorf("%d for an unknown method", status)
 	}
-	if got := s.Calls(); len(got) != 10 || got[0].Request.Model != "m" || got[0].Request.Commands()[0] != "say hello" || !strings.Contains(string(got[0].Body), "say hello") {
+	if got := s.Calls(); len(got) != 11 || got[0].Request.Model != "m" || got[0].Request.Commands()[0] != "say hello" || !strings.Contains(string(got[0].Body), "say hello") {
 		t.Errorf("calls %+v", got)
 	}
 }

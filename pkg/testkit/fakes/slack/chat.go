@@ -33,9 +33,18 @@ type responseMetadata struct {
 	Warnings   []string `json:"warnings,omitempty"`
 }
 
+// maxMarkdownText is the documented limit of markdown_text, in characters.
+const maxMarkdownText = 12_000
+
 // content adds the text, blocks and attachments of a request to a message.
 func (p params) content(m *Message, limit int) error {
 	m.Text = p.str("text")
+	if markdown := p.str("markdown_text"); markdown != "" {
+		if m.Text != "" || p.str("blocks") != "" {
+			return errorCode("markdown_text_conflict")
+		}
+		m.Text, limit = markdown, maxMarkdownText
+	}
 	if err := p.array("blocks", "invalid_blocks_format", &m.Blocks); err != nil {
 		return err
 	}

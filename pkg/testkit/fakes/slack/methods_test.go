@@ -140,6 +140,8 @@ func TestPostMessage_InvalidCalls_Refused(t *testing.T) {
 		{"is_archived", []any{"channel", old.ChannelID, "text", "x"}},
 		{"not_in_channel", []any{"channel", r.ChannelWithoutBot("far", alice).ChannelID, "text", "x"}},
 		{"no_text", []any{"channel", team.ChannelID}},
+		{"markdown_text_conflict", []any{"channel", team.ChannelID, "text", "x", "markdown_text", "**x**"}},
+		{"msg_too_long", []any{"channel", team.ChannelID, "markdown_text", strings.Repeat("ř", 12_001)}},
 		{"no_text", []any{"channel", team.ChannelID, "blocks", "[]"}},
 		{"invalid_blocks_format", []any{"channel", team.ChannelID, "blocks", "{}"}},
 		{"invalid_blocks", []any{"channel", team.ChannelID, "text", "x", "blocks", `[{"text":"x"}]`}},
@@ -172,6 +174,7 @@ func TestPostMessage_InvalidCalls_Refused(t *testing.T) {
 		t.Errorf("went to %s", a.Body)
 	}
 	r.must("chat.postMessage", "channel", "#team", "text", "x")
+	r.must("chat.postMessage", "channel", "#team", "markdown_text", "**x**")
 	sent := r.Sent()
 	if c := sent[1]; !c.Broadcast || c.ThreadTS != root.TS || c.TS != deep.str("ts") {
 		t.Errorf("recorded %+v", c)
