@@ -40,16 +40,6 @@ const (
 	Transcribed  Point = "transcribed"  // the command has ended, the transcript is not stored yet
 )
 
-// Points of gated's first start after an update, when it moves nested folders of groups.
-const (
-	MovingFolder Point = "moving-folder" // one is found, not moved yet
-	MovedFolder  Point = "moved-folder"  // one is moved, not synced to the disk yet
-	MovedFolders Point = "moved-folders" // all are moved, the marker is not written yet
-)
-
-// AtFirstStart lists the points that gated passes only at its first start after an update.
-func AtFirstStart() []Point { return []Point{MovingFolder, MovedFolder, MovedFolders} }
-
 // Verb is a change of the database in the life of a message, with a point before its commit and
 // one after.
 type Verb string
@@ -124,7 +114,7 @@ func All() []Point {
 	} {
 		all = append(all, v.Before(), v.After())
 	}
-	return append(all, AtFirstStart()...)
+	return all
 }
 
 // Known reports whether a point of that name exists.

@@ -1,7 +1,6 @@
 package runtimes
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,7 +31,6 @@ var conversations = []conversation{
 	{"gated is killed during a run", "resumed", "", gatedKilled},
 	{"Claude Code is killed during a run", "killed", "", claudeKilled},
 	{"stop during a run", "stopped", "", stopped},
-	{"its folder was nested", "nested/below", "", folderNested},
 	{"a tool of arizuko", "tools", "", toolCalled},
 	{"new session", "new", "", newSession},
 	{"its session is gone", "gone", "", sessionGone},
@@ -135,24 +133,6 @@ func gatedKilled(c *chat) {
 	}
 	if turn := c.Turn(row); turn.Attempts != 0 {
 		c.t.Errorf("turn %+v", turn)
-	}
-}
-
-// folderNested starts gated on the folder as an earlier version made it, inside that of
-// the group above. Its session goes on.
-func folderNested(c *chat) {
-	c.wantAnswer("say hello", "hello")
-	if code := c.Stop(harness.Gated); code != 0 {
-		c.t.Errorf("gated ended with %d", code)
-	}
-	groups := filepath.Dir(c.dir)
-	if err := errors.Join(os.Mkdir(filepath.Join(groups, "nested"), 0o700), os.Rename(c.dir, filepath.Join(groups, "nested/below")),
-		os.Remove(filepath.Join(groups, ".flat"))); err != nil {
-		c.t.Fatal(err)
-	}
-	c.Restart(harness.Gated)
-	if got := c.Answer(c.say("recall")); !strings.HasPrefix(got, "Before: say hello") || len(c.outbound()) != 2 { // without the line about a lost session
-		c.t.Errorf("answer %q, outbound texts %q", got, c.outbound())
 	}
 }
 

@@ -173,8 +173,7 @@ func runtimeNames[R any](runtimes map[groupconfig.Runtime]R) (names []string) {
 	return names
 }
 
-// Recover kills the agents of the previous gated, queues their turns again, moves groups' folders that an earlier
-// version left nested, and starts what is queued. A turn with part of an answer counts as done.
+// Recover kills the agents of the previous gated, queues their turns again, and starts what is queued. A turn with part of an answer counts as done.
 func (m *Manager) Recover(ctx context.Context) error {
 	left, err := m.former.runs(ctx)
 	if err != nil {
@@ -188,9 +187,12 @@ func (m *Manager) Recover(ctx context.Context) error {
 	if len(left) > 0 {
 		m.env.log.Info("recovered runs of the previous gated", "count", len(left))
 	}
-	if err := m.groups.dirs.Flatten(func() ([]string, error) { return m.env.st.FoldersEver(ctx) },
-		m.env.log); err != nil {
-		return fmt.Errorf("move nested folders of groups: %w", err)
+	folders, err := m.env.st.FoldersEver(ctx)
+	if err != nil {
+		return fmt.Errorf("list groups: %w", err)
+	}
+	if err := m.groups.dirs.CheckFlat(folders); err != nil {
+		return err
 	}
 	failing, err := m.env.st.FailingGroups(ctx)
 	if err != nil {
