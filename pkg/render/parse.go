@@ -3,6 +3,7 @@ package render
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
@@ -16,8 +17,7 @@ import (
 var (
 	htmlParser = newParser(parser.NewATXHeadingParser())
 	chatParser = newParser(shortHeadings{parser.NewATXHeadingParser()},
-		parser.WithInlineParsers(util.Prioritized(arithmetic{}, emphasisPriority-1),
-			util.Prioritized(spoilers{}, emphasisPriority)),
+		parser.WithInlineParsers(util.Prioritized(flanking{spoilers{}}, emphasisPriority)),
 		parser.WithParagraphTransformers(util.Prioritized(workLimit{}, 100)))
 )
 
@@ -36,13 +36,20 @@ func newParser(headings parser.BlockParser, options ...parser.Option) parser.Par
 			blocks[i].Value = headings
 		}
 	}
+	inlines := without(parser.DefaultInlineParsers(), parser.NewRawHTMLParser())
+	for i, p := range inlines {
+		if p.Priority == emphasisPriority {
+			inlines[i].Value = flanking{parser.NewEmphasisParser()}
+		}
+	}
 	tables := wholeTables{extension.NewTableParagraphTransformer()}
 	options = append(options,
 		parser.WithBlockParsers(blocks...),
-		parser.WithInlineParsers(without(parser.DefaultInlineParsers(), parser.NewRawHTMLParser())...),
+		parser.WithInlineParsers(inlines...),
 		parser.WithInlineParsers(
+			util.Prioritized(arithmetic{}, emphasisPriority-1),
 			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
-			util.Prioritized(extension.NewStrikethroughParser(), emphasisPriority),
+			util.Prioritized(flanking{extension.NewStrikethroughParser()}, emphasisPriority),
 			util.Prioritized(extension.NewLinkifyParser(), 999)),
 		parser.WithParagraphTransformers(util.Prioritized(tables, 200)),
 		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)))
@@ -83,19 +90,50 @@ func printable(r rune) rune {
 }
 
 // arithmetic leaves operators as they are, before emphasis is looked for: a single star between
-// letters or digits, as in 2*3*4 or a*b, and any number of them between digits, as in 2**3.
+// letters or digits, as in 2*3*4 or a*b, any number of them between digits, as in 2**3, and a single
+// tilde after a letter or digit and before one, as in 10~20.
 type arithmetic struct{}
 
-func (arithmetic) Trigger() []byte { return []byte{'*'} }
+func (arithmetic) Trigger() []byte { return []byte{'*', '~'} }
 
 func (arithmetic) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	before := block.PrecendingCharacter()
 	line, _ := block.PeekLine()
 	n, after := run(line)
+	if n == 1 && line[0] == '~' && isWordRune(before) && isWordRune(after) {
+		return literal(block, n)
+	}
 	if isWord(before) && isWord(after) && (n == 1 || isDigit(before) && isDigit(after)) {
 		return literal(block, n)
 	}
 	return nil
+}
+
+// flanking lets marks begin and end between punctuation and letters where words have no spaces between them, as after
+// the colon of **注意：**请. CommonMark takes them for literal stars there.
+type flanking struct{ parser.InlineParser }
+
+func (f flanking) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	before := block.PrecendingCharacter()
+	line, _ := block.PeekLine()
+	n, after := run(line)
+	node := f.InlineParser.Parse(parent, block, pc)
+	d, ok := node.(*parser.Delimiter)
+	if !ok || d.Char == '_' || !isUnspaced(before) && !isUnspaced(after) {
+		return node
+	}
+	// In src/**, *.go and *.* the stars are globs.
+	opens := after > unicode.MaxASCII || n == 1 && strings.ContainsRune("([{<\"'`$#", after) || n > 1 && after != '/'
+	closes := before != '/' && (n > 1 || before != '.')
+	d.CanOpen = d.CanOpen || opens && !unicode.IsSpace(after)
+	d.CanClose = d.CanClose || closes && !unicode.IsSpace(before)
+	return node
+}
+
+// isUnspaced reports whether r is of a script whose words may stand beside others or punctuation without a space:
+// those of Asia from Hebrew on, with their punctuation.
+func isUnspaced(r rune) bool {
+	return r >= 0x590 && r < 0x1e00 || r >= 0x2e80 && r != utf8.RuneError && !unicode.IsSymbol(r)
 }
 
 // spoilers parses ||hidden text||. Between letters or digits the bars are an operator.

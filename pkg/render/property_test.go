@@ -1,6 +1,8 @@
 package render_test
 
 import (
+	"html"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -186,4 +188,56 @@ func formatted(t *rapid.T, marks [][2]string) string {
 		out = append(out, marks[i][0]+formatted(t, rest)+marks[i][1])
 	}
 	return strings.Join(out, " ")
+}
+
+// The words of an answer arrive on all surfaces, in order, in however many parts.
+func TestRender_Words_SameOnAllSurfaces(t *testing.T) {
+	pieces := []string{
+		"word ", "**注意：**请先备份。", "**「引用」**と", "*强调。*后", "**단어(영어)**은 ", "~~สวัสดี~~ครับ ", "مرحبا ", "ו**«שלום»** ", "snake_case ", "2*3*4 ", "10~20 和 30~40 ", "查看*.go和*.md ",
+		"`<think>` ", "<internal>x</internal> ", "`a*b` ", "[label](https://a.bc/d) ", "||hidden|| ", "\n\n", "\n", "\n- ", "\n1. ", "\n> ", "\n# ", "\n```go\nif a < b {}\n```\n", "\n\n|ka|kb|\n|-|-|\n|c|d|\n\n", "&amp; ", "\\* ", "🙂 ",
+	}
+	tag, link := regexp.MustCompile(`<[^>]*>`), regexp.MustCompile(`https://a.bc/d|&[a-z]+;|`+"```go")
+	rapid.Check(t, func(t *rapid.T) {
+		source := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 40).Draw(t, "pieces"), "")
+		limit := rapid.IntRange(300, 4000).Draw(t, "limit")
+		read := func(parts ...string) string {
+			return strings.Map(func(r rune) rune {
+				if unicode.IsLetter(r) || unicode.Is(unicode.Mn, r) {
+					return r
+				}
+				return -1
+			}, link.ReplaceAllString(strings.Join(parts, " "), ""))
+		}
+		want := read(html.UnescapeString(tag.ReplaceAllString(render.HTML(source), "")))
+		for name, got := range map[string]string{
+			"telegram": read(texts(render.Telegram(source, limit))), "discord": read(render.Discord(source, limit)...),
+			"slack": read(render.Slack(source, limit)...),
+		} {
+			if got != want {
+				t.Fatalf("%s of %q: %q, want %q", name, source, got, want)
+			}
+		}
+	})
+}
+
+// Models put marks between punctuation and letters where a script has no spaces.
+func TestRender_MarksInScriptsWithoutSpaces(t *testing.T) {
+	for in, want := range map[string]string{
+		"**注意：**请先备份。": "<strong>注意：</strong>请先备份。", "**「引用」**と": "<strong>「引用」</strong>と", "*强调。*后": "<em>强调。</em>后",
+		"これは**「A」**と**「B」**です": "これは<strong>「A」</strong>と<strong>「B」</strong>です", "**단어(영어)**은": "<strong>단어(영어)</strong>은",
+		"请**备份**和**还原**。": "请<strong>备份</strong>和<strong>还原</strong>。", "将**.env**文件": "将<strong>.env</strong>文件", "~~删除。~~后": "<del>删除。</del>后",
+		"ו**«x»**": "ו<strong>«x»</strong>", "**50%**的`a`": "<strong>50%</strong>的<code>a</code>",
+		"查看*.go和*.md文件": "查看*.go和*.md文件", "2 ** 3 ** 4": "2 ** 3 ** 4", "2*3*4 snake_case_name": "2*3*4 snake_case_name", "10~20 和 30~40": "10~20 和 30~40",
+		"**a.**b": "**a.**b",
+	} {
+		if got := strings.TrimSpace(render.HTML(in)); got != "<p>"+want+"</p>" {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+		if strings.Contains(want, "<strong>") {
+			tg := render.Telegram(in, 4096)
+			if slack := render.Slack(in, 4000)[0]; strings.Contains(tg[0].Text, "*") || strings.Contains(slack, "**") || len(tg[0].Entities) == 0 {
+				t.Errorf("%s: telegram %+v, slack %s", in, tg, slack)
+			}
+		}
+	}
 }
