@@ -97,8 +97,8 @@ const (
 )
 
 // SearchQuery makes an expression of the full-text index of what a user typed: all words must be in a message, in any
-// order and case; those in double quotes stand together; a word with * at its end is the beginning of one. It returns
-// "" if there is no word to look for. What it does not understand are separators, as they are in messages.
+// order and case; those in double quotes stand together; a word with * at its end is the beginning of one, as is one of a
+// script without spaces, where a word of the index is all up to the next punctuation. It returns "" if there is no word to look for. What it does not understand are separators, as they are in messages.
 func SearchQuery(text string) string {
 	var terms []string
 	for i, part := range strings.Split(text, `"`) {
@@ -134,12 +134,20 @@ func searchWords(text string) (words []string) {
 		}
 		word := truncate(strings.ToValidUTF8(text[:end], ""), maxWordLength)
 		cut := len(word) < end
+		last, _ := utf8.DecodeLastRuneInString(word)
+		cut = cut || unicode.In(last, unspaced...)
 		if text = text[end:]; cut || strings.HasPrefix(text, "*") && utf8.RuneCountInString(word) >= minPrefix {
 			word += "*"
 		}
 		words = append(words, word)
 	}
 	return words
+}
+
+// unspaced are scripts that have no spaces between words, or endings that come directly behind them.
+var unspaced = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer,
+	unicode.Myanmar,
 }
 
 // beginsWord reports whether a word may begin with a character: https://sqlite.org/fts3.html#tokenizer.

@@ -50,7 +50,7 @@ func searchMessages() Tool {
 		Name: "search_messages", Title: "Search messages", Kind: Searches,
 		Description: "Finds earlier messages by their text after edits: all of this chat, and those of other chats that your group got. Use it when a user refers to something that is not in your prompt. " +
 			"get_thread shows the messages around one.",
-		Bounds: map[string]Bound{"text": Text(2, maxTopic), "before": Text(0, maxPosition),
+		Bounds: map[string]Bound{"text": Text(1, maxTopic), "before": Text(0, maxPosition),
 			"limit": Number(0, maxFound)},
 		Example: `{"text":"deploys"}`,
 	}, func(ctx context.Context, c *Caller, in searchMessagesIn) (out searchMessagesOut, err error) {
