@@ -147,8 +147,8 @@ func (s *stripper) before(t tag) string {
 	return strings.TrimFunc(s.text[max(t.line, s.begin):t.start], isBlank)
 }
 
-// closeOf finds the tag that closes the block of the first one, 0 for none. exact is false if it is a guess: opening and
-// closing tags do not match, or only words are left.
+// closeOf finds the tag that closes the block of the first one, 0 for none. exact is false if it is a guess: opening
+// and closing tags do not match, or only words are left.
 func closeOf(tags []tag) (end int, exact bool) {
 	depth, last, first := 1, 0, 0
 	for i, t := range tags[1:] {
