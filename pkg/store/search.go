@@ -97,8 +97,9 @@ const (
 )
 
 // SearchQuery makes an expression of the full-text index of what a user typed: all words must be in a message, in any
-// order and case; those in double quotes stand together; a word with * at its end is the beginning of one, as is one of a
-// script without spaces, where a word of the index is all up to the next punctuation. It returns "" if there is no word to look for. What it does not understand are separators, as they are in messages.
+// order and case; those in double quotes stand together; a word with * at its end is the beginning of one, as is one of
+// a script without spaces, where a word of the index is all up to the next punctuation. It returns "" if there is no
+// word to look for. What it does not understand are separators, as they are in messages.
 func SearchQuery(text string) string {
 	var terms []string
 	for i, part := range strings.Split(text, `"`) {
