@@ -24,7 +24,7 @@ func TestSearchQuery_WhatUsersType_IsAnExpression(t *testing.T) {
 		`"to be" or NOT near/3`:    `"to be" "or" "NOT" "near 3"`,
 		"e-mail https://x.org/a_b": `"e mail" "https x org a" "x org a b"`,
 		"dep* d* *x naïve*":        `"dep*" "d" "x" "naïve*"`,
-		"猫 備份 단어 a":              `"猫*" "備份*" "단어*" "a"`,
+		"猫 備份 단어 a":                `"猫*" "備份*" "단어*" "a"`,
 		`"unfinished phrase`:       `"unfinished phrase"`,
 		`a AND (b OR c) content:d`: `"a" "AND" "b" "OR" "c" "content d"`,
 		`"a b c d e f"`:            `"a b c d" "b c d e" "c d e f"`,
