@@ -377,3 +377,27 @@ func TestPreview_AccountWaits_NoCalls(t *testing.T) {
 		}
 	})
 }
+
+// What users have seen of an answer stays when they stop it.
+func TestPreview_Stopped_HalfAnswerStays(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		p, a := r.live()
+		a.says("```\ncode", "")
+		pass(10 * time.Second)
+		stop := &msg.Message{ChatJID: room, Direction: msg.In, PlatformID: "stop", Sender: "irc:7", SenderName: "Ada *A*",
+			Content: "/stop", ReceivedAt: time.Now().UnixMilli()}
+		r.write(func(tx *store.Tx) error {
+			if _, _, err := tx.PutMessage(stop); err != nil {
+				return err
+			}
+			_, _, err := tx.StopChat(store.Stop{ChatJID: room, By: stop.Sender, BeforeMessage: stop.ID, ThroughTurn: a.turn.ID},
+				time.Now().UnixMilli())
+			return err
+		})
+		r.look()
+		pass(time.Minute)
+		text := "```\ncode\n```\n\n*Stopped by Ada \\*A\\*.*"
+		expectTexts(t, p, map[string]string{idOf(text): text}) // below the command
+		r.expectEnded("removed 1")
+	})
+}

@@ -248,8 +248,17 @@ func (tx *Tx) cancelTurns(s Stop, turns []*msg.Turn, now int64) (cancelled []*ms
 		if !covered {
 			continue
 		}
+		half, err := tx.halfAnswer(&s, t, now)
+		if err != nil {
+			return nil, err
+		}
 		if err := tx.CancelTurn(t.ID, msg.ReasonCancelled, now); err != nil {
 			return nil, err
+		}
+		if half != nil { // behind what CancelTurn withdraws
+			if _, _, err := tx.PutMessage(half); err != nil {
+				return nil, err
+			}
 		}
 		if err := tx.MarkCancelled(t, s.By, now); err != nil {
 			return nil, err
