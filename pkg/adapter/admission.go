@@ -1,6 +1,7 @@
 package adapter
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,6 +13,12 @@ const (
 	firstProbe       = time.Second
 	maxProbe         = 10 * time.Second
 	maxDoubtfulProbe = 30 * time.Second
+	// hungAfter and slowAfter are how long a send without files may go on once the platform answers again after an
+	// outage, and while it answers later calls.
+	hungAfter = 4 * time.Second
+	slowAfter = 20 * time.Second
+	// renewAfter is when what waits because the platform did not answer is tried again at the latest once it does.
+	renewAfter = 10 * time.Second
 )
 
 // admission lets rows call the platform. It is open while calls are answered. Once one is not, and none that
@@ -26,6 +33,7 @@ type admission struct {
 	mu        sync.Mutex
 	connected bool
 	answered  time.Time // when a call was answered last
+	back      time.Time // when one was answered for the first time after an outage
 	lost      time.Time // when the connection was lost, or the start
 	since     bool      // a call was answered since then
 	shutAt    time.Time // when a call was not answered for the first time, zero while open
@@ -104,6 +112,7 @@ func (a *admission) answer() {
 	news := !a.shutAt.IsZero() || !a.works()
 	a.answered, a.since, a.shutAt, a.pause = time.Now(), true, time.Time{}, 0
 	if news {
+		a.back = a.answered
 		select {
 		case a.changed <- struct{}{}:
 		default:
@@ -133,6 +142,23 @@ func (a *admission) noAnswer(p passage, began time.Time, sent bool, err string) 
 		a.nextProbe = now.Add(a.pause)
 	}
 	return stopped
+}
+
+// endHung looks every second whether a call that began at a time hangs while the platform answers others, and ends it
+// then.
+func (a *admission) endHung(ctx context.Context, began time.Time, end func()) {
+	if ctx.Err() != nil {
+		return
+	}
+	a.mu.Lock()
+	hangs := a.back.After(began) && time.Since(a.back) >= hungAfter ||
+		time.Since(began) >= slowAfter && a.answered.Sub(began) >= slowAfter/2
+	a.mu.Unlock()
+	if hangs {
+		end()
+		return
+	}
+	time.AfterFunc(time.Second, func() { a.endHung(ctx, began, end) })
 }
 
 // hold lets no row through for a time.

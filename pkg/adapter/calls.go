@@ -80,6 +80,9 @@ func (d *delivery) call(ctx context.Context, part Part) (platformID string, err 
 		cancel()
 	})
 	defer stop()
+	if upload, ok := part.(Upload); !ok || upload.UploadSize() == 0 {
+		d.shell.admission.endHung(sending, time.Now(), cancel)
+	}
 	return d.shell.platform.Send(sending, d.row, part)
 }
 

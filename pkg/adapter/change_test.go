@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,7 +48,10 @@ func TestDeliver_ChangesOfAQueuedMessage_FollowItThroughCrashes(t *testing.T) {
 		}
 		r.start()
 		pass(time.Minute)
-		r.expectSent("hello", "hello", "next", edit, edit, reaction, reaction)
+		sent := slices.DeleteFunc(r.platform.sent(), func(text string) bool { return text == "next" }) // it waits for none
+		if want := []string{"hello", "hello", edit, edit, reaction, reaction}; !slices.Equal(sent, want) {
+			t.Errorf("sent %q, want %q", sent, want)
+		}
 		for _, row := range []int64{id, edited, reacted, next} {
 			r.expect(row, "sent: sent")
 		}

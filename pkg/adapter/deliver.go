@@ -33,6 +33,8 @@ type delivery struct {
 type verdict struct {
 	wait time.Duration // before its next step, 0 for none
 	held bool          // until the platform answers
+	// unanswered means that it waits since the platform did not answer, or failed.
+	unanswered bool
 }
 
 // deliver delivers an outbound row of a lane as far as possible now; the caller has the pacer's permit for
@@ -156,7 +158,7 @@ func (d *delivery) part(ctx context.Context, i int) (v verdict, err error) {
 			return verdict{}, d.end(ctx, i, s.part)
 		case doSearch:
 			if wait, err := d.search(ctx, i); err != nil || !isOpen(d.parts[i]) || wait > 0 {
-				return verdict{wait: wait}, err
+				return verdict{wait: wait, unanswered: true}, err
 			}
 		default:
 			return d.send(ctx, i, s.do)
@@ -240,7 +242,8 @@ func (d *delivery) send(ctx context.Context, i int, as action) (v verdict, err e
 		d.logEnd(p)
 	}
 	err = d.record(ctx, d.follow(ctx, i))
-	return verdict{wait: until(p.NotBefore, c.now)}, err
+	unanswered := p.ErrorClass == msg.Ambiguous || p.ErrorClass == msg.Transient
+	return verdict{wait: until(p.NotBefore, c.now), unanswered: unanswered}, err
 }
 
 // textOf is what the record of a part says of an error, or of a remark.

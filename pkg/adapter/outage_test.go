@@ -266,3 +266,27 @@ func TestUnanswered_Gauge_IsTheTimeWithoutAnAnswer(t *testing.T) {
 		}
 	})
 }
+
+// Once the platform answers after a hang, whatever hung or waits is tried again within 15 s.
+func TestOutage_HangEnds_AllIsRenewedWithin15Seconds(t *testing.T) {
+	inBubble(t, func(t *testing.T, r *fixture) {
+		var rows []int64
+		for i, text := range []string{"a", "b", "c"} {
+			r.platform.script(text, takes(time.Hour))
+			rows = append(rows, r.outIn(fmt.Sprint(platform, ":", i), "", text))
+		}
+		waits := fails(failure(msg.Transient, 0))
+		r.platform.script("d", waits, waits, waits, waits, waits, waits)
+		rows = append(rows, r.outIn(platform+":d", "", "d"))
+		r.platform.repeats = true
+		r.start()
+		pass(50 * time.Second)
+		r.running.admission.connection(true, false)
+		r.running.admission.connection(false, false)
+		r.running.admission.connection(true, false)
+		pass(15 * time.Second)
+		for _, row := range rows {
+			r.expect(row, "sent: sent")
+		}
+	})
+}

@@ -52,6 +52,8 @@ type lane struct {
 	store.Lane
 	again bool      // a row came while it had a worker
 	due   time.Time // while it waits
+	// unanswered means that it waits since the platform did not answer.
+	unanswered bool
 
 	pass   passage // how it was admitted
 	waited int64   // the row whose wait is over, even if the clock was set back meanwhile
@@ -122,6 +124,7 @@ func (s *Shell) Run(ctx context.Context) error {
 				o.ready.push(l)
 			}
 			o.held = nil
+			o.renew()
 		case <-shown.due():
 			shown.look(ctx)
 		case <-previews.due():
@@ -283,7 +286,7 @@ func (o *outbox) settle(r result) {
 	case r.held && !o.shell.admission.answering(): // which may have changed since
 		o.held = append(o.held, l)
 	case r.wait > 0:
-		l.due = time.Now().Add(r.wait)
+		l.due, l.unanswered = time.Now().Add(r.wait), r.unanswered
 		heap.Push(&o.waiting, l)
 	case !r.empty, l.again:
 		o.ready.push(l)
@@ -306,6 +309,16 @@ func (o *outbox) due() <-chan time.Time {
 	}
 	o.timer.Reset(time.Until(at))
 	return o.timer.C
+}
+
+// renew shortens the waits of lanes to which the platform did not answer, once it does.
+func (o *outbox) renew() {
+	for soon, i := time.Now().Add(renewAfter), 0; i < len(o.waiting); i++ {
+		if l := o.waiting[i]; l.unanswered && l.due.After(soon) {
+			l.due = soon
+		}
+	}
+	heap.Init(&o.waiting)
 }
 
 func (o *outbox) endWaits() {
