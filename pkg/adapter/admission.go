@@ -33,7 +33,7 @@ type admission struct {
 	mu        sync.Mutex
 	connected bool
 	answered  time.Time // when a call was answered last
-	back      time.Time // when one was answered for the first time after an outage
+	back      time.Time // when one was answered for the first time after the connection was lost
 	lost      time.Time // when the connection was lost, or the start
 	since     bool      // a call was answered since then
 	shutAt    time.Time // when a call was not answered for the first time, zero while open
@@ -109,10 +109,13 @@ func (a *admission) answer() {
 	if a.pause > 0 {
 		a.log.Info("the platform answers again", "wait", time.Since(a.shutAt).Round(time.Millisecond))
 	}
-	news := !a.shutAt.IsZero() || !a.works()
+	isBack := !a.works()
+	news := !a.shutAt.IsZero() || isBack
 	a.answered, a.since, a.shutAt, a.pause = time.Now(), true, time.Time{}, 0
-	if news {
+	if isBack {
 		a.back = a.answered
+	}
+	if news {
 		select {
 		case a.changed <- struct{}{}:
 		default:
@@ -159,6 +162,13 @@ func (a *admission) endHung(ctx context.Context, began time.Time, end func()) {
 		return
 	}
 	time.AfterFunc(time.Second, func() { a.endHung(ctx, began, end) })
+}
+
+// justBack reports whether the platform has begun to answer again within the last second.
+func (a *admission) justBack() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return time.Since(a.back) < time.Second
 }
 
 // hold lets no row through for a time.

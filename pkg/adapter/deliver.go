@@ -242,7 +242,7 @@ func (d *delivery) send(ctx context.Context, i int, as action) (v verdict, err e
 		d.logEnd(p)
 	}
 	err = d.record(ctx, d.follow(ctx, i))
-	unanswered := p.ErrorClass == msg.Ambiguous || p.ErrorClass == msg.Transient
+	unanswered := p.ErrorClass == msg.Transient || p.ErrorClass == msg.Ambiguous && (c.repeatable || c.searchable)
 	return verdict{wait: until(p.NotBefore, c.now), unanswered: unanswered}, err
 }
 

@@ -124,7 +124,9 @@ func (s *Shell) Run(ctx context.Context) error {
 				o.ready.push(l)
 			}
 			o.held = nil
-			o.renew()
+			if o.shell.admission.justBack() {
+				o.renew()
+			}
 		case <-shown.due():
 			shown.look(ctx)
 		case <-previews.due():

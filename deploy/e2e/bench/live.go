@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
@@ -127,15 +126,6 @@ func (l *live) awaitShown(ctx context.Context) error {
 
 // shown is how many of the turns users see something of.
 func (l *live) shown(ctx context.Context) (n int, err error) {
-	if telegram, ok := l.system.platform.(*chatsim.Telegram); ok { // drafts are no messages, and have no rows
-		chats := map[string]bool{}
-		for _, call := range telegram.Sent() {
-			if call.Method == "sendMessageDraft" && call.Text != "" && call.Accepted {
-				chats[fmt.Sprint(call.ChatID)] = true
-			}
-		}
-		return len(chats), nil
-	}
 	open, err := l.system.store.OpenPreviews(ctx, l.system.platform.Info().Platform)
 	for _, p := range open {
 		if p.PlatformID != "" {

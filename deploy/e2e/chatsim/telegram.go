@@ -322,7 +322,6 @@ func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 		{Method: "editMessageText", Delay: slowEdit},
 		{Method: "deleteMessage", Status: 500},
 		{Method: "deleteMessage", Drop: true, After: true},
-		{Method: "sendMessageDraft", Status: 500},
 		{Method: "getUpdates", Status: 502},
 		{Method: "getUpdates", Drop: true, After: true},
 		{Method: "getUpdates", Body: "{"},

@@ -2,9 +2,7 @@ package outbound
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"net/http"
 	"time"
 
 	"arizuko/pkg/adapter"
@@ -15,32 +13,19 @@ import (
 )
 
 const (
-	// draftEvery is how often a draft is changed, and draftExpires when Telegram removes it.
-	draftEvery   = time.Second
-	draftExpires = 30 * time.Second
 	// editEvery is how often the message of a preview is changed: a group takes 20 messages and edits a minute.
 	editEvery = 3 * time.Second
-	// maxDraftID bounds the ids of drafts, which have 32 bits in some libraries.
-	maxDraftID = 1<<31 - 1
 	// doing begins the line about what the agent does.
 	doing = "⏳ "
 )
 
-// PreviewPace implements adapter.Previewer. Private chats have drafts, which only the user sees, and which vanish; all
-// others, and those of an old server, a message that is changed.
-func (s *Sender) PreviewPace(in store.Lane) adapter.PreviewPace {
-	if s.drafts(in) {
-		return adapter.PreviewPace{Every: draftEvery, Expires: draftExpires}
-	}
+// PreviewPace implements adapter.Previewer. A preview is a message that is changed, in private chats too: while a bot
+// shows a draft (sendMessageDraft), Telegram's Android app lets its user send nothing, not even /stop.
+func (s *Sender) PreviewPace(store.Lane) adapter.PreviewPace {
 	return adapter.PreviewPace{Every: editEvery}
 }
 
-func (s *Sender) drafts(in store.Lane) bool {
-	_, direct := telegramapi.CutTopic(in.ChatJID)
-	return msg.KindOfJID(in.ChatJID) == msg.ChatDM && !direct && !s.noDrafts.Load()
-}
-
-// ShowPreview implements adapter.Previewer. A draft can have no button: sendMessageDraft takes no reply_markup.
+// ShowPreview implements adapter.Previewer.
 func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformID string, err error) {
 	m := &msg.Message{ChatJID: p.In.ChatJID, ThreadID: p.In.ThreadID, ReplyToID: p.ReplyTo}
 	address, err := s.addressOf(m)
@@ -48,16 +33,11 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 		return "", &adapter.Failure{Class: msg.Permanent, Err: err}
 	}
 	c := previewCall(p)
-	switch {
-	case p.PlatformID != "":
+	if p.PlatformID != "" {
 		c.method = "editMessageText"
 		c = c.about(p.PlatformID)
 		c.params[keyboard] = telegramapi.Keyboard{Rows: [][]telegramapi.Button{{{Text: msg.StopLabel,
 			Data: msg.StopData(p.Turn)}}}}
-	case s.drafts(p.In):
-		c.method, c.params["draft_id"] = "sendMessageDraft", p.Turn%maxDraftID+1
-		delete(address.params, "reply_parameters")
-		delete(c.params, "link_preview_options")
 	}
 	for key, value := range address.params {
 		if key == "chat_id" || c.sends() {
@@ -67,7 +47,7 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 	c.of.reply, c.of.topic = address.of.reply, address.of.topic
 	id, err := s.doPreview(ctx, m, c)
 	if err != nil {
-		return "", s.previewFailure(ctx, m, c, err)
+		return "", s.previewFailure(ctx, m, err)
 	}
 	if p.PlatformID != "" {
 		return p.PlatformID, nil
@@ -75,7 +55,7 @@ func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformI
 	return id, nil
 }
 
-// previewCall is the call that sends the text of a preview. A draft without a text shows that the bot is thinking.
+// previewCall is the call that sends the text of a preview.
 func previewCall(p *adapter.Preview) call {
 	var line render.Formatted
 	if p.Line != "" {
@@ -102,22 +82,13 @@ func previewCall(p *adapter.Preview) call {
 
 // doPreview makes a call, or the same without its button or formatting, and returns the id of the message it made.
 func (s *Sender) doPreview(ctx context.Context, m *msg.Message, c call) (id string, err error) {
-	try := func(c call) {
-		if c.method == "sendMessageDraft" {
-			if c, _, err = s.own(ctx, m, c); err == nil {
-				err = s.API.Call(ctx, c.method, c.params, nil)
-			}
-		} else {
-			id, err = s.do(ctx, m, c)
-		}
-	}
-	try(c)
+	id, err = s.do(ctx, m, c)
 	if c.params[keyboard] != nil && keyboardRefused(err) {
 		c = *c.without(keyboard)
-		try(c)
+		id, err = s.do(ctx, m, c)
 	}
 	if c.formatted() && telegramapi.RefusedFor(err, "entit") {
-		try(*c.plain())
+		id, err = s.do(ctx, m, *c.plain())
 	}
 	if telegramapi.RefusedFor(err, notModified) { // it has this text already
 		err = nil
@@ -128,15 +99,8 @@ func (s *Sender) doPreview(ctx context.Context, m *msg.Message, c call) (id stri
 	return id, err
 }
 
-// previewFailure classifies the error of a call about a preview. A server without drafts gets messages from now on.
-func (s *Sender) previewFailure(ctx context.Context, m *msg.Message, c call, err error) error {
-	var refused *telegramapi.Error
-	if c.method == "sendMessageDraft" && errors.As(err, &refused) &&
-		(refused.Code == http.StatusNotFound && !refused.Foreign ||
-			telegramapi.RefusedFor(err, "textdraft_peer_invalid")) {
-		s.noDrafts.Store(true)
-		return &adapter.Failure{Class: msg.Transient, Err: err}
-	}
+// previewFailure classifies the error of a call about a preview.
+func (s *Sender) previewFailure(ctx context.Context, m *msg.Message, err error) error {
 	return s.followMigration(ctx, m, s.flooded(m, s.API.Failure(ctx, err)))
 }
 
@@ -153,7 +117,7 @@ func (s *Sender) RemovePreview(ctx context.Context, in store.Lane, platformID st
 	if err == nil || telegramapi.RefusedFor(err, "message to delete not found") {
 		return nil
 	}
-	return s.previewFailure(ctx, m, c, err)
+	return s.previewFailure(ctx, m, err)
 }
 
 // TakeOver implements adapter.Previewer.

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"maps"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"arizuko/pkg/adapter"
@@ -36,9 +35,8 @@ type Sender struct {
 	Now   func() time.Time
 	Log   *slog.Logger
 
-	floods   adapter.Floods
-	forums   forums
-	noDrafts atomic.Bool // the server has no drafts
+	floods adapter.Floods
+	forums forums
 }
 
 // Send implements adapter.Platform. The failure of a call that is refused for its form has another one.
