@@ -168,9 +168,10 @@ func TestDelivery_Poll(t *testing.T) {
 		m.Kind, m.Content = msg.KindPoll, `{"question":"Lunch?","options":["yes","no"]}`
 	}), msg.OutSent)
 	r.expect(r.team, "Lunch?\n1️⃣ yes\n2️⃣ no")
-	if got := r.team.Reactions(row.PlatformID); len(got) != 2 || got["one"] == nil || got["two"] == nil {
-		t.Errorf("reactions: %v", got)
-	}
+	r.until("the reactions", func() bool {
+		got := r.team.Reactions(row.PlatformID)
+		return len(got) == 2 && got["one"] != nil && got["two"] != nil
+	})
 }
 
 func TestDelivery_UnavailableChats_FailOnlyTheirRows(t *testing.T) {

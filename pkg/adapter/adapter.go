@@ -42,6 +42,12 @@ type Marker interface {
 	Mark(part Part) Part
 }
 
+// Seeder is a platform where users need reactions of the bot on a row that was sent, such as one for each option of a
+// poll. They are rows of their own, so that no answer waits for them.
+type Seeder interface {
+	Seeds(m *msg.Message) (emoji []string)
+}
+
 // Part is what a platform sends at once, in a type of its own.
 type Part any
 

@@ -326,7 +326,11 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 			if err := d.giveUpPreview(tx); err != nil || end.state == "" {
 				return err
 			}
-			if err := tx.SettleOutbound(d.row.ID, end.state, end.platformID); err != nil || end.state != msg.OutFailed {
+			err := tx.SettleOutbound(d.row.ID, end.state, end.platformID)
+			if err == nil && end.state == msg.OutSent {
+				err = d.seed(tx, end.platformID)
+			}
+			if err != nil || end.state != msg.OutFailed {
 				return err
 			}
 			return tx.ReportUndelivered(d.row, end.problem, d.nowMS())
@@ -348,6 +352,25 @@ func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 		d.shell.logWriteError(ctx, d.row, err)
 		Pause(ctx, retryDelay)
 	}
+}
+
+// seed queues the reactions that users need on the row.
+func (d *delivery) seed(tx *store.Tx, platformID string) error {
+	s, ok := d.shell.platform.(Seeder)
+	if !ok || platformID == "" {
+		return nil
+	}
+	for _, emoji := range s.Seeds(d.row) {
+		_, _, err := tx.PutMessage(&msg.Message{
+			ChatJID: d.row.ChatJID, ThreadID: d.row.ThreadID, Topic: d.row.Topic, Direction: msg.Out, IsBot: true,
+			Kind: msg.KindReaction, Content: emoji, TargetID: platformID, Source: msg.SourceNotice,
+			Timestamp: d.nowMS(), ReceivedAt: d.nowMS(), OutState: msg.OutQueued,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reportSettled logs and reports a row whose end is stored.

@@ -49,7 +49,7 @@ type call struct {
 	channel string
 	thread  string // ts of its first message
 	text    string // mrkdwn
-	ts      string // of the message that is changed; "" is the first part of the row
+	ts      string // of the message that is changed
 	emoji   string // its name
 	file    *adapter.File
 	tag     slackapi.Tag
@@ -158,18 +158,27 @@ func votes() []string {
 	return []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "keycap_ten"}
 }
 
-// Poll makes a text with reactions, since Slack has no polls: users vote by a click on a reaction,
-// after the bot has added one for each option.
+// Poll makes a text, since Slack has no polls: users vote by a click on a reaction, see Seeds.
 func (c composer) Poll(_ *msg.Message, p *msg.Poll) ([]call, error) {
-	votes := votes()
-	if len(p.Options) > len(votes) {
-		return nil, fmt.Errorf("a poll has at most %d options", len(votes))
+	if most := len(votes()); len(p.Options) > most {
+		return nil, fmt.Errorf("a poll has at most %d options", most)
 	}
-	calls := c.Texts(p.Text(msg.OptionEmoji))
-	for i := range p.Options {
-		calls = append(calls, call{method: addReaction, emoji: votes[i]})
+	return c.Texts(p.Text(msg.OptionEmoji)), nil
+}
+
+// Seeds implements adapter.Seeder: the bot adds a reaction for each option of a poll.
+func (s *Sender) Seeds(m *msg.Message) (emoji []string) {
+	if m.Kind != msg.KindPoll || m.TargetID != "" {
+		return nil
 	}
-	return calls, nil
+	p, err := msg.ParsePoll(m.Content)
+	if err != nil {
+		return nil
+	}
+	for _, name := range votes()[:min(len(p.Options), len(votes()))] {
+		emoji = append(emoji, ":"+name+":")
+	}
+	return emoji
 }
 
 // ClosePoll writes the result into the poll's text. Reactions stay, and count no more.

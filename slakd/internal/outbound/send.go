@@ -4,7 +4,6 @@ package outbound
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -41,11 +40,6 @@ type Sender struct {
 // Send implements adapter.Platform.
 func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (platformID string, err error) {
 	c := p.(call)
-	if c.ts == "" && c.method == addReaction {
-		if c.ts, err = s.firstPart(ctx, m); err != nil {
-			return "", slackapi.Failure(err)
-		}
-	}
 	if worksOn, err := s.worksOn(ctx, m, c); err != nil || worksOn {
 		return "", err
 	}
@@ -62,18 +56,6 @@ func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 		s.floods.Taken(c.channel)
 	}
 	return id, nil
-}
-
-// firstPart is the ts of the first part of a row.
-func (s *Sender) firstPart(ctx context.Context, m *msg.Message) (ts string, err error) {
-	parts, err := s.Store.Deliveries(ctx, m.ID)
-	switch {
-	case err != nil:
-		return "", &adapter.Failure{Class: msg.Transient, Err: err}
-	case len(parts) == 0 || parts[0].PlatformID == "":
-		return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("the id of the poll's text is not known")}
-	}
-	return parts[0].PlatformID, nil
 }
 
 func (s *Sender) log() *slog.Logger {
