@@ -57,6 +57,7 @@ type Who struct {
 const (
 	WhoOperators = "operators"
 	WhoApprovers = "the approvers of this group"
+	WhoReminds   = "the user whose reminder this is"
 )
 
 // May reports whether a sender may answer.

@@ -80,13 +80,33 @@ func (r Reader) AsksDue(ctx context.Context, now int64) ([]*msg.Ask, error) {
 	return r.asks(ctx, queryAsksDue, now)
 }
 
-// AskLost reports whether a question ended without an answer since its message failed for good.
-func (r Reader) AskLost(ctx context.Context, a *msg.Ask) (bool, error) {
+// AskLost says why a question of a turn that goes on ended without an answer before its time, "" if it did not.
+func (r Reader) AskLost(ctx context.Context, a *msg.Ask) (why string, err error) {
 	if a.State != msg.AskExpired {
-		return false, nil
+		return "", nil
 	}
 	m, err := r.Message(ctx, a.MessageID)
-	return m != nil && m.OutState == msg.OutFailed, err
+	switch {
+	case m != nil && m.OutState == msg.OutFailed:
+		return "it could not be delivered, so no user has read it", err
+	case a.EndedAt < a.ExpiresAt:
+		return "its message was deleted before anyone answered it", err
+	}
+	return "", err
+}
+
+// EndAskOf ends the open question that an outbound row shows without an answer: its message was deleted.
+func (tx *Tx) EndAskOf(messageID, now int64) error {
+	a, err := tx.AskOfMessage(uncancelled(), messageID)
+	if err != nil || a == nil || a.State != msg.AskOpen {
+		return err
+	}
+	if _, err := tx.change(updateExpireAsk, now, a.ID); err != nil {
+		return err
+	}
+	tx.pokePeers()
+	_, err = tx.exec(updateAsked, a.TurnID, now)
+	return err
 }
 
 // RunAsking returns the turns of a run that wait for the answers to questions.

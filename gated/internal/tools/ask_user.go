@@ -78,9 +78,9 @@ func askUser() Tool {
 			return out, err
 		}
 		c.access.noteActed(c.Turn.ID, hash) // the next call of the kind is another question
-		if lost, err := c.Services.Store.AskLost(ctx, asked); err != nil || lost {
+		if why, err := c.Services.Store.AskLost(ctx, asked); err != nil || why != "" {
 			return out, cmp.Or(err,
-				refuse("the question could not be delivered, so no user has read it: go on without, or end your turn with what you have"))
+				refuse("the question has no answer: %s. Go on without, or end your turn with what you have", why))
 		}
 		return askUserOut{Answered: asked.State == msg.AskAnswered, Option: asked.Option, By: asked.AnsweredBy}, nil
 	})

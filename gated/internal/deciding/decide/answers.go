@@ -12,7 +12,7 @@ type Choice struct {
 	Ask    *msg.Ask // nil if no question of the chat is meant
 	Option int      // from 1
 	Stops  bool     // the press of a button that stops a turn; one whose turn has not ended is a command
-	// Typed: the user wrote it, and did not press a button. Of an open question only.
+	// Typed: the user wrote it, and did not press a button. Of an open question only; without Ask it may be of several.
 	Typed bool
 }
 
@@ -59,9 +59,15 @@ func (w *step) answers(r *Row) bool {
 // textAskEnded answers a text that came too late. To a press the adapter says so.
 const textAskEnded = "That question is not open any more."
 
+// textAskUnclear answers a text that is an option of a question, but does not say of which.
+const textAskUnclear = "Reply to the question, or press a button."
+
 func (c *Choice) refusal(reason msg.Reason) string {
-	if reason == msg.ReasonChoiceDenied {
+	switch reason {
+	case msg.ReasonChoiceDenied:
 		return c.Ask.Who.Only()
+	case msg.ReasonChoiceUnknown:
+		return textAskUnclear
 	}
 	return ""
 }

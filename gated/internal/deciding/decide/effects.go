@@ -116,7 +116,7 @@ type SupersedeNotes struct {
 	Target string // its platform id
 }
 
-// EndObjects ends the context objects that come from messages which were deleted.
+// EndObjects ends the context objects that come from messages which were deleted, and the questions that these show.
 type EndObjects struct {
 	Row      int64
 	Messages []int64

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -51,12 +52,46 @@ func (f *reader) choice(ctx context.Context, r *decide.Row) (*decide.Choice, err
 		}
 		return &decide.Choice{Ask: a, Option: option, Typed: true}, nil
 	}
+	if err != nil || len(asks) > 0 || r.ReplyToID != "" && r.ReplyToID != r.ThreadID {
+		return nil, err
+	}
+	return f.missed(ctx, r)
+}
+
+// missed reads a text for the bot that is an option of open questions, but does not say of which it is: a turn that it
+// started would wait for them. nil for any other text.
+func (f *reader) missed(ctx context.Context, r *decide.Row) (*decide.Choice, error) {
+	asks, err := f.open(ctx, r.Message)
+	if err != nil || len(asks) == 0 {
+		return nil, err
+	}
+	text := r.Content
+	kind, err := f.st.ChatKind(ctx, r.ChatJID)
+	if kind != msg.ChatWeb && kind != msg.ChatDM {
+		if !r.Addressed && r.ThreadID == "" {
+			return nil, err
+		}
+		text = mention.ReplaceAllString(text, "")
+	}
+	for _, a := range asks {
+		if _, ok := a.Typed(text); ok && a.Who.May(r.Sender) {
+			return &decide.Choice{Typed: true}, err
+		}
+	}
 	return nil, err
 }
 
+// mention matches the mention of the bot that a text for it begins with.
+var mention = regexp.MustCompile(`^\s*(?:@\S+|<@[^>]*>)[\s,:]*`)
+
 // unclear reports whether a number may be about something else than a question: it is no reply, and the bot has said
-// more since it asked.
+// more since it asked. A permission is not given before all of the question is there.
 func (f *reader) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool, error) {
+	if a.IsPermission() {
+		if sent, err := f.beingSent(ctx, a.ID, m.ChatJID); sent != nil || err != nil {
+			return true, err
+		}
+	}
 	if a.HasOption(m.Content) || m.ReplyToID != "" && m.ReplyToID != m.ThreadID {
 		return false, nil
 	}
@@ -74,28 +109,13 @@ func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error
 			return nil, err
 		}
 	}
-	asks, err := f.st.ChatAsks(ctx, m.ChatJID, m.ThreadID)
-	// A question about a budget is open for a day: a "no" or a number is hardly an answer to it.
-	asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool {
-		return writtenBefore(m, a) || msg.IsBudget(a.AskID) &&
-			(len(a.Options) == 0 || !strings.EqualFold(strings.TrimSpace(m.Content), a.Options[0]))
-	})
+	asks, err := f.open(ctx, m)
 	if err != nil || len(asks) == 0 {
 		return nil, err
 	}
-	chat, err := f.st.Chat(ctx, m.ChatJID)
-	if err != nil || chat == nil {
-		return nil, err
-	}
-	switch chat.Kind {
-	case msg.ChatWeb: // each topic is a conversation of its own
-		if asks, err = f.inPlace(ctx, asks, msg.Place(m.ThreadID, m.Topic)); err != nil {
+	if kind, err := f.st.ChatKind(ctx, m.ChatJID); err != nil || kind != msg.ChatWeb && kind != msg.ChatDM {
+		if err != nil || m.ThreadID == "" {
 			return nil, err
-		}
-	case msg.ChatDM:
-	default:
-		if m.ThreadID == "" {
-			return nil, nil
 		}
 		// Slack has no other replies than messages of a thread. What other users write there is no answer, and a
 		// permission is not given by a number that may be meant for another user.
@@ -105,6 +125,20 @@ func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error
 		return nil, nil
 	}
 	return asks, nil
+}
+
+// open are the questions that were open in the place of a text when it was written.
+func (f *reader) open(ctx context.Context, m *msg.Message) ([]*msg.Ask, error) {
+	asks, err := f.st.ChatAsks(ctx, m.ChatJID, m.ThreadID)
+	// A question about a budget is open for a day: a "no" or a number is hardly an answer to it.
+	asks = slices.DeleteFunc(asks, func(a *msg.Ask) bool {
+		return writtenBefore(m, a) || msg.IsBudget(a.AskID) &&
+			(len(a.Options) == 0 || !strings.EqualFold(strings.TrimSpace(m.Content), a.Options[0]))
+	})
+	if err == nil && msg.FamilyOf(m.ChatJID) == msg.PlatformWeb { // each topic is a conversation of its own
+		return f.inPlace(ctx, asks, msg.Place(m.ThreadID, m.Topic))
+	}
+	return asks, err
 }
 
 // lateArrival is how much later than it was written a message is, by clocks that may differ, if it was held up.

@@ -383,3 +383,61 @@ func TestAnswer_TypedWhileABudgetIsAskedFor_IsText(t *testing.T) {
 	}
 	isText(h.put("no", in(dm), by("telegram:77"), func(m *msg.Message) { m.ReplyToID = "77" })) // it has ended
 }
+
+// What is an option of a question, but does not say of which, is no message that waits for the question.
+func TestAnswer_TextThatMisses_SaysSo(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	ann := msg.Who{Senders: []string{"telegram:7"}, Label: "Ann"}
+	for _, jid := range []string{dm, "telegram:-5", "telegram:-6"} {
+		h.question(jid, "1", ann)
+	}
+	h.question(dm, "2", ann)
+	sending := h.question("telegram:8", "", msg.Who{Everyone: true}, func(q *store.Question) { q.PayloadHash = "h" })
+	for _, tt := range []struct {
+		chat, text string
+		set        func(*msg.Message)
+		missed     bool
+	}{
+		{dm, "2", nil, true}, {dm, "Allow once", nil, true}, {dm, "3", nil, false}, {dm, "2 more", nil, false},
+		{"telegram:-5", "@ari deny", func(m *msg.Message) { m.Addressed, m.Verb = true, msg.VerbMention }, true},
+		{"telegram:-5", "2", func(m *msg.Message) { m.Addressed = true }, true},
+		{"telegram:-5", "2", func(m *msg.Message) { m.Addressed, m.Sender = true, "telegram:66" }, false},
+		{"telegram:-5", "2", nil, false},
+		{"telegram:-6", "@ari 2", func(m *msg.Message) { m.Addressed, m.ReplyToID = true, "p99" }, false},
+	} {
+		set := tt.set
+		if set == nil {
+			set = func(*msg.Message) {}
+		}
+		m := h.put(tt.text, in(tt.chat), set)
+		h.step()
+		if got := h.row(m.ID).Reason == msg.ReasonChoiceUnknown && strings.Join(h.replies(m), "") == "Reply to the question, or press a button."; got != tt.missed {
+			t.Errorf("%q in %s: %s %q", tt.text, tt.chat, h.row(m.ID).Reason, h.replies(m))
+		}
+	}
+	h.put("1", in("telegram:8"))
+	h.step()
+	if got := h.stateOf(sending); got != "open" {
+		t.Errorf("a permission is given before it is shown: %s", got)
+	}
+}
+
+func TestAnswer_DeletedQuestion_Ends(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	a, other := h.question("telegram:-5", "1", msg.Who{Everyone: true}), h.question("telegram:-6", "2", msg.Who{Everyone: true})
+	h.put("", in("telegram:-5"), verb(msg.VerbDelete), func(m *msg.Message) { m.TargetID = "1" })
+	h.put("", in("telegram:-5"), verb(msg.VerbDelete), func(m *msg.Message) { m.TargetID = "2" }) // of another chat
+	h.step()
+	if got := h.stateOf(a) + " " + h.stateOf(other); got != "expired open" || h.agents.asksEnded == 0 {
+		t.Errorf("the questions are %s, %d calls of AskEnded", got, h.agents.asksEnded)
+	}
+	a, _ = h.st.Ask(t.Context(), a.ID)
+	if why, err := h.st.AskLost(t.Context(), a); err != nil || why != "its message was deleted before anyone answered it" {
+		t.Errorf("the agent hears %q, %v", why, err)
+	}
+	if changes, err := h.st.DerivedFrom(t.Context(), a.MessageID); err != nil || len(changes) > 0 {
+		t.Errorf("the deleted message is edited: %v, %v", changes, err)
+	}
+}

@@ -143,6 +143,11 @@ func (p *plan) endPoll(tx *store.Tx, e *decide.EndPoll) error {
 }
 
 func (p *plan) endObjects(tx *store.Tx, e *decide.EndObjects) error {
+	for _, id := range e.Messages {
+		if err := tx.EndAskOf(id, p.batch.Now); err != nil {
+			return err
+		}
+	}
 	if p.cfg.Objects == nil {
 		return nil
 	}
@@ -295,6 +300,8 @@ func (g *Gateway) afterCommit(ctx context.Context, p *plan) {
 			g.log.held(p.batch.Chat.JID, &e)
 		case decide.Wait:
 			g.log.waiting(p.batch.Chat.JID, &e)
+		case decide.EndObjects:
+			g.agents.AskEnded() // a message that was deleted may have shown a question
 		case decide.AnswerAsk:
 			g.log.Info("question answered", "ask", e.Ask, "row", e.Row, "chat", p.batch.Chat.JID, "option", e.Option)
 			g.agents.AskEnded()

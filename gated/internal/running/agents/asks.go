@@ -148,10 +148,9 @@ func (a *Asks) outcome(id int64) (answer agentproto.Answer, ended bool, err erro
 		return agentproto.Answer{Option: stored.Option, Reason: agentproto.AskAnswered, By: stored.AnsweredBy}, true,
 			nil
 	}
-	lost, err := a.env.st.AskLost(a.env.ctx, stored)
-	if lost {
-		return agentproto.Answer{Reason: agentproto.AskRefused,
-			Problem: "it could not be delivered, so no user has read it"}, true, err
+	why, err := a.env.st.AskLost(a.env.ctx, stored)
+	if why != "" {
+		return agentproto.Answer{Reason: agentproto.AskRefused, Problem: why}, true, err
 	}
 	return expired, true, err
 }
@@ -309,8 +308,14 @@ func (a *Asks) whoMay(t *msg.Turn, permission bool) (who msg.Who, name string, e
 		return msg.Who{Everyone: true}, name, nil
 	}
 	asker, err := a.env.st.Message(a.env.ctx, t.TriggerMessageID)
-	if err == nil && asker != nil && asker.Direction == msg.In && !asker.IsBot && asker.Sender != "" {
+	switch {
+	case err != nil || asker == nil || asker.Direction != msg.In:
+	case asker.Sender == msg.WebOperator: // which is each user of the web chat
+		return msg.Who{Everyone: true}, name, nil
+	case !asker.IsBot && asker.Sender != "":
 		return msg.Who{Senders: []string{asker.Sender}, Label: cmp.Or(asker.SenderName, asker.Sender)}, name, nil
+	case asker.Source == msg.SourceReminder && msg.FamilyOf(asker.OnBehalfOf) == msg.FamilyOf(t.ChatJID):
+		return msg.Who{Senders: []string{asker.OnBehalfOf}, Label: msg.WhoReminds}, name, nil
 	}
 	return a.approvers(t.ChatJID, groupconfig.Approvers{}, kind), name, err
 }

@@ -208,14 +208,25 @@ func TestWhoMay_ByChatAndConfiguration(t *testing.T) {
 		{"web:main", `{}`, true, msg.Who{Label: "operators", Senders: []string{"web:operator"}}},
 		{"telegram:5", `{}`, false, msg.Who{Everyone: true}},
 		{"telegram:-5", `{}`, false, msg.Who{Label: "bob", Senders: []string{"telegram:77"}}},
+		{"web:main", `{}`, false, msg.Who{Everyone: true}},
+		{"telegram:-5", "telegram:8", false, msg.Who{Label: "the user whose reminder this is", Senders: []string{"telegram:8"}}},
+		{"telegram:-5", "discord:8", false, ops},
+		{"telegram:-5", "telegram:8", true, ops},
 	} {
+		row, config := &msg.Message{Content: "x"}, tt.config
+		switch {
+		case config != "" && config[0] != '{': // of a reminder's payer
+			row, config = &msg.Message{ChatJID: "group:main", Sender: "reminder:1", SenderName: "reminder", IsBot: true, OnBehalfOf: config, Source: msg.SourceReminder}, `{}`
+		case tt.chat == "web:main":
+			row.Sender, row.SenderName = msg.WebOperator, "operator"
+		}
 		folder := fmt.Sprint("g", i)
 		r.write(func(tx *store.Tx) error {
-			_, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(tt.config)})
+			_, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(config)})
 			return err
 		})
 		turn := newTurn(chat(tt.chat), group(folder))
-		r.store(turn, &msg.Message{Content: "x"})
+		r.store(turn, row)
 		got, _, err := r.m.asks.whoMay(turn, tt.permission)
 		if err != nil {
 			t.Fatal(err)

@@ -177,7 +177,12 @@ func (r *harness) store(t *msg.Turn, rows ...*msg.Message) {
 func (r *harness) fill(m *msg.Message, t *msg.Turn, now int64) {
 	r.post++
 	m.ChatJID, m.Direction, m.Topic, m.ThreadID = t.ChatJID, msg.In, t.Topic, t.ThreadID
-	m.Sender, m.SenderName, m.Source = "telegram:77", "bob", "teled"
+	if m.Sender == "" {
+		m.Sender, m.SenderName = "telegram:77", "bob"
+	}
+	if m.Source == "" {
+		m.Source = "teled"
+	}
 	m.Timestamp, m.ReceivedAt = now, now
 	if m.PlatformID == "" {
 		m.PlatformID = fmt.Sprintf("p%d", r.post)
