@@ -52,9 +52,7 @@ func Exact(text string) string {
 		switch {
 		case c == '\t':
 			b.WriteRune(tabMark)
-		case c == '\n':
-			b.WriteRune(c)
-		case isSeen(c):
+		case c == '\n', isSeen(c):
 			b.WriteRune(c)
 		default:
 			b.WriteString(escaped(c))
@@ -96,17 +94,17 @@ func escaped(c rune) string {
 	return fmt.Sprintf(`\u%04x`, c)
 }
 
-// exactWord escapes what is not ASCII in a word that could be taken for another one: it mixes Latin letters with those of
-// scripts that resemble them, has only letters that do, or can be written in another way.
+// exactWord escapes what is not ASCII in a word that could be taken for another one: it mixes Latin letters with those
+// of scripts that resemble them, has only letters that do, or can be written in another way.
 func exactWord(word string) string {
 	ascii, other := false, false
 	for _, c := range word {
 		ascii = ascii || c < utf8.RuneSelf
-		other = other || unicode.In(c, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee, unicode.Coptic,
-			unicode.Lisu)
+		other = other || unicode.In(c, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee,
+			unicode.Coptic, unicode.Lisu)
 	}
-	alike := utf8.RuneCountInString(word) > 1 && strings.Trim(word, likeLatin) == ""
-	if norm.NFC.IsNormalString(word) && !(ascii && other) && !alike {
+	alike := ascii && other || utf8.RuneCountInString(word) > 1 && strings.Trim(word, likeLatin) == ""
+	if norm.NFC.IsNormalString(word) && !alike {
 		return word
 	}
 	var b strings.Builder

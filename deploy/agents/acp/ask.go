@@ -108,8 +108,8 @@ func (r *run) askPermission(m message) error {
 	r.ask(m, func() (decision, error) {
 		a, err := w.Ask(w.ctx, ask)
 		if err == nil && request.Allowed(a) {
-			return decision{response: outcome(allow.ID), log: fmt.Sprintf("%s %s: allowed by %s", methodPermission, title,
-				a.By)}, nil
+			return decision{response: outcome(allow.ID),
+				log: fmt.Sprintf("%s %s: allowed by %s", methodPermission, title, a.By)}, nil
 		}
 		log := fmt.Sprintf("%s %s: denied (%s %s)", methodPermission, title, a.Reason, cmp.Or(a.By, a.Problem))
 		return decision{response: deny, log: log, denied: true}, err

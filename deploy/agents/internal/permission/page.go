@@ -20,7 +20,7 @@ const (
 )
 
 // parse reads JSON of which all can be shown: a key that comes twice, or bytes that are no text, may be read in another
-// way by whoever runs it.
+// way by the program that runs it.
 func parse(input json.RawMessage) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(input))
 	decoder.UseNumber()
@@ -56,8 +56,8 @@ func marshal(value any) string {
 // words are a text of the agent's about what it does. In one line they stand in quotes.
 type words string
 
-// page is a value as users read it: a line for each key, with commands and files as they are. No text passes for another
-// field, since each line of a longer one begins with a mark of its own, and no two values give the same page.
+// page is a value as users read it: a line for each key, with commands and files as they are. No text passes for
+// another field, since each line of a longer one begins with a mark, and no two values give the same page.
 type page struct{ strings.Builder }
 
 func (p *page) line(indent, text string) {

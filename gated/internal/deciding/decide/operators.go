@@ -43,8 +43,8 @@ const (
 		"under Access, and write it to the bot."
 )
 
-// writtenCodes ends a code that stands in a text that is no /operator, and takes it out of the text: agents read it. The
-// row is decided by the next step.
+// writtenCodes ends a code that stands in a text that is no /operator, and takes it out of the text: agents read it.
+// The row is decided by the next step.
 func (w *step) writtenCodes(r *Row) bool {
 	if r.Code == nil || !r.Code.Written {
 		return false

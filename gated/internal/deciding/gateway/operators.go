@@ -16,7 +16,7 @@ func (f *reader) operatorCode(ctx context.Context, r *decide.Row) (*decide.Code,
 	if err != nil || stored == nil && !is {
 		return nil, err
 	}
-	if stored != nil && !(is && codes.Hash(text) == stored.Hash) {
+	if stored != nil && (!is || codes.Hash(text) != stored.Hash) {
 		without, written := codes.Cut(r.Content, stored.Hash)
 		_, around := codes.Cut(r.Quote+"\n"+r.SenderName, stored.Hash)
 		if written || around {
