@@ -112,7 +112,6 @@ func bring(t *testing.T, a realAgent) *real {
 		r.bash = `tool bash {"command":"touch made; echo done","description":"make it"}`
 	case "Gemini CLI":
 		g.environ = append(g.environ, "GEMINI_API_KEY="+llm.Key, "GOOGLE_GEMINI_BASE_URL="+base, "GEMINI_CLI_TRUST_WORKSPACE=true")
-		g.command = append(g.command, "--model=gemini-2.5-flash")
 		r.bash, r.slow = `tool run_shell_command {"command":"touch made; echo done","description":"make it"}`, true
 	}
 	return r

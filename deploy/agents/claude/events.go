@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -25,6 +27,7 @@ type shown struct {
 	used    agentproto.Usage // so far; the CLI says at the end what it costs
 	message agentproto.Usage // of the message that the model writes
 	calls   map[string]call  // of tools that have not ended, by id
+	retry   string           // why calls of the model's API fail, in words; "" if they don't
 }
 
 // call is a call of a tool that the model made.
@@ -132,6 +135,11 @@ func (r *run) showStream(l line) error {
 	w := r.running
 	switch e.Type {
 	case "message_start":
+		if w.shown.retry != "" {
+			if err := r.showRetry(0, agentproto.ToolDone); err != nil {
+				return err
+			}
+		}
 		w.shown.writing = text{message: e.Message.ID}
 		w.shown.message = agentproto.Usage{Input: e.Message.Usage.input()}
 	case "content_block_delta":
@@ -152,6 +160,21 @@ func (r *run) showStream(l line) error {
 		return r.emit(agentproto.Event{Usage: &w.shown.used})
 	}
 	return nil
+}
+
+// showRetry shows why the model says nothing, as if that were a tool, or that it says something again.
+func (r *run) showRetry(status int, state agentproto.ToolStatus) error {
+	shown := &r.running.shown
+	if state == agentproto.ToolRunning {
+		reason := map[int]string{0: "cannot be reached", http.StatusTooManyRequests: "refuses more requests (429)",
+			statusOverloaded: "is overloaded (529)"}[status]
+		shown.retry = "Waiting: the model " + cmp.Or(reason, fmt.Sprintf("is failing (%d)", status))
+	}
+	e := agentproto.Event{Tool: &agentproto.Tool{ID: "api_retry", Title: shown.retry, Status: state}}
+	if state == agentproto.ToolDone {
+		shown.retry = ""
+	}
+	return r.emit(e)
 }
 
 // showText shows all that the model has said in the turn.

@@ -162,6 +162,19 @@ func TestAgent_OddEvents_AreLeftOut(t *testing.T) {
 	s.WantExit(0)
 }
 
+// While the model is overloaded, the chat reads why nothing happens.
+func TestAgent_ModelIsOverloaded_IsShown(t *testing.T) {
+	t.Parallel()
+	s := fixtureWith(t, os.Args[0]).open("SCRIPT=retry")
+	s.Send(agenttest.First("1", "", "one"))
+	w, _ := s.work("1")
+	if got, want := strings.Join(w.tools, "; "), "Waiting: the model is overloaded (529), , running; "+
+		"Waiting: the model cannot be reached, , running; Waiting: the model cannot be reached, , done"; got != want {
+		t.Errorf("tools %s, want %s", got, want)
+	}
+	s.WantExit(0)
+}
+
 // What is shown of a call to all users of a chat has none of the arguments that may hold a secret.
 func TestCall_Title_HasNoArguments(t *testing.T) {
 	t.Parallel()

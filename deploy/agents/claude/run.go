@@ -297,8 +297,11 @@ func (r *run) offer(model string) error {
 
 // retrying handles a failed call of the model's API that the CLI is about to retry.
 func (r *run) retrying(l line) error {
-	if r.running == nil || r.running.dropped || l.ErrorStatus == 0 {
+	if r.running == nil || r.running.dropped {
 		return nil
+	}
+	if err := r.showRetry(l.ErrorStatus, agentproto.ToolRunning); err != nil || l.ErrorStatus == 0 {
+		return err
 	}
 	if l.ErrorStatus == http.StatusUnauthorized && l.Attempt > maxAuthRetries {
 		r.cli.program.Terminate()

@@ -27,6 +27,11 @@ var scripts = map[string][]string{
 		`{"type":"stream_event","event":{}}`, `{"type":"assistant","message":{"content":[]},"error":null}`,
 		`{"type":"result","subtype":"success","result":"fine","session_id":"s","user_message_uuids":["UUID"],"origin":null,"extra":[1]}`,
 	},
+	"retry": {
+		`{"type":"system","subtype":"api_retry","attempt":1,"error_status":529,"retry_delay_ms":5}`, `{"type":"system","subtype":"api_retry","attempt":2}`,
+		`{"type":"stream_event","event":{"type":"message_start","message":{"id":"m"}}}`, `{"type":"stream_event","event":{"type":"message_start","message":{"id":"n"}}}`,
+		`{"type":"result","subtype":"success","result":"fine","session_id":"s","user_message_uuids":["UUID"]}`,
+	},
 	"events": {
 		`{"type":"stream_event","event":7}`, `{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":5}}}`,
 		`{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"1","name":"odd","input":[]},{"type":"tool_use","id":"2","name":"Bash","input":{"command":"ls"}}]}}`,
