@@ -21,6 +21,9 @@ import (
 // checkWait bounds the check of a runtime: an engine may hang.
 const checkWait = 30 * time.Second
 
+// choiceWait is the same for /agent, whose user waits.
+const choiceWait = 10 * time.Second
+
 // check returns what keeps gated from working.
 func check(ctx context.Context, out io.Writer) error {
 	cfg, err := loadConfig()
@@ -74,19 +77,26 @@ func checkAgents(ctx context.Context, defaults groupconfig.Config, runtimes map[
 	defer cancel()
 	var all []error
 	for _, name := range defaults.Agents.Names() {
-		var c groupconfig.Config
-		what := "agents"
-		if name != groupconfig.DefaultAgent {
-			c.Agent.Name, what = name, "agent "+name+" of AGENTS"
-		}
-		agent := c.Over(defaults).Agent
-		spec := runtime.Spec{User: users.Example(), Command: agent.Command, Image: agent.Image,
-			Env: runtime.Environ(environ(), agent.Env)}
-		if err := runtimes[agent.Runtime].Check(ctx, spec); err != nil {
-			all = append(all, fmt.Errorf("%s cannot be run as %s: %w", what, agent.Runtime, err))
-		}
+		all = append(all, checkAgent(ctx, name, defaults, runtimes, users))
 	}
 	return errors.Join(all...)
+}
+
+// checkAgent checks whether an agent can be run, the default one or one of AGENTS.
+func checkAgent(ctx context.Context, name string, defaults groupconfig.Config,
+	runtimes map[groupconfig.Runtime]runtime.Runtime, users *agentuser.Users) error {
+	var c groupconfig.Config
+	what := "agents"
+	if name != groupconfig.DefaultAgent {
+		c.Agent.Name, what = name, "agent "+name+" of AGENTS"
+	}
+	agent := c.Over(defaults).Agent
+	spec := runtime.Spec{User: users.Example(), Command: agent.Command, Image: agent.Image,
+		Env: runtime.Environ(environ(), agent.Env)}
+	if err := runtimes[agent.Runtime].Check(ctx, spec); err != nil {
+		return fmt.Errorf("%s cannot be run as %s: %w", what, agent.Runtime, err)
+	}
+	return nil
 }
 
 // limitsProblem is why agents with the default settings do not have all of their limits.

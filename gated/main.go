@@ -214,6 +214,11 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Onbod: g.Client("onbod", g.cfg.OnbodURL),
 		Dashd: g.Client("dashd", g.cfg.DashdURL),
 		Now:   g.Now, Report: g.problems.ofMessages, Objects: g.objects,
+		CheckAgent: func(ctx context.Context, name string) error {
+			ctx, cancel := context.WithTimeout(ctx, choiceWait)
+			defer cancel()
+			return checkAgent(ctx, name, g.defaults, g.runtimes, g.users)
+		},
 	}, g.Store, g.storedTurns(root, hidden.String), g.wakes(), g.Log, g.Metrics)
 	g.broadcasts = broadcasts.New(g.Store, homes, g.Log, g.Now)
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, MediaQuota: g.cfg.MediaQuota,

@@ -20,6 +20,9 @@ import (
 // maxModelsShown is how many models an answer lists.
 const maxModelsShown = 30
 
+// maxProblemShown bounds what an answer says of an agent that cannot be run, in bytes.
+const maxProblemShown = 500
+
 // Answers to /agent and /model.
 const (
 	choiceFailed  = "The database cannot be read right now. Try again later."
@@ -93,6 +96,12 @@ func (c *choice) agent(ctx context.Context) (string, error) {
 		return choiceOwn, nil
 	case name == groupconfig.AgentTitle(now.Name):
 		return name + " is the agent of this group already.", nil
+	}
+	if c.cfg.CheckAgent != nil {
+		if err := c.cfg.CheckAgent(ctx, name); err != nil {
+			return fmt.Sprintf("Nothing is changed: %s cannot be run here. %s", name,
+				agentproto.Truncate(err.Error(), maxProblemShown)), nil
+		}
 	}
 	// A model is one agent's.
 	to := map[string]any{"name": name, "model": nil}

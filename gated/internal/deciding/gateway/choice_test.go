@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -63,9 +65,16 @@ func TestAgent_OperatorSwitches(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	calls := h.withAgents()
+	h.g.cfg.CheckAgent = func(_ context.Context, name string) error {
+		if name == "gemini" {
+			return errors.New("agent gemini of AGENTS cannot be run as process: no gemini")
+		}
+		return nil
+	}
 	for _, tt := range []struct{ text, want, call string }{
 		{"/agent", "The agent of this group is default.\nAgents: default, codex, gemini.\nSwitch with /agent NAME.", ""},
 		{"/agent nope", `There is no agent "nope" here. The agents are: default, codex, gemini.`, ""},
+		{"/agent gemini", "Nothing is changed: gemini cannot be run here. agent gemini of AGENTS cannot be run as process: no gemini", ""},
 		{"/agent Codex", "codex answers from the next message on. It sees the last messages of the conversation, not the whole of it; the files of the group stay. What is under way is finished by default.",
 			`telegram:9 {"model":null,"name":"codex"}`},
 		{"/agent codex", "codex is the agent of this group already.", ""},

@@ -69,6 +69,8 @@ type Config struct {
 	Dashd     *httpx.Client
 	Now       func() time.Time
 
+	CheckAgent func(ctx context.Context, name string) error // why an agent cannot be run; nil checks nothing
+
 	ResolveTimeout time.Duration // of one lookup; 0: 2 s
 	CommandWait    time.Duration // how long commands wait for routd's answer; 0: 50 ms
 
