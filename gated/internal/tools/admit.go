@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -162,6 +163,10 @@ func (s *Server) admit(next http.Handler) http.Handler {
 				refuseRequest(w, r, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, errBatch)
 				return
 			}
+			if id, unknown := unknownMethod(body); unknown {
+				answerUnknown(w, id)
+				return
+			}
 			r.Body = readCloser{body, r.Body}
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), placeKey{}, p)))
@@ -188,6 +193,38 @@ func isBatch(body *bufio.Reader) bool {
 			return b == '['
 		}
 	}
+}
+
+// methods are those of a server that has tools only. The SDK would answer some others with empty lists, and the rest with
+// HTTP 400 and plain text.
+var methods = []string{"initialize", "ping", "server/discover", "tools/list", "tools/call", "subscriptions/listen",
+	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
+
+// unknownMethod reports whether a small body names a method that the server does not have, and its id.
+func unknownMethod(body *bufio.Reader) (id json.RawMessage, unknown bool) {
+	start, _ := body.Peek(smallRequest) // an error comes again
+	var m struct {
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+	}
+	if json.Unmarshal(start, &m) != nil || m.Method == "" {
+		return nil, false
+	}
+	return m.ID, !slices.Contains(methods, m.Method)
+}
+
+// smallRequest is the size of a buffer: a request without a tool call has less.
+const smallRequest = 4 << 10
+
+// answerUnknown answers a method that is not known, or accepts a notification of one.
+func answerUnknown(w http.ResponseWriter, id json.RawMessage) {
+	if len(id) == 0 {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
+		"code": jsonrpc.CodeMethodNotFound, "message": "method not found: there are tools only"}}) // the client may be gone
 }
 
 type readCloser struct {

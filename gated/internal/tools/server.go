@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
@@ -94,7 +93,7 @@ func newHandler(tokens *Tokens, services *Services, log *slog.Logger, metrics pr
 		s.known[t.Name] = t.Kind
 		t.add(server, t.spec())
 	}
-	server.AddReceivingMiddleware(shortErrors, onlyTools, s.aroundCalls)
+	server.AddReceivingMiddleware(shortErrors, s.aroundCalls)
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
 		&mcp.StreamableHTTPOptions{
 			Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
@@ -146,19 +145,6 @@ func (c *call) end(err error) error {
 		c.outcome = outcomeRefused
 	}
 	return errors.New(text)
-}
-
-// onlyTools refuses the methods of capabilities that the server does not declare. The SDK would answer
-// some of them, with empty lists.
-func onlyTools(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch family, _, _ := strings.Cut(method, "/"); family {
-		case "prompts", "resources", "completion", "logging":
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
-				Message: "method not found: there are tools only"}
-		}
-		return next(ctx, method, req)
-	}
 }
 
 // aroundCalls bounds, counts and logs tool calls. A panic costs its call alone.

@@ -210,7 +210,7 @@ func TestServer_UndeclaredMethods_AreUnknown(t *testing.T) {
 	f := newFixture(t)
 	for _, method := range []string{
 		"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "resources/subscribe",
-		"completion/complete", "logging/setLevel",
+		"completion/complete", "logging/setLevel", "nonsense", "tools/nonsense", "sampling/createMessage",
 	} {
 		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{}}`
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(body))
