@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/migrations"
@@ -38,7 +39,11 @@ func warnOfGroups(ctx context.Context, cfg Config, defaults groupconfig.Config, 
 	if err != nil {
 		return err
 	}
-	for _, line := range slices.Concat(unconfined(routes, groups, defaults), unknownAgents(groups, defaults)) {
+	unmeasured, err := unmeasuredBudgets(ctx, st.Reader, groups, time.Now())
+	if err != nil {
+		return err
+	}
+	for _, line := range slices.Concat(unconfined(routes, groups, defaults), unknownAgents(groups, defaults), unmeasured) {
 		if _, err := fmt.Fprintln(out, "warning:", cli.PrintableLine(line)); err != nil {
 			return err
 		}
@@ -75,6 +80,36 @@ func warnOfTranscribers(ctx context.Context, cfg Config, groups []msg.Group, def
 		}
 	}
 	return nil
+}
+
+// measuredDays are the days in which an agent must have reported a dollar.
+const measuredDays = 7
+
+// unmeasuredBudgets returns a line for each group with a budget whose agents report no dollars.
+func unmeasuredBudgets(ctx context.Context, st store.Reader, groups []msg.Group, now time.Time) (lines []string,
+	err error) {
+	for _, g := range groups {
+		if c, err := groupconfig.Parse(g.Config); err != nil || c.Budget == (groupconfig.Budget{}) {
+			continue
+		}
+		used, err := st.FolderSpend(ctx, g.Folder, now.AddDate(0, 0, -measuredDays).Format(time.DateOnly),
+			now.Format(time.DateOnly))
+		if err != nil {
+			return nil, err
+		}
+		if used.CostUSD > 0 {
+			continue
+		}
+		done, err := st.Turns(ctx, store.TurnList{Folder: g.Folder, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(done) > 0 && done[0].EndedAt > now.AddDate(0, 0, -measuredDays).UnixMilli() {
+			lines = append(lines, fmt.Sprintf("the budget of group %s, in dollars, limits nothing: its agent has reported none in the last %d days",
+				g.Folder, measuredDays))
+		}
+	}
+	return lines, nil
 }
 
 // unknownAgents returns a line for each group that names an agent which AGENTS does not have.

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -101,5 +103,25 @@ func TestCheck_TranscriberIsMissing_IsNamed(t *testing.T) {
 	const want = "warning: group acme gets no transcripts of voice notes: its config.transcribe cannot be run as process: "
 	if got := out.String(); !strings.HasPrefix(got, want) || !strings.Contains(got, "no-such-whisper") || strings.Count(got, "\n") != 1 {
 		t.Errorf("%s", got)
+	}
+}
+
+func TestCheck_BudgetWithoutReportedDollars_IsNamed(t *testing.T) {
+	path, now := storetest.Path(t), time.Now()
+	st := storetest.OpenAt(t, path, nil)
+	db, err := storetest.OpenSQL(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	groups := []msg.Group{{Folder: "acme", Config: json.RawMessage(`{"budget":{"day_usd":1}}`)}, {Folder: "paid", Config: json.RawMessage(`{"budget":{"turn_usd":1}}`)},
+		{Folder: "idle", Config: json.RawMessage(`{"budget":{"day_usd":1}}`)}, {Folder: "free", Config: json.RawMessage(`{}`)}}
+	db.SetMaxOpenConns(1)
+	_, pragmaErr := db.Exec(`PRAGMA foreign_keys = OFF`)
+	_, turnsErr := db.Exec(`INSERT INTO turns (kind, folder, chat_jid, topic, surface, ceiling, trigger_message_id, state, created_at, started_at, ended_at) SELECT 'conversation', value, 'web:x', '', '', 0, 1, 'done', ?1, ?1, ?1 FROM json_each('["acme","paid","free"]')`, now.UnixMilli())
+	_, spendErr := db.Exec(`INSERT INTO spend (day, folder, chat_jid, cost_usd) VALUES (?, 'paid', 'web:x', 0.1)`, now.Format(time.DateOnly))
+	got, err := unmeasuredBudgets(t.Context(), st.Reader, groups, now)
+	if err = errors.Join(pragmaErr, turnsErr, spendErr, err); err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "the budget of group acme, in dollars, limits nothing") {
+		t.Errorf("%q, %v", got, err)
 	}
 }

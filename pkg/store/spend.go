@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"arizuko/pkg/agentproto"
 )
@@ -12,6 +13,19 @@ type Spend struct {
 	Input   int64   // tokens that models read
 	Output  int64   // tokens that they wrote
 	CostUSD float64 // US dollars
+}
+
+// Words are the dollars or, where agents report none, the tokens.
+func (s Spend) Words() string {
+	switch {
+	case s.CostUSD > 0 && s.CostUSD < 0.01:
+		return fmt.Sprintf("$%.4f", s.CostUSD)
+	case s.CostUSD > 0:
+		return fmt.Sprintf("$%.2f", s.CostUSD)
+	case s.Input+s.Output > 0:
+		return fmt.Sprintf("%d tokens, dollars not reported", s.Input+s.Output)
+	}
+	return "nothing reported"
 }
 
 // SpendRow is what was used on a day, by a group or in a chat.

@@ -1,8 +1,9 @@
 package pages
 
 import (
-	"fmt"
 	"net/url"
+
+	"arizuko/pkg/store"
 )
 
 // Spend is the page of what agents have used.
@@ -24,12 +25,15 @@ type SpendLine struct {
 	USD           float64 // US dollars
 }
 
-// Dollars is an amount with enough digits to differ from nothing.
+// Dollars is an amount with enough digits to differ from nothing; tokens have a column of their own.
 func (l SpendLine) Dollars() string {
-	if l.USD > 0 && l.USD < 0.01 {
-		return fmt.Sprintf("$%.4f", l.USD)
+	switch {
+	case l.USD > 0:
+		return store.Spend{CostUSD: l.USD}.Words()
+	case l.Turns > 0:
+		return "not reported"
 	}
-	return fmt.Sprintf("$%.2f", l.USD)
+	return "$0.00"
 }
 
 const (

@@ -157,10 +157,10 @@ func (s *Status) unsent(ctx context.Context, c *chat) (string, error) {
 	return strings.TrimSuffix(waits(w, "to be sent", c.now), ".") + ": " + all.Unsent(c.ChatJID, c.now) + ".", err
 }
 
-// spent is what agents have used, in US dollars.
+// spent is what agents have used.
 type spent struct {
-	today float64 // by the chat's group, on this day of dashd's time zone
-	turn  float64 // by the turn at work
+	today store.Spend // by the chat's group, on this day of dashd's time zone
+	turn  store.Spend // by the turn at work
 }
 
 // spentBy returns what the chat's group and its turn at work have used; nil where no operator asks.
@@ -173,7 +173,7 @@ func (s *Status) spentBy(ctx context.Context, c *chat) (*spent, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := &spent{today: group.CostUSD}
+	all := &spent{today: group}
 	if c.work.begun == 0 {
 		return all, nil
 	}
@@ -182,7 +182,7 @@ func (s *Status) spentBy(ctx context.Context, c *chat) (*spent, error) {
 		return all, err
 	}
 	used, err := s.cfg.Store.Usage(ctx, running[0].ID)
-	all.turn = used.CostUSD
+	all.turn = store.Spend{Turns: 1, Input: used.Input, Output: used.Output, CostUSD: used.CostUSD}
 	return all, err
 }
 

@@ -410,6 +410,14 @@ func TestChat_OperatorAsks_SaysWhatWasSpent(t *testing.T) {
 	if text := r.chat(Where{ChatJID: tele}).Text; strings.Contains(text, "$") {
 		t.Error(text)
 	}
+	r.sql(`UPDATE spend SET cost_usd = 0, input_tokens = 0, output_tokens = 0`)
+	if text := r.chat(Where{ChatJID: tele, Spend: true}).Text; !strings.Contains(text, "Spent today by main: nothing reported") {
+		t.Error(text)
+	}
+	r.sql(`UPDATE spend SET output_tokens = 5 WHERE chat_jid = 'web:main'`)
+	if text := r.chat(Where{ChatJID: tele, Spend: true}).Text; !strings.Contains(text, "Spent today by main: 5 tokens, dollars not reported") {
+		t.Error(text)
+	}
 }
 
 func orText(folder string) string {

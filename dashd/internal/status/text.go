@@ -48,9 +48,9 @@ func (c *chat) text() string {
 		lines = append(lines, c.unsent)
 	}
 	if c.spent != nil {
-		line := fmt.Sprintf("Spent today by %s: $%.2f", cli.PrintableLine(c.group), c.spent.today)
-		if c.spent.turn > 0 {
-			line += fmt.Sprintf(", by the turn at work: $%.2f", c.spent.turn)
+		line := fmt.Sprintf("Spent today by %s: %s", cli.PrintableLine(c.group), c.spent.today.Words())
+		if c.spent.turn.Output > 0 || c.spent.turn.CostUSD > 0 {
+			line += ", by the turn at work: " + c.spent.turn.Words()
 		}
 		lines = append(lines, line+".")
 	}
