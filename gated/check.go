@@ -99,6 +99,13 @@ func checkAgent(ctx context.Context, name string, defaults groupconfig.Config,
 	return nil
 }
 
+// checkChoice checks whether the agent that a group is to have can be run.
+func (g *gated) checkChoice(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, choiceWait)
+	defer cancel()
+	return checkAgent(ctx, name, g.defaults, g.runtimes, g.users)
+}
+
 // limitsProblem is why agents with the default settings do not have all of their limits.
 func limitsProblem(defaults groupconfig.Config, runtimes map[groupconfig.Runtime]runtime.Runtime) error {
 	sandbox, ok := runtimes[defaults.Agent.Runtime].(runtime.Sandbox)

@@ -213,12 +213,7 @@ func (g *gated) open(ctx context.Context, secrets []string) (err error) {
 		Routd: routd,
 		Onbod: g.Client("onbod", g.cfg.OnbodURL),
 		Dashd: g.Client("dashd", g.cfg.DashdURL),
-		Now:   g.Now, Report: g.problems.ofMessages, Objects: g.objects,
-		CheckAgent: func(ctx context.Context, name string) error {
-			ctx, cancel := context.WithTimeout(ctx, choiceWait)
-			defer cancel()
-			return checkAgent(ctx, name, g.defaults, g.runtimes, g.users)
-		},
+		Now:   g.Now, Report: g.problems.ofMessages, Objects: g.objects, CheckAgent: g.checkChoice,
 	}, g.Store, g.storedTurns(root, hidden.String), g.wakes(), g.Log, g.Metrics)
 	g.broadcasts = broadcasts.New(g.Store, homes, g.Log, g.Now)
 	g.retention = retention.New(retention.Config{Days: g.cfg.RetentionDays, Data: root, MediaQuota: g.cfg.MediaQuota,

@@ -43,7 +43,8 @@ func warnOfGroups(ctx context.Context, cfg Config, defaults groupconfig.Config, 
 	if err != nil {
 		return err
 	}
-	for _, line := range slices.Concat(unconfined(routes, groups, defaults), unknownAgents(groups, defaults), unmeasured) {
+	for _, line := range slices.Concat(unconfined(routes, groups, defaults), unknownAgents(groups, defaults),
+		unmeasured) {
 		if _, err := fmt.Fprintln(out, "warning:", cli.PrintableLine(line)); err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ type Attachment struct {
 	Ref   string `json:"ref,omitempty"` // what the platform calls the file
 
 	Duration int64 `json:"duration,omitempty"` // of a voice note, audio or video in whole seconds, 0 if unknown
-	Voice    bool  `json:"voice,omitempty"`    // recorded as a message: someone speaks in it, whatever its type
+	Voice    bool  `json:"voice,omitempty"`    // recorded as a message: there is speech in it, whatever its type
 
 	Transcript *Transcript `json:"-"` // of an audio file, kept in a table of its own; nil for none
 }

@@ -21,8 +21,8 @@ const (
 	CutMark = "…"
 )
 
-// IsAudio reports whether a file is a voice note or other sound, as its platform or browser said. Types are often wrong:
-// m4a files are called videos, and many files have no type.
+// IsAudio reports whether a file is a voice note or other sound, as its platform or browser said. Types are often
+// wrong: m4a files are called videos, and many files have no type.
 func (a *Attachment) IsAudio() bool {
 	kind, _, _ := strings.Cut(strings.ToLower(a.MIME), ";")
 	kind = strings.TrimSpace(kind)
@@ -38,8 +38,8 @@ func (a *Attachment) IsAudio() bool {
 // AudioExtension is the extension of a file name, in lower case, if files with it have sound and no pictures, else "".
 func AudioExtension(name string) string {
 	ext := strings.ToLower(path.Ext(name))
-	if slices.Contains([]string{".aac", ".aiff", ".amr", ".caf", ".flac", ".m4a", ".mp3", ".oga", ".ogg", ".opus", ".wav",
-		".weba", ".wma"}, ext) {
+	if slices.Contains([]string{".aac", ".aiff", ".amr", ".caf", ".flac", ".m4a", ".mp3", ".oga", ".ogg", ".opus",
+		".wav", ".weba", ".wma"}, ext) {
 		return ext
 	}
 	return ""

@@ -30,7 +30,7 @@ echo; [ "$plain" ] || printf '[00:00:00.000 --> 00:00:02.000]  '
 echo " $(tail -c +13 "$f")"`
 )
 
-// A voice note of each platform and of the web chat is transcribed. One that addresses nobody is not even downloaded.
+// A voice note of each platform and of the web chat is transcribed. One that is not for the bot is not even downloaded.
 func TestVoice_EachPlatformAndWeb_AgentReadsWords(t *testing.T) {
 	t.Parallel()
 	i := newInstance(t)
@@ -77,7 +77,7 @@ func TestVoice_EachPlatformAndWeb_AgentReadsWords(t *testing.T) {
 		})
 	}
 	if n := i.Value(`SELECT count(*) FROM transcripts`); n != "0" {
-		t.Errorf("%s transcripts of what addresses nobody", n)
+		t.Errorf("%s transcripts of what is not for the bot", n)
 	}
 }
 

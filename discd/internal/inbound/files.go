@@ -40,7 +40,8 @@ func attachments(m *discordapi.Message) (all []msg.Attachment, pending int) {
 			problem = "Discord sent no URL of the file"
 		}
 		a := adapter.NewAttachment(fileName(f), f.ContentType, f.Size, f.URL, problem)
-		a.Voice = m.Flags&isVoiceMessage != 0 || f.Waveform != "" || f.Seconds > 0 && !strings.HasPrefix(f.ContentType, "video/")
+		a.Voice = m.Flags&isVoiceMessage != 0 ||
+			f.Waveform != "" || f.Seconds > 0 && !strings.HasPrefix(f.ContentType, "video/")
 		a.Duration = wholeSeconds(f.Seconds)
 		all = append(all, a)
 	}

@@ -195,10 +195,11 @@ func isBatch(body *bufio.Reader) bool {
 	}
 }
 
-// methods are those of a server that has tools only. The SDK would answer some others with empty lists, and the rest with
-// HTTP 400 and plain text.
+// methods are those of a server that has tools only. The SDK would answer some others with empty lists, and the rest
+// with HTTP 400 and plain text.
 var methods = []string{"initialize", "ping", "server/discover", "tools/list", "tools/call", "subscriptions/listen",
-	"notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed"}
+	"notifications/initialized", "notifications/cancelled", "notifications/progress",
+	"notifications/roots/list_changed"}
 
 // unknownMethod reports whether a small body names a method that the server does not have, and its id.
 func unknownMethod(body *bufio.Reader) (id json.RawMessage, unknown bool) {
@@ -224,7 +225,7 @@ func answerUnknown(w http.ResponseWriter, id json.RawMessage) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
-		"code": jsonrpc.CodeMethodNotFound, "message": "method not found: there are tools only"}}) // the client may be gone
+		"code": jsonrpc.CodeMethodNotFound, "message": "method not found: there are tools only"}})
 }
 
 type readCloser struct {

@@ -79,8 +79,8 @@ func (gemini) events(_ string, reply anthropic.Reply, input int) (events []any) 
 	return events
 }
 
-// geminiWhole is an answer in one piece. Gemini CLI asks a small model so which model suits a request, and wants JSON by
-// a schema: every field gets its first possible value.
+// geminiWhole is an answer in one piece. Gemini CLI asks a small model so which model suits a request, and wants JSON
+// by a schema: every field gets its first possible value.
 func geminiWhole(body []byte, text string) any {
 	var q struct {
 		Config struct {
