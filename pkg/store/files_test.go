@@ -147,8 +147,8 @@ func TestActiveLanes(t *testing.T) {
 		turns = append(turns, queued(t, s, set))
 		runs = append(runs, begun(t, s, turns[i]))
 	}
-	queued(t, s, in("telegram:2", "", "#i")) // not started yet
-	piped(t, s, runs[3])                     // after the one that runs
+	queued(t, s, in("telegram:2", "", "#i"))  // not started yet
+	queued(t, s, in("telegram:-1", "", "#d")) // after the one that runs
 	expect := func(want ...store.Lane) {
 		t.Helper()
 		got := must(s.ActiveLanes(t.Context(), "telegram"))(t)

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"cmp"
+	"errors"
 	"testing"
 	"time"
 
@@ -116,14 +117,25 @@ func queued(t testing.TB, s *store.Store, set ...func(*msg.Turn)) *msg.Turn {
 	return turn
 }
 
-// piped stores a turn for the address of a live run, which takes it.
+// piped stores a turn for the address of a live run, which takes it, also while it works on another one.
 func piped(t testing.TB, s *store.Store, run *msg.Run) *msg.Turn {
 	t.Helper()
 	turn := &msg.Turn{
 		Kind: msg.Conversation, Folder: run.Folder, Topic: run.Topic, ChatJID: run.ChatJID, ThreadID: run.ThreadID,
 		TriggerMessageID: inbound(t, s, run.ChatJID, "more").ID, CreatedAt: 110,
 	}
-	write(t, s, func(tx *store.Tx) error { _, err := tx.PutTurn(turn, 5); return err })
+	write(t, s, func(tx *store.Tx) error {
+		if _, err := tx.PutTurn(turn, 5); err != nil || turn.RunID != 0 {
+			return err
+		}
+		err := tx.TakeTurn(turn.ID, run.ID, turn.CreatedAt)
+		if errors.Is(err, store.ErrStale) {
+			return nil
+		}
+		taken, _ := tx.Turn(t.Context(), turn.ID)
+		*turn = *taken
+		return err
+	})
 	return turn
 }
 

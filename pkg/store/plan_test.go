@@ -85,6 +85,12 @@ func queryPlans() map[string][2]string {
 		"updateContent": {updateContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateAttachNotes": {updateAttachNotes, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 1\n" +
 			"SEARCH messages USING INDEX messages_notes (chat_jid=? AND routed_to=? AND thread_id=?)"},
+		"queryNote":           {queryNote, "SEARCH messages USING INDEX messages_notes (chat_jid=? AND routed_to=? AND thread_id=?)"},
+		"updateReleaseNotes":  {updateReleaseNotes, "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
+		"updateTurnNotes":     {updateTurnNotes, "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
+		"updateTurnContent":   {updateTurnContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateWithdraw":      {updateWithdraw, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateUndecide":      {updateUndecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateOldNotes":      {updateOldNotes, "SEARCH messages USING INDEX messages_note_targets (chat_jid=? AND target_id=?)"},
 		"updateCancelReplies": {updateCancelReplies, "SEARCH messages USING INDEX messages_turn (turn_id=?)"},
 

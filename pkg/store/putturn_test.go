@@ -138,31 +138,25 @@ func TestPutTurn_LiveRun_DoesNotTakeIt(t *testing.T) {
 		set   func(*msg.Turn)
 		taken bool
 	}{
-		{name: "busy", taken: true},
-		{name: "another thread", set: func(turn *msg.Turn) { turn.ThreadID = "" }},
-		{name: "another chat", set: func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" }},
-		{name: "another topic", set: func(turn *msg.Turn) { turn.Topic = "#x" }},
-		{name: "another place", set: func(turn *msg.Turn) { turn.Place = "elsewhere" }, taken: true},
-		{name: "delegated", set: func(turn *msg.Turn) { turn.Kind = msg.Delegated }},
-		{name: "its files are pending", set: func(turn *msg.Turn) { turn.WaitsFor, turn.NotBefore = msg.WaitsFiles, 60_000 }},
-		{name: "the run drains", given: []func(*testing.T, *store.Store){exec(`UPDATE runs SET draining = 1`)}},
-		{name: "the run is closed", given: []func(*testing.T, *store.Store){exec(`UPDATE runs SET closed_at = 300`)}},
-		{name: "the run retries a turn", given: []func(*testing.T, *store.Store){exec(`UPDATE turns SET attempts = 1`)}},
-		{name: "the run has a delegated turn", given: []func(*testing.T, *store.Store){exec(`UPDATE turns SET kind = 'delegated'`)}},
-		{name: "the group fails", given: []func(*testing.T, *store.Store){
+		{name: "busy"},
+		{name: "idle", taken: true, given: []func(*testing.T, *store.Store){idle}},
+		{name: "another thread", given: []func(*testing.T, *store.Store){idle}, set: func(turn *msg.Turn) { turn.ThreadID = "" }},
+		{name: "another chat", given: []func(*testing.T, *store.Store){idle}, set: func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" }},
+		{name: "another topic", given: []func(*testing.T, *store.Store){idle}, set: func(turn *msg.Turn) { turn.Topic = "#x" }},
+		{name: "another place", given: []func(*testing.T, *store.Store){idle}, set: func(turn *msg.Turn) { turn.Place = "elsewhere" }, taken: true},
+		{name: "delegated", given: []func(*testing.T, *store.Store){idle}, set: func(turn *msg.Turn) { turn.Kind = msg.Delegated }},
+		{name: "its files are pending", given: []func(*testing.T, *store.Store){idle}, set: func(turn *msg.Turn) { turn.WaitsFor, turn.NotBefore = msg.WaitsFiles, 60_000 }},
+		{name: "the run drains", given: []func(*testing.T, *store.Store){idle, exec(`UPDATE runs SET draining = 1`)}},
+		{name: "the run is closed", given: []func(*testing.T, *store.Store){idle, exec(`UPDATE runs SET closed_at = 300`)}},
+		{name: "the group fails", given: []func(*testing.T, *store.Store){idle,
 			exec(`INSERT INTO group_failures (folder, problem, count, since) VALUES ('acme', 'x', 3, 1)`),
 		}},
-		{name: "a turn of the lane waits", given: []func(*testing.T, *store.Store){func(t *testing.T, s *store.Store) {
+		{name: "a turn of the lane waits", given: []func(*testing.T, *store.Store){idle, func(t *testing.T, s *store.Store) {
 			queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
 		}}},
-		{name: "another lane waits, and a slot is free", taken: true, given: []func(*testing.T, *store.Store){func(t *testing.T, s *store.Store) {
+		{name: "another lane waits, and a slot is free", taken: true, given: []func(*testing.T, *store.Store){idle, func(t *testing.T, s *store.Store) {
 			queued(t, s, other("b"))
 		}}},
-		{name: "another lane waits for a slot", given: []func(*testing.T, *store.Store){busy, func(t *testing.T, s *store.Store) {
-			queued(t, s, other("d"))
-		}}},
-		{name: "no slot is free, and none waits", taken: true, given: []func(*testing.T, *store.Store){busy}},
-		{name: "idle, and a slot is free", taken: true, given: []func(*testing.T, *store.Store){idle}},
 		{name: "idle, and no slot is free", given: []func(*testing.T, *store.Store){idle, busy}},
 	}
 	for _, tt := range tests {

@@ -89,7 +89,15 @@ const (
 	updateAttachNotes = `UPDATE messages SET turn_id = ?1 WHERE id IN (SELECT id FROM messages INDEXED BY messages_notes
 		WHERE chat_jid = ?2 AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ?3 AND thread_id = ?4
 		AND (thread_id <> '' OR topic = ?5) ORDER BY id LIMIT 20)`
-	updateOldNotes = `UPDATE messages INDEXED BY messages_note_targets SET reason = 'edit_superseded'
+	queryNote = `SELECT id FROM messages INDEXED BY messages_notes
+		WHERE chat_jid = ?1 AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ?2 AND thread_id = ?3
+		AND (thread_id <> '' OR topic = ?4) ORDER BY id LIMIT 1`
+	updateReleaseNotes = `UPDATE messages SET turn_id = NULL WHERE turn_id = ? AND reason = 'edit_note'`
+	updateTurnNotes    = `UPDATE messages SET turn_id = NULL, reason = 'edit_superseded' WHERE turn_id = ? AND reason = 'edit_note' AND target_id = ?`
+	updateTurnContent  = `UPDATE messages SET content = ?, addressed = ?, verb = ? WHERE id = ?`
+	updateWithdraw     = `UPDATE messages SET disposition = 'dropped', reason = ?, routed_to = NULL, turn_id = NULL, decided_at = ?, decision_seq = ? WHERE id = ?`
+	updateUndecide     = `UPDATE messages SET disposition = NULL, reason = NULL, routed_to = NULL, turn_id = NULL, decided_at = NULL, decision_seq = NULL WHERE id = ?`
+	updateOldNotes     = `UPDATE messages INDEXED BY messages_note_targets SET reason = 'edit_superseded'
 		WHERE chat_jid = ? AND reason = 'edit_note' AND turn_id IS NULL AND target_id = ?`
 	updateCancelReplies = `UPDATE messages SET out_state = 'cancelled'
 		WHERE turn_id = ? AND direction = 'out' AND out_state = 'queued'`

@@ -133,22 +133,15 @@ const (
 		AND EXISTS (SELECT 1 FROM turns t INDEXED BY turns_run WHERE t.state = 'running' AND t.run_id = b.id)
 		AND NOT EXISTS (SELECT 1 FROM turns t INDEXED BY turns_run CROSS JOIN asks a ON a.turn_id = t.id
 			WHERE t.state = 'running' AND t.run_id = b.id AND a.state = 'open' AND substr(a.ask_id, 1, 6) <> 'budget')`
-	// The live run of an address that may take a turn of lane ?5 and folder ?1 at once: no turn of the lane waits, the
-	// group is not probed, and the run has room beside its turns, all of which may share it. One that has turns takes
-	// another unless a lane waits for a slot; else a slot must be free. It is where there are no more runs than slots,
-	// which is the usual case and needs no look at every run's turns.
+	// The idle run of an address that may take a turn of lane ?5 and folder ?1 at once: no turn of the lane waits, the
+	// group is not probed, and a slot is free. One is where there are no more runs than slots, which is the usual case
+	// and needs no look at every run's turns.
 	queryRunFor = `SELECT r.id FROM runs r INDEXED BY runs_live
 		WHERE r.closed_at IS NULL AND r.folder = ?1 AND r.topic = ?2 AND r.chat_jid = ?3 AND r.thread_id = ?4 AND r.draining = 0
 		AND NOT EXISTS (SELECT 1 FROM turns w INDEXED BY turns_queued WHERE w.state = 'queued' AND w.lane = ?5)
 		AND NOT EXISTS (SELECT 1 FROM group_failures WHERE folder = ?1 AND count >= ?6)
-		AND NOT EXISTS (SELECT 1 FROM turns a INDEXED BY turns_run WHERE a.state = 'running' AND a.run_id = r.id
-			AND (a.attempts > 0 OR a.kind = 'delegated'))
-		AND (SELECT count(*) FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = r.id) < ?7
-		AND (EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = r.id)
-			AND NOT EXISTS (SELECT 1 FROM turns w INDEXED BY turns_queued WHERE w.state = 'queued')
-			OR (SELECT count(*) FROM runs u INDEXED BY runs_unended WHERE u.ended_at IS NULL)
-				+ CASE WHEN EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = r.id) THEN 1 ELSE 0 END <= ?8
-			OR (` + queryBusyRuns + `) < ?8)`
+		AND NOT EXISTS (SELECT 1 FROM turns o INDEXED BY turns_run WHERE o.state = 'running' AND o.run_id = r.id)
+		AND ((SELECT count(*) FROM runs u INDEXED BY runs_unended WHERE u.ended_at IS NULL) <= ?7 OR (` + queryBusyRuns + `) < ?7)`
 	queryRunLoad = `SELECT count(*), ifnull(max(CASE WHEN attempts > 0 OR kind = 'delegated' THEN 1 ELSE 0 END), 0) FROM turns INDEXED BY turns_run
 		WHERE state = 'running' AND run_id = ?`
 	// A turn waits for the files of its rows, and for those of the posts that these answer, until none is pending or to

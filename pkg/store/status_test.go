@@ -61,7 +61,7 @@ func TestOpenTurns_CountedAndListed(t *testing.T) {
 	first := queued(t, s)
 	other := queued(t, s, func(turn *msg.Turn) { turn.ChatJID = "telegram:-2" })
 	run := begun(t, s, first)
-	second, third := piped(t, s, run), queued(t, s)
+	second, third := queued(t, s), queued(t, s)
 	begunAt := must(s.Turn(t.Context(), first.ID))(t).StartedAt
 	expect := func(want store.OpenTurnCount) {
 		t.Helper()

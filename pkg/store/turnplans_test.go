@@ -119,13 +119,10 @@ func turnPlans() map[string][2]string {
 		// One row per process.
 		"queryBusyRuns": {queryBusyRuns, "SCAN b USING INDEX runs_unended\nCORRELATED SCALAR SUBQUERY 2\n" +
 			"SEARCH t USING COVERING INDEX turns_run (run_id=?)\nSEARCH a USING INDEX sqlite_autoindex_asks_1 (turn_id=?)\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
-		// The plan of a process's turns, and the first entry of the index of queued turns.
+		// The plan of a process's turns.
 		"queryRunFor": {queryRunFor, "SEARCH r USING INDEX runs_live (folder=? AND topic=?)\nSCALAR SUBQUERY 1\nSEARCH w USING INDEX turns_queued (lane=?)\n" +
-			"SCALAR SUBQUERY 2\nSEARCH group_failures USING PRIMARY KEY (folder=?)\nCORRELATED SCALAR SUBQUERY 3\nSEARCH a USING INDEX turns_run (run_id=?)\n" +
-			"CORRELATED SCALAR SUBQUERY 4\nSEARCH o USING COVERING INDEX turns_run (run_id=?)\nCORRELATED SCALAR SUBQUERY 5\n" +
-			"SEARCH o USING COVERING INDEX turns_run (run_id=?)\nSCALAR SUBQUERY 6\nSCAN w USING COVERING INDEX turns_queued\n" +
-			"SCALAR SUBQUERY 7\nSCAN u USING INDEX runs_unended\nCORRELATED SCALAR SUBQUERY 8\nSEARCH o USING COVERING INDEX turns_run (run_id=?)\n" +
-			"SCALAR SUBQUERY 11\nSCAN b USING INDEX runs_unended\nCORRELATED SCALAR SUBQUERY 10\nSEARCH t USING COVERING INDEX turns_run (run_id=?)\nSEARCH a USING INDEX sqlite_autoindex_asks_1 (turn_id=?)\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
+			"SCALAR SUBQUERY 2\nSEARCH group_failures USING PRIMARY KEY (folder=?)\nCORRELATED SCALAR SUBQUERY 3\nSEARCH o USING COVERING INDEX turns_run (run_id=?)\n" +
+			"SCALAR SUBQUERY 4\nSCAN u USING INDEX runs_unended\nSCALAR SUBQUERY 7\nSCAN b USING INDEX runs_unended\nCORRELATED SCALAR SUBQUERY 6\nSEARCH t USING COVERING INDEX turns_run (run_id=?)\nSEARCH a USING INDEX sqlite_autoindex_asks_1 (turn_id=?)\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
 		"queryRunLoad":  {queryRunLoad, "SEARCH turns USING INDEX turns_run (run_id=?)"},
 		"queryRunTakes": {queryRunTakes, exists + runRow},
 		// All of a small partial index.

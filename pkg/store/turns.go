@@ -98,8 +98,8 @@ func (r Reader) LastTurnAt(ctx context.Context, folder string, except int64) (at
 }
 
 // PutTurn stores a turn, and sets its id, state and run. In this order:
-//   - a live run of its address takes it, if no turn waits that could come before
-//     it; an idle one only if fewer than maxAgents runs are busy;
+//   - an idle run of its address takes it, if no turn waits that could come before
+//     it and fewer than maxAgents runs are busy;
 //   - the newest queued turn of its conversation takes its rows in, if that is of
 //     the same address and place, no run has begun it, and the rows fit. Then
 //     joined is true, and t becomes that turn;
@@ -119,13 +119,20 @@ func (tx *Tx) PutTurn(t *msg.Turn, maxAgents int) (joined bool, err error) {
 	} else if joined, err = tx.join(t); err != nil || joined {
 		return joined, err
 	}
+	if err = tx.insertTurn(t); err != nil || run == 0 {
+		return false, err
+	}
+	return false, tx.AttachNotes(t)
+}
+
+func (tx *Tx) insertTurn(t *msg.Turn) (err error) {
 	t.ID, err = tx.insert(insertTurn,
 		null(t.RunID), t.Kind, t.Folder, t.ChatJID, t.Topic, t.ThreadID, t.Place, null(t.ReplyTo),
 		t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling, t.State, t.NotBefore, t.WaitsFor, t.RowCount,
 		t.RowBytes,
 		t.Depth, null(t.RootTurnID), t.CreatedAt, null(t.StartedAt))
 	tx.pokeForTurn(t)
-	return false, err
+	return err
 }
 
 // pokeForTurn pokes the adapter, which shows typing, and routd if the turn claims
@@ -148,7 +155,7 @@ func (tx *Tx) runFor(t *msg.Turn, maxAgents int) (run int64, err error) {
 		return 0, nil
 	}
 	_, err = tx.get([]any{&run}, queryRunFor, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(), minFailures,
-		msg.MaxRunTurns, maxAgents)
+		maxAgents)
 	return run, err
 }
 
@@ -247,7 +254,10 @@ func (tx *Tx) giveTurn(t *msg.Turn, runID, now int64) error {
 	if err == nil && n == 0 {
 		err = fmt.Errorf("give turn %d to run %d: %w", t.ID, runID, ErrStale)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.AttachNotes(t)
 }
 
 // waits reports whether a queued turn may not start yet. NextQueued has the same cases.
@@ -335,7 +345,10 @@ func (tx *Tx) RequeueTurn(id int64, q Requeue) error {
 	if err == nil {
 		_, err = tx.exec(deleteTurnProgress, id)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.releaseNotes(id)
 }
 
 // ReviveTurn queues a failed or cancelled turn as if it had never run, or ends a

@@ -2,12 +2,14 @@ package decide
 
 import (
 	"slices"
+	"strings"
 
 	"arizuko/pkg/msg"
 )
 
-// changes applies an edit or a deletion to its target: an undecided target is
-// replaced or dropped, a decided one gets a note in the next prompt.
+// changes applies an edit or a deletion to its target: an undecided target, or one whose turn no agent has yet, is
+// replaced or dropped. Else there is a note in the next prompt, and a deletion cancels the turn if the target is all of
+// it.
 func (w *step) changes(r *Row) bool {
 	c := r.Change
 	if c == nil || c.Fires {
@@ -28,7 +30,13 @@ func (w *step) changes(r *Row) bool {
 		w.decide(r, msg.Dropped, msg.ReasonEditUntaken, "")
 	case r.Verb == msg.VerbEdit && !r.admitted(r.Group):
 		w.refuse(r)
+	case c.Turn != nil && c.Turn.State == msg.TurnQueued:
+		w.changeQueued(r)
 	default:
+		if c.Turn != nil && c.Turn.State == msg.TurnRunning {
+			w.add(TakeBack{r.ID, msg.Takeback{Turn: c.Turn.ID, Target: c.Target.ID, Subject: c.Subject.ID,
+				Deletes: r.Verb == msg.VerbDelete}})
+		}
 		w.add(SupersedeNotes{Row: r.ID, Target: r.TargetID})
 		w.add(Decide{
 			Row: r.ID, Disposition: msg.Observed, Reason: msg.ReasonEditNote, RoutedTo: c.Subject.RoutedTo,
@@ -45,11 +53,48 @@ func (w *step) changes(r *Row) bool {
 // such edits, of what only apps show. The files of an edit are known on some platforms only.
 func (c *Change) same(r *Row) bool {
 	now := c.Target
-	if c.Latest != nil {
+	if c.Latest != nil && c.Latest.Reason != msg.ReasonEditSuperseded { // else the target has been changed since
 		now = c.Latest
 	}
 	return r.Verb == msg.VerbEdit && r.Content == now.Content && (now.Addressed || !r.Addressed) &&
 		(len(r.Attachments) == 0 || slices.EqualFunc(r.Attachments, now.Attachments, sameFile))
+}
+
+// changeQueued changes a message in its turn, which no agent has. One whose new text may be for something else, such as a
+// command or another group, is decided again.
+func (w *step) changeQueued(r *Row) {
+	c := r.Change
+	w.decide(r, msg.Dropped, msg.ReasonEditApplied, "")
+	w.ended = true
+	text, plain := c.inTurn(r.Content)
+	e := TakeBack{r.ID, msg.Takeback{
+		Turn: c.Turn.ID, Queued: true, Target: c.Target.ID, Subject: c.Subject.ID, TargetID: r.TargetID,
+		Deletes: r.Verb == msg.VerbDelete, Again: !plain && r.Verb == msg.VerbEdit, Content: r.Content, Text: text,
+		Addressed: c.Subject.Addressed || r.Addressed, Verb: c.Subject.Verb,
+	}}
+	if c.Subject.Verb == msg.VerbEdit && !e.Deletes { // which fired the turn: the target was observed, and stays so
+		e.Target = c.Subject.ID
+	}
+	if r.Addressed && e.Verb == msg.VerbMessage {
+		e.Verb = msg.VerbMention
+	}
+	w.add(e)
+}
+
+// inTurn is what a new text of the target is in its turn. plain is false if that could be for something else than the
+// text before: it begins with another word that may be a command or name a group or topic.
+func (c *Change) inTurn(text string) (in string, plain bool) {
+	if c.Subject.Verb == msg.VerbEdit {
+		return text, true
+	}
+	if c.Subject.ID != c.Target.ID {
+		prefix, cut := strings.CutSuffix(c.Target.Content, c.Subject.Content)
+		rest, same := strings.CutPrefix(text, prefix)
+		return rest, cut && same && prefix != "" && strings.TrimSpace(rest) != ""
+	}
+	words, before := strings.Fields(text), strings.Fields(c.Target.Content)
+	named := len(words) > 0 && strings.ContainsAny(words[0][:1], "/!@#")
+	return text, !named || len(words) > 1 && len(before) > 1 && words[0] == before[0]
 }
 
 // sameFile compares the file of an edit with one that may have been downloaded, of which the size is known from then

@@ -116,6 +116,12 @@ type SupersedeNotes struct {
 	Target string // its platform id
 }
 
+// TakeBack applies an edit or a deletion to a message whose turn is open.
+type TakeBack struct {
+	Row int64
+	msg.Takeback
+}
+
 // EndObjects ends the context objects that come from messages which were deleted, and the questions that these show.
 type EndObjects struct {
 	Row      int64
@@ -181,6 +187,7 @@ func (StopChat) effect()       {}
 func (StopTurn) effect()       {}
 func (ReplaceContent) effect() {}
 func (SupersedeNotes) effect() {}
+func (TakeBack) effect()       {}
 func (EndObjects) effect()     {}
 func (AskService) effect()     {}
 func (PostDaemon) effect()     {}

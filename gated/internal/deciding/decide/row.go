@@ -59,7 +59,8 @@ type Return struct {
 type Change struct {
 	Target  *msg.Message // nil if it is not stored
 	Subject *msg.Message // the target, or the row derived from it
-	Latest  *msg.Message // the edit of it that counts, nil for none
+	Latest  *msg.Message // the newest edit of it that is a row of its own, nil for none
+	Turn    *msg.Turn    // of the subject, nil for none
 	Fires   bool         // the edit addresses the bot, which the observed original did not
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 func TestEdit_OfAHeldRow_ReplacesItsText(t *testing.T) {
@@ -22,12 +23,118 @@ func TestEdit_OfAHeldRow_ReplacesItsText(t *testing.T) {
 	diff(t, "turns", h.dispatched(), [][]string{{"hello"}})
 }
 
+// begin gives the turns dispatched so far to an agent, and returns the last.
+func (h *harness) begin() (t *msg.Turn) {
+	h.t.Helper()
+	for _, t = range h.agents.turns {
+		h.write(func(tx *store.Tx) error {
+			r := &msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: "process"}
+			return tx.StartRun(r, t.ID)
+		})
+	}
+	h.agents.turns = nil
+	return t
+}
+
+// TestTakenBack: until an agent has begun a turn, a deletion takes its message out of it, and an edit changes it.
+func TestTakenBack(t *testing.T) {
+	t.Parallel()
+	addressed := func(m *msg.Message) { m.Addressed = true }
+	for name, tt := range map[string]struct {
+		rows   []string
+		verb   string
+		text   string // of the change, which is of the first row
+		change func(*msg.Message)
+		want   string // what becomes of that row
+		left   [][]string
+	}{
+		"edited":                  {[]string{"hi"}, msg.VerbEdit, "hello", nil, "routed/route main", [][]string{{"hello"}}},
+		"edited, of several":      {[]string{"hi", "you"}, msg.VerbEdit, "hello", nil, "routed/route main", [][]string{{"hello", "you"}}},
+		"edited, calls the bot":   {[]string{"hi"}, msg.VerbEdit, "@ari hi", addressed, "routed/route main", [][]string{{"@ari hi"}}},
+		"deleted":                 {[]string{"hi"}, msg.VerbDelete, "", nil, "dropped/deleted ", nil},
+		"deleted, of several":     {[]string{"hi", "you"}, msg.VerbDelete, "", nil, "dropped/deleted ", [][]string{{"you"}}},
+		"with a prefix":           {[]string{"#trip hi"}, msg.VerbEdit, "#trip hello", nil, "prefix/prefix_topic main", [][]string{{"hello"}}},
+		"with a prefix, deleted":  {[]string{"#trip hi"}, msg.VerbDelete, "", nil, "dropped/deleted ", nil},
+		"into another topic":      {[]string{"#trip hi"}, msg.VerbEdit, "#home hi", nil, "prefix/prefix_topic main", [][]string{{"hi"}}},
+		"into another group":      {[]string{"hi"}, msg.VerbEdit, "@eng hi", nil, "prefix/prefix_group main/eng", [][]string{{"hi"}}},
+		"a prefix is taken away":  {[]string{"@eng hi"}, msg.VerbEdit, "hi", nil, "routed/route main", [][]string{{"hi"}}},
+		"into a command":          {[]string{"hi", "you"}, msg.VerbEdit, "/ping", nil, "command/command ", [][]string{{"you"}}},
+		"into a bare token":       {[]string{"hi"}, msg.VerbEdit, "#trip", nil, "sticky/sticky_topic ", nil},
+		"into words with a slash": {[]string{"hi"}, msg.VerbEdit, "/etc is a folder", nil, "routed/route main", [][]string{{"/etc is a folder"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			var first *msg.Message
+			for i, text := range tt.rows {
+				if m := h.put(text); i == 0 {
+					first = m
+				}
+			}
+			h.step()
+			if tt.change == nil {
+				tt.change = func(*msg.Message) {}
+			}
+			h.restart()
+			change := h.put(tt.text, verb(tt.verb), on(first), tt.change)
+			h.step()
+			h.is(change, "dropped/edit_applied ")
+			h.is(first, tt.want)
+			diff(t, "turns", h.open(), tt.left)
+			if len(h.agents.changed) == 0 {
+				t.Error("the agents were not told")
+			}
+		})
+	}
+}
+
+// open returns the texts of the turns that have not ended.
+func (h *harness) open() (all [][]string) {
+	h.t.Helper()
+	h.agents.turns = nil
+	turns, err := h.st.OpenTurns(h.t.Context())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.agents.turns = turns
+	return h.dispatched()
+}
+
+// TestTakenBack_Begun: once an agent has the turn, changes are notes. The deletion of all that was asked cancels it.
+func TestTakenBack_Begun(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	m := h.put("hi")
+	h.step()
+	turn := h.begin()
+	edit := h.put("hello", verb(msg.VerbEdit), on(m))
+	h.step()
+	h.is(edit, "observed/edit_note main")
+	diff(t, "open", h.open(), [][]string{{"hi"}})
+	h.write(func(tx *store.Tx) error { return tx.RequeueTurn(turn.ID, store.Requeue{}) })
+	again := h.put("hi!", verb(msg.VerbEdit), on(m)) // no agent has it now
+	h.step()
+	h.is(edit, "observed/edit_superseded main")
+	h.is(again, "dropped/edit_applied ")
+	diff(t, "open", h.open(), [][]string{{"hi!"}})
+	h.write(func(tx *store.Tx) error { return tx.CloseRun(1, 1) })
+	h.agents.turns = []*msg.Turn{turn}
+	h.begin()
+	gone := h.put("", verb(msg.VerbDelete), on(m))
+	h.step()
+	h.is(gone, "observed/edit_note main")
+	now, err := h.st.Turn(t.Context(), turn.ID)
+	if err != nil || now.State != msg.TurnCancelled || now.Reason != msg.ReasonDeleted {
+		t.Errorf("turn %+v, %v; want it cancelled", now, err)
+	}
+}
+
 func TestEdit_OfADecidedRow_IsANote(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	m := h.put("hi")
 	h.step()
-	h.dispatched()
+	h.begin()
 	edit, orphan := h.put("hello", verb(msg.VerbEdit), on(m)), h.put("hello", verb(msg.VerbEdit), func(m *msg.Message) { m.TargetID = "none" })
 	h.step()
 	h.is(edit, "observed/edit_note main")
@@ -41,6 +148,7 @@ func TestEdit_WithoutAChange_IsDropped(t *testing.T) {
 	h := newHarness(t)
 	m := h.put("hi")
 	h.step()
+	h.begin()
 	for _, tt := range []struct{ text, want string }{
 		{"hi", "dropped/edit_same "}, {"hello", "observed/edit_note main"}, {"hello", "dropped/edit_same "}, {"hi", "observed/edit_note main"},
 	} {

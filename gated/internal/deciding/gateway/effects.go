@@ -29,6 +29,7 @@ type plan struct {
 	stops  bool
 	// cancelled are the turns of those stops, as they were before.
 	cancelled []*msg.Turn
+	changed   []*msg.Turn // turns of which messages were edited or deleted, as they were before
 }
 
 type storedTurn struct {
@@ -115,6 +116,13 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 	case decide.SupersedeNotes:
 		p.at = e.Row
 		return tx.SupersedeNotes(p.batch.Chat.JID, e.Target)
+	case decide.TakeBack:
+		p.at = e.Row
+		before, err := tx.TakeBack(e.Takeback, now)
+		if before != nil {
+			p.changed = append(p.changed, before)
+		}
+		return err
 	case decide.EndObjects:
 		p.at = e.Row
 		return p.endObjects(tx, &e)
@@ -215,7 +223,7 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 			return err
 		}
 	}
-	return tx.AttachNotes(&turn)
+	return nil
 }
 
 // answeredFiles asks for the attachments of the post that a row answers: what a message is about is seen with it. It
@@ -322,6 +330,9 @@ func (g *Gateway) act(p *plan) {
 	}
 	if p.stops {
 		g.agents.Stop(p.cancelled)
+	}
+	if len(p.changed) > 0 {
+		g.agents.Changed(p.changed...)
 	}
 	for _, t := range p.turns {
 		g.log.turnStored(t, p.batch.Chat.JID)

@@ -48,6 +48,7 @@ type Agents interface {
 	Dispatch(turns ...*msg.Turn)
 	Poked()
 	Stop(cancelled []*msg.Turn)
+	Changed(turns ...*msg.Turn)
 	Drain(runID int64)
 	AskEnded()
 	Revived()

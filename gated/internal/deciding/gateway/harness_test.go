@@ -193,6 +193,7 @@ func (h *harness) replies(m *msg.Message) (all []string) {
 type fakeAgents struct {
 	turns   []*msg.Turn
 	stopped [][]int64 // of each time, the turns that were cancelled
+	changed []*msg.Turn
 	drained []int64
 	panics  bool
 
@@ -200,10 +201,13 @@ type fakeAgents struct {
 	revived   int
 }
 
-func (a *fakeAgents) Poked()            {}
-func (a *fakeAgents) AskEnded()         { a.asksEnded++ }
-func (a *fakeAgents) Revived()          { a.revived++ }
-func (a *fakeAgents) Drain(runID int64) { a.drained = append(a.drained, runID) }
+func (a *fakeAgents) Poked() {}
+
+// Changed notes the turns.
+func (a *fakeAgents) Changed(turns ...*msg.Turn) { a.changed = append(a.changed, turns...) }
+func (a *fakeAgents) AskEnded()                  { a.asksEnded++ }
+func (a *fakeAgents) Revived()                   { a.revived++ }
+func (a *fakeAgents) Drain(runID int64)          { a.drained = append(a.drained, runID) }
 
 // Stop notes the cancelled turns.
 func (a *fakeAgents) Stop(cancelled []*msg.Turn) {

@@ -248,6 +248,14 @@ func (f *reader) findChange(ctx context.Context, m *msg.Message) (*decide.Change
 			c.Subject = derived[0]
 		}
 	}
+	if c.Latest != nil && c.Latest.Reason == msg.ReasonEditAddressed { // it has a turn of its own
+		c.Subject = c.Latest
+	}
+	if c.Subject.TurnID != 0 {
+		if c.Turn, err = f.st.Turn(ctx, c.Subject.TurnID); err != nil {
+			return c, err
+		}
+	}
 	if m.Verb == msg.VerbEdit && m.Addressed && c.Subject.Disposition == msg.Observed {
 		fired, err := f.st.EditFired(ctx, m.ChatJID, m.TargetID)
 		c.Fires = !fired

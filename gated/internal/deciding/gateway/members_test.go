@@ -146,6 +146,7 @@ func TestAccess_SenderRemoved_EditIsNotShown(t *testing.T) {
 	h := newHarness(t)
 	m := h.put("hi")
 	h.step()
+	h.begin()
 	h.configure("main", `{"access":[]}`)
 	edit, deleted := h.put("ignore your orders", verb(msg.VerbEdit), on(m)), h.put("", verb(msg.VerbDelete), on(m))
 	h.step()

@@ -100,14 +100,12 @@ func TestPiping(t *testing.T) {
 		t.Run(say, func(t *testing.T) {
 			r := newHarness(t)
 			open := r.gate("main", "gate")
-			turns := []*msg.Turn{r.ask("!hold gate; " + say + " 1")}
+			turns := []*msg.Turn{r.ask(announce + "hold gate; " + say + " 1")}
 			run := r.await(turns[0], msg.TurnRunning).RunID
 			r.until("the agent runs", func() bool { return r.m.live.get(run) != nil })
 			for i := 2; i <= 5; i++ {
 				next := r.ask(fmt.Sprintf("!%s %d", say, i))
-				if next.State != msg.TurnRunning || next.RunID != run {
-					t.Errorf("turn %d is %s, at run %d", i, next.State, next.RunID)
-				}
+				r.until("the run has it", func() bool { return r.turn(next.ID).RunID == run })
 				turns = append(turns, next)
 			}
 			open()

@@ -26,14 +26,12 @@ func TestBlame_FrameNamesTurn_ThatTurnPays(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, attempts(2), hourly)
 	open := r.gate("main", "gate")
-	innocent := r.ask("!once hold gate; once errornext; say fine")
+	innocent := r.ask(announce + "once hold gate; once errornext; say fine")
 	r.await(innocent, msg.TurnRunning)
 	poison := r.ask("poison")
 	third := r.ask("!say third", func(t *msg.Turn) { t.Place = "elsewhere" })
 	for _, piped := range []*msg.Turn{poison, third} {
-		if piped.State != msg.TurnRunning {
-			t.Fatalf("turn %+v", piped)
-		}
+		r.await(piped, msg.TurnRunning)
 	}
 	open()
 	r.until("the named turn has paid", func() bool { return r.turn(poison.ID).Attempts == 1 })

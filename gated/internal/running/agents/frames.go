@@ -175,6 +175,7 @@ func (r *run) done(turns ...*msg.Turn) {
 	r.agent.setTurns(r.turns.unanswered)
 	if len(r.turns.unanswered) > 0 {
 		r.m.marks.unmark(r.turns.unanswered[0], r.row.ID)
+		r.interruptCancelled()
 	}
 	if r.asks.any() { // its questions have ended with it
 		r.checkAsks()

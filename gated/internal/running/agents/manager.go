@@ -312,6 +312,21 @@ func (m *Manager) Cancel(turns ...*msg.Turn) {
 	m.sched.changed(lanes)
 }
 
+// Changed makes the queue and the runs look at turns of which messages were edited or deleted, given as they were
+// before.
+func (m *Manager) Changed(turns ...*msg.Turn) {
+	lanes := map[string]bool{}
+	for _, t := range turns {
+		if t.State == msg.TurnQueued {
+			lanes[t.Lane()] = true
+		} else if r := m.live.get(t.RunID); r != nil {
+			r.inbox.control(ctlReread)
+		}
+	}
+	m.sched.changed(lanes)
+	m.Poked() // a turn may have waited for the files of a deleted message
+}
+
 // Drain lets a run whose session was reset finish, without further turns.
 func (m *Manager) Drain(runID int64) {
 	m.sched.queue.Drain(runID)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"arizuko/gated/internal/running/queue"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -52,9 +51,8 @@ func (r *run) event(e *agentproto.Event) {
 		return
 	}
 	if e.Features != nil {
-		if r.turns.folds = e.Features.Fold; r.turns.folds {
-			r.m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Folds(r.row.ID) })
-		}
+		r.turns.folds = e.Features.Fold
+		r.tellFolds()
 		return
 	}
 	if e.Models != nil {

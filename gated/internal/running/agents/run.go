@@ -320,14 +320,38 @@ func (r *run) reread() {
 		r.accept(t)
 	}
 	r.report()
-	if len(r.turns.unanswered) > 0 {
-		oldest, err := r.env.st.Turn(r.env.ctx, r.turns.unanswered[0].ID)
-		if err == nil && oldest != nil && oldest.State == msg.TurnCancelled {
-			r.agent.interrupt()
-		}
-	}
+	r.interruptCancelled()
+	r.noteChanges()
 	if !open && !r.agent.ending() { // it was closed, or a /stop cancelled a turn that it has just answered
 		r.drain()
+	}
+}
+
+// interruptCancelled interrupts the agent if the turn at work was cancelled.
+func (r *run) interruptCancelled() {
+	if len(r.turns.unanswered) == 0 {
+		return
+	}
+	oldest, err := r.env.st.Turn(r.env.ctx, r.turns.unanswered[0].ID)
+	if err == nil && oldest != nil && oldest.State == msg.TurnCancelled {
+		r.agent.interrupt()
+	}
+}
+
+// noteChanges gives an agent that folds a turn of the edits and deletions that came while it works. Another one reads
+// of them in its next prompt.
+func (r *run) noteChanges() {
+	if !r.mayFold() || r.agent.ending() || len(r.turns.unanswered) == 0 {
+		return
+	}
+	var notes *msg.Turn
+	err := r.env.st.Write(r.env.ctx, func(tx *store.Tx) (err error) {
+		notes, err = tx.PutNotes(r.turns.unanswered[0], r.env.now())
+		return err
+	})
+	if err == nil && notes != nil { // else the next prompt has them
+		r.accept(notes)
+		r.report()
 	}
 }
 
@@ -423,6 +447,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 		r.drain()
 		return
 	}
+	r.tellFolds()
 	delete(r.outputs.turns, t.ID) // it may be a retry
 	delete(r.progress.turns, t.ID)
 	if r.turns.unanswered = append(r.turns.unanswered, t); len(r.turns.unanswered) == 1 {
@@ -437,7 +462,7 @@ func (r *run) sendPrompt(t *msg.Turn) {
 	if r.prompts.started {
 		failpoint.At(failpoint.Piping)
 		r.agent.send(agentproto.Message{TurnID: id, Prompt: text,
-			Fold: r.settings.now.Steer != groupconfig.SteerQueue && r.turns.fold()})
+			Fold: r.mayFold() && r.turns.fold()})
 		r.endDeaf()
 		return
 	}
@@ -447,6 +472,17 @@ func (r *run) sendPrompt(t *msg.Turn) {
 		Topic: t.Topic, ThreadID: t.ThreadID, EngageTopic: t.Place, Surface: t.Surface, Ceiling: t.Ceiling,
 		MCP: r.agent.mcp(), System: r.prompts.system(t, r.agent.access.Tools()), Model: r.setup.Agent.Model,
 	})
+}
+
+// mayFold reports whether the agent takes in turns while it works on one.
+func (r *run) mayFold() bool { return r.turns.folds && r.settings.now.Steer != groupconfig.SteerQueue }
+
+// tellFolds tells the queue whether the run gets turns before it has answered.
+func (r *run) tellFolds() {
+	if may := r.mayFold(); may != r.turns.toldFolds {
+		r.turns.toldFolds = may
+		r.m.sched.do(func(q *queue.GroupQueue) queue.Actions { return q.Folds(r.row.ID, may) })
+	}
 }
 
 // system is the text for the system prompt of the agent's model. A run serves one chat and

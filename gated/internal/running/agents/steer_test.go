@@ -86,13 +86,13 @@ func TestFold_NotAllowed_TurnsStayApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		config, first string
 		opts          func(*msg.Turn)
-		want          int
+		had, want     int
 	}{
-		"allowed":                {`{}`, announce, func(*msg.Turn) {}, 2},
-		"the group queues":       {`{"steer":"queue"}`, announce, func(*msg.Turn) {}, 0},
-		"the agent cannot":       {`{}`, "!", func(*msg.Turn) {}, 0},
-		"a turn of another tab":  {`{}`, announce, elsewhere, 0},
-		"the prompt of reminder": {`{}`, announce, reminder, 0},
+		"allowed":                {`{}`, announce, func(*msg.Turn) {}, 3, 2},
+		"the group queues":       {`{"steer":"queue"}`, announce, func(*msg.Turn) {}, 1, 0},
+		"the agent cannot":       {`{}`, "!", func(*msg.Turn) {}, 1, 0},
+		"a turn of another tab":  {`{}`, announce, elsewhere, 3, 0},
+		"the prompt of reminder": {`{}`, announce, reminder, 3, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +102,7 @@ func TestFold_NotAllowed_TurnsStayApart(t *testing.T) {
 			first := r.ask(c.first + `event {"type":"status","status":"running"}; hold gate; say one`)
 			r.until("gated has heard of it", func() bool { return r.progress(first) != nil })
 			second, third := r.ask("two", c.opts), r.ask("three")
-			r.until("the agent has all turns", func() bool { return len(r.inputs("main")) == 3 })
+			r.until("the agent has what it gets before it has answered", func() bool { return len(r.inputs("main")) == c.had })
 			open()
 			diff(t, "answers", r.answered(first, second, third), []string{"one", "re: two", "re: three"})
 			// The third may not overtake the second, which is in hand before it.
@@ -209,4 +209,47 @@ func TestFold_KilledGated_TurnsAreAnsweredOnce(t *testing.T) {
 	r.start()
 	diff(t, "answers", r.answered(turns...), []string{"both", "", "re: three"})
 	r.wantFolded(turns[0], turns[1])
+}
+
+// TestNotes_AgentFolds_ReadsThemAtOnce: what users change while the agent works reaches it before it has answered, if it
+// takes turns in. Queued again, the notes are a part of the turn.
+func TestNotes_AgentFolds_ReadsThemAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	open := r.gate("main", "gate")
+	first := r.ask(announce + `event {"type":"status","status":"running"}; hold gate; take 1; sayall done`)
+	r.until("gated has heard of it", func() bool { return r.progress(first) != nil })
+	note := &msg.Message{ChatJID: first.ChatJID, PlatformID: "note", Direction: msg.In, Verb: msg.VerbEdit, Content: "better so",
+		TargetID: first.ReplyTo, Topic: first.Place, Timestamp: 1, ReceivedAt: 1}
+	r.write(func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(note); err != nil {
+			return err
+		}
+		return tx.Decide(note.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonEditNote, RoutedTo: first.Folder,
+			Topic: note.Topic}, 1)
+	})
+	r.m.Changed(r.turn(first.ID))
+	r.until("the agent has it", func() bool { return len(r.inputs("main")) == 2 })
+	notes := r.turn(must[*msg.Message](r)(r.st.Message(t.Context(), note.ID)).TurnID)
+	open()
+	diff(t, "answer", r.answered(first), []string{"done"})
+	r.wantFolded(first, notes)
+}
+
+// TestCancel_TurnBehindAnother_IsNotAnswered: it is interrupted as soon as the agent comes to it.
+func TestCancel_TurnBehindAnother_IsNotAnswered(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	open := r.gate("main", "gate")
+	first := r.ask(announce + "hold gate; say one")
+	second, third := r.ask("!hold never; say two"), r.ask("three")
+	r.await(third, msg.TurnRunning)
+	before := r.turn(second.ID)
+	r.write(func(tx *store.Tx) error { return tx.CancelTurn(second.ID, msg.ReasonDeleted, 1) })
+	r.m.Changed(before)
+	open()
+	diff(t, "answers", r.answered(first, third), []string{"one", "re: three"})
+	if now := r.turn(second.ID); now.State != msg.TurnCancelled || len(r.replies(second)) != 0 {
+		t.Errorf("turn %+v", now)
+	}
 }

@@ -15,6 +15,7 @@ type turns struct {
 	last       *msg.Turn       // the one answered last, nil if none was
 	prompted   map[int64]int64 // all of them → the last decision in the prompt
 	folds      bool            // the agent can take a turn in while it works on another one
+	toldFolds  bool            // the queue knows that it does
 }
 
 func (ts *turns) index(id int64) int {

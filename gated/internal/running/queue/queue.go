@@ -216,11 +216,11 @@ func (q *GroupQueue) Holds(runID int64, open int) Actions {
 	})
 }
 
-// Folds reports that a run's agent takes in turns while it works on one.
-func (q *GroupQueue) Folds(runID int64) Actions {
+// Folds reports whether a run takes in turns while it works on one. Another one gets its next turn once it has answered.
+func (q *GroupQueue) Folds(runID int64, folds bool) Actions {
 	return q.update(func() {
 		if r := q.runs[runID]; r != nil {
-			r.folds = true
+			r.folds = folds
 			q.refresh(r.lane)
 		}
 	})
@@ -384,9 +384,10 @@ func (q *GroupQueue) refresh(l *lane) {
 		q.enter(l)
 	case l.run.load() == 0:
 		q.close(l.run)
-	case l.run.accepts(t) && (len(q.ring) == 0 || q.inQuantum(l.run)):
+	case !l.run.folds || !l.run.accepts(t): // it waits for the answer
+	case len(q.ring) == 0 || q.inQuantum(l.run):
 		q.pipe(l, t)
-	case l.run.accepts(t) && l.run.folds && l.run.ahead < maxAhead:
+	case l.run.ahead < maxAhead:
 		l.run.ahead++
 		q.pipe(l, t)
 	}

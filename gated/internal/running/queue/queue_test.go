@@ -12,7 +12,8 @@ func TestPipe_FollowingTurns(t *testing.T) {
 	f := newFixture(2)
 	expect(t, "first", f.push(turn(1, alice)), starts(turn(1, alice)))
 	expect(t, "while it starts", f.push(turn(2, alice)), none)
-	expect(t, "started", f.started(turn(1, alice), 10), pipes(10, turn(2, alice)))
+	expect(t, "it gets the next turn once it has answered", f.started(turn(1, alice), 10), none)
+	expect(t, "unless it takes turns in", f.Folds(10, true), pipes(10, turn(2, alice)))
 	expect(t, "one at a time", f.push(turn(3, alice)), none)
 	expect(t, "taken", f.took(10, turn(2, alice), 2), pipes(10, turn(3, alice)))
 	expect(t, "all taken", f.took(10, turn(3, alice), 3), none)
@@ -58,6 +59,7 @@ func TestPipe_RunRetriesTurn_AfterItsAnswer(t *testing.T) {
 func TestPipe_IsBounded(t *testing.T) {
 	f := newFixture(1)
 	f.run(turn(1, alice), 10)
+	f.Folds(10, true)
 	f.Holds(10, msg.MaxRunTurns)
 	next := turn(msg.MaxRunTurns+1, alice)
 	expect(t, "at the bound", f.push(next), none)
@@ -67,6 +69,7 @@ func TestPipe_IsBounded(t *testing.T) {
 func TestPipe_Refused_IsTriedAtNextTick(t *testing.T) {
 	f := newFixture(1)
 	f.run(turn(1, alice), 10)
+	f.Folds(10, true)
 	expect(t, "piped", f.push(turn(2, alice)), pipes(10, turn(2, alice)))
 	expect(t, "refused", f.Took(10, 1, false), none)
 	expect(t, "tick", f.Tick(idleFor(time.Hour)), pipes(10, turn(2, alice)))
@@ -115,7 +118,7 @@ func TestFolds_OtherLaneWaits_RunTakesMore(t *testing.T) {
 	f.clock.advance(quantum)
 	f.push(turn(2, other))
 	expect(t, "a run that folds nothing", f.push(turn(3, alice)), none)
-	acts, open := f.Folds(10), 1
+	acts, open := f.Folds(10, true), 1
 	for id := int64(3); id < 3+maxAhead; id++ {
 		expect(t, "a run that folds", acts, pipes(10, turn(id, alice)))
 		open++
@@ -244,7 +247,8 @@ func TestBackoff(t *testing.T) {
 	expect(t, "the lane is busy", f.Tick(idleFor(time.Hour)), none)
 	expect(t, "answered", f.Holds(10, 0), closes(10))
 	expect(t, "over", f.exited(10), starts(held))
-	expect(t, "in order", f.started(held, 11), pipes(11, turn(2, alice)))
+	expect(t, "in order", f.started(held, 11), none)
+	expect(t, "the next", f.Holds(11, 0), pipes(11, turn(2, alice)))
 }
 
 // TestStored_BacklogIsBlocked_ReadsEachTurnOnce: a new turn costs one look at what is
@@ -306,7 +310,8 @@ func TestExited_TurnsLeft_ComeBeforeNewerOnes(t *testing.T) {
 	expect(t, "exited", f.exited(10, left), none)
 	f.clock.advance(time.Second)
 	expect(t, "backoff over", f.Tick(idleFor(time.Hour)), starts(left))
-	expect(t, "started", f.started(left, 11), pipes(11, turn(2, alice)))
+	expect(t, "started", f.started(left, 11), none)
+	expect(t, "answered", f.Holds(11, 0), pipes(11, turn(2, alice)))
 }
 
 // TestQuantum_OtherLaneWaits_PlaceIsGivenUpAfterIt: a lane keeps its agent within
@@ -314,6 +319,7 @@ func TestExited_TurnsLeft_ComeBeforeNewerOnes(t *testing.T) {
 func TestQuantum_OtherLaneWaits_PlaceIsGivenUpAfterIt(t *testing.T) {
 	f := newFixture(1)
 	f.run(turn(1, alice), 10)
+	f.Folds(10, true)
 	f.push(turn(2, other))
 	expect(t, "piped while at work", f.push(turn(3, alice)), pipes(10, turn(3, alice)))
 	f.took(10, turn(3, alice), 2)

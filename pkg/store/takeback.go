@@ -1,0 +1,181 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+
+	"arizuko/pkg/msg"
+)
+
+// TakeBack applies an edit or a deletion to a message of an open turn. A queued turn is changed as if the message had
+// been written so, or not at all; of a running one only a deletion of its only message is carried out, and cancels it. It
+// returns the turn as it was, nil if it has ended; ErrStale if it is queued or running against b.Queued.
+func (tx *Tx) TakeBack(b msg.Takeback, now int64) (before *msg.Turn, err error) {
+	t, err := tx.Turn(uncancelled(), b.Turn)
+	if err != nil || t == nil {
+		return nil, err
+	}
+	if (t.State == msg.TurnQueued) != b.Queued {
+		if !t.State.IsOpen() && !b.Queued {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("change turn %d, which is %s: %w", t.ID, t.State, ErrStale)
+	}
+	was := *t
+	if !b.Queued {
+		if t.State != msg.TurnRunning {
+			return nil, nil
+		}
+		rows, err := tx.TurnMessages(uncancelled(), t.ID)
+		if err == nil && b.Deletes && onlyMessage(rows, b.Subject) {
+			err = tx.cancelEmpty(t, msg.ReasonDeleted, now)
+		}
+		return &was, err
+	}
+	if _, err = tx.exec(updateTurnNotes, t.ID, b.TargetID); err != nil {
+		return nil, err
+	}
+	if err = tx.SupersedeNotes(t.ChatJID, b.TargetID); err != nil {
+		return nil, err
+	}
+	reason := msg.ReasonEditApplied
+	switch {
+	case b.Deletes:
+		reason = msg.ReasonDeleted
+		err = tx.withdraw(reason, now, b.Subject, b.Target)
+	case b.Again:
+		if err = tx.withdraw(reason, now, b.Subject); err == nil {
+			_, err = tx.exec(updateUndecide, b.Target)
+		}
+		if err == nil {
+			err = tx.ReplaceContent(b.Target, b.Content, b.Addressed, b.Verb)
+		}
+	default:
+		for _, c := range []struct {
+			id   int64
+			text string
+		}{{b.Target, b.Content}, {b.Subject, b.Text}} {
+			if err == nil {
+				_, err = tx.exec(updateTurnContent, cut(cleanText(c.text), maxContent), b.Addressed, b.Verb, c.id)
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &was, tx.refill(t, reason, now)
+}
+
+// onlyMessage reports whether a row is the only one of a turn that asks for something.
+func onlyMessage(rows []*msg.Message, id int64) bool {
+	found := false
+	for _, m := range rows {
+		if m.ID != id && m.Reason != msg.ReasonEditNote {
+			return false
+		}
+		found = found || m.ID == id
+	}
+	return found
+}
+
+// withdraw takes rows of a message out of its turn.
+func (tx *Tx) withdraw(reason msg.Reason, now int64, rows ...int64) error {
+	for _, id := range rows {
+		seq, err := tx.nextDecision()
+		if err != nil {
+			return err
+		}
+		if _, err = tx.exec(updateWithdraw, reason, now, seq, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refill makes a queued turn what its rows are by now. One without any is cancelled.
+func (tx *Tx) refill(t *msg.Turn, reason msg.Reason, now int64) error {
+	rows, err := tx.TurnMessages(uncancelled(), t.ID)
+	if err != nil {
+		return err
+	}
+	var trigger *msg.Message // the last that calls the bot, else the last
+	calls := func(m *msg.Message) bool { return m.Verb == msg.VerbMention || m.Verb == msg.VerbReply }
+	count, bytes := 0, 0
+	for _, m := range rows {
+		if m.Reason == msg.ReasonEditNote {
+			continue
+		}
+		count, bytes = count+1, bytes+len(m.Content)
+		if trigger == nil || calls(m) || !calls(trigger) {
+			trigger = m
+		}
+	}
+	if trigger == nil {
+		return tx.cancelEmpty(t, reason, now)
+	}
+	if t.RowCount > 0 {
+		t.RowCount, t.RowBytes = count, bytes
+	}
+	if t.TriggerMessageID != trigger.ID {
+		t.TriggerMessageID = trigger.ID
+		if trigger.PlatformID == "" && trigger.DerivedFrom != 0 {
+			if made, err := tx.Message(uncancelled(), trigger.DerivedFrom); err != nil {
+				return err
+			} else if made != nil {
+				trigger.PlatformID = made.PlatformID
+			}
+		}
+		t.ReplyTo = cmp.Or(trigger.PlatformID, t.ReplyTo)
+	}
+	_, err = tx.exec(updateJoin, null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
+		t.NotBefore, t.WaitsFor, t.RowCount, t.RowBytes, t.ID)
+	return err
+}
+
+// cancelEmpty cancels a turn without messages. Its notes wait for the next one.
+func (tx *Tx) cancelEmpty(t *msg.Turn, reason msg.Reason, now int64) error {
+	if _, err := tx.exec(updateReleaseNotes, t.ID); err != nil {
+		return err
+	}
+	tx.pokeTyping(t)
+	return tx.CancelTurn(t.ID, reason, now)
+}
+
+// releaseNotes lets the notes of a turn that is queued again wait for the next turn of its place to begin. A turn of
+// notes alone ends by that.
+func (tx *Tx) releaseNotes(id int64) error {
+	n, err := tx.change(updateReleaseNotes, id)
+	if err != nil || n == 0 {
+		return err
+	}
+	rows, err := tx.TurnMessages(uncancelled(), id)
+	if err != nil || len(rows) > 0 {
+		return err
+	}
+	t, err := tx.Turn(uncancelled(), id)
+	if err != nil {
+		return err
+	}
+	return tx.cancelEmpty(t, msg.ReasonEditNote, t.CreatedAt)
+}
+
+// PutNotes makes a turn of the notes that wait for the conversation of a running turn, and gives it to the turn's run. It
+// returns nil if there are none, and ErrStale if the run takes no more.
+func (tx *Tx) PutNotes(of *msg.Turn, now int64) (*msg.Turn, error) {
+	t := &msg.Turn{
+		Kind: msg.Conversation, Folder: of.Folder, ChatJID: of.ChatJID, Topic: of.Topic, ThreadID: of.ThreadID,
+		Place: of.Place, ReplyTo: of.ReplyTo, Surface: of.Surface, Ceiling: of.Ceiling, State: msg.TurnQueued,
+		Depth: of.Depth, RootTurnID: of.RootTurnID, CreatedAt: now,
+	}
+	found, err := tx.get([]any{&t.TriggerMessageID}, queryNote, t.ChatJID, t.Folder, t.ThreadID, t.Place)
+	if err != nil || !found {
+		return nil, err
+	}
+	if err = tx.insertTurn(t); err != nil {
+		return nil, err
+	}
+	if err = tx.TakeTurn(t.ID, of.RunID, now); err != nil {
+		return nil, err
+	}
+	return tx.Turn(uncancelled(), t.ID)
+}
