@@ -60,6 +60,9 @@ const (
 	updateCancelMark = `UPDATE messages SET out_state = 'cancelled' WHERE id = ? AND out_state = 'queued'`
 	queryReacted     = `SELECT EXISTS (SELECT 1 FROM messages m INDEXED BY messages_target WHERE m.chat_jid = ? AND m.target_id = ?
 		AND m.direction = 'out' AND m.kind = 'reaction' AND m.source IN ('tool', 'waiting') AND m.content NOT LIKE '-%' AND m.id > ?)`
+	// Whether a turn, or an earlier one of its topic, has said anything.
+	querySaid = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_session WHERE folder = ?1 AND topic = ?2 AND state = 'done' AND frames > 0)
+		OR EXISTS (SELECT 1 FROM messages m INDEXED BY messages_turn WHERE m.turn_id = ?3 AND m.direction = 'out' AND m.source <> 'waiting')`
 	queryFoldedInto = `SELECT ` + turnColumns + ` FROM turns t WHERE t.answered_with = ? ORDER BY t.id`
 
 	insertTurn = `INSERT INTO turns (run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to,

@@ -284,6 +284,56 @@ func TestAnswerTurn_Escalation_AnswersTheAskingGroup(t *testing.T) {
 	eventually(t, "gated to be poked", func() bool { return receive(t, "a poke", pokes) == "gated" })
 }
 
+// TestEndTurn_OfARequest: whoever asked hears that nothing was said, unless the turn has asked further, and the session of
+// the request ends.
+func TestEndTurn_OfARequest(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		kind         msg.ReturnKind
+		text         string
+		escalates    bool
+		answer, told string
+		session      string
+	}{
+		"an escalation, answered":     {msg.Escalation, "you may", false, "you may", "", ""},
+		"an escalation, silent":       {msg.Escalation, "", false, "(No answer: acme has read this and said nothing.)", "", ""},
+		"an escalation, asks further": {msg.Escalation, "", true, "", "", "s1"},
+		"a delegation, answered":      {msg.Delegation, "done", false, "", "", ""},
+		"a delegation, silent":        {msg.Delegation, "", false, "", "acme has ended what you delegated to it (message 1) without an answer.", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := storetest.Open(t)
+			row := stored(t, s, &msg.Message{ChatJID: "group:acme", Direction: msg.In, Content: "may I?", ForwardedFrom: &msg.ReturnAddress{
+				Kind: c.kind, TurnID: 7, RootTurnID: 7, Depth: 1, Folder: "acme/eng", ChatJID: "slack:C1"}})
+			asked := queued(t, s, func(turn *msg.Turn) {
+				turn.TriggerMessageID, turn.ChatJID, turn.Kind, turn.Topic = row.ID, "group:acme", msg.Delegated, msg.DelegatedTopic(row.ID)
+			})
+			run := begun(t, s, asked)
+			if c.escalates {
+				write(t, s, func(tx *store.Tx) error { return tx.PutToolCall(asked.ID, "1", "escalate", []byte(`{}`), 250) })
+			}
+			frame := answer(run, asked, c.text)
+			frame.SessionID = "s1"
+			reply(t, s, frame, 300)
+			got := ""
+			for _, m := range must(s.Undecided(t.Context(), "group:acme/eng", 0, 10))(t) {
+				got += m.Content
+			}
+			told := ""
+			next := queued(t, s, func(turn *msg.Turn) { turn.Folder = "acme/eng" })
+			write(t, s, func(tx *store.Tx) error { return tx.ClaimSystemMessages("acme/eng", next.ID) })
+			for _, line := range must(s.TurnSystemMessages(t.Context(), next.ID))(t) {
+				told += line.Body
+			}
+			session := must(s.Session(t.Context(), folder, asked.Topic))(t)
+			if got != c.answer || told != c.told || session != c.session {
+				t.Errorf("answer %q, told %q, session %q; want %q, %q, %q", got, told, session, c.answer, c.told, c.session)
+			}
+		})
+	}
+}
+
 func TestReplies_OutState(t *testing.T) {
 	t.Parallel()
 	for jid, want := range map[string]msg.OutState{

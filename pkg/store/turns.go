@@ -301,6 +301,9 @@ func (tx *Tx) endTurn(id int64, e ending, now int64) error {
 	if err := tx.expireAsks(id, now); err != nil {
 		return err
 	}
+	if err := tx.endRequest(id, now); err != nil {
+		return err
+	}
 	if _, err = tx.exec(deleteSystem, id, e.state == msg.TurnDone); err != nil {
 		return err
 	}

@@ -1,0 +1,43 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+
+	"arizuko/pkg/msg"
+)
+
+// endRequest does what follows from the end of a turn that works on what another group has asked for, unless it goes on
+// once an escalation of its own is answered. The session of the request ends. If nothing was said, the asker of an
+// escalation gets that as its answer, and the group that has delegated reads of it in its next prompt; a failure is told
+// by its notice, and one who has cancelled the turn knows.
+func (tx *Tx) endRequest(id, now int64) error {
+	t, err := tx.Turn(uncancelled(), id)
+	if err != nil || t == nil || !t.WorksForGroup() {
+		return err
+	}
+	calls, err := tx.ToolCalls(uncancelled(), id)
+	if err != nil || slices.ContainsFunc(calls, func(c ToolCall) bool { return c.Tool == "escalate" }) {
+		return err
+	}
+	if _, err = tx.ResetSession(t.Folder, t.Topic, now); err != nil || t.State == msg.TurnCancelled {
+		return err
+	}
+	request, err := tx.Message(uncancelled(), t.Request())
+	if err != nil || request == nil || request.ForwardedFrom == nil {
+		return err
+	}
+	from := request.ForwardedFrom
+	var said bool
+	if _, err = tx.get([]any{&said}, querySaid, t.Folder, t.Topic, t.ID); err != nil || said {
+		return err
+	}
+	switch {
+	case from.Kind == msg.Escalation && t.State == msg.TurnDone:
+		return tx.answerAsker(t, from, fmt.Sprintf("(No answer: %s has read this and said nothing.)", t.Folder), now)
+	case from.Kind == msg.Delegation:
+		return tx.PutSystemMessage(from.Folder, "gated", "delegation_unanswered",
+			fmt.Sprintf("%s has ended what you delegated to it (message %d) without an answer.", t.Folder, request.ID), now)
+	}
+	return nil
+}
