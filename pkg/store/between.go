@@ -41,3 +41,18 @@ func (tx *Tx) endRequest(id, now int64) error {
 	}
 	return nil
 }
+
+// EndOldRequests ends the sessions of requests between groups that are older than a time, in unix ms, and have no open
+// turn: those whose answer never came.
+func (tx *Tx) EndOldRequests(before, now int64) error {
+	old, err := collect(uncancelled(), tx.q, func(scan scanner) (t msg.Turn, err error) {
+		err = scan(&t.Folder, &t.Topic)
+		return t, err
+	}, queryOldRequests, before)
+	for _, t := range old {
+		if err == nil && t.WorksForGroup() {
+			_, err = tx.ResetSession(t.Folder, t.Topic, now)
+		}
+	}
+	return err
+}

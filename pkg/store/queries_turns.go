@@ -63,6 +63,9 @@ const (
 	// Whether a turn, or an earlier one of its topic, has said anything.
 	querySaid = `SELECT EXISTS (SELECT 1 FROM turns INDEXED BY turns_session WHERE folder = ?1 AND topic = ?2 AND state = 'done' AND frames > 0)
 		OR EXISTS (SELECT 1 FROM messages m INDEXED BY messages_turn WHERE m.turn_id = ?3 AND m.direction = 'out' AND m.source <> 'waiting')`
+	// Sessions of requests between groups; ':' comes after the digits.
+	queryOldRequests = `SELECT s.group_folder, s.topic FROM sessions s WHERE s.topic >= '#d0' AND s.topic < '#d:' AND s.updated_at < ?1
+		AND NOT EXISTS (SELECT 1 FROM turns t INDEXED BY turns_open WHERE t.state IN ('queued', 'running') AND t.folder = s.group_folder AND t.topic = s.topic)`
 	queryFoldedInto = `SELECT ` + turnColumns + ` FROM turns t WHERE t.answered_with = ? ORDER BY t.id`
 
 	insertTurn = `INSERT INTO turns (run_id, kind, folder, chat_jid, topic, thread_id, place, reply_to,

@@ -327,6 +327,10 @@ func TestEndTurn_OfARequest(t *testing.T) {
 				told += line.Body
 			}
 			session := must(s.Session(t.Context(), folder, asked.Topic))(t)
+			write(t, s, func(tx *store.Tx) error { return tx.EndOldRequests(1000, 1000) })
+			if old := must(s.Session(t.Context(), folder, asked.Topic))(t); old != "" {
+				t.Errorf("an old session is kept: %q", old)
+			}
 			if got != c.answer || told != c.told || session != c.session {
 				t.Errorf("answer %q, told %q, session %q; want %q, %q, %q", got, told, session, c.answer, c.told, c.session)
 			}

@@ -123,6 +123,8 @@ func turnPlans() map[string][2]string {
 		"queryRunFor": {queryRunFor, "SEARCH r USING INDEX runs_live (folder=? AND topic=?)\nSCALAR SUBQUERY 1\nSEARCH w USING INDEX turns_queued (lane=?)\n" +
 			"SCALAR SUBQUERY 2\nSEARCH group_failures USING PRIMARY KEY (folder=?)\nCORRELATED SCALAR SUBQUERY 3\nSEARCH o USING COVERING INDEX turns_run (run_id=?)\n" +
 			"SCALAR SUBQUERY 4\nSCAN u USING INDEX runs_unended\nSCALAR SUBQUERY 7\nSCAN b USING INDEX runs_unended\nCORRELATED SCALAR SUBQUERY 6\nSEARCH t USING COVERING INDEX turns_run (run_id=?)\nSEARCH a USING INDEX sqlite_autoindex_asks_1 (turn_id=?)\nSEARCH t EXISTS USING COVERING INDEX turns_run (run_id=?)"},
+		// Once a day.
+		"queryOldRequests": {queryOldRequests, "SCAN s\nCORRELATED SCALAR SUBQUERY 1\nSCAN t USING INDEX turns_open"},
 		"querySaid": {querySaid, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 1\nSEARCH turns USING INDEX turns_session (folder=? AND topic=?)\n" +
 			"SCALAR SUBQUERY 2\nSEARCH m USING INDEX messages_turn (turn_id=?)"},
 		"queryRunLoad":  {queryRunLoad, "SEARCH turns USING INDEX turns_run (run_id=?)"},

@@ -25,6 +25,9 @@ const (
 	// about 20 ms, and pagePause lets others write.
 	pageRows  = 200
 	pagePause = 100 * time.Millisecond
+	// requestAge is how long the session of a request between groups is kept that was not ended with it: questions are
+	// open for a day at most.
+	requestAge = 7 * 24 * time.Hour
 	// maxPasses over a table: a row goes once the later rows that need it are gone.
 	maxPasses = 8
 )
@@ -116,6 +119,11 @@ func (j *Job) Purge(ctx context.Context) (c Counts, err error) {
 	c.Audit, err = j.purgeAudit(ctx, start)
 	j.purged.WithLabelValues("audit").Add(float64(c.Audit))
 	if err != nil {
+		return c, err
+	}
+	if err = j.st.Write(ctx, func(tx *store.Tx) error {
+		return tx.EndOldRequests(start.Add(-requestAge).UnixMilli(), start.UnixMilli())
+	}); err != nil {
 		return c, err
 	}
 	if j.cfg.Days == 0 {
