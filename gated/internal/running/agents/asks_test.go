@@ -111,6 +111,23 @@ func TestAsk_Waiting_UsesNoSlotAndNoTime(t *testing.T) {
 	}
 }
 
+// TestAsk_Waiting_OtherTopicsGoOn: only what shares the session of a run that waits for an answer waits with it.
+func TestAsk_Waiting_OtherTopicsGoOn(t *testing.T) {
+	t.Parallel()
+	r := newHarness(t)
+	first := r.ask(question)
+	a := r.asks(first, 1)[0]
+	shares := r.ask("shares", chat("telegram:-2"))
+	other := r.ask("other", chat("telegram:-3"), func(t *msg.Turn) { t.Topic = "#other" })
+	diff(t, "answer", r.answered(other), []string{"re: other"})
+	if now := r.turn(shares.ID); now.State != msg.TurnQueued {
+		t.Errorf("turn %+v", now)
+	}
+	r.choose(a, 1)
+	r.await(first, msg.TurnDone)
+	diff(t, "answer", r.answered(shares), []string{"re: shares"})
+}
+
 func TestAsk_Answered_WhileGatedIsDown_IsGivenToTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, operators, impatient)

@@ -6,6 +6,7 @@ import "arizuko/pkg/msg"
 type lane struct {
 	name     string
 	run      *run
+	beside   int // further runs, which wait for users' answers, or have since it went on
 	starting bool
 	inRing   bool
 	paused   int64 // when it may start a run again, unix ms, 0 for at once
@@ -46,13 +47,18 @@ func (q *GroupQueue) head(l *lane) (Turn, bool) {
 	if l.until != 0 && q.over(l.until) {
 		l.reread()
 	}
-	if l.next == nil && l.unread {
-		q.read(l, now)
+	for {
+		if l.next == nil && l.unread {
+			q.read(l, now)
+		}
+		if l.next == nil {
+			return Turn{}, false
+		}
+		if r := q.holds[l.next.Session()]; r == nil || r.lane != l || r == l.run {
+			return *l.next, true
+		}
+		l.take(*l.next) // its session waits for a user's answer; Waits and Exited read the lane again
 	}
-	if l.next == nil {
-		return Turn{}, false
-	}
-	return *l.next, true
 }
 
 // over reports whether a time, in unix ms, has passed.

@@ -46,6 +46,8 @@ type process struct {
 	first   Turn
 	open    []int64 // stored for it
 	closing bool
+	waits   bool // for a user's answer
+	beside  bool // another run may be in its lane: it waits, or has waited
 }
 
 func newModel(t interface{ Fatalf(string, ...any) }, limit int) *model {
@@ -75,7 +77,7 @@ func (w *model) steer(a msg.Address) {
 		}
 	}
 	for _, p := range w.sorted() {
-		if p.first.Address == a && !p.first.Alone && !p.closing && len(p.open) < msg.MaxRunTurns && (len(p.open) > 0 || w.busyRuns() < w.limit) {
+		if p.first.Address == a && !p.closing && len(p.open) == 0 && w.busyRuns() < w.limit {
 			w.nextTurn++
 			w.turns[t.ID], w.where[t.ID] = t, atRun
 			p.open = append(p.open, t.ID)
@@ -88,7 +90,7 @@ func (w *model) steer(a msg.Address) {
 // busyRuns is the number of runs that have turns by the rows.
 func (w *model) busyRuns() (n int) {
 	for _, p := range w.runs {
-		if len(p.open) > 0 {
+		if len(p.open) > 0 && !p.waits {
 			n++
 		}
 	}
@@ -151,22 +153,26 @@ func (w *model) begin(t Turn, to *process) {
 // check compares the queue with the rules and with the model.
 func (w *model) check() {
 	busy, lanes, sessions := len(w.toStart), map[string]bool{}, map[msg.Address]bool{}
-	claim := func(t Turn) {
-		if lanes[t.Lane] || sessions[t.Session()] {
+	claim := func(t Turn, beside bool) {
+		if lanes[t.Lane] && !beside || sessions[t.Session()] {
 			w.t.Fatalf("a second run in lane %q or session %+v", t.Lane, t.Session())
 		}
-		lanes[t.Lane], sessions[t.Session()] = true, true
+		lanes[t.Lane], sessions[t.Session()] = lanes[t.Lane] || !beside, true
 	}
 	for _, t := range w.toStart {
-		claim(t)
+		claim(t, false)
 	}
 	for _, p := range w.runs {
-		claim(p.first)
+		claim(p.first, p.beside)
+		if p.waits {
+			continue
+		}
 		if len(p.open) > 0 || slices.ContainsFunc(w.toPipe, func(q Piped) bool { return q.RunID == p.id }) {
 			busy++
 		}
 	}
-	if running := w.Busy(); w.busyRuns() > w.limit || running != busy {
+	over := w.busyRuns() > w.limit && !slices.ContainsFunc(w.sorted(), func(p *process) bool { return p.beside })
+	if running := w.Busy(); over || running != busy {
 		w.t.Fatalf("%d busy, by the rows %d of %d; the queue says %d", busy, w.busyRuns(), w.limit, running)
 	}
 }
@@ -290,8 +296,18 @@ func (w *model) obey() {
 	}
 }
 
+// wait makes a run wait for a user's answer, or go on.
+func (w *model) wait(p *process) {
+	p.waits = !p.waits
+	p.beside = true
+	w.take(w.Waits(p.id, p.waits))
+}
+
 func (w *model) answerAll() {
 	for _, p := range w.sorted() {
+		if p.waits {
+			w.wait(p)
+		}
 		if len(p.open) > 0 {
 			w.answer(p)
 		}
@@ -362,7 +378,7 @@ func (w *model) step(t *rapid.T) {
 	choose := func(n int, what string) int { return rapid.IntRange(0, n-1).Draw(t, what) }
 	runs := w.sorted()
 	busy := slices.DeleteFunc(slices.Clone(runs), func(p *process) bool { return len(p.open) == 0 })
-	switch what := choose(15, "step"); {
+	switch what := choose(16, "step"); {
 	case what <= 2:
 		w.push(turn(0, drawAddress(t)))
 	case what == 3: // delegated work has a topic of its own
@@ -378,7 +394,11 @@ func (w *model) step(t *rapid.T) {
 	case what == 8 && len(w.toClose) > 0:
 		w.close(choose(len(w.toClose), "close"))
 	case what == 9 && len(busy) > 0:
-		w.answer(busy[choose(len(busy), "answer")])
+		if p := busy[choose(len(busy), "answer")]; !p.waits {
+			w.answer(p)
+		}
+	case what == 15 && len(busy) > 0:
+		w.wait(busy[choose(len(busy), "wait")])
 	case what == 10 && len(runs) > 0:
 		w.exit(runs[choose(len(runs), "exit")], time.Duration(choose(3, "backoff"))*time.Second)
 	case what == 11 && len(runs) > 0:

@@ -82,9 +82,9 @@ type GroupQueue struct {
 	rows  Rows
 	lanes map[string]*lane
 	runs  map[int64]*run
-	holds map[msg.Address]*lane // session → the lane whose process has it
-	ring  []*lane               // lanes that wait for a slot, longest first
-	busy  int                   // lanes with an unanswered turn, but for runs that wait for a user's answer
+	holds map[msg.Address]*run // session → the process that has it, nil while that starts
+	ring  []*lane              // lanes that wait for a slot, longest first
+	busy  int                  // lanes with an unanswered turn, but for runs that wait for a user's answer
 	acts  Actions
 }
 
@@ -119,7 +119,7 @@ func (r *run) busy() bool { return r.load() > 0 && !r.waiting }
 func New(limit int, now func() time.Time, rows Rows) *GroupQueue {
 	return &GroupQueue{
 		limit: limit, now: now, rows: rows, lanes: map[string]*lane{}, runs: map[int64]*run{},
-		holds: map[msg.Address]*lane{},
+		holds: map[msg.Address]*run{},
 	}
 }
 
@@ -167,7 +167,7 @@ func (q *GroupQueue) Started(t Turn, runID int64) Actions {
 		l := q.lane(t.Lane)
 		l.starting = false
 		l.run = &run{id: runID, address: t.Address, lane: l, single: t.Alone, open: 1, busyAt: q.now()}
-		q.runs[runID] = l.run
+		q.runs[runID], q.holds[t.Session()] = l.run, l.run
 		q.refreshContenders(l, t.Address)
 		q.refresh(l)
 	})
@@ -226,8 +226,8 @@ func (q *GroupQueue) Folds(runID int64, folds bool) Actions {
 	})
 }
 
-// Waits reports whether a run waits for a user's answer. It uses no slot meanwhile; when it goes on, more runs may be
-// busy than the limit, until one has answered.
+// Waits reports whether a run waits for a user's answer. It uses no slot meanwhile, and its lane goes on with what is for
+// other sessions, by a run beside it; when it goes on, more runs may be busy than the limit, until one has answered.
 func (q *GroupQueue) Waits(runID int64, waits bool) Actions {
 	return q.update(func() {
 		r := q.runs[runID]
@@ -237,6 +237,16 @@ func (q *GroupQueue) Waits(runID int64, waits bool) Actions {
 		wasBusy := r.busy()
 		r.waiting = waits
 		q.recount(r, wasBusy)
+		switch l := r.lane; {
+		case waits && l.run == r:
+			l.run = nil
+			l.beside++
+		case !waits && l.run == nil && !l.starting && !l.inRing: // else it is closed once it has answered
+			l.run = r
+			l.beside--
+			l.reread()
+		}
+		q.refresh(r.lane)
 	})
 }
 
@@ -246,7 +256,7 @@ func (q *GroupQueue) Next(runID int64, answers int) (t Turn, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	r := q.runs[runID]
-	if r == nil || r.load() != answers || r.lane.inRing || len(q.ring) > 0 && !q.inQuantum(r) {
+	if r == nil || r.lane.run != r || r.load() != answers || r.lane.inRing || len(q.ring) > 0 && !q.inQuantum(r) {
 		return Turn{}, false
 	}
 	t, ready := q.head(r.lane)
@@ -289,7 +299,11 @@ func (q *GroupQueue) Exited(runID int64) Actions {
 		if r.busy() {
 			q.busy--
 		}
-		r.lane.run = nil
+		if r.lane.run == r {
+			r.lane.run = nil
+		} else {
+			r.lane.beside--
+		}
 		r.lane.reread()
 		delete(q.holds, r.address.Session())
 		q.refreshContenders(r.lane, r.address)
@@ -331,7 +345,7 @@ func (q *GroupQueue) setLoad(r *run, open int, taking *Turn) {
 	if hadTurns && r.load() == 0 {
 		r.idleAt = q.now()
 		r.single = false
-		if r.wanted {
+		if r.wanted || r.lane.run != r {
 			q.close(r)
 		}
 	}
@@ -368,7 +382,7 @@ func (q *GroupQueue) refresh(l *lane) {
 	t, ready := q.head(l)
 	switch {
 	case !ready:
-		if l.run == nil && l.until == 0 && !l.unread && q.over(l.paused) {
+		if l.run == nil && l.beside == 0 && l.until == 0 && !l.unread && q.over(l.paused) {
 			delete(q.lanes, l.name)
 		}
 	case l.run == nil && !q.mayStart(l, t.Session()):
@@ -399,16 +413,13 @@ func (q *GroupQueue) inQuantum(r *run) bool { return q.now().Sub(r.busyAt) < qua
 // mayStart reports whether a lane may start on a session. If another lane's process
 // has it, that process gets no more turns and is closed when it is idle.
 func (q *GroupQueue) mayStart(l *lane, session msg.Address) bool {
-	holder := q.holds[session]
-	if holder == nil || holder == l {
-		return true
-	}
-	if r := holder.run; r != nil {
+	r, held := q.holds[session]
+	if r != nil && r.lane != l {
 		if r.wanted = true; r.load() == 0 {
 			q.close(r)
 		}
 	}
-	return false
+	return !held
 }
 
 // refreshContenders refreshes the other lanes that may wait for the session of an
@@ -468,7 +479,7 @@ func (q *GroupQueue) begin(l *lane) {
 	case l.run == nil:
 		q.busy++
 		l.starting = true
-		q.holds[t.Session()] = l
+		q.holds[t.Session()] = nil
 		l.take(t)
 		q.acts.Start = append(q.acts.Start, t)
 	case l.run.accepts(t):
