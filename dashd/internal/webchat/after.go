@@ -21,6 +21,16 @@ func (c *Chat) newRows(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		httpx.Error(w, err)
 		return
 	}
+	end, err := c.Store.LastMessageID(r.Context())
+	if err == nil && after > end {
+		err = apierr.New(apierr.Conflict, "after: there is no message %d, the newest is %d: the database was restored. "+
+			"Read the history again", after, end)
+	}
+	if err != nil {
+		httpx.Error(w, err)
+		return
+	}
+	page.form = c.formOf(r)
 	rows, next, more, err := c.after(r.Context(), JID(g.Folder), after, page)
 	if err != nil {
 		httpx.Error(w, err)

@@ -39,6 +39,17 @@ func newsAfter(t testing.TB, r *fixture, after int64, query string) newRows {
 	return get[newRows](t, r, fmt.Sprintf("/main/messages?after=%d%s", after, query))
 }
 
+// A page may have a row that is not there any more, after a restore.
+func TestAfter_RowAfterTheNewest_IsRefused(t *testing.T) {
+	r := newFixture(t)
+	id := r.said(t, "", "1")
+	for after, want := range map[int64]int{id: 200, id + 1: 409, 1 << 60: 409} {
+		if status, answer := r.ask(t, "GET", fmt.Sprintf("/main/messages?after=%d", after), ""); status != want || want == 409 && !strings.Contains(answer, "restored") {
+			t.Errorf("after %d: %d %s", after, status, answer)
+		}
+	}
+}
+
 func TestAfter_RowsAndChanges_InOrder(t *testing.T) {
 	r := newFixture(t)
 	before := r.row(t, r.answered(t, "me", msg.OutSent))

@@ -21,21 +21,32 @@ type feed struct {
 	last   int64 // id of the last row
 	typing []string
 	work   map[int64]store.Work // that was sent, by turn
+	// The page has seen a row that is not there, since the database was restored. It is told once.
+	restored bool
 }
 
 // Events streams a chat: each message in the order of its row, messages that agents change, in which topics agents
 // work, and what they say of it. The id of a change is that of its own row.
 func (c *Chat) Events(w http.ResponseWriter, r *http.Request, g *msg.Group) {
-	last, err := c.Store.WebEnd(r.Context(), JID(g.Folder))
+	end, err := c.Store.WebEnd(r.Context(), JID(g.Folder))
+	last := end
 	if err == nil {
-		last, err = lastSeen(r, last)
+		last, err = lastSeen(r, end)
+	}
+	newest := int64(0)
+	if err == nil {
+		newest, err = c.Store.LastMessageID(r.Context())
 	}
 	if err != nil {
 		httpx.Error(w, err)
 		return
 	}
-	f := &feed{chat: c, folder: g.Folder, jid: JID(g.Folder), form: formOf(r.URL.Query()), last: last,
+	f := &feed{chat: c, folder: g.Folder, jid: JID(g.Folder), form: c.formOf(r), last: last,
 		work: map[int64]store.Work{}}
+	f.restored = last > newest
+	if f.restored {
+		f.last = end
+	}
 	c.Hub.Serve(w, r, live.Feed{Update: func(s *live.Stream) error {
 		err := f.update(r.Context(), s)
 		if err != nil && r.Context().Err() == nil {
@@ -63,6 +74,12 @@ func (f *feed) update(ctx context.Context, s *live.Stream) error {
 	work, err := f.readWork(ctx)
 	if err != nil {
 		return err
+	}
+	if f.restored {
+		f.restored = false
+		if err := s.Event("restored", f.last, struct{}{}); err != nil {
+			return err
+		}
 	}
 	for {
 		rows, next, more, err := f.chat.Store.WebAfter(ctx, f.jid, f.last, readAtOnce)

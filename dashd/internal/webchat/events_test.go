@@ -40,6 +40,16 @@ func TestEvents_LastEventID_Begin(t *testing.T) {
 		}
 		s.close()
 	}
+	for query, seen := range map[string]string{"": "99", "?after=99": ""} {
+		s := r.follow(t, "main", query, seen)
+		if e := s.next(); e.name != "restored" || e.id != second {
+			t.Errorf("%s %s, after a restore: %+v", query, seen, e)
+		}
+		if second = r.said(t, "", "3"); s.message().ID != second {
+			t.Error("the next row is missing")
+		}
+		s.close()
+	}
 	for _, after := range []string{"?after=x", "?after=-1", "?after=1.5", "?after=99999999999999999999"} {
 		if status, answer := r.ask(t, "GET", "/main/events"+after, ""); status != 400 || !strings.Contains(answer, "bad_request") {
 			t.Errorf("%s: %d %s", after, status, answer)

@@ -34,11 +34,15 @@ const (
 
 // form is what rows look like to a client.
 type form struct {
-	// page leaves out the text of rows that have HTML.
-	page bool
+	// page leaves out the text of rows that have HTML, and the options of polls from their HTML.
+	page  bool
+	voter string // whose votes in polls are shown
 }
 
-func formOf(query url.Values) form { return form{page: query.Get("view") == "page"} }
+func (c *Chat) formOf(r *http.Request) form {
+	voter, _ := c.Sender(r)
+	return form{page: r.URL.Query().Get("view") == "page", voter: voter}
+}
 
 // message is a row as pages see it.
 type message struct {
@@ -73,8 +77,10 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 		ID: m.ID, Direction: m.Direction, Topic: m.Topic, Sender: m.Sender, SenderName: m.SenderName,
 		Source: m.Source, Timestamp: m.Timestamp, Files: filesOf(m),
 	}
-	text, open := pollText(m)
-	shown.Poll = open
+	text := m.Content
+	if text, shown.Poll, err = c.poll(ctx, m, as); err != nil {
+		return message{}, err
+	}
 	if shown.Question, err = c.openQuestion(ctx, m); err != nil {
 		return message{}, err
 	}
@@ -169,7 +175,7 @@ func readHistoryPage(query url.Values) (p historyPage, err error) {
 	if err != nil {
 		return p, apierr.New(apierr.BadRequest, "limit: must be a number up to %d", maxPage)
 	}
-	p.limit, p.form = int(min(max(limit, 1), maxPage)), formOf(query)
+	p.limit = int(min(max(limit, 1), maxPage))
 	if query.Has("topic") {
 		p.topic = new(query.Get("topic"))
 	}
@@ -195,6 +201,7 @@ func (c *Chat) History(w http.ResponseWriter, r *http.Request, g *msg.Group) {
 		httpx.Error(w, err)
 		return
 	}
+	page.form = c.formOf(r)
 	rows, more, err := c.history(r.Context(), JID(g.Folder), page)
 	if err != nil {
 		httpx.Error(w, err)

@@ -1,6 +1,7 @@
 package webchat
 
 import (
+	"context"
 	"crypto/rand"
 	"net/http"
 	"slices"
@@ -16,22 +17,40 @@ import (
 type poll struct {
 	Options  []string `json:"options"`
 	Multiple bool     `json:"multiple"`
+	Chosen   []int    `json:"chosen,omitempty"` // by the user who asks
 }
 
-// pollText returns the text of a row that is a poll, or the end of one, and the poll if users may vote;
-// the content of other rows.
-func pollText(m *msg.Message) (text string, open *poll) {
+// poll returns the text of a row that is a poll, or the end of one, and the poll if users may vote;
+// the content of other rows. A page shows the options of a poll that users may vote in by their fields.
+func (c *Chat) poll(ctx context.Context, m *msg.Message, as form) (text string, open *poll, err error) {
 	if m.Direction != msg.Out || m.Kind != msg.KindPoll {
-		return m.Content, nil
+		return m.Content, nil, nil
 	}
 	p, err := msg.ParsePoll(m.Content)
 	if err != nil {
-		return m.Content, nil
+		return m.Content, nil, nil
 	}
 	if m.TargetID == "" && p.Result == nil {
 		open = &poll{Options: p.Options, Multiple: p.Multiple}
+		if open.Chosen, err = c.chosen(ctx, m, as.voter); err != nil {
+			return "", nil, err
+		}
+		if as.page {
+			p.Options = nil
+		}
 	}
-	return p.Text(func(option int) string { return strconv.Itoa(option) + "\\." }), open
+	return p.Text(func(option int) string { return strconv.Itoa(option) + "\\." }), open, nil
+}
+
+// chosen is what a voter has chosen in the poll of a row.
+func (c *Chat) chosen(ctx context.Context, m *msg.Message, voter string) ([]int, error) {
+	p, err := c.Store.PollOfMessage(ctx, m.ID)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	target := msg.Message{ChatJID: m.ChatJID, PlatformID: strconv.FormatInt(m.ID, 10)} // as in Vote
+	votes, err := c.Store.PollVotesStored(ctx, p.ID, &target)
+	return votes[voter].Options, err
 }
 
 // vote is what a page sends.

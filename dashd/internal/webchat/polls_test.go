@@ -38,8 +38,12 @@ func TestVote_InPollOfTheChat_IsStoredAndNotShown(t *testing.T) {
 		t.Errorf("from another chat: %d", status)
 	}
 	_, page := r.ask(t, "GET", "/main/messages", "")
-	if !strings.Contains(page, `"poll":{"options":["a","b"],"multiple":false}`) || strings.Contains(page, "web:operator") {
+	if !strings.Contains(page, `"poll":{"options":["a","b"],"multiple":false}`) || !strings.Contains(page, "a\\n2") || strings.Contains(page, "web:operator") {
 		t.Errorf("the page: %s", page)
+	}
+	r.ask(t, "POST", "/main/votes", fmt.Sprintf(`{"id":%d,"options":[2]}`, p.MessageID))
+	if _, page := r.ask(t, "GET", "/main/messages?view=page", ""); !strings.Contains(page, `"multiple":false,"chosen":[2]}`) || !strings.Contains(page, `"html":"\u003cp\u003eLunch?\u003c/p\u003e\n"`) {
+		t.Errorf("the page of the voter: %s", page)
 	}
 	if err := r.st.Write(t.Context(), func(tx *store.Tx) error { return tx.ClosePoll(p.ID, 2) }); err != nil {
 		t.Fatal(err)

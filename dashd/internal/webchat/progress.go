@@ -41,7 +41,7 @@ func progressOf(g *msg.Group) groupconfig.Progress {
 
 // Progress answers with the work of agents on the turns that run in a chat, and how much of it is shown.
 func (c *Chat) Progress(w http.ResponseWriter, r *http.Request, g *msg.Group) {
-	shows, as := progressOf(g), formOf(r.URL.Query())
+	shows, as := progressOf(g), c.formOf(r)
 	turns := []progress{}
 	if shows != groupconfig.ProgressOff {
 		work, err := c.Store.ChatWork(r.Context(), JID(g.Folder))

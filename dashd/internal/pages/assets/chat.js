@@ -38,6 +38,7 @@ const news = new News(Number(page.dataset.lastId), {
   show: (row) => row.change ? topics.get(row.topic)?.log.update(row) : receive(row),
   failed: (error) => {
     if (error?.status === 401) connection.ended();
+    else if (error?.status === 409) location.reload(); // the database was restored
     else connection.outdated(error?.status ? error.message : null); // without an answer, the connection says why
   },
 });
