@@ -7,6 +7,7 @@ import (
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	east "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/renderer"
 	goldhtml "github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
@@ -75,7 +76,6 @@ func newHTMLRenderer() renderer.Renderer {
 			util.Prioritized(htmlNodes{}, 100),
 			util.Prioritized(tables, 500),
 			util.Prioritized(extension.NewStrikethroughHTMLRenderer(), 500),
-			util.Prioritized(extension.NewTaskCheckBoxHTMLRenderer(goldhtml.WithXHTML()), 500),
 			util.Prioritized(goldhtml.NewRenderer(), 1000),
 		),
 		goldhtml.WithHardWraps(), goldhtml.WithXHTML(),
@@ -91,6 +91,19 @@ func (htmlNodes) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindImage, htmlImage)
 	reg.Register(ast.KindAutoLink, htmlAutoLink)
 	reg.Register(ast.KindFencedCodeBlock, htmlFencedCode)
+	reg.Register(east.KindTaskCheckBox, htmlTask)
+}
+
+// htmlTask names the box of a task: a screen reader reads no text that stands beside it.
+func htmlTask(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	box := `<input disabled="" type="checkbox" aria-label="to do" /> `
+	if n.(*east.TaskCheckBox).IsChecked {
+		box = `<input checked="" disabled="" type="checkbox" aria-label="done" /> `
+	}
+	if entering {
+		_, _ = w.WriteString(box)
+	}
+	return ast.WalkContinue, nil
 }
 
 func htmlLink(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {

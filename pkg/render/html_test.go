@@ -26,8 +26,8 @@ func TestHTML(t *testing.T) {
 		{"heading without id", "# Location\n\nx\n===", "<h1>Location</h1>\n<h1>x</h1>\n"},
 		{"heading attributes", "# a {#location}", "<h1>a {#location}</h1>\n"},
 		{"list", "3. a\n4. b", "<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>\n"},
-		{"tasks", "- [ ] a\n- [x] b", "<ul>\n<li><input disabled=\"\" type=\"checkbox\" /> a</li>\n" +
-			"<li><input checked=\"\" disabled=\"\" type=\"checkbox\" /> b</li>\n</ul>\n"},
+		{"tasks", "- [ ] a\n- [x] b", "<ul>\n<li><input disabled=\"\" type=\"checkbox\" aria-label=\"to do\" /> a</li>\n" +
+			"<li><input checked=\"\" disabled=\"\" type=\"checkbox\" aria-label=\"done\" /> b</li>\n</ul>\n"},
 		{"quote", "> a\n\n---", "<blockquote>\n<p>a</p>\n</blockquote>\n<hr />\n"},
 		{"table", "a|b\n:-|-:\n*1*|`<`", "<table>\n<thead>\n<tr>\n<th align=\"left\">a</th>\n<th align=\"right\">b</th>\n</tr>\n</thead>\n" +
 			"<tbody>\n<tr>\n<td align=\"left\"><em>1</em></td>\n<td align=\"right\"><code>&lt;</code></td>\n</tr>\n</tbody>\n</table>\n"},
@@ -179,7 +179,7 @@ var allowedElements = map[string][]string{
 	"p": nil, "br": nil, "hr": nil, "pre": nil, "em": nil, "strong": nil, "del": nil, "blockquote": nil, "ul": nil, "li": nil,
 	"h1": nil, "h2": nil, "h3": nil, "h4": nil, "h5": nil, "h6": nil, "ol": {"start"}, "code": {"class"},
 	"table": nil, "thead": nil, "tbody": nil, "tr": nil, "th": {"align"}, "td": {"align"},
-	"input": {"type", "checked", "disabled"}, "a": {"href", "title", "rel", "target"},
+	"input": {"type", "checked", "disabled", "aria-label"}, "a": {"href", "title", "rel", "target"},
 }
 
 // checkHTML reads markup as strict XML: HTML parsers see the same elements and attributes in what is

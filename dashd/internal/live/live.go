@@ -17,7 +17,7 @@ import (
 
 const (
 	// pingEvery lets a page notice a dead connection, and keeps proxies from closing an idle one.
-	pingEvery = 15 * time.Second
+	pingEvery = 5 * time.Second
 	// writeTimeout is how long a browser may leave an event unread: a closed laptop does not
 	// answer, and its stream would stay open for ever.
 	writeTimeout = 10 * time.Second

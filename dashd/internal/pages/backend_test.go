@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"image"
+	"image/png"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -118,7 +120,8 @@ type backend struct {
 	hold    chan struct{} // posts are answered when it closes
 	stall   chan struct{} // the files of posts are read when it closes
 	demo    bool
-	later   func() // what happens once a stream is open
+	late    chan struct{} // /late.png is answered when it closes
+	later   func()        // what happens once a stream is open
 }
 
 func newBackend(t *testing.T) *backend {
@@ -143,6 +146,13 @@ func newBackend(t *testing.T) *backend {
 	mux.HandleFunc("GET /{$}", b.overview)
 	mux.HandleFunc("GET /events", b.api(b.events))
 	mux.HandleFunc("GET /chat/acme/eng", b.page)
+	mux.HandleFunc("GET /late.png", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-b.late:
+			_ = png.Encode(w, image.NewGray(image.Rect(0, 0, 200, 250))) // fails only once the client is gone
+		case <-r.Context().Done():
+		}
+	})
 	mux.HandleFunc("GET /chat/acme/eng/messages", b.api(b.messages))
 	mux.HandleFunc("GET /chat/acme/eng/topics", b.api(b.topics))
 	mux.HandleFunc("GET /chat/acme/eng/progress", b.api(b.progress))
@@ -347,6 +357,10 @@ func (b *backend) readPost(r *http.Request) (p post, err error) {
 // newRows answers with at most two rows, so that pages have to ask again.
 func (b *backend) newRows(w http.ResponseWriter, q url.Values) {
 	after, err := strconv.ParseInt(q.Get("after"), 10, 64)
+	if err == nil && after > int64(len(b.rows)) {
+		refuse(w, http.StatusConflict)
+		return
+	}
 	if err != nil || after < 0 || q.Has("topic") || q.Has("before") {
 		refuse(w, http.StatusBadRequest)
 		return
@@ -422,9 +436,8 @@ func (b *backend) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// pingInterval is how often the server says something on a quiet stream: a page that a user looks at takes one that is silent for 20 s
-// for dead.
-const pingInterval = 15 * time.Second
+// pingInterval is that of the server: a page takes a stream for dead that is silent for 11 s.
+const pingInterval = 5 * time.Second
 
 // ping says that a stream is alive, unless it says nothing.
 func (b *backend) ping(w http.ResponseWriter, stream int) {

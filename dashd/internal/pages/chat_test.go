@@ -36,6 +36,8 @@ func TestChatPage_InBrowser(t *testing.T) {
 		{"refusal older than the login", refusalOlderThanLogin},
 		{"earlier history", earlierHistory},
 		{"reading further up", readingFurtherUp},
+		{"pictures that load late", latePictures},
+		{"database restored", databaseRestored},
 		{"tabs", tabStrip},
 		{"bare topic", bareTopic},
 		{"drafts", drafts},
@@ -223,6 +225,40 @@ func readingFurtherUp(t *testing.T, b *backend, p *browser.Tab) {
 	p.SendMessage("#")
 	p.Wait(`document.querySelector("[aria-selected=true]").textContent.startsWith("main")`)
 	expect(t, "the place after a look elsewhere", place(), 300)
+}
+
+// latePictures: the chat stays at its end, and a file without a text has no bubble.
+func latePictures(t *testing.T, b *backend, p *browser.Tab) {
+	b.late = make(chan struct{})
+	for _, text := range numbered(1, 20) {
+		b.say("", "<p>"+text+"</p>")
+	}
+	b.set(func() {
+		for range 2 {
+			b.add(row{Direction: "out", SenderName: "Ada", Files: []file{{Name: "a.png", URL: "/late.png", Image: true}}})
+		}
+	})
+	b.say("", "<p>below</p>")
+	p.Visit(b.url + chat)
+	p.Wait(countOf(".message", 23))
+	close(b.late)
+	p.Wait(`[...document.querySelectorAll(".files img")].every(e => e.naturalHeight > 0)`)
+	p.WaitLayout()
+	expect(t, "is at the end", browser.Eval[bool](p, `(e => e.scrollHeight - e.scrollTop - e.clientHeight < 2)(document.querySelector(".panel"))`), true)
+	expect(t, "bubbles without a text", browser.Eval[string](p, `[...document.querySelectorAll(".message:has(img) .body")].map(e => e.textContent + e.checkVisibility()).join()`), "false,false")
+}
+
+// databaseRestored: the page has a row that is not there any more.
+func databaseRestored(t *testing.T, b *backend, p *browser.Tab) {
+	for _, text := range numbered(1, 3) {
+		b.say("", "<p>"+text+"</p>")
+	}
+	p.Visit(b.url + chat)
+	p.Wait(countOf(".message", 3))
+	b.set(func() { b.rows, b.cuts = b.rows[:1], b.cuts+1 })
+	p.Wait(countOf(".message", 1))
+	b.say("", "<p>after the restore</p>")
+	p.Wait(countOf(".message", 2))
 }
 
 const activeTab = `[...document.querySelectorAll("[role=tab]")].filter(e => e.ariaSelected === "true").map(e => e.textContent.split(",")[0]).join()`

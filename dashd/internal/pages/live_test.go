@@ -49,6 +49,7 @@ func TestLive_InBrowser(t *testing.T) {
 		{"login ended", loginEndedEverywhere, false},
 		{"another login", anotherLogin, false},
 		{"too many pages", tooManyPages, true},
+		{"server hangs", serverHangs, true},
 		{"offline", offline, true},
 		{"upgrade", upgrade, false},
 		{"hidden view", hiddenView, true},
@@ -258,6 +259,16 @@ func shortInterruption(t *testing.T, server *backend, b *browser.Browser) {
 	expect(t, "changes of who is working", browser.Eval[int](all[0], `window.flickers`), 0)
 }
 
+// serverHangs: its connections stay open, and nothing comes.
+func serverHangs(t *testing.T, server *backend, b *browser.Browser) {
+	for i, p := range visited(t, server, b, 2, chat, "/") {
+		if i == 0 {
+			server.set(func() { server.deaf, server.mute = 1, true })
+		}
+		p.Wait(isReconnecting)
+	}
+}
+
 // longInterruption: a screen reader says once that there is no connection, and once that there is one again.
 func longInterruption(t *testing.T, server *backend, b *browser.Browser) {
 	p := visited(t, server, b, 1, chat)[0]
@@ -318,8 +329,6 @@ func sleepWithWorker(t *testing.T, server *backend, b *browser.Browser) {
 	server.say("", "<p>meanwhile</p>")
 	worker := b.SharedWorker(t, server.url)
 	browser.Eval[bool](worker, `((now) => { Date.now = () => now() + 30_000; return true; })(Date.now.bind(Date))`)
-	all[1].WaitLayout()
-	expect(t, "streams before a user looks", get(server, func() int { return server.streams }), 1)
 	browser.Eval[bool](all[0], `document.dispatchEvent(new Event("visibilitychange"))`)
 	for _, p := range all {
 		p.Wait(countOf(".message", 1))

@@ -21,6 +21,7 @@ export class Log {
   #timer = 0;
   #state = "new"; // of the history: new, loading, failed, partial or whole
   #following = true; // whether the reader is at the end and stays there
+  #top = 0; // where the panel was scrolled to
 
   // panel: a filled template "panel".
   // load: returns {messages, more} before an id, or the newest for 0.
@@ -35,8 +36,9 @@ export class Log {
     this.#newer.addEventListener("click", () => this.toEnd());
     this.#stop.addEventListener("click", () => options.stop());
     panel.addEventListener("scroll", () => this.#scrolled());
-    // The panel shrinks when the composer grows or a phone's keyboard opens.
-    new ResizeObserver(() => { if (this.#following) this.toEnd(); }).observe(panel);
+    // The panel shrinks when the composer grows or a phone's keyboard opens, and the log grows when a picture has loaded.
+    const sizes = new ResizeObserver(() => { if (this.#following) this.toEnd(); });
+    [panel, this.#log].forEach((element) => sizes.observe(element));
   }
 
   has(id) {
@@ -193,12 +195,15 @@ export class Log {
     this.#newer.hidden = true;
     if (!this.#empty.hidden) return; // that is read from its beginning
     this.panel.scrollTop = this.panel.scrollHeight;
+    this.#top = this.panel.scrollTop;
   }
 
   #scrolled() {
     if (this.panel.hidden) return; // a hidden panel's sizes are all 0
     const { scrollHeight, scrollTop, clientHeight } = this.panel;
-    this.#following = scrollHeight - scrollTop - clientHeight < nearEnd;
+    // A reader leaves the end by scrolling up; a picture that loads just now moves the end away.
+    this.#following = scrollHeight - scrollTop - clientHeight < nearEnd || this.#following && scrollTop >= this.#top;
+    this.#top = scrollTop;
     if (this.#following) this.#newer.hidden = true;
     if (scrollTop < nearTop && this.#state === "partial") this.#load();
   }
@@ -220,7 +225,7 @@ function message(row) {
   else quote.remove();
   const body = element.querySelector(".body");
   if (row.direction === "out") {
-    body.innerHTML = row.html; // rendered and sanitised by the server
+    body.innerHTML = row.html ?? ""; // rendered and sanitised by the server
     letScroll(body);
   } else {
     body.textContent = row.content;
@@ -286,6 +291,7 @@ function ballot(row, vote) {
     field.type = row.poll.multiple ? "checkbox" : "radio";
     field.name = "option";
     field.value = i + 1;
+    field.checked = row.poll.chosen?.includes(i + 1) ?? false;
     label.append(field, ` ${text}`);
     return label;
   });

@@ -3,8 +3,7 @@
 // It reads the answer by itself: an EventSource hides why it was refused, never reconnects after an answer that is not
 // 200, and after a laptop's sleep it may wait for hours on a dead connection.
 
-const maxSilence = 40_000; // ms; the server sends a ping every 15 s
-const maxSilenceVisible = 20_000; // ms; while a user looks at a page one missed ping is enough
+const maxSilence = 11_000; // ms; the server sends a ping every 5 s
 const firstDelay = 500, maxDelay = 15_000; // ms between attempts
 const maxWait = 20_000; // ms for the head of an answer
 
@@ -25,7 +24,7 @@ export class Stream {
   // changed: is called with each new state.
   constructor(options) {
     this.#options = options;
-    setInterval(() => this.#check(maxSilence), 5_000);
+    setInterval(() => this.#check(), 1_000);
     addEventListener("online", () => { if (this.#running) this.#connect(); }); // in a new network an old connection is dead
   }
 
@@ -43,7 +42,7 @@ export class Stream {
 
   // look checks the connection when a user looks at a page: what seemed open may be dead, what failed may work again.
   look() {
-    if (this.state.kind === "open") this.#check(maxSilenceVisible);
+    if (this.state.kind === "open") this.#check();
     else this.retry();
   }
 
@@ -58,8 +57,8 @@ export class Stream {
   }
 
   // #check ends a silent connection, also one that has said nothing yet: a proxy may hold the stream back.
-  #check(limit) {
-    if (!this.#attempt || Math.abs(Date.now() - this.#heardAt) <= limit) return; // the clock may be set back
+  #check() {
+    if (!this.#attempt || Math.abs(Date.now() - this.#heardAt) <= maxSilence) return; // the clock may be set back
     this.#become("lost");
     this.#connect();
   }
