@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ type Config struct {
 func (c *Config) Validate() []error {
 	_, err := daemon.Accounts([]string{daemon.AccountsVariable + "=" + c.Accounts})
 	errs := []error{config.CheckInterval("POLL_INTERVAL", c.PollInterval), err}
-	errs = append(errs, c.checkPassword())
+	errs = append(errs, c.checkPassword(), c.checkPublicURL())
 	for name, size := range map[string]int64{"MEDIA_MAX": c.MediaMax, "MEDIA_QUOTA": c.MediaQuota,
 		"MEDIA_DAILY": c.MediaDaily} {
 		if size <= 0 {
@@ -53,6 +54,15 @@ func (c *Config) Validate() []error {
 		}
 	}
 	return errs
+}
+
+// checkPublicURL refuses a path: the addresses on the pages begin at the root of a host.
+func (c *Config) checkPublicURL() error {
+	if u, err := url.Parse(string(c.PublicURL)); err == nil && strings.Trim(u.Path, "/") != "" {
+		return fmt.Errorf("DASH_PUBLIC_URL: has the path %s, but the dashboard works only at the root of a host: "+
+			"give it a host name of its own, as %s://dash.%s", u.Path, u.Scheme, u.Host)
+	}
+	return nil
 }
 
 const (

@@ -46,6 +46,16 @@ func TestConfig_TrivialPassword_Refused(t *testing.T) {
 	}
 }
 
+func TestConfig_PublicURLWithPath_Refused(t *testing.T) {
+	for public, refused := range map[string]bool{"https://a.example": false, "https://a.example:8443//": false,
+		"https://a.example/dash": true, "http://a.example/%2e": true, "https://a.example//x/": true} {
+		_, err := config.Load[Config]([]string{"DASH_PUBLIC_URL=" + public})
+		if (err != nil) != refused || refused && !strings.Contains(err.Error(), "give it a host name of its own") {
+			t.Errorf("%s: %v", public, err)
+		}
+	}
+}
+
 // call runs dashd with arguments and returns its exit code and what it printed.
 func call(t *testing.T, ctx context.Context, args ...string) (code int, printed string) {
 	t.Helper()
