@@ -282,16 +282,20 @@ func TestOverview_Failures_NeedAttention(t *testing.T) {
 	for _, name := range []string{"gated", "routd", "onbod"} {
 		shell(t, data, `INSERT INTO daemons (name, started_at, heartbeat_at, connection) VALUES (?, 1, ?, 'connected')`, name, now.UnixMilli())
 	}
+	shell(t, data, `INSERT INTO daemons (name, started_at, heartbeat_at, connection) VALUES ('teled', 1, 1, 'connected'), ('discd', 1, 1, 'connecting')`)
 	page := serve(t, data).operator().must(200, "GET", "/", "").body
 	_, page, _ = strings.Cut(page, "Needs attention")
 	for _, want := range []string{
 		"1 turn failed within a day", "exit &lt;b&gt;1&lt;/b&gt;", "try them again there",
 		`<a href="/turns?state=failed">`, "delivered within a day", `<a href="/lost">`,
-		"1 request of a chat waits for an operator", `<a href="/approvals">`, `<span class="state good">running</span>`,
+		"1 request of a chat waits for an operator", `<a href="/approvals">`, `<span class="state good">running</span>`, "<bdi>teled ", "<bdi>discd ",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the overview does not say %q", want)
 		}
+	}
+	if n := strings.Count(page, `<span class="state bad">not answering</span> <a href="#attention">`); n != 2 {
+		t.Errorf("%d daemons do not answer", n)
 	}
 	for _, wrong := range []string{"has never run", "`gated "} { // all run, and pages do what is to be done
 		if strings.Contains(page, wrong) {

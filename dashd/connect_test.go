@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/testkit/executable"
@@ -25,6 +26,7 @@ func TestConnect_Token_IsTriedAndForgotten(t *testing.T) {
 [ "$1 $TELEGRAM_BOT_TOKEN $TELEGRAM_API_URL$SLACK_BOT_TOKEN_FILE" = "check `+token+` http://api.example" ] || { echo "teled: wrong: $*" >&2; env >&2; exit 1; }
 echo "connects as: @shop_bot (42)"
 echo "the token is $TELEGRAM_BOT_TOKEN"
+echo "teled: ok"
 `))
 	executable.Write(t, filepath.Join(p.console.Bin, "slakd"), []byte(`#!/bin/sh
 echo "slakd: Slack does not accept SLACK_BOT_TOKEN $SLACK_BOT_TOKEN: invalid_auth" >&2
@@ -41,7 +43,7 @@ exit 78
 		{"teled", url.Values{"TELEGRAM_BOT_TOKEN": {" "}}, []string{"Paste TELEGRAM_BOT_TOKEN to try it."}},
 		{"teled", url.Values{"TELEGRAM_BOT_TOKEN": {token + "\nDASHD_ADDR=x"}}, []string{"characters that no token has"}},
 		{"slakd", url.Values{"SLACK_BOT_TOKEN": {token}}, []string{"Paste SLACK_APP_TOKEN"}},
-		{"slakd", url.Values{"SLACK_BOT_TOKEN": {token}, "SLACK_APP_TOKEN": {other}}, []string{"slakd check:\nSlack does not accept SLACK_BOT_TOKEN [redacted]: invalid_auth\nsecond line"}},
+		{"slakd", url.Values{"SLACK_BOT_TOKEN": {token}, "SLACK_APP_TOKEN": {other}}, []string{"It does not work:\nSlack does not accept SLACK_BOT_TOKEN [redacted]: invalid_auth\nsecond line"}},
 		{"discd", url.Values{"DISCORD_BOT_TOKEN": {token}}, []string{"There is no discd beside dashd"}},
 	} {
 		page := b.submit("/connect/"+tt.daemon, tt.form).body
@@ -49,6 +51,9 @@ exit 78
 			if !strings.Contains(page, want) {
 				t.Errorf("%s with %v: no %q in %s", tt.daemon, tt.form, want, page)
 			}
+		}
+		if strings.Contains(page, "teled: ok") {
+			t.Errorf("words of a terminal: %s", page)
 		}
 		for _, secret := range []string{token, other} {
 			if strings.Contains(page, secret) || strings.Contains(p.log.String(), secret) {
@@ -65,6 +70,8 @@ exit 78
 			t.Errorf("the token is in %s", file)
 		}
 	}
+	shell(t, data, `INSERT INTO daemons (name, connection, heartbeat_at, started_at) VALUES ('teled', 'connected', ?, 1)`, time.Now().UnixMilli())
+	contains(t, b.must(200, "GET", "/connect/teled", "").body, "Telegram is connected.")
 	b.must(404, "GET", "/connect/gated", "")
 }
 

@@ -40,8 +40,9 @@ func TestOperators_CodeOfGated_IsShownOnce_AndWhatCameOfItRemoved(t *testing.T) 
 	shell(t, data, `INSERT INTO cursors (daemon, key, value) VALUES ('gated', 'operator:telegram:7', '{"at":5,"by":"web:operator"}'),
 		('gated', 'operator:x:<b>', 'nonsense'), ('gated', 'operator code', '{"hash":"h"}'), ('teled', 'operator:telegram:8', '{}')`)
 	expect(b.must(200, "GET", "/", "").body, "Operators: <bdi>telegram:7</bdi>, <bdi>x:&lt;b&gt;</bdi>")
+	shell(t, data, `INSERT INTO messages (chat_jid, direction, sender, sender_name, content, timestamp, received_at) VALUES ('telegram:7', 'in', 'telegram:7', 'Ada <b>', 'x', 1, 1)`)
 	page := b.must(200, "GET", "/access", "").body
-	expect(page, "<bdi>telegram:7</bdi></strong> by a code of <bdi>web:operator</bdi>", `value="x:&lt;b&gt;"`)
+	expect(page, "<bdi>telegram:7, Ada &lt;b&gt;</bdi></strong> by a code of <bdi>web:operator</bdi>", `value="x:&lt;b&gt;"`)
 	if strings.Contains(page, "telegram:8") {
 		t.Error("a cursor of another daemon is an operator")
 	}

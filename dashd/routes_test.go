@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -219,6 +220,14 @@ func TestRouteEditor_EditedCopy_IsSaved(t *testing.T) {
 	}
 	if want := "PUT /v1/routes by web:operator"; len(f.calls) != 1 || f.calls[0] != want {
 		t.Errorf("calls: %q", f.calls)
+	}
+}
+
+func TestRouteEditor_ChatInAddress_HasARouteForIt(t *testing.T) {
+	_, _, b := routesFixture(t)
+	form := editorForm(t, b.must(200, "GET", "/routes/edit?chat=slack:T1%2FC2&sender=slack:U1&verb=mention", "").body)
+	if i := slices.Index(form["key"], "n1"); i < 0 || form["match"][i] != "chat_jid=slack:T1/C2" || form.Get("test_sender") != "slack:U1" {
+		t.Errorf("the form: %v", form)
 	}
 }
 

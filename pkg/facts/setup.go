@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -84,6 +85,14 @@ func Unrouted(m *msg.Message) string {
 		"to see which routes fit the row: `routd routes test --chat %s --verb %s --sender %s`",
 		m.ID, ConnectCommand(m.ChatJID), word(m.ChatJID, "CHAT"), word(cmp.Or(m.Verb, msg.VerbMessage), "VERB"),
 		word(m.Sender, "SENDER"))
+}
+
+// UnroutedPage is the editor of routes with a route for the row's chat, and the row as the message to test.
+func UnroutedPage(m *msg.Message) Page {
+	row := url.Values{"chat": {m.ChatJID}, "sender": {m.Sender}, "name": {m.SenderName}, "thread": {m.ThreadID},
+		"verb": {cmp.Or(m.Verb, msg.VerbMessage)}}
+	return Page{Path: "/routes/edit?" + row.Encode() + "#match-n1", Text: "Connect this chat to a group",
+		Fix: fmt.Sprintf("Message %d went nowhere: no route takes it. A route for its chat changes that", m.ID)}
 }
 
 // ConnectCommand is the command that connects a chat to a group.

@@ -243,8 +243,8 @@ func (c *Choice) why(m *msg.Message) string {
 		}
 		return ": it is for " + For(c.Ask.Who)
 	case m.Reason == msg.ReasonChoiceLate && c.Ask.EndedAt != 0:
-		end := time.UnixMilli(c.Ask.EndedAt).UTC().Format("15:04:05.000 UTC")
-		return fmt.Sprintf(": question %d was %s, at %s", c.Ask.ID, ended(c.Ask), end)
+		late := time.Duration(max(0, m.ReceivedAt-c.Ask.EndedAt)) * time.Millisecond
+		return fmt.Sprintf(": question %d was %s %s before", c.Ask.ID, ended(c.Ask), late)
 	}
 	return fmt.Sprintf(", question %d", c.Ask.ID)
 }

@@ -17,10 +17,11 @@ const (
 )
 
 // Brief tells a path in a few lines of plain text, for a chat: the message, the steps that decide what becomes of it,
-// and what is still to come. It has no texts of messages.
+// and what is still to come, with times in the zone of now. It has no texts of messages.
 func Brief(p *Path, now time.Time) string {
 	m := p.Asked
-	head := fmt.Sprintf("Message %d, %s", m.ID, time.UnixMilli(m.ReceivedAt).UTC().Format("2006-01-02 15:04:05 UTC"))
+	received := time.UnixMilli(m.ReceivedAt).In(now.Location())
+	head := fmt.Sprintf("Message %d, %s", m.ID, received.Format("2006-01-02 15:04:05 MST"))
 	if m.Direction == msg.In {
 		head += ", from " + cmp.Or(m.SenderName, m.Sender, "an unnamed user")
 	} else {
@@ -39,7 +40,7 @@ func Brief(p *Path, now time.Time) string {
 		main = main[left:]
 	}
 	for _, s := range main {
-		lines = append(lines, fmt.Sprintf("%s %s", time.UnixMilli(s.At).UTC().Format("15:04:05.000"), s.Text))
+		lines = append(lines, fmt.Sprintf("%s %s", time.UnixMilli(s.At).In(now.Location()).Format("15:04:05.000"), s.Text))
 	}
 	if took := Took(p, steps); took != 0 {
 		lines = append(lines, fmt.Sprintf("Delivered %s after the first step.", took))

@@ -16,8 +16,11 @@ func TestBrief(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.Daemons = running()
-			text := Brief(p, time.UnixMilli(at(10_000)))
+			text := Brief(p, time.UnixMilli(at(10_000)).UTC())
 			golden.Compare(t, "testdata/brief-"+name+".txt", text+"\n")
+			if there := Brief(p, time.UnixMilli(at(10_000)).In(time.FixedZone("NST", -12600))); there == text || !strings.Contains(there, " NST, ") {
+				t.Errorf("in another zone: %s", there)
+			}
 			if strings.Contains(text, "hello") || strings.Contains(text, "hi bob") {
 				t.Error("it has the text of a message")
 			}

@@ -19,18 +19,18 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 		switch {
 		case m.Disposition == "":
 			_, holder := p.Daemons.Missing(now.UnixMilli(), facts.Deciders()...)
-			all = append(all, Open{fmt.Sprintf("row %d is undecided for %s: %s", m.ID, age(m.ReceivedAt),
-				cmp.Or(holder, "held by the gate, or waiting for routd, for onbod or another service")), gated, m.ID,
-				0})
+			all = append(all, Open{Text: fmt.Sprintf("row %d is undecided for %s: %s", m.ID, age(m.ReceivedAt),
+				cmp.Or(holder, "held by the gate, or waiting for routd, for onbod or another service")), Owner: gated, Row: m.ID})
 		case m.Disposition == msg.Onboarding:
-			all = append(all, Open{fmt.Sprintf("row %d is parked: %s", m.ID, parked(p.Request)), "onbod", m.ID, 0})
+			all = append(all, Open{Text: fmt.Sprintf("row %d is parked: %s", m.ID, parked(p.Request)), Owner: "onbod", Row: m.ID,
+				Page: facts.Page{Path: "/approvals", Text: "Decide requests", Fix: "its chat has no group yet"}})
 		case m.Reason == msg.ReasonNoRoute:
-			all = append(all, Open{facts.Unrouted(m), "an operator", m.ID, 0})
+			all = append(all, Open{Text: facts.Unrouted(m), Owner: "an operator", Row: m.ID, Page: facts.UnroutedPage(m)})
 		}
 	}
 	for _, t := range p.Turns {
 		if t.EndedAt == 0 {
-			all = append(all, Open{p.openTurn(t, now), gated, 0, t.ID})
+			all = append(all, Open{Text: p.openTurn(t, now), Owner: gated, Turn: t.ID})
 		}
 		for _, a := range t.Asks {
 			if open, ok := openAsk(a.Ask, now); ok {
@@ -97,7 +97,7 @@ func problem(t *Turn) string {
 
 func (p *Path) openReply(r *Reply, now time.Time) (all []Open) {
 	add := func(format string, args ...any) {
-		all = append(all, Open{fmt.Sprintf(format, args...), msg.DaemonOf(r.ChatJID), r.ID, r.TurnID})
+		all = append(all, Open{Text: fmt.Sprintf(format, args...), Owner: msg.DaemonOf(r.ChatJID), Row: r.ID, Turn: r.TurnID})
 	}
 	switch r.OutState {
 	case msg.OutQueued:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/pkg/facts"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -31,6 +32,7 @@ type Open struct {
 	Text      string
 	Owner     string // who is to act: a daemon, or an operator
 	Row, Turn int64
+	Page      facts.Page // where an operator does that, for a reader of the dashboard
 }
 
 // gated is the owner of most steps.

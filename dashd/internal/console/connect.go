@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -26,10 +25,12 @@ func (c *Console) connect(r *http.Request) (*shown, error) {
 		return nil, err
 	}
 	p.Token = daemon.TokenVariable(p.Daemon)
-	data := pages.Connect{Platform: p}
-	if data.Profiles, err = c.profiles(r.Context(), p.Daemon); err != nil {
+	daemons, err := c.Status.Daemons(r.Context())
+	if err != nil {
 		return nil, err
 	}
+	p.Connected = slices.ContainsFunc(daemons, func(d status.Daemon) bool { return d.Name == p.Daemon && d.OK })
+	data := pages.Connect{Platform: p, Profiles: profiles(daemons, p.Daemon)}
 	return &shown{title: "Connect " + p.Name, template: "connect.html", data: data,
 		up: []pages.Link{{Path: "/", Text: "Overview"}}}, nil
 }
@@ -46,11 +47,7 @@ func platform(r *http.Request) (pages.Platform, error) {
 }
 
 // profiles are those of Compose with which an adapter starts beside those that run.
-func (c *Console) profiles(ctx context.Context, name string) (string, error) {
-	daemons, err := c.Status.Daemons(ctx)
-	if err != nil {
-		return "", err
-	}
+func profiles(daemons []status.Daemon, name string) string {
 	var all []string
 	for _, a := range daemon.Adapters() {
 		if a.Name == name || slices.ContainsFunc(daemons, func(d status.Daemon) bool {
@@ -59,7 +56,7 @@ func (c *Console) profiles(ctx context.Context, name string) (string, error) {
 			all = append(all, a.Platform)
 		}
 	}
-	return strings.Join(all, ","), nil
+	return strings.Join(all, ",")
 }
 
 // tryToken runs the check of an adapter with tokens from a form. They are given to that program alone, and are neither
@@ -105,9 +102,10 @@ func (c *Console) tryToken(r *http.Request) (next, notice string, err error) {
 	}
 	found := redact(result.Out)
 	if result.Problem == "" && result.Code == 0 {
-		return next, "It works. Now set it as said below.\n" + found, nil
+		found = strings.TrimSuffix(found, p.Daemon+": ok") // the words of a terminal
+		return next, "It works. Now set it as said below.\n" + strings.TrimSpace(found), nil
 	}
 	failed := redact(cmp.Or(result.Problem, result.Errors))
 	failed = strings.ReplaceAll("\n"+failed, "\n"+p.Daemon+": ", "\n") // it begins each line
-	return next, "", apierr.New(apierr.BadRequest, "%s check:%s\n%s", p.Daemon, failed, found)
+	return next, "", apierr.New(apierr.BadRequest, "It does not work:%s\n%s", failed, found)
 }

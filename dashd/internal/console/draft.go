@@ -139,13 +139,13 @@ func (d *draft) nextKey() string {
 	return fmt.Sprintf("n%d", last+1)
 }
 
-// add inserts an empty row before the first one that matches everything: behind that it would do nothing.
-func (d *draft) add() {
+// add inserts a row before the first one that matches everything: behind that it would do nothing.
+func (d *draft) add(match string) {
 	at := slices.IndexFunc(d.rows, func(r pages.DraftRow) bool { return r.Match == "" && r.Target != "" })
 	if at < 0 {
 		at = len(d.rows)
 	}
-	d.rows = slices.Insert(d.rows, at, pages.DraftRow{Key: d.nextKey()})
+	d.rows = slices.Insert(d.rows, at, pages.DraftRow{Key: d.nextKey(), Match: match})
 }
 
 // table returns the rows as routes, and the problems of those whose fields cannot be read, by index. A row that is not

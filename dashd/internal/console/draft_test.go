@@ -96,13 +96,13 @@ func TestDraft_Buttons_MoveAddDelete(t *testing.T) {
 	d.move("4", 1)
 	d.move("3", -1)
 	d.remove("1")
-	d.add() // before the route that matches everything
-	d.add()
+	d.add("") // before the route that matches everything
+	d.add("")
 	if got := keys(d); got != "4 n2 n1 3 2" && got != "4 n1 n2 3 2" {
 		t.Errorf("edited: %s", got)
 	}
 	empty := newDraft("", nil)
-	empty.add()
+	empty.add("")
 	if got := keys(empty); got != "n1" {
 		t.Errorf("the first: %s", got)
 	}

@@ -26,18 +26,20 @@ type findings struct {
 	mu   sync.Mutex
 	at   time.Time // when last was looked for, zero for never
 	last []facts.Fact
+	down string // as read was given it
 }
 
 // read returns what the latest examination has found. It starts one and waits for it, but not for long: it may hang.
-func (f *findings) read(ctx context.Context, c *Console) ([]facts.Fact, error) {
+// down names the daemons that are not healthy: what was found while others were is not enough.
+func (f *findings) read(ctx context.Context, c *Console, down string) ([]facts.Fact, error) {
 	wait := findingsWait
-	switch at, last := f.known(); {
+	switch at, last, before := f.known(); {
 	case at.IsZero():
 		wait = askTimeout
-	case c.Now().Sub(at) < findingsLife && !c.Now().Before(at):
+	case down == before && c.Now().Sub(at) < findingsLife && !c.Now().Before(at):
 		return last, nil
 	}
-	examined := f.flight.DoChan("", func() (any, error) { return nil, f.examine(context.WithoutCancel(ctx), c) })
+	examined := f.flight.DoChan("", func() (any, error) { return nil, f.examine(context.WithoutCancel(ctx), c, down) })
 	select {
 	case result := <-examined:
 		if result.Err != nil {
@@ -45,7 +47,7 @@ func (f *findings) read(ctx context.Context, c *Console) ([]facts.Fact, error) {
 		}
 	case <-time.After(wait):
 	}
-	at, last := f.known()
+	at, last, _ := f.known()
 	if c.Now().Sub(at) > maxFindingsAge {
 		old := facts.Fact{Text: "what needs attention takes long to find out: this list is not up to date",
 			Fix: "`dashd doctor` on the server shows why"}
@@ -54,13 +56,13 @@ func (f *findings) read(ctx context.Context, c *Console) ([]facts.Fact, error) {
 	return last, nil
 }
 
-func (f *findings) known() (time.Time, []facts.Fact) {
+func (f *findings) known() (at time.Time, last []facts.Fact, down string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.at, f.last
+	return f.at, f.last, f.down
 }
 
-func (f *findings) examine(ctx context.Context, c *Console) (err error) {
+func (f *findings) examine(ctx context.Context, c *Console, down string) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // it would end dashd: no handler of a request catches it
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -73,6 +75,6 @@ func (f *findings) examine(ctx context.Context, c *Console) (err error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.at, f.last = began, found
+	f.at, f.last, f.down = began, found, down
 	return nil
 }

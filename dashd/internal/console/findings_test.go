@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,17 +17,18 @@ import (
 func TestFindings_HungExamination_HoldsNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failure error
+		list := []facts.Fact{{Text: "late"}}
 		hang := make(chan struct{})
 		c := &Console{Config: Config{Now: time.Now, Examine: func(context.Context) ([]facts.Fact, error) {
 			<-hang
-			return []facts.Fact{{Text: "late"}}, failure
+			return slices.Clone(list), failure
 		}}}
 		old := []facts.Fact{{Text: "what needs attention takes long to find out: this list is not up to date", Fix: "`dashd doctor` on the server shows why"}}
-		list := []facts.Fact{{Text: "late"}}
+		down := ""
 		read := func(what string, took time.Duration, want []facts.Fact, wantErr error) {
 			t.Helper()
 			began := time.Now()
-			got, err := c.findings.read(t.Context(), c)
+			got, err := c.findings.read(t.Context(), c, down)
 			if diff := cmp.Diff(want, got); diff != "" || !errors.Is(err, wantErr) || time.Since(began) != took {
 				t.Errorf("%s: %v after %s, want %s (-want +got):\n%s", what, err, time.Since(began), took, diff)
 			}
@@ -35,6 +37,8 @@ func TestFindings_HungExamination_HoldsNoPage(t *testing.T) {
 		close(hang)
 		synctest.Wait()
 		read("it was found meanwhile", 0, list, nil)
+		down, list[0].Text = "gated", "gated hangs"
+		read("a daemon is down since", 0, list, nil)
 		<-time.After(findingsLife)
 		hang = make(chan struct{})
 		read("it hangs again", findingsWait, list, nil)

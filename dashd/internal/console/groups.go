@@ -276,7 +276,7 @@ func (c *Console) settings(r *http.Request) (*shown, error) {
 	page := pages.Settings{Now: c.Now().UnixMilli(), Values: c.Settings, Paths: c.Paths, Version: c.Version,
 		Schema: c.Schema}
 	for _, d := range daemons {
-		page.Daemons = append(page.Daemons, pages.DaemonLine{Name: d.Name, Connection: connectionWords(d),
+		page.Daemons = append(page.Daemons, pages.DaemonLine{Name: d.Name, Connection: connectionWords(d, page.Now),
 			Detail: line(d.Detail), Version: line(d.Version), OK: d.OK, HeartbeatAt: d.HeartbeatAt})
 	}
 	slices.SortFunc(page.Daemons, func(a, b pages.DaemonLine) int { return strings.Compare(a.Name, b.Name) })

@@ -10,23 +10,41 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 // operators are those of the instance: whom OPERATORS names, and who became one by a code.
 func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
 	all := pages.Operators{Now: c.Now().UnixMilli()}
 	for _, entry := range c.Operators {
-		all.Named = append(all.Named, line(entry))
+		shown, err := c.withName(ctx, strings.TrimSpace(entry))
+		if err != nil {
+			return all, err
+		}
+		all.Named = append(all.Named, shown)
 		if problem := config.OperatorProblem(entry); problem != "" {
 			all.Invalid = append(all.Invalid, line(entry+" "+problem))
 		}
 	}
 	made, err := c.Store.MadeOperators(ctx)
 	for _, o := range made {
-		all.Made = append(all.Made, pages.MadeOperator{Sender: o.Sender, Shown: line(o.Sender), By: line(o.By),
+		shown, err := c.withName(ctx, o.Sender)
+		if err != nil {
+			return all, err
+		}
+		all.Made = append(all.Made, pages.MadeOperator{Sender: o.Sender, Shown: shown, By: line(o.By),
 			At: o.At})
 	}
 	return all, err
+}
+
+// withName is a sender's id, with the name of the newest message of that sender.
+func (c *Console) withName(ctx context.Context, sender string) (string, error) {
+	page, err := c.Store.ListMessages(ctx, store.MessageFilter{Sender: sender, Limit: 1})
+	if err != nil || len(page.Rows) == 0 || page.Rows[0].SenderName == "" {
+		return line(sender), err
+	}
+	return line(sender) + ", " + line(page.Rows[0].SenderName), nil
 }
 
 // makeOperatorCode has gated make the code, and shows it once. The page that asked for it says from.

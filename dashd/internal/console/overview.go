@@ -12,7 +12,9 @@ import (
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/facts"
 	"arizuko/pkg/msg"
+	"arizuko/pkg/store"
 )
 
 func (c *Console) overview(r *http.Request) (*shown, error) {
@@ -38,7 +40,13 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 	if err != nil {
 		return none, err
 	}
-	attention, err := c.findings.read(ctx, c)
+	var down []string
+	for _, d := range f.Daemons {
+		if !d.OK {
+			down = append(down, d.Name)
+		}
+	}
+	attention, err := c.findings.read(ctx, c, strings.Join(down, " "))
 	if err != nil {
 		return none, err
 	}
@@ -54,7 +62,7 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 			shown.Routes, line.Detail = strings.Split(line.Detail, "\n"), "" // as routd reports its table
 		}
 		shown.Daemons = append(shown.Daemons, pages.DaemonLine{
-			Name: line.Name, Connection: connectionWords(line), Detail: line.Detail, Version: line.Version,
+			Name: line.Name, Connection: connectionWords(line, f.Now), Detail: line.Detail, Version: line.Version,
 			OK: line.OK, HeartbeatAt: line.HeartbeatAt, LastEventAt: line.LastEventAt, LastProbeAt: line.LastProbeAt,
 		})
 	}
@@ -64,9 +72,14 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 	return shown, nil
 }
 
-// connectionWords says of a daemon without a platform that it runs: there is nothing that it is connected to.
-func connectionWords(d status.Daemon) string {
-	if d.Connection == daemon.Connected && slices.Contains(daemon.Core(), d.Name) {
+// connectionWords says of a daemon without a platform that it runs: there is nothing that it is connected to. What one
+// has reported that hangs or was killed says nothing about it.
+func connectionWords(d status.Daemon, now int64) string {
+	row := facts.Daemon{Daemon: store.Daemon{Name: d.Name, Connection: string(d.Connection), HeartbeatAt: d.HeartbeatAt}}
+	switch {
+	case row.Silent(now), !d.OK && d.Connection == daemon.Connected:
+		return "not answering"
+	case d.Connection == daemon.Connected && slices.Contains(daemon.Core(), d.Name):
 		return "running"
 	}
 	return string(d.Connection)

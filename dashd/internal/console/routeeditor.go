@@ -36,7 +36,12 @@ func (c *Console) newEditor(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d := newDraft(routeapi.Digest(table.routes), table.routes)
-	page := pages.RouteEditor{Last: defaultReplay, Test: pages.TestMessage{Verb: msg.VerbMessage}}
+	q := r.URL.Query()
+	page := pages.RouteEditor{Last: defaultReplay, Test: pages.TestMessage{Chat: q.Get("chat"), Sender: q.Get("sender"),
+		SenderName: q.Get("name"), Thread: q.Get("thread"), Verb: cmp.Or(q.Get("verb"), msg.VerbMessage)}}
+	if page.Test.Chat != "" {
+		d.add("chat_jid=" + page.Test.Chat)
+	}
 	if text := tooLarge(table.routes); text != "" {
 		page.TooLarge = text
 		d.rows = nil
@@ -82,7 +87,7 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request) {
 	case "delete":
 		d.remove(key)
 	case "add":
-		d.add()
+		d.add("")
 	case "test":
 		page.Tested, err = c.testDraft(asking, d, page.Test)
 	case "replay":

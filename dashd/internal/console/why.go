@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,8 +88,8 @@ func (c *Console) explained(ctx context.Context, p *why.Path) (pages.Why, error)
 	}
 	data.Steps = c.stepLines(steps[max(0, len(steps)-maxSteps):])
 	for _, o := range why.StillOpen(p, c.Now()) {
-		data.Open = append(data.Open, pages.WhyOpen{Text: c.hide(plaintext.Line(o.Text)),
-			Owner: plaintext.Line(o.Owner), Links: links(m.ID, o.Row, o.Turn, nil)})
+		data.Open = append(data.Open, pages.WhyOpen{Text: c.hide(plaintext.Line(cmp.Or(o.Page.Fix, o.Text))),
+			Owner: plaintext.Line(o.Owner), Links: links(m.ID, o.Row, o.Turn, nil), Page: o.Page})
 	}
 	if p.Request != nil {
 		data.Request = p.Request.Code
@@ -155,7 +156,7 @@ func messageFields(p *why.Path, line pages.MessageLine) (all []pages.Field) {
 	add("Sender", m.Sender, senderPath(m))
 	add("Kind", kindOf(m), "")
 	if m.Timestamp != 0 && m.Direction == msg.In {
-		add("Sent, by the platform's clock", time.UnixMilli(m.Timestamp).UTC().Format(whyDay+" "+whyTime)+" UTC", "")
+		add("Sent, by the platform's clock", time.UnixMilli(m.Timestamp).Format(whyDay+" "+whyTime+" MST"), "")
 	}
 	if line.Group != "" {
 		add("Group", line.Group, "/groups/"+line.Group)
@@ -228,7 +229,7 @@ func originPath(o *why.Origin) string {
 	return ""
 }
 
-// Layouts of times, in UTC.
+// Layouts of times, in the zone of dashd.
 const (
 	whyDay  = "2006-01-02"
 	whyTime = "15:04:05.000"
@@ -238,13 +239,13 @@ func (c *Console) stepLines(steps []why.Step) []pages.WhyStep {
 	all := make([]pages.WhyStep, len(steps))
 	day := ""
 	for i, s := range steps {
-		at := time.UnixMilli(s.At).UTC()
+		at := time.UnixMilli(s.At)
 		all[i] = pages.WhyStep{
 			Time: at.Format(whyTime), Text: c.hide(plaintext.Line(s.Text)), Reason: string(s.Reason),
 			Owner: plaintext.Line(s.Owner),
 			Links: links(0, s.Row, s.Turn, s.From), Main: s.Main,
 		}
-		if d := at.Format(whyDay); d != day {
+		if d := at.Format(whyDay + " MST"); d != day {
 			all[i].Day, day = d, d
 		}
 		if i > 0 {

@@ -1,6 +1,10 @@
 package pages
 
-import "net/url"
+import (
+	"net/url"
+
+	"arizuko/pkg/facts"
+)
 
 // Messages is a list of messages, the newest first. Times are unix ms.
 type Messages struct {
@@ -90,7 +94,7 @@ type Field struct{ Name, Text, Path string }
 
 // WhyStep is what happened to a message at a time.
 type WhyStep struct {
-	Day, Time string // UTC; Day where it is another than that of the step before
+	Day, Time string // in the zone that Day names; Day where it is another than that of the step before
 	After     string // since the step before, "" for the first one
 	Text      string
 	Reason    string
@@ -103,6 +107,7 @@ type WhyStep struct {
 type WhyOpen struct {
 	Text, Owner string
 	Links       []Link
+	Page        facts.Page // where an operator changes that, if anywhere
 }
 
 // NearMessage is a message that belongs to another one.
