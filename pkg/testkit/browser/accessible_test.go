@@ -49,7 +49,7 @@ func TestTab_Problems_Found(t *testing.T) {
 		{"a label that is not there", "markup", `for="id"`, ``, `input#id "" has no label`},
 		{"two current pages", "markup", `<a href="/turns">`, `<a href="/turns" aria-current="page">`, "2 links of the navigation are current"},
 		{"an order of its own", "markup", `<button aria-label="Retry turn 2">`, `<button tabindex="3" aria-label="Retry turn 2">`, `button "Retry turn 2" changes the order of the focus`},
-		{"a small button", "target", `min-height: 30px;`, `height: 20px;`, `button "Retry turn 1" is 46 by 20`},
+		{"a small button", "target", `min-height: 30px;`, `height: 20px; width: 46px;`, `button "Retry turn 1" is 46 by 20`},
 		{"a button that is not reached", "keyboard", `<button aria-label="Retry turn 2">`, `<button tabindex="2" aria-label="Retry turn 2">`, `button "Retry turn 2" is not reached`},
 		{"a focus that is not seen", "keyboard", `outline: 2px solid`, `outline: 0`, `a "Home" does not show the focus`},
 		{"a trap", "keyboard", `</html>`, `<script>id.onkeydown = (e) => e.preventDefault()</script>`, `input#id "" keeps the focus`},

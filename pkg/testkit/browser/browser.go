@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,11 @@ const timeout = 30 * time.Second
 // another machine.
 const testHost = "chat.test"
 
+// fontsConf leaves Chromium the fonts of `make setup`: what is measured depends on no other ones.
+//
+//go:embed fonts.conf
+var fontsConf []byte
+
 // Browser is one Chromium, which tests may share.
 type Browser struct {
 	ctx context.Context //nolint:containedctx // chromedp's handle of the browser
@@ -45,8 +51,12 @@ type Browser struct {
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	need.Program(t, "chromium-headless-shell", "chromium-headless-shell")
+	fonts := filepath.Join(t.TempDir(), "fonts.conf")
+	if err := os.WriteFile(fonts, fontsConf, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium-headless-shell"),
-		chromedp.DisableGPU,
+		chromedp.DisableGPU, chromedp.Env("FONTCONFIG_FILE="+fonts),
 		chromedp.Flag("host-resolver-rules", "MAP "+testHost+" 127.0.0.1"))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium refuses to run as root with it
