@@ -5,8 +5,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"arizuko/dashd/internal/backup"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/metrics"
+	"arizuko/pkg/msg"
 )
 
 // maxDaemons bounds the labels: any program that writes rows may have a row in daemons.
@@ -25,6 +27,13 @@ func (d *dashd) measure() {
 	start := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_daemon_start_time_seconds", Help: "When a daemon started, as unix time.",
 	}, []string{"daemon"})
+	unserved := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "arizuko_unserved_oldest_seconds",
+		Help: "Age of the oldest answer for a platform that no adapter of this suite serves, 0 for none.",
+	})
+	saved := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "arizuko_backup_timestamp_seconds", Help: "When the last backup was completed, as unix time; 0: none was.",
+	})
 	metrics.FromRows(d.Metrics, func(ctx context.Context) error {
 		rows, err := d.Store.Daemons(ctx)
 		if err != nil {
@@ -38,6 +47,18 @@ func (d *dashd) measure() {
 			}
 			start.WithLabelValues(row.Name).Set(float64(row.StartedAt) / 1000)
 		}
-		return nil
-	}, age, start)
+		saved.Set(0)
+		if done, _ := backup.Last(d.cfg.Data); !done.IsZero() {
+			saved.Set(float64(done.Unix()))
+		}
+		platforms, err := d.Store.WaitingByPlatform(ctx)
+		oldest := 0.0
+		for _, w := range platforms {
+			if msg.DaemonOf(w.ChatJID) == "" {
+				oldest = max(oldest, metrics.Age(d.Now(), w.Since))
+			}
+		}
+		unserved.Set(oldest)
+		return err
+	}, age, start, unserved, saved)
 }

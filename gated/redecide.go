@@ -184,7 +184,7 @@ func (c *Config) comparePrompt(ctx context.Context, st store.Reader, running *ht
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case apierr.KindOf(err) == apierr.Unavailable:
-		check.Leave("gated does not run, which would say what agents get now")
+		check.Leave("gated does not answer, which would say what agents get now: it does not run here, or is of a version without the socket run/gated.http.sock")
 		return nil
 	case err != nil:
 		check.Leave("the running gated does not make them again")

@@ -63,6 +63,19 @@ func warnOfTranscribers(ctx context.Context, cfg Config, groups []msg.Group, def
 	}
 	for _, g := range groups {
 		c, err := groupconfig.Parse(g.Config)
+		if own := c.Agent; err == nil && own.Command+own.Image != "" {
+			agent := c.Over(defaults).Agent
+			spec := runtime.Spec{User: users.Example(), Command: agent.Command, Image: agent.Image, Env: runtime.Environ(environ(), agent.Env)}
+			checking, cancel := context.WithTimeout(ctx, checkWait)
+			err := runtimes[agent.Runtime].Check(checking, spec)
+			cancel()
+			if err != nil {
+				line := fmt.Sprintf("warning: the agent of group %s cannot be run as %s: %v", g.Folder, agent.Runtime, err)
+				if _, err := fmt.Fprintln(out, cli.PrintableLine(line)); err != nil {
+					return err
+				}
+			}
+		}
 		if err != nil || c.Transcribe == "" {
 			continue
 		}

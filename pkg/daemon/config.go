@@ -2,7 +2,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
+	"time"
 
 	"arizuko/migrations"
 	"arizuko/pkg/config"
@@ -19,6 +24,30 @@ func dataFolder() string {
 		Data string `env:"ARIZUKO_DATA" envDefault:"./data"`
 	}](os.Environ()) // a text cannot be invalid
 	return cfg.Data
+}
+
+// ZoneProblem says that TZ names no time zone, for which the programs take UTC; "" if it does.
+func ZoneProblem(environ []string) string {
+	for _, entry := range environ {
+		name, zone, _ := strings.Cut(entry, "=")
+		zone = strings.TrimPrefix(zone, ":")
+		if name != "TZ" || zone == "" {
+			continue
+		}
+		_, err := time.LoadLocation(zone)
+		if _, missing := os.Stat(zone); err != nil && (!filepath.IsAbs(zone) || missing != nil) {
+			return fmt.Sprintf("TZ=%s is no time zone: reminders and times of a day are in UTC; set one such as Europe/Berlin", zone)
+		}
+	}
+	return ""
+}
+
+// checkZone returns ZoneProblem as an error.
+func checkZone() error {
+	if problem := ZoneProblem(os.Environ()); problem != "" {
+		return &ExitError{ExitRefused, errors.New(problem)}
+	}
+	return nil
 }
 
 // checkSecret returns what is wrong with the secret between the daemons, nil if there is none.

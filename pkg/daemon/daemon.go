@@ -144,7 +144,7 @@ func (p Program) help() string {
 }
 
 func (p Program) check(ctx context.Context, out io.Writer) error {
-	if err := withSchema(ctx, errors.Join(p.Check(ctx, out), checkSecret())); err != nil {
+	if err := withSchema(ctx, errors.Join(p.Check(ctx, out), checkSecret(), checkZone())); err != nil {
 		return err
 	}
 	if note := schema(ctx).Newer(migrations.Latest()); note != "" {

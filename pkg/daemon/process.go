@@ -84,6 +84,7 @@ type Process struct {
 	listenAgain func() error
 	unusable    atomic.Bool // the schema does not fit this program any more
 	full        atomic.Pointer[full]
+	beating     atomic.Pointer[time.Time] // when the heartbeat under way began, nil between two
 	serving     chan error
 }
 
@@ -194,6 +195,9 @@ func (p *Process) listen(_ context.Context, o Options) error {
 		return err
 	}
 	p.serve(local)
+	watching, stop := context.WithCancel(context.Background())
+	p.Stop.Add("watch", func(context.Context) error { stop(); return nil })
+	go p.watch(watching, o.Base, o.Name, func(error) { os.Exit(ExitFailure) })
 	return nil
 }
 
@@ -241,6 +245,9 @@ func (p *Process) openStore(ctx context.Context, o Options) error {
 	}
 	p.Stop.Add("store", func(context.Context) error { return p.Store.Close() })
 	p.Heartbeat = NewHeartbeat(o.Name, buildinfo.Version(), p.Log, func(ctx context.Context, row store.Daemon) error {
+		began := time.Now()
+		p.beating.Store(&began)
+		defer p.beating.Store(nil)
 		err := p.Store.Write(ctx, func(tx *store.Tx) error { return tx.Heartbeat(row) })
 		p.checkDatabase(ctx, err)
 		return err

@@ -68,9 +68,19 @@ func fetch(t *testing.T, url string) (int, string) {
 func TestProcess_StartRunStop(t *testing.T) {
 	data := dataFolder(t)
 	migrate(t, data)
+	systemd, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(data, "notify"), Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer systemd.Close()
+	t.Setenv("NOTIFY_SOCKET", filepath.Join(data, "notify"))
 	p, err := daemon.Start(t.Context(), options(data))
 	if err != nil {
 		t.Fatal(err)
+	}
+	told := make([]byte, 100)
+	if n, err := systemd.Read(told); err != nil || string(told[:n]) != "READY=1" {
+		t.Errorf("systemd is told %q, %v", told[:n], err)
 	}
 	if p.Secret != "0123456789abcdef" {
 		t.Errorf("secret %q", p.Secret)

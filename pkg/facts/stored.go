@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ const (
 	failedAge   = 24 * time.Hour
 	maxOverdue  = 2 * time.Minute // after the slot of a reminder
 	maxTurns    = 200             // turns that are looked at
+	manyRefused = 100             // messages within an hour
 )
 
 // Limits of the clock.
@@ -159,7 +161,21 @@ func DecideRequest(code string) string {
 
 // limited finds messages that were dropped since too many chats asked to be connected.
 func (f *finder) limited(ctx context.Context) error {
-	n, err := f.Rows.LimitedRequests(ctx, f.before(time.Hour))
+	for reason, why := range map[msg.Reason]string{
+		msg.ReasonRateLimit: "their senders have had as many turns as the rate of a group allows",
+		msg.ReasonNoAccess:  "the access of a group does not admit their senders",
+	} {
+		n, err := f.Rows.Refused(ctx, reason, f.before(time.Hour))
+		if err != nil {
+			return err
+		}
+		if n >= manyRefused {
+			f.Warn("refused", fmt.Sprintf("%d messages were dropped within an hour: %s (%s)", n, why, reason),
+				"look who writes so much, and whether the group's settings are meant so: the dashboard's page Messages lists them").
+				on("/messages?disposition=dropped", "Dropped messages", "look who writes so much")
+		}
+	}
+	n, err := f.Rows.Refused(ctx, msg.ReasonOnboardingLimit, f.before(time.Hour))
 	if n > 0 {
 		const raise = "reject requests that wait, or raise REQUESTS_PER_SENDER, REQUESTS_PER_HOUR or REQUESTS_PENDING for onbod"
 		f.Warn("requests-limited", Count(n, "message of unknown chats was", "messages of unknown chats were")+
@@ -399,9 +415,14 @@ func OverdueReminders(ctx context.Context, st store.Reader, now int64, runs bool
 		return nil, err
 	}
 	var named []string
+	zone := "" // what to do about the first in a time zone that there is none
 	for _, r := range late[:min(len(late), maxNamed)] {
-		named = append(named, fmt.Sprintf("reminder %d of %s in %s is overdue for %s", r.ID, r.Folder, r.ChatJID,
-			Span(now-r.NextSlot)))
+		line := fmt.Sprintf("reminder %d of %s in %s is overdue for %s", r.ID, r.Folder, r.ChatJID, Span(now-r.NextSlot))
+		if _, err := time.LoadLocation(r.TimeZone); err != nil {
+			line += ", since there is no time zone " + strconv.Quote(r.TimeZone)
+			zone = cmp.Or(zone, fmt.Sprintf("`gated reminders cancel %d`, and make it again in a time zone such as Europe/Berlin", r.ID))
+		}
+		named = append(named, line)
 	}
 	if more := len(late) - maxNamed; more > 0 {
 		named = append(named, fmt.Sprint(more, " more"))
@@ -411,7 +432,9 @@ func OverdueReminders(ctx context.Context, st store.Reader, now int64, runs bool
 	f := l.Problem("reminders", strings.Join(named, "; "),
 		fmt.Sprint(restart, "`gated reminders cancel ", late[0].ID, "` ends the first"))
 	f.on("/reminders", "Reminders", restart+"the page cancels them")
-	if !runs {
+	if zone != "" {
+		f.Fix = zone
+	} else if !runs {
 		f.Fix, f.Page.Fix = "start gated: a reminder that was missed fires once, unless it says otherwise", ""
 	}
 	return l.Found, nil

@@ -217,14 +217,13 @@ func (r Reader) WaitingRequests(ctx context.Context) (w Waiting, code string, er
 	return w, code, err
 }
 
-// LimitedRequests counts the rows among the newest 10,000, stored since the time, in
-// unix ms, that were dropped since too many requests were made.
-func (r Reader) LimitedRequests(ctx context.Context, since int64) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryLimitedRequests, maxRecent, since)
+// Refused counts the rows among the newest 10,000, stored since the time, in unix ms, that were dropped for a reason.
+func (r Reader) Refused(ctx context.Context, reason msg.Reason, since int64) (n int, err error) {
+	_, err = r.q.get(ctx, []any{&n}, queryRefused, maxRecent, string(reason), since)
 	return n, err
 }
 
-// maxRecent is how many of the newest rows LimitedRequests, Undelivered and Arrivals read.
+// maxRecent is how many of the newest rows Refused, Undelivered and Arrivals read.
 const maxRecent = 10_000
 
 // Undelivered is an outbound row that failed, or may have arrived.

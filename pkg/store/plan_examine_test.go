@@ -19,8 +19,8 @@ func examinePlans() map[string][2]string {
 		"queryUndelivered": {queryUndelivered, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 2\nSEARCH messages\n" +
 			"SEARCH d USING PRIMARY KEY (message_id=? AND part=?) LEFT-JOIN\nCORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH f USING PRIMARY KEY (message_id=?)"},
-		"queryLimitedRequests": {queryLimitedRequests, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages"},
-		"queryArrivals":        {queryArrivals, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages"},
-		"queryLastRuntimes":    {queryLastRuntimes, "SCAN runs"},
+		"queryRefused":      {queryRefused, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages"},
+		"queryArrivals":     {queryArrivals, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages"},
+		"queryLastRuntimes": {queryLastRuntimes, "SCAN runs"},
 	}
 }

@@ -18,8 +18,8 @@ const (
 		FROM (SELECT count(*) AS n FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending') w
 		LEFT JOIN onboarding_requests r ON r.code = (SELECT code FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending'
 			ORDER BY created_at LIMIT 1)`
-	queryLimitedRequests = `SELECT count(*) FROM messages NOT INDEXED WHERE id > (SELECT max(id) FROM messages) - ?
-		AND reason = 'onboarding_limit' AND received_at >= ?`
+	queryRefused = `SELECT count(*) FROM messages NOT INDEXED WHERE id > (SELECT max(id) FROM messages) - ?
+		AND reason = ? AND received_at >= ?`
 	queryUndelivered = `SELECT m.id, m.chat_jid, m.out_state, ifnull(d.error_class,''), ifnull(d.error,'') FROM messages m
 		LEFT JOIN deliveries d ON d.message_id = m.id AND d.state = m.out_state
 		AND d.part = (SELECT min(part) FROM deliveries f WHERE f.message_id = m.id AND f.state = m.out_state)

@@ -68,6 +68,7 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 		return s, err
 	}
 	defer lock.Close()
+	defer func() { _ = dataowner.Do(c.Data, func() error { return c.note(err) }) }() // it is for the doctor only
 	report := newReport(c.Log)
 	s.Head = Head{Format: formatVersion, Version: c.Version, Instance: c.instance(), CreatedAt: c.Now().UTC()}
 	if err := c.requireCurrent(ctx); err != nil {
@@ -84,6 +85,33 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 	defer copied.Close()
 	s.Size, err = c.write(ctx, folder, copied, &s, report)
 	return s, err
+}
+
+// Files of run/ whose time is that of the last backup that was made, or failed.
+const doneName, failedName = "backup.done", "backup.failed"
+
+// note keeps how a backup has ended.
+func (c Creation) note(failed error) error {
+	name := doneName
+	if failed != nil {
+		name = failedName
+	}
+	file, err := lockfile.Open(filepath.Join(c.Data, runName, name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Truncate(0), os.Chtimes(file.Name(), time.Time{}, c.Now()), file.Close())
+}
+
+// Last is when the last backup of a data folder was made, and when one last failed; zero for never.
+func Last(data string) (done, failed time.Time) {
+	at := func(name string) time.Time {
+		if info, err := os.Lstat(filepath.Join(data, runName, name)); err == nil {
+			return info.ModTime()
+		}
+		return time.Time{}
+	}
+	return at(doneName), at(failedName)
 }
 
 // lock keeps other backups from the data folder.

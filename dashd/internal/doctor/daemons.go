@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -37,9 +38,28 @@ func (e *examination) daemons() {
 		}
 	}
 	e.in.Daemons.Versions(e.now, &e.List)
+	e.oldSecret()
 	if left := e.leftSockets(e.expected()); len(left) > 0 {
 		e.Warn("socket-left", "left by a process that has ended: "+strings.Join(left, ", "),
 			"remove it, unless you start that adapter again")
+	}
+}
+
+// oldSecret finds daemons that run with a former secret: they read the file when they start.
+func (e *examination) oldSecret() {
+	info, err := os.Stat(e.Base.SecretPath())
+	if err != nil || e.Base.SharedSecret != "" {
+		return
+	}
+	var names []string
+	for _, name := range e.expected() {
+		if d := e.in.Daemons[name]; e.alive(name) && d.Processes == nil && d.StartedAt < info.ModTime().UnixMilli() {
+			names = append(names, name)
+		}
+	}
+	if names != nil {
+		e.Problem("secret-changed", "the secret was changed after "+strings.Join(names, ", ")+" started, which use the former one",
+			"restart them")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -62,6 +63,40 @@ func TestExamine_Daemons(t *testing.T) {
 			x.sql(`UPDATE schema_migrations SET version = version - 1`)
 			x.answer("gated", store.Changed+"x: "+store.SchemaFix)
 		}, "schema-old the schema was taken back while gated ran, which cannot go on: the schema is at ", "stop the daemons of this version", 1},
+		{"routes to one missing group", func(x *instance) {
+			for range 10 {
+				x.sql(`INSERT INTO routes (match, target) VALUES ('sender=telegram:1', 'gone')`)
+			}
+		}, "route-invalid route 2 and 9 more match nothing: ", "register the group", 1},
+		{"a reminder in no time zone", func(x *instance) {
+			x.reminder(now - hour)
+			x.sql(`UPDATE reminders SET time_zone = 'Mars/Base'`)
+		}, `reminders reminder 1 of main in telegram:42 is overdue for 60 min, since there is no time zone "Mars/Base"`, "gated reminders cancel 1", 1},
+		{"TZ", func(x *instance) { x.env("TZ=Mars/Base") }, "timezone TZ=Mars/Base is no time zone", "Europe/Berlin", 78},
+		{"TZ of a file", func(x *instance) { x.env("TZ=:/usr/share/zoneinfo") }, "", "", 0},
+		{"write lock is a dead link", func(x *instance) { x.ok(os.Symlink("/nowhere", x.cfg.Base.DBPath()+".writelock")) },
+			"database-link DATA/arizuko.db.writelock is a symbolic link", "remove the link", 1},
+		{"secret changed", func(x *instance) {
+			x.ok(os.Chtimes(x.cfg.Base.SecretPath(), time.Time{}, time.UnixMilli(now+minute)))
+		}, "secret-changed the secret was changed after dashd, gated, onbod, routd started", "restart them", 1},
+		{"a group's own agent", func(x *instance) {
+			x.program("gated", `echo "warning: the agent of group main cannot be run as process: /nope: not found"`)
+		}, "group-agent the agent of group main cannot be run as process", "agent.command", 1},
+		{"a group's folder of another user", func(x *instance) {
+			if os.Geteuid() != 0 {
+				x.t.Skip("needs root")
+			}
+			x.ok(os.Chown(filepath.Join(x.cfg.Base.GroupsDir(), "main"), 12345, 12345))
+		}, "group-owner DATA/groups/main belongs to user 12345, which is neither root nor", "chown -R 0", 1},
+		{"backup failed", func(x *instance) { x.backups(2*day, hour) }, "backup-failed the last backup failed 60 min ago", "journalctl -u arizuko-backup", 1},
+		{"backups have stopped", func(x *instance) { x.backups(4*day, 5*day) }, "backup-old the last backup was made 4 days ago", "dashd backup", 0},
+		{"a backup last night", func(x *instance) { x.backups(hour, 5*day) }, "", "", 0},
+		{"many dropped messages", func(x *instance) {
+			for range 100 {
+				x.message("telegram:42", minute)
+			}
+			x.sql(`UPDATE messages SET disposition = 'dropped', reason = 'rate_limit', decided_at = 1, decision_seq = id`)
+		}, "refused 100 messages were dropped within an hour: their senders have had as many turns", "page Messages", 0},
 		{"unreachable", func(x *instance) { x.answer("routd", "-") }, "unreachable routd runs but does not answer at DATA/run/routd.http.sock", "ROUTD_URL", 1},
 		{"stopped a moment ago", func(x *instance) {
 			x.answer("routd", "-")

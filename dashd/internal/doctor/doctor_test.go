@@ -111,7 +111,7 @@ func TestExamine_Folder(t *testing.T) {
 			x.cfg.Base.Data = long
 			x.sql(`DELETE FROM daemons`) // whose sockets cannot be reached by that path
 			for _, name := range daemon.Core() {
-				x.sql(`INSERT INTO daemons (name, version, started_at, heartbeat_at, connection) VALUES (?, 'v1', 0, ?, 'connected')`, name, now)
+				x.sql(`INSERT INTO daemons (name, version, started_at, heartbeat_at, connection) VALUES (?, 'v1', ?2, ?2, 'connected')`, name, now)
 			}
 		}, "socket-path the path ", "shorter ARIZUKO_DATA", 78},
 	})

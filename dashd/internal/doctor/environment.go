@@ -77,6 +77,10 @@ func (e *examination) environment() {
 	for _, line := range problems {
 		e.Refuse("config", line, "correct it in the environment, then run `dashd doctor` again")
 	}
+	if problem := daemon.ZoneProblem(e.Environ); problem != "" {
+		text, fix, _ := strings.Cut(problem, "; ")
+		e.Refuse("timezone", text, fix)
+	}
 	e.sharedSecrets()
 	e.InvalidOperators(env.Operators)
 	if env.SlackAppToken != "" && env.SlackSigning != "" {

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"arizuko/dashd/internal/backup"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/facts"
 )
@@ -54,7 +56,23 @@ func (e *examination) folder() bool {
 		e.Warn("folder-linked", line, "mount the folder that it leads to at this path, as with `mount --bind`")
 	}
 	e.sockets()
+	e.backups()
 	return true
+}
+
+// maxBackupAge is for instances with a backup each night.
+const maxBackupAge = 3 * 24 * time.Hour
+
+// backups checks the last one, if any was made.
+func (e *examination) backups() {
+	const fix = "run `dashd backup FILE` by hand, which says why it fails; with systemd look at `journalctl -u arizuko-backup`"
+	done, failed := backup.Last(e.Base.Data)
+	switch {
+	case failed.After(done):
+		e.Problem("backup-failed", "the last backup failed "+facts.Ago(e.now, failed.UnixMilli()), fix)
+	case !done.IsZero() && e.now-done.UnixMilli() > maxBackupAge.Milliseconds():
+		e.Warn("backup-old", "the last backup was made "+facts.Ago(e.now, done.UnixMilli()), fix)
+	}
 }
 
 // fileSystem checks whether the file system can carry the database, also where that was overridden.
@@ -121,6 +139,10 @@ func (e *examination) databaseFiles(user uint32) {
 	}
 	for _, suffix := range []string{"", "-wal", "-shm", ".writelock"} {
 		path := e.Base.DBPath() + suffix
+		if link, err := os.Lstat(path); err == nil && suffix != "" && link.Mode()&fs.ModeSymlink != 0 {
+			e.Problem("database-link", path+" is a symbolic link: no daemon can open it", "stop all daemons, and remove the link: they make the file")
+			continue
+		}
 		info, err := os.Stat(path)
 		if err != nil {
 			continue // the daemons make all but the first

@@ -79,6 +79,8 @@ func (e *examination) warnings(c check) {
 		case strings.HasPrefix(text, "strangers can reach"):
 			reached, fix, _ := strings.Cut(text, "; ") // as facts.Unconfined
 			e.Problem("unconfined", reached, fix)
+		case is && strings.HasPrefix(text, "the agent of group "):
+			e.Problem("group-agent", text, "correct agent.command or agent.image in the group's config, or install the program")
 		case is:
 			e.Warn("check", c.name+": "+text, facts.CheckCommand(c.name)+" and its README say more")
 		default:
@@ -94,6 +96,8 @@ func (e *examination) checkErrors(c check) {
 		switch {
 		case line == "", c.name == "routd" && strings.HasPrefix(line, "route "):
 			continue // reported from the rows
+		case e.Has("timezone") && strings.HasPrefix(line, "TZ="):
+			continue // known
 		case e.Has("operators-invalid") && strings.HasPrefix(line, "OPERATORS="):
 			continue // known
 		case e.schema && (strings.Contains(line, "migrate up") || strings.Contains(line, "database")),

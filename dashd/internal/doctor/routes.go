@@ -50,14 +50,26 @@ func (e *examination) routes(ctx context.Context) error {
 // invalidRoutes reports routes that match nothing, and returns the folders that the others name.
 func (e *examination) invalidRoutes(routes []msg.Route) map[string]bool {
 	targets, registered := map[string]bool{}, routecheck.Registered(e.groups)
+	invalid, causes := map[string][]int64{}, []string(nil) // routes by what is wrong with them
 	for _, r := range routes {
 		if err := routecheck.Problem(r, registered); err != nil {
-			e.Problem("route-invalid", fmt.Sprintf("route %d matches nothing: %v", r.ID, err),
-				fmt.Sprintf("register the group with `routd groups add`, or remove the route with `routd routes rm %d` and add it again, corrected", r.ID))
+			if invalid[err.Error()] == nil {
+				causes = append(causes, err.Error())
+			}
+			invalid[err.Error()] = append(invalid[err.Error()], r.ID)
 			continue
 		}
 		target, _ := routecheck.Route(r)
 		targets[target.Folder] = true
+	}
+	for _, cause := range causes {
+		first, more := invalid[cause][0], len(invalid[cause])-1
+		text := fmt.Sprintf("route %d matches nothing: %s", first, cause)
+		if more > 0 {
+			text = fmt.Sprintf("route %d and %d more match nothing: %s", first, more, cause)
+		}
+		e.Problem("route-invalid", text,
+			fmt.Sprintf("register the group with `routd groups add`, or remove the route with `routd routes rm %d` and add it again, corrected", first))
 	}
 	return targets
 }
@@ -130,6 +142,15 @@ func (e *examination) unreached(ctx context.Context, targets map[string]bool, an
 	return nil
 }
 
+// ofMachine reports whether a user is one of the machine, and not a number that gated gives to groups, from 30000 on, or
+// the one of AGENT_USER.
+func (e *examination) ofMachine(uid uint32) bool {
+	const firstOfGroups, lastOfGroups = 30000, 59999
+	return uid != 0 && (uid < firstOfGroups || uid > lastOfGroups) && !slices.ContainsFunc(e.Environ, func(entry string) bool {
+		return strings.HasPrefix(entry, "AGENT_USER=") && entry != "AGENT_USER="
+	})
+}
+
 // groupFolders checks the folders of groups that have run.
 func (e *examination) groupFolders(context.Context) error {
 	user, known := e.dataOwner()
@@ -143,7 +164,10 @@ func (e *examination) groupFolders(context.Context) error {
 		case errors.Is(err, fs.ErrNotExist) && e.runtimes[g.Folder] != "":
 			e.Problem("group-missing", "the folder "+path+" of group "+g.Folder+" is gone",
 				"restore it from a backup; without one the agent's files are lost, and gated makes an empty folder at the next turn")
-		case err == nil && user != 0 && owner(info) != user: // a gated that is root gives each group a user
+		case err == nil && user == 0 && e.ofMachine(owner(info)): // a gated that is root gives each group a number
+			e.Problem("group-owner", fmt.Sprintf("%s belongs to user %d, which is neither root nor a number of a group: its turns fail", path,
+				owner(info)), fmt.Sprintf("chown -R 0 %s: gated gives it to its group's user", path))
+		case err == nil && user != 0 && owner(info) != user:
 			e.Problem("group-owner",
 				fmt.Sprintf("%s belongs to user %d, the data folder to user %d: its agent cannot write there", path,
 					owner(info), user), fmt.Sprintf("chown -R %d %s", user, path))
