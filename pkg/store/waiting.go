@@ -19,7 +19,7 @@ func (tx *Tx) MarkWaiting(turnID, now int64) (marked bool, err error) {
 	if err != nil || !waits {
 		return false, err
 	}
-	if mark, err := tx.mark(turnID); err != nil || mark != nil {
+	if marked, err := tx.HasMark(uncancelled(), turnID); err != nil || marked {
 		return false, err
 	}
 	return tx.markTurn(t, msg.MarkRead, now)
@@ -143,11 +143,6 @@ func (m *markable) hasReactions() bool {
 func (r Reader) Waits(ctx context.Context, turnID int64) (waits bool, err error) {
 	_, err = r.q.get(ctx, []any{&waits}, queryWaits, turnID)
 	return waits, err
-}
-
-// mark returns the newest row about the mark of a turn's message, nil if there is none.
-func (tx *Tx) mark(turnID int64) (*msg.Message, error) {
-	return first(tx.messages(uncancelled(), queryMark, turnID))
 }
 
 // HasMark reports whether the message of a turn has a mark.

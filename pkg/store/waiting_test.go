@@ -248,3 +248,16 @@ func TestMarkCancelled_OtherSenders_SeeIt(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// A turn that is retried waits again.
+func TestMarkWaiting_MarkWasTakenAway_IsMarkedAgain(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	turn := waitingTurn(t, s, chat)
+	first := mark(t, s, turn)
+	sent(t, s)
+	write(t, s, func(tx *store.Tx) error { return tx.Unmark(turn.ID, 600) })
+	if again := mark(t, s, turn); !first || !again {
+		t.Errorf("marked %t, then %t", first, again)
+	}
+}

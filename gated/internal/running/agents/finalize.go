@@ -54,6 +54,7 @@ func (r *run) finalize(exit runtime.Exit) {
 		r.env.log.Error("run not finalized; the next start does it", "run", r.row.ID, "err", err)
 		return
 	}
+	r.m.marks.watch(left.queued...) // they wait again
 	if left.failure.kind == msg.ErrorMachine {
 		r.m.problems.machineFailed(r.row.Runtime, left.failure.problem, r.env.now())
 	}
