@@ -58,7 +58,7 @@ func TestAttachment_Outbound_IsDelivered(t *testing.T) {
 		want := []chatsim.File{{Name: "plan.txt", Data: []byte("one, two")}}
 		same := func(a, b chatsim.File) bool { return a.Name == b.Name && string(a.Data) == string(b.Data) }
 		if !slices.EqualFunc(a.Files, want, same) || a.Chat != thread.Chat || a.Thread != thread.Thread {
-			f.T.Errorf("arrived in %s %q with files %q", a.Chat, a.Thread, a.Files)
+			f.T.Errorf("arrived in %s %q with files %v", a.Chat, a.Thread, a.Files)
 		}
 	})
 }
