@@ -60,8 +60,8 @@ func (c *Change) same(r *Row) bool {
 		(len(r.Attachments) == 0 || slices.EqualFunc(r.Attachments, now.Attachments, sameFile))
 }
 
-// changeQueued changes a message in its turn, which no agent has. One whose new text may be for something else, such as a
-// command or another group, is decided again.
+// changeQueued changes a message in its turn, which no agent has. One whose new text may be for something else, such
+// as a command or another group, is decided again.
 func (w *step) changeQueued(r *Row) {
 	c := r.Change
 	w.decide(r, msg.Dropped, msg.ReasonEditApplied, "")

@@ -117,12 +117,7 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 		p.at = e.Row
 		return tx.SupersedeNotes(p.batch.Chat.JID, e.Target)
 	case decide.TakeBack:
-		p.at = e.Row
-		before, err := tx.TakeBack(e.Takeback, now)
-		if before != nil {
-			p.changed = append(p.changed, before)
-		}
-		return err
+		return p.takeBack(tx, &e)
 	case decide.EndObjects:
 		p.at = e.Row
 		return p.endObjects(tx, &e)
@@ -139,6 +134,15 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 		return tx.AnswerAsk(e.Ask, e.Option, m.Sender, m.SenderName, m.ReceivedAt, now)
 	}
 	return p.applyOperator(tx, e)
+}
+
+func (p *plan) takeBack(tx *store.Tx, e *decide.TakeBack) error {
+	p.at = e.Row
+	before, err := tx.TakeBack(e.Takeback, p.batch.Now)
+	if before != nil {
+		p.changed = append(p.changed, before)
+	}
+	return err
 }
 
 // endPoll closes a poll as its platform has.

@@ -216,7 +216,8 @@ func (q *GroupQueue) Holds(runID int64, open int) Actions {
 	})
 }
 
-// Folds reports whether a run takes in turns while it works on one. Another one gets its next turn once it has answered.
+// Folds reports whether a run takes in turns while it works on one. Another one gets its next turn once it has
+// answered.
 func (q *GroupQueue) Folds(runID int64, folds bool) Actions {
 	return q.update(func() {
 		if r := q.runs[runID]; r != nil {
@@ -226,8 +227,9 @@ func (q *GroupQueue) Folds(runID int64, folds bool) Actions {
 	})
 }
 
-// Waits reports whether a run waits for a user's answer. It uses no slot meanwhile, and its lane goes on with what is for
-// other sessions, by a run beside it; when it goes on, more runs may be busy than the limit, until one has answered.
+// Waits reports whether a run waits for a user's answer. It uses no slot meanwhile, and its lane goes on with what is
+// for other sessions, by a run beside it; when it goes on, more runs may be busy than the limit, until one has
+// answered.
 func (q *GroupQueue) Waits(runID int64, waits bool) Actions {
 	return q.update(func() {
 		r := q.runs[runID]
