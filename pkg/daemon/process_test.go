@@ -78,9 +78,9 @@ func TestProcess_StartRunStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make([]byte, 100)
-	if n, err := systemd.Read(told); err != nil || string(told[:n]) != "READY=1" {
-		t.Errorf("systemd is told %q, %v", told[:n], err)
+	received := make([]byte, 100)
+	if n, err := systemd.Read(received); err != nil || string(received[:n]) != "READY=1" {
+		t.Errorf("systemd received %q, %v", received[:n], err)
 	}
 	if p.Secret != "0123456789abcdef" {
 		t.Errorf("secret %q", p.Secret)
