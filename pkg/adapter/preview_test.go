@@ -35,12 +35,12 @@ func TestPreview_Live_BecomesTheAnswer(t *testing.T) {
 	})
 }
 
-// Nobody is notified of an edit: where it would be missed, the answer is a new message, and the preview is removed.
+// No platform notifies users of edits: where one would be missed, the answer is a new message, and the preview is removed.
 func TestPreview_LongTurnOrUsersWroteBelow_AnswerIsANewMessage(t *testing.T) {
 	for _, tt := range []struct {
 		verb, thread string
 		wait         time.Duration
-		anew         bool
+		isNew        bool
 	}{
 		{"", "", 51 * time.Second, true}, {"", "", 49 * time.Second, false}, {msg.VerbMessage, "", time.Second, true},
 		{msg.VerbMention, "", time.Second, true}, {msg.VerbReaction, "", time.Second, false}, {msg.VerbMessage, "t", time.Second, false},
@@ -57,7 +57,7 @@ func TestPreview_LongTurnOrUsersWroteBelow_AnswerIsANewMessage(t *testing.T) {
 				pass(tt.wait)
 				a.finish()
 				want, ended := map[string]string{"p1": "done"}, "final 1"
-				if tt.anew {
+				if tt.isNew {
 					want, ended = map[string]string{"id of done": "done"}, "removed 1"
 				}
 				expectTexts(t, p, want)

@@ -37,16 +37,16 @@ func TestPreview_EditRefused_AnswerIsSentAnewAndPreviewRemoved(t *testing.T) {
 // Only an edit that has not reached the platform is tried again: whatever else it ends with, the answer is a new message
 // within seconds.
 func TestPreview_EditFails_AnswerIsSentAnew(t *testing.T) {
-	anew, asEdit := map[string]string{"id of done": "done"}, map[string]string{"p1": "done"}
+	asNew, asEdit := map[string]string{"id of done": "done"}, map[string]string{"p1": "done"}
 	for name, tt := range map[string]struct {
 		try   outcome
 		texts map[string]string
 		ended string
 	}{
-		"ambiguous": {fails(refusal(msg.Ambiguous, "no")), anew, "final 1, removed 1"},
-		"transient": {fails(refusal(msg.Transient, "no")), anew, "final 1, removed 1"},
-		"rate":      {fails(failure(msg.Rate, time.Hour)), anew, "final 1, removed 1"},
-		"hang":      {takes(time.Hour), anew, "final 1, removed 1"},
+		"ambiguous": {fails(refusal(msg.Ambiguous, "no")), asNew, "final 1, removed 1"},
+		"transient": {fails(refusal(msg.Transient, "no")), asNew, "final 1, removed 1"},
+		"rate":      {fails(failure(msg.Rate, time.Hour)), asNew, "final 1, removed 1"},
+		"hang":      {takes(time.Hour), asNew, "final 1, removed 1"},
 		"unsent":    {fails(&Failure{Class: msg.Transient, Err: ErrUnsent}), asEdit, "final 1"},
 	} {
 		t.Run(name, func(t *testing.T) {

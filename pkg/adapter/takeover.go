@@ -14,7 +14,7 @@ import (
 // it is a message of its own, as if there had been no preview, and the preview is removed. So it is where the edit would
 // be missed: no platform notifies users of edits.
 
-// maxTakeOver is how old a preview may be that becomes the answer: whoever waited for a longer turn looks elsewhere.
+// maxTakeOver is how old a preview may be that becomes the answer: a user who has waited longer looks elsewhere.
 const maxTakeOver = time.Minute
 
 // takeOver lets the row that is being claimed take over a preview. All other previews of its lane, which would stand

@@ -9,8 +9,8 @@ import (
 
 // endRequest does what follows from the end of a turn that works on what another group has asked for, unless it goes on
 // once an escalation of its own is answered. The session of the request ends. If nothing was said, the asker of an
-// escalation gets that as its answer, and the group that has delegated reads of it in its next prompt; a failure is told
-// by its notice, and one who has cancelled the turn knows.
+// escalation gets that as its answer, and the group that has delegated reads of it in its next prompt; a failure has
+// a notice of its own, and an operator who cancels the turn knows.
 func (tx *Tx) endRequest(id, now int64) error {
 	t, err := tx.Turn(uncancelled(), id)
 	if err != nil || t == nil || !t.WorksForGroup() {

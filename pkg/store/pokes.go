@@ -15,8 +15,8 @@ const (
 	pokePing       = 5 * time.Second
 	minPokeRetry   = 100 * time.Millisecond
 	maxPokeRetry   = 5 * time.Second
-	pokeWindow     = 200 * time.Millisecond
-	maxPokes       = 4 // wakes in a window
+	pokeWindow     = 100 * time.Millisecond
+	maxPokes       = 50 // wakes in a window, far more than messages need
 )
 
 // Pokes receives the pokes of one daemon from a Postgres server: a transaction that pokes notifies its listeners, on

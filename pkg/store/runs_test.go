@@ -284,16 +284,16 @@ func TestAnswerTurn_Escalation_AnswersTheAskingGroup(t *testing.T) {
 	eventually(t, "gated to be poked", func() bool { return receive(t, "a poke", pokes) == "gated" })
 }
 
-// TestEndTurn_OfARequest: whoever asked hears that nothing was said, unless the turn has asked further, and the session of
+// TestEndTurn_OfARequest: the group that asked hears that nothing was said, unless the turn has asked further, and the session of
 // the request ends.
 func TestEndTurn_OfARequest(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		kind         msg.ReturnKind
-		text         string
-		escalates    bool
-		answer, told string
-		session      string
+		kind          msg.ReturnKind
+		text          string
+		escalates     bool
+		answer, noted string
+		session       string
 	}{
 		"an escalation, answered":     {msg.Escalation, "you may", false, "you may", "", ""},
 		"an escalation, silent":       {msg.Escalation, "", false, "(No answer: acme has read this and said nothing.)", "", ""},
@@ -320,19 +320,19 @@ func TestEndTurn_OfARequest(t *testing.T) {
 			for _, m := range must(s.Undecided(t.Context(), "group:acme/eng", 0, 10))(t) {
 				got += m.Content
 			}
-			told := ""
+			noted := ""
 			next := queued(t, s, func(turn *msg.Turn) { turn.Folder = "acme/eng" })
 			write(t, s, func(tx *store.Tx) error { return tx.ClaimSystemMessages("acme/eng", next.ID) })
 			for _, line := range must(s.TurnSystemMessages(t.Context(), next.ID))(t) {
-				told += line.Body
+				noted += line.Body
 			}
 			session := must(s.Session(t.Context(), folder, asked.Topic))(t)
 			write(t, s, func(tx *store.Tx) error { return tx.EndOldRequests(1000, 1000) })
 			if old := must(s.Session(t.Context(), folder, asked.Topic))(t); old != "" {
 				t.Errorf("an old session is kept: %q", old)
 			}
-			if got != c.answer || told != c.told || session != c.session {
-				t.Errorf("answer %q, told %q, session %q; want %q, %q, %q", got, told, session, c.answer, c.told, c.session)
+			if got != c.answer || noted != c.noted || session != c.session {
+				t.Errorf("answer %q, noted %q, session %q; want %q, %q, %q", got, noted, session, c.answer, c.noted, c.session)
 			}
 		})
 	}

@@ -21,7 +21,7 @@ type feed struct {
 	last   int64 // id of the last row
 	typing []string
 	work   map[int64]store.Work // that was sent, by turn
-	// The page has seen a row that is not there, since the database was restored. It is told once.
+	// The page has seen a row that is not there, since the database was restored. The page is notified once.
 	restored bool
 }
 

@@ -82,7 +82,7 @@ func TestTakenBack(t *testing.T) {
 			h.is(first, tt.want)
 			diff(t, "turns", h.open(), tt.left)
 			if len(h.agents.changed) == 0 {
-				t.Error("the agents were not told")
+				t.Error("the agents got no note")
 			}
 		})
 	}

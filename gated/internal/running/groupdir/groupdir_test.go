@@ -23,7 +23,7 @@ func TestCheckFlat_FolderInsideAnother_IsRefusedWithTheWay(t *testing.T) {
 	if err := errors.Join(os.Rename(nested+"/oncall", root+"/acme+eng+oncall"), os.Rename(nested, root+"/acme+eng"), New(root).CheckFlat(known)); err != nil {
 		t.Fatal(err)
 	}
-	// An agent of acme makes a folder in its own: that is no group's.
+	// A folder that an agent of acme makes in its own is not a group's.
 	if err := errors.Join(os.MkdirAll(filepath.Join(root, "acme", "gone"), 0o700), New(root).CheckFlat(known)); err != nil {
 		t.Error(err)
 	}
