@@ -20,8 +20,8 @@ const (
 	// a second, says how much longer a file may take.
 	sendTimeout   = time.Minute
 	minUploadRate = 100_000
-	// changeTimeout bounds a call that changes a message: a decoration, one for a preview, or the one that makes a preview
-	// into the answer, which otherwise is a new message.
+	// changeTimeout bounds a call that changes a message: a decoration, one for a preview, or the one that makes a
+	// preview into the answer, which otherwise is a new message.
 	changeTimeout = 5 * time.Second
 )
 

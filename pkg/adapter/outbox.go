@@ -120,13 +120,7 @@ func (s *Shell) Run(ctx context.Context) error {
 			o.sweep(ctx)
 			o.expire(ctx)
 		case <-s.admission.changed:
-			for _, l := range o.held {
-				o.ready.push(l)
-			}
-			o.held = nil
-			if o.shell.admission.justBack() {
-				o.renew()
-			}
+			o.release()
 		case <-shown.due():
 			shown.look(ctx)
 		case <-previews.due():
@@ -141,6 +135,17 @@ func (s *Shell) Run(ctx context.Context) error {
 		case <-o.due():
 			o.endWaits()
 		}
+	}
+}
+
+// release lets the lanes go on that were held until the platform answers.
+func (o *outbox) release() {
+	for _, l := range o.held {
+		o.ready.push(l)
+	}
+	o.held = nil
+	if o.shell.admission.justBack() {
+		o.renew()
 	}
 }
 
@@ -171,7 +176,8 @@ func (o *outbox) expire(ctx context.Context) {
 func (s *Shell) outbox() *outbox {
 	timer := time.NewTimer(0)
 	timer.Stop()
-	return &outbox{shell: s, lanes: map[store.Lane]*lane{}, ended: make(chan result, maxSends+maxDecorations), timer: timer}
+	ended := make(chan result, maxSends+maxDecorations)
+	return &outbox{shell: s, lanes: map[store.Lane]*lane{}, ended: ended, timer: timer}
 }
 
 // sweep finds all lanes that have rows to deliver. Those of new rows are found by look; a sweep finds

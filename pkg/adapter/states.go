@@ -276,7 +276,8 @@ func retried(p store.Delivery, c conditions, f *Failure, doubted bool) store.Del
 			p.Attempts++
 		}
 	case !f.unsent():
-		if c.answers && !doubted && (c.outFor == 0 || !c.decorates) { // the attempts of a part in doubt are those that may have arrived
+		// The attempts of a part in doubt are those that may have arrived.
+		if c.answers && !doubted && (c.outFor == 0 || !c.decorates) {
 			p.Attempts++
 		}
 		pause = pauseAfter(p.Attempts)

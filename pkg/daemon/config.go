@@ -80,3 +80,6 @@ func schema(ctx context.Context) store.Schema {
 	}
 	return s
 }
+
+// notifySocket is systemd's socket for sd_notify(3), "" if it has not started the process.
+func notifySocket() string { return os.Getenv("NOTIFY_SOCKET") }

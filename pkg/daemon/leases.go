@@ -207,7 +207,8 @@ func (l *Leases) watch(ctx context.Context) error {
 // errLeaseEnded is the cause when the database did not answer in time.
 var errLeaseEnded = errors.New("the lease could not be renewed in time: another process may take over")
 
-// renew renews the lease until ctx ends, or it has ended. On the only machine it goes on renewing instead of ending. began is when the call that gave it began.
+// renew renews the lease until ctx ends, or it has ended. On the only machine it goes on renewing instead of ending.
+// began is when the call that gave it began.
 func (l *Leases) renew(ctx context.Context, began time.Time) {
 	ticker := time.NewTicker(renewEvery)
 	defer ticker.Stop()
@@ -255,8 +256,8 @@ func (l *Leases) renew(ctx context.Context, began time.Time) {
 	}
 }
 
-// alone reports whether all processes that share the database are of this machine and data folder: then nothing takes over
-// while the server is away.
+// alone reports whether all processes that share the database are of this machine and data folder: then nothing takes
+// over while the server is away.
 func (l *Leases) alone(ctx context.Context) bool {
 	all, err := l.st.Processes(ctx)
 	return err == nil && !slices.ContainsFunc(all, func(p store.Process) bool { return p.Place != all[0].Place })

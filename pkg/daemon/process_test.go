@@ -312,18 +312,18 @@ func TestStart_PortTaken_RunsAndTakesItLater(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
 	var notes []string
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if reason, err := daemon.Unready(t.Context(), o.Base, o.Name); err == nil && reason == "" {
-			break
-		}
-	}
+	until(t, "the daemon to be ready", func() bool {
+		reason, err := daemon.Unready(t.Context(), o.Base, o.Name)
+		return err == nil && reason == ""
+	})
 	if _, notes = p.Ready.Status(); len(notes) != 1 || notes[0] != daemon.PortTaken+string(o.Addr) {
 		t.Errorf("notes %q", notes)
 	}
 	taken.Close()
-	for end := time.Now().Add(30 * time.Second); notes != nil && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	until(t, "the note to be gone", func() bool {
 		_, notes = p.Ready.Status()
-	}
+		return notes == nil
+	})
 	if code, body := fetch(t, "http://"+string(o.Addr)+"/healthz"); code != 200 {
 		t.Errorf("%d %s", code, body)
 	}
@@ -375,5 +375,19 @@ func TestRunning_LockHeld_IsTrue(t *testing.T) {
 	}
 	if daemon.Running(base, "teled") {
 		t.Error("after its end")
+	}
+}
+
+// until waits until a condition holds.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	tick, limit := time.NewTicker(time.Millisecond), time.After(30*time.Second)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatal("timed out waiting for " + what)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 	"time"
 
 	"arizuko/pkg/config"
@@ -13,15 +12,15 @@ import (
 const (
 	// aliveEvery is how often a daemon looks whether it is alive: well within the units' WatchdogSec.
 	aliveEvery = 10 * time.Second
-	// hangTimeout is how long a heartbeat may take. One that fails returns before that, on a full disk, without the server
-	// or the write lock as well: a restart would not help, and the daemon is not ended for it.
+	// hangTimeout is how long a heartbeat may take. One that fails returns sooner, also on a full disk or without the
+	// server or the write lock: a restart would not help then, and does not happen.
 	hangTimeout = 2 * time.Minute
 )
 
 var errHangs = errors.New("this daemon hangs: it has not finished a heartbeat for " + hangTimeout.String())
 
-// watch tells systemd, if that has started the process, that it is alive as long as it answers on its socket, and ends it
-// when its heartbeat hangs: an engine of containers restarts only what has ended.
+// watch tells systemd, if that has started the process, that it is alive as long as it answers on its socket. It ends
+// the process when its heartbeat hangs: a container engine restarts only processes that have ended.
 func (p *Process) watch(ctx context.Context, base config.Base, name string, hangs func(error)) {
 	ticker := time.NewTicker(aliveEvery)
 	defer ticker.Stop()
@@ -45,7 +44,7 @@ func (p *Process) watch(ctx context.Context, base config.Base, name string, hang
 
 // tellSystemd sends a state to the socket of sd_notify(3), if there is one. It may get lost: the next one counts.
 func tellSystemd(state string) {
-	path := os.Getenv("NOTIFY_SOCKET")
+	path := notifySocket()
 	if path == "" {
 		return
 	}

@@ -102,7 +102,8 @@ func (f *finder) undecided(ctx context.Context) error {
 	}
 	text := Count(w.Rows, "message is", "messages are") + " not decided" + f.oldest(w, "in")
 	if name, trouble := f.Daemons.Missing(f.Now, Deciders()...); name != "" {
-		f.Problem("undecided", text+": "+trouble, f.Daemons.again(name)).on("/messages?disposition=undecided", "Undecided messages", "")
+		f.Problem("undecided", text+": "+trouble, f.Daemons.again(name)).
+			on("/messages?disposition=undecided", "Undecided messages", "")
 		return nil
 	}
 	f.Problem("undecided", text, fmt.Sprintf("`gated why %d` says what it waits for", w.Oldest)).

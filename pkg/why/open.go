@@ -22,10 +22,12 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 			all = append(all, Open{Text: fmt.Sprintf("row %d is undecided for %s: %s", m.ID, age(m.ReceivedAt),
 				cmp.Or(holder, "held by the gate, or waiting for routd, for onbod or another service")), Owner: gated, Row: m.ID})
 		case m.Disposition == msg.Onboarding:
-			all = append(all, Open{Text: fmt.Sprintf("row %d is parked: %s", m.ID, parked(p.Request)), Owner: "onbod", Row: m.ID,
+			text := fmt.Sprintf("row %d is parked: %s", m.ID, parked(p.Request))
+			all = append(all, Open{Text: text, Owner: "onbod", Row: m.ID,
 				Page: facts.Page{Path: "/approvals", Text: "Decide requests", Fix: "its chat has no group yet"}})
 		case m.Reason == msg.ReasonNoRoute:
-			all = append(all, Open{Text: facts.Unrouted(m), Owner: "an operator", Row: m.ID, Page: facts.UnroutedPage(m)})
+			page := facts.UnroutedPage(m)
+			all = append(all, Open{Text: facts.Unrouted(m), Owner: "an operator", Row: m.ID, Page: page})
 		}
 	}
 	for _, t := range p.Turns {
@@ -97,7 +99,8 @@ func problem(t *Turn) string {
 
 func (p *Path) openReply(r *Reply, now time.Time) (all []Open) {
 	add := func(format string, args ...any) {
-		all = append(all, Open{Text: fmt.Sprintf(format, args...), Owner: msg.DaemonOf(r.ChatJID), Row: r.ID, Turn: r.TurnID})
+		text := fmt.Sprintf(format, args...)
+		all = append(all, Open{Text: text, Owner: msg.DaemonOf(r.ChatJID), Row: r.ID, Turn: r.TurnID})
 	}
 	switch r.OutState {
 	case msg.OutQueued:

@@ -216,9 +216,9 @@ func (e *extractor) giveNew() error {
 	return e.root.Lchown(".", e.owner.uid, e.owner.gid)
 }
 
-// modeOf is the mode of a file or folder that is restored: for what only daemons open that which they give it, whatever
-// the archive says, and for what is in a group's folder that of the archive, without rights of others to write it, or to
-// become its owner or group.
+// modeOf is the mode of a file or folder that is restored. Files that only daemons open get the mode that daemons give
+// them. Files in a group's folder keep the archive's, without write access for others and without set-user-id and
+// set-group-id.
 func modeOf(h *tar.Header) fs.FileMode {
 	folder := h.Typeflag == tar.TypeDir
 	_, ofGroup := strings.CutPrefix(strings.TrimSuffix(h.Name, "/"), groupsName+"/")

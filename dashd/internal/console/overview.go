@@ -75,7 +75,8 @@ func (c *Console) instance(ctx context.Context) (pages.Overview, error) {
 // connectionWords says of a daemon without a platform that it runs: there is nothing that it is connected to. What one
 // has reported that hangs or was killed says nothing about it.
 func connectionWords(d status.Daemon, now int64) string {
-	row := facts.Daemon{Daemon: store.Daemon{Name: d.Name, Connection: string(d.Connection), HeartbeatAt: d.HeartbeatAt}}
+	stored := store.Daemon{Name: d.Name, Connection: string(d.Connection), HeartbeatAt: d.HeartbeatAt}
+	row := facts.Daemon{Daemon: stored}
 	switch {
 	case row.Silent(now), !d.OK && d.Connection == daemon.Connected:
 		return "not answering"

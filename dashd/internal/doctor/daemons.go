@@ -58,8 +58,8 @@ func (e *examination) oldSecret() {
 		}
 	}
 	if names != nil {
-		e.Problem("secret-changed", "the secret was changed after "+strings.Join(names, ", ")+" started, which use the former one",
-			"restart them")
+		e.Problem("secret-changed", "the secret was changed after these started, which use the former one: "+
+			strings.Join(names, ", "), "restart them")
 	}
 }
 

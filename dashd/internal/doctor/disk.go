@@ -123,9 +123,11 @@ func (e *examination) database(ctx context.Context) {
 	case s.Version < built:
 		text, fix := "a migration is pending", "back up, then run `migrate up`"
 		if fell := e.fell(); fell != nil {
-			text, fix = "the schema was taken back while "+strings.Join(fell, ", ")+" ran, which cannot go on", store.SchemaFix
+			text = "the schema was taken back while " + strings.Join(fell, ", ") + " ran, which cannot go on"
+			fix = store.SchemaFix
 		}
-		e.Problem("schema-old", fmt.Sprintf("%s: the schema is at %d and this program needs %d", text, s.Version, built), fix)
+		text = fmt.Sprintf("%s: the schema is at %d and this program needs %d", text, s.Version, built)
+		e.Problem("schema-old", text, fix)
 	case s.Floor > built:
 		e.Refuse("schema-new",
 			fmt.Sprintf("this program was built for schema %d, the database is at %d and needs programs built for %d or later",

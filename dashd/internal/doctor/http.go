@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -76,7 +77,8 @@ func (e *examination) unready() {
 			e.looked(strings.Join(a.lines, "; "))
 		case a.status == http.StatusOK && slices.ContainsFunc(a.lines, isPortTaken):
 			e.Problem("port-taken", name+": "+a.lines[slices.IndexFunc(a.lines, isPortTaken)],
-				"end that process, or set "+strings.ToUpper(name)+"_ADDR to another port; "+name+" works meanwhile and tries again")
+				fmt.Sprintf("end that process, or set %s_ADDR to another port; %s works meanwhile and tries again",
+					strings.ToUpper(name), name))
 		case a.status != http.StatusOK:
 			e.Problem("not-ready", name+" is not ready: "+strings.Join(a.lines, "; "),
 				"it continues by itself once that is repaired; its log says more")

@@ -142,11 +142,12 @@ func (e *examination) unreached(ctx context.Context, targets map[string]bool, an
 	return nil
 }
 
-// ofMachine reports whether a user is one of the machine, and not a number that gated gives to groups, from 30000 on, or
-// the one of AGENT_USER.
+// ofMachine reports whether a user is one of the machine, and neither a number that gated gives to groups, from 30000
+// on, nor the one of AGENT_USER.
 func (e *examination) ofMachine(uid uint32) bool {
 	const firstOfGroups, lastOfGroups = 30000, 59999
-	return uid != 0 && (uid < firstOfGroups || uid > lastOfGroups) && !slices.ContainsFunc(e.Environ, func(entry string) bool {
+	ofGroup := uid >= firstOfGroups && uid <= lastOfGroups
+	return uid != 0 && !ofGroup && !slices.ContainsFunc(e.Environ, func(entry string) bool {
 		return strings.HasPrefix(entry, "AGENT_USER=") && entry != "AGENT_USER="
 	})
 }

@@ -44,7 +44,8 @@ func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
 		all = append(all, Daemon{
 			Name: name, Connection: d.State(), OK: trouble == "", HeartbeatAt: d.HeartbeatAt, Version: d.Version,
 			Detail:      d.Details(),
-			LastEventAt: d.LastEventAt, LastProbeAt: d.LastProbeAt, silent: strings.HasPrefix(trouble, facts.Silent), trouble: trouble,
+			LastEventAt: d.LastEventAt, LastProbeAt: d.LastProbeAt,
+			silent: strings.HasPrefix(trouble, facts.Silent), trouble: trouble,
 		})
 	}
 	return all, err

@@ -1,6 +1,7 @@
 package webchat
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -165,11 +166,11 @@ func TestEvents_Typing_PipedTurn(t *testing.T) {
 	begin, _ := work(t, r, "#a", "#a")
 	begin()
 	piped := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: "#a", Place: "#b", TriggerMessageID: r.said(t, "#b", "go")}
-	if err := r.st.Write(t.Context(), func(tx *store.Tx) error { _, err := tx.PutTurn(piped, 5); return err }); err != nil {
+	if err := r.st.Write(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.PutTurn(piped, 5)
+		return errors.Join(err, tx.TakeTurn(piped.ID, 1, 1)) // by the run that works, whose agent folds
+	}); err != nil {
 		t.Fatal(err)
-	}
-	if piped.State != msg.TurnRunning {
-		t.Fatalf("the turn is %s", piped.State)
 	}
 	s := r.follow(t, "main", "", "")
 	defer s.close()

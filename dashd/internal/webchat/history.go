@@ -77,10 +77,11 @@ func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, er
 		ID: m.ID, Direction: m.Direction, Topic: m.Topic, Sender: m.Sender, SenderName: m.SenderName,
 		Source: m.Source, Timestamp: m.Timestamp, Files: filesOf(m),
 	}
-	text := m.Content
-	if text, shown.Poll, err = c.poll(ctx, m, as); err != nil {
+	text, open, err := c.poll(ctx, m, as)
+	if err != nil {
 		return message{}, err
 	}
+	shown.Poll = open
 	if shown.Question, err = c.openQuestion(ctx, m); err != nil {
 		return message{}, err
 	}

@@ -26,8 +26,8 @@ func (c *Chat) poll(ctx context.Context, m *msg.Message, as form) (text string, 
 	if m.Direction != msg.Out || m.Kind != msg.KindPoll {
 		return m.Content, nil, nil
 	}
-	p, err := msg.ParsePoll(m.Content)
-	if err != nil {
+	p, invalid := msg.ParsePoll(m.Content)
+	if invalid != nil { // another program's row: it is shown as text
 		return m.Content, nil, nil
 	}
 	if m.TargetID == "" && p.Result == nil {

@@ -226,8 +226,8 @@ func crashBeforePreviewIsRecorded(b *fixture) {
 	b.expectShown(left, Shown{ID: id, Text: "all of it"})
 }
 
-// answerWhileEditsFail sends the answer while its first edit fails: it is there once, as a new message, and no preview is
-// left.
+// answerWhileEditsFail sends the answer while its first edit fails: it is there once, as a new message, without a
+// preview.
 func answerWhileEditsFail(b *fixture, f Fault) {
 	b.start()
 	w := b.agent()

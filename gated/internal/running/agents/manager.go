@@ -173,7 +173,8 @@ func runtimeNames[R any](runtimes map[groupconfig.Runtime]R) (names []string) {
 	return names
 }
 
-// Recover kills the agents of the previous gated, queues their turns again, and starts what is queued. A turn with part of an answer counts as done.
+// Recover kills the agents of the previous gated, queues their turns again, and starts what is queued. A turn with part
+// of an answer counts as done.
 func (m *Manager) Recover(ctx context.Context) error {
 	left, err := m.former.runs(ctx)
 	if err != nil {
