@@ -92,15 +92,19 @@ type userLine struct {
 }
 
 type userMessage struct {
-	Role    string  `json:"role"`
-	Content []block `json:"content"`
+	Role    string `json:"role"`
+	Content []any  `json:"content"` // textBlock, imageBlock
 }
 
-// block is a text or an image.
-type block struct {
-	Type   string       `json:"type"`
-	Text   string       `json:"text,omitempty"`
-	Source *imageSource `json:"source,omitempty"`
+// textBlock is a text, which may be empty.
+type textBlock struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+type imageBlock struct {
+	Type   string      `json:"type"`
+	Source imageSource `json:"source"`
 }
 
 type imageSource struct {
@@ -111,10 +115,9 @@ type imageSource struct {
 
 // userLine is a prompt with the images of its messages, which are in the folder where this program runs.
 func (r *run) userLine(uuid, text string) userLine {
-	content := []block{{Type: "text", Text: text}}
+	content := []any{textBlock{"text", text}}
 	for _, p := range pictures.Of(text, ".", r.log) {
-		content = append(content, block{Type: "text", Text: p.Label},
-			block{Type: "image", Source: &imageSource{"base64", p.MIME, p.Data}})
+		content = append(content, textBlock{"text", p.Label}, imageBlock{"image", imageSource{"base64", p.MIME, p.Data}})
 	}
 	return userLine{"user", uuid, userMessage{"user", content}}
 }

@@ -25,8 +25,8 @@ func TestSaid_Answer_JoinsTextsBeforeToolCalls(t *testing.T) {
 		"blocks of one message":         {[]text{{"1", "a"}, {"2", "b"}, {"2", "c"}}, "b\n\nc", "a\n\nb\n\nc"},
 		"nothing after the tool":        {[]text{{"1", "a"}}, "", "a"},
 		"a result of another form":      {[]text{{"1", "a"}}, "b", "a\n\nb"},
-		"silence":                       {[]text{{"1", "<internal>hm</internal>"}, {"2", "<internal>no</internal>"}}, "<internal>no</internal>", ""},
-		"a tag that is not closed":      {[]text{{"1", "a <think>hm"}, {"2", "b"}}, "b", "a\n\nb"},
+		"silence":                       {[]text{{"1", "<internal>hm</internal>"}, {"2", "<internal>no</internal>"}}, "<internal>no</internal>", "<internal>no</internal>"},
+		"a tag that is not closed":      {[]text{{"1", "a\n<think>hm"}, {"2", "b"}}, "b", "a\n\nb"},
 		"a note behind the answer":      {[]text{{"1", "a"}, {"2", "<internal>sent</internal>"}}, "<internal>sent</internal>", "a"},
 		"too long: the oldest left out": {[]text{{"1", "old"}, {"2", "12345678901"}, {"3", long}}, long, long},
 	}

@@ -57,7 +57,7 @@ func TestParser_Answer_JoinsTexts(t *testing.T) {
 		"none":                     {nil, ""},
 		"one, as it is":            {[]string{" <internal>no</internal> a\n"}, "<internal>no</internal> a"},
 		"several":                  {[]string{"a", " b ", "c"}, "a\n\nb\n\nc"},
-		"a tag that is not closed": {[]string{"a <think>hm", "b"}, "a\n\nb"},
+		"a tag that is not closed": {[]string{"a\n<think>hm", "b"}, "a\n\nb"},
 		"a note behind the answer": {[]string{"a", "<internal>sent</internal>"}, "a"},
 		"all hidden":               {[]string{"<internal>a</internal>", "<internal>b</internal>"}, "<internal>b</internal>"},
 		"too long":                 {[]string{"old", "1234", long}, long},

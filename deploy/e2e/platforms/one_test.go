@@ -208,6 +208,7 @@ func differences() map[string]difference {
 		"Sender Find":                 {"discd slakd", finds},
 		"outbound file typing.go":     {"slakd", shows},
 		"Sender EndTyping":            {"slakd", shows},
+		"Sender Seeds":                {"slakd", "Slack's polls are voted in by reactions, which the bot sets first"},
 		"Sender RemoveStaleMarks":     {"slakd", shows},
 		"outbound file stream.go":     {"slakd", streams},
 		"type outbound preview":       {"slakd", streams},
