@@ -17,8 +17,7 @@ type Previewer interface {
 	PreviewPace(in store.Lane) PreviewPace
 	// ShowPreview makes a message if p.PlatformID is "", or else changes that one, and returns its id. A new message is
 	// of the line PreviewStart alone, so that one which a crash leaves behind says nothing; its content comes with the
-	// next call, and so does a button that stops the turn, see msg.StopData, if a message can have one. A preview that
-	// expires has no id. An error is a *Failure. After a permanent one the message is removed, if there is one, and the
+	// next call, and so does a button that stops the turn, see msg.StopData, if a message can have one. An error is a *Failure. After a permanent one the message is removed, if there is one, and the
 	// turn gets no other. After an ambiguous one it is removed, too, and the turn gets another.
 	ShowPreview(ctx context.Context, p *Preview) (platformID string, err error)
 	// RemovePreview deletes the message of a preview. An error is a *Failure. After a permanent one, which is no error
@@ -35,8 +34,6 @@ type Previewer interface {
 type PreviewPace struct {
 	// Every is the smallest time between two changes of one preview. 0 means that there are none in the lane.
 	Every time.Duration
-	// Expires is after what time a preview vanishes by itself. 0 means never: the preview is a message.
-	Expires time.Duration
 }
 
 // PreviewStart is the whole text of a preview that was just made.

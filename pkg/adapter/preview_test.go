@@ -253,24 +253,6 @@ func TestPreview_ChatIsMovedWhileItBecomesTheAnswer_AnswerIsSentAnew(t *testing.
 	})
 }
 
-func TestPreview_Expiring_IsShownAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.previewer(PreviewPace{Every: time.Second, Expires: 30 * time.Second})
-		r.start()
-		a := r.agent(direct, "", groupconfig.ProgressLive)
-		r.look()
-		pass(5 * time.Second)
-		a.says("One", "")
-		a.says("One two", "")
-		pass(40 * time.Second)
-		a.answers("done", true)
-		pass(time.Hour)
-		expectCalls(t, p, "show in irc:direct:  @1s", "show in irc:direct: One @5s", "show in irc:direct: One two @6s",
-			"show in irc:direct: One two @26s", "done @45.002s")
-		r.expectEnded("")
-	})
-}
-
 func TestPreview_NeverAfterTheAnswer(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second, 6 * time.Second, 7 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {

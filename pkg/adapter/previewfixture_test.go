@@ -62,9 +62,6 @@ func (p *previewer) ShowPreview(ctx context.Context, v *Preview) (string, error)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.pace.Expires > 0 {
-		return "", nil
-	}
 	id := v.PlatformID
 	if id == "" {
 		p.made++

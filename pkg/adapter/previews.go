@@ -188,7 +188,7 @@ func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known k
 		p.begin(ctx, f)
 	case previewChange:
 		p.change(ctx, f)
-		upToDate = f.pace.Expires == 0 && f.known.progressAt == f.turn.ProgressAt
+		upToDate = f.known.progressAt == f.turn.ProgressAt
 	case previewRemove:
 		p.remove(ctx, f)
 	case previewLose:
@@ -281,7 +281,7 @@ func (p *previews) change(ctx context.Context, f *previewFacts) {
 	class := failureOf(err).Class
 	switch {
 	case err == nil:
-		f.known.given, f.known.progressAt, f.known.shown = c, f.turn.ProgressAt, true
+		f.known.given, f.known.progressAt = c, f.turn.ProgressAt
 	case f.open != nil && (class == msg.Permanent || class == msg.Ambiguous):
 		// The message may be there all the same. A change without an answer may even be carried out later, and must not
 		// replace an answer that has taken the message over.

@@ -72,7 +72,6 @@ type knownPreview struct {
 	permit     permit    // of the pacer, to remove it
 	progressAt int64     // of the progress that it shows, or that has nothing to show
 	given      content   // what it shows
-	shown      bool      // one that expires shows something
 	refused    bool      // the platform shows none for this turn
 }
 
@@ -100,8 +99,6 @@ func nextPreview(f *previewFacts) previewStep {
 	began, due := time.UnixMilli(f.turn.StartedAt).Add(delay),
 		later(f.known.waitUntil, f.known.calledAt.Add(f.pace.Every))
 	switch {
-	case f.pace.Expires > 0:
-		return f.nextExpiring(later(began, due))
 	case f.turn.ProgressAt == f.known.progressAt: // no news, or the agent says nothing
 		return f.nextSilent(due)
 	case f.open == nil:
@@ -134,36 +131,15 @@ func (f *previewFacts) content() content {
 	switch {
 	case c.line == waitingLine && f.asked != "":
 		c.line = "Waiting for " + f.asked + " to answer…"
-	case c == content{} && !f.turn.Behind && !f.now.Before(f.silentUntil()) &&
-		(f.pace.Expires == 0 || f.mode == groupconfig.ProgressStatus):
+	case c == content{} && !f.turn.Behind && !f.now.Before(f.silentUntil()):
 		c.line = PreviewStart
 	}
 	return c
 }
 
-// nextExpiring is nextPreview of a preview that vanishes by itself: it is shown again in time, also without news.
-func (f *previewFacts) nextExpiring(due time.Time) previewStep {
-	switch {
-	case f.mode == groupconfig.ProgressStatus && f.turn.Behind && f.turn.ProgressAt == 0:
-		return previewStep{}
-	case !f.known.shown, f.turn.ProgressAt != f.known.progressAt:
-		return f.once(previewChange, due)
-	}
-	return f.once(previewChange, later(due, f.expiring()))
-}
-
-// expiring is when a preview that expires has to be shown again.
-func (f *previewFacts) expiring() time.Time { return f.known.calledAt.Add(f.pace.Expires * 2 / 3) }
-
 // news reports whether a call is worth while that shows c.
 func (f *previewFacts) news(c content) bool {
-	switch {
-	case f.pace.Expires == 0:
-		return c != content{} && c != f.known.given
-	case c == content{} && f.mode == groupconfig.ProgressStatus:
-		return false
-	}
-	return c != f.known.given || !f.known.shown || !f.now.Before(f.expiring())
+	return c != content{} && c != f.known.given
 }
 
 // once is an action, or the wait until it is due.

@@ -17,7 +17,6 @@ func TestNextPreview(t *testing.T) {
 		return &store.PreviewTurn{ID: 1, StartedAt: ago(since), ProgressAt: 7}
 	}
 	open, live, status := &store.Preview{PlatformID: "p"}, groupconfig.ProgressLive, groupconfig.ProgressStatus
-	expires := PreviewPace{Every: time.Second, Expires: 30 * time.Second}
 	for name, tt := range map[string]struct {
 		facts previewFacts
 		want  previewStep
@@ -46,10 +45,6 @@ func TestNextPreview(t *testing.T) {
 		"news, too early":              {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(-time.Second)}}, previewStep{wait: 2 * time.Second}},
 		"no news":                      {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{progressAt: 7, given: content{line: "Read…"}}}, previewStep{}},
 		"the clock was set back":       {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(time.Hour)}}, previewStep{do: previewChange}},
-		"draft without progress":       {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: expires, mode: live}, previewStep{do: previewChange}},
-		"draft without, status":        {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: expires, mode: status}, previewStep{do: previewChange}},
-		"draft without news":           {previewFacts{turn: running(time.Hour), pace: expires, mode: live, known: knownPreview{shown: true, progressAt: 7, calledAt: now.Add(-5 * time.Second)}}, previewStep{wait: 15 * time.Second}},
-		"draft that would expire":      {previewFacts{turn: running(time.Hour), pace: expires, mode: live, known: knownPreview{shown: true, progressAt: 7, calledAt: now.Add(-20 * time.Second)}}, previewStep{do: previewChange}},
 	} {
 		tt.facts.now = now
 		if got := nextPreview(&tt.facts); got != tt.want {
