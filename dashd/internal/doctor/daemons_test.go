@@ -78,7 +78,7 @@ func TestExamine_Daemons(t *testing.T) {
 			"database-link DATA/arizuko.db.writelock is a symbolic link", "remove the link", 1},
 		{"secret changed", func(x *instance) {
 			x.ok(os.Chtimes(x.cfg.Base.SecretPath(), time.Time{}, time.UnixMilli(now+minute)))
-		}, "secret-changed the secret was changed after dashd, gated, onbod, routd started", "restart them", 1},
+		}, "secret-changed the secret was changed after these started, which use the former one: dashd, gated, onbod, routd", "restart them", 1},
 		{"a group's own agent", func(x *instance) {
 			x.program("gated", `echo "warning: the agent of group main cannot be run as process: /nope: not found"`)
 		}, "group-agent the agent of group main cannot be run as process", "agent.command", 1},

@@ -271,6 +271,7 @@ func slackEvents(t *testing.T) (*fixture, []event) {
 	talk := w.Channel("talk", alice)
 	first := talk.Say(alice, "hi all")
 	f.waitStored("hi all")
+	f.waitStored("what about this?") // from before the connection
 	return f, []event{
 		{name: "message, `app_mention`", want: "message good morning; mention hello; reply thanks", do: func() {
 			talk.Say(alice, "good morning")

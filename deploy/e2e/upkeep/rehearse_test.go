@@ -110,7 +110,7 @@ func TestRehearse_LiveInstance_NamesWhatWouldDiffer(t *testing.T) {
 		}
 	}
 	f.Stop(harness.Gated)
-	if out := rehearse(); !strings.Contains(out, "prompts: 0 as stored, 0 different\n  not compared: 5, gated does not run") {
+	if out := rehearse(); !strings.Contains(out, "prompts: 0 as stored, 0 different\n  not compared: 5, gated does not answer") {
 		t.Errorf("without gated:\n%s", out)
 	}
 	f.Instance.UsePrograms(old)
