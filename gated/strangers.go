@@ -66,7 +66,8 @@ func warnOfTranscribers(ctx context.Context, cfg Config, groups []msg.Group, def
 		if own := c.Agent; err == nil && own.Command+own.Image != "" {
 			agent := c.Over(defaults).Agent
 			spec := runtime.Spec{
-				User: users.Example(), Command: agent.Command, Image: agent.Image, Env: runtime.Environ(environ(), agent.Env),
+				User: users.Example(), Command: agent.Command, Image: agent.Image,
+				Env: runtime.Environ(environ(), agent.Env),
 			}
 			checking, cancel := context.WithTimeout(ctx, checkWait)
 			err := runtimes[agent.Runtime].Check(checking, spec)

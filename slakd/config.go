@@ -24,7 +24,9 @@ type Config struct {
 
 // Common implements adapter.Config.
 func (c Config) Common() adapter.Common {
-	return adapter.Common{Base: c.Base, Settings: c.Settings, Addr: c.Addr, Account: c.Account, NeedsPort: !c.socketMode()}
+	return adapter.Common{
+		Base: c.Base, Settings: c.Settings, Addr: c.Addr, Account: c.Account, NeedsPort: !c.socketMode(),
+	}
 }
 
 // Validate returns the invalid values that the types accept.

@@ -17,8 +17,9 @@ type Previewer interface {
 	PreviewPace(in store.Lane) PreviewPace
 	// ShowPreview makes a message if p.PlatformID is "", or else changes that one, and returns its id. A new message is
 	// of the line PreviewStart alone, so that one which a crash leaves behind says nothing; its content comes with the
-	// next call, and so does a button that stops the turn, see msg.StopData, if a message can have one. An error is a *Failure. After a permanent one the message is removed, if there is one, and the
-	// turn gets no other. After an ambiguous one it is removed, too, and the turn gets another.
+	// next call, and so does a button that stops the turn, see msg.StopData, if a message can have one. An error is a
+	// *Failure. After a permanent one the message is removed, if there is one, and the turn gets no other. After an
+	// ambiguous one it is removed, too, and the turn gets another.
 	ShowPreview(ctx context.Context, p *Preview) (platformID string, err error)
 	// RemovePreview deletes the message of a preview. An error is a *Failure. After a permanent one, which is no error
 	// if the message is gone already, it is not tried again.

@@ -18,7 +18,6 @@ import (
 )
 
 // direct is a chat of one user, as far as the platform's tests store it.
-const direct = platform + ":direct"
 
 // previewer is a platform with messages that can be changed. It notes what a chat shows, and every call.
 type previewer struct {

@@ -11,8 +11,8 @@ import (
 // The first part of an answer takes over the message of its turn's preview: in the transaction that claims the row, the
 // preview becomes final and the part gets the message's platform id, while it still is to be sent. Such a part is sent
 // as an edit of that message, after a crash once more. If the edit fails, the part loses the id in the rows first; then
-// it is a message of its own, as if there had been no preview, and the preview is removed. So it is where the edit would
-// be missed: no platform notifies users of edits.
+// it is a message of its own, as if there had been no preview, and the preview is removed. The same happens where users
+// would miss the edit: no platform notifies them of edits.
 
 // maxTakeOver is how old a preview may be that becomes the answer: a user who has waited longer looks elsewhere.
 const maxTakeOver = time.Minute

@@ -40,7 +40,8 @@ func Brief(p *Path, now time.Time) string {
 		main = main[left:]
 	}
 	for _, s := range main {
-		lines = append(lines, fmt.Sprintf("%s %s", time.UnixMilli(s.At).In(now.Location()).Format("15:04:05.000"), s.Text))
+		at := time.UnixMilli(s.At).In(now.Location())
+		lines = append(lines, fmt.Sprintf("%s %s", at.Format("15:04:05.000"), s.Text))
 	}
 	if took := Took(p, steps); took != 0 {
 		lines = append(lines, fmt.Sprintf("Delivered %s after the first step.", took))

@@ -26,9 +26,9 @@ func (c *Chat) poll(ctx context.Context, m *msg.Message, as form) (text string, 
 	if m.Direction != msg.Out || m.Kind != msg.KindPoll {
 		return m.Content, nil, nil
 	}
-	p, invalid := msg.ParsePoll(m.Content)
-	if invalid != nil { // another program's row: it is shown as text
-		return m.Content, nil, nil
+	p, err := msg.ParsePoll(m.Content)
+	if err != nil {
+		return m.Content, nil, nil //nolint:nilerr // the row of another program, which is shown as text
 	}
 	if m.TargetID == "" && p.Result == nil {
 		open = &poll{Options: p.Options, Multiple: p.Multiple}

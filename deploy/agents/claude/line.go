@@ -117,7 +117,8 @@ type imageSource struct {
 func (r *run) userLine(uuid, text string) userLine {
 	content := []any{textBlock{"text", text}}
 	for _, p := range pictures.Of(text, ".", r.log) {
-		content = append(content, textBlock{"text", p.Label}, imageBlock{"image", imageSource{"base64", p.MIME, p.Data}})
+		image := imageSource{"base64", p.MIME, p.Data}
+		content = append(content, textBlock{"text", p.Label}, imageBlock{"image", image})
 	}
 	return userLine{"user", uuid, userMessage{"user", content}}
 }

@@ -27,8 +27,8 @@ const marker = ".flat"
 // New returns the folders in root, an absolute path: the folder groups of the data folder.
 func New(root string) *Dirs { return &Dirs{root: root} }
 
-// CheckFlat fails if the folder of a group is inside another's, as versions before 0.1.0 made them, and says how to move
-// it. known are the folders of all groups. It looks once: then a marker says that there is none.
+// CheckFlat fails if the folder of a group is inside another's, as versions before 0.1.0 made them, and says how to
+// move it. known are the folders of all groups. It looks once: then a marker says that there is none.
 func (d *Dirs) CheckFlat(known []string) error {
 	root, err := d.open()
 	if err != nil {
