@@ -17,8 +17,6 @@ import (
 	"arizuko/pkg/store"
 )
 
-// direct is a chat of one user, as far as the platform's tests store it.
-
 // previewer is a platform with messages that can be changed. It notes what a chat shows, and every call.
 type previewer struct {
 	*fake

@@ -143,11 +143,12 @@ func (f *Fixture) TurnCount(chat string) int {
 	return len(f.Query(`SELECT id FROM turns WHERE chat_jid = ?`, chat))
 }
 
-// Outbound lists the outbound rows of a chat, oldest first.
+// Outbound lists the outbound rows of a chat, oldest first, without the reactions that mark its messages.
 func (f *Fixture) Outbound(chat string) []*msg.Message {
 	f.T.Helper()
 	var out []*msg.Message
-	for _, line := range f.Query(`SELECT id FROM messages WHERE chat_jid = ? AND direction = 'out' ORDER BY id`, chat) {
+	const query = `SELECT id FROM messages WHERE chat_jid = ? AND direction = 'out' AND source <> ? ORDER BY id`
+	for _, line := range f.Query(query, chat, msg.SourceWaiting) {
 		id, err := strconv.ParseInt(line, 10, 64)
 		f.OK(err)
 		out = append(out, f.Row(id))
