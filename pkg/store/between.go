@@ -11,16 +11,15 @@ import (
 // once an escalation of its own is answered. The session of the request ends. If nothing was said, the asker of an
 // escalation gets that as its answer, and the group that has delegated reads of it in its next prompt; a failure has
 // a notice of its own, and an operator who cancels the turn knows.
-func (tx *Tx) endRequest(id, now int64) error {
-	t, err := tx.Turn(uncancelled(), id)
-	if err != nil || t == nil || !t.WorksForGroup() {
-		return err
+func (tx *Tx) endRequest(t *msg.Turn, as msg.TurnState, now int64) error {
+	if !t.WorksForGroup() {
+		return nil
 	}
-	calls, err := tx.ToolCalls(uncancelled(), id)
+	calls, err := tx.ToolCalls(uncancelled(), t.ID)
 	if err != nil || slices.ContainsFunc(calls, func(c ToolCall) bool { return c.Tool == "escalate" }) {
 		return err
 	}
-	if _, err = tx.ResetSession(t.Folder, t.Topic, now); err != nil || t.State == msg.TurnCancelled {
+	if _, err = tx.ResetSession(t.Folder, t.Topic, now); err != nil || as == msg.TurnCancelled {
 		return err
 	}
 	request, err := tx.Message(uncancelled(), t.Request())
@@ -33,7 +32,7 @@ func (tx *Tx) endRequest(id, now int64) error {
 		return err
 	}
 	switch {
-	case from.Kind == msg.Escalation && t.State == msg.TurnDone:
+	case from.Kind == msg.Escalation && as == msg.TurnDone:
 		return tx.answerAsker(t, from, fmt.Sprintf("(No answer: %s has read this and said nothing.)", t.Folder), now)
 	case from.Kind == msg.Delegation:
 		return tx.PutSystemMessage(from.Folder, "gated", "delegation_unanswered",

@@ -89,7 +89,7 @@ func (r Reader) Raised(ctx context.Context, b BudgetScope) (usd float64, err err
 func (tx *Tx) EndOverBudget(t *msg.Turn, b BudgetScope, used, budget float64, now int64) error {
 	tx.pokeTyping(t)
 	problem := fmt.Sprintf("%s$%.2f of $%.2f", b.problem(), used, budget)
-	if err := tx.endTurn(t.ID, ending{state: msg.TurnCancelled, reason: msg.ReasonOverBudget, problem: problem},
+	if err := tx.endTurn(t, ending{state: msg.TurnCancelled, reason: msg.ReasonOverBudget, problem: problem},
 		now); err != nil {
 		return err
 	}

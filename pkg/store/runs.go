@@ -186,7 +186,7 @@ func (tx *Tx) closeAnswered(t, with *msg.Turn, r Reply, now int64) error {
 		e.reason = msg.ReasonSilent
 	}
 	tx.pokeTyping(t)
-	return tx.endTurn(t.ID, e, now)
+	return tx.endTurn(t, e, now)
 }
 
 // putReply writes the agent's text to the turn's address. Where turns were folded into it, it replies to what one turn
@@ -337,5 +337,5 @@ func (tx *Tx) StoreSession(r *msg.Run, session string, now int64) error {
 // or as failed, with t.ErrorKind.
 func (tx *Tx) FinishTurn(t *msg.Turn, state msg.TurnState, reason msg.Reason, problem string, now int64) error {
 	tx.pokeTyping(t)
-	return tx.endTurn(t.ID, ending{state: state, reason: reason, kind: t.ErrorKind, problem: problem}, now)
+	return tx.endTurn(t, ending{state: state, reason: reason, kind: t.ErrorKind, problem: problem}, now)
 }

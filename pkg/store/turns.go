@@ -280,8 +280,9 @@ type ending struct {
 // endTurn sets an open turn's final state. The system messages that its prompt
 // carried are deleted if it was answered; else they are released for the folder's
 // next prompt, except the one about the turn's own new session.
-func (tx *Tx) endTurn(id int64, e ending, now int64) error {
+func (tx *Tx) endTurn(t *msg.Turn, e ending, now int64) error {
 	tx.note(failpoint.EndTurn)
+	id := t.ID
 	n, err := tx.change(updateEndTurn, e.state, e.reason, e.problem, e.kind, now, id, e.replied, e.observedUpto,
 		null(e.answeredWith))
 	if err != nil {
@@ -301,7 +302,7 @@ func (tx *Tx) endTurn(id int64, e ending, now int64) error {
 	if err := tx.expireAsks(id, now); err != nil {
 		return err
 	}
-	if err := tx.endRequest(id, now); err != nil {
+	if err := tx.endRequest(t, e.state, now); err != nil {
 		return err
 	}
 	if _, err = tx.exec(deleteSystem, id, e.state == msg.TurnDone); err != nil {
@@ -319,7 +320,14 @@ func (tx *Tx) endTurn(id int64, e ending, now int64) error {
 // ErrStale if the turn has ended already.
 func (tx *Tx) CancelTurn(id int64, reason msg.Reason, now int64) error {
 	tx.note(failpoint.CancelTurn)
-	if err := tx.endTurn(id, ending{state: msg.TurnCancelled, reason: reason}, now); err != nil {
+	t, err := tx.Turn(uncancelled(), id)
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		return fmt.Errorf("cancel turn %d: %w", id, ErrStale)
+	}
+	if err := tx.endTurn(t, ending{state: msg.TurnCancelled, reason: reason}, now); err != nil {
 		return err
 	}
 	if err := tx.CancelReplies(id); err != nil {
