@@ -35,6 +35,7 @@ if [ -n "${VERIFY-}${DB-}" ]; then
   need promtool prometheus
   need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu libc6-dev-arm64-cross
   need psql postgresql
+  need pgbouncer pgbouncer
   compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || packages+=(postgresql)
   need patroni patroni python3-etcd
   need etcd etcd-server

@@ -5,15 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"arizuko/pkg/testkit/need"
 )
 
 // Debian 12's sqlite3 is older than the SQLite of the programs, and stricter: what it dumps and checks must be whole there, too.
 func TestDump_ByInstalledSQLite_LoadsAllRows(t *testing.T) {
 	t.Parallel()
-	program, err := exec.LookPath("sqlite3")
-	if err != nil {
-		t.Skip("needs sqlite3")
-	}
+	need.Program(t, "sqlite3", "sqlite3")
 	path := newFile(t, testRows+`
 		INSERT INTO polls (message_id, folder, chat_jid, question, options, result, state, created_at, closed_at)
 		VALUES (7, 'main', 'telegram:1', '?', '["a"]', '[1]', 'closed', 1, 2);
@@ -21,7 +20,7 @@ func TestDump_ByInstalledSQLite_LoadsAllRows(t *testing.T) {
 	loaded := filepath.Join(t.TempDir(), "loaded.db")
 	run := func(stdin, database string, args ...string) string {
 		t.Helper()
-		cmd := exec.Command(program, append([]string{"-bail", database}, args...)...)
+		cmd := exec.Command("sqlite3", append([]string{"-bail", database}, args...)...)
 		cmd.Stdin = strings.NewReader(stdin)
 		out, err := cmd.CombinedOutput()
 		if err != nil {

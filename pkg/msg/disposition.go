@@ -168,7 +168,7 @@ var Reasons = []Documented{
 	{ReasonChosen, "the answer to a question of an agent: it has got it", Shown{Words: "the question shows the answer"}},
 	{ReasonChoiceDenied, "an answer to a question of an agent, by a user who may not answer it", Shown{Words: "a reply that says who may answer"}},
 	{ReasonChoiceLate, "an answer to a question of an agent that was answered before, or had expired", Shown{Words: "a reply: the question is closed"}},
-	{ReasonChoiceUnknown, "a button of no question of this chat, or an option, pressed or typed, that does not say of which question it is", Shown{Words: "a reply: the question is closed"}},
+	{ReasonChoiceUnknown, "a press or a typed answer that matches no question of this chat, or more than one", Shown{Words: "a reply: how to answer, or that the question is closed"}},
 	{ReasonStopLate, "the press of a Stop button whose turn had ended", Shown{Words: "a reply: the turn has ended"}},
 	{ReasonDuplicate, "the message is stored in another row: the chat has a new address, or the post itself came after a message that quotes it", Shown{Words: "what the other row has"}},
 	{ReasonBadRow, "the row cannot be handled; its error column says why", Shown{Mark: MarkUnanswered}},

@@ -18,15 +18,13 @@ import (
 	"arizuko/migrations"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
+	"arizuko/pkg/testkit/need"
 )
 
 // pooler runs PgBouncer before the test's server, and returns the URL of a database through it.
 func pooler(t *testing.T, database, mode string) string {
 	t.Helper()
-	program, err := exec.LookPath("pgbouncer")
-	if err != nil {
-		t.Skip("needs pgbouncer")
-	}
+	need.Program(t, "pgbouncer", "pgbouncer")
 	config, err := pgx.ParseConfig(database)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +41,7 @@ func pooler(t *testing.T, database, mode string) string {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(program, "-q", filepath.Join(dir, "ini"))
+	cmd := exec.Command("pgbouncer", "-q", filepath.Join(dir, "ini"))
 	if os.Geteuid() == 0 { // which it refuses
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
@@ -69,11 +67,9 @@ func pooler(t *testing.T, database, mode string) string {
 // One that gives each client a connection works; one that shares them by transaction is refused before anything is stored.
 func TestOpen_ThroughPgBouncer_SessionModeOnly(t *testing.T) {
 	t.Parallel()
+	onServer(t)
 	for _, mode := range []string{"session", "transaction"} {
 		database := storetest.File(t)
-		if !store.IsServer(database) {
-			t.Skip("without a server; `make test DB=postgres` has one")
-		}
 		through := pooler(t, database, mode)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()

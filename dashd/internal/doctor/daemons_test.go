@@ -13,6 +13,7 @@ import (
 	"arizuko/pkg/config"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
+	"arizuko/pkg/testkit/need"
 )
 
 func TestExamine_Daemons(t *testing.T) {
@@ -83,9 +84,7 @@ func TestExamine_Daemons(t *testing.T) {
 			x.program("gated", `echo "warning: the agent of group main cannot be run as process: /nope: not found"`)
 		}, "group-agent the agent of group main cannot be run as process", "agent.command", 1},
 		{"a group's folder of another user", func(x *instance) {
-			if os.Geteuid() != 0 {
-				x.t.Skip("needs root")
-			}
+			need.Root(x.t)
 			x.ok(os.Chown(filepath.Join(x.cfg.Base.GroupsDir(), "main"), 12345, 12345))
 		}, "group-owner DATA/groups/main belongs to user 12345, which is neither root nor", "chown -R 0", 1},
 		{"backup failed", func(x *instance) { x.backups(2*day, hour) }, "backup-failed the last backup failed 60 min ago", "journalctl -u arizuko-backup", 1},

@@ -153,7 +153,7 @@ func event(item *routeapi.Item) match.Event {
 
 // home returns the chat's group, whichever group gets this row. Where no route matches it, as a plain message in a chat
 // that only has a route for mentions, that is the first group which anything reaches that its sender writes there. In a
-// direct chat, where nothing has to be mentioned, only the group that answers a plain message counts.
+// direct chat, which needs no mentions, only the group that answers a plain message counts.
 func (t *Table) home(q *question) string {
 	switch {
 	case q.sticky != "":

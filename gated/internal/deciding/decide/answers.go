@@ -59,7 +59,7 @@ func (w *step) answers(r *Row) bool {
 // textAskEnded answers a text that came too late. To a press the adapter says so.
 const textAskEnded = "That question is not open any more."
 
-// textAskUnclear answers a text that is an option of a question, but does not say of which.
+// textAskUnclear answers a text that matches an option, but doesn't say which question it answers.
 const textAskUnclear = "Reply to the question, or press a button."
 
 func (c *Choice) refusal(reason msg.Reason) string {

@@ -384,7 +384,7 @@ func TestAnswer_TypedWhileABudgetIsAskedFor_IsText(t *testing.T) {
 	isText(h.put("no", in(dm), by("telegram:77"), func(m *msg.Message) { m.ReplyToID = "77" })) // it has ended
 }
 
-// What is an option of a question, but does not say of which, is no message that waits for the question.
+// A text that matches an option, but doesn't say which question it answers, does not wait behind the question.
 func TestAnswer_TextThatMisses_SaysSo(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -45,7 +45,7 @@ func TestTakenBack(t *testing.T) {
 		verb   string
 		text   string // of the change, which is of the first row
 		change func(*msg.Message)
-		want   string // what becomes of that row
+		want   string // how that row ends
 		left   [][]string
 	}{
 		"edited":                  {[]string{"hi"}, msg.VerbEdit, "hello", nil, "routed/route main", [][]string{{"hello"}}},

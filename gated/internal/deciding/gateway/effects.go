@@ -29,7 +29,7 @@ type plan struct {
 	stops  bool
 	// cancelled are the turns of those stops, as they were before.
 	cancelled []*msg.Turn
-	changed   []*msg.Turn // turns of which messages were edited or deleted, as they were before
+	changed   []*msg.Turn // turns whose messages were edited or deleted, as they were before
 }
 
 type storedTurn struct {

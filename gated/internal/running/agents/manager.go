@@ -313,8 +313,8 @@ func (m *Manager) Cancel(turns ...*msg.Turn) {
 	m.sched.changed(lanes)
 }
 
-// Changed makes the queue and the runs look at turns of which messages were edited or deleted, given as they were
-// before.
+// Changed makes the queue and the runs look at turns whose messages were edited or deleted. The turns are given as they
+// were before.
 func (m *Manager) Changed(turns ...*msg.Turn) {
 	lanes := map[string]bool{}
 	for _, t := range turns {
