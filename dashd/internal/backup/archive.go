@@ -30,7 +30,7 @@ const (
 )
 
 const (
-	// formatVersion is that of the archive's layout. Format 1 had another map of sparse files.
+	// formatVersion is that of the archive's layout.
 	formatVersion = 2
 	// maxHead and maxManifest bound what is read of the two JSON files, in bytes.
 	maxHead, maxManifest = 64 << 10, 4 << 20
@@ -90,9 +90,8 @@ func (d *digest) Write(p []byte) (int, error) {
 
 func (d *digest) begin(h *tar.Header) {
 	d.entries++
-	fmt.Fprintf(d.hash, "%q %d %o %d %d %d %d %q %q\n", h.Name, h.Typeflag, h.Mode, h.Uid, h.Gid, h.Size,
-		h.ModTime.Unix(),
-		h.Linkname, mapOf(h))
+	fmt.Fprintf(d.hash, "%q %d %o %d %d %d %d %q \"\"\n", h.Name, h.Typeflag, h.Mode, h.Uid, h.Gid, h.Size,
+		h.ModTime.Unix(), h.Linkname)
 }
 
 // digests are those of all parts, by name.
@@ -121,9 +120,10 @@ func checkEntry(h *tar.Header) error {
 	if h.Typeflag == tar.TypeDir {
 		name = strings.TrimSuffix(name, "/")
 	}
-	// of which tar.Reader returns the holes
-	if h.PAXRecords["GNU.sparse.major"]+h.PAXRecords["GNU.sparse.minor"] != "" {
-		return fmt.Errorf("%w: %.200q is a sparse file of a format that a backup does not have", ErrInvalid, h.Name)
+	for record := range h.PAXRecords {
+		if strings.HasPrefix(record, "GNU.sparse.") { // tar.Reader would return the holes, of any size
+			return fmt.Errorf("%w: %.200q is a sparse file, which a backup does not have", ErrInvalid, h.Name)
+		}
 	}
 	if !validName(name) || h.Size < 0 || len(h.Linkname) > maxTarget || strings.Count(name, "/") > maxDepth+2 {
 		return fmt.Errorf("%w: invalid name, link or size of %.200q", ErrInvalid, h.Name)
@@ -131,7 +131,7 @@ func checkEntry(h *tar.Header) error {
 	allowed := false
 	switch part, _, below := strings.Cut(name, "/"); part {
 	case headName, manifestName, databaseName, secretName:
-		allowed = h.Typeflag == tar.TypeReg && !below && !isSparse(h)
+		allowed = h.Typeflag == tar.TypeReg && !below
 	case mediaName:
 		allowed = h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeReg && below
 	case groupsName:

@@ -224,8 +224,8 @@ func (c Creation) measure(ctx context.Context, folder string, h *Head) (err erro
 				return nil //nolint:nilerr // an estimate: the files are read later
 			}
 			h.Files++
-			if info, err := d.Info(); err == nil {
-				h.FileBytes += info.Sys().(*syscall.Stat_t).Blocks * 512
+			if info, err := d.Info(); err == nil && !isMostlyHoles(info) {
+				h.FileBytes += max(info.Sys().(*syscall.Stat_t).Blocks*512, info.Size())
 			}
 			return nil
 		})

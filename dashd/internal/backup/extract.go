@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // owner is a user and group of the machine, as numbers.
@@ -103,11 +101,7 @@ func (e *extractor) file(h *tar.Header, content io.Reader) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if isSparse(h) {
-		if err := e.writeSparse(f, h, content); err != nil {
-			return err
-		}
-	} else if _, err := io.Copy(&guard{w: f, folder: e.path}, content); err != nil {
+	if _, err := io.Copy(&guard{w: f, folder: e.path}, content); err != nil {
 		return err
 	}
 	if to := e.ownerOf(h); to != nil {
@@ -122,33 +116,6 @@ func (e *extractor) file(h *tar.Header, content io.Reader) (err error) {
 		return err
 	}
 	return e.root.Chtimes(h.Name, h.ModTime, h.ModTime)
-}
-
-func (e *extractor) writeSparse(f *os.File, h *tar.Header, content io.Reader) error {
-	size, all, err := parsePieces(h)
-	if err == nil && sum(all) != h.Size {
-		err = fmt.Errorf("%w: the map of %q does not fit", ErrInvalid, h.Name)
-	}
-	if err != nil {
-		return err
-	}
-	to := &guard{w: f, folder: e.path}
-	for _, p := range all {
-		if _, err = f.Seek(p.offset, io.SeekStart); err == nil {
-			_, err = io.CopyN(to, content, p.length)
-		}
-		if err != nil {
-			break
-		}
-	}
-	if err == nil {
-		err = f.Truncate(size)
-	}
-	if errors.Is(err, unix.EFBIG) || errors.Is(err, unix.EINVAL) {
-		e.note(&e.notes.Changed, h.Name, "restored in part: it is larger than a file can be here")
-		return nil
-	}
-	return err
 }
 
 // setOwner decides who gets the files, which only root can give away: the owner of the data folder, or of the

@@ -35,12 +35,11 @@ func read(ctx context.Context, from io.Reader, to receiver, r *report) (s Summar
 		return s, invalid(err)
 	}
 	packed.Multistream(false) // a backup is one
-	unpacked := &tape{archive: packed}
-	archive := &reader{ctx: ctx, tar: tar.NewReader(unpacked), tape: unpacked, parts: digests{}, report: r}
+	archive := &reader{ctx: ctx, tar: tar.NewReader(packed), parts: digests{}, report: r}
 	if err := archive.json(headName, maxHead, &s.Head); err != nil {
 		return s, err
 	}
-	if s.Format < 1 || s.Format > formatVersion {
+	if s.Format != formatVersion {
 		return s, fmt.Errorf("the backup has format %d, this program reads %d: use dashd %s", s.Format, formatVersion,
 			s.Version)
 	}
@@ -76,7 +75,6 @@ func invalid(err error) error {
 type reader struct {
 	ctx   context.Context //nolint:containedctx // a reader lives for one call of read
 	tar   *tar.Reader
-	tape  *tape
 	parts digests
 	*report
 	files, bytes int64
@@ -94,15 +92,6 @@ func (a *reader) next() (*tar.Header, io.Reader, error) {
 	if err := checkEntry(h); err != nil {
 		return nil, nil, err
 	}
-	content := io.Reader(a.tar)
-	if h.PAXRecords[sparseMap] != "" {
-		_, all, err := parsePieces(h)
-		if err != nil {
-			return nil, nil, err
-		}
-		h.Size = sum(all)
-		content = io.LimitReader(stored{a.tape}, h.Size)
-	}
 	a.files, a.bytes = a.files+1, a.bytes+h.Size
 	a.progress("files: %d, %s so far", a.files, size(a.bytes))
 	if h.Name == manifestName {
@@ -110,7 +99,7 @@ func (a *reader) next() (*tar.Header, io.Reader, error) {
 	}
 	d := a.parts.of(h.Name)
 	d.begin(h)
-	return h, io.TeeReader(body{a.ctx, content}, d), nil
+	return h, io.TeeReader(body{a.ctx, a.tar}, d), nil
 }
 
 // entries reads to the manifest and compares.

@@ -21,12 +21,14 @@ const (
 	listed = 512
 	// readSize is how much of a file is read at once.
 	readSize = 256 << 10
+	// minMostlyHoles is up to what size a file may have any holes, in bytes; a larger one is left out if it is more than
+	// maxExpansion times what it takes on disk.
+	minMostlyHoles, maxExpansion = 64 << 20, 16
 )
 
 // writer writes entries of an archive.
 type writer struct {
 	tar   *tar.Writer
-	out   io.Writer // what it writes to
 	parts digests
 	links map[inode]string // the first name of each file that has several
 	buf   []byte
@@ -37,8 +39,8 @@ type writer struct {
 type inode struct{ dev, ino uint64 }
 
 func newWriter(w io.Writer, r *report) *writer {
-	return &writer{tar: tar.NewWriter(w), out: w, parts: digests{}, links: map[inode]string{},
-		buf: make([]byte, readSize), report: r}
+	return &writer{tar: tar.NewWriter(w), parts: digests{}, links: map[inode]string{}, buf: make([]byte, readSize),
+		report: r}
 }
 
 // header describes a file to the archive. Times are whole seconds, so that most entries need no extended header.
@@ -55,14 +57,13 @@ func inodeOf(info fs.FileInfo) inode {
 
 // put writes an entry with its content of h.Size bytes.
 func (w *writer) put(ctx context.Context, h *tar.Header, content io.Reader) error {
-	archive, err := w.writeHeader(h)
-	if err != nil {
+	if err := w.tar.WriteHeader(h); err != nil {
 		return err
 	}
 	w.files++
 	d := w.parts.of(h.Name)
 	d.begin(h)
-	to := io.MultiWriter(archive, d)
+	to := io.MultiWriter(w.tar, d)
 	for left := h.Size; left > 0; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -77,10 +78,7 @@ func (w *writer) put(ctx context.Context, h *tar.Header, content io.Reader) erro
 		left, w.bytes = left-int64(n), w.bytes+int64(n)
 		w.progress("files: %d, %s so far", w.files, size(w.bytes))
 	}
-	if archive != w.tar {
-		_, err = archive.Write(make([]byte, -h.Size&(blockSize-1)))
-	}
-	return err
+	return nil
 }
 
 // folder writes a folder of the data folder with all that is in it, if there is one. Agents work in it meanwhile:
@@ -226,16 +224,12 @@ func (w *writer) file(ctx context.Context, in *os.Root, base, name string, liste
 		}
 	}
 	h.Typeflag = tar.TypeReg
-	all := []piece{{0, info.Size()}}
-	if onDisk := st.Blocks * 512; onDisk < info.Size() {
-		if all, err = pieces(f, info.Size(), onDisk); err != nil {
-			w.skipped(name, err.Error())
-			return nil
-		}
-		h.PAXRecords = sparseRecords(info.Size(), all)
+	if isMostlyHoles(info) {
+		w.skipped(name, "it is far larger than what it takes on disk")
+		return nil
 	}
-	h.Size = sum(all)
-	padded := &padder{r: content(f, all)}
+	h.Size = info.Size()
+	padded := &padder{r: io.NewSectionReader(f, 0, h.Size)}
 	if err := w.put(ctx, h, padded); err != nil {
 		return err
 	}
@@ -244,6 +238,13 @@ func (w *writer) file(ctx context.Context, in *os.Root, base, name string, liste
 	}
 	w.compare(name, f, info, padded)
 	return nil
+}
+
+// isMostlyHoles reports whether a file is too large to store its holes, which become zeros in the archive. An agent can
+// make them of 8 EiB.
+func isMostlyHoles(info fs.FileInfo) bool {
+	onDisk := info.Sys().(*syscall.Stat_t).Blocks * 512
+	return info.Size() > minMostlyHoles && info.Size()/maxExpansion > onDisk
 }
 
 // compare notes a file that could not be read to its end, or was written while it was read.
