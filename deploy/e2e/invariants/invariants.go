@@ -100,7 +100,10 @@ func OfMessages() []Invariant {
 			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.source = 'notice')
 			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.forwarded_from ->> 'kind' = 'answer' AND CAST(m.forwarded_from ->> 'turn_id' AS INTEGER) = t.id)`},
 		{Harm: Doubled, Violation: "a turn has no inbound row",
-			query: `SELECT id FROM turns t WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.direction = 'in')`},
+			query: `SELECT id, state, reason FROM turns t WHERE NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.direction = 'in')
+			AND NOT (state = 'cancelled' AND reason IN ('deleted', 'edit_applied', 'edit_note'))`}, // users took its messages back
+		{Harm: Doubled, Violation: "a turn that lost its messages before an agent had it was answered",
+			query: `SELECT t.id FROM turns t JOIN messages m ON m.turn_id = t.id WHERE t.reason = 'edit_applied' AND m.source = 'agent'`},
 		{Harm: Lost, Violation: "an answered turn has no answer",
 			query: `SELECT id FROM turns t WHERE reason = 'answered'
 		AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.turn_id = t.id AND m.direction = 'out')
@@ -172,9 +175,14 @@ func AllDelivered() []Invariant {
 			(SELECT count(*) FROM asks WHERE state = 'answered') AS answered) AS counted WHERE answers <> answered`},
 		{Harm: Stuck, Violation: "a question is open after its turn",
 			query: `SELECT a.id FROM asks a JOIN turns t ON t.id = a.turn_id WHERE a.state = 'open' AND t.ended_at IS NOT NULL AND substr(a.ask_id, 1, 6) <> 'budget'`},
-		{Harm: Reordered, Violation: "a row was delivered before an older one of its thread",
+		{Harm: Reordered, Violation: "an answer was delivered before an older one of its thread", // see msg.Message.Decorates for what is none
 			query: `SELECT * FROM (SELECT m.id, min(d.seq) AS first, lag(max(d.seq)) OVER (PARTITION BY m.chat_jid, m.thread_id ORDER BY m.id) AS before
-			FROM messages m JOIN deliveries d ON d.message_id = m.id GROUP BY m.id) AS ordered WHERE before > first`},
+			FROM messages m JOIN deliveries d ON d.message_id = m.id
+			WHERE m.kind NOT IN ('edit', 'reaction', 'delete') AND NOT (m.kind = 'poll' AND coalesce(m.target_id, '') <> '')
+			GROUP BY m.id) AS ordered WHERE before > first`},
+		{Harm: Reordered, Violation: "a change of a message was delivered before the message",
+			query: `SELECT m.id, o.id FROM messages m JOIN messages o ON o.id = m.derived_from AND o.direction = 'out'
+			JOIN deliveries d ON d.message_id = m.id JOIN deliveries p ON p.message_id = o.id WHERE m.direction = 'out' AND d.seq < p.seq`},
 	}
 }
 

@@ -66,11 +66,17 @@ INSERT INTO turns (id, run_id, kind, folder, chat_jid, topic, trigger_message_id
 	(9, 3, 'delegated', 'main', 'internal:eng', '#side', 15, 'dm', 1, 'failed', 'agent_error', 0, 'exit 1', 1, 2300, 2400),
 	(10, 4, 'delegated', 'main/eng', 'internal:eng', '', 16, 'dm', 1, 'done', 'silent', 0, '', 1, 2500, 2600),
 	(11, 5, 'conversation', 'main', 'telegram:1', '#task', 19, 'dm', 1, 'failed', 'agent_error', 0, 'exit 1', 1, 1100, 2500),
-	(12, 6, 'conversation', 'main', 'telegram:1', '#task', 18, 'dm', 1, 'done', 'silent', 0, '', 1, 1200, 1300);
+	(12, 6, 'conversation', 'main', 'telegram:1', '#task', 18, 'dm', 1, 'done', 'silent', 0, '', 1, 1200, 1300),
+	(13, NULL, 'conversation', 'main', 'telegram:1', '#back', 10, 'dm', 1, 'cancelled', 'edit_applied', 0, '', 1, NULL, 1300);
 
 INSERT INTO deliveries (message_id, part, state) VALUES (21, 0, 'sent'), (21, 1, 'sent'), (20, 0, 'sent'), (22, 0, 'sent'),
 	(23, 0, 'sent'), (25, 0, 'failed'), (26, 0, 'cancelled'), (27, 0, 'ambiguous'), (28, 0, 'sent');
 UPDATE deliveries SET attempts = 1 WHERE message_id = 28;
+
+-- An answer does not wait for an older reaction.
+INSERT INTO messages (id, chat_jid, direction, kind, source, content, timestamp, received_at, out_state) VALUES
+	(40, 'telegram:2', 'out', 'reaction', 'tool', '👍', 1, 1, 'sent'), (41, 'telegram:2', 'out', 'message', 'tool', 'hi', 1, 1, 'sent');
+INSERT INTO deliveries (message_id, part, state) VALUES (41, 0, 'sent'), (40, 0, 'sent');
 
 INSERT INTO system_messages (folder, origin, event, created_at) VALUES ('main', 'gated', 'new-day', 1);
 `
@@ -160,9 +166,14 @@ var violations = []struct{ name, violation, sql string }{
 	{"answer without a question", "not every answered question has one answer",
 		`UPDATE messages SET reason = 'chosen' WHERE id = 10`},
 	{"open question", "a question is open after its turn", askRow + `UPDATE asks SET state = 'open', ended_at = NULL`},
-	{"late part", "a row was delivered before an older one of its thread",
+	{"change before its message", "a change of a message was delivered before the message",
+		askRow + `UPDATE deliveries SET attempts = 9 WHERE message_id = 30`},
+	{"answer of what was taken back", "a turn that lost its messages before an agent had it was answered",
+		`UPDATE turns SET frames = 1 WHERE id = 13; INSERT INTO messages (id, chat_jid, direction, source, content, timestamp, received_at, turn_id, out_state)
+			VALUES (50, 'telegram:1', 'out', 'agent', 'said', 1, 1, 13, 'cancelled')`},
+	{"late part", "an answer was delivered before an older one of its thread",
 		`UPDATE deliveries SET attempts = 9 WHERE message_id = 21 AND part = 0`},
-	{"late row after a first part", "a row was delivered before an older one of its thread",
+	{"late row after a first part", "an answer was delivered before an older one of its thread",
 		`UPDATE deliveries SET attempts = 9 WHERE message_id = 27; INSERT INTO deliveries (message_id, part, state) VALUES (28, 1, 'sent')`},
 }
 
