@@ -354,15 +354,14 @@ func (g *generator) answeredChats(daemon string) (all []chatsim.Conversation) {
 	return all
 }
 
-// previewChats are the tracked conversations of an adapter's platform whose previews are messages: direct chats of
-// Telegram have drafts.
+// previewChats are the tracked conversations of an adapter's platform in which users change no messages.
 func (g *generator) previewChats(daemon string) (all []chatsim.Conversation) {
 	for _, p := range g.platforms {
 		if p.Info().Daemon != daemon {
 			continue
 		}
 		for _, c := range p.Conversations() {
-			if !c.Mutates && (c.NeedsMention || daemon != "teled") {
+			if !c.Mutates {
 				all = append(all, c)
 			}
 		}

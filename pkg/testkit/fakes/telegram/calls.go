@@ -111,7 +111,7 @@ func (s *Server) GetUpdatesCalls() int {
 
 // sends reports whether a call sends messages.
 func (c *Call) sends() bool {
-	return strings.HasPrefix(c.Method, "send") && c.Method != "sendChatAction" && c.Method != "sendMessageDraft"
+	return strings.HasPrefix(c.Method, "send") && c.Method != "sendChatAction"
 }
 
 // WaitConfirmed waits until the bot has confirmed every update.

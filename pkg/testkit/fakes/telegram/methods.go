@@ -45,7 +45,6 @@ func (s *Server) methodTable() map[string]method {
 		"forwardmessage": {name: "forwardMessage", sends: true, do: s.forwardMessage},
 		"copymessage":    {name: "copyMessage", sends: true, do: s.copyMessage},
 
-		"sendmessagedraft":   {name: "sendMessageDraft", sends: true, do: s.sendMessageDraft},
 		"editmessagetext":    {name: "editMessageText", sends: true, do: s.editMessageText},
 		"editmessagecaption": {name: "editMessageCaption", sends: true, do: s.editMessageCaption},
 

@@ -25,7 +25,6 @@ type room struct {
 	reactions map[int]map[int64][]string // emoji by message and user
 	direct    map[int64]*DirectTopic     // of direct messages, by id
 	allowed   []string                   // the emoji that the chat takes as reactions, nil for all
-	drafts    map[int64]BotDraft         // what the bot is writing, by id
 	muted     bool                       // the bot may not send
 	voiceless bool                       // the user of the chat takes no voice messages
 	closed    bool                       // General is closed
@@ -42,7 +41,7 @@ type topic struct {
 func (s *Server) newRoom(chat Chat, members ...User) *room {
 	r := &room{
 		chat: chat, ids: &s.nextID, messages: map[int]*Message{}, statuses: map[int64]string{},
-		topics: map[int]*topic{}, direct: map[int64]*DirectTopic{}, drafts: map[int64]BotDraft{},
+		topics: map[int]*topic{}, direct: map[int64]*DirectTopic{},
 		reactions: map[int]map[int64][]string{},
 	}
 	if chat.Type == Supergroup {

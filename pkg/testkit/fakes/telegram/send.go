@@ -20,7 +20,6 @@ func (s *Server) deliver(p params, r *room, m *Message) (Message, error) {
 	}
 	me := s.me
 	m.From = &me
-	r.endDrafts(thread)
 	return r.add(m, thread, replyTo).snapshot(), nil
 }
 

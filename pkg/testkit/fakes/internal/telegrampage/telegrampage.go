@@ -109,13 +109,6 @@ func (p *platform) Messages(at page.Place) (all []page.Message) {
 			Note: "only " + n.By.FirstName + " sees this",
 		})
 	}
-	for _, d := range place.Drafts() {
-		all = append(all, page.Message{
-			ID: "draft-" + strconv.FormatInt(d.ID, 10), From: page.User{ID: strconv.FormatInt(p.Me().ID, 10),
-				Name: p.Me().FirstName, Bot: true},
-			Time: d.At, Text: cmp.Or(d.Text, "Thinking…"), Note: "draft",
-		})
-	}
 	return all
 }
 
