@@ -197,7 +197,17 @@ func (p *Process) listen(_ context.Context, o Options) error {
 	p.serve(local)
 	watching, stop := context.WithCancel(context.Background())
 	p.Stop.Add("watch", func(context.Context) error { stop(); return nil })
-	go p.watch(watching, o.Base, o.Name, func(error) { os.Exit(ExitFailure) })
+	go watchdog{
+		heartbeat: p.beating.Load,
+		answers: func(ctx context.Context) bool {
+			_, err := Unready(ctx, o.Base, o.Name)
+			return err == nil
+		},
+		hangs: func() {
+			p.Log.Error("heartbeat hangs; ending", "for", hangTimeout)
+			os.Exit(ExitFailure)
+		},
+	}.watch(watching)
 	return nil
 }
 

@@ -2,11 +2,8 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"net"
 	"time"
-
-	"arizuko/pkg/config"
 )
 
 const (
@@ -17,26 +14,35 @@ const (
 	hangTimeout = 2 * time.Minute
 )
 
-var errHangs = errors.New("this daemon hangs: it has not finished a heartbeat for " + hangTimeout.String())
+// watchdog watches a process while it works.
+type watchdog struct {
+	heartbeat func() *time.Time          // when the heartbeat under way began, nil between two
+	answers   func(context.Context) bool // the process answers on its socket
+	hangs     func()                     // ends it
+}
 
-// watch tells systemd, if that has started the process, that it is alive as long as it answers on its socket. It ends
-// the process when its heartbeat hangs: a container engine restarts only processes that have ended.
-func (p *Process) watch(ctx context.Context, base config.Base, name string, hangs func(error)) {
+// watch tells systemd, if that has started the process, that it is alive as long as it answers. It ends the process when a
+// heartbeat hangs: a container engine restarts only processes that have ended. It counts looks, not time, so that a
+// process that was suspended has its time as well.
+func (w watchdog) watch(ctx context.Context) {
 	ticker := time.NewTicker(aliveEvery)
 	defer ticker.Stop()
 	tellSystemd("READY=1")
-	for {
+	var last *time.Time
+	for looks := 0; ; looks++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
-		if began := p.beating.Load(); began != nil && time.Since(*began) > hangTimeout {
-			p.Log.Error("heartbeat hangs; ending", "err", errHangs)
-			hangs(errHangs)
+		if began := w.heartbeat(); began == nil || began != last {
+			last, looks = began, 0
+		}
+		if time.Duration(looks)*aliveEvery >= hangTimeout {
+			w.hangs()
 			return
 		}
-		if _, err := Unready(ctx, base, name); err == nil {
+		if w.answers(ctx) {
 			tellSystemd("WATCHDOG=1")
 		}
 	}
