@@ -169,33 +169,49 @@ func (p *Process) listen(_ context.Context, o Options) error {
 		}
 		(*p.handler.Load()).ServeHTTP(w, r)
 	})
-	server, err := httpx.Listen(string(o.Addr), handler, p.Log)
-	switch {
-	case err == nil:
-		p.Addr = server.Addr()
-		p.serve(server)
-	case !errors.Is(err, syscall.EADDRINUSE) || o.NeedsPort || o.Base.DB != "": // other machines call it there
+	if err := p.listenOnPort(o, handler); err != nil {
 		return err
-	default:
-		p.Ready.Note("port", PortTaken+string(o.Addr))
-		p.Log.Warn("port taken; retrying", "addr", o.Addr, "err", err)
-		p.listenAgain = func() error {
-			server, err := httpx.Listen(string(o.Addr), handler, p.Log)
-			if err == nil {
-				p.Addr = server.Addr()
-				p.serve(server)
-				p.Ready.Note("port")
-				p.Log.Info("listening", "addr", o.Addr)
-			}
-			return err
-		}
 	}
 	local, err := httpx.ListenLocal(o.Base.Socket(o.Name), handler, p.Log)
 	if err != nil {
 		return err
 	}
 	p.serve(local)
-	watching, stop := context.WithCancel(context.Background())
+	p.watch(o)
+	return nil
+}
+
+// listenOnPort listens on the port. Where that is for health and metrics alone, a port that another process has is tried
+// again later.
+func (p *Process) listenOnPort(o Options, handler http.Handler) error {
+	listen := func() error {
+		server, err := httpx.Listen(string(o.Addr), handler, p.Log)
+		if err == nil {
+			p.Addr = server.Addr()
+			p.serve(server)
+		}
+		return err
+	}
+	err := listen()
+	if !errors.Is(err, syscall.EADDRINUSE) || o.NeedsPort || o.Base.DB != "" { // other machines call it there
+		return err
+	}
+	p.Ready.Note("port", PortTaken+string(o.Addr))
+	p.Log.Warn("port taken; retrying", "addr", o.Addr, "err", err)
+	p.listenAgain = func() error {
+		err := listen()
+		if err == nil {
+			p.Ready.Note("port")
+			p.Log.Info("listening", "addr", o.Addr)
+		}
+		return err
+	}
+	return nil
+}
+
+// watch starts the watchdog.
+func (p *Process) watch(o Options) {
+	ctx, stop := context.WithCancel(context.Background())
 	p.Stop.Add("watch", func(context.Context) error { stop(); return nil })
 	go watchdog{
 		heartbeat: p.beating.Load,
@@ -204,11 +220,10 @@ func (p *Process) listen(_ context.Context, o Options) error {
 			return err == nil
 		},
 		hangs: func() {
-			p.Log.Error("heartbeat hangs; ending", "for", hangTimeout)
+			p.Log.Error("heartbeat hangs; ending")
 			os.Exit(ExitFailure)
 		},
-	}.watch(watching)
-	return nil
+	}.watch(ctx)
 }
 
 // PortTaken begins the note of a daemon whose port another process has. Other daemons and commands use its socket.

@@ -18,13 +18,14 @@ import (
 	"arizuko/migrations"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
-	"arizuko/pkg/testkit/need"
 )
 
 // pooler runs PgBouncer before the test's server, and returns the URL of a database through it.
 func pooler(t *testing.T, database, mode string) string {
 	t.Helper()
-	need.Program(t, "pgbouncer", "pgbouncer")
+	if _, err := exec.LookPath("pgbouncer"); err != nil {
+		t.Fatalf("%v: `make setup DB=postgres` installs it", err)
+	}
 	config, err := pgx.ParseConfig(database)
 	if err != nil {
 		t.Fatal(err)

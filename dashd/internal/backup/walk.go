@@ -21,8 +21,8 @@ const (
 	listed = 512
 	// readSize is how much of a file is read at once.
 	readSize = 256 << 10
-	// minMostlyHoles is up to what size a file may have any holes, in bytes; a larger one is left out if it is more than
-	// maxExpansion times what it takes on disk.
+	// Up to minMostlyHoles, in bytes, a file may have any holes. A larger one is left out if it is more than
+	// maxExpansion times as large as what it takes on disk.
 	minMostlyHoles, maxExpansion = 64 << 20, 16
 )
 

@@ -19,8 +19,8 @@ const (
 	maxEmpty  = 2  // empty lines in a row
 )
 
-// parse reads JSON that can be shown completely. It refuses duplicate keys and bytes that are not text, which the program
-// that runs the call may read differently.
+// parse reads JSON that can be shown completely. It refuses duplicate keys and bytes that are not text, which the
+// program that runs the call may read differently.
 func parse(input json.RawMessage) (value any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(input))
 	decoder.UseNumber()

@@ -58,8 +58,8 @@ func (f *reader) choice(ctx context.Context, r *decide.Row) (*decide.Choice, err
 	return f.missed(ctx, r)
 }
 
-// missed reads a text for the bot that matches an option of an open question, but doesn't say which question it answers.
-// A turn of its own would wait for those questions. It returns nil for any other text.
+// missed reads a text for the bot that matches an option of an open question, but doesn't say which question it
+// answers. A turn of its own would wait for those questions. It returns nil for any other text.
 func (f *reader) missed(ctx context.Context, r *decide.Row) (*decide.Choice, error) {
 	asks, err := f.open(ctx, r.Message)
 	if err != nil || len(asks) == 0 {
