@@ -181,8 +181,8 @@ func (p *Process) listen(_ context.Context, o Options) error {
 	return nil
 }
 
-// listenOnPort listens on the port. Where that is for health and metrics alone, a port that another process has is tried
-// again later.
+// listenOnPort listens on the port. Where that is for health and metrics alone, and another process has it, the port
+// is tried again later.
 func (p *Process) listenOnPort(o Options, handler http.Handler) error {
 	listen := func() error {
 		server, err := httpx.Listen(string(o.Addr), handler, p.Log)

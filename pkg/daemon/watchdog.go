@@ -21,9 +21,9 @@ type watchdog struct {
 	hangs     func()                     // ends it
 }
 
-// watch tells systemd, if that has started the process, that it is alive as long as it answers. It ends the process when
-// a heartbeat hangs: a container engine restarts only processes that have ended. It counts looks, not time, so that a
-// process that was suspended has its time as well.
+// watch tells systemd, if that has started the process, that it is alive as long as it answers. It ends the process
+// when a heartbeat hangs: a container engine restarts only processes that have ended. It counts looks, not time, so
+// that a process that was suspended has its time as well.
 func (w watchdog) watch(ctx context.Context) {
 	ticker := time.NewTicker(aliveEvery)
 	defer ticker.Stop()
