@@ -31,7 +31,7 @@ func withPrograms(run func() int) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	if err := gobuild.Programs(dir, gobuild.Options{}, "arizuko/deploy/agents/acp", "arizuko/deploy/agents/acp/internal/fakeagent"); err != nil {
+	if err := gobuild.Programs(dir, gobuild.Options{}, "arizuko/deploy/agents/acp", "arizuko/pkg/testkit/fakes/cmd/fakeagent"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

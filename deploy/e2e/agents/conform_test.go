@@ -22,7 +22,7 @@ const maxConform = 4 * time.Minute
 const parallel = "3"
 
 var programs = harness.NewPrograms("", "arizuko/gated", "arizuko/deploy/agents/demo", "arizuko/deploy/agents/claude",
-	"arizuko/deploy/agents/acp", "arizuko/deploy/agents/acp/internal/fakeagent", "arizuko/deploy/agents/oneshot")
+	"arizuko/deploy/agents/acp", "arizuko/pkg/testkit/fakes/cmd/fakeagent", "arizuko/deploy/agents/oneshot")
 
 func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
 

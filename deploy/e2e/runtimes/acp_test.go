@@ -19,7 +19,7 @@ const bridgeImage = "arizuko-acp:1"
 // process behind, which ends there even when gated has to kill the run.
 func TestRuntime_ACP(t *testing.T) {
 	need.Verify(t)
-	bridge, fake := build(t, "agents/acp"), build(t, "agents/acp/internal/fakeagent")
+	bridge, fake := build(t, "deploy/agents/acp"), build(t, "pkg/testkit/fakes/cmd/fakeagent")
 	command := "exec '" + bridge + "' '" + fake + "'"
 	t.Run("process", func(t *testing.T) {
 		t.Parallel()

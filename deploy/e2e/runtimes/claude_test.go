@@ -29,7 +29,7 @@ const (
 // The real Claude Code calls a fake model. Every conversation runs in every runtime.
 func TestRuntime_ClaudeCode_AllConversations(t *testing.T) {
 	need.Verify(t)
-	cli, agent := realCLI(t), build(t, "agents/claude")
+	cli, agent := realCLI(t), build(t, "deploy/agents/claude")
 	for name, newRuntime := range map[string]func(t *testing.T, cli, agent string) runtime{
 		"process": inProcess, "bwrap": inBubblewrap, "docker": inDocker,
 	} {

@@ -32,7 +32,7 @@ func TestRuntime_Bubblewrap(t *testing.T) {
 
 func TestRuntime_Docker(t *testing.T) {
 	e := docker.Start(t)
-	e.Import(t, image, map[string]string{"agent": build(t, "agents/demo")})
+	e.Import(t, image, map[string]string{"agent": build(t, "deploy/agents/demo")})
 	containers := func() []string { return strings.Fields(e.Docker(t, "ps", "--all", "--quiet", "--no-trunc")) }
 	env := append(e.Environ()[1:], "AGENT_RUNTIME=docker", "AGENT_IMAGE="+image, "AGENT_NETWORK=none")
 	testRuntime(t, containers, env...)
@@ -55,10 +55,10 @@ func TestRuntime_Docker(t *testing.T) {
 	})
 }
 
-// build compiles an agent of the deploy folder as a static program.
-func build(t *testing.T, agent string) string {
+// build compiles a program of the repository statically.
+func build(t *testing.T, program string) string {
 	t.Helper()
-	return gobuild.Program(t, gobuild.Options{Static: true}, "arizuko/deploy/"+agent)
+	return gobuild.Program(t, gobuild.Options{Static: true}, "arizuko/"+program)
 }
 
 // start makes a running instance with a chat of the group main and one of other.

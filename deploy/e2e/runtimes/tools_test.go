@@ -17,7 +17,7 @@ const callerImage = "arizuko-caller:1"
 func TestTools_Bubblewrap_EachNetwork_Reached(t *testing.T) {
 	need.Program(t, "bwrap", "bubblewrap")
 	need.Program(t, "slirp4netns", "slirp4netns")
-	caller := build(t, "e2e/agents/caller")
+	caller := build(t, "deploy/e2e/agents/caller")
 	for _, network := range []string{"bridge", "none", "host"} {
 		t.Run(network, func(t *testing.T) {
 			t.Parallel()
@@ -33,7 +33,7 @@ func TestTools_Bubblewrap_EachNetwork_Reached(t *testing.T) {
 func TestTools_Docker_EachNetwork_ReachedAtItsAddress(t *testing.T) {
 	need.Verify(t)
 	e := docker.Start(t)
-	e.Import(t, callerImage, map[string]string{"agent": build(t, "e2e/agents/caller")})
+	e.Import(t, callerImage, map[string]string{"agent": build(t, "deploy/e2e/agents/caller")})
 	e.Network(t, "agents", "172.31.251.1")
 	env := append(e.Environ(), "AGENT_RUNTIME=docker", "AGENT_IMAGE="+callerImage)
 	t.Run("host", func(t *testing.T) {

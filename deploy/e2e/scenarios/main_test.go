@@ -12,7 +12,7 @@ import (
 const parallel = "3"
 
 var programs = harness.NewPrograms("failpoints", "arizuko/gated", "arizuko/routd", "arizuko/onbod", "arizuko/dashd", "arizuko/migrations/cmd/migrate",
-	"arizuko/deploy/agents/demo", "arizuko/deploy/e2e/agents/caller", "arizuko/deploy/agents/acp", "arizuko/deploy/agents/acp/internal/fakeagent")
+	"arizuko/deploy/agents/demo", "arizuko/deploy/e2e/agents/caller", "arizuko/deploy/agents/acp", "arizuko/pkg/testkit/fakes/cmd/fakeagent")
 
 func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
 
