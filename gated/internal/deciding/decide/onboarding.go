@@ -80,6 +80,10 @@ func (w *step) request(r *Row) {
 	}
 	q := &w.f.Request
 	switch {
+	// Until the call has ended, even if its request is in the table by now: the rows before wait for it as well.
+	case q.Call.State == CallOut, w.asks:
+		w.awaits |= AwaitsRoute
+		w.wait(r, ForRequest)
 	case q.State == RequestPending && w.f.Parked+w.parked >= maxParked:
 		w.decide(r, msg.Dropped, msg.ReasonOnboardingFull, "")
 	case q.State == RequestPending:
@@ -91,13 +95,10 @@ func (w *step) request(r *Row) {
 		w.decide(r, msg.Dropped, msg.ReasonOnboardingLimit, "")
 	case q.Call.State == CallRefused:
 		w.drop(r, msg.ReasonBadRow, q.Call.Error)
-	case q.Call.State == CallNone && !w.asks:
+	default:
 		w.asks = true
 		w.awaits |= AwaitsRoute
 		w.add(OpenRequest{Row: r.ID})
-	default:
-		w.awaits |= AwaitsRoute
-		w.wait(r, ForRequest)
 	}
 }
 

@@ -46,6 +46,7 @@ func TestStep_ChatWithoutGroup_AsksOnce(t *testing.T) {
 		{"request not read yet", facts(row(1, "a", alone), row(2, "b", alone)), ""},
 		{"direct chat", requested(none, row(1, "a", alone), row(2, "b", alone)), "OpenRequest{Row:1}; Wait{Row:2 For:request}"},
 		{"call is out", requested(out, row(1, "a", alone)), "Wait{Row:1 For:request}"},
+		{"pending, but the call is out", requested(Request{State: RequestPending, Call: Call{State: CallOut}}, row(1, "a", alone)), "Wait{Row:1 For:request}"},
 		{"pending", requested(pending, row(1, "a", alone), row(2, "b", alone)), "1 onboarding/awaiting_approval; 2 onboarding/awaiting_approval"},
 		{"pending, fifty wait", parked(requested(pending, row(1, "a", alone), row(2, "b", alone)), maxParked-1), "1 onboarding/awaiting_approval; 2 dropped/onboarding_full"},
 		{"rejected lately", requested(Request{Call: Call{State: CallRejected}}, row(1, "a", alone)), "1 dropped/rejected"},
