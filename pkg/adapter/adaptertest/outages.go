@@ -122,6 +122,7 @@ func sendsFail(b *fixture, f Fault, lasts time.Duration) {
 	b.listening = true
 	b.start()
 	b.online(maxReconnect)
+	b.fail(f)
 	texts := []string{"first", "second"}
 	ids := []int64{b.say(texts[0]), b.say(texts[1])}
 	for end := time.Now().Add(lasts); time.Now().Before(end); b.pass(time.Second) {
