@@ -196,8 +196,9 @@ func (r *run) showText() error {
 	if !w.shown.unshown {
 		return nil
 	}
-	w.shown.textAt, w.shown.unshown = time.Now(), false
-	return r.emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(w.said.whole()))})
+	err := r.emit(agentproto.Event{Text: new(r.cfg.secrets.Growing(w.said.whole()))})
+	w.shown.textAt, w.shown.unshown = time.Now(), false // after it: a slow machine is not kept busy with texts alone
+	return err
 }
 
 // toolStatuses are those of the protocol.

@@ -20,20 +20,19 @@ func Join(texts []string) string {
 	if len(texts) == 1 {
 		return last
 	}
-	joined := ""
+	kept, size := texts[:0:0], 0 // newest first
 	for _, text := range slices.Backward(texts) {
 		text = strings.TrimSpace(agentproto.Strip(text))
-		switch {
-		case text == "":
-		case joined == "":
-			joined = text
-		case len(text)+len(separator)+len(joined) > agentproto.MaxResult:
-			return joined
-		default:
-			joined = text + separator + joined
+		if text == "" {
+			continue
 		}
+		if size += len(text); len(kept) > 0 && size+len(kept)*len(separator) > agentproto.MaxResult {
+			break
+		}
+		kept = append(kept, text)
 	}
-	return cmp.Or(joined, last)
+	slices.Reverse(kept)
+	return cmp.Or(strings.Join(kept, separator), last)
 }
 
 // separator is between two texts: they are paragraphs of one message.
