@@ -194,8 +194,14 @@ func TestCommands_OthersStay_OwnAreReplaced(t *testing.T) {
 	r.discord.AddCommand("help", "help of another program")
 	stop := r.connect()
 	want := len(inbound.Commands()) + 1
-	r.until("the commands", func() bool { return len(r.discord.Commands()) == want })
+	r.until("what was offered to be stored", func() bool {
+		var offered string
+		return r.db.QueryRow(`SELECT value FROM cursors WHERE daemon = 'discd' AND key = 'commands'`).Scan(&offered) == nil
+	})
 	stop()
+	if n := len(r.discord.Commands()); n != want {
+		t.Fatalf("%d commands, want %d", n, want)
+	}
 	const own, others = "as an earlier version called it", "as another program calls it"
 	r.discord.AddCommand("dice", "rolls dice")
 	r.discord.EditCommand("ping", own)
