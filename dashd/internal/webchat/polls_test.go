@@ -21,17 +21,19 @@ func TestVote_InPollOfTheChat_IsStoredAndNotShown(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	tests := map[string]int{
-		fmt.Sprintf(`{"id":%d,"options":[2]}`, p.MessageID):    202,
-		fmt.Sprintf(`{"id":%d,"options":[]}`, p.MessageID):     202,
-		fmt.Sprintf(`{"id":%d,"options":[3]}`, p.MessageID):    400,
-		fmt.Sprintf(`{"id":%d,"options":[1,2]}`, p.MessageID):  400,
-		fmt.Sprintf(`{"id":%d,"options":[1,1]}`, p.MessageID):  400,
-		fmt.Sprintf(`{"id":%d,"options":[1]}`, p.MessageID+99): 404,
-	}
-	for body, want := range tests {
-		if status, answer := r.ask(t, "POST", "/main/votes", body); status != want {
-			t.Errorf("%s: %d %s", body, status, answer)
+	for _, tt := range []struct {
+		body string
+		want int
+	}{
+		{fmt.Sprintf(`{"id":%d,"options":[2]}`, p.MessageID), 202},
+		{fmt.Sprintf(`{"id":%d,"options":[]}`, p.MessageID), 202}, // takes the vote back
+		{fmt.Sprintf(`{"id":%d,"options":[3]}`, p.MessageID), 400},
+		{fmt.Sprintf(`{"id":%d,"options":[1,2]}`, p.MessageID), 400},
+		{fmt.Sprintf(`{"id":%d,"options":[1,1]}`, p.MessageID), 400},
+		{fmt.Sprintf(`{"id":%d,"options":[1]}`, p.MessageID+99), 404},
+	} {
+		if status, answer := r.ask(t, "POST", "/main/votes", tt.body); status != tt.want {
+			t.Errorf("%s: %d %s", tt.body, status, answer)
 		}
 	}
 	if status, _ := r.ask(t, "POST", "/other/votes", fmt.Sprintf(`{"id":%d,"options":[2]}`, p.MessageID)); status != 404 {
