@@ -36,7 +36,7 @@ func (l *launcher) announce(ctx context.Context, start []service) error {
 	}
 	l.ready.Store(true)
 	fmt.Fprintf(l.out, "arizuko ready: %s\n", link)
-	l.console.printf("to restart one daemon, such as gated: kill $(cut -d' ' -f1 %s)",
+	l.console.printf("to restart one daemon, such as gated: kill $(head -n1 %s | cut -d' ' -f1)",
 		filepath.Join(l.cfg.RunDir(), "gated.lock"))
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -107,15 +108,25 @@ func TestLauncher_KilledDaemon_IsRestarted(t *testing.T) {
 	f := withDaemons(t)
 	l := f.Launch()
 	l.WaitReady()
-	for _, name := range []string{"routd", "gated", "dashd"} {
-		pid := f.Signal(name, syscall.SIGKILL)
-		l.WaitOutput("launcher | " + name + ": ended with signal: killed, restarting in ")
+	readyAgain := func(name string, pid int) {
 		f.Until(name+" to be ready again", func() bool {
 			now := f.Processes(name)
 			status, _ := f.Instance.Readiness(t.Context(), name)
 			return status == http.StatusOK && len(now) == 1 && now[0] != pid
 		})
 	}
+	for _, name := range []string{"routd", "gated", "dashd"} {
+		pid := f.Signal(name, syscall.SIGKILL)
+		l.WaitOutput("launcher | " + name + ": ended with signal: killed, restarting in ")
+		readyAgain(name, pid)
+	}
+	pid := f.Processes("gated")[0]
+	_, printed, _ := strings.Cut(l.Stderr(), "to restart one daemon, such as gated: ")
+	command, _, _ := strings.Cut(printed, "\n")
+	if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%s: %v: %s", command, err, out)
+	}
+	readyAgain("gated", pid)
 	if lines := strings.Count(l.Stdout(), "\n"); lines != 1 {
 		t.Errorf("%d lines on stdout", lines)
 	}
