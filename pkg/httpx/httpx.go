@@ -87,9 +87,9 @@ func decodeError(err error) error {
 	case errors.As(err, &tooLarge):
 		return apierr.New(apierr.BadRequest, "body: larger than %d bytes", tooLarge.Limit)
 	case errors.As(err, &wrongType) && wrongType.Field != "":
-		return apierr.New(apierr.BadRequest, "body: field %q must not be a %s", wrongType.Field, wrongType.Value)
+		return apierr.New(apierr.BadRequest, "body: field %q: unexpected %s", wrongType.Field, wrongType.Value)
 	case errors.As(err, &wrongType):
-		return apierr.New(apierr.BadRequest, "body: must not be a %s", wrongType.Value)
+		return apierr.New(apierr.BadRequest, "body: unexpected %s", wrongType.Value)
 	default:
 		return apierr.New(apierr.BadRequest, "body: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}

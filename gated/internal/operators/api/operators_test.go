@@ -33,7 +33,7 @@ func TestOperators_CodeIsStoredAsAHash_AndWhatCameOfItRemoved(t *testing.T) {
 		{`{"sender":"telegram:7"}`, 404, "did not become an operator by a code"},
 		{`{"sender":"telegram:42"}`, 404, "did not become an operator by a code"},
 		{`{}`, 404, "did not become"},
-		{`{"sender":7}`, 400, "must not be a number"},
+		{`{"sender":7}`, 400, "unexpected number"},
 	} {
 		if status, answer := r.post("/v1/operators/remove", tt.body); status != tt.status || !strings.Contains(answer, tt.words) {
 			t.Errorf("%s: %d %s", tt.body, status, answer)

@@ -65,7 +65,7 @@ func TestAPI_BadRequest_IsRefusedAndChangesNothing(t *testing.T) {
 		"cut JSON":             {secret, "POST", cancel, `{"by":`, 400, "cut off"},
 		"two values":           {secret, "POST", cancel, by + by, 400, "more than one"},
 		"unknown field":        {secret, "POST", cancel, `{"by":"op","reason":"x"}`, 400, "reason"},
-		"wrong type":           {secret, "POST", cancel, `{"by":7}`, 400, `"by" must not be a number`},
+		"wrong type":           {secret, "POST", cancel, `{"by":7}`, 400, `"by": unexpected number`},
 		"huge body":            {secret, "POST", cancel, `{"by":"` + strings.Repeat("x", httpx.MaxBody) + `"}`, 400, "larger than"},
 		"no operator":          {secret, "POST", cancel, `{"by":" "}`, 400, "by is missing"},
 		"operator too long":    {secret, "POST", cancel, `{"by":"` + strings.Repeat("x", maxBy+1) + `"}`, 400, "longer than 200 bytes"},
