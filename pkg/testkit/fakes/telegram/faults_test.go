@@ -171,6 +171,23 @@ func TestServer_Restart(t *testing.T) {
 	same(t, r.ids(), 0)
 }
 
+func TestRateLimits_Edits_CountLikeMessages(t *testing.T) {
+	t.Parallel()
+	r := start(t, telegram.Options{RateLimits: true})
+	chat := r.DM(r.User("Alice", "alice")).ChatID
+	r.call("sendMessage", "chat_id", chat, "text", "0")
+	id := r.Sent()[0].MessageID
+	for i := range 3 {
+		if a := r.call("editMessageText", "chat_id", chat, "message_id", id, "text", i+1); !a.OK {
+			t.Fatal(a.body)
+		}
+	}
+	a := r.call("editMessageText", "chat_id", chat, "message_id", id, "text", "more")
+	if a.Status != 429 || a.Parameters.RetryAfter == 0 {
+		t.Errorf("%s", a.body)
+	}
+}
+
 func TestRateLimits_PerChatAndOverall_Refuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := telegram.New(telegram.Options{RateLimits: true})

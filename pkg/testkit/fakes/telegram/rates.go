@@ -20,8 +20,8 @@ const (
 	window      = time.Second
 )
 
-// rates holds the times of accepted messages and edits: for these no rates are documented, so that they count as much
-// as messages. The server's lock guards it.
+// rates holds the times of accepted messages and edits. No rates are documented for edits, so they count as much as
+// messages. The server's lock guards it.
 type rates struct {
 	all   fakeserver.Window
 	chats map[int64]fakeserver.Window
