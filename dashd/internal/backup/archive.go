@@ -88,6 +88,7 @@ func (d *digest) Write(p []byte) (int, error) {
 	return d.hash.Write(p)
 }
 
+// begin adds an entry's header. Its last field is empty: earlier versions had the map of a sparse file there.
 func (d *digest) begin(h *tar.Header) {
 	d.entries++
 	fmt.Fprintf(d.hash, "%q %d %o %d %d %d %d %q \"\"\n", h.Name, h.Typeflag, h.Mode, h.Uid, h.Gid, h.Size,
@@ -122,7 +123,8 @@ func checkEntry(h *tar.Header) error {
 	}
 	for record := range h.PAXRecords {
 		if strings.HasPrefix(record, "GNU.sparse.") { // tar.Reader would return the holes, of any size
-			return fmt.Errorf("%w: %.200q is a sparse file, which a backup does not have", ErrInvalid, h.Name)
+			return fmt.Errorf("%w: %.200q is a sparse file, which only earlier versions stored: use the dashd that made the backup",
+				ErrInvalid, h.Name)
 		}
 	}
 	if !validName(name) || h.Size < 0 || len(h.Linkname) > maxTarget || strings.Count(name, "/") > maxDepth+2 {

@@ -152,7 +152,7 @@ func TestRestore_HostileArchive_Refused(t *testing.T) {
 		"a link in place of a file":    {inserted(link(tar.TypeSymlink, "groups/main/notes.txt", "x")), twice},
 		"a device":                     {inserted(link(tar.TypeChar, "groups/dev", "")), kind},
 		"a pipe":                       {inserted(link(tar.TypeFifo, "groups/pipe", "")), kind},
-		"a sparse file":                {inserted(sparse("groups/s", map[string]string{"ZNU.sparse.size": "600", "ZNU.sparse.numblocks": "1", "ZNU.sparse.map": "0,1"})), "is a sparse file"},
+		"a sparse file":                {inserted(sparse("groups/s", map[string]string{"ZNU.sparse.size": "600", "ZNU.sparse.numblocks": "1", "ZNU.sparse.map": "0,1"})), "is a sparse file, which only earlier versions stored: use the dashd that made the backup"},
 		"one of another format":        {inserted(expanding), "is a sparse file"},
 		"a file in no folder":          {inserted(file("groups/none/x")), "no such file or directory"},
 		"a second head":                {inserted(file(headName)), twice},
