@@ -121,14 +121,33 @@ func TestPreview_SilentAgent_HasALine(t *testing.T) {
 					if events {
 						a.says("", "")
 					}
-					pass(time.Minute)
+					pass(50 * time.Second)
 					a.answers("late", true)
 					pass(time.Hour)
-					expectCalls(t, p, "show in irc:room: Working on it… @10s", "show p1 in irc:room: Working on it… @13s", "edit p1: late @"+map[bool]string{true: "1m0.001s", false: "1m0s"}[events])
+					expectCalls(t, p, "show in irc:room: Working on it… @10s", "show p1 in irc:room: Working on it… @13s", "edit p1: late @"+map[bool]string{true: "50.001s", false: "50s"}[events])
 				})
 			})
 		}
 	}
+}
+
+// A minute without a sign is told once, unless a tool may take that long.
+func TestPreview_QuietAgent_SaysSo(t *testing.T) {
+	const quiet = " / No sign of the agent or its model for over a minute…"
+	inBubble(t, func(t *testing.T, r *fixture) {
+		p := r.previewer(messages)
+		r.start()
+		a := r.agent(room, "", groupconfig.ProgressLive)
+		a.says("One", "")
+		pass(20 * time.Minute)
+		a.says("One two", "Read notes.md")
+		pass(20 * time.Minute)
+		a.says("One two", "")
+		pass(2 * time.Minute)
+		expectCalls(t, p, "show in irc:room: Working on it… @1s", "show p1 in irc:room: One @4s",
+			"show p1 in irc:room: One"+quiet+" @1m0s", "show p1 in irc:room: One two / Read notes.md… @20m0.001s",
+			"show p1 in irc:room: One two @40m0.002s", "show p1 in irc:room: One two"+quiet+" @41m0.002s")
+	})
 }
 
 func TestPreview_TurnEndsWithoutAnAnswer_IsRemoved(t *testing.T) {

@@ -271,7 +271,7 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 func (p *previews) change(ctx context.Context, f *previewFacts) {
 	c := f.content()
 	if !f.news(c) {
-		f.known.progressAt = f.turn.ProgressAt
+		f.shown()
 		return
 	}
 	if !p.permit(f) {
@@ -281,12 +281,21 @@ func (p *previews) change(ctx context.Context, f *previewFacts) {
 	class := failureOf(err).Class
 	switch {
 	case err == nil:
-		f.known.given, f.known.progressAt = c, f.turn.ProgressAt
+		f.known.given = c
+		f.shown()
 	case f.open != nil && (class == msg.Permanent || class == msg.Ambiguous):
 		// The message may be there all the same. A change without an answer may even be carried out later, and must not
 		// replace an answer that has taken the message over.
 		p.write(ctx, func(tx *store.Tx) error { return tx.OvertakePreview(f.open.ID, p.shell.Now().UnixMilli()) })
 		f.known.waitUntil = time.Time{}
+	}
+}
+
+// shown notes that the preview shows all that is known.
+func (f *previewFacts) shown() {
+	f.known.progressAt = f.turn.ProgressAt
+	if f.quiet() {
+		f.known.quietSince = f.lastSign()
 	}
 }
 

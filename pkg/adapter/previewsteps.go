@@ -21,12 +21,15 @@ import (
 //	not there, nothing to show yet                | left; begun after ten seconds, as a line
 //	not there                                     | begun, once its time has come
 //	open, with news                               | changed, once its time has come
+//	open, without news for a minute               | changed once, to say so
 
 const (
 	// liveDelay is how long a turn runs before its answer is shown as it grows: shorter ones need no preview.
 	liveDelay = time.Second
 	// statusDelay is the same of the line that says what the agent does.
 	statusDelay = 10 * time.Second
+	// quietDelay is how long an agent says nothing before its users hear that: its model may be overloaded, or gone.
+	quietDelay = time.Minute
 	// previewRetry is the pause after a call that failed, unless the platform asks for a longer one.
 	previewRetry = 5 * time.Second
 	// previewOld begins the platform ids of a chat that was moved.
@@ -72,6 +75,7 @@ type knownPreview struct {
 	permit     permit    // of the pacer, to remove it
 	progressAt int64     // of the progress that it shows, or that has nothing to show
 	given      content   // what it shows
+	quietSince time.Time // the last sign of the agent, once users have heard that there is none since
 	refused    bool      // the platform shows none for this turn
 }
 
@@ -112,8 +116,10 @@ func nextPreview(f *previewFacts) previewStep {
 func (f *previewFacts) nextSilent(due time.Time) previewStep {
 	do := previewBegin
 	switch {
-	case f.turn.Behind, f.open != nil && f.known.given != content{}, f.open == nil && !f.known.calledAt.IsZero():
+	case f.turn.Behind, f.open == nil && !f.known.calledAt.IsZero(), f.known.quietSince.Equal(f.lastSign()):
 		return previewStep{}
+	case f.open != nil && f.known.given != content{}:
+		return f.once(previewChange, later(f.lastSign().Add(quietDelay), due))
 	case f.open != nil: // its button is still missing
 		do = previewChange
 	}
@@ -125,10 +131,20 @@ func (f *previewFacts) silentUntil() time.Time {
 	return time.UnixMilli(f.turn.StartedAt).Add(statusDelay)
 }
 
+// lastSign is when the agent gave a sign of its work on the turn last.
+func (f *previewFacts) lastSign() time.Time {
+	return time.UnixMilli(max(f.turn.StartedAt, f.turn.ProgressAt))
+}
+
+// quiet reports whether the agent has given no sign for long.
+func (f *previewFacts) quiet() bool { return !f.now.Before(f.lastSign().Add(quietDelay)) }
+
 // content is what a preview shows now.
 func (f *previewFacts) content() content {
 	c := contentOf(f.progress, f.mode)
 	switch {
+	case !f.turn.Behind && f.quiet() && (f.progress == nil || !busy(f.progress)):
+		c.line = quietLine
 	case c.line == waitingLine && f.asked != "":
 		c.line = "Waiting for " + f.asked + " to answer…"
 	case c == content{} && !f.turn.Behind && !f.now.Before(f.silentUntil()):
@@ -159,6 +175,14 @@ func later(a, b time.Time) time.Time {
 
 // waitingLine is the line of a turn that waits for the answer to a question.
 const waitingLine = "Waiting for an answer…"
+
+// quietLine is the line of a turn whose agent gives no sign.
+const quietLine = "No sign of the agent or its model for over a minute…"
+
+// busy reports whether it is known what an agent waits for: a user, or a tool, which may take long.
+func busy(p *store.Progress) bool {
+	return p.State == agentproto.StatusRequiresAction || toolLine(p.Tools) != ""
+}
 
 // content is what a preview shows.
 type content struct{ text, line string }

@@ -21,30 +21,32 @@ func TestNextPreview(t *testing.T) {
 		facts previewFacts
 		want  previewStep
 	}{
-		"open without an id":           {previewFacts{turn: running(time.Hour), open: &store.Preview{}, pace: messages, mode: live}, previewStep{do: previewLose}},
-		"of before a move":             {previewFacts{turn: running(time.Hour), open: &store.Preview{PlatformID: "old:5"}, pace: messages, mode: live}, previewStep{do: previewLose}},
-		"overtaken":                    {previewFacts{turn: running(time.Hour), open: &store.Preview{PlatformID: "p", Ending: true}, pace: messages, mode: live}, previewStep{do: previewRemove}},
-		"overtaken, while a row waits": {previewFacts{waiting: true, open: &store.Preview{PlatformID: "p", Ending: true}}, previewStep{do: previewRemove}},
-		"switched off":                 {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: groupconfig.ProgressOff}, previewStep{do: previewRemove}},
-		"of a turn that is over":       {previewFacts{open: open}, previewStep{do: previewRemove}},
-		"of one that is over, retried": {previewFacts{open: open, known: knownPreview{waitUntil: now.Add(time.Second)}}, previewStep{wait: time.Second}},
-		"of one that is over, waiting": {previewFacts{open: open, waiting: true}, previewStep{}},
-		"waiting":                      {previewFacts{turn: running(time.Hour), open: open, waiting: true, pace: messages, mode: live}, previewStep{}},
-		"not shown there":              {previewFacts{turn: running(time.Hour), mode: live}, previewStep{}},
-		"refused":                      {previewFacts{turn: running(time.Hour), pace: messages, mode: live, known: knownPreview{refused: true}}, previewStep{}},
-		"too early":                    {previewFacts{turn: running(600 * time.Millisecond), pace: messages, mode: live}, previewStep{wait: 400 * time.Millisecond}},
-		"too early for status":         {previewFacts{turn: running(4 * time.Second), pace: messages, mode: status}, previewStep{wait: 6 * time.Second}},
-		"begun":                        {previewFacts{turn: running(time.Second), pace: messages, mode: live}, previewStep{do: previewBegin}},
-		"nothing to show":              {previewFacts{turn: running(time.Hour), pace: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{do: previewBegin}},
-		"nothing to show yet":          {previewFacts{turn: running(4 * time.Second), pace: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{wait: 6 * time.Second}},
-		"it was shown, and overtaken":  {previewFacts{turn: running(time.Hour), pace: messages, mode: live, known: knownPreview{progressAt: 7, calledAt: now.Add(-time.Hour)}}, previewStep{}},
-		"an agent that says nothing":   {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: messages, mode: live}, previewStep{do: previewBegin}},
-		"that has an older turn":       {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour), Behind: true}, pace: messages, mode: live}, previewStep{}},
-		"without its button":           {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, open: open, pace: messages, mode: live}, previewStep{do: previewChange}},
-		"news":                         {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(-3 * time.Second)}}, previewStep{do: previewChange}},
-		"news, too early":              {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(-time.Second)}}, previewStep{wait: 2 * time.Second}},
-		"no news":                      {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{progressAt: 7, given: content{line: "Read…"}}}, previewStep{}},
-		"the clock was set back":       {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(time.Hour)}}, previewStep{do: previewChange}},
+		"open without an id":            {previewFacts{turn: running(time.Hour), open: &store.Preview{}, pace: messages, mode: live}, previewStep{do: previewLose}},
+		"of before a move":              {previewFacts{turn: running(time.Hour), open: &store.Preview{PlatformID: "old:5"}, pace: messages, mode: live}, previewStep{do: previewLose}},
+		"overtaken":                     {previewFacts{turn: running(time.Hour), open: &store.Preview{PlatformID: "p", Ending: true}, pace: messages, mode: live}, previewStep{do: previewRemove}},
+		"overtaken, while a row waits":  {previewFacts{waiting: true, open: &store.Preview{PlatformID: "p", Ending: true}}, previewStep{do: previewRemove}},
+		"switched off":                  {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: groupconfig.ProgressOff}, previewStep{do: previewRemove}},
+		"of a turn that is over":        {previewFacts{open: open}, previewStep{do: previewRemove}},
+		"of one that is over, retried":  {previewFacts{open: open, known: knownPreview{waitUntil: now.Add(time.Second)}}, previewStep{wait: time.Second}},
+		"of one that is over, waiting":  {previewFacts{open: open, waiting: true}, previewStep{}},
+		"waiting":                       {previewFacts{turn: running(time.Hour), open: open, waiting: true, pace: messages, mode: live}, previewStep{}},
+		"not shown there":               {previewFacts{turn: running(time.Hour), mode: live}, previewStep{}},
+		"refused":                       {previewFacts{turn: running(time.Hour), pace: messages, mode: live, known: knownPreview{refused: true}}, previewStep{}},
+		"too early":                     {previewFacts{turn: running(600 * time.Millisecond), pace: messages, mode: live}, previewStep{wait: 400 * time.Millisecond}},
+		"too early for status":          {previewFacts{turn: running(4 * time.Second), pace: messages, mode: status}, previewStep{wait: 6 * time.Second}},
+		"begun":                         {previewFacts{turn: running(time.Second), pace: messages, mode: live}, previewStep{do: previewBegin}},
+		"nothing to show":               {previewFacts{turn: running(time.Hour), pace: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{do: previewBegin}},
+		"nothing to show yet":           {previewFacts{turn: running(4 * time.Second), pace: messages, mode: live, known: knownPreview{progressAt: 7}}, previewStep{wait: 6 * time.Second}},
+		"it was shown, and overtaken":   {previewFacts{turn: running(time.Hour), pace: messages, mode: live, known: knownPreview{progressAt: 7, calledAt: now.Add(-time.Hour)}}, previewStep{}},
+		"an agent that says nothing":    {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, pace: messages, mode: live}, previewStep{do: previewBegin}},
+		"that has an older turn":        {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour), Behind: true}, pace: messages, mode: live}, previewStep{}},
+		"without its button":            {previewFacts{turn: &store.PreviewTurn{StartedAt: ago(time.Hour)}, open: open, pace: messages, mode: live}, previewStep{do: previewChange}},
+		"news":                          {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(-3 * time.Second)}}, previewStep{do: previewChange}},
+		"news, too early":               {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(-time.Second)}}, previewStep{wait: 2 * time.Second}},
+		"no news":                       {previewFacts{turn: running(20 * time.Second), open: open, pace: messages, mode: live, known: knownPreview{progressAt: 7, given: content{line: "Read…"}}}, previewStep{wait: 40 * time.Second}},
+		"no news for long":              {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{progressAt: 7, given: content{line: "Read…"}}}, previewStep{do: previewChange}},
+		"no news for long, and said so": {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{progressAt: 7, given: content{line: "Read…"}, quietSince: time.UnixMilli(7)}}, previewStep{}},
+		"the clock was set back":        {previewFacts{turn: running(time.Hour), open: open, pace: messages, mode: live, known: knownPreview{calledAt: now.Add(time.Hour)}}, previewStep{do: previewChange}},
 	} {
 		tt.facts.now = now
 		if got := nextPreview(&tt.facts); got != tt.want {
@@ -55,7 +57,7 @@ func TestNextPreview(t *testing.T) {
 
 func TestPreviewFacts_Content_NamesWhoIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	f := previewFacts{progress: &store.Progress{State: agentproto.StatusRequiresAction}, asked: "Ada"}
+	f := previewFacts{turn: &store.PreviewTurn{}, progress: &store.Progress{State: agentproto.StatusRequiresAction}, asked: "Ada"}
 	if got := f.content().line; got != "Waiting for Ada to answer…" {
 		t.Errorf("the line is %q", got)
 	}

@@ -54,6 +54,7 @@ type Turn struct {
 	fold   bool       // it may be folded into another turn
 	newer  chan *Turn // turns that may be folded into this one
 	folded []string   // ids of turns that were
+	saidAt time.Time  // of the last event, or of the first sign
 }
 
 // maxNewer is how many turns wait to be received from Turn.Newer. Further ones are answered on their own.
@@ -149,11 +150,32 @@ func (t *Turn) Send(r Reply) error {
 func (t *Turn) Emit(e Event) error {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
+	return t.emit(e)
+}
+
+func (t *Turn) emit(e Event) error {
 	if t.state == dropped {
 		return ErrInterrupted
 	}
-	e.TurnID = t.ID
+	e.TurnID, t.saidAt = t.ID, time.Now()
 	return WriteEvent(t.server.out, e.bounded())
+}
+
+// signInterval is the smallest time between an event and one that says nothing but that the agent works.
+const signInterval = 20 * time.Second
+
+// Alive is called when the model gives a sign that users do not see, such as a thought. It emits [StatusRunning] if
+// there was no event for a while: after a minute without one, users read that the agent gives no sign.
+func (t *Turn) Alive() error {
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	if t.saidAt.IsZero() {
+		t.saidAt = time.Now()
+	}
+	if time.Since(t.saidAt) < signInterval {
+		return nil
+	}
+	return t.emit(Event{Status: StatusRunning})
 }
 
 // write writes a frame of the turn. The caller holds the lock.

@@ -479,3 +479,25 @@ func TestServe_Interrupt_DropsFoldedTurns(t *testing.T) {
 }
 
 var errBroken = errors.New("broken")
+
+// A model that thinks gives signs which users do not see: one in a while says that the agent works.
+func TestTurn_Alive_SaysSoOnceInAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, agentproto.Agent{Answer: func(_ context.Context, turn *agentproto.Turn) (agentproto.Reply, error) {
+			for range 50 {
+				if err := turn.Alive(); err != nil {
+					return agentproto.Reply{}, err
+				}
+				time.Sleep(time.Second)
+			}
+			return agentproto.Reply{Text: "done"}, nil
+		}})
+		s.send(agentproto.Start{TurnID: "1"})
+		s.in.Close()
+		<-s.done
+		if n := strings.Count(s.out.String(), `"status":"running"`); n != 2 {
+			t.Errorf("%d signs in 50 s, want 2: %s", n, &s.out)
+		}
+	})
+}

@@ -66,7 +66,8 @@ var Waits = []Waiting{
 	{WaitsRetry, "it is retried", queued, SeenWithin},
 	{WaitsMachine, "this machine could not start an agent", queued, SeenWithin},
 	{WaitsProbe, "the group's turns fail alike, one a minute is tried", queued, SeenWithin},
-	{"", "the agent works, or its model does not answer", Shown{Words: "that the bot types; then a line that says what the agent does"}, 10},
+	{"", "the agent works", Shown{Words: "that the bot types; then a line that says what the agent does"}, 10},
+	{"", "the model does not answer", Shown{Words: "a line that says there is no sign of it"}, 70},
 	{"", "a user answers a question", Shown{Words: "the question; a line, and `/status`, name who may answer it"}, 10},
 }
 

@@ -349,6 +349,7 @@ func drafts(t *testing.T, b *backend, p *browser.Tab) {
 }
 
 func typing(t *testing.T, b *backend, p *browser.Tab) {
+	p.Prepare(`const set = setTimeout; setTimeout = (call, ms) => set(call, ms === 60_000 && window.minutePasses ? 50 : ms)`)
 	p.Visit(b.url + chat)
 	p.WaitConnected()
 	b.set(func() { b.typing = []string{"", "#deploy"} })
@@ -357,6 +358,9 @@ func typing(t *testing.T, b *backend, p *browser.Tab) {
 	b.set(func() { b.typing = []string{"#deploy"} })
 	p.Wait(`document.querySelector(".panel:not([hidden]) .typing").textContent === ""`)
 	expect(t, "working tabs", browser.Eval[int](p, `document.querySelectorAll("[role=tab].working").length`), 1)
+	browser.Eval[bool](p, `window.minutePasses = true`)
+	b.set(func() { b.typing = []string{""} })
+	p.Wait(`document.querySelector(".panel:not([hidden]) .typing").textContent === "Ada is working. No sign of it or its model for over a minute…"`)
 	b.set(func() { b.down = true }) // the page cannot know now
 	p.Wait(countOf("[role=tab].working", 0))
 }

@@ -148,6 +148,7 @@ func (r *run) update(params json.RawMessage) error {
 		return r.emit(agentproto.Event{Usage: &w.shown.used})
 	case "agent_thought_chunk":
 		w.said.closed = true
+		return unlessInterrupted(w.Alive())
 	}
 	return nil
 }
@@ -168,11 +169,13 @@ func (r *run) past(u *update) {
 }
 
 // emit writes an event. A turn that was interrupted is handled where its context has ended.
-func (r *run) emit(e agentproto.Event) error {
-	if err := r.running.Emit(e); !errors.Is(err, agentproto.ErrInterrupted) {
-		return err
+func (r *run) emit(e agentproto.Event) error { return unlessInterrupted(r.running.Emit(e)) }
+
+func unlessInterrupted(err error) error {
+	if errors.Is(err, agentproto.ErrInterrupted) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 func (r *run) showChunk(u update) error {

@@ -119,11 +119,13 @@ func (r *run) show(l line) error {
 }
 
 // emit writes an event. A turn that was interrupted is handled where its context has ended.
-func (r *run) emit(e agentproto.Event) error {
-	if err := r.running.Emit(e); !errors.Is(err, agentproto.ErrInterrupted) {
-		return err
+func (r *run) emit(e agentproto.Event) error { return unlessInterrupted(r.running.Emit(e)) }
+
+func unlessInterrupted(err error) error {
+	if errors.Is(err, agentproto.ErrInterrupted) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // showStream shows what the model writes.
@@ -143,8 +145,8 @@ func (r *run) showStream(l line) error {
 		w.shown.writing = text{message: e.Message.ID}
 		w.shown.message = agentproto.Usage{Input: e.Message.Usage.input()}
 	case "content_block_delta":
-		if e.Delta.Type != "text_delta" {
-			return nil
+		if e.Delta.Type != "text_delta" { // a thought, or a part of a call
+			return unlessInterrupted(w.Alive())
 		}
 		w.shown.writing.text += e.Delta.Text
 		if time.Since(w.shown.textAt) < textInterval {

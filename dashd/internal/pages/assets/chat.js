@@ -126,7 +126,7 @@ function showWorking(working) {
   working.forEach(topicOf);
   for (const [topic, state] of topics) {
     state.working = working.includes(topic);
-    state.log.setTyping(state.working && assistant);
+    state.log.setTyping(state.working ? assistant : "");
     updateTab(topic);
   }
 }

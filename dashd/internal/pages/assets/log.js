@@ -7,6 +7,7 @@ import { backoff } from "./stream.js";
 import { setTime } from "./time.js";
 
 const firstDelay = 500, maxDelay = 15_000; // ms between attempts to load
+const quietAfter = 60_000; // ms without a sign of the agent until users read that
 const nearEnd = 60; // px from the end that count as "at the end"
 const nearTop = 80; // px from the top at which earlier messages are fetched
 
@@ -19,6 +20,8 @@ export class Log {
   #shownUnsent = '[[],""]';
   #failures = 0;
   #timer = 0;
+  #working = ""; // the agent that works, "" for none
+  #quiet = 0; // the timer of an agent that gives no sign
   #state = "new"; // of the history: new, loading, failed, partial or whole
   #following = true; // whether the reader is at the end and stays there
   #top = 0; // where the panel was scrolled to
@@ -68,6 +71,7 @@ export class Log {
       }
       preview.show(turn);
     });
+    this.#heard(turn.state === "requires_action" || turn.tools.some(({ status }) => status === "running" || status === "pending"));
   }
 
   endWork(turn) {
@@ -104,8 +108,23 @@ export class Log {
     bar.textContent = `${Math.round(part * 100)} %`;
   }
 
+  // setTyping says that an agent works, "" that none does.
   setTyping(name) {
-    const text = name ? `${name} is working…` : "";
+    if (name === this.#working) return;
+    this.#working = name;
+    this.#heard();
+  }
+
+  // #heard notes a sign of the agent that works. If there is no other for a while, unless it is known what it waits
+  // for, users read that: its model may be overloaded, or gone.
+  #heard(waits = false) {
+    clearTimeout(this.#quiet);
+    const name = this.#working;
+    this.#showTyping(name ? `${name} is working…` : "");
+    if (name && !waits) this.#quiet = setTimeout(() => this.#showTyping(`${name} is working. No sign of it or its model for over a minute…`), quietAfter);
+  }
+
+  #showTyping(text) {
     if (this.#typing.textContent === text) return;
     this.#change(() => {
       this.#typing.textContent = text;

@@ -26,6 +26,8 @@ const (
 	shownInterval = 2100 * time.Millisecond
 	// progressRetry is the delay after a failure. It is long: what the answer says does not depend on it.
 	progressRetry = 5 * time.Second
+	// signInterval is how often it is stored that the agent works where it says nothing new.
+	signInterval = 20 * time.Second
 	// maxTools bounds the calls of tools that are kept for a turn. The oldest go first.
 	maxTools = 100
 )
@@ -71,7 +73,7 @@ func (r *run) event(e *agentproto.Event) {
 			r.progress.turns[t.ID] = p
 			r.m.marks.unmark(t, r.row.ID)
 		}
-		p.update(e, &r.setup)
+		p.update(e, &r.setup, r.env.cfg.Now())
 		r.progress.storeSoon(p)
 	})
 }
@@ -95,14 +97,14 @@ func (p *progress) interval(now time.Time) time.Duration {
 	return later
 }
 
-// update makes an event a part of the progress, and notes whether that changes it.
-func (p *progress) update(e *agentproto.Event, s *setup) {
+// update makes an event a part of the progress, and notes whether that is to be stored.
+func (p *progress) update(e *agentproto.Event, s *setup, now time.Time) {
 	row, said, usage := p.row, p.said, p.usage
 	row.Tools = slices.Clone(row.Tools)
 	p.add(e, s)
 	same := row.State == p.row.State && said == p.said && slices.Equal(row.Plan, p.row.Plan) &&
 		slices.Equal(row.Tools, p.row.Tools)
-	p.changed = p.changed || !same || usage != p.usage
+	p.changed = p.changed || !same || usage != p.usage || now.UnixMilli()-p.row.UpdatedAt >= signInterval.Milliseconds()
 }
 
 // add makes an event a part of the progress.

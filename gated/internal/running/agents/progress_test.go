@@ -115,17 +115,21 @@ func TestProgress_SameEvent_ChangesNothing(t *testing.T) {
 	none := func(text string) string { return text }
 	s := &setup{redact: none, growing: none}
 	text := "one"
-	p := &progress{}
+	p, now := &progress{}, time.Now()
+	p.row.UpdatedAt = now.UnixMilli()
 	for _, e := range []agentproto.Event{
 		{Status: agentproto.StatusIdle}, {Text: &text}, {Tool: &agentproto.Tool{ID: "1", Title: "Read", Status: agentproto.ToolRunning}},
 		{Plan: &agentproto.Plan{Entries: []agentproto.Step{{Content: "a"}}}}, {Usage: &agentproto.Usage{Input: 5}},
 	} {
 		for _, want := range []bool{true, false} {
 			p.changed = false
-			if p.update(&e, s); p.changed != want {
+			if p.update(&e, s, now); p.changed != want {
 				t.Errorf("%+v: changed %t, want %t", e, p.changed, want)
 			}
 		}
+	}
+	if p.update(&agentproto.Event{Status: agentproto.StatusIdle}, s, now.Add(signInterval)); !p.changed {
+		t.Error("an event after a while is not stored, so the agent seems to give no sign")
 	}
 }
 
@@ -134,7 +138,7 @@ func TestProgress_Text_IsWhatUsersMaySee(t *testing.T) {
 	t.Parallel()
 	p := &progress{growing: func(s string) string { return strings.ReplaceAll(s, "secret", "…") }}
 	said := "a secret <internal>hidden</internal>word <thi"
-	p.update(&agentproto.Event{Text: &said}, &setup{})
+	p.update(&agentproto.Event{Text: &said}, &setup{}, time.Now())
 	diff(t, "text", p.text(), "a … word")
 }
 
