@@ -144,7 +144,10 @@ func (a API) cancel(r *http.Request) (any, error) {
 		if err := tx.CancelTurn(id, msg.ReasonCancelled, a.Now().UnixMilli()); err != nil {
 			return err
 		}
-		return tx.MarkCancelled(before, "", a.Now().UnixMilli())
+		if escalated, err := tx.Escalated(r.Context(), before); err != nil || !escalated {
+			return errors.Join(err, tx.MarkCancelled(before, "", a.Now().UnixMilli()))
+		}
+		return tx.PutNotice(before, "(No answer: an operator has cancelled this.)", a.Now().UnixMilli())
 	})
 	if err != nil {
 		return nil, err

@@ -260,6 +260,26 @@ func TestRetry(t *testing.T) {
 	}
 }
 
+// A group that has asked the one above hears that it gets no answer.
+func TestCancel_Escalation_TellsTheAsker(t *testing.T) {
+	r := newFixture(t)
+	request := &msg.Message{ChatJID: "group:main", Direction: msg.In, Content: "may I?", ForwardedFrom: &msg.ReturnAddress{
+		Kind: msg.Escalation, TurnID: 7, RootTurnID: 7, Depth: 1, Folder: "main/eng", ChatJID: "slack:C1"}}
+	r.write(func(tx *store.Tx) error {
+		if _, _, err := tx.PutMessage(request); err != nil {
+			return err
+		}
+		_, err := tx.PutTurn(&msg.Turn{Kind: msg.Delegated, Folder: "main", ChatJID: "group:main",
+			Topic: msg.DelegatedTopic(request.ID), TriggerMessageID: request.ID, CreatedAt: 1000}, 0)
+		return err
+	})
+	r.expect("POST", "/v1/turns/1/cancel", 202)
+	told, err := r.st.Undecided(t.Context(), "group:main/eng", 0, 10)
+	if err != nil || len(told) != 1 || told[0].Content != "(No answer: an operator has cancelled this.)" {
+		t.Errorf("the asker gets %+v, %v", told, err)
+	}
+}
+
 func TestCancel(t *testing.T) {
 	for _, state := range []msg.TurnState{msg.TurnQueued, msg.TurnRunning} {
 		r := newFixture(t)
