@@ -5,6 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+PATH=$PATH:/usr/sbin:/sbin # where Debian keeps dockerd, which other users do not have in theirs
+
 packages=()
 need() { # need PROGRAM PACKAGE…: the packages are missing where the program is
   local program=$1
