@@ -13,7 +13,7 @@ if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
 fi
 if [ "$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -ge "$min_kib" ] && ! findmnt -no OPTIONS /dev/shm | grep -q noexec; then
   export TMPDIR
-  TMPDIR=$(mktemp -d -p /dev/shm)
+  TMPDIR=$(mktemp -d /dev/shm/go.XXXX) # short: the path of a socket is limited to about a hundred bytes
   trap 'rm -rf "$TMPDIR"' EXIT
 fi
 "$@"

@@ -203,7 +203,7 @@ func TestReport_UpdatesRowAndDelivery(t *testing.T) {
 			func(a *Adapter, id int64) error { return a.Sent(t.Context(), id, "out-1", at) },
 			store.Delivery{State: msg.OutSent, PlatformID: "out-1"},
 		},
-		"sent without platform id": {
+		"sent without id": {
 			func(a *Adapter, id int64) error { return a.Sent(t.Context(), id, "", at) },
 			store.Delivery{State: msg.OutSent},
 		},

@@ -41,11 +41,9 @@ type Engine struct {
 // and those of [Engine.Network].
 func Start(t testing.TB) *Engine {
 	t.Helper()
+	need.Root(t)
 	need.Program(t, "dockerd", "docker.io")
 	need.Program(t, "docker", "docker.io")
-	if os.Getuid() != 0 {
-		t.Fatal("only root can run a Docker engine: run this test with sudo")
-	}
 	// Not t.TempDir: the path of a socket is limited to about a hundred bytes.
 	dir, err := os.MkdirTemp("", "engine")
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 )
 
 // FUSE mounts an empty file system of FUSE until the test ends, and returns its folder. Nothing can be made in it. It
-// skips or fails the test as Root does.
+// skips the test as Root does.
 func FUSE(t testing.TB) string {
 	t.Helper()
 	Root(t)

@@ -1,5 +1,5 @@
-// Package need says what a test takes beyond Go and a C compiler. With -short such tests are
-// skipped; without, a missing program is a failure, so that nothing stays untested unseen.
+// Package need says what a test takes beyond Go and a C compiler. With -short such tests are skipped; without, a missing
+// program is a failure, so that nothing stays untested unseen. What only root can do is skipped for other users.
 package need
 
 import (
@@ -39,19 +39,16 @@ func Verify(t testing.TB) {
 	}
 }
 
-// Root skips the test with -short, and fails it, unless root runs it. It is for what no other user
-// can do, as becoming another user.
+// Root skips the test unless root runs it. It is for what no other user can do, as becoming another user.
 func Root(t testing.TB) {
 	t.Helper()
-	if os.Getuid() == 0 {
-		return
+	if os.Getuid() != 0 {
+		t.Skip("only root can run this test: run it with sudo")
 	}
-	Full(t)
-	t.Fatalf("only root can run this test: run it with sudo")
 }
 
 // Disk mounts an empty file system of so many bytes until the test ends, and returns its folder. It
-// skips or fails the test as Root does.
+// skips the test as Root does.
 func Disk(t testing.TB, bytes int64) string {
 	t.Helper()
 	Root(t)

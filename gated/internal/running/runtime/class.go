@@ -136,13 +136,14 @@ func startFailure(exit Exit) error {
 	sandbox := exit.Code == 1 && strings.HasPrefix(said, "bwrap: ")
 	missing := exit.Code == exitNotExecutable || exit.Code == exitNotFound
 	ofShell := exit.Code > 0 && strings.HasPrefix(said, shell+": ")
+	ofEnv := strings.HasPrefix(said, "/usr/bin/env: ")
 	ofEngine := dockerLine(tail) != ""
 	entering := exit.Code == enter.ExitFailed && strings.HasPrefix(said, enter.Prefix)
 	switch {
 	case (sandbox || missing || ofShell || entering) && machineText.MatchString(said),
 		missing && ofEngine && engineText.MatchString(said):
 		return &MachineError{fmt.Errorf("the agent's program cannot be started: %s", said)}
-	case sandbox, entering, missing && missingText.MatchString(said):
+	case sandbox, entering, missing && (ofShell || ofEnv || missingText.MatchString(said)): // theirs in any language
 		return setupError("the agent's program cannot be started: %s", withVersion(said))
 	}
 	return nil

@@ -59,6 +59,8 @@ func TestStartFailure(t *testing.T) {
 		{"bash, not found", Exit{Code: 127, StderrTail: "/bin/sh: line 1: /x: No such file or directory\n"}, ClassSetup},
 		{"bash, a folder", Exit{Code: 126, StderrTail: "/bin/sh: line 1: exec: /x: cannot execute: Is a directory\n"}, ClassSetup},
 		{"env, no interpreter", Exit{Code: 127, StderrTail: "hello\n/usr/bin/env: 'node': No such file or directory\n"}, ClassSetup},
+		{"env in German", Exit{Code: 127, StderrTail: "/usr/bin/env: „node“: Datei oder Verzeichnis nicht gefunden\n"}, ClassSetup},
+		{"bash in German", Exit{Code: 127, StderrTail: "/bin/sh: Zeile 1: x: Befehl nicht gefunden.\n"}, ClassSetup},
 		{"docker, no shell", Exit{Code: 127, StderrTail: `docker: Error response from daemon: exec: "/bin/sh": stat /bin/sh: no such file or directory` + help}, ClassSetup},
 		{"docker, no shell under its init", Exit{Code: 127, StderrTail: "[FATAL tini (7)] exec /bin/sh failed: No such file or directory\n"}, ClassSetup},
 		{"bwrap, no namespace", Exit{Code: 1, StderrTail: "bwrap: No permissions to create a new namespace\n"}, ClassSetup},

@@ -39,9 +39,7 @@ const (
 // what it could do with the page.
 func TestThreatModel_Table_IsObserved(t *testing.T) {
 	needBwrap(t)
-	if os.Getuid() != 0 {
-		t.Fatal("only root can run a Docker engine and gated as root: run this test with sudo")
-	}
+	need.Root(t)
 	attacker := buildAttacker(t)
 	engine := docker.Start(t)
 	engine.Import(t, attackerImage, map[string]string{"agent": attacker})

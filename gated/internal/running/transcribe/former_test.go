@@ -25,6 +25,7 @@ func (h *harness) jobFolder(name string) (path string) {
 	if err := os.Chmod(filepath.Join(path, "closed"), 0o500); err != nil { // as programs make them
 		h.t.Fatal(err)
 	}
+	h.t.Cleanup(func() { _ = os.Chmod(filepath.Join(path, "closed"), 0o700) }) // #nosec G302 -- else it stays
 	return path
 }
 
