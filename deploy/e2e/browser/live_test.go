@@ -51,9 +51,10 @@ func liveAnswerOverKills(t *testing.T, b *browser.Browser) {
 		everywhere(grows)
 	}
 
+	network := append([]*browser.Tab{b.SharedWorker(t, i.url)}, tabs(all)...) // what one session sets, another may not unset
 	setOffline := func(offline bool) {
 		t.Helper()
-		for _, each := range append([]*browser.Tab{b.SharedWorker(t, i.url)}, tabs(all)...) {
+		for _, each := range network {
 			each.SetOffline(offline)
 		}
 	}
