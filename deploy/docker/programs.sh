@@ -17,6 +17,6 @@ mkdir -p "$folder"
 # netgo, osusergo and the missing extensions of SQLite keep libc from loading libraries at run time;
 # timetzdata embeds the time zones.
 GOWORK=off CGO_ENABLED=1 go build -trimpath -buildvcs=false -tags sqlite_omit_load_extension,netgo,osusergo,timetzdata \
-  -ldflags "-s -w -buildid= -linkmode external -extldflags -static -X arizuko/pkg/buildinfo.version=$version -X main.buildVersion=$version" \
+  -ldflags "-s -w -buildid= -linkmode external -extldflags -static -X arizuko/pkg/buildinfo.version=$version" \
   -o "$folder/" ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate \
   ./deploy/launcher ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/acp ./deploy/agents/oneshot

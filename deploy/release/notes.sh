@@ -11,7 +11,7 @@ notes=$(awk -v heading="## [$version]" '
   index($0, "## ") == 1 { inside = index($0, heading) == 1; next }
   inside' "$file" | sed '/./,$!d')
 if [ -z "$notes" ]; then
-  echo "notes: $file has no section ## [$version], or nothing in it: move what is under Unreleased there before the tag" >&2
+  echo "notes: $file has no section ## [$version], or nothing in it: write it before the tag" >&2
   exit 1
 fi
 printf '%s\n' "$notes"

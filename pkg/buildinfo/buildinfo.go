@@ -4,10 +4,13 @@ package buildinfo
 import (
 	"fmt"
 	"io"
-	"runtime"
+	"regexp"
 	"runtime/debug"
 	"slices"
 )
+
+// number is the version of a build that no tag names.
+const number = "0.1.0"
 
 // version is set by the linker, see the Makefile: -X arizuko/pkg/buildinfo.version=v1.2.3.
 var version string
@@ -15,18 +18,32 @@ var version string
 // revisionLength is how much of a commit's hash is shown, in characters.
 const revisionLength = 12
 
-// Version is what the linker was given, `git describe` of the tree that was built, or else the
-// commit that the Go tool recorded, followed by -dirty if files were changed since; "devel"
-// where neither is known.
+// devel is shown instead of a commit that is not known.
+const devel = "devel"
+
+var commit = regexp.MustCompile(`^[0-9a-f]{4,40}(-dirty)?$`)
+
+// Version is the tag that the linker was given, such as v0.1.0, or v0.1.0-3-g4b93cc67 for a later
+// commit. Without a tag it is number with the commit that the linker was given or that the Go tool
+// recorded: "0.1.0 (4b93cc67)", "0.1.0 (4b93cc67-dirty)" if files were changed since, and
+// "0.1.0 (devel)" if neither is known.
 func Version() string {
 	if version != "" {
-		return version
+		return named(version)
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "devel"
+		return named(devel)
 	}
-	return fromSettings(info.Settings)
+	return named(fromSettings(info.Settings))
+}
+
+// named adds the number to a commit. Anything else is the name of a version already.
+func named(stamp string) string {
+	if stamp == devel || commit.MatchString(stamp) {
+		return number + " (" + stamp + ")"
+	}
+	return stamp
 }
 
 func fromSettings(settings []debug.BuildSetting) string {
@@ -39,7 +56,7 @@ func fromSettings(settings []debug.BuildSetting) string {
 	}
 	revision := value("vcs.revision")
 	if revision == "" {
-		return "devel"
+		return devel
 	}
 	revision = revision[:min(revisionLength, len(revision))]
 	if value("vcs.modified") == "true" {
@@ -61,12 +78,12 @@ func Help(out io.Writer, usage string, args []string) bool {
 // IsHelp reports whether an argument asks for help, as it does for package flag.
 func IsHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
 
-// Print prints a program's name, its version and that of Go if args, the command line without the
-// program's name, is --version alone, and reports whether it is.
+// Print prints a program's name and version if args, the command line without the program's name,
+// is --version alone, and reports whether it is.
 func Print(out io.Writer, program string, args []string) bool {
 	if len(args) != 1 || args[0] != "--version" && args[0] != "-version" {
 		return false
 	}
-	fmt.Fprintf(out, "%s %s (%s)\n", program, Version(), runtime.Version())
+	fmt.Fprintf(out, "%s %s\n", program, Version())
 	return true
 }

@@ -3,7 +3,6 @@ package buildinfo
 import (
 	"bytes"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -26,6 +25,22 @@ func TestFromSettings(t *testing.T) {
 	}
 }
 
+func TestNamed_CommitsHaveTheNumber_TagsWin(t *testing.T) {
+	for stamp, want := range map[string]string{
+		"4b93cc67":                  number + " (4b93cc67)",
+		"0123456789ab-dirty":        number + " (0123456789ab-dirty)",
+		"devel":                     number + " (devel)",
+		"v0.1.0":                    "v0.1.0",
+		"v1.2.3-rc.1":               "v1.2.3-rc.1",
+		"v0.1.0-3-g4b93cc67-dirty":  "v0.1.0-3-g4b93cc67-dirty",
+		"what ARIZUKO_VERSION says": "what ARIZUKO_VERSION says",
+	} {
+		if got := named(stamp); got != want {
+			t.Errorf("%s: %q, want %q", stamp, got, want)
+		}
+	}
+}
+
 func TestPrint(t *testing.T) {
 	for _, args := range [][]string{nil, {"serve"}, {"version"}, {"--version", "now"}, {"turns", "--version"}} {
 		var out bytes.Buffer
@@ -33,7 +48,7 @@ func TestPrint(t *testing.T) {
 			t.Errorf("%q printed %q", args, out.String())
 		}
 	}
-	want := "gated " + Version() + " (" + runtime.Version() + ")\n"
+	want := "gated " + Version() + "\n"
 	for _, arg := range []string{"--version", "-version"} {
 		var out bytes.Buffer
 		if !Print(&out, "gated", []string{arg}) || out.String() != want {

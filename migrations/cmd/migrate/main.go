@@ -27,8 +27,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +34,7 @@ import (
 
 	"arizuko/migrations"
 	"arizuko/migrations/dbcopy"
+	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/dataowner"
 )
 
@@ -66,17 +65,6 @@ func run(args []string, at func(dbcopy.Point) error) (code int) {
 		fmt.Fprintln(os.Stderr, "migrate:", err)
 	}
 	return exitCode(err)
-}
-
-// buildVersion is set by the linker, see the Makefile. pkg/buildinfo is out of reach: pkg is above
-// this module.
-var buildVersion string
-
-func programVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && buildVersion == "" {
-		return info.Main.Version
-	}
-	return buildVersion
 }
 
 // refusal is an error that a second run does not fix.
@@ -139,7 +127,7 @@ func (p program) command(args []string) error {
 	case len(args) == 1 && args[0] == "version":
 		return p.version()
 	case len(args) == 1 && (args[0] == "--version" || args[0] == "-version"):
-		fmt.Fprintf(p.out, "migrate %s (%s), schema %d\n", programVersion(), runtime.Version(), migrations.Latest())
+		fmt.Fprintf(p.out, "migrate %s, schema %d\n", buildinfo.Version(), migrations.Latest())
 		return nil
 	case slices.ContainsFunc(args, func(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }):
 		fmt.Fprintln(p.out, usage)
