@@ -131,7 +131,7 @@ func TestPreview_SilentAgent_HasALine(t *testing.T) {
 	}
 }
 
-// A minute without a sign is told once, unless a tool may take that long.
+// Users read once about a minute without a sign, unless a tool may take that long.
 func TestPreview_QuietAgent_SaysSo(t *testing.T) {
 	const quiet = " / No sign of the agent or its model for over a minute…"
 	inBubble(t, func(t *testing.T, r *fixture) {

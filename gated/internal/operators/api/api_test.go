@@ -274,9 +274,9 @@ func TestCancel_Escalation_TellsTheAsker(t *testing.T) {
 		return err
 	})
 	r.expect("POST", "/v1/turns/1/cancel", 202)
-	told, err := r.st.Undecided(t.Context(), "group:main/eng", 0, 10)
-	if err != nil || len(told) != 1 || told[0].Content != "(No answer: an operator has cancelled this.)" {
-		t.Errorf("the asker gets %+v, %v", told, err)
+	answer, err := r.st.Undecided(t.Context(), "group:main/eng", 0, 10)
+	if err != nil || len(answer) != 1 || answer[0].Content != "(No answer: an operator has cancelled this.)" {
+		t.Errorf("the asker gets %+v, %v", answer, err)
 	}
 }
 

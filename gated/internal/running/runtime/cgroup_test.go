@@ -35,7 +35,7 @@ func limited(t *testing.T, attacker string, l groupconfig.Limits) (fixture, Sand
 	s := sandboxOf(e, attacker)
 	s.Network = NetworkNone
 	if err := s.CheckLimits(l); err != nil {
-		need.Root(t) // the groups of another user may be nobody's to write
+		need.Root(t) // other users may write no control group
 		need.Full(t)
 		t.Fatal(err)
 	}
