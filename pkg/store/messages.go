@@ -460,10 +460,15 @@ func forwardedJSON(a *msg.ReturnAddress) any {
 	return a.JSON()
 }
 
-// EditFired reports whether an edit of a message has started a turn already.
-func (r Reader) EditFired(ctx context.Context, chatJID, targetID string) (fired bool, err error) {
-	_, err = r.q.get(ctx, []any{&fired}, queryFiredEdit, chatJID, targetID)
-	return fired, err
+// FiredEdit returns the edit of a message that has started a turn, nil for none.
+func (r Reader) FiredEdit(ctx context.Context, chatJID, targetID string) (*msg.Message, error) {
+	return first(r.messages(ctx, queryFiredEdit, chatJID, targetID))
+}
+
+// Deleted reports whether a message was deleted, by a row older than before.
+func (r Reader) Deleted(ctx context.Context, chatJID, targetID string, before int64) (deleted bool, err error) {
+	_, err = r.q.get(ctx, []any{&deleted}, queryDeleted, chatJID, targetID, before)
+	return deleted, err
 }
 
 // LatestEdit returns the newest edit of a message that was shown, or waits to be, nil for none.

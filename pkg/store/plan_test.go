@@ -75,7 +75,8 @@ func queryPlans() map[string][2]string {
 		"queryCommandsOf":    {queryCommandsOf, "CO-ROUTINE n\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN n"},
 		"queryFoldersOfSender": {queryFoldersOfSender, "CO-ROUTINE n\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\n" +
 			"SCAN n\nUSE TEMP B-TREE FOR DISTINCT"}, // a group or two
-		"queryFiredEdit":  {queryFiredEdit, exists + "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=?)"},
+		"queryFiredEdit":  {queryFiredEdit, "SEARCH m USING INDEX messages_target (chat_jid=? AND target_id=?)"},
+		"queryDeleted":    {queryDeleted, exists + "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=? AND rowid<?)"},
 		"queryLatestEdit": {queryLatestEdit, "SEARCH m USING INDEX messages_target (chat_jid=? AND target_id=?)"},
 		"insertMessage":   {insertMessage, noRead},
 		"updateEndQuoted": {updateEndQuoted, "SEARCH messages USING INDEX messages_platform_id (chat_jid=? AND platform_id=?)"},

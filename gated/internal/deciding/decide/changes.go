@@ -21,6 +21,8 @@ func (w *step) changes(r *Row) bool {
 		return true
 	case c.Target == nil || c.Target.Direction == msg.Out:
 		w.decide(r, msg.Dropped, msg.ReasonEditOrphan, "")
+	case c.Deleted:
+		w.decide(r, msg.Dropped, msg.ReasonEditSuperseded, "")
 	case c.same(r):
 		w.decide(r, msg.Dropped, msg.ReasonEditSame, "")
 	case c.Target.Disposition == "" || c.Target.Disposition == msg.Onboarding:
@@ -53,6 +55,9 @@ func (w *step) changes(r *Row) bool {
 // such edits, of what only apps show. The files of an edit are known on some platforms only.
 func (c *Change) same(r *Row) bool {
 	now := c.Target
+	if c.Subject.Verb == msg.VerbEdit {
+		now = c.Subject
+	}
 	if c.Latest != nil && c.Latest.Reason != msg.ReasonEditSuperseded { // else the target has been changed since
 		now = c.Latest
 	}
