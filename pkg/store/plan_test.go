@@ -82,8 +82,9 @@ func queryPlans() map[string][2]string {
 		"updateEndQuoted": {updateEndQuoted, "SEARCH messages USING INDEX messages_platform_id (chat_jid=? AND platform_id=?)"},
 		"updateEndQuotedOfOwn": {updateEndQuotedOfOwn, "SEARCH messages USING INDEX messages_platform_id (chat_jid=? AND platform_id=?)\n" +
 			"SCALAR SUBQUERY 1\nSEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
-		"updateDecide":  {updateDecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
-		"updateContent": {updateContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateDecide":     {updateDecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateContent":    {updateContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateOtherFiles": {updateOtherFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateAttachNotes": {updateAttachNotes, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 1\n" +
 			"SEARCH messages USING INDEX messages_notes (chat_jid=? AND routed_to=? AND thread_id=?)"},
 		"queryNote":           {queryNote, "SEARCH messages USING INDEX messages_notes (chat_jid=? AND routed_to=? AND thread_id=?)"},

@@ -11,6 +11,7 @@ func transcriptPlans() map[string][2]string {
 		"updateTranscriptUntil":   {updateTranscriptUntil, row},
 		"updateHeldTurn":          {updateHeldTurn, "SEARCH turns USING INTEGER PRIMARY KEY (rowid=?)"},
 		"deleteWantedTranscripts": {deleteWantedTranscripts, "SEARCH transcripts USING INDEX sqlite_autoindex_transcripts_1 (message_id=?)"},
+		"deleteTranscriptsOf":     {deleteTranscriptsOf, "SEARCH transcripts USING INDEX sqlite_autoindex_transcripts_1 (message_id=?)"},
 		"updateTranscriptEnd":     {updateTranscriptEnd, row},
 	}
 }

@@ -11,5 +11,6 @@ const (
 	updateTranscriptUntil   = `UPDATE transcripts SET until = ?2, updated_at = ?3 WHERE id = ?1 AND state = 'wanted' AND until = 0`
 	updateHeldTurn          = `UPDATE turns SET not_before = max(not_before, ?2) WHERE id = ?1 AND state = 'queued' AND waits_for = 'files'`
 	deleteWantedTranscripts = `DELETE FROM transcripts WHERE message_id = ? AND state = 'wanted'`
+	deleteTranscriptsOf     = `DELETE FROM transcripts WHERE message_id = ?`
 	updateTranscriptEnd     = `UPDATE transcripts SET state = ?2, text = ?3, error = ?4, updated_at = ?5 WHERE id = ?1 AND state = 'wanted'`
 )

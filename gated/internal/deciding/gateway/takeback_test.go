@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -107,7 +109,7 @@ func TestTakenBack_Sequences(t *testing.T) {
 		"album: one edited, one deleted, then all": {func(h *harness) {
 			a, b := h.put("a", album), h.put("b", album)
 			h.step()
-			h.wait(2e9)
+			h.wait(2 * time.Second)
 			edit(h, a, "c")
 			remove(h, b)
 			if got := h.open(); len(got) != 1 || strings.Join(got[0], " ") != "c" {
@@ -121,6 +123,67 @@ func TestTakenBack_Sequences(t *testing.T) {
 			h := newHarness(t)
 			tt.do(h)
 			diff(t, "open", h.open(), tt.want)
+		})
+	}
+}
+
+// TestTakenBack_OtherFile: an edit puts another file in place of a message's, at the latest while its turn is queued.
+func TestTakenBack_OtherFile(t *testing.T) {
+	t.Parallel()
+	file := func(name string) func(*msg.Message) {
+		return func(m *msg.Message) {
+			m.PendingFiles, m.Attachments = 1, []msg.Attachment{{Name: name, MIME: "audio/mpeg", Ref: name}}
+		}
+	}
+	fetched := func(h *harness, m *msg.Message, name string) error {
+		of := []msg.Attachment{{Ref: name}}
+		return h.st.Write(h.t.Context(), func(tx *store.Tx) error {
+			return tx.FetchedFiles(m.ID, of, []msg.Attachment{{Name: name, MIME: "audio/mpeg", Path: "media/" + name}})
+		})
+	}
+	for name, tt := range map[string]func(h *harness) *msg.Message{
+		"undecided": func(h *harness) *msg.Message {
+			return h.put("hear", file("old"), func(m *msg.Message) { m.GroupKey = "album:1" })
+		},
+		"queued": func(h *harness) *msg.Message { return h.put("hear", file("old")) },
+		"queued, fetched and transcribed": func(h *harness) *msg.Message {
+			m := h.put("hear", file("old"))
+			h.step()
+			err := errors.Join(fetched(h, m, "old"), h.st.Write(t.Context(), func(tx *store.Tx) error {
+				_, err := tx.EndTranscript(1, "old words", "", 1)
+				return err
+			}))
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			return m
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			h.configure("main", `{"transcribe":"whisper {file}"}`)
+			m := tt(h)
+			h.put("beside it", func(m *msg.Message) { m.GroupKey = "album:1" })
+			h.step()
+			h.put("hear this", verb(msg.VerbEdit), on(m), file("new"))
+			h.step()
+			h.wait(2 * time.Second)
+			diff(t, "open", h.open(), [][]string{{"hear this", "beside it"}})
+			if err := fetched(h, m, "old"); !errors.Is(err, store.ErrStale) {
+				t.Errorf("the old file: %v", err)
+			}
+			now := h.row(m.ID)
+			if now.PendingFiles != 1 || !now.FilesWanted || now.Attachments[0].Name != "new" {
+				t.Errorf("row %+v", now)
+			}
+			wanted, err := h.st.WantedTranscripts(t.Context(), 10)
+			if err != nil || len(wanted) != 1 || !wanted[0].TurnWaits || wanted[0].TurnID != now.TurnID {
+				t.Errorf("wanted %+v, %v", wanted, err)
+			}
+			if err := fetched(h, m, "new"); err != nil {
+				t.Error(err)
+			}
 		})
 	}
 }
