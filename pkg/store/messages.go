@@ -349,8 +349,8 @@ func (tx *Tx) WantFiles(id int64) error {
 	return err
 }
 
-// FetchedFiles is PutFiles for a download that began when the row had the attachments of. It returns ErrStale if an edit
-// has replaced them since.
+// FetchedFiles is PutFiles for a download that began when the row had the attachments of. It returns ErrStale if an
+// edit has replaced them since.
 func (tx *Tx) FetchedFiles(id int64, of, files []msg.Attachment) error {
 	m, err := tx.Message(uncancelled(), id)
 	if err != nil {
@@ -428,8 +428,8 @@ func (tx *Tx) ReplaceContent(id int64, content string, addressed bool, verb stri
 	return err
 }
 
-// ReplaceFiles gives an undecided row other files, of which pending are to be downloaded once they are wanted. It returns
-// ErrStale if the row is decided.
+// ReplaceFiles gives an undecided row other files, of which pending are to be downloaded once they are wanted. It
+// returns ErrStale if the row is decided.
 func (tx *Tx) ReplaceFiles(id int64, files []msg.Attachment, pending int) error {
 	n, err := tx.change(updateOtherFiles, attachmentsJSON(cleanAttachments(files)), pending, id)
 	if err == nil && n == 0 {
