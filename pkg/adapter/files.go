@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -109,6 +110,7 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 			}
 		}
 	}()
+	before := slices.Clone(m.Attachments)
 	fetching, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	for i := range m.Attachments {
@@ -125,7 +127,7 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 	}
 	for {
 		err := f.shell.Store.Write(context.WithoutCancel(ctx),
-			func(tx *store.Tx) error { return tx.PutFiles(m.ID, m.Attachments) })
+			func(tx *store.Tx) error { return tx.FetchedFiles(m.ID, before, m.Attachments) })
 		if err == nil {
 			_ = f.shell.writes.Note(ctx, nil)
 		}

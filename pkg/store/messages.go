@@ -349,6 +349,20 @@ func (tx *Tx) WantFiles(id int64) error {
 	return err
 }
 
+// FetchedFiles is PutFiles for a download that began when the row had the attachments of. It returns ErrStale if an
+// edit has replaced them since.
+func (tx *Tx) FetchedFiles(id int64, of, files []msg.Attachment) error {
+	m, err := tx.Message(uncancelled(), id)
+	if err != nil {
+		return err
+	}
+	same := func(a, b msg.Attachment) bool { return a.Ref == b.Ref }
+	if m != nil && !slices.EqualFunc(m.Attachments, of, same) {
+		return fmt.Errorf("files of row %d were replaced: %w", id, ErrStale)
+	}
+	return tx.PutFiles(id, files)
+}
+
 // PutFiles records the result of downloading a row's attachments, and pokes gated: the
 // row's turn waits for it. It returns ErrStale if a result is recorded already.
 func (tx *Tx) PutFiles(id int64, files []msg.Attachment) error {
@@ -414,6 +428,19 @@ func (tx *Tx) ReplaceContent(id int64, content string, addressed bool, verb stri
 	return err
 }
 
+// ReplaceFiles gives an undecided row other files, of which pending are to be downloaded once they are wanted. It
+// returns ErrStale if the row is decided.
+func (tx *Tx) ReplaceFiles(id int64, files []msg.Attachment, pending int) error {
+	n, err := tx.change(updateOtherFiles, attachmentsJSON(cleanAttachments(files)), pending, id)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("replace files of row %d: %w", id, ErrStale)
+	}
+	if err == nil {
+		_, err = tx.exec(deleteTranscriptsOf, id)
+	}
+	return err
+}
+
 // AttachNotes adds the oldest twenty notes of edits and deletions for a turn's
 // group, chat and place to the turn.
 func (tx *Tx) AttachNotes(t *msg.Turn) error {
@@ -460,10 +487,15 @@ func forwardedJSON(a *msg.ReturnAddress) any {
 	return a.JSON()
 }
 
-// EditFired reports whether an edit of a message has started a turn already.
-func (r Reader) EditFired(ctx context.Context, chatJID, targetID string) (fired bool, err error) {
-	_, err = r.q.get(ctx, []any{&fired}, queryFiredEdit, chatJID, targetID)
-	return fired, err
+// FiredEdit returns the edit of a message that has started a turn, nil for none.
+func (r Reader) FiredEdit(ctx context.Context, chatJID, targetID string) (*msg.Message, error) {
+	return first(r.messages(ctx, queryFiredEdit, chatJID, targetID))
+}
+
+// Deleted reports whether a message was deleted, by a row older than before.
+func (r Reader) Deleted(ctx context.Context, chatJID, targetID string, before int64) (deleted bool, err error) {
+	_, err = r.q.get(ctx, []any{&deleted}, queryDeleted, chatJID, targetID, before)
+	return deleted, err
 }
 
 // LatestEdit returns the newest edit of a message that was shown, or waits to be, nil for none.

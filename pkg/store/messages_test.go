@@ -258,7 +258,7 @@ func TestDerivedFrom(t *testing.T) {
 	}
 }
 
-func TestEditFired(t *testing.T) {
+func TestFiredEdit(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	edit := func(target string, d store.Decision) {
@@ -268,11 +268,11 @@ func TestEditFired(t *testing.T) {
 	edit("1", store.Decision{Disposition: msg.Observed, Reason: msg.ReasonEditNote})
 	edit("2", store.Decision{Disposition: msg.Routed, Reason: msg.ReasonEditAddressed, RoutedTo: folder})
 	for target, want := range map[string]bool{"1": false, "2": true, "3": false} {
-		if got := must(s.EditFired(t.Context(), chat, target))(t); got != want {
+		if got := must(s.FiredEdit(t.Context(), chat, target))(t); (got != nil) != want {
 			t.Errorf("%s: %v", target, got)
 		}
 	}
-	if must(s.EditFired(t.Context(), "telegram:-2", "2"))(t) {
+	if must(s.FiredEdit(t.Context(), "telegram:-2", "2"))(t) != nil {
 		t.Error("of another chat")
 	}
 }

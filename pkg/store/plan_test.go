@@ -75,14 +75,16 @@ func queryPlans() map[string][2]string {
 		"queryCommandsOf":    {queryCommandsOf, "CO-ROUTINE n\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\nSCAN n"},
 		"queryFoldersOfSender": {queryFoldersOfSender, "CO-ROUTINE n\nSEARCH messages USING INDEX messages_chat (chat_jid=?)\n" +
 			"SCAN n\nUSE TEMP B-TREE FOR DISTINCT"}, // a group or two
-		"queryFiredEdit":  {queryFiredEdit, exists + "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=?)"},
+		"queryFiredEdit":  {queryFiredEdit, "SEARCH m USING INDEX messages_target (chat_jid=? AND target_id=?)"},
+		"queryDeleted":    {queryDeleted, exists + "SEARCH messages USING INDEX messages_target (chat_jid=? AND target_id=? AND rowid<?)"},
 		"queryLatestEdit": {queryLatestEdit, "SEARCH m USING INDEX messages_target (chat_jid=? AND target_id=?)"},
 		"insertMessage":   {insertMessage, noRead},
 		"updateEndQuoted": {updateEndQuoted, "SEARCH messages USING INDEX messages_platform_id (chat_jid=? AND platform_id=?)"},
 		"updateEndQuotedOfOwn": {updateEndQuotedOfOwn, "SEARCH messages USING INDEX messages_platform_id (chat_jid=? AND platform_id=?)\n" +
 			"SCALAR SUBQUERY 1\nSEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
-		"updateDecide":  {updateDecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
-		"updateContent": {updateContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateDecide":     {updateDecide, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateContent":    {updateContent, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
+		"updateOtherFiles": {updateOtherFiles, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)"},
 		"updateAttachNotes": {updateAttachNotes, "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 1\n" +
 			"SEARCH messages USING INDEX messages_notes (chat_jid=? AND routed_to=? AND thread_id=?)"},
 		"queryNote":           {queryNote, "SEARCH messages USING INDEX messages_notes (chat_jid=? AND routed_to=? AND thread_id=?)"},

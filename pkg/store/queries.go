@@ -69,7 +69,9 @@ const (
 		WHERE chat_jid = ? ORDER BY id DESC LIMIT 1000) n WHERE sender = ? AND (disposition = 'sticky' OR reason IN ('command', 'pin_denied', 'command_limit'))`
 	queryFoldersOfSender = `SELECT DISTINCT sender = ?2, routed_to FROM (SELECT sender, routed_to, turn_id FROM messages INDEXED BY messages_chat
 		WHERE chat_jid = ?1 ORDER BY id DESC LIMIT 1000) n WHERE turn_id IS NOT NULL AND routed_to IS NOT NULL`
-	queryFiredEdit  = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ? AND target_id = ? AND disposition = 'routed' AND reason = 'edit_addressed')`
+	queryFiredEdit = `SELECT ` + messageColumns + ` FROM messages m WHERE m.chat_jid = ? AND m.target_id = ?
+		AND m.disposition = 'routed' AND m.reason = 'edit_addressed' ORDER BY m.id DESC LIMIT 1`
+	queryDeleted    = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_jid = ? AND target_id = ? AND verb = 'delete' AND direction = 'in' AND id < ?)`
 	queryLatestEdit = `SELECT ` + messageColumns + ` FROM messages m WHERE m.chat_jid = ? AND m.target_id = ?
 		AND m.reason IN ('edit_note', 'edit_superseded', 'edit_addressed') AND m.verb = 'edit' ORDER BY m.id DESC LIMIT 1`
 
@@ -86,6 +88,7 @@ const (
 	updateDecide = `UPDATE messages SET disposition = ?, reason = ?, routed_to = ?, turn_id = ?, topic = ?, thread_id = ?,
 		error = ?, decided_at = ?, decision_seq = ? WHERE id = ? AND disposition IS NULL RETURNING received_at`
 	updateContent     = `UPDATE messages SET content = ?, addressed = ?, verb = ? WHERE id = ? AND disposition IS NULL`
+	updateOtherFiles  = `UPDATE messages SET attachments = ?, pending_files = ?, files_wanted = 0 WHERE id = ? AND disposition IS NULL`
 	updateAttachNotes = `UPDATE messages SET turn_id = ?1 WHERE id IN (SELECT id FROM messages INDEXED BY messages_notes
 		WHERE chat_jid = ?2 AND reason = 'edit_note' AND turn_id IS NULL AND routed_to = ?3 AND thread_id = ?4
 		AND (thread_id <> '' OR topic = ?5) ORDER BY id LIMIT 20)`
@@ -95,7 +98,7 @@ const (
 	updateReleaseNotes = `UPDATE messages SET turn_id = NULL WHERE turn_id = ? AND reason = 'edit_note'`
 	updateTurnNotes    = `UPDATE messages SET turn_id = NULL, reason = 'edit_superseded' WHERE turn_id = ? AND reason = 'edit_note' AND target_id = ?`
 	updateTurnContent  = `UPDATE messages SET content = ?, addressed = ?, verb = ? WHERE id = ?`
-	updateWithdraw     = `UPDATE messages SET disposition = 'dropped', reason = ?, routed_to = NULL, turn_id = NULL, decided_at = ?, decision_seq = ? WHERE id = ?`
+	updateWithdraw     = `UPDATE messages SET disposition = 'dropped', reason = ?, routed_to = NULL, turn_id = NULL, files_wanted = 0, decided_at = ?, decision_seq = ? WHERE id = ?`
 	updateUndecide     = `UPDATE messages SET disposition = NULL, reason = NULL, routed_to = NULL, turn_id = NULL, decided_at = NULL, decision_seq = NULL WHERE id = ?`
 	updateOldNotes     = `UPDATE messages INDEXED BY messages_note_targets SET reason = 'edit_superseded'
 		WHERE chat_jid = ? AND reason = 'edit_note' AND turn_id IS NULL AND target_id = ?`

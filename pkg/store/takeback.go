@@ -3,13 +3,14 @@ package store
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"arizuko/pkg/msg"
 )
 
 // TakeBack applies an edit or a deletion to a message of an open turn. A queued turn is changed as if the message had
-// been written so, or not at all; of a running one only a deletion of its only message is carried out, and cancels it. It
-// returns the turn as it was, nil if it has ended; ErrStale if it is queued or running against b.Queued.
+// been written so, or not at all; of a running one only the deletion of its last message is carried out, and cancels it.
+// It returns the turn as it was, nil if it has ended; ErrStale if it is queued or running against b.Queued.
 func (tx *Tx) TakeBack(b msg.Takeback, now int64) (before *msg.Turn, err error) {
 	t, err := tx.Turn(uncancelled(), b.Turn)
 	if err != nil || t == nil {
@@ -26,8 +27,8 @@ func (tx *Tx) TakeBack(b msg.Takeback, now int64) (before *msg.Turn, err error) 
 		if t.State != msg.TurnRunning {
 			return nil, nil
 		}
-		rows, err := tx.TurnMessages(uncancelled(), t.ID)
-		if err == nil && b.Deletes && onlyMessage(rows, b.Subject) {
+		rows, err := tx.undeleted(t.ID)
+		if err == nil && b.Deletes && len(rows) == 0 {
 			err = tx.cancelEmpty(t, msg.ReasonDeleted, now)
 		}
 		return &was, err
@@ -66,19 +67,36 @@ func (tx *Tx) TakeBack(b msg.Takeback, now int64) (before *msg.Turn, err error) 
 	return &was, tx.refill(t, reason, now)
 }
 
-// onlyMessage reports whether a row is the only one of a turn that asks for something.
-func onlyMessage(rows []*msg.Message, id int64) bool {
-	found := false
+// undeleted returns the messages of a turn without those that were deleted after an agent had begun it.
+func (tx *Tx) undeleted(turn int64) (left []*msg.Message, err error) {
+	rows, err := tx.TurnMessages(uncancelled(), turn)
 	for _, m := range rows {
-		if m.ID != id && m.Reason != msg.ReasonEditNote {
-			return false
+		if m.Reason == msg.ReasonEditNote {
+			continue
 		}
-		found = found || m.ID == id
+		post := m.PlatformID
+		switch {
+		case m.Verb == msg.VerbEdit:
+			post = m.TargetID
+		case post == "" && m.DerivedFrom != 0:
+			made, err := tx.Message(uncancelled(), m.DerivedFrom)
+			if err != nil {
+				return nil, err
+			}
+			if made != nil {
+				post = made.PlatformID
+			}
+		}
+		if deleted, err := tx.Deleted(uncancelled(), m.ChatJID, post, math.MaxInt64); err != nil {
+			return nil, err
+		} else if !deleted {
+			left = append(left, m)
+		}
 	}
-	return found
+	return left, err
 }
 
-// withdraw takes rows of a message out of its turn.
+// withdraw takes rows of a message out of its turn, which then waits for none of their files and transcripts.
 func (tx *Tx) withdraw(reason msg.Reason, now int64, rows ...int64) error {
 	for _, id := range rows {
 		seq, err := tx.nextDecision()
@@ -88,13 +106,16 @@ func (tx *Tx) withdraw(reason msg.Reason, now int64, rows ...int64) error {
 		if _, err = tx.exec(updateWithdraw, reason, now, seq, id); err != nil {
 			return err
 		}
+		if _, err = tx.exec(deleteWantedTranscripts, id); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // refill makes a queued turn what its rows are by now. One without any is cancelled.
 func (tx *Tx) refill(t *msg.Turn, reason msg.Reason, now int64) error {
-	rows, err := tx.TurnMessages(uncancelled(), t.ID)
+	rows, err := tx.undeleted(t.ID)
 	if err != nil {
 		return err
 	}
@@ -102,9 +123,6 @@ func (tx *Tx) refill(t *msg.Turn, reason msg.Reason, now int64) error {
 	calls := func(m *msg.Message) bool { return m.Verb == msg.VerbMention || m.Verb == msg.VerbReply }
 	count, bytes := 0, 0
 	for _, m := range rows {
-		if m.Reason == msg.ReasonEditNote {
-			continue
-		}
 		count, bytes = count+1, bytes+len(m.Content)
 		if trigger == nil || calls(m) || !calls(trigger) {
 			trigger = m

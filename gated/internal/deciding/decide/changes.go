@@ -21,6 +21,8 @@ func (w *step) changes(r *Row) bool {
 		return true
 	case c.Target == nil || c.Target.Direction == msg.Out:
 		w.decide(r, msg.Dropped, msg.ReasonEditOrphan, "")
+	case c.Deleted:
+		w.decide(r, msg.Dropped, msg.ReasonEditSuperseded, "")
 	case c.same(r):
 		w.decide(r, msg.Dropped, msg.ReasonEditSame, "")
 	case c.Target.Disposition == "" || c.Target.Disposition == msg.Onboarding:
@@ -50,26 +52,36 @@ func (w *step) changes(r *Row) bool {
 }
 
 // same reports whether an edit leaves the words, the files and whom it addresses as they are: platforms report many
-// such edits, of what only apps show. The files of an edit are known on some platforms only.
+// such edits, of what only apps show.
 func (c *Change) same(r *Row) bool {
 	now := c.Target
+	if c.Subject.Verb == msg.VerbEdit {
+		now = c.Subject
+	}
 	if c.Latest != nil && c.Latest.Reason != msg.ReasonEditSuperseded { // else the target has been changed since
 		now = c.Latest
 	}
 	return r.Verb == msg.VerbEdit && r.Content == now.Content && (now.Addressed || !r.Addressed) &&
-		(len(r.Attachments) == 0 || slices.EqualFunc(r.Attachments, now.Attachments, sameFile))
+		!otherFiles(r, now)
+}
+
+// otherFiles reports whether an edit has put other files in place of a message's. Its files are known on some platforms
+// only.
+func otherFiles(edit *Row, m *msg.Message) bool {
+	return len(edit.Attachments) > 0 && !slices.EqualFunc(edit.Attachments, m.Attachments, sameFile)
 }
 
 // changeQueued changes a message in its turn, which no agent has. One whose new text may be for something else, such
-// as a command or another group, is decided again.
+// as a command or another group, or which has other files, is decided again.
 func (w *step) changeQueued(r *Row) {
 	c := r.Change
 	w.decide(r, msg.Dropped, msg.ReasonEditApplied, "")
 	w.ended = true
 	text, plain := c.inTurn(r.Content)
+	files := r.Verb == msg.VerbEdit && otherFiles(r, c.Subject)
 	e := TakeBack{r.ID, msg.Takeback{
 		Turn: c.Turn.ID, Queued: true, Target: c.Target.ID, Subject: c.Subject.ID, TargetID: r.TargetID,
-		Deletes: r.Verb == msg.VerbDelete, Again: !plain && r.Verb == msg.VerbEdit, Content: r.Content, Text: text,
+		Deletes: r.Verb == msg.VerbDelete, Again: (!plain || files) && r.Verb == msg.VerbEdit, Content: r.Content, Text: text,
 		Addressed: c.Subject.Addressed || r.Addressed, Verb: c.Subject.Verb,
 	}}
 	if c.Subject.Verb == msg.VerbEdit && !e.Deletes { // which fired the turn: the target was observed, and stays so
@@ -79,6 +91,9 @@ func (w *step) changeQueued(r *Row) {
 		e.Verb = msg.VerbMention
 	}
 	w.add(e)
+	if files {
+		w.add(ReplaceFiles{Row: r.ID, Target: e.Target})
+	}
 }
 
 // inTurn is what a new text of the target is in its turn. plain is false if that could be for something else than the
@@ -125,4 +140,7 @@ func (w *step) changeUndecided(r *Row, target *msg.Message) {
 	w.add(ReplaceContent{
 		Row: r.ID, Target: target.ID, Content: r.Content, Addressed: target.Addressed || r.Addressed, Verb: verb,
 	})
+	if otherFiles(r, target) {
+		w.add(ReplaceFiles{Row: r.ID, Target: target.ID})
+	}
 }

@@ -110,6 +110,9 @@ type ReplaceContent struct {
 	Verb        string
 }
 
+// ReplaceFiles gives an undecided message the files of its edit, which is the row.
+type ReplaceFiles struct{ Row, Target int64 }
+
 // SupersedeNotes discards the notes about a message that no prompt has shown.
 type SupersedeNotes struct {
 	Row    int64
@@ -186,6 +189,7 @@ func (ResetSession) effect()   {}
 func (StopChat) effect()       {}
 func (StopTurn) effect()       {}
 func (ReplaceContent) effect() {}
+func (ReplaceFiles) effect()   {}
 func (SupersedeNotes) effect() {}
 func (TakeBack) effect()       {}
 func (EndObjects) effect()     {}

@@ -61,6 +61,7 @@ type Change struct {
 	Subject *msg.Message // the target, or the row derived from it
 	Latest  *msg.Message // the newest edit of it that is a row of its own, nil for none
 	Turn    *msg.Turn    // of the subject, nil for none
+	Deleted bool         // an edit that comes after the deletion
 	Fires   bool         // the edit addresses the bot, which the observed original did not
 }
 

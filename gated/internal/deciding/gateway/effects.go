@@ -110,17 +110,6 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 		return p.stopChat(tx, &e)
 	case decide.StopTurn:
 		return p.stopTurn(tx, &e)
-	case decide.ReplaceContent:
-		p.at = e.Row
-		return tx.ReplaceContent(e.Target, e.Content, e.Addressed, e.Verb)
-	case decide.SupersedeNotes:
-		p.at = e.Row
-		return tx.SupersedeNotes(p.batch.Chat.JID, e.Target)
-	case decide.TakeBack:
-		return p.takeBack(tx, &e)
-	case decide.EndObjects:
-		p.at = e.Row
-		return p.endObjects(tx, &e)
 	case decide.CountVote:
 		p.at = e.Row
 		m := p.row(e.Row)
@@ -132,6 +121,28 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 		p.at = e.Row
 		m := p.row(e.Row)
 		return tx.AnswerAsk(e.Ask, e.Option, m.Sender, m.SenderName, m.ReceivedAt, now)
+	}
+	return p.applyChange(tx, e)
+}
+
+// applyChange stores an effect of an edit or deletion.
+func (p *plan) applyChange(tx *store.Tx, e decide.Effect) error {
+	switch e := e.(type) {
+	case decide.ReplaceContent:
+		p.at = e.Row
+		return tx.ReplaceContent(e.Target, e.Content, e.Addressed, e.Verb)
+	case decide.ReplaceFiles:
+		p.at = e.Row
+		edit := p.row(e.Row)
+		return tx.ReplaceFiles(e.Target, edit.Attachments, edit.PendingFiles)
+	case decide.SupersedeNotes:
+		p.at = e.Row
+		return tx.SupersedeNotes(p.batch.Chat.JID, e.Target)
+	case decide.TakeBack:
+		return p.takeBack(tx, &e)
+	case decide.EndObjects:
+		p.at = e.Row
+		return p.endObjects(tx, &e)
 	}
 	return p.applyOperator(tx, e)
 }

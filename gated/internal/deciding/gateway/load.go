@@ -244,24 +244,27 @@ func (f *reader) findChange(ctx context.Context, m *msg.Message) (*decide.Change
 		if err != nil {
 			return c, err
 		}
-		if len(derived) > 0 {
-			c.Subject = derived[0]
+		if len(derived) > 0 { // an edit may have replaced earlier ones
+			c.Subject = derived[len(derived)-1]
 		}
 	}
-	if c.Latest != nil && c.Latest.Reason == msg.ReasonEditAddressed { // it has a turn of its own
-		c.Subject = c.Latest
+	fired, err := f.st.FiredEdit(ctx, m.ChatJID, m.TargetID)
+	if err != nil {
+		return c, err
+	}
+	if fired != nil { // it has a turn of its own
+		c.Subject = fired
 	}
 	if c.Subject.TurnID != 0 {
 		if c.Turn, err = f.st.Turn(ctx, c.Subject.TurnID); err != nil {
 			return c, err
 		}
 	}
-	if m.Verb == msg.VerbEdit && m.Addressed && c.Subject.Disposition == msg.Observed {
-		fired, err := f.st.EditFired(ctx, m.ChatJID, m.TargetID)
-		c.Fires = !fired
-		return c, err
+	if m.Verb == msg.VerbEdit {
+		c.Deleted, err = f.st.Deleted(ctx, m.ChatJID, m.TargetID, m.ID)
 	}
-	return c, nil
+	c.Fires = m.Verb == msg.VerbEdit && m.Addressed && c.Subject.Disposition == msg.Observed && !c.Deleted
+	return c, err
 }
 
 // readReturn reads what is known about the return address of a row that an agent wrote.

@@ -315,6 +315,27 @@ func TestWorker_HungCommand_EndsAtDeadlineWithItsChildren(t *testing.T) {
 	h.awaitLog("transcription failed")
 }
 
+// The command for a message that was taken out of its turn ends at once, and the group's next one begins.
+func TestWorker_MessageDeletedMeanwhile_NextIsTranscribed(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t, `[ -e "$PWD/../../../first" ] && echo words || { touch "$PWD/../../../first"; sleep 1000; }`)
+	gone := h.voice("a.ogg")
+	h.worker()
+	h.await("the first command", func() bool { _, err := os.Stat(filepath.Join(h.data, "first")); return err == nil })
+	next := h.voice("b.ogg")
+	if err := h.st.Write(t.Context(), func(tx *store.Tx) error {
+		b := msg.Takeback{Turn: 1, Queued: true, Target: gone.ID, Subject: gone.ID, Deletes: true}
+		_, err := tx.TakeBack(b, time.Now().UnixMilli())
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.transcript(next); got.Text != "words" {
+		t.Errorf("got %+v", got)
+	}
+	h.await("end of the processes", func() bool { return len(h.left()) == 0 })
+}
+
 // left are the processes whose temporary folder is the harness's.
 func (h *harness) left() (pids []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*/environ")
