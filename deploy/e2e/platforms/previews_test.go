@@ -80,10 +80,13 @@ func TestPreview_Stopped_HalfAnswerStays(t *testing.T) {
 	need.Verify(t)
 	onEachPlatform(t, func(f *fixture) {
 		c := f.liveChats()[1]
-		f.ask(c, "work stream slow 60 hello")
+		f.ask(c, "work stream until never hello")
 		id := f.waitPreview(c)
+		f.Until("the beginning of the answer", func() bool {
+			return f.Value(`SELECT count(*) FROM turn_progress WHERE text LIKE 'You said%'`) == "1"
+		})
 		f.say(c, msg.CommandIn(c.Chat, "stop"))
-		f.wantPreviews(c, "removed "+id)
+		f.Until("the preview to end", func() bool { return !slices.Contains(f.previews(c), "open "+id) })
 		f.Until("the half answer", func() bool {
 			return slices.ContainsFunc(f.shown(c), func(text string) bool {
 				return strings.Contains(text, "You said") && strings.Contains(text, "Stopped by ")

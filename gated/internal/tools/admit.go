@@ -164,7 +164,7 @@ func (s *Server) admit(next http.Handler) http.Handler {
 				return
 			}
 			if id, unknown := unknownMethod(body); unknown {
-				answerUnknown(w, id)
+				answerUnknown(w, r, id)
 				return
 			}
 			r.Body = readCloser{body, r.Body}
@@ -217,13 +217,19 @@ func unknownMethod(body *bufio.Reader) (id json.RawMessage, unknown bool) {
 // smallRequest is the size of a buffer: a request without a tool call has less.
 const smallRequest = 4 << 10
 
+// statelessVersion is the first version of MCP without sessions, which also wants HTTP 404 for an unknown method.
+const statelessVersion = "2026-07-28"
+
 // answerUnknown answers a method that is not known, or accepts a notification of one.
-func answerUnknown(w http.ResponseWriter, id json.RawMessage) {
+func answerUnknown(w http.ResponseWriter, r *http.Request, id json.RawMessage) {
 	if len(id) == 0 {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if r.Header.Get("MCP-Protocol-Version") >= statelessVersion {
+		w.WriteHeader(http.StatusNotFound)
+	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": map[string]any{
 		"code": jsonrpc.CodeMethodNotFound, "message": "method not found: there are tools only"}})
 }

@@ -169,6 +169,7 @@ func TestAdmit_BodyTooLargeOrBatch_IsRefused(t *testing.T) {
 		"too large": {strings.Repeat(" ", maxCallBody+1), http.StatusRequestEntityTooLarge},
 		"batch":     {" \n[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, 3000) + `{"jsonrpc":"2.0","id":2,"method":"ping"}]`, http.StatusBadRequest},
 		"single":    {` {"jsonrpc":"2.0","id":1,"method":"ping"}`, http.StatusOK},
+		"unknown":   {` {"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, http.StatusOK},
 	} {
 		for _, version := range []string{"", "2025-03-26", "2025-06-18"} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, f.server.URL+Path, strings.NewReader(c.body))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -228,6 +229,11 @@ func TestServer_UndeclaredMethods_AreUnknown(t *testing.T) {
 		if err != nil || !strings.Contains(string(answer), `"code":-32601`) {
 			t.Errorf("%s: %v, %s", method, err, answer)
 		}
+	}
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, Path, nil)
+	r.Header.Set("MCP-Protocol-Version", statelessVersion)
+	if answerUnknown(w, r, []byte("1")); w.Code != http.StatusNotFound {
+		t.Errorf("status %d for %s, want 404", w.Code, statelessVersion)
 	}
 }
 
