@@ -29,10 +29,12 @@ var (
 	created  = regexp.MustCompile(`CREATE TABLE (\w+)`)
 )
 
-// TestPageIsTrue holds "What happens to a message" to the code: every function
-// it names exists, every step names one and a table, and the steps that pass
-// strings together stand there under the same numbers.
-func TestPageIsTrue(t *testing.T) {
+const architecture = "../docs/architecture.md"
+
+// TestWalk_StepsAreThoseOfTheCode holds "The walk of one message" to the code: every
+// function it names exists, every step names a function or a table, and the steps
+// that pass strings together have the same numbers there.
+func TestWalk_StepsAreThoseOfTheCode(t *testing.T) {
 	steps := pageSteps(t)
 	if len(steps) != 12 {
 		t.Fatalf("the page has %d steps; is its form still understood?", len(steps))
@@ -79,12 +81,8 @@ type step struct{ number, title, text string }
 
 func pageSteps(t *testing.T) (steps []step) {
 	t.Helper()
-	page, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, page2, _ := strings.Cut(string(page), "## What happens to a message")
-	section, _, _ := strings.Cut(page2, "\n## ")
+	_, walk, _ := strings.Cut(readPage(t, architecture), "## The walk of one message")
+	section, _, _ := strings.Cut(walk, "\n#")
 	for line := range strings.Lines(section) {
 		if m := pageStep.FindStringSubmatch(line); m != nil {
 			steps = append(steps, step{number: m[1], title: m[2]})
@@ -136,25 +134,26 @@ func tables(t *testing.T) map[string]bool {
 	return names
 }
 
-// TestPage_Reasons_AreThoseOfTheCode holds "What to do about a reason" to the
-// codes of pkg/msg: each is there once.
-func TestPage_Reasons_AreThoseOfTheCode(t *testing.T) {
-	page := readPage(t)
-	_, section, _ := strings.Cut(page, "### What to do about a reason")
+// TestPage_Reasons_Exist holds "What to do about a reason" to the codes of pkg/msg:
+// each row names codes that exist, and no other row names them.
+func TestPage_Reasons_Exist(t *testing.T) {
+	_, section, found := strings.Cut(readPage(t, "README.md"), "## What to do about a reason")
 	section, _, _ = strings.Cut(section, "\n## ")
+	if !found {
+		t.Fatal("README.md has no table of reasons")
+	}
 	onPage := map[string]int{}
 	for line := range strings.Lines(section) {
-		cell := line
-		if strings.HasPrefix(line, "|") { // of a row only the first cell names its codes
-			cell = strings.Split(line, "|")[1]
+		if !strings.HasPrefix(line, "|") {
+			continue
 		}
-		for _, code := range tableRef.FindAllStringSubmatch(cell, -1) {
+		for _, code := range tableRef.FindAllStringSubmatch(strings.Split(line, "|")[1], -1) { // the first cell names the codes
 			onPage[code[1]]++
 		}
 	}
 	for _, r := range msg.Reasons {
-		if n := onPage[string(r.Code)]; n != 1 {
-			t.Errorf("%s is named %d times, not once", r.Code, n)
+		if n := onPage[string(r.Code)]; n > 1 {
+			t.Errorf("%s is named %d times", r.Code, n)
 		}
 		delete(onPage, string(r.Code))
 	}
@@ -177,7 +176,7 @@ func TestPage_Diagrams_HaveTheStatesOfTheCode(t *testing.T) {
 		"States of a turn": {string(msg.TurnQueued), string(msg.TurnRunning), string(msg.TurnDone),
 			string(msg.TurnFailed), string(msg.TurnCancelled)},
 	}
-	found := diagram.FindAllStringSubmatch(readPage(t), -1)
+	found := diagram.FindAllStringSubmatch(readPage(t, architecture), -1)
 	if len(found) != len(want) {
 		t.Fatalf("%d diagrams, want %d", len(found), len(want))
 	}
@@ -198,9 +197,9 @@ func TestPage_Diagrams_HaveTheStatesOfTheCode(t *testing.T) {
 	}
 }
 
-func readPage(t *testing.T) string {
+func readPage(t *testing.T, path string) string {
 	t.Helper()
-	page, err := os.ReadFile("README.md")
+	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 // pass and finish take the undecided rows of some chats through steps 3 to 7 of
-// "What happens to a message" in gated's README. A test keeps names and numbers the
-// same. Between them routd answers, without the loop waiting for it.
+// "The walk of one message" in docs/architecture.md. A test keeps names and numbers
+// the same. Between them routd answers, without the loop waiting for it.
 func (g *Gateway) pass(ctx context.Context) {
 	if g.routd.busy() {
 		g.passCommands(ctx)
