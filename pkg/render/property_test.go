@@ -194,17 +194,18 @@ func formatted(t *rapid.T, marks [][2]string) string {
 func TestRender_Words_SameOnAllSurfaces(t *testing.T) {
 	pieces := []string{
 		"word ", "**注意：**请先备份。", "**「引用」**と", "*强调。*后", "**단어(영어)**은 ", "~~สวัสดี~~ครับ ", "مرحبا ", "ו**«שלום»** ", "snake_case ", "2*3*4 ", "10~20 和 30~40 ", "查看*.go和*.md ",
-		"`<think>` ", "<internal>x</internal> ", "`a*b` ", "[label](https://a.bc/d) ", "||hidden|| ", "\n\n", "\n", "\n- ", "\n1. ", "\n> ", "\n# ", "\n```go\nif a < b {}\n```\n", "\n\n|ka|kb|\n|-|-|\n|c|d|\n\n", "&amp; ", "\\* ", "🙂 ",
+		"`<think>` ", "<internal>x</internal> ", "`a*b` ", "[label](https://a.bc/d) ", "||hidden|| ", "\n\n", "\n", "\n- ", "\n1. ", "\n> ", "\n# ", "\n```zz\nif a < b {}\n```\n", "\n\n|ka|kb|\n|-|-|\n|c|d|\n\n", "&amp; ", "\\* ", "🙂 ",
+		"[file](src/a_b.go) ", "[![](http://p.q/r.png)](ci)", "![x](data:d,", "[ ](y)", "\n- [x] ", "](", ")", "[", "\\", "|", "\n|e|f|g|\n", "`", "\n```\n", "\n~~~zz\n", "\n    ", "\n===\n", "\n---\n", "\t", "<!-- c -->", "&copy", "&#x41;", "&NotEqualTilde;", "[^1]", "\n[^1]: note\n", "e\u0301", "\u2028", "\u202e", "\x00",
 	}
-	tag, link := regexp.MustCompile(`<[^>]*>`), regexp.MustCompile(`https://a.bc/d|&[a-z]+;|`+"```go")
+	tag, link := regexp.MustCompile(`<[^>]*>`), regexp.MustCompile(`https://a.bc/d|zz`)
 	rapid.Check(t, func(t *rapid.T) {
 		source := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 40).Draw(t, "pieces"), "")
 		limit := rapid.IntRange(300, 4000).Draw(t, "limit")
 		numbered := strings.Contains(source, "1.") // digits that HTML does not spell out
 		read := func(parts ...string) string {
 			return strings.Map(func(r rune) rune {
-				written := r > unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) && !strings.ContainsRune("•◦▪─│", r)
-				if unicode.IsLetter(r) || unicode.Is(unicode.Mn, r) || written || unicode.IsDigit(r) && !numbered {
+				written := r > unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) && !strings.ContainsRune("•◦▪─│—☐☑", r)
+				if unicode.IsLetter(r) && r != 'ˋ' || unicode.Is(unicode.Mn, r) || written || unicode.IsDigit(r) && !numbered {
 					return r
 				}
 				return -1
@@ -213,7 +214,7 @@ func TestRender_Words_SameOnAllSurfaces(t *testing.T) {
 		want := read(html.UnescapeString(tag.ReplaceAllString(render.HTML(source), "")))
 		for name, got := range map[string]string{
 			"telegram": read(texts(render.Telegram(source, limit))), "discord": read(render.Discord(source, limit)...),
-			"slack": read(render.Slack(source, limit)...),
+			"slack": read(html.UnescapeString(strings.Join(render.Slack(source, limit), " "))),
 		} {
 			if got != want {
 				t.Fatalf("%s of %q: %q, want %q", name, source, got, want)
