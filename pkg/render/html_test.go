@@ -52,6 +52,7 @@ func TestHTML(t *testing.T) {
 		{"mail", "<a@b.c> [x](mailto:a@b.c)", "<p><a href=\"mailto:a@b.c\"" + linkAttributes + ">a@b.c</a> <a href=\"mailto:a@b.c\"" + linkAttributes + ">x</a></p>\n"},
 		{"bare", "see https://a.b/c, www.d.e.", "<p>see <a href=\"https://a.b/c\"" + linkAttributes + ">https://a.b/c</a>, <a href=\"http://www.d.e\"" + linkAttributes + ">www.d.e</a>.</p>\n"},
 		{"no task", "- [X](http://x.com)", "<ul>\n<li><a href=\"http://x.com\"" + linkAttributes + ">X</a></li>\n</ul>\n"},
+		{"no address", "vector<std::string>", "<p>vector&lt;std::string&gt;</p>\n"},
 		{"no text", "[](https://a.b) ![](https://a.b/c)", "<p><a href=\"https://a.b\"" + linkAttributes + ">https://a.b</a> <a href=\"https://a.b/c\"" + linkAttributes + ">https://a.b/c</a></p>\n"},
 		{"image", "![a *b*](http://c.d/e.png)", "<p><a href=\"http://c.d/e.png\"" + linkAttributes + ">a <em>b</em></a></p>\n"},
 		{"image of data", "![a](data:image/svg+xml,<svg>)", "<p>a (data:image/svg+xml,&lt;svg&gt;)</p>\n"},

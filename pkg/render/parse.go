@@ -23,6 +23,7 @@ var (
 
 // Where parsers are among the default ones of goldmark.
 const (
+	autoLinkPriority = 300
 	emphasisPriority = 500
 	headingPriority  = 600
 )
@@ -38,8 +39,11 @@ func newParser(headings parser.BlockParser, options ...parser.Option) parser.Par
 	}
 	inlines := without(parser.DefaultInlineParsers(), parser.NewRawHTMLParser())
 	for i, p := range inlines {
-		if p.Priority == emphasisPriority {
+		switch p.Priority {
+		case emphasisPriority:
 			inlines[i].Value = flanking{parser.NewEmphasisParser()}
+		case autoLinkPriority:
+			inlines[i].Value = webLinks{parser.NewAutoLinkParser()}
 		}
 	}
 	tables := wholeTables{extension.NewTableParagraphTransformer()}
@@ -144,6 +148,18 @@ func (t tasks) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.
 		return nil
 	}
 	return t.InlineParser.Parse(parent, block, pc)
+}
+
+// webLinks leaves the brackets of what is no address of a web page or of mail, such as vector<std::string>.
+type webLinks struct{ parser.InlineParser }
+
+func (l webLinks) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	node := l.InlineParser.Parse(parent, block, pc)
+	auto, ok := node.(*ast.AutoLink)
+	if ok && auto.AutoLinkType == ast.AutoLinkURL && !webLink(string(auto.URL(block.Source()))) {
+		return nil
+	}
+	return node
 }
 
 // spoilers parses ||hidden text||. Between letters or digits the bars are an operator.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 )
 
@@ -167,6 +168,17 @@ func TestDiscord_Formatted_ReadsBack(t *testing.T) {
 		got := render.Telegram(strings.Join(render.Discord(text, 1<<20), ""), 1<<20)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("text %q\n%s", text, diff)
+		}
+	})
+}
+
+// The options of polls and questions are shown as they were written.
+func TestRender_EscapedLine_Unchanged(t *testing.T) {
+	pieces := []string{"a", "B ", "- ", "1. ", "&amp;", "&#65;", "https://a.b/c_d*e ", "m_x@a.bc ", "*", "_", "~~", "||", "`", "[", "](", ")", "<", "std:x", ">", "#", "\\", "!", "="}
+	rapid.Check(t, func(t *rapid.T) {
+		line := "x" + strings.TrimSpace(strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces"), ""))
+		if got := render.Plain(msg.EscapeLine(line), 4000); len(got) != 1 || got[0] != line {
+			t.Fatalf("%q: %q", line, got)
 		}
 	})
 }
