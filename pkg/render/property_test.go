@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"fmt"
 	"html"
 	"regexp"
 	"slices"
@@ -231,6 +232,41 @@ func TestRender_Words_SameOnAllSurfaces(t *testing.T) {
 			if got != want {
 				t.Fatalf("%s of %q: %q, want %q", name, source, got, want)
 			}
+		}
+	})
+}
+
+// Each entity covers exactly the words that its marks are around, in whichever part they are.
+func TestTelegram_Entities_CoverTheirWords(t *testing.T) {
+	kinds := [][3]string{{"bold", "**", "**"}, {"italic", "_", "_"}, {"strikethrough", "~~", "~~"}, {"spoiler", "||", "||"}, {"text_link", "[", "](https://a.bc/d)"}}
+	fillers := []string{"x ", "👩‍👩‍👧 ", "e\u0301 ", "مرحبا ", "\n", "\n\n- ", "\n> ", "\n\n", "@joe ", "\u200b ", "&#x1f600; ", "`a🙂` ", "🇩🇪 "}
+	rapid.Check(t, func(t *rapid.T) {
+		var source strings.Builder
+		want := map[string][]string{} // the kinds of each word's entities
+		for i := range rapid.IntRange(1, 20).Draw(t, "words") {
+			source.WriteString(strings.Join(rapid.SliceOfN(rapid.SampledFrom(fillers), 1, 4).Draw(t, "fillers"), ""))
+			word := fmt.Sprintf("w%d🙂w", i)
+			marked := word
+			for _, k := range rapid.SliceOfNDistinct(rapid.SampledFrom(kinds), 0, 3, rapid.ID).Draw(t, "marks") {
+				marked = k[1] + marked + k[2]
+				want[word] = append(want[word], k[0])
+				slices.Sort(want[word])
+			}
+			source.WriteString(marked + " ")
+		}
+		got := map[string][]string{}
+		for _, p := range render.Telegram(source.String(), rapid.IntRange(64, 400).Draw(t, "limit")) {
+			for _, e := range p.Entities {
+				if word := covered(p, e); slices.Contains([]string{"bold", "italic", "strikethrough", "spoiler", "text_link"}, e.Type) {
+					got[word] = append(got[word], e.Type)
+				}
+			}
+		}
+		for word := range got {
+			slices.Sort(got[word])
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%q (-want +got):\n%s", source.String(), diff)
 		}
 	})
 }
