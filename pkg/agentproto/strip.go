@@ -13,7 +13,7 @@ import (
 // nested, with attributes or a prefix such as "seed:".
 //
 // A tag counts if it begins a line, ends one, or follows a sentence; <internal>…</internal> does within a sentence too.
-// Others are words, as are all in code. A block that is not closed hides everything to the end. A closing tag that
+// Others are words, as are all in code and in quotes. A block that is not closed hides everything to the end. A closing tag that
 // ends a line or a sentence, without an opening one, hides what is before it: some templates put the opening
 // tag into the prompt.
 func Strip(text string) string {
@@ -39,6 +39,8 @@ const hiddenName = `(?:internal|think|thinking|thoughts?|reasoning)`
 var (
 	hiddenTag    = regexp.MustCompile(`(?i)<(/?)(?:[a-z]+:)?` + hiddenName + `(?:\s[^<>\n]*)?>`)
 	tagBeginning = regexp.MustCompile(`(?i)</?(?:[a-z:]*|(?:[a-z]+:)?` + hiddenName + `\s[^<>\n]*)$`)
+	// quotedLine is a line of a quote, or of code by its indent.
+	quotedLine = regexp.MustCompile("^(?:    |\t| {0,3}>)")
 	// fenceLine is the first or last line of a code block, perhaps in quotes and lists.
 	fenceLine = regexp.MustCompile("^(?:[ \t>]|[-*+] |[0-9]+[.)] )*(`{3,}|~{3,})([^\n]*)")
 )
@@ -50,7 +52,7 @@ type tag struct {
 	closes     bool
 	internal   bool // it is the agent's; else the model's
 	words      bool // it is in code, or in the middle of a sentence that is about it
-	code       bool
+	code       bool // or in a quote
 }
 
 // maxGuesses bounds how many blocks of a text without a clear end are looked into: each takes time.
@@ -66,6 +68,8 @@ type stripper struct {
 	kept     int // how much is visible from before that block
 	guesses  int
 	unclosed bool
+	keepLone bool // a closing tag without an opening one hides nothing
+	hidLone  bool // one did
 }
 
 func strip(text string, growing bool) (visible string, unclosed bool) {
@@ -73,6 +77,15 @@ func strip(text string, growing bool) (visible string, unclosed bool) {
 		return text, false
 	}
 	s := stripper{text: text, growing: growing, tags: findTags(text, 0)}
+	s.run()
+	if s.hidLone && !growing && !s.unclosed && strings.TrimFunc(string(s.visible), isBlank) == "" {
+		s = stripper{text: text, tags: findTags(text, 0), keepLone: true} // all would be hidden by a guess
+		s.run()
+	}
+	return string(s.visible), s.unclosed
+}
+
+func (s *stripper) run() {
 	for len(s.tags) > 0 && !s.unclosed {
 		t := s.tags[0]
 		switch {
@@ -86,9 +99,8 @@ func strip(text string, growing bool) (visible string, unclosed bool) {
 		}
 	}
 	if !s.unclosed {
-		s.visible = append(s.visible, text[s.begin:]...)
+		s.visible = append(s.visible, s.text[s.begin:]...)
 	}
-	return string(s.visible), s.unclosed
 }
 
 // loneClose hides what is before a closing tag, if there is something after it.
@@ -97,8 +109,9 @@ func (s *stripper) loneClose(t tag) {
 	line, _, _ := strings.Cut(after, "\n")
 	glued := strings.TrimLeftFunc(after, unicode.IsSpace) == after
 	ends := before == "" && (glued || strings.TrimSpace(line) == "") || endsSentence(before) && resumes(after)
-	if !t.internal && ends && (s.growing || strings.TrimFunc(after, isBlank) != "") {
-		s.visible, s.begin = s.visible[:s.kept], t.end
+	follows := s.growing || strings.TrimFunc(after, isBlank) != ""
+	if !t.internal && ends && follows && !s.keepLone {
+		s.visible, s.begin, s.hidLone = s.visible[:s.kept], t.end, true
 	}
 }
 
@@ -192,7 +205,7 @@ func findTags(text string, from int) (tags []tag) {
 				continue
 			}
 			t.internal = strings.Contains(strings.ToLower(text[t.start:t.end]), "internal")
-			t.code = fence != "" || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
+			t.code = fence != "" || quotedLine.MatchString(line)
 			for len(spans) > 0 && spans[0][1] <= m[0] {
 				spans = spans[1:]
 			}

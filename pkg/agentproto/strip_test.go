@@ -35,6 +35,9 @@ func TestStrip(t *testing.T) {
 		{"They ask. </thinking>\n\nshown", "shown"},
 		{"</think>\n\nshown", "shown"},
 		{"Say.\n\n</think>", "Say.\n\n</think>"}, // all would be cut by a guess
+		{"It is 42.\n</think>\n<internal>done</internal>", "It is 42.\n</think>"},
+		{"They ask.\n</think>\n<think>never closed", ""},
+		{"They ask.\n</think>\nIt is.\n</think>", "It is.\n</think>"},
 		// Words.
 		{"The tag `<think>` opens a block", "The tag `<think>` opens a block"},
 		{"The tag <think> opens a block, </think> closes it.", "The tag <think> opens a block, </think> closes it."},
@@ -44,6 +47,7 @@ func TestStrip(t *testing.T) {
 		{"Write <internal>…</internal> around notes.", "Write <internal>…</internal> around notes."},
 		{"标签<think>用于思考</think>。", "标签<think>用于思考</think>。"},
 		{"- <think>a</think>\n> <think>\n1. <think>a", "- <think>a</think>\n> <think>\n1. <think>a"},
+		{"It printed:\n> <think>\n> hm\n> </think>\nSee?", "It printed:\n> <think>\n> hm\n> </think>\nSee?"},
 		{"```py\n<think>\n</think>\nre.sub(r\"<think>.*?</think>\", t)\n```", "```py\n<think>\n</think>\nre.sub(r\"<think>.*?</think>\", t)\n```"},
 		{"~~~\n<internal>x</internal>\n```\n</think>\n~~~", "~~~\n<internal>x</internal>\n```\n</think>\n~~~"},
 		{"1. so:\n   ````\n   ```\n   <think>\n   ````\nend", "1. so:\n   ````\n   ```\n   <think>\n   ````\nend"},
@@ -112,15 +116,22 @@ func TestBrokenOff(t *testing.T) {
 	}
 }
 
-func TestStripGrowing_ShowsNoBeginningOfATag(t *testing.T) {
+func TestStripGrowing_ShowsNothingHidden(t *testing.T) {
 	const text = "a <b> <INTERNAL>no<think>e</think></INTERNAL> c `<think>` <intern\n<thinking>d `</think>`\n</thinking>\ne"
-	whole := Strip(text)
-	for end := range len(text) + 1 {
-		if got := StripGrowing(text[:end]); !strings.HasPrefix(whole, got) {
-			t.Errorf("of %q is shown: %q", text[:end], got)
-		}
-	}
-	if got := StripGrowing(text); got != whole {
+	if got := StripGrowing(text); got != Strip(text) {
 		t.Errorf("of all is shown: %q", got)
 	}
+	pieces := []string{
+		text, "<think>r</think>", "\n<think>\nr\n```\n</think>\n", "<internal>r</internal>", "\n<Thinking a=\"b\"> r `x` </Thinking>", "\n```\n<think>c</think>\n```\n",
+		"`<think>`", "\n> <think>\n> </think>\n", "\n    <think>d", "\n- ", "\n", "w ", "Yes. ", " <think> b", " </think> b", ".", "日", "。", "<thinker>", "a<b",
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 7).Draw(t, "pieces"), "")
+		whole := Strip(text)
+		for end := range text {
+			if got := StripGrowing(text[:end]); !strings.HasPrefix(whole, got) {
+				t.Fatalf("of %q is shown: %q, in the end %q", text[:end], got, whole)
+			}
+		}
+	})
 }

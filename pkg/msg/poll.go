@@ -69,7 +69,7 @@ func EscapeLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	var b strings.Builder
 	for _, c := range text {
-		if strings.ContainsRune("\\`*_[]<>#~|", c) {
+		if strings.ContainsRune("\\`*_[]<>&#~|", c) {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(c)

@@ -18,7 +18,7 @@ import (
 // only, loads nothing, and links only to web pages and mail addresses. A text that exceeds the
 // limits, by its length or its nesting, is returned as it is, in one <pre>.
 func HTML(markdown string) string {
-	source := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(markdown)
+	source := clean(markdown)
 	out, ok := toHTML(source)
 	if !ok {
 		out = "<pre>" + html.EscapeString(source) + "</pre>\n"
@@ -106,28 +106,40 @@ func htmlTask(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkSt
 	return ast.WalkContinue, nil
 }
 
-func htmlLink(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func htmlLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	l := n.(*ast.Link)
-	return htmlAnchor(w, n, l.Destination, l.Title, entering)
+	return htmlAnchor(w, source, n, l.Destination, l.Title, entering)
 }
 
 // htmlImage shows a link with the alternative text: a page that shows a message loads nothing.
-func htmlImage(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func htmlImage(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	i := n.(*ast.Image)
-	return htmlAnchor(w, n, i.Destination, i.Title, entering)
+	return htmlAnchor(w, source, n, i.Destination, i.Title, entering)
 }
 
-func htmlAnchor(w util.BufWriter, n ast.Node, destination, title []byte, entering bool) (ast.WalkStatus, error) {
-	address := util.URLEscape(destination, true)
-	linked := webLink(string(address)) && !insideLink(n)
-	switch {
-	case linked && entering:
-		openAnchor(w, address, title)
-	case linked:
-		_, _ = w.WriteString("</a>")
+// htmlAnchor shows the same words as builder.link.
+func htmlAnchor(w util.BufWriter, source []byte, n ast.Node, destination, title []byte, entering bool) (ast.WalkStatus,
+	error) {
+	if insideLink(n) {
+		return ast.WalkContinue, nil
 	}
-	if entering && !n.HasChildren() {
-		_, _ = w.Write(util.EscapeHTML(address)) // else nothing of it would be visible
+	address := util.URLEscape(destination, true)
+	linked := webLink(string(address))
+	if entering {
+		if linked {
+			openAnchor(w, address, title)
+		}
+		return ast.WalkContinue, nil
+	}
+	shown, label := shownAddress(destination), (&builder{source: source}).label(n)
+	switch {
+	case label == "": // else nothing of it would be visible
+		_, _ = w.Write(util.EscapeHTML([]byte(shown)))
+	case !linked && shown != "" && shown != label:
+		_, _ = w.Write(util.EscapeHTML([]byte(" (" + shown + ")")))
+	}
+	if linked {
+		_, _ = w.WriteString("</a>")
 	}
 	return ast.WalkContinue, nil
 }

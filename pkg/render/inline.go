@@ -15,9 +15,12 @@ import (
 // the address.
 type keepLink func(address, label string) bool
 
-// maxAddress is the longest address that is shown or linked to, in bytes: a picture may come as
-// an address that holds all of it.
-const maxAddress = 2048
+// maxAddress is the longest address that chats link to and that is spelled out, in bytes: a picture may come as an
+// address that holds all of it. Of longer ones maxBeginning characters are shown.
+const (
+	maxAddress   = 2048
+	maxBeginning = 80
+)
 
 // inlines adds a node's content to the last line, and begins another one at each line break.
 func (b *builder) inlines(parent ast.Node, marks []mark) {
@@ -109,9 +112,9 @@ func (b *builder) link(n ast.Node, destination []byte, marks []mark) {
 		return
 	}
 	address := string(util.URLEscape(destination, true))
-	shown := decode(string(destination))
+	shown := shownAddress(destination)
 	label := b.label(n)
-	if label == "" || label == strings.TrimPrefix(shown, mailto) {
+	if label == "" || label == shown {
 		b.bare(address, shown, marks)
 		return
 	}
@@ -120,11 +123,20 @@ func (b *builder) link(n ast.Node, destination []byte, marks []mark) {
 		return
 	}
 	b.inlines(n, marks)
-	if shown != "" && len(shown) <= maxAddress {
+	if shown != "" {
 		b.text(" (", marks)
 		b.bare(address, shown, marks)
 		b.text(")", marks)
 	}
+}
+
+// shownAddress is a link's address as it is spelled out.
+func shownAddress(destination []byte) string {
+	shown := strings.TrimPrefix(decode(string(destination)), mailto)
+	if len(shown) > maxAddress {
+		shown = firstRunes(shown, maxBeginning) + "…"
+	}
+	return shown
 }
 
 func (b *builder) autoLink(n *ast.AutoLink, marks []mark) {

@@ -23,6 +23,7 @@ var (
 
 // Where parsers are among the default ones of goldmark.
 const (
+	autoLinkPriority = 300
 	emphasisPriority = 500
 	headingPriority  = 600
 )
@@ -38,8 +39,11 @@ func newParser(headings parser.BlockParser, options ...parser.Option) parser.Par
 	}
 	inlines := without(parser.DefaultInlineParsers(), parser.NewRawHTMLParser())
 	for i, p := range inlines {
-		if p.Priority == emphasisPriority {
+		switch p.Priority {
+		case emphasisPriority:
 			inlines[i].Value = flanking{parser.NewEmphasisParser()}
+		case autoLinkPriority:
+			inlines[i].Value = webLinks{parser.NewAutoLinkParser()}
 		}
 	}
 	tables := wholeTables{extension.NewTableParagraphTransformer()}
@@ -48,7 +52,7 @@ func newParser(headings parser.BlockParser, options ...parser.Option) parser.Par
 		parser.WithInlineParsers(inlines...),
 		parser.WithInlineParsers(
 			util.Prioritized(arithmetic{}, emphasisPriority-1),
-			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+			util.Prioritized(tasks{extension.NewTaskCheckBoxParser()}, 0),
 			util.Prioritized(flanking{extension.NewStrikethroughParser()}, emphasisPriority),
 			util.Prioritized(extension.NewLinkifyParser(), 999)),
 		parser.WithParagraphTransformers(util.Prioritized(tables, 200)),
@@ -134,6 +138,28 @@ func (f flanking) Parse(parent ast.Node, block text.Reader, pc parser.Context) a
 // those of Asia from Hebrew on, with their punctuation.
 func isUnspaced(r rune) bool {
 	return r >= 0x590 && r < 0x1e00 || r >= 0x2e80 && r != utf8.RuneError && !unicode.IsSymbol(r)
+}
+
+// tasks leaves links such as [X](https://x.com) to the parser of links: a space follows the box of a task.
+type tasks struct{ parser.InlineParser }
+
+func (t tasks) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	if line, _ := block.PeekLine(); len(line) > 3 && !util.IsSpace(line[3]) {
+		return nil
+	}
+	return t.InlineParser.Parse(parent, block, pc)
+}
+
+// webLinks leaves the brackets of what is no address of a web page or of mail, such as vector<std::string>.
+type webLinks struct{ parser.InlineParser }
+
+func (l webLinks) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	node := l.InlineParser.Parse(parent, block, pc)
+	auto, ok := node.(*ast.AutoLink)
+	if ok && auto.AutoLinkType == ast.AutoLinkURL && !webLink(string(auto.URL(block.Source()))) {
+		return nil
+	}
+	return node
 }
 
 // spoilers parses ||hidden text||. Between letters or digits the bars are an operator.

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"fmt"
 	"html"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 )
 
@@ -171,6 +173,17 @@ func TestDiscord_Formatted_ReadsBack(t *testing.T) {
 	})
 }
 
+// The options of polls and questions are shown as they were written.
+func TestRender_EscapedLine_Unchanged(t *testing.T) {
+	pieces := []string{"a", "B ", "- ", "1. ", "&amp;", "&#65;", "https://a.b/c_d*e ", "m_x@a.bc ", "*", "_", "~~", "||", "`", "[", "](", ")", "<", "std:x", ">", "#", "\\", "!", "="}
+	rapid.Check(t, func(t *rapid.T) {
+		line := "x" + strings.TrimSpace(strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces"), ""))
+		if got := render.Plain(msg.EscapeLine(line), 4000); len(got) != 1 || got[0] != line {
+			t.Fatalf("%q: %q", line, got)
+		}
+	})
+}
+
 // marks are what may stand around words, each once.
 var marks = [][2]string{{"**", "**"}, {"_", "_"}, {"~~", "~~"}, {"||", "||"}, {"[", "](https://a.bc/d_e)"}}
 
@@ -194,17 +207,18 @@ func formatted(t *rapid.T, marks [][2]string) string {
 func TestRender_Words_SameOnAllSurfaces(t *testing.T) {
 	pieces := []string{
 		"word ", "**注意：**请先备份。", "**「引用」**と", "*强调。*后", "**단어(영어)**은 ", "~~สวัสดี~~ครับ ", "مرحبا ", "ו**«שלום»** ", "snake_case ", "2*3*4 ", "10~20 和 30~40 ", "查看*.go和*.md ",
-		"`<think>` ", "<internal>x</internal> ", "`a*b` ", "[label](https://a.bc/d) ", "||hidden|| ", "\n\n", "\n", "\n- ", "\n1. ", "\n> ", "\n# ", "\n```go\nif a < b {}\n```\n", "\n\n|ka|kb|\n|-|-|\n|c|d|\n\n", "&amp; ", "\\* ", "🙂 ",
+		"`<think>` ", "<internal>x</internal> ", "`a*b` ", "[label](https://a.bc/d) ", "||hidden|| ", "\n\n", "\n", "\n- ", "\n1. ", "\n> ", "\n# ", "\n```zz\nif a < b {}\n```\n", "\n\n|ka|kb|\n|-|-|\n|c|d|\n\n", "&amp; ", "\\* ", "🙂 ",
+		"[file](src/a_b.go) ", "[![](http://p.q/r.png)](ci)", "![x](data:d,", "[ ](y)", "\n- [x] ", "](", ")", "[", "\\", "|", "\n|e|f|g|\n", "`", "\n```\n", "\n~~~zz\n", "\n    ", "\n===\n", "\n---\n", "\t", "<!-- c -->", "&copy", "&#x41;", "&NotEqualTilde;", "[^1]", "\n[^1]: note\n", "e\u0301", "\u2028", "\u202e", "\x00",
 	}
-	tag, link := regexp.MustCompile(`<[^>]*>`), regexp.MustCompile(`https://a.bc/d|&[a-z]+;|`+"```go")
+	tag, link := regexp.MustCompile(`<[^>]*>`), regexp.MustCompile(`https://a.bc/d|zz`)
 	rapid.Check(t, func(t *rapid.T) {
 		source := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 40).Draw(t, "pieces"), "")
 		limit := rapid.IntRange(300, 4000).Draw(t, "limit")
 		numbered := strings.Contains(source, "1.") // digits that HTML does not spell out
 		read := func(parts ...string) string {
 			return strings.Map(func(r rune) rune {
-				written := r > unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) && !strings.ContainsRune("•◦▪─│", r)
-				if unicode.IsLetter(r) || unicode.Is(unicode.Mn, r) || written || unicode.IsDigit(r) && !numbered {
+				written := r > unicode.MaxASCII && (unicode.IsPunct(r) || unicode.IsSymbol(r)) && !strings.ContainsRune("•◦▪─│—☐☑", r)
+				if unicode.IsLetter(r) && r != 'ˋ' || unicode.Is(unicode.Mn, r) || written || unicode.IsDigit(r) && !numbered {
 					return r
 				}
 				return -1
@@ -213,11 +227,46 @@ func TestRender_Words_SameOnAllSurfaces(t *testing.T) {
 		want := read(html.UnescapeString(tag.ReplaceAllString(render.HTML(source), "")))
 		for name, got := range map[string]string{
 			"telegram": read(texts(render.Telegram(source, limit))), "discord": read(render.Discord(source, limit)...),
-			"slack": read(render.Slack(source, limit)...),
+			"slack": read(html.UnescapeString(strings.Join(render.Slack(source, limit), " "))),
 		} {
 			if got != want {
 				t.Fatalf("%s of %q: %q, want %q", name, source, got, want)
 			}
+		}
+	})
+}
+
+// Each entity covers exactly the words that its marks are around, in whichever part they are.
+func TestTelegram_Entities_CoverTheirWords(t *testing.T) {
+	kinds := [][3]string{{"bold", "**", "**"}, {"italic", "_", "_"}, {"strikethrough", "~~", "~~"}, {"spoiler", "||", "||"}, {"text_link", "[", "](https://a.bc/d)"}}
+	fillers := []string{"x ", "👩‍👩‍👧 ", "e\u0301 ", "مرحبا ", "\n", "\n\n- ", "\n> ", "\n\n", "@joe ", "\u200b ", "&#x1f600; ", "`a🙂` ", "🇩🇪 "}
+	rapid.Check(t, func(t *rapid.T) {
+		var source strings.Builder
+		want := map[string][]string{} // the kinds of each word's entities
+		for i := range rapid.IntRange(1, 20).Draw(t, "words") {
+			source.WriteString(strings.Join(rapid.SliceOfN(rapid.SampledFrom(fillers), 1, 4).Draw(t, "fillers"), ""))
+			word := fmt.Sprintf("w%d🙂w", i)
+			marked := word
+			for _, k := range rapid.SliceOfNDistinct(rapid.SampledFrom(kinds), 0, 3, rapid.ID).Draw(t, "marks") {
+				marked = k[1] + marked + k[2]
+				want[word] = append(want[word], k[0])
+				slices.Sort(want[word])
+			}
+			source.WriteString(marked + " ")
+		}
+		got := map[string][]string{}
+		for _, p := range render.Telegram(source.String(), rapid.IntRange(64, 400).Draw(t, "limit")) {
+			for _, e := range p.Entities {
+				if word := covered(p, e); slices.Contains([]string{"bold", "italic", "strikethrough", "spoiler", "text_link"}, e.Type) {
+					got[word] = append(got[word], e.Type)
+				}
+			}
+		}
+		for word := range got {
+			slices.Sort(got[word])
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%q (-want +got):\n%s", source.String(), diff)
 		}
 	})
 }

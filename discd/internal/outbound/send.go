@@ -111,20 +111,11 @@ func tooLargeHere(f *adapter.File) string {
 	return fmt.Sprintf("The file `%s` is larger than Discord takes here.", f.Name)
 }
 
-// instead is a call with a notice in place of its file.
+// instead is a call with a notice in place of its file, above its text, which is rendered already.
 func (c call) instead(notice string) call {
 	text, _ := c.body["content"].(string)
-	text = strings.TrimSpace(notice + "\n\n" + text)
 	c.file = nil
-	return c.with("content", firstText(text))
-}
-
-// firstText is as much of a text as one message takes.
-func firstText(text string) string {
-	if parts := render.Discord(text, maxText); len(parts) > 0 {
-		return parts[0]
-	}
-	return text
+	return c.with("content", strings.TrimSpace(render.Discord(notice, noticeRoom-2)[0]+"\n\n"+text))
 }
 
 // do makes a call, after what comes before it in its thread, and returns the id of the message it made, "" if it

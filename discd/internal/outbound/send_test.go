@@ -323,16 +323,16 @@ func TestType_InChatAndThread(t *testing.T) {
 
 func TestSend_FileRefused_SendsText(t *testing.T) {
 	for code, want := range map[int]string{
-		tooLarge:     "The file `a.txt` is larger than Discord takes here.\n\nlook",
-		noPermission: "Discord does not take the file `a.txt` here.\n\nlook",
-		noUploads:    "Discord does not take the file `a.txt` here.\n\nlook",
+		tooLarge:     "The file `a.txt` is larger than Discord takes here.\n\nlook &copy;",
+		noPermission: "Discord does not take the file `a.txt` here.\n\nlook &copy;",
+		noUploads:    "Discord does not take the file `a.txt` here.\n\nlook &copy;",
 	} {
 		b := newSenderFixture(t)
 		b.Data = t.TempDir()
 		if err := os.WriteFile(filepath.Join(b.Data, "a.txt"), []byte("text"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		row, part := b.row(t, msg.Message{Kind: msg.KindFile, Content: "look", Attachments: []msg.Attachment{{Name: "a.txt", Path: "a.txt"}}})
+		row, part := b.row(t, msg.Message{Kind: msg.KindFile, Content: "look &amp;copy;", Attachments: []msg.Attachment{{Name: "a.txt", Path: "a.txt"}}})
 		b.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: 403, Code: code, Message: "refused"})
 		var remark *adapter.Remark
 		if id, err := adaptertest.Send(t.Context(), b, row, part); id == "" || !errors.As(err, &remark) {

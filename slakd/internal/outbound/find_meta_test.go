@@ -188,9 +188,9 @@ func TestSend_FileRefused_SaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := *f.row
-	row.Kind, row.Content, row.Attachments = msg.KindFile, "look", []msg.Attachment{{Name: "cat.txt", Path: "cat.txt"}}
+	row.Kind, row.Content, row.Attachments = msg.KindFile, "look", []msg.Attachment{{Name: "<!here> & cat.txt", Path: "cat.txt"}}
 	f.send(t, &row)
-	if all := f.Messages(); all[len(all)-1].Text != "look\nSlack does not take the file `cat.txt` (missing_scope)." {
+	if all := f.Messages(); all[len(all)-1].Text != "look\nSlack does not take the file `&lt;!here&gt; &amp; cat.txt` (missing_scope)." {
 		t.Errorf("sent %+v", all[len(all)-1])
 	}
 }
@@ -239,7 +239,7 @@ func TestFind_EachForm_IsFound(t *testing.T) {
 					if tt.bare {
 						row.Content = ""
 					}
-					row.Kind, row.Attachments = msg.KindFile, []msg.Attachment{{Name: "cat.txt", Path: "cat.txt"}}
+					row.Kind, row.Attachments = msg.KindFile, []msg.Attachment{{Name: "<!here> & cat.txt", Path: "cat.txt"}}
 				}
 				if tt.refuse != "" {
 					f.server.InjectFault(fake.Fault{Method: "files.getUploadURLExternal", Error: tt.refuse, Times: -1})

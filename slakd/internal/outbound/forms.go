@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"arizuko/pkg/adapter"
+	"arizuko/pkg/render"
 	"arizuko/slakd/internal/slackapi"
 )
 
@@ -48,7 +49,8 @@ func otherForm(c call, err error) (other adapter.Part, remark string) {
 
 // refusedFile begins the text that is sent in place of a file; Slack's code ends it.
 func (c call) refusedFile() string {
-	notice := fmt.Sprintf("Slack does not take the file `%s` (", strings.ReplaceAll(c.file.Name, "`", "'"))
+	name := strings.ReplaceAll(c.file.Name, "`", "'")
+	notice := render.Slack(fmt.Sprintf("Slack does not take the file `%s` (", name), maxText)[0]
 	if c.text != "" {
 		notice = c.text + "\n" + notice
 	}
