@@ -4,7 +4,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 export GOFLAGS ?= -trimpath
 MODULES := . deploy/e2e
 
-.PHONY: build dist run unit setup test race acp lint vuln tidy bench fuzz faults soak failover pictures verify verify-test verify-postgres clean help
+.PHONY: build dist run unit setup test race acp lint vuln reference tidy bench fuzz faults soak failover pictures verify verify-test verify-postgres clean help
 
 build: ## all programs into bin/
 	umask 022 && go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION)" -o bin/ ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/acp ./deploy/agents/oneshot ./deploy/launcher
@@ -43,6 +43,9 @@ lint: ## plain words, formatting, vet, linters, and both modules on their own
 
 vuln: ## known vulnerabilities in what is linked; needs vuln.go.dev
 	status=0; for module in $(MODULES); do go -C $$module run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./... || status=1; done; exit $$status
+
+reference: ## what docs/reference has from the code, written again
+	go test -vet=off -count=1 -run 'TestEnvironment_|TestShown_Page|TestPage_IsDocsToolsPage' $(addprefix ./,gated routd onbod dashd teled discd slakd pkg/config pkg/adapter pkg/msg gated/internal/tools deploy/agents/claude deploy/agents/acp) -update
 
 tidy: ## go.mod and go.sum of each module, and go.work.sum
 	for module in $(MODULES); do GOWORK=off go -C $$module mod tidy || exit 1; done

@@ -14,8 +14,8 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-func TestReadme_Table_MatchesConfig(t *testing.T) {
-	configtest.CheckTable(t, "README.md", Config{})
+func TestEnvironment_PageMatchesConfig(t *testing.T) {
+	configtest.CheckTable(t, "../docs/reference/environment.md", "dashd", Config{}, config.Base{})
 }
 
 func TestConfig_InvalidValues_AllReported(t *testing.T) {

@@ -13,12 +13,13 @@ import (
 	"testing"
 
 	"arizuko/migrations"
+	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
 	"arizuko/pkg/msg"
 )
 
-func TestEnvironmentTable(t *testing.T) {
-	configtest.CheckTable(t, "README.md", Config{})
+func TestEnvironment_PageMatchesConfig(t *testing.T) {
+	configtest.CheckTable(t, "../docs/reference/environment.md", "gated", Config{}, config.Base{})
 }
 
 var (

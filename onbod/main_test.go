@@ -105,8 +105,8 @@ func TestCheck_WithoutOperators_Warns(t *testing.T) {
 	}
 }
 
-func TestReadme_Table_MatchesConfig(t *testing.T) {
-	configtest.CheckTable(t, "README.md", Config{})
+func TestEnvironment_PageMatchesConfig(t *testing.T) {
+	configtest.CheckTable(t, "../docs/reference/environment.md", "onbod", Config{}, config.Base{})
 }
 
 func TestConfig_InvalidValues_AllReported(t *testing.T) {

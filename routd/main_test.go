@@ -208,8 +208,8 @@ func TestStart_StoredRoutes_NamedInLogAndDaemons(t *testing.T) {
 	}
 }
 
-func TestReadme_Table_MatchesConfig(t *testing.T) {
-	configtest.CheckTable(t, "README.md", Config{})
+func TestEnvironment_PageMatchesConfig(t *testing.T) {
+	configtest.CheckTable(t, "../docs/reference/environment.md", "routd", Config{}, config.Base{})
 }
 
 func TestConfig_InvalidValues_AllReported(t *testing.T) {

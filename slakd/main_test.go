@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/gorilla/websocket"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
@@ -23,8 +24,8 @@ import (
 	"arizuko/slakd/internal/slackapi"
 )
 
-func TestReadmeTable(t *testing.T) {
-	configtest.CheckTable(t, "README.md", Config{})
+func TestEnvironment_PageMatchesConfig(t *testing.T) {
+	configtest.CheckTable(t, "../docs/reference/environment.md", "slakd", Config{}, config.Base{}, adapter.Settings{})
 }
 
 func TestConfigProblems(t *testing.T) {

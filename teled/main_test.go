@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/config"
 	"arizuko/pkg/config/configtest"
@@ -23,8 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestReadmeTable(t *testing.T) {
-	configtest.CheckTable(t, "README.md", Config{})
+func TestEnvironment_PageMatchesConfig(t *testing.T) {
+	configtest.CheckTable(t, "../docs/reference/environment.md", "teled", Config{}, config.Base{}, adapter.Settings{})
 }
 
 func TestConfigProblems(t *testing.T) {

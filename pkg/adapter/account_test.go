@@ -3,7 +3,13 @@ package adapter
 import (
 	"strings"
 	"testing"
+
+	"arizuko/pkg/config/configtest"
 )
+
+func TestEnvironment_PageMatchesConfig(t *testing.T) {
+	configtest.CheckTable(t, "../../docs/reference/environment.md", "adapters", Settings{})
+}
 
 func TestAccount_Name_CheckedAtStart(t *testing.T) {
 	for name, valid := range map[string]bool{"": true, "work": true, "a-b_2": true, "Work": false, "a b": false, "../x": false, "-a": false, strings.Repeat("a", 33): false} {

@@ -12,7 +12,12 @@ import (
 	"testing"
 
 	"arizuko/pkg/config"
+	"arizuko/pkg/config/configtest"
 )
+
+func TestEnvironment_PageMatchesConfig(t *testing.T) {
+	configtest.CheckTable(t, "../../docs/reference/environment.md", "base", config.Base{})
+}
 
 func TestBasePaths(t *testing.T) {
 	b := config.Base{Data: "/d"}

@@ -6,13 +6,22 @@ import (
 	"strings"
 )
 
-// Table renders a configuration struct as the markdown table of a README: one row per
-// variable with its default and its meaning.
-func Table[T any](cfg T) string {
+// Table renders a configuration struct as a markdown table: one row per variable with its default and its meaning.
+// Those of the structs in shared are left out.
+func Table[T any](cfg T, shared ...any) string {
 	var b strings.Builder
 	b.WriteString("| variable | default | meaning |\n|---|---|---|\n")
 	cell := strings.NewReplacer("|", `\|`, "\n", " ")
+	elsewhere := map[string]bool{}
+	for _, of := range shared {
+		for _, s := range settings(reflect.ValueOf(of), "") {
+			elsewhere[s.name] = true
+		}
+	}
 	for _, s := range settings(reflect.ValueOf(&cfg).Elem(), "") {
+		if elsewhere[s.name] {
+			continue
+		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", s.label(), cell.Replace(s.defaultText()), cell.Replace(s.doc()))
 	}
 	return b.String()

@@ -11,7 +11,7 @@ import (
 )
 
 // Each reason, and each wait, says what the sender of a message sees who has addressed the bot.
-func TestShown_OperationsPage_SaysWhatSendersSee(t *testing.T) {
+func TestShown_Page_SaysWhatSendersSee(t *testing.T) {
 	t.Parallel()
 	var reasons, waits strings.Builder
 	reasons.WriteString("| code | meaning | of | the sender sees | within |\n|---|---|---|---|---|\n")
@@ -36,7 +36,7 @@ func TestShown_OperationsPage_SaysWhatSendersSee(t *testing.T) {
 		}
 		fmt.Fprintf(&waits, "| %s | %s | %d s |\n", name, w.Shown, w.Within)
 	}
-	const page = "../../docs/operations.md"
+	const page = "../../docs/reference/reasons.md"
 	golden.CompareSection(t, page, "reasons", reasons.String())
 	golden.CompareSection(t, page, "waits", waits.String())
 }

@@ -16,7 +16,9 @@ import (
 	"arizuko/pkg/testkit/need"
 )
 
-func TestREADME_TableMatchesConfig(t *testing.T) { configtest.CheckTable(t, "README.md", Config{}) }
+func TestEnvironment_PageMatchesConfig(t *testing.T) {
+	configtest.CheckTable(t, "../../../docs/reference/environment.md", "acp", Config{})
+}
 
 func TestRun_NextRun_ResumesSession(t *testing.T) {
 	for name, faults := range map[string][]string{

@@ -11,7 +11,9 @@ import (
 	"arizuko/pkg/config/configtest"
 )
 
-func TestREADME_TableMatchesConfig(t *testing.T) { configtest.CheckTable(t, "README.md", Config{}) }
+func TestEnvironment_PageMatchesConfig(t *testing.T) {
+	configtest.CheckTable(t, "../../../docs/reference/environment.md", "claude", Config{})
+}
 
 func load(t *testing.T, environ ...string) Config {
 	t.Helper()

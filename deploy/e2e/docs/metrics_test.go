@@ -15,7 +15,7 @@ func TestMetrics_Table_IsThatOfTheCode(t *testing.T) {
 		t.Fatalf("only %d metrics found in the code: %v", len(inCode), inCode)
 	}
 	var onPage []string
-	table, _, _ := strings.Cut(read(t, "docs/metrics.md"), "\n## ")
+	table, _, _ := strings.Cut(read(t, "docs/reference/metrics.md"), "\n## ")
 	for _, row := range rows(table) {
 		if len(row) != 6 || row[4] == "" {
 			t.Fatalf("row %q does not have name, type, labels, unit, daemons, meaning", row)
@@ -70,7 +70,7 @@ func checkMetricName(t *testing.T, name string, m metric, unit string) {
 func TestMetrics_Labels_AreExplained(t *testing.T) {
 	t.Parallel()
 	explained := map[string]bool{}
-	for _, row := range rows(section(t, read(t, "docs/metrics.md"), "## Values of labels")) {
+	for _, row := range rows(section(t, read(t, "docs/reference/metrics.md"), "## Values of labels")) {
 		for _, name := range codes(row[0]) {
 			explained[name] = true
 		}

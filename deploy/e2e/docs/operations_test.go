@@ -9,7 +9,7 @@ import (
 func TestOperations_StepsInTheLog_AreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	inCode := literals(t)
-	steps := rows(section(t, read(t, "docs/operations.md"), "### The steps of a message"))
+	steps := rows(section(t, read(t, "docs/reference/log.md"), "## The steps of a message"))
 	if len(steps) < 10 {
 		t.Errorf("only %d steps found", len(steps))
 	}
@@ -24,7 +24,7 @@ func TestOperations_LogKeys_AreThoseOfTheCode(t *testing.T) {
 	t.Parallel()
 	inCode := logKeys(t)
 	var onPage []string
-	keys, _, _ := strings.Cut(section(t, read(t, "docs/operations.md"), "## Log lines"), "\n### ")
+	keys, _, _ := strings.Cut(read(t, "docs/reference/log.md"), "\n## ")
 	for _, row := range rows(keys) {
 		onPage = append(onPage, strings.Trim(row[0], "`"))
 	}

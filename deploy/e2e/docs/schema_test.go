@@ -21,7 +21,7 @@ var tableHeading = regexp.MustCompile("(?m)^### `(\\w+)`")
 
 func TestSchema_EveryTableAndColumn_IsDescribed(t *testing.T) {
 	t.Parallel()
-	page := read(t, "docs/schema.md")
+	page := read(t, "docs/reference/schema.md")
 	stored := schema(t)
 	described := map[string]bool{}
 	for _, m := range tableHeading.FindAllStringSubmatch(page, -1) {

@@ -63,9 +63,9 @@ func (f *fixture) platformID(id string) (stored string) {
 	return stored
 }
 
-// Each tool of docs/tools.md is called by an agent in a chat of each platform, and does not fail there.
+// Each tool of docs/reference/tools.md is called by an agent in a chat of each platform, and does not fail there.
 func TestTools_EachOne_WorksOnEachPlatform(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/tools.md")
+	page, err := os.ReadFile("../../../docs/reference/tools.md")
 	if err != nil {
 		t.Fatal(err)
 	}

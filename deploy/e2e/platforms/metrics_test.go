@@ -49,7 +49,7 @@ func TestMetrics_RunningDaemons_AnswerWhatThePageLists(t *testing.T) {
 	}
 	i.start(daemonsOf["all"]...)
 	i.connect()
-	page, err := os.ReadFile("../../../docs/metrics.md")
+	page, err := os.ReadFile("../../../docs/reference/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@
 // A tool is one file, named after it: its input and output structs, whose fields have
 // `json` and `jsonschema` tags (the latter is the description that the model reads), a
 // function that returns its [Tool] by [define], and its handler. Add the function to
-// [Registry], and run `go test ./gated/internal/tools -update` for docs/tools.md.
+// [Registry], and run `go test ./gated/internal/tools -update` for docs/reference/tools.md.
 //
 //   - A handler takes who calls and for what from the [Caller], never from the
 //     arguments. What an argument names must be within the caller's reach:

@@ -17,10 +17,10 @@ import (
 
 func TestPage_IsDocsToolsPage(t *testing.T) {
 	t.Parallel()
-	golden.Compare(t, "../../../docs/tools.md", toolsPage())
+	golden.Compare(t, "../../../docs/reference/tools.md", toolsPage())
 }
 
-// toolsPage is the reference of all tools, in markdown: docs/tools.md.
+// toolsPage is the reference of all tools, in markdown: docs/reference/tools.md.
 func toolsPage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, pageHead, maxConcurrentCalls, callTimeout/time.Second, maxActing, maxTurnBytes>>10, maxQueuedCalls,
@@ -44,7 +44,7 @@ const pageHead = `<!-- Generated from gated/internal/tools: go test ./gated/inte
 # Tools of agents
 
 Gated serves these tools to the agents that it runs, by MCP over streamable HTTP at ` + "`GATED_MCP_ADDR`, path `/mcp`" + `. An agent
-gets the URL and a bearer token in its [start line](agent-protocol.md#lines-in). The token is the run's: it dies with it,
+gets the URL and a bearer token in its [start line](../agent-protocol.md#lines-in). The token is the run's: it dies with it,
 and reaches the run's group and the groups below it, nothing else.
 
 - A call is on behalf of the **turn at work**, the run's oldest unanswered one. Without an open turn, and once the turn is

@@ -1,4 +1,4 @@
-// Package configtest keeps a README's table of variables equal to the configuration struct.
+// Package configtest keeps the page of variables equal to the configuration structs.
 package configtest
 
 import (
@@ -8,13 +8,13 @@ import (
 	"arizuko/pkg/golden"
 )
 
-// CheckTable fails the test unless the README at path holds config.Table(cfg) between the
-// comments `<!-- config:start -->` and `<!-- config:end -->`, and every variable has a doc tag.
-// With the test flag -update it rewrites the README instead.
-func CheckTable[T any](t testing.TB, path string, cfg T) {
+// CheckTable fails the test unless the page at path, docs/reference/environment.md, holds config.Table(cfg, shared...)
+// between the comments `<!-- section:start -->` and `<!-- section:end -->`, and every variable has a doc tag. With the
+// test flag -update it rewrites the page instead.
+func CheckTable[T any](t testing.TB, path, section string, cfg T, shared ...any) {
 	t.Helper()
 	for _, name := range config.Undocumented(cfg) {
 		t.Errorf("%s has no doc tag", name)
 	}
-	golden.CompareSection(t, path, "config", config.Table(cfg))
+	golden.CompareSection(t, path, section, config.Table(cfg, shared...))
 }
