@@ -179,7 +179,7 @@ func TestRender_EscapedLine_Unchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := strings.TrimSpace(strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, -1).Draw(t, "pieces"), ""))
 		if got := render.Telegram("1. "+msg.EscapeLine(line), 4000); len(got) != 1 || strings.TrimSpace(got[0].Text) != "1. "+line {
-			t.Fatalf("%q: %q", line, got)
+			t.Fatalf("%q: %v", line, got)
 		}
 	})
 }
