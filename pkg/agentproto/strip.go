@@ -13,9 +13,9 @@ import (
 // nested, with attributes or a prefix such as "seed:".
 //
 // A tag counts if it begins a line, ends one, or follows a sentence; <internal>…</internal> does within a sentence too.
-// Others are words, as are all in code and in quotes. A block that is not closed hides everything to the end. A closing tag that
-// ends a line or a sentence, without an opening one, hides what is before it: some templates put the opening
-// tag into the prompt.
+// Others are words, as are all in code and in quotes. A block that is not closed hides everything to the end. A closing
+// tag that ends a line or a sentence, without an opening one, hides what is before it, unless nothing visible follows:
+// some templates put the opening tag into the prompt.
 func Strip(text string) string {
 	visible, _ := strip(text, false)
 	return trimBlankLines(visible)

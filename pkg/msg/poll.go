@@ -67,9 +67,10 @@ func (p *Poll) Text(label func(option int) string) string {
 // EscapeLine is a text on one line, which markdown shows as it is.
 func EscapeLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
+	number := len(text) - len(strings.TrimLeft(text, "0123456789")) // where a list's marker would end
 	var b strings.Builder
-	for _, c := range text {
-		if strings.ContainsRune("\\`*_[]<>&#~|", c) {
+	for i, c := range text {
+		if strings.ContainsRune("\\`*_[]<>&#~|", c) || i == number && strings.ContainsRune("-+.)", c) {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(c)

@@ -57,6 +57,10 @@ func isSettled(r rune) bool {
 	return r == '_' || r < 0x530 && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
+// keeps replaces what Telegram would not show: it makes one space of a tab, and removes the ring of U+030A, which is
+// shown if it is one character with its letter.
+var keeps = strings.NewReplacer("\t", "    ", "a\u030a", "å", "A\u030a", "Å", "u\u030a", "ů", "U\u030a", "Ů")
+
 // telegramTexts returns the texts of a line's spans, with a gap in each mention and each link to
 // Telegram itself. Code, addresses and the text of links stay as they are: entities cover them,
 // and Telegram looks for mentions beside those only.
@@ -64,8 +68,8 @@ func telegramTexts(l *line) []string {
 	texts := make([]string, len(l.spans))
 	var all strings.Builder
 	for i, s := range l.spans {
-		texts[i] = s.text
-		all.WriteString(s.text)
+		texts[i] = keeps.Replace(s.text)
+		all.WriteString(texts[i])
 	}
 	if l.fence != nil {
 		return texts
@@ -76,6 +80,7 @@ func telegramTexts(l *line) []string {
 		if len(gaps) == 0 {
 			break
 		}
+		s.text = texts[i]
 		texts[i], gaps = withGaps(s, start, gaps)
 		start += len(s.text)
 	}

@@ -175,11 +175,11 @@ func TestDiscord_Formatted_ReadsBack(t *testing.T) {
 
 // The options of polls and questions are shown as they were written.
 func TestRender_EscapedLine_Unchanged(t *testing.T) {
-	pieces := []string{"a", "B ", "- ", "1. ", "&amp;", "&#65;", "https://a.b/c_d*e ", "m_x@a.bc ", "*", "_", "~~", "||", "`", "[", "](", ")", "<", "std:x", ">", "#", "\\", "!", "="}
+	pieces := []string{"a", "B ", "- ", "+ ", "---", "1. ", "&amp;", "&#65;", "https://a.b/c_d*e ", "m_x@a.bc ", "*", "_", "~~", "||", "`", "[", "](", ")", "<", "std:x", ">", "#", "\\", "!", "="}
 	rapid.Check(t, func(t *rapid.T) {
-		line := "x" + strings.TrimSpace(strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces"), ""))
-		if got := render.Plain(msg.EscapeLine(line), 4000); len(got) != 1 || got[0] != line {
-			t.Fatalf("%q: %q", line, got)
+		line := strings.TrimSpace(strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, -1).Draw(t, "pieces"), ""))
+		if got := render.Telegram("1. "+msg.EscapeLine(line), 4000); len(got) != 1 || strings.TrimSpace(got[0].Text) != "1. "+line {
+			t.Fatalf("%q: %v", line, got)
 		}
 	})
 }

@@ -133,6 +133,14 @@ func TestTelegram_EmptyBlock_NoEntity(t *testing.T) {
 	}
 }
 
+func TestTelegram_RingsAndTabs_AreKept(t *testing.T) {
+	got := render.Telegram("A\u030angstro\u0308m @joe `a\u030a`\tb", 4096)
+	want := render.Formatted{Text: "Ångstro\u0308m @\u200bjoe å    b", Entities: []render.Entity{{Type: "code", Offset: 16, Length: 1}}}
+	if diff := cmp.Diff([]render.Formatted{want}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestRender_LongAddresses_LeaveRoomForLabel(t *testing.T) {
 	long := "https://example.org/" + strings.Repeat("x", 1500)
 	if got := render.Discord("[a]("+long+")", 2000); len(got) != 1 || got[0] != "a ("+long+")" {

@@ -126,6 +126,9 @@ func TestMark_EachText_KeepsItsLimit(t *testing.T) {
 			if poll, ok := c.body["poll"].(discordapi.Poll); ok {
 				text, limit = poll.Question.Text, maxQuestion
 			}
+			if limit == maxQuestion && !strings.HasSuffix(text, "…") {
+				t.Errorf("the question does not say that it is cut: %q", text)
+			}
 			if !strings.HasPrefix(text, "(possibly sent twice)") || utf8.RuneCountInString(text) > limit {
 				t.Errorf("%s, part %d: %d characters, %.40q", what, i, utf8.RuneCountInString(text), text)
 			}

@@ -165,7 +165,10 @@ func (s *Sender) Mark(p adapter.Part) adapter.Part {
 	c := p.(call)
 	if poll, ok := c.body["poll"].(discordapi.Poll); ok {
 		question := []rune(adapter.DuplicateMark + poll.Question.Text)
-		poll.Question.Text = string(question[:min(len(question), maxQuestion)])
+		if len(question) > maxQuestion {
+			question = append(question[:maxQuestion-1], '…')
+		}
+		poll.Question.Text = string(question)
 		return c.with("poll", poll)
 	}
 	text, _ := c.body["content"].(string)

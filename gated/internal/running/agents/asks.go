@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -268,7 +269,7 @@ func show(q *store.Question, redact func(string) string) error {
 	if q.PayloadHash != "" && (len(question) > agentproto.MaxQuestion || len(detail) > agentproto.MaxDetail) {
 		return agentproto.ErrTooLong
 	}
-	q.Question = agentproto.Truncate(question, agentproto.MaxQuestion)
+	q.Question = strings.ReplaceAll(shorten(question, agentproto.MaxQuestion), "\n", " ")
 	q.Detail = shorten(detail, agentproto.MaxDetail)
 	q.Options = slices.Clone(q.Options)
 	for i, option := range q.Options {

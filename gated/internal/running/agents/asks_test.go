@@ -174,12 +174,13 @@ func TestAsk_IdOfGatedsOwn_IsAnotherQuestion(t *testing.T) {
 	}
 }
 
-func TestAsk_LongDetail_SaysWhatIsNotShown(t *testing.T) {
+func TestAsk_LongTexts_SayWhatIsNotShown(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t)
-	turn := r.ask(`!ask "askId":"q","question":"Run?","detail":"` + "\\u202e" + strings.Repeat("x", 9000) + `","options":["one","two"]`)
+	turn := r.ask(`!ask "askId":"q","question":"Run?` + strings.Repeat("y", 1000) + `","detail":"` + "\\u202e" + strings.Repeat("x", 9000) + `","options":["one","two"]`)
 	a := r.asks(turn, 1)[0]
-	if !strings.HasPrefix(a.Question, "Run?\n\\u202exxx") || !strings.HasSuffix(a.Question, "\n[1006 more bytes, which are not shown]") {
+	want := "Run?" + strings.Repeat("y", 996) + " [4 more bytes, which are not shown]\n\\u202exxx"
+	if !strings.HasPrefix(a.Question, want) || !strings.HasSuffix(a.Question, "\n[1006 more bytes, which are not shown]") {
 		t.Errorf("shown:\n%s", a.Question)
 	}
 	r.choose(a, 1)
