@@ -345,7 +345,7 @@ func TestRouteEditor_Bounds_RefusedInWords(t *testing.T) {
 
 func TestChanges_Page_FilteredInPages(t *testing.T) {
 	data, _, b := routesFixture(t)
-	has(t, b.must(200, "GET", "/audit", "").body, "Nothing was changed yet")
+	has(t, b.must(200, "GET", "/audit", "").body, "No changes yet")
 	for i := range 120 {
 		who, what := "cli", "add route"
 		if i%3 == 0 {
@@ -368,7 +368,7 @@ func TestChanges_Page_FilteredInPages(t *testing.T) {
 		}
 	}
 	has(t, b.must(200, "GET", "/audit", "").body, "detail-119 &lt;b&gt;", `<option value="approve">`)
-	has(t, b.must(200, "GET", "/audit?who=no%20one", "").body, "No change is like that")
+	has(t, b.must(200, "GET", "/audit?who=no%20one", "").body, "No matching changes")
 	has(t, b.must(200, "GET", "/audit", "").body, "The oldest change that is kept was made", "The newest 50000 are kept")
 	if body := b.must(200, "GET", "/audit", "").body; strings.Contains(body, "Older ones were deleted") {
 		t.Error("the page says that changes were deleted")

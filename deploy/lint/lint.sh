@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Finds words that the project does not use, lints both modules and the workflows, and builds each module without the workspace: inside one, a
+# Holds the project to its sizes, finds words that it does not use, lints both modules and the workflows, and builds each module without the workspace: inside one, a
 # missing requirement goes unnoticed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 golangci_lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 actionlint=github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 
+deploy/lint/sizes.sh
 go run ./deploy/lint/words
 go run "$actionlint" -shellcheck= -pyflakes= .github/workflows/*.yml
 

@@ -187,7 +187,7 @@ func (a *Ask) EndedText(name, by string) string {
 	case a.State == AskAnswered:
 		end = fmt.Sprintf("**%s** — answered by %s", EscapeLine(a.Option), EscapeLine(by))
 	case a.EndedAt >= a.ExpiresAt:
-		end = fmt.Sprintf("Expired: no answer came within %s. That counts as no.", duration(a.ExpiresAt-a.CreatedAt))
+		end = fmt.Sprintf("Expired: no answer within %s, which counts as no.", duration(a.ExpiresAt-a.CreatedAt))
 	}
 	return a.head(name) + "\n\n" + end
 }

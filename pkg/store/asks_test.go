@@ -211,7 +211,7 @@ func TestAsk_Expiry_EndsItOnceAndSaysSo(t *testing.T) {
 		write(t, s, func(tx *store.Tx) error { return tx.ExpireAsk(a.ID, 600_000) })
 	}
 	edits := must(s.DerivedFrom(t.Context(), a.MessageID))(t)
-	if len(edits) != 1 || !strings.HasSuffix(edits[0].Content, "\n\nExpired: no answer came within 9 minutes. That counts as no.") {
+	if len(edits) != 1 || !strings.HasSuffix(edits[0].Content, "\n\nExpired: no answer within 9 minutes, which counts as no.") {
 		t.Errorf("edits %+v", edits)
 	}
 }

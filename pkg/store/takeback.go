@@ -178,7 +178,7 @@ func (tx *Tx) releaseNotes(id int64) error {
 }
 
 // PutNotes makes a turn of the notes that wait for the conversation of a running turn, and gives it to the turn's run. It
-// returns nil if there are none, and ErrStale if the run takes no more.
+// returns nil if there are none, or a turn is queued that will have them, and ErrStale if the run takes no more.
 func (tx *Tx) PutNotes(of *msg.Turn, now int64) (*msg.Turn, error) {
 	t := &msg.Turn{
 		Kind: msg.Conversation, Folder: of.Folder, ChatJID: of.ChatJID, Topic: of.Topic, ThreadID: of.ThreadID,
@@ -187,6 +187,10 @@ func (tx *Tx) PutNotes(of *msg.Turn, now int64) (*msg.Turn, error) {
 	}
 	found, err := tx.get([]any{&t.TriggerMessageID}, queryNote, t.ChatJID, t.Folder, t.ThreadID, t.Place)
 	if err != nil || !found {
+		return nil, err
+	}
+	later, err := first(tx.queryTurns(uncancelled(), queryNewestQueued, t.Lane(), t.ChatJID, t.Topic))
+	if err != nil || later != nil && later.TriggerMessageID > t.TriggerMessageID { // its prompt has them, and in order
 		return nil, err
 	}
 	if err = tx.insertTurn(t); err != nil {

@@ -222,7 +222,7 @@ func serverRestarted(t *testing.T, server *backend, b *browser.Browser) {
 		p.CheckFits()
 		p.CheckContrast()
 	}
-	expect(t, "advice in a chat", browser.Eval[bool](all[0], connection+`.includes("Messages that you write now are sent later.")`), true)
+	expect(t, "advice in a chat", browser.Eval[bool](all[0], connection+`.includes("Messages you send now go out once you are connected again.")`), true)
 	expect(t, "advice elsewhere", browser.Eval[bool](all[2], connection+`.includes("sent later")`), false)
 	all[1].SendMessage("written meanwhile")
 	server.set(func() { server.down = false; server.facts = "<p>after</p>" })
@@ -351,7 +351,7 @@ func heldBack(t *testing.T, server *backend, b *browser.Browser) {
 	p.Prepare(noWorker)
 	p.Visit(server.url + chat)
 	server.wantStreams(t, 1)
-	p.Wait(connection + ` === "Connecting… Messages that you write now are sent later."`)
+	p.Wait(connection + ` === "Connecting… Messages you send now go out once you are connected again."`)
 	server.set(func() { server.mute = false })
 	browser.Eval[bool](p, `((now) => { Date.now = () => now() + 60_000; return true; })(Date.now.bind(Date))`)
 	p.Wait(isLive)

@@ -185,7 +185,7 @@ func TestReal_ModelChosen_SessionGoesOn(t *testing.T) {
 	g := realGroup(t)
 	g.wantAnswer("say alpha", "alpha")
 	g.order("/model", "- haiku")
-	g.order("/model haiku", "haiku is the model from the next message on.")
+	g.order("/model haiku", "haiku is the model from your next message on.")
 	g.wantAnswer("recall", "say alpha")
 	if _, model := asked(t, g.ofClaude(), "recall"); !strings.Contains(model, "haiku") {
 		t.Errorf("Claude Code has asked the model %s", model)
@@ -198,7 +198,7 @@ func TestReal_ModelChosen_SessionGoesOn(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("Codex has asked %s, and offers %q", before, offered)
 	}
-	g.order("/model "+offered[i], offered[i]+" is the model from the next message on.")
+	g.order("/model "+offered[i], offered[i]+" is the model from your next message on.")
 	g.wantAnswer("recall", "say beta")
 	if _, model := asked(t, g.ofCodex(), "recall"); !strings.HasPrefix(offered[i], model) {
 		t.Errorf("Codex has asked the model %s, want %s", model, offered[i])

@@ -39,7 +39,7 @@ func (f *fixture) raiseBudget(point fp.Point) {
 		f.waitKilled("gated")
 		f.Restart("gated")
 	}
-	const question = "I do not answer yet: this group has used its budget of today, $1.00 of $0.50. Raise it to $1.50 and go on?"
+	const question = "This group has used today's budget, $1.00 of $0.50. Raise it to $1.50 and go on?"
 	message := f.waitArrival(question).ID
 	f.waitDelivered(in, "%"+question)
 	f.wantPressAnswer(in, f.press(in, message, "Raise it", true), "Only operators may answer this.")

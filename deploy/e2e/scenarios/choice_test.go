@@ -62,13 +62,13 @@ func TestAgent_GatedKilledDuringTheSwitch_OneAgentAnswers(t *testing.T) {
 func TestModel_Chosen_NextAnswerIsOfIt(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Answer(f.Say("telegram:5", "one"))
-	if got := f.Reply(f.Say("telegram:5", "/model loud")).Content; got != "Only operators may do that." {
+	if got := f.Reply(f.Say("telegram:5", "/model loud")).Content; got != "Only operators can do that." {
 		t.Errorf("a member gets %q", got)
 	}
 	if got := order(f, "/model"); !strings.Contains(got, "- loud: Loud") {
 		t.Errorf("shown %q", got)
 	}
-	if got := order(f, "/model loud"); got != "loud is the model from the next message on. The conversation goes on." {
+	if got := order(f, "/model loud"); got != "loud is the model from your next message on. The conversation continues." {
 		t.Errorf("replied %q", got)
 	}
 	if got := f.Answer(f.Say("telegram:5", "two")); !strings.Contains(got, "You said: TWO") {
@@ -105,7 +105,7 @@ func TestAgent_SwitchedInATurn_LaterMessagesAreForTheNewOne(t *testing.T) {
 	}
 	for i, row := range f.Put(orders...) {
 		got := f.Reply(row).Content
-		if refused := got == "Only operators may do that."; refused != (i == 2) || !refused && !strings.HasPrefix(got, "two answers") && !strings.HasPrefix(got, "two is the agent") {
+		if refused := got == "Only operators can do that."; refused != (i == 2) || !refused && !strings.HasPrefix(got, "two answers") && !strings.HasPrefix(got, "two is the agent") {
 			t.Errorf("order %d: replied %q", i, got)
 		}
 	}
@@ -136,7 +136,7 @@ func TestAgent_OfACP_IsSwitchedAnyHow(t *testing.T) {
 		}
 	}
 	f.Answer(f.Say("telegram:5", "one"))
-	wants(f.Reply(f.Say("telegram:5", "/agent acp")).Content, "Only operators may do that.")
+	wants(f.Reply(f.Say("telegram:5", "/agent acp")).Content, "Only operators can do that.")
 	wants(order(f, "/agent nope"), `There is no agent "nope" here. The agents are: default, acp, plain.`)
 	wants(order(f, "/agent acp"), "acp answers from the next message on.")
 	wants(order(f, "/agent acp"), "acp is the agent of this group already.")
@@ -168,7 +168,7 @@ func TestModel_OfACP_Refused_IsSaid(t *testing.T) {
 		}
 	}
 	order(f, "/agent acp")
-	wants(order(f, "/model large"), "The agent has not said which models it has.")
+	wants(order(f, "/model large"), "No models are known yet")
 	f.Answer(f.Say("telegram:5", "say one"))
 	wants(order(f, "/model"), "The model is small, the agent's own choice.\nModels:\n- small: SMALL\n- large: LARGE\n- broken: BROKEN")
 	wants(order(f, "/model huge"), `The agent offers no model "huge".`)

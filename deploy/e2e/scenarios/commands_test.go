@@ -81,7 +81,7 @@ func TestCommands_ServiceDown_ReplyNamesIt(t *testing.T) {
 	}
 	f.WantDecision(status, msg.Command, msg.ReasonCommand)
 	for _, command := range []string{"/approve ABCD-1234 main", "/reject ABCD-1234 no thanks"} {
-		f.WantReply(f.Say("telegram:5", command), "Only operators may do that.")
+		f.WantReply(f.Say("telegram:5", command), "Only operators can do that.")
 		id := f.Put(msg.Message{ChatJID: "telegram:5", Sender: operator, Content: command})[0]
 		if text := f.Reply(id).Content; !strings.Contains(text, "onbod") {
 			t.Errorf("%s replies %q", command, text)

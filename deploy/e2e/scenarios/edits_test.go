@@ -94,6 +94,7 @@ func TestEdit_DuringRun_IsNoted(t *testing.T) {
 	running := f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "until go at nine"})[0]
 	f.WaitRunning(running)
 	f.WantDecision(f.Put(edit("telegram:5", "m1", "1", "at ten"))[0], msg.Observed, msg.ReasonEditNote)
+	f.Until("the agent to have the note", func() bool { return len(f.Query(`SELECT id FROM turns`)) == 2 })
 	f.Say("telegram:5", "ok?")
 	f.LetGo("main", "go")
 	f.WantEchoes("telegram:5", "until go at nine", "at ten", "ok?")

@@ -121,7 +121,7 @@ func TestOnboarding_OnlyOperators_BySender(t *testing.T) {
 	f := startOnboarding(t)
 	rows := writes(f, newcomer, newcomer, "one")
 	code := waitRequest(f, newcomer)
-	const refused = "Only operators may do that."
+	const refused = "Only operators can do that."
 	f.WantReply(writes(f, newcomer, newcomer, "/approve "+code)[0], refused)
 	f.WantReply(writes(f, operator, newcomer, "/approve "+code)[0], refused) // in the operator's chat
 	wantAll(f, msg.Onboarding, msg.ReasonAwaitingApproval, rows...)
@@ -312,7 +312,7 @@ func TestOnboarding_OperatorByACode_CountsEverywhereAtOnce(t *testing.T) {
 	f := startOnboarding(t)
 	writes(f, team, newcomer, "@ourbot one")
 	request := waitRequest(f, team)
-	const refused = "Only operators may do that."
+	const refused = "Only operators can do that."
 	f.WantReply(writes(f, newcomer, newcomer, "/approve "+request)[0], refused)
 	gated := f.Client(harness.Gated)
 	makeCode := func() string {

@@ -98,7 +98,7 @@ func TestSquatter_OnEachPort_GainsNothing(t *testing.T) {
 
 	stranger := f.Put(msg.Message{ChatJID: "telegram:77", Sender: "telegram:77", Content: "let me in"})[0]
 	f.AllowUndecided(stranger)
-	f.WantReply(f.Say("telegram:5", "/status"), "The service for the status (dashd) is not answering. Try again later, or ask an operator to start it.")
+	f.WantReply(f.Say("telegram:5", "/status"), "The status is unavailable: dashd is not responding. Try again later, or ask an operator to start it.")
 	f.Kill(harness.Routd)
 	late := squat(t, f.Instance.Addr(harness.Routd))
 	waiting := f.Say("telegram:5", "hello")
@@ -140,7 +140,7 @@ func TestSquatter_AtURL_GetsNoSecretAndNoSay(t *testing.T) {
 	f.StartDaemon(harness.Gated, "ROUTD_URL="+s.URL, "ONBOD_URL="+s.URL, "DASHD_URL="+s.URL)
 	f.WaitReady(harness.Gated)
 	waiting := f.Say("telegram:5", "hello")
-	f.WantReply(f.Say("telegram:5", "/status"), "The service for the status (dashd) is not answering. Try again later, or ask an operator to start it.")
+	f.WantReply(f.Say("telegram:5", "/status"), "The status is unavailable: dashd is not responding. Try again later, or ask an operator to start it.")
 	f.Until("routd to be asked", func() bool { return strings.Contains(s.got(), "/v1/resolve") })
 	secret, err := f.Instance.Secret()
 	f.OK(err)

@@ -105,7 +105,7 @@ func undoText(r *store.Request) string {
 }
 
 func expiredNotice(r *store.Request) string {
-	return fmt.Sprintf("Request %s has expired, since no operator decided on it. Write again to make a new one.",
+	return fmt.Sprintf("Request %s expired before an operator decided. Send another message to make a new request.",
 		r.Code)
 }
 

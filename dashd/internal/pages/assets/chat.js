@@ -51,7 +51,7 @@ const progress = new Progress({
 });
 
 const connection = new Connection({
-  advice: "Messages that you write now are sent later.",
+  advice: "Messages you send now go out once you are connected again.",
   open: () => {
     news.reach();
     progress.begin();

@@ -189,6 +189,6 @@ func RateNotice(rate int, wait int64) string {
 	if n == 1 {
 		minutes = "minute"
 	}
-	return fmt.Sprintf("You have had the %d %s an hour that this group gives each user. Please write again in %d %s.",
+	return fmt.Sprintf("You have reached this group's limit of %d %s an hour. Please write again in %d %s.",
 		rate, answers, n, minutes)
 }

@@ -13,14 +13,14 @@ import (
 
 // Texts of the gateway's answers.
 const (
-	textOperatorsOnly = "Only operators may do that."
+	textOperatorsOnly = "Only operators can do that."
 	textNoGroup       = "This chat is not connected to a group yet."
 	textPending       = "This chat is not connected to a group yet. It waits for an operator to approve request %s."
 	textApproved      = "This chat is not connected to a group yet. Request %s is approved: the chat is connected as soon as routing (routd) answers."
-	textRejected      = "This chat is not connected to a group: an operator rejected request %s. What you write is not kept. It may ask again in %d h."
+	textRejected      = "This chat is not connected to a group: an operator rejected request %s. What you write is not kept. You can ask again in %d h."
 	textFileUnread    = ". The file that came with it was not read: send it again if it matters."
 	textReserved      = "Topics of d and a number, such as #d9, are for delegated work: choose another name. Nothing has changed."
-	textRefused       = "Routing (routd) cannot say which group this chat belongs to. An operator finds the reason in its log."
+	textRefused       = "Routing (routd) cannot say which group this chat belongs to. The reason is in routd's log."
 )
 
 // commands answers a command at once: it waits neither for the gate, nor for the

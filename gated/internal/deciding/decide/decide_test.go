@@ -51,7 +51,7 @@ func TestStep_EachRow_HasItsEffects(t *testing.T) {
 		{"chatid", facts(row(2, "/chatid", command)), "2 command/command; Reply{Row:2 Source:command Text:telegram:1\nyou are telegram:7}"},
 		{"chatid in the sender's direct chat", facts(row(2, "/chatid", command, func(r *Row) { r.Sender = chat })), "2 command/command; Reply{Row:2 Source:command Text:telegram:1}"},
 		{"ping of an ignored sender", facts(row(2, "/ping", command, ignored)), "2 dropped/builtin_drop"},
-		{"for operators", facts(row(2, "/approve X", command)), "2 command/command; Reply{Row:2 Source:command Text:Only operators may do that.}"},
+		{"for operators", facts(row(2, "/approve X", command)), "2 command/command; Reply{Row:2 Source:command Text:Only operators can do that.}"},
 		{"status", facts(row(2, "/status", command)), "AskService{Row:2 Command:status Folder:main Operator:false}"},
 		{"status where the group is not known yet", func() *Facts { f := facts(row(2, "/status", command, unanswered)); f.Routd = RoutdSlow; return f }(), "Wait{Row:2 For:routd}"},
 		{"status without an answer", facts(row(2, "/status", command, unanswered)), "AskService{Row:2 Command:status Folder: Operator:false}"},

@@ -83,7 +83,7 @@ func left(n int) func(*Row) {
 }
 
 func rateReply(row int64) string {
-	return fmt.Sprintf("Reply{Row:%d Source:notice Text:You have had the 2 answers an hour that this group gives each user. "+
+	return fmt.Sprintf("Reply{Row:%d Source:notice Text:You have reached this group's limit of 2 answers an hour. "+
 		"Please write again in 2 minutes.}", row)
 }
 

@@ -36,7 +36,7 @@ func (EndCode) effect()       {}
 const (
 	textIsOperator   = "You are an operator already."
 	textNowOperator  = "You are an operator now, as %s. %s lists what operators may write."
-	textOperatorCode = "Make a code on the dashboard, under Access, then write %s and the code here."
+	textOperatorCode = "Create a code on the dashboard, under Access, then send %s and the code here."
 	textWrongCode    = "That code does not work: it is wrong, used or too old. Make a new one on the dashboard, under Access."
 	textCodeWritten  = "A code for operators was in that message, so it is worthless now. Make a new one on the dashboard, under Access."
 	textCodeInGroup  = "Codes count in a direct chat with the bot alone, and one that was written here is worthless now. Make a new one on the dashboard, " +

@@ -31,7 +31,7 @@ func TestStep_OperatorCommand(t *testing.T) {
 		{"a wrong one", facts(row(2, right, command, code(Code{Hash: "x", Open: true}))), hidden + "NoteWrongCode{Row:2}; " + reply + textWrongCode + "}"},
 		{"a code where none is open", facts(row(2, right, command, code(Code{Hash: "h"}))), hidden + reply + textWrongCode + "}"},
 		{"no code", facts(row(2, "/operator", command, code(Code{Open: true}))),
-			hidden + reply + "Make a code on the dashboard, under Access, then write /operator and the code here.}"},
+			hidden + reply + "Create a code on the dashboard, under Access, then send /operator and the code here.}"},
 		{"the code, with a file", facts(row(2, right, func(r *Row) { r.Attachments = []msg.Attachment{{Name: "a.pdf"}} }, command, code(ours))),
 			hidden + "AddOperator{Row:2 Hash:h}; " + reply + "You are an operator now, as telegram:7. /help lists what operators may write.}"},
 		{"the code in a group chat", group(facts(row(2, right, command, code(ours)))), hidden + "EndCode{Row:2}; " + reply + textCodeInGroup + "}"},

@@ -27,8 +27,8 @@ const maxProblemShown = 500
 const (
 	choiceFailed  = "The database cannot be read right now. Try again later."
 	choiceDown    = "Routing (routd), which keeps the settings of groups, is not answering: nothing is changed. Try again later, or ask an operator to start it."
-	choiceOwn     = "This group has an agent of its own: its config sets agent.command or agent.image. Remove that first, in the dashboard or with `routd groups set`."
-	noModelsKnown = "The agent has not said which models it has. One that offers some says so with its first answer."
+	choiceOwn     = "This group sets its own agent: its config has agent.command or agent.image. Remove that first, on the dashboard or with `routd groups set`."
+	noModelsKnown = "No models are known yet: an agent that offers a choice lists them with its first answer."
 )
 
 // choice is one /agent or /model.
@@ -78,7 +78,7 @@ func (c *choice) read(ctx context.Context, command func(context.Context) (string
 	return command(ctx)
 }
 
-const textOperatorsOnly = "Only operators may do that."
+const textOperatorsOnly = "Only operators can do that."
 
 // agent shows the agents, or switches the group to one of them.
 func (c *choice) agent(ctx context.Context) (string, error) {
@@ -124,7 +124,7 @@ func (c *choice) showAgents(all groupconfig.Agents, ownAgent bool) string {
 	var b strings.Builder
 	switch {
 	case ownAgent:
-		b.WriteString("This group has an agent of its own.")
+		b.WriteString("This group sets its own agent.")
 	case all.Check(c.own.Agent.Name) != nil:
 		fmt.Fprintf(&b, "The agent of this group is %s, which is not configured: it cannot answer until an operator chooses another one.", now)
 	default:
@@ -171,7 +171,7 @@ func (c *choice) model(ctx context.Context) (string, error) {
 	if err := c.change(ctx, map[string]any{"model": model.ID}); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s is the model from the next message on. The conversation goes on.",
+	return fmt.Sprintf("%s is the model from your next message on. The conversation continues.",
 		msg.EscapeLine(model.ID)), nil
 }
 
@@ -217,7 +217,7 @@ func (c *choice) showModels(offered agentproto.Models, now string) string {
 	var b strings.Builder
 	switch used := msg.EscapeLine(cmp.Or(now, offered.Current)); {
 	case used == "":
-		b.WriteString("No model is chosen: the agent uses its own.")
+		b.WriteString("No model is selected: the agent uses its default.")
 	case now == "":
 		fmt.Fprintf(&b, "The model is %s, the agent's own choice.", used)
 	default:

@@ -101,7 +101,7 @@ func TestAgent_Member_SeesAndDoesNotSwitch(t *testing.T) {
 		t.Errorf("shown %q", got)
 	}
 	for _, text := range []string{"/agent codex", "/model big", "/model default"} {
-		if got := h.asks(text, "", member); got != "Only operators may do that." || len(*calls) != 0 {
+		if got := h.asks(text, "", member); got != "Only operators can do that." || len(*calls) != 0 {
 			t.Errorf("%s: %q, %v", text, got, *calls)
 		}
 	}
@@ -141,7 +141,7 @@ func TestModel_ShowsAndChooses(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	calls := h.withAgents()
-	if got := h.asks("/model", ""); got != "No model is chosen: the agent uses its own. "+noModelsKnown {
+	if got := h.asks("/model", ""); got != "No model is selected: the agent uses its default. "+noModelsKnown {
 		t.Errorf("none known: %q", got)
 	}
 	if got := h.asks("/model big", ""); !strings.HasPrefix(got, noModelsKnown) || len(*calls) != 0 {
@@ -153,7 +153,7 @@ func TestModel_ShowsAndChooses(t *testing.T) {
 	for _, tt := range []struct{ text, want, call string }{
 		{"/model", "The model is small, the agent's own choice." + list, ""},
 		{"/model nope", "The agent offers no model \"nope\".\nThe model is small, the agent's own choice." + list, ""},
-		{"/model BIG", "big-1 is the model from the next message on. The conversation goes on.", `telegram:9 {"model":"big-1"}`},
+		{"/model BIG", "big-1 is the model from your next message on. The conversation continues.", `telegram:9 {"model":"big-1"}`},
 		{"/model big-1", "big-1 is the model already.", ""},
 		{"/model", "The model is big-1." + list, ""},
 		{"/model default", "From the next message on the agent chooses the model itself.", `telegram:9 {"model":null}`},
@@ -187,10 +187,10 @@ func TestModel_ManyAndOddNames(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ text, want, call string }{
-		{"/model two", "two is the model from the next message on. The conversation goes on.", `telegram:9 {"model":"two"}`},
-		{"/model TWO", "TWO is the model from the next message on. The conversation goes on.", `telegram:9 {"model":"TWO"}`},
-		{"/model **opus**", `opus\[1m\] is the model from the next message on. The conversation goes on.`, `telegram:9 {"model":"opus[1m]"}`},
-		{"/model m-99", "m-99 is the model from the next message on. The conversation goes on.", `telegram:9 {"model":"m-99"}`},
+		{"/model two", "two is the model from your next message on. The conversation continues.", `telegram:9 {"model":"two"}`},
+		{"/model TWO", "TWO is the model from your next message on. The conversation continues.", `telegram:9 {"model":"TWO"}`},
+		{"/model **opus**", `opus\[1m\] is the model from your next message on. The conversation continues.`, `telegram:9 {"model":"opus[1m]"}`},
+		{"/model m-99", "m-99 is the model from your next message on. The conversation continues.", `telegram:9 {"model":"m-99"}`},
 	} {
 		*calls = nil
 		if got := h.asks(tt.text, ""); got != tt.want || strings.Join(*calls, "; ") != tt.call {

@@ -75,5 +75,5 @@ func TestWhy_OfMembers_IsRefused(t *testing.T) {
 	h.step()
 	m := h.put("/why", func(m *msg.Message) { m.ReplyToID = asked.PlatformID })
 	h.step()
-	diff(t, "replies", h.replies(m), []string{"Only operators may do that."})
+	diff(t, "replies", h.replies(m), []string{"Only operators can do that."})
 }

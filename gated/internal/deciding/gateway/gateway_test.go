@@ -259,7 +259,7 @@ func TestCommand_ForOperators_RefusesOthers(t *testing.T) {
 	h := newHarness(t)
 	m := h.put("/approve ABCD-1234")
 	h.step()
-	diff(t, "replies", h.replies(m), []string{"Only operators may do that."})
+	diff(t, "replies", h.replies(m), []string{"Only operators can do that."})
 }
 
 func TestRoutdDown_RowsWait_CommandsGoOn(t *testing.T) {

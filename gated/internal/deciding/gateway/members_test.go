@@ -288,7 +288,7 @@ func TestRate_Flood_EndsBounded(t *testing.T) {
 	if routed != 60 {
 		t.Errorf("%d turns", routed)
 	}
-	diff(t, "notices", notices, []string{"You have had the 60 answers an hour that this group gives each user. Please write again in 60 minutes."})
+	diff(t, "notices", notices, []string{"You have reached this group's limit of 60 answers an hour. Please write again in 60 minutes."})
 	if routed, _ = h.rated(5, from("telegram:8")); routed != 5 {
 		t.Errorf("another sender has %d turns", routed)
 	}

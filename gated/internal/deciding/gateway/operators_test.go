@@ -39,7 +39,7 @@ func by(sender string) func(*msg.Message) {
 const (
 	nowOperator = "You are an operator now"
 	wrongCode   = "That code does not work"
-	refused     = "Only operators may do that."
+	refused     = "Only operators can do that."
 )
 
 func (h *harness) expect(got, want string) {

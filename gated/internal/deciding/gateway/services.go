@@ -348,7 +348,7 @@ func isDown(err error) bool { return err != nil && apierr.KindOf(err) == apierr.
 
 // Replies to users while a service does not answer.
 const (
-	dashdDown = "The service for the status (dashd) is not answering. Try again later, or ask an operator to start it."
+	dashdDown = "The status is unavailable: dashd is not responding. Try again later, or ask an operator to start it."
 	onbodDown = "Requests cannot be approved or rejected: their service (onbod) is not answering. Nothing is lost; try again later, or ask an operator to start it."
 )
 

@@ -89,10 +89,10 @@ func (b *budgets) overNow(t *msg.Turn) *overBudget {
 func (o *overBudget) words(begun bool) string {
 	switch {
 	case o.scope.Turn == 0 && begun:
-		return fmt.Sprintf("I stopped here: this group has used its budget of today, %s of %s.", dollars(o.used),
+		return fmt.Sprintf("I stopped here: this group has used today's budget, %s of %s.", dollars(o.used),
 			dollars(o.budget))
 	case o.scope.Turn == 0:
-		return fmt.Sprintf("I do not answer yet: this group has used its budget of today, %s of %s.", dollars(o.used),
+		return fmt.Sprintf("This group has used today's budget, %s of %s.", dollars(o.used),
 			dollars(o.budget))
 	}
 	return fmt.Sprintf("I stopped here: this answer has used its budget, %s of %s.", dollars(o.used), dollars(o.budget))

@@ -71,7 +71,7 @@ func TestBudget_DayIsUsedUp_TurnsAreAskedIfRaised(t *testing.T) {
 	for _, asked := range []*msg.Turn{second, third, elsewhere} {
 		r.wantOver(asked)
 	}
-	if got := strings.Join(r.replies(second), ""); !strings.Contains(got, "this group has used its budget of today, $1.25 of $1.00. Raise it to $2.25") {
+	if got := strings.Join(r.replies(second), ""); !strings.Contains(got, "This group has used today's budget, $1.25 of $1.00. Raise it to $2.25") {
 		t.Errorf("the chat reads %q", got)
 	}
 	if got := r.replies(third); len(got) != 0 {
