@@ -412,3 +412,27 @@ func TestUsage_IsAdded(t *testing.T) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 }
+
+// The notes of changed messages become a turn of their own, unless a later message is queued: it has them in order.
+func TestPutNotes_LaterTurnQueued_LeavesThemToIt(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t)
+	inChat := func(turn *msg.Turn) { turn.ThreadID, turn.Place = "", "" }
+	first := queued(t, s, inChat)
+	begun(t, s, first)
+	running := must(s.Turn(t.Context(), first.ID))(t)
+	note := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Verb: msg.VerbEdit, TargetID: "native-1"})
+	decide(t, s, note.ID, store.Decision{Disposition: msg.Observed, Reason: msg.ReasonEditNote, RoutedTo: folder})
+	later := queued(t, s, inChat)
+	write(t, s, func(tx *store.Tx) error {
+		notes, err := tx.PutNotes(running, 300)
+		if notes != nil {
+			t.Errorf("notes %+v beside the queued turn %d", notes, later.ID)
+		}
+		return err
+	})
+	write(t, s, func(tx *store.Tx) error { return tx.TakeTurn(later.ID, running.RunID, 300) })
+	if m := must(s.Message(t.Context(), note.ID))(t); m.TurnID != later.ID {
+		t.Errorf("the note is of turn %d, want %d", m.TurnID, later.ID)
+	}
+}
