@@ -489,7 +489,7 @@ func TestTurn_Alive_SaysSoOnceInAWhile(t *testing.T) {
 				if err := turn.Alive(); err != nil {
 					return agentproto.Reply{}, err
 				}
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 			}
 			return agentproto.Reply{Text: "done"}, nil
 		}})

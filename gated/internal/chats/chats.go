@@ -98,7 +98,8 @@ func (c *Chats) MayRemind(ctx context.Context, r store.Reader, jid, folder strin
 	return msg.Within(at, folder) || at == "" && table.Leads(chat, folder), err
 }
 
-// Of returns the addresses of the chats whose home is a group, at most limit, sorted. Internal chats between groups are left out.
+// Of returns the addresses of the chats whose home is a group, at most limit, sorted. Internal chats between groups are
+// left out.
 func (c *Chats) Of(ctx context.Context, r store.Reader, folder string, limit int) (jids []string, err error) {
 	table, err := c.routes(ctx, r)
 	if err != nil {

@@ -81,8 +81,8 @@ func (w *step) changeQueued(r *Row) {
 	files := r.Verb == msg.VerbEdit && otherFiles(r, c.Subject)
 	e := TakeBack{r.ID, msg.Takeback{
 		Turn: c.Turn.ID, Queued: true, Target: c.Target.ID, Subject: c.Subject.ID, TargetID: r.TargetID,
-		Deletes: r.Verb == msg.VerbDelete, Again: (!plain || files) && r.Verb == msg.VerbEdit, Content: r.Content, Text: text,
-		Addressed: c.Subject.Addressed || r.Addressed, Verb: c.Subject.Verb,
+		Deletes: r.Verb == msg.VerbDelete, Again: (!plain || files) && r.Verb == msg.VerbEdit, Content: r.Content,
+		Text: text, Addressed: c.Subject.Addressed || r.Addressed, Verb: c.Subject.Verb,
 	}}
 	if c.Subject.Verb == msg.VerbEdit && !e.Deletes { // which fired the turn: the target was observed, and stays so
 		e.Target = c.Subject.ID
