@@ -32,7 +32,7 @@ func TestOperators_CodeOfGated_IsShownOnce_AndWhatCameOfItRemoved(t *testing.T) 
 	expect(b.must(200, "GET", "/", "").body, `action="/operators/code"`, "OPERATORS=telegram:123,slack:U0AB")
 	expect(b.submit("/operators/code", url.Values{"from": {"/"}}).body, "First steps", shown)
 	for _, from := range []string{"", "//evil.example", "/access?x"} {
-		expect(b.submit("/operators/code", url.Values{"from": {from}}).body, "<h1><bdi>Access</bdi></h1>", shown, "No sender of a platform is an operator")
+		expect(b.submit("/operators/code", url.Values{"from": {from}}).body, "<h1><bdi>Access</bdi></h1>", shown, "No platform user is an operator")
 	}
 	if page := b.must(200, "GET", "/access", "").body; strings.Contains(page, "ABCD-EFGH") {
 		t.Error("the code is shown again")

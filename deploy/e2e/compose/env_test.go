@@ -47,15 +47,31 @@ func example(t *testing.T) map[string]setting {
 	return all
 }
 
-// documented are the variables of the daemons, as the tables in their READMEs have them, which tests
-// keep equal to the code.
+// settingsOf are the tables of a daemon's variables on the page that tests keep equal to the code.
+func settingsOf(t *testing.T, daemon string) (tables string) {
+	t.Helper()
+	page := readFile(t, "docs/reference/environment.md")
+	sections := []string{"base", daemon}
+	if slices.Contains([]string{"teled", "discd", "slakd"}, daemon) {
+		sections = append(sections, "adapters")
+	}
+	for _, section := range sections {
+		_, table, _ := strings.Cut(page, "<!-- "+section+":start -->")
+		table, _, found := strings.Cut(table, "<!-- "+section+":end -->")
+		if !found {
+			t.Fatalf("the page has no table of %s", section)
+		}
+		tables += table
+	}
+	return tables
+}
+
+// documented are the variables of the daemons, as the reference has them.
 func documented(t *testing.T) map[string][]setting {
 	t.Helper()
 	all := map[string][]setting{}
 	for _, daemon := range daemons {
-		_, table, _ := strings.Cut(readFile(t, daemon+"/README.md"), "<!-- config:start -->")
-		table, _, _ = strings.Cut(table, "<!-- config:end -->")
-		for _, m := range fullRow.FindAllStringSubmatch(table, -1) {
+		for _, m := range fullRow.FindAllStringSubmatch(settingsOf(t, daemon), -1) {
 			s := setting{strings.TrimPrefix(strings.Trim(m[3], "`"), "required"), strings.ReplaceAll(m[4], `\|`, "|")}
 			all[m[1]] = append(all[m[1]], s)
 			if m[2] != "" {

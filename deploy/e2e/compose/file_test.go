@@ -198,15 +198,10 @@ var ofDoctor = []string{"GATED_URL", "ONBOD_URL", "OPERATORS"}
 
 var tableRow = regexp.MustCompile("(?m)^\\| `([A-Z][A-Z0-9_]*)`")
 
-// variables are those of a daemon, from the table in its README, which a test keeps equal to the code.
+// variables are those of a daemon, as the reference has them.
 func variables(t *testing.T, daemon string) (names []string) {
 	t.Helper()
-	_, table, _ := strings.Cut(readFile(t, daemon+"/README.md"), "<!-- config:start -->")
-	table, _, found := strings.Cut(table, "<!-- config:end -->")
-	if !found {
-		t.Fatalf("%s/README.md has no table of variables", daemon)
-	}
-	for _, m := range tableRow.FindAllStringSubmatch(table, -1) {
+	for _, m := range tableRow.FindAllStringSubmatch(settingsOf(t, daemon), -1) {
 		names = append(names, m[1])
 	}
 	return names
