@@ -269,7 +269,7 @@ func TestSweep_OldRequests_Expire(t *testing.T) {
 	f.clock = f.clock.Add(2 * time.Hour)
 	f.sweepOnce()
 	f.sweepOnce()
-	f.wantNotices(family, "This chat is not", "Request "+code+" has expired")
+	f.wantNotices(family, "This chat is not", "Request "+code+" expired")
 	if _, err := f.Approve(t.Context(), Approval{Code: code, By: operator}); apierr.KindOf(err) != apierr.Conflict || !strings.Contains(err.Error(), "expired at") {
 		t.Errorf("approved late: %v", err)
 	}

@@ -170,7 +170,7 @@ func (h *history) check(rt *rapid.T) {
 		}
 		for text, want := range map[string]bool{
 			"Request " + code + " was sent": true, "Request " + code + " was rejected": r.State == store.RequestRejected,
-			"Request " + code + " has expired": r.State == store.RequestExpired && r.DecidedBy == store.DecidedByTime,
+			"Request " + code + " expired": r.State == store.RequestExpired && r.DecidedBy == store.DecidedByTime,
 		} {
 			if n := strings.Count(said, text); n > 1 || (n == 1) != want {
 				rt.Fatalf("%q was said %d times about %+v", text, n, r)
