@@ -225,6 +225,7 @@ func (r *result) checkPart(e *expectedPart) {
 	case e.plain+e.copies == 0 && e.state != "cancelled" && !e.changes:
 		r.add(invariants.Lost, 1, "part %d of row %d never arrived: state %s, error %q", e.part.part, e.row, e.state,
 			e.sendError)
+	case e.changes && e.state == "failed": // a change of a message is tried for seconds, and an outage lasts longer
 	case e.state != "sent" && e.state != "ambiguous" && e.state != "cancelled":
 		r.add(invariants.Lost, 1, "part %d of row %d has state %s, error %q", e.part.part, e.row, e.state, e.sendError)
 	}

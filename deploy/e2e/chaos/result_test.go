@@ -447,6 +447,15 @@ func TestResult_CheckEngagement(t *testing.T) {
 	}
 }
 
+// An edit or a reaction is tried for seconds, so one that failed in an outage is not lost; an answer is.
+func TestResult_CheckPart_FailedChange_IsNotLost(t *testing.T) {
+	for changes, want := range map[bool]counts{true: nil, false: {invariants.Lost: 1}} {
+		r := empty()
+		r.checkPart(&expectedPart{delivery: delivery{state: "failed"}, changes: changes, plain: 1})
+		expect(t, r, want)
+	}
+}
+
 func TestResult_PrintsAndCountsEachCase(t *testing.T) {
 	var out strings.Builder
 	r := &result{count: counts{}, out: &out}
