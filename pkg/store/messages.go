@@ -428,7 +428,7 @@ func (tx *Tx) ReplaceContent(id int64, content string, addressed bool, verb stri
 	return err
 }
 
-// ReplaceFiles gives an undecided row other files, of which pending are to be downloaded once they are wanted. It
+// ReplaceFiles replaces the files of an undecided row. The adapter downloads the pending ones once they are wanted. It
 // returns ErrStale if the row is decided.
 func (tx *Tx) ReplaceFiles(id int64, files []msg.Attachment, pending int) error {
 	n, err := tx.change(updateOtherFiles, attachmentsJSON(cleanAttachments(files)), pending, id)

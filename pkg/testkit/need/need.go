@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// Program skips the test with -short, and fails it where the program is not on the PATH.
-// debianPackage has it.
+// Program skips the test with -short, and fails it where the program is not on the PATH. debianPackage has it.
 func Program(t testing.TB, program, debianPackage string) {
 	t.Helper()
 	Full(t)
@@ -39,16 +38,17 @@ func Verify(t testing.TB) {
 	}
 }
 
-// Root skips the test unless root runs it. It is for what no other user can do, as becoming another user.
+// Root skips the test unless root runs it, as CI has to. It is for what no other user can do.
 func Root(t testing.TB) {
 	t.Helper()
-	if os.Getuid() != 0 {
+	if os.Getuid() != 0 && os.Getenv("CI") != "" && !testing.Short() {
+		t.Fatal("CI has to run this test as root: nothing else does")
+	} else if os.Getuid() != 0 {
 		t.Skip("only root can run this test: run it with sudo")
 	}
 }
 
-// Disk mounts an empty file system of so many bytes until the test ends, and returns its folder. It
-// skips the test as Root does.
+// Disk mounts an empty file system of so many bytes until the test ends, and returns its folder. It skips as Root does.
 func Disk(t testing.TB, bytes int64) string {
 	t.Helper()
 	Root(t)

@@ -92,8 +92,7 @@ func (o *overBudget) words(begun bool) string {
 		return fmt.Sprintf("I stopped here: this group has used today's budget, %s of %s.", dollars(o.used),
 			dollars(o.budget))
 	case o.scope.Turn == 0:
-		return fmt.Sprintf("This group has used today's budget, %s of %s.", dollars(o.used),
-			dollars(o.budget))
+		return fmt.Sprintf("This group has used today's budget, %s of %s.", dollars(o.used), dollars(o.budget))
 	}
 	return fmt.Sprintf("I stopped here: this answer has used its budget, %s of %s.", dollars(o.used), dollars(o.budget))
 }

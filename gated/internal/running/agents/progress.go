@@ -104,7 +104,8 @@ func (p *progress) update(e *agentproto.Event, s *setup, now time.Time) {
 	p.add(e, s)
 	same := row.State == p.row.State && said == p.said && slices.Equal(row.Plan, p.row.Plan) &&
 		slices.Equal(row.Tools, p.row.Tools)
-	p.changed = p.changed || !same || usage != p.usage || now.UnixMilli()-p.row.UpdatedAt >= signInterval.Milliseconds()
+	stale := p.row.UpdatedAt != 0 && now.UnixMilli()-p.row.UpdatedAt >= signInterval.Milliseconds()
+	p.changed = p.changed || !same || usage != p.usage || stale
 }
 
 // add makes an event a part of the progress.
