@@ -104,6 +104,7 @@ func TestEdit_OfPrefixedMessage_FollowsDerivedRow(t *testing.T) {
 	f := start(t, harness.Options{})
 	row := f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "@eng at nine"})[0]
 	f.WantDecision(row, msg.Prefix, msg.ReasonPrefixGroup)
+	f.WaitIdle() // an edit of a queued row changes the row
 	note := f.WantDecision(f.Put(edit("telegram:5", "m1", "1", "@eng at ten"))[0], msg.Observed, msg.ReasonEditNote)
 	if note.RoutedTo != "main/eng" {
 		t.Errorf("the note is routed to %s", note.RoutedTo)
