@@ -106,11 +106,11 @@ func (b *bench) measureAdapter(ctx context.Context, p platform) (figures []figur
 	allowed := max(p.account.minDuration(others+meanwhile), p.chat.minDuration(rows), time.Second)
 	ratio := took.Seconds() / allowed.Seconds()
 	return append(figures, figure{
-		name: fmt.Sprintf("%s: %d rows to %d chats while one more chat has %d rows, time ÷ time that the platform allows", p.name, others, chats-1, many),
+		name: fmt.Sprintf("%s: flood, time ÷ the time that the platform's limits allow", p.name),
 		note: fmt.Sprintf("%.3g s ÷ %.3g s", took.Seconds(), allowed.Seconds()),
 		unit: "×", budget: 1.2, measured: ratio, compared: ratio,
 	}, figure{
-		name:   fmt.Sprintf("%s: calls that the platform refused for their rate meanwhile, with %d turns at work whose progress is shown", p.name, liveTurns),
+		name:   fmt.Sprintf("%s: flood, calls refused for their rate", p.name),
 		budget: none, measured: refused,
 	}), nil
 }

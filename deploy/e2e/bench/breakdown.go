@@ -112,10 +112,10 @@ func breakdownFigures(all []sample, passes []pass) (figures []figure, err error)
 		return nil, fmt.Errorf("only %d of %d messages passed all points in order", complete, len(all))
 	}
 	sum := 0.0
-	for i, s := range steps {
+	for i := range steps {
 		took := percentile(50, times[i])
 		sum += took
-		figures = append(figures, figure{name: fmt.Sprintf("step %d: %s, p50", i+1, s.name), unit: "ms",
+		figures = append(figures, figure{name: fmt.Sprintf("step %d, p50", i+1), unit: "ms",
 			measured: took})
 	}
 	return append(figures, figure{name: "sum of the steps", unit: "ms", measured: sum}), nil

@@ -144,14 +144,14 @@ func (b *bench) postgresRates(ctx context.Context) ([]figure, error) {
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return nil, err
 	}
-	name := fmt.Sprintf("Postgres: sustained, %d folders", folders)
-	slow := fmt.Sprintf("%s, %s later at the server", name, slowCall)
+	name := fmt.Sprintf("Postgres: sustained, %d groups", folders)
+	slow := fmt.Sprintf("%s, calls %s slower", name, slowCall)
 	return []figure{
 		{name: name + ", one gated: messages", note: "floor: the file", unit: "msg/s", more: true, ratio: 0.5,
 			measured: one, floor: file},
 		{name: name + ", two gated: messages", note: "floor: one", unit: "msg/s", more: true, ratio: 0.9, measured: two,
 			floor: one},
-		{name: name + ", one gated, one message at a time in each: turns", note: "floor: the file", unit: "/s",
+		{name: name + ", one gated, one message waiting: turns", note: "floor: the file", unit: "/s",
 			more: true, measured: turns,
 			floor: fileTurns},
 		{name: slow + ", one gated: messages", unit: "msg/s", measured: oneFar},

@@ -26,11 +26,11 @@ type shownTurn struct {
 
 func (b *bench) shownTurns() []shownTurn {
 	if b.quick {
-		return []shownTurn{{"a turn of 2 s with 20 events", 2 * time.Second, 20, 0}}
+		return []shownTurn{{"20 events in 2 s", 2 * time.Second, 20, 0}}
 	}
 	return []shownTurn{
-		{"a turn of 30 s with 200 events", 30 * time.Second, 200, 1.15},
-		{"a turn of 5 s with 200 events", 5 * time.Second, 200, 0},
+		{"200 events in 30 s", 30 * time.Second, 200, 1.15},
+		{"200 events in 5 s", 5 * time.Second, 200, 0},
 	}
 }
 
@@ -70,12 +70,11 @@ func (s *shownSystem) figures(t shownTurn, with, without []cpuTimes) (figures []
 		daemon := p.Info().Daemon
 		more, less := medianSum(with, "gated", daemon), medianSum(without, "gated", daemon)
 		figures = append(figures, figure{
-			name: fmt.Sprintf("%s on %s: CPU of gated and %s ÷ that of the turn without events", t.name,
-				p.Info().Platform, daemon),
+			name: fmt.Sprintf("%s, %s: CPU ÷ without events", t.name, p.Info().Platform),
 			note: fmt.Sprintf("%.3g ms ÷ %.3g ms", milliseconds(more), milliseconds(less)),
 			unit: "×", budget: t.budget, measured: more.Seconds() / less.Seconds(),
 		}, figure{
-			name:   fmt.Sprintf("%s on %s: calls that the platform refused for their rate", t.name, p.Info().Platform),
+			name:   fmt.Sprintf("%s, %s: calls refused for their rate", t.name, p.Info().Platform),
 			budget: none, measured: float64(p.RateLimited()),
 		})
 	}

@@ -35,7 +35,7 @@ func (b *bench) stored(ctx context.Context) (figures []figure, err error) {
 
 	for i, where := range []string{"spread over chats", "within one chat"} {
 		base, large := 2*i, 2*i+1
-		name := fmt.Sprintf("%d stored messages against %d, %s: ", many, few, where)
+		name := fmt.Sprintf("%d stored messages ÷ %d, %s: ", many, few, where)
 		before, after := percentile(50, samples[base].toReply), percentile(50, samples[large].toReply)
 		figures = append(figures,
 			figure{name: name + "inbound commit → outbound row, p50", unit: "×", budget: 1.3, measured: after / before,

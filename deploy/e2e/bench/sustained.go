@@ -45,9 +45,9 @@ func (b *bench) loads() []load {
 }
 
 func (l load) String() string {
-	name := fmt.Sprintf("sustained, %d folders, MAX_AGENTS=%d", l.chats, l.agents)
+	name := fmt.Sprintf("sustained, %d groups, %d agents", l.chats, l.agents)
 	if l.pending == onePending {
-		name += ", one message at a time in each"
+		name += ", one message waiting"
 	}
 	return name
 }
