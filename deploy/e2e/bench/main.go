@@ -2,7 +2,7 @@
 // Beside them it measures a floor program, which does the same reading, piping and committing without
 // any logic. All data is on a real disk with synchronous=FULL. Bench prints a table of figures, budgets
 // and floors, and exits 1 if a figure is over its budget. A complete run also writes the table to
-// docs/performance.md.
+// docs/reference/benchmark.md.
 //
 //	go run ./deploy/e2e/bench [-quick] [-only name,…] [-page file] [-dir folder]
 //
@@ -96,7 +96,7 @@ func parseOptions(args []string) (o options, err error) {
 	flags.BoolVar(&o.quick, "quick", false, "small counts: checks that everything runs, ignores budgets")
 	flags.StringVar(&o.only, "only", "", "run these scenarios only, e.g. latency,idle")
 	flags.StringVar(&o.page, "page", "",
-		"the page that gets the table of a complete run (default docs/performance.md of the workspace)")
+		"the page that gets the table of a complete run (default docs/reference/benchmark.md of the workspace)")
 	// The usual temporary folder may be in memory.
 	flags.StringVar(&o.dir, "dir", "/var/tmp", "parent of the data folders: a folder on a disk")
 	flags.StringVar(&o.against, "against", "", "compare with the programs in this folder")

@@ -12,7 +12,7 @@ import (
 )
 
 // defaultPage is relative to the root of the workspace.
-const defaultPage = "docs/performance.md"
+const defaultPage = "docs/reference/benchmark.md"
 
 // The lines of a page between which the table is.
 const (

@@ -44,9 +44,9 @@ func TestReadme_FitsTwoScreens(t *testing.T) {
 // The benchmark program rewrites what is between these marks.
 func TestPerformance_HasThePlaceOfTheTable(t *testing.T) {
 	t.Parallel()
-	_, rest, start := strings.Cut(read(t, "docs/performance.md"), "<!-- bench:start -->")
+	_, rest, start := strings.Cut(read(t, "docs/reference/benchmark.md"), "<!-- bench:start -->")
 	if table, _, end := strings.Cut(rest, "<!-- bench:end -->"); !start || !end || len(rows(table)) == 0 {
-		t.Error("docs/performance.md has no table between <!-- bench:start --> and <!-- bench:end -->")
+		t.Error("docs/reference/benchmark.md has no table between <!-- bench:start --> and <!-- bench:end -->")
 	}
 }
 

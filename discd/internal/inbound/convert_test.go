@@ -80,7 +80,7 @@ func TestReadmeTable_Sent(t *testing.T) {
 		}
 		all = append(all, inboundtest.Sent{What: e.What, Why: e.Why, In: in})
 	}
-	inboundtest.CheckTable(t, "../../README.md", all)
+	inboundtest.CheckTable(t, "../../../docs/reference/discord.md", all)
 }
 
 // An edit that is delivered again has the same id, even if the message has changed since.

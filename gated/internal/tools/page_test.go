@@ -25,15 +25,14 @@ func toolsPage() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, pageHead, maxConcurrentCalls, callTimeout/time.Second, maxActing, maxTurnBytes>>10, maxQueuedCalls,
 		maxParkedCalls, maxCallBody>>10)
-	b.WriteString("| tool | does | reads only | may remove | may be repeated |\n|---|---|---|---|---|\n")
+	b.WriteString("| tool | does | hints |\n|---|---|---|\n")
 	for _, t := range Registry() {
-		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s | %s | %s |\n", t.Name, t.Name, t.Title, yes(t.Kind.ReadOnly),
-			yes(t.Kind.Destructive), yes(t.Kind.Idempotent))
+		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", t.Name, t.Name, t.Title, hints(t.Kind))
 	}
 	for _, t := range Registry() {
 		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n", t.Name, t.Description)
-		writeFields(&b, "Arguments", t.input)
-		writeFields(&b, "Result", t.output)
+		writeFields(&b, "Arguments", t.input, "required", "")
+		writeFields(&b, "Result", t.output, "", "optional")
 		fmt.Fprintf(&b, "\n```json\n%s\n```\n", exampleID.ReplaceAllString(t.Example, "412"))
 	}
 	return b.String()
@@ -43,55 +42,63 @@ const pageHead = `<!-- Generated from gated/internal/tools: go test ./gated/inte
 
 # Tools of agents
 
-Gated serves these tools to the agents that it runs, by MCP over streamable HTTP at ` + "`GATED_MCP_ADDR`, path `/mcp`" + `. An agent
-gets the URL and a bearer token in its [start line](../agent-protocol.md#lines-in). The token is the run's: it dies with it,
-and reaches the run's group and the groups below it, nothing else.
+gated serves these tools to its agents by MCP over streamable HTTP at ` + "`GATED_MCP_ADDR`, path `/mcp`" + `. An agent gets the URL
+and a bearer token in its [start line](../agent-protocol.md#lines-in). The token ends with the run, and reaches the run's group and
+the groups below it.
 
-- A call is on behalf of the **turn at work**, the run's oldest unanswered one. Without an open turn, and once the turn is
-  cancelled, calls are refused.
-- Calls that change something are **stored with their result**. A retried turn that makes the same call again, with equal
-  arguments, gets the result of the first and changes nothing; of several equal calls each counts for itself.
-- A refusal is a result with ` + "`isError`" + `, whose text says what to do instead. Unknown fields are refused, and null is a field left out.
-- At most %d calls of a run are handled at once, each for at most %d s; a turn can change something %d times,
-  and store %d KiB by it: a call counts with the size of its arguments, and a broadcast as often as it has chats.
-  %d more wait, %d wait for a user or a download. One too many is refused, unread, with status 429 and ` + "`Retry-After`" + `: try again,
-  with fewer at once. A request has at most %d KiB, and is no batch.
+- A call belongs to the **turn at work**, the run's oldest unanswered one. Without an open turn, calls are refused.
+- Calls that change something are **stored with their result**. If a retried turn makes the same call with equal arguments again,
+  it gets the first result and changes nothing. Several equal calls in one attempt all count.
+- A refusal is a result with ` + "`isError`" + `, whose text says what to do instead. Unknown fields are refused; null means left out.
+- A run has at most %d calls at work, each for at most %d s. A turn can change something %d times, and store %d KiB by it: each call
+  counts with the size of its arguments, a broadcast once for each chat. %d more calls wait, and %d wait for a user or a download.
+  Any more are refused with status 429 and ` + "`Retry-After`" + `. A request has at most %d KiB and is no batch.
 
 `
 
-func yes(b bool) string {
-	if b {
-		return "yes"
+func hints(k Kind) string {
+	var all []string
+	for _, h := range []struct {
+		holds bool
+		name  string
+	}{{k.ReadOnly, "reads only"}, {k.Destructive, "may remove"}, {k.Idempotent, "repeatable"}} {
+		if h.holds {
+			all = append(all, h.name)
+		}
 	}
-	return ""
+	return strings.Join(all, ", ")
 }
 
-func writeFields(b *strings.Builder, title string, s *jsonschema.Schema) {
+// writeFields writes a table with a word for the fields that are required, and one for the others.
+func writeFields(b *strings.Builder, title string, s *jsonschema.Schema, required, optional string) {
 	if len(s.Properties) == 0 {
 		fmt.Fprintf(b, "\n%s: none.\n", title)
 		return
 	}
 	fmt.Fprintf(b, "\n| %s | type | |\n|---|---|---|\n", strings.ToLower(title))
-	writeRows(b, "", s)
+	writeRows(b, "", s, required, optional)
 }
 
-func writeRows(b *strings.Builder, path string, s *jsonschema.Schema) {
+func writeRows(b *strings.Builder, path string, s *jsonschema.Schema, required, optional string) {
 	names := s.PropertyOrder
 	if len(names) == 0 {
 		names = slices.Sorted(maps.Keys(s.Properties))
 	}
 	for _, name := range names {
 		field := s.Properties[name]
-		required := ""
+		need := optional
 		if slices.Contains(s.Required, name) {
-			required = ", required"
+			need = required
 		}
-		fmt.Fprintf(b, "| `%s%s` | %s%s | %s |\n", path, name, typeOf(field), required,
+		if need != "" {
+			need = ", " + need
+		}
+		fmt.Fprintf(b, "| `%s%s` | %s%s | %s |\n", path, name, typeOf(field), need,
 			strings.ReplaceAll(field.Description, "|", `\|`))
 		if field.Items != nil {
-			writeRows(b, path+name+"[].", field.Items)
+			writeRows(b, path+name+"[].", field.Items, required, optional)
 		}
-		writeRows(b, path+name+".", field)
+		writeRows(b, path+name+".", field, required, optional)
 	}
 }
 
@@ -111,7 +118,11 @@ func typeOf(s *jsonschema.Schema) string {
 	}
 	between(s.MinLength, s.MaxLength, "characters")
 	between(s.MinItems, s.MaxItems, "entries")
-	if s.Minimum != nil && s.Maximum != nil {
+	switch {
+	case s.Minimum == nil || s.Maximum == nil:
+	case *s.Maximum >= 1<<53: // the largest id
+		bounds = append(bounds, "from "+number(*s.Minimum))
+	default:
 		bounds = append(bounds, number(*s.Minimum)+" to "+number(*s.Maximum))
 	}
 	if len(s.Enum) > 0 {

@@ -12,16 +12,16 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Sent is something that a user sends, and what it was converted into: a line of a README's table.
+// Sent is something that a user sends, and what it was converted into: a line of a page's table.
 type Sent struct {
 	What string // it is, as in "a sticker"
 	Why  string // the agent gets nothing, or less than was sent; required where it gets nothing
 	In   adapter.Inbound
 }
 
-// CheckTable fails the test unless the README at path holds the table of what a user sends and what the agent gets of
+// CheckTable fails the test unless the page at path holds the table of what a user sends and what the agent gets of
 // it, between the comments `<!-- sent:start -->` and `<!-- sent:end -->`, and each line without a row has a reason.
-// With the test flag -update it rewrites the README instead.
+// With the test flag -update it rewrites the page instead.
 func CheckTable(t testing.TB, path string, all []Sent) {
 	t.Helper()
 	var b strings.Builder

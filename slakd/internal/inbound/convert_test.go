@@ -83,7 +83,7 @@ func TestReadme_Table_SaysWhatOfAMessageIsRead(t *testing.T) {
 		}
 		all = append(all, inboundtest.Sent{What: e.What, Why: e.Why, In: in})
 	}
-	inboundtest.CheckTable(t, "../../README.md", all)
+	inboundtest.CheckTable(t, "../../../docs/reference/slack.md", all)
 }
 
 // named is the result of an example.

@@ -20,7 +20,7 @@ func TestSent_ReadmeHasTheTable(t *testing.T) {
 		}
 		all = append(all, inboundtest.Sent{What: e.What, Why: e.Why, In: in})
 	}
-	inboundtest.CheckTable(t, "../../README.md", all)
+	inboundtest.CheckTable(t, "../../../docs/reference/telegram.md", all)
 }
 
 // Every field of the Bot API's message stands in the table, or has a reason why it need not; and what the converter reads is on
