@@ -30,7 +30,7 @@ type Shown struct {
 var (
 	acknowledged   = Shown{Words: "a reply"}
 	answeredByTurn = Shown{Words: "what its turn shows"}
-	changes        = Shown{Words: "the changed message; its answer follows the change"}
+	changes        = Shown{Words: "the answer to the changed message"}
 	notAddressed   = Shown{None: true}
 	inPart         = Shown{Words: "the part of the answer that there is"}
 	stoppedTurn    = Shown{Mark: MarkUnanswered, Words: "a reply to the /stop, whose sender gets no mark"}
@@ -40,7 +40,7 @@ var (
 func (s Shown) String() string {
 	switch {
 	case s.None:
-		return "nothing: no such message addresses the bot"
+		return "–"
 	case s.Mark == "":
 		return s.Words
 	case s.Words == "":

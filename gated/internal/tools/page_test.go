@@ -29,10 +29,11 @@ func toolsPage() string {
 	for _, t := range Registry() {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", t.Name, t.Name, t.Title, hints(t.Kind))
 	}
+	seen := map[string]string{}
 	for _, t := range Registry() {
 		fmt.Fprintf(&b, "\n## `%s`\n\n%s\n", t.Name, t.Description)
-		writeFields(&b, "Arguments", t.input, "required", "")
-		writeFields(&b, "Result", t.output, "", "optional")
+		(&fieldTable{out: &b, required: "required"}).write("Arguments", t.input)
+		(&fieldTable{out: &b, optional: "optional", tool: t.Name, seen: seen}).write("Result", t.output)
 		fmt.Fprintf(&b, "\n```json\n%s\n```\n", exampleID.ReplaceAllString(t.Example, "412"))
 	}
 	return b.String()
@@ -69,36 +70,55 @@ func hints(k Kind) string {
 	return strings.Join(all, ", ")
 }
 
-// writeFields writes a table with a word for the fields that are required, and one for the others.
-func writeFields(b *strings.Builder, title string, s *jsonschema.Schema, required, optional string) {
-	if len(s.Properties) == 0 {
-		fmt.Fprintf(b, "\n%s: none.\n", title)
-		return
-	}
-	fmt.Fprintf(b, "\n| %s | type | |\n|---|---|---|\n", strings.ToLower(title))
-	writeRows(b, "", s, required, optional)
+// fieldTable writes the fields of a schema.
+type fieldTable struct {
+	out                *strings.Builder
+	required, optional string // words for fields that are, none if empty
+	tool               string
+	seen               map[string]string // the rows of large objects, and where they are described first; nil: nowhere
 }
 
-func writeRows(b *strings.Builder, path string, s *jsonschema.Schema, required, optional string) {
+func (f *fieldTable) write(title string, s *jsonschema.Schema) {
+	if len(s.Properties) == 0 {
+		fmt.Fprintf(f.out, "\n%s: none.\n", title)
+		return
+	}
+	fmt.Fprintf(f.out, "\n| %s | type | |\n|---|---|---|\n", strings.ToLower(title))
+	f.rows("", s)
+}
+
+// rows writes the rows of an object, or where an equal one is described.
+func (f *fieldTable) rows(path string, s *jsonschema.Schema) {
+	const large = 6 // fields
+	if f.seen != nil && len(s.Properties) >= large {
+		var own strings.Builder
+		(&fieldTable{out: &own, required: f.required, optional: f.optional}).rows("", s)
+		if first, ok := f.seen[own.String()]; ok {
+			fmt.Fprintf(f.out, "| `%s…` | | as in %s |\n", path, first)
+			return
+		}
+		f.seen[own.String()] = fmt.Sprintf("[`%s`](#%s)", f.tool, f.tool)
+	}
+
 	names := s.PropertyOrder
 	if len(names) == 0 {
 		names = slices.Sorted(maps.Keys(s.Properties))
 	}
 	for _, name := range names {
 		field := s.Properties[name]
-		need := optional
+		need := f.optional
 		if slices.Contains(s.Required, name) {
-			need = required
+			need = f.required
 		}
 		if need != "" {
 			need = ", " + need
 		}
-		fmt.Fprintf(b, "| `%s%s` | %s%s | %s |\n", path, name, typeOf(field), need,
+		fmt.Fprintf(f.out, "| `%s%s` | %s%s | %s |\n", path, name, typeOf(field), need,
 			strings.ReplaceAll(field.Description, "|", `\|`))
 		if field.Items != nil {
-			writeRows(b, path+name+"[].", field.Items, required, optional)
+			f.rows(path+name+"[].", field.Items)
 		}
-		writeRows(b, path+name+".", field, required, optional)
+		f.rows(path+name+".", field)
 	}
 }
 
