@@ -30,8 +30,8 @@ const (
 func broadcast() Tool {
 	return define(Tool{
 		Name: "broadcast", Title: "Write to all chats", Kind: Adds,
-		Description: "Sends a message to chats that your group answers, at their top level and not as a reply: by default to all of them, this one included, but for forums, where messages are in posts. Use it only when a user asks for an announcement, " +
-			"since each reader of each chat is disturbed. Answers to it start no conversation by themselves. A group can do so 10 times an hour. For this chat alone use send_message.",
+		Description: "Sends a message to chats that your group answers, at their top level: by default to all of them, this one included, except forums, where messages are in posts. Use it only when a user asks for an announcement, " +
+			"since it disturbs every reader. Answers to it start no conversation by themselves. A group can do so 10 times an hour. For this chat alone use send_message.",
 		Bounds: map[string]Bound{"text": Text(1, maxText), "chats": List(1, maxBroadcastChats),
 			"chats[]": Text(3, maxJID)},
 		Example: `{"text":"the server is back","chats":["OWN_CHAT"]}`,

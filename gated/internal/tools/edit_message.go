@@ -20,8 +20,8 @@ type changedOut struct {
 func editMessage() Tool {
 	return define(Tool{
 		Name: "edit_message", Title: "Edit a message", Kind: Sets,
-		Description: "Replaces the text of a message that you have sent into this chat, or the caption of a file. Use it to correct a mistake or to bring a sign of life up to date. " +
-			"Users get no notification of it: what they must notice is a new message. Only your own messages can be edited. One that is still being delivered is edited after that.",
+		Description: "Replaces the text of a message that you have sent into this chat, or the caption of a file. Use it to correct a mistake or to update a sign of life. " +
+			"Users are not notified: if they must notice it, send a new message. You can edit only your own messages.",
 		Bounds:  map[string]Bound{"message_id": Number(1, maxID), "text": Text(1, maxText)},
 		Example: `{"message_id":OWN_ANSWER,"text":"done at **noon**"}`,
 		Foreign: []string{`{"message_id":FOREIGN_MESSAGE,"text":"x"}`, `{"message_id":FOREIGN_ANSWER,"text":"x"}`},

@@ -35,8 +35,8 @@ const (
 func pollCreate() Tool {
 	return define(Tool{
 		Name: "poll_create", Title: "Make a poll", Kind: Adds,
-		Description: "Posts a poll into this chat, on which its users vote: the platform's own on Telegram and Discord, elsewhere a text with numbered options. " +
-			"Use it when a group has to choose and the options are known. Votes start no turn: read them with poll_list. Your group may have 20 open polls in a chat. A question to one user is better asked in your answer.",
+		Description: "Posts a poll in this chat: the platform's own on Telegram and Discord, elsewhere a text with numbered options. " +
+			"Use it when a group must choose and the options are known. Votes start no turn: read them with poll_list. Your group may have 20 open polls in a chat. Ask a single user in your answer instead.",
 		Bounds: map[string]Bound{
 			"question": Text(1, maxPollQuestion), "options": List(msg.MinPollOptions, msg.MaxPollOptions),
 			"options[]": Text(1, maxPollOption),

@@ -15,15 +15,15 @@ type reminderCreateIn struct {
 	DueAt    string  `json:"due_at,omitempty" jsonschema:"for a reminder that fires once: RFC 3339 with an offset, as 2026-11-23T09:00:00+01:00, or without one for the local time of time_zone; prompts of a chat are a minute apart at least"`
 	Cron     string  `json:"cron,omitempty" jsonschema:"for one that repeats: minute hour day-of-month month day-of-week, as 30 9 * * mon-fri; at most every 10 minutes"`
 	TimeZone string  `json:"time_zone,omitempty" jsonschema:"an IANA name such as Europe/Berlin; left out: that of this instance"`
-	Missed   string  `json:"missed,omitempty" jsonschema:"what becomes of times that pass while arizuko is down: one, the last fires late (the default), or skip"`
+	Missed   string  `json:"missed,omitempty" jsonschema:"if times pass while arizuko is down: one (default): the last one fires late; skip: none does"`
 	Topic    *string `json:"topic,omitempty" jsonschema:"the topic in which a prompt runs; left out: the current one"`
 }
 
 func reminderCreate() Tool {
 	return define(Tool{
 		Name: "reminder_create", Title: "Make a reminder", Kind: Adds,
-		Description: "Makes a reminder in this chat: a text to send, or a prompt for yourself, once at due_at or again and again by cron. Use it when a user wants to be reminded, or wants something done later or regularly. " +
-			"It is sent where you make it, into this thread or forum topic, else at the top level of the chat; from a thread of a Slack channel at the top level, too. It is no reply. Tell the user when it fires: next_at.",
+		Description: "Makes a reminder in this chat: a text to send, or a prompt for yourself, once at due_at or regularly by cron. Use it when a user wants to be reminded, or wants something done later or regularly. " +
+			"It is sent to the thread or forum topic where you make it, or else to the top level of the chat; in Slack channels always to the top level. Tell the user when it fires: next_at.",
 		Bounds:  reminderBounds(),
 		Example: `{"kind":"text","body":"stand-up in 5 minutes","cron":"25 9 * * mon-fri","time_zone":"Europe/Berlin"}`,
 	}, func(ctx context.Context, c *Caller, in reminderCreateIn) (out reminderOut, err error) {

@@ -13,7 +13,7 @@ const maxActivated = 20
 
 type reminderListIn struct {
 	State string `json:"state,omitempty" jsonschema:"active (the default), done or cancelled"`
-	All   bool   `json:"all,omitempty" jsonschema:"those of your group in all its chats, instead of this chat alone; what is planned in direct messages is shown there only, unless the group is configured to show it"`
+	All   bool   `json:"all,omitempty" jsonschema:"those of your group in all its chats; those in direct messages are shown only there, unless the group is configured to show them"`
 	After int64  `json:"after,omitempty" jsonschema:"only those with a higher id: last of the page before"`
 }
 

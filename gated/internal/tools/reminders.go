@@ -23,7 +23,7 @@ type reminderOut struct {
 	DueAt    string `json:"due_at,omitempty" jsonschema:"when it fires, if it fires once"`
 	Cron     string `json:"cron,omitempty" jsonschema:"when it fires, if it repeats"`
 	TimeZone string `json:"time_zone" jsonschema:"its time zone"`
-	Missed   string `json:"missed" jsonschema:"one or skip: what becomes of times that pass while arizuko is down"`
+	Missed   string `json:"missed" jsonschema:"one or skip"`
 	State    string `json:"state" jsonschema:"active, done or cancelled"`
 	NextAt   string `json:"next_at,omitempty" jsonschema:"when it fires next, in its time zone"`
 	Error    string `json:"error,omitempty" jsonschema:"why arizuko cancelled it"`

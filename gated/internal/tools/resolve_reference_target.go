@@ -29,7 +29,7 @@ func resolveReferenceTarget() Tool {
 		Name: "resolve_reference_target", Title: "Resolve what a user refers to", Kind: Adds,
 		Description: "Finds the one object of this conversation that a user refers to, as in \"translate it\", \"close that poll\", \"the second article\". " +
 			"Good: before you act on a target that the user did not name exactly. Bad: to see what there is (use list_active_context_objects), or to search the history. " +
-			"It guesses nothing: if it is ambiguous, ask. What it resolves stays active for longer.",
+			"It never guesses. If the reference is ambiguous, ask the user. A resolved object stays active for longer.",
 		Bounds: map[string]Bound{"raw_text": Text(0, maxPhrase), "kind": OneOf(names(msg.ContextKinds())...),
 			"ordinal": Number(-100, 100), "label_words": List(0, 20),
 			"label_words[]": Text(1, 100), "reply_to_message_id": Clamped()},

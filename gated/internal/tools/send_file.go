@@ -30,7 +30,7 @@ type sendFileOut struct {
 func sendFile() Tool {
 	return define(Tool{
 		Name: "send_file", Title: "Send a file", Kind: Adds,
-		Description: "Sends a file of your folder into this chat at once, before your answer. The file is copied at the call: what you do to it later changes nothing. " +
+		Description: "Sends a file of your folder into this chat at once, before your answer. The file is copied at once, so later changes have no effect. " +
 			"Telegram takes at most 50 MB (100 MB where its server is run with --local), Discord 10 MB, other chats 100 MB. Pictures are shown as pictures. Send no links to files: users cannot open your paths.",
 		Bounds: map[string]Bound{
 			"path": Text(1, maxPath), "caption": Text(0, maxText), "name": Text(0, maxFileName),

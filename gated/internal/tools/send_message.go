@@ -21,8 +21,8 @@ type sendMessageOut struct {
 func sendMessage() Tool {
 	return define(Tool{
 		Name: "send_message", Title: "Send a message", Kind: Adds,
-		Description: "Sends a message into this chat at once, before your answer. Use it for a sign of life during long work, or for a text that belongs into another topic of this chat. " +
-			"Your answer itself is sent when your turn ends: do not send it with this tool, too.",
+		Description: "Sends a message into this chat at once, before your answer. Use it for a sign of life during long work, or for a text that belongs in another topic of this chat. " +
+			"Your answer is sent when your turn ends: do not send it with this tool, too.",
 		Bounds:  map[string]Bound{"text": Text(1, maxText), "topic": Text(0, maxTopic)},
 		Example: `{"text":"still at work"}`,
 	}, func(ctx context.Context, c *Caller, in sendMessageIn) (out sendMessageOut, err error) {
