@@ -147,7 +147,7 @@ func TestLost_NewestWereReplayed_GoesOn(t *testing.T) {
 		SELECT chat_jid, 'out', content, 9, 9, 'agent', 'sent', id FROM messages WHERE id > 1`)
 	b := serve(t, data).operator()
 	page := b.must(200, "GET", "/lost/confirm?reason=failed.permanent", "").body
-	contains(t, page, "All that were looked at were replayed before", `href="/lost/confirm?before=302&amp;reason=failed.permanent"`)
+	contains(t, page, "All of these were replayed before", `href="/lost/confirm?before=302&amp;reason=failed.permanent"`)
 	contains(t, b.must(200, "GET", "/lost/confirm?before=302&reason=failed.permanent", "").body, "Send again 1 message?", `name="ids" value="1"`)
 	contains(t, b.must(200, "GET", "/lost/confirm?before=1&reason=failed.permanent", "").body, "No older one is left to replay")
 	contains(t, b.must(400, "GET", "/lost/confirm?before=x&reason=failed.permanent", "").body, "not complete")

@@ -176,7 +176,7 @@ func TestRoutes_Page_ShowsTheTableInWords(t *testing.T) {
 	}
 	has(t, b.must(200, "GET", "/routes?q=nowhere", "").body, "No route has the text", "Show all 4")
 	shell(t, data, `DELETE FROM routes`)
-	has(t, b.must(200, "GET", "/routes", "").body, "There is no route")
+	has(t, b.must(200, "GET", "/routes", "").body, "There are no routes")
 }
 
 func TestRoutes_ManyRows_InPages(t *testing.T) {
@@ -309,7 +309,7 @@ func TestRouteEditor_Replay_CountsAndNamesDifferences(t *testing.T) {
 	form.Set("last", "5000")
 	page := b.form("/routes/edit", form).body
 	has(t, page, "<strong>310 of 620</strong> messages would go another way", "1 more are edits", `>310</th><td class="wide" data-label="Was">answered by main</td><td class="wide" data-label="Would be">answered by ops</td>`,
-		`<a href="/messages/619">Message 619</a>`, "Ada&lt;b&gt;", "hello &lt;i&gt;", "route &lt;i&gt;leads&lt;/i&gt; there", "and 260 more", `value="1000"`, "Which groups are engaged is left out")
+		`<a href="/messages/619">Message 619</a>`, "Ada&lt;b&gt;", "hello &lt;i&gt;", "route &lt;i&gt;leads&lt;/i&gt; there", "and 260 more", `value="1000"`, "Engagement, access and rate limits are ignored")
 	if strings.Count(page, "Message ") != 50 || f.items > routeapi.MaxTested {
 		t.Errorf("%d messages listed, %d asked at once", strings.Count(page, "Message "), f.items)
 	}
