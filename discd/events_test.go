@@ -333,7 +333,7 @@ func TestReconnect_SessionsInvalidInARow_NextOneHears(t *testing.T) {
 }
 
 func TestInbound_DuplicateAndInvalidEvents(t *testing.T) {
-	r := newHarness(t, fake.Options{SwapWithin: time.Hour})
+	r := newHarness(t, fake.Options{})
 	r.connect()
 	first := r.general.Say(r.alice, "first")
 	r.discord.DuplicateNext(1)
@@ -345,7 +345,7 @@ func TestInbound_DuplicateAndInvalidEvents(t *testing.T) {
 	r.discord.Inject("MESSAGE_UPDATE", `{"id":"1","channel_id":"2","guild_id":"3","author":null,"edited_timestamp":"2026-11-21T12:00:00Z"}`)
 	r.discord.Inject("A_KIND_THAT_CAME_LATER", `[]`)
 	r.discord.InjectFrame("{")
-	r.discord.ReverseNext(1)
+	r.discord.ReverseNext(2)
 	r.general.Say(r.alice, "third")
 	r.general.Say(r.alice, "second")
 	r.expect("message: first [#general]", "reaction: 👍 [#general]", "message: second [#general]", "message: third [#general]")

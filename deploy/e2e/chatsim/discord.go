@@ -309,7 +309,7 @@ func (d *Discord) InjectRandomFault(random *rand.Rand) string {
 		do   func()
 	}{
 		{"duplicate events", func() { d.DuplicateNext(5 * n) }},
-		{"reordered events", func() { d.ReverseNext(n) }},
+		{"reordered events", func() { d.ReverseNext(1 + n) }},
 		{"redelivered events", func() { d.Redeliver(5 * n) }},
 		{"malformed event", func() { d.Inject("MESSAGE_CREATE", `"not an object"`) }},
 		{"malformed frame", func() { d.InjectFrame(`{"op":`) }},

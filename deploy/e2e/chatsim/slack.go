@@ -306,7 +306,7 @@ func (s *Slack) InjectRandomFault(random *rand.Rand) string {
 		do   func()
 	}{
 		{"duplicate events", func() { s.DuplicateNext(5 * n) }},
-		{"reordered events", func() { s.ReverseNext(n) }},
+		{"reordered events", func() { s.ReverseNext(1 + n) }},
 		{"redelivered events", func() { s.Redeliver(5 * n) }},
 		{"mentions before messages", func() { s.SetMentionFirst(random.IntN(2) == 0) }},
 		{"malformed event", func() { s.Inject(`{"type": "message", "user": 7}`) }},

@@ -341,7 +341,7 @@ func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
 		t.DuplicateNext(5 * n)
 		return "duplicate updates"
 	case 1:
-		t.ReverseNext(n)
+		t.ReverseNext(1 + n)
 		return "reordered updates"
 	case 2:
 		t.Redeliver(5 * n)

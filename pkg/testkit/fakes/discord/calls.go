@@ -89,10 +89,10 @@ func (s *Server) WaitConfirmed(ctx context.Context) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, n := range s.gateway.sessions {
-			if n.confirmed < n.sequence || n.held != nil {
+			if n.confirmed < n.sequence {
 				return false
 			}
 		}
-		return true
+		return s.Held() == 0
 	})
 }

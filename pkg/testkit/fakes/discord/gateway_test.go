@@ -280,7 +280,7 @@ func TestGateway_EndOfSessions(t *testing.T) {
 }
 
 func TestGateway_Faults(t *testing.T) {
-	r := start(t, discord.Options{SwapWithin: time.Hour})
+	r := start(t, discord.Options{})
 	c := r.listen(allIntents)
 	r.DuplicateNext(1)
 	r.general.Say(r.alice, "one")
@@ -290,7 +290,7 @@ func TestGateway_Faults(t *testing.T) {
 	if c.last != at {
 		t.Errorf("the second copy has sequence %d, want %d", c.last, at)
 	}
-	r.ReverseNext(1)
+	r.ReverseNext(2)
 	r.general.Say(r.alice, "two")
 	r.general.Say(r.alice, "three")
 	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"three"}`)
@@ -336,28 +336,6 @@ func TestSetReachable_False_BreaksConnections(t *testing.T) {
 	if _, resp, err := websocket.Dial(r.ctx, "ws"+r.base[4:]+"/gateway/?v=9", &websocket.DialOptions{HTTPClient: r.client}); err == nil || resp == nil || resp.StatusCode != 503 {
 		t.Errorf("the gateway's fault: %v, %v", resp, err)
 	}
-}
-
-func TestReverseNext_WithoutNextEvent_IsSent(t *testing.T) {
-	r := start(t, discord.Options{})
-	c := r.listen(allIntents)
-	r.ReverseNext(1)
-	r.general.Say(r.alice, "last")
-	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"last"}`)
-}
-
-func TestReverseNext_Disconnected_ResumesWithHeldEvent(t *testing.T) {
-	r := start(t, discord.Options{SwapWithin: time.Hour})
-	c := r.listen(allIntents)
-	r.ReverseNext(1)
-	r.general.Say(r.alice, "held")
-	r.Disconnect()
-	c.closes(-1)
-	c = c.again()
-	c.event("RESUMED")
-	r.general.Say(r.alice, "next")
-	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"next"}`)
-	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"content":"held"}`)
 }
 
 // Under concurrent faults a client that resumes receives each event once and in order.

@@ -87,32 +87,6 @@ func (s *Server) FreezeConnections() { s.eachOpen(func(c *conn) { c.frozen = tru
 // RequestHeartbeat asks clients for a heartbeat at once.
 func (s *Server) RequestHeartbeat() { s.eachOpen(func(c *conn) { c.send(opHeartbeat, nil) }) }
 
-// DuplicateNext sends each of the next n events twice.
-func (s *Server) DuplicateNext(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.gateway.duplicates = n
-}
-
-// ReverseNext swaps the next two events, n times. An event without a next one is sent after Options.SwapWithin.
-func (s *Server) ReverseNext(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.gateway.swaps = n
-}
-
-// Redeliver sends the last n events again, with their old sequence numbers.
-func (s *Server) Redeliver(n int) {
-	s.each(func(session *session) {
-		if session.conn == nil {
-			return
-		}
-		for _, e := range session.log[max(len(session.log)-n, 0):] {
-			session.conn.queue(frame{body: e.body, zip: session.zip})
-		}
-	})
-}
-
 // Inject sends an event with the given JSON as data, which may be malformed:
 //
 //	s.Inject("MESSAGE_CREATE", `"not an object"`)
@@ -120,7 +94,7 @@ func (s *Server) Inject(event, data string) {
 	if !json.Valid([]byte(data)) {
 		panic("discord: not JSON: " + data) // InjectFrame sends any text
 	}
-	s.each(func(n *session) { n.dispatch(event, json.RawMessage(data)) })
+	s.each(func(n *session) { s.dispatch(n, event, json.RawMessage(data)) })
 }
 
 // InjectFrame sends a frame with any text.

@@ -69,7 +69,7 @@ func (c *conn) requestMembers(d json.RawMessage) {
 	if ids != nil {
 		members, unknown := g.byIDs(ids[:min(len(ids), maxQueried)])
 		answer["not_found"] = unknown
-		c.session.chunks(answer, members)
+		c.s.sendMembers(c.session, answer, members)
 		return
 	}
 	all := *r.Query == "" && r.Limit == 0
@@ -80,14 +80,14 @@ func (c *conn) requestMembers(d json.RawMessage) {
 	if !all {
 		members = members[:min(len(members), max(r.Limit, 1), maxQueried)]
 	}
-	c.session.chunks(answer, members)
+	c.s.sendMembers(c.session, answer, members)
 }
 
 // mayAskForAll reports whether a session may ask for all members of a guild once more, and tells the client if not.
 func (c *conn) mayAskForAll(g *guild, nonce string) bool {
 	now, n := c.s.clock(), c.session
 	if wait := allMembersWait - now.Sub(n.askedAll[g.id]); c.s.rates != nil && wait > 0 {
-		n.dispatch("RATE_LIMITED", map[string]any{
+		c.s.dispatch(n, "RATE_LIMITED", map[string]any{
 			"opcode": opMembers, "retry_after": wait.Seconds(),
 			"meta": map[string]any{"guild_id": g.id, "nonce": nonce},
 		})
@@ -100,13 +100,13 @@ func (c *conn) mayAskForAll(g *guild, nonce string) bool {
 	return true
 }
 
-// chunks sends members, in at least one event.
-func (n *session) chunks(answer map[string]any, members []Member) {
+// sendMembers sends members, in at least one event.
+func (s *Server) sendMembers(n *session, answer map[string]any, members []Member) {
 	count := max(1, (len(members)+maxChunk-1)/maxChunk)
 	for i := range count {
 		answer["chunk_index"], answer["chunk_count"] = i, count
 		answer["members"] = members[i*maxChunk : min((i+1)*maxChunk, len(members))]
-		n.dispatch("GUILD_MEMBERS_CHUNK", answer)
+		s.dispatch(n, "GUILD_MEMBERS_CHUNK", answer)
 	}
 }
 

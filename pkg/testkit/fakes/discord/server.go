@@ -52,8 +52,6 @@ type Options struct {
 	// connected again: so users of Discord report, while its documentation says that bots hear all.
 	JoinToHear bool
 	Now        func() time.Time // the clock of ids and timestamps; time.Now if nil
-	// SwapWithin is how long the first of two swapped events waits for the second; 0 is a second.
-	SwapWithin time.Duration
 }
 
 // Server is the fake. It may be used from many goroutines.
@@ -61,11 +59,11 @@ type Server struct {
 	fakeserver.Host
 	*fakeserver.Record[Call]
 	*fakeserver.Faults[Fault]
+	*fakeserver.Events[event]
 	token        string
 	revoked      atomic.Bool
 	denied       Intent
 	heartbeat    time.Duration
-	swapWithin   time.Duration
 	clock        func() time.Time
 	routes       http.Handler
 	rates        *rates // nil without limits
@@ -95,12 +93,12 @@ func New(o Options) *Server {
 		Faults:       fakeserver.NewFaults((*Fault).matches, (*Fault).prepare),
 		archiveStays: o.ArchivedRefuse, joinToHear: o.JoinToHear,
 		token: cmp.Or(o.Token, DefaultToken), denied: o.Denied, heartbeat: cmp.Or(o.Heartbeat, DefaultHeartbeat),
-		clock:      o.Now,
-		swapWithin: cmp.Or(o.SwapWithin, maxHold),
-		users:      map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
+		clock: o.Now,
+		users: map[string]User{}, guilds: map[string]*guild{}, channels: map[string]*channel{},
 		files: map[string]*file{}, interactions: map[string]*interaction{}, webhooks: map[string]*webhook{},
 		gateway: gateway{sessions: map[string]*session{}},
 	}
+	s.Events = fakeserver.NewEvents(&s.mu, s.push, s.pushAgain)
 	if s.clock == nil {
 		s.clock = time.Now
 	}

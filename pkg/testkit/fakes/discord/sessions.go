@@ -17,8 +17,6 @@ type gateway struct {
 	conns      []*conn
 	sessions   map[string]*session
 	stats      GatewayStats
-	duplicates int
-	swaps      int
 	moves      int       // connections that get RECONNECT instead of HELLO
 	identified time.Time // the last IDENTIFY
 	starts     int       // IDENTIFYs that began a session since counted
@@ -52,9 +50,6 @@ func (g *gateway) countStart(now time.Time) {
 // identifyWindow is the time in which a bot may begin one session.
 const identifyWindow = 5 * time.Second
 
-// maxHold is how long the first of two swapped events waits for the second, unless Options say otherwise.
-const maxHold = time.Second
-
 // GatewayStats counts what clients of the gateway did.
 type GatewayStats struct {
 	Connections int
@@ -71,20 +66,21 @@ type session struct {
 	zip       bool
 	sequence  int64 // of the last event
 	confirmed int64 // the last event that a heartbeat confirmed
-	log       []event
+	log       []sentEvent
 	conn      *conn                // nil while disconnected
 	askedAll  map[string]time.Time // guild → when all its members were asked for
-	held      *heldEvent           // the first of two swapped events, nil for none
 }
 
-// heldEvent is an event that is sent after the next one.
-type heldEvent struct {
-	name string
-	d    json.RawMessage
-}
-
-// event is a dispatched event, for replay.
+// event is an event on its way to a session.
 type event struct {
+	to   *session
+	name string
+	data json.RawMessage
+	sent frame // once it is sent
+}
+
+// sentEvent is an event that a session was sent, for replay.
+type sentEvent struct {
 	sequence int64
 	body     []byte
 }
@@ -154,7 +150,7 @@ func (c *conn) ready() {
 			unavailable = append(unavailable, map[string]any{"id": g.id, "unavailable": true})
 		}
 	}
-	c.session.dispatch("READY", map[string]any{
+	c.session.send("READY", map[string]any{
 		"v": 9, "user": s.me, "guilds": unavailable, "session_id": c.session.id,
 		"resume_gateway_url": resumeURL(c.host),
 		"session_type":       "normal", "private_channels": []any{}, "shard": []int{0, 1}, "relationships": []any{},
@@ -168,7 +164,7 @@ func (c *conn) ready() {
 		for _, t := range s.channelsOf(g, true) {
 			s.channels[t.ID].heard = true
 		}
-		c.session.dispatch("GUILD_CREATE", s.guildCreate(g))
+		s.dispatch(c.session, "GUILD_CREATE", s.guildCreate(g))
 	}
 }
 
@@ -206,69 +202,54 @@ func (c *conn) resume(d json.RawMessage) {
 			c.queue(frame{body: e.body, zip: again.zip})
 		}
 	}
-	again.dispatch("RESUMED", map[string]any{})
+	again.send("RESUMED", map[string]any{})
 }
 
-// dispatch sends an event to a session; with a fault, twice or after the next one. Numbers increase in the
-// order of sending, as Discord's do: a client that resumes in between misses nothing. The lock is held.
-func (n *session) dispatch(name string, d any) {
-	switch {
-	case name == "READY" || name == "RESUMED":
-		n.send(name, d)
-	case n.held != nil:
-		n.send(name, d)
-		n.release()
-	case n.conn != nil && n.conn.s.gateway.swaps > 0:
-		n.conn.s.gateway.swaps--
-		n.hold(name, d)
-	default:
-		f := n.send(name, d)
-		if n.conn != nil && n.conn.s.gateway.duplicates > 0 {
-			n.conn.s.gateway.duplicates--
-			n.conn.queue(f)
-		}
-	}
-}
-
-// hold keeps an event until the next one, for swapWithin at most: without it the event would be lost if
-// nothing happened any more.
-func (n *session) hold(name string, d any) {
-	body, err := json.Marshal(d)
+// dispatch sends an event to a session. The lock is held.
+func (s *Server) dispatch(n *session, name string, d any) {
+	data, err := json.Marshal(d)
 	if err != nil {
 		panic(fmt.Sprintf("discord: encode event: %v", err)) // the fake's own types
 	}
-	held, s := &heldEvent{name, body}, n.conn.s
-	n.held = held
-	time.AfterFunc(s.swapWithin, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if n.held == held {
-			n.release()
-			s.Notify()
-		}
-	})
+	s.Emit(event{to: n, name: name, data: data})
 }
 
-// release sends the held event.
-func (n *session) release() {
-	held := n.held
-	n.held = nil
-	n.send(held.name, held.d)
+// push sends an event, some times with the same number. Numbers increase in the order of sending, as Discord's
+// do: a client that resumes in between misses nothing.
+func (s *Server) push(e event, times int) {
+	e.sent = e.to.send(e.name, e.data)
+	for range times - 1 {
+		e.to.queue(e.sent)
+	}
+	s.Delivered(e)
+	s.Notify()
+}
+
+// pushAgain sends events again, with their old numbers.
+func (s *Server) pushAgain(events []event) {
+	for _, e := range events {
+		e.to.queue(e.sent)
+	}
+	s.Notify()
 }
 
 // send gives an event the next number, keeps it for replay, and queues it if a client is connected.
 func (n *session) send(name string, d any) frame {
 	n.sequence++
-	e := event{sequence: n.sequence, body: payload(opDispatch, d, n.sequence, name)}
+	e := sentEvent{sequence: n.sequence, body: payload(opDispatch, d, n.sequence, name)}
 	n.log = append(n.log, e)
 	if extra := len(n.log) - keptEvents; extra > 0 {
 		n.log = slices.Delete(n.log, 0, extra)
 	}
 	f := frame{body: e.body, zip: n.zip}
+	n.queue(f)
+	return f
+}
+
+func (n *session) queue(f frame) {
 	if n.conn != nil {
 		n.conn.queue(f)
 	}
-	return f
 }
 
 // emit sends an event to all sessions with the intent. The lock is held.
@@ -279,7 +260,7 @@ func (s *Server) emit(need Intent, name string, d any) {
 func (s *Server) emitFor(need Intent, name string, d func(Intent) any) {
 	for _, n := range s.gateway.sessions {
 		if n.intents&need == need {
-			n.dispatch(name, d(n.intents))
+			s.dispatch(n, name, d(n.intents))
 		}
 	}
 	s.Notify()

@@ -47,7 +47,7 @@ func (p Place) TryCommand(by User, command, text string) (Invocation, error) {
 		}
 		given = p.s.invocation(r, by, "")
 		name := map[string]string{DM: "directmessage", Private: "privategroup"}[r.Kind]
-		p.s.enqueue(&delivery{kind: "slash_commands", eventID: given.TriggerID, payload: encoded(map[string]string{
+		p.s.Emit(&delivery{kind: "slash_commands", eventID: given.TriggerID, payload: encoded(map[string]string{
 			"token": "FAKEverificationTokenXXXX", "team_id": teamID, "team_domain": p.s.o.Team, "channel_id": r.ID,
 			"channel_name": cmp.Or(name, r.Name), "user_id": by.ID, "user_name": by.Name, "command": command,
 			"text":       text,
@@ -88,7 +88,7 @@ func (p Place) TryPressButton(by User, ts, actionID, value string) (given Invoca
 		if m.ThreadTS != "" {
 			container["thread_ts"] = m.ThreadTS
 		}
-		p.s.enqueue(&delivery{kind: "interactive", eventID: given.TriggerID, payload: encoded(map[string]any{
+		p.s.Emit(&delivery{kind: "interactive", eventID: given.TriggerID, payload: encoded(map[string]any{
 			"type": "block_actions", "team": map[string]string{"id": teamID, "domain": p.s.o.Team},
 			"api_app_id": p.s.me.AppID,
 			"user":       map[string]string{"id": by.ID, "username": by.Name, "name": by.Name, "team_id": teamID},

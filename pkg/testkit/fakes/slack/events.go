@@ -143,7 +143,7 @@ func (s *Server) emit(subscription, scope string, event any) {
 	}
 	raw, err := json.Marshal(event)
 	must(err) // the fake's own types
-	s.enqueue(s.wrapped(raw))
+	s.Emit(s.wrapped(raw))
 }
 
 // wrapped is an event in the envelope of the Events API.

@@ -8,25 +8,14 @@ import (
 	"time"
 )
 
-// keptEvents is how many answered events are kept for Redeliver.
-const keptEvents = 1000
-
-// maxHold is how long events that are to be reversed wait for the others.
-const maxHold = time.Second
-
 // queue holds what the app has not answered. The server's lock guards it.
 type queue struct {
 	waiting       []*delivery // for a socket, or for the next post, in order
 	out           []*delivery // sent and not answered
 	later         []*delivery // to be sent again after a delay
-	answered      []*delivery // the last keptEvents answered ones
 	acks          []Ack
 	lost          int
 	mentionsFirst bool
-	duplicates    int
-	reversals     int // how many future events to reverse
-	held          []*delivery
-	holds         int  // how often held has begun to fill
 	worker        bool // postAll is running
 	posting       sync.WaitGroup
 }
@@ -55,51 +44,25 @@ type Ack struct {
 	Payload  json.RawMessage
 }
 
-// enqueue adds a delivery, duplicated or reordered by faults. The lock is held.
-func (s *Server) enqueue(d *delivery) {
-	q := &s.queue
-	if q.reversals > 0 {
-		q.held = append(q.held, d)
-		switch len(q.held) {
-		case q.reversals:
-			s.release()
-		case 1:
-			s.releaseLater()
-		}
-		return
-	}
-	q.waiting = append(q.waiting, d)
-	if q.duplicates > 0 {
-		q.duplicates--
+// push queues a delivery, some times. The lock is held.
+func (s *Server) push(d *delivery, times int) {
+	s.queue.waiting = append(s.queue.waiting, d)
+	for range times - 1 {
 		again := *d
-		q.waiting = append(q.waiting, &again)
+		s.queue.waiting = append(s.queue.waiting, &again)
 	}
 	s.dispatch()
 	s.Notify()
 }
 
-// releaseLater releases what is held after maxHold: without it events would be lost if too few followed.
-func (s *Server) releaseLater() {
-	s.queue.holds++
-	hold := s.queue.holds
-	time.AfterFunc(maxHold, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.queue.holds == hold && len(s.queue.held) > 0 {
-			s.release()
-		}
-	})
-}
-
-// release sends what is held, in reverse order. The lock is held.
-func (s *Server) release() {
-	q := &s.queue
-	all := q.held
-	q.held, q.reversals = nil, 0
-	slices.Reverse(all)
-	for _, d := range all {
-		s.enqueue(d)
+// pushAgain queues answered events again, as Slack does when an answer was lost. The lock is held.
+func (s *Server) pushAgain(events []*delivery) {
+	for _, d := range events {
+		again := *d
+		again.attempt, again.reason = 1, "timeout"
+		s.queue.waiting = append(s.queue.waiting, &again)
 	}
+	s.dispatch()
 }
 
 // dispatch sends waiting deliveries on the sockets, or starts posting them. Where no connection is open, that
@@ -223,9 +186,8 @@ func (s *Server) finish(d *delivery, payload json.RawMessage) {
 	ack := Ack{At: now, Took: now.Sub(d.sent), Kind: d.kind, EventID: d.eventID, Envelope: d.envelope,
 		Attempt: d.attempt, Payload: payload}
 	q.acks = append(q.acks, ack)
-	q.answered = append(q.answered, d)
-	if extra := len(q.answered) - keptEvents; extra > 0 {
-		q.answered = slices.Delete(q.answered, 0, extra)
+	if d.kind == "events_api" {
+		s.Delivered(d)
 	}
 	s.showAnswer(d, payload)
 	s.Notify()
@@ -252,7 +214,7 @@ func (s *Server) Acks() []Ack {
 func (s *Server) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.queue.waiting) + len(s.queue.out) + len(s.queue.later) + len(s.queue.held)
+	return len(s.queue.waiting) + len(s.queue.out) + len(s.queue.later) + s.Held()
 }
 
 // Undelivered is how many were dropped without an answer.
@@ -269,39 +231,6 @@ func (s *Server) SetMentionFirst(first bool) {
 	s.queue.mentionsFirst = first
 }
 
-// DuplicateNext sends each of the next n events twice.
-func (s *Server) DuplicateNext(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queue.duplicates = n
-}
-
-// ReverseNext holds the next n events back, and sends them in reverse order: after the nth, or a second
-// after the first.
-func (s *Server) ReverseNext(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.release()
-	s.queue.reversals = n
-}
-
-// Redeliver sends the last n answered events again, as Slack does when an answer was lost, and
-// returns how many there were.
-func (s *Server) Redeliver(n int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	events := slices.DeleteFunc(slices.Clone(s.queue.answered),
-		func(d *delivery) bool { return d.kind != "events_api" })
-	n = min(n, len(events))
-	for _, d := range events[len(events)-n:] {
-		again := *d
-		again.attempt, again.reason = 1, "timeout"
-		s.queue.waiting = append(s.queue.waiting, &again)
-	}
-	s.dispatch()
-	return n
-}
-
 // Inject sends the given JSON as an event, which may be malformed:
 //
 //	s.Inject(`{"type": "message", "user": 7}`)
@@ -312,6 +241,6 @@ func (s *Server) Inject(event string) (eventID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.wrapped(json.RawMessage(event))
-	s.enqueue(d)
+	s.Emit(d)
 	return d.eventID
 }

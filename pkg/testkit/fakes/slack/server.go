@@ -76,6 +76,7 @@ type Server struct {
 	fakeserver.Host
 	*fakeserver.Record[Call]
 	*fakeserver.Faults[Fault]
+	*fakeserver.Events[*delivery]
 	o       Options
 	methods map[string]method
 	rates   *rates // nil without limits
@@ -109,6 +110,7 @@ func New(o Options) *Server {
 		files: map[string]*file{}, hooks: map[string]*hook{}, link: newLink(),
 		triggers: map[string]trigger{}, scheduled: map[string]*time.Timer{}, floods: map[string]time.Time{},
 	}
+	s.Events = fakeserver.NewEvents(&s.mu, s.push, s.pushAgain)
 	s.me = s.newUser(s.o.BotName, s.o.BotName, true)
 	s.me.AppID = s.id("A")
 	s.users[s.me.ID] = s.me

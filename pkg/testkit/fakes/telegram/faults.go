@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"time"
 
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
@@ -65,35 +64,6 @@ func (f *Fault) err() *apiError {
 		return tooMany(f.RetryAfter)
 	}
 	return &apiError{code: f.Status, description: cmp.Or(f.Description, http.StatusText(f.Status))}
-}
-
-// DuplicateNext delivers each of the next n updates twice, in one answer.
-func (s *Server) DuplicateNext(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queue.duplicates = n
-}
-
-// ReverseNext reverses the order of the updates in the next n answers with more than one.
-func (s *Server) ReverseNext(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queue.reversals = n
-}
-
-// Redeliver delivers the last n confirmed updates again, with their old ids, and returns how many
-// there were.
-func (s *Server) Redeliver(n int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n = min(n, len(s.queue.confirmed))
-	again := slices.Clone(s.queue.confirmed[len(s.queue.confirmed)-n:])
-	for i := range again {
-		again[i].again = true
-	}
-	s.queue.waiting = append(again, s.queue.waiting...)
-	s.Notify()
-	return n
 }
 
 // Inject queues an update with an id and the given JSON fields, which may be malformed updates:

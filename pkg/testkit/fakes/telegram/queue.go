@@ -15,22 +15,18 @@ const (
 	maxPoll    = 50 * time.Second
 
 	firstUpdate = 730_000_001
-	keptUpdates = 1000           // confirmed ones, for Redeliver
 	keptFor     = 24 * time.Hour // then an update that was not taken is dropped
 	maxWaiting  = 1 << 40        // so that no offset overflows
 )
 
 // queue holds the updates that the bot has not confirmed. The server's lock guards it.
 type queue struct {
-	next      int64
-	waiting   []update
-	confirmed []update // the last keptUpdates confirmed ones
-	allowed   []string // kinds; nil is the default
+	next    int64
+	waiting []update
+	allowed []string // kinds; nil is the default
 
-	webhook    string
-	poller     chan error // ends the open poll with an error; nil if none is open
-	duplicates int
-	reversals  int
+	webhook string
+	poller  chan error // ends the open poll with an error; nil if none is open
 }
 
 type update struct {
@@ -68,10 +64,25 @@ func (s *Server) emit(kind string, v any) {
 func (s *Server) enqueue(fields string) int64 {
 	id := s.queue.next
 	s.queue.next++
-	s.queue.waiting = append(s.queue.waiting, update{id: id, at: time.Now(),
-		body: fmt.Appendf(nil, `{"update_id":%d,%s}`, id, fields)})
-	s.Notify()
+	s.Emit(update{id: id, at: time.Now(), body: fmt.Appendf(nil, `{"update_id":%d,%s}`, id, fields)})
 	return id
+}
+
+// push queues an update, some times: they come in one answer. The lock is held.
+func (s *Server) push(u update, times int) {
+	for range times {
+		s.queue.waiting = append(s.queue.waiting, u)
+	}
+	s.Notify()
+}
+
+// pushAgain queues confirmed updates again, with their old ids. The lock is held.
+func (s *Server) pushAgain(updates []update) {
+	for i := range updates {
+		updates[i].again = true
+	}
+	s.queue.waiting = append(updates, s.queue.waiting...)
+	s.Notify()
 }
 
 // getUpdates returns the updates from offset on, and waits for one if there is none.
@@ -118,7 +129,7 @@ func (s *Server) beginPoll(p params, mine chan error) error {
 	}
 	q.end("terminated by other getUpdates request; make sure that only one bot instance is running")
 	q.poller = mine
-	q.confirm(p.int("offset", 0))
+	s.confirm(p.int("offset", 0))
 	s.Notify()
 	return nil
 }
@@ -149,7 +160,8 @@ const maxAhead = 10
 
 // confirm drops the updates below offset; a negative offset keeps that many from the end. One too far beyond the last
 // update, such as another bot's, drops none.
-func (q *queue) confirm(offset int64) {
+func (s *Server) confirm(offset int64) {
+	q := &s.queue
 	if offset > q.next+maxAhead {
 		return
 	}
@@ -167,13 +179,10 @@ func (q *queue) confirm(offset int64) {
 		if known(u) {
 			kept = append(kept, u)
 		} else {
-			q.confirmed = append(q.confirmed, u)
+			s.Delivered(u)
 		}
 	}
 	q.waiting = kept
-	if extra := len(q.confirmed) - keptUpdates; extra > 0 {
-		q.confirmed = slices.Delete(q.confirmed, 0, extra)
-	}
 }
 
 // take is the batch for a poll, and the channel that is closed at the next change.
@@ -193,19 +202,11 @@ func (s *Server) take(p params) ([]json.RawMessage, <-chan struct{}) {
 		if room {
 			batch = append(batch, u.body)
 		}
-		if room && q.duplicates > 0 {
-			batch = append(batch, u.body)
-			q.duplicates--
-		}
 		if !room || !u.again {
 			kept = append(kept, u)
 		}
 	}
 	q.waiting = kept
-	if len(batch) > 1 && q.reversals > 0 {
-		slices.Reverse(batch)
-		q.reversals--
-	}
 	return batch, s.Changed()
 }
 
@@ -245,7 +246,7 @@ func (s *Server) getWebhookInfo(params) (any, error) {
 func (s *Server) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.queue.waiting)
+	return len(s.queue.waiting) + s.Held()
 }
 
 // SetWebhook sets the bot's webhook, as another program with its token would; "" deletes it. The

@@ -56,6 +56,7 @@ type Server struct {
 	fakeserver.Host
 	*fakeserver.Record[Call]
 	*fakeserver.Faults[Fault]
+	*fakeserver.Events[update]
 	token   string
 	methods map[string]method
 	rates   *rates // nil without limits
@@ -93,6 +94,7 @@ func New(o Options) *Server {
 		users: map[int64]User{}, rooms: map[int64]*room{}, files: map[string]*file{}, polls: map[string]*poll{},
 		commands: map[scope][]Command{}, clicks: map[string]*click{}, about: map[string]string{}, local: o.Local,
 	}
+	s.Events = fakeserver.NewEvents(&s.mu, s.push, s.pushAgain)
 	id, _, _ := strings.Cut(s.token, ":")
 	s.me = User{IsBot: true, FirstName: cmp.Or(o.BotName, DefaultBotName),
 		Username: cmp.Or(o.BotUsername, DefaultUsername)}

@@ -1,6 +1,7 @@
-// Package fakeserver is what the fakes of platforms share: the HTTP server that can be made
-// unreachable, the queue of injected faults, the record of calls that tests wait for, and the
-// reading of requests. A fake embeds [Host], [Record] and [Faults].
+// Package fakeserver has the parts that the fakes of platforms share: the HTTP server that can be made
+// unreachable, the queue of injected faults, the events that can be repeated and reordered, the record
+// of calls that tests wait for, and the reading of requests. A fake embeds [Host], [Record], [Faults]
+// and [Events].
 package fakeserver
 
 import (
