@@ -107,8 +107,6 @@ const steps = {
     may: message.guild.members.me.permissionsIn(message.channel).has("SendMessages"),
   }),
   pin: async (message) => message.pin(),
-  pins: async (message) => ({ contents: (await message.channel.messages.fetchPins()).items.map((pin) => pin.message.content) }),
-  unpin: async (message, id) => message.channel.messages.unpin(id),
   webhook: async (message, text) => {
     const hook = await message.channel.createWebhook({ name: "Relay" });
     const made = await hook.send({ content: text, username: "Build" });

@@ -80,9 +80,6 @@ func (p Place) Typing() []time.Time {
 	return times
 }
 
-// WaitListening waits until a client receives events.
-func (s *Server) WaitListening(ctx context.Context) error { return s.Until(ctx, s.Listening) }
-
 // WaitConfirmed waits until heartbeats have confirmed the last event of every session.
 func (s *Server) WaitConfirmed(ctx context.Context) error {
 	return s.Until(ctx, func() bool {

@@ -43,73 +43,56 @@ type CommandOption struct {
 	Required    bool   `json:"required,omitempty"`
 }
 
-// registry is the commands that a request is about: those of all places, or those of a guild.
-func (s *Server) registry(q *request) (*[]Command, error) {
-	id, err := q.id("application")
-	switch {
-	case err != nil:
-		return nil, err
-	case id != s.me.ID:
+// registered is the commands of the application of a request.
+func (s *Server) registered(q *request) (*[]Command, error) {
+	if q.path("application") != s.me.ID {
 		return nil, refuse(403, 20012, "You are not authorized to perform this action on this application")
-	case q.path("guild") == "":
-		return &s.commands, nil
 	}
-	g, err := s.guildOf(q)
-	if err != nil {
-		return nil, err
-	}
-	return &g.commands, nil
+	return &s.commands, nil
 }
 
 func (s *Server) getCommands(q *request) (any, error) {
-	all, err := s.registry(q)
+	all, err := s.registered(q)
 	if err != nil {
 		return nil, err
 	}
 	return append([]Command{}, *all...), nil
 }
 
-// overwriteCommands replaces all commands; those of the same name keep their ids.
 func (s *Server) overwriteCommands(q *request) (any, error) {
-	all, err := s.registry(q)
+	all, err := s.registered(q)
 	if err != nil {
 		return nil, err
 	}
+	return s.overwrite(q, all)
+}
+
+func (s *Server) overwriteGuildCommands(q *request, g *guild) (any, error) {
+	return s.overwrite(q, &g.commands)
+}
+
+// overwrite replaces all commands.
+func (s *Server) overwrite(q *request, all *[]Command) (any, error) {
 	var commands []Command
-	var loose []map[string]json.RawMessage
-	if q.decode(&loose) != nil || loose == nil {
-		return nil, invalid("_", "LIST_TYPE_CONVERT", "Only iterables may be used in a ListType")
-	}
 	if err := q.decode(&commands); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(*all, func(c Command) bool { return c.Type == entryPoint }) &&
-		!slices.ContainsFunc(commands, func(c Command) bool { return c.Type == entryPoint }) {
+	if slices.ContainsFunc(*all, func(c Command) bool { return c.Type == entryPoint }) {
 		return nil, refuse(400, 50240,
 			"You cannot remove this app's Entry Point command in a bulk update operation. Please include the Entry Point command in your update request or delete it separately.")
 	}
-	if len(commands) > maxCommands {
-		return nil, tooManyCommands()
-	}
 	for i, c := range commands {
-		if bytes.Equal(loose[i]["options"], []byte("null")) {
-			return nil, required(fmt.Sprintf("%d.options", i))
-		}
-		if err := checkCommand(fmt.Sprint(i), c, commands[:i]); err != nil {
+		if err := checkCommand(fmt.Sprint(i), c); err != nil {
 			return nil, err
 		}
-		commands[i] = s.registered(q, c, s.commandID(*all, c.Name))
+		commands[i] = s.completed(q, c, s.newID())
 	}
 	*all = commands
 	return append([]Command{}, commands...), nil
 }
 
-func tooManyCommands() error {
-	return refuse(400, 30032, fmt.Sprintf("Maximum number of application commands reached (%d)", maxCommands))
-}
-
-// registered is a command of a request, with what Discord adds to it.
-func (s *Server) registered(q *request, c Command, id string) Command {
+// completed is a command of a request, with the fields that Discord adds to it.
+func (s *Server) completed(q *request, c Command, id string) Command {
 	c.ID, c.ApplicationID, c.GuildID, c.Version, c.Type = id, s.me.ID, q.path("guild"), s.newID(),
 		max(c.Type, slashCommand)
 	return c
@@ -157,12 +140,12 @@ func (s *Server) readCommand(q *request, c Command) (Command, error) {
 	if err := q.decode(&c); err != nil {
 		return c, err
 	}
-	return s.registered(q, c, id), checkCommand("_", c, nil)
+	return s.completed(q, c, id), checkCommand("_", c)
 }
 
 // createCommand registers a command, in place of the one of its name and type.
 func (s *Server) createCommand(q *request) (any, error) {
-	all, err := s.registry(q)
+	all, err := s.registered(q)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +159,7 @@ func (s *Server) createCommand(q *request) (any, error) {
 		c.ID = (*all)[i].ID
 		(*all)[i] = c
 	case len(*all) >= maxCommands:
-		return nil, tooManyCommands()
+		return nil, refuse(400, 30032, fmt.Sprintf("Maximum number of application commands reached (%d)", maxCommands))
 	default:
 		c.ID = s.newID()
 		*all = append(*all, c)
@@ -184,33 +167,14 @@ func (s *Server) createCommand(q *request) (any, error) {
 	return c, nil
 }
 
-// command is the place of the command of a request among all.
-func (s *Server) command(q *request) (all *[]Command, i int, err error) {
-	if all, err = s.registry(q); err != nil {
-		return nil, 0, err
-	}
-	id, err := q.id("command")
-	if err != nil {
-		return nil, 0, err
-	}
-	if i = slices.IndexFunc(*all, func(c Command) bool { return c.ID == id }); i < 0 {
-		return nil, 0, unknown(10063, "application command")
-	}
-	return all, i, nil
-}
-
-func (s *Server) getCommand(q *request) (any, error) {
-	all, i, err := s.command(q)
-	if err != nil {
-		return nil, err
-	}
-	return (*all)[i], nil
-}
-
 func (s *Server) editCommand(q *request) (any, error) {
-	all, i, err := s.command(q)
+	all, err := s.registered(q)
 	if err != nil {
 		return nil, err
+	}
+	i := slices.IndexFunc(*all, func(c Command) bool { return c.ID == q.path("command") })
+	if i < 0 {
+		return nil, unknown(10063, "application command")
 	}
 	c, err := s.readCommand(q, (*all)[i])
 	if err != nil {
@@ -220,25 +184,7 @@ func (s *Server) editCommand(q *request) (any, error) {
 	return c, nil
 }
 
-func (s *Server) deleteCommand(q *request) (any, error) {
-	all, i, err := s.command(q)
-	if err != nil {
-		return nil, err
-	}
-	*all = slices.Delete(*all, i, i+1)
-	return nil, nil
-}
-
-func (s *Server) commandID(all []Command, name string) string {
-	for _, c := range all {
-		if c.Name == name {
-			return c.ID
-		}
-	}
-	return s.newID()
-}
-
-func checkCommand(field string, c Command, before []Command) error {
+func checkCommand(field string, c Command) error {
 	named := func(field, name, description string) error {
 		switch {
 		case !commandForm.MatchString(name) || strings.ToLower(name) != name:
@@ -251,9 +197,6 @@ func checkCommand(field string, c Command, before []Command) error {
 	}
 	if err := named(field, c.Name, c.Description); err != nil {
 		return err
-	}
-	if slices.ContainsFunc(before, func(other Command) bool { return other.Name == c.Name }) {
-		return invalid(field, "APPLICATION_COMMANDS_DUPLICATE_NAME", "Application command names must be unique")
 	}
 	if len(c.Options) > maxOptions {
 		return tooLong(field+".options", maxOptions)

@@ -93,3 +93,33 @@ func TestRateLimits_SixthMessage_Refused(t *testing.T) {
 		t.Errorf("above the limit: %d %s %v", got.Status, got.body, got.Header)
 	}
 }
+
+func TestFlood_RefusesAllButInteractions(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	r := start(t, discord.Options{Now: func() time.Time { return now }})
+	r.AddCommand("new", "Begin")
+	given := r.general.Command(r.alice, "new", "")
+	r.Flood(2500 * time.Millisecond)
+	got := r.call("GET", "/users/@me", "")
+	if got.Status != 429 || got.json()["retry_after"] != 2.5 || got.json()["global"] != true || got.Header.Get("X-RateLimit-Scope") != "global" ||
+		got.Header.Get("Retry-After") != "3" {
+		t.Errorf("%d %s %v", got.Status, got.body, got.Header)
+	}
+	r.must("POST", "/interactions/"+given.ID+"/"+given.Token+"/callback", `{"type":4,"data":{"content":"noted"}}`)
+	now = now.Add(2500 * time.Millisecond)
+	r.must("GET", "/users/@me", "")
+}
+
+func TestRateLimits_Interactions_AreNotCounted(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	r := start(t, discord.Options{RateLimits: true, Now: func() time.Time { return now }})
+	r.AddCommand("new", "Begin")
+	given := r.general.Command(r.alice, "new", "")
+	for range 50 {
+		r.must("GET", "/channels/"+r.guild.Channel("c").ChannelID, "")
+	}
+	if got := r.call("GET", "/users/@me", ""); got.Status != 429 {
+		t.Fatalf("the fifty-first call: %d", got.Status)
+	}
+	r.must("POST", "/interactions/"+given.ID+"/"+given.Token+"/callback", `{"type":4,"data":{"content":"noted"}}`)
+}

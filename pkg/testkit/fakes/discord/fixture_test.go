@@ -61,6 +61,25 @@ func (a answer) list() (all []map[string]any) {
 	return all
 }
 
+// ids are the ids of the objects in a list.
+func ids(list []map[string]any) string {
+	var all []string
+	for _, o := range list {
+		all = append(all, fmt.Sprint(o["id"]))
+	}
+	return strings.Join(all, " ")
+}
+
+// in is the list in a field of an answer.
+func (a answer) in(field string) (list []map[string]any) {
+	all, _ := a.json()[field].([]any) // none in another answer
+	for _, o := range all {
+		object, _ := o.(map[string]any)
+		list = append(list, object)
+	}
+	return list
+}
+
 func (r *fixture) request(method, path string, body io.Reader, header ...string) answer {
 	r.t.Helper()
 	req, err := http.NewRequestWithContext(r.ctx, method, r.base+path, body)
@@ -157,7 +176,7 @@ func (e event) fields() (fields map[string]any) {
 // dial connects and reads HELLO.
 func (r *fixture) dial() *client {
 	r.t.Helper()
-	url := r.must("GET", "/gateway", "").json()["url"].(string)
+	url := r.must("GET", "/gateway/bot", "").json()["url"].(string)
 	ws, _, err := websocket.Dial(r.ctx, url+"/?v=9&encoding=json", &websocket.DialOptions{HTTPClient: r.client})
 	if err != nil {
 		r.t.Fatal(err)

@@ -78,8 +78,6 @@ type conn struct {
 	frames  fakeserver.Window // when the client sent payloads
 	frozen  bool              // it stays open, and nothing is sent on it
 	cancel  context.CancelFunc
-	stream  *zlib.Writer // that all payloads go through, nil for none
-	zipped  bytes.Buffer // what it has written
 }
 
 // connect serves a connection of the gateway.
@@ -97,9 +95,6 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(s.ConnContext()) // the request's context ends at the upgrade
 	defer cancel()
 	c := &conn{s: s, ws: ws, host: r.Host, wake: make(chan struct{}, 1), cancel: cancel}
-	if r.URL.Query().Get("compress") == "zlib-stream" {
-		c.stream = zlib.NewWriter(&c.zipped)
-	}
 	if !s.admit(ctx, c) {
 		return
 	}
@@ -181,12 +176,7 @@ func (c *conn) write(ctx context.Context) {
 				return
 			}
 			kind, body := websocket.MessageText, f.body
-			if c.stream != nil {
-				c.zipped.Reset()
-				_, _ = c.stream.Write(body) // a buffer does not fail
-				_ = c.stream.Flush()
-				kind, body = websocket.MessageBinary, c.zipped.Bytes()
-			} else if f.zip {
+			if f.zip {
 				kind, body = websocket.MessageBinary, deflated(f.body)
 			}
 			if c.ws.Write(ctx, kind, body) != nil {
@@ -222,10 +212,10 @@ func (c *conn) read(ctx context.Context, r *http.Request) {
 		c.close(CloseSessionTimedOut, "Session timed out.")
 	})
 	defer late.Stop()
-	if q := r.URL.Query(); q.Get("v") != "9" && q.Get("v") != "10" || cmp.Or(q.Get("compress"), "zlib-stream") != "zlib-stream" ||
+	if q := r.URL.Query(); q.Get("v") != "9" && q.Get("v") != "10" || q.Get("compress") != "" ||
 		cmp.Or(q.Get("encoding"), "json") != "json" {
 		c.s.mu.Lock()
-		c.close(CloseInvalidVersion, "Invalid API version.") // the fake supports only JSON
+		c.close(CloseInvalidVersion, "Invalid API version.") // the fake supports only plain JSON
 		c.s.mu.Unlock()
 	}
 	for {

@@ -1,12 +1,13 @@
 package discord
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"arizuko/pkg/testkit/fakes/internal/fakeserver"
+	"unicode/utf8"
 )
 
 // guild is a guild with its members. The server's lock guards it.
@@ -57,13 +58,11 @@ type channel struct {
 	parent    *channel
 	messages  map[string]*Message
 	reactions map[string][]*reaction // by message
-	pins      []pin                  // the latest first
 	votes     map[string][]vote      // by message
 	members   []ThreadMember         // of a thread
 	denied    Permission             // of the bot
 	blocked   bool                   // the user has blocked the bot
 	heard     bool                   // the bot hears the thread although it has not joined it
-	renames   fakeserver.Window
 	sent      int
 	last      string
 }
@@ -91,7 +90,7 @@ func (ch *channel) isThread() bool { return ch.info.Metadata != nil }
 // snapshot is a copy of a channel, which later changes do not affect.
 func (ch *channel) snapshot(s *Server) Channel {
 	c := ch.info
-	c.LastMessageID, c.LastPin = Nullable(ch.last), ch.lastPin()
+	c.LastMessageID = Nullable(ch.last)
 	if ch.denied != 0 {
 		c.Overwrites = []Overwrite{{ID: s.me.ID, Type: 1, Allow: "0", Deny: ch.denied.String()}}
 	}
@@ -129,33 +128,27 @@ func (s *Server) readable(q *request) (*channel, error) {
 	return ch, nil
 }
 
-// writable is the channel of a request, if the bot may send to it.
-func (s *Server) writable(q *request) (*channel, error) {
-	ch, err := s.readable(q)
-	if err != nil {
-		return nil, err
-	}
+// writable refuses a channel to which the bot may not send.
+func (s *Server) writable(ch *channel) error {
 	send := SendMessages
 	if ch.isThread() {
 		send = SendMessagesInThreads
 	}
 	switch {
-	case ch.info.Type == Forum, ch.info.Type == Category:
-		return nil, refuse(400, 50008, "Cannot send messages in a non-text channel")
+	case ch.info.Type == Forum:
+		return refuse(400, 50008, "Cannot send messages in a non-text channel")
 	case ch.blocked:
-		return nil, refuse(403, 50007, "Cannot send messages to this user")
+		return refuse(403, 50007, "Cannot send messages to this user")
 	case !s.may(ch, send):
-		return nil, missingPermissions()
+		return missingPermissions()
 	case ch.isThread() && ch.info.Metadata.Archived &&
 		(s.archiveStays || ch.info.Metadata.Locked && !s.may(ch, ManageThreads)):
-		return nil, archived()
+		return archived()
 	case ch.isThread() && ch.info.Metadata.Locked && !s.may(ch, ManageThreads):
-		return nil, refuse(403, 160005, "Thread is locked")
+		return refuse(403, 160005, "Thread is locked")
 	}
-	return ch, nil
+	return nil
 }
-
-func archived() error { return refuse(400, 50083, "Thread is archived") }
 
 // message is the message of a request.
 func (s *Server) message(q *request) (*channel, *Message, error) {
@@ -247,27 +240,7 @@ func (s *Server) guildOf(q *request) (*guild, error) {
 	return g, nil
 }
 
-func (s *Server) getGuild(q *request) (any, error) {
-	g, err := s.guildOf(q)
-	if err != nil {
-		return nil, err
-	}
-	return s.guildObject(g), nil
-}
-
-func (s *Server) getGuildChannels(q *request) (any, error) {
-	g, err := s.guildOf(q)
-	if err != nil {
-		return nil, err
-	}
-	return s.channelsOf(g, false), nil
-}
-
-func (s *Server) getActiveThreads(q *request) (any, error) {
-	g, err := s.guildOf(q)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) getActiveThreads(_ *request, g *guild) (any, error) {
 	threads, members := s.channelsOf(g, true), []ThreadMember{}
 	for _, t := range threads {
 		if t.Member != nil {
@@ -277,21 +250,163 @@ func (s *Server) getActiveThreads(q *request) (any, error) {
 	return map[string]any{"threads": threads, "members": members}, nil
 }
 
-func (s *Server) getChannel(q *request) (any, error) {
-	ch, err := s.readable(q)
-	if err != nil {
-		return nil, err
-	}
-	return ch.snapshot(s), nil
-}
-
 // triggerTyping shows the bot as typing for ten seconds.
-func (s *Server) triggerTyping(q *request) (any, error) {
-	_, err := s.writable(q)
-	return nil, err
-}
+func (s *Server) triggerTyping(_ *request, ch *channel) (any, error) { return nil, s.writable(ch) }
 
 // joined is a new member of a guild.
 func joined(u User, at time.Time, roles ...string) *Member {
 	return &Member{User: &u, Roles: append([]string{}, roles...), JoinedAt: at}
+}
+
+// channelRequest is the body of the routes that create and change a channel or a thread. Other fields are ignored.
+type channelRequest struct {
+	Name     *string   `json:"name"`
+	Topic    *Nullable `json:"topic"`
+	Archived *bool     `json:"archived"`
+	Locked   *bool     `json:"locked"`
+}
+
+// apply validates the body and changes a channel by it.
+func (b *channelRequest) apply(q *request, to *Channel) error {
+	if err := q.decode(b); err != nil {
+		return err
+	}
+	if b.Name != nil && (*b.Name == "" || utf8.RuneCountInString(*b.Name) > maxThreadName) {
+		return invalid("name", "BASE_TYPE_BAD_LENGTH", fmt.Sprintf("Must be between 1 and %d in length.", maxThreadName))
+	}
+	set(&to.Name, b.Name)
+	set(&to.Topic, b.Topic)
+	return nil
+}
+
+// set changes a value that is given.
+func set[T any](value, given *T) {
+	if given != nil {
+		*value = *given
+	}
+}
+
+// modifyChannel changes a channel of a guild or a thread.
+func (s *Server) modifyChannel(q *request, ch *channel) (any, error) {
+	var body channelRequest
+	changed := ch.info
+	switch err := body.apply(q, &changed); {
+	case err != nil:
+		return nil, err
+	case ch.isThread():
+		return s.modifyThread(ch, changed, &body)
+	case ch.guild == nil:
+		return nil, notInPrivate()
+	case !s.may(ch, ManageChannels):
+		return nil, missingPermissions()
+	}
+	ch.info = changed
+	s.emit(Guilds, "CHANNEL_UPDATE", ch.snapshot(s))
+	return ch.snapshot(s), nil
+}
+
+// modifyThread changes a thread. Anyone who may write in it may take it out of the archive.
+func (s *Server) modifyThread(t *channel, changed Channel, b *channelRequest) (any, error) {
+	state := t.info.Metadata
+	opens := b.Archived != nil && !*b.Archived
+	others := b.Name != nil || b.Locked != nil
+	may := s.may(t, ManageThreads)
+	if owns := t.info.OwnerID == s.me.ID && b.Locked == nil; !may && !state.Locked {
+		may = owns || opens && !others && s.may(t, SendMessagesInThreads)
+	}
+	switch {
+	case !may:
+		return nil, missingPermissions()
+	case state.Archived && !opens && (others || b.Archived == nil):
+		return nil, archived()
+	}
+	t.info = changed
+	if b.Archived == nil && b.Locked == nil {
+		s.threadUpdate(t)
+		return t.snapshot(s), nil
+	}
+	isArchived, isLocked := state.Archived, state.Locked
+	set(&isArchived, b.Archived)
+	set(&isLocked, b.Locked)
+	s.archive(t, isArchived, isLocked)
+	return t.snapshot(s), nil
+}
+
+// createChannel creates a text channel of a guild.
+func (s *Server) createChannel(q *request, g *guild) (any, error) {
+	if !s.mayIn(g, ManageChannels) {
+		return nil, missingPermissions()
+	}
+	info := Channel{Type: Text}
+	if err := new(channelRequest).apply(q, &info); err != nil {
+		return nil, err
+	}
+	made := s.newChannel(info, g, nil).snapshot(s)
+	s.emit(Guilds, "CHANNEL_CREATE", made)
+	return made, nil
+}
+
+// deleteChannel deletes a channel of a guild.
+func (s *Server) deleteChannel(_ *request, ch *channel) (any, error) {
+	if ch.guild == nil || !s.may(ch, ManageChannels) {
+		return nil, missingPermissions()
+	}
+	s.dropChannel(ch)
+	return ch.snapshot(s), nil
+}
+
+// requestMembers answers with an event, which has the members whose name begins with a text. As on Discord there is no
+// answer about a guild that the bot is not in, and none with all members without the intent.
+func (c *conn) requestMembers(d json.RawMessage) {
+	var r struct {
+		GuildID string  `json:"guild_id"`
+		Query   *string `json:"query"`
+		Limit   int     `json:"limit"`
+		Nonce   string  `json:"nonce"`
+	}
+	if err := json.Unmarshal(d, &r); err != nil || r.Query == nil {
+		c.close(CloseDecodeError, "Error while decoding payload.") // the fake has no lists of ids
+		return
+	}
+	const maxQueried = 100
+	g := c.s.guilds[r.GuildID]
+	if g == nil || g.member(c.s.me.ID) == nil {
+		return
+	}
+	members := g.byPrefix(*r.Query)
+	switch all := *r.Query == "" && r.Limit == 0; {
+	case !all:
+		members = members[:min(len(members), max(r.Limit, 1), maxQueried)]
+	case c.session.intents&GuildMembers == 0:
+		return
+	}
+	c.s.dispatch(c.session, "GUILD_MEMBERS_CHUNK", map[string]any{
+		"guild_id": g.id, "nonce": r.Nonce, "members": members, "chunk_index": 0, "chunk_count": 1,
+	})
+}
+
+// byPrefix are copies of the members with a name that begins with a text, by id.
+func (g *guild) byPrefix(text string) []Member {
+	text = strings.ToLower(text)
+	found := []Member{}
+	for _, m := range g.members {
+		if strings.HasPrefix(strings.ToLower(m.User.Username), text) ||
+			strings.HasPrefix(strings.ToLower(string(m.User.GlobalName)), text) {
+			found = append(found, *m)
+		}
+	}
+	slices.SortFunc(found, func(a, b Member) int { return compareIDs(a.User.ID, b.User.ID) })
+	return found
+}
+
+func (s *Server) getMember(q *request, g *guild) (any, error) {
+	id := q.path("user")
+	m := g.member(id)
+	switch {
+	case m != nil:
+		return *m, nil
+	case s.users[id].ID == "":
+		return nil, unknown(10013, "User")
+	}
+	return nil, unknown(10007, "Member")
 }

@@ -1,10 +1,12 @@
 package discord
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // answerWithin is how long the bot has for its response to an interaction.
@@ -208,18 +210,11 @@ func (s *Server) post(to *interaction, m *Message) {
 
 // rewrite changes a message of an interaction or of a webhook.
 func (s *Server) rewrite(q *request, ch *channel, m *Message, o *outgoing) error {
-	files, err := q.files()
-	if err == nil {
-		err = o.check(files)
-	}
-	if err != nil {
+	if _, err := o.check(q); err != nil {
 		return err
 	}
-	if o.Content != nil {
-		q.call.Text = *o.Content
-	}
 	q.call.ChannelID, q.call.MessageID, q.call.Ephemeral = ch.info.ID, m.ID, m.Flags&Ephemeral != 0
-	return s.change(ch, m, o, files)
+	return s.change(ch, m, o)
 }
 
 // tokenLifetime is how long the token of an interaction is valid for what follows its response.
@@ -261,7 +256,7 @@ func (s *Server) followUp(q *request) (any, error) {
 }
 
 // followedUp is the message of a request about what follows a response, or "@original" for the response.
-func (s *Server) followedUp(q *request) (*interaction, *Message, error) {
+func (s *Server) followedUp(q *request) (*channel, *Message, error) {
 	to, err := s.following(q)
 	if err != nil {
 		return nil, nil, err
@@ -273,7 +268,7 @@ func (s *Server) followedUp(q *request) (*interaction, *Message, error) {
 	if m == nil || to.posts[m.ID] == nil || m.Flags&Ephemeral == 0 && to.ch.messages[m.ID] == nil {
 		return nil, nil, unknown(10008, "Message")
 	}
-	return to, m, nil
+	return to.ch, m, nil
 }
 
 // Ephemeral are the answers to interactions in a channel that only one user sees, oldest first.
@@ -322,4 +317,130 @@ func (s *Server) Answered(i Interaction) bool {
 	defer s.mu.Unlock()
 	asked := s.interactions[i.Token]
 	return asked != nil && asked.answered
+}
+
+// The documented limits of components.
+const (
+	maxRows     = 5
+	maxInRow    = 5
+	maxCustomID = 100
+	maxLabel    = 80
+	actionRow   = 1
+	buttonType  = 2
+	linkButton  = 5 // the highest style
+)
+
+// component is a button under a message. The fake has no other components.
+type component struct {
+	Type     int             `json:"type"`
+	CustomID string          `json:"custom_id"`
+	Style    int             `json:"style"`
+	Label    string          `json:"label"`
+	Emoji    json.RawMessage `json:"emoji"`
+	URL      string          `json:"url"`
+	Disabled bool            `json:"disabled"`
+}
+
+// componentRow is a row of components.
+type componentRow struct {
+	Type       int         `json:"type"`
+	Components []component `json:"components"`
+}
+
+// checkComponents validates the rows of buttons under a message.
+func checkComponents(raw []json.RawMessage) error {
+	if len(raw) > maxRows {
+		return invalid("components", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.")
+	}
+	var known []string
+	for i, one := range raw {
+		at := fmt.Sprintf("components.%d", i)
+		var row componentRow
+		switch {
+		case json.Unmarshal(one, &row) != nil:
+			return invalid(at, "DICT_TYPE_CONVERT", "Only dictionaries may be used in a DictType")
+		case row.Type != actionRow:
+			return invalid(at+".type", "BASE_TYPE_CHOICES", "Value must be one of (1,).")
+		case len(row.Components) == 0 || len(row.Components) > maxInRow:
+			return invalid(at+".components", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.")
+		}
+		for j, c := range row.Components {
+			if err := c.check(fmt.Sprintf("%s.components.%d", at, j)); err != nil {
+				return err
+			}
+			if c.CustomID != "" && slices.Contains(known, c.CustomID) {
+				return invalid(fmt.Sprintf("%s.components.%d.custom_id", at, j), "COMPONENT_CUSTOM_ID_DUPLICATED",
+					"Component custom id cannot be duplicated")
+			}
+			known = append(known, c.CustomID)
+		}
+	}
+	return nil
+}
+
+// check validates one button.
+func (c component) check(at string) error {
+	isLink := c.Style == linkButton
+	switch {
+	case c.Type != buttonType:
+		return invalid(at+".type", "BASE_TYPE_CHOICES", "Value must be one of (2,).")
+	case c.Style < 1 || c.Style > linkButton:
+		return invalid(at+".style", "BASE_TYPE_CHOICES", "Value must be one of (1, 2, 3, 4, 5).")
+	case isLink && c.URL == "":
+		return invalid(at+".url", "BASE_TYPE_REQUIRED", "A url is required")
+	case isLink && c.CustomID != "":
+		return invalid(at, "BUTTON_COMPONENT_CUSTOM_ID_URL_MUTUALLY_EXCLUSIVE",
+			"A custom id and url cannot both be specified")
+	case !isLink && c.CustomID == "":
+		return invalid(at+".custom_id", "BASE_TYPE_REQUIRED", "A custom id is required")
+	case utf8.RuneCountInString(c.CustomID) > maxCustomID:
+		return tooLong(at+".custom_id", maxCustomID)
+	case utf8.RuneCountInString(c.Label) > maxLabel:
+		return tooLong(at+".label", maxLabel)
+	case c.Label == "" && len(c.Emoji) == 0:
+		return invalid(at, "BUTTON_COMPONENT_INVALID_LABEL_AND_EMOJI", "A label or an emoji is required")
+	}
+	return nil
+}
+
+// Buttons are the ids of a message's buttons by their labels.
+func (m *Message) Buttons() map[string]string {
+	all := map[string]string{}
+	for _, raw := range m.Components {
+		var row componentRow
+		_ = json.Unmarshal(raw, &row) // it was validated
+		for _, c := range row.Components {
+			all[c.Label] = c.CustomID
+		}
+	}
+	return all
+}
+
+// Press is TryPress for a button that must be there.
+func (p Place) Press(by User, id, customID string) Interaction {
+	given, err := p.TryPress(by, id, customID)
+	must(err)
+	return given
+}
+
+// TryPress presses a button of the bot under a message.
+func (p Place) TryPress(by User, id, customID string) (given Interaction, err error) {
+	err = p.withMessage(id, func(ch *channel, m *Message) error {
+		if !ch.in(by) {
+			return fmt.Errorf("%s is not a member", by.Name())
+		}
+		for _, raw := range m.Components {
+			var row componentRow
+			_ = json.Unmarshal(raw, &row) // it was validated
+			for _, c := range row.Components {
+				if c.CustomID == customID && !c.Disabled {
+					given = p.s.interact(ch, by, m, map[string]any{"component_type": buttonType, "custom_id": customID,
+						"id": 1})
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("message %s has no button %s", id, customID)
+	})
+	return given, err
 }

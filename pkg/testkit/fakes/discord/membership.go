@@ -125,19 +125,6 @@ func (g Guild) Leave(user User) {
 	})
 }
 
-// Nick gives a member a name for this guild.
-func (g Guild) Nick(user User, nick string) {
-	g.act(func(in *guild) error {
-		m := in.member(user.ID)
-		if m == nil {
-			return fmt.Errorf("%s is not in guild %s", user.Name(), g.ID)
-		}
-		m.Nick = Nullable(nick)
-		g.s.memberChanged(in, m)
-		return nil
-	})
-}
-
 // Emoji creates an emoji of the guild.
 func (g Guild) Emoji(name string) Emoji {
 	e := Emoji{Name: name}
@@ -301,14 +288,6 @@ func (p Place) Archive(isArchived, isLocked bool) {
 func (p Place) AddToThread(user User) {
 	p.act(func(ch *channel) error {
 		p.s.enter(ch, user)
-		return nil
-	})
-}
-
-// RemoveFromThread removes a user, or the bot, from a thread.
-func (p Place) RemoveFromThread(user User) {
-	p.act(func(ch *channel) error {
-		p.s.exit(ch, user)
 		return nil
 	})
 }

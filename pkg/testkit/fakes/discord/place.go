@@ -113,7 +113,7 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 		m := p.s.draft(ch, from, d)
 		answered := ch.messages[d.ReplyTo]
 		switch {
-		case !d.Webhook && !ch.in(from) || ch.info.Type == Forum || ch.info.Type == Category:
+		case !d.Webhook && !ch.in(from) || ch.info.Type == Forum:
 			return fmt.Errorf("%s is not a member", from.Name())
 		case d.ReplyTo != "" && (answered == nil || answered.isSystem()):
 			return fmt.Errorf("no message %s to reply to", d.ReplyTo)

@@ -68,6 +68,9 @@ type pollRequest struct {
 }
 
 func (p *pollRequest) check() error {
+	if p == nil {
+		return nil
+	}
 	if p.Question.Text == "" {
 		return required("poll.question.text")
 	}
@@ -154,11 +157,7 @@ func (s *Server) vote(ch *channel, m *Message, by User, answer int, on bool) {
 }
 
 // getVoters answers with the users who voted for an answer, by id.
-func (s *Server) getVoters(q *request) (any, error) {
-	ch, m, err := s.message(q)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) getVoters(q *request, ch *channel, m *Message) (any, error) {
 	answer, err := strconv.Atoi(q.path("answer"))
 	switch {
 	case err != nil:
@@ -182,11 +181,8 @@ func (s *Server) getVoters(q *request) (any, error) {
 }
 
 // endPoll ends one of the bot's polls before its time.
-func (s *Server) endPoll(q *request) (any, error) {
-	ch, m, err := s.message(q)
+func (s *Server) endPoll(_ *request, ch *channel, m *Message) (any, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case m.Poll == nil:
 		return nil, refuse(400, 520006, "Cannot expire a non-poll message")
 	case m.Author.ID != s.me.ID:

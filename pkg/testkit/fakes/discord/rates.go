@@ -21,17 +21,8 @@ const (
 	reactWindow   = 250 * time.Millisecond
 )
 
-// The documented limit of calls that are refused with 401, 403 or 429. Above it the proxy before the API refuses the
-// address of the client. Discord does not document for how long.
-const (
-	maxInvalid    = 10_000
-	invalidWindow = 10 * time.Minute
-	banTime       = time.Hour
-)
-
-// walls are what refuses all calls. The server's lock guards it.
+// walls refuse all calls. The server's lock guards them.
 type walls struct {
-	invalid fakeserver.Window
 	banned  time.Time // until when the proxy refuses all calls
 	flooded time.Time // until when the global limit is exceeded
 }
@@ -44,7 +35,7 @@ func (s *Server) Flood(d time.Duration) {
 	s.walls.flooded = s.clock().Add(d)
 }
 
-// Ban refuses all calls for a while by the proxy before the API, as after too many invalid ones: without the headers
+// Ban refuses all calls for a while by the proxy before the API, as after 10,000 invalid ones in ten minutes: without the headers
 // of rate limits, and with a page.
 func (s *Server) Ban(d time.Duration) {
 	s.mu.Lock()
@@ -57,19 +48,6 @@ func (s *Server) ban() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.walls.banned.Sub(s.clock())
-}
-
-// countInvalid counts the answer to a call if it is an invalid one.
-func (s *Server) countInvalid(status int) {
-	if status != http.StatusUnauthorized && status != http.StatusForbidden && status != http.StatusTooManyRequests {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.clock()
-	if s.walls.invalid = append(s.walls.invalid.Since(invalidWindow, now), now); len(s.walls.invalid) > maxInvalid {
-		s.walls.invalid, s.walls.banned = nil, now.Add(banTime)
-	}
 }
 
 // writeBan answers as the proxy does.

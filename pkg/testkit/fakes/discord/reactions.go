@@ -88,32 +88,27 @@ func (s *Server) react(ch *channel, m *Message, by User, emoji Emoji, on bool) {
 // maxReactions is the documented number of emoji under one message.
 const maxReactions = 20
 
-// reacting is the message and the emoji of a request.
-func (s *Server) reacting(q *request) (*channel, *Message, Emoji, error) {
-	ch, m, err := s.message(q)
-	if err != nil {
-		return nil, nil, Emoji{}, err
-	}
+// reacting is the emoji of a request about the reactions to a message.
+func (s *Server) reacting(q *request, ch *channel) (Emoji, error) {
 	emoji, known := s.emoji(q.path("emoji"))
 	switch {
 	case !known:
-		return nil, nil, Emoji{}, refuse(400, 10014, "Unknown Emoji")
-	case ch.isThread() && ch.info.Metadata.Archived && !strings.HasPrefix(q.call.Route, "GET "):
-		return nil, nil, Emoji{}, archived()
+		return Emoji{}, refuse(400, 10014, "Unknown Emoji")
+	case ch.isThread() && ch.info.Metadata.Archived && q.call.Route != GetReactions:
+		return Emoji{}, archived()
 	case !s.may(ch, ReadMessageHistory):
-		return nil, nil, Emoji{}, missingPermissions()
+		return Emoji{}, missingPermissions()
 	}
 	q.call.Emoji = emoji.Key()
-	return ch, m, emoji, nil
+	return emoji, nil
 }
 
-func (s *Server) createReaction(q *request) (any, error) {
-	ch, m, emoji, err := s.reacting(q)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) createReaction(q *request, ch *channel, m *Message) (any, error) {
+	emoji, err := s.reacting(q, ch)
 	isNew := !slices.ContainsFunc(ch.reactions[m.ID], func(r *reaction) bool { return r.emoji == emoji })
 	switch {
+	case err != nil:
+		return nil, err
 	case !s.may(ch, AddReactions): // Discord lets the bot join in the reaction of another
 		return nil, missingPermissions()
 	case isNew && len(ch.reactions[m.ID]) >= maxReactions:
@@ -123,108 +118,32 @@ func (s *Server) createReaction(q *request) (any, error) {
 	return nil, nil
 }
 
-func (s *Server) deleteReaction(q *request) (any, error) {
-	ch, m, emoji, err := s.reacting(q)
-	if err != nil {
-		return nil, err
+func (s *Server) deleteReaction(q *request, ch *channel, m *Message) (any, error) {
+	emoji, err := s.reacting(q, ch)
+	if err == nil {
+		s.react(ch, m, s.me, emoji, false)
 	}
-	s.react(ch, m, s.me, emoji, false)
-	return nil, nil
+	return nil, err
 }
 
-// clearing is reacting for a call that removes the reactions of others.
-func (s *Server) clearing(q *request) (*channel, *Message, error) {
-	ch, m, err := s.message(q)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case ch.guild == nil:
-		return nil, nil, notInPrivate()
-	case ch.isThread() && ch.info.Metadata.Archived:
-		return nil, nil, archived()
-	case !s.may(ch, ManageMessages):
-		return nil, nil, missingPermissions()
+// deleteReactions removes the reactions of all users.
+func (s *Server) deleteReactions(_ *request, ch *channel, m *Message) (any, error) {
+	if ch.guild == nil || !s.may(ch, ManageMessages) {
+		return nil, missingPermissions()
 	}
-	return ch, m, nil
-}
-
-func (s *Server) deleteUserReaction(q *request) (any, error) {
-	ch, m, err := s.clearing(q)
-	if err != nil {
-		return nil, err
-	}
-	emoji, known := s.emoji(q.path("emoji"))
-	user, found := s.users[q.path("user")]
-	switch {
-	case !known:
-		return nil, refuse(400, 10014, "Unknown Emoji")
-	case !found:
-		return nil, unknown(10013, "User")
-	}
-	s.react(ch, m, user, emoji, false)
-	return nil, nil
-}
-
-func (s *Server) deleteEmojiReactions(q *request) (any, error) {
-	ch, m, err := s.clearing(q)
-	if err != nil {
-		return nil, err
-	}
-	emoji, known := s.emoji(q.path("emoji"))
-	if !known {
-		return nil, refuse(400, 10014, "Unknown Emoji")
-	}
-	s.clearEmoji(ch, m, emoji)
-	return nil, nil
-}
-
-func (s *Server) clearEmoji(ch *channel, m *Message, emoji Emoji) {
-	left := slices.DeleteFunc(slices.Clone(ch.reactions[m.ID]), func(r *reaction) bool { return r.emoji == emoji })
-	if len(left) == len(ch.reactions[m.ID]) {
-		return
-	}
-	ch.reactions[m.ID] = left
-	s.emitOf(ch, ch.intent(GuildMessageReactions, DirectMessageReactions), "MESSAGE_REACTION_REMOVE_EMOJI",
-		map[string]any{"message_id": m.ID, "emoji": emoji})
-}
-
-func (s *Server) deleteAllReactions(q *request) (any, error) {
-	ch, m, err := s.clearing(q)
-	if err != nil {
-		return nil, err
-	}
-	s.clearReactions(ch, m)
-	return nil, nil
-}
-
-func (s *Server) clearReactions(ch *channel, m *Message) {
 	delete(ch.reactions, m.ID)
-	s.emitOf(ch, ch.intent(GuildMessageReactions, DirectMessageReactions), "MESSAGE_REACTION_REMOVE_ALL",
-		map[string]any{"message_id": m.ID})
+	s.emitOf(ch, GuildMessageReactions, "MESSAGE_REACTION_REMOVE_ALL", map[string]any{"message_id": m.ID})
+	return nil, nil
 }
 
-// ClearReactions removes all reactions to a message, as a moderator does.
-func (p Place) ClearReactions(id string) {
-	must(p.withMessage(id, func(ch *channel, m *Message) error {
-		p.s.clearReactions(ch, m)
-		return nil
-	}))
-}
-
-// getReactions answers with the users of an emoji under a message, by id. Type 1 is for super reactions, of which there
-// are none.
-func (s *Server) getReactions(q *request) (any, error) {
-	ch, m, emoji, err := s.reacting(q)
-	if err != nil {
-		return nil, err
-	}
-	kind, err := q.number("type", 0, 0, 1)
+func (s *Server) getReactions(q *request, ch *channel, m *Message) (any, error) {
+	emoji, err := s.reacting(q, ch)
 	if err != nil {
 		return nil, err
 	}
 	var ids []string
 	for _, r := range ch.reactions[m.ID] {
-		if r.emoji == emoji && kind == 0 {
+		if r.emoji == emoji {
 			ids = r.users
 		}
 	}
@@ -238,9 +157,9 @@ func (s *Server) userPage(q *request, ids []string) ([]User, error) {
 	if err != nil {
 		return nil, err
 	}
-	after := q.query.Get("after")
-	if _, ok := snowflake(after); after != "" && !ok {
-		return nil, badSnowflake("after", after)
+	after, err := q.snowflake("after")
+	if err != nil {
+		return nil, err
 	}
 	users := []User{}
 	for _, id := range slices.SortedFunc(slices.Values(ids), compareIDs) {
@@ -249,4 +168,14 @@ func (s *Server) userPage(q *request, ids []string) ([]User, error) {
 		}
 	}
 	return users[:min(limit, len(users))], nil
+}
+
+// pinMessage pins a message.
+func (s *Server) pinMessage(_ *request, ch *channel, m *Message) (any, error) {
+	if !s.may(ch, PinMessages|ReadMessageHistory) {
+		return nil, missingPermissions()
+	}
+	m.Pinned = true
+	s.emitMessage("MESSAGE_UPDATE", ch, m)
+	return nil, nil
 }

@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -100,39 +99,6 @@ func (q *request) readMultipart(body io.Reader, boundary string) error {
 	return err
 }
 
-// withTextIDs is a payload whose snowflakes are strings: they may be numbers, as discord.py sends them.
-func withTextIDs(payload []byte) []byte {
-	var text func(v any) any
-	text = func(v any) any {
-		switch v := v.(type) {
-		case json.Number:
-			if len(v) >= minSnowflake {
-				return v.String()
-			}
-		case []any:
-			for i := range v {
-				v[i] = text(v[i])
-			}
-		case map[string]any:
-			for key := range v {
-				v[key] = text(v[key])
-			}
-		}
-		return v
-	}
-	var all any
-	d := json.NewDecoder(bytes.NewReader(payload))
-	d.UseNumber()
-	if d.Decode(&all) != nil {
-		return payload
-	}
-	payload, _ = json.Marshal(text(all)) // it was read from JSON
-	return payload
-}
-
-// minSnowflake is how many digits an id has at least.
-const minSnowflake = 17
-
 // decode reads the body's fields. A missing body has none.
 func (q *request) decode(v any) error {
 	if q.payload == nil {
@@ -140,9 +106,6 @@ func (q *request) decode(v any) error {
 	}
 	err := json.Unmarshal(q.payload, v)
 	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Value == "number" && wrong.Type.Kind() == reflect.String {
-		wrong, err = nil, json.Unmarshal(withTextIDs(q.payload), v)
-	}
 	if errors.As(err, &wrong) {
 		if wrong.Field == "" {
 			return refuse(http.StatusBadRequest, 50035, "Invalid Form Body")
@@ -188,6 +151,15 @@ func (q *request) moment(name string) (at time.Time, err error) {
 	return at, nil
 }
 
+// snowflake is an id in the query, "" without one.
+func (q *request) snowflake(name string) (string, error) {
+	id := q.query.Get(name)
+	if _, ok := snowflake(id); id != "" && !ok {
+		return "", badSnowflake(name, id)
+	}
+	return id, nil
+}
+
 // id is a wildcard of the path, which must be a snowflake.
 func (q *request) id(wildcard string) (string, error) {
 	id := q.path(wildcard)
@@ -212,4 +184,94 @@ func (q *request) files() ([]Upload, error) {
 		}
 	}
 	return q.call.Files, nil
+}
+
+// apiError is a refusal as the caller sees it.
+type apiError struct {
+	status     int
+	code       int
+	message    string
+	field      string        // of 50035: the path of the invalid field, such as "embeds.0.title"
+	why        [2]string     // of 50035: its code and message
+	retryAfter time.Duration // of a rate limit
+	global     bool
+}
+
+func (e *apiError) Error() string { return fmt.Sprintf("%d %s (%d)", e.status, e.message, e.code) }
+
+func refuse(status, code int, message string) error {
+	return &apiError{status: status, code: code, message: message}
+}
+
+func unknown(code int, what string) error {
+	return refuse(http.StatusNotFound, code, "Unknown "+what)
+}
+
+func missingAccess() error { return refuse(http.StatusForbidden, 50001, "Missing Access") }
+
+func missingPermissions() error { return refuse(http.StatusForbidden, 50013, "Missing Permissions") }
+
+func archived() error { return refuse(400, 50083, "Thread is archived") }
+
+func notInPrivate() error { return refuse(403, 50003, "Cannot execute action on a DM channel") }
+
+func wrongType() error { return refuse(400, 50024, "Cannot execute action on this channel type") }
+
+func tooLarge() error {
+	return refuse(http.StatusRequestEntityTooLarge, 40005, "Request entity too large")
+}
+
+// invalid is the error of one invalid field.
+func invalid(field, code, message string) error {
+	return &apiError{
+		status: http.StatusBadRequest, code: 50035, message: "Invalid Form Body", field: field,
+		why: [2]string{code, message},
+	}
+}
+
+func tooLong(field string, maxLength int) error {
+	return invalid(field, "BASE_TYPE_MAX_LENGTH", fmt.Sprintf("Must be %d or fewer in length.", maxLength))
+}
+
+func required(field string) error {
+	return invalid(field, "BASE_TYPE_REQUIRED", "This field is required")
+}
+
+func badSnowflake(field, value string) error {
+	return invalid(field, "NUMBER_TYPE_COERCE", fmt.Sprintf("Value %q is not snowflake.", value))
+}
+
+func limited(wait time.Duration, global bool) *apiError {
+	return &apiError{
+		status: http.StatusTooManyRequests, message: "You are being rate limited.", retryAfter: wait, global: global,
+	}
+}
+
+func unauthorized() error { return refuse(http.StatusUnauthorized, 0, "401: Unauthorized") }
+
+func noRoute() error { return refuse(http.StatusNotFound, 0, "404: Not Found") }
+
+// body is the answer to a refused call.
+func (e *apiError) body() map[string]any {
+	if e.retryAfter > 0 && e.code != 0 {
+		return map[string]any{"message": e.message, "code": e.code, "retry_after": e.retryAfter.Seconds()}
+	}
+	if e.retryAfter > 0 {
+		return map[string]any{"message": e.message, "retry_after": e.retryAfter.Seconds(), "global": e.global}
+	}
+	body := map[string]any{"message": e.message, "code": e.code}
+	if e.field == "" {
+		return body
+	}
+	var errs any = map[string]any{"_errors": []any{map[string]string{"code": e.why[0], "message": e.why[1]}}}
+	path := strings.Split(e.field, ".")
+	for i := len(path) - 1; i >= 0; i-- {
+		errs = map[string]any{path[i]: errs}
+	}
+	body["errors"] = errs
+	return body
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	fakeserver.WriteJSON(w, "application/json", status, v)
 }

@@ -4,14 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
-)
-
-// The documented limits of roles.
-const (
-	maxRoles    = 250
-	maxRoleName = 100
 )
 
 // Role creates a role that can be mentioned.
@@ -23,30 +15,6 @@ func (g Guild) Role(name string) Role {
 		return nil
 	})
 	return role
-}
-
-// RenameRole changes the name of a role.
-func (g Guild) RenameRole(id, name string) {
-	g.act(func(in *guild) error {
-		role := in.role(id)
-		if role == nil {
-			return fmt.Errorf("no role %s in guild %s", id, g.ID)
-		}
-		role.Name = name
-		g.s.roleChanged(in, role)
-		return nil
-	})
-}
-
-// DeleteRole deletes a role.
-func (g Guild) DeleteRole(id string) {
-	g.act(func(in *guild) error {
-		if role := in.role(id); role == nil || id == in.id || role.Managed {
-			return fmt.Errorf("no role %s that can be deleted in guild %s", id, g.ID)
-		}
-		g.s.deleteRoleOf(in, id)
-		return nil
-	})
 }
 
 // BotRole is the managed role of the bot.
@@ -94,216 +62,154 @@ func (s *Server) deleteRoleOf(in *guild, id string) {
 	s.toBot(in, Guilds, "GUILD_ROLE_DELETE", map[string]any{"guild_id": in.id, "role_id": id})
 }
 
-// setRole gives a role to a member, or takes it away.
-func (s *Server) setRole(in *guild, m *Member, role string, on bool) {
-	if slices.Contains(m.Roles, role) == on {
-		return
-	}
-	m.Roles = slices.DeleteFunc(slices.Clone(m.Roles), func(id string) bool { return id == role })
-	if on {
-		m.Roles = append(m.Roles, role)
-	}
-	s.memberChanged(in, m)
-}
-
-// memberChanged emits a change of a member: of the bot always, of others with the intent.
-func (s *Server) memberChanged(in *guild, m *Member) {
-	need := GuildMembers
-	if m.User.ID == s.me.ID {
-		need = Guilds
-	}
-	if in.member(s.me.ID) != nil {
-		s.emit(need, "GUILD_MEMBER_UPDATE", withGuild(in.id, *m))
-	}
-}
-
-// SetRole gives a role to a member, or takes it away.
-func (g Guild) SetRole(user User, role Role, on bool) {
-	g.act(func(in *guild) error {
-		m := in.member(user.ID)
-		if m == nil || in.role(role.ID) == nil {
-			return fmt.Errorf("%s cannot have role %s in guild %s", user.Name(), role.Name, g.ID)
-		}
-		g.s.setRole(in, m, role.ID, on)
-		return nil
-	})
-}
-
-// roleRequest is the body of the routes that create and change a role.
-type roleRequest struct {
-	Name        *string     `json:"name"`
-	Permissions *string     `json:"permissions"`
-	Color       *int        `json:"color"`
-	Colors      *RoleColors `json:"colors"`
-	Hoist       *bool       `json:"hoist"`
-	Mentionable *bool       `json:"mentionable"`
-}
-
-// apply validates the body and changes a role by it.
-func (b *roleRequest) apply(role *Role, may Permission, isAdmin bool) error {
-	if b.Name != nil && utf8.RuneCountInString(*b.Name) > maxRoleName {
-		return tooLong("name", maxRoleName)
-	}
-	if b.Permissions != nil {
-		bits, err := strconv.ParseUint(*b.Permissions, 10, 64)
-		switch {
-		case err != nil:
-			return invalid("permissions", "NUMBER_TYPE_COERCE", fmt.Sprintf("Value %q is not int.", *b.Permissions))
-		case Permission(bits)&^may != 0 && !isAdmin:
-			return missingPermissions() // a bot grants only what it has
-		}
-		role.Permissions = *b.Permissions
-	}
-	if b.Name != nil && strings.TrimSpace(*b.Name) != "" {
-		role.Name = *b.Name
-	}
-	set(&role.Colors.Primary, b.Color)
-	set(&role.Colors, b.Colors)
-	role.Color = role.Colors.Primary
-	set(&role.Hoist, b.Hoist)
-	set(&role.Mentionable, b.Mentionable)
-	return nil
-}
-
-// set changes a value that is given.
-func set[T any](value, given *T) {
-	if given != nil {
-		*value = *given
-	}
-}
-
-// managing is the guild of a request that changes roles.
-func (s *Server) managing(q *request) (*guild, error) {
-	g, err := s.guildOf(q)
-	if err == nil && !s.mayIn(g, ManageRoles) {
+// managedRole is the role of a request that changes it.
+func (s *Server) managedRole(q *request, g *guild) (*Role, error) {
+	if !s.mayIn(g, ManageRoles) {
 		return nil, missingPermissions()
 	}
-	return g, err
-}
-
-// managed is the role of a request that changes it: one below the bot's own.
-func (s *Server) managed(q *request) (*guild, *Role, error) {
-	g, err := s.managing(q)
-	if err != nil {
-		return nil, nil, err
-	}
-	role, err := q.role(g)
-	if err != nil {
-		return nil, nil, err
-	}
-	own, err := Guild{s: s, ID: g.id}.botRole(g)
-	if err != nil || role.ID != g.id && role.Position >= own.Position {
-		return nil, nil, missingPermissions()
-	}
-	return g, role, nil
-}
-
-// role is the role of a request.
-func (q *request) role(g *guild) (*Role, error) {
-	id, err := q.id("role")
-	if err != nil {
-		return nil, err
-	}
-	role := g.role(id)
+	role := g.role(q.path("role"))
 	if role == nil {
 		return nil, unknown(10011, "Role")
 	}
 	return role, nil
 }
 
-func (s *Server) getRoles(q *request) (any, error) {
-	g, err := s.guildOf(q)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Clone(g.roles), nil
-}
-
-func (s *Server) getRole(q *request) (any, error) {
-	g, err := s.guildOf(q)
-	if err != nil {
-		return nil, err
-	}
-	role, err := q.role(g)
-	if err != nil {
-		return nil, err
-	}
-	return *role, nil
-}
-
-func (s *Server) createRole(q *request) (any, error) {
-	g, err := s.managing(q)
-	if err != nil {
-		return nil, err
-	}
-	var body roleRequest
-	if err := q.decode(&body); err != nil {
-		return nil, err
-	}
-	if len(g.roles) >= maxRoles {
-		return nil, refuse(400, 30005, fmt.Sprintf("Maximum number of guild roles reached (%d)", maxRoles))
+func (s *Server) createRole(q *request, g *guild) (any, error) {
+	if !s.mayIn(g, ManageRoles) {
+		return nil, missingPermissions()
 	}
 	role := Role{Name: "new role", Permissions: everyonePermissions.String(), Position: 1}
-	if err := body.apply(&role, g.permissions(), s.mayIn(g, Administrator)); err != nil {
+	if err := q.decode(&role); err != nil {
 		return nil, err
-	}
-	for i := range g.roles {
-		if other := &g.roles[i]; other.ID != g.id { // the new one is the lowest
-			other.Position++
-			s.roleChanged(g, other)
-		}
 	}
 	role.ID = s.newID()
 	s.addRole(g, role)
 	return role, nil
 }
 
-func (s *Server) modifyRole(q *request) (any, error) {
-	g, role, err := s.managed(q)
+func (s *Server) modifyRole(q *request, g *guild) (any, error) {
+	role, err := s.managedRole(q, g)
 	if err != nil {
 		return nil, err
 	}
-	var body roleRequest
+	var body struct {
+		Name *string `json:"name"`
+	}
 	if err := q.decode(&body); err != nil {
 		return nil, err
 	}
-	changed := *role
-	if err := body.apply(&changed, g.permissions(), s.mayIn(g, Administrator)); err != nil {
-		return nil, err
-	}
-	*role = changed
+	set(&role.Name, body.Name)
 	s.roleChanged(g, role)
-	return changed, nil
+	return *role, nil
 }
 
-func (s *Server) deleteRole(q *request) (any, error) {
-	g, role, err := s.managed(q)
-	switch {
-	case err != nil:
+func (s *Server) deleteRole(q *request, g *guild) (any, error) {
+	role, err := s.managedRole(q, g)
+	if err != nil {
 		return nil, err
-	case role.ID == g.id || role.Managed:
-		return nil, refuse(400, 50028, "Invalid Role")
 	}
 	s.deleteRoleOf(g, role.ID)
 	return nil, nil
 }
 
-func (s *Server) addMemberRole(q *request) (any, error) { return nil, s.changeMemberRole(q, true) }
-
-func (s *Server) removeMemberRole(q *request) (any, error) { return nil, s.changeMemberRole(q, false) }
-
-func (s *Server) changeMemberRole(q *request, on bool) error {
-	g, role, err := s.managed(q)
+func (s *Server) addMemberRole(q *request, g *guild) (any, error) {
+	role, err := s.managedRole(q, g)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	m, err := q.member(g)
-	switch {
-	case err != nil:
-		return err
-	case role.ID == g.id || role.Managed:
-		return refuse(400, 50028, "Invalid Role")
+	m := g.member(q.path("user"))
+	if m == nil {
+		return nil, unknown(10007, "Member")
 	}
-	s.setRole(g, m, role.ID, on)
-	return nil
+	m.Roles = append(m.Roles, role.ID)
+	s.toBot(g, GuildMembers, "GUILD_MEMBER_UPDATE", withGuild(g.id, *m))
+	return nil, nil
+}
+
+// Permission is a set of permissions.
+type Permission uint64
+
+// The permissions that the fake knows. Everyone has some of them in a new guild; Deny revokes any for the bot in a
+// channel, and Grant gives it more.
+const (
+	Administrator         Permission = 1 << 3 // all of them, in each channel
+	ManageChannels        Permission = 1 << 4
+	AddReactions          Permission = 1 << 6
+	ViewChannel           Permission = 1 << 10
+	SendMessages          Permission = 1 << 11
+	ManageMessages        Permission = 1 << 13
+	AttachFiles           Permission = 1 << 15
+	ReadMessageHistory    Permission = 1 << 16
+	MentionEveryone       Permission = 1 << 17
+	ManageRoles           Permission = 1 << 28
+	ManageWebhooks        Permission = 1 << 29
+	ManageThreads         Permission = 1 << 34
+	CreatePublicThreads   Permission = 1 << 35
+	CreatePrivateThreads  Permission = 1 << 36
+	SendMessagesInThreads Permission = 1 << 38
+	SendPolls             Permission = 1 << 49
+	PinMessages           Permission = 1 << 51
+)
+
+// everyonePermissions are those of @everyone in a new guild.
+const everyonePermissions = AddReactions | ViewChannel | SendMessages | AttachFiles | ReadMessageHistory | MentionEveryone |
+	CreatePublicThreads | CreatePrivateThreads | SendMessagesInThreads | SendPolls
+
+// String is the set as in JSON: bits in decimal.
+func (p Permission) String() string { return strconv.FormatUint(uint64(p), 10) }
+
+// may reports whether the bot has permissions in a channel. Threads have those of their parent.
+func (s *Server) may(ch *channel, want Permission) bool {
+	if ch.guild == nil {
+		return true
+	}
+	denied := ch.denied
+	if ch.parent != nil && ch.isThread() {
+		denied |= ch.parent.denied
+	}
+	if ch.guild.granted&Administrator != 0 {
+		denied = 0
+	}
+	return s.mayIn(ch.guild, want) && denied&want == 0
+}
+
+// mayIn reports whether the bot has permissions in a guild.
+func (s *Server) mayIn(g *guild, want Permission) bool {
+	return g.member(s.me.ID) != nil && (g.granted&Administrator != 0 || g.permissions()&want == want)
+}
+
+// permissions are those of the bot in a guild.
+func (g *guild) permissions() Permission { return everyonePermissions | g.granted }
+
+// Grant gives the bot permissions in the guild, besides those of everyone and in place of those granted before, and
+// moves its role above all others.
+func (g Guild) Grant(granted Permission) {
+	g.act(func(in *guild) error {
+		role, err := g.botRole(in)
+		if err != nil {
+			return err
+		}
+		in.granted = granted
+		for _, other := range in.roles {
+			if other.ID != role.ID {
+				role.Position = max(role.Position, other.Position+1)
+			}
+		}
+		role.Permissions = in.permissions().String()
+		g.s.roleChanged(in, role)
+		return nil
+	})
+}
+
+// sees reports whether the bot can see a channel at all.
+func (s *Server) sees(ch *channel) bool {
+	if ch.info.Type == PrivateThread && ch.threadMember(s.me.ID) == nil && !s.may(ch, ManageThreads) {
+		return false
+	}
+	return s.may(ch, ViewChannel)
+}
+
+// hears reports whether the bot gets the messages of a channel that it sees.
+func (s *Server) hears(ch *channel) bool {
+	return !s.joinToHear || !ch.isThread() || ch.heard || ch.threadMember(s.me.ID) != nil
 }

@@ -1,8 +1,8 @@
 package discord
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -36,13 +36,10 @@ type outgoing struct {
 	Flags       *int            `json:"flags"`
 	Poll        *pollRequest    `json:"poll"`
 	Attachments []attachmentRef `json:"attachments"`
-	Stickers    []string        `json:"sticker_ids"`
 	// Components replace those of an edited message, nil keeps them.
 	Components []json.RawMessage `json:"components"`
 	Reference  *struct {
-		Type            int    `json:"type"`
 		MessageID       string `json:"message_id"`
-		ChannelID       string `json:"channel_id"`
 		FailIfNotExists *bool  `json:"fail_if_not_exists"`
 	} `json:"message_reference"`
 }
@@ -55,54 +52,37 @@ func (o *outgoing) allowed() allowed {
 	return *o.Allowed
 }
 
-func (o *outgoing) check(files []Upload) error {
-	if o.Content != nil {
-		trimmed := strings.TrimSpace(*o.Content) // as Discord does
-		o.Content = &trimmed
-		if utf8.RuneCountInString(trimmed) > maxContent {
-			return tooLong("content", maxContent)
-		}
-	}
-	if o.Poll != nil {
-		if err := o.Poll.check(); err != nil {
-			return err
-		}
-	}
-	for _, a := range o.Attachments {
-		if !slices.ContainsFunc(files, func(u Upload) bool { return a.names(u) }) && !a.known() {
-			return invalid("attachments", "ATTACHMENT_NOT_FOUND", "Attachment data not found.")
-		}
-	}
-	if err := checkEmbeds(o.Embeds); err != nil {
-		return err
-	}
-	if err := checkComponents(o.Components); err != nil {
-		return err
-	}
-	return o.allowed().check()
-}
-
 // read parses and validates the body of a request that sends or edits a message.
 func (o *outgoing) read(q *request) ([]Upload, error) {
 	if err := q.decode(o); err != nil {
 		return nil, err
 	}
+	return o.check(q)
+}
+
+// check validates the message of a request, and returns its files.
+func (o *outgoing) check(q *request) ([]Upload, error) {
 	files, err := q.files()
 	if err != nil {
 		return nil, err
 	}
-	if err := o.check(files); err != nil {
-		return nil, err
-	}
 	if o.Content != nil {
-		q.call.Text = *o.Content
+		trimmed := strings.TrimSpace(*o.Content) // as Discord does
+		o.Content, q.call.Text = &trimmed, trimmed
+		if utf8.RuneCountInString(trimmed) > maxContent {
+			return nil, tooLong("content", maxContent)
+		}
 	}
-	return files, nil
+	for _, a := range o.Attachments {
+		if !slices.ContainsFunc(files, a.names) {
+			return nil, invalid("attachments", "ATTACHMENT_NOT_FOUND", "Attachment data not found.")
+		}
+	}
+	return files, cmp.Or(o.Poll.check(), checkEmbeds(o.Embeds), checkComponents(o.Components), o.allowed().check())
 }
 
-func (s *Server) createMessage(q *request) (any, error) {
-	ch, err := s.writable(q)
-	if err != nil {
+func (s *Server) createMessage(q *request, ch *channel) (any, error) {
+	if err := s.writable(ch); err != nil {
 		return nil, err
 	}
 	var o outgoing
@@ -119,8 +99,8 @@ func (s *Server) createMessage(q *request) (any, error) {
 			return first.snapshot(), nil
 		}
 	}
-	if err := s.mayAttach(ch, &o, files); err != nil {
-		return nil, err
+	if len(files) > 0 && !s.may(ch, AttachFiles) || o.Poll != nil && !s.may(ch, SendPolls) {
+		return nil, missingPermissions()
 	}
 	m, err := s.compose(q, ch, &o, files)
 	if err != nil {
@@ -145,14 +125,6 @@ func (s *Server) byNonce(nonce string) *Message {
 	return nil
 }
 
-// mayAttach refuses files and polls that the bot may not send.
-func (s *Server) mayAttach(ch *channel, o *outgoing, files []Upload) error {
-	if len(files) > 0 && !s.may(ch, AttachFiles) || o.Poll != nil && !s.may(ch, SendPolls) {
-		return missingPermissions()
-	}
-	return nil
-}
-
 // sendFlags are the flags of a message that its sender sets; others are ignored.
 const sendFlags = SuppressEmbeds | Ephemeral | SuppressNotifications | IsVoiceMessage
 
@@ -163,11 +135,10 @@ func (s *Server) compose(q *request, ch *channel, o *outgoing, files []Upload) (
 	if o.Flags != nil {
 		m.Flags = *o.Flags & sendFlags
 	}
-	if err := s.refer(q, ch, o, m); err != nil {
+	if err := m.refer(q, ch, o); err != nil {
 		return nil, err
 	}
-	switch {
-	case m.Content == "" && len(m.Embeds)+len(files)+len(m.Snapshots)+len(o.Stickers) == 0 && o.Poll == nil:
+	if m.Content == "" && len(m.Embeds)+len(files) == 0 && o.Poll == nil {
 		return nil, refuse(400, 50006, "Cannot send an empty message")
 	}
 	for _, u := range files {
@@ -186,8 +157,8 @@ func (s *Server) compose(q *request, ch *channel, o *outgoing, files []Upload) (
 	return m, nil
 }
 
-// refer makes a message a reply, or a forwarded message.
-func (s *Server) refer(q *request, ch *channel, o *outgoing, m *Message) error {
+// refer makes a message a reply.
+func (m *Message) refer(q *request, ch *channel, o *outgoing) error {
 	if o.Reference == nil {
 		return nil
 	}
@@ -195,28 +166,18 @@ func (s *Server) refer(q *request, ch *channel, o *outgoing, m *Message) error {
 	if _, ok := snowflake(id); !ok {
 		return badSnowflake("message_reference.message_id", id)
 	}
-	from := ch
-	if o.Reference.ChannelID != "" && o.Reference.Type == 1 {
-		from = s.channels[o.Reference.ChannelID]
-	}
-	var of *Message
-	if from != nil {
-		of = from.messages[id]
-	}
+	of := ch.messages[id]
 	switch {
-	case of == nil && o.Reference.Type == 0 && o.Reference.FailIfNotExists != nil && !*o.Reference.FailIfNotExists:
+	case of == nil && o.Reference.FailIfNotExists != nil && !*o.Reference.FailIfNotExists:
 		return nil // an ordinary message
 	case of == nil:
 		return invalid("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")
 	case of.isSystem():
 		return invalid("message_reference", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE",
 			"Cannot reply to a system message")
-	case o.Reference.Type == 1:
-		m.forward(from, of)
-	default:
-		m.answer(ch, of)
-		q.call.ReplyTo = id
 	}
+	m.answer(ch, of)
+	q.call.ReplyTo = id
 	return nil
 }
 
@@ -276,16 +237,14 @@ func fill[T any](list *[]T) {
 	}
 }
 
-func (s *Server) editMessage(q *request) (any, error) {
-	ch, m, err := s.message(q)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) editMessage(q *request, ch *channel, m *Message) (any, error) {
 	var o outgoing
-	files, err := o.read(q)
+	_, err := o.read(q)
 	switch {
 	case err != nil:
 		return nil, err
+	case len(q.call.Files) > 0:
+		return nil, invalid("files", "BASE_TYPE_BAD", "Files of an edit are not supported.") // by the fake
 	case m.Author.ID != s.me.ID:
 		return nil, refuse(403, 50005, "Cannot edit a message authored by another user")
 	case m.Poll != nil:
@@ -293,14 +252,14 @@ func (s *Server) editMessage(q *request) (any, error) {
 	case ch.isThread() && (ch.info.Metadata.Archived || ch.info.Metadata.Locked):
 		return nil, archived()
 	}
-	if err := s.change(ch, m, &o, files); err != nil {
+	if err := s.change(ch, m, &o); err != nil {
 		return nil, err
 	}
 	return s.inAnswer(ch, m), nil
 }
 
 // change replaces what a request names of a message of the bot.
-func (s *Server) change(ch *channel, m *Message, o *outgoing, files []Upload) error {
+func (s *Server) change(ch *channel, m *Message, o *outgoing) error {
 	content, embeds := m.Content, m.Embeds
 	if o.Content != nil {
 		content = *o.Content
@@ -308,17 +267,8 @@ func (s *Server) change(ch *channel, m *Message, o *outgoing, files []Upload) er
 	if o.Embeds != nil {
 		embeds = o.Embeds
 	}
-	kept := m.Attachments
-	if o.Attachments != nil {
-		kept = slices.DeleteFunc(slices.Clone(kept), func(a Attachment) bool { return !o.keeps(a) })
-	}
-	if content == "" && len(embeds)+len(kept)+len(files) == 0 {
+	if content == "" && len(embeds)+len(m.Attachments) == 0 {
 		return refuse(400, 50006, "Cannot send an empty message")
-	}
-	m.Attachments = slices.Clone(kept)
-	for _, u := range files {
-		m.Attachments = append(m.Attachments, s.newAttachment(ch,
-			File{Name: u.Name, Data: u.Data, Description: o.describe(u)}))
 	}
 	if m.Content, m.Embeds = content, embeds; o.Flags != nil {
 		m.Flags = m.Flags&^SuppressEmbeds | *o.Flags&SuppressEmbeds
@@ -343,11 +293,8 @@ func (s *Server) edited(ch *channel, m *Message) {
 	}
 }
 
-func (s *Server) deleteMessage(q *request) (any, error) {
-	ch, m, err := s.message(q)
+func (s *Server) deleteMessage(_ *request, ch *channel, m *Message) (any, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case ch.isThread() && ch.info.Metadata.Archived:
 		return nil, archived()
 	case m.Author.ID == s.me.ID:
@@ -360,84 +307,30 @@ func (s *Server) deleteMessage(q *request) (any, error) {
 	return nil, nil
 }
 
-func notInPrivate() error { return refuse(403, 50003, "Cannot execute action on a DM channel") }
-
-// The documented limits of BulkDelete.
-const (
-	minBulk    = 2
-	maxBulk    = 100
-	maxBulkAge = 14 * 24 * time.Hour
-)
-
-// bulkDelete deletes messages that are not too old. Those that do not exist are ignored.
-func (s *Server) bulkDelete(q *request) (any, error) {
-	ch, err := s.readable(q)
-	if err != nil {
-		return nil, err
-	}
+// bulkDelete deletes several messages. Those that do not exist are ignored.
+func (s *Server) bulkDelete(q *request, ch *channel) (any, error) {
 	var body struct {
 		Messages []string `json:"messages"`
 	}
 	if err := q.decode(&body); err != nil {
 		return nil, err
 	}
-	ids := body.Messages
-	switch {
-	case ch.guild == nil:
-		return nil, notInPrivate()
-	case !s.may(ch, ManageMessages):
+	if ch.guild == nil || !s.may(ch, ManageMessages) {
 		return nil, missingPermissions()
-	case len(ids) < minBulk || len(ids) > maxBulk:
-		return nil, refuse(400, 50016,
-			"Provided too few or too many messages to delete. Must provide at least 2 and fewer than 100 messages to delete")
 	}
-	var present []string
-	for i, id := range ids {
-		_, ok := snowflake(id)
-		switch {
-		case !ok:
-			return nil, badSnowflake(fmt.Sprintf("messages.%d", i), id)
-		case slices.Contains(ids[:i], id):
-			return nil, invalid("messages", "SET_TYPE_ALREADY_CONTAINS_VALUE", "The set already contains this value")
-		case s.clock().Sub(madeAt(id)) > maxBulkAge:
-			return nil, refuse(400, 50034, "You can only bulk delete messages that are under 14 days old.")
-		case ch.messages[id] != nil:
-			present = append(present, id)
-		}
-	}
-	if len(present) > 0 {
-		s.removeBulk(ch, present)
-	}
+	s.remove(ch, body.Messages...)
 	return nil, nil
-}
-
-// madeAt is when an object with an id was made.
-func madeAt(id string) time.Time {
-	n, _ := snowflake(id) // a valid one
-	return time.UnixMilli(int64(n>>22) + epoch)
 }
 
 // remove deletes messages, and emits one event, for several a bulk one.
 func (s *Server) remove(ch *channel, ids ...string) {
-	if len(ids) > 1 {
-		s.removeBulk(ch, ids)
-		return
-	}
-	ch.forget(ids[0])
-	s.emitOf(ch, ch.intent(GuildMessages, DirectMessages), "MESSAGE_DELETE", map[string]any{"id": ids[0]})
-}
-
-// removeBulk deletes messages, and emits a bulk event even for one.
-func (s *Server) removeBulk(ch *channel, ids []string) {
 	for _, id := range ids {
-		ch.forget(id)
+		delete(ch.messages, id)
+		delete(ch.reactions, id)
 	}
-	s.emitOf(ch, ch.intent(GuildMessages, DirectMessages), "MESSAGE_DELETE_BULK", map[string]any{"ids": ids})
-}
-
-// forget deletes what a channel has of a message.
-func (ch *channel) forget(id string) {
-	delete(ch.messages, id)
-	delete(ch.reactions, id)
-	ch.pins = slices.DeleteFunc(ch.pins, func(p pin) bool { return p.id == id })
+	name, event := "MESSAGE_DELETE", map[string]any{"id": ids[0]}
+	if len(ids) > 1 {
+		name, event = "MESSAGE_DELETE_BULK", map[string]any{"ids": ids}
+	}
+	s.emitOf(ch, ch.intent(GuildMessages, DirectMessages), name, event)
 }

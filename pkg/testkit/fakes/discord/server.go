@@ -191,7 +191,6 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
 	}
 	if token, ofBot := strings.CutPrefix(r.Header.Get("Authorization"), "Bot "); route.token &&
 		(!ofBot || !s.accepts(token)) {
-		s.countInvalid(http.StatusUnauthorized)
 		writeError(w, unauthorized())
 		return
 	}
@@ -213,7 +212,6 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, route route) {
 			result, err = s.run(w, q, route, f)
 		}
 	})
-	s.countInvalid(answerStatus(result, err, f))
 	switch {
 	case f.answer(w):
 	case err != nil:

@@ -13,11 +13,9 @@ const (
 
 // threadRequest is the body of the routes that start a thread.
 type threadRequest struct {
-	Name        string    `json:"name"`
-	AutoArchive int       `json:"auto_archive_duration"`
-	Type        *int      `json:"type"`
-	Invitable   *bool     `json:"invitable"`
-	Message     *outgoing `json:"message"` // of a post in a forum
+	Name        string `json:"name"`
+	AutoArchive int    `json:"auto_archive_duration"`
+	Type        *int   `json:"type"`
 }
 
 func (t *threadRequest) read(q *request) error {
@@ -30,17 +28,10 @@ func (t *threadRequest) read(q *request) error {
 		return required("name")
 	case utf8.RuneCountInString(t.Name) > maxThreadName:
 		return tooLong("name", maxThreadName)
-	case t.AutoArchive != 0 && !archiveDuration(t.AutoArchive):
-		return badArchiveDuration()
+	case t.AutoArchive != 0 && !slices.Contains([]int{60, 1440, 4320, 10080}, t.AutoArchive):
+		return invalid("auto_archive_duration", "BASE_TYPE_CHOICES", "Value must be one of {60, 1440, 4320, 10080}.")
 	}
 	return nil
-}
-
-// archiveDuration reports whether threads may be archived after so many minutes.
-func archiveDuration(minutes int) bool { return slices.Contains([]int{60, 1440, 4320, 10080}, minutes) }
-
-func badArchiveDuration() error {
-	return invalid("auto_archive_duration", "BASE_TYPE_CHOICES", "Value must be one of {60, 1440, 4320, 10080}.")
 }
 
 // openThread creates a thread, with an event if the bot can see it. A thread of a message, and a
@@ -100,17 +91,13 @@ func (s *Server) addThread(ch *channel, kind int, name string, by User) *channel
 	return t
 }
 
-func (s *Server) startThreadFromMessage(q *request) (any, error) {
-	ch, m, err := s.message(q)
-	if err != nil {
-		return nil, err
-	}
+func (s *Server) startThreadFromMessage(q *request, ch *channel, m *Message) (any, error) {
 	var t threadRequest
 	switch err := t.read(q); {
 	case err != nil:
 		return nil, err
 	case ch.info.Type != Text:
-		return nil, refuse(400, 50024, "Cannot execute action on this channel type")
+		return nil, wrongType()
 	case s.channels[m.ID] != nil:
 		return nil, refuse(400, 160004, "A thread has already been created for this message")
 	case !s.may(ch, CreatePublicThreads):
@@ -119,66 +106,21 @@ func (s *Server) startThreadFromMessage(q *request) (any, error) {
 	return s.branch(ch, m, t.Name, s.me).snapshot(s), nil
 }
 
-// startThread starts a thread, or a post of a forum with its first message.
-func (s *Server) startThread(q *request) (any, error) {
-	ch, err := s.readable(q)
-	if err != nil {
-		return nil, err
-	}
+// startThread starts a thread without a message.
+func (s *Server) startThread(q *request, ch *channel) (any, error) {
 	var t threadRequest
 	if err := t.read(q); err != nil {
 		return nil, err
 	}
-	switch kind := PrivateThread; { // the documented default
-	case ch.info.Type == Forum:
-		return s.startPost(q, ch, &t)
+	kind := PrivateThread // the documented default
+	set(&kind, t.Type)
+	switch {
 	case ch.info.Type != Text:
-		return nil, refuse(400, 50024, "Cannot execute action on this channel type")
-	default:
-		if t.Type != nil {
-			kind = *t.Type
-		}
-		if kind != PublicThread && kind != PrivateThread {
-			return nil, invalid("type", "BASE_TYPE_CHOICES", "Value must be one of {10, 11, 12}.")
-		}
-		if !s.may(ch, CreatePublicThreads|CreatePrivateThreads) {
-			return nil, missingPermissions()
-		}
-		return s.addThread(ch, kind, t.Name, s.me).snapshot(s), nil
-	}
-}
-
-func (s *Server) startPost(q *request, forum *channel, t *threadRequest) (any, error) {
-	if t.Message == nil {
-		return nil, required("message")
-	}
-	if !s.may(forum, SendMessages) {
+		return nil, wrongType()
+	case !s.may(ch, CreatePublicThreads|CreatePrivateThreads):
 		return nil, missingPermissions()
 	}
-	files, err := q.files()
-	if err == nil {
-		err = t.Message.check(files)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if t.Message.Content != nil {
-		q.call.Text = *t.Message.Content
-	}
-	if err := s.mayAttach(forum, t.Message, files); err != nil {
-		return nil, err
-	}
-	m, err := s.compose(q, forum, t.Message, files)
-	if err != nil {
-		return nil, err
-	}
-	post := s.openThread(forum, PublicThread, "", t.Name, s.me)
-	m.ID = post.info.ID
-	s.add(post, m)
-	s.emitMessage("MESSAGE_CREATE", post, m)
-	shown, first := post.snapshot(s), s.inAnswer(post, m)
-	shown.Message = &first
-	return shown, nil
+	return s.addThread(ch, kind, t.Name, s.me).snapshot(s), nil
 }
 
 // archive archives or unarchives a thread.
@@ -207,17 +149,6 @@ func (s *Server) enter(t *channel, user User) {
 	s.membersUpdate(t, user, map[string]any{"added_members": []ThreadMember{m}})
 }
 
-func (s *Server) exit(t *channel, user User) {
-	if t.threadMember(user.ID) == nil {
-		return
-	}
-	saw := s.sees(t)
-	t.members = slices.DeleteFunc(t.members, func(m ThreadMember) bool { return m.UserID == user.ID })
-	if saw {
-		s.membersUpdate(t, user, map[string]any{"removed_member_ids": []string{user.ID}})
-	}
-}
-
 // membersUpdate emits a change of the members: of the bot always, of others with the intent.
 func (s *Server) membersUpdate(t *channel, user User, change map[string]any) {
 	need := Guilds
@@ -228,95 +159,65 @@ func (s *Server) membersUpdate(t *channel, user User, change map[string]any) {
 	s.emit(need, "THREAD_MEMBERS_UPDATE", change)
 }
 
-// thread is the thread of a request.
-func (s *Server) thread(q *request) (*channel, error) {
-	t, err := s.readable(q)
-	if err == nil && !t.isThread() {
-		return nil, refuse(400, 50024, "Cannot execute action on this channel type")
-	}
-	return t, err
-}
-
-func (s *Server) listThreadMembers(q *request) (any, error) {
-	t, err := s.thread(q)
-	if err != nil {
-		return nil, err
-	}
-	return append([]ThreadMember{}, t.members...), nil
-}
-
-func (s *Server) getThreadMember(q *request) (any, error) {
-	t, err := s.thread(q)
-	if err != nil {
-		return nil, err
-	}
-	id := q.path("user")
-	if id == "@me" {
-		id = s.me.ID
-	}
-	m := t.threadMember(id)
-	if m == nil {
-		return nil, unknown(10007, "Member")
-	}
-	return *m, nil
-}
-
-// openThreadOf is the thread of a request that changes its members.
-func (s *Server) openThreadOf(q *request) (*channel, error) {
-	t, err := s.thread(q)
-	if err == nil && t.info.Metadata.Archived {
+func (s *Server) joinThread(_ *request, t *channel) (any, error) {
+	switch {
+	case !t.isThread():
+		return nil, wrongType()
+	case t.info.Metadata.Archived:
 		return nil, archived()
 	}
-	return t, err
-}
-
-func (s *Server) joinThread(q *request) (any, error) {
-	t, err := s.openThreadOf(q)
-	if err == nil {
-		s.enter(t, s.me)
-	}
-	return nil, err
-}
-
-func (s *Server) leaveThread(q *request) (any, error) {
-	t, err := s.openThreadOf(q)
-	if err == nil {
-		s.exit(t, s.me)
-	}
-	return nil, err
-}
-
-// addThreadMember adds a member of the guild to a thread.
-func (s *Server) addThreadMember(q *request) (any, error) {
-	t, err := s.openThreadOf(q)
-	if err != nil {
-		return nil, err
-	}
-	m, err := q.member(t.guild)
-	switch {
-	case err != nil:
-		return nil, err
-	case !s.may(t, SendMessagesInThreads):
-		return nil, missingPermissions()
-	}
-	s.enter(t, *m.User)
+	s.enter(t, s.me)
 	return nil, nil
 }
 
-// removeThreadMember needs Manage Threads, or a private thread of the bot's own.
-func (s *Server) removeThreadMember(q *request) (any, error) {
-	t, err := s.openThreadOf(q)
-	if err != nil {
-		return nil, err
-	}
-	m, err := q.member(t.guild)
-	ownsPrivate := t.info.Type == PrivateThread && t.info.OwnerID == s.me.ID
+// archivedThreads answers with a page of the archived threads of a channel: those of a kind for which is
+// holds, in the order of by.
+func (s *Server) archivedThreads(q *request, ch *channel, is func(*channel) bool, by func(a, b Channel) int) (any, error) {
+	const minThreads, maxThreads, usualThreads = 2, 100, 50
+	limit, err := q.number("limit", usualThreads, minThreads, maxThreads)
 	switch {
 	case err != nil:
 		return nil, err
-	case !ownsPrivate && !s.may(t, ManageThreads):
-		return nil, missingPermissions()
+	case ch.isThread() || ch.info.Type != Text && ch.info.Type != Forum:
+		return nil, wrongType()
+	case !s.may(ch, ReadMessageHistory):
+		return nil, missingAccess()
 	}
-	s.exit(t, *m.User)
-	return nil, nil
+	threads, members := []Channel{}, []ThreadMember{}
+	for _, t := range s.channels {
+		if t.isThread() && t.parent == ch && t.info.Metadata.Archived && is(t) {
+			threads = append(threads, t.snapshot(s))
+		}
+	}
+	slices.SortFunc(threads, by)
+	count := min(limit, len(threads))
+	for _, t := range threads[:count] {
+		if t.Member != nil {
+			members = append(members, *t.Member)
+		}
+	}
+	return map[string]any{"threads": threads[:count], "members": members, "has_more": count < len(threads)}, nil
+}
+
+// listArchivedThreads lists the archived public threads, the last archived first.
+func (s *Server) listArchivedThreads(q *request, ch *channel) (any, error) {
+	before, err := q.moment("before")
+	if err != nil {
+		return nil, err
+	}
+	return s.archivedThreads(q, ch, func(t *channel) bool {
+		return t.info.Type == PublicThread && (before.IsZero() || t.info.Metadata.ArchiveTimestamp.Before(before))
+	}, func(a, b Channel) int { return b.Metadata.ArchiveTimestamp.Compare(a.Metadata.ArchiveTimestamp) })
+}
+
+// listJoinedArchivedThreads lists the archived private threads in which the bot is, the latest made first.
+func (s *Server) listJoinedArchivedThreads(q *request, ch *channel) (any, error) {
+	before, err := q.snowflake("before")
+	if err != nil {
+		return nil, err
+	}
+	return s.archivedThreads(q, ch, func(t *channel) bool {
+		return t.info.Type == PrivateThread && t.threadMember(s.me.ID) != nil &&
+			(before == "" || compareIDs(t.info.ID, before) < 0)
+	}, func(a, b Channel) int { return compareIDs(b.ID, a.ID) })
 }

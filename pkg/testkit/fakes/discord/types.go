@@ -95,7 +95,6 @@ type Emoji struct {
 const (
 	Text          = 0
 	Private       = 1 // with one user
-	Category      = 4
 	PublicThread  = 11
 	PrivateThread = 12
 	Forum         = 15
@@ -111,7 +110,6 @@ type Channel struct {
 	Position      int             `json:"position"`
 	ParentID      Nullable        `json:"parent_id"`
 	LastMessageID Nullable        `json:"last_message_id"`
-	LastPin       *time.Time      `json:"last_pin_timestamp,omitempty"`
 	Overwrites    []Overwrite     `json:"permission_overwrites,omitempty"`
 	Slowmode      int             `json:"rate_limit_per_user"`
 	NSFW          bool            `json:"nsfw"`
@@ -141,7 +139,6 @@ type ThreadMetadata struct {
 	AutoArchiveDuration int       `json:"auto_archive_duration"` // minutes
 	ArchiveTimestamp    time.Time `json:"archive_timestamp"`
 	Locked              bool      `json:"locked"`
-	Invitable           *bool     `json:"invitable,omitempty"`
 	CreateTimestamp     time.Time `json:"create_timestamp"`
 }
 
@@ -258,22 +255,7 @@ type Embed struct {
 	Type        string       `json:"type,omitempty"`
 	Title       string       `json:"title,omitempty"`
 	Description string       `json:"description,omitempty"`
-	URL         string       `json:"url,omitempty"`
-	Color       int          `json:"color,omitempty"`
-	Footer      *EmbedFooter `json:"footer,omitempty"`
-	Author      *EmbedAuthor `json:"author,omitempty"`
 	Fields      []EmbedField `json:"fields,omitempty"`
-}
-
-// EmbedFooter is the last line of an embed.
-type EmbedFooter struct {
-	Text string `json:"text"`
-}
-
-// EmbedAuthor is the first line of an embed.
-type EmbedAuthor struct {
-	Name string `json:"name"`
-	URL  string `json:"url,omitempty"`
 }
 
 // EmbedField is a section of an embed.

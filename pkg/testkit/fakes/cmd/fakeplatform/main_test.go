@@ -131,7 +131,7 @@ func TestRun_Discord(t *testing.T) {
 		t.Errorf("printed %q", env)
 	}
 	p.page()
-	resp, body := do(t, http.MethodGet, env["DISCORD_API_URL"]+"/api/v9/gateway", "")
+	resp, body := do(t, http.MethodGet, env["DISCORD_API_URL"]+"/api/v9/gateway/bot", "", "Authorization", "Bot a.b.c")
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("X-RateLimit-Limit") == "" {
 		t.Errorf("gateway: %d %s %v", resp.StatusCode, body, resp.Header)
 	}
