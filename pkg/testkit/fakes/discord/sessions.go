@@ -68,7 +68,6 @@ type session struct {
 	confirmed int64 // the last event that a heartbeat confirmed
 	log       []sentEvent
 	conn      *conn                // nil while disconnected
-	askedAll  map[string]time.Time // guild → when all its members were asked for
 }
 
 // event is an event on its way to a session.

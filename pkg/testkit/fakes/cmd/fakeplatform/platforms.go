@@ -9,9 +9,7 @@ import (
 
 	"arizuko/pkg/testkit/fakes/anthropic"
 	"arizuko/pkg/testkit/fakes/discord"
-	"arizuko/pkg/testkit/fakes/internal/discordpage"
-	"arizuko/pkg/testkit/fakes/internal/slackpage"
-	"arizuko/pkg/testkit/fakes/internal/telegrampage"
+	"arizuko/pkg/testkit/fakes/internal/page"
 	"arizuko/pkg/testkit/fakes/slack"
 	"arizuko/pkg/testkit/fakes/telegram"
 )
@@ -29,7 +27,7 @@ func newTelegram(flags *flag.FlagSet) func() fake {
 		started := int(time.Since(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)) / time.Second)
 		tg := telegram.New(telegram.Options{Token: *token, PrivacyOff: *privacyOff, RateLimits: *rates,
 			FirstID: started})
-		return fake{server: tg, handler: telegrampage.New(tg), hasPage: true, env: func(base string) []string {
+		return fake{server: tg, handler: page.Telegram(tg), hasPage: true, env: func(base string) []string {
 			return []string{"TELEGRAM_BOT_TOKEN=" + *token, "TELEGRAM_API_URL=" + base}
 		}}
 	}
@@ -45,7 +43,7 @@ func newDiscord(flags *flag.FlagSet) func() fake {
 			options.Denied = discord.MessageContent
 		}
 		dc := discord.New(options)
-		return fake{server: dc, handler: discordpage.New(dc), hasPage: true, env: func(base string) []string {
+		return fake{server: dc, handler: page.Discord(dc), hasPage: true, env: func(base string) []string {
 			return []string{"DISCORD_BOT_TOKEN=" + *token, "DISCORD_API_URL=" + base}
 		}}
 	}
@@ -60,7 +58,7 @@ func newSlack(flags *flag.FlagSet) func() fake {
 	return func() fake {
 		sl := slack.New(slack.Options{BotToken: *bot, AppToken: *app, SigningSecret: *secret, EventsURL: *events,
 			RateLimits: *rates})
-		return fake{server: sl, handler: slackpage.New(sl), hasPage: true, env: func(base string) []string {
+		return fake{server: sl, handler: page.Slack(sl), hasPage: true, env: func(base string) []string {
 			app := *app
 			if *events != "" {
 				app = "" // without an app token the adapter uses the Events API

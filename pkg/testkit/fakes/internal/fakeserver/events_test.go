@@ -62,7 +62,7 @@ func TestEvents_DuplicatedReorderedRedelivered(t *testing.T) {
 			t.Errorf("%d are held", b.Held())
 		}
 		b.received(t, "")
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		synctest.Wait()
 		b.received(t, "7 6")
 
@@ -71,10 +71,10 @@ func TestEvents_DuplicatedReorderedRedelivered(t *testing.T) {
 		b.ReverseNext(2)
 		b.received(t, "8")
 		b.emit("9")
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		b.ReverseNext(2)
 		b.emit("10")
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		synctest.Wait()
 		b.received(t, "9") // 10 waits for two seconds of its own
 		b.emit("11")

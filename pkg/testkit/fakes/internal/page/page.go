@@ -1,6 +1,5 @@
-// Package page serves the web page of a fake chat platform: its chats and threads, their
-// messages, and a form to write, reply, edit and react as one of several users. [Platform] is
-// what a fake implements for it.
+// Package page serves the web pages of the fake chat platforms: their chats and threads, the messages, and a form to
+// write, reply, edit and react as one of several users. It is one page; a [platform] fills it.
 package page
 
 import (
@@ -23,43 +22,51 @@ const maxForm = 32 << 20 // bytes, with the attached file
 //go:embed page.html page.js page.css
 var assets embed.FS
 
-// Options describe the platform.
-type Options struct {
-	Platform string        // "Telegram"
-	Bot      string        // the bot's name, as in "… is typing"
-	Mention  string        // the text that mentions the bot
-	Emoji    []string      // offered as reactions
-	Typing   time.Duration // how long the platform shows that the bot types
+// options describe a platform.
+type options struct {
+	Platform string                 // "Telegram"
+	Bot      string                 // the bot's name, as in "… is typing"
+	Mention  string                 // the text that mentions the bot
+	Emoji    []string               // offered as reactions
+	Typing   time.Duration          // how long the platform shows that the bot types
+	isAPI    func(path string) bool // reports whether a path belongs to the platform
 }
 
-// Place is a chat, or a thread of it if Thread is set, seen by the user whose id is As.
-type Place struct {
+// under reports whether a path begins with one of the prefixes.
+func under(prefixes ...string) func(path string) bool {
+	return func(path string) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
+	}
+}
+
+// place is a chat, or a thread of it if Thread is set, seen by the user whose id is As.
+type place struct {
 	Chat, Thread, As string
 }
 
-// Chat is one chat. A request without a user acts as the first of Users.
-type Chat struct {
+// chat is one chat. A request without a user acts as the first of Users.
+type chat struct {
 	ID, Name string
-	Users    []User
-	Threads  []Thread
+	Users    []user
+	Threads  []thread
 	Whole    string // the name of the view outside threads; "" if the chat has none
 }
 
-// Thread is a thread, topic or post in a chat.
-type Thread struct {
+// thread is a thread, topic or post in a chat.
+type thread struct {
 	ID, Name string
 }
 
-// User is the author of messages.
-type User struct {
+// user is the author of messages.
+type user struct {
 	ID, Name string
 	Bot      bool
 }
 
-// Message is a message as the page shows it.
-type Message struct {
+// message is a message as the page shows it.
+type message struct {
 	ID        string
-	From      User
+	From      user
 	Time      time.Time
 	Thread    string // the name of its thread, in a view of several threads
 	Branch    string // the id of the thread that begins with it, or would begin
@@ -71,87 +78,88 @@ type Message struct {
 	FileName  string
 	Edited    bool
 	Reactions []string
-	Buttons   []Button
+	Buttons   []button
 }
 
-// Button is a button below a message.
-type Button struct {
+// attach adds a file. The first image is shown.
+func (m *message) attach(id, name, contentType string, size int64) {
+	if strings.HasPrefix(contentType, "image/") && m.Photo == "" {
+		m.Photo = id
+		return
+	}
+	m.File, m.FileName = id, fmt.Sprintf("%s, %d bytes", name, size)
+}
+
+// button is a button below a message.
+type button struct {
 	Label, Data string
 }
 
-// Buttons are buttons, in the order of their data.
-func Buttons(dataByLabel map[string]string) (all []Button) {
+// buttons are buttons, in the order of their data.
+func buttons(dataByLabel map[string]string) (all []button) {
 	for label, data := range dataByLabel {
-		all = append(all, Button{label, data})
+		all = append(all, button{label, data})
 	}
-	slices.SortFunc(all, func(a, b Button) int { return strings.Compare(a.Data, b.Data) })
+	slices.SortFunc(all, func(a, b button) int { return strings.Compare(a.Data, b.Data) })
 	return all
 }
 
-// Draft is a message to send.
-type Draft struct {
+// draft is a message to send.
+type draft struct {
 	Text    string
 	ReplyTo string
-	File    *File
+	File    *file
 }
 
-// File is a file with its content.
-type File struct {
+// file is a file with its content.
+type file struct {
 	Name string
-	MIME string
+	MIME string // of one to send
 	Data []byte
 }
 
-// Platform is a fake as its users see it. Errors are shown to the reader of the page.
-type Platform interface {
+// platform is a fake as its users see it. Errors are shown to the reader of the page.
+type platform interface {
 	// Changed returns a channel that is closed when anything happens.
 	Changed() <-chan struct{}
-	// Chats are all chats.
-	Chats() []Chat
-	// Messages are oldest first.
-	Messages(at Place) []Message
-	Actions
-	// IsTyping reports whether the platform shows at the moment that the bot types.
-	IsTyping(at Place) bool
-	File(id string) (File, bool)
+	chats() []chat
+	// messages are oldest first.
+	messages(at place) []message
+	post(at place, d draft) error
+	edit(at place, id, text string) error
+	// react adds a reaction of the user; "" removes all of the user's reactions.
+	react(at place, id, emoji string) error
+	press(at place, id, data string) error
+	// lastTyped is when the bot began to type, the zero time if it has sent something since.
+	lastTyped(at place) time.Time
+	file(id string) (file, bool)
 }
 
-// Actions are what a user of the page does.
-type Actions interface {
-	Post(at Place, d Draft) error
-	Edit(at Place, id, text string) error
-	// React adds a reaction of the user; "" removes all of the user's reactions.
-	React(at Place, id, emoji string) error
-	// Press presses a button.
-	Press(at Place, id, data string) error
-}
-
-// page serves the pages of one platform.
+// page serves the page of one platform.
 type page struct {
-	Options
-	platform Platform
+	options
+	platform platform
 	view     *template.Template
 }
 
-// New serves the page at / and what it needs. Requests for which isAPI is true go to api.
-func New(o Options, platform Platform, api http.Handler, isAPI func(path string) bool) http.Handler {
-	p := &page{Options: o, platform: platform, view: template.Must(template.ParseFS(assets, "page.html"))}
+// serve serves the page at / and what it needs. Other requests go to api.
+func serve(o options, platform platform, api http.Handler) http.Handler {
+	p := &page{options: o, platform: platform, view: template.Must(template.ParseFS(assets, "page.html"))}
 	pages := http.NewServeMux()
 	pages.HandleFunc("GET /{$}", p.show)
 	pages.HandleFunc("GET /events", p.events)
 	pages.HandleFunc("GET /files/{id}", p.file)
 	pages.HandleFunc("POST /send", p.send)
-	pages.HandleFunc("POST /react", p.react)
-	pages.HandleFunc("POST /press", p.press)
+	pages.HandleFunc("POST /react", p.onMessage("emoji", platform.react))
+	pages.HandleFunc("POST /press", p.onMessage("button", platform.press))
 	for _, name := range []string{"page.js", "page.css"} {
-		pages.HandleFunc("GET /"+name, func(w http.ResponseWriter,
-			r *http.Request) {
+		pages.HandleFunc("GET /"+name, func(w http.ResponseWriter, r *http.Request) {
 			http.ServeFileFS(w, r, assets, name)
 		})
 	}
 	guarded := http.NewCrossOriginProtection().Handler(guard(pages))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isAPI(r.URL.Path) {
+		if o.isAPI(r.URL.Path) {
 			api.ServeHTTP(w, r)
 			return
 		}
@@ -191,22 +199,21 @@ func guard(next http.Handler) http.Handler {
 
 // where is the place of a request, and the message to reply to or to edit.
 type where struct {
-	Place
+	place
 	Reply, Edit string
 }
 
 func whereOf(values url.Values) where {
-	return where{
-		Place{values.Get("chat"), values.Get("topic"), values.Get("as")}, values.Get("reply"), values.Get("edit"),
-	}
+	return where{place{values.Get("chat"), values.Get("topic"), values.Get("as")}, values.Get("reply"), values.Get("edit")}
 }
 
 // link is the URL of the page with one thing changed.
 func (w where) link(change func(*where)) string {
 	change(&w)
 	values := url.Values{}
-	for name, value := range map[string]string{"chat": w.Chat, "topic": w.Thread, "as": w.As, "reply": w.Reply,
-		"edit": w.Edit} {
+	for name, value := range map[string]string{
+		"chat": w.Chat, "topic": w.Thread, "as": w.As, "reply": w.Reply, "edit": w.Edit,
+	} {
 		if value != "" {
 			values.Set(name, value)
 		}
@@ -215,14 +222,13 @@ func (w where) link(change func(*where)) string {
 }
 
 // resolve finds the chat of a request, and fills in a missing chat, user or thread.
-func (p *page) resolve(at *where) (Chat, bool) {
-	chats := p.platform.Chats()
-	for _, c := range chats {
+func (p *page) resolve(at *where) (chat, bool) {
+	for _, c := range p.platform.chats() {
 		if c.ID != at.Chat && at.Chat != "" {
 			continue
 		}
 		at.Chat = c.ID
-		if !c.has(at.As) {
+		if !slices.ContainsFunc(c.Users, func(u user) bool { return u.ID == at.As }) {
 			at.As = c.Users[0].ID
 		}
 		if at.Thread == "" && c.Whole == "" && len(c.Threads) > 0 {
@@ -230,27 +236,18 @@ func (p *page) resolve(at *where) (Chat, bool) {
 		}
 		return c, true
 	}
-	return Chat{}, false
-}
-
-func (c Chat) has(user string) bool {
-	for _, u := range c.Users {
-		if u.ID == user {
-			return true
-		}
-	}
-	return false
+	return chat{}, false
 }
 
 func (p *page) show(w http.ResponseWriter, r *http.Request) {
 	at := whereOf(r.URL.Query())
-	chat, found := p.resolve(&at)
+	c, found := p.resolve(&at)
 	if !found {
 		http.Error(w, "no such chat", http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if err := p.view.Execute(w, p.viewOf(at, chat)); err != nil {
+	if err := p.view.Execute(w, p.viewOf(at, c)); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
@@ -279,7 +276,7 @@ func (p *page) events(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *page) file(w http.ResponseWriter, r *http.Request) {
-	f, found := p.platform.File(r.PathValue("id"))
+	f, found := p.platform.file(r.PathValue("id"))
 	if !found {
 		http.NotFound(w, r)
 		return
@@ -302,7 +299,7 @@ func (p *page) send(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	file, err := attached(r)
+	sent, err := attached(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -311,16 +308,16 @@ func (p *page) send(w http.ResponseWriter, r *http.Request) {
 	p.act(w, r, func(at where) error {
 		switch {
 		case at.Edit != "":
-			return p.platform.Edit(at.Place, at.Edit, text)
-		case text != "" || file != nil:
-			return p.platform.Post(at.Place, Draft{Text: text, ReplyTo: at.Reply, File: file})
+			return p.platform.edit(at.place, at.Edit, text)
+		case text != "" || sent != nil:
+			return p.platform.post(at.place, draft{Text: text, ReplyTo: at.Reply, File: sent})
 		}
 		return nil
 	})
 }
 
 // attached returns the file of a form, nil without one.
-func attached(r *http.Request) (*File, error) {
+func attached(r *http.Request) (*file, error) {
 	f, header, err := r.FormFile("file")
 	if err != nil || header.Size == 0 {
 		return nil, nil // the field is optional
@@ -330,29 +327,19 @@ func attached(r *http.Request) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{Name: header.Filename, MIME: http.DetectContentType(data), Data: data}, nil
+	return &file{Name: header.Filename, MIME: http.DetectContentType(data), Data: data}, nil
 }
 
-func (p *page) react(w http.ResponseWriter, r *http.Request) {
-	p.onMessage(w, r, func(at where, message string) error {
-		return p.platform.React(at.Place, message, r.PostForm.Get("emoji"))
-	})
-}
-
-func (p *page) press(w http.ResponseWriter, r *http.Request) {
-	p.onMessage(w, r, func(at where, message string) error {
-		return p.platform.Press(at.Place, message, r.PostForm.Get("button"))
-	})
-}
-
-// onMessage applies a form about a message.
-func (p *page) onMessage(w http.ResponseWriter, r *http.Request, do func(at where, message string) error) {
-	r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
-	if err := r.ParseForm(); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+// onMessage applies a form about a message, with a value in a field.
+func (p *page) onMessage(field string, do func(at place, message, value string) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, 1<<16)
+		if err := r.ParseForm(); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		p.act(w, r, func(at where) error { return do(at.place, r.PostForm.Get("message"), r.PostForm.Get(field)) })
 	}
-	p.act(w, r, func(at where) error { return do(at, r.PostForm.Get("message")) })
 }
 
 // act applies a form and redirects to its place.

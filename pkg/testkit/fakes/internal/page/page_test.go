@@ -1,257 +1,221 @@
-package page_test
+package page
 
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"arizuko/pkg/testkit/fakes/internal/page"
-	"arizuko/pkg/testkit/fakes/internal/pagetest"
+	"arizuko/pkg/testkit/fakes/discord"
+	"arizuko/pkg/testkit/fakes/slack"
 )
-
-// platform is the smallest one: a chat with a thread, and a chat that has only threads.
-type platform struct {
-	mu       sync.Mutex
-	changed  chan struct{}
-	messages map[string][]page.Message // by chat and thread
-	typing   bool
-}
-
-var (
-	alice = page.User{ID: "1", Name: "Alice"}
-	bob   = page.User{ID: "2", Name: "Bob"}
-	robot = page.User{ID: "3", Name: "Robot", Bot: true}
-)
-
-func (p *platform) Changed() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.changed
-}
-
-func (p *platform) happened() {
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-func (p *platform) Chats() []page.Chat {
-	return []page.Chat{
-		{ID: "team", Name: "Team", Users: []page.User{alice, bob}, Whole: "all", Threads: []page.Thread{{ID: "t1", Name: "deploys"}}},
-		{ID: "forum", Name: "Forum", Users: []page.User{bob}, Threads: []page.Thread{{ID: "f1", Name: "first"}, {ID: "f2", Name: "second"}}},
-	}
-}
-
-func (p *platform) at(at page.Place) string { return at.Chat + "/" + at.Thread }
-
-func (p *platform) Messages(at page.Place) []page.Message {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.messages[p.at(at)]
-}
-
-func (p *platform) put(at page.Place, m page.Message) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m.ID = fmt.Sprint(len(p.messages[p.at(at)]) + 1)
-	p.messages[p.at(at)] = append(p.messages[p.at(at)], m)
-	p.happened()
-}
-
-func (p *platform) Post(at page.Place, d page.Draft) error {
-	if d.Text == "refuse me" {
-		return errors.New("a reason <b>")
-	}
-	m := page.Message{From: map[string]page.User{"1": alice, "2": bob}[at.As], Time: time.Unix(0, 0), Text: d.Text, Answered: d.ReplyTo}
-	if d.File != nil {
-		m.File, m.FileName = "f", d.File.Name+" "+d.File.MIME
-	}
-	p.put(at, m)
-	return nil
-}
-
-func (p *platform) Edit(at page.Place, id, text string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := range p.messages[p.at(at)] {
-		if m := &p.messages[p.at(at)][i]; m.ID == id {
-			m.Text, m.Edited = text, true
-			return nil
-		}
-	}
-	return errors.New("no such message")
-}
-
-func (p *platform) React(at page.Place, id, emoji string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.messages[p.at(at)][0].Reactions = []string{at.As + emoji + id}
-	return nil
-}
-
-func (p *platform) Press(at page.Place, id, data string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.messages[p.at(at)][0].Reactions = []string{at.As + data + id}
-	p.messages[p.at(at)][0].Buttons = page.Buttons(map[string]string{"No": "b", "Yes": "a"})
-	return nil
-}
-
-func (p *platform) IsTyping(page.Place) bool { return p.typing }
-
-func (p *platform) File(id string) (page.File, bool) {
-	switch id {
-	case "picture":
-		return page.File{Name: "a.png", Data: []byte("\x89PNG\r\n\x1a\n")}, true
-	case "page":
-		return page.File{Name: "../a\".html", Data: []byte("<script>alert(1)</script>")}, true
-	}
-	return page.File{}, false
-}
-
-// whole is the first chat, outside its thread.
-var whole = page.Place{Chat: "team"}
-
-type fixture struct {
-	*platform
-	*pagetest.Site
-	t *testing.T
-}
-
-// typing is longer than any test: each event is one of a change.
-const typing = time.Hour
-
-func start(t *testing.T) fixture {
-	t.Helper()
-	p := &platform{changed: make(chan struct{}), messages: map[string][]page.Message{}}
-	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "the API at ", r.Host) })
-	options := page.Options{Platform: "Chatter", Bot: "Robot", Mention: "@robot", Emoji: []string{"🔥"}, Typing: typing}
-	site := pagetest.Open(t, page.New(options, p, api, func(path string) bool { return strings.HasPrefix(path, "/api/") }))
-	return fixture{platform: p, Site: site, t: t}
-}
-
-func (r fixture) get(path string) string {
-	r.t.Helper()
-	status, body := r.Get(path)
-	if status != http.StatusOK {
-		r.t.Fatalf("%s: %d %s", path, status, body)
-	}
-	return body
-}
 
 func TestPage_Conversation(t *testing.T) {
-	r := start(t)
-	r.Shows(r.get("/"), "<title>Team · fake Chatter</title>", "No messages yet", `data-name="@robot "`, `>#deploys</a>`,
-		`<a href="/?as=2&amp;chat=team">Bob</a>`, `<a href="/?as=1&amp;chat=team" aria-current="true">Alice</a>`)
-	_, page := r.Send(nil, "chat", "team", "text", "<b>hi</b>\r\nthere")
-	r.Shows(page, "&lt;b&gt;hi&lt;/b&gt;\nthere", `class="mine"`, `<a href="/?as=1&amp;chat=team&amp;reply=1">Reply</a>`, `<a href="/?as=1&amp;chat=team&amp;edit=1">Edit</a>`)
-	r.put(whole, mine("hello"))
-	r.typing = true
-	page = r.get("/?chat=team&as=2&reply=2")
-	r.Shows(page, `class=" bot"`, "Robot is typing…", "replying to “Robot: hello”", `<a href="/?as=2&amp;chat=team&amp;topic=t9">Thread</a>`, "· #deploys")
-	if strings.Contains(page, "Edit</a>") {
-		t.Error("Bob may edit the messages of others")
-	}
-	_, page = r.Send([]byte("read me"), "chat", "team", "as", "2", "reply", "2", "text", "see")
-	r.Shows(page, "<blockquote>2</blockquote>", `<a href="/files/f">notes.txt text/plain; charset=utf-8</a>`)
-	r.Shows(r.get("/?chat=team&as=1&edit=1"), "&lt;b&gt;hi&lt;/b&gt;\nthere</textarea>")
-	_, page = r.Send(nil, "chat", "team", "edit", "1", "text", "better")
-	r.Shows(page, "better", "</time> edited")
-	_, page = r.Site.Post("/react", url.Values{"chat": {"team"}, "message": {"1"}, "emoji": {"🔥"}})
-	r.Shows(page, `<p class="reactions">1🔥1 </p>`)
-	_, page = r.Site.Post("/press", url.Values{"chat": {"team"}, "message": {"1"}, "button": {"a"}})
-	r.Shows(page, `<p class="reactions">1a1 </p>`, `<button name="button" value="a">Yes</button> <button name="button" value="b">No</button>`)
-	before := len(r.Messages(whole))
-	r.Send(nil, "chat", "team", "text", "")
-	if len(r.Messages(whole)) != before {
-		t.Error("an empty message was sent")
-	}
-}
+	for name, start := range sites() {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			team := "chat=" + s.team
+			shown := "@" + strings.TrimPrefix(s.offered(), "@")
+			s.shows(s.get(team), " · fake "+name+"</title>", "No messages yet", `data-name="`+shown+` "`, `aria-current="true">Alice</a>`, ">Bob</a>")
+			_, page := s.send(nil, "chat", s.team, "text", shown+" <b>hi</b>\r\nthere")
+			s.shows(page, shown+" &lt;b&gt;hi&lt;/b&gt;\nthere", `class="mine"`, ">Reply</a>", ">Edit</a>")
+			if m := s.said(0); !strings.HasPrefix(m.text, s.mention) || m.by != "Alice" {
+				t.Errorf("the chat has %+v", m)
+			}
+			if s.typing != nil {
+				s.typing()
+				s.shows(s.get(team), " is typing…")
+			}
+			s.reply("hello yourself")
+			s.react()
+			s.shows(s.get(team), "hello yourself", `class=" bot"`, s.emoji, "!is typing…")
 
-func mine(text string) page.Message {
-	return page.Message{From: robot, Text: text, Time: time.Unix(0, 0), Branch: "t9", Thread: "deploys"}
+			first := s.id(0)
+			s.shows(s.get(team+"&as="+s.bob+"&reply="+first), "replying to “Alice: "+shown, "!>Edit</a>")
+			_, page = s.send([]byte("read me"), "chat", s.team, "as", s.bob, "reply", first, "text", "see")
+			s.shows(page, `aria-current="true">Bob</a>`)
+			if m := s.said(2); m != (said{"see", "Bob", 1, true}) {
+				t.Errorf("sent %+v", m)
+			}
+			s.shows(s.get(team+"&edit="+first), "&lt;b&gt;hi&lt;/b&gt;\nthere</textarea>")
+			_, page = s.send(nil, "chat", s.team, "edit", first, "text", "better")
+			s.shows(page, "better", "</time> edited")
+			_, page = s.post("/react", "chat", s.team, "message", s.id(1), "emoji", "🔥")
+			s.shows(page, `<p class="reactions">🔥 </p>`)
+			_, page = s.post("/react", "chat", s.team, "message", s.id(1), "emoji", "")
+			s.shows(page, `!<p class="reactions">🔥`)
+			if _, page = s.send(nil, "chat", s.team, "text", ""); strings.Count(page, "<article") > 3 {
+				t.Error("an empty message was sent")
+			}
+		})
+	}
 }
 
 func TestPage_Threads(t *testing.T) {
-	r := start(t)
-	r.Send(nil, "chat", "team", "topic", "t1", "text", "ship it")
-	r.Shows(r.get("/?chat=team&topic=t1"), "ship it", `<a href="/?as=1&amp;chat=team">#all</a>`, `aria-current="page">#deploys`)
-	if strings.Contains(r.get("/?chat=team"), "ship it") {
-		t.Error("the chat shows what is in its thread")
-	}
-	r.Shows(r.get("/?chat=team&topic=new"), `aria-current="page">#new thread`)
-	page := r.get("/?chat=forum&as=1") // has only threads, and Alice is not a member
-	r.Shows(page, `aria-current="page">#first`, `aria-current="true">Bob`)
-	if strings.Contains(page, "#all") {
-		t.Error("a chat that has only threads shows a view outside threads")
+	for name, start := range sites() {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			chat, topic, _ := strings.Cut(strings.TrimPrefix(s.threads, "chat="), "&topic=")
+			s.send(nil, "chat", chat, "topic", topic, "text", "ship it")
+			s.shows(s.get(s.threads), "ship it", `aria-current="page">#`, "#incidents")
+			s.shows(s.get(s.beside), "!ship it")
+		})
 	}
 }
 
-func TestPage_Files(t *testing.T) {
-	r := start(t)
-	_, _, header := r.Do("GET", "/files/picture", nil)
-	if header.Get("Content-Type") != "image/png" || header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("a picture comes with %v", header)
-	}
-	_, _, header = r.Do("GET", "/files/page", nil)
-	if header.Get("Content-Type") != "application/octet-stream" || header.Get("Content-Disposition") != `attachment; filename="a\".html"` {
-		t.Errorf("a page that was sent as a file comes with %v", header)
-	}
-	if status, _, _ := r.Do("GET", "/files/other", nil); status != http.StatusNotFound {
-		t.Errorf("an unknown file: %d", status)
+func TestPage_Button_IsPressed(t *testing.T) {
+	for name, start := range sites() {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			s.send(nil, "chat", s.team, "text", "Sure?")
+			s.reply("hello")
+			s.offer(true)
+			s.shows(s.get("chat="+s.team), `<button name="button" value="stop:7">Stop</button>`)
+			if status, _ := s.post("/press", "chat", s.team, "message", s.id(1), "button", "none"); status != http.StatusBadRequest {
+				t.Errorf("a button that is not there: %d", status)
+			}
+			_, page := s.post("/press", "chat", s.team, "message", s.id(1), "button", "stop:7")
+			s.shows(page, "!sees this")
+			s.answer("Already finished.")
+			s.shows(s.get("chat="+s.team), "Already finished.", "sees this")
+			s.offer(false)
+			s.shows(s.get("chat="+s.team), "!Stop</button>")
+		})
 	}
 }
 
 func TestPage_RefusesInvalidForms(t *testing.T) {
-	r := start(t)
-	if status, _, _ := r.Do("GET", "/?chat=other", nil); status != http.StatusNotFound {
-		t.Errorf("an unknown chat: %d", status)
+	for name, start := range sites() {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			for _, path := range []string{"/?chat=1", "/files/nonsense"} {
+				if status, _, _ := s.do("GET", path, nil); status != http.StatusNotFound {
+					t.Errorf("%s: %d", path, status)
+				}
+			}
+			for _, fields := range [][]string{{"chat", "1"}, {"chat", s.team, "reply", "99"}, {"chat", s.team, "edit", "99"}, {"chat", s.team, "topic", "7"},
+				{"chat", s.team, "topic", "7", "edit", "7"}} {
+				if status, _ := s.send(nil, append(fields, "text", "x")...); status < 400 || status >= 500 {
+					t.Errorf("%v: %d", fields, status)
+				}
+			}
+			if status, _ := s.post("/react", "chat", s.team, "topic", "7", "message", "7", "emoji", "🔥"); status != http.StatusBadRequest {
+				t.Errorf("a reaction in no thread: %d", status)
+			}
+			for _, form := range []string{"multipart/form-data; boundary=x", "text/plain"} {
+				if status, _, _ := s.do("POST", "/send", strings.NewReader("nonsense"), "Content-Type", form); status != http.StatusBadRequest {
+					t.Errorf("an invalid form: %d", status)
+				}
+			}
+			for header, value := range map[string]string{"Origin": "https://evil.example", "Host": "evil.example"} {
+				if status, _, _ := s.do("POST", "/send", strings.NewReader("chat="+s.team+"&text=x"), header, value); status != http.StatusForbidden {
+					t.Errorf("%s %s: %d", header, value, status)
+				}
+			}
+		})
 	}
-	for _, fields := range [][]string{{"chat", "other", "text", "x"}, {"chat", "team", "edit", "99", "text", "x"}, {"chat", "team", "text", "refuse me"}} {
-		if status, body := r.Send(nil, fields...); status < 400 || status >= 500 {
-			t.Errorf("%v: %d %s", fields, status, body)
-		}
+}
+
+func TestDiscord_ThreadsAndNotes(t *testing.T) {
+	s := newDiscord(t)
+	chat := "chat=" + s.team
+	s.send(nil, "chat", s.team, "text", "a topic")
+	topic := s.id(0)
+	s.shows(s.get(chat), "topic="+topic+`">Thread</a>`)
+	s.shows(s.get(chat+"&topic="+topic), "#new thread")
+	_, page := s.send(nil, "chat", s.team, "topic", topic, "text", "more on it")
+	s.shows(page, "more on it", "started this thread", "#Thread of Alice")
+	s.shows(s.get(s.beside), "started the thread deploys")
+	s.shows(s.get("chat="+s.channel("questions").ChannelID), "#How does this work?", "Open the page as Alice", "!#channel")
+	private := s.channel("Alice").ChannelID
+	s.shows(s.get("chat="+private), ">Alice</a>", "!>Bob</a>")
+	if status, _ := s.send(nil, "chat", private, "topic", "7", "text", "x"); status != http.StatusBadRequest {
+		t.Errorf("a thread of a private channel: %d", status)
 	}
-	for _, form := range []string{"multipart/form-data; boundary=x", "text/plain"} {
-		if status, _, _ := r.Do("POST", "/send", strings.NewReader("nonsense"), "Content-Type", form); status != http.StatusBadRequest {
-			t.Errorf("an invalid form: %d", status)
-		}
+
+	alice := s.general.Members()[0]
+	s.general.Sticker(alice, "wave")
+	poll := s.general.Poll(alice, "Lunch?", "yes", "no")
+	s.general.Vote(alice, poll.ID, 2, true)
+	s.general.EndPoll(poll.ID)
+	s.general.Attach(alice, "", discord.File{Name: "a.png", Data: []byte("x")})
+	s.bot("POST", "/channels/"+s.team+"/messages", `{"embeds":[{"title":"Weather","description":"fine"}]}`)
+	s.reply("hi <@" + alice.ID + "> <@7>")
+	s.shows(s.get(chat), "sticker wave", "poll: Lunch? · yes (0) · no (1)", "the poll has ended", `<img src="/files/`, "Weather fine",
+		"hi @Alice @unknown-user", "<blockquote>Alice: a topic")
+}
+
+// A bot's file never runs as a page of this origin.
+func TestPage_Files(t *testing.T) {
+	s := newDiscord(t)
+	alice := s.general.Members()[0]
+	picture := s.general.Attach(alice, "", discord.File{Name: "a.png", Data: []byte("\x89PNG\r\n\x1a\n")}).Attachments[0].ID
+	script := s.general.Attach(alice, "", discord.File{Name: `a".html`, Data: []byte("<script>alert(1)</script>")}).Attachments[0].ID
+	_, _, header := s.do("GET", "/files/"+picture, nil)
+	if header.Get("Content-Type") != "image/png" || header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("a picture comes with %v", header)
 	}
-	for header, value := range map[string]string{"Origin": "https://evil.example", "Host": "evil.example"} {
-		if status, _, _ := r.Do("POST", "/send", strings.NewReader("chat=team&text=x"), header, value); status != http.StatusForbidden {
-			t.Errorf("%s %s: %d", header, value, status)
-		}
+	_, _, header = s.do("GET", "/files/"+script, nil)
+	if header.Get("Content-Type") != "application/octet-stream" || header.Get("Content-Disposition") != `attachment; filename="a\".html"` {
+		t.Errorf("a page that was sent as a file comes with %v", header)
 	}
-	if _, body, _ := r.Do("POST", "/api/x", nil, "Origin", "https://evil.example", "Host", "anywhere.example"); body != "the API at anywhere.example" {
-		t.Errorf("the API: %s", body)
+}
+
+func TestSlack_PanesAndCommands(t *testing.T) {
+	s := newSlack(t)
+	dm := s.place(slack.DM)
+	pane := dm.Thread(dm.Messages()[0].TS)
+	s.send(nil, "chat", dm.ChannelID, "topic", pane.ThreadTS, "text", "/me waves")
+	if m := pane.Messages()[1]; m.Subtype != "me_message" || m.Text != "waves" {
+		t.Errorf("sent %+v", m)
 	}
-	for addr, isLocal := range map[string]bool{"127.0.0.1:0": true, "localhost:80": true, "[::1]:80": true, "0.0.0.0:0": false, ":0": false, "example.org:80": false, "nonsense": false} {
-		if err := page.CheckLocal(addr); (err == nil) != isLocal {
-			t.Errorf("%s: %v", addr, err)
+	address := "chat=" + dm.ChannelID + "&topic=" + pane.ThreadTS
+	s.bot("assistant.threads.setStatus", "channel_id", dm.ChannelID, "thread_ts", pane.ThreadTS, "status", "thinks")
+	s.shows(s.get(address), "arizuko is typing…")
+	s.bot("chat.postMessage", "channel", dm.ChannelID, "thread_ts", pane.ThreadTS, "text", "see <https://x.y|*here*> &amp; <#"+s.team+"|team>")
+	s.shows(s.get(address), "!is typing…", "see *here* (https://x.y) &amp; #team")
+	s.shows(s.get("chat="+dm.ChannelID), "replies in the thread: 2", "!x.y")
+	if status, _ := s.send(nil, "chat", dm.ChannelID, "topic", pane.ThreadTS, "text", "/arizuko new"); status != http.StatusBadRequest {
+		t.Errorf("a command in a thread: %d", status)
+	}
+	if status, _ := s.send(nil, "chat", dm.ChannelID, "text", "/arizuko new"); status != http.StatusOK || s.sl.Undelivered() != 1 {
+		t.Errorf("a command: %d, and %d were not delivered, without an adapter", status, s.sl.Undelivered())
+	}
+}
+
+func TestTelegram_Topics(t *testing.T) {
+	s := newTelegram(t)
+	s.shows(s.get(""), "<title>Alice · fake Telegram</title>", "!>Bob</a>")
+	chat, topic, _ := strings.Cut(strings.TrimPrefix(s.threads, "chat="), "&topic=")
+	s.send(nil, "chat", chat, "topic", topic, "text", "ship it")
+	s.send(nil, "chat", chat, "text", "in General")
+	s.shows(s.get(s.threads), "!in General")
+	s.shows(s.get("chat="+chat), "in General", "ship it", "· #deploys")
+	s.bot("sendChatAction", "chat_id", chat, "message_thread_id", topic, "action", "typing")
+	for where, isTyping := range map[string]bool{"": true, "&topic=" + topic: true, "&topic=1": false} {
+		if page := s.get("chat=" + chat + where); strings.Contains(page, "is typing…") != isTyping {
+			t.Errorf("at %q it types: %v, want %v", where, !isTyping, isTyping)
 		}
 	}
 }
 
 func TestPage_Events(t *testing.T) {
-	r := start(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	s := newDiscord(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+"/events", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := r.Client.Do(req)
+	resp, err := s.client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
+	lines, begin := bufio.NewScanner(resp.Body), time.Now()
 	changed := func() {
 		t.Helper()
 		if !lines.Scan() || lines.Text() != "data: changed" || !lines.Scan() {
@@ -259,6 +223,37 @@ func TestPage_Events(t *testing.T) {
 		}
 	}
 	changed() // at once
-	r.put(whole, mine("x"))
+	s.general.Say(s.general.Members()[0], "x")
 	changed()
+	if waited := time.Since(begin); waited > 9*time.Second {
+		t.Errorf("the change came after %v, as one does without news", waited)
+	}
+}
+
+func TestCheckLocal(t *testing.T) {
+	for addr, isLocal := range map[string]bool{
+		"127.0.0.1:0": true, "localhost:80": true, "[::1]:80": true, "0.0.0.0:0": false, ":0": false, "example.org:80": false, "nonsense": false,
+	} {
+		if err := CheckLocal(addr); (err == nil) != isLocal {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+}
+
+// offered is the mention of the bot that the page offers.
+func (s *site) offered() string {
+	_, rest, _ := strings.Cut(s.get("chat="+s.team), `data-name="`)
+	name, _, _ := strings.Cut(rest, " ")
+	return name
+}
+
+// id is the id of a message of the team's chat, as the page has it.
+func (s *site) id(i int) string {
+	s.t.Helper()
+	parts := strings.Split(s.get("chat="+s.team), `id="m`)
+	if len(parts) < i+3 {
+		s.t.Fatal(fmt.Sprintf("no message %d", i))
+	}
+	id, _, _ := strings.Cut(parts[i+2], `"`) // the first is id="messages"
+	return id
 }

@@ -1,5 +1,10 @@
 package page
 
+import (
+	"cmp"
+	"time"
+)
+
 // link is one entry of a navigation row.
 type link struct {
 	Name, Address string
@@ -8,7 +13,7 @@ type link struct {
 
 // line is one message of the view.
 type line struct {
-	Message
+	message
 	Mine                bool
 	Author              string
 	Clock               string
@@ -17,7 +22,7 @@ type line struct {
 
 type view struct {
 	where
-	Options
+	options
 	Title                 string
 	Chats, Threads, Users []link
 	Lines                 []line
@@ -28,50 +33,47 @@ type view struct {
 }
 
 // viewOf collects what the template shows.
-func (p *page) viewOf(at where, chat Chat) view {
+func (p *page) viewOf(at where, c chat) view {
 	v := view{
-		where: at, Options: p.Options, Title: chat.Name, IsTyping: p.platform.IsTyping(at.Place),
-		Threads: threads(at, chat),
-		Cancel:  at.link(func(w *where) { w.Reply, w.Edit = "", "" }),
+		where: at, options: p.options, Title: c.Name, Threads: threads(at, c),
+		IsTyping: time.Since(p.platform.lastTyped(at.place)) < p.Typing,
+		Cancel:   at.link(func(w *where) { w.Reply, w.Edit = "", "" }),
 	}
-	for _, c := range p.platform.Chats() {
+	for _, other := range p.platform.chats() {
 		v.Chats = append(v.Chats, link{
-			Name: c.Name, Here: c.ID == at.Chat, Address: at.link(func(w *where) {
-				*w = where{Place: Place{Chat: c.ID,
-					As: at.As}}
-			}),
+			Name: other.Name, Here: other.ID == at.Chat,
+			Address: at.link(func(w *where) { *w = where{place: place{Chat: other.ID, As: at.As}} }),
 		})
 	}
-	for _, u := range chat.Users {
-		v.Users = append(v.Users, link{Name: u.Name, Address: at.link(func(w *where) { w.As = u.ID }),
-			Here: u.ID == at.As})
+	for _, u := range c.Users {
+		v.Users = append(v.Users, link{
+			Name: u.Name, Here: u.ID == at.As, Address: at.link(func(w *where) { w.As = u.ID }),
+		})
 	}
-	for _, m := range p.platform.Messages(at.Place) {
+	for _, m := range p.platform.messages(at.place) {
 		v.Lines = append(v.Lines, newLine(at, m))
 		if m.ID == at.Edit {
 			v.Text = m.Text
 		}
 		if m.ID == at.Reply {
-			v.Target = m.Short()
+			v.Target = m.short()
 		}
 	}
 	return v
 }
 
-func threads(at where, chat Chat) (all []link) {
+func threads(at where, c chat) (all []link) {
 	to := func(id, name string) {
 		all = append(all, link{
-			Name: name, Here: at.Thread == id, Address: at.link(func(w *where) {
-				w.Thread, w.Reply, w.Edit = id, "",
-					""
-			}),
+			Name: name, Here: at.Thread == id,
+			Address: at.link(func(w *where) { w.Thread, w.Reply, w.Edit = id, "", "" }),
 		})
 	}
-	if chat.Whole != "" && (len(chat.Threads) > 0 || at.Thread != "") {
-		to("", chat.Whole)
+	if c.Whole != "" && (len(c.Threads) > 0 || at.Thread != "") {
+		to("", c.Whole)
 	}
 	isListed := at.Thread == ""
-	for _, t := range chat.Threads {
+	for _, t := range c.Threads {
 		to(t.ID, t.Name)
 		isListed = isListed || t.ID == at.Thread
 	}
@@ -81,9 +83,9 @@ func threads(at where, chat Chat) (all []link) {
 	return all
 }
 
-func newLine(at where, m Message) line {
+func newLine(at where, m message) line {
 	l := line{
-		Message: m, Mine: m.From.ID == at.As, Author: m.From.Name, Clock: m.Time.Local().Format("15:04:05"),
+		message: m, Mine: m.From.ID == at.As, Author: m.From.Name, Clock: m.Time.Local().Format("15:04:05"),
 		Reply: at.link(func(w *where) { w.Reply, w.Edit = m.ID, "" }),
 	}
 	if l.Mine && m.Text != "" {
@@ -95,17 +97,16 @@ func newLine(at where, m Message) line {
 	return l
 }
 
-// Short is the author and the beginning of a message.
-func (m Message) Short() string {
+// short is the author and the beginning of a message.
+func (m message) short() string {
 	const maxShort = 60 // characters
-	text := m.Text
-	for _, instead := range []string{m.Note, m.FileName, "a file"} {
-		if text == "" {
-			text = instead
-		}
+	return m.From.Name + ": " + cut(cmp.Or(m.Text, m.Note, m.FileName, "a file"), maxShort)
+}
+
+// cut shortens a text to a number of characters.
+func cut(text string, most int) string {
+	if all := []rune(text); len(all) > most {
+		return string(all[:most]) + "…"
 	}
-	if all := []rune(text); len(all) > maxShort {
-		text = string(all[:maxShort]) + "…"
-	}
-	return m.From.Name + ": " + text
+	return text
 }
