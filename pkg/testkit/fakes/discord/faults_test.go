@@ -47,25 +47,6 @@ func TestFault_Answers(t *testing.T) {
 	}
 }
 
-func TestFault_Queue(t *testing.T) {
-	r := start(t, discord.Options{})
-	r.InjectFault(discord.Fault{Times: 2, Status: 500}, discord.Fault{Times: -1, Status: 503})
-	for i, want := range []int{500, 500, 503, 503} {
-		if got := r.call("GET", "/users/@me", ""); got.Status != want {
-			t.Errorf("call %d: %d, want %d", i, got.Status, want)
-		}
-	}
-	r.ClearFaults()
-	r.must("GET", "/users/@me", "")
-	r.InjectFault(discord.Fault{Delay: time.Hour})
-	done := make(chan answer)
-	go func() { done <- r.call("GET", "/users/@me", "") }()
-	r.SetReachable(false)
-	if got := <-done; got.Status != 0 {
-		t.Errorf("a slow call when the connection broke: %d", got.Status)
-	}
-}
-
 func TestRateLimits_SixthMessage_Refused(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	r := start(t, discord.Options{RateLimits: true, Now: func() time.Time { return now }})

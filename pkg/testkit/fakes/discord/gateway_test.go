@@ -3,10 +3,7 @@ package discord_test
 import (
 	"bytes"
 	"compress/zlib"
-	"encoding/json"
-	"fmt"
 	"io"
-	"sync"
 	"testing"
 	"time"
 
@@ -293,75 +290,6 @@ func TestSetReachable_False_BreaksConnections(t *testing.T) {
 	r.InjectFault(discord.Fault{Route: discord.Connect, Status: 503})
 	if _, resp, err := websocket.Dial(r.ctx, "ws"+r.base[4:]+"/gateway/?v=9", &websocket.DialOptions{HTTPClient: r.client}); err == nil || resp == nil || resp.StatusCode != 503 {
 		t.Errorf("the gateway's fault: %v, %v", resp, err)
-	}
-}
-
-// Under concurrent faults a client that resumes receives each event once and in order.
-func TestGateway_ConcurrentFaults_EventsOnceInOrder(t *testing.T) {
-	const users, each = 4, 25
-	r := start(t, discord.Options{})
-	c := r.listen(allIntents)
-	var group sync.WaitGroup
-	for range users {
-		group.Go(func() {
-			for i := range each {
-				r.general.Say(r.alice, "x")
-				if i%10 == 0 {
-					r.Disconnect()
-				}
-			}
-		})
-		group.Go(func() {
-			for range each {
-				if got := r.call("POST", messages(r.general), content("y")); got.Status != 200 {
-					t.Errorf("%d %s", got.Status, got.body)
-				}
-			}
-		})
-	}
-	seen := 0
-	for seen < 2*users*each {
-		kind, body, err := c.ws.Read(r.ctx)
-		if err != nil {
-			if r.ctx.Err() != nil {
-				t.Fatalf("saw %d events: %v", seen, err)
-			}
-			c = c.retry()
-			continue
-		}
-		var e event
-		if err := json.Unmarshal(body, &e); err != nil || kind != websocket.MessageText {
-			t.Fatalf("%v in %s", err, body)
-		}
-		if *e.S != c.last+1 {
-			t.Fatalf("event %d came after %d", *e.S, c.last)
-		}
-		c.last = *e.S
-		if e.T == "MESSAGE_CREATE" {
-			seen++
-		}
-	}
-	group.Wait()
-	if all := len(r.general.Messages()); all != seen {
-		t.Errorf("saw %d of %d messages", seen, all)
-	}
-}
-
-// retry resumes until it succeeds: a connection may break before HELLO.
-func (c *client) retry() *client {
-	for {
-		ws, _, err := websocket.Dial(c.r.ctx, "ws"+c.r.base[4:]+"/gateway/?v=9", &websocket.DialOptions{HTTPClient: c.r.client})
-		if err != nil {
-			c.r.t.Fatal(err)
-		}
-		c.r.t.Cleanup(func() { _ = ws.CloseNow() })
-		if _, _, err = ws.Read(c.r.ctx); err != nil { // HELLO
-			continue
-		}
-		resume := fmt.Appendf(nil, `{"op":6,"d":{"token":%q,"session_id":%q,"seq":%d}}`, c.r.Token(), c.id, c.last)
-		if ws.Write(c.r.ctx, websocket.MessageText, resume) == nil {
-			return &client{r: c.r, ws: ws, id: c.id, last: c.last}
-		}
 	}
 }
 

@@ -120,11 +120,3 @@ func TestJoinToHear_UnjoinedThread_IsSilent(t *testing.T) {
 	fakeservertest.Subset(t, fresh.event("MESSAGE_CREATE"), `{"content":"heard since the new session"}`)
 }
 
-func TestVoice_HasDurationAndWaveform(t *testing.T) {
-	r := start(t, discord.Options{})
-	c := r.listen(allIntents)
-	r.general.Voice(r.alice, []byte("OggS"))
-	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"flags":8192,"content":"","attachments":[{"filename":"voice-message.ogg","content_type":"audio/ogg","duration_secs":3,"waveform":"AAAA"}]}`)
-	r.general.Attach(r.alice, "look", discord.File{Name: "a.ogg", MIME: "audio/ogg", Data: []byte("OggS")})
-	fakeservertest.Subset(t, c.event("MESSAGE_CREATE"), `{"flags":0,"attachments":[{"duration_secs":null,"waveform":null}]}`)
-}

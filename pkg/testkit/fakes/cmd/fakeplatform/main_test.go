@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"maps"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -111,46 +111,41 @@ func do(t *testing.T, method, address, body string, headers ...string) (*http.Re
 	return resp, string(answer)
 }
 
-func TestRun_Telegram(t *testing.T) {
-	p := start(t, "telegram", "-token", "42:abc", "-privacy-off", "-rates")
-	env := p.env(2)
-	if env["TELEGRAM_BOT_TOKEN"] != "42:abc" {
-		t.Errorf("printed %q", env)
-	}
-	p.page()
-	resp, body := do(t, http.MethodGet, env["TELEGRAM_API_URL"]+"/bot42:abc/getMe", "")
-	if resp.StatusCode != http.StatusOK || !strings.Contains(body, `"can_read_all_group_messages":true`) {
-		t.Errorf("getMe: %d %s", resp.StatusCode, body)
-	}
-}
-
-func TestRun_Discord(t *testing.T) {
-	p := start(t, "discord", "-token", "a.b.c", "-no-content", "-rates")
-	env := p.env(2)
-	if env["DISCORD_BOT_TOKEN"] != "a.b.c" {
-		t.Errorf("printed %q", env)
-	}
-	p.page()
-	resp, body := do(t, http.MethodGet, env["DISCORD_API_URL"]+"/api/v9/gateway/bot", "", "Authorization", "Bot a.b.c")
-	if resp.StatusCode != http.StatusOK || resp.Header.Get("X-RateLimit-Limit") == "" {
-		t.Errorf("gateway: %d %s %v", resp.StatusCode, body, resp.Header)
-	}
-}
-
-func TestRun_Slack(t *testing.T) {
-	for _, tt := range []struct{ flag, app string }{{"-rates", slack.DefaultAppToken}, {"-events=http://127.0.0.1:1/slack/events", ""}} {
-		t.Run(tt.flag, func(t *testing.T) {
-			p := start(t, "slack", "-bot-token", "xoxb-42", tt.flag)
-			env := p.env(4)
-			if env["SLACK_BOT_TOKEN"] != "xoxb-42" || env["SLACK_APP_TOKEN"] != tt.app ||
-				env["SLACK_SIGNING_SECRET"] != slack.DefaultSigningSecret || !strings.HasSuffix(env["SLACK_API_URL"], "/api/") {
-				t.Errorf("printed %q", env)
+func TestRun_ServesPlatforms(t *testing.T) {
+	const slackSecret, form = slack.DefaultSigningSecret, "application/x-www-form-urlencoded"
+	for _, tt := range []struct {
+		args   []string
+		env    map[string]string // printed, besides the API's base
+		api    string            // its variable
+		call   []string          // method, path, body, headers
+		answer string
+	}{
+		{[]string{"telegram", "-token", "42:abc", "-privacy-off", "-rates"}, map[string]string{"TELEGRAM_BOT_TOKEN": "42:abc"},
+			"TELEGRAM_API_URL", []string{"GET", "/bot42:abc/getMe", ""}, `"can_read_all_group_messages":true`},
+		{[]string{"discord", "-token", "a.b.c", "-no-content", "-rates"}, map[string]string{"DISCORD_BOT_TOKEN": "a.b.c"},
+			"DISCORD_API_URL", []string{"GET", "/api/v9/gateway/bot", "", "Authorization", "Bot a.b.c"}, `"url":"ws://`},
+		{[]string{"slack", "-bot-token", "xoxb-42", "-rates"}, map[string]string{"SLACK_BOT_TOKEN": "xoxb-42",
+			"SLACK_APP_TOKEN": slack.DefaultAppToken, "SLACK_SIGNING_SECRET": slackSecret},
+			"SLACK_API_URL", []string{"POST", "auth.test", "token=xoxb-42", "Content-Type", form}, `"ok":true`},
+		{[]string{"slack", "-events=http://127.0.0.1:1/slack/events"}, map[string]string{"SLACK_BOT_TOKEN": slack.DefaultBotToken,
+			"SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": slackSecret},
+			"SLACK_API_URL", []string{"POST", "auth.test", "token=" + slack.DefaultBotToken, "Content-Type", form}, `"ok":true`},
+	} {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			p := start(t, tt.args[0], tt.args[1:]...)
+			env := p.env(len(tt.env) + 1)
+			base := env[tt.api]
+			delete(env, tt.api)
+			if !maps.Equal(env, tt.env) {
+				t.Errorf("printed %q, want %q", env, tt.env)
 			}
 			p.page()
-			form := url.Values{"token": {"xoxb-42"}}.Encode()
-			_, body := do(t, http.MethodPost, env["SLACK_API_URL"]+"auth.test", form, "Content-Type", "application/x-www-form-urlencoded")
-			if !strings.Contains(body, `"ok":true`) {
-				t.Errorf("auth.test: %s", body)
+			resp, body := do(t, tt.call[0], base+tt.call[1], tt.call[2], tt.call[3:]...)
+			if resp.StatusCode != http.StatusOK || !strings.Contains(body, tt.answer) {
+				t.Errorf("%d %s", resp.StatusCode, body)
+			}
+			if tt.args[0] == "discord" && resp.Header.Get("X-RateLimit-Limit") == "" {
+				t.Error("no limits in the headers")
 			}
 		})
 	}
@@ -180,6 +175,9 @@ func TestRun_InvalidArguments(t *testing.T) {
 		{[]string{"discord", "-key", "x"}, "flag provided but not defined"},
 	}
 	for name := range platforms() {
+		if err := run(t.Context(), []string{name, "-h"}, io.Discard); err != nil {
+			t.Errorf("%s -h: %v", name, err)
+		}
 		for _, addr := range []string{"0.0.0.0:0", ":0", "example.org:80", "nonsense"} {
 			tests = append(tests, struct {
 				args []string
@@ -190,14 +188,6 @@ func TestRun_InvalidArguments(t *testing.T) {
 	for _, tt := range tests {
 		if err := run(t.Context(), tt.args, io.Discard); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v: %v, want %s", tt.args, err, tt.want)
-		}
-	}
-}
-
-func TestRun_Help(t *testing.T) {
-	for name := range platforms() {
-		if err := run(t.Context(), []string{name, "-h"}, io.Discard); err != nil {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -53,15 +53,10 @@ func TestFaults_NextFault(t *testing.T) {
 			if all := strings.Join(got, " "); all != tt.want {
 				t.Errorf("got %s, want %s", all, tt.want)
 			}
+			q.ClearFaults()
+			if f := q.NextFault("b"); f != (fault{}) {
+				t.Errorf("got %v after ClearFaults", f)
+			}
 		})
-	}
-}
-
-func TestFaults_ClearFaults(t *testing.T) {
-	q := newFaults()
-	q.InjectFault(fault{"", "1", -1})
-	q.ClearFaults()
-	if f := q.NextFault("a"); f != (fault{}) {
-		t.Errorf("got %v after ClearFaults", f)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -109,17 +108,6 @@ func TestHost_SetReachableAndClose(t *testing.T) {
 	}
 }
 
-func TestHost_LearnBase(t *testing.T) {
-	p := &platform{}
-	for _, host := range []string{"first.example", "second.example"} {
-		w := httptest.NewRecorder()
-		p.ServeHTTP(w, httptest.NewRequest("GET", "http://"+host+"/", nil))
-		if w.Body.String() != "http://first.example" {
-			t.Errorf("base is %s", w.Body)
-		}
-	}
-}
-
 func TestHost_Hold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -156,28 +144,23 @@ func aborts(do func()) (broken bool) {
 	return false
 }
 
-func TestWriteRaw_NoStatus_200(t *testing.T) {
-	for status, want := range map[int]int{0: 200, 503: 503} {
-		w := httptest.NewRecorder()
-		fakeserver.WriteRaw(w, status, "<html>")
-		if w.Code != want || w.Body.String() != "<html>" {
-			t.Errorf("%d: got %d %s", status, w.Code, w.Body)
-		}
-	}
-}
-
-func TestHost_SetAnswering_False_AnswersNothing(t *testing.T) {
+func TestHost_SetAnsweringAndSetPaging(t *testing.T) {
 	p := &platform{entered: make(chan struct{})}
 	base, err := p.StartWith("127.0.0.1:0", p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	conns := p.ConnContext()
-	p.SetAnswering(false)
-	if conns.Err() == nil {
-		t.Error("connections are still open")
+	for _, set := range []func(){func() { p.SetAnswering(false) }, func() { p.SetPaging(http.StatusBadGateway) }} {
+		conns := p.ConnContext()
+		if set(); conns.Err() == nil {
+			t.Error("connections are still open")
+		}
 	}
+	if got := get(t, base); !strings.Contains(got, "<h1>Bad Gateway</h1>") {
+		t.Errorf("got %q", got)
+	}
+	p.SetPaging(0)
 	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -193,26 +176,5 @@ func TestHost_SetAnswering_False_AnswersNothing(t *testing.T) {
 	}
 	if got := get(t, base); got != base {
 		t.Errorf("answering again: got %q", got)
-	}
-}
-
-func TestHost_SetPaging_AnswersPages(t *testing.T) {
-	p := &platform{entered: make(chan struct{})}
-	base, err := p.StartWith("127.0.0.1:0", p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	conns := p.ConnContext()
-	p.SetPaging(http.StatusBadGateway)
-	if conns.Err() == nil {
-		t.Error("connections are still open")
-	}
-	if got := get(t, base); !strings.Contains(got, "<h1>Bad Gateway</h1>") {
-		t.Errorf("got %q", got)
-	}
-	p.SetPaging(0)
-	if got := get(t, base); got != base {
-		t.Errorf("after the pages: got %q", got)
 	}
 }

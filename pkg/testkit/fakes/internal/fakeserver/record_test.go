@@ -86,19 +86,3 @@ func TestRecord_Waits(t *testing.T) {
 		}
 	})
 }
-
-func TestNotifier_Notify_WakesAllWaiters(t *testing.T) {
-	var n fakeserver.Notifier
-	n.Notify()
-	changed := n.Changed()
-	if n.Changed() != changed {
-		t.Error("two waiters got different channels")
-	}
-	select {
-	case <-changed:
-		t.Error("woken by an earlier change")
-	default:
-	}
-	n.Notify()
-	<-changed
-}

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"arizuko/pkg/testkit/browser"
-	"arizuko/pkg/testkit/fakes/slack"
 )
 
 // A user with a phone writes, receives a reply while writing on, reacts, edits the message, and presses a button.
@@ -69,26 +68,6 @@ func (s *site) pressStop(tab *browser.Tab) {
 		a.querySelector(".text")?.innerText === "Already finished." && /^only .* sees this$/.test(a.querySelector(".note")?.innerText))`)
 	s.offer(false)
 	tab.Wait(all + `.length === 0`)
-}
-
-// A user opens the thread of a message, in which the bot has replied, and writes there.
-func TestSlack_InBrowser_RepliesInThread(t *testing.T) {
-	s := newSlack(t)
-	team := s.place(slack.Public)
-	s.send(nil, "chat", s.team, "text", "hello")
-	root := team.Messages()[0].TS
-	tab := browser.Start(t).Open(t)
-	tab.Visit(s.url + "/?chat=" + s.team)
-	s.bot("chat.postMessage", "channel", s.team, "thread_ts", root, "text", "in the thread")
-	tab.Wait(`document.querySelector("article.mine .note")?.innerText === "replies in the thread: 1"`)
-	submit(tab, func() { tab.Click("article.mine .tools a:nth-of-type(3)") })
-	tab.Wait(`document.querySelector("article.bot .text")?.innerText === "in the thread"`)
-	tab.TypeKeys("thanks")
-	submit(tab, func() { tab.PressEnter() })
-	tab.Wait(`document.querySelectorAll("article.mine").length === 2`)
-	if m := team.Messages()[2]; m.ThreadTS != root || m.Text != "thanks" {
-		t.Errorf("sent %+v", m)
-	}
 }
 
 // submit calls do, which leads to another page, and waits until that can be written in.

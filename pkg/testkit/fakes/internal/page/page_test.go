@@ -177,7 +177,7 @@ func TestSlack_PanesAndCommands(t *testing.T) {
 	s.shows(s.get(address), "arizuko is typing…")
 	s.bot("chat.postMessage", "channel", dm.ChannelID, "thread_ts", pane.ThreadTS, "text", "see <https://x.y|*here*> &amp; <#"+s.team+"|team>")
 	s.shows(s.get(address), "!is typing…", "see *here* (https://x.y) &amp; #team")
-	s.shows(s.get("chat="+dm.ChannelID), "replies in the thread: 2", "!x.y")
+	s.shows(s.get("chat="+dm.ChannelID), "replies in the thread: 2", "topic="+pane.ThreadTS+`">Thread</a>`, "!x.y")
 	if status, _ := s.send(nil, "chat", dm.ChannelID, "topic", pane.ThreadTS, "text", "/arizuko new"); status != http.StatusBadRequest {
 		t.Errorf("a command in a thread: %d", status)
 	}
