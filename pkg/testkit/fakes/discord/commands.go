@@ -222,26 +222,21 @@ func (s *Server) Commands() []Command {
 
 // Command uses one of the bot's commands, one of the guild before another. The text is its first option.
 func (p Place) Command(by User, name, text string) Interaction {
-	var given Interaction
-	p.act(func(ch *channel) error {
-		all := p.s.commands
-		if ch.guild != nil {
-			all = slices.Concat(ch.guild.commands, all)
-		}
-		i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name })
-		if i < 0 || text != "" && len(all[i].Options) == 0 {
-			return fmt.Errorf("no command %s with these options", name)
-		}
-		c := all[i]
-		data := map[string]any{"id": c.ID, "name": c.Name, "type": c.Type}
-		if c.GuildID != "" {
-			data["guild_id"] = c.GuildID
-		}
-		if text != "" {
-			data["options"] = []any{map[string]any{"name": c.Options[0].Name, "type": stringOption, "value": text}}
-		}
-		given = p.s.interact(ch, by, nil, data)
-		return nil
-	})
-	return given
+	ch := p.lock()
+	defer p.unlock()
+	all := p.s.commands
+	if ch.guild != nil {
+		all = slices.Concat(ch.guild.commands, all)
+	}
+	i := slices.IndexFunc(all, func(c Command) bool { return c.Name == name })
+	require(i >= 0 && (text == "" || len(all[i].Options) > 0), "no command %s with these options", name)
+	c := all[i]
+	data := map[string]any{"id": c.ID, "name": c.Name, "type": c.Type}
+	if c.GuildID != "" {
+		data["guild_id"] = c.GuildID
+	}
+	if text != "" {
+		data["options"] = []any{map[string]any{"name": c.Options[0].Name, "type": stringOption, "value": text}}
+	}
+	return p.s.interact(ch, by, nil, data)
 }

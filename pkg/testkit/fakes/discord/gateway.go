@@ -41,7 +41,6 @@ const (
 	CloseInvalidSequence      = 4007
 	CloseRateLimited          = 4008
 	CloseSessionTimedOut      = 4009
-	CloseShardingRequired     = 4011
 	CloseInvalidVersion       = 4012
 	CloseInvalidIntents       = 4013
 	CloseDisallowedIntents    = 4014

@@ -49,7 +49,7 @@ type interaction struct {
 	message  *Message // with the button; nil for a command
 	answered bool
 	original *Message            // the response; nil for none, as after a pong
-	posts    map[string]*Message // the response and what followed, also ephemeral ones, by id
+	posts    map[string]*Message // the response and later messages, also ephemeral ones, by id
 }
 
 // The types of interactions.
@@ -217,10 +217,10 @@ func (s *Server) rewrite(q *request, ch *channel, m *Message, o *outgoing) error
 	return s.change(ch, m, o)
 }
 
-// tokenLifetime is how long the token of an interaction is valid for what follows its response.
+// tokenLifetime is how long the token of an interaction is valid for messages after its response.
 const tokenLifetime = 15 * time.Minute
 
-// following is the interaction of a request about what follows its response.
+// following is the interaction of a request about a message after its response.
 func (s *Server) following(q *request) (*interaction, error) {
 	to := s.interactions[q.path("token")]
 	switch {
@@ -255,7 +255,7 @@ func (s *Server) followUp(q *request) (any, error) {
 	return s.inAnswer(to.ch, m), nil
 }
 
-// followedUp is the message of a request about what follows a response, or "@original" for the response.
+// followedUp is the message of a request: one after a response, or "@original" for the response itself.
 func (s *Server) followedUp(q *request) (*channel, *Message, error) {
 	to, err := s.following(q)
 	if err != nil {
@@ -286,7 +286,7 @@ func (p Place) Ephemeral() (all []Message) {
 	return all
 }
 
-// PressAnswer returns what the user of a press alone reads, "" for nothing. ok is false until the bot has answered.
+// PressAnswer returns the answer that only the user who pressed can read, "" for none. ok is false until the bot has answered.
 func (s *Server) PressAnswer(i Interaction) (text string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

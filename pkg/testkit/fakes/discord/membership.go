@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,67 +43,70 @@ func (s *Server) admitBot(g *guild) {
 	s.emit(Guilds, "GUILD_CREATE", s.guildCreate(g))
 }
 
-// act calls do under the lock.
-func (g Guild) act(do func(*guild) error) {
+// lock returns the guild, which must exist, with the lock held.
+func (g Guild) lock() *guild {
 	g.s.mu.Lock()
-	defer g.s.mu.Unlock()
-	inner := g.s.guilds[g.ID]
-	if inner == nil {
-		must(fmt.Errorf("no guild %s", g.ID))
+	in := g.s.guilds[g.ID]
+	if in == nil {
+		g.s.mu.Unlock()
+		panic("discord: no guild " + g.ID)
 	}
-	must(do(inner))
+	return in
+}
+
+func (g Guild) unlock() {
 	g.s.Notify()
+	g.s.mu.Unlock()
+}
+
+// require panics unless an action of a user is possible.
+func require(possible bool, format string, args ...any) {
+	if !possible {
+		panic("discord: impossible action: " + fmt.Sprintf(format, args...))
+	}
 }
 
 // AddBot adds the bot to a guild that it was removed from.
 func (g Guild) AddBot() {
-	g.act(func(in *guild) error {
-		if in.member(g.s.me.ID) != nil {
-			return fmt.Errorf("the bot is in guild %s", g.ID)
-		}
-		g.s.admitBot(in)
-		return nil
-	})
+	in := g.lock()
+	defer g.unlock()
+	require(in.member(g.s.me.ID) == nil, "the bot is in guild %s", g.ID)
+	g.s.admitBot(in)
 }
 
 // RemoveBot removes the bot. Messages that it sends there are refused from then on.
 func (g Guild) RemoveBot() {
-	g.act(func(in *guild) error {
-		g.expel(in, g.s.me.ID)
-		in.granted = 0
-		in.roles = slices.DeleteFunc(in.roles, func(r Role) bool { return r.Managed && r.Tags.BotID == g.s.me.ID })
-		g.s.emit(Guilds, "GUILD_DELETE", map[string]any{"id": g.ID})
-		return nil
-	})
+	in := g.lock()
+	defer g.unlock()
+	in.expel(g.s.me.ID)
+	in.granted = 0
+	in.roles = slices.DeleteFunc(in.roles, func(r Role) bool { return r.Managed && r.Tags.BotID == g.s.me.ID })
+	g.s.emit(Guilds, "GUILD_DELETE", map[string]any{"id": g.ID})
 }
 
 // Outage makes the guild unavailable to the bot, and available again.
 func (g Guild) Outage() {
-	g.act(func(in *guild) error {
-		g.s.toBot(in, Guilds, "GUILD_DELETE", map[string]any{"id": g.ID, "unavailable": true})
-		g.s.toBot(in, Guilds, "GUILD_CREATE", g.s.guildCreate(in))
-		return nil
-	})
+	in := g.lock()
+	defer g.unlock()
+	g.s.toBot(in, Guilds, "GUILD_DELETE", map[string]any{"id": g.ID, "unavailable": true})
+	g.s.toBot(in, Guilds, "GUILD_CREATE", g.s.guildCreate(in))
 }
 
-func (g Guild) expel(in *guild, user string) {
-	in.members = slices.DeleteFunc(in.members, func(m *Member) bool { return m.User.ID == user })
+func (g *guild) expel(user string) {
+	g.members = slices.DeleteFunc(g.members, func(m *Member) bool { return m.User.ID == user })
 }
 
 // Join adds a user to the guild. The system channel announces it.
 func (g Guild) Join(user User) {
-	g.act(func(in *guild) error {
-		if in.member(user.ID) != nil {
-			return fmt.Errorf("%s is in guild %s", user.Name(), g.ID)
-		}
-		m := joined(user, g.s.now())
-		in.members = append(in.members, m)
-		g.s.toBot(in, GuildMembers, "GUILD_MEMBER_ADD", withGuild(g.ID, *m))
-		if ch := g.s.channels[in.system]; ch != nil {
-			g.s.emitMessage("MESSAGE_CREATE", ch, g.s.add(ch, &Message{Author: user, Type: UserJoin}))
-		}
-		return nil
-	})
+	in := g.lock()
+	defer g.unlock()
+	require(in.member(user.ID) == nil, "%s is in guild %s", user.Name(), g.ID)
+	m := joined(user, g.s.now())
+	in.members = append(in.members, m)
+	g.s.toBot(in, GuildMembers, "GUILD_MEMBER_ADD", withGuild(g.ID, *m))
+	if ch := g.s.channels[in.system]; ch != nil {
+		g.s.emitMessage("MESSAGE_CREATE", ch, g.s.add(ch, &Message{Author: user, Type: UserJoin}))
+	}
 }
 
 // memberEvent is a member as in events of guilds.
@@ -115,58 +119,44 @@ func withGuild(id string, m Member) memberEvent { return memberEvent{id, m} }
 
 // Leave makes a user leave the guild.
 func (g Guild) Leave(user User) {
-	g.act(func(in *guild) error {
-		if in.member(user.ID) == nil {
-			return fmt.Errorf("%s is not in guild %s", user.Name(), g.ID)
-		}
-		g.expel(in, user.ID)
-		g.s.toBot(in, GuildMembers, "GUILD_MEMBER_REMOVE", map[string]any{"guild_id": g.ID, "user": user})
-		return nil
-	})
+	in := g.lock()
+	defer g.unlock()
+	require(in.member(user.ID) != nil, "%s is not in guild %s", user.Name(), g.ID)
+	in.expel(user.ID)
+	g.s.toBot(in, GuildMembers, "GUILD_MEMBER_REMOVE", map[string]any{"guild_id": g.ID, "user": user})
 }
 
 // Emoji creates an emoji of the guild.
 func (g Guild) Emoji(name string) Emoji {
-	e := Emoji{Name: name}
-	g.act(func(in *guild) error {
-		e.ID = Nullable(g.s.newID())
-		in.emojis = append(in.emojis, e)
-		return nil
-	})
+	in := g.lock()
+	defer g.unlock()
+	e := Emoji{ID: Nullable(g.s.newID()), Name: name}
+	in.emojis = append(in.emojis, e)
 	return e
 }
 
 // Channel creates a text channel. The first one of a guild is its system channel.
-func (g Guild) Channel(name string) Place {
-	p := g.addChannel(name, Text)
-	g.act(func(in *guild) error {
-		if in.system == "" {
-			in.system = p.ChannelID
-		}
-		return nil
-	})
-	return p
-}
+func (g Guild) Channel(name string) Place { return g.addChannel(name, Text) }
 
 // Forum creates a forum; OpenPost adds posts.
 func (g Guild) Forum(name string) Place { return g.addChannel(name, Forum) }
 
-func (g Guild) addChannel(name string, kind int) (p Place) {
-	g.act(func(in *guild) error {
-		ch := g.s.newChannel(Channel{Name: name, Type: kind}, in, nil)
-		p = Place{s: g.s, ChannelID: ch.info.ID}
-		g.s.toBot(in, Guilds, "CHANNEL_CREATE", ch.snapshot(g.s))
-		return nil
-	})
-	return p
+func (g Guild) addChannel(name string, kind int) Place {
+	in := g.lock()
+	defer g.unlock()
+	ch := g.s.newChannel(Channel{Name: name, Type: kind}, in, nil)
+	if kind == Text {
+		in.system = cmp.Or(in.system, ch.info.ID)
+	}
+	g.s.toBot(in, Guilds, "CHANNEL_CREATE", ch.snapshot(g.s))
+	return Place{s: g.s, ChannelID: ch.info.ID}
 }
 
 // DeleteChannel deletes a channel, or a thread, with its messages.
 func (p Place) DeleteChannel() {
-	p.act(func(ch *channel) error {
-		p.s.dropChannel(ch)
-		return nil
-	})
+	ch := p.lock()
+	defer p.unlock()
+	p.s.dropChannel(ch)
 }
 
 func (s *Server) dropChannel(ch *channel) {
@@ -183,38 +173,34 @@ func (s *Server) dropChannel(ch *channel) {
 
 // Rename renames a channel or a thread.
 func (p Place) Rename(name string) {
-	p.act(func(ch *channel) error {
-		ch.info.Name = name
-		p.update(ch)
-		return nil
-	})
+	ch := p.lock()
+	defer p.unlock()
+	ch.info.Name = name
+	p.update(ch)
 }
 
 func (p Place) update(ch *channel) {
 	if ch.isThread() {
 		p.s.threadUpdate(ch)
-		return
-	}
-	if ch.guild != nil && ch.guild.member(p.s.me.ID) != nil {
-		p.s.emit(Guilds, "CHANNEL_UPDATE", ch.snapshot(p.s))
+	} else if ch.guild != nil {
+		p.s.toBot(ch.guild, Guilds, "CHANNEL_UPDATE", ch.snapshot(p.s))
 	}
 }
 
 // Deny revokes permissions of the bot in a channel, and grants all others.
 func (p Place) Deny(denied Permission) {
-	p.act(func(ch *channel) error {
-		ch.denied = denied
-		p.update(ch)
-		return nil
-	})
+	ch := p.lock()
+	defer p.unlock()
+	ch.denied = denied
+	p.update(ch)
 }
 
 // Block makes a user block the bot, or unblock it.
 func (s *Server) Block(by User, blocked bool) {
-	s.DM(by).act(func(ch *channel) error {
-		ch.blocked = blocked
-		return nil
-	})
+	p := s.DM(by)
+	ch := p.lock()
+	defer p.unlock()
+	ch.blocked = blocked
 }
 
 // Thread starts a thread without a message.
@@ -225,15 +211,11 @@ func (p Place) PrivateThread(by User, name string) Place {
 	return p.startThread(by, PrivateThread, name)
 }
 
-func (p Place) startThread(by User, kind int, name string) (t Place) {
-	p.act(func(ch *channel) error {
-		if ch.info.Type != Text || !ch.in(by) {
-			return fmt.Errorf("%s cannot start a thread there", by.Name())
-		}
-		t = Place{s: p.s, ChannelID: p.s.addThread(ch, kind, name, by).info.ID}
-		return nil
-	})
-	return t
+func (p Place) startThread(by User, kind int, name string) Place {
+	ch := p.lock()
+	defer p.unlock()
+	require(ch.info.Type == Text && ch.in(by), "%s cannot start a thread there", by.Name())
+	return Place{s: p.s, ChannelID: p.s.addThread(ch, kind, name, by).info.ID}
 }
 
 // TryThreadFrom starts a thread from a message. It fails if the message does not exist, has a
@@ -257,39 +239,31 @@ func (p Place) ThreadFrom(by User, id, name string) Place {
 }
 
 // OpenPost opens a post of a forum with its first message.
-func (p Place) OpenPost(by User, name, text string) (t Place) {
-	p.act(func(ch *channel) error {
-		if ch.info.Type != Forum || !ch.in(by) {
-			return fmt.Errorf("%s cannot open a post there", by.Name())
-		}
-		post := p.s.openThread(ch, PublicThread, "", name, by)
-		m := p.s.draft(post, by, Draft{Text: text})
-		m.ID = post.info.ID
-		p.s.add(post, m)
-		p.s.emitMessage("MESSAGE_CREATE", post, m)
-		t = Place{s: p.s, ChannelID: post.info.ID}
-		return nil
-	})
-	return t
+func (p Place) OpenPost(by User, name, text string) Place {
+	ch := p.lock()
+	defer p.unlock()
+	require(ch.info.Type == Forum && ch.in(by), "%s cannot open a post there", by.Name())
+	post := p.s.openThread(ch, PublicThread, "", name, by)
+	m := p.s.draft(post, by, Draft{Text: text})
+	m.ID = post.info.ID
+	p.s.add(post, m)
+	p.s.emitMessage("MESSAGE_CREATE", post, m)
+	return Place{s: p.s, ChannelID: post.info.ID}
 }
 
 // Archive archives or unarchives a thread. A message unarchives a thread, unless it is locked.
 func (p Place) Archive(isArchived, isLocked bool) {
-	p.act(func(ch *channel) error {
-		if !ch.isThread() {
-			return fmt.Errorf("%s is not a thread", p.ChannelID)
-		}
-		p.s.archive(ch, isArchived, isLocked)
-		return nil
-	})
+	ch := p.lock()
+	defer p.unlock()
+	require(ch.isThread(), "%s is not a thread", p.ChannelID)
+	p.s.archive(ch, isArchived, isLocked)
 }
 
 // AddToThread adds a user, or the bot, to a thread.
 func (p Place) AddToThread(user User) {
-	p.act(func(ch *channel) error {
-		p.s.enter(ch, user)
-		return nil
-	})
+	ch := p.lock()
+	defer p.unlock()
+	p.s.enter(ch, user)
 }
 
 // Channels are all channels, also private ones, without threads, in the order of creation.
@@ -316,44 +290,39 @@ func (s *Server) listed(want func(*channel) bool) []Channel {
 }
 
 // Messages are those of the place, oldest first.
-func (p Place) Messages() []Message {
-	var all []Message
-	p.act(func(ch *channel) error {
-		for _, m := range ch.sorted() {
-			all = append(all, p.s.inAnswer(ch, m))
-		}
-		return nil
-	})
+func (p Place) Messages() (all []Message) {
+	ch := p.lock()
+	defer p.s.mu.Unlock()
+	for _, m := range ch.sorted() {
+		all = append(all, p.s.inAnswer(ch, m))
+	}
 	return all
 }
 
 // Members are the users and bots that can write there, in the order of their names.
-func (p Place) Members() []User {
-	var all []User
-	p.act(func(ch *channel) error {
-		if ch.guild == nil {
-			all = []User{p.s.me, ch.info.Recipients[0]}
-			return nil
-		}
+func (p Place) Members() (all []User) {
+	ch := p.lock()
+	defer p.s.mu.Unlock()
+	if ch.guild == nil {
+		all = []User{p.s.me, ch.info.Recipients[0]}
+	} else {
 		for _, m := range ch.guild.members {
 			all = append(all, *m.User)
 		}
-		return nil
-	})
+	}
 	slices.SortFunc(all, func(a, b User) int { return strings.Compare(a.Name(), b.Name()) })
 	return all
 }
 
 // Reactions are the emoji under a message, as Key names them, by user.
 func (p Place) Reactions(id string) map[string][]string {
+	ch := p.lock()
+	defer p.s.mu.Unlock()
 	all := map[string][]string{}
-	p.act(func(ch *channel) error {
-		for _, r := range ch.reactions[id] {
-			for _, user := range r.users {
-				all[user] = append(all[user], r.emoji.Key())
-			}
+	for _, r := range ch.reactions[id] {
+		for _, user := range r.users {
+			all[user] = append(all[user], r.emoji.Key())
 		}
-		return nil
-	})
+	}
 	return all
 }

@@ -66,7 +66,23 @@ func (s *Server) Place(channel string) Place { return Place{s: s, ChannelID: cha
 // Mention is the text that mentions a channel.
 func (p Place) Mention() string { return "<#" + p.ChannelID + ">" }
 
-// try calls do under the lock.
+// lock returns the channel, which must exist, with the lock held.
+func (p Place) lock() *channel {
+	p.s.mu.Lock()
+	ch := p.s.channels[p.ChannelID]
+	if ch == nil {
+		p.s.mu.Unlock()
+		panic("discord: no channel " + p.ChannelID)
+	}
+	return ch
+}
+
+func (p Place) unlock() {
+	p.s.Notify()
+	p.s.mu.Unlock()
+}
+
+// try calls do with the channel under the lock, if it exists.
 func (p Place) try(do func(*channel) error) error {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
@@ -77,13 +93,8 @@ func (p Place) try(do func(*channel) error) error {
 	return do(ch)
 }
 
-// act is try for an action that must succeed.
-func (p Place) act(do func(*channel) error) { must(p.try(do)) }
-
 func must(err error) {
-	if err != nil {
-		panic("discord: impossible action: " + err.Error())
-	}
+	require(err == nil, "%v", err)
 }
 
 // withMessage calls do with a message, which must exist, under the lock.
@@ -184,20 +195,15 @@ func (p Place) Webhook(name, text string) Message {
 
 // Forward forwards a message of any channel.
 func (p Place) Forward(from User, m Message) Message {
-	var sent Message
-	p.act(func(ch *channel) error {
-		source := p.s.channels[m.ChannelID]
-		if source == nil || !ch.in(from) {
-			return fmt.Errorf("%s cannot forward that there", from.Name())
-		}
-		copied := &Message{Author: from}
-		copied.forward(source, &m)
-		p.s.add(ch, copied)
-		p.s.emitMessage("MESSAGE_CREATE", ch, copied)
-		sent = copied.snapshot()
-		return nil
-	})
-	return sent
+	ch := p.lock()
+	defer p.unlock()
+	source := p.s.channels[m.ChannelID]
+	require(source != nil && ch.in(from), "%s cannot forward that there", from.Name())
+	copied := &Message{Author: from}
+	copied.forward(source, &m)
+	p.s.add(ch, copied)
+	p.s.emitMessage("MESSAGE_CREATE", ch, copied)
+	return copied.snapshot()
 }
 
 // TryEdit changes the text of the user's own message.
@@ -229,35 +235,38 @@ func (p Place) Unfurl(id string, e Embed) {
 	p.unfurl(id, e, func(*Message) {})
 }
 
-// UnfurlLate is Unfurl for a link of a message as it was before an edit. Discord then brings back what stood there.
+// UnfurlLate is Unfurl for a link of a message as it was before an edit. Discord then brings back the old text.
 func (p Place) UnfurlLate(before Message, e Embed) {
 	p.unfurl(before.ID, e, func(m *Message) { m.Content, m.Components = before.Content, before.Components })
 }
 
 // unfurl adds a preview to a message, after a change, unless it has SuppressEmbeds.
 func (p Place) unfurl(id string, e Embed, change func(*Message)) {
-	must(p.withMessage(id, func(ch *channel, m *Message) error {
-		if m.Flags&SuppressEmbeds != 0 {
-			return nil
-		}
-		change(m)
-		m.Embeds = append(slices.Clone(m.Embeds), e)
-		p.s.emitMessage("MESSAGE_UPDATE", ch, m)
-		return nil
-	}))
+	ch := p.lock()
+	defer p.unlock()
+	m := ch.mustHave(id)
+	if m.Flags&SuppressEmbeds != 0 {
+		return
+	}
+	change(m)
+	m.Embeds = append(slices.Clone(m.Embeds), e)
+	p.s.emitMessage("MESSAGE_UPDATE", ch, m)
+}
+
+// mustHave is a message of a user's action, which must exist.
+func (ch *channel) mustHave(id string) *Message {
+	require(ch.messages[id] != nil, "no message %s", id)
+	return ch.messages[id]
 }
 
 // Delete deletes messages. Several emit one event.
 func (p Place) Delete(ids ...string) {
-	p.act(func(ch *channel) error {
-		for _, id := range ids {
-			if ch.messages[id] == nil {
-				return fmt.Errorf("no message %s", id)
-			}
-		}
-		p.s.remove(ch, ids...)
-		return nil
-	})
+	ch := p.lock()
+	defer p.unlock()
+	for _, id := range ids {
+		ch.mustHave(id)
+	}
+	p.s.remove(ch, ids...)
 }
 
 // SetReaction adds or removes a user's reaction to a message. An emoji of a guild is named by its
@@ -291,26 +300,21 @@ func (p Place) Poll(from User, question string, answers ...string) Message {
 // Vote adds or removes a vote for an answer of a poll, counted from 1. It panics where Discord would not
 // let the user vote.
 func (p Place) Vote(by User, id string, answer int, on bool) {
-	must(p.withMessage(id, func(ch *channel, m *Message) error {
-		if m.Poll == nil || m.Poll.Results.IsFinalized || answer < 1 || answer > len(m.Poll.Answers) {
-			return fmt.Errorf("no such answer to poll %s", id)
-		}
-		other := func(v vote) bool { return v.user == by.ID && v.answer != answer }
-		if on && !m.Poll.Multiple && slices.ContainsFunc(ch.votes[id], other) {
-			return fmt.Errorf("a second answer to poll %s", id)
-		}
-		p.s.vote(ch, m, by, answer, on)
-		return nil
-	}))
+	ch := p.lock()
+	defer p.unlock()
+	m := ch.mustHave(id)
+	require(m.Poll != nil && !m.Poll.Results.IsFinalized && answer >= 1 && answer <= len(m.Poll.Answers),
+		"no such answer to poll %s", id)
+	other := func(v vote) bool { return v.user == by.ID && v.answer != answer }
+	require(!on || m.Poll.Multiple || !slices.ContainsFunc(ch.votes[id], other), "a second answer to poll %s", id)
+	p.s.vote(ch, m, by, answer, on)
 }
 
 // EndPoll ends a poll, as its expiry does.
 func (p Place) EndPoll(id string) {
-	must(p.withMessage(id, func(ch *channel, m *Message) error {
-		if m.Poll == nil || m.Poll.Results.IsFinalized {
-			return fmt.Errorf("no open poll %s", id)
-		}
-		p.s.finishPoll(ch, m)
-		return nil
-	}))
+	ch := p.lock()
+	defer p.unlock()
+	m := ch.mustHave(id)
+	require(m.Poll != nil && !m.Poll.Results.IsFinalized, "no open poll %s", id)
+	p.s.finishPoll(ch, m)
 }

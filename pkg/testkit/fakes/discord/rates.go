@@ -10,8 +10,8 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// The rate limits. Discord documents only the global one; those of a channel are what its answers
-// carry, and may change.
+// The rate limits. Discord documents only the global one; those of a channel are taken from its answers,
+// and may change.
 const (
 	overall       = 50
 	overallWindow = time.Second

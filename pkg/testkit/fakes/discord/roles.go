@@ -1,40 +1,30 @@
 package discord
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 )
 
 // Role creates a role that can be mentioned.
 func (g Guild) Role(name string) Role {
-	role := Role{Name: name, Permissions: "0", Mentionable: true}
-	g.act(func(in *guild) error {
-		role.ID, role.Position = g.s.newID(), len(in.roles)
-		g.s.addRole(in, role)
-		return nil
-	})
+	in := g.lock()
+	defer g.unlock()
+	role := Role{ID: g.s.newID(), Name: name, Position: len(in.roles), Permissions: "0", Mentionable: true}
+	g.s.addRole(in, role)
 	return role
 }
 
 // BotRole is the managed role of the bot.
-func (g Guild) BotRole() (found Role) {
-	g.act(func(in *guild) error {
-		role, err := g.botRole(in)
-		if err == nil {
-			found = *role
-		}
-		return err
-	})
-	return found
+func (g Guild) BotRole() Role {
+	in := g.lock()
+	defer g.unlock()
+	return *g.s.botRole(in)
 }
 
-func (g Guild) botRole(in *guild) (*Role, error) {
-	i := slices.IndexFunc(in.roles, func(r Role) bool { return r.Managed && r.Tags.BotID == g.s.me.ID })
-	if i < 0 {
-		return nil, fmt.Errorf("the bot is not in guild %s", g.ID)
-	}
-	return &in.roles[i], nil
+func (s *Server) botRole(in *guild) *Role {
+	i := slices.IndexFunc(in.roles, func(r Role) bool { return r.Managed && r.Tags.BotID == s.me.ID })
+	require(i >= 0, "the bot is not in guild %s", in.id)
+	return &in.roles[i]
 }
 
 // toBot emits an event of a guild, if the bot is a member.
@@ -132,7 +122,6 @@ type Permission uint64
 // The permissions that the fake knows. Everyone has some of them in a new guild; Deny revokes any for the bot in a
 // channel, and Grant gives it more.
 const (
-	Administrator         Permission = 1 << 3 // all of them, in each channel
 	ManageChannels        Permission = 1 << 4
 	AddReactions          Permission = 1 << 6
 	ViewChannel           Permission = 1 << 10
@@ -167,38 +156,25 @@ func (s *Server) may(ch *channel, want Permission) bool {
 	if ch.parent != nil && ch.isThread() {
 		denied |= ch.parent.denied
 	}
-	if ch.guild.granted&Administrator != 0 {
-		denied = 0
-	}
 	return s.mayIn(ch.guild, want) && denied&want == 0
 }
 
 // mayIn reports whether the bot has permissions in a guild.
 func (s *Server) mayIn(g *guild, want Permission) bool {
-	return g.member(s.me.ID) != nil && (g.granted&Administrator != 0 || g.permissions()&want == want)
+	return g.member(s.me.ID) != nil && g.permissions()&want == want
 }
 
 // permissions are those of the bot in a guild.
 func (g *guild) permissions() Permission { return everyonePermissions | g.granted }
 
-// Grant gives the bot permissions in the guild, besides those of everyone and in place of those granted before, and
-// moves its role above all others.
+// Grant gives the bot permissions in the guild, besides those of everyone and in place of those granted before.
 func (g Guild) Grant(granted Permission) {
-	g.act(func(in *guild) error {
-		role, err := g.botRole(in)
-		if err != nil {
-			return err
-		}
-		in.granted = granted
-		for _, other := range in.roles {
-			if other.ID != role.ID {
-				role.Position = max(role.Position, other.Position+1)
-			}
-		}
-		role.Permissions = in.permissions().String()
-		g.s.roleChanged(in, role)
-		return nil
-	})
+	in := g.lock()
+	defer g.unlock()
+	role := g.s.botRole(in)
+	in.granted = granted
+	role.Permissions = in.permissions().String()
+	g.s.roleChanged(in, role)
 }
 
 // sees reports whether the bot can see a channel at all.

@@ -217,7 +217,7 @@ func (s *Server) add(ch *channel, m *Message) *Message {
 	return m
 }
 
-// complete gives a message what all have.
+// complete gives a message its id and time, and lists in place of nil ones.
 func (s *Server) complete(ch *channel, m *Message) {
 	if m.ID == "" {
 		m.ID = s.newID()
@@ -258,7 +258,7 @@ func (s *Server) editMessage(q *request, ch *channel, m *Message) (any, error) {
 	return s.inAnswer(ch, m), nil
 }
 
-// change replaces what a request names of a message of the bot.
+// change replaces the fields of a message of the bot that a request names.
 func (s *Server) change(ch *channel, m *Message, o *outgoing) error {
 	content, embeds := m.Content, m.Embeds
 	if o.Content != nil {

@@ -67,7 +67,7 @@ type session struct {
 	sequence  int64 // of the last event
 	confirmed int64 // the last event that a heartbeat confirmed
 	log       []sentEvent
-	conn      *conn                // nil while disconnected
+	conn      *conn // nil while disconnected
 }
 
 // event is an event on its way to a session.
@@ -299,7 +299,6 @@ type Intent uint64
 const (
 	Guilds                 Intent = 1 << 0
 	GuildMembers           Intent = 1 << 1 // privileged
-	GuildWebhooks          Intent = 1 << 5
 	GuildPresences         Intent = 1 << 8 // privileged
 	GuildMessages          Intent = 1 << 9
 	GuildMessageReactions  Intent = 1 << 10

@@ -163,12 +163,7 @@ func nonceText(raw json.RawMessage) (string, error) {
 // isEmoji reports whether a text can be a unicode emoji: it has a symbol. There is no list of all.
 func isEmoji(text string) bool {
 	const keycap = '\u20e3'
-	return strings.ContainsFunc(text, func(r rune) bool {
-		return r == keycap || r == '©' || r == '®' ||
-			r >= 0x2190
-	}) &&
-		!strings.ContainsFunc(text, func(r rune) bool {
-			return 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' ||
-				r == ' '
-		})
+	isSymbol := func(r rune) bool { return r == keycap || r == '©' || r == '®' || r >= 0x2190 }
+	isWord := func(r rune) bool { return 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' || r == ' ' }
+	return strings.ContainsFunc(text, isSymbol) && !strings.ContainsFunc(text, isWord)
 }

@@ -119,4 +119,3 @@ func TestJoinToHear_UnjoinedThread_IsSilent(t *testing.T) {
 	third.Say(r.alice, "heard since the new session")
 	fakeservertest.Subset(t, fresh.event("MESSAGE_CREATE"), `{"content":"heard since the new session"}`)
 }
-

@@ -26,7 +26,6 @@ type User struct {
 	Username      string   `json:"username"`
 	Discriminator string   `json:"discriminator"` // always "0"
 	GlobalName    Nullable `json:"global_name"`
-	Avatar        Nullable `json:"avatar"`
 	Bot           bool     `json:"bot,omitempty"`
 }
 
@@ -40,12 +39,8 @@ func (u User) Name() string { return cmp.Or(string(u.GlobalName), u.Username) }
 type Member struct {
 	User     *User     `json:"user,omitempty"`
 	Nick     Nullable  `json:"nick"`
-	Avatar   Nullable  `json:"avatar"`
 	Roles    []string  `json:"roles"`
 	JoinedAt time.Time `json:"joined_at"`
-	Deaf     bool      `json:"deaf"`
-	Mute     bool      `json:"mute"`
-	Flags    int       `json:"flags"`
 }
 
 // Mentioned is a mentioned user; Member is omitted in private channels.
@@ -56,24 +51,14 @@ type Mentioned struct {
 
 // Role is a role of a guild. A managed one belongs to the bot in Tags.
 type Role struct {
-	ID          string     `json:"id"`
-	Name        string     `json:"name"`
-	Color       int        `json:"color"` // the primary one of Colors
-	Colors      RoleColors `json:"colors"`
-	Hoist       bool       `json:"hoist"`
-	Position    int        `json:"position"`
-	Permissions string     `json:"permissions"` // bits in decimal
-	Managed     bool       `json:"managed"`
-	Mentionable bool       `json:"mentionable"`
-	Flags       int        `json:"flags"`
-	Tags        *RoleTags  `json:"tags,omitempty"`
-}
-
-// RoleColors are the colors of a role; the other two make a gradient.
-type RoleColors struct {
-	Primary   int  `json:"primary_color"`
-	Secondary *int `json:"secondary_color"`
-	Tertiary  *int `json:"tertiary_color"`
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Position    int       `json:"position"`
+	Permissions string    `json:"permissions"` // bits in decimal
+	Managed     bool      `json:"managed"`
+	Mentionable bool      `json:"mentionable"`
+	Flags       int       `json:"flags"`
+	Tags        *RoleTags `json:"tags,omitempty"`
 }
 
 // RoleTags identify the owner of a managed role.
@@ -86,9 +71,8 @@ func (r Role) Mention() string { return "<@&" + r.ID + ">" }
 
 // Emoji is a unicode emoji, without an ID, or one of a guild.
 type Emoji struct {
-	ID       Nullable `json:"id"`
-	Name     string   `json:"name"`
-	Animated bool     `json:"animated,omitempty"`
+	ID   Nullable `json:"id"`
+	Name string   `json:"name"`
 }
 
 // The kinds of channels.
@@ -111,8 +95,6 @@ type Channel struct {
 	ParentID      Nullable        `json:"parent_id"`
 	LastMessageID Nullable        `json:"last_message_id"`
 	Overwrites    []Overwrite     `json:"permission_overwrites,omitempty"`
-	Slowmode      int             `json:"rate_limit_per_user"`
-	NSFW          bool            `json:"nsfw"`
 	Recipients    []User          `json:"recipients,omitempty"` // of a private channel
 	OwnerID       string          `json:"owner_id,omitempty"`   // of a thread, like all below
 	Metadata      *ThreadMetadata `json:"thread_metadata,omitempty"`
@@ -153,7 +135,6 @@ type ThreadMember struct {
 // The kinds of messages.
 const (
 	Default           = 0
-	PinnedMessage     = 6
 	UserJoin          = 7
 	ThreadCreated     = 18
 	ReplyMessage      = 19
@@ -260,9 +241,8 @@ type Embed struct {
 
 // EmbedField is a section of an embed.
 type EmbedField struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"`
-	Inline bool   `json:"inline,omitempty"`
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Reaction is an emoji under a message, with its count.

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// hostile does what the protocol does not forbid, or what nothing but the client's care can stop. It reports whether
-// the turn is to end without a response of its own.
+// hostile does something that the protocol does not forbid, or that only a careful client survives. It reports whether
+// the turn ends without a response of its own.
 func (s *session) hostile(m message, kind string) (answered bool) {
 	big := strings.Repeat("x", 2<<20)
 	switch kind {
@@ -68,7 +68,7 @@ func (s *session) tooLong(big string) {
 	s.say("m", "fine")
 }
 
-// allowing asks for a permission of an odd kind, and says what the response was.
+// allowing asks for a permission of an odd kind, and says the response.
 func (s *session) allowing(kind string) {
 	once, no := object{"optionId": "once", "kind": "allow_once"}, object{"optionId": "no", "kind": "reject_once"}
 	options := []any{once, no}

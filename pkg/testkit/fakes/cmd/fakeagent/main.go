@@ -1,5 +1,5 @@
 // Fakeagent is an agent of the Agent Client Protocol for tests, written at the wire level. It obeys orders in the last
-// message of a prompt, and has the faults that its arguments name, each of which a real agent was seen to have.
+// message of a prompt, and has the faults that its arguments name, all of them seen in real agents.
 //
 //	no-resume, no-load     it does not announce that it can resume or load sessions
 //	lacks=METHOD           it does not know a method that it announces, as Qwen Code with session/resume

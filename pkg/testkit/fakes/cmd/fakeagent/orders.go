@@ -76,7 +76,7 @@ func (s *session) permit(command string) {
 	s.say("m", "permission: "+r.Outcome.Outcome+" "+r.Outcome.OptionID)
 }
 
-// choose asks users what to do, by a form.
+// choose asks users to choose, by a form.
 func (s *session) choose(kind string) {
 	properties := object{
 		"colour": object{"type": "string", "title": "Colour",

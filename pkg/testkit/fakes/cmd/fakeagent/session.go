@@ -122,7 +122,7 @@ type block struct {
 	URI        string
 }
 
-// read is the text of a prompt, and what its images are.
+// read returns the text of a prompt, and the format and size of its images.
 func read(prompt []block) (text string, images []string) {
 	for _, b := range prompt {
 		switch {
@@ -166,7 +166,7 @@ func (a *agent) prompt(m message) {
 	go s.work(m, all, strings.TrimSpace(order))
 }
 
-// second is what a real agent does with a second prompt while it works.
+// second receives a prompt while another one is worked on.
 func (s *session) second(m message) {
 	switch fault("second") {
 	case "cancels":
@@ -295,7 +295,7 @@ func cut(order string) (word, rest string) {
 	return word, rest
 }
 
-// obey does what the order says. refusal is a code and a text, "" for none.
+// obey carries an order out. refusal is a code and a text, "" for none.
 func (s *session) obey(whole, order string) (stop, refusal string) {
 	word, rest := cut(order)
 	switch word {

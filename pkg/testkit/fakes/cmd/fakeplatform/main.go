@@ -1,7 +1,7 @@
 // Fakeplatform serves a fake of a chat platform, or of the API that Claude Code calls, to try an
 // adapter or an agent with by hand. It prints the variables to set. A chat platform has a page at
-// / to write to the bot as several users; the model prints a line for each call, and does what
-// the last line of a message says, such as "say hello", "slow 5", "tool Bash echo hi" or
+// / to write to the bot as several users; the model prints a line for each call, and obeys
+// the last line of a message, such as "say hello", "slow 5", "tool Bash echo hi" or
 // "error 529".
 //
 //	go run arizuko/pkg/testkit/fakes/cmd/fakeplatform telegram|discord|slack|anthropic [flags]
@@ -39,7 +39,7 @@ func main() {
 // platform is a fake that can be served.
 type platform struct {
 	addr string // the default of -addr
-	// declare declares the platform's own flags, and returns what makes the fake of their values.
+	// declare declares the platform's own flags, and returns a function that makes the fake of their values.
 	declare func(*flag.FlagSet) func() fake
 }
 

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(int) { http.DefaultClient.CloseIdleConnections() }))
 }
 
-// timeout is how long a test waits for what must happen.
+// timeout is how long a test waits for an event.
 const timeout = 10 * time.Second
 
 // program is a running fakeplatform.

@@ -10,7 +10,7 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-// inbox is what a bot received.
+// inbox holds the events that a bot received.
 type inbox struct {
 	*fakeserver.Events[string]
 	mu  sync.Mutex

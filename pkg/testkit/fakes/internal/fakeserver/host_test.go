@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// timeout is how long a test waits for what must happen.
+// timeout is how long a test waits for an event.
 const timeout = 10 * time.Second
 
 // platform is the smallest fake: /slow is delayed by an hour, all else is answered at once.

@@ -1,4 +1,4 @@
-// Package fakeservertest is what tests of fakes share: a served fake, and comparison of answers with
+// Package fakeservertest has helpers for tests of fakes: a served fake, and the comparison of answers by
 // the fields that matter.
 package fakeservertest
 
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// timeout is how long a test waits for what must happen, on a busy machine.
+// timeout is how long a test waits for an event on a busy machine.
 const timeout = 30 * time.Second
 
 // Server is a fake.

@@ -142,7 +142,7 @@ type page struct {
 	view     *template.Template
 }
 
-// serve serves the page at / and what it needs. Other requests go to api.
+// serve serves the page at /, with its files and forms. Requests of the platform go to api.
 func serve(o options, platform platform, api http.Handler) http.Handler {
 	p := &page{options: o, platform: platform, view: template.Must(template.ParseFS(assets, "page.html"))}
 	pages := http.NewServeMux()

@@ -123,7 +123,7 @@ func (p *onSlack) line(m slack.Message) message {
 	return l
 }
 
-// noteOnSlack describes what the text does not show.
+// noteOnSlack describes properties that the text does not show.
 func noteOnSlack(m slack.Message) string {
 	var notes []string
 	if m.IsEphemeral {

@@ -32,7 +32,7 @@ type view struct {
 	Cancel                string // the URL without a reply or an edit
 }
 
-// viewOf collects what the template shows.
+// viewOf collects the values for the template.
 func (p *page) viewOf(at where, c chat) view {
 	v := view{
 		where: at, options: p.options, Title: c.Name, Threads: threads(at, c),
