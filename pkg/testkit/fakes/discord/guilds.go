@@ -198,30 +198,19 @@ func (s *Server) channelsOf(g *guild, threads bool) []Channel {
 	return all
 }
 
-// guildObject is a guild in answers, and a part of GUILD_CREATE.
-func (s *Server) guildObject(g *guild) map[string]any {
-	return map[string]any{
-		"id": g.id, "name": g.name, "icon": nil, "owner_id": g.owner, "roles": slices.Clone(g.roles),
-		"emojis":   slices.Clone(g.emojis),
-		"features": []string{}, "system_channel_id": Nullable(g.system), "verification_level": 0, "mfa_level": 0,
-		"premium_tier":     0,
-		"preferred_locale": "en-US", "nsfw_level": 0, "stickers": []any{},
-	}
-}
-
 // guildCreate is the data of GUILD_CREATE. The only member is the bot, as without the intent for
 // presences.
 func (s *Server) guildCreate(g *guild) map[string]any {
-	object := s.guildObject(g)
 	me := g.member(s.me.ID)
-	maps.Copy(object, map[string]any{
+	return map[string]any{
+		"id": g.id, "name": g.name, "icon": nil, "owner_id": g.owner, "roles": slices.Clone(g.roles),
+		"emojis": slices.Clone(g.emojis), "features": []string{}, "system_channel_id": Nullable(g.system),
+		"verification_level": 0, "mfa_level": 0, "premium_tier": 0, "preferred_locale": "en-US", "nsfw_level": 0,
 		"joined_at": me.JoinedAt, "large": false, "unavailable": false, "member_count": len(g.members),
-		"members":  []Member{*me},
-		"channels": s.channelsOf(g, false), "threads": s.channelsOf(g, true), "presences": []any{},
-		"voice_states":    []any{},
-		"stage_instances": []any{}, "guild_scheduled_events": []any{}, "soundboard_sounds": []any{},
-	})
-	return object
+		"members": []Member{*me}, "channels": s.channelsOf(g, false), "threads": s.channelsOf(g, true),
+		"presences": []any{}, "voice_states": []any{}, "stage_instances": []any{}, "guild_scheduled_events": []any{},
+		"stickers": []any{}, "soundboard_sounds": []any{},
+	}
 }
 
 // guildOf is the guild of a request, if the bot is in it.
@@ -241,13 +230,18 @@ func (s *Server) guildOf(q *request) (*guild, error) {
 }
 
 func (s *Server) getActiveThreads(_ *request, g *guild) (any, error) {
-	threads, members := s.channelsOf(g, true), []ThreadMember{}
+	return threadList(s.channelsOf(g, true)), nil
+}
+
+// threadList is an answer with threads, and with the bot's memberships in them.
+func threadList(threads []Channel) map[string]any {
+	members := []ThreadMember{}
 	for _, t := range threads {
 		if t.Member != nil {
 			members = append(members, *t.Member)
 		}
 	}
-	return map[string]any{"threads": threads, "members": members}, nil
+	return map[string]any{"threads": threads, "members": members}
 }
 
 // triggerTyping shows the bot as typing for ten seconds.

@@ -173,8 +173,7 @@ func (m *Message) refer(q *request, ch *channel, o *outgoing) error {
 	case of == nil:
 		return invalid("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")
 	case of.isSystem():
-		return invalid("message_reference", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE",
-			"Cannot reply to a system message")
+		return invalid("message_reference", "REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE", "Cannot reply to a system message")
 	}
 	m.answer(ch, of)
 	q.call.ReplyTo = id
@@ -200,8 +199,7 @@ func (m *Message) forward(from *channel, of *Message) {
 	m.Snapshots = []Snapshot{{Message: SnapshotMessage{
 		Type: of.Type, Content: of.Content, Embeds: of.Embeds, Attachments: of.Attachments, Timestamp: of.Timestamp,
 		EditedTimestamp: of.EditedTimestamp, Flags: of.Flags, Stickers: of.Stickers, Mentions: of.Mentions,
-		MentionRoles: of.MentionRoles,
-		Components:   of.Components,
+		MentionRoles: of.MentionRoles, Components: of.Components,
 	}}}
 }
 
@@ -281,8 +279,8 @@ func (s *Server) change(ch *channel, m *Message, o *outgoing) error {
 	return nil
 }
 
-// edited emits the edit of a message. An ephemeral one is in no channel. What comes in place of the notice that the bot
-// is thinking is no edit.
+// edited emits the edit of a message. An ephemeral one is in no channel. A message that replaces the notice that the
+// bot is thinking is no edit.
 func (s *Server) edited(ch *channel, m *Message) {
 	if at := s.now(); m.Flags&Loading == 0 {
 		m.EditedTimestamp = &at
@@ -315,8 +313,11 @@ func (s *Server) bulkDelete(q *request, ch *channel) (any, error) {
 	if err := q.decode(&body); err != nil {
 		return nil, err
 	}
-	if ch.guild == nil || !s.may(ch, ManageMessages) {
+	switch {
+	case ch.guild == nil || !s.may(ch, ManageMessages):
 		return nil, missingPermissions()
+	case len(body.Messages) < 2:
+		return nil, refuse(400, 50016, "Provided too few or too many messages to delete.")
 	}
 	s.remove(ch, body.Messages...)
 	return nil, nil

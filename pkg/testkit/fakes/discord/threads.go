@@ -183,7 +183,7 @@ func (s *Server) archivedThreads(q *request, ch *channel, is func(*channel) bool
 	case !s.may(ch, ReadMessageHistory):
 		return nil, missingAccess()
 	}
-	threads, members := []Channel{}, []ThreadMember{}
+	threads := []Channel{}
 	for _, t := range s.channels {
 		if t.isThread() && t.parent == ch && t.info.Metadata.Archived && is(t) {
 			threads = append(threads, t.snapshot(s))
@@ -191,12 +191,9 @@ func (s *Server) archivedThreads(q *request, ch *channel, is func(*channel) bool
 	}
 	slices.SortFunc(threads, by)
 	count := min(limit, len(threads))
-	for _, t := range threads[:count] {
-		if t.Member != nil {
-			members = append(members, *t.Member)
-		}
-	}
-	return map[string]any{"threads": threads[:count], "members": members, "has_more": count < len(threads)}, nil
+	page := threadList(threads[:count])
+	page["has_more"] = count < len(threads)
+	return page, nil
 }
 
 // listArchivedThreads lists the archived public threads, the last archived first.
