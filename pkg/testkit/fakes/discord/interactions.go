@@ -286,7 +286,8 @@ func (p Place) Ephemeral() (all []Message) {
 	return all
 }
 
-// PressAnswer returns the answer that only the user who pressed can read, "" for none. ok is false until the bot has answered.
+// PressAnswer returns the answer that only the user who pressed can read, "" for none. ok is false until the bot has
+// answered.
 func (s *Server) PressAnswer(i Interaction) (text string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

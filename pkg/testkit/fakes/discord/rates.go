@@ -35,8 +35,8 @@ func (s *Server) Flood(d time.Duration) {
 	s.walls.flooded = s.clock().Add(d)
 }
 
-// Ban refuses all calls for a while by the proxy before the API, as after 10,000 invalid ones in ten minutes: without the headers
-// of rate limits, and with a page.
+// Ban refuses all calls for a while by the proxy before the API, as after 10,000 invalid ones in ten minutes: without
+// the headers of rate limits, and with a page.
 func (s *Server) Ban(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

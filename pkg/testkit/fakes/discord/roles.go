@@ -141,8 +141,8 @@ const (
 )
 
 // everyonePermissions are those of @everyone in a new guild.
-const everyonePermissions = AddReactions | ViewChannel | SendMessages | AttachFiles | ReadMessageHistory | MentionEveryone |
-	CreatePublicThreads | CreatePrivateThreads | SendMessagesInThreads | SendPolls
+const everyonePermissions = AddReactions | ViewChannel | SendMessages | AttachFiles | ReadMessageHistory |
+	MentionEveryone | CreatePublicThreads | CreatePrivateThreads | SendMessagesInThreads | SendPolls
 
 // String is the set as in JSON: bits in decimal.
 func (p Permission) String() string { return strconv.FormatUint(uint64(p), 10) }

@@ -172,7 +172,9 @@ func (s *Server) joinThread(_ *request, t *channel) (any, error) {
 
 // archivedThreads answers with a page of the archived threads of a channel: those of a kind for which is
 // holds, in the order of by.
-func (s *Server) archivedThreads(q *request, ch *channel, is func(*channel) bool, by func(a, b Channel) int) (any, error) {
+func (s *Server) archivedThreads(
+	q *request, ch *channel, is func(*channel) bool, by func(a, b Channel) int,
+) (any, error) {
 	const minThreads, maxThreads, usualThreads = 2, 100, 50
 	limit, err := q.number("limit", usualThreads, minThreads, maxThreads)
 	switch {

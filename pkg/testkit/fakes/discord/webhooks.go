@@ -24,7 +24,8 @@ func (w *webhook) object(s *Server) map[string]any {
 // listWebhooks answers with the webhooks of the channels for which in holds, by age.
 func (s *Server) listWebhooks(in func(*channel) bool) (any, error) {
 	all := []map[string]any{}
-	for _, w := range slices.SortedFunc(maps.Values(s.webhooks), func(a, b *webhook) int { return compareIDs(a.id, b.id) }) {
+	byAge := func(a, b *webhook) int { return compareIDs(a.id, b.id) }
+	for _, w := range slices.SortedFunc(maps.Values(s.webhooks), byAge) {
 		if in(w.ch) {
 			all = append(all, w.object(s))
 		}

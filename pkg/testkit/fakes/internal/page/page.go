@@ -170,7 +170,8 @@ func serve(o options, platform platform, api http.Handler) http.Handler {
 // CheckLocal returns an error unless addr, "host:port", is a loopback address: a fake has no login.
 func CheckLocal(addr string) error {
 	if host, _, err := net.SplitHostPort(addr); err != nil || !loopback(host) {
-		return fmt.Errorf("-addr %s: want a loopback address of this machine, such as 127.0.0.1:8181: a fake has no login", addr)
+		return fmt.Errorf("-addr %s: want a loopback address of this machine, such as 127.0.0.1:8181: a fake has no login",
+			addr)
 	}
 	return nil
 }

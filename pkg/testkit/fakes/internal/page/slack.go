@@ -33,7 +33,8 @@ func Slack(sl *slack.Server) http.Handler {
 	sl.GroupDM(alice, bob)
 	sl.OpenPane(alice, slack.Place{})
 	return serve(options{
-		Platform: "Slack", Bot: sl.Me().Name, Mention: "@" + sl.Me().Name, Emoji: []string{"👍", "🎉", "🔥", "👎", "🤔"},
+		Platform: "Slack", Bot: sl.Me().Name, Mention: "@" + sl.Me().Name,
+		Emoji:  []string{"👍", "🎉", "🔥", "👎", "🤔"},
 		Typing: 5 * time.Second, // how often the page checks whether a status is gone
 		isAPI:  slack.IsAPIPath,
 	}, &onSlack{sl, map[string]slack.User{alice.ID: alice, bob.ID: bob}}, sl)
