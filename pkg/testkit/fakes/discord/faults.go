@@ -27,7 +27,7 @@ func (s *Server) each(do func(*session)) {
 func (s *Server) eachOpen(do func(*conn)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.gateway.open() {
+	for _, c := range s.gateway.conns {
 		do(c)
 	}
 	s.Notify()

@@ -103,7 +103,7 @@ func (g Guild) Join(user User) {
 	require(in.member(user.ID) == nil, "%s is in guild %s", user.Name(), g.ID)
 	m := joined(user, g.s.now())
 	in.members = append(in.members, m)
-	g.s.toBot(in, GuildMembers, "GUILD_MEMBER_ADD", withGuild(g.ID, *m))
+	g.s.toBot(in, GuildMembers, "GUILD_MEMBER_ADD", memberEvent{g.ID, *m})
 	if ch := g.s.channels[in.system]; ch != nil {
 		g.s.emitMessage("MESSAGE_CREATE", ch, g.s.add(ch, &Message{Author: user, Type: UserJoin}))
 	}
@@ -114,8 +114,6 @@ type memberEvent struct {
 	GuildID string `json:"guild_id"`
 	Member
 }
-
-func withGuild(id string, m Member) memberEvent { return memberEvent{id, m} }
 
 // Leave makes a user leave the guild.
 func (g Guild) Leave(user User) {

@@ -112,7 +112,7 @@ func (s *Server) addMemberRole(q *request, g *guild) (any, error) {
 		return nil, unknown(10007, "Member")
 	}
 	m.Roles = append(m.Roles, role.ID)
-	s.toBot(g, GuildMembers, "GUILD_MEMBER_UPDATE", withGuild(g.id, *m))
+	s.toBot(g, GuildMembers, "GUILD_MEMBER_UPDATE", memberEvent{g.id, *m})
 	return nil, nil
 }
 

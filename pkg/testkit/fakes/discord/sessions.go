@@ -84,8 +84,6 @@ type sentEvent struct {
 	body     []byte
 }
 
-func (g *gateway) open() []*conn { return g.conns }
-
 func (g *gateway) forget(c *conn) {
 	g.conns = slices.DeleteFunc(slices.Clone(g.conns), func(other *conn) bool { return other == c })
 }
