@@ -5,49 +5,34 @@ import (
 	"time"
 )
 
-const (
-	maxPrompts = 4 // suggestions that a pane shows
-	// statusLifetime is when Slack removes a status.
-	statusLifetime = 2 * time.Minute
-)
+// statusLifetime is when Slack removes a status.
+const statusLifetime = 2 * time.Minute
 
 // Pane is one thread in the assistant's pane.
 type Pane struct {
-	Title   string
 	Status  string
-	Prompts []Prompt
 	context string // the channel that the user is viewing
 	since   time.Time
 }
 
-// Prompt is a suggestion in a pane.
-type Prompt struct {
-	Title   string `json:"title"`
-	Message string `json:"message"`
-}
-
-// Status is one change of a thread's status; "" removes it. A post of the bot in the thread removes
-// it too, which is a separate Status.
+// Status is one change of a thread's status; "" removes it, as does a post of the bot in the thread.
 type Status struct {
-	At        time.Time
-	ChannelID string
-	ThreadTS  string
-	Text      string
-	Posted    bool // removed by a post of the bot
+	ThreadTS string
+	Text     string
 }
 
 // pane is the pane of a request: any thread of a DM is one.
-func (s *Server) pane(p params) (*room, *Pane, error) {
+func (s *Server) pane(p params) (*Pane, error) {
 	r := s.rooms[p.str("channel_id")]
 	switch {
 	case r == nil || !s.sees(r):
-		return nil, nil, errorCode("channel_not_found")
+		return nil, errorCode("channel_not_found")
 	case r.Kind != DM:
-		return nil, nil, errorCode("method_not_supported_for_channel_type")
+		return nil, errorCode("method_not_supported_for_channel_type")
 	case r.find(p.str("thread_ts")) == nil:
-		return nil, nil, errorCode("invalid_thread_ts")
+		return nil, errorCode("invalid_thread_ts")
 	}
-	return r, r.paneOf(p.str("thread_ts")), nil
+	return r.paneOf(p.str("thread_ts")), nil
 }
 
 func (r *room) paneOf(ts string) *Pane {
@@ -58,56 +43,21 @@ func (r *room) paneOf(ts string) *Pane {
 }
 
 func (s *Server) setStatus(p params) (any, error) {
-	r, pane, err := s.pane(p)
+	pane, err := s.pane(p)
 	if err != nil {
 		return nil, err
 	}
 	pane.Status, pane.since = p.str("status"), time.Now()
-	s.noteStatus(r, p.str("thread_ts"), pane.Status, false)
-	return done{OK: true}, nil
-}
-
-func (s *Server) noteStatus(r *room, ts, text string, posted bool) {
-	s.statuses = append(s.statuses, Status{At: time.Now(), ChannelID: r.ID, ThreadTS: ts, Text: text, Posted: posted})
+	s.statuses = append(s.statuses, Status{p.str("thread_ts"), pane.Status})
+	return fields{}.ok(), nil
 }
 
 // clearStatus removes the status of a thread in which the bot has posted.
 func (r *room) clearStatus(threadTS string, s *Server) {
 	if pane := r.panes[threadTS]; pane != nil && pane.Status != "" {
 		pane.Status = ""
-		s.noteStatus(r, threadTS, "", true)
+		s.statuses = append(s.statuses, Status{threadTS, ""})
 	}
-}
-
-func (s *Server) setTitle(p params) (any, error) {
-	r, pane, err := s.pane(p)
-	switch {
-	case err != nil:
-		return nil, err
-	case p.str("title") == "":
-		return nil, errorCode("invalid_arguments")
-	}
-	pane.Title = p.str("title")
-	root := r.find(p.str("thread_ts"))
-	before := root.snapshot()
-	root.Assistant = encoded(map[string]string{"title": pane.Title})
-	s.emitChanged(r, root, before) // without edited: no user changed it
-	return done{OK: true}, nil
-}
-
-func (s *Server) setPrompts(p params) (any, error) {
-	_, pane, err := s.pane(p)
-	if err != nil {
-		return nil, err
-	}
-	var prompts []Prompt
-	found, valid := p.json("prompts", &prompts)
-	if !found || !valid || len(prompts) > maxPrompts ||
-		slices.ContainsFunc(prompts, func(p Prompt) bool { return p.Title == "" || p.Message == "" }) {
-		return nil, errorCode("invalid_arguments")
-	}
-	pane.Prompts = prompts
-	return done{OK: true}, nil
 }
 
 // OpenPane opens the assistant's pane, and returns its new thread in the DM. The context is the
@@ -135,13 +85,13 @@ func (p Place) SwitchContext(by User, context Place) {
 }
 
 func (s *Server) emitPane(kind string, r *room, ts string, by User) {
-	looks := map[string]any{}
+	looks := fields{}
 	if at := r.panes[ts].context; at != "" {
-		looks = map[string]any{"channel_id": at, "team_id": teamID, "enterprise_id": nil}
+		looks = fields{"channel_id": at, "team_id": teamID, "enterprise_id": nil}
 	}
-	s.emit(kind, "assistant:write", map[string]any{
+	s.emit("assistant:write", fields{
 		"type": kind, "event_ts": s.nextTS(),
-		"assistant_thread": map[string]any{"user_id": by.ID, "context": looks, "channel_id": r.ID, "thread_ts": ts},
+		"assistant_thread": fields{"user_id": by.ID, "context": looks, "channel_id": r.ID, "thread_ts": ts},
 	})
 }
 

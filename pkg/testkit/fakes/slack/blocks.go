@@ -10,21 +10,10 @@ import (
 // The documented limits of blocks, in characters where nothing else is said.
 const (
 	maxSection  = 3000
-	maxField    = 2000
-	maxFields   = 10 // of a section
-	maxHeader   = 150
-	maxAltText  = 2000
-	maxImageURL = 3000
-	maxMarkdown = 12_000 // of all markdown blocks of a message
-	maxContext  = 10     // elements
-	maxElements = 25     // of an actions block
+	maxElements = 25 // of an actions block
 	maxLabel    = 75
 	maxActionID = 255
-	maxBlockID  = 255
 	maxValue    = 2000
-	maxRows     = 100 // of a table, of which a message has one
-	maxColumns  = 20
-	maxTable    = 10_000
 )
 
 // blockText is a text in a block.
@@ -33,7 +22,7 @@ type blockText struct {
 	Text string `json:"text"`
 }
 
-// blockTypes are those of messages. Each may have more rules than this fake checks.
+// blockTypes are those of messages. Only sections and actions have their fields checked, and slakd sends no others.
 var blockTypes = []string{
 	"actions", "call", "card", "carousel", "container", "context", "context_actions", "data_table",
 	"data_visualization", "divider", "file", "header",
@@ -43,7 +32,7 @@ var blockTypes = []string{
 // block is an actions block.
 type block struct {
 	Type     string    `json:"type"`
-	Elements []element `json:"elements"` // of an actions block
+	Elements []element `json:"elements"`
 }
 
 // element is an element of an actions block.
@@ -54,36 +43,20 @@ type element struct {
 	Text     *blockText `json:"text"`
 }
 
-// blockChecks validate the fields of some types of blocks; others are only checked for a type.
-func blockChecks() map[string]func(raw json.RawMessage) bool {
-	return map[string]func(raw json.RawMessage) bool{
-		"section": validSection, "actions": validActions, "header": validHeader, "context": validContext,
-		"image":     validImage,
-		"rich_text": validRichText, "table": validTable, "markdown": validMarkdown,
-	}
-}
-
 // checkBlocks validates the blocks of a message.
 func checkBlocks(raw []json.RawMessage) error {
-	var ids []string
-	tables, markdown, checks := 0, 0, blockChecks()
 	for _, one := range raw {
 		var b struct {
 			Type string `json:"type"`
-			ID   string `json:"block_id"`
 		}
-		valid := json.Unmarshal(one, &b) == nil && slices.Contains(blockTypes, b.Type) && len(b.ID) <= maxBlockID &&
-			(b.ID == "" || !slices.Contains(ids, b.ID))
-		if check := checks[b.Type]; valid && check != nil {
-			valid = check(one)
+		valid := json.Unmarshal(one, &b) == nil && slices.Contains(blockTypes, b.Type)
+		switch b.Type {
+		case "section":
+			valid = validSection(one)
+		case "actions":
+			valid = validActions(one)
 		}
-		switch ids = append(ids, b.ID); b.Type {
-		case "table":
-			tables++
-		case "markdown":
-			markdown += utf8.RuneCountInString(markdownOf(one))
-		}
-		if !valid || tables > 1 || markdown > maxMarkdown {
+		if !valid {
 			return errorCode("invalid_blocks")
 		}
 	}
@@ -96,111 +69,10 @@ func (t *blockText) valid(limit int) bool {
 
 func validSection(raw json.RawMessage) bool {
 	var b struct {
-		Text   *blockText   `json:"text"`
-		Fields []*blockText `json:"fields"`
-	}
-	if json.Unmarshal(raw, &b) != nil || b.Text == nil && len(b.Fields) == 0 || len(b.Fields) > maxFields {
-		return false
-	}
-	bad := func(t *blockText) bool { return t == nil || !t.valid(maxField) }
-	return (b.Text == nil || b.Text.valid(maxSection)) && !slices.ContainsFunc(b.Fields, bad)
-}
-
-func validHeader(raw json.RawMessage) bool {
-	var b struct {
 		Text *blockText `json:"text"`
 	}
-	return json.Unmarshal(raw, &b) == nil && b.Text != nil && b.Text.Type == "plain_text" && b.Text.valid(maxHeader)
+	return json.Unmarshal(raw, &b) == nil && b.Text != nil && b.Text.valid(maxSection)
 }
-
-// picture is an image, as a block or an element.
-type picture struct {
-	Type string          `json:"type"`
-	URL  string          `json:"image_url"`
-	File json.RawMessage `json:"slack_file"`
-	Alt  string          `json:"alt_text"`
-}
-
-func (p *picture) valid() bool {
-	return p.Alt != "" && utf8.RuneCountInString(p.Alt) <= maxAltText && (p.URL != "") != (len(p.File) > 0) &&
-		len(p.URL) <= maxImageURL
-}
-
-func validImage(raw json.RawMessage) bool {
-	var p picture
-	return json.Unmarshal(raw, &p) == nil && p.valid()
-}
-
-func validContext(raw json.RawMessage) bool {
-	var b struct {
-		Elements []json.RawMessage `json:"elements"`
-	}
-	if json.Unmarshal(raw, &b) != nil || len(b.Elements) == 0 || len(b.Elements) > maxContext {
-		return false
-	}
-	for _, one := range b.Elements {
-		var text blockText
-		isText := json.Unmarshal(one, &text) == nil && text.Type != "image"
-		if isText && !text.valid(maxSection) || !isText && !validImage(one) {
-			return false
-		}
-	}
-	return true
-}
-
-func validRichText(raw json.RawMessage) bool {
-	var b struct {
-		Elements []struct {
-			Type string `json:"type"`
-		} `json:"elements"`
-	}
-	parts := []string{"rich_text_section", "rich_text_list", "rich_text_preformatted", "rich_text_quote"}
-	if json.Unmarshal(raw, &b) != nil || b.Elements == nil {
-		return false
-	}
-	for _, e := range b.Elements {
-		if !slices.Contains(parts, e.Type) {
-			return false
-		}
-	}
-	return true
-}
-
-// validTable refuses empty cells, as Slack does.
-func validTable(raw json.RawMessage) bool {
-	var b struct {
-		Rows [][]struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		} `json:"rows"`
-	}
-	if json.Unmarshal(raw, &b) != nil || len(b.Rows) == 0 || len(b.Rows) > maxRows {
-		return false
-	}
-	size := 0
-	for _, row := range b.Rows {
-		if len(row) == 0 || len(row) > maxColumns {
-			return false
-		}
-		for _, cell := range row {
-			if cell.Type != "rich_text" && (cell.Type != "raw_text" || cell.Text == "") {
-				return false
-			}
-			size += utf8.RuneCountInString(cell.Text)
-		}
-	}
-	return size <= maxTable
-}
-
-func markdownOf(raw json.RawMessage) string {
-	var b struct {
-		Text string `json:"text"`
-	}
-	_ = json.Unmarshal(raw, &b) // "" is refused
-	return b.Text
-}
-
-func validMarkdown(raw json.RawMessage) bool { return markdownOf(raw) != "" }
 
 func validActions(raw json.RawMessage) bool {
 	var b block

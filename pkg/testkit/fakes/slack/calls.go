@@ -83,10 +83,9 @@ func (c *Call) acts() bool { return c.Accepted && !c.reads() }
 
 func (c *Call) reads() bool {
 	switch c.Method {
-	case "api.test", "auth.test", "apps.connections.open", "files.getUploadURLExternal", "download", "reactions.get",
+	case "auth.test", "apps.connections.open", "files.getUploadURLExternal", "download", "reactions.get",
 		"conversations.open", "conversations.history", "conversations.replies", "conversations.list",
-		"conversations.members", "users.conversations",
-		"chat.getPermalink", "pins.list":
+		"conversations.members", "users.conversations", "chat.getPermalink":
 		return true
 	}
 	return strings.HasSuffix(c.Method, ".info") || c.Method == "users.list"

@@ -58,7 +58,7 @@ func (p Place) UnfurlMessage(ts string, author User, text string) {
 			return fmt.Errorf("no message %s", ts)
 		}
 		before := m.snapshot()
-		m.Attachments = encoded([]any{map[string]any{
+		m.Attachments = encoded([]any{fields{
 			"id": 1, "is_msg_unfurl": true, "author_name": author.RealName, "author_id": author.ID, "text": text,
 			"fallback": text, "from_url": p.s.Base() + "/archives/x",
 		}})

@@ -33,18 +33,9 @@ type responseMetadata struct {
 	Warnings   []string `json:"warnings,omitempty"`
 }
 
-// maxMarkdownText is the documented limit of markdown_text, in characters.
-const maxMarkdownText = 12_000
-
 // content adds the text, blocks and attachments of a request to a message.
 func (p params) content(m *Message, limit int) error {
 	m.Text = p.str("text")
-	if markdown := p.str("markdown_text"); markdown != "" {
-		if m.Text != "" || p.str("blocks") != "" {
-			return errorCode("markdown_text_conflict")
-		}
-		m.Text, limit = markdown, maxMarkdownText
-	}
 	if err := p.array("blocks", "invalid_blocks_format", &m.Blocks); err != nil {
 		return err
 	}
@@ -155,10 +146,7 @@ func (s *Server) postEphemeral(p params) (any, error) {
 	}
 	m.TS, m.ThreadTS = s.nextTS(), p.str("thread_ts")
 	r.ephemeral = append(r.ephemeral, *s.bot(m))
-	return struct {
-		OK bool   `json:"ok"`
-		TS string `json:"message_ts"`
-	}{true, m.TS}, nil
+	return fields{"message_ts": m.TS}.ok(), nil
 }
 
 // own is the message of a request, which must be the bot's.
@@ -182,7 +170,7 @@ func (s *Server) updateMessage(p params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.stream.open() { // not documented: the worse of what is possible
+	if m.stream.open() { // not documented: the worse case
 		return nil, errorCode("streaming_message_not_updatable")
 	}
 	next := &Message{}

@@ -3,7 +3,6 @@ package slack
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,19 +11,12 @@ import (
 	"arizuko/pkg/testkit/fakes/internal/fakeserver"
 )
 
-const (
-	hookPath = "/commands/"
-	// A response URL accepts five responses within half an hour.
-	hookUses     = 5
-	hookLifetime = 30 * time.Minute
-)
+const hookPath = "/commands/"
 
-// hook is the state of a response URL.
+// hook is the target of a response URL.
 type hook struct {
-	channel, user string
-	pressed       string // the timestamp of the message with the pressed button; "" for a command
-	uses          int
-	until         time.Time
+	channel string
+	pressed string // the timestamp of the message with the pressed button; "" for a command
 }
 
 // Invocation is a slash command, or a press of a button.
@@ -45,10 +37,10 @@ func (p Place) TryCommand(by User, command, text string) (Invocation, error) {
 		case !r.in(by):
 			return fmt.Errorf("%s is not a member", by.RealName)
 		}
-		given = p.s.invocation(r, by, "")
+		given = p.s.invocation(r, "")
 		name := map[string]string{DM: "directmessage", Private: "privategroup"}[r.Kind]
 		p.s.Emit(&delivery{kind: "slash_commands", eventID: given.TriggerID, payload: encoded(map[string]string{
-			"token": "FAKEverificationTokenXXXX", "team_id": teamID, "team_domain": p.s.o.Team, "channel_id": r.ID,
+			"token": "FAKEverificationTokenXXXX", "team_id": teamID, "team_domain": DefaultTeam, "channel_id": r.ID,
 			"channel_name": cmp.Or(name, r.Name), "user_id": by.ID, "user_name": by.Name, "command": command,
 			"text":       text,
 			"api_app_id": p.s.me.AppID, "is_enterprise_install": "false", "response_url": given.ResponseURL,
@@ -83,13 +75,13 @@ func (p Place) TryPressButton(by User, ts, actionID, value string) (given Invoca
 		if !r.in(by) {
 			return fmt.Errorf("%s is not a member", by.RealName)
 		}
-		given = p.s.invocation(r, by, ts)
-		container := map[string]any{"type": "message", "message_ts": ts, "channel_id": r.ID, "is_ephemeral": false}
+		given = p.s.invocation(r, ts)
+		container := fields{"type": "message", "message_ts": ts, "channel_id": r.ID, "is_ephemeral": false}
 		if m.ThreadTS != "" {
 			container["thread_ts"] = m.ThreadTS
 		}
-		p.s.Emit(&delivery{kind: "interactive", eventID: given.TriggerID, payload: encoded(map[string]any{
-			"type": "block_actions", "team": map[string]string{"id": teamID, "domain": p.s.o.Team},
+		p.s.Emit(&delivery{kind: "interactive", eventID: given.TriggerID, payload: encoded(fields{
+			"type": "block_actions", "team": map[string]string{"id": teamID, "domain": DefaultTeam},
 			"api_app_id": p.s.me.AppID,
 			"user":       map[string]string{"id": by.ID, "username": by.Name, "name": by.Name, "team_id": teamID},
 			"channel":    map[string]string{"id": r.ID, "name": r.Name}, "message": m.snapshot(),
@@ -103,70 +95,40 @@ func (p Place) TryPressButton(by User, ts, actionID, value string) (given Invoca
 	return given, err
 }
 
-func (s *Server) invocation(r *room, by User, pressed string) Invocation {
+func (s *Server) invocation(r *room, pressed string) Invocation {
 	path := hookPath + teamID + "/" + s.id("") + "/FAKEfakeFAKEfake"
-	s.hooks[path] = &hook{channel: r.ID, user: by.ID, pressed: pressed, until: time.Now().Add(hookLifetime)}
+	s.hooks[path] = hook{channel: r.ID, pressed: pressed}
 	s.ids++
 	id := fmt.Sprintf("%d.1000000000001.fake%08x", 13_000_000_000+s.ids, s.ids)
-	s.triggers[id] = trigger{user: by.ID, at: time.Now()}
+	s.triggers[id] = time.Now()
 	return Invocation{TriggerID: id, ResponseURL: s.Base() + path}
 }
 
 // respond answers a response URL.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request, path string) {
 	p, err := readParams(r)
-	f := s.NextFault("response_url")
-	s.Hold(r.Context(), f.Delay)
-	if f.refuses() && !f.After {
-		s.Add(recorded("response_url", p, nil, fakeserver.ErrFault, f))
-	} else {
-		err = s.hooked(path, p, err, f)
-	}
-	switch {
-	case f.answer(w):
-	case err != nil:
-		refused, _ := errors.AsType[*apiError](err)
-		http.Error(w, refused.code, refused.status)
-	default:
-		_, _ = w.Write([]byte("ok"))
-	}
-}
-
-func (s *Server) hooked(path string, p params, err error, f Fault) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		err = s.useHook(path, p)
-	} else {
-		err = &apiError{status: http.StatusBadRequest, code: "invalid_payload"}
+		err = s.useHook(s.hooks[path], p)
 	}
-	s.Add(recorded("response_url", p, nil, err, f))
-	return err
+	s.Add(recorded("response_url", p, nil, err, Fault{}))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	_, _ = w.Write([]byte("ok"))
 }
 
-func (s *Server) useHook(path string, p params) error {
-	h := s.hooks[path]
-	switch {
-	case h == nil || s.rooms[h.channel] == nil:
-		return &apiError{status: http.StatusNotFound, code: "invalid_url"}
-	case h.uses >= hookUses:
-		return &apiError{status: http.StatusNotFound, code: "used_url"}
-	case time.Now().After(h.until):
-		return &apiError{status: http.StatusNotFound, code: "expired_url"}
+func (s *Server) useHook(h hook, p params) error {
+	r, m := s.rooms[h.channel], &Message{Type: "message"}
+	if r == nil {
+		return errorCode("invalid_url")
 	}
-	r := s.rooms[h.channel]
-	original := r.find(h.pressed)
-	if p.bool("delete_original") && original != nil {
-		h.uses++
-		s.delete(r, original)
-		return nil
+	if err := p.content(m, maxText); err != nil {
+		return err
 	}
-	m := &Message{Type: "message"}
-	if p.content(m, maxText) != nil {
-		return &apiError{status: http.StatusInternalServerError, code: "no_text"}
-	}
-	h.uses++
-	if p.bool("replace_original") && original != nil {
+	if original := r.find(h.pressed); p.bool("replace_original") && original != nil {
 		s.replace(r, original, m)
 		return nil
 	}

@@ -16,27 +16,18 @@ const (
 	maxPage     = 999
 )
 
-type channelAnswer struct {
-	OK          bool        `json:"ok"`
-	Channel     channelInfo `json:"channel"`
-	NoOp        bool        `json:"no_op,omitempty"`
-	AlreadyOpen bool        `json:"already_open,omitempty"`
-	Warning     string      `json:"warning,omitempty"`
-}
-
 func (s *Server) conversationInfo(p params) (any, error) {
 	r, err := s.readable(p, "read")
 	if err != nil {
 		return nil, err
 	}
-	return channelAnswer{OK: true, Channel: s.info(r)}, nil
+	return fields{"channel": s.info(r)}.ok(), nil
 }
 
 type messagesAnswer struct {
 	OK       bool             `json:"ok"`
 	Messages []any            `json:"messages"`
 	HasMore  bool             `json:"has_more"`
-	PinCount int              `json:"pin_count"`
 	Metadata responseMetadata `json:"response_metadata"`
 }
 
@@ -60,10 +51,10 @@ func (s *Server) history(p params) (any, error) {
 		}
 	}
 	if p.str("oldest") == "" || p.str("latest") != "" {
-		return s.paged(p, all, pageOf)
+		return paged(p, all, pageOf)
 	}
 	slices.Reverse(all)
-	answer, err := s.paged(p, all, pageOf)
+	answer, err := paged(p, all, pageOf)
 	slices.Reverse(answer.Messages)
 	return answer, err
 }
@@ -87,7 +78,7 @@ func (s *Server) replies(p params) (any, error) {
 			all = append(all, s.listed(p, m))
 		}
 	}
-	answer, err := s.paged(p, all, repliesPage)
+	answer, err := paged(p, all, repliesPage)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +98,7 @@ func (s *Server) listed(p params, m *Message) Message {
 // rangeForm matches a timestamp of a range: clients also send whole seconds, and zero.
 var rangeForm = regexp.MustCompile(`^([0-9]+(\.[0-9]{0,6})?)?$`)
 
-// checkRange refuses what is no timestamp.
+// checkRange refuses an invalid timestamp.
 func (p params) checkRange() error {
 	for _, name := range []string{"oldest", "latest"} {
 		if !rangeForm.MatchString(p.str(name)) {
@@ -138,10 +129,7 @@ func wholeTS(ts string) string {
 }
 
 // paged is one page of a list.
-func (s *Server) paged(p params, all []any, standard int) (messagesAnswer, error) {
-	if s.o.Distributed {
-		p.Params["limit"] = strconv.Itoa(min(p.int("limit", distributedPage), distributedPage))
-	}
+func paged(p params, all []any, standard int) (messagesAnswer, error) {
 	page, next, err := cutPage(p, all, standard)
 	return messagesAnswer{
 		OK: true, Messages: append([]any{}, page...), HasMore: next != "", Metadata: responseMetadata{NextCursor: next},
@@ -193,23 +181,19 @@ func (s *Server) conversations(p params, wants func(*room) bool) (any, error) {
 		if !known {
 			return nil, errorCode("invalid_types")
 		}
-		if err := s.needFor(kind, "read"); err != nil {
+		if err := s.need(scopeFor(kind, "read")); err != nil {
 			return nil, err
 		}
 		wanted = append(wanted, kind)
 	}
-	all := []channelInfo{}
+	all := []fields{}
 	for _, r := range s.sortedRooms() {
 		if slices.Contains(wanted, r.Kind) && wants(r) && (!r.Archived || !p.bool("exclude_archived")) {
 			all = append(all, s.info(r))
 		}
 	}
 	page, next, err := cutPage(p, all, pageOf)
-	return struct {
-		OK       bool             `json:"ok"`
-		Channels []channelInfo    `json:"channels"`
-		Metadata responseMetadata `json:"response_metadata"`
-	}{true, page, responseMetadata{NextCursor: next}}, err
+	return fields{"channels": page, "response_metadata": responseMetadata{NextCursor: next}}.ok(), err
 }
 
 func (s *Server) listMembers(p params) (any, error) {
@@ -218,54 +202,16 @@ func (s *Server) listMembers(p params) (any, error) {
 		return nil, err
 	}
 	page, next, err := cutPage(p, slices.Sorted(maps.Keys(r.members)), pageOf)
-	return struct {
-		OK       bool             `json:"ok"`
-		Members  []string         `json:"members"`
-		Metadata responseMetadata `json:"response_metadata"`
-	}{true, page, responseMetadata{NextCursor: next}}, err
+	return fields{"members": page, "response_metadata": responseMetadata{NextCursor: next}}.ok(), err
 }
 
-// openConversation finds or creates a DM with one user, or a group DM with several.
+// openConversation finds or creates the DM with a user.
 func (s *Server) openConversation(p params) (any, error) {
-	if p.str("channel") != "" {
-		r, err := s.readable(p, "read")
-		if err != nil {
-			return nil, err
-		}
-		return channelAnswer{OK: true, Channel: s.info(r), NoOp: true, AlreadyOpen: true}, nil
+	u, known := s.users[p.str("users")]
+	if !known || u.ID == s.me.ID {
+		return nil, errorCode("user_not_found")
 	}
-	var users []User
-	for _, id := range p.list("users") {
-		u, known := s.users[id]
-		if !known || u.ID == s.me.ID {
-			return nil, errorCode("user_not_found")
-		}
-		users = append(users, u)
-	}
-	switch len(users) {
-	case 0:
-		return nil, errorCode("users_list_not_supplied")
-	case 1:
-		if err := s.need("im:write"); err != nil {
-			return nil, err
-		}
-		return channelAnswer{OK: true, Channel: s.info(s.dm(users[0]))}, nil
-	}
-	if err := s.need("mpim:write"); err != nil {
-		return nil, err
-	}
-	return channelAnswer{OK: true, Channel: s.info(s.groupDM(users))}, nil
-}
-
-func (s *Server) groupDM(users []User) *room {
-	for _, r := range s.rooms {
-		if r.Kind == GroupDM && len(r.members) == len(users)+1 &&
-			!slices.ContainsFunc(users, func(u User) bool { return !r.in(u) }) {
-			return r
-		}
-	}
-	return s.newRoom(Channel{ID: s.id("C"), Kind: GroupDM, Name: groupName(users), Creator: s.me.ID},
-		append(users, s.me)...)
+	return fields{"channel": s.info(s.dm(u))}.ok(), nil
 }
 
 func (s *Server) joinConversation(p params) (any, error) {
@@ -278,8 +224,35 @@ func (s *Server) joinConversation(p params) (any, error) {
 	case r.Archived:
 		return nil, errorCode("is_archived")
 	case r.in(s.me):
-		return channelAnswer{OK: true, Channel: s.info(r), Warning: "already_in_channel"}, nil
+		return fields{"channel": s.info(r), "warning": "already_in_channel"}.ok(), nil
 	}
 	s.enter(r, s.me, s.me)
-	return channelAnswer{OK: true, Channel: s.info(r)}, nil
+	return fields{"channel": s.info(r)}.ok(), nil
+}
+
+// permalink is the URL of a message.
+func (s *Server) permalink(p params) (any, error) {
+	r := s.rooms[p.str("channel")]
+	switch {
+	case r == nil || !s.sees(r):
+		return nil, errorCode("channel_not_found")
+	case r.find(p.str("message_ts")) == nil:
+		return nil, errorCode("message_not_found")
+	}
+	path := "/archives/" + r.ID + "/p" + strings.ReplaceAll(p.str("message_ts"), ".", "")
+	return fields{"channel": r.ID, "permalink": s.Base() + path}.ok(), nil
+}
+
+// addPin pins a message. Nothing shows the pins.
+func (s *Server) addPin(p params) (any, error) {
+	r, err := s.readable(p, "read")
+	switch {
+	case err != nil:
+		return nil, err
+	case !r.in(s.me):
+		return nil, errorCode("not_in_channel")
+	case r.find(p.str("timestamp")) == nil:
+		return nil, errorCode("message_not_found")
+	}
+	return fields{}.ok(), nil
 }

@@ -2,7 +2,6 @@ package slack_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +89,13 @@ func TestHistory_Queries_SelectMessages(t *testing.T) {
 	r.refuse("thread_not_found", "conversations.replies", "channel", team.ChannelID, "ts", "1.0")
 	r.refuse("not_in_channel", "conversations.history", "channel", r.ChannelWithoutBot("far").ChannelID)
 	r.refuse("channel_not_found", "conversations.history", "channel", "C404")
+	for _, valid := range []string{"0", "1764000000", "1764000000.000100"} {
+		history("oldest", valid)
+	}
+	for _, invalid := range []string{"yesterday", "-1", "1764000000.000100x", "1.7e9"} {
+		r.refuse("invalid_ts_oldest", "conversations.history", "channel", team.ChannelID, "oldest", invalid)
+		r.refuse("invalid_ts_latest", "conversations.replies", "channel", team.ChannelID, "ts", ts[1], "latest", invalid)
+	}
 }
 
 func TestConversations_EachKind_HasDocumentedShape(t *testing.T) {
@@ -123,55 +129,7 @@ func TestConversations_EachKind_HasDocumentedShape(t *testing.T) {
 		t.Errorf("a page of %d", page)
 	}
 	r.refuse("invalid_types", "conversations.list", "types", "secret")
-	opened := r.must("conversations.open", "users", alice.ID)
-	fakeservertest.Subset(t, opened.Fields, `{"channel": {"id": "`+r.DM(alice).ChannelID+`"}}`)
-	both := r.must("conversations.open", "users", alice.ID+","+eve.ID).Fields["channel"].(map[string]any)["id"]
-	if again := r.must("conversations.open", "users", eve.ID+","+alice.ID).Fields["channel"].(map[string]any)["id"]; again != both {
-		t.Errorf("opened %v, then %v", both, again)
-	}
-	r.refuse("user_not_found", "conversations.open", "users", "U404")
-	far := r.ChannelWithoutBot("farther", alice)
-	r.must("conversations.join", "channel", far.ChannelID)
-	r.must("chat.postMessage", "channel", far.ChannelID, "text", "here I am")
-	members := r.must("conversations.members", "channel", far.ChannelID).Fields["members"].([]any)
-	if !slices.Contains(members, any(r.Me().ID)) || len(members) != 2 {
-		t.Errorf("members %v", members)
-	}
-}
-
-func TestConversations_OfTheBot(t *testing.T) {
-	r := start(t, slack.Options{})
-	alice := r.User("Alice", "alice")
-	r.Channel("team", alice)
-	r.ChannelWithoutBot("foreign", alice)
-	if all := r.must("users.conversations", "types", "public_channel").Fields["channels"].([]any); len(all) != 1 {
-		t.Errorf("listed %v", all)
-	}
-	if all := r.must("conversations.list", "types", "public_channel").Fields["channels"].([]any); len(all) != 2 {
-		t.Errorf("listed %v", all)
-	}
-}
-
-func TestPinsAndPermalinks(t *testing.T) {
-	scopes := append(slack.DefaultScopes(), "pins:read", "pins:write", "team:read")
-	r := start(t, slack.Options{Scopes: scopes})
-	alice := r.User("Alice", "alice")
-	team := r.Channel("team", alice)
-	ts := team.Say(alice, "x").TS
-	r.must("pins.add", "channel", team.ChannelID, "timestamp", ts)
-	r.refuse("already_pinned", "pins.add", "channel", team.ChannelID, "timestamp", ts)
-	if all := r.must("pins.list", "channel", team.ChannelID).Fields["items"].([]any); len(all) != 1 {
-		t.Errorf("pinned %v", all)
-	}
-	r.must("pins.remove", "channel", team.ChannelID, "timestamp", ts)
-	r.refuse("no_pin", "pins.remove", "channel", team.ChannelID, "timestamp", ts)
-	r.refuse("message_not_found", "pins.add", "channel", team.ChannelID, "timestamp", "1.1")
-	r.refuse("no_item_specified", "pins.add", "channel", team.ChannelID)
-	if link := r.must("chat.getPermalink", "channel", team.ChannelID, "message_ts", ts).str("permalink"); !strings.HasSuffix(link, "/archives/"+team.ChannelID+"/p"+strings.ReplaceAll(ts, ".", "")) {
-		t.Errorf("the link is %s", link)
-	}
-	r.refuse("message_not_found", "chat.getPermalink", "channel", team.ChannelID, "message_ts", "1.1")
-	if info := r.must("team.info").Fields["team"].(map[string]any); info["name"] != slack.DefaultTeam {
-		t.Errorf("the team: %v", info)
+	if own := r.must("users.conversations", "types", "public_channel").Fields["channels"].([]any); len(own) != 1 {
+		t.Errorf("the bot is in %v", own)
 	}
 }

@@ -18,10 +18,8 @@ two three four five six seven eight nine zero keycap_ten mag calendar email phon
 parrot rainbow ok cool new up soon white_circle black_circle arrow_up arrow_down arrow_left arrow_right repeat recycle
 `
 
-// knownEmoji reports whether a reaction may have a name: of an emoji, with a skin tone or without, or one of the
-// workspace's own.
-func (s *Server) knownEmoji(name string) bool {
+// knownEmoji reports whether a reaction may have a name: of an emoji, with a skin tone or without.
+func knownEmoji(name string) bool {
 	base, _, _ := strings.Cut(name, "::skin-tone-")
-	return emojiForm.MatchString(name) && (slices.Contains(strings.Fields(emojiNames), base) ||
-		slices.Contains(s.o.Emoji, name))
+	return emojiForm.MatchString(name) && slices.Contains(strings.Fields(emojiNames), base)
 }

@@ -28,33 +28,20 @@ type changeEvent struct {
 	EventTS   string   `json:"event_ts"`
 }
 
-// subscription is the name in a manifest of a conversation's message events.
-func (r *room) subscription() string {
-	return "message." + map[string]string{Public: "channels", Private: "groups", DM: "im", GroupDM: "mpim"}[r.Kind]
-}
-
-// historyScope is the scope for messages of a conversation.
-func (r *room) historyScope() string {
-	return strings.TrimPrefix(r.subscription(), "message.") + ":history"
-}
-
-// readScope is the scope for changes of a channel and its members.
-func (r *room) readScope() string {
-	if r.Kind == Public {
-		return "channels:read"
-	}
-	return "groups:read"
+// scopeFor is the scope for conversations of a kind: to "read" their properties, their "history", or to "write".
+func scopeFor(kind, right string) string {
+	return map[string]string{Public: "channels", Private: "groups", DM: "im", GroupDM: "mpim"}[kind] + ":" + right
 }
 
 // emitChannel emits a change of a channel. Private ones have another event.
-func (s *Server) emitChannel(r *room, change string, event map[string]any) {
+func (s *Server) emitChannel(r *room, change string, event fields) {
 	kind := "channel_" + change
 	if r.Kind != Public {
 		kind = "group_" + change
 	}
 	event["type"], event["event_ts"] = kind, s.nextTS()
 	if s.sees(r) {
-		s.emit(kind, r.readScope(), event)
+		s.emit(scopeFor(r.Kind, "read"), event)
 	}
 }
 
@@ -65,7 +52,7 @@ func (s *Server) emitMessage(r *room, m *Message) {
 	}
 	shown := m.bare()
 	event := messageEvent{Message: shown, Channel: r.ID, Kind: r.Kind, EventTS: m.TS}
-	message := func() { s.emit(r.subscription(), r.historyScope(), event) }
+	message := func() { s.emit(scopeFor(r.Kind, "history"), event) }
 	mention := func() {
 		if r.Kind == DM || m.User == s.me.ID || !mentions(m.Text, s.me) ||
 			!slices.Contains([]string{"", "file_share", "thread_broadcast"}, m.Subtype) {
@@ -74,7 +61,7 @@ func (s *Server) emitMessage(r *room, m *Message) {
 		again := event
 		again.Type, again.Kind = "app_mention", ""
 		again.Subtype = ""
-		s.emit("app_mention", "app_mentions:read", again)
+		s.emit("app_mentions:read", again)
 	}
 	if s.queue.mentionsFirst {
 		mention()
@@ -104,7 +91,7 @@ func (s *Server) emitChange(r *room, e changeEvent) {
 	}
 	e.Type, e.Channel, e.Kind, e.Hidden, e.TS = "message", r.ID, r.Kind, true, s.nextTS()
 	e.EventTS = e.TS
-	s.emit(r.subscription(), r.historyScope(), e)
+	s.emit(scopeFor(r.Kind, "history"), e)
 }
 
 // emitReaction emits an added or removed reaction.
@@ -116,7 +103,7 @@ func (s *Server) emitReaction(r *room, m *Message, by, name string, added bool) 
 	if added {
 		kind = "reaction_added"
 	}
-	s.emit(kind, "reactions:read", map[string]any{
+	s.emit("reactions:read", fields{
 		"type": kind, "user": by, "reaction": name, "item_user": m.User, "event_ts": s.nextTS(),
 		"item": map[string]string{"type": "message", "channel": r.ID, "ts": m.TS},
 	})
@@ -124,7 +111,7 @@ func (s *Server) emitReaction(r *room, m *Message, by, name string, added bool) 
 
 // emitMember emits that a user joined or left.
 func (s *Server) emitMember(kind string, r *room, user, by User) {
-	event := map[string]any{
+	event := fields{
 		"type": kind, "user": user.ID, "channel": r.ID, "channel_type": r.ID[:1], "team": teamID,
 		"event_ts": s.nextTS(),
 	}
@@ -132,13 +119,13 @@ func (s *Server) emitMember(kind string, r *room, user, by User) {
 		event["inviter"] = by.ID
 	}
 	if r.in(s.me) {
-		s.emit(kind, r.readScope(), event)
+		s.emit(scopeFor(r.Kind, "read"), event)
 	}
 }
 
-// emit sends an event to the app, if it has the subscription and the scope. The lock is held.
-func (s *Server) emit(subscription, scope string, event any) {
-	if s.o.Events != nil && !slices.Contains(s.o.Events, subscription) || scope != "" && !s.may(scope) {
+// emit sends an event to the app, if it has the scope. The lock is held.
+func (s *Server) emit(scope string, event any) {
+	if scope != "" && !s.may(scope) {
 		return
 	}
 	raw, err := json.Marshal(event)
@@ -149,12 +136,12 @@ func (s *Server) emit(subscription, scope string, event any) {
 // wrapped is an event in the envelope of the Events API.
 func (s *Server) wrapped(event json.RawMessage) *delivery {
 	d := &delivery{kind: "events_api", eventID: s.id("Ev")}
-	payload, err := json.Marshal(map[string]any{
+	payload, err := json.Marshal(fields{
 		"token": "FAKEverificationTokenXXXX", "team_id": teamID, "context_team_id": teamID,
 		"context_enterprise_id": nil,
 		"api_app_id":            s.me.AppID, "event": event, "type": "event_callback", "event_id": d.eventID,
 		"event_time": s.lastTS / 1_000_000,
-		"authorizations": []map[string]any{{
+		"authorizations": []fields{{
 			"enterprise_id": nil, "team_id": teamID, "user_id": s.me.ID, "is_bot": true, "is_enterprise_install": false,
 		}},
 		"is_ext_shared_channel": false, "event_context": "4-" + d.eventID,

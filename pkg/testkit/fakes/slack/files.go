@@ -19,6 +19,7 @@ const (
 	uploadPath = "/upload/v1/"
 	filesPath  = "/files-pri/"
 	signInPath = "/signin"
+	maxFile    = 1 << 30 // bytes
 	// maxUploadBody is the limit of an upload, whatever length was announced.
 	maxUploadBody = 64 << 20
 	signInPage    = `<!DOCTYPE html><html lang="en"><head><title>Sign in | Slack</title></head><body><h1>Sign in to your workspace</h1></body></html>`
@@ -30,7 +31,6 @@ type file struct {
 	by                    string
 	created               int64
 	data                  []byte
-	size                  int64 // may be more than the data, to test limits
 	announced             int64 // bytes that the upload must have
 	uploaded              bool
 	completed             bool
@@ -48,7 +48,7 @@ type share struct {
 func (s *Server) newFile(by User, a Attachment) *file {
 	f := &file{
 		id: s.id("F"), name: a.Name, title: a.Name, by: by.ID, created: time.Now().Unix(), data: a.Data,
-		size: max(a.Size, int64(len(a.Data))), mime: cmp.Or(a.MIME, typeOf(a.Name, a.Data)), uploaded: true,
+		mime: cmp.Or(a.MIME, typeOf(a.Name, a.Data)), uploaded: true,
 		completed: true,
 		connect:   a.Connect, durationMS: a.DurationMS,
 	}
@@ -83,7 +83,7 @@ func (f *file) whole(s *Server) File {
 		ID: f.id, Created: f.created, Timestamp: f.created, Name: f.name, Title: f.title, Mimetype: f.mime,
 		Filetype: cmp.Or(extension, "binary"), PrettyType: strings.ToUpper(cmp.Or(extension, "binary")), User: f.by,
 		Team: teamID,
-		Mode: "hosted", Size: f.size, FileAccess: "visible", DurationMS: f.durationMS, Subtype: f.subtype,
+		Mode: "hosted", Size: int64(len(f.data)), FileAccess: "visible", DurationMS: f.durationMS, Subtype: f.subtype,
 		URLPrivate: base + url.PathEscape(f.name), URLPrivateDownload: base + "download/" + url.PathEscape(f.name),
 		Permalink: s.Base() + "/files/" + f.by + "/" + f.id + "/" + url.PathEscape(f.name),
 	}
@@ -96,17 +96,13 @@ func (s *Server) getUploadURL(p params) (any, error) {
 		return nil, errorCode("missing_argument")
 	case length <= 0:
 		return nil, errorCode("invalid_arguments")
-	case int64(length) > s.o.MaxFile:
+	case length > maxFile:
 		return nil, errorCode("file_upload_size_restricted")
 	}
 	f := &file{id: s.id("F"), name: p.str("filename"), title: p.str("filename"), by: s.me.ID,
 		created: time.Now().Unix(), announced: int64(length)}
 	s.files[f.id] = f
-	return struct {
-		OK     bool   `json:"ok"`
-		URL    string `json:"upload_url"`
-		FileID string `json:"file_id"`
-	}{true, s.Base() + uploadPath + f.id, f.id}, nil
+	return fields{"upload_url": s.Base() + uploadPath + f.id, "file_id": f.id}.ok(), nil
 }
 
 // upload receives the bytes of a file, raw or as the only part of a form.
@@ -166,7 +162,7 @@ func (s *Server) take(id string, data []byte, f Fault) bool {
 	if into == nil || into.completed || int64(len(data)) != into.announced {
 		err = &apiError{status: http.StatusBadRequest, code: "invalid_upload"}
 	} else {
-		into.data, into.size, into.uploaded, into.mime = data, int64(len(data)), true, typeOf(into.name, data)
+		into.data, into.uploaded, into.mime = data, true, typeOf(into.name, data)
 	}
 	s.Add(recorded("upload", params{Params: fakeserver.Params{"file": id}}, nil, err, f))
 	return err == nil
@@ -284,13 +280,10 @@ func (s *Server) fileInfo(p params) (any, error) {
 			into[at.channel] = append(into[at.channel], entry)
 		}
 	}
-	return struct {
-		OK   bool `json:"ok"`
-		File any  `json:"file"`
-	}{true, struct {
+	return fields{"file": struct {
 		File
-		Shares map[string]any `json:"shares"`
-	}{f.whole(s), map[string]any{"public": public, "private": private}}}, nil
+		Shares fields `json:"shares"`
+	}{f.whole(s), fields{"public": public, "private": private}}}.ok(), nil
 }
 
 // download answers the URL of a file. As on Slack, an unauthorized caller is redirected to the

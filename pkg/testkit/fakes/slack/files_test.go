@@ -23,7 +23,7 @@ func (r *fixture) put(name string, data []byte) string {
 }
 
 func TestUpload_Files_SharedInOneMessage(t *testing.T) {
-	r := start(t, slack.Options{MaxFile: 100})
+	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
 	m := team.Say(alice, "x")
@@ -51,7 +51,7 @@ func TestUpload_Files_SharedInOneMessage(t *testing.T) {
 	r.refuse("invalid_arguments", complete, "files", `{}`)
 	r.refuse("channel_not_found", complete, "files", []map[string]string{{"id": r.put("c", []byte("c"))}}, "channel_id", "C404")
 	r.refuse("invalid_thread_ts", complete, "files", []map[string]string{{"id": r.put("c", []byte("c"))}}, "channel_id", team.ChannelID, "thread_ts", "1.0")
-	r.refuse("file_upload_size_restricted", "files.getUploadURLExternal", "filename", "big", "length", 101)
+	r.refuse("file_upload_size_restricted", "files.getUploadURLExternal", "filename", "big", "length", 1<<30+1)
 	r.refuse("missing_argument", "files.getUploadURLExternal", "filename", "x")
 	r.refuse("file_not_found", "files.info", "file", "F404")
 	r.refuse("file_not_found", "files.info", "file", r.must("files.getUploadURLExternal", "filename", "x", "length", 1).str("file_id"))
@@ -93,8 +93,8 @@ func TestDownload_PrivateURLs_ServeFile(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	w := r.dial()
-	m := r.DM(alice).Share(alice, slack.Attachment{Name: "a page.html", Data: []byte("<p>hello"), Size: 5000}, "see")
-	w.event(`{"subtype": "file_share", "text": "see", "upload": false, "files": [{"name": "a page.html", "mimetype": "text/html", "size": 5000, "filetype": "html"}]}`)
+	m := r.DM(alice).Share(alice, slack.Attachment{Name: "a page.html", Data: []byte("<p>hello")}, "see")
+	w.event(`{"subtype": "file_share", "text": "see", "upload": false, "files": [{"name": "a page.html", "mimetype": "text/html", "size": 8, "filetype": "html"}]}`)
 	f := m.Files[0]
 	for _, address := range []string{f.URLPrivate, f.URLPrivateDownload} {
 		if !strings.HasPrefix(address, r.base) {

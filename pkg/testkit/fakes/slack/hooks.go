@@ -23,14 +23,14 @@ const maxAnswer = 1 << 20
 // postAll posts waiting deliveries to EventsURL, one after the other, until there are none.
 func (s *Server) postAll() {
 	defer s.queue.posting.Done()
-	client := &http.Client{Timeout: s.o.AckTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := s.poster()
 	for {
 		ctx, d, to := s.nextPost()
 		if d == nil {
 			return
 		}
-		payload, reason, retry := s.post(ctx, client, to, d)
-		s.finishPost(d, payload, reason, retry)
+		payload, reason := s.post(ctx, client, to, d)
+		s.finishPost(d, payload, reason)
 	}
 }
 
@@ -55,35 +55,44 @@ func (s *Server) nextPost() (ctx context.Context, d *delivery, to string) {
 	return ctx, d, s.o.EventsURL
 }
 
-// post posts one delivery, and returns why it failed; "" if it was accepted.
-func (s *Server) post(ctx context.Context, client *http.Client, to string, d *delivery) (answer json.RawMessage,
-	reason string, retry bool) {
+// post posts one delivery, and returns the reason if it failed.
+func (s *Server) post(ctx context.Context, client *http.Client, to string, d *delivery) (json.RawMessage, string) {
 	body, contentType := []byte(d.payload), "application/json"
 	if d.kind != "events_api" {
 		body, contentType = formOf(d), "application/x-www-form-urlencoded"
 	}
-	req, err := s.signed(ctx, to, body, s.o.SigningSecret, time.Now())
+	req, err := signed(ctx, to, body, s.o.SigningSecret, time.Now())
 	if err != nil {
-		return nil, "connection_failed", true
+		return nil, "connection_failed"
 	}
 	req.Header.Set("Content-Type", contentType)
 	if d.attempt > 0 {
 		req.Header.Set("X-Slack-Retry-Num", strconv.Itoa(d.attempt))
 		req.Header.Set("X-Slack-Retry-Reason", d.reason)
 	}
+	status, answer, err := exchange(client, req)
+	switch {
+	case err != nil:
+		return nil, failure(err)
+	case status < 200 || status > 299:
+		return nil, "http_error"
+	}
+	return answer, ""
+}
+
+// exchange sends a request, and reads the answer.
+func exchange(client *http.Client, req *http.Request) (status int, answer []byte, err error) {
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, failure(err), true
+		return 0, nil, err
 	}
 	defer resp.Body.Close()
 	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	switch {
-	case err != nil:
-		return nil, failure(err), true
-	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return nil, "http_error", resp.Header.Get("X-Slack-No-Retry") != "1"
-	}
-	return answer, "", false
+	return resp.StatusCode, answer, err
+}
+
+func (s *Server) poster() *http.Client {
+	return &http.Client{Timeout: s.o.AckTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 }
 
 // failure is Slack's name of the error of a post.
@@ -110,8 +119,7 @@ func formOf(d *delivery) []byte {
 }
 
 // signed is a request with Slack's signature, v0, of a time and a body.
-func (s *Server) signed(ctx context.Context, to string, body []byte, secret string, at time.Time) (*http.Request,
-	error) {
+func signed(ctx context.Context, to string, body []byte, secret string, at time.Time) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -126,17 +134,13 @@ func (s *Server) signed(ctx context.Context, to string, body []byte, secret stri
 }
 
 // finishPost handles the result of a post. A failed one is retried later.
-func (s *Server) finishPost(d *delivery, answer json.RawMessage, reason string, retry bool) {
+func (s *Server) finishPost(d *delivery, answer json.RawMessage, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue.takeBack(d)
-	switch {
-	case reason == "":
+	if reason == "" {
 		s.finish(d, answer)
-	case !retry:
-		d.attempt = len(s.o.RetryDelays)
-		s.retry(d, reason)
-	default:
+	} else {
 		s.retry(d, reason)
 	}
 	s.Notify()
@@ -192,17 +196,11 @@ func (s *Server) Forge(ctx context.Context, body, secret string, at time.Time) (
 }
 
 func (s *Server) postSigned(ctx context.Context, to, body, secret string, at time.Time) (int, string, error) {
-	req, err := s.signed(ctx, to, []byte(body), secret, at)
+	req, err := signed(ctx, to, []byte(body), secret, at)
 	if err != nil {
 		return 0, "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Timeout: s.o.AckTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	return resp.StatusCode, string(answer), err
+	status, answer, err := exchange(s.poster(), req)
+	return status, string(answer), err
 }

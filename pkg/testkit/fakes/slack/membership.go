@@ -50,7 +50,7 @@ func (p Place) Kick(by, user User) {
 			return fmt.Errorf("%s cannot do that there", by.RealName)
 		}
 		if user.ID == p.s.me.ID {
-			p.s.emitChannel(r, "left", map[string]any{"channel": r.ID, "actor_id": by.ID})
+			p.s.emitChannel(r, "left", fields{"channel": r.ID, "actor_id": by.ID})
 			delete(r.members, user.ID)
 			return nil
 		}
@@ -83,8 +83,8 @@ func (p Place) Rename(by User, name string) {
 	p.act(func(r *room) error {
 		old := r.Name
 		r.Name = name
-		p.s.emitChannel(r, "rename", map[string]any{
-			"channel": map[string]any{"id": r.ID, "name": name, "name_normalized": name, "created": r.Created,
+		p.s.emitChannel(r, "rename", fields{
+			"channel": fields{"id": r.ID, "name": name, "name_normalized": name, "created": r.Created,
 				"is_channel": true, "is_mpim": false},
 		})
 		p.s.say(r, &Message{
@@ -96,19 +96,10 @@ func (p Place) Rename(by User, name string) {
 }
 
 // Archive archives a channel: posts to it are refused.
-func (p Place) Archive(by User) { p.archive(by, true) }
-
-// Unarchive ends Archive.
-func (p Place) Unarchive(by User) { p.archive(by, false) }
-
-func (p Place) archive(by User, archived bool) {
+func (p Place) Archive(by User) {
 	p.act(func(r *room) error {
-		r.Archived = archived
-		change := "unarchive"
-		if archived {
-			change = "archive"
-		}
-		p.s.emitChannel(r, change, map[string]any{"channel": r.ID, "user": by.ID})
+		r.Archived = true
+		p.s.emitChannel(r, "archive", fields{"channel": r.ID, "user": by.ID})
 		return nil
 	})
 }
@@ -116,7 +107,7 @@ func (p Place) archive(by User, archived bool) {
 // DeleteChannel deletes a channel.
 func (p Place) DeleteChannel() {
 	p.act(func(r *room) error {
-		p.s.emitChannel(r, "deleted", map[string]any{"channel": r.ID})
+		p.s.emitChannel(r, "deleted", fields{"channel": r.ID})
 		delete(p.s.rooms, r.ID)
 		return nil
 	})
@@ -124,23 +115,16 @@ func (p Place) DeleteChannel() {
 
 // RenameUser renames a user, and returns the renamed user.
 func (s *Server) RenameUser(u User, name string) User {
-	return s.changeUser(u, func(u *User) { u.RealName, u.DisplayName = name, name })
-}
-
-// Deactivate deactivates a user's account.
-func (s *Server) Deactivate(u User) User { return s.changeUser(u, func(u *User) { u.Deleted = true }) }
-
-func (s *Server) changeUser(u User, change func(*User)) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed, known := s.users[u.ID]
 	if !known {
 		must(fmt.Errorf("no user %s", u.ID))
 	}
-	change(&changed)
+	changed.RealName, changed.DisplayName = name, name
 	s.users[u.ID] = changed
-	s.emit("user_change", "users:read", map[string]any{
-		"type": "user_change", "user": s.userObject(changed), "cache_ts": s.lastTS / 1_000_000, "event_ts": s.nextTS(),
+	s.emit("users:read", fields{
+		"type": "user_change", "user": userObject(changed), "cache_ts": s.lastTS / 1_000_000, "event_ts": s.nextTS(),
 	})
 	return changed
 }
@@ -149,7 +133,7 @@ func (s *Server) changeUser(u User, change func(*User)) User {
 func (s *Server) OpenHome(by User, tab string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.emit("app_home_opened", "", map[string]any{
+	s.emit("", fields{
 		"type": "app_home_opened", "user": by.ID, "channel": s.dm(by).ID, "tab": tab, "event_ts": s.nextTS(),
 	})
 }

@@ -6,18 +6,10 @@ import (
 	"strings"
 )
 
-// The kinds of token that methods require.
-const (
-	botToken = iota
-	appToken
-	anyToken
-	noToken
-)
-
 // method is one method of the Web API. do runs under the server's lock.
 type method struct {
 	name  string
-	token int
+	app   bool   // it takes the app-level token, and not the bot's
 	scope string // "" if none is required, or it depends on the conversation
 	tier  int    // calls a minute; 0 without a limit
 	sends bool   // it counts for the rate limit of posts
@@ -26,9 +18,8 @@ type method struct {
 
 func (s *Server) methodTable() map[string]method {
 	all := []method{
-		{name: "api.test", token: noToken, do: func(params) (any, error) { return done{OK: true}, nil }},
-		{name: "auth.test", tier: special, token: anyToken, do: s.authTest},
-		{name: "apps.connections.open", token: appToken, do: s.openConnection},
+		{name: "auth.test", tier: special, do: s.authTest},
+		{name: "apps.connections.open", app: true, do: s.openConnection},
 
 		{name: "chat.postMessage", scope: "chat:write", sends: true, do: s.postMessage},
 		{name: "chat.postEphemeral", tier: tier4, scope: "chat:write", sends: true, do: s.postEphemeral},
@@ -45,7 +36,7 @@ func (s *Server) methodTable() map[string]method {
 		{name: "conversations.replies", tier: tier3, do: s.replies},
 		{name: "conversations.list", tier: tier2, do: s.listConversations},
 		{name: "conversations.members", tier: tier4, do: s.listMembers},
-		{name: "conversations.open", tier: tier3, do: s.openConversation},
+		{name: "conversations.open", tier: tier3, scope: "im:write", do: s.openConversation},
 		{name: "conversations.join", tier: tier3, scope: "channels:join", do: s.joinConversation},
 
 		{name: "chat.scheduleMessage", tier: tier3, scope: "chat:write", do: s.scheduleMessage},
@@ -53,10 +44,7 @@ func (s *Server) methodTable() map[string]method {
 		{name: "views.open", tier: tier4, do: s.openView},
 		{name: "views.publish", tier: tier4, do: s.publishView},
 		{name: "chat.getPermalink", tier: special, do: s.permalink},
-		{name: "team.info", tier: tier3, scope: "team:read", do: s.teamInfo},
 		{name: "pins.add", tier: tier2, scope: "pins:write", do: s.addPin},
-		{name: "pins.remove", tier: tier2, scope: "pins:write", do: s.removePin},
-		{name: "pins.list", tier: tier2, scope: "pins:read", do: s.listPins},
 		{name: "users.conversations", tier: tier3, do: s.ownConversations},
 		{name: "users.info", tier: tier4, scope: "users:read", do: s.userInfo},
 		{name: "users.list", tier: tier2, scope: "users:read", do: s.listUsers},
@@ -71,8 +59,6 @@ func (s *Server) methodTable() map[string]method {
 		{name: "files.info", tier: tier4, scope: "files:read", do: s.fileInfo},
 
 		{name: "assistant.threads.setStatus", tier: special, scope: "assistant:write", do: s.setStatus},
-		{name: "assistant.threads.setTitle", tier: tier4, scope: "assistant:write", do: s.setTitle},
-		{name: "assistant.threads.setSuggestedPrompts", tier: tier4, scope: "assistant:write", do: s.setPrompts},
 	}
 	table := map[string]method{}
 	for _, m := range all {
@@ -86,30 +72,30 @@ func (s *Server) methodTable() map[string]method {
 func DefaultScopes() []string {
 	return []string{
 		"app_mentions:read", "assistant:write", "channels:history", "channels:join", "channels:read", "chat:write",
-		"commands",
-		"files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write",
-		"metadata.message:read",
-		"mpim:history", "mpim:read", "mpim:write", "reactions:read", "reactions:write", "users:read",
+		"commands", "files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write",
+		"metadata.message:read", "mpim:history", "mpim:read", "reactions:read", "reactions:write", "users:read",
 	}
 }
 
-// done is the answer of methods without a result.
-type done struct {
-	OK bool `json:"ok"`
+// fields are those of a JSON object.
+type fields map[string]any
+
+// ok makes the fields an answer to a call that succeeded.
+func (f fields) ok() fields {
+	f["ok"] = true
+	return f
 }
 
 // authorize validates the token of a request.
 func (s *Server) authorize(m method, p params) error {
 	switch {
-	case m.token == noToken:
-		return nil
 	case p.bearer == "":
 		return errorCode("not_authed")
 	case s.revoked[p.bearer] != "":
 		return errorCode(s.revoked[p.bearer])
 	case p.bearer != s.o.BotToken && p.bearer != s.o.AppToken:
 		return errorCode("invalid_auth")
-	case m.token == botToken && p.bearer != s.o.BotToken, m.token == appToken && p.bearer != s.o.AppToken:
+	case m.app != (p.bearer == s.o.AppToken):
 		return errorCode("not_allowed_token_type")
 	case m.scope != "":
 		return s.need(m.scope)
@@ -128,13 +114,6 @@ func (s *Server) need(scope string) error {
 	return &apiError{code: "missing_scope", needed: scope, provided: strings.Join(s.o.Scopes, ",")}
 }
 
-// needFor is need for a scope that depends on the kind of conversation: "history", "read" or
-// "write".
-func (s *Server) needFor(kind, what string) error {
-	family := map[string]string{Public: "channels", Private: "groups", DM: "im", GroupDM: "mpim"}[kind]
-	return s.need(family + ":" + what)
-}
-
 // Revoke makes a token refused with an error of Slack, such as token_revoked or account_inactive,
 // and breaks its sockets; "" makes it valid again.
 func (s *Server) Revoke(token, reason string) {
@@ -147,27 +126,9 @@ func (s *Server) Revoke(token, reason string) {
 	s.Notify()
 }
 
-type identity struct {
-	OK         bool   `json:"ok"`
-	URL        string `json:"url"`
-	Team       string `json:"team"`
-	User       string `json:"user,omitempty"`
-	TeamID     string `json:"team_id"`
-	UserID     string `json:"user_id,omitempty"`
-	BotID      string `json:"bot_id,omitempty"`
-	AppID      string `json:"app_id,omitempty"`
-	AppName    string `json:"app_name,omitempty"`
-	Enterprise bool   `json:"is_enterprise_install"`
-}
-
-func (s *Server) authTest(p params) (any, error) {
-	answer := identity{OK: true, URL: s.Base() + "/", Team: s.o.Team, TeamID: teamID}
-	if p.bearer == s.o.AppToken {
-		answer.AppID, answer.AppName = s.me.AppID, s.o.BotName
-		return answer, nil
-	}
-	answer.User, answer.UserID, answer.BotID = s.me.Name, s.me.ID, s.me.BotID
-	return answer, nil
+func (s *Server) authTest(params) (any, error) {
+	return fields{"url": s.Base() + "/", "team": DefaultTeam, "team_id": teamID, "user": s.me.Name, "user_id": s.me.ID,
+		"bot_id": s.me.BotID, "is_enterprise_install": false}.ok(), nil
 }
 
 const teamID = "T0FAKE00000"

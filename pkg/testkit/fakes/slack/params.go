@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"mime"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strings"
@@ -38,23 +37,16 @@ func readParams(r *http.Request) (params, error) {
 	case len(raw) > maxBody:
 		return p, errorCode("request_too_large")
 	}
-	if err := p.readBody(r.Header.Get("Content-Type"), raw); err != nil {
-		return p, err
-	}
-	return p, nil
+	return p, p.readBody(r.Header.Get("Content-Type"), raw)
 }
 
 func (p *params) readBody(contentType string, raw []byte) error {
-	kind, options, _ := mime.ParseMediaType(contentType)
+	kind, _, _ := mime.ParseMediaType(contentType)
 	switch {
 	case kind == "application/json":
 		return p.readJSON(raw)
-	case kind == "multipart/form-data":
-		return p.readMultipart(raw, options["boundary"])
 	case kind == "application/x-www-form-urlencoded":
 		return p.readForm(string(raw))
-	case len(raw) > 0 && kind == "":
-		return errorCode("missing_post_type")
 	case len(raw) > 0:
 		return errorCode("invalid_post_type")
 	}
@@ -77,23 +69,11 @@ func (p *params) readForm(raw string) error {
 	return nil
 }
 
-func (p *params) readMultipart(raw []byte, boundary string) error {
-	form, err := multipart.NewReader(strings.NewReader(string(raw)), boundary).ReadForm(maxBody)
-	if err != nil {
-		return errorCode("invalid_form_data")
-	}
-	defer func() { _ = form.RemoveAll() }() // a form below maxBody is not on disk
-	return p.readForm(url.Values(form.Value).Encode())
-}
-
 func (p *params) readJSON(raw []byte) error {
 	if len(raw) == 0 {
 		return nil
 	}
 	if err := p.AddJSON(raw); err != nil {
-		if json.Valid(raw) {
-			return errorCode("json_not_object")
-		}
 		return errorCode("invalid_json")
 	}
 	delete(p.Params, "token")

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Place is a conversation, or a thread of it. Its methods are what users do there.
+// Place is a conversation, or a thread of it. Its methods are the actions of users there.
 type Place struct {
 	s         *Server
 	ChannelID string
@@ -21,7 +21,6 @@ type Attachment struct {
 	Name string
 	MIME string // guessed from the name's extension, or the content, if empty
 	Data []byte
-	Size int64 // in bytes; of Data if 0, and may be more
 	// Connect makes it a file of another workspace, shared by Slack Connect: messages have only its id, and
 	// files.info the rest.
 	Connect bool
@@ -40,7 +39,6 @@ type Draft struct {
 	Subtype    string
 	Attachment *Attachment
 	Blocks     string // JSON; as a client creates them from the text, if empty
-	Extra      string // a JSON list of legacy attachments
 }
 
 // User creates a user.
@@ -166,7 +164,7 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 	err := p.try(func(r *room) error {
 		thread := cmp.Or(d.ThreadTS, p.ThreadTS)
 		switch {
-		case !r.in(from) || r.Archived || r.Kind == DM && p.s.o.NoMessagesTab:
+		case !r.in(from) || r.Archived:
 			return fmt.Errorf("%s is not a member", from.RealName)
 		case thread != "" && r.root(thread) == nil:
 			return fmt.Errorf("no thread %s", thread)
@@ -202,12 +200,9 @@ func (s *Server) compose(from User, d Draft) *Message {
 	case d.Blocks != "":
 		m.Blocks = json.RawMessage(d.Blocks)
 	case d.Text != "" && !from.IsBot():
-		m.Blocks = encoded([]any{map[string]any{"type": "rich_text", "block_id": "b1", "elements": []any{map[string]any{
+		m.Blocks = encoded([]any{fields{"type": "rich_text", "block_id": "b1", "elements": []any{fields{
 			"type": "rich_text_section", "elements": richText(d.Text),
 		}}}})
-	}
-	if d.Extra != "" {
-		m.Attachments = json.RawMessage(d.Extra)
 	}
 	if d.Attachment != nil {
 		f := s.newFile(from, *d.Attachment)
@@ -218,11 +213,11 @@ func (s *Server) compose(from User, d Draft) *Message {
 }
 
 // richText are the elements of rich text that a client has made a text of.
-func richText(text string) (all []map[string]any) {
+func richText(text string) (all []fields) {
 	for text != "" {
 		before, rest, found := strings.Cut(text, "<")
 		if before != "" {
-			all = append(all, map[string]any{"type": "text", "text": html.UnescapeString(before)})
+			all = append(all, fields{"type": "text", "text": html.UnescapeString(before)})
 		}
 		if !found {
 			break
@@ -232,13 +227,13 @@ func richText(text string) (all []map[string]any) {
 		target, label, _ := strings.Cut(token, "|")
 		switch kind, id := target[:min(1, len(target))], target[min(1, len(target)):]; kind {
 		case "@":
-			all = append(all, map[string]any{"type": "user", "user_id": id})
+			all = append(all, fields{"type": "user", "user_id": id})
 		case "#":
-			all = append(all, map[string]any{"type": "channel", "channel_id": id})
+			all = append(all, fields{"type": "channel", "channel_id": id})
 		case "!":
-			all = append(all, map[string]any{"type": "broadcast", "range": id})
+			all = append(all, fields{"type": "broadcast", "range": id})
 		default:
-			all = append(all, map[string]any{"type": "link", "url": html.UnescapeString(target),
+			all = append(all, fields{"type": "link", "url": html.UnescapeString(target),
 				"text": html.UnescapeString(label)})
 		}
 	}
@@ -288,7 +283,7 @@ func (p Place) Webhook(name, text string) Message {
 
 var typedName = regexp.MustCompile(`(^|\s)([@#])([\w.-]*\w)`)
 
-// Encode is what a client sends for a text that a user types: @names and #names become mentions, and
+// Encode is the text that a client sends for the one that a user types: @names and #names become mentions, and
 // &, < and > are escaped.
 func (s *Server) Encode(text string) string {
 	s.mu.Lock()

@@ -2,10 +2,8 @@ package slack_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
-	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
 	"arizuko/pkg/testkit/fakes/slack"
 )
 
@@ -44,16 +42,9 @@ func TestEvents_OfUserActions(t *testing.T) {
 		{"/me", func() { team.MeMessage(alice, "waves") }, `{"subtype": "me_message", "text": "waves"}`},
 		{"another bot", func() { team.Say(deploys, "beep") }, `{"subtype": null, "bot_profile": {"name": "Deploys"}, "client_msg_id": null}`},
 		{"an integration", func() { team.Webhook("Alerts", "disk") }, `{"subtype": "bot_message", "username": "Alerts", "text": "disk", "user": null}`},
-		{"attachments only", func() {
-			_, err := team.Post(alice, slack.Draft{Extra: `[{"fallback":"see"}]`})
-			if err != nil {
-				t.Error(err)
-			}
-		}, `{"text": "", "attachments": [{"fallback": "see"}]}`},
 		{"a user's name", func() { r.RenameUser(bob, "Robert") }, `{"type": "user_change", "user": {"id": "` + bob.ID + `", "profile": {"display_name": "Robert"}}}`},
 		{"home", func() { r.OpenHome(alice, "messages") }, `{"type": "app_home_opened", "tab": "messages"}`},
 		{"an old channel", func() { team.Archive(alice) }, `{"type": "channel_archive", "user": "` + alice.ID + `"}`},
-		{"and back", func() { team.Unarchive(alice) }, `{"type": "channel_unarchive"}`},
 		{"the bot out", func() { team.KickBot(alice) }, `{"type": "channel_left", "actor_id": "` + alice.ID + `"}`},
 	}
 	for _, step := range steps {
@@ -64,38 +55,8 @@ func TestEvents_OfUserActions(t *testing.T) {
 			(&wire{&inner, w.conn}).event(step.want)
 		})
 	}
-	team.Say(alice, "not subscribed")
 	r.DM(alice).Say(alice, "psst")
 	w.event(`{"text": "psst", "channel_type": "im"}`)
-}
-
-func TestEvents_OfMembers(t *testing.T) {
-	r := start(t, slack.Options{})
-	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
-	far := r.ChannelWithoutBot("far", alice)
-	far.Say(alice, "unseen")
-	w := r.dial()
-	pair := func(first, second string) {
-		t.Helper()
-		for i, e := range w.events(2) {
-			fakeservertest.Subset(t, e, []string{first, second}[i])
-		}
-	}
-	far.InviteBot(alice)
-	pair(fmt.Sprintf(`{"type": "member_joined_channel", "user": %q, "inviter": %q, "channel_type": "C"}`, r.Me().ID, alice.ID),
-		fmt.Sprintf(`{"type": "message", "subtype": "channel_join", "user": %q, "inviter": %q}`, r.Me().ID, alice.ID))
-	far.Join(bob)
-	pair(`{"type": "member_joined_channel", "inviter": null}`, `{"subtype": "channel_join", "inviter": null}`)
-	far.Leave(bob)
-	pair(`{"type": "member_left_channel"}`, `{"subtype": "channel_leave", "user": "`+bob.ID+`"}`)
-	old := r.LegacyPrivateChannel("old", alice)
-	old.Invite(alice, bob)
-	pair(`{"type": "member_joined_channel", "channel_type": "G"}`, `{"subtype": "group_join", "channel_type": "group"}`)
-	far.Rename(alice, "near")
-	pair(`{"type": "channel_rename", "channel": {"name": "near"}}`, `{"subtype": "channel_name", "old_name": "far"}`)
-	if got := far.Members(); len(got) != 2 {
-		t.Errorf("members %+v", got)
-	}
 }
 
 func TestSetMentionFirst_SetsOrderOfEvents(t *testing.T) {
@@ -115,17 +76,6 @@ func TestSetMentionFirst_SetsOrderOfEvents(t *testing.T) {
 	}
 	r.DM(alice).Say(alice, r.Me().Mention())
 	w.event(`{"type": "message"}`)
-}
-
-func TestSubscriptions_OtherEvents_NotSent(t *testing.T) {
-	r := start(t, slack.Options{Events: []string{"app_mention", "message.im"}})
-	alice := r.User("Alice", "alice")
-	team, w := r.Channel("team", alice), r.dial()
-	team.Say(alice, "not subscribed")
-	team.Say(alice, r.Me().Mention())
-	w.event(`{"type": "app_mention"}`)
-	r.DM(alice).Say(alice, "subscribed")
-	w.event(`{"text": "subscribed"}`)
 }
 
 func TestPlace_ImpossibleActionsPanic(t *testing.T) {
@@ -160,36 +110,6 @@ func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 			act()
 		})
 	}
-}
-
-// The bot gets no events of channels without it, except of names of public channels; nothing fails
-// where a channel was deleted.
-func TestEvents_WithoutBot(t *testing.T) {
-	r := start(t, slack.Options{})
-	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
-	far, secret := r.ChannelWithoutBot("far", alice), r.PrivateChannel("secret", alice)
-	secret.KickBot(alice)
-	w := r.dial()
-	w.event(`{"type": "group_left", "channel": "` + secret.ChannelID + `"}`)
-	far.Join(bob)
-	far.React(alice, far.Say(alice, "unheard").TS, "eyes")
-	far.Leave(bob)
-	secret.Rename(alice, "more-secret")
-	secret.Archive(alice)
-	far.Rename(alice, "farther")
-	w.event(`{"type": "channel_rename"}`)
-	r.refuse("channel_not_found", "conversations.info", "channel", secret.ChannelID)
-
-	team := r.Channel("team", alice)
-	given := team.Command(alice, "/arizuko", "")
-	frame := w.read()
-	team.DeleteChannel()
-	w.ack(frame["envelope_id"], map[string]string{"text": "too late"})
-	w.event(`{"type": "channel_deleted", "channel": "` + team.ChannelID + `"}`)
-	if a := r.request("POST", given.ResponseURL, "", "application/json", strings.NewReader(`{"text":"too late"}`)); a.Status != 404 {
-		t.Errorf("answered %d %s", a.Status, a.Body)
-	}
-	r.refuse("channel_not_found", "chat.postMessage", "channel", team.ChannelID, "text", "x")
 }
 
 // Of many users of a reaction the history lists some, with the count of all; reactions.get lists all that are asked for.

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// queue holds what the app has not answered. The server's lock guards it.
+// queue holds the deliveries that the app has not answered. The server's lock guards it.
 type queue struct {
 	waiting       []*delivery // for a socket, or for the next post, in order
 	out           []*delivery // sent and not answered
-	later         []*delivery // to be sent again after a delay
+	later         int         // are sent again after a delay
 	acks          []Ack
 	lost          int
 	mentionsFirst bool
@@ -37,11 +37,7 @@ type delivery struct {
 type Ack struct {
 	At       time.Time
 	Took     time.Duration // since it was last sent
-	Kind     string        // events_api, slash_commands, interactive
-	EventID  string
 	Envelope string
-	Attempt  int // 0 is the first
-	Payload  json.RawMessage
 }
 
 // push queues a delivery, some times. The lock is held.
@@ -93,7 +89,7 @@ func (s *Server) dispatch() {
 func (s *Server) sendOn(c *socket, d *delivery) {
 	s.ids++
 	d.envelope, d.on, d.sent = fmt.Sprintf("%08x-fa4e-4000-8000-%012x", s.ids, s.ids), c, time.Now()
-	frame := map[string]any{
+	frame := fields{
 		"envelope_id": d.envelope, "payload": d.payload, "type": d.kind,
 		"accepts_response_payload": d.kind != "events_api",
 	}
@@ -102,7 +98,7 @@ func (s *Server) sendOn(c *socket, d *delivery) {
 	}
 	s.queue.out = append(s.queue.out, d)
 	envelope := d.envelope
-	d.timer = time.AfterFunc(s.o.AckTimeout, func() { s.unanswered(d, envelope, "timeout") })
+	d.timer = time.AfterFunc(s.o.AckTimeout, func() { s.unanswered(d, envelope) })
 	c.send(encoded(frame))
 }
 
@@ -113,14 +109,13 @@ func encoded(v any) []byte {
 }
 
 // unanswered sends a delivery again, or drops it.
-func (s *Server) unanswered(d *delivery, envelope, reason string) {
+func (s *Server) unanswered(d *delivery, envelope string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d.envelope != envelope || !s.queue.takeBack(d) {
-		return
+	if d.envelope == envelope && s.queue.takeBack(d) {
+		s.retry(d, "timeout")
+		s.dispatch()
 	}
-	s.retry(d, reason)
-	s.dispatch()
 }
 
 // retry sends a failed delivery again after its delay, if it is an event and there are retries left, and
@@ -139,16 +134,14 @@ func (s *Server) retry(d *delivery, reason string) {
 		q.waiting = append(q.waiting, d)
 		return
 	}
-	q.later = append(q.later, d)
+	q.later++
 	time.AfterFunc(delay, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if i := slices.Index(q.later, d); i >= 0 {
-			q.later = slices.Delete(q.later, i, i+1)
-			q.waiting = append(q.waiting, d)
-			s.dispatch()
-			s.Notify()
-		}
+		q.later--
+		q.waiting = append(q.waiting, d)
+		s.dispatch()
+		s.Notify()
 	})
 }
 
@@ -171,7 +164,7 @@ func (s *Server) answered(envelope string, payload json.RawMessage) {
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.queue.out, func(d *delivery) bool { return d.envelope == envelope })
 	if i < 0 {
-		s.queue.acks = append(s.queue.acks, Ack{At: time.Now(), Envelope: envelope, Payload: payload})
+		s.queue.acks = append(s.queue.acks, Ack{At: time.Now(), Envelope: envelope})
 		s.Notify()
 		return
 	}
@@ -183,9 +176,7 @@ func (s *Server) answered(envelope string, payload json.RawMessage) {
 // finish removes an answered delivery. The lock is held.
 func (s *Server) finish(d *delivery, payload json.RawMessage) {
 	q, now := &s.queue, time.Now()
-	ack := Ack{At: now, Took: now.Sub(d.sent), Kind: d.kind, EventID: d.eventID, Envelope: d.envelope,
-		Attempt: d.attempt, Payload: payload}
-	q.acks = append(q.acks, ack)
+	q.acks = append(q.acks, Ack{At: now, Took: now.Sub(d.sent), Envelope: d.envelope})
 	if d.kind == "events_api" {
 		s.Delivered(d)
 	}
@@ -193,7 +184,7 @@ func (s *Server) finish(d *delivery, payload json.RawMessage) {
 	s.Notify()
 }
 
-// broken retries what was sent on a broken socket. The lock is held.
+// broken retries the deliveries of a broken socket. The lock is held.
 func (s *Server) broken(c *socket) {
 	for _, d := range slices.Clone(s.queue.out) {
 		if d.on == c && s.queue.takeBack(d) {
@@ -214,7 +205,7 @@ func (s *Server) Acks() []Ack {
 func (s *Server) Pending() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.queue.waiting) + len(s.queue.out) + len(s.queue.later) + s.Held()
+	return len(s.queue.waiting) + len(s.queue.out) + s.queue.later + s.Held()
 }
 
 // Undelivered is how many were dropped without an answer.

@@ -17,37 +17,31 @@ const (
 // The tiers of methods, in calls a minute, of which Slack documents the least that it allows. More are
 // allowed in a short burst, whose length is not documented.
 const (
-	tier1   = 1
 	tier2   = 20
 	tier3   = 50
 	tier4   = 100
 	special = 600 // "hundreds"
 	// tierBurst is allowed above a tier in a minute.
 	tierBurst = 5
-	// distributedPage is the largest page of the history for an app that is distributed outside of the
-	// Marketplace, which may read one a minute.
-	distributedPage = 15
 )
 
 // rates holds the times of accepted posts and of calls. The server's lock guards it.
 type rates struct {
-	scale    float64
 	channels map[string]fakeserver.Window
 	calls    map[string]fakeserver.Window // by token and method
 }
 
-func newRates(scale float64) *rates {
-	return &rates{scale: scale, channels: map[string]fakeserver.Window{}, calls: map[string]fakeserver.Window{}}
+func newRates() *rates {
+	return &rates{channels: map[string]fakeserver.Window{}, calls: map[string]fakeserver.Window{}}
 }
 
-// call counts a call of a method by a token, or returns in how many seconds it is allowed.
-func (r *rates) call(key string, perMinute int, now time.Time) (wait int) {
-	made := r.calls[key].Since(time.Minute, now)
-	limit := max(1, int(float64(perMinute)*r.scale))
-	if perMinute > 1 {
-		limit += tierBurst
+// call counts a call of a method of a tier by a token, or returns in how many seconds it is allowed.
+func (r *rates) call(key string, tier int, now time.Time) (wait int) {
+	if tier == 0 {
+		return 0
 	}
-	if wait = fakeserver.Seconds(made.Wait(limit, time.Minute, now)); wait == 0 {
+	made := r.calls[key].Since(time.Minute, now)
+	if wait = fakeserver.Seconds(made.Wait(tier+tierBurst, time.Minute, now)); wait == 0 {
 		made = append(made, now)
 	}
 	r.calls[key] = made

@@ -43,7 +43,7 @@ func (s *Server) addReaction(p params) (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !s.knownEmoji(name):
+	case !knownEmoji(name):
 		return nil, errorCode("invalid_name")
 	case len(m.Reactions) >= maxReactions:
 		return nil, errorCode("too_many_emoji")
@@ -51,7 +51,7 @@ func (s *Server) addReaction(p params) (any, error) {
 		return nil, errorCode("already_reacted")
 	}
 	s.emitReaction(r, m, s.me.ID, name, true)
-	return done{OK: true}, nil
+	return fields{}.ok(), nil
 }
 
 func (s *Server) removeReaction(p params) (any, error) {
@@ -60,13 +60,13 @@ func (s *Server) removeReaction(p params) (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !s.knownEmoji(name):
+	case !knownEmoji(name):
 		return nil, errorCode("invalid_name")
 	case !m.react(s.me.ID, name, false):
 		return nil, errorCode("no_reaction")
 	}
 	s.emitReaction(r, m, s.me.ID, name, false)
-	return done{OK: true}, nil
+	return fields{}.ok(), nil
 }
 
 func (s *Server) getReactions(p params) (any, error) {
@@ -78,12 +78,7 @@ func (s *Server) getReactions(p params) (any, error) {
 	if !p.bool("full") {
 		shown = shown.withReactors(maxReactors)
 	}
-	return struct {
-		OK      bool    `json:"ok"`
-		Type    string  `json:"type"`
-		Channel string  `json:"channel"`
-		Message Message `json:"message"`
-	}{true, "message", r.ID, shown}, nil
+	return fields{"type": "message", "channel": r.ID, "message": shown}.ok(), nil
 }
 
 // withReactors leaves out users of each reaction above a number. The message is a snapshot.

@@ -16,7 +16,6 @@ type room struct {
 	members   map[string]bool
 	messages  []*Message // by their ts
 	odd       []json.RawMessage
-	pins      []string // timestamps
 	ephemeral []Message
 	panes     map[string]*Pane  // by the ts of the thread
 	sessions  map[string]string // status of the agent's session by the ts of the thread
@@ -37,17 +36,17 @@ func (r *room) in(u User) bool { return r.members[u.ID] }
 // sees reports whether the bot can see the conversation.
 func (s *Server) sees(r *room) bool { return r.in(s.me) || r.Kind == Public }
 
-// readable is the conversation of a request, if the bot may read it; what is the second half of the
-// scope.
-func (s *Server) readable(p params, what string) (*room, error) {
+// readable is the conversation of a request, if the bot may read it. right is "read" or "history", the second half of
+// the scope.
+func (s *Server) readable(p params, right string) (*room, error) {
 	r := s.rooms[p.str("channel")]
 	if r == nil || !s.sees(r) {
 		return nil, errorCode("channel_not_found")
 	}
-	if err := s.needFor(r.Kind, what); err != nil {
+	if err := s.need(scopeFor(r.Kind, right)); err != nil {
 		return nil, err
 	}
-	if what == "history" && !r.in(s.me) {
+	if right == "history" && !r.in(s.me) {
 		return nil, errorCode("not_in_channel")
 	}
 	return r, nil
@@ -68,8 +67,6 @@ func (s *Server) writable(name string) (*room, error) {
 		return nil, errorCode("channel_not_found")
 	case r.Archived:
 		return nil, errorCode("is_archived")
-	case r.Kind == DM && s.o.NoMessagesTab:
-		return nil, errorCode("messages_tab_disabled")
 	case !r.in(s.me) && !s.may("chat:write.public"):
 		return nil, errorCode("not_in_channel")
 	}
@@ -177,18 +174,20 @@ func (m *Message) react(by, name string, add bool) bool {
 }
 
 // info is a conversation as in answers.
-func (s *Server) info(r *room) channelInfo {
-	c := channelInfo{
-		ID: r.ID, Name: r.Name, Normalized: r.Name, User: r.With, Created: r.Created, Creator: r.Creator, Team: teamID,
-		IsChannel: r.Kind == Public || r.Kind == Private && r.ID[0] == 'C',
-		IsGroup:   r.Kind == Private && r.ID[0] == 'G',
-		IsIM:      r.Kind == DM, IsMpIM: r.Kind == GroupDM, IsPrivate: r.Kind == Private || r.Kind == GroupDM,
-		IsArchived: r.Archived, IsMember: r.in(s.me),
+func (s *Server) info(r *room) fields {
+	c := fields{
+		"id": r.ID, "name": r.Name, "name_normalized": r.Name, "created": r.Created, "creator": r.Creator,
+		"context_team_id": teamID, "is_im": r.Kind == DM, "is_mpim": r.Kind == GroupDM,
+		"is_channel": r.Kind == Public || r.Kind == Private && r.ID[0] == 'C',
+		"is_group":   r.Kind == Private && r.ID[0] == 'G',
+		"is_private": r.Kind == Private || r.Kind == GroupDM, "is_archived": r.Archived, "is_member": r.in(s.me),
 	}
 	if r.Kind == DM {
+		delete(c, "name")
+		c["user"] = r.With
 		return c
 	}
-	c.Topic, c.Purpose, c.Members = &subject{Value: r.Topic}, &subject{}, len(r.members)
+	c["topic"], c["purpose"], c["num_members"] = fields{"value": r.Topic}, fields{"value": ""}, len(r.members)
 	return c
 }
 

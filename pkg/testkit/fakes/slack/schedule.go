@@ -1,20 +1,6 @@
 package slack
 
-import (
-	"strconv"
-	"time"
-)
-
-// maxSchedule is how far ahead a message may be scheduled.
-const maxSchedule = 120 * 24 * time.Hour
-
-type scheduled struct {
-	OK      bool     `json:"ok"`
-	Channel string   `json:"channel"`
-	ID      string   `json:"scheduled_message_id"`
-	PostAt  string   `json:"post_at"`
-	Message *Message `json:"message"`
-}
+import "time"
 
 // scheduleMessage posts a message at a time, unless it is deleted before.
 func (s *Server) scheduleMessage(p params) (any, error) {
@@ -26,15 +12,9 @@ func (s *Server) scheduleMessage(p params) (any, error) {
 	if err := p.content(m, maxText); err != nil {
 		return nil, err
 	}
-	seconds, err := strconv.ParseInt(p.str("post_at"), 10, 64)
-	in := time.Until(time.Unix(seconds, 0))
-	switch {
-	case err != nil:
-		return nil, errorCode("invalid_time")
-	case in <= 0:
+	in := time.Until(time.Unix(p.Int("post_at", 0), 0))
+	if in <= 0 {
 		return nil, errorCode("time_in_past")
-	case in > maxSchedule:
-		return nil, errorCode("time_too_far")
 	}
 	id, thread := s.id("Q"), p.str("thread_ts")
 	s.scheduled[id] = time.AfterFunc(in, func() {
@@ -45,7 +25,7 @@ func (s *Server) scheduleMessage(p params) (any, error) {
 			s.say(r, s.bot(m), thread)
 		}
 	})
-	return scheduled{true, r.ID, id, p.str("post_at"), m}, nil
+	return fields{"channel": r.ID, "scheduled_message_id": id, "post_at": p.str("post_at"), "message": m}.ok(), nil
 }
 
 // unschedule deletes a message that has not been posted yet.
@@ -56,5 +36,5 @@ func (s *Server) unschedule(p params) (any, error) {
 	}
 	timer.Stop()
 	delete(s.scheduled, p.str("scheduled_message_id"))
-	return done{OK: true}, nil
+	return fields{}.ok(), nil
 }

@@ -9,8 +9,8 @@
 //	team.Say(alice, sl.Me().Mention()+" hello")
 //	call, err := sl.Wait(ctx, slack.Answers(team))
 //
-// Texts are as on the wire, with <@U…> for mentions and &lt; for "<"; Encode converts what a user
-// types. The methods of users return what they created. An impossible action, like an edit of a
+// Texts are as on the wire, with <@U…> for mentions and &lt; for "<"; Encode converts a text as a
+// user types it. The methods of users return what they created. An impossible action, like an edit of a
 // message that does not exist, is a mistake of the test and panics; Post, TryEdit, SetReaction and
 // TryCommand, which the page needs, return an error instead.
 package slack
@@ -35,38 +35,26 @@ const (
 	DefaultTeam          = "Acme"
 	DefaultCommand       = "/arizuko"
 	DefaultAckTimeout    = 3 * time.Second
-	DefaultPing          = 5 * time.Second
-	DefaultMaxFile       = 1 << 30
 )
 
 // DefaultRetryDelays are Slack's: an event is sent again almost at once, after a minute, and after five.
 func DefaultRetryDelays() []time.Duration { return []time.Duration{0, time.Minute, 5 * time.Minute} }
 
-// Options describe the app and its settings. The zero value is an app with all of DefaultScopes and
-// all events, in Socket Mode, and without rate limits.
+// Options describe the app and its settings. The zero value is an app with all of DefaultScopes, subscribed to all
+// events, in Socket Mode, and without rate limits.
 type Options struct {
 	BotToken      string
 	AppToken      string
 	SigningSecret string
-	BotName       string
-	Team          string   // the workspace's name
 	Scopes        []string // of the bot token; nil is DefaultScopes
-	Events        []string // subscriptions, as in a manifest: "message.channels", "app_mention"; nil is all
-	Emoji         []string // names of the workspace's own emoji
 	Commands      []string // slash commands that the app registers; nil is DefaultCommand alone
 	EventsURL     string   // the request URL of the Events API; "" is Socket Mode
 
 	AckTimeout time.Duration // how long an event waits for its answer
 	// RetryDelays are the pauses before an event is sent again that was not answered, or could not be sent;
 	// after that it is lost. nil is DefaultRetryDelays.
-	RetryDelays   []time.Duration
-	Ping          time.Duration // interval of the pings on a socket
-	MaxFile       int64         // bytes
-	RateLimits    bool          // refuse calls above the documented rates
-	RateScale     float64       // multiplies the rates of methods but posts; 0 is 1
-	Distributed   bool          // the app is distributed outside of the Marketplace: one page of 15 messages a minute
-	HideScopes    bool          // answers lack the header X-OAuth-Scopes, as those of other servers
-	NoMessagesTab bool          // users and the bot cannot write in DMs
+	RetryDelays []time.Duration
+	RateLimits  bool // refuse calls above the documented rates
 
 	Now func() time.Time // Slack's clock, by which messages and answers are dated; nil is time.Now
 }
@@ -89,12 +77,11 @@ type Server struct {
 	users    map[string]User
 	rooms    map[string]*room
 	files    map[string]*file
-	hooks    map[string]*hook // response URLs by path
+	hooks    map[string]hook // response URLs by path
 	queue    queue
 	link     link
 	statuses []Status
-	views    []View
-	triggers map[string]trigger // by id
+	triggers map[string]time.Time // when they began, by id
 	// scheduled are the messages that are still to be posted, by id.
 	scheduled map[string]*time.Timer
 	lag       int
@@ -107,16 +94,16 @@ func New(o Options) *Server {
 		Record: fakeserver.NewRecord((*Call).acts, (*Call).sends),
 		Faults: fakeserver.NewFaults((*Fault).matches, (*Fault).prepare), o: o.withDefaults(),
 		revoked: map[string]string{}, users: map[string]User{}, rooms: map[string]*room{},
-		files: map[string]*file{}, hooks: map[string]*hook{}, link: newLink(),
-		triggers: map[string]trigger{}, scheduled: map[string]*time.Timer{}, floods: map[string]time.Time{},
+		files: map[string]*file{}, hooks: map[string]hook{}, link: newLink(),
+		triggers: map[string]time.Time{}, scheduled: map[string]*time.Timer{}, floods: map[string]time.Time{},
 	}
 	s.Events = fakeserver.NewEvents(&s.mu, s.push, s.pushAgain)
-	s.me = s.newUser(s.o.BotName, s.o.BotName, true)
+	s.me = s.newUser(DefaultBotName, DefaultBotName, true)
 	s.me.AppID = s.id("A")
 	s.users[s.me.ID] = s.me
 	s.methods = s.methodTable()
-	if o.RateLimits || o.Distributed {
-		s.rates = newRates(cmp.Or(o.RateScale, 1))
+	if o.RateLimits {
+		s.rates = newRates()
 	}
 	return s
 }
@@ -125,8 +112,6 @@ func (o Options) withDefaults() Options {
 	o.BotToken = cmp.Or(o.BotToken, DefaultBotToken)
 	o.AppToken = cmp.Or(o.AppToken, DefaultAppToken)
 	o.SigningSecret = cmp.Or(o.SigningSecret, DefaultSigningSecret)
-	o.BotName = cmp.Or(o.BotName, DefaultBotName)
-	o.Team = cmp.Or(o.Team, DefaultTeam)
 	o.AckTimeout = cmp.Or(o.AckTimeout, DefaultAckTimeout)
 	if o.Now == nil {
 		o.Now = time.Now
@@ -134,8 +119,6 @@ func (o Options) withDefaults() Options {
 	if o.RetryDelays == nil {
 		o.RetryDelays = DefaultRetryDelays()
 	}
-	o.Ping = cmp.Or(o.Ping, DefaultPing)
-	o.MaxFile = cmp.Or(o.MaxFile, DefaultMaxFile)
 	if o.Commands == nil {
 		o.Commands = []string{DefaultCommand}
 	}
@@ -151,7 +134,7 @@ func (s *Server) BotToken() string { return s.o.BotToken }
 // AppToken is the app-level token for Socket Mode, xapp-….
 func (s *Server) AppToken() string { return s.o.AppToken }
 
-// SigningSecret is what the Events API signs with.
+// SigningSecret is the secret with which the Events API signs its posts.
 func (s *Server) SigningSecret() string { return s.o.SigningSecret }
 
 // Me is the bot's user.
@@ -225,16 +208,12 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	m, known := s.methods[name]
 	if !known {
-		m = method{name: name, token: anyToken, do: func(params) (any, error) {
-			return nil,
-				errorCode("unknown_method")
-		}}
+		m = method{name: name, do: func(params) (any, error) { return nil, errorCode("unknown_method") }}
 	}
-	switch {
-	case s.o.HideScopes:
-	case p.bearer == s.o.BotToken:
+	switch p.bearer {
+	case s.o.BotToken:
 		w.Header().Set("X-OAuth-Scopes", strings.Join(s.o.Scopes, ","))
-	case p.bearer == s.o.AppToken:
+	case s.o.AppToken:
 		w.Header().Set("X-OAuth-Scopes", "connections:write")
 	}
 	f := s.NextFault(name)
@@ -279,12 +258,10 @@ func (s *Server) carryOut(m method, p params) (any, error) {
 	if s.rates == nil {
 		return m.do(p)
 	}
-	if perMinute := s.perMinute(m); perMinute > 0 {
-		if wait := s.rates.call(p.bearer+" "+m.name, perMinute, now); wait > 0 {
-			return nil, tooMany(wait)
-		}
+	if wait := s.rates.call(p.bearer+" "+m.name, m.tier, now); wait > 0 {
+		return nil, tooMany(wait)
 	}
-	if !m.sends || !s.o.RateLimits {
+	if !m.sends {
 		return m.do(p)
 	}
 	channel := p.str("channel")
@@ -296,15 +273,4 @@ func (s *Server) carryOut(m method, p params) (any, error) {
 		s.rates.note(channel, now)
 	}
 	return result, err
-}
-
-// perMinute is how many calls of a method a token may make in a minute, 0 for any number.
-func (s *Server) perMinute(m method) int {
-	switch {
-	case s.o.Distributed && (m.name == "conversations.history" || m.name == "conversations.replies"):
-		return 1
-	case s.o.RateLimits:
-		return m.tier
-	}
-	return 0
 }

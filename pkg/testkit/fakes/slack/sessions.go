@@ -8,14 +8,6 @@ import (
 
 const maxSessionTitle = 200 // characters
 
-// sessionStatus is the answer of agents.sessions.setStatus.
-type sessionStatus struct {
-	OK          bool   `json:"ok"`
-	Status      string `json:"status"`
-	AgentStatus string `json:"agent_status"`
-	Warning     string `json:"warning,omitempty"`
-}
-
 // setSession sets the status of the agent's session in a thread. Only apps that are agents, which have the scope
 // assistant:write, have sessions.
 func (s *Server) setSession(p params) (any, error) {
@@ -38,11 +30,7 @@ func (s *Server) setSession(p params) (any, error) {
 		r.sessions = map[string]string{}
 	}
 	r.sessions[p.str("thread_ts")] = p.str("status")
-	answer := sessionStatus{OK: true, Status: p.str("status"), AgentStatus: p.str("status")}
-	if s.o.Events != nil && !slices.Contains(s.o.Events, "agent_session_stopped") {
-		answer.Warning = "missing_agent_session_stopped_event_subscription"
-	}
-	return answer, nil
+	return fields{"status": p.str("status"), "agent_status": p.str("status")}.ok(), nil
 }
 
 // Session is the status of the agent's session in the place, which must be a thread; "" if it has none.
@@ -69,7 +57,7 @@ func (p Place) StopAgent(by User) {
 				stopped = append(stopped, m.TS)
 			}
 		}
-		p.s.emit("agent_session_stopped", "assistant:write", map[string]any{
+		p.s.emit("assistant:write", fields{
 			"type": "agent_session_stopped", "event_ts": p.s.nextTS(), "channel": r.ID, "thread_ts": p.ThreadTS,
 			"user": by.ID, "streaming_message_ts": stopped,
 		})

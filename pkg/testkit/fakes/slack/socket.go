@@ -17,10 +17,12 @@ const (
 	socketPath = "/link/"
 	maxSockets = 10
 	ticketLife = 30 * time.Second
-	// refreshGrace is how long a connection stays open after refresh_requested.
+	// refreshGrace is how long a connection stays open after disconnect.
 	refreshGrace = 10 * time.Second
 	lifetime     = 18_060 // seconds, in hello
 	maxFrame     = 1 << 20
+	// pingEvery is also how long a ping waits for its answer.
+	pingEvery = 5 * time.Second
 )
 
 // link is the state of Socket Mode. The server's lock guards all but running.
@@ -40,7 +42,6 @@ type socket struct {
 	mu      sync.Mutex
 	out     [][]byte
 	wake    chan struct{} // has room for one signal
-	last    bool          // the connection closes after out
 	cancel  context.CancelFunc
 	leaving bool // it gets no new deliveries; the server's lock guards it
 }
@@ -55,19 +56,11 @@ func (c *socket) send(frame []byte) {
 	}
 }
 
-// sendLast sends, and then closes the connection.
-func (c *socket) sendLast(frame []byte) {
-	c.mu.Lock()
-	c.last = true
-	c.mu.Unlock()
-	c.send(frame)
-}
-
-func (c *socket) take() (frames [][]byte, last bool) {
+func (c *socket) take() (frames [][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	frames, c.out = c.out, nil
-	return frames, c.last
+	return frames
 }
 
 // next is the connection for the next delivery; nil if none is open.
@@ -81,7 +74,7 @@ func (l *link) next() *socket {
 	return nil
 }
 
-// breakSockets breaks every connection, and requeues at once what was sent on them.
+// breakSockets breaks every connection, and requeues at once the deliveries that were sent on them.
 func (s *Server) breakSockets() {
 	all := s.link.sockets
 	s.link.sockets = nil
@@ -98,12 +91,7 @@ func (s *Server) openConnection(params) (any, error) {
 	}
 	ticket := s.id("")
 	s.link.tickets[ticket] = time.Now().Add(ticketLife)
-	return struct {
-			OK  bool   `json:"ok"`
-			URL string `json:"url"`
-		}{true, "ws" + strings.TrimPrefix(s.Base(), "http") + socketPath + "?ticket=" + ticket + "&app_id=" +
-			s.me.AppID},
-		nil
+	return fields{"url": "ws" + strings.TrimPrefix(s.Base(), "http") + socketPath + "?ticket=" + ticket}.ok(), nil
 }
 
 // socket answers the URL of apps.connections.open, which can be used once.
@@ -142,34 +130,29 @@ func (s *Server) socket(w http.ResponseWriter, r *http.Request) {
 	s.leave(c)
 }
 
-// redeem uses up a ticket. The connection counts as running.
+// redeem uses up a ticket, unless there are too many connections. The connection counts as running.
 func (s *Server) redeem(life context.Context, ticket string) (*socket, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	until, known := s.link.tickets[ticket]
 	delete(s.link.tickets, ticket)
-	if !known || time.Now().After(until) || s.link.off || life.Err() != nil {
+	if !known || time.Now().After(until) || s.link.off || life.Err() != nil || len(s.link.sockets) >= maxSockets {
 		return nil, false
 	}
 	s.link.running.Add(1)
 	return &socket{wake: make(chan struct{}, 1)}, true
 }
 
-// join sends hello on a connection, and what is waiting. A connection above the limit is closed.
+// join sends hello on a connection, and the events that are waiting.
 func (s *Server) join(c *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.link.sockets) >= maxSockets {
-		c.leaving = true
-		c.sendLast(disconnectFrame("too_many_websockets"))
-		return
-	}
 	s.link.sockets = append(s.link.sockets, c)
 	s.link.opened++
-	c.send(encoded(map[string]any{
+	c.send(encoded(fields{
 		"type": "hello", "num_connections": len(s.link.sockets),
 		"connection_info": map[string]string{"app_id": s.me.AppID},
-		"debug_info": map[string]any{
+		"debug_info": fields{
 			"host": fmt.Sprintf("applink-fake-%d", s.link.opened), "build_number": 1,
 			"approximate_connection_time": lifetime,
 		},
@@ -206,23 +189,18 @@ func (s *Server) read(ctx context.Context, conn *websocket.Conn) {
 
 // write sends queued frames and pings until the connection ends. An unanswered ping ends it.
 func (s *Server) write(ctx context.Context, conn *websocket.Conn, c *socket) {
-	ticker := time.NewTicker(s.o.Ping)
+	ticker := time.NewTicker(pingEvery)
 	defer ticker.Stop()
 	for {
-		frames, last := c.take()
-		for _, frame := range frames {
+		for _, frame := range c.take() {
 			if conn.Write(ctx, websocket.MessageText, frame) != nil {
 				return
 			}
 		}
-		if last {
-			_ = conn.Close(websocket.StatusNormalClosure, "") // it ends either way
-			return
-		}
 		select {
 		case <-c.wake:
 		case <-ticker.C:
-			late, cancel := context.WithTimeout(ctx, s.o.Ping)
+			late, cancel := context.WithTimeout(ctx, pingEvery)
 			err := conn.Ping(late)
 			cancel()
 			if err != nil {
@@ -234,30 +212,17 @@ func (s *Server) write(ctx context.Context, conn *websocket.Conn, c *socket) {
 	}
 }
 
-func disconnectFrame(reason string) []byte {
-	return encoded(map[string]any{
-		"type": "disconnect", "reason": reason, "debug_info": map[string]string{"host": "applink-fake"},
-	})
-}
-
-// Disconnect sends disconnect on every connection, with one of Slack's reasons. After "warning" it
-// stays open; after "refresh_requested" it gets nothing new, and is closed after ten seconds;
-// "link_disabled" closes it and turns Socket Mode off, until SetSocketMode(true).
+// Disconnect sends disconnect on every connection, with a reason such as "refresh_requested". The connections get
+// nothing new, and are closed after ten seconds.
 func (s *Server) Disconnect(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.link.sockets {
-		switch reason {
-		case "link_disabled":
-			c.leaving, s.link.off = true, true
-			c.sendLast(disconnectFrame(reason))
-		case "refresh_requested":
-			c.leaving = true
-			c.send(disconnectFrame(reason))
-			time.AfterFunc(refreshGrace, c.cancel) // no effect if it is closed already
-		default:
-			c.send(disconnectFrame(reason))
-		}
+		c.leaving = true
+		c.send(encoded(fields{
+			"type": "disconnect", "reason": reason, "debug_info": map[string]string{"host": "applink-fake"},
+		}))
+		time.AfterFunc(refreshGrace, c.cancel) // no effect if it is closed already
 	}
 	s.Notify()
 }

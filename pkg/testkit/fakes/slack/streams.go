@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -10,7 +9,7 @@ import (
 
 const (
 	maxStreamText = 12_000 // characters of markdown in a call
-	// streamLifetime is after what time Slack ends a stream by itself, also while it is appended to. It is not
+	// streamLifetime is the time after which Slack ends a stream by itself, even while it is appended to. It is not
 	// documented: about five minutes were seen.
 	streamLifetime = 5 * time.Minute
 )
@@ -39,10 +38,22 @@ func (t *Stream) open() bool { return t != nil && !t.stopped && time.Since(t.sin
 
 // chunk is a piece of a stream.
 type chunk struct {
-	Type   string            `json:"type"`
-	Text   string            `json:"text"`
-	Blocks []json.RawMessage `json:"blocks"`
+	Type string `json:"type"`
+	Text string `json:"text"`
 	StreamTask
+}
+
+func (c *chunk) valid() bool {
+	switch c.Type {
+	case "markdown_text":
+		return c.Text != ""
+	case "task_update":
+		return c.ID != "" && c.Title != "" &&
+			slices.Contains([]string{"", "pending", "in_progress", "complete", "error"}, c.Status)
+	case "plan_update":
+		return c.Title != ""
+	}
+	return false
 }
 
 // chunks are the pieces of a request.
@@ -52,25 +63,7 @@ func (p params) chunks() (all []chunk, err error) {
 	}
 	size := 0
 	for _, c := range all {
-		switch size += utf8.RuneCountInString(c.Text); c.Type {
-		case "markdown_text":
-			if c.Text == "" {
-				return nil, errorCode("invalid_chunks")
-			}
-		case "task_update":
-			if c.ID == "" || c.Title == "" || !slices.Contains([]string{"", "pending", "in_progress", "complete",
-				"error"}, c.Status) {
-				return nil, errorCode("invalid_chunks")
-			}
-		case "plan_update":
-			if c.Title == "" {
-				return nil, errorCode("invalid_chunks")
-			}
-		case "blocks":
-			if len(c.Blocks) == 0 || len(c.Blocks) > maxBlocks {
-				return nil, errorCode("invalid_chunks")
-			}
-		default:
+		if size += utf8.RuneCountInString(c.Text); !c.valid() {
 			return nil, errorCode("invalid_chunks")
 		}
 	}
@@ -80,7 +73,7 @@ func (p params) chunks() (all []chunk, err error) {
 	return all, nil
 }
 
-// take appends what a request has to the stream. Text and chunks do not mix in one stream.
+// take appends the text and chunks of a request to the stream. Text and chunks do not mix in one stream.
 func (t *Stream) take(p params) error {
 	chunks, err := p.chunks()
 	if err != nil {
@@ -125,10 +118,10 @@ func (t *Stream) shown(m *Message) {
 	}
 	blocks := []any{}
 	if t.Plan != "" || len(t.Tasks) > 0 {
-		blocks = append(blocks, map[string]any{"type": "plan", "title": t.Plan, "tasks": t.Tasks})
+		blocks = append(blocks, fields{"type": "plan", "title": t.Plan, "tasks": t.Tasks})
 	}
 	if t.Text != "" {
-		blocks = append(blocks, map[string]any{"type": "markdown", "text": t.Text})
+		blocks = append(blocks, fields{"type": "markdown", "text": t.Text})
 	}
 	m.Blocks = encoded(blocks)
 }
@@ -230,8 +223,8 @@ func (s *Server) ExpireStreams() {
 	}
 }
 
-// Stream is what a message of the place shows that is or was streamed; ok is false for any other message, and once it
-// was updated.
+// Stream is the content of a message of the place that is or was streamed; ok is false for any other message, and once
+// it was updated.
 func (p Place) Stream(ts string) (shown Stream, ok bool) {
 	p.act(func(r *room) error {
 		if m := r.find(ts); m != nil && m.stream != nil {

@@ -10,7 +10,6 @@ type User struct {
 	DisplayName string
 	BotID       string // of bots
 	AppID       string // of bots that are apps
-	Deleted     bool
 }
 
 // IsBot reports whether the user is a bot.
@@ -71,7 +70,6 @@ type Message struct {
 	Root         *Message        `json:"root,omitempty"` // of a thread_broadcast
 	Hidden       bool            `json:"hidden,omitempty"`
 	IsEphemeral  bool            `json:"is_ephemeral,omitempty"`
-	Assistant    json.RawMessage `json:"assistant_app_thread,omitempty"`
 	Streaming    string          `json:"streaming_state,omitempty"` // in_progress or completed
 	UnfurlLinks  string          `json:"-"`                         // as in the call; "" without
 	UnfurlMedia  string          `json:"-"`
@@ -146,7 +144,7 @@ func (m *Message) snapshot() Message {
 	return c
 }
 
-// bare is a message as in its event: without what was added since.
+// bare is a message as in its event, without later additions.
 func (m *Message) bare() Message {
 	c := m.snapshot()
 	c.Reactions, c.ReplyCount, c.ReplyUsers, c.LatestReply = nil, 0, nil, ""
@@ -154,52 +152,4 @@ func (m *Message) bare() Message {
 		c.ThreadTS = ""
 	}
 	return c
-}
-
-// userInfo is a user as in users.info.
-type userInfo struct {
-	ID       string  `json:"id"`
-	Team     string  `json:"team_id"`
-	Name     string  `json:"name"`
-	Deleted  bool    `json:"deleted"`
-	RealName string  `json:"real_name"`
-	TZ       string  `json:"tz"`
-	Profile  profile `json:"profile"`
-	IsBot    bool    `json:"is_bot"`
-	IsApp    bool    `json:"is_app_user"`
-	Updated  int64   `json:"updated"`
-}
-
-type profile struct {
-	RealName    string `json:"real_name"`
-	DisplayName string `json:"display_name"`
-	BotID       string `json:"bot_id,omitempty"`
-	AppID       string `json:"api_app_id,omitempty"`
-}
-
-// channelInfo is a conversation as in conversations.info.
-type channelInfo struct {
-	ID         string   `json:"id"`
-	Name       string   `json:"name,omitempty"`
-	Normalized string   `json:"name_normalized,omitempty"`
-	User       string   `json:"user,omitempty"`
-	Created    int64    `json:"created"`
-	Creator    string   `json:"creator,omitempty"`
-	IsChannel  bool     `json:"is_channel"`
-	IsGroup    bool     `json:"is_group"`
-	IsIM       bool     `json:"is_im"`
-	IsMpIM     bool     `json:"is_mpim"`
-	IsPrivate  bool     `json:"is_private"`
-	IsArchived bool     `json:"is_archived"`
-	IsMember   bool     `json:"is_member"`
-	Team       string   `json:"context_team_id"`
-	Topic      *subject `json:"topic,omitempty"`
-	Purpose    *subject `json:"purpose,omitempty"`
-	Members    int      `json:"num_members,omitempty"`
-}
-
-type subject struct {
-	Value   string `json:"value"`
-	Creator string `json:"creator"`
-	LastSet int64  `json:"last_set"`
 }

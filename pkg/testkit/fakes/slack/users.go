@@ -7,13 +7,13 @@ import (
 )
 
 // userObject is a user as in answers.
-func (s *Server) userObject(u User) userInfo {
-	return userInfo{
-		ID: u.ID, Team: teamID, Name: u.Name, Deleted: u.Deleted, RealName: u.RealName, TZ: "Europe/Prague",
-		IsBot:   u.IsBot(),
-		Updated: time.Now().Unix(), Profile: profile{RealName: u.RealName, DisplayName: u.DisplayName, BotID: u.BotID,
-			AppID: u.AppID},
+func userObject(u User) fields {
+	profile := fields{"real_name": u.RealName, "display_name": u.DisplayName}
+	if u.IsBot() {
+		profile["bot_id"], profile["api_app_id"] = u.BotID, u.AppID
 	}
+	return fields{"id": u.ID, "team_id": teamID, "name": u.Name, "deleted": false, "real_name": u.RealName,
+		"tz": "Europe/Prague", "profile": profile, "is_bot": u.IsBot(), "is_app_user": false, "updated": time.Now().Unix()}
 }
 
 func (s *Server) userInfo(p params) (any, error) {
@@ -21,46 +21,23 @@ func (s *Server) userInfo(p params) (any, error) {
 	if !known {
 		return nil, errorCode("user_not_found")
 	}
-	return struct {
-		OK   bool     `json:"ok"`
-		User userInfo `json:"user"`
-	}{true, s.userObject(u)}, nil
+	return fields{"user": userObject(u)}.ok(), nil
 }
 
 func (s *Server) listUsers(p params) (any, error) {
-	all := []userInfo{}
+	all := []fields{}
 	for _, id := range slices.Sorted(maps.Keys(s.users)) {
-		all = append(all, s.userObject(s.users[id]))
+		all = append(all, userObject(s.users[id]))
 	}
 	page, next, err := cutPage(p, all, pageOf)
-	return struct {
-		OK       bool             `json:"ok"`
-		Members  []userInfo       `json:"members"`
-		Metadata responseMetadata `json:"response_metadata"`
-	}{true, page, responseMetadata{NextCursor: next}}, err
-}
-
-type botAnswer struct {
-	OK  bool    `json:"ok"`
-	Bot botInfo `json:"bot"`
-}
-
-type botInfo struct {
-	ID      string `json:"id"`
-	Deleted bool   `json:"deleted"`
-	Name    string `json:"name"`
-	UserID  string `json:"user_id,omitempty"`
-	AppID   string `json:"app_id,omitempty"`
-	Updated int64  `json:"updated"`
+	return fields{"members": page, "response_metadata": responseMetadata{NextCursor: next}}.ok(), err
 }
 
 func (s *Server) botInfo(p params) (any, error) {
 	for _, u := range s.users {
 		if u.IsBot() && u.BotID == p.str("bot") {
-			return botAnswer{true, botInfo{
-				ID: u.BotID, Name: u.RealName, UserID: u.ID, AppID: u.AppID, Deleted: u.Deleted,
-				Updated: time.Now().Unix(),
-			}}, nil
+			return fields{"bot": fields{"id": u.BotID, "deleted": false, "name": u.RealName, "user_id": u.ID,
+				"app_id": u.AppID, "updated": time.Now().Unix()}}.ok(), nil
 		}
 	}
 	return nil, errorCode("bot_not_found")
