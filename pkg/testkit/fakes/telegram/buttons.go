@@ -80,7 +80,7 @@ type click struct {
 	answer   PressAnswer
 }
 
-// PressAnswer is what the user of a press sees: a text, in a window of its own if Alert is true.
+// PressAnswer is the text that the user of a press sees, in a window of its own if Alert is true.
 type PressAnswer struct {
 	Text  string
 	Alert bool
@@ -127,20 +127,4 @@ func (s *Server) answerCallbackQuery(p params) (any, error) {
 	}
 	c.answered, c.answer = true, PressAnswer{Text: p.str("text"), Alert: p.bool("show_alert")}
 	return true, nil
-}
-
-func (s *Server) editMessageReplyMarkup(p params) (any, error) {
-	m, err := s.editable(p)
-	if err != nil {
-		return nil, err
-	}
-	markup, err := p.markup()
-	switch {
-	case err != nil:
-		return nil, err
-	case string(m.Markup) == string(markup):
-		return nil, notModified()
-	}
-	m.Markup = markup
-	return m.snapshot(), nil
 }

@@ -10,19 +10,13 @@ var (
 	languageForm = regexp.MustCompile(`^([a-z]{2})?$`)
 )
 
-// scope names a list of commands: each scope has one for every language, and one for users of all others.
-type scope struct {
-	kind       string
-	chat, user int64
-	language   string
-}
+// scope names a list of commands: each kind of chats has one for every language, and one for users of all others.
+type scope struct{ kind, language string }
 
-// scopeOf reads the scope of a request; the default one if it names none.
-func (s *Server) scopeOf(p params) (of scope, err error) {
+// scopeOf reads the scope of a request; the default one if it names none. This fake has no lists for single chats.
+func scopeOf(p params) (of scope, err error) {
 	given := struct {
 		Type string `json:"type"`
-		Chat int64  `json:"chat_id"`
-		User int64  `json:"user_id"`
 	}{Type: "default"}
 	if _, err := p.json("scope", &given); err != nil {
 		return of, badRequest("can't parse BotCommandScope JSON object")
@@ -30,14 +24,6 @@ func (s *Server) scopeOf(p params) (of scope, err error) {
 	of = scope{kind: given.Type, language: p.str("language_code")}
 	switch given.Type {
 	case "default", "all_private_chats", "all_group_chats", "all_chat_administrators":
-	case "chat", "chat_administrators", "chat_member":
-		of.chat = given.Chat
-		if s.rooms[given.Chat] == nil {
-			return of, badRequest("chat not found")
-		}
-		if given.Type == "chat_member" {
-			of.user = given.User
-		}
 	default:
 		return of, badRequest("can't parse BotCommandScope: unsupported type specified")
 	}
@@ -48,7 +34,7 @@ func (s *Server) scopeOf(p params) (of scope, err error) {
 }
 
 func (s *Server) getMyCommands(p params) (any, error) {
-	of, err := s.scopeOf(p)
+	of, err := scopeOf(p)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +42,7 @@ func (s *Server) getMyCommands(p params) (any, error) {
 }
 
 func (s *Server) setMyCommands(p params) (any, error) {
-	of, err := s.scopeOf(p)
+	of, err := scopeOf(p)
 	if err != nil {
 		return nil, err
 	}
@@ -85,15 +71,6 @@ func (s *Server) setCommands(of scope, commands []Command) {
 	}
 }
 
-func (s *Server) deleteMyCommands(p params) (any, error) {
-	of, err := s.scopeOf(p)
-	if err != nil {
-		return nil, err
-	}
-	delete(s.commands, of)
-	return true, nil
-}
-
 // SetCommands sets the bot's commands in a scope without chats, such as "default", as its owner does at
 // BotFather or another program with its token.
 func (s *Server) SetCommands(in, language string, commands ...Command) {
@@ -109,18 +86,12 @@ func (p Place) Menu(to User) (menu []Command) {
 		if !r.in(to) {
 			return fmt.Errorf("%s is not a member", to.FirstName)
 		}
-		scopes := []scope{{kind: "chat_member", chat: p.ChatID, user: to.ID}}
-		if r.admin(to) {
-			scopes = append(scopes, scope{kind: "chat_administrators", chat: p.ChatID})
-		}
-		scopes = append(scopes, scope{kind: "chat", chat: p.ChatID})
+		scopes := []scope{{kind: "all_group_chats"}}
 		switch {
 		case r.chat.Type == Private:
-			scopes = []scope{{kind: "chat", chat: p.ChatID}, {kind: "all_private_chats"}}
+			scopes = []scope{{kind: "all_private_chats"}}
 		case r.admin(to):
-			scopes = append(scopes, scope{kind: "all_chat_administrators"}, scope{kind: "all_group_chats"})
-		default:
-			scopes = append(scopes, scope{kind: "all_group_chats"})
+			scopes = []scope{{kind: "all_chat_administrators"}, {kind: "all_group_chats"}}
 		}
 		for _, of := range append(scopes, scope{kind: "default"}) {
 			for _, language := range []string{to.Language, ""} {

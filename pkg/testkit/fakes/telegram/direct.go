@@ -26,7 +26,7 @@ func (p Place) Subscriber(u User) Place {
 	return p
 }
 
-// ownTopic refuses what a user cannot do in direct messages: write or answer anywhere but in their own topic.
+// ownTopic lets a user of direct messages write and answer only in their own topic.
 func (r *room) ownTopic(from User, topic int64, replyTo *Message) error {
 	if !r.chat.IsDirect {
 		return nil

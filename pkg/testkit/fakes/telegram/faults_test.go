@@ -1,13 +1,8 @@
 package telegram_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,96 +76,6 @@ func TestFault_MatchesMethods(t *testing.T) {
 	}
 }
 
-func TestFault_Delay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := telegram.New(telegram.Options{})
-		chat := s.DM(s.User("Alice", "alice")).ChatID
-		for _, after := range []bool{false, true} {
-			s.InjectFault(telegram.Fault{Delay: 9 * time.Second, After: after})
-			begin := time.Now()
-			if code, body := direct(s, "sendMessage", "chat_id", chat, "text", "x"); code != 200 {
-				t.Errorf("%d %s", code, body)
-			}
-			sent := s.Sent()
-			accepted := sent[len(sent)-1].At.Sub(begin)
-			if took := time.Since(begin); took != 9*time.Second || (accepted == 0) != after {
-				t.Errorf("after=%v: took %v, carried out after %v", after, took, accepted)
-			}
-		}
-	})
-}
-
-// If the answer is delayed beyond the client's timeout, the message is sent; if the call is
-// delayed, it is not.
-func TestFault_DelayBeyondClientTimeout(t *testing.T) {
-	for _, after := range []bool{false, true} {
-		r := start(t, telegram.Options{})
-		chat := r.DM(r.User("Alice", "alice")).ChatID
-		r.InjectFault(telegram.Fault{Delay: time.Hour, After: after})
-		if after { // the client waits until it is carried out
-			r.client.Transport = &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				conn, err := new(net.Dialer).DialContext(ctx, network, address)
-				if err == nil {
-					go func() {
-						_, _ = r.WaitSent(r.ctx, 1)
-						_ = conn.Close()
-					}()
-				}
-				return conn, err
-			}}
-		} else {
-			r.client.Timeout = 50 * time.Millisecond
-		}
-		if a := r.call("sendMessage", "chat_id", chat, "text", "x"); a.Status != 0 {
-			t.Errorf("got %d", a.Status)
-		}
-		if sent := len(r.Sent()); sent != map[bool]int{true: 1}[after] {
-			t.Errorf("after=%v: %d carried out", after, sent)
-		}
-	}
-}
-
-func TestSetReachable_False_BreaksConnections(t *testing.T) {
-	r := start(t, telegram.Options{})
-	alice := r.User("Alice", "alice")
-	open := make(chan answer)
-	go func() { open <- r.call("getUpdates", "timeout", 50) }()
-	if err := r.WaitPolling(r.ctx); err != nil {
-		t.Fatal(err)
-	}
-	r.SetReachable(false)
-	if a := <-open; a.Status != 0 {
-		t.Errorf("the open poll got %d %s", a.Status, a.body)
-	}
-	r.DM(alice).Say(alice, "meanwhile")
-	if a := r.call("sendMessage", "chat_id", alice.ID, "text", "x"); a.Status != 0 {
-		t.Errorf("got %d %s", a.Status, a.body)
-	}
-	r.SetReachable(true)
-	same(t, r.ids(), 0)
-	if sent := r.Sent(); len(sent) != 0 {
-		t.Errorf("carried out: %+v", sent)
-	}
-}
-
-func TestServer_Restart(t *testing.T) {
-	r := start(t, telegram.Options{})
-	alice := r.User("Alice", "alice")
-	r.DM(alice).Say(alice, "x")
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if a := r.call("getMe"); a.Status != 0 {
-		t.Errorf("got %d after Close", a.Status)
-	}
-	base, err := r.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.base = base
-	same(t, r.ids(), 0)
-}
-
 func TestRateLimits_Edits_CountLikeMessages(t *testing.T) {
 	t.Parallel()
 	r := start(t, telegram.Options{RateLimits: true})
@@ -241,34 +146,6 @@ func TestRateLimits_PerChatAndOverall_Refuse(t *testing.T) {
 
 func first(code int, _ string) int { return code }
 
-func TestRecord_Waits(t *testing.T) {
-	r := start(t, telegram.Options{})
-	alice := r.User("Alice", "alice")
-	forum := r.Forum("Ops", alice)
-	topic := forum.Topic(alice, "deploys")
-	done := make(chan telegram.Call)
-	go func() {
-		c, err := r.Wait(r.ctx, telegram.Answers(topic))
-		if err != nil {
-			t.Error(err)
-		}
-		done <- c
-	}()
-	r.must(nil, "sendMessage", "chat_id", forum.ChatID, "text", "elsewhere")
-	r.must(nil, "sendMessage", "chat_id", forum.ChatID, "message_thread_id", topic.ThreadID, "text", "here")
-	if c := <-done; c.Text != "here" {
-		t.Errorf("waited for %+v", c)
-	}
-	if sent, err := r.WaitSent(r.ctx, 2); err != nil || len(sent) != 2 {
-		t.Errorf("%v, %d sent", err, len(sent))
-	}
-	ctx, cancel := context.WithCancel(r.ctx)
-	cancel()
-	if _, err := r.WaitSent(ctx, 3); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 	s := telegram.New(telegram.Options{})
 	alice, bob := s.User("Alice", "alice"), s.User("Bob", "bob")
@@ -298,39 +175,6 @@ func TestPlace_ImpossibleActionsPanic(t *testing.T) {
 	if _, err := group.Post(bob, telegram.Draft{Text: "x"}); err == nil {
 		t.Error("Post of a user who is not a member")
 	}
-}
-
-// Users, the bot and a poller concurrently, for the race detector.
-func TestServer_ConcurrentUse_HasNoRaces(t *testing.T) {
-	r := start(t, telegram.Options{PrivacyOff: true})
-	alice := r.User("Alice", "alice")
-	group := r.Supergroup("Team", alice)
-	const each = 20
-	var all sync.WaitGroup
-	all.Go(func() {
-		for range each {
-			m := group.Say(alice, "x")
-			group.Edit(alice, m.ID, "y")
-			group.Messages()
-		}
-	})
-	all.Go(func() {
-		for range each {
-			var m telegram.Message
-			r.must(&m, "sendPoll", "chat_id", group.ChatID, "question", "q", "options", `["a","b"]`)
-			r.AnswerPoll(alice, m.Poll.ID, 0)
-		}
-	})
-	all.Go(func() {
-		seen := 0
-		for offset := int64(0); seen < 3*each; {
-			for _, id := range r.ids("offset", offset, "timeout", 5) {
-				offset = max(offset, firstID+id+1)
-				seen++
-			}
-		}
-	})
-	all.Wait()
 }
 
 // A fake that is started again for the same database must not repeat ids that are stored there.

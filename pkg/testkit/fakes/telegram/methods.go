@@ -14,62 +14,37 @@ type method struct {
 // methodTable has the names in lower case: the Bot API ignores case.
 func (s *Server) methodTable() map[string]method {
 	return map[string]method{
-		"getme":          {name: "getMe", do: s.getMe},
-		"getupdates":     {name: "getUpdates", poll: s.getUpdates},
-		"setwebhook":     {name: "setWebhook", do: s.setWebhook},
-		"deletewebhook":  {name: "deleteWebhook", do: s.deleteWebhook},
-		"getwebhookinfo": {name: "getWebhookInfo", do: s.getWebhookInfo},
-		"getmycommands":  {name: "getMyCommands", do: s.getMyCommands},
-		"setmycommands":  {name: "setMyCommands", do: s.setMyCommands},
-
-		"deletemycommands": {name: "deleteMyCommands", do: s.deleteMyCommands},
-		"setmydescription": {name: "setMyDescription", do: s.setMyDescription},
-		"getmydescription": {name: "getMyDescription", do: s.getMyDescription},
-
-		"sendmessage":    {name: "sendMessage", sends: true, do: s.sendMessage},
-		"sendphoto":      {name: "sendPhoto", sends: true, do: s.sendFile("photo")},
-		"senddocument":   {name: "sendDocument", sends: true, do: s.sendFile("document")},
-		"sendvideo":      {name: "sendVideo", sends: true, do: s.sendFile("video")},
-		"sendaudio":      {name: "sendAudio", sends: true, do: s.sendFile("audio")},
-		"sendvoice":      {name: "sendVoice", sends: true, do: s.sendFile("voice")},
-		"sendanimation":  {name: "sendAnimation", sends: true, do: s.sendFile("animation")},
-		"sendsticker":    {name: "sendSticker", sends: true, do: s.sendFile("sticker")},
-		"sendmediagroup": {name: "sendMediaGroup", sends: true, do: s.sendMediaGroup},
-		"sendpoll":       {name: "sendPoll", sends: true, do: s.sendPoll},
-		"stoppoll":       {name: "stopPoll", do: s.stopPoll},
-		"senddice":       {name: "sendDice", sends: true, do: s.sendDice},
-		"sendlocation":   {name: "sendLocation", sends: true, do: s.sendLocation},
-		"sendvenue":      {name: "sendVenue", sends: true, do: s.sendVenue},
-		"sendcontact":    {name: "sendContact", sends: true, do: s.sendContact},
-		"sendvideonote":  {name: "sendVideoNote", sends: true, do: s.sendFile("video_note")},
-		"forwardmessage": {name: "forwardMessage", sends: true, do: s.forwardMessage},
-		"copymessage":    {name: "copyMessage", sends: true, do: s.copyMessage},
-
-		"editmessagetext":    {name: "editMessageText", sends: true, do: s.editMessageText},
-		"editmessagecaption": {name: "editMessageCaption", sends: true, do: s.editMessageCaption},
-
-		"editmessagereplymarkup": {name: "editMessageReplyMarkup", do: s.editMessageReplyMarkup},
-		"answercallbackquery":    {name: "answerCallbackQuery", do: s.answerCallbackQuery},
-
-		"deletemessage":      {name: "deleteMessage", do: s.deleteMessage},
-		"deletemessages":     {name: "deleteMessages", do: s.deleteMessages},
-		"sendchataction":     {name: "sendChatAction", do: s.sendChatAction},
-		"setmessagereaction": {name: "setMessageReaction", do: s.setMessageReaction},
-
-		"getfile":          {name: "getFile", do: s.getFile},
-		"getchat":          {name: "getChat", do: s.getChat},
-		"getchatmember":    {name: "getChatMember", do: s.getChatMember},
-		"pinchatmessage":   {name: "pinChatMessage", do: s.pinChatMessage(true)},
-		"unpinchatmessage": {name: "unpinChatMessage", do: s.pinChatMessage(false)},
-
+		"getme":                 {name: "getMe", do: s.getMe},
+		"getupdates":            {name: "getUpdates", poll: s.getUpdates},
+		"deletewebhook":         {name: "deleteWebhook", do: s.deleteWebhook},
+		"getwebhookinfo":        {name: "getWebhookInfo", do: s.getWebhookInfo},
+		"getmycommands":         {name: "getMyCommands", do: s.getMyCommands},
+		"setmycommands":         {name: "setMyCommands", do: s.setMyCommands},
+		"sendmessage":           {name: "sendMessage", sends: true, do: s.sendMessage},
+		"sendphoto":             {name: "sendPhoto", sends: true, do: s.sendFile("photo")},
+		"senddocument":          {name: "sendDocument", sends: true, do: s.sendFile("document")},
+		"sendvideo":             {name: "sendVideo", sends: true, do: s.sendFile("video")},
+		"sendaudio":             {name: "sendAudio", sends: true, do: s.sendFile("audio")},
+		"sendvoice":             {name: "sendVoice", sends: true, do: s.sendFile("voice")},
+		"sendmediagroup":        {name: "sendMediaGroup", sends: true, do: s.sendMediaGroup},
+		"sendpoll":              {name: "sendPoll", sends: true, do: s.sendPoll},
+		"stoppoll":              {name: "stopPoll", do: s.stopPoll},
+		"forwardmessage":        {name: "forwardMessage", sends: true, do: s.forwardMessage},
+		"copymessage":           {name: "copyMessage", sends: true, do: s.copyMessage},
+		"editmessagetext":       {name: "editMessageText", sends: true, do: s.editMessageText},
+		"editmessagecaption":    {name: "editMessageCaption", sends: true, do: s.editMessageCaption},
+		"answercallbackquery":   {name: "answerCallbackQuery", do: s.answerCallbackQuery},
+		"deletemessage":         {name: "deleteMessage", do: s.deleteMessage},
+		"deletemessages":        {name: "deleteMessages", do: s.deleteMessages},
+		"sendchataction":        {name: "sendChatAction", do: s.sendChatAction},
+		"setmessagereaction":    {name: "setMessageReaction", do: s.setMessageReaction},
+		"getfile":               {name: "getFile", do: s.getFile},
+		"getchat":               {name: "getChat", do: s.getChat},
+		"getchatmember":         {name: "getChatMember", do: s.getChatMember},
+		"pinchatmessage":        {name: "pinChatMessage", do: s.pinChatMessage},
 		"getchatadministrators": {name: "getChatAdministrators", do: s.getChatAdministrators},
 		"getchatmembercount":    {name: "getChatMemberCount", do: s.getChatMemberCount},
-		"closeforumtopic":       {name: "closeForumTopic", do: s.closeForumTopic(true)},
-		"reopenforumtopic":      {name: "reopenForumTopic", do: s.closeForumTopic(false)},
-		"deleteforumtopic":      {name: "deleteForumTopic", do: s.deleteForumTopic},
-
-		"leavechat":        {name: "leaveChat", do: s.leaveChat},
-		"createforumtopic": {name: "createForumTopic", do: s.createForumTopic},
+		"createforumtopic":      {name: "createForumTopic", do: s.createForumTopic},
 	}
 }
 
@@ -82,11 +57,7 @@ func (s *Server) getChat(p params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	full := chatFullInfo{Chat: r.chat, MaxReactions: 11, NoVoices: r.voiceless}
-	if pinned := r.messages[r.pinned]; pinned != nil {
-		full.Pinned = quoted(pinned)
-	}
-	return full, nil
+	return chatFullInfo{Chat: r.chat, MaxReactions: 11, NoVoices: r.voiceless}, nil
 }
 
 func (s *Server) getChatMember(p params) (any, error) {
@@ -95,25 +66,10 @@ func (s *Server) getChatMember(p params) (any, error) {
 		return nil, err
 	}
 	user, known := s.users[p.int("user_id", 0)]
-	switch {
-	case p.int("user_id", 0) == 0:
-		return nil, badRequest("invalid user_id specified")
-	case !known:
+	if !known {
 		return nil, badRequest("user not found")
 	}
 	return r.member(user), nil
-}
-
-func (s *Server) leaveChat(p params) (any, error) {
-	r, err := s.readable(p)
-	if err != nil {
-		return nil, err
-	}
-	if r.chat.Type == Private {
-		return nil, badRequest("chat member status can't be changed in private chats")
-	}
-	s.setStatus(r, s.me, s.me, Left)
-	return true, nil
 }
 
 func (s *Server) createForumTopic(p params) (any, error) {
@@ -126,10 +82,6 @@ func (s *Server) createForumTopic(p params) (any, error) {
 		return nil, badRequest("the chat is not a forum")
 	case !r.admin(s.me):
 		return nil, badRequest("not enough rights to create a topic")
-	case p.str("name") == "":
-		return nil, badRequest("TOPIC_TITLE_EMPTY")
-	case units(p.str("name")) > 128:
-		return nil, badRequest("TOPIC_TITLE_INVALID")
 	}
 	m := s.openTopic(r, s.me, p.str("name"))
 	return ForumTopic{Thread: m.ID, Name: m.TopicCreated.Name, Color: m.TopicCreated.Color}, nil

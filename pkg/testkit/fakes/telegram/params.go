@@ -23,7 +23,7 @@ const (
 
 // Upload is a file that came with a request.
 type Upload struct {
-	Kind string // photo, document, video, audio, voice, animation, sticker
+	Kind string // photo, document, video, audio or voice
 	Name string
 	Data []byte
 }

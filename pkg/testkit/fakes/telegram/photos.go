@@ -17,7 +17,7 @@ const (
 	maxPhotoRatio = 20
 )
 
-// checkPhoto refuses what Telegram cannot show as a photo.
+// checkPhoto refuses files that Telegram cannot show as a photo.
 func checkPhoto(data []byte) error {
 	width, height, ok := dimensions(data)
 	switch {

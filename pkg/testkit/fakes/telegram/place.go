@@ -3,12 +3,12 @@ package telegram
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
+	"maps"
 	"slices"
 	"time"
 )
 
-// Place is a chat, or a topic of a forum. Its methods are what users do there.
+// Place is a chat, or a topic of a forum. Its methods are the actions of users there.
 type Place struct {
 	s        *Server
 	ChatID   int64
@@ -17,15 +17,12 @@ type Place struct {
 }
 
 // Attachment is a file that a user sends. Its kind is photo, document, video, audio, voice,
-// animation, video_note or sticker. The Name of a sticker is its emoji.
+// video_note or sticker. The Name of a sticker is its emoji.
 type Attachment struct {
 	Kind string
 	Name string
 	MIME string // guessed from the name's extension if empty
 	Data []byte
-	Size int64 // in bytes; of Data if 0, and may be more
-	// Duration of a voice message, a video or music, in seconds; one is made up if it is 0.
-	Duration int
 }
 
 // Draft is a message to send. Entities are those that Telegram does not find in the text. With an
@@ -34,11 +31,9 @@ type Draft struct {
 	Text       string
 	Entities   []Entity
 	ReplyTo    int
-	Quote      string // the part of the text of ReplyTo that the user selected
-	Elsewhere  Place  // where ReplyTo is, if not in this chat or topic
+	Elsewhere  Place // where ReplyTo is, if not in this chat or topic
 	Attachment *Attachment
 	Album      string // an id that the parts of an album share
-	Origin     *Origin
 	Location   *Location
 	Contact    *Contact
 	Poll       *Poll           // without ID and counts
@@ -145,7 +140,8 @@ func (p Place) CloseTopic(isClosed bool) {
 // DeleteTopic deletes a topic with its messages. The bot gets no update.
 func (p Place) DeleteTopic() {
 	p.act(func(r *room) error {
-		r.deleteTopic(p.ThreadID)
+		delete(r.topics, p.ThreadID)
+		maps.DeleteFunc(r.messages, func(_ int, m *Message) bool { return m.IsTopic && m.Thread == p.ThreadID })
 		return nil
 	})
 }
@@ -195,7 +191,7 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 		}
 		m := p.s.compose(from, d)
 		m.DirectTopic = r.direct[p.DirectID]
-		if err := p.s.quote(m, d, r, replyTo); err != nil {
+		if err := p.s.quote(m, d); err != nil {
 			return err
 		}
 		m = r.add(m, thread, replyTo)
@@ -207,12 +203,11 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 }
 
 func (s *Server) compose(from User, d Draft) *Message {
-	m := &Message{From: &from, Origin: d.Origin, MediaGroup: d.Album, Location: d.Location, Contact: d.Contact,
+	m := &Message{From: &from, MediaGroup: d.Album, Location: d.Location, Contact: d.Contact,
 		Rich: d.Rich}
 	text, entities := d.Text, mark(d.Text, d.Entities)
 	if a := d.Attachment; a != nil {
-		f := s.newFile(a.Kind, a.Name, a.MIME, a.Data, a.Size)
-		f.duration = a.Duration
+		f := s.newFile(a.Kind, a.Name, a.MIME, a.Data)
 		f.attach(m)
 		m.Caption, m.CaptionEntities = text, entities
 	} else {
@@ -254,15 +249,7 @@ func (p Place) Photo(from User, data []byte, caption string) Message {
 
 // Document sends a file.
 func (p Place) Document(from User, name string, data []byte, caption string) Message {
-	return p.Attach(from, Attachment{Kind: "document", Name: name, Data: data, MIME: sniff(name, data)}, caption)
-}
-
-// sniff guesses a type from the content, if the name has no known extension.
-func sniff(name string, data []byte) string {
-	if name != "" {
-		return ""
-	}
-	return http.DetectContentType(data)
+	return p.Attach(from, Attachment{Kind: "document", Name: name, Data: data}, caption)
 }
 
 // Voice sends a recording.
@@ -309,15 +296,6 @@ func (p Place) Forward(from User, m Message) Message {
 	if origin == nil {
 		origin = &Origin{Type: "user", Date: m.Date, SenderUser: m.From}
 	}
-	return p.forward(from, m, origin)
-}
-
-// ForwardHidden forwards a message whose sender hides their account.
-func (p Place) ForwardHidden(from User, m Message) Message {
-	return p.forward(from, m, &Origin{Type: "hidden_user", Date: m.Date, SenderName: m.From.FirstName})
-}
-
-func (p Place) forward(from User, m Message, origin *Origin) Message {
 	var sent Message
 	p.act(func(r *room) error {
 		if !r.in(from) {
@@ -360,30 +338,6 @@ func (p Place) Edit(by User, id int, text string, entities ...Entity) Message {
 	m, err := p.TryEdit(by, id, text, entities...)
 	must(err)
 	return m
-}
-
-// Unfurl sends an edit of a message without a change, as Telegram does when it has loaded the
-// preview of a link.
-func (p Place) Unfurl(id int) {
-	p.act(func(r *room) error {
-		if r.messages[id] == nil {
-			return fmt.Errorf("no message %d", id)
-		}
-		p.s.emitMessage("edited_message", r, r.messages[id])
-		return nil
-	})
-}
-
-// Age makes a message older.
-func (p Place) Age(id int, by time.Duration) {
-	p.act(func(r *room) error {
-		m := r.messages[id]
-		if m == nil {
-			return fmt.Errorf("no message %d", id)
-		}
-		m.Date -= int64(by / time.Second)
-		return nil
-	})
 }
 
 // Delete deletes a message. The Bot API has no update for that.

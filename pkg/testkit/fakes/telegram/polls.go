@@ -92,13 +92,6 @@ func (s *Server) sendPoll(p params) (any, error) {
 	if err := state.limit(p); err != nil {
 		return nil, err
 	}
-	if p.str("type") == "quiz" {
-		correct := int(p.int("correct_option_id", -1))
-		if correct < 0 || correct >= len(options) {
-			return nil, badRequest("wrong correct option ID specified")
-		}
-		state.Type, state.Correct = "quiz", &correct
-	}
 	if _, _, err := r.target(p, s.me); err != nil {
 		return nil, err // the poll is not stored yet
 	}
@@ -109,16 +102,14 @@ func (s *Server) sendPoll(p params) (any, error) {
 
 // limit sets when a poll closes by itself: after 5 to 600 seconds, as documented.
 func (p *Poll) limit(of params) error {
-	now := time.Now().Unix()
-	period, date := of.int("open_period", 0), of.int("close_date", 0)
+	now, date := time.Now().Unix(), of.int("close_date", 0)
 	switch {
-	case period != 0 && (period < minOpen || period > maxOpen), date != 0 && (date < now+minOpen || date > now+maxOpen):
+	case date == 0:
+		return nil
+	case date < now+minOpen || date > now+maxOpen:
 		return badRequest("POLL_OPEN_PERIOD_INVALID")
-	case period != 0:
-		p.OpenPeriod, p.CloseDate = int(period), now+period
-	case date != 0:
-		p.OpenPeriod, p.CloseDate = int(date-now), date
 	}
+	p.OpenPeriod, p.CloseDate = int(date-now), date
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -16,7 +15,6 @@ const (
 
 	firstUpdate = 730_000_001
 	keptFor     = 24 * time.Hour // then an update that was not taken is dropped
-	maxWaiting  = 1 << 40        // so that no offset overflows
 )
 
 // queue holds the updates that the bot has not confirmed. The server's lock guards it.
@@ -158,25 +156,15 @@ func (q *queue) forget(now time.Time) {
 // maxAhead is how far an offset may be beyond the last update.
 const maxAhead = 10
 
-// confirm drops the updates below offset; a negative offset keeps that many from the end. One too far beyond the last
-// update, such as another bot's, drops none.
+// confirm drops the updates below offset. One too far beyond the last update, such as another bot's, drops none.
 func (s *Server) confirm(offset int64) {
 	q := &s.queue
 	if offset > q.next+maxAhead {
 		return
 	}
-	known := func(u update) bool { return u.again || u.id >= offset }
-	if offset < 0 {
-		first := max(int64(len(q.waiting))+max(offset, -maxWaiting), 0)
-		var from int64
-		if first < int64(len(q.waiting)) {
-			from = q.waiting[first].id
-		}
-		known = func(u update) bool { return u.id >= from }
-	}
 	var kept []update
 	for _, u := range q.waiting {
-		if known(u) {
+		if u.again || u.id >= offset {
 			kept = append(kept, u)
 		} else {
 			s.Delivered(u)
@@ -208,26 +196,6 @@ func (s *Server) take(p params) ([]json.RawMessage, <-chan struct{}) {
 	}
 	q.waiting = kept
 	return batch, s.Changed()
-}
-
-func (s *Server) setWebhook(p params) (any, error) {
-	url := p.str("url")
-	if url == "" {
-		return s.deleteWebhook(p)
-	}
-	if !strings.HasPrefix(url, "https://") {
-		return nil, badRequest("bad webhook: An HTTPS URL must be provided for webhook")
-	}
-	var allowed []string
-	if found, err := p.json("allowed_updates", &allowed); err == nil && found {
-		s.queue.allowed = allowed
-	}
-	if p.bool("drop_pending_updates") {
-		s.queue.waiting = nil
-	}
-	s.queue.webhook = url
-	s.queue.end("terminated by setWebhook request")
-	return true, nil
 }
 
 func (s *Server) deleteWebhook(p params) (any, error) {

@@ -1,9 +1,6 @@
 package telegram
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // pasteSize is where the apps cut a text that is too long for one message, in UTF-16 units.
 const pasteSize = maxText
@@ -11,28 +8,19 @@ const pasteSize = maxText
 // maxQuote is the longest part of a text that can be quoted, in UTF-16 units.
 const maxQuote = 1024
 
-// quote adds to a message what a draft quotes, and what it answers elsewhere.
-func (s *Server) quote(m *Message, d Draft, r *room, replyTo *Message) error {
-	if d.Elsewhere.s != nil {
-		there := s.rooms[d.Elsewhere.ChatID]
-		if there == nil || there.messages[d.ReplyTo] == nil {
-			return fmt.Errorf("no message %d to reply to in chat %d", d.ReplyTo, d.Elsewhere.ChatID)
-		}
-		replyTo = there.messages[d.ReplyTo]
-		m.External = external(there, replyTo)
-	}
-	if replyTo == nil {
+// quote adds to a message the one of another topic or chat that it answers, of which Telegram quotes the beginning.
+func (s *Server) quote(m *Message, d Draft) error {
+	if d.Elsewhere.s == nil {
 		return nil
 	}
-	text := replyTo.Text + replyTo.Caption
-	switch at := strings.Index(text, d.Quote); {
-	case d.Quote == "" && m.External == nil, text == "":
-	case at < 0:
-		return fmt.Errorf("message %d does not contain %q", d.ReplyTo, d.Quote)
-	case d.Quote == "": // Telegram itself quotes what is elsewhere
+	there := s.rooms[d.Elsewhere.ChatID]
+	if there == nil || there.messages[d.ReplyTo] == nil {
+		return fmt.Errorf("no message %d to reply to in chat %d", d.ReplyTo, d.Elsewhere.ChatID)
+	}
+	replyTo := there.messages[d.ReplyTo]
+	m.External = external(there, replyTo)
+	if text := replyTo.Text + replyTo.Caption; text != "" {
 		m.Quote = &Quote{Text: head(text, maxQuote)}
-	default:
-		m.Quote = &Quote{Text: head(d.Quote, maxQuote), Position: units(text[:at]), IsManual: true}
 	}
 	return nil
 }
@@ -57,11 +45,6 @@ func head(text string, most int) string {
 		}
 	}
 	return text
-}
-
-// Quote answers a part of a message.
-func (p Place) Quote(from User, to int, part, text string, entities ...Entity) Message {
-	return p.addPost(from, Draft{Text: text, Entities: entities, ReplyTo: to, Quote: part})
 }
 
 // ReplyElsewhere answers a message of another topic or chat.

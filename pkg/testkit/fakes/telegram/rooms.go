@@ -28,8 +28,7 @@ type room struct {
 	muted     bool                       // the bot may not send
 	voiceless bool                       // the user of the chat takes no voice messages
 	closed    bool                       // General is closed
-	pinned    int
-	gone      string // the error of calls once the chat is deleted or migrated
+	gone      string                     // the error of calls once the chat is deleted or migrated
 	migrated  int64
 }
 
@@ -85,15 +84,10 @@ func (r *room) member(u User) ChatMember {
 
 // readable is the chat of a request, if the bot may read it.
 func (s *Server) readable(p params) (*room, error) {
-	name := p.str("chat_id")
-	if name == "" {
-		return nil, badRequest("chat_id is empty")
-	}
 	r := s.rooms[p.int("chat_id", 0)]
-	if public, ok := strings.CutPrefix(name, "@"); ok {
-		r = s.roomNamed(public)
-	}
 	switch {
+	case p.str("chat_id") == "":
+		return nil, badRequest("chat_id is empty")
 	case r == nil:
 		return nil, badRequest("chat not found")
 	case r.migrated != 0:
@@ -127,15 +121,6 @@ func (s *Server) writable(p params) (*room, error) {
 		return nil, badRequest("not enough rights to send text messages to the chat")
 	}
 	return r, nil
-}
-
-func (s *Server) roomNamed(username string) *room {
-	for _, r := range s.rooms {
-		if username != "" && r.chat.Type != Private && strings.EqualFold(r.chat.Username, username) {
-			return r
-		}
-	}
-	return nil
 }
 
 // target is the thread of a message to send, and the message to which it replies.
@@ -229,7 +214,7 @@ func (s *Server) sees(r *room, m *Message) bool {
 }
 
 func service(m *Message) bool {
-	return m.Pinned != nil || m.NewMembers != nil || m.LeftMember != nil || m.TopicCreated != nil || m.MigrateTo != 0 ||
+	return m.NewMembers != nil || m.LeftMember != nil || m.TopicCreated != nil || m.MigrateTo != 0 ||
 		m.MigrateFrom != 0
 }
 

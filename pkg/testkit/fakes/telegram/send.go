@@ -72,8 +72,8 @@ func (p params) caption() (string, []Entity, error) {
 	return caption, mark(caption, entities), err
 }
 
-// message is the message of a request; what is for the error.
-func (s *Server) message(p params, what string) (*room, *Message, error) {
+// message is the message of a request. name is its name in the error.
+func (s *Server) message(p params, name string) (*room, *Message, error) {
 	r, err := s.readable(p)
 	if err != nil {
 		return nil, nil, err
@@ -83,7 +83,7 @@ func (s *Server) message(p params, what string) (*room, *Message, error) {
 	}
 	m := r.messages[int(p.int("message_id", 0))]
 	if m == nil {
-		return nil, nil, badRequest("%s not found", what)
+		return nil, nil, badRequest("%s not found", name)
 	}
 	return r, m, nil
 }
@@ -183,20 +183,13 @@ func (s *Server) deletable(r *room, m *Message) bool {
 
 // deleteMessages deletes several messages, and skips those that do not exist.
 func (s *Server) deleteMessages(p params) (any, error) {
-	const maxMessages = 100
 	r, err := s.readable(p)
 	if err != nil {
 		return nil, err
 	}
 	var ids []int
-	found, err := p.json("message_ids", &ids)
-	switch {
-	case err != nil || !found:
+	if found, err := p.json("message_ids", &ids); err != nil || !found {
 		return nil, badRequest("can't parse message identifiers JSON object")
-	case len(ids) == 0:
-		return nil, badRequest("message identifiers are not specified")
-	case len(ids) > maxMessages:
-		return nil, badRequest("too many message identifiers specified")
 	}
 	for _, id := range ids {
 		if m := r.messages[id]; m != nil && !s.deletable(r, m) {

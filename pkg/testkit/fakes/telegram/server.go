@@ -9,7 +9,7 @@
 //	team.Say(alice, "@arizuko_bot hello")
 //	call, err := tg.Wait(ctx, telegram.Answers(team))
 //
-// The methods of users return what they created. An impossible action, like an edit of a message
+// The methods of users return the message or user that they created. An impossible action, like an edit of a message
 // that does not exist, is a mistake of the test and panics; Post, TryEdit and SetReactions, which
 // the page needs, return an error instead.
 package telegram
@@ -37,11 +37,9 @@ const (
 // Options describe the bot. The zero value is a bot as BotFather creates it, with privacy mode on,
 // and without rate limits.
 type Options struct {
-	Token       string // "<bot id>:<secret>"
-	BotName     string
-	BotUsername string
-	PrivacyOff  bool // the bot receives all messages of groups
-	RateLimits  bool // refuse messages above the documented rates
+	Token      string // "<bot id>:<secret>"
+	PrivacyOff bool   // the bot receives all messages of groups
+	RateLimits bool   // refuse messages above the documented rates
 	// Lacks are methods that the server does not know, as one of an old version that an operator runs.
 	Lacks []string
 	// FirstID is added to all ids that the fake counts, so that one that is started again repeats none.
@@ -75,11 +73,9 @@ type Server struct {
 	albums   int
 	commands map[scope][]Command
 	clicks   map[string]*click // presses of buttons, by query
-	about    map[string]string // descriptions by language
 	flooded  time.Time         // until then no message is taken
 	queue    queue
 	polled   int
-	thrown   int // dice
 	local    bool
 }
 
@@ -92,12 +88,11 @@ func New(o Options) *Server {
 		// Above 32 bits, as real ids are.
 		nextUser: 5_100_000_001, nextChat: 4_000_000_001, firstID: o.FirstID, nextID: o.FirstID + 1,
 		users: map[int64]User{}, rooms: map[int64]*room{}, files: map[string]*file{}, polls: map[string]*poll{},
-		commands: map[scope][]Command{}, clicks: map[string]*click{}, about: map[string]string{}, local: o.Local,
+		commands: map[scope][]Command{}, clicks: map[string]*click{}, local: o.Local,
 	}
 	s.Events = fakeserver.NewEvents(&s.mu, s.push, s.pushAgain)
 	id, _, _ := strings.Cut(s.token, ":")
-	s.me = User{IsBot: true, FirstName: cmp.Or(o.BotName, DefaultBotName),
-		Username: cmp.Or(o.BotUsername, DefaultUsername)}
+	s.me = User{IsBot: true, FirstName: DefaultBotName, Username: DefaultUsername}
 	s.me.ID, _ = strconv.ParseInt(id, 10, 64)
 	s.users[s.me.ID] = s.me
 	s.methods = s.methodTable()
@@ -119,14 +114,6 @@ func (s *Server) Me() User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.me
-}
-
-// Rename gives the bot another username, as @BotFather does.
-func (s *Server) Rename(username string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.me.Username = username
-	s.users[s.me.ID] = s.me
 }
 
 // Start serves at addr, "host:port" with port 0 for a free one, until Close, and returns the

@@ -147,7 +147,7 @@ func byteOffset(text string, unit int) int {
 	return len(text)
 }
 
-// What Telegram finds in a text. The first group of each is the entity.
+// The entities that Telegram finds in a text. The first group of each is the entity.
 var detectors = []struct {
 	kind    string
 	pattern *regexp.Regexp
@@ -159,7 +159,7 @@ var detectors = []struct {
 	{"hashtag", regexp.MustCompile(`(?:^|[^\pL\pN_&])(#[\pL\pN_]*\pL[\pL\pN_]*)`)},
 }
 
-// mark adds what Telegram finds in a text to the given entities, unless it overlaps one of them:
+// mark adds the entities that Telegram finds in a text to the given ones, unless it overlaps one of them:
 // nothing is found in code.
 func mark(text string, given []Entity) []Entity {
 	all := sorted(given)

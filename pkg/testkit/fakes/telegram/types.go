@@ -65,7 +65,6 @@ type Message struct {
 	Caption         string   `json:"caption,omitempty"`
 	CaptionEntities []Entity `json:"caption_entities,omitempty"`
 
-	Animation *Media    `json:"animation,omitempty"`
 	Audio     *Media    `json:"audio,omitempty"`
 	Document  *Media    `json:"document,omitempty"`
 	Photo     []Media   `json:"photo,omitempty"`
@@ -76,13 +75,10 @@ type Message struct {
 	Contact   *Contact  `json:"contact,omitempty"`
 	Location  *Location `json:"location,omitempty"`
 	Poll      *Poll     `json:"poll,omitempty"`
-	Venue     *Venue    `json:"venue,omitempty"`
-	Dice      *Dice     `json:"dice,omitempty"`
 
 	Rich json.RawMessage `json:"rich_message,omitempty"`
 
 	Markup json.RawMessage `json:"reply_markup,omitempty"`
-	Pinned *Message        `json:"pinned_message,omitempty"`
 
 	NewMembers   []User        `json:"new_chat_members,omitempty"`
 	LeftMember   *User         `json:"left_chat_member,omitempty"`
@@ -109,23 +105,17 @@ type External struct {
 	Voice    *Media  `json:"voice,omitempty"`
 }
 
-// Quote is the part of a text that a user selected to answer it. Position is in UTF-16 units.
+// Quote is the beginning of a text that is answered. Position is in UTF-16 units.
 type Quote struct {
-	Text     string   `json:"text"`
-	Entities []Entity `json:"entities,omitempty"`
-	Position int      `json:"position"`
-	IsManual bool     `json:"is_manual,omitempty"`
+	Text     string `json:"text"`
+	Position int    `json:"position"`
 }
 
-// Origin is the origin of a forwarded message: Type is "user" with SenderUser,
-// "hidden_user" with SenderName, or "channel" with Chat and MessageID.
+// Origin is the origin of a forwarded message: Type is "user" with SenderUser.
 type Origin struct {
 	Type       string `json:"type"`
 	Date       int64  `json:"date"`
 	SenderUser *User  `json:"sender_user,omitempty"`
-	SenderName string `json:"sender_user_name,omitempty"`
-	Chat       *Chat  `json:"chat,omitempty"`
-	MessageID  int    `json:"message_id,omitempty"`
 }
 
 // Media is a file of any kind but a sticker; Size is in bytes, Duration in seconds.
@@ -134,7 +124,6 @@ type Media struct {
 	UniqueID string `json:"file_unique_id"`
 	Width    int    `json:"width,omitempty"`
 	Height   int    `json:"height,omitempty"`
-	Length   int    `json:"length,omitempty"` // of a video note, which is round
 	Duration int    `json:"duration,omitempty"`
 	Name     string `json:"file_name,omitempty"`
 	MIME     string `json:"mime_type,omitempty"`
@@ -151,7 +140,6 @@ type Sticker struct {
 	IsAnimated bool   `json:"is_animated"`
 	IsVideo    bool   `json:"is_video"`
 	Emoji      string `json:"emoji,omitempty"`
-	SetName    string `json:"set_name,omitempty"`
 	Size       int64  `json:"file_size,omitempty"`
 }
 
@@ -159,27 +147,12 @@ type Sticker struct {
 type Contact struct {
 	Phone     string `json:"phone_number"`
 	FirstName string `json:"first_name"`
-	LastName  string `json:"last_name,omitempty"`
-	UserID    int64  `json:"user_id,omitempty"`
 }
 
 // Location is a point on the map, in degrees.
 type Location struct {
 	Latitude  float64 `json:"latitude"`
 	Longitude float64 `json:"longitude"`
-}
-
-// Venue is a place with a name.
-type Venue struct {
-	Location Location `json:"location"`
-	Title    string   `json:"title"`
-	Address  string   `json:"address"`
-}
-
-// Dice is a die, or another emoji that ends at random.
-type Dice struct {
-	Emoji string `json:"emoji"`
-	Value int    `json:"value"`
 }
 
 // Poll is a poll with its counts.
@@ -192,7 +165,6 @@ type Poll struct {
 	IsAnonymous bool         `json:"is_anonymous"`
 	Type        string       `json:"type"`
 	Multiple    bool         `json:"allows_multiple_answers"`
-	Correct     *int         `json:"correct_option_id,omitempty"`
 	OpenPeriod  int          `json:"open_period,omitempty"`
 	CloseDate   int64        `json:"close_date,omitempty"`
 }
@@ -216,7 +188,7 @@ type TopicCreated struct {
 	Color int    `json:"icon_color"`
 }
 
-// ForumTopic is what createForumTopic returns.
+// ForumTopic is the result of createForumTopic.
 type ForumTopic struct {
 	Thread int    `json:"message_thread_id"`
 	Name   string `json:"name"`
@@ -284,7 +256,7 @@ type Command struct {
 	Description string `json:"description"`
 }
 
-// botUser is what getMe returns.
+// botUser is the result of getMe.
 type botUser struct {
 	User
 	JoinGroups bool `json:"can_join_groups"`
@@ -294,10 +266,9 @@ type botUser struct {
 
 type chatFullInfo struct {
 	Chat
-	AccentColor  int      `json:"accent_color_id"`
-	MaxReactions int      `json:"max_reaction_count"`
-	NoVoices     bool     `json:"has_restricted_voice_and_video_messages,omitempty"`
-	Pinned       *Message `json:"pinned_message,omitempty"`
+	AccentColor  int  `json:"accent_color_id"`
+	MaxReactions int  `json:"max_reaction_count"`
+	NoVoices     bool `json:"has_restricted_voice_and_video_messages,omitempty"`
 }
 
 type fileInfo struct {
