@@ -94,7 +94,7 @@ func (s *Server) postMessage(p params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Message{UnfurlLinks: p.str("unfurl_links"), UnfurlMedia: p.str("unfurl_media")}
+	m := &Message{}
 	if err := p.content(m, maxText); err != nil {
 		return nil, err
 	}

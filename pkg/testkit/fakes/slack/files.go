@@ -50,11 +50,11 @@ func (s *Server) newFile(by User, a Attachment) *file {
 		id: s.id("F"), name: a.Name, title: a.Name, by: by.ID, created: time.Now().Unix(), data: a.Data,
 		mime: cmp.Or(a.MIME, typeOf(a.Name, a.Data)), uploaded: true,
 		completed: true,
-		connect:   a.Connect, durationMS: a.DurationMS,
+		connect:   a.Connect,
 	}
 	if a.Voice {
 		f.name, f.title, f.mime, f.subtype = "audio_message.mp4", "audio_message.mp4", "video/mp4", "slack_audio"
-		f.durationMS = cmp.Or(f.durationMS, 3100)
+		f.durationMS = 3100
 	}
 	s.files[f.id] = f
 	return f

@@ -51,7 +51,6 @@ func (s *Server) nextPost() (ctx context.Context, d *delivery, to string) {
 	d = q.waiting[0]
 	q.waiting = q.waiting[1:]
 	q.out = append(q.out, d)
-	d.sent = time.Now()
 	return ctx, d, s.o.EventsURL
 }
 

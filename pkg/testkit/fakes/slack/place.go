@@ -2,7 +2,6 @@ package slack
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"html"
 	"regexp"
@@ -24,8 +23,6 @@ type Attachment struct {
 	// Connect makes it a file of another workspace, shared by Slack Connect: messages have only its id, and
 	// files.info the rest.
 	Connect bool
-	// DurationMS is that of audio and video.
-	DurationMS int64
 	// Voice makes it a recording, which Slack names itself and calls a video.
 	Voice bool
 }
@@ -38,7 +35,6 @@ type Draft struct {
 	Via        User // an app that posts it with the user's own token; the zero value is none
 	Subtype    string
 	Attachment *Attachment
-	Blocks     string // JSON; as a client creates them from the text, if empty
 }
 
 // User creates a user.
@@ -196,10 +192,7 @@ func (s *Server) compose(from User, d Draft) *Message {
 	if d.Broadcast {
 		m.Subtype = "thread_broadcast"
 	}
-	switch {
-	case d.Blocks != "":
-		m.Blocks = json.RawMessage(d.Blocks)
-	case d.Text != "" && !from.IsBot():
+	if d.Text != "" && !from.IsBot() {
 		m.Blocks = encoded([]any{fields{"type": "rich_text", "block_id": "b1", "elements": []any{fields{
 			"type": "rich_text_section", "elements": richText(d.Text),
 		}}}})

@@ -28,15 +28,12 @@ type delivery struct {
 	envelope string // its id when it was last sent
 	attempt  int    // 0 is the first
 	reason   string // why it is sent again
-	sent     time.Time
 	on       *socket
 	timer    *time.Timer
 }
 
 // Ack is the app's answer to one event, slash command or interaction.
 type Ack struct {
-	At       time.Time
-	Took     time.Duration // since it was last sent
 	Envelope string
 }
 
@@ -88,7 +85,7 @@ func (s *Server) dispatch() {
 // sendOn sends a delivery on a socket, and starts its timeout.
 func (s *Server) sendOn(c *socket, d *delivery) {
 	s.ids++
-	d.envelope, d.on, d.sent = fmt.Sprintf("%08x-fa4e-4000-8000-%012x", s.ids, s.ids), c, time.Now()
+	d.envelope, d.on = fmt.Sprintf("%08x-fa4e-4000-8000-%012x", s.ids, s.ids), c
 	frame := fields{
 		"envelope_id": d.envelope, "payload": d.payload, "type": d.kind,
 		"accepts_response_payload": d.kind != "events_api",
@@ -164,7 +161,7 @@ func (s *Server) answered(envelope string, payload json.RawMessage) {
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.queue.out, func(d *delivery) bool { return d.envelope == envelope })
 	if i < 0 {
-		s.queue.acks = append(s.queue.acks, Ack{At: time.Now(), Envelope: envelope})
+		s.queue.acks = append(s.queue.acks, Ack{envelope})
 		s.Notify()
 		return
 	}
@@ -175,8 +172,7 @@ func (s *Server) answered(envelope string, payload json.RawMessage) {
 
 // finish removes an answered delivery. The lock is held.
 func (s *Server) finish(d *delivery, payload json.RawMessage) {
-	q, now := &s.queue, time.Now()
-	q.acks = append(q.acks, Ack{At: now, Took: now.Sub(d.sent), Envelope: d.envelope})
+	s.queue.acks = append(s.queue.acks, Ack{d.envelope})
 	if d.kind == "events_api" {
 		s.Delivered(d)
 	}

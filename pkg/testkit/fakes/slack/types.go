@@ -68,11 +68,8 @@ type Message struct {
 	Name         string          `json:"name,omitempty"` // of a channel that was renamed
 	OldName      string          `json:"old_name,omitempty"`
 	Root         *Message        `json:"root,omitempty"` // of a thread_broadcast
-	Hidden       bool            `json:"hidden,omitempty"`
 	IsEphemeral  bool            `json:"is_ephemeral,omitempty"`
 	Streaming    string          `json:"streaming_state,omitempty"` // in_progress or completed
-	UnfurlLinks  string          `json:"-"`                         // as in the call; "" without
-	UnfurlMedia  string          `json:"-"`
 	isBroadcast  bool
 	isTombstoned bool
 	isLocked     bool // no replies are taken
