@@ -84,8 +84,8 @@ func (p params) metadata() (*Metadata, error) {
 
 // bot makes the bot the author of a message.
 func (s *Server) bot(m *Message) *Message {
-	m.User, m.BotID, m.AppID, m.Team = s.me.ID, s.me.BotID, s.me.AppID, teamID
-	m.BotProfile = &BotProfile{ID: s.me.BotID, AppID: s.me.AppID, Name: s.me.RealName, Team: teamID}
+	m.User, m.Team = s.me.ID, teamID
+	m.by(s.me)
 	return m
 }
 

@@ -14,20 +14,6 @@ type messageEvent struct {
 	EventTS string `json:"event_ts"`
 }
 
-// changeEvent is the event of an edit or a deletion.
-type changeEvent struct {
-	Type      string   `json:"type"`
-	Subtype   string   `json:"subtype"`
-	Message   *Message `json:"message,omitempty"`
-	Previous  *Message `json:"previous_message,omitempty"`
-	DeletedTS string   `json:"deleted_ts,omitempty"`
-	Channel   string   `json:"channel"`
-	Kind      string   `json:"channel_type"`
-	Hidden    bool     `json:"hidden"`
-	TS        string   `json:"ts"`
-	EventTS   string   `json:"event_ts"`
-}
-
 // scopeFor is the scope for conversations of a kind: to "read" their properties, their "history", or to "write".
 func scopeFor(kind, right string) string {
 	return map[string]string{Public: "channels", Private: "groups", DM: "im", GroupDM: "mpim"}[kind] + ":" + right
@@ -77,20 +63,19 @@ func mentions(text string, u User) bool {
 }
 
 func (s *Server) emitChanged(r *room, m *Message, before Message) {
-	shown := m.snapshot()
-	s.emitChange(r, changeEvent{Subtype: "message_changed", Message: &shown, Previous: &before})
+	s.emitChange(r, fields{"subtype": "message_changed", "message": m.snapshot(), "previous_message": before})
 }
 
 func (s *Server) emitDeleted(r *room, before Message) {
-	s.emitChange(r, changeEvent{Subtype: "message_deleted", Previous: &before, DeletedTS: before.TS})
+	s.emitChange(r, fields{"subtype": "message_deleted", "previous_message": before, "deleted_ts": before.TS})
 }
 
-func (s *Server) emitChange(r *room, e changeEvent) {
+func (s *Server) emitChange(r *room, e fields) {
 	if !r.in(s.me) {
 		return
 	}
-	e.Type, e.Channel, e.Kind, e.Hidden, e.TS = "message", r.ID, r.Kind, true, s.nextTS()
-	e.EventTS = e.TS
+	ts := s.nextTS()
+	e["type"], e["channel"], e["channel_type"], e["hidden"], e["ts"], e["event_ts"] = "message", r.ID, r.Kind, true, ts, ts
 	s.emit(scopeFor(r.Kind, "history"), e)
 }
 

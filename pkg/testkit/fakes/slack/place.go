@@ -184,8 +184,7 @@ func (p Place) Post(from User, d Draft) (Message, error) {
 func (s *Server) compose(from User, d Draft) *Message {
 	m := &Message{User: from.ID, Team: teamID, Text: d.Text, Subtype: d.Subtype}
 	if app := cmp.Or(d.Via, from); app.IsBot() {
-		m.BotID, m.AppID = app.BotID, app.AppID
-		m.BotProfile = &BotProfile{ID: app.BotID, AppID: app.AppID, Name: app.RealName, Team: teamID}
+		m.by(app)
 	} else {
 		m.ClientID = s.id("client-")
 	}

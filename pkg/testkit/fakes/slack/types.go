@@ -62,7 +62,7 @@ type Message struct {
 	Blocks       json.RawMessage `json:"blocks,omitempty"`
 	Attachments  json.RawMessage `json:"attachments,omitempty"`
 	Metadata     *Metadata       `json:"metadata,omitempty"`
-	BotProfile   *BotProfile     `json:"bot_profile,omitempty"`
+	BotProfile   fields          `json:"bot_profile,omitempty"`
 	Inviter      string          `json:"inviter,omitempty"`
 	Topic        string          `json:"topic,omitempty"`
 	Name         string          `json:"name,omitempty"` // of a channel that was renamed
@@ -95,15 +95,6 @@ type Metadata struct {
 	Payload json.RawMessage `json:"event_payload"`
 }
 
-// BotProfile is the author of a bot's message.
-type BotProfile struct {
-	ID      string `json:"id"`
-	AppID   string `json:"app_id,omitempty"`
-	Name    string `json:"name"`
-	Deleted bool   `json:"deleted"`
-	Team    string `json:"team_id"`
-}
-
 // File is a file of a message.
 type File struct {
 	ID                 string `json:"id"`
@@ -126,6 +117,12 @@ type File struct {
 	URLPrivate         string `json:"url_private"`
 	URLPrivateDownload string `json:"url_private_download"`
 	Permalink          string `json:"permalink"`
+}
+
+// by notes the app that posts a message.
+func (m *Message) by(app User) {
+	m.BotID, m.AppID = app.BotID, app.AppID
+	m.BotProfile = fields{"id": app.BotID, "app_id": app.AppID, "name": app.RealName, "deleted": false, "team_id": teamID}
 }
 
 // snapshot is a copy of a message, which later changes do not affect.

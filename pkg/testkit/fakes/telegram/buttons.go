@@ -8,15 +8,6 @@ import (
 	"time"
 )
 
-// callbackQuery is a press on a button.
-type callbackQuery struct {
-	ID       string   `json:"id"`
-	From     User     `json:"from"`
-	Message  *Message `json:"message"`
-	Instance string   `json:"chat_instance"`
-	Data     string   `json:"data"`
-}
-
 // Buttons are the data of a message's buttons by their labels.
 func (m *Message) Buttons() map[string]string {
 	var keyboard struct {
@@ -61,8 +52,8 @@ func (p Place) press(by User, message int, data string, isForged bool) (query st
 		query = fmt.Sprintf("4382%012d", p.s.firstID+len(p.s.clicks)+1)
 		p.s.clicks[query] = &click{at: time.Now(), by: by, chat: p.ChatID}
 		shown := m.snapshot()
-		p.s.emit("callback_query", callbackQuery{ID: query, From: by, Message: &shown, Instance: fmt.Sprint(p.ChatID),
-			Data: data})
+		p.s.emit("callback_query", fields{"id": query, "from": by, "message": &shown,
+			"chat_instance": fmt.Sprint(p.ChatID), "data": data})
 		return nil
 	})
 	return query, err

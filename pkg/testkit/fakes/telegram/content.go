@@ -53,7 +53,7 @@ func (s *Server) copyMessage(p params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]int{"message_id": made.(Message).ID}, nil
+	return fields{"message_id": made.(Message).ID}, nil
 }
 
 // contents is a message without the fields that belong to its place.

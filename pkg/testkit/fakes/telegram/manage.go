@@ -26,7 +26,7 @@ func (s *Server) getChatAdministrators(p params) (any, error) {
 	if r.chat.Type == Private {
 		return nil, badRequest("there are no administrators in the private chat")
 	}
-	all := []ChatMember{}
+	all := []fields{}
 	for _, id := range slices.Sorted(maps.Keys(r.statuses)) {
 		if u := s.users[id]; r.admin(u) && (!u.IsBot || u.ID == s.me.ID) {
 			all = append(all, r.member(u))

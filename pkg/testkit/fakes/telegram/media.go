@@ -220,7 +220,7 @@ func (s *Server) getFile(p params) (any, error) {
 	if s.local {
 		path = localFolder + s.token + "/" + path
 	}
-	return fileInfo{FileID: f.id, UniqueID: f.unique, Size: f.size(), Path: path}, nil
+	return fields{"file_id": f.id, "file_unique_id": f.unique, "file_size": f.size(), "file_path": path}, nil
 }
 
 // localFolder is the working folder of a server with --local, in which each bot has one.

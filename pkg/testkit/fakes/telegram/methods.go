@@ -49,7 +49,8 @@ func (s *Server) methodTable() map[string]method {
 }
 
 func (s *Server) getMe(params) (any, error) {
-	return botUser{User: s.me, JoinGroups: true, ReadAll: !s.privacy}, nil
+	return fields{"id": s.me.ID, "is_bot": true, "first_name": s.me.FirstName, "username": s.me.Username,
+		"can_join_groups": true, "can_read_all_group_messages": !s.privacy, "supports_inline_queries": false}, nil
 }
 
 func (s *Server) getChat(p params) (any, error) {
@@ -57,7 +58,10 @@ func (s *Server) getChat(p params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return chatFullInfo{Chat: r.chat, MaxReactions: 11, NoVoices: r.voiceless}, nil
+	return struct {
+		Chat
+		NoVoices bool `json:"has_restricted_voice_and_video_messages,omitempty"`
+	}{r.chat, r.voiceless}, nil
 }
 
 func (s *Server) getChatMember(p params) (any, error) {

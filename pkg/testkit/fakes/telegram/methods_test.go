@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-
 	"arizuko/pkg/testkit/fakes/telegram"
 )
 

@@ -361,10 +361,8 @@ func (p Place) SetReactions(by User, id int, emoji ...string) error {
 		}
 		old := r.react(id, by, emoji)
 		if r.chat.Type == Private && r.in(p.s.me) || r.admin(p.s.me) {
-			p.s.emit("message_reaction", ReactionUpdated{
-				Chat: r.chat, MessageID: id, User: &by, Date: time.Now().Unix(), Old: reactions(old),
-				New: reactions(emoji),
-			})
+			p.s.emit("message_reaction", fields{"chat": r.chat, "message_id": id, "user": by, "date": time.Now().Unix(),
+				"old_reaction": reactions(old), "new_reaction": reactions(emoji)})
 		}
 		p.s.Notify()
 		return nil

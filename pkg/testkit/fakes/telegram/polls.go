@@ -187,6 +187,6 @@ func (s *Server) vote(p *poll, by User, options []int) {
 	s.emit("poll", p.state)
 	if !p.state.IsAnonymous {
 		chosen := append([]int{}, options...)
-		s.emit("poll_answer", PollAnswer{PollID: p.state.ID, User: by, Options: chosen})
+		s.emit("poll_answer", fields{"poll_id": p.state.ID, "user": by, "option_ids": chosen})
 	}
 }

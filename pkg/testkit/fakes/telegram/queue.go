@@ -207,7 +207,8 @@ func (s *Server) deleteWebhook(p params) (any, error) {
 }
 
 func (s *Server) getWebhookInfo(params) (any, error) {
-	return webhookInfo{URL: s.queue.webhook, Pending: len(s.queue.waiting), Allowed: s.queue.allowed}, nil
+	return fields{"url": s.queue.webhook, "has_custom_certificate": false, "pending_update_count": len(s.queue.waiting),
+		"allowed_updates": s.queue.allowed}, nil
 }
 
 // Pending is how many updates the bot has not confirmed.

@@ -74,10 +74,14 @@ func (r *room) admin(u User) bool {
 
 func (r *room) in(u User) bool { return r.admin(u) || r.status(u) == Member }
 
-func (r *room) member(u User) ChatMember {
-	m := ChatMember{Status: r.status(u), User: u}
-	if m.Status == Administrator {
-		m.ManageChat, m.DeleteOthers, m.ManageTopics = true, true, true
+// member is a user's status in a chat, as in answers and updates.
+func (r *room) member(u User) fields {
+	m := fields{"status": r.status(u), "user": u}
+	switch r.status(u) {
+	case Administrator:
+		m["can_manage_chat"], m["can_delete_messages"], m["can_manage_topics"] = true, true, true
+	case Kicked:
+		m["until_date"] = 0 // without an end
 	}
 	return m
 }
@@ -253,7 +257,8 @@ func (s *Server) emitMessage(kind string, r *room, m *Message) {
 func (s *Server) setStatus(r *room, by, user User, status string) {
 	old := r.member(user)
 	r.statuses[user.ID] = status
-	change := MemberUpdated{Chat: r.chat, From: by, Date: time.Now().Unix(), Old: old, New: r.member(user)}
+	change := fields{"chat": r.chat, "from": by, "date": time.Now().Unix(), "old_chat_member": old,
+		"new_chat_member": r.member(user)}
 	switch {
 	case user.ID == s.me.ID:
 		s.emit("my_chat_member", change)

@@ -2,6 +2,9 @@ package telegram
 
 import "encoding/json"
 
+// fields are those of an object without a type of its own.
+type fields map[string]any
+
 // The objects of the Bot API that the fake uses. Optional fields are omitted when they are empty;
 // the others are always present.
 
@@ -175,13 +178,6 @@ type PollOption struct {
 	Voters int    `json:"voter_count"`
 }
 
-// PollAnswer is a user's answer to a poll that is not anonymous; no option if it was retracted.
-type PollAnswer struct {
-	PollID  string `json:"poll_id"`
-	User    User   `json:"user"`
-	Options []int  `json:"option_ids"`
-}
-
 // TopicCreated is the service message that begins a topic.
 type TopicCreated struct {
 	Name  string `json:"name"`
@@ -201,16 +197,6 @@ type Reaction struct {
 	Emoji string `json:"emoji,omitempty"`
 }
 
-// ReactionUpdated is a change of one user's reactions. Both lists are complete. It has no topic.
-type ReactionUpdated struct {
-	Chat      Chat       `json:"chat"`
-	MessageID int        `json:"message_id"`
-	User      *User      `json:"user,omitempty"`
-	Date      int64      `json:"date"`
-	Old       []Reaction `json:"old_reaction"`
-	New       []Reaction `json:"new_reaction"`
-}
-
 // The statuses of a user in a chat.
 const (
 	Creator       = "creator"
@@ -220,67 +206,8 @@ const (
 	Kicked        = "kicked"
 )
 
-// ChatMember is a user's status in a chat.
-type ChatMember struct {
-	Status       string `json:"status"`
-	User         User   `json:"user"`
-	ManageChat   bool   `json:"can_manage_chat,omitempty"`
-	DeleteOthers bool   `json:"can_delete_messages,omitempty"`
-	ManageTopics bool   `json:"can_manage_topics,omitempty"`
-}
-
-// MarshalJSON adds until_date, which a banned member always has; 0 has no end.
-func (m ChatMember) MarshalJSON() ([]byte, error) {
-	type plain ChatMember
-	if m.Status != Kicked {
-		return json.Marshal(plain(m))
-	}
-	return json.Marshal(struct {
-		plain
-		Until int64 `json:"until_date"`
-	}{plain: plain(m)})
-}
-
-// MemberUpdated is a change of a user's status in a chat.
-type MemberUpdated struct {
-	Chat Chat       `json:"chat"`
-	From User       `json:"from"`
-	Date int64      `json:"date"`
-	Old  ChatMember `json:"old_chat_member"`
-	New  ChatMember `json:"new_chat_member"`
-}
-
 // Command is one entry of the bot's menu.
 type Command struct {
 	Command     string `json:"command"`
 	Description string `json:"description"`
-}
-
-// botUser is the result of getMe.
-type botUser struct {
-	User
-	JoinGroups bool `json:"can_join_groups"`
-	ReadAll    bool `json:"can_read_all_group_messages"`
-	Inline     bool `json:"supports_inline_queries"`
-}
-
-type chatFullInfo struct {
-	Chat
-	AccentColor  int  `json:"accent_color_id"`
-	MaxReactions int  `json:"max_reaction_count"`
-	NoVoices     bool `json:"has_restricted_voice_and_video_messages,omitempty"`
-}
-
-type fileInfo struct {
-	FileID   string `json:"file_id"`
-	UniqueID string `json:"file_unique_id"`
-	Size     int64  `json:"file_size,omitempty"`
-	Path     string `json:"file_path"`
-}
-
-type webhookInfo struct {
-	URL     string   `json:"url"`
-	Custom  bool     `json:"has_custom_certificate"`
-	Pending int      `json:"pending_update_count"`
-	Allowed []string `json:"allowed_updates,omitempty"`
 }
