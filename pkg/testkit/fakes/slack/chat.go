@@ -126,8 +126,8 @@ func (s *Server) postMessage(p params) (any, error) {
 // say adds a message, and emits it.
 func (s *Server) say(r *room, m *Message, threadTS string) {
 	s.add(r, m, threadTS)
-	if m.User == s.me.ID {
-		r.clearStatus(m.ThreadTS, s)
+	if m.User == s.me.ID && s.status(m.ThreadTS) != "" {
+		s.noteStatus(m.ThreadTS, "")
 	}
 	s.emitMessage(r, m)
 }

@@ -2,15 +2,8 @@ package slack_test
 
 import (
 	"fmt"
-	"net/http/httptest"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
-	"github.com/coder/websocket"
-
-	"arizuko/pkg/testkit/fakes/internal/fakeservertest"
 	"arizuko/pkg/testkit/fakes/slack"
 )
 
@@ -76,57 +69,6 @@ func TestFault_MatchesMethods(t *testing.T) {
 		}
 		r.ClearFaults()
 	}
-}
-
-func TestInject_MalformedEventsAndFrames(t *testing.T) {
-	r := start(t, slack.Options{})
-	w := r.dial()
-	id := r.Inject(`"not an object"`)
-	frame := w.read()
-	fakeservertest.Subset(t, frame, `{"type": "events_api", "payload": {"event": "not an object", "event_id": "`+id+`"}}`)
-	w.ack(frame["envelope_id"], nil)
-	r.InjectFrame("{")
-	if kind, raw, err := w.conn.Read(r.ctx); err != nil || kind != websocket.MessageText || string(raw) != "{" {
-		t.Errorf("got %q, %v", raw, err)
-	}
-	if err := w.conn.Write(r.ctx, websocket.MessageText, []byte("nonsense")); err != nil {
-		t.Fatal(err)
-	}
-	w.ack("unknown", nil)
-	if err := r.Until(r.ctx, func() bool { return len(r.Acks()) == 2 }); err != nil {
-		t.Errorf("answers %+v, %v", r.Acks(), err)
-	}
-}
-
-// A flood holds for a method in every conversation, and for no other method.
-func TestFlood_HoldsForTheMethod(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := slack.New(slack.Options{})
-		alice := s.User("Alice", "alice")
-		one, two := s.Channel("one", alice).ChannelID, s.DM(alice).ChannelID
-		call := func(method, channel string) (status int, retryAfter string) {
-			r := httptest.NewRequest("POST", "/api/"+method, strings.NewReader("text=x&channel="+channel))
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			r.Header.Set("Authorization", "Bearer "+s.BotToken())
-			w := httptest.NewRecorder()
-			s.ServeHTTP(w, r)
-			return w.Code, w.Header().Get("Retry-After")
-		}
-		s.Flood("chat.postMessage", time.Minute)
-		time.Sleep(500 * time.Millisecond) //nolint:forbidigo // in a bubble
-		for _, channel := range []string{one, two} {
-			if status, after := call("chat.postMessage", channel); status != 429 || after != "60" {
-				t.Errorf("%s: %d, Retry-After %q", channel, status, after)
-			}
-		}
-		if status, _ := call("conversations.history", one); status != 200 {
-			t.Errorf("another method: %d", status)
-		}
-		time.Sleep(time.Minute) //nolint:forbidigo // in a bubble
-		if status, _ := call("chat.postMessage", one); status != 200 {
-			t.Errorf("after it: %d", status)
-		}
-	})
 }
 
 func TestRateLimits_Exceeded_Refused(t *testing.T) {

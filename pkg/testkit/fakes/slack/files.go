@@ -108,27 +108,15 @@ func (s *Server) getUploadURL(p params) (any, error) {
 // upload receives the bytes of a file, raw or as the only part of a form.
 func (s *Server) upload(w http.ResponseWriter, r *http.Request, id string) {
 	f := s.NextFault("upload")
-	if !f.After {
-		s.Hold(r.Context(), f.Delay)
-	}
-	if f.refuses() && !f.After {
-		s.Add(recorded("upload", params{Params: fakeserver.Params{"file": id}}, nil, fakeserver.ErrFault, f))
-		f.answer(w)
-		return
-	}
 	data, err := uploaded(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	accepted := s.take(id, data, f)
-	if f.After {
-		s.Hold(r.Context(), f.Delay)
-	}
-	s.AbortIfUnreachable()
+	s.Around(r.Context(), f.Delay, f.After, func() { err = s.take(id, data, f) })
 	switch {
 	case f.answer(w):
-	case !accepted:
+	case err != nil:
 		http.Error(w, "invalid upload", http.StatusBadRequest)
 	default:
 		_, _ = io.WriteString(w, "OK - "+strconv.Itoa(len(data)))
@@ -153,19 +141,20 @@ func uploaded(r *http.Request) ([]byte, error) {
 	}
 }
 
-// take stores an upload, and reports whether it is as announced.
-func (s *Server) take(id string, data []byte, f Fault) bool {
+// take stores an upload, which must be as announced.
+func (s *Server) take(id string, data []byte, f Fault) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	into := s.files[id]
-	var err error
-	if into == nil || into.completed || int64(len(data)) != into.announced {
+	switch into := s.files[id]; {
+	case f.refuses() && !f.After:
+		err = fakeserver.ErrFault
+	case into == nil || into.completed || int64(len(data)) != into.announced:
 		err = &apiError{status: http.StatusBadRequest, code: "invalid_upload"}
-	} else {
+	default:
 		into.data, into.uploaded, into.mime = data, true, typeOf(into.name, data)
 	}
 	s.Add(recorded("upload", params{Params: fakeserver.Params{"file": id}}, nil, err, f))
-	return err == nil
+	return err
 }
 
 type completed struct {
@@ -180,27 +169,21 @@ type titled struct {
 	Title string `json:"title"`
 }
 
-// completeUpload shares uploaded files. As on Slack, the answer does not have the message that
-// contains them; files.info does.
+// completeUpload shares uploaded files in a conversation, if it names one. As on Slack, the answer does not have the
+// message that contains them; files.info does.
 func (s *Server) completeUpload(p params) (any, error) {
 	found, err := s.completing(p)
 	if err != nil {
 		return nil, err
 	}
-	channels := p.list("channels")
-	if p.str("channel_id") != "" {
-		channels = []string{p.str("channel_id")}
-	}
-	var rooms []*room
-	for _, id := range channels {
-		r, err := s.writable(id)
-		if err != nil {
+	var r *room
+	if channel := p.str("channel_id"); channel != "" {
+		if r, err = s.writable(channel); err != nil {
 			return nil, err
 		}
 		if thread := p.str("thread_ts"); thread != "" && (r.root(thread) == nil || r.root(thread).isLocked) {
 			return nil, errorCode("invalid_thread_ts")
 		}
-		rooms = append(rooms, r)
 	}
 	answer := completed{OK: true}
 	for _, f := range found {
@@ -209,7 +192,7 @@ func (s *Server) completeUpload(p params) (any, error) {
 		answer.uploads = append(answer.uploads, Upload{ID: f.id, Name: f.name, Title: f.title, Data: f.data})
 	}
 	s.lag = 0
-	for _, r := range rooms {
+	if r != nil {
 		answer.ts = s.share(r, found, p)
 	}
 	return answer, nil

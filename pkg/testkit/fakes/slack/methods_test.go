@@ -195,28 +195,21 @@ func TestPostMessage_Mentions_AreRecorded(t *testing.T) {
 	}
 }
 
-func TestUpdateAndDelete_OwnMessages_SendEvents(t *testing.T) {
+func TestUpdateAndDelete_InvalidCalls_Refused(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
-	hers := team.Say(alice, "mine")
+	hers := team.Say(alice, "mine").TS
 	mine := r.must("chat.postMessage", "channel", team.ChannelID, "text", "one").str("ts")
-	w := r.dial()
-	for range 2 {
-		w.events(1)
+	for _, tt := range []struct{ want, method, ts, text string }{
+		{"cant_update_message", "chat.update", hers, "x"},
+		{"message_not_found", "chat.update", "1.0", "x"},
+		{"msg_too_long", "chat.update", mine, strings.Repeat("x", 4001)},
+		{"cant_delete_message", "chat.delete", hers, ""},
+		{"message_not_found", "chat.delete", "1.0", ""},
+	} {
+		r.refuse(tt.want, tt.method, "channel", team.ChannelID, "ts", tt.ts, "text", tt.text)
 	}
-	r.must("chat.update", "channel", team.ChannelID, "ts", mine, "text", "two")
-	w.event(`{"subtype": "message_changed", "hidden": true, "message": {"text": "two"}, "previous_message": {"text": "one"}}`)
-	if m := team.Messages()[1]; m.Text != "two" || m.Edited == nil || m.TS != mine {
-		t.Errorf("it is %+v", m)
-	}
-	r.refuse("cant_update_message", "chat.update", "channel", team.ChannelID, "ts", hers.TS, "text", "x")
-	r.refuse("message_not_found", "chat.update", "channel", team.ChannelID, "ts", "1.0", "text", "x")
-	r.refuse("msg_too_long", "chat.update", "channel", team.ChannelID, "ts", mine, "text", strings.Repeat("x", 4001))
-	r.refuse("cant_delete_message", "chat.delete", "channel", team.ChannelID, "ts", hers.TS)
-	r.must("chat.delete", "channel", team.ChannelID, "ts", mine)
-	w.event(`{"subtype": "message_deleted", "deleted_ts": "` + mine + `", "previous_message": {"text": "two"}}`)
-	r.refuse("message_not_found", "chat.delete", "channel", team.ChannelID, "ts", mine)
 }
 
 func TestUsers_UnknownIDs_Refused(t *testing.T) {
@@ -230,51 +223,23 @@ func TestUsers_UnknownIDs_Refused(t *testing.T) {
 	r.refuse("bot_not_found", "bots.info", "bot", "B404")
 }
 
-func TestReactions_Changes_SendEvents(t *testing.T) {
+func TestReactions_InvalidCalls_Refused(t *testing.T) {
 	r := start(t, slack.Options{})
 	alice := r.User("Alice", "alice")
 	team := r.Channel("team", alice)
-	m := team.Say(alice, "x")
-	w := r.dial()
-	w.events(1)
-	fields := []any{"channel", team.ChannelID, "timestamp", m.TS, "name", "eyes"}
-	r.must("reactions.add", fields...)
-	w.event(`{"type": "reaction_added", "reaction": "eyes", "user": "` + r.Me().ID + `", "item_user": "` + alice.ID + `", "item": {"ts": "` + m.TS + `"}}`)
-	r.refuse("already_reacted", "reactions.add", fields...)
-	team.React(alice, m.TS, "eyes")
-	w.event(`{"type": "reaction_added", "user": "` + alice.ID + `"}`)
-	fakeservertest.Subset(t, r.must("reactions.get", fields...).Fields, fmt.Sprintf(`{"message": {"reactions": [{"name": "eyes", "count": 2, "users": [%q, %q]}]}}`, r.Me().ID, alice.ID))
-	r.must("reactions.remove", fields...)
-	w.event(`{"type": "reaction_removed", "user": "` + r.Me().ID + `"}`)
-	r.refuse("no_reaction", "reactions.remove", fields...)
-	if got := team.Reactions(m.TS); !cmp.Equal(got, map[string][]string{"eyes": {alice.ID}}) {
-		t.Errorf("under it are %v", got)
-	}
+	ts := team.Say(alice, "x").TS
+	at := func(ts, name string) []any { return []any{"channel", team.ChannelID, "timestamp", ts, "name", name} }
+	r.must("reactions.add", at(ts, "wave::skin-tone-3")...)
+	r.must("reactions.add", at(ts, "eyes")...)
+	r.refuse("already_reacted", "reactions.add", at(ts, "eyes")...)
+	r.must("reactions.remove", at(ts, "eyes")...)
+	r.refuse("no_reaction", "reactions.remove", at(ts, "eyes")...)
 	for _, name := range []string{"👀", "eye_s", "eyes::skin-tone-9", "party-parrot"} {
-		r.refuse("invalid_name", "reactions.add", "channel", team.ChannelID, "timestamp", m.TS, "name", name)
+		r.refuse("invalid_name", "reactions.add", at(ts, name)...)
 	}
-	r.refuse("message_not_found", "reactions.add", "channel", team.ChannelID, "timestamp", "1700000000.000000", "name", "eyes")
-	r.refuse("bad_timestamp", "reactions.add", "channel", team.ChannelID, "timestamp", "1", "name", "eyes")
-	r.refuse("no_item_specified", "reactions.add", "channel", team.ChannelID, "name", "eyes")
-	if last := r.Sent()[len(r.Sent())-1]; last.Method != "reactions.remove" || last.Reaction != "eyes" || last.TS != m.TS {
-		t.Errorf("recorded %+v", last)
-	}
-	r.must("reactions.add", "channel", team.ChannelID, "timestamp", m.TS, "name", "wave::skin-tone-3")
-}
-
-func TestStatus_Post_RemovesIt(t *testing.T) {
-	r := start(t, slack.Options{})
-	pane := r.OpenPane(r.User("Alice", "alice"), slack.Place{})
-	r.must("assistant.threads.setStatus", "channel_id", pane.ChannelID, "thread_ts", pane.ThreadTS, "status", "is thinking…")
-	if got := pane.Pane().Status; got != "is thinking…" {
-		t.Errorf("the status is %q", got)
-	}
-	r.must("chat.postMessage", "channel", pane.ChannelID, "thread_ts", pane.ThreadTS, "text", "hi")
-	if all := r.Statuses(); pane.Pane().Status != "" || len(all) != 2 || all[1].Text != "" {
-		t.Errorf("statuses %+v", all)
-	}
-	r.refuse("invalid_thread_ts", "assistant.threads.setStatus", "channel_id", pane.ChannelID, "thread_ts", "1.0")
-	r.refuse("channel_not_found", "assistant.threads.setStatus", "channel_id", "D404", "thread_ts", "1.0")
+	r.refuse("message_not_found", "reactions.add", at("1700000000.000000", "eyes")...)
+	r.refuse("bad_timestamp", "reactions.add", at("1", "eyes")...)
+	r.refuse("no_item_specified", "reactions.add", at("", "eyes")...)
 }
 
 func TestStatus_Expires(t *testing.T) {

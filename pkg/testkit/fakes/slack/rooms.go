@@ -17,13 +17,12 @@ type room struct {
 	messages  []*Message // by their ts
 	odd       []json.RawMessage
 	ephemeral []Message
-	panes     map[string]*Pane  // by the ts of the thread
 	sessions  map[string]string // status of the agent's session by the ts of the thread
 }
 
 func (s *Server) newRoom(c Channel, members ...User) *room {
 	c.Created = time.Now().Unix()
-	r := &room{Channel: c, members: map[string]bool{}, panes: map[string]*Pane{}}
+	r := &room{Channel: c, members: map[string]bool{}}
 	for _, u := range members {
 		r.members[u.ID] = true
 	}

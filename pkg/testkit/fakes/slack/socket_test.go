@@ -57,39 +57,6 @@ func TestEvents_NobodyConnected_AreLost(t *testing.T) {
 	})
 }
 
-func TestEvents_BrokenSocket_AreSentAgain(t *testing.T) {
-	r := start(t, slack.Options{})
-	alice := r.User("Alice", "alice")
-	w := r.dial()
-	r.DM(alice).Say(alice, "one")
-	if w.read() == nil {
-		t.Fatal("closed too early")
-	}
-	if n := r.DropSockets(); n != 1 {
-		t.Errorf("%d dropped", n)
-	}
-	if frame := w.read(); frame != nil {
-		t.Errorf("after the end: %v", frame)
-	}
-	r.DM(alice).Say(alice, "two")
-	next, got := r.dial(), map[any]bool{}
-	for range 2 {
-		frame := next.read()
-		fakeservertest.Subset(t, frame, `{"type": "events_api"}`)
-		if frame["retry_attempt"] == float64(0) || frame["retry_reason"] == "" {
-			t.Errorf("sent as if for the first time: %v", frame)
-		}
-		got[frame["payload"].(map[string]any)["event"].(map[string]any)["text"]] = true
-		next.ack(frame["envelope_id"], nil)
-	}
-	if err := r.WaitConfirmed(r.ctx); err != nil || !got["one"] || !got["two"] {
-		t.Errorf("got %v, %v", got, err)
-	}
-	if r.Undelivered() != 0 || r.OpenedSockets() != 2 || r.Sockets() != 1 {
-		t.Errorf("%d lost, %d opened, %d there", r.Undelivered(), r.OpenedSockets(), r.Sockets())
-	}
-}
-
 func TestSocket_UsedTicket_Refused(t *testing.T) {
 	r := start(t, slack.Options{})
 	address := r.must("apps.connections.open").str("url")

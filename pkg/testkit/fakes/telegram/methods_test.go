@@ -266,4 +266,6 @@ func TestSetMyCommands_InvalidLists_Refused(t *testing.T) {
 	r.refuse(400, "Bad Request: BOT_COMMAND_INVALID", "setMyCommands", "commands", `[{"command":"New!","description":"x"}]`)
 	r.refuse(400, "Bad Request: BOT_COMMAND_DESCRIPTION_INVALID", "setMyCommands", "commands", `[{"command":"new"}]`)
 	r.refuse(400, "Bad Request: can't parse commands JSON object", "setMyCommands")
+	r.refuse(400, "Bad Request: can't parse BotCommandScope: unsupported type specified", "getMyCommands", "scope", `{"type":"nowhere"}`)
+	r.refuse(400, "Bad Request: invalid language code specified", "getMyCommands", "language_code", "english")
 }

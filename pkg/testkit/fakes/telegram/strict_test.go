@@ -47,49 +47,6 @@ func TestSendPhoto_Picture_IsShownOrRefused(t *testing.T) {
 	}
 }
 
-func TestMyCommands_EachScope_HasItsOwn(t *testing.T) {
-	r := start(t, telegram.Options{})
-	alice, bob := r.User("Alice", "alice"), r.User("Bob", "bob")
-	dm, group := r.DM(alice), r.Supergroup("Team", alice, bob)
-	list := func(names ...string) string {
-		var all []string
-		for _, name := range names {
-			all = append(all, fmt.Sprintf(`{"command":%q,"description":"x"}`, name))
-		}
-		return "[" + strings.Join(all, ",") + "]"
-	}
-	expect := func(p telegram.Place, u telegram.User, want string) {
-		t.Helper()
-		var got []string
-		for _, c := range p.Menu(u) {
-			got = append(got, c.Command)
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("the menu of %s in %d is %v, want %q", u.FirstName, p.ChatID, got, want)
-		}
-	}
-	expect(dm, alice, "")
-	r.SetCommands("default", "", telegram.Command{Command: "own", Description: "the owner's"})
-	expect(dm, alice, "own")
-	r.must(nil, "setMyCommands", "commands", list("private"), "scope", `{"type":"all_private_chats"}`)
-	r.must(nil, "setMyCommands", "commands", list("group"), "scope", `{"type":"all_group_chats"}`)
-	expect(dm, alice, "private")
-	expect(group, bob, "group")
-	r.must(nil, "setMyCommands", "commands", list("english"), "scope", `{"type":"all_group_chats"}`, "language_code", "en")
-	expect(group, bob, "english")
-	r.must(nil, "setMyCommands", "commands", list("admin"), "scope", `{"type":"all_chat_administrators"}`)
-	expect(group, alice, "admin")
-	var got []telegram.Command
-	r.must(&got, "getMyCommands", "scope", `{"type":"all_group_chats"}`)
-	if len(got) != 1 || got[0].Command != "group" {
-		t.Errorf("got %v", got)
-	}
-	r.must(nil, "setMyCommands", "commands", "[]", "scope", `{"type":"all_private_chats"}`)
-	expect(dm, alice, "own")
-	r.refuse(400, "Bad Request: can't parse BotCommandScope: unsupported type specified", "getMyCommands", "scope", `{"type":"nowhere"}`)
-	r.refuse(400, "Bad Request: invalid language code specified", "getMyCommands", "language_code", "english")
-}
-
 func TestButtons_Press_IsAnsweredOnce(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice := r.User("Alice", "alice")
@@ -131,36 +88,6 @@ func TestSendMessage_LinkPreviewOptions_AreAnObject(t *testing.T) {
 	for _, invalid := range []string{"true", "null", "[]", `{"is_disabled":"true"}`, "{"} {
 		r.refuse(400, "Bad Request: object expected as link preview options", "sendMessage", "chat_id", dm.ChatID, "text", "x", "link_preview_options", invalid)
 	}
-}
-
-func TestSendVoice_Forbidden_OnlyAsOtherFile(t *testing.T) {
-	r := start(t, telegram.Options{})
-	alice := r.User("Alice", "alice")
-	dm := r.DM(alice)
-	r.ForbidVoice(alice, true)
-	r.refused(r.upload("sendVoice", map[string][]byte{"voice": []byte("OggS")}, "chat_id", dm.ChatID), 400, "Bad Request: VOICE_MESSAGES_FORBIDDEN")
-	r.accepted(r.upload("sendAudio", map[string][]byte{"audio": []byte("OggS")}, "chat_id", dm.ChatID), nil)
-}
-
-func TestFlood_WholeAccount_IsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := telegram.New(telegram.Options{})
-		alice, bob := s.DM(s.User("Alice", "alice")), s.DM(s.User("Bob", "bob"))
-		s.Flood(90 * time.Second)
-		for _, chat := range []telegram.Place{alice, bob} {
-			code, body := direct(s, "sendMessage", "chat_id", chat.ChatID, "text", "x")
-			if want := "retry after 90"; code != 429 || !strings.Contains(body, want) {
-				t.Errorf("%d %s, want 429 with %q", code, body, want)
-			}
-		}
-		if code, _ := direct(s, "getUpdates"); code != 200 {
-			t.Errorf("getUpdates: %d", code)
-		}
-		time.Sleep(90 * time.Second) //nolint:forbidigo // in a bubble
-		if code, body := direct(s, "sendMessage", "chat_id", alice.ChatID, "text", "x"); code != 200 {
-			t.Errorf("%d %s", code, body)
-		}
-	})
 }
 
 func TestGetUpdates_NotTakenForADay_AreDropped(t *testing.T) {
@@ -227,9 +154,6 @@ func TestDirectMessages_EachSubscriber_HasATopic(t *testing.T) {
 	chat := r.DirectMessages("News")
 	at := chat.Subscriber(alice)
 	ofBob := chat.Subscriber(bob).Say(bob, "my PIN is 1234")
-	r.event("message")
-	at.Say(alice, "hi")
-	fakeservertest.Subset(t, r.event("message"), fmt.Sprintf(`{"text":"hi","chat":{"is_direct_messages":true},"direct_messages_topic":{"topic_id":%d}}`, at.DirectID))
 	if _, err := at.Post(bob, telegram.Draft{Text: "hi"}); err == nil {
 		t.Error("one subscriber writes to another's topic")
 	}

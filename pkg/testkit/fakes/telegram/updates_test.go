@@ -110,46 +110,6 @@ func TestUpdates_RepliesAndTopics_NameTheirThread(t *testing.T) {
 	}
 }
 
-func TestUpdates_EditsAndReactions_HaveOwnKinds(t *testing.T) {
-	r := start(t, telegram.Options{PrivacyOff: true})
-	alice := r.User("Alice", "alice")
-	group, dm := r.Supergroup("Team", alice), r.DM(alice)
-	r.must(nil, "getUpdates", "allowed_updates", everything)
-	m := group.Say(alice, "helo")
-	r.updates()
-
-	edited := group.Edit(alice, m.ID, "hello @arizuko_bot")
-	got := r.event("edited_message")
-	fakeservertest.Subset(t, got, fmt.Sprintf(`{"message_id":%d,"text":"hello @arizuko_bot","entities":[{"type":"mention"}]}`, m.ID))
-	if edited.EditDate == 0 || got["edit_date"] != float64(edited.EditDate) || got["date"] != float64(m.Date) {
-		t.Errorf("edit_date %v, date %v", got["edit_date"], got["date"])
-	}
-
-	group.React(alice, m.ID, "👍")
-	if batch := r.updates(); len(batch) != 0 {
-		t.Errorf("without administrator rights the bot got %v", batch)
-	}
-	group.Promote(alice, true)
-	fakeservertest.Subset(t, r.event("my_chat_member"), fmt.Sprintf(
-		`{"chat":{"id":%d},"from":{"id":%d},"old_chat_member":{"status":"member","user":{"id":%d,"is_bot":true}},
-		  "new_chat_member":{"status":"administrator","can_delete_messages":true}}`, group.ChatID, alice.ID, r.Me().ID))
-	group.React(alice, m.ID, "🔥", "👀")
-	fakeservertest.Subset(t, r.event("message_reaction"), fmt.Sprintf(
-		`{"chat":{"id":%d},"message_id":%d,"user":{"id":%d},"old_reaction":[{"type":"emoji","emoji":"👍"}],
-		  "new_reaction":[{"type":"emoji","emoji":"🔥"},{"type":"emoji","emoji":"👀"}]}`, group.ChatID, m.ID, alice.ID))
-	group.Unreact(alice, m.ID)
-	fakeservertest.Subset(t, r.event("message_reaction"), `{"old_reaction":[{},{}],"new_reaction":[]}`)
-	group.Delete(m.ID)
-	if batch := r.updates(); len(batch) != 0 {
-		t.Errorf("updates of a deletion: %v", batch)
-	}
-
-	d := dm.Say(alice, "x")
-	r.updates()
-	dm.React(alice, d.ID, "❤")
-	fakeservertest.Subset(t, r.event("message_reaction"), `{"old_reaction":[],"new_reaction":[{"emoji":"❤"}]}`)
-}
-
 func TestUpdates_PrivacyMode_HidesOtherMessages(t *testing.T) {
 	r := start(t, telegram.Options{})
 	alice, other := r.User("Alice", "alice"), r.OtherBot("Helper", "helper_bot")
