@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -126,49 +125,5 @@ func TestCall_ClientGone_IsBroken(t *testing.T) {
 	}
 	if _, err := r.Wait(ctx, func(anthropic.Call) bool { return false }); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestServer_UnreachableAndRestart(t *testing.T) {
-	r := start(t)
-	r.SetReachable(false)
-	if a := r.say("x"); a.Status != 0 {
-		t.Errorf("got %d", a.Status)
-	}
-	r.SetReachable(true)
-	if a := r.say("x"); a.Status != 200 {
-		t.Errorf("got %d", a.Status)
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if a := r.say("x"); a.Status != 0 {
-		t.Errorf("got %d after Close", a.Status)
-	}
-	base, err := r.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.base = base
-	if a := r.say("x"); a.Status != 200 || len(r.Calls()) != 2 {
-		t.Errorf("got %d, %d calls", a.Status, len(r.Calls()))
-	}
-}
-
-func TestServer_ConcurrentUse_HasNoRaces(t *testing.T) {
-	r := start(t)
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			for range 20 {
-				r.stream("say x")
-				r.Calls()
-				r.InjectFault(anthropic.Fault{Delay: time.Microsecond})
-			}
-		})
-	}
-	all.Wait()
-	if n := len(r.MessageCalls()); n != 80 {
-		t.Errorf("%d calls", n)
 	}
 }

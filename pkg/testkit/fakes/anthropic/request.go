@@ -88,7 +88,7 @@ func readRequest(c Call) (Request, error) {
 	return r, nil
 }
 
-// check refuses what the API refuses. Every model whose name begins with "claude-" is known.
+// check refuses the requests that the API refuses. Every model whose name begins with "claude-" is known.
 func (r *Request) check(answer bool) error {
 	bad := func(format string, args ...any) error {
 		return refusal(http.StatusBadRequest, fmt.Sprintf(format, args...))
@@ -169,7 +169,7 @@ func (r *Request) tokens() int {
 	return n/4 + 1
 }
 
-// reminder matches what Claude Code adds to a user's text.
+// reminder matches the text that Claude Code adds to a user's.
 var (
 	reminder = regexp.MustCompile(`(?s)<system-reminder>.*?</system-reminder>`)
 	tag      = regexp.MustCompile(`<[^>]*>`)
@@ -189,7 +189,7 @@ func (r *Request) Commands() (commands []string) {
 	return commands
 }
 
-// userText is the text without what Claude Code adds, and without tags.
+// userText is the text without Claude Code's additions, and without tags.
 func (c Content) userText() string {
 	text := reminder.ReplaceAllString(c.Text(), "")
 	return strings.TrimSpace(html.UnescapeString(tag.ReplaceAllString(text, "\n")))

@@ -71,7 +71,7 @@ func (s *Server) setCommands(of scope, commands []Command) {
 	}
 }
 
-// SetCommands sets the bot's commands in a scope without chats, such as "default", as its owner does at
+// SetCommands sets the bot's commands in a scope, such as "default", as its owner does at
 // BotFather or another program with its token.
 func (s *Server) SetCommands(in, language string, commands ...Command) {
 	s.mu.Lock()

@@ -1,59 +1,42 @@
 package telegram
 
 import (
+	"cmp"
 	"slices"
 )
 
-// post sends a message that has no text, whose content is made once its place is known to be valid.
-func (s *Server) post(p params, content func() (Message, error)) (any, error) {
-	r, err := s.writable(p)
+// forwardMessage sends a message again, with its sender.
+func (s *Server) forwardMessage(p params) (any, error) {
+	r, from, err := s.source(p, "message to forward")
 	if err != nil {
 		return nil, err
 	}
-	m, err := content()
-	if err != nil {
-		return nil, err
-	}
+	m := from.contents()
+	m.Origin = cmp.Or(from.Origin, &Origin{Type: "user", Date: from.Date, SenderUser: from.From})
 	return s.deliver(p, r, &m)
 }
 
-// source is the message that a request forwards or copies.
-func (s *Server) source(p params, use string) (*Message, error) {
-	from := params{Params: p.Clone()}
-	from.Params["chat_id"] = p.str("from_chat_id")
-	_, m, err := s.message(from, "message to "+use)
-	return m, err
-}
-
-func (s *Server) forwardMessage(p params) (any, error) {
-	return s.post(p, func() (m Message, err error) {
-		from, err := s.source(p, "forward")
-		if err != nil {
-			return m, err
-		}
-		origin := from.Origin
-		if origin == nil {
-			origin = &Origin{Type: "user", Date: from.Date, SenderUser: from.From}
-		}
-		m = from.contents()
-		m.Origin = origin
-		return m, nil
-	})
-}
-
-// copyMessage returns only the id of the copy.
+// copyMessage sends a message again, as the bot's own, and returns only the id of the copy.
 func (s *Server) copyMessage(p params) (any, error) {
-	made, err := s.post(p, func() (m Message, err error) {
-		from, err := s.source(p, "copy")
-		if err != nil {
-			return m, err
-		}
-		return from.contents(), nil
-	})
+	r, from, err := s.source(p, "message to copy")
 	if err != nil {
 		return nil, err
 	}
-	return fields{"message_id": made.(Message).ID}, nil
+	m := from.contents()
+	made, err := s.deliver(p, r, &m)
+	return fields{"message_id": made.ID}, err
+}
+
+// source is the message that a request forwards or copies, and the chat to which it goes.
+func (s *Server) source(p params, name string) (*room, *Message, error) {
+	r, err := s.writable(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	from := params{Params: p.Clone()}
+	from.Params["chat_id"] = p.str("from_chat_id")
+	_, m, err := s.message(from, name)
+	return r, m, err
 }
 
 // contents is a message without the fields that belong to its place.

@@ -27,7 +27,7 @@ type file struct {
 
 func (f *file) size() int64 { return int64(len(f.data)) }
 
-// folders are the folders of kinds in the file_path of getFile.
+// folder is the folder of a kind in the file_path of getFile.
 func folder(kind string) string {
 	switch kind {
 	case "photo", "document", "video", "sticker":
