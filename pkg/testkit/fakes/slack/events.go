@@ -75,7 +75,8 @@ func (s *Server) emitChange(r *room, e fields) {
 		return
 	}
 	ts := s.nextTS()
-	e["type"], e["channel"], e["channel_type"], e["hidden"], e["ts"], e["event_ts"] = "message", r.ID, r.Kind, true, ts, ts
+	e["type"], e["channel"], e["channel_type"], e["hidden"] = "message", r.ID, r.Kind, true
+	e["ts"], e["event_ts"] = ts, ts
 	s.emit(scopeFor(r.Kind, "history"), e)
 }
 

@@ -10,9 +10,9 @@
 //	call, err := sl.Wait(ctx, slack.Answers(team))
 //
 // Texts are as on the wire, with <@U…> for mentions and &lt; for "<"; Encode converts a text as a
-// user types it. The methods of users return the message or user that they created. An impossible action, like an edit of a
-// message that does not exist, is a mistake of the test and panics; Post, TryEdit, SetReaction and
-// TryCommand, which the page needs, return an error instead.
+// user types it. The methods of users return the message or user that they created. An impossible
+// action, like an edit of a message that does not exist, is a mistake of the test and panics; Post,
+// TryEdit, SetReaction and TryCommand, which the page needs, return an error instead.
 package slack
 
 import (

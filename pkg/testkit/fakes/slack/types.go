@@ -122,7 +122,8 @@ type File struct {
 // by notes the app that posts a message.
 func (m *Message) by(app User) {
 	m.BotID, m.AppID = app.BotID, app.AppID
-	m.BotProfile = fields{"id": app.BotID, "app_id": app.AppID, "name": app.RealName, "deleted": false, "team_id": teamID}
+	m.BotProfile = fields{"id": app.BotID, "app_id": app.AppID, "name": app.RealName, "deleted": false,
+		"team_id": teamID}
 }
 
 // snapshot is a copy of a message, which later changes do not affect.

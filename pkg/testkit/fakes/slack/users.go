@@ -13,7 +13,8 @@ func userObject(u User) fields {
 		profile["bot_id"], profile["api_app_id"] = u.BotID, u.AppID
 	}
 	return fields{"id": u.ID, "team_id": teamID, "name": u.Name, "deleted": false, "real_name": u.RealName,
-		"tz": "Europe/Prague", "profile": profile, "is_bot": u.IsBot(), "is_app_user": false, "updated": time.Now().Unix()}
+		"tz": "Europe/Prague", "profile": profile, "is_bot": u.IsBot(), "is_app_user": false,
+		"updated": time.Now().Unix()}
 }
 
 func (s *Server) userInfo(p params) (any, error) {

@@ -76,8 +76,11 @@ func (s *Server) sendPoll(p params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.chat.IsDirect {
+	switch {
+	case r.chat.IsDirect:
 		return nil, badRequest("polls can't be sent to channel direct messages chats")
+	case p.str("type") == "quiz", p.str("open_period") != "":
+		return nil, badRequest("this fake server takes no quizzes, and close_date in place of open_period")
 	}
 	options, err := p.optionTexts()
 	if err == nil {
