@@ -10,10 +10,10 @@ import (
 // Call is one call of a method.
 type Call struct {
 	At       time.Time
-	Method   string // a Method constant, or verb and path of an unknown route
+	Method   string // MethodMessages, or verb and path of an unknown route
 	Header   http.Header
 	Body     []byte
-	Request  Request // of messages and count_tokens, once it is valid
+	Request  Request // once it is valid
 	Command  string  // the last of Request.Commands
 	Accepted bool    // it was carried out, even if its answer failed
 	Status   int     // of the answer; 0 before it, and for a broken connection
@@ -21,7 +21,7 @@ type Call struct {
 	Broken   bool    // the connection broke before the end of the answer
 }
 
-// begin records a call that comes in. The body is what has been received, if it breaks off.
+// begin records a call that comes in. If it breaks off, the body is the part that has been received.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	body, _ := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	call := Call{At: time.Now(), Method: methodOf(r), Header: r.Header.Clone(), Body: body, Open: true, Broken: true}
@@ -32,16 +32,11 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 func (x *exchange) number() int { return x.index + 1 }
 
 func methodOf(r *http.Request) string {
-	switch route := r.Method + " " + r.URL.Path; route {
-	case "POST /v1/messages":
+	route := r.Method + " " + r.URL.Path
+	if route == "POST /v1/messages" {
 		return MethodMessages
-	case "POST /v1/messages/count_tokens":
-		return MethodCountTokens
-	case "GET /v1/models":
-		return MethodModels
-	default:
-		return route
 	}
+	return route
 }
 
 // note changes the record of the call.

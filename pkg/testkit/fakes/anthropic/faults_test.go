@@ -86,7 +86,7 @@ func TestFault_InStream(t *testing.T) {
 func TestFault_MatchesMethods(t *testing.T) {
 	r := start(t)
 	statuses := func() [3]int {
-		return [3]int{r.post("/v1/messages/count_tokens", conversation("x")).Status, r.say("x").Status, r.say("x").Status}
+		return [3]int{r.request(r.ctx, "GET", "/", "").Status, r.say("x").Status, r.say("x").Status}
 	}
 	steps := []struct {
 		faults []anthropic.Fault
@@ -105,7 +105,7 @@ func TestFault_MatchesMethods(t *testing.T) {
 		}
 	}
 	r.ClearFaults()
-	if got := statuses(); got != [3]int{200, 200, 200} {
+	if got := statuses(); got != [3]int{404, 200, 200} {
 		t.Errorf("after ClearFaults: %v", got)
 	}
 }

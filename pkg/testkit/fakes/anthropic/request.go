@@ -13,7 +13,7 @@ import (
 // maxBody is the documented limit of a request.
 const maxBody = 32 << 20
 
-// Request is the body of a call of messages or count_tokens.
+// Request is the body of a call of messages.
 type Request struct {
 	Model     string    `json:"model"`
 	MaxTokens int       `json:"max_tokens"`
@@ -89,14 +89,14 @@ func readRequest(c Call) (Request, error) {
 }
 
 // check refuses the requests that the API refuses. Every model whose name begins with "claude-" is known.
-func (r *Request) check(answer bool) error {
+func (r *Request) check() error {
 	bad := func(format string, args ...any) error {
 		return refusal(http.StatusBadRequest, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case r.Model == "":
 		return bad("model: Field required")
-	case answer && r.MaxTokens < 1:
+	case r.MaxTokens < 1:
 		return bad("max_tokens: Field required")
 	case len(r.Messages) == 0:
 		return bad("messages: at least one message is required")

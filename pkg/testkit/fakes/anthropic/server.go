@@ -1,7 +1,6 @@
-// Package anthropic is a fake of the Anthropic API, as Claude Code and the SDKs call it: POST
-// /v1/messages, also as a stream of events, /v1/messages/count_tokens and /v1/models, with the
-// documented errors. There is no language model: the answer is a function of the request, see
-// [FollowCommand] and [Server.SetModel].
+// Package anthropic is a fake of the Anthropic API, as Claude Code calls it: POST /v1/messages, also
+// as a stream of events, with the documented errors. There is no language model: the answer is a
+// function of the request, see [FollowCommand] and [Server.SetModel].
 //
 //	model := anthropic.New(anthropic.Options{})
 //	base, err := model.Start("127.0.0.1:0")
@@ -22,12 +21,8 @@ import (
 // DefaultKey is the key of Options without one.
 const DefaultKey = "sk-ant-fake-0001-key-of-the-fake-model"
 
-// Methods of the API, as in Call and Fault.
-const (
-	MethodMessages    = "messages"
-	MethodCountTokens = "count_tokens"
-	MethodModels      = "models"
-)
+// MethodMessages is the method of the API, as in Call and Fault.
+const MethodMessages = "messages"
 
 // Options of a fake.
 type Options struct {
@@ -76,7 +71,7 @@ func (s *Server) Start(addr string) (string, error) {
 	return s.StartWith(addr, s)
 }
 
-// ServeHTTP answers the API's methods; anything else is not found, and recorded.
+// ServeHTTP answers the API's method; anything else is not found, and recorded.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.AbortIfUnreachable()
 	x := s.begin(w, r)
@@ -108,13 +103,8 @@ func (x *exchange) serve(fault Fault) error {
 	if err := x.admit(); err != nil {
 		return err
 	}
-	switch x.call.Method {
-	case MethodMessages:
+	if x.call.Method == MethodMessages {
 		return x.messages(fault)
-	case MethodCountTokens:
-		return x.countTokens(fault)
-	case MethodModels:
-		return x.models(fault)
 	}
 	return refusal(http.StatusNotFound, "Not found")
 }
@@ -139,7 +129,7 @@ func (x *exchange) admit() error {
 func (x *exchange) messages(fault Fault) error {
 	request, err := readRequest(x.call)
 	if err == nil {
-		err = request.check(true)
+		err = request.check()
 	}
 	if err != nil {
 		return err
@@ -161,40 +151,6 @@ func (x *exchange) messages(fault Fault) error {
 	x.pause(reply.Wait + fault.Delay)
 	if !x.answerFault(fault) {
 		x.json(http.StatusOK, x.message(request, reply))
-	}
-	return nil
-}
-
-// countTokens counts one token for four bytes, which is about right for English.
-func (x *exchange) countTokens(fault Fault) error {
-	request, err := readRequest(x.call)
-	if err == nil {
-		err = request.check(false)
-	}
-	if err != nil {
-		return err
-	}
-	x.note(func(c *Call) { c.Request, c.Accepted = request, true })
-	x.pause(fault.Delay)
-	if !x.answerFault(fault) {
-		x.json(http.StatusOK, map[string]int{"input_tokens": request.tokens()})
-	}
-	return nil
-}
-
-func (x *exchange) models(fault Fault) error {
-	type model struct {
-		Type        string    `json:"type"`
-		ID          string    `json:"id"`
-		DisplayName string    `json:"display_name"`
-		CreatedAt   time.Time `json:"created_at"`
-	}
-	list := []model{{"model", "claude-fake-1", "Claude Fake 1", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}
-	x.accept()
-	x.pause(fault.Delay)
-	if !x.answerFault(fault) {
-		x.json(http.StatusOK, map[string]any{"data": list, "has_more": false, "first_id": list[0].ID,
-			"last_id": list[0].ID})
 	}
 	return nil
 }
