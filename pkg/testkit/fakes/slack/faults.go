@@ -12,8 +12,8 @@ import (
 
 // Fault makes calls fail. Without Status, Error, Drop and Body it only delays them.
 type Fault struct {
-	// Method is a method of the Web API, or one of "upload", "download", "response_url" and
-	// "socket", the handshake. "" is all but "socket" and apps.connections.open; "*" is all.
+	// Method is a method of the Web API, or "upload", "download" or "socket", the handshake. "" is all
+	// but "socket" and apps.connections.open; "*" is all. Response URLs have no faults.
 	Method string
 	Times  int  // how many calls; 0 is one, negative is until ClearFaults
 	After  bool // the call is carried out; only its answer fails
