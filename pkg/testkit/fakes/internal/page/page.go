@@ -125,14 +125,19 @@ type platform interface {
 	chats() []chat
 	// messages are oldest first.
 	messages(at place) []message
+	actions
+	// lastTyped is when the bot began to type, the zero time if it has sent something since.
+	lastTyped(at place) time.Time
+	file(id string) (file, bool)
+}
+
+// actions are those of a user of the page.
+type actions interface {
 	post(at place, d draft) error
 	edit(at place, id, text string) error
 	// react adds a reaction of the user; "" removes all of the user's reactions.
 	react(at place, id, emoji string) error
 	press(at place, id, data string) error
-	// lastTyped is when the bot began to type, the zero time if it has sent something since.
-	lastTyped(at place) time.Time
-	file(id string) (file, bool)
 }
 
 // page serves the page of one platform.

@@ -3,7 +3,6 @@ package page
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -252,7 +251,7 @@ func (s *site) id(i int) string {
 	s.t.Helper()
 	parts := strings.Split(s.get("chat="+s.team), `id="m`)
 	if len(parts) < i+3 {
-		s.t.Fatal(fmt.Sprintf("no message %d", i))
+		s.t.Fatalf("no message %d", i)
 	}
 	id, _, _ := strings.Cut(parts[i+2], `"`) // the first is id="messages"
 	return id
