@@ -3,16 +3,8 @@
 package chatsim
 
 import (
-	"fmt"
-	"maps"
 	"math/rand/v2"
-	"net"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
-
-	"arizuko/pkg/msg"
 )
 
 // Platform records what its users did and what it received. It is safe for concurrent use, except
@@ -27,7 +19,11 @@ type Platform interface {
 	FaultInjector
 }
 
-// Info is what tests need to know of a platform.
+// Size is the number of chats by kind. Platforms accept few messages per second and chat, so high
+// load needs many chats.
+type Size struct{ DMs, Groups int }
+
+// Info is what tests need to know about a platform.
 type Info struct {
 	Daemon    string // the adapter that connects to it
 	Platform  string // the prefix of its JIDs
@@ -93,21 +89,6 @@ type Reactor interface {
 	BotReactions(c Conversation, message string) []string
 	// ForbidReactions makes the platform refuse reactions of the bot in a chat.
 	ForbidReactions(c Conversation)
-}
-
-// hasStop reports whether one of the buttons of a message stops an agent.
-func hasStop(buttons map[string]string) bool {
-	press, ours := msg.ParseButtonData(buttons[msg.StopLabel])
-	return ours && press.Stop > 0
-}
-
-// sorted are the labels of buttons, with the data of one of them.
-func sorted(buttons map[string]string, label string) (labels []string, data string, err error) {
-	data, found := buttons[label]
-	if !found {
-		err = fmt.Errorf("no button %q in %q", label, buttons)
-	}
-	return slices.Sorted(maps.Keys(buttons)), data, err
 }
 
 // Transport connects a platform with its adapter.
@@ -208,44 +189,3 @@ type Arrival struct {
 	Files                  []File
 	At                     time.Time // when the request arrived
 }
-
-// slowEdit is longer than adapters wait for the change of a preview.
-const slowEdit = 7 * time.Second
-
-// faultName describes a fault.
-func faultName(drops, malformed, after, limited bool, status int) string {
-	name := "slow"
-	switch {
-	case drops:
-		name = "connection dropped"
-	case malformed:
-		name = "malformed response"
-	case limited:
-		name = "429"
-	case status > 0:
-		name = strconv.Itoa(status)
-	}
-	if after {
-		name += " after processing"
-	}
-	return name
-}
-
-// server is what a platform listens with.
-type server interface {
-	Base() string
-	Start(addr string) (base string, err error)
-	Close() error
-}
-
-// setListening makes a server refuse connections, or listen where it did before.
-func setListening(s server, ok bool) error {
-	if !ok {
-		return s.Close()
-	}
-	_, err := s.Start(strings.TrimPrefix(s.Base(), "http://"))
-	return err
-}
-
-// listenOn is the address of a platform on a host.
-func listenOn(host, port string) string { return net.JoinHostPort(host, port) }
