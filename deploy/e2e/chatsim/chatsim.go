@@ -119,8 +119,6 @@ type Network interface {
 	SetAnswering(ok bool)
 	// SetPaging closes all connections, and answers all requests with a proxy's page of a status, until it is 0.
 	SetPaging(status int)
-	// DropConnections closes all open connections. New ones are accepted.
-	DropConnections()
 }
 
 // FaultInjector makes things fail.
@@ -129,25 +127,10 @@ type FaultInjector interface {
 	InjectRandomFault(random *rand.Rand) string
 	// ClearFaults ends the faults of calls.
 	ClearFaults()
-	// DuplicateAndReorder delivers the next n events twice and out of order, and the last n again.
-	DuplicateAndReorder(n int)
-	// FailNextSend makes the next message fail.
-	FailNextSend(f Fault)
-	// RefuseEdits refuses edits of messages for their rate until ClearFaults. An edit that fails otherwise may have
-	// been made, so that its message is removed.
-	RefuseEdits()
 	// SetTokenValid revokes or restores the bot's token.
 	SetTokenValid(ok bool)
 	// Removals creates a conversation for each way in which the bot can lose access to one.
 	Removals() []Removal
-}
-
-// Fault is how sending a message fails.
-type Fault struct {
-	Status     int           // the HTTP status of the response
-	RetryAfter time.Duration // the rate limit of the response, in whole seconds
-	Drop       bool          // there is no response
-	After      bool          // the message is posted all the same
 }
 
 // Removal takes a conversation away from the bot.

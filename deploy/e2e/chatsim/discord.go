@@ -263,9 +263,6 @@ func (d *Discord) events(n int, random *rand.Rand) events {
 	}
 }
 
-// DropConnections implements Network.
-func (d *Discord) DropConnections() { d.Disconnect() }
-
 // RefuseButtons implements Presser.
 func (d *Discord) RefuseButtons() {
 	const body = `{"message":"Invalid Form Body","code":50035,"errors":{"components":{"0":{"components":{"0":{"label":` +

@@ -250,25 +250,6 @@ func commonFaults(c calls, retryAfter time.Duration) []fault {
 	}
 }
 
-// DuplicateAndReorder implements FaultInjector.
-func (s *sim[U]) DuplicateAndReorder(n int) {
-	e := s.seam.events(n, nil)
-	e.duplicate()
-	e.reorder()
-	e.redeliver()
-}
-
-// FailNextSend implements FaultInjector.
-func (s *sim[U]) FailNextSend(f Fault) {
-	s.seam.inject(fault{call: s.seam.calls().send, status: f.Status, retryAfter: f.RetryAfter, drop: f.Drop,
-		after: f.After})
-}
-
-// RefuseEdits implements FaultInjector.
-func (s *sim[U]) RefuseEdits() {
-	s.seam.inject(fault{call: s.seam.calls().edit, retryAfter: time.Second, times: -1})
-}
-
 // limited counts the calls refused with 429.
 func limited[C any](calls []C, status func(C) int) (n int) {
 	for _, c := range calls {

@@ -247,9 +247,6 @@ func (s *Slack) events(n int, random *rand.Rand) events {
 	}
 }
 
-// DropConnections implements Network.
-func (s *Slack) DropConnections() { s.DropSockets() }
-
 // RefuseButtons implements Presser.
 func (s *Slack) RefuseButtons() {
 	s.inject(fault{call: "chat.postMessage", err: "invalid_blocks"})

@@ -270,12 +270,6 @@ func (t *Telegram) events(n int, _ *rand.Rand) events {
 	}
 }
 
-// DropConnections implements Network.
-func (t *Telegram) DropConnections() {
-	t.SetReachable(false)
-	t.SetReachable(true)
-}
-
 // RefuseButtons implements Presser.
 func (t *Telegram) RefuseButtons() {
 	t.inject(fault{call: "sendMessage", status: http.StatusBadRequest, err: "Bad Request: BUTTON_DATA_INVALID"})
@@ -288,7 +282,8 @@ func (t *Telegram) SetTokenValid(ok bool) {
 		return
 	}
 	t.inject(fault{call: "*", times: -1, status: http.StatusUnauthorized})
-	t.DropConnections()
+	t.SetReachable(false) // drops the connections
+	t.SetReachable(true)
 }
 
 // Removals implements FaultInjector.

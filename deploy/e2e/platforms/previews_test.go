@@ -9,7 +9,6 @@ import (
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/adapter"
 	fp "arizuko/pkg/failpoint"
-	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -73,25 +72,6 @@ func TestPreview_LongTurn_IsShownAndBecomesTheAnswer(t *testing.T) {
 				t.Errorf("the answer is %s, %d copies and %d marked ones; the preview was %s", a.ID, plain, marked, id)
 			}
 		}
-	})
-}
-
-func TestPreview_Stopped_HalfAnswerStays(t *testing.T) {
-	need.Verify(t)
-	onEachPlatform(t, func(f *fixture) {
-		c := f.liveChats()[1]
-		f.ask(c, "work stream until never hello")
-		id := f.waitPreview(c)
-		f.Until("the beginning of the answer", func() bool {
-			return f.Value(`SELECT count(*) FROM turn_progress WHERE text LIKE 'You said%'`) == "1"
-		})
-		f.say(c, msg.CommandIn(c.Chat, "stop"))
-		f.Until("the preview to end", func() bool { return !slices.Contains(f.previews(c), "open "+id) })
-		f.Until("the half answer", func() bool {
-			return slices.ContainsFunc(f.shown(c), func(text string) bool {
-				return strings.Contains(text, "You said") && strings.Contains(text, "Stopped by ")
-			})
-		})
 	})
 }
 
@@ -172,24 +152,6 @@ func TestStop_KillsAfterThePress_EndTheTurnOnce(t *testing.T) {
 		f.Restart("gated")
 		f.Restart(f.info.Daemon)
 		f.wantStopped(in, message)
-	})
-}
-
-// A press that comes when the turn has ended is answered, and stops nothing else.
-func TestStop_PressedLate_UserReadsThat(t *testing.T) {
-	need.Verify(t)
-	onEachPlatform(t, func(f *fixture) {
-		in, message := f.stoppable("work stream slow 12 hello")
-		f.RefuseEdits() // the answer cannot take the place of the preview yet
-		f.Until("the turn to end", func() bool { return f.Value(`SELECT count(*) FROM turns WHERE state IN ('queued', 'running')`) == "0" })
-		f.wantPressAnswer(in, f.press(in, message, "Stop", false), "Already finished.")
-		f.ClearFaults()
-		f.waitAnswer("work stream slow 12 hello")
-		f.wantNoButtons(in, message)
-		f.WaitIdle()
-		if got := f.presses(); got != "dropped stop_late" {
-			t.Errorf("presses: %s", got)
-		}
 	})
 }
 

@@ -217,21 +217,6 @@ func (f *fixture) answerByNumber(in chatsim.Conversation, message string) {
 	f.do(chatsim.Action{Conversation: in, Verb: msg.VerbReply, Target: message, Text: "2"})
 }
 
-// Without buttons, a user answers with the number of an option as a reply.
-func TestQuestion_NumberAsAReply_AnswersIt(t *testing.T) {
-	need.Verify(t)
-	onEachPlatform(t, func(f *fixture) {
-		in, message := f.asked()
-		f.answerByNumber(in, message)
-		f.waitDelivered(in, "Answer: green (answered)")
-		f.wantNoButtons(in, message)
-		f.WaitIdle()
-		if got := f.Value(`SELECT group_concat(disposition || ' ' || reason) FROM messages WHERE direction = 'in' AND content = '2'`); got != "observed chosen" {
-			f.T.Errorf("the reply: %s", got)
-		}
-	})
-}
-
 // The chat is taken away before the question arrives: no user will answer, so the agent does not wait for one.
 func TestQuestion_ChatIsGone_AgentGoesOn(t *testing.T) {
 	need.Verify(t)
