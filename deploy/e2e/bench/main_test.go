@@ -171,15 +171,6 @@ func TestStoredHistory_LeavesNoOpenWork(t *testing.T) {
 	}
 }
 
-func TestRates_CPUPerMessage(t *testing.T) {
-	r := rates{messages: 1000, seconds: 2, cores: map[string]float64{"gated": 0.5}}
-	for daemon, want := range map[string]float64{"gated": 500, "routd": 5} {
-		if got := r.cpuPerMessage(daemon); got != want {
-			t.Errorf("%s: %v µs, want %v", daemon, got, want)
-		}
-	}
-}
-
 func TestProcessClock_CountsTheTimeOfAProcess(t *testing.T) {
 	var before, after unix.Timespec
 	if err := unix.ClockGettime(processClock(os.Getpid()), &before); err != nil {
@@ -192,12 +183,5 @@ func TestProcessClock_CountsTheTimeOfAProcess(t *testing.T) {
 	}
 	if used := time.Duration(after.Nano() - before.Nano()); used <= 0 || used > time.Minute {
 		t.Errorf("used %s", used)
-	}
-}
-
-func TestMedianSum_OfSomeDaemons(t *testing.T) {
-	rounds := []cpuTimes{{"gated": 5, "teled": 1, "discd": 100}, {"gated": 1, "teled": 1}, {"gated": 2, "teled": 90}}
-	if got := medianSum(rounds, "gated", "teled"); got != 6 {
-		t.Errorf("got %d", got)
 	}
 }
