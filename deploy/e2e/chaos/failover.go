@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -42,28 +41,6 @@ type cluster struct {
 	written  *writing
 	out      io.Writer
 	saved    string // folder to which whole logs are copied in the end, if any
-}
-
-// failoverCommand runs failover with the flags of the command line.
-func failoverCommand(ctx context.Context, args []string, out io.Writer) (r *result, err error) {
-	flags := flag.NewFlagSet("chaos failover", flag.ContinueOnError)
-	only := flags.String("only", "", "a regular expression for the names of disruptions, to make some only")
-	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the random choices, to repeat a run")
-	logs := flags.String("logs", "", "a folder for the whole logs of daemons, Patroni, Postgres and etcd")
-	if err := flags.Parse(args); err != nil {
-		return nil, err
-	}
-	pattern, err := regexp.Compile(*only)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(out, "seed %d\n", *seed)
-	bin, err := build()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(bin)) }()
-	return failover(ctx, bin, *seed, pattern, *logs, out)
 }
 
 // failover disrupts machines and servers, each in every way whose name matches, and checks the outcome. logs is a
@@ -164,26 +141,13 @@ func (c *cluster) awaitDaemons(ctx context.Context) error {
 			}
 		}
 		for _, name := range daemons {
-			if !c.isReady(ctx, name) {
+			if readyMachine(ctx, c.machines, name) == nil {
 				pause(ctx, time.Second)
 				return false, nil
 			}
 		}
 		return true, nil
 	})
-}
-
-// isReady reports whether a daemon is ready on a machine.
-func (c *cluster) isReady(ctx context.Context, name string) bool {
-	for _, m := range c.machines {
-		asking, cancel := context.WithTimeout(ctx, 2*time.Second)
-		status, _ := m.instance.Readiness(asking, name)
-		cancel()
-		if status == 200 {
-			return true
-		}
-	}
-	return false
 }
 
 // working is the machine on which a daemon has its lease.
@@ -345,19 +309,10 @@ func (c *cluster) answers() (all []answer, err error) {
 	return append(all, web...), err
 }
 
-// failed is what no daemon may do, whatever happens: to end in another way than it should, or to panic.
+// failed reports daemons that did something no disruption excuses: ended in another way than they should, or panicked.
 func (c *cluster) failed() (err error) {
 	for _, m := range c.machines {
-		err = errors.Join(err, m.failed())
-		for _, name := range daemons {
-			log, readErr := m.instance.Log(name)
-			err = errors.Join(err, readErr)
-			for line := range strings.Lines(log) {
-				if strings.Contains(line, "panic") {
-					err = errors.Join(err, fmt.Errorf("log of %s on %s: %s", name, m.name, strings.TrimSpace(line)))
-				}
-			}
-		}
+		err = errors.Join(err, m.failed(), findPanics(m.instance))
 	}
 	return err
 }
@@ -366,9 +321,7 @@ func (c *cluster) failed() (err error) {
 func (c *cluster) logs() string {
 	var all strings.Builder
 	for _, m := range c.machines {
-		for _, name := range daemons {
-			fmt.Fprintf(&all, "%s on %s:\n%s\n", name, m.name, m.instance.LogTail(name, logTail))
-		}
+		fmt.Fprintf(&all, "on %s:\n%s", m.name, logTails(m.instance))
 	}
 	if c.servers != nil {
 		for n := range c.servers.Addrs() {

@@ -79,7 +79,7 @@ func (l *loadedInstance) faults(ctx context.Context, n int, seed uint64, out io.
 	}
 	stopErr := l.stopDaemons(ctx)
 	r, err := l.check(out, none)
-	return r, errors.Join(append(missed, late, err, stopErr, l.findPanics())...)
+	return r, errors.Join(append(missed, late, err, stopErr, findPanics(l.instance))...)
 }
 
 // stuck is the result of a run in which the instance makes no progress.

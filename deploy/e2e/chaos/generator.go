@@ -341,32 +341,17 @@ func (g *generator) answeredChats(daemon string) (all []chatsim.Conversation) {
 		}
 		return all
 	}
-	for _, p := range g.platforms {
-		if p.Info().Daemon != daemon {
-			continue
-		}
-		for _, c := range p.Conversations() {
-			if !c.NeedsMention && !c.Mutates {
-				all = append(all, c)
-			}
-		}
-	}
-	return all
+	return slices.DeleteFunc(g.previewChats(daemon), func(c chatsim.Conversation) bool { return c.NeedsMention })
 }
 
 // previewChats are the tracked conversations of an adapter's platform in which users change no messages.
 func (g *generator) previewChats(daemon string) (all []chatsim.Conversation) {
 	for _, p := range g.platforms {
-		if p.Info().Daemon != daemon {
-			continue
-		}
-		for _, c := range p.Conversations() {
-			if !c.Mutates {
-				all = append(all, c)
-			}
+		if p.Info().Daemon == daemon {
+			all = append(all, p.Conversations()...)
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(c chatsim.Conversation) bool { return c.Mutates })
 }
 
 // maxText is a length in bytes that every platform accepts from users. The answer takes more than

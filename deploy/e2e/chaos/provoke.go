@@ -162,6 +162,16 @@ func (p *provoker) awaitDelivered(ctx context.Context, c chatsim.Conversation) e
 		AND NOT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ?1 AND ended_at IS NULL) FROM messages WHERE chat_jid = ?1`, c.Chat)
 }
 
+// inNewChats does something in n chats, each of its own.
+func (p *provoker) inNewChats(n int, do func(i int, c chatsim.Conversation) error) error {
+	for i := range n {
+		if err := do(i, p.newChat()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // converse has n messages answered, each by a run of its own.
 func (p *provoker) converse(ctx context.Context, n int) error { return p.send(ctx, n, msg.VerbMessage) }
 
@@ -169,14 +179,10 @@ func (p *provoker) converse(ctx context.Context, n int) error { return p.send(ct
 func (p *provoker) mention(ctx context.Context, n int) error { return p.send(ctx, n, msg.VerbMention) }
 
 func (p *provoker) send(ctx context.Context, n int, verb string) error {
-	for range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(_ int, c chatsim.Conversation) error {
 		p.load.sendText(ctx, c, p.load.plainText(), verb)
-		if err := p.awaitDelivered(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.awaitDelivered(ctx, c)
+	})
 }
 
 // converseOnPlatform sends n messages on the platform of the daemon, each in a chat of its own: answers of
@@ -191,14 +197,10 @@ func (p *provoker) converseOnPlatform(ctx context.Context, n int) error {
 
 // showWork has n messages answered by agents that say what they do.
 func (p *provoker) showWork(ctx context.Context, n int) error {
-	for range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(_ int, c chatsim.Conversation) error {
 		p.load.sendText(ctx, c, "work stream slow 0.5 "+p.load.plainText(), msg.VerbMessage)
-		if err := p.awaitDelivered(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.awaitDelivered(ctx, c)
+	})
 }
 
 // showPreviews has n messages answered by agents that take long enough to be shown at work, on the platform of the
@@ -263,40 +265,31 @@ func (p *provoker) occupyAgent(ctx context.Context, n int) error { return p.stee
 
 // stopAgents stops n agents at work.
 func (p *provoker) stopAgents(ctx context.Context, n int) error {
-	for range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(_ int, c chatsim.Conversation) error {
 		p.say(ctx, c, p.work())
 		if err := p.awaitRunning(ctx, c); err != nil {
 			return err
 		}
 		p.say(ctx, c, msg.CommandIn(c.Chat, "stop"))
-		if err := p.awaitDecided(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.awaitDecided(ctx, c)
+	})
 }
 
 // editUnread edits n messages before gated has read them.
 func (p *provoker) editUnread(ctx context.Context, n int) error {
-	for range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(_ int, c chatsim.Conversation) error {
 		id := p.say(ctx, c, p.load.plainText())
 		p.load.perform(ctx, chatsim.Action{Conversation: c, Verb: msg.VerbEdit, Target: id, Text: p.load.plainText()})
-	}
-	return nil
+		return nil
+	})
 }
 
 // pin pins n chats to a topic.
 func (p *provoker) pin(ctx context.Context, n int) error {
-	for range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(_ int, c chatsim.Conversation) error {
 		p.say(ctx, c, "#pinned")
-		if err := p.awaitDecided(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.awaitDecided(ctx, c)
+	})
 }
 
 // resetSession resets a session n times. The next prompt carries a system message about it.

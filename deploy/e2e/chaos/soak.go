@@ -73,7 +73,7 @@ func soak(ctx context.Context, o options, length time.Duration, out io.Writer) (
 	if r != nil && !r.ok() {
 		fmt.Fprint(out, l.diagnostics())
 	}
-	return r, errors.Join(err, growth, l.findPanics())
+	return r, errors.Join(err, growth, findPanics(l.instance))
 }
 
 // sendOne performs one action of a user, and pauses.
