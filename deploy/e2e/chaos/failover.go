@@ -312,7 +312,10 @@ func (c *cluster) answers() (all []answer, err error) {
 // failed reports daemons that did something no disruption excuses: ended in another way than they should, or panicked.
 func (c *cluster) failed() (err error) {
 	for _, m := range c.machines {
-		err = errors.Join(err, m.failed(), findPanics(m.instance))
+		err = errors.Join(err, m.failed())
+		if panics := findPanics(m.instance); panics != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", m.name, panics))
+		}
 	}
 	return err
 }
