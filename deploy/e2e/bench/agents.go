@@ -27,7 +27,7 @@ type agentKind struct {
 	prepare func(context.Context, *bench) (*agentSetup, error) // returns unavailable if the machine lacks something
 }
 
-// agentSetup is what gated needs to run agents of a kind.
+// agentSetup lets gated run agents of a kind.
 type agentSetup struct {
 	agent   groupconfig.Agent
 	env     []string     // of gated

@@ -22,7 +22,7 @@ const (
 	backlogChat = 1
 )
 
-// backlog measures what many queued turns cost: the start of gated, a message of another chat, and /stop.
+// backlog measures the cost of many queued turns: the start of gated, a message of another chat, and /stop.
 func (b *bench) backlog(ctx context.Context) ([]figure, error) {
 	turns := b.pick(100_000, 300)
 	systems := make([]*system, 2)

@@ -33,7 +33,7 @@ func (s *adapterSystem) measureFloodBesideTurns(ctx context.Context, rows, many 
 	return s.measureFlood(ctx, rows, many)
 }
 
-// live are turns of which an agent says what it does. This program stands in for gated.
+// live measures turns in which an agent reports its work. This program stands in for gated.
 type live struct {
 	system *adapterSystem
 	turns  []*msg.Turn

@@ -48,7 +48,7 @@ func (b *bench) newMachines(ctx context.Context, peers, chats, maxAgents int, de
 	if err != nil {
 		return nil, err
 	}
-	if delay > 0 { // the adapter is near the server: what is measured is the daemons
+	if delay > 0 { // the adapter is near the server: only the daemons are measured
 		if s.proxy, err = storetest.NewProxy(database); err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ func (b *bench) shownTurns() []shownTurn {
 	}
 }
 
-// progress measures what the events of agents cost: the processor time of gated and an adapter for a turn with events,
+// progress measures the cost of agents' events: the processor time of gated and an adapter for a turn with events,
 // against the same turn without. Users of all platforms ask at the same time, in a direct message each.
 func (b *bench) progress(ctx context.Context) (figures []figure, err error) {
 	s, err := b.newShownSystem(ctx)
@@ -127,8 +127,8 @@ func (b *bench) newShownSystem(ctx context.Context) (*shownSystem, error) {
 	})
 }
 
-// measure returns what each daemon uses for one turn on each platform, from the question until a moment after the
-// answer.
+// measure returns the processor time that each daemon uses for one turn on each platform, from the question until a
+// moment after the answer.
 func (s *shownSystem) measure(ctx context.Context, length time.Duration, events int) (used cpuTimes, err error) {
 	before, err := s.cpu()
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *shownSystem) measure(ctx context.Context, length time.Duration, events 
 	return used, nil
 }
 
-// turns has a turn on each platform, and waits for the answers and what follows them.
+// turns has a turn on each platform, and waits for the answers and the work that follows them.
 func (s *shownSystem) turns(ctx context.Context, length time.Duration, events int) error {
 	s.asked++
 	arrived := make([]int, len(s.platforms))

@@ -100,7 +100,7 @@ func commandsAreAnswered(t *testing.T, b *browser.Browser) {
 	}
 }
 
-// filesReachAgent: one of them is larger than what other requests may be.
+// filesReachAgent: one of them is larger than other requests may be.
 func filesReachAgent(t *testing.T, b *browser.Browser) {
 	i := start(t)
 	p := i.logIn(b)

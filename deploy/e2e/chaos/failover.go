@@ -122,7 +122,7 @@ func (c *cluster) setUp(ctx context.Context, bin string) (err error) {
 	}, nil)
 }
 
-// openDatabase opens the database on whichever server is the primary, for what the test itself reads.
+// openDatabase opens the database for this program's own queries, on whichever server is the primary.
 func (c *cluster) openDatabase() (*sql.DB, error) {
 	return storetest.OpenSQL(patroni.URL(c.servers.Addrs()) + "&connect_timeout=2")
 }
@@ -280,8 +280,8 @@ func (c *cluster) settle(ctx context.Context) (err error) {
 	return err
 }
 
-// check compares the rows, and what the platforms received, with what users wrote. stuck says that not all was done in
-// time.
+// check compares the rows and the messages that platforms received with those that users wrote. stuck says that not
+// all was done in time.
 func (c *cluster) check(stuck bool) (*result, error) {
 	skip := none
 	if stuck {

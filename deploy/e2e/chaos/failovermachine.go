@@ -126,7 +126,7 @@ func (m *machine) noteEnd(name string, p *harness.Process) {
 		m.instance.LogTail(name, logTail)))
 }
 
-// failed is what has gone wrong with the machine's daemons.
+// failed reports daemons of the machine that have ended for no known reason.
 func (m *machine) failed() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -210,7 +210,7 @@ func (m *machine) close() error {
 	}
 	for _, mounted := range m.mounts {
 		if err := syscall.Unmount(mounted, syscall.MNT_DETACH); err != nil {
-			// what is in it is not the machine's
+			// its content is not the machine's
 			return errors.Join(append(errs, fmt.Errorf("unmount %s: %w", mounted, err))...)
 		}
 	}

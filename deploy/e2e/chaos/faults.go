@@ -164,7 +164,7 @@ func (l *loadedInstance) tryCrash(ctx context.Context, c crash, seconds int) (mi
 }
 
 // awaitCrash waits until a daemon has been killed at its failpoint, or is idle and unlikely to reach it, and
-// restarts it. It returns why it was not killed, if so; miss is what is known of that.
+// restarts it. Its first result says why the daemon was not killed; miss is the reason known so far.
 func (l *loadedInstance) awaitCrash(ctx context.Context, c crash, miss error) (_, err error) {
 	process := l.instance.Process(c.daemon)
 	if err := l.awaitIdleOr(ctx, func() bool { return !process.Running() }); err != nil {

@@ -48,7 +48,7 @@ const (
 	maxGrowth = 1.1
 )
 
-// measureGrowth sends messages without disruptions and returns what has grown. It compares the minima
+// measureGrowth sends messages without disruptions and returns the sizes that have grown. It compares the minima
 // of the first and the last third of the samples, since garbage comes and goes.
 func (l *loadedInstance) measureGrowth(ctx context.Context, length time.Duration, out io.Writer) (growth, err error) {
 	warm := min(warmUp, length/2)

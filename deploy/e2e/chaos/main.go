@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, out io.Writer) (r *result, err erro
 	return faults(ctx, o, *n, *provoked, out)
 }
 
-// options are what faults and soak have in common.
+// options are common to faults and soak.
 type options struct {
 	bin      string // the folder of the programs
 	database string // its URL, "" for a file

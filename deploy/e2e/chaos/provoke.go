@@ -195,7 +195,7 @@ func (p *provoker) converseOnPlatform(ctx context.Context, n int) error {
 	return nil
 }
 
-// showWork has n messages answered by agents that say what they do.
+// showWork has n messages answered by agents that report their work.
 func (p *provoker) showWork(ctx context.Context, n int) error {
 	return p.inNewChats(n, func(_ int, c chatsim.Conversation) error {
 		p.load.sendText(ctx, c, "work stream slow 0.5 "+p.load.plainText(), msg.VerbMessage)

@@ -13,7 +13,7 @@ import (
 	"arizuko/deploy/e2e/invariants"
 )
 
-// counts is what a result counted.
+// counts are the counters of a result that are not 0.
 type counts = map[invariants.Harm]int
 
 func empty() *result { return &result{count: counts{}, out: io.Discard} }

@@ -128,7 +128,7 @@ func outageTimes(length time.Duration, n int) (every, lasts time.Duration) {
 	return every, every * 8 / 5
 }
 
-// disruption is what is done to a daemon, to a platform, or to the clock of all daemons.
+// disruption is done to a daemon, to a platform, or to the clock of all daemons.
 type disruption struct{ kind, daemon string }
 
 // planDisruptions returns a round in random order: each daemon is killed, stopped and suspended, the clock jumps

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// webNetwork is what is between the browsers of users and dashd. In an outage other than a refused connection
-// dashd gets each request and only its answer is lost: that is worse, since the browser posts again what is stored.
+// webNetwork is the network between users' browsers and dashd. In an outage other than a refused connection
+// dashd gets each request and only its answer is lost: that is worse, since the browser posts a stored message again.
 type webNetwork struct {
 	dashd http.RoundTripper
 

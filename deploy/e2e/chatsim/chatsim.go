@@ -23,7 +23,7 @@ type Platform interface {
 // load needs many chats.
 type Size struct{ DMs, Groups int }
 
-// Info is what tests need to know about a platform.
+// Info describes a platform.
 type Info struct {
 	Daemon    string // the adapter that connects to it
 	Platform  string // the prefix of its JIDs
@@ -49,7 +49,7 @@ type ConversationMaker interface {
 	NewThread(title string) Conversation
 }
 
-// markRoom is what adapters leave of a part's limit for the mark of a copy, in characters.
+// markRoom is the room that adapters leave in each part for the mark of a copy, in characters.
 const markRoom = len("(possibly sent twice) ")
 
 // MarkedCopy is the text of a part that may be a duplicate.
@@ -79,7 +79,7 @@ type Presser interface {
 	RefuseButtons()
 	// Stoppable lists the messages of a conversation that have a button which stops an agent.
 	Stoppable(c Conversation) (messages []string)
-	// PressAnswer is what the user of a press alone reads, "" for nothing. ok is false until the adapter has answered.
+	// PressAnswer is the text that only the user who pressed reads, "" for none. ok is false until the adapter has answered.
 	PressAnswer(c Conversation, press string) (text string, ok bool)
 }
 
@@ -108,7 +108,7 @@ type Transport interface {
 	Close() error
 }
 
-// Network is what is between a platform and its adapter.
+// Network is the network between a platform and its adapter.
 type Network interface {
 	// SetListening with false makes the platform refuse connections; with true it listens again, on the same address.
 	SetListening(ok bool) error

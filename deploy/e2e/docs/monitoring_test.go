@@ -38,7 +38,7 @@ func checkExpression(t *testing.T, known map[string]string, where, expression st
 	}
 }
 
-// dashboard is what the test looks at in Grafana's file.
+// dashboard holds the parts of Grafana's file that are checked.
 type dashboard struct {
 	Panels []struct {
 		Type        string

@@ -103,7 +103,7 @@ func keysOf(method *ast.SelectorExpr, args []ast.Expr) (keys []string) {
 	return keys
 }
 
-// literals returns all string literals of what daemons are built from.
+// literals returns all string literals in the sources of the daemons.
 func literals(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}

@@ -273,7 +273,7 @@ func (r *scenarioRun) checkSession(t *msg.Turn) {
 	r.sessions[key] = now[0]
 }
 
-// deliver does what the adapter of a chat does with the queued rows.
+// deliver delivers the queued rows of a chat as its adapter would.
 func (r *scenarioRun) deliver(at time.Time, chat string, d delivery) {
 	r.T.Helper()
 	if d == queued {

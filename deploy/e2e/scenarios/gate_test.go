@@ -9,7 +9,7 @@ import (
 )
 
 // The gate itself, with quiet times, holds and overflow, is tested beside gated's gateway. These
-// scenarios are what needs processes: one for each rule.
+// scenarios need processes: one for each rule.
 
 func TestGate_QuietTime_JoinsLinesToOneTurn(t *testing.T) {
 	f := start(t, harness.Options{})

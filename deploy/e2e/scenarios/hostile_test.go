@@ -80,7 +80,7 @@ func TestHostileText_OneMebibyte_ReachesAgent(t *testing.T) {
 }
 
 func TestHostileRow_TooLongColumns_StopNoOther(t *testing.T) {
-	storetest.OnFile(t) // a server refuses what is too long for an index
+	storetest.OnFile(t) // a server refuses values too long for an index
 	f := start(t, harness.Options{})
 	long := strings.Repeat("long ", 1<<18) // beyond the limit of a message
 	rows := f.Put(

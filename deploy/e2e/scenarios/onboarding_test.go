@@ -155,7 +155,7 @@ func TestOnboarding_OperatorByACode_CountsEverywhereAtOnce(t *testing.T) {
 	}
 }
 
-// Wherever gated, onbod or routd is killed, its next start finishes what was accepted: the request, the group, its
+// Wherever gated, onbod or routd is killed, its next start finishes the accepted work: the request, the group, its
 // routes and the notices are there once, and each message is answered once.
 func TestOnboarding_KilledAtEachStep_FinishedOnce(t *testing.T) {
 	t.Parallel()
