@@ -114,7 +114,7 @@ func (b *bench) measureAdapter(ctx context.Context, p platform) (figures []figur
 // adapterSystem is an adapter between a simulated platform and this program, which stands in for gated.
 type adapterSystem struct {
 	platform chatsim.Platform
-	gated    *standIn
+	gated    *fakeDaemon
 }
 
 func (b *bench) newAdapterSystem(ctx context.Context, p chatsim.Platform) (*adapterSystem, error) {

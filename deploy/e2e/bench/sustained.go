@@ -142,7 +142,7 @@ func (s *system) checkDone(ctx context.Context) error {
 
 // stream is a number of messages sent through a system.
 type stream struct {
-	adapter      *standIn
+	adapter      *fakeDaemon
 	chats, total int
 	pending      *semaphore.Weighted // messages that may be unanswered
 	batch        int                 // messages of one insert

@@ -43,7 +43,7 @@ type system struct {
 	instance  *harness.Instance
 	peers     []*harness.Instance // other machines, each with a gated, on the same database
 	platforms []chatsim.Platform  // that its adapters connect to
-	adapter   *standIn            // this program in the place of a daemon, nil for none
+	adapter   *fakeDaemon         // this program in the place of a daemon, nil for none
 	proxy     *storetest.Proxy    // between the daemons and the server, nil for none
 	isFloor   bool
 }

@@ -18,9 +18,9 @@ import (
 // answerTimeout is when the bench gives up waiting for an answer.
 const answerTimeout = 60 * time.Second
 
-// standIn is this program in the place of a daemon: of teled, whose messages it inserts and whose answers it reads, or
+// fakeDaemon is this program in the place of a daemon: of teled, whose messages it inserts and whose answers it reads, or
 // of gated beside a real adapter.
-type standIn struct {
+type fakeDaemon struct {
 	store  *store.Store
 	poker  *wake.Poker // of the daemons on a file
 	wake   listener
@@ -35,12 +35,12 @@ type listener interface {
 }
 
 // openAs opens the database of an instance in the place of a daemon.
-func openAs(ctx context.Context, daemon string, i *harness.Instance) (a *standIn, err error) {
+func openAs(ctx context.Context, daemon string, i *harness.Instance) (a *fakeDaemon, err error) {
 	runDir := config.Base{Data: i.Data}.RunDir()
 	if err := os.MkdirAll(runDir, 0o700); err != nil {
 		return nil, err
 	}
-	a = &standIn{poker: wake.NewPoker(runDir, func(string, error) {})}
+	a = &fakeDaemon{poker: wake.NewPoker(runDir, func(string, error) {})}
 	poke := a.poker.Poke
 	if store.IsServer(i.Database()) {
 		poke = func(string) {} // the transaction does
@@ -61,13 +61,13 @@ func openAs(ctx context.Context, daemon string, i *harness.Instance) (a *standIn
 	return a, err
 }
 
-func (a *standIn) close() error {
+func (a *fakeDaemon) close() error {
 	a.poker.Close()
 	return errors.Join(a.wake.Close(), a.store.Close())
 }
 
 // message returns a new message in the nth chat.
-func (a *standIn) message(chat int) *msg.Message {
+func (a *fakeDaemon) message(chat int) *msg.Message {
 	now, n := time.Now().UnixMilli(), a.count.Add(1)
 	return &msg.Message{
 		ChatJID: chatJID(chat), PlatformID: fmt.Sprint(n), Direction: msg.In, Sender: "telegram:7", SenderName: "Alice",
@@ -85,7 +85,7 @@ type sample struct {
 }
 
 // ask sends one message to the nth chat and waits for the answer. Nothing else may happen meanwhile.
-func (a *standIn) ask(ctx context.Context, chat int) (s sample, err error) {
+func (a *fakeDaemon) ask(ctx context.Context, chat int) (s sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	id, _, err := a.store.PutMessage(ctx, a.message(chat))
