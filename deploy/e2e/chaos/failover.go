@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"arizuko/deploy/e2e/harness"
-	"arizuko/deploy/e2e/invariants"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/patroni"
@@ -60,13 +59,19 @@ func failover(ctx context.Context, bin string, seed uint64, only *regexp.Regexp,
 	if err == nil {
 		err = c.settle(ctx)
 	}
-	if err != nil && !errors.Is(err, errStuck) {
+	skip, stuck := none, ""
+	switch {
+	case errors.Is(err, errStuck):
+		skip, stuck = allowedWhileRunning, "at the end: "+err.Error()
+	case err != nil:
 		fmt.Fprint(out, c.loaded.diagnostics(), c.logs())
 		return nil, err
 	}
-	r, err = c.check(errors.Is(err, errStuck))
-	if err != nil {
+	if r, err = c.loaded.conclude(out, skip, stuck); err != nil {
 		return r, err
+	}
+	if !r.ok() {
+		fmt.Fprint(out, c.logs())
 	}
 	answers, err := c.answers()
 	printService(out, episodes, answers)
@@ -278,26 +283,6 @@ func (c *cluster) settle(ctx context.Context) (err error) {
 		err = errors.Join(err, m.stopDaemons(stopping))
 	}
 	return err
-}
-
-// check compares the rows and the messages that platforms received with those that users wrote. stuck says that not
-// all was done in time.
-func (c *cluster) check(stuck bool) (*result, error) {
-	skip := none
-	if stuck {
-		skip = allowedWhileRunning
-	}
-	r, err := c.loaded.check(c.out, skip)
-	if err != nil {
-		return nil, err
-	}
-	if stuck && r.count[invariants.Stuck] == 0 {
-		r.add(invariants.Stuck, 1, "at the end: %v", errStuck) // the rows may not show what is missing
-	}
-	if !r.ok() {
-		fmt.Fprint(c.out, c.loaded.diagnostics(), c.logs())
-	}
-	return r, nil
 }
 
 // answers are those of all platforms and the web chat.

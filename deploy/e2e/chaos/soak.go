@@ -61,18 +61,14 @@ func soak(ctx context.Context, o options, length time.Duration, out io.Writer) (
 	if err == nil {
 		err = l.stopDaemons(ctx)
 	}
-	isStuck := errors.Is(err, errStuck)
-	if err != nil && !isStuck {
+	stuck := ""
+	if errors.Is(err, errStuck) {
+		stuck = "at the end: " + err.Error()
+	} else if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(out, "total: messages=%d\n", len(l.load.all))
-	r, err = l.check(out, func(i invariants.Invariant) bool { return i.ComparesTimes })
-	if r != nil && isStuck && r.count[invariants.Stuck] == 0 {
-		r.add(invariants.Stuck, 1, "at the end: %v", errStuck) // the rows may not show what is missing
-	}
-	if r != nil && !r.ok() {
-		fmt.Fprint(out, l.diagnostics())
-	}
+	r, err = l.conclude(out, func(i invariants.Invariant) bool { return i.ComparesTimes }, stuck)
 	return r, errors.Join(err, growth, findPanics(l.instance))
 }
 
