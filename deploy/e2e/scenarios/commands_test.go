@@ -124,3 +124,19 @@ func TestStop_OtherChatsTurn_GoesOn(t *testing.T) {
 		t.Errorf("%d attempts, want 0; run %d, first %d", turn.Attempts, turn.RunID, before.RunID)
 	}
 }
+
+func TestStop_WebChat_CancelsItsTopicOnly(t *testing.T) {
+	f := start(t, harness.Options{})
+	row := func(topic, text string) msg.Message {
+		return msg.Message{ChatJID: "web:main", Topic: topic, Content: text}
+	}
+	rows := f.Put(row("#a", "slow 600 a"), row("#b", "until go b"))
+	f.WaitRunning(rows[0])
+	f.WaitRunning(rows[1])
+	f.WantReply(f.Put(row("#a", "/stop"))[0], "stopped")
+	if turn := f.WaitEnded(rows[0]); turn.State != msg.TurnCancelled {
+		t.Errorf("#a is %s", turn.State)
+	}
+	f.LetGo("main", "go")
+	f.WantEchoes("web:main", "until go b")
+}

@@ -68,3 +68,12 @@ func TestTranscribe_GatedKilledAtEachStep_AgentGetsOneTranscript(t *testing.T) {
 		t.Errorf("folders of jobs are left: %v, %v", left, err)
 	}
 }
+
+func TestTranscribe_CommandHangs_MessageIsAnsweredAtDeadline(t *testing.T) {
+	f := start(t, harness.Options{})
+	f.Exec(`UPDATE registered_groups SET config = '{"transcribe":"sleep 1000; cat {file}","timeouts":{"transcribe":"1s"}}' WHERE folder = 'main'`)
+	f.Answer(voiceNote(f, "listen"))
+	if got := strings.Join(f.Query(`SELECT state || ' ' || error FROM transcripts`), "; "); got != "failed "+msg.TranscriptLate {
+		t.Errorf("transcripts: %s", got)
+	}
+}
