@@ -81,3 +81,8 @@ func TestTokens_UnroutedChat_AreDecidedAfterRouting(t *testing.T) {
 	f.WantDecision(rows[1], msg.Routed, msg.ReasonRoute)
 	f.WantDecision(rows[2], msg.Prefix, msg.ReasonPrefixTopic)
 }
+
+func TestPrefix_ObservingRoute_StartsTurn(t *testing.T) {
+	f := startOnMention(t, harness.Options{})
+	wantTurnOf(t, wantEcho(f, "telegram:-5", "#deploy ship it", "ship it"), "main", "#deploy")
+}
