@@ -26,10 +26,20 @@ type sim[U any] struct {
 // seam is the part that differs: calls of one fake.
 type seam[U any] interface {
 	ConversationMaker
+	server
+	chats[U]
+	faulty
+	shown() *shown
+}
+
+type server interface {
 	Base() string
 	Start(addr string) (base string, err error)
 	Close() error
+}
 
+// chats are the conversations, in which users and bots act.
+type chats[U any] interface {
 	// bot and stranger create another bot and another user, who join a conversation.
 	bot(c Conversation) U
 	stranger(c Conversation) U
@@ -38,8 +48,10 @@ type seam[U any] interface {
 	change(user U, a Action) error // edits, deletes or reacts to a message
 	messages(c Conversation) []message
 	press(by U, c Conversation, message, data string) (press string, err error)
-	shown() *shown
+}
 
+// faulty disturbs the calls of the adapter and its events.
+type faulty interface {
 	calls() calls
 	inject(f fault)
 	faults(retryAfter time.Duration) []fault // in addition to those that every platform has
