@@ -9,6 +9,7 @@ import (
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/adapter"
 	fp "arizuko/pkg/failpoint"
+	"arizuko/pkg/msg"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -72,6 +73,25 @@ func TestPreview_LongTurn_IsShownAndBecomesTheAnswer(t *testing.T) {
 				t.Errorf("the answer is %s, %d copies and %d marked ones; the preview was %s", a.ID, plain, marked, id)
 			}
 		}
+	})
+}
+
+func TestPreview_Stopped_HalfAnswerStays(t *testing.T) {
+	need.Verify(t)
+	onEachPlatform(t, func(f *fixture) {
+		c := f.liveChats()[1]
+		f.ask(c, "work stream until never hello")
+		id := f.waitPreview(c)
+		f.Until("the beginning of the answer", func() bool {
+			return f.Value(`SELECT count(*) FROM turn_progress WHERE text LIKE 'You said%'`) == "1"
+		})
+		f.say(c, msg.CommandIn(c.Chat, "stop"))
+		f.Until("the preview to end", func() bool { return !slices.Contains(f.previews(c), "open "+id) })
+		f.Until("the half answer", func() bool {
+			return slices.ContainsFunc(f.shown(c), func(text string) bool {
+				return strings.Contains(text, "You said") && strings.Contains(text, "Stopped by ")
+			})
+		})
 	})
 }
 
