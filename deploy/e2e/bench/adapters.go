@@ -4,20 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
-	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/testkit/fakes/discord"
 	"arizuko/pkg/testkit/fakes/slack"
 	"arizuko/pkg/testkit/fakes/telegram"
-	"arizuko/pkg/wake"
 )
 
 // platform is a simulated platform and its documented limits.
@@ -69,7 +65,7 @@ func (b *bench) measureAdapter(ctx context.Context, p platform) (figures []figur
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, b.stopSystems()) }()
 
 	inbound, err := s.measureInbound(ctx, b.pick(1000, 20))
 	if err != nil {
@@ -117,75 +113,16 @@ func (b *bench) measureAdapter(ctx context.Context, p platform) (figures []figur
 
 // adapterSystem is an adapter between a simulated platform and this program, which stands in for gated.
 type adapterSystem struct {
-	instance *harness.Instance
 	platform chatsim.Platform
-	store    *store.Store
-	poker    *wake.Poker
-	wake     *wake.Listener
-	commit   atomic.Int64 // time of the last commit, unix ns
+	gated    *fakeDaemon
 }
 
 func (b *bench) newAdapterSystem(ctx context.Context, p chatsim.Platform) (*adapterSystem, error) {
-	i, err := harness.NewIn(b.dir, b.bin)
+	s, err := b.newSystemAs(ctx, "gated", "", p)
 	if err != nil {
 		return nil, err
 	}
-	s := &adapterSystem{instance: i, platform: p}
-	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
-}
-
-func (s *adapterSystem) start(ctx context.Context) error {
-	env, err := s.platform.Serve(s.instance.Host)
-	if err != nil {
-		return err
-	}
-	s.instance.Env = append(append(s.instance.Env, "LOG_LEVEL=warn"), env...)
-	if err := s.instance.Migrate(); err != nil {
-		return err
-	}
-
-	daemon := s.platform.Info().Daemon
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	if err := s.instance.StartReady(ctx, daemon); err != nil {
-		return err
-	}
-
-	paths := config.Base{Data: s.instance.Data}
-	if s.wake, err = wake.Listen(paths.RunDir(), "gated"); err != nil {
-		return err
-	}
-	s.poker = wake.NewPoker(paths.RunDir(), func(string, error) {})
-	s.store, err = store.Open(ctx, store.Options{
-		Path: filepath.Join(s.instance.Data, "arizuko.db"), Autocheckpoint: store.DefaultAutocheckpoint,
-		Poke: func(daemon string) {
-			s.commit.Store(time.Now().UnixNano())
-			s.poker.Poke(daemon)
-		},
-	})
-	return err
-}
-
-func (s *adapterSystem) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	var errs []error
-	if daemon := s.platform.Info().Daemon; s.instance.Running(daemon) {
-		errs = append(errs, s.instance.Stop(ctx, daemon))
-	}
-	if s.poker != nil {
-		s.poker.Close()
-	}
-	if s.wake != nil {
-		errs = append(errs, s.wake.Close())
-	}
-	if s.store != nil {
-		errs = append(errs, s.store.Close())
-	}
-	return errors.Join(append(errs, s.platform.Close(), s.instance.Close())...)
+	return &adapterSystem{p, s.adapter}, startDaemons(ctx, s.instance, p.Info().Daemon)
 }
 
 // measureInbound sends n messages as users, one at a time, and returns how long each took to become a
@@ -220,14 +157,14 @@ func (s *adapterSystem) measureMessage(ctx context.Context, a chatsim.Action) (t
 		return 0, err
 	}
 	for {
-		m, err := s.store.MessageByPlatformID(ctx, a.Chat, id)
+		m, err := s.gated.store.MessageByPlatformID(ctx, a.Chat, id)
 		if err != nil || m != nil {
 			return time.Since(began), err
 		}
 		select {
 		case <-ctx.Done():
 			return 0, fmt.Errorf("message %s in %s has no row: %w", id, a.Chat, ctx.Err())
-		case <-s.wake.C():
+		case <-s.gated.wake.C():
 		}
 	}
 }
@@ -242,7 +179,7 @@ func (s *adapterSystem) measureCommits(ctx context.Context, n int) (all []time.D
 		m := &msg.Message{ChatJID: "bench:1", PlatformID: fmt.Sprint(i), Direction: msg.In, Sender: "bench:7",
 			Content: "a commit"}
 		began := time.Now()
-		if _, _, err := s.store.PutMessage(ctx, m); err != nil {
+		if _, _, err := s.gated.store.PutMessage(ctx, m); err != nil {
 			return nil, err
 		}
 		all = append(all, time.Since(began))
@@ -280,14 +217,14 @@ func (s *adapterSystem) measureOutbound(ctx context.Context, n int, p platform) 
 			return nil, err
 		}
 		before := len(s.platform.Arrivals())
-		if _, _, err := s.store.PutMessage(ctx, outboundRow(dms[i%len(dms)], fmt.Sprintf("row %d", i))); err != nil {
+		if _, _, err := s.gated.store.PutMessage(ctx, outboundRow(dms[i%len(dms)], fmt.Sprintf("row %d", i))); err != nil {
 			return nil, err
 		}
 		arrivals, err := s.awaitArrivals(ctx, before+1)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, arrivals[before].At.Sub(time.Unix(0, s.commit.Load())))
+		all = append(all, arrivals[before].At.Sub(time.Unix(0, s.gated.commit.Load())))
 	}
 	return all, nil
 }
@@ -309,7 +246,7 @@ func (s *adapterSystem) measureFlood(ctx context.Context, rows, many int) (time.
 	dms := s.dms()
 	before := len(s.platform.Arrivals())
 	began := time.Now()
-	if err := s.store.Write(ctx, func(tx *store.Tx) error { return putFlood(tx, dms, rows, many) }); err != nil {
+	if err := s.gated.store.Write(ctx, func(tx *store.Tx) error { return putFlood(tx, dms, rows, many) }); err != nil {
 		return 0, err
 	}
 

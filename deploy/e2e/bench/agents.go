@@ -27,7 +27,7 @@ type agentKind struct {
 	prepare func(context.Context, *bench) (*agentSetup, error) // returns unavailable if the machine lacks something
 }
 
-// agentSetup is what gated needs to run agents of a kind.
+// agentSetup lets gated run agents of a kind.
 type agentSetup struct {
 	agent   groupconfig.Agent
 	env     []string     // of gated
@@ -306,14 +306,8 @@ func container(ctx context.Context, labels string) (pid int, err error) {
 // tree returns a process and its descendants.
 func tree(pid int) []int {
 	all := []int{pid}
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is valid
-	for _, path := range lists {
-		list, _ := os.ReadFile(path) // fails if the thread has ended
-		for _, field := range strings.Fields(string(list)) {
-			if child, err := strconv.Atoi(field); err == nil {
-				all = append(all, tree(child)...)
-			}
-		}
+	for _, child := range harness.Children(pid) {
+		all = append(all, tree(child)...)
 	}
 	return all
 }

@@ -120,12 +120,6 @@ func TestLinkPrograms_OwnAgent_OtherDaemons(t *testing.T) {
 	}
 }
 
-func TestParseOptions_OneRound_Fails(t *testing.T) {
-	if _, err := parseOptions([]string{"-against", "x", "-rounds", "1"}); err == nil {
-		t.Error("no error")
-	}
-}
-
 // migrateProgram writes a migrate into a folder that makes a database with a table.
 func migrateProgram(t *testing.T, table string) (bin string) {
 	t.Helper()

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -56,41 +53,6 @@ func (b *bench) idle(ctx context.Context) (figures []figure, err error) {
 			figure{name: "idle memory of " + name, unit: "MB", budget: 30, measured: resident})
 	}
 	return figures, nil
-}
-
-// cpu returns the CPU time of each daemon so far, without its agents.
-func (s *system) cpu() (map[string]time.Duration, error) {
-	used := map[string]time.Duration{}
-	for _, name := range s.instance.Started() {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.instance.Process(name).PID()))
-		if err != nil {
-			return nil, err
-		}
-		if used[name], err = cpuTime(string(stat)); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return used, nil
-}
-
-// clockTick is the unit of times in /proc on Linux.
-const clockTick = 10 * time.Millisecond
-
-// cpuTime returns user and system time from the text of /proc/<pid>/stat: fields 14 and 15, see
-// proc_pid_stat(5). They are counted after field 2, a name in parentheses that may contain anything.
-func cpuTime(stat string) (used time.Duration, err error) {
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 13 {
-		return 0, errors.New("/proc/<pid>/stat is too short")
-	}
-	for _, field := range fields[11:13] {
-		ticks, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		used += time.Duration(ticks) * clockTick
-	}
-	return used, nil
 }
 
 // residentMB returns the resident memory of a process, in 10⁶ bytes.

@@ -33,7 +33,7 @@ func (s *adapterSystem) measureFloodBesideTurns(ctx context.Context, rows, many 
 	return s.measureFlood(ctx, rows, many)
 }
 
-// live are turns of which an agent says what it does. This program stands in for gated.
+// live measures turns in which an agent reports its work. This program stands in for gated.
 type live struct {
 	system *adapterSystem
 	turns  []*msg.Turn
@@ -45,7 +45,7 @@ type live struct {
 // beginTurns begins turns in chats of their own, and stores their progress until end is called.
 func (s *adapterSystem) beginTurns(ctx context.Context) (*live, error) {
 	l := &live{system: s, done: make(chan error, 1)}
-	err := s.store.Write(ctx, func(tx *store.Tx) error {
+	err := s.gated.store.Write(ctx, func(tx *store.Tx) error {
 		for i, chat := range s.allDMs()[:liveTurns] {
 			if err := l.begin(tx, i, chat); err != nil {
 				return err
@@ -100,7 +100,7 @@ func (l *live) work(ctx context.Context) error {
 			Tools: []agentproto.Tool{{ID: "1", Title: fmt.Sprintf("Read file-%d.go", n),
 				Status: agentproto.ToolRunning}},
 		}
-		err := l.system.store.Write(ctx, func(tx *store.Tx) error {
+		err := l.system.gated.store.Write(ctx, func(tx *store.Tx) error {
 			for i, t := range l.turns {
 				if err := tx.PutProgress(l.runs[i], t.ID, &p); err != nil {
 					return err
@@ -126,7 +126,7 @@ func (l *live) awaitShown(ctx context.Context) error {
 
 // shown is how many of the turns users see something of.
 func (l *live) shown(ctx context.Context) (n int, err error) {
-	open, err := l.system.store.OpenPreviews(ctx, l.system.platform.Info().Platform)
+	open, err := l.system.gated.store.OpenPreviews(ctx, l.system.platform.Info().Platform)
 	for _, p := range open {
 		if p.PlatformID != "" {
 			n++
@@ -139,7 +139,7 @@ func (l *live) shown(ctx context.Context) (n int, err error) {
 func (l *live) end(ctx context.Context) error {
 	l.stop()
 	err := <-l.done
-	return errors.Join(err, l.system.store.Write(ctx, func(tx *store.Tx) error {
+	return errors.Join(err, l.system.gated.store.Write(ctx, func(tx *store.Tx) error {
 		for i, t := range l.turns {
 			now := time.Now().UnixMilli()
 			if err := tx.FinishTurn(t, msg.TurnDone, msg.ReasonSilent, "", now); err != nil {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/postgres"
 )
@@ -49,7 +48,7 @@ func (b *bench) newMachines(ctx context.Context, peers, chats, maxAgents int, de
 	if err != nil {
 		return nil, err
 	}
-	if delay > 0 { // the adapter is near the server: what is measured is the daemons
+	if delay > 0 { // the adapter is near the server: only the daemons are measured
 		if s.proxy, err = storetest.NewProxy(database); err != nil {
 			return nil, err
 		}
@@ -71,7 +70,7 @@ func (b *bench) newMachines(ctx context.Context, peers, chats, maxAgents int, de
 
 // addMachine starts gated on one more machine.
 func (s *system) addMachine(ctx context.Context, b *bench, number, maxAgents int) error {
-	i, err := harness.NewIn(b.dir, b.bin)
+	i, err := b.newInstance()
 	if err != nil {
 		return err
 	}
@@ -81,12 +80,9 @@ func (s *system) addMachine(ctx context.Context, b *bench, number, maxAgents int
 		return err
 	}
 	i.UseDatabase(s.instance.Database())
-	i.Env = append(i.Env, "ARIZUKO_HOST=machine"+strconv.Itoa(number), "ARIZUKO_SECRET="+secret, "LOG_LEVEL=warn",
-		"AGENT_IDLE=1h",
+	i.Env = append(i.Env, "ARIZUKO_HOST=machine"+strconv.Itoa(number), "ARIZUKO_SECRET="+secret,
 		"AGENT_COMMAND=exec "+i.Program("agent"), "MAX_AGENTS="+strconv.Itoa(maxAgents))
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	return i.StartReady(ctx, "gated")
+	return startDaemons(ctx, i, "gated")
 }
 
 // postgres measures a server beside the file, in one run: one message at a time, and as many as go through with one

@@ -2,14 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
@@ -34,14 +29,13 @@ func (b *bench) shownTurns() []shownTurn {
 	}
 }
 
-// progress measures what the events of agents cost: the processor time of gated and an adapter for a turn with events,
+// progress measures the cost of agents' events: the processor time of gated and an adapter for a turn with events,
 // against the same turn without. Users of all platforms ask at the same time, in a direct message each.
 func (b *bench) progress(ctx context.Context) (figures []figure, err error) {
 	s, err := b.newShownSystem(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
 	for _, t := range b.shownTurns() {
 		if err := s.turns(ctx, 200*time.Millisecond, 0); err != nil { // agents and connections are there from then on
 			return nil, err
@@ -81,9 +75,6 @@ func (s *shownSystem) figures(t shownTurn, with, without []cpuTimes) (figures []
 	return figures
 }
 
-// cpuTimes is the processor time that each daemon used for a turn.
-type cpuTimes map[string]time.Duration
-
 // medianSum is the median of the sums of some daemons.
 func medianSum(rounds []cpuTimes, daemons ...string) time.Duration {
 	sums := make([]time.Duration, len(rounds))
@@ -99,69 +90,44 @@ func medianSum(rounds []cpuTimes, daemons ...string) time.Duration {
 // shownSystem is routd, gated and the adapters of simulated platforms. A group answers one user's direct messages on
 // each.
 type shownSystem struct {
-	instance  *harness.Instance
-	platforms []chatsim.Platform
-	users     []chatsim.Conversation // by platform
-	asked     int
+	*system
+	users []chatsim.Conversation // by platform
+	asked int
 }
 
-func (b *bench) newShownSystem(ctx context.Context) (s *shownSystem, err error) {
-	s = &shownSystem{}
-	if s.instance, err = harness.NewIn(b.dir, b.bin); err != nil {
-		return nil, err
-	}
-	if err := s.start(ctx); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
-}
-
-func (s *shownSystem) start(ctx context.Context) error {
-	s.instance.Env = append(s.instance.Env, "LOG_LEVEL=warn", "AGENT_IDLE=1h",
-		"AGENT_COMMAND=exec "+s.instance.Program("agent"))
+func (b *bench) newShownSystem(ctx context.Context) (*shownSystem, error) {
+	var all []chatsim.Platform
 	names := slices.Clone(arizukoDaemons)
 	for _, p := range platforms() {
-		made := p.make(5)
-		s.platforms = append(s.platforms, made)
-		s.users = append(s.users, made.Conversations()[0])
-		env, err := made.Serve(s.instance.Host)
-		if err != nil {
-			return err
-		}
-		s.instance.Env = append(s.instance.Env, env...)
-		names = append(names, made.Info().Daemon)
+		all = append(all, p.make(5))
+		names = append(names, all[len(all)-1].Info().Daemon)
 	}
-	if err := s.instance.Migrate(); err != nil {
-		return err
+	base, err := b.newSystemAs(ctx, "", "", all...)
+	if err != nil {
+		return nil, err
+	}
+	s := &shownSystem{system: base}
+	s.instance.Env = append(s.instance.Env, "AGENT_COMMAND=exec "+s.instance.Program("agent"))
+	if err := startDaemons(ctx, s.instance, names...); err != nil {
+		return nil, err
+	}
+	var chats []string
+	for _, p := range all {
+		user := p.Conversations()[0]
+		s.users, chats = append(s.users, user), append(chats, user.Chat)
+	}
+	if err := s.createRoutes(ctx, chats); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	for _, name := range names {
-		if err := s.instance.StartReady(ctx, name); err != nil {
-			return err
-		}
-	}
-	routd, err := s.instance.Client("routd")
-	if err != nil {
-		return err
-	}
-	for i, user := range s.users {
-		if err := routd.Do(ctx, http.MethodPost, "/v1/groups",
-			msg.Group{Folder: groupFolder(i), Config: json.RawMessage(harness.NoRate)}, nil); err != nil {
-			return err
-		}
-		if err := routd.Do(ctx, http.MethodPost, "/v1/routes",
-			msg.Route{Match: "chat_jid=" + user.Chat, Target: groupFolder(i)}, nil); err != nil {
-			return err
-		}
-	}
-	return harness.Await(ctx, "the adapters to be connected", func() (bool, error) {
-		return !slices.ContainsFunc(s.platforms, func(p chatsim.Platform) bool { return !p.Connected() }), nil
+	return s, harness.Await(ctx, "the adapters to be connected", func() (bool, error) {
+		return !slices.ContainsFunc(all, func(p chatsim.Platform) bool { return !p.Connected() }), nil
 	})
 }
 
-// measure returns what each daemon uses for one turn on each platform, from the question until a moment after the
-// answer.
+// measure returns the processor time that each daemon uses for one turn on each platform, from the question until a
+// moment after the answer.
 func (s *shownSystem) measure(ctx context.Context, length time.Duration, events int) (used cpuTimes, err error) {
 	before, err := s.cpu()
 	if err != nil {
@@ -183,7 +149,7 @@ func (s *shownSystem) measure(ctx context.Context, length time.Duration, events 
 	return used, nil
 }
 
-// turns has a turn on each platform, and waits for the answers and what follows them.
+// turns has a turn on each platform, and waits for the answers and the work that follows them.
 func (s *shownSystem) turns(ctx context.Context, length time.Duration, events int) error {
 	s.asked++
 	arrived := make([]int, len(s.platforms))
@@ -208,34 +174,4 @@ func (s *shownSystem) turns(ctx context.Context, length time.Duration, events in
 		return err
 	}
 	return wait(ctx, time.Second)
-}
-
-// cpu returns the processor time of each daemon so far, without its children.
-func (s *shownSystem) cpu() (cpuTimes, error) {
-	used := cpuTimes{}
-	for _, name := range s.instance.Started() {
-		var at unix.Timespec
-		if err := unix.ClockGettime(processClock(s.instance.Process(name).PID()), &at); err != nil {
-			return nil, fmt.Errorf("processor time of %s: %w", name, err)
-		}
-		used[name] = time.Duration(at.Nano())
-	}
-	return used, nil
-}
-
-// processClock is the id of the clock that counts a process's processor time in nanoseconds: see
-// clock_getcpuclockid(3).
-func processClock(pid int) int32 {
-	const scheduled = 2
-	return int32(^pid<<3 | scheduled)
-}
-
-func (s *shownSystem) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-	defer cancel()
-	err := s.instance.StopAll(ctx)
-	for _, p := range s.platforms {
-		err = errors.Join(err, p.Close())
-	}
-	return errors.Join(err, s.instance.Close())
 }

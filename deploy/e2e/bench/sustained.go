@@ -90,11 +90,8 @@ type rates struct {
 	cores           map[string]float64 // by daemon
 }
 
-// cpuPerMessage returns a daemon's CPU time per message in µs. The smallest CPU time is one tick.
-func (r rates) cpuPerMessage(daemon string) float64 {
-	used := max(r.cores[daemon]*r.seconds, clockTick.Seconds())
-	return 1e6 * used / (r.messages * r.seconds)
-}
+// cpuPerMessage returns a daemon's CPU time per message in µs.
+func (r rates) cpuPerMessage(daemon string) float64 { return 1e6 * r.cores[daemon] / r.messages }
 
 // measureRates measures a new system. It first sends one message per chat, which starts the agents.
 func (b *bench) measureRates(ctx context.Context, l load, start func() (*system, error)) (r rates, err error) {
@@ -145,7 +142,7 @@ func (s *system) checkDone(ctx context.Context) error {
 
 // stream is a number of messages sent through a system.
 type stream struct {
-	adapter      *fakeAdapter
+	adapter      *fakeDaemon
 	chats, total int
 	pending      *semaphore.Weighted // messages that may be unanswered
 	batch        int                 // messages of one insert

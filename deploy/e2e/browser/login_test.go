@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 
 	"arizuko/pkg/testkit/browser"
 )
@@ -27,24 +26,6 @@ func firstAnswer(t *testing.T, b *browser.Browser) {
 	p.shows("> Hello there", "< Hello there")
 	p.says(".message.out .body", "(topic - · place - · surface web · turn 1)")
 	p.showsWorking("")
-}
-
-func linkWorksOnce(t *testing.T, b *browser.Browser) {
-	i := start(t)
-	p := i.logIn(b)
-	p.Visit(i.link) // a user who is logged in may use it again
-	p.WaitConnected()
-	other := &page{b.OpenIsolated(t), t}
-	other.Visit(i.link)
-	other.says("[role=alert]", "This link was used before or has expired:")
-	other.says("main", "dashd login")
-	other.Visit(i.url + "/chat/main")
-	other.says("main", "Log in with a link")
-	other.Visit(strings.TrimSpace(i.Run("dashd", "login")))
-	other.says("h1", "Web chat")
-	other.visitChat(i, "main", "")
-	other.SendMessage("from another browser")
-	p.shows("> from another browser", "< from another browser")
 }
 
 const password = "correct horse battery"
@@ -94,32 +75,4 @@ func loginEnds(t *testing.T, b *browser.Browser) {
 	other.says("h1", "Web chat")
 	p.Do(chromedp.Reload())
 	p.shows("> kept", "< kept")
-}
-
-func keyboardOnly(t *testing.T, b *browser.Browser) {
-	i := start(t, "DASH_PASSWORD="+password)
-	p := i.open(b)
-	p.Visit(i.link)
-	p.Wait(`document.activeElement.id === "password"`)
-	p.TypeKeys(password)
-	p.TypeKeys(kb.Tab)
-	p.PressEnter() // on the button
-	p.WaitConnected()
-	p.Wait(`document.activeElement.id === "text"`)
-	p.TypeKeys("no mouse")
-	p.PressEnter()
-	p.shows("> no mouse", "< no mouse")
-	p.TypeKeys("#deploy")
-	p.PressEnter()
-	p.TypeKeys("ship it")
-	p.PressEnter()
-	p.shows("> ship it", "< ship it")
-	for range 20 { // backwards to the tabs
-		if browser.Eval[string](p.Tab, `document.activeElement.role ?? ""`) == "tab" {
-			break
-		}
-		p.Do(chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(chromedp.ModifierShift)))
-	}
-	p.TypeKeys(kb.Home)
-	p.shows("> no mouse", "< no mouse")
 }

@@ -2,7 +2,6 @@ package browser_test
 
 import (
 	"fmt"
-	"syscall"
 	"testing"
 
 	"arizuko/pkg/testkit/browser"
@@ -38,16 +37,6 @@ func only(lines []string, mark string) (found []string) {
 		}
 	}
 	return found
-}
-
-func daemonSuspended(t *testing.T, b *browser.Browser) {
-	i := start(t)
-	p := i.logIn(b)
-	i.Suspend("dashd")
-	p.SendMessage("while it is suspended")
-	p.Wait(`document.querySelector(".pending")`)
-	i.Signal("dashd", syscall.SIGCONT)
-	p.shows("> while it is suspended", "< while it is suspended")
 }
 
 func stoppedAndStarted(t *testing.T, b *browser.Browser) {

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/testkit/browser"
 )
+
+var reload = chromedp.Reload()
 
 // page is a tab of the browser that shows a page of an instance.
 type page struct {

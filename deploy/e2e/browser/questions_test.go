@@ -132,26 +132,3 @@ func questionWhileKilled(t *testing.T, b *browser.Browser) {
 	p.has("< ask_user five six")
 	equal(t, "questions", i.asked(), []string{"answered two web:operator 1", "answered three web:operator 1", "answered five web:operator 1"})
 }
-
-// questionOnPhone: long options fit, and a finger hits them.
-func questionOnPhone(t *testing.T, b *browser.Browser) {
-	i := start(t)
-	p := i.logIn(b)
-	p.Resize(375, 700)
-	long := strings.Repeat("restart-the-nightly-build-", 3)[:60]
-	p.SendMessage("ask_user " + long + " no later " + strings.Repeat("W", 60))
-	p.asks(long, "no", "later", strings.ToLower(strings.Repeat("W", 60)))
-	p.CheckFits()
-	equal(t, "targets that are too small", strings.Join(p.TargetProblems(), "; "), "")
-	p.SetColorScheme("dark")
-	p.CheckContrast()
-	p.Click(".panel:not([hidden]) .choices button:nth-of-type(2)")
-	p.answered("no")
-	p.CheckFits()
-	p.SendMessage("ask_permission it")
-	p.asks("Allow once", "Deny")
-	p.CheckFits()
-	p.Click(".panel:not([hidden]) .choices button:nth-of-type(2)")
-	p.answered("Deny")
-	p.says(".panel:not([hidden]) .log", "Permission: denied.")
-}

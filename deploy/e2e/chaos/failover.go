@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"arizuko/deploy/e2e/harness"
-	"arizuko/deploy/e2e/invariants"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store/storetest"
 	"arizuko/pkg/testkit/patroni"
@@ -44,28 +42,6 @@ type cluster struct {
 	saved    string // folder to which whole logs are copied in the end, if any
 }
 
-// failoverCommand runs failover with the flags of the command line.
-func failoverCommand(ctx context.Context, args []string, out io.Writer) (r *result, err error) {
-	flags := flag.NewFlagSet("chaos failover", flag.ContinueOnError)
-	only := flags.String("only", "", "a regular expression for the names of disruptions, to make some only")
-	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the random choices, to repeat a run")
-	logs := flags.String("logs", "", "a folder for the whole logs of daemons, Patroni, Postgres and etcd")
-	if err := flags.Parse(args); err != nil {
-		return nil, err
-	}
-	pattern, err := regexp.Compile(*only)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(out, "seed %d\n", *seed)
-	bin, err := build()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(bin)) }()
-	return failover(ctx, bin, *seed, pattern, *logs, out)
-}
-
 // failover disrupts machines and servers, each in every way whose name matches, and checks the outcome. logs is a
 // folder for whole logs, "" for none.
 func failover(ctx context.Context, bin string, seed uint64, only *regexp.Regexp, logs string, out io.Writer) (r *result,
@@ -83,13 +59,19 @@ func failover(ctx context.Context, bin string, seed uint64, only *regexp.Regexp,
 	if err == nil {
 		err = c.settle(ctx)
 	}
-	if err != nil && !errors.Is(err, errStuck) {
+	skip, stuck := none, ""
+	switch {
+	case errors.Is(err, errStuck):
+		skip, stuck = allowedWhileRunning, "at the end: "+err.Error()
+	case err != nil:
 		fmt.Fprint(out, c.loaded.diagnostics(), c.logs())
 		return nil, err
 	}
-	r, err = c.check(errors.Is(err, errStuck))
-	if err != nil {
+	if r, err = c.loaded.conclude(out, skip, stuck); err != nil {
 		return r, err
+	}
+	if !r.ok() {
+		fmt.Fprint(out, c.logs())
 	}
 	answers, err := c.answers()
 	printService(out, episodes, answers)
@@ -145,7 +127,7 @@ func (c *cluster) setUp(ctx context.Context, bin string) (err error) {
 	}, nil)
 }
 
-// openDatabase opens the database on whichever server is the primary, for what the test itself reads.
+// openDatabase opens the database for this program's own queries, on whichever server is the primary.
 func (c *cluster) openDatabase() (*sql.DB, error) {
 	return storetest.OpenSQL(patroni.URL(c.servers.Addrs()) + "&connect_timeout=2")
 }
@@ -164,26 +146,13 @@ func (c *cluster) awaitDaemons(ctx context.Context) error {
 			}
 		}
 		for _, name := range daemons {
-			if !c.isReady(ctx, name) {
+			if readyMachine(ctx, c.machines, name) == nil {
 				pause(ctx, time.Second)
 				return false, nil
 			}
 		}
 		return true, nil
 	})
-}
-
-// isReady reports whether a daemon is ready on a machine.
-func (c *cluster) isReady(ctx context.Context, name string) bool {
-	for _, m := range c.machines {
-		asking, cancel := context.WithTimeout(ctx, 2*time.Second)
-		status, _ := m.instance.Readiness(asking, name)
-		cancel()
-		if status == 200 {
-			return true
-		}
-	}
-	return false
 }
 
 // working is the machine on which a daemon has its lease.
@@ -316,26 +285,6 @@ func (c *cluster) settle(ctx context.Context) (err error) {
 	return err
 }
 
-// check compares the rows, and what the platforms received, with what users wrote. stuck says that not all was done in
-// time.
-func (c *cluster) check(stuck bool) (*result, error) {
-	skip := none
-	if stuck {
-		skip = allowedWhileRunning
-	}
-	r, err := c.loaded.check(c.out, skip)
-	if err != nil {
-		return nil, err
-	}
-	if stuck && r.count[invariants.Stuck] == 0 {
-		r.add(invariants.Stuck, 1, "at the end: %v", errStuck) // the rows may not show what is missing
-	}
-	if !r.ok() {
-		fmt.Fprint(c.out, c.loaded.diagnostics(), c.logs())
-	}
-	return r, nil
-}
-
 // answers are those of all platforms and the web chat.
 func (c *cluster) answers() (all []answer, err error) {
 	for _, p := range c.loaded.platforms {
@@ -345,18 +294,12 @@ func (c *cluster) answers() (all []answer, err error) {
 	return append(all, web...), err
 }
 
-// failed is what no daemon may do, whatever happens: to end in another way than it should, or to panic.
+// failed reports daemons that did something no disruption excuses: ended in another way than they should, or panicked.
 func (c *cluster) failed() (err error) {
 	for _, m := range c.machines {
 		err = errors.Join(err, m.failed())
-		for _, name := range daemons {
-			log, readErr := m.instance.Log(name)
-			err = errors.Join(err, readErr)
-			for line := range strings.Lines(log) {
-				if strings.Contains(line, "panic") {
-					err = errors.Join(err, fmt.Errorf("log of %s on %s: %s", name, m.name, strings.TrimSpace(line)))
-				}
-			}
+		if panics := findPanics(m.instance); panics != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", m.name, panics))
 		}
 	}
 	return err
@@ -366,9 +309,7 @@ func (c *cluster) failed() (err error) {
 func (c *cluster) logs() string {
 	var all strings.Builder
 	for _, m := range c.machines {
-		for _, name := range daemons {
-			fmt.Fprintf(&all, "%s on %s:\n%s\n", name, m.name, m.instance.LogTail(name, logTail))
-		}
+		fmt.Fprintf(&all, "on %s:\n%s", m.name, logTails(m.instance))
 	}
 	if c.servers != nil {
 		for n := range c.servers.Addrs() {

@@ -7,7 +7,6 @@ import (
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/testkit/patroni"
 )
 
 // second is a time in a run.
@@ -62,22 +61,6 @@ func TestGenerator_WithoutForeign_UsersWriteElsewhere(t *testing.T) {
 	for _, r := range unknownRoutes([]chatsim.Conversation{{Chat: "telegram:901"}}) {
 		if r.Match != "platform=telegram room=901" || r.Target != "daemon:onbod" {
 			t.Errorf("route %+v", r)
-		}
-	}
-}
-
-func TestDisruptions_HaveNamesOfTheirOwn(t *testing.T) {
-	c := &cluster{loaded: &loadedInstance{random: seeded(1)}, servers: &patroni.Cluster{}}
-	names := map[string]bool{}
-	for _, d := range c.disruptions() {
-		if names[d.name] || d.begin == nil || d.end == nil {
-			t.Errorf("%s: %+v", d.name, d)
-		}
-		names[d.name] = true
-	}
-	for _, name := range daemons {
-		if !names[name+" killed"] || !names[name+" suspended"] {
-			t.Errorf("%s is not killed and suspended", name)
 		}
 	}
 }

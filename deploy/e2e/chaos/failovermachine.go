@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -126,7 +126,7 @@ func (m *machine) noteEnd(name string, p *harness.Process) {
 		m.instance.LogTail(name, logTail)))
 }
 
-// failed is what has gone wrong with the machine's daemons.
+// failed reports daemons of the machine that have ended for no known reason.
 func (m *machine) failed() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -165,7 +165,7 @@ func (m *machine) kill() (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.down = true
-	agents := children(m.instance.Process("gated"))
+	agents := harness.Children(m.instance.Process("gated").PID())
 	for _, name := range daemons {
 		err = errors.Join(err, m.instance.Kill(name))
 	}
@@ -174,20 +174,6 @@ func (m *machine) kill() (err error) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)  // it may have ended with gated
 	}
 	return err
-}
-
-// children are the child processes of a process.
-func children(p *harness.Process) (pids []int) {
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.PID())) // the pattern is well-formed
-	for _, list := range lists {
-		content, _ := os.ReadFile(list) // a thread may end at any time
-		for _, field := range strings.Fields(string(content)) {
-			if pid, err := strconv.Atoi(field); err == nil {
-				pids = append(pids, pid)
-			}
-		}
-	}
-	return pids
 }
 
 func (m *machine) revive() {
@@ -224,7 +210,7 @@ func (m *machine) close() error {
 	}
 	for _, mounted := range m.mounts {
 		if err := syscall.Unmount(mounted, syscall.MNT_DETACH); err != nil {
-			// what is in it is not the machine's
+			// its content is not the machine's
 			return errors.Join(append(errs, fmt.Errorf("unmount %s: %w", mounted, err))...)
 		}
 	}
@@ -237,22 +223,26 @@ func (m *machine) has(place string) bool {
 	return host == m.name
 }
 
+// readyMachine is the first of the machines on which a daemon is ready, nil for none.
+func readyMachine(ctx context.Context, machines []*machine, daemon string) *machine {
+	for _, m := range machines {
+		asking, cancel := context.WithTimeout(ctx, 2*time.Second)
+		status, _ := m.instance.Readiness(asking, daemon)
+		cancel()
+		if status == http.StatusOK {
+			return m
+		}
+	}
+	return nil
+}
+
 // dialReady connects to the first of the machines on which a daemon is ready, as a reverse proxy does.
 func dialReady(machines []*machine, daemon string) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	return func(ctx context.Context, network, _ string) (net.Conn, error) {
-		for _, m := range machines {
-			asking, cancel := context.WithTimeout(ctx, time.Second)
-			status, _ := m.instance.Readiness(asking, daemon)
-			cancel()
-			if status != 200 {
-				continue
-			}
-			u, err := url.Parse(m.instance.URL(daemon))
-			if err != nil {
-				return nil, err
-			}
-			return new(net.Dialer).DialContext(ctx, network, u.Host)
+		m := readyMachine(ctx, machines, daemon)
+		if m == nil {
+			return nil, fmt.Errorf("%s is ready on no machine", daemon)
 		}
-		return nil, fmt.Errorf("%s is ready on no machine", daemon)
+		return new(net.Dialer).DialContext(ctx, network, m.instance.Addr(daemon))
 	}
 }

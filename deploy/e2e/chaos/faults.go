@@ -56,7 +56,7 @@ func (l *loadedInstance) faults(ctx context.Context, n int, seed uint64, out io.
 			err = l.awaitIdle(ctx)
 		}
 		if errors.Is(err, errStuck) {
-			return l.stuck(out, fmt.Sprintf("daemon=%s failpoint=%s: %v", c.daemon, c, err))
+			return l.conclude(out, allowedWhileRunning, fmt.Sprintf("daemon=%s failpoint=%s: %v", c.daemon, c, err))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s at failpoint %s: %w", c.daemon, c, err)
@@ -73,25 +73,13 @@ func (l *loadedInstance) faults(ctx context.Context, n int, seed uint64, out io.
 	late, err := l.outageOfAll(ctx, out)
 	switch {
 	case errors.Is(err, errStuck):
-		return l.stuck(out, fmt.Sprintf("after outage of all platforms: %v", errors.Join(late, err)))
+		return l.conclude(out, allowedWhileRunning, fmt.Sprintf("after outage of all platforms: %v", errors.Join(late, err)))
 	case err != nil:
 		return nil, fmt.Errorf("outage of all platforms: %w", err)
 	}
 	stopErr := l.stopDaemons(ctx)
-	r, err := l.check(out, none)
-	return r, errors.Join(append(missed, late, err, stopErr, l.findPanics())...)
-}
-
-// stuck is the result of a run in which the instance makes no progress.
-func (l *loadedInstance) stuck(out io.Writer, what string) (*result, error) {
-	fmt.Fprint(out, l.diagnostics())
-	r, err := l.check(out, allowedWhileRunning)
-	if r != nil && r.count[invariants.Stuck] == 0 {
-		r.add(invariants.Stuck, 1, "%s", what) // the rows may not show what is missing
-	} else {
-		fmt.Fprintln(out, what)
-	}
-	return r, err
+	r, err := l.conclude(out, none, "")
+	return r, errors.Join(append(missed, late, err, stopErr, findPanics(l.instance))...)
 }
 
 // decideBacklog stores more messages in one chat than gated reads at once, while gated is down, and
@@ -164,7 +152,7 @@ func (l *loadedInstance) tryCrash(ctx context.Context, c crash, seconds int) (mi
 }
 
 // awaitCrash waits until a daemon has been killed at its failpoint, or is idle and unlikely to reach it, and
-// restarts it. It returns why it was not killed, if so; miss is what is known of that.
+// restarts it. Its first result says why the daemon was not killed; miss is the reason known so far.
 func (l *loadedInstance) awaitCrash(ctx context.Context, c crash, miss error) (_, err error) {
 	process := l.instance.Process(c.daemon)
 	if err := l.awaitIdleOr(ctx, func() bool { return !process.Running() }); err != nil {

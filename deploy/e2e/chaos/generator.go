@@ -46,11 +46,11 @@ const foreignChannel = "matrix:hall"
 // webDaemon is the daemon of the web chat.
 const webDaemon = "dashd"
 
-// sentMessage is a message and what must become of it.
+// sentMessage is a message and its expected outcome.
 type sentMessage struct {
 	chat       string
 	content    string // as the user wrote it
-	prompt     string // what exactly one agent must receive; "" for a command
+	prompt     string // the text that exactly one agent must receive; "" for a command
 	mustAnswer bool   // otherwise it may be observed instead
 	file       string // content of the attached file, "" for none
 }
@@ -136,7 +136,7 @@ func withoutForeign(all []chatsim.Conversation) []chatsim.Conversation {
 	})
 }
 
-// run posts queued web messages and confirms what the foreign adapter has to send, until ctx ends.
+// run posts queued web messages and confirms the rows that the foreign adapter sends, until ctx ends.
 func (g *generator) run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, s := range g.web {
@@ -310,7 +310,7 @@ func (g *generator) text() string {
 		order = "silent work stream slow 1.5 "
 	case n == 33:
 		order = "ask_user red green " // no user answers
-	case n == 34: // what comes meanwhile is a part of its answer
+	case n == 34: // messages that come meanwhile join its turn
 		order = fmt.Sprintf("fold slow 1.%d ", g.random.IntN(9))
 	case n == 35:
 		order = "ask_permission " // likewise
@@ -341,32 +341,17 @@ func (g *generator) answeredChats(daemon string) (all []chatsim.Conversation) {
 		}
 		return all
 	}
-	for _, p := range g.platforms {
-		if p.Info().Daemon != daemon {
-			continue
-		}
-		for _, c := range p.Conversations() {
-			if !c.NeedsMention && !c.Mutates {
-				all = append(all, c)
-			}
-		}
-	}
-	return all
+	return slices.DeleteFunc(g.previewChats(daemon), func(c chatsim.Conversation) bool { return c.NeedsMention })
 }
 
 // previewChats are the tracked conversations of an adapter's platform in which users change no messages.
 func (g *generator) previewChats(daemon string) (all []chatsim.Conversation) {
 	for _, p := range g.platforms {
-		if p.Info().Daemon != daemon {
-			continue
-		}
-		for _, c := range p.Conversations() {
-			if !c.Mutates {
-				all = append(all, c)
-			}
+		if p.Info().Daemon == daemon {
+			all = append(all, p.Conversations()...)
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(c chatsim.Conversation) bool { return c.Mutates })
 }
 
 // maxText is a length in bytes that every platform accepts from users. The answer takes more than

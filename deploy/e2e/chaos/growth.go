@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -10,9 +11,8 @@ import (
 	"math"
 	"net/http"
 	"os"
-	"path/filepath"
-	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"arizuko/pkg/store"
@@ -28,10 +28,13 @@ type size struct {
 func (l *loadedInstance) sizes() []size {
 	all := []size{{"write-ahead log", "MB", 2, l.walSize}}
 	for _, daemon := range daemons {
+		metric := func(name string, unit float64) func() (float64, error) {
+			return func() (float64, error) { return l.metric(daemon, name, unit) }
+		}
 		all = append(all,
-			size{daemon + " memory", "MB", 4, func() (float64, error) { return l.memory(daemon) }},
-			size{daemon + " files", "", 24, func() (float64, error) { return l.openFiles(daemon) }},
-			size{daemon + " goroutines", "", 24, func() (float64, error) { return l.goroutines(daemon) }},
+			size{daemon + " memory", "MB", 4, metric("process_resident_memory_bytes", 1e6)},
+			size{daemon + " files", "", 24, metric("process_open_fds", 1)},
+			size{daemon + " goroutines", "", 24, metric("go_goroutines", 1)},
 		)
 	}
 	return all
@@ -45,7 +48,7 @@ const (
 	maxGrowth = 1.1
 )
 
-// measureGrowth sends messages without disruptions and returns what has grown. It compares the minima
+// measureGrowth sends messages without disruptions and returns the sizes that have grown. It compares the minima
 // of the first and the last third of the samples, since garbage comes and goes.
 func (l *loadedInstance) measureGrowth(ctx context.Context, length time.Duration, out io.Writer) (growth, err error) {
 	warm := min(warmUp, length/2)
@@ -149,46 +152,19 @@ func walUsed(log io.ReaderAt) (int64, error) {
 	}
 }
 
-// procFile is the path of a daemon's file in /proc.
-func (l *loadedInstance) procFile(daemon, file string) string {
-	return filepath.Join("/proc", strconv.Itoa(l.instance.Process(daemon).PID()), file)
-}
-
-var residentSize = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
-
-func (l *loadedInstance) memory(daemon string) (mb float64, err error) {
-	status, err := os.ReadFile(l.procFile(daemon, "status"))
-	if err != nil {
-		return 0, err
-	}
-	kb, err := findNumber(residentSize, status)
-	return kb / 1000, err
-}
-
-func (l *loadedInstance) openFiles(daemon string) (float64, error) {
-	open, err := os.ReadDir(l.procFile(daemon, "fd"))
-	return float64(len(open)), err
-}
-
-var goroutineCount = regexp.MustCompile(`(?m)^go_goroutines (\d+)$`)
-
-func (l *loadedInstance) goroutines(daemon string) (float64, error) {
+// metric is a value of a daemon's /metrics, in a unit.
+func (l *loadedInstance) metric(daemon, name string, unit float64) (float64, error) {
 	res, err := http.Get(l.instance.URL(daemon) + "/metrics")
 	if err != nil {
 		return 0, err
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return 0, err
+	lines := bufio.NewScanner(res.Body)
+	for lines.Scan() {
+		if text, found := strings.CutPrefix(lines.Text(), name+" "); found {
+			value, err := strconv.ParseFloat(text, 64)
+			return value / unit, err
+		}
 	}
-	return findNumber(goroutineCount, text)
-}
-
-func findNumber(pattern *regexp.Regexp, text []byte) (float64, error) {
-	match := pattern.FindSubmatch(text)
-	if match == nil {
-		return math.NaN(), fmt.Errorf("no match for %s", pattern)
-	}
-	return strconv.ParseFloat(string(match[1]), 64)
+	return 0, errors.Join(lines.Err(), fmt.Errorf("%s has no %s", daemon, name))
 }

@@ -364,21 +364,25 @@ func (l *loadedInstance) diagnostics() string {
 			fmt.Fprintln(&all, line)
 		}
 	}
+	return all.String() + logTails(l.instance)
+}
+
+// logTails is the end of each daemon's log.
+func logTails(i *harness.Instance) string {
+	var all strings.Builder
 	for _, name := range daemons {
-		fmt.Fprintf(&all, "%s:\n%s\n", name, l.instance.LogTail(name, logTail))
+		fmt.Fprintf(&all, "%s:\n%s\n", name, i.LogTail(name, logTail))
 	}
 	return all.String()
 }
 
 // findPanics returns an error with the lines of the daemons' logs that report a panic. Daemons recover from
 // those of a single message or turn.
-func (l *loadedInstance) findPanics() error {
+func findPanics(i *harness.Instance) error {
 	var errs []error
 	for _, name := range daemons {
-		log, err := l.instance.Log(name)
-		if err != nil {
-			return err
-		}
+		log, err := i.Log(name)
+		errs = append(errs, err)
 		for line := range strings.Lines(log) {
 			if strings.Contains(line, "panic") {
 				errs = append(errs, fmt.Errorf("log of %s: %s", name, strings.TrimSpace(line)))

@@ -17,6 +17,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
@@ -45,9 +47,6 @@ func run(ctx context.Context, args []string, out io.Writer) (r *result, err erro
 	if len(args) == 0 {
 		args = []string{""}
 	}
-	if args[0] == "failover" {
-		return failoverCommand(ctx, args[1:], out)
-	}
 	flags := flag.NewFlagSet("chaos "+args[0], flag.ContinueOnError)
 	n := flags.Int("n", pointCount(), "faults: how often a daemon is killed; by default once per failpoint")
 	length := flags.Duration("for", 3*time.Minute, "soak: duration of the load")
@@ -55,12 +54,19 @@ func run(ctx context.Context, args []string, out io.Writer) (r *result, err erro
 		"faults: no random load and one try, to test that provocations alone reach each failpoint")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "seed of the random choices, to repeat a run")
 	db := flags.String("db", "sqlite",
-		"where the database is: sqlite, a file, or postgres, a server that is started for the run")
+		"faults, soak: where the database is: sqlite, a file, or postgres, a server that is started for the run")
+	only := flags.String("only", "",
+		"failover: a regular expression for the names of disruptions, to make some only")
+	logs := flags.String("logs", "", "failover: a folder for the whole logs of daemons, Patroni, Postgres and etcd")
 	if err := flags.Parse(args[1:]); err != nil {
 		return nil, err
 	}
-	if args[0] != "faults" && args[0] != "soak" || *db != "sqlite" && *db != "postgres" {
+	if !slices.Contains([]string{"faults", "soak", "failover"}, args[0]) || *db != "sqlite" && *db != "postgres" {
 		return nil, errors.New("usage: chaos faults|soak|failover [flags]")
+	}
+	pattern, err := regexp.Compile(*only)
+	if err != nil {
+		return nil, err
 	}
 	fmt.Fprintf(out, "seed %d\n", *seed)
 
@@ -69,6 +75,9 @@ func run(ctx context.Context, args []string, out io.Writer) (r *result, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(bin)) }()
+	if args[0] == "failover" {
+		return failover(ctx, bin, *seed, pattern, *logs, out)
+	}
 	o := options{bin: bin, seed: *seed}
 	if *db == "postgres" {
 		server, startErr := postgres.Start(ctx, "")
@@ -84,7 +93,7 @@ func run(ctx context.Context, args []string, out io.Writer) (r *result, err erro
 	return faults(ctx, o, *n, *provoked, out)
 }
 
-// options are what faults and soak have in common.
+// options are common to faults and soak.
 type options struct {
 	bin      string // the folder of the programs
 	database string // its URL, "" for a file

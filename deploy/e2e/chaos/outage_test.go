@@ -41,23 +41,6 @@ func TestPlanOutages_EverySite_HasEveryKind(t *testing.T) {
 	}
 }
 
-// In a long soak each outage lasts longer than a call that hangs, and none ends early for another one of its site.
-func TestPlanOutages_LongSoak_HasWholeMinutes(t *testing.T) {
-	const disrupted = 20 * time.Minute
-	for seed := range uint64(50) {
-		planned := planOutages(sitesOf(newPlatforms(), newWebNetwork(nil)), seeded(seed))
-		every, lasts := outageTimes(disrupted, len(planned))
-		if last := time.Duration(len(planned)-1) * every; lasts < 90*time.Second || lasts > 2*every || last+lasts > disrupted {
-			t.Fatalf("%d outages of %s every %s", len(planned), lasts, every)
-		}
-		for i := range planned[1:] {
-			if planned[i].site.name == planned[i+1].site.name {
-				t.Errorf("seed %d: two outages of %s in a row", seed, planned[i].site.name)
-			}
-		}
-	}
-}
-
 func TestSitesOf_HaveEveryAdapter(t *testing.T) {
 	platforms := newPlatforms()
 	adapters := []string{webDaemon}
@@ -71,20 +54,6 @@ func TestSitesOf_HaveEveryAdapter(t *testing.T) {
 	}
 	if all := sitesOf(platforms, newWebNetwork(nil)); len(all) != len(adapters) {
 		t.Errorf("%d sites of %v", len(all), adapters)
-	}
-}
-
-func TestPathPoints_EveryAdapter_HasEveryPointOfDelivery(t *testing.T) {
-	for _, name := range []string{"dashd", "teled", "discd", "slakd"} {
-		want := adapterPoints
-		if name != webDaemon {
-			want = slices.Concat(want, around(fp.PutCursor))
-		}
-		for _, p := range want {
-			if !slices.Contains(pathPoints[name], p) {
-				t.Errorf("%s is not killed at %s", name, p)
-			}
-		}
 	}
 }
 

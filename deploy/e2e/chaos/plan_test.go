@@ -43,17 +43,6 @@ func TestPlan_Round_HasEveryFailpointOnce(t *testing.T) {
 	}
 }
 
-func TestPlan_HasRequestedLength(t *testing.T) {
-	for _, n := range []int{0, 1, 7, pointCount() + 1} {
-		if got := len(plan(n, seeded(1))); got != n {
-			t.Errorf("%d crashes, want %d", got, n)
-		}
-	}
-	if !slices.Equal(plan(200, seeded(1))[:50], plan(50, seeded(1))) {
-		t.Error("a longer plan starts differently")
-	}
-}
-
 func TestPlan_DependsOnSeed(t *testing.T) {
 	n := 2 * pointCount()
 	if !slices.Equal(plan(n, seeded(1)), plan(n, seeded(1))) {
@@ -88,11 +77,5 @@ func TestPathPoints_HaveEveryFailpoint(t *testing.T) {
 		if !on[p] && !slices.Contains(transcriptPoints, p) {
 			t.Errorf("failpoint %s is on no path", p)
 		}
-	}
-}
-
-func TestCrash_String_IsFailpointSetting(t *testing.T) {
-	if got := (crash{"gated", fp.Decide.Before(), 3}).String(); got != "decide.before:3" {
-		t.Errorf("got %s", got)
 	}
 }

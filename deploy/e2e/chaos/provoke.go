@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"arizuko/deploy/e2e/chatsim"
@@ -14,64 +15,53 @@ import (
 	"arizuko/pkg/msg"
 )
 
+// stage is a part of a provocation.
+type stage func(p *provoker, ctx context.Context, n int) error
+
 // provocation makes a daemon reach a failpoint n times, whatever the random load does. Its parts run
 // before the daemon is killed, while it is down, and while it runs with the failpoint.
-type provocation struct {
-	before, down, up func(p *provoker, ctx context.Context, n int) error
+type provocation struct{ before, down, up stage }
+
+// provocations are those of the failpoints that not every message reaches.
+var provocations = []struct {
+	points []fp.Point
+	how    provocation
+}{
+	{[]fp.Point{fp.Checkpoint}, provocation{up: (*provoker).awaitCheckpoint}},
+	{append(around(fp.RequeueTurn), fp.Recovering), provocation{before: (*provoker).occupyAgent}},
+	{[]fp.Point{fp.Piping}, provocation{up: (*provoker).steer}},
+	{append(around(fp.EndRun), fp.Exited), provocation{up: (*provoker).endRuns}},
+	{around(fp.ChangeContent), provocation{down: (*provoker).editUnread}},
+	{around(fp.CancelTurn), provocation{up: (*provoker).stopAgents}},
+	{around(fp.Pin), provocation{up: (*provoker).pin}},
+	{around(fp.ResetSession, fp.TakeSystem), provocation{up: (*provoker).resetSession}},
+	{append(around(fp.TakeUp, fp.ConnectChat), fp.Requested), provocation{up: (*provoker).connect}},
+	{around(fp.PutEngagement), provocation{up: (*provoker).mention}},
+	{around(fp.PutToolCall), provocation{up: (*provoker).callTool}},
+	{around(fp.FireReminder), provocation{up: (*provoker).fireReminders}},
+	{around(fp.PutBroadcast), provocation{up: (*provoker).broadcast}},
+	{around(fp.PutVote), provocation{up: (*provoker).vote}},
+	{around(fp.PutProgress), provocation{up: (*provoker).showWork}},
+	{around(fp.PutAsk, fp.AnswerAsk), provocation{up: (*provoker).answerAsks}},
+	{around(fp.ExpireAsk), provocation{up: (*provoker).stopAsks}},
+	{[]fp.Point{fp.Pressed}, provocation{up: (*provoker).pressButtons}},
+	{append(around(fp.BeginPreview, fp.KeepPreview), fp.Previewing, fp.Previewed),
+		provocation{up: (*provoker).showPreviews}},
+	{append(around(fp.EndPreview), fp.Unshown), provocation{up: (*provoker).removePreviews}},
+	{around(fp.EndPoll), provocation{up: (*provoker).endPolls}},
 }
 
-// provocationOf is the provocation of a daemon's failpoint. Points without a case are reached by every
-// message that the daemon handles.
+// provocationOf is the provocation of a daemon's failpoint, by default of one that every message reaches.
 func provocationOf(c crash) provocation {
-	switch c.point {
-	case fp.Checkpoint:
-		return provocation{up: (*provoker).awaitCheckpoint}
-	case fp.Recovering, fp.RequeueTurn.Before(), fp.RequeueTurn.After():
-		return provocation{before: (*provoker).occupyAgent}
-	case fp.Piping:
-		return provocation{up: (*provoker).steer}
-	case fp.Exited, fp.EndRun.Before(), fp.EndRun.After():
-		return provocation{up: (*provoker).endRuns}
-	case fp.ChangeContent.Before(), fp.ChangeContent.After():
-		return provocation{down: (*provoker).editUnread}
-	case fp.CancelTurn.Before(), fp.CancelTurn.After():
-		return provocation{up: (*provoker).stopAgents}
-	case fp.Pin.Before(), fp.Pin.After():
-		return provocation{up: (*provoker).pin}
-	case fp.ResetSession.Before(), fp.ResetSession.After(), fp.TakeSystem.Before(), fp.TakeSystem.After():
-		return provocation{up: (*provoker).resetSession}
-	case fp.Requested, fp.TakeUp.Before(), fp.TakeUp.After(), fp.ConnectChat.Before(), fp.ConnectChat.After():
-		return provocation{up: (*provoker).connect}
-	case fp.PutEngagement.Before(), fp.PutEngagement.After():
-		return provocation{up: (*provoker).mention}
-	case fp.PutToolCall.Before(), fp.PutToolCall.After():
-		return provocation{up: (*provoker).callTool}
-	case fp.FireReminder.Before(), fp.FireReminder.After():
-		return provocation{up: (*provoker).fireReminders}
-	case fp.PutBroadcast.Before(), fp.PutBroadcast.After():
-		return provocation{up: (*provoker).broadcast}
-	case fp.PutVote.Before(), fp.PutVote.After():
-		return provocation{up: (*provoker).vote}
-	case fp.PutProgress.Before(), fp.PutProgress.After():
-		return provocation{up: (*provoker).showWork}
-	case fp.PutAsk.Before(), fp.PutAsk.After(), fp.AnswerAsk.Before(), fp.AnswerAsk.After():
-		return provocation{up: (*provoker).answerAsks}
-	case fp.ExpireAsk.Before(), fp.ExpireAsk.After():
-		return provocation{up: (*provoker).stopAsks}
-	case fp.Pressed:
-		return provocation{up: (*provoker).pressButtons}
-	case fp.Previewing, fp.Previewed, fp.BeginPreview.Before(), fp.BeginPreview.After(), fp.KeepPreview.Before(),
-		fp.KeepPreview.After():
-		return provocation{up: (*provoker).showPreviews}
-	case fp.Unshown, fp.EndPreview.Before(), fp.EndPreview.After():
-		return provocation{up: (*provoker).removePreviews}
-	case fp.EndPoll.Before(), fp.EndPoll.After():
-		return provocation{up: (*provoker).endPolls}
+	for _, of := range provocations {
+		if slices.Contains(of.points, c.point) {
+			return of.how
+		}
 	}
-	if c.daemon == "onbod" {
+	switch c.daemon {
+	case "onbod":
 		return provocation{up: (*provoker).connect}
-	}
-	if c.daemon == "gated" || c.daemon == "routd" {
+	case "gated", "routd":
 		return provocation{up: (*provoker).converse}
 	}
 	return provocation{up: (*provoker).converseOnPlatform}
@@ -106,11 +96,11 @@ func (l *loadedInstance) newProvoker(daemon string, seconds int) *provoker {
 }
 
 // run runs a part of a provocation, if there is one. It returns why that may have had no effect.
-func (p *provoker) run(ctx context.Context, part func(*provoker, context.Context, int) error, n int) error {
-	if part == nil {
+func (p *provoker) run(ctx context.Context, does stage, n int) error {
+	if does == nil {
 		return nil
 	}
-	if err := part(p, ctx, n); !errors.Is(err, errReached) {
+	if err := does(p, ctx, n); !errors.Is(err, errReached) {
 		return err
 	}
 	return nil
@@ -162,6 +152,16 @@ func (p *provoker) awaitDelivered(ctx context.Context, c chatsim.Conversation) e
 		AND NOT EXISTS (SELECT 1 FROM turns WHERE chat_jid = ?1 AND ended_at IS NULL) FROM messages WHERE chat_jid = ?1`, c.Chat)
 }
 
+// inNewChats does something in n chats, each of its own.
+func (p *provoker) inNewChats(n int, do func(i int, c chatsim.Conversation) error) error {
+	for i := range n {
+		if err := do(i, p.newChat()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // converse has n messages answered, each by a run of its own.
 func (p *provoker) converse(ctx context.Context, n int) error { return p.send(ctx, n, msg.VerbMessage) }
 
@@ -169,14 +169,10 @@ func (p *provoker) converse(ctx context.Context, n int) error { return p.send(ct
 func (p *provoker) mention(ctx context.Context, n int) error { return p.send(ctx, n, msg.VerbMention) }
 
 func (p *provoker) send(ctx context.Context, n int, verb string) error {
-	for range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(_ int, c chatsim.Conversation) error {
 		p.load.sendText(ctx, c, p.load.plainText(), verb)
-		if err := p.awaitDelivered(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.awaitDelivered(ctx, c)
+	})
 }
 
 // converseOnPlatform sends n messages on the platform of the daemon, each in a chat of its own: answers of
@@ -189,16 +185,12 @@ func (p *provoker) converseOnPlatform(ctx context.Context, n int) error {
 	return nil
 }
 
-// showWork has n messages answered by agents that say what they do.
+// showWork has n messages answered by agents that report their work.
 func (p *provoker) showWork(ctx context.Context, n int) error {
-	for range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(_ int, c chatsim.Conversation) error {
 		p.load.sendText(ctx, c, "work stream slow 0.5 "+p.load.plainText(), msg.VerbMessage)
-		if err := p.awaitDelivered(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.awaitDelivered(ctx, c)
+	})
 }
 
 // showPreviews has n messages answered by agents that take long enough to be shown at work, on the platform of the
@@ -263,40 +255,31 @@ func (p *provoker) occupyAgent(ctx context.Context, n int) error { return p.stee
 
 // stopAgents stops n agents at work.
 func (p *provoker) stopAgents(ctx context.Context, n int) error {
-	for range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(_ int, c chatsim.Conversation) error {
 		p.say(ctx, c, p.work())
 		if err := p.awaitRunning(ctx, c); err != nil {
 			return err
 		}
 		p.say(ctx, c, msg.CommandIn(c.Chat, "stop"))
-		if err := p.awaitDecided(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.awaitDecided(ctx, c)
+	})
 }
 
 // editUnread edits n messages before gated has read them.
 func (p *provoker) editUnread(ctx context.Context, n int) error {
-	for range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(_ int, c chatsim.Conversation) error {
 		id := p.say(ctx, c, p.load.plainText())
 		p.load.perform(ctx, chatsim.Action{Conversation: c, Verb: msg.VerbEdit, Target: id, Text: p.load.plainText()})
-	}
-	return nil
+		return nil
+	})
 }
 
 // pin pins n chats to a topic.
 func (p *provoker) pin(ctx context.Context, n int) error {
-	for range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(_ int, c chatsim.Conversation) error {
 		p.say(ctx, c, "#pinned")
-		if err := p.awaitDecided(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.awaitDecided(ctx, c)
+	})
 }
 
 // resetSession resets a session n times. The next prompt carries a system message about it.

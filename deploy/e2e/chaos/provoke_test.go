@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -44,32 +43,6 @@ func TestProvocationOf_PointOfAdapter_UsesItsPlatform(t *testing.T) {
 		if s := g.web["web:main"]; platform == "web" && len(s.queue) != maxNth {
 			t.Errorf("%d web messages", len(s.queue))
 		}
-	}
-}
-
-func TestProvoker_EditUnread_EditsEachMessageOnce(t *testing.T) {
-	g := recordedGenerator(t, 1)
-	p := &provoker{load: g}
-	if err := p.run(t.Context(), (*provoker).editUnread, 3); err != nil || g.failure.get() != nil {
-		t.Fatal(err, g.failure.get())
-	}
-	if first, second := p.newChat(), p.newChat(); first == second {
-		t.Error("two new chats are the same")
-	}
-}
-
-func TestProvoker_Run_ReachedIsNoMiss(t *testing.T) {
-	p := &provoker{}
-	for want, part := range map[error]func(*provoker, context.Context, int) error{
-		nil:                      nil,
-		context.DeadlineExceeded: func(*provoker, context.Context, int) error { return context.DeadlineExceeded },
-	} {
-		if got := p.run(t.Context(), part, 1); got != want {
-			t.Errorf("got %v, want %v", got, want)
-		}
-	}
-	if err := p.run(t.Context(), func(*provoker, context.Context, int) error { return errReached }, 1); err != nil {
-		t.Error(err)
 	}
 }
 

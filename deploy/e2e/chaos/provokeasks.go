@@ -40,8 +40,7 @@ func (p *provoker) question(ctx context.Context, c chatsim.Conversation) (a msg.
 
 // answerAsks has n questions asked and answered.
 func (p *provoker) answerAsks(ctx context.Context, n int) error {
-	for i := range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(i int, c chatsim.Conversation) error {
 		p.load.sendText(ctx, c, p.asking(i), msg.VerbMessage)
 		a, target, err := p.question(ctx, c)
 		if err != nil {
@@ -49,27 +48,20 @@ func (p *provoker) answerAsks(ctx context.Context, n int) error {
 		}
 		press := msg.Press{Ask: a.ID, Option: 1 + i/2%len(a.Options)}
 		p.load.perform(ctx, chatsim.Action{Conversation: c, Verb: msg.VerbAnswer, Target: target, Text: press.JSON()})
-		if err := p.awaitDelivered(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.awaitDelivered(ctx, c)
+	})
 }
 
 // stopAsks has n questions asked, whose turns are then stopped.
 func (p *provoker) stopAsks(ctx context.Context, n int) error {
-	for i := range n {
-		c := p.newChat()
+	return p.inNewChats(n, func(i int, c chatsim.Conversation) error {
 		p.say(ctx, c, p.asking(i))
 		if _, _, err := p.question(ctx, c); err != nil {
 			return err
 		}
 		p.say(ctx, c, msg.CommandIn(c.Chat, "stop"))
-		if err := p.awaitDecided(ctx, c); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.awaitDecided(ctx, c)
+	})
 }
 
 // pressButtons has n buttons pressed on the platform of the daemon: of questions, and every other time the one that
@@ -90,23 +82,12 @@ func (p *provoker) pressButtons(ctx context.Context, n int) error {
 			return err
 		}
 		platform, _ := msg.SplitJID(c.Chat)
-		if err := p.load.press(c, platform, target, a.Options[0]); err != nil && p.process().Running() {
+		_, err = p.load.platforms[platform].Press(c, target, a.Options[0], false)
+		if err != nil && p.process().Running() {
 			return fmt.Errorf("press: %w", err)
 		}
 	}
 	return nil
-}
-
-// press presses the button with a label under a message of a platform.
-func (g *generator) press(c chatsim.Conversation, platform, message, label string) error {
-	buttons, ok := g.platforms[platform].(interface {
-		Press(c chatsim.Conversation, message, label string, other bool) (press string, err error)
-	})
-	if !ok {
-		return fmt.Errorf("%s has no buttons", platform)
-	}
-	_, err := buttons.Press(c, message, label, false)
-	return err
 }
 
 // stopByButton has an agent at work on the platform of the daemon, and stops it by the button under its preview.

@@ -32,7 +32,24 @@ func (r *result) String() string {
 
 func (r *result) ok() bool { return len(r.count) == 0 }
 
-// check compares the rows, and what the platforms received, with what users wrote.
+// conclude is check of an instance that has ended its work, or is stuck as it says.
+func (l *loadedInstance) conclude(out io.Writer, skip func(invariants.Invariant) bool, stuck string) (*result, error) {
+	r, err := l.check(out, skip)
+	switch {
+	case r == nil:
+		return nil, err
+	case stuck != "" && r.count[invariants.Stuck] == 0:
+		r.add(invariants.Stuck, 1, "%s", stuck) // the rows may not show it
+	case stuck != "":
+		fmt.Fprintln(out, stuck)
+	}
+	if !r.ok() {
+		fmt.Fprint(out, l.diagnostics())
+	}
+	return r, err
+}
+
+// check compares the rows and the messages that platforms received with those that users wrote.
 func (l *loadedInstance) check(out io.Writer, skip func(invariants.Invariant) bool) (*result, error) {
 	r := &result{count: map[invariants.Harm]int{}, out: out}
 	all := slices.DeleteFunc(slices.Concat(invariants.OfMessages(), invariants.AllDelivered(),

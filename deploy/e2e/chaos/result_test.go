@@ -13,7 +13,7 @@ import (
 	"arizuko/deploy/e2e/invariants"
 )
 
-// counts is what a result counted.
+// counts are the counters of a result that are not 0.
 type counts = map[invariants.Harm]int
 
 func empty() *result { return &result{count: counts{}, out: io.Discard} }
@@ -97,113 +97,80 @@ func derivedTo(text string) func(*history) {
 	}
 }
 
+// promptOf is the part of a message that an agent receives, "" for a command.
+func promptOf(content string) string {
+	if strings.HasPrefix(content, "/ping ") {
+		return ""
+	}
+	return strings.TrimPrefix(content, "@eng ")
+}
+
 func TestResult_CheckAnswers(t *testing.T) {
 	lost, doubled := counts{invariants.Lost: 1}, counts{invariants.Doubled: 1}
-	for name, tc := range map[string]struct {
+	must := func(content string) sentMessage { return sentMessage{chat, content, promptOf(content), true, ""} }
+	may := func(content string) sentMessage { return sentMessage{chat, content, promptOf(content), false, ""} }
+	for _, tc := range []struct {
+		name    string
 		sent    sentMessage
-		history *history
+		reason  string // for which turn 1 ended
+		change  func(*history)
 		hostile bool
 		want    counts
 	}{
-		"answered": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", answered("m1", 1))},
-		"observed, allowed": {
-			sent: sentMessage{chat, "m1", "m1", false, ""}, history: oneTurn("m1", "", unrouted)},
-		"observed, must be answered": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "", unrouted), want: lost},
-		"observed and answered": {
-			sent: sentMessage{chat, "m1", "m1", false, ""}, history: oneTurn("m1", "answered", with(unrouted, answered("m1", 2))), want: doubled},
-		"not stored": {
-			sent: sentMessage{chat, "m1", "m1", false, ""}, history: oneTurn("m1", "answered", storedTimes("m1", 0)), want: lost},
-		"stored in another chat": {
-			sent: sentMessage{"telegram:102", "m1", "m1", true, ""}, history: oneTurn("m1", "answered", answered("m1", 1)), want: lost},
-		"stored three times": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", storedTimes("m1", 3)), want: doubled},
-		"no answer": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", nil), want: lost},
-		"routed, allowed to be observed, no answer": {
-			sent: sentMessage{chat, "m1", "m1", false, ""}, history: oneTurn("m1", "answered", nil), want: lost},
-		"answered in another chat": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", func(h *history) {
-				h.answers[key{"telegram:102", "m1"}] = map[int64]bool{1: true}
-			}), want: lost},
-		"answered twice": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", answered("m1", 1, 2)), want: doubled},
-		"answered three times": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", answered("m1", 1, 2, 3)),
-			want: counts{invariants.Doubled: 2}},
-		"answered by another turn": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", answered("m1", 2)),
-			want: counts{invariants.Doubled: 1, invariants.Lost: 1}},
-		"answered with another turn": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "folded", with(foldedInto(2), answered("m1", 2)))},
-		"taken in, and not in the answer": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "folded", foldedInto(2)), want: lost},
-		"taken in, and answered by its own turn as well": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "folded", with(foldedInto(2), answered("m1", 1, 2))), want: doubled},
-		"silent on request": {
-			sent: sentMessage{chat, "silent m1", "silent m1", true, ""}, history: oneTurn("silent m1", "silent", nil)},
-		"silent on request of the turn's last message": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "silent", func(h *history) {
-				h.turns[1] = turn{reason: "silent", last: "silent m2"}
-			})},
-		"silent without request": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "silent", nil), want: lost},
-		"silent, request not at the start of the text": {
-			sent: sentMessage{chat, "be silent m1", "be silent m1", true, ""}, history: oneTurn("be silent m1", "silent", nil), want: lost},
-		"silent, requested by an earlier message": {
-			sent: sentMessage{chat, "silent m1", "silent m1", true, ""}, history: oneTurn("silent m1", "silent", func(h *history) {
-				h.turns[1] = turn{reason: "silent", last: "m2"}
-			}), want: lost},
-		"interrupted after its answer": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "interrupted", with(frames(1), answered("m1", 1)))},
-		"interrupted before its answer": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "interrupted", nil), want: lost},
-		"interrupted after the answer to another": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "interrupted", frames(1)), want: lost},
-		"interrupted, answer without a frame": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "interrupted", answered("m1", 1)), want: lost},
-		"failed": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "agent_error", nil), want: lost},
-		"failed after part of its answer": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "partial", with(frames(1), answered("m1", 1))), want: lost},
-		"failed, hostile": {
-			sent: sentMessage{chat, "crash m1", "crash m1", true, ""}, history: oneTurn("crash m1", "agent_error", nil), hostile: true},
-		"failed like another, hostile": {
-			sent: sentMessage{chat, "crash m1", "crash m1", true, ""}, hostile: true,
-			history: oneTurn("crash m1", "already_told", func(h *history) {
-				h.stored[key{chat, "crash m0"}] = []row{{id: 2, turn: 2, chat: chat}}
-				h.turns[2] = turn{reason: "agent_error"}
-			})},
-		"failed like none": {
-			sent: sentMessage{chat, "crash m1", "crash m1", true, ""}, history: oneTurn("crash m1", "already_told", nil), hostile: true, want: lost},
-		"failed after part of its answer, hostile": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "partial", with(frames(1), answered("m1", 1))), hostile: true},
-		"silent without request, hostile": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "silent", nil), hostile: true, want: lost},
-		"cancelled": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "cancelled", nil), hostile: true, want: lost},
-		"turn missing": {
-			sent: sentMessage{chat, "m1", "m1", true, ""}, history: oneTurn("m1", "answered", func(h *history) { delete(h.turns, 1) }), want: lost},
-		"derived and answered": {
-			sent: sentMessage{chat, "@eng m1", "m1", true, ""}, history: oneTurn("@eng m1", "", derivedTo("m1"))},
-		"derived and not answered": {
-			sent: sentMessage{chat, "@eng m1", "m1", true, ""}, history: oneTurn("@eng m1", "", with(derivedTo("m1"), answered("m1"))), want: lost},
-		"derived, answered with its prefix": {
-			sent: sentMessage{chat, "@eng m1", "m1", true, ""}, history: oneTurn("@eng m1", "answered", answered("@eng m1", 1)), want: lost},
-		"command with a reply": {
-			sent: sentMessage{chat, "/ping m1", "", true, ""}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{chat, "p1"}] = 1 })},
-		"command with a reply in another chat": {
-			sent: sentMessage{chat, "/ping m1", "", true, ""}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{"web:main", "p1"}] = 1 }), want: lost},
-		"command with a reply to another message": {
-			sent: sentMessage{chat, "/ping m1", "", true, ""}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{chat, "p2"}] = 1 }), want: lost},
-		"command with three replies": {
-			sent: sentMessage{chat, "/ping m1", "", true, ""}, history: oneTurn("/ping m1", "", func(h *history) { h.replies[key{chat, "p1"}] = 3 }),
-			want: counts{invariants.Doubled: 2}},
+		{"answered", must("m1"), "answered", answered("m1", 1), false, nil},
+		{"observed, allowed", may("m1"), "", unrouted, false, nil},
+		{"observed, must be answered", must("m1"), "", unrouted, false, lost},
+		{"observed and answered", may("m1"), "answered", with(unrouted, answered("m1", 2)), false, doubled},
+		{"not stored", may("m1"), "answered", storedTimes("m1", 0), false, lost},
+		{"stored in another chat", sentMessage{"telegram:102", "m1", "m1", true, ""}, "answered", answered("m1", 1), false, lost},
+		{"stored three times", must("m1"), "answered", storedTimes("m1", 3), false, doubled},
+		{"no answer", must("m1"), "answered", nil, false, lost},
+		{"routed, allowed to be observed, no answer", may("m1"), "answered", nil, false, lost},
+		{"answered in another chat", must("m1"), "answered", func(h *history) {
+			h.answers[key{"telegram:102", "m1"}] = map[int64]bool{1: true}
+		}, false, lost},
+		{"answered twice", must("m1"), "answered", answered("m1", 1, 2), false, doubled},
+		{"answered three times", must("m1"), "answered", answered("m1", 1, 2, 3), false, counts{invariants.Doubled: 2}},
+		{"answered by another turn", must("m1"), "answered", answered("m1", 2), false, counts{invariants.Doubled: 1, invariants.Lost: 1}},
+		{"answered with another turn", must("m1"), "folded", with(foldedInto(2), answered("m1", 2)), false, nil},
+		{"taken in, and not in the answer", must("m1"), "folded", foldedInto(2), false, lost},
+		{"taken in, and answered by its own turn as well", must("m1"), "folded", with(foldedInto(2), answered("m1", 1, 2)), false, doubled},
+		{"silent on request", must("silent m1"), "silent", nil, false, nil},
+		{"silent on request of the turn's last message", must("m1"), "silent", func(h *history) {
+			h.turns[1] = turn{reason: "silent", last: "silent m2"}
+		}, false, nil},
+		{"silent without request", must("m1"), "silent", nil, false, lost},
+		{"silent, request not at the start of the text", must("be silent m1"), "silent", nil, false, lost},
+		{"silent, requested by an earlier message", must("silent m1"), "silent", func(h *history) {
+			h.turns[1] = turn{reason: "silent", last: "m2"}
+		}, false, lost},
+		{"interrupted after its answer", must("m1"), "interrupted", with(frames(1), answered("m1", 1)), false, nil},
+		{"interrupted before its answer", must("m1"), "interrupted", nil, false, lost},
+		{"interrupted after the answer to another", must("m1"), "interrupted", frames(1), false, lost},
+		{"interrupted, answer without a frame", must("m1"), "interrupted", answered("m1", 1), false, lost},
+		{"failed", must("m1"), "agent_error", nil, false, lost},
+		{"failed after part of its answer", must("m1"), "partial", with(frames(1), answered("m1", 1)), false, lost},
+		{"failed, hostile", must("crash m1"), "agent_error", nil, true, nil},
+		{"failed like another, hostile", must("crash m1"), "already_told", func(h *history) {
+			h.stored[key{chat, "crash m0"}] = []row{{id: 2, turn: 2, chat: chat}}
+			h.turns[2] = turn{reason: "agent_error"}
+		}, true, nil},
+		{"failed like none", must("crash m1"), "already_told", nil, true, lost},
+		{"failed after part of its answer, hostile", must("m1"), "partial", with(frames(1), answered("m1", 1)), true, nil},
+		{"silent without request, hostile", must("m1"), "silent", nil, true, lost},
+		{"cancelled", must("m1"), "cancelled", nil, true, lost},
+		{"turn missing", must("m1"), "answered", func(h *history) { delete(h.turns, 1) }, false, lost},
+		{"derived and answered", must("@eng m1"), "", derivedTo("m1"), false, nil},
+		{"derived and not answered", must("@eng m1"), "", with(derivedTo("m1"), answered("m1")), false, lost},
+		{"derived, answered with its prefix", must("@eng m1"), "answered", answered("@eng m1", 1), false, lost},
+		{"command with a reply", must("/ping m1"), "", func(h *history) { h.replies[key{chat, "p1"}] = 1 }, false, nil},
+		{"command with a reply in another chat", must("/ping m1"), "", func(h *history) { h.replies[key{"web:main", "p1"}] = 1 }, false, lost},
+		{"command with a reply to another message", must("/ping m1"), "", func(h *history) { h.replies[key{chat, "p2"}] = 1 }, false, lost},
+		{"command with three replies", must("/ping m1"), "", func(h *history) { h.replies[key{chat, "p1"}] = 3 }, false, counts{invariants.Doubled: 2}},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			r := empty()
-			r.checkAnswers(tc.history, []sentMessage{tc.sent}, tc.hostile)
+			r.checkAnswers(oneTurn(tc.sent.content, tc.reason, tc.change), []sentMessage{tc.sent}, tc.hostile)
 			expect(t, r, tc.want)
 		})
 	}
@@ -287,89 +254,59 @@ func inLane(index int, to lane) func(*history) {
 	return func(h *history) { h.deliveries[index].lane = to }
 }
 
+// arrivals are what a platform received.
+type arrivals []chatsim.Arrival
+
+// texts sets the texts of rows.
+func texts(of map[int64]string) func(*history) { return func(h *history) { maps.Copy(h.content, of) } }
+
 func TestResult_CheckSends(t *testing.T) {
 	lost, doubled, reordered := counts{invariants.Lost: 1}, counts{invariants.Doubled: 1}, counts{invariants.Reordered: 1}
-	for name, tc := range map[string]struct {
-		history *history
-		arrived []chatsim.Arrival
+	for _, tc := range []struct {
+		name    string
+		change  func(*history)
+		arrived arrivals
 		want    counts
 	}{
-		"all parts": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, six, seven, eight}},
-		"marked copy": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, otherID(six), marked(six), seven, eight}},
-		"marked copies, id not recorded": {
-			history: delivered(unrecorded(1)), arrived: []chatsim.Arrival{five, otherID(six), marked(otherID(six)), marked(otherID(six)), seven, eight}},
-		"marked copy alone": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, marked(six), seven, eight}},
-		"unmarked copy": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, six, otherID(six), seven, eight}, want: doubled},
-		"unmarked copy, id not recorded": {
-			history: delivered(unrecorded(1)), arrived: []chatsim.Arrival{five, otherID(six), otherID(six), seven, eight}, want: doubled},
-		"one marked copy, two unmarked": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, otherID(six), marked(six), otherID(six), otherID(six), seven, eight},
-			want: counts{invariants.Doubled: 2}},
-		"two rows with the same text": {
-			history: delivered(func(h *history) { h.content[6] = "five" }), arrived: []chatsim.Arrival{five, withText("five", six), seven, eight}},
-		"two rows with the same text, one id not recorded": {
-			history: delivered(with(unrecorded(0), func(h *history) { h.content[6] = "five" })),
-			arrived: []chatsim.Arrival{otherID(five), withText("five", six), seven, eight}},
-		"two rows with the same text, one arrived": {
-			history: delivered(with(unrecorded(0), func(h *history) { h.content[6] = "five" })),
-			arrived: []chatsim.Arrival{withText("five", six), seven, eight}, want: lost},
-		"marked copy alone, and another row with the same text": {
-			history: delivered(with(unrecorded(2), func(h *history) { h.content[5], h.content[7] = "pong", "pong|eight" })),
-			arrived: []chatsim.Arrival{withText(chatsim.MarkedCopy("pong"), five), six, withText("pong", otherID(seven)), eight}},
-		"never arrived": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, seven, eight}, want: lost},
-		"ambiguous, arrived": {
-			history: delivered(with(unrecorded(1), state(1, "ambiguous"))), arrived: []chatsim.Arrival{five, otherID(six), seven, eight}},
-		"ambiguous, never arrived": {
-			history: delivered(with(unrecorded(1), state(1, "ambiguous"))), arrived: []chatsim.Arrival{five, seven, eight}, want: lost},
-		"cancelled": {
-			history: delivered(with(unrecorded(1), state(1, "cancelled"))), arrived: []chatsim.Arrival{five, seven, eight}},
-		"cancelled, arrived": {
-			history: delivered(with(unrecorded(1), state(1, "cancelled"))), arrived: []chatsim.Arrival{five, otherID(six), seven, eight}},
-		"failed, arrived": {
-			history: delivered(state(1, "failed")), arrived: []chatsim.Arrival{five, six, seven, eight}, want: lost},
-		"failed": {
-			history: delivered(with(unrecorded(1), state(1, "failed"))), arrived: []chatsim.Arrival{five, seven, eight}, want: lost},
-		"queued, arrived": {
-			history: delivered(state(1, "queued")), arrived: []chatsim.Arrival{five, six, seven, eight}, want: lost},
-		"sending, arrived": {
-			history: delivered(with(unrecorded(1), state(1, "sending"))), arrived: []chatsim.Arrival{five, otherID(six), seven, eight}, want: lost},
-		"truncated text": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, withText("si", six), seven, eight}, want: lost},
-		"text of another part": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, six, seven, withText("seven", eight)}, want: lost},
-		"older row after younger": {
-			history: delivered(nil), arrived: []chatsim.Arrival{six, five, seven, eight}, want: reordered},
-		"older row after younger, ids not recorded": {
-			history: delivered(with(unrecorded(0), unrecorded(1))), arrived: []chatsim.Arrival{otherID(six), otherID(five), seven, eight}, want: reordered},
-		"part after the next part": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, six, eight, seven}, want: reordered},
-		"older row after younger, in another thread": {
-			history: delivered(inLane(0, lane{chat, "7"})), arrived: []chatsim.Arrival{six, in(chat, "7", five), seven, eight}},
-		"older row after younger, in another chat": {
-			history: delivered(inLane(0, lane{"telegram:102", ""})), arrived: []chatsim.Arrival{six, in("telegram:102", "", five), seven, eight}},
-		"wrong thread": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, in(chat, "7", six), seven, eight}, want: lost},
-		"wrong chat": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, in("telegram:102", "", six), seven, eight},
-			want: counts{invariants.Lost: 1, invariants.Doubled: 1}},
-		"arrival without row": {
-			history: delivered(nil), arrived: []chatsim.Arrival{five, six, seven, eight, withText("nine", otherID(five))}, want: doubled},
-		"part beyond the end of the row": {
-			history: delivered(func(h *history) { h.content[7] = "seven" }), arrived: []chatsim.Arrival{five, six, seven, eight}, want: lost},
-		"row of another platform, never arrives": {
-			history: delivered(inLane(1, lane{foreignChannel, ""})), arrived: []chatsim.Arrival{five, seven, eight}},
-		"row of another platform, arrives": {
-			history: delivered(inLane(1, lane{foreignChannel, ""})), arrived: []chatsim.Arrival{five, six, seven, eight}, want: doubled},
-		"empty": {history: &history{}},
+		{"all parts", nil, arrivals{five, six, seven, eight}, nil},
+		{"marked copy", nil, arrivals{five, otherID(six), marked(six), seven, eight}, nil},
+		{"marked copies, id not recorded", unrecorded(1), arrivals{five, otherID(six), marked(otherID(six)), marked(otherID(six)), seven, eight}, nil},
+		{"marked copy alone", nil, arrivals{five, marked(six), seven, eight}, nil},
+		{"unmarked copy", nil, arrivals{five, six, otherID(six), seven, eight}, doubled},
+		{"unmarked copy, id not recorded", unrecorded(1), arrivals{five, otherID(six), otherID(six), seven, eight}, doubled},
+		{"one marked copy, two unmarked", nil, arrivals{five, otherID(six), marked(six), otherID(six), otherID(six), seven, eight}, counts{invariants.Doubled: 2}},
+		{"two rows with the same text", texts(map[int64]string{6: "five"}), arrivals{five, withText("five", six), seven, eight}, nil},
+		{"two rows with the same text, one id not recorded", with(unrecorded(0), texts(map[int64]string{6: "five"})),
+			arrivals{otherID(five), withText("five", six), seven, eight}, nil},
+		{"two rows with the same text, one arrived", with(unrecorded(0), texts(map[int64]string{6: "five"})), arrivals{withText("five", six), seven, eight}, lost},
+		{"marked copy alone, and another row with the same text", with(unrecorded(2), texts(map[int64]string{5: "pong", 7: "pong|eight"})),
+			arrivals{withText(chatsim.MarkedCopy("pong"), five), six, withText("pong", otherID(seven)), eight}, nil},
+		{"never arrived", nil, arrivals{five, seven, eight}, lost},
+		{"ambiguous, arrived", with(unrecorded(1), state(1, "ambiguous")), arrivals{five, otherID(six), seven, eight}, nil},
+		{"ambiguous, never arrived", with(unrecorded(1), state(1, "ambiguous")), arrivals{five, seven, eight}, lost},
+		{"cancelled", with(unrecorded(1), state(1, "cancelled")), arrivals{five, seven, eight}, nil},
+		{"cancelled, arrived", with(unrecorded(1), state(1, "cancelled")), arrivals{five, otherID(six), seven, eight}, nil},
+		{"failed, arrived", state(1, "failed"), arrivals{five, six, seven, eight}, lost},
+		{"failed", with(unrecorded(1), state(1, "failed")), arrivals{five, seven, eight}, lost},
+		{"queued, arrived", state(1, "queued"), arrivals{five, six, seven, eight}, lost},
+		{"sending, arrived", with(unrecorded(1), state(1, "sending")), arrivals{five, otherID(six), seven, eight}, lost},
+		{"truncated text", nil, arrivals{five, withText("si", six), seven, eight}, lost},
+		{"text of another part", nil, arrivals{five, six, seven, withText("seven", eight)}, lost},
+		{"older row after younger", nil, arrivals{six, five, seven, eight}, reordered},
+		{"older row after younger, ids not recorded", with(unrecorded(0), unrecorded(1)), arrivals{otherID(six), otherID(five), seven, eight}, reordered},
+		{"part after the next part", nil, arrivals{five, six, eight, seven}, reordered},
+		{"older row after younger, in another thread", inLane(0, lane{chat, "7"}), arrivals{six, in(chat, "7", five), seven, eight}, nil},
+		{"older row after younger, in another chat", inLane(0, lane{"telegram:102", ""}), arrivals{six, in("telegram:102", "", five), seven, eight}, nil},
+		{"wrong thread", nil, arrivals{five, in(chat, "7", six), seven, eight}, lost},
+		{"wrong chat", nil, arrivals{five, in("telegram:102", "", six), seven, eight}, counts{invariants.Lost: 1, invariants.Doubled: 1}},
+		{"arrival without row", nil, arrivals{five, six, seven, eight, withText("nine", otherID(five))}, doubled},
+		{"part beyond the end of the row", func(h *history) { h.content[7] = "seven" }, arrivals{five, six, seven, eight}, lost},
+		{"row of another platform, never arrives", inLane(1, lane{foreignChannel, ""}), arrivals{five, seven, eight}, nil},
+		{"row of another platform, arrives", inLane(1, lane{foreignChannel, ""}), arrivals{five, six, seven, eight}, doubled},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tc.name, func(t *testing.T) {
 			r := empty()
-			r.checkSends(tc.history, &receivedPlatform{all: tc.arrived})
+			r.checkSends(delivered(tc.change), &receivedPlatform{all: tc.arrived})
 			expect(t, r, tc.want)
 		})
 	}

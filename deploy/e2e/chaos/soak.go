@@ -61,19 +61,15 @@ func soak(ctx context.Context, o options, length time.Duration, out io.Writer) (
 	if err == nil {
 		err = l.stopDaemons(ctx)
 	}
-	isStuck := errors.Is(err, errStuck)
-	if err != nil && !isStuck {
+	stuck := ""
+	if errors.Is(err, errStuck) {
+		stuck = "at the end: " + err.Error()
+	} else if err != nil {
 		return nil, err
 	}
 	fmt.Fprintf(out, "total: messages=%d\n", len(l.load.all))
-	r, err = l.check(out, func(i invariants.Invariant) bool { return i.ComparesTimes })
-	if r != nil && isStuck && r.count[invariants.Stuck] == 0 {
-		r.add(invariants.Stuck, 1, "at the end: %v", errStuck) // the rows may not show what is missing
-	}
-	if r != nil && !r.ok() {
-		fmt.Fprint(out, l.diagnostics())
-	}
-	return r, errors.Join(err, growth, l.findPanics())
+	r, err = l.conclude(out, func(i invariants.Invariant) bool { return i.ComparesTimes }, stuck)
+	return r, errors.Join(err, growth, findPanics(l.instance))
 }
 
 // sendOne performs one action of a user, and pauses.
@@ -128,7 +124,7 @@ func outageTimes(length time.Duration, n int) (every, lasts time.Duration) {
 	return every, every * 8 / 5
 }
 
-// disruption is what is done to a daemon, to a platform, or to the clock of all daemons.
+// disruption is done to a daemon, to a platform, or to the clock of all daemons.
 type disruption struct{ kind, daemon string }
 
 // planDisruptions returns a round in random order: each daemon is killed, stopped and suspended, the clock jumps

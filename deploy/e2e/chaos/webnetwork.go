@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// webNetwork is what is between the browsers of users and dashd. In an outage other than a refused connection
-// dashd gets each request and only its answer is lost: that is worse, since the browser posts again what is stored.
+// webNetwork is the network between users' browsers and dashd. In an outage other than a refused connection
+// dashd gets each request and only its answer is lost: that is worse, since the browser posts a stored message again.
 type webNetwork struct {
 	dashd http.RoundTripper
 
@@ -31,10 +31,11 @@ func newWebNetwork(dashd http.RoundTripper) *webNetwork {
 // set changes the network, and closes all connections if that is an outage.
 func (n *webNetwork) set(outage bool, change func()) {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	change()
-	n.mu.Unlock()
 	if outage {
-		n.DropConnections()
+		n.dropAll()
+		n.connections, n.dropAll = context.WithCancel(context.Background())
 	}
 }
 
@@ -52,14 +53,6 @@ func (n *webNetwork) SetAnswering(ok bool) { n.set(!ok, func() { n.hangs = !ok }
 
 // SetPaging implements chatsim.Network.
 func (n *webNetwork) SetPaging(status int) { n.set(status != 0, func() { n.paging = status }) }
-
-// DropConnections implements chatsim.Network.
-func (n *webNetwork) DropConnections() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.dropAll()
-	n.connections, n.dropAll = context.WithCancel(context.Background())
-}
 
 // RoundTrip implements http.RoundTripper.
 func (n *webNetwork) RoundTrip(r *http.Request) (*http.Response, error) {

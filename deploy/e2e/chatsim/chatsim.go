@@ -3,16 +3,8 @@
 package chatsim
 
 import (
-	"fmt"
-	"maps"
 	"math/rand/v2"
-	"net"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
-
-	"arizuko/pkg/msg"
 )
 
 // Platform records what its users did and what it received. It is safe for concurrent use, except
@@ -27,7 +19,11 @@ type Platform interface {
 	FaultInjector
 }
 
-// Info is what tests need to know of a platform.
+// Size is the number of chats by kind. Platforms accept few messages per second and chat, so high
+// load needs many chats.
+type Size struct{ DMs, Groups int }
+
+// Info describes a platform.
 type Info struct {
 	Daemon    string // the adapter that connects to it
 	Platform  string // the prefix of its JIDs
@@ -53,7 +49,7 @@ type ConversationMaker interface {
 	NewThread(title string) Conversation
 }
 
-// markRoom is what adapters leave of a part's limit for the mark of a copy, in characters.
+// markRoom is the room that adapters leave in each part for the mark of a copy, in characters.
 const markRoom = len("(possibly sent twice) ")
 
 // MarkedCopy is the text of a part that may be a duplicate.
@@ -83,7 +79,7 @@ type Presser interface {
 	RefuseButtons()
 	// Stoppable lists the messages of a conversation that have a button which stops an agent.
 	Stoppable(c Conversation) (messages []string)
-	// PressAnswer is what the user of a press alone reads, "" for nothing. ok is false until the adapter has answered.
+	// PressAnswer is the text that only the user who pressed reads, "" for none. ok is false until the adapter has answered.
 	PressAnswer(c Conversation, press string) (text string, ok bool)
 }
 
@@ -93,21 +89,6 @@ type Reactor interface {
 	BotReactions(c Conversation, message string) []string
 	// ForbidReactions makes the platform refuse reactions of the bot in a chat.
 	ForbidReactions(c Conversation)
-}
-
-// hasStop reports whether one of the buttons of a message stops an agent.
-func hasStop(buttons map[string]string) bool {
-	press, ours := msg.ParseButtonData(buttons[msg.StopLabel])
-	return ours && press.Stop > 0
-}
-
-// sorted are the labels of buttons, with the data of one of them.
-func sorted(buttons map[string]string, label string) (labels []string, data string, err error) {
-	data, found := buttons[label]
-	if !found {
-		err = fmt.Errorf("no button %q in %q", label, buttons)
-	}
-	return slices.Sorted(maps.Keys(buttons)), data, err
 }
 
 // Transport connects a platform with its adapter.
@@ -127,7 +108,7 @@ type Transport interface {
 	Close() error
 }
 
-// Network is what is between a platform and its adapter.
+// Network is the network between a platform and its adapter.
 type Network interface {
 	// SetListening with false makes the platform refuse connections; with true it listens again, on the same address.
 	SetListening(ok bool) error
@@ -138,8 +119,6 @@ type Network interface {
 	SetAnswering(ok bool)
 	// SetPaging closes all connections, and answers all requests with a proxy's page of a status, until it is 0.
 	SetPaging(status int)
-	// DropConnections closes all open connections. New ones are accepted.
-	DropConnections()
 }
 
 // FaultInjector makes things fail.
@@ -148,25 +127,10 @@ type FaultInjector interface {
 	InjectRandomFault(random *rand.Rand) string
 	// ClearFaults ends the faults of calls.
 	ClearFaults()
-	// DuplicateAndReorder delivers the next n events twice and out of order, and the last n again.
-	DuplicateAndReorder(n int)
-	// FailNextSend makes the next message fail.
-	FailNextSend(f Fault)
-	// RefuseEdits refuses edits of messages for their rate until ClearFaults. An edit that fails otherwise may have
-	// been made, so that its message is removed.
-	RefuseEdits()
 	// SetTokenValid revokes or restores the bot's token.
 	SetTokenValid(ok bool)
 	// Removals creates a conversation for each way in which the bot can lose access to one.
 	Removals() []Removal
-}
-
-// Fault is how sending a message fails.
-type Fault struct {
-	Status     int           // the HTTP status of the response
-	RetryAfter time.Duration // the rate limit of the response, in whole seconds
-	Drop       bool          // there is no response
-	After      bool          // the message is posted all the same
 }
 
 // Removal takes a conversation away from the bot.
@@ -208,44 +172,3 @@ type Arrival struct {
 	Files                  []File
 	At                     time.Time // when the request arrived
 }
-
-// slowEdit is longer than adapters wait for the change of a preview.
-const slowEdit = 7 * time.Second
-
-// faultName describes a fault.
-func faultName(drops, malformed, after, limited bool, status int) string {
-	name := "slow"
-	switch {
-	case drops:
-		name = "connection dropped"
-	case malformed:
-		name = "malformed response"
-	case limited:
-		name = "429"
-	case status > 0:
-		name = strconv.Itoa(status)
-	}
-	if after {
-		name += " after processing"
-	}
-	return name
-}
-
-// server is what a platform listens with.
-type server interface {
-	Base() string
-	Start(addr string) (base string, err error)
-	Close() error
-}
-
-// setListening makes a server refuse connections, or listen where it did before.
-func setListening(s server, ok bool) error {
-	if !ok {
-		return s.Close()
-	}
-	_, err := s.Start(strings.TrimPrefix(s.Base(), "http://"))
-	return err
-}
-
-// listenOn is the address of a platform on a host.
-func listenOn(host, port string) string { return net.JoinHostPort(host, port) }

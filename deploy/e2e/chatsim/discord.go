@@ -2,7 +2,6 @@ package chatsim
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -19,30 +18,20 @@ const discordPort = "9091"
 // Discord is a Platform whose users write in DMs, channels and threads.
 type Discord struct {
 	*discord.Server
+	sim[discord.User]
 	bob   discord.User // writes in the guild
 	guild discord.Guild
-	other *discord.User // another bot, nil until needed
-	all   []Conversation
-	users map[string]discord.User // by JID
+	other *discord.User           // the other bot in the guild, nil until needed
 	chats map[string]Conversation // by Discord's id of the channel or thread
 }
 
-// NewDiscord creates a platform of a size. In some conversations users mutate messages; one has no
-// child group.
+// NewDiscord creates a platform of a size.
 func NewDiscord(size Size, o discord.Options) *Discord {
-	d := &Discord{Server: discord.New(o), users: map[string]discord.User{}, chats: map[string]Conversation{}}
+	d := &Discord{Server: discord.New(o), chats: map[string]Conversation{}}
+	d.sim = newSim[discord.User](d)
 	d.bob = d.User("Bob", "bob")
 	d.guild = d.Guild("Guild", d.bob)
-	for i := range size.DMs {
-		c := d.NewDM(fmt.Sprintf("Person %d", i))
-		c.NoChildGroup, c.Mutates = i == 2, i >= size.DMs-2
-		d.all = append(d.all, c)
-	}
-	for i := range size.Groups {
-		c := d.NewGroup(fmt.Sprintf("channel-%d", i))
-		c.Mutates = i == size.Groups-1
-		d.all = append(d.all, c)
-	}
+	d.populate(size)
 	talk := d.guild.Channel("talk")
 	for _, name := range []string{"left", "right"} {
 		d.all = append(d.all, d.thread(talk, name))
@@ -88,7 +77,7 @@ func (d *Discord) at(c Conversation) discord.Place {
 
 // Serve implements Transport.
 func (d *Discord) Serve(host string) (env []string, err error) {
-	base, err := d.Start(listenOn(host, discordPort))
+	base, err := d.serve(host, discordPort)
 	return []string{"DISCORD_BOT_TOKEN=" + d.Token(), "DISCORD_API_URL=" + base}, err
 }
 
@@ -105,29 +94,12 @@ func (d *Discord) Info() Info {
 	}
 }
 
-// Conversations implements Users.
-func (d *Discord) Conversations() []Conversation { return d.all }
+func (d *Discord) mention() string { return d.Me().Mention() }
 
-// Do implements Users.
-func (d *Discord) Do(a Action) (id string, err error) {
-	user, in, draft := d.users[a.Chat], d.at(a.Conversation), discord.Draft{Text: a.Text}
-	if a.Bot {
-		user = d.otherBot()
-	}
-	switch a.Verb {
-	case msg.VerbDelete:
-		in.Delete(a.Target)
-		return "", nil
-	case msg.VerbEdit:
-		_, err = in.TryEdit(user, a.Target, a.Text)
-		return "", err
-	case msg.VerbReaction:
-		_ = in.SetReaction(user, a.Target, a.Text, true) // fails if it is set already
-		return "", nil
-	case msg.VerbReply:
+func (d *Discord) post(user discord.User, a Action) (id string, err error) {
+	draft := discord.Draft{Text: a.Text}
+	if a.Verb == msg.VerbReply {
 		draft.ReplyTo = a.Target
-	case msg.VerbMention:
-		draft.Text = d.Me().Mention() + " " + a.Text
 	}
 	if a.File != nil {
 		draft.Files = []discord.File{{Name: a.File.Name, Data: a.File.Data}}
@@ -135,11 +107,24 @@ func (d *Discord) Do(a Action) (id string, err error) {
 			draft.Files[0].Name, draft.Files[0].MIME, draft.Files[0].Voice = "voice-message.ogg", "audio/ogg", true
 		}
 	}
-	m, err := in.Post(user, draft)
+	m, err := d.at(a.Conversation).Post(user, draft)
 	return m.ID, err
 }
 
-func (d *Discord) otherBot() discord.User {
+func (d *Discord) change(user discord.User, a Action) (err error) {
+	in := d.at(a.Conversation)
+	switch a.Verb {
+	case msg.VerbDelete:
+		in.Delete(a.Target)
+	case msg.VerbEdit:
+		_, err = in.TryEdit(user, a.Target, a.Text)
+	case msg.VerbReaction:
+		_ = in.SetReaction(user, a.Target, a.Text, true) // fails if it is set already
+	}
+	return err
+}
+
+func (d *Discord) bot(Conversation) discord.User {
 	if d.other == nil {
 		bot := d.OtherBot("Other", "other")
 		d.guild.Join(bot)
@@ -148,56 +133,28 @@ func (d *Discord) otherBot() discord.User {
 	return *d.other
 }
 
+func (d *Discord) stranger(Conversation) discord.User {
+	eve := d.User("Eve", "eve")
+	d.guild.Join(eve)
+	return eve
+}
+
 // Vote implements Users.
 func (d *Discord) Vote(c Conversation, poll string, option int) error {
 	d.at(c).Vote(d.users[c.Chat], poll, option, true)
 	return nil
 }
 
-// message is a message of a conversation, with an error if there is none.
-func (d *Discord) message(c Conversation, id string) (discord.Message, error) {
+func (d *Discord) messages(c Conversation) (all []message) {
 	for _, m := range d.at(c).Messages() {
-		if m.ID == id {
-			return m, nil
-		}
+		all = append(all, message{m.ID, m.Content, m.Buttons()})
 	}
-	return discord.Message{}, fmt.Errorf("no message %s in %s", id, c.Chat)
+	return all
 }
 
-// Buttons implements Presser.
-func (d *Discord) Buttons(c Conversation, message string) (labels []string, text string) {
-	m, _ := d.message(c, message) // none has no buttons
-	labels, _, _ = sorted(m.Buttons(), "")
-	return labels, m.Content
-}
-
-// Press implements Presser.
-func (d *Discord) Press(c Conversation, message, label string, other bool) (press string, err error) {
-	by := d.users[c.Chat]
-	if other {
-		by = d.User("Eve", "eve")
-		d.guild.Join(by)
-	}
-	m, err := d.message(c, message)
-	if err != nil {
-		return "", err
-	}
-	_, data, err := sorted(m.Buttons(), label)
-	if err != nil {
-		return "", err
-	}
+func (d *Discord) press(by discord.User, c Conversation, message, data string) (press string, err error) {
 	given, err := d.at(c).TryPress(by, message, data)
 	return given.ID + " " + given.Token, err
-}
-
-// Stoppable implements Presser.
-func (d *Discord) Stoppable(c Conversation) (messages []string) {
-	for _, m := range d.at(c).Messages() {
-		if hasStop(m.Buttons()) {
-			messages = append(messages, m.ID)
-		}
-	}
-	return messages
 }
 
 // BotReactions implements Reactor.
@@ -219,12 +176,6 @@ func (d *Discord) AllAcknowledged() bool { return true }
 
 // Connected implements Transport.
 func (d *Discord) Connected() bool { return d.Listening() }
-
-// Arrivals implements Transport.
-func (d *Discord) Arrivals() []Arrival { return d.shown().arrivals() }
-
-// LeftPreviews implements Transport.
-func (d *Discord) LeftPreviews() []Arrival { return d.shown().leftPreviews() }
 
 func (d *Discord) shown() *shown {
 	all := &shown{}
@@ -271,97 +222,52 @@ func (d *Discord) conversation(id string) (c Conversation, known bool) {
 func (d *Discord) ShowsWorking(c Conversation) bool { return len(d.at(c).Typing()) > 0 }
 
 // RateLimited implements Transport.
-func (d *Discord) RateLimited() (n int) {
-	for _, c := range d.Calls() {
-		if c.Status == http.StatusTooManyRequests {
-			n++
-		}
-	}
-	return n
+func (d *Discord) RateLimited() int {
+	return limited(d.Calls(), func(c discord.Call) int { return c.Status })
 }
 
-// InjectRandomFault implements FaultInjector.
-func (d *Discord) InjectRandomFault(random *rand.Rand) string {
-	n := 1 + random.IntN(3)
-	faults := []discord.Fault{
-		{Route: discord.CreateMessage, Status: 502, After: true},
-		{Route: discord.CreateMessage, Status: 500},
-		{Route: discord.CreateMessage, RetryAfter: time.Duration(n) * time.Second},
-		{Route: discord.CreateMessage, Drop: true},
-		{Route: discord.CreateMessage, Drop: true, After: true},
-		{Route: discord.CreateMessage, Body: "<html>gateway</html>", After: true},
-		{Route: discord.EditMessage, Status: 502, After: true},
-		{Route: discord.EditMessage, Status: 500},
-		{Route: discord.EditMessage, RetryAfter: time.Duration(n) * time.Second},
-		{Route: discord.EditMessage, Drop: true},
-		{Route: discord.EditMessage, Drop: true, After: true},
-		{Route: discord.EditMessage, Delay: slowEdit},
-		{Route: discord.DeleteMessage, Status: 503},
-		{Route: discord.DeleteMessage, Drop: true, After: true},
-		{Route: discord.DeleteMessage, RetryAfter: time.Duration(n) * time.Second},
-		{Route: discord.GetMessages, Status: 503},
-		{Route: discord.Connect, Drop: true},
-		{Route: discord.Download, Status: 503},
-		{Delay: time.Second},
-	}
-	others := []struct {
-		name string
-		do   func()
-	}{
-		{"duplicate events", func() { d.DuplicateNext(5 * n) }},
-		{"reordered events", func() { d.ReverseNext(1 + n) }},
-		{"redelivered events", func() { d.Redeliver(5 * n) }},
-		{"malformed event", func() { d.Inject("MESSAGE_CREATE", `"not an object"`) }},
-		{"malformed frame", func() { d.InjectFrame(`{"op":`) }},
-		{"connections dropped", d.Disconnect},
-		{"reconnect requested", d.RequestReconnect},
-		{"sessions invalidated", func() { d.InvalidateSessions(random.IntN(2) == 0) }},
-		{"sessions forgotten", d.ForgetSessions},
-		{"connections hang", d.FreezeConnections},
-	}
-	i := random.IntN(len(faults) + len(others))
-	if i < len(faults) {
-		f := faults[i]
-		f.Times = n
-		d.InjectFault(f)
-		return fmt.Sprintf("%s ×%d: %s", cmp.Or(f.Route, "any call"), n,
-			faultName(f.Drop, f.Body != "", f.After, f.RetryAfter > 0, f.Status))
-	}
-	other := others[i-len(faults)]
-	other.do()
-	return other.name
+func (d *Discord) calls() calls {
+	return calls{send: discord.CreateMessage, edit: discord.EditMessage, remove: discord.DeleteMessage}
 }
 
-// SetListening implements Network.
-func (d *Discord) SetListening(ok bool) error { return setListening(d, ok) }
-
-// DropConnections implements Network.
-func (d *Discord) DropConnections() { d.Disconnect() }
-
-// DuplicateAndReorder implements FaultInjector.
-func (d *Discord) DuplicateAndReorder(n int) {
-	d.DuplicateNext(n)
-	d.ReverseNext(n)
-	d.Redeliver(n)
+func (d *Discord) inject(f fault) {
+	d.InjectFault(discord.Fault{Route: f.call, Times: f.times, After: f.after, Delay: f.delay, Drop: f.drop,
+		Body: f.body, Status: f.status, RetryAfter: f.retryAfter})
 }
 
-// FailNextSend implements FaultInjector.
-func (d *Discord) FailNextSend(f Fault) {
-	d.InjectFault(discord.Fault{
-		Route: discord.CreateMessage, Status: f.Status, RetryAfter: f.RetryAfter, Drop: f.Drop, After: f.After,
-	})
+func (d *Discord) faults(retryAfter time.Duration) []fault {
+	return []fault{
+		{call: discord.EditMessage, status: 500},
+		{call: discord.DeleteMessage, status: 503},
+		{call: discord.DeleteMessage, retryAfter: retryAfter},
+		{call: discord.GetMessages, status: 503},
+		{call: discord.Connect, drop: true},
+		{call: discord.Download, status: 503},
+	}
+}
+
+func (d *Discord) events(n int, random *rand.Rand) events {
+	return events{
+		duplicate: func() { d.DuplicateNext(n) },
+		reorder:   func() { d.ReverseNext(1 + n) },
+		redeliver: func() { d.Redeliver(n) },
+		malformed: func() { d.Inject("MESSAGE_CREATE", `"not an object"`) },
+		others: []disturbance{
+			{"malformed frame", func() { d.InjectFrame(`{"op":`) }},
+			{"connections dropped", d.Disconnect},
+			{"reconnect requested", d.RequestReconnect},
+			{"sessions invalidated", func() { d.InvalidateSessions(random.IntN(2) == 0) }},
+			{"sessions forgotten", d.ForgetSessions},
+			{"connections hang", d.FreezeConnections},
+		},
+	}
 }
 
 // RefuseButtons implements Presser.
 func (d *Discord) RefuseButtons() {
 	const body = `{"message":"Invalid Form Body","code":50035,"errors":{"components":{"0":{"components":{"0":{"label":` +
 		`{"_errors":[{"code":"BASE_TYPE_BAD_LENGTH","message":"Must be between 1 and 80 in length."}]}}}}}}}`
-	d.InjectFault(discord.Fault{Route: discord.CreateMessage, Status: http.StatusBadRequest, Body: body})
-}
-
-// RefuseEdits implements FaultInjector.
-func (d *Discord) RefuseEdits() {
-	d.InjectFault(discord.Fault{Route: discord.EditMessage, RetryAfter: time.Second, Times: -1})
+	d.inject(fault{call: discord.CreateMessage, status: http.StatusBadRequest, body: body})
 }
 
 // SetTokenValid implements FaultInjector.

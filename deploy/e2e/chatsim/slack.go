@@ -2,9 +2,7 @@ package chatsim
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,25 +19,14 @@ const slackPort = "9092"
 // Slack is a Platform whose users write in DMs, channels and a thread.
 type Slack struct {
 	*slack.Server
-	all   []Conversation
-	users map[string]slack.User // by JID
-	bots  map[string]slack.User // the other bot there, by JID
+	sim[slack.User]
 }
 
-// NewSlack creates a platform of a size. In some conversations users mutate messages; one has no
-// child group.
+// NewSlack creates a platform of a size.
 func NewSlack(size Size, o slack.Options) *Slack {
-	s := &Slack{Server: slack.New(o), users: map[string]slack.User{}, bots: map[string]slack.User{}}
-	for i := range size.DMs {
-		c := s.NewDM(fmt.Sprintf("Person %d", i))
-		c.NoChildGroup, c.Mutates = i == 2, i >= size.DMs-2
-		s.all = append(s.all, c)
-	}
-	for i := range size.Groups {
-		c := s.NewGroup(fmt.Sprintf("channel-%d", i))
-		c.Mutates = i == size.Groups-1
-		s.all = append(s.all, c)
-	}
+	s := &Slack{Server: slack.New(o)}
+	s.sim = newSim[slack.User](s)
+	s.populate(size)
 	s.all = append(s.all, s.NewThread("talk"))
 	return s
 }
@@ -78,7 +65,7 @@ func slackChat(channel string) string { return "slack:" + channel }
 
 // Serve implements Transport.
 func (s *Slack) Serve(host string) (env []string, err error) {
-	base, err := s.Start(listenOn(host, slackPort))
+	base, err := s.serve(host, slackPort)
 	return []string{"SLACK_BOT_TOKEN=" + s.BotToken(), "SLACK_APP_TOKEN=" + s.AppToken(),
 		"SLACK_API_URL=" + base + "/api/"}, err
 }
@@ -96,45 +83,41 @@ func (s *Slack) Info() Info {
 	}
 }
 
-// Conversations implements Users.
-func (s *Slack) Conversations() []Conversation { return s.all }
+func (s *Slack) mention() string { return s.Me().Mention() }
 
-// Do implements Users. A reply is a message in the thread that its target starts.
-func (s *Slack) Do(a Action) (id string, err error) {
-	user, in, draft := s.users[a.Chat], s.at(a.Conversation), slack.Draft{Text: a.Text, ThreadTS: a.Thread}
-	if a.Bot {
-		user = s.otherBot(a.Conversation)
-	}
-	switch a.Verb {
-	case msg.VerbDelete:
-		in.Delete(user, a.Target)
-		return "", nil
-	case msg.VerbEdit:
-		_, err = in.TryEdit(user, a.Target, a.Text)
-		return "", err
-	case msg.VerbReaction:
-		_ = in.SetReaction(user, a.Target, "thumbsup", true) // fails if it is set already
-		return "", nil
-	case msg.VerbReply:
+// post implements seam. A reply is a message in the thread that its target starts.
+func (s *Slack) post(user slack.User, a Action) (id string, err error) {
+	draft := slack.Draft{Text: a.Text, ThreadTS: a.Thread}
+	if a.Verb == msg.VerbReply {
 		draft.ThreadTS = cmp.Or(a.Thread, a.Target)
-	case msg.VerbMention:
-		draft.Text = s.Me().Mention() + " " + a.Text
 	}
 	if a.File != nil {
 		draft.Attachment = &slack.Attachment{Name: a.File.Name, Data: a.File.Data, Voice: a.File.Voice}
 	}
-	m, err := in.Post(user, draft)
+	m, err := s.at(a.Conversation).Post(user, draft)
 	return m.TS, err
 }
 
-func (s *Slack) otherBot(c Conversation) slack.User {
-	bot, ok := s.bots[c.Chat]
-	if !ok {
-		bot = s.OtherBot("Other", "other")
-		s.at(c).Invite(s.users[c.Chat], bot)
-		s.bots[c.Chat] = bot
+func (s *Slack) change(user slack.User, a Action) (err error) {
+	in := s.at(a.Conversation)
+	switch a.Verb {
+	case msg.VerbDelete:
+		in.Delete(user, a.Target)
+	case msg.VerbEdit:
+		_, err = in.TryEdit(user, a.Target, a.Text)
+	case msg.VerbReaction:
+		_ = in.SetReaction(user, a.Target, "thumbsup", true) // fails if it is set already
 	}
-	return bot
+	return err
+}
+
+func (s *Slack) bot(c Conversation) slack.User { return s.invite(c, s.OtherBot("Other", "other")) }
+
+func (s *Slack) stranger(c Conversation) slack.User { return s.invite(c, s.User("Eve", "eve")) }
+
+func (s *Slack) invite(c Conversation, user slack.User) slack.User {
+	s.at(c).Invite(s.users[c.Chat], user)
+	return user
 }
 
 // Vote implements Users: Slack has no polls, users react with numbers.
@@ -142,59 +125,25 @@ func (s *Slack) Vote(c Conversation, poll string, option int) error {
 	return s.at(c).SetReaction(s.users[c.Chat], poll, []string{"one", "two", "three"}[option-1], true)
 }
 
-// message is a message of a conversation, with an error if there is none.
-func (s *Slack) message(c Conversation, ts string) (slack.Message, error) {
+func (s *Slack) messages(c Conversation) (all []message) {
 	for _, m := range s.at(c).Messages() {
-		if m.TS == ts {
-			return m, nil
-		}
+		all = append(all, message{m.TS, m.Text, m.Buttons()})
 	}
-	return slack.Message{}, fmt.Errorf("no message %s in %s", ts, c.Chat)
+	return all
 }
 
-// Buttons implements Presser.
-func (s *Slack) Buttons(c Conversation, message string) (labels []string, text string) {
-	m, _ := s.message(c, message) // none has no buttons
-	labels, _, _ = sorted(m.Buttons(), "")
-	return labels, m.Text
-}
-
-// Press implements Presser. The id of a press is the number of messages that single users saw before it.
-func (s *Slack) Press(c Conversation, message, label string, other bool) (press string, err error) {
-	by := s.users[c.Chat]
-	if other {
-		by = s.User("Eve", "eve")
-		s.at(c).Invite(s.users[c.Chat], by)
-	}
-	m, err := s.message(c, message)
-	if err != nil {
-		return "", err
-	}
-	_, value, err := sorted(m.Buttons(), label)
-	if err != nil {
-		return "", err
-	}
+// press implements seam. The id of a press is the number of messages that single users saw before it.
+func (s *Slack) press(by slack.User, c Conversation, message, value string) (press string, err error) {
 	before := len(s.at(c).Ephemeral())
 	_, err = s.at(c).TryPressButton(by, message, value, value)
 	return strconv.Itoa(before), err
 }
 
-// Stoppable implements Presser.
-func (s *Slack) Stoppable(c Conversation) (messages []string) {
-	for _, m := range s.at(c).Messages() {
-		if hasStop(m.Buttons()) {
-			messages = append(messages, m.TS)
-		}
-	}
-	return messages
-}
-
 // BotReactions implements Reactor.
 func (s *Slack) BotReactions(c Conversation, message string) (names []string) {
-	m, _ := s.message(c, message) // none has no reactions
-	for _, r := range m.Reactions {
-		if slices.Contains(r.Users, s.Me().ID) {
-			names = append(names, r.Name)
+	for name, users := range s.at(c).Reactions(message) {
+		if slices.Contains(users, s.Me().ID) {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -202,7 +151,7 @@ func (s *Slack) BotReactions(c Conversation, message string) (names []string) {
 
 // ForbidReactions implements Reactor, in all chats.
 func (s *Slack) ForbidReactions(Conversation) {
-	s.InjectFault(slack.Fault{Method: "reactions.add", Error: "not_reactable", Times: -1})
+	s.inject(fault{call: "reactions.add", err: "not_reactable", times: -1})
 }
 
 // PressAnswer implements Presser. Slack has an acknowledgement in any case, and a message for one user where there is
@@ -220,12 +169,6 @@ func (s *Slack) PressAnswer(c Conversation, press string) (text string, ok bool)
 
 // AllAcknowledged implements Users.
 func (s *Slack) AllAcknowledged() bool { return s.Pending() == 0 }
-
-// Arrivals implements Transport.
-func (s *Slack) Arrivals() []Arrival { return s.shown().arrivals() }
-
-// LeftPreviews implements Transport.
-func (s *Slack) LeftPreviews() []Arrival { return s.shown().leftPreviews() }
 
 func (s *Slack) shown() *shown {
 	all := &shown{}
@@ -260,102 +203,53 @@ func (s *Slack) ShowsWorking(c Conversation) bool {
 }
 
 // RateLimited implements Transport.
-func (s *Slack) RateLimited() (n int) {
-	for _, c := range s.Calls() {
-		if c.Status == http.StatusTooManyRequests {
-			n++
-		}
-	}
-	return n
+func (s *Slack) RateLimited() int {
+	return limited(s.Calls(), func(c slack.Call) int { return c.Status })
 }
 
-// InjectRandomFault implements FaultInjector.
-func (s *Slack) InjectRandomFault(random *rand.Rand) string {
-	n := 1 + random.IntN(3)
-	const post, update = "chat.postMessage", "chat.update"
-	faults := []slack.Fault{
-		{Method: post, Status: 502, After: true},
-		{Method: post, Status: 500},
-		{Method: post, Error: "internal_error", After: true},
-		{Method: post, RetryAfter: n},
-		{Method: post, Drop: true},
-		{Method: post, Drop: true, After: true},
-		{Method: post, Body: "<html>gateway</html>", After: true},
-		{Method: update, Status: 502, After: true},
-		{Method: update, Status: 500},
-		{Method: update, Error: "internal_error", After: true},
-		{Method: update, RetryAfter: n},
-		{Method: update, Drop: true},
-		{Method: update, Drop: true, After: true},
-		{Method: update, Delay: slowEdit},
-		{Method: "chat.startStream", Drop: true, After: true},
-		{Method: "chat.appendStream", Drop: true, After: true},
-		{Method: "chat.appendStream", RetryAfter: n},
-		{Method: "chat.stopStream", Status: 503, After: true},
-		{Method: "chat.delete", Status: 503},
-		{Method: "chat.delete", Drop: true, After: true},
-		{Method: "chat.delete", RetryAfter: n},
-		{Method: "conversations.history", Status: 503},
-		{Method: "apps.connections.open", Status: 502},
-		{Method: "socket", Drop: true},
-		{Method: "download", Drop: true},
-		{Method: "*", Delay: time.Second},
-	}
-	others := []struct {
-		name string
-		do   func()
-	}{
-		{"duplicate events", func() { s.DuplicateNext(5 * n) }},
-		{"reordered events", func() { s.ReverseNext(1 + n) }},
-		{"redelivered events", func() { s.Redeliver(5 * n) }},
-		{"mentions before messages", func() { s.SetMentionFirst(random.IntN(2) == 0) }},
-		{"malformed event", func() { s.Inject(`{"type": "message", "user": 7}`) }},
-		{"malformed frame", func() { s.InjectFrame(`{"type":`) }},
-		{"connections dropped", func() { s.DropSockets() }},
-		{"reconnect requested", func() { s.Disconnect("refresh_requested") }},
-	}
-	i := random.IntN(len(faults) + len(others))
-	if i < len(faults) {
-		f := faults[i]
-		f.Times = n
-		s.InjectFault(f)
-		return fmt.Sprintf("%s ×%d: %s", f.Method, n, faultName(f.Drop, f.Body != "" || f.Error != "", f.After,
-			f.RetryAfter > 0, f.Status))
-	}
-	other := others[i-len(faults)]
-	other.do()
-	return other.name
+func (s *Slack) calls() calls { return calls{"chat.postMessage", "chat.update", "chat.delete", "*"} }
+
+func (s *Slack) inject(f fault) {
+	s.InjectFault(slack.Fault{Method: f.call, Times: f.times, After: f.after, Delay: f.delay, Drop: f.drop,
+		Body: f.body, Status: f.status, Error: f.err, RetryAfter: int(f.retryAfter / time.Second)})
 }
 
-// SetListening implements Network.
-func (s *Slack) SetListening(ok bool) error { return setListening(s, ok) }
-
-// DropConnections implements Network.
-func (s *Slack) DropConnections() { s.DropSockets() }
-
-// DuplicateAndReorder implements FaultInjector.
-func (s *Slack) DuplicateAndReorder(n int) {
-	s.DuplicateNext(n)
-	s.ReverseNext(n)
-	s.Redeliver(n)
+func (s *Slack) faults(retryAfter time.Duration) []fault {
+	return []fault{
+		{call: "chat.postMessage", err: "internal_error", after: true},
+		{call: "chat.update", status: 500},
+		{call: "chat.update", err: "internal_error", after: true},
+		{call: "chat.startStream", drop: true, after: true},
+		{call: "chat.appendStream", drop: true, after: true},
+		{call: "chat.appendStream", retryAfter: retryAfter},
+		{call: "chat.stopStream", status: 503, after: true},
+		{call: "chat.delete", status: 503},
+		{call: "chat.delete", retryAfter: retryAfter},
+		{call: "conversations.history", status: 503},
+		{call: "apps.connections.open", status: 502},
+		{call: "socket", drop: true},
+		{call: "download", drop: true},
+	}
 }
 
-// FailNextSend implements FaultInjector.
-func (s *Slack) FailNextSend(f Fault) {
-	s.InjectFault(slack.Fault{
-		Method: "chat.postMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop,
-		After: f.After,
-	})
+func (s *Slack) events(n int, random *rand.Rand) events {
+	return events{
+		duplicate: func() { s.DuplicateNext(n) },
+		reorder:   func() { s.ReverseNext(1 + n) },
+		redeliver: func() { s.Redeliver(n) },
+		malformed: func() { s.Inject(`{"type": "message", "user": 7}`) },
+		others: []disturbance{
+			{"mentions before messages", func() { s.SetMentionFirst(random.IntN(2) == 0) }},
+			{"malformed frame", func() { s.InjectFrame(`{"type":`) }},
+			{"connections dropped", func() { s.DropSockets() }},
+			{"reconnect requested", func() { s.Disconnect("refresh_requested") }},
+		},
+	}
 }
 
 // RefuseButtons implements Presser.
 func (s *Slack) RefuseButtons() {
-	s.InjectFault(slack.Fault{Method: "chat.postMessage", Error: "invalid_blocks"})
-}
-
-// RefuseEdits implements FaultInjector.
-func (s *Slack) RefuseEdits() {
-	s.InjectFault(slack.Fault{Method: "chat.update", RetryAfter: 1, Times: -1})
+	s.inject(fault{call: "chat.postMessage", err: "invalid_blocks"})
 }
 
 // SetTokenValid implements FaultInjector.

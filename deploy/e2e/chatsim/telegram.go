@@ -19,37 +19,19 @@ const telegramPort = "9090"
 // telegramText is how long teled makes a message, in UTF-16 units: the Bot API allows 4,096.
 const telegramText = 4096 - markRoom
 
-// Size is the number of chats by kind. Platforms accept few messages per second and chat, so high
-// load needs many chats.
-type Size struct{ DMs, Groups int }
-
 // Telegram is a Platform whose users write in DMs, groups and topics of a forum.
 type Telegram struct {
 	*telegram.Server
-	all   []Conversation
-	users map[string]telegram.User  // by JID
+	sim[telegram.User]
 	rooms map[string]telegram.Place // by JID
-	bots  map[string]telegram.User  // the other bot there, by JID
 }
 
-// NewTelegram creates a platform of a size. In some conversations users mutate messages; one has no
-// child group.
+// NewTelegram creates a platform of a size.
 func NewTelegram(size Size, o telegram.Options) *Telegram {
 	o.PrivacyOff = true
-	t := &Telegram{
-		Server: telegram.New(o), users: map[string]telegram.User{}, rooms: map[string]telegram.Place{},
-		bots: map[string]telegram.User{},
-	}
-	for i := range size.DMs {
-		c := t.NewDM(fmt.Sprintf("Person %d", i))
-		c.NoChildGroup, c.Mutates = i == 2, i >= size.DMs-2
-		t.all = append(t.all, c)
-	}
-	for i := range size.Groups {
-		c := t.NewGroup(fmt.Sprintf("Group %d", i))
-		c.Mutates = i == size.Groups-1
-		t.all = append(t.all, c)
-	}
+	t := &Telegram{Server: telegram.New(o), rooms: map[string]telegram.Place{}}
+	t.sim = newSim[telegram.User](t)
+	t.populate(size)
 	left := t.NewThread("Left")
 	right := t.topic(t.rooms[left.Chat], t.users[left.Chat], "Right")
 	t.all = append(t.all, left, right)
@@ -97,7 +79,7 @@ func telegramChat(id int64) string { return fmt.Sprintf("telegram:%d", id) }
 
 // Serve implements Transport.
 func (t *Telegram) Serve(host string) (env []string, err error) {
-	base, err := t.Start(listenOn(host, telegramPort))
+	base, err := t.serve(host, telegramPort)
 	return []string{"TELEGRAM_BOT_TOKEN=" + t.Token(), "TELEGRAM_API_URL=" + base}, err
 }
 
@@ -117,30 +99,12 @@ func (t *Telegram) Info() Info {
 	}
 }
 
-// Conversations implements Users.
-func (t *Telegram) Conversations() []Conversation { return t.all }
+func (t *Telegram) mention() string { return "@" + t.Me().Username }
 
-// Do implements Users. Telegram sends bots no event for a deletion.
-func (t *Telegram) Do(a Action) (id string, err error) {
-	user, in := t.users[a.Chat], t.rooms[a.Chat]
-	in.ThreadID, _ = strconv.Atoi(a.Thread) // 0 outside one
-	if a.Bot {
-		user = t.otherBot(a.Chat)
-	}
-	target, _ := strconv.Atoi(a.Target)
+func (t *Telegram) post(user telegram.User, a Action) (id string, err error) {
 	d := telegram.Draft{Text: a.Text}
-	switch a.Verb {
-	case msg.VerbDelete:
-		return "", nil
-	case msg.VerbEdit:
-		_, err = in.TryEdit(user, target, a.Text)
-		return "", err
-	case msg.VerbReaction:
-		return "", in.SetReactions(user, target, a.Text)
-	case msg.VerbReply:
-		d.ReplyTo = target
-	case msg.VerbMention:
-		d.Text = "@" + t.Me().Username + " " + a.Text
+	if a.Verb == msg.VerbReply {
+		d.ReplyTo, _ = strconv.Atoi(a.Target)
 	}
 	if a.File != nil {
 		d.Attachment = &telegram.Attachment{Kind: "document", Name: a.File.Name, Data: a.File.Data}
@@ -148,18 +112,34 @@ func (t *Telegram) Do(a Action) (id string, err error) {
 			d.Attachment.Kind, d.Attachment.MIME = "voice", "audio/ogg"
 		}
 	}
+	in := t.rooms[a.Chat]
+	in.ThreadID, _ = strconv.Atoi(a.Thread) // 0 outside one
 	m, err := in.Post(user, d)
 	return strconv.Itoa(m.ID), err
 }
 
-func (t *Telegram) otherBot(chat string) telegram.User {
-	bot, ok := t.bots[chat]
-	if !ok {
-		bot = t.OtherBot("Other", "other_bot")
-		t.rooms[chat].Join(bot)
-		t.bots[chat] = bot
+// change implements seam. Telegram sends bots no event for a deletion.
+func (t *Telegram) change(user telegram.User, a Action) (err error) {
+	target, _ := strconv.Atoi(a.Target)
+	switch a.Verb {
+	case msg.VerbEdit:
+		_, err = t.rooms[a.Chat].TryEdit(user, target, a.Text)
+	case msg.VerbReaction:
+		err = t.rooms[a.Chat].SetReactions(user, target, a.Text)
 	}
+	return err
+}
+
+func (t *Telegram) bot(c Conversation) telegram.User {
+	bot := t.OtherBot("Other", "other_bot")
+	t.rooms[c.Chat].Join(bot)
 	return bot
+}
+
+func (t *Telegram) stranger(c Conversation) telegram.User {
+	eve := t.User("Eve", "")
+	t.rooms[c.Chat].Join(eve)
+	return eve
 }
 
 // Vote implements Users.
@@ -173,58 +153,25 @@ func (t *Telegram) Vote(c Conversation, poll string, option int) error {
 	return fmt.Errorf("no poll %s in %s", poll, c.Chat)
 }
 
-// message is a message of a chat by its id, with an error if there is none.
-func (t *Telegram) message(c Conversation, id string) (telegram.Message, error) {
+func (t *Telegram) messages(c Conversation) (all []message) {
 	for _, m := range t.rooms[c.Chat].Messages() {
-		if strconv.Itoa(m.ID) == id {
-			return m, nil
-		}
+		all = append(all, message{strconv.Itoa(m.ID), m.Text, m.Buttons()})
 	}
-	return telegram.Message{}, fmt.Errorf("no message %s in %s", id, c.Chat)
+	return all
 }
 
-// Buttons implements Presser.
-func (t *Telegram) Buttons(c Conversation, message string) (labels []string, text string) {
-	m, _ := t.message(c, message) // none has no buttons
-	labels, _, _ = sorted(m.Buttons(), "")
-	return labels, m.Text
-}
-
-// Press implements Presser.
-func (t *Telegram) Press(c Conversation, message, label string, other bool) (press string, err error) {
-	by := t.users[c.Chat]
-	if other {
-		by = t.User("Eve", "")
-		t.rooms[c.Chat].Join(by)
-	}
-	m, err := t.message(c, message)
-	if err != nil {
-		return "", err
-	}
-	_, data, err := sorted(m.Buttons(), label)
-	if err != nil {
-		return "", err
-	}
-	return t.rooms[c.Chat].TryPress(by, m.ID, data)
+func (t *Telegram) press(by telegram.User, c Conversation, message, data string) (press string, err error) {
+	id, _ := strconv.Atoi(message)
+	return t.rooms[c.Chat].TryPress(by, id, data)
 }
 
 // ForgePress presses a button with any data, as a modified app does.
 func (t *Telegram) ForgePress(c Conversation, message, data string) (press string, err error) {
-	m, err := t.message(c, message)
-	if err != nil {
+	if _, err := t.message(c, message); err != nil {
 		return "", err
 	}
-	return t.rooms[c.Chat].ForgePress(t.users[c.Chat], m.ID, data), nil
-}
-
-// Stoppable implements Presser.
-func (t *Telegram) Stoppable(c Conversation) (messages []string) {
-	for _, m := range t.rooms[c.Chat].Messages() {
-		if hasStop(m.Buttons()) {
-			messages = append(messages, strconv.Itoa(m.ID))
-		}
-	}
-	return messages
+	id, _ := strconv.Atoi(message)
+	return t.rooms[c.Chat].ForgePress(t.users[c.Chat], id, data), nil
 }
 
 // BotReactions implements Reactor.
@@ -247,12 +194,6 @@ func (t *Telegram) AllAcknowledged() bool { return t.Pending() == 0 }
 
 // Connected implements Transport.
 func (t *Telegram) Connected() bool { return t.Polling() }
-
-// Arrivals implements Transport.
-func (t *Telegram) Arrivals() []Arrival { return t.shown().arrivals() }
-
-// LeftPreviews implements Transport.
-func (t *Telegram) LeftPreviews() []Arrival { return t.shown().leftPreviews() }
 
 func (t *Telegram) shown() *shown {
 	all := &shown{}
@@ -296,94 +237,42 @@ func (t *Telegram) ShowsWorking(c Conversation) bool {
 }
 
 // RateLimited implements Transport.
-func (t *Telegram) RateLimited() (n int) {
-	for _, c := range t.Calls() {
-		if c.Status == http.StatusTooManyRequests {
-			n++
-		}
-	}
-	return n
+func (t *Telegram) RateLimited() int {
+	return limited(t.Calls(), func(c telegram.Call) int { return c.Status })
 }
 
-// InjectRandomFault implements FaultInjector.
-func (t *Telegram) InjectRandomFault(random *rand.Rand) string {
-	n := 1 + random.IntN(3)
-	faults := []telegram.Fault{
-		{Method: "sendMessage", Status: 502, After: true},
-		{Method: "sendMessage", Status: 500},
-		{Method: "sendMessage", RetryAfter: n},
-		{Method: "sendMessage", Drop: true},
-		{Method: "sendMessage", Drop: true, After: true},
-		{Method: "sendMessage", Body: "<html>gateway</html>", After: true},
-		{Method: "editMessageText", Status: 502, After: true},
-		{Method: "editMessageText", RetryAfter: n},
-		{Method: "editMessageText", Drop: true},
-		{Method: "editMessageText", Drop: true, After: true},
-		{Method: "editMessageText", Delay: slowEdit},
-		{Method: "deleteMessage", Status: 500},
-		{Method: "deleteMessage", Drop: true, After: true},
-		{Method: "getUpdates", Status: 502},
-		{Method: "getUpdates", Drop: true, After: true},
-		{Method: "getUpdates", Body: "{"},
-		{Method: "getFile", Drop: true},
-		{Method: "download", Status: 503},
-		{Method: "*", Delay: time.Second},
-	}
-	if i := random.IntN(len(faults) + 4); i < len(faults) {
-		f := faults[i]
-		f.Times = n
-		t.InjectFault(f)
-		return fmt.Sprintf("%s ×%d: %s", f.Method, n, faultName(f.Drop, f.Body != "", f.After, f.RetryAfter > 0,
-			f.Status))
-	}
-	switch random.IntN(4) {
-	case 0:
-		t.DuplicateNext(5 * n)
-		return "duplicate updates"
-	case 1:
-		t.ReverseNext(1 + n)
-		return "reordered updates"
-	case 2:
-		t.Redeliver(5 * n)
-		return "redelivered updates"
-	}
-	t.Inject(`"message": {"message_id": "none"}`)
-	return "malformed update"
+func (t *Telegram) calls() calls {
+	return calls{"sendMessage", "editMessageText", "deleteMessage", "*"}
 }
 
-// SetListening implements Network.
-func (t *Telegram) SetListening(ok bool) error { return setListening(t, ok) }
-
-// DropConnections implements Network.
-func (t *Telegram) DropConnections() {
-	t.SetReachable(false)
-	t.SetReachable(true)
+func (t *Telegram) inject(f fault) {
+	t.InjectFault(telegram.Fault{Method: f.call, Times: f.times, After: f.after, Delay: f.delay, Drop: f.drop,
+		Body: f.body, Status: f.status, Description: f.err, RetryAfter: int(f.retryAfter / time.Second)})
 }
 
-// DuplicateAndReorder implements FaultInjector.
-func (t *Telegram) DuplicateAndReorder(n int) {
-	t.DuplicateNext(n)
-	t.ReverseNext(n)
-	t.Redeliver(n)
+func (t *Telegram) faults(time.Duration) []fault {
+	return []fault{
+		{call: "deleteMessage", status: 500},
+		{call: "getUpdates", status: 502},
+		{call: "getUpdates", drop: true, after: true},
+		{call: "getUpdates", body: "{"},
+		{call: "getFile", drop: true},
+		{call: "download", status: 503},
+	}
 }
 
-// FailNextSend implements FaultInjector.
-func (t *Telegram) FailNextSend(f Fault) {
-	t.InjectFault(telegram.Fault{
-		Method: "sendMessage", Status: f.Status, RetryAfter: int(f.RetryAfter / time.Second), Drop: f.Drop,
-		After: f.After,
-	})
+func (t *Telegram) events(n int, _ *rand.Rand) events {
+	return events{
+		duplicate: func() { t.DuplicateNext(n) },
+		reorder:   func() { t.ReverseNext(1 + n) },
+		redeliver: func() { t.Redeliver(n) },
+		malformed: func() { t.Inject(`"message": {"message_id": "none"}`) },
+	}
 }
 
 // RefuseButtons implements Presser.
 func (t *Telegram) RefuseButtons() {
-	t.InjectFault(telegram.Fault{Method: "sendMessage", Status: http.StatusBadRequest,
-		Description: "Bad Request: BUTTON_DATA_INVALID"})
-}
-
-// RefuseEdits implements FaultInjector.
-func (t *Telegram) RefuseEdits() {
-	t.InjectFault(telegram.Fault{Method: "editMessageText", RetryAfter: 1, Times: -1})
+	t.inject(fault{call: "sendMessage", status: http.StatusBadRequest, err: "Bad Request: BUTTON_DATA_INVALID"})
 }
 
 // SetTokenValid implements FaultInjector.
@@ -392,8 +281,9 @@ func (t *Telegram) SetTokenValid(ok bool) {
 		t.ClearFaults()
 		return
 	}
-	t.InjectFault(telegram.Fault{Method: "*", Times: -1, Status: http.StatusUnauthorized})
-	t.DropConnections()
+	t.inject(fault{call: "*", times: -1, status: http.StatusUnauthorized})
+	t.SetReachable(false) // drops the connections
+	t.SetReachable(true)
 }
 
 // Removals implements FaultInjector.

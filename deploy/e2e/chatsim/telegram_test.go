@@ -2,7 +2,6 @@ package chatsim
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -79,18 +78,5 @@ func TestTelegram_Do_ChangesMessages(t *testing.T) {
 	}
 	if _, err := platform.Do(Action{Conversation: c, Verb: msg.VerbEdit, Text: "three", Target: "99"}); err == nil {
 		t.Error("edited a missing message")
-	}
-}
-
-func TestTelegram_InjectRandomFault_ReachesEveryFault(t *testing.T) {
-	platform, random, names := NewTelegram(Size{5, 3}, telegram.Options{}), rand.New(rand.NewPCG(1, 0)), map[string]bool{}
-	for range 500 {
-		name, _, _ := strings.Cut(platform.InjectRandomFault(random), " ×")
-		names[name] = true
-	}
-	for _, want := range []string{"sendMessage", "getUpdates", "*", "duplicate updates", "reordered updates", "redelivered updates", "malformed update"} {
-		if !names[want] {
-			t.Errorf("%s never injected: %v", want, names)
-		}
 	}
 }

@@ -12,13 +12,6 @@ import (
 
 const architecture = "docs/architecture.md"
 
-func TestArchitecture_FitsOnePage(t *testing.T) {
-	t.Parallel()
-	if lines := strings.Count(read(t, architecture), "\n"); lines > 250 {
-		t.Errorf("%d lines, at most 250", lines)
-	}
-}
-
 var guarantee = regexp.MustCompile("((?:`Test\\w+`(?:, )?)+) in `([\\w/]+)`")
 
 func TestArchitecture_EachGuarantee_NamesTestsThatExist(t *testing.T) {

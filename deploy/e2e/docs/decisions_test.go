@@ -10,7 +10,7 @@ import (
 
 var decisionFile = regexp.MustCompile(`^(\d{4})-[a-z0-9-]+\.md$`)
 
-func TestDecisions_AreNumberedListedAndComplete(t *testing.T) {
+func TestDecisions_AreNumberedAndListed(t *testing.T) {
 	t.Parallel()
 	index := read(t, "docs/decisions/README.md")
 	number := 0
@@ -33,11 +33,6 @@ func TestDecisions_AreNumberedListedAndComplete(t *testing.T) {
 		}
 		if line := fmt.Sprintf("| %s | [%s](%s) |", m[1], strings.TrimPrefix(title, prefix), name); !strings.Contains(index, line) {
 			t.Errorf("the index does not have the line %s", line)
-		}
-		for _, part := range []string{"Context", "Decision", "Consequences", "Evidence"} {
-			if !strings.Contains(page, "**"+part+".** ") {
-				t.Errorf("%s: no %s", name, part)
-			}
 		}
 	}, ".md")
 	if listed := strings.Count(index, "\n| 0"); listed != number {

@@ -9,25 +9,11 @@ import (
 	"arizuko/pkg/daemon"
 )
 
-func TestGlossary_IsSortedUniqueAndTrue(t *testing.T) {
+func TestGlossary_Identifiers_Exist(t *testing.T) {
 	t.Parallel()
-	previous := ""
 	all := declarations{}
-	entries := rows(section(t, read(t, "docs/glossary.md"), "## Words"))
-	if len(entries) < 30 {
-		t.Errorf("only %d words found", len(entries))
-	}
-	for _, row := range entries {
-		if len(row) != 3 || row[1] == "" {
-			t.Errorf("%q does not have word, meaning and identifier", row)
-			continue
-		}
-		word := strings.ToLower(row[0])
-		if word <= previous {
-			t.Errorf("%q comes after %q", word, previous)
-		}
-		previous = word
-		for _, identifier := range codes(row[2]) {
+	for _, row := range rows(section(t, read(t, "docs/glossary.md"), "## Words")) {
+		for _, identifier := range codes(row[len(row)-1]) {
 			checkIdentifier(t, all, row[0], identifier)
 		}
 	}

@@ -26,28 +26,6 @@ func TestPages_MakeTargets_Exist(t *testing.T) {
 			}
 		}
 	}, ".md")
-	contributing := read(t, "CONTRIBUTING.md")
-	for _, target := range []string{"unit", "test", "race", "lint", "bench", "faults", "soak", "fuzz", "verify"} {
-		if !strings.Contains(contributing, "`make "+target+"`") {
-			t.Errorf("CONTRIBUTING.md does not have make %s", target)
-		}
-	}
-}
-
-func TestReadme_FitsTwoScreens(t *testing.T) {
-	t.Parallel()
-	if lines := strings.Count(read(t, "README.md"), "\n"); lines > 60 {
-		t.Errorf("%d lines, at most 60", lines)
-	}
-}
-
-// The benchmark program rewrites what is between these marks.
-func TestPerformance_HasThePlaceOfTheTable(t *testing.T) {
-	t.Parallel()
-	_, rest, start := strings.Cut(read(t, "docs/reference/benchmark.md"), "<!-- bench:start -->")
-	if table, _, end := strings.Cut(rest, "<!-- bench:end -->"); !start || !end || len(rows(table)) == 0 {
-		t.Error("docs/reference/benchmark.md has no table between <!-- bench:start --> and <!-- bench:end -->")
-	}
 }
 
 var benchScenario = regexp.MustCompile(`\{"(\w+)", \(\*bench\)`)

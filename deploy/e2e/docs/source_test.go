@@ -54,76 +54,6 @@ func text(e ast.Expr) (string, bool) {
 	return value, err == nil
 }
 
-// metric is what the source says about one metric.
-type metric struct {
-	kind   string // counter, gauge, histogram
-	help   string
-	labels []string
-}
-
-// metrics finds the metrics that daemons register: calls of prometheus.New… with a literal Name.
-func metrics(t *testing.T) map[string]metric {
-	t.Helper()
-	all := map[string]metric{}
-	inProducts(t, func(_ string, file *ast.File) {
-		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			constructor, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok || !strings.HasPrefix(constructor.Sel.Name, "New") || len(call.Args) == 0 {
-				return true
-			}
-			if name := optionOf(call.Args[0], "Name"); strings.HasPrefix(name, "arizuko_") {
-				all[name] = metric{kind: metricKind(constructor.Sel.Name), help: optionOf(call.Args[0], "Help"), labels: labels(call)}
-			}
-			return true
-		})
-	})
-	return all
-}
-
-// optionOf returns a text among the options of a metric, "" if it is not a literal.
-func optionOf(options ast.Expr, name string) string {
-	literal, ok := options.(*ast.CompositeLit)
-	if !ok {
-		return ""
-	}
-	for _, element := range literal.Elts {
-		field, ok := element.(*ast.KeyValueExpr)
-		if !ok {
-			continue
-		}
-		if key, ok := field.Key.(*ast.Ident); ok && key.Name == name {
-			value, _ := text(field.Value)
-			return value
-		}
-	}
-	return ""
-}
-
-// metricKind reads the type out of a constructor's name, such as NewHistogramVec.
-func metricKind(constructor string) string {
-	kind := strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(constructor, "New"), "Vec"), "Func")
-	return strings.ToLower(kind)
-}
-
-func labels(call *ast.CallExpr) (names []string) {
-	for _, arg := range call.Args[1:] {
-		list, ok := arg.(*ast.CompositeLit)
-		if !ok {
-			continue
-		}
-		for _, element := range list.Elts {
-			if name, ok := text(element); ok {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
 // levels are the methods of a logger that take a message and keys with values; the number is the
 // position of the first key.
 var levels = map[string]int{
@@ -173,7 +103,7 @@ func keysOf(method *ast.SelectorExpr, args []ast.Expr) (keys []string) {
 	return keys
 }
 
-// literals returns all string literals of what daemons are built from.
+// literals returns all string literals in the sources of the daemons.
 func literals(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}

@@ -9,10 +9,7 @@ import (
 	"testing"
 )
 
-var (
-	tourPicture = regexp.MustCompile(`tour/([a-z-]+\.png)`)
-	navLink     = regexp.MustCompile(`\{"(/[a-z/]*)", "([^"]+)"\}`)
-)
+var tourPicture = regexp.MustCompile(`tour/([a-z-]+\.png)`)
 
 // The pictures themselves are made and compared with the text by the tests of deploy/e2e/tour.
 func TestTour_Pictures_AreUsedAndThere(t *testing.T) {
@@ -35,25 +32,6 @@ func TestTour_Pictures_AreUsedAndThere(t *testing.T) {
 	for _, name := range shown {
 		if desktop, phone := strings.CutSuffix(name, "-phone.png"); phone && !slices.Contains(shown, desktop+".png") {
 			t.Errorf("%s has no picture of a desktop", filepath.Join("docs/tour", name))
-		}
-	}
-}
-
-func TestTour_Navigation_IsWhole(t *testing.T) {
-	t.Parallel()
-	tour := read(t, "docs/tour.md")
-	links := navLink.FindAllStringSubmatch(read(t, "dashd/internal/pages/view.go"), -1)
-	if len(links) < 10 {
-		t.Fatalf("links of the navigation: %q", links)
-	}
-	for _, m := range links {
-		if !strings.Contains(tour, "`"+m[1]+"`") {
-			t.Errorf("docs/tour.md does not have `%s` (%s)", m[1], m[2])
-		}
-	}
-	for _, page := range []string{"README.md", "docs/README.md"} {
-		if !strings.Contains(read(t, page), "tour.md)") {
-			t.Errorf("%s does not lead to the tour", page)
 		}
 	}
 }

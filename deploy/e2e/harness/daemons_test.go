@@ -27,14 +27,3 @@ func TestStopAll_SeveralDaemons_AdaptersFirst(t *testing.T) {
 		t.Errorf("they stopped in the order %q, %v", order, err)
 	}
 }
-
-func TestLogTail_LongLog_IsCut(t *testing.T) {
-	i := scripted(t, map[string]string{"gated": `echo one; echo two`})
-	if err := i.Start("gated"); err != nil {
-		t.Fatal(err)
-	}
-	ended(t, i.Process("gated"))
-	if tail := i.LogTail("gated", 4); tail != "two\n" {
-		t.Errorf("tail %q", tail)
-	}
-}

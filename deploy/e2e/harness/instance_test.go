@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"arizuko/pkg/testkit/executable"
 	"arizuko/pkg/testkit/need"
@@ -124,23 +123,6 @@ func ended(t *testing.T, p *Process) {
 	}
 }
 
-func TestNewIn_Parent_HoldsInstance(t *testing.T) {
-	parent := t.TempDir()
-	i, err := NewIn(parent, "/nonexistent")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if filepath.Dir(i.Dir) != parent || filepath.Dir(i.Data) != i.Dir {
-		t.Errorf("the data folder is %s, want it in a folder of %s", i.Data, parent)
-	}
-	if err := i.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := NewIn(i.Dir, "/nonexistent"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("without a parent: %v", err)
-	}
-}
-
 func TestNew_TwoInstances_ShareNothing(t *testing.T) {
 	one, two := scripted(t, nil), scripted(t, nil)
 	if one.Data == two.Data || one.Host == two.Host {
@@ -180,43 +162,6 @@ func TestStart_Daemon_HasInstanceEnvironmentOnly(t *testing.T) {
 	}
 	if strings.Contains(strings.Join(i.Env, " "), "FAILPOINT") {
 		t.Error("the environment of one start is added to all")
-	}
-}
-
-func TestMigrate_FailingProgram_ReturnsItsOutput(t *testing.T) {
-	i := scripted(t, map[string]string{"migrate": `test "$*" = up || exit 64; echo made >"$ARIZUKO_DATA/arizuko.db"`})
-	if err := i.Migrate(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(i.Database()); err != nil {
-		t.Error(err)
-	}
-	broken := scripted(t, map[string]string{"migrate": `echo is locked >&2; exit 75`})
-	if err := broken.Migrate(); err == nil || err.Error() != "migrate up: exit status 75\nis locked\n" {
-		t.Errorf("the error is %v", err)
-	}
-}
-
-func TestSecret_File_IsTrimmed(t *testing.T) {
-	i := scripted(t, nil)
-	if secret, err := i.Secret(); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("Secret without a file: %q, %v", secret, err)
-	}
-	if err := os.WriteFile(filepath.Join(i.Data, "secret"), []byte("hush\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if secret, err := i.Secret(); secret != "hush" || err != nil {
-		t.Errorf("Secret: %q, %v", secret, err)
-	}
-}
-
-func TestStart_MissingProgram_Fails(t *testing.T) {
-	i := scripted(t, nil)
-	if err := i.Start("gated"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the error is %v", err)
-	}
-	if i.Running("gated") || i.Process("gated") != nil || len(i.Started()) > 0 {
-		t.Errorf("running: %t, started: %v", i.Running("gated"), i.Started())
 	}
 }
 
@@ -288,20 +233,6 @@ func text(err error) string {
 	return err.Error()
 }
 
-func TestStop_IgnoredSignal_TimesOut(t *testing.T) {
-	i := scripted(t, map[string]string{"gated": stubborn})
-	start(t, i, "gated")
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	err := i.Stop(ctx, "gated")
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "gated does not stop") {
-		t.Errorf("the error is %v", err)
-	}
-	if !i.Running("gated") {
-		t.Error("the daemon has ended")
-	}
-}
-
 func TestProcess_Killed_OnlyBySIGKILL(t *testing.T) {
 	for script, want := range map[string]bool{
 		`kill -9 $$`:  true,
@@ -318,43 +249,6 @@ func TestProcess_Killed_OnlyBySIGKILL(t *testing.T) {
 		if p.Killed() != want || p.Running() {
 			t.Errorf("%s: ended with %s, killed: %t", script, p.State(), p.Killed())
 		}
-	}
-}
-
-func TestLog_SeveralStarts_AreAppended(t *testing.T) {
-	i := scripted(t, map[string]string{"gated": `echo "$WHICH"; echo oops >&2; exit 0`, "routd": sleeps})
-	if log := logged(t, i, "gated"); log != "" {
-		t.Errorf("log before the first start: %q", log)
-	}
-	for _, which := range []string{"one", "two"} {
-		if err := i.Start("gated", "WHICH="+which); err != nil {
-			t.Fatal(err)
-		}
-		ended(t, i.Process("gated"))
-	}
-	start(t, i, "routd")
-	if log := logged(t, i, "gated"); log != "one\noops\ntwo\noops\n" {
-		t.Errorf("log: %q", log)
-	}
-}
-
-func TestAwait_Condition_ErrorOrContext_Ends(t *testing.T) {
-	broken := errors.New("broken")
-	checked := 0
-	err := Await(testTimeout(t), "it", func() (bool, error) { checked++; return checked == 3, nil })
-	if err != nil || checked != 3 {
-		t.Errorf("%v after %d checks", err, checked)
-	}
-	if err := Await(testTimeout(t), "it", func() (bool, error) { return false, broken }); !errors.Is(err, broken) {
-		t.Errorf("error of the condition: %v", err)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := Await(ended, "it", func() (bool, error) { return true, nil }); err != nil {
-		t.Errorf("true condition after the end of the context: %v", err)
-	}
-	if err := Await(ended, "it", func() (bool, error) { return false, nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("false condition after the end of the context: %v", err)
 	}
 }
 

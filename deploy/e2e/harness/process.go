@@ -6,6 +6,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -64,4 +67,18 @@ func (p *Process) Signal(signal syscall.Signal) error {
 		return fmt.Errorf("send %s to process %d: %w", signal, p.PID(), err)
 	}
 	return nil
+}
+
+// Children are the child processes of a process.
+func Children(pid int) (pids []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid)) // the pattern is well-formed
+	for _, list := range lists {
+		content, _ := os.ReadFile(list) // a thread may end at any time
+		for _, field := range strings.Fields(string(content)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, child)
+			}
+		}
+	}
+	return pids
 }

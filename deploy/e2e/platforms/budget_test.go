@@ -7,16 +7,11 @@ import (
 	"arizuko/pkg/testkit/need"
 )
 
-// An operator raises the budget of the day by the button, and gated is killed after the commit of that.
-func TestBudget_RaisedByTheButton_TurnIsAnswered(t *testing.T) {
-	need.Verify(t)
-	onEachPlatform(t, func(f *fixture) { f.raiseBudget(fp.AnswerAsk.After()) })
-}
-
+// An operator raises the budget of the day by the button, and gated is killed at each step.
 func TestBudget_GatedKilledMeanwhile_TurnIsAnsweredOnce(t *testing.T) {
 	need.Verify(t)
 	t.Parallel()
-	for _, point := range []fp.Point{fp.PutAsk.Before(), fp.PutAsk.After(), fp.AnswerAsk.Before()} {
+	for _, point := range []fp.Point{fp.PutAsk.Before(), fp.PutAsk.After(), fp.AnswerAsk.Before(), fp.AnswerAsk.After()} {
 		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
 			start(t, newTelegram()).raiseBudget(point)

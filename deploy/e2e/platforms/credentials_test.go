@@ -1,7 +1,6 @@
 package platforms
 
 import (
-	"strings"
 	"testing"
 
 	"arizuko/pkg/testkit/need"
@@ -23,26 +22,5 @@ func TestAdapter_TokenExpiresAndIsRestored_DeliversQueuedAnswers(t *testing.T) {
 		f.SetTokenValid(true)
 		f.wantOneAnswerEach([]string{"until go private 0", "private 1"})
 		f.waitConnection("connected")
-	})
-}
-
-// wrongToken is a token that no platform knows.
-const wrongToken = "an-invalid-token"
-
-func TestAdapter_InvalidToken_LoggedOnceWithoutItsValue(t *testing.T) {
-	need.Verify(t)
-	onEachPlatform(t, func(f *fixture) {
-		f.Kill(f.info.Daemon)
-		before := f.Log(f.info.Daemon)
-		f.Restart(f.info.Daemon, f.info.TokenEnv+"="+wrongToken)
-		detail := f.waitConnection("bad_credentials")
-		log := strings.TrimPrefix(f.Log(f.info.Daemon), before)
-		if n := strings.Count(log, f.info.TokenEnv); n != 1 || strings.Contains(log+detail, wrongToken) || !strings.Contains(detail, f.info.TokenEnv) {
-			f.T.Errorf("detail %q, logged %d times:\n%s", detail, n, log)
-		}
-		f.say(f.dm, "hello?")
-		f.Kill(f.info.Daemon)
-		f.Restart(f.info.Daemon)
-		f.wantOneAnswerEach([]string{"hello?"})
 	})
 }

@@ -53,17 +53,3 @@ func TestDiscord_SlashCommand_IsAnswered(t *testing.T) {
 		return false
 	})
 }
-
-// The connection stays open, as behind a firewall that drops its packets.
-func TestDiscord_SilentConnection_Reconnects(t *testing.T) {
-	need.Verify(t)
-	t.Parallel()
-	w := chatsim.NewDiscord(chatsim.Size{}, discordOptions())
-	f := start(t, w)
-	w.FreezeConnections()
-	f.say(f.dm, "anybody there?")
-	f.wantOneAnswerEach([]string{"anybody there?"})
-	if w.Gateway().Connections < 2 {
-		t.Error("there was no new connection")
-	}
-}

@@ -30,8 +30,9 @@ func adapters() (names []string) {
 }
 
 var (
-	metricRow    = regexp.MustCompile("(?m)^\\| `(arizuko_\\w+)` \\| (\\w+) \\| ([^|]*) \\| [^|]* \\| ([\\w, ]+) \\|")
+	metricRow    = regexp.MustCompile("(?m)^\\| `(arizuko_\\w+)` \\| (\\w+) \\| ([^|]*) \\| [^|]* \\| ([\\w, ]+) \\| (.*) \\|$")
 	metricType   = regexp.MustCompile(`(?m)^# TYPE (arizuko_\w+) (\w+)$`)
+	metricHelp   = regexp.MustCompile(`(?m)^# HELP (arizuko_\w+) (.*)$`)
 	metricSample = regexp.MustCompile(`(?m)^(arizuko_\w+?)(?:_bucket|_sum|_count)?(?:\{([^}]*)\})? `)
 	labelName    = regexp.MustCompile(`(\w+)="`)
 )
@@ -53,7 +54,7 @@ func TestMetrics_RunningDaemons_AnswerWhatThePageLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]map[string]string{} // daemon → metric → type and labels
+	want := map[string]map[string]string{} // daemon → metric → type, labels and meaning
 	for _, row := range metricRow.FindAllStringSubmatch(string(page), -1) {
 		daemons, known := daemonsOf[row[4]]
 		if !known {
@@ -65,7 +66,7 @@ func TestMetrics_RunningDaemons_AnswerWhatThePageLists(t *testing.T) {
 			if want[daemon] == nil {
 				want[daemon] = map[string]string{}
 			}
-			want[daemon][row[1]] = strings.TrimSpace(row[2] + " " + strings.Join(labels, " "))
+			want[daemon][row[1]] = strings.TrimSpace(row[2]+" "+strings.Join(labels, " ")) + ": " + row[5]
 		}
 	}
 	for _, daemon := range daemonsOf["all"] {
@@ -93,9 +94,12 @@ func (i *instance) scrape(daemon string) string {
 	return string(body)
 }
 
-// metricsOf returns the type and the labels of each metric that a daemon shows a value of.
+// metricsOf returns the type, the labels and the meaning of each metric that a daemon shows a value of.
 func metricsOf(body string) map[string]string {
-	types, all := map[string]string{}, map[string]string{}
+	types, help, all := map[string]string{}, map[string]string{}, map[string]string{}
+	for _, m := range metricHelp.FindAllStringSubmatch(body, -1) {
+		help[m[1]] = strings.ReplaceAll(m[2], `\\`, `\`)
+	}
 	for _, m := range metricType.FindAllStringSubmatch(body, -1) {
 		types[m[1]] = m[2]
 	}
@@ -111,7 +115,7 @@ func metricsOf(body string) map[string]string {
 			}
 		}
 		slices.Sort(labels)
-		all[name] = strings.TrimSpace(types[name] + " " + strings.Join(labels, " "))
+		all[name] = strings.TrimSpace(types[name]+" "+strings.Join(labels, " ")) + ": " + help[name]
 	}
 	return all
 }

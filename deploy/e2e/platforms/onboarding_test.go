@@ -8,9 +8,7 @@ import (
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/deploy/e2e/harness"
-	fp "arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/testkit/need"
 )
 
 // TestOnboarding_UnknownChats_ApprovedInChat: an operator connects a direct chat and a group, and
@@ -90,75 +88,4 @@ func (f *fixture) waitArrivalIn(in chatsim.Conversation, text string) {
 	f.Until(fmt.Sprintf("%q to arrive in %s", text, in.Chat), func() bool {
 		return slices.ContainsFunc(f.Arrivals(), func(a chatsim.Arrival) bool { return a.Chat == in.Chat && strings.Contains(a.Text, text) })
 	})
-}
-
-// TestOnboarding_CrashAtEachStep_AnswersOnceInOrder kills gated, onbod or routd at each step of an
-// approval.
-func TestOnboarding_CrashAtEachStep_AnswersOnceInOrder(t *testing.T) {
-	need.Verify(t)
-	t.Parallel()
-	steps := map[string][]fp.Point{
-		harness.Gated: {fp.Requested, fp.Decide.Before(), fp.Decide.After(), fp.TakeUp.Before(), fp.TakeUp.After(), fp.PutTurn.Before()},
-		harness.Onbod: {fp.PutRequest.Before(), fp.PutRequest.After(), fp.NoteApproval.Before(), fp.NoteApproval.After(),
-			fp.Connected, fp.DecideRequest.Before(), fp.DecideRequest.After()},
-		harness.Routd: {fp.ConnectChat.Before(), fp.ConnectChat.After()},
-	}
-	for daemon, points := range steps {
-		for _, point := range points {
-			t.Run(daemon+" "+string(point), func(t *testing.T) {
-				t.Parallel()
-				crashOnboarding(t, daemon, point)
-			})
-		}
-	}
-}
-
-func crashOnboarding(t *testing.T, daemon string, point fp.Point) {
-	const operator, newcomer = "telegram:99", "telegram:7"
-	f := harness.NewFixture(t, programs, harness.Options{Env: []string{"OPERATORS=" + operator}, MaxWait: maxWait})
-	f.Migrate()
-	for _, name := range []string{harness.Routd, harness.Gated, harness.Onbod} {
-		if name == daemon {
-			f.Restart(name, "FAILPOINT="+string(point))
-		} else {
-			f.Restart(name)
-		}
-	}
-	crashes := 0
-	revive := func() { // what a supervisor does
-		if !f.Instance.Running(daemon) {
-			crashes++
-			f.Restart(daemon)
-		}
-	}
-	says := func(chat, text string) { f.Put(msg.Message{ChatJID: chat, Sender: chat, Content: text}) }
-	says(newcomer, "one")
-	says(newcomer, "two")
-	f.Until("both rows to be parked", func() bool {
-		revive()
-		return f.Value(`SELECT count(*) FROM messages WHERE disposition = 'onboarding'`) == "2"
-	})
-	code := f.Value(`SELECT code FROM onboarding_requests WHERE state = 'pending'`)
-	approve := f.Put(msg.Message{ChatJID: operator, Sender: operator, Content: "/approve " + code})[0]
-	says(newcomer, "three")
-	f.Until("the request to be approved, and its rows to be decided", func() bool {
-		revive()
-		again := f.Row(approve).Disposition == msg.Command &&
-			f.Value(`SELECT count(*) FROM onboarding_requests WHERE state = 'pending' AND folder IS NULL`) == "1"
-		if again { // a crash before anything was stored: the reply says so
-			approve = f.Put(msg.Message{ChatJID: operator, Sender: operator, Content: "/approve " + code})[0]
-		}
-		return f.Value(`SELECT state FROM onboarding_requests WHERE code = ?`, code) == "approved" &&
-			f.Value(`SELECT count(*) FROM messages WHERE direction = 'in' AND (disposition IS NULL OR disposition = 'onboarding')`) == "0"
-	})
-	f.WantEchoes(newcomer, "one", "two", "three")
-	if revive(); crashes != 1 {
-		t.Errorf("%s was killed %d times at %s, want once", daemon, crashes, point)
-	}
-	if n := f.Value(`SELECT count(*) FROM onboarding_requests`); n != "1" {
-		t.Errorf("%s requests, want one", n)
-	}
-	if n := f.Value(`SELECT count(*) FROM messages WHERE chat_jid = ? AND direction = 'out' AND source = 'notice'`, newcomer); n != "2" {
-		t.Errorf("%s notices in the chat, want the request's and the greeting", n)
-	}
 }

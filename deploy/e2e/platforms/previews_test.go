@@ -175,24 +175,6 @@ func TestStop_KillsAfterThePress_EndTheTurnOnce(t *testing.T) {
 	})
 }
 
-// A press that comes when the turn has ended is answered, and stops nothing else.
-func TestStop_PressedLate_UserReadsThat(t *testing.T) {
-	need.Verify(t)
-	onEachPlatform(t, func(f *fixture) {
-		in, message := f.stoppable("work stream slow 12 hello")
-		f.RefuseEdits() // the answer cannot take the place of the preview yet
-		f.Until("the turn to end", func() bool { return f.Value(`SELECT count(*) FROM turns WHERE state IN ('queued', 'running')`) == "0" })
-		f.wantPressAnswer(in, f.press(in, message, "Stop", false), "Already finished.")
-		f.ClearFaults()
-		f.waitAnswer("work stream slow 12 hello")
-		f.wantNoButtons(in, message)
-		f.WaitIdle()
-		if got := f.presses(); got != "dropped stop_late" {
-			t.Errorf("presses: %s", got)
-		}
-	})
-}
-
 // The adapter is killed around the call that makes the message of a preview, before it has stored the id. What it may have made
 // says nothing, stays once, and is counted; the turn is shown by another one, and answered once.
 func TestPreview_KilledWhileItIsMade_OneIsLostAndOneAnswer(t *testing.T) {

@@ -1,10 +1,7 @@
 package platforms
 
 import (
-	"fmt"
-	"strings"
 	"testing"
-	"time"
 
 	"arizuko/deploy/e2e/chatsim"
 	"arizuko/pkg/testkit/fakes/slack"
@@ -72,51 +69,6 @@ func TestSlack_PaneThreads_AreSeparateConversations(t *testing.T) {
 	f.Until("the statuses to be cleared", func() bool { return left.Pane().Status == "" && right.Pane().Status == "" })
 	if n := f.Value(`SELECT count(DISTINCT session_id) FROM sessions WHERE topic IN (?, ?)`, left.ThreadTS, right.ThreadTS); n != "2" {
 		t.Errorf("%s sessions, want 2", n)
-	}
-}
-
-// Slack gives up its events while slakd is down: all messages are read from the history, once and in order.
-func TestSlack_AdapterKilledForLongerThanRetries_LosesNothing(t *testing.T) {
-	need.Verify(t)
-	t.Parallel()
-	w := chatsim.NewSlack(chatsim.Size{}, slack.Options{AckTimeout: time.Second, RetryDelays: []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond}})
-	f := start(t, w)
-	carol := w.User("Carol", "carol")
-	team, dm := w.Channel("outage", carol), w.DM(carol)
-	root := team.Say(carol, "before")
-	team.Reply(carol, root.TS, "thread before")
-	dm.Say(carol, "hello before")
-	f.OK(w.WaitConfirmed(t.Context()))
-
-	f.Kill("slakd")
-	before := w.Undelivered()
-	want := map[string][]string{team.ChannelID: {"before", "thread before"}, dm.ChannelID: {"hello before"}}
-	add := func(p slack.Place, text string) { want[p.ChannelID] = append(want[p.ChannelID], text) }
-	for i := range 5 {
-		for _, text := range []string{fmt.Sprint("post ", i), fmt.Sprint("reply ", i)} {
-			if strings.HasPrefix(text, "reply") {
-				team.Reply(carol, root.TS, text)
-			} else {
-				team.Say(carol, text)
-			}
-			add(team, text)
-		}
-		dm.Say(carol, fmt.Sprint("dm ", i))
-		add(dm, fmt.Sprint("dm ", i))
-	}
-	f.OK(w.WaitConfirmed(t.Context()))
-	if w.Undelivered() == before {
-		t.Fatal("Slack still has the events")
-	}
-	f.StartDaemon("slakd")
-	for channel, texts := range want {
-		query := `SELECT ifnull(group_concat(content, ', '), '') FROM (SELECT content FROM messages WHERE chat_jid = ? AND direction = 'in' ORDER BY id)`
-		f.Until("the missed messages of "+channel, func() bool {
-			return strings.Count(f.Value(query, "slack:"+channel), ", ")+1 >= len(texts)
-		})
-		if got := f.Value(query, "slack:"+channel); got != strings.Join(texts, ", ") {
-			t.Errorf("rows of %s: %s\nwant %s", channel, got, strings.Join(texts, ", "))
-		}
 	}
 }
 

@@ -26,24 +26,6 @@ func TestAttachment_Inbound_IsStored(t *testing.T) {
 	})
 }
 
-func TestAttachment_OfObservedMessage_IsNotDownloaded(t *testing.T) {
-	need.Verify(t)
-	onEachPlatform(t, func(f *fixture) {
-		group := f.NewGroup("Strangers")
-		file := &chatsim.File{Name: "plan.txt", Data: []byte("one, two")}
-		f.do(chatsim.Action{Conversation: group, Verb: msg.VerbMessage, Text: "not for the bot", File: file})
-		f.waitStored("not for the bot")
-		f.do(chatsim.Action{Conversation: f.dm, Verb: msg.VerbMessage, Text: "look at this", File: file})
-		f.waitAnswer("look at this")
-		if got := f.Value(`SELECT disposition || ' ' || pending_files FROM messages WHERE content = 'not for the bot'`); got != "observed 1" {
-			f.T.Errorf("the row: %s", got)
-		}
-		if all, err := filepath.Glob(filepath.Join(f.Data, "media", "*", "*")); len(all) != 1 {
-			f.T.Errorf("on disk: %q, %v", all, err)
-		}
-	})
-}
-
 func TestAttachment_Outbound_IsDelivered(t *testing.T) {
 	onEachPlatform(t, func(f *fixture) {
 		thread := f.NewThread("deploys")

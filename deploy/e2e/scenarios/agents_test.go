@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"arizuko/deploy/e2e/harness"
@@ -59,58 +58,4 @@ func TestAgents_OneSlot_AllChatsAnswered(t *testing.T) {
 		f.WantEchoes(chat, texts...)
 	}
 	wantNoRetries(f)
-}
-
-func TestAgents_FirstRunFails_TurnIsRetried(t *testing.T) {
-	f := start(t, harness.Options{Agent: `if mkdir failed; then exit 3; fi; exec %demo`})
-	first := f.Say("telegram:5", "one")
-	var failed *msg.Turn
-	f.Until("the first run to fail", func() bool { failed = f.Turn(first); return failed.Attempts == 1 })
-	f.Say("telegram:5", "two") // queued after it
-	f.Answer(f.Say("telegram:6", "three"))
-	if turn := f.Turn(first); turn.EndedAt != 0 && turn.EndedAt < failed.NotBefore {
-		t.Errorf("the failed turn has ended before its time: %+v", turn)
-	}
-	f.WantEchoes("telegram:5", "one", "two")
-	if turn := f.Turn(first); turn.Attempts != 1 || turn.State != msg.TurnDone {
-		t.Errorf("turn %+v", turn)
-	}
-}
-
-func TestAgents_EveryRunFails_TurnFailsWithNotice(t *testing.T) {
-	f := start(t, harness.Options{Env: []string{"TURN_ATTEMPTS=1"}})
-	for chat, order := range map[string]string{"telegram:5": "crash", "telegram:6": "error"} {
-		id := f.Say(chat, order)
-		if turn := f.WaitEnded(id); turn.State != msg.TurnFailed || turn.Reason != msg.ReasonAgentError || turn.Error == "" {
-			t.Errorf("turn of %q: %+v", order, turn)
-		}
-		if notice := f.Answer(id); !strings.Contains(notice, "could not answer") {
-			t.Errorf("notice %q", notice)
-		}
-	}
-	f.Say("telegram:5", "hello")
-	f.WantEchoes("telegram:5", "hello")
-}
-
-func TestAgents_CommandNotFound_TurnFailsCommandsWork(t *testing.T) {
-	f := start(t, harness.Options{Agent: "exec /nowhere/agent", Env: []string{"TURN_ATTEMPTS=1"}})
-	row := f.Say("telegram:5", "hello")
-	if turn := f.WaitEnded(row); turn.State != msg.TurnFailed || !strings.Contains(turn.Error, "/nowhere/agent") {
-		t.Errorf("turn %+v", turn)
-	}
-	f.WantReply(f.Say("telegram:5", "/ping"), "pong")
-}
-
-func TestAgents_SeveralFramesOrSilence_EachDelivered(t *testing.T) {
-	f := start(t, harness.Options{})
-	frames := f.Say("telegram:5", "frames 3 long answer")
-	if n := strings.Count(f.Answer(frames), "You said: "); n != 3 {
-		t.Errorf("%d frames, want 3", n)
-	}
-	silent := f.Say("telegram:5", "silent please")
-	if turn := f.WaitEnded(silent); turn.Reason != msg.ReasonSilent || f.Answer(silent) != "" {
-		t.Errorf("silent turn: %+v", turn)
-	}
-	f.Say("telegram:5", "hello")
-	f.WaitIdle()
 }

@@ -59,67 +59,6 @@ func TestAgent_GatedKilledDuringTheSwitch_OneAgentAnswers(t *testing.T) {
 	f.WantEchoes("telegram:5", "one", "two")
 }
 
-func TestModel_Chosen_NextAnswerIsOfIt(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.Answer(f.Say("telegram:5", "one"))
-	if got := f.Reply(f.Say("telegram:5", "/model loud")).Content; got != "Only operators can do that." {
-		t.Errorf("a member gets %q", got)
-	}
-	if got := order(f, "/model"); !strings.Contains(got, "- loud: Loud") {
-		t.Errorf("shown %q", got)
-	}
-	if got := order(f, "/model loud"); got != "loud is the model from your next message on. The conversation continues." {
-		t.Errorf("replied %q", got)
-	}
-	if got := f.Answer(f.Say("telegram:5", "two")); !strings.Contains(got, "You said: TWO") {
-		t.Errorf("answered %q", got)
-	}
-}
-
-func TestAgent_NotConfigured_ChatGetsNoticeAndOperatorHelps(t *testing.T) {
-	f := start(t, harness.Options{Env: twoAgents})
-	if err := f.Routd.Do(t.Context(), "PATCH", "/v1/groups/main", map[string]any{"config": map[string]any{"agent": map[string]any{"name": "gone"}}}, nil); err != nil {
-		t.Fatal(err)
-	}
-	f.WaitEnded(f.Say("telegram:5", "one"))
-	if got := f.Outbound("telegram:5"); len(got) != 1 || !strings.Contains(got[0].Content, "the agent is not set up correctly") {
-		t.Errorf("sent %+v", got)
-	}
-	if got := order(f, "/agent"); !strings.HasPrefix(got, "The agent of this group is gone, which is not configured") {
-		t.Errorf("shown %q", got)
-	}
-	order(f, "/agent two")
-	if got := f.Answer(f.Say("telegram:5", "two")); !strings.Contains(got, "You said: two") {
-		t.Errorf("answered %q", got)
-	}
-}
-
-// The turn under way is ended by the agent that began it; what comes meanwhile, in any chat of the group, is for the next one.
-func TestAgent_SwitchedInATurn_LaterMessagesAreForTheNewOne(t *testing.T) {
-	f := start(t, harness.Options{Env: twoAgents})
-	slow := f.Say("telegram:5", "fold slow 3 one")
-	f.WaitRunning(slow)
-	orders := []msg.Message{
-		{ChatJID: "telegram:5", Sender: operator, Content: "/agent two"}, {ChatJID: "telegram:6", Sender: operator, Content: "/agent two"},
-		{ChatJID: "telegram:6", Sender: "telegram:6", Content: "/agent default"},
-	}
-	for i, row := range f.Put(orders...) {
-		got := f.Reply(row).Content
-		if refused := got == "Only operators can do that."; refused != (i == 2) || !refused && !strings.HasPrefix(got, "two answers") && !strings.HasPrefix(got, "two is the agent") {
-			t.Errorf("order %d: replied %q", i, got)
-		}
-	}
-	f.Answer(f.Say("telegram:5", "two"))
-	f.Answer(f.Say("telegram:6", "three"))
-	f.WantEchoes("telegram:5", "fold slow 3 one", "two")
-	f.WantEchoes("telegram:6", "three")
-	got := f.Query(`SELECT agent FROM session_log WHERE folder = 'main' ORDER BY id`)
-	if !slices.Equal(got, []string{"", "two", "two"}) {
-		t.Errorf("the runs were of %q", got)
-	}
-	wantNoRetries(f)
-}
-
 // acpAgents are the demo agent, and two of the Agent Client Protocol, one of them without models to choose from.
 var acpAgents = []string{
 	`AGENTS={"acp":{"command":"exec %acp %fakeagent"},"plain":{"command":"exec %acp %fakeagent models=none"}}`,

@@ -9,60 +9,10 @@ import (
 	"arizuko/pkg/msg"
 )
 
-func TestCommands_AnyUserAndChat_AreAnswered(t *testing.T) {
-	f := start(t, harness.Options{})
-	for chat, addresses := range map[string]string{
-		"telegram:5": "telegram:5\nyou are telegram:7", "web:main": "web:main", "discord:55": "discord:55\nyou are discord:7", // the last one is unrouted
-	} {
-		f.WantReply(f.Say(chat, "/ping"), "pong")
-		f.WantReply(f.Say(chat, "/chatid"), addresses)
-		help := f.Reply(f.Say(chat, "/help")).Content
-		for _, command := range []string{"/new", "/stop", "/status", "/ping", "/chatid", "/help"} {
-			if !strings.Contains(help, command) {
-				t.Errorf("/help lacks %s:\n%s", command, help)
-			}
-		}
-		ofOperator := f.Reply(f.Put(msg.Message{ChatJID: chat, Sender: operator, Content: "/help"})[0]).Content
-		for _, command := range []string{"/approve", "/reject"} {
-			if strings.Contains(help, command) || !strings.Contains(ofOperator, command) {
-				t.Errorf("%s is for operators; /help for users:\n%s\nfor operators:\n%s", command, help, ofOperator)
-			}
-		}
-	}
-}
-
-func TestCommands_Unknown_IsText(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.Say("telegram:5", "/etc/passwd is a file")
-	f.WantEchoes("telegram:5", "/etc/passwd is a file")
-}
-
-func TestCommands_ForOtherBot_IsText(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.WantReply(f.Say("telegram:5", "/ping@OurBot"), "pong")
-	f.WantReply(f.Say("telegram:5", "/ping@arizuko"), "pong")
-	id := f.Say("telegram:5", "/ping@otherbot")
-	f.WantDecision(id, msg.Routed, msg.ReasonRoute)
-	f.WantEchoes("telegram:5", "/ping@otherbot")
-}
-
 func TestCommands_OfBot_IsText(t *testing.T) {
 	f := start(t, harness.Options{})
 	f.Put(msg.Message{ChatJID: "telegram:5", IsBot: true, Content: "/ping"})
 	f.WantEchoes("telegram:5", "/ping")
-}
-
-// A chat whose only route asks for mentions has a home for every message.
-func TestCommands_RouteByVerb_AnyMessageHasAHome(t *testing.T) {
-	f := start(t, harness.Options{})
-	const chat = "discord:1400"
-	f.AddRoute("chat_jid=discord:1400 verb=mention", "main")
-	f.WantReply(f.Say(chat, "/new"), "new session")
-	f.WantReply(f.Say(chat, "#deploy"), "topic → deploy")
-	f.WantReply(f.Say(chat, "#"), "topic reset to default")
-	wantTurnOf(t, wantEcho(f, chat, "#deploy ship it", "ship it"), "main", "#deploy")
-	wantTurnOf(t, wantEcho(f, chat, "@eng do it", "do it"), "main/eng", "")
-	f.WantDecision(f.Say(chat, "hello"), msg.Dropped, msg.ReasonNoRoute)
 }
 
 func TestCommands_InThread_ReplyInThread(t *testing.T) {
@@ -173,20 +123,6 @@ func TestStop_OtherChatsTurn_GoesOn(t *testing.T) {
 	if turn := f.Turn(theirs); turn.Attempts != 0 || turn.RunID != before.RunID {
 		t.Errorf("%d attempts, want 0; run %d, first %d", turn.Attempts, turn.RunID, before.RunID)
 	}
-}
-
-func TestStop_HeldRows_AreDropped(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 1000, "max_hold_ms": 3_600_000})
-	rows := f.Put(texts("discord:5", "one", "two", "/stop", "three")...)
-	f.WantDecision(rows[0], msg.Dropped, msg.ReasonStopped)
-	f.WantDecision(rows[1], msg.Dropped, msg.ReasonStopped)
-	f.WantReply(rows[2], "stopped")
-	waitScanned(f)
-	if m := f.Row(rows[3]); m.Disposition != "" {
-		t.Errorf("the row after /stop is %s/%s", m.Disposition, m.Reason)
-	}
-	f.AllowUndecided(rows[3])
 }
 
 func TestStop_WebChat_CancelsItsTopicOnly(t *testing.T) {

@@ -18,16 +18,13 @@ import (
 
 // scenario is a sequence of steps in its own instance, with the expected result of each.
 type scenario struct {
-	title  string
-	routes []route // nil: defaultRoutes
-	steps  []step
+	title string
+	steps []step
 }
-
-type route struct{ match, target string }
 
 // defaultRoutes let the group main answer direct messages, mentions and replies, and observe
 // everything else.
-var defaultRoutes = []route{
+var defaultRoutes = [][2]string{
 	{"platform=slack room=D*", "main"},
 	{"platform=telegram room=[0-9]*", "main"},
 	{"platform=discord room=dm-*", "main"},
@@ -72,7 +69,6 @@ type message struct {
 	at             int
 	where          location
 	verb, id, text string
-	sender         string // "" for any
 
 	reason        msg.Reason // of the row's disposition
 	turn          *wantTurn  // nil: none
@@ -87,7 +83,6 @@ type delivery int
 const (
 	delivered delivery = iota
 	queued
-	rejected
 )
 
 // says is a message that does not address the bot. By default it starts no turn.
@@ -98,12 +93,6 @@ func says(at int, where location, text string) message {
 // mentions is a message that addresses the bot. id is its platform id.
 func mentions(at int, where location, id, text string) message {
 	return message{at: at, where: where, verb: msg.VerbMention, id: id, text: text}
-}
-
-// from sets the sender.
-func (m message) from(sender string) message {
-	m.sender = sender
-	return m
 }
 
 // decided expects a disposition for that reason, and no turn.
@@ -152,7 +141,7 @@ func inOneBatch(all ...message) action {
 		for i, m := range all {
 			rows[i] = msg.Message{
 				ChatJID: m.where.chat, ThreadID: m.where.thread, Topic: m.where.topic, Verb: m.verb, PlatformID: m.id,
-				Content: m.text, Sender: m.sender, ReceivedAt: r.minute(m.at).UnixMilli(),
+				Content: m.text, ReceivedAt: r.minute(m.at).UnixMilli(),
 			}
 		}
 		for i, id := range r.Put(rows...) {
@@ -194,12 +183,8 @@ func runScenarios(t *testing.T, all []scenario) {
 			t.Parallel()
 			f := harness.Start(t, programs, harness.Options{Agent: waitingAgent, Env: []string{"TURN_ATTEMPTS=1", "AGENT_IDLE=0s"}})
 			f.AddGroups("main", "main/eng", "other")
-			routes := sc.routes
-			if routes == nil {
-				routes = defaultRoutes
-			}
-			for _, each := range routes {
-				f.AddRoute(each.match, each.target)
+			for _, route := range defaultRoutes {
+				f.AddRoute(route[0], route[1])
 			}
 			r := &scenarioRun{Fixture: f, begun: time.Now(), sessions: map[wantTurn]string{}}
 			for i, step := range sc.steps {
@@ -288,7 +273,7 @@ func (r *scenarioRun) checkSession(t *msg.Turn) {
 	r.sessions[key] = now[0]
 }
 
-// deliver does what the adapter of a chat does with the queued rows.
+// deliver delivers the queued rows of a chat as its adapter would.
 func (r *scenarioRun) deliver(at time.Time, chat string, d delivery) {
 	r.T.Helper()
 	if d == queued {
@@ -297,12 +282,7 @@ func (r *scenarioRun) deliver(at time.Time, chat string, d delivery) {
 	platform, _ := msg.SplitJID(chat)
 	rows, err := r.Adapter.Queued(r.T.Context(), platform)
 	for _, row := range rows {
-		if d == rejected {
-			err = r.Adapter.Failed(r.T.Context(), row.ID, "no such chat", at)
-		} else {
-			err = r.Adapter.Sent(r.T.Context(), row.ID, fmt.Sprintf("out-%d", row.ID), at)
-		}
-		if err != nil {
+		if err = r.Adapter.Sent(r.T.Context(), row.ID, fmt.Sprintf("out-%d", row.ID), at); err != nil {
 			break
 		}
 	}
@@ -355,24 +335,6 @@ func (r *scenarioRun) turnOf(where location, id string) *msg.Turn {
 		r.T.Fatalf("message %s of %s: %v", id, where.chat, err)
 	}
 	return r.Turn(row.ID)
-}
-
-// posts writes and delivers an outbound row that answers no message. about is the platform id of a
-// message whose turn the row belongs to, "" for none.
-func posts(at int, where location, source, about string) action {
-	return func(r *scenarioRun) {
-		r.T.Helper()
-		m := &msg.Message{
-			ChatJID: where.chat, ThreadID: where.thread, Topic: where.topic, Direction: msg.Out, Source: source, Content: source,
-			Timestamp: r.minute(at).UnixMilli(), ReceivedAt: r.minute(at).UnixMilli(), OutState: msg.OutQueued,
-		}
-		if about != "" {
-			m.TurnID = r.turnOf(where, about).ID
-		}
-		_, _, err := r.Store.PutMessage(r.T.Context(), m)
-		r.OK(err)
-		r.deliver(r.minute(at), where.chat, delivered)
-	}
 }
 
 // engage opens an engagement window by routd's API; 0 seconds end it. It happens now, before the

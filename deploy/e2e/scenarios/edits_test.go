@@ -37,23 +37,6 @@ func TestEdit_BeforeDispatch_ReplacesText(t *testing.T) {
 	f.WantEchoes("discord:5", "typo", "sorry")
 }
 
-func TestEdit_InSameBatch_ReplacesText(t *testing.T) {
-	f := startHolding(t)
-	f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "tpyo"}, edit("discord:5", "m1", "1", "typo"),
-		msg.Message{ChatJID: "discord:5", Content: "sorry"})
-	f.WantEchoes("discord:5", "typo", "sorry")
-}
-
-func TestDeletion_BeforeDispatch_DropsMessage(t *testing.T) {
-	f := startHolding(t)
-	held := f.Put(msg.Message{ChatJID: "discord:5", PlatformID: "m1", Content: "never mind"})[0]
-	waitScanned(f)
-	f.WantDecision(f.Put(deletion("discord:5", "m1"))[0], msg.Dropped, msg.ReasonEditApplied)
-	f.WantDecision(held, msg.Dropped, msg.ReasonDeleted)
-	f.Put(texts("discord:5", "one", "two")...)
-	f.WantEchoes("discord:5", "one", "two")
-}
-
 func TestEdit_AfterDispatch_IsNotedInNextPrompt(t *testing.T) {
 	f := start(t, harness.Options{Agent: harness.RecordingAgent})
 	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "at nine"})[0])
@@ -78,26 +61,6 @@ func TestEdit_AfterDispatch_IsNotedInNextPrompt(t *testing.T) {
 	}
 	f.Say("telegram:5", "and now?")
 	f.WantEchoes("telegram:5", "at nine", "or not", "at ten", "", "ok?", "and now?")
-}
-
-func TestEdit_Several_OnlyNewestIsPrompted(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "at nine"})[0])
-	f.WaitDecided(f.Put(edit("telegram:5", "m1", "1", "at ten"))[0])
-	f.WaitDecided(f.Put(edit("telegram:5", "m1", "2", "at eleven"))[0])
-	f.Say("telegram:5", "ok?")
-	f.WantEchoes("telegram:5", "at nine", "at eleven", "ok?")
-}
-
-func TestEdit_DuringRun_IsNoted(t *testing.T) {
-	f := start(t, harness.Options{})
-	running := f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "until go at nine"})[0]
-	f.WaitRunning(running)
-	f.WantDecision(f.Put(edit("telegram:5", "m1", "1", "at ten"))[0], msg.Observed, msg.ReasonEditNote)
-	f.Until("the agent to have the note", func() bool { return len(f.Query(`SELECT id FROM turns`)) == 2 })
-	f.Say("telegram:5", "ok?")
-	f.LetGo("main", "go")
-	f.WantEchoes("telegram:5", "until go at nine", "at ten", "ok?")
 }
 
 func TestEdit_OfPrefixedMessage_FollowsDerivedRow(t *testing.T) {
@@ -128,32 +91,4 @@ func TestEdit_AddsMention_StartsOneTurn(t *testing.T) {
 	}
 	f.WantDecision(addressed("2", "bot, have a look now"), msg.Observed, msg.ReasonEditNote)
 	f.WantEchoes("telegram:-5", "bot, have a look")
-}
-
-func TestEdit_WithoutMention_StartsNoTurn(t *testing.T) {
-	f := startOnMention(t, harness.Options{})
-	row := f.Put(msg.Message{ChatJID: "telegram:-5", PlatformID: "m1", Content: "chatter"})[0]
-	f.WantDecision(row, msg.Observed, msg.ReasonRouteObserve)
-	f.WantDecision(f.Put(edit("telegram:-5", "m1", "1", "idle chatter"))[0], msg.Observed, msg.ReasonEditNote)
-	f.WantEchoes("telegram:-5")
-}
-
-func TestEdit_OfUnknownOrOutboundMessage_IsDropped(t *testing.T) {
-	f := start(t, harness.Options{})
-	for _, id := range f.Put(edit("telegram:5", "unknown", "1", "x"), deletion("telegram:5", "unknown"),
-		msg.Message{ChatJID: "telegram:5", Verb: msg.VerbEdit, Content: "of nothing"}) {
-		f.WantDecision(id, msg.Dropped, msg.ReasonEditOrphan)
-	}
-	f.Answer(f.Say("telegram:5", "hello"))
-	f.Exec(`UPDATE messages SET platform_id = 'o1' WHERE direction = 'out'`)
-	f.WantDecision(f.Put(edit("telegram:5", "o1", "1", "forged"))[0], msg.Dropped, msg.ReasonEditOrphan)
-	f.WantEchoes("telegram:5", "hello")
-}
-
-func TestRedelivery_SamePlatformID_IsIgnored(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.Answer(f.Put(msg.Message{ChatJID: "telegram:5", PlatformID: "m1", Content: "once"})[0])
-	f.Exec(`INSERT INTO messages (chat_jid, platform_id, direction, content, timestamp, received_at)
-		VALUES ('telegram:5', 'm1', 'in', 'twice', 0, 0) ON CONFLICT DO NOTHING`)
-	f.WantEchoes("telegram:5", "once")
 }

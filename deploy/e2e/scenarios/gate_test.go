@@ -9,39 +9,7 @@ import (
 )
 
 // The gate itself, with quiet times, holds and overflow, is tested beside gated's gateway. These
-// scenarios are what needs processes: one for each rule.
-
-// reactions makes n reactions to one message.
-func reactions(chat string, n int) (rows []msg.Message) {
-	for range n {
-		rows = append(rows, msg.Message{ChatJID: chat, Verb: msg.VerbReaction, Content: "👍", TargetID: "p0"})
-	}
-	return rows
-}
-
-func TestGate_MaxHold_ReleasesReactions(t *testing.T) {
-	f := start(t, harness.Options{Env: []string{"IMPULSE_MAX_HOLD=500ms"}})
-	f.Put(reactions("telegram:5", 2)...)
-	f.WantEchoes("telegram:5", "👍", "👍")
-}
-
-func TestGate_Message_ReleasesHeldReactions(t *testing.T) {
-	f := start(t, harness.Options{})
-	rows := f.Put(reactions("telegram:5", 2)...)
-	waitScanned(f)
-	last := f.Say("telegram:5", "see above")
-	f.WantEchoes("telegram:5", "👍", "👍", "see above")
-	if f.Turn(rows[0]).ID != f.Turn(last).ID {
-		t.Error("the reactions are not in the turn of the message")
-	}
-}
-
-func TestGate_ObservedReactions_AreNotHeld(t *testing.T) {
-	f := startOnMention(t, harness.Options{Env: []string{"IMPULSE_MAX_HOLD=100ms"}})
-	for _, id := range f.Put(reactions("telegram:-5", 2)...) {
-		f.WantDecision(id, msg.Observed, msg.ReasonRouteObserve)
-	}
-}
+// scenarios need processes: one for each rule.
 
 func TestGate_QuietTime_JoinsLinesToOneTurn(t *testing.T) {
 	f := start(t, harness.Options{})
@@ -77,20 +45,6 @@ func TestGate_Threshold_HoldsOverRestart(t *testing.T) {
 	f.WantEchoes("discord:5", "one", "two", "three")
 	if n := f.TurnCount("discord:5"); n != 1 {
 		t.Errorf("%d turns", n)
-	}
-}
-
-func TestGate_StickyToken_ReleasesHeldRows(t *testing.T) {
-	for _, token := range []string{"#deploy", "@eng", "/new"} {
-		t.Run(token, func(t *testing.T) {
-			f := start(t, harness.Options{})
-			f.AddRouteWithImpulse("platform=discord", "main", map[string]any{"threshold": 1000, "max_hold_ms": 3_600_000})
-			held := f.Say("discord:5", "before")
-			waitScanned(f)
-			f.Reply(f.Say("discord:5", token))
-			wantTurnOf(t, f.Turn(held), "main", "")
-			f.WantEchoes("discord:5", "before")
-		})
 	}
 }
 

@@ -79,44 +79,8 @@ func TestHostileText_OneMebibyte_ReachesAgent(t *testing.T) {
 	}
 }
 
-func TestHostileText_ManyBigMessages_AllAnswered(t *testing.T) {
-	need.Verify(t)
-	f := start(t, harness.Options{Agent: laconic})
-	big := strings.Repeat("x", 200<<10)
-	var all []string
-	for range 30 { // more than one page of rows
-		all = append(all, big)
-	}
-	f.Put(texts("telegram:5", all...)...)
-	f.WaitIdle()
-	if n := len(f.Outbound("telegram:5")); n != 30 {
-		t.Errorf("%d answers", n)
-	}
-}
-
-// A route for one sender answers no other who chooses that sender's id, or its name, as display name.
-func TestHostileName_SenderOfARoute_IsNotImpersonated(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.AddGroups("acme")
-	f.AddRoute("platform=discord sender=discord:42", "acme")
-	f.Exec(`INSERT INTO routes (match, target) VALUES ('platform=discord sender=Ann', 'acme')`)
-	strangers := f.Put(
-		msg.Message{ChatJID: "discord:7", Sender: "discord:998", SenderName: "discord:42", Content: "open up"},
-		msg.Message{ChatJID: "discord:7", Sender: "discord:998", SenderName: "Ann", Content: "open up"},
-	)
-	for _, row := range strangers {
-		f.WantDecision(row, msg.Dropped, msg.ReasonNoRoute)
-	}
-	owner := f.Put(msg.Message{ChatJID: "discord:7", Sender: "discord:42", SenderName: "Mallory", Content: "hello"})[0]
-	f.Answer(owner)
-	if got := f.Turn(owner).Folder; got != "acme" {
-		t.Errorf("the owner got %s", got)
-	}
-	f.WantEchoes("discord:7", "hello")
-}
-
 func TestHostileRow_TooLongColumns_StopNoOther(t *testing.T) {
-	storetest.OnFile(t) // a server refuses what is too long for an index
+	storetest.OnFile(t) // a server refuses values too long for an index
 	f := start(t, harness.Options{})
 	long := strings.Repeat("long ", 1<<18) // beyond the limit of a message
 	rows := f.Put(

@@ -187,19 +187,6 @@ func poison(f *harness.Fixture, condition string) {
 	f.Exec(`CREATE TRIGGER poison BEFORE UPDATE OF disposition ON messages FOR EACH ROW WHEN (` + condition + `) EXECUTE FUNCTION poison()`)
 }
 
-func TestPoisonRow_UpdateFails_IsDropped(t *testing.T) {
-	f := start(t, harness.Options{})
-	poison(f, `old.content = 'poison' AND new.disposition = 'routed'`)
-	rows := f.Put(texts("telegram:5", "one", "poison", "two")...)
-	f.Put(texts("telegram:6", "unharmed")...)
-	f.WantDecision(rows[1], msg.Dropped, msg.ReasonBadRow)
-	f.WantEchoes("telegram:5", "one", "two")
-	f.WantEchoes("telegram:6", "unharmed")
-	if !strings.Contains(f.Log(harness.Gated), "poisoned") {
-		t.Error("the log lacks the error")
-	}
-}
-
 func TestPoisonRow_DropFails_StopsNoOther(t *testing.T) {
 	f := start(t, harness.Options{})
 	poison(f, `old.content = 'poison'`)

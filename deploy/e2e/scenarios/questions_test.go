@@ -60,13 +60,6 @@ func TestQuestion_GroupWithoutButtons_ReplyWithItsNumberAnswers(t *testing.T) {
 	wantChosen(f, row, "production")
 }
 
-// In a chat of one user it is any message with the number or the text of an option.
-func TestQuestion_DirectChatWithoutButtons_TextOfTheOptionAnswers(t *testing.T) {
-	f, chat, row := askOn(t, msg.ChatDM)
-	f.WantDecision(f.Say(chat, "Staging"), msg.Observed, msg.ReasonChosen)
-	wantChosen(f, row, "staging")
-}
-
 // The number comes while gated is down: the turn is asked again, and its call gets the answer to the question of before.
 func TestQuestion_WithoutButtons_NumberWhileGatedIsDownCounts(t *testing.T) {
 	f, chat, row := askOn(t, msg.ChatDM)

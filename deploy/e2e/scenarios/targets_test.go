@@ -4,44 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/msg"
 )
-
-func TestTargets_Builtin_PingAndDrop(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.AddRoute("platform=discord room=1", "builtin:ping")
-	f.AddRoute("platform=discord room=2", "builtin:drop")
-	ping := f.Say("discord:1", "anyone?")
-	f.WantReply(ping, "pong")
-	f.WantDecision(ping, msg.Command, msg.ReasonBuiltinPing)
-	f.WantDecision(f.Say("discord:2", "anyone?"), msg.Dropped, msg.ReasonBuiltinDrop)
-}
-
-func TestTargets_Observe_IsInNextPrompt(t *testing.T) {
-	f := start(t, harness.Options{Agent: harness.RecordingAgent})
-	f.AddRoute("platform=discord", "main#observe")
-	row := f.WantDecision(f.Say("discord:5", "overheard in the hall"), msg.Observed, msg.ReasonRouteObserve)
-	if row.RoutedTo != "main" || row.TurnID != 0 {
-		t.Errorf("row %+v", row)
-	}
-	f.Answer(f.Say("telegram:5", "hello"))
-	if in := f.AgentInput("main"); !strings.Contains(in, "overheard in the hall") {
-		t.Errorf("the prompt lacks the observed row:\n%s", in)
-	}
-	f.WantEchoes("telegram:5", "hello")
-}
-
-func TestTargets_NoRoute_IsDropped(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.WantDecision(f.Say("discord:5", "a chat without a route"), msg.Dropped, msg.ReasonNoRoute)
-	left := f.Put(msg.Message{ChatJID: "discord:dm-5", Verb: msg.VerbLeave, Addressed: true})[0]
-	f.WantDecision(left, msg.Dropped, msg.ReasonNoRoute)
-}
 
 // hook is the daemon of a route. answer is its response to the nth request, counted from 1.
 type hook struct {
@@ -127,15 +95,6 @@ func TestTargets_FailingDaemon_RowIsDropped(t *testing.T) {
 		t.Errorf("%d requests, want 3", len(got))
 	}
 	f.WantEchoes("discord:5", "meanwhile")
-}
-
-func TestTargets_UnknownDaemon_RowIsDropped(t *testing.T) {
-	f := start(t, harness.Options{})
-	f.Exec(`INSERT INTO routes (match, target) VALUES ('platform=discord', 'daemon:unknown')`)
-	f.Until("the route to apply", func() bool {
-		return f.WaitDecided(f.Say("discord:5", "hello")).Reason != msg.ReasonNoRoute
-	})
-	f.WantDecision(f.Say("discord:5", "hello"), msg.Dropped, msg.ReasonDaemonFailed)
 }
 
 func TestTargets_GatedKilledDuringRequest_IsRepeated(t *testing.T) {

@@ -8,13 +8,12 @@ import (
 
 // Locations of the scenarios.
 var (
-	channel  = inChat("slack:C1")
-	thread   = inThread("slack:C1", "1.1")
-	general  = inChat("telegram:-5")
-	forum7   = inThread("telegram:-5", "7")
-	forum8   = inThread("telegram:-5", "8")
-	webChat  = inChat("web:main")
-	internal = inChat("group:main")
+	channel = inChat("slack:C1")
+	thread  = inThread("slack:C1", "1.1")
+	general = inChat("telegram:-5")
+	forum7  = inThread("telegram:-5", "7")
+	forum8  = inThread("telegram:-5", "8")
+	webChat = inChat("web:main")
 )
 
 // opened is a thread of a Slack channel with its own session.
@@ -40,31 +39,6 @@ func TestSlack_Mention_OpensThread(t *testing.T) {
 			says(2, inThread("slack:C1", "2.2"), "pizza").observed(),
 			says(3, inThread("slack:C2", "1.1"), "a thread of the same name").observed(),
 			says(4, thread, "tell me more").starts(opened, msg.ReasonEngaged),
-		}},
-		{title: "after twenty minutes it needs a mention again, and remembers", steps: []step{
-			mentions(0, channel, "1.1", "what broke?").starts(opened, msg.ReasonRoute),
-			says(21, thread, "are you still there?").observed(),
-			mentions(22, thread, "1.3", "are you there?").starts(opened, msg.ReasonRoute),
-			says(23, thread, "good").starts(opened, msg.ReasonEngaged),
-			wantThread(thread, "what broke?", "are you still there?", "are you there?", "good"),
-		}},
-		{title: "two mentions in a channel open two threads", steps: []step{
-			inOneBatch(
-				mentions(0, channel, "1.1", "what broke?").starts(opened, msg.ReasonRoute),
-				mentions(0, channel, "2.2", "what is for lunch?").starts(second, msg.ReasonRoute),
-			),
-			says(1, thread, "tell me more").starts(opened, msg.ReasonEngaged),
-			says(1, inThread("slack:C1", "2.2"), "again?").starts(second, msg.ReasonEngaged),
-		}},
-		{title: "a mention in a thread of users is answered there", steps: []step{
-			says(0, thread, "among us").observed(),
-			mentions(1, thread, "1.2", "what do you say?").starts(opened, msg.ReasonRoute),
-			says(2, thread, "I see").starts(opened, msg.ReasonEngaged),
-			says(3, channel, "lunch?").observed(),
-		}},
-		{title: "without a mention the answer is in the channel", routes: []route{{"platform=slack", "main"}}, steps: []step{
-			says(0, channel, "good morning").starts(wantTurn{"main", "", "", "", "slack-channel 200"}, msg.ReasonRoute),
-			mentions(1, channel, "1.1", "what broke?").starts(opened, msg.ReasonRoute),
 		}},
 		{title: "#name in a mention binds the thread to that topic", steps: []step{
 			mentions(0, channel, "1.1", "#deploy ship it").starts(deploying, msg.ReasonPrefixTopic),
@@ -106,11 +80,6 @@ func TestSlack_Mention_OpensThread(t *testing.T) {
 			says(2, channel, "#").decided(msg.ReasonStickyReset),
 			says(3, thread, "how far?").starts(deploying, msg.ReasonEngaged),
 		}},
-		{title: "direct messages and panes open no threads", steps: []step{
-			says(0, inChat("slack:D1"), "hello").starts(wantTurn{"main", "", "", "", "slack-dm 4000"}, msg.ReasonRoute),
-			mentions(1, inChat("slack:D1"), "5.1", "hello again").starts(wantTurn{"main", "", "", "", "slack-dm 4000"}, msg.ReasonRoute),
-			mentions(2, inThread("slack:D1", "5.5"), "5.6", "in a pane").starts(wantTurn{"main", "5.5", "5.5", "5.5", "slack-pane 4000"}, msg.ReasonRoute),
-		}},
 	})
 }
 
@@ -149,31 +118,10 @@ func TestTopics_AndThreads_ArePlaces(t *testing.T) {
 			),
 			says(2, forum8, "how far?").starts(sticky("8"), msg.ReasonEngaged),
 		}},
-		{title: "#name outside of threads engages that topic alone", steps: []step{
-			mentions(0, general, "t1", "#deploy ship it").starts(wantTurn{"main", "#deploy", "", "#deploy", "telegram-group 1500"}, msg.ReasonPrefixTopic),
-			says(1, general, "lunch?").observed(),
-		}},
-		{title: "a Discord thread and its channel", steps: []step{
-			mentions(0, inChat("discord:6"), "d1", "what broke?").starts(wantTurn{"main", "", "", "", "discord-channel 1500"}, msg.ReasonRoute),
-			says(1, inChat("discord:6"), "tell me more").starts(wantTurn{"main", "", "", "", "discord-channel 1500"}, msg.ReasonEngaged),
-			says(2, inThread("discord:6", "9"), "among us").observed(),
-			mentions(3, inThread("discord:6", "9"), "d2", "and you?").starts(wantTurn{"main", "9", "9", "9", "discord-thread 4000"}, msg.ReasonRoute),
-			says(22, inThread("discord:6", "9"), "I see").starts(wantTurn{"main", "9", "9", "9", "discord-thread 4000"}, msg.ReasonEngaged),
-			says(23, inChat("discord:6"), "lunch?").observed(),
-		}},
-		{title: "direct messages need no mention", steps: []step{
-			says(0, inChat("telegram:5"), "hello").starts(wantTurn{"main", "", "", "", "telegram-dm 4000"}, msg.ReasonRoute),
-			says(1, inChat("discord:dm-5"), "hello").starts(wantTurn{"main", "", "", "", "discord-dm 4000"}, msg.ReasonRoute),
-			says(60, inChat("telegram:5"), "still there?").starts(wantTurn{"main", "", "", "", "telegram-dm 4000"}, msg.ReasonRoute),
-		}},
 		{title: "a tab of the web chat is a topic, and the answer appears in it", steps: []step{
 			says(0, webChat, "hello").starts(wantTurn{"main", "", "", "", "web 4000"}, msg.ReasonAddress),
 			says(1, inTab("web:main", "#a"), "hello").starts(wantTurn{"main", "#a", "", "#a", "web 4000"}, msg.ReasonAddress),
 			says(2, inTab("web:main", "#a"), "#b over there").starts(wantTurn{"main", "#b", "", "#b", "web 4000"}, msg.ReasonPrefixTopic),
-		}},
-		{title: "a group's own address asks that group", steps: []step{
-			says(0, internal, "hello").starts(wantTurn{"main", "", "", "", "group 4000"}, msg.ReasonAddress),
-			says(1, inChat("group:main/eng"), "hello").starts(wantTurn{"main/eng", "", "", "", "group 4000"}, msg.ReasonAddress),
 		}},
 	})
 }

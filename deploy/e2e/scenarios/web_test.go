@@ -40,11 +40,3 @@ func TestSession_SharedByTwoChats_TurnsRunInSequence(t *testing.T) {
 		t.Errorf("sessions: %q", sessions)
 	}
 }
-
-func TestWebChat_UnregisteredGroup_IsDropped(t *testing.T) {
-	f := start(t, harness.Options{})
-	for _, chat := range []string{"web:nope", "group:nope", "web:../main"} {
-		f.WantDecision(f.Say(chat, "hello"), msg.Dropped, msg.ReasonNoGroup)
-	}
-	f.WantDecision(f.Say("web:", "hello"), msg.Dropped, msg.ReasonBadRow)
-}

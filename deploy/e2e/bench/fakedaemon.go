@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 	"time"
 
+	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -16,8 +18,9 @@ import (
 // answerTimeout is when the bench gives up waiting for an answer.
 const answerTimeout = 60 * time.Second
 
-// fakeAdapter stands in for teled: it inserts messages and reads the answers.
-type fakeAdapter struct {
+// fakeDaemon is this program in the place of a daemon: of teled, whose messages it inserts and whose answers it reads, or
+// of gated beside a real adapter.
+type fakeDaemon struct {
 	store  *store.Store
 	poker  *wake.Poker // of the daemons on a file
 	wake   listener
@@ -25,27 +28,31 @@ type fakeAdapter struct {
 	count  atomic.Int64 // of messages so far
 }
 
-// listener receives the adapter's pokes.
+// listener receives the pokes of other daemons.
 type listener interface {
 	C() <-chan struct{}
 	Close() error
 }
 
-// openAdapter opens the database of a data folder.
-func openAdapter(ctx context.Context, database string, data config.Base) (a *fakeAdapter, err error) {
-	a = &fakeAdapter{poker: wake.NewPoker(data.RunDir(), func(string, error) {})}
-	daemon, poke := msg.DaemonOf(chatJID(0)), a.poker.Poke
-	if store.IsServer(database) {
+// openAs opens the database of an instance in the place of a daemon.
+func openAs(ctx context.Context, daemon string, i *harness.Instance) (a *fakeDaemon, err error) {
+	runDir := config.Base{Data: i.Data}.RunDir()
+	if err := os.MkdirAll(runDir, 0o700); err != nil {
+		return nil, err
+	}
+	a = &fakeDaemon{poker: wake.NewPoker(runDir, func(string, error) {})}
+	poke := a.poker.Poke
+	if store.IsServer(i.Database()) {
 		poke = func(string) {} // the transaction does
-		a.wake, err = store.ListenForPokes(database, daemon, func(error) {})
+		a.wake, err = store.ListenForPokes(i.Database(), daemon, func(error) {})
 	} else {
-		a.wake, err = wake.Listen(data.RunDir(), daemon)
+		a.wake, err = wake.Listen(runDir, daemon)
 	}
 	if err != nil {
 		return nil, err
 	}
 	a.store, err = store.Open(ctx, store.Options{
-		Path: database, Autocheckpoint: store.DefaultAutocheckpoint,
+		Path: i.Database(), Autocheckpoint: store.DefaultAutocheckpoint,
 		Poke: func(daemon string) {
 			a.commit.Store(time.Now().UnixNano())
 			poke(daemon)
@@ -54,13 +61,13 @@ func openAdapter(ctx context.Context, database string, data config.Base) (a *fak
 	return a, err
 }
 
-func (a *fakeAdapter) close() error {
+func (a *fakeDaemon) close() error {
 	a.poker.Close()
 	return errors.Join(a.wake.Close(), a.store.Close())
 }
 
 // message returns a new message in the nth chat.
-func (a *fakeAdapter) message(chat int) *msg.Message {
+func (a *fakeDaemon) message(chat int) *msg.Message {
 	now, n := time.Now().UnixMilli(), a.count.Add(1)
 	return &msg.Message{
 		ChatJID: chatJID(chat), PlatformID: fmt.Sprint(n), Direction: msg.In, Sender: "telegram:7", SenderName: "Alice",
@@ -78,7 +85,7 @@ type sample struct {
 }
 
 // ask sends one message to the nth chat and waits for the answer. Nothing else may happen meanwhile.
-func (a *fakeAdapter) ask(ctx context.Context, chat int) (s sample, err error) {
+func (a *fakeDaemon) ask(ctx context.Context, chat int) (s sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	id, _, err := a.store.PutMessage(ctx, a.message(chat))
