@@ -1,4 +1,4 @@
-package conformance
+package main
 
 import (
 	"cmp"
@@ -449,7 +449,7 @@ func unknownLine(x *caseRun) error {
 	}
 	if _, err = x.succeed(two); err != nil && x.exit != nil {
 		x.wrong = nil // gated sends no such line today
-		return notShown(fmt.Sprintf("it exits at one (%s); an agent that ignores it keeps working with later versions of gated", x.exit.Reason()))
+		return notShown(fmt.Sprintf("it exits at one (%s); an agent that ignores it keeps working with later versions of gated", x.exit.reason()))
 	}
 	return then(err, x.finish)
 }

@@ -1,4 +1,4 @@
-package conformance
+package main
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
 )
 
@@ -131,7 +130,7 @@ type caseRun struct {
 	events   int
 	asks     int // questions that it has asked
 	wrong    []breach
-	exit     *runtime.Exit
+	exit     *exit
 	log      []string // the last lines that the agent printed outside its frames
 }
 
@@ -181,7 +180,7 @@ func (x *caseRun) send(in agentproto.Input) error {
 
 // sendLine ignores that the agent has exited: the next wait reports it.
 func (x *caseRun) sendLine(line []byte) error {
-	if err := x.run.proc.Send(line); err != nil && !errors.Is(err, runtime.ErrClosed) {
+	if err := x.run.proc.send(line); err != nil && !errors.Is(err, errClosed) {
 		return fail("read stdin until its end, also while you work on an answer", "%s", err)
 	}
 	return nil
@@ -216,11 +215,11 @@ func (x *caseRun) unanswered(turn string) error {
 			fix += "; " + aFrame
 		}
 		return fail(fix, "turn %s is not answered within %s", turn, x.timeouts.Answer)
-	case x.exit.Code == 0 && len(x.frames) > 0:
+	case x.exit.code == 0 && len(x.frames) > 0:
 		return notShown("it exits after an answer; gated starts it again for the other turns")
 	}
 	return fail("answer each turn before the program exits", "it exited before it answered turn %s: %s", turn,
-		x.exit.Reason())
+		x.exit.reason())
 }
 
 // succeed is answers, with an error for a turn that failed.
@@ -248,7 +247,7 @@ func (x *caseRun) last(turn string) answer {
 // finish closes the agent's input and waits for its answers and its exit.
 func (x *caseRun) finish() error {
 	x.run.checker.closed = true
-	x.run.proc.CloseInput()
+	x.run.proc.closeInput()
 	open := func() bool { return len(x.run.checker.open) > 0 }
 	if err := x.until(x.timeouts.Answer, func() bool { return !open() }); err != nil {
 		return err
@@ -272,7 +271,7 @@ func (x *caseRun) until(limit time.Duration, done func() bool) error {
 	defer timer.Stop()
 	for x.exit == nil && len(x.wrong) == 0 && !done() {
 		select {
-		case e := <-x.run.events:
+		case e := <-x.run.proc.events:
 			x.handle(e)
 		case <-timer.C:
 			return nil
@@ -304,8 +303,8 @@ func (x *caseRun) handle(e event) {
 		x.exit = e.Exit
 		x.wrong = append(x.wrong, x.run.ended(*e.Exit)...)
 	default:
-		x.wrong = append(x.wrong, printed(e.printed)...)
-		x.log = append(x.log, strings.TrimSpace(e.printed))
+		x.wrong = append(x.wrong, printed(e.Printed)...)
+		x.log = append(x.log, strings.TrimSpace(e.Printed))
 		x.log = x.log[max(0, len(x.log)-logTail):]
 	}
 }
@@ -313,7 +312,7 @@ func (x *caseRun) handle(e event) {
 // drain receives the events of a killed run until its exit.
 func (x *caseRun) drain() {
 	if x.run != nil && x.exit == nil {
-		for range x.run.events {
+		for range x.run.proc.events {
 		}
 	}
 }

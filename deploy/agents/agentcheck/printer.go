@@ -1,4 +1,4 @@
-package conformance
+package main
 
 import (
 	"cmp"
@@ -6,11 +6,11 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/cli"
 )
 
 // style is how a terminal shows a text: SGR parameters, "" for none.
@@ -50,7 +50,7 @@ func (p *printer) write(s style, mark, text string) {
 	if p.redact != nil {
 		text = p.redact(text)
 	}
-	text = cli.Printable(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimRight(text, "\n")))
+	text = printable(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimRight(text, "\n")))
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimRight(mark+line, " ")
 		if p.colours && s != plain {
@@ -58,6 +58,16 @@ func (p *printer) write(s style, mark, text string) {
 		}
 		fmt.Fprintln(p.out, line)
 	}
+}
+
+// printable replaces control characters but line ends.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // answer prints what a chat would show of a frame.

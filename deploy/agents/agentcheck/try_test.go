@@ -1,4 +1,4 @@
-package conformance
+package main
 
 import (
 	"bufio"
@@ -8,8 +8,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-
-	"arizuko/pkg/daemon"
 )
 
 // terminal is a user at a terminal.
@@ -243,7 +241,6 @@ func TestTry_ContextEnds_KillsAgent(t *testing.T) {
 
 func TestCommand(t *testing.T) {
 	t.Parallel()
-	environ := func() ([]string, error) { return fakeAgent("good").Env, nil }
 	self := strings.TrimPrefix(fakeAgent("").Command, "exec ")
 	for _, tt := range []struct {
 		args    string
@@ -265,16 +262,15 @@ func TestCommand(t *testing.T) {
 	} {
 		t.Run(tt.args, func(t *testing.T) {
 			var out strings.Builder
-			err := Command(environ, nil, strings.NewReader(tt.in))(t.Context(), strings.Fields(tt.args), &out)
+			err := command(t.Context(), Agent{Env: fakeAgent("good").Env}, strings.Fields(tt.args), strings.NewReader(tt.in), &out)
 			switch {
 			case tt.wantErr == "" && err != nil, tt.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tt.wantErr)):
 				t.Errorf("error %v, want %q", err, tt.wantErr)
 			case !strings.Contains(out.String(), tt.want):
 				t.Errorf("no %q in\n%s", tt.want, out.String())
 			}
-			var exit *daemon.ExitError
-			if refused := errors.As(err, &exit); refused && exit.Code != daemon.ExitRefused {
-				t.Errorf("exit code %d", exit.Code)
+			if refused := tt.wantErr != "" && tt.wantErr != flag.ErrHelp.Error(); refused != errors.As(err, new(usageError)) {
+				t.Errorf("error %T", err)
 			}
 		})
 	}

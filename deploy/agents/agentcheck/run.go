@@ -1,65 +1,19 @@
-package conformance
+package main
 
 import (
-	"bufio"
-	"io"
-	"os"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
 )
 
 // run is one process of the agent with its protocol checker.
 type run struct {
-	proc    *runtime.Proc
-	events  <-chan event // must be received until the exit
+	proc    *process
 	checker protocolChecker
 	left    time.Time // when its end was requested
 	grace   time.Duration
 
 	failGrace time.Duration // after a failure or an interrupt
-}
-
-// event is one thing that happened to a run: a line printed outside its frames, after "out: " or
-// "err: ", or an event of the runtime. The exit comes last.
-type event struct {
-	printed string
-	runtime.Event
-}
-
-func newRun(proc *runtime.Proc, log <-chan string) *run {
-	events := make(chan event)
-	go merge(proc.Events(), log, events)
-	return &run{proc: proc, events: events}
-}
-
-// merge merges two streams into one and closes it after the exit.
-func merge(source <-chan runtime.Event, log <-chan string, events chan<- event) {
-	defer close(events)
-	var exit runtime.Event
-	for exit.Exit == nil || log != nil {
-		select {
-		case line, open := <-log:
-			if !open {
-				log = nil
-				continue
-			}
-			if !strings.HasPrefix(line, "run: ") { // the exit, which is also an event
-				events <- event{printed: line}
-			}
-		case e := <-source:
-			if e.Exit != nil {
-				exit, source = e, nil
-			} else {
-				events <- event{Event: e}
-			}
-		}
-	}
-	events <- event{Event: exit}
 }
 
 // send writes a line to the agent. If the agent has stopped reading, its exit reports that.
@@ -71,12 +25,12 @@ func (r *run) send(in agentproto.Input) error {
 	return r.sendLine(line)
 }
 
-func (r *run) sendLine(line []byte) error { return r.proc.Send(line) }
+func (r *run) sendLine(line []byte) error { return r.proc.send(line) }
 
 // finish closes the agent's input and lets it answer its open turns, without a limit.
 func (r *run) finish() {
 	r.checker.closed = true
-	r.proc.CloseInput()
+	r.proc.closeInput()
 	if len(r.checker.open) == 0 {
 		r.stop(EOFGrace)
 	}
@@ -89,7 +43,7 @@ func (r *run) stop(grace time.Duration) {
 	}
 	r.checker.closed = true
 	r.left, r.grace = time.Now(), grace
-	go r.proc.Stop(grace)
+	go r.proc.stop(grace)
 }
 
 // abandon stops an agent that was interrupted or has failed. A late exit is not a breach then: it may
@@ -97,7 +51,7 @@ func (r *run) stop(grace time.Duration) {
 func (r *run) abandon() {
 	r.checker.cancel()
 	r.checker.closed = true
-	go r.proc.Stop(r.failGrace)
+	go r.proc.stop(r.failGrace)
 }
 
 // furtherLine is the line of a further turn. It allows the agent to take the turn in where gated would.
@@ -135,49 +89,7 @@ func (r *run) frame(f agentproto.Frame) (turns []string, wrong []breach) {
 }
 
 // ended returns what was wrong with the agent's exit.
-func (r *run) ended(exit runtime.Exit) (wrong []breach) {
+func (r *run) ended(e exit) (wrong []breach) {
 	late := !r.left.IsZero() && time.Since(r.left) >= r.grace
-	return r.checker.exit(exit, late)
-}
-
-// logPipe is a named pipe in place of a run's log file, so that what the agent prints is shown at
-// once.
-type logPipe struct {
-	path string
-	file *os.File
-}
-
-func newLogPipe(path string) (*logPipe, error) {
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		return nil, &os.PathError{Op: "mkfifo", Path: path, Err: err}
-	}
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // does not wait for a writer
-	if err != nil {
-		return nil, err
-	}
-	return &logPipe{path, file}, nil
-}
-
-func (l *logPipe) close() { _ = l.file.Close() }
-
-// lines returns the log line by line, and must be received until it is closed. The writing end of
-// the pipe must be open when it is called.
-func (l *logPipe) lines() <-chan string {
-	lines := make(chan string)
-	go func() {
-		defer l.close()
-		defer close(lines)
-		in := bufio.NewReader(l.file)
-		for {
-			line, err := in.ReadString('\n')
-			if line != "" {
-				lines <- strings.TrimRight(line, "\n")
-			}
-			if err != nil { // io.EOF, or a failed read
-				_, _ = io.Copy(io.Discard, in)
-				return
-			}
-		}
-	}()
-	return lines
+	return r.checker.exit(e, late)
 }
