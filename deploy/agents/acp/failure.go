@@ -2,17 +2,9 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"os/exec"
 
 	"arizuko/deploy/agents/internal/failure"
 	"arizuko/pkg/agentproto"
-)
-
-// A shell's exit codes for a program that it cannot execute or find.
-const (
-	exitNotExecutable = 126
-	exitNotFound      = 127
 )
 
 // notACP is the failure of a program that does not speak the protocol, by what it did.
@@ -33,8 +25,7 @@ func (r *run) startExit(a *process, method string) error {
 		return r.notACP("exited with status 0 and did not answer initialize")
 	}
 	f := failure.Classify(r.cfg.name() + " exited before the turn: " + failure.Excerpt(how))
-	var exit *exec.ExitError
-	if errors.As(a.program.Exit(), &exit) && (exit.ExitCode() == exitNotExecutable || exit.ExitCode() == exitNotFound) {
+	if failure.IsNotFound(a.program.Exit()) {
 		f.Kind = agentproto.KindPermanent
 	}
 	return &f

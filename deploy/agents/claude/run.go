@@ -47,9 +47,9 @@ type runningTurn struct {
 	uuid  string // of its message
 	begun bool   // the CLI is working on it
 
-	ctx     context.Context //nolint:containedctx // of its questions
-	asked   map[string]int  // how often each input was asked about, by hash
-	decided chan decision   // answers of users
+	ctx     context.Context   //nolint:containedctx // of its questions
+	asked   map[string]int    // how often each input was asked about, by hash
+	decided chan func() error // gives the CLI an answer of users
 
 	dropped bool          // by an interrupt; its answer is not wanted
 	said    said          // by the model so far
@@ -94,8 +94,8 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 			}
 		case newer := <-w.Newer():
 			err = r.give(newer)
-		case d := <-w.decided:
-			err = r.decide(d)
+		case decide := <-w.decided:
+			err = decide()
 		case <-interrupted:
 			if !errors.Is(context.Cause(ctx), agentproto.ErrInterrupted) {
 				return w.reply, context.Cause(ctx)

@@ -21,11 +21,9 @@ const noAnswer = "it ended without an answer"
 // explain makes a failure of how a process ended, with the command's own words if it printed any.
 // reported is the error in its output, "" if there is none.
 func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
-	var exit *exec.ExitError
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return &agentproto.Failure{Kind: agentproto.KindPermanent,
-			Text: c.program + " is not installed, or not in PATH"}
+		return new(failure.Permanent("%s is not installed, or not in PATH", c.program))
 	case c.lost != "" && err != nil && strings.Contains(stderr, c.lost):
 		return c.sessionLost(excerpt(errorLine(stderr)))
 	}
@@ -39,7 +37,7 @@ func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 		stderr = cmp.Or(reported, errorLine(stderr))
 	}
 	f := failure.Classify(cmp.Or(excerpt(stderr), reason))
-	if errors.As(err, &exit) && (exit.ExitCode() == exitNotExecutable || exit.ExitCode() == exitNotFound) {
+	if failure.IsNotFound(err) {
 		f.Kind = agentproto.KindPermanent
 	}
 	f.Text = fmt.Sprintf("%s failed: %s", c.name, f.Text)
@@ -71,18 +69,11 @@ func (c *cli) replaced() *agentproto.Failure {
 		bridge = filepath.Join(filepath.Dir(self), bridge)
 	}
 	line := "exec " + bridge + " " + strings.ReplaceAll(command, "%s", c.program)
-	return &agentproto.Failure{Kind: agentproto.KindPermanent,
-		Text: fmt.Sprintf("oneshot no longer runs %s: set AGENT_COMMAND, or agent.command of the group, to '%s'; "+
-			"docs/bring-your-agent.md says which package it needs", c.name, line)}
+	return new(failure.Permanent("oneshot no longer runs %s: set AGENT_COMMAND, or agent.command of the group, to '%s'; "+
+		"docs/bring-your-agent.md says which package it needs", c.name, line))
 }
 
 func (c *cli) sessionLost(why string) *agentproto.Failure {
 	return &agentproto.Failure{Kind: agentproto.KindSession,
 		Text: fmt.Sprintf("%s cannot resume the session: %s", c.name, why)}
 }
-
-// A shell's exit codes for a program that it cannot execute or find.
-const (
-	exitNotExecutable = 126
-	exitNotFound      = 127
-)

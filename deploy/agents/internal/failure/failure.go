@@ -39,6 +39,13 @@ func OfStart(err error, text string) agentproto.Failure {
 	return Transient("%s", text)
 }
 
+// IsNotFound reports whether a shell or an interpreter, whose end is err, could not find or execute its program.
+func IsNotFound(err error) bool {
+	const notExecutable, notFound = 126, 127
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && (exit.ExitCode() == notExecutable || exit.ExitCode() == notFound)
+}
+
 // Signalled reports whether a signal has ended the program whose end is err.
 func Signalled(err error) bool {
 	var exit *exec.ExitError
