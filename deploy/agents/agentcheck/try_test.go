@@ -58,6 +58,24 @@ func (term *terminal) reads(text string) {
 	term.t.Fatalf("no %q in\n%s", text, term.text.String())
 }
 
+// follow types and reads the lines of a script. Its last lines may come after the end of the input.
+func (term *terminal) follow(script string) {
+	term.t.Helper()
+	for line := range strings.Lines(strings.TrimSpace(script)) {
+		line = strings.TrimSpace(line)
+		typed, types := strings.CutPrefix(line, "> ")
+		switch {
+		case types:
+			term.types(typed)
+		case line == "→ end of input":
+			_ = term.in.Close()
+			term.reads(line)
+		default:
+			term.reads(line)
+		}
+	}
+}
+
 // ends closes the input and returns the result of Try.
 func (term *terminal) ends() error {
 	_ = term.in.Close()
@@ -67,50 +85,108 @@ func (term *terminal) ends() error {
 	return <-term.done
 }
 
-func TestTry(t *testing.T) {
+// Of each script the lines with > are typed, and the others are parts of what is read then.
+func TestTry_Conversations(t *testing.T) {
 	t.Parallel()
-	term := atTerminal(t, t.Context(), fakeAgent("good"))
-	term.types("hello <b>")
-	term.reads("→ start, turn 1, without a session")
-	term.reads("hello &lt;b&gt;</message>")
-	term.reads("← turn 1, ")
-	term.types("/system")
-	term.reads("  ## What you get")
-	term.types("again")
-	term.reads("→ message, turn 2")
-	term.reads("← turn 2, ")
-	term.types("/stop")
-	term.reads("→ interrupt")
-	term.reads("the agent exited: exit code 0")
-	term.types("/stop")
-	term.reads("no run to stop")
-	term.types("once more")
-	term.reads("→ start, turn 3, session s")
-	term.reads("← turn 3, ")
-	if err := term.ends(); err != nil {
-		t.Error(err)
-	}
-	for _, want := range []string{"| err: answered turn 3", "→ end of input"} {
-		if !strings.Contains(term.text.String(), want) {
-			t.Errorf("no %q in\n%s", want, term.text.String())
-		}
-	}
-	for _, not := range []string{"\x1b", "| run:"} {
-		if strings.Contains(term.text.String(), not) {
-			t.Errorf("%q in\n%s", not, term.text.String())
-		}
-	}
-}
-
-func TestTry_Session_IsResumed(t *testing.T) {
-	t.Parallel()
-	agent := fakeAgent("good")
-	agent.Session, agent.Dir = "old", t.TempDir()
-	term := atTerminal(t, t.Context(), agent)
-	term.types("hello")
-	term.reads("→ start, turn 1, session old")
-	if err := term.ends(); err != nil {
-		t.Error(err)
+	for _, tt := range []struct {
+		name, how, script string
+		wantErr           string
+	}{
+		{name: "turns, a stop, and the next run", how: "good", script: `
+			> hello <b>
+			→ start, turn 1, session old
+			hello &lt;b&gt;</message>
+			← turn 1,
+			> /system
+			  ## What you get
+			> again
+			→ message, turn 2
+			← turn 2,
+			> /stop
+			→ interrupt
+			the agent exited: exit code 0
+			> /stop
+			no run to stop
+			> once more
+			→ start, turn 3, session old
+			| err: answered turn 3
+			→ end of input`},
+		{name: "a failed run drops its session", how: "fails turn 2", script: `
+			> hello
+			session s
+			> again
+			error: no luck
+			> once more
+			→ start, turn 3, without a session`},
+		{name: "an error of the first turn is no breach", how: "reports errors", script: `
+			> hello
+			error: no key
+			gated would end this run, drop its session
+			the agent exited
+			> again
+			→ start, turn 2, without a session`},
+		{name: "a transient error keeps the session", how: "fails turn 2, transient", script: `
+			> hello
+			session s
+			> again
+			error, transient: no luck
+			keep its session, and retry the turn after 7s
+			> once more
+			→ start, turn 3, session s`},
+		{name: "a permanent error keeps the session", how: "fails turn 2, permanent", script: `
+			> hello
+			session s
+			> again
+			error, permanent: no luck
+			keep its session, and give the turn up
+			> once more
+			→ start, turn 3, session s`},
+		{name: "an error with a result is an answer", how: "fails turn 2, with a result", script: `
+			> hello
+			session s
+			> again
+			error: no luck
+			half of it
+			gated would send the result
+			> once more
+			→ message, turn 3`},
+		// A line typed while an interrupted run exits is for the next run. An answer to another run's turn is a breach.
+		{name: "a line after a stop is for a new run", how: "answers the interrupt", wantErr: "breaches of the protocol", script: `
+			> hello
+			> /stop
+			> again
+			too late: gated discards it
+			→ start, turn 2, without a session
+			> /stop`},
+		{name: "questions are answered by numbers", how: "asks", script: `
+			> hi
+			1. red
+			Answer the question
+			> 2
+			chosen: green answered
+			> again
+			Answer the question
+			> 0
+			chosen:  expired`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			agent := fakeAgent(tt.how)
+			if tt.how == "good" {
+				agent.Session, agent.Dir = "old", t.TempDir()
+			}
+			term := atTerminal(t, t.Context(), agent)
+			term.follow(tt.script)
+			err := term.ends()
+			if tt.wantErr == "" && err != nil || tt.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tt.wantErr)) {
+				t.Errorf("error %v, want %q", err, tt.wantErr)
+			}
+			for _, not := range []string{"\x1b", "| run:"} {
+				if strings.Contains(term.text.String(), not) {
+					t.Errorf("%q in\n%s", not, term.text.String())
+				}
+			}
+		})
 	}
 }
 
@@ -138,92 +214,6 @@ func TestTry_NamesBreaches(t *testing.T) {
 				t.Errorf("no %q with what to do in\n%s", want, term.text.String())
 			}
 		})
-	}
-}
-
-func TestTry_FailedRun_DropsSession(t *testing.T) {
-	t.Parallel()
-	term := atTerminal(t, t.Context(), fakeAgent("fails turn 2"))
-	term.types("hello")
-	term.reads("session s")
-	term.types("again")
-	term.reads("error: no luck")
-	term.types("once more")
-	term.reads("→ start, turn 3, without a session")
-	if err := term.ends(); err != nil {
-		t.Error(err)
-	}
-}
-
-// A line typed while an interrupted run exits is for the next run.
-func TestTry_AfterInterrupt_StartsNewRun(t *testing.T) {
-	t.Parallel()
-	term := atTerminal(t, t.Context(), fakeAgent("answers the interrupt"))
-	term.types("hello")
-	term.types("/stop")
-	term.types("again")
-	term.reads("← turn 1")
-	if line := term.text.String(); !strings.HasSuffix(line, "too late: gated discards it\n") {
-		t.Errorf("got\n%s", line)
-	}
-	term.reads("→ start, turn 2, without a session")
-	term.types("/stop")
-	if err := term.ends(); err == nil {
-		t.Error("an answer to another run's turn counts as no breach")
-	}
-}
-
-func TestTry_AgentFails_PrintsWhatGatedDoes(t *testing.T) {
-	t.Parallel()
-	term := atTerminal(t, t.Context(), fakeAgent("reports errors"))
-	term.types("hello")
-	term.reads("error: no key")
-	term.reads("gated would end this run, drop its session")
-	term.reads("the agent exited")
-	term.types("again")
-	term.reads("→ start, turn 2, without a session")
-	if err := term.ends(); err != nil {
-		t.Errorf("a reported error is not a breach: %v", err)
-	}
-}
-
-func TestTry_ErrorOfKind_KeepsSession(t *testing.T) {
-	t.Parallel()
-	for how, want := range map[string][]string{
-		"fails turn 2, transient": {"error, transient: no luck", "keep its session, and retry the turn after 7s"},
-		"fails turn 2, permanent": {"error, permanent: no luck", "keep its session, and give the turn up"},
-	} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			term := atTerminal(t, t.Context(), fakeAgent(how))
-			term.types("hello")
-			term.reads("session s")
-			term.types("again")
-			for _, line := range want {
-				term.reads(line)
-			}
-			term.types("once more")
-			term.reads("→ start, turn 3, session s")
-			if err := term.ends(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-func TestTry_ErrorWithResult_IsAnAnswer(t *testing.T) {
-	t.Parallel()
-	term := atTerminal(t, t.Context(), fakeAgent("fails turn 2, with a result"))
-	term.types("hello")
-	term.reads("session s")
-	term.types("again")
-	term.reads("error: no luck")
-	term.reads("half of it")
-	term.reads("gated would send the result")
-	term.types("once more")
-	term.reads("→ message, turn 3")
-	if err := term.ends(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -273,26 +263,5 @@ func TestCommand(t *testing.T) {
 				t.Errorf("error %T", err)
 			}
 		})
-	}
-}
-
-func TestTry_Question_IsAnsweredAtTheTerminal(t *testing.T) {
-	t.Parallel()
-	term := atTerminal(t, t.Context(), fakeAgent("asks"))
-	term.types("hi")
-	term.reads("1. red")
-	term.reads("Answer the question")
-	term.types("2")
-	term.reads("chosen: green answered")
-	term.types("again")
-	term.reads("Answer the question")
-	term.types("0")
-	term.reads("chosen:  expired")
-	_ = term.in.Close()
-	term.reads("end of input")
-	for range term.out { // until it has exited
-	}
-	if err := <-term.done; err != nil {
-		t.Error(err)
 	}
 }
