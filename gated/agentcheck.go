@@ -14,8 +14,8 @@ import (
 	"arizuko/pkg/buildinfo"
 )
 
-// agentCommand replaces this process by the program agentcheck, which is beside it and is the rest of `gated agent`. Its
-// environment is that of agents.
+// agentCommand replaces this process by the program agentcheck, in the same folder, which does the work of
+// `gated agent`. Its environment is that of agents.
 func agentCommand(_ context.Context, args []string, _ io.Writer) error {
 	cfg, err := loadConfig()
 	if err != nil && len(args) > 0 && !buildinfo.IsHelp(args[0]) {

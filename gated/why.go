@@ -65,7 +65,7 @@ func explain(ctx context.Context, args []string, out io.Writer) (err error) {
 	return err
 }
 
-// hidden hides what gated hides in its log, as far as the configuration can be read.
+// hidden hides the same secrets as gated's log, as far as the configuration can be read.
 func hidden() config.Redactor { return config.NewRedactor(hiddenSecrets()...) }
 
 func hiddenSecrets() []string {

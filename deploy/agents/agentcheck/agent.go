@@ -27,7 +27,7 @@ type Agent struct {
 	Env     []string // of the agent
 	Dir     string   // working directory, as a group's folder is; "" makes a new folder that is removed afterwards
 	Session string   // resumed by its first run, "" for none
-	// Redact hides secrets in what is printed; nil hides none.
+	// Redact hides secrets in the output; nil hides none.
 	Redact func(string) string
 	// Grace is how long it may go on after it failed or received an interrupt; 0: FailGrace.
 	Grace time.Duration
@@ -67,7 +67,8 @@ func (p *workspace) start(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := slices.DeleteFunc(slices.Clone(p.agent.Env), func(entry string) bool { return strings.HasPrefix(entry, "TMPDIR=") })
+	isTemp := func(entry string) bool { return strings.HasPrefix(entry, "TMPDIR=") }
+	env := slices.DeleteFunc(slices.Clone(p.agent.Env), isTemp)
 	proc, err := startProcess(ctx, p.agent.Command, p.dir, append(env, "TMPDIR="+temp))
 	if err != nil {
 		return nil, err

@@ -243,7 +243,7 @@ func reportsError(x *caseRun) error {
 	if a.Status != agentproto.StatusError {
 		return notShown("it answered")
 	}
-	return nil // what it does after an error does not matter: gated ends it
+	return nil // gated ends it, whatever it does after an error
 }
 
 func keepsSession(x *caseRun) error {

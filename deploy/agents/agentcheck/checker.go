@@ -28,7 +28,7 @@ type protocolChecker struct {
 	written   map[string]*written // by turn
 }
 
-// written is what a run has answered to one turn.
+// written counts the frames of a run for one turn.
 type written struct {
 	frames, bytes               int
 	tooManyFrames, tooManyBytes bool // were reported
@@ -82,7 +82,7 @@ func (l *protocolChecker) frame(f agentproto.Frame) (turns []string, wrong []bre
 	return turns, wrong
 }
 
-// addressees returns the turns that a frame answers, and what is wrong with what it names.
+// addressees returns the turns that a frame answers, and the breaches in the turns that it names.
 func (l *protocolChecker) addressees(f agentproto.Frame) (turns []string, wrong []breach) {
 	add := func(fix, format string, args ...any) {
 		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
@@ -131,7 +131,7 @@ func (l *protocolChecker) event(e *agentproto.Event) []breach {
 	return nil
 }
 
-// sizeBreaches checks the limits of a turn. What exceeds them is reported once. The last frame
+// sizeBreaches checks the limits of a turn. Each is reported once. The last frame
 // of a turn is always stored, and the ones before it have the limits without it.
 func (l *protocolChecker) sizeBreaches(turn string, f agentproto.Frame) (wrong []breach) {
 	add := func(fix, format string, args ...any) {
@@ -214,7 +214,7 @@ func (l *protocolChecker) addressee(named string) string {
 	return l.given[len(l.given)-1]
 }
 
-// aFrame shows what a frame is.
+// aFrame is an example of a frame.
 const aFrame = "a frame is three lines on stdout:\n" +
 	agentproto.FrameStart + "\n" + `{"status":"ok","turnId":"1","result":"hello"}` + "\n" + agentproto.FrameEnd
 

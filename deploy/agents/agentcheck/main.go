@@ -3,8 +3,8 @@
 //	agentcheck try -- COMMAND       is a conversation at a terminal
 //	agentcheck conform -- COMMAND   checks an agent against the protocol, case by case
 //
-// Agents run as with AGENT_RUNTIME=process, and it prints what gated would do with each answer. Gated starts it with the
-// environment of agents, and with the secrets to hide in what is printed.
+// Agents run as with AGENT_RUNTIME=process, and the output says how gated would take each answer. Gated starts the
+// program with the environment of agents, and with the secrets to hide in the output.
 package main
 
 import (

@@ -70,7 +70,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// answer prints what a chat would show of a frame.
+// answer prints the part of a frame that a chat would show.
 func (p *printer) answer(f agentproto.Frame) {
 	text := agentproto.Strip(f.Result)
 	if f.Status == agentproto.StatusError {
@@ -90,7 +90,7 @@ func (p *printer) answer(f agentproto.Frame) {
 	}
 }
 
-// event prints what an agent says of its work.
+// event prints an event of the agent.
 func (p *printer) event(e *agentproto.Event) {
 	switch {
 	case e.Features != nil && e.Features.Fold:
@@ -137,7 +137,7 @@ func failureLine(f agentproto.Frame) string {
 	return "error: " + f.Error
 }
 
-// breaches prints what the agent did wrong and how to fix it.
+// breaches prints breaches and how to fix them.
 func (p *printer) breaches(all []breach) {
 	for _, b := range all {
 		p.breached++

@@ -88,7 +88,7 @@ func (r *run) frame(f agentproto.Frame) (turns []string, wrong []breach) {
 	return turns, wrong
 }
 
-// ended returns what was wrong with the agent's exit.
+// ended returns the breaches in the agent's exit.
 func (r *run) ended(e exit) (wrong []breach) {
 	late := !r.left.IsZero() && time.Since(r.left) >= r.grace
 	return r.checker.exit(e, late)

@@ -152,7 +152,7 @@ func (t *session) answers(line string) bool {
 	return true
 }
 
-// stop does what gated does at /stop: an interrupt, and the end of input.
+// stop stops the run as gated does at /stop: an interrupt, and the end of input.
 func (t *session) stop() {
 	if t.run == nil || t.run.checker.closed {
 		t.printer.write(plain, "", "no run to stop")
@@ -258,7 +258,7 @@ func (t *session) frame(f agentproto.Frame) {
 	}
 }
 
-// failed does what gated does after an error frame.
+// failed goes on as gated does after an error frame.
 func (t *session) failed(f agentproto.Frame) {
 	switch {
 	case f.Result != "":
@@ -279,7 +279,7 @@ func (t *session) failed(f agentproto.Frame) {
 	}
 }
 
-// fail does what gated does with a run that failed.
+// fail ends a run that failed, as gated does.
 func (t *session) fail() {
 	t.printer.write(plain, "",
 		"gated would end this run, drop its session, and retry the turn in another, three times at most")

@@ -85,7 +85,7 @@ func (term *terminal) ends() error {
 	return <-term.done
 }
 
-// Of each script the lines with > are typed, and the others are parts of what is read then.
+// In a script, lines with > are typed, and each other line must be a part of a line that is printed then.
 func TestTry_Conversations(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -46,7 +46,7 @@ func (r *run) askPermission(l line) error {
 	return nil
 }
 
-// decide gives the CLI that has asked what users have answered. A tool runs only with the input whose hash they have
+// decide gives the answer of users to the CLI that has asked. A tool runs only with the input whose hash they have
 // allowed, once.
 func (r *run) decide(c *cli, l line, a agentproto.Answer, allowed bool) error {
 	switch {
@@ -60,7 +60,7 @@ func (r *run) decide(c *cli, l line, a agentproto.Answer, allowed bool) error {
 	return c.program.Send(answer(l, refusal(l, a)))
 }
 
-// refusal is why a permission was not given, and what to do, for the model.
+// refusal tells the model why a permission was not given, and how to go on.
 func refusal(l line, a agentproto.Answer) string {
 	switch a.Reason {
 	case agentproto.AskAnswered:
@@ -82,7 +82,7 @@ func problem(err error) string {
 	return err.Error()
 }
 
-// question is what users are asked. The name of the tool is the CLI's; its input is shown below.
+// question is the question to users. The name of the tool is the CLI's; its input is shown below.
 func question(l line) string {
 	tool := permission.Quoted(l.Request.ToolName)
 	if plainTool.MatchString(l.Request.ToolName) {
@@ -105,7 +105,7 @@ func newAllowance(l line) controlResponse {
 	}}
 }
 
-// withContext gives a turn what its questions need.
+// withContext prepares a turn for questions.
 func (w *runningTurn) withContext(ctx context.Context) (end func()) {
 	var cancel context.CancelFunc
 	w.ctx, cancel = context.WithCancel(ctx)

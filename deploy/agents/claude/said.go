@@ -8,7 +8,7 @@ import (
 )
 
 // said are the texts that the model has written in a turn, oldest first. The CLI's result is only the last
-// of them: what comes before a tool call is missing there.
+// of them: those before a tool call are missing there.
 type said []text
 
 // text is one text block of a message of the model.

@@ -32,7 +32,7 @@ func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 		reason = err.Error()
 	}
 	if err == nil || errors.Is(err, errHungUp) {
-		stderr = reported // what a program prints as it ends well is no error
+		stderr = reported // the stderr of a program that ends well is no error
 	} else {
 		stderr = cmp.Or(reported, errorLine(stderr))
 	}
@@ -48,7 +48,7 @@ func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 }
 
 const (
-	// authRefused is what Gemini CLI says behind a gateway, where it does not look for a key by itself.
+	// authRefused is printed by Gemini CLI behind a gateway, where it does not look for a key by itself.
 	authRefused    = "Invalid auth method"
 	geminiAuthHelp = `behind a gateway it wants {"security":{"auth":{"selectedType":"gemini-api-key"}}} in .gemini/settings.json below its HOME, ` +
 		"and GEMINI_API_KEY and GOOGLE_GEMINI_BASE_URL in AGENT_ENV"

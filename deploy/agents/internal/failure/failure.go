@@ -1,4 +1,4 @@
-// Package failure makes failures of agents from what a program says and how it ends.
+// Package failure makes failures of agents from the output of a program and its end.
 package failure
 
 import (
