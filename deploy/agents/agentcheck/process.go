@@ -74,10 +74,12 @@ type process struct {
 	framed bool // the agent has written a frame or an event
 	muted  atomic.Bool
 
-	mu     sync.Mutex
+	input  sync.Mutex  // of the following two
 	lines  chan []byte // for its stdin
 	closed bool        // lines is
-	ended  chan struct{}
+
+	reaping sync.Mutex    // held while signalling and while reaping
+	ended   chan struct{} // closed under reaping: from then on the pid may be reused
 }
 
 // startProcess starts a command line by the shell, in a process group of its own. The end of ctx kills the group.
@@ -118,8 +120,8 @@ func startProcess(ctx context.Context, command, dir string, env []string) (*proc
 
 // send queues a line, newline included. It never blocks.
 func (p *process) send(line []byte) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.input.Lock()
+	defer p.input.Unlock()
 	if p.closed {
 		return errClosed
 	}
@@ -133,8 +135,8 @@ func (p *process) send(line []byte) error {
 
 // closeInput closes the agent's stdin after the queued lines.
 func (p *process) closeInput() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.input.Lock()
+	defer p.input.Unlock()
 	if !p.closed {
 		p.closed = true
 		close(p.lines)
@@ -189,8 +191,8 @@ func (p *process) kill() { p.signal(syscall.SIGKILL) }
 
 // signal reaches the whole group, or no process once the leader is reaped and its pid may have been reused.
 func (p *process) signal(s syscall.Signal) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.reaping.Lock()
+	defer p.reaping.Unlock()
 	select {
 	case <-p.ended:
 	default:
@@ -203,8 +205,8 @@ func (p *process) wait() {
 	for unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 	p.closeInput()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.reaping.Lock()
+	defer p.reaping.Unlock()
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	_ = p.cmd.Wait() // the exit code is in ProcessState
 	close(p.ended)
