@@ -207,7 +207,7 @@ func choosesModel(x *caseRun) error {
 	}
 	x.finish()
 	if x.err != nil {
-		return nil
+		return x.err
 	}
 	if now := x.run.checker.models; now == nil || now.Current != chosen {
 		return fail("use the model that the start line names, and name it in current",
@@ -341,7 +341,7 @@ func unknownLine(x *caseRun) error {
 	x.give([]byte(`{"type":"later","n":[1]}` + "\n"))
 	two := x.ask(hello)
 	if x.err != nil {
-		return nil
+		return x.err
 	}
 	if x.succeed(two); x.err != nil && x.exit != nil {
 		x.err, x.wrong = nil, nil // gated sends no such line today
