@@ -22,10 +22,8 @@ func (r *run) send(in agentproto.Input) error {
 	if err != nil {
 		return err
 	}
-	return r.sendLine(line)
+	return r.proc.send(line)
 }
-
-func (r *run) sendLine(line []byte) error { return r.proc.send(line) }
 
 // finish closes the agent's input and lets it answer its open turns, without a limit.
 func (r *run) finish() {
