@@ -7,7 +7,7 @@ MODULES := . deploy/e2e
 .PHONY: build dist run unit setup test race acp lint vuln reference tidy bench fuzz faults soak failover pictures verify verify-test verify-postgres clean help
 
 build: ## all programs into bin/
-	umask 022 && go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION)" -o bin/ ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/acp ./deploy/agents/oneshot ./deploy/launcher
+	umask 022 && go build -ldflags "-X arizuko/pkg/buildinfo.version=$(VERSION)" -o bin/ ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/acp ./deploy/agents/oneshot ./deploy/agents/agentcheck ./deploy/launcher
 
 dist: ## static programs and the context of the images, into dist/; needs busybox and docker's client
 	deploy/compose/secrets.sh

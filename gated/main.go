@@ -24,7 +24,6 @@ import (
 	"arizuko/gated/internal/operators/cli"
 	"arizuko/gated/internal/running/agents"
 	"arizuko/gated/internal/running/agentuser"
-	"arizuko/gated/internal/running/conformance"
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/gated/internal/running/runtime/enter"
 	"arizuko/gated/internal/running/transcribe"
@@ -82,7 +81,7 @@ func commands() map[string]pkgcli.Func {
 		}
 		return cfg.client()
 	})
-	all["agent"], all["why"] = conformance.Command(agentEnviron, hidden().String, os.Stdin), explain
+	all["agent"], all["why"] = agentCommand, explain
 	all["context"], all["redecide"] = contextCommand, redecide
 	return all
 }
@@ -102,12 +101,6 @@ func summaries() map[string]string {
 		"spend":     "print what agents have used, by day, group or chat",
 		"why":       "print what became of a message: each decision, its turn, its answers",
 	}
-}
-
-// agentEnviron is the part of gated's environment that agents see.
-func agentEnviron() ([]string, error) {
-	cfg, err := loadConfig()
-	return runtime.Environ(environ(), cfg.AgentEnv), err
 }
 
 // gated is a started process with its parts.

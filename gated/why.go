@@ -65,15 +65,17 @@ func explain(ctx context.Context, args []string, out io.Writer) (err error) {
 	return err
 }
 
-// hidden hides what gated hides in its log, as far as the configuration can be read.
-func hidden() config.Redactor {
+// hidden hides the same secrets as gated's log, as far as the configuration can be read.
+func hidden() config.Redactor { return config.NewRedactor(hiddenSecrets()...) }
+
+func hiddenSecrets() []string {
 	cfg, err := loadConfig()
 	secrets := cfg.agentSecrets(environ())
 	if err != nil {
-		return config.NewRedactor(secrets...)
+		return secrets
 	}
 	if shared, err := cfg.Secret(); err == nil {
 		secrets = append(secrets, shared)
 	}
-	return config.NewRedactor(secrets...)
+	return secrets
 }

@@ -19,4 +19,4 @@ mkdir -p "$folder"
 GOWORK=off CGO_ENABLED=1 go build -trimpath -buildvcs=false -tags sqlite_omit_load_extension,netgo,osusergo,timetzdata \
   -ldflags "-s -w -buildid= -linkmode external -extldflags -static -X arizuko/pkg/buildinfo.version=$version" \
   -o "$folder/" ./gated ./routd ./onbod ./dashd ./teled ./discd ./slakd ./migrations/cmd/migrate \
-  ./deploy/launcher ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/acp ./deploy/agents/oneshot
+  ./deploy/launcher ./deploy/agents/demo ./deploy/agents/claude ./deploy/agents/acp ./deploy/agents/oneshot ./deploy/agents/agentcheck

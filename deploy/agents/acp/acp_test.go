@@ -100,9 +100,7 @@ func TestRun_Steering_FoldsWhatTheAgentTakesIn(t *testing.T) {
 	if !slices.ContainsFunc(s.Events, func(e agentproto.Event) bool { return e.Features != nil && e.Features.Fold }) {
 		t.Error("it does not announce that it folds")
 	}
-	two, three := agenttest.Further("2", "two"), agenttest.Further("3", "say three")
-	two.Fold = true
-	s.Send(two, three)
+	s.Send(agenttest.Foldable("2", "two"), agenttest.Further("3", "say three"))
 	if f := s.Next(); !slices.Equal(f.TurnIDs, []string{"1", "2"}) {
 		t.Errorf("got %+v", f)
 	}
@@ -117,9 +115,7 @@ func TestRun_SteeringNotAnswered_FailsThatTurnOnly(t *testing.T) {
 	s := fake(t, "steering", "mute=_session/steering").open()
 	s.Send(agenttest.First("1", "", "tool muted"))
 	s.busy()
-	two := agenttest.Further("2", "two")
-	two.Fold = true
-	s.Send(two)
+	s.Send(agenttest.Foldable("2", "two"))
 	s.WantAnswer("1", "I look.\n\nIt is done.")
 	s.WantError("2", agentproto.KindTransient, "it may have got the message, or not")
 	s.wantExit(1)
@@ -130,9 +126,7 @@ func TestRun_InterruptWhileSteeringIsUnanswered_EndsTheTurn(t *testing.T) {
 	s := fake(t, "steering", "mute=_session/steering").open()
 	s.Send(agenttest.First("1", "", "tool muted"))
 	s.busy()
-	two := agenttest.Further("2", "two")
-	two.Fold = true
-	s.Send(two)
+	s.Send(agenttest.Foldable("2", "two"))
 	s.Until("usage of the whole turn", func(e agentproto.Event) bool { return e.Usage != nil })
 	s.Send(agentproto.Interrupt{}, agenttest.Further("3", "recall"))
 	s.WantAnswer("3", "Before: tool muted")

@@ -2,20 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"os/exec"
 
 	"arizuko/deploy/agents/internal/failure"
 	"arizuko/pkg/agentproto"
 )
 
-// A shell's exit codes for a program that it cannot execute or find.
-const (
-	exitNotExecutable = 126
-	exitNotFound      = 127
-)
-
-// notACP is the failure of a program that does not speak the protocol, by what it did.
+// notACP is the failure of a program that does not speak the protocol, by its behavior.
 func (r *run) notACP(did string) error {
 	return new(failure.Permanent("%s %s: that is no agent of the Agent Client Protocol. Some programs need an argument to be one, such as acp or --acp; "+
 		"a command that takes a prompt and prints an answer runs by oneshot instead of acp", r.cfg.name(), did))
@@ -33,8 +25,7 @@ func (r *run) startExit(a *process, method string) error {
 		return r.notACP("exited with status 0 and did not answer initialize")
 	}
 	f := failure.Classify(r.cfg.name() + " exited before the turn: " + failure.Excerpt(how))
-	var exit *exec.ExitError
-	if errors.As(a.program.Exit(), &exit) && (exit.ExitCode() == exitNotExecutable || exit.ExitCode() == exitNotFound) {
+	if failure.IsNotFound(a.program.Exit()) {
 		f.Kind = agentproto.KindPermanent
 	}
 	return &f
@@ -64,8 +55,8 @@ func (r *run) errorFailure(e *rpcError) error {
 	return &f
 }
 
-// stopFailure is why a turn has stopped before its end, nil if it has not. Of what the model had written until then the
-// chat gets all, and the reason is kept for operators.
+// stopFailure is why a turn has stopped before its end, nil if it has not. The chat gets all that the model had written
+// until then, and the reason is kept for operators.
 func (r *run) stopFailure(reason string) error {
 	switch reason {
 	case stopTokens:
@@ -80,7 +71,7 @@ func (r *run) stopFailure(reason string) error {
 	return nil
 }
 
-// notes are what the chat reads below an answer that was stopped, by the reason.
+// notes stand in the chat below an answer that was stopped, by the reason.
 var notes = map[string]string{
 	stopTokens:   "(The answer ends here: it has reached the model's limit of length.)",
 	stopRequests: "(I have stopped here: this took more steps than I may take in one turn.)",

@@ -25,16 +25,9 @@ type worked struct {
 // work reads the events of a turn up to its frame.
 func (s *session) work(turnID string) (w worked, answer agentproto.Frame) {
 	s.t.Helper()
-	for {
-		out, err := s.Outputs.Next()
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if out.Frame != nil {
-			s.Frames = append(s.Frames, *out.Frame)
-			return w, *out.Frame
-		}
-		e := out.Event
+	s.Events = nil
+	answer = s.Next()
+	for _, e := range s.Events {
 		switch {
 		case e.Features != nil || e.Models != nil:
 		case e.TurnID != turnID:
@@ -54,6 +47,7 @@ func (s *session) work(turnID string) (w worked, answer agentproto.Frame) {
 			w.usage = *e.Usage
 		}
 	}
+	return w, answer
 }
 
 // asked is how often the model has answered before.

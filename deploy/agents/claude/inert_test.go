@@ -33,9 +33,7 @@ func TestAgent_OrdersInTexts_AreText(t *testing.T) {
 
 	s.Send(agenttest.Further("2", "tool Bash sleep 4; echo @"+secret+" ok"))
 	s.waitCall("tool Bash sleep 4; echo @" + secret + " ok")
-	folded := agenttest.Further("3", order+"\nsay two")
-	folded.Fold = true
-	s.Send(folded)
+	s.Send(agenttest.Foldable("3", order+"\nsay two"))
 	for f := s.Next(); !slices.Contains(f.Turns(), "3"); f = s.Next() { // it may come too late to be folded
 		if f.Status != agentproto.StatusOK {
 			t.Fatalf("got %+v", f)

@@ -11,22 +11,8 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// permissionRequest is a request of the CLI to use a tool, which users are asked about.
-type permissionRequest struct {
-	permission.Request
-	cli  *cli
-	line line
-}
-
-// decision is what users have answered.
-type decision struct {
-	permissionRequest
-	answer agentproto.Answer
-	ended  bool // the turn has ended without an answer
-}
-
-// askPermission asks users whether a tool may run with exactly the input that the CLI names. The answer comes as a
-// decision.
+// askPermission asks users whether a tool may run with exactly the input that the CLI names. The answer is
+// handled between the CLI's lines.
 func (r *run) askPermission(l line) error {
 	w := r.running
 	fields := []permission.Field{{Name: "tool", Words: l.Request.ToolName}, {Name: "input", Value: l.Request.Input}}
@@ -43,38 +29,38 @@ func (r *run) askPermission(l line) error {
 	w.asked[request.Hash]++
 	ask := request.Ask(w.asked[request.Hash], r.cfg.redact)
 	r.log("%s %s: asking", l.Request.Subtype, l.Request.ToolName)
+	c := r.cli
 	go func() {
-		d := decision{permissionRequest: permissionRequest{Request: request, cli: r.cli, line: l}}
-		var err error
-		d.answer, err = w.Ask(w.ctx, ask)
-		d.ended = errors.Is(err, agentproto.ErrInterrupted)
-		if err != nil && !d.ended {
-			d.answer.Problem = fmt.Sprintf("users cannot be asked: %v", err)
+		a, err := w.Ask(w.ctx, ask)
+		if errors.Is(err, agentproto.ErrInterrupted) {
+			return // with the turn
+		}
+		if err != nil {
+			a.Problem = fmt.Sprintf("users cannot be asked: %v", err)
 		}
 		select {
-		case w.decided <- d:
+		case w.decided <- func() error { return r.decide(c, l, a, request.Allowed(a)) }:
 		case <-w.ctx.Done():
 		}
 	}()
 	return nil
 }
 
-// decide gives the CLI what users have answered. A tool runs only with the input whose hash they have allowed, once.
-func (r *run) decide(d decision) error {
-	l := d.line
+// decide gives the answer of users to the CLI that has asked. A tool runs only with the input whose hash they have
+// allowed, once.
+func (r *run) decide(c *cli, l line, a agentproto.Answer, allowed bool) error {
 	switch {
-	case d.cli != r.cli || d.ended:
-		return nil // the CLI that asked has ended, or its turn
-	case d.Allowed(d.answer):
-		r.log("%s %s: allowed by %s", l.Request.Subtype, l.Request.ToolName, d.answer.By)
-		return r.cli.program.Send(newAllowance(l))
+	case c != r.cli:
+		return nil // it has ended
+	case allowed:
+		r.log("%s %s: allowed by %s", l.Request.Subtype, l.Request.ToolName, a.By)
+		return c.program.Send(newAllowance(l))
 	}
-	r.log("%s %s: denied (%s %s)", l.Request.Subtype, l.Request.ToolName, d.answer.Reason,
-		cmp.Or(d.answer.By, d.answer.Problem))
-	return r.cli.program.Send(answer(l, refusal(l, d.answer)))
+	r.log("%s %s: denied (%s %s)", l.Request.Subtype, l.Request.ToolName, a.Reason, cmp.Or(a.By, a.Problem))
+	return c.program.Send(answer(l, refusal(l, a)))
 }
 
-// refusal is why a permission was not given, and what to do, for the model.
+// refusal tells the model why a permission was not given, and how to go on.
 func refusal(l line, a agentproto.Answer) string {
 	switch a.Reason {
 	case agentproto.AskAnswered:
@@ -96,7 +82,7 @@ func problem(err error) string {
 	return err.Error()
 }
 
-// question is what users are asked. The name of the tool is the CLI's; its input is shown below.
+// question is the question to users. The name of the tool is the CLI's; its input is shown below.
 func question(l line) string {
 	tool := permission.Quoted(l.Request.ToolName)
 	if plainTool.MatchString(l.Request.ToolName) {
@@ -119,10 +105,10 @@ func newAllowance(l line) controlResponse {
 	}}
 }
 
-// withContext gives a turn what its questions need.
+// withContext prepares a turn for questions.
 func (w *runningTurn) withContext(ctx context.Context) (end func()) {
 	var cancel context.CancelFunc
 	w.ctx, cancel = context.WithCancel(ctx)
-	w.decided = make(chan decision)
+	w.decided = make(chan func() error)
 	return cancel
 }

@@ -47,15 +47,15 @@ type runningTurn struct {
 	uuid  string // of its message
 	begun bool   // the CLI is working on it
 
-	ctx     context.Context //nolint:containedctx // of its questions
-	asked   map[string]int  // how often each input was asked about, by hash
-	decided chan decision   // answers of users
+	ctx     context.Context   //nolint:containedctx // of its questions
+	asked   map[string]int    // how often each input was asked about, by hash
+	decided chan func() error // gives the CLI an answer of users
 
 	dropped bool          // by an interrupt; its answer is not wanted
 	said    said          // by the model so far
 	shown   shown         // of the work, in events
 	failure string        // the CLI's name for the last failure
-	delay   time.Duration // the CLI's last one before a retry; at least what the API asked for
+	delay   time.Duration // the CLI's last one before a retry; at least the API's
 	resetAt time.Time     // of a usage limit that is reached; zero if none is
 	ended   bool          // with the following
 	reply   agentproto.Reply
@@ -94,8 +94,8 @@ func (r *run) answer(ctx context.Context, t *agentproto.Turn) (agentproto.Reply,
 			}
 		case newer := <-w.Newer():
 			err = r.give(newer)
-		case d := <-w.decided:
-			err = r.decide(d)
+		case decide := <-w.decided:
+			err = decide()
 		case <-interrupted:
 			if !errors.Is(context.Cause(ctx), agentproto.ErrInterrupted) {
 				return w.reply, context.Cause(ctx)
@@ -156,7 +156,7 @@ func (r *run) interrupt() error {
 	return r.cli.program.Send(newInterrupt("drop-" + r.running.uuid))
 }
 
-// idle handles what the CLI says between turns.
+// idle handles the CLI's lines between turns.
 func (r *run) idle(ctx context.Context) error {
 	for r.cli != nil {
 		var err error
@@ -177,7 +177,7 @@ func (r *run) idle(ctx context.Context) error {
 	return nil
 }
 
-// end ends the input of the CLI, and handles what it says until it exits.
+// end ends the input of the CLI, and handles its lines until it exits.
 func (r *run) end() error {
 	if r.cli == nil {
 		return nil
@@ -191,7 +191,7 @@ func (r *run) end() error {
 	return nil
 }
 
-// close ends the CLI, without regard to what it says.
+// close ends the CLI and ignores its further lines.
 func (r *run) close() {
 	if r.cli != nil {
 		r.cli.program.Close()
@@ -369,7 +369,7 @@ func (r *run) loseSession(why string) error {
 	return nil
 }
 
-// reply is the answer of a result, with what the model said before it.
+// reply is the answer of a result, with the texts before it.
 func (r *run) reply(l line, said said) agentproto.Reply {
 	return agentproto.Reply{Text: r.cfg.redact(said.answer(l.Result)), Session: l.SessionID}
 }

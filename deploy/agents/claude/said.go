@@ -1,15 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"strings"
 
-	"arizuko/pkg/agentproto"
+	"arizuko/deploy/agents/internal/paragraphs"
 )
 
 // said are the texts that the model has written in a turn, oldest first. The CLI's result is only the last
-// of them: what comes before a tool call is missing there.
+// of them: those before a tool call are missing there.
 type said []text
 
 // text is one text block of a message of the model.
@@ -40,9 +39,7 @@ func (s *said) add(l line) {
 	}
 }
 
-// answer joins the texts with a result, which replaces those of the last message. If all are too long
-// together, the oldest are left out. Each text is stripped of its hidden parts by itself: a tag that is
-// not closed hides nothing of the next one. If all are hidden, the answer is the result as it is.
+// answer joins the texts with a result, which replaces those of the last message.
 func (s said) answer(result string) string {
 	pieces := s
 	if n := len(pieces); n > 0 && result != "" && strings.Contains(result, strings.TrimSpace(pieces[n-1].text)) {
@@ -52,21 +49,12 @@ func (s said) answer(result string) string {
 		}
 		pieces = pieces[:n]
 	}
-	joined := agentproto.Strip(result)
-	for i := len(pieces) - 1; i >= 0; i-- {
-		piece := agentproto.Strip(pieces[i].text)
-		switch {
-		case piece == "":
-		case joined == "":
-			joined = piece
-		case len(piece)+len(separator)+len(joined) > agentproto.MaxResult:
-			return joined
-		default:
-			joined = piece + separator + joined
-		}
+	var texts []string
+	for _, piece := range pieces {
+		texts = append(texts, piece.text)
 	}
-	return cmp.Or(joined, result)
+	if result != "" {
+		texts = append(texts, result)
+	}
+	return paragraphs.Join(texts)
 }
-
-// separator is between two texts: they are paragraphs of one message.
-const separator = "\n\n"

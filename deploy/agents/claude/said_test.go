@@ -3,32 +3,24 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
-
-	"arizuko/pkg/agentproto"
 )
 
 func TestSaid_Answer_JoinsTextsBeforeToolCalls(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", agentproto.MaxResult-10)
 	tests := map[string]struct {
 		texts  []text
 		result string
 		want   string
 	}{
-		"nothing":                       {nil, "", ""},
-		"only a result":                 {nil, "Done.", "Done."},
-		"one message":                   {[]text{{"1", "Done."}}, "Done.", "Done."},
-		"before a tool":                 {[]text{{"1", "The build is red.\n"}, {"2", "Done."}}, "Done.", "The build is red.\n\nDone."},
-		"several":                       {[]text{{"1", "a"}, {"2", "b"}, {"3", "c"}}, "c", "a\n\nb\n\nc"},
-		"blocks of one message":         {[]text{{"1", "a"}, {"2", "b"}, {"2", "c"}}, "b\n\nc", "a\n\nb\n\nc"},
-		"nothing after the tool":        {[]text{{"1", "a"}}, "", "a"},
-		"a result of another form":      {[]text{{"1", "a"}}, "b", "a\n\nb"},
-		"silence":                       {[]text{{"1", "<internal>hm</internal>"}, {"2", "<internal>no</internal>"}}, "<internal>no</internal>", "<internal>no</internal>"},
-		"a tag that is not closed":      {[]text{{"1", "a\n<think>hm"}, {"2", "b"}}, "b", "a\n\nb"},
-		"a note behind the answer":      {[]text{{"1", "a"}, {"2", "<internal>sent</internal>"}}, "<internal>sent</internal>", "a"},
-		"too long: the oldest left out": {[]text{{"1", "old"}, {"2", "12345678901"}, {"3", long}}, long, long},
+		"only a result":            {nil, "Done.", "Done."},
+		"one message":              {[]text{{"1", "Done."}}, "Done.", "Done."},
+		"before a tool":            {[]text{{"1", "The build is red.\n"}, {"2", "Done."}}, "Done.", "The build is red.\n\nDone."},
+		"blocks of one message":    {[]text{{"1", "a"}, {"2", "b"}, {"2", "c"}}, "b\n\nc", "a\n\nb\n\nc"},
+		"nothing after the tool":   {[]text{{"1", "a"}}, "", "a"},
+		"a result of another form": {[]text{{"1", "a"}}, "b", "a\n\nb"},
+		"a tag that is not closed": {[]text{{"1", "a\n<think>hm"}, {"2", "b"}}, "b", "a\n\nb"},
+		"a note behind the answer": {[]text{{"1", "a"}, {"2", "<internal>sent</internal>"}}, "<internal>sent</internal>", "a"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,12 +13,6 @@ import (
 
 // What users say while the real Claude Code works. The fake model answers the last message that it gets.
 
-func foldable(id, text string) agentproto.Message {
-	m := agenttest.Further(id, text)
-	m.Fold = true
-	return m
-}
-
 // wantFolded fails the test unless the next frame answers these turns with that text.
 func (s *session) wantFolded(text string, turns ...string) {
 	s.t.Helper()
@@ -31,21 +25,12 @@ func TestAgent_MessageDuringToolCall_IsFolded(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *),Bash(echo *)")
 	s.begin("tool Bash sleep 6; echo done")
-	s.Send(foldable("2", "say two"), foldable("3", "say three"))
+	s.Send(agenttest.Foldable("2", "say two"), agenttest.Foldable("3", "say three"))
+	s.wantFolded("The tool said: done", "1", "2", "3")
 	var taken []string
-	for {
-		out, err := s.Outputs.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := out.Event; e != nil && e.Status == agentproto.StatusRunning {
+	for _, e := range s.Events {
+		if e.Status == agentproto.StatusRunning {
 			taken = append(taken, e.TurnID)
-		}
-		if f := out.Frame; f != nil {
-			if !slices.Equal(f.TurnIDs, []string{"1", "2", "3"}) || f.Result != "The tool said: done" {
-				t.Errorf("got %+v", f)
-			}
-			break
 		}
 	}
 	if !slices.Equal(taken, []string{"2", "3"}) {
@@ -73,7 +58,7 @@ func TestAgent_MessagesDuringText_AreTheNextTurn(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open()
 	s.begin("slow 2 say one")
-	s.Send(foldable("2", "say two"), foldable("3", "say three"))
+	s.Send(agenttest.Foldable("2", "say two"), agenttest.Foldable("3", "say three"))
 	s.WantAnswer("1", "one")
 	s.wantFolded("three", "2", "3")
 	s.WantExit(0)
@@ -84,7 +69,7 @@ func TestAgent_InterruptWithGivenTurns_DropsThem(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open()
 	s.begin("slow 600 say never")
-	s.Send(foldable("2", "say nor this"), foldable("3", "say nor that"), agentproto.Interrupt{}, agenttest.Further("4", "say after"))
+	s.Send(agenttest.Foldable("2", "say nor this"), agenttest.Foldable("3", "say nor that"), agentproto.Interrupt{}, agenttest.Further("4", "say after"))
 	s.WantAnswer("4", "after")
 	s.WantExit(0)
 	if n := len(s.model.MessageCalls()); n != 2 {
@@ -98,7 +83,7 @@ func TestAgent_CLIKilledWithGivenTurns_FailsTheTurnUnderWay(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open("CLAUDE_ALLOWED_TOOLS=Bash(sleep *)")
 	s.begin("tool Bash sleep 600")
-	s.Send(foldable("2", "say two"))
+	s.Send(agenttest.Foldable("2", "say two"))
 	kill(t, s.cliPID(), syscall.SIGKILL)
 	s.WantError("1", agentproto.KindTransient, "signal: killed")
 	s.WantExit(1)
@@ -110,10 +95,10 @@ func TestAgent_GivenTurn_IsAskedOnce(t *testing.T) {
 	t.Parallel()
 	s := newFixture(t).open()
 	s.begin("slow 1 say one")
-	s.Send(foldable("2", "slow 1 say two"))
+	s.Send(agenttest.Foldable("2", "slow 1 say two"))
 	s.WantAnswer("1", "one")
 	s.waitCall("slow 1 say two")
-	s.Send(foldable("3", "say three"))
+	s.Send(agenttest.Foldable("3", "say three"))
 	s.WantAnswer("2", "two")
 	s.WantAnswer("3", "three")
 	s.WantExit(0)

@@ -54,9 +54,7 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 		if diff := cmp.Diff(agentproto.Frame{Status: "ok", Result: want, TurnID: "2"}, s.Next()); diff != "" {
 			t.Errorf("second frame (-want +got):\n%s", diff)
 		}
-		if rest, code := s.End(); len(rest) != 0 || code != 0 {
-			t.Errorf("then %+v, exit code %d", rest, code)
-		}
+		s.WantExit(0)
 	})
 	t.Run("models", func(t *testing.T) {
 		for model, want := range map[string]agentproto.Frame{
@@ -69,19 +67,12 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			start.Model = model
 			s.Send(start)
 			var offered *agentproto.Models
-			for {
-				out, err := s.Outputs.Next()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if out.Event != nil && out.Event.Models != nil {
-					offered = out.Event.Models
-				}
-				if out.Frame != nil {
-					if diff := cmp.Diff(want, *out.Frame); diff != "" {
-						t.Errorf("model %q (-want +got):\n%s", model, diff)
-					}
-					break
+			if diff := cmp.Diff(want, s.Next()); diff != "" {
+				t.Errorf("model %q (-want +got):\n%s", model, diff)
+			}
+			for _, e := range s.Events {
+				if e.Models != nil {
+					offered = e.Models
 				}
 			}
 			if offered == nil || len(offered.Models) != 2 || offered.Current != map[string]string{"": "quiet"}[model]+model {
@@ -114,18 +105,8 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 		var steps, tools []string
 		var text string
 		var used *agentproto.Usage
-		for {
-			out, err := s.Outputs.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if out.Frame != nil {
-				if out.Frame.Result != text {
-					t.Errorf("streamed %q, answered %q", text, out.Frame.Result)
-				}
-				break
-			}
-			e := out.Event
+		answer := s.Next()
+		for _, e := range s.Events {
 			switch {
 			case e.Features != nil || e.Models != nil:
 			case e.TurnID != "1":
@@ -145,6 +126,9 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 				used = e.Usage
 			}
 		}
+		if answer.Result != text {
+			t.Errorf("streamed %q, answered %q", text, answer.Result)
+		}
 		if got := strings.Join(tools, ", "); got != "1 running, 1 done, 2 running, 2 done, 3 running, 3 done" {
 			t.Errorf("tools %s", got)
 		}
@@ -154,23 +138,15 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 		if used == nil || used.Input == 0 || used.Output == 0 || used.CostUSD == 0 {
 			t.Errorf("usage %+v", used)
 		}
-		if rest, code := s.End(); len(rest) != 0 || code != 0 {
-			t.Errorf("then %+v, exit code %d", rest, code)
-		}
+		s.WantExit(0)
 	})
 	t.Run("spend", func(t *testing.T) {
 		s := open(t, binary)
 		s.Send(first("1", "old", "spend 0.5 slow 0.1"))
 		said, before := 0, 0.0
-		for {
-			out, err := s.Outputs.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if out.Frame != nil {
-				break
-			}
-			if u := out.Event.Usage; u != nil {
+		s.Next()
+		for _, e := range s.Events {
+			if u := e.Usage; u != nil {
 				if u.CostUSD <= before {
 					t.Errorf("%v after %v", u.CostUSD, before)
 				}
@@ -180,18 +156,11 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 		if said != 10 || before != 0.5 {
 			t.Errorf("said %d times, the last time %v", said, before)
 		}
-		if rest, code := s.End(); len(rest) != 0 || code != 0 {
-			t.Errorf("then %+v, exit code %d", rest, code)
-		}
+		s.WantExit(0)
 	})
 	t.Run("fold", func(t *testing.T) {
 		s := open(t, binary)
-		more := func(id, text string) agentproto.Message {
-			m := agenttest.Further(id, text)
-			m.Fold = true
-			return m
-		}
-		s.Send(first("1", "old", "fold slow 0.1 until go first"), more("2", "second"), agenttest.Further("3", "third"))
+		s.Send(first("1", "old", "fold slow 0.1 until go first"), agenttest.Foldable("2", "second"), agenttest.Further("3", "third"))
 		s.Until("turn 2 to be folded", func(e agentproto.Event) bool { return e.TurnID == "2" && e.Status == agentproto.StatusRunning })
 		if err := os.WriteFile(filepath.Join(s.Cmd.Dir, "go"), nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -210,22 +179,17 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 		s := open(t, binary)
 		s.Send(first("1", "old", "ask_permission ask_user red green"))
 		for _, want := range []agentproto.Answer{{AskID: "permission", Option: "Allow once", By: "telegram:1"}, {AskID: "ask", Option: "green", Reason: agentproto.AskAnswered}} {
-			out, err := s.Outputs.Next()
-			for err == nil && out.Event != nil && (out.Event.Features != nil || out.Event.Models != nil) {
-				out, err = s.Outputs.Next()
+			ask := s.Question()
+			if ask.ID != want.AskID || ask.Check() != nil {
+				t.Fatalf("%+v", ask)
 			}
-			if err != nil || out.Event == nil || out.Event.Ask == nil || out.Event.Ask.ID != want.AskID || out.Event.Ask.Check() != nil {
-				t.Fatalf("%+v, %v", out, err)
-			}
-			want.TurnID, want.PayloadHash = "1", out.Event.Ask.PayloadHash
+			want.TurnID, want.PayloadHash = "1", ask.PayloadHash
 			s.Send(want)
 		}
 		if f := s.Next(); !strings.HasPrefix(f.Result, "Permission: allowed by telegram:1.\nAnswer: green (answered)\nYou said: ") {
 			t.Errorf("answer %q", f.Result)
 		}
-		if rest, code := s.End(); len(rest) != 0 || code != 0 {
-			t.Errorf("then %+v, exit code %d", rest, code)
-		}
+		s.WantExit(0)
 	})
 	t.Run("permissions", func(t *testing.T) {
 		// A retried turn gets the same answer, and one that was given for something else is none.
@@ -246,25 +210,16 @@ func TestDemo_EachInstruction_AnswersInOrder(t *testing.T) {
 			} else {
 				s.Send(agenttest.Further(tt.turn, "ask_permission x"))
 			}
-			out, err := s.Outputs.Next()
-			for err == nil && (out.Event == nil || out.Event.Ask == nil) {
-				out, err = s.Outputs.Next()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			hash := tt.hash
-			if hash == "" {
-				hash = out.Event.Ask.PayloadHash
+			hash := s.Question().PayloadHash
+			if tt.hash != "" {
+				hash = tt.hash
 			}
 			s.Send(agentproto.Answer{TurnID: tt.turn, AskID: "permission", Option: tt.option, By: "telegram:1", PayloadHash: hash})
 			if f := s.Next(); !strings.HasPrefix(f.Result, tt.want+"\nYou said: ask_permission x") {
 				t.Errorf("answer %d: %q, want %q", i, f.Result, tt.want)
 			}
 		}
-		if rest, code := s.End(); len(rest) != 0 || code != 0 {
-			t.Errorf("then %+v, exit code %d", rest, code)
-		}
+		s.WantExit(0)
 		got, err := os.ReadFile(filepath.Join(s.Cmd.Dir, permittedFile))
 		want := `{"turn":"4","text":"ask_permission x"}` + "\n" + `{"turn":"5","text":"ask_permission x"}` + "\n"
 		if string(got) != want || err != nil {

@@ -21,11 +21,9 @@ const noAnswer = "it ended without an answer"
 // explain makes a failure of how a process ended, with the command's own words if it printed any.
 // reported is the error in its output, "" if there is none.
 func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
-	var exit *exec.ExitError
 	switch {
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return &agentproto.Failure{Kind: agentproto.KindPermanent,
-			Text: c.program + " is not installed, or not in PATH"}
+		return new(failure.Permanent("%s is not installed, or not in PATH", c.program))
 	case c.lost != "" && err != nil && strings.Contains(stderr, c.lost):
 		return c.sessionLost(excerpt(errorLine(stderr)))
 	}
@@ -34,12 +32,12 @@ func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 		reason = err.Error()
 	}
 	if err == nil || errors.Is(err, errHungUp) {
-		stderr = reported // what a program prints as it ends well is no error
+		stderr = reported // the stderr of a program that ends well is no error
 	} else {
 		stderr = cmp.Or(reported, errorLine(stderr))
 	}
 	f := failure.Classify(cmp.Or(excerpt(stderr), reason))
-	if errors.As(err, &exit) && (exit.ExitCode() == exitNotExecutable || exit.ExitCode() == exitNotFound) {
+	if failure.IsNotFound(err) {
 		f.Kind = agentproto.KindPermanent
 	}
 	f.Text = fmt.Sprintf("%s failed: %s", c.name, f.Text)
@@ -50,7 +48,7 @@ func (c *cli) explain(err error, reported, stderr string) *agentproto.Failure {
 }
 
 const (
-	// authRefused is what Gemini CLI says behind a gateway, where it does not look for a key by itself.
+	// authRefused is printed by Gemini CLI behind a gateway, where it does not look for a key by itself.
 	authRefused    = "Invalid auth method"
 	geminiAuthHelp = `behind a gateway it wants {"security":{"auth":{"selectedType":"gemini-api-key"}}} in .gemini/settings.json below its HOME, ` +
 		"and GEMINI_API_KEY and GOOGLE_GEMINI_BASE_URL in AGENT_ENV"
@@ -71,18 +69,11 @@ func (c *cli) replaced() *agentproto.Failure {
 		bridge = filepath.Join(filepath.Dir(self), bridge)
 	}
 	line := "exec " + bridge + " " + strings.ReplaceAll(command, "%s", c.program)
-	return &agentproto.Failure{Kind: agentproto.KindPermanent,
-		Text: fmt.Sprintf("oneshot no longer runs %s: set AGENT_COMMAND, or agent.command of the group, to '%s'; "+
-			"docs/bring-your-agent.md says which package it needs", c.name, line)}
+	return new(failure.Permanent("oneshot no longer runs %s: set AGENT_COMMAND, or agent.command of the group, to '%s'; "+
+		"docs/bring-your-agent.md says which package it needs", c.name, line))
 }
 
 func (c *cli) sessionLost(why string) *agentproto.Failure {
 	return &agentproto.Failure{Kind: agentproto.KindSession,
 		Text: fmt.Sprintf("%s cannot resume the session: %s", c.name, why)}
 }
-
-// A shell's exit codes for a program that it cannot execute or find.
-const (
-	exitNotExecutable = 126
-	exitNotFound      = 127
-)

@@ -14,12 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestMain makes this program a fake of a command if it is called by the command's name: it takes the
-// command's arguments and prints what the command was recorded to print, see testdata.
+// TestMain makes this program oneshot, or a fake of a command, if it is called by that name: a fake takes the arguments
+// of its command and prints as the command was recorded to print, see testdata.
 func TestMain(m *testing.M) {
 	switch name := filepath.Base(os.Args[0]); name {
 	case "gemini", "plain":
 		os.Exit(fakeCommand(name, os.Args[1:]))
+	case "oneshot":
+		main()
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }

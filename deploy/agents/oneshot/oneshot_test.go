@@ -2,20 +2,20 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/agentproto"
+	"arizuko/pkg/agentproto/agenttest"
 )
 
 func TestParser_RecordedOutput_AnswerSessionFailure(t *testing.T) {
@@ -49,18 +49,12 @@ func TestParser_RecordedOutput_AnswerSessionFailure(t *testing.T) {
 }
 
 func TestParser_Answer_JoinsTexts(t *testing.T) {
-	long := strings.Repeat("x", agentproto.MaxResult-5)
 	for name, tt := range map[string]struct {
 		texts []string
 		want  string
 	}{
-		"none":                     {nil, ""},
-		"one, as it is":            {[]string{" <internal>no</internal> a\n"}, "<internal>no</internal> a"},
 		"several":                  {[]string{"a", " b ", "c"}, "a\n\nb\n\nc"},
 		"a tag that is not closed": {[]string{"a\n<think>hm", "b"}, "a\n\nb"},
-		"a note behind the answer": {[]string{"a", "<internal>sent</internal>"}, "a"},
-		"all hidden":               {[]string{"<internal>a</internal>", "<internal>b</internal>"}, "<internal>b</internal>"},
-		"too long":                 {[]string{"old", "1234", long}, long},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p parser
@@ -79,13 +73,11 @@ func TestParser_Answer_JoinsTexts(t *testing.T) {
 func TestAgent_FailureAfterToolCall_AnswersNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := start(t, "gemini")
-	a.in <- agentproto.Start{TurnID: "1", Prompt: "half"}
-	if f := a.frame(); f.Status != agentproto.StatusError || f.Result != "" || !strings.Contains(f.Error, "Loop detected") {
+	a.Send(agentproto.Start{TurnID: "1", Prompt: "half"})
+	if f := a.Next(); f.Status != agentproto.StatusError || f.Result != "" || !strings.Contains(f.Error, "Loop detected") {
 		t.Errorf("got %+v", f)
 	}
-	if err := <-a.done; err == nil {
-		t.Error("the run has not failed")
-	}
+	a.WantExit(1)
 }
 
 // Commands without sessions need the system text in each turn, others once in a session.
@@ -101,13 +93,11 @@ func TestAgent_SystemText_BeginsSession(t *testing.T) {
 				}
 			}
 			a := start(t, program)
-			a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: session, System: "You are here."}
-			a.frame()
-			a.in <- agentproto.Message{TurnID: "2", Prompt: "two"}
-			a.frame()
-			if err := a.closeInput(); err != nil {
-				t.Error(err)
-			}
+			a.Send(agentproto.Start{TurnID: "1", Prompt: "one", SessionID: session, System: "You are here."})
+			a.Next()
+			a.Send(agentproto.Message{TurnID: "2", Prompt: "two"})
+			a.Next()
+			a.WantExit(0)
 			want := []string{"You are here.\none", "two"}
 			switch name {
 			case "plain":
@@ -158,88 +148,34 @@ func TestDialect_Args_OfEachCommand(t *testing.T) {
 	}
 }
 
-// agent is a run of the agent in this process. Its command is a helper process.
-type agent struct {
-	t      *testing.T
-	in     chan agentproto.Input
-	frames *agentproto.Scanner
-	log    *bytes.Buffer // to be read after its end
-	done   chan error
-	stop   context.CancelFunc
+// maxWait is how long a test waits for anything; the machine may be busy.
+const maxWait = 3 * time.Minute
+
+// start starts this program with a fake command, in the working folder of the test, which is the folder of its group.
+func start(t *testing.T, name string) *agenttest.Run {
+	t.Helper()
+	return startCommand(t, linkToSelf(t, name))
 }
 
-// start starts an agent in the working folder of the test, which is the folder of its group.
-func start(t *testing.T, name string) *agent {
+func startCommand(t *testing.T, program string) *agenttest.Run {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), name)
+	cmd := exec.Command(linkToSelf(t, "oneshot"), program, "--extra")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "AGENT_MODEL=m"}
+	return agenttest.Start(t, cmd, maxWait)
+}
+
+// linkToSelf is a name for the test binary, by which it acts as another program.
+func linkToSelf(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
 	self, err := os.Executable()
 	if err == nil {
-		err = os.Symlink(self, program)
+		err = os.Symlink(self, path)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startCommand(t, program)
-}
-
-func startCommand(t *testing.T, program string) *agent {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	r, w := io.Pipe()
-	a := &agent{
-		t: t, in: make(chan agentproto.Input), log: &bytes.Buffer{}, done: make(chan error, 1), stop: stop,
-		frames: agentproto.NewScanner(r, io.Discard),
-	}
-	lines, input := io.Pipe()
-	go func() {
-		defer input.Close()
-		for in := range a.in {
-			line, err := agentproto.Encode(in)
-			if err == nil {
-				_, err = input.Write(line)
-			}
-			if err != nil {
-				return // the run has ended
-			}
-		}
-	}()
-	go func() {
-		c := newCLI(program, []string{"--extra"}, "m", a.log)
-		a.done <- agentproto.Serve(ctx, lines, w, agentproto.Agent{Answer: c.answer, Log: a.log})
-		w.Close()
-		lines.Close()
-	}()
-	t.Cleanup(func() { stop(); r.Close() })
-	return a
-}
-
-func (a *agent) frame() agentproto.Frame {
-	a.t.Helper()
-	f, err := a.frames.NextFrame()
-	if err != nil {
-		a.t.Fatalf("no frame: %v", err)
-	}
-	return f
-}
-
-// wantAnswer fails the test unless the next frame answers a turn with that text.
-func (a *agent) wantAnswer(turn, text string) agentproto.Frame {
-	a.t.Helper()
-	f := a.frame()
-	if f.Status != agentproto.StatusOK || f.TurnID != turn || f.Result != text {
-		a.t.Errorf("got %+v, want turn %s answered %q", f, turn, text)
-	}
-	return f
-}
-
-// closeInput closes the input and returns the error of the run.
-func (a *agent) closeInput() error {
-	a.t.Helper()
-	close(a.in)
-	if f, err := a.frames.NextFrame(); err != io.EOF {
-		a.t.Errorf("unexpected frame: %+v, %v", f, err)
-	}
-	return <-a.done
+	return path
 }
 
 func calls(t *testing.T) (all []call) {
@@ -261,21 +197,17 @@ func calls(t *testing.T) (all []call) {
 func TestAgent_NextRun_ResumesSession(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := start(t, "gemini")
-	a.in <- agentproto.Start{TurnID: "1", Prompt: "one"}
-	a.in <- agentproto.Message{TurnID: "2", Prompt: "two"}
-	session := a.wantAnswer("1", "heard one").NewSessionID
-	if again := a.wantAnswer("2", "heard two").NewSessionID; session != lines["gemini"].session || again != session {
+	a.Send(agentproto.Start{TurnID: "1", Prompt: "one"})
+	a.Send(agentproto.Message{TurnID: "2", Prompt: "two"})
+	session := a.WantAnswer("1", "heard one").NewSessionID
+	if again := a.WantAnswer("2", "heard two").NewSessionID; session != lines["gemini"].session || again != session {
 		t.Errorf("sessions %q, %q", session, again)
 	}
-	if err := a.closeInput(); err != nil {
-		t.Error(err)
-	}
+	a.WantExit(0)
 	b := start(t, "gemini")
-	b.in <- agentproto.Start{TurnID: "3", Prompt: "three", SessionID: session}
-	b.wantAnswer("3", "heard three")
-	if err := b.closeInput(); err != nil {
-		t.Error(err)
-	}
+	b.Send(agentproto.Start{TurnID: "3", Prompt: "three", SessionID: session})
+	b.WantAnswer("3", "heard three")
+	b.WantExit(0)
 	var sessions []string
 	for _, c := range calls(t) {
 		sessions = append(sessions, resumed(c.Args))
@@ -291,14 +223,12 @@ func TestAgent_SessionCannotBeResumed_ReportsIt(t *testing.T) {
 		t.Run(session, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			a := start(t, "gemini")
-			a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: session}
-			f := a.frame()
+			a.Send(agentproto.Start{TurnID: "1", Prompt: "one", SessionID: session})
+			f := a.Next()
 			if f.Status != agentproto.StatusError || f.Kind != agentproto.KindSession || !strings.Contains(f.Error, "cannot resume the session") {
 				t.Errorf("got %+v", f)
 			}
-			if err := <-a.done; err == nil {
-				t.Error("the run has not failed")
-			}
+			a.WantExit(1)
 			if session == gone {
 				return
 			}
@@ -313,27 +243,23 @@ func TestAgent_SessionCannotBeResumed_ReportsIt(t *testing.T) {
 func TestAgent_ReplacedCommand_NamesTheNewLine(t *testing.T) {
 	for name, want := range map[string]string{"codex": "/acp codex-acp'", "/opt/opencode": "/acp /opt/opencode acp'"} {
 		a := startCommand(t, name)
-		a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: "01a1ff98-089e-7af1-ba12-86303db8081f"}
-		f := a.frame()
+		a.Send(agentproto.Start{TurnID: "1", Prompt: "one", SessionID: "01a1ff98-089e-7af1-ba12-86303db8081f"})
+		f := a.Next()
 		if f.Kind != agentproto.KindPermanent || !strings.Contains(f.Error, "set AGENT_COMMAND, or agent.command of the group, to 'exec /") || !strings.Contains(f.Error, want) {
 			t.Errorf("%s: got %+v", name, f)
 		}
-		if err := <-a.done; err == nil {
-			t.Errorf("%s: the run has not failed", name)
-		}
+		a.WantExit(1)
 	}
 }
 
 func TestAgent_PlainCommand_OutputIsAnswer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := start(t, "plain")
-	a.in <- agentproto.Start{TurnID: "1", Prompt: "one", SessionID: "of another agent"}
-	if f := a.wantAnswer("1", `"heard one"`); f.NewSessionID != "" {
+	a.Send(agentproto.Start{TurnID: "1", Prompt: "one", SessionID: "of another agent"})
+	if f := a.WantAnswer("1", `"heard one"`); f.NewSessionID != "" {
 		t.Errorf("session %q", f.NewSessionID)
 	}
-	if err := a.closeInput(); err != nil {
-		t.Error(err)
-	}
+	a.WantExit(0)
 	if diff := cmp.Diff([]call{{[]string{"--extra"}, "one"}}, calls(t)); diff != "" {
 		t.Error(diff)
 	}
@@ -362,19 +288,17 @@ func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
 			t.Run(name+" "+order, func(t *testing.T) {
 				t.Chdir(t.TempDir())
 				a := start(t, name)
-				a.in <- agentproto.Start{TurnID: "1", Prompt: order}
-				f := a.frame()
+				a.Send(agentproto.Start{TurnID: "1", Prompt: order})
+				f := a.Next()
 				if f.Status != agentproto.StatusError || f.TurnID != "1" || f.Kind != tt.kind || !strings.HasPrefix(f.Error, tt.want) {
 					t.Errorf("got %+v, want %+v", f, tt)
 				}
 				if (f.RetryAfter == 20) != (order == "limit") {
 					t.Errorf("retry after %v", f.RetryAfter)
 				}
-				if err := <-a.done; err == nil {
-					t.Error("the run has not failed")
-				}
-				if !strings.Contains(a.log.String(), "a warning") {
-					t.Errorf("log %q", a.log)
+				a.WantExit(1)
+				if !strings.Contains(a.Log.String(), "a warning") {
+					t.Errorf("log %q", a.Log)
 				}
 			})
 		}
@@ -384,28 +308,24 @@ func TestAgent_FailingCommand_EndsRunWithError(t *testing.T) {
 func TestAgent_CommandAnswersAndStays_IsEnded(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := start(t, "gemini")
-	a.in <- agentproto.Start{TurnID: "1", Prompt: "answer and hang up"}
-	a.wantAnswer("1", "heard answer and hang up")
-	if err := a.closeInput(); err != nil {
-		t.Error(err)
-	}
+	a.Send(agentproto.Start{TurnID: "1", Prompt: "answer and hang up"})
+	a.WantAnswer("1", "heard answer and hang up")
+	a.WantExit(0)
 }
 
 func TestAgent_HiddenText_IsAnswer(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := start(t, "gemini")
-	a.in <- agentproto.Start{TurnID: "1", Prompt: "<internal>nothing to say</internal>"}
-	a.wantAnswer("1", "heard <internal>nothing to say</internal>")
-	if err := a.closeInput(); err != nil {
-		t.Error(err)
-	}
+	a.Send(agentproto.Start{TurnID: "1", Prompt: "<internal>nothing to say</internal>"})
+	a.WantAnswer("1", "heard <internal>nothing to say</internal>")
+	a.WantExit(0)
 }
 
 func TestAgent_MissingCommand_EndsRunWithError(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := startCommand(t, "no-such-program")
-	a.in <- agentproto.Start{TurnID: "1", Prompt: "one"}
-	if f := a.frame(); f.Kind != agentproto.KindPermanent || f.Error != "no-such-program is not installed, or not in PATH" {
+	a.Send(agentproto.Start{TurnID: "1", Prompt: "one"})
+	if f := a.Next(); f.Kind != agentproto.KindPermanent || f.Error != "no-such-program is not installed, or not in PATH" {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -413,15 +333,13 @@ func TestAgent_MissingCommand_EndsRunWithError(t *testing.T) {
 func TestAgent_Interrupt_DropsOpenTurns(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := start(t, "gemini")
-	a.in <- agentproto.Start{TurnID: "1", Prompt: "slow"}
-	a.in <- agentproto.Message{TurnID: "2", Prompt: "slow too"}
-	a.in <- agentproto.Interrupt{}
-	a.in <- agentproto.Message{TurnID: "3", Prompt: "three"}
+	a.Send(agentproto.Start{TurnID: "1", Prompt: "slow"})
+	a.Send(agentproto.Message{TurnID: "2", Prompt: "slow too"})
+	a.Send(agentproto.Interrupt{})
+	a.Send(agentproto.Message{TurnID: "3", Prompt: "three"})
 	began := time.Now()
-	a.wantAnswer("3", "heard three")
-	if err := a.closeInput(); err != nil {
-		t.Error(err)
-	}
+	a.WantAnswer("3", "heard three")
+	a.WantExit(0)
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("the interrupt took %s", took)
 	}
@@ -435,31 +353,29 @@ func TestAgent_Interrupt_DropsOpenTurns(t *testing.T) {
 func TestAgent_Terminated_StopsTurn(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := start(t, "gemini")
-	a.in <- agentproto.Start{TurnID: "1", Prompt: "slow"}
-	for { // until it runs
+	a.Send(agentproto.Start{TurnID: "1", Prompt: "slow"})
+	for end := time.Now().Add(maxWait); ; <-time.After(10 * time.Millisecond) { // until it runs
 		if _, err := os.Stat(callsFile); err == nil {
 			break
 		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case err := <-a.done:
-			t.Fatalf("the command was not called: %v", err)
+		if time.Now().After(end) {
+			t.Fatal("the command was not called")
 		}
 	}
-	a.stop()
-	if f := a.frame(); f.Kind != agentproto.KindTransient || f.TurnID != "1" {
+	if err := a.Cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if f := a.Next(); f.Kind != agentproto.KindTransient || f.TurnID != "1" {
 		t.Errorf("got %+v", f)
 	}
-	if err := <-a.done; !errors.Is(err, agentproto.ErrTerminated) {
-		t.Errorf("error %v", err)
-	}
+	a.WantExit(1)
 }
 
 func TestAgent_GeminiFileReference_IsEscaped(t *testing.T) {
 	t.Chdir(t.TempDir())
 	a := start(t, "gemini")
-	a.in <- agentproto.Start{TurnID: "1", Prompt: "<message>@secret me@x.org</message>"}
-	a.frame()
+	a.Send(agentproto.Start{TurnID: "1", Prompt: "<message>@secret me@x.org</message>"})
+	a.Next()
 	if got := calls(t)[0].Prompt; got != "<message>&#64;secret me&#64;x.org</message>" {
 		t.Errorf("prompt %q", got)
 	}

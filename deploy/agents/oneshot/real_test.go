@@ -25,7 +25,7 @@ func TestReal_Gemini_Conforms(t *testing.T) {
 		t.Fatalf("%v: install it with `npm ci --prefix deploy/agents/acp`", err)
 	}
 	bin := t.TempDir()
-	if err := gobuild.Programs(bin, gobuild.Options{}, "arizuko/gated", "arizuko/deploy/agents/oneshot"); err != nil {
+	if err := gobuild.Programs(bin, gobuild.Options{}, "arizuko/gated", "arizuko/deploy/agents/oneshot", "arizuko/deploy/agents/agentcheck"); err != nil {
 		t.Fatal(err)
 	}
 	model := llm.New()

@@ -22,7 +22,8 @@ const maxConform = 4 * time.Minute
 const parallel = "3"
 
 var programs = harness.NewPrograms("", "arizuko/gated", "arizuko/deploy/agents/demo", "arizuko/deploy/agents/claude",
-	"arizuko/deploy/agents/acp", "arizuko/pkg/testkit/fakes/cmd/fakeagent", "arizuko/deploy/agents/oneshot")
+	"arizuko/deploy/agents/acp", "arizuko/pkg/testkit/fakes/cmd/fakeagent", "arizuko/deploy/agents/oneshot",
+	"arizuko/deploy/agents/agentcheck")
 
 func TestMain(m *testing.M) { os.Exit(programs.RunTests(m, parallel)) }
 
@@ -76,6 +77,23 @@ func wantNotShown(t *testing.T, results map[string]string, want ...string) {
 		if result != "ok" {
 			t.Errorf("%s: %s", name, result)
 		}
+	}
+}
+
+// Gated passes on only the variables of AGENT_ENV, and hides their secrets in what is printed.
+func TestTry_AgentPrintsItsEnvironment_SecretsAreHidden(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), program(t, "gated"), "agent", "try", "--", "read line; env >&2")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "AGENT_ENV=SOME_API_KEY", "SOME_API_KEY=hunter2-hunter2", "OTHER=x"}
+	cmd.Stdin = strings.NewReader("hello\n")
+	out, err := cmd.CombinedOutput()
+	text := string(out)
+	if cmd.ProcessState.ExitCode() != 1 || !strings.HasSuffix(text, "\ngated: breaches of the protocol: 1\n") {
+		t.Errorf("%v", err)
+	}
+	if !strings.Contains(text, "| err: SOME_API_KEY=[redacted]\n") || strings.Contains(text, "hunter2") ||
+		strings.Contains(text, "OTHER") || strings.Contains(text, "SECRETS_FD") {
+		t.Errorf("got\n%s", text)
 	}
 }
 

@@ -75,7 +75,7 @@ func (i *instance) in(t *testing.T) *instance {
 
 func programsAreStatic(t *testing.T, i *instance) {
 	dir, programs := t.TempDir(), []string{}
-	for image, names := range map[string][]string{localImage: slices.Concat(daemons, []string{"migrate"}), localImage + "-gated": {"gated", "demo"}} {
+	for image, names := range map[string][]string{localImage: slices.Concat(daemons, []string{"migrate"}), localImage + "-gated": {"gated", "demo", "agentcheck"}} {
 		id := i.engine.Docker(t, "create", "--entrypoint=/bin/none", image)
 		for _, name := range names {
 			if name == "gated" && image == localImage {

@@ -18,7 +18,7 @@ var products = append(daemon.Suite(), "pkg", "deploy/launcher", "migrations")
 
 // notRun are folders below them that only tests and tools link.
 var notRun = []string{
-	"pkg/testkit", "gated/internal/running/conformance", "pkg/golden",
+	"pkg/testkit", "pkg/golden",
 	"pkg/adapter/adaptertest", "pkg/adapter/inboundtest", "pkg/adapter/outboundtest",
 }
 

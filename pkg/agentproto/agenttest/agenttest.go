@@ -209,6 +209,13 @@ func Further(id string, texts ...string) agentproto.Message {
 	return agentproto.Message{TurnID: id, Prompt: Prompt(texts...)}
 }
 
+// Foldable is the line of a further turn that may be folded into the one under way.
+func Foldable(id, text string) agentproto.Message {
+	m := Further(id, text)
+	m.Fold = true
+	return m
+}
+
 // Log is a buffer that is safe for concurrent use.
 type Log struct {
 	mu sync.Mutex

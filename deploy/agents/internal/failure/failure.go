@@ -1,4 +1,4 @@
-// Package failure makes failures of agents from what a program says and how it ends.
+// Package failure makes failures of agents from the output of a program and its end.
 package failure
 
 import (
@@ -37,6 +37,13 @@ func OfStart(err error, text string) agentproto.Failure {
 		return Permanent("%s", text)
 	}
 	return Transient("%s", text)
+}
+
+// IsNotFound reports whether a shell or an interpreter, whose end is err, could not find or execute its program.
+func IsNotFound(err error) bool {
+	const notExecutable, notFound = 126, 127
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && (exit.ExitCode() == notExecutable || exit.ExitCode() == notFound)
 }
 
 // Signalled reports whether a signal has ended the program whose end is err.

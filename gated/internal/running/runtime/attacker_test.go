@@ -14,7 +14,7 @@ const attackerImage = "attacker:1"
 // in an image of its own.
 func buildAttacker(t testing.TB) string {
 	t.Helper()
-	return gobuild.Program(t, gobuild.Options{Static: true}, "arizuko/gated/internal/running/runtime/testdata/attacker")
+	return gobuild.Program(t, gobuild.Options{Static: true}, "arizuko/pkg/testkit/fakes/cmd/attacker")
 }
 
 // testRuntime is a runtime under test.

@@ -90,7 +90,7 @@ type Orphan struct {
 type Process struct {
 	Temp     string   // the folder of the runs' temporary folders
 	Readable []string // folders and files of others that the agents' users must be able to reach
-	AsRoot   bool     // root may be the user: for agents that an operator runs by hand
+	AsRoot   bool     // root may be the user: for tests
 }
 
 // Check makes the shell look for the agent's program.

@@ -49,23 +49,32 @@ func TestText_EachSurface_MatchesGolden(t *testing.T) {
 		for suffix, names := range map[string][]string{"": nil, "+tools": allTools()} {
 			t.Run(in.Surface+suffix, func(t *testing.T) {
 				in.Tools = names
-				got := Text(in)
-				path := filepath.Join("testdata", in.Surface+suffix+".txt")
-				if *update {
-					if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(string(want), got); diff != "" {
-					t.Errorf("(-want +got); write it by -update:\n%s", diff)
-				}
+				compareGolden(t, filepath.Join("testdata", in.Surface+suffix+".txt"), Text(in))
 			})
 		}
 	}
+}
+
+func compareGolden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-want +got); write it by -update:\n%s", diff)
+	}
+}
+
+// `gated agent` gives agents this text without gated.
+func TestText_OfAgentcheck(t *testing.T) {
+	compareGolden(t, "../../../../deploy/agents/agentcheck/system.txt",
+		Text(Input{Assistant: "arizuko", ChatJID: "web:main", Surface: "web", Ceiling: 4000}))
 }
 
 // About a page: it is in every request of the model.

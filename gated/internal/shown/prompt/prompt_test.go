@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +36,16 @@ func TestBuild(t *testing.T) {
 			golden.Compare(t, filepath.Join("testdata", tt.name+".xml"), Build(tt.in))
 		})
 	}
+}
+
+// `gated agent` makes this prompt without gated.
+func TestBuild_OfAgentcheck(t *testing.T) {
+	in := Input{
+		Turn:     &msg.Turn{ChatJID: "web:main", Folder: "main", Surface: "web", Ceiling: 4000},
+		Messages: []*msg.Message{{ID: 7, Sender: "web:operator", SenderName: "You", Content: "{TEXT}", Timestamp: noon}},
+	}
+	got := strings.NewReplacer(`id="7"`, `id="{ID}"`, "2026-11-21T12:00:00Z", "{TIME}").Replace(Build(in))
+	golden.Compare(t, "../../../../deploy/agents/agentcheck/prompt.xml", got)
 }
 
 func oneRow() Input {

@@ -97,20 +97,8 @@ func obey(order, what string) (string, error) {
 		return "", os.Symlink(to, name)
 	case "files":
 		return files()
-	case "env":
-		return os.Getenv(what), nil
-	case "signal":
-		pid, err := strconv.Atoi(what)
-		if err != nil {
-			return "", err
-		}
-		return "", syscall.Kill(pid, 0)
-	case "trace":
-		pid, err := strconv.Atoi(what)
-		if err != nil {
-			return "", err
-		}
-		return "", trace(pid)
+	case "chmod":
+		return "", os.Chmod(what, 0o755|os.ModeSetuid)
 	case "dial":
 		return dial(what)
 	case "dial-any":
@@ -128,14 +116,32 @@ func obey(order, what string) (string, error) {
 	case "resolve":
 		addrs, err := net.LookupHost(what)
 		return strings.Join(addrs, " "), err
-	case "chmod":
-		return "", os.Chmod(what, 0o755|os.ModeSetuid)
+	case "env":
+		return os.Getenv(what), nil
+	}
+	return "", obeyProcess(order, what)
+}
+
+// obeyProcess obeys orders about processes.
+func obeyProcess(order, what string) error {
+	switch order {
+	case "signal", "trace", "exit":
+		n, err := strconv.Atoi(what)
+		switch {
+		case err != nil:
+			return err
+		case order == "signal":
+			return syscall.Kill(n, 0)
+		case order == "trace":
+			return trace(n)
+		}
+		os.Exit(n)
 	case "memory":
-		return "", fill(what)
+		return fill(what)
 	case detach:
 		child := exec.Command("/proc/self/exe", detach, what)
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		return "", child.Start()
+		return child.Start()
 	case "catch-term":
 		terminated := make(chan os.Signal, 1)
 		signal.Notify(terminated, syscall.SIGTERM)
@@ -146,16 +152,10 @@ func obey(order, what string) (string, error) {
 		}()
 	case "ignore-term":
 		signal.Ignore(syscall.SIGTERM)
-	case "exit":
-		code, err := strconv.Atoi(what)
-		if err != nil {
-			return "", err
-		}
-		os.Exit(code)
 	default:
-		return "", fmt.Errorf("no such order %q", order)
+		return fmt.Errorf("no such order %q", order)
 	}
-	return "", nil
+	return nil
 }
 
 func trace(pid int) error {

@@ -1,23 +1,17 @@
-// Package conformance runs agents without a chat or a database: [Agent.Try] is a conversation at a
-// terminal, [Agent.Conform] checks an agent against the protocol case by case. Agents run in the same
-// runtime as under gated; what gated would do with each answer is printed.
-package conformance
+package main
 
 import (
 	"cmp"
 	"context"
-	"fmt"
+	_ "embed"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/running/runtime"
-	"arizuko/gated/internal/shown/briefing"
-	"arizuko/gated/internal/shown/prompt"
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/msg"
 )
 
 // How long gated lets an agent finish: after its last answer, and after it failed or received an
@@ -30,10 +24,10 @@ const (
 // Agent is the program under test.
 type Agent struct {
 	Command string   // for sh -c
-	Env     []string // see runtime.Environ
+	Env     []string // of the agent
 	Dir     string   // working directory, as a group's folder is; "" makes a new folder that is removed afterwards
 	Session string   // resumed by its first run, "" for none
-	// Redact hides secrets in what is printed; nil hides none.
+	// Redact hides secrets in the output; nil hides none.
 	Redact func(string) string
 	// Grace is how long it may go on after it failed or received an interrupt; 0: FailGrace.
 	Grace time.Duration
@@ -44,7 +38,6 @@ type workspace struct {
 	agent Agent
 	dir   string // the group's folder, as the agent sees it
 	own   string // removed at the end
-	runs  int64
 	turns int
 }
 
@@ -70,21 +63,17 @@ func (p *workspace) remove() { _ = os.RemoveAll(p.own) }
 
 // start starts the agent and sends it nothing. The end of ctx kills it.
 func (p *workspace) start(ctx context.Context) (*run, error) {
-	p.runs++
-	log, err := newLogPipe(filepath.Join(p.own, fmt.Sprintf("log-%d", p.runs)))
+	temp, err := os.MkdirTemp(p.own, "tmp-")
 	if err != nil {
 		return nil, err
 	}
-	proc, err := runtime.Process{Temp: filepath.Join(p.own, "tmp"), AsRoot: true}.Start(ctx, runtime.Spec{
-		RunID: p.runs, Command: p.agent.Command, Dir: p.dir, Env: p.agent.Env, LogPath: log.path, OutputGrace: EOFGrace,
-	})
+	isTemp := func(entry string) bool { return strings.HasPrefix(entry, "TMPDIR=") }
+	env := slices.DeleteFunc(slices.Clone(p.agent.Env), isTemp)
+	proc, err := startProcess(ctx, p.agent.Command, p.dir, append(env, "TMPDIR="+temp))
 	if err != nil {
-		log.close()
 		return nil, err
 	}
-	r := newRun(proc, log.lines())
-	r.failGrace = cmp.Or(p.agent.Grace, FailGrace)
-	return r, nil
+	return &run{proc: proc, failGrace: cmp.Or(p.agent.Grace, FailGrace)}, nil
 }
 
 // nextTurn returns a new turn id.
@@ -105,13 +94,8 @@ const (
 func startLine(id, session, text string) agentproto.Start {
 	return agentproto.Start{
 		TurnID: id, Prompt: promptOf(id, text), SessionID: session, GroupFolder: folder,
-		ChatJID: chat, Surface: surface, Ceiling: ceiling, System: systemText(),
+		ChatJID: chat, Surface: surface, Ceiling: ceiling, System: systemText,
 	}
-}
-
-// systemText is what agents get in the web chat, without tools.
-func systemText() string {
-	return briefing.Text(briefing.Input{Assistant: "arizuko", ChatJID: chat, Surface: surface, Ceiling: ceiling})
 }
 
 // messageLine is the line of a further turn.
@@ -119,11 +103,27 @@ func messageLine(id, text string) agentproto.Message {
 	return agentproto.Message{TurnID: id, Prompt: promptOf(id, text)}
 }
 
+// systemText is the text that gated gives agents in the web chat, without tools.
+//
+//go:embed system.txt
+var systemText string
+
+// promptText is the prompt that gated makes of a message in the web chat. Tests of gated's packages briefing and prompt
+// compare both files with it.
+//
+//go:embed prompt.xml
+var promptText string
+
 func promptOf(id, text string) string {
-	turn := &msg.Turn{ChatJID: chat, Folder: folder, Surface: surface, Ceiling: ceiling}
-	row := &msg.Message{Sender: "web:operator", SenderName: "You", Content: text, Timestamp: time.Now().UnixMilli()}
-	row.ID, _ = strconv.ParseInt(id, 10, 64) // turn ids are numbers
-	return prompt.Build(prompt.Input{Turn: turn, Messages: []*msg.Message{row}, Location: time.Local})
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\t' && r != '\n' { // not in XML
+			return -1
+		}
+		return r
+	}, strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.ToValidUTF8(text, "\ufffd")))
+	text = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
+	values := strings.NewReplacer("{ID}", id, "{TIME}", time.Now().Format(time.RFC3339), "{TEXT}", text)
+	return agentproto.Inert(values.Replace(promptText))
 }
 
 // misplaced returns the words of the command that are files in the current directory but not in the agent's.

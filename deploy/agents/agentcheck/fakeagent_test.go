@@ -1,4 +1,4 @@
-package conformance
+package main
 
 import (
 	"bufio"
@@ -42,7 +42,7 @@ func fakeAgent(how string) Agent {
 
 var errAsAsked = errors.New("as asked")
 
-// behave answers every turn with the length of its prompt, except for what how says.
+// behave answers every turn with the length of its prompt, except as how says.
 func behave(how string, in io.Reader, out io.Writer) error {
 	if how == "ignores input" {
 		_, _ = io.Copy(io.Discard, in)

@@ -1,4 +1,4 @@
-package conformance
+package main
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 )
 
 // docs is the folder of the page for authors of agents.
-const docs = "../../../../docs"
+const docs = "../../../docs"
 
 func readDoc(t *testing.T, name string) string {
 	t.Helper()

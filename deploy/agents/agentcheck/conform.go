@@ -1,4 +1,4 @@
-package conformance
+package main
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
 )
 
@@ -90,6 +89,9 @@ func (a Agent) check(ctx context.Context, c testCase, timeouts Timeouts, printer
 	defer cancel()
 	x := &caseRun{workspace: p, ctx: ctx, timeouts: timeouts}
 	err = c.run(x)
+	if x.err != nil {
+		err = x.err
+	}
 	cancel()
 	x.drain()
 	if len(x.wrong) > 0 { // the first breach explains the failure best
@@ -127,11 +129,12 @@ type caseRun struct {
 	ctx      context.Context //nolint:containedctx // of this one case
 	timeouts Timeouts
 	run      *run
+	err      error // of a step: the further ones do nothing
 	frames   []answer
 	events   int
 	asks     int // questions that it has asked
 	wrong    []breach
-	exit     *runtime.Exit
+	exit     *exit
 	log      []string // the last lines that the agent printed outside its frames
 }
 
@@ -145,63 +148,70 @@ type answer struct {
 const logTail = 8
 
 // open starts the agent; the previous process must have ended.
-func (x *caseRun) open() (err error) {
-	x.exit, x.frames = nil, nil
-	x.run, err = x.start(x.ctx)
-	return err
+func (x *caseRun) open() {
+	if x.err == nil {
+		x.exit, x.frames = nil, nil
+		x.run, x.err = x.start(x.ctx)
+	}
 }
 
 // begin starts the agent with a turn and returns the turn's id.
-func (x *caseRun) begin(session, text string) (turn string, err error) {
-	if err := x.open(); err != nil {
-		return "", err
-	}
+func (x *caseRun) begin(session, text string) (turn string) {
+	x.open()
 	turn = x.nextTurn()
-	return turn, x.give(turn, startLine(turn, session, text))
+	x.send(startLine(turn, session, text), turn)
+	return turn
 }
 
 // ask sends one more turn.
-func (x *caseRun) ask(text string) (turn string, err error) {
+func (x *caseRun) ask(text string) (turn string) {
 	turn = x.nextTurn()
-	return turn, x.give(turn, x.run.furtherLine(turn, text))
+	if x.err == nil {
+		x.send(x.run.furtherLine(turn, text), turn)
+	}
+	return turn
 }
 
-func (x *caseRun) give(turn string, in agentproto.Input) error {
-	x.run.checker.asked(turn)
-	return x.send(in)
-}
-
-func (x *caseRun) send(in agentproto.Input) error {
+// send sends an input, which asks for turns.
+func (x *caseRun) send(in agentproto.Input, turns ...string) {
 	line, err := agentproto.Encode(in)
-	if err != nil {
-		return err
+	if err != nil && x.err == nil {
+		x.err = err
 	}
-	return x.sendLine(line)
+	x.give(line, turns...)
 }
 
-// sendLine ignores that the agent has exited: the next wait reports it.
-func (x *caseRun) sendLine(line []byte) error {
-	if err := x.run.proc.Send(line); err != nil && !errors.Is(err, runtime.ErrClosed) {
-		return fail("read stdin until its end, also while you work on an answer", "%s", err)
-	}
-	return nil
-}
-
-// answers waits for the answers of turns and returns their last frames, in the order of turns.
-func (x *caseRun) answers(turns ...string) (last []answer, err error) {
-	open := func(turn string) bool { return !x.run.checker.answered(turn) }
-	if err := x.until(x.timeouts.Answer, func() bool { return !slices.ContainsFunc(turns, open) }); err != nil {
-		return nil, err
+// give sends lines that ask for turns. It ignores that the agent has exited: the next wait reports it.
+func (x *caseRun) give(lines []byte, turns ...string) {
+	if x.err != nil {
+		return
 	}
 	for _, turn := range turns {
-		if !open(turn) {
-			last = append(last, x.last(turn))
+		x.run.checker.asked(turn)
+	}
+	if err := x.run.proc.send(lines); err != nil && !errors.Is(err, errClosed) {
+		x.err = fail("read stdin until its end, also while you work on an answer", "%s", err)
+	}
+}
+
+// answers waits for the answers of turns and returns their last frames, in the order of turns; empty ones for turns
+// without an answer.
+func (x *caseRun) answers(turns ...string) []answer {
+	last := make([]answer, len(turns))
+	if x.err != nil {
+		return last
+	}
+	open := func(turn string) bool { return !x.run.checker.answered(turn) }
+	x.until(x.timeouts.Answer, func() bool { return !slices.ContainsFunc(turns, open) })
+	for i, turn := range turns {
+		switch {
+		case !open(turn):
+			last[i] = x.last(turn)
+		case x.err == nil:
+			x.err = x.unanswered(turn)
 		}
 	}
-	if len(last) == len(turns) {
-		return last, nil
-	}
-	return last, x.unanswered(turns[slices.IndexFunc(turns, open)])
+	return last
 }
 
 // unanswered returns why a turn has no answer.
@@ -216,23 +226,22 @@ func (x *caseRun) unanswered(turn string) error {
 			fix += "; " + aFrame
 		}
 		return fail(fix, "turn %s is not answered within %s", turn, x.timeouts.Answer)
-	case x.exit.Code == 0 && len(x.frames) > 0:
+	case x.exit.code == 0 && len(x.frames) > 0:
 		return notShown("it exits after an answer; gated starts it again for the other turns")
 	}
 	return fail("answer each turn before the program exits", "it exited before it answered turn %s: %s", turn,
-		x.exit.Reason())
+		x.exit.reason())
 }
 
 // succeed is answers, with an error for a turn that failed.
-func (x *caseRun) succeed(turns ...string) ([]answer, error) {
-	all, err := x.answers(turns...)
-	for _, a := range all {
-		if a.Status == agentproto.StatusError {
-			return all, fail("fix this first: the cases need an agent that answers", "turn %s failed: %s", a.turn,
-				a.Error)
-		}
+func (x *caseRun) succeed(turns ...string) []answer {
+	failedBefore := x.err != nil
+	all := x.answers(turns...)
+	i := slices.IndexFunc(all, func(a answer) bool { return a.Status == agentproto.StatusError })
+	if i >= 0 && !failedBefore {
+		x.err = fail("fix this first: the cases need an agent that answers", "turn %s failed: %s", turns[i], all[i].Error)
 	}
-	return all, err
+	return all
 }
 
 // last returns the last frame of a turn.
@@ -246,41 +255,43 @@ func (x *caseRun) last(turn string) answer {
 }
 
 // finish closes the agent's input and waits for its answers and its exit.
-func (x *caseRun) finish() error {
+func (x *caseRun) finish() {
+	if x.err != nil {
+		return
+	}
 	x.run.checker.closed = true
-	x.run.proc.CloseInput()
+	x.run.proc.closeInput()
 	open := func() bool { return len(x.run.checker.open) > 0 }
-	if err := x.until(x.timeouts.Answer, func() bool { return !open() }); err != nil {
-		return err
+	x.until(x.timeouts.Answer, func() bool { return !open() })
+	if x.err == nil && open() && x.exit == nil {
+		x.err = x.unanswered(x.run.checker.open[0])
 	}
-	if open() && x.exit == nil {
-		return x.unanswered(x.run.checker.open[0])
-	}
-	return x.end()
+	x.end()
 }
 
 // end waits for the exit of an agent that has nothing left to do.
-func (x *caseRun) end() error {
-	x.run.stop(x.timeouts.End)
-	return x.until(2*x.timeouts.End+time.Second, func() bool { return false })
+func (x *caseRun) end() {
+	if x.err == nil {
+		x.run.stop(x.timeouts.End)
+		x.until(2*x.timeouts.End+time.Second, func() bool { return false })
+	}
 }
 
 // until handles events until done returns true, the process exits, a breach is found or limit has
-// passed. It returns ctx's error.
-func (x *caseRun) until(limit time.Duration, done func() bool) error {
+// passed.
+func (x *caseRun) until(limit time.Duration, done func() bool) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	for x.exit == nil && len(x.wrong) == 0 && !done() {
+	for x.err == nil && x.exit == nil && len(x.wrong) == 0 && !done() {
 		select {
-		case e := <-x.run.events:
+		case e := <-x.run.proc.events:
 			x.handle(e)
 		case <-timer.C:
-			return nil
+			return
 		case <-x.ctx.Done():
-			return x.ctx.Err()
+			x.err = x.ctx.Err()
 		}
 	}
-	return nil
 }
 
 func (x *caseRun) handle(e event) {
@@ -304,8 +315,8 @@ func (x *caseRun) handle(e event) {
 		x.exit = e.Exit
 		x.wrong = append(x.wrong, x.run.ended(*e.Exit)...)
 	default:
-		x.wrong = append(x.wrong, printed(e.printed)...)
-		x.log = append(x.log, strings.TrimSpace(e.printed))
+		x.wrong = append(x.wrong, printed(e.Printed)...)
+		x.log = append(x.log, strings.TrimSpace(e.Printed))
 		x.log = x.log[max(0, len(x.log)-logTail):]
 	}
 }
@@ -313,7 +324,7 @@ func (x *caseRun) handle(e event) {
 // drain receives the events of a killed run until its exit.
 func (x *caseRun) drain() {
 	if x.run != nil && x.exit == nil {
-		for range x.run.events {
+		for range x.run.proc.events {
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package conformance
+package main
 
 import (
 	"bufio"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
 )
 
@@ -34,7 +33,7 @@ func (a Agent) Try(ctx context.Context, in io.Reader, out io.Writer) error {
 	err = t.serve(ctx)
 	if t.run != nil { // after an error
 		cancel()
-		for range t.run.events {
+		for range t.run.proc.events {
 		}
 	}
 	if err == nil && t.printer.breached > 0 {
@@ -82,7 +81,7 @@ func (t *session) serve(ctx context.Context) error {
 	for t.lines != nil || t.run != nil {
 		var events <-chan event
 		if t.run != nil {
-			events = t.run.events
+			events = t.run.proc.events
 		}
 		select {
 		case line, open := <-t.lines:
@@ -116,7 +115,7 @@ func (t *session) handleLine(ctx context.Context, line string, open bool) error 
 	case t.answers(line):
 		return nil
 	case line == "/system":
-		t.printer.write(dim, "  ", systemText())
+		t.printer.write(dim, "  ", systemText)
 		return nil
 	}
 	if t.run != nil && t.run.checker.closed {
@@ -153,7 +152,7 @@ func (t *session) answers(line string) bool {
 	return true
 }
 
-// stop does what gated does at /stop: an interrupt, and the end of input.
+// stop stops the run as gated does at /stop: an interrupt, and the end of input.
 func (t *session) stop() {
 	if t.run == nil || t.run.checker.closed {
 		t.printer.write(plain, "", "no run to stop")
@@ -227,8 +226,8 @@ func (t *session) handle(e event) {
 	case e.Exit != nil:
 		t.ended(*e.Exit)
 	default:
-		t.printer.write(dim, "| ", e.printed)
-		t.printer.breaches(printed(e.printed))
+		t.printer.write(dim, "| ", e.Printed)
+		t.printer.breaches(printed(e.Printed))
 	}
 }
 
@@ -259,7 +258,7 @@ func (t *session) frame(f agentproto.Frame) {
 	}
 }
 
-// failed does what gated does after an error frame.
+// failed goes on as gated does after an error frame.
 func (t *session) failed(f agentproto.Frame) {
 	switch {
 	case f.Result != "":
@@ -280,7 +279,7 @@ func (t *session) failed(f agentproto.Frame) {
 	}
 }
 
-// fail does what gated does with a run that failed.
+// fail ends a run that failed, as gated does.
 func (t *session) fail() {
 	t.printer.write(plain, "",
 		"gated would end this run, drop its session, and retry the turn in another, three times at most")
@@ -288,19 +287,19 @@ func (t *session) fail() {
 	t.run.abandon()
 }
 
-func (t *session) ended(exit runtime.Exit) {
-	t.printer.breaches(t.run.ended(exit))
+func (t *session) ended(e exit) {
+	t.printer.breaches(t.run.ended(e))
 	if open := t.run.checker.open; len(open) > 0 {
 		t.printer.write(plain, "", "gated would give turn "+strings.Join(open, ", ")+" to another run")
 	}
-	t.printer.write(plain, "", "the agent exited: "+exit.Reason())
+	t.printer.write(plain, "", "the agent exited: "+e.reason())
 	t.run = nil
 }
 
 // await handles the run's events until its exit.
 func (t *session) await() {
 	for t.run != nil {
-		t.handle(<-t.run.events)
+		t.handle(<-t.run.proc.events)
 	}
 }
 

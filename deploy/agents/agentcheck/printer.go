@@ -1,4 +1,4 @@
-package conformance
+package main
 
 import (
 	"cmp"
@@ -6,11 +6,11 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/agentproto"
-	"arizuko/pkg/cli"
 )
 
 // style is how a terminal shows a text: SGR parameters, "" for none.
@@ -50,7 +50,7 @@ func (p *printer) write(s style, mark, text string) {
 	if p.redact != nil {
 		text = p.redact(text)
 	}
-	text = cli.Printable(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimRight(text, "\n")))
+	text = printable(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimRight(text, "\n")))
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimRight(mark+line, " ")
 		if p.colours && s != plain {
@@ -60,7 +60,17 @@ func (p *printer) write(s style, mark, text string) {
 	}
 }
 
-// answer prints what a chat would show of a frame.
+// printable replaces control characters but line ends.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// answer prints the part of a frame that a chat would show.
 func (p *printer) answer(f agentproto.Frame) {
 	text := agentproto.Strip(f.Result)
 	if f.Status == agentproto.StatusError {
@@ -80,7 +90,7 @@ func (p *printer) answer(f agentproto.Frame) {
 	}
 }
 
-// event prints what an agent says of its work.
+// event prints an event of the agent.
 func (p *printer) event(e *agentproto.Event) {
 	switch {
 	case e.Features != nil && e.Features.Fold:
@@ -127,7 +137,7 @@ func failureLine(f agentproto.Frame) string {
 	return "error: " + f.Error
 }
 
-// breaches prints what the agent did wrong and how to fix it.
+// breaches prints breaches and how to fix them.
 func (p *printer) breaches(all []breach) {
 	for _, b := range all {
 		p.breached++

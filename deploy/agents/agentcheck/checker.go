@@ -1,4 +1,4 @@
-package conformance
+package main
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
 )
 
@@ -29,7 +28,7 @@ type protocolChecker struct {
 	written   map[string]*written // by turn
 }
 
-// written is what a run has answered to one turn.
+// written counts the frames of a run for one turn.
 type written struct {
 	frames, bytes               int
 	tooManyFrames, tooManyBytes bool // were reported
@@ -83,7 +82,7 @@ func (l *protocolChecker) frame(f agentproto.Frame) (turns []string, wrong []bre
 	return turns, wrong
 }
 
-// addressees returns the turns that a frame answers, and what is wrong with what it names.
+// addressees returns the turns that a frame answers, and the breaches in the turns that it names.
 func (l *protocolChecker) addressees(f agentproto.Frame) (turns []string, wrong []breach) {
 	add := func(fix, format string, args ...any) {
 		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
@@ -132,7 +131,7 @@ func (l *protocolChecker) event(e *agentproto.Event) []breach {
 	return nil
 }
 
-// sizeBreaches checks the limits of a turn. What exceeds them is reported once. The last frame
+// sizeBreaches checks the limits of a turn. Each is reported once. The last frame
 // of a turn is always stored, and the ones before it have the limits without it.
 func (l *protocolChecker) sizeBreaches(turn string, f agentproto.Frame) (wrong []breach) {
 	add := func(fix, format string, args ...any) {
@@ -215,7 +214,7 @@ func (l *protocolChecker) addressee(named string) string {
 	return l.given[len(l.given)-1]
 }
 
-// aFrame shows what a frame is.
+// aFrame is an example of a frame.
 const aFrame = "a frame is three lines on stdout:\n" +
 	agentproto.FrameStart + "\n" + `{"status":"ok","turnId":"1","result":"hello"}` + "\n" + agentproto.FrameEnd
 
@@ -280,10 +279,10 @@ func printedEvent(source, text string) []breach {
 }
 
 // exit checks the end of the run; late means that the process had to be stopped.
-func (l *protocolChecker) exit(exit runtime.Exit, late bool) (wrong []breach) {
-	how := exit.Reason()
-	if last := lastLine(exit.StderrTail); last != "" && exit.Err == nil {
-		how += ": " + last
+func (l *protocolChecker) exit(e exit, late bool) (wrong []breach) {
+	how := e.reason()
+	if e.problem != "" && !e.missing {
+		how += ": " + e.problem
 	}
 	add := func(fix, format string, args ...any) {
 		wrong = append(wrong, breach{fmt.Sprintf(format, args...), fix})
@@ -293,20 +292,15 @@ func (l *protocolChecker) exit(exit runtime.Exit, late bool) (wrong []breach) {
 		add("exit at the end of stdin, and leave nothing running",
 			"it did not exit at the end of its input and was killed (%s)", how)
 	case len(l.open) == 0:
-		if exit.Code != 0 && !l.cancelled {
+		if e.code != 0 && !l.cancelled {
 			add("exit with 0 after the last answer", "it exited with an error after its last answer: %s", how)
 		}
 	case l.frames == 0:
 		add("answer each turn with a frame before the program exits; an error frame will do; "+aFrame,
 			"it exited without a frame: %s", how)
-	case exit.Code != 0 || l.closed:
+	case e.code != 0 || l.closed:
 		add("leave the loop over stdin only when all turns are answered, each with a frame without final:false",
 			"it exited with turn %s unanswered: %s", strings.Join(l.open, ", "), how)
 	}
 	return wrong
-}
-
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }

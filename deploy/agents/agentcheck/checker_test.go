@@ -1,15 +1,13 @@
-package conformance
+package main
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
 )
 
@@ -141,24 +139,24 @@ func TestChecker_Exit(t *testing.T) {
 	closed := func(l *protocolChecker) *protocolChecker { l.closed = true; return l }
 	cancelled := given()
 	cancelled.cancel()
-	failed := runtime.Exit{Code: 3, StderrTail: "a\nTraceback: b\n"}
-	killed := runtime.Exit{Code: -1, Signal: syscall.SIGKILL}
+	failed := exit{code: 3, problem: "Traceback: b"}
+	killed := exit{code: -1, signal: syscall.SIGKILL}
 	tests := []struct {
 		name    string
 		checker *protocolChecker
-		exit    runtime.Exit
+		exit    exit
 		late    bool
 		wrong   string
 	}{
-		{"all answered", given(ok, ok), runtime.Exit{}, false, ""},
-		{"nothing asked", &protocolChecker{}, runtime.Exit{}, false, ""},
+		{"all answered", given(ok, ok), exit{}, false, ""},
+		{"nothing asked", &protocolChecker{}, exit{}, false, ""},
 		{"nothing asked, and failed", &protocolChecker{}, failed, false, "with an error after its last answer"},
 		{"all answered, and failed", given(ok, ok), failed, false, "after its last answer: exit code 3: Traceback: b"},
 		{"dropped, and failed", cancelled, failed, false, ""},
-		{"without a frame", given(), runtime.Exit{}, false, "without a frame: exit code 0"},
-		{"without a program", given(), runtime.Exit{Code: 127, Err: errors.New("x: not found"), StderrTail: "x: not found"}, false, "it exited without a frame: x: not found"},
-		{"one answer and gone", given(ok), runtime.Exit{}, false, ""},
-		{"one answer of two at the end", closed(given(ok)), runtime.Exit{}, false, "turn 2 unanswered"},
+		{"without a frame", given(), exit{}, false, "without a frame: exit code 0"},
+		{"without a program", given(), exit{code: 127, problem: "x: not found", missing: true}, false, "it exited without a frame: the agent's program cannot be started: x: not found"},
+		{"one answer and gone", given(ok), exit{}, false, ""},
+		{"one answer of two at the end", closed(given(ok)), exit{}, false, "turn 2 unanswered"},
 		{"one answer and a crash", given(ok), failed, false, "turn 2 unanswered: exit code 3"},
 		{"it stayed", given(ok, ok), killed, true, "it did not exit at the end of its input and was killed (ended by signal 9"},
 	}
