@@ -38,7 +38,7 @@ const rehearseUsage = "usage: migrate rehearse [--days N] [--rows N] [--keep]"
 
 const serverRehearsal = "rehearse copies a database file, and this one is on a server: copy it there, as by `createdb rehearsal` and " +
 	"`pg_dump \"$ARIZUKO_DB\" | psql -d rehearsal`, while daemons run, and run `migrate up` of this program with ARIZUKO_DB naming the copy: " +
-	"its receipt says what changes. After it, with the same ARIZUKO_DB, `gated redecide --instance \"$ARIZUKO_DATA\"` of this version prints as JSON what " +
+	"its receipt says what changes. After it, with the same ARIZUKO_DB, `gated redecide` of this version prints as JSON what " +
 	"would be decided otherwise. Then `dropdb rehearsal`"
 
 // rehearse migrates a copy of the instance, compares what the new programs decide with what is stored, and prints what
@@ -222,8 +222,7 @@ func (r *rehearsal) redecide(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("decisions are not compared: %w", err)
 	}
-	cmd := osexec.CommandContext(ctx, gated, "redecide", "--days", strconv.Itoa(r.days), "--rows", strconv.Itoa(r.rows),
-		"--instance", absolute(r.cfg.data))
+	cmd := osexec.CommandContext(ctx, gated, "redecide", "--days", strconv.Itoa(r.days), "--rows", strconv.Itoa(r.rows))
 	cmd.Env = environOf(absolute(r.folder))
 	var problems bytes.Buffer
 	cmd.Stderr = &problems

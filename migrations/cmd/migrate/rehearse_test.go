@@ -121,7 +121,7 @@ echo '{"settings":"OPERATORS has 2 senders","checks":[
 			t.Errorf("the row in the log is not counted:\n%s", out)
 		}
 		called, err := os.ReadFile(seen)
-		if want := "redecide --days 3 --rows 10000 --instance " + data + " in " + data + "/run/rehearsal-"; err != nil || !strings.HasPrefix(string(called), want) ||
+		if want := "redecide --days 3 --rows 10000 in " + data + "/run/rehearsal-"; err != nil || !strings.HasPrefix(string(called), want) ||
 			!strings.Contains(string(called), "server <>") {
 			t.Errorf("gated was called as %q, %v, want %q", called, err, want)
 		}
