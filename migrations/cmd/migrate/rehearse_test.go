@@ -216,7 +216,7 @@ func TestRehearse_WhatUpWouldRefuse_IsNamed(t *testing.T) {
 		want        string
 	}{
 		"broken reference": {broken, "", nil, "", exitConfig,
-			"`migrate up` would fail: 1 rows of messages refer to rows of messages that are not there, such as id=3 derived_from=77"},
+			"`migrate up` would fail: 1 rows of messages refer to rows of messages that are not there (SELECT * FROM \"messages\" AS t WHERE t.\"derived_from\" IS NOT NULL"},
 		"no database":  {t.TempDir(), "", nil, "", exitConfig, "there is no database"},
 		"a server":     {t.TempDir(), "", nil, "ARIZUKO_DB=postgres://u:s3cret@127.0.0.1:1/x", exitConfig, "this one is on a server: copy it there"},
 		"usage":        {broken, "", []string{"--days", "0"}, "", exitConfig, "usage: migrate rehearse"},
