@@ -76,11 +76,11 @@ func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
 		return done, err
 	}
 	defer root.Close()
-	unlock := func() {}
-	defer func() { unlock() }()
+	var daemons lockfile.Folder
+	defer daemons.Close()
 	var replacement *replacement
 	err = dataowner.Do(r.Data, func() (err error) {
-		if unlock, err = lockAll(r.Data); err != nil {
+		if err := lockAll(r.Data, &daemons); err != nil {
 			return err
 		}
 		replacement, err = readReplacement(root)
@@ -100,42 +100,20 @@ func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
 	return done, err
 }
 
-// lockAll takes the locks of all daemons, so that none runs or starts meanwhile. The caller calls unlock also after an
-// error.
-func lockAll(data string) (unlock func(), err error) {
-	unlock = func() {}
+// lockAll takes the locks of all daemons, so that none runs or starts meanwhile.
+func lockAll(data string, held *lockfile.Folder) error {
 	run, err := makeRun(data)
 	if err != nil {
-		return unlock, err
+		return err
 	}
-	var held []*lockfile.Lock
-	unlock = func() {
-		for _, l := range held {
-			l.Close()
-		}
-	}
-	names := map[string]bool{}
+	var names []string
 	for _, name := range append(daemon.Suite(), "migrate", "backup") {
-		names[name+".lock"] = true
+		names = append(names, name+".lock")
 	}
-	others, err := fs.Glob(os.DirFS(run), locksPattern) // not filepath.Glob: the path may have a * in it
-	if err != nil {
-		return unlock, err
+	if err = held.Take(run, names...); errors.Is(err, lockfile.ErrHeld) {
+		err = fmt.Errorf("the data folder is in use, stop all daemons first: %w", err)
 	}
-	for _, name := range others {
-		names[name] = true
-	}
-	for name := range names {
-		l, err := lockfile.TryLock(filepath.Join(run, name))
-		if err != nil {
-			if errors.Is(err, lockfile.ErrHeld) {
-				err = fmt.Errorf("the data folder is in use, stop all daemons first: %w", err)
-			}
-			return unlock, err
-		}
-		held = append(held, l)
-	}
-	return unlock, nil
+	return err
 }
 
 // locksPattern matches the locks of all daemons in the folder run.

@@ -3,16 +3,15 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"arizuko/migrations"
+	envconfig "arizuko/pkg/config"
 	"arizuko/pkg/disk"
 )
 
@@ -36,54 +35,20 @@ func environOf(data string) []string {
 	return append(own, "ARIZUKO_DATA="+data)
 }
 
-// loadConfig reads environ, which has the form of os.Environ. Empty variables count as unset.
+// loadConfig reads environ, which has the form of os.Environ. A file of the secret is not read.
 func loadConfig(environ []string) (config, error) {
-	cfg := config{data: "./data"}
-	file := ""
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if value == "" {
-			continue
-		}
-		switch name {
-		case "ARIZUKO_DATA":
-			cfg.data = value
-		case "ARIZUKO_DB":
-			cfg.server = value
-		case "ARIZUKO_DB_FILE":
-			file = value
-		case "ARIZUKO_SECRET", "ARIZUKO_SECRET_FILE":
-			cfg.hasSecret = true
-		case disk.UnsafeVariable:
-			var err error
-			if cfg.unsafeFS, err = strconv.ParseBool(value); err != nil {
-				return cfg, refuse("%s: want true or false", name)
-			}
-		}
+	env, err := envconfig.Load[struct {
+		Data       string           `env:"ARIZUKO_DATA" envDefault:"./data"`
+		DB         envconfig.Server `env:"ARIZUKO_DB" secret:"true"`
+		Secret     string           `env:"ARIZUKO_SECRET"`
+		SecretFile string           `env:"ARIZUKO_SECRET_FILE"`
+		UnsafeFS   bool             `env:"ARIZUKO_UNSAFE_FS"`
+	}](environ)
+	if err != nil {
+		return config{}, refusal{err}
 	}
-	switch {
-	case file == "":
-	case cfg.server != "":
-		return cfg, refuse("ARIZUKO_DB: both ARIZUKO_DB and ARIZUKO_DB_FILE are set, only one may be")
-	default:
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return cfg, refuse("ARIZUKO_DB_FILE: %w", err)
-		}
-		if cfg.server = strings.TrimRight(string(content), "\r\n"); cfg.server == "" {
-			return cfg, refuse("ARIZUKO_DB_FILE: %s is empty", file)
-		}
-	}
-	if cfg.server != "" && !isServer(cfg.server) {
-		return cfg, refuse("ARIZUKO_DB: want postgres://user:password@host/database; in the password, write %%40 for @, %%2F for / and so on")
-	}
-	return cfg, nil
-}
-
-// isServer reports whether a text is the URL of a database on a Postgres server.
-func isServer(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") && strings.Trim(u.Path, "/") != ""
+	return config{data: env.Data, server: string(env.DB), hasSecret: env.Secret+env.SecretFile != "",
+		unsafeFS: env.UnsafeFS}, nil
 }
 
 // checkFileSystem refuses a file system that cannot carry the database.

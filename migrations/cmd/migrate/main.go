@@ -36,6 +36,7 @@ import (
 	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/dataowner"
+	"arizuko/pkg/lockfile"
 )
 
 const (
@@ -77,7 +78,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errLocked), errors.Is(err, dbcopy.ErrRunning):
+	case errors.Is(err, lockfile.ErrHeld), errors.Is(err, dbcopy.ErrRunning):
 		return exitLocked
 	case errors.As(err, &no):
 		return exitConfig
@@ -147,11 +148,11 @@ func (p program) up() error {
 	if err := makeFolders(p.cfg.data); err != nil {
 		return refusal{p.cfg.explain(err)}
 	}
-	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
+	lock, err := p.lock()
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer lock.Close()
 	if !p.cfg.hasSecret {
 		if err := makeSecret(p.cfg.secretPath()); err != nil {
 			return err
@@ -184,11 +185,11 @@ func (p program) locked(change func(*schema) error) error {
 	if err := makeFolders(p.cfg.data); err != nil { // a copy of a data folder may lack some
 		return refusal{p.cfg.explain(err)}
 	}
-	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
+	lock, err := p.lock()
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer lock.Close()
 	return p.withSchema(p.cfg, change)
 }
 

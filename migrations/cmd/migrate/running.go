@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"arizuko/migrations/dbcopy"
+	"arizuko/pkg/lockfile"
 )
 
 // untold is the newest schema of the daemons that do not say which one they need.
@@ -30,23 +31,22 @@ func (c config) checkLocks(target int) error {
 			continue
 		}
 		path := filepath.Join(folder, file)
-		release, err := lock(path, 0)
+		lock, err := lockfile.TryLock(path)
 		if err == nil {
-			release()
+			lock.Close()
 			continue
 		}
-		if !errors.Is(err, errLocked) {
+		held := new(lockfile.HeldError)
+		if !errors.As(err, &held) {
 			return err
 		}
-		pid, needs := "?", untold
+		needs := untold
 		content, _ := os.ReadFile(path) // a daemon that has not written it yet counts as one that says nothing
 		for line := range strings.Lines(string(content)) {
-			if n, _ := fmt.Sscanf(line, "schema %d", &needs); n == 0 {
-				pid, _, _ = strings.Cut(line, " ")
-			}
+			_, _ = fmt.Sscanf(line, "schema %d", &needs)
 		}
 		if needs > target {
-			running = append(running, fmt.Sprintf("%s (process %s)", name, pid))
+			running = append(running, fmt.Sprintf("%s (%s)", name, held))
 		}
 	}
 	return needMore(running, target)
