@@ -69,10 +69,12 @@ type Endpoint struct {
 	URL  config.URL
 }
 
-// examination is one run of the doctor.
+// examination is what one run of the doctor has looked at, and found. A check is a function that adds to it. Later
+// checks leave out what earlier ones explain.
 type examination struct {
 	Config
 	env    Environment
+	wrong  []string // about the environment
 	redact config.Redactor
 	now    int64 // unix ms
 	in     facts.Instance
@@ -84,39 +86,54 @@ type examination struct {
 	schema   bool // what is wrong with the database has been reported: daemons that wait for it are not
 	checked  map[string]bool
 	st       *store.ReadOnly // nil if the database cannot be read
-	answers  map[string]answer
+	answers  answers
 	locks    locks
 	groups   []msg.Group
 	runtimes map[string]string // how the newest run of each folder was run
 }
 
+// newExamination reads the environment.
+func newExamination(cfg Config) *examination {
+	e := &examination{Config: cfg, now: cfg.Now().UnixMilli(), checked: map[string]bool{}, wrong: slices.Clone(cfg.Problems)}
+	env, problems := loadEnvironment(cfg.Environ)
+	e.env = env
+	for _, problem := range problems {
+		if !slices.Contains(e.wrong, problem) { // dashd checks ACCOUNTS, too
+			e.wrong = append(e.wrong, problem)
+		}
+	}
+	e.secret, _ = cfg.Base.Secret() // its absence is reported with the folder
+	e.redact = config.NewRedactor(slices.Concat(env.hidden(cfg.Environ), cfg.Base.DB.Secrets(), []string{e.secret})...)
+	return e
+}
+
 // Examine examines the instance. It takes as long as the slowest check of a daemon, half a minute at most,
 // unless Deep is set.
 func Examine(ctx context.Context, cfg Config) Report {
-	e := &examination{Config: cfg, now: cfg.Now().UnixMilli(), checked: map[string]bool{}}
-	e.environment()
-	programs := e.startChecks(ctx)
-	removeLog := e.newLog(ctx)
-	e.ask(ctx)
-	if e.schema = !e.folder(); !e.schema {
-		e.disk()
-		e.wal()
-		e.database(ctx)
+	e := newExamination(cfg)
+	environment(e)
+	waitPrograms := startChecks(ctx, e)
+	removeLog := newLog(ctx, e.Base)
+	e.answers = ask(ctx, e.Base, e.Daemons)
+	if e.schema = !folder(e); !e.schema {
+		diskSpace(e)
+		wal(e)
+		database(ctx, e)
 	}
 	if e.st != nil {
-		e.examineRows(ctx)
+		examineRows(ctx, e)
 		_ = e.st.Close() // it was only read
 	}
 	removeLog()
-	e.programs(programs())
-	e.unready()
+	programs(e, waitPrograms())
+	unready(e)
 	return e.result()
 }
 
-// examineRows runs the checks that read the database. One that fails is a finding, and the others go on.
-func (e *examination) examineRows(ctx context.Context) {
-	for _, check := range []func(context.Context) error{e.rows, e.routes, e.groupFolders, e.bots} {
-		if err := check(ctx); err != nil {
+// examineRows runs the checks that read the database. One that fails is a finding, and the others are left out.
+func examineRows(ctx context.Context, e *examination) {
+	for _, check := range []func(context.Context, *examination) error{rows, routes, groupFolders, bots} {
+		if err := check(ctx, e); err != nil {
 			e.unreadable(err)
 			return
 		}
