@@ -33,10 +33,13 @@ type Daemon struct {
 }
 
 // Daemons returns every daemon that has run, sorted by name.
-func (s *Status) Daemons(ctx context.Context) ([]Daemon, error) { return s.daemons(ctx, s.now()) }
-
-func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
+func (s *Status) Daemons(ctx context.Context) ([]Daemon, error) {
+	now := s.now()
 	known, err := s.known(ctx, now)
+	return daemons(known, now), err
+}
+
+func daemons(known facts.Daemons, now int64) []Daemon {
 	all := make([]Daemon, 0, len(known)) // an empty list in JSON, never null
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		d := known[name]
@@ -48,7 +51,7 @@ func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
 			silent: strings.HasPrefix(trouble, facts.Silent), trouble: trouble,
 		})
 	}
-	return all, err
+	return all
 }
 
 // known reads what the daemons have stored, and asks those that run.
@@ -79,7 +82,7 @@ type Facts struct {
 // Instance gathers the facts for the overview.
 func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	f.Now = s.now()
-	if f.Daemons, err = s.daemons(ctx, f.Now); err != nil {
+	if f.Daemons, err = s.Daemons(ctx); err != nil {
 		return f, err
 	}
 	if f.Machines, err = s.machines(ctx); err != nil {

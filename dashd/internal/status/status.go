@@ -112,17 +112,25 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	if c.waiting, err = st.WaitingInboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
 		return err
 	}
-	if c.unsent, err = s.unsent(ctx, c); err != nil {
+	running, err := s.known(ctx, c.now)
+	if err != nil {
 		return err
 	}
-	if c.daemons, err = s.daemons(ctx, c.now); err != nil {
+	c.daemons = daemons(running, c.now)
+	unsent, err := st.WaitingOutboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds())
+	if err != nil {
 		return err
+	}
+	if unsent.Rows > 0 {
+		c.unsent = strings.TrimSuffix(waits(unsent, "to be sent", c.now), ".") + ": " + running.Unsent(c.ChatJID, c.now) + "."
 	}
 	if c.group, c.current, err = s.home(ctx, c); err != nil {
 		return err
 	}
-	if c.request, err = s.request(ctx, c); err != nil {
-		return err
+	if c.group == "" {
+		if c.request, err = st.PendingRequest(ctx, c.ChatJID); err != nil {
+			return err
+		}
 	}
 	if c.topic, err = s.topic(ctx, c); err != nil {
 		return err
@@ -145,16 +153,6 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	}
 	c.spent, err = s.spentBy(ctx, c)
 	return err
-}
-
-// unsent words what waits to be sent to the chat, and why.
-func (s *Status) unsent(ctx context.Context, c *chat) (string, error) {
-	w, err := s.cfg.Store.WaitingOutboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds())
-	if err != nil || w.Rows == 0 {
-		return "", err
-	}
-	all, err := s.known(ctx, c.now)
-	return strings.TrimSuffix(waits(w, "to be sent", c.now), ".") + ": " + all.Unsent(c.ChatJID, c.now) + ".", err
 }
 
 // spent is what agents have used.
@@ -203,14 +201,6 @@ func (s *Status) home(ctx context.Context, c *chat) (folder string, current bool
 		}
 	}
 	return "", false, nil
-}
-
-// request returns the pending request of a chat without a group, nil for none.
-func (s *Status) request(ctx context.Context, c *chat) (*store.Request, error) {
-	if c.group != "" {
-		return nil, nil
-	}
-	return s.cfg.Store.PendingRequest(ctx, c.ChatJID)
 }
 
 // ask asks routd for the chat's group.
