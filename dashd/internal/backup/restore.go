@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,7 +29,6 @@ const (
 	newName       = "new"       // in it: what was extracted
 	// in it, once all of that is checked and on disk: the replacement, which may have begun
 	readyName   = "ready.json"
-	movedName   = "old-is-aside" // in it, once everything old is aside
 	asidePrefix = "before-restore-"
 )
 
@@ -203,7 +203,7 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 		return nil, err
 	}
 	defer from.Close()
-	s, err := read(ctx, from, e, e.report)
+	s, err := read(ctx, from, e.begin, e.entry, e.report)
 	if err != nil {
 		return nil, err
 	}
@@ -404,15 +404,17 @@ func (p *replacement) apply(root *os.Root) (aside string, err error) {
 		return "", err
 	}
 	defer work.Close()
-	if _, err := work.Lstat(movedName); errors.Is(err, fs.ErrNotExist) {
-		if err := p.moveAside(root); err != nil {
+	extracted, err := dataowner.OpenFolder(work, newName)
+	switch {
+	case err == nil:
+		defer extracted.Close()
+		if err := p.moveAside(root, extracted); err != nil {
 			return "", err
 		}
-		if err := errors.Join(create(work, movedName, nil), syncAll(root)); err != nil {
+		if err := errors.Join(syncAll(root), moveNew(root, extracted)); err != nil {
 			return "", err
 		}
-	}
-	if err := moveNew(root, work); err != nil {
+	case !errors.Is(err, fs.ErrNotExist): // all was moved, and its folder removed
 		return "", err
 	}
 	if err := errors.Join(syncAll(root), removeAll(root, restoringName), syncFolder(root)); err != nil {
@@ -424,37 +426,20 @@ func (p *replacement) apply(root *os.Root) (aside string, err error) {
 	return filepath.Join(root.Name(), p.Aside), nil
 }
 
-// moveNew moves what was extracted, unless it was moved before, to its place, the database last.
-func moveNew(root, work *os.Root) error {
-	extracted, err := dataowner.OpenFolder(work, newName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+// moveAside moves everything that a restore replaces. What the backup has and is not in the folder of what was extracted
+// any more was moved already: it is new.
+func (p *replacement) moveAside(root, extracted *os.Root) error {
+	names, err := managed(root)
 	if err != nil {
 		return err
 	}
-	defer extracted.Close()
-	for _, name := range []string{secretName, mediaName, groupsName, databaseName} {
-		if _, err := extracted.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if info, err := root.Lstat(name); err == nil && info.IsDir() {
-			// An empty folder was not moved aside, and a rename does not replace one. One with files is not removed.
-			if err := root.Remove(name); err != nil {
-				return err
-			}
-		}
-		if err := move(name, extracted, root); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *replacement) moveAside(root *os.Root) error {
-	names, err := managed(root)
-	if err != nil || len(names) == 0 {
-		return err
+	names = slices.DeleteFunc(names, func(name string) bool {
+		_, restored := p.Summary.Parts[name]
+		_, err := extracted.Lstat(name)
+		return restored && errors.Is(err, fs.ErrNotExist)
+	})
+	if len(names) == 0 {
+		return nil
 	}
 	if err := root.Mkdir(p.Aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -469,6 +454,25 @@ func (p *replacement) moveAside(root *os.Root) error {
 	defer aside.Close()
 	for _, name := range names {
 		if err := move(name, root, aside); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moveNew moves what was extracted, unless it was moved before, to its place, the database last.
+func moveNew(root, extracted *os.Root) error {
+	for _, name := range []string{secretName, mediaName, groupsName, databaseName} {
+		if _, err := extracted.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if info, err := root.Lstat(name); err == nil && info.IsDir() {
+			// An empty folder was not moved aside, and a rename does not replace one. One with files is not removed.
+			if err := root.Remove(name); err != nil {
+				return err
+			}
+		}
+		if err := move(name, extracted, root); err != nil {
 			return err
 		}
 	}
