@@ -11,6 +11,7 @@ import (
 	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/lockfile"
 )
 
@@ -74,7 +75,7 @@ func (p Program) create(ctx context.Context, target string, out io.Writer) error
 		out = p.Log
 	}
 	fmt.Fprintf(out, "%s\n%s in %s, %s. It holds all messages and the secret in the clear: keep it where only operators can read.\n",
-		s, size(s.Size), cli.PrintableLine(target), time.Since(began).Round(100*time.Millisecond))
+		s, disk.Bytes(s.Size), cli.PrintableLine(target), time.Since(began).Round(100*time.Millisecond))
 	n := s.Notes
 	if n.Changed+n.Vanished+n.Skipped > 0 {
 		fmt.Fprintf(p.Log, "files that changed while they were read: %d, that were removed meanwhile: %d, skipped: %d\n", n.Changed, n.Vanished, n.Skipped)

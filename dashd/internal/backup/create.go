@@ -18,6 +18,7 @@ import (
 
 	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/dataowner"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
 )
@@ -52,7 +53,7 @@ func (s Summary) String() string {
 	}
 	return fmt.Sprintf("%s: schema %d, %d messages, database %s, %d files and folders with %s",
 		s.CreatedAt.UTC().Format(time.RFC3339),
-		s.Schema, s.Rows["messages"], size(s.Database), files, size(bytes))
+		s.Schema, s.Rows["messages"], disk.Bytes(s.Database), files, disk.Bytes(bytes))
 }
 
 // Run makes the backup. Nothing has the target's name before all of it is on disk; if Run fails, or ctx ends,
@@ -287,7 +288,7 @@ func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *repo
 	}
 	next := int64(0)
 	return store.Copy(ctx, filepath.Join(c.Data, databaseName), name, func(done, total int64) error {
-		r.progress("database: %s of %s copied", size(done), size(total))
+		r.progress("database: %s of %s copied", disk.Bytes(done), disk.Bytes(total))
 		if done < next {
 			return nil
 		}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"arizuko/pkg/disk"
 	"arizuko/pkg/store"
 )
 
@@ -99,7 +100,7 @@ func (a *reader) next() (*tar.Header, io.Reader, error) {
 		return nil, nil, err
 	}
 	a.files, a.bytes = a.files+1, a.bytes+h.Size
-	a.progress("files: %d, %s so far", a.files, size(a.bytes))
+	a.progress("files: %d, %s so far", a.files, disk.Bytes(a.bytes))
 	if h.Name == manifestName {
 		return h, a.tar, nil
 	}

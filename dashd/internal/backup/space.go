@@ -30,7 +30,7 @@ func requireSpace(folder string, bytes int64) error {
 	free, err := freeSpace(folder)
 	if err == nil && free < bytes+minFree {
 		err = fmt.Errorf("%w: %s needs up to %s, and %s are free: make room, or choose another disk",
-			ErrSpace, filepath.Clean(folder), size(bytes+minFree), size(free))
+			ErrSpace, filepath.Clean(folder), disk.Bytes(bytes+minFree), disk.Bytes(free))
 	}
 	return err
 }
@@ -50,16 +50,4 @@ func (g *guard) Write(p []byte) (int, error) {
 		}
 	}
 	return g.w.Write(p)
-}
-
-// size is a number of bytes for humans.
-func size(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	default:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
 }

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/disk"
 )
 
 const (
@@ -76,7 +78,7 @@ func (w *writer) put(ctx context.Context, h *tar.Header, content io.Reader) erro
 			return err
 		}
 		left, w.bytes = left-int64(n), w.bytes+int64(n)
-		w.progress("files: %d, %s so far", w.files, size(w.bytes))
+		w.progress("files: %d, %s so far", w.files, disk.Bytes(w.bytes))
 	}
 	return nil
 }

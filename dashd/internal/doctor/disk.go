@@ -25,7 +25,7 @@ const spaceFix = "remove old files in logs/ and media/ (RETENTION_DAYS does it e
 func fullDisk(e *examination) (space disk.Space, err error) {
 	if space, err = e.Disk(e.Base.Data); err == nil && space.IsFull() {
 		e.Problem("disk-full", fmt.Sprintf("the disk of %s is full: %s free. Soon nothing new can be stored",
-			e.Base.Data, size(space.Free)), spaceFix)
+			e.Base.Data, disk.Bytes(space.Free)), spaceFix)
 	}
 	return space, err
 }
@@ -36,26 +36,15 @@ func diskSpace(e *examination) {
 	if err != nil {
 		return // the folder is missing, which is reported
 	}
-	e.looked(fmt.Sprintf("disk: %s free of %s", size(space.Free), size(space.Size)))
+	e.looked(fmt.Sprintf("disk: %s free of %s", disk.Bytes(space.Free), disk.Bytes(space.Size)))
 	if space.IsLow() && !space.IsFull() {
-		e.Warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, size(space.Free),
+		e.Warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, disk.Bytes(space.Free),
 			100*space.Share()), spaceFix)
 	}
 	if space.FilesLow() {
 		e.Problem("disk-inodes", fmt.Sprintf("the file system of %s has %d of %d inodes left: soon no file can be made",
 			e.Base.Data, space.FreeFiles, space.Files), spaceFix)
 	}
-}
-
-// size words a number of bytes.
-func size(n int64) string {
-	switch {
-	case n < 10<<20:
-		return fmt.Sprintf("%d KiB", n>>10)
-	case n < 10<<30:
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%d GiB", n>>30)
 }
 
 // wal checks whether checkpoints keep up. It must run before the database is opened, see store.ReadWAL.
@@ -73,12 +62,12 @@ func wal(e *examination) {
 		return
 	}
 	if info, err := os.Stat(e.Base.DBPath()); err == nil {
-		e.looked(fmt.Sprintf("database: %s, write-ahead log %s", size(info.Size()), size(w.Size)))
+		e.looked(fmt.Sprintf("database: %s, write-ahead log %s", disk.Bytes(info.Size()), disk.Bytes(w.Size)))
 	}
 	if w.Pending > maxPendingWAL {
 		e.Problem("wal-grows",
 			fmt.Sprintf("checkpoints do not advance: %s of the write-ahead log are not in the database yet",
-				size(w.Pending)),
+				disk.Bytes(w.Pending)),
 			"start gated, which makes them; if it runs, end the program that has read the database for long: `fuser -v "+e.Base.DBPath()+"`")
 	}
 }

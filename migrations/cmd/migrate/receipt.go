@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"arizuko/pkg/disk"
 )
 
 // counts is how many rows the tables have.
@@ -65,7 +67,7 @@ func (c *change) lines() []string {
 	}
 	if c.size.after > 0 {
 		lines = append(lines, fmt.Sprintf("disk: the database takes %s, with its log, before it took %s",
-			size(c.size.after), size(c.size.before)))
+			disk.Bytes(c.size.after), disk.Bytes(c.size.before)))
 	}
 	return lines
 }
@@ -137,12 +139,4 @@ func shell(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// size is a number of bytes for humans.
-func size(n int64) string {
-	if n < 1<<20 {
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }

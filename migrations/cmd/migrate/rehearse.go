@@ -202,8 +202,8 @@ func (r *rehearsal) printSpace(done *change) error {
 	}
 	grown := max(done.size.after-done.size.before, 0)
 	r.print("disk: `migrate up` writes about %s: the copy that it keeps %s, the migration %s. It does not begin with less than %s free; %s are",
-		size(done.size.before+grown), size(done.size.before), size(grown), size(needed),
-		size(space.Free+done.size.after))
+		disk.Bytes(done.size.before+grown), disk.Bytes(done.size.before), disk.Bytes(grown), disk.Bytes(needed),
+		disk.Bytes(space.Free+done.size.after))
 	return nil
 }
 
