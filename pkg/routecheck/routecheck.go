@@ -51,21 +51,16 @@ func Openings(routes []msg.Route, groups []msg.Group) []Opening {
 }
 
 func openings(routes []match.Route, members map[string]groupconfig.Members) (all []Opening) {
-	matched := map[string]bool{} // the conditions of the routes before
-	for _, r := range routes {
+	registered := func(folder string) bool { _, ok := members[folder]; return ok }
+	before := shadows(routes, registered)
+	for i, r := range routes {
 		folder, expr := r.Target.Folder, r.Expr()
-		group, registered := members[folder]
-		if folder != "" && !registered {
-			continue
-		}
-		conditions := expr.Conditions()
-		if folder != "" && group.Access == nil && expr.AdmitsStrangers() && !anySubset(matched, implied(conditions)) {
+		if registered(folder) && members[folder].Access == nil && expr.AdmitsStrangers() && before[i] == i {
 			all = append(all, Opening{
 				Route: r.ID, Match: r.Match, Folder: folder, DMs: expr.AdmitsStrangersDMs(),
 				Observes: r.Target.Kind == match.Observe,
 			})
 		}
-		matched[strings.Join(conditions, " ")] = true
 	}
 	return all
 }
@@ -189,12 +184,6 @@ func implied(conditions []string) []string {
 	}
 	slices.Sort(conditions)
 	return slices.Compact(conditions)
-}
-
-// anySubset reports whether a route before has some of the conditions and no others, so that it matches
-// everything that has them all.
-func anySubset(matched map[string]bool, conditions []string) bool {
-	return slices.ContainsFunc(subsets(conditions), func(some string) bool { return matched[some] })
 }
 
 // subsets returns each choice of the conditions, joined. There are at most nine conditions, and so few subsets.

@@ -52,27 +52,35 @@ func Registered(groups []msg.Group) func(folder string) bool {
 // Shadowed returns the valid routes that match nothing as an earlier one matches all that they do, each with the id
 // of the first such route.
 func Shadowed(routes []msg.Route, groups []msg.Group) map[int64]int64 {
-	registered := Registered(groups)
-	before := map[string]int{} // the first row with these conditions, by its place
-	shadowed := map[int64]int64{}
-	valid := parse(routes)
-	for i, r := range valid {
+	valid, shadowed := parse(routes), map[int64]int64{}
+	for i, first := range shadows(valid, Registered(groups)) {
+		if first < i {
+			shadowed[valid[i].ID] = valid[first].ID
+		}
+	}
+	return shadowed
+}
+
+// shadows returns for each route the index of the first one that matches everything it does: its own if none before it
+// does.
+func shadows(routes []match.Route, registered func(folder string) bool) []int {
+	before := map[string]int{} // the first route with these conditions
+	firsts := make([]int, len(routes))
+	for i, r := range routes {
+		firsts[i] = i
 		if folder := r.Target.Folder; folder != "" && !registered(folder) {
 			continue
 		}
 		expr := r.Expr()
 		conditions := expr.Conditions()
-		first := i
 		for _, some := range subsets(implied(conditions)) {
 			if at, ok := before[some]; ok {
-				first = min(first, at)
+				firsts[i] = min(firsts[i], at)
 			}
 		}
-		if first < i {
-			shadowed[r.ID] = valid[first].ID
-		} else {
+		if firsts[i] == i {
 			before[strings.Join(conditions, " ")] = i
 		}
 	}
-	return shadowed
+	return firsts
 }
