@@ -51,16 +51,20 @@ func Openings(routes []msg.Route, groups []msg.Group) []Opening {
 }
 
 func openings(routes []match.Route, members map[string]groupconfig.Members) (all []Opening) {
-	registered := func(folder string) bool { _, ok := members[folder]; return ok }
-	before := shadows(routes, registered)
+	before := earlier{}
 	for i, r := range routes {
 		folder, expr := r.Target.Folder, r.Expr()
-		if registered(folder) && members[folder].Access == nil && expr.AdmitsStrangers() && before[i] == i {
-			all = append(all, Opening{
-				Route: r.ID, Match: r.Match, Folder: folder, DMs: expr.AdmitsStrangersDMs(),
-				Observes: r.Target.Kind == match.Observe,
-			})
+		group, registered := members[folder]
+		if folder != "" && !registered {
+			continue
 		}
+		if folder != "" && group.Access == nil && expr.AdmitsStrangers() {
+			if _, shadowed := before.matching(expr); !shadowed {
+				all = append(all, Opening{Route: r.ID, Match: r.Match, Folder: folder,
+					DMs: expr.AdmitsStrangersDMs(), Observes: r.Target.Kind == match.Observe})
+			}
+		}
+		before.add(expr, i)
 	}
 	return all
 }

@@ -52,35 +52,38 @@ func Registered(groups []msg.Group) func(folder string) bool {
 // Shadowed returns the valid routes that match nothing as an earlier one matches all that they do, each with the id
 // of the first such route.
 func Shadowed(routes []msg.Route, groups []msg.Group) map[int64]int64 {
-	valid, shadowed := parse(routes), map[int64]int64{}
-	for i, first := range shadows(valid, Registered(groups)) {
-		if first < i {
-			shadowed[valid[i].ID] = valid[first].ID
-		}
-	}
-	return shadowed
-}
-
-// shadows returns for each route the index of the first one that matches everything it does: its own if none before it
-// does.
-func shadows(routes []match.Route, registered func(folder string) bool) []int {
-	before := map[string]int{} // the first route with these conditions
-	firsts := make([]int, len(routes))
-	for i, r := range routes {
-		firsts[i] = i
+	registered, valid := Registered(groups), parse(routes)
+	before, shadowed := earlier{}, map[int64]int64{}
+	for i, r := range valid {
 		if folder := r.Target.Folder; folder != "" && !registered(folder) {
 			continue
 		}
 		expr := r.Expr()
-		conditions := expr.Conditions()
-		for _, some := range subsets(implied(conditions)) {
-			if at, ok := before[some]; ok {
-				firsts[i] = min(firsts[i], at)
-			}
+		if first, found := before.matching(expr); found {
+			shadowed[r.ID] = valid[first].ID
 		}
-		if firsts[i] == i {
-			before[strings.Join(conditions, " ")] = i
+		before.add(expr, i)
+	}
+	return shadowed
+}
+
+// earlier are the routes before one: the index of the first that has these conditions.
+type earlier map[string]int
+
+func (e earlier) add(expr match.Expr, at int) {
+	key := strings.Join(expr.Conditions(), " ")
+	if _, ok := e[key]; !ok {
+		e[key] = at
+	}
+}
+
+// matching returns the first route that has some of the conditions of an expression and no others, so that it matches
+// everything that has them all.
+func (e earlier) matching(expr match.Expr) (first int, found bool) {
+	for _, some := range subsets(implied(expr.Conditions())) {
+		if at, ok := e[some]; ok && (!found || at < first) {
+			first, found = at, true
 		}
 	}
-	return firsts
+	return first, found
 }
