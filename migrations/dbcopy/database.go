@@ -275,7 +275,7 @@ func (d *database) read(ctx context.Context, t table) (*rows, error) {
 	if !d.server { // SQLite's driver starts a goroutine for each row with a context that may end: rows look at it
 		ctx = context.WithoutCancel(ctx)
 	}
-	found, err := d.conn.QueryContext(ctx, t.selection()) //nolint:rowserrcheck // callers do
+	found, err := d.conn.QueryContext(ctx, t.selection())
 	if err != nil {
 		return nil, err
 	}

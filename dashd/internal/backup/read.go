@@ -21,9 +21,10 @@ import (
 // entryFunc gets an entry that checkEntry has passed. What it leaves of the content is skipped.
 type entryFunc func(h *tar.Header, content io.Reader) error
 
-// read reads a whole archive and compares each part with its checksum. begin gets the head before all else. The error is
-// an ErrInvalid if the archive is not whole.
-func read(ctx context.Context, from io.Reader, begin func(Head) error, entry entryFunc, r *report) (s Summary, err error) {
+// read reads a whole archive and compares each part with its checksum. begin gets the head before all else. The error
+// is an ErrInvalid if the archive is not whole.
+func read(ctx context.Context, from io.Reader, begin func(Head) error, entry entryFunc, r *report) (s Summary,
+	err error) {
 	counted := &counter{w: io.Discard}
 	file := bufio.NewReaderSize(io.TeeReader(from, counted), readSize)
 	packed, err := gzip.NewReader(file)

@@ -426,8 +426,8 @@ func (p *replacement) apply(root *os.Root) (aside string, err error) {
 	return filepath.Join(root.Name(), p.Aside), nil
 }
 
-// moveAside moves everything that a restore replaces. What the backup has and is not in the folder of what was extracted
-// any more was moved already: it is new.
+// moveAside moves everything that a restore replaces. A name of the backup that is not among the extracted files any
+// more is in its place already: it is new.
 func (p *replacement) moveAside(root, extracted *os.Root) error {
 	names, err := managed(root)
 	if err != nil {

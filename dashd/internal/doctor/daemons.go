@@ -28,8 +28,8 @@ func daemons(e *examination) {
 		case name == e.self:
 		case e.alive(name):
 			if problem := socketProblem(e.Base, name); problem != "" {
-				e.Problem("socket-missing", "pokes do not reach "+name+", which finds new rows by polling only: "+problem,
-					"restart "+name)
+				e.Problem("socket-missing",
+					"pokes do not reach "+name+", which finds new rows by polling only: "+problem, "restart "+name)
 			}
 			e.Add(row.Platform(e.now)...)
 		case row != nil || e.answers.of(name).status == 0:

@@ -94,7 +94,8 @@ type examination struct {
 
 // newExamination reads the environment.
 func newExamination(cfg Config) *examination {
-	e := &examination{Config: cfg, now: cfg.Now().UnixMilli(), checked: map[string]bool{}, wrong: slices.Clone(cfg.Problems)}
+	e := &examination{Config: cfg, now: cfg.Now().UnixMilli(), checked: map[string]bool{},
+		wrong: slices.Clone(cfg.Problems)}
 	env, problems := loadEnvironment(cfg.Environ)
 	e.env = env
 	for _, problem := range problems {

@@ -94,7 +94,8 @@ func unready(e *examination) {
 				strings.ToUpper(name)+"_URL be where "+name+" listens")
 		case a.status == 0 && e.alive(name) && !elsewhere:
 			e.Problem("unreachable", name+" runs but does not answer at "+a.at,
-				e.locks.awaken(name)+"if it runs on another machine, set "+strings.ToUpper(name)+"_URL; else restart "+name)
+				e.locks.awaken(name)+"if it runs on another machine, set "+strings.ToUpper(name)+
+					"_URL; else restart "+name)
 		case a.status == 0 || e.schema:
 		case a.says(store.ErrLocked.Error()) && e.Has("database-locked"),
 			a.says(store.ErrFull.Error()) && e.Has("disk-full"):

@@ -122,7 +122,8 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 		return err
 	}
 	if unsent.Rows > 0 {
-		c.unsent = strings.TrimSuffix(waits(unsent, "to be sent", c.now), ".") + ": " + running.Unsent(c.ChatJID, c.now) + "."
+		c.unsent = strings.TrimSuffix(waits(unsent, "to be sent", c.now), ".") + ": " +
+			running.Unsent(c.ChatJID, c.now) + "."
 	}
 	if c.group, c.current, err = s.home(ctx, c); err != nil {
 		return err
