@@ -63,24 +63,9 @@ func writeHead(b *strings.Builder, p *Path, loc *time.Location) {
 		field("kind", string(cmp.Or(m.Kind, msg.KindMessage)))
 	}
 	field("from", from)
-	field("source", m.Source)
-	field("comes from", p.Origins[m.ID].String())
-	field("platform id", m.PlatformID)
-	field("reply to", m.ReplyToID)
-	field("target", m.TargetID)
-	if p.Choice != nil && p.Choice.Row == m.ID {
-		field("answers", p.Choice.String())
-	}
-	if a := p.Question(); a != nil {
-		field("question", fmt.Sprintf("%d, %s", a.ID, AskState(a)))
-	}
-	field("topic", m.Topic)
-	field("thread", m.ThreadID)
 	field("text", excerpt(m.Content))
-	field("quotes", excerpt(m.Quote))
-	field("row group", m.GroupKey)
-	if n := len(m.Attachments); n > 0 {
-		field("attachments", fmt.Sprint(n))
+	for _, f := range p.Fields() {
+		field(f.Name, f.Text)
 	}
 }
 
