@@ -19,11 +19,7 @@ func printed(t *testing.T, st *store.Store, id int64) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out strings.Builder
-	if err := Write(&out, p, time.UnixMilli(at(10_000)), time.UTC); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
+	return Text(p, time.UnixMilli(at(10_000)), time.UTC)
 }
 
 func write(t *testing.T, st *store.Store, fn func(*store.Tx) error) {
