@@ -23,8 +23,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// redecide is "gated redecide", which `migrate rehearse` runs on a copy of the database: it decides again what is
-// stored, and prints as JSON how that compares. It changes nothing.
+// redecide is "gated redecide", which `migrate rehearse` runs on a copy of the database: it decides stored
+// messages and reminders again, and prints as JSON how that compares. It changes nothing.
 func redecide(ctx context.Context, args []string, out io.Writer) (err error) {
 	line := cli.Daemon{Name: "gated"}.Line("redecide [--days N] [--rows N]", out)
 	days := line.Int("days", 7, "how many days of messages")
@@ -123,7 +123,7 @@ func (r *resolver) resolve(_ context.Context, q routeapi.Replay) ([]routeapi.Ans
 	return response.Items, nil
 }
 
-// failed is an error of routd, with what it has printed.
+// failed is an error of routd, with its output.
 func (r *resolver) failed(err error) error {
 	return fmt.Errorf("routd resolve: %w %s", errors.Join(err, r.close()), strings.TrimSpace(r.problems.String()))
 }

@@ -20,7 +20,7 @@ type database struct {
 	server bool
 	db     *sql.DB
 	conn   *sql.Conn
-	undo   []string // statements that make again what prepare has dropped
+	undo   []string // statements that restore everything prepare has dropped
 }
 
 // open opens a database that exists.
@@ -40,7 +40,7 @@ func connect(ctx context.Context, name string, server bool, db *sql.DB) (*databa
 	return &database{name: name, server: server, db: db, conn: conn}, nil
 }
 
-// close ends the connection: the database rolls back what is open.
+// close ends the connection: the database rolls back an open transaction.
 func (d *database) close() { _ = errors.Join(d.conn.Close(), d.db.Close()) }
 
 // run runs statements, each of which may be several.
@@ -167,7 +167,7 @@ func (d *database) commit(ctx context.Context) error {
 	})
 }
 
-// commitTarget commits a target, or gives it its name in place of what has it.
+// commitTarget commits a target, or gives a file its name and moves the former one aside.
 func (d *database) commitTarget(ctx context.Context, target string, was old) (aside string, err error) {
 	if d.server {
 		return "", d.commit(ctx)
@@ -229,8 +229,8 @@ func (d *database) hasRows(ctx context.Context, tables []table) (found bool, err
 	return found, nil
 }
 
-// unload drops what slows loading down, or would change what is loaded. A query returns the statements that drop and
-// those that make it again.
+// unload drops everything that slows loading down or would change the loaded rows. A query returns the statements that
+// drop and those that make it again.
 func (d *database) unload(ctx context.Context, query string, more ...string) error {
 	found, err := d.conn.QueryContext(ctx, query)
 	if err != nil {
@@ -251,7 +251,7 @@ func (d *database) unload(ctx context.Context, query string, more ...string) err
 	return d.run(ctx, append(drop, more...)...)
 }
 
-// complete ends what prepare has begun, after what it dropped was made again.
+// complete ends the work of prepare, after everything that it dropped was made again.
 func (d *database) complete(ctx context.Context) error {
 	if d.server {
 		return d.run(ctx, "ANALYZE")

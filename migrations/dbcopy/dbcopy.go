@@ -25,7 +25,7 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrRefused, fmt.Errorf(format, args...))
 }
 
-// Options are what both directions take. All may be left out.
+// Options are those of both directions. All may be left out.
 type Options struct {
 	// Progress is called every few thousand rows. An error that it returns ends the copy.
 	Progress func(Progress) error
@@ -78,7 +78,7 @@ const (
 // Points lists all points.
 func Points() []Point { return []Point{Begun, Prepared, Loaded, Verified, Marked, Committed} }
 
-// Table is what was copied of a table.
+// Table is the result for one table.
 type Table struct {
 	Name string
 	Rows int64
@@ -86,7 +86,7 @@ type Table struct {
 	Last int64  // the last id that was given, 0 if rows are not numbered
 }
 
-// Result says what a copy has done.
+// Result is the result of a copy.
 type Result struct {
 	Tables  []Table
 	Cleaned int64  // texts with characters that a server does not take, which were left out
@@ -153,7 +153,7 @@ func ToFile(ctx context.Context, url, path string, o Options) (r Result, err err
 	return o.copy(ctx, url, path, was)
 }
 
-// copy has the steps of both directions. was says what is at the path of a target that is a file.
+// copy has the steps of both directions. was is the state of a target that is a file.
 func (o Options) copy(ctx context.Context, source, target string, was old) (r Result, err error) {
 	from, err := open(ctx, source)
 	if err != nil {
@@ -352,8 +352,8 @@ func (o Options) compare(ctx context.Context, from, to *database, tables []table
 	return r, o.mark(ctx, from, target)
 }
 
-// Reopen removes the mark of a copy: daemons use the database again, without what was stored in the other one since. It
-// returns what the mark said, "" if there was none.
+// Reopen removes the mark of a copy: daemons use the database again, without the rows stored in the other one since. It
+// returns the text of the mark, "" if there was none.
 func Reopen(ctx context.Context, database string) (moved string, err error) {
 	d, err := open(ctx, database)
 	if err != nil {

@@ -81,7 +81,7 @@ func (d *database) tables(ctx context.Context) (all []table, err error) {
 	return all, found.Err()
 }
 
-// makeFile makes an empty database file, in place of what a former copy left there.
+// makeFile makes an empty database file, in place of one that a former copy left.
 func makeFile(ctx context.Context, path string) (*database, error) {
 	removeFile(path)
 	made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -118,7 +118,7 @@ func (d *database) finish(ctx context.Context) error {
 	return errors.Join(written.Sync(), written.Close(), requireAlone(d.name))
 }
 
-// requireAlone returns an error if a write-ahead log lies beside a file: SQLite would put what it has into a new one.
+// requireAlone returns an error if a write-ahead log lies beside a file: SQLite would write it into a new file.
 func requireAlone(path string) error {
 	if _, err := os.Lstat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {
 		return refuse("%s-wal is there (%w): another program has the database open, or it is left of one that is gone; end that, or move it away", path, err)
@@ -128,11 +128,11 @@ func requireAlone(path string) error {
 
 func removeFile(path string) {
 	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
-		_ = os.Remove(path + end) // what is not there, or makes the next step fail
+		_ = os.Remove(path + end) // it is not there, or makes the next step fail
 	}
 }
 
-// old is what is at the name of a file to be made.
+// old is the state of a path at which a file is to be made.
 type old int
 
 const (
@@ -141,7 +141,7 @@ const (
 	oldHasRows     // which may be those of this copy
 )
 
-// examineOld looks at what is at the path of the target. It leaves nothing beside it.
+// examineOld looks at the path of the target. It leaves nothing beside it.
 func examineOld(ctx context.Context, path string) (old, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return oldNone, requireAlone(path)
@@ -170,7 +170,7 @@ func examineOld(ctx context.Context, path string) (old, error) {
 	return oldEmpty, nil
 }
 
-// replace gives the new file its name, and moves what has it aside.
+// replace gives the new file its name, and moves the former file aside.
 func replace(path string, was old) (aside string, err error) {
 	if was != oldNone {
 		if err := requireAlone(path); err != nil {

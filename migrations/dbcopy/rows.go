@@ -56,8 +56,8 @@ var copiedRows = map[string]string{
 	"processes": "1 = 0",                    // those that work on a server; their ids go on, since runs have them
 }
 
-// The other tables that belong to a database: what the schema has, the full-text index, which dashd makes again, and
-// what processes do.
+// The other tables that belong to a database: the version of the schema, the full-text index, which dashd makes again,
+// and the leases of processes.
 var notCopied = []string{"schema_migrations", "schema_floor", "search_state", "search_deleted", "message_search",
 	"leases"}
 
@@ -151,7 +151,7 @@ func (s *sum) String() string {
 // isClean reports whether Postgres takes a text.
 func isClean(text string) bool { return strings.IndexByte(text, 0) < 0 && utf8.ValidString(text) }
 
-// cleanText makes a text what the store would have written to a server: without NUL, and with � for what is no UTF-8.
+// cleanText returns a text as the store would have written it to a server: without NUL, and with � for invalid UTF-8.
 func cleanText(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), string(utf8.RuneError))
 }

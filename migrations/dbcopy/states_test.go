@@ -17,7 +17,7 @@ import (
 
 var errEnded = errors.New("ended here")
 
-// endAt ends a copy at a point, without what it does after an error there.
+// endAt ends a copy at a point.
 func endAt(point Point) Options {
 	return Options{At: func(p Point) error {
 		if p == point {

@@ -1,4 +1,4 @@
-// Package routecheck tells what an operator should know about a table of routes that works: which
+// Package routecheck warns operators about a table of routes that works: which
 // groups strangers can reach, and which routes were probably meant for display names. It is pure.
 package routecheck
 
@@ -24,7 +24,7 @@ type Opening struct {
 	Observes bool // the route only observes, but a text that begins with #name or @name starts a turn
 }
 
-// String names the route, the group, and what closes it.
+// String names the route, the group, and the way to close it.
 func (o Opening) String() string {
 	return fmt.Sprintf("route %d (%.80s) %s", o.Route, cmp.Or(o.Match, "everything"), o.problem())
 }
@@ -120,7 +120,7 @@ func Lines(warnings []Warning, limit int) []string {
 	return lines
 }
 
-// Warnings words what an operator should look at. The routes come first through which strangers reach
+// Warnings returns the routes that an operator should look at. The routes come first through which strangers reach
 // a group.
 func Warnings(routes []msg.Route, groups []msg.Group) (all []Warning) {
 	warn := func(route int64, folder, between, format string, args ...any) {
@@ -165,7 +165,7 @@ func parse(routes []msg.Route) []match.Route {
 	return valid
 }
 
-// membersOf says of each registered group what its config says of its members.
+// membersOf returns the members in the config of each registered group.
 func membersOf(groups []msg.Group) map[string]groupconfig.Members {
 	all := make(map[string]groupconfig.Members, len(groups))
 	for _, g := range groups {

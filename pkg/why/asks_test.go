@@ -69,7 +69,7 @@ func (a *asking) color() *msg.Ask {
 	return a.ask(store.Question{Question: "Which color?", Options: []string{"red", "green"}, Who: msg.Who{Senders: []string{"telegram:7"}, Label: "Ann"}})
 }
 
-// press stores the press of a button and what is decided about it, a tenth of a second later.
+// press stores the press of a button and the decision about it, a tenth of a second later.
 func (a *asking) press(received int64, sender string, ask *msg.Ask, option int, reason msg.Reason) *msg.Message {
 	a.t.Helper()
 	m := a.put(received, msg.Message{
@@ -123,7 +123,7 @@ func TestText_PermissionExpired_SaysItsHashAndThatItCountsAsNo(t *testing.T) {
 	golden.Compare(t, "testdata/question-expired.txt", printed(t, a.st, q.MessageID))
 }
 
-// What a text answered that replies to nothing is found by the question that was open then.
+// The question of a text that replies to nothing is the one that was open then.
 func TestRead_TypedAnswer_FindsItsQuestion(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

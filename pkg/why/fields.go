@@ -9,11 +9,11 @@ import (
 type Field struct {
 	Name, Text string
 	Turn       int64   // the turn that it is about, 0 for none
-	From       *Origin // of the field that says what made the message
+	From       *Origin // of the field about the origin
 }
 
-// Fields are the facts about the message besides its chat, its sender and its text. Those that it does not have are left
-// out.
+// Fields are the facts about the message besides its chat, its sender and its text. Those that it does not have are
+// left out.
 func (p *Path) Fields() (all []Field) {
 	m := p.Asked
 	add := func(f Field) {

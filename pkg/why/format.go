@@ -18,7 +18,7 @@ const maxText = 100
 const timeLayout = "2006-01-02 15:04:05.000"
 
 // Text is a path in words: the row asked about, all that happened in the order of its times with the time between one
-// step and the next, and what is still to come. Text of users and agents cannot steer a terminal.
+// step and the next, and everything that is still open. Text of users and agents cannot steer a terminal.
 func Text(p *Path, now time.Time, loc *time.Location) string {
 	var b strings.Builder
 	writeHead(&b, p, loc)

@@ -129,7 +129,7 @@ func hostile() *Path {
 	return p
 }
 
-// running are the daemons that may do what is open, ten seconds after the message.
+// running are daemons that run, ten seconds after the message.
 func running() facts.Daemons {
 	all := facts.Daemons{}
 	for _, name := range append(facts.Deciders(), "teled") {
@@ -138,7 +138,7 @@ func running() facts.Daemons {
 	return all
 }
 
-// What waits for a daemon that does not run, or whose platform does not answer, names it.
+// A row that waits for a daemon that does not run, or whose platform does not answer, names it.
 func TestStillOpen_DaemonInTrouble_IsNamed(t *testing.T) {
 	for _, tt := range []struct {
 		path    *Path

@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// printed is what is printed about a row.
+// printed is the text about a row.
 func printed(t *testing.T, st *store.Store, id int64) string {
 	t.Helper()
 	p, err := Read(t.Context(), st.Reader, id)

@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/lockfile"
 )
 
-// Program is what the subcommands need of the process.
+// Program has the parts of the process that the subcommands need.
 type Program struct {
 	Place   func() (Place, error)
 	Version string
@@ -24,7 +24,7 @@ type Program struct {
 	Log     io.Writer // standard error
 }
 
-// Place is where an instance keeps what it has.
+// Place is where an instance keeps its data.
 type Place struct {
 	Data   string // the data folder
 	Server string // the URL of the server with its database, "" for a file in Data

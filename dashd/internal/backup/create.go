@@ -37,7 +37,7 @@ type Creation struct {
 	Log     io.Writer // progress and notes
 }
 
-// Summary says what a backup has.
+// Summary describes a backup.
 type Summary struct {
 	Head
 	Manifest
@@ -172,7 +172,7 @@ func (c Creation) instance() string {
 	return host + ":" + data
 }
 
-// requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss what was stored
+// requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss the rows stored
 // since. It refuses one that is too new for this program, and names the versions of one that is older or newer.
 func (c Creation) requireCurrent(ctx context.Context) error {
 	if c.Server != "" {
@@ -241,7 +241,7 @@ func (c Creation) measure(ctx context.Context, folder string, h *Head) (err erro
 	return requireSpace(folder, h.Database+archive)
 }
 
-// staged is a copy of the database, and what the database itself looks like.
+// staged is a copy of the database, and the file information of the database itself.
 type staged struct {
 	*os.File
 	live fs.FileInfo
@@ -414,7 +414,7 @@ func (w *writer) json(ctx context.Context, name string, v any, at time.Time) err
 		bytes.NewReader(text))
 }
 
-// counter counts what is written.
+// counter counts the bytes that are written.
 type counter struct {
 	w io.Writer
 	n int64

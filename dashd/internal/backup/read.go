@@ -18,7 +18,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// entryFunc gets an entry that checkEntry has passed. What it leaves of the content is skipped.
+// entryFunc gets an entry that checkEntry has passed. The content that it leaves is skipped.
 type entryFunc func(h *tar.Header, content io.Reader) error
 
 // read reads a whole archive and compares each part with its checksum. begin gets the head before all else. The error
@@ -228,7 +228,7 @@ func Verify(ctx context.Context, source string, in io.Reader, log io.Writer) (s 
 	return s, checkDatabase(ctx, database, s)
 }
 
-// checkDatabase compares a database with what the archive says of it.
+// checkDatabase compares a database with the summary in the archive.
 func checkDatabase(ctx context.Context, path string, s Summary) error {
 	info, err := store.InspectCopy(ctx, path, true)
 	if err != nil {

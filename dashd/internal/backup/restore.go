@@ -26,7 +26,7 @@ import (
 const (
 	runName       = "run"
 	restoringName = "restoring" // everything that belongs to the restore; migrate does not run while it is there
-	newName       = "new"       // in it: what was extracted
+	newName       = "new"       // in it: the extracted files
 	// in it, once all of that is checked and on disk: the replacement, which may have begun
 	readyName   = "ready.json"
 	asidePrefix = "before-restore-"
@@ -47,19 +47,19 @@ type Restoration struct {
 	In         io.Reader // standard input
 	Known      int       // the newest schema that this program knows
 	Force      bool      // replaces an instance, which is moved aside
-	CancelOpen bool      // cancels what was under way when the backup was made
+	CancelOpen bool      // cancels turns and messages that were under way when the backup was made
 	Now        func() time.Time
 	Log        io.Writer
 }
 
-// Restored says what became of a Restoration.
+// Restored is the result of a Restoration.
 type Restored struct {
 	Summary
 	Aside   string // where the former content of the data folder is, "" if there was none
 	Resumed bool   // an earlier restore, of which all was checked already, was completed; Source was not read
 }
 
-// Run restores. Until everything is extracted and checked, the data folder keeps what it has. Killed at any moment, it
+// Run restores. Until everything is extracted and checked, the data folder stays as it is. Killed at any moment, it
 // leaves the folder as it was, or one without a database whose folder "restoring" says so; Run then completes
 // it, or begins again. It returns a *lockfile.HeldError if a daemon runs with the data folder.
 func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
@@ -134,7 +134,7 @@ func makeRun(data string) (string, error) {
 	return run, giveToFolder(root, runName)
 }
 
-// giveToFolder gives what root has made in the data folder to the owner of that.
+// giveToFolder gives a file that root has made in the data folder to the owner of the folder.
 func giveToFolder(root *os.Root, name string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -259,7 +259,8 @@ func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) erro
 	return syncAll(e.root)
 }
 
-// giveAway gives a data folder of root, with what a restore has made in it so far, to the user of the former instance.
+// giveAway gives a data folder of root, with everything a restore has made in it so far, to the user of the former
+// instance.
 func giveAway(root *os.Root, to owner) error {
 	locks, err := fs.Glob(root.FS(), runName+"/"+locksPattern)
 	if err != nil {
@@ -325,7 +326,7 @@ func removeAll(root *os.Root, name string) error {
 	return errors.Join(err, root.RemoveAll(name))
 }
 
-// managed lists what a restore replaces in the data folder, without empty folders.
+// managed lists the names that a restore replaces in the data folder, without empty folders.
 func managed(root *os.Root) (names []string, err error) {
 	all, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -367,7 +368,7 @@ func noMounts(root *os.Root) error {
 // replacement is ready.json.
 type replacement struct {
 	Summary Summary
-	Aside   string // the folder for what is replaced
+	Aside   string // the folder for everything that is replaced
 }
 
 // write stores the replacement in the folder "restoring": from here on it is carried out, whatever happens.
@@ -396,7 +397,7 @@ func readReplacement(root *os.Root) (*replacement, error) {
 	return p, nil
 }
 
-// apply moves what is old aside, and what is new into its place, the database last. It continues where it was
+// apply moves the old files aside and the new ones into their places, the database last. It continues where it was
 // interrupted. It returns where the old content is, "" if there was none.
 func (p *replacement) apply(root *os.Root) (aside string, err error) {
 	work, err := dataowner.OpenFolder(root, restoringName)
@@ -460,7 +461,7 @@ func (p *replacement) moveAside(root, extracted *os.Root) error {
 	return nil
 }
 
-// moveNew moves what was extracted, unless it was moved before, to its place, the database last.
+// moveNew moves the extracted files that were not moved before to their places, the database last.
 func moveNew(root, extracted *os.Root) error {
 	for _, name := range []string{secretName, mediaName, groupsName, databaseName} {
 		if _, err := extracted.Lstat(name); errors.Is(err, fs.ErrNotExist) {

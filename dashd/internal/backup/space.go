@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// minFree is what is left of a disk, in bytes: writing stops before an instance on it does.
+	// minFree stays free on a disk, in bytes: writing a backup stops before an instance on the disk does.
 	minFree = 128 << 20
 	// checkEvery is how many bytes are written between two looks at the disk.
 	checkEvery = 16 << 20
@@ -19,7 +19,7 @@ const (
 // ErrSpace is a disk that is too full.
 var ErrSpace = errors.New("not enough space")
 
-// freeSpace is what this user may still write to the disk of a folder, in bytes.
+// freeSpace is how much this user may still write to the disk of a folder, in bytes.
 func freeSpace(folder string) (int64, error) {
 	space, err := disk.Of(folder)
 	return space.Free, err

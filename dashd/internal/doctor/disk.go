@@ -15,8 +15,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// maxPendingWAL is far above what a second of the busiest instance writes between two checkpoints, in bytes. The
-// alert, which knows the size of the log only, has 512 MiB.
+// maxPendingWAL is far above the bytes that a second of the busiest instance writes between two checkpoints, in bytes.
+// The alert, which knows the size of the log only, has 512 MiB.
 const maxPendingWAL = 128 << 20
 
 const spaceFix = "remove old files in logs/ and media/ (RETENTION_DAYS does it every day), or give the data folder a larger disk"

@@ -1,5 +1,5 @@
-// Package doctor examines an instance from outside, whether its daemons run or not, and says what is
-// wrong and what to do about it. It changes nothing.
+// Package doctor examines an instance from outside, whether its daemons run or not, and reports each problem with its
+// remedy. It changes nothing.
 package doctor
 
 import (
@@ -19,10 +19,10 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Report is what an examination found.
+// Report is the result of an examination.
 type Report struct {
 	Findings []facts.Fact `json:"findings"` // problems first
-	Facts    []string     `json:"facts"`    // what was looked at, in words
+	Facts    []string     `json:"facts"`    // observations, in words
 }
 
 // Count returns how many findings of a level there are.
@@ -53,7 +53,7 @@ type Config struct {
 	Problems []string // of dashd's own environment
 	Environ  []string
 	Bin      string     // folder with the programs of the daemons
-	Daemons  []Endpoint // what is asked over HTTP
+	Daemons  []Endpoint // asked over HTTP
 	Deep     bool       // read the whole database and check it
 	Now      func() time.Time
 
@@ -69,8 +69,8 @@ type Endpoint struct {
 	URL  config.URL
 }
 
-// examination is what one run of the doctor has looked at, and found. A check is a function that adds to it. Later
-// checks leave out what earlier ones explain.
+// examination is one run of the doctor: the state it has read, and its findings. A check is a function that adds to it.
+// Later checks leave out what earlier ones explain.
 type examination struct {
 	Config
 	env    Environment
@@ -83,7 +83,7 @@ type examination struct {
 
 	self     string // the daemon that examines itself: it runs, whatever its row says
 	secret   string
-	schema   bool // what is wrong with the database has been reported: daemons that wait for it are not
+	schema   bool // a problem of the database has been reported: daemons that wait for it are not
 	checked  map[string]bool
 	st       *store.ReadOnly // nil if the database cannot be read
 	answers  answers
@@ -141,7 +141,7 @@ func examineRows(ctx context.Context, e *examination) {
 	}
 }
 
-// result bounds and orders what was found. A text that two checks give is one finding.
+// result bounds and orders the findings. A text that two checks give is one finding.
 func (e *examination) result() Report {
 	seen := map[string]bool{}
 	found := make([]facts.Fact, 0, len(e.Found)) // an empty list in JSON, never null

@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Environment is what the doctor reads of the other daemons' environment. Each of them has its own defaults
+// Environment has the variables of the other daemons that the doctor reads. Each of them has its own defaults
 // and checks.
 type Environment struct {
 	Secret         string   `env:"ARIZUKO_SECRET" secret:"true"`
@@ -70,7 +70,7 @@ func (v *Environment) of(name string, all []string) []string {
 // secretName finds variables of the environment that look like secrets, such as API keys of agents.
 var secretName = regexp.MustCompile(`(TOKEN|SECRET|PASSWORD|KEY)$`)
 
-// loadEnvironment reads the environment, and returns what is wrong with it.
+// loadEnvironment reads the environment, and returns its mistakes.
 func loadEnvironment(environ []string) (v Environment, problems []string) {
 	v, err := config.Load[Environment](environ)
 	if err != nil {

@@ -26,7 +26,8 @@ const (
 	maxSocketPath = 106
 )
 
-// folder checks the data folder: what is missing, and who may read or write it. It reports whether there is one.
+// folder checks the data folder: whether anything is missing, and which users may read or write it. It reports whether
+// there is one.
 func folder(e *examination) bool {
 	data := e.Base.Data
 	info, err := os.Stat(data)

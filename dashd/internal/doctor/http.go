@@ -18,7 +18,7 @@ import (
 // askTimeout bounds each question over HTTP.
 const askTimeout = 3 * time.Second
 
-// answer is what a daemon answers over HTTP.
+// answer is the answer of a daemon over HTTP.
 type answer struct {
 	Endpoint
 	at     string   // the URL or the socket
@@ -82,7 +82,7 @@ func askOne(ctx context.Context, base config.Base, endpoint Endpoint) answer {
 
 func isPortTaken(line string) bool { return strings.HasPrefix(line, daemon.PortTaken) }
 
-// unready reports what the daemons answered.
+// unready reports the daemons that are not ready, or do not answer.
 func unready(e *examination) {
 	for _, a := range e.answers {
 		name := a.Name

@@ -111,7 +111,7 @@ func (l *locks) stopped(pid int) bool {
 	return strings.HasPrefix(after, " T") || strings.HasPrefix(after, " t")
 }
 
-// awaken is what to do first about a daemon that does not answer: "" unless its process is stopped.
+// awaken is the first step for a daemon that does not answer: "" unless its process is stopped.
 func (l *locks) awaken(name string) string {
 	pid := l.daemon(name)
 	if pid == 0 || !l.stopped(pid) {
@@ -120,7 +120,7 @@ func (l *locks) awaken(name string) string {
 	return fmt.Sprintf("its process %d is stopped: kill -CONT %[1]d; ", pid)
 }
 
-// command is what a process runs, in brackets, "" if that is not to be seen.
+// command is the command line of a process, in brackets, "" if it cannot be read.
 func (l *locks) command(pid int) string {
 	words, err := os.ReadFile(filepath.Join(l.proc, strconv.Itoa(pid), "cmdline"))
 	text := strings.TrimSpace(string(bytes.ReplaceAll(words[:min(len(words), maxCommand)], []byte{0}, []byte{' '})))
@@ -130,5 +130,5 @@ func (l *locks) command(pid int) string {
 	return " (" + text + ")"
 }
 
-// maxCommand bounds what is shown of the command line of a process, in bytes.
+// maxCommand bounds how much of a command line is shown, in bytes.
 const maxCommand = 120

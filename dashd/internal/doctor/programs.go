@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// maxCheckLines bounds what is reported of a check.
+// maxCheckLines bounds how many errors of a check are reported.
 const maxCheckLines = 10
 
 // check is the result of `NAME check`.
@@ -52,7 +52,7 @@ func startChecks(ctx context.Context, e *examination) (wait func() []check) {
 	}
 }
 
-// programs reports what the checks have found.
+// programs reports the results of the checks.
 func programs(e *examination, all []check) {
 	for _, c := range all {
 		warnings(e, c)

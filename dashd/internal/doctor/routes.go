@@ -52,7 +52,7 @@ func routes(ctx context.Context, e *examination) error {
 // invalidRoutes reports routes that match nothing, and returns the folders that the others name.
 func invalidRoutes(e *examination, routes []msg.Route) map[string]bool {
 	targets, registered := map[string]bool{}, routecheck.Registered(e.groups)
-	invalid, causes := map[string][]int64{}, []string(nil) // routes by what is wrong with them
+	invalid, causes := map[string][]int64{}, []string(nil) // routes by their problem
 	for _, r := range routes {
 		if err := routecheck.Problem(r, registered); err != nil {
 			if invalid[err.Error()] == nil {

@@ -7,9 +7,9 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Rows examines what the rows say: which daemons run, and what waits, has failed or is late. It asks no daemon and
-// starts no program, so that dashd can do it for its pages again and again. Findings are as those of Examine, problems
-// first.
+// Rows examines the rows alone: which daemons run, and whether anything waits, has failed or is late. It asks no daemon
+// and starts no program, so that dashd can do it for its pages again and again. Findings are as those of Examine,
+// problems first.
 func Rows(ctx context.Context, cfg Config, st store.Reader) ([]facts.Fact, error) {
 	e := newExamination(cfg)
 	e.self, e.st = "dashd", &store.ReadOnly{Reader: st}

@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// server checks what a Postgres server must not do, and the file that is not used since there is one.
+// server checks the settings of a Postgres server, and the database file that is unused because of it.
 func server(ctx context.Context, e *examination, database string) {
 	if !store.IsServer(database) {
 		return

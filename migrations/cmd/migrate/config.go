@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/disk"
 )
 
-// config is what migrate takes from the environment.
+// config has the settings of the environment.
 type config struct {
 	data      string // ARIZUKO_DATA
 	server    string // ARIZUKO_DB, the URL of a Postgres server; "" for a file in data

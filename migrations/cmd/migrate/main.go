@@ -93,7 +93,7 @@ type program struct {
 	files    fs.FS
 	lockWait time.Duration
 	out      io.Writer
-	notes    io.Writer // what an operator may want to know besides
+	notes    io.Writer // receipts and progress
 	at       func(dbcopy.Point) error
 	noCopy   bool // --no-copy
 }

@@ -40,7 +40,7 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// call runs migrate in the data folder and returns what it printed.
+// call runs migrate in the data folder and returns its output.
 func call(data string, files fs.FS, args ...string) (string, error) {
 	var out bytes.Buffer
 	p := program{cfg: config{data: data}, files: files, lockWait: 10 * time.Second, out: &out}

@@ -43,7 +43,7 @@ func (s *schema) count() (counts, error) {
 	return all, nil
 }
 
-// change is what a change of the schema has done.
+// change is the result of a change of the schema.
 type change struct {
 	from, to                         version
 	floor                            int // of the schema now
@@ -54,7 +54,7 @@ type change struct {
 	size                             struct{ before, after int64 } // of the database and its log, in bytes
 }
 
-// lines are the receipt: what became of the rows, how long it took, and how much the database takes.
+// lines are the receipt: which tables have other rows than before, how long it took, and how much the database takes.
 func (c *change) lines() []string {
 	took := func(from, to time.Time) time.Duration { return to.Sub(from).Round(10 * time.Millisecond) }
 	changed, same := compare(c.before, c.after)

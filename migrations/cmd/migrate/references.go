@@ -106,7 +106,7 @@ func each(db querier, scan func(*sql.Rows) error, query string, args ...any) err
 }
 
 // repair makes no row refer to one that is not there, after keep: a reference that may be empty becomes empty, and else
-// the row is deleted. It returns what it did.
+// the row is deleted. It returns a line for each repair.
 func (s *schema) repair(keep keeper) (done []string, err error) {
 	now, err := s.check()
 	if err == nil && now.number > s.latest {

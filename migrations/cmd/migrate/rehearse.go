@@ -41,8 +41,8 @@ const serverRehearsal = "rehearse copies a database file, and this one is on a s
 	"its receipt says what changes. After it, with the same ARIZUKO_DB, `gated redecide` of this version prints as JSON what " +
 	"would be decided otherwise. Then `dropdb rehearsal`"
 
-// rehearse migrates a copy of the instance, compares what the new programs decide with what is stored, and prints what
-// an upgrade would do. Daemons may run: nothing of the instance is changed.
+// rehearse migrates a copy of the instance, compares the decisions of the new programs with the stored ones, and prints
+// the effects of an upgrade. Daemons may run: nothing of the instance is changed.
 func (p program) rehearse(args []string) (err error) {
 	r := rehearsal{program: p}
 	flags := flag.NewFlagSet("rehearse", flag.ContinueOnError)
@@ -128,7 +128,7 @@ func (r *rehearsal) makeFolder() (remove func(), err error) {
 	}
 	return func() {
 		if !r.keep {
-			_ = os.RemoveAll(r.folder) // what is left is removed by the next call
+			_ = os.RemoveAll(r.folder) // the next call removes the rest
 		}
 		_ = held.Close()
 	}, nil
@@ -190,7 +190,7 @@ func (r *rehearsal) migrate(context.Context) error {
 	})
 }
 
-// printSpace says what `migrate up` needs of the disk: the copy that it keeps, and what it writes.
+// printSpace says how much space `migrate up` needs for the copy that it keeps and for the migration.
 func (r *rehearsal) printSpace(done *change) error {
 	space, err := disk.Of(r.cfg.data)
 	if err != nil {
@@ -207,8 +207,7 @@ func (r *rehearsal) printSpace(done *change) error {
 	return nil
 }
 
-// redecide lets the programs beside this one decide again what the copy has stored, and prints what they would do
-// differently.
+// redecide lets the programs beside this one decide the stored messages of the copy again, and prints the differences.
 func (r *rehearsal) redecide(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {

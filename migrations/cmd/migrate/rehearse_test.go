@@ -19,7 +19,7 @@ import (
 	"arizuko/pkg/testkit/executable"
 )
 
-// sums are the checksums of all files below a folder. What SQLite's processes share in memory, and an empty log, are none.
+// sums are the checksums of all files below a folder. The shared memory of SQLite and an empty log do not count.
 func sums(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -128,7 +128,7 @@ echo '{"settings":"OPERATORS has 2 senders","checks":[
 	}
 }
 
-// A writer is not kept waiting, and what it writes after the copy is not in it.
+// A writer is not kept waiting, and rows that it writes after the copy are not in it.
 func TestRehearse_WhileRowsAreWritten(t *testing.T) {
 	t.Parallel()
 	data := oldInstance(t)

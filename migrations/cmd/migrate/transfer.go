@@ -158,7 +158,7 @@ const reportPause = 2 * time.Second
 // reporter prints how far a copy is.
 type reporter struct {
 	out   io.Writer
-	what  string    // the table and what is done to it
+	what  string    // the table and the step
 	began time.Time // when that began
 	last  time.Time
 }
