@@ -100,34 +100,7 @@ func value[T any](t *testing.T, driver, database, query string) (v T) {
 	return v
 }
 
-func TestCopy_KilledAtEachPoint_RepeatCompletes(t *testing.T) {
-	t.Parallel()
-	for _, point := range dbcopy.Points() {
-		t.Run(string(point), func(t *testing.T) {
-			t.Parallel()
-			data, server := newInstance(t, 100), newDatabase(t)
-			for _, to := range []string{"server", "file"} {
-				cmd := with(process(data, "copy", "--to", to), "ARIZUKO_DB="+server, "MIGRATE_TEST_KILL="+string(point))
-				if out, err := cmd.CombinedOutput(); cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-					t.Fatalf("%v: %s", err, out)
-				}
-				out, err := with(process(data, "copy", "--to", to), "ARIZUKO_DB="+server).CombinedOutput()
-				if err != nil || !strings.Contains(string(out), "counts and checksums are the same") ||
-					strings.Contains(string(out), "an earlier call had copied") != (point == dbcopy.Committed) {
-					t.Fatalf("%v: %s", err, out)
-				}
-			}
-			if left, err := filepath.Glob(filepath.Join(data, "*.copying*")); err != nil || left != nil {
-				t.Errorf("it leaves %q, %v", left, err)
-			}
-			if n := value[int64](t, "sqlite3", filepath.Join(data, "arizuko.db"), `SELECT count(*) FROM messages`); n != 100 {
-				t.Errorf("%d messages", n)
-			}
-		})
-	}
-}
-
-// Kills after any time, up to that of a whole copy.
+// Kills after any time, up to that of a whole copy. The tests of dbcopy end a copy at each of its points.
 func TestCopy_KilledAnywhere_TargetIsEmptyOrWhole(t *testing.T) {
 	t.Parallel()
 	const rows, kills = 20_000, 12
@@ -155,6 +128,9 @@ func TestCopy_KilledAnywhere_TargetIsEmptyOrWhole(t *testing.T) {
 	}
 	if out, err := copyTo("file").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
+	}
+	if left, err := filepath.Glob(filepath.Join(data, "*.copying*")); err != nil || left != nil {
+		t.Errorf("it leaves %q, %v", left, err)
 	}
 	server = newDatabase(t)
 	for i := range kills {
