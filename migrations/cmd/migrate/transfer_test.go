@@ -185,9 +185,9 @@ func TestDown_DaemonNeedsMore_IsRefused(t *testing.T) {
 		refused       string // a part of why, "" if it is not
 	}{
 		{"gated", fmt.Sprintf("4711 2026-11-28T10:00:00Z\nschema %d\n", latest), 1, "gated.lock is locked by process 4711 since 2026-11-28T10:00:00Z) cannot work with schema"},
-		{"teled+work", "", latest - untold + 1, "teled+work.lock is locked by another process) cannot"}, // it is starting, or of a version that does not say
+		{"teled+work", "", 1, "teled+work.lock is locked by another process) cannot"}, // it is starting
 		{"gated", fmt.Sprintf("4711 2026-11-28T10:00:00Z\nschema %d\n", latest-1), 1, ""},
-		{"launcher", "4711 2026-11-28T10:00:00Z\n", latest - untold + 1, ""},
+		{"launcher", "4711 2026-11-28T10:00:00Z\n", 1, ""},
 	} {
 		path := filepath.Join(data, "run", tc.lock+".lock")
 		held, err := lockfile.TryLock(path)
