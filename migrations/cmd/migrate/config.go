@@ -88,8 +88,15 @@ func (c config) dbPath() string     { return filepath.Join(c.data, "arizuko.db")
 func (c config) secretPath() string { return filepath.Join(c.data, "secret") }
 func (c config) lockPath() string   { return filepath.Join(c.data, "run", "migrate.lock") }
 
-// restoringPath is the folder that `dashd restore` works in; it is removed once the restore is complete.
-func (c config) restoringPath() string { return filepath.Join(c.data, "restoring") }
+// checkRestoring refuses a data folder that `dashd restore` works in: it has a folder for that until the restore is
+// complete.
+func (c config) checkRestoring() error {
+	path := filepath.Join(c.data, "restoring")
+	if _, err := os.Stat(path); err == nil {
+		return refuse("%s is here: a restore is under way or was interrupted; run `dashd restore` again, or see %[1]s/README", path)
+	}
+	return nil
+}
 
 // copyPath is the copy of the database that is kept before a migration of a schema; "*" is any.
 func (c config) copyPath(schema string) string { return c.dbPath() + ".schema-" + schema }

@@ -139,36 +139,27 @@ func (p program) command(args []string) error {
 }
 
 func (p program) up() error {
-	if _, err := os.Stat(p.cfg.restoringPath()); err == nil {
-		return refuse("%s is here: a restore is under way or was interrupted; run `dashd restore` again, or see %[1]s/README", p.cfg.restoringPath())
-	}
-	if err := errors.Join(p.cfg.checkFileSystem(), p.cfg.checkFile()); err != nil {
+	if err := errors.Join(p.cfg.checkRestoring(), p.cfg.checkFileSystem(), p.cfg.checkFile()); err != nil {
 		return err
 	}
-	if err := makeFolders(p.cfg.data); err != nil {
-		return refusal{p.cfg.explain(err)}
-	}
-	lock, err := p.lock()
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	if !p.cfg.hasSecret {
-		if err := makeSecret(p.cfg.secretPath()); err != nil {
-			return err
+	return p.locked(func() error {
+		if !p.cfg.hasSecret {
+			if err := makeSecret(p.cfg.secretPath()); err != nil {
+				return err
+			}
 		}
-	}
-	return p.withSchema(p.cfg, func(s *schema) error {
-		done, changed, err := s.up(p.keepCopy)
-		if err != nil {
-			return err
-		}
-		return p.report(s, done, changed)
+		return p.withSchema(p.cfg, func(s *schema) error {
+			done, changed, err := s.up(p.keepCopy)
+			if err != nil {
+				return err
+			}
+			return p.report(s, done, changed)
+		})
 	})
 }
 
 func (p program) down(n int) error {
-	return p.locked(func(s *schema) error {
+	return p.change(func(s *schema) error {
 		done, err := s.down(n, p.keepCopy)
 		if err != nil {
 			return err
@@ -177,12 +168,17 @@ func (p program) down(n int) error {
 	})
 }
 
-// locked changes a database that there is, alone.
-func (p program) locked(change func(*schema) error) error {
+// change changes a database that exists.
+func (p program) change(do func(*schema) error) error {
 	if err := p.cfg.checkThere(); err != nil {
 		return err
 	}
-	if err := makeFolders(p.cfg.data); err != nil { // a copy of a data folder may lack some
+	return p.locked(func() error { return p.withSchema(p.cfg, do) })
+}
+
+// locked runs do while no other migrate runs. A copy of a data folder may lack some of the folders.
+func (p program) locked(do func() error) error {
+	if err := makeFolders(p.cfg.data); err != nil {
 		return refusal{p.cfg.explain(err)}
 	}
 	lock, err := p.lock()
@@ -190,12 +186,12 @@ func (p program) locked(change func(*schema) error) error {
 		return err
 	}
 	defer lock.Close()
-	return p.withSchema(p.cfg, change)
+	return do()
 }
 
 // repair repairs references to rows that are not there. Daemons may run.
 func (p program) repair() error {
-	return p.locked(func(s *schema) error {
+	return p.change(func(s *schema) error {
 		done, err := s.repair(p.keepCopy)
 		if err == nil && len(done) == 0 {
 			done = []string{"nothing to repair"}

@@ -18,10 +18,9 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"arizuko/migrations"
 	"arizuko/pkg/disk"
+	"arizuko/pkg/lockfile"
 )
 
 // rehearsal is one call of migrate rehearse.
@@ -101,7 +100,7 @@ func (r *rehearsal) print(format string, args ...any) { fmt.Fprintf(r.out, forma
 // makeFolder makes the folder of the copy on the disk of the database, and removes those that earlier calls have left.
 // A call holds its folder locked as long as it runs.
 func (r *rehearsal) makeFolder() (remove func(), err error) {
-	const prefix = "rehearsal-"
+	const prefix, lockName = "rehearsal-", "rehearsal.lock"
 	run := filepath.Join(r.cfg.data, "run")
 	if err := os.MkdirAll(run, 0o700); err != nil { // a copy of a data folder may lack it
 		return nil, err
@@ -112,8 +111,9 @@ func (r *rehearsal) makeFolder() (remove func(), err error) {
 	}
 	for _, name := range left {
 		path := filepath.Join(run, name)
-		if held, err := lockFolder(path); err == nil {
-			err = errors.Join(os.RemoveAll(path), held.Close())
+		if held, err := lockfile.TryLock(filepath.Join(path, lockName)); err == nil {
+			err = os.RemoveAll(path)
+			held.Close()
 			if err != nil {
 				return nil, err
 			}
@@ -122,7 +122,7 @@ func (r *rehearsal) makeFolder() (remove func(), err error) {
 	if r.folder, err = os.MkdirTemp(run, prefix+"*"); err != nil { // mode 0700
 		return nil, err
 	}
-	held, err := lockFolder(r.folder)
+	held, err := lockfile.TryLock(filepath.Join(r.folder, lockName))
 	if err != nil {
 		return nil, err
 	}
@@ -130,20 +130,8 @@ func (r *rehearsal) makeFolder() (remove func(), err error) {
 		if !r.keep {
 			_ = os.RemoveAll(r.folder) // the next call removes the rest
 		}
-		_ = held.Close()
+		held.Close()
 	}, nil
-}
-
-func lockFolder(path string) (*os.File, error) {
-	folder, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		folder.Close()
-		return nil, err
-	}
-	return folder, nil
 }
 
 // copyOf is the configuration of the copy.

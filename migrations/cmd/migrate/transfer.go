@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -28,8 +27,8 @@ func (p program) copy(to string) (err error) {
 	if to, err = p.target(to); err != nil {
 		return err
 	}
-	if _, err := os.Stat(p.cfg.restoringPath()); err == nil {
-		return refuse("%s is here: a restore is under way or was interrupted; run `dashd restore` again, or see %[1]s/README", p.cfg.restoringPath())
+	if err := p.cfg.checkRestoring(); err != nil {
+		return err
 	}
 	if err := makeFolders(p.cfg.data); err != nil {
 		return refusal{err}
