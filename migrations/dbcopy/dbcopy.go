@@ -273,38 +273,41 @@ func (o Options) transfer(ctx context.Context, from, to *database, tables []tabl
 	return r, o.at(Verified)
 }
 
-func (o Options) loadTable(ctx context.Context, from, to *database, t table) (done Table, cleaned int64,
-	err error) {
-	all, err := o.rows(ctx, from, t, Copying)
-	if err != nil {
-		return done, 0, err
+func (o Options) loadTable(ctx context.Context, from, to *database, t table) (done Table, cleaned int64, err error) {
+	done, cleaned, err = o.read(ctx, from, t, Copying, func(all *rows) error { return to.load(ctx, t, all) })
+	if err == nil && t.numbered {
+		err = to.setLastID(ctx, t, done.Last)
 	}
-	defer all.Close()
-	if err := errors.Join(to.load(ctx, t, all), all.Err()); err != nil {
-		return done, 0, err
-	}
-	done = all.table()
-	if t.numbered {
-		if done.Last, err = from.lastID(ctx, t); err == nil {
-			err = to.setLastID(ctx, t, done.Last)
-		}
-	}
-	return done, all.cleaned, err
+	return done, cleaned, err
 }
 
 // summarize reads a table as it is.
 func (o Options) summarize(ctx context.Context, db *database, t table) (done Table, cleaned int64, err error) {
-	all, err := o.rows(ctx, db, t, Verifying)
+	return o.read(ctx, db, t, Verifying, func(all *rows) error {
+		for all.Next() {
+			if _, err := all.Values(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// read reads the rows of a table to use, and sums them up.
+func (o Options) read(ctx context.Context, db *database, t table, step Step, use func(*rows) error) (done Table,
+	cleaned int64, err error) {
+	total, err := db.count(ctx, t)
+	if err != nil {
+		return done, 0, err
+	}
+	all, err := db.read(ctx, t)
 	if err != nil {
 		return done, 0, err
 	}
 	defer all.Close()
-	for all.Next() {
-		if _, err := all.Values(); err != nil {
-			return done, 0, err
-		}
-	}
-	if err := all.Err(); err != nil {
+	all.report = func(p Progress) error { return errors.Join(ctx.Err(), o.report(p)) }
+	all.progress = Progress{Step: step, Table: t.name, Total: total}
+	if err := errors.Join(use(all), all.Err(), all.Close()); err != nil {
 		return done, 0, err
 	}
 	done = all.table()
@@ -312,21 +315,6 @@ func (o Options) summarize(ctx context.Context, db *database, t table) (done Tab
 		done.Last, err = db.lastID(ctx, t)
 	}
 	return done, all.cleaned, err
-}
-
-// rows returns the rows of a table, which count and report themselves.
-func (o Options) rows(ctx context.Context, db *database, t table, step Step) (*rows, error) {
-	total, err := db.count(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	all, err := db.read(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	all.report = func(p Progress) error { return errors.Join(ctx.Err(), o.report(p)) }
-	all.progress = Progress{Step: step, Table: t.name, Total: total}
-	return all, nil
 }
 
 // compare is for a target that has rows: they may be those of this copy, whose end was not seen. Then it marks the
