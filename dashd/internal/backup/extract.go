@@ -124,10 +124,11 @@ func (e *extractor) setOwner(data *os.Root, empty bool) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	to, err := ownerOfFile(data, ".")
+	info, err := data.Stat(".")
 	if err != nil {
 		return err
 	}
+	to := ownerOf(info)
 	e.owner, e.adopt = &to, empty && to.uid == 0
 	return nil
 }

@@ -119,43 +119,13 @@ func lockAll(data string, held *lockfile.Folder) error {
 // locksPattern matches the locks of all daemons in the folder run.
 const locksPattern = "*.lock"
 
-// makeRun makes the folder for locks and sockets unless it exists. One that root has made belongs to the owner of
-// the data folder.
+// makeRun makes the folder for locks and sockets unless it exists.
 func makeRun(data string) (string, error) {
-	run := filepath.Join(data, runName)
-	if err := os.MkdirAll(run, 0o700); err != nil {
-		return "", err
-	}
-	root, err := os.OpenRoot(data)
+	run, err := dataowner.Make(data, runName)
 	if err != nil {
 		return "", err
 	}
-	defer root.Close()
-	return run, giveToFolder(root, runName)
-}
-
-// giveToFolder gives a file that root has made in the data folder to the owner of the folder.
-func giveToFolder(root *os.Root, name string) error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	to, err := ownerOfFile(root, ".")
-	if err != nil {
-		return err
-	}
-	is, err := ownerOfFile(root, name)
-	if err != nil || is.uid != 0 || to.uid == 0 {
-		return err
-	}
-	return root.Lchown(name, to.uid, to.gid)
-}
-
-func ownerOfFile(root *os.Root, name string) (owner, error) {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return owner{}, err
-	}
-	return ownerOf(info), nil
+	return filepath.Join(data, runName), run.Close()
 }
 
 func ownerOf(info fs.FileInfo) owner {
@@ -179,10 +149,7 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 	if err := removeAll(root, restoringName); err != nil { // of a restore that was killed before it was ready
 		return nil, err
 	}
-	if err := errors.Join(root.Mkdir(restoringName, 0o700), giveToFolder(root, restoringName)); err != nil {
-		return nil, err
-	}
-	work, err := dataowner.OpenFolder(root, restoringName)
+	work, err := dataowner.Make(r.Data, restoringName)
 	if err != nil {
 		return nil, err
 	}
@@ -442,13 +409,7 @@ func (p *replacement) moveAside(root, extracted *os.Root) error {
 	if len(names) == 0 {
 		return nil
 	}
-	if err := root.Mkdir(p.Aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if err := giveToFolder(root, p.Aside); err != nil {
-		return err
-	}
-	aside, err := dataowner.OpenFolder(root, p.Aside)
+	aside, err := dataowner.Make(root.Name(), p.Aside)
 	if err != nil {
 		return err
 	}
