@@ -15,12 +15,12 @@ import (
 	"arizuko/pkg/store"
 )
 
-// daemons checks which daemons run, and how they are.
-func daemons(e *examination) {
+// checkDaemons checks which daemons run, and how they are.
+func checkDaemons(e *examination) {
 	e.locks = readLocks(e.Proc, e.Base, e.in.Daemons)
-	lockHolders(e)
+	checkLockHolders(e)
 	if e.self == "" && !anyRuns(e) {
-		nothingRuns(e)
+		reportNothingRuns(e)
 		return
 	}
 	for _, name := range e.expected() {
@@ -33,19 +33,19 @@ func daemons(e *examination) {
 			}
 			e.Add(row.Platform(e.now)...)
 		case row != nil || e.answers.of(name).status == 0:
-			gone(e, name)
+			reportGone(e, name)
 		}
 	}
 	e.in.Daemons.Versions(e.now, &e.List)
-	oldSecret(e)
+	checkOldSecret(e)
 	if left := leftSockets(e.Base.RunDir(), e.expected()); len(left) > 0 {
 		e.Warn("socket-left", "left by a process that has ended: "+strings.Join(left, ", "),
 			"remove it, unless you start that adapter again")
 	}
 }
 
-// oldSecret finds daemons that run with a former secret: they read the file when they start.
-func oldSecret(e *examination) {
+// checkOldSecret finds daemons that run with a former secret: they read the file when they start.
+func checkOldSecret(e *examination) {
 	info, err := os.Stat(e.Base.SecretPath())
 	if err != nil || e.Base.SharedSecret != "" {
 		return
@@ -87,7 +87,7 @@ func anyRuns(e *examination) bool {
 	return false
 }
 
-func nothingRuns(e *examination) {
+func reportNothingRuns(e *examination) {
 	last := int64(0)
 	for _, row := range e.in.Daemons {
 		last = max(last, row.HeartbeatAt)
@@ -100,8 +100,8 @@ func nothingRuns(e *examination) {
 		"start it: `make run`, `docker compose up -d`, or `systemctl start arizuko.target`; then look at the logs")
 }
 
-// gone reports a daemon without a recent heartbeat.
-func gone(e *examination, name string) {
+// reportGone reports a daemon without a recent heartbeat.
+func reportGone(e *examination, name string) {
 	row := e.in.Daemons[name]
 	pid := e.locks.daemon(name)
 	switch {
@@ -124,8 +124,8 @@ const (
 	maxBots = 3
 )
 
-// bots finds adapters that changed to another bot.
-func bots(ctx context.Context, e *examination) error {
+// checkBots finds adapters that changed to another bot.
+func checkBots(ctx context.Context, e *examination) error {
 	changes, err := e.st.Audit(ctx, store.AuditQuery{What: store.AuditBot, Limit: maxBots})
 	for _, c := range changes {
 		if c.At > e.now-botAge.Milliseconds() {
@@ -138,8 +138,8 @@ func bots(ctx context.Context, e *examination) error {
 	return err
 }
 
-// lockHolders finds the process that keeps all daemons from writing.
-func lockHolders(e *examination) {
+// checkLockHolders finds the process that keeps all daemons from writing.
+func checkLockHolders(e *examination) {
 	if pid := e.locks.holder[e.locks.writeLock()]; pid != 0 && e.locks.stopped(pid) {
 		e.Problem("writelock-stopped",
 			fmt.Sprintf("process %d holds the write lock and is stopped (%d processes wait): no daemon can write", pid,

@@ -31,7 +31,7 @@ func fullDisk(e *examination) (space disk.Space, err error) {
 }
 
 // disk checks the space of the data folder's file system.
-func diskSpace(e *examination) {
+func checkDisk(e *examination) {
 	space, err := fullDisk(e)
 	if err != nil {
 		return // the folder is missing, which is reported
@@ -47,8 +47,8 @@ func diskSpace(e *examination) {
 	}
 }
 
-// wal checks whether checkpoints keep up. It must run before the database is opened, see store.ReadWAL.
-func wal(e *examination) {
+// checkWAL checks whether checkpoints keep up. It must run before the database is opened, see store.ReadWAL.
+func checkWAL(e *examination) {
 	if e.Base.DB != "" {
 		return // a server has one of its own
 	}
@@ -94,8 +94,8 @@ func newLog(ctx context.Context, base config.Base) (remove func()) {
 	}
 }
 
-// database checks the schema and opens the database, if it can be read.
-func database(ctx context.Context, e *examination) {
+// checkDatabase checks the schema and opens the database, if it can be read.
+func checkDatabase(ctx context.Context, e *examination) {
 	name, built := e.Base.Database(), migrations.Latest()
 	path := store.Name(name)
 	s, err := store.ReadSchema(ctx, name)
@@ -127,14 +127,14 @@ func database(ctx context.Context, e *examination) {
 			"set or unset ARIZUKO_DB so that it names that one; `migrate reopen` makes this one usable again, without what was stored since")
 	default:
 		e.looked(cmp.Or(s.Newer(built), fmt.Sprintf("schema: %d", s.Version)))
-		server(ctx, e, name)
-		open(ctx, e, name, built)
+		checkServer(ctx, e, name)
+		openDatabase(ctx, e, name, built)
 		return
 	}
 	e.schema = true
 }
 
-func open(ctx context.Context, e *examination, path string, built int) {
+func openDatabase(ctx context.Context, e *examination, path string, built int) {
 	st, err := store.OpenReadOnly(ctx, path, built)
 	if err != nil {
 		e.unreadable(err)

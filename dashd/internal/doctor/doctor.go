@@ -112,28 +112,29 @@ func newExamination(cfg Config) *examination {
 // unless Deep is set.
 func Examine(ctx context.Context, cfg Config) Report {
 	e := newExamination(cfg)
-	environment(e)
+	checkEnvironment(e)
 	waitPrograms := startChecks(ctx, e)
 	removeLog := newLog(ctx, e.Base)
 	e.answers = ask(ctx, e.Base, e.Daemons)
-	if e.schema = !folder(e); !e.schema {
-		diskSpace(e)
-		wal(e)
-		database(ctx, e)
+	if e.schema = !checkFolder(e); !e.schema {
+		checkDisk(e)
+		checkWAL(e)
+		checkDatabase(ctx, e)
 	}
 	if e.st != nil {
 		examineRows(ctx, e)
 		_ = e.st.Close() // it was only read
 	}
 	removeLog()
-	programs(e, waitPrograms())
-	unready(e)
+	reportPrograms(e, waitPrograms())
+	reportUnready(e)
 	return e.result()
 }
 
 // examineRows runs the checks that read the database. One that fails is a finding, and the others are left out.
 func examineRows(ctx context.Context, e *examination) {
-	for _, check := range []func(context.Context, *examination) error{rows, routes, groupFolders, bots} {
+	all := []func(context.Context, *examination) error{checkRows, checkRoutes, checkGroupFolders, checkBots}
+	for _, check := range all {
 		if err := check(ctx, e); err != nil {
 			e.unreadable(err)
 			return

@@ -152,7 +152,7 @@ func TestExamine_CheckpointsThatDoNotAdvance_Reported(t *testing.T) {
 	x.ok(os.WriteFile(x.cfg.Base.DBPath()+"-wal", nil, 0o600))
 	x.ok(os.WriteFile(x.cfg.Base.DBPath()+"-shm", header, 0o600))
 	e := &examination{Config: x.cfg}
-	wal(e)
+	checkWAL(e)
 	if !e.Has("wal-grows") || !strings.Contains(e.Found[0].Text, "136.7 MiB") {
 		t.Errorf("found %+v", e.Found)
 	}

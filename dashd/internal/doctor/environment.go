@@ -96,8 +96,8 @@ func loadEnvironment(environ []string) (v Environment, problems []string) {
 	return v, problems
 }
 
-// environment checks the environment.
-func environment(e *examination) {
+// checkEnvironment checks the environment.
+func checkEnvironment(e *examination) {
 	for _, line := range e.wrong {
 		e.Refuse("config", line, "correct it in the environment, then run `dashd doctor` again")
 	}
@@ -105,7 +105,7 @@ func environment(e *examination) {
 		text, fix, _ := strings.Cut(problem, "; ")
 		e.Refuse("timezone", text, fix)
 	}
-	sharedSecrets(e)
+	checkSharedSecrets(e)
 	e.InvalidOperators(e.env.Operators)
 	if e.env.SlackAppToken != "" && e.env.SlackSigning != "" {
 		e.Warn("slack-both",
@@ -138,8 +138,8 @@ func (v *Environment) hidden(environ []string) (values []string) {
 	return values
 }
 
-// sharedSecrets finds secrets that are used for two things, or handed to agents.
-func sharedSecrets(e *examination) {
+// checkSharedSecrets finds secrets that are used for two things, or handed to agents.
+func checkSharedSecrets(e *examination) {
 	names := slices.Sorted(maps.Keys(e.env.secretVariable))
 	first := map[string]string{}
 	for _, name := range names {

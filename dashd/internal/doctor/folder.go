@@ -26,9 +26,9 @@ const (
 	maxSocketPath = 106
 )
 
-// folder checks the data folder: whether anything is missing, and which users may read or write it. It reports whether
-// there is one.
-func folder(e *examination) bool {
+// checkFolder checks the data folder: whether anything is missing, and which users may read or write it. It reports
+// whether there is one.
+func checkFolder(e *examination) bool {
 	data := e.Base.Data
 	info, err := os.Stat(data)
 	switch {
@@ -51,22 +51,22 @@ func folder(e *examination) bool {
 		e.Problem("data-readonly", "this user cannot write the data folder "+data,
 			fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user", owner(info)))
 	}
-	fileSystem(e)
-	secretFile(e)
-	databaseFiles(e, owner(info))
+	checkFileSystem(e)
+	checkSecretFile(e)
+	checkDatabaseFiles(e, owner(info))
 	for _, line := range e.Base.LinkedFolders() {
 		e.Warn("folder-linked", line, "mount the folder that it leads to at this path, as with `mount --bind`")
 	}
-	sockets(e)
-	backups(e)
+	checkSocketPath(e)
+	checkBackups(e)
 	return true
 }
 
 // maxBackupAge is for instances with a backup each night.
 const maxBackupAge = 3 * 24 * time.Hour
 
-// backups checks the last one, if any was made.
-func backups(e *examination) {
+// checkBackups checks the last one, if any was made.
+func checkBackups(e *examination) {
 	const fix = "run `dashd backup FILE` by hand, which says why it fails; with systemd look at `journalctl -u arizuko-backup`"
 	done, failed := backup.Last(e.Base.Data)
 	switch {
@@ -77,8 +77,8 @@ func backups(e *examination) {
 	}
 }
 
-// fileSystem checks whether the file system can carry the database, also where that was overridden.
-func fileSystem(e *examination) {
+// checkFileSystem checks whether the file system can carry the database, also where that was overridden.
+func checkFileSystem(e *examination) {
 	if e.Base.DB != "" {
 		return
 	}
@@ -112,7 +112,7 @@ func owner(info fs.FileInfo) uint32 {
 	return 0
 }
 
-func secretFile(e *examination) {
+func checkSecretFile(e *examination) {
 	path := e.Base.SecretPath()
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -134,8 +134,8 @@ func secretFile(e *examination) {
 	}
 }
 
-// databaseFiles checks the owner and mode of the database. A file that root has made cannot be written by others.
-func databaseFiles(e *examination, user uint32) {
+// checkDatabaseFiles checks the owner and mode of the database. A file that root has made cannot be written by others.
+func checkDatabaseFiles(e *examination, user uint32) {
 	if e.Base.DB != "" {
 		return
 	}
@@ -160,8 +160,8 @@ func databaseFiles(e *examination, user uint32) {
 	}
 }
 
-// sockets checks the paths over which the daemons poke each other.
-func sockets(e *examination) {
+// checkSocketPath checks the paths over which the daemons poke each other.
+func checkSocketPath(e *examination) {
 	if longest := filepath.Join(e.Base.RunDir(), "routd.sock"); len(longest) > maxSocketPath {
 		e.Refuse("socket-path", fmt.Sprintf("the path %s has %d bytes, the maximum for a socket is %d", longest,
 			len(longest), maxSocketPath), "choose a shorter ARIZUKO_DATA")

@@ -82,8 +82,8 @@ func askOne(ctx context.Context, base config.Base, endpoint Endpoint) answer {
 
 func isPortTaken(line string) bool { return strings.HasPrefix(line, daemon.PortTaken) }
 
-// unready reports the daemons that are not ready, or do not answer.
-func unready(e *examination) {
+// reportUnready reports the daemons that are not ready, or do not answer.
+func reportUnready(e *examination) {
 	for _, a := range e.answers {
 		name := a.Name
 		// On a database that machines share, a daemon without a URL may run on another one.

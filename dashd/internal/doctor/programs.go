@@ -52,23 +52,23 @@ func startChecks(ctx context.Context, e *examination) (wait func() []check) {
 	}
 }
 
-// programs reports the results of the checks.
-func programs(e *examination, all []check) {
+// reportPrograms reports the results of the checks.
+func reportPrograms(e *examination, all []check) {
 	for _, c := range all {
-		warnings(e, c)
+		reportWarnings(e, c)
 		switch {
 		case c.Problem != "":
 			e.Problem("check-failed", facts.CheckCommand(c.name)+" failed: "+c.Problem,
 				"run it by hand: what it waits for may hang")
 		case c.Code != 0:
-			checkErrors(e, c)
+			reportErrors(e, c)
 		}
 	}
 }
 
-// warnings reports the warnings of a check. Those of routes and of OPERATORS come from the rows and this
+// reportWarnings reports the warnings of a check. Those of routes and of OPERATORS come from the rows and this
 // environment.
-func warnings(e *examination, c check) {
+func reportWarnings(e *examination, c check) {
 	for line := range strings.Lines(c.Out) {
 		line = strings.TrimSpace(line)
 		text, is := strings.CutPrefix(line, "warning: ")
@@ -89,7 +89,7 @@ func warnings(e *examination, c check) {
 	}
 }
 
-func checkErrors(e *examination, c check) {
+func reportErrors(e *examination, c check) {
 	n := 0
 	for line := range strings.Lines(c.Errors) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), c.name+": ")

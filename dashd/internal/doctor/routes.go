@@ -18,9 +18,9 @@ import (
 	"arizuko/pkg/routecheck"
 )
 
-// routes checks the routing table: rows that are invalid, routes that let strangers in, groups that no route
+// checkRoutes checks the routing table: rows that are invalid, routes that let strangers in, groups that no route
 // reaches.
-func routes(ctx context.Context, e *examination) error {
+func checkRoutes(ctx context.Context, e *examination) error {
 	routes, err := e.st.Routes(ctx)
 	if err != nil {
 		return err
@@ -43,10 +43,10 @@ func routes(ctx context.Context, e *examination) error {
 	if !e.checked["gated"] { // whose own check knows its defaults; else this environment and the last run tell
 		e.Unconfined(routes, e.groups, e.runtime)
 	}
-	if err := operators(ctx, e); err != nil {
+	if err := checkOperators(ctx, e); err != nil {
 		return err
 	}
-	return unreached(ctx, e, targets, len(routes) > 0)
+	return checkUnreached(ctx, e, targets, len(routes) > 0)
 }
 
 // invalidRoutes reports routes that match nothing, and returns the folders that the others name.
@@ -83,8 +83,8 @@ func (e *examination) runtime(g msg.Group) groupconfig.Runtime {
 		e.runtimes[g.Folder])))
 }
 
-// operators warns of an instance with a platform where no user may approve anything.
-func operators(ctx context.Context, e *examination) error {
+// checkOperators warns of an instance with a platform where no user may approve anything.
+func checkOperators(ctx context.Context, e *examination) error {
 	connected := slices.ContainsFunc(e.expected(), func(name string) bool {
 		return daemon.TokenVariable(name) != "" && (e.env.hasToken(name) || e.alive(name))
 	})
@@ -112,8 +112,8 @@ const (
 	maxUnreached = 6      // groups that a line names
 )
 
-// unreached finds groups that no route names and that were never used.
-func unreached(ctx context.Context, e *examination, targets map[string]bool, any bool) error {
+// checkUnreached finds groups that no route names and that were never used.
+func checkUnreached(ctx context.Context, e *examination, targets map[string]bool, any bool) error {
 	var names []string
 	for _, g := range e.groups {
 		if targets[g.Folder] || e.runtimes[g.Folder] != "" || !any || g.Folder == webGroup {
@@ -145,8 +145,8 @@ func ofMachine(environ []string, uid uint32) bool {
 	})
 }
 
-// groupFolders checks the folders of groups that have run.
-func groupFolders(_ context.Context, e *examination) error {
+// checkGroupFolders checks the folders of groups that have run.
+func checkGroupFolders(_ context.Context, e *examination) error {
 	user, known := dataOwner(e.Base.Data)
 	if !known {
 		return nil // reported

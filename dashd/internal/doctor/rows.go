@@ -13,15 +13,15 @@ import (
 func Rows(ctx context.Context, cfg Config, st store.Reader) ([]facts.Fact, error) {
 	e := newExamination(cfg)
 	e.self, e.st = "dashd", &store.ReadOnly{Reader: st}
-	if err := rows(ctx, e); err != nil {
+	if err := checkRows(ctx, e); err != nil {
 		return nil, err
 	}
 	_, _ = fullDisk(e) // a disk that cannot be measured is no finding
 	return e.result().Findings, nil
 }
 
-// rows are the checks that read rows alone.
-func rows(ctx context.Context, e *examination) (err error) {
+// checkRows are the checks that read rows alone.
+func checkRows(ctx context.Context, e *examination) (err error) {
 	e.in = facts.Instance{
 		Rows: e.st.Reader, Now: e.now, Operators: e.env.Operators, MaxAgents: e.env.MaxAgents, HasToken: e.env.hasToken,
 	}
@@ -31,7 +31,7 @@ func rows(ctx context.Context, e *examination) (err error) {
 	if e.self != "" {
 		e.in.Daemons.Ask(ctx, e.Base, e.now)
 	}
-	daemons(e)
+	checkDaemons(e)
 	stored, err := e.in.Stored(ctx)
 	e.Add(stored...)
 	return err

@@ -9,15 +9,15 @@ import (
 	"arizuko/pkg/store"
 )
 
-// server checks the settings of a Postgres server, and the database file that is unused because of it.
-func server(ctx context.Context, e *examination, database string) {
+// checkServer checks the settings of a Postgres server, and the database file that is unused because of it.
+func checkServer(ctx context.Context, e *examination, database string) {
 	if !store.IsServer(database) {
 		return
 	}
 	if s, err := store.ReadServer(ctx, database); err != nil {
 		e.unreadable(err)
 	} else {
-		serverSettings(e, s)
+		checkServerSettings(e, s)
 	}
 	file := e.Base.DBPath()
 	if left, err := store.ReadSchema(ctx, file); err == nil && left.Version > 0 && left.Moved == "" {
@@ -26,7 +26,7 @@ func server(ctx context.Context, e *examination, database string) {
 	}
 }
 
-func serverSettings(e *examination, s store.Server) {
+func checkServerSettings(e *examination, s store.Server) {
 	e.looked(fmt.Sprintf("server: Postgres %s, %d of %d connections", s.Version, s.Connections, s.MaxConnections))
 	var off []string
 	for name, value := range map[string]string{"fsync": s.Fsync, "full_page_writes": s.FullPageWrites,
