@@ -2,7 +2,7 @@ package why
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 )
 
 // Field is a fact about the message asked about.
@@ -14,34 +14,31 @@ type Field struct {
 
 // Fields are the facts about the message besides its chat, its sender and its text. Those that it does not have are
 // left out.
-func (p *Path) Fields() (all []Field) {
-	m := p.Asked
-	add := func(f Field) {
-		if f.Text != "" {
-			all = append(all, f)
-		}
+func (p *Path) Fields() []Field {
+	m, origin := p.Asked, p.Origins[p.Asked.ID]
+	all := []Field{
+		{Name: "source", Text: m.Source},
+		{Name: "comes from", Text: origin.String(), From: origin},
+		{Name: "topic", Text: m.Topic},
+		{Name: "thread", Text: m.ThreadID},
+		{Name: "platform id", Text: m.PlatformID},
+		{Name: "reply to", Text: m.ReplyToID},
+		{Name: "target", Text: m.TargetID},
+		{Name: "quotes", Text: excerpt(m.Quote)},
+		{Name: "row group", Text: m.GroupKey},
 	}
-	add(Field{Name: "source", Text: m.Source})
-	add(Field{Name: "comes from", Text: p.Origins[m.ID].String(), From: p.Origins[m.ID]})
-	add(Field{Name: "topic", Text: m.Topic})
-	add(Field{Name: "thread", Text: m.ThreadID})
-	add(Field{Name: "platform id", Text: m.PlatformID})
-	add(Field{Name: "reply to", Text: m.ReplyToID})
-	add(Field{Name: "target", Text: m.TargetID})
 	if c := p.Choice; c != nil && c.Row == m.ID {
 		f := Field{Name: "answers", Text: c.String()}
 		if c.Ask != nil {
 			f.Turn = c.Ask.TurnID
 		}
-		add(f)
+		all = append(all, f)
 	}
 	if a := p.Question(); a != nil {
-		add(Field{Name: "question", Text: fmt.Sprintf("%d, %s", a.ID, AskState(a)), Turn: a.TurnID})
+		all = append(all, Field{Name: "question", Text: fmt.Sprintf("%d, %s", a.ID, AskState(a)), Turn: a.TurnID})
 	}
-	add(Field{Name: "quotes", Text: excerpt(m.Quote)})
-	add(Field{Name: "row group", Text: m.GroupKey})
 	if n := len(m.Attachments); n > 0 {
-		add(Field{Name: "attachments", Text: strconv.Itoa(n)})
+		all = append(all, Field{Name: "attachments", Text: fmt.Sprint(n)})
 	}
-	return all
+	return slices.DeleteFunc(all, func(f Field) bool { return f.Text == "" })
 }
