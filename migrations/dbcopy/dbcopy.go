@@ -29,12 +29,10 @@ func refuse(format string, args ...any) error {
 type Options struct {
 	// Progress is called every few thousand rows. An error that it returns ends the copy.
 	Progress func(Progress) error
-	// At is called at each of the Points, for tests that end the process there. An error that it returns ends the copy.
+	// At is called at each Point, for tests that end the process there. An error that it returns ends the copy.
 	At func(Point) error
 	// Confirm is called before the source is marked. An error that it returns ends the copy.
 	Confirm func() error
-	// Now is the time that the source's mark gets.
-	Now func() time.Time
 }
 
 // Progress says how far a step is.
@@ -74,9 +72,6 @@ const (
 	Marked    Point = "marked"    // the source is marked as moved, the target is not committed
 	Committed Point = "committed" // the target is committed, or has its name
 )
-
-// Points lists all points.
-func Points() []Point { return []Point{Begun, Prepared, Loaded, Verified, Marked, Committed} }
 
 // Table is the result for one table.
 type Table struct {
@@ -126,11 +121,7 @@ func (o Options) mark(ctx context.Context, from *database, target string) error 
 			return err
 		}
 	}
-	now := time.Now
-	if o.Now != nil {
-		now = o.Now
-	}
-	return from.mark(ctx, target+markTime+now().UTC().Format(time.RFC3339))
+	return from.mark(ctx, target+markTime+time.Now().UTC().Format(time.RFC3339))
 }
 
 // ToServer copies a database file to a server's database, which has no rows, and no tables or those of this schema. No

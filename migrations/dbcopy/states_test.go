@@ -32,10 +32,13 @@ const (
 	countMarks     = `SELECT count(*) FROM cursors WHERE daemon = 'migrate'`
 )
 
+// points are all points.
+func points() []Point { return []Point{Begun, Prepared, Loaded, Verified, Marked, Committed} }
+
 // After each point the target has no tables, or all rows; and daemons may start on one of both at most.
 func TestToServer_EndedAnywhere_RepeatCompletes(t *testing.T) {
 	t.Parallel()
-	for _, point := range Points() {
+	for _, point := range points() {
 		t.Run(string(point), func(t *testing.T) {
 			t.Parallel()
 			path, url := newFile(t, testRows), newDatabase(t)
@@ -61,7 +64,7 @@ func TestToServer_EndedAnywhere_RepeatCompletes(t *testing.T) {
 func TestToFile_EndedAnywhere_RepeatCompletes(t *testing.T) {
 	t.Parallel()
 	for _, former := range []string{"none", "moved"} {
-		for _, point := range Points() {
+		for _, point := range points() {
 			t.Run(former+" "+string(point), func(t *testing.T) {
 				t.Parallel()
 				path, url := newFile(t, testRows), newDatabase(t)
