@@ -5,6 +5,7 @@ package doctor
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -104,7 +105,8 @@ func newExamination(cfg Config) *examination {
 		}
 	}
 	e.secret, _ = cfg.Base.Secret() // its absence is reported with the folder
-	e.redact = config.NewRedactor(slices.Concat(env.hidden(cfg.Environ), cfg.Base.DB.Secrets(), []string{e.secret})...)
+	e.redact = config.NewRedactor(slices.Concat(slices.Collect(maps.Values(env.secretVariable)),
+		config.SecretValues(cfg.Environ), cfg.Base.DB.Secrets(), []string{e.secret})...)
 	return e
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -67,9 +66,6 @@ func (v *Environment) of(name string, all []string) []string {
 	return all
 }
 
-// secretName finds variables of the environment that look like secrets, such as API keys of agents.
-var secretName = regexp.MustCompile(`(TOKEN|SECRET|PASSWORD|KEY)$`)
-
 // loadEnvironment reads the environment, and returns its mistakes.
 func loadEnvironment(environ []string) (v Environment, problems []string) {
 	v, err := config.Load[Environment](environ)
@@ -122,20 +118,6 @@ func (v *Environment) secrets() map[string]string {
 		"DISCORD_BOT_TOKEN":  v.DiscordToken, "SLACK_BOT_TOKEN": v.SlackToken, "SLACK_APP_TOKEN": v.SlackAppToken,
 		"SLACK_SIGNING_SECRET": v.SlackSigning,
 	}
-}
-
-// hidden are the values that no output may have.
-func (v *Environment) hidden(environ []string) (values []string) {
-	for _, value := range v.secretVariable {
-		values = append(values, value)
-	}
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if secretName.MatchString(name) {
-			values = append(values, value)
-		}
-	}
-	return values
 }
 
 // checkSharedSecrets finds secrets that are used for two things, or handed to agents.
