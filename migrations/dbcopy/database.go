@@ -107,7 +107,7 @@ func fullName(database string) string {
 	if IsServer(database) {
 		return Name(database)
 	}
-	return hostPath(database)
+	return HostPath(database)
 }
 
 func (d *database) requireSchema(ctx context.Context) error {

@@ -205,8 +205,8 @@ func asideName(path string) (string, error) {
 	}
 }
 
-// hostPath names a file for operators who read the mark of a server.
-func hostPath(path string) string {
+// HostPath names a file or a folder for operators who read it on another machine.
+func HostPath(path string) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

@@ -71,7 +71,7 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 	defer lock.Close()
 	defer func() { _ = dataowner.Do(c.Data, func() error { return c.note(err) }) }() // it is for the doctor only
 	report := newReport(c.Log)
-	s.Head = Head{Format: formatVersion, Version: c.Version, Instance: c.instance(), CreatedAt: c.Now().UTC()}
+	s.Head = Head{Format: formatVersion, Version: c.Version, Instance: dbcopy.HostPath(c.Data), CreatedAt: c.Now().UTC()}
 	if err := c.requireCurrent(ctx); err != nil {
 		return s, err
 	}
@@ -158,18 +158,6 @@ func (c Creation) folder() (string, error) {
 		}
 	}
 	return folder, nil
-}
-
-func (c Creation) instance() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	data, err := filepath.Abs(c.Data)
-	if err != nil {
-		data = c.Data
-	}
-	return host + ":" + data
 }
 
 // requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss the rows stored
