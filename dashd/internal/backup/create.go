@@ -71,7 +71,8 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 	defer lock.Close()
 	defer func() { _ = dataowner.Do(c.Data, func() error { return c.note(err) }) }() // it is for the doctor only
 	report := newReport(c.Log)
-	s.Head = Head{Format: formatVersion, Version: c.Version, Instance: dbcopy.HostPath(c.Data), CreatedAt: c.Now().UTC()}
+	s.Head = Head{Format: formatVersion, Version: c.Version, Instance: dbcopy.HostPath(c.Data),
+		CreatedAt: c.Now().UTC()}
 	if err := c.requireCurrent(ctx); err != nil {
 		return s, err
 	}
