@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,25 +17,18 @@ import (
 	"arizuko/gated/internal/deciding/gateway"
 	"arizuko/gated/internal/timed/reminders"
 	"arizuko/migrations"
-	"arizuko/pkg/apierr"
 	"arizuko/pkg/cli"
-	"arizuko/pkg/config"
-	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
 )
 
-// maxPrompts bounds how many prompts are made again: each is a call of the running gated.
-const maxPrompts = 200
-
-// redecide is "gated redecide", which `migrate rehearse` runs on a copy of the database: it decides again what is
-// stored, and prints as JSON how that compares. It changes nothing.
+// redecide is "gated redecide", which `migrate rehearse` runs on a copy of the database: it decides stored
+// messages and reminders again, and prints as JSON how that compares. It changes nothing.
 func redecide(ctx context.Context, args []string, out io.Writer) (err error) {
-	line := cli.Daemon{Name: "gated"}.Line("redecide [--days N] [--rows N] [--instance FOLDER]", out)
+	line := cli.Daemon{Name: "gated"}.Line("redecide [--days N] [--rows N]", out)
 	days := line.Int("days", 7, "how many days of messages")
 	rows := line.Int("rows", 10_000, "how many messages at most")
-	instance := line.String("instance", "", "the data folder whose running gated is asked for prompts, to compare them")
 	if _, err := line.Read(args, 0); err != nil {
 		return err
 	}
@@ -61,9 +53,6 @@ func redecide(ctx context.Context, args []string, out io.Writer) (err error) {
 	for _, check := range []func() (migrations.Check, error){
 		func() (migrations.Check, error) { return cfg.redecideMessages(ctx, st.Reader, since, *rows) },
 		func() (migrations.Check, error) { return reminders.Redecide(ctx, st.Reader, now.UnixMilli(), *rows) },
-		func() (migrations.Check, error) {
-			return cfg.comparePrompts(ctx, st.Reader, *instance, since, min(*rows, maxPrompts))
-		},
 	} {
 		c, err := check()
 		if err != nil {
@@ -134,7 +123,7 @@ func (r *resolver) resolve(_ context.Context, q routeapi.Replay) ([]routeapi.Ans
 	return response.Items, nil
 }
 
-// failed is an error of routd, with what it has printed.
+// failed is an error of routd, with its output.
 func (r *resolver) failed(err error) error {
 	return fmt.Errorf("routd resolve: %w %s", errors.Join(err, r.close()), strings.TrimSpace(r.problems.String()))
 }
@@ -148,68 +137,4 @@ func (r *resolver) close() error {
 		return fmt.Errorf("routd resolve ended: %s", r.cmd.ProcessState)
 	}
 	return nil
-}
-
-// comparePrompts compares prompts as this version makes them again with those of the gated that runs on the instance.
-// Prompts are not stored: that one shows what agents get before an upgrade.
-func (c *Config) comparePrompts(ctx context.Context, st store.Reader, instance string, since int64,
-	limit int) (check migrations.Check, err error) {
-	check.What = "prompts"
-	turns, err := st.Turns(ctx, store.TurnList{Limit: limit})
-	if err != nil {
-		return check, err
-	}
-	running := httpx.NewLocalClient(config.Base{Data: instance}.Socket("gated"))
-	defer running.HTTP.CloseIdleConnections()
-	for _, t := range turns {
-		switch {
-		case t.StartedAt < since:
-			continue
-		case t.ObservedUpto == 0 || t.State.IsOpen():
-			check.Leave("of turns without an answer: what they show still changes")
-			continue
-		}
-		if err := c.comparePrompt(ctx, st, running, t.ID, &check); err != nil {
-			return check, err
-		}
-	}
-	return check, nil
-}
-
-func (c *Config) comparePrompt(ctx context.Context, st store.Reader, running *httpx.Client, turn int64,
-	check *migrations.Check) error {
-	var before struct{ Prompt string }
-	err := running.Do(ctx, http.MethodGet, fmt.Sprintf("/v1/turns/%d/context", turn), nil, &before)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case apierr.KindOf(err) == apierr.Unavailable:
-		check.Leave("gated does not answer, which would say what agents get now: it does not run here, or is of a version without the socket run/gated.http.sock")
-		return nil
-	case err != nil:
-		check.Leave("the running gated does not make them again")
-		return nil //nolint:nilerr // it is counted
-	}
-	now, err := c.promptAgain(ctx, st, turn)
-	if err != nil {
-		return err
-	}
-	if now = hidden().String(now); now == before.Prompt {
-		check.Same++
-		return nil
-	}
-	was, is := firstDifference(before.Prompt, now)
-	check.Differ(fmt.Sprintf("turn %d: was %.80q, now %.80q", turn, was, is))
-	return nil
-}
-
-// firstDifference returns the first lines in which two texts differ.
-func firstDifference(a, b string) (lineA, lineB string) {
-	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for i := range min(len(as), len(bs)) {
-		if as[i] != bs[i] {
-			return as[i], bs[i]
-		}
-	}
-	return strings.Join(as[min(len(as), len(bs)):], " "), strings.Join(bs[min(len(as), len(bs)):], " ")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -57,11 +56,7 @@ func explain(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	path.Daemons.Ask(ctx, cfg.Base, time.Now().UnixMilli())
-	var text bytes.Buffer
-	if err := why.Write(&text, path, time.Now(), time.Local); err != nil {
-		return err
-	}
-	_, err = io.WriteString(out, hidden().String(text.String()))
+	_, err = io.WriteString(out, hidden().String(why.Text(path, time.Now(), time.Local)))
 	return err
 }
 

@@ -16,12 +16,15 @@ const (
 
 // Moved returns where a migrated database was copied to, and when; "" if it was not. Daemons must not use such a
 // database: they run on the other one.
-func Moved(ctx context.Context, db interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}) (to string, err error) {
+func Moved(ctx context.Context, db querier) (to string, err error) {
 	err = db.QueryRowContext(ctx, QueryMoved).Scan(&to)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
 	return to, err
+}
+
+// querier is an *sql.DB, or one connection of it.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }

@@ -31,17 +31,16 @@ var ErrServer = errors.New("database server not usable")
 // minServer is the oldest Postgres, as server_version_num, that has what the store uses: pg_current_xact_id.
 const minServer = 130000
 
-// QueryServer asks a server for what CheckVersion takes.
-const QueryServer = `SELECT current_setting('server_encoding'), current_setting('server_version_num')::int`
-
 // CheckServer returns an ErrServer if the server is too old, or the database cannot hold all characters.
-func CheckServer(ctx context.Context, db *sql.DB) error {
+func CheckServer(ctx context.Context, db querier) error {
 	var encoding string
 	var version int
-	if err := db.QueryRowContext(ctx, QueryServer).Scan(&encoding, &version); err != nil {
+	err := db.QueryRowContext(ctx, `SELECT current_setting('server_encoding'), current_setting('server_version_num')::int`).
+		Scan(&encoding, &version)
+	if err != nil {
 		return err
 	}
-	return CheckVersion(encoding, version)
+	return checkVersion(encoding, version)
 }
 
 // CheckPooler returns an ErrServer if a pooler gives a server's connection to another client after each transaction: what
@@ -65,8 +64,8 @@ func CheckPooler(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// CheckVersion is CheckServer for an encoding and a server_version_num.
-func CheckVersion(encoding string, version int) error {
+// checkVersion is CheckServer for an encoding and a server_version_num.
+func checkVersion(encoding string, version int) error {
 	switch {
 	case version < minServer:
 		return fmt.Errorf("%w: it is Postgres %d, version %d or later is needed", ErrServer, version/10000,

@@ -10,12 +10,12 @@ import (
 
 func TestCheckServer_OldOrNotUTF8_IsRefused(t *testing.T) {
 	t.Parallel()
-	if err := CheckVersion("UTF8", 130000); err != nil {
+	if err := checkVersion("UTF8", 130000); err != nil {
 		t.Errorf("Postgres 13 with UTF8: %v", err)
 	}
 	for want, err := range map[string]error{
-		"it is Postgres 12, version 13 or later is needed": CheckVersion("UTF8", 120022),
-		"encoding is SQL_ASCII: make one by":               CheckVersion("SQL_ASCII", 170004),
+		"it is Postgres 12, version 13 or later is needed": checkVersion("UTF8", 120022),
+		"encoding is SQL_ASCII: make one by":               checkVersion("SQL_ASCII", 170004),
 	} {
 		if !errors.Is(err, ErrServer) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -10,9 +10,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"time"
+
+	"arizuko/migrations"
 )
 
 // ErrRefused is an error that a second try does not fix.
@@ -25,16 +25,14 @@ func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrRefused, fmt.Errorf(format, args...))
 }
 
-// Options are what both directions take. All may be left out.
+// Options are those of both directions. All may be left out.
 type Options struct {
 	// Progress is called every few thousand rows. An error that it returns ends the copy.
 	Progress func(Progress) error
-	// At is called at each of the Points, for tests that end the process there. An error that it returns ends the copy.
+	// At is called at each Point, for tests that end the process there. An error that it returns ends the copy.
 	At func(Point) error
 	// Confirm is called before the source is marked. An error that it returns ends the copy.
 	Confirm func() error
-	// Now is the time that the source's mark gets.
-	Now func() time.Time
 }
 
 // Progress says how far a step is.
@@ -75,10 +73,7 @@ const (
 	Committed Point = "committed" // the target is committed, or has its name
 )
 
-// Points lists all points.
-func Points() []Point { return []Point{Begun, Prepared, Loaded, Verified, Marked, Committed} }
-
-// Table is what was copied of a table.
+// Table is the result for one table.
 type Table struct {
 	Name string
 	Rows int64
@@ -86,7 +81,7 @@ type Table struct {
 	Last int64  // the last id that was given, 0 if rows are not numbered
 }
 
-// Result says what a copy has done.
+// Result is the result of a copy.
 type Result struct {
 	Tables  []Table
 	Cleaned int64  // texts with characters that a server does not take, which were left out
@@ -116,147 +111,91 @@ func (o Options) at(p Point) error {
 	return o.At(p)
 }
 
-// source is a database whose rows may be marked as moved.
-type source interface {
-	database
-	// moved returns what the mark says, "" if there is none.
-	moved(ctx context.Context) (string, error)
-	// mark sets the mark and commits it.
-	mark(ctx context.Context, moved string) error
-}
-
 // markTime is between the target's name and the time in a mark.
 const markTime = " at "
 
 // mark marks the source: daemons start on it no more.
-func (o Options) mark(ctx context.Context, from source, target string) error {
+func (o Options) mark(ctx context.Context, from *database, target string) error {
 	if o.Confirm != nil {
 		if err := o.Confirm(); err != nil {
 			return err
 		}
 	}
-	now := time.Now
-	if o.Now != nil {
-		now = o.Now
-	}
-	return from.mark(ctx, target+markTime+now().UTC().Format(time.RFC3339))
-}
-
-// requireCurrent returns an ErrRefused if the rows of a source are old: they were copied to another database than this
-// one.
-func requireCurrent(ctx context.Context, from source, target string) error {
-	moved, err := from.moved(ctx)
-	if err == nil && moved != "" && !strings.HasPrefix(moved, target+markTime) {
-		err = refuse("the source was copied to %s, its rows may be old: copy from there, or run `migrate reopen` first",
-			moved)
-	}
-	return err
+	return from.mark(ctx, target+markTime+time.Now().UTC().Format(time.RFC3339))
 }
 
 // ToServer copies a database file to a server's database, which has no rows, and no tables or those of this schema. No
 // process of the instance may run: the caller has their locks. It returns an ErrRefused, an ErrRunning, or an error
 // after which the same call completes the copy.
-func ToServer(ctx context.Context, path, url string, o Options) (r Result, err error) {
-	from, err := openFile(ctx, path)
-	if err != nil {
-		return r, err
-	}
-	defer from.close()
-	to, err := openServer(ctx, url)
-	if err != nil {
-		return r, err
-	}
-	defer to.close()
-	tables, err := from.tables(ctx)
-	if err != nil {
-		return r, err
-	}
-	if err := from.begin(ctx); err != nil {
-		return r, err
-	}
-	if err := requireCurrent(ctx, from, Name(url)); err != nil {
-		return r, err
-	}
-	if err := to.begin(ctx); err != nil {
-		return r, err
-	}
-	if err := o.at(Begun); err != nil {
-		return r, err
-	}
-	copied, err := to.prepare(ctx, tables)
-	if err != nil {
-		return r, err
-	}
-	if copied {
-		return o.compare(ctx, from, to, tables, Name(url))
-	}
-	if r, err = o.transfer(ctx, from, to, tables); err != nil {
-		return r, err
-	}
-	if err := to.requireIdle(ctx); err != nil {
-		return r, err
-	}
-	if err := o.mark(ctx, from, Name(url)); err != nil {
-		return r, err
-	}
-	if err := o.at(Marked); err != nil {
-		return r, err
-	}
-	if err := to.commit(ctx); err != nil {
-		return r, fmt.Errorf("commit: %w", err)
-	}
-	return r, o.at(Committed)
+func ToServer(ctx context.Context, path, url string, o Options) (Result, error) {
+	return o.copy(ctx, path, url, oldNone)
 }
 
 // ToFile copies a server's database to a file, which must not exist, have no rows, or be marked as moved. Otherwise it
 // is ToServer.
 func ToFile(ctx context.Context, url, path string, o Options) (r Result, err error) {
-	old, err := examineOld(ctx, path)
+	was, err := examineOld(ctx, path)
 	if err != nil {
 		return r, err
 	}
-	from, err := openServer(ctx, url)
+	if was != oldHasRows {
+		defer removeFile(path + partial)
+	}
+	return o.copy(ctx, url, path, was)
+}
+
+// copy has the steps of both directions. was is the state of a target that is a file.
+func (o Options) copy(ctx context.Context, source, target string, was old) (r Result, err error) {
+	from, err := open(ctx, source)
 	if err != nil {
 		return r, err
 	}
 	defer from.close()
-	if err := from.begin(ctx); err != nil {
+	if err := from.beginSource(ctx, fullName(target)); err != nil {
 		return r, err
 	}
-	if err := from.requireSchema(ctx); err != nil {
+	to, err := openTarget(ctx, target, was)
+	if err != nil {
 		return r, err
 	}
-	if err := requireCurrent(ctx, from, hostPath(path)); err != nil {
-		return r, err
-	}
+	defer to.close()
 	if err := o.at(Begun); err != nil {
 		return r, err
 	}
-	if old == oldHasRows {
-		return o.compareFile(ctx, from, path)
+	filled := was == oldHasRows
+	if !filled {
+		if filled, err = to.prepare(ctx, from); err != nil {
+			return r, err
+		}
 	}
-	defer removeFile(path + partial)
-	if r, err = o.fill(ctx, from, path+partial); err != nil {
+	tables, err := tablesOf(ctx, from, to)
+	if err != nil {
 		return r, err
 	}
-	if err := from.requireIdle(ctx); err != nil {
+	if filled {
+		return o.compare(ctx, from, to, tables, fullName(target))
+	}
+	if r, err = o.transfer(ctx, from, to, tables); err != nil {
 		return r, err
 	}
-	if err := o.mark(ctx, from, hostPath(path)); err != nil {
+	if err := errors.Join(to.finish(ctx), to.requireIdle(ctx), from.requireIdle(ctx)); err != nil {
+		return r, err
+	}
+	if err := o.mark(ctx, from, fullName(target)); err != nil {
 		return r, err
 	}
 	if err := o.at(Marked); err != nil {
 		return r, err
 	}
-	if r.Aside, err = replace(path, old); err != nil {
-		return r, err
+	if r.Aside, err = to.commitTarget(ctx, target, was); err != nil {
+		return r, fmt.Errorf("commit: %w", err)
 	}
 	return r, o.at(Committed)
 }
 
 // Snapshot copies a server's database, as it is at one moment, to a new file. Daemons may write meanwhile.
 func Snapshot(ctx context.Context, url, path string, o Options) (r Result, err error) {
-	from, err := openServer(ctx, url)
+	from, err := open(ctx, url)
 	if err != nil {
 		return r, err
 	}
@@ -264,24 +203,21 @@ func Snapshot(ctx context.Context, url, path string, o Options) (r Result, err e
 	if err := from.beginSnapshot(ctx); err != nil {
 		return r, err
 	}
-	if r, err = o.fill(ctx, from, path); err != nil {
-		removeFile(path)
-	}
-	return r, err
-}
-
-// fill makes a database file with all rows of a server, on disk.
-func (o Options) fill(ctx context.Context, from *server, path string) (r Result, err error) {
+	defer func() {
+		if err != nil {
+			removeFile(path)
+		}
+	}()
 	to, err := makeFile(ctx, path)
 	if err != nil {
 		return r, err
 	}
 	defer to.close()
-	tables, err := to.tables(ctx)
-	if err != nil {
+	if _, err := to.prepare(ctx, from); err != nil {
 		return r, err
 	}
-	if err := to.prepare(ctx); err != nil {
+	tables, err := to.tables(ctx)
+	if err != nil {
 		return r, err
 	}
 	if r, err = o.transfer(ctx, from, to, tables); err != nil {
@@ -290,26 +226,8 @@ func (o Options) fill(ctx context.Context, from *server, path string) (r Result,
 	return r, to.finish(ctx)
 }
 
-// database is a side of a copy.
-type database interface {
-	// read returns the rows of a table, without those that are no part of a copy.
-	read(ctx context.Context, t table) (rows, error)
-	count(ctx context.Context, t table) (int64, error)
-	// lastID is the last id that was given to a row of a numbered table.
-	lastID(ctx context.Context, t table) (int64, error)
-}
-
-// target is a database without rows.
-type target interface {
-	database
-	load(ctx context.Context, t table, all rows) error
-	setLastID(ctx context.Context, t table, id int64) error
-	// complete makes what slows loading down: indexes, references, triggers.
-	complete(ctx context.Context, progress func(done, total int) error) error
-}
-
 // transfer loads all tables and reads them again.
-func (o Options) transfer(ctx context.Context, from database, to target, tables []table) (r Result, err error) {
+func (o Options) transfer(ctx context.Context, from, to *database, tables []table) (r Result, err error) {
 	if err := o.at(Prepared); err != nil {
 		return r, err
 	}
@@ -320,10 +238,15 @@ func (o Options) transfer(ctx context.Context, from database, to target, tables 
 		}
 		r.Tables, r.Cleaned = append(r.Tables, done), r.Cleaned+cleaned
 	}
-	err = to.complete(ctx, func(done, total int) error {
-		return o.report(Progress{Step: Indexing, Rows: int64(done), Total: int64(total)})
-	})
-	if err != nil {
+	for i, statement := range to.undo { // the server checks the references
+		if err := to.run(ctx, statement); err != nil {
+			return r, err
+		}
+		if err := o.report(Progress{Step: Indexing, Rows: int64(i + 1), Total: int64(len(to.undo))}); err != nil {
+			return r, err
+		}
+	}
+	if err := to.complete(ctx); err != nil {
 		return r, err
 	}
 	if err := o.at(Loaded); err != nil {
@@ -341,38 +264,41 @@ func (o Options) transfer(ctx context.Context, from database, to target, tables 
 	return r, o.at(Verified)
 }
 
-func (o Options) loadTable(ctx context.Context, from database, to target, t table) (done Table, cleaned int64,
-	err error) {
-	all, err := o.open(ctx, from, t, Copying)
-	if err != nil {
-		return done, 0, err
+func (o Options) loadTable(ctx context.Context, from, to *database, t table) (done Table, cleaned int64, err error) {
+	done, cleaned, err = o.read(ctx, from, t, Copying, func(all *rows) error { return to.load(ctx, t, all) })
+	if err == nil && t.numbered {
+		err = to.setLastID(ctx, t, done.Last)
 	}
-	defer all.Close()
-	if err := errors.Join(to.load(ctx, t, all), all.Err()); err != nil {
-		return done, 0, err
-	}
-	done = all.table()
-	if t.numbered {
-		if done.Last, err = from.lastID(ctx, t); err == nil {
-			err = to.setLastID(ctx, t, done.Last)
-		}
-	}
-	return done, all.cleaned, err
+	return done, cleaned, err
 }
 
 // summarize reads a table as it is.
-func (o Options) summarize(ctx context.Context, db database, t table) (done Table, cleaned int64, err error) {
-	all, err := o.open(ctx, db, t, Verifying)
+func (o Options) summarize(ctx context.Context, db *database, t table) (done Table, cleaned int64, err error) {
+	return o.read(ctx, db, t, Verifying, func(all *rows) error {
+		for all.Next() {
+			if _, err := all.Values(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// read reads the rows of a table to use, and sums them up.
+func (o Options) read(ctx context.Context, db *database, t table, step Step, use func(*rows) error) (done Table,
+	cleaned int64, err error) {
+	total, err := db.count(ctx, t)
+	if err != nil {
+		return done, 0, err
+	}
+	all, err := db.read(ctx, t)
 	if err != nil {
 		return done, 0, err
 	}
 	defer all.Close()
-	for all.Next() {
-		if _, err := all.Values(); err != nil {
-			return done, 0, err
-		}
-	}
-	if err := all.Err(); err != nil {
+	all.report = func(p Progress) error { return errors.Join(ctx.Err(), o.report(p)) }
+	all.progress = Progress{Step: step, Table: t.name, Total: total}
+	if err := errors.Join(use(all), all.Err(), all.Close()); err != nil {
 		return done, 0, err
 	}
 	done = all.table()
@@ -382,23 +308,9 @@ func (o Options) summarize(ctx context.Context, db database, t table) (done Tabl
 	return done, all.cleaned, err
 }
 
-// open returns the rows of a table, which count and report themselves.
-func (o Options) open(ctx context.Context, db database, t table, step Step) (*summedRows, error) {
-	total, err := db.count(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	all, err := db.read(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	report := func(p Progress) error { return errors.Join(ctx.Err(), o.report(p)) }
-	return &summedRows{rows: all, report: report, Progress: Progress{Step: step, Table: t.name, Total: total}}, nil
-}
-
 // compare is for a target that has rows: they may be those of this copy, whose end was not seen. Then it marks the
 // source.
-func (o Options) compare(ctx context.Context, from source, to database, tables []table, target string) (r Result,
+func (o Options) compare(ctx context.Context, from, to *database, tables []table, target string) (r Result,
 	err error) {
 	for _, t := range tables {
 		want, cleaned, err := o.summarize(ctx, from, t)
@@ -419,37 +331,19 @@ func (o Options) compare(ctx context.Context, from source, to database, tables [
 	return r, o.mark(ctx, from, target)
 }
 
-func (o Options) compareFile(ctx context.Context, from *server, path string) (r Result, err error) {
-	to, err := openFile(ctx, path)
-	if err != nil {
-		return r, err
-	}
-	defer to.close()
-	tables, err := to.tables(ctx)
-	if err != nil {
-		return r, err
-	}
-	return o.compare(ctx, from, to, tables, hostPath(path))
-}
-
-// Reopen removes the mark of a copy: daemons use the database again, without what was stored in the other one since. It
-// returns what the mark said, "" if there was none.
+// Reopen removes the mark of a copy: daemons use the database again, without the rows stored in the other one since. It
+// returns the text of the mark, "" if there was none.
 func Reopen(ctx context.Context, database string) (moved string, err error) {
-	if IsServer(database) {
-		s, err := openServer(ctx, database)
-		if err != nil {
-			return "", err
-		}
-		defer s.close()
-		return s.reopen(ctx)
-	}
-	if _, err := os.Stat(database); err != nil {
-		return "", refuse("%w", err)
-	}
-	f, err := openFile(ctx, database)
+	d, err := open(ctx, database)
 	if err != nil {
 		return "", err
 	}
-	defer f.close()
-	return f.reopen(ctx)
+	defer d.close()
+	if err := d.requireSchema(ctx); err != nil {
+		return "", err
+	}
+	if moved, err = migrations.Moved(ctx, d.conn); err == nil {
+		err = d.run(ctx, migrations.DropMoved)
+	}
+	return moved, err
 }

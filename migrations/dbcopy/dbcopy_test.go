@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -60,7 +61,7 @@ func newFile(t *testing.T, statements string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.finish(t.Context()); err != nil {
+	if err := errors.Join(f.makeSchema(t.Context()), f.finish(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	execFile(t, path, statements)

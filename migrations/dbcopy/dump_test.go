@@ -9,7 +9,7 @@ import (
 	"arizuko/pkg/testkit/need"
 )
 
-// Debian 12's sqlite3 is older than the SQLite of the programs, and stricter: what it dumps and checks must be whole there, too.
+// Debian 12's sqlite3 is older than the SQLite of the programs, and stricter: its dumps and checks must be whole, too.
 func TestDump_ByInstalledSQLite_LoadsAllRows(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "sqlite3", "sqlite3")

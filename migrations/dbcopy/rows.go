@@ -2,6 +2,7 @@ package dbcopy
 
 import (
 	"crypto/sha256"
+	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -55,54 +56,58 @@ var copiedRows = map[string]string{
 	"processes": "1 = 0",                    // those that work on a server; their ids go on, since runs have them
 }
 
-// The other tables that belong to a database: what the schema has, the full-text index, which dashd makes again, and
-// what processes do.
+// The other tables that belong to a database: the version of the schema, the full-text index, which dashd makes again,
+// and the leases of processes.
 var notCopied = []string{"schema_migrations", "schema_floor", "search_state", "search_deleted", "message_search",
 	"leases"}
-
-// rows are rows of a table: int64, float64, string or nil for each column. pgx.Rows are some.
-type rows interface {
-	Next() bool
-	Values() ([]any, error)
-	Err() error
-	Close()
-}
 
 // reportEvery is how many rows there are between two calls of Options.Progress.
 const reportEvery = 2048
 
-// summedRows cleans rows and sums them up as they are read.
-type summedRows struct {
-	rows
-	Progress
-	report  func(Progress) error
-	sum     sum
-	cleaned int64
+// rows are rows of a table, with an int64, float64, string or nil for each column. They are cleaned and summed up as
+// they are read.
+type rows struct {
+	*sql.Rows
+	row, into []any
+	progress  Progress
+	report    func(Progress) error
+	sum       sum
+	cleaned   int64
 }
 
-func (r *summedRows) Values() ([]any, error) {
-	row, err := r.rows.Values()
-	if err != nil {
+func newRows(found *sql.Rows, columns int) *rows {
+	r := &rows{Rows: found, row: make([]any, columns), into: make([]any, columns)}
+	for i := range r.row {
+		r.into[i] = &r.row[i]
+	}
+	return r
+}
+
+// Values returns the row that Next has read, until the next call.
+func (r *rows) Values() ([]any, error) {
+	if err := r.Scan(r.into...); err != nil {
 		return nil, err
 	}
-	for i, value := range row {
+	for i, value := range r.row {
 		if text, ok := value.(string); ok && !isClean(text) {
-			row[i] = cleanText(text)
+			r.row[i] = cleanText(text)
 			r.cleaned++
 		}
 	}
-	if err := r.sum.add(row); err != nil {
+	if err := r.sum.add(r.row); err != nil {
 		return nil, err
 	}
-	if r.Rows++; r.Rows%reportEvery == 0 || r.Rows == r.Total {
-		if err := r.report(r.Progress); err != nil {
+	if r.progress.Rows++; r.progress.Rows%reportEvery == 0 || r.progress.Rows == r.progress.Total {
+		if err := r.report(r.progress); err != nil {
 			return nil, err
 		}
 	}
-	return row, nil
+	return r.row, nil
 }
 
-func (r *summedRows) table() Table { return Table{Name: r.Table, Rows: r.Rows, Sum: r.sum.String()} }
+func (r *rows) table() Table {
+	return Table{Name: r.progress.Table, Rows: r.progress.Rows, Sum: r.sum.String()}
+}
 
 // sum is the sum of the SHA-256 of all rows, each as four numbers: the same in any order, another one if a row is
 // missing, is there twice or differs.
@@ -146,7 +151,7 @@ func (s *sum) String() string {
 // isClean reports whether Postgres takes a text.
 func isClean(text string) bool { return strings.IndexByte(text, 0) < 0 && utf8.ValidString(text) }
 
-// cleanText makes a text what the store would have written to a server: without NUL, and with � for what is no UTF-8.
+// cleanText returns a text as the store would have written it to a server: without NUL, and with � for invalid UTF-8.
 func cleanText(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), string(utf8.RuneError))
 }

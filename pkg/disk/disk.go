@@ -3,6 +3,7 @@ package disk
 
 import (
 	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -47,3 +48,17 @@ func (s Space) IsFull() bool { return s.Free < Full }
 
 // FilesLow reports whether soon no file can be made.
 func (s Space) FilesLow() bool { return float64(s.FreeFiles) < lowFiles*float64(s.Files) }
+
+// Bytes words a number of bytes.
+func Bytes(n int64) string {
+	unit, size := "KiB", float64(n)/(1<<10)
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n >= 1<<30:
+		unit, size = "GiB", float64(n)/(1<<30)
+	case n >= 1<<20:
+		unit, size = "MiB", float64(n)/(1<<20)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", size), ".0") + " " + unit
+}

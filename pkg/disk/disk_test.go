@@ -36,3 +36,12 @@ func TestSpace_Limits(t *testing.T) {
 		}
 	}
 }
+
+func TestBytes_EachUnit_IsWorded(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1 << 10: "1 KiB", 1536: "1.5 KiB", 1 << 20: "1 MiB", 5 << 29: "2.5 GiB"} {
+		if got := Bytes(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}

@@ -23,12 +23,12 @@ const (
 	maxConnecting = time.Minute
 )
 
-// Daemon is what a daemon has stored about itself. A nil one has never run.
+// Daemon is the row of a daemon. A nil one has never run.
 type Daemon struct {
 	store.Daemon
 	Processes []store.Process // those of several machines that share the database; none if it is a file
 
-	// What Ask has found.
+	// Set by Ask.
 	unready string // why it is not ready
 	hangs   bool   // it does not answer, and its process holds its lock
 }
@@ -83,7 +83,7 @@ func (all Daemons) Runs(name string, now int64) bool {
 	return d != nil && d.State() != daemon.Stopped && !d.Silent(now)
 }
 
-// Missing is the first of the named daemons that does not run, with what is wrong with it; "" if all run.
+// Missing is the first of the named daemons that does not run, with its trouble; "" if all run.
 func (all Daemons) Missing(now int64, names ...string) (name, trouble string) {
 	for _, name := range names {
 		if down := all[name].down(now); down != "" {
@@ -114,7 +114,7 @@ func (d *Daemon) Silent(now int64) bool {
 	return d.State() != daemon.Stopped && now-d.HeartbeatAt >= maxHeartbeatAge.Milliseconds()
 }
 
-// others is what is wrong with the processes that do not have the daemon's lease: of gated, each runs agents.
+// others are the problems of the processes that do not have the daemon's lease: of gated, each runs agents.
 func (d *Daemon) others() (notes []string) {
 	for _, p := range d.Processes {
 		note := "on " + p.Place + ": " + p.Detail
@@ -133,7 +133,7 @@ func (d *Daemon) State() daemon.Connection {
 	return daemon.Degraded
 }
 
-// details are what its processes report, for operators.
+// details are the reports of its processes, for operators.
 func (d *Daemon) details() []string {
 	others := d.others()
 	if d.Detail == "" || others != nil && daemon.Connection(d.Connection) == daemon.Connected {
@@ -142,10 +142,11 @@ func (d *Daemon) details() []string {
 	return append([]string{d.Detail}, others...)
 }
 
-// Details are what its processes report, for operators.
+// Details are the reports of its processes on one line, for operators.
 func (d *Daemon) Details() string { return strings.Join(d.details(), "; ") }
 
-// Trouble says after the daemon's name what is wrong with it, "" if nothing is. Anyone may read it: it has no detail.
+// Trouble continues a sentence that begins with the daemon's name, "" if it is healthy. Anyone may read it: it has no
+// detail.
 func (d *Daemon) Trouble(now int64) string {
 	if down := d.down(now); down != "" {
 		return down
@@ -180,7 +181,7 @@ func (d *Daemon) down(now int64) string {
 	return ""
 }
 
-// wait is what to do about a daemon that runs and does not work, "" for others.
+// wait is the remedy for a daemon that runs and does not work, "" for others.
 func (d *Daemon) wait() string {
 	switch {
 	case d != nil && d.unready != "":
@@ -245,7 +246,7 @@ func places(all []string) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// Platform are the facts about a daemon that runs and what it is connected to.
+// Platform are the facts about a daemon that runs and its platform.
 func (d *Daemon) Platform(now int64) []Fact {
 	var l List
 	if ahead := d.HeartbeatAt - now; ahead > maxAhead.Milliseconds() {
@@ -300,7 +301,7 @@ func credentialsFix(name string) string {
 	return fmt.Sprintf("set %s to the current token, run %s, and restart %s", variable, CheckCommand(name), name)
 }
 
-// connectionFix returns the kind of a bad connection, and the remedy, from what the adapter reports.
+// connectionFix returns the kind of a bad connection, and the remedy, from the report of the adapter.
 func connectionFix(name, detail string) (kind, fix string) {
 	switch {
 	case strings.Contains(detail, "webhook is set"):
@@ -325,7 +326,7 @@ func GroupFails(folder, reason string) string {
 
 const groupWords = "turns of group "
 
-// noAgents are what keeps agents from being started. Groups that fail have facts of their own.
+// noAgents adds the reasons why agents cannot be started. Groups that fail have facts of their own.
 func (d *Daemon) noAgents(l *List) {
 	for _, detail := range d.details() {
 		detail, _, _ = strings.Cut(detail, groupWords)

@@ -1,4 +1,4 @@
-// Package facts says what is wrong with an instance by what it has stored, and what to do about it. Doctor, status,
+// Package facts finds the problems of an instance by its rows, each with its remedy. Doctor, status,
 // why, the daemons' checks, /readyz and the dashboard print these facts, so that all of them find the same in the same
 // words.
 package facts
@@ -31,7 +31,7 @@ type Fact struct {
 // Page is the page of the dashboard that shows or fixes something. Without a path there is none.
 type Page struct {
 	Path, Text string
-	Fix        string // what to do there, "" if the page only shows it, and the remedy is the one for the shell
+	Fix        string // the remedy there, "" if the page only shows the fact and the remedy is the one for the shell
 }
 
 // String is the fact and its remedy on one line.

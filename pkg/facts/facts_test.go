@@ -113,7 +113,7 @@ func TestDaemons_Start_NamesTheProcessToLookAt(t *testing.T) {
 	}
 }
 
-// A reader of the dashboard reads what its page can do, not a command.
+// A reader of the dashboard reads the remedy of its page, not a command.
 func TestFacts_WithAPageThatFixes_NameNoCommandThere(t *testing.T) {
 	t.Parallel()
 	in := &finder{Instance: &Instance{Now: now, MaxAgents: 5}}

@@ -37,7 +37,7 @@ const (
 	clockFix = "check the time of every machine with `timedatectl` and let NTP set it; the daemons go on once it is right"
 )
 
-// Instance is what facts are about: stored rows, and what the environment of the one who asks says.
+// Instance is the subject of facts: stored rows, and settings from the environment of the caller.
 type Instance struct {
 	Rows      store.Reader
 	Now       int64 // unix ms
@@ -53,8 +53,8 @@ type finder struct {
 	List
 }
 
-// Stored are the facts about what waits, has failed or is late. After an error they are those that were found before
-// it.
+// Stored are the facts about rows that wait, have failed or are late. After an error they are those that were found
+// before it.
 func (in *Instance) Stored(ctx context.Context) ([]Fact, error) {
 	f := &finder{Instance: in}
 	for _, find := range []func(context.Context) error{
@@ -416,7 +416,7 @@ func OverdueReminders(ctx context.Context, st store.Reader, now int64, runs bool
 		return nil, err
 	}
 	var named []string
-	zone := "" // what to do about the first in a time zone that there is none
+	zone := "" // the remedy for the first one in an unknown time zone
 	for _, r := range late[:min(len(late), maxNamed)] {
 		line := fmt.Sprintf("reminder %d of %s in %s is overdue for %s", r.ID, r.Folder, r.ChatJID, Span(now-r.NextSlot))
 		if _, err := time.LoadLocation(r.TimeZone); err != nil {

@@ -198,3 +198,33 @@ func TestTryLock_AsRoot_FolderIsALinkOfAnotherUser_IsNotFollowed(t *testing.T) {
 	}
 	lock.Close()
 }
+
+func TestFolder_TakenAgain_FindsLocksThatAppeared(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a[b*") // no pattern
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var all lockfile.Folder
+	for range 2 {
+		if err := all.Take(path, "x.lock"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := lockfile.TryLock(filepath.Join(path, "y.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := all.Take(path); !errors.Is(err, lockfile.ErrHeld) {
+		t.Errorf("y.lock is held: %v", err)
+	}
+	other.Close()
+	if err := all.Take(path); err != nil {
+		t.Error(err)
+	}
+	all.Close()
+	if lock, err := lockfile.TryLock(filepath.Join(path, "x.lock")); err != nil {
+		t.Error(err)
+	} else {
+		lock.Close()
+	}
+}

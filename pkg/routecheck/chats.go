@@ -11,18 +11,15 @@ import (
 // Chats says to which groups chats belong, by routes, pins and addresses. Engagement does not count.
 type Chats struct {
 	routes     []match.Route // of registered groups and of no group, in the order in which they are tried
-	registered map[string]bool
+	registered func(folder string) bool
 	bySender   bool
 }
 
 // NewChats takes the routing table and the registered groups.
 func NewChats(routes []msg.Route, groups []msg.Group) *Chats {
-	c := &Chats{registered: make(map[string]bool, len(groups))}
-	for _, g := range groups {
-		c.registered[g.Folder] = msg.ValidFolder(g.Folder) == nil
-	}
+	c := &Chats{registered: Registered(groups)}
 	for _, r := range parse(routes) {
-		if folder := r.Target.Folder; folder == "" || c.registered[folder] {
+		if folder := r.Target.Folder; folder == "" || c.registered(folder) {
 			c.routes = append(c.routes, r)
 			c.bySender = c.bySender || r.Expr().OfSenders()
 		}
@@ -57,7 +54,7 @@ func (c *Chats) Home(chat *msg.Chat, user string) string {
 // Names reports whether an address or a route names a chat, so that it can be meant before its first message.
 func (c *Chats) Names(jid string) bool {
 	anything := someMessage(jid)
-	return c.registered[msg.AddressedFolder(jid)] || slices.ContainsFunc(c.routes, func(r match.Route) bool {
+	return c.registered(msg.AddressedFolder(jid)) || slices.ContainsFunc(c.routes, func(r match.Route) bool {
 		expr := r.Expr()
 		return expr.Reaches(&anything) && names(expr, jid)
 	})
@@ -72,7 +69,7 @@ func names(expr match.Expr, jid string) bool {
 
 // Leads reports whether any message of a chat can reach a group, to be answered or observed.
 func (c *Chats) Leads(chat *msg.Chat, folder string) bool {
-	if !c.registered[folder] {
+	if !c.registered(folder) {
 		return false
 	}
 	if at, fixed := c.fixed(chat); fixed {
@@ -96,11 +93,11 @@ func someMessage(jid string) match.Event { return match.EventOf(jid, "", "", "\x
 
 // fixed is the group that a chat's pin or address names, whatever the routes say.
 func (c *Chats) fixed(chat *msg.Chat) (folder string, fixed bool) {
-	if c.registered[chat.StickyGroup] {
+	if c.registered(chat.StickyGroup) {
 		return chat.StickyGroup, true
 	}
 	if folder := msg.AddressedFolder(chat.JID); folder != "" {
-		if !c.registered[folder] {
+		if !c.registered(folder) {
 			folder = ""
 		}
 		return folder, true

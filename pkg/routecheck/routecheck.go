@@ -1,4 +1,4 @@
-// Package routecheck tells what an operator should know about a table of routes that works: which
+// Package routecheck warns operators about a table of routes that works: which
 // groups strangers can reach, and which routes were probably meant for display names. It is pure.
 package routecheck
 
@@ -24,7 +24,7 @@ type Opening struct {
 	Observes bool // the route only observes, but a text that begins with #name or @name starts a turn
 }
 
-// String names the route, the group, and what closes it.
+// String names the route, the group, and the way to close it.
 func (o Opening) String() string {
 	return fmt.Sprintf("route %d (%.80s) %s", o.Route, cmp.Or(o.Match, "everything"), o.problem())
 }
@@ -51,21 +51,20 @@ func Openings(routes []msg.Route, groups []msg.Group) []Opening {
 }
 
 func openings(routes []match.Route, members map[string]groupconfig.Members) (all []Opening) {
-	matched := map[string]bool{} // the conditions of the routes before
-	for _, r := range routes {
+	before := earlier{}
+	for i, r := range routes {
 		folder, expr := r.Target.Folder, r.Expr()
 		group, registered := members[folder]
 		if folder != "" && !registered {
 			continue
 		}
-		conditions := expr.Conditions()
-		if folder != "" && group.Access == nil && expr.AdmitsStrangers() && !anySubset(matched, implied(conditions)) {
-			all = append(all, Opening{
-				Route: r.ID, Match: r.Match, Folder: folder, DMs: expr.AdmitsStrangersDMs(),
-				Observes: r.Target.Kind == match.Observe,
-			})
+		if folder != "" && group.Access == nil && expr.AdmitsStrangers() {
+			if _, shadowed := before.matching(expr); !shadowed {
+				all = append(all, Opening{Route: r.ID, Match: r.Match, Folder: folder,
+					DMs: expr.AdmitsStrangersDMs(), Observes: r.Target.Kind == match.Observe})
+			}
 		}
-		matched[strings.Join(conditions, " ")] = true
+		before.add(expr, i)
 	}
 	return all
 }
@@ -121,7 +120,7 @@ func Lines(warnings []Warning, limit int) []string {
 	return lines
 }
 
-// Warnings words what an operator should look at. The routes come first through which strangers reach
+// Warnings returns the routes that an operator should look at. The routes come first through which strangers reach
 // a group.
 func Warnings(routes []msg.Route, groups []msg.Group) (all []Warning) {
 	warn := func(route int64, folder, between, format string, args ...any) {
@@ -166,7 +165,7 @@ func parse(routes []msg.Route) []match.Route {
 	return valid
 }
 
-// membersOf says of each registered group what its config says of its members.
+// membersOf returns the members in the config of each registered group.
 func membersOf(groups []msg.Group) map[string]groupconfig.Members {
 	all := make(map[string]groupconfig.Members, len(groups))
 	for _, g := range groups {
@@ -189,12 +188,6 @@ func implied(conditions []string) []string {
 	}
 	slices.Sort(conditions)
 	return slices.Compact(conditions)
-}
-
-// anySubset reports whether a route before has some of the conditions and no others, so that it matches
-// everything that has them all.
-func anySubset(matched map[string]bool, conditions []string) bool {
-	return slices.ContainsFunc(subsets(conditions), func(some string) bool { return matched[some] })
 }
 
 // subsets returns each choice of the conditions, joined. There are at most nine conditions, and so few subsets.

@@ -148,7 +148,7 @@ func TestWarnings_Worded(t *testing.T) {
 }
 
 // A route that is not called open never gets a row of a stranger: of a user, in a chat, that no route
-// names. What the stranger may choose is drawn: the platform, the kind of chat, the name, the verb.
+// names. Everything a stranger may choose is drawn: the platform, the kind of chat, the name, the verb.
 func TestOpenings_AnyStranger_OnlyThroughThem(t *testing.T) {
 	registered := groups(map[string]string{"acme": `{}`, "listed": `{"access":["telegram:42"]}`})
 	pattern := func(exact ...string) *rapid.Generator[string] {

@@ -52,27 +52,38 @@ func Registered(groups []msg.Group) func(folder string) bool {
 // Shadowed returns the valid routes that match nothing as an earlier one matches all that they do, each with the id
 // of the first such route.
 func Shadowed(routes []msg.Route, groups []msg.Group) map[int64]int64 {
-	registered := Registered(groups)
-	before := map[string]int{} // the first row with these conditions, by its place
-	shadowed := map[int64]int64{}
-	valid := parse(routes)
+	registered, valid := Registered(groups), parse(routes)
+	before, shadowed := earlier{}, map[int64]int64{}
 	for i, r := range valid {
 		if folder := r.Target.Folder; folder != "" && !registered(folder) {
 			continue
 		}
 		expr := r.Expr()
-		conditions := expr.Conditions()
-		first := i
-		for _, some := range subsets(implied(conditions)) {
-			if at, ok := before[some]; ok {
-				first = min(first, at)
-			}
-		}
-		if first < i {
+		if first, found := before.matching(expr); found {
 			shadowed[r.ID] = valid[first].ID
-		} else {
-			before[strings.Join(conditions, " ")] = i
 		}
+		before.add(expr, i)
 	}
 	return shadowed
+}
+
+// earlier are the routes before one: the index of the first that has these conditions.
+type earlier map[string]int
+
+func (e earlier) add(expr match.Expr, at int) {
+	key := strings.Join(expr.Conditions(), " ")
+	if _, ok := e[key]; !ok {
+		e[key] = at
+	}
+}
+
+// matching returns the first route that has some of the conditions of an expression and no others, so that it matches
+// everything that has them all.
+func (e earlier) matching(expr match.Expr) (first int, found bool) {
+	for _, some := range subsets(implied(expr.Conditions())) {
+		if at, ok := e[some]; ok && (!found || at < first) {
+			first, found = at, true
+		}
+	}
+	return first, found
 }

@@ -17,7 +17,7 @@ type Asked struct {
 	Presses []*msg.Message // of its buttons, also those that did not count, oldest first
 }
 
-// Choice is what an inbound row answered, or was to answer.
+// Choice is the answer of an inbound row to a question, whether it counted or not.
 type Choice struct {
 	Row    int64
 	Ask    *msg.Ask // nil if it is not known: there is none, or the row does not say which
@@ -33,7 +33,7 @@ func answers(m *msg.Message) bool {
 	return m.Verb == msg.VerbAnswer
 }
 
-// choice reads what an inbound row answers.
+// choice reads the question that an inbound row answers.
 func (l *loader) choice(ctx context.Context, m *msg.Message) {
 	if l.err != nil || !answers(m) {
 		return
@@ -126,7 +126,7 @@ func askSteps(a *Asked) []Step {
 	return all
 }
 
-// explain adds to the step of a row's decision what it says of the question.
+// explain adds the question to the step of a row's decision.
 func (c *Choice) explain(m *msg.Message, steps []Step) []Step {
 	for i := range steps {
 		if c != nil && c.Row == m.ID && steps[i].Reason != "" {
@@ -210,7 +210,7 @@ func AskState(a *msg.Ask) string {
 	return ended(a)
 }
 
-// choiceSteps are what happened to the question of a row: it is asked before it.
+// choiceSteps are the steps of the question that a row answers, which was asked before it.
 func choiceSteps(c *Choice) []Step {
 	if c == nil || c.Ask == nil {
 		return nil
@@ -232,7 +232,7 @@ func (c *Choice) String() string {
 	return fmt.Sprintf("question %d of turn %d, with %q", c.Ask.ID, c.Ask.TurnID, c.Option)
 }
 
-// why adds to the reason of a decision what it says of this question.
+// why completes the reason of a decision about this question.
 func (c *Choice) why(m *msg.Message) string {
 	switch {
 	case c.Ask == nil:

@@ -36,12 +36,7 @@ func newAsking(t *testing.T) *asking {
 	return a
 }
 
-func (a *asking) write(fn func(*store.Tx) error) {
-	a.t.Helper()
-	if err := a.st.Write(a.t.Context(), fn); err != nil {
-		a.t.Fatal(err)
-	}
-}
+func (a *asking) write(fn func(*store.Tx) error) { a.t.Helper(); write(a.t, a.st, fn) }
 
 // put stores an inbound row of the chat.
 func (a *asking) put(received int64, m msg.Message) *msg.Message {
@@ -74,7 +69,7 @@ func (a *asking) color() *msg.Ask {
 	return a.ask(store.Question{Question: "Which color?", Options: []string{"red", "green"}, Who: msg.Who{Senders: []string{"telegram:7"}, Label: "Ann"}})
 }
 
-// press stores the press of a button and what is decided about it, a tenth of a second later.
+// press stores the press of a button and the decision about it, a tenth of a second later.
 func (a *asking) press(received int64, sender string, ask *msg.Ask, option int, reason msg.Reason) *msg.Message {
 	a.t.Helper()
 	m := a.put(received, msg.Message{
@@ -100,25 +95,11 @@ func (a *asking) decide(m *msg.Message, ask *msg.Ask, option int, reason msg.Rea
 	})
 }
 
-// explain prints the path of a row, nine seconds after the question was asked.
-func (a *asking) explain(row int64) string {
-	a.t.Helper()
-	p, err := Read(a.t.Context(), a.st.Reader, row)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	var b strings.Builder
-	if err := Write(&b, p, time.UnixMilli(at(10_000)), time.UTC); err != nil {
-		a.t.Fatal(err)
-	}
-	return b.String()
-}
-
-func TestWrite_Presses_SayWhatTheyAnswerAndWhyTheyCountedOrNot(t *testing.T) {
+func TestText_Presses_SayWhatTheyAnswerAndWhyTheyCountedOrNot(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
 	q := a.color()
-	golden.Compare(t, "testdata/question-open.txt", a.explain(q.MessageID))
+	golden.Compare(t, "testdata/question-open.txt", printed(t, a.st, q.MessageID))
 	presses := map[string]*msg.Message{
 		"denied":  a.press(2000, "telegram:8", q, 1, msg.ReasonChoiceDenied),
 		"unknown": a.press(3000, "telegram:7", q, 9, msg.ReasonChoiceUnknown),
@@ -126,12 +107,12 @@ func TestWrite_Presses_SayWhatTheyAnswerAndWhyTheyCountedOrNot(t *testing.T) {
 		"late":    a.press(5000, "telegram:7", q, 1, msg.ReasonChoiceLate),
 	}
 	for name, m := range presses {
-		golden.Compare(t, "testdata/press-"+name+".txt", a.explain(m.ID))
+		golden.Compare(t, "testdata/press-"+name+".txt", printed(t, a.st, m.ID))
 	}
-	golden.Compare(t, "testdata/question-answered.txt", a.explain(q.MessageID))
+	golden.Compare(t, "testdata/question-answered.txt", printed(t, a.st, q.MessageID))
 }
 
-func TestWrite_PermissionExpired_SaysItsHashAndThatItCountsAsNo(t *testing.T) {
+func TestText_PermissionExpired_SaysItsHashAndThatItCountsAsNo(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
 	q := a.ask(store.Question{
@@ -139,10 +120,10 @@ func TestWrite_PermissionExpired_SaysItsHashAndThatItCountsAsNo(t *testing.T) {
 		Who: msg.Who{Senders: []string{"telegram:1", "telegram:2"}, Label: "operators"},
 	})
 	a.write(func(tx *store.Tx) error { return tx.ExpireAsk(q.ID, at(600_500)) })
-	golden.Compare(t, "testdata/question-expired.txt", a.explain(q.MessageID))
+	golden.Compare(t, "testdata/question-expired.txt", printed(t, a.st, q.MessageID))
 }
 
-// What a text answered that replies to nothing is found by the question that was open then.
+// The question of a text that replies to nothing is the one that was open then.
 func TestRead_TypedAnswer_FindsItsQuestion(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// maxBriefSteps and maxBriefOpen bound what a chat gets to read.
+	// maxBriefSteps and maxBriefOpen bound the text for a chat.
 	maxBriefSteps = 9
 	maxBriefOpen  = 3
 	maxBriefLine  = 300 // characters
 )
 
-// Brief tells a path in a few lines of plain text, for a chat: the message, the steps that decide what becomes of it,
-// and what is still to come, with times in the zone of now. It has no texts of messages.
+// Brief tells a path in a few lines of plain text, for a chat: the message, the decisions about it, the ends of its
+// turns and its deliveries, and everything that is still open, with times in the zone of now. It has no texts of
+// messages.
 func Brief(p *Path, now time.Time) string {
 	m := p.Asked
 	received := time.UnixMilli(m.ReceivedAt).In(now.Location())

@@ -3,7 +3,6 @@ package why
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,10 +17,9 @@ const maxText = 100
 // timeLayout shows milliseconds, the precision of stored times.
 const timeLayout = "2006-01-02 15:04:05.000"
 
-// Write prints a path: the row asked about, all that happened in the order of
-// its times with the time between one step and the next, and what is still to
-// come. Text of users and agents cannot steer a terminal.
-func Write(w io.Writer, p *Path, now time.Time, loc *time.Location) error {
+// Text is a path in words: the row asked about, all that happened in the order of its times with the time between one
+// step and the next, and everything that is still open. Text of users and agents cannot steer a terminal.
+func Text(p *Path, now time.Time, loc *time.Location) string {
 	var b strings.Builder
 	writeHead(&b, p, loc)
 	all := Steps(p)
@@ -30,8 +28,7 @@ func Write(w io.Writer, p *Path, now time.Time, loc *time.Location) error {
 		fmt.Fprintf(&b, "\nfrom the message's first step to the last part delivered: %s\n", took)
 	}
 	writeOpen(&b, StillOpen(p, now))
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 func writeHead(b *strings.Builder, p *Path, loc *time.Location) {
@@ -63,24 +60,9 @@ func writeHead(b *strings.Builder, p *Path, loc *time.Location) {
 		field("kind", string(cmp.Or(m.Kind, msg.KindMessage)))
 	}
 	field("from", from)
-	field("source", m.Source)
-	field("comes from", p.Origins[m.ID].String())
-	field("platform id", m.PlatformID)
-	field("reply to", m.ReplyToID)
-	field("target", m.TargetID)
-	if p.Choice != nil && p.Choice.Row == m.ID {
-		field("answers", p.Choice.String())
-	}
-	if a := p.Question(); a != nil {
-		field("question", fmt.Sprintf("%d, %s", a.ID, AskState(a)))
-	}
-	field("topic", m.Topic)
-	field("thread", m.ThreadID)
 	field("text", excerpt(m.Content))
-	field("quotes", excerpt(m.Quote))
-	field("row group", m.GroupKey)
-	if n := len(m.Attachments); n > 0 {
-		field("attachments", fmt.Sprint(n))
+	for _, f := range p.Fields() {
+		field(f.Name, f.Text)
 	}
 }
 

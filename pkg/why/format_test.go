@@ -1,7 +1,6 @@
 package why
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -130,7 +129,7 @@ func hostile() *Path {
 	return p
 }
 
-// running are the daemons that may do what is open, ten seconds after the message.
+// running are daemons that run, ten seconds after the message.
 func running() facts.Daemons {
 	all := facts.Daemons{}
 	for _, name := range append(facts.Deciders(), "teled") {
@@ -139,7 +138,7 @@ func running() facts.Daemons {
 	return all
 }
 
-// What waits for a daemon that does not run, or whose platform does not answer, names it.
+// A row that waits for a daemon that does not run, or whose platform does not answer, names it.
 func TestStillOpen_DaemonInTrouble_IsNamed(t *testing.T) {
 	for _, tt := range []struct {
 		path    *Path
@@ -160,58 +159,35 @@ func TestStillOpen_DaemonInTrouble_IsNamed(t *testing.T) {
 	}
 }
 
-func TestWrite(t *testing.T) {
+func TestText(t *testing.T) {
 	for name, p := range map[string]*Path{
 		"answered": answered(), "warm": warm(), "failing": failing(), "undecided": undecided(), "unrouted": unroutedRow("telegram:-1001"), "unrouted-hostile": unroutedRow("x:'; rm -rf ~ #"), "backoff": backoff(), "prefixed": prefixed(),
 		"command": command(), "outbound": outbound(), "hostile": hostile(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.Daemons = running()
-			var out strings.Builder
-			if err := Write(&out, p, time.UnixMilli(at(10_000)), time.UTC); err != nil {
-				t.Fatal(err)
-			}
-			golden.Compare(t, "testdata/"+name+".txt", out.String())
+			golden.Compare(t, "testdata/"+name+".txt", Text(p, time.UnixMilli(at(10_000)), time.UTC))
 		})
 	}
 }
 
-func TestWrite_HostileText_CannotSteerTheTerminal(t *testing.T) {
-	var out strings.Builder
-	if err := Write(&out, hostile(), time.UnixMilli(at(10_000)), time.UTC); err != nil {
-		t.Fatal(err)
+func TestText_HostileText_CannotSteerTheTerminal(t *testing.T) {
+	text := Text(hostile(), time.UnixMilli(at(10_000)), time.UTC)
+	if strings.ContainsAny(text, "\x1b\x07\r\t\u202e") {
+		t.Errorf("it prints controls:\n%q", text)
 	}
-	if strings.ContainsAny(out.String(), "\x1b\x07\r\t\u202e") {
-		t.Errorf("it prints controls:\n%q", out.String())
-	}
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "row 1") {
 			t.Errorf("a text of its own makes a line: %q", line)
 		}
 	}
 }
 
-// broken is a writer to a pipe whose reader has gone.
-type broken struct{}
-
-var errPipe = errors.New("broken pipe")
-
-func (broken) Write([]byte) (int, error) { return 0, errPipe }
-
-func TestWrite_OutputFails_ReturnsItsError(t *testing.T) {
-	if err := Write(broken{}, answered(), time.Now(), time.UTC); !errors.Is(err, errPipe) {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestWrite_BadRow_SaysWhatFailed(t *testing.T) {
+func TestText_BadRow_SaysWhatFailed(t *testing.T) {
 	m := inbound()
 	m.Disposition, m.Reason, m.RoutedTo, m.TurnID, m.Error = msg.Dropped, msg.ReasonBadRow, "", 0, "panic: no\ngoroutine 1"
-	var b strings.Builder
-	if err := Write(&b, &Path{Asked: m, Rows: []*msg.Message{m}}, time.UnixMilli(at(100)), time.UTC); err != nil {
-		t.Fatal(err)
-	}
-	if text := b.String(); !strings.Contains(text, "error: panic: no\n") || strings.Contains(text, "goroutine") {
+	text := Text(&Path{Asked: m, Rows: []*msg.Message{m}}, time.UnixMilli(at(100)), time.UTC)
+	if !strings.Contains(text, "error: panic: no\n") || strings.Contains(text, "goroutine") {
 		t.Errorf("it says:\n%s", text)
 	}
 }

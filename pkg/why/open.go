@@ -11,8 +11,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// StillOpen lists what has not ended yet, and since when or until when it waits; and what an operator can do about a
-// row that went nowhere.
+// StillOpen lists everything that has not ended yet, and since when or until when it waits, and the remedy for a row
+// that went nowhere.
 func StillOpen(p *Path, now time.Time) (all []Open) {
 	age := func(since int64) time.Duration { return now.Sub(time.UnixMilli(since)).Round(time.Millisecond) }
 	for _, m := range p.Rows {
@@ -54,7 +54,7 @@ func StillOpen(p *Path, now time.Time) (all []Open) {
 	return all
 }
 
-// parked is what a parked row waits for, in words.
+// parked is the reason why a row is parked, in words.
 func parked(r *store.Request) string {
 	switch {
 	case r == nil:

@@ -11,7 +11,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Origin is what made a row: a reminder, a broadcast, a poll that ended, or a tool call of a turn.
+// Origin is the origin of a row: a reminder, a broadcast, a poll that ended, or a tool call of a turn.
 type Origin struct {
 	Text                            string // in words
 	Reminder, Broadcast, Poll, Turn int64  // the one that it was, 0 for none
@@ -35,7 +35,7 @@ func (l *loader) origins(ctx context.Context) {
 	}
 }
 
-// origin says what made a row, if that was a reminder, a broadcast, the end of a poll or a tool; nil for others.
+// origin returns the origin of a row, if that was a reminder, a broadcast, the end of a poll or a tool; nil for others.
 func (l *loader) origin(ctx context.Context, m *msg.Message) *Origin {
 	switch {
 	case l.err != nil:

@@ -12,18 +12,14 @@ import (
 	"arizuko/pkg/store/storetest"
 )
 
-// printed is what is printed about a row.
+// printed is the text about a row.
 func printed(t *testing.T, st *store.Store, id int64) string {
 	t.Helper()
 	p, err := Read(t.Context(), st.Reader, id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out strings.Builder
-	if err := Write(&out, p, time.UnixMilli(at(10_000)), time.UTC); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
+	return Text(p, time.UnixMilli(at(10_000)), time.UTC)
 }
 
 func write(t *testing.T, st *store.Store, fn func(*store.Tx) error) {

@@ -12,7 +12,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Step is one stored time and what happened then. Times are unix ms.
+// Step is an event with its stored time. Times are unix ms.
 type Step struct {
 	At      int64
 	After   time.Duration // since the step before
@@ -20,14 +20,14 @@ type Step struct {
 	Reason  msg.Reason    // why, "" if no code says it
 	Meaning string        // of the reason
 	Owner   string        // the daemon that did it
-	// What it is about, 0 for none.
+	// The row, turn and run that it is about, 0 for none.
 	Row, Turn, Run int64
-	From           *Origin // what made the row
+	From           *Origin // of the row
 	Earlier        bool    // before the message: the start of an agent that was running already
-	Main           bool    // one of the few that say what became of it: decisions, ends of turns, deliveries
+	Main           bool    // one of the few that matter most: decisions, ends of turns, deliveries
 }
 
-// Open is what has not ended yet.
+// Open is a row, a turn or a question that has not ended yet.
 type Open struct {
 	Text      string
 	Owner     string // who is to act: a daemon, or an operator
@@ -38,7 +38,7 @@ type Open struct {
 // gated is the owner of most steps.
 const gated = "gated"
 
-// Steps are what happened to a message, in the order of their times.
+// Steps are the events of a message, in the order of their times.
 func Steps(p *Path) []Step {
 	var all []Step
 	for _, m := range p.Rows {

@@ -7,7 +7,7 @@ import (
 	"arizuko/pkg/agentproto"
 )
 
-// Used is what a turn has used in words, "" if its agent did not say.
+// Used is the usage of a turn in words, "" if its agent did not say.
 func Used(u agentproto.Usage) string {
 	var all []string
 	if u.Input > 0 || u.Output > 0 {

@@ -1,5 +1,5 @@
-// Package why reads what is stored about one message, as steps, and prints it: where it came from, what
-// was decided and why, the turn and the runs that answered it, and how each part
+// Package why reads everything stored about one message, as steps, and prints it: where it came from, the
+// decision and its reason, the turn and the runs that answered it, and how each part
 // of the answer was delivered.
 package why
 
@@ -21,7 +21,7 @@ import (
 // many as it had attempts, and one more where gated was killed.
 const maxRuns = 10
 
-// Path is what is stored about one message.
+// Path is everything stored about one message.
 type Path struct {
 	Asked *msg.Message // the row asked about
 	// Rows are the inbound rows: the message, and those derived or delegated from it, by id.
@@ -31,11 +31,11 @@ type Path struct {
 	Replies []*Reply
 	// Request is the pending request of the chat, nil for none. Rows wait for it.
 	Request *store.Request
-	// Choice is what a row answered, if it is an answer to a question; else nil.
+	// Choice is the answer of a row to a question, nil if it is none.
 	Choice *Choice
-	// Daemons are those that have run: what is open may wait for one.
+	// Daemons are those that have run: open rows may wait for one.
 	Daemons facts.Daemons
-	// Origins say what made rows, by their ids: a reminder, a broadcast, the end of a poll or a tool.
+	// Origins are those of rows, by their ids: a reminder, a broadcast, the end of a poll or a tool.
 	Origins map[int64]*Origin
 }
 
@@ -129,14 +129,14 @@ func (l *loader) forwards(ctx context.Context, m *msg.Message) {
 	}
 }
 
-// request reads what the rows of a chat without a group wait for.
+// request reads the request that the rows of a chat without a group wait for.
 func (l *loader) request(ctx context.Context, chat string) {
 	if l.err == nil {
 		l.path.Request, l.err = l.st.PendingRequest(ctx, chat)
 	}
 }
 
-// backwards follows an outbound row to what it answers.
+// backwards follows an outbound row to the message that it answers.
 func (l *loader) backwards(ctx context.Context, out *msg.Message) {
 	if out.TurnID != 0 {
 		l.turn(ctx, out.TurnID)
@@ -238,7 +238,7 @@ func (l *loader) reply(ctx context.Context, m *msg.Message) *Reply {
 	return r
 }
 
-// replies finds what gated itself wrote about a row, such as a command's answer.
+// replies finds the rows that gated itself wrote about a row, such as a command's answer.
 func (l *loader) replies(ctx context.Context, m *msg.Message) {
 	if l.err != nil || m.PlatformID == "" {
 		return

@@ -60,19 +60,14 @@ func fill(t *testing.T, st *store.Store) (i ids) {
 			return tx.Decide(i.command, store.Decision{Disposition: msg.Command, Reason: msg.ReasonCommand}, 5)
 		},
 	} {
-		if err := st.Write(t.Context(), step); err != nil {
-			t.Fatal(err)
-		}
+		write(t, st, step)
 	}
 	replies, err := st.TurnReplies(t.Context(), turn.ID)
 	if err != nil || len(replies) != 1 {
 		t.Fatal(replies, err)
 	}
 	i.answer = replies[0].ID
-	err = st.Write(t.Context(), func(tx *store.Tx) error { return tx.ClaimOutbound(i.answer, 2, 11) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	write(t, st, func(tx *store.Tx) error { return tx.ClaimOutbound(i.answer, 2, 11) })
 	return i
 }
 
@@ -150,14 +145,10 @@ func TestRead_DelegatedTurn_IsFollowed(t *testing.T) {
 			return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: turn.Folder, TurnID: turn.ID}, 8)
 		}
 	}
-	if err := st.Write(t.Context(), put(&asked, root)); err != nil {
-		t.Fatal(err)
-	}
+	write(t, st, put(&asked, root))
 	delegated.ForwardedFrom = &msg.ReturnAddress{Kind: msg.Delegation, TurnID: root.ID, RootTurnID: root.ID, Depth: 1}
 	child.RootTurnID = root.ID
-	if err := st.Write(t.Context(), put(&delegated, child)); err != nil {
-		t.Fatal(err)
-	}
+	write(t, st, put(&delegated, child))
 	p, err := Read(t.Context(), st.Reader, asked.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +172,7 @@ func TestSteps_AreInTheOrderOfTheirTimes(t *testing.T) {
 func TestRead_ParkedRow_HasItsRequest(t *testing.T) {
 	st := storetest.Open(t)
 	m := &msg.Message{ChatJID: "telegram:1", Direction: msg.In, Content: "hi", Timestamp: 1, ReceivedAt: 2}
-	err := st.Write(t.Context(), func(tx *store.Tx) error {
+	write(t, st, func(tx *store.Tx) error {
 		if _, _, err := tx.PutMessage(m); err != nil {
 			return err
 		}
@@ -190,9 +181,6 @@ func TestRead_ParkedRow_HasItsRequest(t *testing.T) {
 		}
 		return tx.Decide(m.ID, store.Decision{Disposition: msg.Onboarding, Reason: msg.ReasonAwaitingApproval}, 4)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	p, err := Read(t.Context(), st.Reader, m.ID)
 	if err != nil || p.Request == nil || p.Request.Code != "ABCD-1234" {
 		t.Errorf("the request is %+v, %v", p.Request, err)

@@ -32,7 +32,7 @@ const (
 const (
 	// formatVersion is that of the archive's layout.
 	formatVersion = 2
-	// maxHead and maxManifest bound what is read of the two JSON files, in bytes.
+	// maxHead and maxManifest bound how much of the two JSON files is read, in bytes.
 	maxHead, maxManifest = 64 << 10, 4 << 20
 	// maxTarget is the longest target of a link, in bytes: PATH_MAX of Linux without the zero.
 	maxTarget = 4095
@@ -61,23 +61,23 @@ type Manifest struct {
 	Notes Notes            `json:"notes"`
 }
 
-// Part is what the archive has of a file or folder of the data folder.
+// Part describes the archive's copy of a file or folder of the data folder.
 type Part struct {
 	Entries int64  `json:"entries"`
 	Bytes   int64  `json:"bytes"` // of content
 	SHA256  string `json:"sha256"`
 }
 
-// Notes count what is not in the archive as it was in a folder.
+// Notes count the files that are not in the archive as they were in a folder.
 type Notes struct {
-	Changed    int64    `json:"changed"`    // while it was read: what is stored may be of several moments
+	Changed    int64    `json:"changed"`    // while it was read: the stored content may be of several moments
 	Vanished   int64    `json:"vanished"`   // removed between listing and reading
 	Skipped    int64    `json:"skipped"`    // sockets, pipes, devices, folders too deep
 	Unreadable int64    `json:"unreadable"` // by this user, or because of a fault of the disk
 	First      []string `json:"first,omitempty"`
 }
 
-// digest is the checksum of a part. It covers what a restore uses, so it does not depend on how tar encodes it.
+// digest is the checksum of a part. It covers everything that a restore uses, whatever tar makes of it.
 type digest struct {
 	hash           hash.Hash
 	entries, bytes int64

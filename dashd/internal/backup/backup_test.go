@@ -96,7 +96,7 @@ func restoration(data, source string) Restoration {
 	return Restoration{Data: data, Source: source, Known: migrations.Latest(), Now: time.Now, Log: io.Discard}
 }
 
-func TestBackup_Restored_HasRowsAndFiles(t *testing.T) {
+func TestBackup_Restored_HasRows(t *testing.T) {
 	t.Parallel()
 	i := newInstance(t)
 	i.write("logs/main/run-1.log", "printed")
@@ -111,13 +111,6 @@ func TestBackup_Restored_HasRowsAndFiles(t *testing.T) {
 	i.say("after the backup")
 
 	data := i.restore(target)
-	for name, want := range map[string]string{
-		"secret": "0123456789abcdef0123456789abcdef\n", "groups/main/notes.txt": "remember\n", "media/202611/1-0-a.png": "png",
-	} {
-		if got, err := os.ReadFile(filepath.Join(data, name)); err != nil || string(got) != want {
-			t.Errorf("%s is %q, %v", name, got, err)
-		}
-	}
 	for _, name := range []string{"logs", restoringName} {
 		if _, err := os.Stat(filepath.Join(data, name)); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)

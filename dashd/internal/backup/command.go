@@ -11,10 +11,11 @@ import (
 	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/cli"
 	"arizuko/pkg/daemon"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/lockfile"
 )
 
-// Program is what the subcommands need of the process.
+// Program has the parts of the process that the subcommands need.
 type Program struct {
 	Place   func() (Place, error)
 	Version string
@@ -23,7 +24,7 @@ type Program struct {
 	Log     io.Writer // standard error
 }
 
-// Place is where an instance keeps what it has.
+// Place is where an instance keeps its data.
 type Place struct {
 	Data   string // the data folder
 	Server string // the URL of the server with its database, "" for a file in Data
@@ -74,7 +75,7 @@ func (p Program) create(ctx context.Context, target string, out io.Writer) error
 		out = p.Log
 	}
 	fmt.Fprintf(out, "%s\n%s in %s, %s. It holds all messages and the secret in the clear: keep it where only operators can read.\n",
-		s, size(s.Size), cli.PrintableLine(target), time.Since(began).Round(100*time.Millisecond))
+		s, disk.Bytes(s.Size), cli.PrintableLine(target), time.Since(began).Round(100*time.Millisecond))
 	n := s.Notes
 	if n.Changed+n.Vanished+n.Skipped > 0 {
 		fmt.Fprintf(p.Log, "files that changed while they were read: %d, that were removed meanwhile: %d, skipped: %d\n", n.Changed, n.Vanished, n.Skipped)

@@ -18,6 +18,7 @@ import (
 
 	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/dataowner"
+	"arizuko/pkg/disk"
 	"arizuko/pkg/lockfile"
 	"arizuko/pkg/store"
 )
@@ -36,7 +37,7 @@ type Creation struct {
 	Log     io.Writer // progress and notes
 }
 
-// Summary says what a backup has.
+// Summary describes a backup.
 type Summary struct {
 	Head
 	Manifest
@@ -52,7 +53,7 @@ func (s Summary) String() string {
 	}
 	return fmt.Sprintf("%s: schema %d, %d messages, database %s, %d files and folders with %s",
 		s.CreatedAt.UTC().Format(time.RFC3339),
-		s.Schema, s.Rows["messages"], size(s.Database), files, size(bytes))
+		s.Schema, s.Rows["messages"], disk.Bytes(s.Database), files, disk.Bytes(bytes))
 }
 
 // Run makes the backup. Nothing has the target's name before all of it is on disk; if Run fails, or ctx ends,
@@ -70,7 +71,8 @@ func (c Creation) Run(ctx context.Context) (s Summary, err error) {
 	defer lock.Close()
 	defer func() { _ = dataowner.Do(c.Data, func() error { return c.note(err) }) }() // it is for the doctor only
 	report := newReport(c.Log)
-	s.Head = Head{Format: formatVersion, Version: c.Version, Instance: c.instance(), CreatedAt: c.Now().UTC()}
+	s.Head = Head{Format: formatVersion, Version: c.Version, Instance: dbcopy.HostPath(c.Data),
+		CreatedAt: c.Now().UTC()}
 	if err := c.requireCurrent(ctx); err != nil {
 		return s, err
 	}
@@ -159,19 +161,7 @@ func (c Creation) folder() (string, error) {
 	return folder, nil
 }
 
-func (c Creation) instance() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	data, err := filepath.Abs(c.Data)
-	if err != nil {
-		data = c.Data
-	}
-	return host + ":" + data
-}
-
-// requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss what was stored
+// requireCurrent refuses a database whose rows were copied to another one: a backup of it would miss the rows stored
 // since. It refuses one that is too new for this program, and names the versions of one that is older or newer.
 func (c Creation) requireCurrent(ctx context.Context) error {
 	if c.Server != "" {
@@ -240,7 +230,7 @@ func (c Creation) measure(ctx context.Context, folder string, h *Head) (err erro
 	return requireSpace(folder, h.Database+archive)
 }
 
-// staged is a copy of the database, and what the database itself looks like.
+// staged is a copy of the database, and the file information of the database itself.
 type staged struct {
 	*os.File
 	live fs.FileInfo
@@ -287,7 +277,7 @@ func (c Creation) copyDatabase(ctx context.Context, folder, name string, r *repo
 	}
 	next := int64(0)
 	return store.Copy(ctx, filepath.Join(c.Data, databaseName), name, func(done, total int64) error {
-		r.progress("database: %s of %s copied", size(done), size(total))
+		r.progress("database: %s of %s copied", disk.Bytes(done), disk.Bytes(total))
 		if done < next {
 			return nil
 		}
@@ -413,7 +403,7 @@ func (w *writer) json(ctx context.Context, name string, v any, at time.Time) err
 		bytes.NewReader(text))
 }
 
-// counter counts what is written.
+// counter counts the bytes that are written.
 type counter struct {
 	w io.Writer
 	n int64

@@ -21,7 +21,7 @@ type extractor struct {
 	path    string // of the folder
 	root    *os.Root
 	known   int    // the newest schema that this program knows
-	owner   *owner // who gets what the former data folder's user owned; nil if owners cannot be kept
+	owner   *owner // of everything that the former data folder's user owned; nil if owners cannot be kept
 	adopt   bool   // the folder gets the former one's user
 	former  owner  // who owned the database
 	folders []*tar.Header
@@ -73,10 +73,10 @@ func (e *extractor) entry(h *tar.Header, content io.Reader) error {
 	return err
 }
 
-// maxKept bounds what is kept of folders and links, in bytes: a million of those that an agent makes.
+// maxKept bounds the memory for folders and links, in bytes: a million of those that an agent makes.
 const maxKept = 256 << 20
 
-// keep keeps what finish needs of an entry.
+// keep keeps the parts of an entry that finish needs.
 func (e *extractor) keep(all *[]*tar.Header, h *tar.Header) error {
 	const fields = 200 // bytes of a header without its texts
 	if e.kept += fields + len(h.Name) + len(h.Linkname); e.kept > maxKept {
@@ -124,10 +124,11 @@ func (e *extractor) setOwner(data *os.Root, empty bool) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	to, err := ownerOfFile(data, ".")
+	info, err := data.Stat(".")
 	if err != nil {
 		return err
 	}
+	to := ownerOf(info)
 	e.owner, e.adopt = &to, empty && to.uid == 0
 	return nil
 }
@@ -175,7 +176,7 @@ func (e *extractor) finish() error {
 	return nil
 }
 
-// giveNew gives the folder of what was extracted to the data folder's owner, who opens the database in it.
+// giveNew gives the folder of the extracted files to the data folder's owner, who opens the database in it.
 func (e *extractor) giveNew() error {
 	if e.owner == nil || e.adopt { // a folder of root is given away later
 		return nil

@@ -54,7 +54,7 @@ func rewrite(t *testing.T, source string, change func(tar.Header, []byte) []entr
 			switch e.h.Name {
 			case manifested:
 				e.h.Name = manifestName
-			case manifestName: // it counts what was inserted before it
+			case manifestName: // it counts the entries inserted before it
 				var m Manifest
 				if err := json.Unmarshal(e.text, &m); err != nil {
 					t.Fatal(err)
@@ -183,7 +183,8 @@ func TestRestore_HostileArchive_Refused(t *testing.T) {
 	}
 }
 
-// What checkEntry lets pass is restored: entries that are inserted are counted, so that the refusals above are of the entries.
+// An entry that checkEntry lets pass is restored: inserted entries are counted, so the refusals above are of the
+// entries.
 func TestRestore_InsertedFile_IsRestored(t *testing.T) {
 	t.Parallel()
 	e := entry{tar.Header{Name: "groups/main/x", Typeflag: tar.TypeReg, Mode: 0o640, ModTime: time.Unix(1, 0)}, []byte("x")}

@@ -15,7 +15,7 @@ import (
 func TestRestore_KilledAnywhere_RepeatWorks(t *testing.T) {
 	t.Parallel()
 	source := newInstance(t).backup()
-	for step := range 8 {
+	for step := range 9 {
 		t.Run(fmt.Sprint(step), func(t *testing.T) {
 			t.Parallel()
 			i := newInstance(t)
@@ -63,10 +63,18 @@ func (i *instance) leaveHalf(source string, steps int) {
 	half := []func() error{
 		func() error { return root.Mkdir(p.Aside, 0o700) },
 		func() error { return root.Rename(databaseName, filepath.Join(p.Aside, databaseName)) },
-		func() error { return p.moveAside(root) },
-		func() error { return root.WriteFile("restoring/old-is-aside", nil, 0o600) },
+		func() error {
+			extracted, err := root.OpenRoot("restoring/new")
+			i.ok(err)
+			defer extracted.Close()
+			return p.moveAside(root, extracted)
+		},
 		func() error { return root.Rename("restoring/new/secret", "secret") },
 		func() error { return root.Rename("restoring/new/groups", "groups") },
+		func() error {
+			return errors.Join(root.Rename("restoring/new/media", "media"), root.Rename("restoring/new/arizuko.db", "arizuko.db"))
+		},
+		func() error { return root.RemoveAll("restoring/new") },
 	}
 	for _, step := range half[:steps-1] {
 		i.ok(step())

@@ -14,20 +14,17 @@ import (
 	"path/filepath"
 	"slices"
 
+	"arizuko/pkg/disk"
 	"arizuko/pkg/store"
 )
 
-// receiver gets what an archive has, in its order.
-type receiver interface {
-	// begin gets the head before all else.
-	begin(Head) error
-	// entry gets an entry that checkEntry has passed. What it leaves of the content is skipped.
-	entry(h *tar.Header, content io.Reader) error
-}
+// entryFunc gets an entry that checkEntry has passed. The content that it leaves is skipped.
+type entryFunc func(h *tar.Header, content io.Reader) error
 
-// read reads a whole archive and compares each part with its checksum. The error is an ErrInvalid if the archive is not
-// whole.
-func read(ctx context.Context, from io.Reader, to receiver, r *report) (s Summary, err error) {
+// read reads a whole archive and compares each part with its checksum. begin gets the head before all else. The error
+// is an ErrInvalid if the archive is not whole.
+func read(ctx context.Context, from io.Reader, begin func(Head) error, entry entryFunc, r *report) (s Summary,
+	err error) {
 	counted := &counter{w: io.Discard}
 	file := bufio.NewReaderSize(io.TeeReader(from, counted), readSize)
 	packed, err := gzip.NewReader(file)
@@ -35,18 +32,14 @@ func read(ctx context.Context, from io.Reader, to receiver, r *report) (s Summar
 		return s, invalid(err)
 	}
 	packed.Multistream(false) // a backup is one
-	archive := &reader{ctx: ctx, tar: tar.NewReader(packed), parts: digests{}, report: r}
-	if err := archive.json(headName, maxHead, &s.Head); err != nil {
+	archive := &reader{tar: tar.NewReader(unpacked{ctx, packed}), parts: digests{}, report: r}
+	if err := archive.head(&s.Head); err != nil {
 		return s, err
 	}
-	if s.Format != formatVersion {
-		return s, fmt.Errorf("the backup has format %d, this program reads %d: use dashd %s", s.Format, formatVersion,
-			s.Version)
-	}
-	if err := to.begin(s.Head); err != nil {
+	if err := begin(s.Head); err != nil {
 		return s, err
 	}
-	if err := archive.entries(to, &s.Manifest); err != nil {
+	if err := archive.entries(entry, &s.Manifest); err != nil {
 		return s, err
 	}
 	if _, err := io.Copy(io.Discard, packed); err != nil { // to the checksum of the compression
@@ -62,6 +55,24 @@ func read(ctx context.Context, from io.Reader, to receiver, r *report) (s Summar
 	return s, nil
 }
 
+// unpacked is an archive without its compression. Reading it fails when ctx ends, and with an ErrInvalid where it is
+// damaged.
+type unpacked struct {
+	ctx context.Context //nolint:containedctx // it lives for one call of read
+	r   io.Reader
+}
+
+func (u unpacked) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := u.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = invalid(err)
+	}
+	return n, err
+}
+
 func invalid(err error) error {
 	if errors.Is(err, ErrInvalid) || errors.Is(err, context.Canceled) {
 		return err
@@ -72,8 +83,8 @@ func invalid(err error) error {
 	return fmt.Errorf("%w: %w", ErrInvalid, err)
 }
 
+// reader reads the entries of an archive.
 type reader struct {
-	ctx   context.Context //nolint:containedctx // a reader lives for one call of read
 	tar   *tar.Reader
 	parts digests
 	*report
@@ -82,9 +93,6 @@ type reader struct {
 
 // next returns the next header, and the content that goes into the part's digest while it is read.
 func (a *reader) next() (*tar.Header, io.Reader, error) {
-	if err := a.ctx.Err(); err != nil {
-		return nil, nil, err
-	}
 	h, err := a.tar.Next()
 	if err != nil {
 		return nil, nil, invalid(err)
@@ -93,17 +101,17 @@ func (a *reader) next() (*tar.Header, io.Reader, error) {
 		return nil, nil, err
 	}
 	a.files, a.bytes = a.files+1, a.bytes+h.Size
-	a.progress("files: %d, %s so far", a.files, size(a.bytes))
+	a.progress("files: %d, %s so far", a.files, disk.Bytes(a.bytes))
 	if h.Name == manifestName {
 		return h, a.tar, nil
 	}
 	d := a.parts.of(h.Name)
 	d.begin(h)
-	return h, io.TeeReader(body{a.ctx, a.tar}, d), nil
+	return h, io.TeeReader(a.tar, d), nil
 }
 
 // entries reads to the manifest and compares.
-func (a *reader) entries(to receiver, m *Manifest) error {
+func (a *reader) entries(entry entryFunc, m *Manifest) error {
 	for {
 		h, content, err := a.next()
 		if err != nil {
@@ -118,7 +126,7 @@ func (a *reader) entries(to receiver, m *Manifest) error {
 			}
 			return a.compare(m.Parts)
 		}
-		if err := to.entry(h, content); err != nil {
+		if err := entry(h, content); err != nil {
 			return err
 		}
 		if _, err := io.Copy(io.Discard, content); err != nil {
@@ -145,16 +153,23 @@ func (a *reader) compare(want map[string]Part) error {
 	return nil
 }
 
-// json reads the next entry, which must be the JSON file of that name.
-func (a *reader) json(name string, limit int64, into any) error {
+// head reads the first entry.
+func (a *reader) head(into *Head) error {
 	h, content, err := a.next()
 	if err != nil {
 		return err
 	}
-	if h.Name != name {
-		return fmt.Errorf("%w: it begins with %q, not %s", ErrInvalid, h.Name, name)
+	if h.Name != headName {
+		return fmt.Errorf("%w: it begins with %q, not %s", ErrInvalid, h.Name, headName)
 	}
-	return readJSON(h, content, limit, into)
+	if err := readJSON(h, content, maxHead, into); err != nil {
+		return err
+	}
+	if into.Format != formatVersion {
+		return fmt.Errorf("the backup has format %d, this program reads %d: use dashd %s", into.Format, formatVersion,
+			into.Version)
+	}
+	return nil
 }
 
 func readJSON(h *tar.Header, content io.Reader, limit int64, into any) error {
@@ -169,23 +184,6 @@ func readJSON(h *tar.Header, content io.Reader, limit int64, into any) error {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, h.Name, err)
 	}
 	return nil
-}
-
-// body is the content of an entry: it fails when ctx ends, and with an ErrInvalid where the archive is damaged.
-type body struct {
-	ctx context.Context //nolint:containedctx // it lives for one file
-	r   io.Reader
-}
-
-func (b body) Read(p []byte) (int, error) {
-	if err := b.ctx.Err(); err != nil {
-		return 0, err
-	}
-	n, err := b.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = invalid(err)
-	}
-	return n, err
 }
 
 // open opens an archive; Stdout means in.
@@ -209,16 +207,28 @@ func Verify(ctx context.Context, source string, in io.Reader, log io.Writer) (s 
 		return s, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	v := &verifier{path: filepath.Join(folder, databaseName)}
+	database := filepath.Join(folder, databaseName)
+	begin := func(h Head) error { return requireSpace(folder, h.Database) }
+	entry := func(h *tar.Header, content io.Reader) error {
+		if h.Name != databaseName {
+			return nil
+		}
+		file, err := os.OpenFile(database, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(&guard{w: file, folder: folder}, content)
+		return errors.Join(err, file.Close())
+	}
 	report := newReport(log)
-	if s, err = read(ctx, from, v, report); err != nil {
+	if s, err = read(ctx, from, begin, entry, report); err != nil {
 		return s, err
 	}
 	report.progress("database: checking")
-	return s, checkDatabase(ctx, v.path, s)
+	return s, checkDatabase(ctx, database, s)
 }
 
-// checkDatabase compares a database with what the archive says of it.
+// checkDatabase compares a database with the summary in the archive.
 func checkDatabase(ctx context.Context, path string, s Summary) error {
 	info, err := store.InspectCopy(ctx, path, true)
 	if err != nil {
@@ -228,21 +238,4 @@ func checkDatabase(ctx context.Context, path string, s Summary) error {
 		return fmt.Errorf("%w: the database is not the one that the manifest describes", ErrInvalid)
 	}
 	return nil
-}
-
-// verifier keeps only the database.
-type verifier struct{ path string }
-
-func (v *verifier) begin(h Head) error { return requireSpace(filepath.Dir(v.path), h.Database) }
-
-func (v *verifier) entry(h *tar.Header, content io.Reader) error {
-	if h.Name != databaseName {
-		return nil
-	}
-	file, err := os.OpenFile(v.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(&guard{w: file, folder: filepath.Dir(v.path)}, content)
-	return errors.Join(err, file.Close())
 }

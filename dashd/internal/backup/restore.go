@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,10 +26,9 @@ import (
 const (
 	runName       = "run"
 	restoringName = "restoring" // everything that belongs to the restore; migrate does not run while it is there
-	newName       = "new"       // in it: what was extracted
+	newName       = "new"       // in it: the extracted files
 	// in it, once all of that is checked and on disk: the replacement, which may have begun
 	readyName   = "ready.json"
-	movedName   = "old-is-aside" // in it, once everything old is aside
 	asidePrefix = "before-restore-"
 )
 
@@ -47,19 +47,19 @@ type Restoration struct {
 	In         io.Reader // standard input
 	Known      int       // the newest schema that this program knows
 	Force      bool      // replaces an instance, which is moved aside
-	CancelOpen bool      // cancels what was under way when the backup was made
+	CancelOpen bool      // cancels turns and messages that were under way when the backup was made
 	Now        func() time.Time
 	Log        io.Writer
 }
 
-// Restored says what became of a Restoration.
+// Restored is the result of a Restoration.
 type Restored struct {
 	Summary
 	Aside   string // where the former content of the data folder is, "" if there was none
 	Resumed bool   // an earlier restore, of which all was checked already, was completed; Source was not read
 }
 
-// Run restores. Until everything is extracted and checked, the data folder keeps what it has. Killed at any moment, it
+// Run restores. Until everything is extracted and checked, the data folder stays as it is. Killed at any moment, it
 // leaves the folder as it was, or one without a database whose folder "restoring" says so; Run then completes
 // it, or begins again. It returns a *lockfile.HeldError if a daemon runs with the data folder.
 func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
@@ -76,11 +76,11 @@ func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
 		return done, err
 	}
 	defer root.Close()
-	unlock := func() {}
-	defer func() { unlock() }()
+	var daemons lockfile.Folder
+	defer daemons.Close()
 	var replacement *replacement
 	err = dataowner.Do(r.Data, func() (err error) {
-		if unlock, err = lockAll(r.Data); err != nil {
+		if err := lockAll(r.Data, &daemons); err != nil {
 			return err
 		}
 		replacement, err = readReplacement(root)
@@ -100,84 +100,32 @@ func (r Restoration) Run(ctx context.Context) (done Restored, err error) {
 	return done, err
 }
 
-// lockAll takes the locks of all daemons, so that none runs or starts meanwhile. The caller calls unlock also after an
-// error.
-func lockAll(data string) (unlock func(), err error) {
-	unlock = func() {}
+// lockAll takes the locks of all daemons, so that none runs or starts meanwhile.
+func lockAll(data string, held *lockfile.Folder) error {
 	run, err := makeRun(data)
 	if err != nil {
-		return unlock, err
+		return err
 	}
-	var held []*lockfile.Lock
-	unlock = func() {
-		for _, l := range held {
-			l.Close()
-		}
-	}
-	names := map[string]bool{}
+	var names []string
 	for _, name := range append(daemon.Suite(), "migrate", "backup") {
-		names[name+".lock"] = true
+		names = append(names, name+".lock")
 	}
-	others, err := fs.Glob(os.DirFS(run), locksPattern) // not filepath.Glob: the path may have a * in it
-	if err != nil {
-		return unlock, err
+	if err = held.Take(run, names...); errors.Is(err, lockfile.ErrHeld) {
+		err = fmt.Errorf("the data folder is in use, stop all daemons first: %w", err)
 	}
-	for _, name := range others {
-		names[name] = true
-	}
-	for name := range names {
-		l, err := lockfile.TryLock(filepath.Join(run, name))
-		if err != nil {
-			if errors.Is(err, lockfile.ErrHeld) {
-				err = fmt.Errorf("the data folder is in use, stop all daemons first: %w", err)
-			}
-			return unlock, err
-		}
-		held = append(held, l)
-	}
-	return unlock, nil
+	return err
 }
 
 // locksPattern matches the locks of all daemons in the folder run.
 const locksPattern = "*.lock"
 
-// makeRun makes the folder for locks and sockets unless it exists. One that root has made belongs to the owner of
-// the data folder.
+// makeRun makes the folder for locks and sockets unless it exists.
 func makeRun(data string) (string, error) {
-	run := filepath.Join(data, runName)
-	if err := os.MkdirAll(run, 0o700); err != nil {
-		return "", err
-	}
-	root, err := os.OpenRoot(data)
+	run, err := dataowner.Make(data, runName)
 	if err != nil {
 		return "", err
 	}
-	defer root.Close()
-	return run, giveToFolder(root, runName)
-}
-
-// giveToFolder gives what root has made in the data folder to the owner of that.
-func giveToFolder(root *os.Root, name string) error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	to, err := ownerOfFile(root, ".")
-	if err != nil {
-		return err
-	}
-	is, err := ownerOfFile(root, name)
-	if err != nil || is.uid != 0 || to.uid == 0 {
-		return err
-	}
-	return root.Lchown(name, to.uid, to.gid)
-}
-
-func ownerOfFile(root *os.Root, name string) (owner, error) {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return owner{}, err
-	}
-	return ownerOf(info), nil
+	return filepath.Join(data, runName), run.Close()
 }
 
 func ownerOf(info fs.FileInfo) owner {
@@ -201,10 +149,7 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 	if err := removeAll(root, restoringName); err != nil { // of a restore that was killed before it was ready
 		return nil, err
 	}
-	if err := errors.Join(root.Mkdir(restoringName, 0o700), giveToFolder(root, restoringName)); err != nil {
-		return nil, err
-	}
-	work, err := dataowner.OpenFolder(root, restoringName)
+	work, err := dataowner.Make(r.Data, restoringName)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +170,7 @@ func (r Restoration) extract(ctx context.Context, root *os.Root) (*replacement, 
 		return nil, err
 	}
 	defer from.Close()
-	s, err := read(ctx, from, e, e.report)
+	s, err := read(ctx, from, e.begin, e.entry, e.report)
 	if err != nil {
 		return nil, err
 	}
@@ -281,7 +226,8 @@ func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) erro
 	return syncAll(e.root)
 }
 
-// giveAway gives a data folder of root, with what a restore has made in it so far, to the user of the former instance.
+// giveAway gives a data folder of root, with everything a restore has made in it so far, to the user of the former
+// instance.
 func giveAway(root *os.Root, to owner) error {
 	locks, err := fs.Glob(root.FS(), runName+"/"+locksPattern)
 	if err != nil {
@@ -347,7 +293,7 @@ func removeAll(root *os.Root, name string) error {
 	return errors.Join(err, root.RemoveAll(name))
 }
 
-// managed lists what a restore replaces in the data folder, without empty folders.
+// managed lists the names that a restore replaces in the data folder, without empty folders.
 func managed(root *os.Root) (names []string, err error) {
 	all, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -389,7 +335,7 @@ func noMounts(root *os.Root) error {
 // replacement is ready.json.
 type replacement struct {
 	Summary Summary
-	Aside   string // the folder for what is replaced
+	Aside   string // the folder for everything that is replaced
 }
 
 // write stores the replacement in the folder "restoring": from here on it is carried out, whatever happens.
@@ -418,7 +364,7 @@ func readReplacement(root *os.Root) (*replacement, error) {
 	return p, nil
 }
 
-// apply moves what is old aside, and what is new into its place, the database last. It continues where it was
+// apply moves the old files aside and the new ones into their places, the database last. It continues where it was
 // interrupted. It returns where the old content is, "" if there was none.
 func (p *replacement) apply(root *os.Root) (aside string, err error) {
 	work, err := dataowner.OpenFolder(root, restoringName)
@@ -426,15 +372,17 @@ func (p *replacement) apply(root *os.Root) (aside string, err error) {
 		return "", err
 	}
 	defer work.Close()
-	if _, err := work.Lstat(movedName); errors.Is(err, fs.ErrNotExist) {
-		if err := p.moveAside(root); err != nil {
+	extracted, err := dataowner.OpenFolder(work, newName)
+	switch {
+	case err == nil:
+		defer extracted.Close()
+		if err := p.moveAside(root, extracted); err != nil {
 			return "", err
 		}
-		if err := errors.Join(create(work, movedName, nil), syncAll(root)); err != nil {
+		if err := errors.Join(syncAll(root), moveNew(root, extracted)); err != nil {
 			return "", err
 		}
-	}
-	if err := moveNew(root, work); err != nil {
+	case !errors.Is(err, fs.ErrNotExist): // all was moved, and its folder removed
 		return "", err
 	}
 	if err := errors.Join(syncAll(root), removeAll(root, restoringName), syncFolder(root)); err != nil {
@@ -446,16 +394,36 @@ func (p *replacement) apply(root *os.Root) (aside string, err error) {
 	return filepath.Join(root.Name(), p.Aside), nil
 }
 
-// moveNew moves what was extracted, unless it was moved before, to its place, the database last.
-func moveNew(root, work *os.Root) error {
-	extracted, err := dataowner.OpenFolder(work, newName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+// moveAside moves everything that a restore replaces. A name of the backup that is not among the extracted files any
+// more is in its place already: it is new.
+func (p *replacement) moveAside(root, extracted *os.Root) error {
+	names, err := managed(root)
 	if err != nil {
 		return err
 	}
-	defer extracted.Close()
+	names = slices.DeleteFunc(names, func(name string) bool {
+		_, restored := p.Summary.Parts[name]
+		_, err := extracted.Lstat(name)
+		return restored && errors.Is(err, fs.ErrNotExist)
+	})
+	if len(names) == 0 {
+		return nil
+	}
+	aside, err := dataowner.Make(root.Name(), p.Aside)
+	if err != nil {
+		return err
+	}
+	defer aside.Close()
+	for _, name := range names {
+		if err := move(name, root, aside); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moveNew moves the extracted files that were not moved before to their places, the database last.
+func moveNew(root, extracted *os.Root) error {
 	for _, name := range []string{secretName, mediaName, groupsName, databaseName} {
 		if _, err := extracted.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -467,30 +435,6 @@ func moveNew(root, work *os.Root) error {
 			}
 		}
 		if err := move(name, extracted, root); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *replacement) moveAside(root *os.Root) error {
-	names, err := managed(root)
-	if err != nil || len(names) == 0 {
-		return err
-	}
-	if err := root.Mkdir(p.Aside, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if err := giveToFolder(root, p.Aside); err != nil {
-		return err
-	}
-	aside, err := dataowner.OpenFolder(root, p.Aside)
-	if err != nil {
-		return err
-	}
-	defer aside.Close()
-	for _, name := range names {
-		if err := move(name, root, aside); err != nil {
 			return err
 		}
 	}

@@ -30,7 +30,7 @@ func hostile(t *testing.T) (i *instance, victim string) {
 	return i, victim
 }
 
-// own gives the data folder and what is in it to user 4242, a group's folder to an agent.
+// own gives the data folder and its files to user 4242, a group's folder to an agent.
 func (i *instance) own() {
 	i.t.Helper()
 	i.ok(filepath.WalkDir(i.data, func(path string, _ fs.DirEntry, err error) error {
@@ -39,7 +39,7 @@ func (i *instance) own() {
 	i.ok(os.Lchown(i.path("groups/main"), 30007, 30007))
 }
 
-// wantKept fails the test unless the folder has what hostile put there.
+// wantKept fails the test unless the folder is as hostile left it.
 func (i *instance) wantKept(victim string) {
 	i.t.Helper()
 	all, err := os.ReadDir(victim)

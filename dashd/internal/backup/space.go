@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// minFree is what is left of a disk, in bytes: writing stops before an instance on it does.
+	// minFree stays free on a disk, in bytes: writing a backup stops before an instance on the disk does.
 	minFree = 128 << 20
 	// checkEvery is how many bytes are written between two looks at the disk.
 	checkEvery = 16 << 20
@@ -19,7 +19,7 @@ const (
 // ErrSpace is a disk that is too full.
 var ErrSpace = errors.New("not enough space")
 
-// freeSpace is what this user may still write to the disk of a folder, in bytes.
+// freeSpace is how much this user may still write to the disk of a folder, in bytes.
 func freeSpace(folder string) (int64, error) {
 	space, err := disk.Of(folder)
 	return space.Free, err
@@ -30,7 +30,7 @@ func requireSpace(folder string, bytes int64) error {
 	free, err := freeSpace(folder)
 	if err == nil && free < bytes+minFree {
 		err = fmt.Errorf("%w: %s needs up to %s, and %s are free: make room, or choose another disk",
-			ErrSpace, filepath.Clean(folder), size(bytes+minFree), size(free))
+			ErrSpace, filepath.Clean(folder), disk.Bytes(bytes+minFree), disk.Bytes(free))
 	}
 	return err
 }
@@ -50,16 +50,4 @@ func (g *guard) Write(p []byte) (int, error) {
 		}
 	}
 	return g.w.Write(p)
-}
-
-// size is a number of bytes for humans.
-func size(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	default:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
 }

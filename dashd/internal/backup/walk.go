@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"arizuko/pkg/disk"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 	// readSize is how much of a file is read at once.
 	readSize = 256 << 10
 	// Up to minMostlyHoles, in bytes, a file may have any holes. A larger one is left out if it is more than
-	// maxExpansion times as large as what it takes on disk.
+	// maxExpansion times as large as the space it takes on disk.
 	minMostlyHoles, maxExpansion = 64 << 20, 16
 )
 
@@ -76,13 +78,13 @@ func (w *writer) put(ctx context.Context, h *tar.Header, content io.Reader) erro
 			return err
 		}
 		left, w.bytes = left-int64(n), w.bytes+int64(n)
-		w.progress("files: %d, %s so far", w.files, size(w.bytes))
+		w.progress("files: %d, %s so far", w.files, disk.Bytes(w.bytes))
 	}
 	return nil
 }
 
 // folder writes a folder of the data folder with all that is in it, if there is one. Agents work in it meanwhile:
-// what they remove or change is noted, and nothing that they put in place of a folder leads elsewhere.
+// files that they remove or change are noted, and nothing that they put in place of a folder leads elsewhere.
 func (w *writer) folder(ctx context.Context, data, name string) error {
 	parent, err := os.OpenRoot(data)
 	if err != nil {
@@ -104,7 +106,7 @@ func (w *writer) folder(ctx context.Context, data, name string) error {
 	return w.entry(ctx, parent, name, name, info, 0)
 }
 
-// entry writes what a folder has under a base name; name is its path in the archive.
+// entry writes the file or folder with a base name; name is its path in the archive.
 func (w *writer) entry(ctx context.Context, in *os.Root, base, name string, info fs.FileInfo, depth int) error {
 	switch mode := info.Mode(); {
 	case mode.IsDir():
@@ -148,7 +150,7 @@ func (w *writer) failed(name string, err error) {
 	w.unreadable(name, err)
 }
 
-// subfolder writes a folder and what is in it. A folder that was replaced since it was listed is not read.
+// subfolder writes a folder and everything in it. A folder that was replaced since it was listed is not read.
 func (w *writer) subfolder(ctx context.Context, in *os.Root, base, name string, info fs.FileInfo, depth int) error {
 	if depth == maxDepth {
 		w.skipped(name, fmt.Sprintf("deeper than %d folders", maxDepth))

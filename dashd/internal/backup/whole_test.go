@@ -54,7 +54,7 @@ func newFullInstance(t *testing.T) *instance {
 	return i
 }
 
-// tree describes what the folders of an instance have.
+// tree describes the files in the folders of an instance.
 func tree(t *testing.T, data string) map[string]string {
 	t.Helper()
 	all, links := map[string]string{}, map[inode]string{}
@@ -124,7 +124,7 @@ func TestBackup_Restored_KeepsAll(t *testing.T) {
 	}
 }
 
-// What an operator has without dashd.
+// An operator can read a backup without dashd.
 func TestBackup_TarAndSqlite3_ReadAll(t *testing.T) {
 	t.Parallel()
 	need.Program(t, "tar", "tar")

@@ -132,7 +132,7 @@ func (c *Console) wholeText(content string) (text string, cut bool) {
 	return c.hide(strings.TrimSpace(strings.Join(lines, "\n"))), cut
 }
 
-// messageFields are the facts about a message: its place, its own topic beside the turn's, and what it answers.
+// messageFields are the facts about a message: its place, its turns, and the fields that `gated why` prints, too.
 func messageFields(p *why.Path, line pages.MessageLine) (all []pages.Field) {
 	m := p.Asked
 	add := func(name, text, path string) {
@@ -161,11 +161,6 @@ func messageFields(p *why.Path, line pages.MessageLine) (all []pages.Field) {
 	if line.Group != "" {
 		add("Group", line.Group, "/groups/"+line.Group)
 	}
-	add("Source", m.Source, "")
-	if o := p.Origins[m.ID]; o != nil {
-		add("Comes from", o.Text, originPath(o))
-	}
-	add("Topic of the message", m.Topic, "")
 	for _, t := range p.Turns {
 		name := fmt.Sprintf("Turn %d", t.ID)
 		text := fmt.Sprintf("%s, group %s", t.State, t.Folder)
@@ -174,37 +169,19 @@ func messageFields(p *why.Path, line pages.MessageLine) (all []pages.Field) {
 		} else {
 			text += ", without a topic"
 		}
-		add(name, text, fmt.Sprintf("/turns/%d", t.ID))
+		add(name, text, turnPath(t.ID))
 	}
-	add("Thread", m.ThreadID, "")
-	add("Platform id", m.PlatformID, "")
-	add("Replies to", m.ReplyToID, "")
-	add("About", m.TargetID, "")
-	if name, text, turn := questionOf(p); turn != 0 {
-		add(name, text, fmt.Sprintf("/turns/%d", turn))
-	} else {
-		add(name, text, "")
-	}
-	add("Quotes", m.Quote, "")
-	if n := len(m.Attachments); n > 0 {
-		add("Attachments", fmt.Sprint(n), "")
+	for _, f := range p.Fields() {
+		path := originPath(f.From)
+		if f.Turn != 0 {
+			path = turnPath(f.Turn)
+		}
+		add(strings.ToUpper(f.Name[:1])+f.Name[1:], f.Text, path)
 	}
 	return all
 }
 
-// questionOf is what a message answers, or the question that it shows, and that one's turn, 0 for none.
-func questionOf(p *why.Path) (name, text string, turn int64) {
-	if c := p.Choice; c != nil && c.Row == p.Asked.ID {
-		if c.Ask != nil {
-			turn = c.Ask.TurnID
-		}
-		return "Answers", c.String(), turn
-	}
-	if a := p.Question(); a != nil {
-		return "Question", fmt.Sprintf("%d, %s", a.ID, why.AskState(a)), a.TurnID
-	}
-	return "", "", 0
-}
+func turnPath(id int64) string { return fmt.Sprintf("/turns/%d", id) }
 
 func senderPath(m *msg.Message) string {
 	if m.Sender == "" {
@@ -219,12 +196,13 @@ func senderPath(m *msg.Message) string {
 
 func originPath(o *why.Origin) string {
 	switch {
+	case o == nil:
 	case o.Reminder != 0:
 		return "/reminders"
 	case o.Poll != 0:
 		return "/polls"
 	case o.Turn != 0:
-		return fmt.Sprintf("/turns/%d", o.Turn)
+		return turnPath(o.Turn)
 	}
 	return ""
 }
@@ -261,7 +239,7 @@ func links(self, row, turn int64, from *why.Origin) (all []pages.Link) {
 		all = append(all, pages.Link{Path: fmt.Sprintf("/messages/%d", row), Text: fmt.Sprintf("message %d", row)})
 	}
 	if turn != 0 {
-		all = append(all, pages.Link{Path: fmt.Sprintf("/turns/%d", turn), Text: fmt.Sprintf("turn %d", turn)})
+		all = append(all, pages.Link{Path: turnPath(turn), Text: fmt.Sprintf("turn %d", turn)})
 	}
 	if from != nil && from.Turn == 0 {
 		if path := originPath(from); path != "" {

@@ -15,38 +15,37 @@ import (
 	"arizuko/pkg/store"
 )
 
-// daemons checks which daemons run, and how they are.
-func (e *examination) daemons() {
-	var paths []string
-	for name := range e.in.Daemons {
-		paths = append(paths, e.lockPath(name))
-	}
-	e.locks = e.readLocks(paths)
-	e.lockHolders()
-	if e.self == "" && !e.anyRuns() {
-		e.nothingRuns()
+// checkDaemons checks which daemons run, and how they are.
+func checkDaemons(e *examination) {
+	e.locks = readLocks(e.Proc, e.Base, e.in.Daemons)
+	checkLockHolders(e)
+	if e.self == "" && !anyRuns(e) {
+		reportNothingRuns(e)
 		return
 	}
 	for _, name := range e.expected() {
 		switch row := e.in.Daemons[name]; {
 		case name == e.self:
 		case e.alive(name):
-			e.poked(name)
+			if problem := socketProblem(e.Base, name); problem != "" {
+				e.Problem("socket-missing",
+					"pokes do not reach "+name+", which finds new rows by polling only: "+problem, "restart "+name)
+			}
 			e.Add(row.Platform(e.now)...)
-		case row != nil || e.answers[name].status == 0:
-			e.gone(name)
+		case row != nil || e.answers.of(name).status == 0:
+			reportGone(e, name)
 		}
 	}
 	e.in.Daemons.Versions(e.now, &e.List)
-	e.oldSecret()
-	if left := e.leftSockets(e.expected()); len(left) > 0 {
+	checkOldSecret(e)
+	if left := leftSockets(e.Base.RunDir(), e.expected()); len(left) > 0 {
 		e.Warn("socket-left", "left by a process that has ended: "+strings.Join(left, ", "),
 			"remove it, unless you start that adapter again")
 	}
 }
 
-// oldSecret finds daemons that run with a former secret: they read the file when they start.
-func (e *examination) oldSecret() {
+// checkOldSecret finds daemons that run with a former secret: they read the file when they start.
+func checkOldSecret(e *examination) {
 	info, err := os.Stat(e.Base.SecretPath())
 	if err != nil || e.Base.SharedSecret != "" {
 		return
@@ -66,30 +65,17 @@ func (e *examination) oldSecret() {
 // expected are the daemons that should run, sorted: the core, those that have run, and adapters with a token.
 func (e *examination) expected() []string {
 	names := slices.AppendSeq(daemon.Core(), maps.Keys(e.in.Daemons))
-	names = append(names, e.configured()...)
+	names = append(names, e.env.configured()...)
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// configured are the adapters whose token is in this environment, and those of further accounts.
-func (e *examination) configured() (names []string) {
-	for _, a := range daemon.Adapters() {
-		if e.env.hasToken(a.Name) {
-			names = append(names, a.Name)
-		}
-	}
-	for i := range e.env.accounts {
-		names = append(names, e.env.accounts[i].Daemon)
-	}
-	return names
 }
 
 // alive reports whether a daemon has a recent heartbeat.
 func (e *examination) alive(name string) bool { return e.in.Daemons.Runs(name, e.now) }
 
-func (e *examination) anyRuns() bool {
+func anyRuns(e *examination) bool {
 	for name := range e.in.Daemons {
-		if e.alive(name) || e.locks.holder[e.lockPath(name)] != 0 {
+		if e.alive(name) || e.locks.daemon(name) != 0 {
 			return true
 		}
 	}
@@ -101,7 +87,7 @@ func (e *examination) anyRuns() bool {
 	return false
 }
 
-func (e *examination) nothingRuns() {
+func reportNothingRuns(e *examination) {
 	last := int64(0)
 	for _, row := range e.in.Daemons {
 		last = max(last, row.HeartbeatAt)
@@ -114,12 +100,12 @@ func (e *examination) nothingRuns() {
 		"start it: `make run`, `docker compose up -d`, or `systemctl start arizuko.target`; then look at the logs")
 }
 
-// gone reports a daemon without a recent heartbeat.
-func (e *examination) gone(name string) {
+// reportGone reports a daemon without a recent heartbeat.
+func reportGone(e *examination, name string) {
 	row := e.in.Daemons[name]
-	pid := e.locks.holder[e.lockPath(name)]
+	pid := e.locks.daemon(name)
 	switch {
-	case pid != 0 && e.Has("writelock-stopped"), (pid != 0 || e.answers[name].status != 0) && e.Has("database-locked"):
+	case pid != 0 && e.Has("writelock-stopped"), (pid != 0 || e.answers.of(name).status != 0) && e.Has("database-locked"):
 		return // it waits for the lock
 	case pid != 0 && row != nil:
 		e.Problem("daemon-hangs", fmt.Sprintf("%s (process %d) runs but has written nothing for %s", name, pid,
@@ -133,21 +119,13 @@ func (e *examination) gone(name string) {
 	}
 }
 
-// poked checks whether pokes reach a daemon that runs.
-func (e *examination) poked(name string) {
-	if problem := e.socketProblem(name); problem != "" {
-		e.Problem("socket-missing", "pokes do not reach "+name+", which finds new rows by polling only: "+problem,
-			"restart "+name)
-	}
-}
-
 const (
 	botAge  = 7 * 24 * time.Hour // how long the change of a bot is reported
 	maxBots = 3
 )
 
-// bots finds adapters that changed to another bot.
-func (e *examination) bots(ctx context.Context) error {
+// checkBots finds adapters that changed to another bot.
+func checkBots(ctx context.Context, e *examination) error {
 	changes, err := e.st.Audit(ctx, store.AuditQuery{What: store.AuditBot, Limit: maxBots})
 	for _, c := range changes {
 		if c.At > e.now-botAge.Milliseconds() {
@@ -158,4 +136,45 @@ func (e *examination) bots(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// checkLockHolders finds the process that keeps all daemons from writing.
+func checkLockHolders(e *examination) {
+	if pid := e.locks.holder[e.locks.writeLock()]; pid != 0 && e.locks.stopped(pid) {
+		e.Problem("writelock-stopped",
+			fmt.Sprintf("process %d holds the write lock and is stopped (%d processes wait): no daemon can write", pid,
+				e.locks.waiters[e.locks.writeLock()]),
+			fmt.Sprintf("kill -CONT %d, or kill -9 %[1]d: nothing is lost", pid))
+		return
+	}
+	said := e.answers.saying(store.ErrLocked.Error()) != nil
+	pid := e.locks.holder[e.locks.sharedMemory()]
+	switch {
+	case e.Base.DB != "":
+	case pid != 0 && (said || noneWrites(e)):
+		end := fmt.Sprintf("end its transaction, or the program: kill %d", pid)
+		if e.locks.stopped(pid) {
+			end = fmt.Sprintf("it is stopped: kill -CONT %d, or kill -9 %[1]d", pid)
+		}
+		e.Problem("database-locked",
+			fmt.Sprintf("process %d%s holds the write lock of the database: no daemon can write", pid, e.locks.command(pid)),
+			end+"; the daemons go on by themselves, nothing is lost")
+	case said:
+		e.Problem("database-locked",
+			"a process that this machine does not show holds the write lock of the database: no daemon can write",
+			"run this on the machine itself, not in a container, or look with `fuser -v "+e.locks.sharedMemory()+
+				"`; end what holds it: the daemons go on by themselves, nothing is lost")
+	}
+}
+
+// noneWrites reports whether daemons run, and none of them has written its heartbeat lately.
+func noneWrites(e *examination) bool {
+	runs := false
+	for name := range e.in.Daemons {
+		if e.alive(name) {
+			return false
+		}
+		runs = runs || e.locks.daemon(name) != 0
+	}
+	return runs
 }

@@ -115,9 +115,11 @@ func TestExamine_Daemons(t *testing.T) {
 func TestReadLocks_TransactionThatWrites_NamesItsProcess(t *testing.T) {
 	t.Parallel()
 	x := newInstance(t)
-	x.cfg.Proc = "/proc"
-	e := &examination{Config: x.cfg}
-	holder := func() int { return e.readLocks(nil).holder[e.sharedMemory()] }
+	var l locks
+	holder := func() int {
+		l = readLocks("/proc", x.cfg.Base, nil)
+		return l.holder[l.sharedMemory()]
+	}
 	if pid := holder(); pid != 0 {
 		t.Errorf("process %d holds it", pid)
 	}
@@ -126,8 +128,8 @@ func TestReadLocks_TransactionThatWrites_NamesItsProcess(t *testing.T) {
 	defer conn.Close()
 	_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
 	x.ok(err)
-	if pid := holder(); pid != os.Getpid() || e.command(pid) == "" {
-		t.Errorf("process %d (%s) holds it, want %d", pid, e.command(pid), os.Getpid())
+	if pid := holder(); pid != os.Getpid() || l.command(pid) == "" {
+		t.Errorf("process %d (%s) holds it, want %d", pid, l.command(pid), os.Getpid())
 	}
 	_, err = conn.ExecContext(t.Context(), "ROLLBACK")
 	x.ok(err)

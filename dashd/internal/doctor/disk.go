@@ -10,34 +10,35 @@ import (
 	"strings"
 
 	"arizuko/migrations"
+	"arizuko/pkg/config"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/store"
 )
 
-// maxPendingWAL is far above what a second of the busiest instance writes between two checkpoints, in bytes. The
-// alert, which knows the size of the log only, has 512 MiB.
+// maxPendingWAL is far above the bytes that a second of the busiest instance writes between two checkpoints, in bytes.
+// The alert, which knows the size of the log only, has 512 MiB.
 const maxPendingWAL = 128 << 20
 
 const spaceFix = "remove old files in logs/ and media/ (RETENTION_DAYS does it every day), or give the data folder a larger disk"
 
 // fullDisk checks whether the data folder's file system has space to go on.
-func (e *examination) fullDisk() (space disk.Space, err error) {
+func fullDisk(e *examination) (space disk.Space, err error) {
 	if space, err = e.Disk(e.Base.Data); err == nil && space.IsFull() {
 		e.Problem("disk-full", fmt.Sprintf("the disk of %s is full: %s free. Soon nothing new can be stored",
-			e.Base.Data, size(space.Free)), spaceFix)
+			e.Base.Data, disk.Bytes(space.Free)), spaceFix)
 	}
 	return space, err
 }
 
 // disk checks the space of the data folder's file system.
-func (e *examination) disk() {
-	space, err := e.fullDisk()
+func checkDisk(e *examination) {
+	space, err := fullDisk(e)
 	if err != nil {
 		return // the folder is missing, which is reported
 	}
-	e.looked(fmt.Sprintf("disk: %s free of %s", size(space.Free), size(space.Size)))
+	e.looked(fmt.Sprintf("disk: %s free of %s", disk.Bytes(space.Free), disk.Bytes(space.Size)))
 	if space.IsLow() && !space.IsFull() {
-		e.Warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, size(space.Free),
+		e.Warn("disk-low", fmt.Sprintf("the disk of %s has only %s free, %.0f %%", e.Base.Data, disk.Bytes(space.Free),
 			100*space.Share()), spaceFix)
 	}
 	if space.FilesLow() {
@@ -46,19 +47,8 @@ func (e *examination) disk() {
 	}
 }
 
-// size words a number of bytes.
-func size(n int64) string {
-	switch {
-	case n < 10<<20:
-		return fmt.Sprintf("%d KiB", n>>10)
-	case n < 10<<30:
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%d GiB", n>>30)
-}
-
-// wal checks whether checkpoints keep up. It must run before the database is opened, see store.ReadWAL.
-func (e *examination) wal() {
+// checkWAL checks whether checkpoints keep up. It must run before the database is opened, see store.ReadWAL.
+func checkWAL(e *examination) {
 	if e.Base.DB != "" {
 		return // a server has one of its own
 	}
@@ -72,21 +62,21 @@ func (e *examination) wal() {
 		return
 	}
 	if info, err := os.Stat(e.Base.DBPath()); err == nil {
-		e.looked(fmt.Sprintf("database: %s, write-ahead log %s", size(info.Size()), size(w.Size)))
+		e.looked(fmt.Sprintf("database: %s, write-ahead log %s", disk.Bytes(info.Size()), disk.Bytes(w.Size)))
 	}
 	if w.Pending > maxPendingWAL {
 		e.Problem("wal-grows",
 			fmt.Sprintf("checkpoints do not advance: %s of the write-ahead log are not in the database yet",
-				size(w.Pending)),
+				disk.Bytes(w.Pending)),
 			"start gated, which makes them; if it runs, end the program that has read the database for long: `fuser -v "+e.Base.DBPath()+"`")
 	}
 }
 
 // newLog returns a function that removes the empty write-ahead log which reading has left, if there was none
 // before: no daemon runs then. SQLite removes it itself when the last connection that may write is closed.
-func (e *examination) newLog(ctx context.Context) (remove func()) {
-	wal := e.Base.DBPath() + "-wal"
-	if e.Base.DB != "" {
+func newLog(ctx context.Context, base config.Base) (remove func()) {
+	wal := base.DBPath() + "-wal"
+	if base.DB != "" {
 		return func() {}
 	}
 	if _, err := os.Lstat(wal); err == nil {
@@ -97,18 +87,18 @@ func (e *examination) newLog(ctx context.Context) (remove func()) {
 		if err != nil || info.Size() > 0 {
 			return
 		}
-		if c, err := store.OpenCheckpointer(e.Base.DBPath()); err == nil {
+		if c, err := store.OpenCheckpointer(base.DBPath()); err == nil {
 			_, _ = c.Run(ctx) // without it the connection does not look at the log
 			_ = c.Close()
 		}
 	}
 }
 
-// database checks the schema and opens the database, if it can be read.
-func (e *examination) database(ctx context.Context) {
-	database, built := e.Base.Database(), migrations.Latest()
-	path := store.Name(database)
-	s, err := store.ReadSchema(ctx, database)
+// checkDatabase checks the schema and opens the database, if it can be read.
+func checkDatabase(ctx context.Context, e *examination) {
+	name, built := e.Base.Database(), migrations.Latest()
+	path := store.Name(name)
+	s, err := store.ReadSchema(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		e.Problem("database-missing", "there is no database at "+path,
@@ -122,7 +112,7 @@ func (e *examination) database(ctx context.Context) {
 			"wait for it; if none runs, `migrate up` says how to repair it")
 	case s.Version < built:
 		text, fix := "a migration is pending", "back up, then run `migrate up`"
-		if fell := e.fell(); fell != nil {
+		if fell := e.answers.saying(store.Changed); fell != nil {
 			text = "the schema was taken back while " + strings.Join(fell, ", ") + " ran, which cannot go on"
 			fix = store.SchemaFix
 		}
@@ -137,14 +127,14 @@ func (e *examination) database(ctx context.Context) {
 			"set or unset ARIZUKO_DB so that it names that one; `migrate reopen` makes this one usable again, without what was stored since")
 	default:
 		e.looked(cmp.Or(s.Newer(built), fmt.Sprintf("schema: %d", s.Version)))
-		e.server(ctx, database)
-		e.open(ctx, database, built)
+		checkServer(ctx, e, name)
+		openDatabase(ctx, e, name, built)
 		return
 	}
 	e.schema = true
 }
 
-func (e *examination) open(ctx context.Context, path string, built int) {
+func openDatabase(ctx context.Context, e *examination, path string, built int) {
 	st, err := store.OpenReadOnly(ctx, path, built)
 	if err != nil {
 		e.unreadable(err)

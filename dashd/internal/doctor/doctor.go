@@ -1,10 +1,11 @@
-// Package doctor examines an instance from outside, whether its daemons run or not, and says what is
-// wrong and what to do about it. It changes nothing.
+// Package doctor examines an instance from outside, whether its daemons run or not, and reports each problem with its
+// remedy. It changes nothing.
 package doctor
 
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,10 +20,10 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Report is what an examination found.
+// Report is the result of an examination.
 type Report struct {
 	Findings []facts.Fact `json:"findings"` // problems first
-	Facts    []string     `json:"facts"`    // what was looked at, in words
+	Facts    []string     `json:"facts"`    // observations, in words
 }
 
 // Count returns how many findings of a level there are.
@@ -53,7 +54,7 @@ type Config struct {
 	Problems []string // of dashd's own environment
 	Environ  []string
 	Bin      string     // folder with the programs of the daemons
-	Daemons  []Endpoint // what is asked over HTTP
+	Daemons  []Endpoint // asked over HTTP
 	Deep     bool       // read the whole database and check it
 	Now      func() time.Time
 
@@ -69,10 +70,12 @@ type Endpoint struct {
 	URL  config.URL
 }
 
-// examination is one run of the doctor.
+// examination is one run of the doctor: the state it has read, and its findings. A check is a function that adds to it.
+// Later checks leave out what earlier ones explain.
 type examination struct {
 	Config
 	env    Environment
+	wrong  []string // about the environment
 	redact config.Redactor
 	now    int64 // unix ms
 	in     facts.Instance
@@ -81,49 +84,67 @@ type examination struct {
 
 	self     string // the daemon that examines itself: it runs, whatever its row says
 	secret   string
-	schema   bool // what is wrong with the database has been reported: daemons that wait for it are not
+	schema   bool // a problem of the database has been reported: daemons that wait for it are not
 	checked  map[string]bool
 	st       *store.ReadOnly // nil if the database cannot be read
-	answers  map[string]answer
+	answers  answers
 	locks    locks
 	groups   []msg.Group
 	runtimes map[string]string // how the newest run of each folder was run
 }
 
+// newExamination reads the environment.
+func newExamination(cfg Config) *examination {
+	e := &examination{Config: cfg, now: cfg.Now().UnixMilli(), checked: map[string]bool{},
+		wrong: slices.Clone(cfg.Problems)}
+	env, problems := loadEnvironment(cfg.Environ)
+	e.env = env
+	for _, problem := range problems {
+		if !slices.Contains(e.wrong, problem) { // dashd checks ACCOUNTS, too
+			e.wrong = append(e.wrong, problem)
+		}
+	}
+	e.secret, _ = cfg.Base.Secret() // its absence is reported with the folder
+	e.redact = config.NewRedactor(slices.Concat(slices.Collect(maps.Values(env.secretVariable)),
+		config.SecretValues(cfg.Environ), cfg.Base.DB.Secrets(), []string{e.secret})...)
+	return e
+}
+
 // Examine examines the instance. It takes as long as the slowest check of a daemon, half a minute at most,
 // unless Deep is set.
 func Examine(ctx context.Context, cfg Config) Report {
-	e := &examination{Config: cfg, now: cfg.Now().UnixMilli(), checked: map[string]bool{}}
-	e.environment()
-	programs := e.startChecks(ctx)
-	removeLog := e.newLog(ctx)
-	e.ask(ctx)
-	if e.schema = !e.folder(); !e.schema {
-		e.disk()
-		e.wal()
-		e.database(ctx)
+	e := newExamination(cfg)
+	checkEnvironment(e)
+	waitPrograms := startChecks(ctx, e)
+	removeLog := newLog(ctx, e.Base)
+	e.answers = ask(ctx, e.Base, e.Daemons)
+	if e.schema = !checkFolder(e); !e.schema {
+		checkDisk(e)
+		checkWAL(e)
+		checkDatabase(ctx, e)
 	}
 	if e.st != nil {
-		e.examineRows(ctx)
+		examineRows(ctx, e)
 		_ = e.st.Close() // it was only read
 	}
 	removeLog()
-	e.programs(programs())
-	e.unready()
+	reportPrograms(e, waitPrograms())
+	reportUnready(e)
 	return e.result()
 }
 
-// examineRows runs the checks that read the database. One that fails is a finding, and the others go on.
-func (e *examination) examineRows(ctx context.Context) {
-	for _, check := range []func(context.Context) error{e.rows, e.routes, e.groupFolders, e.bots} {
-		if err := check(ctx); err != nil {
+// examineRows runs the checks that read the database. One that fails is a finding, and the others are left out.
+func examineRows(ctx context.Context, e *examination) {
+	all := []func(context.Context, *examination) error{checkRows, checkRoutes, checkGroupFolders, checkBots}
+	for _, check := range all {
+		if err := check(ctx, e); err != nil {
 			e.unreadable(err)
 			return
 		}
 	}
 }
 
-// result bounds and orders what was found. A text that two checks give is one finding.
+// result bounds and orders the findings. A text that two checks give is one finding.
 func (e *examination) result() Report {
 	seen := map[string]bool{}
 	found := make([]facts.Fact, 0, len(e.Found)) // an empty list in JSON, never null

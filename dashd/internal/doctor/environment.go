@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,7 +12,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// Environment is what the doctor reads of the other daemons' environment. Each of them has its own defaults
+// Environment has the variables of the other daemons that the doctor reads. Each of them has its own defaults
 // and checks.
 type Environment struct {
 	Secret         string   `env:"ARIZUKO_SECRET" secret:"true"`
@@ -44,6 +43,19 @@ func (v *Environment) hasToken(adapter string) bool {
 	return account == "" && v.secretVariable[daemon.TokenVariable(adapter)] != ""
 }
 
+// configured are the adapters whose token is in this environment, and those of further accounts.
+func (v *Environment) configured() (names []string) {
+	for _, a := range daemon.Adapters() {
+		if v.hasToken(a.Name) {
+			names = append(names, a.Name)
+		}
+	}
+	for i := range v.accounts {
+		names = append(names, v.accounts[i].Daemon)
+	}
+	return names
+}
+
 // of is the environment of a daemon.
 func (v *Environment) of(name string, all []string) []string {
 	for i := range v.accounts {
@@ -54,36 +66,44 @@ func (v *Environment) of(name string, all []string) []string {
 	return all
 }
 
-// secretName finds variables of the environment that look like secrets, such as API keys of agents.
-var secretName = regexp.MustCompile(`(TOKEN|SECRET|PASSWORD|KEY)$`)
-
-// environment reads and checks the environment.
-func (e *examination) environment() {
-	env, err := config.Load[Environment](e.Environ)
-	problems := slices.Clone(e.Problems)
+// loadEnvironment reads the environment, and returns its mistakes.
+func loadEnvironment(environ []string) (v Environment, problems []string) {
+	v, err := config.Load[Environment](environ)
 	if err != nil {
-		problems = append(problems, strings.Split(err.Error(), "\n")...)
+		problems = strings.Split(err.Error(), "\n")
 	}
-	e.env = env
-	e.env.secretVariable = env.secrets()
-	for _, problem := range e.accounts() {
-		if !slices.Contains(problems, problem) { // dashd checks ACCOUNTS, too
-			problems = append(problems, problem)
+	v.secretVariable = v.secrets()
+	if v.accounts, err = daemon.Accounts(environ); err != nil {
+		return v, append(problems, err.Error())
+	}
+	for i := range v.accounts {
+		a := &v.accounts[i]
+		env, err := config.Load[Environment](a.Environ)
+		if wrong := new(config.Problems); errors.As(err, wrong) {
+			for _, problem := range *wrong {
+				problems = append(problems, a.Daemon+": "+problem)
+			}
+		}
+		own := env.secrets()
+		for _, secret := range a.Secrets {
+			v.secretVariable[secret+a.Suffix] = own[secret]
 		}
 	}
-	shared, _ := e.Base.Secret() // its absence is reported with the folder
-	e.secret = shared
-	e.redact = config.NewRedactor(slices.Concat(e.secrets(), e.Base.DB.Secrets(), []string{shared})...)
-	for _, line := range problems {
+	return v, problems
+}
+
+// checkEnvironment checks the environment.
+func checkEnvironment(e *examination) {
+	for _, line := range e.wrong {
 		e.Refuse("config", line, "correct it in the environment, then run `dashd doctor` again")
 	}
 	if problem := daemon.ZoneProblem(e.Environ); problem != "" {
 		text, fix, _ := strings.Cut(problem, "; ")
 		e.Refuse("timezone", text, fix)
 	}
-	e.sharedSecrets()
-	e.InvalidOperators(env.Operators)
-	if env.SlackAppToken != "" && env.SlackSigning != "" {
+	checkSharedSecrets(e)
+	e.InvalidOperators(e.env.Operators)
+	if e.env.SlackAppToken != "" && e.env.SlackSigning != "" {
 		e.Warn("slack-both",
 			"SLACK_APP_TOKEN and SLACK_SIGNING_SECRET are both set: slakd uses Socket Mode, and events that Slack posts to /slack/events are not read",
 			"unset the one that you do not use; with Socket Mode, switch Enable Events' request URL off on the app's page")
@@ -100,45 +120,8 @@ func (v *Environment) secrets() map[string]string {
 	}
 }
 
-// accounts reads the environments of further accounts, and returns what is wrong with them.
-func (e *examination) accounts() (problems []string) {
-	accounts, err := daemon.Accounts(e.Environ)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	e.env.accounts = accounts
-	for i := range accounts {
-		a := &accounts[i]
-		env, err := config.Load[Environment](a.Environ)
-		if wrong := new(config.Problems); errors.As(err, wrong) {
-			for _, problem := range *wrong {
-				problems = append(problems, a.Daemon+": "+problem)
-			}
-		}
-		own := env.secrets()
-		for _, secret := range a.Secrets {
-			e.env.secretVariable[secret+a.Suffix] = own[secret]
-		}
-	}
-	return problems
-}
-
-// secrets are the values that no output may have.
-func (e *examination) secrets() (values []string) {
-	for _, value := range e.env.secretVariable {
-		values = append(values, value)
-	}
-	for _, entry := range e.Environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if secretName.MatchString(name) {
-			values = append(values, value)
-		}
-	}
-	return values
-}
-
-// sharedSecrets finds secrets that are used for two things, or handed to agents.
-func (e *examination) sharedSecrets() {
+// checkSharedSecrets finds secrets that are used for two things, or handed to agents.
+func checkSharedSecrets(e *examination) {
 	names := slices.Sorted(maps.Keys(e.env.secretVariable))
 	first := map[string]string{}
 	for _, name := range names {

@@ -57,7 +57,7 @@ type instance struct {
 	sockets map[string]*wake.Listener
 
 	mu      sync.Mutex
-	answers map[string]string // what a daemon answers to /readyz; "-" breaks the connection off
+	answers map[string]string // of the daemons to /readyz; "-" breaks the connection off
 }
 
 // newInstance makes one on which nothing is wrong: four daemons run, one group has a route.
@@ -249,8 +249,8 @@ func (x *instance) lock(path string, pid int, state string) {
 	x.ok(os.WriteFile(filepath.Join(x.cfg.Proc, fmt.Sprint(pid), "stat"), fmt.Appendf(nil, "%d (a) b) %s 1 1", pid, state), 0o600))
 }
 
-// locked has the daemons wait for a lock that a process holds: it is what the kernel says of that, with the path's inode for %d,
-// or "" if it says nothing.
+// locked has the daemons wait for a lock that a process holds: line is the kernel's line about it, with the path's
+// inode for %d, or "" if it says nothing.
 func (x *instance) locked(since int64, path, line, command string) {
 	x.t.Helper()
 	inode := func(path string) uint64 {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"arizuko/dashd/internal/backup"
+	"arizuko/pkg/config"
 	"arizuko/pkg/disk"
 	"arizuko/pkg/facts"
 )
@@ -25,8 +26,9 @@ const (
 	maxSocketPath = 106
 )
 
-// folder checks the data folder: what is missing, and who may read or write it. It reports whether there is one.
-func (e *examination) folder() bool {
+// checkFolder checks the data folder: whether anything is missing, and which users may read or write it. It reports
+// whether there is one.
+func checkFolder(e *examination) bool {
 	data := e.Base.Data
 	info, err := os.Stat(data)
 	switch {
@@ -49,22 +51,22 @@ func (e *examination) folder() bool {
 		e.Problem("data-readonly", "this user cannot write the data folder "+data,
 			fmt.Sprintf("run the daemons and this as user %d, or chown the folder to their user", owner(info)))
 	}
-	e.fileSystem()
-	e.secretFile()
-	e.databaseFiles(owner(info))
+	checkFileSystem(e)
+	checkSecretFile(e)
+	checkDatabaseFiles(e, owner(info))
 	for _, line := range e.Base.LinkedFolders() {
 		e.Warn("folder-linked", line, "mount the folder that it leads to at this path, as with `mount --bind`")
 	}
-	e.sockets()
-	e.backups()
+	checkSocketPath(e)
+	checkBackups(e)
 	return true
 }
 
 // maxBackupAge is for instances with a backup each night.
 const maxBackupAge = 3 * 24 * time.Hour
 
-// backups checks the last one, if any was made.
-func (e *examination) backups() {
+// checkBackups checks the last one, if any was made.
+func checkBackups(e *examination) {
 	const fix = "run `dashd backup FILE` by hand, which says why it fails; with systemd look at `journalctl -u arizuko-backup`"
 	done, failed := backup.Last(e.Base.Data)
 	switch {
@@ -75,8 +77,8 @@ func (e *examination) backups() {
 	}
 }
 
-// fileSystem checks whether the file system can carry the database, also where that was overridden.
-func (e *examination) fileSystem() {
+// checkFileSystem checks whether the file system can carry the database, also where that was overridden.
+func checkFileSystem(e *examination) {
 	if e.Base.DB != "" {
 		return
 	}
@@ -94,8 +96,8 @@ func (e *examination) fileSystem() {
 }
 
 // dataOwner is the user id of the data folder's owner.
-func (e *examination) dataOwner() (user uint32, known bool) {
-	info, err := os.Stat(e.Base.Data)
+func dataOwner(data string) (user uint32, known bool) {
+	info, err := os.Stat(data)
 	if err != nil {
 		return 0, false
 	}
@@ -110,7 +112,7 @@ func owner(info fs.FileInfo) uint32 {
 	return 0
 }
 
-func (e *examination) secretFile() {
+func checkSecretFile(e *examination) {
 	path := e.Base.SecretPath()
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
@@ -132,8 +134,8 @@ func (e *examination) secretFile() {
 	}
 }
 
-// databaseFiles checks the owner and mode of the database. A file that root has made cannot be written by others.
-func (e *examination) databaseFiles(user uint32) {
+// checkDatabaseFiles checks the owner and mode of the database. A file that root has made cannot be written by others.
+func checkDatabaseFiles(e *examination, user uint32) {
 	if e.Base.DB != "" {
 		return
 	}
@@ -158,8 +160,8 @@ func (e *examination) databaseFiles(user uint32) {
 	}
 }
 
-// sockets checks the paths over which the daemons poke each other.
-func (e *examination) sockets() {
+// checkSocketPath checks the paths over which the daemons poke each other.
+func checkSocketPath(e *examination) {
 	if longest := filepath.Join(e.Base.RunDir(), "routd.sock"); len(longest) > maxSocketPath {
 		e.Refuse("socket-path", fmt.Sprintf("the path %s has %d bytes, the maximum for a socket is %d", longest,
 			len(longest), maxSocketPath), "choose a shorter ARIZUKO_DATA")
@@ -177,11 +179,11 @@ func staleSocket(path string) bool {
 }
 
 // socketProblem says why pokes do not reach a daemon that runs, "" if they do. With a server they go over that.
-func (e *examination) socketProblem(name string) string {
-	if e.Base.DB != "" {
+func socketProblem(base config.Base, name string) string {
+	if base.DB != "" {
 		return ""
 	}
-	path := filepath.Join(e.Base.RunDir(), name+".sock")
+	path := filepath.Join(base.RunDir(), name+".sock")
 	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return "there is no " + path
@@ -192,14 +194,14 @@ func (e *examination) socketProblem(name string) string {
 }
 
 // leftSockets names the sockets of processes that have ended, without those of the named daemons.
-func (e *examination) leftSockets(known []string) (paths []string) {
-	entries, err := os.ReadDir(e.Base.RunDir())
+func leftSockets(run string, known []string) (paths []string) {
+	entries, err := os.ReadDir(run)
 	if err != nil {
 		return nil // nothing was started yet, or folder says why it cannot be read
 	}
 	for _, entry := range entries {
 		daemon, ok := strings.CutSuffix(entry.Name(), ".sock")
-		if path := filepath.Join(e.Base.RunDir(), entry.Name()); ok && !slices.Contains(known, daemon) &&
+		if path := filepath.Join(run, entry.Name()); ok && !slices.Contains(known, daemon) &&
 			staleSocket(path) {
 			paths = append(paths, path)
 		}

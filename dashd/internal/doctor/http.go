@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/pkg/config"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/store"
@@ -17,7 +18,7 @@ import (
 // askTimeout bounds each question over HTTP.
 const askTimeout = 3 * time.Second
 
-// answer is what a daemon answers over HTTP.
+// answer is the answer of a daemon over HTTP.
 type answer struct {
 	Endpoint
 	at     string   // the URL or the socket
@@ -26,23 +27,47 @@ type answer struct {
 	err    error    // why there is no answer
 }
 
+// answers are those of all daemons, in the order of their endpoints.
+type answers []answer
+
 // ask asks every daemon whether it is ready, at the same time.
-func (e *examination) ask(ctx context.Context) {
-	all := make([]answer, len(e.Daemons))
+func ask(ctx context.Context, base config.Base, endpoints []Endpoint) answers {
+	all := make(answers, len(endpoints))
 	var group sync.WaitGroup
-	for i, endpoint := range e.Daemons {
-		group.Go(func() { all[i] = e.askOne(ctx, endpoint) })
+	for i, endpoint := range endpoints {
+		group.Go(func() { all[i] = askOne(ctx, base, endpoint) })
 	}
 	group.Wait()
-	e.answers = map[string]answer{}
-	for _, a := range all {
-		e.answers[a.Name] = a
-	}
+	return all
 }
 
-func (e *examination) askOne(ctx context.Context, endpoint Endpoint) answer {
+// of is the answer of a daemon, the zero value if it was not asked.
+func (all answers) of(name string) answer {
+	if i := slices.IndexFunc(all, func(a answer) bool { return a.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return answer{}
+}
+
+// saying names the daemons that are not ready for a reason.
+func (all answers) saying(reason string) (names []string) {
+	for _, a := range all {
+		if a.says(reason) {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+// says reports whether a daemon answers that it is not ready for a reason.
+func (a answer) says(reason string) bool {
+	return a.status == http.StatusServiceUnavailable &&
+		slices.ContainsFunc(a.lines, func(line string) bool { return strings.Contains(line, reason) })
+}
+
+func askOne(ctx context.Context, base config.Base, endpoint Endpoint) answer {
 	a := answer{Endpoint: endpoint}
-	client, err := daemon.ClientOf(e.Base, endpoint.Name, endpoint.URL)
+	client, err := daemon.ClientOf(base, endpoint.Name, endpoint.URL)
 	if err != nil { // there is no secret, which is reported with the folder
 		return a
 	}
@@ -57,23 +82,24 @@ func (e *examination) askOne(ctx context.Context, endpoint Endpoint) answer {
 
 func isPortTaken(line string) bool { return strings.HasPrefix(line, daemon.PortTaken) }
 
-// unready reports what the daemons answered.
-func (e *examination) unready() {
-	for _, endpoint := range e.Daemons {
-		name, a := endpoint.Name, e.answers[endpoint.Name]
+// reportUnready reports the daemons that are not ready, or do not answer.
+func reportUnready(e *examination) {
+	for _, a := range e.answers {
+		name := a.Name
 		// On a database that machines share, a daemon without a URL may run on another one.
-		elsewhere := endpoint.URL == "" && store.IsServer(e.Base.Database())
+		elsewhere := a.URL == "" && store.IsServer(e.Base.Database())
 		switch {
 		case httpx.IsForeign(a.err):
 			e.Refuse("secret-differs", a.err.Error(), "give all daemons the same ARIZUKO_SECRET, and let "+
 				strings.ToUpper(name)+"_URL be where "+name+" listens")
 		case a.status == 0 && e.alive(name) && !elsewhere:
 			e.Problem("unreachable", name+" runs but does not answer at "+a.at,
-				e.awaken(name)+"if it runs on another machine, set "+strings.ToUpper(name)+"_URL; else restart "+name)
+				e.locks.awaken(name)+"if it runs on another machine, set "+strings.ToUpper(name)+
+					"_URL; else restart "+name)
 		case a.status == 0 || e.schema:
-		case e.says(name, store.ErrLocked.Error()) && e.Has("database-locked"),
-			e.says(name, store.ErrFull.Error()) && e.Has("disk-full"):
-		case a.status == http.StatusServiceUnavailable && e.standsBy(a):
+		case a.says(store.ErrLocked.Error()) && e.Has("database-locked"),
+			a.says(store.ErrFull.Error()) && e.Has("disk-full"):
+		case a.status == http.StatusServiceUnavailable && e.Base.DB != "" && a.standsBy():
 			e.looked(strings.Join(a.lines, "; "))
 		case a.status == http.StatusOK && slices.ContainsFunc(a.lines, isPortTaken):
 			e.Problem("port-taken", name+": "+a.lines[slices.IndexFunc(a.lines, isPortTaken)],

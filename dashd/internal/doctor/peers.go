@@ -12,7 +12,7 @@ type Peers struct {
 	OnbodURL config.URL `env:"ONBOD_URL"`
 }
 
-// Endpoints returns what to ask of each, those of further accounts included.
+// Endpoints returns those of all daemons, further accounts included.
 func (p Peers) Endpoints(environ []string) []Endpoint {
 	all := []Endpoint{{"routd", p.RoutdURL}, {"gated", p.GatedURL}, {"onbod", p.OnbodURL}}
 	for _, a := range daemon.Adapters() {

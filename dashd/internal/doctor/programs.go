@@ -15,7 +15,7 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// maxCheckLines bounds what is reported of a check.
+// maxCheckLines bounds how many errors of a check are reported.
 const maxCheckLines = 10
 
 // check is the result of `NAME check`.
@@ -26,10 +26,10 @@ type check struct {
 
 // startChecks runs the checks of the programs beside this one, at the same time. The function that it
 // returns waits for them.
-func (e *examination) startChecks(ctx context.Context) (wait func() []check) {
+func startChecks(ctx context.Context, e *examination) (wait func() []check) {
 	var group sync.WaitGroup
 	var missing []string
-	names := slices.DeleteFunc(append(daemon.Core(), e.configured()...),
+	names := slices.DeleteFunc(append(daemon.Core(), e.env.configured()...),
 		func(name string) bool { return name == "dashd" })
 	results := make([]check, len(names))
 	for i, name := range names {
@@ -52,23 +52,23 @@ func (e *examination) startChecks(ctx context.Context) (wait func() []check) {
 	}
 }
 
-// programs reports what the checks have found.
-func (e *examination) programs(all []check) {
+// reportPrograms reports the results of the checks.
+func reportPrograms(e *examination, all []check) {
 	for _, c := range all {
-		e.warnings(c)
+		reportWarnings(e, c)
 		switch {
 		case c.Problem != "":
 			e.Problem("check-failed", facts.CheckCommand(c.name)+" failed: "+c.Problem,
 				"run it by hand: what it waits for may hang")
 		case c.Code != 0:
-			e.checkErrors(c)
+			reportErrors(e, c)
 		}
 	}
 }
 
-// warnings reports the warnings of a check. Those of routes and of OPERATORS come from the rows and this
+// reportWarnings reports the warnings of a check. Those of routes and of OPERATORS come from the rows and this
 // environment.
-func (e *examination) warnings(c check) {
+func reportWarnings(e *examination, c check) {
 	for line := range strings.Lines(c.Out) {
 		line = strings.TrimSpace(line)
 		text, is := strings.CutPrefix(line, "warning: ")
@@ -89,7 +89,7 @@ func (e *examination) warnings(c check) {
 	}
 }
 
-func (e *examination) checkErrors(c check) {
+func reportErrors(e *examination, c check) {
 	n := 0
 	for line := range strings.Lines(c.Errors) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), c.name+": ")

@@ -18,9 +18,9 @@ import (
 	"arizuko/pkg/routecheck"
 )
 
-// routes checks the routing table: rows that are invalid, routes that let strangers in, groups that no route
+// checkRoutes checks the routing table: rows that are invalid, routes that let strangers in, groups that no route
 // reaches.
-func (e *examination) routes(ctx context.Context) error {
+func checkRoutes(ctx context.Context, e *examination) error {
 	routes, err := e.st.Routes(ctx)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (e *examination) routes(ctx context.Context) error {
 	if e.runtimes, err = e.st.LastRuntimes(ctx); err != nil {
 		return err
 	}
-	targets := e.invalidRoutes(routes)
+	targets := invalidRoutes(e, routes)
 	all := routecheck.Warnings(routes, e.groups)
 	for _, w := range all[:min(len(all), routecheck.MaxLines)] {
 		remedy := strings.LastIndex(w.Text, ": ") // which each of them has
@@ -40,17 +40,19 @@ func (e *examination) routes(ctx context.Context) error {
 	if more := len(all) - routecheck.MaxLines; more > 0 {
 		e.Warn("route", fmt.Sprintf("%d more routes should be looked at", more), "`routd check` names them")
 	}
-	e.unconfined(routes)
-	if err := e.operators(ctx); err != nil {
+	if !e.checked["gated"] { // whose own check knows its defaults; else this environment and the last run tell
+		e.Unconfined(routes, e.groups, e.runtime)
+	}
+	if err := checkOperators(ctx, e); err != nil {
 		return err
 	}
-	return e.unreached(ctx, targets, len(routes) > 0)
+	return checkUnreached(ctx, e, targets, len(routes) > 0)
 }
 
 // invalidRoutes reports routes that match nothing, and returns the folders that the others name.
-func (e *examination) invalidRoutes(routes []msg.Route) map[string]bool {
+func invalidRoutes(e *examination, routes []msg.Route) map[string]bool {
 	targets, registered := map[string]bool{}, routecheck.Registered(e.groups)
-	invalid, causes := map[string][]int64{}, []string(nil) // routes by what is wrong with them
+	invalid, causes := map[string][]int64{}, []string(nil) // routes by their problem
 	for _, r := range routes {
 		if err := routecheck.Problem(r, registered); err != nil {
 			if invalid[err.Error()] == nil {
@@ -74,15 +76,6 @@ func (e *examination) invalidRoutes(routes []msg.Route) map[string]bool {
 	return targets
 }
 
-// unconfined finds groups that strangers reach and whose agents nothing confines. gated's own check knows
-// its defaults and is preferred; else this environment and the last run tell.
-func (e *examination) unconfined(routes []msg.Route) {
-	if e.checked["gated"] {
-		return
-	}
-	e.Unconfined(routes, e.groups, e.runtime)
-}
-
 // runtime is how a group's agent is run, "" if that is not known.
 func (e *examination) runtime(g msg.Group) groupconfig.Runtime {
 	c, _ := groupconfig.Parse(g.Config) // zero if it is invalid
@@ -90,20 +83,20 @@ func (e *examination) runtime(g msg.Group) groupconfig.Runtime {
 		e.runtimes[g.Folder])))
 }
 
-// operators warns of an instance with a platform where no user may approve anything.
-func (e *examination) operators(ctx context.Context) error {
+// checkOperators warns of an instance with a platform where no user may approve anything.
+func checkOperators(ctx context.Context, e *examination) error {
 	connected := slices.ContainsFunc(e.expected(), func(name string) bool {
 		return daemon.TokenVariable(name) != "" && (e.env.hasToken(name) || e.alive(name))
 	})
-	operators, err := facts.Operators(ctx, e.st.Reader, e.env.Operators)
+	all, err := facts.Operators(ctx, e.st.Reader, e.env.Operators)
 	switch {
 	case err != nil, !connected:
 		return err
-	case len(operators) == 0:
+	case len(all) == 0:
 		e.NoOperators()
 		return nil
 	}
-	for _, operator := range operators {
+	for _, operator := range all {
 		jid, err := e.st.DirectChat(ctx, operator)
 		if err != nil || jid != "" && msg.AddressedFolder(jid) == "" {
 			return err
@@ -119,8 +112,8 @@ const (
 	maxUnreached = 6      // groups that a line names
 )
 
-// unreached finds groups that no route names and that were never used.
-func (e *examination) unreached(ctx context.Context, targets map[string]bool, any bool) error {
+// checkUnreached finds groups that no route names and that were never used.
+func checkUnreached(ctx context.Context, e *examination, targets map[string]bool, any bool) error {
 	var names []string
 	for _, g := range e.groups {
 		if targets[g.Folder] || e.runtimes[g.Folder] != "" || !any || g.Folder == webGroup {
@@ -144,17 +137,17 @@ func (e *examination) unreached(ctx context.Context, targets map[string]bool, an
 
 // ofMachine reports whether a user is one of the machine, and neither a number that gated gives to groups, from 30000
 // on, nor the one of AGENT_USER.
-func (e *examination) ofMachine(uid uint32) bool {
+func ofMachine(environ []string, uid uint32) bool {
 	const firstOfGroups, lastOfGroups = 30000, 59999
 	ofGroup := uid >= firstOfGroups && uid <= lastOfGroups
-	return uid != 0 && !ofGroup && !slices.ContainsFunc(e.Environ, func(entry string) bool {
+	return uid != 0 && !ofGroup && !slices.ContainsFunc(environ, func(entry string) bool {
 		return strings.HasPrefix(entry, "AGENT_USER=") && entry != "AGENT_USER="
 	})
 }
 
-// groupFolders checks the folders of groups that have run.
-func (e *examination) groupFolders(context.Context) error {
-	user, known := e.dataOwner()
+// checkGroupFolders checks the folders of groups that have run.
+func checkGroupFolders(_ context.Context, e *examination) error {
+	user, known := dataOwner(e.Base.Data)
 	if !known {
 		return nil // reported
 	}
@@ -165,7 +158,7 @@ func (e *examination) groupFolders(context.Context) error {
 		case errors.Is(err, fs.ErrNotExist) && e.runtimes[g.Folder] != "":
 			e.Problem("group-missing", "the folder "+path+" of group "+g.Folder+" is gone",
 				"restore it from a backup; without one the agent's files are lost, and gated makes an empty folder at the next turn")
-		case err == nil && user == 0 && e.ofMachine(owner(info)): // a gated that is root gives each group a number
+		case err == nil && user == 0 && ofMachine(e.Environ, owner(info)): // gated as root gives each group a number
 			e.Problem("group-owner", fmt.Sprintf("%s belongs to user %d, which is neither root nor a number of a group: its turns fail", path,
 				owner(info)), fmt.Sprintf("chown -R 0 %s: gated gives it to its group's user", path))
 		case err == nil && user != 0 && owner(info) != user:

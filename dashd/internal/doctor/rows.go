@@ -7,23 +7,21 @@ import (
 	"arizuko/pkg/store"
 )
 
-// Rows examines what the rows say: which daemons run, and what waits, has failed or is late. It asks no daemon and
-// starts no program, so that dashd can do it for its pages again and again. Findings are as those of Examine, problems
-// first.
+// Rows examines the rows alone: which daemons run, and whether anything waits, has failed or is late. It asks no daemon
+// and starts no program, so that dashd can do it for its pages again and again. Findings are as those of Examine,
+// problems first.
 func Rows(ctx context.Context, cfg Config, st store.Reader) ([]facts.Fact, error) {
-	e := &examination{Config: cfg, now: cfg.Now().UnixMilli(), checked: map[string]bool{}, self: "dashd",
-		st: &store.ReadOnly{Reader: st}}
-	e.environment()
-	e.List = facts.List{} // the environment is what the daemon has started with
-	if err := e.rows(ctx); err != nil {
+	e := newExamination(cfg)
+	e.self, e.st = "dashd", &store.ReadOnly{Reader: st}
+	if err := checkRows(ctx, e); err != nil {
 		return nil, err
 	}
-	_, _ = e.fullDisk() // a disk that cannot be measured is no finding
+	_, _ = fullDisk(e) // a disk that cannot be measured is no finding
 	return e.result().Findings, nil
 }
 
-// rows are the checks that read rows alone.
-func (e *examination) rows(ctx context.Context) (err error) {
+// checkRows are the checks that read rows alone.
+func checkRows(ctx context.Context, e *examination) (err error) {
 	e.in = facts.Instance{
 		Rows: e.st.Reader, Now: e.now, Operators: e.env.Operators, MaxAgents: e.env.MaxAgents, HasToken: e.env.hasToken,
 	}
@@ -33,7 +31,7 @@ func (e *examination) rows(ctx context.Context) (err error) {
 	if e.self != "" {
 		e.in.Daemons.Ask(ctx, e.Base, e.now)
 	}
-	e.daemons()
+	checkDaemons(e)
 	stored, err := e.in.Stored(ctx)
 	e.Add(stored...)
 	return err

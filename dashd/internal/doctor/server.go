@@ -9,15 +9,15 @@ import (
 	"arizuko/pkg/store"
 )
 
-// server checks what a Postgres server must not do, and the file that is not used since there is one.
-func (e *examination) server(ctx context.Context, database string) {
+// checkServer checks the settings of a Postgres server, and the database file that is unused because of it.
+func checkServer(ctx context.Context, e *examination, database string) {
 	if !store.IsServer(database) {
 		return
 	}
 	if s, err := store.ReadServer(ctx, database); err != nil {
 		e.unreadable(err)
 	} else {
-		e.serverSettings(s)
+		checkServerSettings(e, s)
 	}
 	file := e.Base.DBPath()
 	if left, err := store.ReadSchema(ctx, file); err == nil && left.Version > 0 && left.Moved == "" {
@@ -26,7 +26,7 @@ func (e *examination) server(ctx context.Context, database string) {
 	}
 }
 
-func (e *examination) serverSettings(s store.Server) {
+func checkServerSettings(e *examination, s store.Server) {
 	e.looked(fmt.Sprintf("server: Postgres %s, %d of %d connections", s.Version, s.Connections, s.MaxConnections))
 	var off []string
 	for name, value := range map[string]string{"fsync": s.Fsync, "full_page_writes": s.FullPageWrites,
@@ -54,6 +54,6 @@ func (e *examination) serverSettings(s store.Server) {
 }
 
 // standsBy reports whether a daemon that is not ready only waits for the one that runs elsewhere to end.
-func (e *examination) standsBy(a answer) bool {
-	return e.Base.DB != "" && len(a.lines) == 1 && strings.Contains(a.lines[0], a.Name+" stands by")
+func (a answer) standsBy() bool {
+	return len(a.lines) == 1 && strings.Contains(a.lines[0], a.Name+" stands by")
 }

@@ -69,7 +69,7 @@ func TestExamine_ServerSettings_Warn(t *testing.T) {
 	} {
 		s, e := good, &examination{redact: config.NewRedactor()}
 		change(&s)
-		e.serverSettings(s)
+		checkServerSettings(e, s)
 		found := e.Found
 		if (want == "") != (len(found) == 0) || len(found) > 1 || want != "" && (!strings.Contains(found[0].Text, want) || found[0].Level != facts.Warning) {
 			t.Errorf("want %q, found %+v", want, found)

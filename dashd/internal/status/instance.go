@@ -15,7 +15,7 @@ import (
 // maxListed is how many running and how many queued turns are listed.
 const maxListed = 50
 
-// Daemon is what a daemon reports, and whether it is healthy. Times are unix ms.
+// Daemon is the report of a daemon, and whether it is healthy. Times are unix ms.
 type Daemon struct {
 	Name        string            `json:"name"`
 	Connection  daemon.Connection `json:"connection"`
@@ -29,14 +29,17 @@ type Daemon struct {
 	LastProbeAt int64  `json:"-"` // when its connection last worked, 0 for never
 
 	silent  bool   // it has ended without reporting that
-	trouble string // what is wrong with it, in words for anyone
+	trouble string // in words for anyone
 }
 
 // Daemons returns every daemon that has run, sorted by name.
-func (s *Status) Daemons(ctx context.Context) ([]Daemon, error) { return s.daemons(ctx, s.now()) }
-
-func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
+func (s *Status) Daemons(ctx context.Context) ([]Daemon, error) {
+	now := s.now()
 	known, err := s.known(ctx, now)
+	return daemons(known, now), err
+}
+
+func daemons(known facts.Daemons, now int64) []Daemon {
 	all := make([]Daemon, 0, len(known)) // an empty list in JSON, never null
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		d := known[name]
@@ -48,10 +51,10 @@ func (s *Status) daemons(ctx context.Context, now int64) ([]Daemon, error) {
 			silent: strings.HasPrefix(trouble, facts.Silent), trouble: trouble,
 		})
 	}
-	return all, err
+	return all
 }
 
-// known reads what the daemons have stored, and asks those that run.
+// known reads the rows of the daemons, and asks those that run.
 func (s *Status) known(ctx context.Context, now int64) (facts.Daemons, error) {
 	all, err := facts.ReadDaemons(ctx, s.cfg.Store.Reader)
 	return all.Ask(ctx, s.cfg.Base, now), err
@@ -63,7 +66,7 @@ func (s *Status) Runs(ctx context.Context, name string) (bool, error) {
 	return all.Runs(name, s.now()), err
 }
 
-// Facts is the state of the instance, for operators: it names chats and what went wrong there.
+// Facts is the state of the instance, for operators: it names chats and their problems.
 type Facts struct {
 	Now          int64 // unix ms
 	Daemons      []Daemon
@@ -79,7 +82,7 @@ type Facts struct {
 // Instance gathers the facts for the overview.
 func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	f.Now = s.now()
-	if f.Daemons, err = s.daemons(ctx, f.Now); err != nil {
+	if f.Daemons, err = s.Daemons(ctx); err != nil {
 		return f, err
 	}
 	if f.Machines, err = s.machines(ctx); err != nil {
@@ -98,7 +101,7 @@ func (s *Status) Instance(ctx context.Context) (f Facts, err error) {
 	return f, err
 }
 
-// report is what /status shows of the instance to any caller: numbers and daemons only.
+// report is the part of the facts that any caller may see: numbers and daemons only.
 func (f Facts) report() Report {
 	return Report{Text: f.text(), Waiting: f.Inbound.Rows, Daemons: f.Daemons}
 }

@@ -16,7 +16,7 @@ func TestDaemon_OK(t *testing.T) {
 	r.beat("b-late", daemon.Connected, 15*second)
 	r.beat("c-connecting", daemon.Connecting, 0)
 	r.beat("d-ahead", daemon.Connected, -minute) // its clock may differ
-	got, err := r.status.daemons(t.Context(), now)
+	got, err := r.status.Daemons(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type Process struct {
 	Left  int64  // ms until its lease ends, by the database's clock; 0 or less: another process may take over
 	Quiet int64  // ms since it last renewed its lease, by the database's clock
 	Bad   bool   // its connection is not in order, or its lease has ended
-	Note  string // what it reports, for operators
+	Note  string // its own report, for operators
 }
 
 // machines returns the processes, those that work first, if they are on several machines.
@@ -39,7 +39,7 @@ func (s *Status) machines(ctx context.Context) (all []Process, err error) {
 			Left:  row.Until - row.Now, Quiet: row.Now - row.Renewed(), Note: row.Detail,
 		}
 		if row.Daemon == "routd" {
-			p.Note = "" // what routd says of its table has a place of its own
+			p.Note = "" // the state of routd's table is shown elsewhere
 		}
 		p.Bad = p.Left <= 0 || !slices.Contains([]daemon.Connection{"", daemon.Connected, daemon.Connecting},
 			daemon.Connection(row.Connection))

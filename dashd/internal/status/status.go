@@ -1,5 +1,5 @@
-// Package status reports on the instance, or on one chat: which group answers there, what is running
-// and what is wrong. It reads rows, and asks routd which group a chat belongs to.
+// Package status reports on the instance, or on one chat: which group answers there, which turns run
+// and which daemons have problems. It reads rows, and asks routd which group a chat belongs to.
 package status
 
 import (
@@ -44,17 +44,17 @@ type Status struct {
 // New makes a Status.
 func New(cfg Config) *Status { return &Status{cfg: cfg} }
 
-// Where is what a report is about.
+// Where is the place that a report is about.
 type Where struct {
 	ChatJID  string // platform:room
 	ThreadID string // the platform's thread, "" for the chat as a whole
 	Topic    string // a message's own topic where there is no thread, as a tab of a web chat has; "" for none
-	Spend    bool   // the report says what was spent: an operator asks
+	Spend    bool   // the report has the costs: an operator asks
 	// Who asks, since routes may be for some senders. Without one it is, in a direct message, its user.
 	Sender, SenderName string
 }
 
-// Report is what /status answers. Without a chat, and where a chat has none of it, Group,
+// Report is the answer of /status. Without a chat, and where a chat has none of it, Group,
 // Session, EngagedUntil and QueuePlace are nil.
 type Report struct {
 	Text         string   `json:"text"`             // all of it in words: at most a dozen lines
@@ -112,17 +112,26 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	if c.waiting, err = st.WaitingInboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds()); err != nil {
 		return err
 	}
-	if c.unsent, err = s.unsent(ctx, c); err != nil {
+	running, err := s.known(ctx, c.now)
+	if err != nil {
 		return err
 	}
-	if c.daemons, err = s.daemons(ctx, c.now); err != nil {
+	c.daemons = daemons(running, c.now)
+	unsent, err := st.WaitingOutboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds())
+	if err != nil {
 		return err
+	}
+	if unsent.Rows > 0 {
+		c.unsent = strings.TrimSuffix(waits(unsent, "to be sent", c.now), ".") + ": " +
+			running.Unsent(c.ChatJID, c.now) + "."
 	}
 	if c.group, c.current, err = s.home(ctx, c); err != nil {
 		return err
 	}
-	if c.request, err = s.request(ctx, c); err != nil {
-		return err
+	if c.group == "" {
+		if c.request, err = st.PendingRequest(ctx, c.ChatJID); err != nil {
+			return err
+		}
 	}
 	if c.topic, err = s.topic(ctx, c); err != nil {
 		return err
@@ -147,23 +156,13 @@ func (s *Status) gather(ctx context.Context, c *chat) (err error) {
 	return err
 }
 
-// unsent words what waits to be sent to the chat, and why.
-func (s *Status) unsent(ctx context.Context, c *chat) (string, error) {
-	w, err := s.cfg.Store.WaitingOutboundBefore(ctx, c.ChatJID, c.now-minWaiting.Milliseconds())
-	if err != nil || w.Rows == 0 {
-		return "", err
-	}
-	all, err := s.known(ctx, c.now)
-	return strings.TrimSuffix(waits(w, "to be sent", c.now), ".") + ": " + all.Unsent(c.ChatJID, c.now) + ".", err
-}
-
-// spent is what agents have used.
+// spent is the usage of agents.
 type spent struct {
 	today store.Spend // by the chat's group, on this day of dashd's time zone
 	turn  store.Spend // by the turn at work
 }
 
-// spentBy returns what the chat's group and its turn at work have used; nil where no operator asks.
+// spentBy returns the usage of the chat's group and its turn at work; nil where no operator asks.
 func (s *Status) spentBy(ctx context.Context, c *chat) (*spent, error) {
 	if !c.Spend || c.group == "" {
 		return nil, nil
@@ -203,14 +202,6 @@ func (s *Status) home(ctx context.Context, c *chat) (folder string, current bool
 		}
 	}
 	return "", false, nil
-}
-
-// request returns the pending request of a chat without a group, nil for none.
-func (s *Status) request(ctx context.Context, c *chat) (*store.Request, error) {
-	if c.group != "" {
-		return nil, nil
-	}
-	return s.cfg.Store.PendingRequest(ctx, c.ChatJID)
 }
 
 // ask asks routd for the chat's group.
@@ -269,7 +260,7 @@ type work struct {
 	place   *int         // as in Report
 	open    int          // turns that have not ended, at most maxCounted+1
 	begun   int64        // when the running one began
-	waits   msg.WaitsFor // what the oldest queued one waits for
+	waits   msg.WaitsFor // of the oldest queued one
 	retryAt int64        // when it is tried again
 	asked   string       // who is to answer the question of the running one, "" for none
 	saidAt  int64        // when the agent of the running one said something last, of its work or by beginning
@@ -307,7 +298,7 @@ func (s *Status) work(ctx context.Context, c *chat) (w work, err error) {
 	return w, err
 }
 
-// atWork reads what the running turns of a place wait for.
+// atWork reads the questions and the progress of the running turns of a place.
 func (s *Status) atWork(ctx context.Context, c *chat, w *work) error {
 	asks, err := s.cfg.Store.ChatAsks(ctx, c.ChatJID, c.ThreadID)
 	if err != nil {

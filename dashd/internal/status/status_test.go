@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,31 @@ const (
 	web   = "web:main"
 )
 
-// The exact text of reports, then the fields.
+const continues = "Session: continues with the next message"
+
+// report is a report on a chat of group main in which nothing happens, with some lines changed or added. A line that
+// begins with ^ comes first, and a field without a value is left out.
+func report(changes ...string) string {
+	lines := []string{"Group: main", "Topic: the default one", "Session: none yet, the next message starts one", "Now: nothing to do",
+		"Healthy: dashd, gated, routd"}
+	for _, change := range changes {
+		field, value, _ := strings.Cut(change, ":")
+		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, field+":") })
+		switch first, isFirst := strings.CutPrefix(change, "^"); {
+		case isFirst:
+			lines = slices.Insert(lines, 0, first)
+		case i < 0:
+			lines = slices.Insert(lines, len(lines)-1, change)
+		case value == "":
+			lines = slices.Delete(lines, i, i+1)
+		default:
+			lines[i] = change
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// The exact text of reports, then the fields. The chat's group is main, unless the report says that it has none.
 func TestChat_EachState_Reported(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -28,133 +53,48 @@ func TestChat_EachState_Reported(t *testing.T) {
 		seed func(*fixture)
 		want string
 		more string // group, topic, session, engaged_until, queue_place, waiting
-	}{{
-		name: "fresh web chat",
-		at:   Where{ChatJID: web},
-		seed: func(r *fixture) { r.homes[web] = "main" },
-		want: `Group: main
-Topic: the default one
-Session: none yet, the next message starts one
-Now: nothing to do
-Healthy: dashd, gated, routd`,
-		more: `main "" null null null 0`,
-	}, {
-		name: "unknown chat",
-		at:   Where{ChatJID: tele},
-		want: `Group: none yet`,
-		more: `null "" null null null 0`,
-	}, {
-		name: "a route for the sender alone",
-		at:   Where{ChatJID: tele, Sender: "telegram:42"},
-		seed: func(r *fixture) {
+	}{
+		{"fresh web chat", Where{ChatJID: web}, nil, report(), `main "" null null null 0`},
+		{"unknown chat", Where{ChatJID: tele}, nil, "Group: none yet", `null "" null null null 0`},
+		{"a route for the sender alone", Where{ChatJID: tele, Sender: "telegram:42"}, func(r *fixture) {
 			r.homes[tele+" telegram:42"] = "main"
 			r.answered(tele, "s-1", minute)
-		},
-		want: `Group: main
-Topic: the default one
-Session: continues with the next message
-Now: nothing to do
-Healthy: dashd, gated, routd`,
-		more: `main "" s-1 null null 0`,
-	}, {
-		name: "running, with one piped after it",
-		at:   Where{ChatJID: web},
-		seed: func(r *fixture) {
-			r.homes[web] = "main"
+		}, report(continues), `main "" s-1 null null 0`},
+		{"running, with one piped after it", Where{ChatJID: web}, func(r *fixture) {
 			run := r.run(r.turn(web, 14*second), 12*second)
 			next := r.turn(web, 5*second)
 			r.write(func(tx *store.Tx) error { return tx.TakeTurn(next.ID, run.ID, now) })
-		},
-		want: `Group: main
-Topic: the default one
-Session: none yet, the next message starts one
-Now: working on it for 12 s, 1 more after it
-Healthy: dashd, gated, routd`,
-		more: `main "" null null 0 0`,
-	}, {
-		name: "queued after others",
-		at:   Where{ChatJID: web},
-		seed: func(r *fixture) {
-			r.homes[web] = "main"
+		}, report("Now: working on it for 12 s, 1 more after it"), `main "" null null 0 0`},
+		{"queued after others", Where{ChatJID: web}, func(r *fixture) {
 			r.run(r.turn(other, 9*second), 8*second)
 			r.turn(other, 7*second)
 			r.retryAt(r.turn(other, 6*second), now+second) // not due yet
 			r.turn(web, 5*second)
 			r.turn(web, 4*second, inTopic("#deploy"))
 			r.turn(other, 3*second)
-		},
-		want: `Group: main
-Topic: the default one
-Session: none yet, the next message starts one
-Now: 2nd in the queue for a free agent, 1 more after it
-Healthy: dashd, gated, routd`,
-		more: `main "" null null 2 0`,
-	}, {
-		name: "queued alone",
-		at:   Where{ChatJID: web},
-		seed: func(r *fixture) {
-			r.homes[web] = "main"
-			r.turn(web, 5*second)
-		},
-		want: `Group: main
-Topic: the default one
-Session: none yet, the next message starts one
-Now: next in the queue for a free agent
-Healthy: dashd, gated, routd`,
-		more: `main "" null null 1 0`,
-	}, {
-		name: "a tab of a web chat beside a busy one",
-		at:   Where{ChatJID: web, Topic: "#deploy"},
-		seed: func(r *fixture) {
-			r.homes[web] = "main"
+		}, report("Now: 2nd in the queue for a free agent, 1 more after it"), `main "" null null 2 0`},
+		{"queued alone", Where{ChatJID: web}, func(r *fixture) { r.turn(web, 5*second) },
+			report("Now: next in the queue for a free agent"),
+			`main "" null null 1 0`},
+		{"a tab of a web chat beside a busy one", Where{ChatJID: web, Topic: "#deploy"}, func(r *fixture) {
 			r.engage(web, "#deploy", now-minute, now+minute)
 			r.answered(web, "s-deploy", minute, inTopic("#deploy"))
 			r.run(r.turn(web, 14*second), 12*second)
 			r.retryAt(r.turn(web, 13*second, inTopic("#deploy")), now+25*second)
-		},
-		want: `Group: main
-Topic: #deploy
-Session: continues with the next message
-Now: failed, next attempt in 25 s
-Engaged: main answers everything here for another 60 s.
-Healthy: dashd, gated, routd`,
-		more: fmt.Sprintf(`main "#deploy" s-deploy %d 1 0`, now+minute),
-	}, {
-		name: "a thread beside a busy one",
-		at:   Where{ChatJID: tele, ThreadID: "7"},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report("Topic: #deploy", continues, "Now: failed, next attempt in 25 s", "Engaged: main answers everything here for another 60 s."),
+			fmt.Sprintf(`main "#deploy" s-deploy %d 1 0`, now+minute)},
+		{"a thread beside a busy one", Where{ChatJID: tele, ThreadID: "7"}, func(r *fixture) {
 			r.answered(tele, "s-7", minute, inThread("7"))
 			r.run(r.turn(tele, 14*second, inThread("8")), 12*second)
-		},
-		want: `Group: main
-Topic: this thread
-Session: continues with the next message
-Now: nothing to do
-Healthy: dashd, gated, routd`,
-		more: `main "7" s-7 null null 0`,
-	}, {
-		name: "a thread bound to a topic, a window open in it",
-		at:   Where{ChatJID: tele, ThreadID: "7"},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report("Topic: this thread", continues), `main "7" s-7 null null 0`},
+		{"a thread bound to a topic, a window open in it", Where{ChatJID: tele, ThreadID: "7"}, func(r *fixture) {
 			r.write(func(tx *store.Tx) error { return tx.BindThread(tele, "7", "#deploy") })
 			r.answered(tele, "s-9", minute, inTopic("#deploy"))
 			r.engage(tele, "7", now-minute, now+4*minute+2*second)
 			r.engage(tele, "", now-minute, now+9*minute)
-		},
-		want: `Group: main
-Topic: #deploy
-Session: continues with the next message
-Now: nothing to do
-Engaged: main answers everything here for another 4 min.
-Healthy: dashd, gated, routd`,
-		more: fmt.Sprintf(`main "#deploy" s-9 %d null 0`, now+4*minute+2*second),
-	}, {
-		name: "a window in a group where privacy mode is on",
-		at:   Where{ChatJID: tele},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report("Topic: #deploy", continues, "Engaged: main answers everything here for another 4 min."),
+			fmt.Sprintf(`main "#deploy" s-9 %d null 0`, now+4*minute+2*second)},
+		{"a window in a group where privacy mode is on", Where{ChatJID: tele}, func(r *fixture) {
 			r.answered(tele, "s-1", minute)
 			r.engage(tele, "", now-minute, now+9*minute)
 			r.write(func(tx *store.Tx) error {
@@ -163,96 +103,37 @@ Healthy: dashd, gated, routd`,
 				}
 				return tx.PutCursor("teled", msg.PrivacyMode, "true")
 			})
-		},
-		want: `Group: main
-Topic: the default one
-Session: continues with the next message
-Now: nothing to do
-Engaged: main answers mentions and replies here (privacy mode keeps all else from the bot, unless it is an administrator) for another 9 min.
-Healthy: dashd, gated, routd`,
-		more: fmt.Sprintf(`main "" s-1 %d null 0`, now+9*minute),
-	}, {
-		name: "answers that wait for an adapter that never ran",
-		at:   Where{ChatJID: tele},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report(continues, "Engaged: main answers mentions and replies here (privacy mode keeps all else from the bot, unless it is an administrator) for another 9 min."),
+			fmt.Sprintf(`main "" s-1 %d null 0`, now+9*minute)},
+		{"answers that wait for an adapter that never ran", Where{ChatJID: tele}, func(r *fixture) {
 			for range 2 {
 				r.outbound(tele, 40*second)
 			}
 			r.outbound(other, 40*second)
 			r.outbound(tele, second) // is on its way
-		},
-		want: `Group: main
-Topic: the default one
-Session: none yet, the next message starts one
-Now: nothing to do
-2 messages wait to be sent, the oldest for 40 s: teled has never run with this data folder.
-Healthy: dashd, gated, routd`,
-		more: `main "" null null null 0`,
-	}, {
-		name: "the thread of a fork that is open",
-		at:   Where{ChatJID: tele, ThreadID: "7"},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report("2 messages wait to be sent, the oldest for 40 s: teled has never run with this data folder."),
+			`main "" null null null 0`},
+		{"the thread of a fork that is open", Where{ChatJID: tele, ThreadID: "7"}, func(r *fixture) {
 			r.answered(tele, "s-9", minute, inTopic("#deploy#fix"))
 			r.fork("main", "#deploy#fix", "7")
-		},
-		want: `Group: main
-Topic: #deploy#fix
-Session: continues with the next message
-Now: nothing to do
-Healthy: dashd, gated, routd`,
-		more: `main "#deploy#fix" s-9 null null 0`,
-	}, {
-		name: "the thread of a fork that has ended",
-		at:   Where{ChatJID: tele, ThreadID: "7"},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report("Topic: #deploy#fix", continues), `main "#deploy#fix" s-9 null null 0`},
+		{"the thread of a fork that has ended", Where{ChatJID: tele, ThreadID: "7"}, func(r *fixture) {
 			r.answered(tele, "s-1", minute, inTopic("#deploy"))
 			r.fork("main", "#deploy#fix", "7")
 			r.write(func(tx *store.Tx) error { return tx.EndFork(tele, "#deploy#fix", now) })
-		},
-		want: `Group: main
-Topic: #deploy
-Session: continues with the next message
-Now: nothing to do
-Healthy: dashd, gated, routd`,
-		more: `main "#deploy" s-1 null null 0`,
-	}, {
-		name: "the thread of another group's fork",
-		at:   Where{ChatJID: tele, ThreadID: "7"},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report("Topic: #deploy", continues), `main "#deploy" s-1 null null 0`},
+		{"the thread of another group's fork", Where{ChatJID: tele, ThreadID: "7"}, func(r *fixture) {
 			r.answered(tele, "s-7", minute, inThread("7"))
 			r.fork("other", "#fix", "7")
-		},
-		want: `Group: main
-Topic: this thread
-Session: continues with the next message
-Now: nothing to do
-Healthy: dashd, gated, routd`,
-		more: `main "7" s-7 null null 0`,
-	}, {
-		name: "pinned to a group and a topic, which ended the window",
-		at:   Where{ChatJID: tele, ThreadID: "7"},
-		seed: func(r *fixture) {
+		}, report("Topic: this thread", continues), `main "7" s-7 null null 0`},
+		{"pinned to a group and a topic, which ended the window", Where{ChatJID: tele, ThreadID: "7"}, func(r *fixture) {
 			r.group("acme/eng")
 			r.homes[tele] = "acme/eng"
 			r.answered(tele, "s-1", 2*minute, inThread("7"))
 			r.engage(tele, "7", now-2*minute, now+minute)
 			r.pin(tele, "acme/eng", "#deploy", minute)
-		},
-		want: `Group: acme/eng (pinned)
-Topic: #deploy (pinned)
-Session: none yet, the next message starts one
-Now: nothing to do
-Healthy: dashd, gated, routd`,
-		more: `acme/eng "#deploy" null null null 0`,
-	}, {
-		name: "a question that waits for its answer",
-		at:   Where{ChatJID: tele},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report("Group: acme/eng (pinned)", "Topic: #deploy (pinned)"), `acme/eng "#deploy" null null null 0`},
+		{"a question that waits for its answer", Where{ChatJID: tele}, func(r *fixture) {
 			turn := r.turn(tele, 3*minute)
 			r.run(turn, 3*minute)
 			r.write(func(tx *store.Tx) error {
@@ -260,106 +141,43 @@ Healthy: dashd, gated, routd`,
 					Who: msg.Who{Senders: []string{"telegram:7"}, Label: "Ada"}}, now-second)
 				return err
 			})
-		},
-		want: `Group: main
-Topic: the default one
-Session: none yet, the next message starts one
-Now: waiting for Ada to answer a question
-Healthy: dashd, gated, routd`,
-		more: `main "" null null 0 0`,
-	}, {
-		name: "an agent without a sign",
-		at:   Where{ChatJID: tele},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
-			r.run(r.turn(tele, 3*minute), 3*minute)
-		},
-		want: `Group: main
-Topic: the default one
-Session: none yet, the next message starts one
-Now: working on it for 3 min, no sign of the agent or its model for 3 min
-Healthy: dashd, gated, routd`,
-		more: `main "" null null 0 0`,
-	}, {
-		name: "an agent at work elsewhere",
-		at:   Where{ChatJID: tele},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report("Now: waiting for Ada to answer a question"), `main "" null null 0 0`},
+		{"an agent without a sign", Where{ChatJID: tele}, func(r *fixture) { r.run(r.turn(tele, 3*minute), 3*minute) },
+			report("Now: working on it for 3 min, no sign of the agent or its model for 3 min"),
+			`main "" null null 0 0`},
+		{"an agent at work elsewhere", Where{ChatJID: tele}, func(r *fixture) {
 			r.run(r.turn(other, minute), minute)
 			r.turn(tele, second)
-		},
-		want: `Group: main
-Topic: the default one
-Session: none yet, the next message starts one
-Now: next in the queue: its agent works for another chat or thread
-Healthy: dashd, gated, routd`,
-		more: `main "" null null 1 0`,
-	}, {
-		name: "rows that wait, and the one that asks",
-		at:   Where{ChatJID: tele},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report("Now: next in the queue: its agent works for another chat or thread"), `main "" null null 1 0`},
+		{"rows that wait, and the one that asks", Where{ChatJID: tele}, func(r *fixture) {
 			r.inbound(tele, 30*second)
 			r.inbound(tele, 20*second)
 			r.inbound(tele, second)
 			r.inbound(other, 2*minute)
-		},
-		want: `Group: main
-Topic: the default one
-Session: none yet, the next message starts one
-Now: nothing to do
-2 messages wait for a decision, the oldest for 30 s.
-Healthy: dashd, gated, routd`,
-		more: `main "" null null null 2`,
-	}, {
-		name: "a row that waits too long",
-		at:   Where{ChatJID: tele},
-		seed: func(r *fixture) { r.inbound(tele, 2*minute) },
-		want: `1 message has waited for a decision for 2 min.
-Group: none yet`,
-		more: `null "" null null null 1`,
-	}, {
-		name: "daemons that cannot write",
-		at:   Where{ChatJID: tele},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report("2 messages wait for a decision, the oldest for 30 s."), `main "" null null null 2`},
+		{"a row that waits too long", Where{ChatJID: tele}, func(r *fixture) { r.inbound(tele, 2*minute) }, "1 message has waited for a decision for 2 min.\nGroup: none yet", `null "" null null null 1`},
+		{"daemons that cannot write", Where{ChatJID: tele}, func(r *fixture) {
 			for i, name := range []string{"gated", "routd", "onbod", "dashd", "teled"} {
 				r.beat(name, daemon.Connected, 2*minute+int64(i)*second)
 			}
 			r.beat("slakd", daemon.Stopped, 3*60*minute)
-		},
-		want: `No daemon has written to the database for 2 min: ` + "`dashd doctor`" + ` names what keeps it locked, or what else is wrong.
-slakd was stopped 3 h ago.
-Group: main
-Topic: the default one
-Session: none yet, the next message starts one
-Now: nothing to do`,
-		more: `main "" null null null 0`,
-	}, {
-		name: "daemons that are not well",
-		at:   Where{ChatJID: tele},
-		seed: func(r *fixture) {
-			r.homes[tele] = "main"
+		}, report("^No daemon has written to the database for 2 min: `dashd doctor` names what keeps it locked, or what else is wrong.\nslakd was stopped 3 h ago.", "Healthy:"),
+			`main "" null null null 0`},
+		{"daemons that are not well", Where{ChatJID: tele}, func(r *fixture) {
 			r.beat("gated", daemon.Connected, 3*minute)
 			r.beat("discd", daemon.BadCredentials, second)
 			r.beat("onbod", daemon.Stopped, 3*60*minute)
 			r.beat("slakd", daemon.Degraded, second)
 			r.beat("teled", daemon.Connecting, second)
-		},
-		want: `discd cannot log in: its platform refuses the credentials.
-gated does not run: its last heartbeat was 3 min ago.
-onbod was stopped 3 h ago.
-2 more not healthy.
-Group: main
-Topic: the default one
-Session: none yet, the next message starts one
-Now: nothing to do
-Healthy: dashd, routd`,
-		more: `main "" null null null 0`,
-	}} {
+		}, report("^discd cannot log in: its platform refuses the credentials.\ngated does not run: its last heartbeat was 3 min ago.\nonbod was stopped 3 h ago.\n2 more not healthy.", "Healthy: dashd, routd"),
+			`main "" null null null 0`},
+	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newFixture(t)
 			r.healthy()
+			if tc.at.Sender == "" && !strings.Contains(tc.want, "Group: none") {
+				r.homes[tc.at.ChatJID] = "main"
+			}
 			if tc.seed != nil {
 				tc.seed(r)
 			}

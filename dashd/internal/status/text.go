@@ -117,7 +117,7 @@ func pinned(is bool) string {
 	return ""
 }
 
-// text words what happens to the last message.
+// text words the progress of the last message.
 func (w work) text(now int64) string {
 	var text string
 	switch {
@@ -148,7 +148,7 @@ func (w work) text(now int64) string {
 	return text
 }
 
-// queuedFor says what a queued turn waits for that may start.
+// queuedFor says why a queued turn that may start has not started yet.
 func (w work) queuedFor() string {
 	if w.another {
 		return ": its agent works for another chat or thread"
@@ -226,7 +226,7 @@ func problems(daemons []Daemon, now int64) (lines []string) {
 		lines = append(lines, "No daemon has written to the database for "+facts.Span(stuck)+
 			": `dashd doctor` names what keeps it locked, or what else is wrong.")
 	}
-	said := map[string]int{} // line by what several daemons say
+	said := map[string]int{} // line by the trouble that several daemons have
 	for _, d := range daemons {
 		name := cli.PrintableLine(d.Name)
 		i, again := said[d.trouble]

@@ -3,20 +3,19 @@ package main
 import (
 	"errors"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"arizuko/migrations"
+	envconfig "arizuko/pkg/config"
 	"arizuko/pkg/disk"
 )
 
-// config is what migrate takes from the environment.
+// config has the settings of the environment.
 type config struct {
 	data      string // ARIZUKO_DATA
 	server    string // ARIZUKO_DB, the URL of a Postgres server; "" for a file in data
@@ -36,54 +35,20 @@ func environOf(data string) []string {
 	return append(own, "ARIZUKO_DATA="+data)
 }
 
-// loadConfig reads environ, which has the form of os.Environ. Empty variables count as unset.
+// loadConfig reads environ, which has the form of os.Environ. A file of the secret is not read.
 func loadConfig(environ []string) (config, error) {
-	cfg := config{data: "./data"}
-	file := ""
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		if value == "" {
-			continue
-		}
-		switch name {
-		case "ARIZUKO_DATA":
-			cfg.data = value
-		case "ARIZUKO_DB":
-			cfg.server = value
-		case "ARIZUKO_DB_FILE":
-			file = value
-		case "ARIZUKO_SECRET", "ARIZUKO_SECRET_FILE":
-			cfg.hasSecret = true
-		case disk.UnsafeVariable:
-			var err error
-			if cfg.unsafeFS, err = strconv.ParseBool(value); err != nil {
-				return cfg, refuse("%s: want true or false", name)
-			}
-		}
+	env, err := envconfig.Load[struct {
+		Data       string           `env:"ARIZUKO_DATA" envDefault:"./data"`
+		DB         envconfig.Server `env:"ARIZUKO_DB" secret:"true"`
+		Secret     string           `env:"ARIZUKO_SECRET"`
+		SecretFile string           `env:"ARIZUKO_SECRET_FILE"`
+		UnsafeFS   bool             `env:"ARIZUKO_UNSAFE_FS"`
+	}](environ)
+	if err != nil {
+		return config{}, refusal{err}
 	}
-	switch {
-	case file == "":
-	case cfg.server != "":
-		return cfg, refuse("ARIZUKO_DB: both ARIZUKO_DB and ARIZUKO_DB_FILE are set, only one may be")
-	default:
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return cfg, refuse("ARIZUKO_DB_FILE: %w", err)
-		}
-		if cfg.server = strings.TrimRight(string(content), "\r\n"); cfg.server == "" {
-			return cfg, refuse("ARIZUKO_DB_FILE: %s is empty", file)
-		}
-	}
-	if cfg.server != "" && !isServer(cfg.server) {
-		return cfg, refuse("ARIZUKO_DB: want postgres://user:password@host/database; in the password, write %%40 for @, %%2F for / and so on")
-	}
-	return cfg, nil
-}
-
-// isServer reports whether a text is the URL of a database on a Postgres server.
-func isServer(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql") && strings.Trim(u.Path, "/") != ""
+	return config{data: env.Data, server: string(env.DB), hasSecret: env.Secret+env.SecretFile != "",
+		unsafeFS: env.UnsafeFS}, nil
 }
 
 // checkFileSystem refuses a file system that cannot carry the database.
@@ -123,8 +88,15 @@ func (c config) dbPath() string     { return filepath.Join(c.data, "arizuko.db")
 func (c config) secretPath() string { return filepath.Join(c.data, "secret") }
 func (c config) lockPath() string   { return filepath.Join(c.data, "run", "migrate.lock") }
 
-// restoringPath is the folder that `dashd restore` works in; it is removed once the restore is complete.
-func (c config) restoringPath() string { return filepath.Join(c.data, "restoring") }
+// checkRestoring refuses a data folder that `dashd restore` works in: it has a folder for that until the restore is
+// complete.
+func (c config) checkRestoring() error {
+	path := filepath.Join(c.data, "restoring")
+	if _, err := os.Stat(path); err == nil {
+		return refuse("%s is here: a restore is under way or was interrupted; run `dashd restore` again, or see %[1]s/README", path)
+	}
+	return nil
+}
 
 // copyPath is the copy of the database that is kept before a migration of a schema; "*" is any.
 func (c config) copyPath(schema string) string { return c.dbPath() + ".schema-" + schema }

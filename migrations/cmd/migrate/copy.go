@@ -13,7 +13,7 @@ import (
 	"arizuko/pkg/disk"
 )
 
-// spareSpace is what a copy leaves free on the disk, in bytes: a migration needs room, too.
+// spareSpace is how much a copy leaves free on the disk, in bytes: a migration needs room, too.
 const spareSpace = 256 << 20
 
 // keepCopy copies the database beside it before its schema is changed, and removes the copy of the change before.
@@ -73,13 +73,13 @@ func (p program) keepCopy(s *schema, now version) (path string, at time.Time, er
 	return path, time.Now(), nil
 }
 
-// copySpace is what a copy needs, and what the disk has.
+// copySpace is how much space a copy needs, and how much the disk has.
 func (c config) copySpace() (needed, free int64, err error) {
 	space, err := disk.Of(c.data)
-	return spareSpace + 2*c.size(), space.Free, err // the copy, and what the migration writes
+	return spareSpace + 2*c.size(), space.Free, err // the copy, and the migration
 }
 
-// size is what the database and its log take, in bytes; 0 on a server.
+// size is the size of the database and its log, in bytes; 0 on a server.
 func (c config) size() (bytes int64) {
 	for _, suffix := range []string{"", "-wal"} {
 		if info, err := os.Stat(c.dbPath() + suffix); err == nil && c.server == "" {

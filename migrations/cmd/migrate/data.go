@@ -8,15 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
-	"golang.org/x/sys/unix"
+	"arizuko/pkg/lockfile"
 )
-
-// lockPoll is how often a waiting migrate retries; flock has no timeout.
-const lockPoll = 20 * time.Millisecond
-
-var errLocked = errors.New("another migrate is running")
 
 func makeFolders(data string) error {
 	for _, name := range []string{"run", "groups", "media", "logs"} {
@@ -58,24 +52,11 @@ func makeSecret(path string) error {
 	return nil
 }
 
-// lock takes the flock at path, or returns errLocked after the given time. unlock leaves the
-// file: if it were removed, two processes could hold locks on different files.
-func lock(path string, wait time.Duration) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
+// lock keeps other calls of migrate from the data folder.
+func (p program) lock() (*lockfile.Lock, error) {
+	lock, err := lockfile.WaitLock(p.cfg.lockPath(), p.lockWait)
+	if errors.Is(err, lockfile.ErrHeld) {
+		err = fmt.Errorf("another migrate is running: %w", err)
 	}
-	for deadline := time.Now().Add(wait); ; <-time.After(lockPoll) {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
-			return func() { file.Close() }, nil
-		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
-			file.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		case time.Now().After(deadline):
-			file.Close()
-			return nil, fmt.Errorf("%w (%s is locked)", errLocked, path)
-		}
-	}
+	return lock, err
 }

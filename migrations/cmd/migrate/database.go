@@ -204,7 +204,7 @@ func (d *driver) Run(migration io.Reader) error {
 	}
 	defer tx.Rollback()
 	if _, err := tx.Exec(string(script)); err != nil {
-		return fmt.Errorf("migrate to version %d: %w%s; nothing was changed", d.target, err, d.cfg.refusedRow(tx, err))
+		return fmt.Errorf("migrate to version %d: %w%s; nothing was changed", d.target, err, d.cfg.refusedRows(tx, err))
 	}
 	if err := d.cfg.brokenReferences(tx); err != nil {
 		return fmt.Errorf("migrate to version %d: %w afterwards: report this; nothing was changed", d.target, err)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// explain adds what an operator can do about an error of the database file or of its folder.
+// explain adds the remedy for an error of the database file or of its folder.
 func (c config) explain(err error) error {
 	var db sqlite3.Error
 	_ = errors.As(err, &db)

@@ -40,7 +40,7 @@ func withFile(t *testing.T, content []byte) (data string) {
 	return data
 }
 
-// Each command refuses a file that is not a database of ours, says what to do, and leaves it as it is.
+// Each command refuses a file that is not a database of ours, names the remedy, and leaves it as it is.
 func TestRun_FileIsNoDatabaseOfOurs_Untouched(t *testing.T) {
 	t.Parallel()
 	own, err := os.ReadFile(filepath.Join(oldInstance(t), "arizuko.db"))

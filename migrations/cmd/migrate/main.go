@@ -36,6 +36,7 @@ import (
 	"arizuko/migrations/dbcopy"
 	"arizuko/pkg/buildinfo"
 	"arizuko/pkg/dataowner"
+	"arizuko/pkg/lockfile"
 )
 
 const (
@@ -77,7 +78,7 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, errLocked), errors.Is(err, dbcopy.ErrRunning):
+	case errors.Is(err, lockfile.ErrHeld), errors.Is(err, dbcopy.ErrRunning):
 		return exitLocked
 	case errors.As(err, &no):
 		return exitConfig
@@ -92,7 +93,7 @@ type program struct {
 	files    fs.FS
 	lockWait time.Duration
 	out      io.Writer
-	notes    io.Writer // what an operator may want to know besides
+	notes    io.Writer // receipts and progress
 	at       func(dbcopy.Point) error
 	noCopy   bool // --no-copy
 }
@@ -138,36 +139,27 @@ func (p program) command(args []string) error {
 }
 
 func (p program) up() error {
-	if _, err := os.Stat(p.cfg.restoringPath()); err == nil {
-		return refuse("%s is here: a restore is under way or was interrupted; run `dashd restore` again, or see %[1]s/README", p.cfg.restoringPath())
-	}
-	if err := errors.Join(p.cfg.checkFileSystem(), p.cfg.checkFile()); err != nil {
+	if err := errors.Join(p.cfg.checkRestoring(), p.cfg.checkFileSystem(), p.cfg.checkFile()); err != nil {
 		return err
 	}
-	if err := makeFolders(p.cfg.data); err != nil {
-		return refusal{p.cfg.explain(err)}
-	}
-	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if !p.cfg.hasSecret {
-		if err := makeSecret(p.cfg.secretPath()); err != nil {
-			return err
+	return p.locked(func() error {
+		if !p.cfg.hasSecret {
+			if err := makeSecret(p.cfg.secretPath()); err != nil {
+				return err
+			}
 		}
-	}
-	return p.withSchema(p.cfg, func(s *schema) error {
-		done, changed, err := s.up(p.keepCopy)
-		if err != nil {
-			return err
-		}
-		return p.report(s, done, changed)
+		return p.withSchema(p.cfg, func(s *schema) error {
+			done, changed, err := s.up(p.keepCopy)
+			if err != nil {
+				return err
+			}
+			return p.report(s, done, changed)
+		})
 	})
 }
 
 func (p program) down(n int) error {
-	return p.locked(func(s *schema) error {
+	return p.change(func(s *schema) error {
 		done, err := s.down(n, p.keepCopy)
 		if err != nil {
 			return err
@@ -176,25 +168,30 @@ func (p program) down(n int) error {
 	})
 }
 
-// locked changes a database that there is, alone.
-func (p program) locked(change func(*schema) error) error {
+// change changes a database that exists.
+func (p program) change(do func(*schema) error) error {
 	if err := p.cfg.checkThere(); err != nil {
 		return err
 	}
-	if err := makeFolders(p.cfg.data); err != nil { // a copy of a data folder may lack some
+	return p.locked(func() error { return p.withSchema(p.cfg, do) })
+}
+
+// locked runs do while no other migrate runs. A copy of a data folder may lack some of the folders.
+func (p program) locked(do func() error) error {
+	if err := makeFolders(p.cfg.data); err != nil {
 		return refusal{p.cfg.explain(err)}
 	}
-	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
+	lock, err := p.lock()
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	return p.withSchema(p.cfg, change)
+	defer lock.Close()
+	return do()
 }
 
 // repair repairs references to rows that are not there. Daemons may run.
 func (p program) repair() error {
-	return p.locked(func(s *schema) error {
+	return p.change(func(s *schema) error {
 		done, err := s.repair(p.keepCopy)
 		if err == nil && len(done) == 0 {
 			done = []string{"nothing to repair"}

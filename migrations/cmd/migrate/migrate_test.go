@@ -15,6 +15,7 @@ import (
 
 	"arizuko/migrations"
 	"arizuko/pkg/buildinfo"
+	"arizuko/pkg/lockfile"
 	"arizuko/pkg/testkit/need"
 )
 
@@ -39,7 +40,7 @@ func missing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// call runs migrate in the data folder and returns what it printed.
+// call runs migrate in the data folder and returns its output.
 func call(data string, files fs.FS, args ...string) (string, error) {
 	var out bytes.Buffer
 	p := program{cfg: config{data: data}, files: files, lockWait: 10 * time.Second, out: &out}
@@ -309,17 +310,17 @@ func TestUp_LockHeld_TimesOut(t *testing.T) {
 	data := t.TempDir()
 	mustCall(t, data, history(2), "schema version 2", "up")
 	cfg := config{data: data}
-	unlock, err := lock(cfg.lockPath(), 0)
+	held, err := lockfile.TryLock(cfg.lockPath())
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := program{cfg: cfg, files: history(2), lockWait: 0, out: &bytes.Buffer{}}
 	for _, command := range []string{"up", "down"} {
-		if err := p.run([]string{command}); !errors.Is(err, errLocked) || exitCode(err) != exitLocked {
+		if err := p.run([]string{command}); !errors.Is(err, lockfile.ErrHeld) || exitCode(err) != exitLocked {
 			t.Errorf("%s: %v", command, err)
 		}
 	}
 	mustCall(t, data, history(2), "2", "version")
-	unlock()
+	held.Close()
 	mustCall(t, data, history(2), "schema version 2, nothing to do", "up")
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"arizuko/pkg/disk"
 )
 
 // counts is how many rows the tables have.
@@ -41,7 +43,7 @@ func (s *schema) count() (counts, error) {
 	return all, nil
 }
 
-// change is what a change of the schema has done.
+// change is the result of a change of the schema.
 type change struct {
 	from, to                         version
 	floor                            int // of the schema now
@@ -52,7 +54,7 @@ type change struct {
 	size                             struct{ before, after int64 } // of the database and its log, in bytes
 }
 
-// lines are the receipt: what became of the rows, how long it took, and how much the database takes.
+// lines are the receipt: which tables have other rows than before, how long it took, and how much the database takes.
 func (c *change) lines() []string {
 	took := func(from, to time.Time) time.Duration { return to.Sub(from).Round(10 * time.Millisecond) }
 	changed, same := compare(c.before, c.after)
@@ -65,7 +67,7 @@ func (c *change) lines() []string {
 	}
 	if c.size.after > 0 {
 		lines = append(lines, fmt.Sprintf("disk: the database takes %s, with its log, before it took %s",
-			size(c.size.after), size(c.size.before)))
+			disk.Bytes(c.size.after), disk.Bytes(c.size.before)))
 	}
 	return lines
 }
@@ -137,12 +139,4 @@ func shell(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// size is a number of bytes for humans.
-func size(n int64) string {
-	if n < 1<<20 {
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -14,7 +13,13 @@ type reference struct {
 	table, parent string
 	id            int // among the foreign keys of the table
 	rows          int64
-	example       string // the key of one of them and what it refers to, as it is shown
+	key           foreignKey
+}
+
+// foreignKey has the columns of a reference and those that they refer to.
+type foreignKey struct {
+	from, to []string
+	nullable bool // all of them may be empty
 }
 
 func (r reference) String() string {
@@ -26,13 +31,13 @@ type querier interface {
 	Query(query string, args ...any) (*sql.Rows, error)
 }
 
-// brokenReferences returns an error that lists the foreign keys that rows break; nil if none do. Migrations run without
-// foreign keys, so nothing else finds such rows. A server checks each statement.
+// brokenReferences returns an error that lists the foreign keys that rows break, with a statement that shows the rows;
+// nil if none do. Migrations run without foreign keys, so nothing else finds such rows. A server checks each statement.
 func (c config) brokenReferences(db querier) error {
 	all, err := c.broken(db)
 	var lines []string
 	for _, r := range all {
-		lines = append(lines, r.String()+", such as "+r.example)
+		lines = append(lines, fmt.Sprintf("%s (SELECT * FROM %s AS t WHERE %s)", r, quoted(r.table), r.breaks()))
 	}
 	if err == nil && len(lines) > 0 {
 		err = errors.New(strings.Join(lines, "; "))
@@ -52,58 +57,13 @@ func (c config) broken(db querier) (all []reference, err error) {
 	}, `SELECT "table", parent, fkid, count(*) FROM pragma_foreign_key_check GROUP BY "table", parent, fkid ORDER BY "table", fkid`)
 	for i := range all {
 		if err == nil {
-			all[i].example, err = all[i].read(db)
+			all[i].key, err = all[i].columns(db)
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("check foreign keys: %w", err)
 	}
 	return all, nil
-}
-
-// read shows one row that breaks the reference: its key, or its number where it has none, and what it refers to.
-func (r reference) read(db querier) (shown string, err error) {
-	key, err := r.columns(db)
-	if err != nil {
-		return "", err
-	}
-	expression, err := shownRow(db, r.table, key.from)
-	if err == nil {
-		err = each(db, func(rows *sql.Rows) error { return rows.Scan(&shown) },
-			"SELECT "+expression+" FROM "+quoted(r.table)+" AS t WHERE "+r.breaks(key)+" LIMIT 1")
-	}
-	return printable(shown), err
-}
-
-// shownRow is an SQL expression that shows a row t of a table: its key, or its number where it has none, and some
-// columns.
-func shownRow(db querier, table string, columns []string) (expression string, err error) {
-	var names []string
-	err = each(db, func(rows *sql.Rows) error {
-		var name string
-		err := rows.Scan(&name)
-		names = append(names, name)
-		return err
-	}, `SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk`, table)
-	var parts []string
-	if len(names) == 0 {
-		parts = append(parts, "'row ' || t.rowid")
-	}
-	for _, name := range columns {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	for _, name := range names {
-		parts = append(parts, literal(name+"=")+" || substr(quote(t."+quoted(name)+"), 1, 60)")
-	}
-	return strings.Join(parts, " || ' ' || "), err
-}
-
-// foreignKey has the columns of a reference and those that they refer to.
-type foreignKey struct {
-	from, to []string
-	nullable bool // all of them may be empty
 }
 
 func (r reference) columns(db querier) (k foreignKey, err error) {
@@ -120,11 +80,11 @@ func (r reference) columns(db querier) (k foreignKey, err error) {
 }
 
 // breaks is the condition of the rows t that break the reference.
-func (r reference) breaks(k foreignKey) string {
+func (r reference) breaks() string {
 	var given, same []string
-	for i, from := range k.from {
+	for i, from := range r.key.from {
 		given = append(given, "t."+quoted(from)+" IS NOT NULL")
-		same = append(same, "p."+quoted(k.to[i])+" = t."+quoted(from))
+		same = append(same, "p."+quoted(r.key.to[i])+" = t."+quoted(from))
 	}
 	return strings.Join(given, " AND ") + " AND NOT EXISTS (SELECT 1 FROM " + quoted(r.parent) + " AS p WHERE " +
 		strings.Join(same, " AND ") + ")"
@@ -146,7 +106,7 @@ func each(db querier, scan func(*sql.Rows) error, query string, args ...any) err
 }
 
 // repair makes no row refer to one that is not there, after keep: a reference that may be empty becomes empty, and else
-// the row is deleted. It returns what it did.
+// the row is deleted. It returns a line for each repair.
 func (s *schema) repair(keep keeper) (done []string, err error) {
 	now, err := s.check()
 	if err == nil && now.number > s.latest {
@@ -190,19 +150,15 @@ func (s *schema) repair(keep keeper) (done []string, err error) {
 
 // empty empties a reference in the rows that break it, or deletes them.
 func (r reference) empty(tx *sql.Tx) (did string, err error) {
-	key, err := r.columns(tx)
-	if err != nil {
-		return "", err
-	}
 	query, did := "DELETE FROM "+quoted(r.table)+" AS t", "deleted"
-	if key.nullable {
+	if r.key.nullable {
 		var set []string
-		for _, from := range key.from {
+		for _, from := range r.key.from {
 			set = append(set, quoted(from)+" = NULL")
 		}
 		query, did = "UPDATE "+quoted(r.table)+" AS t SET "+strings.Join(set, ", "), "the reference was emptied"
 	}
-	res, err := tx.Exec(query + " WHERE " + r.breaks(key))
+	res, err := tx.Exec(query + " WHERE " + r.breaks())
 	if err != nil {
 		return "", err
 	}
@@ -213,8 +169,6 @@ func (r reference) empty(tx *sql.Tx) (did string, err error) {
 }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // printable is a text from the database without control characters, which a terminal might obey.
 func printable(text string) string {

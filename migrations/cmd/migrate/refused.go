@@ -7,14 +7,8 @@ import (
 	"strings"
 )
 
-// brokenRule is a rule that SQLite's error names, without the row that breaks it.
-type brokenRule struct {
-	tables  []string // where it may be, the likeliest first
-	columns []string // that it is about, as far as the error says
-	broken  string   // the condition of the rows t that break it
-}
-
-// What SQLite says of a row that breaks a rule. Columns have their table before them.
+// The errors of SQLite for a row that breaks a rule. They name the rule and not the row. Columns have their table before
+// them.
 var (
 	failedCheck  = regexp.MustCompile(`(?s)CHECK constraint failed: (.+)`)
 	failedUnique = regexp.MustCompile(`UNIQUE constraint failed: ([^\s,]+\.[^\s,]+(?:, [^\s,]+)*)`)
@@ -22,63 +16,59 @@ var (
 	failedType   = regexp.MustCompile(`cannot store (\w+) value in \w+ column (\S+\.\S+)`)
 )
 
-// refusedRow names the table and a row of it for which a migration failed, as an end of the error; "" if that is not
-// known.
-func (c config) refusedRow(db querier, failed error) string {
+// refusedRows names the table for whose rows a migration failed and a statement that shows these, as the end of the
+// error. It is "" if the table is not known, and on a server, whose error names the row.
+func (c config) refusedRows(db querier, failed error) string {
 	if c.server != "" {
-		return "" // which says it
-	}
-	rule := ruleOf(db, failed.Error())
-	if len(rule.tables) == 0 {
 		return ""
 	}
-	named := " in table " + strings.Join(rule.tables, " or ")
-	var row string
-	expression, err := shownRow(db, rule.tables[0], rule.columns)
-	if err == nil {
-		// It finds nothing where the rule is about a column that the table has not had before.
-		_ = each(db, func(rows *sql.Rows) error { return rows.Scan(&row) },
-			"SELECT "+expression+" FROM "+quoted(rule.tables[0])+" AS t WHERE "+rule.broken+" LIMIT 1")
+	tables, broken := brokenRule(db, failed.Error())
+	if len(tables) == 0 {
+		return ""
 	}
-	if row != "" {
-		named += ", " + printable(row)
+	named := " in table " + strings.Join(tables, " or ")
+	rows, found := "SELECT * FROM "+quoted(tables[0])+" WHERE "+broken, false
+	err := each(db, func(*sql.Rows) error { found = true; return nil }, rows+" LIMIT 1")
+	if err == nil && found { // the rule may be about a column that the table did not have before
+		named += ": " + printable(rows) + " shows the rows"
 	}
 	return named
 }
 
-func ruleOf(db querier, failed string) (r brokenRule) {
+// brokenRule returns the tables that the broken rule may belong to, the likeliest first, and the condition of the rows
+// that break it.
+func brokenRule(db querier, failed string) (tables []string, broken string) {
 	if m := failedCheck.FindStringSubmatch(failed); m != nil {
-		return brokenRule{tables: tablesWith(db, m[1]), broken: "NOT (" + m[1] + ")"}
+		return tablesWith(db, m[1]), "NOT (" + m[1] + ")"
 	}
 	if m := failedUnique.FindStringSubmatch(failed); m != nil {
-		r.add(strings.Split(m[1], ", ")...)
-		var all []string
-		for _, name := range r.columns {
-			all = append(all, quoted(name))
+		var table string
+		columns := strings.Split(m[1], ", ")
+		for i := range columns {
+			table, columns[i] = splitColumn(columns[i])
 		}
-		same := strings.Join(all, ", ")
-		r.broken = "(" + same + ") IN (SELECT " + same + " FROM " + quoted(r.tables[0]) + " GROUP BY " + same +
+		same := strings.Join(columns, ", ")
+		return []string{table}, "(" + same + ") IN (SELECT " + same + " FROM " + quoted(table) + " GROUP BY " + same +
 			" HAVING count(*) > 1)"
-	} else if m := failedNull.FindStringSubmatch(failed); m != nil {
-		r.add(m[1])
-		r.broken = quoted(r.columns[0]) + " IS NULL"
-	} else if m := failedType.FindStringSubmatch(failed); m != nil {
-		r.add(m[2])
+	}
+	if m := failedNull.FindStringSubmatch(failed); m != nil {
+		table, column := splitColumn(m[1])
+		return []string{table}, column + " IS NULL"
+	}
+	if m := failedType.FindStringSubmatch(failed); m != nil {
+		table, column := splitColumn(m[2])
 		kind := strings.Replace(strings.ToLower(m[1]), "int", "integer", 1)
-		r.broken = "typeof(" + quoted(r.columns[0]) + ") = " + literal(kind)
+		return []string{table}, "typeof(" + column + ") = '" + kind + "'"
 	}
-	return r
+	return nil, ""
 }
 
-// add adds columns, each with its table before it.
-func (r *brokenRule) add(columns ...string) {
-	for _, column := range columns {
-		table, name, _ := strings.Cut(column, ".")
-		r.tables, r.columns = []string{original(table)}, append(r.columns, name)
-	}
+func splitColumn(name string) (table, column string) {
+	table, column, _ = strings.Cut(name, ".")
+	return original(table), quoted(column)
 }
 
-// tablesWith are the tables with a condition in their SQL.
+// tablesWith returns the tables whose SQL contains a condition.
 func tablesWith(db querier, condition string) (tables []string) {
 	err := each(db, func(rows *sql.Rows) error {
 		var name string

@@ -18,10 +18,9 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"arizuko/migrations"
 	"arizuko/pkg/disk"
+	"arizuko/pkg/lockfile"
 )
 
 // rehearsal is one call of migrate rehearse.
@@ -38,11 +37,11 @@ const rehearseUsage = "usage: migrate rehearse [--days N] [--rows N] [--keep]"
 
 const serverRehearsal = "rehearse copies a database file, and this one is on a server: copy it there, as by `createdb rehearsal` and " +
 	"`pg_dump \"$ARIZUKO_DB\" | psql -d rehearsal`, while daemons run, and run `migrate up` of this program with ARIZUKO_DB naming the copy: " +
-	"its receipt says what changes. After it, with the same ARIZUKO_DB, `gated redecide --instance \"$ARIZUKO_DATA\"` of this version prints as JSON what " +
+	"its receipt says what changes. After it, with the same ARIZUKO_DB, `gated redecide` of this version prints as JSON what " +
 	"would be decided otherwise. Then `dropdb rehearsal`"
 
-// rehearse migrates a copy of the instance, compares what the new programs decide with what is stored, and prints what
-// an upgrade would do. Daemons may run: nothing of the instance is changed.
+// rehearse migrates a copy of the instance, compares the decisions of the new programs with the stored ones, and prints
+// the effects of an upgrade. Daemons may run: nothing of the instance is changed.
 func (p program) rehearse(args []string) (err error) {
 	r := rehearsal{program: p}
 	flags := flag.NewFlagSet("rehearse", flag.ContinueOnError)
@@ -101,7 +100,7 @@ func (r *rehearsal) print(format string, args ...any) { fmt.Fprintf(r.out, forma
 // makeFolder makes the folder of the copy on the disk of the database, and removes those that earlier calls have left.
 // A call holds its folder locked as long as it runs.
 func (r *rehearsal) makeFolder() (remove func(), err error) {
-	const prefix = "rehearsal-"
+	const prefix, lockName = "rehearsal-", "rehearsal.lock"
 	run := filepath.Join(r.cfg.data, "run")
 	if err := os.MkdirAll(run, 0o700); err != nil { // a copy of a data folder may lack it
 		return nil, err
@@ -112,8 +111,9 @@ func (r *rehearsal) makeFolder() (remove func(), err error) {
 	}
 	for _, name := range left {
 		path := filepath.Join(run, name)
-		if held, err := lockFolder(path); err == nil {
-			err = errors.Join(os.RemoveAll(path), held.Close())
+		if held, err := lockfile.TryLock(filepath.Join(path, lockName)); err == nil {
+			err = os.RemoveAll(path)
+			held.Close()
 			if err != nil {
 				return nil, err
 			}
@@ -122,28 +122,16 @@ func (r *rehearsal) makeFolder() (remove func(), err error) {
 	if r.folder, err = os.MkdirTemp(run, prefix+"*"); err != nil { // mode 0700
 		return nil, err
 	}
-	held, err := lockFolder(r.folder)
+	held, err := lockfile.TryLock(filepath.Join(r.folder, lockName))
 	if err != nil {
 		return nil, err
 	}
 	return func() {
 		if !r.keep {
-			_ = os.RemoveAll(r.folder) // what is left is removed by the next call
+			_ = os.RemoveAll(r.folder) // the next call removes the rest
 		}
-		_ = held.Close()
+		held.Close()
 	}, nil
-}
-
-func lockFolder(path string) (*os.File, error) {
-	folder, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		folder.Close()
-		return nil, err
-	}
-	return folder, nil
 }
 
 // copyOf is the configuration of the copy.
@@ -190,7 +178,7 @@ func (r *rehearsal) migrate(context.Context) error {
 	})
 }
 
-// printSpace says what `migrate up` needs of the disk: the copy that it keeps, and what it writes.
+// printSpace says how much space `migrate up` needs for the copy that it keeps and for the migration.
 func (r *rehearsal) printSpace(done *change) error {
 	space, err := disk.Of(r.cfg.data)
 	if err != nil {
@@ -202,13 +190,12 @@ func (r *rehearsal) printSpace(done *change) error {
 	}
 	grown := max(done.size.after-done.size.before, 0)
 	r.print("disk: `migrate up` writes about %s: the copy that it keeps %s, the migration %s. It does not begin with less than %s free; %s are",
-		size(done.size.before+grown), size(done.size.before), size(grown), size(needed),
-		size(space.Free+done.size.after))
+		disk.Bytes(done.size.before+grown), disk.Bytes(done.size.before), disk.Bytes(grown), disk.Bytes(needed),
+		disk.Bytes(space.Free+done.size.after))
 	return nil
 }
 
-// redecide lets the programs beside this one decide again what the copy has stored, and prints what they would do
-// differently.
+// redecide lets the programs beside this one decide the stored messages of the copy again, and prints the differences.
 func (r *rehearsal) redecide(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -222,8 +209,7 @@ func (r *rehearsal) redecide(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("decisions are not compared: %w", err)
 	}
-	cmd := osexec.CommandContext(ctx, gated, "redecide", "--days", strconv.Itoa(r.days), "--rows", strconv.Itoa(r.rows),
-		"--instance", absolute(r.cfg.data))
+	cmd := osexec.CommandContext(ctx, gated, "redecide", "--days", strconv.Itoa(r.days), "--rows", strconv.Itoa(r.rows))
 	cmd.Env = environOf(absolute(r.folder))
 	var problems bytes.Buffer
 	cmd.Stderr = &problems

@@ -19,7 +19,7 @@ import (
 	"arizuko/pkg/testkit/executable"
 )
 
-// sums are the checksums of all files below a folder. What SQLite's processes share in memory, and an empty log, are none.
+// sums are the checksums of all files below a folder. The shared memory of SQLite and an empty log do not count.
 func sums(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -121,14 +121,14 @@ echo '{"settings":"OPERATORS has 2 senders","checks":[
 			t.Errorf("the row in the log is not counted:\n%s", out)
 		}
 		called, err := os.ReadFile(seen)
-		if want := "redecide --days 3 --rows 10000 --instance " + data + " in " + data + "/run/rehearsal-"; err != nil || !strings.HasPrefix(string(called), want) ||
+		if want := "redecide --days 3 --rows 10000 in " + data + "/run/rehearsal-"; err != nil || !strings.HasPrefix(string(called), want) ||
 			!strings.Contains(string(called), "server <>") {
 			t.Errorf("gated was called as %q, %v, want %q", called, err, want)
 		}
 	}
 }
 
-// A writer is not kept waiting, and what it writes after the copy is not in it.
+// A writer is not kept waiting, and rows that it writes after the copy are not in it.
 func TestRehearse_WhileRowsAreWritten(t *testing.T) {
 	t.Parallel()
 	data := oldInstance(t)
@@ -216,7 +216,7 @@ func TestRehearse_WhatUpWouldRefuse_IsNamed(t *testing.T) {
 		want        string
 	}{
 		"broken reference": {broken, "", nil, "", exitConfig,
-			"`migrate up` would fail: 1 rows of messages refer to rows of messages that are not there, such as id=3 derived_from=77"},
+			"`migrate up` would fail: 1 rows of messages refer to rows of messages that are not there (SELECT * FROM \"messages\" AS t WHERE t.\"derived_from\" IS NOT NULL"},
 		"no database":  {t.TempDir(), "", nil, "", exitConfig, "there is no database"},
 		"a server":     {t.TempDir(), "", nil, "ARIZUKO_DB=postgres://u:s3cret@127.0.0.1:1/x", exitConfig, "this one is on a server: copy it there"},
 		"usage":        {broken, "", []string{"--days", "0"}, "", exitConfig, "usage: migrate rehearse"},

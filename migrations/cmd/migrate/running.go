@@ -5,18 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"arizuko/migrations/dbcopy"
+	"arizuko/pkg/lockfile"
 )
 
-// untold is the newest schema of the daemons that do not say which one they need.
-const untold = 17
-
-// checkLocks returns a dbcopy.ErrRunning if a daemon runs on the data folder that needs a newer schema than target.
+// checkLocks returns a dbcopy.ErrRunning if a daemon runs on the data folder that needs a newer schema than target, or
+// that does not say yet which one it needs.
 func (c config) checkLocks(target int) error {
 	folder := filepath.Dir(c.lockPath())
 	names, err := fs.Glob(os.DirFS(folder), "*.lock")
@@ -30,23 +30,22 @@ func (c config) checkLocks(target int) error {
 			continue
 		}
 		path := filepath.Join(folder, file)
-		release, err := lock(path, 0)
+		lock, err := lockfile.TryLock(path)
 		if err == nil {
-			release()
+			lock.Close()
 			continue
 		}
-		if !errors.Is(err, errLocked) {
+		held := new(lockfile.HeldError)
+		if !errors.As(err, &held) {
 			return err
 		}
-		pid, needs := "?", untold
-		content, _ := os.ReadFile(path) // a daemon that has not written it yet counts as one that says nothing
+		needs := math.MaxInt
+		content, _ := os.ReadFile(path)
 		for line := range strings.Lines(string(content)) {
-			if n, _ := fmt.Sscanf(line, "schema %d", &needs); n == 0 {
-				pid, _, _ = strings.Cut(line, " ")
-			}
+			_, _ = fmt.Sscanf(line, "schema %d", &needs)
 		}
 		if needs > target {
-			running = append(running, fmt.Sprintf("%s (process %s)", name, pid))
+			running = append(running, fmt.Sprintf("%s (%s)", name, held))
 		}
 	}
 	return needMore(running, target)
@@ -65,8 +64,8 @@ func (s *schema) checkConnections(target int) error {
 		return err
 	}, `SELECT DISTINCT 'a connection of '||application_name||' from '||coalesce(host(client_addr), 'the server''s machine')
 		FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-		AND application_name ~ '^arizuko(/[0-9]+)?$' AND coalesce(substring(application_name FROM '[0-9]+')::int, $1) > $2`,
-		untold, target)
+		AND application_name ~ '^arizuko(/[0-9]+)?$' AND coalesce(substring(application_name FROM '[0-9]+')::int, $1 + 1) > $1`,
+		target)
 	if err != nil {
 		return err
 	}

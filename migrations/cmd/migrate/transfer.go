@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"arizuko/migrations/dbcopy"
+	envconfig "arizuko/pkg/config"
+	"arizuko/pkg/lockfile"
 )
 
 // Targets of copy that are no URL.
@@ -28,27 +27,34 @@ func (p program) copy(to string) (err error) {
 	if to, err = p.target(to); err != nil {
 		return err
 	}
-	if _, err := os.Stat(p.cfg.restoringPath()); err == nil {
-		return refuse("%s is here: a restore is under way or was interrupted; run `dashd restore` again, or see %[1]s/README", p.cfg.restoringPath())
+	if err := p.cfg.checkRestoring(); err != nil {
+		return err
 	}
 	if err := makeFolders(p.cfg.data); err != nil {
 		return refusal{err}
 	}
-	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
+	own, err := p.lock()
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	held := locks{folder: filepath.Join(p.cfg.data, "run"), held: map[string]func(){}}
-	defer held.release()
-	if err := held.take(); err != nil {
+	var daemons lockfile.Folder
+	defer daemons.Close()
+	daemons.Add(filepath.Base(p.cfg.lockPath()), own)
+	lockDaemons := func() error {
+		err := daemons.Take(filepath.Dir(p.cfg.lockPath()))
+		if errors.Is(err, lockfile.ErrHeld) {
+			err = fmt.Errorf("%w: %w: stop all daemons and commands first", dbcopy.ErrRunning, err)
+		}
+		return err
+	}
+	if err := lockDaemons(); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	began := time.Now()
 	reporter := reporter{out: p.notes, last: began}
-	options := dbcopy.Options{Progress: reporter.report, Confirm: held.take, At: p.at}
+	options := dbcopy.Options{Progress: reporter.report, Confirm: lockDaemons, At: p.at}
 	file, server := p.cfg.dbPath(), dbcopy.Name(p.cfg.server)
 	var result dbcopy.Result
 	if to == toFile {
@@ -73,7 +79,7 @@ func (p program) copy(to string) (err error) {
 func (p *program) target(to string) (string, error) {
 	switch {
 	case dbcopy.IsServer(to):
-		if !isServer(to) {
+		if new(envconfig.Server).UnmarshalText([]byte(to)) != nil {
 			return "", refuse("--to: want postgres://user@host/database")
 		}
 		if p.cfg.server != "" && p.cfg.server != to {
@@ -121,11 +127,11 @@ func (p program) reportCopy(r dbcopy.Result, from, to, next string, took time.Du
 
 // reopen removes the mark of a copy.
 func (p program) reopen() error {
-	unlock, err := lock(p.cfg.lockPath(), p.lockWait)
+	lock, err := p.lock()
 	if err != nil {
 		return err
 	}
-	defer unlock()
+	defer lock.Close()
 	database := p.cfg.server
 	if database == "" {
 		database = p.cfg.dbPath()
@@ -145,51 +151,13 @@ func (p program) reopen() error {
 	return err
 }
 
-// locks are the locks of daemons, so that none runs or starts.
-type locks struct {
-	folder string
-	held   map[string]func() // by name: what releases it
-}
-
-// take takes those that are not taken yet. It may be called again.
-func (l *locks) take() error {
-	names, err := fs.Glob(os.DirFS(l.folder), "*.lock") // not filepath.Glob: the path may have a * in it
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if _, ok := l.held[name]; ok || name == "migrate.lock" {
-			continue
-		}
-		path := filepath.Join(l.folder, name)
-		release, err := lock(path, 0)
-		if errors.Is(err, errLocked) {
-			holder, _ := os.ReadFile(path) // only shown
-			return fmt.Errorf("%w: %s runs (%s has its process id and start: %s): stop all daemons and commands first",
-				dbcopy.ErrRunning,
-				strings.TrimSuffix(name, ".lock"), path, strings.TrimSpace(string(holder)))
-		}
-		if err != nil {
-			return err
-		}
-		l.held[name] = release
-	}
-	return nil
-}
-
-func (l *locks) release() {
-	for _, release := range l.held {
-		release()
-	}
-}
-
 // reportPause is between two lines about the progress.
 const reportPause = 2 * time.Second
 
 // reporter prints how far a copy is.
 type reporter struct {
 	out   io.Writer
-	what  string    // the table and what is done to it
+	what  string    // the table and the step
 	began time.Time // when that began
 	last  time.Time
 }

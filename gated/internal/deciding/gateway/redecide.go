@@ -19,8 +19,8 @@ import (
 type Resolve func(context.Context, routeapi.Replay) ([]routeapi.Answer, error)
 
 // Redecide decides messages again that were decided since a time, in unix ms, at most limit, the newest, and compares
-// that with what is stored. It reads and changes nothing. What rows do not tell is not compared, or taken as it was:
-// who was engaged, limits, and what edits, votes and answers found.
+// that with the stored decisions. It changes nothing. Things that rows do not tell are not compared, or taken as they
+// were: engagement, limits, and the messages that edits, votes and answers are about.
 func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve, since int64,
 	limit int) (migrations.Check, error) {
 	r := redecider{check: migrations.Check{What: "messages"}, resolve: resolve, engaged: map[string]bool{},
@@ -126,7 +126,7 @@ func unjudged(m *msg.Message) string {
 // batch decides rows again that were decided together. If one of them cannot be, the others may have been decided by
 // it.
 func (r *redecider) batch(ctx context.Context, rows []*msg.Message) error {
-	// what it was made from is compared
+	// its original is compared
 	rows = slices.DeleteFunc(rows, func(m *msg.Message) bool { return m.DerivedFrom != 0 })
 	if at := slices.IndexFunc(rows, func(m *msg.Message) bool { return unjudged(m) != "" }); at >= 0 {
 		for range rows {
@@ -161,7 +161,7 @@ func (r *redecider) batch(ctx context.Context, rows []*msg.Message) error {
 	return nil
 }
 
-// load reads what is known about rows, as if they were not decided yet.
+// load reads the facts about rows, as if they were not decided yet.
 func (r *redecider) load(ctx context.Context, rows []*msg.Message) (*batch, error) {
 	b := &batch{chat: &chat{jid: rows[0].ChatJID}}
 	info, err := r.reader.st.Chat(ctx, rows[0].ChatJID)
@@ -192,7 +192,7 @@ func (r *redecider) load(ctx context.Context, rows []*msg.Message) (*batch, erro
 	return b, nil
 }
 
-// answer asks where the rows go, a second time if some name their group, and reads what depends on that.
+// answer asks where the rows go, a second time if some name their group, and reads the facts that depend on that.
 func (r *redecider) answer(ctx context.Context, b *batch, rows []*msg.Message) error {
 	for range 2 {
 		q := routeapi.Replay{Engaged: map[int64]string{}}
@@ -236,7 +236,7 @@ func (r *redecider) step(b *batch) (held map[int64]int64, outcomes map[int64]dec
 	held, outcomes = map[int64]int64{}, map[int64]decide.Decide{}
 	facts := b.Facts
 	_, effects := decide.Step(decide.State{}, &facts)
-	// A command or a pin releases what came before, and a row of a clock that is ahead counts as if it came now.
+	// A command or a pin releases the rows before it, and a row of a clock that is ahead counts as if it came now.
 	unknown := slices.ContainsFunc(b.Rows, func(row decide.Row) bool {
 		return row.Command != nil || row.Pin != nil ||
 			row.ReceivedAt > r.at
@@ -261,7 +261,7 @@ func (r *redecider) step(b *batch) (held map[int64]int64, outcomes map[int64]dec
 	return held, outcomes
 }
 
-// note keeps what an effect makes of a row.
+// note keeps the outcome of a row.
 func note(outcomes map[int64]decide.Decide, e decide.Effect) {
 	switch e := e.(type) {
 	case decide.Decide:
@@ -297,7 +297,7 @@ func (r *redecider) compare(m *msg.Message, b *batch, row *decide.Row, now decid
 		r.check.Same++
 	case r.changedAt > 0 && r.changedAt+settleTime >= m.DecidedAt:
 		r.check.Leave(sinceChanged)
-	case r.pinned[m.ChatJID] >= m.ID, b.Chat.StickyAt >= m.ReceivedAt: // a pin releases what came before it
+	case r.pinned[m.ChatJID] >= m.ID, b.Chat.StickyAt >= m.ReceivedAt: // a pin releases the rows before it
 		r.check.Leave(sincePinned)
 	case !same && byOthers && maybe:
 		r.check.Leave(maybeEngaged)
@@ -312,7 +312,7 @@ func (r *redecider) compare(m *msg.Message, b *batch, row *decide.Row, now decid
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// described words what became of a row.
+// described words a decision.
 func described(disposition msg.Disposition, reason msg.Reason, folder string) string {
 	text := fmt.Sprintf("%s (%s)", disposition, reason)
 	switch {
