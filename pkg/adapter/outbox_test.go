@@ -145,26 +145,24 @@ func TestOutbox_StopDuringSend_WaitsForGrace(t *testing.T) {
 		{"never there", time.Hour, sendGrace, "sending: ambiguous queued", "ambiguous: ambiguous sent", []string{"a", "b"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				r.platform.script("a", takes(tt.needs))
-				id, next := r.out("", "a|b"), r.out("", "next")
-				stop := r.start()
-				synctest.Wait()
-				begin := time.Now()
-				stop()
-				if took := time.Since(begin); took != tt.took {
-					t.Errorf("the stop took %v, want %v", took, tt.took)
-				}
-				r.expect(id, tt.left)
-				r.expect(next, "queued:")
-				r.expectSent("a")
-				r.start()
-				synctest.Wait()
-				r.expect(id, tt.want)
-				r.expect(next, "sent: sent")
-				r.expectSent("a", "b", "next")
-			})
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			r.platform.script("a", takes(tt.needs))
+			id, next := r.out("", "a|b"), r.out("", "next")
+			stop := r.start()
+			synctest.Wait()
+			begin := time.Now()
+			stop()
+			if took := time.Since(begin); took != tt.took {
+				t.Errorf("the stop took %v, want %v", took, tt.took)
+			}
+			r.expect(id, tt.left)
+			r.expect(next, "queued:")
+			r.expectSent("a")
+			r.start()
+			synctest.Wait()
+			r.expect(id, tt.want)
+			r.expect(next, "sent: sent")
+			r.expectSent("a", "b", "next")
 		})
 	}
 }
