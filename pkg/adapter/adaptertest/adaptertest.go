@@ -47,6 +47,10 @@ type Platform struct {
 	// Previews means that the platform is an adapter.Previewer whose previews in the first chat are messages, and that
 	// the remote has Shown, FailEdit and Delete.
 	Previews bool
+	// Questions means that messages can have buttons, and that the remote has Shown and RefuseButtons.
+	Questions bool
+	// Stream, if not nil, is where previews are streams.
+	Stream *Stream
 	// Photos means that the remote has RefusePhoto and Data.
 	Photos bool
 	// GoneID is the id of a message of the first chat that does not exist, "" for a platform without replies.
@@ -56,6 +60,10 @@ type Platform struct {
 	// Mentions reports whether a part pings users; nil if no part can.
 	Mentions func(text string) bool
 }
+
+// Stream is a thread of the first chat in which a user asks, and the address of that user. A preview there may lack the
+// button.
+type Stream struct{ Thread, Asker string }
 
 // Remote is the other side of the platform, mostly a fake.
 type Remote struct {
@@ -82,6 +90,8 @@ type Remote struct {
 	RefusePhoto func() (picture []byte, reason string)
 	// Shown lists the messages of the bot in the first chat as users see them now, in order.
 	Shown func() []Shown
+	// RefuseButtons makes the remote refuse the buttons of the next part.
+	RefuseButtons func()
 	// FailEdit injects a fault for the next edit of a message.
 	FailEdit func(Fault)
 	// Delete deletes a message of the first chat, as an administrator may.
@@ -155,7 +165,8 @@ func cases() []testCase {
 	shell := func(p Platform) bool { return !p.Foreign }
 	redacts := func(p Platform) bool { return !p.Raw }
 	mentions := func(p Platform) bool { return p.Mentions != nil }
-	return append(slices.Concat(outageCases(), refusalCases(), previewCases(), inboundCases()), []testCase{
+	return append(slices.Concat(outageCases(), refusalCases(), previewCases(), questionCases(),
+		inboundCases()), []testCase{
 		{"text in order", nil, textInOrder},
 		{"long text", nil, longText},
 		{"two chats", nil, twoChats},

@@ -439,37 +439,6 @@ func TestType_GroupCannotBeAsked_IsAskedAgainAfterAMinute(t *testing.T) {
 	}
 }
 
-// Without buttons the numbers of the text are left.
-func TestSend_ButtonsRefused_SendsText(t *testing.T) {
-	s, p := startSender(t)
-	s.InjectFault(fake.Fault{Method: "sendMessage", Status: 400, Description: "Bad Request: BUTTON_DATA_INVALID"})
-	m := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Content: "**Sure?**\n\n1. yes\n2. no", Ask: question("yes", "no")}
-	id, err := sendAll(t, p, m)
-	wantRemark(t, err, "sent without buttons")
-	if last := s.last(); id == "" || last.Text != "Sure?\n\n1. yes\n2. no" || s.dm.Messages()[1].Markup != nil {
-		t.Errorf("%q, %+v", id, last)
-	}
-}
-
-func TestSend_EndedQuestion_LosesItsButtons(t *testing.T) {
-	s, p := startSender(t)
-	m := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Content: "Sure?", Ask: question("yes", "no")}
-	id, err := sendAll(t, p, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := func() fake.Message { all := s.dm.Messages(); return all[len(all)-1] }
-	if markup := string(shown().Markup); !strings.Contains(markup, "ask:5:2") {
-		t.Fatalf("sent with the buttons %s", markup)
-	}
-	if _, err := sendAll(t, p, &msg.Message{ChatJID: m.ChatJID, Kind: msg.KindEdit, TargetID: id, Content: "**yes**", Ask: m.Ask}); err != nil {
-		t.Fatal(err)
-	}
-	if got := shown(); got.Text != "yes" || got.Markup != nil {
-		t.Errorf("it is %q with the buttons %s", got.Text, got.Markup)
-	}
-}
-
 // Without entities the addresses of links are in the text, and no mention is made.
 func TestOtherForm_EntitiesRefused_AddressesInText(t *testing.T) {
 	refused := &telegramapi.Error{Method: "sendMessage", Code: http.StatusBadRequest, Description: "Bad Request: ENTITIES_TOO_LONG"}
