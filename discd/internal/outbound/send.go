@@ -51,7 +51,7 @@ type Sender struct {
 	Store *store.Store
 	Now   func() time.Time
 
-	joined joinedThreads
+	joined adapter.Memo[string, bool] // threads, since the process began
 }
 
 // Send implements adapter.Platform. The failure of a call that is refused for its form or its place has another

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"arizuko/discd/internal/discordapi"
@@ -28,29 +27,6 @@ const (
 // maxThreadName bounds a thread's name, in characters. Topics are ASCII.
 const maxThreadName = 100
 
-// maxJoined is how many threads are remembered as joined before all are forgotten.
-const maxJoined = 10_000
-
-// joinedThreads are the threads that the bot has joined since the process began. It is safe for concurrent use.
-type joinedThreads struct {
-	mu  sync.Mutex
-	ids map[string]bool
-}
-
-// add remembers a thread, and reports whether it is new.
-func (j *joinedThreads) add(thread string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.ids[thread] {
-		return false
-	}
-	if j.ids == nil || len(j.ids) >= maxJoined {
-		j.ids = map[string]bool{}
-	}
-	j.ids[thread] = true
-	return true
-}
-
 // enter does what comes before a call that sends to a thread, or that changes what is in an archived one.
 func (s *Sender) enter(ctx context.Context, m *msg.Message, c call) error {
 	if m.ThreadID == "" || !c.sends() && c.entry != unarchive {
@@ -59,7 +35,7 @@ func (s *Sender) enter(ctx context.Context, m *msg.Message, c call) error {
 	switch c.entry {
 	case join:
 		// Without it the bot may not hear the answers. A thread that it cannot join may take its message.
-		if s.joined.add(m.ThreadID) {
+		if !s.joined.Put(m.ThreadID, true) {
 			_ = s.API.JoinThread(ctx, m.ThreadID)
 		}
 	case open:

@@ -59,11 +59,13 @@ type Options struct {
 // Listener implements adapter.Listener.
 type Listener struct {
 	Options
-	names    *Names
-	missed   *history.Reader
-	joins    joins
-	rootless rootless
-	sockets  sockets
+	names   *Names
+	missed  *history.Reader
+	joins   joins
+	sockets sockets
+	// rootless are the threads that were read and whose first post makes no row, as one that was deleted, with the
+	// message for which each was read: if that comes again, it may not have been stored.
+	rootless adapter.Memo[store.Lane, string]
 	me       atomic.Pointer[inbound.Self] // nil until the first probe
 }
 

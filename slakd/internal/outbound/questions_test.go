@@ -87,4 +87,3 @@ func TestSend_Question_HasButtonsUntilItEnds(t *testing.T) {
 		t.Errorf("it is %q with the blocks %s", got.Text, got.Blocks)
 	}
 }
-

@@ -125,8 +125,8 @@ func harmless(text string) string {
 type previews struct {
 	mu      sync.Mutex
 	byTS    map[string]*preview
-	refused map[store.Lane]bool // where Slack takes no streams
-	noneAt  string              // why it takes none at all, "" if it does
+	refused adapter.Memo[store.Lane, bool] // where Slack takes no streams
+	noneAt  string                         // why it takes none at all, "" if it does
 	teamID  string
 	begun   []start // in the last minute
 }
@@ -210,7 +210,7 @@ func (v *previews) forget(ts string) {
 func (v *previews) count(in store.Lane) (streams, others int, isStream bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	isStream = in.ThreadID != "" && v.noneAt == "" && !v.refused[in]
+	isStream = in.ThreadID != "" && v.noneAt == "" && !v.refused.Get(in)
 	for _, p := range v.byTS {
 		if p.in == in {
 			isStream = p.isStream && !p.isSpent && time.Since(p.began) <= maxStreaming
@@ -230,7 +230,7 @@ func (v *previews) count(in store.Lane) (streams, others int, isStream bool) {
 func (v *previews) streamsRefused(in store.Lane) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.noneAt != "" || v.refused[in]
+	return v.noneAt != "" || v.refused.Get(in)
 }
 
 // refuseStreams remembers that Slack takes no streams: in a lane, or anywhere if that is how it has refused one. It
@@ -244,10 +244,7 @@ func (v *previews) refuseStreams(in store.Lane, err error) (isNews bool) {
 		"method_deprecated":
 		v.noneAt, isNews = code, v.noneAt == ""
 	default:
-		if v.refused == nil || len(v.refused) >= maxRefused {
-			v.refused = map[store.Lane]bool{}
-		}
-		v.refused[in] = true
+		v.refused.Put(in, true)
 	}
 	return isNews
 }
