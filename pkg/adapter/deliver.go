@@ -316,42 +316,36 @@ func (d *delivery) search(ctx context.Context, i int) (wait time.Duration, err e
 // retries until it succeeds or the daemon stops: the result of a send is known nowhere else.
 func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 	end := endOf(d.parts)
-	for {
-		err := d.shell.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-			for _, p := range changed {
-				if err := tx.PutDelivery(p, d.nowMS()); err != nil {
-					return err
-				}
-			}
-			if err := d.giveUpPreview(tx); err != nil || end.state == "" {
+	err := d.shell.writeAlways(ctx, d.row, func(tx *store.Tx) error {
+		for _, p := range changed {
+			if err := tx.PutDelivery(p, d.nowMS()); err != nil {
 				return err
 			}
-			err := tx.SettleOutbound(d.row.ID, end.state, end.platformID)
-			if err == nil && end.state == msg.OutSent {
-				err = d.seed(tx, end.platformID)
-			}
-			if err != nil || end.state != msg.OutFailed {
-				return err
-			}
-			return tx.ReportUndelivered(d.row, end.problem, d.nowMS())
-		})
-		if err == nil {
-			_ = d.shell.writes.Note(ctx, nil)
-			d.shell.counters.recorded(changed)
-			if d.givenUp != "" {
-				d.givenUp = ""
-				d.shell.lookAtPreviews()
-			}
 		}
-		if err == nil && end.state != "" {
-			d.reportSettled(end.state)
-		}
-		if err == nil || errors.Is(err, store.ErrStale) || ctx.Err() != nil {
+		if err := d.giveUpPreview(tx); err != nil || end.state == "" {
 			return err
 		}
-		d.shell.logWriteError(ctx, d.row, err)
-		Pause(ctx, retryDelay)
+		err := tx.SettleOutbound(d.row.ID, end.state, end.platformID)
+		if err == nil && end.state == msg.OutSent {
+			err = d.seed(tx, end.platformID)
+		}
+		if err != nil || end.state != msg.OutFailed {
+			return err
+		}
+		return tx.ReportUndelivered(d.row, end.problem, d.nowMS())
+	})
+	if err != nil {
+		return err
 	}
+	d.shell.counters.recorded(changed)
+	if d.givenUp != "" {
+		d.givenUp = ""
+		d.shell.lookAtPreviews()
+	}
+	if end.state != "" {
+		d.reportSettled(end.state)
+	}
+	return nil
 }
 
 // seed queues the reactions that users need on the row.

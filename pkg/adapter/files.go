@@ -125,18 +125,8 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 	if ctx.Err() != nil {
 		return // the next start retries
 	}
-	for {
-		err := f.shell.Store.Write(context.WithoutCancel(ctx),
-			func(tx *store.Tx) error { return tx.FetchedFiles(m.ID, before, m.Attachments) })
-		if err == nil {
-			_ = f.shell.writes.Note(ctx, nil)
-		}
-		if err == nil || errors.Is(err, store.ErrStale) || ctx.Err() != nil {
-			return
-		}
-		f.shell.logWriteError(ctx, m, err)
-		Pause(ctx, retryDelay)
-	}
+	// Without an error of the database's there is nothing left to do; else the next start retries.
+	_ = f.shell.writeAlways(ctx, m, func(tx *store.Tx) error { return tx.FetchedFiles(m.ID, before, m.Attachments) })
 }
 
 // fetchOne downloads one of a message's files, unless ctx ends, and retries failures that may pass. It

@@ -384,10 +384,26 @@ func (s *Shell) permit(l *lane) (wait time.Duration) {
 	return previewBusy
 }
 
+// writeAlways writes what is known nowhere else, until that succeeds, the daemon stops, or the rows have changed
+// meanwhile. m is the row that it is about, nil for none.
+func (s *Shell) writeAlways(ctx context.Context, m *msg.Message, fn func(*store.Tx) error) error {
+	for {
+		err := s.Store.Write(context.WithoutCancel(ctx), fn)
+		if err == nil {
+			return s.writes.Note(ctx, nil)
+		}
+		if errors.Is(err, store.ErrStale) || ctx.Err() != nil {
+			return err
+		}
+		s.logWriteError(ctx, m, err)
+		Pause(ctx, retryDelay)
+	}
+}
+
 // logWriteError logs that what became of a row was not stored: once for all rows while the database fails, and
 // each time if it refuses the row.
 func (s *Shell) logWriteError(ctx context.Context, m *msg.Message, err error) {
-	if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrRefused) {
+	if m != nil && (errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrRefused)) {
 		s.Log.Error("storing row failed; retrying", "row", m.ID, "chat", m.ChatJID, "thread", m.ThreadID, "err", err)
 		return
 	}

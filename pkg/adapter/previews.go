@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -379,19 +378,7 @@ func (p *previews) end(ctx context.Context, row *store.Preview, state store.Prev
 	}
 }
 
-// write retries until it succeeds or the daemon stops, and reports whether it has succeeded: what a call has done is
-// known nowhere else. Rows that have changed meanwhile stay as they are.
+// write is writeAlways, and reports whether it has succeeded.
 func (p *previews) write(ctx context.Context, fn func(*store.Tx) error) bool {
-	for {
-		err := p.shell.Store.Write(context.WithoutCancel(ctx), fn)
-		switch {
-		case err == nil:
-			_ = p.shell.writes.Note(ctx, nil)
-			return true
-		case errors.Is(err, store.ErrStale), errors.Is(err, store.ErrClosed), ctx.Err() != nil:
-			return false
-		}
-		_ = p.shell.writes.Note(ctx, err)
-		Pause(ctx, retryDelay)
-	}
+	return p.shell.writeAlways(ctx, nil, fn) == nil
 }
