@@ -16,7 +16,7 @@ import (
 // maxClockAhead is how far in the future a platform's time may be before it means that a clock is wrong.
 const maxClockAhead = 5 * time.Second
 
-// counters measure what a platform's adapter does. Its labels are closed sets, never a chat or a sender.
+// counters measure a platform's adapter. Their labels are closed sets, never a chat or a sender.
 type counters struct {
 	platform string
 
@@ -33,7 +33,7 @@ type counters struct {
 }
 
 func newCounters(o *Options, fetches, previews bool) *counters {
-	// what the platform lacks is counted nowhere
+	// metrics of features that the platform lacks are not registered
 	with := func(has bool) promauto.Factory {
 		if !has {
 			return promauto.With(nil)
@@ -121,7 +121,7 @@ func unanswered(a *admission) prometheus.Collector {
 	})
 }
 
-// measureRows registers what is read from rows.
+// measureRows registers the gauges that are read from rows.
 func measureRows(o *Options, fetches bool) {
 	waiting := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_outbox_rows", Help: "Outbound rows that are not delivered; at most 20,000 are counted.",

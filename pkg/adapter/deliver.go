@@ -12,8 +12,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// delivery carries out the table of states.go for one outbound row: it reads the states of the parts, asks next what to
-// do, does it, and stores the states that follow. What it decides is there; here are the calls and the transactions.
+// delivery carries out the table of states.go for one outbound row: it reads the states of the parts, asks next for a
+// step, takes it, and stores the states that follow. The decisions are there; here are the calls and the transactions.
 type delivery struct {
 	shell       *Shell
 	lane        *lane
@@ -78,7 +78,7 @@ func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited boo
 	return verdict{}, nil
 }
 
-// readTarget reads what a row about another outbound row is about, and the question that a row shows.
+// readTarget reads the outbound row that a row is about, if there is one, and the question that a row shows.
 func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
 	if m.Kind.Changes() {
 		m.Target, err = s.Store.Target(ctx, m)
@@ -166,7 +166,7 @@ func (d *delivery) part(ctx context.Context, i int) (v verdict, err error) {
 	}
 }
 
-// conditions are what the next step of part i depends on besides the part.
+// conditions returns the conditions of the next step of part i.
 func (d *delivery) conditions(i int) conditions {
 	finder, marker := d.finderAndMarker()
 	answers, outFor := d.shell.admission.answers()
@@ -187,7 +187,7 @@ func (d *delivery) renderProblem() string {
 	return d.shell.Redact(d.renderErr.Error())
 }
 
-// finderAndMarker returns what the platform can do about a part that may have arrived, nil for what it can't.
+// finderAndMarker returns how the platform can search for a part that may have arrived, and mark it; nil if it can't.
 func (d *delivery) finderAndMarker() (f Finder, m Marker) {
 	f, _ = d.shell.platform.(Finder)
 	if d.shell.Mark {
@@ -246,7 +246,7 @@ func (d *delivery) send(ctx context.Context, i int, as action) (v verdict, err e
 	return verdict{wait: until(p.NotBefore, c.now), unanswered: unanswered}, err
 }
 
-// textOf is what the record of a part says of an error, or of a remark.
+// textOf is the text of an error, or of a remark, in the record of a part.
 func (d *delivery) textOf(err error) string {
 	var remark *Remark
 	switch {

@@ -5,7 +5,7 @@ import "sync"
 // maxMemo is how many values a Memo holds.
 const maxMemo = 10_000
 
-// Memo remembers what a platform has said about a chat, a thread or a part. It forgets everything once it is full. The
+// Memo remembers answers of a platform about a chat, a thread or a part. It forgets everything once it is full. The
 // zero value is ready. It is safe for concurrent use.
 type Memo[K comparable, V any] struct {
 	mu     sync.Mutex

@@ -47,7 +47,7 @@ type outbox struct {
 	moves   int         // how many chats were moved at the last sweep
 }
 
-// lane is a lane with rows to deliver. While it has a worker, only that uses what is in the second part.
+// lane is a lane with rows to deliver. While it has a worker, only that uses the second part.
 type lane struct {
 	store.Lane
 	again bool      // a row came while it had a worker
@@ -61,7 +61,7 @@ type lane struct {
 	search search
 }
 
-// search is what is known of the search for a part.
+// search is the state of the search for a part.
 type search struct {
 	of         [2]int64 // its row and number
 	failed     int      // searches, while the platform answered
@@ -181,7 +181,7 @@ func (s *Shell) outbox() *outbox {
 }
 
 // sweep finds all lanes that have rows to deliver. Those of new rows are found by look; a sweep finds
-// what look cannot see, such as rows that were moved to another chat.
+// rows that look cannot see, such as those that were moved to another chat.
 func (o *outbox) sweep(ctx context.Context) {
 	through, err := o.shell.Store.LastMessageID(ctx)
 	if err == nil {
@@ -283,7 +283,7 @@ func shift(lanes *[]*lane) *lane {
 	return l
 }
 
-// settle decides what becomes of a lane whose worker has ended.
+// settle puts a lane whose worker has ended where it waits next.
 func (o *outbox) settle(r result) {
 	l := r.lane
 	o.working[l.class()]--
@@ -384,8 +384,8 @@ func (s *Shell) permit(l *lane) (wait time.Duration) {
 	return previewBusy
 }
 
-// writeAlways writes what is known nowhere else, until that succeeds, the daemon stops, or the rows have changed
-// meanwhile. m is the row that it is about, nil for none.
+// writeAlways writes a result that is known nowhere else. It retries until that succeeds, the daemon stops, or the rows
+// have changed meanwhile. m is the row that the result is about, nil for none.
 func (s *Shell) writeAlways(ctx context.Context, m *msg.Message, fn func(*store.Tx) error) error {
 	for {
 		err := s.Store.Write(context.WithoutCancel(ctx), fn)
@@ -400,7 +400,7 @@ func (s *Shell) writeAlways(ctx context.Context, m *msg.Message, fn func(*store.
 	}
 }
 
-// logWriteError logs that what became of a row was not stored: once for all rows while the database fails, and
+// logWriteError logs that the state of a row was not stored: once for all rows while the database fails, and
 // each time if it refuses the row.
 func (s *Shell) logWriteError(ctx context.Context, m *msg.Message, err error) {
 	if m != nil && (errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrRefused)) {

@@ -14,7 +14,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// entry is what a call does in its thread before it sends.
+// entry is how a thread is prepared for a call.
 type entry int
 
 const (
@@ -27,7 +27,7 @@ const (
 // maxThreadName bounds a thread's name, in characters. Topics are ASCII.
 const maxThreadName = 100
 
-// enter does what comes before a call that sends to a thread, or that changes what is in an archived one.
+// enter prepares the thread for a call that sends there, or that changes a message in an archived one.
 func (s *Sender) enter(ctx context.Context, m *msg.Message, c call) error {
 	if m.ThreadID == "" || !c.sends() && c.entry != unarchive {
 		return nil
@@ -49,7 +49,7 @@ func (s *Sender) enter(ctx context.Context, m *msg.Message, c call) error {
 	return nil
 }
 
-// otherPlace returns a call that was refused for its thread, with what makes the thread take it, or else for the
+// otherPlace returns a call that was refused for its thread, with another entry, or else for the
 // channel of the thread, and a remark about that; nil and why, if there is no other place.
 func (s *Sender) otherPlace(ctx context.Context, m *msg.Message, c call, refused error) (*call, string, error) {
 	gone := discordapi.RefusedFor(refused, unknownChannel)
@@ -88,7 +88,7 @@ func (s *Sender) otherPlace(ctx context.Context, m *msg.Message, c call, refused
 	return &moved, "sent to the channel: " + why + ": " + refused.Error(), refused
 }
 
-// What a message says that is in the channel in place of its thread.
+// The beginnings of messages that are in the channel in place of their thread.
 const (
 	threadGone     = "(the thread is gone)"
 	threadUnopened = "(the thread could not be opened)"
@@ -100,7 +100,7 @@ func notes(m *msg.Message) []string {
 }
 
 // withoutThread returns a call for the thread of a fork, which Discord does not create, as one for its channel. The
-// message at which it would begin was deleted, for example. The fork is over, since what users answer is in the
+// message at which it would begin was deleted, for example. The fork is over, since the answers of users are in the
 // channel.
 func (s *Sender) withoutThread(ctx context.Context, m *msg.Message, c call, refused error) (*call, string, error) {
 	moved, ok := s.toChannel(m, c, threadUnopened)

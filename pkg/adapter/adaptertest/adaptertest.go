@@ -1,5 +1,5 @@
 // Package adaptertest is the conformance test of adapters: it runs a platform in the shell, against a
-// remote that the platform provides, and checks what that remote has received.
+// remote that the platform provides, and checks the parts that have arrived there.
 package adaptertest
 
 import (
@@ -27,14 +27,14 @@ type Platform struct {
 	New func(t testing.TB, st func() *store.Store) Remote
 	// Repeats means that the parts of posts are Repeatable.
 	Repeats bool
-	// Options sets what the adapter's daemon sets: Mark, Pace.
+	// Options sets the options that the adapter's daemon sets: Mark, Pace.
 	Options func(*adapter.Options)
 	// TooLong reports whether a part is longer than the platform allows; nil for no limit.
 	TooLong func(text string) bool
 	// Marked reports whether a part is marked as a possible duplicate.
 	Marked func(text string) bool
-	// Foreign means that the remote has Run, and recognises a part that is sent again. What the shell records before
-	// the end of a part is not checked.
+	// Foreign means that the remote has Run, and recognises a part that is sent again. Records before
+	// the end of a part are not checked.
 	Foreign bool
 	// Outages means that the remote has SetOutage.
 	Outages bool
@@ -124,10 +124,10 @@ type Fault struct {
 	Hangs   bool          // the call is not answered, as long as it is made
 }
 
-// leftover is how long libraries may take to end what a shell that has stopped has left.
+// leftover is how long libraries may take to end the goroutines of a shell that has stopped.
 const leftover = time.Minute
 
-// Run runs all cases, each in a bubble of testing/synctest: what Platform.New makes must not use the machine's
+// Run runs all cases, each in a bubble of testing/synctest: a remote must not use the machine's
 // network, which keeps the bubble's clock from advancing. With names it runs only the cases of these names: for
 // another remote of the same platform.
 func Run(t *testing.T, p Platform, names ...string) {

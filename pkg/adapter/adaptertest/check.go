@@ -128,7 +128,7 @@ func answering(status int, body string) http.HandlerFunc {
 	}
 }
 
-// Says runs a command line, and compares its exit code and what it prints: all of some texts, and none of others.
+// Says runs a command line, and compares its exit code and its output, which has some texts and lacks others.
 func Says(t testing.TB, run func(out io.Writer) int, code int, says, not []string) {
 	t.Helper()
 	var out strings.Builder

@@ -22,7 +22,7 @@ const (
 	maxContext = 50
 )
 
-// withThread adds to a message that addresses the bot in a thread what was written there before, if the
+// withThread adds the earlier posts of a thread to a message that addresses the bot there, if the
 // thread's first post is unknown: the bot was not in the channel then, or has never seen it. A message whose
 // thread cannot be read goes without.
 func (l *Listener) withThread(ctx context.Context, in adapter.Inbound, names inbound.Names,
@@ -36,7 +36,7 @@ func (l *Listener) withThread(ctx context.Context, in adapter.Inbound, names inb
 	if err != nil || pane != nil {
 		return in
 	}
-	for _, id := range []string{row.ThreadID, row.PlatformID} { // what is stored has its context
+	for _, id := range []string{row.ThreadID, row.PlatformID} { // a stored one has its context
 		known, err := l.Store.MessageByPlatformID(ctx, row.ChatJID, id)
 		if err != nil || known != nil {
 			return in

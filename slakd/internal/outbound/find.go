@@ -57,7 +57,7 @@ func (s *Sender) Find(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 	return found.result()
 }
 
-// search is a search for a part, and what it has found so far among the bot's own messages.
+// search is a search for a part, with its findings so far among the bot's own messages.
 type search struct {
 	left []slackapi.Search // the places that are still to be searched
 	cut  bool              // a place has more messages than are searched
@@ -135,5 +135,5 @@ func (c call) reads(text string) bool {
 	return text == want || unmarked == want
 }
 
-// comparable is a text without what Slack adds to it: brackets around links.
+// comparable is a text without the brackets that Slack adds around links.
 func comparable(text string) string { return strings.NewReplacer("<", "", ">", "").Replace(text) }
