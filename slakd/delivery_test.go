@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -128,34 +127,6 @@ func TestDelivery_UploadStepFails_SendsFileOnce(t *testing.T) {
 			r.ends(id, msg.OutSent)
 			r.expect(r.team, "look [cat.txt]")
 		})
-	}
-}
-
-// In a thread and outside, beyond one page of history, and next to an equal text.
-func TestDelivery_AmbiguousText_IsSentOnce(t *testing.T) {
-	for _, arrived := range []bool{true, false} {
-		for _, threaded := range []bool{true, false} {
-			t.Run(map[bool]string{true: "arrived", false: "lost"}[arrived]+map[bool]string{true: ", in a thread"}[threaded], func(t *testing.T) {
-				t.Parallel()
-				r := newHarness(t, fake.Options{})
-				place := r.team
-				if threaded {
-					place = r.team.Thread(r.team.Say(r.alice, "question").TS)
-				}
-				r.Serve()
-				r.ends(r.say(place, "same"), msg.OutSent)
-				r.InjectFault(fake.Fault{Method: "chat.postMessage", Drop: true, After: arrived, Delay: 200 * time.Millisecond})
-				id := r.say(place, "same")
-				for range 450 {
-					place.Say(r.bob, "chatter")
-				}
-				row := r.ends(id, msg.OutSent)
-				r.expect(place, "same", "same")
-				if all := place.Messages(); !slices.ContainsFunc(all, func(m fake.Message) bool { return m.TS == row.PlatformID }) {
-					t.Errorf("the row is %q", row.PlatformID)
-				}
-			})
-		}
 	}
 }
 
@@ -286,19 +257,4 @@ func TestMarks_ScopeMissing_DoesNotDelayDelivery(t *testing.T) {
 	r.ends(r.say(r.team, "hello"), msg.OutSent)
 	end()
 	r.forgotten()
-}
-
-func TestStatus_InPaneWhileAgentWorks(t *testing.T) {
-	t.Parallel()
-	r := newConnected(t, fake.Options{})
-	pane := r.OpenPane(r.alice, fake.Place{})
-	ts := pane.Say(r.alice, "sum this up").TS
-	r.confirmed()
-	end := r.works(pane, ts, "")
-	r.Until("the status is shown", func() bool { return pane.Pane().Status == "is thinking…" })
-	end()
-	r.Until("the status is gone", func() bool { return pane.Pane().Status == "" })
-	if got := r.dm.Reactions(ts); len(got) > 0 {
-		t.Errorf("reactions: %v", got)
-	}
 }
