@@ -231,26 +231,6 @@ func TestOutbox_StopBeforeClaim_LogsNothing(t *testing.T) {
 	})
 }
 
-func TestOutbox_HungSends_DoNotStarveOthers(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		const never = 30 * 24 * time.Hour
-		var hung []int64
-		for i := range maxSends {
-			text := fmt.Sprint("hung", i)
-			r.platform.script(text, takes(never))
-			hung = append(hung, r.out(text, text))
-		}
-		r.start()
-		pass(time.Second)
-		other := r.out("other", "other")
-		r.look()
-		r.expect(other, "queued:")
-		pass(sendTimeout - time.Second)
-		r.expect(other, "sent: sent")
-		r.expect(hung[0], "ambiguous: ambiguous")
-	})
-}
-
 // upload is a part with a file.
 type upload struct{ bytes int64 }
 

@@ -18,6 +18,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
+	"arizuko/pkg/adapter/outboundtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
@@ -298,31 +299,26 @@ func TestSend_FloodWait_OfTheAccountOrOfAChat(t *testing.T) {
 func TestMark_EachText_KeepsItsLimit(t *testing.T) {
 	p := &Sender{Identity: first, Now: time.Now, Data: t.TempDir()}
 	picture := p.write(t, "a.png", "image/png", []byte("x"))
-	question := strings.Repeat("why ", 75)
-	for what, tt := range map[string]struct {
-		m    *msg.Message
-		want int // units of the longest text
-	}{
-		"text":       {&msg.Message{ChatJID: "telegram:7", Content: strings.Repeat("x", 9000)}, maxText},
-		"caption":    {&msg.Message{ChatJID: "telegram:7", Kind: msg.KindFile, Content: strings.Repeat("😀", (maxCaption-markRoom)/2), Attachments: picture}, maxCaption},
-		"no caption": {&msg.Message{ChatJID: "telegram:7", Kind: msg.KindFile, Attachments: picture}, len("(possibly sent twice)")},
-		"question":   {&msg.Message{ChatJID: "telegram:7", Kind: msg.KindPoll, Content: (&msg.Poll{Question: question, Options: []string{"a", "b"}}).JSON()}, maxPoll},
-	} {
-		parts, err := p.Cut(tt.m)
+	const chat = "telegram:7"
+	textOf := func(p adapter.Part) outboundtest.Text {
+		c := p.(call)
+		text, _ := c.params[c.text].(string)
+		return outboundtest.Text{Text: text, Length: render.UTF16Len(text), Limit: c.maxUnits()}
+	}
+	rows := outboundtest.Rows{
+		"text":       {ChatJID: chat, Content: strings.Repeat("x", 9000)},
+		"caption":    {ChatJID: chat, Kind: msg.KindFile, Content: strings.Repeat("😀", (maxCaption-markRoom)/2), Attachments: picture},
+		"no caption": {ChatJID: chat, Kind: msg.KindFile, Attachments: picture},
+		"question":   {ChatJID: chat, Kind: msg.KindPoll, Content: (&msg.Poll{Question: strings.Repeat("why ", 75), Options: []string{"a", "b"}}).JSON()},
+	}
+	outboundtest.CheckMarks(t, p, rows, textOf, func(adapter.Part) outboundtest.Text { return outboundtest.Text{} })
+	for _, full := range []string{"text", "caption", "question"} { // no more is cut than the mark needs
+		parts, err := p.Cut(rows[full])
 		if err != nil {
 			t.Fatal(err)
 		}
-		longest := 0
-		for _, part := range parts {
-			marked := p.Mark(part).(call)
-			text := marked.params[marked.text].(string)
-			if !strings.HasPrefix(text, "(possibly sent twice)") {
-				t.Errorf("%s: %q has no mark", what, text)
-			}
-			longest = max(longest, render.UTF16Len(text))
-		}
-		if longest > tt.want || longest < tt.want-1 {
-			t.Errorf("%s: %d units, want %d", what, longest, tt.want)
+		if got := textOf(p.Mark(parts[0])); got.Length < got.Limit-1 {
+			t.Errorf("%s: %d units, want %d", full, got.Length, got.Limit)
 		}
 	}
 }
