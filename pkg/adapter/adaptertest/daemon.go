@@ -37,7 +37,7 @@ func NewDaemon[C adapter.Config](t testing.TB, p adapter.Program[C], env ...stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(data) })
+	t.Cleanup(func() { _ = os.RemoveAll(data) })
 	if err := os.WriteFile(filepath.Join(data, "secret"), []byte("a-secret-of-the-suite\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

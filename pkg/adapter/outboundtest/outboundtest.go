@@ -81,9 +81,9 @@ type Text struct {
 	Length, Limit int
 }
 
-// CheckMarks checks that each part of rows has the mark of a possible duplicate, and keeps to its limit, and so does the
-// text that is sent in place of a file that is refused. textOf and inPlace return these texts; inPlace returns none for
-// a part without a file. No part is Repeatable, else it would be sent again without a mark.
+// CheckMarks marks each part of rows as a possible duplicate, and checks that the text keeps to its limit; so must the
+// text in place of a file that is refused. textOf and inPlace return these texts; inPlace returns none for a part
+// without a file. No part may be Repeatable, else it would be sent again without a mark.
 func CheckMarks(t testing.TB, p MarkingPlatform, rows Rows, textOf func(adapter.Part) Text,
 	inPlace func(adapter.Part) Text) {
 	t.Helper()
