@@ -183,10 +183,10 @@ func (m *counters) arrived(sent, received int64) {
 
 // fetched records the end of a download of a number of bytes.
 func (m *counters) fetched(bytes int64, err error) {
+	result := "done"
 	if err != nil {
-		m.downloads.WithLabelValues("failed").Inc()
-		return
+		result, bytes = "failed", 0
 	}
-	m.downloads.WithLabelValues("done").Inc()
+	m.downloads.WithLabelValues(result).Inc()
 	m.downloaded.Add(float64(bytes))
 }

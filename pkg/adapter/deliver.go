@@ -171,20 +171,17 @@ func (d *delivery) conditions(i int) conditions {
 	finder, marker := d.finderAndMarker()
 	answers, outFor := d.shell.admission.answers()
 	known := d.lane.search.of == [2]int64{d.row.ID, int64(i)}
+	renderErr := ""
+	if d.renderErr != nil {
+		renderErr = d.shell.Redact(d.renderErr.Error())
+	}
 	return conditions{
 		now: d.nowMS(), queuedAt: d.row.ReceivedAt, maxAge: d.shell.DeliveryMaxAge,
-		started: d.startedPart == i, waited: !d.notBefore, renderErr: d.renderProblem(), repeatable: d.repeatable(i),
+		started: d.startedPart == i, waited: !d.notBefore, renderErr: renderErr, repeatable: d.repeatable(i),
 		searchable: finder != nil && (!known || !d.lane.search.impossible), searches: d.lane.search.failed,
 		markable: marker != nil, decorates: d.lane.Decorations,
 		mayCall: d.shell.admission.mayCall(d.lane.pass), answers: answers, outFor: outFor,
 	}
-}
-
-func (d *delivery) renderProblem() string {
-	if d.renderErr == nil {
-		return ""
-	}
-	return d.shell.Redact(d.renderErr.Error())
 }
 
 // finderAndMarker returns how the platform can search for a part that may have arrived, and mark it; nil if it can't.

@@ -224,7 +224,7 @@ func TestPreview_SecretsAreHidden(t *testing.T) {
 // Answers never wait for a permit that a preview has taken.
 func TestPreview_Permits_AreLeftForRows(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.previewer(PreviewPace{Every: time.Second})
+		p := r.previewer(time.Second)
 		r.start(func(o *Options) {
 			o.Pace = Pace{Lane: func(l store.Lane) (string, []Limit) { return l.ChatJID, []Limit{{Every: time.Minute, Burst: 4}} }}
 		})
@@ -248,7 +248,7 @@ func TestPreview_Permits_AreLeftForRows(t *testing.T) {
 // What has ended does not stay until a flood of rows is over.
 func TestPreview_AccountIsBusy_IsRemovedAmongRows(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.previewer(PreviewPace{Every: time.Second})
+		p := r.previewer(time.Second)
 		r.start(func(o *Options) { o.Pace = Pace{Account: Limit{Every: time.Second, Burst: 1}} })
 		a := r.agent(room, "", groupconfig.ProgressLive)
 		a.says("One", "")

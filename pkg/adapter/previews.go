@@ -13,10 +13,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-const (
-	// previewBusy is the pause before a call for which the lane, or the pacer, was busy.
-	previewBusy = 500 * time.Millisecond
-)
+// previewBusy is the pause before a call for which the lane, or the pacer, was busy.
+const previewBusy = 500 * time.Millisecond
 
 // previews show the progress of turns; nil shows none. Each decision of a look is made again under the lane's lock,
 // since rows may have changed since.
@@ -116,7 +114,7 @@ func (p *previews) factsOf(t *store.PreviewTurn, shown *store.Preview) *previewF
 	if t != nil {
 		config, _ := groupconfig.Parse(t.Config) // gated reports an invalid one; no agent runs then
 		f.mode = config.Progress.In(t.ChatKind == msg.ChatDM || t.ChatKind == msg.ChatWeb || t.Lane.ThreadID != "")
-		f.pace, f.waiting = p.shell.previewer.PreviewPace(t.Lane), t.Waiting
+		f.every, f.waiting = p.shell.previewer.PreviewEvery(t.Lane), t.Waiting
 	}
 	return f
 }
@@ -269,7 +267,7 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 // change shows the news since the last call.
 func (p *previews) change(ctx context.Context, f *previewFacts) {
 	c := f.content()
-	if !f.news(c) {
+	if c == (content{}) || c == f.known.given {
 		f.shown()
 		return
 	}

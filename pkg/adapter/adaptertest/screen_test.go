@@ -52,9 +52,7 @@ func (w *memory) put(id, text, stop string, buttons ...string) (string, error) {
 	return m.ID, nil
 }
 
-func (s screen) PreviewPace(store.Lane) adapter.PreviewPace {
-	return adapter.PreviewPace{Every: time.Second}
-}
+func (s screen) PreviewEvery(store.Lane) time.Duration { return time.Second }
 
 func (s screen) ShowPreview(_ context.Context, p *adapter.Preview) (string, error) {
 	text, stop := p.Text+p.Line, ""
