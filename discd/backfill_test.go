@@ -47,7 +47,7 @@ func TestBackfill_LiveMessages_DoNotWaitForOtherChannels(t *testing.T) {
 	held := make(chan struct{})
 	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Held: held})
 	r.connect()
-	r.until("the call", func() bool { return r.discord.Listening() })
+	r.Until("the call", func() bool { return r.discord.Listening() })
 	busy.Say(r.alice, "live")
 	r.general.Say(r.alice, "live")
 	r.expect("message: before [#busy]", "message: before [#general]", "message: live [#general]")
@@ -97,7 +97,7 @@ func TestBackfill_Stopped_GoesOnAfterRestart(t *testing.T) {
 		stop = r.connect()
 		r.general.Say(r.alice, fmt.Sprint("live ", pages))
 		want = append(want, fmt.Sprintf("message: live %d [#general]", pages))
-		r.until("a page", func() bool { return len(r.stored()) == 1+100*pages })
+		r.Until("a page", func() bool { return len(r.stored()) == 1+100*pages })
 		stop()
 		r.discord.ClearFaults()
 	}
@@ -120,7 +120,7 @@ func TestBackfill_HiddenChannels_CostNothing(t *testing.T) {
 	for round := range 3 {
 		stop := r.connect()
 		r.general.Say(r.alice, fmt.Sprint("live ", round))
-		r.until("the row", func() bool { return strings.Contains(strings.Join(r.stored(), "\n"), fmt.Sprint("live ", round)) })
+		r.Until("the row", func() bool { return strings.Contains(strings.Join(r.stored(), "\n"), fmt.Sprint("live ", round)) })
 		stop()
 		for _, p := range hidden[1:] {
 			p.Say(r.alice, "missed")
@@ -136,7 +136,7 @@ func TestBackfill_HiddenChannels_CostNothing(t *testing.T) {
 	}
 	r.connect()
 	hidden[1].Deny(0)
-	r.until("what was missed there", func() bool { return r.text(`SELECT count(*) FROM messages WHERE content = 'missed'`) == "3" })
+	r.Until("what was missed there", func() bool { return r.Text(`SELECT count(*) FROM messages WHERE content = 'missed'`) == "3" })
 }
 
 func TestBackfill_OlderThanMaxAge_IsNotRead(t *testing.T) {
@@ -156,13 +156,13 @@ func TestBackfill_OlderThanMaxAge_IsNotRead(t *testing.T) {
 	r.general.Say(r.alice, "missed")
 	dm.Say(r.alice, "missed")
 	r.connect()
-	r.until("the rows", func() bool { return len(r.stored()) >= 4 })
+	r.Until("the rows", func() bool { return len(r.stored()) >= 4 })
 	want := []string{"message: before [#general]", "message: missed [#general]", "message: before [Alice]", "message: missed [Alice]"}
 	if diff := cmp.Diff(byPlace(want), byPlace(r.stored())); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
-	if n := strings.Count(r.log.String(), "older than MAX_AGE"); n != 2 {
-		t.Errorf("said %d times:\n%s", n, r.log.String())
+	if n := strings.Count(r.Log.String(), "older than MAX_AGE"); n != 2 {
+		t.Errorf("said %d times:\n%s", n, r.Log.String())
 	}
 }
 
@@ -194,13 +194,13 @@ func TestBackfill_ArchivedThreads_AreRead(t *testing.T) {
 	stop() // the archive is not read yet
 	r.discord.ClearFaults()
 	r.connect()
-	r.until("the rows", func() bool { return len(r.stored()) >= 9 })
+	r.Until("the rows", func() bool { return len(r.stored()) >= 9 })
 	got := r.stored()[6:]
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"message: missed [#general / bread]", "message: missed [#general / soup]", "message: missed [#help / pan]"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	r.until("the end of the search", func() bool { return r.text(`SELECT count(*) FROM cursors WHERE key LIKE 'archive:%'`) == "0" })
+	r.Until("the end of the search", func() bool { return r.Text(`SELECT count(*) FROM cursors WHERE key LIKE 'archive:%'`) == "0" })
 }
 
 // Private threads in which the bot is, whether or not it knew them. Those made before the oldest that it knew, or
@@ -237,13 +237,13 @@ func TestBackfill_ArchivedPrivateThreads_AreRead(t *testing.T) {
 		p.Archive(true, false)
 	}
 	r.connect()
-	r.until("the rows", func() bool { return len(r.stored()) >= 3 })
+	r.Until("the rows", func() bool { return len(r.stored()) >= 3 })
 	got := r.stored()[1:]
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"message: missed [#general / fresh]", "message: missed [#general / known]"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	r.until("the end of the search", func() bool { return r.text(`SELECT count(*) FROM cursors WHERE key LIKE 'archive:%'`) == "0" })
+	r.Until("the end of the search", func() bool { return r.Text(`SELECT count(*) FROM cursors WHERE key LIKE 'archive:%'`) == "0" })
 	if n := r.asked(fake.ListJoinedArchivedThreads, r.general); n != 2 {
 		t.Errorf("%d pages of private threads, want 2", n)
 	}
@@ -260,11 +260,11 @@ func TestBackfill_QuietPrivateChats_AreForgotten(t *testing.T) {
 	dm.Say(r.alice, "before")
 	r.expect("message: before [Alice]")
 	stop()
-	r.exec(`UPDATE cursors SET value = '400' WHERE key LIKE 'last:dm-%'`)
+	r.Exec(`UPDATE cursors SET value = '400' WHERE key LIKE 'last:dm-%'`)
 	r.connect()
 	r.general.Say(r.alice, "live")
 	r.expect("message: before [Alice]", "message: live [#general]")
-	if n := r.asked(fake.GetMessages, dm); n > 0 || r.text(`SELECT count(*) FROM cursors WHERE key LIKE 'last:dm-%'`) != "0" {
+	if n := r.asked(fake.GetMessages, dm); n > 0 || r.Text(`SELECT count(*) FROM cursors WHERE key LIKE 'last:dm-%'`) != "0" {
 		t.Errorf("%d calls", n)
 	}
 }
@@ -280,7 +280,7 @@ func TestBackfill_PrivateChatRefused_IsReadAfterItsNextMessage(t *testing.T) {
 	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: 403, Code: 50001})
 	for range 2 {
 		stop = r.connect()
-		r.until("the refusal", func() bool { return r.text(`SELECT count(*) FROM cursors WHERE key LIKE 'hidden:%'`) == "1" })
+		r.Until("the refusal", func() bool { return r.Text(`SELECT count(*) FROM cursors WHERE key LIKE 'hidden:%'`) == "1" })
 		stop()
 	}
 	if n := r.asked(fake.GetMessages, dm); n != 1 {
@@ -345,7 +345,7 @@ func TestBackfill_AfterStop_KeepsOrder(t *testing.T) {
 	stop = r.connect()
 	r.general.Say(r.alice, "after")
 	want = append(want, "message: after [#general]")
-	r.until("the rows", func() bool { return len(r.stored()) >= len(want) })
+	r.Until("the rows", func() bool { return len(r.stored()) >= len(want) })
 	if diff := cmp.Diff(byPlace(want), byPlace(r.stored())); diff != "" {
 		t.Fatalf("stored (-want +got):\n%s", diff)
 	}
@@ -376,7 +376,7 @@ func TestBackfill_ChannelFails_IsReadWhenItWorks(t *testing.T) {
 	quiet.Say(r.alice, "meanwhile")
 	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: 502})
 	stop = r.connect()
-	r.until("the channel that works", func() bool { return len(r.stored()) >= 3 })
+	r.Until("the channel that works", func() bool { return len(r.stored()) >= 3 })
 	stop() // in the middle of it
 	r.connect()
 	r.expect("message: before [#general]", "message: before [#quiet]", "message: meanwhile [#quiet]", "message: meanwhile [#general]")
@@ -401,8 +401,8 @@ func TestBackfill_Refused_IsReadWhenPermissionsChange(t *testing.T) {
 	}
 	for range 3 {
 		stop = r.connect()
-		r.until("the refusal to be kept", func() bool {
-			return r.text(`SELECT count(*) FROM cursors WHERE daemon = 'discd' AND key LIKE 'hidden:%'`) == "1"
+		r.Until("the refusal to be kept", func() bool {
+			return r.Text(`SELECT count(*) FROM cursors WHERE daemon = 'discd' AND key LIKE 'hidden:%'`) == "1"
 		})
 		stop()
 	}

@@ -59,7 +59,7 @@ func TestInbound_UserActions(t *testing.T) {
 		"join: joined [#general]", "leave: left [#general]",
 		"mention: rain [#general]", "message: the end [#general]",
 	)
-	if thread := r.text(`SELECT kind || ' ' || parent_author FROM platform_threads WHERE thread_id = ?`, post.ChannelID); thread != "forum_post discord:"+r.alice.ID {
+	if thread := r.Text(`SELECT kind || ' ' || parent_author FROM platform_threads WHERE thread_id = ?`, post.ChannelID); thread != "forum_post discord:"+r.alice.ID {
 		t.Errorf("the post is a %q", thread)
 	}
 }
@@ -76,7 +76,7 @@ func TestThreads_MadeFromOlderMessage_HaveTheirBeginning(t *testing.T) {
 	r.general.ThreadFrom(r.alice, second.ID, "Tea").Say(r.alice, "tea")
 	r.connect()
 	r.expect("message: soup or salad? [#general]", "message: soup [#general / Soup]", "message: tea or coffee? [#general]", "message: tea [#general / Tea]")
-	if got := r.text(`SELECT group_concat(ifnull(reason, '-'), ' ') FROM (SELECT reason FROM messages ORDER BY id)`); got != "quoted - quoted -" {
+	if got := r.Text(`SELECT group_concat(ifnull(reason, '-'), ' ') FROM (SELECT reason FROM messages ORDER BY id)`); got != "quoted - quoted -" {
 		t.Errorf("decided as %s", got)
 	}
 }
@@ -89,7 +89,7 @@ func TestThreads_MissedMessageIsRefused_OthersAreStored(t *testing.T) {
 	r.general.Say(r.alice, "before") // by then discd knows since when it is here
 	r.expect("message: before [#general]")
 	stop()
-	r.exec(`CREATE TRIGGER no BEFORE INSERT ON messages WHEN NEW.content = 'poison' BEGIN SELECT RAISE(ABORT, 'no'); END`)
+	r.Exec(`CREATE TRIGGER no BEFORE INSERT ON messages WHEN NEW.content = 'poison' BEGIN SELECT RAISE(ABORT, 'no'); END`)
 	thread := r.general.ThreadFrom(r.alice, old.ID, "Soup")
 	thread.Say(r.alice, "poison")
 	thread.Say(r.alice, "soup")
@@ -103,11 +103,11 @@ func TestAnswer_AndReply(t *testing.T) {
 	question := r.general.Say(r.alice, r.discord.Me().Mention()+" hello")
 	r.expect("mention: hello [#general]")
 	id := r.queue("discord:"+r.general.ChannelID, "", "hello yourself")
-	r.until("the answer", func() bool { return r.text(`SELECT out_state FROM messages WHERE id = ?`, id) == "sent" })
-	answer := r.text(`SELECT platform_id FROM messages WHERE id = ?`, id)
+	r.Until("the answer", func() bool { return r.Text(`SELECT out_state FROM messages WHERE id = ?`, id) == "sent" })
+	answer := r.Text(`SELECT platform_id FROM messages WHERE id = ?`, id)
 	r.general.Reply(r.alice, answer, "thanks")
 	r.expect("mention: hello [#general]", "reply: thanks [#general]") // and not our own words
-	if question.ID != r.text(`SELECT platform_id FROM messages WHERE verb = 'mention'`) {
+	if question.ID != r.Text(`SELECT platform_id FROM messages WHERE verb = 'mention'`) {
 		t.Error("a message has another id here")
 	}
 }
@@ -125,7 +125,7 @@ func TestInbound_BotAdded_IsOneJoin(t *testing.T) {
 	garden.Outage()
 	shed.Say(r.alice, "again")
 	r.expect("message: welcome [#shed]", "join: added the bot [#shed]", "message: again [#shed]")
-	if got := r.text(`SELECT sender_name || addressed FROM messages WHERE verb = 'join'`); got != "Garden1" {
+	if got := r.Text(`SELECT sender_name || addressed FROM messages WHERE verb = 'join'`); got != "Garden1" {
 		t.Errorf("the sender is %q", got)
 	}
 }
@@ -135,22 +135,21 @@ func TestInbound_WantedFiles_AreDownloaded(t *testing.T) {
 	r.connect()
 	r.general.Attach(r.alice, "unwanted", fake.File{Name: "other.txt", Data: []byte("ham")})
 	r.general.Attach(r.alice, "look", fake.File{Name: "notes.txt", Data: []byte("eggs")}, fake.File{Name: "big.bin", Data: []byte("x"), Size: 1 << 30})
-	r.until("the rows", func() bool { return len(r.stored()) == 2 })
-	r.exec(`UPDATE messages SET files_wanted = 1 WHERE content = 'look'`)
-	r.until("the files", func() bool {
-		return r.text(`SELECT attachments FROM messages WHERE pending_files = 0`) != ""
+	r.Until("the rows", func() bool { return len(r.stored()) == 2 })
+	r.Exec(`UPDATE messages SET files_wanted = 1 WHERE content = 'look'`)
+	r.Until("the files", func() bool {
+		return r.Text(`SELECT attachments FROM messages WHERE pending_files = 0`) != ""
 	})
-	files := r.text(`SELECT attachments FROM messages WHERE content = 'look'`)
-	path := r.text(`SELECT attachments ->> '$[0].path' FROM messages WHERE content = 'look'`)
-	folder := strings.TrimPrefix(r.env[0], "ARIZUKO_DATA=")
-	data, err := os.ReadFile(filepath.Join(folder, path))
+	files := r.Text(`SELECT attachments FROM messages WHERE content = 'look'`)
+	path := r.Text(`SELECT attachments ->> '$[0].path' FROM messages WHERE content = 'look'`)
+	data, err := os.ReadFile(filepath.Join(r.Data, path))
 	if err != nil || string(data) != "eggs" {
 		t.Errorf("%s holds %q, %v", files, data, err)
 	}
-	if !strings.Contains(r.text(`SELECT attachments ->> '$[1].error' FROM messages WHERE content = 'look'`), "MEDIA_MAX") {
+	if !strings.Contains(r.Text(`SELECT attachments ->> '$[1].error' FROM messages WHERE content = 'look'`), "MEDIA_MAX") {
 		t.Errorf("the large one: %s", files)
 	}
-	if all, err := filepath.Glob(filepath.Join(folder, "media", "*", "*")); len(all) != 1 {
+	if all, err := filepath.Glob(filepath.Join(r.Data, "media", "*", "*")); len(all) != 1 {
 		t.Errorf("on disk: %q, %v", all, err)
 	}
 }
@@ -158,11 +157,11 @@ func TestInbound_WantedFiles_AreDownloaded(t *testing.T) {
 func TestInbound_Commands_AreStoredAndAnswered(t *testing.T) {
 	r := newHarness(t, fake.Options{})
 	stop := r.connect()
-	r.until("the commands", func() bool { return len(r.discord.Commands()) == len(inbound.Commands()) })
+	r.Until("the commands", func() bool { return len(r.discord.Commands()) == len(inbound.Commands()) })
 	thread := r.general.Thread(r.alice, "Soup")
 	given := thread.Command(r.alice, "new", "#deploy ship it")
 	alone := r.discord.DM(r.alice).Command(r.alice, "ping", "")
-	r.until("the answers", func() bool { return r.discord.Answered(given) && r.discord.Answered(alone) })
+	r.Until("the answers", func() bool { return r.discord.Answered(given) && r.discord.Answered(alone) })
 	r.expect("mention: /new #deploy ship it [#general / Soup]", "mention: /ping [Alice]")
 	for _, c := range r.discord.Sent() {
 		if c.Route == fake.AnswerInteraction && !c.Ephemeral {
@@ -194,9 +193,8 @@ func TestCommands_OthersStay_OwnAreReplaced(t *testing.T) {
 	r.discord.AddCommand("help", "help of another program")
 	stop := r.connect()
 	want := len(inbound.Commands()) + 1
-	r.until("what was offered to be stored", func() bool {
-		var offered string
-		return r.db.QueryRow(`SELECT value FROM cursors WHERE daemon = 'discd' AND key = 'commands'`).Scan(&offered) == nil
+	r.Until("what was offered to be stored", func() bool {
+		return r.Text(`SELECT count(*) FROM cursors WHERE daemon = 'discd' AND key = 'commands'`) == "1"
 	})
 	stop()
 	if n := len(r.discord.Commands()); n != want {
@@ -207,11 +205,9 @@ func TestCommands_OthersStay_OwnAreReplaced(t *testing.T) {
 	r.discord.EditCommand("ping", own)
 	r.discord.EditCommand("new", others)
 	at := slices.IndexFunc(inbound.Commands(), func(c discordapi.Command) bool { return c.Name == "ping" })
-	if _, err := r.db.Exec(`UPDATE cursors SET value = replace(value, ?, ?) WHERE daemon = 'discd' AND key = 'commands'`, inbound.Commands()[at].Description, own); err != nil {
-		t.Fatal(err)
-	}
+	r.Exec(`UPDATE cursors SET value = replace(value, ?, ?) WHERE daemon = 'discd' AND key = 'commands'`, inbound.Commands()[at].Description, own)
 	stop = r.connect()
-	r.until("the changed command", func() bool { return r.commandCalls(fake.EditCommand) == 1 })
+	r.Until("the changed command", func() bool { return r.commandCalls(fake.EditCommand) == 1 })
 	stop()
 	r.connect()
 	stays := map[string]string{"help": "help of another program", "dice": "rolls dice", "new": others}
@@ -232,15 +228,15 @@ func TestConnect_RateLimits_AllCommandsAndMessagesCome(t *testing.T) {
 	r := newHarness(t, fake.Options{RateLimits: true})
 	stop := r.connect()
 	r.general.Say(r.alice, "before")
-	r.until("the row", func() bool { return len(r.stored()) == 1 })
+	r.Until("the row", func() bool { return len(r.stored()) == 1 })
 	stop()
 	for i := range 600 {
 		r.general.Say(r.alice, fmt.Sprint(i))
 	}
 	r.connect()
-	r.until("the commands", func() bool { return len(r.discord.Commands()) == len(inbound.Commands()) })
-	r.until("the messages", func() bool { return len(r.stored()) == 601 })
-	if text := r.log.String(); strings.Contains(text, "level=WARN") {
+	r.Until("the commands", func() bool { return len(r.discord.Commands()) == len(inbound.Commands()) })
+	r.Until("the messages", func() bool { return len(r.stored()) == 601 })
+	if text := r.Log.String(); strings.Contains(text, "level=WARN") {
 		t.Errorf("limits that are kept are no trouble:\n%s", text)
 	}
 }
@@ -252,12 +248,12 @@ func TestThreads_Addressed_AreJoined(t *testing.T) {
 	asked := r.general.Say(r.alice, r.discord.Me().Mention()+" hello")
 	r.expect("mention: hello [#general]")
 	thread := r.general.ThreadFrom(r.alice, asked.ID, "hello")
-	r.until("the call", func() bool { return r.asked(fake.JoinThread, thread) == 1 })
+	r.Until("the call", func() bool { return r.asked(fake.JoinThread, thread) == 1 })
 	thread.Say(r.alice, "and then?")
 	other := r.general.Thread(r.alice, "other")
 	other.Say(r.alice, "not heard")
 	r.queue("discord:"+r.general.ChannelID, other.ChannelID, "an answer")
-	r.until("the answer", func() bool { return r.asked(fake.CreateMessage, other) == 1 })
+	r.Until("the answer", func() bool { return r.asked(fake.CreateMessage, other) == 1 })
 	other.Say(r.alice, "heard")
 	r.expect("mention: hello [#general]", "message: and then? [#general / hello]", "message: heard [#general / other]")
 }
@@ -266,20 +262,20 @@ func TestThreads_Addressed_AreJoined(t *testing.T) {
 func TestPolls_EndedWhileDown_HaveCounts(t *testing.T) {
 	r := newHarness(t, fake.Options{})
 	stop := r.connect()
-	r.exec(`INSERT INTO messages (chat_jid, direction, kind, sender, sender_name, content, timestamp, received_at, source, out_state)
+	r.Exec(`INSERT INTO messages (chat_jid, direction, kind, sender, sender_name, content, timestamp, received_at, source, out_state)
 		VALUES (?, 'out', 'poll', 'agent:main', 'main', '{"question":"Lunch?","options":["soup","salad"]}', ?, ?, 'agent', 'queued')`,
 		"discord:"+r.general.ChannelID, time.Now().UnixMilli(), time.Now().UnixMilli())
 	id := ""
-	r.until("the poll", func() bool {
-		id = r.text(`SELECT ifnull(platform_id, '') FROM messages WHERE kind = 'poll' AND out_state = 'sent'`)
+	r.Until("the poll", func() bool {
+		id = r.Text(`SELECT ifnull(platform_id, '') FROM messages WHERE kind = 'poll' AND out_state = 'sent'`)
 		return id != ""
 	})
 	stop()
 	r.general.Vote(r.alice, id, 2, true)
 	r.general.EndPoll(id)
 	r.connect()
-	r.until("the end", func() bool {
-		return r.text(`SELECT content FROM messages WHERE verb = 'poll_end'`) == `{"result":{"counts":[0,1],"voters":1}}`
+	r.Until("the end", func() bool {
+		return r.Text(`SELECT content FROM messages WHERE verb = 'poll_end'`) == `{"result":{"counts":[0,1],"voters":1}}`
 	})
 }
 
@@ -326,7 +322,7 @@ func TestReconnect_SessionsInvalidInARow_NextOneHears(t *testing.T) {
 	r.expect("message: before [#general]")
 	for n := 2; n <= 3; n++ {
 		r.discord.InvalidateSessions(false)
-		r.until("the next session", func() bool { return r.discord.Gateway().Identified == n })
+		r.Until("the next session", func() bool { return r.discord.Gateway().Identified == n })
 	}
 	r.general.Say(r.alice, "after")
 	r.expect("message: before [#general]", "message: after [#general]")
@@ -349,8 +345,8 @@ func TestInbound_DuplicateAndInvalidEvents(t *testing.T) {
 	r.general.Say(r.alice, "third")
 	r.general.Say(r.alice, "second")
 	r.expect("message: first [#general]", "reaction: 👍 [#general]", "message: second [#general]", "message: third [#general]")
-	if got := strings.Count(r.log.String(), "undecodable event skipped"); got != 3 {
-		t.Errorf("%d events were skipped:\n%s", got, r.log.String())
+	if got := strings.Count(r.Log.String(), "undecodable event skipped"); got != 3 {
+		t.Errorf("%d events were skipped:\n%s", got, r.Log.String())
 	}
 }
 
@@ -367,9 +363,9 @@ func TestInbound_UnknownThread_IsLookedUp(t *testing.T) {
 	r.discord.Inject("MESSAGE_CREATE", said(thread.ChannelID, 1))
 	r.discord.Inject("MESSAGE_CREATE", said("5", 2))
 	r.discord.Inject("MESSAGE_CREATE", said(thread.ChannelID, 3))
-	r.until("the rows", func() bool { return r.text(`SELECT count(*) FROM messages`) == "3" })
+	r.Until("the rows", func() bool { return r.Text(`SELECT count(*) FROM messages`) == "3" })
 	for id, want := range map[int]string{1: "general / Soup", 2: "", 3: "general / Soup"} {
-		got := r.text(`SELECT ltrim(ifnull(c.title, ''), '#') || ifnull(' / ' || t.title, '') FROM messages m LEFT JOIN chats c ON c.jid = m.chat_jid
+		got := r.Text(`SELECT ltrim(ifnull(c.title, ''), '#') || ifnull(' / ' || t.title, '') FROM messages m LEFT JOIN chats c ON c.jid = m.chat_jid
 			LEFT JOIN platform_threads t ON t.chat_jid = m.chat_jid AND t.thread_id = m.thread_id WHERE platform_id = ?`, fmt.Sprint(id))
 		if got != want {
 			t.Errorf("message %d is in %q, not %q", id, got, want)
@@ -384,16 +380,16 @@ func TestInbound_UnknownThread_IsLookedUp(t *testing.T) {
 func TestInbound_WritesFail_AreRetried(t *testing.T) {
 	r := newHarness(t, fake.Options{Heartbeat: 200 * time.Millisecond})
 	r.connect()
-	r.exec(`CREATE TRIGGER no BEFORE INSERT ON messages BEGIN SELECT * FROM no; END`)
+	r.Exec(`CREATE TRIGGER no BEFORE INSERT ON messages BEGIN SELECT * FROM no; END`)
 	for i := range 3 {
 		r.general.Say(r.alice, fmt.Sprint(i))
 	}
-	r.until("the failed write", func() bool { return strings.Contains(r.log.String(), "storing event failed") })
+	r.Until("the failed write", func() bool { return strings.Contains(r.Log.String(), "storing event failed") })
 	if err := r.discord.WaitConfirmed(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r.discord.SetReachable(false) // events received by then are not sent again
-	r.exec(`DROP TRIGGER no`)
+	r.Exec(`DROP TRIGGER no`)
 	r.expect("message: 0 [#general]", "message: 1 [#general]", "message: 2 [#general]")
 	r.discord.SetReachable(true)
 	r.general.Say(r.alice, "3")
@@ -411,9 +407,14 @@ func TestConnect_Refused_ReportsRemedy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newHarness(t, test.options, test.env)
-			r.serve()
-			r.until("the report", func() bool { return r.connection() == "bad_credentials" })
-			if detail := r.text(`SELECT detail FROM daemons WHERE name = 'discd'`); !strings.Contains(detail, test.detail) || strings.Contains(detail, "\n") {
+			r.Serve()
+			detail := ""
+			r.Until("the report", func() bool {
+				state, text := r.Connection()
+				detail = text
+				return state == "bad_credentials"
+			})
+			if !strings.Contains(detail, test.detail) || strings.Contains(detail, "\n") {
 				t.Errorf("detail is %q", detail)
 			}
 		})
@@ -440,9 +441,9 @@ func TestDelivery_RateLimits_DoNotDelayOtherChats(t *testing.T) {
 	}
 	r.queue("discord:"+quiet.ChannelID, "", "quick")
 	sentIn := func(p fake.Place) string {
-		return r.text(`SELECT count(*) FROM messages WHERE out_state = 'sent' AND chat_jid = ?`, "discord:"+p.ChannelID)
+		return r.Text(`SELECT count(*) FROM messages WHERE out_state = 'sent' AND chat_jid = ?`, "discord:"+p.ChannelID)
 	}
-	r.until("the other chat", func() bool { return sentIn(quiet) == "1" })
+	r.Until("the other chat", func() bool { return sentIn(quiet) == "1" })
 	var before []string
 	for _, c := range r.discord.Calls() {
 		if c.Route == fake.CreateMessage && c.ChannelID == quiet.ChannelID {
@@ -458,7 +459,7 @@ func TestDelivery_RateLimits_DoNotDelayOtherChats(t *testing.T) {
 	if testing.Short() {
 		return // the rest waits for the limit
 	}
-	r.until("all of it", func() bool { return sentIn(r.general) == "7" })
+	r.Until("all of it", func() bool { return sentIn(r.general) == "7" })
 	for _, c := range r.discord.Calls() {
 		if c.Status == http.StatusTooManyRequests {
 			t.Errorf("%s was refused", c.Route)
@@ -467,7 +468,7 @@ func TestDelivery_RateLimits_DoNotDelayOtherChats(t *testing.T) {
 			sent = append(sent, c.Text)
 		}
 	}
-	if diff := cmp.Diff(want, sent); diff != "" || strings.Contains(r.log.String(), "class=rate") {
-		t.Errorf("sent (-want +got):\n%s\n%s", diff, r.log.String())
+	if diff := cmp.Diff(want, sent); diff != "" || strings.Contains(r.Log.String(), "class=rate") {
+		t.Errorf("sent (-want +got):\n%s\n%s", diff, r.Log.String())
 	}
 }

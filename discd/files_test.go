@@ -23,20 +23,19 @@ func TestInbound_FilesWantedAfterDays_AreDownloaded(t *testing.T) {
 	thread.Attach(r.alice, "in a thread", file("ham"))
 	dm.Attach(r.alice, "in private", file("salt"))
 	gone := r.general.Attach(r.alice, "deleted since", file("oil"))
-	r.until("the rows", func() bool { return len(r.stored()) == 5 })
+	r.Until("the rows", func() bool { return len(r.stored()) == 5 })
 	ago.Store(int64(72 * time.Hour))
 	r.general.Delete(gone.ID)
-	r.exec(`UPDATE messages SET files_wanted = 1 WHERE pending_files > 0`)
-	r.until("the files", func() bool { return r.text(`SELECT count(*) FROM messages WHERE pending_files > 0`) == "0" })
-	folder := strings.TrimPrefix(r.env[0], "ARIZUKO_DATA=")
+	r.Exec(`UPDATE messages SET files_wanted = 1 WHERE pending_files > 0`)
+	r.Until("the files", func() bool { return r.Text(`SELECT count(*) FROM messages WHERE pending_files > 0`) == "0" })
 	for content, want := range map[string]string{"sent": "eggs", "forwarded:\nsent": "eggs", "in a thread": "ham", "in private": "salt"} {
-		path := r.text(`SELECT attachments ->> '$[0].path' FROM messages WHERE content = ?`, content)
-		if data, err := os.ReadFile(filepath.Join(folder, path)); err != nil || string(data) != want {
-			t.Errorf("%s: %q, %v: %s", content, data, err, r.text(`SELECT attachments FROM messages WHERE content = ?`, content))
+		path := r.Text(`SELECT attachments ->> '$[0].path' FROM messages WHERE content = ?`, content)
+		if data, err := os.ReadFile(filepath.Join(r.Data, path)); err != nil || string(data) != want {
+			t.Errorf("%s: %q, %v: %s", content, data, err, r.Text(`SELECT attachments FROM messages WHERE content = ?`, content))
 		}
 	}
 	const wanted = "its message cannot be read"
-	if got := r.text(`SELECT attachments ->> '$[0].error' FROM messages WHERE content = 'deleted since'`); !strings.Contains(got, wanted) {
+	if got := r.Text(`SELECT attachments ->> '$[0].error' FROM messages WHERE content = 'deleted since'`); !strings.Contains(got, wanted) {
 		t.Errorf("the deleted one: %q, want %q in it", got, wanted)
 	}
 }

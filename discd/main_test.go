@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"flag"
@@ -89,16 +88,8 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 			case strings.HasPrefix(name, "a command"):
 				args = []string{"dance"}
 			}
-			var out bytes.Buffer
-			code := program().Run(t.Context(), args, &out, &out)
-			if code != test.code || strings.Contains(out.String(), test.not) || strings.Contains(out.String(), s.Token()) {
-				t.Errorf("exit %d, want %d, and nothing of %q:\n%s", code, test.code, test.not, out.String())
-			}
-			for _, want := range test.says {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("it does not say %q:\n%s", want, out.String())
-				}
-			}
+			run := func(out io.Writer) int { return program().Run(t.Context(), args, out, out) }
+			adaptertest.Says(t, run, test.code, test.says, []string{test.not, s.Token()})
 		})
 	}
 }
@@ -138,10 +129,8 @@ func TestCheck_Application_ReportsProblemAndRemedy(t *testing.T) {
 					strings.TrimPrefix(gateway, "http"), tt.left),
 			}))
 			defer api.Close()
-			var out bytes.Buffer
-			if code := checkAt(t, t.Context(), api.URL, &out); code != tt.code || !strings.Contains(out.String(), tt.want) {
-				t.Errorf("exit %d, want %d and %q:\n%s", code, tt.code, tt.want, &out)
-			}
+			run := func(out io.Writer) int { return checkAt(t, t.Context(), api.URL, out) }
+			adaptertest.Says(t, run, tt.code, []string{tt.want}, nil)
 		})
 	}
 }

@@ -43,7 +43,7 @@ func TestInbound_LongPaste_IsTheText(t *testing.T) {
 	r.discord.InjectFault(fake.Fault{Route: fake.GetMessages, Status: http.StatusBadGateway})
 	r.connect()
 	r.expect(append(want, "mention: missed [#general]")...)
-	if got := r.text(`SELECT group_concat(DISTINCT (attachments ->> '$[0].name') || pending_files) FROM messages WHERE content != 'after'`); got != "message.txt1" {
+	if got := r.Text(`SELECT group_concat(DISTINCT (attachments ->> '$[0].name') || pending_files) FROM messages WHERE content != 'after'`); got != "message.txt1" {
 		t.Errorf("the files are %q", got)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,13 +16,9 @@ import (
 func (r *harness) queuePoll(chatJID, target, content string) int64 {
 	r.Helper()
 	now := time.Now().UnixMilli()
-	r.exec(`INSERT INTO messages (chat_jid, direction, kind, sender, target_id, content, timestamp, received_at, source, out_state)
+	r.Exec(`INSERT INTO messages (chat_jid, direction, kind, sender, target_id, content, timestamp, received_at, source, out_state)
 		VALUES (?, 'out', 'poll', 'agent:main', nullif(?, ''), ?, ?, ?, 'agent', 'queued')`, chatJID, target, content, now, now)
-	id, err := strconv.ParseInt(r.text(`SELECT max(id) FROM messages WHERE direction = 'out'`), 10, 64)
-	if err != nil {
-		r.Fatal(err)
-	}
-	return id
+	return r.lastOut()
 }
 
 func TestPoll_VotesAndEnd_AreStored(t *testing.T) {
@@ -33,8 +28,8 @@ func TestPoll_VotesAndEnd_AreStored(t *testing.T) {
 	const content = `{"question":"Lunch?","options":["yes","no"],"multiple":false,"closes_at":0}`
 	row := r.queuePoll(chat, "", content)
 	var id string
-	r.until("the poll", func() bool {
-		id = r.text(`SELECT ifnull(platform_id, '') FROM messages WHERE id = ?`, row)
+	r.Until("the poll", func() bool {
+		id = r.Text(`SELECT ifnull(platform_id, '') FROM messages WHERE id = ?`, row)
 		return id != ""
 	})
 
@@ -44,19 +39,19 @@ func TestPoll_VotesAndEnd_AreStored(t *testing.T) {
 	r.general.Vote(r.alice, id, 2, false)
 	r.general.Vote(r.alice, id, 1, true)
 	votes := func() string {
-		return r.text(`SELECT ifnull(group_concat(verb || content || target_id, char(10)), '') FROM (SELECT * FROM messages WHERE verb IN ('vote', 'poll_end') ORDER BY id)`)
+		return r.Text(`SELECT ifnull(group_concat(verb || content || target_id, char(10)), '') FROM (SELECT * FROM messages WHERE verb IN ('vote', 'poll_end') ORDER BY id)`)
 	}
 	want := strings.Join([]string{
 		`vote{"options":[2],"change":"add"}` + id, `vote{"options":[2],"change":"remove"}` + id, `vote{"options":[1],"change":"add"}` + id,
 	}, "\n")
-	r.until("the votes", func() bool { return votes() == want })
+	r.Until("the votes", func() bool { return votes() == want })
 
 	end := r.queuePoll(chat, id, content)
 	again := r.queuePoll(chat, id, content)
 	for _, row := range []int64{end, again} { // closing twice does no harm
-		r.until("the end", func() bool { return r.text(`SELECT out_state FROM messages WHERE id = ?`, row) == "sent" })
+		r.Until("the end", func() bool { return r.Text(`SELECT out_state FROM messages WHERE id = ?`, row) == "sent" })
 	}
-	r.until("the result", func() bool {
+	r.Until("the result", func() bool {
 		return strings.Contains(votes(), `poll_end{"result":{"counts":[1,0],"voters":1}}`+id) && strings.Contains(votes(), "poll_end{}"+id)
 	})
 }
@@ -66,12 +61,12 @@ func (r *harness) openPoll(chatJID string) (row int64, id string) {
 	r.Helper()
 	const content = `{"question":"Lunch?","options":["yes","no"],"multiple":true,"closes_at":0}`
 	row = r.queuePoll(chatJID, "", content)
-	r.exec(`INSERT INTO polls (message_id, folder, chat_jid, topic, question, options, multiple, state, created_at)
+	r.Exec(`INSERT INTO polls (message_id, folder, chat_jid, topic, question, options, multiple, state, created_at)
 		VALUES (?, 'main', ?, '', 'Lunch?', '["yes","no"]', 1, 'open', 1)`, row, chatJID)
 	stop := r.connect()
 	defer stop()
-	r.until("the poll", func() bool {
-		id = r.text(`SELECT ifnull(platform_id, '') FROM messages WHERE id = ? AND out_state = 'sent'`, row)
+	r.Until("the poll", func() bool {
+		id = r.Text(`SELECT ifnull(platform_id, '') FROM messages WHERE id = ? AND out_state = 'sent'`, row)
 		return id != ""
 	})
 	return row, id
@@ -80,7 +75,7 @@ func (r *harness) openPoll(chatJID string) (row int64, id string) {
 // votes are the stored votes: voter, change and option, in order. Users other than Alice are their ids.
 func (r *harness) votes() string {
 	r.Helper()
-	return strings.ReplaceAll(r.text(`SELECT ifnull(group_concat(substr(sender, 9) || ' ' || (content ->> 'change') || ' ' || (content ->> '$.options[0]'), char(10)), '')
+	return strings.ReplaceAll(r.Text(`SELECT ifnull(group_concat(substr(sender, 9) || ' ' || (content ->> 'change') || ' ' || (content ->> '$.options[0]'), char(10)), '')
 		FROM (SELECT * FROM messages WHERE verb = 'vote' ORDER BY id)`), r.alice.ID, "Alice")
 }
 
@@ -98,12 +93,12 @@ func TestPoll_VotesWhileDown_AreReadAgain(t *testing.T) {
 
 	stop := r.connect()
 	r.general.Vote(r.alice, id, 1, true)
-	r.until("a vote", func() bool { return r.votes() == "Alice add 1" })
+	r.Until("a vote", func() bool { return r.votes() == "Alice add 1" })
 	stop()
 	// gated has counted that vote, and retention has removed its row; a vote of an earlier time is gone from Discord.
-	r.exec(`DELETE FROM messages WHERE verb = 'vote'`)
-	r.exec(`INSERT INTO poll_votes SELECT id, ?, 'Alice', '[1]', 1 FROM polls`, "discord:"+r.alice.ID)
-	r.exec(`INSERT INTO poll_votes SELECT id, 'discord:99', 'Carol', '[2]', 1 FROM polls`)
+	r.Exec(`DELETE FROM messages WHERE verb = 'vote'`)
+	r.Exec(`INSERT INTO poll_votes SELECT id, ?, 'Alice', '[1]', 1 FROM polls`, "discord:"+r.alice.ID)
+	r.Exec(`INSERT INTO poll_votes SELECT id, 'discord:99', 'Carol', '[2]', 1 FROM polls`)
 
 	r.general.Vote(r.alice, id, 1, false)
 	r.general.Vote(r.alice, id, 2, true)
@@ -114,11 +109,11 @@ func TestPoll_VotesWhileDown_AreReadAgain(t *testing.T) {
 		want = append(want, voter.ID+" add 1")
 	}
 	// The vote before may have been read again as well, and logged: its connection was new.
-	stored := strings.Count(r.log.String(), "missed votes stored")
+	stored := strings.Count(r.Log.String(), "missed votes stored")
 	stop = r.connect()
-	r.until("the votes", func() bool { return strings.Count(r.log.String(), "missed votes stored") > stored })
+	r.Until("the votes", func() bool { return strings.Count(r.Log.String(), "missed votes stored") > stored })
 	r.general.Vote(bob, id, 2, true)
-	r.until("a live vote", func() bool { return strings.HasSuffix(r.votes(), bob.ID+" add 2") })
+	r.Until("a live vote", func() bool { return strings.HasSuffix(r.votes(), bob.ID+" add 2") })
 	votes := strings.Split(r.votes(), "\n")
 	slices.Sort(votes)
 	slices.Sort(want)
@@ -129,13 +124,13 @@ func TestPoll_VotesWhileDown_AreReadAgain(t *testing.T) {
 
 	before := r.votersRead()
 	r.connect()
-	r.until("another reading", func() bool { return r.votersRead() >= before+3 })
+	r.Until("another reading", func() bool { return r.votersRead() >= before+3 })
 	r.general.Vote(bob, id, 1, true)
-	r.until("a live vote", func() bool { return strings.HasSuffix(r.votes(), bob.ID+" add 1") })
+	r.Until("a live vote", func() bool { return strings.HasSuffix(r.votes(), bob.ID+" add 1") })
 	if got := strings.Count(r.votes(), "\n"); got != len(votes) {
 		t.Errorf("read again: %d new votes, want 1", got+1-len(votes))
 	}
-	if got := r.text(`SELECT count(*) FROM messages WHERE verb = 'vote' AND target_id = ? AND chat_jid = ?`, id, chat); got != fmt.Sprint(len(votes)+1) {
+	if got := r.Text(`SELECT count(*) FROM messages WHERE verb = 'vote' AND target_id = ? AND chat_jid = ?`, id, chat); got != fmt.Sprint(len(votes)+1) {
 		t.Errorf("%s votes have the poll %d as their target", got, row)
 	}
 }
@@ -146,15 +141,15 @@ func TestPoll_VoteReadBeforeItsEvent_IsStoredOnce(t *testing.T) {
 	r.connect()()
 	_, id := r.openPoll("discord:" + r.general.ChannelID)
 	r.general.Vote(r.alice, id, 1, true)
-	stored := strings.Count(r.log.String(), "missed votes stored")
+	stored := strings.Count(r.Log.String(), "missed votes stored")
 	r.connect()
-	r.until("the vote", func() bool { return strings.Count(r.log.String(), "missed votes stored") > stored })
+	r.Until("the vote", func() bool { return strings.Count(r.Log.String(), "missed votes stored") > stored })
 	r.discord.Inject("MESSAGE_POLL_VOTE_ADD", fmt.Sprintf(`{"user_id":%q,"channel_id":%q,"message_id":%q,"answer_id":1}`,
 		r.alice.ID, r.general.ChannelID, id))
 	r.general.Vote(r.alice, id, 1, false)
 	r.general.Vote(r.alice, id, 1, true)
 	const want = "Alice add 1\nAlice remove 1\nAlice add 1"
-	r.until("the votes after it", func() bool { return len(r.votes()) >= len(want) })
+	r.Until("the votes after it", func() bool { return len(r.votes()) >= len(want) })
 	if got := r.votes(); got != want {
 		t.Errorf("votes:\n%s\nwant:\n%s", got, want)
 	}
@@ -169,14 +164,14 @@ func TestPoll_VotersNotVisible_AreNotAskedForAgain(t *testing.T) {
 	r.general.Delete(gone)
 	r.general.Vote(r.alice, id, 1, true)
 	r.connect()
-	r.until("the vote", func() bool { return r.votes() == "Alice add 1" })
-	r.until("the refusal", func() bool { return strings.Contains(r.log.String(), "votes that were missed cannot be read") })
+	r.Until("the vote", func() bool { return r.votes() == "Alice add 1" })
+	r.Until("the refusal", func() bool { return strings.Contains(r.Log.String(), "votes that were missed cannot be read") })
 	calls := r.votersRead()
 	r.discord.InvalidateSessions(false)
 	r.general.Vote(r.alice, id, 2, true)
-	r.until("the next session", func() bool { return r.votes() == "Alice add 1\nAlice add 2" })
-	r.until("the calls", func() bool { return r.votersRead() >= calls+2 })
-	if n := strings.Count(r.log.String(), "votes that were missed cannot be read"); n != 1 {
+	r.Until("the next session", func() bool { return r.votes() == "Alice add 1\nAlice add 2" })
+	r.Until("the calls", func() bool { return r.votersRead() >= calls+2 })
+	if n := strings.Count(r.Log.String(), "votes that were missed cannot be read"); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
 }

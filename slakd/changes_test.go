@@ -47,7 +47,7 @@ func TestMissed_Changes_AreReadFromHistory(t *testing.T) {
 		"reaction Bob: -🎉", "reaction Bob: 👍", "reaction Alice: :party-parrot:", "reaction Alice: 👋",
 	}
 	if diff := cmp.Diff(want, r.rows(r.team)[before:]); diff != "" {
-		t.Errorf("rows (-want +got):\n%s\nthe log:\n%s", diff, r.log)
+		t.Errorf("rows (-want +got):\n%s\nthe log:\n%s", diff, r.Log)
 	}
 	rows := r.messages(r.team)[before:]
 	for i, target := range []string{one.TS, two.TS, root.TS, reply.TS} {

@@ -19,7 +19,7 @@ func TestInbound_FirstMentionInThread_QuotesTheThread(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, fake.Options{})
 	room, root, earlier := r.threadWithoutBot()
-	r.start()
+	r.Serve()
 	r.connected()
 	room.InviteBot(r.alice)
 	room.Reply(r.alice, root.TS, r.Me().Mention()+" what do you think?")
@@ -27,11 +27,11 @@ func TestInbound_FirstMentionInThread_QuotesTheThread(t *testing.T) {
 	r.confirmed()
 	r.stored(room, "join Alice: added the bot", "mention Alice: what do you think?", "mention Alice: please")
 	jid := "slack:" + room.ChannelID
-	first, err := r.store.MessageByPlatformID(t.Context(), jid, root.TS)
+	first, err := r.Store.MessageByPlatformID(t.Context(), jid, root.TS)
 	if err != nil || first == nil || first.Content != "what about this?" || first.Reason != "quoted" || first.SenderName != "Bob" {
 		t.Errorf("the thread's first post: %+v, %v", first, err)
 	}
-	if reply, err := r.store.MessageByPlatformID(t.Context(), jid, earlier.TS); err != nil || reply == nil || reply.ThreadID != root.TS {
+	if reply, err := r.Store.MessageByPlatformID(t.Context(), jid, earlier.TS); err != nil || reply == nil || reply.ThreadID != root.TS {
 		t.Errorf("an earlier reply: %+v, %v", reply, err)
 	}
 	if asked := r.asked("conversations.replies"); asked != 1 {
@@ -65,7 +65,7 @@ func TestInbound_ThreadWithoutRoot_IsAskedForOnce(t *testing.T) {
 	r.confirmed()
 	r.stored(room, "join Alice: added the bot", "mention Alice: what do you think?", "mention Alice: please", "mention Alice: now")
 	jid := "slack:" + room.ChannelID
-	if reply, err := r.store.MessageByPlatformID(t.Context(), jid, earlier.TS); err != nil || reply == nil || reply.Reason != "quoted" {
+	if reply, err := r.Store.MessageByPlatformID(t.Context(), jid, earlier.TS); err != nil || reply == nil || reply.Reason != "quoted" {
 		t.Errorf("an earlier reply: %+v, %v", reply, err)
 	}
 	if asked := r.asked("conversations.replies") - before; asked != 1 {
@@ -93,7 +93,7 @@ func TestInbound_LongThread_QuotesTheLastReplies(t *testing.T) {
 		ts    string
 		known bool
 	}{{root.TS, true}, {replies[259], true}, {replies[210], true}, {replies[209], false}, {replies[150], false}} {
-		m, err := r.store.MessageByPlatformID(t.Context(), "slack:"+room.ChannelID, tt.ts)
+		m, err := r.Store.MessageByPlatformID(t.Context(), "slack:"+room.ChannelID, tt.ts)
 		if err != nil || (m != nil) != tt.known {
 			t.Errorf("message %s: %+v, %v, known is to be %v", tt.ts, m, err, tt.known)
 		}
@@ -104,7 +104,7 @@ func TestInbound_CommandWithoutMembership_SaysSo(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, fake.Options{})
 	room := r.ChannelWithoutBot("foreign", r.alice)
-	r.start()
+	r.Serve()
 	r.connected()
 	room.Command(r.alice, "/arizuko", "new hello")
 	r.confirmed()

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -32,9 +31,9 @@ func (r *harness) said(p fake.Place) (all []string) {
 }
 
 func (r *harness) expect(p fake.Place, want ...string) {
-	r.t.Helper()
+	r.Helper()
 	if diff := cmp.Diff(want, r.said(p)); diff != "" {
-		r.t.Errorf("said (-want +got):\n%s", diff)
+		r.Errorf("said (-want +got):\n%s", diff)
 	}
 }
 
@@ -43,7 +42,7 @@ func TestDelivery_TextEditReactionDelete(t *testing.T) {
 	r := newHarness(t, fake.Options{})
 	question := r.team.Say(r.alice, "question")
 	thread := r.team.Thread(question.TS)
-	r.start()
+	r.Serve()
 	r.ends(r.say(r.team, "to **all**, see https://example.org"), msg.OutSent)
 	answer := r.ends(r.say(thread, "to @everyone <!here>"), msg.OutSent)
 	act := func(kind msg.Kind, target, content string, want msg.OutState) {
@@ -75,11 +74,11 @@ func TestDelivery_TextEditReactionDelete(t *testing.T) {
 func TestDelivery_Files(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, fake.Options{})
-	if err := os.WriteFile(filepath.Join(r.data, "cat.txt"), []byte("meow"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(r.Data, "cat.txt"), []byte("meow"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	thread := r.team.Thread(r.team.Say(r.alice, "question").TS)
-	r.start()
+	r.Serve()
 	cat := func(text string) int64 {
 		return r.out(thread, func(m *msg.Message) {
 			m.Kind, m.Content, m.Attachments = msg.KindFile, text, []msg.Attachment{{Name: "cat.txt", Path: "cat.txt", MIME: "text/plain"}}
@@ -117,11 +116,11 @@ func TestDelivery_UploadStepFails_SendsFileOnce(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			r := newHarness(t, fake.Options{})
-			if err := os.WriteFile(filepath.Join(r.data, "cat.txt"), []byte("meow"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(r.Data, "cat.txt"), []byte("meow"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			r.InjectFault(fault)
-			r.start()
+			r.Serve()
 			id := r.out(r.team, func(m *msg.Message) {
 				m.Kind, m.Content, m.Attachments = msg.KindFile, "look", []msg.Attachment{{Name: "cat.txt", Path: "cat.txt"}}
 			})
@@ -131,44 +130,16 @@ func TestDelivery_UploadStepFails_SendsFileOnce(t *testing.T) {
 	}
 }
 
-// In a thread and outside, beyond one page of history, and next to an equal text.
-func TestDelivery_AmbiguousText_IsSentOnce(t *testing.T) {
-	for _, arrived := range []bool{true, false} {
-		for _, threaded := range []bool{true, false} {
-			t.Run(map[bool]string{true: "arrived", false: "lost"}[arrived]+map[bool]string{true: ", in a thread"}[threaded], func(t *testing.T) {
-				t.Parallel()
-				r := newHarness(t, fake.Options{})
-				place := r.team
-				if threaded {
-					place = r.team.Thread(r.team.Say(r.alice, "question").TS)
-				}
-				r.start()
-				r.ends(r.say(place, "same"), msg.OutSent)
-				r.InjectFault(fake.Fault{Method: "chat.postMessage", Drop: true, After: arrived, Delay: 200 * time.Millisecond})
-				id := r.say(place, "same")
-				for range 450 {
-					place.Say(r.bob, "chatter")
-				}
-				row := r.ends(id, msg.OutSent)
-				r.expect(place, "same", "same")
-				if all := place.Messages(); !slices.ContainsFunc(all, func(m fake.Message) bool { return m.TS == row.PlatformID }) {
-					t.Errorf("the row is %q", row.PlatformID)
-				}
-			})
-		}
-	}
-}
-
 func TestDelivery_Poll(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, fake.Options{})
-	r.start()
+	r.Serve()
 	r.InjectFault(fake.Fault{Method: "reactions.add", Status: http.StatusBadGateway, After: true})
 	row := r.ends(r.out(r.team, func(m *msg.Message) {
 		m.Kind, m.Content = msg.KindPoll, `{"question":"Lunch?","options":["yes","no"]}`
 	}), msg.OutSent)
 	r.expect(r.team, "Lunch?\n1️⃣ yes\n2️⃣ no")
-	r.until("the reactions", func() bool {
+	r.Until("the reactions", func() bool {
 		got := r.team.Reactions(row.PlatformID)
 		return len(got) == 2 && got["one"] != nil && got["two"] != nil
 	})
@@ -183,7 +154,7 @@ func TestDelivery_UnavailableChats_FailOnlyTheirRows(t *testing.T) {
 	left.KickBot(r.alice)
 	hidden.KickBot(r.alice)
 	gone.DeleteChannel()
-	r.start()
+	r.Serve()
 	for _, tt := range []struct {
 		in   fake.Place
 		want string
@@ -196,7 +167,7 @@ func TestDelivery_UnavailableChats_FailOnlyTheirRows(t *testing.T) {
 		{r.Place("C404", ""), "channel_not_found: the channel does not exist, or the bot is not in it"},
 	} {
 		row := r.ends(r.say(tt.in, "hello"), msg.OutFailed)
-		parts, err := r.store.Deliveries(t.Context(), row.ID)
+		parts, err := r.Store.Deliveries(t.Context(), row.ID)
 		if err != nil || len(parts) != 1 || parts[0].ErrorClass != msg.Permanent || parts[0].Attempts > 1 || !strings.HasSuffix(parts[0].Error, tt.want) {
 			t.Errorf("%s: %+v, %v, want an error that ends with %q", tt.in.ChannelID, parts, err, tt.want)
 		}
@@ -207,14 +178,14 @@ func TestDelivery_UnavailableChats_FailOnlyTheirRows(t *testing.T) {
 
 // works makes an agent work on a message until end is called.
 func (r *harness) works(p fake.Place, on string, topic string) (end func()) {
-	r.t.Helper()
-	return storetest.Work(r.t, r.store, "slack:"+p.ChannelID, p.ThreadTS, topic, on)
+	r.Helper()
+	return storetest.Work(r.TB, r.Store, "slack:"+p.ChannelID, p.ThreadTS, topic, on)
 }
 
 // marked waits until the marked messages in a place are these.
 func (r *harness) marked(p fake.Place, want ...string) {
-	r.t.Helper()
-	r.until("the marks are right", func() bool {
+	r.Helper()
+	r.Until("the marks are right", func() bool {
 		var got []string
 		for _, m := range p.Messages() {
 			if p.Reactions(m.TS)["eyes"] != nil {
@@ -248,7 +219,7 @@ func TestMarks_WhileAgentWorks(t *testing.T) {
 func TestMarks_AfterCrash_AreRemovedWithTheirRecords(t *testing.T) {
 	t.Parallel()
 	r := newHarness(t, fake.Options{})
-	stop := r.start()
+	stop := r.Serve()
 	r.connected()
 	ts := r.team.Say(r.alice, "one").TS
 	r.confirmed()
@@ -257,18 +228,18 @@ func TestMarks_AfterCrash_AreRemovedWithTheirRecords(t *testing.T) {
 	stop()
 	end()
 	r.marked(r.team, ts)
-	r.start()
+	r.Serve()
 	r.marked(r.team)
 	r.forgotten()
 }
 
 // forgotten waits until no mark is stored.
 func (r *harness) forgotten() {
-	r.t.Helper()
-	r.until("the marks are forgotten", func() bool {
-		left, err := r.store.DaemonCursors(r.t.Context(), name, "mark ")
+	r.Helper()
+	r.Until("the marks are forgotten", func() bool {
+		left, err := r.Store.DaemonCursors(r.Context(), name, "mark ")
 		if err != nil {
-			r.t.Fatal(err)
+			r.Fatal(err)
 		}
 		return len(left) == 0
 	})
@@ -280,25 +251,10 @@ func TestMarks_ScopeMissing_DoesNotDelayDelivery(t *testing.T) {
 	ts := r.team.Say(r.alice, "one").TS
 	r.confirmed()
 	end := r.works(r.team, ts, "")
-	r.until("slakd has tried", func() bool {
+	r.Until("slakd has tried", func() bool {
 		return slices.ContainsFunc(r.Calls(), func(c fake.Call) bool { return c.Method == "reactions.add" })
 	})
 	r.ends(r.say(r.team, "hello"), msg.OutSent)
 	end()
 	r.forgotten()
-}
-
-func TestStatus_InPaneWhileAgentWorks(t *testing.T) {
-	t.Parallel()
-	r := newConnected(t, fake.Options{})
-	pane := r.OpenPane(r.alice, fake.Place{})
-	ts := pane.Say(r.alice, "sum this up").TS
-	r.confirmed()
-	end := r.works(pane, ts, "")
-	r.until("the status is shown", func() bool { return pane.Pane().Status == "is thinking…" })
-	end()
-	r.until("the status is gone", func() bool { return pane.Pane().Status == "" })
-	if got := r.dm.Reactions(ts); len(got) > 0 {
-		t.Errorf("reactions: %v", got)
-	}
 }

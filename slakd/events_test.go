@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -66,7 +65,7 @@ func TestInbound_UserActions(t *testing.T) {
 		if m := rows[2]; m.ThreadID != first.TS || m.Topic != first.TS || m.ReplyToID != first.TS || rows[3].ThreadID != "" {
 			t.Errorf("the thread: %+v", m)
 		}
-		if chat, err := r.store.Chat(t.Context(), "slack:"+r.team.ChannelID); err != nil || chat.Title != "#team" || chat.Kind != msg.ChatChannel {
+		if chat, err := r.Store.Chat(t.Context(), "slack:"+r.team.ChannelID); err != nil || chat.Title != "#team" || chat.Kind != msg.ChatChannel {
 			t.Errorf("the chat: %+v, %v", chat, err)
 		}
 	})
@@ -80,8 +79,8 @@ func TestInbound_StopButton_IsTheCommand(t *testing.T) {
 		first := r.team.Say(r.alice, "go")
 		thread := r.team.Thread(first.TS)
 		r.confirmed()
-		end := storetest.Work(t, r.store, "slack:"+r.team.ChannelID, first.TS, "", first.TS)
-		r.until("the button is shown", func() bool { return thread.Session() == "processing" })
+		end := storetest.Work(t, r.Store, "slack:"+r.team.ChannelID, first.TS, "", first.TS)
+		r.Until("the button is shown", func() bool { return thread.Session() == "processing" })
 		thread.StopAgent(r.alice)
 		r.confirmed()
 		rows := r.messages(r.team)
@@ -92,7 +91,7 @@ func TestInbound_StopButton_IsTheCommand(t *testing.T) {
 			t.Errorf("the row is %+v", m)
 		}
 		end()
-		r.until("the button is gone", func() bool { return thread.Session() == "active" })
+		r.Until("the button is gone", func() bool { return thread.Session() == "active" })
 	})
 }
 
@@ -110,7 +109,7 @@ func TestInbound_PrivateChats(t *testing.T) {
 		got[1].ThreadID != pane.ThreadTS || got[1].Verb != msg.VerbMessage || !got[1].Addressed {
 		t.Errorf("in private: %+v", got)
 	}
-	thread, err := r.store.Thread(t.Context(), "slack:"+r.dm.ChannelID, pane.ThreadTS)
+	thread, err := r.Store.Thread(t.Context(), "slack:"+r.dm.ChannelID, pane.ThreadTS)
 	if err != nil || thread == nil || thread.Author != "slack:"+r.alice.ID || thread.Kind != "assistant_thread" {
 		t.Errorf("the pane: %+v, %v", thread, err)
 	}
@@ -118,7 +117,7 @@ func TestInbound_PrivateChats(t *testing.T) {
 		r.dm:  {Kind: msg.ChatDM, Title: "Alice"},
 		group: {Kind: msg.ChatGroup, Title: "mpdm-alice--bob-1"},
 	} {
-		if chat, err := r.store.Chat(t.Context(), "slack:"+p.ChannelID); err != nil || chat.Kind != want.Kind || chat.Title != want.Title {
+		if chat, err := r.Store.Chat(t.Context(), "slack:"+p.ChannelID); err != nil || chat.Kind != want.Kind || chat.Title != want.Title {
 			t.Errorf("the chat: %+v, %v", chat, err)
 		}
 	}
@@ -162,23 +161,23 @@ func TestInbound_WantedFiles_AreDownloaded(t *testing.T) {
 	r.wantFiles(0, 1)
 	for i, want := range []string{"meow", page} {
 		var m *msg.Message
-		r.until("a file is there", func() bool { m = r.messages(r.team)[i]; return m.PendingFiles == 0 })
+		r.Until("a file is there", func() bool { m = r.messages(r.team)[i]; return m.PendingFiles == 0 })
 		if a := m.Attachments[0]; a.Error != "" || a.Path == "" {
 			t.Fatalf("%+v", a)
 		}
-		got, err := os.ReadFile(filepath.Join(r.data, m.Attachments[0].Path))
+		got, err := os.ReadFile(filepath.Join(r.Data, m.Attachments[0].Path))
 		if err != nil || string(got) != want {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
-	if all, err := filepath.Glob(filepath.Join(r.data, "media", "*", "*")); len(all) != 2 {
+	if all, err := filepath.Glob(filepath.Join(r.Data, "media", "*", "*")); len(all) != 2 {
 		t.Errorf("on disk: %q, %v", all, err)
 	}
 }
 
 // wantFiles asks for the files of messages of the team.
 func (r *harness) wantFiles(numbers ...int) {
-	r.t.Helper()
+	r.Helper()
 	all := r.messages(r.team)
 	r.write(func(tx *store.Tx) error {
 		for _, i := range numbers {
@@ -196,7 +195,7 @@ func TestInbound_FilesScopeMissing_NamesTheScope(t *testing.T) {
 	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow")}, "look")
 	r.confirmed()
 	r.wantFiles(0)
-	r.until("the download has failed", func() bool { return r.messages(r.team)[0].PendingFiles == 0 })
+	r.Until("the download has failed", func() bool { return r.messages(r.team)[0].PendingFiles == 0 })
 	if a := r.messages(r.team)[0].Attachments[0]; !strings.Contains(a.Error, "files:read") || a.Path != "" {
 		t.Errorf("%+v", a)
 	}
@@ -214,7 +213,7 @@ func TestInbound_Renames_ChangeNames(t *testing.T) {
 	if diff := cmp.Diff([]string{"message Alice: one @Bob", "message Alice: two @Robert"}, r.rows(r.team)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
-	if chat, err := r.store.Chat(t.Context(), "slack:"+r.team.ChannelID); err != nil || chat.Title != "#crew" {
+	if chat, err := r.Store.Chat(t.Context(), "slack:"+r.team.ChannelID); err != nil || chat.Title != "#crew" {
 		t.Errorf("the chat: %+v, %v", chat, err)
 	}
 	asked := slices.DeleteFunc(r.Calls(), func(c fake.Call) bool { return !strings.HasSuffix(c.Method, ".info") })
@@ -242,7 +241,7 @@ func TestInbound_UndecodableEvents_AreSkippedAndCounted(t *testing.T) {
 
 // metric is the value of a metric, as slakd exports it.
 func (r *harness) metric(name string) string {
-	r.t.Helper()
+	r.Helper()
 	for line := range strings.Lines(r.get("/metrics")) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			return strings.TrimSpace(value)
@@ -253,7 +252,7 @@ func (r *harness) metric(name string) string {
 
 func (r *harness) addr() string {
 	addr := ""
-	for _, variable := range r.env {
+	for _, variable := range r.Env {
 		if value, ok := strings.CutPrefix(variable, "SLAKD_ADDR="); ok {
 			addr = value
 		}
@@ -262,15 +261,15 @@ func (r *harness) addr() string {
 }
 
 func (r *harness) get(path string) string {
-	r.t.Helper()
+	r.Helper()
 	res, err := http.Get("http://" + r.addr() + path)
 	if err != nil {
-		r.t.Fatal(err)
+		r.Fatal(err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		r.t.Fatal(err)
+		r.Fatal(err)
 	}
 	return string(body)
 }
@@ -286,8 +285,8 @@ func TestReconnect_RefreshRequested_LogsNoError(t *testing.T) {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	r.connected()
-	if strings.Contains(r.log.String(), "disconnected") {
-		t.Errorf("the log:\n%s", r.log)
+	if strings.Contains(r.Log.String(), "disconnected") {
+		t.Errorf("the log:\n%s", r.Log)
 	}
 }
 
@@ -318,13 +317,13 @@ func TestConnect_Refused_ReportsRemedy(t *testing.T) {
 		"bot token":        {func(r *harness) { r.Revoke(r.BotToken(), "token_revoked") }, []string{"SLACK_BOT_TOKEN", "OAuth & Permissions", "token_revoked"}},
 		"app token":        {func(r *harness) { r.Revoke(r.AppToken(), "invalid_auth") }, []string{"SLACK_APP_TOKEN", "App-Level Tokens", "invalid_auth"}},
 		"no Socket Mode":   {func(r *harness) { r.SetSocketMode(false) }, []string{"Socket Mode is off"}},
-		"tokens exchanged": {func(r *harness) { r.env = append(r.env, "SLACK_BOT_TOKEN=xoxb-wrong") }, []string{"SLACK_BOT_TOKEN", "invalid_auth"}},
+		"tokens exchanged": {func(r *harness) { r.Env = append(r.Env, "SLACK_BOT_TOKEN=xoxb-wrong") }, []string{"SLACK_BOT_TOKEN", "invalid_auth"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			r := newHarness(t, fake.Options{})
 			tt.prepare(r)
-			r.start()
+			r.Serve()
 			detail := r.connection("bad_credentials")
 			for _, word := range tt.says {
 				if !strings.Contains(detail, word) {
@@ -332,8 +331,8 @@ func TestConnect_Refused_ReportsRemedy(t *testing.T) {
 				}
 			}
 			for _, secret := range []string{r.BotToken(), r.AppToken()} {
-				if strings.Contains(r.log.String(), secret) {
-					t.Errorf("a token is in the log:\n%s", r.log)
+				if strings.Contains(r.Log.String(), secret) {
+					t.Errorf("a token is in the log:\n%s", r.Log)
 				}
 			}
 		})
@@ -357,15 +356,15 @@ func TestInbound_WritesFail_AcknowledgesNothing(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			r := make(t)
-			r.start()
+			r.Serve()
 			r.connected()
-			r.exec(`CREATE TRIGGER no BEFORE INSERT ON messages BEGIN SELECT * FROM no; END`)
+			r.Exec(`CREATE TRIGGER no BEFORE INSERT ON messages BEGIN SELECT * FROM no; END`)
 			r.team.Say(r.alice, "kept")
-			r.until("slakd has tried", func() bool { return strings.Contains(r.log.String(), "storing event failed") })
+			r.Until("slakd has tried", func() bool { return strings.Contains(r.Log.String(), "storing event failed") })
 			if acks := r.Acks(); len(acks) > 0 || r.Pending() != 1 {
 				t.Errorf("acknowledged: %+v", acks)
 			}
-			r.exec(`DROP TRIGGER no`)
+			r.Exec(`DROP TRIGGER no`)
 			r.confirmed()
 			if diff := cmp.Diff([]string{"message Alice: kept"}, r.rows(r.team)); diff != "" {
 				t.Errorf("rows (-want +got):\n%s", diff)
@@ -374,23 +373,10 @@ func TestInbound_WritesFail_AcknowledgesNothing(t *testing.T) {
 	}
 }
 
-// exec runs a statement on a connection of its own.
-func (r *harness) exec(query string) {
-	r.t.Helper()
-	db, err := sql.Open("sqlite3", filepath.Join(r.data, "arizuko.db")+"?_busy_timeout=10000")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.Exec(query); err != nil {
-		r.t.Fatal(err)
-	}
-}
-
 func TestPosts_WithoutValidSignature_AreRefused(t *testing.T) {
 	t.Parallel()
 	r := posted(t)
-	r.start()
+	r.Serve()
 	r.connected()
 	event := `{"type":"event_callback","event_id":"Ev1","event":{"type":"message","channel":"` + r.team.ChannelID +
 		`","user":"U1","text":"forged","ts":"1764000000.000100"}}`
@@ -448,8 +434,8 @@ func TestInbound_Bots_AreStoredAsConfigured(t *testing.T) {
 			r := newHarness(t, fake.Options{}, "BOTS="+bots)
 			other := r.OtherBot("Other", "other")
 			r.team.Invite(r.alice, other)
-			r.env = append(r.env, "SLACK_USER_APPS="+other.AppID)
-			r.start()
+			r.Env = append(r.Env, "SLACK_USER_APPS="+other.AppID)
+			r.Serve()
 			r.connected()
 			r.team.Say(other, "hello")
 			r.team.Say(other, r.Me().Mention()+" you there?")
@@ -474,9 +460,9 @@ func TestInbound_ConnectFile_IsFoundByItsID(t *testing.T) {
 	r.team.Share(r.alice, fake.Attachment{Name: "cat.txt", Data: []byte("meow"), Connect: true}, "look")
 	r.confirmed()
 	r.wantFiles(0)
-	r.until("the download has ended", func() bool { return r.messages(r.team)[0].PendingFiles == 0 })
+	r.Until("the download has ended", func() bool { return r.messages(r.team)[0].PendingFiles == 0 })
 	a := r.messages(r.team)[0].Attachments[0]
-	if got, err := os.ReadFile(filepath.Join(r.data, a.Path)); a.Error != "" || err != nil || string(got) != "meow" {
+	if got, err := os.ReadFile(filepath.Join(r.Data, a.Path)); a.Error != "" || err != nil || string(got) != "meow" {
 		t.Errorf("%q, %v: %+v", got, err, a)
 	}
 }

@@ -1,32 +1,24 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"hash/crc32"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/config"
+	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/config/configtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
-
-// maxWait bounds the wait for an expected event.
-const maxWait = 30 * time.Second
 
 // TestMain runs more tests at once than there are processors: they mostly wait for paced sends.
 func TestMain(m *testing.M) {
@@ -40,64 +32,35 @@ func TestMain(m *testing.M) {
 
 // harness runs slakd with a fake Slack and a database.
 type harness struct {
-	t *testing.T
+	*adaptertest.Daemon[Config]
 	*fake.Server
-	data  string
-	base  string
-	env   []string
-	store *store.Store
-	log   *log
 
 	alice, bob fake.User
 	team, dm   fake.Place
 }
 
-// log collects the log of slakd.
-type log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // newHarness makes a Slack, and the folder of a slakd that is not started yet.
 func newHarness(t *testing.T, o fake.Options, env ...string) *harness {
 	t.Helper()
-	data, err := os.MkdirTemp("", "slakd") // the paths of sockets are short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(data) })
-	if err := os.WriteFile(filepath.Join(data, "secret"), []byte("a-secret-of-the-suite\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(data, "arizuko.db")
-	if err := storetest.Migrate(path); err != nil {
-		t.Fatal(err)
-	}
 	if o.RetryDelays == nil { // Slack's last minutes
 		o.RetryDelays = []time.Duration{0, 50 * time.Millisecond, 250 * time.Millisecond}
 	}
-	o.AckTimeout = cmp.Or(o.AckTimeout, maxWait)
-	r := &harness{t: t, Server: fake.New(o), data: data, store: storetest.OpenAt(t, path, nil), log: &log{}}
-	if r.base, err = r.Start("127.0.0.1:0"); err != nil {
+	o.AckTimeout = cmp.Or(o.AckTimeout, adaptertest.MaxWait)
+	r := &harness{Server: fake.New(o)}
+	base, err := r.Start("127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.Close() })
-	r.env = append([]string{
-		"ARIZUKO_DATA=" + data, "SLAKD_ADDR=" + freeAddr(t), "POLL_INTERVAL=20ms",
-		"SLACK_BOT_TOKEN=" + r.BotToken(), "SLACK_APP_TOKEN=" + r.AppToken(), "SLACK_API_URL=" + r.base + "/api/",
-	}, env...)
+	daemon := program()
+	daemon.Build = build(adaptertest.MaxWait)
+	if testing.Short() {
+		daemon.Pace = adapter.Pace{} // most of the time of this package is the waits for Slack's limits
+	}
+	r.Daemon = adaptertest.NewDaemon(t, daemon, append([]string{
+		"SLAKD_ADDR=" + freeAddr(t),
+		"SLACK_BOT_TOKEN=" + r.BotToken(), "SLACK_APP_TOKEN=" + r.AppToken(), "SLACK_API_URL=" + base + "/api/",
+	}, env...)...)
 	r.alice, r.bob = r.User("Alice", "alice"), r.User("Bob", "bob")
 	r.team, r.dm = r.Channel("team", r.alice, r.bob), r.DM(r.alice)
 	return r
@@ -119,8 +82,8 @@ func newReadUp(t *testing.T, o fake.Options, env ...string) (r *harness, stop fu
 
 // readUp runs slakd until stop is called, or the test ends, and waits until the history has been read for the nth time.
 func (r *harness) readUp(times int) (stop func()) {
-	r.t.Helper()
-	stop = r.start()
+	r.Helper()
+	stop = r.Serve()
 	r.connected()
 	r.read(times)
 	return stop
@@ -151,84 +114,36 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// start runs slakd until stop is called, or the test ends.
-func (r *harness) start() (stop func()) {
-	r.t.Helper()
-	cfg, err := config.Load[Config](r.env)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	daemon := program()
-	daemon.Build = build(maxWait)
-	if testing.Short() {
-		daemon.Pace = adapter.Pace{} // most of the time of this package is the waits for Slack's limits
-	}
-	go func() { done <- daemon.Serve(ctx, cfg, r.log) }()
-	stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil && !errors.Is(err, context.Canceled) { // stopped while it starts, which the program takes for an end like others
-			r.t.Errorf("slakd ended with %v", err)
-		}
-	})
-	r.t.Cleanup(stop)
-	return stop
-}
-
 // connected waits until slakd is connected.
 func (r *harness) connected() {
-	r.t.Helper()
+	r.Helper()
 	r.connection("connected")
 }
 
 // connection waits for a state of the connection, and returns its detail.
-func (r *harness) connection(state string) (detail string) {
-	r.t.Helper()
-	r.until("the connection is "+state, func() bool {
-		all, err := r.store.Daemons(r.t.Context())
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		for _, d := range all {
-			detail = d.Detail
-			if d.Name == name && d.Connection == state {
-				return true
-			}
-		}
-		return false
+func (r *harness) connection(wanted string) (detail string) {
+	r.Helper()
+	r.Until("the connection "+wanted, func() (is bool) {
+		var state string
+		state, detail = r.Connection()
+		return state == wanted
 	})
 	return detail
 }
 
-// until waits for a condition.
-func (r *harness) until(what string, happens func() bool) {
-	r.t.Helper()
-	tick, deadline := time.NewTicker(10*time.Millisecond), time.NewTimer(maxWait)
-	defer tick.Stop()
-	defer deadline.Stop()
-	for !happens() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			r.t.Fatalf("still waiting until %s; the log:\n%s", what, r.log)
-		}
-	}
-}
-
 // confirmed waits until every event has been acknowledged.
 func (r *harness) confirmed() {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), maxWait)
+	r.Helper()
+	ctx, cancel := context.WithTimeout(r.Context(), adaptertest.MaxWait)
 	defer cancel()
 	if err := r.WaitConfirmed(ctx); err != nil {
-		r.t.Fatalf("%d events are not acknowledged; the log:\n%s", r.Pending(), r.log)
+		r.Fatalf("%d events are not acknowledged; the log:\n%s", r.Pending(), r.Log)
 	}
 }
 
 // rows are what is stored of a chat, oldest first, as "verb sender: content".
 func (r *harness) rows(p fake.Place) (all []string) {
-	r.t.Helper()
+	r.Helper()
 	for _, m := range r.messages(p) {
 		all = append(all, strings.TrimSpace(m.Verb+" "+m.SenderName+": "+m.Content))
 	}
@@ -236,17 +151,17 @@ func (r *harness) rows(p fake.Place) (all []string) {
 }
 
 func (r *harness) messages(p fake.Place) []*msg.Message {
-	r.t.Helper()
-	all, err := r.store.Undecided(r.t.Context(), "slack:"+p.ChannelID, 0, 1000)
+	r.Helper()
+	all, err := r.Store.Undecided(r.Context(), "slack:"+p.ChannelID, 0, 1000)
 	if err != nil {
-		r.t.Fatal(err)
+		r.Fatal(err)
 	}
 	return all
 }
 
 // out queues a row for a place.
 func (r *harness) out(p fake.Place, set func(*msg.Message)) int64 {
-	r.t.Helper()
+	r.Helper()
 	now := time.Now().UnixMilli()
 	m := &msg.Message{
 		ChatJID: "slack:" + p.ChannelID, ThreadID: p.ThreadTS, Direction: msg.Out, OutState: msg.OutQueued,
@@ -258,31 +173,31 @@ func (r *harness) out(p fake.Place, set func(*msg.Message)) int64 {
 }
 
 func (r *harness) say(p fake.Place, text string) int64 {
-	r.t.Helper()
+	r.Helper()
 	return r.out(p, func(m *msg.Message) { m.Content = text })
 }
 
 func (r *harness) write(fn func(*store.Tx) error) {
-	r.t.Helper()
-	if err := r.store.Write(r.t.Context(), fn); err != nil {
-		r.t.Fatal(err)
+	r.Helper()
+	if err := r.Store.Write(r.Context(), fn); err != nil {
+		r.Fatal(err)
 	}
 }
 
 // ends waits until a row is settled, and compares how.
 func (r *harness) ends(id int64, want msg.OutState) *msg.Message {
-	r.t.Helper()
+	r.Helper()
 	var m *msg.Message
-	r.until("a row is settled", func() bool {
+	r.Until("a row is settled", func() bool {
 		var err error
-		if m, err = r.store.Message(r.t.Context(), id); err != nil {
-			r.t.Fatal(err)
+		if m, err = r.Store.Message(r.Context(), id); err != nil {
+			r.Fatal(err)
 		}
 		return m.OutState != msg.OutQueued && m.OutState != msg.OutSending
 	})
 	if m.OutState != want {
-		parts, _ := r.store.Deliveries(r.t.Context(), id)
-		r.t.Errorf("the row is %s, want %s: %+v", m.OutState, want, parts)
+		parts, _ := r.Store.Deliveries(r.Context(), id)
+		r.Errorf("the row is %s, want %s: %+v", m.OutState, want, parts)
 	}
 	return m
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"maps"
@@ -115,38 +114,25 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 		"posted": {
 			prepare: func(r *harness) {
 				r.SetSocketMode(false)
-				r.env = append(r.env, "SLACK_APP_TOKEN=", "SLACK_SIGNING_SECRET=s")
+				r.Env = append(r.Env, "SLACK_APP_TOKEN=", "SLACK_SIGNING_SECRET=s")
 			},
 			code: 0, says: []string{"give the URL of /slack/events"},
 		},
 		"gone":          {prepare: func(r *harness) { r.SetReachable(false) }, code: 1, says: []string{"does not answer"}},
-		"no token":      {prepare: func(r *harness) { r.env = append(r.env, "SLACK_BOT_TOKEN=") }, code: 78, says: []string{"SLACK_BOT_TOKEN: is not set"}},
-		"a wrong token": {prepare: func(r *harness) { r.env = append(r.env, "SLACK_BOT_TOKEN=xoxb-wrong") }, code: 78, says: []string{"invalid_auth"}},
+		"no token":      {prepare: func(r *harness) { r.Env = append(r.Env, "SLACK_BOT_TOKEN=") }, code: 78, says: []string{"SLACK_BOT_TOKEN: is not set"}},
+		"a wrong token": {prepare: func(r *harness) { r.Env = append(r.Env, "SLACK_BOT_TOKEN=xoxb-wrong") }, code: 78, says: []string{"invalid_auth"}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := newHarness(t, tt.o)
 			if tt.prepare != nil {
 				tt.prepare(r)
 			}
-			for _, variable := range r.env {
+			for _, variable := range r.Env {
 				name, value, _ := strings.Cut(variable, "=")
 				t.Setenv(name, value)
 			}
-			var out bytes.Buffer
-			code := program().Run(t.Context(), []string{"check"}, &out, &out)
-			if code != tt.code {
-				t.Errorf("exit %d, want %d", code, tt.code)
-			}
-			for _, words := range tt.says {
-				if !strings.Contains(out.String(), words) {
-					t.Errorf("does not say %q:\n%s", words, &out)
-				}
-			}
-			for _, words := range append(tt.not, r.BotToken(), r.AppToken()) {
-				if strings.Contains(out.String(), words) {
-					t.Errorf("says %q:\n%s", words, &out)
-				}
-			}
+			run := func(out io.Writer) int { return program().Run(t.Context(), []string{"check"}, out, out) }
+			adaptertest.Says(t, run, tt.code, tt.says, append(tt.not, r.BotToken(), r.AppToken()))
 		})
 	}
 }
@@ -206,11 +192,8 @@ func TestCheck_ServerSaysLess_NamesTheCause(t *testing.T) {
 			}
 			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, paths[r.URL.Path]) }))
 			defer api.Close()
-			var out bytes.Buffer
-			code := checkAt(t, t.Context(), api.URL, &out)
-			if text := out.String(); code != tt.code || !strings.Contains(text, tt.want) || strings.Contains(text, "missing") {
-				t.Errorf("exit %d, want %d and %q:\n%s", code, tt.code, tt.want, text)
-			}
+			run := func(out io.Writer) int { return checkAt(t, t.Context(), api.URL, out) }
+			adaptertest.Says(t, run, tt.code, []string{tt.want}, []string{"missing"})
 		})
 	}
 }

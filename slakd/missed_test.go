@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"database/sql"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,26 +21,26 @@ import (
 
 // stored waits until the rows of a place are these, and a moment longer for others.
 func (r *harness) stored(p fake.Place, want ...string) {
-	r.t.Helper()
-	r.until("the messages are stored", func() bool { return len(r.rows(p)) >= len(want) })
+	r.Helper()
+	r.Until("the messages are stored", func() bool { return len(r.rows(p)) >= len(want) })
 	if diff := cmp.Diff(want, r.rows(p)); diff != "" {
-		r.t.Errorf("rows of %s (-want +got):\n%s\nthe log:\n%s", p.ChannelID, diff, r.log)
+		r.Errorf("rows of %s (-want +got):\n%s\nthe log:\n%s", p.ChannelID, diff, r.Log)
 	}
 }
 
 // read waits until the history has been read for the nth time.
 func (r *harness) read(times int) {
-	r.t.Helper()
-	r.until("the history is read", func() bool { return strings.Count(r.log.String(), "history read up to now") >= times })
+	r.Helper()
+	r.Until("the history is read", func() bool { return strings.Count(r.Log.String(), "history read up to now") >= times })
 }
 
 // missedMeanwhile waits until Slack has given up all events.
 func (r *harness) missedMeanwhile() {
-	r.t.Helper()
+	r.Helper()
 	before := r.Undelivered()
 	r.confirmed()
 	if r.Undelivered() == 0 || r.Undelivered() < before {
-		r.t.Fatal("Slack has lost no event")
+		r.Fatal("Slack has lost no event")
 	}
 }
 
@@ -124,15 +122,8 @@ func TestMissed_RowsAreThoseOfEvents(t *testing.T) {
 
 // forgetRows deletes all rows and bookmarks but the time of the first start.
 func (r *harness) forgetRows() {
-	r.t.Helper()
-	db, err := sql.Open("sqlite3", filepath.Join(r.data, "arizuko.db"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer db.Close()
-	if _, err := db.Exec(`DELETE FROM messages; DELETE FROM cursors WHERE key LIKE 'read %'`); err != nil {
-		r.t.Fatal(err)
-	}
+	r.Helper()
+	r.Exec(`DELETE FROM messages; DELETE FROM cursors WHERE key LIKE 'read %'`)
 }
 
 func TestMissed_JoinedWhileDown_IsReadFromTheJoin(t *testing.T) {
@@ -180,7 +171,7 @@ func TestMissed_PostsRefused_IsReadFromHistory(t *testing.T) {
 	r.missedMeanwhile()
 	r.team.Say(r.alice, "late")
 	r.confirmed()
-	r.until("all are stored", func() bool { return len(r.rows(r.team)) == 3 })
+	r.Until("all are stored", func() bool { return len(r.rows(r.team)) == 3 })
 }
 
 // newRefusingHarness has a proxy before slakd, which refuses some posts of events.
@@ -230,7 +221,7 @@ func TestMissed_PostedAgainInAnyOrder_IsStoredInOrder(t *testing.T) {
 		want = append(want, "message Alice: "+text)
 	}
 	for i := range refused { // one that gets through at once is not posted again
-		r.until(fmt.Sprint("the refusal of message ", i), refused[i].Load)
+		r.Until(fmt.Sprint("the refusal of message ", i), refused[i].Load)
 	}
 	closed.Store(false)
 	r.confirmed()
@@ -248,7 +239,7 @@ func TestMissed_LiveMessagesMeanwhile_DoNotHideTheGap(t *testing.T) {
 	r.missedMeanwhile()
 
 	r.InjectFault(fake.Fault{Method: "conversations.history", Delay: time.Hour, Times: -1})
-	stop = r.start()
+	stop = r.Serve()
 	r.connected()
 	r.team.Say(r.alice, "live")
 	r.confirmed()
@@ -277,11 +268,11 @@ func TestMissed_StoppedWhileStoring_GoesOn(t *testing.T) {
 	}
 	r.missedMeanwhile()
 	for some := 1; some <= 3; some++ {
-		stop = r.start()
-		r.until("some rows", func() bool { return len(r.rows(r.team)) > 25*some })
+		stop = r.Serve()
+		r.Until("some rows", func() bool { return len(r.rows(r.team)) > 25*some })
 		stop()
 	}
-	r.start()
+	r.Serve()
 	r.stored(r.team, want...)
 }
 
@@ -299,7 +290,7 @@ func TestMissed_RefusedConversation_IsLeftOut(t *testing.T) {
 		fake.Fault{Method: "users.conversations", Status: 502, Body: "<html>oops</html>"})
 	r.readUp(2)
 	r.stored(r.team, "message Alice: missed")
-	if text := r.log.String(); !strings.Contains(text, "groups:history") || !strings.Contains(text, "mpim:read") {
+	if text := r.Log.String(); !strings.Contains(text, "groups:history") || !strings.Contains(text, "mpim:read") {
 		t.Errorf("the log names no scope:\n%s", text)
 	}
 }

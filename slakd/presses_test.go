@@ -12,7 +12,7 @@ import (
 
 // question makes an agent ask Alice in a place, and returns the question and its message once that is shown.
 func (r *harness) question(p fake.Place) (*msg.Ask, fake.Message) {
-	r.t.Helper()
+	r.Helper()
 	chat := "slack:" + p.ChannelID
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: chat, CreatedAt: 1}
 	run := &msg.Run{Folder: "main", ChatJID: chat, StartedAt: 1}
@@ -35,7 +35,7 @@ func (r *harness) question(p fake.Place) (*msg.Ask, fake.Message) {
 		return err
 	})
 	var shown fake.Message
-	r.until("the question", func() bool {
+	r.Until("the question", func() bool {
 		for _, m := range p.Messages() {
 			if strings.Contains(m.Text, "Sure?") {
 				shown = m

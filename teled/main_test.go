@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -102,13 +101,8 @@ func TestCheck_ReportsProblemAndRemedy(t *testing.T) {
 					t.Setenv(name, value)
 				}
 			}
-			var out bytes.Buffer
-			if code := program().Run(t.Context(), tt.args, &out, &out); code != tt.code {
-				t.Errorf("exit %d, want %d", code, tt.code)
-			}
-			if text := out.String(); !strings.Contains(text, tt.want) || strings.Contains(text, tt.not) || strings.Contains(text, token) {
-				t.Errorf("want %q and not %q:\n%s", tt.want, tt.not, text)
-			}
+			run := func(out io.Writer) int { return program().Run(t.Context(), tt.args, out, out) }
+			adaptertest.Says(t, run, tt.code, []string{tt.want}, []string{tt.not, token})
 		})
 	}
 }

@@ -206,12 +206,6 @@ func (a *admission) answers() (yes bool, outFor time.Duration) {
 	return yes, outFor
 }
 
-// answering reports whether the platform answers, as far as is known.
-func (a *admission) answering() bool {
-	yes, _ := a.answers()
-	return yes
-}
-
 // works reports whether the connection works, or a call was answered after it was lost. Where there is no
 // connection, any call may be answered. The caller holds the lock.
 func (a *admission) works() bool {

@@ -2,15 +2,17 @@ package adapter
 
 import (
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// competing is which other programs receive the account's events, as far as the platform shows it.
+// competing is the record of other programs that receive the account's events, as far as the platform shows them.
 type competing struct {
 	mu     sync.Mutex
 	others int
 	words  string
+	over   *time.Timer // of CompeteFor, nil before its first call
 }
 
 // Compete records that other programs receive the account's events, 0 for none, as far as the platform shows it. The
@@ -37,7 +39,19 @@ func (s *Shell) Compete(others int, words string) {
 	s.Log.Warn("another program receives events of this account", "platform", s.Platform, "reason", words)
 }
 
-// state returns what was recorded last.
+// CompeteFor is Compete for one other program, which is named for a time: the platform does not show its end.
+func (s *Shell) CompeteFor(d time.Duration, words string) {
+	s.Compete(1, words)
+	c := &s.competing
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over != nil {
+		c.over.Stop()
+	}
+	c.over = time.AfterFunc(d, func() { s.Compete(0, "") })
+}
+
+// state returns the last record.
 func (c *competing) state() (others int, words string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -80,20 +80,14 @@ func Compose[C any](c Composer[C], m *msg.Message, data string) (parts []C, err 
 			return nil, err
 		}
 	default:
-		parts = texts(c, m)
+		if parts = c.Texts(m.Content); m.Ask != nil {
+			parts = c.Ask(m.Ask, m.Content)
+		}
 	}
 	if len(parts) == 0 {
 		return nil, errors.New("the row is empty")
 	}
 	return parts, nil
-}
-
-// texts are the parts of a text, with buttons if it shows a question.
-func texts[C any](c Composer[C], m *msg.Message) []C {
-	if m.Ask != nil {
-		return c.Ask(m.Ask, m.Content)
-	}
-	return c.Texts(m.Content)
 }
 
 // change is for rows about another message.

@@ -149,29 +149,27 @@ func TestListen_LongConnectionEnds_ResetsPauses(t *testing.T) {
 		{"steadyAfter", steadyAfter + time.Second, true, 1 + rounds},
 		{"not for long", steadyAfter - time.Second, false, 1},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				var script []func(context.Context, *Shell) error
-				for i := range rounds * tries {
-					if i%tries < tries-1 {
-						script = append(script, refuses(down))
-					} else {
-						script = append(script, holds(tt.holds, down))
-					}
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			var script []func(context.Context, *Shell) error
+			for i := range rounds * tries {
+				if i%tries < tries-1 {
+					script = append(script, refuses(down))
+				} else {
+					script = append(script, holds(tt.holds, down))
 				}
-				l, log, _ := r.connected(script...)
-				pass(time.Hour)
-				gaps := l.gaps()
-				longest := time.Duration(0)
-				for i := tries - 1; i < len(gaps); i += tries {
-					longest = max(longest, gaps[i]-tt.holds)
-				}
-				if short := longest <= firstReconnect+firstReconnect/2; short != tt.short || len(gaps) != rounds*tries {
-					t.Errorf("pause of %v after %d tries", longest, len(gaps))
-				}
-				expectLines(t, log, tt.lines)
-				r.expectConnection(daemon.Connected, "")
-			})
+			}
+			l, log, _ := r.connected(script...)
+			pass(time.Hour)
+			gaps := l.gaps()
+			longest := time.Duration(0)
+			for i := tries - 1; i < len(gaps); i += tries {
+				longest = max(longest, gaps[i]-tt.holds)
+			}
+			if short := longest <= firstReconnect+firstReconnect/2; short != tt.short || len(gaps) != rounds*tries {
+				t.Errorf("pause of %v after %d tries", longest, len(gaps))
+			}
+			expectLines(t, log, tt.lines)
+			r.expectConnection(daemon.Connected, "")
 		})
 	}
 }
@@ -215,17 +213,15 @@ func TestListen_PanicOrNoError_Reconnects(t *testing.T) {
 		{"its own cancellation", "context canceled", func(context.Context, *Shell) error { return context.Canceled }},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				l, _, _ := r.connected(tt.how)
-				synctest.Wait()
-				r.expectConnection(daemon.Degraded, tt.detail)
-				pass(2 * firstReconnect)
-				r.expectConnection(daemon.Connected, "")
-				if len(l.tries) != 2 {
-					t.Errorf("%d tries", len(l.tries))
-				}
-			})
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			l, _, _ := r.connected(tt.how)
+			synctest.Wait()
+			r.expectConnection(daemon.Degraded, tt.detail)
+			pass(2 * firstReconnect)
+			r.expectConnection(daemon.Connected, "")
+			if len(l.tries) != 2 {
+				t.Errorf("%d tries", len(l.tries))
+			}
 		})
 	}
 }
@@ -241,22 +237,20 @@ func TestListen_Stop_EndsAtOnce(t *testing.T) {
 			return nil
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				l, log, stop := r.connected(script...)
-				pass(time.Minute)
-				before, begin := log.String(), time.Now()
-				stop()
-				if took := time.Since(begin); took != 0 {
-					t.Errorf("the stop took %v", took)
-				}
-				if log.String() != before {
-					t.Errorf("the stop is logged:\n%s", log)
-				}
-				if len(l.tries) != 1 {
-					t.Errorf("%d tries", len(l.tries))
-				}
-			})
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			l, log, stop := r.connected(script...)
+			pass(time.Minute)
+			before, begin := log.String(), time.Now()
+			stop()
+			if took := time.Since(begin); took != 0 {
+				t.Errorf("the stop took %v", took)
+			}
+			if log.String() != before {
+				t.Errorf("the stop is logged:\n%s", log)
+			}
+			if len(l.tries) != 1 {
+				t.Errorf("%d tries", len(l.tries))
+			}
 		})
 	}
 }
@@ -277,25 +271,23 @@ func TestConnected_UpdatesProbeTime(t *testing.T) {
 func TestListen_PlatformHangs_IsConnectedWithin15Seconds(t *testing.T) {
 	const bound = 15 * time.Second
 	for _, outage := range []time.Duration{time.Second, 20 * time.Second, time.Minute, 3 * time.Hour} {
-		t.Run(outage.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				well := time.Now().Add(outage)
-				hangs := func(ctx context.Context, s *Shell) error {
-					if time.Now().Before(well) {
-						Pause(ctx, ConnectTimeout)
-						return context.DeadlineExceeded
-					}
-					s.Connected()
-					<-ctx.Done()
-					return ctx.Err()
+		runInBubble(t, outage.String(), func(t *testing.T, r *fixture) {
+			well := time.Now().Add(outage)
+			hangs := func(ctx context.Context, s *Shell) error {
+				if time.Now().Before(well) {
+					Pause(ctx, ConnectTimeout)
+					return context.DeadlineExceeded
 				}
-				l, _, _ := r.connected(slices.Repeat([]func(context.Context, *Shell) error{hangs}, 10_000)...)
-				pass(outage + bound)
-				r.expectConnection(daemon.Connected, "")
-				if late := l.tries[len(l.tries)-1].Sub(well); late > bound {
-					t.Errorf("connected after %v", late)
-				}
-			})
+				s.Connected()
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			l, _, _ := r.connected(slices.Repeat([]func(context.Context, *Shell) error{hangs}, 10_000)...)
+			pass(outage + bound)
+			r.expectConnection(daemon.Connected, "")
+			if late := l.tries[len(l.tries)-1].Sub(well); late > bound {
+				t.Errorf("connected after %v", late)
+			}
 		})
 	}
 }

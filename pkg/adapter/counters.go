@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"arizuko/pkg/metrics"
 	"arizuko/pkg/msg"
@@ -15,7 +16,7 @@ import (
 // maxClockAhead is how far in the future a platform's time may be before it means that a clock is wrong.
 const maxClockAhead = 5 * time.Second
 
-// counters measure what a platform's adapter does. Its labels are closed sets, never a chat or a sender.
+// counters measure a platform's adapter. Their labels are closed sets, never a chat or a sender.
 type counters struct {
 	platform string
 
@@ -32,88 +33,83 @@ type counters struct {
 }
 
 func newCounters(o *Options, fetches, previews bool) *counters {
+	// metrics of features that the platform lacks are not registered
+	with := func(has bool) promauto.Factory {
+		if !has {
+			return promauto.With(nil)
+		}
+		return promauto.With(o.Metrics)
+	}
+	always, inbound, files, shown := with(true), with(o.Listener != nil), with(fetches), with(previews)
 	m := &counters{
 		platform: o.Platform,
-		parts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		parts: always.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_outbox_parts_total",
 			Help: "Parts of outbound rows that were tried or given up, by the state and the class of error they were left in.",
 		}, []string{"platform", "state", "class"}),
-		deliveries: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		deliveries: always.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "arizuko_delivery_seconds",
 			Help:    "Time from storing an outbound row until all of it was delivered, or had failed.",
 			Buckets: metrics.Slow(),
 		}, []string{"platform", "state"}),
-		undecoded: prometheus.NewCounter(prometheus.CounterOpts{
+		undecoded: inbound.NewCounter(prometheus.CounterOpts{
 			Name: "arizuko_updates_undecoded_total",
 			Help: "Events that could not be decoded or stored and were skipped.",
 		}),
-		ofBots: prometheus.NewCounter(prometheus.CounterOpts{
+		ofBots: inbound.NewCounter(prometheus.CounterOpts{
 			Name: "arizuko_bot_messages_dropped_total",
 			Help: "Messages of other bots that BOTS excludes, each time they come.",
 		}),
-		reconnects: prometheus.NewCounter(prometheus.CounterOpts{
+		reconnects: inbound.NewCounter(prometheus.CounterOpts{
 			Name: "arizuko_reconnects_total",
 			Help: "Times that the connection to the platform ended or could not be made.",
 		}),
-		eventAge: prometheus.NewHistogram(prometheus.HistogramOpts{
+		eventAge: inbound.NewHistogram(prometheus.HistogramOpts{
 			Name: "arizuko_event_age_seconds", Help: "Time from a message, by the platform's clock, to its arrival.",
 			Buckets: prometheus.ExponentialBuckets(0.125, 4, 9), // 0.125 s to 2 h
 		}),
-		fromFuture: prometheus.NewCounter(prometheus.CounterOpts{
+		fromFuture: inbound.NewCounter(prometheus.CounterOpts{
 			Name: "arizuko_events_from_future_total",
 			Help: "Messages that arrived more than 5 s before they were sent, by the platform's clock.",
 		}),
-		downloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+		downloads: files.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_downloads_total", Help: "Attachments that were to be downloaded, by result.",
 		}, []string{"result"}),
-		downloaded: prometheus.NewCounter(prometheus.CounterOpts{
+		downloaded: files.NewCounter(prometheus.CounterOpts{
 			Name: "arizuko_download_bytes_total", Help: "Bytes of attachments that were downloaded.",
 		}),
-		previews: prometheus.NewCounterVec(prometheus.CounterOpts{
+		previews: shown.NewCounterVec(prometheus.CounterOpts{
 			Name: "arizuko_previews_total",
 			Help: "Messages that showed the progress of a turn, by how they ended: as the answer (final), deleted (removed), or perhaps left on the platform (lost).",
 		}, []string{"platform", "state"}),
 	}
-	m.register(o, fetches, previews)
+	inbound.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "arizuko_last_event_timestamp_seconds",
+		Help: "When the platform's last event came, as unix time; 0: none since the start.",
+	}, func() float64 { return float64(o.Heartbeat.EventAt()) / 1000 })
+	m.zero()
+	measureRows(o, fetches)
 	return m
 }
 
-// register registers what the platform has.
-func (m *counters) register(o *Options, fetches, previews bool) {
+// zero makes series that are there before their first event, so that increase() counts that.
+func (m *counters) zero() {
 	for _, state := range []msg.OutState{msg.OutSent, msg.OutFailed, msg.OutAmbiguous} {
-		m.deliveries.WithLabelValues(o.Platform, string(state))
+		m.deliveries.WithLabelValues(m.platform, string(state))
 	}
-	m.parts.WithLabelValues(o.Platform, string(msg.OutSent), noClass)
-	m.parts.WithLabelValues(o.Platform, string(msg.OutFailed), string(msg.Permanent))
-	m.parts.WithLabelValues(o.Platform, string(msg.OutFailed), string(msg.Transient))
-	m.parts.WithLabelValues(o.Platform, string(msg.OutAmbiguous), string(msg.Ambiguous))
-	o.Metrics.MustRegister(m.parts, m.deliveries)
-	if o.Listener != nil {
-		o.Metrics.MustRegister(m.undecoded, m.ofBots, m.reconnects, m.eventAge, m.fromFuture, lastEvent(o))
+	m.parts.WithLabelValues(m.platform, string(msg.OutSent), noClass)
+	m.parts.WithLabelValues(m.platform, string(msg.OutFailed), string(msg.Permanent))
+	m.parts.WithLabelValues(m.platform, string(msg.OutFailed), string(msg.Transient))
+	m.parts.WithLabelValues(m.platform, string(msg.OutAmbiguous), string(msg.Ambiguous))
+	m.downloads.WithLabelValues("done")
+	m.downloads.WithLabelValues("failed")
+	for _, state := range []store.PreviewState{store.PreviewFinal, store.PreviewRemoved, store.PreviewLost} {
+		m.previews.WithLabelValues(m.platform, string(state))
 	}
-	if fetches {
-		m.downloads.WithLabelValues("done")
-		m.downloads.WithLabelValues("failed")
-		o.Metrics.MustRegister(m.downloads, m.downloaded)
-	}
-	if previews {
-		for _, state := range []store.PreviewState{store.PreviewFinal, store.PreviewRemoved, store.PreviewLost} {
-			m.previews.WithLabelValues(o.Platform, string(state))
-		}
-		o.Metrics.MustRegister(m.previews)
-	}
-	measureRows(o, fetches)
 }
 
 // noClass is the label of a part without an error.
 const noClass = "none"
-
-func lastEvent(o *Options) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "arizuko_last_event_timestamp_seconds",
-		Help: "When the platform's last event came, as unix time; 0: none since the start.",
-	}, func() float64 { return float64(o.Heartbeat.EventAt()) / 1000 })
-}
 
 func unanswered(a *admission) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -125,7 +121,7 @@ func unanswered(a *admission) prometheus.Collector {
 	})
 }
 
-// measureRows registers what is read from rows.
+// measureRows registers the gauges that are read from rows.
 func measureRows(o *Options, fetches bool) {
 	waiting := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "arizuko_outbox_rows", Help: "Outbound rows that are not delivered; at most 20,000 are counted.",
@@ -187,10 +183,10 @@ func (m *counters) arrived(sent, received int64) {
 
 // fetched records the end of a download of a number of bytes.
 func (m *counters) fetched(bytes int64, err error) {
+	result := "done"
 	if err != nil {
-		m.downloads.WithLabelValues("failed").Inc()
-		return
+		result, bytes = "failed", 0
 	}
-	m.downloads.WithLabelValues("done").Inc()
+	m.downloads.WithLabelValues(result).Inc()
 	m.downloaded.Add(float64(bytes))
 }

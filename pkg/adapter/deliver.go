@@ -12,8 +12,8 @@ import (
 	"arizuko/pkg/store"
 )
 
-// delivery carries out the table of states.go for one outbound row: it reads the states of the parts, asks next what to
-// do, does it, and stores the states that follow. What it decides is there; here are the calls and the transactions.
+// delivery carries out the table of states.go for one outbound row: it reads the states of the parts, asks next for a
+// step, takes it, and stores the states that follow. The decisions are there; here are the calls and the transactions.
 type delivery struct {
 	shell       *Shell
 	lane        *lane
@@ -78,7 +78,7 @@ func (s *Shell) deliver(ctx context.Context, l *lane, m *msg.Message, waited boo
 	return verdict{}, nil
 }
 
-// readTarget reads what a row about another outbound row is about, and the question that a row shows.
+// readTarget reads the outbound row that a row is about, if there is one, and the question that a row shows.
 func (s *Shell) readTarget(ctx context.Context, m *msg.Message) (err error) {
 	if m.Kind.Changes() {
 		m.Target, err = s.Store.Target(ctx, m)
@@ -166,28 +166,25 @@ func (d *delivery) part(ctx context.Context, i int) (v verdict, err error) {
 	}
 }
 
-// conditions are what the next step of part i depends on besides the part.
+// conditions returns the conditions of the next step of part i.
 func (d *delivery) conditions(i int) conditions {
 	finder, marker := d.finderAndMarker()
 	answers, outFor := d.shell.admission.answers()
 	known := d.lane.search.of == [2]int64{d.row.ID, int64(i)}
+	renderErr := ""
+	if d.renderErr != nil {
+		renderErr = d.shell.Redact(d.renderErr.Error())
+	}
 	return conditions{
 		now: d.nowMS(), queuedAt: d.row.ReceivedAt, maxAge: d.shell.DeliveryMaxAge,
-		started: d.startedPart == i, waited: !d.notBefore, renderErr: d.renderProblem(), repeatable: d.repeatable(i),
+		started: d.startedPart == i, waited: !d.notBefore, renderErr: renderErr, repeatable: d.repeatable(i),
 		searchable: finder != nil && (!known || !d.lane.search.impossible), searches: d.lane.search.failed,
 		markable: marker != nil, decorates: d.lane.Decorations,
 		mayCall: d.shell.admission.mayCall(d.lane.pass), answers: answers, outFor: outFor,
 	}
 }
 
-func (d *delivery) renderProblem() string {
-	if d.renderErr == nil {
-		return ""
-	}
-	return d.shell.Redact(d.renderErr.Error())
-}
-
-// finderAndMarker returns what the platform can do about a part that may have arrived, nil for what it can't.
+// finderAndMarker returns how the platform can search for a part that may have arrived, and mark it; nil if it can't.
 func (d *delivery) finderAndMarker() (f Finder, m Marker) {
 	f, _ = d.shell.platform.(Finder)
 	if d.shell.Mark {
@@ -246,7 +243,7 @@ func (d *delivery) send(ctx context.Context, i int, as action) (v verdict, err e
 	return verdict{wait: until(p.NotBefore, c.now), unanswered: unanswered}, err
 }
 
-// textOf is what the record of a part says of an error, or of a remark.
+// textOf is the text of an error, or of a remark, in the record of a part.
 func (d *delivery) textOf(err error) string {
 	var remark *Remark
 	switch {
@@ -316,42 +313,36 @@ func (d *delivery) search(ctx context.Context, i int) (wait time.Duration, err e
 // retries until it succeeds or the daemon stops: the result of a send is known nowhere else.
 func (d *delivery) record(ctx context.Context, changed []store.Delivery) error {
 	end := endOf(d.parts)
-	for {
-		err := d.shell.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-			for _, p := range changed {
-				if err := tx.PutDelivery(p, d.nowMS()); err != nil {
-					return err
-				}
-			}
-			if err := d.giveUpPreview(tx); err != nil || end.state == "" {
+	err := d.shell.writeAlways(ctx, d.row, func(tx *store.Tx) error {
+		for _, p := range changed {
+			if err := tx.PutDelivery(p, d.nowMS()); err != nil {
 				return err
 			}
-			err := tx.SettleOutbound(d.row.ID, end.state, end.platformID)
-			if err == nil && end.state == msg.OutSent {
-				err = d.seed(tx, end.platformID)
-			}
-			if err != nil || end.state != msg.OutFailed {
-				return err
-			}
-			return tx.ReportUndelivered(d.row, end.problem, d.nowMS())
-		})
-		if err == nil {
-			_ = d.shell.writes.Note(ctx, nil)
-			d.shell.counters.recorded(changed)
-			if d.givenUp != "" {
-				d.givenUp = ""
-				d.shell.lookAtPreviews()
-			}
 		}
-		if err == nil && end.state != "" {
-			d.reportSettled(end.state)
-		}
-		if err == nil || errors.Is(err, store.ErrStale) || ctx.Err() != nil {
+		if err := d.giveUpPreview(tx); err != nil || end.state == "" {
 			return err
 		}
-		d.shell.logWriteError(ctx, d.row, err)
-		Pause(ctx, retryDelay)
+		err := tx.SettleOutbound(d.row.ID, end.state, end.platformID)
+		if err == nil && end.state == msg.OutSent {
+			err = d.seed(tx, end.platformID)
+		}
+		if err != nil || end.state != msg.OutFailed {
+			return err
+		}
+		return tx.ReportUndelivered(d.row, end.problem, d.nowMS())
+	})
+	if err != nil {
+		return err
 	}
+	d.shell.counters.recorded(changed)
+	if d.givenUp != "" {
+		d.givenUp = ""
+		d.shell.lookAtPreviews()
+	}
+	if end.state != "" {
+		d.reportSettled(end.state)
+	}
+	return nil
 }
 
 // seed queues the reactions that users need on the row.

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,73 +51,6 @@ func TestDeliver_SendsPartsInOrder(t *testing.T) {
 	})
 }
 
-// The second of three parts fails.
-func TestDeliver_PartFails_ByClass(t *testing.T) {
-	wrapped := fmt.Errorf("post the message: %w", failure(msg.Permanent, 0))
-	tests := []struct {
-		name  string
-		tries []error // those of the second part that fail
-		want  string
-		part  store.Delivery // the second one at the end
-		took  time.Duration
-	}{
-		{"permanent", []error{failure(msg.Permanent, 0)}, "failed: sent failed cancelled",
-			store.Delivery{ErrorClass: msg.Permanent, Error: "permanent: HTTP 502"}, 0},
-		{"wrapped", []error{wrapped}, "failed: sent failed cancelled",
-			store.Delivery{ErrorClass: msg.Permanent, Error: "post the message: permanent: HTTP 502"}, 0},
-		{"ambiguous", []error{failure(msg.Ambiguous, 0)}, "ambiguous: sent ambiguous sent",
-			store.Delivery{ErrorClass: msg.Ambiguous, Error: "ambiguous: HTTP 502"}, 0},
-		{"of no class", []error{errCause}, "ambiguous: sent ambiguous sent",
-			store.Delivery{ErrorClass: msg.Ambiguous, Error: "HTTP 502"}, 0},
-		{"empty", []error{&Failure{}}, "ambiguous: sent ambiguous sent",
-			store.Delivery{ErrorClass: msg.Ambiguous, Error: ": <nil>"}, 0},
-		{"of an unknown class", []error{failure("strange", 0)}, "ambiguous: sent ambiguous sent",
-			store.Delivery{ErrorClass: msg.Ambiguous, Error: "strange: HTTP 502"}, 0},
-		{"transient", []error{failure(msg.Transient, 0), failure(msg.Transient, time.Hour)}, "sent: sent sent sent",
-			store.Delivery{Attempts: 2}, 3 * time.Second},
-		{"rate", []error{failure(msg.Rate, time.Minute), failure(msg.Rate, 0), failure(msg.Rate, -time.Hour)},
-			"sent: sent sent sent", store.Delivery{}, time.Minute + 2*firstPause},
-		{"rate without a cause", []error{&Failure{Class: msg.Rate, After: 1500 * time.Millisecond}}, "sent: sent sent sent",
-			store.Delivery{}, 1500 * time.Millisecond},
-		{"rate for longer than patience with transient ones", slices.Repeat([]error{failure(msg.Rate, time.Minute)}, 2*maxAttempts),
-			"sent: sent sent sent", store.Delivery{}, 2 * maxAttempts * time.Minute},
-		{"auth", slices.Repeat([]error{failure(msg.Auth, 0)}, 2*maxAttempts), "sent: sent sent sent",
-			store.Delivery{}, 2 * maxAttempts * authPause},
-		{"auth, then permanent", []error{failure(msg.Auth, 0), failure(msg.Permanent, 0)}, "failed: sent failed cancelled",
-			store.Delivery{ErrorClass: msg.Permanent, Error: "permanent: HTTP 502"}, authPause},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				for _, err := range tt.tries {
-					r.platform.script("b", fails(err))
-				}
-				first, next := r.out("", "a|b|c"), r.out("", "next")
-				begin := time.Now()
-				r.start()
-				pass(tt.took)
-				r.expect(first, tt.want)
-				r.expect(next, "sent: sent")
-				got := r.deliveries(first)[1]
-				tt.part.MessageID, tt.part.Part, tt.part.State = first, 1, got.State
-				if got.State == msg.OutSent {
-					tt.part.PlatformID = idOf("b")
-				}
-				if diff := cmp.Diff(tt.part, got); diff != "" {
-					t.Errorf("part (-want +got):\n%s", diff)
-				}
-				calls := r.platform.calls
-				if last := calls[len(calls)-1]; last.Text != "next" || last.At.Sub(begin) != tt.took {
-					t.Errorf("%s sent after %v, want %v", last.Text, last.At.Sub(begin), tt.took)
-				}
-				if len(r.settled) != 2 || r.settled[0].ID != first || r.settled[0].OutState != r.row(first).OutState {
-					t.Errorf("settled %+v", r.settled)
-				}
-			})
-		})
-	}
-}
-
 func TestDeliver_PlatformPanics_FailsOneRow(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.platform.cut = func(m *msg.Message) ([]Part, error) {
@@ -141,82 +73,27 @@ func TestDeliver_PlatformPanics_FailsOneRow(t *testing.T) {
 }
 
 func TestDeliver_ClockSetBack_DoesNotDelay(t *testing.T) {
-	t.Run("while a part waits", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, r *fixture) {
-			var ahead atomic.Int64
-			r.platform.script("a", fails(failure(msg.Rate, time.Minute)))
-			row := r.out("", "a")
-			r.start(func(o *Options) {
-				o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-			})
-			pass(30 * time.Second)
-			ahead.Store(int64(-3 * time.Hour))
-			pass(30 * time.Second)
-			r.expect(row, "sent: sent")
+	runInBubble(t, "while a part waits", func(t *testing.T, r *fixture) {
+		var ahead atomic.Int64
+		r.platform.script("a", fails(failure(msg.Rate, time.Minute)))
+		row := r.out("", "a")
+		r.start(func(o *Options) {
+			o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		})
+		pass(30 * time.Second)
+		ahead.Store(int64(-3 * time.Hour))
+		pass(30 * time.Second)
+		r.expect(row, "sent: sent")
 	})
-	t.Run("while the daemon is down", func(t *testing.T) {
-		inBubble(t, func(t *testing.T, r *fixture) {
-			row := r.begun("a", msg.OutQueued)
-			r.write(func(tx *store.Tx) error {
-				later := time.Now().Add(30 * time.Hour).UnixMilli()
-				return tx.PutDelivery(store.Delivery{MessageID: row, State: msg.OutQueued, Attempts: 1, NotBefore: later}, 1)
-			})
-			r.start()
-			pass(maxWait)
-			r.expect(row, "sent: sent")
+	runInBubble(t, "while the daemon is down", func(t *testing.T, r *fixture) {
+		row := r.begun("a", msg.OutQueued)
+		r.write(func(tx *store.Tx) error {
+			later := time.Now().Add(30 * time.Hour).UnixMilli()
+			return tx.PutDelivery(store.Delivery{MessageID: row, State: msg.OutQueued, Attempts: 1, NotBefore: later}, 1)
 		})
-	})
-}
-
-func TestDeliver_WaitingPart_State(t *testing.T) {
-	for _, tt := range []struct {
-		class    msg.ErrorClass
-		attempts int
-		wait     time.Duration
-	}{
-		{msg.Transient, 1, firstPause}, {msg.Rate, 0, time.Hour}, {msg.Auth, 0, authPause},
-	} {
-		t.Run(string(tt.class), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				r.platform.script("a", fails(failure(tt.class, time.Hour)))
-				id := r.out("", "a|b")
-				r.start()
-				synctest.Wait()
-				want := []store.Delivery{
-					{MessageID: id, State: msg.OutQueued, Attempts: tt.attempts, NotBefore: time.Now().Add(tt.wait).UnixMilli(),
-						ErrorClass: tt.class, Error: string(tt.class) + ": HTTP 502"},
-					{MessageID: id, Part: 1, State: msg.OutQueued},
-				}
-				if diff := cmp.Diff(want, r.deliveries(id)); diff != "" {
-					t.Errorf("deliveries (-want +got):\n%s", diff)
-				}
-				if m := r.row(id); m.OutState != msg.OutSending || len(r.settled) > 0 {
-					t.Errorf("row %s, settled %v", m.OutState, r.settled)
-				}
-			})
-		})
-	}
-}
-
-func TestDeliver_TransientFailures_EndAfterMaxAttempts(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		r.platform.script("a", slices.Repeat([]outcome{fails(failure(msg.Transient, 0))}, 2*maxAttempts)...)
-		id := r.out("", "a|b")
 		r.start()
-		pass(24 * time.Hour)
-		r.expect(id, "failed: failed cancelled")
-		var pauses []time.Duration
-		for i, c := range r.platform.calls[1:] {
-			pauses = append(pauses, c.At.Sub(r.platform.calls[i].At)/time.Second)
-		}
-		want := append([]time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256}, slices.Repeat([]time.Duration{300}, maxAttempts-10)...)
-		if !slices.Equal(pauses, want) {
-			t.Errorf("seconds between the tries: %d, want %d", pauses, want)
-		}
-		if d := r.deliveries(id)[0]; d.Attempts != maxAttempts || d.NotBefore != 0 {
-			t.Errorf("part %+v", d)
-		}
+		pass(maxWait)
+		r.expect(row, "sent: sent")
 	})
 }
 
@@ -279,23 +156,21 @@ func TestDeliver_AfterCrash(t *testing.T) {
 		{"repeatable: cut into fewer", "a", states{sending, queued}, true, "failed: failed cancelled", nil},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				id := r.begun(tt.content, tt.parts...)
-				if tt.parts == nil {
-					r.exec("DELETE FROM deliveries")
-				}
-				next := r.out("", "next")
-				r.platform.repeats = tt.repeatable
-				r.start()
-				synctest.Wait() // and no time passes
-				r.expect(id, tt.want)
-				r.expect(next, "sent: sent")
-				r.expectSent(append(tt.sends, "next")...)
-				if len(r.settled) != 2 || r.settled[0].ID != id || string(r.settled[0].OutState)+":" != tt.want[:len(r.settled[0].OutState)+1] {
-					t.Errorf("settled %+v", r.settled)
-				}
-			})
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			id := r.begun(tt.content, tt.parts...)
+			if tt.parts == nil {
+				r.exec("DELETE FROM deliveries")
+			}
+			next := r.out("", "next")
+			r.platform.repeats = tt.repeatable
+			r.start()
+			synctest.Wait() // and no time passes
+			r.expect(id, tt.want)
+			r.expect(next, "sent: sent")
+			r.expectSent(append(tt.sends, "next")...)
+			if len(r.settled) != 2 || r.settled[0].ID != id || string(r.settled[0].OutState)+":" != tt.want[:len(r.settled[0].OutState)+1] {
+				t.Errorf("settled %+v", r.settled)
+			}
 		})
 	}
 }
@@ -327,27 +202,25 @@ func TestDeliver_CutFails_FailsRow(t *testing.T) {
 		{"no parts", nil, nil, "failed: failed", "the row renders as 0 parts, but was claimed with 1"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				id, next := r.out("", "bad"), r.out("", "good")
-				r.platform.cut = func(m *msg.Message) ([]Part, error) {
-					if m.Content == "bad" {
-						return tt.parts, tt.err
-					}
-					return pieces(m.Content), nil
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			id, next := r.out("", "bad"), r.out("", "good")
+			r.platform.cut = func(m *msg.Message) ([]Part, error) {
+				if m.Content == "bad" {
+					return tt.parts, tt.err
 				}
-				r.start()
-				synctest.Wait() // and no time passes
-				r.expect(id, tt.want)
-				r.expect(next, "sent: sent")
-				r.expectSent("good")
-				if d := r.deliveries(id)[0]; d.ErrorClass != msg.Permanent || d.Error != tt.why {
-					t.Errorf("part %+v", d)
-				}
-				if len(r.settled) != 2 || r.settled[0].ID != id || r.settled[0].OutState != msg.OutFailed {
-					t.Errorf("settled %+v", r.settled)
-				}
-			})
+				return pieces(m.Content), nil
+			}
+			r.start()
+			synctest.Wait() // and no time passes
+			r.expect(id, tt.want)
+			r.expect(next, "sent: sent")
+			r.expectSent("good")
+			if d := r.deliveries(id)[0]; d.ErrorClass != msg.Permanent || d.Error != tt.why {
+				t.Errorf("part %+v", d)
+			}
+			if len(r.settled) != 2 || r.settled[0].ID != id || r.settled[0].OutState != msg.OutFailed {
+				t.Errorf("settled %+v", r.settled)
+			}
 		})
 	}
 }

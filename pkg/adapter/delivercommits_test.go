@@ -55,23 +55,21 @@ func TestDeliver_WritesFail_AreRetried(t *testing.T) {
 		{"ends", `BEFORE UPDATE OF out_state ON messages WHEN new.out_state = 'sent'`, "sending: sent sending", []string{"a", "b"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				id, next := r.out("", "a|b"), r.out("", "next")
-				r.exec(`CREATE TRIGGER no ` + tt.trigger + ` BEGIN SELECT raise(ABORT, 'refused'); END`)
-				r.start()
-				pass(time.Minute)
-				r.expect(id, tt.during)
-				r.expectSent(tt.sends...)
-				r.exec(`DROP TRIGGER no`)
-				pass(retryDelay)
-				r.expect(id, "sent: sent sent")
-				r.expect(next, "sent: sent")
-				r.expectSent("a", "b", "next")
-				if len(r.settled) != 2 {
-					t.Errorf("settled %+v", r.settled)
-				}
-			})
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			id, next := r.out("", "a|b"), r.out("", "next")
+			r.exec(`CREATE TRIGGER no ` + tt.trigger + ` BEGIN SELECT raise(ABORT, 'refused'); END`)
+			r.start()
+			pass(time.Minute)
+			r.expect(id, tt.during)
+			r.expectSent(tt.sends...)
+			r.exec(`DROP TRIGGER no`)
+			pass(retryDelay)
+			r.expect(id, "sent: sent sent")
+			r.expect(next, "sent: sent")
+			r.expectSent("a", "b", "next")
+			if len(r.settled) != 2 {
+				t.Errorf("settled %+v", r.settled)
+			}
 		})
 	}
 }

@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,58 +59,109 @@ func (r *fixture) crashing(err error) outcome {
 	}
 }
 
-// The second of three parts fails, and may have arrived.
-func TestMark_AmbiguousPart_SendsMarkedCopies(t *testing.T) {
-	again := marked("b")
-	const ambiguous, transient, permanent = msg.Ambiguous, msg.Transient, msg.Permanent
-	tests := []struct {
-		name          string
-		first, second []error // tries of the part, and of its marked copies
-		want          string
-		part          store.Delivery
-		sends         []string
+// The second of three parts fails in some tries. The platform can look for it, or a copy of it can be marked.
+func TestDeliver_SecondPartFails(t *testing.T) {
+	const ambiguous, permanent, sent, failed = msg.Ambiguous, msg.Permanent, msg.OutSent, msg.OutFailed
+	type finding = func() (string, error)
+	type part = store.Delivery
+	transient, rate, auth := failure(msg.Transient, 0), failure(msg.Rate, time.Minute), failure(msg.Auth, 0)
+	lost, nothing, found := finds("", errors.New("cannot see for "+secret)), finds("", nil), finds("7", nil)
+	forbidden, busy := finds("", failure(permanent, 0)), finds("", failure(msg.Rate, 10*time.Minute))
+	again, copies := marked("b"), copyPauses()
+	for name, tt := range map[string]struct {
+		power   string
+		tries   []error   // of the part
+		copies  []error   // of its marked copies
+		answers []finding // of searches
+		want    part
+		sends   string        // of the part, and of copies
+		took    time.Duration // until the next row is sent; 0 to leave that open
 	}{
-		{"arrives then", []error{errCause}, nil, "sent: sent sent sent",
-			store.Delivery{Attempts: 1, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, "c"}},
-		{"of that class", []error{failure(ambiguous, 0)}, nil, "sent: sent sent sent",
-			store.Delivery{Attempts: 1, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, "c"}},
-		{"arrives at the third copy", []error{errCause}, []error{errCause, errCause}, "sent: sent sent sent",
-			store.Delivery{Attempts: 3, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, again, again, "c"}},
-		{"no fifth copy", []error{errCause}, []error{errCause, errCause, errCause, errCause}, "failed: sent failed cancelled",
-			store.Delivery{Attempts: 5, ErrorClass: ambiguous, Error: "HTTP 502"}, []string{"a", "b", again, again, again, again}},
-		{"the doubt outlives failures", []error{errCause}, []error{failure(transient, 0), failure(msg.Rate, time.Minute), failure(msg.Auth, 0)},
-			"sent: sent sent sent", store.Delivery{Attempts: 1, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, again, again, again, "c"}},
-		{"which are no copies", []error{errCause}, []error{failure(transient, 0), failure(transient, 0), errCause}, "sent: sent sent sent",
-			store.Delivery{Attempts: 2, PlatformID: idOf(again), Error: remark}, []string{"a", "b", again, again, again, again, "c"}},
-		{"fails for good", []error{errCause}, []error{failure(permanent, 0)}, "failed: sent failed cancelled",
-			store.Delivery{Attempts: 1, ErrorClass: permanent, Error: "permanent: HTTP 502"}, []string{"a", "b", again}},
-		{"no doubt, no mark", []error{failure(transient, 0), failure(msg.Rate, 0)}, nil, "sent: sent sent sent",
-			store.Delivery{Attempts: 1, PlatformID: idOf("b")}, []string{"a", "b", "b", "b", "c"}},
-		{"ambiguous after a failure", []error{failure(transient, 0), errCause}, nil, "sent: sent sent sent",
-			store.Delivery{Attempts: 2, PlatformID: idOf(again), Error: remark}, []string{"a", "b", "b", again, "c"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				r.as = markingPlatform{r.platform}
-				for _, err := range tt.first {
-					r.platform.script("b", fails(err))
+		"permanent": {powerless, []error{failure(permanent, 0)}, nil, nil, part{State: failed, ErrorClass: permanent, Error: "permanent: HTTP 502"}, "b", 0},
+		"ambiguous": {powerless, []error{failure(ambiguous, 0)}, nil, nil,
+			part{State: msg.OutAmbiguous, ErrorClass: ambiguous, Error: "ambiguous: HTTP 502"}, "b", 0},
+		"transient": {powerless, []error{transient, failure(msg.Transient, time.Hour)}, nil, nil, part{State: sent, Attempts: 2}, "b b b", 3 * time.Second},
+		"rate":      {powerless, []error{rate, failure(msg.Rate, -time.Hour)}, nil, nil, part{State: sent}, "b b b", time.Minute + firstPause},
+		"rate without a cause": {powerless, []error{&Failure{Class: msg.Rate, After: 1500 * time.Millisecond}}, nil, nil,
+			part{State: sent}, "b b", 1500 * time.Millisecond},
+		"rate for long": {powerless, slices.Repeat([]error{rate}, 2*maxAttempts), nil, nil, part{State: sent},
+			strings.Repeat("b ", 2*maxAttempts) + "b", 2 * maxAttempts * time.Minute},
+		"auth, then permanent": {powerless, []error{auth, failure(permanent, 0)}, nil, nil,
+			part{State: failed, ErrorClass: permanent, Error: "permanent: HTTP 502"}, "b b", authPause},
+
+		"mark: arrives": {remarks, []error{errCause}, nil, nil, part{State: sent, Attempts: 1, Error: remark}, "b *", copies[0]},
+		"mark: third copy arrives": {remarks, []error{errCause}, []error{errCause, errCause}, nil,
+			part{State: sent, Attempts: 3, Error: remark}, "b * * *", copies[0] + copies[1] + copies[2]},
+		"mark: no fifth copy": {remarks, []error{errCause}, slices.Repeat([]error{errCause}, 4), nil,
+			part{State: failed, Attempts: 5, ErrorClass: ambiguous, Error: "HTTP 502"}, "b * * * *", 0},
+		"mark: doubt outlives failures": {remarks, []error{errCause}, []error{transient, rate, auth}, nil,
+			part{State: sent, Attempts: 1, Error: remark}, "b * * * *", 0},
+		"mark: failures are no copies": {remarks, []error{errCause}, []error{transient, transient, errCause}, nil,
+			part{State: sent, Attempts: 2, Error: remark}, "b * * * *", 0},
+		"mark: fails for good": {remarks, []error{errCause}, []error{failure(permanent, 0)}, nil,
+			part{State: failed, Attempts: 1, ErrorClass: permanent, Error: "permanent: HTTP 502"}, "b *", copies[0]},
+		"mark: no doubt, no mark":     {remarks, []error{transient, failure(msg.Rate, 0)}, nil, nil, part{State: sent, Attempts: 1}, "b b b", 2 * time.Second},
+		"mark: doubt after a failure": {remarks, []error{transient, errCause}, nil, nil, part{State: sent, Attempts: 2, Error: remark}, "b b *", 0},
+
+		"find: found":       {looksForIt, []error{errCause}, nil, []finding{found}, part{State: sent, Attempts: 1, PlatformID: "7"}, "b", firstPause},
+		"find: not found":   {looksForIt, []error{errCause}, nil, []finding{nothing}, part{State: sent, Attempts: 1}, "b b", firstPause},
+		"find: found later": {looksForIt, []error{errCause}, nil, []finding{lost, lost, found}, part{State: sent, Attempts: 1, PlatformID: "7"}, "b", 4 * time.Second},
+		"find: busy":        {looksForIt, []error{errCause}, nil, []finding{busy, found}, part{State: sent, Attempts: 1, PlatformID: "7"}, "b", firstPause + 10*time.Minute},
+		"find: never seen": {looksForIt, []error{errCause}, nil, slices.Repeat([]finding{lost}, maxAttempts),
+			part{State: msg.OutAmbiguous, Attempts: 1, ErrorClass: ambiguous, Error: "cannot see for [redacted]"}, "b", 0},
+		"find: in doubt again": {looksForIt, []error{errCause, errCause}, nil, []finding{nothing, found},
+			part{State: sent, Attempts: 2, PlatformID: "7"}, "b b", 0},
+		"find: not found, and refused": {looksForIt, []error{errCause, failure(permanent, 0)}, nil, []finding{nothing},
+			part{State: failed, Attempts: 1, ErrorClass: permanent, Error: "permanent: HTTP 502"}, "b b", firstPause},
+		"find: panic": {looksForIt, []error{errCause}, nil, []finding{func() (string, error) { panic("blind") }, found},
+			part{State: sent, Attempts: 1, PlatformID: "7"}, "b", 0},
+
+		"forbidden to find: the copy arrives": {"both", []error{errCause}, nil, []finding{forbidden}, part{State: sent, Attempts: 1, Error: remark}, "b *", copies[0]},
+		"forbidden to find: no fifth copy": {"both", []error{errCause}, slices.Repeat([]error{errCause}, 4), slices.Repeat([]finding{forbidden}, 4),
+			part{State: failed, Attempts: 5, ErrorClass: ambiguous, Error: "HTTP 502"}, "b * * * *", 0},
+	} {
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			finder := &scriptedFinder{fake: r.platform, answers: map[string][]func() (string, error){"b": tt.answers}}
+			r.as = map[string]Platform{
+				powerless: r.platform, remarks: markingPlatform{r.platform}, looksForIt: finder, "both": markingFinder{finder},
+			}[tt.power]
+			for _, err := range tt.tries {
+				r.platform.script("b", fails(err))
+			}
+			for _, err := range tt.copies {
+				r.platform.script(again, fails(err))
+			}
+			began, id, next := time.Now(), r.out("", "a|b|c"), r.out("", "next")
+			r.start(marking, redacting)
+			pass(3 * time.Hour)
+
+			ends := map[msg.OutState]string{sent: "sent sent sent", failed: "sent failed cancelled", msg.OutAmbiguous: "sent ambiguous sent"}
+			r.expect(id, string(tt.want.State)+": "+ends[tt.want.State])
+			r.expect(next, "sent: sent")
+			sends := append([]string{"a"}, strings.Fields(strings.ReplaceAll(tt.sends, "*", "again"))...)
+			if tt.want.State != failed {
+				sends = append(sends, "c")
+			}
+			for i := range sends {
+				if sends[i] == "again" {
+					sends[i] = again
 				}
-				for _, err := range tt.second {
-					r.platform.script(again, fails(err))
-				}
-				id := r.out("", "a|b|c")
-				r.start(marking)
-				pass(time.Hour)
-				r.expect(id, tt.want)
-				r.expectSent(tt.sends...)
-				tt.part.MessageID, tt.part.Part = id, 1
-				got := r.deliveries(id)[1]
-				tt.part.State = got.State
-				if diff := cmp.Diff(tt.part, got); diff != "" {
-					t.Errorf("part (-want +got):\n%s", diff)
-				}
-			})
+			}
+			r.expectSent(append(sends, "next")...)
+			tt.want.MessageID, tt.want.Part = id, 1
+			if last := sends[len(sends)-2]; tt.want.State == sent && tt.want.PlatformID == "" {
+				tt.want.PlatformID = idOf(last)
+			}
+			if diff := cmp.Diff(tt.want, r.deliveries(id)[1]); diff != "" {
+				t.Errorf("part (-want +got):\n%s", diff)
+			}
+			calls := r.platform.calls
+			if took := calls[len(calls)-1].At.Sub(began); tt.took > 0 && took != tt.took {
+				t.Errorf("the next row was sent after %v, want %v", took, tt.took)
+			}
+			if len(r.settled) != 2 || r.settled[0].ID != id || r.settled[0].OutState != tt.want.State {
+				t.Errorf("settled %+v", r.settled)
+			}
 		})
 	}
 }
@@ -143,30 +195,28 @@ func TestMark_Offline_WaitsForConnection(t *testing.T) {
 		"late":      {back: time.Minute, want: time.Minute},
 		"very late": {back: 20 * time.Hour, want: 20 * time.Hour},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				p := &pencilLine{markingPlatform{r.platform}, make(chan bool)}
-				r.as = p
-				began, id := time.Now(), r.out("", "a")
-				up := make(chan struct{}) // the call does not wait for the connection
-				r.platform.script("a", func(context.Context) error {
-					<-up
-					p.connected <- false
-					return errCause
-				})
-				r.start(marking)
-				p.connected <- true
-				close(up)
-				pass(tt.back)
-				r.expectSent("a")
-				p.connected <- true
-				pass(time.Hour)
-				r.expect(id, "sent: sent")
-				r.expectSent("a", marked("a"))
-				if got := r.platform.calls[1].At.Sub(began); got < tt.want || got > tt.want+time.Second {
-					t.Errorf("the copy was sent after %s, want about %s", got, tt.want)
-				}
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			p := &pencilLine{markingPlatform{r.platform}, make(chan bool)}
+			r.as = p
+			began, id := time.Now(), r.out("", "a")
+			up := make(chan struct{}) // the call does not wait for the connection
+			r.platform.script("a", func(context.Context) error {
+				<-up
+				p.connected <- false
+				return errCause
 			})
+			r.start(marking)
+			p.connected <- true
+			close(up)
+			pass(tt.back)
+			r.expectSent("a")
+			p.connected <- true
+			pass(time.Hour)
+			r.expect(id, "sent: sent")
+			r.expectSent("a", marked("a"))
+			if got := r.platform.calls[1].At.Sub(began); got < tt.want || got > tt.want+time.Second {
+				t.Errorf("the copy was sent after %s, want about %s", got, tt.want)
+			}
 		})
 	}
 }
@@ -243,106 +293,10 @@ func TestMark_SwitchedOff_EndsAmbiguous(t *testing.T) {
 	})
 }
 
-// The second of three parts fails, and may have arrived.
-func TestFind_AmbiguousPart(t *testing.T) {
-	lost := finds("", errors.New("cannot see for "+secret))
-	var blind []func() (string, error)
-	for range maxAttempts {
-		blind = append(blind, lost)
-	}
-	tests := []struct {
-		name    string
-		tries   []error
-		answers []func() (string, error)
-		want    string
-		part    store.Delivery
-		sends   []string
-	}{
-		{"found", []error{errCause}, []func() (string, error){finds("7", nil)}, "sent: sent sent sent",
-			store.Delivery{Attempts: 1, PlatformID: "7"}, []string{"a", "b", "c"}},
-		{"not found", []error{errCause}, nil, "sent: sent sent sent",
-			store.Delivery{Attempts: 1, PlatformID: idOf("b")}, []string{"a", "b", "b", "c"}},
-		{"found later", []error{errCause}, []func() (string, error){lost, lost, finds("7", nil)}, "sent: sent sent sent",
-			store.Delivery{Attempts: 1, PlatformID: "7"}, []string{"a", "b", "c"}},
-		{"never to be seen", []error{errCause}, blind, "ambiguous: sent ambiguous sent",
-			store.Delivery{Attempts: 1, ErrorClass: msg.Ambiguous, Error: "cannot see for [redacted]"}, []string{"a", "b", "c"}},
-		{"not found, and in doubt again", []error{errCause, errCause}, []func() (string, error){finds("", nil), finds("7", nil)},
-			"sent: sent sent sent", store.Delivery{Attempts: 2, PlatformID: "7"}, []string{"a", "b", "b", "c"}},
-		{"not found, and refused", []error{errCause, failure(msg.Permanent, 0)}, nil, "failed: sent failed cancelled",
-			store.Delivery{Attempts: 1, ErrorClass: msg.Permanent, Error: "permanent: HTTP 502"}, []string{"a", "b", "b"}},
-		{"panic", []error{errCause}, []func() (string, error){func() (string, error) { panic("blind") }, finds("7", nil)},
-			"sent: sent sent sent", store.Delivery{Attempts: 1, PlatformID: "7"}, []string{"a", "b", "c"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				r.as = &scriptedFinder{fake: r.platform, answers: map[string][]func() (string, error){"b": tt.answers}}
-				for _, err := range tt.tries {
-					r.platform.script("b", fails(err))
-				}
-				id := r.out("", "a|b|c")
-				r.start(marking, redacting)
-				pass(2 * time.Hour)
-				r.expect(id, tt.want)
-				r.expectSent(tt.sends...)
-				got := r.deliveries(id)[1]
-				tt.part.MessageID, tt.part.Part, tt.part.State = id, 1, got.State
-				if diff := cmp.Diff(tt.part, got); diff != "" {
-					t.Errorf("part (-want +got):\n%s", diff)
-				}
-			})
-		})
-	}
-}
-
 // markingFinder is a platform that can mark a part, and could look for it if it were allowed to.
 type markingFinder struct{ *scriptedFinder }
 
 func (markingFinder) Mark(part Part) Part { return marked(part.(string)) }
-
-// Each send of the part is ambiguous.
-func TestFind_PermanentFailure_SendsMarkedCopy(t *testing.T) {
-	forbidden := finds("", failure(msg.Permanent, 0))
-	again := marked("a")
-	for name, tt := range map[string]struct {
-		copies []error
-		want   string
-		sends  []string
-	}{
-		"the copy arrives": {nil, "sent: sent", []string{"a", again}},
-		"no fifth copy":    {[]error{errCause, errCause, errCause, errCause}, "failed: failed", []string{"a", again, again, again, again}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				answers := []func() (string, error){forbidden, forbidden, forbidden, forbidden}
-				r.as = markingFinder{&scriptedFinder{fake: r.platform, answers: map[string][]func() (string, error){"a": answers}}}
-				r.platform.script("a", fails(errCause))
-				for _, err := range tt.copies {
-					r.platform.script(again, fails(err))
-				}
-				id := r.out("", "a")
-				r.start(marking)
-				pass(time.Hour)
-				r.expect(id, tt.want)
-				r.expectSent(tt.sends...)
-			})
-		})
-	}
-}
-
-func TestFind_RateLimited_Waits(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		busy := finds("", failure(msg.Rate, 10*time.Minute))
-		r.as = &scriptedFinder{fake: r.platform, answers: map[string][]func() (string, error){"a": {busy, finds("7", nil)}}}
-		r.platform.script("a", fails(errCause))
-		id := r.out("", "a")
-		r.start()
-		pass(9 * time.Minute)
-		r.expect(id, "sending: queued")
-		pass(5 * time.Minute)
-		r.expect(id, "sent: sent")
-	})
-}
 
 // The shell is killed before a part has arrived, after it, and during the search: the part arrives
 // once.

@@ -26,7 +26,7 @@ const (
 	fetchTimeout = time.Minute
 	// maxFetches bounds the messages whose files are downloaded at once, and the files of each.
 	maxFetches = 4
-	// maxFileName bounds what is kept of a file's own name, in bytes.
+	// maxFileName bounds a file's own name, in bytes. Longer ones lose their beginning.
 	maxFileName = 80
 	// mediaFolder holds the files, inside the data folder.
 	mediaFolder = "media"
@@ -37,7 +37,7 @@ func fetchDelays() []time.Duration {
 	return []time.Duration{time.Second, 3 * time.Second, 9 * time.Second}
 }
 
-// Fetcher is a platform whose messages have files that have to be downloaded.
+// Fetcher is a platform whose messages come with files to download.
 type Fetcher interface {
 	// Fetch writes the file of a message that an attachment's Ref names. It is retried, also from the beginning of a
 	// file that was cut off or is not the one promised, unless its error is a *Failure of class Permanent.
@@ -125,22 +125,12 @@ func (f *fetching) fetchAll(ctx context.Context, m *msg.Message) {
 	if ctx.Err() != nil {
 		return // the next start retries
 	}
-	for {
-		err := f.shell.Store.Write(context.WithoutCancel(ctx),
-			func(tx *store.Tx) error { return tx.FetchedFiles(m.ID, before, m.Attachments) })
-		if err == nil {
-			_ = f.shell.writes.Note(ctx, nil)
-		}
-		if err == nil || errors.Is(err, store.ErrStale) || ctx.Err() != nil {
-			return
-		}
-		f.shell.logWriteError(ctx, m, err)
-		Pause(ctx, retryDelay)
-	}
+	// Without an error of the database's there is nothing left to do; else the next start retries.
+	_ = f.shell.writeAlways(ctx, m, func(tx *store.Tx) error { return tx.FetchedFiles(m.ID, before, m.Attachments) })
 }
 
 // fetchOne downloads one of a message's files, unless ctx ends, and retries failures that may pass. It
-// returns what is to be called once the file is stored, nil if there is none.
+// returns a function to call once the file is stored, nil if there is no file.
 func (f *fetching) fetchOne(ctx context.Context, m *msg.Message, i int) (stored func()) {
 	a := &m.Attachments[i]
 	var cause error
@@ -242,7 +232,7 @@ func (e tooLargeError) Error() string {
 	return fmt.Sprintf("larger than %d MiB (MEDIA_MAX)", e.limit>>20)
 }
 
-// checkBody returns an error if what came is not the file that the platform promised: the connection ended early, or a
+// checkBody returns an error if the body is not the file that the platform promised: the connection ended early, or a
 // proxy or a firewall answered with a page of its own.
 func checkBody(a *msg.Attachment, came *boundedWriter) error {
 	kind, _, _ := strings.Cut(a.MIME, "/")
@@ -258,7 +248,7 @@ func checkBody(a *msg.Attachment, came *boundedWriter) error {
 	return nil
 }
 
-// maxHead is how much of a file tells what it is, in bytes.
+// maxHead is how much of a file tells its type, in bytes.
 const maxHead = 512
 
 // boundedWriter fails a write beyond limit bytes, and keeps the first maxHead.

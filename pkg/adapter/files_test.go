@@ -203,25 +203,23 @@ func TestFetch_Fails_RecordsReason(t *testing.T) {
 			"not downloaded within 1m0s: context deadline exceeded", 1},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				l := r.library()
-				l.how["bad"] = tt.how
-				good := msg.Attachment{Name: "good", Ref: "good"}
-				id := r.bringsFiles(good, msg.Attachment{Name: "bad", MIME: "audio/ogg", Size: tt.size, Ref: "bad"})
-				next := r.brings("next")
-				r.fetches(l)
-				pass(tt.took)
-				r.expectFiles(l, id, msg.Attachment{Path: "media/200001/1-0-good", Name: "good", Size: 4},
-					msg.Attachment{Name: "bad", MIME: "audio/ogg", Size: tt.size, Error: tt.want})
-				r.expectFiles(l, next, msg.Attachment{Path: "media/200001/2-0-next", Name: "next", MIME: "text/plain", Size: 4})
-				if got := l.onDisk(t); len(got) != 2 {
-					t.Errorf("on disk: %q", got)
-				}
-				if got := len(l.fetched()) - 2; got != tt.try {
-					t.Errorf("tried %d times, want %d", got, tt.try)
-				}
-			})
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			l := r.library()
+			l.how["bad"] = tt.how
+			good := msg.Attachment{Name: "good", Ref: "good"}
+			id := r.bringsFiles(good, msg.Attachment{Name: "bad", MIME: "audio/ogg", Size: tt.size, Ref: "bad"})
+			next := r.brings("next")
+			r.fetches(l)
+			pass(tt.took)
+			r.expectFiles(l, id, msg.Attachment{Path: "media/200001/1-0-good", Name: "good", Size: 4},
+				msg.Attachment{Name: "bad", MIME: "audio/ogg", Size: tt.size, Error: tt.want})
+			r.expectFiles(l, next, msg.Attachment{Path: "media/200001/2-0-next", Name: "next", MIME: "text/plain", Size: 4})
+			if got := l.onDisk(t); len(got) != 2 {
+				t.Errorf("on disk: %q", got)
+			}
+			if got := len(l.fetched()) - 2; got != tt.try {
+				t.Errorf("tried %d times, want %d", got, tt.try)
+			}
 		})
 	}
 }
@@ -352,30 +350,28 @@ func TestFetch_ShellEnds_NextRetries(t *testing.T) {
 		"crash": (*fixture).crash,
 		"stop":  func(_ *fixture, stop func()) { stop() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				l := r.library()
-				l.how["b"] = func(ctx context.Context, w io.Writer) error {
-					_, _ = io.WriteString(w, "half")
-					<-ctx.Done()
-					return ctx.Err()
-				}
-				id := r.brings("a", "b")
-				stop := r.fetches(l)
-				pass(time.Second)
-				end(r, stop)
-				if m := r.row(id); m.PendingFiles != 2 || m.Attachments[0].Ref != "a" {
-					t.Errorf("left: %+v", m)
-				}
-				delete(l.how, "b")
-				r.fetches(l)
-				synctest.Wait()
-				r.expectFiles(l, id, msg.Attachment{Path: "media/200001/1-0-a", Name: "a", MIME: "text/plain", Size: 1},
-					msg.Attachment{Path: "media/200001/1-1-b", Name: "b", MIME: "text/plain", Size: 1})
-				if got := l.onDisk(t); len(got) != 2 {
-					t.Errorf("on disk: %q", got)
-				}
-			})
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			l := r.library()
+			l.how["b"] = func(ctx context.Context, w io.Writer) error {
+				_, _ = io.WriteString(w, "half")
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			id := r.brings("a", "b")
+			stop := r.fetches(l)
+			pass(time.Second)
+			end(r, stop)
+			if m := r.row(id); m.PendingFiles != 2 || m.Attachments[0].Ref != "a" {
+				t.Errorf("left: %+v", m)
+			}
+			delete(l.how, "b")
+			r.fetches(l)
+			synctest.Wait()
+			r.expectFiles(l, id, msg.Attachment{Path: "media/200001/1-0-a", Name: "a", MIME: "text/plain", Size: 1},
+				msg.Attachment{Path: "media/200001/1-1-b", Name: "b", MIME: "text/plain", Size: 1})
+			if got := l.onDisk(t); len(got) != 2 {
+				t.Errorf("on disk: %q", got)
+			}
 		})
 	}
 }

@@ -150,6 +150,11 @@ func inBubble(t *testing.T, test func(*testing.T, *fixture)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newFixture(t)) })
 }
 
+// runInBubble is inBubble for a subtest.
+func runInBubble(t *testing.T, name string, test func(*testing.T, *fixture)) {
+	t.Run(name, func(t *testing.T) { inBubble(t, test) })
+}
+
 func newFixture(t testing.TB) *fixture {
 	path := storetest.Path(t)
 	return &fixture{

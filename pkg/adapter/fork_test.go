@@ -29,29 +29,27 @@ func TestDeliver_ThreadOfForkRefused_ForkEndsAndGroupReadsIt(t *testing.T) {
 		{name: "another thread", thread: "8"},
 		{name: "the chat", thread: ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				wrong := r.out("", "Monday")
-				r.write(func(tx *store.Tx) error {
-					return tx.PutFork(&msg.Fork{ChatJID: room, Topic: "#deploy#fix", Folder: "acme", ThreadID: "7", OwnThread: true, MessageID: wrong, CreatedAt: 1})
-				})
-				if tt.earlier != nil {
-					tt.earlier(r)
-				}
-				r.platform.script("refused", fails(failure(msg.Permanent, 0)), fails(failure(msg.Permanent, 0)))
-				r.out(tt.thread, "refused")
-				r.out(tt.thread, "refused")
-				r.start()
-				time.Sleep(time.Minute) //nolint:forbidigo // in a bubble
-				synctest.Wait()
-				fork, err := r.store.Fork(t.Context(), room, "#deploy#fix")
-				if err != nil || (fork.EndedAt != 0) != tt.ends {
-					t.Errorf("the fork: %+v, %v", fork, err)
-				}
-				if got := r.systemMessages("acme"); len(got) != map[bool]int{true: 1}[tt.ends] || tt.ends && got[0].Event != "fork_failed" {
-					t.Errorf("the group's next prompt: %+v", got)
-				}
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			wrong := r.out("", "Monday")
+			r.write(func(tx *store.Tx) error {
+				return tx.PutFork(&msg.Fork{ChatJID: room, Topic: "#deploy#fix", Folder: "acme", ThreadID: "7", OwnThread: true, MessageID: wrong, CreatedAt: 1})
 			})
+			if tt.earlier != nil {
+				tt.earlier(r)
+			}
+			r.platform.script("refused", fails(failure(msg.Permanent, 0)), fails(failure(msg.Permanent, 0)))
+			r.out(tt.thread, "refused")
+			r.out(tt.thread, "refused")
+			r.start()
+			time.Sleep(time.Minute) //nolint:forbidigo // in a bubble
+			synctest.Wait()
+			fork, err := r.store.Fork(t.Context(), room, "#deploy#fix")
+			if err != nil || (fork.EndedAt != 0) != tt.ends {
+				t.Errorf("the fork: %+v, %v", fork, err)
+			}
+			if got := r.systemMessages("acme"); len(got) != map[bool]int{true: 1}[tt.ends] || tt.ends && got[0].Event != "fork_failed" {
+				t.Errorf("the group's next prompt: %+v", got)
+			}
 		})
 	}
 }
@@ -93,26 +91,24 @@ func TestDeliver_RowOfAgentFails_GroupReadsIt(t *testing.T) {
 		"notice":   {msg.Message{Sender: "agent:acme", Source: msg.SourceNotice}, 1, "", 0},
 		"operator": {msg.Message{Source: msg.SourceBroadcast}, 1, "", 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				refusals := make([]outcome, tt.times)
-				for i := range refusals {
-					refusals[i] = fails(failure(msg.Permanent, 0))
-				}
-				r.platform.script("refused", refusals...)
-				for range tt.times {
-					m := tt.row
-					m.ChatJID, m.Direction, m.Content, m.OutState, m.Timestamp, m.ReceivedAt = room, msg.Out, "refused", msg.OutQueued, 1, time.Now().UnixMilli()
-					r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(&m); return err })
-				}
-				r.start()
-				<-time.After(time.Minute)
-				synctest.Wait()
-				got := r.systemMessages("acme")
-				if len(got) != tt.lines || tt.lines > 0 && !strings.Contains(got[0].Body, tt.want) {
-					t.Errorf("the group's next prompt: %+v", got)
-				}
-			})
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			refusals := make([]outcome, tt.times)
+			for i := range refusals {
+				refusals[i] = fails(failure(msg.Permanent, 0))
+			}
+			r.platform.script("refused", refusals...)
+			for range tt.times {
+				m := tt.row
+				m.ChatJID, m.Direction, m.Content, m.OutState, m.Timestamp, m.ReceivedAt = room, msg.Out, "refused", msg.OutQueued, 1, time.Now().UnixMilli()
+				r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(&m); return err })
+			}
+			r.start()
+			<-time.After(time.Minute)
+			synctest.Wait()
+			got := r.systemMessages("acme")
+			if len(got) != tt.lines || tt.lines > 0 && !strings.Contains(got[0].Body, tt.want) {
+				t.Errorf("the group's next prompt: %+v", got)
+			}
 		})
 	}
 }

@@ -39,22 +39,20 @@ func TestDeliver_OtherForm_IsSentInTheSameAttempt(t *testing.T) {
 		"may have arrived": {map[string][]outcome{"a": {refusedAs("A", "louder")}, "A": {fails(errCause)}},
 			"ambiguous: ambiguous sent", store.Delivery{ErrorClass: msg.Ambiguous, Error: "HTTP 502"}, []string{"a", "A", "b"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				for text, tries := range tt.script {
-					r.platform.script(text, tries...)
-				}
-				id := r.out("", "a|b")
-				r.start(redacting)
-				pass(time.Hour)
-				r.expect(id, tt.want)
-				r.expectSent(tt.sends...)
-				got := r.deliveries(id)[0]
-				tt.part.MessageID, tt.part.State = id, got.State
-				if diff := cmp.Diff(tt.part, got); diff != "" {
-					t.Errorf("part (-want +got):\n%s", diff)
-				}
-			})
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			for text, tries := range tt.script {
+				r.platform.script(text, tries...)
+			}
+			id := r.out("", "a|b")
+			r.start(redacting)
+			pass(time.Hour)
+			r.expect(id, tt.want)
+			r.expectSent(tt.sends...)
+			got := r.deliveries(id)[0]
+			tt.part.MessageID, tt.part.State = id, got.State
+			if diff := cmp.Diff(tt.part, got); diff != "" {
+				t.Errorf("part (-want +got):\n%s", diff)
+			}
 		})
 	}
 }

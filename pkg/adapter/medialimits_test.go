@@ -80,34 +80,32 @@ func TestFetch_ManyAtOnce_KeepWithinTheLimits(t *testing.T) {
 		"MEDIA_DAILY": func(o *Options) { o.MediaDaily = 2 << 20 },
 		"MEDIA_QUOTA": func(o *Options) { o.MediaQuota = 2 << 20 },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				l := r.library()
-				var files []msg.Attachment
-				for i := range 12 {
-					ref := fmt.Sprint(i)
-					l.how[ref] = func(_ context.Context, w io.Writer) error { _, err := w.Write(make([]byte, 1<<20)); return err }
-					files = append(files, msg.Attachment{Name: ref, Size: 1 << 20, Ref: ref})
-				}
-				r.fetches(l, limit)
-				ids := []int64{r.bringsFiles(files[:4]...), r.bringsFiles(files[4:8]...), r.bringsFiles(files[8:]...)}
-				r.look()
-				pass(fetchTimeout) // the quota may have room again
-				whole := 0
-				for _, id := range ids {
-					for _, a := range r.row(id).Attachments {
-						switch {
-						case a.Path != "":
-							whole++
-						case !strings.Contains(a.Error, name):
-							t.Errorf("%+v", a)
-						}
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			l := r.library()
+			var files []msg.Attachment
+			for i := range 12 {
+				ref := fmt.Sprint(i)
+				l.how[ref] = func(_ context.Context, w io.Writer) error { _, err := w.Write(make([]byte, 1<<20)); return err }
+				files = append(files, msg.Attachment{Name: ref, Size: 1 << 20, Ref: ref})
+			}
+			r.fetches(l, limit)
+			ids := []int64{r.bringsFiles(files[:4]...), r.bringsFiles(files[4:8]...), r.bringsFiles(files[8:]...)}
+			r.look()
+			pass(fetchTimeout) // the quota may have room again
+			whole := 0
+			for _, id := range ids {
+				for _, a := range r.row(id).Attachments {
+					switch {
+					case a.Path != "":
+						whole++
+					case !strings.Contains(a.Error, name):
+						t.Errorf("%+v", a)
 					}
 				}
-				if got := len(l.onDisk(t)); whole != 2 || got != 2 {
-					t.Errorf("%d files, %d on disk", whole, got)
-				}
-			})
+			}
+			if got := len(l.onDisk(t)); whole != 2 || got != 2 {
+				t.Errorf("%d files, %d on disk", whole, got)
+			}
 		})
 	}
 }

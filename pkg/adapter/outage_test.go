@@ -162,37 +162,6 @@ func TestOutage_ClockSetAhead_ExpiresNothingThatCanBeSent(t *testing.T) {
 	})
 }
 
-func TestFloodWait_OfAccount_HoldsAllChats(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		r.platform.script("first", fails(&Failure{Class: msg.Rate, After: time.Minute, Account: true, Err: errCause}))
-		first := r.outIn("irc:first", "", "first")
-		r.start()
-		pass(time.Second)
-		second := r.outIn("irc:second", "", "second|more")
-		r.look()
-		pass(58 * time.Second)
-		r.expectSent("first")
-		pass(2 * time.Second)
-		r.expect(first, "sent: sent")
-		r.expect(second, "sent: sent sent")
-		if d := r.deliveries(first)[0]; d.Attempts != 0 {
-			t.Errorf("the wait used up attempts: %+v", d)
-		}
-	})
-}
-
-func TestFloodWait_OfOneChat_HoldsNoOther(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		r.platform.script("first", fails(failure(msg.Rate, time.Minute)))
-		r.outIn("irc:first", "", "first")
-		r.start()
-		pass(time.Second)
-		second := r.outIn("irc:second", "", "second")
-		r.look()
-		r.expect(second, "sent: sent")
-	})
-}
-
 // One row fails while others are answered: nothing is held.
 func TestAdmission_OthersAreAnswered_StaysOpen(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {

@@ -35,7 +35,7 @@ const (
 type outbox struct {
 	shell   *Shell
 	lanes   map[store.Lane]*lane // those with rows to deliver
-	ready   queues               // first come, first served
+	ready   [2][]*lane           // by class: first come, first served
 	waiting waitingLanes
 	held    []*lane   // until the platform answers
 	expires []*lane   // with rows that are too old, which need no platform
@@ -47,7 +47,7 @@ type outbox struct {
 	moves   int         // how many chats were moved at the last sweep
 }
 
-// lane is a lane with rows to deliver. While it has a worker, only that uses what is in the second part.
+// lane is a lane with rows to deliver. While it has a worker, only that uses the second part.
 type lane struct {
 	store.Lane
 	again bool      // a row came while it had a worker
@@ -61,7 +61,7 @@ type lane struct {
 	search search
 }
 
-// search is what is known of the search for a part.
+// search is the state of the search for a part.
 type search struct {
 	of         [2]int64 // its row and number
 	failed     int      // searches, while the platform answered
@@ -141,7 +141,7 @@ func (s *Shell) Run(ctx context.Context) error {
 // release lets the lanes go on that were held until the platform answers.
 func (o *outbox) release() {
 	for _, l := range o.held {
-		o.ready.push(l)
+		o.push(l)
 	}
 	o.held = nil
 	if o.shell.admission.justBack() {
@@ -163,7 +163,7 @@ func (o *outbox) expire(ctx context.Context) {
 	for _, l := range old {
 		due[l] = true
 	}
-	for _, from := range []*[]*lane{&o.ready.answers, &o.ready.decorations, &o.held} {
+	for _, from := range []*[]*lane{&o.ready[0], &o.ready[1], &o.held} {
 		*from = slices.DeleteFunc(*from, func(l *lane) bool {
 			if due[l.Lane] {
 				o.expires = append(o.expires, l)
@@ -181,7 +181,7 @@ func (s *Shell) outbox() *outbox {
 }
 
 // sweep finds all lanes that have rows to deliver. Those of new rows are found by look; a sweep finds
-// what look cannot see, such as rows that were moved to another chat.
+// rows that look cannot see, such as those that were moved to another chat.
 func (o *outbox) sweep(ctx context.Context) {
 	through, err := o.shell.Store.LastMessageID(ctx)
 	if err == nil {
@@ -224,7 +224,7 @@ func (o *outbox) add(lanes ...store.Lane) {
 		}
 		added := &lane{Lane: key}
 		o.lanes[key] = added
-		o.ready.push(added)
+		o.push(added)
 	}
 }
 
@@ -235,9 +235,9 @@ func (o *outbox) startWorkers(ctx context.Context) {
 		o.startWorker(ctx, shift(&o.expires), shut)
 	}
 	for ctx.Err() == nil {
-		from := &o.ready.answers
+		from := &o.ready[0]
 		if len(*from) == 0 || o.working[0] >= maxSends {
-			from = &o.ready.decorations
+			from = &o.ready[1]
 			if len(*from) == 0 || o.working[1] >= maxDecorations {
 				return
 			}
@@ -257,7 +257,7 @@ func (o *outbox) startWorker(ctx context.Context, l *lane, through passage) {
 	go func() { o.ended <- o.shell.deliverNext(ctx, l) }()
 }
 
-// class is the index of a lane's count of workers.
+// class is the index of answers, or of decorations.
 func (l *lane) class() int {
 	if l.Decorations {
 		return 1
@@ -265,16 +265,8 @@ func (l *lane) class() int {
 	return 0
 }
 
-// queues are lanes that wait for a worker.
-type queues struct{ answers, decorations []*lane }
-
-func (q *queues) push(l *lane) {
-	if l.Decorations {
-		q.decorations = append(q.decorations, l)
-		return
-	}
-	q.answers = append(q.answers, l)
-}
+// push puts a lane at the end of its line.
+func (o *outbox) push(l *lane) { o.ready[l.class()] = append(o.ready[l.class()], l) }
 
 // shift removes the first of some lanes.
 func shift(lanes *[]*lane) *lane {
@@ -283,21 +275,22 @@ func shift(lanes *[]*lane) *lane {
 	return l
 }
 
-// settle decides what becomes of a lane whose worker has ended.
+// settle puts a lane whose worker has ended where it waits next.
 func (o *outbox) settle(r result) {
 	l := r.lane
 	o.working[l.class()]--
 	if l.pass == probe {
 		o.shell.admission.leave()
 	}
+	answers, _ := o.shell.admission.answers()
 	switch {
-	case r.held && !o.shell.admission.answering(): // which may have changed since
+	case r.held && !answers: // which may have changed since
 		o.held = append(o.held, l)
 	case r.wait > 0:
 		l.due, l.unanswered = time.Now().Add(r.wait), r.unanswered
 		heap.Push(&o.waiting, l)
 	case !r.empty, l.again:
-		o.ready.push(l)
+		o.push(l)
 	default:
 		delete(o.lanes, l.Lane)
 		if r.movedTo.ChatJID != "" {
@@ -331,7 +324,7 @@ func (o *outbox) renew() {
 
 func (o *outbox) endWaits() {
 	for now := time.Now(); len(o.waiting) > 0 && !o.waiting[0].due.After(now); {
-		o.ready.push(heap.Pop(&o.waiting).(*lane))
+		o.push(heap.Pop(&o.waiting).(*lane))
 	}
 }
 
@@ -384,10 +377,26 @@ func (s *Shell) permit(l *lane) (wait time.Duration) {
 	return previewBusy
 }
 
-// logWriteError logs that what became of a row was not stored: once for all rows while the database fails, and
+// writeAlways writes a result that is known nowhere else. It retries until that succeeds, the daemon stops, or the rows
+// have changed meanwhile. m is the row that the result is about, nil for none.
+func (s *Shell) writeAlways(ctx context.Context, m *msg.Message, fn func(*store.Tx) error) error {
+	for {
+		err := s.Store.Write(context.WithoutCancel(ctx), fn)
+		if err == nil {
+			return s.writes.Note(ctx, nil)
+		}
+		if errors.Is(err, store.ErrStale) || ctx.Err() != nil {
+			return err
+		}
+		s.logWriteError(ctx, m, err)
+		Pause(ctx, retryDelay)
+	}
+}
+
+// logWriteError logs that the state of a row was not stored: once for all rows while the database fails, and
 // each time if it refuses the row.
 func (s *Shell) logWriteError(ctx context.Context, m *msg.Message, err error) {
-	if errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrRefused) {
+	if m != nil && (errors.Is(err, store.ErrStale) || errors.Is(err, store.ErrRefused)) {
 		s.Log.Error("storing row failed; retrying", "row", m.ID, "chat", m.ChatJID, "thread", m.ThreadID, "err", err)
 		return
 	}

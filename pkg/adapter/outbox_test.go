@@ -145,26 +145,24 @@ func TestOutbox_StopDuringSend_WaitsForGrace(t *testing.T) {
 		{"never there", time.Hour, sendGrace, "sending: ambiguous queued", "ambiguous: ambiguous sent", []string{"a", "b"}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				r.platform.script("a", takes(tt.needs))
-				id, next := r.out("", "a|b"), r.out("", "next")
-				stop := r.start()
-				synctest.Wait()
-				begin := time.Now()
-				stop()
-				if took := time.Since(begin); took != tt.took {
-					t.Errorf("the stop took %v, want %v", took, tt.took)
-				}
-				r.expect(id, tt.left)
-				r.expect(next, "queued:")
-				r.expectSent("a")
-				r.start()
-				synctest.Wait()
-				r.expect(id, tt.want)
-				r.expect(next, "sent: sent")
-				r.expectSent("a", "b", "next")
-			})
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			r.platform.script("a", takes(tt.needs))
+			id, next := r.out("", "a|b"), r.out("", "next")
+			stop := r.start()
+			synctest.Wait()
+			begin := time.Now()
+			stop()
+			if took := time.Since(begin); took != tt.took {
+				t.Errorf("the stop took %v, want %v", took, tt.took)
+			}
+			r.expect(id, tt.left)
+			r.expect(next, "queued:")
+			r.expectSent("a")
+			r.start()
+			synctest.Wait()
+			r.expect(id, tt.want)
+			r.expect(next, "sent: sent")
+			r.expectSent("a", "b", "next")
 		})
 	}
 }
@@ -230,26 +228,6 @@ func TestOutbox_StopBeforeClaim_LogsNothing(t *testing.T) {
 		}
 		r.expect(id, "queued:")
 		r.expectSent()
-	})
-}
-
-func TestOutbox_HungSends_DoNotStarveOthers(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		const never = 30 * 24 * time.Hour
-		var hung []int64
-		for i := range maxSends {
-			text := fmt.Sprint("hung", i)
-			r.platform.script(text, takes(never))
-			hung = append(hung, r.out(text, text))
-		}
-		r.start()
-		pass(time.Second)
-		other := r.out("other", "other")
-		r.look()
-		r.expect(other, "queued:")
-		pass(sendTimeout - time.Second)
-		r.expect(other, "sent: sent")
-		r.expect(hung[0], "ambiguous: ambiguous")
 	})
 }
 

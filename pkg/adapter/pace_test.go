@@ -109,40 +109,38 @@ func TestPace_ChatsShareAnAccount(t *testing.T) {
 		{"a limit of none", Limit{Every: 100 * time.Millisecond, Burst: 1}, []Limit{{}}, 2, 5, 1100 * time.Millisecond},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				for n := range tt.rows {
-					r.outIn("irc:slow", "", fmt.Sprint(n))
-					for i := range tt.chats {
-						r.outIn(fmt.Sprintf("irc:quick%d", i), "", fmt.Sprint(n))
-					}
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			for n := range tt.rows {
+				r.outIn("irc:slow", "", fmt.Sprint(n))
+				for i := range tt.chats {
+					r.outIn(fmt.Sprintf("irc:quick%d", i), "", fmt.Sprint(n))
 				}
-				begin := time.Now()
-				r.start(paced(Pace{Account: tt.account, Lane: func(l store.Lane) (string, []Limit) {
-					if l.ChatJID == "irc:slow" {
-						return l.ChatJID, []Limit{slow}
-					}
-					return l.ChatJID, tt.quick
-				}}))
-				pass(2 * time.Minute)
-				chats, all := r.sentTo()
-				if tt.account.Burst > 0 {
-					checkPace(t, "the account", all, tt.account)
+			}
+			begin := time.Now()
+			r.start(paced(Pace{Account: tt.account, Lane: func(l store.Lane) (string, []Limit) {
+				if l.ChatJID == "irc:slow" {
+					return l.ChatJID, []Limit{slow}
 				}
-				for chat, moments := range chats {
-					last := moments[len(moments)-1].Sub(begin)
-					switch {
-					case len(moments) != tt.rows:
-						t.Errorf("%s got %d of %d", chat, len(moments), tt.rows)
-					case chat == "irc:slow":
-						checkPace(t, chat, moments, slow)
-					case last > tt.took:
-						t.Errorf("%s had its last after %v, want %v", chat, last, tt.took)
-					case len(tt.quick) > 0 && tt.quick[0].Burst > 0:
-						checkPace(t, chat, moments, tt.quick[0])
-					}
+				return l.ChatJID, tt.quick
+			}}))
+			pass(2 * time.Minute)
+			chats, all := r.sentTo()
+			if tt.account.Burst > 0 {
+				checkPace(t, "the account", all, tt.account)
+			}
+			for chat, moments := range chats {
+				last := moments[len(moments)-1].Sub(begin)
+				switch {
+				case len(moments) != tt.rows:
+					t.Errorf("%s got %d of %d", chat, len(moments), tt.rows)
+				case chat == "irc:slow":
+					checkPace(t, chat, moments, slow)
+				case last > tt.took:
+					t.Errorf("%s had its last after %v, want %v", chat, last, tt.took)
+				case len(tt.quick) > 0 && tt.quick[0].Burst > 0:
+					checkPace(t, chat, moments, tt.quick[0])
 				}
-			})
+			}
 		})
 	}
 }
@@ -177,22 +175,20 @@ func TestPace_AfterAStop_NoBurst(t *testing.T) {
 		"nothing is answered":     slices.Repeat([]outcome{fails(unsent)}, 4),
 		"the account waits twice": {fails(&Failure{Class: msg.Rate, Account: true, After: time.Second, Err: errCause}), fails(&Failure{Class: msg.Rate, Account: true, After: time.Second, Err: errCause})},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				account := Limit{Every: time.Second / 10, Burst: 1}
-				r.platform.script("0", script...)
-				const chats, rows = 40, 3
-				for i := range chats * rows {
-					r.outIn(fmt.Sprintf("irc:%d", i%chats), "", fmt.Sprint(i))
-				}
-				r.start(paced(Pace{Account: account, Lane: each(Limit{Every: 2 * time.Second, Burst: 3})}))
-				pass(chats*rows*account.Every + 20*time.Second)
-				_, all := r.sentTo()
-				if len(all) < chats*rows+1 {
-					t.Fatalf("%d calls", len(all))
-				}
-				checkPace(t, "the account", all, account)
-			})
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			account := Limit{Every: time.Second / 10, Burst: 1}
+			r.platform.script("0", script...)
+			const chats, rows = 40, 3
+			for i := range chats * rows {
+				r.outIn(fmt.Sprintf("irc:%d", i%chats), "", fmt.Sprint(i))
+			}
+			r.start(paced(Pace{Account: account, Lane: each(Limit{Every: 2 * time.Second, Burst: 3})}))
+			pass(chats*rows*account.Every + 20*time.Second)
+			_, all := r.sentTo()
+			if len(all) < chats*rows+1 {
+				t.Fatalf("%d calls", len(all))
+			}
+			checkPace(t, "the account", all, account)
 		})
 	}
 }
@@ -281,32 +277,30 @@ func TestPace_KilledWhileWaiting_IsNotAmbiguous(t *testing.T) {
 		{"account", Pace{Account: Limit{Every: time.Minute, Burst: 1}}},
 		{"both", Pace{Account: Limit{Every: time.Minute, Burst: 1}, Lane: each(Limit{Every: 30 * time.Second, Burst: 1})}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				first, other, next := r.out("", "a|b"), r.out("t", "c"), r.out("", "d")
-				stop := r.start(paced(tt.pace))
-				pass(50 * time.Second) // in which one part is sent
-				states := []string{r.states(first), r.states(other)}
-				slices.Sort(states)
-				if got := strings.Join(states, ", "); got != "queued:, sending: sent queued" && got != "queued:, sent: sent" {
-					t.Errorf("while they wait: %s", got)
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			first, other, next := r.out("", "a|b"), r.out("t", "c"), r.out("", "d")
+			stop := r.start(paced(tt.pace))
+			pass(50 * time.Second) // in which one part is sent
+			states := []string{r.states(first), r.states(other)}
+			slices.Sort(states)
+			if got := strings.Join(states, ", "); got != "queued:, sending: sent queued" && got != "queued:, sent: sent" {
+				t.Errorf("while they wait: %s", got)
+			}
+			for _, id := range []int64{first, other, next} {
+				if strings.Contains(r.states(id), " sending") {
+					t.Errorf("row %d is on its way: %s", id, r.states(id))
 				}
-				for _, id := range []int64{first, other, next} {
-					if strings.Contains(r.states(id), " sending") {
-						t.Errorf("row %d is on its way: %s", id, r.states(id))
-					}
-				}
-				r.crash(stop)
-				r.start()
-				synctest.Wait()
-				r.expect(first, "sent: sent sent")
-				r.expect(other, "sent: sent")
-				r.expect(next, "sent: sent")
-				got := r.platform.sent()
-				if slices.Sort(got); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
-					t.Errorf("sent %q", got)
-				}
-			})
+			}
+			r.crash(stop)
+			r.start()
+			synctest.Wait()
+			r.expect(first, "sent: sent sent")
+			r.expect(other, "sent: sent")
+			r.expect(next, "sent: sent")
+			got := r.platform.sent()
+			if slices.Sort(got); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+				t.Errorf("sent %q", got)
+			}
 		})
 	}
 }

@@ -13,8 +13,8 @@ import (
 // Previewer is a platform that can show the progress of a turn while it runs: a preview. The shell says when, and keeps
 // the platform's limits. It calls no method of a lane while it sends there, or while it calls another one there.
 type Previewer interface {
-	// PreviewPace returns how previews are shown in a lane.
-	PreviewPace(in store.Lane) PreviewPace
+	// PreviewEvery returns the smallest time between two changes of a preview in a lane. 0 means that there are none.
+	PreviewEvery(in store.Lane) time.Duration
 	// ShowPreview makes a message if p.PlatformID is "", or else changes that one, and returns its id. A new message is
 	// of the line PreviewStart alone, so that one which a crash leaves behind says nothing; its content comes with the
 	// next call, and so does a button that stops the turn, see msg.StopData, if a message can have one. An error is a
@@ -29,12 +29,6 @@ type Previewer interface {
 	// good, part is sent as it is, and the preview is removed. ok is false if a part of this kind, such as a file, or
 	// an id of this form cannot be taken over.
 	TakeOver(part Part, platformID string) (edit Part, ok bool)
-}
-
-// PreviewPace says how previews are shown in a lane.
-type PreviewPace struct {
-	// Every is the smallest time between two changes of one preview. 0 means that there are none in the lane.
-	Every time.Duration
 }
 
 // PreviewStart is the whole text of a preview that was just made.

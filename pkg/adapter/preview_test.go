@@ -1,7 +1,6 @@
 package adapter
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,39 +32,6 @@ func TestPreview_Live_BecomesTheAnswer(t *testing.T) {
 		expectTexts(t, p, map[string]string{"p1": "One two three"})
 		r.expectEnded("final 1")
 	})
-}
-
-// No platform notifies users of edits: where one would be missed, the answer is a new message, and the preview is removed.
-func TestPreview_LongTurnOrUsersWroteBelow_AnswerIsANewMessage(t *testing.T) {
-	for _, tt := range []struct {
-		verb, thread string
-		wait         time.Duration
-		isNew        bool
-	}{
-		{"", "", 51 * time.Second, true}, {"", "", 49 * time.Second, false}, {msg.VerbMessage, "", time.Second, true},
-		{msg.VerbMention, "", time.Second, true}, {msg.VerbReaction, "", time.Second, false}, {msg.VerbMessage, "t", time.Second, false},
-	} {
-		test := func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newFixture(t)
-				p, a := r.live()
-				if tt.verb != "" {
-					m := &msg.Message{ChatJID: room, ThreadID: tt.thread, Direction: msg.In, PlatformID: "below", Verb: tt.verb,
-						Content: "x", ReceivedAt: time.Now().UnixMilli()}
-					r.write(func(tx *store.Tx) error { _, _, err := tx.PutMessage(m); return err })
-				}
-				pass(tt.wait)
-				a.finish()
-				want, ended := map[string]string{"p1": "done"}, "final 1"
-				if tt.isNew {
-					want, ended = map[string]string{"id of done": "done"}, "removed 1"
-				}
-				expectTexts(t, p, want)
-				r.expectEnded(ended)
-			})
-		}
-		t.Run(fmt.Sprintf("%q in %q, %s later", tt.verb, tt.thread, tt.wait), test)
-	}
 }
 
 func TestPreview_Status_IsALineAfterAWhile(t *testing.T) {
@@ -112,20 +78,18 @@ func TestPreview_ShortTurn_HasNone(t *testing.T) {
 func TestPreview_SilentAgent_HasALine(t *testing.T) {
 	for _, mode := range []groupconfig.Progress{groupconfig.ProgressLive, groupconfig.ProgressStatus} {
 		for _, events := range []bool{false, true} {
-			t.Run(fmt.Sprint(mode, " ", events), func(t *testing.T) {
-				inBubble(t, func(t *testing.T, r *fixture) {
-					p := r.previewer(messages)
-					r.start()
-					a := r.agent(room, "", mode)
-					r.look()
-					if events {
-						a.says("", "")
-					}
-					pass(50 * time.Second)
-					a.answers("late", true)
-					pass(time.Hour)
-					expectCalls(t, p, "show in irc:room: Working on it… @10s", "show p1 in irc:room: Working on it… @13s", "edit p1: late @"+map[bool]string{true: "50.001s", false: "50s"}[events])
-				})
+			runInBubble(t, fmt.Sprint(mode, " ", events), func(t *testing.T, r *fixture) {
+				p := r.previewer(messages)
+				r.start()
+				a := r.agent(room, "", mode)
+				r.look()
+				if events {
+					a.says("", "")
+				}
+				pass(50 * time.Second)
+				a.answers("late", true)
+				pass(time.Hour)
+				expectCalls(t, p, "show in irc:room: Working on it… @10s", "show p1 in irc:room: Working on it… @13s", "edit p1: late @"+map[bool]string{true: "50.001s", false: "50s"}[events])
 			})
 		}
 	}
@@ -150,49 +114,61 @@ func TestPreview_QuietAgent_SaysSo(t *testing.T) {
 	})
 }
 
-func TestPreview_TurnEndsWithoutAnAnswer_IsRemoved(t *testing.T) {
-	for name, end := range map[string]func(*agent){
-		"silent":    func(a *agent) { a.answers("", true) },
-		"cancelled": (*agent).cancelled,
-		"requeued": func(a *agent) {
-			a.r.write(func(tx *store.Tx) error { return tx.RequeueTurn(a.turn.ID, store.Requeue{}) })
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				p, a := r.live()
-				end(a)
-				pass(time.Minute) // without a poke
-				expectTexts(t, p, map[string]string{})
-				r.expectEnded("removed 1")
-			})
-		})
+func TestPreview_EndsAsTheTurnDoes(t *testing.T) {
+	asEdit, asNew, nothing := map[string]string{"p1": "done"}, map[string]string{"id of done": "done"}, map[string]string{}
+	below := func(verb, thread string) func(*stage) { return func(s *stage) { s.below(verb, thread) } }
+	after := func(wait time.Duration) func(*stage) { return func(s *stage) { pass(wait); s.a.finish() } }
+	ends := func(end func(*agent)) func(*stage) { return func(s *stage) { end(s.a); pass(time.Minute) } } // without a poke
+	requeue := func(a *agent) {
+		a.r.write(func(tx *store.Tx) error { return tx.RequeueTurn(a.turn.ID, store.Requeue{}) })
 	}
-}
+	row := func(put func(*stage)) func(*stage) { return func(s *stage) { put(s); s.next() } }
+	runPreviewCases(t, map[string]previewCase{
+		// No platform notifies users of edits: where one would be missed, the answer is a new message.
+		"within a minute":                {nil, after(49 * time.Second), asEdit, "final 1"},
+		"after more than a minute":       {nil, after(51 * time.Second), asNew, "removed 1"},
+		"a user has written below":       {nil, below(msg.VerbMessage, ""), asNew, "removed 1"},
+		"a user has mentioned it below":  {nil, below(msg.VerbMention, ""), asNew, "removed 1"},
+		"a user has reacted":             {nil, below(msg.VerbReaction, ""), asEdit, "final 1"},
+		"a user has written in a thread": {nil, below(msg.VerbMessage, "t"), asEdit, "final 1"},
 
-// A row that cannot take over the preview goes out, and the preview above it vanishes; the next one stands below.
-func TestPreview_OtherRow_RemovesIt(t *testing.T) {
-	for name, put := range map[string]func(*agent){
-		"a file":                 func(a *agent) { a.answers("file", false) },
-		"a row of another turn":  func(a *agent) { a.r.out("", "else"); a.r.look() },
-		"a reply to another one": func(a *agent) { a.row("else") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				p, a := r.live()
-				put(a)
-				pass(10 * time.Second)
-				r.expectEnded("removed 1")
-				a.says("One two", "")
-				pass(10 * time.Second)
-				a.finish()
-				if got := p.texts["p2"]; got != "done" || len(p.texts) != 2 {
-					t.Errorf("the chat shows %q; calls %q", p.texts, p.log())
-				}
-				r.expectEnded("final 1, removed 1")
+		"silent":    {nil, ends(func(a *agent) { a.answers("", true) }), nothing, "removed 1"},
+		"cancelled": {nil, ends((*agent).cancelled), nothing, "removed 1"},
+		"requeued":  {nil, ends(requeue), nothing, "removed 1"},
+
+		// A row that cannot take over the preview goes out, and the preview above it vanishes.
+		"a file": {nil, row(func(s *stage) { s.a.answers("file", false) }),
+			map[string]string{"id of file": "file", "p2": "done"}, "final 1, removed 1"},
+		"a row of another turn": {nil, row(func(s *stage) { s.out("", "else"); s.look() }),
+			map[string]string{"id of else": "else", "p2": "done"}, "final 1, removed 1"},
+		"a reply to another message": {nil, row(func(s *stage) { s.a.row("else") }),
+			map[string]string{"id of else": "else", "p2": "done"}, "final 1, removed 1"},
+		"the bot's reaction leaves it": {nil, func(s *stage) {
+			s.write(func(tx *store.Tx) error {
+				_, _, err := tx.PutMessage(&msg.Message{ChatJID: room, Direction: msg.Out, OutState: msg.OutQueued, Kind: msg.KindReaction,
+					Content: "+1", TargetID: "asked", ReceivedAt: time.Now().UnixMilli()})
+				return err
 			})
-		})
-	}
+			s.look()
+			pass(10 * time.Second)
+			s.a.finish()
+		}, map[string]string{"p1": "done", "id of +1": "+1"}, "final 1"},
+		"each of several frames takes its own over": {nil, func(s *stage) {
+			s.a.answers("1/2|more", false)
+			pass(10 * time.Second)
+			s.a.says("Two", "")
+			pass(10 * time.Second)
+			s.a.answers("2/2", true)
+			pass(time.Minute)
+		}, map[string]string{"p1": "1/2", "id of more": "more", "p2": "2/2"}, "final 2"},
+		"the chat is moved": {nil, func(s *stage) {
+			s.write(func(tx *store.Tx) error { return tx.MoveChat(room, "irc:new", 1) })
+			s.a.run.ChatJID, s.a.turn.ChatJID = "irc:new", "irc:new"
+			s.a.says("One two", "")
+			pass(10 * time.Second)
+			s.a.finish()
+		}, map[string]string{"p1": "One", "p2": "done"}, "final 1, lost 1"},
+	})
 }
 
 // A question is a message of its own: an edit would notify no user of it.
@@ -210,88 +186,24 @@ func TestPreview_Question_RemovesIt(t *testing.T) {
 	})
 }
 
-func TestPreview_Reaction_LeavesIt(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p, a := r.live()
-		r.write(func(tx *store.Tx) error {
-			_, _, err := tx.PutMessage(&msg.Message{ChatJID: room, Direction: msg.Out, OutState: msg.OutQueued, Kind: msg.KindReaction,
-				Content: "+1", TargetID: "asked", ReceivedAt: time.Now().UnixMilli()})
-			return err
-		})
-		r.look()
-		pass(10 * time.Second)
-		a.finish()
-		if p.texts["p1"] != "done" {
-			t.Errorf("the chat shows %q", p.texts)
-		}
-		r.expectEnded("final 1")
-	})
-}
-
-func TestPreview_SeveralFrames_EachTakesItsOwnOver(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p, a := r.live()
-		a.answers("1/2|more", false)
-		pass(10 * time.Second)
-		a.says("Two", "")
-		pass(10 * time.Second)
-		a.answers("2/2", true)
-		pass(time.Minute)
-		expectTexts(t, p, map[string]string{"p1": "1/2", "id of more": "more", "p2": "2/2"})
-		r.expectEnded("final 2")
-	})
-}
-
-func TestPreview_ChatIsMoved_IsLost(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p, a := r.live()
-		r.write(func(tx *store.Tx) error { return tx.MoveChat(room, "irc:new", 1) })
-		a.run.ChatJID, a.turn.ChatJID = "irc:new", "irc:new"
-		a.says("One two", "")
-		pass(10 * time.Second)
-		a.finish()
-		expectTexts(t, p, map[string]string{"p1": "One", "p2": "done"})
-		r.expectEnded("final 1, lost 1")
-	})
-}
-
-// The chat is moved while the answer takes over its preview: the id says nothing there.
-func TestPreview_ChatIsMovedWhileItBecomesTheAnswer_AnswerIsSentAnew(t *testing.T) {
-	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.previewer(messages)
-		p.script("edit p1: done", func(context.Context) error {
-			r.write(func(tx *store.Tx) error { return tx.MoveChat(room, "irc:new", 1) })
-			return refusal(msg.Transient, "moved")
-		})
-		r.start()
-		a := r.agent(room, "", groupconfig.ProgressLive)
-		a.says("One", "")
-		pass(10 * time.Second)
-		a.finish()
-		expectTexts(t, p, map[string]string{"p1": "One", "id of done": "done"})
-	})
-}
-
 func TestPreview_NeverAfterTheAnswer(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second, 6 * time.Second, 7 * time.Second} {
-		t.Run(after.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				p := r.previewer(messages)
-				slow := takes(2 * time.Second)
-				p.script("show in irc:room: Working on it…", slow)
-				p.script("show p1 in irc:room: One", slow)
-				p.script("done", slow)
-				p.script("edit p1: done", slow)
-				r.start()
-				a := r.agent(room, "", groupconfig.ProgressLive)
-				a.says("One", "")
-				pass(after)
-				a.finish()
-				texts := p.log()
-				if last := texts[len(texts)-1]; !strings.Contains(last, "done") || len(p.texts) != 1 {
-					t.Errorf("calls %q, messages %q", texts, p.texts)
-				}
-			})
+		runInBubble(t, after.String(), func(t *testing.T, r *fixture) {
+			p := r.previewer(messages)
+			slow := takes(2 * time.Second)
+			p.script("show in irc:room: Working on it…", slow)
+			p.script("show p1 in irc:room: One", slow)
+			p.script("done", slow)
+			p.script("edit p1: done", slow)
+			r.start()
+			a := r.agent(room, "", groupconfig.ProgressLive)
+			a.says("One", "")
+			pass(after)
+			a.finish()
+			texts := p.log()
+			if last := texts[len(texts)-1]; !strings.Contains(last, "done") || len(p.texts) != 1 {
+				t.Errorf("calls %q, messages %q", texts, p.texts)
+			}
 		})
 	}
 }
@@ -312,7 +224,7 @@ func TestPreview_SecretsAreHidden(t *testing.T) {
 // Answers never wait for a permit that a preview has taken.
 func TestPreview_Permits_AreLeftForRows(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.previewer(PreviewPace{Every: time.Second})
+		p := r.previewer(time.Second)
 		r.start(func(o *Options) {
 			o.Pace = Pace{Lane: func(l store.Lane) (string, []Limit) { return l.ChatJID, []Limit{{Every: time.Minute, Burst: 4}} }}
 		})
@@ -336,7 +248,7 @@ func TestPreview_Permits_AreLeftForRows(t *testing.T) {
 // What has ended does not stay until a flood of rows is over.
 func TestPreview_AccountIsBusy_IsRemovedAmongRows(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
-		p := r.previewer(PreviewPace{Every: time.Second})
+		p := r.previewer(time.Second)
 		r.start(func(o *Options) { o.Pace = Pace{Account: Limit{Every: time.Second, Burst: 1}} })
 		a := r.agent(room, "", groupconfig.ProgressLive)
 		a.says("One", "")

@@ -20,22 +20,22 @@ import (
 // previewer is a platform with messages that can be changed. It notes what a chat shows, and every call.
 type previewer struct {
 	*fake
-	pace  PreviewPace
+	every time.Duration
 	began time.Time
 	made  int
 	texts map[string]string // of messages, by id
 }
 
-func (r *fixture) previewer(pace PreviewPace) *previewer {
-	p := &previewer{fake: r.platform, pace: pace, began: time.Now(), texts: map[string]string{}}
+func (r *fixture) previewer(every time.Duration) *previewer {
+	p := &previewer{fake: r.platform, every: every, began: time.Now(), texts: map[string]string{}}
 	r.as = p
 	return p
 }
 
-// messages is the pace of previews that are messages.
-var messages = PreviewPace{Every: 3 * time.Second}
+// messages is how often previews that are messages are changed.
+const messages = 3 * time.Second
 
-func (p *previewer) PreviewPace(store.Lane) PreviewPace { return p.pace }
+func (p *previewer) PreviewEvery(store.Lane) time.Duration { return p.every }
 
 // try notes a call, and returns how it ends.
 func (p *previewer) try(ctx context.Context, row int64, text string) error {

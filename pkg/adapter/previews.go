@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -14,12 +13,10 @@ import (
 	"arizuko/pkg/store"
 )
 
-const (
-	// previewBusy is the pause before a call for which the lane, or the pacer, was busy.
-	previewBusy = 500 * time.Millisecond
-)
+// previewBusy is the pause before a call for which the lane, or the pacer, was busy.
+const previewBusy = 500 * time.Millisecond
 
-// previews show the progress of turns; nil shows none. What a look decides is decided again under the lane's lock,
+// previews show the progress of turns; nil shows none. Each decision of a look is made again under the lane's lock,
 // since rows may have changed since.
 type previews struct {
 	shell *Shell
@@ -46,7 +43,7 @@ func (s *Shell) lookAtPreviews() {
 	}
 }
 
-// due fires when previews have to be looked at.
+// due fires when it is time to look at the previews.
 func (p *previews) due() <-chan time.Time {
 	if p == nil || p.again.IsZero() {
 		return nil
@@ -61,8 +58,8 @@ func (p *previews) wait() {
 	}
 }
 
-// look does what is due about all previews. While the account has to wait, or the platform does not answer, it calls
-// nothing.
+// look begins the calls that are due about previews. While the account must wait, or the platform does not answer, it
+// begins none.
 func (p *previews) look(ctx context.Context) {
 	if p == nil || ctx.Err() != nil {
 		return
@@ -100,7 +97,7 @@ func (p *previews) look(ctx context.Context) {
 	}
 }
 
-// forget frees what is known of turns that are over.
+// forget frees the entries of turns that are over.
 func (p *previews) forget(facts map[int64]*previewFacts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,13 +108,13 @@ func (p *previews) forget(facts map[int64]*previewFacts) {
 	}
 }
 
-// factsOf returns what is known of a preview, but for whether the lane of one without a running turn waits.
+// factsOf returns the facts about a preview, except whether the lane of one without a running turn waits.
 func (p *previews) factsOf(t *store.PreviewTurn, shown *store.Preview) *previewFacts {
 	f := &previewFacts{now: p.shell.Now(), turn: t, open: shown}
 	if t != nil {
-		config, _ := groupconfig.Parse(t.Config) // what is wrong with it is reported by gated; no agent runs then
+		config, _ := groupconfig.Parse(t.Config) // gated reports an invalid one; no agent runs then
 		f.mode = config.Progress.In(t.ChatKind == msg.ChatDM || t.ChatKind == msg.ChatWeb || t.Lane.ThreadID != "")
-		f.pace, f.waiting = p.shell.previewer.PreviewPace(t.Lane), t.Waiting
+		f.every, f.waiting = p.shell.previewer.PreviewEvery(t.Lane), t.Waiting
 	}
 	return f
 }
@@ -162,8 +159,8 @@ func laneOf(f *previewFacts) store.Lane {
 	return f.turn.Lane
 }
 
-// act does what is due about the preview of a turn, as the rows say while the lane is locked. It returns what is known
-// of the preview then, and whether nothing is to be done before the rows change.
+// act makes the call that is due about the preview of a turn, as the rows say while the lane is locked. It returns the
+// known state of the preview then, and whether nothing is to be done before the rows change.
 func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known knownPreview) (now knownPreview,
 	upToDate bool) {
 	unlock, free := p.shell.lanes.tryLock(lane)
@@ -267,10 +264,10 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	}
 }
 
-// change shows what is new since the last call.
+// change shows the news since the last call.
 func (p *previews) change(ctx context.Context, f *previewFacts) {
 	c := f.content()
-	if !f.news(c) {
+	if c == (content{}) || c == f.known.given {
 		f.shown()
 		return
 	}
@@ -336,7 +333,7 @@ func (p *previews) show(ctx context.Context, f *previewFacts, c content) (id str
 	return id, err
 }
 
-// remove deletes the message of a preview. It gets its turn among rows: users must not see for long what has ended.
+// remove deletes the message of a preview. It gets its turn among rows: users must not see it for long after its end.
 func (p *previews) remove(ctx context.Context, f *previewFacts) {
 	if wait := p.shell.pacer.take(f.open.Lane, &f.known.permit); wait > 0 {
 		f.known.waitUntil = p.shell.Now().Add(wait)
@@ -379,19 +376,7 @@ func (p *previews) end(ctx context.Context, row *store.Preview, state store.Prev
 	}
 }
 
-// write retries until it succeeds or the daemon stops, and reports whether it has succeeded: what a call has done is
-// known nowhere else. Rows that have changed meanwhile stay as they are.
+// write is writeAlways, and reports whether it has succeeded.
 func (p *previews) write(ctx context.Context, fn func(*store.Tx) error) bool {
-	for {
-		err := p.shell.Store.Write(context.WithoutCancel(ctx), fn)
-		switch {
-		case err == nil:
-			_ = p.shell.writes.Note(ctx, nil)
-			return true
-		case errors.Is(err, store.ErrStale), errors.Is(err, store.ErrClosed), ctx.Err() != nil:
-			return false
-		}
-		_ = p.shell.writes.Note(ctx, err)
-		Pause(ctx, retryDelay)
-	}
+	return p.shell.writeAlways(ctx, nil, fn) == nil
 }

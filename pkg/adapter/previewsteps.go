@@ -60,7 +60,7 @@ type previewFacts struct {
 	turn    *store.PreviewTurn // nil if it does not run
 	open    *store.Preview     // nil if there is none
 	waiting bool               // the lane has rows to deliver; not known if turn and open are nil
-	pace    PreviewPace
+	every   time.Duration      // see Previewer
 	mode    groupconfig.Progress
 	known   knownPreview
 
@@ -85,12 +85,12 @@ func nextPreview(f *previewFacts) previewStep {
 		switch {
 		case p.PlatformID == "", strings.HasPrefix(p.PlatformID, previewOld):
 			return f.once(previewLose, f.known.waitUntil)
-		case p.Ending, f.turn != nil && (f.mode == groupconfig.ProgressOff || f.pace.Every == 0),
+		case p.Ending, f.turn != nil && (f.mode == groupconfig.ProgressOff || f.every == 0),
 			f.turn == nil && !f.waiting:
 			return f.once(previewRemove, f.known.waitUntil)
 		}
 	}
-	if f.turn == nil || f.waiting || f.mode == groupconfig.ProgressOff || f.pace.Every == 0 || f.known.refused {
+	if f.turn == nil || f.waiting || f.mode == groupconfig.ProgressOff || f.every == 0 || f.known.refused {
 		return previewStep{}
 	}
 	delay := liveDelay
@@ -100,8 +100,7 @@ func nextPreview(f *previewFacts) previewStep {
 	if f.known.calledAt.After(f.now) { // the clock was set back
 		f.known.calledAt, f.known.waitUntil = time.Time{}, time.Time{}
 	}
-	began, due := time.UnixMilli(f.turn.StartedAt).Add(delay),
-		later(f.known.waitUntil, f.known.calledAt.Add(f.pace.Every))
+	began, due := f.began().Add(delay), later(f.known.waitUntil, f.known.calledAt.Add(f.every))
 	switch {
 	case f.turn.ProgressAt == f.known.progressAt: // no news, or the agent says nothing
 		return f.nextSilent(due)
@@ -123,13 +122,10 @@ func (f *previewFacts) nextSilent(due time.Time) previewStep {
 	case f.open != nil: // its button is still missing
 		do = previewChange
 	}
-	return f.once(do, later(f.silentUntil(), due))
+	return f.once(do, later(f.began().Add(statusDelay), due))
 }
 
-// silentUntil is when a turn whose agent says nothing is shown.
-func (f *previewFacts) silentUntil() time.Time {
-	return time.UnixMilli(f.turn.StartedAt).Add(statusDelay)
-}
+func (f *previewFacts) began() time.Time { return time.UnixMilli(f.turn.StartedAt) }
 
 // lastSign is when the agent gave a sign of its work on the turn last.
 func (f *previewFacts) lastSign() time.Time {
@@ -147,15 +143,10 @@ func (f *previewFacts) content() content {
 		c.line = quietLine
 	case c.line == waitingLine && f.asked != "":
 		c.line = "Waiting for " + f.asked + " to answer…"
-	case c == content{} && !f.turn.Behind && !f.now.Before(f.silentUntil()):
+	case c == content{} && !f.turn.Behind && !f.now.Before(f.began().Add(statusDelay)):
 		c.line = PreviewStart
 	}
 	return c
-}
-
-// news reports whether a call is worth while that shows c.
-func (f *previewFacts) news(c content) bool {
-	return c != content{} && c != f.known.given
 }
 
 // once is an action, or the wait until it is due.

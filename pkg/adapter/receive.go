@@ -47,7 +47,8 @@ func (s *Shell) Receive(ctx context.Context, in Inbound) error {
 	if in.Messages = s.accepted(in.Messages); came > 0 && len(in.Messages) == 0 {
 		in.Quoted = nil
 	}
-	in.Quoted = in.quoted()
+	// one without a platform id cannot be recognised when it comes again
+	in.Quoted = slices.DeleteFunc(slices.Clone(in.Quoted), func(m *msg.Message) bool { return m.PlatformID == "" })
 	for _, m := range slices.Concat(in.Quoted, in.Messages) {
 		m.Direction, m.Source, m.ReceivedAt = msg.In, s.Daemon, now
 		if m.Timestamp == 0 {
@@ -75,11 +76,6 @@ func (s *Shell) accepted(messages []*msg.Message) []*msg.Message {
 	wanted := slices.DeleteFunc(slices.Clone(messages), func(m *msg.Message) bool { return !s.Bots.Accepts(m) })
 	s.counters.ofBots.Add(float64(len(messages) - len(wanted)))
 	return wanted
-}
-
-// quoted returns the posts that are stored: one without a platform id cannot be recognised when it comes again.
-func (in *Inbound) quoted() []*msg.Message {
-	return slices.DeleteFunc(slices.Clone(in.Quoted), func(m *msg.Message) bool { return m.PlatformID == "" })
 }
 
 // write stores everything. fresh[i] reports whether message i is new.

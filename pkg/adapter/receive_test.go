@@ -81,23 +81,21 @@ func TestReceiveAlways_OtherFailures_AreRetried(t *testing.T) {
 		"database fails": `BEFORE INSERT ON messages BEGIN SELECT * FROM no; END`,
 		"cursor refused": `BEFORE INSERT ON cursors BEGIN SELECT raise(ABORT, 'refused'); END`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				shell, m, done := r.shell(), post("1", "hi"), make(chan error)
-				r.exec(`CREATE TRIGGER no ` + trigger)
-				go func() {
-					done <- shell.ReceiveAlways(t.Context(), Inbound{Messages: []*msg.Message{m}, Cursor: &Cursor{"offset", "2"}})
-				}()
-				pass(time.Minute)
-				r.exec(`DROP TRIGGER no`)
-				if err := <-done; err != nil {
-					t.Fatal(err)
-				}
-				r.expectCursor("2")
-				if got := r.row(m.ID).Content; got != "hi" || r.skipped(shell) != 0 {
-					t.Errorf("stored %q", got)
-				}
-			})
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			shell, m, done := r.shell(), post("1", "hi"), make(chan error)
+			r.exec(`CREATE TRIGGER no ` + trigger)
+			go func() {
+				done <- shell.ReceiveAlways(t.Context(), Inbound{Messages: []*msg.Message{m}, Cursor: &Cursor{"offset", "2"}})
+			}()
+			pass(time.Minute)
+			r.exec(`DROP TRIGGER no`)
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			r.expectCursor("2")
+			if got := r.row(m.ID).Content; got != "hi" || r.skipped(shell) != 0 {
+				t.Errorf("stored %q", got)
+			}
 		})
 	}
 }
@@ -107,26 +105,24 @@ func TestOutbox_DatabaseFails_IsTwoLines(t *testing.T) {
 		"read":  {`ALTER TABLE deliveries RENAME TO away`, `ALTER TABLE away RENAME TO deliveries`},
 		"write": {`CREATE TRIGGER no BEFORE INSERT ON deliveries BEGIN SELECT * FROM no; END`, `DROP TRIGGER no`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				var log strings.Builder
-				var rows []int64
-				for i := range 50 {
-					rows = append(rows, r.outIn(fmt.Sprintf("%s:%d", platform, i), "", "hi"))
-				}
-				r.exec(test.fail)
-				stop := r.start(logged(&log))
-				pass(time.Minute)
-				r.exec(test.repair)
-				pass(time.Minute)
-				stop()
-				for _, id := range rows {
-					r.expect(id, "sent: sent")
-				}
-				if n := strings.Count(log.String(), "\n"); n != 2 || strings.Count(log.String(), "database access failed") != 1 {
-					t.Errorf("%d lines:\n%.2000s", n, log.String())
-				}
-			})
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			var log strings.Builder
+			var rows []int64
+			for i := range 50 {
+				rows = append(rows, r.outIn(fmt.Sprintf("%s:%d", platform, i), "", "hi"))
+			}
+			r.exec(test.fail)
+			stop := r.start(logged(&log))
+			pass(time.Minute)
+			r.exec(test.repair)
+			pass(time.Minute)
+			stop()
+			for _, id := range rows {
+				r.expect(id, "sent: sent")
+			}
+			if n := strings.Count(log.String(), "\n"); n != 2 || strings.Count(log.String(), "database access failed") != 1 {
+				t.Errorf("%d lines:\n%.2000s", n, log.String())
+			}
 		})
 	}
 }

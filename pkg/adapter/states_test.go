@@ -3,6 +3,7 @@ package adapter
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -114,6 +115,10 @@ func TestAfterSend_EachResult_HasItsState(t *testing.T) {
 		{"copy sent, with a remark", lost, ordinary(), true, &Remark{Text: "plain"}, d{State: msg.OutSent, PlatformID: "id", Error: markedRecord + "; plain", Attempts: 1}},
 		{"repeated", lost, ordinary(repeating), false, nil, d{State: msg.OutSent, PlatformID: "id", Attempts: 1}},
 		{"permanent", d{}, ordinary(), false, failure(msg.Permanent, 0), d{State: msg.OutFailed, ErrorClass: msg.Permanent, Error: "why"}},
+		{"wrapped", d{}, ordinary(), false, fmt.Errorf("post: %w", failure(msg.Permanent, 0)), d{State: msg.OutFailed, ErrorClass: msg.Permanent, Error: "why"}},
+		{"of an unknown class", d{}, ordinary(unmarkable), false, failure("strange", 0), d{State: msg.OutAmbiguous, ErrorClass: msg.Ambiguous, Error: "why"}},
+		{"of a class of our own", d{}, ordinary(unmarkable), false, failure(msg.Expired, 0), d{State: msg.OutAmbiguous, ErrorClass: msg.Ambiguous, Error: "why"}},
+		{"empty", d{}, ordinary(unmarkable), false, &Failure{}, d{State: msg.OutAmbiguous, ErrorClass: msg.Ambiguous, Error: "why"}},
 		{"copy permanent", lost, ordinary(), true, failure(msg.Permanent, 0), d{State: msg.OutFailed, ErrorClass: msg.Permanent, Error: "why", Attempts: 1}},
 		{"rate", d{}, ordinary(), false, failure(msg.Rate, time.Hour), d{State: msg.OutQueued, ErrorClass: msg.Rate, Error: "why", NotBefore: at(time.Hour)}},
 		{"copy rate", lost, ordinary(), true, failure(msg.Rate, time.Hour), d{State: msg.OutQueued, ErrorClass: msg.Ambiguous, Error: "why", NotBefore: at(time.Hour), Attempts: 1}},
@@ -144,6 +149,16 @@ func TestAfterSend_EachResult_HasItsState(t *testing.T) {
 		if diff := cmp.Diff(tt.want, afterSend(tt.part, tt.c, tt.copied, "id", tt.err, why)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
+	}
+}
+
+func TestPauseAfter_Doubles(t *testing.T) {
+	var pauses []time.Duration
+	for attempts := range 12 {
+		pauses = append(pauses, pauseAfter(attempts)/time.Second)
+	}
+	if want := []time.Duration{1, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300}; !slices.Equal(pauses, want) {
+		t.Errorf("seconds after each attempt: %d, want %d", pauses, want)
 	}
 }
 

@@ -127,18 +127,9 @@ func (t *typing) look(ctx context.Context) {
 // show holds the lane, so that the indicator never appears after the answer. It does nothing while a
 // part is being sent there.
 func (t *typing) show(ctx context.Context, lane store.Lane) {
-	unlock, free := t.shell.lanes.tryLock(lane)
-	if !free {
-		return
-	}
-	defer unlock()
-	lanes, err := t.shell.Store.ActiveLanes(ctx, t.shell.Platform)
-	if err != nil || !slices.Contains(lanes, lane) {
-		return
-	}
-	if err := t.call(ctx, lane, t.typist.Type); err != nil && ctx.Err() == nil {
-		t.shell.Log.Debug("typing indicator not shown", "chat", lane.ChatJID, "thread", lane.ThreadID, "err",
-			t.shell.Redact(err.Error()))
+	if unlock, free := t.shell.lanes.tryLock(lane); free {
+		defer unlock()
+		t.update(ctx, lane, true)
 	}
 }
 
@@ -146,13 +137,27 @@ func (t *typing) show(ctx context.Context, lane store.Lane) {
 // indicator in progress there.
 func (t *typing) end(ctx context.Context, lane store.Lane) {
 	defer t.shell.lanes.lock(lane)()
+	t.update(ctx, lane, false)
+}
+
+// update shows or removes the indicator, if agents work there or not, as is meant.
+func (t *typing) update(ctx context.Context, lane store.Lane, works bool) {
 	lanes, err := t.shell.Store.ActiveLanes(ctx, t.shell.Platform)
-	if err != nil || slices.Contains(lanes, lane) {
+	if err != nil || slices.Contains(lanes, lane) != works {
 		return
 	}
-	if err := t.call(ctx, lane, t.ender.EndTyping); err != nil && ctx.Err() == nil {
-		t.shell.Log.Warn("typing indicator not removed", "chat", lane.ChatJID, "thread", lane.ThreadID, "err",
-			t.shell.Redact(err.Error()))
+	log := t.shell.Log.With("chat", lane.ChatJID, "thread", lane.ThreadID)
+	if works {
+		err = t.call(ctx, lane, t.typist.Type)
+	} else {
+		err = t.call(ctx, lane, t.ender.EndTyping)
+	}
+	switch {
+	case err == nil, ctx.Err() != nil:
+	case works:
+		log.Debug("typing indicator not shown", "err", t.shell.Redact(err.Error()))
+	default:
+		log.Warn("typing indicator not removed", "err", t.shell.Redact(err.Error()))
 	}
 }
 

@@ -128,23 +128,21 @@ func TestTyping_OnlyForRunningTurns(t *testing.T) {
 // Type takes some time, and answers come at every moment of it.
 func TestTyping_NeverAfterTheAnswer(t *testing.T) {
 	for _, after := range []time.Duration{0, time.Millisecond, time.Second, refresh - time.Millisecond, refresh, refresh + time.Millisecond} {
-		t.Run(after.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				p := r.typist(takes(2 * time.Second))
-				r.platform.script("a", takes(2*refresh))
-				r.platform.script("b", takes(time.Second))
-				end := r.works(room, "")
-				r.start()
-				pass(after)
-				end("a|b")
-				r.look()
-				pass(time.Hour)
-				shown := p.shown()
-				if typed := len(shown) - 2; typed < 2 || typed%2 != 0 || !strings.HasPrefix(shown[typed], "a ") ||
-					!strings.HasPrefix(shown[typed-1], "typed ") || !strings.HasPrefix(shown[typed+1], "b ") {
-					t.Errorf("shown and sent: %q", shown)
-				}
-			})
+		runInBubble(t, after.String(), func(t *testing.T, r *fixture) {
+			p := r.typist(takes(2 * time.Second))
+			r.platform.script("a", takes(2*refresh))
+			r.platform.script("b", takes(time.Second))
+			end := r.works(room, "")
+			r.start()
+			pass(after)
+			end("a|b")
+			r.look()
+			pass(time.Hour)
+			shown := p.shown()
+			if typed := len(shown) - 2; typed < 2 || typed%2 != 0 || !strings.HasPrefix(shown[typed], "a ") ||
+				!strings.HasPrefix(shown[typed-1], "typed ") || !strings.HasPrefix(shown[typed+1], "b ") {
+				t.Errorf("shown and sent: %q", shown)
+			}
 		})
 	}
 }
@@ -179,25 +177,23 @@ func TestTyping_Fails_TakesAtMostTheTimeout(t *testing.T) {
 		{"panic", func(context.Context) error { panic("no fingers") }, "done 1s"},
 		{"never ends", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, "done 3s"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				var log strings.Builder
-				p := r.typist(tt.how)
-				end := r.works(room, "")
-				r.start(logged(&log), redacting)
-				pass(time.Second)
-				other := r.outIn("irc:other", "", "other")
-				end("done")
-				r.look()
-				r.expect(other, "sent: sent") // at once
-				pass(time.Hour)
-				if got := p.shown(); !slices.Contains(got, tt.sent) {
-					t.Errorf("shown and sent: %q, want %q", got, tt.sent)
-				}
-				if strings.Contains(log.String(), secret) {
-					t.Errorf("logged %s", log.String())
-				}
-			})
+		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
+			var log strings.Builder
+			p := r.typist(tt.how)
+			end := r.works(room, "")
+			r.start(logged(&log), redacting)
+			pass(time.Second)
+			other := r.outIn("irc:other", "", "other")
+			end("done")
+			r.look()
+			r.expect(other, "sent: sent") // at once
+			pass(time.Hour)
+			if got := p.shown(); !slices.Contains(got, tt.sent) {
+				t.Errorf("shown and sent: %q, want %q", got, tt.sent)
+			}
+			if strings.Contains(log.String(), secret) {
+				t.Errorf("logged %s", log.String())
+			}
 		})
 	}
 }
@@ -369,26 +365,24 @@ func TestEndTyping_Fails_IsLogged(t *testing.T) {
 		"panic":      func(context.Context) error { panic("no fingers") },
 		"never ends": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, r *fixture) {
-				var log strings.Builder
-				p := r.ender(how)
-				end := r.works(room, "")
-				r.start(logged(&log), redacting)
-				pass(time.Second)
-				end("")
-				r.look()
-				r.out("", "next")
-				r.look()
-				pass(time.Hour)
-				got := p.shown()
-				if at := slices.Index(got, "end irc:room 1s"); at != 1 || len(got) != 3 || got[2] != "next 1s" && got[2] != "next 4s" {
-					t.Errorf("shown and sent: %q", got)
-				}
-				if !strings.Contains(log.String(), "typing indicator not removed") || strings.Contains(log.String(), secret) {
-					t.Errorf("logged %s", log.String())
-				}
-			})
+		runInBubble(t, name, func(t *testing.T, r *fixture) {
+			var log strings.Builder
+			p := r.ender(how)
+			end := r.works(room, "")
+			r.start(logged(&log), redacting)
+			pass(time.Second)
+			end("")
+			r.look()
+			r.out("", "next")
+			r.look()
+			pass(time.Hour)
+			got := p.shown()
+			if at := slices.Index(got, "end irc:room 1s"); at != 1 || len(got) != 3 || got[2] != "next 1s" && got[2] != "next 4s" {
+				t.Errorf("shown and sent: %q", got)
+			}
+			if !strings.Contains(log.String(), "typing indicator not removed") || strings.Contains(log.String(), secret) {
+				t.Errorf("logged %s", log.String())
+			}
 		})
 	}
 }

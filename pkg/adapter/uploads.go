@@ -27,8 +27,6 @@ const (
 	uploadsFolder = mediaFolder + "/uploads"
 	// uploadPrefix begins the names of files that were uploaded.
 	uploadPrefix = "up-"
-	// typeBytes of a file tell its type.
-	typeBytes = 512
 	// maxType bounds the type that a client states, in bytes.
 	maxType = 100
 	// cleanedAtOnce is how many rows are read at once to find the names of files.
@@ -133,7 +131,7 @@ func (f *UploadedFiles) write(name string, r io.Reader) (size int64, head []byte
 	}
 	defer to.Close()
 	if size, err = io.Copy(to, r); err == nil {
-		head = make([]byte, min(size, typeBytes))
+		head = make([]byte, min(size, maxHead))
 		_, err = to.ReadAt(head, 0)
 	}
 	if err == nil {

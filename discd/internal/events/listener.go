@@ -56,9 +56,6 @@ type Listener struct {
 	missed  map[heardVote]msg.VoteChange // votes that were stored because their voters were read
 	hidden  map[int64]bool               // polls whose voters Discord does not show
 
-	// when another program was seen to have begun a session, zero if none was; only watchStarts uses it
-	otherBegan time.Time
-
 	// Of a connection, but for what waits.
 	waiting
 	calls    sync.WaitGroup // that run beside the receive loop

@@ -49,14 +49,8 @@ func (l *Listener) watchStarts(ctx context.Context, s *adapter.Shell) {
 		if err != nil {
 			continue // the next look compares with the last answer
 		}
-		now := s.Now()
-		switch {
-		case seen.look(gateway.Left, l.gateway.starts.Load()):
-			l.otherBegan = now
-			s.Compete(1, anotherSession)
-		case !l.otherBegan.IsZero() && now.Sub(l.otherBegan) > startsNamed:
-			l.otherBegan = time.Time{}
-			s.Compete(0, "")
+		if seen.look(gateway.Left, l.gateway.starts.Load()) {
+			s.CompeteFor(startsNamed, anotherSession)
 		}
 	}
 }

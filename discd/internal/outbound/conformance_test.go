@@ -80,7 +80,7 @@ func platform() adaptertest.Platform {
 		Options: func(o *adapter.Options) { o.Mark = true },
 		TooLong: func(text string) bool { return utf8.RuneCountInString(text) > maxText },
 		Marked:  func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
-		New:     newRemote, Outages: true, Floods: true, Closes: true, Deletes: true, Photos: true, Writes: true, Previews: true, GoneID: "4711",
+		New:     newRemote, Outages: true, Floods: true, Closes: true, Deletes: true, Photos: true, Writes: true, Previews: true, Questions: true, GoneID: "4711",
 		Lane: func(i int) string { return fmt.Sprint("discord:", 7000000000+i) },
 	}
 }
@@ -116,6 +116,10 @@ func newRemoteOf(t testing.TB, st func() *store.Store) (*fixture, adaptertest.Re
 			s.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: http.StatusRequestEntityTooLarge, Code: tooLarge, Message: "Request entity too large"})
 			return []byte("\x89PNG\r\n\x1a\n"), "Request entity too large"
 		},
+		RefuseButtons: func() {
+			s.InjectFault(fake.Fault{Route: fake.CreateMessage, Status: http.StatusBadRequest,
+				Body: `{"code":50035,"message":"Invalid Form Body","errors":{"components":{"_errors":[{"code":"COMPONENT_LAYOUT_WIDTH_EXCEEDED"}]}}}`})
+		},
 		Shown: s.shown, Delete: func(id string) { s.channel.Delete(id) },
 		FailEdit: func(f adaptertest.Fault) {
 			fault := faultOf(f)
@@ -147,7 +151,7 @@ func (s *fixture) received() (all []adaptertest.Received) {
 func (s *fixture) shown() (all []adaptertest.Shown) {
 	for _, m := range s.channel.Messages() {
 		if m.Author.ID == s.Me().ID {
-			all = append(all, adaptertest.Shown{ID: m.ID, Text: m.Content, Stop: m.Buttons()[msg.StopLabel]})
+			all = append(all, adaptertest.Shown{ID: m.ID, Text: m.Content, Stop: m.Buttons()[msg.StopLabel], Buttons: adaptertest.Buttons(m.Buttons())})
 		}
 	}
 	return all

@@ -99,52 +99,46 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 
 func TestMark_EachText_KeepsItsLimit(t *testing.T) {
 	d := &Sender{Identity: first, Data: outboundtest.DataFolder(t, map[string]int64{"cat.jpg": 10})}
-	parts, err := d.Cut(&msg.Message{ChatJID: "discord:20", Content: "Hello"})
+	cat := []msg.Attachment{{Name: "cat.jpg", Path: "cat.jpg"}}
+	const chat = "discord:20"
+	textOf := func(p adapter.Part) outboundtest.Text {
+		body := p.(call).body
+		if poll, ok := body["poll"].(discordapi.Poll); ok {
+			return outboundtest.Text{Text: poll.Question.Text, Length: utf8.RuneCountInString(poll.Question.Text), Limit: maxQuestion}
+		}
+		text, _ := body["content"].(string)
+		return outboundtest.Text{Text: text, Length: utf8.RuneCountInString(text), Limit: maxText}
+	}
+	inPlace := func(p adapter.Part) outboundtest.Text {
+		c := p.(call)
+		if c.file == nil {
+			return outboundtest.Text{}
+		}
+		c.file = &adapter.File{Name: strings.Repeat("n", 255)}
+		other, _ := c.otherForm(&discordapi.Error{Code: tooLarge})
+		if got := textOf(*other).Text; !strings.HasSuffix(got, textOf(p).Text) {
+			t.Errorf("the text is cut in place of the file: %.80q", got)
+		}
+		return textOf(*other)
+	}
+	question := &msg.Message{ChatJID: chat, Kind: msg.KindPoll, Content: (&msg.Poll{Question: strings.Repeat("why ", 75), Options: []string{"a", "b"}}).JSON()}
+	outboundtest.CheckMarks(t, d, outboundtest.Rows{
+		"short":     {ChatJID: chat, Content: "Hello"},
+		"text":      {ChatJID: chat, Content: strings.Repeat("é", 3*maxText)},
+		"with file": {ChatJID: chat, Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom-noticeRoom), Attachments: cat},
+		"long text": {ChatJID: chat, Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom), Attachments: cat},
+		"no text":   {ChatJID: chat, Kind: msg.KindFile, Attachments: cat},
+		"poll":      question,
+	}, textOf, inPlace)
+	parts, err := d.Cut(question)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if marked := d.Mark(parts[0]).(call); marked.body["content"] != "(possibly sent twice) Hello" || parts[0].(call).body["content"] != "Hello" {
-		t.Errorf("%v of %v", marked.body, parts[0])
+	if got := textOf(d.Mark(parts[0])).Text; !strings.HasSuffix(got, "…") {
+		t.Errorf("the question does not say that it is cut: %q", got)
 	}
-	cat := []msg.Attachment{{Name: "cat.jpg", Path: "cat.jpg"}}
-	for what, m := range map[string]*msg.Message{
-		"text":      {Content: strings.Repeat("é", 3*maxText)},
-		"with file": {Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom-noticeRoom), Attachments: cat},
-		"long text": {Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom), Attachments: cat},
-		"no text":   {Kind: msg.KindFile, Attachments: cat},
-		"poll":      {Kind: msg.KindPoll, Content: (&msg.Poll{Question: strings.Repeat("why ", 75), Options: []string{"a", "b"}}).JSON()},
-	} {
-		m.ChatJID = "discord:20"
-		parts, err := d.Cut(m)
-		if err != nil || len(parts) == 0 {
-			t.Fatal(what, parts, err)
-		}
-		for i, part := range parts {
-			c := d.Mark(part).(call)
-			text, _ := c.body["content"].(string)
-			limit := maxText
-			if poll, ok := c.body["poll"].(discordapi.Poll); ok {
-				text, limit = poll.Question.Text, maxQuestion
-			}
-			if limit == maxQuestion && !strings.HasSuffix(text, "…") {
-				t.Errorf("the question does not say that it is cut: %q", text)
-			}
-			if !strings.HasPrefix(text, "(possibly sent twice)") || utf8.RuneCountInString(text) > limit {
-				t.Errorf("%s, part %d: %d characters, %.40q", what, i, utf8.RuneCountInString(text), text)
-			}
-			if c.file == nil {
-				continue
-			}
-			c.file = &adapter.File{Name: strings.Repeat("n", 255)}
-			other, _ := c.otherForm(&discordapi.Error{Code: tooLarge})
-			if in, _ := other.body["content"].(string); !strings.HasSuffix(in, text) {
-				t.Errorf("%s: the text is cut in place of the file: %d characters", what, utf8.RuneCountInString(in))
-			}
-		}
-	}
-	edit := call{method: "PATCH", body: discordapi.Params{"content": "Hello"}}
-	if !edit.Repeatable() || parts[0].(call).Repeatable() {
-		t.Error("an edit must be repeatable, and never marked; a new message must not be")
+	if edit := (call{method: "PATCH", body: discordapi.Params{"content": "Hello"}}); !edit.Repeatable() {
+		t.Error("an edit must be repeatable, and never marked")
 	}
 }
 

@@ -20,10 +20,8 @@ const (
 	doing = "⏳ "
 )
 
-// PreviewPace implements adapter.Previewer.
-func (s *Sender) PreviewPace(store.Lane) adapter.PreviewPace {
-	return adapter.PreviewPace{Every: editEvery}
-}
+// PreviewEvery implements adapter.Previewer.
+func (s *Sender) PreviewEvery(store.Lane) time.Duration { return editEvery }
 
 // ShowPreview implements adapter.Previewer. A thread that is archived, or not created yet, gets no preview.
 func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformID string, err error) {

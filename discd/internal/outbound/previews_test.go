@@ -1,11 +1,9 @@
 package outbound
 
 import (
-	"errors"
 	"maps"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
@@ -65,18 +63,6 @@ func TestShowPreview_MessageIsChangedAndBecomesTheAnswer(t *testing.T) {
 	}
 }
 
-func TestShowPreview_LongText_ShowsItsEnd(t *testing.T) {
-	b := newSenderFixture(t)
-	id := b.begun(t)
-	text := strings.Repeat("word ", 1000) + "the end"
-	if _, err := b.ShowPreview(t.Context(), &adapter.Preview{Turn: 1, In: b.lane(), PlatformID: id, Text: text, Line: strings.Repeat("*", 200)}); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.message(id).Content; utf8.RuneCountInString(got) > maxText || !strings.Contains(got, "the end\n\n⏳ ") {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestTakeOver_NotPossible(t *testing.T) {
 	b := newSenderFixture(t)
 	_, part := b.row(t, msg.Message{Content: "text"})
@@ -90,24 +76,6 @@ func TestTakeOver_NotPossible(t *testing.T) {
 		if _, ok := b.TakeOver(tt.part, tt.id); ok {
 			t.Errorf("%+v takes over %s", tt.part, tt.id)
 		}
-	}
-}
-
-func TestPreview_MessageGone(t *testing.T) {
-	b := newSenderFixture(t)
-	id := b.begun(t)
-	for range 2 { // it is gone the second time
-		if err := b.RemovePreview(t.Context(), b.lane(), id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if b.message(id) != nil {
-		t.Error("the message is there")
-	}
-	var f *adapter.Failure
-	_, err := b.ShowPreview(t.Context(), &adapter.Preview{Turn: 1, In: b.lane(), PlatformID: id, Text: "x"})
-	if !errors.As(err, &f) || f.Class != msg.Permanent {
-		t.Errorf("a change: %v", err)
 	}
 }
 

@@ -51,7 +51,7 @@ type Sender struct {
 	Store *store.Store
 	Now   func() time.Time
 
-	joined joinedThreads
+	joined adapter.Memo[string, bool] // threads, since the process began
 }
 
 // Send implements adapter.Platform. The failure of a call that is refused for its form or its place has another
@@ -82,7 +82,7 @@ func (s *Sender) Send(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 	return "", discordapi.Failure(c.explain(err, m.ThreadID != ""))
 }
 
-// otherForm returns another form of a call that was refused with an error, and a remark that says what it lacks;
+// otherForm returns another form of a call that was refused with an error, and a remark about the difference;
 // nil if there is none. Each form is tried once.
 func (c call) otherForm(refused error) (other *call, remark string) {
 	switch {
@@ -118,7 +118,7 @@ func (c call) instead(notice string) call {
 	return c.with("content", strings.TrimSpace(render.Discord(notice, noticeRoom-2)[0]+"\n\n"+text))
 }
 
-// do makes a call, after what comes before it in its thread, and returns the id of the message it made, "" if it
+// do prepares the thread of a call, makes the call, and returns the id of the message it made, "" if it
 // made none.
 func (s *Sender) do(ctx context.Context, m *msg.Message, c call) (id string, err error) {
 	if err := s.enter(ctx, m, c); err != nil {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"arizuko/discd/internal/discordapi"
@@ -15,7 +14,7 @@ import (
 	"arizuko/pkg/store"
 )
 
-// entry is what a call does in its thread before it sends.
+// entry is how a thread is prepared for a call.
 type entry int
 
 const (
@@ -28,30 +27,7 @@ const (
 // maxThreadName bounds a thread's name, in characters. Topics are ASCII.
 const maxThreadName = 100
 
-// maxJoined is how many threads are remembered as joined before all are forgotten.
-const maxJoined = 10_000
-
-// joinedThreads are the threads that the bot has joined since the process began. It is safe for concurrent use.
-type joinedThreads struct {
-	mu  sync.Mutex
-	ids map[string]bool
-}
-
-// add remembers a thread, and reports whether it is new.
-func (j *joinedThreads) add(thread string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.ids[thread] {
-		return false
-	}
-	if j.ids == nil || len(j.ids) >= maxJoined {
-		j.ids = map[string]bool{}
-	}
-	j.ids[thread] = true
-	return true
-}
-
-// enter does what comes before a call that sends to a thread, or that changes what is in an archived one.
+// enter prepares the thread for a call that sends there, or that changes a message in an archived one.
 func (s *Sender) enter(ctx context.Context, m *msg.Message, c call) error {
 	if m.ThreadID == "" || !c.sends() && c.entry != unarchive {
 		return nil
@@ -59,7 +35,7 @@ func (s *Sender) enter(ctx context.Context, m *msg.Message, c call) error {
 	switch c.entry {
 	case join:
 		// Without it the bot may not hear the answers. A thread that it cannot join may take its message.
-		if s.joined.add(m.ThreadID) {
+		if !s.joined.Put(m.ThreadID, true) {
 			_ = s.API.JoinThread(ctx, m.ThreadID)
 		}
 	case open:
@@ -73,7 +49,7 @@ func (s *Sender) enter(ctx context.Context, m *msg.Message, c call) error {
 	return nil
 }
 
-// otherPlace returns a call that was refused for its thread, with what makes the thread take it, or else for the
+// otherPlace returns a call that was refused for its thread, with another entry, or else for the
 // channel of the thread, and a remark about that; nil and why, if there is no other place.
 func (s *Sender) otherPlace(ctx context.Context, m *msg.Message, c call, refused error) (*call, string, error) {
 	gone := discordapi.RefusedFor(refused, unknownChannel)
@@ -112,7 +88,7 @@ func (s *Sender) otherPlace(ctx context.Context, m *msg.Message, c call, refused
 	return &moved, "sent to the channel: " + why + ": " + refused.Error(), refused
 }
 
-// What a message says that is in the channel in place of its thread.
+// The beginnings of messages that are in the channel in place of their thread.
 const (
 	threadGone     = "(the thread is gone)"
 	threadUnopened = "(the thread could not be opened)"
@@ -124,7 +100,7 @@ func notes(m *msg.Message) []string {
 }
 
 // withoutThread returns a call for the thread of a fork, which Discord does not create, as one for its channel. The
-// message at which it would begin was deleted, for example. The fork is over, since what users answer is in the
+// message at which it would begin was deleted, for example. The fork is over, since the answers of users are in the
 // channel.
 func (s *Sender) withoutThread(ctx context.Context, m *msg.Message, c call, refused error) (*call, string, error) {
 	moved, ok := s.toChannel(m, c, threadUnopened)

@@ -1,5 +1,5 @@
 // Package adaptertest is the conformance test of adapters: it runs a platform in the shell, against a
-// remote that the platform provides, and checks what that remote has received.
+// remote that the platform provides, and checks the parts that have arrived there.
 package adaptertest
 
 import (
@@ -27,14 +27,14 @@ type Platform struct {
 	New func(t testing.TB, st func() *store.Store) Remote
 	// Repeats means that the parts of posts are Repeatable.
 	Repeats bool
-	// Options sets what the adapter's daemon sets: Mark, Pace.
+	// Options sets the options that the adapter's daemon sets: Mark, Pace.
 	Options func(*adapter.Options)
 	// TooLong reports whether a part is longer than the platform allows; nil for no limit.
 	TooLong func(text string) bool
 	// Marked reports whether a part is marked as a possible duplicate.
 	Marked func(text string) bool
-	// Foreign means that the remote has Run, and recognises a part that is sent again. What the shell records before
-	// the end of a part is not checked.
+	// Foreign means that the remote has Run, and recognises a part that is sent again. Records before
+	// the end of a part are not checked.
 	Foreign bool
 	// Outages means that the remote has SetOutage.
 	Outages bool
@@ -47,6 +47,10 @@ type Platform struct {
 	// Previews means that the platform is an adapter.Previewer whose previews in the first chat are messages, and that
 	// the remote has Shown, FailEdit and Delete.
 	Previews bool
+	// Questions means that messages can have buttons, and that the remote has Shown and RefuseButtons.
+	Questions bool
+	// Stream, if not nil, is where previews are streams.
+	Stream *Stream
 	// Photos means that the remote has RefusePhoto and Data.
 	Photos bool
 	// GoneID is the id of a message of the first chat that does not exist, "" for a platform without replies.
@@ -56,6 +60,10 @@ type Platform struct {
 	// Mentions reports whether a part pings users; nil if no part can.
 	Mentions func(text string) bool
 }
+
+// Stream is a thread of the first chat in which a user asks, and the address of that user. A preview there may lack the
+// button.
+type Stream struct{ Thread, Asker string }
 
 // Remote is the other side of the platform, mostly a fake.
 type Remote struct {
@@ -82,6 +90,8 @@ type Remote struct {
 	RefusePhoto func() (picture []byte, reason string)
 	// Shown lists the messages of the bot in the first chat as users see them now, in order.
 	Shown func() []Shown
+	// RefuseButtons makes the remote refuse the buttons of the next part.
+	RefuseButtons func()
 	// FailEdit injects a fault for the next edit of a message.
 	FailEdit func(Fault)
 	// Delete deletes a message of the first chat, as an administrator may.
@@ -114,10 +124,10 @@ type Fault struct {
 	Hangs   bool          // the call is not answered, as long as it is made
 }
 
-// leftover is how long libraries may take to end what a shell that has stopped has left.
+// leftover is how long libraries may take to end the goroutines of a shell that has stopped.
 const leftover = time.Minute
 
-// Run runs all cases, each in a bubble of testing/synctest: what Platform.New makes must not use the machine's
+// Run runs all cases, each in a bubble of testing/synctest: a remote must not use the machine's
 // network, which keeps the bubble's clock from advancing. With names it runs only the cases of these names: for
 // another remote of the same platform.
 func Run(t *testing.T, p Platform, names ...string) {
@@ -155,7 +165,8 @@ func cases() []testCase {
 	shell := func(p Platform) bool { return !p.Foreign }
 	redacts := func(p Platform) bool { return !p.Raw }
 	mentions := func(p Platform) bool { return p.Mentions != nil }
-	return append(slices.Concat(outageCases(), refusalCases(), previewCases(), inboundCases()), []testCase{
+	return append(slices.Concat(outageCases(), refusalCases(), previewCases(), questionCases(),
+		inboundCases()), []testCase{
 		{"text in order", nil, textInOrder},
 		{"long text", nil, longText},
 		{"two chats", nil, twoChats},

@@ -22,7 +22,7 @@ func platform(power, wrong string) Platform {
 	return Platform{
 		Floods: true, Closes: true, Deletes: true, Photos: true, GoneID: goneID, Writes: true,
 		Outages: true, Lane: func(i int) string { return fmt.Sprint("irc:lane", i) },
-		Name: "irc", Chats: [2]string{"irc:one", "irc:two"}, Thread: "t", Replies: true, Repeats: power == "repeat", Previews: power == "preview",
+		Name: "irc", Chats: [2]string{"irc:one", "irc:two"}, Thread: "t", Replies: true, Repeats: power == "repeat", Previews: power == "preview", Questions: power == "preview",
 		New: func(t testing.TB, _ func() *store.Store) Remote {
 			w := &memory{wrong: wrong, repeats: power == "repeat", faults: map[string]Fault{}, busy: make(chan struct{}, 1), over: make(chan struct{})}
 			return Remote{
@@ -41,7 +41,7 @@ func platform(power, wrong string) Platform {
 				FloodAccount: w.flood, Asked: w.askedFor, CloseThread: w.endThread, DeleteThread: w.endThread,
 				RefusePhoto: w.refusePhoto, Data: t.TempDir(), Write: w.write,
 				SetOutage: w.setOutage, Requests: w.requested, Received: w.list, Fail: w.fail,
-				Shown: w.shown, FailEdit: w.failEdit, Delete: w.deleteShown,
+				Shown: w.shown, FailEdit: w.failEdit, Delete: w.deleteShown, RefuseButtons: func() { w.bare = true },
 			}
 		},
 		Options: func(o *adapter.Options) {
@@ -174,6 +174,9 @@ func TestRun_BrokenPlatforms_Fail(t *testing.T) {
 		{"preview", "removes nothing", "preview without an answer"},
 		{"preview", "brings deleted ones back", "preview that a user deletes"},
 		{"preview", "forgets what it has shown", "preview over a restart"},
+		{"preview", "forgets what it has shown", "preview answered while down"},
+		{"preview", "keeps the buttons of a question", "question"},
+		{"preview", "loses buttons silently", "question whose buttons are refused"},
 		{"preview", "begins with the text", "crash before a preview is recorded"},
 		{"preview", "takes a refused edit for made", "answer whose edit is refused"},
 		{"preview", "removes nothing", "answer whose edit is refused"},

@@ -127,3 +127,22 @@ func answering(status int, body string) http.HandlerFunc {
 		_, _ = io.WriteString(w, body)
 	}
 }
+
+// Says runs a command line, and compares its exit code and its output, which has some texts and lacks others.
+func Says(t testing.TB, run func(out io.Writer) int, code int, says, not []string) {
+	t.Helper()
+	var out strings.Builder
+	if got := run(&out); got != code {
+		t.Errorf("exit %d, want %d", got, code)
+	}
+	for _, text := range says {
+		if !strings.Contains(out.String(), text) {
+			t.Errorf("does not say %q:\n%s", text, out.String())
+		}
+	}
+	for _, text := range not {
+		if strings.Contains(out.String(), text) {
+			t.Errorf("says %q:\n%s", text, out.String())
+		}
+	}
+}

@@ -34,6 +34,7 @@ type memory struct {
 	messages []Shown       // of the bot in the first chat, while it shows previews
 	made     int           // of these
 	failing  []Fault       // of edits
+	bare     bool          // buttons are refused
 	written  []string      // by users, in all
 	read     int           // of these
 }

@@ -17,6 +17,8 @@ type Shown struct {
 	ID   string
 	Text string
 	Stop string // the data of the button that stops a turn, "" for none
+	// Buttons are all its buttons.
+	Buttons string
 }
 
 // previewCases are the cases of messages that show the progress of a turn and become its answer.
@@ -31,12 +33,21 @@ func previewCases() []testCase {
 		{"preview without an answer", shows, previewWithoutAnswer},
 		{"preview that a user deletes", shows, previewDeleted},
 		{"preview over a restart", shows, previewOverRestart},
+		{"preview answered while down", shows, previewAnsweredWhileDown},
 		{"crash before a preview is recorded", shows, crashBeforePreviewIsRecorded},
 		{"answer whose edit is refused", shows, refused(Fault{Class: msg.Permanent})},
 		{"answer whose edit has to wait", shows, refused(Fault{Class: msg.Rate, After: 2 * time.Second})},
 		{"answer whose edit may have arrived", shows, refused(Fault{Class: msg.Ambiguous})},
 		{"answer whose edit has arrived", shows, refused(Fault{Class: msg.Ambiguous, Arrived: true})},
 	}
+}
+
+// PreviewCases are the names of the cases of previews.
+func PreviewCases() (names []string) {
+	for _, c := range previewCases() {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 // work is a turn of the first chat that an agent works on.
@@ -50,17 +61,21 @@ type work struct {
 func (b *fixture) agent() *work {
 	b.Helper()
 	const folder = "shown"
-	chat, now := b.platform.Chats[0], time.Now().UnixMilli()
+	chat, now, in := b.platform.Chats[0], time.Now().UnixMilli(), Stream{}
+	if b.platform.Stream != nil {
+		in = *b.platform.Stream
+	}
 	w := &work{
-		b, &msg.Run{Folder: folder, ChatJID: chat, StartedAt: now},
-		&msg.Turn{Kind: msg.Conversation, Folder: folder, ChatJID: chat, CreatedAt: now},
+		b, &msg.Run{Folder: folder, ChatJID: chat, ThreadID: in.Thread, Topic: in.Thread, StartedAt: now},
+		&msg.Turn{Kind: msg.Conversation, Folder: folder, ChatJID: chat, ThreadID: in.Thread, Topic: in.Thread,
+			Place: in.Thread, CreatedAt: now},
 	}
 	b.write(func(tx *store.Tx) error {
 		if _, err := tx.PutGroup(&msg.Group{Folder: folder, Config: []byte(`{"progress":"live"}`)}); err != nil {
 			return err
 		}
-		trigger := &msg.Message{ChatJID: chat, Direction: msg.In, Content: "do something", Timestamp: now,
-			ReceivedAt: now}
+		trigger := &msg.Message{ChatJID: chat, ThreadID: in.Thread, Sender: in.Asker, Direction: msg.In,
+			Content: "do something", Timestamp: now, ReceivedAt: now}
 		if _, _, err := tx.PutMessage(trigger); err != nil {
 			return err
 		}
@@ -86,10 +101,22 @@ func (w *work) writes(text string) {
 // answers ends the turn with an answer, and waits until that is delivered.
 func (w *work) answers(text string) {
 	w.Helper()
+	w.over(text)
+	w.delivered()
+}
+
+// over ends the turn with an answer.
+func (w *work) over(text string) {
+	w.Helper()
 	w.write(func(tx *store.Tx) error {
 		return tx.AnswerTurn(store.Reply{RunID: w.run.ID, TurnID: w.turn.ID, Text: text, Final: true},
 			time.Now().UnixMilli())
 	})
+}
+
+// delivered waits until the answer is delivered.
+func (w *work) delivered() {
+	w.Helper()
 	w.within(time.Hour, "the delivery of the answer", func() bool {
 		rows, err := w.store.TurnReplies(w.Context(), w.turn.ID)
 		if err != nil {
@@ -118,7 +145,7 @@ func (w *work) shows(text string) (id string) {
 	w.within(time.Minute, fmt.Sprintf("a preview of %.40q", text), func() bool {
 		for _, s := range w.remote.Shown() {
 			if strings.Contains(s.Text, text) {
-				if id = s.ID; s.Stop != msg.StopData(w.turn.ID) {
+				if id = s.ID; w.platform.Stream == nil && s.Stop != msg.StopData(w.turn.ID) {
 					w.Errorf("the button of the preview has the data %q", s.Stop)
 				}
 				return true
@@ -204,6 +231,18 @@ func previewOverRestart(b *fixture) {
 		b.Errorf("it is shown by %s, then by %s", id, again)
 	}
 	w.answers("all of it")
+	b.expectShown(Shown{ID: id, Text: "all of it"})
+}
+
+func previewAnsweredWhileDown(b *fixture) {
+	stop := b.start()
+	w := b.agent()
+	w.writes("half of")
+	id := w.shows("half of")
+	stop()
+	w.over("all of it")
+	b.start()
+	w.delivered()
 	b.expectShown(Shown{ID: id, Text: "all of it"})
 }
 

@@ -35,26 +35,24 @@ func (w *memory) deleteShown(id string) {
 }
 
 // put makes a message, or changes the one with an id.
-func (w *memory) put(id, text, stop string) (string, error) {
+func (w *memory) put(id, text, stop string, buttons ...string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i := slices.IndexFunc(w.messages, func(m Shown) bool { return m.ID == id })
 	switch {
 	case i >= 0 && w.wrong != "makes a new message each time":
-		w.messages[i] = Shown{id, text, stop}
+		w.messages[i] = Shown{id, text, stop, strings.Join(buttons, "")}
 		return id, nil
 	case id != "" && i < 0 && w.wrong != "brings deleted ones back":
 		return "", &adapter.Failure{Class: msg.Permanent, Err: errors.New("no such message")}
 	}
 	w.made++
-	m := Shown{fmt.Sprint("s", w.made), text, stop}
+	m := Shown{fmt.Sprint("s", w.made), text, stop, strings.Join(buttons, "")}
 	w.messages = append(w.messages, m)
 	return m.ID, nil
 }
 
-func (s screen) PreviewPace(store.Lane) adapter.PreviewPace {
-	return adapter.PreviewPace{Every: time.Second}
-}
+func (s screen) PreviewEvery(store.Lane) time.Duration { return time.Second }
 
 func (s screen) ShowPreview(_ context.Context, p *adapter.Preview) (string, error) {
 	text, stop := p.Text+p.Line, ""
@@ -90,8 +88,8 @@ func (s screen) Send(ctx context.Context, m *msg.Message, part adapter.Part) (st
 	edit, ok := part.(takenOver)
 	if !ok {
 		id, err := s.memory.Send(ctx, m, part)
-		if err == nil && m.TurnID != 0 {
-			return s.put("", textOf(part), "")
+		if err == nil && (m.TurnID != 0 || m.Kind == msg.KindEdit) {
+			return s.sendShown(m, textOf(part))
 		}
 		return id, err
 	}
@@ -120,4 +118,26 @@ func (s screen) Send(ctx context.Context, m *msg.Message, part adapter.Part) (st
 		err = &adapter.Failure{Class: f.Class, Err: errors.New("as asked for")}
 	}
 	return id, err
+}
+
+// sendShown makes a message that users see, or edits one. It has a button for each option of an open question.
+func (s screen) sendShown(m *msg.Message, text string) (string, error) {
+	id, buttons := "", map[string]string{}
+	if m.Kind == msg.KindEdit {
+		id = m.Target.Parts[0].PlatformID
+	}
+	if m.Ask != nil && (m.Kind != msg.KindEdit || s.wrong == "keeps the buttons of a question") {
+		for i, option := range m.Ask.Options {
+			buttons[option] = msg.ButtonData(m.Ask.ID, i+1)
+		}
+	}
+	remark := error(nil)
+	if s.bare && len(buttons) > 0 && s.wrong != "loses buttons silently" {
+		remark = &adapter.Remark{Text: "sent without buttons"}
+	}
+	if s.bare {
+		buttons = nil
+	}
+	id, err := s.put(id, text, "", Buttons(buttons))
+	return id, errors.Join(err, remark)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"arizuko/pkg/adapter"
@@ -66,4 +67,48 @@ func DataFolder(t testing.TB, sizes map[string]int64) string {
 		}
 	}
 	return data
+}
+
+// MarkingPlatform is a platform whose parts can be marked.
+type MarkingPlatform interface {
+	adapter.Platform
+	adapter.Marker
+}
+
+// Text is the text of a part, with its length and limit as the platform counts them.
+type Text struct {
+	Text          string
+	Length, Limit int
+}
+
+// CheckMarks marks each part of rows as a possible duplicate, and checks that the text keeps to its limit; so must the
+// text in place of a file that is refused. textOf and inPlace return these texts; inPlace returns none for a part
+// without a file. No part may be Repeatable, else it would be sent again without a mark.
+func CheckMarks(t testing.TB, p MarkingPlatform, rows Rows, textOf func(adapter.Part) Text,
+	inPlace func(adapter.Part) Text) {
+	t.Helper()
+	const mark = "(possibly sent twice)"
+	for what, m := range rows {
+		parts, err := p.Cut(m)
+		if err != nil || len(parts) == 0 {
+			t.Fatal(what, parts, err)
+		}
+		for i, part := range parts {
+			before := textOf(part).Text
+			marked := p.Mark(part)
+			text, other := textOf(marked), inPlace(marked)
+			if !strings.HasPrefix(text.Text, mark) || text.Length > text.Limit {
+				t.Errorf("%s, part %d: %d units, want %d at most: %.40q", what, i, text.Length, text.Limit, text.Text)
+			}
+			if other.Length > other.Limit {
+				t.Errorf("%s, part %d: %d units in place of the file, want %d at most", what, i, other.Length, other.Limit)
+			}
+			if textOf(part).Text != before {
+				t.Errorf("%s, part %d: Mark changes the part", what, i)
+			}
+			if r, is := part.(adapter.Repeatable); is && r.Repeatable() {
+				t.Errorf("%s, part %d would be repeated, without a mark", what, i)
+			}
+		}
+	}
 }

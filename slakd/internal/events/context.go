@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"sync"
 	"time"
 
 	"arizuko/pkg/adapter"
@@ -21,11 +20,9 @@ const (
 	missedTimeout  = 10 * time.Second
 	// maxContext bounds the replies before a message that are kept, besides the thread's first post.
 	maxContext = 50
-	// maxRootless bounds the threads that are remembered because their first post makes no row.
-	maxRootless = 10_000
 )
 
-// withThread adds to a message that addresses the bot in a thread what was written there before, if the
+// withThread adds the earlier posts of a thread to a message that addresses the bot there, if the
 // thread's first post is unknown: the bot was not in the channel then, or has never seen it. A message whose
 // thread cannot be read goes without.
 func (l *Listener) withThread(ctx context.Context, in adapter.Inbound, names inbound.Names,
@@ -39,13 +36,14 @@ func (l *Listener) withThread(ctx context.Context, in adapter.Inbound, names inb
 	if err != nil || pane != nil {
 		return in
 	}
-	for _, id := range []string{row.ThreadID, row.PlatformID} { // what is stored has its context
+	for _, id := range []string{row.ThreadID, row.PlatformID} { // a stored one has its context
 		known, err := l.Store.MessageByPlatformID(ctx, row.ChatJID, id)
 		if err != nil || known != nil {
 			return in
 		}
 	}
-	if l.rootless.isKnown(row) {
+	thread := store.Lane{ChatJID: row.ChatJID, ThreadID: row.ThreadID}
+	if of := l.rootless.Get(thread); of != "" && of != row.PlatformID {
 		return in
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -60,33 +58,9 @@ func (l *Listener) withThread(ctx context.Context, in adapter.Inbound, names inb
 		}
 	}
 	if whole && !hasRoot {
-		l.rootless.add(row)
+		l.rootless.Put(thread, row.PlatformID)
 	}
 	return in
-}
-
-// rootless remembers the threads that were read and whose first post makes no row, as one that was deleted, with the
-// message for which each was read: if that comes again, it may not have been stored. It is safe for concurrent use.
-type rootless struct {
-	mu      sync.Mutex
-	threads map[store.Lane]string
-}
-
-// isKnown reports whether the thread of a message was read for another one.
-func (r *rootless) isKnown(row *msg.Message) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	of := r.threads[store.Lane{ChatJID: row.ChatJID, ThreadID: row.ThreadID}]
-	return of != "" && of != row.PlatformID
-}
-
-func (r *rootless) add(row *msg.Message) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.threads == nil || len(r.threads) >= maxRootless {
-		r.threads = map[store.Lane]string{}
-	}
-	r.threads[store.Lane{ChatJID: row.ChatJID, ThreadID: row.ThreadID}] = row.PlatformID
 }
 
 // repliesBefore are the first post of a thread and the last replies before a message, as far as they can be read

@@ -59,11 +59,13 @@ type Options struct {
 // Listener implements adapter.Listener.
 type Listener struct {
 	Options
-	names    *Names
-	missed   *history.Reader
-	joins    joins
-	rootless rootless
-	sockets  sockets
+	names   *Names
+	missed  *history.Reader
+	joins   joins
+	sockets sockets
+	// rootless are the threads that were read and whose first post makes no row, as one that was deleted, with the
+	// message for which each was read: if that comes again, it may not have been stored.
+	rootless adapter.Memo[store.Lane, string]
 	me       atomic.Pointer[inbound.Self] // nil until the first probe
 }
 
@@ -174,7 +176,7 @@ func (l *Listener) probe(ctx context.Context, s *adapter.Shell) error {
 	return nil
 }
 
-// receiver returns the function that stores what Slack sends, by either way. It retries until ctx
+// receiver returns the function that stores requests of Slack, by either way. It retries until ctx
 // ends. The reply is the answer to Slack, nil for none.
 func (l *Listener) receiver(s *adapter.Shell) func(ctx context.Context, kind string, payload []byte) (reply any,
 	err error) {
@@ -224,7 +226,7 @@ func (l *Listener) receivePress(ctx context.Context, s *adapter.Shell, payload [
 	return nil
 }
 
-// convert makes rows of what Slack sent. Its error means that this cannot be decoded.
+// convert makes rows of a request of Slack. Its error means that it cannot be decoded.
 func (l *Listener) convert(ctx context.Context, kind string, payload []byte) (in adapter.Inbound, reply any,
 	err error) {
 	switch kind {
@@ -293,7 +295,7 @@ func (l *Listener) command(ctx context.Context, payload []byte) (in adapter.Inbo
 	return in, ephemeral("Got it."), nil
 }
 
-// convertMissed converts what the history shows, as if its event came live.
+// convertMissed converts an event made from the history, as if it came live.
 func (l *Listener) convertMissed(ctx context.Context, e *inbound.Event) (adapter.Inbound, error) {
 	me, names := *l.me.Load(), l.names.Patiently(ctx)
 	if m := e.Message; m != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,24 @@ func TestConformance_RateLimits(t *testing.T) {
 		"rows waiting in an outage", "flood wait of the account", "two chats", "text in order", "ambiguous failure", "crash before the record")
 }
 
+// In a thread previews are streams.
+func TestConformance_Streams(t *testing.T) {
+	p := platform(fake.Options{})
+	p.Stream = &adaptertest.Stream{Thread: threadTS, Asker: "slack:" + newFixture(fake.Options{}).alice.ID}
+	p.New = func(t testing.TB, st func() *store.Store) adaptertest.Remote {
+		s := newFixture(fake.Options{RateLimits: true})
+		remote := newRemote(t, s, st)
+		remote.Shown = func() []adaptertest.Shown { return s.shownIn(s.thread) }
+		t.Cleanup(func() {
+			if !slices.ContainsFunc(s.Calls(), func(c fake.Call) bool { return c.Method == "chat.startStream" && c.Accepted }) {
+				t.Error("no preview is a stream")
+			}
+		})
+		return remote
+	}
+	adaptertest.Run(t, p, adaptertest.PreviewCases()...)
+}
+
 func platform(o fake.Options) adaptertest.Platform {
 	s := newFixture(o)
 	return adaptertest.Platform{
@@ -63,7 +82,7 @@ func platform(o fake.Options) adaptertest.Platform {
 		TooLong:  func(text string) bool { return utf8.RuneCountInString(text) > maxText },
 		Marked:   func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
 		Mentions: ping.MatchString,
-		New:      func(t testing.TB, st func() *store.Store) adaptertest.Remote { return newRemote(t, newFixture(o), st) }, Outages: true, Floods: true, Closes: true, Deletes: true, Photos: true, Writes: true, Previews: true,
+		New:      func(t testing.TB, st func() *store.Store) adaptertest.Remote { return newRemote(t, newFixture(o), st) }, Outages: true, Floods: true, Closes: true, Deletes: true, Photos: true, Writes: true, Previews: true, Questions: true,
 		Lane: func(i int) string { return fmt.Sprint("slack:C", 7000000000+i) },
 	}
 }
@@ -90,9 +109,10 @@ func newRemote(t testing.TB, s *fixture, st func() *store.Store) adaptertest.Rem
 			s.InjectFault(fake.Fault{Method: "files.getUploadURLExternal", Error: "file_uploads_disabled"})
 			return []byte("\x89PNG\r\n\x1a\n"), "file_uploads_disabled"
 		},
-		Data:  data,
-		Write: func(text string) { s.dm.Say(s.alice, text) },
-		Shown: s.shownInChannel, Delete: s.thread.Remove,
+		Data:          data,
+		Write:         func(text string) { s.dm.Say(s.alice, text) },
+		RefuseButtons: func() { s.InjectFault(fake.Fault{Method: "chat.postMessage", Error: "invalid_blocks"}) },
+		Shown:         func() []adaptertest.Shown { return s.shownIn(s.Place(s.thread.ChannelID, "")) }, Delete: s.thread.Remove,
 		FailEdit: func(f adaptertest.Fault) {
 			fault := faultOf(f)
 			fault.Method = "chat.update"
@@ -115,12 +135,17 @@ func (s *fixture) received() (all []adaptertest.Received) {
 	return all
 }
 
-// shownInChannel are the messages of the bot in the channel.
-func (s *fixture) shownInChannel() (all []adaptertest.Shown) {
-	for _, m := range s.Place(s.thread.ChannelID, "").Messages() {
-		if m.User == s.Me().ID {
-			all = append(all, adaptertest.Shown{ID: m.TS, Text: m.Text, Stop: m.Buttons()[msg.StopLabel]})
+// shownIn are the messages of the bot in a place, with the text and the plan of open streams.
+func (s *fixture) shownIn(p fake.Place) (all []adaptertest.Shown) {
+	for _, m := range p.Messages() {
+		if m.User != s.Me().ID {
+			continue
 		}
+		shown := adaptertest.Shown{ID: m.TS, Text: m.Text, Stop: m.Buttons()[msg.StopLabel], Buttons: adaptertest.Buttons(m.Buttons())}
+		if stream, is := p.Stream(m.TS); is && stream.IsOpen() {
+			shown.Text = stream.Text + " " + stream.Plan
+		}
+		all = append(all, shown)
 	}
 	return all
 }

@@ -108,47 +108,28 @@ func TestCut_RowsOfEachKind_MakeTheseCalls(t *testing.T) {
 
 func TestMark_EachText_KeepsItsLimit(t *testing.T) {
 	p := &Sender{Identity: first, Data: outboundtest.DataFolder(t, map[string]int64{"cat.jpg": 10})}
-	for _, tt := range []struct {
-		c    call
-		want string
-	}{
-		{call{method: postMessage, text: "hello"}, "(possibly sent twice) hello"},
-		{call{method: uploadFile, text: "look"}, "(possibly sent twice) look"},
-		{call{method: uploadFile}, "(possibly sent twice)"},
-	} {
-		if got := p.Mark(tt.c).(call); got.text != tt.want || got.method != tt.c.method || utf8.RuneCountInString(got.text) > maxText {
-			t.Errorf("%s of %.40q became %.80q", tt.c.method, tt.c.text, got.text)
-		}
-		if tt.c.Repeatable() {
-			t.Errorf("%s would be repeated, without a mark", tt.c.method)
-		}
-	}
 	cat := []msg.Attachment{{Name: "cat.jpg", Path: "cat.jpg"}}
-	for what, m := range map[string]*msg.Message{
-		"text":       {ChatJID: "slack:C1", Content: strings.Repeat("é", 3*maxText)},
-		"comment":    {ChatJID: "slack:C1", Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom-noticeRoom), Attachments: cat},
-		"long text":  {ChatJID: "slack:C1", Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom), Attachments: cat},
-		"no comment": {ChatJID: "slack:C1", Kind: msg.KindFile, Attachments: cat},
-	} {
-		parts, err := p.Cut(m)
-		if err != nil || len(parts) == 0 {
-			t.Fatal(what, parts, err)
-		}
-		for i, part := range parts {
-			c := p.Mark(part).(call)
-			if !strings.HasPrefix(c.text, "(possibly sent twice)") || utf8.RuneCountInString(c.text) > maxText {
-				t.Errorf("%s, part %d: %d characters, %.40q", what, i, utf8.RuneCountInString(c.text), c.text)
-			}
-			if c.file == nil {
-				continue
-			}
-			c.file = &adapter.File{Name: strings.Repeat("n", 255)}
-			other, _ := otherForm(c, slackgo.SlackErrorResponse{Err: "file_uploads_except_images_disabled"})
-			if n := utf8.RuneCountInString(other.(call).text); n > maxText {
-				t.Errorf("%s: %d characters in place of the file", what, n)
-			}
-		}
+	const chat = "slack:C1"
+	textOf := func(p adapter.Part) outboundtest.Text {
+		text := p.(call).text
+		return outboundtest.Text{Text: text, Length: utf8.RuneCountInString(text), Limit: maxText}
 	}
+	inPlace := func(p adapter.Part) outboundtest.Text {
+		c := p.(call)
+		if c.file == nil {
+			return outboundtest.Text{}
+		}
+		c.file = &adapter.File{Name: strings.Repeat("n", 255)}
+		other, _ := otherForm(c, slackgo.SlackErrorResponse{Err: "file_uploads_except_images_disabled"})
+		return textOf(other)
+	}
+	outboundtest.CheckMarks(t, p, outboundtest.Rows{
+		"short":      {ChatJID: chat, Content: "hello"},
+		"text":       {ChatJID: chat, Content: strings.Repeat("é", 3*maxText)},
+		"comment":    {ChatJID: chat, Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom-noticeRoom), Attachments: cat},
+		"long text":  {ChatJID: chat, Kind: msg.KindFile, Content: strings.Repeat("é", maxText-markRoom), Attachments: cat},
+		"no comment": {ChatJID: chat, Kind: msg.KindFile, Attachments: cat},
+	}, textOf, inPlace)
 	for _, method := range []string{updateMessage, deleteMessage, addReaction, removeReaction} {
 		if c := (call{method: method}); !c.Repeatable() {
 			t.Errorf("%s must be repeatable, and never marked", method)

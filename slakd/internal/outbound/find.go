@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"arizuko/pkg/adapter"
@@ -18,8 +17,6 @@ const (
 	// maxClockSkew is how far our clock may have been ahead of Slack's when a row was stored: some hours after
 	// a wrong time zone, or a dead battery, was corrected. Pages begin with the latest message.
 	maxClockSkew = 3 * time.Hour
-	// maxSearches bounds the searches that are kept to go on later.
-	maxSearches = 1000
 )
 
 // Find implements adapter.Finder. It finds the part in each form in which it may have been sent: in its thread or in
@@ -32,7 +29,11 @@ func (s *Sender) Find(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 		return "", slackapi.Failure(fmt.Errorf("search: %w", err))
 	}
 	key := fmt.Sprint(m.ID, " ", c.tag.Part)
-	found := s.searches.of(key, func() *search { return newSearch(m, c) })
+	found := s.searches.Get(key)
+	if found == nil {
+		found = newSearch(m, c)
+		s.searches.Put(key, found)
+	}
 	examine := func(sent *slackapi.Posted) bool {
 		if own := sent.User == me.UserID || sent.BotID != "" && sent.BotID == me.BotID; own {
 			found.examine(ctx, s, m, c, sent)
@@ -52,11 +53,11 @@ func (s *Sender) Find(ctx context.Context, m *msg.Message, p adapter.Part) (plat
 		}
 		found.left = found.left[1:]
 	}
-	s.searches.end(key)
+	s.searches.Delete(key)
 	return found.result()
 }
 
-// search is a search for a part, and what it has found so far among the bot's own messages.
+// search is a search for a part, with its findings so far among the bot's own messages.
 type search struct {
 	left []slackapi.Search // the places that are still to be searched
 	cut  bool              // a place has more messages than are searched
@@ -134,30 +135,5 @@ func (c call) reads(text string) bool {
 	return text == want || unmarked == want
 }
 
-// comparable is a text without what Slack adds to it: brackets around links.
+// comparable is a text without the brackets that Slack adds around links.
 func comparable(text string) string { return strings.NewReplacer("<", "", ">", "").Replace(text) }
-
-// searches are those that have not ended. They are safe for concurrent use.
-type searches struct {
-	mu    sync.Mutex
-	byKey map[string]*search
-}
-
-// of returns the search of a key, or begins it.
-func (s *searches) of(key string, begin func() *search) *search {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byKey[key] == nil {
-		if s.byKey == nil || len(s.byKey) >= maxSearches {
-			s.byKey = map[string]*search{}
-		}
-		s.byKey[key] = begin()
-	}
-	return s.byKey[key]
-}
-
-func (s *searches) end(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.byKey, key)
-}

@@ -43,13 +43,13 @@ const (
 	previewTag = "arizuko_preview"
 )
 
-// PreviewPace implements adapter.Previewer.
-func (s *Sender) PreviewPace(in store.Lane) adapter.PreviewPace {
+// PreviewEvery implements adapter.Previewer.
+func (s *Sender) PreviewEvery(in store.Lane) time.Duration {
 	streams, others, isStream := s.previews.count(in)
 	if in.ThreadID == "" || !isStream {
-		return adapter.PreviewPace{Every: max(updateEvery, time.Duration(others)*updateShare)}
+		return max(updateEvery, time.Duration(others)*updateShare)
 	}
-	return adapter.PreviewPace{Every: max(streamEvery, time.Duration(streams)*appendShare)}
+	return max(streamEvery, time.Duration(streams)*appendShare)
 }
 
 // ShowPreview implements adapter.Previewer.

@@ -104,7 +104,7 @@ func TestPreview_StreamThatCannotGoOn_IsEdited(t *testing.T) {
 					t.Errorf("then it shows %.50q", got)
 				}
 				f.expectButton(ts, true)
-				if got := f.PreviewPace(f.lane()).Every; got != updateEvery {
+				if got := f.PreviewEvery(f.lane()); got != updateEvery {
 					t.Errorf("it is changed every %s", got)
 				}
 				if err := f.takes(ts, "final"); err != nil {
@@ -251,22 +251,22 @@ func TestTakeOver_OnlyOfMessages(t *testing.T) {
 }
 
 // All previews together keep to what Slack takes in a minute.
-func TestPreviewPace_ManyPreviews_Slower(t *testing.T) {
+func TestPreviewEvery_ManyPreviews_Slower(t *testing.T) {
 	previewTest(t, fake.Options{}, func(f *previewFixture) {
-		if got := f.PreviewPace(f.lane()).Every; got != streamEvery {
+		if got := f.PreviewEvery(f.lane()); got != streamEvery {
 			t.Errorf("the first: %s", got)
 		}
 		for i := range 10 {
 			f.previews.add(fmt.Sprint(i, ".1"), &preview{in: store.Lane{ChatJID: fmt.Sprint("slack:C", i)}, isStream: i < 5, began: time.Now()})
 		}
-		if got, want := f.PreviewPace(f.lane()).Every, 5*appendShare; got != want {
+		if got, want := f.PreviewEvery(f.lane()), 5*appendShare; got != want {
 			t.Errorf("with five streams: %s, want %s", got, want)
 		}
-		if got, want := f.PreviewPace(store.Lane{ChatJID: "slack:C"}).Every, 5*updateShare; got != want {
+		if got, want := f.PreviewEvery(store.Lane{ChatJID: "slack:C"}), 5*updateShare; got != want {
 			t.Errorf("with five others: %s, want %s", got, want)
 		}
 		time.Sleep(previewIdle + time.Second) //nolint:forbidigo // in a bubble
-		if got := f.PreviewPace(f.lane()).Every; got != streamEvery {
+		if got := f.PreviewEvery(f.lane()); got != streamEvery {
 			t.Errorf("when they are idle: %s", got)
 		}
 	})

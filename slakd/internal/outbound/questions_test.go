@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -85,21 +84,6 @@ func TestSend_Question_HasButtonsUntilItEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.shown(t, id); got.Text != "*yes*" || got.Blocks != nil {
-		t.Errorf("it is %q with the blocks %s", got.Text, got.Blocks)
-	}
-}
-
-// Without buttons the numbers of the text are left.
-func TestSend_ButtonsRefused_SendsText(t *testing.T) {
-	s := newFixture(fake.Options{})
-	base := s.start(t)
-	s.InjectFault(fake.Fault{Method: "chat.postMessage", Error: "invalid_blocks"})
-	id, err := s.sendAll(t, base, &msg.Message{Content: "Sure?\n\n1. yes", Ask: &msg.Ask{ID: 5, Options: []string{"yes"}}})
-	var remark *adapter.Remark
-	if !errors.As(err, &remark) || remark.Text != "sent without buttons: invalid_blocks" {
-		t.Errorf("%v, want a remark", err)
-	}
-	if got := s.shown(t, id); got.Blocks != nil || !strings.Contains(got.Text, "1. yes") {
 		t.Errorf("it is %q with the blocks %s", got.Text, got.Blocks)
 	}
 }

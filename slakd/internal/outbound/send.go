@@ -8,7 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	slackgo "github.com/slack-go/slack"
 
@@ -27,14 +27,12 @@ type Sender struct {
 	Store *store.Store
 	Log   *slog.Logger // nil for none
 
-	searches searches
-	floods   adapter.Floods
-	previews previews
-	mu       sync.Mutex
-	refused  map[store.Lane]bool // threads in which Slack accepts no status
-	sessions map[store.Lane]bool // threads whose session shows that agents work, or that have none
-	// noSessions says that the app is no agent.
-	noSessions bool
+	floods     adapter.Floods
+	previews   previews
+	searches   adapter.Memo[string, *search]  // those that have not ended, by part
+	noStatus   adapter.Memo[store.Lane, bool] // threads in which Slack accepts no status, which it then never does
+	sessions   adapter.Memo[store.Lane, bool] // threads whose session shows that agents work, or that have none
+	noSessions atomic.Bool                    // the app is no agent
 }
 
 // Send implements adapter.Platform.

@@ -20,7 +20,7 @@ const sessionPrefix = "session "
 
 // beginSession makes the session of a thread show that agents work, unless it does.
 func (s *Sender) beginSession(ctx context.Context, in store.Lane) error {
-	if in.ThreadID == "" || s.sessionState(in) {
+	if in.ThreadID == "" || s.noSessions.Load() || s.sessions.Get(in) {
 		return nil
 	}
 	key := sessionPrefix + in.ChatJID + " " + in.ThreadID
@@ -29,7 +29,7 @@ func (s *Sender) beginSession(ctx context.Context, in store.Lane) error {
 	}
 	err := s.setSession(ctx, in, slackgo.AgentSessionStatusProcessing)
 	if err == nil {
-		s.noteSession(in, true)
+		s.sessions.Put(in, true)
 		return nil
 	}
 	if !isPermanent(err) {
@@ -52,7 +52,7 @@ func (s *Sender) endSession(ctx context.Context, in store.Lane) error {
 	if err := s.setSession(ctx, in, slackgo.AgentSessionStatusActive); err != nil && !isPermanent(err) {
 		return err
 	}
-	s.noteSession(in, false)
+	s.sessions.Delete(in)
 	return s.Store.Write(ctx, func(tx *store.Tx) error { return tx.DeleteCursor(s.Daemon, key) })
 }
 
@@ -82,34 +82,12 @@ func (s *Sender) setSession(ctx context.Context, in store.Lane, status string) e
 	return err
 }
 
-// sessionState reports whether nothing is to be done to show that agents work: the session shows it, or there is none.
-func (s *Sender) sessionState(in store.Lane) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.noSessions || s.sessions[in]
-}
-
-func (s *Sender) noteSession(in store.Lane, processing bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sessions == nil || len(s.sessions) >= maxRefused {
-		s.sessions = map[store.Lane]bool{}
-	}
-	if processing {
-		s.sessions[in] = true
-	} else {
-		delete(s.sessions, in)
-	}
-}
-
 // refuseSession remembers that there is no session in a thread, or that the app is no agent.
 func (s *Sender) refuseSession(in store.Lane, code string) {
 	if slices.Contains(append(threadCodes(), "channel_not_found", "not_in_channel", "is_archived",
 		"channel_type_not_supported"), code) {
-		s.noteSession(in, true)
+		s.sessions.Put(in, true)
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.noSessions = true
+	s.noSessions.Store(true)
 }

@@ -27,12 +27,12 @@ const (
 	maxStreamTools = 20
 	// previewIdle is how long a preview that is not changed takes part in the limits that previews share.
 	previewIdle = 30 * time.Second
-	// maxPreviews bounds what is remembered of previews.
+	// maxPreviews bounds the previews that are remembered.
 	maxPreviews = 1000
 )
 
-// preview is what this process knows of the message of one. The shell makes one call about it at a time; what count
-// reads is changed under the lock of previews.
+// preview is the message of one, as far as this process knows it. The shell makes one call about it at a
+// time; the fields that count reads are changed under the lock of previews.
 type preview struct {
 	in     store.Lane
 	usedAt time.Time
@@ -45,7 +45,7 @@ type preview struct {
 	tasks    map[string]slackgo.TaskUpdateChunk
 }
 
-// next returns what a stream lacks to show a preview. ok is false if it cannot show it.
+// next returns the chunks that a stream lacks to show a preview. ok is false if it cannot show it.
 func (v *preview) next(p *adapter.Preview, now time.Time) (chunks []slackgo.StreamChunk, ok bool) {
 	text := harmless(p.Text)
 	if !v.isStream || v.isSpent || p.Mode != groupconfig.ProgressLive || now.Sub(v.began) > maxStreaming ||
@@ -70,7 +70,7 @@ func (v *preview) next(p *adapter.Preview, now time.Time) (chunks []slackgo.Stre
 	return chunks, true
 }
 
-// taken notes what a stream shows now.
+// taken notes the chunks that a stream shows now.
 func (v *preview) taken(chunks []slackgo.StreamChunk) {
 	for _, chunk := range chunks {
 		switch c := chunk.(type) {
@@ -114,8 +114,8 @@ func tasksOf(p *adapter.Preview) (all []slackgo.TaskUpdateChunk) {
 	return all
 }
 
-// harmless is a text whose mentions notify no one: a word joiner, which is not shown, follows the bracket. What it
-// makes of the beginning of a text is the beginning of what it makes of the text.
+// harmless is a text whose mentions notify no one: a word joiner, which is not shown, follows the bracket. The
+// result for the beginning of a text is the beginning of the result for the text.
 func harmless(text string) string {
 	const joiner = "\u2060"
 	return strings.NewReplacer("<@", "<"+joiner+"@", "<!", "<"+joiner+"!", "<#", "<"+joiner+"#").Replace(text)
@@ -125,8 +125,8 @@ func harmless(text string) string {
 type previews struct {
 	mu      sync.Mutex
 	byTS    map[string]*preview
-	refused map[store.Lane]bool // where Slack takes no streams
-	noneAt  string              // why it takes none at all, "" if it does
+	refused adapter.Memo[store.Lane, bool] // where Slack takes no streams
+	noneAt  string                         // why it takes none at all, "" if it does
 	teamID  string
 	begun   []start // in the last minute
 }
@@ -172,15 +172,15 @@ func (v *previews) add(ts string, p *preview) {
 	v.byTS[ts] = p
 }
 
-// find is what is known of a message, nil if that is nothing.
+// find returns the preview of a message, nil if it is not known.
 func (v *previews) find(ts string) *preview {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.byTS[ts]
 }
 
-// of is the same of a message that is being changed. One of before the start may be a stream, of which it is not known
-// what it shows.
+// of is the same of a message that is being changed. One of before the start may be a stream, whose text is not
+// known.
 func (v *previews) of(ts string, in store.Lane) *preview {
 	known := v.find(ts)
 	if known == nil {
@@ -210,7 +210,7 @@ func (v *previews) forget(ts string) {
 func (v *previews) count(in store.Lane) (streams, others int, isStream bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	isStream = in.ThreadID != "" && v.noneAt == "" && !v.refused[in]
+	isStream = in.ThreadID != "" && v.noneAt == "" && !v.refused.Get(in)
 	for _, p := range v.byTS {
 		if p.in == in {
 			isStream = p.isStream && !p.isSpent && time.Since(p.began) <= maxStreaming
@@ -230,7 +230,7 @@ func (v *previews) count(in store.Lane) (streams, others int, isStream bool) {
 func (v *previews) streamsRefused(in store.Lane) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.noneAt != "" || v.refused[in]
+	return v.noneAt != "" || v.refused.Get(in)
 }
 
 // refuseStreams remembers that Slack takes no streams: in a lane, or anywhere if that is how it has refused one. It
@@ -244,10 +244,7 @@ func (v *previews) refuseStreams(in store.Lane, err error) (isNews bool) {
 		"method_deprecated":
 		v.noneAt, isNews = code, v.noneAt == ""
 	default:
-		if v.refused == nil || len(v.refused) >= maxRefused {
-			v.refused = map[store.Lane]bool{}
-		}
-		v.refused[in] = true
+		v.refused.Put(in, true)
 	}
 	return isNews
 }

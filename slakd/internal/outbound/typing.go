@@ -26,8 +26,6 @@ const (
 	markPrefix = "mark "
 	// typingLasts is how soon the next message is marked when one turn follows another.
 	typingLasts = 5 * time.Second
-	// maxRefused bounds the threads without a status that are remembered.
-	maxRefused = 10_000
 )
 
 // Type implements adapter.Typist.
@@ -45,7 +43,7 @@ func (s *Sender) EndTyping(ctx context.Context, in store.Lane) error {
 
 // showWorking shows that agents work in a thread of a chat, or no longer.
 func (s *Sender) showWorking(ctx context.Context, in store.Lane, working bool) error {
-	if msg.KindOfJID(in.ChatJID) != msg.ChatDM || in.ThreadID == "" || s.statusRefused(in) {
+	if msg.KindOfJID(in.ChatJID) != msg.ChatDM || in.ThreadID == "" || s.noStatus.Get(in) {
 		return s.updateMarks(ctx, in)
 	}
 	text := map[bool]string{true: status}[working]
@@ -53,26 +51,10 @@ func (s *Sender) showWorking(ctx context.Context, in store.Lane, working bool) e
 		ChannelID: channel(in.ChatJID), ThreadTS: in.ThreadID, Status: text,
 	})
 	if isPermanent(err) {
-		s.refuseStatus(in)
+		s.noStatus.Put(in, true)
 		return s.updateMarks(ctx, in)
 	}
 	return err
-}
-
-// statusRefused reports whether Slack refused a status in a thread, which it then does always.
-func (s *Sender) statusRefused(in store.Lane) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.refused[in]
-}
-
-func (s *Sender) refuseStatus(in store.Lane) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.refused == nil || len(s.refused) >= maxRefused {
-		s.refused = map[store.Lane]bool{}
-	}
-	s.refused[in] = true
 }
 
 // RemoveStaleMarks removes the marks that a crash, or a failed call, has left, and ends the sessions.

@@ -6,38 +6,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
-	"arizuko/slakd/internal/slackapi"
 )
 
 // marksFixture is a channel whose messages get marks.
 type marksFixture struct {
-	*Sender
-	fake.Place
-	t      *testing.T
-	server *fake.Server
-	alice  fake.User
-	runs   int
+	*searchFixture
+	t    *testing.T
+	runs int
 }
 
 func newMarksFixture(t *testing.T) *marksFixture {
 	t.Helper()
-	b := &marksFixture{t: t, server: fake.New(fake.Options{})}
-	base, err := b.server.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.server.Close() })
-	api := slackapi.NewClient(base+"/api/", b.server.BotToken(), "", adapter.NewCallClient())
-	t.Cleanup(api.Close)
-	b.Sender = &Sender{Identity: first, API: api, Store: storetest.Open(t)}
-	b.alice = b.server.User("Alice", "alice")
-	b.Place = b.server.Channel("team", b.alice)
-	return b
+	return &marksFixture{searchFixture: newSearchFixture(t, fake.Options{}), t: t}
 }
 
 func (b *marksFixture) chat() string { return "slack:" + b.ChannelID }

@@ -56,8 +56,7 @@ type Listener struct {
 	ballots *adapter.Ballots                                                 // set by Listen
 	pastes  *pastes                                                          // set by Listen
 
-	contested bool      // another program read the bot's updates when the last connection ended
-	otherRead time.Time // when another program read them last; zero if none is known
+	contested bool // another program read the bot's updates when the last connection ended
 }
 
 // Listen implements adapter.Listener.
@@ -102,10 +101,11 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 		batch, err := l.poll(ctx, offset, wait)
 		if err != nil {
 			l.contested = telegramapi.Conflict(err)
-			l.noteOther(s, telegramapi.OtherReader(err))
+			if telegramapi.OtherReader(err) {
+				s.CompeteFor(contestedFor, "another program has read this bot's updates in the last quarter of an hour: stop it, or use another bot for it; what it reads does not come here")
+			}
 			return telegramapi.ConnectionError(err)
 		}
-		l.noteOther(s, false)
 		s.Connected()
 		if s.Now().Sub(named) >= nameEvery {
 			me, named = l.renamed(ctx, s, me), s.Now()
@@ -126,20 +126,7 @@ func (l *Listener) Listen(ctx context.Context, s *adapter.Shell) error {
 	}
 }
 
-// noteOther names another program that reads the bot's updates for as long as it has read some a while ago.
-func (l *Listener) noteOther(s *adapter.Shell, reads bool) {
-	now := s.Now()
-	switch {
-	case reads:
-		l.otherRead = now
-		s.Compete(1, "another program has read this bot's updates in the last quarter of an hour: stop it, or use another bot for it; what it reads does not come here")
-	case !l.otherRead.IsZero() && now.Sub(l.otherRead) > contestedFor:
-		l.otherRead = time.Time{}
-		s.Compete(0, "")
-	}
-}
-
-// note stores for other daemons what is so about the bot: a cursor is there while it is.
+// note stores a fact about the bot for other daemons: a cursor is there while it holds.
 func (l *Listener) note(ctx context.Context, daemon, key string, is bool) error {
 	value, err := l.Store.DaemonCursor(ctx, daemon, key)
 	if err != nil || (value != "") == is {

@@ -54,7 +54,7 @@ func TestConformance(t *testing.T) {
 		Options: func(o *adapter.Options) { o.Mark = true },
 		TooLong: func(text string) bool { return render.UTF16Len(text) > maxText },
 		Marked:  func(text string) bool { return strings.HasPrefix(text, "(possibly sent twice) ") },
-		New:     newRemote, Outages: true, Floods: true, Closes: true, Deletes: true, Photos: true, Writes: true, Previews: true, GoneID: "4711",
+		New:     newRemote, Outages: true, Floods: true, Closes: true, Deletes: true, Photos: true, Writes: true, Previews: true, Questions: true, GoneID: "4711",
 		Lane: func(i int) string { return telegramapi.JID("telegram", int64(7000000000+i)) },
 	})
 }
@@ -76,6 +76,9 @@ func newRemote(t testing.TB, st func() *store.Store) adaptertest.Remote {
 		CloseThread: func() { s.topic.CloseTopic(true) }, DeleteThread: s.topic.DeleteTopic,
 		RefusePhoto: func() ([]byte, string) { return narrowPicture(t), "PHOTO_INVALID_DIMENSIONS" }, Data: data,
 		Write: func(text string) { s.dm.Say(s.alice, text) },
+		RefuseButtons: func() {
+			s.InjectFault(fake.Fault{Method: "sendMessage", Status: http.StatusBadRequest, Description: "Bad Request: BUTTON_DATA_INVALID"})
+		},
 		Shown: s.shown, Delete: func(id string) {
 			_, number := messageID(id)
 			s.topic.Delete(int(number))
@@ -114,7 +117,7 @@ func (s *fixture) shown() (all []adaptertest.Shown) {
 	forum.ThreadID = 0
 	for _, m := range forum.Messages() {
 		if m.From.ID == s.Me().ID && m.Text != "" {
-			all = append(all, adaptertest.Shown{ID: strconv.Itoa(m.ID), Text: m.Text, Stop: m.Buttons()[msg.StopLabel]})
+			all = append(all, adaptertest.Shown{ID: strconv.Itoa(m.ID), Text: m.Text, Stop: m.Buttons()[msg.StopLabel], Buttons: adaptertest.Buttons(m.Buttons())})
 		}
 	}
 	return all

@@ -1,17 +1,14 @@
 package outbound
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/adapter/outboundtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
-	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/telegram"
 	"arizuko/teled/internal/telegramapi"
 )
@@ -112,29 +109,15 @@ func TestMark_MovesEntities(t *testing.T) {
 
 // The remark that the text was sent plain is kept.
 func TestSend_EntitiesRefused_SendsPlainText(t *testing.T) {
-	s := newFixture(fake.Options{})
-	base, err := s.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	p := newSender(telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), storetest.Open(t), "")
+	s, p := startSender(t)
 	m := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Content: "Hello **you** `@joe` joe@a.bc `tg://user?id=1`"}
-	parts, err := p.Cut(m)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s.InjectFault(fake.Fault{Method: "sendMessage", Status: 400, Description: "Bad Request: can't parse entities: so"})
-	id, err := adaptertest.Send(t.Context(), p, m, parts[0])
-	var remark *adapter.Remark
-	if id == "" || !errors.As(err, &remark) || !strings.Contains(remark.Text, "parse entities") {
-		t.Errorf("%q, %v", id, err)
-	}
-	sent := s.Sent()
-	if last := sent[len(sent)-1]; last.Text != "Hello you ＠joe joe@a.bc tg：//user?id=1" || len(last.Entities) != 0 {
+	_, err := sendAll(t, p, m)
+	wantRemark(t, err, "parse entities")
+	if last := s.last(); last.Text != "Hello you ＠joe joe@a.bc tg：//user?id=1" || len(last.Entities) != 0 {
 		t.Errorf("sent %q with %v", last.Text, last.Entities)
 	}
-	if id, err = adaptertest.Send(t.Context(), p, m, parts[0]); id == "" || err != nil {
+	if id, err := sendAll(t, p, m); id == "" || err != nil {
 		t.Errorf("the next send: %q, %v", id, err)
 	}
 }

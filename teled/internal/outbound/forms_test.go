@@ -3,6 +3,7 @@ package outbound
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"image/png"
@@ -17,6 +18,7 @@ import (
 
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
+	"arizuko/pkg/adapter/outboundtest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
 	"arizuko/pkg/store"
@@ -75,18 +77,89 @@ func wantRemark(t *testing.T, err error, text string) {
 
 func (s *fixture) last() fake.Call { sent := s.Sent(); return sent[len(sent)-1] }
 
-func TestSend_NoPicture_SendsDocument(t *testing.T) {
-	s, p := startSender(t)
-	if err := os.WriteFile(filepath.Join(p.Data, "a.png"), []byte("no picture"), 0o600); err != nil {
-		t.Fatal(err)
+// widePicture is a picture that is more than twenty times as wide as high.
+func widePicture() []byte {
+	var wide bytes.Buffer
+	_ = png.Encode(&wide, image.NewPaletted(image.Rect(0, 0, 2100, 100), color.Palette{color.White})) // into memory
+	return wide.Bytes()
+}
+
+// A part that Telegram refuses is sent in another form, and its record says so.
+func TestSend_Refused_SendsOtherForm(t *testing.T) {
+	const topicGone, notHere = "(for a topic that is closed or deleted)", "Telegram does not take the file %s here.\n\nthe report"
+	refuse := func(method, text string) func(*fixture, *Sender) {
+		return func(s *fixture, _ *Sender) {
+			s.InjectFault(fake.Fault{Method: method, Status: 400, Description: "Bad Request: " + text})
+		}
 	}
-	m := &msg.Message{
-		ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Kind: msg.KindFile, Content: "a **cat**", Attachments: []msg.Attachment{{Name: "a.png", Path: "a.png", MIME: "image/png"}},
+	noRight := func(s *fixture, p *Sender) {
+		refuse("sendPhoto", "not enough rights to send photos to the chat")(s, p)
+		refuse("sendDocument", "not enough rights to send documents to the chat")(s, p)
 	}
-	id, err := sendAll(t, p, m)
-	wantRemark(t, err, "sent as a document")
-	if last := s.last(); id == "" || last.Method != "sendDocument" || last.Text != "a cat" {
-		t.Errorf("%q, %+v", id, last)
+	closed, deleted := func(s *fixture, _ *Sender) { s.topic.CloseTopic(true) }, func(s *fixture, _ *Sender) { s.topic.DeleteTopic() }
+	large := bytes.Repeat([]byte{0}, 50<<20+1)
+	for name, tt := range map[string]struct {
+		prepare          func(*fixture, *Sender)
+		local            bool // the server is run with --local
+		inTopic          bool
+		content, replyTo string
+		file, mime       string
+		data             []byte
+		remark           string
+		method, text     string
+	}{
+		"topic closed": {prepare: closed, inTopic: true, content: "hello", replyTo: "3", remark: "TOPIC_CLOSED", method: "sendMessage", text: topicGone + " hello"},
+		"topic deleted, a file": {prepare: deleted, inTopic: true, file: "a.txt", mime: "text/plain", data: []byte("text"),
+			remark: "message thread not found", method: "sendDocument", text: topicGone},
+		"topic deleted, a file with a caption": {prepare: deleted, inTopic: true, content: "a **report**", file: "a.txt", mime: "text/plain", data: []byte("text"),
+			remark: "message thread not found", method: "sendDocument", text: topicGone + " a report"},
+		"answered message unknown to Telegram": {content: "one", replyTo: "999", method: "sendMessage", text: "one"}, // it leaves it out
+		"answered message unknown to a server": {prepare: refuse("sendMessage", "message to be replied not found"), content: "two", replyTo: "999",
+			remark: "without the message that it answers", method: "sendMessage", text: "two"},
+
+		"no picture":   {content: "a **cat**", file: "a.png", mime: "image/png", data: []byte("no picture"), remark: "sent as a document", method: "sendDocument", text: "a cat"},
+		"wide picture": {file: "wide.png", mime: "image/png", data: widePicture(), remark: "PHOTO_INVALID_DIMENSIONS", method: "sendDocument"},
+		"no voice messages": {prepare: func(s *fixture, _ *Sender) { s.ForbidVoice(s.alice, true) }, file: "a.ogg", mime: "audio/ogg", data: []byte("OggS"),
+			remark: "takes no voice messages", method: "sendAudio"},
+		// A group may allow no files, or some kinds only; the text is not lost.
+		"no right to send files": {prepare: noRight, content: "the **report**", file: "a.png", mime: "image/png", data: []byte("png"),
+			remark: "sent without the file", method: "sendMessage", text: fmt.Sprintf(notHere, "a.png")},
+		"no right to send documents": {prepare: refuse("sendDocument", "CHAT_SEND_DOCS_FORBIDDEN"), content: "the **report**", file: "a.png", mime: "application/x",
+			data: []byte("png"), remark: "sent without the file", method: "sendMessage", text: fmt.Sprintf(notHere, "a.png")},
+		"empty file": {content: "the **report**", file: "empty.txt", mime: "text/plain", data: []byte{},
+			remark: "sent without the file", method: "sendMessage", text: fmt.Sprintf(notHere, "empty.txt")},
+		"large file, local server": {local: true, prepare: func(_ *fixture, p *Sender) { p.Local = true }, content: "the **report**", file: "a.txt", mime: "text/plain",
+			data: large, method: "sendDocument", text: "the report"},
+		"large file, server that is not local": {prepare: func(_ *fixture, p *Sender) { p.Local = true }, content: "the **report**", file: "a.txt", mime: "text/plain",
+			data: large, remark: "sent without the file", method: "sendMessage",
+			text: "The file a.txt is larger than the 50 MB that Telegram takes from bots.\n\nthe report"},
+		"large file": {content: "the **report**", file: "a.txt", mime: "text/plain", data: large, method: "sendMessage", text: "the report"}, // below the notice
+	} {
+		s := newFixture(fake.Options{Local: tt.local})
+		p := s.sender(t)
+		if tt.prepare != nil {
+			tt.prepare(s, p)
+		}
+		m := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Content: tt.content, ReplyToID: tt.replyTo}
+		if tt.inTopic {
+			m.ChatJID, m.ThreadID = telegramapi.JID("telegram", s.topic.ChatID), strconv.Itoa(s.topic.ThreadID)
+		}
+		if tt.file != "" {
+			m.Kind, m.Attachments = msg.KindFile, p.write(t, tt.file, tt.mime, tt.data)
+		}
+		id, err := sendAll(t, p, m)
+		if tt.remark != "" {
+			wantRemark(t, err, tt.remark)
+		} else if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		last := s.last()
+		if id == "" || last.Method != tt.method || last.Text != tt.text || last.ThreadID != 0 || tt.remark != "" && last.ReplyTo != 0 {
+			t.Errorf("%s: %q, %s %q in thread %d to %d", name, id, last.Method, last.Text, last.ThreadID, last.ReplyTo)
+		}
+		if sent := last.Files; tt.method != "sendMessage" && (len(sent) != 1 || !bytes.Equal(sent[0].Data, tt.data)) {
+			t.Errorf("%s: %d files", name, len(sent))
+		}
 	}
 }
 
@@ -111,16 +184,6 @@ func TestSend_EditOfFile_EditsItsCaption(t *testing.T) {
 	shown := s.dm.Messages()
 	if m := shown[len(shown)-1]; m.Caption != "a second" || len(m.CaptionEntities) != 1 {
 		t.Errorf("%+v", m)
-	}
-}
-
-func TestSend_TopicClosed_SendsToTheChat(t *testing.T) {
-	s, p := startSender(t)
-	s.topic.CloseTopic(true)
-	_, err := sendAll(t, p, &msg.Message{ChatJID: telegramapi.JID("telegram", s.topic.ChatID), ThreadID: strconv.Itoa(s.topic.ThreadID), ReplyToID: "3", Content: "hello"})
-	wantRemark(t, err, "TOPIC_CLOSED")
-	if last := s.last(); last.ThreadID != 0 || last.Text != "(for a topic that is closed or deleted) hello" {
-		t.Errorf("%+v", last)
 	}
 }
 
@@ -167,118 +230,6 @@ func (s *Sender) write(t *testing.T, name, mime string, data []byte) []msg.Attac
 		t.Fatal(err)
 	}
 	return []msg.Attachment{{Name: name, Path: name, MIME: mime}}
-}
-
-func TestSend_TopicDeleted_FileGoesToTheChatWithItsCaption(t *testing.T) {
-	s, p := startSender(t)
-	s.topic.DeleteTopic()
-	chat := telegramapi.JID("telegram", s.topic.ChatID)
-	for caption, want := range map[string]string{
-		"":             "(for a topic that is closed or deleted)",
-		"a **report**": "(for a topic that is closed or deleted) a report",
-	} {
-		m := &msg.Message{ChatJID: chat, ThreadID: strconv.Itoa(s.topic.ThreadID), Kind: msg.KindFile, Content: caption, Attachments: p.write(t, "a.txt", "text/plain", []byte("text"))}
-		_, err := sendAll(t, p, m)
-		wantRemark(t, err, "message thread not found")
-		if last := s.last(); last.Text != want || last.Method != "sendDocument" {
-			t.Errorf("%+v, want the caption %q", last, want)
-		}
-	}
-}
-
-func TestSend_PictureTelegramRefuses_SendsDocument(t *testing.T) {
-	s, p := startSender(t)
-	var wide bytes.Buffer
-	_ = png.Encode(&wide, image.NewPaletted(image.Rect(0, 0, 2100, 100), color.Palette{color.White}))
-	m := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Kind: msg.KindFile, Attachments: p.write(t, "wide.png", "image/png", wide.Bytes())}
-	_, err := sendAll(t, p, m)
-	wantRemark(t, err, "PHOTO_INVALID_DIMENSIONS")
-	if last := s.last(); last.Method != "sendDocument" || len(last.Files) != 1 || len(last.Files[0].Data) != wide.Len() {
-		t.Errorf("%s with %d files", last.Method, len(last.Files))
-	}
-}
-
-func TestSend_VoiceForbidden_SendsAudio(t *testing.T) {
-	s, p := startSender(t)
-	s.ForbidVoice(s.alice, true)
-	m := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Kind: msg.KindFile, Attachments: p.write(t, "a.ogg", "audio/ogg", []byte("OggS"))}
-	_, err := sendAll(t, p, m)
-	wantRemark(t, err, "takes no voice messages")
-	if last := s.last(); last.Method != "sendAudio" {
-		t.Errorf("%+v", last)
-	}
-}
-
-func TestSend_LargeFile_DependsOnTheServer(t *testing.T) {
-	for name, tt := range map[string]struct {
-		server, local bool
-		method, text  string
-	}{
-		"of Telegram":       {false, false, "sendMessage", "the report"},
-		"local":             {true, true, "sendDocument", "the report"},
-		"called local only": {false, true, "sendMessage", "The file a.txt is larger than the 50 MB that Telegram takes from bots.\n\nthe report"},
-	} {
-		s := newFixture(fake.Options{Local: tt.server})
-		p := s.sender(t)
-		p.Local = tt.local
-		files := p.write(t, "a.txt", "text/plain", nil)
-		if err := os.Truncate(filepath.Join(p.Data, "a.txt"), 50<<20+1); err != nil {
-			t.Fatal(err)
-		}
-		_, err := sendAll(t, p, &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Kind: msg.KindFile, Content: "the **report**", Attachments: files})
-		if last := s.last(); last.Method != tt.method || last.Text != tt.text {
-			t.Errorf("%s: %s %q, %v", name, last.Method, last.Text, err)
-		}
-		if tt.server != tt.local {
-			wantRemark(t, err, "sent without the file")
-		}
-	}
-}
-
-// A group may allow no files, or some kinds only; the text is not lost.
-func TestSend_NoRightToSendFiles_SendsText(t *testing.T) {
-	s, p := startSender(t)
-	if err := os.WriteFile(filepath.Join(p.Data, "a.png"), []byte("png"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(p.Data, "empty.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		file, mime string
-		refused    map[string]string // by method
-	}{
-		{"a.png", "image/png", map[string]string{
-			"sendPhoto": "not enough rights to send photos to the chat", "sendDocument": "not enough rights to send documents to the chat",
-		}},
-		{"a.png", "application/x", map[string]string{"sendDocument": "CHAT_SEND_DOCS_FORBIDDEN"}},
-		{"empty.txt", "text/plain", nil},
-	} {
-		for method, text := range tt.refused {
-			s.InjectFault(fake.Fault{Method: method, Status: 400, Description: "Bad Request: " + text})
-		}
-		files := []msg.Attachment{{Name: tt.file, Path: tt.file, MIME: tt.mime}}
-		_, err := sendAll(t, p, &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Kind: msg.KindFile, Content: "the **report**", Attachments: files})
-		wantRemark(t, err, "sent without the file")
-		want := "Telegram does not take the file " + tt.file + " here.\n\nthe report"
-		if last := s.last(); last.Method != "sendMessage" || last.Text != want {
-			t.Errorf("%s: %s %q, want %q", tt.file, last.Method, last.Text, want)
-		}
-	}
-}
-
-func TestSend_AnsweredMessageGone_SendsWithoutReply(t *testing.T) {
-	s, p := startSender(t)
-	chat := telegramapi.JID("telegram", s.dm.ChatID)
-	if _, err := sendAll(t, p, &msg.Message{ChatJID: chat, ReplyToID: "999", Content: "one"}); err != nil {
-		t.Error(err) // Telegram itself leaves it out
-	}
-	s.InjectFault(fake.Fault{Method: "sendMessage", Status: 400, Description: "Bad Request: message to be replied not found"})
-	_, err := sendAll(t, p, &msg.Message{ChatJID: chat, ReplyToID: "999", Content: "two"})
-	wantRemark(t, err, "without the message that it answers")
-	if last := s.last(); last.Text != "two" || last.ReplyTo != 0 {
-		t.Errorf("%+v", last)
-	}
 }
 
 func TestSend_LinkPreviews_AreOff(t *testing.T) {
@@ -348,31 +299,26 @@ func TestSend_FloodWait_OfTheAccountOrOfAChat(t *testing.T) {
 func TestMark_EachText_KeepsItsLimit(t *testing.T) {
 	p := &Sender{Identity: first, Now: time.Now, Data: t.TempDir()}
 	picture := p.write(t, "a.png", "image/png", []byte("x"))
-	question := strings.Repeat("why ", 75)
-	for what, tt := range map[string]struct {
-		m    *msg.Message
-		want int // units of the longest text
-	}{
-		"text":       {&msg.Message{ChatJID: "telegram:7", Content: strings.Repeat("x", 9000)}, maxText},
-		"caption":    {&msg.Message{ChatJID: "telegram:7", Kind: msg.KindFile, Content: strings.Repeat("😀", (maxCaption-markRoom)/2), Attachments: picture}, maxCaption},
-		"no caption": {&msg.Message{ChatJID: "telegram:7", Kind: msg.KindFile, Attachments: picture}, len("(possibly sent twice)")},
-		"question":   {&msg.Message{ChatJID: "telegram:7", Kind: msg.KindPoll, Content: (&msg.Poll{Question: question, Options: []string{"a", "b"}}).JSON()}, maxPoll},
-	} {
-		parts, err := p.Cut(tt.m)
+	const chat = "telegram:7"
+	textOf := func(p adapter.Part) outboundtest.Text {
+		c := p.(call)
+		text, _ := c.params[c.text].(string)
+		return outboundtest.Text{Text: text, Length: render.UTF16Len(text), Limit: c.maxUnits()}
+	}
+	rows := outboundtest.Rows{
+		"text":       {ChatJID: chat, Content: strings.Repeat("x", 9000)},
+		"caption":    {ChatJID: chat, Kind: msg.KindFile, Content: strings.Repeat("😀", (maxCaption-markRoom)/2), Attachments: picture},
+		"no caption": {ChatJID: chat, Kind: msg.KindFile, Attachments: picture},
+		"question":   {ChatJID: chat, Kind: msg.KindPoll, Content: (&msg.Poll{Question: strings.Repeat("why ", 75), Options: []string{"a", "b"}}).JSON()},
+	}
+	outboundtest.CheckMarks(t, p, rows, textOf, func(adapter.Part) outboundtest.Text { return outboundtest.Text{} })
+	for _, full := range []string{"text", "caption", "question"} { // no more is cut than the mark needs
+		parts, err := p.Cut(rows[full])
 		if err != nil {
 			t.Fatal(err)
 		}
-		longest := 0
-		for _, part := range parts {
-			marked := p.Mark(part).(call)
-			text := marked.params[marked.text].(string)
-			if !strings.HasPrefix(text, "(possibly sent twice)") {
-				t.Errorf("%s: %q has no mark", what, text)
-			}
-			longest = max(longest, render.UTF16Len(text))
-		}
-		if longest > tt.want || longest < tt.want-1 {
-			t.Errorf("%s: %d units, want %d", what, longest, tt.want)
+		if got := textOf(p.Mark(parts[0])); got.Length < got.Limit-1 {
+			t.Errorf("%s: %d units, want %d", full, got.Length, got.Limit)
 		}
 	}
 }
@@ -436,37 +382,6 @@ func TestType_GroupCannotBeAsked_IsAskedAgainAfterAMinute(t *testing.T) {
 	now = now.Add(time.Minute)
 	if got := typed(); got != "1" {
 		t.Errorf("a minute later: thread %q", got)
-	}
-}
-
-// Without buttons the numbers of the text are left.
-func TestSend_ButtonsRefused_SendsText(t *testing.T) {
-	s, p := startSender(t)
-	s.InjectFault(fake.Fault{Method: "sendMessage", Status: 400, Description: "Bad Request: BUTTON_DATA_INVALID"})
-	m := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Content: "**Sure?**\n\n1. yes\n2. no", Ask: question("yes", "no")}
-	id, err := sendAll(t, p, m)
-	wantRemark(t, err, "sent without buttons")
-	if last := s.last(); id == "" || last.Text != "Sure?\n\n1. yes\n2. no" || s.dm.Messages()[1].Markup != nil {
-		t.Errorf("%q, %+v", id, last)
-	}
-}
-
-func TestSend_EndedQuestion_LosesItsButtons(t *testing.T) {
-	s, p := startSender(t)
-	m := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Content: "Sure?", Ask: question("yes", "no")}
-	id, err := sendAll(t, p, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := func() fake.Message { all := s.dm.Messages(); return all[len(all)-1] }
-	if markup := string(shown().Markup); !strings.Contains(markup, "ask:5:2") {
-		t.Fatalf("sent with the buttons %s", markup)
-	}
-	if _, err := sendAll(t, p, &msg.Message{ChatJID: m.ChatJID, Kind: msg.KindEdit, TargetID: id, Content: "**yes**", Ask: m.Ask}); err != nil {
-		t.Fatal(err)
-	}
-	if got := shown(); got.Text != "yes" || got.Markup != nil {
-		t.Errorf("it is %q with the buttons %s", got.Text, got.Markup)
 	}
 }
 

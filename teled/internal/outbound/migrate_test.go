@@ -7,26 +7,18 @@ import (
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/pkg/store/storetest"
-	fake "arizuko/pkg/testkit/fakes/telegram"
 	"arizuko/teled/internal/telegramapi"
 )
 
 // Nothing but the refusal tells the sender where the group is.
 func TestSend_GroupBecameSupergroup_MovesTheRow(t *testing.T) {
-	s := newFixture(fake.Options{})
-	base, err := s.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
+	s, p := startSender(t)
+	st := p.Store
 	alice := s.User("Alice", "alice")
 	group := s.Group("Team", alice)
 	group.AddBot(alice)
 	super := group.Migrate(alice)
 
-	st := storetest.Open(t)
-	p := newSender(telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), st, "")
 	from, to := telegramapi.JID("telegram", group.ChatID), telegramapi.JID("telegram", super.ChatID)
 	row := &msg.Message{ChatJID: from, Direction: msg.Out, OutState: msg.OutQueued, Content: "hello"}
 	if err := st.Write(t.Context(), func(tx *store.Tx) error { _, _, err := tx.PutMessage(row); return err }); err != nil {

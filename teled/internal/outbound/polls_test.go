@@ -7,35 +7,20 @@ import (
 	"time"
 
 	"arizuko/pkg/adapter"
-	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/telegram"
 	"arizuko/teled/internal/telegramapi"
 )
 
 func TestSend_Poll_KeepsItsIDAndEndsOnce(t *testing.T) {
-	s := newFixture(fake.Options{})
-	base, err := s.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	st := storetest.Open(t)
-	p := newSender(telegramapi.NewClient(base, s.Token(), adapter.NewCallClient()), st, "")
+	s, p := startSender(t)
+	st := p.Store
 	row := &msg.Message{ChatJID: telegramapi.JID("telegram", s.dm.ChatID), Direction: msg.Out, Kind: msg.KindPoll, Content: `{"question":"Lunch?","options":["yes","no"]}`}
 	if err := st.Write(t.Context(), func(tx *store.Tx) error { _, _, err := tx.PutMessage(row); return err }); err != nil {
 		t.Fatal(err)
 	}
-	send := func(m *msg.Message) (string, error) {
-		t.Helper()
-		parts, err := p.Cut(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return adaptertest.Send(t.Context(), p, m, parts[0])
-	}
+	send := func(m *msg.Message) (string, error) { t.Helper(); return sendAll(t, p, m) }
 	id, err := send(row)
 	sent := s.Sent()
 	if err != nil || id == "" {

@@ -19,11 +19,9 @@ const (
 	doing = "⏳ "
 )
 
-// PreviewPace implements adapter.Previewer. A preview is a message that is changed, in private chats too: while a bot
+// PreviewEvery implements adapter.Previewer. A preview is a message that is changed, in private chats too: while a bot
 // shows a draft (sendMessageDraft), Telegram's Android app lets its user send nothing, not even /stop.
-func (s *Sender) PreviewPace(store.Lane) adapter.PreviewPace {
-	return adapter.PreviewPace{Every: editEvery}
-}
+func (s *Sender) PreviewEvery(store.Lane) time.Duration { return editEvery }
 
 // ShowPreview implements adapter.Previewer.
 func (s *Sender) ShowPreview(ctx context.Context, p *adapter.Preview) (platformID string, err error) {

@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"errors"
 	"maps"
 	"strconv"
 	"strings"
@@ -110,24 +109,6 @@ func TestTakeOver_NotPossible(t *testing.T) {
 		if _, ok := p.TakeOver(tt.part, tt.id); ok {
 			t.Errorf("%s takes over %s", tt.part.method, tt.id)
 		}
-	}
-}
-
-func TestPreview_MessageGone(t *testing.T) {
-	s, p := startSender(t)
-	id := s.begun(t, p)
-	for range 2 { // it is gone the second time
-		if err := p.RemovePreview(t.Context(), s.lane(s.topic), id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if s.message(id) != nil {
-		t.Error("the message is there")
-	}
-	var f *adapter.Failure
-	_, err := p.ShowPreview(t.Context(), &adapter.Preview{Turn: 1, In: s.lane(s.topic), PlatformID: id, Text: "x"})
-	if !errors.As(err, &f) || f.Class != msg.Permanent {
-		t.Errorf("a change: %v", err)
 	}
 }
 

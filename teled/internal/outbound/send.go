@@ -36,7 +36,7 @@ type Sender struct {
 	Log   *slog.Logger
 
 	floods adapter.Floods
-	forums forums
+	forums adapter.Memo[int64, forum]
 }
 
 // Send implements adapter.Platform. The failure of a call that is refused for its form has another one.
