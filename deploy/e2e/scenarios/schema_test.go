@@ -47,7 +47,7 @@ func TestSchema_TakenBackUnderRunningDaemons_IsRefusedAndSaidEverywhere(t *testi
 		}
 		return string(out)
 	}
-	for _, needs := range []string{"gated (process ", "routd (process ", "stop the new daemons first"} {
+	for _, needs := range []string{"gated.lock is locked by process ", "routd.lock is locked by process ", "stop the new daemons first"} {
 		if out := run("migrate", "down"); !strings.Contains(out, needs) {
 			t.Errorf("migrate down says %s, want %s", out, needs)
 		}
