@@ -18,7 +18,7 @@ const maxAliases = 16
 // alias is the next address of a chat that was moved, "" for one that was not.
 // moving: some of its rows still have the old address.
 func (r Reader) alias(ctx context.Context, jid string) (next string, moving bool, err error) {
-	_, err = r.q.get(ctx, []any{&next, &moving}, queryAlias, jid)
+	_, err = r.get(ctx, []any{&next, &moving}, queryAlias, jid)
 	return next, moving, err
 }
 
@@ -58,7 +58,7 @@ func (tx *Tx) followAliases(m *msg.Message) (stored int64, err error) {
 	all, err := tx.addresses(uncancelled(), m.ChatJID)
 	for _, next := range all[1:] {
 		if m.PlatformID != "" {
-			found, err := tx.get([]any{&stored}, queryMessageID, m.ChatJID, m.PlatformID)
+			found, err := tx.find([]any{&stored}, queryMessageID, m.ChatJID, m.PlatformID)
 			if err != nil || found {
 				return stored, err
 			}
@@ -77,7 +77,7 @@ func (tx *Tx) followAliases(m *msg.Message) (stored int64, err error) {
 // writes of a commit.
 func (tx *Tx) aliasesExist() (exist bool, err error) {
 	if tx.aliases == nil {
-		if _, err := tx.get([]any{&exist}, queryAnyAlias); err != nil {
+		if _, err := tx.find([]any{&exist}, queryAnyAlias); err != nil {
 			return false, err
 		}
 		tx.aliases = &exist
@@ -102,7 +102,7 @@ func (r Reader) movedMessage(ctx context.Context, chatJID, platformID string) (*
 	if !isOld {
 		return nil, nil
 	}
-	former, err := collect(ctx, r.q, one[string], queryMovingTo, chatJID)
+	former, err := collect(ctx, r, one[string], queryMovingTo, chatJID)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func scanAsk(scan scanner) (*msg.Ask, error) {
 }
 
 func (r Reader) asks(ctx context.Context, query string, args ...any) ([]*msg.Ask, error) {
-	return collect(ctx, r.q, scanAsk, query, args...)
+	return collect(ctx, r, scanAsk, query, args...)
 }
 
 // Ask returns a question by its row, nil if there is none.
@@ -65,7 +65,7 @@ func (r Reader) AsksOpenAt(ctx context.Context, chatJID, threadID string, before
 // SaidSince reports whether agents have said something between a row and a later one, in the thread of that, in a web
 // chat in its topic. Notices and answers to commands don't count.
 func (r Reader) SaidSince(ctx context.Context, row int64, until *msg.Message) (said bool, err error) {
-	_, err = r.q.get(ctx, []any{&said}, querySaidSince, until.ChatJID, row, until.ID, until.ThreadID,
+	_, err = r.get(ctx, []any{&said}, querySaidSince, until.ChatJID, row, until.ID, until.ThreadID,
 		msg.Place(until.ThreadID, until.Topic))
 	return said, err
 }
@@ -105,13 +105,13 @@ func (tx *Tx) EndAskOf(messageID, now int64) error {
 		return err
 	}
 	tx.pokePeers()
-	_, err = tx.exec(updateAsked, a.TurnID, now)
+	err = tx.exec(updateAsked, a.TurnID, now)
 	return err
 }
 
 // RunAsking returns the turns of a run that wait for the answers to questions.
 func (r Reader) RunAsking(ctx context.Context, runID int64) ([]int64, error) {
-	return collect(ctx, r.q, one[int64], queryRunOpenAsks, runID)
+	return collect(ctx, r, one[int64], queryRunOpenAsks, runID)
 }
 
 // AskOfTarget returns the question that the message of a platform id shows in a chat, nil if it shows none.
@@ -199,7 +199,7 @@ func (tx *Tx) showAsking(a *msg.Ask, now int64) error {
 	if a.State != msg.AskOpen || msg.IsBudget(a.AskID) {
 		return nil
 	}
-	_, err := tx.exec(upsertAsking, a.TurnID, now)
+	err := tx.exec(upsertAsking, a.TurnID, now)
 	return err
 }
 
@@ -295,7 +295,7 @@ func (tx *Tx) ExpireAsk(id, now int64) error {
 // that was not sent yet is not sent at all.
 func (tx *Tx) endAsk(a *msg.Ask, by string, now int64) error {
 	tx.pokePeers()
-	if _, err := tx.exec(updateAsked, a.TurnID, now); err != nil {
+	if err := tx.exec(updateAsked, a.TurnID, now); err != nil {
 		return err
 	}
 	n, err := tx.change(updateCancelAsk, a.MessageID)

@@ -31,7 +31,7 @@ const (
 
 // OldestAudit returns the oldest change that is kept, nil if there is none. Its id is 1 if none was deleted.
 func (r Reader) OldestAudit(ctx context.Context) (*AuditRow, error) {
-	rows, err := collect(ctx, r.q, scanAudit, queryOldestAudit)
+	rows, err := collect(ctx, r, scanAudit, queryOldestAudit)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (r Reader) Audit(ctx context.Context, q AuditQuery) ([]AuditRow, error) {
 	case q.What != "":
 		query, args = queryAuditWhat, append(args, q.What)
 	}
-	return collect(ctx, r.q, scanAudit, query, append(args, beforeOrAll(q.Before), q.Limit)...)
+	return collect(ctx, r, scanAudit, query, append(args, beforeOrAll(q.Before), q.Limit)...)
 }
 
 func scanAudit(scan scanner) (a AuditRow, err error) {
@@ -64,7 +64,7 @@ func scanAudit(scan scanner) (a AuditRow, err error) {
 
 // AuditWhats returns the kinds of changes that were made, sorted, at most the limit.
 func (r Reader) AuditWhats(ctx context.Context, limit int) ([]string, error) {
-	return collect(ctx, r.q, func(scan scanner) (what string, err error) {
+	return collect(ctx, r, func(scan scanner) (what string, err error) {
 		err = scan(&what)
 		return what, err
 	}, queryAuditWhats, limit)
@@ -104,7 +104,7 @@ const maxInboundScan = 20
 
 // NewestInbound returns the newest inbound messages, the newest first.
 func (r Reader) NewestInbound(ctx context.Context, limit int) ([]Inbound, error) {
-	return collect(ctx, r.q, func(scan scanner) (m Inbound, err error) {
+	return collect(ctx, r, func(scan scanner) (m Inbound, err error) {
 		err = scan(&m.ID, &m.ChatJID, &m.Kind, &m.Title, &m.Pinned, &m.Topic, &m.ThreadID, &m.Sender, &m.SenderName,
 			&m.Verb,
 			&m.PlatformID, &m.ReceivedAt, &m.Change, &m.Own, &m.Reason, &m.Folder, &m.Content)
@@ -143,7 +143,7 @@ type ChatTitle struct {
 
 // NewestChats returns the chats in which something happened last, at most the limit.
 func (r Reader) NewestChats(ctx context.Context, limit int) ([]ChatTitle, error) {
-	return collect(ctx, r.q, func(scan scanner) (c ChatTitle, err error) {
+	return collect(ctx, r, func(scan scanner) (c ChatTitle, err error) {
 		err = scan(&c.JID, &c.Kind, &c.Title)
 		return c, err
 	}, queryNewestChats, limit)

@@ -28,7 +28,7 @@ func (tx *Tx) endRequest(t *msg.Turn, as msg.TurnState, now int64) error {
 	}
 	from := request.ForwardedFrom
 	var said bool
-	if _, err = tx.get([]any{&said}, querySaid, t.Folder, t.Topic, t.ID); err != nil || said {
+	if _, err = tx.find([]any{&said}, querySaid, t.Folder, t.Topic, t.ID); err != nil || said {
 		return err
 	}
 	switch {
@@ -44,7 +44,7 @@ func (tx *Tx) endRequest(t *msg.Turn, as msg.TurnState, now int64) error {
 // EndOldRequests ends the sessions of requests between groups that are older than a time, in unix ms, and have no open
 // turn: those whose answer never came.
 func (tx *Tx) EndOldRequests(before, now int64) error {
-	old, err := collect(uncancelled(), tx.q, func(scan scanner) (t msg.Turn, err error) {
+	old, err := collect(uncancelled(), tx.Reader, func(scan scanner) (t msg.Turn, err error) {
 		err = scan(&t.Folder, &t.Topic)
 		return t, err
 	}, queryOldRequests, before)

@@ -38,17 +38,17 @@ func scanBroadcast(scan scanner) (*Broadcast, error) {
 
 // BroadcastByKey returns the broadcast of a request, nil if there is none.
 func (r Reader) BroadcastByKey(ctx context.Context, key string) (*Broadcast, error) {
-	return first(collect(ctx, r.q, scanBroadcast, queryBroadcastByKey, key))
+	return first(collect(ctx, r, scanBroadcast, queryBroadcastByKey, key))
 }
 
 // BroadcastOf returns the broadcast that made a row, nil if none did. It reads all broadcasts.
 func (r Reader) BroadcastOf(ctx context.Context, message int64) (*Broadcast, error) {
-	return first(collect(ctx, r.q, scanBroadcast, queryBroadcastOf, message))
+	return first(collect(ctx, r, scanBroadcast, queryBroadcastOf, message))
 }
 
 // OpenBroadcast returns the oldest broadcast of which rows are missing, nil if there is none.
 func (r Reader) OpenBroadcast(ctx context.Context) (*Broadcast, error) {
-	return first(collect(ctx, r.q, scanBroadcast, queryOpenBroadcast))
+	return first(collect(ctx, r, scanBroadcast, queryOpenBroadcast))
 }
 
 // PutBroadcast stores a broadcast without its rows. fresh is false if its key is stored already.
@@ -89,7 +89,7 @@ func (tx *Tx) PutBroadcastPage(key string, limit int, now int64) (done bool, err
 	if len(b.MessageIDs) >= len(b.Chats) {
 		ended = now
 	}
-	_, err = tx.exec(updateBroadcast, string(ids), null(ended), b.ID)
+	err = tx.exec(updateBroadcast, string(ids), null(ended), b.ID)
 	return ended != 0, err
 }
 
@@ -129,7 +129,7 @@ func (r Reader) TopLevels(ctx context.Context, jids []string) (with, without []s
 
 // ChatsPage returns the chats whose addresses come after one, at most limit, by address.
 func (r Reader) ChatsPage(ctx context.Context, after string, limit int) ([]*msg.Chat, error) {
-	return collect(ctx, r.q, func(scan scanner) (*msg.Chat, error) {
+	return collect(ctx, r, func(scan scanner) (*msg.Chat, error) {
 		var c msg.Chat
 		err := scan(&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt)
 		return &c, err
@@ -143,12 +143,12 @@ func (r Reader) AnnouncedSchema(ctx context.Context) (version int64, err error) 
 
 // SetAnnouncedSchema stores that version.
 func (tx *Tx) SetAnnouncedSchema(version int64) error {
-	_, err := tx.exec(putState, stateAnnounced, version)
+	err := tx.exec(putState, stateAnnounced, version)
 	return err
 }
 
 // SchemaVersion is the number of the last migration.
 func (r Reader) SchemaVersion(ctx context.Context) (version int64, err error) {
-	_, err = r.q.get(ctx, []any{&version}, `SELECT version FROM schema_migrations`)
+	_, err = r.get(ctx, []any{&version}, `SELECT version FROM schema_migrations`)
 	return version, err
 }

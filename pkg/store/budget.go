@@ -107,13 +107,13 @@ func (tx *Tx) raiseBudget(a *msg.Ask, sender string, now int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.exec(addState, b.key(), by); err != nil {
+	if err := tx.exec(addState, b.key(), by); err != nil {
 		return err
 	}
 	detail, ended := fmt.Sprintf("turn %d of group %s", t.ID, t.Folder), []int64{t.ID}
 	if b.Turn == 0 {
 		detail = fmt.Sprintf("group %s on %s", b.Folder, b.Day)
-		if ended, err = collect(uncancelled(), tx.q, one[int64], queryOverBudget, b.Folder, b.problem(),
+		if ended, err = collect(uncancelled(), tx.Reader, one[int64], queryOverBudget, b.Folder, b.problem(),
 			maxRevived); err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func (r Reader) ListChats(ctx context.Context, f ChatFilter) (page ChatPage, err
 	}
 	text, looked := strings.ToLower(f.Text), 0
 	var last ChatPosition
-	err = r.q.each(ctx, func(scan scanner) (more bool, err error) {
+	err = r.each(ctx, func(scan scanner) (more bool, err error) {
 		var c SeenChat
 		if err := scan(&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt, &c.Platform,
 			&c.SeenAt); err != nil {
@@ -78,7 +78,7 @@ func (r Reader) ChatTitles(ctx context.Context, jids []string) (map[string]strin
 	if err != nil || len(jids) == 0 {
 		return titles, err
 	}
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	err = r.each(ctx, func(scan scanner) (bool, error) {
 		var jid, title string
 		err := scan(&jid, &title)
 		titles[jid] = title
@@ -89,7 +89,7 @@ func (r Reader) ChatTitles(ctx context.Context, jids []string) (map[string]strin
 
 // Platforms returns the platforms that chats are on, with their accounts, sorted.
 func (r Reader) Platforms(ctx context.Context) ([]string, error) {
-	return collect(ctx, r.q, one[string], queryPlatforms)
+	return collect(ctx, r, one[string], queryPlatforms)
 }
 
 // Answered reports whether an agent's answer has ever arrived in a chat of one of the platforms, of whichever account.
@@ -98,13 +98,13 @@ func (r Reader) Answered(ctx context.Context, platforms []string) (answered bool
 	if err != nil {
 		return false, err
 	}
-	_, err = r.q.get(ctx, []any{&answered}, queryAnswered, string(list))
+	_, err = r.get(ctx, []any{&answered}, queryAnswered, string(list))
 	return answered, err
 }
 
 // OpenTurnCount is how many turns of a chat are queued or running, at most limit.
 func (r Reader) OpenTurnCount(ctx context.Context, chatJID string, limit int) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryOpenTurnCount, chatJID, limit)
+	_, err = r.get(ctx, []any{&n}, queryOpenTurnCount, chatJID, limit)
 	return n, err
 }
 
@@ -120,7 +120,7 @@ func (r Reader) OpenWindows(ctx context.Context, after int64, chatJID, place str
 	if chatJID == "" {
 		after++ // a window that ends at a moment is not open then
 	}
-	return collect(ctx, r.q, func(scan scanner) (w OpenWindow, err error) {
+	return collect(ctx, r, func(scan scanner) (w OpenWindow, err error) {
 		err = scan(&w.ChatJID, &w.Place, &w.Folder, &w.Until, &w.At, &w.LastReply, &w.EndedAt, &w.Title)
 		return w, err
 	}, queryOpenWindows, after, chatJID, place, limit)
@@ -134,7 +134,7 @@ type TopicSession struct {
 
 // FolderSessions returns a group's sessions by topic, those from a topic on, at most limit.
 func (r Reader) FolderSessions(ctx context.Context, folder, from string, limit int) ([]TopicSession, error) {
-	return collect(ctx, r.q, func(scan scanner) (s TopicSession, err error) {
+	return collect(ctx, r, func(scan scanner) (s TopicSession, err error) {
 		err = scan(&s.Topic, &s.ID, &s.UpdatedAt)
 		return s, err
 	}, queryFolderSessions, folder, from, limit)
@@ -142,7 +142,7 @@ func (r Reader) FolderSessions(ctx context.Context, folder, from string, limit i
 
 // FolderRuns returns the newest runs of a group, the newest first, at most limit.
 func (r Reader) FolderRuns(ctx context.Context, folder string, limit int) ([]*RunResult, error) {
-	return collect(ctx, r.q, func(scan scanner) (*RunResult, error) {
+	return collect(ctx, r, func(scan scanner) (*RunResult, error) {
 		var result, problem string
 		run, err := scanRun(func(dest ...any) error { return scan(append(dest, &result, &problem)...) })
 		return &RunResult{*run, result, problem}, err
@@ -151,6 +151,6 @@ func (r Reader) FolderRuns(ctx context.Context, folder string, limit int) ([]*Ru
 
 // LastFolderTurn is the newest turn of a group that began, and when, in unix ms; zeros for none.
 func (r Reader) LastFolderTurn(ctx context.Context, folder string) (id, at int64, err error) {
-	_, err = r.q.get(ctx, []any{&id, &at}, queryLastFolderTurn, folder)
+	_, err = r.get(ctx, []any{&id, &at}, queryLastFolderTurn, folder)
 	return id, at, err
 }

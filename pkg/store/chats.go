@@ -10,7 +10,7 @@ import (
 // Chat returns a chat's row, nil if there is none yet.
 func (r Reader) Chat(ctx context.Context, jid string) (*msg.Chat, error) {
 	var c msg.Chat
-	found, err := r.q.get(ctx, []any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt}, queryChat,
+	found, err := r.get(ctx, []any{&c.JID, &c.Kind, &c.Title, &c.StickyTopic, &c.StickyGroup, &c.StickyAt}, queryChat,
 		jid)
 	if err != nil || !found {
 		return nil, err
@@ -34,13 +34,13 @@ func (r Reader) HasTopLevel(ctx context.Context, jid string) (bool, error) {
 		return true, nil
 	}
 	var forum bool
-	_, err := r.q.get(ctx, []any{&forum}, queryIsForum, jid)
+	_, err := r.get(ctx, []any{&forum}, queryIsForum, jid)
 	return !forum, err
 }
 
 // TopicOfThread is the named topic a platform thread is bound to, "" for none.
 func (r Reader) TopicOfThread(ctx context.Context, chatJID, threadID string) (topic string, err error) {
-	_, err = r.q.get(ctx, []any{&topic}, queryThreadTopic, chatJID, threadID)
+	_, err = r.get(ctx, []any{&topic}, queryThreadTopic, chatJID, threadID)
 	return topic, err
 }
 
@@ -50,7 +50,7 @@ func (tx *Tx) BindThread(chatJID, threadID, topic string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(`INSERT INTO topic_threads (chat_jid, thread_id, topic) VALUES (?,?,?)
+	err = tx.exec(`INSERT INTO topic_threads (chat_jid, thread_id, topic) VALUES (?,?,?)
 		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET topic = excluded.topic`, jid, threadID, topic)
 	return err
 }
@@ -63,7 +63,7 @@ func (tx *Tx) EnsureChat(jid string, now int64) error {
 		return err
 	}
 	platform, _ := msg.SplitJID(jid)
-	_, err = tx.exec(insertChat, jid, platform, msg.KindOfJID(jid), now)
+	err = tx.exec(insertChat, jid, platform, msg.KindOfJID(jid), now)
 	return err
 }
 
@@ -81,7 +81,7 @@ func (tx *Tx) PutChat(jid string, kind msg.ChatKind, title string, now int64) er
 		query = `INSERT INTO chats (jid, platform, kind, title, last_seen_at) VALUES (?,?,?,?,?)
 			ON CONFLICT (jid) DO UPDATE SET title = excluded.title WHERE chats.title = ''`
 	}
-	_, err = tx.exec(query, present, platform, kind, cleanName(title), now)
+	err = tx.exec(query, present, platform, kind, cleanName(title), now)
 	return err
 }
 
@@ -93,7 +93,7 @@ func (tx *Tx) PinGroup(jid, folder string, at int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(`UPDATE chats SET sticky_group = ?, sticky_at = ? WHERE jid = ?`, null(folder), at, jid)
+	err = tx.exec(`UPDATE chats SET sticky_group = ?, sticky_at = ? WHERE jid = ?`, null(folder), at, jid)
 	if err == nil {
 		tx.Poke("routd")
 	}
@@ -107,7 +107,7 @@ func (tx *Tx) PinTopic(jid, topic string) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(`UPDATE chats SET sticky_topic = ? WHERE jid = ?`, null(topic), jid)
+	err = tx.exec(`UPDATE chats SET sticky_topic = ? WHERE jid = ?`, null(topic), jid)
 	return err
 }
 
@@ -118,7 +118,7 @@ func (tx *Tx) PutThread(t msg.Thread) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(`INSERT INTO platform_threads (chat_jid, thread_id, kind, title, parent_author) VALUES (?,?,?,?,?)
+	err = tx.exec(`INSERT INTO platform_threads (chat_jid, thread_id, kind, title, parent_author) VALUES (?,?,?,?,?)
 		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET kind = ifnull(nullif(excluded.kind, ''), platform_threads.kind),
 		title = ifnull(nullif(excluded.title, ''), platform_threads.title), parent_author = ifnull(nullif(excluded.parent_author, ''), platform_threads.parent_author)`,
 		jid, t.ID, t.Kind, cleanName(t.Title), cleanName(t.Author))
@@ -128,7 +128,7 @@ func (tx *Tx) PutThread(t msg.Thread) error {
 // Thread returns a thread's row, nil if there is none.
 func (r Reader) Thread(ctx context.Context, chatJID, id string) (*msg.Thread, error) {
 	t := msg.Thread{ChatJID: chatJID, ID: id}
-	found, err := r.q.get(ctx, []any{&t.Kind, &t.Title, &t.Author},
+	found, err := r.get(ctx, []any{&t.Kind, &t.Title, &t.Author},
 		`SELECT kind, title, parent_author FROM platform_threads WHERE chat_jid = ? AND thread_id = ?`, chatJID, id)
 	if err != nil || !found {
 		return nil, err
@@ -139,7 +139,7 @@ func (r Reader) Thread(ctx context.Context, chatJID, id string) (*msg.Thread, er
 // RecentThreads lists the threads of a chat whose newest message was stored since a time, in unix ms, the
 // one with the oldest such message first.
 func (r Reader) RecentThreads(ctx context.Context, chatJID string, since int64) ([]string, error) {
-	return collect(ctx, r.q, func(scan scanner) (id string, err error) {
+	return collect(ctx, r, func(scan scanner) (id string, err error) {
 		err = scan(&id)
 		return id, err
 	}, queryRecentThreads, chatJID, since)

@@ -145,11 +145,11 @@ func TestCheckpointer_AfterALargeWrite_LogIsCutBack(t *testing.T) {
 	s := storetest.OpenAt(t, path, nil)
 	write(t, s, func(tx *store.Tx) error {
 		var limit, lower int64
-		_, err := tx.Get(t.Context(), `PRAGMA journal_size_limit`, nil, &limit)
+		_, err := tx.GetRow(t.Context(), `PRAGMA journal_size_limit`, nil, &limit)
 		if limit != 64<<20 {
 			t.Errorf("the limit is %d", limit)
 		}
-		_, lowErr := tx.Get(t.Context(), `PRAGMA journal_size_limit = 1048576`, nil, &lower)
+		_, lowErr := tx.GetRow(t.Context(), `PRAGMA journal_size_limit = 1048576`, nil, &lower)
 		return errors.Join(err, lowErr, tx.Exec(`INSERT INTO cursors (daemon, key, value) VALUES ('a', 'b', hex(zeroblob(1 << 20)))`))
 	})
 	size := func() int64 {

@@ -115,7 +115,7 @@ func TestForeignAdapterRows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var id int64
 			write(t, s, func(tx *store.Tx) error {
-				_, err := tx.Get(t.Context(), insert+` RETURNING id`, []any{"irc:#go", name, "in", text, "nick", "", text, text, 5, 6, "ircd"}, &id)
+				_, err := tx.GetRow(t.Context(), insert+` RETURNING id`, []any{"irc:#go", name, "in", text, "nick", "", text, text, 5, 6, "ircd"}, &id)
 				return err
 			})
 			want := &msg.Message{
@@ -203,7 +203,7 @@ func TestMessage_InvalidJSON_CountsAsNone(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var id int64
 			write(t, s, func(tx *store.Tx) error {
-				_, err := tx.Get(t.Context(), `INSERT INTO messages (chat_jid, direction, timestamp, received_at, attachments, forwarded_from)
+				_, err := tx.GetRow(t.Context(), `INSERT INTO messages (chat_jid, direction, timestamp, received_at, attachments, forwarded_from)
 					VALUES ('a:1', 'in', 1, 1, ?, ?) RETURNING id`, []any{tt.attachments, tt.forwarded}, &id)
 				return err
 			})

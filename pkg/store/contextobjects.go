@@ -26,7 +26,7 @@ func scanContextObject(scan scanner) (*msg.ContextObject, error) {
 // EachContextObject calls fn for each object that is active at now, in unix ms, those of a chat one
 // after another.
 func (r Reader) EachContextObject(ctx context.Context, now int64, fn func(msg.ContextObject)) error {
-	return r.q.each(ctx, func(scan scanner) (bool, error) {
+	return r.each(ctx, func(scan scanner) (bool, error) {
 		o, err := scanContextObject(scan)
 		if err != nil {
 			return false, err
@@ -38,7 +38,7 @@ func (r Reader) EachContextObject(ctx context.Context, now int64, fn func(msg.Co
 
 // ContextObjectsOf returns the objects of a chat that are active at now, in unix ms.
 func (r Reader) ContextObjectsOf(ctx context.Context, chatJID string, now int64) ([]msg.ContextObject, error) {
-	return collect(ctx, r.q, func(scan scanner) (msg.ContextObject, error) {
+	return collect(ctx, r, func(scan scanner) (msg.ContextObject, error) {
 		o, err := scanContextObject(scan)
 		if err != nil {
 			return msg.ContextObject{}, err
@@ -49,20 +49,20 @@ func (r Reader) ContextObjectsOf(ctx context.Context, chatJID string, now int64)
 
 // ContextObject returns an object by its id, also one that has ended; nil if it is not stored.
 func (r Reader) ContextObject(ctx context.Context, chatJID, id string) (*msg.ContextObject, error) {
-	return first(collect(ctx, r.q, scanContextObject, queryContextObject, chatJID, id))
+	return first(collect(ctx, r, scanContextObject, queryContextObject, chatJID, id))
 }
 
 // ContextObjectOf returns the object of a kind that is active at now and comes from a message; nil
 // if there is none.
 func (r Reader) ContextObjectOf(ctx context.Context, chatJID string, kind msg.ContextKind, messageID,
 	now int64) (*msg.ContextObject, error) {
-	return first(collect(ctx, r.q, scanContextObject, queryContextOfSource, chatJID, kind, messageID, now))
+	return first(collect(ctx, r, scanContextObject, queryContextOfSource, chatJID, kind, messageID, now))
 }
 
 // ChatHasTopics reports whether a chat has topics beside the default one: threads, or a named topic
 // in one of its last 100 turns.
 func (r Reader) ChatHasTopics(ctx context.Context, chatJID string) (has bool, err error) {
-	_, err = r.q.get(ctx, []any{&has}, queryChatHasTopics, chatJID)
+	_, err = r.get(ctx, []any{&has}, queryChatHasTopics, chatJID)
 	return has, err
 }
 
@@ -73,14 +73,14 @@ func (tx *Tx) PutContextObject(o *msg.ContextObject, limit int, now int64) (remo
 	if err != nil {
 		return nil, err
 	}
-	_, err = tx.exec(putContextObject, o.ChatJID, o.ID, o.Kind, o.Topic, null(o.SourceMessageID), o.Label, o.URL,
+	err = tx.exec(putContextObject, o.ChatJID, o.ID, o.Kind, o.Topic, null(o.SourceMessageID), o.Label, o.URL,
 		o.CreatedAt,
 		o.LastTouchedAt, string(reasons), null(o.CreatedBy), o.CreatedByBot, null(o.ClosedAt), null(o.DueAt),
 		o.ActiveUntil, o.Kind.TTL())
 	if err != nil {
 		return nil, fmt.Errorf("put context object %s: %w", o.ID, err)
 	}
-	removed, err = collect(uncancelled(), tx.q, one[string], queryContextExcess, o.ChatJID, o.ID, now, limit-1)
+	removed, err = collect(uncancelled(), tx.Reader, one[string], queryContextExcess, o.ChatJID, o.ID, now, limit-1)
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +94,13 @@ func (tx *Tx) PutContextObject(o *msg.ContextObject, limit int, now int64) (remo
 
 // DeleteContextObject deletes an object, if it is stored.
 func (tx *Tx) DeleteContextObject(chatJID, id string) error {
-	_, err := tx.exec(deleteContextObject, chatJID, id)
+	err := tx.exec(deleteContextObject, chatJID, id)
 	return err
 }
 
 // DeleteContextObjectsOf deletes the objects of a chat that come from a message and returns their ids.
 func (tx *Tx) DeleteContextObjectsOf(chatJID string, messageID int64) (ids []string, err error) {
-	ids, err = collect(uncancelled(), tx.q, one[string], queryContextIDsOf, chatJID, messageID)
+	ids, err = collect(uncancelled(), tx.Reader, one[string], queryContextIDsOf, chatJID, messageID)
 	for _, id := range ids {
 		if err == nil {
 			err = tx.DeleteContextObject(chatJID, id)

@@ -24,7 +24,7 @@ type StoredEngagement struct {
 // Engagement returns the engagement of a place of a chat, as of one moment; if none is stored, one
 // with the address alone.
 func (r Reader) Engagement(ctx context.Context, chatJID, place string) (e StoredEngagement, err error) {
-	_, err = r.q.get(ctx, []any{
+	_, err = r.get(ctx, []any{
 		&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt, &e.PinnedAt, &e.Read, &e.Last,
 	}, queryEngagement, chatJID, place)
 	e.ChatJID, e.Place = chatJID, place
@@ -34,7 +34,7 @@ func (r Reader) Engagement(ctx context.Context, chatJID, place string) (e Stored
 // Engagements returns the places of a chat that have an engagement stored, those with the newest
 // windows first, at most 1,000.
 func (r Reader) Engagements(ctx context.Context, chatJID string) ([]*msg.Engagement, error) {
-	return collect(ctx, r.q, func(scan scanner) (*msg.Engagement, error) {
+	return collect(ctx, r, func(scan scanner) (*msg.Engagement, error) {
 		var e msg.Engagement
 		err := scan(&e.ChatJID, &e.Place, &e.Folder, &e.Until, &e.At, &e.LastReply, &e.EndedAt)
 		return &e, err
@@ -44,7 +44,7 @@ func (r Reader) Engagements(ctx context.Context, chatJID string) ([]*msg.Engagem
 // PutEngagement stores a place's window, or that none is open.
 func (tx *Tx) PutEngagement(e msg.Engagement) error {
 	tx.note(failpoint.PutEngagement)
-	_, err := tx.exec(`INSERT INTO chat_reply_state (jid, topic, engaged_folder, engaged_until, engaged_at, last_reply_id, ended_at)
+	err := tx.exec(`INSERT INTO chat_reply_state (jid, topic, engaged_folder, engaged_until, engaged_at, last_reply_id, ended_at)
 		VALUES (?,?,?,?,?,?,?) ON CONFLICT (jid, topic) DO UPDATE SET engaged_folder = excluded.engaged_folder,
 		engaged_until = excluded.engaged_until, engaged_at = excluded.engaged_at, last_reply_id = excluded.last_reply_id,
 		ended_at = excluded.ended_at`,
@@ -103,7 +103,7 @@ func (c *ClaimCache) put(turnID int64, claim endedClaim) {
 // be nil.
 func (r Reader) Claims(ctx context.Context, chatJID, place string, cache *ClaimCache) ([]Claim, error) {
 	type turn struct{ id, endedAt int64 }
-	turns, err := collect(ctx, r.q, func(scan scanner) (t turn, err error) {
+	turns, err := collect(ctx, r, func(scan scanner) (t turn, err error) {
 		err = scan(&t.id, &t.endedAt)
 		return t, err
 	}, queryClaimTurns, chatJID, place)
@@ -118,7 +118,7 @@ func (r Reader) Claims(ctx context.Context, chatJID, place string, cache *ClaimC
 		claim, found := cache.get(t.id, t.endedAt)
 		if !found {
 			var read endedClaim
-			if found, err = r.q.get(ctx, []any{&read.Folder, &read.At, &read.LastAt, &read.OverAt, &read.endedAt},
+			if found, err = r.get(ctx, []any{&read.Folder, &read.At, &read.LastAt, &read.OverAt, &read.endedAt},
 				queryClaim, t.id); err != nil {
 				return nil, err
 			}
@@ -150,7 +150,7 @@ type DeliveryChange struct {
 
 // DeliveryChanges returns the changes after seq, in order, at most limit.
 func (r Reader) DeliveryChanges(ctx context.Context, seq int64, limit int) ([]DeliveryChange, error) {
-	return collect(ctx, r.q, func(scan scanner) (d DeliveryChange, err error) {
+	return collect(ctx, r, func(scan scanner) (d DeliveryChange, err error) {
 		err = scan(&d.Seq, &d.State, &d.At, &d.MessageID, &d.ChatJID, &d.Source, &d.Place, &d.Folder, &d.Claims,
 			&d.ClaimedAt)
 		return d, err
@@ -160,7 +160,7 @@ func (r Reader) DeliveryChanges(ctx context.Context, seq int64, limit int) ([]De
 // DeliveriesRead returns the seq up to which routd has stored what deliveries change, and the last
 // one there is.
 func (r Reader) DeliveriesRead(ctx context.Context) (read, last int64, err error) {
-	_, err = r.q.get(ctx, []any{&read, &last}, queryDeliveriesRead)
+	_, err = r.get(ctx, []any{&read, &last}, queryDeliveriesRead)
 	return read, last, err
 }
 

@@ -53,7 +53,7 @@ func (s Schema) Newer(built int) string {
 // can.
 func (r Reader) SchemaProblem(ctx context.Context, built int) (string, error) {
 	var s Schema
-	found, err := r.q.get(ctx, []any{&s.Version, &s.Floor},
+	found, err := r.get(ctx, []any{&s.Version, &s.Floor},
 		`SELECT m.version, f.floor FROM schema_migrations m CROSS JOIN schema_floor f`)
 	switch {
 	case err != nil && unmigrated(err), err == nil && !found:
@@ -192,7 +192,7 @@ type PlatformWaiting struct {
 
 // WaitingByPlatform counts the undelivered rows of each platform.
 func (r Reader) WaitingByPlatform(ctx context.Context) ([]PlatformWaiting, error) {
-	return collect(ctx, r.q, func(scan scanner) (p PlatformWaiting, err error) {
+	return collect(ctx, r, func(scan scanner) (p PlatformWaiting, err error) {
 		err = scan(&p.Platform, &p.Rows, &p.Oldest, &p.ChatJID, &p.Since)
 		return p, err
 	}, queryWaitingByPlatform)
@@ -213,13 +213,13 @@ func (r Reader) WantedWaiting(ctx context.Context, before int64) (Waiting, error
 // WaitingRequests counts the requests that wait for an operator. Oldest of the
 // result is 0; code is that of the oldest.
 func (r Reader) WaitingRequests(ctx context.Context) (w Waiting, code string, err error) {
-	_, err = r.q.get(ctx, []any{&w.Rows, &code, &w.ChatJID, &w.Since}, queryWaitingRequests)
+	_, err = r.get(ctx, []any{&w.Rows, &code, &w.ChatJID, &w.Since}, queryWaitingRequests)
 	return w, code, err
 }
 
 // Refused counts the rows among the newest 10,000, stored since the time, in unix ms, that were dropped for a reason.
 func (r Reader) Refused(ctx context.Context, reason msg.Reason, since int64) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryRefused, maxRecent, string(reason), since)
+	_, err = r.get(ctx, []any{&n}, queryRefused, maxRecent, string(reason), since)
 	return n, err
 }
 
@@ -238,7 +238,7 @@ type Undelivered struct {
 // Undelivered returns the rows among the newest 10,000, stored since the time, in
 // unix ms, whose delivery failed or is ambiguous; newest first.
 func (r Reader) Undelivered(ctx context.Context, since int64) ([]Undelivered, error) {
-	return collect(ctx, r.q, func(scan scanner) (u Undelivered, err error) {
+	return collect(ctx, r, func(scan scanner) (u Undelivered, err error) {
 		err = scan(&u.ID, &u.ChatJID, &u.State, &u.ErrorClass, &u.Error)
 		return u, err
 	}, queryUndelivered, since, maxRecent)
@@ -259,7 +259,7 @@ type Arrivals struct {
 // programs may set any time.
 func (r Reader) Arrivals(ctx context.Context) (a Arrivals, err error) {
 	var lastID, last int64
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	err = r.each(ctx, func(scan scanner) (bool, error) {
 		var id, at int64
 		if err := scan(&id, &at); err != nil {
 			return false, err
@@ -279,7 +279,7 @@ func (r Reader) Arrivals(ctx context.Context) (a Arrivals, err error) {
 // LastRuntimes returns how each folder's newest run was run, of the newest 1,000.
 func (r Reader) LastRuntimes(ctx context.Context) (map[string]string, error) {
 	runtimes := map[string]string{}
-	err := r.q.each(ctx, func(scan scanner) (bool, error) {
+	err := r.each(ctx, func(scan scanner) (bool, error) {
 		var folder, runtime string
 		err := scan(&folder, &runtime)
 		if _, newer := runtimes[folder]; !newer {

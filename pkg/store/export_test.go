@@ -55,13 +55,12 @@ func (e countingEngine) commit(st *statements, poked []string) error {
 
 // Exec runs any statement within a write.
 func (tx *Tx) Exec(query string, args ...any) error {
-	_, err := tx.exec(query, args...)
-	return err
+	return tx.exec(query, args...)
 }
 
-// Get reads one row of any query and reports whether there was one.
-func (r Reader) Get(ctx context.Context, query string, args []any, dest ...any) (bool, error) {
-	return r.q.get(ctx, dest, query, args...)
+// GetRow reads one row of any query and reports whether there was one.
+func (r Reader) GetRow(ctx context.Context, query string, args []any, dest ...any) (bool, error) {
+	return r.get(ctx, dest, query, args...)
 }
 
 // CheckOptions reads the options of a connection back.

@@ -21,7 +21,7 @@ type GroupFailures struct {
 
 // FailingGroups returns the groups whose turns wait because they fail alike.
 func (r Reader) FailingGroups(ctx context.Context) ([]GroupFailures, error) {
-	return collect(ctx, r.q, func(scan scanner) (f GroupFailures, err error) {
+	return collect(ctx, r, func(scan scanner) (f GroupFailures, err error) {
 		err = scan(&f.Folder, &f.Problem, &f.Count, &f.Since, &f.ProbeAt)
 		return f, err
 	}, queryFailing, minFailures)
@@ -30,7 +30,7 @@ func (r Reader) FailingGroups(ctx context.Context) ([]GroupFailures, error) {
 // ProbeAt is when a group whose turns fail alike may try the next one, in unix ms,
 // 0 for other groups.
 func (r Reader) ProbeAt(ctx context.Context, folder string) (at int64, err error) {
-	_, err = r.q.get(ctx, []any{&at}, queryProbeAt, folder, minFailures)
+	_, err = r.get(ctx, []any{&at}, queryProbeAt, folder, minFailures)
 	return at, err
 }
 
@@ -38,7 +38,7 @@ func (r Reader) ProbeAt(ctx context.Context, folder string) (at int64, err error
 // group's turns now fail alike: then the next one is tried at probeAt.
 func (tx *Tx) CountFailure(folder, problem string, now, probeAt int64) (alike bool, err error) {
 	var count int
-	if _, err := tx.get([]any{&count}, putFailures, folder, problem, now); err != nil || count < minFailures {
+	if _, err := tx.find([]any{&count}, putFailures, folder, problem, now); err != nil || count < minFailures {
 		return false, err
 	}
 	return true, tx.SetProbe(folder, probeAt)
@@ -46,7 +46,7 @@ func (tx *Tx) CountFailure(folder, problem string, now, probeAt int64) (alike bo
 
 // SetProbe sets when a failing group may try the next turn.
 func (tx *Tx) SetProbe(folder string, at int64) error {
-	_, err := tx.exec(updateProbeAt, at, folder)
+	err := tx.exec(updateProbeAt, at, folder)
 	return err
 }
 
@@ -58,7 +58,7 @@ func (tx *Tx) ClearFailures(folder string) (cleared bool, lanes []string, err er
 		return false, nil, err
 	}
 	tx.pokePeers()
-	lanes, err = collect(uncancelled(), tx.q, one[string], updateProbed, folder)
+	lanes, err = collect(uncancelled(), tx.Reader, one[string], updateProbed, folder)
 	return true, lanes, err
 }
 
@@ -66,18 +66,18 @@ func (tx *Tx) ClearFailures(folder string) (cleared bool, lanes []string, err er
 // way since a time, in unix ms.
 func (r Reader) NotifiedOf(ctx context.Context, chatJID string, kind msg.ErrorKind, since int64) (notified bool,
 	err error) {
-	_, err = r.q.get(ctx, []any{&notified}, queryNotifiedOf, chatJID, since, kind)
+	_, err = r.get(ctx, []any{&notified}, queryNotifiedOf, chatJID, since, kind)
 	return notified, err
 }
 
 // HasNotice reports whether arizuko itself has written to the chat about a turn.
 func (r Reader) HasNotice(ctx context.Context, turnID int64) (notified bool, err error) {
-	_, err = r.q.get(ctx, []any{&notified}, queryNoticed, turnID)
+	_, err = r.get(ctx, []any{&notified}, queryNoticed, turnID)
 	return notified, err
 }
 
 // HasNoticeText reports whether a turn's chat has had a notice with this text.
 func (r Reader) HasNoticeText(ctx context.Context, turnID int64, text string) (notified bool, err error) {
-	_, err = r.q.get(ctx, []any{&notified}, queryNoticedText, turnID, text)
+	_, err = r.get(ctx, []any{&notified}, queryNoticedText, turnID, text)
 	return notified, err
 }

@@ -174,7 +174,7 @@ func turn(t testing.TB, s *store.Store, id int64) *msg.Turn {
 // get reads one value with a query of the test's own.
 func get[T any](t testing.TB, s *store.Store, query string, args ...any) (v T) {
 	t.Helper()
-	if _, err := s.Get(t.Context(), query, args, &v); err != nil {
+	if _, err := s.GetRow(t.Context(), query, args, &v); err != nil {
 		t.Fatal(err)
 	}
 	return v

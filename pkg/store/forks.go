@@ -22,7 +22,7 @@ func scanFork(scan scanner) (*msg.Fork, error) {
 
 // firstFork returns the only fork that a query finds, nil for none.
 func (r Reader) firstFork(ctx context.Context, query string, args ...any) (*msg.Fork, error) {
-	found, err := collect(ctx, r.q, scanFork, query, args...)
+	found, err := collect(ctx, r, scanFork, query, args...)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -42,21 +42,21 @@ func (r Reader) ForkOfThread(ctx context.Context, chatJID, thread string) (*msg.
 
 // OpenForks are the topics of the open forks of a group in a chat, the oldest first, at most limit.
 func (r Reader) OpenForks(ctx context.Context, folder, chatJID string, limit int) ([]string, error) {
-	return collect(ctx, r.q, one[string], queryOpenForks, chatJID, folder, limit)
+	return collect(ctx, r, one[string], queryOpenForks, chatJID, folder, limit)
 }
 
 // ForkTaken reports whether a topic cannot become a fork of a group in a chat: there is or
 // was such a fork in the chat, the group has an open one in another chat, whose session it
 // would share, or users have begun the topic.
 func (r Reader) ForkTaken(ctx context.Context, folder, chatJID, topic string) (taken bool, err error) {
-	_, err = r.q.get(ctx, []any{&taken}, queryForkTaken, folder, chatJID, topic)
+	_, err = r.get(ctx, []any{&taken}, queryForkTaken, folder, chatJID, topic)
 	return taken, err
 }
 
 // LastFork is the highest number that a correction has in a chat, 0 for none. first is the
 // topic of number 1.
 func (r Reader) LastFork(ctx context.Context, chatJID, first string) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryLastFork, chatJID, first)
+	_, err = r.get(ctx, []any{&n}, queryLastFork, chatJID, first)
 	return n, err
 }
 
@@ -66,7 +66,7 @@ func (tx *Tx) PutFork(f *msg.Fork) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.exec(insertFork, jid, f.Topic, f.Folder, f.ThreadID, f.OwnThread, f.MessageID,
+	if err := tx.exec(insertFork, jid, f.Topic, f.Folder, f.ThreadID, f.OwnThread, f.MessageID,
 		f.CreatedAt); err != nil {
 		return fmt.Errorf("fork %s: %w", f.Topic, err)
 	}
@@ -79,7 +79,7 @@ func (tx *Tx) EndFork(chatJID, topic string, now int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(endFork, max(now, 1), jid, topic)
+	err = tx.exec(endFork, max(now, 1), jid, topic)
 	return err
 }
 
@@ -117,7 +117,7 @@ func (r Reader) repliedForks(ctx context.Context, m *msg.Message) (replied []*ms
 	if linked && m.ReplyToID == "" {
 		return nil, nil
 	}
-	forks, err := collect(ctx, r.q, scanFork, queryForksInside, m.ChatJID, m.ThreadID)
+	forks, err := collect(ctx, r, scanFork, queryForksInside, m.ChatJID, m.ThreadID)
 	if err != nil || len(forks) == 0 || !linked {
 		return forks, err
 	}
@@ -142,6 +142,6 @@ func (r Reader) repliedForks(ctx context.Context, m *msg.Message) (replied []*ms
 
 // LastAnswer is the newest message of a group's agent in a place of a chat, 0 for none.
 func (r Reader) LastAnswer(ctx context.Context, folder, chatJID, place string) (id int64, err error) {
-	_, err = r.q.get(ctx, []any{&id}, queryLastAnswer, chatJID, place, folder)
+	_, err = r.get(ctx, []any{&id}, queryLastAnswer, chatJID, place, folder)
 	return id, err
 }

@@ -21,12 +21,12 @@ func scanGroup(scan scanner) (g msg.Group, err error) {
 
 // Groups returns every registered group, sorted by folder.
 func (r Reader) Groups(ctx context.Context) ([]msg.Group, error) {
-	return collect(ctx, r.q, scanGroup, selectGroups+` ORDER BY folder`)
+	return collect(ctx, r, scanGroup, selectGroups+` ORDER BY folder`)
 }
 
 // Group returns one group, nil if the folder is not registered.
 func (r Reader) Group(ctx context.Context, folder string) (*msg.Group, error) {
-	groups, err := collect(ctx, r.q, scanGroup, selectGroups+` WHERE folder = ?`, folder)
+	groups, err := collect(ctx, r, scanGroup, selectGroups+` WHERE folder = ?`, folder)
 	if err != nil || len(groups) == 0 {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (r Reader) Group(ctx context.Context, folder string) (*msg.Group, error) {
 // FoldersEver returns the folders of all groups that the rows know of: registered
 // ones, and those with sessions or turns, which were removed since. Sorted.
 func (r Reader) FoldersEver(ctx context.Context) ([]string, error) {
-	return collect(ctx, r.q, func(scan scanner) (folder string, err error) {
+	return collect(ctx, r, func(scan scanner) (folder string, err error) {
 		err = scan(&folder)
 		return folder, err
 	}, queryFoldersEver)
@@ -44,7 +44,7 @@ func (r Reader) FoldersEver(ctx context.Context) ([]string, error) {
 
 // FolderUsed reports whether a group has the folder, or had it and may have left files there.
 func (r Reader) FolderUsed(ctx context.Context, folder string) (used bool, err error) {
-	_, err = r.q.get(ctx, []any{&used}, queryFolderUsed, folder)
+	_, err = r.get(ctx, []any{&used}, queryFolderUsed, folder)
 	return used, err
 }
 

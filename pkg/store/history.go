@@ -106,7 +106,7 @@ func (r Reader) searchPages(ctx context.Context, limit int, before int64, pages,
 	search func(from, before int64, limit int) ([]*msg.Message, error)) (found []*msg.Message, err error) {
 	for rows, bytes := 0, int64(0); rows < maxSearchRows && bytes < maxSearchBytes && len(found) < limit; {
 		from, n, size := before, 0, int64(0)
-		err := r.q.each(ctx, func(scan scanner) (bool, error) {
+		err := r.each(ctx, func(scan scanner) (bool, error) {
 			var position, length int64
 			if err := scan(&position, &length); err != nil {
 				return false, err

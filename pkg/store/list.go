@@ -168,7 +168,7 @@ func (r Reader) listed(ctx context.Context, f *MessageFilter, chunk []candidate,
 		query = queryListedFound
 	}
 	until := cmp.Or(f.Until, math.MaxInt64)
-	return collect(ctx, r.q, func(scan scanner) (row listedRow, err error) {
+	return collect(ctx, r, func(scan scanner) (row listedRow, err error) {
 		var id int64
 		row.message, err = scanMessage(func(dest ...any) error { return scan(append([]any{&id}, dest...)...) })
 		row.position = positions[id]
@@ -199,7 +199,7 @@ func (r Reader) firstSince(ctx context.Context, at int64) (int64, error) {
 	for err == nil && low < high {
 		middle := low + (high-low)/2
 		id, received := high, int64(math.MaxInt64) // if there is no row
-		if _, err = r.q.get(ctx, []any{&id, &received}, queryIDAfter, middle); received < at {
+		if _, err = r.get(ctx, []any{&id, &received}, queryIDAfter, middle); received < at {
 			low = id + 1
 		} else {
 			high = middle
@@ -210,25 +210,25 @@ func (r Reader) firstSince(ctx context.Context, at int64) (int64, error) {
 
 // CopyOf is the last copy of a row that was sent, or decided, in its place; 0 if there is none.
 func (r Reader) CopyOf(ctx context.Context, id int64) (copied int64, err error) {
-	_, err = r.q.get(ctx, []any{&copied}, queryCopyOf, id)
+	_, err = r.get(ctx, []any{&copied}, queryCopyOf, id)
 	return copied, err
 }
 
 // FailedCount counts the rows with a part that failed with a class of errors, at most limit.
 func (r Reader) FailedCount(ctx context.Context, class msg.ErrorClass, limit int) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryFailedCount, class, limit)
+	_, err = r.get(ctx, []any{&n}, queryFailedCount, class, limit)
 	return n, err
 }
 
 // UndeliveredCount counts the rows that are failed, ambiguous or cancelled, at most limit.
 func (r Reader) UndeliveredCount(ctx context.Context, state msg.OutState, limit int) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryUndeliveredCount, state, limit)
+	_, err = r.get(ctx, []any{&n}, queryUndeliveredCount, state, limit)
 	return n, err
 }
 
 // ParkedCount counts the rows that wait for an approval, at most limit.
 func (r Reader) ParkedCount(ctx context.Context, limit int) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryParkedCount, limit)
+	_, err = r.get(ctx, []any{&n}, queryParkedCount, limit)
 	return n, err
 }
 
@@ -240,14 +240,14 @@ type ReasonCount struct {
 
 // DroppedReasons counts the rows that were dropped, by reason, at most limit of each.
 func (r Reader) DroppedReasons(ctx context.Context, limit int) ([]ReasonCount, error) {
-	reasons, err := collect(ctx, r.q, one[msg.Reason], queryDroppedReasons)
+	reasons, err := collect(ctx, r, one[msg.Reason], queryDroppedReasons)
 	if err != nil {
 		return nil, err
 	}
 	counts := make([]ReasonCount, len(reasons))
 	for i, reason := range reasons {
 		counts[i].Reason = reason
-		if _, err := r.q.get(ctx, []any{&counts[i].Count}, queryDroppedCount, reason, limit); err != nil {
+		if _, err := r.get(ctx, []any{&counts[i].Count}, queryDroppedCount, reason, limit); err != nil {
 			return nil, err
 		}
 	}

@@ -29,7 +29,7 @@ type Lost struct {
 // LostRows lists the rows that were queued since a time, in unix ms, and were not delivered, the newest
 // first, of one chat if chatJID is not empty.
 func (r Reader) LostRows(ctx context.Context, since int64, chatJID string, limit int) ([]Lost, error) {
-	return collect(ctx, r.q, func(scan scanner) (l Lost, err error) {
+	return collect(ctx, r, func(scan scanner) (l Lost, err error) {
 		err = scan(&l.ID, &l.ChatJID, &l.ThreadID, &l.Topic, &l.Kind, &l.Source, &l.Content, &l.State, &l.Class,
 			&l.Error,
 			&l.Parts, &l.Sent, &l.QueuedAt, &l.EndedAt, &l.NoticeID, &l.CopyID)

@@ -72,7 +72,7 @@ func scanMessage(scan scanner) (*msg.Message, error) {
 }
 
 func (r Reader) messages(ctx context.Context, query string, args ...any) ([]*msg.Message, error) {
-	return collect(ctx, r.q, scanMessage, query, args...)
+	return collect(ctx, r, scanMessage, query, args...)
 }
 
 // Message returns one row by id, nil if there is none.
@@ -109,7 +109,7 @@ func (r Reader) NewMessages(ctx context.Context, cursor int64, limit int) (chats
 	err error) {
 	next = cursor
 	seen := map[string]bool{}
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	err = r.each(ctx, func(scan scanner) (bool, error) {
 		var jid string
 		var waiting bool
 		var receivedAt int64
@@ -133,7 +133,7 @@ func (r Reader) NewMessages(ctx context.Context, cursor int64, limit int) (chats
 
 // UndecidedChats returns every chat with undecided rows.
 func (r Reader) UndecidedChats(ctx context.Context) ([]string, error) {
-	return collect(ctx, r.q, one[string], queryUndecidedChats)
+	return collect(ctx, r, one[string], queryUndecidedChats)
 }
 
 // PageBytes is the size of the content, in bytes, at which Undecided ends a page.
@@ -145,7 +145,7 @@ const PageBytes = 4 << 20
 func (r Reader) Undecided(ctx context.Context, chatJID string, after int64, limit int) (page []*msg.Message,
 	err error) {
 	size := 0
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	err = r.each(ctx, func(scan scanner) (bool, error) {
 		m, err := scanMessage(scan)
 		if err != nil {
 			return false, err
@@ -162,7 +162,7 @@ func (r Reader) Undecided(ctx context.Context, chatJID string, after int64, limi
 
 // LastMessageID is the highest row id, 0 in an empty table.
 func (r Reader) LastMessageID(ctx context.Context) (id int64, err error) {
-	_, err = r.q.get(ctx, []any{&id}, queryLastID)
+	_, err = r.get(ctx, []any{&id}, queryLastID)
 	return id, err
 }
 
@@ -216,7 +216,7 @@ func (r Reader) Observed(ctx context.Context, q ObservedQuery) (rows []*msg.Mess
 		return nil, 0, err
 	}
 	if len(rows) == q.Limit {
-		_, err = r.q.get(ctx, []any{&left}, queryObservedCount, args...)
+		_, err = r.get(ctx, []any{&left}, queryObservedCount, args...)
 		left -= len(rows)
 	}
 	slices.Reverse(rows)
@@ -226,28 +226,28 @@ func (r Reader) Observed(ctx context.Context, q ObservedQuery) (rows []*msg.Mess
 // LastUser is the newest message of a user among a chat's last 1,000 messages, and its sender; 0 and "" for none. What
 // agents inject is none, nor are quoted posts.
 func (r Reader) LastUser(ctx context.Context, chatJID string) (id int64, sender string, err error) {
-	_, err = r.q.get(ctx, []any{&id, &sender}, queryLastUser, chatJID)
+	_, err = r.get(ctx, []any{&id, &sender}, queryLastUser, chatJID)
 	return id, sender, err
 }
 
 // LastHome is the folder that the newest of a chat's last 1,000 messages was routed
 // to by a route, engagement, pin or address, "" for none. The routes may have changed since.
 func (r Reader) LastHome(ctx context.Context, chatJID string) (folder string, err error) {
-	_, err = r.q.get(ctx, []any{&folder}, queryLastHome, chatJID)
+	_, err = r.get(ctx, []any{&folder}, queryLastHome, chatJID)
 	return folder, err
 }
 
 // LastStaleAt is when the last row of a chat arrived that was too old on arrival,
 // in unix ms, 0 for never.
 func (r Reader) LastStaleAt(ctx context.Context, chatJID string) (at int64, err error) {
-	_, err = r.q.get(ctx, []any{&at}, queryLastStaleAt, chatJID)
+	_, err = r.get(ctx, []any{&at}, queryLastStaleAt, chatJID)
 	return at, err
 }
 
 // BotTurns is the number of turns that another bot's messages in a chat have
 // started since a time, in unix ms.
 func (r Reader) BotTurns(ctx context.Context, chatJID, sender string, since int64) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryBotTurns, chatJID, sender, since)
+	_, err = r.get(ctx, []any{&n}, queryBotTurns, chatJID, sender, since)
 	return n, err
 }
 
@@ -260,7 +260,7 @@ type SenderTurn struct {
 // FoldersOfSender returns the folders whose turns took a sender's rows of a chat, and
 // whether turns took rows of any sender. Only the chat's last 1,000 rows are considered.
 func (r Reader) FoldersOfSender(ctx context.Context, chatJID, sender string) (folders []string, used bool, err error) {
-	err = r.q.each(ctx, func(row scanner) (more bool, err error) {
+	err = r.each(ctx, func(row scanner) (more bool, err error) {
 		var own bool
 		var folder string
 		if err := row(&own, &folder); err != nil {
@@ -296,7 +296,7 @@ func (tx *Tx) PutMessage(m *msg.Message) (id int64, fresh bool, err error) {
 		fresh, err = tx.insertInPlaceOfQuoted(m)
 	}
 	if err == nil && !fresh {
-		_, err = tx.get([]any{&m.ID}, queryMessageID, m.ChatJID, m.PlatformID)
+		_, err = tx.find([]any{&m.ID}, queryMessageID, m.ChatJID, m.PlatformID)
 	}
 	if err != nil {
 		return 0, false, err
@@ -342,7 +342,7 @@ func (r Reader) WantedFiles(ctx context.Context, platform string, limit int) ([]
 // and pokes the adapter of its chat.
 func (tx *Tx) WantFiles(id int64) error {
 	var jid string
-	found, err := tx.get([]any{&jid}, updateWantFiles, id)
+	found, err := tx.find([]any{&jid}, updateWantFiles, id)
 	if err == nil && found {
 		tx.Poke(msg.DaemonOf(jid))
 	}
@@ -403,7 +403,7 @@ func (tx *Tx) Decide(id int64, d Decision, now int64) error {
 		return err
 	}
 	var received int64
-	found, err := tx.get([]any{&received}, updateDecide, d.Disposition, d.Reason, null(d.RoutedTo), null(d.TurnID),
+	found, err := tx.find([]any{&received}, updateDecide, d.Disposition, d.Reason, null(d.RoutedTo), null(d.TurnID),
 		d.Topic, d.ThreadID, d.Error, now, seq, id)
 	if err == nil && !found {
 		err = fmt.Errorf("decide row %d: %w", id, ErrStale)
@@ -436,7 +436,7 @@ func (tx *Tx) ReplaceFiles(id int64, files []msg.Attachment, pending int) error 
 		err = fmt.Errorf("replace files of row %d: %w", id, ErrStale)
 	}
 	if err == nil {
-		_, err = tx.exec(deleteTranscriptsOf, id)
+		err = tx.exec(deleteTranscriptsOf, id)
 	}
 	return err
 }
@@ -444,20 +444,20 @@ func (tx *Tx) ReplaceFiles(id int64, files []msg.Attachment, pending int) error 
 // AttachNotes adds the oldest twenty notes of edits and deletions for a turn's
 // group, chat and place to the turn.
 func (tx *Tx) AttachNotes(t *msg.Turn) error {
-	_, err := tx.exec(updateAttachNotes, t.ID, t.ChatJID, t.Folder, t.ThreadID, t.Place)
+	err := tx.exec(updateAttachNotes, t.ID, t.ChatJID, t.Folder, t.ThreadID, t.Place)
 	return err
 }
 
 // SupersedeNotes discards earlier notes about a message that no agent has been
 // shown, because a newer one follows.
 func (tx *Tx) SupersedeNotes(chatJID, targetID string) error {
-	_, err := tx.exec(updateOldNotes, chatJID, targetID)
+	err := tx.exec(updateOldNotes, chatJID, targetID)
 	return err
 }
 
 // CancelReplies cancels the replies of a turn that are still queued.
 func (tx *Tx) CancelReplies(turnID int64) error {
-	_, err := tx.exec(updateCancelReplies, turnID)
+	err := tx.exec(updateCancelReplies, turnID)
 	return err
 }
 
@@ -494,7 +494,7 @@ func (r Reader) FiredEdit(ctx context.Context, chatJID, targetID string) (*msg.M
 
 // Deleted reports whether a message was deleted, by a row older than before.
 func (r Reader) Deleted(ctx context.Context, chatJID, targetID string, before int64) (deleted bool, err error) {
-	_, err = r.q.get(ctx, []any{&deleted}, queryDeleted, chatJID, targetID, before)
+	_, err = r.get(ctx, []any{&deleted}, queryDeleted, chatJID, targetID, before)
 	return deleted, err
 }
 

@@ -36,7 +36,7 @@ func (r Reader) RunningBacklog(ctx context.Context) (Backlog, error) {
 }
 
 func (r Reader) backlog(ctx context.Context, query string, args ...any) (b Backlog, err error) {
-	_, err = r.q.get(ctx, []any{&b.Count, &b.Oldest}, query, args...)
+	_, err = r.get(ctx, []any{&b.Count, &b.Oldest}, query, args...)
 	return b, err
 }
 
@@ -50,7 +50,7 @@ type QueueBacklog struct {
 
 // QueueBacklog counts queued turns at the time now, in unix ms.
 func (r Reader) QueueBacklog(ctx context.Context, now int64, limit int) (b QueueBacklog, err error) {
-	_, err = r.q.get(ctx, []any{&b.Ready.Count, &b.Ready.Oldest, &b.Later, &b.Files, &b.Probe}, queryQueueBacklog, now,
+	_, err = r.get(ctx, []any{&b.Ready.Count, &b.Ready.Oldest, &b.Later, &b.Files, &b.Probe}, queryQueueBacklog, now,
 		limit)
 	return b, err
 }
@@ -58,7 +58,7 @@ func (r Reader) QueueBacklog(ctx context.Context, now int64, limit int) (b Queue
 // LiveRuns counts the runs whose process has not ended, by runtime.
 func (r Reader) LiveRuns(ctx context.Context) (map[string]int, error) {
 	live := map[string]int{}
-	err := r.q.each(ctx, func(scan scanner) (bool, error) {
+	err := r.each(ctx, func(scan scanner) (bool, error) {
 		var runtime string
 		var n int
 		err := scan(&runtime, &n)

@@ -195,7 +195,7 @@ func (m *model) check(t *rapid.T) {
 	for _, topic := range []string{"", "#a"} {
 		var live int
 		query := `SELECT count(*) FROM runs WHERE folder = ? AND topic = ? AND closed_at IS NULL`
-		if _, err := m.s.Get(t.Context(), query, []any{m.folder, topic}, &live); err != nil || live > 1 {
+		if _, err := m.s.GetRow(t.Context(), query, []any{m.folder, topic}, &live); err != nil || live > 1 {
 			t.Fatalf("topic %q has %d live runs (%v)", topic, live, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // name in AGENTS, "" for the default one.
 func (r Reader) AgentModels(ctx context.Context, folder, agent string) (m agentproto.Models, err error) {
 	var list []byte
-	found, err := r.q.get(ctx, []any{&list, &m.Current}, queryAgentModels, folder, agent)
+	found, err := r.get(ctx, []any{&list, &m.Current}, queryAgentModels, folder, agent)
 	if err != nil || !found {
 		return m, err
 	}
@@ -28,6 +28,6 @@ func (tx *Tx) PutAgentModels(folder, agent string, m agentproto.Models, now int6
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(putAgentModels, folder, agent, string(list), m.Current, now)
+	err = tx.exec(putAgentModels, folder, agent, string(list), m.Current, now)
 	return err
 }

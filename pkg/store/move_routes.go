@@ -24,7 +24,7 @@ func (tx *Tx) moveRoutes(from, to string) (done string, err error) {
 		case expr == "":
 		case whole:
 			changed = append(changed, strconv.FormatInt(r.ID, 10))
-			_, err = tx.exec(`UPDATE routes SET match = ? WHERE id = ?`, expr, r.ID)
+			err = tx.exec(`UPDATE routes SET match = ? WHERE id = ?`, expr, r.ID)
 		default:
 			copied = append(copied, strconv.FormatInt(r.ID, 10))
 			follows := i+1 < len(routes) && routes[i+1].Seq == r.Seq
@@ -63,10 +63,10 @@ func (tx *Tx) copyRoute(r msg.Route, follows bool) error {
 // shiftRoutes makes room between the rows of a seq: those from an id on, and all of a higher seq, get
 // the next seq.
 func (tx *Tx) shiftRoutes(seq, id int64) error {
-	if _, err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq > ?`, seq); err != nil {
+	if err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq > ?`, seq); err != nil {
 		return err
 	}
-	_, err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq = ? AND id >= ?`, seq, id)
+	err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq = ? AND id >= ?`, seq, id)
 	return err
 }
 

@@ -25,7 +25,7 @@ func TestOpen_SetsOptions(t *testing.T) {
 	write(t, s, func(tx *store.Tx) error {
 		for pragma, want := range written {
 			var got string
-			if _, err := tx.Get(t.Context(), "PRAGMA "+pragma, nil, &got); err != nil || got != want {
+			if _, err := tx.GetRow(t.Context(), "PRAGMA "+pragma, nil, &got); err != nil || got != want {
 				t.Errorf("writer: %s is %q, want %q (%v)", pragma, got, want, err)
 			}
 		}
@@ -36,7 +36,7 @@ func TestOpen_SetsOptions(t *testing.T) {
 			t.Errorf("reader: %s is %q, want %q", pragma, got, want)
 		}
 	}
-	if _, err := s.Get(t.Context(), `DELETE FROM messages RETURNING id`, nil, new(int64)); err == nil || !strings.Contains(err.Error(), "readonly") {
+	if _, err := s.GetRow(t.Context(), `DELETE FROM messages RETURNING id`, nil, new(int64)); err == nil || !strings.Contains(err.Error(), "readonly") {
 		t.Errorf("a read connection wrote: %v", err)
 	}
 }
@@ -119,7 +119,7 @@ func TestWrite_DatabaseFull_FailsUntilThereIsSpace(t *testing.T) {
 	limit := func(pages int64) {
 		t.Helper()
 		write(t, s, func(tx *store.Tx) error {
-			_, err := tx.Get(t.Context(), fmt.Sprintf("PRAGMA max_page_count=%d", pages), nil, new(int64))
+			_, err := tx.GetRow(t.Context(), fmt.Sprintf("PRAGMA max_page_count=%d", pages), nil, new(int64))
 			return err
 		})
 	}
@@ -161,7 +161,7 @@ func TestWrite_LockedByShell_ReturnsErrLocked(t *testing.T) {
 	path := storetest.File(t)
 	s := storetest.OpenAt(t, path, nil)
 	write(t, s, func(tx *store.Tx) error {
-		_, err := tx.Get(t.Context(), "PRAGMA busy_timeout=20", nil, new(int64))
+		_, err := tx.GetRow(t.Context(), "PRAGMA busy_timeout=20", nil, new(int64))
 		return err
 	})
 	db := must(sql.Open("sqlite3", path))(t)

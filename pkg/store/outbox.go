@@ -25,14 +25,14 @@ func scanLane(scan scanner) (l Lane, err error) {
 
 // OutboxLanes lists the threads of a platform with outbound rows to deliver, each as a lane of answers.
 func (r Reader) OutboxLanes(ctx context.Context, platform string) ([]Lane, error) {
-	lanes, err := collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
+	lanes, err := collect(ctx, r, func(scan scanner) (l Lane, err error) {
 		err = scan(&l.ChatJID, &l.ThreadID)
 		return l, err
 	}, queryOutboxLanes, platform)
 	if err != nil {
 		return nil, err
 	}
-	moving, err := collect(ctx, r.q, one[string], queryNotDelivered)
+	moving, err := collect(ctx, r, one[string], queryNotDelivered)
 	if len(moving) > 0 {
 		lanes = slices.DeleteFunc(lanes, func(l Lane) bool { return slices.Contains(moving, l.ChatJID) })
 	}
@@ -45,19 +45,19 @@ func (r Reader) NewOutbound(ctx context.Context, platform string, after int64) (
 	if last, err = r.LastMessageID(ctx); err != nil || last <= after {
 		return nil, after, err
 	}
-	lanes, err = collect(ctx, r.q, scanLane, queryNewOutbound, after, last, platform)
+	lanes, err = collect(ctx, r, scanLane, queryNewOutbound, after, last, platform)
 	return lanes, last, err
 }
 
 // OldOutbound lists the lanes of a platform with outbound rows to deliver that were received before a time, in
 // unix ms.
 func (r Reader) OldOutbound(ctx context.Context, platform string, before int64) ([]Lane, error) {
-	return collect(ctx, r.q, scanLane, queryOldOutbound, platform, before)
+	return collect(ctx, r, scanLane, queryOldOutbound, platform, before)
 }
 
 // ActiveLanes lists the lanes of a platform that have a running turn.
 func (r Reader) ActiveLanes(ctx context.Context, platform string) ([]Lane, error) {
-	return collect(ctx, r.q, func(scan scanner) (l Lane, err error) {
+	return collect(ctx, r, func(scan scanner) (l Lane, err error) {
 		err = scan(&l.ChatJID, &l.ThreadID)
 		return l, err
 	}, queryActiveLanes, platform+":", platform+";") // all addresses that begin with the platform and a colon
@@ -65,7 +65,7 @@ func (r Reader) ActiveLanes(ctx context.Context, platform string) ([]Lane, error
 
 // ActiveTriggers lists the platform ids of the messages that started a lane's running turns.
 func (r Reader) ActiveTriggers(ctx context.Context, l Lane) ([]string, error) {
-	return collect(ctx, r.q, func(scan scanner) (id string, err error) {
+	return collect(ctx, r, func(scan scanner) (id string, err error) {
 		err = scan(&id)
 		return id, err
 	}, queryActiveTriggers, l.ChatJID, l.ThreadID)
@@ -86,7 +86,7 @@ func (r Reader) NextOutbound(ctx context.Context, l Lane) (*msg.Message, error) 
 // the same message, and with the same emoji, or the deletion of that message.
 func (r Reader) Superseded(ctx context.Context, m *msg.Message) (yes bool, err error) {
 	platform, _ := msg.SplitJID(m.ChatJID)
-	_, err = r.q.get(ctx, []any{&yes}, querySuperseded, platform, m.ChatJID, m.ThreadID, m.ID, m.Kind,
+	_, err = r.get(ctx, []any{&yes}, querySuperseded, platform, m.ChatJID, m.ThreadID, m.ID, m.Kind,
 		strings.TrimPrefix(m.Content, "-"), m.TargetID, m.DerivedFrom)
 	return yes, err
 }
@@ -106,7 +106,7 @@ type Delivery struct {
 
 // Deliveries returns a row's parts in order, none if it was not claimed yet.
 func (r Reader) Deliveries(ctx context.Context, messageID int64) ([]Delivery, error) {
-	return collect(ctx, r.q, func(scan scanner) (d Delivery, err error) {
+	return collect(ctx, r, func(scan scanner) (d Delivery, err error) {
 		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error)
 		return d, err
 	}, queryDeliveries, messageID)
@@ -173,10 +173,10 @@ func (tx *Tx) ClaimOutbound(messageID int64, parts int, now int64) error {
 // PutDelivery writes the state of a part, as the latest delivery change.
 func (tx *Tx) PutDelivery(d Delivery, now int64) error {
 	tx.note(failpoint.PutDelivery)
-	_, err := tx.exec(putDelivery, d.MessageID, d.Part, d.State, d.Attempts, d.NotBefore, null(d.PlatformID),
+	err := tx.exec(putDelivery, d.MessageID, d.Part, d.State, d.Attempts, d.NotBefore, null(d.PlatformID),
 		null(d.ErrorClass), null(cleanText(d.Error)), now)
 	if err == nil && d.PlatformID != "" {
-		_, err = tx.exec(updateEndQuotedOfOwn, d.MessageID, d.PlatformID) // a user answered it before this was known
+		err = tx.exec(updateEndQuotedOfOwn, d.MessageID, d.PlatformID) // a user answered it before this was known
 	}
 	if err == nil {
 		tx.Poke("routd") // the first part that is delivered opens an engagement
@@ -199,27 +199,27 @@ func (tx *Tx) SettleOutbound(messageID int64, state msg.OutState, platformID str
 // PutCursor stores a daemon's value under a key, such as how far it has read.
 func (tx *Tx) PutCursor(daemon, key, value string) error {
 	tx.note(failpoint.PutCursor)
-	_, err := tx.exec(`INSERT INTO cursors (daemon, key, value) VALUES (?,?,?)
+	err := tx.exec(`INSERT INTO cursors (daemon, key, value) VALUES (?,?,?)
 		ON CONFLICT (daemon, key) DO UPDATE SET value = excluded.value`, daemon, key, value)
 	return err
 }
 
 // DeleteCursor deletes a daemon's value under a key.
 func (tx *Tx) DeleteCursor(daemon, key string) error {
-	_, err := tx.exec(`DELETE FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
+	err := tx.exec(`DELETE FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
 	return err
 }
 
 // DaemonCursor is a daemon's value under a key, "" for none.
 func (r Reader) DaemonCursor(ctx context.Context, daemon, key string) (value string, err error) {
-	_, err = r.q.get(ctx, []any{&value}, `SELECT value FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
+	_, err = r.get(ctx, []any{&value}, `SELECT value FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
 	return value, err
 }
 
 // DaemonCursors returns a daemon's values by key, for keys with a prefix.
 func (r Reader) DaemonCursors(ctx context.Context, daemon, prefix string) (map[string]string, error) {
 	all := map[string]string{}
-	_, err := collect(ctx, r.q, func(scan scanner) (struct{}, error) {
+	_, err := collect(ctx, r, func(scan scanner) (struct{}, error) {
 		var key, value string
 		err := scan(&key, &value)
 		all[key] = value

@@ -17,7 +17,7 @@ type ParkedChat struct {
 
 // ParkedChats returns every chat with parked rows.
 func (r Reader) ParkedChats(ctx context.Context) ([]ParkedChat, error) {
-	return collect(ctx, r.q, func(scan scanner) (c ParkedChat, err error) {
+	return collect(ctx, r, func(scan scanner) (c ParkedChat, err error) {
 		err = scan(&c.JID, &c.Pending)
 		return c, err
 	}, queryParkedChats)
@@ -26,7 +26,7 @@ func (r Reader) ParkedChats(ctx context.Context) ([]ParkedChat, error) {
 // Parked returns a chat's parked rows, oldest first, at most limit, with what a route
 // matches and no content.
 func (r Reader) Parked(ctx context.Context, chatJID string, limit int) ([]*msg.Message, error) {
-	return collect(ctx, r.q, func(scan scanner) (*msg.Message, error) {
+	return collect(ctx, r, func(scan scanner) (*msg.Message, error) {
 		m := &msg.Message{ChatJID: chatJID, Direction: msg.In, Disposition: msg.Onboarding}
 		err := scan(&m.ID, &m.PlatformID, &m.Sender, &m.SenderName, &m.IsBot, &m.Verb, &m.Topic, &m.ThreadID,
 			&m.Addressed, &m.ReceivedAt)
@@ -40,14 +40,14 @@ func (r Reader) Parked(ctx context.Context, chatJID string, limit int) ([]*msg.M
 // TakeUp makes the parked rows of a chat undecided again. Their ids keep their order.
 func (tx *Tx) TakeUp(chatJID string, now int64) error {
 	tx.note(failpoint.TakeUp)
-	ids, err := collect(uncancelled(), tx.q, one[int64], queryParkedIDs, chatJID, math.MaxInt64)
+	ids, err := collect(uncancelled(), tx.Reader, one[int64], queryParkedIDs, chatJID, math.MaxInt64)
 	for _, id := range ids {
 		if err == nil {
 			err = tx.UnmarkMessage(id, now)
 		}
 	}
 	if err == nil {
-		_, err = tx.exec(updateTakeUp, chatJID)
+		err = tx.exec(updateTakeUp, chatJID)
 	}
 	return err
 }
@@ -66,7 +66,7 @@ func (tx *Tx) TakeUpRow(id int64) error {
 // DropParked drops the parked rows of a chat.
 func (tx *Tx) DropParked(chatJID string, reason msg.Reason, now int64) error {
 	tx.note(failpoint.Decide)
-	ids, err := collect(uncancelled(), tx.q, one[int64], queryParkedIDs, chatJID, math.MaxInt64)
+	ids, err := collect(uncancelled(), tx.Reader, one[int64], queryParkedIDs, chatJID, math.MaxInt64)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (tx *Tx) dropParked(id int64, reason msg.Reason, now int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err = tx.exec(updateDropParked, reason, now, seq, id); err != nil {
+	if err = tx.exec(updateDropParked, reason, now, seq, id); err != nil {
 		return err
 	}
 	if err := tx.UnmarkMessage(id, now); err != nil {

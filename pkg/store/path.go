@@ -52,7 +52,7 @@ type RunResult struct {
 // time between from and until, at most limit, oldest first.
 func (r Reader) RunsDuring(ctx context.Context, folder, topic string, from, until int64, limit int) ([]*RunResult,
 	error) {
-	all, err := collect(ctx, r.q, func(scan scanner) (*RunResult, error) {
+	all, err := collect(ctx, r, func(scan scanner) (*RunResult, error) {
 		var result, problem string
 		run, err := scanRun(func(dest ...any) error { return scan(append(dest, &result, &problem)...) })
 		return &RunResult{*run, result, problem}, err
@@ -69,7 +69,7 @@ type PartState struct {
 
 // Parts returns a row's parts in order, none if it was never claimed.
 func (r Reader) Parts(ctx context.Context, messageID int64) ([]PartState, error) {
-	return collect(ctx, r.q, func(scan scanner) (p PartState, err error) {
+	return collect(ctx, r, func(scan scanner) (p PartState, err error) {
 		d := &p.Delivery
 		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error,
 			&p.UpdatedAt)

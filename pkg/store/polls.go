@@ -31,7 +31,7 @@ func scanPoll(scan scanner) (*msg.StoredPoll, error) {
 }
 
 func (r Reader) polls(ctx context.Context, query string, args ...any) ([]*msg.StoredPoll, error) {
-	return collect(ctx, r.q, scanPoll, query, args...)
+	return collect(ctx, r, scanPoll, query, args...)
 }
 
 // Poll returns a poll by id, nil if there is none.
@@ -78,7 +78,7 @@ func (r Reader) PollsUndelivered(ctx context.Context, after int64, limit int) ([
 
 // PollVotes returns what each voter chooses in a poll, in no order.
 func (r Reader) PollVotes(ctx context.Context, pollID int64) ([]msg.PollVote, error) {
-	return collect(ctx, r.q, func(scan scanner) (v msg.PollVote, err error) {
+	return collect(ctx, r, func(scan scanner) (v msg.PollVote, err error) {
 		var options string
 		if err = scan(&v.Voter, &v.Name, &options, &v.At); err == nil {
 			v.Options = parseOptions(options)
@@ -97,7 +97,7 @@ func (r Reader) PollsOpen(ctx context.Context, platform string, limit int) ([]*m
 func (r Reader) PollVotesStored(ctx context.Context, pollID int64, m *msg.Message) (map[string]msg.PollVote, error) {
 	type row struct{ sender, name, content string }
 	// The rows are read before the counts: one that is counted in between is counted twice, which changes nothing.
-	rows, err := collect(ctx, r.q, func(scan scanner) (v row, err error) {
+	rows, err := collect(ctx, r, func(scan scanner) (v row, err error) {
 		return v,
 			scan(&v.sender, &v.name, &v.content)
 	},
@@ -135,7 +135,7 @@ func parseOptions(text string) (options []int) {
 // if there is none.
 func (r Reader) MessageByPollRef(ctx context.Context, daemon, ref string) (*msg.Message, error) {
 	var id int64
-	if found, err := r.q.get(ctx, []any{&id}, queryPollRef, daemon, ref); err != nil || !found {
+	if found, err := r.get(ctx, []any{&id}, queryPollRef, daemon, ref); err != nil || !found {
 		return nil, err
 	}
 	return r.Message(ctx, id)
@@ -144,14 +144,14 @@ func (r Reader) MessageByPollRef(ctx context.Context, daemon, ref string) (*msg.
 // PollsSending returns the outbound rows of polls that are being sent just now, so that their ids may be
 // known soon: in a chat, or with chatJID "" on a platform. Those that wait for another attempt are none.
 func (r Reader) PollsSending(ctx context.Context, platform, chatJID string) ([]int64, error) {
-	return collect(ctx, r.q, func(scan scanner) (id int64, err error) { return id, scan(&id) }, queryPollsSending,
+	return collect(ctx, r, func(scan scanner) (id int64, err error) { return id, scan(&id) }, queryPollsSending,
 		platform, chatJID)
 }
 
 // PollResult counts the votes of a poll.
 func (r Reader) PollResult(ctx context.Context, p *msg.StoredPoll) (*msg.PollResult, error) {
 	result := &msg.PollResult{Counts: make([]int, len(p.Poll.Options))}
-	err := r.q.each(ctx, func(scan scanner) (bool, error) {
+	err := r.each(ctx, func(scan scanner) (bool, error) {
 		var option, votes int
 		err := scan(&option, &votes)
 		if err == nil && option >= 1 && option <= len(result.Counts) {
@@ -160,7 +160,7 @@ func (r Reader) PollResult(ctx context.Context, p *msg.StoredPoll) (*msg.PollRes
 		return err == nil, err
 	}, queryPollCounts, p.ID, p.Poll.Multiple)
 	if err == nil {
-		_, err = r.q.get(ctx, []any{&result.Voters}, queryPollVoterCount, p.ID)
+		_, err = r.get(ctx, []any{&result.Voters}, queryPollVoterCount, p.ID)
 	}
 	return result, err
 }
@@ -169,7 +169,7 @@ func (r Reader) PollResult(ctx context.Context, p *msg.StoredPoll) (*msg.PollRes
 // a voter without a name has its sender.
 func (r Reader) PollVoters(ctx context.Context, p *msg.StoredPoll, limit int) ([][]string, error) {
 	voters := make([][]string, len(p.Poll.Options))
-	err := r.q.each(ctx, func(scan scanner) (bool, error) {
+	err := r.each(ctx, func(scan scanner) (bool, error) {
 		var option int
 		var voter, name string
 		err := scan(&option, &voter, &name)
@@ -184,7 +184,7 @@ func (r Reader) PollVoters(ctx context.Context, p *msg.StoredPoll, limit int) ([
 // VotesWaiting reports whether votes of a chat that were cast at the time before, in unix ms, or earlier
 // are undecided.
 func (r Reader) VotesWaiting(ctx context.Context, chatJID string, before int64) (waiting bool, err error) {
-	_, err = r.q.get(ctx, []any{&waiting}, queryVotesWaiting, chatJID, before)
+	_, err = r.get(ctx, []any{&waiting}, queryVotesWaiting, chatJID, before)
 	return waiting, err
 }
 
@@ -203,7 +203,7 @@ func (tx *Tx) PutPoll(p *msg.StoredPoll) error {
 
 // PutPollRef stores what a daemon's platform calls the poll of an outbound row.
 func (tx *Tx) PutPollRef(daemon, ref string, messageID int64) error {
-	_, err := tx.exec(insertPollRef, daemon, ref, messageID)
+	err := tx.exec(insertPollRef, daemon, ref, messageID)
 	return err
 }
 
@@ -219,16 +219,16 @@ func (tx *Tx) Vote(pollID int64, voter, name string, vote *msg.Vote, at int64) e
 		return fmt.Errorf("vote in poll %d: %w", pollID, ErrStale)
 	}
 	var before string
-	if _, err := tx.get([]any{&before}, queryPollVote, pollID, voter); err != nil {
+	if _, err := tx.find([]any{&before}, queryPollVote, pollID, voter); err != nil {
 		return err
 	}
 	chosen := vote.Apply(parseOptions(before))
 	if len(chosen) == 0 {
-		_, err = tx.exec(deletePollVote, pollID, voter)
+		err = tx.exec(deletePollVote, pollID, voter)
 		return err
 	}
 	options, _ := json.Marshal(chosen) // plain numbers: cannot fail
-	_, err = tx.exec(putPollVote, pollID, voter, cut(cleanText(name), maxPollName), string(options), at)
+	err = tx.exec(putPollVote, pollID, voter, cut(cleanText(name), maxPollName), string(options), at)
 	return err
 }
 
@@ -252,7 +252,7 @@ func (tx *Tx) EndPoll(id int64, result *msg.PollResult, at int64) error {
 		b, _ := json.Marshal(result) // plain numbers: cannot fail
 		text = string(b)
 	}
-	_, err := tx.exec(updateEndedPoll, at, text, id)
+	err := tx.exec(updateEndedPoll, at, text, id)
 	return err
 }
 

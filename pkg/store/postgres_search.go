@@ -25,7 +25,7 @@ func (e *postgres) reindexRows(st *statements, last int64) error {
 func indexTexts(st *statements, query string, args ...any) error {
 	var ids []int64
 	var vectors []string
-	err := st.each(uncancelled(), func(scan scanner) (bool, error) {
+	err := st.scan(uncancelled(), false, func(scan scanner) (bool, error) {
 		var id int64
 		var text string
 		if err := scan(&id, &text); err != nil {

@@ -15,7 +15,7 @@ func (r Reader) Posts(ctx context.Context, chatJID, from, before string, limit i
 
 // ThreadPosts returns the platform ids of the newest posts in a thread, the newest first, at most limit.
 func (r Reader) ThreadPosts(ctx context.Context, chatJID, threadID string, limit int) ([]string, error) {
-	return collect(ctx, r.q, func(scan scanner) (id string, err error) {
+	return collect(ctx, r, func(scan scanner) (id string, err error) {
 		err = scan(&id)
 		return id, err
 	}, queryThreadPosts, chatJID, threadID, limit)

@@ -68,7 +68,7 @@ func scanPreviewTurn(scan scanner) (t PreviewTurn, err error) {
 
 // PreviewTurns lists the running turns of a platform that answer their chat: not those that work for another group.
 func (r Reader) PreviewTurns(ctx context.Context, platform string) (turns []PreviewTurn, err error) {
-	all, err := collect(ctx, r.q, scanPreviewTurn, queryPreviewTurns, platform+":", platform+";")
+	all, err := collect(ctx, r, scanPreviewTurn, queryPreviewTurns, platform+":", platform+";")
 	for _, t := range all {
 		if t.answersChat() {
 			turns = append(turns, t)
@@ -84,7 +84,7 @@ func (t *PreviewTurn) answersChat() bool {
 
 // PreviewTurn returns a running turn, nil if the turn does not run or answers no chat.
 func (r Reader) PreviewTurn(ctx context.Context, id int64) (*PreviewTurn, error) {
-	all, err := collect(ctx, r.q, scanPreviewTurn, queryPreviewTurn, id)
+	all, err := collect(ctx, r, scanPreviewTurn, queryPreviewTurn, id)
 	if err != nil || len(all) == 0 || !all[0].answersChat() {
 		return nil, err
 	}
@@ -99,17 +99,17 @@ func scanPreview(scan scanner) (p Preview, err error) {
 
 // OpenPreviews lists the open previews of a platform.
 func (r Reader) OpenPreviews(ctx context.Context, platform string) ([]Preview, error) {
-	return collect(ctx, r.q, scanPreview, queryOpenPreviews, platform+":", platform+";")
+	return collect(ctx, r, scanPreview, queryOpenPreviews, platform+":", platform+";")
 }
 
 // LanePreviews lists the open previews of a lane.
 func (r Reader) LanePreviews(ctx context.Context, l Lane) ([]Preview, error) {
-	return collect(ctx, r.q, scanPreview, queryLanePreviews, l.ChatJID, l.ThreadID)
+	return collect(ctx, r, scanPreview, queryLanePreviews, l.ChatJID, l.ThreadID)
 }
 
 // ShownPreview returns the open preview that a message of a chat is, nil if it is none.
 func (r Reader) ShownPreview(ctx context.Context, chatJID, platformID string) (*Preview, error) {
-	shown, err := collect(ctx, r.q, scanPreview, queryPreviewShown, chatJID, platformID)
+	shown, err := collect(ctx, r, scanPreview, queryPreviewShown, chatJID, platformID)
 	if err != nil || len(shown) == 0 {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (r Reader) ShownPreview(ctx context.Context, chatJID, platformID string) (*
 
 // WrittenBelow reports whether users have written below the message of a preview.
 func (r Reader) WrittenBelow(ctx context.Context, p *Preview) (yes bool, err error) {
-	_, err = r.q.get(ctx, []any{&yes}, queryWrittenBelow, p.TurnID, p.Lane.ChatJID, p.Lane.ThreadID, p.CreatedAt)
+	_, err = r.get(ctx, []any{&yes}, queryWrittenBelow, p.TurnID, p.Lane.ChatJID, p.Lane.ThreadID, p.CreatedAt)
 	return yes, err
 }
 
@@ -185,6 +185,6 @@ func (tx *Tx) TakeOverPreview(p *Preview, messageID, now int64) error {
 // GiveUpPreview opens the preview of a turn again, to be removed: its message has not become an answer. It does nothing
 // if no answer has taken over that message.
 func (tx *Tx) GiveUpPreview(turnID int64, platformID string, now int64) error {
-	_, err := tx.exec(updateReopenPreview, now, turnID, platformID)
+	err := tx.exec(updateReopenPreview, now, turnID, platformID)
 	return err
 }

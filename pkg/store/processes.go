@@ -43,13 +43,13 @@ var ErrFenced = errors.New("another process has taken over: this one has not ren
 // one meanwhile.
 func (tx *Tx) Join(daemon, place, addr, version string) (id int64, former []int64, err error) {
 	var moved string
-	switch found, err := tx.q.get(uncancelled(), []any{&moved}, queryMoved); {
+	switch found, err := tx.get(uncancelled(), []any{&moved}, queryMoved); {
 	case err != nil:
 		return 0, nil, err
 	case found:
 		return 0, nil, errMoved(moved)
 	}
-	if former, err = collect(uncancelled(), tx.q, one[int64], deleteFormer, daemon, place); err != nil {
+	if former, err = collect(uncancelled(), tx.Reader, one[int64], deleteFormer, daemon, place); err != nil {
 		return 0, nil, err
 	}
 	id, err = tx.insert(insertProcess, daemon, place, addr, version, LeaseTime.Milliseconds())
@@ -72,14 +72,14 @@ func (s *Store) RenewProcess(ctx context.Context, id int64) error {
 
 // LeaveProcess gives up all that a process has.
 func (tx *Tx) LeaveProcess(id int64) error {
-	_, err := tx.exec(deleteProcess, id)
+	err := tx.exec(deleteProcess, id)
 	return err
 }
 
 // Claim takes a lease for a process, and reports whether it has it: no other has, or one whose time has passed, which
 // is fenced.
 func (tx *Tx) Claim(name string, process int64) (held bool, err error) {
-	if _, err := tx.exec(deleteHolder, name); err != nil {
+	if err := tx.exec(deleteHolder, name); err != nil {
 		return false, err
 	}
 	n, err := tx.change(putLease, name, process)
@@ -88,30 +88,30 @@ func (tx *Tx) Claim(name string, process int64) (held bool, err error) {
 
 // FenceExpired fences the other processes of a daemon whose time has passed, and returns their ids.
 func (tx *Tx) FenceExpired(daemon string, except int64) ([]int64, error) {
-	return collect(uncancelled(), tx.q, one[int64], deleteExpired, daemon, except)
+	return collect(uncancelled(), tx.Reader, one[int64], deleteExpired, daemon, except)
 }
 
 // ExpiredProcesses counts the other processes of a daemon whose time has passed.
 func (r Reader) ExpiredProcesses(ctx context.Context, daemon string, except int64) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryExpired, daemon, except)
+	_, err = r.get(ctx, []any{&n}, queryExpired, daemon, except)
 	return n, err
 }
 
 // FolderOwner returns the process whose agents work in a folder, unless it is the one excepted; 0 if none do. Only the
 // agents of one process work in a folder at a time.
 func (r Reader) FolderOwner(ctx context.Context, folder string, except int64) (owner int64, err error) {
-	_, err = r.q.get(ctx, []any{&owner}, queryFolderOwner, folder, except)
+	_, err = r.get(ctx, []any{&owner}, queryFolderOwner, folder, except)
 	return owner, err
 }
 
 // RunsOfGone returns the runs whose owner is fenced or has left: another gated queues their turns again.
 func (r Reader) RunsOfGone(ctx context.Context) ([]*msg.Run, error) {
-	return collect(ctx, r.q, scanRun, queryRunsOfGone)
+	return collect(ctx, r, scanRun, queryRunsOfGone)
 }
 
 // LeaseHolder returns the process that has a lease, nil if none has it.
 func (r Reader) LeaseHolder(ctx context.Context, name string) (*Process, error) {
-	all, err := collect(ctx, r.q, scanProcess, queryLeaseHolder, name)
+	all, err := collect(ctx, r, scanProcess, queryLeaseHolder, name)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (r Reader) LeaseHolder(ctx context.Context, name string) (*Process, error) 
 
 // Processes returns all processes, by daemon.
 func (r Reader) Processes(ctx context.Context) ([]Process, error) {
-	return collect(ctx, r.q, scanProcess, queryProcesses)
+	return collect(ctx, r, scanProcess, queryProcesses)
 }
 
 // processColumns are those of processes that scanProcess reads first.

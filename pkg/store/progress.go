@@ -51,7 +51,7 @@ func orEmpty[T any](list []T) []T {
 func (r Reader) Progress(ctx context.Context, turnID int64) (*Progress, error) {
 	var p Progress
 	var plan, tools []byte
-	found, err := r.q.get(ctx, []any{&p.State, &p.Text, &plan, &tools, &p.UpdatedAt}, queryProgress, turnID)
+	found, err := r.get(ctx, []any{&p.State, &p.Text, &plan, &tools, &p.UpdatedAt}, queryProgress, turnID)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ type Work struct {
 
 // ChatWork returns the work of agents on the turns of a chat, in the order of the turns.
 func (r Reader) ChatWork(ctx context.Context, chatJID string) ([]Work, error) {
-	return collect(ctx, r.q, func(scan scanner) (w Work, err error) {
+	return collect(ctx, r, func(scan scanner) (w Work, err error) {
 		err = scan(&w.TurnID, &w.Place, &w.StartedAt, &w.UpdatedAt)
 		return w, err
 	}, queryChatWork, chatJID)
@@ -84,7 +84,7 @@ func (r Reader) ChatWork(ctx context.Context, chatJID string) ([]Work, error) {
 // agents have said nothing of their work have none.
 func (r Reader) WebWork(ctx context.Context) (updated map[string]map[int64]int64, err error) {
 	updated = map[string]map[int64]int64{}
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	err = r.each(ctx, func(scan scanner) (bool, error) {
 		var turn, at int64
 		var jid string
 		err := scan(&turn, &jid, &at)
@@ -99,6 +99,6 @@ func (r Reader) WebWork(ctx context.Context) (updated map[string]map[int64]int64
 
 // Usage returns what a turn has used; zero if its agent said nothing.
 func (r Reader) Usage(ctx context.Context, turnID int64) (u agentproto.Usage, err error) {
-	_, err = r.q.get(ctx, []any{&u.Input, &u.Output, &u.CostUSD, &u.ContextUsed, &u.ContextSize}, queryUsage, turnID)
+	_, err = r.get(ctx, []any{&u.Input, &u.Output, &u.CostUSD, &u.ContextUsed, &u.ContextSize}, queryUsage, turnID)
 	return u, err
 }

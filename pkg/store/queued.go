@@ -8,7 +8,7 @@ import (
 
 // QueuedLanes returns the lanes with queued turns, the one with the oldest first.
 func (r Reader) QueuedLanes(ctx context.Context) ([]string, error) {
-	return collect(ctx, r.q, func(scan scanner) (lane string, err error) {
+	return collect(ctx, r, func(scan scanner) (lane string, err error) {
 		var oldest int64
 		err = scan(&lane, &oldest)
 		return lane, err
@@ -17,7 +17,7 @@ func (r Reader) QueuedLanes(ctx context.Context) ([]string, error) {
 
 // CountQueued is the number of queued turns.
 func (r Reader) CountQueued(ctx context.Context) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryQueuedCount)
+	_, err = r.get(ctx, []any{&n}, queryQueuedCount)
 	return n, err
 }
 
@@ -41,7 +41,7 @@ func (r Reader) NextQueued(ctx context.Context, lane string, after, now int64) (
 	var found int64
 	for rows := queuedPage; rows == queuedPage && found == 0; {
 		rows = 0
-		err = r.q.each(ctx, func(scan scanner) (bool, error) {
+		err = r.each(ctx, func(scan scanner) (bool, error) {
 			var id, notBefore int64
 			var behind, stopped, later bool
 			if err := scan(&id, &notBefore, &behind, &stopped, &later); err != nil {
@@ -76,7 +76,7 @@ func (r Reader) NextQueued(ctx context.Context, lane string, after, now int64) (
 // which none is pending any more.
 func (r Reader) FilesReady(ctx context.Context) (map[int64]string, error) {
 	ready := map[int64]string{}
-	err := r.q.each(ctx, func(scan scanner) (bool, error) {
+	err := r.each(ctx, func(scan scanner) (bool, error) {
 		var id int64
 		var lane string
 		err := scan(&id, &lane)
@@ -89,6 +89,6 @@ func (r Reader) FilesReady(ctx context.Context) (map[int64]string, error) {
 // EndWait lets a queued turn start that waits for something.
 func (tx *Tx) EndWait(id int64, what msg.WaitsFor) error {
 	tx.pokePeers()
-	_, err := tx.exec(updateWaitOver, id, what)
+	err := tx.exec(updateWaitOver, id, what)
 	return err
 }

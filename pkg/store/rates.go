@@ -9,7 +9,7 @@ import (
 // RecentTurns returns the rows that turns of a folder took since a time with the senders who pay for them, in unix ms,
 // oldest first. Only the folder's last 100,000 rows are considered.
 func (r Reader) RecentTurns(ctx context.Context, folder string, since int64) (all []SenderTurn, err error) {
-	err = r.q.each(ctx, func(row scanner) (more bool, err error) {
+	err = r.each(ctx, func(row scanner) (more bool, err error) {
 		var t SenderTurn
 		var counts bool
 		if err := row(&t.Sender, &t.Turn, &t.At, &counts); err != nil || t.At <= since {
@@ -44,14 +44,14 @@ func (r Reader) PaidTurns(ctx context.Context, folder, payer string, since int64
 // LastRateLimit is when a message of a sender was last dropped for the rate of a group,
 // in unix ms, 0 for never. Only the chat's last 1,000 rows are considered.
 func (r Reader) LastRateLimit(ctx context.Context, chatJID, sender string) (at int64, err error) {
-	_, err = r.q.get(ctx, []any{&at}, queryLastRateLimit, chatJID, sender)
+	_, err = r.get(ctx, []any{&at}, queryLastRateLimit, chatJID, sender)
 	return at, err
 }
 
 // CommandsOf returns when a sender's commands and pins of a chat arrived that were answered, and when the last one did
 // that was dropped since there were too many, in unix ms, 0 for never. Only the chat's last 1,000 rows are considered.
 func (r Reader) CommandsOf(ctx context.Context, chatJID, sender string) (answered []int64, dropped int64, err error) {
-	err = r.q.each(ctx, func(row scanner) (more bool, err error) {
+	err = r.each(ctx, func(row scanner) (more bool, err error) {
 		var at int64
 		var tooMany bool
 		if err := row(&at, &tooMany); err != nil {

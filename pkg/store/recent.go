@@ -51,7 +51,7 @@ func (r Reader) Recent(ctx context.Context, s Scope, upto int64) ([]Recent, erro
 	case s.WebTopic != nil:
 		query, args = queryRecentTopic, append(args, *s.WebTopic)
 	}
-	rows, err := collect(ctx, r.q, scanRecent, query, args...)
+	rows, err := collect(ctx, r, scanRecent, query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (r Reader) recentOpening(ctx context.Context, s Scope, upto int64) ([]Recen
 	if err != nil || m == nil {
 		return nil, err
 	}
-	rows, err := collect(ctx, r.q, scanRecent, queryRecentOpening, s.ChatJID, upto, m.ID, s.ThreadID)
+	rows, err := collect(ctx, r, scanRecent, queryRecentOpening, s.ChatJID, upto, m.ID, s.ThreadID)
 	for i := range rows {
 		rows[i].Opens, rows[i].platformID = true, s.ThreadID
 	}
@@ -131,7 +131,7 @@ func (r Reader) parts(ctx context.Context, rows []int64, known map[string]int64)
 	if err != nil {
 		return err
 	}
-	return r.q.each(ctx, func(scan scanner) (bool, error) {
+	return r.each(ctx, func(scan scanner) (bool, error) {
 		var platformID string
 		var id int64
 		err := scan(&platformID, &id)
@@ -149,7 +149,7 @@ type Change struct {
 // LastChange returns the last change of a row up to a row id, nil if there is none.
 func (r Reader) LastChange(ctx context.Context, id, upto int64) (*Change, error) {
 	var c Change
-	found, err := r.q.get(ctx, []any{&c.Deleted, &c.Content}, queryChange, id, upto)
+	found, err := r.get(ctx, []any{&c.Deleted, &c.Content}, queryChange, id, upto)
 	if err != nil || !found {
 		return nil, err
 	}

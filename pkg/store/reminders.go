@@ -17,7 +17,7 @@ func scanReminder(scan scanner) (*msg.Reminder, error) {
 }
 
 func (r Reader) reminders(ctx context.Context, query string, args ...any) ([]*msg.Reminder, error) {
-	return collect(ctx, r.q, scanReminder, query, args...)
+	return collect(ctx, r, scanReminder, query, args...)
 }
 
 // Reminder returns a reminder by id, nil if there is none.
@@ -50,46 +50,46 @@ func (r Reader) DueReminders(ctx context.Context, now int64, limit int) ([]*msg.
 
 // NextSlot is when the next reminder is due, in unix ms, 0 for never.
 func (r Reader) NextSlot(ctx context.Context) (at int64, err error) {
-	_, err = r.q.get(ctx, []any{&at}, queryNextSlot)
+	_, err = r.get(ctx, []any{&at}, queryNextSlot)
 	return at, err
 }
 
 // CountReminders returns how many reminders are active of a group, and for a chat.
 func (r Reader) CountReminders(ctx context.Context, folder, chatJID string) (ofFolder, ofChat int, err error) {
-	_, err = r.q.get(ctx, []any{&ofFolder, &ofChat}, queryCountReminders, folder, chatJID)
+	_, err = r.get(ctx, []any{&ofFolder, &ofChat}, queryCountReminders, folder, chatJID)
 	return ofFolder, ofChat, err
 }
 
 // PlannedPrompts returns when the active prompts of a chat that fire once are due, in unix ms, sorted, but for a
 // reminder.
 func (r Reader) PlannedPrompts(ctx context.Context, chatJID string, but int64) ([]int64, error) {
-	return collect(ctx, r.q, one[int64], queryPlannedPrompts, chatJID, but)
+	return collect(ctx, r, one[int64], queryPlannedPrompts, chatJID, but)
 }
 
 // CountActiveReminders returns how many reminders are active.
 func (r Reader) CountActiveReminders(ctx context.Context) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryCountActive)
+	_, err = r.get(ctx, []any{&n}, queryCountActive)
 	return n, err
 }
 
 // LastSlot returns the last slot for which a reminder fired, in unix ms, and the row that it made; 0 for
 // none, or one that was deleted since.
 func (r Reader) LastSlot(ctx context.Context, reminder int64) (slot, message int64, err error) {
-	_, err = r.q.get(ctx, []any{&slot, &message}, queryLastSlot, reminder)
+	_, err = r.get(ctx, []any{&slot, &message}, queryLastSlot, reminder)
 	return slot, message, err
 }
 
 // NotifiedOfLimit reports whether a chat got a notice since a time, in unix ms, that reminders of a sender wait for its
 // rate. Only the chat's last 1,000 rows are considered.
 func (r Reader) NotifiedOfLimit(ctx context.Context, chatJID, payer string, since int64) (notified bool, err error) {
-	_, err = r.q.get(ctx, []any{&notified}, queryNotifiedOfLimit, chatJID, payer, since)
+	_, err = r.get(ctx, []any{&notified}, queryNotifiedOfLimit, chatJID, payer, since)
 	return notified, err
 }
 
 // ReminderOf returns the reminder that made a row, and the slot, in unix ms; nil if none did.
 func (r Reader) ReminderOf(ctx context.Context, message int64) (made *msg.Reminder, slot int64, err error) {
 	var id int64
-	found, err := r.q.get(ctx, []any{&id, &slot}, queryReminderOf, message)
+	found, err := r.get(ctx, []any{&id, &slot}, queryReminderOf, message)
 	if err != nil || !found {
 		return nil, 0, err
 	}
@@ -173,7 +173,7 @@ func (tx *Tx) FireReminder(r *msg.Reminder, f Firing, now int64) (fired bool, er
 			return false, err
 		}
 	}
-	_, err = tx.exec(updateSlot, f.Message.ID, r.ID, f.Slot)
+	err = tx.exec(updateSlot, f.Message.ID, r.ID, f.Slot)
 	return err == nil, err
 }
 

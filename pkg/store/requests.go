@@ -61,7 +61,7 @@ func scanRequest(scan scanner) (*Request, error) {
 }
 
 func (r Reader) requests(ctx context.Context, query string, args ...any) ([]*Request, error) {
-	return collect(ctx, r.q, scanRequest, query, args...)
+	return collect(ctx, r, scanRequest, query, args...)
 }
 
 // Request returns a request by its code, which is in upper case; nil if there is none.
@@ -108,12 +108,12 @@ type RequestCounts struct {
 // CountRequests counts the requests made after a time and not after another, in unix ms, and those
 // pending.
 func (r Reader) CountRequests(ctx context.Context, sender string, after, until int64) (c RequestCounts, err error) {
-	_, err = r.q.get(ctx, []any{&c.OfSender}, queryRequestsOfSender, sender, after, until)
+	_, err = r.get(ctx, []any{&c.OfSender}, queryRequestsOfSender, sender, after, until)
 	if err == nil {
-		_, err = r.q.get(ctx, []any{&c.Made}, queryRequestsSince, after, until)
+		_, err = r.get(ctx, []any{&c.Made}, queryRequestsSince, after, until)
 	}
 	if err == nil {
-		_, err = r.q.get(ctx, []any{&c.Pending}, queryRequestsPending)
+		_, err = r.get(ctx, []any{&c.Pending}, queryRequestsPending)
 	}
 	return c, err
 }
@@ -129,12 +129,12 @@ func (r Reader) DirectChat(ctx context.Context, sender string) (jid string, err 
 		jid = sender
 	default:
 		platform, _ := msg.SplitJID(sender)
-		if _, err = r.q.get(ctx, []any{&jid}, queryDirectChat, platform, sender); err != nil || jid == "" {
+		if _, err = r.get(ctx, []any{&jid}, queryDirectChat, platform, sender); err != nil || jid == "" {
 			return "", err
 		}
 	}
 	last := ""
-	if _, err = r.q.get(ctx, []any{&last}, queryLastVerb, jid); err != nil || last == msg.VerbLeave {
+	if _, err = r.get(ctx, []any{&last}, queryLastVerb, jid); err != nil || last == msg.VerbLeave {
 		return "", err
 	}
 	return jid, nil
@@ -150,7 +150,7 @@ func (tx *Tx) PutRequest(r *Request) (err error) {
 	}
 	r.Sender, r.ThreadID = truncate(cleanText(r.Sender), maxReference), truncate(cleanText(r.ThreadID), maxReference)
 	r.SenderName, r.Title, r.Sample = cleanName(r.SenderName), cleanName(r.Title), cleanName(r.Sample)
-	_, err = tx.exec(insertRequest, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID,
+	err = tx.exec(insertRequest, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID,
 		r.CreatedAt)
 	return err
 }
@@ -230,7 +230,7 @@ func (tx *Tx) PurgeRequests(before int64, limit int) (deleted int64, err error) 
 // NthRequestAt is when the request was made that has n newer ones, in unix ms; 0 if there are
 // no more than n.
 func (r Reader) NthRequestAt(ctx context.Context, n int) (at int64, err error) {
-	_, err = r.q.get(ctx, []any{&at}, queryNthRequest, n)
+	_, err = r.get(ctx, []any{&at}, queryNthRequest, n)
 	return at, err
 }
 
@@ -239,6 +239,6 @@ func (tx *Tx) PutAudit(who, what, detail string, now int64) error {
 	if who == "" || what == "" {
 		return errors.New("an audit row needs who and what")
 	}
-	_, err := tx.exec(insertAudit, now, cleanName(who), cleanName(what), cleanName(detail))
+	err := tx.exec(insertAudit, now, cleanName(who), cleanName(what), cleanName(detail))
 	return err
 }

@@ -53,7 +53,7 @@ func (h History) queries() purgeQueries {
 func (r Reader) OldRows(ctx context.Context, h History, after, before int64, limit int) (ids []int64, next int64,
 	err error) {
 	next = after
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	err = r.each(ctx, func(scan scanner) (bool, error) {
 		var old bool
 		err := scan(&next, &old)
 		if old {
@@ -71,14 +71,14 @@ func (tx *Tx) Purge(h History, ids []int64, before int64) (deleted int, err erro
 	q := h.queries()
 	for _, id := range ids {
 		var old bool
-		if _, err := tx.get([]any{&old}, q.isOld, id, before); err != nil {
+		if _, err := tx.find([]any{&old}, q.isOld, id, before); err != nil {
 			return deleted, fmt.Errorf("purge %s %d: %w", h, id, err)
 		}
 		if !old {
 			continue
 		}
 		for _, query := range q.deletes {
-			if _, err := tx.exec(query, id); err != nil {
+			if err := tx.exec(query, id); err != nil {
 				return deleted, fmt.Errorf("purge %s %d: %w", h, id, err)
 			}
 		}
@@ -89,7 +89,7 @@ func (tx *Tx) Purge(h History, ids []int64, before int64) (deleted int, err erro
 
 // RunExists reports whether a run is stored.
 func (r Reader) RunExists(ctx context.Context, id int64) (stored bool, err error) {
-	_, err = r.q.get(ctx, []any{&stored}, queryRunExists, id)
+	_, err = r.get(ctx, []any{&stored}, queryRunExists, id)
 	return stored, err
 }
 
@@ -112,7 +112,7 @@ func (r Reader) NeededFiles(ctx context.Context) (map[string]bool, error) {
 // attachmentPaths reads rows of an id and a list of attachments. last is the last id.
 func (r Reader) attachmentPaths(ctx context.Context, query string, args ...any) (paths []string, last int64,
 	err error) {
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	err = r.each(ctx, func(scan scanner) (bool, error) {
 		var list *string
 		if err := scan(&last, &list); err != nil {
 			return false, err

@@ -242,7 +242,7 @@ func (h *history) kept() map[string]bool {
 
 func (h *history) stored(row string) (stored bool) {
 	table, id, _ := strings.Cut(row, " ")
-	if _, err := h.s.Get(context.Background(), `SELECT EXISTS (SELECT 1 FROM `+table+` WHERE id = ?)`, []any{id}, &stored); err != nil {
+	if _, err := h.s.GetRow(context.Background(), `SELECT EXISTS (SELECT 1 FROM `+table+` WHERE id = ?)`, []any{id}, &stored); err != nil {
 		h.t.Fatal(err)
 	}
 	return stored
@@ -344,7 +344,7 @@ func TestPurge_RandomHistory_KeepsWhatIsNeeded(t *testing.T) {
 // must1 reads one value.
 func must1(t *rapid.T, s *store.Store, query string, dest any) {
 	t.Helper()
-	if _, err := s.Get(context.Background(), query, nil, dest); err != nil {
+	if _, err := s.GetRow(context.Background(), query, nil, dest); err != nil {
 		t.Fatal(err)
 	}
 }

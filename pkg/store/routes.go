@@ -38,12 +38,12 @@ func asJSON(text string) json.RawMessage {
 
 // Routes returns the routing table in order of evaluation.
 func (r Reader) Routes(ctx context.Context) ([]msg.Route, error) {
-	return collect(ctx, r.q, scanRoute, selectRoutes+` ORDER BY seq, id`)
+	return collect(ctx, r, scanRoute, selectRoutes+` ORDER BY seq, id`)
 }
 
 // Route returns one row, nil if there is none.
 func (r Reader) Route(ctx context.Context, id int64) (*msg.Route, error) {
-	rows, err := collect(ctx, r.q, scanRoute, selectRoutes+` WHERE id = ?`, id)
+	rows, err := collect(ctx, r, scanRoute, selectRoutes+` WHERE id = ?`, id)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -81,11 +81,11 @@ func (tx *Tx) ConnectChat(g *msg.Group, routes []msg.Route, before int64) (fresh
 // seqBefore returns the seq with which new rows come directly before a row, 0 for the end.
 func (tx *Tx) seqBefore(id int64) (seq int64, err error) {
 	if id == 0 {
-		_, err = tx.get([]any{&seq}, `SELECT max(0, ifnull(max(seq), 0)) FROM routes`)
+		_, err = tx.find([]any{&seq}, `SELECT max(0, ifnull(max(seq), 0)) FROM routes`)
 		return seq, err
 	}
 	var crowded bool // rows of the same seq come before it
-	_, err = tx.get([]any{&seq, &crowded},
+	_, err = tx.find([]any{&seq, &crowded},
 		`SELECT r.seq, EXISTS (SELECT 1 FROM routes o WHERE o.seq = r.seq AND o.id < r.id)
 		FROM routes r WHERE r.id = ?`, id)
 	if err != nil || !crowded && seq > math.MinInt64 {
@@ -112,7 +112,7 @@ var errNoCounter = errors.New("the table counters lacks its row 'routing': chang
 
 // RoutingVersion grows with each change of routes or groups, also by other processes or by SQL.
 func (r Reader) RoutingVersion(ctx context.Context) (version int64, err error) {
-	found, err := r.q.get(ctx, []any{&version}, queryRoutingVersion)
+	found, err := r.get(ctx, []any{&version}, queryRoutingVersion)
 	if err == nil && !found {
 		err = errNoCounter
 	}

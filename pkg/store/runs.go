@@ -20,19 +20,19 @@ func scanRun(scan scanner) (*msg.Run, error) {
 
 // UnendedRuns returns the runs whose process may still be running.
 func (r Reader) UnendedRuns(ctx context.Context) ([]*msg.Run, error) {
-	return collect(ctx, r.q, scanRun, queryUnended)
+	return collect(ctx, r, scanRun, queryUnended)
 }
 
 // RunIsLive reports whether a run may store its session, and, unless it drains, take
 // turns.
 func (r Reader) RunIsLive(ctx context.Context, id int64) (live bool, err error) {
-	_, err = r.q.get(ctx, []any{&live}, queryRunIsLive, id)
+	_, err = r.get(ctx, []any{&live}, queryRunIsLive, id)
 	return live, err
 }
 
 // RunTakes reports whether a run may get further turns.
 func (r Reader) RunTakes(ctx context.Context, id int64) (takes bool, err error) {
-	_, err = r.q.get(ctx, []any{&takes}, queryRunTakes, id)
+	_, err = r.get(ctx, []any{&takes}, queryRunTakes, id)
 	return takes, err
 }
 
@@ -52,7 +52,7 @@ func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err = tx.exec(insertLog, r.ID, r.StartedAt, r.Folder, r.Topic, r.Agent, session); err != nil {
+	if err = tx.exec(insertLog, r.ID, r.StartedAt, r.Folder, r.Topic, r.Agent, session); err != nil {
 		return err
 	}
 	t, err := tx.Turn(uncancelled(), turnID)
@@ -81,14 +81,14 @@ func (tx *Tx) claimFolder(folder string) error {
 // RecordProcess stores how to find the run's process after a crash.
 func (tx *Tx) RecordProcess(runID int64, pid int, pidStart int64, label string) error {
 	tx.note(failpoint.RecordProcess)
-	_, err := tx.exec(updateProcess, null(pid), null(pidStart), null(label), runID)
+	err := tx.exec(updateProcess, null(pid), null(pidStart), null(label), runID)
 	return err
 }
 
 // CloseRun closes a run: it gets no more turns and stores no session. Its process
 // may still answer the turns it has.
 func (tx *Tx) CloseRun(runID, now int64) error {
-	_, err := tx.exec(updateCloseRun, now, runID)
+	err := tx.exec(updateCloseRun, now, runID)
 	return err
 }
 
@@ -99,11 +99,11 @@ func (tx *Tx) EndRun(runID int64, problem string, now int64) error {
 	if err := tx.CloseRun(runID, now); err != nil {
 		return err
 	}
-	if _, err := tx.exec(updateEndRun, now, runID); err != nil {
+	if err := tx.exec(updateEndRun, now, runID); err != nil {
 		return err
 	}
 	tx.pokePeers()
-	_, err := tx.exec(updateEndLog, now, problem, runID)
+	err := tx.exec(updateEndLog, now, problem, runID)
 	return err
 }
 
@@ -168,11 +168,11 @@ func (tx *Tx) AnswerTurn(r Reply, now int64) error {
 
 // closeAnswered stores that a frame was for a turn: for its own, or for the one that it was folded into.
 func (tx *Tx) closeAnswered(t, with *msg.Turn, r Reply, now int64) error {
-	if _, err := tx.exec(updateLog, r.SessionID, r.Final && t.State != msg.TurnDone, t.ID, r.RunID); err != nil {
+	if err := tx.exec(updateLog, r.SessionID, r.Final && t.State != msg.TurnDone, t.ID, r.RunID); err != nil {
 		return err
 	}
 	if !r.Final || t.State == msg.TurnDone {
-		_, err := tx.exec(updateFrame, r.Text != "", t.ObservedUpto, t.ID)
+		err := tx.exec(updateFrame, r.Text != "", t.ObservedUpto, t.ID)
 		return err
 	}
 	e := ending{state: msg.TurnDone, reason: msg.ReasonAnswered, kind: r.Kind, problem: r.Problem,
@@ -323,13 +323,13 @@ func (tx *Tx) StoreSession(r *msg.Run, session string, now int64) error {
 	if err != nil || !live {
 		return err
 	}
-	if _, err = tx.exec(putKeptSession, r.Folder, r.Topic, r.Agent); err != nil {
+	if err = tx.exec(putKeptSession, r.Folder, r.Topic, r.Agent); err != nil {
 		return err
 	}
-	if _, err = tx.exec(deleteAgentKept, r.Folder, r.Topic, r.Agent); err != nil {
+	if err = tx.exec(deleteAgentKept, r.Folder, r.Topic, r.Agent); err != nil {
 		return err
 	}
-	_, err = tx.exec(putSession, r.Folder, r.Topic, r.Agent, session, now)
+	err = tx.exec(putSession, r.Folder, r.Topic, r.Agent, session, now)
 	return err
 }
 

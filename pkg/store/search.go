@@ -21,11 +21,11 @@ func (tx *Tx) IndexMessages() (rows int, more bool, err error) {
 		return removed, true, err
 	}
 	var indexed int64
-	if _, err := tx.get([]any{&indexed}, querySearchState); err != nil {
+	if _, err := tx.find([]any{&indexed}, querySearchState); err != nil {
 		return 0, false, err
 	}
 	last, added, size := indexed, 0, int64(0)
-	err = tx.q.each(uncancelled(), func(scan scanner) (bool, error) {
+	err = tx.each(uncancelled(), func(scan scanner) (bool, error) {
 		var bytes int64
 		if err := scan(&last, &bytes); err != nil {
 			return false, err
@@ -36,7 +36,7 @@ func (tx *Tx) IndexMessages() (rows int, more bool, err error) {
 	if err != nil || added == 0 {
 		return removed, false, err
 	}
-	if _, err := tx.exec(updateSearchState, last); err != nil {
+	if err := tx.exec(updateSearchState, last); err != nil {
 		return 0, false, err
 	}
 	err = tx.q.dialect.indexRows(tx.q, indexed, last)
@@ -46,16 +46,16 @@ func (tx *Tx) IndexMessages() (rows int, more bool, err error) {
 // unindexDeleted removes the next deleted rows from the index.
 func (tx *Tx) unindexDeleted() (n int, err error) {
 	var last int64
-	if _, err := tx.get([]any{&last, &n}, querySearchDeleted, searchBatchRows); err != nil || n == 0 {
+	if _, err := tx.find([]any{&last, &n}, querySearchDeleted, searchBatchRows); err != nil || n == 0 {
 		return 0, err
 	}
-	if _, err := tx.exec(deleteSearchRows, last); err != nil {
+	if err := tx.exec(deleteSearchRows, last); err != nil {
 		return 0, err
 	}
 	if err := tx.q.dialect.reindexRows(tx.q, last); err != nil {
 		return 0, err
 	}
-	_, err = tx.exec(deleteSearchTexts, last)
+	err = tx.exec(deleteSearchTexts, last)
 	return n, err
 }
 
@@ -70,10 +70,10 @@ type SearchLag struct {
 // SearchLag counts the rows that are not in the full-text index yet, exactly up to a limit.
 func (r Reader) SearchLag(ctx context.Context, limit int) (lag SearchLag, err error) {
 	var indexed int64
-	if _, err := r.q.get(ctx, []any{&indexed}, querySearchState); err != nil {
+	if _, err := r.get(ctx, []any{&indexed}, querySearchState); err != nil {
 		return lag, err
 	}
-	if _, err := r.q.get(ctx, []any{&lag.Rows, &lag.Since}, querySearchWaiting, indexed, limit); err != nil {
+	if _, err := r.get(ctx, []any{&lag.Rows, &lag.Since}, querySearchWaiting, indexed, limit); err != nil {
 		return lag, err
 	}
 	if lag.Rows == limit {
@@ -84,7 +84,7 @@ func (r Reader) SearchLag(ctx context.Context, limit int) (lag SearchLag, err er
 		lag.Rows = max(limit, int(last-indexed))
 	}
 	var last int64
-	_, err = r.q.get(ctx, []any{&last, &lag.Deleted}, querySearchDeleted, limit)
+	_, err = r.get(ctx, []any{&last, &lag.Deleted}, querySearchDeleted, limit)
 	return lag, err
 }
 

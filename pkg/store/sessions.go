@@ -9,21 +9,21 @@ import (
 
 // Session is the stored session of a folder's topic, "" if there is none.
 func (r Reader) Session(ctx context.Context, folder, topic string) (id string, err error) {
-	_, err = r.q.get(ctx, []any{&id}, querySession, folder, topic)
+	_, err = r.get(ctx, []any{&id}, querySession, folder, topic)
 	return id, err
 }
 
 // AgentSession is the session that one agent has in a folder's topic, "" if it has none there: the topic's, or the one
 // that is kept while another agent answers. agent is its name in AGENTS, "" for the default one.
 func (r Reader) AgentSession(ctx context.Context, folder, topic, agent string) (id string, err error) {
-	_, err = r.q.get(ctx, []any{&id}, queryAgentSession, folder, topic, agent)
+	_, err = r.get(ctx, []any{&id}, queryAgentSession, folder, topic, agent)
 	return id, err
 }
 
 // LastAgent is the agent that has answered in a folder's topic last, before a run; known is false if none has.
 func (r Reader) LastAgent(ctx context.Context, folder, topic string, beforeRun int64) (agent string, known bool,
 	err error) {
-	known, err = r.q.get(ctx, []any{&agent}, queryLastAgent, folder, topic, beforeRun)
+	known, err = r.get(ctx, []any{&agent}, queryLastAgent, folder, topic, beforeRun)
 	return agent, known, err
 }
 
@@ -43,11 +43,11 @@ func (tx *Tx) EvictSession(folder, topic, agent string) (evicted bool, err error
 func (tx *Tx) ResetSession(folder, topic string, now int64) (runID int64, err error) {
 	tx.note(failpoint.ResetSession)
 	for _, query := range []string{deleteSession, deleteKeptSessions} {
-		if _, err := tx.exec(query, folder, topic); err != nil {
+		if err := tx.exec(query, folder, topic); err != nil {
 			return 0, err
 		}
 	}
-	_, err = tx.get([]any{&runID}, updateCloseLive, now, folder, topic)
+	_, err = tx.find([]any{&runID}, updateCloseLive, now, folder, topic)
 	return runID, err
 }
 
@@ -66,7 +66,7 @@ type PastSession struct {
 // run, newest first, at most limit.
 func (r Reader) PastSessions(ctx context.Context, folder, topic string, beforeRun int64, limit int) ([]PastSession,
 	error) {
-	return collect(ctx, r.q, func(scan scanner) (p PastSession, err error) {
+	return collect(ctx, r, func(scan scanner) (p PastSession, err error) {
 		err = scan(&p.StartedAt, &p.EndedAt, &p.Agent, &p.SessionID, &p.Result, &p.Error, &p.MessageCount)
 		return p, err
 	}, queryPastSessions, folder, topic, beforeRun, limit)
@@ -82,7 +82,7 @@ type SystemMessage struct {
 
 // PutSystemMessage queues a line for a folder's next prompt.
 func (tx *Tx) PutSystemMessage(folder, origin, event, body string, now int64) error {
-	_, err := tx.exec(insertSystem, folder, origin, event, body, now)
+	err := tx.exec(insertSystem, folder, origin, event, body, now)
 	return err
 }
 
@@ -90,7 +90,7 @@ func (tx *Tx) PutSystemMessage(folder, origin, event, body string, now int64) er
 // prompt carries them, also when the turn is retried.
 func (tx *Tx) ClaimSystemMessages(folder string, turnID int64) error {
 	tx.note(failpoint.TakeSystem)
-	_, err := tx.exec(updateClaimSystem, turnID, folder)
+	err := tx.exec(updateClaimSystem, turnID, folder)
 	return err
 }
 
@@ -108,14 +108,14 @@ type PromptFacts struct {
 // PromptFacts returns the facts for the prompt of a turn, as of one moment. The turn's
 // run has been shown the rows of the chat up to shownUpto, and wrote its own answers.
 func (r Reader) PromptFacts(ctx context.Context, t *msg.Turn, runID, shownUpto int64) (f PromptFacts, err error) {
-	_, err = r.q.get(ctx, []any{&f.SystemWaits, &f.HasSystem, &f.LastDecision, &f.Groups, &f.Kind, &f.Title, &f.Unseen},
+	_, err = r.get(ctx, []any{&f.SystemWaits, &f.HasSystem, &f.LastDecision, &f.Groups, &f.Kind, &f.Title, &f.Unseen},
 		queryPromptFacts, t.Folder, t.ID, t.ChatJID, shownUpto, runID)
 	return f, err
 }
 
 // TurnSystemMessages returns the lines that a turn's prompt carries.
 func (r Reader) TurnSystemMessages(ctx context.Context, turnID int64) ([]SystemMessage, error) {
-	return collect(ctx, r.q, func(scan scanner) (m SystemMessage, err error) {
+	return collect(ctx, r, func(scan scanner) (m SystemMessage, err error) {
 		err = scan(&m.ID, &m.Origin, &m.Event, &m.Body)
 		return m, err
 	}, querySystemOfTurn, turnID)

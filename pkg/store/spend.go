@@ -45,7 +45,7 @@ type SpendList struct {
 // how full the turn's conversation is. The turn may have ended.
 func (tx *Tx) AddUsage(turnID int64, u agentproto.Usage, day string) error {
 	if u.Input != 0 || u.Output != 0 || u.CostUSD != 0 {
-		if _, err := tx.exec(upsertSpend, turnID, day, u.Input, u.Output, u.CostUSD); err != nil {
+		if err := tx.exec(upsertSpend, turnID, day, u.Input, u.Output, u.CostUSD); err != nil {
 			return err
 		}
 	}
@@ -62,41 +62,41 @@ func scanSpend(scan scanner) (SpendRow, error) {
 // SpendDays returns what was used on each day, the oldest first; days on which nothing was are left out.
 func (r Reader) SpendDays(ctx context.Context, l SpendList) ([]SpendRow, error) {
 	if l.Folder != "" {
-		return collect(ctx, r.q, scanSpend, queryFolderSpendDays, l.From, l.To, l.Folder)
+		return collect(ctx, r, scanSpend, queryFolderSpendDays, l.From, l.To, l.Folder)
 	}
-	return collect(ctx, r.q, scanSpend, querySpendDays, l.From, l.To)
+	return collect(ctx, r, scanSpend, querySpendDays, l.From, l.To)
 }
 
 // SpendGroups returns what each group has used, the most expensive first.
 func (r Reader) SpendGroups(ctx context.Context, l SpendList) ([]SpendRow, error) {
-	return collect(ctx, r.q, scanSpend, querySpendGroups, l.From, l.To, l.Limit)
+	return collect(ctx, r, scanSpend, querySpendGroups, l.From, l.To, l.Limit)
 }
 
 // SpendChats returns what was used in each chat, the most expensive first.
 func (r Reader) SpendChats(ctx context.Context, l SpendList) ([]SpendRow, error) {
 	if l.Folder != "" {
-		return collect(ctx, r.q, scanSpend, queryFolderSpendChats, l.From, l.To, l.Folder, l.Limit)
+		return collect(ctx, r, scanSpend, queryFolderSpendChats, l.From, l.To, l.Folder, l.Limit)
 	}
-	return collect(ctx, r.q, scanSpend, querySpendChats, l.From, l.To, l.Limit)
+	return collect(ctx, r, scanSpend, querySpendChats, l.From, l.To, l.Limit)
 }
 
 // FolderSpend returns what a group has used in a span of days, both included.
 func (r Reader) FolderSpend(ctx context.Context, folder, from, to string) (s Spend, err error) {
-	_, err = r.q.get(ctx, []any{&s.Turns, &s.Input, &s.Output, &s.CostUSD}, queryFolderSpend, folder, from, to)
+	_, err = r.get(ctx, []any{&s.Turns, &s.Input, &s.Output, &s.CostUSD}, queryFolderSpend, folder, from, to)
 	return s, err
 }
 
 // ChatSpend returns what was used in a chat in a span of days, both included.
 func (r Reader) ChatSpend(ctx context.Context, chatJID, from, to string) (s Spend, err error) {
-	_, err = r.q.get(ctx, []any{&s.Turns, &s.Input, &s.Output, &s.CostUSD}, queryChatSpend, chatJID, from, to)
+	_, err = r.get(ctx, []any{&s.Turns, &s.Input, &s.Output, &s.CostUSD}, queryChatSpend, chatJID, from, to)
 	return s, err
 }
 
 // moveSpend adds what was used in a chat to that of its next address.
 func (tx *Tx) moveSpend(from, to string) error {
-	if _, err := tx.exec(upsertMovedSpend, from, to); err != nil {
+	if err := tx.exec(upsertMovedSpend, from, to); err != nil {
 		return err
 	}
-	_, err := tx.exec(deleteChatSpend, from)
+	err := tx.exec(deleteChatSpend, from)
 	return err
 }

@@ -11,7 +11,7 @@ const (
 )
 
 func (r Reader) state(ctx context.Context, key string) (value int64, err error) {
-	_, err = r.q.get(ctx, []any{&value}, queryState, key)
+	_, err = r.get(ctx, []any{&value}, queryState, key)
 	return value, err
 }
 
@@ -21,13 +21,13 @@ func (r Reader) Cursor(ctx context.Context) (int64, error) { return r.state(ctx,
 
 // SetCursor stores the cursor.
 func (tx *Tx) SetCursor(id int64) error {
-	_, err := tx.exec(putState, stateCursor, id)
+	err := tx.exec(putState, stateCursor, id)
 	return err
 }
 
 // bump increments a counter and returns it.
 func (tx *Tx) bump(key string) (value int64, err error) {
-	_, err = tx.get([]any{&value}, bumpState, key)
+	_, err = tx.find([]any{&value}, bumpState, key)
 	return value, err
 }
 
@@ -43,6 +43,6 @@ func (tx *Tx) SetDemoAgent(demo bool) error {
 	if demo {
 		value = 1
 	}
-	_, err := tx.exec(putState, stateDemoAgent, value)
+	err := tx.exec(putState, stateDemoAgent, value)
 	return err
 }

@@ -15,7 +15,7 @@ type Waiting struct {
 }
 
 func (r Reader) waiting(ctx context.Context, query string, args ...any) (w Waiting, err error) {
-	_, err = r.q.get(ctx, []any{&w.Rows, &w.Oldest, &w.ChatJID, &w.Since}, query, args...)
+	_, err = r.get(ctx, []any{&w.Rows, &w.Oldest, &w.ChatJID, &w.Since}, query, args...)
 	return w, err
 }
 
@@ -61,7 +61,7 @@ type OpenTurnCount struct {
 // threads unless threadID is "", and of one place unless place is "".
 func (r Reader) CountOpenTurns(ctx context.Context, chatJID, threadID, place string, limit int) (n OpenTurnCount,
 	err error) {
-	_, err = r.q.get(ctx, []any{&n.Open, &n.Running, &n.Begun, &n.Oldest}, queryCountOpen, chatJID, threadID, place,
+	_, err = r.get(ctx, []any{&n.Open, &n.Running, &n.Begun, &n.Oldest}, queryCountOpen, chatJID, threadID, place,
 		limit)
 	return n, err
 }
@@ -69,7 +69,7 @@ func (r Reader) CountOpenTurns(ctx context.Context, chatJID, threadID, place str
 // RunningPlaces returns the places of a chat where turns are running, sorted.
 func (r Reader) RunningPlaces(ctx context.Context, chatJID string) ([]string, error) {
 	places := []string{}
-	err := r.q.each(ctx, func(scan scanner) (bool, error) {
+	err := r.each(ctx, func(scan scanner) (bool, error) {
 		var place string
 		err := scan(&place)
 		places = append(places, place)
@@ -85,7 +85,7 @@ func (r Reader) RunningTurns(ctx context.Context, limit int) (oldest []*msg.Turn
 	if err != nil || len(oldest) < limit {
 		return oldest, len(oldest), err
 	}
-	_, err = r.q.get(ctx, []any{&count}, queryRunningCount)
+	_, err = r.get(ctx, []any{&count}, queryRunningCount)
 	return oldest, max(count, len(oldest)), err // some may have ended in between
 }
 
@@ -103,7 +103,7 @@ func (r Reader) QueuedTurns(ctx context.Context, limit int) (oldest []*msg.Turn,
 // QueuedBefore counts the queued turns that are older than a turn and not in
 // backoff at the time now.
 func (r Reader) QueuedBefore(ctx context.Context, turnID, now int64) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryQueuedBefore, turnID, now)
+	_, err = r.get(ctx, []any{&n}, queryQueuedBefore, turnID, now)
 	return n, err
 }
 
@@ -122,7 +122,7 @@ func (r Reader) Minutes(ctx context.Context, since int64, n int) (minutes []Minu
 		return minutes, false, err
 	}
 	counted := 0
-	_, err = collect(ctx, r.q, func(scan scanner) (struct{}, error) {
+	_, err = collect(ctx, r, func(scan scanner) (struct{}, error) {
 		var at int
 		var m Minute
 		err := scan(&at, &m.In, &m.Out)

@@ -54,12 +54,12 @@ func scanStop(scan scanner) (s Stop, err error) {
 
 // Stops returns every /stop that is not carried out yet, oldest first.
 func (r Reader) Stops(ctx context.Context) ([]Stop, error) {
-	return collect(ctx, r.q, scanStop, queryStops)
+	return collect(ctx, r, scanStop, queryStops)
 }
 
 // StopsOf returns those of a chat.
 func (r Reader) StopsOf(ctx context.Context, chatJID string) ([]Stop, error) {
-	return collect(ctx, r.q, scanStop, queryStopsOfChat, chatJID)
+	return collect(ctx, r, scanStop, queryStopsOfChat, chatJID)
 }
 
 // CoversRow reports whether the /stop ends an undecided row of its chat, which is
@@ -79,7 +79,7 @@ func (s Stop) CoversRow(m *msg.Message, stickyTopic string) bool {
 // started. The cancelled turns are returned as they were.
 func (tx *Tx) StopChat(s Stop, now int64) (cancelled []*msg.Turn, more bool, err error) {
 	s.Except, s.CreatedAt = append([]int64{}, s.Except...), now
-	if _, err := tx.get([]any{&s.ThroughTurn}, queryLastTurnID); err != nil {
+	if _, err := tx.find([]any{&s.ThroughTurn}, queryLastTurnID); err != nil {
 		return nil, false, err
 	}
 	if cancelled, err = tx.stopRunning(s, now); err != nil {
@@ -116,7 +116,7 @@ func (tx *Tx) putStop(s Stop) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec(insertStop, s.ChatJID, s.Topic, s.Sender, s.BeforeMessage, s.ThroughTurn, s.AfterMessage,
+	err = tx.exec(insertStop, s.ChatJID, s.Topic, s.Sender, s.BeforeMessage, s.ThroughTurn, s.AfterMessage,
 		s.AfterTurn, string(except), s.CreatedAt)
 	return err
 }
@@ -127,9 +127,9 @@ func (tx *Tx) ContinueStop(s Stop, now int64) (cancelled []*msg.Turn, more bool,
 	switch {
 	case err != nil:
 	case more:
-		_, err = tx.exec(updateStop, s.AfterMessage, s.AfterTurn, s.ID)
+		err = tx.exec(updateStop, s.AfterMessage, s.AfterTurn, s.ID)
 	default:
-		_, err = tx.exec(deleteStop, s.ID)
+		err = tx.exec(deleteStop, s.ID)
 	}
 	return cancelled, more, err
 }
@@ -138,7 +138,7 @@ func (tx *Tx) ContinueStop(s Stop, now int64) (cancelled []*msg.Turn, more bool,
 // moved to it. Ids stay as they are, so one cursor serves for all of them.
 func (tx *Tx) stoppedChats(s Stop) ([]string, error) {
 	chats := []string{s.ChatJID}
-	moving, err := collect(uncancelled(), tx.q, one[string], queryMoving)
+	moving, err := collect(uncancelled(), tx.Reader, one[string], queryMoving)
 	if err != nil {
 		return nil, err
 	}
@@ -277,7 +277,7 @@ func (tx *Tx) stopRows(s *Stop, chats []string, now int64) (more bool, err error
 	}
 	var rows []msg.Message
 	for _, jid := range chats {
-		page, err := collect(uncancelled(), tx.q, func(scan scanner) (m msg.Message, err error) {
+		page, err := collect(uncancelled(), tx.Reader, func(scan scanner) (m msg.Message, err error) {
 			err = scan(&m.ID, &m.Sender, &m.Topic, &m.ThreadID)
 			return m, err
 		}, queryStoppedRows, jid, s.AfterMessage, s.BeforeMessage, stopPage+1)
@@ -393,7 +393,7 @@ func (tx *Tx) ofConversation(s *Stop, t *msg.Turn) (bool, error) {
 // DrainRun keeps a run from getting further turns.
 func (tx *Tx) DrainRun(runID int64) error {
 	tx.pokePeers()
-	_, err := tx.exec(updateDrain, runID)
+	err := tx.exec(updateDrain, runID)
 	return err
 }
 

@@ -151,6 +151,16 @@ func (s *Store) closeHandles() error {
 // context's error if that ends; a Tx reads within its transaction to the end.
 type Reader struct{ q *statements }
 
+// each calls row for every row of a query, until row returns false or an error.
+func (r Reader) each(ctx context.Context, row func(scan scanner) (more bool, err error), query string, args ...any) error {
+	return r.q.scan(ctx, false, row, query, args...)
+}
+
+// get scans one row into dest and reports whether there was one.
+func (r Reader) get(ctx context.Context, dest []any, query string, args ...any) (found bool, err error) {
+	return r.q.get(ctx, dest, query, args...)
+}
+
 // statements prepares each query once.
 //
 // The driver never gets a context that can end: for one it starts a goroutine
@@ -256,13 +266,7 @@ func (p *statements) note(err *error) {
 	}
 }
 
-// each calls row for every row of a query, until row returns false or an error.
-func (p *statements) each(ctx context.Context, row func(scan scanner) (more bool, err error), query string,
-	args ...any) error {
-	return p.scan(ctx, false, row, query, args...)
-}
-
-// scan is each; if interrupts, the end of the context stops a step between two rows, too.
+// scan calls row for every row of a query, until row returns false or an error; if interrupts, the end of the context stops a step between two rows, too.
 func (p *statements) scan(ctx context.Context, interrupts bool, row func(scan scanner) (more bool, err error),
 	query string, args ...any) (err error) {
 	defer p.note(&err)
@@ -328,9 +332,9 @@ func (p *statements) get(ctx context.Context, dest []any, query string, args ...
 type scanner = func(dest ...any) error
 
 // collect scans every row of a query with scan.
-func collect[T any](ctx context.Context, p *statements, scan func(scanner) (T, error), query string,
+func collect[T any](ctx context.Context, r Reader, scan func(scanner) (T, error), query string,
 	args ...any) (all []T, err error) {
-	err = p.each(ctx, func(row scanner) (bool, error) {
+	err = r.each(ctx, func(row scanner) (bool, error) {
 		v, err := scan(row)
 		if err == nil {
 			all = append(all, v)

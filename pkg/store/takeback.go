@@ -33,7 +33,7 @@ func (tx *Tx) TakeBack(b msg.Takeback, now int64) (before *msg.Turn, err error) 
 		}
 		return &was, err
 	}
-	if _, err = tx.exec(updateTurnNotes, t.ID, b.TargetID); err != nil {
+	if err = tx.exec(updateTurnNotes, t.ID, b.TargetID); err != nil {
 		return nil, err
 	}
 	if err = tx.SupersedeNotes(t.ChatJID, b.TargetID); err != nil {
@@ -46,7 +46,7 @@ func (tx *Tx) TakeBack(b msg.Takeback, now int64) (before *msg.Turn, err error) 
 		err = tx.withdraw(reason, now, b.Subject, b.Target)
 	case b.Again:
 		if err = tx.withdraw(reason, now, b.Subject); err == nil {
-			_, err = tx.exec(updateUndecide, b.Target)
+			err = tx.exec(updateUndecide, b.Target)
 		}
 		if err == nil {
 			err = tx.ReplaceContent(b.Target, b.Content, b.Addressed, b.Verb)
@@ -57,7 +57,7 @@ func (tx *Tx) TakeBack(b msg.Takeback, now int64) (before *msg.Turn, err error) 
 			text string
 		}{{b.Target, b.Content}, {b.Subject, b.Text}} {
 			if err == nil {
-				_, err = tx.exec(updateTurnContent, cut(cleanText(c.text), maxContent), b.Addressed, b.Verb, c.id)
+				err = tx.exec(updateTurnContent, cut(cleanText(c.text), maxContent), b.Addressed, b.Verb, c.id)
 			}
 		}
 	}
@@ -103,10 +103,10 @@ func (tx *Tx) withdraw(reason msg.Reason, now int64, rows ...int64) error {
 		if err != nil {
 			return err
 		}
-		if _, err = tx.exec(updateWithdraw, reason, now, seq, id); err != nil {
+		if err = tx.exec(updateWithdraw, reason, now, seq, id); err != nil {
 			return err
 		}
-		if _, err = tx.exec(deleteWantedTranscripts, id); err != nil {
+		if err = tx.exec(deleteWantedTranscripts, id); err != nil {
 			return err
 		}
 	}
@@ -145,14 +145,14 @@ func (tx *Tx) refill(t *msg.Turn, reason msg.Reason, now int64) error {
 		}
 		t.ReplyTo = cmp.Or(trigger.PlatformID, t.ReplyTo)
 	}
-	_, err = tx.exec(updateJoin, null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
+	err = tx.exec(updateJoin, null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
 		t.NotBefore, t.WaitsFor, t.RowCount, t.RowBytes, t.ID)
 	return err
 }
 
 // cancelEmpty cancels a turn without messages. Its notes wait for the next one.
 func (tx *Tx) cancelEmpty(t *msg.Turn, reason msg.Reason, now int64) error {
-	if _, err := tx.exec(updateReleaseNotes, t.ID); err != nil {
+	if err := tx.exec(updateReleaseNotes, t.ID); err != nil {
 		return err
 	}
 	tx.pokeTyping(t)
@@ -185,7 +185,7 @@ func (tx *Tx) PutNotes(of *msg.Turn, now int64) (*msg.Turn, error) {
 		Place: of.Place, ReplyTo: of.ReplyTo, Surface: of.Surface, Ceiling: of.Ceiling, State: msg.TurnQueued,
 		Depth: of.Depth, RootTurnID: of.RootTurnID, CreatedAt: now,
 	}
-	found, err := tx.get([]any{&t.TriggerMessageID}, queryNote, t.ChatJID, t.Folder, t.ThreadID, t.Place)
+	found, err := tx.find([]any{&t.TriggerMessageID}, queryNote, t.ChatJID, t.Folder, t.ThreadID, t.Place)
 	if err != nil || !found {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 func (r Reader) ToolCall(ctx context.Context, turnID int64, call string) (result json.RawMessage, found bool,
 	err error) {
 	var text string
-	found, err = r.q.get(ctx, []any{&text}, queryToolCall, turnID, call)
+	found, err = r.get(ctx, []any{&text}, queryToolCall, turnID, call)
 	return json.RawMessage(text), found, err
 }
 
@@ -25,7 +25,7 @@ type ToolCall struct {
 
 // ToolCalls returns the calls of a turn that have acted, oldest first.
 func (r Reader) ToolCalls(ctx context.Context, turnID int64) ([]ToolCall, error) {
-	return collect(ctx, r.q, func(scan scanner) (c ToolCall, err error) {
+	return collect(ctx, r, func(scan scanner) (c ToolCall, err error) {
 		var result string
 		err = scan(&c.Tool, &result, &c.CreatedAt)
 		c.Result = json.RawMessage(result)
@@ -38,21 +38,21 @@ const StoredBytes = "stored_bytes"
 
 // CountToolCalls is the number of a turn's tool calls that have acted, and how much they have stored, in bytes.
 func (r Reader) CountToolCalls(ctx context.Context, turnID int64) (n, bytes int, err error) {
-	_, err = r.q.get(ctx, []any{&n, &bytes}, queryToolCallCount, turnID)
+	_, err = r.get(ctx, []any{&n, &bytes}, queryToolCallCount, turnID)
 	return n, bytes, err
 }
 
 // CountGroupCalls is the number of calls of a tool that have acted since a time, in unix ms, in the last 1,000 turns of
 // a group.
 func (r Reader) CountGroupCalls(ctx context.Context, folder, tool string, since int64) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryGroupCalls, folder, tool, since)
+	_, err = r.get(ctx, []any{&n}, queryGroupCalls, folder, tool, since)
 	return n, err
 }
 
 // CountCallsOfRoot is the number of calls of three tools that have acted in a turn, or in
 // those that came of it.
 func (r Reader) CountCallsOfRoot(ctx context.Context, root int64, tools [3]string) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryCallsOfRoot, root, tools[0], tools[1], tools[2])
+	_, err = r.get(ctx, []any{&n}, queryCallsOfRoot, root, tools[0], tools[1], tools[2])
 	return n, err
 }
 
@@ -60,25 +60,25 @@ func (r Reader) CountCallsOfRoot(ctx context.Context, root int64, tools [3]strin
 // effect. A second one for the same call is an ErrRefused.
 func (tx *Tx) PutToolCall(turnID int64, call, tool string, result json.RawMessage, now int64) error {
 	tx.note(failpoint.PutToolCall)
-	_, err := tx.exec(insertToolCall, turnID, call, tool, string(result), now)
+	err := tx.exec(insertToolCall, turnID, call, tool, string(result), now)
 	return err
 }
 
 // ChatFileBytes is the size of the stored files of a chat's messages since a time, in unix ms, in both
 // directions together, in bytes.
 func (r Reader) ChatFileBytes(ctx context.Context, chatJID string, since int64) (n int64, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryChatFileBytes, chatJID, since)
+	_, err = r.get(ctx, []any{&n}, queryChatFileBytes, chatJID, since)
 	return n, err
 }
 
 // ThreadOfTopic is a thread of a chat that is bound to a named topic, "" for none.
 func (r Reader) ThreadOfTopic(ctx context.Context, chatJID, topic string) (thread string, err error) {
-	_, err = r.q.get(ctx, []any{&thread}, queryThreadOfTopic, chatJID, topic)
+	_, err = r.get(ctx, []any{&thread}, queryThreadOfTopic, chatJID, topic)
 	return thread, err
 }
 
 // HasThread reports whether a chat is known to have a thread.
 func (r Reader) HasThread(ctx context.Context, chatJID, thread string) (has bool, err error) {
-	_, err = r.q.get(ctx, []any{&has}, queryHasThread, chatJID, thread)
+	_, err = r.get(ctx, []any{&has}, queryHasThread, chatJID, thread)
 	return has, err
 }

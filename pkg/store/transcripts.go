@@ -28,7 +28,7 @@ type WantedTranscript struct {
 
 // WantedTranscripts returns at most limit of what is to be transcribed, the oldest first.
 func (r Reader) WantedTranscripts(ctx context.Context, limit int) ([]WantedTranscript, error) {
-	return collect(ctx, r.q, func(scan scanner) (w WantedTranscript, err error) {
+	return collect(ctx, r, func(scan scanner) (w WantedTranscript, err error) {
 		var files sql.NullString
 		if err := scan(&w.ID, &w.MessageID, &w.N, &w.TurnID, &w.Folder, &w.Until, &files, &w.Pending, &w.TurnCreated,
 			&w.TurnWaits); err != nil {
@@ -50,7 +50,7 @@ func (tx *Tx) WantTranscripts(m *msg.Message, id int64, turn *msg.Turn, now int6
 		if !a.IsAudio() || a.Error != "" {
 			continue
 		}
-		if _, err := tx.exec(insertTranscript, id, i+1, turn.ID, turn.Folder, now); err != nil {
+		if err := tx.exec(insertTranscript, id, i+1, turn.ID, turn.Folder, now); err != nil {
 			return err
 		}
 	}
@@ -64,7 +64,7 @@ func (tx *Tx) HoldForTranscript(id, turn, until, now int64) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	_, err = tx.exec(updateHeldTurn, turn, until)
+	err = tx.exec(updateHeldTurn, turn, until)
 	return err
 }
 
@@ -90,7 +90,7 @@ func (r Reader) FillTranscripts(ctx context.Context, rows []*msg.Message) error 
 		if !m.HasAudio() {
 			continue
 		}
-		err := r.q.each(ctx, func(scan scanner) (bool, error) {
+		err := r.each(ctx, func(scan scanner) (bool, error) {
 			var n int
 			t := &msg.Transcript{}
 			if err := scan(&n, &t.Text, &t.Error); err != nil {

@@ -31,7 +31,7 @@ func scanTurn(scan scanner) (*msg.Turn, error) {
 }
 
 func (r Reader) queryTurns(ctx context.Context, query string, args ...any) ([]*msg.Turn, error) {
-	return collect(ctx, r.q, scanTurn, query, args...)
+	return collect(ctx, r, scanTurn, query, args...)
 }
 
 // Turn returns a turn by id, nil if there is none.
@@ -86,14 +86,14 @@ type Answered struct {
 // LastAnswered is the last finished turn of a session with an id below `before`, zero
 // if there is none.
 func (r Reader) LastAnswered(ctx context.Context, folder, topic string, before int64) (a Answered, err error) {
-	_, err = r.q.get(ctx, []any{&a.ObservedUpto, &a.EndedAt}, queryLastAnswered, folder, topic, before)
+	_, err = r.get(ctx, []any{&a.ObservedUpto, &a.EndedAt}, queryLastAnswered, folder, topic, before)
 	return a, err
 }
 
 // LastTurnAt is when the folder's last turn other than except began, 0 if there
 // is none.
 func (r Reader) LastTurnAt(ctx context.Context, folder string, except int64) (at int64, err error) {
-	_, err = r.q.get(ctx, []any{&at}, queryLastTurnAt, folder, except)
+	_, err = r.get(ctx, []any{&at}, queryLastTurnAt, folder, except)
 	return at, err
 }
 
@@ -154,7 +154,7 @@ func (tx *Tx) runFor(t *msg.Turn, maxAgents int) (run int64, err error) {
 	if t.Kind == msg.Delegated || t.WaitsFor != "" {
 		return 0, nil
 	}
-	_, err = tx.get([]any{&run}, queryRunFor, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(), minFailures,
+	_, err = tx.find([]any{&run}, queryRunFor, t.Folder, t.Topic, t.ChatJID, t.ThreadID, t.Lane(), minFailures,
 		maxAgents)
 	return run, err
 }
@@ -163,7 +163,7 @@ func (tx *Tx) runFor(t *msg.Turn, maxAgents int) (run int64, err error) {
 // question is not.
 func (tx *Tx) FreeSlot(maxAgents int) (bool, error) {
 	var busy int
-	_, err := tx.get([]any{&busy}, queryBusyRunsOf, tx.process)
+	_, err := tx.find([]any{&busy}, queryBusyRunsOf, tx.process)
 	return busy < maxAgents, err
 }
 
@@ -194,7 +194,7 @@ func (tx *Tx) join(t *msg.Turn) (bool, error) {
 	old.RowCount, old.RowBytes = old.RowCount+t.RowCount, old.RowBytes+t.RowBytes
 	*t = *old
 	tx.pokeForTurn(t)
-	_, err = tx.exec(updateJoin, null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
+	err = tx.exec(updateJoin, null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
 		t.NotBefore,
 		t.WaitsFor, t.RowCount, t.RowBytes, t.ID)
 	return true, err
@@ -213,7 +213,7 @@ func takesIn(old, t *msg.Turn) bool {
 func (tx *Tx) newerTrigger(old, t *msg.Turn) (bool, error) {
 	var addressed [2]bool
 	for i, id := range []int64{old.TriggerMessageID, t.TriggerMessageID} {
-		if _, err := tx.get([]any{&addressed[i]}, queryAddressed, id); err != nil {
+		if _, err := tx.find([]any{&addressed[i]}, queryAddressed, id); err != nil {
 			return false, err
 		}
 	}
@@ -229,10 +229,10 @@ func (tx *Tx) TakeTurn(id, runID, now int64) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.get([]any{&live}, queryRunTakes, runID); err != nil {
+	if _, err := tx.find([]any{&live}, queryRunTakes, runID); err != nil {
 		return err
 	}
-	if _, err := tx.get([]any{&open, &alone}, queryRunLoad, runID); err != nil {
+	if _, err := tx.find([]any{&open, &alone}, queryRunLoad, runID); err != nil {
 		return err
 	}
 	if t == nil || t.Alone() || !live || alone || open >= msg.MaxRunTurns {
@@ -305,14 +305,14 @@ func (tx *Tx) endTurn(t *msg.Turn, e ending, now int64) error {
 	if err := tx.endRequest(t, e.state, now); err != nil {
 		return err
 	}
-	if _, err = tx.exec(deleteSystem, id, e.state == msg.TurnDone); err != nil {
+	if err = tx.exec(deleteSystem, id, e.state == msg.TurnDone); err != nil {
 		return err
 	}
 	if e.state == msg.TurnDone { // the answer is a message now
-		_, err = tx.exec(updateEndProgress, id)
+		err = tx.exec(updateEndProgress, id)
 		return err
 	}
-	_, err = tx.exec(updateReleaseSystem, id)
+	err = tx.exec(updateReleaseSystem, id)
 	return err
 }
 
@@ -354,7 +354,7 @@ func (tx *Tx) RequeueTurn(id int64, q Requeue) error {
 		err = fmt.Errorf("requeue turn %d: %w", id, ErrStale)
 	}
 	if err == nil {
-		_, err = tx.exec(deleteTurnProgress, id)
+		err = tx.exec(deleteTurnProgress, id)
 	}
 	if err != nil {
 		return err
@@ -373,7 +373,7 @@ func (tx *Tx) ReviveTurn(id int64) error {
 		return err
 	}
 	tx.Poke("gated")
-	_, err = tx.exec(deleteTurnProgress, id)
+	err = tx.exec(deleteTurnProgress, id)
 	return err
 }
 
@@ -389,6 +389,6 @@ func (r Reader) Delegated(ctx context.Context, rootTurnID int64) ([]*msg.Turn, e
 
 // CountDelegations is the number of turns delegated below a root turn.
 func (r Reader) CountDelegations(ctx context.Context, rootTurnID int64) (n int, err error) {
-	_, err = r.q.get(ctx, []any{&n}, queryDelegations, rootTurnID)
+	_, err = r.get(ctx, []any{&n}, queryDelegations, rootTurnID)
 	return n, err
 }

@@ -33,7 +33,7 @@ func (tx *Tx) ReportUndelivered(row *msg.Message, problem string, now int64) err
 		return nil
 	}
 	var waiting int
-	if _, err := tx.get([]any{&waiting}, queryUnreadSystem, folder, eventUndelivered, maxUndelivered); err != nil ||
+	if _, err := tx.find([]any{&waiting}, queryUnreadSystem, folder, eventUndelivered, maxUndelivered); err != nil ||
 		waiting >= maxUndelivered {
 		return err
 	}
@@ -65,7 +65,7 @@ func (tx *Tx) unopenedFork(row *msg.Message) (*msg.Fork, error) {
 		return nil, err
 	}
 	var used bool
-	if _, err := tx.get([]any{&used}, queryThreadUsed, row.ChatJID, row.ThreadID); err != nil || used {
+	if _, err := tx.find([]any{&used}, queryThreadUsed, row.ChatJID, row.ThreadID); err != nil || used {
 		return nil, err
 	}
 	return fork, nil
@@ -74,5 +74,5 @@ func (tx *Tx) unopenedFork(row *msg.Message) (*msg.Fork, error) {
 // RefusedSlots returns why the messages of the last slots of a reminder were refused, the newest first: "" for a slot
 // whose messages were not, or were sent in part.
 func (r Reader) RefusedSlots(ctx context.Context, reminder int64, slots int) ([]string, error) {
-	return collect(ctx, r.q, one[string], queryRefusedSlots, reminder, slots)
+	return collect(ctx, r, one[string], queryRefusedSlots, reminder, slots)
 }

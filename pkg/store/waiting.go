@@ -37,7 +37,7 @@ func (tx *Tx) MarkUnanswered(t *msg.Turn, now int64) error {
 
 // markTurn returns false where the platform has no reactions.
 func (tx *Tx) markTurn(t *msg.Turn, mark msg.Mark, now int64) (marked bool, err error) {
-	rows, err := collect(uncancelled(), tx.q, scanMarkable, queryMarkable, t.TriggerMessageID)
+	rows, err := collect(uncancelled(), tx.Reader, scanMarkable, queryMarkable, t.TriggerMessageID)
 	if err != nil || len(rows) == 0 || rows[0].chat != t.ChatJID || !rows[0].hasReactions() || rows[0].platformID == "" {
 		return false, err
 	}
@@ -50,7 +50,7 @@ func (tx *Tx) MarkCancelled(t *msg.Turn, by string, now int64) error {
 	if t.Kind != msg.Conversation || t.WorksForGroup() {
 		return nil
 	}
-	rows, err := collect(uncancelled(), tx.q, scanMarkable, queryMarkableOfTurn, t.ID)
+	rows, err := collect(uncancelled(), tx.Reader, scanMarkable, queryMarkableOfTurn, t.ID)
 	for i := range rows {
 		if m := &rows[i]; err == nil && m.sender != by && m.hasReactions() {
 			err = tx.putMark(m, t.ID, string(msg.MarkUnanswered), now)
@@ -61,7 +61,7 @@ func (tx *Tx) MarkCancelled(t *msg.Turn, by string, now int64) error {
 
 // markDecided lets the sender of a message that addresses the bot see what was decided about it.
 func (tx *Tx) markDecided(id int64, mark msg.Mark, now int64) error {
-	rows, err := collect(uncancelled(), tx.q, scanMarkable, queryMarkable, id)
+	rows, err := collect(uncancelled(), tx.Reader, scanMarkable, queryMarkable, id)
 	if err != nil || len(rows) == 0 || !rows[0].addressed {
 		return err
 	}
@@ -91,7 +91,7 @@ func (tx *Tx) MarkAsleep(platform string, before, now int64) error {
 }
 
 func (r Reader) asleep(ctx context.Context, platform string, before int64) ([]markable, error) {
-	return collect(ctx, r.q, scanMarkable, queryAsleep, platform+":", platform+";", before, before-maxAsleep,
+	return collect(ctx, r, scanMarkable, queryAsleep, platform+":", platform+";", before, before-maxAsleep,
 		string(msg.MarkAsleep))
 }
 
@@ -100,7 +100,7 @@ const maxAsleep = 60 * 60_000
 
 // UnmarkMessage takes away the mark that a message has, whatever for.
 func (tx *Tx) UnmarkMessage(id, now int64) error {
-	rows, err := collect(uncancelled(), tx.q, scanMarkable, queryMarkable, id)
+	rows, err := collect(uncancelled(), tx.Reader, scanMarkable, queryMarkable, id)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -141,7 +141,7 @@ func (m *markable) hasReactions() bool {
 // Waits reports whether a turn is open and no agent works on it: it is queued, or its run has an older one and has said
 // nothing of this one.
 func (r Reader) Waits(ctx context.Context, turnID int64) (waits bool, err error) {
-	_, err = r.q.get(ctx, []any{&waits}, queryWaits, turnID)
+	_, err = r.get(ctx, []any{&waits}, queryWaits, turnID)
 	return waits, err
 }
 
@@ -178,14 +178,14 @@ func (tx *Tx) Unmark(turnID, now int64) error {
 func (tx *Tx) removeMark(mark *msg.Message, now int64) error {
 	switch mark.OutState {
 	case msg.OutQueued:
-		_, err := tx.exec(updateCancelMark, mark.ID)
+		err := tx.exec(updateCancelMark, mark.ID)
 		return err
 	case msg.OutCancelled, msg.OutFailed:
 		return nil
 	}
 	if msg.FamilyOf(mark.ChatJID) == "telegram" {
 		replaced := false
-		_, err := tx.get([]any{&replaced}, queryReacted, mark.ChatJID, mark.TargetID, mark.ID)
+		_, err := tx.find([]any{&replaced}, queryReacted, mark.ChatJID, mark.TargetID, mark.ID)
 		if err != nil || replaced {
 			return err
 		}

@@ -54,7 +54,7 @@ func (r Reader) WebAfter(ctx context.Context, chatJID string, after int64, limit
 func (r Reader) webBatch(ctx context.Context, limit int, query string, args ...any) (rows []*msg.Message, more bool,
 	err error) {
 	size := 0
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	err = r.each(ctx, func(scan scanner) (bool, error) {
 		m, err := scanMessage(scan)
 		if err != nil {
 			return false, err
@@ -92,7 +92,7 @@ func (r Reader) Changed(ctx context.Context, change *msg.Message) (*msg.Message,
 // WebEnd is the row id from which a page that has read the history of a web chat
 // continues with WebAfter: the highest one with no undelivered row before it.
 func (r Reader) WebEnd(ctx context.Context, chatJID string) (id int64, err error) {
-	_, err = r.q.get(ctx, []any{&id}, queryWebEnd, chatJID)
+	_, err = r.get(ctx, []any{&id}, queryWebEnd, chatJID)
 	return id, err
 }
 
@@ -101,7 +101,7 @@ func (r Reader) WebEnd(ctx context.Context, chatJID string) (id int64, err error
 func (r Reader) WebNews(ctx context.Context, after int64, limit int) (newest map[string]int64, next int64, rows int,
 	err error) {
 	newest, next = map[string]int64{}, after
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	err = r.each(ctx, func(scan scanner) (bool, error) {
 		var jid string
 		if err := scan(&next, &jid); err != nil {
 			return false, err
@@ -118,7 +118,7 @@ func (r Reader) WebNews(ctx context.Context, after int64, limit int) (newest map
 // WebUndelivered returns the oldest undelivered row of each web chat that has one.
 func (r Reader) WebUndelivered(ctx context.Context) (oldest map[string]int64, err error) {
 	oldest = map[string]int64{}
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	err = r.each(ctx, func(scan scanner) (bool, error) {
 		var jid string
 		var id int64
 		err := scan(&jid, &id)
@@ -131,7 +131,7 @@ func (r Reader) WebUndelivered(ctx context.Context) (oldest map[string]int64, er
 // WebWorking returns the web chats where turns are running, each with their places, sorted.
 func (r Reader) WebWorking(ctx context.Context) (places map[string][]string, err error) {
 	places = map[string][]string{}
-	err = r.q.each(ctx, func(scan scanner) (bool, error) {
+	err = r.each(ctx, func(scan scanner) (bool, error) {
 		var jid, place string
 		err := scan(&jid, &place)
 		places[jid] = append(places[jid], place)
@@ -149,7 +149,7 @@ type WebTopic struct {
 
 // WebTopics lists the topics of a web chat that have rows, in no order.
 func (r Reader) WebTopics(ctx context.Context, chatJID string) ([]WebTopic, error) {
-	return collect(ctx, r.q, func(scan scanner) (t WebTopic, err error) {
+	return collect(ctx, r, func(scan scanner) (t WebTopic, err error) {
 		err = scan(&t.Topic, &t.LastID, &t.LastAt)
 		return t, err
 	}, queryWebTopics, chatJID)

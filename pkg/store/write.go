@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -245,13 +244,13 @@ func (tx *Tx) reach(side func(failpoint.Verb) failpoint.Point) {
 }
 
 // exec runs a statement. Its error may be that of a later one: it fails the write in any case.
-func (tx *Tx) exec(query string, args ...any) (sql.Result, error) {
-	return nil, tx.q.later(query, args...)
+func (tx *Tx) exec(query string, args ...any) error {
+	return tx.q.later(query, args...)
 }
 
-// get reads the row that a writing verb returns or needs.
-func (tx *Tx) get(dest []any, query string, args ...any) (bool, error) {
-	return tx.q.get(uncancelled(), dest, query, args...)
+// find reads the row that a writing verb returns or needs.
+func (tx *Tx) find(dest []any, query string, args ...any) (bool, error) {
+	return tx.get(uncancelled(), dest, query, args...)
 }
 
 // uncancelled is the context of every statement of a transaction. Many callers
