@@ -131,11 +131,11 @@ type candidate struct{ id, position int64 }
 func (r Reader) candidates(ctx context.Context, s source, before, from int64) (all []candidate, err error) {
 	search := s.query == querySearchHits
 	if search {
-		s.key = r.q.dialect.match(s.key)
+		s.key = r.matching(s.key)
 	}
 	timed, cancel := context.WithTimeout(ctx, maxMatchTime)
 	defer cancel()
-	err = r.q.scan(timed, search, func(scan scanner) (bool, error) {
+	err = r.scan(timed, search, func(scan scanner) (bool, error) {
 		var c candidate
 		err := scan(&c.id, &c.position)
 		all = append(all, c)

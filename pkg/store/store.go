@@ -153,8 +153,17 @@ type Reader struct{ q *statements }
 
 // each calls row for every row of a query, until row returns false or an error.
 func (r Reader) each(ctx context.Context, row func(scan scanner) (more bool, err error), query string, args ...any) error {
-	return r.q.scan(ctx, false, row, query, args...)
+	return r.scan(ctx, false, row, query, args...)
 }
+
+// scan is each; if interrupts, the end of the context stops a step between two rows, too.
+func (r Reader) scan(ctx context.Context, interrupts bool, row func(scan scanner) (more bool, err error), query string,
+	args ...any) error {
+	return r.q.scan(ctx, interrupts, row, query, args...)
+}
+
+// matching returns an expression of SearchQuery in the words of the engine's index.
+func (r Reader) matching(expression string) string { return r.q.dialect.match(expression) }
 
 // get scans one row into dest and reports whether there was one.
 func (r Reader) get(ctx context.Context, dest []any, query string, args ...any) (found bool, err error) {
