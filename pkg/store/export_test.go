@@ -79,8 +79,5 @@ func (s *Store) Path() string {
 	return ""
 }
 
-// TranslateForPostgres is a statement as a server gets it.
-func TranslateForPostgres(query string) string { return new(postgres).translate(query) }
-
 // AllPlans are all statements, each with SQLite's plan.
 func AllPlans() map[string][2]string { return allPlans() }

@@ -1,23 +1,6 @@
 package store
 
-import (
-	"database/sql"
-	"database/sql/driver"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"maps"
-	"os"
-	"path/filepath"
-	"regexp"
-	"slices"
-	"strings"
-	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"arizuko/migrations"
-)
+import "maps"
 
 // subquery is the first line of a subquery in a query plan, exists the one that
 // SELECT EXISTS adds. The lines below them are how the rows are found.
@@ -174,76 +157,6 @@ func queryPlans() map[string][2]string {
 	}
 }
 
-func TestQueryPlans(t *testing.T) {
-	t.Parallel()
-	db, err := sql.Open("sqlite3", filepath.Join(t.TempDir(), "plans.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	steps, err := migrations.Up()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, step := range steps {
-		if _, err := db.Exec(step.SQL); err != nil {
-			t.Fatal(step.Name, err)
-		}
-	}
-	plans := allPlans()
-	for _, name := range namedQueries(t) {
-		want, known := plans[name]
-		if !known {
-			t.Errorf("no expected plan for %s", name)
-			continue
-		}
-		if diff := cmp.Diff(want[1], plan(t, db, want[0])); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-// plan returns SQLite's query plan, one step per line.
-func plan(t *testing.T, db *sql.DB, query string) string {
-	t.Helper()
-	query = new(sqlite).translate(query)
-	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	var args []any
-	err = conn.Raw(func(c any) error {
-		stmt, err := c.(driver.Conn).Prepare(query)
-		if err != nil {
-			return err
-		}
-		args = make([]any, stmt.NumInput())
-		return stmt.Close()
-	})
-	if err != nil {
-		t.Fatal(query, err)
-	}
-	rows, err := conn.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var steps []string
-	for rows.Next() {
-		var id, parent, unused int
-		var step string
-		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-			t.Fatal(err)
-		}
-		steps = append(steps, step)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(steps, "\n")
-}
-
 // allPlans has the expected plans of the statements in all files.
 func allPlans() map[string][2]string {
 	all := queryPlans()
@@ -270,75 +183,4 @@ func allPlans() map[string][2]string {
 	maps.Copy(all, previewPlans())
 	maps.Copy(all, transcriptPlans())
 	return all
-}
-
-// namedQueries lists the statements of the files queries*.go, without those that
-// are parts of others.
-func namedQueries(t *testing.T) (names []string) {
-	t.Helper()
-	files, err := filepath.Glob("queries*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts := []string{"observedRows", "directMessages", "spoken", "spokenHere", "foundRows", "foundText", "withChange", "withChangeHere", "contextColumns", "readable", "delivered", "changes", "decorates", "nextOutbound", "visible", "notDerived", "movingIn", "movingOut", "claimingRow", "deliveriesRead", "lastDelivery",
-		"requestColumns", "requestChat", "previewTurn", "previewJoins", "previewColumns", "pollColumns", "askColumns", "countedOptions", "reminderColumns"}
-	parts = append(parts, "listFilter", "listedColumns", "foundAsChanged", "auditColumns", "rootHere", "said", "inChange", "outChange", "lastChange", "recentColumns", "recentRows", "markableRow", "postgresStatements", "queryPostgresTexts", "queryPostgresChanged", "insertPostgresWords")
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if spec, ok := n.(*ast.ValueSpec); ok && !slices.Contains(parts, spec.Names[0].Name) {
-				names = append(names, spec.Names[0].Name)
-			}
-			return true
-		})
-	}
-	if len(names) == 0 {
-		t.Fatal("no statements in queries*.go")
-	}
-	return names
-}
-
-// TestQueries_Limits_AreNotReplanned finds statements that SQLite would compile at
-// every call.
-func TestQueries_Limits_AreNotReplanned(t *testing.T) {
-	t.Parallel()
-	bare := regexp.MustCompile(`LIMIT \?\d*(\s|\)|$)`)
-	for name, query := range allPlans() {
-		if bare.MatchString(query[0]) {
-			t.Errorf("%s: the parameter of LIMIT is alone: write ?+0", name)
-		}
-	}
-}
-
-// TestQueries_GrowingTables_AreNamed makes sure that TestQueryPlans sees every
-// statement on them.
-func TestQueries_GrowingTables_AreNamed(t *testing.T) {
-	t.Parallel()
-	names, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	growing := regexp.MustCompile(`(?i)\b(FROM|JOIN|INTO|UPDATE)\s+(messages|deliveries|turns|runs|session_log|system_messages)\b`)
-	found := false
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		source, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch use := growing.Find(source); {
-		case strings.HasPrefix(name, "queries"):
-			found = found || use != nil
-		case use != nil:
-			t.Errorf("%s: %q belongs in a file queries*.go", name, use)
-		}
-	}
-	if !found {
-		t.Error("queries*.go read none of these tables")
-	}
 }

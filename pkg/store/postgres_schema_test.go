@@ -51,7 +51,7 @@ func TestTranslate_WordsOfSQLite_BecomeThoseOfPostgres(t *testing.T) {
 		`SELECT 'it''s ifnull(?)' FROM a CROSS JOIN b ON b.x = CAST(a.y AS INTEGER)`: `SELECT 'it''s ifnull(?)' FROM a JOIN b ON b.x = CAST(a.y AS bigint)`,
 		`SELECT a FROM t WHERE b LIKE 'x%' AND c = ?1 AND d = ?`:                     `SELECT a FROM t WHERE b ILIKE 'x%' AND c = $1 AND d = $2`,
 	} {
-		if got := store.TranslateForPostgres(query); got != want {
+		if got := store.Translate(query); got != want {
 			t.Errorf("%s\nbecame %s\nwant   %s", query, got, want)
 		}
 	}
