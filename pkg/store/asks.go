@@ -64,10 +64,9 @@ func (r Reader) AsksOpenAt(ctx context.Context, chatJID, threadID string, before
 
 // SaidSince reports whether agents have said something between a row and a later one, in the thread of that, in a web
 // chat in its topic. Notices and answers to commands don't count.
-func (r Reader) SaidSince(ctx context.Context, row int64, until *msg.Message) (said bool, err error) {
-	_, err = r.get(ctx, []any{&said}, querySaidSince, until.ChatJID, row, until.ID, until.ThreadID,
+func (r Reader) SaidSince(ctx context.Context, row int64, until *msg.Message) (bool, error) {
+	return value[bool](ctx, r, querySaidSince, until.ChatJID, row, until.ID, until.ThreadID,
 		msg.Place(until.ThreadID, until.Topic))
-	return said, err
 }
 
 // Presses returns the rows of buttons that were pressed below a message, by its platform id, oldest first, at most 20.
@@ -105,8 +104,7 @@ func (tx *Tx) EndAskOf(messageID, now int64) error {
 		return err
 	}
 	tx.pokePeers()
-	err = tx.exec(updateAsked, a.TurnID, now)
-	return err
+	return tx.exec(updateAsked, a.TurnID, now)
 }
 
 // RunAsking returns the turns of a run that wait for the answers to questions.
@@ -199,8 +197,7 @@ func (tx *Tx) showAsking(a *msg.Ask, now int64) error {
 	if a.State != msg.AskOpen || msg.IsBudget(a.AskID) {
 		return nil
 	}
-	err := tx.exec(upsertAsking, a.TurnID, now)
-	return err
+	return tx.exec(upsertAsking, a.TurnID, now)
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -143,12 +143,10 @@ func (r Reader) AnnouncedSchema(ctx context.Context) (version int64, err error) 
 
 // SetAnnouncedSchema stores that version.
 func (tx *Tx) SetAnnouncedSchema(version int64) error {
-	err := tx.exec(putState, stateAnnounced, version)
-	return err
+	return tx.exec(putState, stateAnnounced, version)
 }
 
 // SchemaVersion is the number of the last migration.
-func (r Reader) SchemaVersion(ctx context.Context) (version int64, err error) {
-	_, err = r.get(ctx, []any{&version}, `SELECT version FROM schema_migrations`)
-	return version, err
+func (r Reader) SchemaVersion(ctx context.Context) (int64, error) {
+	return value[int64](ctx, r, `SELECT version FROM schema_migrations`)
 }

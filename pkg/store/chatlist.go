@@ -103,9 +103,8 @@ func (r Reader) Answered(ctx context.Context, platforms []string) (answered bool
 }
 
 // OpenTurnCount is how many turns of a chat are queued or running, at most limit.
-func (r Reader) OpenTurnCount(ctx context.Context, chatJID string, limit int) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryOpenTurnCount, chatJID, limit)
-	return n, err
+func (r Reader) OpenTurnCount(ctx context.Context, chatJID string, limit int) (int, error) {
+	return value[int](ctx, r, queryOpenTurnCount, chatJID, limit)
 }
 
 // OpenWindow is an engagement window that is open, and its chat's title.

@@ -39,9 +39,8 @@ func (r Reader) HasTopLevel(ctx context.Context, jid string) (bool, error) {
 }
 
 // TopicOfThread is the named topic a platform thread is bound to, "" for none.
-func (r Reader) TopicOfThread(ctx context.Context, chatJID, threadID string) (topic string, err error) {
-	_, err = r.get(ctx, []any{&topic}, queryThreadTopic, chatJID, threadID)
-	return topic, err
+func (r Reader) TopicOfThread(ctx context.Context, chatJID, threadID string) (string, error) {
+	return value[string](ctx, r, queryThreadTopic, chatJID, threadID)
 }
 
 // BindThread binds a platform thread to a named topic.
@@ -50,9 +49,8 @@ func (tx *Tx) BindThread(chatJID, threadID, topic string) error {
 	if err != nil {
 		return err
 	}
-	err = tx.exec(`INSERT INTO topic_threads (chat_jid, thread_id, topic) VALUES (?,?,?)
+	return tx.exec(`INSERT INTO topic_threads (chat_jid, thread_id, topic) VALUES (?,?,?)
 		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET topic = excluded.topic`, jid, threadID, topic)
-	return err
 }
 
 // EnsureChat inserts a chat with the kind its address suggests, unless it has a
@@ -63,8 +61,7 @@ func (tx *Tx) EnsureChat(jid string, now int64) error {
 		return err
 	}
 	platform, _ := msg.SplitJID(jid)
-	err = tx.exec(insertChat, jid, platform, msg.KindOfJID(jid), now)
-	return err
+	return tx.exec(insertChat, jid, platform, msg.KindOfJID(jid), now)
 }
 
 // PutChat writes what an adapter knows about a chat; pins stay. What it knows about
@@ -81,8 +78,7 @@ func (tx *Tx) PutChat(jid string, kind msg.ChatKind, title string, now int64) er
 		query = `INSERT INTO chats (jid, platform, kind, title, last_seen_at) VALUES (?,?,?,?,?)
 			ON CONFLICT (jid) DO UPDATE SET title = excluded.title WHERE chats.title = ''`
 	}
-	err = tx.exec(query, present, platform, kind, cleanName(title), now)
-	return err
+	return tx.exec(query, present, platform, kind, cleanName(title), now)
 }
 
 // PinGroup pins a chat to a group, or clears the pin with "". It ends the
@@ -107,8 +103,7 @@ func (tx *Tx) PinTopic(jid, topic string) error {
 	if err != nil {
 		return err
 	}
-	err = tx.exec(`UPDATE chats SET sticky_topic = ? WHERE jid = ?`, null(topic), jid)
-	return err
+	return tx.exec(`UPDATE chats SET sticky_topic = ? WHERE jid = ?`, null(topic), jid)
 }
 
 // PutThread writes what an adapter knows about a thread. Empty fields leave the
@@ -118,11 +113,10 @@ func (tx *Tx) PutThread(t msg.Thread) error {
 	if err != nil {
 		return err
 	}
-	err = tx.exec(`INSERT INTO platform_threads (chat_jid, thread_id, kind, title, parent_author) VALUES (?,?,?,?,?)
+	return tx.exec(`INSERT INTO platform_threads (chat_jid, thread_id, kind, title, parent_author) VALUES (?,?,?,?,?)
 		ON CONFLICT (chat_jid, thread_id) DO UPDATE SET kind = ifnull(nullif(excluded.kind, ''), platform_threads.kind),
 		title = ifnull(nullif(excluded.title, ''), platform_threads.title), parent_author = ifnull(nullif(excluded.parent_author, ''), platform_threads.parent_author)`,
 		jid, t.ID, t.Kind, cleanName(t.Title), cleanName(t.Author))
-	return err
 }
 
 // Thread returns a thread's row, nil if there is none.

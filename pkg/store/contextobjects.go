@@ -61,9 +61,8 @@ func (r Reader) ContextObjectOf(ctx context.Context, chatJID string, kind msg.Co
 
 // ChatHasTopics reports whether a chat has topics beside the default one: threads, or a named topic
 // in one of its last 100 turns.
-func (r Reader) ChatHasTopics(ctx context.Context, chatJID string) (has bool, err error) {
-	_, err = r.get(ctx, []any{&has}, queryChatHasTopics, chatJID)
-	return has, err
+func (r Reader) ChatHasTopics(ctx context.Context, chatJID string) (bool, error) {
+	return value[bool](ctx, r, queryChatHasTopics, chatJID)
 }
 
 // PutContextObject stores an object, and deletes those of its chat beyond the limit, whose ids it
@@ -94,8 +93,7 @@ func (tx *Tx) PutContextObject(o *msg.ContextObject, limit int, now int64) (remo
 
 // DeleteContextObject deletes an object, if it is stored.
 func (tx *Tx) DeleteContextObject(chatJID, id string) error {
-	err := tx.exec(deleteContextObject, chatJID, id)
-	return err
+	return tx.exec(deleteContextObject, chatJID, id)
 }
 
 // DeleteContextObjectsOf deletes the objects of a chat that come from a message and returns their ids.

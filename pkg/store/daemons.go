@@ -21,12 +21,11 @@ func (tx *Tx) Heartbeat(d Daemon) error {
 	if other, err := tx.reportProcess(d); err != nil || other {
 		return err
 	}
-	err := tx.exec(`INSERT INTO daemons (name, version, started_at, heartbeat_at, connection, last_event_at, last_probe_at, detail)
+	return tx.exec(`INSERT INTO daemons (name, version, started_at, heartbeat_at, connection, last_event_at, last_probe_at, detail)
 		VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (name) DO UPDATE SET version = excluded.version, started_at = excluded.started_at,
 		heartbeat_at = excluded.heartbeat_at, connection = excluded.connection, last_event_at = excluded.last_event_at,
 		last_probe_at = excluded.last_probe_at, detail = excluded.detail`,
 		d.Name, d.Version, d.StartedAt, d.HeartbeatAt, d.Connection, null(d.LastEventAt), null(d.LastProbeAt), d.Detail)
-	return err
 }
 
 // reportProcess writes what a process reports, and reports whether another one has the lease of its daemon.

@@ -44,12 +44,11 @@ func (r Reader) Engagements(ctx context.Context, chatJID string) ([]*msg.Engagem
 // PutEngagement stores a place's window, or that none is open.
 func (tx *Tx) PutEngagement(e msg.Engagement) error {
 	tx.note(failpoint.PutEngagement)
-	err := tx.exec(`INSERT INTO chat_reply_state (jid, topic, engaged_folder, engaged_until, engaged_at, last_reply_id, ended_at)
+	return tx.exec(`INSERT INTO chat_reply_state (jid, topic, engaged_folder, engaged_until, engaged_at, last_reply_id, ended_at)
 		VALUES (?,?,?,?,?,?,?) ON CONFLICT (jid, topic) DO UPDATE SET engaged_folder = excluded.engaged_folder,
 		engaged_until = excluded.engaged_until, engaged_at = excluded.engaged_at, last_reply_id = excluded.last_reply_id,
 		ended_at = excluded.ended_at`,
 		e.ChatJID, e.Place, null(e.Folder), null(e.Until), e.At, null(e.LastReply), null(e.EndedAt))
-	return err
 }
 
 // Claim is a turn that claims its place for its folder, from the arrival of the first row that

@@ -218,9 +218,8 @@ func (r Reader) WaitingRequests(ctx context.Context) (w Waiting, code string, er
 }
 
 // Refused counts the rows among the newest 10,000, stored since the time, in unix ms, that were dropped for a reason.
-func (r Reader) Refused(ctx context.Context, reason msg.Reason, since int64) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryRefused, maxRecent, string(reason), since)
-	return n, err
+func (r Reader) Refused(ctx context.Context, reason msg.Reason, since int64) (int, error) {
+	return value[int](ctx, r, queryRefused, maxRecent, string(reason), since)
 }
 
 // maxRecent is how many of the newest rows Refused, Undelivered and Arrivals read.

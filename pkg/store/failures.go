@@ -29,9 +29,8 @@ func (r Reader) FailingGroups(ctx context.Context) ([]GroupFailures, error) {
 
 // ProbeAt is when a group whose turns fail alike may try the next one, in unix ms,
 // 0 for other groups.
-func (r Reader) ProbeAt(ctx context.Context, folder string) (at int64, err error) {
-	_, err = r.get(ctx, []any{&at}, queryProbeAt, folder, minFailures)
-	return at, err
+func (r Reader) ProbeAt(ctx context.Context, folder string) (int64, error) {
+	return value[int64](ctx, r, queryProbeAt, folder, minFailures)
 }
 
 // CountFailure records that a turn of a group has failed, and reports whether the
@@ -46,8 +45,7 @@ func (tx *Tx) CountFailure(folder, problem string, now, probeAt int64) (alike bo
 
 // SetProbe sets when a failing group may try the next turn.
 func (tx *Tx) SetProbe(folder string, at int64) error {
-	err := tx.exec(updateProbeAt, at, folder)
-	return err
+	return tx.exec(updateProbeAt, at, folder)
 }
 
 // ClearFailures records that a turn of a group was answered, and reports whether one
@@ -64,20 +62,16 @@ func (tx *Tx) ClearFailures(folder string) (cleared bool, lanes []string, err er
 
 // NotifiedOf reports whether a chat got a notice of a turn that failed in the same
 // way since a time, in unix ms.
-func (r Reader) NotifiedOf(ctx context.Context, chatJID string, kind msg.ErrorKind, since int64) (notified bool,
-	err error) {
-	_, err = r.get(ctx, []any{&notified}, queryNotifiedOf, chatJID, since, kind)
-	return notified, err
+func (r Reader) NotifiedOf(ctx context.Context, chatJID string, kind msg.ErrorKind, since int64) (bool, error) {
+	return value[bool](ctx, r, queryNotifiedOf, chatJID, since, kind)
 }
 
 // HasNotice reports whether arizuko itself has written to the chat about a turn.
-func (r Reader) HasNotice(ctx context.Context, turnID int64) (notified bool, err error) {
-	_, err = r.get(ctx, []any{&notified}, queryNoticed, turnID)
-	return notified, err
+func (r Reader) HasNotice(ctx context.Context, turnID int64) (bool, error) {
+	return value[bool](ctx, r, queryNoticed, turnID)
 }
 
 // HasNoticeText reports whether a turn's chat has had a notice with this text.
-func (r Reader) HasNoticeText(ctx context.Context, turnID int64, text string) (notified bool, err error) {
-	_, err = r.get(ctx, []any{&notified}, queryNoticedText, turnID, text)
-	return notified, err
+func (r Reader) HasNoticeText(ctx context.Context, turnID int64, text string) (bool, error) {
+	return value[bool](ctx, r, queryNoticedText, turnID, text)
 }

@@ -48,16 +48,14 @@ func (r Reader) OpenForks(ctx context.Context, folder, chatJID string, limit int
 // ForkTaken reports whether a topic cannot become a fork of a group in a chat: there is or
 // was such a fork in the chat, the group has an open one in another chat, whose session it
 // would share, or users have begun the topic.
-func (r Reader) ForkTaken(ctx context.Context, folder, chatJID, topic string) (taken bool, err error) {
-	_, err = r.get(ctx, []any{&taken}, queryForkTaken, folder, chatJID, topic)
-	return taken, err
+func (r Reader) ForkTaken(ctx context.Context, folder, chatJID, topic string) (bool, error) {
+	return value[bool](ctx, r, queryForkTaken, folder, chatJID, topic)
 }
 
 // LastFork is the highest number that a correction has in a chat, 0 for none. first is the
 // topic of number 1.
-func (r Reader) LastFork(ctx context.Context, chatJID, first string) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryLastFork, chatJID, first)
-	return n, err
+func (r Reader) LastFork(ctx context.Context, chatJID, first string) (int, error) {
+	return value[int](ctx, r, queryLastFork, chatJID, first)
 }
 
 // PutFork stores an open fork. A topic that is or was a fork of the chat is an ErrRefused.
@@ -79,8 +77,7 @@ func (tx *Tx) EndFork(chatJID, topic string, now int64) error {
 	if err != nil {
 		return err
 	}
-	err = tx.exec(endFork, max(now, 1), jid, topic)
-	return err
+	return tx.exec(endFork, max(now, 1), jid, topic)
 }
 
 // AbandonFork ends a fork whose own thread cannot be opened, if it is open: the group's next prompt says so. what
@@ -141,7 +138,6 @@ func (r Reader) repliedForks(ctx context.Context, m *msg.Message) (replied []*ms
 }
 
 // LastAnswer is the newest message of a group's agent in a place of a chat, 0 for none.
-func (r Reader) LastAnswer(ctx context.Context, folder, chatJID, place string) (id int64, err error) {
-	_, err = r.get(ctx, []any{&id}, queryLastAnswer, chatJID, place, folder)
-	return id, err
+func (r Reader) LastAnswer(ctx context.Context, folder, chatJID, place string) (int64, error) {
+	return value[int64](ctx, r, queryLastAnswer, chatJID, place, folder)
 }

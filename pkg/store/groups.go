@@ -43,9 +43,8 @@ func (r Reader) FoldersEver(ctx context.Context) ([]string, error) {
 }
 
 // FolderUsed reports whether a group has the folder, or had it and may have left files there.
-func (r Reader) FolderUsed(ctx context.Context, folder string) (used bool, err error) {
-	_, err = r.get(ctx, []any{&used}, queryFolderUsed, folder)
-	return used, err
+func (r Reader) FolderUsed(ctx context.Context, folder string) (bool, error) {
+	return value[bool](ctx, r, queryFolderUsed, folder)
 }
 
 // PutGroup registers a group. If its folder is registered already, nothing

@@ -209,27 +209,23 @@ func (r Reader) firstSince(ctx context.Context, at int64) (int64, error) {
 }
 
 // CopyOf is the last copy of a row that was sent, or decided, in its place; 0 if there is none.
-func (r Reader) CopyOf(ctx context.Context, id int64) (copied int64, err error) {
-	_, err = r.get(ctx, []any{&copied}, queryCopyOf, id)
-	return copied, err
+func (r Reader) CopyOf(ctx context.Context, id int64) (int64, error) {
+	return value[int64](ctx, r, queryCopyOf, id)
 }
 
 // FailedCount counts the rows with a part that failed with a class of errors, at most limit.
-func (r Reader) FailedCount(ctx context.Context, class msg.ErrorClass, limit int) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryFailedCount, class, limit)
-	return n, err
+func (r Reader) FailedCount(ctx context.Context, class msg.ErrorClass, limit int) (int, error) {
+	return value[int](ctx, r, queryFailedCount, class, limit)
 }
 
 // UndeliveredCount counts the rows that are failed, ambiguous or cancelled, at most limit.
-func (r Reader) UndeliveredCount(ctx context.Context, state msg.OutState, limit int) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryUndeliveredCount, state, limit)
-	return n, err
+func (r Reader) UndeliveredCount(ctx context.Context, state msg.OutState, limit int) (int, error) {
+	return value[int](ctx, r, queryUndeliveredCount, state, limit)
 }
 
 // ParkedCount counts the rows that wait for an approval, at most limit.
-func (r Reader) ParkedCount(ctx context.Context, limit int) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryParkedCount, limit)
-	return n, err
+func (r Reader) ParkedCount(ctx context.Context, limit int) (int, error) {
+	return value[int](ctx, r, queryParkedCount, limit)
 }
 
 // ReasonCount is how many rows were dropped for a reason.

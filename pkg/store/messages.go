@@ -161,9 +161,8 @@ func (r Reader) Undecided(ctx context.Context, chatJID string, after int64, limi
 }
 
 // LastMessageID is the highest row id, 0 in an empty table.
-func (r Reader) LastMessageID(ctx context.Context) (id int64, err error) {
-	_, err = r.get(ctx, []any{&id}, queryLastID)
-	return id, err
+func (r Reader) LastMessageID(ctx context.Context) (int64, error) {
+	return value[int64](ctx, r, queryLastID)
 }
 
 // TurnMessages returns the rows of a turn in the order they were written; a
@@ -232,23 +231,20 @@ func (r Reader) LastUser(ctx context.Context, chatJID string) (id int64, sender 
 
 // LastHome is the folder that the newest of a chat's last 1,000 messages was routed
 // to by a route, engagement, pin or address, "" for none. The routes may have changed since.
-func (r Reader) LastHome(ctx context.Context, chatJID string) (folder string, err error) {
-	_, err = r.get(ctx, []any{&folder}, queryLastHome, chatJID)
-	return folder, err
+func (r Reader) LastHome(ctx context.Context, chatJID string) (string, error) {
+	return value[string](ctx, r, queryLastHome, chatJID)
 }
 
 // LastStaleAt is when the last row of a chat arrived that was too old on arrival,
 // in unix ms, 0 for never.
-func (r Reader) LastStaleAt(ctx context.Context, chatJID string) (at int64, err error) {
-	_, err = r.get(ctx, []any{&at}, queryLastStaleAt, chatJID)
-	return at, err
+func (r Reader) LastStaleAt(ctx context.Context, chatJID string) (int64, error) {
+	return value[int64](ctx, r, queryLastStaleAt, chatJID)
 }
 
 // BotTurns is the number of turns that another bot's messages in a chat have
 // started since a time, in unix ms.
-func (r Reader) BotTurns(ctx context.Context, chatJID, sender string, since int64) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryBotTurns, chatJID, sender, since)
-	return n, err
+func (r Reader) BotTurns(ctx context.Context, chatJID, sender string, since int64) (int, error) {
+	return value[int](ctx, r, queryBotTurns, chatJID, sender, since)
 }
 
 // SenderTurn is a turn that took a row of a sender, decided at that time, in unix ms.
@@ -444,21 +440,18 @@ func (tx *Tx) ReplaceFiles(id int64, files []msg.Attachment, pending int) error 
 // AttachNotes adds the oldest twenty notes of edits and deletions for a turn's
 // group, chat and place to the turn.
 func (tx *Tx) AttachNotes(t *msg.Turn) error {
-	err := tx.exec(updateAttachNotes, t.ID, t.ChatJID, t.Folder, t.ThreadID, t.Place)
-	return err
+	return tx.exec(updateAttachNotes, t.ID, t.ChatJID, t.Folder, t.ThreadID, t.Place)
 }
 
 // SupersedeNotes discards earlier notes about a message that no agent has been
 // shown, because a newer one follows.
 func (tx *Tx) SupersedeNotes(chatJID, targetID string) error {
-	err := tx.exec(updateOldNotes, chatJID, targetID)
-	return err
+	return tx.exec(updateOldNotes, chatJID, targetID)
 }
 
 // CancelReplies cancels the replies of a turn that are still queued.
 func (tx *Tx) CancelReplies(turnID int64) error {
-	err := tx.exec(updateCancelReplies, turnID)
-	return err
+	return tx.exec(updateCancelReplies, turnID)
 }
 
 func (tx *Tx) nextDecision() (int64, error) { return tx.bump(stateDecisionSeq) }
@@ -493,9 +486,8 @@ func (r Reader) FiredEdit(ctx context.Context, chatJID, targetID string) (*msg.M
 }
 
 // Deleted reports whether a message was deleted, by a row older than before.
-func (r Reader) Deleted(ctx context.Context, chatJID, targetID string, before int64) (deleted bool, err error) {
-	_, err = r.get(ctx, []any{&deleted}, queryDeleted, chatJID, targetID, before)
-	return deleted, err
+func (r Reader) Deleted(ctx context.Context, chatJID, targetID string, before int64) (bool, error) {
+	return value[bool](ctx, r, queryDeleted, chatJID, targetID, before)
 }
 
 // LatestEdit returns the newest edit of a message that was shown, or waits to be, nil for none.

@@ -28,6 +28,5 @@ func (tx *Tx) PutAgentModels(folder, agent string, m agentproto.Models, now int6
 	if err != nil {
 		return err
 	}
-	err = tx.exec(putAgentModels, folder, agent, string(list), m.Current, now)
-	return err
+	return tx.exec(putAgentModels, folder, agent, string(list), m.Current, now)
 }

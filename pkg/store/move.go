@@ -213,16 +213,14 @@ func (tx *Tx) moveMessage(id int64, to string, _ int64) error {
 	if err := tx.exec(updateMoveDeliveries, id); err != nil {
 		return err
 	}
-	err := tx.exec(updateMoveMessage, to, id)
-	return err
+	return tx.exec(updateMoveMessage, to, id)
 }
 
 func (tx *Tx) moveTurn(id int64, to string, _ int64) error {
 	if err := tx.exec(updateMovePreviews, to, id); err != nil {
 		return err
 	}
-	err := tx.exec(updateMoveTurn, to, id)
-	return err
+	return tx.exec(updateMoveTurn, to, id)
 }
 
 func (tx *Tx) moveSmallTables(from, to string, now int64) error {
@@ -272,8 +270,7 @@ func (tx *Tx) moveChatRow(from, to string) error {
 	if err != nil {
 		return err
 	}
-	err = tx.exec(`DELETE FROM chats WHERE jid = ?`, from)
-	return err
+	return tx.exec(`DELETE FROM chats WHERE jid = ?`, from)
 }
 
 // ChatMoves returns where each chat that was moved is now. moving has the old

@@ -66,8 +66,7 @@ func (tx *Tx) shiftRoutes(seq, id int64) error {
 	if err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq > ?`, seq); err != nil {
 		return err
 	}
-	err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq = ? AND id >= ?`, seq, id)
-	return err
+	return tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq = ? AND id >= ?`, seq, id)
 }
 
 // movedMatch is a match expression with the new address in place of the old one,

@@ -199,21 +199,18 @@ func (tx *Tx) SettleOutbound(messageID int64, state msg.OutState, platformID str
 // PutCursor stores a daemon's value under a key, such as how far it has read.
 func (tx *Tx) PutCursor(daemon, key, value string) error {
 	tx.note(failpoint.PutCursor)
-	err := tx.exec(`INSERT INTO cursors (daemon, key, value) VALUES (?,?,?)
+	return tx.exec(`INSERT INTO cursors (daemon, key, value) VALUES (?,?,?)
 		ON CONFLICT (daemon, key) DO UPDATE SET value = excluded.value`, daemon, key, value)
-	return err
 }
 
 // DeleteCursor deletes a daemon's value under a key.
 func (tx *Tx) DeleteCursor(daemon, key string) error {
-	err := tx.exec(`DELETE FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
-	return err
+	return tx.exec(`DELETE FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
 }
 
 // DaemonCursor is a daemon's value under a key, "" for none.
-func (r Reader) DaemonCursor(ctx context.Context, daemon, key string) (value string, err error) {
-	_, err = r.get(ctx, []any{&value}, `SELECT value FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
-	return value, err
+func (r Reader) DaemonCursor(ctx context.Context, daemon, key string) (string, error) {
+	return value[string](ctx, r, `SELECT value FROM cursors WHERE daemon = ? AND key = ?`, daemon, key)
 }
 
 // DaemonCursors returns a daemon's values by key, for keys with a prefix.

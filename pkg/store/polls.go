@@ -183,9 +183,8 @@ func (r Reader) PollVoters(ctx context.Context, p *msg.StoredPoll, limit int) ([
 
 // VotesWaiting reports whether votes of a chat that were cast at the time before, in unix ms, or earlier
 // are undecided.
-func (r Reader) VotesWaiting(ctx context.Context, chatJID string, before int64) (waiting bool, err error) {
-	_, err = r.get(ctx, []any{&waiting}, queryVotesWaiting, chatJID, before)
-	return waiting, err
+func (r Reader) VotesWaiting(ctx context.Context, chatJID string, before int64) (bool, error) {
+	return value[bool](ctx, r, queryVotesWaiting, chatJID, before)
 }
 
 // PutPoll stores an open poll whose outbound row is stored, and sets its id.
@@ -203,8 +202,7 @@ func (tx *Tx) PutPoll(p *msg.StoredPoll) error {
 
 // PutPollRef stores what a daemon's platform calls the poll of an outbound row.
 func (tx *Tx) PutPollRef(daemon, ref string, messageID int64) error {
-	err := tx.exec(insertPollRef, daemon, ref, messageID)
-	return err
+	return tx.exec(insertPollRef, daemon, ref, messageID)
 }
 
 // Vote counts a vote of a voter, cast at a time, in unix ms. It returns ErrStale if the poll no
@@ -224,12 +222,10 @@ func (tx *Tx) Vote(pollID int64, voter, name string, vote *msg.Vote, at int64) e
 	}
 	chosen := vote.Apply(parseOptions(before))
 	if len(chosen) == 0 {
-		err = tx.exec(deletePollVote, pollID, voter)
-		return err
+		return tx.exec(deletePollVote, pollID, voter)
 	}
 	options, _ := json.Marshal(chosen) // plain numbers: cannot fail
-	err = tx.exec(putPollVote, pollID, voter, cut(cleanText(name), maxPollName), string(options), at)
-	return err
+	return tx.exec(putPollVote, pollID, voter, cut(cleanText(name), maxPollName), string(options), at)
 }
 
 // maxPollName bounds a voter's name, in bytes.
@@ -252,8 +248,7 @@ func (tx *Tx) EndPoll(id int64, result *msg.PollResult, at int64) error {
 		b, _ := json.Marshal(result) // plain numbers: cannot fail
 		text = string(b)
 	}
-	err := tx.exec(updateEndedPoll, at, text, id)
-	return err
+	return tx.exec(updateEndedPoll, at, text, id)
 }
 
 // QueuePollEnd ends a poll that is closed in the rows: it inserts the outbound row that closes the

@@ -117,9 +117,8 @@ func (r Reader) ShownPreview(ctx context.Context, chatJID, platformID string) (*
 }
 
 // WrittenBelow reports whether users have written below the message of a preview.
-func (r Reader) WrittenBelow(ctx context.Context, p *Preview) (yes bool, err error) {
-	_, err = r.get(ctx, []any{&yes}, queryWrittenBelow, p.TurnID, p.Lane.ChatJID, p.Lane.ThreadID, p.CreatedAt)
-	return yes, err
+func (r Reader) WrittenBelow(ctx context.Context, p *Preview) (bool, error) {
+	return value[bool](ctx, r, queryWrittenBelow, p.TurnID, p.Lane.ChatJID, p.Lane.ThreadID, p.CreatedAt)
 }
 
 // BeginPreview stores that the message of a preview is going to be made. It returns ErrStale if the turn has a preview
@@ -185,6 +184,5 @@ func (tx *Tx) TakeOverPreview(p *Preview, messageID, now int64) error {
 // GiveUpPreview opens the preview of a turn again, to be removed: its message has not become an answer. It does nothing
 // if no answer has taken over that message.
 func (tx *Tx) GiveUpPreview(turnID int64, platformID string, now int64) error {
-	err := tx.exec(updateReopenPreview, now, turnID, platformID)
-	return err
+	return tx.exec(updateReopenPreview, now, turnID, platformID)
 }

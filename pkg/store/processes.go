@@ -72,8 +72,7 @@ func (s *Store) RenewProcess(ctx context.Context, id int64) error {
 
 // LeaveProcess gives up all that a process has.
 func (tx *Tx) LeaveProcess(id int64) error {
-	err := tx.exec(deleteProcess, id)
-	return err
+	return tx.exec(deleteProcess, id)
 }
 
 // Claim takes a lease for a process, and reports whether it has it: no other has, or one whose time has passed, which
@@ -92,16 +91,14 @@ func (tx *Tx) FenceExpired(daemon string, except int64) ([]int64, error) {
 }
 
 // ExpiredProcesses counts the other processes of a daemon whose time has passed.
-func (r Reader) ExpiredProcesses(ctx context.Context, daemon string, except int64) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryExpired, daemon, except)
-	return n, err
+func (r Reader) ExpiredProcesses(ctx context.Context, daemon string, except int64) (int, error) {
+	return value[int](ctx, r, queryExpired, daemon, except)
 }
 
 // FolderOwner returns the process whose agents work in a folder, unless it is the one excepted; 0 if none do. Only the
 // agents of one process work in a folder at a time.
-func (r Reader) FolderOwner(ctx context.Context, folder string, except int64) (owner int64, err error) {
-	_, err = r.get(ctx, []any{&owner}, queryFolderOwner, folder, except)
-	return owner, err
+func (r Reader) FolderOwner(ctx context.Context, folder string, except int64) (int64, error) {
+	return value[int64](ctx, r, queryFolderOwner, folder, except)
 }
 
 // RunsOfGone returns the runs whose owner is fenced or has left: another gated queues their turns again.

@@ -16,9 +16,8 @@ func (r Reader) QueuedLanes(ctx context.Context) ([]string, error) {
 }
 
 // CountQueued is the number of queued turns.
-func (r Reader) CountQueued(ctx context.Context) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryQueuedCount)
-	return n, err
+func (r Reader) CountQueued(ctx context.Context) (int, error) {
+	return value[int](ctx, r, queryQueuedCount)
 }
 
 // NextQueued is the result of a search for a lane's next turn.
@@ -89,6 +88,5 @@ func (r Reader) FilesReady(ctx context.Context) (map[int64]string, error) {
 // EndWait lets a queued turn start that waits for something.
 func (tx *Tx) EndWait(id int64, what msg.WaitsFor) error {
 	tx.pokePeers()
-	err := tx.exec(updateWaitOver, id, what)
-	return err
+	return tx.exec(updateWaitOver, id, what)
 }

@@ -43,9 +43,8 @@ func (r Reader) PaidTurns(ctx context.Context, folder, payer string, since int64
 
 // LastRateLimit is when a message of a sender was last dropped for the rate of a group,
 // in unix ms, 0 for never. Only the chat's last 1,000 rows are considered.
-func (r Reader) LastRateLimit(ctx context.Context, chatJID, sender string) (at int64, err error) {
-	_, err = r.get(ctx, []any{&at}, queryLastRateLimit, chatJID, sender)
-	return at, err
+func (r Reader) LastRateLimit(ctx context.Context, chatJID, sender string) (int64, error) {
+	return value[int64](ctx, r, queryLastRateLimit, chatJID, sender)
 }
 
 // CommandsOf returns when a sender's commands and pins of a chat arrived that were answered, and when the last one did

@@ -49,9 +49,8 @@ func (r Reader) DueReminders(ctx context.Context, now int64, limit int) ([]*msg.
 }
 
 // NextSlot is when the next reminder is due, in unix ms, 0 for never.
-func (r Reader) NextSlot(ctx context.Context) (at int64, err error) {
-	_, err = r.get(ctx, []any{&at}, queryNextSlot)
-	return at, err
+func (r Reader) NextSlot(ctx context.Context) (int64, error) {
+	return value[int64](ctx, r, queryNextSlot)
 }
 
 // CountReminders returns how many reminders are active of a group, and for a chat.
@@ -67,9 +66,8 @@ func (r Reader) PlannedPrompts(ctx context.Context, chatJID string, but int64) (
 }
 
 // CountActiveReminders returns how many reminders are active.
-func (r Reader) CountActiveReminders(ctx context.Context) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryCountActive)
-	return n, err
+func (r Reader) CountActiveReminders(ctx context.Context) (int, error) {
+	return value[int](ctx, r, queryCountActive)
 }
 
 // LastSlot returns the last slot for which a reminder fired, in unix ms, and the row that it made; 0 for
@@ -81,9 +79,8 @@ func (r Reader) LastSlot(ctx context.Context, reminder int64) (slot, message int
 
 // NotifiedOfLimit reports whether a chat got a notice since a time, in unix ms, that reminders of a sender wait for its
 // rate. Only the chat's last 1,000 rows are considered.
-func (r Reader) NotifiedOfLimit(ctx context.Context, chatJID, payer string, since int64) (notified bool, err error) {
-	_, err = r.get(ctx, []any{&notified}, queryNotifiedOfLimit, chatJID, payer, since)
-	return notified, err
+func (r Reader) NotifiedOfLimit(ctx context.Context, chatJID, payer string, since int64) (bool, error) {
+	return value[bool](ctx, r, queryNotifiedOfLimit, chatJID, payer, since)
 }
 
 // ReminderOf returns the reminder that made a row, and the slot, in unix ms; nil if none did.

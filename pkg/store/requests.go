@@ -150,9 +150,8 @@ func (tx *Tx) PutRequest(r *Request) (err error) {
 	}
 	r.Sender, r.ThreadID = truncate(cleanText(r.Sender), maxReference), truncate(cleanText(r.ThreadID), maxReference)
 	r.SenderName, r.Title, r.Sample = cleanName(r.SenderName), cleanName(r.Title), cleanName(r.Sample)
-	err = tx.exec(insertRequest, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID,
+	return tx.exec(insertRequest, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID,
 		r.CreatedAt)
-	return err
 }
 
 // NoteApproval notes that an operator approves a pending request into a folder. It returns ErrStale
@@ -229,9 +228,8 @@ func (tx *Tx) PurgeRequests(before int64, limit int) (deleted int64, err error) 
 
 // NthRequestAt is when the request was made that has n newer ones, in unix ms; 0 if there are
 // no more than n.
-func (r Reader) NthRequestAt(ctx context.Context, n int) (at int64, err error) {
-	_, err = r.get(ctx, []any{&at}, queryNthRequest, n)
-	return at, err
+func (r Reader) NthRequestAt(ctx context.Context, n int) (int64, error) {
+	return value[int64](ctx, r, queryNthRequest, n)
 }
 
 // PutAudit records what an operator did.
@@ -239,6 +237,5 @@ func (tx *Tx) PutAudit(who, what, detail string, now int64) error {
 	if who == "" || what == "" {
 		return errors.New("an audit row needs who and what")
 	}
-	err := tx.exec(insertAudit, now, cleanName(who), cleanName(what), cleanName(detail))
-	return err
+	return tx.exec(insertAudit, now, cleanName(who), cleanName(what), cleanName(detail))
 }

@@ -88,9 +88,8 @@ func (tx *Tx) Purge(h History, ids []int64, before int64) (deleted int, err erro
 }
 
 // RunExists reports whether a run is stored.
-func (r Reader) RunExists(ctx context.Context, id int64) (stored bool, err error) {
-	_, err = r.get(ctx, []any{&stored}, queryRunExists, id)
-	return stored, err
+func (r Reader) RunExists(ctx context.Context, id int64) (bool, error) {
+	return value[bool](ctx, r, queryRunExists, id)
 }
 
 // AttachmentPaths reads limit rows after an id and returns the paths of their

@@ -25,15 +25,13 @@ func (r Reader) UnendedRuns(ctx context.Context) ([]*msg.Run, error) {
 
 // RunIsLive reports whether a run may store its session, and, unless it drains, take
 // turns.
-func (r Reader) RunIsLive(ctx context.Context, id int64) (live bool, err error) {
-	_, err = r.get(ctx, []any{&live}, queryRunIsLive, id)
-	return live, err
+func (r Reader) RunIsLive(ctx context.Context, id int64) (bool, error) {
+	return value[bool](ctx, r, queryRunIsLive, id)
 }
 
 // RunTakes reports whether a run may get further turns.
-func (r Reader) RunTakes(ctx context.Context, id int64) (takes bool, err error) {
-	_, err = r.get(ctx, []any{&takes}, queryRunTakes, id)
-	return takes, err
+func (r Reader) RunTakes(ctx context.Context, id int64) (bool, error) {
+	return value[bool](ctx, r, queryRunTakes, id)
 }
 
 // StartRun inserts a run for a queued turn and marks the turn as running. It sets
@@ -81,15 +79,13 @@ func (tx *Tx) claimFolder(folder string) error {
 // RecordProcess stores how to find the run's process after a crash.
 func (tx *Tx) RecordProcess(runID int64, pid int, pidStart int64, label string) error {
 	tx.note(failpoint.RecordProcess)
-	err := tx.exec(updateProcess, null(pid), null(pidStart), null(label), runID)
-	return err
+	return tx.exec(updateProcess, null(pid), null(pidStart), null(label), runID)
 }
 
 // CloseRun closes a run: it gets no more turns and stores no session. Its process
 // may still answer the turns it has.
 func (tx *Tx) CloseRun(runID, now int64) error {
-	err := tx.exec(updateCloseRun, now, runID)
-	return err
+	return tx.exec(updateCloseRun, now, runID)
 }
 
 // EndRun records that a run's process has ended and closes its entry in the
@@ -103,8 +99,7 @@ func (tx *Tx) EndRun(runID int64, problem string, now int64) error {
 		return err
 	}
 	tx.pokePeers()
-	err := tx.exec(updateEndLog, now, problem, runID)
-	return err
+	return tx.exec(updateEndLog, now, problem, runID)
 }
 
 // Reply is one frame of an agent for one of its turns, or for several of them.
@@ -172,8 +167,7 @@ func (tx *Tx) closeAnswered(t, with *msg.Turn, r Reply, now int64) error {
 		return err
 	}
 	if !r.Final || t.State == msg.TurnDone {
-		err := tx.exec(updateFrame, r.Text != "", t.ObservedUpto, t.ID)
-		return err
+		return tx.exec(updateFrame, r.Text != "", t.ObservedUpto, t.ID)
 	}
 	e := ending{state: msg.TurnDone, reason: msg.ReasonAnswered, kind: r.Kind, problem: r.Problem,
 		replied: r.Text != "", observedUpto: t.ObservedUpto}
@@ -329,8 +323,7 @@ func (tx *Tx) StoreSession(r *msg.Run, session string, now int64) error {
 	if err = tx.exec(deleteAgentKept, r.Folder, r.Topic, r.Agent); err != nil {
 		return err
 	}
-	err = tx.exec(putSession, r.Folder, r.Topic, r.Agent, session, now)
-	return err
+	return tx.exec(putSession, r.Folder, r.Topic, r.Agent, session, now)
 }
 
 // FinishTurn ends an open turn without another frame, as done after some output

@@ -8,16 +8,14 @@ import (
 )
 
 // Session is the stored session of a folder's topic, "" if there is none.
-func (r Reader) Session(ctx context.Context, folder, topic string) (id string, err error) {
-	_, err = r.get(ctx, []any{&id}, querySession, folder, topic)
-	return id, err
+func (r Reader) Session(ctx context.Context, folder, topic string) (string, error) {
+	return value[string](ctx, r, querySession, folder, topic)
 }
 
 // AgentSession is the session that one agent has in a folder's topic, "" if it has none there: the topic's, or the one
 // that is kept while another agent answers. agent is its name in AGENTS, "" for the default one.
-func (r Reader) AgentSession(ctx context.Context, folder, topic, agent string) (id string, err error) {
-	_, err = r.get(ctx, []any{&id}, queryAgentSession, folder, topic, agent)
-	return id, err
+func (r Reader) AgentSession(ctx context.Context, folder, topic, agent string) (string, error) {
+	return value[string](ctx, r, queryAgentSession, folder, topic, agent)
 }
 
 // LastAgent is the agent that has answered in a folder's topic last, before a run; known is false if none has.
@@ -82,16 +80,14 @@ type SystemMessage struct {
 
 // PutSystemMessage queues a line for a folder's next prompt.
 func (tx *Tx) PutSystemMessage(folder, origin, event, body string, now int64) error {
-	err := tx.exec(insertSystem, folder, origin, event, body, now)
-	return err
+	return tx.exec(insertSystem, folder, origin, event, body, now)
 }
 
 // ClaimSystemMessages assigns every unclaimed line of a folder to a turn: its
 // prompt carries them, also when the turn is retried.
 func (tx *Tx) ClaimSystemMessages(folder string, turnID int64) error {
 	tx.note(failpoint.TakeSystem)
-	err := tx.exec(updateClaimSystem, turnID, folder)
-	return err
+	return tx.exec(updateClaimSystem, turnID, folder)
 }
 
 // PromptFacts says what else has to be read for a turn's prompt.

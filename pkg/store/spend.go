@@ -97,6 +97,5 @@ func (tx *Tx) moveSpend(from, to string) error {
 	if err := tx.exec(upsertMovedSpend, from, to); err != nil {
 		return err
 	}
-	err := tx.exec(deleteChatSpend, from)
-	return err
+	return tx.exec(deleteChatSpend, from)
 }

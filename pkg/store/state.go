@@ -10,9 +10,8 @@ const (
 	stateDemoAgent   = "demo_agent"
 )
 
-func (r Reader) state(ctx context.Context, key string) (value int64, err error) {
-	_, err = r.get(ctx, []any{&value}, queryState, key)
-	return value, err
+func (r Reader) state(ctx context.Context, key string) (int64, error) {
+	return value[int64](ctx, r, queryState, key)
 }
 
 // Cursor is the id of the last row that gated has read. It is a hint: undecided
@@ -21,14 +20,12 @@ func (r Reader) Cursor(ctx context.Context) (int64, error) { return r.state(ctx,
 
 // SetCursor stores the cursor.
 func (tx *Tx) SetCursor(id int64) error {
-	err := tx.exec(putState, stateCursor, id)
-	return err
+	return tx.exec(putState, stateCursor, id)
 }
 
 // bump increments a counter and returns it.
-func (tx *Tx) bump(key string) (value int64, err error) {
-	_, err = tx.find([]any{&value}, bumpState, key)
-	return value, err
+func (tx *Tx) bump(key string) (int64, error) {
+	return value[int64](uncancelled(), tx.Reader, bumpState, key)
 }
 
 // DemoAgent reports whether the demo agent answers where a group names no other one.
@@ -43,6 +40,5 @@ func (tx *Tx) SetDemoAgent(demo bool) error {
 	if demo {
 		value = 1
 	}
-	err := tx.exec(putState, stateDemoAgent, value)
-	return err
+	return tx.exec(putState, stateDemoAgent, value)
 }

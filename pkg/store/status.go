@@ -102,9 +102,8 @@ func (r Reader) QueuedTurns(ctx context.Context, limit int) (oldest []*msg.Turn,
 
 // QueuedBefore counts the queued turns that are older than a turn and not in
 // backoff at the time now.
-func (r Reader) QueuedBefore(ctx context.Context, turnID, now int64) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryQueuedBefore, turnID, now)
-	return n, err
+func (r Reader) QueuedBefore(ctx context.Context, turnID, now int64) (int, error) {
+	return value[int](ctx, r, queryQueuedBefore, turnID, now)
 }
 
 // Minute counts the rows that were stored in a minute.

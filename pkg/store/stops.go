@@ -116,9 +116,8 @@ func (tx *Tx) putStop(s Stop) error {
 	if err != nil {
 		return err
 	}
-	err = tx.exec(insertStop, s.ChatJID, s.Topic, s.Sender, s.BeforeMessage, s.ThroughTurn, s.AfterMessage,
+	return tx.exec(insertStop, s.ChatJID, s.Topic, s.Sender, s.BeforeMessage, s.ThroughTurn, s.AfterMessage,
 		s.AfterTurn, string(except), s.CreatedAt)
-	return err
 }
 
 // ContinueStop ends the next page of what a /stop covers.
@@ -393,8 +392,7 @@ func (tx *Tx) ofConversation(s *Stop, t *msg.Turn) (bool, error) {
 // DrainRun keeps a run from getting further turns.
 func (tx *Tx) DrainRun(runID int64) error {
 	tx.pokePeers()
-	err := tx.exec(updateDrain, runID)
-	return err
+	return tx.exec(updateDrain, runID)
 }
 
 // DrainIdleRun does so if the run has no turn, and reports whether it did.

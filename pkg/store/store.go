@@ -356,6 +356,12 @@ func collect[T any](ctx context.Context, r Reader, scan func(scanner) (T, error)
 	return all, nil
 }
 
+// value reads the one value of a query, its zero if there is no row.
+func value[T any](ctx context.Context, r Reader, query string, args ...any) (v T, err error) {
+	_, err = r.get(ctx, []any{&v}, query, args...)
+	return v, err
+}
+
 // one is the scan of a single column.
 func one[T any](scan scanner) (v T, err error) {
 	err = scan(&v)

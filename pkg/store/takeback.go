@@ -145,9 +145,8 @@ func (tx *Tx) refill(t *msg.Turn, reason msg.Reason, now int64) error {
 		}
 		t.ReplyTo = cmp.Or(trigger.PlatformID, t.ReplyTo)
 	}
-	err = tx.exec(updateJoin, null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
+	return tx.exec(updateJoin, null(t.ReplyTo), t.TriggerMessageID, t.ClaimsEngagement, t.Surface, t.Ceiling,
 		t.NotBefore, t.WaitsFor, t.RowCount, t.RowBytes, t.ID)
-	return err
 }
 
 // cancelEmpty cancels a turn without messages. Its notes wait for the next one.

@@ -44,41 +44,35 @@ func (r Reader) CountToolCalls(ctx context.Context, turnID int64) (n, bytes int,
 
 // CountGroupCalls is the number of calls of a tool that have acted since a time, in unix ms, in the last 1,000 turns of
 // a group.
-func (r Reader) CountGroupCalls(ctx context.Context, folder, tool string, since int64) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryGroupCalls, folder, tool, since)
-	return n, err
+func (r Reader) CountGroupCalls(ctx context.Context, folder, tool string, since int64) (int, error) {
+	return value[int](ctx, r, queryGroupCalls, folder, tool, since)
 }
 
 // CountCallsOfRoot is the number of calls of three tools that have acted in a turn, or in
 // those that came of it.
-func (r Reader) CountCallsOfRoot(ctx context.Context, root int64, tools [3]string) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryCallsOfRoot, root, tools[0], tools[1], tools[2])
-	return n, err
+func (r Reader) CountCallsOfRoot(ctx context.Context, root int64, tools [3]string) (int, error) {
+	return value[int](ctx, r, queryCallsOfRoot, root, tools[0], tools[1], tools[2])
 }
 
 // PutToolCall stores the first result of a turn's tool call, in the transaction of its
 // effect. A second one for the same call is an ErrRefused.
 func (tx *Tx) PutToolCall(turnID int64, call, tool string, result json.RawMessage, now int64) error {
 	tx.note(failpoint.PutToolCall)
-	err := tx.exec(insertToolCall, turnID, call, tool, string(result), now)
-	return err
+	return tx.exec(insertToolCall, turnID, call, tool, string(result), now)
 }
 
 // ChatFileBytes is the size of the stored files of a chat's messages since a time, in unix ms, in both
 // directions together, in bytes.
-func (r Reader) ChatFileBytes(ctx context.Context, chatJID string, since int64) (n int64, err error) {
-	_, err = r.get(ctx, []any{&n}, queryChatFileBytes, chatJID, since)
-	return n, err
+func (r Reader) ChatFileBytes(ctx context.Context, chatJID string, since int64) (int64, error) {
+	return value[int64](ctx, r, queryChatFileBytes, chatJID, since)
 }
 
 // ThreadOfTopic is a thread of a chat that is bound to a named topic, "" for none.
-func (r Reader) ThreadOfTopic(ctx context.Context, chatJID, topic string) (thread string, err error) {
-	_, err = r.get(ctx, []any{&thread}, queryThreadOfTopic, chatJID, topic)
-	return thread, err
+func (r Reader) ThreadOfTopic(ctx context.Context, chatJID, topic string) (string, error) {
+	return value[string](ctx, r, queryThreadOfTopic, chatJID, topic)
 }
 
 // HasThread reports whether a chat is known to have a thread.
-func (r Reader) HasThread(ctx context.Context, chatJID, thread string) (has bool, err error) {
-	_, err = r.get(ctx, []any{&has}, queryHasThread, chatJID, thread)
-	return has, err
+func (r Reader) HasThread(ctx context.Context, chatJID, thread string) (bool, error) {
+	return value[bool](ctx, r, queryHasThread, chatJID, thread)
 }

@@ -64,8 +64,7 @@ func (tx *Tx) HoldForTranscript(id, turn, until, now int64) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	err = tx.exec(updateHeldTurn, turn, until)
-	return err
+	return tx.exec(updateHeldTurn, turn, until)
 }
 
 // EndTranscript stores a transcript, or why there is none, unless that was done before. The text is cut at

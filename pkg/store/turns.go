@@ -92,9 +92,8 @@ func (r Reader) LastAnswered(ctx context.Context, folder, topic string, before i
 
 // LastTurnAt is when the folder's last turn other than except began, 0 if there
 // is none.
-func (r Reader) LastTurnAt(ctx context.Context, folder string, except int64) (at int64, err error) {
-	_, err = r.get(ctx, []any{&at}, queryLastTurnAt, folder, except)
-	return at, err
+func (r Reader) LastTurnAt(ctx context.Context, folder string, except int64) (int64, error) {
+	return value[int64](ctx, r, queryLastTurnAt, folder, except)
 }
 
 // PutTurn stores a turn, and sets its id, state and run. In this order:
@@ -309,11 +308,9 @@ func (tx *Tx) endTurn(t *msg.Turn, e ending, now int64) error {
 		return err
 	}
 	if e.state == msg.TurnDone { // the answer is a message now
-		err = tx.exec(updateEndProgress, id)
-		return err
+		return tx.exec(updateEndProgress, id)
 	}
-	err = tx.exec(updateReleaseSystem, id)
-	return err
+	return tx.exec(updateReleaseSystem, id)
 }
 
 // CancelTurn ends an open turn and cancels its unsent replies. It returns
@@ -373,8 +370,7 @@ func (tx *Tx) ReviveTurn(id int64) error {
 		return err
 	}
 	tx.Poke("gated")
-	err = tx.exec(deleteTurnProgress, id)
-	return err
+	return tx.exec(deleteTurnProgress, id)
 }
 
 // FoldedInto returns the turns that were answered with a turn's answer, oldest first.
@@ -388,7 +384,6 @@ func (r Reader) Delegated(ctx context.Context, rootTurnID int64) ([]*msg.Turn, e
 }
 
 // CountDelegations is the number of turns delegated below a root turn.
-func (r Reader) CountDelegations(ctx context.Context, rootTurnID int64) (n int, err error) {
-	_, err = r.get(ctx, []any{&n}, queryDelegations, rootTurnID)
-	return n, err
+func (r Reader) CountDelegations(ctx context.Context, rootTurnID int64) (int, error) {
+	return value[int](ctx, r, queryDelegations, rootTurnID)
 }

@@ -140,9 +140,8 @@ func (m *markable) hasReactions() bool {
 
 // Waits reports whether a turn is open and no agent works on it: it is queued, or its run has an older one and has said
 // nothing of this one.
-func (r Reader) Waits(ctx context.Context, turnID int64) (waits bool, err error) {
-	_, err = r.get(ctx, []any{&waits}, queryWaits, turnID)
-	return waits, err
+func (r Reader) Waits(ctx context.Context, turnID int64) (bool, error) {
+	return value[bool](ctx, r, queryWaits, turnID)
 }
 
 // HasMark reports whether the message of a turn has a mark.
@@ -178,8 +177,7 @@ func (tx *Tx) Unmark(turnID, now int64) error {
 func (tx *Tx) removeMark(mark *msg.Message, now int64) error {
 	switch mark.OutState {
 	case msg.OutQueued:
-		err := tx.exec(updateCancelMark, mark.ID)
-		return err
+		return tx.exec(updateCancelMark, mark.ID)
 	case msg.OutCancelled, msg.OutFailed:
 		return nil
 	}

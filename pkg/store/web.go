@@ -91,9 +91,8 @@ func (r Reader) Changed(ctx context.Context, change *msg.Message) (*msg.Message,
 
 // WebEnd is the row id from which a page that has read the history of a web chat
 // continues with WebAfter: the highest one with no undelivered row before it.
-func (r Reader) WebEnd(ctx context.Context, chatJID string) (id int64, err error) {
-	_, err = r.get(ctx, []any{&id}, queryWebEnd, chatJID)
-	return id, err
+func (r Reader) WebEnd(ctx context.Context, chatJID string) (int64, error) {
+	return value[int64](ctx, r, queryWebEnd, chatJID)
 }
 
 // WebNews returns the web chats that have rows after a row id, each with the id of its newest one, and the id to
