@@ -41,7 +41,7 @@ func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 	if err := tx.claimFolder(r.Folder); err != nil {
 		return fmt.Errorf("start a run for turn %d: %w", turnID, err)
 	}
-	r.Owner = tx.process
+	r.Owner = tx.ownProcess()
 	r.ID, err = tx.insert(insertRun, r.Folder, r.Topic, r.ChatJID, r.ThreadID, r.Runtime, r.Owner, r.StartedAt)
 	if err != nil {
 		return err
@@ -66,10 +66,10 @@ func (tx *Tx) StartRun(r *msg.Run, turnID int64) (err error) {
 
 // claimFolder returns ErrStale if agents of another process work in a folder.
 func (tx *Tx) claimFolder(folder string) error {
-	if tx.process == 0 {
+	if tx.ownProcess() == 0 {
 		return nil
 	}
-	owner, err := tx.FolderOwner(uncancelled(), folder, tx.process)
+	owner, err := tx.FolderOwner(uncancelled(), folder, tx.ownProcess())
 	if err == nil && owner != 0 {
 		err = fmt.Errorf("agents of process %d work in %s: %w", owner, folder, ErrStale)
 	}

@@ -162,7 +162,7 @@ func (tx *Tx) runFor(t *msg.Turn, maxAgents int) (run int64, err error) {
 // question is not.
 func (tx *Tx) FreeSlot(maxAgents int) (bool, error) {
 	var busy int
-	_, err := tx.find([]any{&busy}, queryBusyRunsOf, tx.process)
+	_, err := tx.find([]any{&busy}, queryBusyRunsOf, tx.ownProcess())
 	return busy < maxAgents, err
 }
 
@@ -290,7 +290,7 @@ func (tx *Tx) endTurn(t *msg.Turn, e ending, now int64) error {
 	if n == 0 {
 		return fmt.Errorf("end turn %d: %w", id, ErrStale)
 	}
-	tx.ended = append(tx.ended, turnEnd{e.state, e.reason})
+	tx.turnEnded(e.state, e.reason)
 	tx.pokePeers()
 	tx.Poke("routd")
 	if e.state != msg.TurnCancelled { // CancelTurn does it, behind its replies

@@ -230,6 +230,14 @@ func (tx *Tx) pokePeers() {
 // for what is kept in memory beside rows.
 func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
+// turnEnded reports a turn's end to Observer.TurnEnded once it is committed.
+func (tx *Tx) turnEnded(state msg.TurnState, reason msg.Reason) {
+	tx.ended = append(tx.ended, turnEnd{state, reason})
+}
+
+// ownProcess is the row of processes that Store.SetProcess has set, 0 if the database is a file.
+func (tx *Tx) ownProcess() int64 { return tx.process }
+
 // note records a verb, whose failpoints are then reached around the commit.
 func (tx *Tx) note(v failpoint.Verb) {
 	if failpoint.Enabled {
