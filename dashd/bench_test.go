@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/dashd/internal/db"
+
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/indexer"
@@ -204,7 +206,7 @@ func BenchmarkCatchUp(b *testing.B) {
 	began := time.Now()
 	go func() { indexed <- (&indexer.Indexer{Store: st, Log: slog.New(slog.DiscardHandler)}).Run(ctx) }()
 	during := d.commits(b, func() bool {
-		lag, err := st.SearchLag(ctx, 1000)
+		lag, err := db.CountSearchLag(ctx, st.Reader, 1000)
 		if err != nil {
 			b.Error(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"arizuko/dashd/internal/db"
+
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/console"
@@ -119,7 +121,7 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
 	page.Groups = make([]pages.GroupLine, len(groups))
 	for i, g := range groups {
 		page.Groups[i] = pages.GroupLine{Folder: g.Folder, Name: g.Name}
-		last, err := d.Store.LastWebMessage(r.Context(), webchat.JID(g.Folder))
+		last, err := db.LastWebMessage(r.Context(), d.Store.Reader, webchat.JID(g.Folder))
 		if err != nil {
 			httpx.Error(w, err)
 			return
@@ -132,7 +134,7 @@ func (d *dashd) chatsPage(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *dashd) chatPage(w http.ResponseWriter, r *http.Request, g *msg.Group) {
-	last, err := d.Store.WebEnd(r.Context(), webchat.JID(g.Folder))
+	last, err := db.WebEnd(r.Context(), d.Store.Reader, webchat.JID(g.Folder))
 	if err != nil {
 		httpx.Error(w, err)
 		return

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	"arizuko/routd/internal/db"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/pkg/metrics"
@@ -14,7 +16,7 @@ func (d *routd) measure() {
 		Name: "arizuko_engagement_backlog", Help: "Changes of deliveries whose effect on engagement is not stored.",
 	})
 	metrics.FromRows(d.Metrics, func(ctx context.Context) error {
-		read, last, err := d.Store.DeliveriesRead(ctx)
+		read, last, err := db.DeliveriesRead(ctx, d.Store.Reader)
 		backlog.Set(float64(max(last-read, 0)))
 		return err
 	}, backlog)

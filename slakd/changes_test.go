@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -122,7 +124,7 @@ func TestMissed_VotesInPolls_AreRead(t *testing.T) {
 			m.Kind, m.Content = msg.KindPoll, `{"question":"Lunch?","options":["yes","no"]}`
 		}), msg.OutSent)
 		r.write(func(tx *store.Tx) error {
-			return tx.PutPoll(&msg.StoredPoll{
+			return gatedtest.PutPoll(tx, &msg.StoredPoll{
 				MessageID: row.ID, Folder: "main", ChatJID: row.ChatJID, State: msg.PollOpen, CreatedAt: 1,
 				Poll: msg.Poll{Question: "Lunch?", Options: []string{"yes", "no"}},
 			})

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
@@ -179,7 +180,7 @@ func TestDelivery_UnavailableChats_FailOnlyTheirRows(t *testing.T) {
 // works makes an agent work on a message until end is called.
 func (r *harness) works(p fake.Place, on string, topic string) (end func()) {
 	r.Helper()
-	return storetest.Work(r.TB, r.Store, "slack:"+p.ChannelID, p.ThreadTS, topic, on)
+	return gatedtest.Work(r.TB, r.Store, "slack:"+p.ChannelID, p.ThreadTS, topic, on)
 }
 
 // marked waits until the marked messages in a place are these.

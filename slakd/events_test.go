@@ -16,12 +16,14 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+	"arizuko/pkg/adapterdb"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
@@ -79,7 +81,7 @@ func TestInbound_StopButton_IsTheCommand(t *testing.T) {
 		first := r.team.Say(r.alice, "go")
 		thread := r.team.Thread(first.TS)
 		r.confirmed()
-		end := storetest.Work(t, r.Store, "slack:"+r.team.ChannelID, first.TS, "", first.TS)
+		end := gatedtest.Work(t, r.Store, "slack:"+r.team.ChannelID, first.TS, "", first.TS)
 		r.Until("the button is shown", func() bool { return thread.Session() == "processing" })
 		thread.StopAgent(r.alice)
 		r.confirmed()
@@ -109,7 +111,7 @@ func TestInbound_PrivateChats(t *testing.T) {
 		got[1].ThreadID != pane.ThreadTS || got[1].Verb != msg.VerbMessage || !got[1].Addressed {
 		t.Errorf("in private: %+v", got)
 	}
-	thread, err := r.Store.Thread(t.Context(), "slack:"+r.dm.ChannelID, pane.ThreadTS)
+	thread, err := adapterdb.Thread(t.Context(), r.Store.Reader, "slack:"+r.dm.ChannelID, pane.ThreadTS)
 	if err != nil || thread == nil || thread.Author != "slack:"+r.alice.ID || thread.Kind != "assistant_thread" {
 		t.Errorf("the pane: %+v, %v", thread, err)
 	}
@@ -181,7 +183,7 @@ func (r *harness) wantFiles(numbers ...int) {
 	all := r.messages(r.team)
 	r.write(func(tx *store.Tx) error {
 		for _, i := range numbers {
-			if err := tx.WantFiles(all[i].ID); err != nil {
+			if err := gatedtest.WantFiles(tx, all[i].ID); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/adapter/adaptertest"
 	"arizuko/pkg/config/configtest"
@@ -152,7 +154,7 @@ func (r *harness) rows(p fake.Place) (all []string) {
 
 func (r *harness) messages(p fake.Place) []*msg.Message {
 	r.Helper()
-	all, err := r.Store.Undecided(r.Context(), "slack:"+p.ChannelID, 0, 1000)
+	all, err := gatedtest.Undecided(r.Context(), r.Store.Reader, "slack:"+p.ChannelID, 0, 1000)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	fake "arizuko/pkg/testkit/fakes/slack"
@@ -20,14 +22,14 @@ func (r *harness) question(p fake.Place) (*msg.Ask, fake.Message) {
 	var a *msg.Ask
 	r.write(func(tx *store.Tx) (err error) {
 		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
-			_, err = tx.PutTurn(turn, 0)
+			_, err = gatedtest.PutTurn(tx, turn, 0)
 		}
 		if err == nil {
-			err = tx.StartRun(run, turn.ID)
+			err = gatedtest.StartRun(tx, run, turn.ID)
 		}
 		if err == nil {
 			now := time.Now().UnixMilli()
-			a, err = tx.PutAsk(turn, &store.Question{
+			a, err = gatedtest.PutAsk(tx, turn, &gatedtest.Question{
 				AskID: "1", Question: "Sure?", Options: []string{"yes", "no"}, Who: msg.Who{Senders: []string{"slack:" + r.alice.ID}, Label: "Alice"},
 				Name: "bot", ExpiresAt: now + time.Hour.Milliseconds(),
 			}, now)

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/daemon"
@@ -86,7 +88,7 @@ func TestReceive_Duplicate_KeepsRow(t *testing.T) {
 func TestReceive_KeepsPins(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.write(func(tx *store.Tx) error {
-			return errors.Join(tx.PutChat(room, msg.ChatDM, "Old", 1), tx.PinGroup(room, "acme", 5), tx.PinTopic(room, "#deploy"))
+			return errors.Join(tx.PutChat(room, msg.ChatDM, "Old", 1), gatedtest.PinGroup(tx, room, "acme", 5), gatedtest.PinTopic(tx, room, "#deploy"))
 		})
 		err := r.shell().Receive(t.Context(), Inbound{Chats: []msg.Chat{{JID: room, Kind: msg.ChatGroup, Title: "New"}}})
 		if err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"arizuko/pkg/adapterdb"
+
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -29,7 +31,7 @@ func (s *Shell) asleep() func(context.Context) {
 		}
 		next = now.Add(asleepInterval)
 		before := now.UnixMilli() - msg.AsleepAfter*1000
-		waits, err := s.Store.Asleep(ctx, s.Platform, before)
+		waits, err := adapterdb.Asleep(ctx, s.Store.Reader, s.Platform, before)
 		if err == nil && waits {
 			err = s.Store.Write(ctx, func(tx *store.Tx) error {
 				return tx.MarkAsleep(s.Platform, before, now.UnixMilli())

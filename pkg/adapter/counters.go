@@ -5,6 +5,8 @@ import (
 	"context"
 	"time"
 
+	"arizuko/pkg/adapterdb"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
@@ -103,7 +105,8 @@ func (m *counters) zero() {
 	m.parts.WithLabelValues(m.platform, string(msg.OutAmbiguous), string(msg.Ambiguous))
 	m.downloads.WithLabelValues("done")
 	m.downloads.WithLabelValues("failed")
-	for _, state := range []store.PreviewState{store.PreviewFinal, store.PreviewRemoved, store.PreviewLost} {
+	for _, state := range []store.PreviewState{adapterdb.PreviewFinal, adapterdb.PreviewRemoved,
+		adapterdb.PreviewLost} {
 		m.previews.WithLabelValues(m.platform, string(state))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -21,7 +23,7 @@ func TestDeliver_CancelledBeforeClaim_IsNotSent(t *testing.T) {
 			ids = append(ids, m.ID)
 		}
 		cancel := func(turnID int64) {
-			r.write(func(tx *store.Tx) error { return tx.CancelReplies(turnID) })
+			r.write(func(tx *store.Tx) error { return gatedtest.CancelReplies(tx, turnID) })
 		}
 		cancel(1)
 		r.platform.cut = func(m *msg.Message) ([]Part, error) { // the shell has seen the row, and not claimed it

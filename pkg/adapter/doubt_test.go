@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/pkg/adapterdb"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -398,7 +400,7 @@ func TestReceive_Threads_KeepKnownFields(t *testing.T) {
 		for _, want := range []msg.Thread{
 			{ChatJID: room, ID: "7", Kind: "forum_topic", Title: "New"}, {ChatJID: room, ID: "8", Author: "irc:ann"},
 		} {
-			got, err := r.store.Thread(t.Context(), room, want.ID)
+			got, err := adapterdb.Thread(t.Context(), r.store.Reader, room, want.ID)
 			if diff := cmp.Diff(&want, got); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}

@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -142,7 +144,7 @@ func TestFetch_DownloadsAndPokes(t *testing.T) {
 		if got := l.onDisk(t); len(got) > 0 || <-pokes != "gated" || len(pokes) > 0 {
 			t.Errorf("before they are wanted: %q", got)
 		}
-		r.write(func(tx *store.Tx) error { return tx.WantFiles(m.ID) })
+		r.write(func(tx *store.Tx) error { return gatedtest.WantFiles(tx, m.ID) })
 		r.look()
 		row := r.row(m.ID)
 		want := []msg.Attachment{

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
@@ -258,7 +260,7 @@ func (r *fixture) works(chat, thread string) (end func(says string)) {
 	return func(says string) {
 		r.t.Helper()
 		r.write(func(tx *store.Tx) error {
-			return tx.AnswerTurn(store.Reply{RunID: a.run.ID, TurnID: a.turn.ID, Text: says, Final: true}, 2)
+			return gatedtest.AnswerTurn(tx, gatedtest.Reply{RunID: a.run.ID, TurnID: a.turn.ID, Text: says, Final: true}, 2)
 		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -32,7 +34,7 @@ func TestDeliver_ThreadOfForkRefused_ForkEndsAndGroupReadsIt(t *testing.T) {
 		runInBubble(t, tt.name, func(t *testing.T, r *fixture) {
 			wrong := r.out("", "Monday")
 			r.write(func(tx *store.Tx) error {
-				return tx.PutFork(&msg.Fork{ChatJID: room, Topic: "#deploy#fix", Folder: "acme", ThreadID: "7", OwnThread: true, MessageID: wrong, CreatedAt: 1})
+				return gatedtest.PutFork(tx, &msg.Fork{ChatJID: room, Topic: "#deploy#fix", Folder: "acme", ThreadID: "7", OwnThread: true, MessageID: wrong, CreatedAt: 1})
 			})
 			if tt.earlier != nil {
 				tt.earlier(r)
@@ -55,7 +57,7 @@ func TestDeliver_ThreadOfForkRefused_ForkEndsAndGroupReadsIt(t *testing.T) {
 }
 
 // systemMessages are those of a group's next prompt.
-func (r *fixture) systemMessages(folder string) (all []store.SystemMessage) {
+func (r *fixture) systemMessages(folder string) (all []gatedtest.SystemMessage) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
 		m := &msg.Message{ChatJID: "irc:other", Direction: msg.In, Timestamp: 1, ReceivedAt: 1}
@@ -63,14 +65,14 @@ func (r *fixture) systemMessages(folder string) (all []store.SystemMessage) {
 			return err
 		}
 		turn := &msg.Turn{Kind: msg.Conversation, Folder: folder, ChatJID: m.ChatJID, TriggerMessageID: m.ID, CreatedAt: 1}
-		if _, err := tx.PutTurn(turn, 1); err != nil {
+		if _, err := gatedtest.PutTurn(tx, turn, 1); err != nil {
 			return err
 		}
-		if err := tx.ClaimSystemMessages(folder, turn.ID); err != nil {
+		if err := gatedtest.ClaimSystemMessages(tx, folder, turn.ID); err != nil {
 			return err
 		}
 		var err error
-		all, err = tx.TurnSystemMessages(r.t.Context(), turn.ID)
+		all, err = gatedtest.TurnSystemMessages(r.t.Context(), tx.Reader, turn.ID)
 		return err
 	})
 	return all

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -66,7 +68,7 @@ func (r *fixture) many(rows int) {
 // lostRows counts the rows that ended without being sent, by state and class.
 func (r *fixture) lostRows() map[string]int {
 	r.t.Helper()
-	rows, err := r.store.LostRows(r.t.Context(), 0, "", 1<<20)
+	rows, err := gatedtest.LostRows(r.t.Context(), r.store.Reader, 0, "", 1<<20)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -313,7 +315,7 @@ func TestPace_CancelledWhileWaiting_IsNotSent(t *testing.T) {
 		r.out("", "last")
 		r.start(paced(Pace{Lane: each(Limit{Every: time.Minute, Burst: 1})}))
 		pass(time.Second)
-		r.write(func(tx *store.Tx) error { return tx.CancelReplies(7) })
+		r.write(func(tx *store.Tx) error { return gatedtest.CancelReplies(tx, 7) })
 		pass(3 * time.Minute)
 		r.expectSent("first", "last")
 	})

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/adapterdb"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -16,7 +18,7 @@ import (
 func newBallots(s *Shell) *Ballots {
 	return &Ballots{
 		Find: func(ctx context.Context, b *Ballot) (*msg.Message, error) {
-			return s.Store.MessageByPollRef(ctx, "d", b.Ref)
+			return adapterdb.MessageByPollRef(ctx, s.Store.Reader, "d", b.Ref)
 		},
 		Make: func(b *Ballot, poll *msg.Message) (in Inbound, err error) {
 			m := &msg.Message{ChatJID: poll.ChatJID, Verb: msg.VerbVote}
@@ -112,7 +114,7 @@ func TestBallots_PollIsBeingSent_VotesWaitBesideTheLoop(t *testing.T) {
 		if err := w.Load(t.Context(), s); err != nil || !w.Waiting() {
 			t.Fatalf("no vote waits after a restart, %v", err)
 		}
-		r.write(func(tx *store.Tx) error { return tx.PutPollRef("d", "61", row.ID) })
+		r.write(func(tx *store.Tx) error { return adapterdb.PutPollRef(tx, "d", "61", row.ID) })
 		r.vote(s, w, room, "61", "5") // behind the earlier ones
 		r.retry(s, w, time.Second)
 		r.vote(s, w, room, "61", "6")

@@ -3,6 +3,8 @@ package adapter
 import (
 	"context"
 
+	"arizuko/pkg/adapterdb"
+
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -51,7 +53,10 @@ func (s *Shell) ReceivePress(ctx context.Context, in Inbound) (notice string, er
 
 // endCopy takes the buttons of an ended question away from a message. The next press tries again if that fails.
 func (s *Shell) endCopy(ctx context.Context, a *msg.Ask, platformID string) {
-	err := s.Store.Write(ctx, func(tx *store.Tx) error { return tx.EndCopy(a, platformID, s.Now().UnixMilli()) })
+	err := s.Store.Write(ctx, func(tx *store.Tx) error {
+		return adapterdb.EndCopy(tx, a, platformID,
+			s.Now().UnixMilli())
+	})
 	if s.writes.Note(ctx, err) == nil {
 		s.Log.Info("buttons of a copied question are removed", "row", a.MessageID)
 	}

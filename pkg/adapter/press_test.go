@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/groupconfig"
@@ -60,7 +62,7 @@ func TestReceivePress_Sender_ReadsWhetherItCounts(t *testing.T) {
 		expect(press("q4", asker, own, asked.ID+1, 1), closed)
 		expect(press("q5", asker, "another", asked.ID, 1), "This question was sent again: answer it there.")
 		r.write(func(tx *store.Tx) error {
-			return tx.AnswerAsk(asked.ID, 2, asker, "Ada", time.Now().UnixMilli(), time.Now().UnixMilli())
+			return gatedtest.AnswerAsk(tx, asked.ID, 2, asker, "Ada", time.Now().UnixMilli(), time.Now().UnixMilli())
 		})
 		expect(press("q6", asker, own, asked.ID, 2), "")
 		expect(press("q7", asker, own, asked.ID, 1), closed)
@@ -118,7 +120,7 @@ func TestReceivePress_CopyOfAnEndedQuestion_LosesItsButtons(t *testing.T) {
 		}
 		press("open", "copy", copyNotice)
 		r.write(func(tx *store.Tx) error {
-			return tx.AnswerAsk(asked.ID, 2, asker, "Ada", time.Now().UnixMilli(), time.Now().UnixMilli())
+			return gatedtest.AnswerAsk(tx, asked.ID, 2, asker, "Ada", time.Now().UnixMilli(), time.Now().UnixMilli())
 		})
 		r.look()
 		pass(time.Second)
@@ -155,7 +157,7 @@ func TestDeliver_Question_IsReadForItsRows(t *testing.T) {
 		asked := r.agent(room, "", groupconfig.ProgressOff).asks()
 		r.start()
 		synctest.Wait()
-		r.write(func(tx *store.Tx) error { return tx.ExpireAsk(asked.ID, time.Now().UnixMilli()) })
+		r.write(func(tx *store.Tx) error { return gatedtest.ExpireAsk(tx, asked.ID, time.Now().UnixMilli()) })
 		r.look()
 		pass(time.Minute)
 		mu.Lock()

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -120,7 +122,7 @@ func TestPreview_EndsAsTheTurnDoes(t *testing.T) {
 	after := func(wait time.Duration) func(*stage) { return func(s *stage) { pass(wait); s.a.finish() } }
 	ends := func(end func(*agent)) func(*stage) { return func(s *stage) { end(s.a); pass(time.Minute) } } // without a poke
 	requeue := func(a *agent) {
-		a.r.write(func(tx *store.Tx) error { return tx.RequeueTurn(a.turn.ID, store.Requeue{}) })
+		a.r.write(func(tx *store.Tx) error { return gatedtest.RequeueTurn(tx, a.turn.ID, gatedtest.Requeue{}) })
 	}
 	row := func(put func(*stage)) func(*stage) { return func(s *stage) { put(s); s.next() } }
 	runPreviewCases(t, map[string]previewCase{
@@ -303,7 +305,7 @@ func TestPreview_Stopped_HalfAnswerStays(t *testing.T) {
 			if _, _, err := tx.PutMessage(stop); err != nil {
 				return err
 			}
-			_, _, err := tx.StopChat(store.Stop{ChatJID: room, By: stop.Sender, BeforeMessage: stop.ID, ThroughTurn: a.turn.ID},
+			_, _, err := gatedtest.StopChat(tx, gatedtest.Stop{ChatJID: room, By: stop.Sender, BeforeMessage: stop.ID, ThroughTurn: a.turn.ID},
 				time.Now().UnixMilli())
 			return err
 		})

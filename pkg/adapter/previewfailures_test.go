@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+	"arizuko/pkg/adapterdb"
+
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -144,7 +147,7 @@ func TestPreview_ShellEnds(t *testing.T) {
 		}, map[string]string{"p1": "done"}, "final 1"},
 		"before the turn is cancelled": {nil, func(s *stage) {
 			s.stop()
-			s.write(func(tx *store.Tx) error { return tx.CancelTurn(s.a.turn.ID, msg.ReasonStopped, 1) })
+			s.write(func(tx *store.Tx) error { return gatedtest.CancelTurn(tx, s.a.turn.ID, msg.ReasonStopped, 1) })
 			s.start()
 			pass(time.Minute)
 		}, map[string]string{}, "removed 1"},
@@ -183,7 +186,7 @@ func TestPreview_CrashWhileItIsMade_IsLost(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *fixture) {
 		r.previewer(messages)
 		a := r.agent(room, "", groupconfig.ProgressLive)
-		r.write(func(tx *store.Tx) error { _, err := tx.BeginPreview(a.turn.ID, 1); return err })
+		r.write(func(tx *store.Tx) error { _, err := adapterdb.BeginPreview(tx, a.turn.ID, 1); return err })
 		r.start()
 		a.says("One", "")
 		pass(10 * time.Second)

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+	"arizuko/pkg/adapterdb"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -164,10 +167,10 @@ func (r *fixture) agent(chat, thread string, mode groupconfig.Progress) *agent {
 			return err
 		}
 		if turn.TriggerMessageID, _, err = tx.PutMessage(trigger); err == nil {
-			_, err = tx.PutTurn(turn, 0)
+			_, err = gatedtest.PutTurn(tx, turn, 0)
 		}
 		if err == nil {
-			err = tx.StartRun(run, turn.ID)
+			err = gatedtest.StartRun(tx, run, turn.ID)
 		}
 		return err
 	})
@@ -192,7 +195,7 @@ func (a *agent) says(text, tool string) {
 	if tool != "" {
 		p.Tools = []agentproto.Tool{{ID: "1", Title: tool, Status: agentproto.ToolRunning}}
 	}
-	a.r.write(func(tx *store.Tx) error { return tx.PutProgress(*a.run, a.turn.ID, p) })
+	a.r.write(func(tx *store.Tx) error { return gatedtest.PutProgress(tx, *a.run, a.turn.ID, p) })
 	a.r.look()
 	pass(time.Millisecond) // progress is never stored twice at once
 }
@@ -208,14 +211,16 @@ func (a *agent) finish() {
 func (a *agent) answers(text string, final bool) {
 	a.r.t.Helper()
 	a.r.write(func(tx *store.Tx) error {
-		return tx.AnswerTurn(store.Reply{RunID: a.run.ID, TurnID: a.turn.ID, Text: text, Final: final}, time.Now().UnixMilli())
+		return gatedtest.AnswerTurn(tx, gatedtest.Reply{RunID: a.run.ID, TurnID: a.turn.ID, Text: text, Final: final}, time.Now().UnixMilli())
 	})
 	a.r.look()
 }
 
 func (a *agent) cancelled() {
 	a.r.t.Helper()
-	a.r.write(func(tx *store.Tx) error { return tx.CancelTurn(a.turn.ID, msg.ReasonStopped, time.Now().UnixMilli()) })
+	a.r.write(func(tx *store.Tx) error {
+		return gatedtest.CancelTurn(tx, a.turn.ID, msg.ReasonStopped, time.Now().UnixMilli())
+	})
 	a.r.look()
 }
 
@@ -236,7 +241,7 @@ func (r *fixture) previewsOpen() (ids []string) {
 func (r *fixture) expectEnded(want string) {
 	r.t.Helper()
 	var all []string
-	for _, state := range []store.PreviewState{store.PreviewFinal, store.PreviewRemoved, store.PreviewLost} {
+	for _, state := range []store.PreviewState{adapterdb.PreviewFinal, adapterdb.PreviewRemoved, adapterdb.PreviewLost} {
 		if n := testutil.ToFloat64(r.running.counters.previews.WithLabelValues(platform, string(state))); n > 0 {
 			all = append(all, fmt.Sprint(state, " ", n))
 		}
@@ -254,7 +259,7 @@ func (a *agent) asks() (asked *msg.Ask) {
 	a.r.t.Helper()
 	a.r.write(func(tx *store.Tx) (err error) {
 		now := time.Now().UnixMilli()
-		asked, err = tx.PutAsk(a.turn, &store.Question{
+		asked, err = gatedtest.PutAsk(tx, a.turn, &gatedtest.Question{
 			AskID: "1", Question: "Sure?", Options: []string{"yes", "no"}, Who: msg.Who{Senders: []string{asker}, Label: "Ada"}, Name: "bot",
 			ExpiresAt: now + time.Hour.Milliseconds(),
 		}, now)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/pkg/adapterdb"
+
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
@@ -189,7 +191,7 @@ func (p *previews) act(ctx context.Context, turn int64, lane store.Lane, known k
 	case previewRemove:
 		p.remove(ctx, f)
 	case previewLose:
-		p.end(ctx, f.open, store.PreviewLost)
+		p.end(ctx, f.open, adapterdb.PreviewLost)
 	}
 	return f.known, upToDate
 }
@@ -211,7 +213,7 @@ func (p *previews) readFacts(ctx context.Context, turn int64, lane store.Lane) (
 	case err != nil:
 	case t == nil:
 		var next *msg.Message
-		next, err = p.shell.Store.NextOutbound(ctx, lane)
+		next, err = adapterdb.NextOutbound(ctx, p.shell.Store.Reader, lane)
 		f.waiting = next != nil
 	case t.ProgressAt != 0:
 		f.progress, err = p.shell.Store.Progress(ctx, turn)
@@ -240,7 +242,7 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	}
 	var row *store.Preview
 	stored := p.write(ctx, func(tx *store.Tx) (err error) {
-		row, err = tx.BeginPreview(f.turn.ID, p.shell.Now().UnixMilli())
+		row, err = adapterdb.BeginPreview(tx, f.turn.ID, p.shell.Now().UnixMilli())
 		return err
 	})
 	if !stored {
@@ -253,14 +255,17 @@ func (p *previews) begin(ctx context.Context, f *previewFacts) {
 	failpoint.At(failpoint.Previewed)
 	switch failure := failureOf(err); {
 	case err == nil && id != "":
-		kept := p.write(ctx, func(tx *store.Tx) error { return tx.KeepPreview(row, id, p.shell.Now().UnixMilli()) })
+		kept := p.write(ctx, func(tx *store.Tx) error {
+			return adapterdb.KeepPreview(tx, row, id,
+				p.shell.Now().UnixMilli())
+		})
 		if !kept { // the chat was moved meanwhile, or the daemon stops
-			p.end(ctx, row, store.PreviewLost)
+			p.end(ctx, row, adapterdb.PreviewLost)
 		}
 	case err != nil && (failure.refused() || failure.unsent()):
-		p.end(ctx, row, store.PreviewRemoved)
+		p.end(ctx, row, adapterdb.PreviewRemoved)
 	default:
-		p.end(ctx, row, store.PreviewLost)
+		p.end(ctx, row, adapterdb.PreviewLost)
 	}
 }
 
@@ -283,7 +288,10 @@ func (p *previews) change(ctx context.Context, f *previewFacts) {
 	case f.open != nil && (class == msg.Permanent || class == msg.Ambiguous):
 		// The message may be there all the same. A change without an answer may even be carried out later, and must not
 		// replace an answer that has taken the message over.
-		p.write(ctx, func(tx *store.Tx) error { return tx.OvertakePreview(f.open.ID, p.shell.Now().UnixMilli()) })
+		p.write(ctx, func(tx *store.Tx) error {
+			return adapterdb.OvertakePreview(tx, f.open.ID,
+				p.shell.Now().UnixMilli())
+		})
 		f.known.waitUntil = time.Time{}
 	}
 }
@@ -345,7 +353,7 @@ func (p *previews) remove(ctx context.Context, f *previewFacts) {
 	})
 	failpoint.At(failpoint.Unshown)
 	if err == nil || failureOf(err).Class == msg.Permanent {
-		p.end(ctx, f.open, store.PreviewRemoved)
+		p.end(ctx, f.open, adapterdb.PreviewRemoved)
 	}
 }
 
@@ -371,7 +379,10 @@ func (p *previews) call(ctx context.Context, known *knownPreview, lane store.Lan
 
 // end stores how a preview has ended.
 func (p *previews) end(ctx context.Context, row *store.Preview, state store.PreviewState) {
-	if p.write(ctx, func(tx *store.Tx) error { return tx.EndPreview(row.ID, state, p.shell.Now().UnixMilli()) }) {
+	if p.write(ctx, func(tx *store.Tx) error {
+		return adapterdb.EndPreview(tx, row.ID, state,
+			p.shell.Now().UnixMilli())
+	}) {
 		p.shell.counters.previewEnded(state)
 	}
 }

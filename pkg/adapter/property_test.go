@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/gated/gatedtest"
+	"arizuko/pkg/adapterdb"
+
 	"pgregory.net/rapid"
 
 	"arizuko/pkg/msg"
@@ -124,7 +127,7 @@ func (m *model) do(s incident) {
 	case "put":
 		m.put(s)
 	case "cancel":
-		m.write(func(tx *store.Tx) error { return tx.CancelReplies(turnOf(s.Row)) })
+		m.write(func(tx *store.Tx) error { return gatedtest.CancelReplies(tx, turnOf(s.Row)) })
 	case "wait":
 		pass(s.Time)
 	case "restart":
@@ -228,7 +231,7 @@ func (m *model) finish() {
 	for range 200 {
 		pass(2 * time.Hour)
 		m.revive()
-		if lanes, err := m.store.OutboxLanes(m.t.Context(), platform); err == nil && len(lanes) == 0 {
+		if lanes, err := adapterdb.OutboxLanes(m.t.Context(), m.store.Reader, platform); err == nil && len(lanes) == 0 {
 			break
 		}
 		m.restart()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"arizuko/pkg/adapterdb"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -31,14 +33,14 @@ func (d *delivery) takeOver(tx *store.Tx) error {
 		}
 		takes := d.takesOver(p)
 		if takes {
-			below, err = tx.WrittenBelow(context.Background(), p)
+			below, err = adapterdb.WrittenBelow(context.Background(), tx.Reader, p)
 		}
 		switch {
 		case err != nil:
 		case takes && !below:
-			err = tx.TakeOverPreview(p, d.row.ID, d.nowMS())
+			err = adapterdb.TakeOverPreview(tx, p, d.row.ID, d.nowMS())
 		default:
-			err = tx.OvertakePreview(p.ID, d.nowMS())
+			err = adapterdb.OvertakePreview(tx, p.ID, d.nowMS())
 			d.overtakes = true
 		}
 	}
@@ -103,5 +105,5 @@ func (d *delivery) giveUpPreview(tx *store.Tx) error {
 	if d.givenUp == "" {
 		return nil
 	}
-	return tx.GiveUpPreview(d.row.TurnID, d.givenUp, d.nowMS())
+	return adapterdb.GiveUpPreview(tx, d.row.TurnID, d.givenUp, d.nowMS())
 }

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -116,7 +118,7 @@ func TestTyping_OnlyForRunningTurns(t *testing.T) {
 			if _, _, err := tx.PutMessage(seen); err != nil {
 				return err
 			}
-			_, err := tx.PutTurn(&msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: room, ThreadID: "waits", TriggerMessageID: seen.ID, CreatedAt: 1}, 0)
+			_, err := gatedtest.PutTurn(tx, &msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: room, ThreadID: "waits", TriggerMessageID: seen.ID, CreatedAt: 1}, 0)
 			return err
 		})
 		r.start()

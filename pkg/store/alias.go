@@ -18,7 +18,7 @@ const maxAliases = 16
 // alias is the next address of a chat that was moved, "" for one that was not.
 // moving: some of its rows still have the old address.
 func (r Reader) alias(ctx context.Context, jid string) (next string, moving bool, err error) {
-	_, err = r.get(ctx, []any{&next, &moving}, queryAlias, jid)
+	_, err = r.Get(ctx, []any{&next, &moving}, queryAlias, jid)
 	return next, moving, err
 }
 
@@ -55,10 +55,10 @@ func (tx *Tx) followAliases(m *msg.Message) (stored int64, err error) {
 	if exist, err := tx.aliasesExist(); err != nil || !exist {
 		return 0, err
 	}
-	all, err := tx.addresses(uncancelled(), m.ChatJID)
+	all, err := tx.addresses(Uncancelled(), m.ChatJID)
 	for _, next := range all[1:] {
 		if m.PlatformID != "" {
-			found, err := tx.find([]any{&stored}, queryMessageID, m.ChatJID, m.PlatformID)
+			found, err := tx.Find([]any{&stored}, queryMessageID, m.ChatJID, m.PlatformID)
 			if err != nil || found {
 				return stored, err
 			}
@@ -77,7 +77,7 @@ func (tx *Tx) followAliases(m *msg.Message) (stored int64, err error) {
 // writes of a commit.
 func (tx *Tx) aliasesExist() (exist bool, err error) {
 	if tx.aliases == nil {
-		if _, err := tx.find([]any{&exist}, queryAnyAlias); err != nil {
+		if _, err := tx.Find([]any{&exist}, queryAnyAlias); err != nil {
 			return false, err
 		}
 		tx.aliases = &exist
@@ -94,7 +94,7 @@ func (r Reader) movedMessage(ctx context.Context, chatJID, platformID string) (*
 	}
 	for i, jid := range all[1:] {
 		id := strings.Repeat(oldID, i+1) + platformID
-		if m, err := first(r.messages(ctx, queryByPlatformID, jid, id)); m != nil || err != nil {
+		if m, err := First(r.Messages(ctx, queryByPlatformID, jid, id)); m != nil || err != nil {
 			return m, err
 		}
 	}
@@ -102,12 +102,12 @@ func (r Reader) movedMessage(ctx context.Context, chatJID, platformID string) (*
 	if !isOld {
 		return nil, nil
 	}
-	former, err := collect(ctx, r, one[string], queryMovingTo, chatJID)
+	former, err := All(ctx, r, One[string], queryMovingTo, chatJID)
 	if err != nil {
 		return nil, err
 	}
 	for _, jid := range former {
-		if m, err := first(r.messages(ctx, queryByPlatformID, jid, id)); m != nil || err != nil {
+		if m, err := First(r.Messages(ctx, queryByPlatformID, jid, id)); m != nil || err != nil {
 			return m, err
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -15,22 +17,22 @@ func seed(b *testing.B, n, chats int) *store.Store {
 	b.Helper()
 	path := storetest.Path(b)
 	s := storetest.OpenAt(b, path, nil)
-	write(b, s, func(tx *store.Tx) error {
+	storetest.Write(b, s, func(tx *store.Tx) error {
 		return tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
 			INSERT INTO messages (chat_jid, platform_id, direction, sender, content, timestamp, received_at, source,
 				routed_to, disposition, reason, decided_at, decision_seq, turn_id)
 			SELECT 'telegram:-' || (i % ?2), 'native-' || i, 'in', 'telegram:7', 'a message of the usual length, give or take', i, i, 'teled',
 				'acme', 'routed', 'route', i, i, i FROM n`, n, chats)
 	})
-	write(b, s, func(tx *store.Tx) error {
+	storetest.Write(b, s, func(tx *store.Tx) error {
 		return tx.Exec(`INSERT INTO router_state (key, value) VALUES ('decision_seq', ?)`, n)
 	})
-	if got := must(s.LastMessageID(b.Context()))(b); got != int64(n) {
+	if got := storetest.Must(s.LastMessageID(b.Context()))(b); got != int64(n) {
 		b.Fatalf("%d rows", got)
 	}
-	c := must(store.OpenCheckpointer(path))(b)
+	c := storetest.Must(store.OpenCheckpointer(path))(b)
 	defer c.Close()
-	must(c.Run(b.Context()))(b)
+	storetest.Must(c.Run(b.Context()))(b)
 	return s
 }
 
@@ -89,12 +91,12 @@ func BenchmarkPutMessage(b *testing.B) {
 func BenchmarkUndecidedAndDecide(b *testing.B) {
 	atSizes(b, func(b *testing.B, s *store.Store) {
 		for i := 0; b.Loop(); i++ {
-			m := stored(b, s, fresh(i))
-			rows := must(s.Undecided(b.Context(), m.ChatJID, 0, 200))(b)
+			m := storetest.Stored(b, s, fresh(i))
+			rows := storetest.Must(gatedtest.Undecided(b.Context(), s.Reader, m.ChatJID, 0, 200))(b)
 			if len(rows) != 1 {
 				b.Fatalf("%d rows", len(rows))
 			}
-			decide(b, s, rows[0].ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder})
+			storetest.Decide(b, s, rows[0].ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: storetest.Folder})
 		}
 	})
 }
@@ -105,7 +107,7 @@ func BenchmarkPutMessage_Aliases(b *testing.B) {
 	for _, aliases := range []int{0, 1000} {
 		b.Run(fmt.Sprintf("aliases=%d", aliases), func(b *testing.B) {
 			s := seed(b, 10_000, 500)
-			write(b, s, func(tx *store.Tx) error {
+			storetest.Write(b, s, func(tx *store.Tx) error {
 				return tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
 					INSERT INTO chat_aliases (old_jid, new_jid) SELECT 'telegram:-5' || i, 'telegram:-9' || i FROM n WHERE i <= ?1`, aliases)
 			})
@@ -113,7 +115,7 @@ func BenchmarkPutMessage_Aliases(b *testing.B) {
 				if i%100 != 0 {
 					continue
 				}
-				write(b, s, func(tx *store.Tx) error {
+				storetest.Write(b, s, func(tx *store.Tx) error {
 					for j := range 100 {
 						if _, _, err := tx.PutMessage(fresh(i + j)); err != nil {
 							return err

@@ -30,7 +30,7 @@ func (r Reader) Bots(ctx context.Context, daemon string) (Bots, error) {
 // PutBot stores that an adapter runs as another bot than before. The ids that are stored when it has run as none yet
 // belong to this one.
 func (tx *Tx) PutBot(daemon, bot string, now int64) error {
-	before, err := tx.Bots(uncancelled(), daemon)
+	before, err := tx.Bots(Uncancelled(), daemon)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ func TestUnreachable_MessagesOfFormerBotsAndChats(t *testing.T) {
 	s := storetest.Open(t)
 	why := func(jid, platformID string) string {
 		t.Helper()
-		return must(s.Unreachable(t.Context(), &msg.Message{ChatJID: jid, PlatformID: platformID}))(t)
+		return storetest.Must(s.Unreachable(t.Context(), &msg.Message{ChatJID: jid, PlatformID: platformID}))(t)
 	}
 	for _, id := range []string{"", "7"} {
 		if text := why("telegram:42", id); text != "" {
@@ -21,8 +21,8 @@ func TestUnreachable_MessagesOfFormerBotsAndChats(t *testing.T) {
 		}
 	}
 	for i, bot := range []string{"1", "2", "3", "1", "3"} {
-		write(t, s, func(tx *store.Tx) error { return tx.PutBot("teled", bot, int64(i)) })
-		if got, want := must(s.Bots(t.Context(), "teled"))(t), (store.Bots{First: "1", Current: bot}); got != want {
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutBot("teled", bot, int64(i)) })
+		if got, want := storetest.Must(s.Bots(t.Context(), "teled"))(t), (store.Bots{First: "1", Current: bot}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 		for _, jid := range []string{"telegram:42", "telegram:-5"} {
@@ -44,7 +44,7 @@ func TestUnreachable_MessagesOfFormerBotsAndChats(t *testing.T) {
 	if why("telegram:-1004000000001", "old:7") == "" {
 		t.Error("a message of the former group can be changed")
 	}
-	if changes := must(s.Audit(t.Context(), store.AuditQuery{What: store.AuditBot, Limit: 9}))(t); len(changes) != 4 || changes[3].Detail != "1 to 2" {
+	if changes := storetest.Must(s.Audit(t.Context(), store.AuditQuery{What: store.AuditBot, Limit: 9}))(t); len(changes) != 4 || changes[3].Detail != "1 to 2" {
 		t.Errorf("the audit is %+v", changes)
 	}
 }

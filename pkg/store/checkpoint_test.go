@@ -17,13 +17,13 @@ import (
 func openCheckpointed(t *testing.T) (*store.Store, *store.Checkpointer, string) {
 	t.Helper()
 	path := storetest.File(t)
-	s := must(store.Open(t.Context(), store.Options{Path: path}))(t)
+	s := storetest.Must(store.Open(t.Context(), store.Options{Path: path}))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	c := must(store.OpenCheckpointer(path))(t)
+	c := storetest.Must(store.OpenCheckpointer(path))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -34,20 +34,20 @@ func openCheckpointed(t *testing.T) (*store.Store, *store.Checkpointer, string) 
 
 func walSize(t *testing.T, path string) int64 {
 	t.Helper()
-	return must(os.Stat(path + "-wal"))(t).Size()
+	return storetest.Must(os.Stat(path + "-wal"))(t).Size()
 }
 
 func TestCheckpoint_RestartsTheLog(t *testing.T) {
 	s, c, path := openCheckpointed(t)
 	big := strings.Repeat("x", 200<<10)
-	write(t, s, puts(big, nil))
+	storetest.Write(t, s, puts(big, nil))
 	full := walSize(t, path)
-	if pages := must(c.Run(t.Context()))(t).Pages; int64(pages)*4096 < int64(len(big)) {
+	if pages := storetest.Must(c.Run(t.Context()))(t).Pages; int64(pages)*4096 < int64(len(big)) {
 		t.Errorf("a log of %d pages for %d bytes", pages, len(big))
 	}
 	for range 3 {
-		write(t, s, puts("small", nil))
-		if pages := must(c.Run(t.Context()))(t).Pages; pages > 30 {
+		storetest.Write(t, s, puts("small", nil))
+		if pages := storetest.Must(c.Run(t.Context()))(t).Pages; pages > 30 {
 			t.Errorf("the log has %d pages after a small row", pages)
 		}
 	}
@@ -63,10 +63,10 @@ func TestCheckpoint_RestartsTheLog(t *testing.T) {
 // checkpoints are done.
 func TestCheckpoint_LongReader_DoesNotWait(t *testing.T) {
 	s, c, path := openCheckpointed(t)
-	write(t, s, puts("old", nil))
-	db := must(sql.Open("sqlite3", "file:"+path+"?mode=ro"))(t)
+	storetest.Write(t, s, puts("old", nil))
+	db := storetest.Must(sql.Open("sqlite3", "file:"+path+"?mode=ro"))(t)
 	defer db.Close()
-	reader := must(db.BeginTx(t.Context(), nil))(t)
+	reader := storetest.Must(db.BeginTx(t.Context(), nil))(t)
 	count := func() (n int) {
 		t.Helper()
 		if err := reader.QueryRow(`SELECT count(*) FROM messages`).Scan(&n); err != nil {
@@ -79,11 +79,11 @@ func TestCheckpoint_LongReader_DoesNotWait(t *testing.T) {
 	}
 	// A checkpoint that waited as long as other connections do would time out here,
 	// and stall the writers.
-	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
+	ctx, cancel := context.WithTimeout(t.Context(), storetest.MaxWait)
 	defer cancel()
 	for range 20 {
-		write(t, s, puts("new", nil))
-		must(c.Run(ctx))(t)
+		storetest.Write(t, s, puts("new", nil))
+		storetest.Must(c.Run(ctx))(t)
 	}
 	if n := count(); n != 1 {
 		t.Errorf("the reader's view changed: %d rows", n)
@@ -91,9 +91,9 @@ func TestCheckpoint_LongReader_DoesNotWait(t *testing.T) {
 	if err := reader.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	must(c.Run(t.Context()))(t)
-	write(t, s, puts("last", nil))
-	if pages := must(c.Run(t.Context()))(t).Pages; pages > 30 {
+	storetest.Must(c.Run(t.Context()))(t)
+	storetest.Write(t, s, puts("last", nil))
+	if pages := storetest.Must(c.Run(t.Context()))(t).Pages; pages > 30 {
 		t.Errorf("without the reader the log still has %d pages", pages)
 	}
 }
@@ -121,13 +121,13 @@ func TestCheckpoint_WithWriters_LosesNothing(t *testing.T) {
 				t.Error(err)
 			}
 		default:
-			must(c.Run(t.Context()))(t)
+			storetest.Must(c.Run(t.Context()))(t)
 		}
 	}
 	if got := contents(t, s); len(got) != writers*rows {
 		t.Errorf("%d rows", len(got))
 	}
-	if got := get[string](t, s, "PRAGMA integrity_check"); got != "ok" {
+	if got := storetest.Value[string](t, s, "PRAGMA integrity_check"); got != "ok" {
 		t.Error(got)
 	}
 }
@@ -143,7 +143,7 @@ func TestCheckpointer_AfterALargeWrite_LogIsCutBack(t *testing.T) {
 	t.Parallel()
 	path := storetest.File(t)
 	s := storetest.OpenAt(t, path, nil)
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		var limit, lower int64
 		_, err := tx.GetRow(t.Context(), `PRAGMA journal_size_limit`, nil, &limit)
 		if limit != 64<<20 {
@@ -162,10 +162,10 @@ func TestCheckpointer_AfterALargeWrite_LogIsCutBack(t *testing.T) {
 	if got := size(); got < 2<<20 {
 		t.Fatalf("the log has %d bytes", got)
 	}
-	c := must(store.OpenCheckpointer(path))(t)
+	c := storetest.Must(store.OpenCheckpointer(path))(t)
 	defer c.Close()
-	must(c.Run(t.Context()))(t)
-	inbound(t, s, chat, "the next write")
+	storetest.Must(c.Run(t.Context()))(t)
+	storetest.Inbound(t, s, storetest.Chat, "the next write")
 	if got := size(); got > 1<<20 {
 		t.Errorf("the log still has %d bytes", got)
 	}

@@ -12,7 +12,7 @@ import (
 // accepts as one message, and below what an agent's input line may have; the
 // expressions in queries.go repeat it.
 const (
-	maxContent     = 1 << 20
+	MaxContent     = 1 << 20
 	maxQuote       = 64 << 10
 	maxName        = 1 << 10
 	maxReference   = 4 << 10 // paths, platform ids, references to files
@@ -23,12 +23,12 @@ const (
 // NUL, which SQLite's text functions and some platforms do not handle, and are cut
 // to their limits.
 func clean(m *msg.Message) {
-	m.Content = cut(cleanText(m.Content), maxContent)
-	m.Quote = cut(cleanText(m.Quote), maxQuote)
-	m.SenderName = cleanName(m.SenderName)
+	m.Content = Cut(CleanText(m.Content), MaxContent)
+	m.Quote = Cut(CleanText(m.Quote), maxQuote)
+	m.SenderName = CleanName(m.SenderName)
 	for _, id := range [...]*string{&m.ChatJID, &m.PlatformID, &m.Sender, &m.Verb, &m.Topic, &m.ThreadID, &m.ReplyToID,
 		&m.TargetID, &m.Source, &m.GroupKey} {
-		*id = truncate(cleanText(*id), maxReference)
+		*id = Truncate(CleanText(*id), maxReference)
 	}
 	m.Attachments = cleanAttachments(m.Attachments)
 }
@@ -42,8 +42,8 @@ func cleanAttachments(all []msg.Attachment) []msg.Attachment {
 	kept := append([]msg.Attachment(nil), all[:min(len(all), maxAttachments)]...)
 	for i := range kept {
 		a := &kept[i]
-		a.Name, a.MIME, a.Error = cleanName(a.Name), cleanName(a.MIME), cleanName(a.Error)
-		a.Path, a.Ref = truncate(cleanText(a.Path), maxReference), truncate(cleanText(a.Ref), maxReference)
+		a.Name, a.MIME, a.Error = CleanName(a.Name), CleanName(a.MIME), CleanName(a.Error)
+		a.Path, a.Ref = Truncate(CleanText(a.Path), maxReference), Truncate(CleanText(a.Ref), maxReference)
 	}
 	if left := len(all) - len(kept); left > 0 {
 		kept = append(kept, msg.Attachment{
@@ -54,11 +54,11 @@ func cleanAttachments(all []msg.Attachment) []msg.Attachment {
 	return kept
 }
 
-// cleanName cleans a short text and cuts it.
-func cleanName(s string) string { return truncate(cleanText(s), maxName) }
+// CleanName cleans a short text and cuts it.
+func CleanName(s string) string { return Truncate(CleanText(s), maxName) }
 
-// cleanText replaces invalid UTF-8 and removes NUL.
-func cleanText(s string) string {
+// CleanText replaces invalid UTF-8 and removes NUL.
+func CleanText(s string) string {
 	if strings.IndexByte(s, 0) >= 0 {
 		s = strings.ReplaceAll(s, "\x00", "")
 	}
@@ -68,17 +68,17 @@ func cleanText(s string) string {
 	return s
 }
 
-// cut shortens a text to at most limit bytes, including a remark that says so.
-func cut(s string, limit int) string {
+// Cut shortens a text to at most limit bytes, including a remark that says so.
+func Cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}
 	remark := fmt.Sprintf("\n[cut: the message has %d bytes]", len(s))
-	return truncate(s, limit-len(remark)) + remark
+	return Truncate(s, limit-len(remark)) + remark
 }
 
-// truncate shortens a valid text to at most limit bytes without splitting a rune.
-func truncate(s string, limit int) string {
+// Truncate shortens a valid text to at most limit bytes without splitting a rune.
+func Truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
 	}

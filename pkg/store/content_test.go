@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -39,8 +41,8 @@ func TestPutMessage_HostileText_IsStoredClean(t *testing.T) {
 				GroupKey: long, Quote: long, Attachments: []msg.Attachment{{Name: long, Ref: long + "f"}},
 			}
 			again := *m
-			stored(t, s, m)
-			got := must(s.Message(t.Context(), m.ID))(t)
+			storetest.Stored(t, s, m)
+			got := storetest.Must(s.Message(t.Context(), m.ID))(t)
 			if diff := cmp.Diff(m, got); diff != "" {
 				t.Errorf("by id (-want +got):\n%.2000s", diff)
 			}
@@ -53,10 +55,10 @@ func TestPutMessage_HostileText_IsStoredClean(t *testing.T) {
 			if utf8.ValidString(text) && !strings.Contains(text, "\x00") && got.Content != text {
 				t.Errorf("a valid text was changed to %.80q", got.Content)
 			}
-			if diff := cmp.Diff(m, must(s.MessageByPlatformID(t.Context(), m.ChatJID, m.PlatformID))(t)); diff != "" {
+			if diff := cmp.Diff(m, storetest.Must(s.MessageByPlatformID(t.Context(), m.ChatJID, m.PlatformID))(t)); diff != "" {
 				t.Errorf("by platform id (-want +got):\n%.2000s", diff)
 			}
-			page := must(s.Undecided(t.Context(), m.ChatJID, 0, 10))(t)
+			page := storetest.Must(gatedtest.Undecided(t.Context(), s.Reader, m.ChatJID, 0, 10))(t)
 			if len(page) != 1 || page[0].ID != m.ID {
 				t.Errorf("undecided: %d rows", len(page))
 			}
@@ -68,7 +70,7 @@ func TestPutMessage_HostileText_IsStoredClean(t *testing.T) {
 	if s.Path() == "" {
 		return
 	}
-	if got := get[string](t, s, "PRAGMA integrity_check"); got != "ok" {
+	if got := storetest.Value[string](t, s, "PRAGMA integrity_check"); got != "ok" {
 		t.Error(got)
 	}
 }
@@ -77,9 +79,9 @@ func TestPutMessage_LongTexts_AreCutWithARemark(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	long := strings.Repeat("ł", 1<<20) // 2 MiB
-	m := stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In, Content: long, Quote: long, SenderName: long, Sender: long,
+	m := storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In, Content: long, Quote: long, SenderName: long, Sender: long,
 		Attachments: slices.Repeat([]msg.Attachment{{Name: long, MIME: long, Ref: long}}, 150)})
-	got := must(s.Message(t.Context(), m.ID))(t)
+	got := storetest.Must(s.Message(t.Context(), m.ID))(t)
 	if diff := cmp.Diff(m, got); diff != "" {
 		t.Fatalf("(-want +got):\n%.500s", diff)
 	}
@@ -94,12 +96,12 @@ func TestPutMessage_LongTexts_AreCutWithARemark(t *testing.T) {
 		t.Errorf("%d attachments, last %+v", len(got.Attachments), last)
 	}
 	whole := strings.Repeat("x", 1<<20)
-	if got := must(s.Message(t.Context(), inbound(t, s, chat, whole).ID))(t); got.Content != whole {
+	if got := storetest.Must(s.Message(t.Context(), storetest.Inbound(t, s, storetest.Chat, whole).ID))(t); got.Content != whole {
 		t.Errorf("1 MiB became %d bytes", len(got.Content))
 	}
-	id := inbound(t, s, chat, "edited").ID
-	write(t, s, func(tx *store.Tx) error { return tx.ReplaceContent(id, long+"\x00", false, msg.VerbMessage) })
-	if got := must(s.Message(t.Context(), id))(t); len(got.Content) > 1<<20 || strings.Contains(got.Content, "\x00") {
+	id := storetest.Inbound(t, s, storetest.Chat, "edited").ID
+	storetest.Write(t, s, func(tx *store.Tx) error { return gatedtest.ReplaceContent(tx, id, long+"\x00", false, msg.VerbMessage) })
+	if got := storetest.Must(s.Message(t.Context(), id))(t); len(got.Content) > 1<<20 || strings.Contains(got.Content, "\x00") {
 		t.Errorf("an edit made it %d bytes", len(got.Content))
 	}
 }
@@ -114,7 +116,7 @@ func TestForeignAdapterRows(t *testing.T) {
 	for name, text := range hostileTexts() {
 		t.Run(name, func(t *testing.T) {
 			var id int64
-			write(t, s, func(tx *store.Tx) error {
+			storetest.Write(t, s, func(tx *store.Tx) error {
 				_, err := tx.GetRow(t.Context(), insert+` RETURNING id`, []any{"irc:#go", name, "in", text, "nick", "", text, text, 5, 6, "ircd"}, &id)
 				return err
 			})
@@ -122,13 +124,13 @@ func TestForeignAdapterRows(t *testing.T) {
 				ID: id, ChatJID: "irc:#go", PlatformID: name, Direction: msg.In, Kind: msg.KindMessage, Sender: text,
 				SenderName: "nick", Verb: msg.VerbMessage, Content: text, Topic: text, Timestamp: 5, ReceivedAt: 6, Source: "ircd",
 			}
-			if diff := cmp.Diff(want, must(s.Message(t.Context(), id))(t)); diff != "" {
+			if diff := cmp.Diff(want, storetest.Must(s.Message(t.Context(), id))(t)); diff != "" {
 				t.Errorf("(-want +got):\n%.2000s", diff)
 			}
-			decide(t, s, id, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
+			storetest.Decide(t, s, id, store.Decision{Disposition: msg.Dropped, Reason: msg.ReasonNoRoute})
 		})
 	}
-	if platform := get[string](t, s, `SELECT DISTINCT platform FROM messages`); platform != "irc" {
+	if platform := storetest.Value[string](t, s, `SELECT DISTINCT platform FROM messages`); platform != "irc" {
 		t.Errorf("platform %q", platform)
 	}
 }
@@ -137,13 +139,13 @@ func TestForeignAdapterRows(t *testing.T) {
 func TestForeignAdapterRows_AlbumsAndQuotes(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		return tx.Exec(`INSERT INTO messages (chat_jid, platform_id, direction, sender, sender_name, verb, content, topic, timestamp, received_at,
 			source, group_key, quote, reply_to_id, attachments)
 			VALUES ('irc:#go', '7', 'in', 'irc:ann', 'ann', 'reply', 'this?', '', 5, 6, 'ircd', 'album', 'that', '6',
 			'[{"path":"","name":"v.ogg","mime":"audio/ogg","size":3,"ref":"r","duration":12}]')`)
 	})
-	got := must(s.GroupRows(t.Context(), "irc:#go", "album"))(t)
+	got := storetest.Must(gatedtest.GroupRows(t.Context(), s.Reader, "irc:#go", "album"))(t)
 	if len(got) != 1 || got[0].GroupKey != "album" || got[0].Quote != "that" || len(got[0].Attachments) != 1 || got[0].Attachments[0].Duration != 12 {
 		t.Errorf("read back %+v", got)
 	}
@@ -154,14 +156,14 @@ func TestForeignAdapterRows_AlbumsAndQuotes(t *testing.T) {
 // measure is of the whole process.
 func TestUndecided_HugeForeignRow_IsCutWhileRead(t *testing.T) {
 	s := storetest.Open(t)
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		return tx.Exec(`INSERT INTO messages (chat_jid, direction, timestamp, received_at, sender_name, quote, content, attachments)
 			SELECT 'irc:#go', 'in', 1, 1, ?1, ?1, ?2, ?3`,
 			strings.Repeat("ł", 1<<18), strings.Repeat("ł", 8<<20)+"x", "[]"+strings.Repeat(" ", 8<<20))
 	})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	rows := must(s.Undecided(t.Context(), "irc:#go", 0, 10))(t)
+	rows := storetest.Must(gatedtest.Undecided(t.Context(), s.Reader, "irc:#go", 0, 10))(t)
 	runtime.ReadMemStats(&after)
 	if len(rows) != 1 {
 		t.Fatalf("%d rows", len(rows))
@@ -182,7 +184,7 @@ func TestMessage_InvalidJSON_CountsAsNone(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	cat := []msg.Attachment{{Path: "media/202611/cat.jpg", Name: "cat.jpg", MIME: "image/jpeg", Size: 7}, {Name: "b", Error: "too big"}}
-	home := &msg.ReturnAddress{Kind: msg.Delegation, TurnID: 3, RootTurnID: 2, Depth: 1, Folder: "acme", ChatJID: chat, Claims: true}
+	home := &msg.ReturnAddress{Kind: msg.Delegation, TurnID: 3, RootTurnID: 2, Depth: 1, Folder: "acme", ChatJID: storetest.Chat, Claims: true}
 	deep := strings.Repeat("[", 900) + strings.Repeat("]", 900)
 	tests := []struct {
 		name, attachments, forwarded string
@@ -202,12 +204,12 @@ func TestMessage_InvalidJSON_CountsAsNone(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var id int64
-			write(t, s, func(tx *store.Tx) error {
+			storetest.Write(t, s, func(tx *store.Tx) error {
 				_, err := tx.GetRow(t.Context(), `INSERT INTO messages (chat_jid, direction, timestamp, received_at, attachments, forwarded_from)
 					VALUES ('a:1', 'in', 1, 1, ?, ?) RETURNING id`, []any{tt.attachments, tt.forwarded}, &id)
 				return err
 			})
-			got := must(s.Message(t.Context(), id))(t)
+			got := storetest.Must(s.Message(t.Context(), id))(t)
 			if diff := cmp.Diff(tt.want.Attachments, got.Attachments); diff != "" {
 				t.Errorf("attachments (-want +got):\n%s", diff)
 			}
@@ -223,9 +225,9 @@ func TestMessage_InvalidJSON_CountsAsNone(t *testing.T) {
 func TestConstraints_InvalidRows_AreRefused(t *testing.T) {
 	t.Parallel()
 	s := storetest.OpenAt(t, storetest.File(t), nil)
-	trigger := inbound(t, s, chat, "trigger").ID
-	stored(t, s, &msg.Message{ChatJID: "a:1", PlatformID: "taken", Direction: msg.In})
-	live := begun(t, s, queued(t, s))
+	trigger := storetest.Inbound(t, s, storetest.Chat, "trigger").ID
+	storetest.Stored(t, s, &msg.Message{ChatJID: "a:1", PlatformID: "taken", Direction: msg.In})
+	live := gatedtest.Begun(t, s, gatedtest.Queued(t, s))
 	message := func(columns, values string) string {
 		return fmt.Sprintf(`INSERT INTO messages (chat_jid, direction, timestamp, received_at%s) VALUES ('a:1', 'in', 1, 1%s)`, columns, values)
 	}

@@ -21,11 +21,11 @@ func (tx *Tx) Heartbeat(d Daemon) error {
 	if other, err := tx.reportProcess(d); err != nil || other {
 		return err
 	}
-	return tx.exec(`INSERT INTO daemons (name, version, started_at, heartbeat_at, connection, last_event_at, last_probe_at, detail)
+	return tx.Exec(`INSERT INTO daemons (name, version, started_at, heartbeat_at, connection, last_event_at, last_probe_at, detail)
 		VALUES (?,?,?,?,?,?,?,?) ON CONFLICT (name) DO UPDATE SET version = excluded.version, started_at = excluded.started_at,
 		heartbeat_at = excluded.heartbeat_at, connection = excluded.connection, last_event_at = excluded.last_event_at,
 		last_probe_at = excluded.last_probe_at, detail = excluded.detail`,
-		d.Name, d.Version, d.StartedAt, d.HeartbeatAt, d.Connection, null(d.LastEventAt), null(d.LastProbeAt), d.Detail)
+		d.Name, d.Version, d.StartedAt, d.HeartbeatAt, d.Connection, Null(d.LastEventAt), Null(d.LastProbeAt), d.Detail)
 }
 
 // reportProcess writes what a process reports, and reports whether another one has the lease of its daemon.
@@ -33,17 +33,17 @@ func (tx *Tx) reportProcess(d Daemon) (other bool, err error) {
 	if tx.process == 0 {
 		return false, nil
 	}
-	if err := tx.exec(updateReported, tx.process, d.Connection, d.Detail); err != nil {
+	if err := tx.Exec(updateReported, tx.process, d.Connection, d.Detail); err != nil {
 		return false, err
 	}
 	var holder int64
-	held, err := tx.find([]any{&holder}, queryLeaseOf, d.Name)
+	held, err := tx.Find([]any{&holder}, queryLeaseOf, d.Name)
 	return held && holder != tx.process, err
 }
 
 // Daemons returns the row of every daemon, sorted by name.
 func (r Reader) Daemons(ctx context.Context) ([]Daemon, error) {
-	return collect(ctx, r, func(scan scanner) (d Daemon, err error) {
+	return All(ctx, r, func(scan Scan) (d Daemon, err error) {
 		err = scan(&d.Name, &d.Version, &d.StartedAt, &d.HeartbeatAt, &d.Connection, &d.LastEventAt, &d.LastProbeAt,
 			&d.Detail)
 		return d, err

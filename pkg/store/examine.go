@@ -3,10 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 
@@ -53,7 +51,7 @@ func (s Schema) Newer(built int) string {
 // can.
 func (r Reader) SchemaProblem(ctx context.Context, built int) (string, error) {
 	var s Schema
-	found, err := r.get(ctx, []any{&s.Version, &s.Floor},
+	found, err := r.Get(ctx, []any{&s.Version, &s.Floor},
 		`SELECT m.version, f.floor FROM schema_migrations m CROSS JOIN schema_floor f`)
 	switch {
 	case err != nil && unmigrated(err), err == nil && !found:
@@ -138,52 +136,6 @@ func Damage(ctx context.Context, path string) (lines []string, err error) {
 	return lines, Explain(rows.Err())
 }
 
-// WAL is the state of a write-ahead log. All are bytes.
-type WAL struct {
-	Size    int64 // of the file
-	Pending int64 // that no checkpoint has copied into the database yet
-}
-
-// The positions in the -shm file of what ReadWAL reads, in bytes, and the page size:
-// https://sqlite.org/walformat.html#the_wal_index_file_format
-const (
-	shmPageSize = 14 // uint16; 1 means 65536
-	shmMaxFrame = 16 // uint32: frames in the log
-	shmBackfill = 96 // uint32: frames that are in the database
-	shmHeader   = 100
-)
-
-// ReadWAL reads the state of the write-ahead log of the database at path from its
-// files. Do not call it while this process has the database open: closing the -shm
-// file would give up SQLite's locks on it.
-func ReadWAL(path string) (w WAL, err error) {
-	info, err := os.Stat(path + "-wal")
-	if errors.Is(err, fs.ErrNotExist) {
-		return w, nil
-	} else if err != nil {
-		return w, err
-	}
-	w.Size = info.Size()
-	f, err := os.Open(path + "-shm")
-	if errors.Is(err, fs.ErrNotExist) {
-		return w, nil // no process has it open
-	} else if err != nil {
-		return w, err
-	}
-	defer f.Close()
-	header := make([]byte, shmHeader)
-	if _, err := f.ReadAt(header, 0); err != nil {
-		return w, nil // not written yet
-	}
-	page := int64(binary.NativeEndian.Uint16(header[shmPageSize:]))
-	if page == 1 {
-		page = 65536
-	}
-	frames, copied := binary.NativeEndian.Uint32(header[shmMaxFrame:]), binary.NativeEndian.Uint32(header[shmBackfill:])
-	w.Pending = max(0, int64(frames)-int64(copied)) * page
-	return w, nil
-}
-
 // PlatformWaiting is the undelivered rows of a platform.
 type PlatformWaiting struct {
 	Platform string
@@ -192,7 +144,7 @@ type PlatformWaiting struct {
 
 // WaitingByPlatform counts the undelivered rows of each platform.
 func (r Reader) WaitingByPlatform(ctx context.Context) ([]PlatformWaiting, error) {
-	return collect(ctx, r, func(scan scanner) (p PlatformWaiting, err error) {
+	return All(ctx, r, func(scan Scan) (p PlatformWaiting, err error) {
 		err = scan(&p.Platform, &p.Rows, &p.Oldest, &p.ChatJID, &p.Since)
 		return p, err
 	}, queryWaitingByPlatform)
@@ -213,13 +165,13 @@ func (r Reader) WantedWaiting(ctx context.Context, before int64) (Waiting, error
 // WaitingRequests counts the requests that wait for an operator. Oldest of the
 // result is 0; code is that of the oldest.
 func (r Reader) WaitingRequests(ctx context.Context) (w Waiting, code string, err error) {
-	_, err = r.get(ctx, []any{&w.Rows, &code, &w.ChatJID, &w.Since}, queryWaitingRequests)
+	_, err = r.Get(ctx, []any{&w.Rows, &code, &w.ChatJID, &w.Since}, queryWaitingRequests)
 	return w, code, err
 }
 
 // Refused counts the rows among the newest 10,000, stored since the time, in unix ms, that were dropped for a reason.
 func (r Reader) Refused(ctx context.Context, reason msg.Reason, since int64) (int, error) {
-	return value[int](ctx, r, queryRefused, maxRecent, string(reason), since)
+	return Value[int](ctx, r, queryRefused, maxRecent, string(reason), since)
 }
 
 // maxRecent is how many of the newest rows Refused, Undelivered and Arrivals read.
@@ -237,7 +189,7 @@ type Undelivered struct {
 // Undelivered returns the rows among the newest 10,000, stored since the time, in
 // unix ms, whose delivery failed or is ambiguous; newest first.
 func (r Reader) Undelivered(ctx context.Context, since int64) ([]Undelivered, error) {
-	return collect(ctx, r, func(scan scanner) (u Undelivered, err error) {
+	return All(ctx, r, func(scan Scan) (u Undelivered, err error) {
 		err = scan(&u.ID, &u.ChatJID, &u.State, &u.ErrorClass, &u.Error)
 		return u, err
 	}, queryUndelivered, since, maxRecent)
@@ -258,7 +210,7 @@ type Arrivals struct {
 // programs may set any time.
 func (r Reader) Arrivals(ctx context.Context) (a Arrivals, err error) {
 	var lastID, last int64
-	err = r.each(ctx, func(scan scanner) (bool, error) {
+	err = r.Each(ctx, func(scan Scan) (bool, error) {
 		var id, at int64
 		if err := scan(&id, &at); err != nil {
 			return false, err
@@ -273,18 +225,4 @@ func (r Reader) Arrivals(ctx context.Context) (a Arrivals, err error) {
 		return true, nil
 	}, queryArrivals, maxRecent)
 	return a, err
-}
-
-// LastRuntimes returns how each folder's newest run was run, of the newest 1,000.
-func (r Reader) LastRuntimes(ctx context.Context) (map[string]string, error) {
-	runtimes := map[string]string{}
-	err := r.each(ctx, func(scan scanner) (bool, error) {
-		var folder, runtime string
-		err := scan(&folder, &runtime)
-		if _, newer := runtimes[folder]; !newer {
-			runtimes[folder] = runtime
-		}
-		return true, err
-	}, queryLastRuntimes, 1000)
-	return runtimes, err
 }

@@ -53,14 +53,9 @@ func (e countingEngine) commit(st *statements, poked []string) error {
 	return e.engine.commit(st, poked)
 }
 
-// Exec runs any statement within a write.
-func (tx *Tx) Exec(query string, args ...any) error {
-	return tx.exec(query, args...)
-}
-
 // GetRow reads one row of any query and reports whether there was one.
 func (r Reader) GetRow(ctx context.Context, query string, args []any, dest ...any) (bool, error) {
-	return r.get(ctx, dest, query, args...)
+	return r.Get(ctx, dest, query, args...)
 }
 
 // CheckOptions reads the options of a connection back.

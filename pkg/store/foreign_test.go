@@ -45,10 +45,10 @@ func functions(statement string) (names []string) {
 func TestSchema_ForeignClients_NeedOnlySQLite340(t *testing.T) {
 	t.Parallel()
 	s := storetest.OpenAt(t, storetest.File(t), nil)
-	n := get[int](t, s, `SELECT count(*) FROM sqlite_master WHERE sql IS NOT NULL`)
+	n := storetest.Value[int](t, s, `SELECT count(*) FROM sqlite_master WHERE sql IS NOT NULL`)
 	called := map[string]bool{}
 	for i := range n {
-		statement := get[string](t, s, `SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid LIMIT 1 OFFSET ?`, i)
+		statement := storetest.Value[string](t, s, `SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid LIMIT 1 OFFSET ?`, i)
 		for _, name := range functions(statement) {
 			called[name] = true
 			if !slices.Contains(functionsOf340(), name) {
@@ -110,13 +110,13 @@ func TestPins_EmptyText_IsNone(t *testing.T) {
 	s := storetest.Open(t)
 	for i, value := range []any{nil, ""} {
 		jid := fmt.Sprint("telegram:", i)
-		write(t, s, func(tx *store.Tx) error {
+		storetest.Write(t, s, func(tx *store.Tx) error {
 			if err := tx.PutChat(jid, msg.ChatGroup, "", 1); err != nil {
 				return err
 			}
 			return tx.Exec(`UPDATE chats SET sticky_topic = ?1, sticky_group = ?1 WHERE jid = ?2`, value, jid)
 		})
-		if c := must(s.Chat(t.Context(), jid))(t); c.StickyTopic != "" || c.StickyGroup != "" {
+		if c := storetest.Must(s.Chat(t.Context(), jid))(t); c.StickyTopic != "" || c.StickyGroup != "" {
 			t.Errorf("pins %v are %+v", value, c)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 const selectGroups = `SELECT folder, name, created_at, config FROM registered_groups`
 
-func scanGroup(scan scanner) (g msg.Group, err error) {
+func scanGroup(scan Scan) (g msg.Group, err error) {
 	var config string
 	if err = scan(&g.Folder, &g.Name, &g.CreatedAt, &config); err != nil {
 		return g, fmt.Errorf("scan group: %w", err)
@@ -21,36 +21,22 @@ func scanGroup(scan scanner) (g msg.Group, err error) {
 
 // Groups returns every registered group, sorted by folder.
 func (r Reader) Groups(ctx context.Context) ([]msg.Group, error) {
-	return collect(ctx, r, scanGroup, selectGroups+` ORDER BY folder`)
+	return All(ctx, r, scanGroup, selectGroups+` ORDER BY folder`)
 }
 
 // Group returns one group, nil if the folder is not registered.
 func (r Reader) Group(ctx context.Context, folder string) (*msg.Group, error) {
-	groups, err := collect(ctx, r, scanGroup, selectGroups+` WHERE folder = ?`, folder)
+	groups, err := All(ctx, r, scanGroup, selectGroups+` WHERE folder = ?`, folder)
 	if err != nil || len(groups) == 0 {
 		return nil, err
 	}
 	return &groups[0], nil
 }
 
-// FoldersEver returns the folders of all groups that the rows know of: registered
-// ones, and those with sessions or turns, which were removed since. Sorted.
-func (r Reader) FoldersEver(ctx context.Context) ([]string, error) {
-	return collect(ctx, r, func(scan scanner) (folder string, err error) {
-		err = scan(&folder)
-		return folder, err
-	}, queryFoldersEver)
-}
-
-// FolderUsed reports whether a group has the folder, or had it and may have left files there.
-func (r Reader) FolderUsed(ctx context.Context, folder string) (bool, error) {
-	return value[bool](ctx, r, queryFolderUsed, folder)
-}
-
 // PutGroup registers a group. If its folder is registered already, nothing
 // changes and fresh is false.
 func (tx *Tx) PutGroup(g *msg.Group) (fresh bool, err error) {
-	n, err := tx.change(`INSERT INTO registered_groups (folder, name, created_at, config) VALUES (?,?,?,?)
+	n, err := tx.Change(`INSERT INTO registered_groups (folder, name, created_at, config) VALUES (?,?,?,?)
 		ON CONFLICT (folder) DO NOTHING`, g.Folder, g.Name, g.CreatedAt, string(g.Config))
 	return n > 0, err
 }
@@ -58,14 +44,7 @@ func (tx *Tx) PutGroup(g *msg.Group) (fresh bool, err error) {
 // UpdateGroup replaces the name and config of a group and reports whether there
 // is one.
 func (tx *Tx) UpdateGroup(g *msg.Group) (found bool, err error) {
-	n, err := tx.change(`UPDATE registered_groups SET name = ?, config = ? WHERE folder = ?`,
+	n, err := tx.Change(`UPDATE registered_groups SET name = ?, config = ? WHERE folder = ?`,
 		g.Name, string(g.Config), g.Folder)
-	return n > 0, err
-}
-
-// DeleteGroup removes a group and reports whether there was one. The caller has
-// checked that no route and no child group refers to it.
-func (tx *Tx) DeleteGroup(folder string) (found bool, err error) {
-	n, err := tx.change(`DELETE FROM registered_groups WHERE folder = ?`, folder)
 	return n > 0, err
 }

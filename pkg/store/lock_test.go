@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/msg"
@@ -94,7 +96,7 @@ func daemon(t *testing.T, role, path string) (*exec.Cmd, io.WriteCloser, *bufio.
 	t.Helper()
 	cmd := exec.Command(os.Args[0], role, path)
 	cmd.Stderr = os.Stderr
-	stdin, stdout := must(cmd.StdinPipe())(t), must(cmd.StdoutPipe())(t)
+	stdin, stdout := storetest.Must(cmd.StdinPipe())(t), storetest.Must(cmd.StdoutPipe())(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,17 +124,17 @@ func TestWriteLock_Waiter_WaitsInTheKernel(t *testing.T) {
 			return nil
 		})
 	}()
-	receive(t, "the lock", held)
+	storetest.Receive(t, "the lock", held)
 	go func() { errs <- waiter.Write(t.Context(), puts("waited", nil)) }()
 	defer func() {
 		close(release)
 		for range 2 {
-			if err := receive(t, "a write", errs); err != nil {
+			if err := storetest.Receive(t, "a write", errs); err != nil {
 				t.Error(err)
 			}
 		}
 	}()
-	eventually(t, "the kernel to list the waiter", func() bool { return waits.Match(must(os.ReadFile("/proc/locks"))(t)) })
+	storetest.Eventually(t, "the kernel to list the waiter", func() bool { return waits.Match(storetest.Must(os.ReadFile("/proc/locks"))(t)) })
 }
 
 // TestWriteLock_ManyProcesses_NoneStarves compares what processes write at the same time: on a machine with other work it is
@@ -150,7 +152,7 @@ func TestWriteLock_ManyProcesses_NoneStarves(t *testing.T) {
 		outs   []*bufio.Reader
 	)
 	// All are ready before the first gets the lock.
-	write(t, s, func(*store.Tx) error {
+	storetest.Write(t, s, func(*store.Tx) error {
 		for range processes {
 			cmd, stdin, out := daemon(t, roleWriter, path)
 			cmds, stdins, outs = append(cmds, cmd), append(stdins, stdin), append(outs, out)
@@ -162,8 +164,8 @@ func TestWriteLock_ManyProcesses_NoneStarves(t *testing.T) {
 		}
 		return nil
 	})
-	total := func() int64 { return must(s.LastMessageID(t.Context()))(t) }
-	eventually(t, "the processes to write", func() bool { return t.Failed() || total() >= processes*perProcess })
+	total := func() int64 { return storetest.Must(s.LastMessageID(t.Context()))(t) }
+	storetest.Eventually(t, "the processes to write", func() bool { return t.Failed() || total() >= processes*perProcess })
 	for _, stdin := range stdins {
 		_ = stdin.Close()
 	}
@@ -174,7 +176,7 @@ func TestWriteLock_ManyProcesses_NoneStarves(t *testing.T) {
 	}
 	var written []int64
 	for _, cmd := range cmds {
-		written = append(written, get[int64](t, s, `SELECT count(*) FROM messages WHERE sender = ?`, fmt.Sprint(cmd.Process.Pid)))
+		written = append(written, storetest.Value[int64](t, s, `SELECT count(*) FROM messages WHERE sender = ?`, fmt.Sprint(cmd.Process.Pid)))
 	}
 	t.Log("rows by process:", written)
 	if least, most := slices.Min(written), slices.Max(written); least*5 < most {
@@ -186,7 +188,7 @@ func TestWriteLock_HolderStopped_TimesOut(t *testing.T) {
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	cmd, _, _ := daemon(t, roleStopper, path)
-	eventually(t, "the process to stop itself", func() bool { return stopped(t, cmd.Process.Pid) })
+	storetest.Eventually(t, "the process to stop itself", func() bool { return stopped(t, cmd.Process.Pid) })
 
 	s.SetLockTimeout(50 * time.Millisecond)
 	for range 3 { // the first begins to wait for the lock, the others wait on
@@ -195,7 +197,7 @@ func TestWriteLock_HolderStopped_TimesOut(t *testing.T) {
 			t.Fatalf("error %v", err)
 		}
 	}
-	if rows := must(s.Undecided(t.Context(), "a:1", 0, 10))(t); len(rows) != 0 {
+	if rows := storetest.Must(gatedtest.Undecided(t.Context(), s.Reader, "a:1", 0, 10))(t); len(rows) != 0 {
 		t.Errorf("%d rows read while the lock is held", len(rows))
 	}
 
@@ -205,8 +207,8 @@ func TestWriteLock_HolderStopped_TimesOut(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	s.SetLockTimeout(maxWait)
-	write(t, s, puts("afterwards", nil))
+	s.SetLockTimeout(storetest.MaxWait)
+	storetest.Write(t, s, puts("afterwards", nil))
 	if got := contents(t, s); !slices.Equal(got, []string{"of the stopped process", "afterwards"}) {
 		t.Errorf("stored %v", got)
 	}
@@ -227,17 +229,17 @@ func TestWriteLock_TimedOutWaiter_ReleasesIt(t *testing.T) {
 	path := storetest.File(t)
 	holder, impatient := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
 	impatient.SetLockTimeout(10 * time.Millisecond)
-	write(t, holder, func(*store.Tx) error {
+	storetest.Write(t, holder, func(*store.Tx) error {
 		if err := impatient.Write(t.Context(), puts("refused", nil)); !errors.Is(err, store.ErrLocked) {
 			t.Errorf("error %v", err)
 		}
 		return nil
 	})
-	eventually(t, "the lock to come", impatient.LockCameTooLate)
-	write(t, holder, puts("one", nil))
-	impatient.SetLockTimeout(maxWait)
-	write(t, impatient, puts("two", nil))
-	write(t, holder, puts("three", nil))
+	storetest.Eventually(t, "the lock to come", impatient.LockCameTooLate)
+	storetest.Write(t, holder, puts("one", nil))
+	impatient.SetLockTimeout(storetest.MaxWait)
+	storetest.Write(t, impatient, puts("two", nil))
+	storetest.Write(t, holder, puts("three", nil))
 	if got := contents(t, holder); !slices.Equal(got, []string{"one", "two", "three"}) {
 		t.Errorf("stored %v", got)
 	}
@@ -247,15 +249,15 @@ func TestWriteLock_TimedOutWaiter_ReleasesIt(t *testing.T) {
 func TestClose_WaitingForLock_Returns(t *testing.T) {
 	path := storetest.Path(t)
 	holder := storetest.OpenAt(t, path, nil)
-	impatient := must(store.Open(t.Context(), store.Options{Path: path}))(t)
+	impatient := storetest.Must(store.Open(t.Context(), store.Options{Path: path}))(t)
 	impatient.SetLockTimeout(10 * time.Millisecond)
-	write(t, holder, func(tx *store.Tx) error {
-		_ = must(tx.UndecidedChats(t.Context()))(t) // on a server, the first statement waits for the lock
+	storetest.Write(t, holder, func(tx *store.Tx) error {
+		_ = storetest.Must(gatedtest.UndecidedChats(t.Context(), tx.Reader))(t) // on a server, the first statement waits for the lock
 		if err := impatient.Write(t.Context(), puts("refused", nil)); !errors.Is(err, store.ErrLocked) {
 			t.Errorf("error %v", err)
 		}
 		return impatient.Close()
 	})
-	holder.SetLockTimeout(maxWait)
-	write(t, holder, puts("one", nil))
+	holder.SetLockTimeout(storetest.MaxWait)
+	storetest.Write(t, holder, puts("one", nil))
 }

@@ -36,34 +36,6 @@ func (r Reader) RunningBacklog(ctx context.Context) (Backlog, error) {
 }
 
 func (r Reader) backlog(ctx context.Context, query string, args ...any) (b Backlog, err error) {
-	_, err = r.get(ctx, []any{&b.Count, &b.Oldest}, query, args...)
+	_, err = r.Get(ctx, []any{&b.Count, &b.Oldest}, query, args...)
 	return b, err
-}
-
-// QueueBacklog is what queued turns wait for.
-type QueueBacklog struct {
-	Ready Backlog // for an agent, or for an older turn of their conversation
-	Later int     // for a time to come: those of Files and Probe, a retry, or the machine
-	Files int     // for the files of their rows
-	Probe int     // for the next attempt of a group whose turns fail alike
-}
-
-// QueueBacklog counts queued turns at the time now, in unix ms.
-func (r Reader) QueueBacklog(ctx context.Context, now int64, limit int) (b QueueBacklog, err error) {
-	_, err = r.get(ctx, []any{&b.Ready.Count, &b.Ready.Oldest, &b.Later, &b.Files, &b.Probe}, queryQueueBacklog, now,
-		limit)
-	return b, err
-}
-
-// LiveRuns counts the runs whose process has not ended, by runtime.
-func (r Reader) LiveRuns(ctx context.Context) (map[string]int, error) {
-	live := map[string]int{}
-	err := r.each(ctx, func(scan scanner) (bool, error) {
-		var runtime string
-		var n int
-		err := scan(&runtime, &n)
-		live[runtime] = n
-		return true, err
-	}, queryLiveRuns)
-	return live, err
 }

@@ -12,7 +12,7 @@ import (
 // name in AGENTS, "" for the default one.
 func (r Reader) AgentModels(ctx context.Context, folder, agent string) (m agentproto.Models, err error) {
 	var list []byte
-	found, err := r.get(ctx, []any{&list, &m.Current}, queryAgentModels, folder, agent)
+	found, err := r.Get(ctx, []any{&list, &m.Current}, queryAgentModels, folder, agent)
 	if err != nil || !found {
 		return m, err
 	}
@@ -20,13 +20,4 @@ func (r Reader) AgentModels(ctx context.Context, folder, agent string) (m agentp
 		return m, fmt.Errorf("models of agent %q of group %s: %w", agent, folder, err)
 	}
 	return m, nil
-}
-
-// PutAgentModels stores the models that an agent offers to a group, in place of those before.
-func (tx *Tx) PutAgentModels(folder, agent string, m agentproto.Models, now int64) error {
-	list, err := json.Marshal(orEmpty(m.Models))
-	if err != nil {
-		return err
-	}
-	return tx.exec(putAgentModels, folder, agent, string(list), m.Current, now)
 }

@@ -38,21 +38,21 @@ var moved = []struct{ table, column, single string }{
 // MoveChat itself moves at most movePage messages and turns, those that wait first.
 // Store.FinishMoves moves the rest.
 func (tx *Tx) MoveChat(from, to string, now int64) error {
-	next, _, err := tx.alias(uncancelled(), from)
+	next, _, err := tx.alias(Uncancelled(), from)
 	if err != nil || from == to || next == to {
 		return err
 	}
 	tx.aliases = nil
-	present, err := tx.Address(uncancelled(), to)
+	present, err := tx.Address(Uncancelled(), to)
 	if err != nil {
 		return fmt.Errorf("move chat %s: %w", from, err)
 	}
 	if present == from { // a chat that moves back
-		if err := tx.exec(deleteAlias, to); err != nil {
+		if err := tx.Exec(deleteAlias, to); err != nil {
 			return fmt.Errorf("move chat %s: %w", from, err)
 		}
 	}
-	if err := tx.exec(putAlias, from, to); err != nil {
+	if err := tx.Exec(putAlias, from, to); err != nil {
 		return fmt.Errorf("move chat %s: %w", from, err)
 	}
 	routes, err := tx.moveRoutes(from, to)
@@ -79,7 +79,7 @@ func (s *Store) FinishMoves(ctx context.Context, now int64) (pages int, err erro
 	}
 	// A chat that was moved twice gets rows while its former one is moved.
 	for range maxAliases {
-		former, err := collect(ctx, s.Reader, one[string], queryUnmoved)
+		former, err := All(ctx, s.Reader, One[string], queryUnmoved)
 		if err != nil || len(former) == 0 {
 			return pages, err
 		}
@@ -123,7 +123,7 @@ func (s *Store) cutLoops(ctx context.Context) error {
 	}
 	return s.Write(ctx, func(tx *Tx) error {
 		for _, jid := range loops {
-			if err := tx.exec(deleteAlias, jid); err != nil {
+			if err := tx.Exec(deleteAlias, jid); err != nil {
 				return err
 			}
 		}
@@ -134,7 +134,7 @@ func (s *Store) cutLoops(ctx context.Context) error {
 // moveSome moves a page of a former address to the next one, rows that wait first,
 // and reports whether there is more.
 func (tx *Tx) moveSome(from string, now int64) (more bool, err error) {
-	to, _, err := tx.alias(uncancelled(), from)
+	to, _, err := tx.alias(Uncancelled(), from)
 	if err != nil || to == "" || to == from {
 		return false, err
 	}
@@ -154,14 +154,14 @@ func (tx *Tx) moveSome(from string, now int64) (more bool, err error) {
 		move  func(id int64, to string, now int64) error
 		pokes []string
 	}{
-		{queryParkedIDs, []any{from}, tx.moveMessage, []string{"gated"}}, // few: all of them move with the chat
+		{QueryParkedIDs, []any{from}, tx.moveMessage, []string{"gated"}}, // few: all of them move with the chat
 		{queryUndecidedIDs, []any{from}, tx.moveUndecided, []string{"gated"}},
 		{queryUnsettledIDs, []any{platform, from}, tx.moveMessage, []string{msg.DaemonOf(to)}},
 		{queryOpenTurnIDs, []any{from}, tx.moveTurn, []string{"gated", msg.DaemonOf(to)}},
 		{queryTurnIDs, []any{from}, tx.moveTurn, nil},
 		{queryMessageIDs, []any{from}, tx.moveMessage, nil},
 	} {
-		ids, err := collect(uncancelled(), tx.Reader, one[int64], step.ids, append(step.args, left)...)
+		ids, err := All(Uncancelled(), tx.Reader, One[int64], step.ids, append(step.args, left)...)
 		if err != nil {
 			return false, err
 		}
@@ -178,7 +178,7 @@ func (tx *Tx) moveSome(from string, now int64) (more bool, err error) {
 		left -= len(ids)
 	}
 	more = left == 0
-	if err := tx.exec(updateMoving, more, from); err != nil {
+	if err := tx.Exec(updateMoving, more, from); err != nil {
 		return false, err
 	}
 	if !more {
@@ -193,11 +193,11 @@ func (tx *Tx) moveSome(from string, now int64) (more bool, err error) {
 // new address already has come twice.
 func (tx *Tx) moveUndecided(id int64, to string, now int64) error {
 	var again bool
-	if _, err := tx.find([]any{&again}, queryMovedBefore, to, id); err != nil {
+	if _, err := tx.Find([]any{&again}, queryMovedBefore, to, id); err != nil {
 		return err
 	}
 	if again {
-		m, err := tx.Message(uncancelled(), id)
+		m, err := tx.Message(Uncancelled(), id)
 		if err != nil {
 			return err
 		}
@@ -210,41 +210,41 @@ func (tx *Tx) moveUndecided(id int64, to string, now int64) error {
 }
 
 func (tx *Tx) moveMessage(id int64, to string, _ int64) error {
-	if err := tx.exec(updateMoveDeliveries, id); err != nil {
+	if err := tx.Exec(updateMoveDeliveries, id); err != nil {
 		return err
 	}
-	return tx.exec(updateMoveMessage, to, id)
+	return tx.Exec(updateMoveMessage, to, id)
 }
 
 func (tx *Tx) moveTurn(id int64, to string, _ int64) error {
-	if err := tx.exec(updateMovePreviews, to, id); err != nil {
+	if err := tx.Exec(updateMovePreviews, to, id); err != nil {
 		return err
 	}
-	return tx.exec(updateMoveTurn, to, id)
+	return tx.Exec(updateMoveTurn, to, id)
 }
 
 func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 	if err := tx.moveChatRow(from, to); err != nil {
 		return err
 	}
-	if err := tx.exec(updateMoveRuns, to, from); err != nil {
+	if err := tx.Exec(updateMoveRuns, to, from); err != nil {
 		return err
 	}
 	if err := tx.noteMerged(from, to, now); err != nil {
 		return err
 	}
-	if err := tx.exec(updateMergeRequests, from, to, now); err != nil {
+	if err := tx.Exec(updateMergeRequests, from, to, now); err != nil {
 		return fmt.Errorf("onboarding_requests: %w", err)
 	}
 	if err := tx.moveSpend(from, to); err != nil {
 		return fmt.Errorf("spend: %w", err)
 	}
 	// An ended object at the new address does not stand in the way of an active one.
-	if err := tx.exec(deleteEndedOfChat, to, now); err != nil {
+	if err := tx.Exec(deleteEndedOfChat, to, now); err != nil {
 		return fmt.Errorf("context_objects: %w", err)
 	}
 	for _, m := range moved {
-		err := tx.exec(`UPDATE `+m.table+` SET `+m.column+` = ?1 WHERE `+m.column+` = ?2
+		err := tx.Exec(`UPDATE `+m.table+` SET `+m.column+` = ?1 WHERE `+m.column+` = ?2
 			AND NOT EXISTS (SELECT 1 FROM `+m.table+` o WHERE o.`+m.column+` = ?1 AND `+m.single+`)`, to, from)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.table, err)
@@ -252,7 +252,7 @@ func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 	}
 	// what could not be merged
 	for _, query := range []string{`DELETE FROM chat_reply_state WHERE jid = ?`, deleteUnmovedContext} {
-		if err := tx.exec(query, from); err != nil {
+		if err := tx.Exec(query, from); err != nil {
 			return err
 		}
 	}
@@ -261,23 +261,23 @@ func (tx *Tx) moveSmallTables(from, to string, now int64) error {
 
 // moveChatRow keeps the old chat's pins if the new chat has a row already.
 func (tx *Tx) moveChatRow(from, to string) error {
-	if err := tx.exec(`UPDATE chats SET jid = ?1 WHERE jid = ?2 AND NOT EXISTS (SELECT 1 FROM chats o WHERE o.jid = ?1)`, to, from); err != nil {
+	if err := tx.Exec(`UPDATE chats SET jid = ?1 WHERE jid = ?2 AND NOT EXISTS (SELECT 1 FROM chats o WHERE o.jid = ?1)`, to, from); err != nil {
 		return err
 	}
-	err := tx.exec(`UPDATE chats SET sticky_topic = ifnull(nullif(chats.sticky_topic, ''), o.sticky_topic),
+	err := tx.Exec(`UPDATE chats SET sticky_topic = ifnull(nullif(chats.sticky_topic, ''), o.sticky_topic),
 		sticky_group = ifnull(nullif(chats.sticky_group, ''), o.sticky_group), sticky_at = ifnull(chats.sticky_at, o.sticky_at)
 		FROM chats o WHERE chats.jid = ?1 AND o.jid = ?2`, to, from)
 	if err != nil {
 		return err
 	}
-	return tx.exec(`DELETE FROM chats WHERE jid = ?`, from)
+	return tx.Exec(`DELETE FROM chats WHERE jid = ?`, from)
 }
 
 // ChatMoves returns where each chat that was moved is now. moving has the old
 // addresses of those whose rows are still being moved.
 func (r Reader) ChatMoves(ctx context.Context) (moves map[string]string, moving map[string]bool, err error) {
 	moves, moving = map[string]string{}, map[string]bool{}
-	err = r.each(ctx, func(scan scanner) (bool, error) {
+	err = r.Each(ctx, func(scan Scan) (bool, error) {
 		var from, to string
 		var open bool
 		if err := scan(&from, &to, &open); err != nil {

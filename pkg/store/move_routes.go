@@ -16,7 +16,7 @@ import (
 // copy for the new address follows it. Patterns are an operator's and stay. It returns what it did to which rows.
 func (tx *Tx) moveRoutes(from, to string) (done string, err error) {
 	var changed, copied []string
-	routes, err := tx.Routes(uncancelled())
+	routes, err := tx.Routes(Uncancelled())
 	for i := 0; err == nil && i < len(routes); i++ {
 		r := routes[i]
 		expr, whole := movedMatch(r.Match, from, to)
@@ -24,14 +24,14 @@ func (tx *Tx) moveRoutes(from, to string) (done string, err error) {
 		case expr == "":
 		case whole:
 			changed = append(changed, strconv.FormatInt(r.ID, 10))
-			err = tx.exec(`UPDATE routes SET match = ? WHERE id = ?`, expr, r.ID)
+			err = tx.Exec(`UPDATE routes SET match = ? WHERE id = ?`, expr, r.ID)
 		default:
 			copied = append(copied, strconv.FormatInt(r.ID, 10))
 			follows := i+1 < len(routes) && routes[i+1].Seq == r.Seq
 			r.Match = expr
 			if err = tx.copyRoute(r, follows); err == nil {
 				i++ // the copy
-				routes, err = tx.Routes(uncancelled())
+				routes, err = tx.Routes(Uncancelled())
 			}
 		}
 	}
@@ -63,10 +63,10 @@ func (tx *Tx) copyRoute(r msg.Route, follows bool) error {
 // shiftRoutes makes room between the rows of a seq: those from an id on, and all of a higher seq, get
 // the next seq.
 func (tx *Tx) shiftRoutes(seq, id int64) error {
-	if err := tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq > ?`, seq); err != nil {
+	if err := tx.Exec(`UPDATE routes SET seq = seq + 1 WHERE seq > ?`, seq); err != nil {
 		return err
 	}
-	return tx.exec(`UPDATE routes SET seq = seq + 1 WHERE seq = ? AND id >= ?`, seq, id)
+	return tx.Exec(`UPDATE routes SET seq = seq + 1 WHERE seq = ? AND id >= ?`, seq, id)
 }
 
 // movedMatch is a match expression with the new address in place of the old one,

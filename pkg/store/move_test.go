@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+	"arizuko/pkg/adapterdb"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -24,18 +27,18 @@ func TestMoveChat_MovesEveryTable(t *testing.T) {
 	fresh := &msg.Message{ChatJID: to, PlatformID: "1", Direction: msg.In, Content: "first in the new chat"}
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: from, ReplyTo: "1", Topic: "#a", ThreadID: "7", Place: "7"}
 	move := func(tx *store.Tx) error { return tx.MoveChat(from, to, 50) }
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		for _, m := range []*msg.Message{in, out, fresh} {
 			if _, _, err := tx.PutMessage(m); err != nil {
 				return err
 			}
 		}
 		turn.TriggerMessageID = in.ID
-		_, putTurn := tx.PutTurn(turn, 0)
+		_, putTurn := gatedtest.PutTurn(tx, turn, 0)
 		for _, err := range []error{
 			putTurn,
-			tx.PutChat(from, msg.ChatGroup, "Team", 1), tx.PinTopic(from, "#a"), tx.PutChat(to, msg.ChatGroup, "Team, again", 2),
-			tx.BindThread(from, "7", "#a"), tx.PutThread(msg.Thread{ChatJID: from, ID: "7", Title: "Deploys"}),
+			tx.PutChat(from, msg.ChatGroup, "Team", 1), gatedtest.PinTopic(tx, from, "#a"), tx.PutChat(to, msg.ChatGroup, "Team, again", 2),
+			gatedtest.BindThread(tx, from, "7", "#a"), tx.PutThread(msg.Thread{ChatJID: from, ID: "7", Title: "Deploys"}),
 			tx.PutEngagement(msg.Engagement{ChatJID: from, Place: "7", Folder: "main", Until: 100, At: 10}),
 			tx.PutRoute(&msg.Route{Match: "chat_jid=" + from + " verb=mention", Target: "main"}),
 			tx.PutRoute(&msg.Route{Match: "platform=telegram room=-5", Target: "main"}),
@@ -47,45 +50,45 @@ func TestMoveChat_MovesEveryTable(t *testing.T) {
 		}
 		return nil
 	})
-	write(t, s, move)
-	write(t, s, move) // Telegram says it twice: in either chat
-	if m := must(s.Message(t.Context(), in.ID))(t); m.ChatJID != to || m.PlatformID != "old:1" {
+	storetest.Write(t, s, move)
+	storetest.Write(t, s, move) // Telegram says it twice: in either chat
+	if m := storetest.Must(s.Message(t.Context(), in.ID))(t); m.ChatJID != to || m.PlatformID != "old:1" {
 		t.Errorf("the question is %s %s", m.ChatJID, m.PlatformID)
 	}
-	if m := must(s.Message(t.Context(), fresh.ID))(t); m.PlatformID != "1" {
+	if m := storetest.Must(s.Message(t.Context(), fresh.ID))(t); m.PlatformID != "1" {
 		t.Errorf("the new chat's own message is %s", m.PlatformID)
 	}
-	lanes := must(s.OutboxLanes(t.Context(), "telegram"))(t)
+	lanes := storetest.Must(adapterdb.OutboxLanes(t.Context(), s.Reader, "telegram"))(t)
 	if diff := cmp.Diff([]store.Lane{{ChatJID: to}}, lanes); diff != "" {
 		t.Errorf("outbound rows wait (-want +got):\n%s", diff)
 	}
-	if got := must(s.Turn(t.Context(), turn.ID))(t); got.ChatJID != to || got.ReplyTo != "old:1" {
+	if got := storetest.Must(s.Turn(t.Context(), turn.ID))(t); got.ChatJID != to || got.ReplyTo != "old:1" {
 		t.Errorf("the turn is in %s and replies to %s", got.ChatJID, got.ReplyTo)
 	}
-	if c := must(s.Chat(t.Context(), to))(t); c.StickyTopic != "#a" || c.Title != "Team, again" {
+	if c := storetest.Must(s.Chat(t.Context(), to))(t); c.StickyTopic != "#a" || c.Title != "Team, again" {
 		t.Errorf("the chat is %+v", c)
 	}
-	if must(s.Chat(t.Context(), from))(t) != nil {
+	if storetest.Must(s.Chat(t.Context(), from))(t) != nil {
 		t.Error("the old chat still has a row")
 	}
-	if e := must(s.Engagement(t.Context(), to, "7"))(t); e.Folder != "main" {
+	if e := storetest.Must(s.Engagement(t.Context(), to, "7"))(t); e.Folder != "main" {
 		t.Errorf("engaged: %+v", e)
 	}
-	if must(s.TopicOfThread(t.Context(), to, "7"))(t) != "#a" || must(s.Thread(t.Context(), to, "7"))(t).Title != "Deploys" {
+	if storetest.Must(s.TopicOfThread(t.Context(), to, "7"))(t) != "#a" || storetest.Must(adapterdb.Thread(t.Context(), s.Reader, to, "7"))(t).Title != "Deploys" {
 		t.Error("the thread did not move")
 	}
 	var matches []string
-	for _, r := range must(s.Routes(t.Context()))(t) {
+	for _, r := range storetest.Must(s.Routes(t.Context()))(t) {
 		matches = append(matches, r.Match)
 	}
 	want := []string{"chat_jid=" + to + " verb=mention", "platform=telegram room=-1005", "room=-50"}
 	if diff := cmp.Diff(want, matches); diff != "" {
 		t.Errorf("routes (-want +got):\n%s", diff)
 	}
-	if must(s.Address(t.Context(), from))(t) != to || must(s.Address(t.Context(), to))(t) != to {
+	if storetest.Must(s.Address(t.Context(), from))(t) != to || storetest.Must(s.Address(t.Context(), to))(t) != to {
 		t.Error("the old address has no alias")
 	}
-	audit := must(s.Audit(t.Context(), store.AuditQuery{Limit: 9}))(t)
+	audit := storetest.Must(s.Audit(t.Context(), store.AuditQuery{Limit: 9}))(t)
 	moved := []store.AuditRow{{ID: 1, At: 50, Who: "teled", What: store.AuditMove, Detail: from + " to " + to + ": routes changed: 1 2"}}
 	if diff := cmp.Diff(moved, audit); diff != "" {
 		t.Errorf("audit (-want +got):\n%s", diff)
@@ -96,7 +99,7 @@ func TestMoveChat_MovesEveryTable(t *testing.T) {
 // rows with a delivery and n queued turns.
 func oldChat(t testing.TB, s *store.Store, n, undecided int) {
 	t.Helper()
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		return errors.Join(
 			tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
 				INSERT INTO messages (chat_jid, platform_id, reply_to_id, direction, timestamp, received_at, disposition, reason, decided_at, decision_seq)
@@ -115,7 +118,7 @@ const oldJID, newJID = "telegram:-5", "telegram:-1005"
 
 func undecidedIDs(t testing.TB, s *store.Store, jid string) (ids []int64) {
 	t.Helper()
-	for _, m := range must(s.Undecided(t.Context(), jid, 0, 100_000))(t) {
+	for _, m := range storetest.Must(gatedtest.Undecided(t.Context(), s.Reader, jid, 0, 100_000))(t) {
 		ids = append(ids, m.ID)
 	}
 	return ids
@@ -129,11 +132,11 @@ func TestMoveChat_ManyRows_MovesPagesInOrder(t *testing.T) {
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
 	oldChat(t, s, n, undecided)
-	seq := get[int64](t, s, `SELECT value FROM counters WHERE name = 'deliveries'`)
+	seq := storetest.Value[int64](t, s, `SELECT value FROM counters WHERE name = 'deliveries'`)
 	waiting := undecidedIDs(t, s, oldJID)
-	write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
-	fresh := inbound(t, s, newJID, "in the new chat")
-	late := stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "9999", ReplyToID: "7", Direction: msg.In})
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
+	fresh := storetest.Inbound(t, s, newJID, "in the new chat")
+	late := storetest.Stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "9999", ReplyToID: "7", Direction: msg.In})
 	if late.ChatJID != newJID || late.PlatformID != "old:9999" || late.ReplyToID != "old:7" {
 		t.Errorf("a late row is %+v", late)
 	}
@@ -147,13 +150,13 @@ func TestMoveChat_ManyRows_MovesPagesInOrder(t *testing.T) {
 		t.Errorf("%d rows may be decided in the old chat", len(got))
 	}
 
-	commits := must(s.CountCommits())(t)
+	commits := storetest.Must(s.CountCommits())(t)
 	for more := true; more; {
-		write(t, s, func(tx *store.Tx) (err error) {
+		storetest.Write(t, s, func(tx *store.Tx) (err error) {
 			more, err = tx.MoveSome(oldJID, 51)
 			return err
 		})
-		left := get[int](t, s, `SELECT count(*) FROM messages WHERE chat_jid = ? AND disposition IS NULL AND direction = 'in'`, oldJID)
+		left := storetest.Value[int](t, s, `SELECT count(*) FROM messages WHERE chat_jid = ? AND disposition IS NULL AND direction = 'in'`, oldJID)
 		if got := undecidedIDs(t, s, newJID); left > 0 && got != nil || left == 0 && len(got) != undecided+2 {
 			t.Fatalf("%d rows are left and %d may be decided", left, len(got))
 		}
@@ -172,11 +175,11 @@ func TestMoveChat_ManyRows_MovesPagesInOrder(t *testing.T) {
 		"parts without one prefix": `SELECT count(*) FROM deliveries WHERE NOT glob('old:o[0-9]*', platform_id)`,
 		"moves under way":          `SELECT count(*) FROM chat_aliases WHERE moving = 1`,
 	} {
-		if got := get[int](t, s, query); got != 0 {
+		if got := storetest.Value[int](t, s, query); got != 0 {
 			t.Errorf("%d %s", got, what)
 		}
 	}
-	if got := get[int64](t, s, `SELECT value FROM counters WHERE name = 'deliveries'`); got != seq {
+	if got := storetest.Value[int64](t, s, `SELECT value FROM counters WHERE name = 'deliveries'`); got != seq {
 		t.Errorf("the move made %d deliveries new to routd", got-seq)
 	}
 }
@@ -184,25 +187,25 @@ func TestMoveChat_ManyRows_MovesPagesInOrder(t *testing.T) {
 func TestMoveChat_UndeliveredRows_KeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		return tx.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1500)
 			INSERT INTO messages (chat_jid, direction, timestamp, received_at, out_state) SELECT ?, 'out', i, i, 'queued' FROM n`, oldJID)
 	})
-	write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
-	stored(t, s, &msg.Message{ChatJID: newJID, Direction: msg.Out, OutState: msg.OutQueued})
-	other := stored(t, s, &msg.Message{ChatJID: "telegram:9", Direction: msg.Out, OutState: msg.OutQueued})
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
+	storetest.Stored(t, s, &msg.Message{ChatJID: newJID, Direction: msg.Out, OutState: msg.OutQueued})
+	other := storetest.Stored(t, s, &msg.Message{ChatJID: "telegram:9", Direction: msg.Out, OutState: msg.OutQueued})
 	for _, jid := range []string{oldJID, newJID} {
-		if m := must(s.NextOutbound(t.Context(), store.Lane{ChatJID: jid}))(t); m != nil {
+		if m := storetest.Must(adapterdb.NextOutbound(t.Context(), s.Reader, store.Lane{ChatJID: jid}))(t); m != nil {
 			t.Errorf("row %d of %s is next while older ones are moved", m.ID, jid)
 		}
 	}
-	if got := must(s.OutboxLanes(t.Context(), "telegram"))(t); len(got) != 1 || got[0].ChatJID != other.ChatJID {
+	if got := storetest.Must(adapterdb.OutboxLanes(t.Context(), s.Reader, "telegram"))(t); len(got) != 1 || got[0].ChatJID != other.ChatJID {
 		t.Errorf("lanes %v", got)
 	}
-	if pages := must(s.FinishMoves(t.Context(), 51))(t); pages != 1 {
+	if pages := storetest.Must(s.FinishMoves(t.Context(), 51))(t); pages != 1 {
 		t.Errorf("%d pages", pages)
 	}
-	if m := must(s.NextOutbound(t.Context(), store.Lane{ChatJID: newJID}))(t); m == nil || m.ID != 1 {
+	if m := storetest.Must(adapterdb.NextOutbound(t.Context(), s.Reader, store.Lane{ChatJID: newJID}))(t); m == nil || m.ID != 1 {
 		t.Errorf("next is %+v", m)
 	}
 }
@@ -212,13 +215,13 @@ func TestMoveChat_UndeliveredRows_KeepTheirOrder(t *testing.T) {
 func TestFinishMoves_RowsOfOtherPrograms_FollowTheChat(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	known := stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "1", Direction: msg.In})
-	write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
-	write(t, s, func(tx *store.Tx) error {
+	known := storetest.Stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "1", Direction: msg.In})
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		return tx.Exec(`INSERT INTO messages (chat_jid, platform_id, direction, timestamp, received_at) VALUES (?1, '1', 'in', 1, 1), (?1, '2', 'in', 1, 1)`, oldJID)
 	})
-	must(s.FinishMoves(t.Context(), 51))(t)
-	again, other := must(s.Message(t.Context(), known.ID+1))(t), must(s.Message(t.Context(), known.ID+2))(t)
+	storetest.Must(s.FinishMoves(t.Context(), 51))(t)
+	again, other := storetest.Must(s.Message(t.Context(), known.ID+1))(t), storetest.Must(s.Message(t.Context(), known.ID+2))(t)
 	if again.Disposition != msg.Dropped || again.Reason != msg.ReasonDuplicate || again.ChatJID != newJID {
 		t.Errorf("the repeated row: %+v", again)
 	}
@@ -228,7 +231,7 @@ func TestFinishMoves_RowsOfOtherPrograms_FollowTheChat(t *testing.T) {
 	if got := undecidedIDs(t, s, newJID); !slices.Equal(got, []int64{known.ID, other.ID}) {
 		t.Errorf("undecided: %v", got)
 	}
-	if pages := must(s.FinishMoves(t.Context(), 52))(t); pages != 0 {
+	if pages := storetest.Must(s.FinishMoves(t.Context(), 52))(t); pages != 0 {
 		t.Errorf("%d pages with nothing to do", pages)
 	}
 }
@@ -237,26 +240,26 @@ func TestMoveChat_MovedTwice_FollowsTheChain(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	const third = "telegram:-2005"
-	first := stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "1", Direction: msg.In})
-	second := stored(t, s, &msg.Message{ChatJID: newJID, PlatformID: "1", Direction: msg.In})
+	first := storetest.Stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "1", Direction: msg.In})
+	second := storetest.Stored(t, s, &msg.Message{ChatJID: newJID, PlatformID: "1", Direction: msg.In})
 	for _, to := range [][2]string{{newJID, third}, {oldJID, newJID}} { // the second move is reported first
-		write(t, s, func(tx *store.Tx) error { return tx.MoveChat(to[0], to[1], 50) })
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(to[0], to[1], 50) })
 	}
-	must(s.FinishMoves(t.Context(), 51))(t)
-	late := stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "2", Direction: msg.In})
+	storetest.Must(s.FinishMoves(t.Context(), 51))(t)
+	late := storetest.Stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "2", Direction: msg.In})
 	for id, want := range map[int64]string{first.ID: "old:old:1", second.ID: "old:1", late.ID: "old:old:2"} {
-		if m := must(s.Message(t.Context(), id))(t); m.ChatJID != third || m.PlatformID != want {
+		if m := storetest.Must(s.Message(t.Context(), id))(t); m.ChatJID != third || m.PlatformID != want {
 			t.Errorf("row %d is %s in %s, want %s", id, m.PlatformID, m.ChatJID, want)
 		}
 	}
 	for jid, id := range map[string]int64{oldJID: first.ID, newJID: second.ID, third: 0} {
-		if m := must(s.MessageByPlatformID(t.Context(), jid, "1"))(t); m == nil && id != 0 || m != nil && m.ID != id {
+		if m := storetest.Must(s.MessageByPlatformID(t.Context(), jid, "1"))(t); m == nil && id != 0 || m != nil && m.ID != id {
 			t.Errorf("message 1 of %s is %+v, want row %d", jid, m, id)
 		}
 	}
-	write(t, s, func(tx *store.Tx) error { return tx.MoveChat(third, oldJID, 60) }) // and back
-	must(s.FinishMoves(t.Context(), 61))(t)
-	if got := must(s.Address(t.Context(), newJID))(t); got != oldJID {
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(third, oldJID, 60) }) // and back
+	storetest.Must(s.FinishMoves(t.Context(), 61))(t)
+	if got := storetest.Must(s.Address(t.Context(), newJID))(t); got != oldJID {
 		t.Errorf("the address is %s", got)
 	}
 	if got := len(undecidedIDs(t, s, oldJID)); got != 3 {
@@ -268,18 +271,18 @@ func TestMoveChat_MovedTwice_FollowsTheChain(t *testing.T) {
 func TestAliases_Loop_LosesNoRow(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		return tx.Exec(`INSERT INTO chat_aliases (old_jid, new_jid) VALUES (?1, ?2), (?2, ?1), ('a:1', 'a:1'), ('a:2', 'a:3')`, oldJID, newJID)
 	})
-	m := stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "1", Direction: msg.In})
+	m := storetest.Stored(t, s, &msg.Message{ChatJID: oldJID, PlatformID: "1", Direction: msg.In})
 	if m.ChatJID != oldJID || m.PlatformID != "1" {
 		t.Errorf("stored as %+v", m)
 	}
-	must(s.FinishMoves(t.Context(), 1))(t)
+	storetest.Must(s.FinishMoves(t.Context(), 1))(t)
 	if got := undecidedIDs(t, s, oldJID); !slices.Equal(got, []int64{m.ID}) {
 		t.Errorf("undecided: %v", got)
 	}
-	if got := get[int](t, s, `SELECT count(*) FROM chat_aliases`); got != 1 {
+	if got := storetest.Value[int](t, s, `SELECT count(*) FROM chat_aliases`); got != 1 {
 		t.Errorf("%d aliases are left", got)
 	}
 }
@@ -287,23 +290,23 @@ func TestAliases_Loop_LosesNoRow(t *testing.T) {
 func TestMoveChat_LateWrites_GoToTheNewAddress(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		return errors.Join(tx.PutChat(oldJID, msg.ChatGroup, "Team", 1), tx.MoveChat(oldJID, newJID, 2),
 			tx.PutChat(newJID, msg.ChatGroup, "Supergroup", 3))
 	})
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		return errors.Join(tx.PutChat(oldJID, msg.ChatDM, "Team, as it was", 4), tx.EnsureChat(oldJID, 4),
-			tx.PinTopic(oldJID, "#a"), tx.PinGroup(oldJID, "acme", 4), tx.BindThread(oldJID, "7", "#a"),
+			gatedtest.PinTopic(tx, oldJID, "#a"), gatedtest.PinGroup(tx, oldJID, "acme", 4), gatedtest.BindThread(tx, oldJID, "7", "#a"),
 			tx.PutThread(msg.Thread{ChatJID: oldJID, ID: "7", Title: "Deploys"}))
 	})
 	want := &msg.Chat{JID: newJID, Kind: msg.ChatGroup, Title: "Supergroup", StickyTopic: "#a", StickyGroup: "acme", StickyAt: 4}
-	if diff := cmp.Diff(want, must(s.Chat(t.Context(), newJID))(t)); diff != "" {
+	if diff := cmp.Diff(want, storetest.Must(s.Chat(t.Context(), newJID))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if must(s.Chat(t.Context(), oldJID))(t) != nil {
+	if storetest.Must(s.Chat(t.Context(), oldJID))(t) != nil {
 		t.Error("the old address has a row again")
 	}
-	if must(s.TopicOfThread(t.Context(), newJID, "7"))(t) != "#a" || must(s.Thread(t.Context(), newJID, "7"))(t).Title != "Deploys" {
+	if storetest.Must(s.TopicOfThread(t.Context(), newJID, "7"))(t) != "#a" || storetest.Must(adapterdb.Thread(t.Context(), s.Reader, newJID, "7"))(t).Title != "Deploys" {
 		t.Error("the thread is not in the new chat")
 	}
 }
@@ -311,13 +314,13 @@ func TestMoveChat_LateWrites_GoToTheNewAddress(t *testing.T) {
 func TestMoveChat_EmptyPins_AreNone(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		return errors.Join(tx.PutChat(oldJID, msg.ChatGroup, "", 1), tx.PutChat(newJID, msg.ChatGroup, "", 1),
-			tx.PinTopic(oldJID, "#a"), tx.PinGroup(oldJID, "acme", 4),
+			gatedtest.PinTopic(tx, oldJID, "#a"), gatedtest.PinGroup(tx, oldJID, "acme", 4),
 			tx.Exec(`UPDATE chats SET sticky_topic = '', sticky_group = '' WHERE jid = ?`, newJID),
 			tx.MoveChat(oldJID, newJID, 2))
 	})
-	if c := must(s.Chat(t.Context(), newJID))(t); c.StickyTopic != "#a" || c.StickyGroup != "acme" {
+	if c := storetest.Must(s.Chat(t.Context(), newJID))(t); c.StickyTopic != "#a" || c.StickyGroup != "acme" {
 		t.Errorf("the chat is %+v", c)
 	}
 }
@@ -346,7 +349,7 @@ func TestMoveChat_Routes_OnlyThoseOfTheChat(t *testing.T) {
 		{"", "", none},
 	}
 	var want []string
-	write(t, s, func(tx *store.Tx) (err error) {
+	storetest.Write(t, s, func(tx *store.Tx) (err error) {
 		for _, tt := range tests {
 			err = errors.Join(err, tx.PutRoute(&msg.Route{Seq: 10, Match: tt.match, Target: "main"}))
 			want = append(want, tt.want)
@@ -358,9 +361,9 @@ func TestMoveChat_Routes_OnlyThoseOfTheChat(t *testing.T) {
 	})
 	want = append(want, "room=-5", "platform=telegram room=-1005")
 	for range 2 {
-		write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 1) })
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 1) })
 		var got []string
-		for _, r := range must(s.Routes(t.Context()))(t) {
+		for _, r := range storetest.Must(s.Routes(t.Context()))(t) {
 			got = append(got, r.Match)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -374,13 +377,13 @@ func TestMoveChat_Routes_OnlyThoseOfTheChat(t *testing.T) {
 func BenchmarkMoveSome(b *testing.B) {
 	s := storetest.Open(b)
 	oldChat(b, s, 100_000, 10_000)
-	write(b, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
+	storetest.Write(b, s, func(tx *store.Tx) error { return tx.MoveChat(oldJID, newJID, 50) })
 	var longest time.Duration
 	pages := 0
 	b.ResetTimer()
 	for more := true; more; pages++ {
 		start := time.Now()
-		write(b, s, func(tx *store.Tx) (err error) {
+		storetest.Write(b, s, func(tx *store.Tx) (err error) {
 			more, err = tx.MoveSome(oldJID, 51)
 			return err
 		})

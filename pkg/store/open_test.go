@@ -22,7 +22,7 @@ func TestOpen_SetsOptions(t *testing.T) {
 		"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "10000",
 		"wal_autocheckpoint": "10000", "query_only": "0",
 	}
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		for pragma, want := range written {
 			var got string
 			if _, err := tx.GetRow(t.Context(), "PRAGMA "+pragma, nil, &got); err != nil || got != want {
@@ -32,7 +32,7 @@ func TestOpen_SetsOptions(t *testing.T) {
 		return nil
 	})
 	for pragma, want := range map[string]string{"journal_mode": "wal", "busy_timeout": "10000", "query_only": "1"} {
-		if got := get[string](t, s, "PRAGMA "+pragma); got != want {
+		if got := storetest.Value[string](t, s, "PRAGMA "+pragma); got != want {
 			t.Errorf("reader: %s is %q, want %q", pragma, got, want)
 		}
 	}
@@ -53,9 +53,9 @@ func TestOpen_WrongOption_ReturnsError(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			db := must(sql.Open("sqlite3", "file:"+storetest.File(t)+tt.options))(t)
+			db := storetest.Must(sql.Open("sqlite3", "file:"+storetest.File(t)+tt.options))(t)
 			defer db.Close()
-			conn := must(db.Conn(t.Context()))(t)
+			conn := storetest.Must(db.Conn(t.Context()))(t)
 			defer conn.Close()
 			switch err := store.CheckOptions(t.Context(), conn, 1000); { // 1000 is SQLite's default
 			case tt.wrong == "" && err != nil:
@@ -106,7 +106,7 @@ func TestOpen_PathWithOptions_IsAFileName(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := storetest.OpenAt(t, path, nil)
-	inbound(t, s, chat, "hi")
+	storetest.Inbound(t, s, storetest.Chat, "hi")
 	if _, err := os.Stat(path + "-wal"); err != nil {
 		t.Errorf("another file was opened: %v", err)
 	}
@@ -118,13 +118,13 @@ func TestWrite_DatabaseFull_FailsUntilThereIsSpace(t *testing.T) {
 	big := strings.Repeat("x", 100<<10)
 	limit := func(pages int64) {
 		t.Helper()
-		write(t, s, func(tx *store.Tx) error {
+		storetest.Write(t, s, func(tx *store.Tx) error {
 			_, err := tx.GetRow(t.Context(), fmt.Sprintf("PRAGMA max_page_count=%d", pages), nil, new(int64))
 			return err
 		})
 	}
-	write(t, s, puts("before", nil))
-	limit(get[int64](t, s, "PRAGMA page_count") + 10)
+	storetest.Write(t, s, puts("before", nil))
+	limit(storetest.Value[int64](t, s, "PRAGMA page_count") + 10)
 	for range 2 {
 		var stored int
 		for _, err := range s.WriteAll(t.Context(), puts("small", nil), puts(big, nil), puts("tail", nil)) {
@@ -142,7 +142,7 @@ func TestWrite_DatabaseFull_FailsUntilThereIsSpace(t *testing.T) {
 	if err := s.Write(t.Context(), puts("there is room for this one", nil)); err != nil {
 		t.Error(err)
 	}
-	if got := get[string](t, s, "PRAGMA integrity_check"); got != "ok" {
+	if got := storetest.Value[string](t, s, "PRAGMA integrity_check"); got != "ok" {
 		t.Error(got)
 	}
 	limit(1 << 30)
@@ -160,15 +160,15 @@ func TestWrite_LockedByShell_ReturnsErrLocked(t *testing.T) {
 	t.Parallel()
 	path := storetest.File(t)
 	s := storetest.OpenAt(t, path, nil)
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		_, err := tx.GetRow(t.Context(), "PRAGMA busy_timeout=20", nil, new(int64))
 		return err
 	})
-	db := must(sql.Open("sqlite3", path))(t)
+	db := storetest.Must(sql.Open("sqlite3", path))(t)
 	defer db.Close()
-	conn := must(db.Conn(t.Context()))(t)
+	conn := storetest.Must(db.Conn(t.Context()))(t)
 	defer conn.Close()
-	must(conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"))(t)
+	storetest.Must(conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"))(t)
 	for _, err := range s.WriteAll(t.Context(), puts("one", nil), puts("two", nil)) {
 		if !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), "open sqlite3 shell") {
 			t.Errorf("error %v", err)
@@ -177,9 +177,9 @@ func TestWrite_LockedByShell_ReturnsErrLocked(t *testing.T) {
 	// The lock file is free in the meantime: only the shell blocks writers.
 	other := storetest.OpenAt(t, path, nil)
 	other.SetLockTimeout(time.Millisecond)
-	must(conn.ExecContext(t.Context(), "COMMIT"))(t)
-	write(t, other, puts("three", nil))
-	write(t, s, puts("four", nil))
+	storetest.Must(conn.ExecContext(t.Context(), "COMMIT"))(t)
+	storetest.Write(t, other, puts("three", nil))
+	storetest.Write(t, s, puts("four", nil))
 	if got := contents(t, s); len(got) != 2 {
 		t.Errorf("stored %v", got)
 	}
@@ -198,7 +198,7 @@ func TestOpen_AsRoot_FilesBelongToTheDatabasesUser(t *testing.T) {
 		}
 	}
 	s := storetest.OpenAt(t, path, nil)
-	inbound(t, s, chat, "hello")
+	storetest.Inbound(t, s, storetest.Chat, "hello")
 	for _, suffix := range []string{"-wal", "-shm", ".writelock"} {
 		info, err := os.Stat(path + suffix)
 		if err != nil {

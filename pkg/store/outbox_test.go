@@ -1,8 +1,6 @@
 package store_test
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,69 +13,11 @@ import (
 // outbound stores an outbound row in a state, "" for none.
 func outbound(t testing.TB, s *store.Store, chatJID, thread string, state msg.OutState) *msg.Message {
 	t.Helper()
-	return stored(t, s, &msg.Message{ChatJID: chatJID, ThreadID: thread, Direction: msg.Out, OutState: state, Content: "hi"})
+	return storetest.Stored(t, s, &msg.Message{ChatJID: chatJID, ThreadID: thread, Direction: msg.Out, OutState: state, Content: "hi"})
 }
 
 // outStates are all states that an outbound row may have.
 var outStates = []msg.OutState{"", msg.OutQueued, msg.OutSending, msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled}
-
-func TestOutboxLanes(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	if lanes := must(s.OutboxLanes(t.Context(), "telegram"))(t); lanes != nil {
-		t.Errorf("lanes of an empty table: %v", lanes)
-	}
-	for _, state := range outStates {
-		outbound(t, s, "telegram:"+string(state), "", state)
-	}
-	inbound(t, s, "telegram:in", "hi")
-	for range 2 {
-		outbound(t, s, "telegram:queued", "7", msg.OutQueued)
-	}
-	outbound(t, s, "telegrams:1", "", msg.OutQueued)
-	outbound(t, s, "web:telegram:1", "", msg.OutQueued)
-	got := must(s.OutboxLanes(t.Context(), "telegram"))(t)
-	slices.SortFunc(got, func(a, b store.Lane) int {
-		return strings.Compare(a.ChatJID+" "+a.ThreadID, b.ChatJID+" "+b.ThreadID)
-	})
-	want := []store.Lane{{ChatJID: "telegram:queued"}, {ChatJID: "telegram:queued", ThreadID: "7"}, {ChatJID: "telegram:sending"}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("lanes (-want +got):\n%s", diff)
-	}
-}
-
-func TestNextOutbound(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	lane := store.Lane{ChatJID: chat, ThreadID: "7"}
-	if m, err := s.NextOutbound(t.Context(), lane); m != nil || err != nil {
-		t.Errorf("in an empty table: %+v, %v", m, err)
-	}
-	for _, state := range []msg.OutState{"", msg.OutSent, msg.OutAmbiguous, msg.OutFailed, msg.OutCancelled} {
-		outbound(t, s, chat, "7", state)
-	}
-	outbound(t, s, chat, "", msg.OutQueued)
-	outbound(t, s, "telegram:-2", "7", msg.OutQueued)
-	first, second := outbound(t, s, chat, "7", msg.OutQueued), outbound(t, s, chat, "7", msg.OutQueued)
-	for _, step := range []struct {
-		want *msg.Message
-		then func(*store.Tx) error
-	}{
-		{first, func(tx *store.Tx) error { return tx.ClaimOutbound(first.ID, 1, 1) }},
-		{first, func(tx *store.Tx) error { return tx.SettleOutbound(first.ID, msg.OutSent, "") }},
-		{second, func(tx *store.Tx) error {
-			return tx.Exec(`UPDATE messages SET out_state = 'cancelled' WHERE id = ?`, second.ID)
-		}},
-	} {
-		if got := must(s.NextOutbound(t.Context(), lane))(t); got == nil || got.ID != step.want.ID || got.Content != "hi" {
-			t.Errorf("next is %+v, want row %d", got, step.want.ID)
-		}
-		write(t, s, step.then)
-	}
-	if m := must(s.NextOutbound(t.Context(), lane))(t); m != nil {
-		t.Errorf("next is %+v", m)
-	}
-}
 
 func TestClaimOutbound(t *testing.T) {
 	t.Parallel()
@@ -87,21 +27,21 @@ func TestClaimOutbound(t *testing.T) {
 		0: {msg.OutSending}, 1: {msg.OutSending}, 3: {msg.OutSending, msg.OutQueued, msg.OutQueued},
 	} {
 		m := outbound(t, s, "irc:1", "", msg.OutQueued)
-		write(t, s, func(tx *store.Tx) error { return tx.ClaimOutbound(m.ID, parts, 5) })
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.ClaimOutbound(m.ID, parts, 5) })
 		var expected []store.Delivery
 		for part, state := range want {
 			expected = append(expected, store.Delivery{MessageID: m.ID, Part: part, State: state})
 		}
-		if diff := cmp.Diff(expected, must(s.Deliveries(t.Context(), m.ID))(t)); diff != "" {
+		if diff := cmp.Diff(expected, storetest.Must(s.Deliveries(t.Context(), m.ID))(t)); diff != "" {
 			t.Errorf("%d parts (-want +got):\n%s", parts, diff)
 		}
-		if got := must(s.Message(t.Context(), m.ID))(t).OutState; got != msg.OutSending {
+		if got := storetest.Must(s.Message(t.Context(), m.ID))(t).OutState; got != msg.OutSending {
 			t.Errorf("claimed row is %s", got)
 		}
-		if at := get[int64](t, s, `SELECT min(updated_at) FROM deliveries WHERE message_id = ?`, m.ID); at != 5 {
+		if at := storetest.Value[int64](t, s, `SELECT min(updated_at) FROM deliveries WHERE message_id = ?`, m.ID); at != 5 {
 			t.Errorf("updated at %d", at)
 		}
-		if got := receive(t, "a poke", pokes); got != "routd" {
+		if got := storetest.Receive(t, "a poke", pokes); got != "routd" {
 			t.Errorf("poked %s", got)
 		}
 	}
@@ -117,23 +57,23 @@ func TestClaimAndSettle_OtherStates_ReturnErrStale(t *testing.T) {
 		return func(tx *store.Tx) error { return tx.SettleOutbound(id, msg.OutSent, "id") }
 	}
 	for _, state := range outStates {
-		m := outbound(t, s, chat, "", state)
+		m := outbound(t, s, storetest.Chat, "", state)
 		if state != msg.OutQueued {
 			refused(t, s, "claim a row that is "+string(state), claim(m.ID))
 		}
 		if state != msg.OutSending {
 			refused(t, s, "settle a row that is "+string(state), settle(m.ID))
 		}
-		if diff := cmp.Diff(m, must(s.Message(t.Context(), m.ID))(t)); diff != "" {
+		if diff := cmp.Diff(m, storetest.Must(s.Message(t.Context(), m.ID))(t)); diff != "" {
 			t.Errorf("changed (-before +after):\n%s", diff)
 		}
 	}
-	in := inbound(t, s, chat, "in").ID
+	in := storetest.Inbound(t, s, storetest.Chat, "in").ID
 	for _, id := range []int64{in, noID} {
 		refused(t, s, "claim", claim(id))
 		refused(t, s, "settle", settle(id))
 	}
-	if n := get[int](t, s, `SELECT count(*) FROM deliveries`); n != 0 {
+	if n := storetest.Value[int](t, s, `SELECT count(*) FROM deliveries`); n != 0 {
 		t.Errorf("%d deliveries", n)
 	}
 }
@@ -141,22 +81,22 @@ func TestClaimAndSettle_OtherStates_ReturnErrStale(t *testing.T) {
 func TestSettleOutbound(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	stored(t, s, &msg.Message{ChatJID: chat, PlatformID: "7", Direction: msg.In})
+	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, PlatformID: "7", Direction: msg.In})
 	for _, tt := range []struct {
 		chat       string
 		state      msg.OutState
 		id, wantID string
 	}{
-		{chat, msg.OutSent, "1", "1"},
-		{chat, msg.OutAmbiguous, "", ""},
-		{chat, msg.OutFailed, "2", "2"},
-		{chat, msg.OutSent, "7", ""}, // an inbound row's
-		{chat, msg.OutSent, "1", ""}, // the first one's
+		{storetest.Chat, msg.OutSent, "1", "1"},
+		{storetest.Chat, msg.OutAmbiguous, "", ""},
+		{storetest.Chat, msg.OutFailed, "2", "2"},
+		{storetest.Chat, msg.OutSent, "7", ""}, // an inbound row's
+		{storetest.Chat, msg.OutSent, "1", ""}, // the first one's
 		{"telegram:-2", msg.OutSent, "1", "1"},
 	} {
 		m := outbound(t, s, tt.chat, "", msg.OutSending)
-		write(t, s, func(tx *store.Tx) error { return tx.SettleOutbound(m.ID, tt.state, tt.id) })
-		if got := must(s.Message(t.Context(), m.ID))(t); got.OutState != tt.state || got.PlatformID != tt.wantID {
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.SettleOutbound(m.ID, tt.state, tt.id) })
+		if got := storetest.Must(s.Message(t.Context(), m.ID))(t); got.OutState != tt.state || got.PlatformID != tt.wantID {
 			t.Errorf("%+v: the row is %s with the id %q", tt, got.OutState, got.PlatformID)
 		}
 	}
@@ -165,18 +105,18 @@ func TestSettleOutbound(t *testing.T) {
 func TestPutDelivery(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	m := outbound(t, s, chat, "", msg.OutSending)
+	m := outbound(t, s, storetest.Chat, "", msg.OutSending)
 	want := store.Delivery{MessageID: m.ID, Part: 1, State: msg.OutQueued, Attempts: 2, NotBefore: 99, PlatformID: "p",
 		ErrorClass: msg.Rate, Error: "slow down\uFFFD"}
 	unclean := want
 	unclean.Error = "slow\x00 down\xff"
 	for _, d := range []store.Delivery{{MessageID: m.ID, State: msg.OutSent}, want, {MessageID: m.ID, Part: 1, State: msg.OutSent}, unclean} {
-		write(t, s, func(tx *store.Tx) error { return tx.PutDelivery(d, 9) })
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutDelivery(d, 9) })
 	}
-	if diff := cmp.Diff([]store.Delivery{{MessageID: m.ID, State: msg.OutSent}, want}, must(s.Deliveries(t.Context(), m.ID))(t)); diff != "" {
+	if diff := cmp.Diff([]store.Delivery{{MessageID: m.ID, State: msg.OutSent}, want}, storetest.Must(s.Deliveries(t.Context(), m.ID))(t)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if n := get[int](t, s, `SELECT count(*) FROM deliveries WHERE platform_id IS NULL AND error_class IS NULL AND error IS NULL`); n != 1 {
+	if n := storetest.Value[int](t, s, `SELECT count(*) FROM deliveries WHERE platform_id IS NULL AND error_class IS NULL AND error IS NULL`); n != 1 {
 		t.Errorf("%d parts without an error", n)
 	}
 }
@@ -185,7 +125,7 @@ func TestPutDelivery(t *testing.T) {
 func TestDeliveries_EachChange_GetsTheHighestSeq(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	first, second := outbound(t, s, chat, "", msg.OutQueued), outbound(t, s, chat, "7", msg.OutQueued)
+	first, second := outbound(t, s, storetest.Chat, "", msg.OutQueued), outbound(t, s, storetest.Chat, "7", msg.OutQueued)
 	last := int64(0)
 	for i, change := range []struct {
 		row   *msg.Message
@@ -207,14 +147,14 @@ func TestDeliveries_EachChange_GetsTheHighestSeq(t *testing.T) {
 			return tx.Exec(`INSERT INTO deliveries (message_id, part, state) VALUES (?, 1, 'sent')`, second.ID)
 		}},
 	} {
-		write(t, s, change.write)
-		top := get[int64](t, s, `SELECT max(seq) FROM deliveries`)
-		if seq := get[int64](t, s, `SELECT seq FROM deliveries WHERE message_id = ? AND part = ?`, change.row.ID, change.part); seq != top || seq <= last {
+		storetest.Write(t, s, change.write)
+		top := storetest.Value[int64](t, s, `SELECT max(seq) FROM deliveries`)
+		if seq := storetest.Value[int64](t, s, `SELECT seq FROM deliveries WHERE message_id = ? AND part = ?`, change.row.ID, change.part); seq != top || seq <= last {
 			t.Errorf("change %d has seq %d; the highest is %d, before it %d", i, seq, top, last)
 		}
 		last = top
 	}
-	if n := get[int](t, s, `SELECT count(*) - count(DISTINCT seq) FROM deliveries`); n != 0 {
+	if n := storetest.Value[int](t, s, `SELECT count(*) - count(DISTINCT seq) FROM deliveries`); n != 0 {
 		t.Errorf("%d seqs are used twice", n)
 	}
 }
@@ -223,7 +163,7 @@ func TestDaemonCursors(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	put := func(daemon, key, value string) {
-		write(t, s, func(tx *store.Tx) error { return tx.PutCursor(daemon, key, value) })
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutCursor(daemon, key, value) })
 	}
 	put("teled", "offset", "1")
 	put("teled", "offset", "2")
@@ -235,7 +175,7 @@ func TestDaemonCursors(t *testing.T) {
 	for _, tt := range []struct{ daemon, key, want string }{
 		{"teled", "offset", "2"}, {"discd", "offset", "9"}, {"slakd", "offset", ""}, {"teled", "off", ""},
 	} {
-		if got := must(s.DaemonCursor(t.Context(), tt.daemon, tt.key))(t); got != tt.want {
+		if got := storetest.Must(s.DaemonCursor(t.Context(), tt.daemon, tt.key))(t); got != tt.want {
 			t.Errorf("%s of %s is %q, want %q", tt.key, tt.daemon, got, tt.want)
 		}
 	}
@@ -244,12 +184,12 @@ func TestDaemonCursors(t *testing.T) {
 		"":         {"revoked:a": "10", "revoked:b": "", "revoked": "no prefix", "REVOKED:c": "another key"},
 		"%":        {},
 	} {
-		if diff := cmp.Diff(want, must(s.DaemonCursors(t.Context(), "dashd", prefix))(t)); diff != "" {
+		if diff := cmp.Diff(want, storetest.Must(s.DaemonCursors(t.Context(), "dashd", prefix))(t)); diff != "" {
 			t.Errorf("with the prefix %q (-want +got):\n%s", prefix, diff)
 		}
 	}
-	write(t, s, func(tx *store.Tx) error { return tx.DeleteCursor("dashd", "revoked:a") })
-	if diff := cmp.Diff(map[string]string{"revoked:b": ""}, must(s.DaemonCursors(t.Context(), "dashd", "revoked:"))(t)); diff != "" {
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.DeleteCursor("dashd", "revoked:a") })
+	if diff := cmp.Diff(map[string]string{"revoked:b": ""}, storetest.Must(s.DaemonCursors(t.Context(), "dashd", "revoked:"))(t)); diff != "" {
 		t.Errorf("after one was deleted (-want +got):\n%s", diff)
 	}
 }

@@ -52,9 +52,9 @@ type RunResult struct {
 // time between from and until, at most limit, oldest first.
 func (r Reader) RunsDuring(ctx context.Context, folder, topic string, from, until int64, limit int) ([]*RunResult,
 	error) {
-	all, err := collect(ctx, r, func(scan scanner) (*RunResult, error) {
+	all, err := All(ctx, r, func(scan Scan) (*RunResult, error) {
 		var result, problem string
-		run, err := scanRun(func(dest ...any) error { return scan(append(dest, &result, &problem)...) })
+		run, err := ScanRun(func(dest ...any) error { return scan(append(dest, &result, &problem)...) })
 		return &RunResult{*run, result, problem}, err
 	}, queryRunsDuring, folder, topic, from, until, limit)
 	slices.Reverse(all)
@@ -69,7 +69,7 @@ type PartState struct {
 
 // Parts returns a row's parts in order, none if it was never claimed.
 func (r Reader) Parts(ctx context.Context, messageID int64) ([]PartState, error) {
-	return collect(ctx, r, func(scan scanner) (p PartState, err error) {
+	return All(ctx, r, func(scan Scan) (p PartState, err error) {
 		d := &p.Delivery
 		err = scan(&d.MessageID, &d.Part, &d.State, &d.Attempts, &d.NotBefore, &d.PlatformID, &d.ErrorClass, &d.Error,
 			&p.UpdatedAt)
@@ -80,5 +80,5 @@ func (r Reader) Parts(ctx context.Context, messageID int64) ([]PartState, error)
 // OwnReplies returns the outbound rows that answer a row outside any turn, such
 // as a command's answer: those of the next 10,000 ids.
 func (r Reader) OwnReplies(ctx context.Context, m *msg.Message) ([]*msg.Message, error) {
-	return r.messages(ctx, queryOwnReplies, m.ChatJID, m.ID, m.PlatformID)
+	return r.Messages(ctx, queryOwnReplies, m.ChatJID, m.ID, m.PlatformID)
 }

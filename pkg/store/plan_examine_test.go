@@ -10,17 +10,11 @@ func examinePlans() map[string][2]string {
 		"queryWantedBefore": {queryWantedBefore, "CO-ROUTINE w\nSCAN messages USING INDEX messages_wanted\nSCAN w\nSEARCH f USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN"},
 		"queryWaitingRequests": {queryWaitingRequests, "CO-ROUTINE w\nSCAN onboarding_requests USING COVERING INDEX onboarding_pending\nSCAN w\nSEARCH r USING PRIMARY KEY (code=?) LEFT-JOIN\n" +
 			"SCALAR SUBQUERY 2\nSCAN onboarding_requests USING INDEX onboarding_pending\nUSE TEMP B-TREE FOR ORDER BY"},
-		"queryLostRows": {queryLostRows, "SEARCH m USING INDEX messages_lost (received_at>?)\nSEARCH d USING PRIMARY KEY (message_id=? AND part=?) LEFT-JOIN\n" +
-			"CORRELATED SCALAR SUBQUERY 6\nSEARCH f USING PRIMARY KEY (message_id=?)\n" +
-			"CORRELATED SCALAR SUBQUERY 1\nSEARCH p USING PRIMARY KEY (message_id=?)\nCORRELATED SCALAR SUBQUERY 2\nSEARCH p USING PRIMARY KEY (message_id=?)\n" +
-			"CORRELATED SCALAR SUBQUERY 3\nSEARCH p USING PRIMARY KEY (message_id=?)\n" +
-			"CORRELATED SCALAR SUBQUERY 4\nSEARCH n USING INDEX messages_derived (derived_from=?)\n" +
-			"CORRELATED SCALAR SUBQUERY 5\nSEARCH n USING INDEX messages_derived (derived_from=?)"},
+
 		"queryUndelivered": {queryUndelivered, "SEARCH m USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 2\nSEARCH messages\n" +
 			"SEARCH d USING PRIMARY KEY (message_id=? AND part=?) LEFT-JOIN\nCORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH f USING PRIMARY KEY (message_id=?)"},
-		"queryRefused":      {queryRefused, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages"},
-		"queryArrivals":     {queryArrivals, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages"},
-		"queryLastRuntimes": {queryLastRuntimes, "SCAN runs"},
+		"queryRefused":  {queryRefused, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages"},
+		"queryArrivals": {queryArrivals, "SEARCH messages USING INTEGER PRIMARY KEY (rowid>?)\nSCALAR SUBQUERY 1\nSEARCH messages"},
 	}
 }

@@ -10,11 +10,7 @@ func metricPlans() map[string][2]string {
 		"queryParkedBacklog":    {queryParkedBacklog, counted + "SCAN messages USING COVERING INDEX messages_parked" + oldest},
 		"queryOutboxBacklog":    {queryOutboxBacklog, counted + "SEARCH messages USING INDEX messages_outbox (platform=?)" + oldest},
 		"queryFilesBacklog":     {queryFilesBacklog, counted + "SEARCH messages USING INDEX messages_wanted (platform=?)" + oldest},
-		"queryQueueBacklog": {queryQueueBacklog, "CO-ROUTINE q\nCO-ROUTINE w\nSCAN turns USING COVERING INDEX turns_queued\n" +
-			"SCAN w\nSCAN q\nCORRELATED SCALAR SUBQUERY 1\nSEARCH turns USING INTEGER PRIMARY KEY (rowid=?)\n" +
-			"SCALAR SUBQUERY 3\nCO-ROUTINE f\nSCAN turns USING COVERING INDEX turns_files\nSCAN f\n" +
-			"SCALAR SUBQUERY 5\nCO-ROUTINE p\nSCAN turns USING COVERING INDEX turns_probe\nSCAN p"},
+
 		"queryRunningBacklog": {queryRunningBacklog, "SCAN turns USING INDEX turns_run"},
-		"queryLiveRuns":       {queryLiveRuns, "SCAN runs USING INDEX runs_unended\nUSE TEMP B-TREE FOR GROUP BY"},
 	}
 }

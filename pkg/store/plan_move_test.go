@@ -17,15 +17,14 @@ func movePlans() map[string][2]string {
 		"putAlias":      {putAlias, noRead},
 		"deleteAlias":   {deleteAlias, aliasRow},
 		"updateMoving":  {updateMoving, aliasRow},
-		"queryMoving":   {queryMoving, "SCAN chat_aliases USING COVERING INDEX chat_aliases_moving"},
-		"queryAliases":  {queryAliases, "SCAN chat_aliases"},
+
+		"queryAliases": {queryAliases, "SCAN chat_aliases"},
 		"queryUnmoved": {queryUnmoved, "SCAN a\n" +
 			"CORRELATED SCALAR SUBQUERY 1\nSEARCH messages USING COVERING INDEX messages_chat (chat_jid=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 2\nSEARCH turns USING COVERING INDEX turns_chat (chat_jid=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 3\nSEARCH chats USING PRIMARY KEY (jid=?)\n" +
 			"CORRELATED SCALAR SUBQUERY 4\nSEARCH chat_reply_state USING PRIMARY KEY (jid=?)"},
-		"queryNotDelivered": {queryNotDelivered, "COMPOUND QUERY\nLEFT-MOST SUBQUERY\nSCAN chat_aliases\nUNION ALL\n" +
-			"SCAN a USING COVERING INDEX chat_aliases_moving\nSEARCH o EXISTS USING INDEX messages_outbox (platform=? AND chat_jid=?)"},
+
 		"queryUndecidedIDs":    {queryUndecidedIDs, "SEARCH messages USING INDEX messages_undecided (chat_jid=?)"},
 		"queryUnsettledIDs":    {queryUnsettledIDs, "SEARCH messages USING INDEX messages_outbox (platform=? AND chat_jid=?)"},
 		"queryMessageIDs":      {queryMessageIDs, "SEARCH messages USING COVERING INDEX messages_chat (chat_jid=?)"},

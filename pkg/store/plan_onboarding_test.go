@@ -6,31 +6,22 @@ const requestTitle = "\nSEARCH c USING PRIMARY KEY (jid=?) LEFT-JOIN"
 // onboardingPlans has the expected plan of every statement in queries_onboarding.go.
 func onboardingPlans() map[string][2]string {
 	return map[string][2]string{
-		"queryRequest":        {queryRequest, "SEARCH r USING PRIMARY KEY (code=?)" + requestTitle},
 		"queryPendingRequest": {queryPendingRequest, "SEARCH r USING INDEX onboarding_pending (chat_jid=?)" + requestTitle},
-		// As many as may be pending.
-		"queryPendingRequests": {queryPendingRequests, "SCAN r USING INDEX onboarding_pending" + requestTitle},
-		"queryLastDecided":     {queryLastDecided, "SEARCH r USING INDEX onboarding_chat (chat_jid=?)" + requestTitle},
+
+		"queryLastDecided": {queryLastDecided, "SEARCH r USING INDEX onboarding_chat (chat_jid=?)" + requestTitle},
 		// As far as the limit asks.
-		"queryRequests":         {queryRequests, "SCAN r USING INDEX onboarding_created" + requestTitle},
-		"queryRequestsOfSender": {queryRequestsOfSender, "SEARCH onboarding_requests USING COVERING INDEX onboarding_sender (sender=? AND created_at>? AND created_at<?)"},
-		"queryRequestsSince":    {queryRequestsSince, "SEARCH onboarding_requests USING COVERING INDEX onboarding_created (created_at>? AND created_at<?)"},
-		// As many as may be pending.
-		"queryRequestsPending": {queryRequestsPending, "SCAN onboarding_requests USING COVERING INDEX onboarding_pending"},
+		"queryRequests": {queryRequests, "SCAN r USING INDEX onboarding_created" + requestTitle},
+
 		// Once for each operator of a new request, of which there are few within an hour.
 		"queryDirectChat": {queryDirectChat, "SCAN c\nSEARCH m USING INTEGER PRIMARY KEY (rowid=?)\nCORRELATED SCALAR SUBQUERY 1\n" +
 			"SEARCH i USING INDEX messages_chat (chat_jid=?)\nUSE TEMP B-TREE FOR ORDER BY"},
 		// As far as the chat's last inbound message.
-		"queryLastVerb":          {queryLastVerb, "SEARCH messages USING INDEX messages_chat (chat_jid=?)"},
-		"insertRequest":          {insertRequest, noRead},
-		"updateNoteApproval":     {updateNoteApproval, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
-		"updateWithdrawApproval": {updateWithdrawApproval, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
-		"updateDecideRequest":    {updateDecideRequest, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
-		"updateReopenRequest":    {updateReopenRequest, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
-		"deleteOldRequests": {deleteOldRequests, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)\nLIST SUBQUERY 1\n" +
-			"SEARCH onboarding_requests USING INDEX onboarding_created (created_at<?)"},
-		// Once an hour.
-		"queryNthRequest": {queryNthRequest, "SCAN onboarding_requests USING COVERING INDEX onboarding_created"},
+		"queryLastVerb":      {queryLastVerb, "SEARCH messages USING INDEX messages_chat (chat_jid=?)"},
+		"insertRequest":      {insertRequest, noRead},
+		"updateNoteApproval": {updateNoteApproval, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
+
+		"updateDecideRequest": {updateDecideRequest, "SEARCH onboarding_requests USING PRIMARY KEY (code=?)"},
+
 		"updateMergeRequests": {updateMergeRequests, "SEARCH onboarding_requests USING INDEX onboarding_pending (chat_jid=?)\nSCALAR SUBQUERY 1\n" +
 			"SEARCH o USING INDEX onboarding_pending (chat_jid=?)\nSEARCH n USING INDEX onboarding_pending (chat_jid=?)"},
 		"insertAudit": {insertAudit, noRead},

@@ -6,18 +6,11 @@ func previewPlans() map[string][2]string {
 		"SEARCH g USING PRIMARY KEY (folder=?) LEFT-JOIN\nCORRELATED SCALAR SUBQUERY 1\n" +
 		"SEARCH o USING COVERING INDEX turns_run (run_id=? AND id<?)\nCORRELATED SCALAR SUBQUERY 2\n" +
 		"SEARCH m USING INDEX messages_outbox (platform=? AND chat_jid=? AND thread_id=?)"
-	row := "SEARCH previews USING INTEGER PRIMARY KEY (rowid=?)"
 	return map[string][2]string{
-		"queryPreviewTurns":   {queryPreviewTurns, "SCAN t USING INDEX turns_run\n" + turn}, // few agents run at once
-		"queryPreviewTurn":    {queryPreviewTurn, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)\n" + turn},
-		"queryOpenPreviews":   {queryOpenPreviews, "SEARCH previews USING INDEX previews_open (chat_jid>? AND chat_jid<?)"},
-		"queryLanePreviews":   {queryLanePreviews, "SEARCH previews USING INDEX previews_open (chat_jid=?)"},
-		"queryPreviewShown":   {queryPreviewShown, "SEARCH previews USING INDEX previews_open (chat_jid=?)"},
-		"queryWrittenBelow":   {queryWrittenBelow, "SCAN CONSTANT ROW\nSCALAR SUBQUERY 2\nSEARCH m USING INDEX messages_chat (chat_jid=? AND id>?)\nSCALAR SUBQUERY 1\nSEARCH turns USING INTEGER PRIMARY KEY (rowid=?)"},
-		"insertPreview":       {insertPreview, noRead},
-		"updateKeepPreview":   {updateKeepPreview, row},
-		"updateEndPreview":    {updateEndPreview, row},
-		"updateEndingPreview": {updateEndingPreview, row},
-		"updateReopenPreview": {updateReopenPreview, "SEARCH previews USING INDEX previews_turn (turn_id=?)"},
+		"queryPreviewTurns": {queryPreviewTurns, "SCAN t USING INDEX turns_run\n" + turn}, // few agents run at once
+		"queryPreviewTurn":  {queryPreviewTurn, "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)\n" + turn},
+		"queryOpenPreviews": {queryOpenPreviews, "SEARCH previews USING INDEX previews_open (chat_jid>? AND chat_jid<?)"},
+		"queryLanePreviews": {queryLanePreviews, "SEARCH previews USING INDEX previews_open (chat_jid=?)"},
+		"queryPreviewShown": {queryPreviewShown, "SEARCH previews USING INDEX previews_open (chat_jid=?)"},
 	}
 }

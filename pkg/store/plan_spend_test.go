@@ -5,7 +5,6 @@ package store
 func spendPlans() map[string][2]string {
 	const sorted = "\nUSE TEMP B-TREE FOR GROUP BY\nUSE TEMP B-TREE FOR ORDER BY"
 	return map[string][2]string{
-		"upsertSpend":           {upsertSpend, turnRow},
 		"upsertMovedSpend":      {upsertMovedSpend, "SEARCH spend USING INDEX spend_chat (chat_jid=?)"},
 		"deleteChatSpend":       {deleteChatSpend, "SEARCH spend USING INDEX spend_chat (chat_jid=?)"},
 		"querySpendDays":        {querySpendDays, "SEARCH spend USING PRIMARY KEY (day>? AND day<?)"},
@@ -14,7 +13,5 @@ func spendPlans() map[string][2]string {
 		"querySpendChats":       {querySpendChats, "SEARCH spend USING PRIMARY KEY (day>? AND day<?)" + sorted},
 		"queryFolderSpendChats": {queryFolderSpendChats, "SEARCH spend USING INDEX spend_folder (folder=? AND day>? AND day<?)" + sorted},
 		"queryFolderSpend":      {queryFolderSpend, "SEARCH spend USING INDEX spend_folder (folder=? AND day>? AND day<?)"},
-		"queryOverBudget":       {queryOverBudget, "SEARCH t USING INDEX turns_state (state=?)"},
-		"queryChatSpend":        {queryChatSpend, "SEARCH spend USING INDEX spend_chat (chat_jid=? AND day>? AND day<?)"},
 	}
 }

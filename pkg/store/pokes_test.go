@@ -16,9 +16,9 @@ import (
 // pokesOf receives the pokes of a daemon and has taken the first one, that of the connect.
 func pokesOf(t testing.TB, database, daemon string, failed func(error)) *store.Pokes {
 	t.Helper()
-	p := must(store.ListenForPokes(database, daemon, failed))(t)
+	p := storetest.Must(store.ListenForPokes(database, daemon, failed))(t)
 	t.Cleanup(func() { _ = p.Close() })
-	receive(t, "the poke of the connect", p.C())
+	storetest.Receive(t, "the poke of the connect", p.C())
 	return p
 }
 
@@ -37,16 +37,16 @@ func TestPokes_TransactionCommitted_Arrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.WriteAll(t.Context(), puts("undone", store.ErrStale), func(tx *store.Tx) error { tx.Poke("teled+work"); return nil })
-	receive(t, "a poke", teled.C())
+	storetest.Receive(t, "a poke", teled.C())
 	if len(gated.C()) != 0 {
 		t.Error("a poke of a write that failed")
 	}
-	write(t, s, puts("one", nil))
-	receive(t, "a poke", gated.C())
+	storetest.Write(t, s, puts("one", nil))
+	storetest.Receive(t, "a poke", gated.C())
 	if got := contents(t, s); len(got) != 1 {
 		t.Errorf("%q are there when the poke comes", got)
 	}
-	write(t, s, func(tx *store.Tx) error { // no daemon of arizuko
+	storetest.Write(t, s, func(tx *store.Tx) error { // no daemon of arizuko
 		tx.Poke("it's")
 		tx.Poke(strings.Repeat("x", 100))
 		return nil
@@ -63,15 +63,15 @@ func TestPokes_Flood_WakesAreBounded(t *testing.T) {
 	s, gated := storetest.OpenAt(t, database, nil), pokesOf(t, database, "gated", noFailure(t))
 	began, wakes := time.Now(), 0
 	for range 1000 {
-		write(t, s, func(tx *store.Tx) error { tx.Poke("gated"); return nil })
+		storetest.Write(t, s, func(tx *store.Tx) error { tx.Poke("gated"); return nil })
 		select {
 		case <-gated.C():
 			wakes++
 		case <-time.After(time.Millisecond):
 		}
 	}
-	write(t, s, func(tx *store.Tx) error { tx.Poke("gated"); return nil })
-	receive(t, "a poke after the flood", gated.C())
+	storetest.Write(t, s, func(tx *store.Tx) error { tx.Poke("gated"); return nil })
+	storetest.Receive(t, "a poke after the flood", gated.C())
 	if most := 51 * (1 + int(time.Since(began)/(100*time.Millisecond))); wakes > most {
 		t.Errorf("%d wakes in %s, want at most %d", wakes, time.Since(began), most)
 	}
@@ -86,17 +86,17 @@ func TestPokes_ConnectionLost_OnePokeAfterTheNext(t *testing.T) {
 	failures := make(chan error, 100)
 	gated := pokesOf(t, p.URL(), "gated", func(err error) { failures <- err })
 	p.Cut()
-	err := receive(t, "the failure", failures)
+	err := storetest.Receive(t, "the failure", failures)
 	if !errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("error %v", err)
 	}
-	write(t, storetest.OpenAt(t, database, nil), puts("meanwhile", nil))
+	storetest.Write(t, storetest.OpenAt(t, database, nil), puts("meanwhile", nil))
 	<-time.After(500 * time.Millisecond) // a few attempts
 	if len(gated.C()) != 0 {
 		t.Error("a poke without a connection")
 	}
 	p.Heal()
-	receive(t, "the poke of the connect", gated.C())
+	storetest.Receive(t, "the poke of the connect", gated.C())
 	if n := len(failures); n != 0 {
 		t.Errorf("%d further failures of one outage", n)
 	}
@@ -110,9 +110,9 @@ func BenchmarkWake(b *testing.B) {
 	if store.IsServer(database) {
 		poked = pokesOf(b, database, "gated", noFailure(b)).C()
 	} else {
-		dir := must(os.MkdirTemp("", "wake"))(b)
+		dir := storetest.Must(os.MkdirTemp("", "wake"))(b)
 		defer os.RemoveAll(dir)
-		listener := must(wake.Listen(dir, "gated"))(b)
+		listener := storetest.Must(wake.Listen(dir, "gated"))(b)
 		defer listener.Close()
 		poker := wake.NewPoker(dir, func(_ string, err error) { b.Error(err) })
 		defer poker.Close()

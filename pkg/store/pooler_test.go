@@ -85,7 +85,7 @@ func TestOpen_ThroughPgBouncer_SessionModeOnly(t *testing.T) {
 			t.Fatalf("%s: %v", mode, err)
 		}
 		s := storetest.OpenAt(t, through, nil)
-		write(t, s, func(tx *store.Tx) error { return tx.Heartbeat(store.Daemon{Name: "gated", Connection: "connected"}) })
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.Heartbeat(store.Daemon{Name: "gated", Connection: "connected"}) })
 		if rows, err := s.Daemons(t.Context()); err != nil || len(rows) != 1 {
 			t.Errorf("%s: %+v, %v", mode, rows, err)
 		}

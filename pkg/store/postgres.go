@@ -90,7 +90,7 @@ func (e *postgres) runContext(ctx context.Context, statements string) (value str
 func (e *postgres) arguments(args []any) []any {
 	for i, arg := range args {
 		if text, ok := arg.(string); ok {
-			args[i] = cleanText(text)
+			args[i] = CleanText(text)
 		}
 	}
 	return args

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -26,7 +28,7 @@ var lifeSteps = []string{"receive", "decide", "take", "answer", "claim", "settle
 
 func (l *life) step(t testing.TB, name string) {
 	t.Helper()
-	write(t, l.s, func(tx *store.Tx) (err error) {
+	storetest.Write(t, l.s, func(tx *store.Tx) (err error) {
 		switch name {
 		case "receive":
 			l.n++
@@ -35,19 +37,19 @@ func (l *life) step(t testing.TB, name string) {
 			_, _, err = tx.PutMessage(l.message)
 		case "decide":
 			l.turn = &msg.Turn{Kind: msg.Conversation, Folder: l.chat, ChatJID: l.chat, Surface: "x", CreatedAt: 1, RowCount: 1, RowBytes: 5, TriggerMessageID: l.message.ID}
-			if _, err = tx.PutTurn(l.turn, 5); err == nil {
+			if _, err = gatedtest.PutTurn(tx, l.turn, 5); err == nil {
 				err = tx.Decide(l.message.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: l.chat, TurnID: l.turn.ID}, 1)
 			}
 		case "take":
 			if l.run == nil {
 				l.run = &msg.Run{Folder: l.chat, ChatJID: l.chat, Runtime: "process", StartedAt: 1}
-				return tx.StartRun(l.run, l.turn.ID)
+				return gatedtest.StartRun(tx, l.run, l.turn.ID)
 			}
 			if l.turn.State == msg.TurnQueued {
-				err = tx.TakeTurn(l.turn.ID, l.run.ID, 1)
+				err = gatedtest.TakeTurn(tx, l.turn.ID, l.run.ID, 1)
 			}
 		case "answer":
-			err = tx.AnswerTurn(store.Reply{RunID: l.run.ID, TurnID: l.turn.ID, Text: "hello", SessionID: "s", Final: true}, 1)
+			err = gatedtest.AnswerTurn(tx, gatedtest.Reply{RunID: l.run.ID, TurnID: l.turn.ID, Text: "hello", SessionID: "s", Final: true}, 1)
 		case "claim":
 			err = tx.ClaimOutbound(l.answer, 1, 1)
 		case "settle":
@@ -58,7 +60,7 @@ func (l *life) step(t testing.TB, name string) {
 		return err
 	})
 	if name == "answer" {
-		l.answer = must(l.s.TurnReplies(t.Context(), l.turn.ID))(t)[0].ID
+		l.answer = storetest.Must(l.s.TurnReplies(t.Context(), l.turn.ID))(t)[0].ID
 	}
 }
 

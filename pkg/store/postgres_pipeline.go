@@ -77,7 +77,7 @@ func (p *pipeline) exec(text string, args []any) (driver.RowsAffected, error) {
 }
 
 // query runs a query and calls row for each row until it returns false or an error.
-func (p *pipeline) query(row func(scan scanner) (more bool, err error), text string, args []any) error {
+func (p *pipeline) query(row func(scan Scan) (more bool, err error), text string, args []any) error {
 	p.later(text, args...)
 	last := len(p.pending) - 1
 	return p.send(last, func(results pgx.BatchResults) error {

@@ -35,7 +35,7 @@ func TestSchema_OfBothEngines_IsTheSame(t *testing.T) {
 				AND indexname NOT LIKE '%_pkey' AND indexname NOT LIKE '%_key' AND tablename <> 'message_search') i`,
 		},
 	} {
-		want, got := strings.Split(get[string](t, file, queries[0]), "; "), strings.Split(get[string](t, server, queries[1]), "; ")
+		want, got := strings.Split(storetest.Value[string](t, file, queries[0]), "; "), strings.Split(storetest.Value[string](t, server, queries[1]), "; ")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s of the file (-) and of the server (+):\n%s", what, diff)
 		}

@@ -25,7 +25,7 @@ func (e *postgres) reindexRows(st *statements, last int64) error {
 func indexTexts(st *statements, query string, args ...any) error {
 	var ids []int64
 	var vectors []string
-	err := st.scan(uncancelled(), false, func(scan scanner) (bool, error) {
+	err := st.scan(Uncancelled(), false, func(scan Scan) (bool, error) {
 		var id int64
 		var text string
 		if err := scan(&id, &text); err != nil {
@@ -45,7 +45,7 @@ func vector(text string) string {
 	var b strings.Builder
 	for i, word := range strings.FieldsFunc(foldText(text), func(r rune) bool { return !isWord(r) }) {
 		if len(word) > maxIndexedWord {
-			word = truncate(word, maxIndexedWord)
+			word = Truncate(word, maxIndexedWord)
 		}
 		b.WriteString(word)
 		b.WriteByte(':')

@@ -26,7 +26,7 @@ func onServer(t testing.TB) {
 // withParameter is a URL with one more parameter.
 func withParameter(t testing.TB, database, name, value string) string {
 	t.Helper()
-	u := must(url.Parse(database))(t)
+	u := storetest.Must(url.Parse(database))(t)
 	query := u.Query()
 	query.Set(name, value)
 	u.RawQuery = query.Encode()
@@ -36,7 +36,7 @@ func withParameter(t testing.TB, database, name, value string) string {
 // proxy starts a proxy for a database.
 func proxy(t testing.TB, database string) *storetest.Proxy {
 	t.Helper()
-	p := must(storetest.NewProxy(database))(t)
+	p := storetest.Must(storetest.NewProxy(database))(t)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Error(err)
@@ -50,10 +50,10 @@ func TestPostgres_HolderStopped_OthersWriteOn(t *testing.T) {
 	onServer(t)
 	database := storetest.Path(t)
 	holder, _, _ := daemon(t, roleStopper, withParameter(t, database, "idle_in_transaction_session_timeout", "300"))
-	eventually(t, "the process to stop itself", func() bool { return stopped(t, holder.Process.Pid) })
+	storetest.Eventually(t, "the process to stop itself", func() bool { return stopped(t, holder.Process.Pid) })
 
 	s := storetest.OpenAt(t, database, nil)
-	write(t, s, puts("meanwhile", nil))
+	storetest.Write(t, s, puts("meanwhile", nil))
 
 	if err := holder.Process.Signal(unix.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestPostgres_ConnectionLostAtCommit_ResultIsKnown(t *testing.T) {
 			database := storetest.Path(t)
 			p := proxy(t, database)
 			s := storetest.OpenAt(t, p.URL(), nil)
-			write(t, s, puts("before", nil))
+			storetest.Write(t, s, puts("before", nil))
 			p.OnCommit(func(link storetest.Link) {
 				p.OnCommit(nil)
 				tt.lose(link)
@@ -92,7 +92,7 @@ func TestPostgres_ConnectionLostAtCommit_ResultIsKnown(t *testing.T) {
 			if (err == nil) != tt.stored || err != nil && !errors.Is(err, store.ErrUnreachable) {
 				t.Errorf("error %v", err)
 			}
-			write(t, s, puts("after", nil))
+			storetest.Write(t, s, puts("after", nil))
 			want := []string{"before", "after"}
 			if tt.stored {
 				want = []string{"before", "in doubt", "after"}
@@ -111,14 +111,14 @@ func TestPostgres_CommitArrivesLate_IsAwaited(t *testing.T) {
 	onServer(t)
 	p := proxy(t, storetest.Path(t))
 	s := storetest.OpenAt(t, p.URL(), nil)
-	write(t, s, puts("before", nil))
+	storetest.Write(t, s, puts("before", nil))
 	p.OnCommit(func(link storetest.Link) {
 		p.OnCommit(nil)
 		link.CutClient()
 		<-time.After(500 * time.Millisecond)
 	})
 	begun := time.Now()
-	write(t, s, puts("late", nil))
+	storetest.Write(t, s, puts("late", nil))
 	if took := time.Since(begun); took < 500*time.Millisecond {
 		t.Errorf("answered after %s", took)
 	}
@@ -155,7 +155,7 @@ func TestPostgres_TransactionArrivesTooLate_IsRefused(t *testing.T) {
 	<-passedOn
 	other := storetest.OpenAt(t, database, nil)
 	for range 10 { // while the server gets it
-		if got := must(other.DaemonCursor(t.Context(), "test", "key"))(t); got != "before" {
+		if got := storetest.Must(other.DaemonCursor(t.Context(), "test", "key"))(t); got != "before" {
 			t.Fatalf("stored %q", got)
 		}
 		<-time.After(20 * time.Millisecond)
@@ -170,14 +170,14 @@ func TestPostgres_ClosedWhileCommitIsInDoubt_SaysSo(t *testing.T) {
 	t.Parallel()
 	onServer(t)
 	p := proxy(t, storetest.Path(t))
-	s := must(store.Open(t.Context(), store.Options{Path: p.URL()}))(t)
-	write(t, s, puts("before", nil))
+	s := storetest.Must(store.Open(t.Context(), store.Options{Path: p.URL()}))(t)
+	storetest.Write(t, s, puts("before", nil))
 	p.OnCommit(func(storetest.Link) { p.Cut() })
 	done := make(chan error, 1)
 	go func() { done <- s.Write(t.Context(), puts("in doubt", nil)) }()
-	eventually(t, "the write to begin", func() bool { return p.WasCut() })
+	storetest.Eventually(t, "the write to begin", func() bool { return p.WasCut() })
 	go func() { _ = s.Close() }()
-	if err := receive(t, "the write", done); err == nil || !strings.Contains(err.Error(), "not known whether") {
+	if err := storetest.Receive(t, "the write", done); err == nil || !strings.Contains(err.Error(), "not known whether") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -189,7 +189,7 @@ func TestPostgres_SeveralServers_TheOneThatTakesWrites(t *testing.T) {
 	database := storetest.Path(t)
 	standby, primary := proxy(t, database), proxy(t, database)
 	standby.Cut()
-	one, two := must(url.Parse(standby.URL()))(t), must(url.Parse(primary.URL()))(t)
+	one, two := storetest.Must(url.Parse(standby.URL()))(t), storetest.Must(url.Parse(primary.URL()))(t)
 	one.Host += "," + two.Host
 	for _, attrs := range []string{"", "any", "read-write", "primary"} {
 		name := one.String()
@@ -197,7 +197,7 @@ func TestPostgres_SeveralServers_TheOneThatTakesWrites(t *testing.T) {
 			name = withParameter(t, name, "target_session_attrs", attrs)
 		}
 		s := storetest.OpenAt(t, name, nil)
-		write(t, s, puts("one", nil))
+		storetest.Write(t, s, puts("one", nil))
 		if got := contents(t, s); len(got) == 0 {
 			t.Errorf("%q: nothing read", attrs)
 		}
@@ -211,9 +211,11 @@ func TestPostgres_Marks_AreRemoved(t *testing.T) {
 	database := storetest.Path(t)
 	storetest.Exec(t, database, `INSERT INTO counters (name, value) VALUES ('writer/0001000000000/OLD', 7)`)
 	s := storetest.OpenAt(t, database, nil)
-	other := must(store.Open(t.Context(), store.Options{Path: database}))(t)
-	stored(t, other, &msg.Message{ChatJID: "a:1", Direction: msg.In})
-	marks := func() int64 { return get[int64](t, s, `SELECT count(*) FROM counters WHERE name LIKE 'writer/%'`) }
+	other := storetest.Must(store.Open(t.Context(), store.Options{Path: database}))(t)
+	storetest.Stored(t, other, &msg.Message{ChatJID: "a:1", Direction: msg.In})
+	marks := func() int64 {
+		return storetest.Value[int64](t, s, `SELECT count(*) FROM counters WHERE name LIKE 'writer/%'`)
+	}
 	if n := marks(); n != 2 {
 		t.Errorf("%d marks of two processes", n)
 	}

@@ -3,23 +3,12 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
-	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
 // PreviewState is the state of a preview.
 type PreviewState string
-
-// The states of a preview. Only open ones change.
-const (
-	PreviewOpen    PreviewState = "open"    // its message shows the progress of the turn, or is being made
-	PreviewFinal   PreviewState = "final"   // its message is the first part of an answer
-	PreviewRemoved PreviewState = "removed" // its message is deleted, or was never made
-	// it may have a message that stays, since its id is not known or no longer valid
-	PreviewLost PreviewState = "lost"
-)
 
 // Preview is one row of previews: a message that shows the progress of a turn.
 type Preview struct {
@@ -51,7 +40,7 @@ type PreviewTurn struct {
 	Waiting    bool            // its lane has rows to deliver
 }
 
-func scanPreviewTurn(scan scanner) (t PreviewTurn, err error) {
+func scanPreviewTurn(scan Scan) (t PreviewTurn, err error) {
 	var config string
 	err = scan(&t.ID, &t.Kind, &t.Folder, &t.Topic, &t.Lane.ChatJID, &t.Lane.ThreadID, &t.ReplyTo, &t.Frames,
 		&t.StartedAt,
@@ -68,7 +57,7 @@ func scanPreviewTurn(scan scanner) (t PreviewTurn, err error) {
 
 // PreviewTurns lists the running turns of a platform that answer their chat: not those that work for another group.
 func (r Reader) PreviewTurns(ctx context.Context, platform string) (turns []PreviewTurn, err error) {
-	all, err := collect(ctx, r, scanPreviewTurn, queryPreviewTurns, platform+":", platform+";")
+	all, err := All(ctx, r, scanPreviewTurn, queryPreviewTurns, platform+":", platform+";")
 	for _, t := range all {
 		if t.answersChat() {
 			turns = append(turns, t)
@@ -84,14 +73,14 @@ func (t *PreviewTurn) answersChat() bool {
 
 // PreviewTurn returns a running turn, nil if the turn does not run or answers no chat.
 func (r Reader) PreviewTurn(ctx context.Context, id int64) (*PreviewTurn, error) {
-	all, err := collect(ctx, r, scanPreviewTurn, queryPreviewTurn, id)
+	all, err := All(ctx, r, scanPreviewTurn, queryPreviewTurn, id)
 	if err != nil || len(all) == 0 || !all[0].answersChat() {
 		return nil, err
 	}
 	return &all[0], nil
 }
 
-func scanPreview(scan scanner) (p Preview, err error) {
+func scanPreview(scan Scan) (p Preview, err error) {
 	err = scan(&p.ID, &p.TurnID, &p.Lane.ChatJID, &p.Lane.ThreadID, &p.PlatformID, &p.ReplyTo, &p.State, &p.Ending,
 		&p.CreatedAt)
 	return p, err
@@ -99,90 +88,19 @@ func scanPreview(scan scanner) (p Preview, err error) {
 
 // OpenPreviews lists the open previews of a platform.
 func (r Reader) OpenPreviews(ctx context.Context, platform string) ([]Preview, error) {
-	return collect(ctx, r, scanPreview, queryOpenPreviews, platform+":", platform+";")
+	return All(ctx, r, scanPreview, queryOpenPreviews, platform+":", platform+";")
 }
 
 // LanePreviews lists the open previews of a lane.
 func (r Reader) LanePreviews(ctx context.Context, l Lane) ([]Preview, error) {
-	return collect(ctx, r, scanPreview, queryLanePreviews, l.ChatJID, l.ThreadID)
+	return All(ctx, r, scanPreview, queryLanePreviews, l.ChatJID, l.ThreadID)
 }
 
 // ShownPreview returns the open preview that a message of a chat is, nil if it is none.
 func (r Reader) ShownPreview(ctx context.Context, chatJID, platformID string) (*Preview, error) {
-	shown, err := collect(ctx, r, scanPreview, queryPreviewShown, chatJID, platformID)
+	shown, err := All(ctx, r, scanPreview, queryPreviewShown, chatJID, platformID)
 	if err != nil || len(shown) == 0 {
 		return nil, err
 	}
 	return &shown[0], nil
-}
-
-// WrittenBelow reports whether users have written below the message of a preview.
-func (r Reader) WrittenBelow(ctx context.Context, p *Preview) (bool, error) {
-	return value[bool](ctx, r, queryWrittenBelow, p.TurnID, p.Lane.ChatJID, p.Lane.ThreadID, p.CreatedAt)
-}
-
-// BeginPreview stores that the message of a preview is going to be made. It returns ErrStale if the turn has a preview
-// or does not run, or if its lane has rows to deliver.
-func (tx *Tx) BeginPreview(turnID, now int64) (*Preview, error) {
-	tx.note(failpoint.BeginPreview)
-	t, err := tx.PreviewTurn(uncancelled(), turnID)
-	if err != nil {
-		return nil, err
-	}
-	if t == nil || t.Waiting {
-		return nil, fmt.Errorf("preview of turn %d: %w", turnID, ErrStale)
-	}
-	shown, err := tx.LanePreviews(uncancelled(), t.Lane)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range shown {
-		if p.TurnID == turnID {
-			return nil, fmt.Errorf("preview of turn %d: %w", turnID, ErrStale)
-		}
-	}
-	p := &Preview{TurnID: t.ID, Lane: t.Lane, ReplyTo: t.ReplyTo, State: PreviewOpen, CreatedAt: now}
-	p.ID, err = tx.insert(insertPreview, p.TurnID, p.Lane.ChatJID, p.Lane.ThreadID, p.ReplyTo, p.State, now)
-	return p, err
-}
-
-// KeepPreview stores the id of a preview's message. It returns ErrStale if the preview is not open, or its chat was
-// moved meanwhile, where the id says nothing.
-func (tx *Tx) KeepPreview(p *Preview, platformID string, now int64) error {
-	tx.note(failpoint.KeepPreview)
-	return tx.changePreview(p.ID, updateKeepPreview, platformID, now, p.ID, p.Lane.ChatJID)
-}
-
-// EndPreview stores the end of a preview, final excepted. It returns ErrStale if the preview is not open.
-func (tx *Tx) EndPreview(id int64, state PreviewState, now int64) error {
-	tx.note(failpoint.EndPreview)
-	return tx.changePreview(id, updateEndPreview, state, now, id)
-}
-
-// OvertakePreview stores that an open preview is to be removed.
-func (tx *Tx) OvertakePreview(id, now int64) error {
-	return tx.changePreview(id, updateEndingPreview, now, id)
-}
-
-func (tx *Tx) changePreview(id int64, query string, args ...any) error {
-	n, err := tx.change(query, args...)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("preview %d: %w", id, ErrStale)
-	}
-	return err
-}
-
-// TakeOverPreview makes the message of an open preview the first part of an outbound row, which was claimed in the same
-// transaction and has not been sent.
-func (tx *Tx) TakeOverPreview(p *Preview, messageID, now int64) error {
-	if err := tx.changePreview(p.ID, updateEndPreview, PreviewFinal, now, p.ID); err != nil {
-		return err
-	}
-	return tx.PutDelivery(Delivery{MessageID: messageID, State: msg.OutSending, PlatformID: p.PlatformID}, now)
-}
-
-// GiveUpPreview opens the preview of a turn again, to be removed: its message has not become an answer. It does nothing
-// if no answer has taken over that message.
-func (tx *Tx) GiveUpPreview(turnID int64, platformID string, now int64) error {
-	return tx.exec(updateReopenPreview, now, turnID, platformID)
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"arizuko/pkg/msg"
 )
 
 // LeaseTime is how long a process may work after it last renewed its lease. Then another process may take over what it
@@ -43,16 +41,16 @@ var ErrFenced = errors.New("another process has taken over: this one has not ren
 // one meanwhile.
 func (tx *Tx) Join(daemon, place, addr, version string) (id int64, former []int64, err error) {
 	var moved string
-	switch found, err := tx.get(uncancelled(), []any{&moved}, queryMoved); {
+	switch found, err := tx.Get(Uncancelled(), []any{&moved}, queryMoved); {
 	case err != nil:
 		return 0, nil, err
 	case found:
 		return 0, nil, errMoved(moved)
 	}
-	if former, err = collect(uncancelled(), tx.Reader, one[int64], deleteFormer, daemon, place); err != nil {
+	if former, err = All(Uncancelled(), tx.Reader, One[int64], deleteFormer, daemon, place); err != nil {
 		return 0, nil, err
 	}
-	id, err = tx.insert(insertProcess, daemon, place, addr, version, LeaseTime.Milliseconds())
+	id, err = tx.Insert(insertProcess, daemon, place, addr, version, LeaseTime.Milliseconds())
 	return id, former, err
 }
 
@@ -72,43 +70,22 @@ func (s *Store) RenewProcess(ctx context.Context, id int64) error {
 
 // LeaveProcess gives up all that a process has.
 func (tx *Tx) LeaveProcess(id int64) error {
-	return tx.exec(deleteProcess, id)
+	return tx.Exec(deleteProcess, id)
 }
 
 // Claim takes a lease for a process, and reports whether it has it: no other has, or one whose time has passed, which
 // is fenced.
 func (tx *Tx) Claim(name string, process int64) (held bool, err error) {
-	if err := tx.exec(deleteHolder, name); err != nil {
+	if err := tx.Exec(deleteHolder, name); err != nil {
 		return false, err
 	}
-	n, err := tx.change(putLease, name, process)
+	n, err := tx.Change(putLease, name, process)
 	return n > 0, err
-}
-
-// FenceExpired fences the other processes of a daemon whose time has passed, and returns their ids.
-func (tx *Tx) FenceExpired(daemon string, except int64) ([]int64, error) {
-	return collect(uncancelled(), tx.Reader, one[int64], deleteExpired, daemon, except)
-}
-
-// ExpiredProcesses counts the other processes of a daemon whose time has passed.
-func (r Reader) ExpiredProcesses(ctx context.Context, daemon string, except int64) (int, error) {
-	return value[int](ctx, r, queryExpired, daemon, except)
-}
-
-// FolderOwner returns the process whose agents work in a folder, unless it is the one excepted; 0 if none do. Only the
-// agents of one process work in a folder at a time.
-func (r Reader) FolderOwner(ctx context.Context, folder string, except int64) (int64, error) {
-	return value[int64](ctx, r, queryFolderOwner, folder, except)
-}
-
-// RunsOfGone returns the runs whose owner is fenced or has left: another gated queues their turns again.
-func (r Reader) RunsOfGone(ctx context.Context) ([]*msg.Run, error) {
-	return collect(ctx, r, scanRun, queryRunsOfGone)
 }
 
 // LeaseHolder returns the process that has a lease, nil if none has it.
 func (r Reader) LeaseHolder(ctx context.Context, name string) (*Process, error) {
-	all, err := collect(ctx, r, scanProcess, queryLeaseHolder, name)
+	all, err := All(ctx, r, scanProcess, queryLeaseHolder, name)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -117,13 +94,13 @@ func (r Reader) LeaseHolder(ctx context.Context, name string) (*Process, error) 
 
 // Processes returns all processes, by daemon.
 func (r Reader) Processes(ctx context.Context) ([]Process, error) {
-	return collect(ctx, r, scanProcess, queryProcesses)
+	return All(ctx, r, scanProcess, queryProcesses)
 }
 
 // processColumns are those of processes that scanProcess reads first.
 const processColumns = `m.id, m.daemon, m.place, m.addr, m.version, m.since, m.until, clock_ms(), m.connection, m.detail`
 
-func scanProcess(scan scanner) (p Process, err error) {
+func scanProcess(scan Scan) (p Process, err error) {
 	err = scan(&p.ID, &p.Daemon, &p.Place, &p.Addr, &p.Version, &p.Since, &p.Until, &p.Now, &p.Connection, &p.Detail,
 		&p.Holds, &p.Held)
 	return p, err

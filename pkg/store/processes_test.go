@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -15,7 +17,7 @@ import (
 // join makes the store's process a process, at a place.
 func join(t *testing.T, s *store.Store, daemon, place string) (id int64) {
 	t.Helper()
-	write(t, s, func(tx *store.Tx) (err error) {
+	storetest.Write(t, s, func(tx *store.Tx) (err error) {
 		id, _, err = tx.Join(daemon, place, "127.0.0.1:80", "v1")
 		return err
 	})
@@ -26,7 +28,7 @@ func join(t *testing.T, s *store.Store, daemon, place string) (id int64) {
 // claim claims a lease for a process.
 func claim(t *testing.T, s *store.Store, name string, process int64) (held bool) {
 	t.Helper()
-	write(t, s, func(tx *store.Tx) (err error) {
+	storetest.Write(t, s, func(tx *store.Tx) (err error) {
 		held, err = tx.Claim(name, process)
 		return err
 	})
@@ -41,7 +43,7 @@ func expire(t *testing.T, path string, process int64) {
 
 func holder(t *testing.T, s *store.Store, name string) int64 {
 	t.Helper()
-	m := must(s.LeaseHolder(t.Context(), name))(t)
+	m := storetest.Must(s.LeaseHolder(t.Context(), name))(t)
 	if m == nil {
 		return 0
 	}
@@ -60,11 +62,11 @@ func TestClaim_HeldByAnother_IsRefusedUntilItsTimeHasPassed(t *testing.T) {
 	if !claim(t, b, "teled", second) || holder(t, a, "teled") != second {
 		t.Fatal("not taken over")
 	}
-	err := a.Write(t.Context(), func(tx *store.Tx) error { return tx.SetCursor(7) })
+	err := a.Write(t.Context(), func(tx *store.Tx) error { return gatedtest.SetCursor(tx, 7) })
 	if !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a write of the former holder: %v", err)
 	}
-	if cursor := must(b.Cursor(t.Context()))(t); cursor == 7 {
+	if cursor := storetest.Must(gatedtest.Cursor(t.Context(), b.Reader))(t); cursor == 7 {
 		t.Error("it is stored")
 	}
 }
@@ -79,12 +81,12 @@ func TestRenewProcess_LateButNotTakenOver_GoesOn(t *testing.T) {
 	if err := s.RenewProcess(t.Context(), process); err != nil {
 		t.Fatal(err)
 	}
-	all := must(s.Processes(t.Context()))(t)
+	all := storetest.Must(s.Processes(t.Context()))(t)
 	if len(all) != 1 || all[0].Until-all[0].Since < store.LeaseTime.Milliseconds() {
 		t.Errorf("processes %+v", all)
 	}
 	expire(t, path, process)
-	write(t, other, func(tx *store.Tx) error { _, err := tx.FenceExpired("gated", 0); return err })
+	storetest.Write(t, other, func(tx *store.Tx) error { _, err := gatedtest.FenceExpired(tx, "gated", 0); return err })
 	if err := s.RenewProcess(t.Context(), process); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("once fenced: %v", err)
 	}
@@ -96,8 +98,8 @@ func TestRenewProcess_OthersWrite_DoesNotWait(t *testing.T) {
 	path := storetest.Path(t)
 	s, busy := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
 	process := join(t, s, "gated", "host1")
-	write(t, busy, func(tx *store.Tx) error {
-		if err := tx.SetCursor(7); err != nil {
+	storetest.Write(t, busy, func(tx *store.Tx) error {
+		if err := gatedtest.SetCursor(tx, 7); err != nil {
 			return err
 		}
 		return s.RenewProcess(t.Context(), process)
@@ -124,7 +126,7 @@ func TestJoin_FormerAtTheSamePlace_IsFenced(t *testing.T) {
 	claim(t, s, "gated", first)
 	s.SetProcess(0)
 	var second int64
-	write(t, s, func(tx *store.Tx) (err error) {
+	storetest.Write(t, s, func(tx *store.Tx) (err error) {
 		second, former, err = tx.Join("gated", "host1", "127.0.0.1:80", "v1")
 		return err
 	})
@@ -141,8 +143,8 @@ func TestLeaveMember_LeasesAreFree(t *testing.T) {
 	s := storetest.Open(t)
 	process := join(t, s, "teled", "host1")
 	claim(t, s, "teled", process)
-	write(t, s, func(tx *store.Tx) error { return tx.LeaveProcess(process) })
-	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.SetCursor(7) }); !errors.Is(err, store.ErrFenced) {
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.LeaveProcess(process) })
+	if err := s.Write(t.Context(), func(tx *store.Tx) error { return gatedtest.SetCursor(tx, 7) }); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a write after it left: %v", err)
 	}
 	s.SetProcess(0)
@@ -156,37 +158,37 @@ func TestStartRun_FolderOfAnotherMember_IsRefused(t *testing.T) {
 	path := storetest.Path(t)
 	a, b := storetest.OpenAt(t, path, nil), storetest.OpenAt(t, path, nil)
 	first, second := join(t, a, "gated", "host1"), join(t, b, "gated", "host2")
-	mine := queued(t, a)
-	run := begun(t, a, mine)
+	mine := gatedtest.Queued(t, a)
+	run := gatedtest.Begun(t, a, mine)
 	if run.Owner != first {
 		t.Errorf("owner %d, want %d", run.Owner, first)
 	}
-	next := queued(t, a)
+	next := gatedtest.Queued(t, a)
 	start := func() error {
 		return b.Write(t.Context(), func(tx *store.Tx) error {
-			return tx.StartRun(&msg.Run{Folder: next.Folder, Topic: "other", ChatJID: next.ChatJID, Runtime: "process", StartedAt: 300}, next.ID)
+			return gatedtest.StartRun(tx, &msg.Run{Folder: next.Folder, Topic: "other", ChatJID: next.ChatJID, Runtime: "process", StartedAt: 300}, next.ID)
 		})
 	}
 	if err := start(); !errors.Is(err, store.ErrStale) {
 		t.Fatalf("a run beside that of another process: %v", err)
 	}
-	if owner := must(b.FolderOwner(t.Context(), next.Folder, second))(t); owner != first {
+	if owner := storetest.Must(gatedtest.FolderOwner(t.Context(), b.Reader, next.Folder, second))(t); owner != first {
 		t.Errorf("the folder is of process %d", owner)
 	}
-	if gone := must(b.RunsOfGone(t.Context()))(t); len(gone) != 0 {
+	if gone := storetest.Must(gatedtest.RunsOfGone(t.Context(), b.Reader))(t); len(gone) != 0 {
 		t.Errorf("gone: %+v", gone)
 	}
 	expire(t, path, first)
 	var fenced []int64
-	write(t, b, func(tx *store.Tx) (err error) {
-		fenced, err = tx.FenceExpired("gated", second)
+	storetest.Write(t, b, func(tx *store.Tx) (err error) {
+		fenced, err = gatedtest.FenceExpired(tx, "gated", second)
 		return err
 	})
-	gone := must(b.RunsOfGone(t.Context()))(t)
+	gone := storetest.Must(gatedtest.RunsOfGone(t.Context(), b.Reader))(t)
 	if len(fenced) != 1 || fenced[0] != first || len(gone) != 1 || gone[0].ID != run.ID {
 		t.Fatalf("fenced %v, runs of gone processes %+v", fenced, gone)
 	}
-	write(t, b, func(tx *store.Tx) error { return tx.EndRun(run.ID, "gone", 400) })
+	storetest.Write(t, b, func(tx *store.Tx) error { return gatedtest.EndRun(tx, run.ID, "gone", 400) })
 	if err := start(); err != nil {
 		t.Errorf("after the run has ended: %v", err)
 	}
@@ -200,13 +202,13 @@ func TestHeartbeat_SeveralProcesses_EachHasARow(t *testing.T) {
 	first, second := join(t, a, "gated", "host1"), join(t, b, "gated", "host2")
 	beat := func(s *store.Store, connection, detail string) {
 		t.Helper()
-		write(t, s, func(tx *store.Tx) error {
+		storetest.Write(t, s, func(tx *store.Tx) error {
 			return tx.Heartbeat(store.Daemon{Name: "gated", Version: "v1", StartedAt: 1, HeartbeatAt: 2, Connection: connection, Detail: detail})
 		})
 	}
 	row := func() string {
 		t.Helper()
-		all := must(a.Daemons(t.Context()))(t)
+		all := storetest.Must(a.Daemons(t.Context()))(t)
 		if len(all) != 1 {
 			t.Fatalf("daemons %+v", all)
 		}
@@ -222,7 +224,7 @@ func TestHeartbeat_SeveralProcesses_EachHasARow(t *testing.T) {
 	if got := row(); got != "connected " {
 		t.Errorf("the row of the daemon: %q", got)
 	}
-	all := must(a.Processes(t.Context()))(t)
+	all := storetest.Must(a.Processes(t.Context()))(t)
 	for i := range all {
 		p := &all[i]
 		if p.Now < p.Since || p.Now > p.Until || p.Renewed() > p.Now || p.Version != "v1" || (p.Held >= p.Since) != (p.Holds == "gated") {
@@ -237,7 +239,7 @@ func TestHeartbeat_SeveralProcesses_EachHasARow(t *testing.T) {
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Error(diff)
 	}
-	write(t, a, func(tx *store.Tx) error { return tx.LeaveProcess(first) })
+	storetest.Write(t, a, func(tx *store.Tx) error { return tx.LeaveProcess(first) })
 	claim(t, b, "gated", second)
 	beat(b, "connected", "")
 	if got := row(); got != "connected " {
@@ -255,33 +257,33 @@ func TestPokes_OfTurns_ReachPeers(t *testing.T) {
 		}
 	})
 	settled := func() int64 { // what the next write finds done
-		write(t, s, func(*store.Tx) error { return nil })
+		storetest.Write(t, s, func(*store.Tx) error { return nil })
 		return pokes.Load()
 	}
-	first := queued(t, s)
-	run := begun(t, s, first)
+	first := gatedtest.Queued(t, s)
+	run := gatedtest.Begun(t, s, first)
 	before := settled()
-	write(t, s, func(tx *store.Tx) error { return tx.CancelTurn(first.ID, msg.ReasonCancelled, 300) })
+	storetest.Write(t, s, func(tx *store.Tx) error { return gatedtest.CancelTurn(tx, first.ID, msg.ReasonCancelled, 300) })
 	if n := settled() - before; n != 0 {
 		t.Errorf("alone: %d pokes", n)
 	}
 	join(t, s, "gated", "host1")
 	for name, change := range map[string]func(tx *store.Tx) error{
 		"queued": func(tx *store.Tx) error {
-			_, err := tx.PutTurn(&msg.Turn{
+			_, err := gatedtest.PutTurn(tx, &msg.Turn{
 				Kind: msg.Conversation, Folder: "f", ChatJID: "telegram:9", Surface: "dm", TriggerMessageID: first.TriggerMessageID, CreatedAt: 1,
 			}, 1)
 			return err
 		},
 		"reminded": func(tx *store.Tx) error {
-			return tx.PutReminder(&msg.Reminder{Folder: "f", ChatJID: "telegram:9", Kind: msg.ReminderText, Body: "b", DueAt: 5, NextSlot: 5, TimeZone: "UTC", Missed: msg.MissedOne, CreatedBy: "a", CreatedAt: 1})
+			return gatedtest.PutReminder(tx, &msg.Reminder{Folder: "f", ChatJID: "telegram:9", Kind: msg.ReminderText, Body: "b", DueAt: 5, NextSlot: 5, TimeZone: "UTC", Missed: msg.MissedOne, CreatedBy: "a", CreatedAt: 1})
 		},
-		"revived": func(tx *store.Tx) error { return tx.ReviveTurn(first.ID) },
-		"drained": func(tx *store.Tx) error { return tx.DrainRun(run.ID) },
-		"ended":   func(tx *store.Tx) error { return tx.EndRun(run.ID, "", 500) },
+		"revived": func(tx *store.Tx) error { return gatedtest.ReviveTurn(tx, first.ID) },
+		"drained": func(tx *store.Tx) error { return gatedtest.DrainRun(tx, run.ID) },
+		"ended":   func(tx *store.Tx) error { return gatedtest.EndRun(tx, run.ID, "", 500) },
 	} {
 		before := settled()
-		write(t, s, change)
+		storetest.Write(t, s, change)
 		if n := settled() - before; n != 1 {
 			t.Errorf("%s: %d pokes", name, n)
 		}

@@ -24,18 +24,6 @@ const (
 		LEFT JOIN deliveries d ON d.message_id = m.id AND d.state = m.out_state
 		AND d.part = (SELECT min(part) FROM deliveries f WHERE f.message_id = m.id AND f.state = m.out_state)
 		WHERE m.id > (SELECT max(id) FROM messages) - ?2 AND m.out_state||'' IN ('failed', 'ambiguous') AND m.received_at >= ?1 AND m.source <> 'waiting' ORDER BY m.id DESC`
-	// Of the parts, the first one that did not arrive says why.
-	queryLostRows = `SELECT m.id, m.chat_jid, m.thread_id, m.topic, m.kind, m.source, substr(m.content, 1, 200), m.out_state,
-		ifnull(d.error_class,''), ifnull(d.error,''), (SELECT count(*) FROM deliveries p WHERE p.message_id = m.id),
-		(SELECT count(*) FROM deliveries p WHERE p.message_id = m.id AND p.state IN ('sent', 'ambiguous')), m.received_at,
-		ifnull((SELECT max(p.updated_at) FROM deliveries p WHERE p.message_id = m.id), m.received_at),
-		ifnull((SELECT max(n.id) FROM messages n INDEXED BY messages_derived WHERE n.derived_from = m.id AND n.direction = 'out' AND n.source = 'notice'), 0),
-		ifnull((SELECT max(n.id) FROM messages n INDEXED BY messages_derived WHERE n.derived_from = m.id AND n.direction = 'out' AND n.source <> 'notice'
-			AND n.kind = m.kind), 0)
-		FROM messages m INDEXED BY messages_lost LEFT JOIN deliveries d ON d.message_id = m.id
-		AND d.part = (SELECT min(f.part) FROM deliveries f WHERE f.message_id = m.id AND f.state = m.out_state)
-		WHERE m.out_state IN ('failed', 'ambiguous') AND m.received_at >= ?1 AND m.source <> 'waiting' AND (?2 = '' OR m.chat_jid = ?2)
-		ORDER BY m.received_at DESC, m.id DESC LIMIT ?3+0`
-	queryArrivals     = `SELECT id, received_at FROM messages NOT INDEXED WHERE id > (SELECT max(id) FROM messages) - ? ORDER BY id`
-	queryLastRuntimes = `SELECT folder, runtime FROM runs NOT INDEXED ORDER BY id DESC LIMIT ?+0`
+
+	queryArrivals = `SELECT id, received_at FROM messages NOT INDEXED WHERE id > (SELECT max(id) FROM messages) - ? ORDER BY id`
 )

@@ -2,15 +2,6 @@ package store
 
 // Statements about chats that were moved.
 const (
-	// Moves that have not reached all rows that wait to be decided or delivered.
-	movingIn = `SELECT a.new_jid FROM chat_aliases a INDEXED BY chat_aliases_moving WHERE a.moving = 1
-		AND EXISTS (SELECT 1 FROM messages o INDEXED BY messages_undecided
-			WHERE o.direction = 'in' AND o.disposition IS NULL AND o.chat_jid = a.old_jid)`
-	movingOut = `SELECT a.new_jid FROM chat_aliases a INDEXED BY chat_aliases_moving WHERE a.moving = 1
-		AND EXISTS (SELECT 1 FROM messages o INDEXED BY messages_outbox WHERE o.out_state IN ('queued', 'sending')
-			AND o.platform = substr(a.old_jid, 1, instr(a.old_jid, ':') - 1) AND o.chat_jid = a.old_jid)`
-	queryNotDelivered = `SELECT old_jid FROM chat_aliases UNION ALL ` + movingOut
-
 	queryAlias    = `SELECT new_jid, moving FROM chat_aliases WHERE old_jid = ?`
 	queryAnyAlias = `SELECT EXISTS (SELECT 1 FROM chat_aliases)`
 	queryMovingTo = `SELECT old_jid FROM chat_aliases INDEXED BY chat_aliases_moving WHERE moving = 1 AND new_jid = ?`
@@ -19,7 +10,7 @@ const (
 	deleteAlias  = `DELETE FROM chat_aliases WHERE old_jid = ?`
 	updateMoving = `UPDATE chat_aliases SET moving = ?1 WHERE old_jid = ?2 AND moving <> ?1`
 	queryAliases = `SELECT old_jid, new_jid, moving FROM chat_aliases`
-	queryMoving  = `SELECT old_jid FROM chat_aliases INDEXED BY chat_aliases_moving WHERE moving = 1`
+
 	// All former addresses, of which there are few.
 	queryUnmoved = `SELECT a.old_jid FROM chat_aliases a WHERE a.moving = 1
 		OR EXISTS (SELECT 1 FROM messages INDEXED BY messages_chat WHERE chat_jid = a.old_jid)

@@ -3,24 +3,19 @@ package store
 // Statements about requests of chats to be connected. The title is the chat's present one, if its
 // adapter knows it.
 const (
-	requestColumns = `SELECT r.code, r.chat_jid, r.kind, r.sender, r.sender_name, ifnull(nullif(c.title, ''), r.title), r.sample, r.thread_id,
+	RequestColumns = `SELECT r.code, r.chat_jid, r.kind, r.sender, r.sender_name, ifnull(nullif(c.title, ''), r.title), r.sample, r.thread_id,
 		r.state, ifnull(r.folder, ''), ifnull(r.decided_by, ''), ifnull(r.decided_at, 0), r.reason, r.created_at
 		FROM onboarding_requests r`
-	requestChat = ` LEFT JOIN chats c ON c.jid = r.chat_jid`
+	RequestChat = ` LEFT JOIN chats c ON c.jid = r.chat_jid`
 
-	queryRequest        = requestColumns + requestChat + ` WHERE r.code = ?`
-	queryPendingRequest = requestColumns + ` INDEXED BY onboarding_pending` + requestChat +
+	queryPendingRequest = RequestColumns + ` INDEXED BY onboarding_pending` + RequestChat +
 		` WHERE r.state = 'pending' AND r.chat_jid = ?`
-	queryPendingRequests = requestColumns + ` INDEXED BY onboarding_pending` + requestChat +
-		` WHERE r.state = 'pending'`
-	queryLastDecided = requestColumns + ` INDEXED BY onboarding_chat` + requestChat +
+
+	queryLastDecided = RequestColumns + ` INDEXED BY onboarding_chat` + RequestChat +
 		` WHERE r.chat_jid = ? AND r.state <> 'pending'
 		ORDER BY r.created_at DESC LIMIT 1`
-	queryRequests = requestColumns + ` INDEXED BY onboarding_created` + requestChat + ` WHERE (?1 = '' OR r.state = ?1)
+	queryRequests = RequestColumns + ` INDEXED BY onboarding_created` + RequestChat + ` WHERE (?1 = '' OR r.state = ?1)
 		ORDER BY r.created_at DESC LIMIT ?2+0`
-	queryRequestsOfSender = `SELECT count(*) FROM onboarding_requests INDEXED BY onboarding_sender WHERE sender = ? AND created_at > ? AND created_at <= ?`
-	queryRequestsSince    = `SELECT count(*) FROM onboarding_requests INDEXED BY onboarding_created WHERE created_at > ? AND created_at <= ?`
-	queryRequestsPending  = `SELECT count(*) FROM onboarding_requests INDEXED BY onboarding_pending WHERE state = 'pending'`
 
 	// Of a platform's direct chats the one with the sender's newest message.
 	queryDirectChat = `SELECT c.jid FROM chats c JOIN messages m ON m.id = (SELECT max(i.id) FROM messages i INDEXED BY messages_chat
@@ -31,16 +26,10 @@ const (
 
 	insertRequest = `INSERT INTO onboarding_requests (code, chat_jid, kind, sender, sender_name, title, sample, thread_id, state, created_at)
 		VALUES (?,?,?,?,?,?,?,?,'pending',?)`
-	updateNoteApproval     = `UPDATE onboarding_requests SET folder = ?, decided_by = ? WHERE code = ? AND state = 'pending' AND folder IS NULL`
-	updateWithdrawApproval = `UPDATE onboarding_requests SET folder = NULL, decided_by = NULL WHERE code = ? AND state = 'pending'`
-	updateDecideRequest    = `UPDATE onboarding_requests SET state = ?, folder = ?, decided_by = ?, reason = ?, decided_at = ?
+	updateNoteApproval = `UPDATE onboarding_requests SET folder = ?, decided_by = ? WHERE code = ? AND state = 'pending' AND folder IS NULL`
+
+	updateDecideRequest = `UPDATE onboarding_requests SET state = ?, folder = ?, decided_by = ?, reason = ?, decided_at = ?
 		WHERE code = ? AND state = 'pending'`
-	updateReopenRequest = `UPDATE onboarding_requests SET state = 'pending', folder = NULL, decided_by = NULL, reason = '', decided_at = NULL, created_at = ?
-		WHERE code = ? AND state IN ('rejected', 'expired')`
-	deleteOldRequests = `DELETE FROM onboarding_requests WHERE code IN (SELECT code FROM onboarding_requests INDEXED BY onboarding_created
-		WHERE created_at < ?1 AND decided_at < ?1 ORDER BY created_at LIMIT ?2+0)`
-	// The time from which on the newest ?1 requests were made.
-	queryNthRequest = `SELECT created_at FROM onboarding_requests ORDER BY created_at DESC LIMIT 1 OFFSET ?+0`
 
 	// A chat that moves: if both addresses have a pending request, one ends; that which is being
 	// approved stays, else that of the new address.

@@ -13,8 +13,8 @@ const (
 
 // postgresStatements replaces statements that no translation word by word does for.
 var postgresStatements = map[string]string{
-	querySearchHits: `SELECT docid, docid FROM message_search WHERE words @@ ?1::tsquery AND docid < ?2 AND docid >= ?3 ORDER BY docid DESC LIMIT ?4+0`,
+	QuerySearchHits: `SELECT docid, docid FROM message_search WHERE words @@ ?1::tsquery AND docid < ?2 AND docid >= ?3 ORDER BY docid DESC LIMIT ?4+0`,
 	// SQLite reads a list of ids in its order by itself.
-	queryListed:      strings.Replace(queryListed, " LIMIT ?12", " ORDER BY j.key LIMIT ?12", 1),
-	queryListedFound: strings.Replace(queryListedFound, " LIMIT ?12", " ORDER BY j.key LIMIT ?12", 1),
+	QueryListed:      strings.Replace(QueryListed, " LIMIT ?12", " ORDER BY j.key LIMIT ?12", 1),
+	QueryListedFound: strings.Replace(QueryListedFound, " LIMIT ?12", " ORDER BY j.key LIMIT ?12", 1),
 }

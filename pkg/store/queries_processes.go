@@ -17,14 +17,9 @@ const (
 	deleteFormer   = `DELETE FROM processes WHERE daemon = ? AND place = ? RETURNING id`
 	updateRenewed  = `UPDATE processes SET until = clock_ms() + ?2+0 WHERE id = ?1`
 	deleteProcess  = `DELETE FROM processes WHERE id = ?`
-	deleteExpired  = `DELETE FROM processes WHERE daemon = ?1 AND until < clock_ms() AND id <> ?2 RETURNING id`
-	queryExpired   = `SELECT count(*) FROM processes WHERE daemon = ? AND until < clock_ms() AND id <> ?`
-	deleteHolder   = `DELETE FROM processes WHERE until < clock_ms() AND id = (SELECT l.process FROM leases l WHERE l.name = ?)`
-	putLease       = `INSERT INTO leases AS l (name, process, since) VALUES (?1, ?2, clock_ms())
+
+	deleteHolder = `DELETE FROM processes WHERE until < clock_ms() AND id = (SELECT l.process FROM leases l WHERE l.name = ?)`
+	putLease     = `INSERT INTO leases AS l (name, process, since) VALUES (?1, ?2, clock_ms())
 		ON CONFLICT (name) DO UPDATE SET process = excluded.process, since = excluded.since
 		WHERE l.process = excluded.process OR NOT EXISTS (SELECT 1 FROM processes m WHERE m.id = l.process)`
-	queryRunsOfGone = `SELECT ` + runColumns + ` FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL
-		AND NOT EXISTS (SELECT 1 FROM processes m WHERE m.id = r.owner)`
-	queryFolderOwner = `SELECT r.owner FROM runs r INDEXED BY runs_unended WHERE r.ended_at IS NULL AND r.folder = ? AND r.owner <> ? ORDER BY r.id LIMIT 1`
-	queryBusyRunsOf  = queryBusyRuns + ` AND b.owner = ?`
 )

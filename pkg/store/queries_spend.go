@@ -2,11 +2,6 @@ package store
 
 // The statements on what agents have used; see queries.go.
 const (
-	// A turn counts on the day on which its first usage is said.
-	upsertSpend = `INSERT INTO spend (day, folder, chat_jid, turns, input_tokens, output_tokens, cost_usd)
-		SELECT ?2, folder, chat_jid, CASE WHEN input_tokens IS NULL THEN 1 ELSE 0 END, ?3, ?4, ?5 FROM turns WHERE id = ?1
-		ON CONFLICT (day, folder, chat_jid) DO UPDATE SET turns = spend.turns + excluded.turns, input_tokens = spend.input_tokens + excluded.input_tokens,
-		output_tokens = spend.output_tokens + excluded.output_tokens, cost_usd = spend.cost_usd + excluded.cost_usd`
 	upsertMovedSpend = `INSERT INTO spend (day, folder, chat_jid, turns, input_tokens, output_tokens, cost_usd)
 		SELECT day, folder, ?2, turns, input_tokens, output_tokens, cost_usd FROM spend INDEXED BY spend_chat WHERE chat_jid = ?1
 		ON CONFLICT (day, folder, chat_jid) DO UPDATE SET turns = spend.turns + excluded.turns, input_tokens = spend.input_tokens + excluded.input_tokens,
@@ -22,11 +17,4 @@ const (
 		GROUP BY chat_jid ORDER BY 5 DESC, 1 LIMIT ?4+0`
 	queryFolderSpend = `SELECT ifnull(sum(turns), 0), ifnull(sum(input_tokens), 0), ifnull(sum(output_tokens), 0), ifnull(sum(cost_usd), 0.0)
 		FROM spend INDEXED BY spend_folder WHERE folder = ? AND day >= ? AND day <= ?`
-	queryChatSpend = `SELECT ifnull(sum(turns), 0), ifnull(sum(input_tokens), 0), ifnull(sum(output_tokens), 0), ifnull(sum(cost_usd), 0.0)
-		FROM spend INDEXED BY spend_chat WHERE chat_jid = ? AND day >= ? AND day <= ?`
 )
-
-// The turns of a group that were ended since a budget was used up, by the beginning of their error, and not asked
-// again: of all that were cancelled, when an operator raises it.
-const queryOverBudget = `SELECT id FROM turns t INDEXED BY turns_state WHERE t.state IN ('failed', 'cancelled') AND t.state = 'cancelled'
-	AND t.reason = 'over_budget' AND t.folder = ?1 AND substr(t.error, 1, length(?2)) = ?2 ORDER BY id LIMIT ?3+0`

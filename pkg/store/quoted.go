@@ -8,7 +8,7 @@ import "arizuko/pkg/msg"
 // command and makes no request, however old it is. Should the post itself come later, such as when
 // a gap is filled, PutMessage stores it in a row of its own, and this row ends as its duplicate.
 func (tx *Tx) PutQuoted(m *msg.Message) (fresh bool, err error) {
-	known, err := tx.MessageByPlatformID(uncancelled(), m.ChatJID, m.PlatformID)
+	known, err := tx.MessageByPlatformID(Uncancelled(), m.ChatJID, m.PlatformID)
 	if err != nil {
 		return false, err
 	}
@@ -27,7 +27,7 @@ func (tx *Tx) PutQuoted(m *msg.Message) (fresh bool, err error) {
 // insertInPlaceOfQuoted inserts a row if the one with its platform id is that of a quoted post,
 // which then is no longer shown.
 func (tx *Tx) insertInPlaceOfQuoted(m *msg.Message) (inserted bool, err error) {
-	n, err := tx.change(updateEndQuoted, m.ChatJID, m.PlatformID)
+	n, err := tx.Change(updateEndQuoted, m.ChatJID, m.PlatformID)
 	if err != nil || n == 0 {
 		return false, err
 	}

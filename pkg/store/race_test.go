@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"golang.org/x/sync/errgroup"
 
 	"arizuko/pkg/msg"
@@ -35,8 +37,8 @@ func TestManyProcesses_ReaderByCursor_SkipsNoRow(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	seen = append(seen, must(reader.Undecided(t.Context(), "load:1", seen[len(seen)-1].ID, 1_000_000))(t)...)
-	all := must(reader.Undecided(t.Context(), "load:1", 0, 1_000_000))(t)
+	seen = append(seen, storetest.Must(gatedtest.Undecided(t.Context(), reader.Reader, "load:1", seen[len(seen)-1].ID, 1_000_000))(t)...)
+	all := storetest.Must(gatedtest.Undecided(t.Context(), reader.Reader, "load:1", 0, 1_000_000))(t)
 	if len(seen) != len(all) {
 		t.Fatalf("the reader saw %d of %d rows", len(seen), len(all))
 	}
@@ -46,12 +48,12 @@ func TestManyProcesses_ReaderByCursor_SkipsNoRow(t *testing.T) {
 // follow reads rows after its cursor until it has so many.
 func follow(t *testing.T, s *store.Store, rows int) (seen []*msg.Message) {
 	t.Helper()
-	cursor, deadline := int64(0), time.Now().Add(maxWait)
+	cursor, deadline := int64(0), time.Now().Add(storetest.MaxWait)
 	for len(seen) < rows {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d rows after %s", len(seen), maxWait)
+			t.Fatalf("%d rows after %s", len(seen), storetest.MaxWait)
 		}
-		page := must(s.Undecided(t.Context(), "load:1", cursor, 1000))(t)
+		page := storetest.Must(gatedtest.Undecided(t.Context(), s.Reader, "load:1", cursor, 1000))(t)
 		if len(page) > 0 {
 			cursor = page[len(page)-1].ID
 		}
@@ -92,7 +94,7 @@ func decideTwice(t *testing.T, stores []*store.Store, rows []*msg.Message) {
 	}
 	var numbers []int64
 	for _, row := range rows {
-		numbers = append(numbers, must(stores[0].Message(t.Context(), row.ID))(t).DecisionSeq)
+		numbers = append(numbers, storetest.Must(stores[0].Message(t.Context(), row.ID))(t).DecisionSeq)
 	}
 	slices.Sort(numbers)
 	for i, number := range numbers {

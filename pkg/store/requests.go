@@ -50,7 +50,7 @@ type Request struct {
 // connected yet.
 func (r *Request) Noted() bool { return r.State == RequestPending && r.Folder != "" }
 
-func scanRequest(scan scanner) (*Request, error) {
+func scanRequest(scan Scan) (*Request, error) {
 	var r Request
 	err := scan(&r.Code, &r.ChatJID, &r.Kind, &r.Sender, &r.SenderName, &r.Title, &r.Sample, &r.ThreadID,
 		&r.State, &r.Folder, &r.DecidedBy, &r.DecidedAt, &r.Reason, &r.CreatedAt)
@@ -60,13 +60,8 @@ func scanRequest(scan scanner) (*Request, error) {
 	return &r, nil
 }
 
-func (r Reader) requests(ctx context.Context, query string, args ...any) ([]*Request, error) {
-	return collect(ctx, r, scanRequest, query, args...)
-}
-
-// Request returns a request by its code, which is in upper case; nil if there is none.
-func (r Reader) Request(ctx context.Context, code string) (*Request, error) {
-	return first(r.requests(ctx, queryRequest, code))
+func (r Reader) ReadRequests(ctx context.Context, query string, args ...any) ([]*Request, error) {
+	return All(ctx, r, scanRequest, query, args...)
 }
 
 // PendingRequest returns a chat's pending request, by its present or a former address; nil if it has none.
@@ -75,7 +70,7 @@ func (r Reader) PendingRequest(ctx context.Context, chatJID string) (*Request, e
 	if err != nil {
 		return nil, err
 	}
-	return first(r.requests(ctx, queryPendingRequest, jid))
+	return First(r.ReadRequests(ctx, queryPendingRequest, jid))
 }
 
 // LastDecidedRequest returns the newest request of a chat that is approved, rejected or expired, by
@@ -85,37 +80,12 @@ func (r Reader) LastDecidedRequest(ctx context.Context, chatJID string) (*Reques
 	if err != nil {
 		return nil, err
 	}
-	return first(r.requests(ctx, queryLastDecided, jid))
-}
-
-// PendingRequests returns all pending requests, by chat.
-func (r Reader) PendingRequests(ctx context.Context) ([]*Request, error) {
-	return r.requests(ctx, queryPendingRequests)
+	return First(r.ReadRequests(ctx, queryLastDecided, jid))
 }
 
 // Requests returns the newest requests in a state, "" for all states; at most limit.
 func (r Reader) Requests(ctx context.Context, state RequestState, limit int) ([]*Request, error) {
-	return r.requests(ctx, queryRequests, state, limit)
-}
-
-// RequestCounts are numbers of requests.
-type RequestCounts struct {
-	OfSender int // made by one sender within the time
-	Made     int // made by all within the time
-	Pending  int
-}
-
-// CountRequests counts the requests made after a time and not after another, in unix ms, and those
-// pending.
-func (r Reader) CountRequests(ctx context.Context, sender string, after, until int64) (c RequestCounts, err error) {
-	_, err = r.get(ctx, []any{&c.OfSender}, queryRequestsOfSender, sender, after, until)
-	if err == nil {
-		_, err = r.get(ctx, []any{&c.Made}, queryRequestsSince, after, until)
-	}
-	if err == nil {
-		_, err = r.get(ctx, []any{&c.Pending}, queryRequestsPending)
-	}
-	return c, err
+	return r.ReadRequests(ctx, queryRequests, state, limit)
 }
 
 // DirectChat returns the direct chat in which a user can be reached: that with the user's own
@@ -129,12 +99,12 @@ func (r Reader) DirectChat(ctx context.Context, sender string) (jid string, err 
 		jid = sender
 	default:
 		platform, _ := msg.SplitJID(sender)
-		if _, err = r.get(ctx, []any{&jid}, queryDirectChat, platform, sender); err != nil || jid == "" {
+		if _, err = r.Get(ctx, []any{&jid}, queryDirectChat, platform, sender); err != nil || jid == "" {
 			return "", err
 		}
 	}
 	last := ""
-	if _, err = r.get(ctx, []any{&last}, queryLastVerb, jid); err != nil || last == msg.VerbLeave {
+	if _, err = r.Get(ctx, []any{&last}, queryLastVerb, jid); err != nil || last == msg.VerbLeave {
 		return "", err
 	}
 	return jid, nil
@@ -144,26 +114,21 @@ func (r Reader) DirectChat(ctx context.Context, sender string) (jid string, err 
 // a former address becomes the present one. Of r, State and what a decision sets are ignored. If
 // the code is taken, or the chat has a pending request, it returns an ErrRefused.
 func (tx *Tx) PutRequest(r *Request) (err error) {
-	tx.note(failpoint.PutRequest)
-	if r.ChatJID, err = tx.Address(uncancelled(), r.ChatJID); err != nil {
+	tx.Note(failpoint.PutRequest)
+	if r.ChatJID, err = tx.Address(Uncancelled(), r.ChatJID); err != nil {
 		return err
 	}
-	r.Sender, r.ThreadID = truncate(cleanText(r.Sender), maxReference), truncate(cleanText(r.ThreadID), maxReference)
-	r.SenderName, r.Title, r.Sample = cleanName(r.SenderName), cleanName(r.Title), cleanName(r.Sample)
-	return tx.exec(insertRequest, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID,
+	r.Sender, r.ThreadID = Truncate(CleanText(r.Sender), maxReference), Truncate(CleanText(r.ThreadID), maxReference)
+	r.SenderName, r.Title, r.Sample = CleanName(r.SenderName), CleanName(r.Title), CleanName(r.Sample)
+	return tx.Exec(insertRequest, r.Code, r.ChatJID, r.Kind, r.Sender, r.SenderName, r.Title, r.Sample, r.ThreadID,
 		r.CreatedAt)
 }
 
 // NoteApproval notes that an operator approves a pending request into a folder. It returns ErrStale
 // if the request is decided, or being approved already.
 func (tx *Tx) NoteApproval(code, folder, by string) error {
-	tx.note(failpoint.NoteApproval)
-	return tx.changeRequest(code, updateNoteApproval, folder, by, code)
-}
-
-// WithdrawApproval takes back what NoteApproval noted. It returns ErrStale if the request is decided.
-func (tx *Tx) WithdrawApproval(code string) error {
-	return tx.changeRequest(code, updateWithdrawApproval, code)
+	tx.Note(failpoint.NoteApproval)
+	return tx.ChangeRequest(code, updateNoteApproval, folder, by, code)
 }
 
 // RequestDecision is how a request ends.
@@ -176,30 +141,23 @@ type RequestDecision struct {
 
 // DecideRequest ends a pending request and pokes gated. It returns ErrStale if the request is decided.
 func (tx *Tx) DecideRequest(code string, d RequestDecision, now int64) error {
-	tx.note(failpoint.DecideRequest)
+	tx.Note(failpoint.DecideRequest)
 	tx.Poke("gated")
-	return tx.changeRequest(code, updateDecideRequest, d.State, null(d.Folder), d.By, cleanName(d.Reason), now, code)
-}
-
-// ReopenRequest makes a rejected or expired request pending again, as if it was made now. It returns ErrStale if
-// the request is not one, and an ErrRefused if its chat has made another.
-func (tx *Tx) ReopenRequest(code string, now int64) error {
-	tx.note(failpoint.DecideRequest)
-	return tx.changeRequest(code, updateReopenRequest, now, code)
+	return tx.ChangeRequest(code, updateDecideRequest, d.State, Null(d.Folder), d.By, CleanName(d.Reason), now, code)
 }
 
 // noteMerged tells the operator of an approval that ends since its chat moves to an address that is being
 // approved, too: the other approval connects the chat.
 func (tx *Tx) noteMerged(from, to string, now int64) error {
-	ends, err := first(tx.requests(uncancelled(), queryPendingRequest, from))
+	ends, err := First(tx.ReadRequests(Uncancelled(), queryPendingRequest, from))
 	if err != nil || ends == nil || !ends.Noted() {
 		return err
 	}
-	stays, err := first(tx.requests(uncancelled(), queryPendingRequest, to))
+	stays, err := First(tx.ReadRequests(Uncancelled(), queryPendingRequest, to))
 	if err != nil || stays == nil || !stays.Noted() {
 		return err
 	}
-	jid, err := tx.DirectChat(uncancelled(), ends.DecidedBy)
+	jid, err := tx.DirectChat(Uncancelled(), ends.DecidedBy)
 	if err != nil || jid == "" || msg.AddressedFolder(jid) != "" {
 		return err
 	}
@@ -212,24 +170,12 @@ func (tx *Tx) noteMerged(from, to string, now int64) error {
 	return err
 }
 
-func (tx *Tx) changeRequest(code, query string, args ...any) error {
-	n, err := tx.change(query, args...)
+func (tx *Tx) ChangeRequest(code, query string, args ...any) error {
+	n, err := tx.Change(query, args...)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("request %s: %w", code, ErrStale)
 	}
 	return err
-}
-
-// PurgeRequests deletes requests that were made and decided before a time, in unix ms, oldest first
-// and at most limit, and returns how many.
-func (tx *Tx) PurgeRequests(before int64, limit int) (deleted int64, err error) {
-	return tx.change(deleteOldRequests, before, limit)
-}
-
-// NthRequestAt is when the request was made that has n newer ones, in unix ms; 0 if there are
-// no more than n.
-func (r Reader) NthRequestAt(ctx context.Context, n int) (int64, error) {
-	return value[int64](ctx, r, queryNthRequest, n)
 }
 
 // PutAudit records what an operator did.
@@ -237,5 +183,5 @@ func (tx *Tx) PutAudit(who, what, detail string, now int64) error {
 	if who == "" || what == "" {
 		return errors.New("an audit row needs who and what")
 	}
-	return tx.exec(insertAudit, now, cleanName(who), cleanName(what), cleanName(detail))
+	return tx.Exec(insertAudit, now, CleanName(who), CleanName(what), CleanName(detail))
 }

@@ -1,14 +1,8 @@
 package store_test
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -19,132 +13,23 @@ import (
 func ask(t testing.TB, s *store.Store, code, chatJID string, at int64) *store.Request {
 	t.Helper()
 	r := &store.Request{Code: code, ChatJID: chatJID, Kind: msg.ChatGroup, Sender: "telegram:7", Title: "asked as", CreatedAt: at}
-	write(t, s, func(tx *store.Tx) error { return tx.PutRequest(r) })
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutRequest(r) })
 	return r
-}
-
-func TestRequest_OnePendingPerChat(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	ask(t, s, "ABCD-1234", chat, 10)
-	for _, r := range []*store.Request{
-		{Code: "ABCD-1235", ChatJID: chat, Kind: msg.ChatDM, CreatedAt: 11},
-		{Code: "ABCD-1234", ChatJID: "telegram:-2", Kind: msg.ChatDM, CreatedAt: 11},
-	} {
-		err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.PutRequest(r) })
-		if !errors.Is(err, store.ErrRefused) {
-			t.Errorf("%s for %s: %v, want refused", r.Code, r.ChatJID, err)
-		}
-	}
-	write(t, s, func(tx *store.Tx) error {
-		return tx.DecideRequest("ABCD-1234", store.RequestDecision{State: store.RequestRejected, By: "telegram:42", Reason: "no"}, 20)
-	})
-	ask(t, s, "ABCD-1235", chat, 30)
-	if r := must(s.PendingRequest(t.Context(), chat))(t); r == nil || r.Code != "ABCD-1235" {
-		t.Errorf("pending: %+v", r)
-	}
-	want := &store.Request{
-		Code: "ABCD-1234", ChatJID: chat, Kind: msg.ChatGroup, Sender: "telegram:7", Title: "asked as", State: store.RequestRejected,
-		DecidedBy: "telegram:42", DecidedAt: 20, Reason: "no", CreatedAt: 10,
-	}
-	if diff := cmp.Diff(want, must(s.LastDecidedRequest(t.Context(), chat))(t)); diff != "" {
-		t.Errorf("last decided (-want +got):\n%s", diff)
-	}
-	if r := must(s.Request(t.Context(), "NONE-0000"))(t); r != nil {
-		t.Errorf("unknown code: %+v", r)
-	}
-}
-
-func TestRequest_Decision_OnlyOnceAndOnlyPending(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	ask(t, s, "ABCD-1234", chat, 10)
-	approve := func(tx *store.Tx) error {
-		return tx.DecideRequest("ABCD-1234", store.RequestDecision{State: store.RequestApproved, Folder: "fam", By: "telegram:42"}, 20)
-	}
-	note := func(tx *store.Tx) error { return tx.NoteApproval("ABCD-1234", "fam", "telegram:42") }
-	withdraw := func(tx *store.Tx) error { return tx.WithdrawApproval("ABCD-1234") }
-	write(t, s, note)
-	if r := must(s.Request(t.Context(), "ABCD-1234"))(t); !r.Noted() || r.DecidedBy != "telegram:42" {
-		t.Errorf("noted: %+v", r)
-	}
-	if err := s.Write(t.Context(), note); !errors.Is(err, store.ErrStale) {
-		t.Errorf("noted twice: %v", err)
-	}
-	write(t, s, withdraw)
-	if r := must(s.Request(t.Context(), "ABCD-1234"))(t); r.Noted() || r.DecidedBy != "" {
-		t.Errorf("withdrawn: %+v", r)
-	}
-	write(t, s, note)
-	write(t, s, approve)
-	for name, change := range map[string]func(*store.Tx) error{"note": note, "withdraw": withdraw, "approve": approve} {
-		if err := s.Write(t.Context(), change); !errors.Is(err, store.ErrStale) {
-			t.Errorf("%s of an approved request: %v", name, err)
-		}
-	}
 }
 
 func TestRequest_Title_IsTheChatsPresentOne(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	ask(t, s, "ABCD-1234", chat, 10)
+	ask(t, s, "ABCD-1234", storetest.Chat, 10)
 	for _, title := range []string{"Family", "Family & friends", ""} {
-		write(t, s, func(tx *store.Tx) error { return tx.PutChat(chat, msg.ChatGroup, title, 11) })
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutChat(storetest.Chat, msg.ChatGroup, title, 11) })
 		want := title
 		if title == "" {
 			want = "asked as"
 		}
-		if r := must(s.PendingRequest(t.Context(), chat))(t); r.Title != want {
+		if r := storetest.Must(s.PendingRequest(t.Context(), storetest.Chat))(t); r.Title != want {
 			t.Errorf("title %q, want %q", r.Title, want)
 		}
-	}
-}
-
-func TestRequests_CountedAndListed(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	for i := range 10 {
-		code := fmt.Sprintf("ABCD-000%d", i)
-		ask(t, s, code, fmt.Sprintf("telegram:-%d", i), int64(i))
-		if i < 3 {
-			write(t, s, func(tx *store.Tx) error {
-				return tx.DecideRequest(code, store.RequestDecision{State: store.RequestExpired, By: store.DecidedByTime}, 20)
-			})
-		}
-	}
-	want := store.RequestCounts{OfSender: 4, Made: 4, Pending: 7}
-	if got := must(s.CountRequests(t.Context(), "telegram:7", 4, 8))(t); got != want {
-		t.Errorf("counts %+v, want %+v", got, want)
-	}
-	if got := must(s.CountRequests(t.Context(), "telegram:8", 4, 8))(t); got.OfSender != 0 {
-		t.Errorf("counts of another sender: %+v", got)
-	}
-	codes := func(all []*store.Request) (codes []string) {
-		for _, r := range all {
-			codes = append(codes, strings.TrimPrefix(r.Code, "ABCD-000"))
-		}
-		return codes
-	}
-	if got := codes(must(s.Requests(t.Context(), store.RequestExpired, 2))(t)); !slices.Equal(got, []string{"2", "1"}) {
-		t.Errorf("expired: %v", got)
-	}
-	if got := codes(must(s.Requests(t.Context(), "", 3))(t)); !slices.Equal(got, []string{"9", "8", "7"}) {
-		t.Errorf("all: %v", got)
-	}
-	if at := must(s.NthRequestAt(t.Context(), 7))(t); at != 2 {
-		t.Errorf("the request with 7 newer ones was made at %d", at)
-	}
-	if at := must(s.NthRequestAt(t.Context(), 10))(t); at != 0 {
-		t.Errorf("of 10 none has 10 newer ones: %d", at)
-	}
-	var deleted int64
-	write(t, s, func(tx *store.Tx) (err error) { deleted, err = tx.PurgeRequests(30, 2); return err })
-	if got := codes(must(s.Requests(t.Context(), store.RequestExpired, 5))(t)); deleted != 2 || !slices.Equal(got, []string{"2"}) {
-		t.Errorf("purged %d, left %v", deleted, got)
-	}
-	write(t, s, func(tx *store.Tx) (err error) { deleted, err = tx.PurgeRequests(30, 9); return err })
-	if n := len(must(s.PendingRequests(t.Context()))(t)); n != 7 || deleted != 1 {
-		t.Errorf("%d pending are left, %d deleted", n, deleted)
 	}
 }
 
@@ -167,10 +52,10 @@ func TestMoveChat_PendingAtBothAddresses_OneStays(t *testing.T) {
 			ask(t, s, "OLDC-0000", from, 10)
 			ask(t, s, "NEWC-0000", to, 11)
 			for _, code := range tt.noted {
-				write(t, s, func(tx *store.Tx) error { return tx.NoteApproval(code, "fam", "telegram:42") })
+				storetest.Write(t, s, func(tx *store.Tx) error { return tx.NoteApproval(code, "fam", "telegram:42") })
 			}
-			write(t, s, func(tx *store.Tx) error { return tx.MoveChat(from, to, 50) })
-			all := must(s.Requests(t.Context(), "", 9))(t)
+			storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(from, to, 50) })
+			all := storetest.Must(s.Requests(t.Context(), "", 9))(t)
 			for _, r := range all {
 				switch {
 				case r.ChatJID != to:
@@ -182,7 +67,7 @@ func TestMoveChat_PendingAtBothAddresses_OneStays(t *testing.T) {
 				}
 			}
 			for _, jid := range []string{from, to} {
-				if r := must(s.PendingRequest(t.Context(), jid))(t); r == nil || r.Code != tt.stays {
+				if r := storetest.Must(s.PendingRequest(t.Context(), jid))(t); r == nil || r.Code != tt.stays {
 					t.Errorf("pending of %s: %+v", jid, r)
 				}
 			}
@@ -194,17 +79,17 @@ func TestMoveChat_Pending_FollowsAndNewOnesGoThere(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
 	ask(t, s, "ABCD-1234", "telegram:-5", 10)
-	write(t, s, func(tx *store.Tx) error { return tx.MoveChat("telegram:-5", "telegram:-1005", 50) })
-	if r := must(s.PendingRequest(t.Context(), "telegram:-5"))(t); r == nil || r.ChatJID != "telegram:-1005" {
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat("telegram:-5", "telegram:-1005", 50) })
+	if r := storetest.Must(s.PendingRequest(t.Context(), "telegram:-5"))(t); r == nil || r.ChatJID != "telegram:-1005" {
 		t.Errorf("pending: %+v", r)
 	}
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		return tx.DecideRequest("ABCD-1234", store.RequestDecision{State: store.RequestExpired, By: store.DecidedByTime}, 60)
 	})
 	if r := ask(t, s, "ABCD-1235", "telegram:-5", 70); r.ChatJID != "telegram:-1005" {
 		t.Errorf("a new request is of %s", r.ChatJID)
 	}
-	if r := must(s.LastDecidedRequest(t.Context(), "telegram:-5"))(t); r == nil || r.Code != "ABCD-1234" {
+	if r := storetest.Must(s.LastDecidedRequest(t.Context(), "telegram:-5"))(t); r == nil || r.Code != "ABCD-1234" {
 		t.Errorf("last decided: %+v", r)
 	}
 }
@@ -216,7 +101,7 @@ func TestDirectChat_IsWhereTheUserWasSeenLast(t *testing.T) {
 		"telegram:42": msg.ChatDM, "telegram:-9": msg.ChatGroup, "slack:D1": msg.ChatDM, "slack:D2": msg.ChatDM, "slack:D3": msg.ChatDM,
 		"slack:C1": msg.ChatGroup, "discord:dm-1": msg.ChatDM, "telegram:43": msg.ChatGroup, "telegram:44": msg.ChatDM, "telegram:45": msg.ChatDM,
 	} {
-		write(t, s, func(tx *store.Tx) error { return tx.PutChat(jid, kind, "", 1) })
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutChat(jid, kind, "", 1) })
 	}
 	for _, m := range []*msg.Message{
 		{ChatJID: "slack:D1", Sender: "slack:U1"}, {ChatJID: "slack:D2", Sender: "slack:U1"}, {ChatJID: "slack:D3", Sender: "slack:U1"},
@@ -229,71 +114,22 @@ func TestDirectChat_IsWhereTheUserWasSeenLast(t *testing.T) {
 		if m.Direction == "" {
 			m.Direction = msg.In
 		}
-		stored(t, s, m)
+		storetest.Stored(t, s, m)
 	}
 	for sender, want := range map[string]string{
 		"telegram:42": "telegram:42", "slack:U1": "slack:D2", "slack:U2": "slack:D3", "slack:U9": "", "telegram:43": "", "web:operator": "",
 		"telegram:44": "", "telegram:45": "telegram:45",
 	} {
-		if got := must(s.DirectChat(t.Context(), sender))(t); got != want {
+		if got := storetest.Must(s.DirectChat(t.Context(), sender))(t); got != want {
 			t.Errorf("%s is reached in %q, want %q", sender, got, want)
 		}
 	}
 }
 
-// Rows of any table keep their order, and new ones come directly before the row they are put before.
-func TestConnectChat_KeepsTheOrderOfRoutes(t *testing.T) {
-	t.Parallel()
-	s := storetest.Open(t)
-	rapid.Check(t, func(rt *rapid.T) {
-		var before []msg.Route
-		write(t, s, func(tx *store.Tx) error {
-			old, err := tx.Routes(t.Context())
-			for i := 0; err == nil && i < len(old); i++ {
-				_, err = tx.DeleteRoute(old[i].ID)
-			}
-			for i, seq := range rapid.SliceOfN(rapid.Int64Range(-2, 2), 0, 8).Draw(rt, "seqs") {
-				if err == nil {
-					err = tx.PutRoute(&msg.Route{Seq: seq, Match: fmt.Sprintf("room=%d", i), Target: "builtin:drop"})
-				}
-			}
-			if err == nil {
-				before, err = tx.Routes(t.Context())
-			}
-			return err
-		})
-		at := rapid.IntRange(0, len(before)).Draw(rt, "at")
-		id := int64(0)
-		if at < len(before) {
-			id = before[at].ID
-		}
-		added := []msg.Route{{Match: "room=a", Target: "fam"}, {Match: "room=b", Target: "fam"}}
-		write(t, s, func(tx *store.Tx) error {
-			_, err := tx.ConnectChat(&msg.Group{Folder: "fam", Config: []byte(`{}`)}, added, id)
-			return err
-		})
-		after := must(s.Routes(t.Context()))(t)
-		if i := slices.IndexFunc(after, func(r msg.Route) bool { return r.ID == added[0].ID }); i != at || after[i+1].Match != "room=b" ||
-			after[i].Seq != added[0].Seq {
-			rt.Fatalf("the new rows are at %d, want %d: %+v", i, at, after)
-		}
-		after = slices.DeleteFunc(after, func(r msg.Route) bool { return r.Target == "fam" })
-		matches := func(rows []msg.Route) (all []string) {
-			for _, r := range rows {
-				all = append(all, r.Match)
-			}
-			return all
-		}
-		if !slices.Equal(matches(before), matches(after)) {
-			rt.Fatalf("the order was %v, is %v", matches(before), matches(after))
-		}
-	})
-}
-
 func TestPutAudit_NeedsWhoAndWhat(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	write(t, s, func(tx *store.Tx) error { return tx.PutAudit("telegram:42", "approve", "ABCD-1234", 1) })
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutAudit("telegram:42", "approve", "ABCD-1234", 1) })
 	if err := s.Write(t.Context(), func(tx *store.Tx) error { return tx.PutAudit("", "approve", "", 1) }); err == nil {
 		t.Error("an audit row without who is stored")
 	}
@@ -305,8 +141,8 @@ func TestMoveChat_BothApproving_OperatorOfTheEndedOneIsNotified(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := storetest.Open(t)
-			write(t, s, func(tx *store.Tx) error {
-				for code, jid := range map[string]string{"ABCD-0001": chat, "ABCD-0002": "telegram:-1001"} {
+			storetest.Write(t, s, func(tx *store.Tx) error {
+				for code, jid := range map[string]string{"ABCD-0001": storetest.Chat, "ABCD-0002": "telegram:-1001"} {
 					if err := tx.PutRequest(&store.Request{Code: code, ChatJID: jid, Kind: msg.ChatGroup, CreatedAt: 1}); err != nil {
 						return err
 					}
@@ -321,16 +157,16 @@ func TestMoveChat_BothApproving_OperatorOfTheEndedOneIsNotified(t *testing.T) {
 				}
 				return tx.NoteApproval("ABCD-0001", "old", "telegram:42")
 			})
-			before := must(s.LastMessageID(t.Context()))(t)
-			write(t, s, func(tx *store.Tx) error { return tx.MoveChat(chat, "telegram:-1001", 20) })
-			last := must(s.LastMessageID(t.Context()))(t)
+			before := storetest.Must(s.LastMessageID(t.Context()))(t)
+			storetest.Write(t, s, func(tx *store.Tx) error { return tx.MoveChat(storetest.Chat, "telegram:-1001", 20) })
+			last := storetest.Must(s.LastMessageID(t.Context()))(t)
 			if !noted {
 				if last != before {
 					t.Error("an operator is notified whose approval goes on")
 				}
 				return
 			}
-			m := must(s.Message(t.Context(), last))(t)
+			m := storetest.Must(s.Message(t.Context(), last))(t)
 			if m.ChatJID != "telegram:42" || m.Source != msg.SourceNotice || m.OutState != msg.OutQueued ||
 				!strings.Contains(m.Content, "Request ABCD-0001") || !strings.Contains(m.Content, "request ABCD-0002 of its present address is being approved into the group new") {
 				t.Errorf("the notice is %+v", m)

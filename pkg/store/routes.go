@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"math"
 
-	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
 )
 
 const selectRoutes = `SELECT id, seq, match, target, ifnull(impulse_config,'') FROM routes`
 
-func scanRoute(scan scanner) (r msg.Route, err error) {
+func scanRoute(scan Scan) (r msg.Route, err error) {
 	var impulse string
 	if err = scan(&r.ID, &r.Seq, &r.Match, &r.Target, &impulse); err != nil {
 		return r, fmt.Errorf("scan route: %w", err)
@@ -38,12 +37,12 @@ func asJSON(text string) json.RawMessage {
 
 // Routes returns the routing table in order of evaluation.
 func (r Reader) Routes(ctx context.Context) ([]msg.Route, error) {
-	return collect(ctx, r, scanRoute, selectRoutes+` ORDER BY seq, id`)
+	return All(ctx, r, scanRoute, selectRoutes+` ORDER BY seq, id`)
 }
 
 // Route returns one row, nil if there is none.
 func (r Reader) Route(ctx context.Context, id int64) (*msg.Route, error) {
-	rows, err := collect(ctx, r, scanRoute, selectRoutes+` WHERE id = ?`, id)
+	rows, err := All(ctx, r, scanRoute, selectRoutes+` WHERE id = ?`, id)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -52,40 +51,19 @@ func (r Reader) Route(ctx context.Context, id int64) (*msg.Route, error) {
 
 // PutRoute adds a row and sets its id. The caller has validated it.
 func (tx *Tx) PutRoute(r *msg.Route) (err error) {
-	r.ID, err = tx.insert(`INSERT INTO routes (seq, match, target, impulse_config) VALUES (?,?,?,?)`,
-		r.Seq, r.Match, r.Target, null(string(r.Impulse)))
+	r.ID, err = tx.Insert(`INSERT INTO routes (seq, match, target, impulse_config) VALUES (?,?,?,?)`,
+		r.Seq, r.Match, r.Target, Null(string(r.Impulse)))
 	return err
 }
 
-// ConnectChat registers a group, unless it is registered, and adds routes in their order, directly
-// before the row with the id `before`; 0 is after all rows, and not before seq 0. It sets their id
-// and seq. The caller has validated all of it. Rows after them may get a higher seq.
-func (tx *Tx) ConnectChat(g *msg.Group, routes []msg.Route, before int64) (fresh bool, err error) {
-	tx.note(failpoint.ConnectChat)
-	if fresh, err = tx.PutGroup(g); err != nil {
-		return false, err
-	}
-	seq, err := tx.seqBefore(before)
-	if err != nil {
-		return false, err
-	}
-	for i := range routes {
-		routes[i].Seq = seq
-		if err := tx.PutRoute(&routes[i]); err != nil {
-			return false, err
-		}
-	}
-	return fresh, nil
-}
-
-// seqBefore returns the seq with which new rows come directly before a row, 0 for the end.
-func (tx *Tx) seqBefore(id int64) (seq int64, err error) {
+// SeqBefore returns the seq with which new rows come directly before a row, 0 for the end.
+func (tx *Tx) SeqBefore(id int64) (seq int64, err error) {
 	if id == 0 {
-		_, err = tx.find([]any{&seq}, `SELECT max(0, ifnull(max(seq), 0)) FROM routes`)
+		_, err = tx.Find([]any{&seq}, `SELECT max(0, ifnull(max(seq), 0)) FROM routes`)
 		return seq, err
 	}
 	var crowded bool // rows of the same seq come before it
-	_, err = tx.find([]any{&seq, &crowded},
+	_, err = tx.Find([]any{&seq, &crowded},
 		`SELECT r.seq, EXISTS (SELECT 1 FROM routes o WHERE o.seq = r.seq AND o.id < r.id)
 		FROM routes r WHERE r.id = ?`, id)
 	if err != nil || !crowded && seq > math.MinInt64 {
@@ -96,14 +74,14 @@ func (tx *Tx) seqBefore(id int64) (seq int64, err error) {
 
 // UpdateRoute replaces the row with r's id and reports whether there was one.
 func (tx *Tx) UpdateRoute(r *msg.Route) (found bool, err error) {
-	n, err := tx.change(`UPDATE routes SET seq = ?, match = ?, target = ?, impulse_config = ? WHERE id = ?`,
-		r.Seq, r.Match, r.Target, null(string(r.Impulse)), r.ID)
+	n, err := tx.Change(`UPDATE routes SET seq = ?, match = ?, target = ?, impulse_config = ? WHERE id = ?`,
+		r.Seq, r.Match, r.Target, Null(string(r.Impulse)), r.ID)
 	return n > 0, err
 }
 
 // DeleteRoute removes a row and reports whether there was one.
 func (tx *Tx) DeleteRoute(id int64) (found bool, err error) {
-	n, err := tx.change(`DELETE FROM routes WHERE id = ?`, id)
+	n, err := tx.Change(`DELETE FROM routes WHERE id = ?`, id)
 	return n > 0, err
 }
 
@@ -112,7 +90,7 @@ var errNoCounter = errors.New("the table counters lacks its row 'routing': chang
 
 // RoutingVersion grows with each change of routes or groups, also by other processes or by SQL.
 func (r Reader) RoutingVersion(ctx context.Context) (version int64, err error) {
-	found, err := r.get(ctx, []any{&version}, queryRoutingVersion)
+	found, err := r.Get(ctx, []any{&version}, queryRoutingVersion)
 	if err == nil && !found {
 		err = errNoCounter
 	}

@@ -17,7 +17,7 @@ func TestRoutes(t *testing.T) {
 	later := msg.Route{Seq: 20, Target: "acme"}
 	first := msg.Route{Seq: -1, Match: "verb=mention", Target: "acme#observe", Impulse: json.RawMessage(`{"quiet_ms":5}`)}
 	tie := msg.Route{Seq: 20, Match: "platform=slack", Target: "builtin:drop"}
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		for _, r := range []*msg.Route{&later, &first, &tie} {
 			if err := tx.PutRoute(r); err != nil {
 				return err
@@ -31,7 +31,7 @@ func TestRoutes(t *testing.T) {
 	}
 
 	changed := msg.Route{ID: first.ID, Seq: 30, Target: "acme/eng"}
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		for id, want := range map[int64]bool{tie.ID: true, 99: false} {
 			if found, err := tx.DeleteRoute(id); found != want || err != nil {
 				t.Errorf("delete %d: %v %v", id, found, err)
@@ -60,11 +60,11 @@ func TestPutRoute_DeletedID_IsNotReused(t *testing.T) {
 	s := storetest.Open(t)
 	put := func() (r msg.Route) {
 		r.Target = "acme"
-		write(t, s, func(tx *store.Tx) error { return tx.PutRoute(&r) })
+		storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutRoute(&r) })
 		return r
 	}
 	old := put()
-	write(t, s, func(tx *store.Tx) error { _, err := tx.DeleteRoute(old.ID); return err })
+	storetest.Write(t, s, func(tx *store.Tx) error { _, err := tx.DeleteRoute(old.ID); return err })
 	if fresh := put(); fresh.ID == old.ID {
 		t.Error("an earlier decision would point to another route")
 	}
@@ -93,17 +93,17 @@ func TestRoutingVersion_GrowsWithRoutesAndGroupsAlone(t *testing.T) {
 	t.Parallel()
 	path := storetest.Path(t)
 	s := storetest.OpenAt(t, path, nil)
-	last := must(s.RoutingVersion(t.Context()))(t)
+	last := storetest.Must(s.RoutingVersion(t.Context()))(t)
 	changed := func(what string, want bool) {
 		t.Helper()
-		version := must(s.RoutingVersion(t.Context()))(t)
+		version := storetest.Must(s.RoutingVersion(t.Context()))(t)
 		if (version > last) != want || version < last {
 			t.Errorf("%s: version %d after %d, grows: want %t", what, version, last, want)
 		}
 		last = version
 	}
 	changed("nothing", false)
-	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In})
+	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In})
 	changed("a message", false)
 	for _, query := range []string{
 		`INSERT INTO routes (target) VALUES ('a'), ('b')`,
@@ -118,7 +118,7 @@ func TestRoutingVersion_GrowsWithRoutesAndGroupsAlone(t *testing.T) {
 		storetest.Exec(t, path, query)
 		changed(query, true)
 	}
-	write(t, s, func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Target: "b"}) })
+	storetest.Write(t, s, func(tx *store.Tx) error { return tx.PutRoute(&msg.Route{Target: "b"}) })
 	changed("a route of this process", true)
 	storetest.Exec(t, path, `DELETE FROM counters WHERE name = 'routing'`)
 	if _, err := s.RoutingVersion(t.Context()); err == nil {

@@ -39,7 +39,7 @@ func TestWaitSchema(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := storetest.Path(t)
 			storetest.Exec(t, path, tt.change)
-			ctx, cancel := context.WithTimeout(t.Context(), maxWait)
+			ctx, cancel := context.WithTimeout(t.Context(), storetest.MaxWait)
 			defer cancel()
 			var reasons []string
 			err := store.WaitSchema(ctx, path, tt.built, func(reason string, _ error) {
@@ -101,7 +101,7 @@ func TestWaitSchema_UnusableFile_SaysWhatToDo(t *testing.T) {
 		damaged:                               "database damaged: stop all daemons and restore a backup",
 		damaged + "/arizuko.db":               "database not readable: check the owner and mode",
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), maxWait)
+		ctx, cancel := context.WithTimeout(t.Context(), storetest.MaxWait)
 		got := ""
 		_ = store.WaitSchema(ctx, path, migrations.Latest(), func(reason string, _ error) { got = reason; cancel() })
 		cancel()
@@ -125,7 +125,7 @@ func TestWaitSchema_BelowFloor_ReturnsErrSchemaRefused(t *testing.T) {
 func TestWaitSchema_Migrated_Returns(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "arizuko.db")
-	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
+	ctx, cancel := context.WithTimeout(t.Context(), storetest.MaxWait)
 	defer cancel()
 	var reasons []string
 	err := store.WaitSchema(ctx, path, migrations.Latest(), func(reason string, _ error) {

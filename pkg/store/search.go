@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,11 +20,11 @@ func (tx *Tx) IndexMessages() (rows int, more bool, err error) {
 		return removed, true, err
 	}
 	var indexed int64
-	if _, err := tx.find([]any{&indexed}, querySearchState); err != nil {
+	if _, err := tx.Find([]any{&indexed}, QuerySearchState); err != nil {
 		return 0, false, err
 	}
 	last, added, size := indexed, 0, int64(0)
-	err = tx.each(uncancelled(), func(scan scanner) (bool, error) {
+	err = tx.Each(Uncancelled(), func(scan Scan) (bool, error) {
 		var bytes int64
 		if err := scan(&last, &bytes); err != nil {
 			return false, err
@@ -36,7 +35,7 @@ func (tx *Tx) IndexMessages() (rows int, more bool, err error) {
 	if err != nil || added == 0 {
 		return removed, false, err
 	}
-	if err := tx.exec(updateSearchState, last); err != nil {
+	if err := tx.Exec(updateSearchState, last); err != nil {
 		return 0, false, err
 	}
 	err = tx.q.dialect.indexRows(tx.q, indexed, last)
@@ -46,46 +45,17 @@ func (tx *Tx) IndexMessages() (rows int, more bool, err error) {
 // unindexDeleted removes the next deleted rows from the index.
 func (tx *Tx) unindexDeleted() (n int, err error) {
 	var last int64
-	if _, err := tx.find([]any{&last, &n}, querySearchDeleted, searchBatchRows); err != nil || n == 0 {
+	if _, err := tx.Find([]any{&last, &n}, QuerySearchDeleted, searchBatchRows); err != nil || n == 0 {
 		return 0, err
 	}
-	if err := tx.exec(deleteSearchRows, last); err != nil {
+	if err := tx.Exec(deleteSearchRows, last); err != nil {
 		return 0, err
 	}
 	if err := tx.q.dialect.reindexRows(tx.q, last); err != nil {
 		return 0, err
 	}
-	err = tx.exec(deleteSearchTexts, last)
+	err = tx.Exec(deleteSearchTexts, last)
 	return n, err
-}
-
-// SearchLag is how far the full-text index is behind.
-type SearchLag struct {
-	Rows  int   // that are not in it; beyond the limit about as many, since ids of deleted rows count too
-	Since int64 // when the oldest of them was stored, in unix ms, 0 for none
-	// Deleted is how many deleted rows are still in it, at most the limit. They are not found.
-	Deleted int
-}
-
-// SearchLag counts the rows that are not in the full-text index yet, exactly up to a limit.
-func (r Reader) SearchLag(ctx context.Context, limit int) (lag SearchLag, err error) {
-	var indexed int64
-	if _, err := r.get(ctx, []any{&indexed}, querySearchState); err != nil {
-		return lag, err
-	}
-	if _, err := r.get(ctx, []any{&lag.Rows, &lag.Since}, querySearchWaiting, indexed, limit); err != nil {
-		return lag, err
-	}
-	if lag.Rows == limit {
-		last, err := r.LastMessageID(ctx)
-		if err != nil {
-			return lag, err
-		}
-		lag.Rows = max(limit, int(last-indexed))
-	}
-	var last int64
-	_, err = r.get(ctx, []any{&last, &lag.Deleted}, querySearchDeleted, limit)
-	return lag, err
 }
 
 // Limits of a query of a full-text search.
@@ -133,7 +103,7 @@ func searchWords(text string) (words []string) {
 		if end < 0 {
 			end = len(text)
 		}
-		word := truncate(strings.ToValidUTF8(text[:end], ""), maxWordLength)
+		word := Truncate(strings.ToValidUTF8(text[:end], ""), maxWordLength)
 		cut := len(word) < end
 		last, _ := utf8.DecodeLastRuneInString(word)
 		cut = cut || unicode.In(last, unspaced...)

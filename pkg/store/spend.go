@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-
-	"arizuko/pkg/agentproto"
 )
 
 // Spend is what agents have used.
@@ -41,19 +39,7 @@ type SpendList struct {
 	Limit    int // of rows
 }
 
-// AddUsage adds to what a turn has used, and to what its group has used in its chat on a day, YYYY-MM-DD, and stores
-// how full the turn's conversation is. The turn may have ended.
-func (tx *Tx) AddUsage(turnID int64, u agentproto.Usage, day string) error {
-	if u.Input != 0 || u.Output != 0 || u.CostUSD != 0 {
-		if err := tx.exec(upsertSpend, turnID, day, u.Input, u.Output, u.CostUSD); err != nil {
-			return err
-		}
-	}
-	_, err := tx.change(updateUsage, u.Input, u.Output, u.CostUSD, u.ContextUsed, u.ContextSize, turnID)
-	return err
-}
-
-func scanSpend(scan scanner) (SpendRow, error) {
+func scanSpend(scan Scan) (SpendRow, error) {
 	var r SpendRow
 	err := scan(&r.Name, &r.Turns, &r.Input, &r.Output, &r.CostUSD)
 	return r, err
@@ -62,40 +48,34 @@ func scanSpend(scan scanner) (SpendRow, error) {
 // SpendDays returns what was used on each day, the oldest first; days on which nothing was are left out.
 func (r Reader) SpendDays(ctx context.Context, l SpendList) ([]SpendRow, error) {
 	if l.Folder != "" {
-		return collect(ctx, r, scanSpend, queryFolderSpendDays, l.From, l.To, l.Folder)
+		return All(ctx, r, scanSpend, queryFolderSpendDays, l.From, l.To, l.Folder)
 	}
-	return collect(ctx, r, scanSpend, querySpendDays, l.From, l.To)
+	return All(ctx, r, scanSpend, querySpendDays, l.From, l.To)
 }
 
 // SpendGroups returns what each group has used, the most expensive first.
 func (r Reader) SpendGroups(ctx context.Context, l SpendList) ([]SpendRow, error) {
-	return collect(ctx, r, scanSpend, querySpendGroups, l.From, l.To, l.Limit)
+	return All(ctx, r, scanSpend, querySpendGroups, l.From, l.To, l.Limit)
 }
 
 // SpendChats returns what was used in each chat, the most expensive first.
 func (r Reader) SpendChats(ctx context.Context, l SpendList) ([]SpendRow, error) {
 	if l.Folder != "" {
-		return collect(ctx, r, scanSpend, queryFolderSpendChats, l.From, l.To, l.Folder, l.Limit)
+		return All(ctx, r, scanSpend, queryFolderSpendChats, l.From, l.To, l.Folder, l.Limit)
 	}
-	return collect(ctx, r, scanSpend, querySpendChats, l.From, l.To, l.Limit)
+	return All(ctx, r, scanSpend, querySpendChats, l.From, l.To, l.Limit)
 }
 
 // FolderSpend returns what a group has used in a span of days, both included.
 func (r Reader) FolderSpend(ctx context.Context, folder, from, to string) (s Spend, err error) {
-	_, err = r.get(ctx, []any{&s.Turns, &s.Input, &s.Output, &s.CostUSD}, queryFolderSpend, folder, from, to)
-	return s, err
-}
-
-// ChatSpend returns what was used in a chat in a span of days, both included.
-func (r Reader) ChatSpend(ctx context.Context, chatJID, from, to string) (s Spend, err error) {
-	_, err = r.get(ctx, []any{&s.Turns, &s.Input, &s.Output, &s.CostUSD}, queryChatSpend, chatJID, from, to)
+	_, err = r.Get(ctx, []any{&s.Turns, &s.Input, &s.Output, &s.CostUSD}, queryFolderSpend, folder, from, to)
 	return s, err
 }
 
 // moveSpend adds what was used in a chat to that of its next address.
 func (tx *Tx) moveSpend(from, to string) error {
-	if err := tx.exec(upsertMovedSpend, from, to); err != nil {
+	if err := tx.Exec(upsertMovedSpend, from, to); err != nil {
 		return err
 	}
-	return tx.exec(deleteChatSpend, from)
+	return tx.Exec(deleteChatSpend, from)
 }

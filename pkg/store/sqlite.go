@@ -108,7 +108,7 @@ func (e *sqlite) begin(timeout time.Duration, process int64, waited func()) (*st
 	if process == 0 {
 		return e.st, nil
 	}
-	known, err := e.st.get(uncancelled(), []any{new(int)}, queryProcess, process)
+	known, err := e.st.get(Uncancelled(), []any{new(int)}, queryProcess, process)
 	if err == nil && !known {
 		err = ErrFenced
 	}

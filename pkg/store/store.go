@@ -1,7 +1,9 @@
-// Package store is the only package with SQL. It opens the shared database file
-// with one write connection and a read-only pool, and commits the writes of
-// several callers together. It has verbs per noun: the methods of Reader read,
-// those of Tx write.
+// Package store opens the shared database file with one write connection and a
+// read-only pool, or connects to a server, and commits the writes of several
+// callers together. It has the statements that several daemons need, as verbs per
+// noun: the methods of Reader read, those of Tx write. A statement that one daemon
+// alone needs is in that daemon's package db, which runs it with All, Value and the
+// like.
 package store
 
 import (
@@ -151,22 +153,22 @@ func (s *Store) closeHandles() error {
 // context's error if that ends; a Tx reads within its transaction to the end.
 type Reader struct{ q *statements }
 
-// each calls row for every row of a query, until row returns false or an error.
-func (r Reader) each(ctx context.Context, row func(scan scanner) (more bool, err error), query string, args ...any) error {
-	return r.scan(ctx, false, row, query, args...)
+// Each calls row for every row of a query, until row returns false or an error.
+func (r Reader) Each(ctx context.Context, row func(scan Scan) (more bool, err error), query string, args ...any) error {
+	return r.Scan(ctx, false, row, query, args...)
 }
 
-// scan is each; if interrupts, the end of the context stops a step between two rows, too.
-func (r Reader) scan(ctx context.Context, interrupts bool, row func(scan scanner) (more bool, err error), query string,
+// Scan is each; if interrupts, the end of the context stops a step between two rows, too.
+func (r Reader) Scan(ctx context.Context, interrupts bool, row func(scan Scan) (more bool, err error), query string,
 	args ...any) error {
 	return r.q.scan(ctx, interrupts, row, query, args...)
 }
 
-// matching returns an expression of SearchQuery in the words of the engine's index.
-func (r Reader) matching(expression string) string { return r.q.dialect.match(expression) }
+// Matching returns an expression of SearchQuery in the words of the engine's index.
+func (r Reader) Matching(expression string) string { return r.q.dialect.match(expression) }
 
-// get scans one row into dest and reports whether there was one.
-func (r Reader) get(ctx context.Context, dest []any, query string, args ...any) (found bool, err error) {
+// Get scans one row into dest and reports whether there was one.
+func (r Reader) Get(ctx context.Context, dest []any, query string, args ...any) (found bool, err error) {
 	return r.q.get(ctx, dest, query, args...)
 }
 
@@ -250,11 +252,11 @@ func (p *statements) exec(query string, args ...any) (result sql.Result, err err
 	if p.pipe != nil {
 		return p.pipe.exec(p.pipe.text(p.dialect, query), p.dialect.arguments(args))
 	}
-	st, err := p.stmt(uncancelled(), query)
+	st, err := p.stmt(Uncancelled(), query)
 	if err != nil {
 		return nil, err
 	}
-	return st.ExecContext(uncancelled(), p.dialect.arguments(args)...)
+	return st.ExecContext(Uncancelled(), p.dialect.arguments(args)...)
 }
 
 // later runs a statement that writes and whose result is not needed. A server gets it with the next one: its error then
@@ -276,7 +278,7 @@ func (p *statements) note(err *error) {
 }
 
 // scan calls row for every row of a query, until row returns false or an error; if interrupts, the end of the context stops a step between two rows, too.
-func (p *statements) scan(ctx context.Context, interrupts bool, row func(scan scanner) (more bool, err error),
+func (p *statements) scan(ctx context.Context, interrupts bool, row func(scan Scan) (more bool, err error),
 	query string, args ...any) (err error) {
 	defer p.note(&err)
 	if err := p.ended(ctx); err != nil {
@@ -317,7 +319,7 @@ func (p *statements) get(ctx context.Context, dest []any, query string, args ...
 		return false, err
 	}
 	if p.pipe != nil {
-		err = p.pipe.query(func(scan scanner) (bool, error) {
+		err = p.pipe.query(func(scan Scan) (bool, error) {
 			found = true
 			return false, scan(dest...)
 		}, p.pipe.text(p.dialect, query), p.dialect.arguments(args))
@@ -337,13 +339,13 @@ func (p *statements) get(ctx context.Context, dest []any, query string, args ...
 	return true, nil
 }
 
-// scanner is the Scan method of a row.
-type scanner = func(dest ...any) error
+// Scan is the Scan method of a row.
+type Scan = func(dest ...any) error
 
-// collect scans every row of a query with scan.
-func collect[T any](ctx context.Context, r Reader, scan func(scanner) (T, error), query string,
+// All scans every row of a query with scan.
+func All[T any](ctx context.Context, r Reader, scan func(Scan) (T, error), query string,
 	args ...any) (all []T, err error) {
-	err = r.each(ctx, func(row scanner) (bool, error) {
+	err = r.Each(ctx, func(row Scan) (bool, error) {
 		v, err := scan(row)
 		if err == nil {
 			all = append(all, v)
@@ -356,14 +358,14 @@ func collect[T any](ctx context.Context, r Reader, scan func(scanner) (T, error)
 	return all, nil
 }
 
-// value reads the one value of a query, its zero if there is no row.
-func value[T any](ctx context.Context, r Reader, query string, args ...any) (v T, err error) {
-	_, err = r.get(ctx, []any{&v}, query, args...)
+// Value reads the one value of a query, its zero if there is no row.
+func Value[T any](ctx context.Context, r Reader, query string, args ...any) (v T, err error) {
+	_, err = r.Get(ctx, []any{&v}, query, args...)
 	return v, err
 }
 
-// one is the scan of a single column.
-func one[T any](scan scanner) (v T, err error) {
+// One is the scan of a single column.
+func One[T any](scan Scan) (v T, err error) {
 	err = scan(&v)
 	return v, err
 }

@@ -38,7 +38,7 @@ func TestWatch_Commits_AreSeen(t *testing.T) {
 	}
 	want("at first", true)
 	want("without a commit", false)
-	stored(t, s, &msg.Message{ChatJID: chat, Direction: msg.In})
+	storetest.Stored(t, s, &msg.Message{ChatJID: storetest.Chat, Direction: msg.In})
 	want("after a commit of this process", true)
 	want("again", false)
 	for range 2 {

@@ -7,37 +7,9 @@ import (
 	"arizuko/pkg/msg"
 )
 
-// MarkWaiting lets the sender of the message that a turn answers see that it waits, by a reaction on the message. It
-// does nothing, and returns false, for a turn that an agent has begun or that has its mark, and where the platform has
-// no reactions: telegram, discord, slack and the web chat have some.
-func (tx *Tx) MarkWaiting(turnID, now int64) (marked bool, err error) {
-	t, err := tx.Turn(uncancelled(), turnID)
-	if err != nil || t == nil || t.Kind != msg.Conversation || t.WorksForGroup() {
-		return false, err
-	}
-	waits, err := tx.Waits(uncancelled(), turnID)
-	if err != nil || !waits {
-		return false, err
-	}
-	if marked, err := tx.HasMark(uncancelled(), turnID); err != nil || marked {
-		return false, err
-	}
-	return tx.markTurn(t, msg.MarkRead, now)
-}
-
-// MarkUnanswered lets the sender see that a turn failed of which the chat gets no notice. The mark goes when the turn is
-// retried.
-func (tx *Tx) MarkUnanswered(t *msg.Turn, now int64) error {
-	if t.Kind != msg.Conversation || t.WorksForGroup() {
-		return nil
-	}
-	_, err := tx.markTurn(t, msg.MarkUnanswered, now)
-	return err
-}
-
-// markTurn returns false where the platform has no reactions.
-func (tx *Tx) markTurn(t *msg.Turn, mark msg.Mark, now int64) (marked bool, err error) {
-	rows, err := collect(uncancelled(), tx.Reader, scanMarkable, queryMarkable, t.TriggerMessageID)
+// MarkTurn returns false where the platform has no reactions.
+func (tx *Tx) MarkTurn(t *msg.Turn, mark msg.Mark, now int64) (marked bool, err error) {
+	rows, err := All(Uncancelled(), tx.Reader, scanMarkable, queryMarkable, t.TriggerMessageID)
 	if err != nil || len(rows) == 0 || rows[0].chat != t.ChatJID || !rows[0].hasReactions() || rows[0].platformID == "" {
 		return false, err
 	}
@@ -50,7 +22,7 @@ func (tx *Tx) MarkCancelled(t *msg.Turn, by string, now int64) error {
 	if t.Kind != msg.Conversation || t.WorksForGroup() {
 		return nil
 	}
-	rows, err := collect(uncancelled(), tx.Reader, scanMarkable, queryMarkableOfTurn, t.ID)
+	rows, err := All(Uncancelled(), tx.Reader, scanMarkable, queryMarkableOfTurn, t.ID)
 	for i := range rows {
 		if m := &rows[i]; err == nil && m.sender != by && m.hasReactions() {
 			err = tx.putMark(m, t.ID, string(msg.MarkUnanswered), now)
@@ -59,9 +31,9 @@ func (tx *Tx) MarkCancelled(t *msg.Turn, by string, now int64) error {
 	return err
 }
 
-// markDecided lets the sender of a message that addresses the bot see what was decided about it.
-func (tx *Tx) markDecided(id int64, mark msg.Mark, now int64) error {
-	rows, err := collect(uncancelled(), tx.Reader, scanMarkable, queryMarkable, id)
+// MarkDecided lets the sender of a message that addresses the bot see what was decided about it.
+func (tx *Tx) MarkDecided(id int64, mark msg.Mark, now int64) error {
+	rows, err := All(Uncancelled(), tx.Reader, scanMarkable, queryMarkable, id)
 	if err != nil || len(rows) == 0 || !rows[0].addressed {
 		return err
 	}
@@ -72,16 +44,10 @@ func (tx *Tx) markDecided(id int64, mark msg.Mark, now int64) error {
 	return tx.putMark(&rows[0], 0, string(mark), now)
 }
 
-// Asleep reports whether a platform has messages to be marked by MarkAsleep.
-func (r Reader) Asleep(ctx context.Context, platform string, before int64) (bool, error) {
-	rows, err := r.asleep(ctx, platform, before)
-	return len(rows) > 0, err
-}
-
 // MarkAsleep marks messages of a platform that address the bot, were received before a time, and are undecided, twenty
 // at once. Decide takes the mark away.
 func (tx *Tx) MarkAsleep(platform string, before, now int64) error {
-	rows, err := tx.asleep(uncancelled(), platform, before)
+	rows, err := tx.Asleep(Uncancelled(), platform, before)
 	for i := range rows {
 		if err == nil {
 			err = tx.putMark(&rows[i], 0, string(msg.MarkAsleep), now)
@@ -90,8 +56,8 @@ func (tx *Tx) MarkAsleep(platform string, before, now int64) error {
 	return err
 }
 
-func (r Reader) asleep(ctx context.Context, platform string, before int64) ([]markable, error) {
-	return collect(ctx, r, scanMarkable, queryAsleep, platform+":", platform+";", before, before-maxAsleep,
+func (r Reader) Asleep(ctx context.Context, platform string, before int64) ([]markable, error) {
+	return All(ctx, r, scanMarkable, queryAsleep, platform+":", platform+";", before, before-maxAsleep,
 		string(msg.MarkAsleep))
 }
 
@@ -100,7 +66,7 @@ const maxAsleep = 60 * 60_000
 
 // UnmarkMessage takes away the mark that a message has, whatever for.
 func (tx *Tx) UnmarkMessage(id, now int64) error {
-	rows, err := collect(uncancelled(), tx.Reader, scanMarkable, queryMarkable, id)
+	rows, err := All(Uncancelled(), tx.Reader, scanMarkable, queryMarkable, id)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -117,7 +83,7 @@ type markable struct {
 	addressed                               bool // to the bot
 }
 
-func scanMarkable(scan scanner) (m markable, err error) {
+func scanMarkable(scan Scan) (m markable, err error) {
 	var verb string
 	var kind msg.ChatKind
 	err = scan(&m.chat, &m.thread, &m.topic, &m.platformID, &m.sender, &verb, &m.addressed, &kind)
@@ -138,21 +104,9 @@ func (m *markable) hasReactions() bool {
 	return false
 }
 
-// Waits reports whether a turn is open and no agent works on it: it is queued, or its run has an older one and has said
-// nothing of this one.
-func (r Reader) Waits(ctx context.Context, turnID int64) (bool, error) {
-	return value[bool](ctx, r, queryWaits, turnID)
-}
-
-// HasMark reports whether the message of a turn has a mark.
-func (r Reader) HasMark(ctx context.Context, turnID int64) (bool, error) {
-	mark, err := first(r.messages(ctx, queryMark, turnID))
-	return mark != nil && !strings.HasPrefix(mark.Content, "-"), err
-}
-
 // markOf returns the newest row about a message's mark if that has one, else nil.
 func (tx *Tx) markOf(m *markable) (*msg.Message, error) {
-	last, err := first(tx.messages(uncancelled(), queryMarkOf, m.chat, m.platformID))
+	last, err := First(tx.Messages(Uncancelled(), queryMarkOf, m.chat, m.platformID))
 	if last != nil && (strings.HasPrefix(last.Content, "-") || last.OutState == msg.OutCancelled) {
 		last = nil
 	}
@@ -161,7 +115,7 @@ func (tx *Tx) markOf(m *markable) (*msg.Message, error) {
 
 // Unmark takes away the marks of a turn's messages.
 func (tx *Tx) Unmark(turnID, now int64) error {
-	rows, err := tx.messages(uncancelled(), queryMark, turnID)
+	rows, err := tx.Messages(Uncancelled(), QueryMark, turnID)
 	seen := map[string]bool{}
 	for _, mark := range rows { // the newest of each message first
 		if err == nil && !seen[mark.TargetID] && !strings.HasPrefix(mark.Content, "-") {
@@ -177,13 +131,13 @@ func (tx *Tx) Unmark(turnID, now int64) error {
 func (tx *Tx) removeMark(mark *msg.Message, now int64) error {
 	switch mark.OutState {
 	case msg.OutQueued:
-		return tx.exec(updateCancelMark, mark.ID)
+		return tx.Exec(updateCancelMark, mark.ID)
 	case msg.OutCancelled, msg.OutFailed:
 		return nil
 	}
 	if msg.FamilyOf(mark.ChatJID) == "telegram" {
 		replaced := false
-		_, err := tx.find([]any{&replaced}, queryReacted, mark.ChatJID, mark.TargetID, mark.ID)
+		_, err := tx.Find([]any{&replaced}, queryReacted, mark.ChatJID, mark.TargetID, mark.ID)
 		if err != nil || replaced {
 			return err
 		}
@@ -197,7 +151,7 @@ func (tx *Tx) putMark(m *markable, turnID int64, content string, now int64) erro
 	if m.platformID == "" || msg.FamilyOf(m.chat) == msg.PlatformGroup {
 		return nil
 	}
-	lost, err := tx.Unreachable(uncancelled(), &msg.Message{ChatJID: m.chat, PlatformID: m.platformID})
+	lost, err := tx.Unreachable(Uncancelled(), &msg.Message{ChatJID: m.chat, PlatformID: m.platformID})
 	if err != nil || lost != "" {
 		return err
 	}

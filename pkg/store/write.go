@@ -217,9 +217,9 @@ func (tx *Tx) Poke(daemon string) {
 	}
 }
 
-// pokePeers pokes the other gated of a database that several share: a turn, a run, a question or a reminder has
+// PokePeers pokes the other gated of a database that several share: a turn, a run, a question or a reminder has
 // changed.
-func (tx *Tx) pokePeers() {
+func (tx *Tx) PokePeers() {
 	if tx.process != 0 {
 		tx.Poke("gated")
 	}
@@ -230,16 +230,16 @@ func (tx *Tx) pokePeers() {
 // for what is kept in memory beside rows.
 func (tx *Tx) AfterCommit(fn func()) { tx.after = append(tx.after, fn) }
 
-// turnEnded reports a turn's end to Observer.TurnEnded once it is committed.
-func (tx *Tx) turnEnded(state msg.TurnState, reason msg.Reason) {
+// TurnEnded reports a turn's end to Observer.TurnEnded once it is committed.
+func (tx *Tx) TurnEnded(state msg.TurnState, reason msg.Reason) {
 	tx.ended = append(tx.ended, turnEnd{state, reason})
 }
 
-// ownProcess is the row of processes that Store.SetProcess has set, 0 if the database is a file.
-func (tx *Tx) ownProcess() int64 { return tx.process }
+// OwnProcess is the row of processes that Store.SetProcess has set, 0 if the database is a file.
+func (tx *Tx) OwnProcess() int64 { return tx.process }
 
-// note records a verb, whose failpoints are then reached around the commit.
-func (tx *Tx) note(v failpoint.Verb) {
+// Note records a verb, whose failpoints are then reached around the commit.
+func (tx *Tx) Note(v failpoint.Verb) {
 	if failpoint.Enabled {
 		tx.verbs = append(tx.verbs, v)
 	}
@@ -251,22 +251,22 @@ func (tx *Tx) reach(side func(failpoint.Verb) failpoint.Point) {
 	}
 }
 
-// exec runs a statement. Its error may be that of a later one: it fails the write in any case.
-func (tx *Tx) exec(query string, args ...any) error {
+// Exec runs a statement. Its error may be that of a later one: it fails the write in any case.
+func (tx *Tx) Exec(query string, args ...any) error {
 	return tx.q.later(query, args...)
 }
 
-// find reads the row that a writing verb returns or needs.
-func (tx *Tx) find(dest []any, query string, args ...any) (bool, error) {
-	return tx.get(uncancelled(), dest, query, args...)
+// Find reads the row that a writing verb returns or needs.
+func (tx *Tx) Find(dest []any, query string, args ...any) (bool, error) {
+	return tx.Get(Uncancelled(), dest, query, args...)
 }
 
-// uncancelled is the context of every statement of a transaction. Many callers
+// Uncancelled is the context of every statement of a transaction. Many callers
 // share one: an interrupt for one of them would roll back the writes of all.
-func uncancelled() context.Context { return context.Background() }
+func Uncancelled() context.Context { return context.Background() }
 
-// change runs a statement and returns how many rows it changed.
-func (tx *Tx) change(query string, args ...any) (int64, error) {
+// Change runs a statement and returns how many rows it changed.
+func (tx *Tx) Change(query string, args ...any) (int64, error) {
 	res, err := tx.q.exec(query, args...)
 	if err != nil {
 		return 0, err
@@ -274,8 +274,8 @@ func (tx *Tx) change(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// insert runs an INSERT and returns the new row's id.
-func (tx *Tx) insert(query string, args ...any) (int64, error) {
+// Insert runs an INSERT and returns the new row's id.
+func (tx *Tx) Insert(query string, args ...any) (int64, error) {
 	id, _, err := tx.q.dialect.insert(tx.q, query, args)
 	return id, err
 }

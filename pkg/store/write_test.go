@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
@@ -28,7 +30,7 @@ func puts(content string, end error) func(*store.Tx) error {
 // contents lists the content of the rows of a:1.
 func contents(t *testing.T, s *store.Store) (all []string) {
 	t.Helper()
-	for _, m := range must(s.Undecided(t.Context(), "a:1", 0, 10_000))(t) {
+	for _, m := range storetest.Must(gatedtest.Undecided(t.Context(), s.Reader, "a:1", 0, 10_000))(t) {
 		all = append(all, m.Content)
 	}
 	return all
@@ -80,12 +82,12 @@ func TestWriteAll_FirstFails_OthersCommit(t *testing.T) {
 func TestWrite_RowsAreVisibleInside_AndOutsideAfterCommit(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	write(t, s, func(tx *store.Tx) error {
+	storetest.Write(t, s, func(tx *store.Tx) error {
 		if err := puts("one", nil)(tx); err != nil {
 			return err
 		}
-		inside, err := tx.UndecidedChats(t.Context())
-		outside := must(s.UndecidedChats(t.Context()))(t)
+		inside, err := gatedtest.UndecidedChats(t.Context(), tx.Reader)
+		outside := storetest.Must(gatedtest.UndecidedChats(t.Context(), s.Reader))(t)
 		if len(inside) != 1 || len(outside) != 0 {
 			t.Errorf("inside %v, outside %v", inside, outside)
 		}
@@ -100,7 +102,7 @@ func TestWrite_RowsAreVisibleInside_AndOutsideAfterCommit(t *testing.T) {
 func TestWrite_ManyCallers_ShareCommits(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t)
-	commits := must(s.CountCommits())(t)
+	commits := storetest.Must(s.CountCommits())(t)
 	const callers = 50
 	done := make(chan error, callers+1)
 	hold, held := make(chan struct{}), make(chan struct{})
@@ -111,14 +113,14 @@ func TestWrite_ManyCallers_ShareCommits(t *testing.T) {
 			return puts("first", nil)(tx)
 		})
 	}()
-	receive(t, "the first write", held)
+	storetest.Receive(t, "the first write", held)
 	for i := range callers {
 		go func() { done <- s.Write(context.Background(), puts(fmt.Sprint(i), nil)) }()
 	}
-	eventually(t, "the callers to queue", func() bool { return s.Queued() == callers })
+	storetest.Eventually(t, "the callers to queue", func() bool { return s.Queued() == callers })
 	close(hold)
 	for range callers + 1 {
-		if err := receive(t, "a write", done); err != nil {
+		if err := storetest.Receive(t, "a write", done); err != nil {
 			t.Error(err)
 		}
 	}
@@ -162,7 +164,7 @@ func TestPoke_ComesAfterTheCommit(t *testing.T) {
 	path := storetest.Path(t)
 	reader := storetest.OpenAt(t, path, nil)
 	s := storetest.OpenAt(t, path, func(daemon string) {
-		rows, err := reader.Undecided(t.Context(), "a:1", 0, 10)
+		rows, err := gatedtest.Undecided(t.Context(), reader.Reader, "a:1", 0, 10)
 		if err != nil {
 			t.Error(err)
 		}
@@ -183,12 +185,12 @@ func TestPoke_ComesAfterTheCommit(t *testing.T) {
 	s.WriteAll(t.Context(), puts("one", nil), failing, puts("two", nil), pokesOnly("", "gated", "routd"))
 	want := []poke{{"gated", 2}, {"routd", 2}}
 	for _, w := range want {
-		if got := receive(t, "a poke", pokes); got != w {
+		if got := storetest.Receive(t, "a poke", pokes); got != w {
 			t.Errorf("poke %+v, want %+v", got, w)
 		}
 	}
-	write(t, s, pokesOnly("the end"))
-	if got := receive(t, "a poke", pokes); got.daemon != "the end" {
+	storetest.Write(t, s, pokesOnly("the end"))
+	if got := storetest.Receive(t, "a poke", pokes); got.daemon != "the end" {
 		t.Errorf("poke %+v for a write that failed or poked already", got)
 	}
 }
@@ -213,15 +215,15 @@ func TestPutMessage_PokesTheDaemonThatActsOnIt(t *testing.T) {
 			s := storetest.OpenAt(t, storetest.Path(t), func(daemon string) { pokes <- daemon })
 			if tt.row.PlatformID != "" {
 				row := tt.row
-				stored(t, s, &row)
-				receive(t, "the poke for the first", pokes)
+				storetest.Stored(t, s, &row)
+				storetest.Receive(t, "the poke for the first", pokes)
 			}
-			write(t, s, func(tx *store.Tx) error {
+			storetest.Write(t, s, func(tx *store.Tx) error {
 				_, _, err := tx.PutMessage(&tt.row)
 				return err
 			})
-			write(t, s, func(tx *store.Tx) error { tx.Poke("the end"); return nil })
-			got := receive(t, "a poke", pokes)
+			storetest.Write(t, s, func(tx *store.Tx) error { tx.Poke("the end"); return nil })
+			got := storetest.Receive(t, "a poke", pokes)
 			if got == "the end" {
 				got = ""
 			}
@@ -257,13 +259,13 @@ func TestWrite_ContextEndsWhileQueued_Commits(t *testing.T) {
 	go func() {
 		done <- s.Write(context.Background(), func(*store.Tx) error { close(held); <-hold; return nil })
 	}()
-	receive(t, "the first write", held)
+	storetest.Receive(t, "the first write", held)
 	go func() { done <- s.Write(ctx, puts("kept", nil)) }()
-	eventually(t, "the second write to queue", func() bool { return s.Queued() == 1 })
+	storetest.Eventually(t, "the second write to queue", func() bool { return s.Queued() == 1 })
 	cancel()
 	close(hold)
 	for range 2 {
-		if err := receive(t, "a write", done); err != nil {
+		if err := storetest.Receive(t, "a write", done); err != nil {
 			t.Error(err)
 		}
 	}
@@ -276,26 +278,26 @@ func TestWrite_ContextEndsWhileQueued_Commits(t *testing.T) {
 func TestClose_FinishesQueuedWrites(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	path := storetest.Path(t)
-	s := must(store.Open(t.Context(), store.Options{Path: path}))(t)
+	s := storetest.Must(store.Open(t.Context(), store.Options{Path: path}))(t)
 	done := make(chan error, 10)
 	hold, held := make(chan struct{}), make(chan struct{})
 	go func() {
 		done <- s.Write(context.Background(), func(*store.Tx) error { close(held); <-hold; return nil })
 	}()
-	receive(t, "the first write", held)
+	storetest.Receive(t, "the first write", held)
 	for i := range 9 {
 		go func() { done <- s.Write(context.Background(), puts(fmt.Sprint(i), nil)) }()
 	}
-	eventually(t, "the writes to queue", func() bool { return s.Queued() == 9 })
+	storetest.Eventually(t, "the writes to queue", func() bool { return s.Queued() == 9 })
 	closed := make(chan error, 2)
 	go func() { closed <- s.Close() }()
 	close(hold)
 	for range 10 {
-		if err := receive(t, "a write", done); err != nil {
+		if err := storetest.Receive(t, "a write", done); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := receive(t, "Close", closed); err != nil {
+	if err := storetest.Receive(t, "Close", closed); err != nil {
 		t.Error(err)
 	}
 	if err := s.Close(); err != nil {
@@ -304,7 +306,7 @@ func TestClose_FinishesQueuedWrites(t *testing.T) {
 	if err := s.Write(t.Context(), puts("late", nil)); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("write after Close: %v", err)
 	}
-	again := must(store.Open(t.Context(), store.Options{Path: path}))(t)
+	again := storetest.Must(store.Open(t.Context(), store.Options{Path: path}))(t)
 	defer again.Close()
 	if got := contents(t, again); len(got) != 9 {
 		t.Errorf("stored %v", got)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/golden"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -25,14 +27,14 @@ func newAsking(t *testing.T) *asking {
 	m := a.put(0, msg.Message{PlatformID: "500", Sender: "telegram:7", SenderName: "Ann", Verb: msg.VerbMention, Content: "paint it"})
 	a.turn.TriggerMessageID = m.ID
 	a.write(func(tx *store.Tx) error {
-		if _, err := tx.PutTurn(a.turn, 0); err != nil {
+		if _, err := gatedtest.PutTurn(tx, a.turn, 0); err != nil {
 			return err
 		}
 		return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", TurnID: a.turn.ID}, at(10))
 	})
 	a.write(func(tx *store.Tx) error { return tx.Heartbeat(running()["gated"].Daemon) })
 	run := &msg.Run{Folder: "main", ChatJID: a.turn.ChatJID, Runtime: "process", StartedAt: at(20)}
-	a.write(func(tx *store.Tx) error { return tx.StartRun(run, a.turn.ID) })
+	a.write(func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, a.turn.ID) })
 	return a
 }
 
@@ -47,11 +49,11 @@ func (a *asking) put(received int64, m msg.Message) *msg.Message {
 }
 
 // ask stores a question that the chat sees as the message 501.
-func (a *asking) ask(q store.Question) (asked *msg.Ask) {
+func (a *asking) ask(q gatedtest.Question) (asked *msg.Ask) {
 	a.t.Helper()
 	q.AskID, q.Name, q.ExpiresAt = "q", "Eng", at(600_000)
 	a.write(func(tx *store.Tx) (err error) {
-		if asked, err = tx.PutAsk(a.turn, &q, at(1000)); err != nil {
+		if asked, err = gatedtest.PutAsk(tx, a.turn, &q, at(1000)); err != nil {
 			return err
 		}
 		return tx.ClaimOutbound(asked.MessageID, 1, at(1100))
@@ -66,7 +68,7 @@ func (a *asking) ask(q store.Question) (asked *msg.Ask) {
 }
 
 func (a *asking) color() *msg.Ask {
-	return a.ask(store.Question{Question: "Which color?", Options: []string{"red", "green"}, Who: msg.Who{Senders: []string{"telegram:7"}, Label: "Ann"}})
+	return a.ask(gatedtest.Question{Question: "Which color?", Options: []string{"red", "green"}, Who: msg.Who{Senders: []string{"telegram:7"}, Label: "Ann"}})
 }
 
 // press stores the press of a button and the decision about it, a tenth of a second later.
@@ -87,7 +89,7 @@ func (a *asking) decide(m *msg.Message, ask *msg.Ask, option int, reason msg.Rea
 	a.write(func(tx *store.Tx) error {
 		if reason == msg.ReasonChosen {
 			decision.Disposition = msg.Observed
-			if err := tx.AnswerAsk(ask.ID, option, m.Sender, m.SenderName, m.ReceivedAt, decided); err != nil {
+			if err := gatedtest.AnswerAsk(tx, ask.ID, option, m.Sender, m.SenderName, m.ReceivedAt, decided); err != nil {
 				return err
 			}
 		}
@@ -115,11 +117,11 @@ func TestText_Presses_SayWhatTheyAnswerAndWhyTheyCountedOrNot(t *testing.T) {
 func TestText_PermissionExpired_SaysItsHashAndThatItCountsAsNo(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t)
-	q := a.ask(store.Question{
+	q := a.ask(gatedtest.Question{
 		Question: "Run Bash?", Detail: "rm -r build", Options: []string{"Allow once", "Deny"}, PayloadHash: strings.Repeat("0123456789abcdef", 4),
 		Who: msg.Who{Senders: []string{"telegram:1", "telegram:2"}, Label: "operators"},
 	})
-	a.write(func(tx *store.Tx) error { return tx.ExpireAsk(q.ID, at(600_500)) })
+	a.write(func(tx *store.Tx) error { return gatedtest.ExpireAsk(tx, q.ID, at(600_500)) })
 	golden.Compare(t, "testdata/question-expired.txt", printed(t, a.st, q.MessageID))
 }
 
@@ -153,7 +155,7 @@ func TestRead_TypedAnswer_FindsItsQuestion(t *testing.T) {
 		a := newAsking(t)
 		a.color()
 		a.write(func(tx *store.Tx) error {
-			_, err := tx.PutAsk(a.turn, &store.Question{AskID: "other", Question: "Which size?", Options: []string{"s", "m"}, Who: msg.Who{Everyone: true}, ExpiresAt: at(9000)}, at(1500))
+			_, err := gatedtest.PutAsk(tx, a.turn, &gatedtest.Question{AskID: "other", Question: "Which size?", Options: []string{"s", "m"}, Who: msg.Who{Everyone: true}, ExpiresAt: at(9000)}, at(1500))
 			return err
 		})
 		m := a.put(2000, msg.Message{PlatformID: "502", Sender: "telegram:9", Content: "2"})

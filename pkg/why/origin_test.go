@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -48,11 +50,11 @@ func TestOrigin_Reminder(t *testing.T) {
 	turn := &msg.Turn{Kind: msg.Broadcast, Folder: "acme", ChatJID: "telegram:1", Surface: "telegram-dm", CreatedAt: at(9)}
 	answer := &msg.Message{ChatJID: "telegram:1", Direction: msg.Out, Source: msg.SourceAgent, Timestamp: at(20), ReceivedAt: at(20), OutState: msg.OutQueued}
 	write(t, st, func(tx *store.Tx) error {
-		for r, f := range map[*msg.Reminder]store.Firing{once: {Slot: at(0), Message: text}, prompt: {Slot: at(0), Next: at(99), Message: asked, Turn: turn}} {
-			if err := tx.PutReminder(r); err != nil {
+		for r, f := range map[*msg.Reminder]gatedtest.Firing{once: {Slot: at(0), Message: text}, prompt: {Slot: at(0), Next: at(99), Message: asked, Turn: turn}} {
+			if err := gatedtest.PutReminder(tx, r); err != nil {
 				return err
 			}
-			if fired, err := tx.FireReminder(r, f, at(9)); err != nil || !fired {
+			if fired, err := gatedtest.FireReminder(tx, r, f, at(9)); err != nil || !fired {
 				return fmt.Errorf("fired %t: %w", fired, err)
 			}
 		}
@@ -73,15 +75,15 @@ func TestOrigin_Broadcast(t *testing.T) {
 	write(t, st, func(tx *store.Tx) error {
 		for i, key := range []string{"a", "b"} {
 			b := &store.Broadcast{Key: key, Text: "x", CreatedBy: "web:op\x1b[2J\n" + key, Chats: []string{"telegram:1", "telegram:2"}, CreatedAt: at(int64(i))}
-			if _, err := tx.PutBroadcast(b); err != nil {
+			if _, err := gatedtest.PutBroadcast(tx, b); err != nil {
 				return err
 			}
-			if _, err := tx.PutBroadcastPage(key, 9, at(1)); err != nil {
+			if _, err := gatedtest.PutBroadcastPage(tx, key, 9, at(1)); err != nil {
 				return err
 			}
 		}
 		var err error
-		byTool, err = tx.PutBroadcastMessage("telegram:1", "x", at(2))
+		byTool, err = gatedtest.PutBroadcastMessage(tx, "telegram:1", "x", at(2))
 		return err
 	})
 	contains(t, printed(t, st, 4), "  comes from   broadcast 2 by web:op?[2J b, to 2 chats")
@@ -106,7 +108,7 @@ func TestOrigin_ToolAndPollEnd(t *testing.T) {
 			return err
 		}
 		turn.TriggerMessageID = ask.ID
-		if _, err := tx.PutTurn(turn, 0); err != nil {
+		if _, err := gatedtest.PutTurn(tx, turn, 0); err != nil {
 			return err
 		}
 		poll.TurnID, edit.TurnID = turn.ID, turn.ID
@@ -116,14 +118,14 @@ func TestOrigin_ToolAndPollEnd(t *testing.T) {
 				return err
 			}
 		}
-		if stored.MessageID = poll.ID; tx.PutPoll(stored) != nil {
+		if stored.MessageID = poll.ID; gatedtest.PutPoll(tx, stored) != nil {
 			return fmt.Errorf("poll %+v", stored)
 		}
 		for i, call := range []struct{ tool, result string }{
 			{"poll_create", fmt.Sprintf(`{"poll_id":1,"message_id":%d}`, poll.ID)}, {"edit_message", `{"ok":true}`},
 			{"inject_message", fmt.Sprintf(`{"message_id":%d}`, injected.ID)}, {"broadcast", `{"message_ids":[71,72]}`}, {"odd", `[1]`},
 		} {
-			if err := tx.PutToolCall(turn.ID, fmt.Sprint(i), call.tool, json.RawMessage(call.result), at(2+int64(i))); err != nil {
+			if err := gatedtest.PutToolCall(tx, turn.ID, fmt.Sprint(i), call.tool, json.RawMessage(call.result), at(2+int64(i))); err != nil {
 				return err
 			}
 		}

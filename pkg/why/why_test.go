@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -39,7 +41,7 @@ func fill(t *testing.T, st *store.Store) (i ids) {
 			i.original = put(tx, msg.Message{PlatformID: "p1", Direction: msg.In, Content: "@eng hi"})
 			i.derived = put(tx, msg.Message{Direction: msg.In, Content: "hi", DerivedFrom: i.original})
 			turn.TriggerMessageID = i.derived
-			if _, err := tx.PutTurn(turn, 0); err != nil {
+			if _, err := gatedtest.PutTurn(tx, turn, 0); err != nil {
 				return err
 			}
 			if err := tx.Decide(i.original, store.Decision{Disposition: msg.Prefix, Reason: msg.ReasonPrefixGroup}, 5); err != nil {
@@ -47,9 +49,9 @@ func fill(t *testing.T, st *store.Store) (i ids) {
 			}
 			return tx.Decide(i.derived, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonPrefixGroup, RoutedTo: "main", TurnID: turn.ID}, 5)
 		},
-		func(tx *store.Tx) error { return tx.StartRun(run, turn.ID) },
+		func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, turn.ID) },
 		func(tx *store.Tx) error {
-			return tx.AnswerTurn(store.Reply{RunID: run.ID, TurnID: turn.ID, Text: "hello", Final: true}, 9)
+			return gatedtest.AnswerTurn(tx, gatedtest.Reply{RunID: run.ID, TurnID: turn.ID, Text: "hello", Final: true}, 9)
 		},
 		func(tx *store.Tx) error {
 			i.command = put(tx, msg.Message{PlatformID: "p2", Direction: msg.In, Content: "/ping"})
@@ -139,7 +141,7 @@ func TestRead_DelegatedTurn_IsFollowed(t *testing.T) {
 				return err
 			}
 			turn.TriggerMessageID = m.ID
-			if _, err := tx.PutTurn(turn, 0); err != nil {
+			if _, err := gatedtest.PutTurn(tx, turn, 0); err != nil {
 				return err
 			}
 			return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: turn.Folder, TurnID: turn.ID}, 8)

@@ -14,8 +14,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/pkg/disk"
-	"arizuko/pkg/store"
 )
 
 // entryFunc gets an entry that checkEntry has passed. The content that it leaves is skipped.
@@ -230,7 +231,7 @@ func Verify(ctx context.Context, source string, in io.Reader, log io.Writer) (s 
 
 // checkDatabase compares a database with the summary in the archive.
 func checkDatabase(ctx context.Context, path string, s Summary) error {
-	info, err := store.InspectCopy(ctx, path, true)
+	info, err := db.InspectCopy(ctx, path, true)
 	if err != nil {
 		return err
 	}

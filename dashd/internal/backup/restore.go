@@ -14,12 +14,13 @@ import (
 	"syscall"
 	"time"
 
+	"arizuko/dashd/internal/db"
+
 	"golang.org/x/sys/unix"
 
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/lockfile"
-	"arizuko/pkg/store"
 )
 
 // Names in the data folder during a restore, and after one that replaced an instance.
@@ -218,7 +219,7 @@ func (r Restoration) complete(ctx context.Context, e *extractor, s Summary) erro
 		if err := checkDatabase(ctx, path, s); err != nil {
 			return err
 		}
-		return store.RestoredCopy{CancelOpen: r.CancelOpen, Now: r.Now().UnixMilli()}.Apply(ctx, path)
+		return db.RestoredCopy{CancelOpen: r.CancelOpen, Now: r.Now().UnixMilli()}.Apply(ctx, path)
 	})
 	if err != nil {
 		return err

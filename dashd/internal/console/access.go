@@ -7,11 +7,12 @@ import (
 	"net/url"
 	"strings"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
-	"arizuko/pkg/store"
 )
 
 // endEngagement ends a window: routd does it.
@@ -32,7 +33,7 @@ func (c *Console) access(r *http.Request) (*shown, error) {
 	if page.Operators, err = c.operators(ctx); err != nil {
 		return nil, err
 	}
-	recent, err := c.Store.ListChats(ctx, store.ChatFilter{Limit: maxRows})
+	recent, err := db.ListChats(ctx, c.Store, db.ChatFilter{Limit: maxRows})
 	if err != nil {
 		return nil, err
 	}

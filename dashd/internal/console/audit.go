@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
@@ -58,7 +60,7 @@ func (c *Console) changes(ctx context.Context, query url.Values) (pages.Audit, e
 	if oldest != nil {
 		page.Since, page.Deleted, page.Max = oldest.At, oldest.ID > 1, store.MaxAuditRows
 	}
-	page.Whats, err = c.Store.AuditWhats(ctx, maxAuditWhats)
+	page.Whats, err = db.AuditWhats(ctx, c.Store, maxAuditWhats)
 	return page, err
 }
 

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
@@ -32,7 +34,7 @@ func kindWords(kind msg.ChatKind) string {
 // chats lists chats, the one seen last first.
 func (c *Console) chats(r *http.Request) (*shown, error) {
 	q, ctx := r.URL.Query(), r.Context()
-	f := store.ChatFilter{Platform: q.Get("platform"), Text: strings.TrimSpace(q.Get("text")), Limit: maxRows}
+	f := db.ChatFilter{Platform: q.Get("platform"), Text: strings.TrimSpace(q.Get("text")), Limit: maxRows}
 	if len(f.Text) > maxFilter {
 		return nil, apierr.New(apierr.BadRequest, "The text is too long: at most %d bytes.", maxFilter)
 	}
@@ -42,15 +44,15 @@ func (c *Console) chats(r *http.Request) (*shown, error) {
 		if err != nil || jid == "" {
 			return nil, apierr.New(apierr.BadRequest, "before=%.80q is no place in the list.", before)
 		}
-		f.Before = store.ChatPosition{SeenAt: seen, JID: jid}
+		f.Before = db.ChatPosition{SeenAt: seen, JID: jid}
 	}
-	list, err := c.Store.ListChats(ctx, f)
+	list, err := db.ListChats(ctx, c.Store, f)
 	if err != nil {
 		return nil, err
 	}
 	page := pages.ChatList{Now: c.Now().UnixMilli(), Platform: line(f.Platform), Text: f.Text, Bounded: list.Bounded,
 		Later: f.Before.JID != ""}
-	if page.Platforms, err = c.Store.Platforms(ctx); err != nil {
+	if page.Platforms, err = db.Platforms(ctx, c.Store); err != nil {
 		return nil, err
 	}
 	if page.Lines, err = c.chatRows(ctx, list.Rows, page.Now); err != nil {
@@ -72,27 +74,27 @@ func below(r *http.Request, pairs ...string) string {
 	return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
 }
 
-func (c *Console) chatRows(ctx context.Context, chats []store.SeenChat, now int64) ([]pages.ChatRow, error) {
+func (c *Console) chatRows(ctx context.Context, chats []db.SeenChat, now int64) ([]pages.ChatRow, error) {
 	t, err := c.table(ctx)
 	if err != nil {
 		return nil, err
 	}
-	windows, err := c.Store.OpenWindows(ctx, now, "", "", maxWindowsRead)
+	windows, err := db.OpenWindows(ctx, c.Store, now, "", "", maxWindowsRead)
 	if err != nil {
 		return nil, err
 	}
-	last := map[string]store.OpenWindow{}
+	last := map[string]db.OpenWindow{}
 	for _, w := range windows { // the later ones end later
 		last[w.ChatJID] = w
 	}
 	from, to := c.spendSpan()
 	rows := make([]pages.ChatRow, len(chats))
 	for i, chat := range chats {
-		open, err := c.Store.OpenTurnCount(ctx, chat.JID, maxOpenCount)
+		open, err := db.OpenTurnCount(ctx, c.Store, chat.JID, maxOpenCount)
 		if err != nil {
 			return nil, err
 		}
-		used, err := c.Store.ChatSpend(ctx, chat.JID, from, to)
+		used, err := db.ChatSpend(ctx, c.Store, chat.JID, from, to)
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +140,7 @@ func (c *Console) engagement(r *http.Request) (*shown, error) {
 			after, chat, place = now, "", ""
 		}
 	}
-	windows, err := c.Store.OpenWindows(r.Context(), after, chat, place, maxRows+1)
+	windows, err := db.OpenWindows(r.Context(), c.Store, after, chat, place, maxRows+1)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/apierr"
@@ -43,7 +45,7 @@ func (c *Console) nextReplays(ctx context.Context, l *lostReason, before int64) 
 	filter := l.filter
 	filter.Limit, filter.Before = maxReplays, before
 	for range maxReplayPages {
-		page, err := c.Store.ListMessages(ctx, filter)
+		page, err := db.ListMessages(ctx, c.Store, filter)
 		if err != nil {
 			return step, err
 		}

@@ -7,10 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/config"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // operators are those of the instance: whom OPERATORS names, and who became one by a code.
@@ -40,7 +41,7 @@ func (c *Console) operators(ctx context.Context) (pages.Operators, error) {
 
 // withName is a sender's id, with the name of the newest message of that sender.
 func (c *Console) withName(ctx context.Context, sender string) (string, error) {
-	page, err := c.Store.ListMessages(ctx, store.MessageFilter{Sender: sender, Limit: 1})
+	page, err := db.ListMessages(ctx, c.Store, db.MessageFilter{Sender: sender, Limit: 1})
 	if err != nil || len(page.Rows) == 0 || page.Rows[0].SenderName == "" {
 		return line(sender), err
 	}

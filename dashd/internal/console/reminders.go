@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strconv"
 
+	"arizuko/dashd/internal/db"
+
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/dashd/internal/login"
@@ -109,7 +111,7 @@ func (c *Console) polls(r *http.Request) (*shown, error) {
 		{Link: pages.Link{Path: "/polls", Text: "All"}, Current: !open},
 		{Link: pages.Link{Path: "/polls?state=open", Text: "Open"}, Current: open},
 	}}
-	rows, err := c.Store.Polls(r.Context(), open, before, maxRows+1)
+	rows, err := db.Polls(r.Context(), c.Store, open, before, maxRows+1)
 	if err != nil {
 		return nil, err
 	}

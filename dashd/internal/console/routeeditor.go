@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/dashd/internal/login"
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/adapter/plaintext"
@@ -268,7 +270,7 @@ func targetChoices(groups []msg.Group) (all []string) {
 }
 
 func (c *Console) chatChoices(ctx context.Context) (all []pages.ChatChoice, err error) {
-	chats, err := c.Store.NewestChats(ctx, maxChatChoices)
+	chats, err := db.NewestChats(ctx, c.Store, maxChatChoices)
 	for _, chat := range chats {
 		all = append(all, pages.ChatChoice{JID: chat.JID, Title: Excerpt(plaintext.Line(chat.Title))})
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/dashd/internal/pages"
 	"arizuko/pkg/adapter/plaintext"
 	"arizuko/pkg/match"
@@ -136,7 +138,7 @@ func (c *Console) matchWords(ctx context.Context, exprs []string) ([]string, err
 			e.Words(func(jid string) string { chats = append(chats, jid); return jid })
 		}
 	}
-	titles, err := c.Store.ChatTitles(ctx, chats)
+	titles, err := db.ChatTitles(ctx, c.Store, chats)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/dashd/internal/pages"
 	"arizuko/dashd/internal/status"
 	"arizuko/pkg/daemon"
@@ -70,7 +72,7 @@ func (c *Console) Answered(ctx context.Context) (bool, error) {
 	for _, a := range daemon.Adapters() {
 		names = append(names, a.Platform)
 	}
-	answered, err := c.Store.Answered(ctx, names)
+	answered, err := db.Answered(ctx, c.Store, names)
 	if answered {
 		c.answered.Store(true)
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/migrations"
 	"arizuko/pkg/config"
 	"arizuko/pkg/disk"
@@ -52,7 +54,7 @@ func checkWAL(e *examination) {
 	if e.Base.DB != "" {
 		return // a server has one of its own
 	}
-	w, err := store.ReadWAL(e.Base.DBPath())
+	w, err := db.ReadWAL(e.Base.DBPath())
 	if err != nil {
 		fix := "run this as the user that runs the daemons"
 		if e.Has("disk-full") {

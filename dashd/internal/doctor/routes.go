@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/facts"
 	"arizuko/pkg/groupconfig"
@@ -28,7 +30,7 @@ func checkRoutes(ctx context.Context, e *examination) error {
 	if e.groups, err = e.st.Groups(ctx); err != nil {
 		return err
 	}
-	if e.runtimes, err = e.st.LastRuntimes(ctx); err != nil {
+	if e.runtimes, err = db.LastRuntimes(ctx, e.st.Reader); err != nil {
 		return err
 	}
 	targets := invalidRoutes(e, routes)
@@ -119,7 +121,7 @@ func checkUnreached(ctx context.Context, e *examination, targets map[string]bool
 		if targets[g.Folder] || e.runtimes[g.Folder] != "" || !any || g.Folder == webGroup {
 			continue
 		}
-		last, err := e.st.LastWebMessage(ctx, msg.PlatformWeb+":"+g.Folder)
+		last, err := db.LastWebMessage(ctx, e.st.Reader, msg.PlatformWeb+":"+g.Folder)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/pkg/store"
 )
 
@@ -61,7 +63,7 @@ func (x *Indexer) Run(ctx context.Context) error {
 }
 
 func (x *Indexer) step(ctx context.Context) (rows int, more bool, err error) {
-	lag, err := x.Store.SearchLag(ctx, 1)
+	lag, err := db.CountSearchLag(ctx, x.Store.Reader, 1)
 	if err != nil || lag.Rows == 0 && lag.Deleted == 0 {
 		return 0, false, err // without a write
 	}

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/dashd/internal/db"
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -42,12 +45,12 @@ func TestRun_RowsAndDeletions_AreFollowed(t *testing.T) {
 	expect := func(word string, want int) {
 		t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); ; {
-			page, err := st.ListMessages(t.Context(), store.MessageFilter{Match: store.SearchQuery(word), Limit: 1000})
-			lag, lagErr := st.SearchLag(t.Context(), 1000)
+			page, err := db.ListMessages(t.Context(), st.Reader, db.MessageFilter{Match: store.SearchQuery(word), Limit: 1000})
+			lag, lagErr := db.CountSearchLag(t.Context(), st.Reader, 1000)
 			if err != nil || lagErr != nil {
 				t.Fatal(err, lagErr)
 			}
-			if len(page.Rows) == want && lag == (store.SearchLag{}) {
+			if len(page.Rows) == want && lag == (db.SearchLag{}) {
 				return
 			}
 			if time.Now().After(deadline) {
@@ -66,7 +69,7 @@ func TestRun_RowsAndDeletions_AreFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = st.Write(t.Context(), func(tx *store.Tx) error {
-		if n, err := tx.Purge(store.HistoryMessages, []int64{last}, 10); err != nil || n != 1 {
+		if n, err := gatedtest.Purge(tx, gatedtest.HistoryMessages, []int64{last}, 10); err != nil || n != 1 {
 			return fmt.Errorf("%d rows deleted, %w", n, err)
 		}
 		return nil

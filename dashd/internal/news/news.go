@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/dashd/internal/live"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -115,7 +117,7 @@ type pending struct{ newest, announced int64 }
 
 func (f *feed) update(ctx context.Context, s *live.Stream) error {
 	// Read before the rows: what a turn that has ended by now has answered is among them.
-	work, err := f.news.Store.WebWork(ctx)
+	work, err := db.WebWork(ctx, f.news.Store)
 	if err != nil {
 		return err
 	}
@@ -163,7 +165,7 @@ func (f *feed) greet(ctx context.Context, s *live.Stream) (err error) {
 	if f.last, err = f.news.Store.LastMessageID(ctx); err != nil {
 		return err
 	}
-	undelivered, err := f.news.Store.WebUndelivered(ctx)
+	undelivered, err := db.WebUndelivered(ctx, f.news.Store)
 	if err != nil {
 		return err
 	}
@@ -178,12 +180,12 @@ func (f *feed) greet(ctx context.Context, s *live.Stream) (err error) {
 // announce sends which chats have something new.
 func (f *feed) announce(ctx context.Context, s *live.Stream) error {
 	for {
-		newest, next, rows, err := f.news.Store.WebNews(ctx, f.last, rowsAtOnce)
+		newest, next, rows, err := db.WebNews(ctx, f.news.Store, f.last, rowsAtOnce)
 		if err != nil {
 			return err
 		}
 		// Read after the rows: one that was undelivered when it was read is either among these, or was delivered since.
-		undelivered, err := f.news.Store.WebUndelivered(ctx)
+		undelivered, err := db.WebUndelivered(ctx, f.news.Store)
 		if err != nil {
 			return err
 		}
@@ -225,7 +227,7 @@ func (f *feed) ready(newest, undelivered map[string]int64) map[string]int64 {
 
 // updateTyping sends where agents work, and whether gated runs, if that has changed.
 func (f *feed) updateTyping(ctx context.Context, s *live.Stream) error {
-	working, err := f.news.Store.WebWorking(ctx)
+	working, err := db.WebWorking(ctx, f.news.Store)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -254,9 +256,9 @@ func TestEvents_Typing(t *testing.T) {
 	f := newFixture(t)
 	s := f.open(t)
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: "#a", Place: "#a", TriggerMessageID: f.put(t, "web:main", "")}
-	f.write(t, func(tx *store.Tx) error { _, err := tx.PutTurn(turn, 0); return err })
+	f.write(t, func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, turn, 0); return err })
 	f.write(t, func(tx *store.Tx) error {
-		return tx.StartRun(&msg.Run{Folder: "main", Topic: "#a", ChatJID: "web:main", Runtime: "process"}, turn.ID)
+		return gatedtest.StartRun(tx, &msg.Run{Folder: "main", Topic: "#a", ChatJID: "web:main", Runtime: "process"}, turn.ID)
 	})
 	typing := func() string {
 		for {
@@ -268,7 +270,7 @@ func TestEvents_Typing(t *testing.T) {
 	if got := typing(); got != `typing{"chats":{"main":["#a"]}}` {
 		t.Error(got)
 	}
-	f.write(t, func(tx *store.Tx) error { return tx.CancelTurn(turn.ID, msg.ReasonRoute, 1) })
+	f.write(t, func(tx *store.Tx) error { return gatedtest.CancelTurn(tx, turn.ID, msg.ReasonRoute, 1) })
 	if got := typing(); got != `typing{"chats":{}}` {
 		t.Error(got)
 	}
@@ -280,8 +282,8 @@ func TestEvents_Progress_EndsAfterTheAnswer(t *testing.T) {
 	s := f.open(t)
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", TriggerMessageID: f.put(t, "web:main", "")}
 	run := &msg.Run{Folder: "main", ChatJID: "web:main", Runtime: "process"}
-	f.write(t, func(tx *store.Tx) error { _, err := tx.PutTurn(turn, 0); return err })
-	f.write(t, func(tx *store.Tx) error { return tx.StartRun(run, turn.ID) })
+	f.write(t, func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, turn, 0); return err })
+	f.write(t, func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, turn.ID) })
 	work := func() string {
 		for {
 			switch name, data := s.next(); name {
@@ -293,14 +295,14 @@ func TestEvents_Progress_EndsAfterTheAnswer(t *testing.T) {
 	}
 	for at := range int64(2) {
 		f.write(t, func(tx *store.Tx) error {
-			return tx.PutProgress(*run, turn.ID, &store.Progress{State: agentproto.StatusRunning, Text: "half", UpdatedAt: 5 + at})
+			return gatedtest.PutProgress(tx, *run, turn.ID, &store.Progress{State: agentproto.StatusRunning, Text: "half", UpdatedAt: 5 + at})
 		})
 		if got, want := work(), fmt.Sprintf(`progress{"chats":{"main":{"%d":%d}}}`, turn.ID, 5+at); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
 	answer := f.put(t, "web:main", msg.OutQueued)
-	f.write(t, func(tx *store.Tx) error { return tx.CancelTurn(turn.ID, msg.ReasonRoute, 1) })
+	f.write(t, func(tx *store.Tx) error { return gatedtest.CancelTurn(tx, turn.ID, msg.ReasonRoute, 1) })
 	for name := ""; name != "typing"; {
 		name, _ = s.next()
 	}

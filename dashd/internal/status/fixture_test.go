@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/pkg/daemon"
@@ -148,10 +150,10 @@ func (r *fixture) turn(chatJID string, age int64, set ...func(*msg.Turn)) *msg.T
 	}
 	t.TriggerMessageID = r.inbound(chatJID, age).ID
 	r.write(func(tx *store.Tx) error {
-		if _, err := tx.PutTurn(t, 0); err != nil { // it waits, so that no live run takes it
+		if _, err := gatedtest.PutTurn(tx, t, 0); err != nil { // it waits, so that no live run takes it
 			return err
 		}
-		if err := tx.EndWait(t.ID, msg.WaitsFiles); err != nil {
+		if err := gatedtest.EndWait(tx, t.ID, msg.WaitsFiles); err != nil {
 			return err
 		}
 		return tx.Decide(t.TriggerMessageID, store.Decision{
@@ -173,7 +175,7 @@ func inTopic(topic string) func(*msg.Turn) {
 func (r *fixture) run(t *msg.Turn, age int64) *msg.Run {
 	r.t.Helper()
 	run := &msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: "process", StartedAt: now - age}
-	r.write(func(tx *store.Tx) error { return tx.StartRun(run, t.ID) })
+	r.write(func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, t.ID) })
 	return run
 }
 
@@ -183,11 +185,11 @@ func (r *fixture) answered(chatJID, session string, age int64, set ...func(*msg.
 	t := r.turn(chatJID, age, set...)
 	run := r.run(t, age)
 	r.write(func(tx *store.Tx) error {
-		err := tx.AnswerTurn(store.Reply{RunID: run.ID, TurnID: t.ID, Text: "yes", Final: true, SessionID: session, Sender: "agent:main"}, now-age)
+		err := gatedtest.AnswerTurn(tx, gatedtest.Reply{RunID: run.ID, TurnID: t.ID, Text: "yes", Final: true, SessionID: session, Sender: "agent:main"}, now-age)
 		if err != nil {
 			return err
 		}
-		return tx.EndRun(run.ID, "", now-age)
+		return gatedtest.EndRun(tx, run.ID, "", now-age)
 	})
 	replies, err := r.st.TurnReplies(r.t.Context(), t.ID)
 	if err != nil || len(replies) != 1 {
@@ -200,7 +202,7 @@ func (r *fixture) answered(chatJID, session string, age int64, set ...func(*msg.
 func (r *fixture) retryAt(t *msg.Turn, at int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
-		return tx.RequeueTurn(t.ID, store.Requeue{Attempt: true, WaitsFor: msg.WaitsRetry, Problem: "exit 1: token=hush", NotBefore: at})
+		return gatedtest.RequeueTurn(tx, t.ID, gatedtest.Requeue{Attempt: true, WaitsFor: msg.WaitsRetry, Problem: "exit 1: token=hush", NotBefore: at})
 	})
 }
 
@@ -216,7 +218,7 @@ func (r *fixture) engage(chatJID, place string, at, until int64) {
 func (r *fixture) fork(folder, topic, thread string) {
 	r.t.Helper()
 	f := &msg.Fork{ChatJID: tele, Topic: topic, Folder: folder, ThreadID: thread, OwnThread: true, MessageID: 1, CreatedAt: now}
-	r.write(func(tx *store.Tx) error { return tx.PutFork(f) })
+	r.write(func(tx *store.Tx) error { return gatedtest.PutFork(tx, f) })
 }
 
 // pin pins a chat as a bare token does, age milliseconds ago.
@@ -226,10 +228,10 @@ func (r *fixture) pin(chatJID, folder, topic string, age int64) {
 		if err := tx.EnsureChat(chatJID, now); err != nil {
 			return err
 		}
-		if err := tx.PinTopic(chatJID, topic); err != nil || folder == "" {
+		if err := gatedtest.PinTopic(tx, chatJID, topic); err != nil || folder == "" {
 			return err
 		}
-		return tx.PinGroup(chatJID, folder, now-age)
+		return gatedtest.PinGroup(tx, chatJID, folder, now-age)
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/agentproto"
@@ -63,7 +65,7 @@ func TestChat_EachState_Reported(t *testing.T) {
 		{"running, with one piped after it", Where{ChatJID: web}, func(r *fixture) {
 			run := r.run(r.turn(web, 14*second), 12*second)
 			next := r.turn(web, 5*second)
-			r.write(func(tx *store.Tx) error { return tx.TakeTurn(next.ID, run.ID, now) })
+			r.write(func(tx *store.Tx) error { return gatedtest.TakeTurn(tx, next.ID, run.ID, now) })
 		}, report("Now: working on it for 12 s, 1 more after it"), `main "" null null 0 0`},
 		{"queued after others", Where{ChatJID: web}, func(r *fixture) {
 			r.run(r.turn(other, 9*second), 8*second)
@@ -88,7 +90,7 @@ func TestChat_EachState_Reported(t *testing.T) {
 			r.run(r.turn(tele, 14*second, inThread("8")), 12*second)
 		}, report("Topic: this thread", continues), `main "7" s-7 null null 0`},
 		{"a thread bound to a topic, a window open in it", Where{ChatJID: tele, ThreadID: "7"}, func(r *fixture) {
-			r.write(func(tx *store.Tx) error { return tx.BindThread(tele, "7", "#deploy") })
+			r.write(func(tx *store.Tx) error { return gatedtest.BindThread(tx, tele, "7", "#deploy") })
 			r.answered(tele, "s-9", minute, inTopic("#deploy"))
 			r.engage(tele, "7", now-minute, now+4*minute+2*second)
 			r.engage(tele, "", now-minute, now+9*minute)
@@ -137,7 +139,7 @@ func TestChat_EachState_Reported(t *testing.T) {
 			turn := r.turn(tele, 3*minute)
 			r.run(turn, 3*minute)
 			r.write(func(tx *store.Tx) error {
-				_, err := tx.PutAsk(turn, &store.Question{AskID: "q", Question: "Which?", Options: []string{"a", "b"}, ExpiresAt: now + minute,
+				_, err := gatedtest.PutAsk(tx, turn, &gatedtest.Question{AskID: "q", Question: "Which?", Options: []string{"a", "b"}, ExpiresAt: now + minute,
 					Who: msg.Who{Senders: []string{"telegram:7"}, Label: "Ada"}}, now-second)
 				return err
 			})
@@ -218,7 +220,7 @@ func TestChat_OperatorAsks_SaysWhatWasSpent(t *testing.T) {
 	r.run(working, minute)
 	day := time.UnixMilli(now).Local()
 	r.write(func(tx *store.Tx) error {
-		return tx.AddUsage(working.ID, agentproto.Usage{CostUSD: 0.25}, day.Format(time.DateOnly))
+		return gatedtest.AddUsage(tx, working.ID, agentproto.Usage{CostUSD: 0.25}, day.Format(time.DateOnly))
 	})
 	r.sql(`INSERT INTO spend (day, folder, chat_jid, cost_usd) VALUES (?, 'main', 'web:main', 1), (?, 'main', 'web:main', 50), (?, 'other', 'web:other', 7)`,
 		day.Format(time.DateOnly), day.AddDate(0, 0, -1).Format(time.DateOnly), day.Format(time.DateOnly))
@@ -266,7 +268,7 @@ func TestChat_TurnWaits_SaysWhatFor(t *testing.T) {
 			r.homes[tele] = "main"
 			turn := r.turn(tele, minute)
 			r.write(func(tx *store.Tx) error {
-				return tx.RequeueTurn(turn.ID, store.Requeue{WaitsFor: waits, NotBefore: now + 25*second})
+				return gatedtest.RequeueTurn(tx, turn.ID, gatedtest.Requeue{WaitsFor: waits, NotBefore: now + 25*second})
 			})
 			if text := r.chat(Where{ChatJID: tele}).Text; !strings.Contains(text, want) {
 				t.Errorf("the report has no line %q:\n%s", want, text)

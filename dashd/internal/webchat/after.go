@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -56,7 +58,7 @@ func (c *Chat) after(ctx context.Context, jid string, after int64, page historyP
 	more bool, err error) {
 	size := 0
 	for {
-		batch, end, more, err := c.Store.WebAfter(ctx, jid, after, readAtOnce)
+		batch, end, more, err := db.WebAfter(ctx, c.Store.Reader, jid, after, readAtOnce)
 		if err != nil {
 			return nil, 0, false, err
 		}

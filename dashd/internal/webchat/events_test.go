@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -119,14 +121,14 @@ func work(t *testing.T, r *fixture, place, topic string) (begin, end func()) {
 		}
 		r.hub.Notify()
 	}
-	write(func(tx *store.Tx) error { _, err := tx.PutTurn(turn, 0); return err })
+	write(func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, turn, 0); return err })
 	begin = func() {
 		t.Helper()
-		write(func(tx *store.Tx) error { return tx.StartRun(run, turn.ID) })
+		write(func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, turn.ID) })
 	}
 	end = func() {
 		t.Helper()
-		write(func(tx *store.Tx) error { return tx.CancelTurn(turn.ID, msg.ReasonRoute, 1) })
+		write(func(tx *store.Tx) error { return gatedtest.CancelTurn(tx, turn.ID, msg.ReasonRoute, 1) })
 	}
 	return begin, end
 }
@@ -167,8 +169,8 @@ func TestEvents_Typing_PipedTurn(t *testing.T) {
 	begin()
 	piped := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: "#a", Place: "#b", TriggerMessageID: r.said(t, "#b", "go")}
 	if err := r.st.Write(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.PutTurn(piped, 5)
-		return errors.Join(err, tx.TakeTurn(piped.ID, 1, 1)) // by the run that works, whose agent folds
+		_, err := gatedtest.PutTurn(tx, piped, 5)
+		return errors.Join(err, gatedtest.TakeTurn(tx, piped.ID, 1, 1)) // by the run that works, whose agent folds
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -94,7 +96,7 @@ func (c *Chat) attachment(r *http.Request, g *msg.Group) (a msg.Attachment, err 
 	if m == nil || m.ChatJID != JID(g.Folder) || n < 1 || n > int64(len(m.Attachments)) {
 		return a, none
 	}
-	changes, err := c.Store.Changes(r.Context(), m)
+	changes, err := db.Changes(r.Context(), c.Store.Reader, m)
 	if err != nil {
 		return a, err
 	}

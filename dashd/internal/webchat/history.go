@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -69,7 +71,7 @@ type message struct {
 
 // onPage returns a row as pages see it, with its changes.
 func (c *Chat) onPage(ctx context.Context, m *msg.Message, as form) (message, error) {
-	changes, err := c.Store.Changes(ctx, m)
+	changes, err := db.Changes(ctx, c.Store.Reader, m)
 	if err != nil {
 		return message{}, err
 	}
@@ -235,7 +237,7 @@ func (c *Chat) history(ctx context.Context, jid string, page historyPage) (rows 
 	size, before := 0, page.before
 	for {
 		count := min(readAtOnce, page.limit-len(rows)+1) // one more, to know whether there are more
-		batch, more, err := c.Store.WebHistory(ctx, jid, page.topic, before, count)
+		batch, more, err := db.WebHistory(ctx, c.Store.Reader, jid, page.topic, before, count)
 		if err != nil {
 			return nil, false, err
 		}

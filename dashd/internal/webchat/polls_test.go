@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -17,7 +19,7 @@ func TestVote_InPollOfTheChat_IsStoredAndNotShown(t *testing.T) {
 		if p.MessageID, _, err = tx.PutMessage(m); err != nil {
 			return err
 		}
-		return tx.PutPoll(p)
+		return gatedtest.PutPoll(tx, p)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func TestVote_InPollOfTheChat_IsStoredAndNotShown(t *testing.T) {
 	if _, page := r.ask(t, "GET", "/main/messages?view=page", ""); !strings.Contains(page, `"multiple":false,"chosen":[2]}`) || !strings.Contains(page, `"html":"\u003cp\u003eLunch?\u003c/p\u003e\n"`) {
 		t.Errorf("the page of the voter: %s", page)
 	}
-	if err := r.st.Write(t.Context(), func(tx *store.Tx) error { return tx.ClosePoll(p.ID, 2) }); err != nil {
+	if err := r.st.Write(t.Context(), func(tx *store.Tx) error { return gatedtest.ClosePoll(tx, p.ID, 2) }); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := r.ask(t, "POST", "/main/votes", fmt.Sprintf(`{"id":%d,"options":[2]}`, p.MessageID)); status != 409 {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/agentproto"
@@ -16,8 +18,8 @@ func working(t *testing.T, r *fixture, place string) (*msg.Run, int64) {
 	t.Helper()
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "web:main", Topic: place, Place: place, TriggerMessageID: r.said(t, place, "go")}
 	run := &msg.Run{Folder: "main", Topic: place, ChatJID: "web:main", Runtime: "process"}
-	r.write(t, func(tx *store.Tx) error { _, err := tx.PutTurn(turn, 0); return err })
-	r.write(t, func(tx *store.Tx) error { return tx.StartRun(run, turn.ID) })
+	r.write(t, func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, turn, 0); return err })
+	r.write(t, func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, turn.ID) })
 	return run, turn.ID
 }
 
@@ -67,7 +69,7 @@ func TestEvents_Progress_NewestWins(t *testing.T) {
 	s.want("typing", `{"topics":["#a"]}`)
 	put := func(text string, at int64) {
 		t.Helper()
-		r.write(t, func(tx *store.Tx) error { return tx.PutProgress(*run, turn, stored(text, at)) })
+		r.write(t, func(tx *store.Tx) error { return gatedtest.PutProgress(tx, *run, turn, stored(text, at)) })
 	}
 	want := func(text string, at int64) progress {
 		p := stored(text, at)
@@ -96,12 +98,12 @@ func TestEvents_Progress_EndsAfterTheAnswer(t *testing.T) {
 	r := newFixture(t)
 	r.register(t, `{}`)
 	run, turn := working(t, r, "")
-	r.write(t, func(tx *store.Tx) error { return tx.PutProgress(*run, turn, stored("all", 5)) })
+	r.write(t, func(tx *store.Tx) error { return gatedtest.PutProgress(tx, *run, turn, stored("all", 5)) })
 	s := r.follow(t, "main", "", "")
 	defer s.close()
 	s.progress()
 	answer := r.answered(t, "all", msg.OutQueued)
-	r.write(t, func(tx *store.Tx) error { return tx.CancelTurn(turn, msg.ReasonRoute, 1) })
+	r.write(t, func(tx *store.Tx) error { return gatedtest.CancelTurn(tx, turn, msg.ReasonRoute, 1) })
 	s.want("typing", `{"topics":[]}`)
 	r.settle(t, answer, msg.OutSent)
 	r.hub.Notify()
@@ -117,11 +119,11 @@ func TestEvents_Progress_DeadTurn_Ends(t *testing.T) {
 	r := newFixture(t)
 	r.register(t, `{}`)
 	run, turn := working(t, r, "")
-	r.write(t, func(tx *store.Tx) error { return tx.PutProgress(*run, turn, stored("half", 5)) })
+	r.write(t, func(tx *store.Tx) error { return gatedtest.PutProgress(tx, *run, turn, stored("half", 5)) })
 	s := r.follow(t, "main", "", "")
 	defer s.close()
 	s.progress()
-	r.write(t, func(tx *store.Tx) error { return tx.RequeueTurn(turn, store.Requeue{Attempt: true}) })
+	r.write(t, func(tx *store.Tx) error { return gatedtest.RequeueTurn(tx, turn, gatedtest.Requeue{Attempt: true}) })
 	if p := s.progress(); p.State != stateEnded {
 		t.Errorf("the end is %+v", p)
 	}
@@ -130,7 +132,7 @@ func TestEvents_Progress_DeadTurn_Ends(t *testing.T) {
 func TestProgress_ByConfig(t *testing.T) {
 	r := newFixture(t)
 	run, turn := working(t, r, "#a")
-	r.write(t, func(tx *store.Tx) error { return tx.PutProgress(*run, turn, stored("**half**", 5)) })
+	r.write(t, func(tx *store.Tx) error { return gatedtest.PutProgress(tx, *run, turn, stored("**half**", 5)) })
 	type answer struct {
 		Shows string
 		Turns []progress

@@ -5,25 +5,26 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/pkg/store/storetest"
 )
 
 func TestAnswer_ToAQuestionOfTheChat_IsStoredAndNotShown(t *testing.T) {
 	r := newFixture(t)
-	defer storetest.Work(t, r.st, JID("main"), "", "", "1")()
+	defer gatedtest.Work(t, r.st, JID("main"), "", "", "1")()
 	turns, err := r.st.OpenTurns(t.Context())
 	if err != nil || len(turns) != 1 {
 		t.Fatal(turns, err)
 	}
 	put := func(id, sender string) (a *msg.Ask) {
 		t.Helper()
-		q := &store.Question{
+		q := &gatedtest.Question{
 			AskID: id, Question: "Which?", Options: []string{"red", "green"}, Who: msg.Who{Senders: []string{sender}, Label: "Ann"}, ExpiresAt: 1 << 60,
 		}
 		if err := r.st.Write(t.Context(), func(tx *store.Tx) (err error) {
-			if a, err = tx.PutAsk(turns[0], q, 1); err != nil {
+			if a, err = gatedtest.PutAsk(tx, turns[0], q, 1); err != nil {
 				return err
 			}
 			if err = tx.ClaimOutbound(a.MessageID, 1, 1); err != nil {
@@ -50,7 +51,7 @@ func TestAnswer_ToAQuestionOfTheChat_IsStoredAndNotShown(t *testing.T) {
 	if status, _ := r.ask(t, "POST", "/other/answers", fmt.Sprintf(`{"id":%d,"option":2}`, a.MessageID)); status != 404 {
 		t.Errorf("from another chat: %d", status)
 	}
-	rows, err := r.st.Undecided(t.Context(), JID("main"), 0, 10)
+	rows, err := gatedtest.Undecided(t.Context(), r.st.Reader, JID("main"), 0, 10)
 	if err != nil || len(rows) == 0 {
 		t.Fatal(rows, err)
 	}
@@ -62,7 +63,7 @@ func TestAnswer_ToAQuestionOfTheChat_IsStoredAndNotShown(t *testing.T) {
 	if strings.Count(page, `"question":{"options":["red","green"]}`) != 2 || strings.Contains(page, `"green\"`) {
 		t.Errorf("the page: %s", page)
 	}
-	if err := r.st.Write(t.Context(), func(tx *store.Tx) error { return tx.ExpireAsk(a.ID, 2) }); err != nil {
+	if err := r.st.Write(t.Context(), func(tx *store.Tx) error { return gatedtest.ExpireAsk(tx, a.ID, 2) }); err != nil {
 		t.Fatal(err)
 	}
 	if status, _ := r.ask(t, "POST", "/main/answers", fmt.Sprintf(`{"id":%d,"option":2}`, a.MessageID)); status != 409 {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"arizuko/dashd/internal/db"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -117,7 +119,7 @@ func TestEvents_Reconnects_EachRowOnceInOrder(t *testing.T) {
 			<-rendered
 			w.finish()
 		})
-		after, err := r.st.WebEnd(rt.Context(), JID(w.folder)) // what the page is rendered with
+		after, err := db.WebEnd(rt.Context(), r.st.Reader, JID(w.folder)) // what the page is rendered with
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 )
@@ -95,7 +97,7 @@ func (r *fixture) uploadBody(t testing.TB, body io.Reader, kind string) (status 
 // rows returns the messages of the group main.
 func (r *fixture) rows(t testing.TB) (all []*msg.Message) {
 	t.Helper()
-	all, _, err := r.st.WebHistory(t.Context(), JID("main"), nil, 1<<62, 1000)
+	all, _, err := db.WebHistory(t.Context(), r.st.Reader, JID("main"), nil, 1<<62, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"arizuko/dashd/internal/db"
+
 	"arizuko/dashd/internal/live"
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/apierr"
@@ -147,15 +149,15 @@ type topicLine struct {
 // Topics answers with the chat's topics, the one used last first; the default one is always among
 // them.
 func (c *Chat) Topics(w http.ResponseWriter, r *http.Request, g *msg.Group) {
-	stored, err := c.Store.WebTopics(r.Context(), JID(g.Folder))
+	stored, err := db.WebTopics(r.Context(), c.Store.Reader, JID(g.Folder))
 	if err != nil {
 		httpx.Error(w, err)
 		return
 	}
-	if !slices.ContainsFunc(stored, func(t store.WebTopic) bool { return t.Topic == "" }) {
-		stored = append(stored, store.WebTopic{})
+	if !slices.ContainsFunc(stored, func(t db.WebTopic) bool { return t.Topic == "" }) {
+		stored = append(stored, db.WebTopic{})
 	}
-	slices.SortFunc(stored, func(a, b store.WebTopic) int { return cmp.Compare(b.LastID, a.LastID) })
+	slices.SortFunc(stored, func(a, b db.WebTopic) int { return cmp.Compare(b.LastID, a.LastID) })
 	lines := make([]topicLine, len(stored))
 	for i, t := range stored {
 		lines[i] = topicLine(t)

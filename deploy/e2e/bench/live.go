@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/deploy/e2e/harness"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
@@ -69,7 +71,7 @@ func (l *live) begin(tx *store.Tx, n int, chat string) error {
 	}
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: groupFolder(n), ChatJID: chat, Surface: "dm", Ceiling: 4000,
 		TriggerMessageID: question.ID, CreatedAt: now}
-	if _, err := tx.PutTurn(turn, liveTurns); err != nil {
+	if _, err := gatedtest.PutTurn(tx, turn, liveTurns); err != nil {
 		return err
 	}
 	d := store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: turn.Folder, TurnID: turn.ID}
@@ -77,7 +79,7 @@ func (l *live) begin(tx *store.Tx, n int, chat string) error {
 		return err
 	}
 	run := msg.Run{Folder: turn.Folder, ChatJID: chat, Runtime: "process", StartedAt: now}
-	if err := tx.StartRun(&run, turn.ID); err != nil {
+	if err := gatedtest.StartRun(tx, &run, turn.ID); err != nil {
 		return err
 	}
 	l.turns, l.runs = append(l.turns, turn), append(l.runs, run)
@@ -102,7 +104,7 @@ func (l *live) work(ctx context.Context) error {
 		}
 		err := l.system.gated.store.Write(ctx, func(tx *store.Tx) error {
 			for i, t := range l.turns {
-				if err := tx.PutProgress(l.runs[i], t.ID, &p); err != nil {
+				if err := gatedtest.PutProgress(tx, l.runs[i], t.ID, &p); err != nil {
 					return err
 				}
 			}
@@ -142,13 +144,13 @@ func (l *live) end(ctx context.Context) error {
 	return errors.Join(err, l.system.gated.store.Write(ctx, func(tx *store.Tx) error {
 		for i, t := range l.turns {
 			now := time.Now().UnixMilli()
-			if err := tx.FinishTurn(t, msg.TurnDone, msg.ReasonSilent, "", now); err != nil {
+			if err := gatedtest.FinishTurn(tx, t, msg.TurnDone, msg.ReasonSilent, "", now); err != nil {
 				return err
 			}
-			if err := tx.CloseRun(l.runs[i].ID, now); err != nil {
+			if err := gatedtest.CloseRun(tx, l.runs[i].ID, now); err != nil {
 				return err
 			}
-			if err := tx.EndRun(l.runs[i].ID, "", now); err != nil {
+			if err := gatedtest.EndRun(tx, l.runs[i].ID, "", now); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
@@ -146,7 +148,7 @@ func TestStoredHistory_LeavesNoOpenWork(t *testing.T) {
 	if last, err := st.LastMessageID(t.Context()); err != nil || last != 4400 {
 		t.Errorf("%d rows, %v", last, err)
 	}
-	if waiting, err := st.UndecidedChats(t.Context()); err != nil || len(waiting) > 0 {
+	if waiting, err := gatedtest.UndecidedChats(t.Context(), st.Reader); err != nil || len(waiting) > 0 {
 		t.Errorf("undecided: %q, %v", waiting, err)
 	}
 	if open, err := st.OpenTurns(t.Context()); err != nil || len(open) > 0 {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"golang.org/x/sync/errgroup"
 
 	"arizuko/pkg/msg"
@@ -142,7 +144,7 @@ func putStoredTurn(tx *store.Tx, n int, jid string, at int64) error {
 	turn := &msg.Turn{Kind: msg.Conversation, Folder: groupFolder(0), ChatJID: jid, Surface: "telegram-dm",
 		Ceiling: 4000,
 		ReplyTo: rows[messagesPerTurn-1].PlatformID, TriggerMessageID: rows[messagesPerTurn-1].ID, CreatedAt: at}
-	if _, err := tx.PutTurn(turn, 0); err != nil {
+	if _, err := gatedtest.PutTurn(tx, turn, 0); err != nil {
 		return err
 	}
 	for _, m := range rows {
@@ -160,5 +162,5 @@ func putStoredTurn(tx *store.Tx, n int, jid string, at int64) error {
 	if err != nil {
 		return err
 	}
-	return tx.FinishTurn(turn, msg.TurnDone, msg.ReasonAnswered, "", at)
+	return gatedtest.FinishTurn(tx, turn, msg.TurnDone, msg.ReasonAnswered, "", at)
 }

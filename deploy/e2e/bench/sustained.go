@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
@@ -128,7 +130,7 @@ func (s *system) checkDone(ctx context.Context) error {
 	if s.isFloor {
 		return nil
 	}
-	waiting, err := s.adapter.store.UndecidedChats(ctx)
+	waiting, err := gatedtest.UndecidedChats(ctx, s.adapter.store.Reader)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+	"arizuko/pkg/adapterdb"
+
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -105,10 +108,10 @@ func TestFind_Preview_IsNotThePart(t *testing.T) {
 			return err
 		}
 		turn.TriggerMessageID = trigger.ID
-		if _, err := tx.PutTurn(turn, 0); err != nil {
+		if _, err := gatedtest.PutTurn(tx, turn, 0); err != nil {
 			return err
 		}
-		if err := tx.StartRun(&msg.Run{Folder: "acme", ChatJID: row.ChatJID, StartedAt: 1}, turn.ID); err != nil {
+		if err := gatedtest.StartRun(tx, &msg.Run{Folder: "acme", ChatJID: row.ChatJID, StartedAt: 1}, turn.ID); err != nil {
 			return err
 		}
 		if err := tx.ClaimOutbound(row.ID, 1, 1); err != nil { // nothing waits in the lane
@@ -117,11 +120,11 @@ func TestFind_Preview_IsNotThePart(t *testing.T) {
 		if err := tx.SettleOutbound(row.ID, msg.OutSent, ""); err != nil {
 			return err
 		}
-		p, err := tx.BeginPreview(turn.ID, 1)
+		p, err := adapterdb.BeginPreview(tx, turn.ID, 1)
 		if err != nil {
 			return err
 		}
-		return tx.KeepPreview(p, id, 1)
+		return adapterdb.KeepPreview(tx, p, id, 1)
 	})
 	if err != nil {
 		t.Fatal(err)

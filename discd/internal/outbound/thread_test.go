@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/adapter"
@@ -24,7 +26,7 @@ func (b *senderFixture) forked(t *testing.T, exists bool) (*msg.Message, adapter
 	known, err := b.Store.Fork(t.Context(), m.ChatJID, "#deploy#fix")
 	if err == nil && exists && known == nil {
 		fork := &msg.Fork{ChatJID: m.ChatJID, Topic: "#deploy#fix", ThreadID: thread, OwnThread: true, MessageID: m.ID}
-		err = b.Store.Write(t.Context(), func(tx *store.Tx) error { return tx.PutFork(fork) })
+		err = b.Store.Write(t.Context(), func(tx *store.Tx) error { return gatedtest.PutFork(tx, fork) })
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"context"
 	"sync"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routecheck"
 	"arizuko/pkg/store"
@@ -106,7 +108,7 @@ func (c *Chats) Of(ctx context.Context, r store.Reader, folder string, limit int
 		return nil, err
 	}
 	for after := ""; ; {
-		page, err := r.ChatsPage(ctx, after, pageRows)
+		page, err := db.ChatsPage(ctx, r, after, pageRows)
 		if err != nil || len(page) == 0 {
 			return jids, err
 		}

@@ -9,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
+	"arizuko/gated/internal/db"
 
-	"arizuko/pkg/store"
+	"golang.org/x/text/unicode/norm"
 )
 
 const (
@@ -94,7 +94,7 @@ const cutMark = "[code]"
 
 // Counts reports whether a sender may try the code that is open, nil for none. If it seems to live longer than codes
 // do, the clock was set back.
-func Counts(code *store.OperatorCode, sender string, now int64) bool {
+func Counts(code *db.OperatorCode, sender string, now int64) bool {
 	return code != nil && now < code.ExpiresAt && code.ExpiresAt-now <= Life.Milliseconds() &&
 		code.Tries[sender] < maxTriesOfSender
 }

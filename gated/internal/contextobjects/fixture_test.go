@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -117,7 +119,7 @@ func (f *fixture) want(what string, q *Query, scope Scope, want ...string) Resul
 func (f *fixture) journal() map[string]Object {
 	f.t.Helper()
 	all := map[string]Object{}
-	err := f.st.EachContextObject(f.t.Context(), 0, func(o Object) { all[o.ChatJID+" "+o.ID] = o })
+	err := db.EachContextObject(f.t.Context(), f.st.Reader, 0, func(o Object) { all[o.ChatJID+" "+o.ID] = o })
 	if err != nil {
 		f.t.Fatal(err)
 	}

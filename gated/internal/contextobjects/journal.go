@@ -10,6 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -38,7 +40,7 @@ func Open(ctx context.Context, set Settings, st *store.Store, now int64) (*Index
 		}
 		objects = nil
 	}
-	err := st.EachContextObject(ctx, now, func(o Object) {
+	err := db.EachContextObject(ctx, st.Reader, now, func(o Object) {
 		if len(objects) > 0 && objects[0].ChatJID != o.ChatJID {
 			flush()
 		}
@@ -82,7 +84,7 @@ func (x *Index) Activate(tx *store.Tx, event Event, o Object, now int64) (Object
 		return o, err
 	}
 	o.ChatJID = jid
-	old, err := tx.ContextObject(context.Background(), jid, o.ID)
+	old, err := db.ContextObject(context.Background(), tx.Reader, jid, o.ID)
 	if err != nil {
 		return o, err
 	}
@@ -141,7 +143,7 @@ func (x *Index) EndOf(tx *store.Tx, chatJID string, messageID int64) error {
 	if err != nil {
 		return err
 	}
-	ended, err := tx.DeleteContextObjectsOf(jid, messageID)
+	ended, err := db.DeleteContextObjectsOf(tx, jid, messageID)
 	for _, id := range ended {
 		tx.AfterCommit(func() { x.remove(jid, id) })
 	}
@@ -160,7 +162,7 @@ func (x *Index) update(tx *store.Tx, chatJID, id string, now int64, change func(
 	if err != nil {
 		return err
 	}
-	o, err := tx.ContextObject(context.Background(), jid, id)
+	o, err := db.ContextObject(context.Background(), tx.Reader, jid, id)
 	if err != nil || o == nil || o.ActiveUntil <= now {
 		return err
 	}
@@ -172,13 +174,13 @@ func (x *Index) update(tx *store.Tx, chatJID, id string, now int64, change func(
 // store writes an object to the journal, and to memory after the commit.
 func (x *Index) store(tx *store.Tx, o Object, now int64) error {
 	if o.ActiveUntil <= now {
-		if err := tx.DeleteContextObject(o.ChatJID, o.ID); err != nil {
+		if err := db.DeleteContextObject(tx, o.ChatJID, o.ID); err != nil {
 			return err
 		}
 		tx.AfterCommit(func() { x.remove(o.ChatJID, o.ID) })
 		return nil
 	}
-	removed, err := tx.PutContextObject(&o, maxPerChat, now)
+	removed, err := db.PutContextObject(tx, &o, maxPerChat, now)
 	if err != nil {
 		return err
 	}
@@ -234,7 +236,7 @@ func (x *Index) Follow(ctx context.Context, r store.Reader, jid string, now int6
 
 // read reads the active objects of a chat again.
 func (x *Index) read(ctx context.Context, r store.Reader, jid string, now int64) error {
-	all, err := r.ContextObjectsOf(ctx, jid, now)
+	all, err := db.ContextObjectsOf(ctx, r, jid, now)
 	if err != nil {
 		return fmt.Errorf("read active context objects: %w", err)
 	}
@@ -283,7 +285,7 @@ func (x *Index) Prune(ctx context.Context, st *store.Store, now int64) error {
 	x.prune(now)
 	for deleted := int64(prunePage); deleted == prunePage; {
 		err := st.Write(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.DeleteEndedContextObjects(now, prunePage)
+			deleted, err = db.DeleteEndedContextObjects(tx, now, prunePage)
 			return err
 		})
 		if err != nil {

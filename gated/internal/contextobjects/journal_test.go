@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -128,7 +130,7 @@ func TestIndex_MemoryIsTheJournal(t *testing.T) {
 		round++ // each has chats of its own, in one database
 		f := &fixture{t: t, path: path, st: st, now: start + int64(round)*ms(1000*time.Hour)}
 		if err := st.Write(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.DeleteEndedContextObjects(msg.Forever, 1<<20)
+			_, err := db.DeleteEndedContextObjects(tx, msg.Forever, 1<<20)
 			return err
 		}); err != nil {
 			t.Fatal(err)

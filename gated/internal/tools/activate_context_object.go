@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"net/url"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -99,7 +101,7 @@ func (c *Caller) completeObject(ctx context.Context, tx *store.Tx, o *contextobj
 	if m.Direction == msg.Out {
 		o.CreatedBy, o.CreatedByBot = "", true
 	}
-	stored, err := tx.ContextObjectOf(ctx, c.Turn.ChatJID, o.Kind, m.ID, c.Services.now())
+	stored, err := db.ContextObjectOf(ctx, tx.Reader, c.Turn.ChatJID, o.Kind, m.ID, c.Services.now())
 	if err != nil {
 		return err
 	}

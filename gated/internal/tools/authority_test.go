@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -199,7 +201,7 @@ func TestReminderUpdate_ByAnother_TheyPay(t *testing.T) {
 		r, err := tx.Reminder(t.Context(), f.ownReminder)
 		r.CreatedBy, r.UpdatedBy, r.UpdatedAt = "telegram:1", "telegram:1", 5
 		if err == nil {
-			err = tx.UpdateReminder(r)
+			err = db.UpdateReminder(tx, r)
 		}
 		return err
 	})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -48,7 +50,8 @@ func broadcast() Tool {
 			c.copies = len(chats)
 			return err
 		}, func(tx *store.Tx) (out broadcastOut, err error) {
-			n, err := tx.CountGroupCalls(ctx, c.Turn.Folder, c.Tool, c.Services.now()-broadcastTime.Milliseconds())
+			n, err := db.CountGroupCalls(ctx, tx.Reader, c.Turn.Folder, c.Tool,
+				c.Services.now()-broadcastTime.Milliseconds())
 			if err != nil {
 				return out, err
 			}
@@ -57,7 +60,7 @@ func broadcast() Tool {
 			}
 			out.MessageIDs, out.LeftOut = []int64{}, leftOut
 			for _, jid := range chats {
-				id, err := tx.PutBroadcastMessageFor(c.Turn.Folder, c.origin.Sender, jid, in.Text, c.Services.now())
+				id, err := db.PutBroadcastMessageFor(tx, c.Turn.Folder, c.origin.Sender, jid, in.Text, c.Services.now())
 				if err != nil {
 					return out, err
 				}
@@ -81,7 +84,7 @@ func (c *Caller) broadcastChats(ctx context.Context, named []string) (to, leftOu
 	case len(all) > maxBroadcastChats:
 		return nil, nil, refuse("%s answers more than %d chats: name those to write to, or ask an operator to use gated broadcast", c.Turn.Folder, maxBroadcastChats)
 	}
-	to, leftOut, err = c.Services.Store.TopLevels(ctx, all)
+	to, leftOut, err = db.TopLevels(ctx, c.Services.Store.Reader, all)
 	if err == nil && len(to) == 0 {
 		err = refuse("no chat that takes messages outside of posts is answered by %s: there is none to write to",
 			c.Turn.Folder)

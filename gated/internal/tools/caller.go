@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/authority"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -160,7 +162,7 @@ func (c *Caller) observes(ctx context.Context, r store.Reader, jid string) (bool
 	if c.Observe != groupconfig.ObserveShared {
 		return c.Observe == groupconfig.ObserveAll, nil
 	}
-	kind, err := r.ChatKind(ctx, jid)
+	kind, err := db.ChatKind(ctx, r, jid)
 	return kind != msg.ChatDM, err
 }
 

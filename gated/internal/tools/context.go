@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -104,7 +106,7 @@ func (c *Caller) contextQuery(ctx context.Context, r store.Reader, chat string, 
 	if in.TopicID != nil {
 		q.Topic, q.TopicKnown = *in.TopicID, true
 	}
-	if q.Topics, err = r.ChatHasTopics(ctx, c.Turn.ChatJID); err != nil {
+	if q.Topics, err = db.ChatHasTopics(ctx, r, c.Turn.ChatJID); err != nil {
 		return nil, 0, err
 	}
 	m, err := c.currentMessage(ctx, r, in.CurrentMessageID)
@@ -159,7 +161,7 @@ func (c *Caller) chainOf(ctx context.Context, r store.Reader, m *msg.Message, re
 	if m == nil {
 		return chain, nil
 	}
-	above, err := r.Ancestors(ctx, m, maxChain)
+	above, err := db.Ancestors(ctx, r, m, maxChain)
 	for _, next := range above {
 		chain = append(chain, next.ID)
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -86,7 +88,7 @@ func (c *Caller) checkThread(ctx context.Context, r store.Reader, jid, thread st
 	if thread == "" || jid == c.Turn.ChatJID && thread == c.Turn.ThreadID {
 		return nil
 	}
-	has, err := r.HasThread(ctx, jid, thread)
+	has, err := db.HasThread(ctx, r, jid, thread)
 	if err != nil || has {
 		return err
 	}

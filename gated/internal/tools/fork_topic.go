@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -38,10 +40,10 @@ func forkTopic() Tool {
 			if err != nil {
 				return forkTopicOut{}, err
 			}
-			if err := tx.PutFork(f); err != nil {
+			if err := db.PutFork(tx, f); err != nil {
 				return forkTopicOut{}, err
 			}
-			run, err = tx.ResetSession(f.Folder, f.Topic, f.CreatedAt)
+			run, err = db.ResetSession(tx, f.Folder, f.Topic, f.CreatedAt)
 			return forkTopicOut{Topic: f.Topic, ThreadID: f.ThreadID}, err
 		})
 		if err == nil && run != 0 {
@@ -161,7 +163,7 @@ func (c *Caller) corrected(ctx context.Context, tx *store.Tx) (int64, error) {
 			}
 		}
 	}
-	return tx.LastAnswer(ctx, c.Turn.Folder, c.Turn.ChatJID, c.Turn.Place)
+	return db.LastAnswer(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, c.Turn.Place)
 }
 
 const (
@@ -173,7 +175,7 @@ const (
 
 // forkName is the topic of a fork: the one asked for, or the first free one.
 func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (string, error) {
-	open, err := tx.OpenForks(ctx, c.Turn.Folder, c.Turn.ChatJID, maxForks)
+	open, err := db.OpenForks(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, maxForks)
 	if err != nil {
 		return "", err
 	}
@@ -184,7 +186,7 @@ func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (stri
 	if asked != "" {
 		return asked, c.checkForkName(ctx, tx, asked)
 	}
-	n, err := tx.LastFork(ctx, c.Turn.ChatJID, msg.CorrectionTopic(c.Turn.Topic, 1))
+	n, err := db.LastFork(ctx, tx.Reader, c.Turn.ChatJID, msg.CorrectionTopic(c.Turn.Topic, 1))
 	if err != nil {
 		return "", err
 	}
@@ -194,7 +196,7 @@ func (c *Caller) forkName(ctx context.Context, tx *store.Tx, asked string) (stri
 		if len(topic) > maxTopic {
 			return "", refuse("the name of this topic is too long to fork it: correct the answer here")
 		}
-		taken, err := tx.ForkTaken(ctx, c.Turn.Folder, c.Turn.ChatJID, topic)
+		taken, err := db.ForkTaken(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, topic)
 		if err != nil || !taken {
 			return topic, err
 		}
@@ -215,7 +217,7 @@ func (c *Caller) checkForkName(ctx context.Context, tx *store.Tx, topic string) 
 	if fork != nil && fork.EndedAt != 0 {
 		return refuse("topic %.80q was a fork that is over: give another name, or leave topic out", topic)
 	}
-	taken, err := tx.ForkTaken(ctx, c.Turn.Folder, c.Turn.ChatJID, topic)
+	taken, err := db.ForkTaken(ctx, tx.Reader, c.Turn.Folder, c.Turn.ChatJID, topic)
 	if err == nil && taken {
 		err = refuse("topic %.80q exists already: work there, with send_message and that topic, or leave topic out for a free name", topic)
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -33,7 +35,8 @@ func forward[In any](ctx context.Context, c *Caller, in In,
 		if c.Turn.Depth >= msg.MaxDelegationDepth {
 			return out, errTooDeep
 		}
-		n, err := tx.CountCallsOfRoot(ctx, c.Turn.Root(), [...]string{delegateName, escalateName, injectName})
+		n, err := db.CountCallsOfRoot(ctx, tx.Reader, c.Turn.Root(), [...]string{delegateName, escalateName,
+			injectName})
 		if err != nil {
 			return out, err
 		}
@@ -68,11 +71,11 @@ func (c *Caller) noticeLimit(ctx context.Context) error {
 		if err != nil || root == nil {
 			return err
 		}
-		notified, err := tx.HasNoticeText(ctx, root.ID, limitNotice)
+		notified, err := db.HasNoticeText(ctx, tx.Reader, root.ID, limitNotice)
 		if err != nil || notified {
 			return err
 		}
-		return tx.PutInterimNotice(root, limitNotice, c.Services.now())
+		return db.PutInterimNotice(tx, root, limitNotice, c.Services.now())
 	})
 }
 
@@ -81,7 +84,7 @@ func (c *Caller) noticeLimit(ctx context.Context) error {
 func (c *Caller) returnAddress(ctx context.Context, tx *store.Tx, kind msg.ReturnKind) (*msg.ReturnAddress, error) {
 	t := c.Turn
 	if kind == msg.Delegation {
-		asker, err := tx.Asker(ctx, t)
+		asker, err := db.Asker(ctx, tx.Reader, t)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 )
 
@@ -39,7 +41,7 @@ func getThread() Tool {
 		if around == 0 {
 			around = defaultAround
 		}
-		rows, err := r.Around(ctx, m, around)
+		rows, err := db.Around(ctx, r.Reader, m, around)
 		if err != nil {
 			return out, err
 		}

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/store"
 )
 
@@ -79,14 +81,14 @@ func (c *Caller) stored(ctx context.Context, call string, out any) (found bool, 
 	if err := c.checkOpen(ctx, r); err != nil {
 		return false, 0, err
 	}
-	result, found, err := r.ToolCall(ctx, c.Turn.ID, call)
+	result, found, err := db.ToolCall(ctx, r, c.Turn.ID, call)
 	if err != nil {
 		return false, 0, err
 	}
 	if found {
 		return true, 0, json.Unmarshal(result, out)
 	}
-	n, used, err := r.CountToolCalls(ctx, c.Turn.ID)
+	n, used, err := db.CountToolCalls(ctx, r, c.Turn.ID)
 	if err == nil && n >= maxActing {
 		err = refuse("this turn has acted %d times, which is the limit: finish your answer without further tools", n)
 	}
@@ -126,7 +128,7 @@ func (c *Caller) act(ctx context.Context, tx *store.Tx, call string, size int, e
 	if err != nil {
 		return fmt.Errorf("encode the result of %s: %w", c.Tool, err)
 	}
-	return tx.PutToolCall(c.Turn.ID, call, c.Tool, withSize(result, size), c.Services.now())
+	return db.PutToolCall(tx, c.Turn.ID, call, c.Tool, withSize(result, size), c.Services.now())
 }
 
 // withSize adds store.StoredBytes to a result. Those that are no objects, of tests, have none.
@@ -139,7 +141,7 @@ func withSize(result json.RawMessage, size int) json.RawMessage {
 	if len(fields) == 1 {
 		comma = ""
 	}
-	return fmt.Appendf(fields, `%s"%s":%d}`, comma, store.StoredBytes, size)
+	return fmt.Appendf(fields, `%s"%s":%d}`, comma, db.StoredBytes, size)
 }
 
 // hashCall is the same for calls of a tool with equal arguments. The arguments are

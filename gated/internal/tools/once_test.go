@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -19,13 +21,13 @@ func (f *fixture) retry() {
 	f.access.Close()
 	run := msg.Run{Folder: f.turn.Folder, ChatJID: f.turn.ChatJID, Runtime: "process", StartedAt: 2}
 	f.write(func(tx *store.Tx) error {
-		if err := tx.RequeueTurn(f.turn.ID, store.Requeue{}); err != nil {
+		if err := db.RequeueTurn(tx, f.turn.ID, db.Requeue{}); err != nil {
 			return err
 		}
-		if err := tx.EndRun(f.access.run.ID, "", 2); err != nil {
+		if err := db.EndRun(tx, f.access.run.ID, "", 2); err != nil {
 			return err
 		}
-		return tx.StartRun(&run, f.turn.ID)
+		return db.StartRun(tx, &run, f.turn.ID)
 	})
 	f.access = f.tokens.Issue(run, func(s string) string { return s })
 	f.t.Cleanup(f.access.Close)

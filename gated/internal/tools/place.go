@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -32,7 +34,7 @@ func (c *Caller) placeOf(ctx context.Context, r store.Reader, topic string) (thr
 		}
 		return base, topic, nil
 	}
-	if thread, err = r.ThreadOfTopic(ctx, c.Turn.ChatJID, topic); err != nil {
+	if thread, err = db.ThreadOfTopic(ctx, r, c.Turn.ChatJID, topic); err != nil {
 		return "", "", err
 	}
 	return thread, msg.Place(thread, topic), nil
@@ -43,7 +45,7 @@ func (c *Caller) isThread(ctx context.Context, r store.Reader, thread string) (b
 	if thread == c.Turn.ThreadID {
 		return true, nil
 	}
-	return r.HasThread(ctx, c.Turn.ChatJID, thread)
+	return db.HasThread(ctx, r, c.Turn.ChatJID, thread)
 }
 
 // placeOfFork returns the thread and the place of a fork of the caller's group, or of the
@@ -74,7 +76,7 @@ func (c *Caller) checkTakes(ctx context.Context, r store.Reader, jid, thread, in
 	if thread != "" {
 		return nil
 	}
-	has, err := r.HasTopLevel(ctx, jid)
+	has, err := db.HasTopLevel(ctx, r, jid)
 	if err == nil && !has {
 		err = refuse("chat %.100q is a forum, where all messages are in posts: %s", jid, instead)
 	}

@@ -3,6 +3,8 @@ package tools
 import (
 	"context"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -50,7 +52,7 @@ func pollClose() Tool {
 			out = pollCloseOut{PollID: poll.ID, State: string(msg.PollClosed)}
 			if poll.State == msg.PollOpen {
 				now := c.Services.now()
-				if err := tx.ClosePoll(poll.ID, now); err != nil {
+				if err := db.ClosePoll(tx, poll.ID, now); err != nil {
 					return out, err
 				}
 				err = c.Services.Objects.ClosePoll(tx, poll.ChatJID, poll.ID, now, now)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -57,7 +59,8 @@ func pollList() Tool {
 	}, func(ctx context.Context, c *Caller, in pollListIn) (out pollListOut, err error) {
 		out.Polls = []pollLine{}
 		state := msg.PollState(cmp.Or(in.State, string(msg.PollOpen)))
-		polls, err := c.Services.Store.PollsOf(ctx, c.Turn.ChatJID, c.Turn.Folder, state, math.MaxInt64, maxPolls+1)
+		polls, err := db.PollsOf(ctx, c.Services.Store.Reader, c.Turn.ChatJID, c.Turn.Folder, state, math.MaxInt64,
+			maxPolls+1)
 		if err != nil {
 			return out, err
 		}
@@ -94,7 +97,7 @@ func (c *Caller) pollLine(ctx context.Context, p *msg.StoredPoll) (line pollLine
 	if err != nil {
 		return line, err
 	}
-	voters, err := c.Services.Store.PollVoters(ctx, p, maxVoterNames)
+	voters, err := db.PollVoters(ctx, c.Services.Store.Reader, p, maxVoterNames)
 	if err != nil {
 		return line, err
 	}

@@ -3,6 +3,8 @@ package tools
 import (
 	"context"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -26,7 +28,7 @@ func reminderCancel() Tool {
 			}
 			r.State, r.NextSlot = msg.ReminderCancelled, 0
 			now := c.Services.now()
-			if err := tx.EndReminder(r.ID, msg.ReminderCancelled, c.origin.Sender, "", now); err != nil {
+			if err := db.EndReminder(tx, r.ID, msg.ReminderCancelled, c.origin.Sender, "", now); err != nil {
 				return out, err
 			}
 			return newReminderOut(r), c.Services.Objects.SetReminderDue(tx, r.ChatJID, r.ID, 0, now)

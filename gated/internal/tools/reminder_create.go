@@ -3,6 +3,8 @@ package tools
 import (
 	"context"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/timed/reminders"
 	"arizuko/pkg/msg"
@@ -48,7 +50,7 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 	if err := c.checkReaders(); err != nil {
 		return out, err
 	}
-	kind, err := tx.ChatKind(ctx, r.ChatJID)
+	kind, err := db.ChatKind(ctx, tx.Reader, r.ChatJID)
 	if err != nil {
 		return out, err
 	}
@@ -67,7 +69,7 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 	if err := c.plan(ctx, tx, &r, spec); err != nil {
 		return out, err
 	}
-	ofFolder, ofChat, err := tx.CountReminders(ctx, r.Folder, r.ChatJID)
+	ofFolder, ofChat, err := db.CountReminders(ctx, tx.Reader, r.Folder, r.ChatJID)
 	if err != nil {
 		return out, err
 	}
@@ -76,7 +78,7 @@ func (c *Caller) createReminder(ctx context.Context, tx *store.Tx, r msg.Reminde
 			ofChat, reminders.MaxPerChat, ofFolder, reminders.MaxPerFolder)
 	}
 	r.CreatedBy, r.CreatedAt, r.UpdatedAt = r.UpdatedBy, c.Services.now(), c.Services.now()
-	if err := tx.PutReminder(&r); err != nil {
+	if err := db.PutReminder(tx, &r); err != nil {
 		return out, err
 	}
 	return newReminderOut(&r), c.activateReminder(ctx, tx, contextobjects.ReminderCreated, &r)

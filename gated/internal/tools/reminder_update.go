@@ -3,6 +3,8 @@ package tools
 import (
 	"context"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/gated/internal/timed/reminders"
 	"arizuko/pkg/store"
@@ -45,7 +47,7 @@ func reminderUpdate() Tool {
 				return out, err
 			}
 			r.UpdatedAt = c.Services.now()
-			if err := tx.UpdateReminder(r); err != nil {
+			if err := db.UpdateReminder(tx, r); err != nil {
 				return out, err
 			}
 			return newReminderOut(r), c.activateReminder(ctx, tx, contextobjects.ReminderUpdated, r)

@@ -3,6 +3,8 @@ package tools
 import (
 	"context"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/store"
 )
 
@@ -40,7 +42,7 @@ func resetSession() Tool {
 			if err := c.checkAccess(ctx, tx.Reader, in.GroupFolder); err != nil {
 				return resetSessionOut{}, err
 			}
-			run, err = tx.ResetSession(in.GroupFolder, topic, c.Services.now())
+			run, err = db.ResetSession(tx, in.GroupFolder, topic, c.Services.now())
 			return resetSessionOut{OK: true}, err
 		})
 		if err == nil && run != 0 {

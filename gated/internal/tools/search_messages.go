@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 const (
@@ -57,8 +58,8 @@ func searchMessages() Tool {
 		if strings.TrimSpace(in.Text) == "" {
 			return out, refuse("text is blank: name a word that the message has")
 		}
-		s := store.Search{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Text: in.Text, Limit: in.Limit,
-			Others: store.ObserveScope(c.Observe)}
+		s := db.Search{Folder: c.Turn.Folder, ChatJID: c.Turn.ChatJID, Text: in.Text, Limit: in.Limit,
+			Others: db.ObserveScope(c.Observe)}
 		if !c.isOwn(s.ChatJID) {
 			s.ChatJID = ""
 		}
@@ -68,7 +69,7 @@ func searchMessages() Tool {
 		if s.Limit == 0 {
 			s.Limit = defaultFound
 		}
-		rows, err := c.Services.Store.SearchMessages(ctx, s)
+		rows, err := db.SearchMessages(ctx, c.Services.Store.Reader, s)
 		if err != nil {
 			return out, err
 		}
@@ -83,9 +84,9 @@ func searchMessages() Tool {
 // maxPosition is more than two numbers take.
 const maxPosition = 50
 
-func formatPosition(p store.SearchPosition) string { return fmt.Sprintf("%d-%d", p.ID, p.Decision) }
+func formatPosition(p db.SearchPosition) string { return fmt.Sprintf("%d-%d", p.ID, p.Decision) }
 
-func parsePosition(text string) (p store.SearchPosition, err error) {
+func parsePosition(text string) (p db.SearchPosition, err error) {
 	if text == "" {
 		return p, nil
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -113,7 +115,7 @@ func TestResetSession_OwnTopicOrBelow(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.write(func(tx *store.Tx) error {
-		return tx.StoreSession(&msg.Run{ID: f.access.run.ID, Folder: folder}, "s1", 1)
+		return db.StoreSession(tx, &msg.Run{ID: f.access.run.ID, Folder: folder}, "s1", 1)
 	})
 	f.works("reset_session", `{"groupFolder":"acme"}`)
 	if id, err := f.st.Session(t.Context(), folder, ""); err != nil || id != "" {
@@ -141,17 +143,17 @@ func TestInspectSession_ClampsLimit(t *testing.T) {
 				return err
 			}
 			turn := &msg.Turn{Kind: msg.Conversation, Folder: folder, ChatJID: "telegram:-7", Topic: "#old", TriggerMessageID: m.ID, CreatedAt: 1}
-			if _, err := tx.PutTurn(turn, 5); err != nil {
+			if _, err := db.PutTurn(tx, turn, 5); err != nil {
 				return err
 			}
 			run.Topic = "#old"
-			if err := tx.StartRun(&run, turn.ID); err != nil {
+			if err := db.StartRun(tx, &run, turn.ID); err != nil {
 				return err
 			}
-			if err := tx.FinishTurn(turn, msg.TurnDone, msg.ReasonAnswered, "", 2); err != nil {
+			if err := db.FinishTurn(tx, turn, msg.TurnDone, msg.ReasonAnswered, "", 2); err != nil {
 				return err
 			}
-			return tx.EndRun(run.ID, "hunter2 was wrong", 3)
+			return db.EndRun(tx, run.ID, "hunter2 was wrong", 3)
 		})
 	}
 	for limit, want := range map[string]int{"": 10, `,"limit":0`: 1, `,"limit":-5`: 1, `,"limit":7`: 7, `,"limit":1000`: 100} {

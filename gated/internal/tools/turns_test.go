@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/contextobjects"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -204,7 +206,7 @@ func TestEscalate_TwoLevelsUp_EachAnswerGoesToItsAsker(t *testing.T) {
 	answer := func(turn *msg.Turn, text string) {
 		t.Helper()
 		f.write(func(tx *store.Tx) error {
-			return tx.AnswerTurn(store.Reply{RunID: runs[turn.ID], TurnID: turn.ID, Text: text, Final: true}, 9)
+			return db.AnswerTurn(tx, db.Reply{RunID: runs[turn.ID], TurnID: turn.ID, Text: text, Final: true}, 9)
 		})
 	}
 	escalate(c)

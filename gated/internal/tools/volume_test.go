@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -43,7 +45,7 @@ func TestVolume_TurnStoresMuch_FurtherCallsAreRefused(t *testing.T) {
 			refused = text
 		}
 	}
-	_, used, err := f.st.CountToolCalls(t.Context(), f.turn.ID)
+	_, used, err := db.CountToolCalls(t.Context(), f.st.Reader, f.turn.ID)
 	if err != nil || used > maxTurnBytes || used < maxTurnBytes-len(big)-200 || !strings.Contains(refused, tooMuch) {
 		t.Errorf("%d bytes are stored by %d calls, %v, then: %s", used, made, err, refused)
 	}
@@ -70,7 +72,7 @@ func (f *fixture) nextTurn() {
 	f.t.Helper()
 	f.access.Close()
 	f.cancelTurn()
-	f.write(func(tx *store.Tx) error { return tx.EndRun(f.access.run.ID, "", 2) })
+	f.write(func(tx *store.Tx) error { return db.EndRun(tx, f.access.run.ID, "", 2) })
 	f.own, f.turn, f.access = f.startRun(folder, chat, "and now?")
 }
 

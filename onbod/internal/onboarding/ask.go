@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"arizuko/onbod/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
@@ -72,7 +74,7 @@ func (o *Onboarding) known(ctx context.Context, r store.Reader, a onboardapi.Ask
 		last.State == store.RequestApproved && within(last.DecidedAt, now, approvedFor):
 		return asked(last), nil
 	}
-	counts, err := r.CountRequests(ctx, a.Sender, now-limitTime.Milliseconds(), now)
+	counts, err := db.CountRequests(ctx, r, a.Sender, now-limitTime.Milliseconds(), now)
 	if err != nil {
 		return onboardapi.Asked{}, err
 	}
@@ -134,12 +136,13 @@ func (o *Onboarding) create(ctx context.Context, tx *store.Tx, a onboardapi.Ask,
 	if err := tx.PutRequest(r); err != nil {
 		return onboardapi.Asked{}, err
 	}
-	if r, err = tx.Request(ctx, code); err != nil { // with the chat's present title
+	if r, err = db.Request(ctx, tx.Reader, code); err != nil { // with the chat's present title
 		return onboardapi.Asked{}, err
 	}
 	// Of a flood operators read the first requests alone: their own commands are answered in the same
 	// chats, one message after another.
-	counts, err := tx.CountRequests(ctx, r.Sender, r.CreatedAt-limitTime.Milliseconds(), r.CreatedAt) // with this one
+	counts, err := db.CountRequests(ctx, tx.Reader, r.Sender, r.CreatedAt-limitTime.Milliseconds(),
+		r.CreatedAt) // with this one
 	if err != nil {
 		return onboardapi.Asked{}, err
 	}
@@ -172,7 +175,7 @@ const maxCodes = 10
 func (o *Onboarding) freeCode(ctx context.Context, tx *store.Tx) (string, error) {
 	for range maxCodes {
 		code := o.newCode()
-		taken, err := tx.Request(ctx, code)
+		taken, err := db.Request(ctx, tx.Reader, code)
 		if err != nil || taken == nil {
 			return code, err
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"arizuko/onbod/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/match"
@@ -144,7 +146,7 @@ func (o *Onboarding) Reopen(ctx context.Context, re Reopening) (Decided, error) 
 	}
 	now := o.now()
 	err = o.st.Write(ctx, func(tx *store.Tx) error {
-		if err := tx.ReopenRequest(r.Code, now); err != nil {
+		if err := db.ReopenRequest(tx, r.Code, now); err != nil {
 			return err
 		}
 		if err := tx.PutAudit(re.By, "reopen", r.Code+" "+r.ChatJID, now); err != nil {
@@ -184,7 +186,7 @@ func (o *Onboarding) find(ctx context.Context, code, by string) (r *store.Reques
 	if unlock, err = o.lock(ctx); err != nil {
 		return nil, nil, err
 	}
-	r, err = o.st.Request(ctx, normalCode(code))
+	r, err = db.Request(ctx, o.st.Reader, normalCode(code))
 	switch {
 	case err != nil:
 	case r == nil:
@@ -236,7 +238,7 @@ func (o *Onboarding) connect(ctx context.Context, r *store.Request, first bool) 
 	switch {
 	case errors.As(err, new(refusedError)) && (first || kind == apierr.BadRequest || kind == apierr.Conflict):
 		o.log.Warn("chat not connected", "chat", r.ChatJID, "folder", r.Folder, "user", r.DecidedBy, "err", err)
-		if undo := o.st.Write(ctx, func(tx *store.Tx) error { return tx.WithdrawApproval(r.Code) }); undo != nil {
+		if undo := o.st.Write(ctx, func(tx *store.Tx) error { return db.WithdrawApproval(tx, r.Code) }); undo != nil {
 			return Decided{}, undo
 		}
 		return Decided{}, stillPending(r, err)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/onbod/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -317,7 +319,7 @@ func TestSweep_OldDecidedRequests_Deleted(t *testing.T) {
 	f.sweepOnce()
 	f.clock = f.clock.Add(maxAge + time.Hour)
 	f.sweepOnce()
-	if r, err := f.st.Request(t.Context(), decided); err != nil || r != nil {
+	if r, err := db.Request(t.Context(), f.st.Reader, decided); err != nil || r != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	f.request(pending)

@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+	"arizuko/onbod/internal/db"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
@@ -111,10 +114,10 @@ func (f *fixture) restart(st *store.Store, groups string) {
 func (f *fixture) byCode(sender string) {
 	f.t.Helper()
 	f.ok(f.st.Write(f.t.Context(), func(tx *store.Tx) error {
-		if err := tx.PutOperatorCode(&store.OperatorCode{Hash: "h", By: "web:ada", ExpiresAt: 2}, 1); err != nil {
+		if err := gatedtest.PutOperatorCode(tx, &gatedtest.OperatorCode{Hash: "h", By: "web:ada", ExpiresAt: 2}, 1); err != nil {
 			return err
 		}
-		return tx.AddOperator(sender, "h", 1)
+		return gatedtest.AddOperator(tx, sender, "h", 1)
 	}))
 }
 
@@ -184,7 +187,7 @@ func (f *fixture) sweepOnce() (waiting bool) {
 
 func (f *fixture) request(code string) *store.Request {
 	f.t.Helper()
-	r, err := f.st.Request(f.t.Context(), code)
+	r, err := db.Request(f.t.Context(), f.st.Reader, code)
 	f.ok(err)
 	if r == nil {
 		f.t.Fatalf("no request %s", code)

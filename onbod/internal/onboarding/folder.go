@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"arizuko/onbod/internal/db"
+
 	"github.com/gosimple/slug"
 
 	"arizuko/pkg/msg"
@@ -25,7 +27,7 @@ func (o *Onboarding) DefaultFolders(ctx context.Context, requests ...*store.Requ
 	if len(requests) == 0 {
 		return map[string]string{}, nil
 	}
-	pending, err := o.st.PendingRequests(ctx)
+	pending, err := db.PendingRequests(ctx, o.st.Reader)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +52,7 @@ func (o *Onboarding) DefaultFolders(ctx context.Context, requests ...*store.Requ
 func (o *Onboarding) freeFolder(ctx context.Context, base string, approving map[string]bool) (string, error) {
 	folder := base
 	for n := 2; ; n++ {
-		used, err := o.st.FolderUsed(ctx, folder)
+		used, err := db.FolderUsed(ctx, o.st.Reader, folder)
 		if err != nil || !used && !approving[folder] && !o.onDisk(folder) {
 			return folder, err
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"arizuko/onbod/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/onboardapi"
@@ -69,7 +71,7 @@ func (o *Onboarding) sweep(ctx context.Context) (waiting bool, err error) {
 		return false, err
 	}
 	defer unlock()
-	pending, err := o.st.PendingRequests(ctx)
+	pending, err := db.PendingRequests(ctx, o.st.Reader)
 	if err != nil {
 		return false, err
 	}
@@ -252,7 +254,7 @@ func (o *Onboarding) purge(ctx context.Context) error {
 		return nil
 	}
 	before := now.Add(-maxAge).UnixMilli()
-	nth, err := o.st.NthRequestAt(ctx, maxDecided)
+	nth, err := db.NthRequestAt(ctx, o.st.Reader, maxDecided)
 	if err != nil {
 		return err
 	}
@@ -260,7 +262,7 @@ func (o *Onboarding) purge(ctx context.Context) error {
 	before = max(before, min(nth, now.Add(-onboardapi.RejectedFor).UnixMilli()))
 	for deleted := int64(purgePage); deleted == purgePage; {
 		err := o.st.Write(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.PurgeRequests(before, purgePage)
+			deleted, err = db.PurgeRequests(tx, before, purgePage)
 			return err
 		})
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -249,7 +251,7 @@ func cancelledRow(b *fixture) {
 	first := b.say("first")
 	never := b.say("never", func(m *msg.Message) { m.TurnID = 1 })
 	last := b.say("last")
-	b.write(func(tx *store.Tx) error { return tx.CancelReplies(1) })
+	b.write(func(tx *store.Tx) error { return gatedtest.CancelReplies(tx, 1) })
 	b.start()
 	b.ends(msg.OutSent, first, last)
 	b.ends(msg.OutCancelled, never)

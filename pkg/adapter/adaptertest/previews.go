@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
@@ -80,10 +82,10 @@ func (b *fixture) agent() *work {
 			return err
 		}
 		w.turn.TriggerMessageID = trigger.ID
-		if _, err := tx.PutTurn(w.turn, 0); err != nil {
+		if _, err := gatedtest.PutTurn(tx, w.turn, 0); err != nil {
 			return err
 		}
-		return tx.StartRun(w.run, w.turn.ID)
+		return gatedtest.StartRun(tx, w.run, w.turn.ID)
 	})
 	return w
 }
@@ -93,7 +95,7 @@ func (w *work) writes(text string) {
 	w.Helper()
 	w.pass(time.Millisecond) // progress is never stored twice at once
 	w.write(func(tx *store.Tx) error {
-		return tx.PutProgress(*w.run, w.turn.ID, &store.Progress{State: agentproto.StatusRunning, Text: text,
+		return gatedtest.PutProgress(tx, *w.run, w.turn.ID, &store.Progress{State: agentproto.StatusRunning, Text: text,
 			UpdatedAt: time.Now().UnixMilli()})
 	})
 }
@@ -109,7 +111,7 @@ func (w *work) answers(text string) {
 func (w *work) over(text string) {
 	w.Helper()
 	w.write(func(tx *store.Tx) error {
-		return tx.AnswerTurn(store.Reply{RunID: w.run.ID, TurnID: w.turn.ID, Text: text, Final: true},
+		return gatedtest.AnswerTurn(tx, gatedtest.Reply{RunID: w.run.ID, TurnID: w.turn.ID, Text: text, Final: true},
 			time.Now().UnixMilli())
 	})
 }
@@ -197,7 +199,9 @@ func previewWithoutAnswer(b *fixture) {
 	w := b.agent()
 	w.writes("half of")
 	w.shows("half of")
-	b.write(func(tx *store.Tx) error { return tx.CancelTurn(w.turn.ID, msg.ReasonStopped, time.Now().UnixMilli()) })
+	b.write(func(tx *store.Tx) error {
+		return gatedtest.CancelTurn(tx, w.turn.ID, msg.ReasonStopped, time.Now().UnixMilli())
+	})
 	b.noneOpen()
 	b.expectShown()
 }

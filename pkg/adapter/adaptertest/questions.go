@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -34,7 +36,7 @@ func (w *work) asks(options ...string) (asked *msg.Ask, shown Shown) {
 	w.Helper()
 	w.write(func(tx *store.Tx) (err error) {
 		now := time.Now().UnixMilli()
-		asked, err = tx.PutAsk(w.turn, &store.Question{
+		asked, err = gatedtest.PutAsk(tx, w.turn, &gatedtest.Question{
 			AskID: "1", Question: "Sure?", Options: options, Who: msg.Who{Everyone: true}, Name: "bot",
 			ExpiresAt: now + time.Hour.Milliseconds(),
 		}, now)
@@ -64,7 +66,7 @@ func questionHasButtons(b *fixture) {
 		b.Errorf("the question has the buttons %q, want %q", shown.Buttons, Buttons(want))
 	}
 	now := time.Now().UnixMilli()
-	b.write(func(tx *store.Tx) error { return tx.AnswerAsk(asked.ID, 2, "ada", "Ada", now, now) })
+	b.write(func(tx *store.Tx) error { return gatedtest.AnswerAsk(tx, asked.ID, 2, "ada", "Ada", now, now) })
 	answered := func(s Shown) bool { return s.ID == shown.ID && s.Buttons == "" && strings.Contains(s.Text, "Ada") }
 	b.until("the answer, in place of the buttons", func() bool { return slices.ContainsFunc(b.remote.Shown(), answered) })
 }

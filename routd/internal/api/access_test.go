@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -50,10 +52,10 @@ func TestAccess_Senders_ByRouteAndConfig(t *testing.T) {
 	f.must(t, 201, "POST", "/v1/routes", `{"match":"chat_jid=telegram:-1 verb=mention","target":"acme/eng"}`)
 	f.must(t, 201, "POST", "/v1/routes", `{"match":"sender=telegram:42","target":"acme"}`)
 	if err := f.st.Write(t.Context(), func(tx *store.Tx) error { // as gated does
-		if err := tx.PutOperatorCode(&store.OperatorCode{Hash: "h", By: "web:operator", ExpiresAt: 2}, 1); err != nil {
+		if err := gatedtest.PutOperatorCode(tx, &gatedtest.OperatorCode{Hash: "h", By: "web:operator", ExpiresAt: 2}, 1); err != nil {
 			return err
 		}
-		return tx.AddOperator("telegram:2", "h", 1)
+		return gatedtest.AddOperator(tx, "telegram:2", "h", 1)
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,7 @@ func TestAccess_PinAndEngagement_Decide(t *testing.T) {
 		if err := tx.PutChat("telegram:-2", msg.ChatGroup, "", 1); err != nil {
 			return err
 		}
-		return tx.PinGroup("telegram:-2", "ops", 1)
+		return gatedtest.PinGroup(tx, "telegram:-2", "ops", 1)
 	})
 	if err != nil {
 		t.Fatal(err)

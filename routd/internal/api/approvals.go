@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 
+	"arizuko/routd/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
@@ -77,6 +79,6 @@ func (a *API) connect(ctx context.Context, tx *store.Tx, req routeapi.Approval) 
 	if done.Routes == nil {
 		done.Routes = []msg.Route{} // [] rather than null
 	}
-	done.Created, err = tx.ConnectChat(&group, done.Routes, c.Before)
+	done.Created, err = db.ConnectChat(tx, &group, done.Routes, c.Before)
 	return done, err
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/apierr"
@@ -167,7 +169,7 @@ func TestGetEngagement_NewDeliveries_Count(t *testing.T) {
 	err := f.st.Write(t.Context(), func(tx *store.Tx) error {
 		_, _, err := tx.PutMessage(mention)
 		turn.TriggerMessageID = mention.ID
-		_, putTurn := tx.PutTurn(turn, 0)
+		_, putTurn := gatedtest.PutTurn(tx, turn, 0)
 		answer.TurnID = turn.ID
 		_, _, put := tx.PutMessage(answer)
 		return errors.Join(err, put, putTurn, tx.ClaimOutbound(answer.ID, 1, now), tx.PutDelivery(store.Delivery{MessageID: answer.ID, State: msg.OutSent}, now+5))

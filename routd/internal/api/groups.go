@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"reflect"
 
+	"arizuko/routd/internal/db"
+
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/pkg/apierr"
@@ -98,7 +100,7 @@ func (a *API) replaceGroup(r *http.Request) (*httpx.Answer, error) {
 func (a *API) deleteGroup(r *http.Request) (*httpx.Answer, error) {
 	folder := folderOf(r)
 	err := a.write(r.Context(), func(tx *store.Tx) error {
-		found, err := tx.DeleteGroup(folder)
+		found, err := db.DeleteGroup(tx, folder)
 		if err = orNoGroup(folder, found, err); err != nil {
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -49,10 +51,10 @@ func TestAPI_DatabaseLocked_QuestionsAnswered(t *testing.T) {
 			return err
 		}
 		turn := &msg.Turn{Kind: msg.Conversation, Folder: "acme", ChatJID: "telegram:-1", TriggerMessageID: mention.ID, ClaimsEngagement: true}
-		if _, err := tx.PutTurn(turn, 0); err != nil {
+		if _, err := gatedtest.PutTurn(tx, turn, 0); err != nil {
 			return err
 		}
-		if err := tx.FinishTurn(turn, msg.TurnDone, msg.ReasonAnswered, "", 15); err != nil {
+		if err := gatedtest.FinishTurn(tx, turn, msg.TurnDone, msg.ReasonAnswered, "", 15); err != nil {
 			return err
 		}
 		reply.TurnID = turn.ID

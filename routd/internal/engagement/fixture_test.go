@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -70,7 +72,7 @@ func (s *fixture) call(verb, folder string, at int64) *msg.Turn {
 	s.write(func(tx *store.Tx) error {
 		_, _, err := tx.PutMessage(row)
 		turn.TriggerMessageID = row.ID
-		_, putTurn := tx.PutTurn(turn, 0)
+		_, putTurn := gatedtest.PutTurn(tx, turn, 0)
 		return errors.Join(err, putTurn, tx.Decide(row.ID, store.Decision{
 			Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: folder, TurnID: turn.ID, ThreadID: thread,
 		}, at))
@@ -133,7 +135,9 @@ func (s *fixture) deliver(turn *msg.Turn, at int64) {
 
 func (s *fixture) end(turn *msg.Turn, at int64) {
 	s.Helper()
-	s.write(func(tx *store.Tx) error { return tx.FinishTurn(turn, msg.TurnDone, msg.ReasonAnswered, "", at) })
+	s.write(func(tx *store.Tx) error {
+		return gatedtest.FinishTurn(tx, turn, msg.TurnDone, msg.ReasonAnswered, "", at)
+	})
 }
 
 func (s *fixture) engage(folder string, at int64, ttl time.Duration) {
@@ -146,7 +150,7 @@ func (s *fixture) engage(folder string, at int64, ttl time.Duration) {
 
 func (s *fixture) pin(at int64) {
 	s.Helper()
-	s.write(func(tx *store.Tx) error { return tx.PinGroup(chat, "ops", at) })
+	s.write(func(tx *store.Tx) error { return gatedtest.PinGroup(tx, chat, "ops", at) })
 }
 
 func (s *fixture) catchUp() {

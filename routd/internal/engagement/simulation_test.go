@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"pgregory.net/rapid"
 
 	"arizuko/pkg/msg"
@@ -185,7 +187,7 @@ func (w *simulation) begin(t *rapid.T, tn *turn, row *msg.Message, reason msg.Re
 			return err
 		}
 		tn.TriggerMessageID = row.ID
-		if _, err := tx.PutTurn(tn.Turn, 0); err != nil {
+		if _, err := gatedtest.PutTurn(tx, tn.Turn, 0); err != nil {
 			return err
 		}
 		return w.decide(tx, tn, row, reason)
@@ -252,7 +254,7 @@ func (w *simulation) start(t *rapid.T, tn *turn) {
 		return
 	}
 	run := &msg.Run{Folder: tn.Folder, Topic: tn.Topic, ChatJID: tn.chat, Runtime: "process", StartedAt: w.now}
-	w.write(t, func(tx *store.Tx) error { return tx.StartRun(run, tn.ID) })
+	w.write(t, func(tx *store.Tx) error { return gatedtest.StartRun(tx, run, tn.ID) })
 	tn.RunID = run.ID
 }
 
@@ -260,7 +262,7 @@ func (w *simulation) start(t *rapid.T, tn *turn) {
 func (w *simulation) answer(t *rapid.T, tn *turn, text string, final bool) {
 	w.start(t, tn)
 	w.write(t, func(tx *store.Tx) error {
-		return tx.AnswerTurn(store.Reply{RunID: tn.RunID, TurnID: tn.ID, Text: text, Final: final}, w.now)
+		return gatedtest.AnswerTurn(tx, gatedtest.Reply{RunID: tn.RunID, TurnID: tn.ID, Text: text, Final: final}, w.now)
 	})
 	if text != "" {
 		rows, err := w.st.TurnReplies(t.Context(), tn.ID)
@@ -301,14 +303,14 @@ func (w *simulation) ended(tn *turn) {
 func (w *simulation) fail(t *rapid.T) {
 	tn := w.drawTurn(t)
 	w.write(t, func(tx *store.Tx) error {
-		return tx.FinishTurn(tn.Turn, msg.TurnFailed, msg.ReasonAgentError, "broke", w.now)
+		return gatedtest.FinishTurn(tx, tn.Turn, msg.TurnFailed, msg.ReasonAgentError, "broke", w.now)
 	})
 	w.ended(tn)
 }
 
 func (w *simulation) cancel(t *rapid.T) {
 	tn := w.drawTurn(t)
-	w.write(t, func(tx *store.Tx) error { return tx.CancelTurn(tn.ID, msg.ReasonCancelled, w.now) })
+	w.write(t, func(tx *store.Tx) error { return gatedtest.CancelTurn(tx, tn.ID, msg.ReasonCancelled, w.now) })
 	w.out = slices.DeleteFunc(w.out, func(r *reply) bool {
 		withdrawn := r.turn == tn && !r.claimed
 		if withdrawn && r.answers && tn.claim != nil {
@@ -322,10 +324,10 @@ func (w *simulation) cancel(t *rapid.T) {
 func (w *simulation) requeue(t *rapid.T) {
 	tn := w.drawTurn(t)
 	w.write(t, func(tx *store.Tx) error {
-		if err := tx.EndRun(tn.RunID, "broke", w.now); err != nil {
+		if err := gatedtest.EndRun(tx, tn.RunID, "broke", w.now); err != nil {
 			return err
 		}
-		return tx.RequeueTurn(tn.ID, store.Requeue{Attempt: true, Problem: "broke"})
+		return gatedtest.RequeueTurn(tx, tn.ID, gatedtest.Requeue{Attempt: true, Problem: "broke"})
 	})
 	w.sawCase("a turn goes back to the queue")
 }
@@ -368,7 +370,7 @@ func (w *simulation) pin(t *rapid.T) {
 	}
 	at := w.arrival(t, p.chat)
 	w.write(t, func(tx *store.Tx) error {
-		return tx.PinGroup(p.chat, rapid.SampledFrom([]string{"", "ops"}).Draw(t, "to"), at)
+		return gatedtest.PinGroup(tx, p.chat, rapid.SampledFrom([]string{"", "ops"}).Draw(t, "to"), at)
 	})
 	w.model.pin(p.chat, at)
 }

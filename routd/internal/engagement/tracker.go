@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"arizuko/routd/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/msg"
@@ -40,7 +42,7 @@ type Tracker struct {
 	now func() time.Time
 	log *slog.Logger
 
-	claims      store.ClaimCache
+	claims      db.ClaimCache
 	maxUnstored int
 	unstored    unstored
 	reading     chan struct{} // holds a value while deliveries are read
@@ -61,7 +63,7 @@ func Open(ctx context.Context, st *store.Store, ttl time.Duration, now func() ti
 	if _, err := strconv.ParseInt(value, 10, 64); err != nil && value != "" {
 		return nil, fmt.Errorf("invalid cursor of deliveries: %w", err)
 	}
-	read, _, err := st.DeliveriesRead(ctx)
+	read, _, err := db.DeliveriesRead(ctx, st.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("read cursor of deliveries: %w", err)
 	}
@@ -109,7 +111,7 @@ func (t *Tracker) readNext(ctx context.Context) (n int, more bool, err error) {
 func (t *Tracker) State(ctx context.Context, chatJID, place string) (*State, error) {
 	// In this order: a claim that is over was followed by a delivery, if there was any, which is then
 	// read; and what is no longer in memory is in the row.
-	claims, err := t.st.Claims(ctx, chatJID, place, &t.claims)
+	claims, err := db.Claims(ctx, t.st.Reader, chatJID, place, &t.claims)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -187,7 +189,7 @@ func TestSnapshot_Scenarios_EngagedFolder(t *testing.T) {
 				kid := *root
 				kid.Kind, kid.Folder, kid.RootTurnID = msg.Delegated, "eng/kid", root.ID
 				later := s.call(msg.VerbMention, "ops", 15)
-				s.write(func(tx *store.Tx) error { _, err := tx.PutTurn(&kid, 0); return err })
+				s.write(func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, &kid, 0); return err })
 				s.end(root, 20)
 				s.end(later, 25)
 				s.deliver(&kid, 30)
@@ -199,9 +201,9 @@ func TestSnapshot_Scenarios_EngagedFolder(t *testing.T) {
 				turn := s.call(msg.VerbMessage, "eng", 10)
 				elsewhere, injected := *turn, *turn
 				elsewhere.ThreadID, elsewhere.Place, elsewhere.ClaimsEngagement = "", "", true
-				s.write(func(tx *store.Tx) error { _, err := tx.PutTurn(&elsewhere, 0); return err })
+				s.write(func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, &elsewhere, 0); return err })
 				injected.Folder, injected.RootTurnID = "ops", elsewhere.ID
-				s.write(func(tx *store.Tx) error { _, err := tx.PutTurn(&injected, 0); return err })
+				s.write(func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, &injected, 0); return err })
 				s.deliver(&injected, 30)
 				s.end(&injected, 31)
 			},
@@ -213,7 +215,7 @@ func TestSnapshot_Scenarios_EngagedFolder(t *testing.T) {
 				cast := s.call(msg.VerbMessage, "eng", 20)
 				next := *cast
 				next.Kind = msg.Broadcast
-				s.write(func(tx *store.Tx) error { _, err := tx.PutTurn(&next, 0); return err })
+				s.write(func(tx *store.Tx) error { _, err := gatedtest.PutTurn(tx, &next, 0); return err })
 				s.deliver(&next, 30)
 			},
 			folders{9 + life: "eng", 10 + life: ""},
@@ -392,9 +394,9 @@ func TestSnapshot_ForksThread_EngagedByItsFirstMessage(t *testing.T) {
 		s.write(func(tx *store.Tx) error {
 			_, _, err := tx.PutMessage(row)
 			parent.TriggerMessageID = row.ID
-			_, putTurn := tx.PutTurn(parent, 0)
+			_, putTurn := gatedtest.PutTurn(tx, parent, 0)
 			fork := &msg.Fork{ChatJID: chat, Topic: "#fix", Folder: "eng", ThreadID: thread, OwnThread: true, MessageID: row.ID, CreatedAt: 20}
-			return errors.Join(err, putTurn, tx.PutFork(fork))
+			return errors.Join(err, putTurn, gatedtest.PutFork(tx, fork))
 		})
 		at := func(place string, now int64) string {
 			t.Helper()
@@ -408,7 +410,9 @@ func TestSnapshot_ForksThread_EngagedByItsFirstMessage(t *testing.T) {
 		if got := at(thread, 40); got != "eng" {
 			t.Errorf("%s: in the fork's thread %q answers, want eng", verb, got)
 		}
-		s.write(func(tx *store.Tx) error { return tx.FinishTurn(parent, msg.TurnDone, msg.ReasonAnswered, "", 50) })
+		s.write(func(tx *store.Tx) error {
+			return gatedtest.FinishTurn(tx, parent, msg.TurnDone, msg.ReasonAnswered, "", 50)
+		})
 		if got := at("", 60); got != "" {
 			t.Errorf("%s: the question to the fork opened a window for %q outside", verb, got)
 		}

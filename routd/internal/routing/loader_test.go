@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -83,7 +85,7 @@ func TestReload_OtherCommits_ReadNoRoutes(t *testing.T) {
 	l := openLoader(t, st, func(*Table) {})
 	table := l.Table()
 	allocations := testing.AllocsPerRun(20, func() {
-		if err := st.Write(t.Context(), func(tx *store.Tx) error { return tx.SetCursor(1) }); err != nil {
+		if err := st.Write(t.Context(), func(tx *store.Tx) error { return gatedtest.SetCursor(tx, 1) }); err != nil {
 			t.Fatal(err)
 		}
 		if err := l.Reload(t.Context()); err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"arizuko/pkg/adapterdb"
+
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -32,7 +34,7 @@ func (l *Listener) withThread(ctx context.Context, in adapter.Inbound, names inb
 		return in
 	}
 	row := in.Messages[0]
-	pane, err := l.Store.Thread(ctx, row.ChatJID, row.ThreadID)
+	pane, err := adapterdb.Thread(ctx, l.Store.Reader, row.ChatJID, row.ThreadID)
 	if err != nil || pane != nil {
 		return in
 	}

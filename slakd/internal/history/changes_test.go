@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -67,7 +69,7 @@ func TestReader_MessagesNotShown_AreDeleted(t *testing.T) {
 				read()
 				read()
 				var got, want []string
-				rows, err := s.Store.Undecided(t.Context(), "slack:C1", 0, 100)
+				rows, err := gatedtest.Undecided(t.Context(), s.Store.Reader, "slack:C1", 0, 100)
 				for _, m := range rows {
 					if m.Verb == msg.VerbDelete {
 						got = append(got, m.PlatformID)
@@ -121,7 +123,7 @@ func TestReader_UsersLeftOut_HaveNotReactedLess(t *testing.T) {
 		}
 	}
 	var got []string
-	rows, err := s.Store.Undecided(t.Context(), "slack:C1", 0, 100)
+	rows, err := gatedtest.Undecided(t.Context(), s.Store.Reader, "slack:C1", 0, 100)
 	for _, m := range rows[5:] {
 		got = append(got, m.Verb+" "+m.Sender+" "+m.Content)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -372,7 +374,7 @@ func TestReader_OldestPageFirst_ReadsAll(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if rows, err := s.Store.Undecided(t.Context(), "slack:C1", 0, 100); err != nil || len(rows) != 5 {
+		if rows, err := gatedtest.Undecided(t.Context(), s.Store.Reader, "slack:C1", 0, 100); err != nil || len(rows) != 5 {
 			t.Errorf("oldest first %v: %d rows, want 5, %v", oldFirst, len(rows), err)
 		}
 		if strings.Count(log.String(), "missed messages read") != 1 || !strings.Contains(log.String(), "count=5") {

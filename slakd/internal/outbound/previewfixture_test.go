@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -59,7 +61,7 @@ func (f *previewFixture) asks(sender string) (turn int64) {
 			return err
 		}
 		next.TriggerMessageID = id
-		_, err = tx.PutTurn(next, 0)
+		_, err = gatedtest.PutTurn(tx, next, 0)
 		return err
 	}); err != nil {
 		f.t.Fatal(err)

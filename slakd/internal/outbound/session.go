@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"arizuko/pkg/adapterdb"
+
 	slackgo "github.com/slack-go/slack"
 
 	"arizuko/pkg/store"
@@ -62,7 +64,7 @@ func (s *Sender) endStaleSessions(ctx context.Context) error {
 	if err != nil || len(recorded) == 0 {
 		return err
 	}
-	working, err := s.Store.ActiveLanes(ctx, s.Platform)
+	working, err := adapterdb.ActiveLanes(ctx, s.Store.Reader, s.Platform)
 	if err != nil {
 		return err
 	}

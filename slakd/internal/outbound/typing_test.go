@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
-	"arizuko/pkg/store/storetest"
 	fake "arizuko/pkg/testkit/fakes/slack"
 )
 
@@ -32,7 +33,7 @@ func (b *marksFixture) say() (ts string) { return b.Say(b.alice, "do something")
 func (b *marksFixture) works(thread, platformID string) (end func()) {
 	b.t.Helper()
 	b.runs++
-	return storetest.Work(b.t, b.Store, b.chat(), thread, fmt.Sprint("#", b.runs), platformID)
+	return gatedtest.Work(b.t, b.Store, b.chat(), thread, fmt.Sprint("#", b.runs), platformID)
 }
 
 // show updates the marks of a thread, and compares the marked messages with those expected.

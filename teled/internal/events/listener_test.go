@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -159,7 +161,7 @@ func (f *fixture) exec(query string) {
 // expectStored compares the texts stored in the chat, and the stored offset.
 func (f *fixture) expectStored(offset string, texts ...string) {
 	f.t.Helper()
-	rows, err := f.store.Undecided(context.Background(), chat, 0, 100)
+	rows, err := gatedtest.Undecided(context.Background(), f.store.Reader, chat, 0, 100)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/gatedtest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/store"
@@ -19,7 +21,7 @@ func said(id, user, second int, text string) string {
 // groups returns the group keys of the rows of the chat, by their platform ids.
 func (f *fixture) groups() map[string]string {
 	f.t.Helper()
-	rows, err := f.store.Undecided(f.t.Context(), chat, 0, 100)
+	rows, err := gatedtest.Undecided(f.t.Context(), f.store.Reader, chat, 0, 100)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"arizuko/pkg/adapterdb"
+
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -39,7 +41,7 @@ func TestSend_GroupBecameSupergroup_MovesTheRow(t *testing.T) {
 			t.Errorf("to the group: %v", err)
 		}
 	}
-	moved, err := st.NextOutbound(t.Context(), store.Lane{ChatJID: to})
+	moved, err := adapterdb.NextOutbound(t.Context(), st.Reader, store.Lane{ChatJID: to})
 	if err != nil || moved == nil || moved.ID != row.ID {
 		t.Fatalf("the row: %+v, %v", moved, err)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/pkg/adapterdb"
+
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -27,7 +29,7 @@ func TestSend_Poll_KeepsItsIDAndEndsOnce(t *testing.T) {
 		t.Fatalf("%q, %v", id, err)
 	}
 	poll := sent[len(sent)-1].Messages[0].Poll
-	if found, err := st.MessageByPollRef(t.Context(), "teled", poll.ID); err != nil || found == nil || found.ID != row.ID {
+	if found, err := adapterdb.MessageByPollRef(t.Context(), st.Reader, "teled", poll.ID); err != nil || found == nil || found.ID != row.ID {
 		t.Errorf("poll %s: %+v, %v", poll.ID, found, err)
 	}
 	end := &msg.Message{ChatJID: row.ChatJID, Kind: msg.KindPoll, TargetID: id, Content: row.Content}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"time"
 
+	"arizuko/pkg/adapterdb"
+
 	"arizuko/pkg/adapter"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -187,7 +189,7 @@ func (s *Sender) do(ctx context.Context, m *msg.Message, c call) (id string, err
 // the poll is sent.
 func (s *Sender) keepPollID(ctx context.Context, m *msg.Message, id string) {
 	err := s.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		return tx.PutPollRef(s.Daemon, id, m.ID)
+		return adapterdb.PutPollRef(tx, s.Daemon, id, m.ID)
 	})
 	if err != nil {
 		s.Log.Error("storing the id of a poll failed; its votes will not be counted", "row", m.ID, "chat", m.ChatJID,

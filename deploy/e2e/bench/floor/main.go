@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"time"
 
+	"arizuko/gated/gatedtest"
+
 	"golang.org/x/sync/errgroup"
 
 	"arizuko/pkg/agentproto"
@@ -109,7 +111,7 @@ type floor struct {
 func (f *floor) watch(ctx context.Context, poked <-chan struct{}) error {
 	cursor := f.began
 	for {
-		chats, _, next, err := f.st.NewMessages(ctx, cursor, pageRows)
+		chats, _, next, err := gatedtest.NewMessages(ctx, f.st.Reader, cursor, pageRows)
 		if err != nil {
 			return err
 		}
@@ -175,7 +177,7 @@ func (f *floor) serve(ctx context.Context, jid string, poked <-chan struct{}) er
 func (f *floor) answer(ctx context.Context, jid string, after int64, stdin io.Writer,
 	frames *agentproto.Scanner) (int64, error) {
 	for {
-		rows, err := f.st.Undecided(ctx, jid, after, turnRows)
+		rows, err := gatedtest.Undecided(ctx, f.st.Reader, jid, after, turnRows)
 		if err != nil || len(rows) == 0 {
 			return after, err
 		}

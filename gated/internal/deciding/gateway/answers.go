@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/layers"
 	"arizuko/pkg/msg"
@@ -66,7 +68,7 @@ func (f *reader) missed(ctx context.Context, r *decide.Row) (*decide.Choice, err
 		return nil, err
 	}
 	text := r.Content
-	kind, err := f.st.ChatKind(ctx, r.ChatJID)
+	kind, err := db.ChatKind(ctx, f.st.Reader, r.ChatJID)
 	if kind != msg.ChatWeb && kind != msg.ChatDM {
 		if !r.Addressed && r.ThreadID == "" {
 			return nil, err
@@ -95,7 +97,7 @@ func (f *reader) unclear(ctx context.Context, m *msg.Message, a *msg.Ask) (bool,
 	if a.HasOption(m.Content) || m.ReplyToID != "" && m.ReplyToID != m.ThreadID {
 		return false, nil
 	}
-	return f.st.SaidSince(ctx, a.MessageID, m)
+	return db.SaidSince(ctx, f.st.Reader, a.MessageID, m)
 }
 
 // asksFor are the questions that a text may answer.
@@ -113,7 +115,7 @@ func (f *reader) asksFor(ctx context.Context, m *msg.Message) ([]*msg.Ask, error
 	if err != nil || len(asks) == 0 {
 		return nil, err
 	}
-	if kind, err := f.st.ChatKind(ctx, m.ChatJID); err != nil || kind != msg.ChatWeb && kind != msg.ChatDM {
+	if kind, err := db.ChatKind(ctx, f.st.Reader, m.ChatJID); err != nil || kind != msg.ChatWeb && kind != msg.ChatDM {
 		if err != nil || m.ThreadID == "" {
 			return nil, err
 		}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -29,7 +31,7 @@ func (h *harness) begin() (t *msg.Turn) {
 	for _, t = range h.agents.turns {
 		h.write(func(tx *store.Tx) error {
 			r := &msg.Run{Folder: t.Folder, Topic: t.Topic, ChatJID: t.ChatJID, ThreadID: t.ThreadID, Runtime: "process"}
-			return tx.StartRun(r, t.ID)
+			return db.StartRun(tx, r, t.ID)
 		})
 	}
 	h.agents.turns = nil
@@ -111,13 +113,13 @@ func TestTakenBack_Begun(t *testing.T) {
 	h.step()
 	h.is(edit, "observed/edit_note main")
 	diff(t, "open", h.open(), [][]string{{"hi"}})
-	h.write(func(tx *store.Tx) error { return tx.RequeueTurn(turn.ID, store.Requeue{}) })
+	h.write(func(tx *store.Tx) error { return db.RequeueTurn(tx, turn.ID, db.Requeue{}) })
 	again := h.put("hi!", verb(msg.VerbEdit), on(m)) // no agent has it now
 	h.step()
 	h.is(edit, "observed/edit_superseded main")
 	h.is(again, "dropped/edit_applied ")
 	diff(t, "open", h.open(), [][]string{{"hi!"}})
-	h.write(func(tx *store.Tx) error { return tx.CloseRun(1, 1) })
+	h.write(func(tx *store.Tx) error { return db.CloseRun(tx, 1, 1) })
 	h.agents.turns = []*msg.Turn{turn}
 	h.begin()
 	gone := h.put("", verb(msg.VerbDelete), on(m))

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -92,16 +94,16 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 		return p.storeTurn(tx, &e)
 	case decide.BindThread:
 		p.at = e.Row
-		return tx.BindThread(e.Chat, e.ThreadID, e.Topic)
+		return db.BindThread(tx, e.Chat, e.ThreadID, e.Topic)
 	case decide.PinTopic:
 		p.at = e.Row
-		return tx.PinTopic(p.batch.Chat.JID, e.Topic)
+		return db.PinTopic(tx, p.batch.Chat.JID, e.Topic)
 	case decide.PinGroup:
 		p.at = e.Row
-		return tx.PinGroup(p.batch.Chat.JID, e.Folder, e.At)
+		return db.PinGroup(tx, p.batch.Chat.JID, e.Folder, e.At)
 	case decide.ResetSession:
 		p.at = e.Row
-		run, err := tx.ResetSession(e.Folder, e.Topic, now)
+		run, err := db.ResetSession(tx, e.Folder, e.Topic, now)
 		if run != 0 {
 			p.drains = append(p.drains, run)
 		}
@@ -120,7 +122,7 @@ func (p *plan) apply(tx *store.Tx, e decide.Effect) (err error) {
 	case decide.AnswerAsk:
 		p.at = e.Row
 		m := p.row(e.Row)
-		return tx.AnswerAsk(e.Ask, e.Option, m.Sender, m.SenderName, m.ReceivedAt, now)
+		return db.AnswerAsk(tx, e.Ask, e.Option, m.Sender, m.SenderName, m.ReceivedAt, now)
 	}
 	return p.applyChange(tx, e)
 }
@@ -130,14 +132,14 @@ func (p *plan) applyChange(tx *store.Tx, e decide.Effect) error {
 	switch e := e.(type) {
 	case decide.ReplaceContent:
 		p.at = e.Row
-		return tx.ReplaceContent(e.Target, e.Content, e.Addressed, e.Verb)
+		return db.ReplaceContent(tx, e.Target, e.Content, e.Addressed, e.Verb)
 	case decide.ReplaceFiles:
 		p.at = e.Row
 		edit := p.row(e.Row)
 		return tx.ReplaceFiles(e.Target, edit.Attachments, edit.PendingFiles)
 	case decide.SupersedeNotes:
 		p.at = e.Row
-		return tx.SupersedeNotes(p.batch.Chat.JID, e.Target)
+		return db.SupersedeNotes(tx, p.batch.Chat.JID, e.Target)
 	case decide.TakeBack:
 		return p.takeBack(tx, &e)
 	case decide.EndObjects:
@@ -149,7 +151,7 @@ func (p *plan) applyChange(tx *store.Tx, e decide.Effect) error {
 
 func (p *plan) takeBack(tx *store.Tx, e *decide.TakeBack) error {
 	p.at = e.Row
-	before, err := tx.TakeBack(e.Takeback, p.batch.Now)
+	before, err := db.TakeBack(tx, e.Takeback, p.batch.Now)
 	if before != nil {
 		p.changed = append(p.changed, before)
 	}
@@ -159,7 +161,7 @@ func (p *plan) takeBack(tx *store.Tx, e *decide.TakeBack) error {
 // endPoll closes a poll as its platform has.
 func (p *plan) endPoll(tx *store.Tx, e *decide.EndPoll) error {
 	at := p.row(e.Row).ReceivedAt
-	if err := tx.EndPoll(e.Poll, e.Result, at); err != nil || p.cfg.Objects == nil {
+	if err := db.EndPoll(tx, e.Poll, e.Result, at); err != nil || p.cfg.Objects == nil {
 		return err
 	}
 	return p.cfg.Objects.ClosePoll(tx, p.batch.Chat.JID, e.Poll, at, p.cfg.Now().UnixMilli())
@@ -167,7 +169,7 @@ func (p *plan) endPoll(tx *store.Tx, e *decide.EndPoll) error {
 
 func (p *plan) endObjects(tx *store.Tx, e *decide.EndObjects) error {
 	for _, id := range e.Messages {
-		if err := tx.EndAskOf(id, p.batch.Now); err != nil {
+		if err := db.EndAskOf(tx, id, p.batch.Now); err != nil {
 			return err
 		}
 	}
@@ -214,7 +216,7 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 		turn.RowCount = 0 // it shares no turn with what was written before /new
 	}
 	p.at, turn.TriggerMessageID = e.Entries[e.Trigger].Row, ids[e.Trigger]
-	if _, err := tx.PutTurn(&turn, p.cfg.MaxAgents); err != nil {
+	if _, err := db.PutTurn(tx, &turn, p.cfg.MaxAgents); err != nil {
 		return err
 	}
 	if err := audio.store(e.Entries, ids, p, &turn); err != nil {
@@ -232,7 +234,7 @@ func (p *plan) storeTurn(tx *store.Tx, e *decide.StoreTurn) error {
 			ThreadID: entry.ThreadID,
 		}, p.batch.Now)
 		if err == nil && entry.Files {
-			err = tx.WantFiles(ids[i])
+			err = db.WantFiles(tx, ids[i])
 		}
 		if err != nil {
 			return err
@@ -258,7 +260,7 @@ func (p *plan) answeredFiles(tx *store.Tx, turn *msg.Turn, m *msg.Message, audio
 	if post.PendingFiles == 0 {
 		return wanted, nil
 	}
-	return true, tx.WantFiles(post.ID)
+	return true, db.WantFiles(tx, post.ID)
 }
 
 func (p *plan) row(id int64) *msg.Message { return p.facts(id).Message }
@@ -358,7 +360,7 @@ func (g *Gateway) act(p *plan) {
 // stopTurn ends one turn.
 func (p *plan) stopTurn(tx *store.Tx, e *decide.StopTurn) error {
 	p.at = e.Row
-	cancelled, _, err := tx.StopChat(store.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, Turn: e.Turn}, p.batch.Now)
+	cancelled, _, err := db.StopChat(tx, db.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, Turn: e.Turn}, p.batch.Now)
 	p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
 	return err
 }
@@ -366,7 +368,7 @@ func (p *plan) stopTurn(tx *store.Tx, e *decide.StopTurn) error {
 // stopChat ends the open turns and rows of a conversation, a page of them; agents.Run ends the rest.
 func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 	p.at = e.Row
-	s := store.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, BeforeMessage: e.Row,
+	s := db.Stop{ChatJID: p.batch.Chat.JID, By: e.Sender, BeforeMessage: e.Row,
 		Except: append(slices.Clone(e.Except), e.Row)}
 	if e.OneTopic {
 		s.Topic = &e.Topic
@@ -376,14 +378,14 @@ func (p *plan) stopChat(tx *store.Tx, e *decide.StopChat) error {
 	if e.OwnRows {
 		s.Sender = &e.Sender
 	}
-	cancelled, _, err := tx.StopChat(s, p.batch.Now)
+	cancelled, _, err := db.StopChat(tx, s, p.batch.Now)
 	p.stops, p.cancelled = true, append(p.cancelled, cancelled...)
 	if err == nil && s.Topic == nil { // in the web chat nothing is parked
 		sender := &e.Sender
 		if e.Operator {
 			sender = nil
 		}
-		err = tx.StopParked(p.batch.Chat.JID, e.ThreadID, sender, e.Row, p.batch.Now)
+		err = db.StopParked(tx, p.batch.Chat.JID, e.ThreadID, sender, e.Row, p.batch.Now)
 	}
 	return err
 }

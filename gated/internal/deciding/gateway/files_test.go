@@ -3,6 +3,8 @@ package gateway
 import (
 	"testing"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
 	"arizuko/pkg/store"
@@ -41,7 +43,7 @@ func TestFiles_OfTheAnsweredPost_AreWantedAndWaitedFor(t *testing.T) {
 				return
 			}
 			ready := func() int {
-				lanes, err := h.st.FilesReady(t.Context())
+				lanes, err := db.FilesReady(t.Context(), h.st.Reader)
 				if err != nil {
 					t.Fatal(err)
 				}

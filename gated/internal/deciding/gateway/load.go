@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/routeapi"
@@ -73,7 +75,7 @@ type reader struct {
 	rates    *rates
 	parked   *parked
 	requests *requests
-	stops    []store.Stop // under way, when the pass began
+	stops    []db.Stop // under way, when the pass began
 	// operators are those of when the pass began.
 	operators map[string]bool
 }
@@ -99,7 +101,7 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 	if b.HasChat = info != nil; b.HasChat {
 		b.Chat = *info
 	}
-	rows, err := f.st.Undecided(ctx, c.jid, after, page+1)
+	rows, err := db.Undecided(ctx, f.st.Reader, c.jid, after, page+1)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 		}
 		b.Rows = append(b.Rows, r)
 	}
-	b.More = b.More || b.bytes >= store.PageBytes
+	b.More = b.More || b.bytes >= db.PageBytes
 	b.MaxAge, b.RetryMS, b.Default = f.cfg.MaxAge.Milliseconds(), f.cfg.Poll.Milliseconds(), f.cfg.Impulse
 	if c.state.ReadsRequest || f.parked.chats[c.jid] {
 		err = f.loadRequest(ctx, b)
@@ -134,7 +136,7 @@ func (f *reader) chat(ctx context.Context, c *chat, page int) (*batch, error) {
 
 // covered reports whether a /stop that is under way drops the row.
 func (f *reader) covered(m *msg.Message, stickyTopic string) bool {
-	return slices.ContainsFunc(f.stops, func(s store.Stop) bool {
+	return slices.ContainsFunc(f.stops, func(s db.Stop) bool {
 		return s.ChatJID == m.ChatJID && s.CoversRow(m, stickyTopic)
 	})
 }
@@ -185,7 +187,7 @@ func (f *reader) join(ctx context.Context, r *decide.Row, known summaries) error
 	id := groupID{r.GroupKey, r.Sender}
 	l, found := known[id]
 	if !found {
-		rows, err := f.st.GroupRows(ctx, r.ChatJID, r.GroupKey)
+		rows, err := db.GroupRows(ctx, f.st.Reader, r.ChatJID, r.GroupKey)
 		if err != nil {
 			return err
 		}
@@ -235,7 +237,7 @@ func (f *reader) findChange(ctx context.Context, m *msg.Message) (*decide.Change
 	if c.Target, err = f.st.MessageByPlatformID(ctx, m.ChatJID, m.TargetID); err != nil || c.Target == nil {
 		return c, err
 	}
-	if c.Latest, err = f.st.LatestEdit(ctx, m.ChatJID, m.TargetID); err != nil {
+	if c.Latest, err = db.LatestEdit(ctx, f.st.Reader, m.ChatJID, m.TargetID); err != nil {
 		return c, err
 	}
 	c.Subject = c.Target
@@ -248,7 +250,7 @@ func (f *reader) findChange(ctx context.Context, m *msg.Message) (*decide.Change
 			c.Subject = derived[len(derived)-1]
 		}
 	}
-	fired, err := f.st.FiredEdit(ctx, m.ChatJID, m.TargetID)
+	fired, err := db.FiredEdit(ctx, f.st.Reader, m.ChatJID, m.TargetID)
 	if err != nil {
 		return c, err
 	}
@@ -261,7 +263,7 @@ func (f *reader) findChange(ctx context.Context, m *msg.Message) (*decide.Change
 		}
 	}
 	if m.Verb == msg.VerbEdit {
-		c.Deleted, err = f.st.Deleted(ctx, m.ChatJID, m.TargetID, m.ID)
+		c.Deleted, err = db.Deleted(ctx, f.st.Reader, m.ChatJID, m.TargetID, m.ID)
 	}
 	c.Fires = m.Verb == msg.VerbEdit && m.Addressed && c.Subject.Disposition == msg.Observed && !c.Deleted
 	return c, err
@@ -284,7 +286,7 @@ func (f *reader) readReturn(ctx context.Context, r *decide.Row) error {
 	if err != nil {
 		return err
 	}
-	fan, err := f.st.CountDelegations(ctx, from.RootTurnID)
+	fan, err := db.CountDelegations(ctx, f.st.Reader, from.RootTurnID)
 	if err != nil {
 		return err
 	}
@@ -319,7 +321,7 @@ func (f *reader) complete(ctx context.Context, b *batch) (err error) {
 		}
 	}
 	if old {
-		b.LastStaleAt, err = f.st.LastStaleAt(ctx, b.Chat.JID)
+		b.LastStaleAt, err = db.LastStaleAt(ctx, f.st.Reader, b.Chat.JID)
 	}
 	return err
 }
@@ -349,11 +351,11 @@ func (f *reader) completeRow(ctx context.Context, b *batch, r *decide.Row) (err 
 			return err
 		}
 	}
-	if r.Forks, err = f.st.ForksOfRow(ctx, r.Message); err != nil {
+	if r.Forks, err = db.ForksOfRow(ctx, f.st.Reader, r.Message); err != nil {
 		return err
 	}
 	if r.IsBot && r.Answer.Action == routeapi.Trigger {
-		r.BotTurns, err = f.st.BotTurns(ctx, r.ChatJID, r.Sender, r.ReceivedAt-decide.BotTime)
+		r.BotTurns, err = db.BotTurns(ctx, f.st.Reader, r.ChatJID, r.Sender, r.ReceivedAt-decide.BotTime)
 	}
 	return err
 }

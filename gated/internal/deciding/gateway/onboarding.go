@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/failpoint"
@@ -250,7 +252,7 @@ func (f *reader) loadRequest(ctx context.Context, b *batch) error {
 		return err
 	}
 	if f.parked.chats[jid] {
-		rows, err := f.st.Parked(ctx, jid, maxSampledRows)
+		rows, err := db.Parked(ctx, f.st.Reader, jid, maxSampledRows)
 		if err != nil {
 			return err
 		}
@@ -297,12 +299,12 @@ func samples(rows []*msg.Message) (all []decide.Row) {
 func (p *plan) applyParked(tx *store.Tx, e decide.Effect) error {
 	switch e := e.(type) {
 	case decide.TakeUpParked:
-		return tx.TakeUp(p.batch.Chat.JID, p.batch.Now)
+		return db.TakeUp(tx, p.batch.Chat.JID, p.batch.Now)
 	case decide.TakeUpRow:
 		p.at = e.Row
-		return tx.TakeUpRow(e.Row)
+		return db.TakeUpRow(tx, e.Row)
 	case decide.DropParked:
-		return tx.DropParked(p.batch.Chat.JID, e.Reason, p.batch.Now)
+		return db.DropParked(tx, p.batch.Chat.JID, e.Reason, p.batch.Now)
 	}
 	return nil
 }

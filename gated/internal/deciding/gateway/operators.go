@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/codes"
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/store"
@@ -12,7 +14,7 @@ import (
 // other rows.
 func (f *reader) operatorCode(ctx context.Context, r *decide.Row) (*decide.Code, error) {
 	text, is := r.OperatorCommand()
-	stored, err := f.st.OperatorCode(ctx)
+	stored, err := db.FindOperatorCode(ctx, f.st.Reader)
 	if err != nil || stored == nil && !is {
 		return nil, err
 	}
@@ -36,13 +38,13 @@ func (p *plan) applyOperator(tx *store.Tx, e decide.Effect) error {
 	switch e := e.(type) {
 	case decide.AddOperator:
 		p.at = e.Row
-		return tx.AddOperator(p.row(e.Row).Sender, e.Hash, p.batch.Now)
+		return db.AddOperator(tx, p.row(e.Row).Sender, e.Hash, p.batch.Now)
 	case decide.NoteWrongCode:
 		p.at = e.Row
-		return tx.NoteWrongOperatorCode(p.row(e.Row).Sender, codes.MaxTries)
+		return db.NoteWrongOperatorCode(tx, p.row(e.Row).Sender, codes.MaxTries)
 	case decide.EndCode:
 		p.at = e.Row
-		return tx.EndOperatorCode()
+		return db.EndOperatorCode(tx)
 	}
 	return p.applyParked(tx, e) // or what is acted on after the commit
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -26,7 +28,7 @@ type parked struct {
 func (p *parked) read(ctx context.Context, all bool) error {
 	began := time.Now()
 	p.readAt = began.Add(parkedEvery)
-	chats, err := p.st.ParkedChats(ctx)
+	chats, err := db.ParkedChats(ctx, p.st.Reader)
 	if p.reads.Note(ctx, err) != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/store"
@@ -217,7 +219,7 @@ func (g *Gateway) load(ctx context.Context) []*batch {
 		limit = g.routd.limit()
 	}
 	rows, bytes := 0, 0
-	stops, err := g.st.Stops(ctx)
+	stops, err := db.Stops(ctx, g.st.Reader)
 	if err == nil {
 		g.reader.operators, err = g.st.Operators(ctx, g.cfg.Operators)
 	}

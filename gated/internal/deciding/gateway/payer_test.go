@@ -3,6 +3,8 @@ package gateway
 import (
 	"testing"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -66,7 +68,7 @@ func TestRates_TurnStoredByAnother_IsCounted(t *testing.T) {
 			return err
 		}
 		turn := &msg.Turn{Kind: msg.Broadcast, Folder: "main", ChatJID: dm, TriggerMessageID: prompt.ID, Surface: "telegram-dm", Ceiling: 200}
-		if _, err := tx.PutTurn(turn, 1); err != nil {
+		if _, err := db.PutTurn(tx, turn, 1); err != nil {
 			return err
 		}
 		return tx.Decide(prompt.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonReminder, RoutedTo: "main", TurnID: turn.ID}, h.g.now())

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/authority"
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/pkg/msg"
@@ -56,11 +58,11 @@ func (r *rates) quota(ctx context.Context, folder, sender string, rate int, now 
 
 // read counts the turns of a group's senders from the rows.
 func (r *rates) read(ctx context.Context, folder string, now int64) (map[string][]countedTurn, error) {
-	rows, err := r.st.RecentTurns(ctx, folder, now-authority.RateTime)
+	rows, err := db.RecentTurns(ctx, r.st.Reader, folder, now-authority.RateTime)
 	if err != nil {
 		return nil, err
 	}
-	senders, seen := map[string][]countedTurn{}, map[store.SenderTurn]bool{}
+	senders, seen := map[string][]countedTurn{}, map[db.SenderTurn]bool{}
 	for _, row := range slices.Backward(rows) { // the last row of each turn counts
 		turn := countedTurn{row.Turn, row.At}
 		if row.At = 0; !seen[row] {
@@ -140,7 +142,7 @@ func (r *rates) notifiedWithin(ctx context.Context, chat, sender string, now int
 	at, known := r.notices[by]
 	if !known {
 		var err error
-		if at, err = r.st.LastRateLimit(ctx, chat, sender); err != nil {
+		if at, err = db.LastRateLimit(ctx, r.st.Reader, chat, sender); err != nil {
 			return false, err
 		}
 		r.notices[by] = at

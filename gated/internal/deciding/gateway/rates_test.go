@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -68,7 +70,7 @@ func (h *harness) compareRates(senders []string) {
 			h.t.Fatalf("%s has %+v, by the rows %+v, %v", sender, got, want, err)
 		}
 		turns := map[int64]bool{}
-		rows, err := h.st.RecentTurns(h.t.Context(), "main", now-time.Hour.Milliseconds())
+		rows, err := db.RecentTurns(h.t.Context(), h.st.Reader, "main", now-time.Hour.Milliseconds())
 		for _, row := range rows {
 			if row.Sender == sender {
 				turns[row.Turn] = true

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/deciding/decide"
 	"arizuko/migrations"
 	"arizuko/pkg/msg"
@@ -26,11 +28,11 @@ func Redecide(ctx context.Context, cfg Config, st store.Reader, resolve Resolve,
 	r := redecider{check: migrations.Check{What: "messages"}, resolve: resolve, engaged: map[string]bool{},
 		pinned: map[string]int64{}}
 	cfg.Now = func() time.Time { return time.UnixMilli(r.at) }
-	rows, err := st.DecidedInbound(ctx, since, limit)
+	rows, err := db.DecidedInbound(ctx, st, since, limit)
 	if err != nil {
 		return r.check, err
 	}
-	if r.changedAt, err = st.TableChangedAt(ctx); err != nil {
+	if r.changedAt, err = db.TableChangedAt(ctx, st); err != nil {
 		return r.check, err
 	}
 	readOnly := &store.Store{Reader: st} // of which the rules read

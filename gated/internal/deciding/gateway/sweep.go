@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/store"
 )
 
@@ -40,7 +42,7 @@ func (g *Gateway) catchUp(ctx context.Context) error {
 // database, and finds the chats with undecided rows. They are taken up after those
 // with new rows.
 func (g *Gateway) readBacklog(ctx context.Context) error {
-	cursor, err := g.st.Cursor(ctx)
+	cursor, err := db.Cursor(ctx, g.st.Reader)
 	if err != nil {
 		return g.reads.Note(ctx, err)
 	}
@@ -77,14 +79,14 @@ func (g *Gateway) sweep(ctx context.Context) {
 // storeCursor stores the cursor. It is only a hint, so it costs no message a write.
 func (g *Gateway) storeCursor(ctx context.Context) {
 	if cursor := g.cursor; cursor != g.sweeper.cursor {
-		if err := g.st.Write(ctx, func(tx *store.Tx) error { return tx.SetCursor(cursor) }); err == nil {
+		if err := g.st.Write(ctx, func(tx *store.Tx) error { return db.SetCursor(tx, cursor) }); err == nil {
 			g.sweeper.cursor = cursor
 		}
 	}
 }
 
 func (g *Gateway) enqueueUndecided(ctx context.Context) error {
-	jids, err := g.st.UndecidedChats(ctx)
+	jids, err := db.UndecidedChats(ctx, g.st.Reader)
 	if g.reads.Note(ctx, err) != nil {
 		return err
 	}

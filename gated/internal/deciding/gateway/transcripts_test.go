@@ -3,6 +3,8 @@ package gateway
 import (
 	"testing"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -29,11 +31,11 @@ func TestTurn_AudioOfGroupWithTranscribe_WaitsForTranscript(t *testing.T) {
 			h.setConfig(c.config)
 			m := h.put("listen", c.change)
 			h.step()
-			wanted, err := h.st.WantedTranscripts(t.Context(), 10)
+			wanted, err := db.WantedTranscripts(t.Context(), h.st.Reader, 10)
 			if err != nil || len(wanted) != c.want {
 				t.Fatalf("wanted %+v, %v", wanted, err)
 			}
-			ready, err := h.st.FilesReady(t.Context())
+			ready, err := db.FilesReady(t.Context(), h.st.Reader)
 			if err != nil || len(ready) != 0 {
 				t.Errorf("turns that wait for nothing more: %v, %v", ready, err)
 			}
@@ -44,14 +46,14 @@ func TestTurn_AudioOfGroupWithTranscribe_WaitsForTranscript(t *testing.T) {
 				t.Errorf("wanted %+v", w)
 			}
 			h.write(func(tx *store.Tx) error {
-				stored, err := tx.EndTranscript(wanted[0].ID, "words", "", 1)
+				stored, err := db.EndTranscript(tx, wanted[0].ID, "words", "", 1)
 				if err == nil && !stored {
 					t.Error("not stored")
 				}
 				return err
 			})
 			h.write(func(tx *store.Tx) error {
-				stored, err := tx.EndTranscript(wanted[0].ID, "other", "", 1)
+				stored, err := db.EndTranscript(tx, wanted[0].ID, "other", "", 1)
 				if stored {
 					t.Error("stored twice")
 				}
@@ -60,7 +62,7 @@ func TestTurn_AudioOfGroupWithTranscribe_WaitsForTranscript(t *testing.T) {
 			if m.PendingFiles > 0 {
 				return
 			}
-			if ready, err = h.st.FilesReady(t.Context()); err != nil || len(ready) != 1 {
+			if ready, err = db.FilesReady(t.Context(), h.st.Reader); err != nil || len(ready) != 1 {
 				t.Errorf("turns that wait for nothing more: %v, %v", ready, err)
 			}
 		})

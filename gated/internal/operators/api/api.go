@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/pkg/apierr"
@@ -127,7 +129,7 @@ func (a API) context(r *http.Request) (any, error) {
 
 func (a API) retry(r *http.Request) (any, error) {
 	t, err := a.change(r, "retry turn", "failed and cancelled turns, and those that wait for a time, can be retried",
-		(*store.Tx).ReviveTurn)
+		db.ReviveTurn)
 	if err != nil {
 		return nil, err
 	}
@@ -141,13 +143,13 @@ func (a API) cancel(r *http.Request) (any, error) {
 		if before, err = tx.Turn(r.Context(), id); err != nil {
 			return err
 		}
-		if err := tx.CancelTurn(id, msg.ReasonCancelled, a.Now().UnixMilli()); err != nil {
+		if err := db.CancelTurn(tx, id, msg.ReasonCancelled, a.Now().UnixMilli()); err != nil {
 			return err
 		}
-		if escalated, err := tx.Escalated(r.Context(), before); err != nil || !escalated {
+		if escalated, err := db.Escalated(r.Context(), tx.Reader, before); err != nil || !escalated {
 			return errors.Join(err, tx.MarkCancelled(before, "", a.Now().UnixMilli()))
 		}
-		return tx.PutNotice(before, "(No answer: an operator has cancelled this.)", a.Now().UnixMilli())
+		return db.PutNotice(tx, before, "(No answer: an operator has cancelled this.)", a.Now().UnixMilli())
 	})
 	if err != nil {
 		return nil, err
@@ -191,12 +193,12 @@ func (a API) lost(r *http.Request) (any, error) {
 		}
 		since = a.Now().Add(-age).UnixMilli()
 	}
-	rows, err := a.Store.LostRows(r.Context(), since, r.URL.Query().Get("chat"), listLimit)
+	rows, err := db.LostRows(r.Context(), a.Store.Reader, since, r.URL.Query().Get("chat"), listLimit)
 	if err != nil {
 		return nil, busy(err)
 	}
 	if rows == nil {
-		rows = []store.Lost{}
+		rows = []db.Lost{}
 	}
 	return map[string]any{"messages": rows}, nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/internal/db"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/pkg/msg"
@@ -57,7 +59,7 @@ func TestReplay_NoticeOfALostAnswer_IsNoCopy(t *testing.T) {
 	r := newFixture(t)
 	r.failed(1)
 	r.write(func(tx *store.Tx) error {
-		_, err := tx.PutLossNotice(&store.Lost{ID: 1, ChatJID: "telegram:1"}, "lost", 3)
+		_, err := db.PutLossNotice(tx, &db.Lost{ID: 1, ChatJID: "telegram:1"}, "lost", 3)
 		return err
 	})
 	r.expect("POST", "/v1/messages/1/replay", 202)

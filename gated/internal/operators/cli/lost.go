@@ -10,8 +10,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/cli"
-	"arizuko/pkg/store"
 )
 
 // lost lists answers that were not delivered, or sends copies of some.
@@ -50,7 +51,7 @@ func (c *verbs) lost(ctx context.Context, args []string, out io.Writer) error {
 }
 
 func (c *verbs) listLost(ctx context.Context, query url.Values, out io.Writer) error {
-	var answer struct{ Messages []store.Lost }
+	var answer struct{ Messages []db.Lost }
 	if err := c.Call(ctx, http.MethodGet, "/v1/messages/lost?"+query.Encode(), nil, &answer); err != nil {
 		return err
 	}

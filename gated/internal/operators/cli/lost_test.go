@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/apierr"
 	"arizuko/pkg/daemon"
 	"arizuko/pkg/httpx"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // fakeLost answers as gated does of which one row of telegram:-1 is lost.
@@ -26,9 +27,9 @@ func fakeLost(t *testing.T) (url string, requests *[]string) {
 		case r.Method == http.MethodPost:
 			httpx.JSON(w, http.StatusAccepted, map[string]int64{"id": 12})
 		case r.URL.Query().Get("chat") == "telegram:-2":
-			httpx.JSON(w, http.StatusOK, map[string]any{"messages": []store.Lost{}})
+			httpx.JSON(w, http.StatusOK, map[string]any{"messages": []db.Lost{}})
 		default:
-			httpx.JSON(w, http.StatusOK, map[string]any{"messages": []store.Lost{{
+			httpx.JSON(w, http.StatusOK, map[string]any{"messages": []db.Lost{{
 				ID: 7, ChatJID: "telegram:-1", State: msg.OutFailed, Class: msg.Permanent, Error: "no\x1b[2J chat", Parts: 2, Sent: 1, NoticeID: 8, Content: "a\nb",
 			}}})
 		}

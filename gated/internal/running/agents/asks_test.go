@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -35,7 +37,7 @@ func (r *harness) asks(t *msg.Turn, n int) (asks []*msg.Ask) {
 func (r *harness) choose(a *msg.Ask, option int) {
 	r.t.Helper()
 	now := r.cfg.Now().UnixMilli()
-	r.write(func(tx *store.Tx) error { return tx.AnswerAsk(a.ID, option, "telegram:77", "bob", now, now) })
+	r.write(func(tx *store.Tx) error { return db.AnswerAsk(tx, a.ID, option, "telegram:77", "bob", now, now) })
 	r.m.AskEnded()
 }
 

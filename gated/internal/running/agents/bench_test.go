@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -25,7 +27,7 @@ func BenchmarkRecover_Backlog(b *testing.B) {
 			if i == 0 {
 				t.WaitsFor, t.NotBefore = msg.WaitsRetry, time.Now().Add(time.Hour).UnixMilli()
 			}
-			if _, err := tx.PutTurn(t, 0); err != nil {
+			if _, err := db.PutTurn(tx, t, 0); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -20,7 +22,7 @@ func (r *harness) answerBudget(t *msg.Turn, option int) {
 	for _, a := range must[[]*msg.Ask](r)(r.st.TurnAsks(r.t.Context(), t.ID)) {
 		if a.State == msg.AskOpen && msg.IsBudget(a.AskID) {
 			now := r.cfg.Now().UnixMilli()
-			r.write(func(tx *store.Tx) error { return tx.AnswerAsk(a.ID, option, "telegram:77", "bob", now, now) })
+			r.write(func(tx *store.Tx) error { return db.AnswerAsk(tx, a.ID, option, "telegram:77", "bob", now, now) })
 			r.m.AskEnded()
 			r.m.Revived()
 			return

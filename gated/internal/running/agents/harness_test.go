@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/internal/running/runtime"
@@ -161,7 +163,7 @@ func (r *harness) store(t *msg.Turn, rows ...*msg.Message) {
 			}
 			t.TriggerMessageID, t.ReplyTo = m.ID, m.PlatformID
 		}
-		if _, err := tx.PutTurn(t, r.cfg.MaxAgents); err != nil {
+		if _, err := db.PutTurn(tx, t, r.cfg.MaxAgents); err != nil {
 			return err
 		}
 		for _, m := range rows {
@@ -352,7 +354,7 @@ func (r *harness) cancelChat(jid string) {
 	r.t.Helper()
 	var cancelled []*msg.Turn
 	r.write(func(tx *store.Tx) (err error) {
-		cancelled, _, err = tx.StopChat(store.Stop{ChatJID: jid}, r.cfg.Now().UnixMilli())
+		cancelled, _, err = db.StopChat(tx, db.Stop{ChatJID: jid}, r.cfg.Now().UnixMilli())
 		return err
 	})
 	r.m.Stop(cancelled)
@@ -383,7 +385,7 @@ func (r *harness) cancel(t *msg.Turn) {
 	r.t.Helper()
 	before := r.turn(t.ID)
 	r.write(func(tx *store.Tx) error {
-		return tx.CancelTurn(t.ID, msg.ReasonCancelled, r.cfg.Now().UnixMilli())
+		return db.CancelTurn(tx, t.ID, msg.ReasonCancelled, r.cfg.Now().UnixMilli())
 	})
 	r.m.Cancel(before)
 }
@@ -393,7 +395,7 @@ func (r *harness) reset(folder, topic string) {
 	r.t.Helper()
 	var run int64
 	r.write(func(tx *store.Tx) (err error) {
-		run, err = tx.ResetSession(folder, topic, r.cfg.Now().UnixMilli())
+		run, err = db.ResetSession(tx, folder, topic, r.cfg.Now().UnixMilli())
 		return err
 	})
 	if run != 0 {

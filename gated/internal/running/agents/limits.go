@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/render"
@@ -99,7 +101,7 @@ func (o *outputs) discard(t *msg.Turn) error {
 			now.State != msg.TurnRunning && now.State != msg.TurnDone {
 			return err
 		}
-		return tx.PutInterimNotice(now, overLimit, o.env.now())
+		return db.PutInterimNotice(tx, now, overLimit, o.env.now())
 	})
 }
 

@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 func TestFrames_OverLimit_AreDiscarded(t *testing.T) {
@@ -101,7 +102,7 @@ func TestSessionID_TooLong_IsRefused(t *testing.T) {
 	if s := r.session("main", ""); s != fits {
 		t.Errorf("after an error: session %q", s)
 	}
-	for _, past := range must[[]store.PastSession](r)(r.st.PastSessions(t.Context(), "main", "", 1000, 10)) {
+	for _, past := range must[[]db.PastSession](r)(db.PastSessions(t.Context(), r.st.Reader, "main", "", 1000, 10)) {
 		if len(past.SessionID) > agentproto.MaxSessionID {
 			t.Errorf("the log has a session id of %d bytes", len(past.SessionID))
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/pkg/msg"
 )
@@ -34,7 +36,7 @@ func (f *files) deliveryChat(t *msg.Turn) (chat string, found bool, err error) {
 	if err != nil || stored == nil {
 		return "", false, err
 	}
-	escalated, err := f.env.st.Escalated(f.env.ctx, stored)
+	escalated, err := db.Escalated(f.env.ctx, f.env.st.Reader, stored)
 	return stored.ChatJID, !escalated, err
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/running/queue"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -20,9 +22,9 @@ func (r rows) Next(lane string, after, now int64) (queue.Next, error) {
 	if others {
 		return queue.Next{Through: after, Until: now + ownedRetry.Milliseconds()}, nil
 	}
-	var next store.NextQueued
+	var next db.NextQueued
 	if err == nil {
-		next, err = r.env.st.NextQueued(r.env.ctx, lane, after, now)
+		next, err = db.FindQueued(r.env.ctx, r.env.st.Reader, lane, after, now)
 	}
 	if err != nil {
 		if r.env.ctx.Err() == nil {
@@ -101,13 +103,13 @@ func (m *Manager) startFresh() {
 
 // endFileWaits lets the turns start whose rows have no pending file any more.
 func (m *Manager) endFileWaits() {
-	ready, err := m.env.st.FilesReady(m.env.ctx)
+	ready, err := db.FilesReady(m.env.ctx, m.env.st.Reader)
 	if err != nil || len(ready) == 0 {
 		return // the next poke or sweep looks again
 	}
 	err = m.env.st.Write(m.env.ctx, func(tx *store.Tx) error {
 		for id := range ready {
-			if err := tx.EndWait(id, msg.WaitsFiles); err != nil {
+			if err := db.EndWait(tx, id, msg.WaitsFiles); err != nil {
 				return err
 			}
 		}
@@ -125,7 +127,7 @@ func (m *Manager) sweep() {
 	m.endFileWaits()
 	notify(m.stops.found)
 	m.live.signal(ctlReread)
-	lanes, err := m.env.st.QueuedLanes(m.env.ctx)
+	lanes, err := db.QueuedLanes(m.env.ctx, m.env.st.Reader)
 	if err != nil {
 		return // logged by the next read of a lane
 	}
@@ -177,13 +179,13 @@ func (s *stops) carryOutPages(ctx context.Context) {
 	lanes := map[string]bool{}
 	defer func() { s.sched.changed(lanes) }() // once: a look at a lane walks over all that a /stop covers
 	for ctx.Err() == nil {
-		stops, err := s.env.st.Stops(ctx)
+		stops, err := db.Stops(ctx, s.env.st.Reader)
 		if err != nil || len(stops) == 0 {
 			return // the next sweep retries
 		}
 		var cancelled []*msg.Turn
 		err = s.env.persist(ctx, func(tx *store.Tx) (err error) {
-			cancelled, _, err = tx.ContinueStop(stops[0], s.env.now())
+			cancelled, _, err = db.ContinueStop(tx, stops[0], s.env.now())
 			return err
 		})
 		if err != nil {

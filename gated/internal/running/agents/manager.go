@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/running/agentuser"
 	"arizuko/gated/internal/running/groupdir"
 	"arizuko/gated/internal/running/groupfiles"
@@ -188,7 +190,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	if len(left) > 0 {
 		m.env.log.Info("recovered runs of the previous gated", "count", len(left))
 	}
-	folders, err := m.env.st.FoldersEver(ctx)
+	folders, err := db.FoldersEver(ctx, m.env.st.Reader)
 	if err != nil {
 		return fmt.Errorf("list groups: %w", err)
 	}
@@ -202,7 +204,7 @@ func (m *Manager) Recover(ctx context.Context) error {
 	for _, f := range failing {
 		m.problems.groupFails(f.Folder, f.Problem)
 	}
-	lanes, err := m.env.st.QueuedLanes(ctx)
+	lanes, err := db.QueuedLanes(ctx, m.env.st.Reader)
 	if err != nil {
 		return fmt.Errorf("find queued turns: %w", err)
 	}
@@ -264,22 +266,22 @@ func (f *former) endOrphan(r *msg.Run) (found bool, err error) {
 }
 
 func (f *former) recoverRun(tx *store.Tx, r *msg.Run) error {
-	turns, err := tx.RunTurns(f.env.ctx, r.ID)
+	turns, err := db.RunTurns(f.env.ctx, tx.Reader, r.ID)
 	if err != nil {
 		return err
 	}
 	now := f.env.now()
 	for _, t := range turns {
 		if t.Frames > 0 {
-			err = tx.FinishTurn(t, msg.TurnDone, msg.ReasonInterrupted, "", now)
+			err = db.FinishTurn(tx, t, msg.TurnDone, msg.ReasonInterrupted, "", now)
 		} else {
-			err = tx.RequeueTurn(t.ID, store.Requeue{})
+			err = db.RequeueTurn(tx, t.ID, db.Requeue{})
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return tx.EndRun(r.ID, "gated stopped", now)
+	return db.EndRun(tx, r.ID, "gated stopped", now)
 }
 
 // Dispatch gives stored turns to the runs they were stored for, and starts queued
@@ -341,7 +343,7 @@ func (m *Manager) Retry(t *msg.Turn) { m.sched.changed(map[string]bool{t.Lane():
 
 // Revived starts turns that were revived, whichever they are.
 func (m *Manager) Revived() {
-	lanes, err := m.env.st.QueuedLanes(m.env.ctx)
+	lanes, err := db.QueuedLanes(m.env.ctx, m.env.st.Reader)
 	if err != nil {
 		return // the next sweep looks again
 	}

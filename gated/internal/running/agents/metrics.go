@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/running/queue"
@@ -92,7 +94,7 @@ func measureTurns(reg Metrics, st *store.Store, now func() time.Time, runtimes [
 	})
 	metrics.FromRows(reg, func(ctx context.Context) error {
 		at := now()
-		q, err := st.QueueBacklog(ctx, at.UnixMilli(), metrics.MaxCount)
+		q, err := db.CountQueue(ctx, st.Reader, at.UnixMilli(), metrics.MaxCount)
 		if err != nil {
 			return err
 		}
@@ -112,7 +114,7 @@ func measureTurns(reg Metrics, st *store.Store, now func() time.Time, runtimes [
 			return err
 		}
 		failing.Set(float64(len(groups)))
-		runs, err := st.LiveRuns(ctx)
+		runs, err := db.LiveRuns(ctx, st.Reader)
 		for _, runtime := range runtimes {
 			live.WithLabelValues(runtime).Set(float64(runs[runtime]))
 		}

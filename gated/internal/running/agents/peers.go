@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -61,7 +63,7 @@ func (f *former) runs(ctx context.Context) ([]*msg.Run, error) {
 	if f.env.cfg.Peers.Self == 0 {
 		return f.env.st.UnendedRuns(ctx)
 	}
-	return f.env.st.RunsOfGone(ctx)
+	return db.RunsOfGone(ctx, f.env.st.Reader)
 }
 
 // killReachable kills the agents of these runs that can be reached from here: processes of this machine, and
@@ -114,14 +116,14 @@ func (m *Manager) watchPeers(ctx context.Context) {
 
 // takeOver fences peers whose lease has ended and queues their turns again.
 func (f *former) takeOver(ctx context.Context) {
-	expired, err := f.env.st.ExpiredProcesses(ctx, gatedName, f.env.cfg.Peers.Self)
+	expired, err := db.ExpiredProcesses(ctx, f.env.st.Reader, gatedName, f.env.cfg.Peers.Self)
 	if err != nil {
 		return // the next tick looks again
 	}
 	if expired > 0 {
 		var fenced []int64
 		err := f.env.st.Write(ctx, func(tx *store.Tx) (err error) {
-			fenced, err = tx.FenceExpired(gatedName, f.env.cfg.Peers.Self)
+			fenced, err = db.FenceExpired(tx, gatedName, f.env.cfg.Peers.Self)
 			return err
 		})
 		if err != nil {
@@ -129,7 +131,7 @@ func (f *former) takeOver(ctx context.Context) {
 		}
 		f.env.log.Warn("a gated has not renewed its lease: taking over its turns", "processes", fenced)
 	}
-	left, err := f.env.st.RunsOfGone(ctx)
+	left, err := db.RunsOfGone(ctx, f.env.st.Reader)
 	if err != nil || len(left) == 0 {
 		return
 	}
@@ -158,7 +160,7 @@ func (r rows) isForPeer(lane string) (bool, error) {
 	if !r.env.cfg.Peers.runs(folder) {
 		return true, nil
 	}
-	owner, err := r.env.st.FolderOwner(r.env.ctx, folder, r.env.cfg.Peers.Self)
+	owner, err := db.FolderOwner(r.env.ctx, r.env.st.Reader, folder, r.env.cfg.Peers.Self)
 	return owner != 0, err
 }
 

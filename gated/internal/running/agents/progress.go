@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -208,7 +210,7 @@ func (l *progressList) put(tx *store.Tx) error {
 	for _, turn := range l.changed() {
 		p := l.turns[turn]
 		p.row.Text, p.row.UpdatedAt = p.text(), l.env.now()
-		if err := tx.PutProgress(l.row, turn, &p.row); err != nil && !errors.Is(err, store.ErrStale) {
+		if err := db.PutProgress(tx, l.row, turn, &p.row); err != nil && !errors.Is(err, store.ErrStale) {
 			return err
 		}
 		if p.usage == p.counted {
@@ -217,7 +219,7 @@ func (l *progressList) put(tx *store.Tx) error {
 		used := p.usage
 		used.Input, used.Output, used.CostUSD = used.Input-p.counted.Input, used.Output-p.counted.Output,
 			used.CostUSD-p.counted.CostUSD
-		if err := tx.AddUsage(turn, used, l.env.today()); err != nil {
+		if err := db.AddUsage(tx, turn, used, l.env.today()); err != nil {
 			return err
 		}
 	}

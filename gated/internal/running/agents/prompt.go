@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/shown/turncontext"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -31,7 +33,7 @@ type prompts struct {
 // prompt.
 func (p *prompts) build(t *msg.Turn) (text, session string, err error) {
 	err = p.env.retryDB(p.env.ctx, "read turn", func() (err error) {
-		facts, err := p.env.st.PromptFacts(p.env.ctx, t, p.row.ID, p.shown.Upto)
+		facts, err := db.ReadPromptFacts(p.env.ctx, p.env.st.Reader, t, p.row.ID, p.shown.Upto)
 		if err != nil {
 			return err
 		}
@@ -47,11 +49,11 @@ func (p *prompts) build(t *msg.Turn) (text, session string, err error) {
 // announceFirst queues the system messages of a run's first turn, and claims those
 // that wait for the folder's next prompt.
 func (p *prompts) announceFirst(tx *store.Tx, t *msg.Turn) error {
-	session, err := tx.AgentSession(p.env.ctx, t.Folder, t.Topic, p.row.Agent)
+	session, err := db.AgentSession(p.env.ctx, tx.Reader, t.Folder, t.Topic, p.row.Agent)
 	if err != nil {
 		return err
 	}
-	last, known, err := tx.LastAgent(p.env.ctx, t.Folder, t.Topic, p.row.ID)
+	last, known, err := db.LastAgent(p.env.ctx, tx.Reader, t.Folder, t.Topic, p.row.ID)
 	if err != nil {
 		return err
 	}
@@ -79,8 +81,8 @@ func (p *prompts) announceFirst(tx *store.Tx, t *msg.Turn) error {
 // at t has queued it.
 func (p *prompts) announce(tx *store.Tx, t *msg.Turn, event, body string) error {
 	const origin = "gated"
-	claimed, err := tx.TurnSystemMessages(p.env.ctx, t.ID)
-	if err != nil || slices.ContainsFunc(claimed, func(s store.SystemMessage) bool {
+	claimed, err := db.TurnSystemMessages(p.env.ctx, tx.Reader, t.ID)
+	if err != nil || slices.ContainsFunc(claimed, func(s db.SystemMessage) bool {
 		return s.Origin == origin &&
 			s.Event == event
 	}) {
@@ -91,7 +93,7 @@ func (p *prompts) announce(tx *store.Tx, t *msg.Turn, event, body string) error 
 
 // announceLater does the same for piped turns, and writes only if there is
 // anything to announce.
-func (p *prompts) announceLater(t *msg.Turn, facts *store.PromptFacts) error {
+func (p *prompts) announceLater(t *msg.Turn, facts *db.PromptFacts) error {
 	if !p.started || !facts.SystemWaits && p.announced == p.env.today() {
 		return nil
 	}
@@ -103,7 +105,7 @@ func (p *prompts) announceLater(t *msg.Turn, facts *store.PromptFacts) error {
 }
 
 func (p *prompts) announceDay(tx *store.Tx, t *msg.Turn) error {
-	last, err := tx.LastTurnAt(p.env.ctx, t.Folder, t.ID)
+	last, err := db.LastTurnAt(p.env.ctx, tx.Reader, t.Folder, t.ID)
 	if err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (p *prompts) announceDay(tx *store.Tx, t *msg.Turn) error {
 			return err
 		}
 	}
-	return tx.ClaimSystemMessages(t.Folder, t.ID)
+	return db.ClaimSystemMessages(tx, t.Folder, t.ID)
 }
 
 func (e *env) today() string { return e.cfg.Now().In(e.cfg.Location).Format(time.DateOnly) }
@@ -128,7 +130,7 @@ const textSwitchedBack = "An operator has switched the group back to you: since 
 
 // pastSessions is the text about earlier sessions for a new one. switched: another agent has had the last of them.
 func (p *prompts) pastSessions(tx *store.Tx, t *msg.Turn, switched bool) (string, error) {
-	all, err := tx.PastSessions(p.env.ctx, t.Folder, t.Topic, p.row.ID, pastSessions)
+	all, err := db.PastSessions(p.env.ctx, tx.Reader, t.Folder, t.Topic, p.row.ID, pastSessions)
 	if err != nil {
 		return "", err
 	}
@@ -161,7 +163,7 @@ func (p *prompts) pastSessions(tx *store.Tx, t *msg.Turn, switched bool) (string
 	return b.String(), nil
 }
 
-func (p *prompts) assemble(t *msg.Turn, facts store.PromptFacts) (text, session string, err error) {
+func (p *prompts) assemble(t *msg.Turn, facts db.PromptFacts) (text, session string, err error) {
 	q := turncontext.Request{Turn: t, Facts: facts, Shown: p.shown, Moment: turncontext.Now(p.env.cfg.Now())}
 	q.Shown.Own = func(turn int64) bool {
 		_, own := p.turns.prompted[turn]
@@ -171,7 +173,7 @@ func (p *prompts) assemble(t *msg.Turn, facts store.PromptFacts) (text, session 
 		return "", "", err
 	}
 	if !p.started {
-		if session, err = p.env.st.AgentSession(p.env.ctx, t.Folder, t.Topic, p.row.Agent); err != nil {
+		if session, err = db.AgentSession(p.env.ctx, p.env.st.Reader, t.Folder, t.Topic, p.row.Agent); err != nil {
 			return "", "", err
 		}
 		q.NewSession = session == ""

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -53,7 +55,7 @@ func (r *harness) systemMessages(turnID string) int {
 	r.t.Helper()
 	var id int64
 	_, _ = fmt.Sscan(turnID, &id)
-	return len(must[[]store.SystemMessage](r)(r.st.TurnSystemMessages(r.t.Context(), id)))
+	return len(must[[]db.SystemMessage](r)(db.TurnSystemMessages(r.t.Context(), r.st.Reader, id)))
 }
 
 func TestSystem_NewSession_ListsPastOnes(t *testing.T) {
@@ -254,7 +256,7 @@ func TestReplyChain_Fork_BeginsWithCorrectedMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.write(func(tx *store.Tx) error {
-		return tx.PutFork(&msg.Fork{ChatJID: "telegram:1", Topic: "#fix", Folder: "main", MessageID: wrong.ID, CreatedAt: 1})
+		return db.PutFork(tx, &msg.Fork{ChatJID: "telegram:1", Topic: "#fix", Folder: "main", MessageID: wrong.ID, CreatedAt: 1})
 	})
 	r.answered(r.askRows([]*msg.Message{{Content: "it was Tuesday"}}, topic("#fix")))
 	diff(t, "first prompt of the fork", texts(r.last().prompt.ReplyChain), []string{"when?", "on Monday"})

@@ -1,17 +1,18 @@
 package agents
 
 import (
+	"arizuko/gated/internal/db"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
 
 // reread does what the rows say about the run and no signal did.
 func (r *run) reread() {
-	turns, err := r.env.st.RunTurns(r.env.ctx, r.row.ID)
+	turns, err := db.RunTurns(r.env.ctx, r.env.st.Reader, r.row.ID)
 	if err != nil {
 		return // the next sweep looks again
 	}
-	open, err := r.env.st.RunTakes(r.env.ctx, r.row.ID)
+	open, err := db.RunTakes(r.env.ctx, r.env.st.Reader, r.row.ID)
 	if err != nil {
 		return
 	}
@@ -45,7 +46,7 @@ func (r *run) noteChanges() {
 	}
 	var notes *msg.Turn
 	err := r.env.st.Write(r.env.ctx, func(tx *store.Tx) (err error) {
-		notes, err = tx.PutNotes(r.turns.unanswered[0], r.env.now())
+		notes, err = db.PutNotes(tx, r.turns.unanswered[0], r.env.now())
 		return err
 	})
 	if err == nil && notes != nil { // else the next prompt has them

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
@@ -70,10 +72,10 @@ func (r *harness) leftBehind(taken int, texts ...string) (run msg.Run, turns []*
 		turns = append(turns, asked)
 	}
 	r.write(func(tx *store.Tx) error {
-		err := tx.StartRun(&run, turns[0].ID)
+		err := db.StartRun(tx, &run, turns[0].ID)
 		for _, asked := range turns[1:taken] {
 			if err == nil {
-				err = tx.TakeTurn(asked.ID, run.ID, 1)
+				err = db.TakeTurn(tx, asked.ID, run.ID, 1)
 			}
 		}
 		return err
@@ -91,8 +93,8 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	row, turns := r.leftBehind(2, "part", "asked", "queued")
 	var orphan *runtime.Proc
 	r.write(func(tx *store.Tx) error {
-		reply := store.Reply{RunID: row.ID, TurnID: turns[0].ID, Text: "half", Sender: "agent:main"}
-		return tx.AnswerTurn(reply, r.cfg.Now().UnixMilli())
+		reply := db.Reply{RunID: row.ID, TurnID: turns[0].ID, Text: "half", Sender: "agent:main"}
+		return db.AnswerTurn(tx, reply, r.cfg.Now().UnixMilli())
 	})
 	dir := t.TempDir()
 	frame := "printf '%s\\n' '" + agentproto.FrameStart + "' '{\"status\":\"ok\"}' '" + agentproto.FrameEnd + "'"
@@ -105,7 +107,7 @@ func TestRecover_KilledGated_RequeuesOpenTurns(t *testing.T) {
 	if ev := <-orphan.Events(); ev.Frame == nil { // it ignores SIGTERM from here on
 		t.Fatalf("the orphan: %+v", ev)
 	}
-	r.write(func(tx *store.Tx) error { return tx.RecordProcess(row.ID, orphan.PID(), orphan.PIDStart(), "") })
+	r.write(func(tx *store.Tx) error { return db.RecordProcess(tx, row.ID, orphan.PID(), orphan.PIDStart(), "") })
 
 	r.start()
 	select {
@@ -144,11 +146,11 @@ func TestRecover_PIDReused_KillsNothing(t *testing.T) {
 	r.store(asked, &msg.Message{Content: "hi"})
 	row := msg.Run{Folder: "main", ChatJID: "telegram:1", Runtime: "process"}
 	r.write(func(tx *store.Tx) error {
-		if err := tx.StartRun(&row, asked.ID); err != nil {
+		if err := db.StartRun(tx, &row, asked.ID); err != nil {
 			return err
 		}
 		// Its number was given out again since.
-		return tx.RecordProcess(row.ID, stranger.PID(), stranger.PIDStart()-1, "")
+		return db.RecordProcess(tx, row.ID, stranger.PID(), stranger.PIDStart()-1, "")
 	})
 	r.start()
 	diff(t, "answer", r.answered(asked), []string{"re: hi"})

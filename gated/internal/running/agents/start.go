@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/running/queue"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -107,7 +109,7 @@ func (m *Manager) open(t queue.Turn) (r *run, turn *msg.Turn, err error) {
 			return err
 		}
 		row.StartedAt = m.env.now()
-		if err = tx.StartRun(&row, t.ID); err != nil {
+		if err = db.StartRun(tx, &row, t.ID); err != nil {
 			return err
 		}
 		if turn, err = tx.Turn(m.env.ctx, t.ID); err != nil {
@@ -125,14 +127,14 @@ func (m *Manager) open(t queue.Turn) (r *run, turn *msg.Turn, err error) {
 // mayStart returns errNoSlot if enough runs are busy. If the turn's group is failing
 // and tries its next turn later, the turn waits until then: mayStart returns the time.
 func (e *env) mayStart(tx *store.Tx, t queue.Turn) (probe int64, err error) {
-	free, err := tx.FreeSlot(e.cfg.MaxAgents)
+	free, err := db.FreeSlot(tx, e.cfg.MaxAgents)
 	if err == nil && !free {
 		err = errNoSlot
 	}
 	if err != nil {
 		return 0, err
 	}
-	at, err := tx.ProbeAt(e.ctx, t.Folder)
+	at, err := db.ProbeAt(e.ctx, tx.Reader, t.Folder)
 	now := e.now()
 	switch {
 	case err != nil || at == 0:
@@ -142,11 +144,11 @@ func (e *env) mayStart(tx *store.Tx, t queue.Turn) (probe int64, err error) {
 		if err != nil || turn == nil {
 			return at, err
 		}
-		return at, tx.RequeueTurn(t.ID, store.Requeue{
+		return at, db.RequeueTurn(tx, t.ID, db.Requeue{
 			WaitsFor: msg.WaitsProbe, NotBefore: at, Kind: turn.ErrorKind, Problem: turn.Error,
 		})
 	}
-	return 0, tx.SetProbe(t.Folder, now+e.probeInterval())
+	return 0, db.SetProbe(tx, t.Folder, now+e.probeInterval())
 }
 
 func (e *env) probeInterval() int64 { return cmp.Or(e.cfg.Probe, probeInterval).Milliseconds() }
@@ -166,10 +168,10 @@ func (e *env) failPanicked(id int64, problem error) {
 		}
 		now := e.now()
 		t.ErrorKind = msg.ErrorPermanent
-		if err := tx.FinishTurn(t, msg.TurnFailed, msg.ReasonAgentError, problem.Error(), now); err != nil {
+		if err := db.FinishTurn(tx, t, msg.TurnFailed, msg.ReasonAgentError, problem.Error(), now); err != nil {
 			return err
 		}
-		return tx.PutNotice(t, noticeFailed(t.ID, "something went wrong in the gateway"), now)
+		return db.PutNotice(tx, t, noticeFailed(t.ID, "something went wrong in the gateway"), now)
 	})
 	if err != nil {
 		e.log.Error("turn not ended after a panic", "turn", id, "err", err)

@@ -3,6 +3,8 @@ package agents
 import (
 	"testing"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/agentproto"
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
@@ -202,8 +204,8 @@ func TestFold_KilledGated_TurnsAreAnsweredOnce(t *testing.T) {
 	r.stop()
 	row, turns := r.leftBehind(3, "one", "two", "three")
 	r.write(func(tx *store.Tx) error {
-		return tx.AnswerTurn(store.Reply{
-			RunID: row.ID, TurnID: turns[0].ID, With: []store.Folded{{TurnID: turns[1].ID}}, Text: "both", Final: true, Sender: "agent:main",
+		return db.AnswerTurn(tx, db.Reply{
+			RunID: row.ID, TurnID: turns[0].ID, With: []db.Folded{{TurnID: turns[1].ID}}, Text: "both", Final: true, Sender: "agent:main",
 		}, r.cfg.Now().UnixMilli())
 	})
 	r.start()
@@ -245,7 +247,7 @@ func TestCancel_TurnBehindAnother_IsNotAnswered(t *testing.T) {
 	second, third := r.ask("!hold never; say two"), r.ask("three")
 	r.await(third, msg.TurnRunning)
 	before := r.turn(second.ID)
-	r.write(func(tx *store.Tx) error { return tx.CancelTurn(second.ID, msg.ReasonDeleted, 1) })
+	r.write(func(tx *store.Tx) error { return db.CancelTurn(tx, second.ID, msg.ReasonDeleted, 1) })
 	r.m.Changed(before)
 	open()
 	diff(t, "answers", r.answered(first, third), []string{"one", "re: three"})

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -72,12 +74,12 @@ func (w *waitMarks) mark() {
 	}
 	w.markedAt = now
 	for _, t := range w.due(now) {
-		waits, err := w.env.st.Waits(w.env.ctx, t.turn)
+		waits, err := db.Waits(w.env.ctx, w.env.st.Reader, t.turn)
 		if err != nil || !waits || !w.groups.showProgress(t.folder) {
 			continue
 		}
 		err = w.env.st.Write(w.env.ctx, func(tx *store.Tx) error {
-			_, err := tx.MarkWaiting(t.turn, now)
+			_, err := db.MarkWaiting(tx, t.turn, now)
 			return err
 		})
 		if err != nil && w.env.ctx.Err() == nil {
@@ -91,7 +93,7 @@ func (w *waitMarks) unmark(t *msg.Turn, run int64) {
 	if w.env.cfg.WaitMark == 0 || w.env.now() < t.CreatedAt+w.env.cfg.WaitMark.Milliseconds() {
 		return
 	}
-	marked, err := w.env.st.HasMark(w.env.ctx, t.ID)
+	marked, err := db.HasMark(w.env.ctx, w.env.st.Reader, t.ID)
 	if err != nil || !marked {
 		return
 	}

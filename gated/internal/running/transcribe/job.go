@@ -14,12 +14,13 @@ import (
 	"time"
 	"unicode"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/running/runtime"
 	"arizuko/pkg/dataowner"
 	"arizuko/pkg/failpoint"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 
 // job is one command for one file.
 type job struct {
-	store.WantedTranscript
+	db.WantedTranscript
 	w        *Worker
 	settings groupconfig.Config
 	cancel   context.CancelFunc
@@ -72,7 +73,7 @@ func (j *job) run(ctx context.Context) result {
 	if failed := failure(exit, err); failed.problem != "" {
 		return failed
 	}
-	content, err := io.ReadAll(io.NewSectionReader(printed, 0, store.MaxTranscript+1))
+	content, err := io.ReadAll(io.NewSectionReader(printed, 0, db.MaxTranscript+1))
 	if err != nil {
 		return result{problem: problemFailed, err: err}
 	}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
 )
@@ -35,7 +37,7 @@ func (r Reader) Again(ctx context.Context, turnID int64, defaults groupconfig.Co
 	if q.Group, err = r.group(ctx, t.Folder, defaults); err != nil {
 		return "", err
 	}
-	if q.Facts, err = r.Store.PromptFacts(ctx, t, 0, 0); err != nil {
+	if q.Facts, err = db.ReadPromptFacts(ctx, r.Store, t, 0, 0); err != nil {
 		return "", err
 	}
 	if q.NewSession, err = r.beganFork(ctx, t); err != nil {
@@ -65,6 +67,6 @@ func (r Reader) beganFork(ctx context.Context, t *msg.Turn) (bool, error) {
 	if err != nil || fork == nil {
 		return false, err
 	}
-	before, err := r.Store.LastAnswered(ctx, t.Folder, t.Topic, t.ID)
+	before, err := db.LastAnswered(ctx, r.Store, t.Folder, t.Topic, t.ID)
 	return before.EndedAt < fork.CreatedAt, err
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/running/groupfiles"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -119,7 +121,7 @@ func (f *fixture) turn(opens bool, rows ...*msg.Message) *msg.Turn {
 		if opens {
 			t.ThreadID, t.Topic, t.Place = t.ReplyTo, t.ReplyTo, t.ReplyTo
 		}
-		if _, err := tx.PutTurn(t, 5); err != nil {
+		if _, err := db.PutTurn(tx, t, 5); err != nil {
 			return err
 		}
 		for _, m := range rows {
@@ -142,9 +144,9 @@ func (f *fixture) prompt(t *msg.Turn, events ...string) string {
 				return err
 			}
 		}
-		return tx.ClaimSystemMessages(group, t.ID)
+		return db.ClaimSystemMessages(tx, group, t.ID)
 	})
-	facts, err := f.st.PromptFacts(f.t.Context(), t, 0, f.shown.Upto)
+	facts, err := db.ReadPromptFacts(f.t.Context(), f.st.Reader, t, 0, f.shown.Upto)
 	if err != nil {
 		f.t.Fatal(err)
 	}

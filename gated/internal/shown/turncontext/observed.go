@@ -6,10 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/shown/prompt"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 func (r Reader) observed(ctx context.Context, q *Request, isolated bool, in *prompt.Input) (through int64, err error) {
 	after := q.Shown.Through
 	if !q.Shown.Prompted {
-		before, err := r.Store.LastAnswered(ctx, q.Turn.Folder, q.Turn.Topic, q.Moment.BeforeTurn)
+		before, err := db.LastAnswered(ctx, r.Store, q.Turn.Folder, q.Turn.Topic, q.Moment.BeforeTurn)
 		if err != nil {
 			return 0, err
 		}
@@ -40,7 +41,7 @@ func (r Reader) observed(ctx context.Context, q *Request, isolated bool, in *pro
 	if after == 0 {
 		since = q.Moment.At.Add(-observedFor).UnixMilli()
 	}
-	rows, left, err := r.Store.Observed(ctx, store.ObservedQuery{
+	rows, left, err := db.Observed(ctx, r.Store, db.ObservedQuery{
 		Folder: q.Turn.Folder, ExceptChat: q.Turn.ChatJID, After: after, Through: q.Moment.Through, Since: since,
 		Shared: q.Group.Observe == groupconfig.ObserveShared, Limit: maxObserved,
 	})

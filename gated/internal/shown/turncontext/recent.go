@@ -5,9 +5,10 @@ import (
 	"path"
 	"slices"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/shown/window"
 	"arizuko/pkg/msg"
-	"arizuko/pkg/store"
 )
 
 // window writes the recent lines of a turn's chat as they were when its newest row was
@@ -17,7 +18,7 @@ func (r Reader) window(ctx context.Context, q *Request, batch, chain []*msg.Mess
 	if !q.Facts.Unseen || q.Turn.WorksForGroup() { // its chat is another group's
 		return "", nil
 	}
-	recent, err := r.Store.Recent(ctx, scope(q.Turn), newest(batch))
+	recent, err := db.Recent(ctx, r.Store, scope(q.Turn), newest(batch))
 	if err != nil {
 		return "", err
 	}
@@ -67,8 +68,8 @@ func (r Reader) reserved(ctx context.Context, folder string) ([]string, error) {
 
 // scope is the part of the chat around a turn: its thread, the topic of a web chat,
 // else all of it. A thread that the turn's answer opens has nothing in it yet.
-func scope(t *msg.Turn) store.Scope {
-	s := store.Scope{ChatJID: t.ChatJID}
+func scope(t *msg.Turn) db.Scope {
+	s := db.Scope{ChatJID: t.ChatJID}
 	if platform, _ := msg.SplitJID(t.ChatJID); platform == msg.PlatformWeb {
 		s.WebTopic = &t.Place
 	} else if t.ThreadID != t.ReplyTo {

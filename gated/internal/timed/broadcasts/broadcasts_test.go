@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"github.com/google/go-cmp/cmp"
 
 	"arizuko/gated/internal/chats"
@@ -50,7 +52,7 @@ func (h *harness) fill(config string) {
 		if err := tx.PutRoute(&msg.Route{Match: "chat_jid=telegram:-3", Target: "ops"}); err != nil {
 			return err
 		}
-		return tx.PinGroup("telegram:-2", "main", 1)
+		return db.PinGroup(tx, "telegram:-2", "main", 1)
 	})
 }
 
@@ -146,7 +148,7 @@ func TestRun_LeftByACrash_IsCompletedOnce(t *testing.T) {
 	if err := h.put(t.Context(), &store.Broadcast{Key: "k", Text: "x", CreatedBy: "op", Chats: jids}, true); err != nil {
 		t.Fatal(err)
 	}
-	h.write(func(tx *store.Tx) error { _, err := tx.PutBroadcastPage("k", pageRows, 1000); return err })
+	h.write(func(tx *store.Tx) error { _, err := db.PutBroadcastPage(tx, "k", pageRows, 1000); return err })
 	for range 2 {
 		if err := h.sweep(t.Context()); err != nil {
 			t.Fatal(err)
@@ -172,7 +174,7 @@ func TestAnnounce_NewSchema_TellsGroupsThatWantIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t, tc.config)
-			h.write(func(tx *store.Tx) error { return tx.SetAnnouncedSchema(tc.announced) })
+			h.write(func(tx *store.Tx) error { return db.SetAnnouncedSchema(tx, tc.announced) })
 			for range 2 {
 				if err := h.sweep(t.Context()); err != nil {
 					t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 	"arizuko/pkg/store/storetest"
@@ -76,7 +78,7 @@ func (f *fixture) noticed() (all []string) {
 			f.t.Fatal(err)
 		}
 	}
-	rows, err := f.st.LostRows(f.t.Context(), 0, "", 100)
+	rows, err := db.LostRows(f.t.Context(), f.st.Reader, 0, "", 100)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -155,13 +157,13 @@ func TestNotices_ExpiredAnswers_WaitForTheirAdapter(t *testing.T) {
 
 func TestText_SaysWhatIsMissingAndWhy(t *testing.T) {
 	for _, tt := range []struct {
-		lost store.Lost
+		lost db.Lost
 		want string
 	}{
-		{store.Lost{ID: 7, Class: msg.Permanent}, "A message of mine could not be delivered here: the platform refused it."},
-		{store.Lost{ID: 7, Class: msg.Expired, Sent: 1}, "The rest of a message of mine could not be delivered here: the platform was out of reach for too long."},
-		{store.Lost{ID: 7, Class: msg.Ambiguous}, "the platform did not say whether it arrived."},
-		{store.Lost{ID: 7, Class: msg.Transient}, "the platform kept failing."},
+		{db.Lost{ID: 7, Class: msg.Permanent}, "A message of mine could not be delivered here: the platform refused it."},
+		{db.Lost{ID: 7, Class: msg.Expired, Sent: 1}, "The rest of a message of mine could not be delivered here: the platform was out of reach for too long."},
+		{db.Lost{ID: 7, Class: msg.Ambiguous}, "the platform did not say whether it arrived."},
+		{db.Lost{ID: 7, Class: msg.Transient}, "the platform kept failing."},
 	} {
 		if got := text(&tt.lost); !strings.Contains(got, tt.want) {
 			t.Errorf("%q, want %q", got, tt.want)
@@ -173,7 +175,7 @@ func TestLostRows_ListsWhatOperatorsNeed(t *testing.T) {
 	f := newFixture(t)
 	id := f.fails(answer("telegram:-1"), msg.Permanent, sent, failed)
 	f.fails(answer("telegram:-2"), msg.Ambiguous, ambiguous)
-	rows, err := f.st.LostRows(t.Context(), 0, "telegram:-1", 10)
+	rows, err := db.LostRows(t.Context(), f.st.Reader, 0, "telegram:-1", 10)
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%+v, %v", rows, err)
 	}
@@ -181,10 +183,10 @@ func TestLostRows_ListsWhatOperatorsNeed(t *testing.T) {
 		l.Content != "the answer" || l.EndedAt != f.now.UnixMilli() {
 		t.Errorf("%+v", l)
 	}
-	if rows, err = f.st.LostRows(t.Context(), 0, "", 10); err != nil || len(rows) != 2 {
+	if rows, err = db.LostRows(t.Context(), f.st.Reader, 0, "", 10); err != nil || len(rows) != 2 {
 		t.Errorf("%+v, %v", rows, err)
 	}
-	if rows, err = f.st.LostRows(t.Context(), f.now.UnixMilli()+1, "", 10); err != nil || len(rows) != 0 {
+	if rows, err = db.LostRows(t.Context(), f.st.Reader, f.now.UnixMilli()+1, "", 10); err != nil || len(rows) != 0 {
 		t.Errorf("%+v, %v", rows, err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 
+	"arizuko/gated/internal/db"
+
 	"github.com/go-chi/chi/v5"
 
 	"arizuko/pkg/apierr"
@@ -40,7 +42,7 @@ func (c *Closer) closeFor(r *http.Request) error {
 	}
 	now := c.Now().UnixMilli()
 	err = c.Store.Write(r.Context(), func(tx *store.Tx) error {
-		if err := tx.ClosePoll(id, now); err != nil {
+		if err := db.ClosePoll(tx, id, now); err != nil {
 			return err
 		}
 		if err := c.Objects.ClosePoll(tx, p.ChatJID, id, now, now); err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/gated/internal/chats"
@@ -87,7 +89,7 @@ func TestScheduler_TenThousandDue_EachOnceInOrderPageByPage(t *testing.T) {
 			}
 			r.DueAt = due + i*7919%count // no order but that of the slots
 			r.NextSlot = r.DueAt
-			if err := tx.PutReminder(&r); err != nil {
+			if err := db.PutReminder(tx, &r); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/gated/internal/authority"
 	"arizuko/pkg/groupconfig"
 	"arizuko/pkg/msg"
@@ -53,12 +55,12 @@ func (s *Scheduler) overRate(tx *store.Tx, f *firing, now int64) (over bool, err
 	if err != nil || !by.Pays(f.members) {
 		return false, err
 	}
-	n, first, err := tx.PaidTurns(ctx, f.Folder, by.Sender, now-authority.RateTime, f.members.Rate)
+	n, first, err := db.PaidTurns(ctx, tx.Reader, f.Folder, by.Sender, now-authority.RateTime, f.members.Rate)
 	if err != nil || n < f.members.Rate {
 		return false, err
 	}
 	f.limited = true
-	notified, err := tx.NotifiedOfLimit(ctx, f.ChatJID, by.Sender, now-authority.RateTime)
+	notified, err := db.NotifiedOfLimit(ctx, tx.Reader, f.ChatJID, by.Sender, now-authority.RateTime)
 	if err != nil || notified {
 		return true, err
 	}

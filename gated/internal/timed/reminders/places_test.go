@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/msg"
 	"arizuko/pkg/store"
 )
@@ -61,7 +63,7 @@ func TestScheduler_MessagesRefused_ReminderEnds(t *testing.T) {
 				h.answer(tt.kind)
 			}
 			h.expect(tt.sent, tt.state, r)
-			facts, err := h.st.PromptFacts(t.Context(), &msg.Turn{Folder: "main", ChatJID: chatJID}, 0, 0)
+			facts, err := db.ReadPromptFacts(t.Context(), h.st.Reader, &msg.Turn{Folder: "main", ChatJID: chatJID}, 0, 0)
 			if err != nil || facts.SystemWaits != (tt.state == msg.ReminderCancelled) {
 				t.Errorf("the group's next prompt: %+v, %v", facts, err)
 			}

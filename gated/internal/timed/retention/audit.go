@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/store"
 )
 
@@ -12,12 +14,12 @@ import (
 func (j *Job) purgeAudit(ctx context.Context, now time.Time) (total int, err error) {
 	before := int64(0)
 	if j.cfg.Days > 0 {
-		before = now.AddDate(0, 0, -max(j.cfg.Days, store.MinAuditDays)).UnixMilli()
+		before = now.AddDate(0, 0, -max(j.cfg.Days, db.MinAuditDays)).UnixMilli()
 	}
 	for {
 		deleted := 0
 		err := j.st.Write(ctx, func(tx *store.Tx) (err error) {
-			deleted, err = tx.PurgeAudit(before, pageRows)
+			deleted, err = db.PurgeAudit(tx, before, pageRows)
 			return err
 		})
 		total += deleted

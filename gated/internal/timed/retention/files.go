@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"arizuko/pkg/dataowner"
 )
 
@@ -26,7 +28,7 @@ func (j *Job) purgeLogs(ctx context.Context, cutoff time.Time) (deleted int, err
 		if n, err := fmt.Sscanf(path.Base(name), "run-%d.log", &id); n != 1 || err != nil {
 			continue
 		}
-		stored, err := j.st.RunExists(ctx, id)
+		stored, err := db.RunExists(ctx, j.st.Reader, id)
 		if err != nil {
 			return deleted, err
 		}

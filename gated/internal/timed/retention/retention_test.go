@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"arizuko/gated/internal/db"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"arizuko/pkg/msg"
@@ -155,13 +157,13 @@ func TestPurge_OldTurn_DeletesItsRunAndLog(t *testing.T) {
 			turn := &msg.Turn{Kind: msg.Conversation, Folder: "main", ChatJID: "telegram:1", Topic: fmt.Sprint(i), TriggerMessageID: m.ID, CreatedAt: at}
 			run := &msg.Run{Folder: "main", Topic: turn.Topic, ChatJID: "telegram:1", Runtime: "process", StartedAt: at}
 			for _, step := range []func() error{
-				func() error { _, err := tx.PutTurn(turn, 0); return err },
-				func() error { return tx.StartRun(run, turn.ID) },
+				func() error { _, err := db.PutTurn(tx, turn, 0); return err },
+				func() error { return db.StartRun(tx, run, turn.ID) },
 				func() error {
 					return tx.Decide(m.ID, store.Decision{Disposition: msg.Routed, Reason: msg.ReasonRoute, RoutedTo: "main", TurnID: turn.ID}, at)
 				},
-				func() error { return tx.AnswerTurn(store.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, ended) },
-				func() error { return tx.EndRun(run.ID, "", at) },
+				func() error { return db.AnswerTurn(tx, db.Reply{RunID: run.ID, TurnID: turn.ID, Final: true}, ended) },
+				func() error { return db.EndRun(tx, run.ID, "", at) },
 			} {
 				if err := step(); err != nil {
 					return err
@@ -180,7 +182,7 @@ func TestPurge_OldTurn_DeletesItsRunAndLog(t *testing.T) {
 	if got, want := h.files(), []string{"logs/main/run-2.log", "logs/main/run-78.log", "logs/other.txt"}; !slices.Equal(got, want) {
 		t.Errorf("files %v", got)
 	}
-	if past, err := h.st.PastSessions(t.Context(), "main", "0", 100, 10); err != nil || len(past) != 0 {
+	if past, err := db.PastSessions(t.Context(), h.st.Reader, "main", "0", 100, 10); err != nil || len(past) != 0 {
 		t.Errorf("session log: %v, %v", past, err)
 	}
 }

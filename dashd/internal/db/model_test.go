@@ -1,0 +1,3 @@
+package db_test
+
+const noID = 1 << 40
